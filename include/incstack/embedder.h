@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a program that embeds the library tells it: how to find the caller of a
+ * frame (unwind rules), what a position means (decode), and where memory comes
+ * from. The core never calls anything of the host but this table.
+ */
+#ifndef INCSTACK_EMBEDDER_H
+#define INCSTACK_EMBEDDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <incstack/version.h>
+
+INCSTACK_BEGIN_C
+
+/* A frame as a walk meets it. `sp` is the frame address: the value of the stack
+ * pointer in this frame at its call (or, for an exact top, at its pc). */
+struct incstack_frame {
+	uintptr_t pc;
+	uintptr_t sp;
+	uintptr_t fp;
+	uint32_t flags; /* INCSTACK_FRAME_* */
+	uint32_t reserved;
+};
+
+enum {
+	INCSTACK_FRAME_EXACT = 1u << 0,  /* pc is where the frame stands, not a return address */
+	INCSTACK_FRAME_SIGNAL = 1u << 1, /* the kernel's signal-return frame */
+};
+
+/* How to go from a frame to its caller.
+ *
+ *   CFA          = sp + cfa_offset | fp + cfa_offset | *(fp + cfa_offset)
+ *   return slot  = CFA - ra_offset
+ *   caller's sp  = CFA,  caller's pc = *slot
+ *   caller's fp  = *(CFA - fp_offset), or unchanged where fp_offset is 0
+ *
+ * Offsets are in bytes, multiples of 8. */
+enum incstack_rule_kind {
+	INCSTACK_RULE_NONE = 0, /* nothing is known: the walk ends, truncated */
+	INCSTACK_RULE_SP,       /* CFA from the stack pointer */
+	INCSTACK_RULE_FP,       /* CFA from the frame pointer */
+	INCSTACK_RULE_FP_DEREF, /* CFA stored at an offset from the frame pointer */
+	INCSTACK_RULE_SIGNAL,   /* the kernel's signal frame: registers from its ucontext */
+	INCSTACK_RULE_END,      /* the outermost frame: the walk ends, complete */
+};
+
+struct incstack_rule {
+	uint32_t kind; /* enum incstack_rule_kind */
+	int32_t cfa_offset;
+	uint16_t ra_offset;
+	uint16_t fp_offset;
+	uint32_t flags; /* INCSTACK_RULE_* below */
+};
+
+enum {
+	/* The position of frames at this pc lives in the frame (an interpreter):
+	 * decode is called when the frame is captured, not at retrieve. */
+	INCSTACK_RULE_DECODE_NOW = 1u << 0,
+};
+
+/* One frame as the program's author sees it; a physical frame decodes to one or,
+ * with inlining, several, innermost first. */
+struct incstack_virtual_frame {
+	uint64_t method;
+	int32_t bci; /* -1: unknown */
+	uint32_t reserved;
+};
+
+/* The most virtual frames that one physical frame decodes to; what is deeper is
+ * cut at the outer end. */
+#define INCSTACK_VIRTUAL_MAX 64
+
+/* The table of functions. `size` is sizeof(struct incstack_embedder) of the
+ * caller's headers: a table from an older header is accepted, and what it lacks
+ * is taken as null. Every function may be null except where stated. */
+struct incstack_embedder {
+	size_t size;
+
+	/* The rule for a look-up address: the pc of an exact frame, pc - 1 of a
+	 * return address. Writes *rule and returns 0; a negative INCSTACK_E* means
+	 * that the address has no rule. Called at most once for an address and its
+	 * unload, from a sample, from retrieve, or from a return that found its rule
+	 * missing (all registers are saved then); never from a signal handler.
+	 * Null: every frame keeps a frame pointer. */
+	int (*find_rule)(void *context, uintptr_t address, struct incstack_rule *rule);
+
+	/* Turns a physical frame into 1..max virtual ones; returns how many, or a
+	 * negative INCSTACK_E*. Null: method = pc, bci = -1. */
+	int (*decode)(void *context, const struct incstack_frame *frame,
+		      struct incstack_virtual_frame *out, int max);
+
+	/* The position behind a return address that is not one: where the slot holds
+	 * a deoptimization handler, its logical pc. Returns pc itself elsewhere. */
+	uintptr_t (*logical_pc)(void *context, uintptr_t slot, uintptr_t pc);
+
+	/* Memory. Both or neither; neither means malloc and free. Called only by
+	 * functions that are marked "Allocates: may". Null on failure. */
+	void *(*allocate)(void *context, size_t bytes);
+	void (*release)(void *context, void *memory, size_t bytes);
+
+	/* The embedder's own return barrier (stacks created with
+	 * INCSTACK_BARRIER_EMBEDDER): arm asks to be told, by
+	 * incstack_stack_returned, when the frame whose return slot (or whatever
+	 * stands for it) is `slot` returns. */
+	int (*arm)(void *context, uintptr_t slot);
+	void (*disarm)(void *context, uintptr_t slot);
+};
+
+INCSTACK_END_C
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Incremental stack tracing: the public interface.
+ *
+ * A sample records the top frame and arranges to be told when it returns; the
+ * callers are captured one by one as they are about to run again, and traces
+ * that share callers share the objects that describe them (Gnedt 2014, chapter
+ * 3; Hofer, Gnedt, Mössenböck, ICPE'15, section 5). retrieve completes what is
+ * still open and hands the traces over.
+ *
+ * Every function returns 0 (or a count) on success and a negative INCSTACK_E*
+ * otherwise, checks its arguments in every build, and states:
+ *   Thread     who may call it: any | owner (the thread that runs on the stack,
+ *              or who holds that thread stopped and has called own)
+ *   Signal     whether a signal handler may call it
+ *   Allocates  whether it may call the embedder's allocate
+ *   Blocks     whether it may wait
+ */
+#ifndef INCSTACK_INCSTACK_H
+#define INCSTACK_INCSTACK_H
+
+#include <incstack/embedder.h>
+
+INCSTACK_BEGIN_C
+
+enum incstack_error {
+	INCSTACK_EINVAL = -1,  /* a null, misaligned or contradictory argument */
+	INCSTACK_ENOMEM = -2,  /* the embedder's allocate failed */
+	INCSTACK_ELIMIT = -3,  /* the stack's byte limit is reached; counted */
+	INCSTACK_ETHREAD = -4, /* the caller does not own the stack */
+	INCSTACK_EBUSY = -5,   /* the stack is in the middle of an operation; counted */
+	INCSTACK_EUNWIND = -6, /* the top frame has no unwind rule; counted */
+	INCSTACK_ERANGE = -7,  /* an address outside the stack */
+};
+
+/* The text of an error code, "success" for 0; never null.
+ * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
+INCSTACK_API const char *incstack_error_text(int error);
+
+/* INCSTACK_VERSION of the library that is linked.
+ * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_version(void);
+
+/* ---- objects ------------------------------------------------------------- */
+
+struct incstack_runtime; /* the embedder's table, options, cached unwind rules */
+struct incstack_stack;   /* one stack: of a thread, or of a fiber */
+
+enum incstack_mode {
+	INCSTACK_MODE_PATCH = 0, /* return addresses are patched; falls back to validate
+	                          * where the hardware forbids it (shadow stacks) */
+	INCSTACK_MODE_VALIDATE,  /* nothing is written: known frames are compared */
+	INCSTACK_MODE_FULL,      /* every sample walks the whole stack */
+};
+
+/* The library chooses the barrier distance from what it observes. */
+#define INCSTACK_DISTANCE_ADAPTIVE (-1)
+#define INCSTACK_DISTANCE_MAX 64
+
+struct incstack_options {
+	size_t size; /* sizeof(struct incstack_options) */
+	const struct incstack_embedder *embedder;
+	void *context;         /* passed to every embedder function */
+	uint64_t stack_bytes;  /* most memory for the traces of one stack; 0: 1 GiB */
+	uint32_t chunk_bytes;  /* unit of allocation; 0: 64 KiB */
+	uint32_t mode;         /* enum incstack_mode, for stacks created later */
+	int32_t distance;      /* barrier distance: 0..INCSTACK_DISTANCE_MAX, or ADAPTIVE */
+	uint32_t thunk_limit;  /* most barriers alive at once in this runtime; 0: no limit */
+};
+
+/* Thread: any. Signal: no. Allocates: may. Blocks: never. */
+INCSTACK_API int incstack_runtime_create(const struct incstack_options *options,
+					 struct incstack_runtime **runtime);
+
+/* INCSTACK_EBUSY while a stack of it exists.
+ * Thread: any. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_runtime_destroy(struct incstack_runtime *runtime);
+
+/* Creates the state of the stack that occupies [low, high), owned by the calling
+ * thread, with room for one chunk of traces.
+ * Thread: any. Signal: no. Allocates: may. Blocks: never. */
+INCSTACK_API int incstack_stack_create(struct incstack_runtime *runtime, uintptr_t low,
+				       uintptr_t high, struct incstack_stack **stack);
+
+/* Restores every return slot that still holds our thunk, drops the traces that
+ * were not retrieved (counted as lost) and frees the state.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_stack_destroy(struct incstack_stack *stack);
+
+/* As destroy, for a stack whose memory may be gone: no slot is read or written,
+ * and nothing may ever run on it again.
+ * Thread: any, while nobody runs on it. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_stack_abandon(struct incstack_stack *stack);
+
+/* Makes the calling thread the owner: a fiber resumes on this thread, or the
+ * caller holds the thread that runs on the stack.
+ * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_stack_own(struct incstack_stack *stack);
+
+/* Changes how returns are noticed, also in the middle of open traces: barriers
+ * are lifted after the open traces were completed.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_stack_set_mode(struct incstack_stack *stack, enum incstack_mode mode);
+
+/* ---- sample and retrieve --------------------------------------------------- */
+
+/* The frame that is the top of a trace; younger frames are invisible. */
+struct incstack_top {
+	uintptr_t pc;
+	uintptr_t sp;   /* its stack pointer */
+	uintptr_t fp;   /* its frame pointer register */
+	uintptr_t slot; /* its return slot; 0: found by its rule */
+	uint32_t flags; /* INCSTACK_TOP_* */
+	uint32_t reserved;
+};
+
+enum {
+	INCSTACK_TOP_EXACT = 1u << 0, /* pc is where it stands (a poll), not a return address */
+	/* In a signal handler, which interrupted it at pc (implies EXACT): its own
+	 * return slot is not patched, and the embedder is not called. */
+	INCSTACK_TOP_INTERRUPTED = 1u << 1,
+};
+
+/* Takes a sample: starts a trace whose top is *top. id and weight are the
+ * caller's and come back unchanged. A sample that is not taken is counted.
+ * Errors: EINVAL, ETHREAD, ELIMIT (reserve more), EBUSY, EUNWIND.
+ * Algorithm: ICPE'15 section 5.2, with the barrier `distance` frames below.
+ * Thread: owner. Signal: with INCSTACK_TOP_INTERRUPTED. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
+				 const struct incstack_top *top);
+
+/* Makes sure that at least `bytes` of traces can be recorded without an
+ * allocation. Errors: EINVAL, ETHREAD, EBUSY, ELIMIT, ENOMEM.
+ * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
+INCSTACK_API int incstack_stack_reserve(struct incstack_stack *stack, size_t bytes);
+
+/* A record of one frame at one time. 32 bytes. */
+struct incstack_frame_object {
+	const struct incstack_frame_object *parent; /* the caller; null: see flags */
+	uint64_t method;   /* the embedder's identifier, the pc where nothing decodes */
+	uintptr_t address; /* the frame address: the frame's stack pointer at its call */
+	int32_t bci;       /* position in the method; -1: unknown */
+	uint32_t flags;    /* INCSTACK_OBJECT_* */
+};
+
+enum {
+	INCSTACK_OBJECT_FILLED = 1u << 0,    /* captured; otherwise a skeleton */
+	INCSTACK_OBJECT_EXACT = 1u << 1,     /* method (undecoded) is an exact pc */
+	INCSTACK_OBJECT_VIRTUAL = 1u << 2,   /* an inlined frame: shares its callee's address */
+	INCSTACK_OBJECT_BASE = 1u << 3,      /* the outermost frame: the trace is complete */
+	INCSTACK_OBJECT_TRUNCATED = 1u << 4, /* the callers of this frame are unknown */
+	INCSTACK_OBJECT_SIGNAL = 1u << 5,    /* the kernel's signal-return frame */
+	INCSTACK_OBJECT_RAW = 1u << 6,       /* method is still the pc */
+};
+
+struct incstack_trace {
+	const struct incstack_trace *next; /* the next younger sample */
+	uint64_t id;
+	uint64_t weight;
+	const struct incstack_frame_object *top;
+	/* The youngest object that the stack already had when the sample was taken:
+	 * it and its callers were active at an earlier sample (Whaley 2000, section
+	 * 5.2: old activations); what is above is new. Null: all is new. Exact with
+	 * barrier distance 0, else a lower bound of what is old. */
+	const struct incstack_frame_object *old;
+};
+
+/* The traces of one retrieve, oldest first, and everything they point to. */
+struct incstack_tree {
+	const struct incstack_trace *traces;
+	uint64_t count;     /* traces */
+	uint64_t objects;   /* frame objects */
+	uint64_t truncated; /* frame objects whose callers are unknown */
+};
+
+/* Completes the open traces, hands them all over in *tree and leaves the stack
+ * with none. Barriers and known callers stay for the next samples: they are
+ * copied, so the tree belongs to the caller alone until it releases it.
+ * Errors: EINVAL, ETHREAD, EBUSY (also from inside decode; counted), ENOMEM
+ * (nothing is lost: the traces stay).
+ * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
+INCSTACK_API int incstack_retrieve(struct incstack_stack *stack, struct incstack_tree **tree);
+
+/* Thread: any, one at a time, before its runtime is destroyed. Signal: no.
+ * Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_tree_release(struct incstack_tree *tree);
+
+/* ---- the contract with code that walks or changes the stack ---------------- */
+
+/* The true content of a return slot: what it would hold without the library.
+ * Needs no state of a stack and takes constant time: the thunk that the slot
+ * holds names its barrier. For walkers, debuggers, crash handlers.
+ * Thread: any, on a stack that does not run. Signal: yes. Allocates: never. Blocks: never. */
+INCSTACK_API uintptr_t incstack_slot_read(const uintptr_t *slot);
+
+/* Changes where a frame will return to, through a barrier if the slot has one.
+ * The recorded position of its caller does not change (thesis 3.3).
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_slot_write(struct incstack_stack *stack, uintptr_t *slot,
+				     uintptr_t resume);
+
+/* Says that the frames below address sp (younger than it) will be popped without
+ * returning: an exception, longjmp. Open traces are captured down to there.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_stack_unwinding_to(struct incstack_stack *stack, uintptr_t sp);
+
+/* Says that the return slot of one frame moved (on-stack replacement). The
+ * content is taken to have been copied already.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_stack_frame_moved(struct incstack_stack *stack, uintptr_t old_slot,
+					    uintptr_t new_slot);
+
+/* Says that the stack was copied: its highest address is now new_high, and every
+ * slot lies as far below it as before.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_stack_moved(struct incstack_stack *stack, uintptr_t new_low,
+				      uintptr_t new_high);
+
+/* Forgets the rules for [low, high) in all stacks of the runtime, and, in the
+ * stack if it is not null, decodes every object captured there. Called before
+ * the code goes, for each stack once.
+ * Thread: owner of stack. Signal: no. Allocates: may. Blocks: never. */
+INCSTACK_API int incstack_code_unloading(struct incstack_runtime *runtime,
+					 struct incstack_stack *stack, uintptr_t low,
+					 uintptr_t high);
+
+/* ---- observation ------------------------------------------------------------ */
+
+/* Counters of one stack since its creation. */
+struct incstack_stats {
+	size_t size; /* sizeof(struct incstack_stats), set by the caller */
+	uint64_t samples;         /* taken */
+	uint64_t lost_limit;      /* refused: no memory within the limit */
+	uint64_t lost_busy;       /* refused: in the middle of an operation */
+	uint64_t lost_unwind;     /* refused: no rule for the top frame */
+	uint64_t lost_retrieve;   /* dropped with the stack before retrieve */
+	uint64_t truncated;       /* objects whose callers became unknown */
+	uint64_t returns;         /* returns intercepted */
+	uint64_t unwound;         /* barriers passed by an unwinder or unwinding_to */
+	uint64_t stale;           /* barriers that vanished unannounced */
+	uint64_t walked;          /* frames walked by rules */
+	uint64_t shared;          /* samples that met a known frame */
+	uint64_t planted;         /* barriers planted */
+	uint64_t no_thunk;        /* walks finished eagerly for want of a thunk */
+	uint32_t mode;            /* enum incstack_mode in force */
+	int32_t distance;         /* barrier distance in force */
+};
+
+/* Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_stack_stats(const struct incstack_stack *stack,
+				      struct incstack_stats *stats);
+
+/* Executes docs/invariants.md over the stack: 0, or the number of the first
+ * invariant that does not hold.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_stack_verify(const struct incstack_stack *stack);
+
+INCSTACK_END_C
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The version of the library, at compile time and at run time, and the two
+ * macros that every public declaration uses.
+ */
+#ifndef INCSTACK_VERSION_H
+#define INCSTACK_VERSION_H
+
+#define INCSTACK_VERSION_MAJOR 0
+#define INCSTACK_VERSION_MINOR 1
+#define INCSTACK_VERSION_PATCH 0
+#define INCSTACK_VERSION \
+	(INCSTACK_VERSION_MAJOR * 10000 + INCSTACK_VERSION_MINOR * 100 + INCSTACK_VERSION_PATCH)
+
+/* Empty in a static build, so that a host library which embeds the archive
+ * exports none of it. */
+#if defined(INCSTACK_SHARED)
+#define INCSTACK_API __attribute__((visibility("default")))
+#else
+#define INCSTACK_API
+#endif
+
+#ifdef __cplusplus
+#define INCSTACK_BEGIN_C extern "C" {
+#define INCSTACK_END_C }
+#else
+#define INCSTACK_BEGIN_C
+#define INCSTACK_END_C
+#endif
+
+#endif
