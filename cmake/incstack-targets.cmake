@@ -30,7 +30,7 @@ function(incstack_common_options target)
 		CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON)
 	target_include_directories(${target} PRIVATE
 		${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-	target_compile_definitions(${target} PRIVATE _GNU_SOURCE
+	target_compile_definitions(${target} PRIVATE
 		$<$<BOOL:${INCSTACK_DEBUG}>:INCSTACK_DEBUG=1>
 		$<$<BOOL:${INCSTACK_HOSTILE}>:INCSTACK_HOSTILE=1>)
 	target_compile_options(${target} PRIVATE

@@ -28,7 +28,7 @@ END_TEST
 
 START_TEST(other_numbers_are_unknown)
 {
-	const int others[] = { 1, INT_MAX, INT_MIN, INCSTACK_ERANGE - 1 };
+	const int others[] = {1, INT_MAX, INT_MIN, INCSTACK_ERANGE - 1};
 
 	ck_assert_str_eq(incstack_error_text(0), "success");
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
