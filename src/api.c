@@ -52,7 +52,7 @@ int incstack_runtime_create(const struct incstack_options *options,
 {
 	if (!result || !options_good(options))
 		return INCSTACK_EINVAL;
-	runtime seed = { .context = options->context };
+	runtime seed = {.context = options->context};
 	size_t size = options->embedder->size;
 	memcpy(&seed.embedder, options->embedder,
 	       size < sizeof(seed.embedder) ? size : sizeof(seed.embedder));

@@ -33,8 +33,8 @@ static uint32_t take_returned(void)
 	uint64_t top = atomic_load_explicit(&returned, memory_order_acquire);
 	while ((uint32_t)top) {
 		uint64_t next = ((top >> 32) + 1) << 32 | barriers[(uint32_t)top].next;
-		if (atomic_compare_exchange_weak_explicit(&returned, &top, next, memory_order_acquire,
-							  memory_order_acquire))
+		if (atomic_compare_exchange_weak_explicit(
+			    &returned, &top, next, memory_order_acquire, memory_order_acquire))
 			return (uint32_t)top;
 	}
 	return 0;
@@ -102,8 +102,8 @@ bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp)
 	}
 	uintptr_t *slot = object_slot(o);
 	uintptr_t resume = content(slot);
-	incstack__thunk_cells[number] = (struct incstack__cell){ resume, s };
-	barriers[number] = (struct barrier){ o, fp, 0 };
+	incstack__thunk_cells[number] = (struct incstack__cell){resume, s};
+	barriers[number] = (struct barrier){o, fp, 0};
 	runtime *rt = s->runtime;
 	if (rt->embedder.logical_pc)
 		o->method = rt->embedder.logical_pc(rt->context, (uintptr_t)slot, resume);

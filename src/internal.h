@@ -68,8 +68,8 @@ struct chunk {
 };
 
 struct arena {
-	object *object;   /* the next free one */
-	trace *limit;     /* the last allocated trace: memory ends here */
+	object *object; /* the next free one */
+	trace *limit;   /* the last allocated trace: memory ends here */
 	struct chunk *current;
 	struct chunk *first;
 	struct chunk *spare; /* empty ones */

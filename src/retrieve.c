@@ -13,9 +13,9 @@ void incstack__complete(stack *s, enum ask ask, bool grow)
 	for (object *o = s->newest; o; o = (object *)o->parent) {
 		if (!(o->flags & OBJECT_GAP))
 			continue;
-		struct walker w = { s, ask, grow, UINT32_MAX, UINTPTR_MAX };
-		struct cursor at = { .pc = o->method, .sp = o->address,
-				     .fp = incstack__barrier_fp(o) };
+		struct walker w = {s, ask, grow, UINT32_MAX, UINTPTR_MAX};
+		struct cursor at = {
+			.pc = o->method, .sp = o->address, .fp = incstack__barrier_fp(o)};
 		object *known = (object *)o->parent;
 		o->flags &= ~(uint32_t)OBJECT_GAP;
 		incstack__walk(&w, at, o, known);
@@ -63,8 +63,9 @@ static void decode(stack *s, object *o)
 {
 	runtime *rt = s->runtime;
 	struct incstack_virtual_frame out[INCSTACK_VIRTUAL_MAX];
-	struct incstack_frame frame = { o->method, o->address, 0,
-					o->flags & INCSTACK_OBJECT_EXACT ? INCSTACK_FRAME_EXACT : 0, 0 };
+	struct incstack_frame frame = {o->method, o->address, 0,
+				       o->flags & INCSTACK_OBJECT_EXACT ? INCSTACK_FRAME_EXACT : 0,
+				       0};
 	o->bci = -1;
 	if (!rt->embedder.decode)
 		return;
@@ -76,11 +77,12 @@ static void decode(stack *s, object *o)
 		object *v = o;
 		if (i) {
 			if (!arena_fits(s, 1) && !incstack__arena_next(s) &&
-			    (incstack__arena_grow(s) || (!arena_fits(s, 1) && !incstack__arena_next(s))))
+			    (incstack__arena_grow(s) ||
+			     (!arena_fits(s, 1) && !incstack__arena_next(s))))
 				break;
 			v = s->arena.object++;
-			*v = (object){ NULL, 0, o->address, 0,
-				       INCSTACK_OBJECT_VIRTUAL | INCSTACK_OBJECT_FILLED };
+			*v = (object){NULL, 0, o->address, 0,
+				      INCSTACK_OBJECT_VIRTUAL | INCSTACK_OBJECT_FILLED};
 			last->parent = v;
 		}
 		v->method = out[i].method;
@@ -123,7 +125,7 @@ void incstack__decode_range(stack *s, uintptr_t low, uintptr_t high)
 static void hand_over(stack *s, struct arena *old, struct incstack_tree **tree)
 {
 	struct incstack_tree *t = &old->first->tree;
-	*t = (struct incstack_tree){ .traces = s->first };
+	*t = (struct incstack_tree){.traces = s->first};
 	for (const trace *i = s->first; i; i = i->next)
 		t->count++;
 	struct arena fresh = s->arena;
@@ -150,7 +152,7 @@ int incstack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
 	incstack__complete(s, ASK_DIRECTLY, true);
 	struct arena old = s->arena;
 	object *newest = s->newest;
-	s->arena = (struct arena){ 0 };
+	s->arena = (struct arena){0};
 	s->newest = NULL;
 	error = incstack__arena_grow(s);
 	if (error || !copy_known(s, newest)) {

@@ -32,8 +32,7 @@ static void move_down(stack *s, object *o)
 		incstack__barrier_plant(s, p, 0);
 }
 
-void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask,
-			      uintptr_t plant_from)
+void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from)
 {
 	while (s->newest && s->newest != o)
 		s->newest = incstack__known_pop(s, s->newest);
@@ -47,8 +46,8 @@ void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask,
 	}
 	o->flags &= ~(uint32_t)OBJECT_GAP;
 	object *known = (object *)o->parent;
-	struct walker w = { s, ask, false, s->distance.value, plant_from };
-	struct cursor at = { .pc = o->method, .sp = o->address, .fp = fp };
+	struct walker w = {s, ask, false, s->distance.value, plant_from};
+	struct cursor at = {.pc = o->method, .sp = o->address, .fp = fp};
 	o->parent = NULL;
 	s->newest = incstack__walk(&w, at, o, known);
 }

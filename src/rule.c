@@ -19,8 +19,8 @@ static packed_rule look_up(const struct rule_table *t, uintptr_t address)
 {
 	for (uint64_t i = hash(address);; i++) {
 		/* pairs with the release in insert */
-		uintptr_t found = atomic_load_explicit(&t->entry[i & t->mask].address,
-						       memory_order_acquire);
+		uintptr_t found =
+			atomic_load_explicit(&t->entry[i & t->mask].address, memory_order_acquire);
 		if (found == address)
 			return atomic_load_explicit(&t->entry[i & t->mask].rule,
 						    memory_order_relaxed);
@@ -39,8 +39,8 @@ static void insert(struct rule_table *t, uintptr_t address, packed_rule rule)
 {
 	uint64_t i = hash(address);
 	for (;; i++) {
-		uintptr_t found = atomic_load_explicit(&t->entry[i & t->mask].address,
-						       memory_order_relaxed);
+		uintptr_t found =
+			atomic_load_explicit(&t->entry[i & t->mask].address, memory_order_relaxed);
 		if (!found || found == address)
 			break;
 	}
@@ -94,8 +94,8 @@ static void remember(runtime *rt, uintptr_t address, packed_rule rule)
 
 static packed_rule pack(const struct incstack_rule *r)
 {
-	bool fits = r->kind <= INCSTACK_RULE_END && r->ra_offset % 8 == 0 && r->fp_offset % 8 == 0 &&
-		    r->ra_offset / 8 < 256;
+	bool fits = r->kind <= INCSTACK_RULE_END && r->ra_offset % 8 == 0 &&
+		    r->fp_offset % 8 == 0 && r->ra_offset / 8 < 256;
 	if (!fits || r->kind == INCSTACK_RULE_NONE)
 		return 15; /* a kind that no rule has: known to have none */
 	return r->kind | (uint64_t)(r->flags & 15) << 4 | (uint64_t)(r->ra_offset / 8) << 8 |
@@ -105,7 +105,7 @@ static packed_rule pack(const struct incstack_rule *r)
 /* Asks the embedder and keeps the answer, also that there is none. */
 packed_rule incstack__rule_learn(runtime *rt, uintptr_t address)
 {
-	struct incstack_rule rule = { .kind = INCSTACK_RULE_NONE };
+	struct incstack_rule rule = {.kind = INCSTACK_RULE_NONE};
 	if (rt->embedder.find_rule(rt->context, address, &rule) < 0)
 		rule.kind = INCSTACK_RULE_NONE;
 	packed_rule packed = pack(&rule);

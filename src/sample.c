@@ -40,7 +40,7 @@ static trace *new_trace(stack *s, uint64_t id, uint64_t weight)
 		return NULL;
 	}
 	trace *t = --s->arena.limit;
-	*t = (trace){ NULL, id, weight, s->arena.object, NULL };
+	*t = (trace){NULL, id, weight, s->arena.object, NULL};
 	*s->last = t;
 	s->last = (trace **)&t->next;
 	return t;
@@ -52,12 +52,11 @@ static void take(stack *s, uint64_t id, uint64_t weight, struct cursor at, bool 
 	if (!t)
 		return;
 	object *o = s->arena.object++;
-	*o = (object){ NULL, at.pc, at.sp, 0,
-		       INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW |
-			       (at.exact ? INCSTACK_OBJECT_EXACT : 0) };
+	*o = (object){NULL, at.pc, at.sp, 0,
+		      INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW |
+			      (at.exact ? INCSTACK_OBJECT_EXACT : 0)};
 	object *known = s->mode == INCSTACK_MODE_FULL ? NULL : s->newest;
-	struct walker w = { s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false,
-			    s->distance.value, 0 };
+	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, s->distance.value, 0};
 	if (interrupted && !w.distance)
 		w.distance = 1;
 	object *head = incstack__walk(&w, at, o, known);
@@ -82,7 +81,7 @@ int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
 	error = check(s, top);
 	if (!error) {
 		bool interrupted = top->flags & INCSTACK_TOP_INTERRUPTED;
-		struct cursor at = { .pc = top->pc, .sp = top->sp, .fp = top->fp };
+		struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp};
 		at.exact = top->flags & (INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED);
 		uint64_t lost = s->stats.lost_limit;
 		if (interrupted)

@@ -30,7 +30,7 @@ static packed_rule rule_of(const struct walker *w, uintptr_t pc, bool exact)
 	packed_rule rule = incstack__rule_find(rt, address);
 	if (__builtin_expect(rule != 0, 1) || w->ask == ASK_NEVER)
 		return rule;
-	struct question q = { rt, address, 0 };
+	struct question q = {rt, address, 0};
 	if (w->ask == ASK_SAVED)
 		incstack__call_saved(learn, &q, rt->xsave_bytes);
 	else
@@ -139,7 +139,8 @@ static bool still_true(const stack *s, object *k, uintptr_t fp, object **good)
 		*good = p;
 		if (!p || !rule || !(k->flags & INCSTACK_OBJECT_RAW))
 			return false;
-		uintptr_t cfa = ((rule & 7) == INCSTACK_RULE_SP ? k->address : fp) + (rule >> 14) * 8;
+		uintptr_t cfa =
+			((rule & 7) == INCSTACK_RULE_SP ? k->address : fp) + (rule >> 14) * 8;
 		if (p->address != cfa || !inside(s, cfa - 8))
 			return false;
 		uintptr_t word = load(cfa - 8);
@@ -210,7 +211,7 @@ static object *decode_now(const struct walker *w, object *o, const struct cursor
 	runtime *rt = w->stack->runtime;
 	if (!rt->embedder.decode || w->ask == ASK_NEVER)
 		return o;
-	struct decoding d = { .rt = rt, .frame = { at->pc, at->sp, at->fp, at->exact, 0 } };
+	struct decoding d = {.rt = rt, .frame = {at->pc, at->sp, at->fp, at->exact, 0}};
 	if (w->ask == ASK_SAVED)
 		incstack__call_saved(decode, &d, rt->xsave_bytes);
 	else
@@ -220,8 +221,8 @@ static object *decode_now(const struct walker *w, object *o, const struct cursor
 		if (!v)
 			break;
 		uint32_t virtual = i ? INCSTACK_OBJECT_VIRTUAL | INCSTACK_OBJECT_FILLED : 0;
-		*v = (object){ NULL, d.out[i].method, o->address, d.out[i].bci,
-			       (i ? virtual : o->flags & ~(uint32_t)INCSTACK_OBJECT_RAW) };
+		*v = (object){NULL, d.out[i].method, o->address, d.out[i].bci,
+			      (i ? virtual : o->flags & ~(uint32_t)INCSTACK_OBJECT_RAW)};
 		if (i)
 			o->parent = v;
 		o = v;
@@ -289,7 +290,8 @@ object *incstack__walk(const struct walker *w, struct cursor at, object *child, 
 		}
 		if (is_thunk(at.pc))
 			at.pc = incstack_slot_read(&at.pc);
-		if (tracked && n >= w->distance && patch && !interrupted && may_plant(w, &at, slot)) {
+		if (tracked && n >= w->distance && patch && !interrupted &&
+		    may_plant(w, &at, slot)) {
 			object *o = make(w, &at, OBJECT_GAP);
 			if (o && incstack__barrier_plant(s, o, at.fp)) {
 				o->parent = s->met = known;

@@ -40,8 +40,8 @@ static void ret(int i)
 
 static void sample(uint64_t id, int i, uintptr_t pc)
 {
-	struct incstack_top top = { .pc = pc, .sp = FP(i) - 8, .fp = FP(i),
-				    .flags = INCSTACK_TOP_EXACT };
+	struct incstack_top top = {
+		.pc = pc, .sp = FP(i) - 8, .fp = FP(i), .flags = INCSTACK_TOP_EXACT};
 	ck_assert_int_eq(incstack_sample(s, id, 1, &top), 0);
 }
 
@@ -56,8 +56,8 @@ static object *cso(void)
 static void check_patched(const char *frames)
 {
 	for (int i = ENTRY; i <= V; i++)
-		ck_assert_msg(is_thunk(*SLOT(i)) == (frames[i] == '!'), "slot of frame %d, want %s", i,
-			      frames);
+		ck_assert_msg(is_thunk(*SLOT(i)) == (frames[i] == '!'), "slot of frame %d, want %s",
+			      i, frames);
 	ck_assert_int_eq(incstack_stack_verify(s), 0);
 }
 
@@ -70,11 +70,12 @@ static void check_object(const object *o, uintptr_t pc, bool filled)
 
 static void setup(void)
 {
-	struct incstack_embedder embedder = { .size = sizeof(embedder) };
-	struct incstack_options options = { .size = sizeof(options), .embedder = &embedder };
+	struct incstack_embedder embedder = {.size = sizeof(embedder)};
+	struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
 	memset(memory, 0, sizeof(memory));
 	ck_assert_int_eq(incstack_runtime_create(&options, &rt), 0);
-	ck_assert_int_eq(incstack_stack_create(rt, (uintptr_t)memory, (uintptr_t)(memory + 64), &s), 0);
+	ck_assert_int_eq(incstack_stack_create(rt, (uintptr_t)memory, (uintptr_t)(memory + 64), &s),
+			 0);
 	call(ENTRY, 0);
 	call(A, PC('e', 1));
 }
@@ -176,7 +177,7 @@ START_TEST(retrieve_completes)
 	struct incstack_tree *tree;
 	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
 	const object *o = tree->traces->top;
-	uintptr_t want[] = { PC('c', 1), PC('b', 1), PC('a', 1), PC('e', 1) };
+	uintptr_t want[] = {PC('c', 1), PC('b', 1), PC('a', 1), PC('e', 1)};
 	for (int i = 0; i < 4; i++, o = o->parent)
 		check_object(o, want[i], true);
 	ck_assert_ptr_null(o);
@@ -210,7 +211,7 @@ START_TEST(unannounced_exit)
 	ck_assert_ptr_null(o->parent);
 	check_object(tree->traces->next->top->parent, PC('a', 2), true);
 	ck_assert_int_eq(incstack_tree_release(tree), 0);
-	struct incstack_stats stats = { .size = sizeof(stats) };
+	struct incstack_stats stats = {.size = sizeof(stats)};
 	ck_assert_int_eq(incstack_stack_stats(s, &stats), 0);
 	ck_assert_uint_eq(stats.stale, 1);
 }
@@ -228,7 +229,7 @@ START_TEST(announced_exit)
 	struct incstack_tree *tree;
 	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->truncated, 0);
-	uintptr_t want[] = { PC('v', 1), PC('c', 1), PC('b', 1), PC('a', 1), PC('e', 1) };
+	uintptr_t want[] = {PC('v', 1), PC('c', 1), PC('b', 1), PC('a', 1), PC('e', 1)};
 	const object *o = tree->traces->top;
 	for (int i = 0; i < 5; i++, o = o->parent)
 		check_object(o, want[i], true);
@@ -239,7 +240,7 @@ END_TEST
 
 START_TEST(bad_input)
 {
-	struct incstack_top top = { .pc = 1, .sp = FP(A) - 7, .fp = FP(A) };
+	struct incstack_top top = {.pc = 1, .sp = FP(A) - 7, .fp = FP(A)};
 	struct incstack_tree *tree;
 	ck_assert_int_eq(incstack_sample(NULL, 0, 0, &top), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_sample(s, 0, 0, NULL), INCSTACK_EINVAL);

@@ -53,7 +53,8 @@ bool incstack__entry_state(const struct cursor *at, struct cursor *caller)
 		s = at->fp + 16;
 	else if (pc == (uintptr_t)incstack__thunk_entry_2)
 		s += 16;
-	else if (pc == (uintptr_t)incstack__thunk_entry_1 || pc == (uintptr_t)incstack__thunk_entry_4)
+	else if (pc == (uintptr_t)incstack__thunk_entry_1 ||
+		 pc == (uintptr_t)incstack__thunk_entry_4)
 		s += 8;
 	caller->sp = s;
 	caller->pc = *(uintptr_t *)(s - 8);
