@@ -141,6 +141,33 @@ START_TEST(means_are_as_worked_out)
 }
 END_TEST
 
+/* x, then b, then x in one thread: x leaves a and x behind, b leaves b. */
+START_TEST(popped_frames_are_counted)
+{
+	struct incstack_frame_object outer = {.method = 0x100, .flags = INCSTACK_OBJECT_BASE};
+	struct incstack_frame_object a = {.parent = &outer, .method = 0x200};
+	struct incstack_frame_object x = {.parent = &a, .method = 0x300};
+	struct incstack_frame_object b = {.parent = &outer, .method = 0x400};
+	struct incstack_trace traces[3] = {
+		{.next = &traces[1], .top = &x}, {.next = &traces[2], .top = &b}, {.top = &x}};
+	struct incstack_tree tree = {traces, 3, 4, 0};
+	uint64_t words[16];
+	struct incstack__trace_log log = {(unsigned char *)words, sizeof(words), 0};
+	struct incstack__trace_problem problem;
+
+	write_file(0);
+	file_bytes = INCSTACK__TRACE_START;
+	for (uint64_t i = 0; i < 3; i++)
+		incstack__trace_put_alloc(&log, i, 16 + i, 1, i);
+	write_thread(1, &tree, &log);
+	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
+	ck_assert_int_eq(incstack__replay_run(&replay, reader), 0);
+	ck_assert_double_eq_tol(incstack__replay_popped_mean(&replay), 1.5, 1e-9);
+	ck_assert_double_eq_tol(incstack__replay_depth_mean(&replay), 8.0 / 3, 1e-9);
+	finish();
+}
+END_TEST
+
 START_TEST(a_weight_scales_bytes_and_calls)
 {
 	run(1000); /* p1 stands for ten allocations of its size */
@@ -152,7 +179,13 @@ START_TEST(a_weight_scales_bytes_and_calls)
 }
 END_TEST
 
-/* Against a plain array: removal from the table must not hide what stays. */
+/* Different for different i, and at random in the table. */
+static uint64_t scattered(uint64_t i)
+{
+	return 0x1000 + 16 * (i * 2654435761u % (1u << 30));
+}
+
+/* In a table with collisions: removal from the table must not hide what stays. */
 START_TEST(many_pointers_are_found_again)
 {
 	static uint64_t words[4 * 40000];
@@ -163,10 +196,10 @@ START_TEST(many_pointers_are_found_again)
 	write_file(0);
 	file_bytes = INCSTACK__TRACE_START;
 	for (uint64_t i = 0; i < 30000; i++) {
-		incstack__trace_put_alloc(&log, i, 0x7f0000001000 + 16 * i, 1,
+		incstack__trace_put_alloc(&log, i, scattered(i), 1,
 					  INCSTACK__TRACE_NO_TRACE);
 		if (i % 3 == 2)
-			incstack__trace_put_free(&log, i, 0x7f0000001000 + 16 * (i / 2));
+			incstack__trace_put_free(&log, i, scattered(i / 2));
 	}
 	const int64_t bytes = incstack__trace_batch(big, sizeof(big), 1, 1, NULL, &log);
 	unsigned char *whole = malloc(file_bytes + (size_t)bytes);
@@ -196,6 +229,7 @@ int main(void)
 	tcase_add_test(tests, totals_are_as_worked_out);
 	tcase_add_test(tests, contexts_are_as_worked_out);
 	tcase_add_test(tests, means_are_as_worked_out);
+	tcase_add_test(tests, popped_frames_are_counted);
 	tcase_add_test(tests, a_weight_scales_bytes_and_calls);
 	tcase_add_test(tests, many_pointers_are_found_again);
 	suite_add_tcase(suite, tests);
