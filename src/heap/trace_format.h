@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The layout of a heap trace file, shared by the recorder inside the profiled
+ * process and the reader outside of it. docs/trace-file.md explains it in prose.
+ * Everything is little-endian and position-independent.
+ */
+#ifndef INCSTACK_HEAP_TRACE_FORMAT_H
+#define INCSTACK_HEAP_TRACE_FORMAT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define INCSTACK__TRACE_MAGIC 0x0a50414548434e49ull /* "INCHEAP\n" */
+#define INCSTACK__TRACE_VERSION 1u
+#define INCSTACK__TRACE_HEADER_BYTES 4096u
+#define INCSTACK__TRACE_SLOTS 1024u
+#define INCSTACK__TRACE_SLOT_BYTES 64u
+#define INCSTACK__TRACE_COUNTERS_BYTES (INCSTACK__TRACE_SLOTS * INCSTACK__TRACE_SLOT_BYTES)
+/* Where the first block starts. */
+#define INCSTACK__TRACE_START (INCSTACK__TRACE_HEADER_BYTES + INCSTACK__TRACE_COUNTERS_BYTES)
+
+/* The first page. */
+struct incstack__trace_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t mode; /* enum incstack_mode that was asked for */
+	uint64_t checksum; /* of this page, with this field 0 */
+	uint64_t pid;
+	uint64_t start_ns; /* CLOCK_REALTIME */
+	uint64_t interval; /* mean bytes between samples; 0 or 1: every allocation */
+	uint32_t slots;
+	uint32_t slot_bytes;
+	char command[INCSTACK__TRACE_HEADER_BYTES - 56]; /* zero-terminated and zero-filled */
+};
+
+/* One cache line per thread, behind the header, mapped shared: what it says
+ * survives a SIGKILL. Lost samples = started - traces found in the blocks. */
+struct incstack__trace_slot {
+	uint64_t samples_started;
+	uint64_t reserved[7]; /* zero */
+};
+
+enum incstack__trace_block_type {
+	INCSTACK__TRACE_MODULES = 1,
+	INCSTACK__TRACE_BATCH = 2,
+	INCSTACK__TRACE_END = 3,
+};
+
+#define INCSTACK__TRACE_BLOCK_MAGIC 0x4b4c4249u /* "IBLK" */
+#define INCSTACK__TRACE_BLOCK_MAX (1u << 30)    /* most bytes of one payload */
+
+struct incstack__trace_block {
+	uint32_t magic;
+	uint32_t type;   /* enum incstack__trace_block_type */
+	uint32_t thread; /* the recorder's number of the thread that wrote it */
+	uint32_t length; /* bytes of payload that follow */
+	uint64_t checksum; /* of this header, with this field 0, and the payload */
+};
+
+/* BATCH: this, then `object_bytes` of objects, `trace_bytes` of traces, and
+ * `event_bytes` of events. */
+struct incstack__trace_batch {
+	uint32_t epoch;
+	uint32_t objects;
+	uint32_t traces;
+	uint32_t object_bytes;
+	uint32_t trace_bytes;
+	uint32_t event_bytes;
+};
+
+/* The head byte of an object: flags below, where its parent is above. */
+enum {
+	INCSTACK__TRACE_EXACT = 1u << 0,
+	INCSTACK__TRACE_BASE = 1u << 1,
+	INCSTACK__TRACE_TRUNCATED = 1u << 2,
+	INCSTACK__TRACE_SIGNAL = 1u << 3,
+	INCSTACK__TRACE_FLAGS = 0x0f,
+	INCSTACK__TRACE_PARENT_NEXT = 0x00, /* the object that follows */
+	INCSTACK__TRACE_PARENT_NONE = 0x10,
+	INCSTACK__TRACE_PARENT_BACK = 0x20, /* a varint says how far back */
+	INCSTACK__TRACE_PARENT = 0x30,
+};
+
+/* Events are words. The kind sits in the top byte of the pointer's word. */
+enum incstack__trace_event_kind {
+	INCSTACK__TRACE_ALLOC = 1, /* stamp, kind and pointer, size, trace index */
+	INCSTACK__TRACE_FREE = 2,  /* stamp, kind and pointer */
+};
+#define INCSTACK__TRACE_KIND_SHIFT 56
+#define INCSTACK__TRACE_POINTER_MASK ((1ull << INCSTACK__TRACE_KIND_SHIFT) - 1)
+#define INCSTACK__TRACE_ALLOC_BYTES 32u
+#define INCSTACK__TRACE_FREE_BYTES 16u
+#define INCSTACK__TRACE_NO_TRACE UINT64_MAX /* its sample was refused */
+
+/* MODULES: epoch and count as two uint32_t, then count times this and the path. */
+struct incstack__trace_module {
+	uint64_t bias; /* address in memory - address in the file's program headers */
+	uint64_t low;  /* [low, high) in memory */
+	uint64_t high;
+	uint32_t path_length; /* without a terminating zero */
+	uint32_t reserved;
+};
+
+/* END: counters of one thread that ended (or of the rest of the process, with
+ * PROCESS); a reader sums them. */
+enum { INCSTACK__TRACE_END_PROCESS = 1u << 0 };
+
+struct incstack__trace_end {
+	uint32_t flags;
+	uint32_t mode; /* enum incstack_mode in force at the end */
+	uint64_t samples;
+	uint64_t lost;
+	uint64_t crosschecked;
+	uint64_t mismatches;
+	uint64_t truncated;
+	uint64_t returns;
+	uint64_t stale;
+	uint64_t events_dropped;
+};
+
+/* Every step is a bijection of the lane, so that any change confined to one word
+ * changes the sum. Four lanes: the multiplications overlap. */
+static inline uint64_t incstack__trace_sum_step(uint64_t lane, uint64_t word)
+{
+	lane = (lane ^ word) * 0x9e3779b97f4a7c15ull;
+	return lane ^ (lane >> 29);
+}
+
+static inline uint64_t incstack__trace_sum_tail(uint64_t sum, const unsigned char *at, size_t left)
+{
+	while (left > 0) {
+		const size_t part = left < 8 ? left : 8;
+		uint64_t word = 0;
+
+		memcpy(&word, at, part);
+		sum = incstack__trace_sum_step(sum, word);
+		at += part;
+		left -= part;
+	}
+	return sum;
+}
+
+static inline uint64_t incstack__trace_sum(uint64_t seed, const void *data, size_t bytes)
+{
+	const unsigned char *at = data;
+	uint64_t lane[4] = {seed ^ bytes, 1, 2, 3};
+	uint64_t word[4];
+
+	for (; bytes >= sizeof(word); at += sizeof(word), bytes -= sizeof(word)) {
+		memcpy(word, at, sizeof(word));
+		for (int i = 0; i < 4; i++)
+			lane[i] = incstack__trace_sum_step(lane[i], word[i]);
+	}
+	for (int i = 1; i < 4; i++)
+		lane[0] = incstack__trace_sum_step(lane[0], lane[i]);
+	return incstack__trace_sum_tail(lane[0], at, bytes);
+}
+
+static inline uint64_t incstack__trace_block_sum(struct incstack__trace_block block,
+						 const void *payload)
+{
+	block.checksum = 0;
+	return incstack__trace_sum(incstack__trace_sum(0, &block, sizeof(block)), payload,
+				   block.length);
+}
+
+static inline uint64_t incstack__trace_header_sum(struct incstack__trace_header header)
+{
+	header.checksum = 0;
+	return incstack__trace_sum(0, &header, sizeof(header));
+}
+
+_Static_assert(sizeof(struct incstack__trace_header) == INCSTACK__TRACE_HEADER_BYTES, "header");
+_Static_assert(sizeof(struct incstack__trace_slot) == INCSTACK__TRACE_SLOT_BYTES, "slot");
+_Static_assert(sizeof(struct incstack__trace_block) == 24, "block");
+_Static_assert(sizeof(struct incstack__trace_batch) == 24, "batch");
+_Static_assert(sizeof(struct incstack__trace_module) == 32, "module");
+_Static_assert(sizeof(struct incstack__trace_end) == 72, "end");
+
+#endif

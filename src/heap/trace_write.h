@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Encodes the blocks of a heap trace file inside the profiled process. Nothing
+ * here allocates, locks, calls stdio or touches a global: every function may run
+ * in a signal handler and inside malloc. The caller owns each buffer and writes
+ * finished blocks with one O_APPEND write(2).
+ *
+ * The functions that finish a block return its bytes, INCSTACK_EINVAL, or
+ * INCSTACK_ENOMEM where the buffer is too small.
+ */
+#ifndef INCSTACK_HEAP_TRACE_WRITE_H
+#define INCSTACK_HEAP_TRACE_WRITE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <incstack/incstack.h>
+
+#include "trace_format.h"
+
+/* Events of one thread since its last batch, in its order. data is aligned to 8. */
+struct incstack__trace_log {
+	unsigned char *data;
+	size_t size;
+	size_t used;
+};
+
+static inline uint64_t *incstack__trace_log_take(struct incstack__trace_log *log, size_t bytes)
+{
+	uint64_t *words;
+
+	if (log->size - log->used < bytes)
+		return NULL;
+	words = (uint64_t *)(void *)(log->data + log->used);
+	log->used += bytes;
+	return words;
+}
+
+/* An allocation, stamped after it happened. trace: how many traces were taken on
+ * this thread since its last batch before this one, or INCSTACK__TRACE_NO_TRACE.
+ * Returns 0, or INCSTACK_ENOMEM when the log is full: write a batch first. */
+static inline int incstack__trace_put_alloc(struct incstack__trace_log *log, uint64_t stamp,
+					    uint64_t pointer, uint64_t size, uint64_t trace)
+{
+	uint64_t *words = incstack__trace_log_take(log, INCSTACK__TRACE_ALLOC_BYTES);
+
+	if (words == NULL)
+		return INCSTACK_ENOMEM;
+	words[0] = stamp;
+	words[1] = pointer | (uint64_t)INCSTACK__TRACE_ALLOC << INCSTACK__TRACE_KIND_SHIFT;
+	words[2] = size;
+	words[3] = trace;
+	return 0;
+}
+
+/* A deallocation, stamped before it happens. */
+static inline int incstack__trace_put_free(struct incstack__trace_log *log, uint64_t stamp,
+					   uint64_t pointer)
+{
+	uint64_t *words = incstack__trace_log_take(log, INCSTACK__TRACE_FREE_BYTES);
+
+	if (words == NULL)
+		return INCSTACK_ENOMEM;
+	words[0] = stamp;
+	words[1] = pointer | (uint64_t)INCSTACK__TRACE_FREE << INCSTACK__TRACE_KIND_SHIFT;
+	return 0;
+}
+
+/* Fills in the header page. command is cut where it does not fit. */
+int incstack__trace_header_init(struct incstack__trace_header *header, uint64_t pid,
+				uint64_t start_ns, uint64_t interval, uint32_t mode,
+				const char *command);
+
+/* A buffer of this size is always enough for the batch. tree may be null. */
+size_t incstack__trace_batch_bytes(const struct incstack_tree *tree, size_t event_bytes);
+
+/* Encodes tree (null: no traces) and log into a block, and empties the log.
+ * The trace's weight is how many bytes the sample stands for; 0: those of its
+ * event. Uses the address field and one flag of the tree's objects as scratch:
+ * the tree is the caller's alone and of no use afterwards but to be released. */
+int64_t incstack__trace_batch(void *buffer, size_t size, uint32_t thread, uint32_t epoch,
+			      const struct incstack_tree *tree, struct incstack__trace_log *log);
+
+/* A MODULES block: begin, add each module, finish. */
+struct incstack__trace_modules {
+	unsigned char *data;
+	size_t size;
+	size_t used;
+	uint32_t count;
+	uint32_t epoch;
+};
+
+int incstack__trace_modules_begin(struct incstack__trace_modules *modules, void *buffer,
+				  size_t size, uint32_t epoch);
+/* INCSTACK_ENOMEM: it does not fit, and what was added before stays. */
+int incstack__trace_modules_add(struct incstack__trace_modules *modules, const char *path,
+				uint64_t bias, uint64_t low, uint64_t high);
+int64_t incstack__trace_modules_finish(struct incstack__trace_modules *modules, uint32_t thread);
+
+int64_t incstack__trace_end(void *buffer, size_t size, uint32_t thread,
+			    const struct incstack__trace_end *counters);
+
+#endif
