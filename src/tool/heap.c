@@ -244,8 +244,9 @@ static int record(const struct options *options)
 	}
 	status = run(options, preload, file);
 	if (access(file, F_OK) != 0)
-		fprintf(stderr, "incstack: nothing was recorded: the recorder was not loaded or "
-				"could not write %s\n",
+		fprintf(stderr,
+			"incstack: nothing was recorded: the recorder was not loaded or "
+			"could not write %s\n",
 			file);
 	else if (tool_report_make(file, file, stderr, 1) != 0 && status == 0)
 		status = STATUS_CANNOT_RUN;
@@ -283,11 +284,13 @@ static int check_options(const struct options *options)
 
 int tool_heap(int argc, char **argv)
 {
-	static const struct option names[] = {
-		{"output", required_argument, NULL, 'o'}, {"interval", required_argument, NULL, 'i'},
-		{"mode", required_argument, NULL, 'm'},	  {"crosscheck", no_argument, NULL, 'c'},
-		{"follow-children", no_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0}};
+	static const struct option names[] = {{"output", required_argument, NULL, 'o'},
+					      {"interval", required_argument, NULL, 'i'},
+					      {"mode", required_argument, NULL, 'm'},
+					      {"crosscheck", no_argument, NULL, 'c'},
+					      {"follow-children", no_argument, NULL, 'f'},
+					      {"help", no_argument, NULL, 'h'},
+					      {NULL, 0, NULL, 0}};
 	struct options options = {.interval = "1", .mode = "patch"};
 	int option;
 	int status;

@@ -11,14 +11,13 @@
 #include "heap.h"
 #include "report.h"
 
-static const char help[] =
-	"usage: incstack COMMAND [OPTIONS]\n"
-	"\n"
-	"  heap [OPTIONS] -- PROGRAM [ARGS]   profile what PROGRAM allocates\n"
-	"  report FILE [-o PREFIX]            report on a trace file once more\n"
-	"  --version, --help\n"
-	"\n"
-	"incstack heap --help tells more.\n";
+static const char help[] = "usage: incstack COMMAND [OPTIONS]\n"
+			   "\n"
+			   "  heap [OPTIONS] -- PROGRAM [ARGS]   profile what PROGRAM allocates\n"
+			   "  report FILE [-o PREFIX]            report on a trace file once more\n"
+			   "  --version, --help\n"
+			   "\n"
+			   "incstack heap --help tells more.\n";
 
 static const char report_help[] =
 	"usage: incstack report FILE [-o PREFIX]\n"

@@ -161,7 +161,8 @@ int tool_report_make(const char *file, const char *prefix, FILE *out, int line)
 		fprintf(stderr,
 			"incstack: %s: %s (byte %" PRIu64
 			"); make one with: incstack heap -o FILE -- PROGRAM\n",
-			file, problem.what == NULL ? "out of memory" : problem.what, problem.offset);
+			file, problem.what == NULL ? "out of memory" : problem.what,
+			problem.offset);
 	}
 	if (data != NULL)
 		munmap(data, size);

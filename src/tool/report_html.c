@@ -15,8 +15,8 @@ struct page {
 	const struct tool_report *report;
 	FILE *out;
 	struct incstack__cct_values *inclusive; /* of each node */
-	uint32_t *number; /* of each node in the page; 0 is the root */
-	const char **names; /* of the page, by number of the node */
+	uint32_t *number;                       /* of each node in the page; 0 is the root */
+	const char **names;                     /* of the page, by number of the node */
 };
 
 /* Children have higher indices than their parents. */
@@ -46,8 +46,8 @@ static int big_enough(const struct incstack__cct_values *part,
 		      const struct incstack__cct_values *all)
 {
 	return part->bytes > all->bytes / SMALLEST_PART ||
-	       part->calls > all->calls / SMALLEST_PART ||
-	       part->live > all->live / SMALLEST_PART || part->peak > all->peak / SMALLEST_PART;
+	       part->calls > all->calls / SMALLEST_PART || part->live > all->live / SMALLEST_PART ||
+	       part->peak > all->peak / SMALLEST_PART;
 }
 
 /* In a script: nothing may end the string or the script. */

@@ -196,8 +196,7 @@ START_TEST(many_pointers_are_found_again)
 	write_file(0);
 	file_bytes = INCSTACK__TRACE_START;
 	for (uint64_t i = 0; i < 30000; i++) {
-		incstack__trace_put_alloc(&log, i, scattered(i), 1,
-					  INCSTACK__TRACE_NO_TRACE);
+		incstack__trace_put_alloc(&log, i, scattered(i), 1, INCSTACK__TRACE_NO_TRACE);
 		if (i % 3 == 2)
 			incstack__trace_put_free(&log, i, scattered(i / 2));
 	}
@@ -207,8 +206,8 @@ START_TEST(many_pointers_are_found_again)
 	ck_assert_int_gt(bytes, 0);
 	memcpy(whole, file, file_bytes);
 	memcpy(whole + file_bytes, big, (size_t)bytes);
-	ck_assert_int_eq(
-		incstack__trace_open(whole, file_bytes + (size_t)bytes, &reader, &problem), 0);
+	ck_assert_int_eq(incstack__trace_open(whole, file_bytes + (size_t)bytes, &reader, &problem),
+			 0);
 	ck_assert_int_eq(incstack__replay_run(&replay, reader), 0);
 	ck_assert_uint_eq(replay.unknown_frees, 0);
 	ck_assert_uint_eq(replay.implied_frees, 0);

@@ -95,11 +95,11 @@ static void append_batch(struct made *made, uint32_t thread, uint64_t stamp)
 	struct incstack__trace_log log = {(unsigned char *)words, sizeof(words), 0};
 
 	for (uint64_t i = 0; i < TRACES; i++) {
-		ck_assert_int_eq(incstack__trace_put_alloc(&log, stamp + 10 * i, 0x1000 + 16 * i,
-							   8 + i, i),
-				 0);
-		ck_assert_int_eq(incstack__trace_put_free(&log, stamp + 10 * i + 4, 0x1000 + 16 * i),
-				 0);
+		ck_assert_int_eq(
+			incstack__trace_put_alloc(&log, stamp + 10 * i, 0x1000 + 16 * i, 8 + i, i),
+			0);
+		ck_assert_int_eq(
+			incstack__trace_put_free(&log, stamp + 10 * i + 4, 0x1000 + 16 * i), 0);
 	}
 	ck_assert_int_eq(incstack__trace_put_free(&log, 0, 1), INCSTACK_ENOMEM);
 	append(incstack__trace_batch(file + file_bytes, sizeof(file) - file_bytes, thread, 1,
@@ -109,9 +109,8 @@ static void append_batch(struct made *made, uint32_t thread, uint64_t stamp)
 
 static void append_end(void)
 {
-	const struct incstack__trace_end end = {.flags = INCSTACK__TRACE_END_PROCESS,
-						.samples = 2 * TRACES,
-						.returns = 5};
+	const struct incstack__trace_end end = {
+		.flags = INCSTACK__TRACE_END_PROCESS, .samples = 2 * TRACES, .returns = 5};
 
 	append(incstack__trace_end(file + file_bytes, sizeof(file) - file_bytes, 0, &end));
 }
@@ -289,8 +288,8 @@ END_TEST
 /* Object 0 is called by 1, which claims to be called by 0. */
 START_TEST(a_ring_of_objects_is_refused)
 {
-	const unsigned char payload[] = {INCSTACK__TRACE_PARENT_NEXT, 2,
-					 INCSTACK__TRACE_PARENT_BACK, 1, 2, 0, 0};
+	const unsigned char payload[] = {
+		INCSTACK__TRACE_PARENT_NEXT, 2, INCSTACK__TRACE_PARENT_BACK, 1, 2, 0, 0};
 	const struct incstack__trace_batch batch = {1, 2, 1, 5, 2, 0};
 	struct incstack__trace_block block = {.magic = INCSTACK__TRACE_BLOCK_MAGIC,
 					      .type = INCSTACK__TRACE_BATCH,
