@@ -48,6 +48,7 @@ typedef _Atomic(uint64_t) incstack_poll_word;
 /* The public part of a thread; allocated by attach. */
 struct incstack_safepoint_thread {
 	incstack_poll_word word;
+	void *context; /* the embedder's; by the owner, before it first polls or goes safe */
 };
 
 /* What incstack_poll and the transitions below call when the word is not 0; also
