@@ -251,6 +251,76 @@ START_TEST(nobody_there)
 }
 END_TEST
 
+static int cancel_at;
+static bool cancelled;
+
+static void cancel_at_step(void *context, enum incstack_safepoint_step step)
+{
+	(void)context;
+	if ((int)step != cancel_at || cancelled || !request)
+		return;
+	cancelled = true;
+	incstack_request_cancel(request);
+}
+
+static void poll_first_armed(void *context, enum incstack_safepoint_step step)
+{
+	(void)context;
+	if (step == INCSTACK_STEP_ARM && !cancelled && threads[attached - 1]->word) {
+		cancelled = true;
+		incstack_poll(threads[attached - 1]);
+	}
+}
+
+static void begin_with(void (*step)(void *, enum incstack_safepoint_step))
+{
+	struct incstack_safepoint_options options = { .size = sizeof(options), .step = step };
+	attached = behalf = total = completions = 0;
+	request = NULL;
+	cancelled = false;
+	ck_assert_int_eq(incstack_safepoint_create(&options, &safepoint), 0);
+	for (; attached < 3; attached++)
+		ck_assert_int_eq(incstack_safepoint_attach(safepoint, &threads[attached]), 0);
+}
+
+START_TEST(cancel_in_every_step)
+{
+	for (cancel_at = 0; cancel_at < INCSTACK_STEP_COUNT; cancel_at++) {
+		/* Here a thread may stand between its ticket and its operation; cancel
+		 * would wait for this very thread. The stress and the model do these. */
+		if (cancel_at == INCSTACK_STEP_BEGIN || cancel_at == INCSTACK_STEP_DISARM ||
+		    cancel_at == INCSTACK_STEP_DROP)
+			continue;
+		begin_with(cancel_at_step);
+		ck_assert_int_eq(incstack_safepoint_enter(threads[2]), 0);
+		ask_for(2, INCSTACK_REQUEST_WAITING, 0);
+		incstack_poll(threads[0]);
+		incstack_request_cancel(request);
+		ck_assert_uint_eq(completions, 1);
+		ck_assert_uint_ne(result().state, INCSTACK_REQUEST_OPEN);
+		ck_assert_uint_le(total, 2);
+		for (int i = 0; i < 2; i++)
+			ck_assert_uint_eq(atomic_load(&threads[i]->word), 0);
+		incstack_request_release(request);
+		end();
+	}
+}
+END_TEST
+
+/* The ticket is drawn between two bits: the second is taken back by the starter. */
+START_TEST(bits_set_in_vain_are_taken_back)
+{
+	begin_with(poll_first_armed);
+	ask_for(1, 0, 0);
+	ck_assert_uint_eq(total, 1);
+	ck_assert_uint_eq(completions, 1);
+	for (int i = 0; i < 3; i++)
+		ck_assert_uint_eq(atomic_load(&threads[i]->word), 0);
+	incstack_request_release(request);
+	end();
+}
+END_TEST
+
 static atomic_bool leave_loop;
 
 static void *polls_and_counts(void *counter)
@@ -338,6 +408,8 @@ int main(void)
 	tcase_add_test(tests, requests_overlap_up_to_the_word);
 	tcase_add_test(tests, handshake_finds_the_thread_anywhere);
 	tcase_add_test(tests, nobody_there);
+	tcase_add_test(tests, cancel_in_every_step);
+	tcase_add_test(tests, bits_set_in_vain_are_taken_back);
 	tcase_add_test(tests, full_stop);
 	tcase_add_test(tests, full_stop_gives_up);
 	tcase_add_test(tests, arguments);
