@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What is made of traces: a calling context tree (CCT) with weights of several
- * kinds at once.
+ * kinds, its exchange with the file formats that people open, and the numbers
+ * by which two profiles are compared.
  *
  * A profile belongs to one thread at a time. Memory comes from malloc. No
  * function may be called from a signal handler. "Text" is a pointer and a
@@ -12,13 +13,16 @@
 #ifndef INCSTACK_PROFILE_H
 #define INCSTACK_PROFILE_H
 
+#include <stdio.h>
+
 #include <incstack/incstack.h>
 
 INCSTACK_BEGIN_C
 
 /* Errors of this library beside those of incstack.h. */
 enum incstack_profile_error {
-	INCSTACK_EFORMAT = -32, /* the input is not in the format */
+	INCSTACK_EFORMAT = -32, /* the input is not in the format; see the fault */
+	INCSTACK_EIO = -33,     /* the stream failed; errno says why */
 };
 
 #define INCSTACK_PROFILE_KINDS_MAX 16
@@ -120,6 +124,35 @@ INCSTACK_API uint64_t incstack_profile_self(const struct incstack_profile *profi
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_profile_totals(const struct incstack_profile *profile, uint32_t kind,
 					 uint64_t *totals);
+
+/* ---- files --------------------------------------------------------------------- */
+
+/* Where and why a file was refused. */
+struct incstack_profile_fault {
+	uint64_t line;   /* from 1; 0 in binary formats */
+	uint64_t offset; /* of the line, or of the field in the inflated message; bytes */
+	const char *why; /* a constant; null without fault */
+};
+
+/* The longest line of a folded file, in bytes. */
+#define INCSTACK_FOLDED_LINE_MAX (16u << 20)
+
+/* Reads folded stacks ("main;f;g 42", outermost first, one a line) into one kind
+ * of a profile, with memory for one line. A name is any UTF-8 without ';', NUL
+ * and newline, and not empty; the weight follows the last space. A last line
+ * without newline is refused as cut off. Lines before a fault remain added.
+ * fault may be null. Errors: EINVAL, ENOMEM, ELIMIT, ERANGE, EIO, EFORMAT.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
+INCSTACK_API int incstack_profile_read_folded(struct incstack_profile *profile, uint32_t kind,
+					      FILE *stream, struct incstack_profile_fault *fault);
+
+/* Writes a line for every node that weighs something in this kind, callers
+ * before callees. In names ';' becomes ':' and newline a space. Nodes that
+ * differ only in bci give lines with the same stack.
+ * Errors: EINVAL, ENOMEM, EIO.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
+INCSTACK_API int incstack_profile_write_folded(const struct incstack_profile *profile,
+					       uint32_t kind, FILE *stream);
 
 INCSTACK_END_C
 
