@@ -125,6 +125,51 @@ INCSTACK_API uint64_t incstack_profile_self(const struct incstack_profile *profi
 INCSTACK_API int incstack_profile_totals(const struct incstack_profile *profile, uint32_t kind,
 					 uint64_t *totals);
 
+/* ---- several profiles ---------------------------------------------------------- */
+
+/* Adds `from`, which has the same kinds, to `into`. Frames are the same when
+ * their names and bci are. Errors: EINVAL, ENOMEM, ELIMIT, ERANGE.
+ * Thread: owner of both. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_merge(struct incstack_profile *into,
+					const struct incstack_profile *from);
+
+/* Makes of `count` profiles with the same kinds one in which each has an equal
+ * say: every kind of every profile is scaled up to the largest total first. The
+ * result weighs `count` times the average, so that no rare context rounds to
+ * nothing; its relative weights are the averages of the relative weights.
+ * Errors: EINVAL, ENOMEM, ELIMIT, ERANGE.
+ * Thread: owner of all. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_average(const struct incstack_profile *const *profiles,
+					  size_t count, struct incstack_profile **average);
+
+/* The weight of an edge of the tree, which is that of the node it leads to. */
+enum incstack_profile_measure {
+	INCSTACK_MEASURE_SELF = 0, /* where samples landed */
+	INCSTACK_MEASURE_TOTAL,    /* with all callees */
+};
+
+struct incstack_profile_difference {
+	double overlap;     /* degree of overlap, 0..1 (thesis figure 5.5) */
+	double cover_a;     /* hot-edge coverage of a over b (figure 5.6); NAN: b has none */
+	double cover_b;     /* and of b over a; NAN: a has none */
+	double correlation; /* Pearson over the nodes that weigh anything; NAN: n/a */
+	uint64_t common;    /* nodes that weigh something in both */
+	uint64_t only_a;
+	uint64_t only_b;
+};
+
+/* Compares one kind of two profiles. Contexts are the same when the names along
+ * them are (bci is ignored). Relative weights are of the sum over all edges. An
+ * edge is hot when it weighs at least threshold (0..1) times the heaviest.
+ * Two empty profiles are identical: 1 everywhere. Without variance on a side the
+ * correlation is 1 if the relative weights are equal, else NAN.
+ * Errors: EINVAL, ENOMEM.
+ * Thread: owner of both. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_compare(const struct incstack_profile *a,
+					  const struct incstack_profile *b, uint32_t kind,
+					  enum incstack_profile_measure measure, double threshold,
+					  struct incstack_profile_difference *difference);
+
 /* ---- files --------------------------------------------------------------------- */
 
 /* Where and why a file was refused. */

@@ -106,7 +106,7 @@ static int name_add(struct incstack_profile *profile, const char *text, uint32_t
 				  profile->names_used + 1, sizeof(*profile->names));
 	if (!error)
 		error = incstack__reserve((void **)&profile->texts, &profile->texts_room,
-					  profile->texts_used + length, 1);
+					  profile->texts_used + length + 1, 1);
 	if (!error)
 		error = incstack__table_insert(&profile->name_table, hash,
 					       (uint32_t)profile->names_used);
