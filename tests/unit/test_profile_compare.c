@@ -101,6 +101,23 @@ START_TEST(exactly_the_threshold_is_hot)
 }
 END_TEST
 
+/* 0.07 * 100 is more than 7 in binary. */
+START_TEST(the_threshold_forgives_rounding)
+{
+	struct incstack_profile *p = profile_of("x 100\ny 7\n"), *q = profile_of("x 30\n");
+	struct incstack_profile_difference d;
+
+	ck_assert_int_eq(incstack_profile_compare(p, q, 0, INCSTACK_MEASURE_SELF, 0.07, &d), 0);
+	ck_assert_double_eq_tol(d.cover_b, 0.5, 1e-12);
+	ck_assert_int_eq(incstack_profile_compare(p, q, 0, INCSTACK_MEASURE_SELF, 1.1, &d),
+			 INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_profile_compare(p, q, 1, INCSTACK_MEASURE_SELF, 0.1, &d),
+			 INCSTACK_EINVAL);
+	incstack_profile_destroy(p);
+	incstack_profile_destroy(q);
+}
+END_TEST
+
 /* Total weights of a: m 4, m;x 3 (sum 7); of b: m 4, m;x 1 (sum 5). */
 START_TEST(totals_count_callees)
 {
@@ -208,6 +225,7 @@ int main(void)
 	tcase_add_test(tests, overlap_is_the_sum_of_the_smaller);
 	tcase_add_test(tests, coverage_has_two_directions);
 	tcase_add_test(tests, exactly_the_threshold_is_hot);
+	tcase_add_test(tests, the_threshold_forgives_rounding);
 	tcase_add_test(tests, totals_count_callees);
 	tcase_add_test(tests, correlation_is_pearsons);
 	tcase_add_test(tests, without_variance_equal_is_one_and_else_unknown);
