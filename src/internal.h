@@ -221,6 +221,7 @@ size_t incstack__xsave_bytes(void);
 bool incstack__shadow_stack_on(void);
 bool incstack__entry_state(const struct cursor *at, struct cursor *caller);
 void incstack__signal_registers(struct cursor *at);
+int incstack__thunk_contains(uintptr_t pc);
 static inline uintptr_t thread_self(void)
 {
 	return (uintptr_t)__builtin_thread_pointer();

@@ -22,9 +22,8 @@ static bool draw(struct incstack_request *request, int kind, uint32_t *number)
 		if (drawn >= pool->limit) /* also when closed */
 			return false;
 		/* release: partner is the acquire in spent, through the word of a thread. */
-	} while (!atomic_compare_exchange_weak_explicit(&pool->drawn, &drawn, drawn + 1,
-							memory_order_release,
-							memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&pool->drawn, &drawn, drawn + 1, memory_order_release, memory_order_relaxed));
 	*number = drawn;
 	return true;
 }
@@ -320,7 +319,8 @@ int incstack_request_start(struct incstack_safepoint *safepoint,
 {
 	if (!safepoint || !options || !out || options->size != sizeof(*options) || !options->n ||
 	    options->n >= INCSTACK__CLOSED || !options->operation ||
-	    !options->threads != !options->count || (options->flags & ~(uint32_t)INCSTACK_REQUEST_WAITING))
+	    !options->threads != !options->count ||
+	    (options->flags & ~(uint32_t)INCSTACK_REQUEST_WAITING))
 		return INCSTACK_EINVAL;
 	uint32_t from_running, from_waiting;
 	pthread_mutex_lock(&safepoint->lock);

@@ -25,8 +25,8 @@ uint64_t incstack__now(void)
 
 void incstack__futex_wait(_Atomic(uint32_t) *word, uint32_t seen, uint64_t until)
 {
-	struct timespec end = { .tv_sec = (time_t)(until / NS_PER_S),
-				.tv_nsec = (long)(until % NS_PER_S) };
+	struct timespec end = {.tv_sec = (time_t)(until / NS_PER_S),
+			       .tv_nsec = (long)(until % NS_PER_S)};
 	int saved = errno;
 	/* BITSET takes an absolute CLOCK_MONOTONIC time. */
 	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, seen, until ? &end : NULL, NULL,
@@ -186,9 +186,9 @@ void incstack__thread_unhold(struct incstack__thread *thread)
 {
 	incstack__step(thread->owner, INCSTACK_STEP_UNHOLD);
 	/* release: partner is the acquire of leave; what was done for the thread is seen. */
-	uint64_t before = atomic_fetch_and_explicit(
-		&thread->open.word, ~(INCSTACK_WORD_HELD | INCSTACK_WORD_SLEEP),
-		memory_order_release);
+	uint64_t before = atomic_fetch_and_explicit(&thread->open.word,
+						    ~(INCSTACK_WORD_HELD | INCSTACK_WORD_SLEEP),
+						    memory_order_release);
 	incstack__thread_open_gate(thread, before);
 	if (before & INCSTACK_WORD_STOP)
 		incstack__thread_arrive(thread->owner);

@@ -92,13 +92,15 @@ enum step incstack__step(const struct walker *w, struct cursor *at, uintptr_t *s
 		incstack__signal_registers(at);
 		return STEP_FRAME;
 	}
-	uintptr_t cfa, fp_offset = (r >> 16 & 0xffff) * 8, ra = (r >> 8 & 0xff) * 8;
+	uintptr_t cfa, fp_offset = (r >> 16 & 0xffff) * 8, ra = (r >> 8 & 0xff) * 8, fp = at->fp;
 	if (!cfa_of(w, at, r, &cfa) || !readable(w->stack, at, cfa - ra))
 		return r == FP_RULE ? STEP_END : STEP_UNKNOWN;
-	if (fp_offset) {
-		if (!readable(w->stack, at, cfa - fp_offset))
+	bool realigned = kind == INCSTACK_RULE_FP_DEREF;
+	if (fp_offset || realigned) {
+		uintptr_t saved = (realigned ? fp : cfa) - fp_offset;
+		if (!readable(w->stack, at, saved))
 			return STEP_UNKNOWN;
-		at->fp = load(cfa - fp_offset);
+		at->fp = load(saved);
 	}
 	*slot = cfa - ra;
 	at->pc = load(*slot);

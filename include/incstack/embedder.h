@@ -34,7 +34,8 @@ enum {
  *   CFA          = sp + cfa_offset | fp + cfa_offset | *(fp + cfa_offset)
  *   return slot  = CFA - ra_offset
  *   caller's sp  = CFA,  caller's pc = *slot
- *   caller's fp  = *(CFA - fp_offset), or unchanged where fp_offset is 0
+ *   caller's fp  = *(CFA - fp_offset), or unchanged where fp_offset is 0;
+ *                  *(fp - fp_offset) where the CFA is *(fp + cfa_offset)
  *
  * Offsets are in bytes, multiples of 8. */
 enum incstack_rule_kind {

@@ -9,7 +9,6 @@
 
 enum { NAME_BYTES = 4096 };
 
-
 static int kinds_set(struct incstack_profile *profile, const struct incstack_profile_kind *kinds,
 		     uint32_t count)
 {

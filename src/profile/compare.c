@@ -145,8 +145,8 @@ static void measure_pair(struct pair *pair, double threshold,
 	}
 	difference->overlap = overlap(pair);
 	cover(pair, threshold, difference);
-	difference->correlation = correlation(
-		pair, difference->common + difference->only_a + difference->only_b);
+	difference->correlation =
+		correlation(pair, difference->common + difference->only_a + difference->only_b);
 }
 
 static int compare_overlaid(const struct incstack_profile *both,

@@ -35,8 +35,7 @@ static int map_nodes(struct incstack_profile *into, const struct incstack_profil
 	map[INCSTACK_PROFILE_ROOT] = INCSTACK_PROFILE_ROOT;
 	for (uint32_t i = 1; i < from->nodes_used; i++) {
 		const struct incstack__node *n = &from->nodes[i];
-		int error =
-			incstack__node_child(into, map[n->parent], frames[n->frame], &map[i]);
+		int error = incstack__node_child(into, map[n->parent], frames[n->frame], &map[i]);
 
 		if (error)
 			return error;

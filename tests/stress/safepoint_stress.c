@@ -152,7 +152,7 @@ static void count_doubles(struct trial *trial)
 
 static void check(struct trial *trial, struct incstack_request *request)
 {
-	struct incstack_request_result got = { .size = sizeof(got) };
+	struct incstack_request_result got = {.size = sizeof(got)};
 	if (incstack_request_wait(request, STUCK_NS) != 0) {
 		atomic_fetch_add(&stuck, 1);
 		return; /* its trial is leaked: it may still be written */
@@ -250,9 +250,9 @@ static uint64_t report(void)
 	printf("full safepoints: %llu\n", (unsigned long long)atomic_load(&stops));
 	printf("safepoint: requests=%llu tickets=%llu samples=%llu over=%llu double=%llu "
 	       "after_cancel=%llu stuck=%llu\n",
-	       (unsigned long long)atomic_load(&requests), (unsigned long long)atomic_load(&tickets),
-	       (unsigned long long)atomic_load(&samples), (unsigned long long)atomic_load(&over),
-	       (unsigned long long)atomic_load(&twice),
+	       (unsigned long long)atomic_load(&requests),
+	       (unsigned long long)atomic_load(&tickets), (unsigned long long)atomic_load(&samples),
+	       (unsigned long long)atomic_load(&over), (unsigned long long)atomic_load(&twice),
 	       (unsigned long long)atomic_load(&after_cancel),
 	       (unsigned long long)atomic_load(&stuck));
 	fflush(stdout);
@@ -266,8 +266,7 @@ int main(int argc, char **argv)
 	static pthread_t mutating[THREADS_MAX], requesting[REQUESTERS];
 	parse(argc, argv);
 	struct incstack_safepoint_options options = {
-		.size = sizeof(options), .seed = seed, .step = injected
-	};
+		.size = sizeof(options), .seed = seed, .step = injected};
 	if (incstack_safepoint_create(&options, &safepoint))
 		return 1;
 	for (int i = 0; i < thread_count; i++) {

@@ -183,8 +183,8 @@ static size_t generate(void)
 		while (depth < 2 || (depth < DEPTH && change-- > 0)) {
 			uint32_t method = next_random(&random) % 5;
 
-			objects[used] = object(depth ? stack[depth - 1] : NULL, depth ? method : 0, 0,
-					       depth ? FILLED : BASE);
+			objects[used] = object(depth ? stack[depth - 1] : NULL, depth ? method : 0,
+					       0, depth ? FILLED : BASE);
 			stack[depth++] = &objects[used++];
 			ck_assert_uint_lt(used, OBJECTS);
 		}

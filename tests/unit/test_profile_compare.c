@@ -52,7 +52,8 @@ static void folded_is(const struct incstack_profile *profile, const char *expect
 
 START_TEST(identical_profiles_give_one)
 {
-	const char *text = "m;a 70\nm;b 20\nm;b;c 9\nm 1\n", *longer = "m 10\nm;b 200\nm;a 700\nm;b;c 90\n";
+	const char *text = "m;a 70\nm;b 20\nm;b;c 9\nm 1\n",
+		   *longer = "m 10\nm;b 200\nm;a 700\nm;b;c 90\n";
 
 	for (int m = INCSTACK_MEASURE_SELF; m <= INCSTACK_MEASURE_TOTAL; m++) {
 		struct incstack_profile_difference d =
@@ -93,7 +94,8 @@ END_TEST
 
 START_TEST(exactly_the_threshold_is_hot)
 {
-	struct incstack_profile_difference d = compare("x 30\ny 3\n", "x 30\n", INCSTACK_MEASURE_SELF);
+	struct incstack_profile_difference d =
+		compare("x 30\ny 3\n", "x 30\n", INCSTACK_MEASURE_SELF);
 
 	ck_assert_double_eq_tol(d.cover_b, 0.5, 1e-12);
 	d = compare("x 31\ny 3\n", "x 30\n", INCSTACK_MEASURE_SELF);
@@ -142,9 +144,11 @@ END_TEST
 
 START_TEST(without_variance_equal_is_one_and_else_unknown)
 {
-	ck_assert_double_eq(compare("x 3\ny 3\n", "x 7\ny 7\n", INCSTACK_MEASURE_SELF).correlation, 1);
+	ck_assert_double_eq(compare("x 3\ny 3\n", "x 7\ny 7\n", INCSTACK_MEASURE_SELF).correlation,
+			    1);
 	ck_assert_double_eq(compare("x 3\n", "x 3\n", INCSTACK_MEASURE_SELF).correlation, 1);
-	ck_assert_double_nan(compare("x 3\ny 3\n", "x 1\ny 2\n", INCSTACK_MEASURE_SELF).correlation);
+	ck_assert_double_nan(
+		compare("x 3\ny 3\n", "x 1\ny 2\n", INCSTACK_MEASURE_SELF).correlation);
 	ck_assert_double_nan(compare("x 3\ny 3\n", "", INCSTACK_MEASURE_SELF).correlation);
 }
 END_TEST
@@ -188,7 +192,8 @@ END_TEST
 
 START_TEST(merge_refuses_a_total_too_large_and_changes_nothing)
 {
-	struct incstack_profile *p = profile_of("m 9223372036854775807\n"), *q = profile_of("a 1\n");
+	struct incstack_profile *p = profile_of("m 9223372036854775807\n"),
+				*q = profile_of("a 1\n");
 
 	ck_assert_int_eq(incstack_profile_merge(p, q), INCSTACK_ERANGE);
 	folded_is(p, "m 9223372036854775807\n");

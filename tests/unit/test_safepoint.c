@@ -77,7 +77,7 @@ static void ask_for(uint32_t n, uint32_t flags, uint64_t deadline)
 
 static struct incstack_request_result result(void)
 {
-	struct incstack_request_result got = { .size = sizeof(got) };
+	struct incstack_request_result got = {.size = sizeof(got)};
 	ck_assert_int_eq(incstack_request_ask(request, &got), 0);
 	return got;
 }
@@ -274,7 +274,7 @@ static void poll_first_armed(void *context, enum incstack_safepoint_step step)
 
 static void begin_with(void (*step)(void *, enum incstack_safepoint_step))
 {
-	struct incstack_safepoint_options options = { .size = sizeof(options), .step = step };
+	struct incstack_safepoint_options options = {.size = sizeof(options), .step = step};
 	attached = behalf = total = completions = 0;
 	request = NULL;
 	cancelled = false;
@@ -338,7 +338,7 @@ static void *polls_and_counts(void *counter)
 
 START_TEST(full_stop)
 {
-	unsigned long counters[3] = { 0 }, seen;
+	unsigned long counters[3] = {0}, seen;
 	pthread_t tids[3];
 	uint32_t missing = 9;
 	begin(0, 1);
@@ -379,7 +379,7 @@ END_TEST
 
 START_TEST(arguments)
 {
-	struct incstack_request_options options = { .size = sizeof(options), .n = 1 };
+	struct incstack_request_options options = {.size = sizeof(options), .n = 1};
 	begin(1, 0);
 	ck_assert_int_eq(incstack_request_start(safepoint, &options, &request), INCSTACK_EINVAL);
 	options.operation = sample;

@@ -64,3 +64,10 @@ bool incstack__entry_state(const struct cursor *at, struct cursor *caller)
 		caller->fp = *(uintptr_t *)(s - 16);
 	return true;
 }
+
+/* For walkers that leave out the lines of thunks. */
+int incstack__thunk_contains(uintptr_t pc)
+{
+	uintptr_t from = (uintptr_t)incstack__thunk_entry;
+	return pc - from < INCSTACK__ENTRY_BYTES + INCSTACK__POOL_BYTES;
+}
