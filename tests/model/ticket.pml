@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The ticket protocol of src/safepoint_request.c and src/safepoint_thread.c, one
+ * request. Each label or comment in capitals is the INCSTACK_STEP_ of that name;
+ * one atomic block is one atomic operation of the C code on one word.
+ *
+ * Safety (assertions): at most N operations, never two for one thread, none
+ * starts after cancel returned, one end and only after the last operation, and
+ * who is sampled by the requester is safe meanwhile.
+ * Liveness: every request ends (ltl ends), nobody is left at a gate (end states).
+ *
+ * -DMUTE: the last thread never polls, goes safe or exits. -DNO_EXIT: no thread
+ * exits. -DNO_SAFE: none goes safe. -DALL_RUN: none waits at first. -DNO_CANCEL, -DMUST_CANCEL: cancel never or always comes; else maybe.
+ * T threads, N samples wanted. -DFAULT_x: a seeded fault, which run.sh requires to be found.
+ */
+#ifndef T
+#define T 2
+#endif
+#ifndef N
+#define N 2
+#endif
+
+/* The word of a thread. */
+bool claim[T], safe[T], held[T], gone[T];
+/* The request. The tickets of running (RUN) and waiting (WAIT) threads. */
+#define RUN 0
+#define WAIT 1
+byte drawn[2], limit[2];
+bool shut[2];
+byte refs, started, taken, ends_seen;
+bool cancel_back, over;
+/* What the assertions count. */
+byte by_thread[T], operations;
+
+inline drop() {
+	/* DROP */
+	atomic { refs--; last = (refs == 0) };
+	if
+	:: last ->
+		/* FINISH */
+		atomic { ends_seen++; assert(ends_seen == 1); assert(taken == operations); over = true; last = false }
+	:: else
+	fi
+}
+
+inline disarm() {
+	d = 0;
+	do
+	:: d < T ->
+		/* DISARM */
+		atomic { seen = claim[d]; claim[d] = false };
+		if
+		:: seen -> drop()
+		:: else
+		fi;
+		seen = false;
+		d++
+	:: else -> d = 0; break
+	od
+}
+
+inline draw(kind) {
+	/* DRAW */
+#ifdef FAULT_DRAW /* the count is read and written in two steps */
+	atomic { won = (!shut[kind] && drawn[kind] < limit[kind]); number = drawn[kind] };
+	if
+	:: won -> drawn[kind] = number + 1
+	:: else
+	fi
+#else
+	atomic {
+		won = (!shut[kind] && drawn[kind] < limit[kind]);
+		number = drawn[kind];
+		if
+		:: won -> drawn[kind]++
+		:: else
+		fi
+	}
+#endif
+}
+
+inline perform(whom, kind) {
+	/* BEGIN */
+	atomic { started++; assert(!cancel_back) };
+	/* OPERATION */
+	atomic {
+		operations++;
+		assert(operations <= N);
+		by_thread[whom]++;
+		assert(by_thread[whom] == 1);
+		assert(!gone[whom]);
+		assert(kind == RUN || safe[whom])
+	};
+	atomic { assert(kind == RUN || safe[whom]); taken++ }
+}
+
+inline meet() {
+	draw(RUN);
+	if
+	:: won ->
+#ifndef FAULT_DISARM /* the last ticket leaves the others armed */
+		if
+		:: number + 1 == limit[RUN] -> disarm()
+		:: else
+		fi;
+#endif
+		perform(me, RUN)
+	:: else
+	fi;
+	atomic { won = false; number = 0; seen = false }; /* dead: fewer states */
+	drop()
+}
+
+inline serve() {
+	if
+	:: claim[me] ->
+		/* CLAIM */
+#ifdef FAULT_CLAIM /* clears the bit without looking whether it was still there */
+		claim[me] = false;
+		seen = true;
+#else
+		atomic { seen = claim[me]; claim[me] = false };
+#endif
+		if
+		:: seen -> meet()
+		:: else
+		fi
+	:: else
+	fi
+}
+
+proctype thread(byte me) {
+	bool seen, last, won, entered;
+	byte d, number;
+	if
+	:: safe[me] -> goto in_safe
+	:: else
+	fi;
+poll:
+	serve();
+	if
+	:: over -> goto done
+	:: true -> goto poll
+#ifndef NO_SAFE
+	:: true -> goto enter
+#endif
+#ifndef NO_EXIT
+	:: true -> goto exit
+#endif
+	fi;
+enter:
+	serve();
+	/* ENTER */
+	atomic {
+#ifdef FAULT_ENTER /* goes safe with a claim on it */
+		entered = true;
+#else
+		entered = !claim[me];
+#endif
+		safe[me] = entered
+	};
+	if
+	:: entered -> entered = false
+	:: else -> goto enter
+	fi;
+in_safe:
+	if
+	:: true /* comes back soon */
+	:: true -> over /* or stays as long as the request lasts */
+	fi;
+	/* LEAVE */
+#ifdef FAULT_LEAVE /* passes the gate although it is held */
+	safe[me] = false;
+#else
+	atomic { !held[me] -> safe[me] = false };
+#endif
+	goto poll;
+exit:
+	/* GONE */
+	atomic { seen = claim[me]; claim[me] = false; gone[me] = true };
+#ifndef FAULT_EXIT /* keeps its claim */
+	if
+	:: seen -> drop()
+	:: else
+	fi;
+#endif
+done:
+	skip
+}
+
+inline arm() {
+	/* ARM */
+#ifndef FAULT_ARM_REF /* the reference comes after the bit */
+	refs++;
+#endif
+	atomic {
+		armed = true;
+#ifndef FAULT_ARM_SAFE /* arms who will not come */
+		armed = armed && !safe[i];
+#endif
+#ifndef FAULT_ARM_GONE /* arms who has gone */
+		armed = armed && !gone[i];
+#endif
+		claim[i] = armed
+	};
+#ifdef FAULT_ARM_REF
+	if
+	:: armed -> refs++
+	:: else
+	fi
+#else
+	if
+	:: !armed -> refs--
+	:: else
+	fi
+#endif
+}
+
+proctype requester() {
+	bool seen, last, won, armed, mine;
+	byte i, d, number, chosen = T;
+	/* HOLD: one waiting thread, if there is one that does not escape. */
+	i = 0;
+	do
+	:: i < T && chosen == T ->
+		atomic {
+			if
+			:: safe[i] && !held[i] -> held[i] = true; chosen = i
+			:: else
+			fi
+		};
+		i++
+	:: else -> break
+	od;
+	atomic {
+		limit[WAIT] = (chosen < T -> 1 : 0);
+		limit[RUN] = N - limit[WAIT];
+	};
+	i = 0;
+	do
+	:: i < T && limit[RUN] > 0 && !shut[RUN] && drawn[RUN] < limit[RUN] ->
+		if
+		:: i != chosen -> arm()
+		:: else
+		fi;
+		i++
+	:: else -> break
+	od;
+#ifndef FAULT_REARM /* does not look whether bits were set in vain */
+	/* REARM */
+	if
+	:: shut[RUN] || drawn[RUN] >= limit[RUN] -> disarm()
+	:: else
+	fi;
+#endif
+	if
+	:: chosen < T ->
+#ifdef FAULT_HELD_DRAW /* the requester's own operations draw no ticket */
+		won = true;
+#else
+		draw(WAIT);
+#endif
+		if
+		:: won -> perform(chosen, WAIT)
+		:: else
+		fi;
+		/* UNHOLD */
+#ifndef FAULT_UNHOLD /* the waiting thread is never let go */
+		held[chosen] = false
+#endif
+	:: else
+	fi;
+#ifndef FAULT_STARTER /* the starter holds no reference */
+	drop()
+#endif
+}
+
+proctype canceller() {
+	bool seen, last, taken_ref, drains;
+	byte d, winners;
+	if
+#ifndef MUST_CANCEL
+	:: true -> goto done
+#endif
+#ifndef NO_CANCEL
+	:: true
+#endif
+	fi;
+	/* A deadline does the same and does not drain. */
+	if
+	:: drains = true
+	:: drains = false
+	fi;
+#ifdef FAULT_CANCEL_REF /* takes a reference of a request that may be over */
+	refs++;
+#else
+	atomic {
+		taken_ref = (refs > 0);
+		if
+		:: taken_ref -> refs++
+		:: else
+		fi
+	};
+	if
+	:: taken_ref
+	:: else -> goto back
+	fi;
+#endif
+	/* CLOSE */
+#ifdef FAULT_CLOSE /* takes the bits back, but who cleared its bit may still draw */
+	winners = drawn[RUN] + drawn[WAIT];
+#else
+	atomic { shut[RUN] = true; winners = drawn[RUN] };
+	atomic { shut[WAIT] = true; winners = winners + drawn[WAIT] };
+#endif
+#ifndef FAULT_CLOSE_DISARM /* leaves the bits to those who may never come */
+	disarm();
+#endif
+	/* DRAIN */
+#ifndef FAULT_DRAIN /* does not wait for winners that have not begun */
+	if
+	:: drains -> started >= winners
+	:: else
+	fi;
+#endif
+	drop();
+back:
+	cancel_back = drains;
+done:
+	skip
+}
+
+init {
+	byte i;
+	atomic {
+#ifndef FAULT_STARTER
+		refs = 1;
+#endif
+		i = 0;
+		do
+		:: i < T ->
+			if
+			:: true
+#ifdef ALL_RUN
+#elif defined(MUTE)
+			:: i < T - 1 -> safe[i] = true
+#else
+			:: safe[i] = true
+#endif
+			fi;
+#ifdef MUTE
+			if
+			:: i < T - 1 -> run thread(i)
+			:: else
+			fi;
+#else
+			run thread(i);
+#endif
+			i++
+		:: else -> break
+		od;
+		run requester();
+		run canceller()
+	}
+}
+
+#ifndef SAFETY_ONLY
+ltl ends { <> over }
+#endif
