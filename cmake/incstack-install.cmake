@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+#
+# What `cmake --install` puts where. One export set per library, so that a program
+# which links the core alone need not have libunwind.
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/incstack)
+set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+get_property(components GLOBAL PROPERTY INCSTACK_COMPONENTS)
+
+set(pc_description_core "Incremental stack tracing and partial safepoints")
+set(pc_description_native "Incremental stack tracing of C and C++ stacks")
+set(pc_description_profile "Calling context trees and profile writers")
+set(pc_requires_core "")
+set(pc_requires_native "incstack")
+set(pc_requires_profile "")
+set(pc_private_core "")
+set(pc_private_native "libunwind")
+set(pc_private_profile "zlib")
+if(JANSSON_FOUND)
+	string(APPEND pc_private_profile " jansson")
+endif()
+if(TARGET incstack)
+	set(pc_requires_profile "incstack")
+endif()
+
+foreach(component IN LISTS components)
+	get_property(target GLOBAL PROPERTY INCSTACK_COMPONENT_${component})
+	install(TARGETS ${target} EXPORT incstack-${component}
+		ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+	install(EXPORT incstack-${component} NAMESPACE incstack:: DESTINATION ${package_dir}
+		FILE incstack-${component}-targets.cmake)
+
+	set(PC_NAME ${target})
+	if(component STREQUAL "core")
+		set(pc_file incstack)
+	else()
+		set(pc_file incstack-${component})
+	endif()
+	set(PC_DESCRIPTION ${pc_description_${component}})
+	set(PC_REQUIRES ${pc_requires_${component}})
+	set(PC_REQUIRES_PRIVATE ${pc_private_${component}})
+	set(PC_LIBS "-l${target}")
+	if(component STREQUAL "native")
+		# gcc_s before libunwind: see CMakeLists.txt. Not under Libs.private,
+		# which pkg-config prints behind the private requirements.
+		string(APPEND PC_LIBS " -Wl,--push-state,--no-as-needed,-lgcc_s,--pop-state -pthread")
+	endif()
+	configure_file(${PROJECT_SOURCE_DIR}/cmake/incstack.pc.in
+		${PROJECT_BINARY_DIR}/pkgconfig/${pc_file}.pc @ONLY)
+	install(FILES ${PROJECT_BINARY_DIR}/pkgconfig/${pc_file}.pc DESTINATION ${pkgconfig_dir})
+endforeach()
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/incstack-config.cmake.in
+	${PROJECT_BINARY_DIR}/incstack-config.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/incstack-config-version.cmake
+	COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/incstack-config.cmake
+	${PROJECT_BINARY_DIR}/incstack-config-version.cmake DESTINATION ${package_dir})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/incstack DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+	FILES_MATCHING PATTERN "*.h")
+
+if(TARGET incstack_tool)
+	install(TARGETS incstack_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+foreach(target incstack_preload incstack_recorder)
+	if(TARGET ${target})
+		install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/incstack)
+	endif()
+endforeach()

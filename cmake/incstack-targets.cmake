@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+#
+# How one library, preload object or program is made: the flags that all share,
+# and the few that some sources need.
+
+# incstack_sources(<variable> <glob>...): the files, noticed when they come and go.
+function(incstack_sources variable)
+	list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/)
+	file(GLOB found CONFIGURE_DEPENDS ${ARGN})
+	set(${variable} ${found} PARENT_SCOPE)
+endfunction()
+
+# The tracing core runs between a return and its resume address: it may touch no
+# vector register, and call nothing that the thread sanitizer inserts. Safepoints
+# are apart from it.
+function(incstack_restrict_core_sources)
+	foreach(source IN LISTS ARGN)
+		if(NOT source MATCHES "/safepoint[^/]*$" AND source MATCHES "\\.c$")
+			set_property(SOURCE ${source} DIRECTORY ${PROJECT_SOURCE_DIR}
+				APPEND PROPERTY COMPILE_OPTIONS
+				-mgeneral-regs-only -fno-sanitize=thread -fno-stack-protector)
+		endif()
+	endforeach()
+endfunction()
+
+function(incstack_common_options target)
+	set(c_only $<COMPILE_LANGUAGE:C>)
+	set(not_asm $<COMPILE_LANGUAGE:C,CXX>)
+	set_target_properties(${target} PROPERTIES
+		C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS ON
+		CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON)
+	target_include_directories(${target} PRIVATE
+		${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+	target_compile_definitions(${target} PRIVATE
+		$<$<BOOL:${INCSTACK_DEBUG}>:INCSTACK_DEBUG=1>
+		$<$<BOOL:${INCSTACK_HOSTILE}>:INCSTACK_HOSTILE=1>)
+	target_compile_options(${target} PRIVATE
+		$<${not_asm}:-Wall> $<${not_asm}:-Wextra> $<${not_asm}:-Wshadow>
+		$<${c_only}:-Wconversion> $<${c_only}:-Wmissing-prototypes>
+		$<${c_only}:-Wstrict-prototypes>
+		$<$<BOOL:${INCSTACK_WERROR}>:-Werror>)
+	if(INCSTACK_SANITIZE)
+		target_compile_options(${target} PRIVATE -fsanitize=${INCSTACK_SANITIZE}
+			-fno-sanitize-recover=all -fno-omit-frame-pointer)
+		target_link_options(${target} PRIVATE -fsanitize=${INCSTACK_SANITIZE})
+	endif()
+endfunction()
+
+# A static library that takes part in no install.
+function(incstack_internal_library target)
+	add_library(${target} STATIC ${ARGN})
+	set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
+		C_VISIBILITY_PRESET hidden)
+	incstack_common_options(${target})
+endfunction()
+
+# incstack_library(<target> <component> <source>...): a library that is installed.
+# Always position independent: it is linked into shared objects of virtual machines.
+function(incstack_library target component)
+	incstack_internal_library(${target} ${ARGN})
+	if(component STREQUAL "core")
+		set(name incstack)
+		incstack_restrict_core_sources(${ARGN})
+	else()
+		set(name ${component})
+	endif()
+	add_library(incstack::${name} ALIAS ${target})
+	set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+	target_include_directories(${target} PUBLIC
+		$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+		$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+	set_property(GLOBAL APPEND PROPERTY INCSTACK_COMPONENTS ${component})
+	set_property(GLOBAL PROPERTY INCSTACK_COMPONENT_${component} ${target})
+endfunction()
+
+# incstack_preload(<target> <source>...): an object for LD_PRELOAD or dlopen.
+function(incstack_preload target)
+	add_library(${target} SHARED ${ARGN})
+	set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden
+		LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+	incstack_common_options(${target})
+	# --exclude-libs: what comes out of our archives stays inside the object.
+	target_link_options(${target} PRIVATE -Wl,-z,defs -Wl,--exclude-libs,ALL)
+	target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
+endfunction()
+
+# incstack_link_existing(<target> <library>...): those of the libraries that exist.
+function(incstack_link_existing target)
+	foreach(library IN LISTS ARGN)
+		if(TARGET ${library})
+			target_link_libraries(${target} PRIVATE ${library})
+		endif()
+	endforeach()
+endfunction()

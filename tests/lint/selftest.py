@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""Each lint rule, shown something that it must refuse and something that it must accept."""
+import unittest
+
+import link_order
+import sources
+import symbols
+
+NM = """lib.a[a.c.o]:
+incstack_one T 0 10
+memcpy U
+incstack_two U
+_Unwind_GetIP w
+lib.a[b_gpr.c.o]:
+incstack_two T 0 10
+incstack_one U
+"""
+
+
+class Symbols(unittest.TestCase):
+    def rule(self, name, extra=""):
+        return symbols.RULES[name](symbols.parse(NM + extra))
+
+    def test_accepted(self):
+        for rule in symbols.RULES:
+            self.assertEqual(self.rule(rule), [])
+
+    def test_refused(self):
+        self.assertEqual(len(self.rule("prefix", "helper T 0 10\n")), 1)
+        self.assertEqual(len(self.rule("prefix", "table D 0 10\n")), 1)
+        self.assertEqual(len(self.rule("undefined", "printf U\n")), 1)
+        self.assertEqual(len(self.rule("undefined", "_Unwind_GetIP U\n")), 1)
+        self.assertEqual(len(self.rule("undefined", "incstack_missing U\n")), 1)
+        self.assertEqual(len(self.rule("gpr", "memcpy U\n")), 1)
+
+
+class Sources(unittest.TestCase):
+    def test_function_lengths(self):
+        text = "/* c */\nint f(int a,\n\tint b)\n{\n\tif (a) {\n\t}\n}\n\nstruct s {\n\tint x;\n};\n"
+        self.assertEqual(list(sources.function_lengths(text)), [(2, 6)])
+        long = "int f(void)\n{\n" + "\tx();\n" * 78 + "}\n"
+        self.assertEqual(list(sources.function_lengths(long)), [(1, 81)])
+
+    def test_spdx(self):
+        self.assertIsNotNone(sources.spdx_error("int x;\n"))
+        self.assertIsNone(sources.spdx_error("/* SPDX-License-Identifier: MIT\n"))
+
+
+class LinkOrder(unittest.TestCase):
+    def test_order(self):
+        self.assertIsNone(link_order.order_error(["libgcc_s.so.1", "libunwind.so.8"]))
+        self.assertIsNotNone(link_order.order_error(["libunwind.so.8", "libgcc_s.so.1"]))
+        self.assertIsNotNone(link_order.order_error(["libunwind.so.8", "libc.so.6"]))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""The rules for source files, over the files that git would commit.
+
+  spdx             the licence is named at the top
+  file-length      at most 500 lines
+  function-length  at most 80 lines
+  headers          every public header compiles alone as C11, C2x and C++17
+  readme           the C programs in README.md compile against the headers
+  format           clang-format changes nothing
+"""
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+FILE_LINES = 500
+FUNCTION_LINES = 80
+CODE = (".c", ".h", ".cpp", ".hpp", ".cc", ".S")
+FORMATTED = (".c", ".h", ".cpp", ".hpp", ".cc")
+# Public headers align their field comments by hand, which clang-format never leaves alone.
+UNFORMATTED = "include/"
+DIALECTS = (("c", "c11"), ("c", "c2x"), ("c++", "c++17"))
+
+
+def files(suffixes):
+    """Tracked and new files that are not ignored; everything when there is no git."""
+    git = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"],
+                         capture_output=True, text=True)
+    if git.returncode == 0:
+        found = git.stdout.splitlines()
+    else:
+        found = [str(path) for path in pathlib.Path(".").rglob("*") if "build" not in path.parts]
+    found = [name for name in found if name.endswith(suffixes) and pathlib.Path(name).is_file()]
+    if not found:
+        sys.exit("no source files found; nothing was checked")
+    return sorted(found)
+
+
+def read(name):
+    return pathlib.Path(name).read_text(encoding="utf-8")
+
+
+def spdx_error(text):
+    top = "\n".join(text.splitlines()[:3])
+    return None if "SPDX-License-Identifier: " in top else "no SPDX line at the top"
+
+
+def function_lengths(text):
+    """(line, lines) of each function. The format check makes this exact: a body opens
+    with a brace alone in column 0 and is closed by the next brace in column 0."""
+    lines = text.splitlines()
+    start = None
+    for number, line in enumerate(lines):
+        if line == "{":
+            start = number
+            while start > 0 and lines[start - 1] and not re.match(r"[}#/]|.*[;:]$|.*\*/$",
+                                                                  lines[start - 1]):
+                start -= 1
+        elif line.startswith("}") and start is not None:
+            yield start + 1, number - start + 1
+            start = None
+
+
+def check_spdx():
+    return [f"{name}: {error}" for name in files(CODE + (".py", ".cmake", "CMakeLists.txt"))
+            if (error := spdx_error(read(name)))]
+
+
+def check_file_length():
+    counts = [(name, len(read(name).splitlines())) for name in files(CODE + (".py",))]
+    return [f"{name}: {count} lines, more than {FILE_LINES}" for name, count in counts
+            if count > FILE_LINES]
+
+
+def check_function_length():
+    errors, all_lengths = [], []
+    for name in files(FORMATTED):
+        for line, length in function_lengths(read(name)):
+            all_lengths.append(length)
+            if length > FUNCTION_LINES:
+                errors.append(f"{name}:{line}: {length} lines, more than {FUNCTION_LINES}")
+    if not all_lengths:
+        return ["no function found; nothing was checked"]
+    print(f"{len(all_lengths)} functions, median {statistics.median(all_lengths)} lines, "
+          f"longest {max(all_lengths)}")
+    return errors
+
+
+def compile_error(compiler, text, *flags):
+    """What the compiler says against a source text, or None."""
+    with tempfile.NamedTemporaryFile("w", suffix=".c") as source:
+        source.write(text)
+        source.flush()
+        result = subprocess.run([compiler, *flags, "-Wall", "-Wextra", "-Werror",
+                                 "-fsyntax-only", "-Iinclude", source.name],
+                                capture_output=True, text=True)
+    return result.stderr if result.returncode != 0 else None
+
+
+def check_headers(cc, cxx):
+    errors = []
+    for header in sorted(pathlib.Path("include/incstack").rglob("*.h")):
+        for language, standard in DIALECTS:
+            text = (f"#include <{header.relative_to('include')}>\n"
+                    "extern int incstack_lint;\n")  # version.h has only macros
+            error = compile_error(cc if language == "c" else cxx, text,
+                                  "-x", language, f"-std={standard}", "-Wpedantic")
+            if error:
+                errors.append(f"{header} as {standard}:\n{error}")
+    return errors
+
+
+def check_readme(cc):
+    programs = re.findall(r"^```c\n(.*?)^```", read("README.md"), re.M | re.S)
+    if not programs:
+        return ["README.md shows no C program; nothing was checked"]
+    return [error for text in programs if (error := compile_error(cc, text, "-std=gnu11"))]
+
+
+def check_format(clang_format):
+    names = [name for name in files(FORMATTED) if not name.startswith(UNFORMATTED)]
+    result = subprocess.run([clang_format, "--dry-run", "--Werror", *names],
+                            capture_output=True, text=True)
+    return [result.stderr + "scripts/format repairs this"] if result.returncode != 0 else []
+
+
+CHECKS = {"spdx": check_spdx, "file-length": check_file_length,
+          "function-length": check_function_length, "headers": check_headers,
+          "readme": check_readme, "format": check_format}
+
+
+def main():
+    errors = CHECKS[sys.argv[1]](*sys.argv[2:])
+    if errors:
+        sys.exit("\n".join(errors))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""What the archives define and what they need, read from nm.
+
+  prefix     every external symbol starts with incstack_
+  undefined  the core needs nothing but a short list of libc, and weak unwinder symbols
+  gpr        *_gpr objects call nothing but the library itself: a call into libc, even a
+             memcpy that the compiler made, would touch vector registers
+"""
+import re
+import subprocess
+import sys
+
+# What the core may take from libc. An addition is a decision: it must be there in every
+# process, and what a sample or the trampoline reaches must be safe in a signal handler.
+LIBC = re.compile(
+    r"^(mem(cpy|move|set|cmp|chr|mem)|str(len|cmp|ncmp|chr|rchr|nlen)|malloc|calloc|free"
+    r"|mmap|munmap|mprotect|madvise|mremap|sysconf|getpagesize|getenv|secure_getenv"
+    r"|pthread_(self|equal|once|mutex_\w+|sigmask|atfork)|sched_yield"
+    r"|clock_gettime|nanosleep|getrandom|gettid|syscall|arch_prctl|__errno_location"
+    r"|__stack_chk_fail|__tls_get_addr|__(mem|str)\w+_chk|_GLOBAL_OFFSET_TABLE_)$")
+WEAK = re.compile(
+    r"^(_Unwind_\w+|__(de)?register_frame(_info)?|__gcc_personality_v0|__cxa_\w+|_DYNAMIC)$")
+
+
+def parse(text):
+    """nm --format=posix of an archive: (member, name, type) of each external symbol."""
+    member = ""
+    for line in text.splitlines():
+        header = re.match(r".*\[(.*)\]:$", line)
+        if header:
+            member = header.group(1)
+            continue
+        fields = line.split()
+        if len(fields) >= 2:
+            yield member, fields[0], fields[1]
+
+
+def prefix_errors(symbols):
+    return [f"{member}: {name} lacks the prefix incstack_" for member, name, kind in symbols
+            if kind not in "Uwv" and not name.startswith("incstack_")
+            and not name.startswith("DW.ref.")]  # made by .cfi_personality, hidden and comdat
+
+
+def undefined_errors(symbols):
+    symbols = list(symbols)
+    defined = {name for _, name, kind in symbols if kind not in "Uwv"}
+    errors = []
+    for member, name, kind in symbols:
+        if name in defined or kind not in "Uwv":
+            continue
+        allowed = LIBC if kind == "U" else WEAK
+        if not allowed.match(name):
+            how = "needs" if kind == "U" else "weakly needs"
+            errors.append(f"{member}: {how} {name}, which is not on the list of symbols.py")
+    return errors
+
+
+def gpr_errors(symbols):
+    return [f"{member}: calls {name}" for member, name, kind in symbols
+            if "_gpr." in member and kind in "Uwv" and not name.startswith("incstack_")
+            and name != "_GLOBAL_OFFSET_TABLE_"]
+
+
+RULES = {"prefix": prefix_errors, "undefined": undefined_errors, "gpr": gpr_errors}
+
+
+def main():
+    nm, rule, archive = sys.argv[1:]
+    out = subprocess.run([nm, "--format=posix", "--extern-only", archive],
+                         check=True, capture_output=True, text=True)
+    symbols = list(parse(out.stdout))
+    if not symbols:
+        sys.exit(f"{archive}: no symbols read; nothing was checked")
+    errors = RULES[rule](symbols)
+    if errors:
+        sys.exit("\n".join(errors))
+    print(f"{archive}: {len(symbols)} symbols, {rule} holds")
+
+
+if __name__ == "__main__":
+    main()
