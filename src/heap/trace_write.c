@@ -185,7 +185,8 @@ int64_t incstack__trace_batch(void *buffer, size_t size, uint32_t thread, uint32
 
 	if (buffer == NULL || log == NULL || log->used > log->size || log->used % 8 != 0)
 		return INCSTACK_EINVAL;
-	if (size < incstack__trace_batch_bytes(NULL, log->used))
+	/* Checked before the tree is marked, so that the caller can come back. */
+	if (size < incstack__trace_batch_bytes(tree, log->used))
 		return INCSTACK_ENOMEM;
 	if (size > INCSTACK__TRACE_BLOCK_MAX)
 		size = INCSTACK__TRACE_BLOCK_MAX;

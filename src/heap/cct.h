@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The calling context tree of a heap profile: a node is its parent and a code.
+ * Values are the node's own; those of its callees are not included.
+ */
+#ifndef INCSTACK_HEAP_CCT_H
+#define INCSTACK_HEAP_CCT_H
+
+#include <stdint.h>
+
+#define INCSTACK__CCT_ROOT 0u
+#define INCSTACK__CCT_FAILED UINT32_MAX
+/* Codes of no code: a trace whose outer callers are unknown starts below the
+ * first, an allocation without a trace is the second. */
+#define INCSTACK__CCT_TRUNCATED UINT64_MAX
+#define INCSTACK__CCT_NO_TRACE (UINT64_MAX - 1)
+
+struct incstack__cct_values {
+	uint64_t calls;
+	uint64_t bytes;
+	uint64_t live; /* bytes now; after the last event: never freed */
+	uint64_t peak; /* bytes live when all of the program's live bytes peaked */
+};
+
+struct incstack__cct_node {
+	uint64_t code;
+	uint32_t parent;
+	uint32_t depth; /* the root has 0 */
+	uint32_t first_child;
+	uint32_t sibling;
+	uint64_t peak_number; /* the peak that values.peak belongs to */
+	struct incstack__cct_values values;
+};
+
+struct incstack__cct {
+	struct incstack__cct_node *nodes;
+	uint32_t count; /* a parent's index is smaller than its children's */
+	uint32_t room;
+	uint32_t *table;
+	uint32_t table_size;
+};
+
+int incstack__cct_init(struct incstack__cct *cct);
+void incstack__cct_free(struct incstack__cct *cct);
+/* Finds or adds; INCSTACK__CCT_FAILED where memory ran out. */
+uint32_t incstack__cct_child(struct incstack__cct *cct, uint32_t parent, uint64_t code);
+/* The deepest node that is above or equal to both. */
+uint32_t incstack__cct_common(const struct incstack__cct *cct, uint32_t a, uint32_t b);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Replays the events of a heap trace file; see replay.h.
+ */
+#include <stdlib.h>
+
+#include <incstack/incstack.h>
+
+#include "replay.h"
+
+/* ---- live allocations: open addressing, no tombstones -------------------------- */
+
+static uint64_t home_of(const struct incstack__replay *replay, uint64_t pointer)
+{
+	return (pointer * 0x9e3779b97f4a7c15ull >> 20) & (replay->table_size - 1);
+}
+
+static struct incstack__replay_live *live_find(struct incstack__replay *replay, uint64_t pointer)
+{
+	uint64_t at = home_of(replay, pointer);
+
+	while (replay->table[at].pointer != 0 && replay->table[at].pointer != pointer)
+		at = (at + 1) & (replay->table_size - 1);
+	return &replay->table[at];
+}
+
+static int live_grow(struct incstack__replay *replay)
+{
+	struct incstack__replay_live *old = replay->table;
+	const uint64_t old_size = replay->table_size;
+	const uint64_t size = old_size == 0 ? 4096 : 2 * old_size;
+	struct incstack__replay_live *table = calloc(size, sizeof(*table));
+
+	if (table == NULL)
+		return INCSTACK_ENOMEM;
+	replay->table = table;
+	replay->table_size = size;
+	for (uint64_t i = 0; i < old_size; i++)
+		if (old[i].pointer != 0)
+			*live_find(replay, old[i].pointer) = old[i];
+	free(old);
+	return 0;
+}
+
+/* Closes the gap, so that no search ends too early: an entry moves into it unless
+ * its home lies behind the gap. */
+static void live_remove(struct incstack__replay *replay, struct incstack__replay_live *entry)
+{
+	const uint64_t mask = replay->table_size - 1;
+	uint64_t gap = (uint64_t)(entry - replay->table);
+	uint64_t at = gap;
+
+	for (;;) {
+		at = (at + 1) & mask;
+		if (replay->table[at].pointer == 0)
+			break;
+		const uint64_t home = home_of(replay, replay->table[at].pointer);
+		if (((at - home) & mask) >= ((at - gap) & mask)) {
+			replay->table[gap] = replay->table[at];
+			gap = at;
+		}
+	}
+	replay->table[gap].pointer = 0;
+	replay->table_used--;
+}
+
+/* ---- values ---------------------------------------------------------------------- */
+
+/* A node's part of the peak is what it had before its first change after the
+ * peak: noting it then costs nothing for the nodes that do not change. */
+static struct incstack__cct_values *change(struct incstack__replay *replay, uint32_t node)
+{
+	struct incstack__cct_node *changed = &replay->cct.nodes[node];
+
+	if (changed->peak_number != replay->peak_number) {
+		changed->peak_number = replay->peak_number;
+		changed->values.peak = changed->values.live;
+	}
+	return &changed->values;
+}
+
+static void release(struct incstack__replay *replay, struct incstack__replay_live *entry)
+{
+	change(replay, entry->node)->live -= entry->bytes;
+	replay->live -= entry->bytes;
+	live_remove(replay, entry);
+}
+
+static int acquire(struct incstack__replay *replay, uint64_t pointer, uint64_t bytes, uint32_t node)
+{
+	struct incstack__replay_live *entry;
+
+	if (2 * replay->table_used >= replay->table_size && live_grow(replay) != 0)
+		return INCSTACK_ENOMEM;
+	entry = live_find(replay, pointer);
+	if (entry->pointer != 0) {
+		replay->implied_frees++;
+		release(replay, entry);
+		entry = live_find(replay, pointer);
+	}
+	*entry = (struct incstack__replay_live){pointer, bytes, node};
+	replay->table_used++;
+	change(replay, node)->live += bytes;
+	replay->live += bytes;
+	return 0;
+}
+
+static void note_peak(struct incstack__replay *replay, uint64_t stamp)
+{
+	if (replay->live <= replay->peak)
+		return;
+	replay->peak = replay->live;
+	replay->peak_stamp = stamp;
+	replay->peak_number++;
+}
+
+/* ---- contexts -------------------------------------------------------------------- */
+
+static uint32_t start_of(struct incstack__replay *replay, const struct incstack__trace_chunk *chunk,
+			 uint32_t outermost)
+{
+	if (!(chunk->flags[outermost] & INCSTACK__TRACE_TRUNCATED))
+		return INCSTACK__CCT_ROOT;
+	return incstack__cct_child(&replay->cct, INCSTACK__CCT_ROOT, INCSTACK__CCT_TRUNCATED);
+}
+
+/* Objects from `first` outwards are unresolved up to `last`, which are neighbours:
+ * the objects of a run. */
+static uint32_t resolve_run(struct incstack__replay *replay, struct incstack__trace_chunk *chunk,
+			    uint32_t first, uint32_t last, uint32_t node)
+{
+	for (uint32_t i = last + 1; i-- > first && node != INCSTACK__CCT_FAILED;) {
+		node = incstack__cct_child(&replay->cct, node, incstack__trace_code(chunk, i));
+		chunk->node[i] = node;
+	}
+	return node;
+}
+
+/* The outermost parts of a chain lie at the lower indices: resolving all objects
+ * up to `top`, run by run upwards, meets every parent before its children. */
+static uint32_t resolve(struct incstack__replay *replay, struct incstack__trace_chunk *chunk,
+			uint32_t top)
+{
+	uint32_t first = top;
+
+	while (first > 0 && chunk->node[first - 1] == 0)
+		first--;
+	while (chunk->node[top] == 0) {
+		uint32_t last = first;
+		uint32_t node;
+
+		while (chunk->parent[last] == last + 1 && chunk->node[last + 1] == 0)
+			last++;
+		if (chunk->parent[last] == INCSTACK__TRACE_NO_PARENT)
+			node = start_of(replay, chunk, last);
+		else
+			node = chunk->node[chunk->parent[last]];
+		if (resolve_run(replay, chunk, first, last, node) == INCSTACK__CCT_FAILED)
+			return INCSTACK__CCT_FAILED;
+		first = last + 1;
+	}
+	return chunk->node[top];
+}
+
+static void compare_with_last(struct incstack__replay *replay, struct incstack__trace_chunk *chunk,
+			      uint32_t node)
+{
+	const struct incstack__cct_node *nodes = replay->cct.nodes;
+
+	replay->traces++;
+	replay->depth_sum += nodes[node].depth;
+	if (chunk->last != 0) {
+		const uint32_t common = incstack__cct_common(&replay->cct, chunk->last, node);
+
+		replay->popped_sum += nodes[chunk->last].depth - nodes[common].depth;
+		replay->popped_count++;
+	}
+	chunk->last = node;
+}
+
+static uint32_t context_of(struct incstack__replay *replay,
+			   const struct incstack__trace_event *event)
+{
+	uint32_t node;
+
+	if (event->trace == INCSTACK__TRACE_NO_TRACE) {
+		replay->no_trace++;
+		return incstack__cct_child(&replay->cct, INCSTACK__CCT_ROOT,
+					   INCSTACK__CCT_NO_TRACE);
+	}
+	node = resolve(replay, event->chunk, event->chunk->top[event->trace]);
+	if (node != INCSTACK__CCT_FAILED)
+		compare_with_last(replay, event->chunk, node);
+	return node;
+}
+
+/* ---- events ---------------------------------------------------------------------- */
+
+/* A sample of weight w stands for w bytes, that is for w / size allocations. */
+static int replay_alloc(struct incstack__replay *replay, const struct incstack__trace_event *event)
+{
+	const uint32_t node = context_of(replay, event);
+	uint64_t weight = event->size;
+	uint64_t calls = 1;
+
+	if (node == INCSTACK__CCT_FAILED)
+		return INCSTACK_ENOMEM;
+	if (event->trace != INCSTACK__TRACE_NO_TRACE && event->chunk->weight[event->trace] > 0)
+		weight = event->chunk->weight[event->trace];
+	if (weight > event->size && event->size > 0)
+		calls = (weight + event->size / 2) / event->size;
+	replay->calls += calls;
+	replay->bytes += weight;
+	change(replay, node)->calls += calls;
+	replay->cct.nodes[node].values.bytes += weight;
+	if (event->pointer == 0)
+		return 0;
+	if (acquire(replay, event->pointer, weight, node) != 0)
+		return INCSTACK_ENOMEM;
+	note_peak(replay, event->stamp);
+	return 0;
+}
+
+static void replay_free(struct incstack__replay *replay, const struct incstack__trace_event *event)
+{
+	struct incstack__replay_live *entry = live_find(replay, event->pointer);
+
+	replay->frees++;
+	if (event->pointer == 0 || entry->pointer == 0)
+		replay->unknown_frees++;
+	else
+		release(replay, entry);
+}
+
+static void settle_peaks(struct incstack__replay *replay)
+{
+	for (uint32_t node = 0; node < replay->cct.count; node++)
+		change(replay, node);
+}
+
+int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace_reader *reader)
+{
+	struct incstack__trace_event event;
+	int more;
+
+	if (replay == NULL)
+		return INCSTACK_EINVAL;
+	*replay = (struct incstack__replay){0};
+	if (reader == NULL)
+		return INCSTACK_EINVAL;
+	if (incstack__cct_init(&replay->cct) != 0 || live_grow(replay) != 0)
+		return INCSTACK_ENOMEM;
+	while ((more = incstack__trace_next(reader, &event)) == 1) {
+		if (event.kind == INCSTACK__TRACE_FREE)
+			replay_free(replay, &event);
+		else if (replay_alloc(replay, &event) != 0)
+			return INCSTACK_ENOMEM;
+	}
+	settle_peaks(replay);
+	return more;
+}
+
+void incstack__replay_free(struct incstack__replay *replay)
+{
+	if (replay == NULL)
+		return;
+	incstack__cct_free(&replay->cct);
+	free(replay->table);
+	replay->table = NULL;
+}
+
+static double mean(uint64_t sum, uint64_t count)
+{
+	return count == 0 ? 0.0 : (double)sum / (double)count;
+}
+
+double incstack__replay_depth_mean(const struct incstack__replay *replay)
+{
+	return mean(replay->depth_sum, replay->traces);
+}
+
+double incstack__replay_popped_mean(const struct incstack__replay *replay)
+{
+	return mean(replay->popped_sum, replay->popped_count);
+}

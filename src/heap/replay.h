@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Replays the events of a heap trace file: what each calling context allocated,
+ * what of it was live at the peak, and what was never freed.
+ */
+#ifndef INCSTACK_HEAP_REPLAY_H
+#define INCSTACK_HEAP_REPLAY_H
+
+#include "cct.h"
+#include "trace_read.h"
+
+struct incstack__replay_live {
+	uint64_t pointer; /* 0: an empty place */
+	uint64_t bytes;
+	uint32_t node;
+};
+
+struct incstack__replay {
+	struct incstack__cct cct;
+	uint64_t calls;
+	uint64_t bytes;
+	uint64_t live;
+	uint64_t peak;
+	uint64_t peak_stamp;
+	uint64_t peak_number; /* how often a new peak was reached */
+	uint64_t frees;
+	uint64_t unknown_frees; /* of pointers that were not recorded: normal when sampling */
+	uint64_t implied_frees; /* a live pointer was handed out again */
+	uint64_t traces;
+	uint64_t no_trace; /* allocations whose sample was refused */
+	uint64_t depth_sum;
+	uint64_t popped_sum; /* frames of a thread's last trace that its next does not share */
+	uint64_t popped_count;
+
+	struct incstack__replay_live *table;
+	uint64_t table_size;
+	uint64_t table_used;
+};
+
+/* Reads all events. Returns 0, INCSTACK_EINVAL or INCSTACK_ENOMEM. Free it in
+ * each case. */
+int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace_reader *reader);
+void incstack__replay_free(struct incstack__replay *replay);
+
+double incstack__replay_depth_mean(const struct incstack__replay *replay);
+double incstack__replay_popped_mean(const struct incstack__replay *replay);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Decodes one BATCH payload, of which nothing is believed: frame objects, traces,
+ * and the shape of every event.
+ */
+#include <stdlib.h>
+
+#include "trace_internal.h"
+
+struct bytes {
+	const unsigned char *at;
+	const unsigned char *end;
+};
+
+static int get_varint(struct bytes *bytes, uint64_t *value)
+{
+	*value = 0;
+	for (unsigned shift = 0; shift < 64 && bytes->at < bytes->end; shift += 7) {
+		const uint64_t part = *bytes->at++;
+
+		if (shift == 63 && part > 1)
+			return 0;
+		*value |= (part & 0x7f) << shift;
+		if (part < 0x80)
+			return 1;
+	}
+	return 0;
+}
+
+static uint64_t unzigzag(uint64_t value)
+{
+	return (value >> 1) ^ (0 - (value & 1));
+}
+
+/* *run is where the current run of next-linked objects began. Back references
+ * reach before it only, which is why no chain can close into a ring. */
+static const char *read_parent(struct incstack__trace_chunk *chunk, struct bytes *bytes,
+			       uint32_t index, unsigned where, uint32_t *run)
+{
+	uint64_t back;
+
+	if (where == INCSTACK__TRACE_PARENT_NEXT) {
+		chunk->parent[index] = index + 1;
+		return index + 1 < chunk->objects ? NULL : "the last frame object has no parent";
+	}
+	if (where == INCSTACK__TRACE_PARENT_NONE) {
+		chunk->parent[index] = INCSTACK__TRACE_NO_PARENT;
+	} else {
+		if (where != INCSTACK__TRACE_PARENT_BACK || !get_varint(bytes, &back) ||
+		    back > index || index - back >= *run)
+			return "the parent of a frame object is malformed";
+		chunk->parent[index] = index - (uint32_t)back;
+	}
+	*run = index + 1;
+	return NULL;
+}
+
+static const char *read_objects(struct incstack__trace_chunk *chunk, struct bytes bytes)
+{
+	uint64_t difference;
+	uint64_t pc = 0;
+	uint32_t run = 0;
+
+	for (uint32_t i = 0; i < chunk->objects; i++) {
+		const unsigned head = bytes.at < bytes.end ? *bytes.at++ : 0xff;
+		const char *problem;
+
+		if (head > (INCSTACK__TRACE_FLAGS | INCSTACK__TRACE_PARENT))
+			return "a frame object is malformed";
+		problem = read_parent(chunk, &bytes, i, head & INCSTACK__TRACE_PARENT, &run);
+		if (problem != NULL)
+			return problem;
+		if (!get_varint(&bytes, &difference))
+			return "the address of a frame object is malformed";
+		pc += unzigzag(difference);
+		chunk->pc[i] = pc;
+		chunk->flags[i] = (uint8_t)(head & INCSTACK__TRACE_FLAGS);
+	}
+	return bytes.at == bytes.end ? NULL : "bytes are left behind the frame objects";
+}
+
+static const char *read_traces(struct incstack__trace_chunk *chunk, struct bytes bytes)
+{
+	uint64_t top;
+
+	for (uint32_t i = 0; i < chunk->traces; i++) {
+		if (!get_varint(&bytes, &top) || top >= chunk->objects ||
+		    !get_varint(&bytes, &chunk->weight[i]))
+			return "a trace is malformed";
+		chunk->top[i] = (uint32_t)top;
+	}
+	return bytes.at == bytes.end ? NULL : "bytes are left behind the traces";
+}
+
+static size_t event_bytes(const struct incstack__trace_chunk *chunk, const struct bytes *bytes)
+{
+	uint64_t words[4] = {0};
+	const size_t left = (size_t)(bytes->end - bytes->at);
+
+	memcpy(words, bytes->at, left < sizeof(words) ? left : sizeof(words));
+	if (words[1] >> INCSTACK__TRACE_KIND_SHIFT == INCSTACK__TRACE_FREE)
+		return INCSTACK__TRACE_FREE_BYTES;
+	if (words[1] >> INCSTACK__TRACE_KIND_SHIFT != INCSTACK__TRACE_ALLOC)
+		return 0;
+	if (words[3] >= chunk->traces && words[3] != INCSTACK__TRACE_NO_TRACE)
+		return 0;
+	return INCSTACK__TRACE_ALLOC_BYTES;
+}
+
+static const char *check_events(const struct incstack__trace_chunk *chunk)
+{
+	struct bytes bytes = {chunk->event, chunk->event_end};
+
+	while (bytes.at < bytes.end) {
+		const size_t length = event_bytes(chunk, &bytes);
+
+		if (length == 0 || length > (size_t)(bytes.end - bytes.at))
+			return "an event is malformed";
+		bytes.at += length;
+	}
+	return NULL;
+}
+
+static int allocate(struct incstack__trace_chunk *chunk)
+{
+	const size_t objects = (size_t)chunk->objects + 1;
+	const size_t traces = (size_t)chunk->traces + 1;
+
+	chunk->pc = calloc(objects, sizeof(*chunk->pc));
+	chunk->parent = calloc(objects, sizeof(*chunk->parent));
+	chunk->flags = calloc(objects, sizeof(*chunk->flags));
+	chunk->node = calloc(objects, sizeof(*chunk->node));
+	chunk->top = calloc(traces, sizeof(*chunk->top));
+	chunk->weight = calloc(traces, sizeof(*chunk->weight));
+	return chunk->pc && chunk->parent && chunk->flags && chunk->node && chunk->top &&
+	       chunk->weight;
+}
+
+static const struct incstack__trace_epoch *
+find_epoch(const struct incstack__trace_modules_table *table, uint32_t number)
+{
+	for (uint32_t i = table->epoch_count; i-- > 0;)
+		if (table->epochs[i]->number == number)
+			return table->epochs[i];
+	return NULL;
+}
+
+const char *incstack__trace_chunk_read(struct incstack__trace_chunk *chunk,
+				       const struct incstack__trace_modules_table *table,
+				       const unsigned char *payload, size_t length)
+{
+	struct incstack__trace_batch batch;
+	const unsigned char *objects = payload + sizeof(batch);
+	const unsigned char *traces;
+	const char *problem;
+
+	if (length < sizeof(batch))
+		return "a batch is too short";
+	memcpy(&batch, payload, sizeof(batch));
+	length -= sizeof(batch);
+	/* Each object and each trace takes two bytes at least: bounds what is allocated. */
+	if ((uint64_t)batch.object_bytes + batch.trace_bytes + batch.event_bytes != length ||
+	    batch.objects > batch.object_bytes / 2 || batch.traces > batch.trace_bytes / 2)
+		return "the parts of a batch do not add up";
+	chunk->objects = batch.objects;
+	chunk->traces = batch.traces;
+	chunk->epoch = find_epoch(table, batch.epoch);
+	if (!allocate(chunk))
+		return incstack__trace_no_memory;
+	traces = objects + batch.object_bytes;
+	chunk->event = traces + batch.trace_bytes;
+	chunk->event_end = chunk->event + batch.event_bytes;
+	problem = read_objects(chunk, (struct bytes){objects, traces});
+	if (problem == NULL)
+		problem = read_traces(chunk, (struct bytes){traces, chunk->event});
+	return problem != NULL ? problem : check_events(chunk);
+}
+
+void incstack__trace_chunk_free(struct incstack__trace_chunk *chunk)
+{
+	free(chunk->pc);
+	free(chunk->parent);
+	free(chunk->flags);
+	free(chunk->node);
+	free(chunk->top);
+	free(chunk->weight);
+	memset(chunk, 0, sizeof(*chunk));
+}

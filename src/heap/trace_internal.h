@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the trace reader share with each other.
+ */
+#ifndef INCSTACK_HEAP_TRACE_INTERNAL_H
+#define INCSTACK_HEAP_TRACE_INTERNAL_H
+
+#include <incstack/incstack.h>
+
+#include "trace_read.h"
+
+/* The modules that were loaded at one time, by ascending low. */
+struct incstack__trace_epoch {
+	uint32_t number;
+	uint32_t count;
+	struct incstack__trace_span {
+		uint64_t low;
+		uint64_t high;
+		uint32_t module;
+	} *spans;
+};
+
+struct incstack__trace_modules_table {
+	struct incstack__trace_module_info *modules;
+	uint32_t count;
+	struct incstack__trace_epoch **epochs;
+	uint32_t epoch_count;
+};
+
+/* Each returns null, or what is wrong with the payload; incstack__trace_no_memory
+ * where memory ran out. */
+extern const char incstack__trace_no_memory[];
+const char *incstack__trace_modules_read(struct incstack__trace_modules_table *table,
+					 const unsigned char *payload, size_t length);
+const char *incstack__trace_chunk_read(struct incstack__trace_chunk *chunk,
+				       const struct incstack__trace_modules_table *table,
+				       const unsigned char *payload, size_t length);
+const struct incstack__trace_module_info *
+incstack__trace_modules_of(const struct incstack__trace_modules_table *table, uint64_t code,
+			   uint64_t *pc, int *exact);
+void incstack__trace_modules_free(struct incstack__trace_modules_table *table);
+void incstack__trace_chunk_free(struct incstack__trace_chunk *chunk);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which code was where: the MODULES blocks of a trace file, and the naming of
+ * code by module and offset, so that an address that one library left and
+ * another took is two codes.
+ */
+#include <stdlib.h>
+
+#include "trace_internal.h"
+
+#define CODE_OFFSET_BITS 47
+#define CODE_OFFSET ((1ull << CODE_OFFSET_BITS) - 1)
+#define CODE_EXACT (1ull << CODE_OFFSET_BITS)
+#define CODE_MODULE_SHIFT 48
+
+const char incstack__trace_no_memory[] = "out of memory";
+
+static int same_module(const struct incstack__trace_module_info *have,
+		       const struct incstack__trace_module *want, const unsigned char *path)
+{
+	return have->low == want->low && have->high == want->high && have->bias == want->bias &&
+	       strlen(have->path) == want->path_length &&
+	       memcmp(have->path, path, want->path_length) == 0;
+}
+
+static const char *add_module(struct incstack__trace_modules_table *table,
+			      const struct incstack__trace_module *module,
+			      const unsigned char *path, uint32_t *index)
+{
+	struct incstack__trace_module_info *info;
+	char *copy;
+
+	for (uint32_t i = table->count; i-- > 0;) {
+		*index = i;
+		if (same_module(&table->modules[i], module, path))
+			return NULL;
+	}
+	if (table->count == INCSTACK__TRACE_MODULES_MAX)
+		return "too many different modules";
+	if (table->modules == NULL)
+		table->modules = calloc(INCSTACK__TRACE_MODULES_MAX, sizeof(*table->modules));
+	copy = calloc(1, (size_t)module->path_length + 1);
+	if (table->modules == NULL || copy == NULL) {
+		free(copy);
+		return incstack__trace_no_memory;
+	}
+	memcpy(copy, path, module->path_length);
+	info = &table->modules[table->count];
+	*info = (struct incstack__trace_module_info){
+		.bias = module->bias, .low = module->low, .high = module->high, .path = copy};
+	*index = table->count++;
+	return NULL;
+}
+
+static int by_low(const void *a, const void *b)
+{
+	const struct incstack__trace_span *left = a;
+	const struct incstack__trace_span *right = b;
+
+	return left->low < right->low ? -1 : left->low > right->low;
+}
+
+static const char *read_spans(struct incstack__trace_modules_table *table,
+			      struct incstack__trace_epoch *epoch, const unsigned char *at,
+			      const unsigned char *end)
+{
+	struct incstack__trace_module module;
+	const char *problem;
+
+	for (uint32_t i = 0; i < epoch->count; i++) {
+		if ((size_t)(end - at) < sizeof(module))
+			return "a list of modules ends early";
+		memcpy(&module, at, sizeof(module));
+		at += sizeof(module);
+		if ((size_t)(end - at) < module.path_length ||
+		    memchr(at, 0, module.path_length) != NULL)
+			return "the path of a module is malformed";
+		if (module.low >= module.high || module.high - module.low > CODE_OFFSET)
+			return "the address range of a module is malformed";
+		problem = add_module(table, &module, at, &epoch->spans[i].module);
+		if (problem != NULL)
+			return problem;
+		epoch->spans[i].low = module.low;
+		epoch->spans[i].high = module.high;
+		at += module.path_length;
+	}
+	return at == end ? NULL : "bytes are left behind a list of modules";
+}
+
+static struct incstack__trace_epoch *new_epoch(uint32_t number, uint32_t count)
+{
+	struct incstack__trace_epoch *epoch = calloc(1, sizeof(*epoch));
+
+	if (epoch == NULL)
+		return NULL;
+	epoch->number = number;
+	epoch->count = count;
+	epoch->spans = calloc((size_t)count + 1, sizeof(*epoch->spans));
+	if (epoch->spans != NULL)
+		return epoch;
+	free(epoch);
+	return NULL;
+}
+
+static void free_epoch(struct incstack__trace_epoch *epoch)
+{
+	free(epoch->spans);
+	free(epoch);
+}
+
+static const char *add_epoch(struct incstack__trace_modules_table *table,
+			     struct incstack__trace_epoch *epoch)
+{
+	const uint32_t count = table->epoch_count;
+	struct incstack__trace_epoch **grown = table->epochs;
+
+	if ((count & (count - 1)) == 0)
+		grown = realloc(grown, (count == 0 ? 1 : 2 * (size_t)count) * sizeof(*grown));
+	if (grown == NULL)
+		return incstack__trace_no_memory;
+	table->epochs = grown;
+	table->epochs[table->epoch_count++] = epoch;
+	return NULL;
+}
+
+const char *incstack__trace_modules_read(struct incstack__trace_modules_table *table,
+					 const unsigned char *payload, size_t length)
+{
+	struct incstack__trace_epoch *epoch;
+	const char *problem;
+	uint32_t words[2];
+
+	if (length < sizeof(words))
+		return "a list of modules is too short";
+	memcpy(words, payload, sizeof(words));
+	if (words[1] > (length - sizeof(words)) / sizeof(struct incstack__trace_module))
+		return "a list of modules claims more than it holds";
+	epoch = new_epoch(words[0], words[1]);
+	if (epoch == NULL)
+		return incstack__trace_no_memory;
+	problem = read_spans(table, epoch, payload + sizeof(words), payload + length);
+	if (problem == NULL)
+		problem = add_epoch(table, epoch);
+	if (problem != NULL)
+		free_epoch(epoch);
+	else
+		qsort(epoch->spans, epoch->count, sizeof(*epoch->spans), by_low);
+	return problem;
+}
+
+void incstack__trace_modules_free(struct incstack__trace_modules_table *table)
+{
+	for (uint32_t i = 0; i < table->epoch_count; i++)
+		free_epoch(table->epochs[i]);
+	for (uint32_t i = 0; i < table->count; i++)
+		free(table->modules[i].path);
+	free(table->epochs);
+	free(table->modules);
+}
+
+static const struct incstack__trace_span *find_span(const struct incstack__trace_epoch *epoch,
+						    uint64_t pc)
+{
+	uint32_t low = 0;
+	uint32_t high = epoch->count;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (epoch->spans[middle].low <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || pc >= epoch->spans[low - 1].high)
+		return NULL;
+	return &epoch->spans[low - 1];
+}
+
+uint64_t incstack__trace_code(const struct incstack__trace_chunk *chunk, uint32_t object)
+{
+	const uint64_t pc = chunk->pc[object];
+	const uint64_t exact = chunk->flags[object] & INCSTACK__TRACE_EXACT ? CODE_EXACT : 0;
+	const struct incstack__trace_span *span = NULL;
+
+	/* A return address may be the first one behind its module. */
+	if (chunk->epoch != NULL)
+		span = find_span(chunk->epoch, exact ? pc : pc - 1);
+	if (span == NULL)
+		return exact | (pc & CODE_OFFSET);
+	return (uint64_t)(span->module + 1) << CODE_MODULE_SHIFT | exact |
+	       ((pc - span->low) & CODE_OFFSET);
+}
+
+const struct incstack__trace_module_info *
+incstack__trace_modules_of(const struct incstack__trace_modules_table *table, uint64_t code,
+			   uint64_t *pc, int *exact)
+{
+	const uint64_t module = code >> CODE_MODULE_SHIFT;
+
+	*exact = (code & CODE_EXACT) != 0;
+	*pc = code & CODE_OFFSET;
+	if (module == 0 || module > table->count)
+		return NULL;
+	*pc += table->modules[module - 1].low;
+	return &table->modules[module - 1];
+}

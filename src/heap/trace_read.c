@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Walks the blocks of a heap trace file and merges the threads' events by stamp.
+ */
+#include <stdlib.h>
+
+#include "trace_internal.h"
+
+struct batch_ref {
+	uint64_t offset; /* of its block */
+	uint32_t thread;
+};
+
+/* One thread's place in its batches. */
+struct cursor {
+	size_t next_batch;
+	size_t end_batch;
+	uint64_t stamp; /* of chunk.event, the key in the heap */
+	struct incstack__trace_chunk chunk;
+};
+
+struct incstack__trace_reader {
+	const unsigned char *data;
+	size_t size;
+	struct incstack__trace_header header;
+	struct incstack__trace_problem problem;
+	struct incstack__trace_totals totals;
+	struct incstack__trace_modules_table modules;
+	struct batch_ref *batches;
+	size_t batch_count;
+	struct cursor *cursors;
+	struct cursor **heap; /* the least stamp first */
+	size_t heap_count;
+	size_t cursor_count;
+	int merging;
+};
+
+static void note_damage(struct incstack__trace_reader *reader, const char *what, uint64_t offset)
+{
+	reader->totals.damaged++;
+	if (reader->problem.what == NULL)
+		reader->problem = (struct incstack__trace_problem){what, offset};
+}
+
+/* ---- the header and its counters ------------------------------------------- */
+
+static const char *check_header(const struct incstack__trace_header *header, size_t size)
+{
+	if (size < sizeof(header->magic) || header->magic != INCSTACK__TRACE_MAGIC)
+		return "this is not a heap trace file";
+	if (size < INCSTACK__TRACE_START)
+		return "the header is cut off";
+	if (header->version != INCSTACK__TRACE_VERSION)
+		return "the file's version is not supported";
+	if (header->checksum != incstack__trace_header_sum(*header))
+		return "the header is damaged";
+	if (header->slots != INCSTACK__TRACE_SLOTS ||
+	    header->slot_bytes != INCSTACK__TRACE_SLOT_BYTES ||
+	    header->command[sizeof(header->command) - 1] != 0)
+		return "the header is malformed";
+	return NULL;
+}
+
+static void read_slots(struct incstack__trace_reader *reader)
+{
+	static const uint64_t zero[7];
+	struct incstack__trace_slot slot;
+	uint64_t offset = INCSTACK__TRACE_HEADER_BYTES;
+
+	for (; offset < INCSTACK__TRACE_START; offset += sizeof(slot)) {
+		memcpy(&slot, reader->data + offset, sizeof(slot));
+		if (memcmp(slot.reserved, zero, sizeof(zero)) != 0)
+			note_damage(reader, "a counter slot is damaged", offset);
+		reader->totals.started += slot.samples_started;
+	}
+}
+
+/* ---- blocks ------------------------------------------------------------------ */
+
+static const char *read_end(struct incstack__trace_reader *reader, const unsigned char *payload,
+			    size_t length)
+{
+	struct incstack__trace_end *sum = &reader->totals.end;
+	struct incstack__trace_end end;
+
+	if (length != sizeof(end))
+		return "an end block has the wrong size";
+	memcpy(&end, payload, sizeof(end));
+	sum->flags |= end.flags;
+	sum->mode = end.mode;
+	sum->samples += end.samples;
+	sum->lost += end.lost;
+	sum->crosschecked += end.crosschecked;
+	sum->mismatches += end.mismatches;
+	sum->truncated += end.truncated;
+	sum->returns += end.returns;
+	sum->stale += end.stale;
+	sum->events_dropped += end.events_dropped;
+	reader->totals.ends++;
+	return NULL;
+}
+
+static const char *note_batch(struct incstack__trace_reader *reader, uint32_t thread,
+			      uint64_t offset)
+{
+	const size_t count = reader->batch_count;
+	struct batch_ref *grown = reader->batches;
+
+	if ((count & (count - 1)) == 0)
+		grown = realloc(grown, (count == 0 ? 1 : 2 * count) * sizeof(*grown));
+	if (grown == NULL)
+		return incstack__trace_no_memory;
+	reader->batches = grown;
+	reader->batches[reader->batch_count++] = (struct batch_ref){offset, thread};
+	return NULL;
+}
+
+static const char *read_block(struct incstack__trace_reader *reader,
+			      const struct incstack__trace_block *block, uint64_t offset)
+{
+	const unsigned char *payload = reader->data + offset + sizeof(*block);
+
+	if (block->checksum != incstack__trace_block_sum(*block, payload))
+		return "the checksum of a block is wrong";
+	reader->totals.blocks++;
+	switch (block->type) {
+	case INCSTACK__TRACE_MODULES:
+		return incstack__trace_modules_read(&reader->modules, payload, block->length);
+	case INCSTACK__TRACE_BATCH:
+		return note_batch(reader, block->thread, offset);
+	case INCSTACK__TRACE_END:
+		return read_end(reader, payload, block->length);
+	default:
+		return "a block has an unknown type";
+	}
+}
+
+/* A wrong length would lead into the middle of another block: after a block that
+ * cannot be trusted nothing is. */
+static int scan_blocks(struct incstack__trace_reader *reader)
+{
+	struct incstack__trace_block block;
+	uint64_t offset = INCSTACK__TRACE_START;
+	const char *problem;
+
+	for (; offset < reader->size; offset += sizeof(block) + block.length) {
+		const uint64_t left = reader->size - offset;
+
+		memset(&block, 0, sizeof(block));
+		memcpy(&block, reader->data + offset, left < sizeof(block) ? left : sizeof(block));
+		if (left >= sizeof(block) && block.magic != INCSTACK__TRACE_BLOCK_MAGIC) {
+			note_damage(reader, "no block where one should start", offset);
+			return 0;
+		}
+		if (left < sizeof(block) || block.length > left - sizeof(block)) {
+			reader->totals.truncated_bytes = left;
+			return 0;
+		}
+		problem = read_block(reader, &block, offset);
+		if (problem == incstack__trace_no_memory)
+			return INCSTACK_ENOMEM;
+		if (problem != NULL) {
+			note_damage(reader, problem, offset);
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* ---- the merge --------------------------------------------------------------- */
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct batch_ref *left = a;
+	const struct batch_ref *right = b;
+
+	if (left->thread != right->thread)
+		return left->thread < right->thread ? -1 : 1;
+	return left->offset < right->offset ? -1 : left->offset > right->offset;
+}
+
+static void heap_sink(struct incstack__trace_reader *reader, size_t at)
+{
+	struct cursor **heap = reader->heap;
+
+	for (;;) {
+		size_t least = at;
+
+		for (size_t child = 2 * at + 1; child <= 2 * at + 2; child++)
+			if (child < reader->heap_count && heap[child]->stamp < heap[least]->stamp)
+				least = child;
+		if (least == at)
+			return;
+		struct cursor *moved = heap[at];
+		heap[at] = heap[least];
+		heap[least] = moved;
+		at = least;
+	}
+}
+
+static void count_chunk(struct incstack__trace_totals *totals,
+			const struct incstack__trace_chunk *chunk)
+{
+	totals->batches++;
+	totals->traces += chunk->traces;
+	for (uint32_t i = 0; i < chunk->objects; i++)
+		totals->truncated += (chunk->flags[i] & INCSTACK__TRACE_TRUNCATED) != 0;
+}
+
+static int load_batch(struct incstack__trace_reader *reader, struct cursor *cursor)
+{
+	const struct batch_ref *ref = &reader->batches[cursor->next_batch++];
+	struct incstack__trace_block block;
+	const uint32_t last = cursor->chunk.last;
+	const char *problem;
+
+	incstack__trace_chunk_free(&cursor->chunk);
+	memcpy(&block, reader->data + ref->offset, sizeof(block));
+	problem = incstack__trace_chunk_read(&cursor->chunk, &reader->modules,
+					     reader->data + ref->offset + sizeof(block),
+					     block.length);
+	if (problem != NULL)
+		incstack__trace_chunk_free(&cursor->chunk);
+	cursor->chunk.thread = ref->thread;
+	cursor->chunk.last = last;
+	if (problem == NULL) {
+		count_chunk(&reader->totals, &cursor->chunk);
+		return 0;
+	}
+	if (problem == incstack__trace_no_memory)
+		return INCSTACK_ENOMEM;
+	note_damage(reader, problem, ref->offset);
+	return 0;
+}
+
+/* 1: chunk.event is an event; 0: this thread has no more. */
+static int cursor_settle(struct incstack__trace_reader *reader, struct cursor *cursor)
+{
+	while (cursor->chunk.event == cursor->chunk.event_end) {
+		if (cursor->next_batch == cursor->end_batch)
+			return 0;
+		if (load_batch(reader, cursor) != 0)
+			return INCSTACK_ENOMEM;
+	}
+	memcpy(&cursor->stamp, cursor->chunk.event, sizeof(cursor->stamp));
+	return 1;
+}
+
+static size_t make_cursors(struct incstack__trace_reader *reader)
+{
+	size_t threads = 0;
+
+	for (size_t i = 0; i < reader->batch_count; i++) {
+		if (i > 0 && reader->batches[i].thread == reader->batches[i - 1].thread) {
+			reader->cursors[threads - 1].end_batch = i + 1;
+			continue;
+		}
+		reader->cursors[threads++] = (struct cursor){.next_batch = i, .end_batch = i + 1};
+	}
+	return threads;
+}
+
+static int start_merge(struct incstack__trace_reader *reader)
+{
+	const size_t room = reader->batch_count + 1;
+
+	reader->merging = 1;
+	if (reader->batch_count > 1)
+		qsort(reader->batches, reader->batch_count, sizeof(*reader->batches), by_thread);
+	reader->cursors = calloc(room, sizeof(*reader->cursors));
+	reader->heap = calloc(room, sizeof(struct cursor *));
+	if (reader->cursors == NULL || reader->heap == NULL)
+		return INCSTACK_ENOMEM;
+	reader->cursor_count = make_cursors(reader);
+	reader->totals.threads = reader->cursor_count;
+	for (size_t i = 0; i < reader->cursor_count; i++) {
+		const int settled = cursor_settle(reader, &reader->cursors[i]);
+
+		if (settled < 0)
+			return settled;
+		if (settled)
+			reader->heap[reader->heap_count++] = &reader->cursors[i];
+	}
+	for (size_t i = reader->heap_count; i-- > 0;)
+		heap_sink(reader, i);
+	return 0;
+}
+
+static void take_event(struct cursor *cursor, struct incstack__trace_event *event)
+{
+	struct incstack__trace_chunk *chunk = &cursor->chunk;
+	uint64_t words[4] = {0, 0, 0, INCSTACK__TRACE_NO_TRACE};
+
+	memcpy(words, chunk->event, INCSTACK__TRACE_FREE_BYTES);
+	event->kind = (uint32_t)(words[1] >> INCSTACK__TRACE_KIND_SHIFT);
+	if (event->kind == INCSTACK__TRACE_ALLOC)
+		memcpy(words, chunk->event, INCSTACK__TRACE_ALLOC_BYTES);
+	event->thread = chunk->thread;
+	event->stamp = words[0];
+	event->pointer = words[1] & INCSTACK__TRACE_POINTER_MASK;
+	event->size = words[2];
+	event->trace = words[3];
+	event->chunk = chunk;
+	chunk->event += event->kind == INCSTACK__TRACE_ALLOC ? INCSTACK__TRACE_ALLOC_BYTES
+							     : INCSTACK__TRACE_FREE_BYTES;
+}
+
+/* The cursor at the root handed its event out in the last call; only now may its
+ * chunk go. */
+static int settle_root(struct incstack__trace_reader *reader)
+{
+	const int settled = cursor_settle(reader, reader->heap[0]);
+
+	if (settled == 0)
+		reader->heap[0] = reader->heap[--reader->heap_count];
+	if (settled >= 0)
+		heap_sink(reader, 0);
+	return settled < 0 ? settled : 0;
+}
+
+int incstack__trace_next(struct incstack__trace_reader *reader,
+			 struct incstack__trace_event *event)
+{
+	int error = 0;
+
+	if (reader == NULL || event == NULL)
+		return INCSTACK_EINVAL;
+	if (!reader->merging)
+		error = start_merge(reader);
+	else if (reader->heap_count > 0)
+		error = settle_root(reader);
+	if (error != 0)
+		reader->heap_count = 0;
+	if (reader->heap_count == 0)
+		return error;
+	take_event(reader->heap[0], event);
+	return 1;
+}
+
+/* ---- open and close ------------------------------------------------------------ */
+
+int incstack__trace_open(const void *data, size_t size, struct incstack__trace_reader **out,
+			 struct incstack__trace_problem *problem)
+{
+	struct incstack__trace_reader *reader;
+
+	if ((data == NULL && size > 0) || out == NULL || problem == NULL)
+		return INCSTACK_EINVAL;
+	*problem = (struct incstack__trace_problem){0};
+	reader = calloc(1, sizeof(*reader));
+	if (reader == NULL)
+		return INCSTACK_ENOMEM;
+	reader->data = data;
+	reader->size = size;
+	if (size > 0)
+		memcpy(&reader->header, data,
+		       size < sizeof(reader->header) ? size : sizeof(reader->header));
+	problem->what = check_header(&reader->header, size);
+	if (problem->what != NULL) {
+		incstack__trace_close(reader);
+		return INCSTACK_EINVAL;
+	}
+	read_slots(reader);
+	if (scan_blocks(reader) != 0) {
+		incstack__trace_close(reader);
+		return INCSTACK_ENOMEM;
+	}
+	*out = reader;
+	return 0;
+}
+
+void incstack__trace_close(struct incstack__trace_reader *reader)
+{
+	if (reader == NULL)
+		return;
+	for (size_t i = 0; i < reader->cursor_count; i++)
+		incstack__trace_chunk_free(&reader->cursors[i].chunk);
+	incstack__trace_modules_free(&reader->modules);
+	free(reader->cursors);
+	free(reader->heap);
+	free(reader->batches);
+	free(reader);
+}
+
+const struct incstack__trace_header *
+incstack__trace_reader_header(const struct incstack__trace_reader *reader)
+{
+	return &reader->header;
+}
+
+const struct incstack__trace_totals *
+incstack__trace_reader_totals(const struct incstack__trace_reader *reader)
+{
+	return &reader->totals;
+}
+
+struct incstack__trace_problem
+incstack__trace_reader_problem(const struct incstack__trace_reader *reader)
+{
+	return reader->problem;
+}
+
+const struct incstack__trace_module_info *
+incstack__trace_code_module(const struct incstack__trace_reader *reader, uint64_t code,
+			    uint64_t *pc, int *exact)
+{
+	return incstack__trace_modules_of(&reader->modules, code, pc, exact);
+}

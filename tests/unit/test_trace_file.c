@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the encoder writes, the reader returns; and no damage goes unnoticed.
+ */
+#include <check.h>
+#include <stdlib.h>
+
+#include "../../src/heap/replay.h"
+#include "../../src/heap/trace_write.h"
+
+#define OBJECTS 64
+#define TRACES 48
+
+static unsigned char file[1 << 20];
+static size_t file_bytes;
+
+struct made {
+	struct incstack_frame_object objects[OBJECTS];
+	struct incstack_trace traces[TRACES];
+	struct incstack_tree tree;
+	uint64_t pcs[TRACES][OBJECTS]; /* what each trace must read back as */
+	uint32_t depth[TRACES];
+};
+
+static uint64_t random_next(uint64_t *state)
+{
+	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
+	return *state >> 33;
+}
+
+/* A random forest in which the parent of an object may lie anywhere, before or
+ * behind it in memory. */
+static void make_tree(struct made *made, uint64_t seed)
+{
+	memset(made, 0, sizeof(*made));
+	for (uint32_t i = 0; i < OBJECTS; i++) {
+		const uint32_t at = (i * 37) % OBJECTS;
+		const uint64_t parent = random_next(&seed) % (i + 1);
+		struct incstack_frame_object *object = &made->objects[at];
+
+		object->method = 0x400000 + random_next(&seed) % 0x300000;
+		object->flags = INCSTACK_OBJECT_FILLED;
+		if (parent == i)
+			object->flags |= INCSTACK_OBJECT_BASE;
+		else
+			object->parent = &made->objects[(parent * 37) % OBJECTS];
+	}
+	for (uint32_t i = 0; i < TRACES; i++) {
+		const struct incstack_frame_object *top;
+
+		top = &made->objects[random_next(&seed) % OBJECTS];
+		made->traces[i].top = top;
+		made->traces[i].id = i;
+		made->traces[i].weight = i % 3 == 0 ? 0 : 1000 + i;
+		made->traces[i].next = i + 1 < TRACES ? &made->traces[i + 1] : NULL;
+		for (; top != NULL; top = top->parent)
+			made->pcs[i][made->depth[i]++] = top->method;
+	}
+	made->tree = (struct incstack_tree){made->traces, TRACES, OBJECTS, 0};
+}
+
+static void start_file(void)
+{
+	struct incstack__trace_header header;
+	struct incstack__trace_slot slot = {.samples_started = 2 * TRACES};
+
+	memset(file, 0, sizeof(file));
+	ck_assert_int_eq(incstack__trace_header_init(&header, 7, 1, 0, 0, "cmd arg"), 0);
+	memcpy(file, &header, sizeof(header));
+	memcpy(file + INCSTACK__TRACE_HEADER_BYTES, &slot, sizeof(slot));
+	file_bytes = INCSTACK__TRACE_START;
+}
+
+static void append(int64_t bytes)
+{
+	ck_assert_int_gt(bytes, 0);
+	file_bytes += (size_t)bytes;
+}
+
+static void append_modules(uint32_t epoch)
+{
+	struct incstack__trace_modules modules;
+
+	ck_assert_int_eq(incstack__trace_modules_begin(&modules, file + file_bytes,
+						       sizeof(file) - file_bytes, epoch),
+			 0);
+	ck_assert_int_eq(incstack__trace_modules_add(&modules, "/bin/b", 0, 0x600000, 0x800000), 0);
+	ck_assert_int_eq(incstack__trace_modules_add(&modules, "/bin/a", 0, 0x400000, 0x500000), 0);
+	append(incstack__trace_modules_finish(&modules, 0));
+}
+
+static void append_batch(struct made *made, uint32_t thread, uint64_t stamp)
+{
+	uint64_t words[TRACES * 6];
+	struct incstack__trace_log log = {(unsigned char *)words, sizeof(words), 0};
+
+	for (uint64_t i = 0; i < TRACES; i++) {
+		ck_assert_int_eq(incstack__trace_put_alloc(&log, stamp + 10 * i, 0x1000 + 16 * i,
+							   8 + i, i),
+				 0);
+		ck_assert_int_eq(incstack__trace_put_free(&log, stamp + 10 * i + 4, 0x1000 + 16 * i),
+				 0);
+	}
+	ck_assert_int_eq(incstack__trace_put_free(&log, 0, 1), INCSTACK_ENOMEM);
+	append(incstack__trace_batch(file + file_bytes, sizeof(file) - file_bytes, thread, 1,
+				     &made->tree, &log));
+	ck_assert_uint_eq(log.used, 0);
+}
+
+static void append_end(void)
+{
+	const struct incstack__trace_end end = {.flags = INCSTACK__TRACE_END_PROCESS,
+						.samples = 2 * TRACES,
+						.returns = 5};
+
+	append(incstack__trace_end(file + file_bytes, sizeof(file) - file_bytes, 0, &end));
+}
+
+static void make_file(struct made made[2], uint64_t seed)
+{
+	start_file();
+	append_modules(1);
+	make_tree(&made[0], seed);
+	make_tree(&made[1], seed + 1);
+	append_batch(&made[0], 1, 1000);
+	append_batch(&made[1], 2, 1005);
+	append_end();
+}
+
+static void check_alloc(const struct made *made, const struct incstack__trace_event *event)
+{
+	const struct incstack__trace_chunk *chunk = event->chunk;
+	uint32_t object = chunk->top[event->trace];
+	uint32_t depth = 0;
+
+	ck_assert_uint_eq(event->size, 8 + event->trace);
+	ck_assert_uint_eq(event->pointer, 0x1000 + 16 * event->trace);
+	ck_assert_uint_eq(chunk->weight[event->trace], made->traces[event->trace].weight);
+	for (; object != INCSTACK__TRACE_NO_PARENT; object = chunk->parent[object]) {
+		ck_assert_uint_eq(chunk->pc[object], made->pcs[event->trace][depth++]);
+		if (chunk->parent[object] == INCSTACK__TRACE_NO_PARENT)
+			ck_assert_uint_eq(chunk->flags[object], INCSTACK__TRACE_BASE);
+	}
+	ck_assert_uint_eq(depth, made->depth[event->trace]);
+}
+
+START_TEST(round_trip)
+{
+	static struct made made[2];
+	struct incstack__trace_reader *reader;
+	struct incstack__trace_problem problem;
+	struct incstack__trace_event event;
+	uint64_t stamp = 0;
+	uint64_t allocs = 0;
+	uint64_t frees = 0;
+
+	make_file(made, (uint64_t)_i);
+	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
+	ck_assert_str_eq(incstack__trace_reader_header(reader)->command, "cmd arg");
+	while (incstack__trace_next(reader, &event) == 1) {
+		ck_assert_uint_ge(event.stamp, stamp);
+		stamp = event.stamp;
+		allocs += event.kind == INCSTACK__TRACE_ALLOC;
+		frees += event.kind == INCSTACK__TRACE_FREE;
+		if (event.kind == INCSTACK__TRACE_ALLOC)
+			check_alloc(&made[event.thread - 1], &event);
+	}
+	ck_assert_uint_eq(allocs, 2 * TRACES);
+	ck_assert_uint_eq(frees, 2 * TRACES);
+	ck_assert_ptr_null(incstack__trace_reader_problem(reader).what);
+	ck_assert_uint_eq(incstack__trace_reader_totals(reader)->traces, 2 * TRACES);
+	ck_assert_uint_eq(incstack__trace_reader_totals(reader)->started, 2 * TRACES);
+	ck_assert_uint_eq(incstack__trace_reader_totals(reader)->end.returns, 5);
+	incstack__trace_close(reader);
+}
+END_TEST
+
+/* Reads everything; says whether anything was noticed. */
+static int damage_noticed(const unsigned char *data, size_t size)
+{
+	struct incstack__trace_reader *reader;
+	struct incstack__trace_problem problem;
+	struct incstack__replay replay;
+	const struct incstack__trace_totals *totals;
+	int noticed;
+
+	if (incstack__trace_open(data, size, &reader, &problem) != 0)
+		return problem.what != NULL;
+	ck_assert_int_eq(incstack__replay_run(&replay, reader), 0);
+	totals = incstack__trace_reader_totals(reader);
+	noticed = incstack__trace_reader_problem(reader).what != NULL ||
+		  totals->truncated_bytes > 0 || totals->ends == 0 ||
+		  totals->started != totals->traces;
+	incstack__replay_free(&replay);
+	incstack__trace_close(reader);
+	return noticed;
+}
+
+START_TEST(every_flipped_byte_is_noticed)
+{
+	static struct made made[2];
+
+	make_file(made, 1);
+	ck_assert_int_eq(damage_noticed(file, file_bytes), 0);
+	for (size_t at = 0; at < file_bytes; at++) {
+		/* Most of the counters area is alike. */
+		if (at > INCSTACK__TRACE_HEADER_BYTES + 256 && at < INCSTACK__TRACE_START - 64)
+			continue;
+		file[at] ^= (unsigned char)(1 << (at % 8));
+		ck_assert_msg(damage_noticed(file, file_bytes), "flip at %zu", at);
+		file[at] ^= (unsigned char)(1 << (at % 8));
+	}
+}
+END_TEST
+
+START_TEST(every_truncation_is_noticed)
+{
+	static struct made made[2];
+	unsigned char *copy;
+
+	make_file(made, 2);
+	for (size_t size = 0; size < file_bytes; size++) {
+		if (size > 64 && size < INCSTACK__TRACE_START - 64)
+			continue;
+		/* A copy of the exact size, so that the sanitizer sees any read behind it. */
+		copy = malloc(size + 1);
+		memcpy(copy, file, size);
+		ck_assert_msg(damage_noticed(copy, size), "cut at %zu", size);
+		free(copy);
+	}
+}
+END_TEST
+
+static void reseal(size_t offset)
+{
+	struct incstack__trace_block block;
+
+	memcpy(&block, file + offset, sizeof(block));
+	if (block.length > file_bytes - offset - sizeof(block))
+		return;
+	block.checksum = incstack__trace_block_sum(block, file + offset + sizeof(block));
+	memcpy(file + offset, &block, sizeof(block));
+}
+
+/* With the checksums made right again the decoders themselves are what stands
+ * between a liar and a crash. Not every lie can be told from the truth. */
+START_TEST(lies_with_right_checksums_do_no_harm)
+{
+	static struct made made[2];
+	struct incstack__trace_block block;
+	size_t offset = INCSTACK__TRACE_START;
+	size_t noticed = 0;
+
+	make_file(made, 3);
+	for (; offset < file_bytes; offset += sizeof(block) + block.length) {
+		memcpy(&block, file + offset, sizeof(block));
+		for (size_t at = offset; at < offset + sizeof(block) + block.length; at++) {
+			file[at] ^= (unsigned char)(1 << (at * 5 % 8));
+			reseal(offset);
+			noticed += (size_t)damage_noticed(file, file_bytes);
+			file[at] ^= (unsigned char)(1 << (at * 5 % 8));
+			reseal(offset);
+		}
+	}
+	ck_assert_uint_gt(noticed, 100);
+}
+END_TEST
+
+START_TEST(too_small_a_buffer_can_be_tried_again)
+{
+	static struct made made[1];
+	struct incstack__trace_log log = {NULL, 0, 0};
+	size_t need;
+
+	make_tree(made, 9);
+	need = incstack__trace_batch_bytes(&made->tree, 0);
+	ck_assert_int_eq(incstack__trace_batch(file, need - 1, 1, 1, &made->tree, &log),
+			 INCSTACK_ENOMEM);
+	ck_assert_int_gt(incstack__trace_batch(file, need, 1, 1, &made->tree, &log), 0);
+	ck_assert_int_eq(incstack__trace_batch(NULL, need, 1, 1, &made->tree, &log),
+			 INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack__trace_end(file, 8, 0, &(struct incstack__trace_end){0}),
+			 INCSTACK_ENOMEM);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("trace_file");
+	TCase *tests = tcase_create("all");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tests, 120);
+	tcase_add_loop_test(tests, round_trip, 0, 20);
+	tcase_add_test(tests, every_flipped_byte_is_noticed);
+	tcase_add_test(tests, every_truncation_is_noticed);
+	tcase_add_test(tests, lies_with_right_checksums_do_no_harm);
+	tcase_add_test(tests, too_small_a_buffer_can_be_tried_again);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
