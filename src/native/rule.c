@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Unwind rules from libunwind. libunwind has no call that says what it would do
+ * at an address, so it is made to do it on a stack that does not exist: one
+ * unw_step over an address space whose registers are sentinels and whose stack
+ * answers each read with a value that names the address that was read. The
+ * registers after the step then spell the rule.
+ *
+ * A sentinel is a zone and an offset. Zones lie in non-canonical addresses, so
+ * none can be taken for code or tables, which are the only real memory read.
+ */
+#define _GNU_SOURCE
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include <libunwind.h>
+
+#include <incstack/native.h>
+
+#include "native.h"
+
+enum {
+	ZONE_NONE = 0,
+	ZONE_SP = 1,
+	ZONE_FP = 2,
+	ZONE_OTHER = 3, /* every other register: nothing may be based on it */
+	/* What a read in a zone returns lies this many zones higher. */
+	ZONE_LOADED = 4,
+	ZONE_LIMIT = 16,
+};
+
+#define ZONE_SHIFT 48
+#define ZONE_CENTRE (UINT64_C(1) << 40)
+#define ZONE_RADIUS (INT64_C(1) << 32)
+#define CANONICAL_LIMIT (UINT64_C(1) << 47)
+
+/* Offsets of the interrupted registers from the stack pointer of the kernel's
+ * signal frame, which points to the ucontext. */
+#define SAVED(reg) ((int64_t)(offsetof(ucontext_t, uc_mcontext.gregs) + (reg) * sizeof(greg_t)))
+
+struct place {
+	unsigned zone;
+	int64_t offset;
+};
+
+struct lookup {
+	uintptr_t address;
+	bool found; /* tables know the address; until then no memory is readable */
+};
+
+static unw_word_t place_encode(unsigned zone, int64_t offset)
+{
+	return ((uint64_t)zone << ZONE_SHIFT) + ZONE_CENTRE + (uint64_t)offset;
+}
+
+static struct place place_decode(unw_word_t value)
+{
+	struct place place = {ZONE_NONE, 0};
+	uint64_t zone = value >> ZONE_SHIFT;
+	int64_t offset = (int64_t)(value - ((zone << ZONE_SHIFT) + ZONE_CENTRE));
+
+	if (zone == 0 || zone >= ZONE_LIMIT || offset < -ZONE_RADIUS || offset > ZONE_RADIUS)
+		return place;
+	place.zone = (unsigned)zone;
+	place.offset = offset;
+	return place;
+}
+
+/* ---- the address space ------------------------------------------------------ */
+
+static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info, int need,
+			  void *arg)
+{
+	struct lookup *lookup = arg;
+	unw_accessors_t *local = unw_get_accessors(unw_local_addr_space);
+	int result;
+
+	(void)space;
+	/* Only the address asked for: a step that adjusted it, or that went on to
+	 * another frame, would describe something else. */
+	if (ip != lookup->address)
+		return -UNW_ENOINFO;
+	result = local->find_proc_info(unw_local_addr_space, ip, info, need, NULL);
+	lookup->found = result >= 0;
+	return result;
+}
+
+static void put_unwind_info(unw_addr_space_t space, unw_proc_info_t *info, void *arg)
+{
+	unw_accessors_t *local = unw_get_accessors(unw_local_addr_space);
+
+	(void)space;
+	(void)arg;
+	local->put_unwind_info(unw_local_addr_space, info, NULL);
+}
+
+static int get_dyn_info_list_addr(unw_addr_space_t space, unw_word_t *list, void *arg)
+{
+	(void)space;
+	(void)list;
+	(void)arg;
+	return -UNW_ENOINFO;
+}
+
+static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
+		      void *arg)
+{
+	const struct lookup *lookup = arg;
+	struct place place = place_decode(address);
+
+	(void)space;
+	/* Without tables libunwind guesses from the bytes at the pc and from the
+	 * frame pointer; a refused read ends that. */
+	if (write || !lookup->found)
+		return -UNW_EINVAL;
+	if (place.zone != ZONE_NONE && place.zone + ZONE_LOADED < ZONE_LIMIT) {
+		*value = place_encode(place.zone + ZONE_LOADED, place.offset);
+		return 0;
+	}
+	/* Unwind tables. */
+	if (address == 0 || address >= CANONICAL_LIMIT)
+		return -UNW_EINVAL;
+	memcpy(value, (const void *)address, sizeof(*value));
+	return 0;
+}
+
+static int access_reg(unw_addr_space_t space, unw_regnum_t reg, unw_word_t *value, int write,
+		      void *arg)
+{
+	const struct lookup *lookup = arg;
+
+	(void)space;
+	if (write)
+		return -UNW_EREADONLYREG;
+	if (reg == UNW_X86_64_RIP)
+		*value = lookup->address;
+	else if (reg == UNW_X86_64_RSP)
+		*value = place_encode(ZONE_SP, 0);
+	else if (reg == UNW_X86_64_RBP)
+		*value = place_encode(ZONE_FP, 0);
+	else
+		*value = place_encode(ZONE_OTHER, 0);
+	return 0;
+}
+
+static int access_fpreg(unw_addr_space_t space, unw_regnum_t reg, unw_fpreg_t *value, int write,
+			void *arg)
+{
+	(void)space;
+	(void)reg;
+	(void)value;
+	(void)write;
+	(void)arg;
+	return -UNW_EBADREG;
+}
+
+static int resume(unw_addr_space_t space, unw_cursor_t *cursor, void *arg)
+{
+	(void)space;
+	(void)cursor;
+	(void)arg;
+	return -UNW_EINVAL;
+}
+
+static int get_proc_name(unw_addr_space_t space, unw_word_t address, char *name, size_t size,
+			 unw_word_t *offset, void *arg)
+{
+	(void)space;
+	(void)address;
+	(void)name;
+	(void)size;
+	(void)offset;
+	(void)arg;
+	return -UNW_ENOINFO;
+}
+
+/* One for the process: it holds no state of a look-up, since nothing is cached in
+ * it (the core caches rules). Never freed, as a program may always ask again. */
+static unw_addr_space_t shared_space;
+
+unw_addr_space_t incstack__native_space(void)
+{
+	static unw_accessors_t accessors = {
+		.find_proc_info = find_proc_info,
+		.put_unwind_info = put_unwind_info,
+		.get_dyn_info_list_addr = get_dyn_info_list_addr,
+		.access_mem = access_mem,
+		.access_reg = access_reg,
+		.access_fpreg = access_fpreg,
+		.resume = resume,
+		.get_proc_name = get_proc_name,
+	};
+	unw_addr_space_t space = __atomic_load_n(&shared_space, __ATOMIC_ACQUIRE);
+	unw_addr_space_t mine;
+
+	if (space)
+		return space;
+	mine = unw_create_addr_space(&accessors, 0);
+	if (!mine)
+		return NULL;
+	unw_set_caching_policy(mine, UNW_CACHE_NONE);
+	if (__atomic_compare_exchange_n(&shared_space, &space, mine, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return mine;
+	unw_destroy_addr_space(mine);
+	return space;
+}
+
+/* ---- from registers to a rule ------------------------------------------------ */
+
+struct step {
+	struct place cfa;
+	struct place pc; /* where the caller's pc was loaded from, one load on */
+	struct place fp;
+};
+
+static bool offset_fits(int64_t offset)
+{
+	return offset >= INT32_MIN && offset <= INT32_MAX && offset % 8 == 0;
+}
+
+/* The distance of a slot below the CFA as the struct holds it. */
+static bool slot_fits(int64_t distance)
+{
+	return distance > 0 && distance <= UINT16_MAX && distance % 8 == 0;
+}
+
+/* The kernel's frame is known by what it loads, not by its name or its bytes: all
+ * registers from a ucontext at the stack pointer. */
+static bool step_is_signal(const struct step *step)
+{
+	const unsigned zone = ZONE_SP + ZONE_LOADED;
+
+	return step->cfa.zone == zone && step->cfa.offset == SAVED(REG_RSP) &&
+	       step->pc.zone == zone && step->pc.offset == SAVED(REG_RIP) &&
+	       step->fp.zone == zone && step->fp.offset == SAVED(REG_RBP);
+}
+
+static int set_offsets(const struct step *step, unsigned base, struct incstack_rule *rule)
+{
+	int64_t ra = step->cfa.offset - step->pc.offset;
+	int64_t fp = step->cfa.offset - step->fp.offset;
+
+	if (step->pc.zone != base + ZONE_LOADED || !offset_fits(step->cfa.offset) || !slot_fits(ra))
+		return INCSTACK_EUNWIND;
+	rule->cfa_offset = (int32_t)step->cfa.offset;
+	rule->ra_offset = (uint16_t)ra;
+	if (step->fp.zone == ZONE_FP && step->fp.offset == 0)
+		return 0;
+	if (step->fp.zone != base + ZONE_LOADED || !slot_fits(fp))
+		return INCSTACK_EUNWIND;
+	rule->fp_offset = (uint16_t)fp;
+	return 0;
+}
+
+/* CFA = *(fp + offset): the return slot is known from the CFA, the saved frame
+ * pointer from the frame pointer. */
+static int set_deref(const struct step *step, struct incstack_rule *rule)
+{
+	const unsigned loaded = ZONE_FP + ZONE_LOADED;
+	int64_t ra = step->cfa.offset - step->pc.offset;
+	int64_t fp = -step->fp.offset;
+
+	if (step->pc.zone != loaded + ZONE_LOADED || !offset_fits(step->cfa.offset) ||
+	    !slot_fits(ra))
+		return INCSTACK_EUNWIND;
+	if (step->fp.zone != loaded || (fp != 0 && !slot_fits(fp)))
+		return INCSTACK_EUNWIND;
+	rule->kind = INCSTACK_RULE_FP_DEREF;
+	rule->cfa_offset = (int32_t)step->cfa.offset;
+	rule->ra_offset = (uint16_t)ra;
+	rule->fp_offset = (uint16_t)fp;
+	return 0;
+}
+
+static int rule_from_step(const struct step *step, struct incstack_rule *rule)
+{
+	if (step_is_signal(step)) {
+		rule->kind = INCSTACK_RULE_SIGNAL;
+		return 0;
+	}
+	switch (step->cfa.zone) {
+	case ZONE_SP:
+		rule->kind = INCSTACK_RULE_SP;
+		return set_offsets(step, ZONE_SP, rule);
+	case ZONE_FP:
+		rule->kind = INCSTACK_RULE_FP;
+		return set_offsets(step, ZONE_FP, rule);
+	case ZONE_FP + ZONE_LOADED:
+		return set_deref(step, rule);
+	default:
+		return INCSTACK_EUNWIND;
+	}
+}
+
+static int read_step(unw_cursor_t *cursor, struct step *step)
+{
+	unw_word_t cfa;
+	unw_word_t pc;
+	unw_word_t fp;
+
+	if (unw_get_reg(cursor, UNW_REG_SP, &cfa) < 0 || unw_get_reg(cursor, UNW_REG_IP, &pc) < 0 ||
+	    unw_get_reg(cursor, UNW_X86_64_RBP, &fp) < 0)
+		return INCSTACK_EUNWIND;
+	step->cfa = place_decode(cfa);
+	step->pc = place_decode(pc);
+	step->fp = place_decode(fp);
+	return 0;
+}
+
+static int find_rule(unw_addr_space_t space, struct lookup *lookup, struct incstack_rule *rule)
+{
+	unw_cursor_t cursor;
+	struct step step;
+	int more;
+
+	if (unw_init_remote(&cursor, space, lookup) < 0)
+		return INCSTACK_EUNWIND;
+	more = unw_step(&cursor);
+	if (!lookup->found || more < 0)
+		return INCSTACK_EUNWIND;
+	/* Sentinels are never 0, so only an undefined return address ends a walk. */
+	if (more == 0) {
+		rule->kind = INCSTACK_RULE_END;
+		return 0;
+	}
+	if (read_step(&cursor, &step) < 0)
+		return INCSTACK_EUNWIND;
+	return rule_from_step(&step, rule);
+}
+
+int incstack_native_find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	struct lookup lookup = {address, false};
+	struct incstack_rule found = {0};
+	unw_addr_space_t space;
+	int result;
+
+	(void)context;
+	if (!rule)
+		return INCSTACK_EINVAL;
+	if (address == 0 || address >= CANONICAL_LIMIT)
+		return INCSTACK_EUNWIND;
+	space = incstack__native_space();
+	if (!space)
+		return INCSTACK_ENOMEM;
+	result = find_rule(space, &lookup, &found);
+	if (result == 0)
+		*rule = found;
+	return result;
+}
