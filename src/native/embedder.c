@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of the native embedder, and a runtime made from it.
+ */
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include <incstack/native.h>
+
+#include "native.h"
+
+/* Not malloc: the host may be inside it when the core asks. */
+static void *allocate(void *context, size_t bytes)
+{
+	void *memory =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)context;
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void release(void *context, void *memory, size_t bytes)
+{
+	(void)context;
+	munmap(memory, bytes);
+}
+
+static const struct incstack_embedder native_embedder = {
+	.size = sizeof(struct incstack_embedder),
+	.find_rule = incstack_native_find_rule,
+	.allocate = allocate,
+	.release = release,
+};
+
+const struct incstack_embedder *incstack_native_embedder(void)
+{
+	return &native_embedder;
+}
+
+int incstack_native_runtime_create(const struct incstack_options *options,
+				   struct incstack_runtime **runtime)
+{
+	struct incstack_options mine = {.distance = INCSTACK_DISTANCE_ADAPTIVE};
+
+	if (!runtime || (options && options->size != sizeof(*options)))
+		return INCSTACK_EINVAL;
+	if (options)
+		mine = *options;
+	if (mine.embedder && mine.embedder != &native_embedder)
+		return INCSTACK_EINVAL;
+	mine.size = sizeof(mine);
+	mine.embedder = &native_embedder;
+	/* Here, where malloc is allowed, and not at the first unknown pc. */
+	if (!incstack__native_space())
+		return INCSTACK_ENOMEM;
+	return incstack_runtime_create(&mine, runtime);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Samples whose top is known without being told: the caller, or what a signal
+ * interrupted.
+ */
+#define _GNU_SOURCE
+#include <stddef.h>
+#include <ucontext.h>
+
+#include <incstack/native.h>
+
+/* Asking for its own frame address makes the compiler keep a frame pointer in
+ * this function, whatever its options: the caller's frame pointer is saved there,
+ * the return address above it, and above that the caller's frame begins. */
+__attribute__((noinline)) int incstack_native_sample(struct incstack_stack *stack, uint64_t id,
+						     uint64_t weight)
+{
+	const uintptr_t *frame = __builtin_frame_address(0);
+	const struct incstack_top top = {
+		.pc = frame[1],
+		.sp = (uintptr_t)(frame + 2),
+		.fp = frame[0],
+	};
+
+	return incstack_sample(stack, id, weight, &top);
+}
+
+int incstack_native_sample_interrupted(struct incstack_stack *stack, uint64_t id, uint64_t weight,
+				       const void *ucontext)
+{
+	const ucontext_t *context = ucontext;
+	struct incstack_top top = {0};
+
+	if (!context)
+		return INCSTACK_EINVAL;
+	top.pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+	top.sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+	top.fp = (uintptr_t)context->uc_mcontext.gregs[REG_RBP];
+	top.flags = INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED;
+	return incstack_sample(stack, id, weight, &top);
+}

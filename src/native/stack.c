@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where the calling thread's stack lies.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stddef.h>
+
+#include <incstack/native.h>
+
+/* For the main thread glibc derives the lowest address from RLIMIT_STACK (and the
+ * mapping below it), for others from the mapping without its guard: in both cases
+ * the addresses that the stack may ever use. */
+static int range_of_attributes(const pthread_attr_t *attributes, uintptr_t *low, uintptr_t *high)
+{
+	void *base;
+	size_t bytes;
+
+	if (pthread_attr_getstack(attributes, &base, &bytes) != 0)
+		return INCSTACK_EINVAL;
+	*low = (uintptr_t)base;
+	*high = (uintptr_t)base + bytes;
+	return 0;
+}
+
+int incstack_native_stack_range(uintptr_t *low, uintptr_t *high)
+{
+	pthread_attr_t attributes;
+	int result;
+
+	if (!low || !high)
+		return INCSTACK_EINVAL;
+	/* Its errors are of memory and of files of the kernel that do not open. */
+	if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+		return INCSTACK_ENOMEM;
+	result = range_of_attributes(&attributes, low, high);
+	pthread_attr_destroy(&attributes);
+	return result;
+}
+
+int incstack_native_thread_stack(struct incstack_runtime *runtime, struct incstack_stack **stack)
+{
+	uintptr_t low;
+	uintptr_t high;
+	int result;
+
+	if (!runtime || !stack)
+		return INCSTACK_EINVAL;
+	result = incstack_native_stack_range(&low, &high);
+	if (result < 0)
+		return result;
+	return incstack_stack_create(runtime, low, high, stack);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The native embedder around the rules: the full walk, the stack of a thread,
+ * the table, and the tops that samples are taken with. The core is replaced by
+ * functions that write down what they were given.
+ */
+#define _GNU_SOURCE
+#include <check.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <ucontext.h>
+
+#include <incstack/native.h>
+
+#define OPAQUE __attribute__((noinline))
+#define FRAMES 64
+
+/* ---- in place of the core ------------------------------------------------------ */
+
+static uintptr_t thunk; /* the one return address that passes for a thunk */
+static struct incstack_top sampled;
+static uint64_t sampled_id;
+static uint64_t sampled_weight;
+static struct incstack_options created;
+static uintptr_t created_low;
+static uintptr_t created_high;
+
+int incstack__thunk_contains(uintptr_t pc);
+
+int incstack__thunk_contains(uintptr_t pc)
+{
+	return thunk != 0 && pc == thunk;
+}
+
+int incstack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
+		    const struct incstack_top *top)
+{
+	(void)stack;
+	sampled = *top;
+	sampled_id = id;
+	sampled_weight = weight;
+	return INCSTACK_ELIMIT;
+}
+
+int incstack_runtime_create(const struct incstack_options *options,
+			    struct incstack_runtime **runtime)
+{
+	created = *options;
+	*runtime = (struct incstack_runtime *)&created;
+	return 0;
+}
+
+int incstack_stack_create(struct incstack_runtime *runtime, uintptr_t low, uintptr_t high,
+			  struct incstack_stack **stack)
+{
+	created_low = low;
+	created_high = high;
+	*stack = (struct incstack_stack *)runtime;
+	return 0;
+}
+
+/* ---- walk ------------------------------------------------------------------------ */
+
+static struct incstack_frame frames[FRAMES];
+static int frame_count;
+
+static OPAQUE int walk_here(int max)
+{
+	frame_count = incstack_native_walk(frames, max);
+	return frame_count;
+}
+
+START_TEST(walk_is_that_of_the_caller)
+{
+	uintptr_t code = (uintptr_t)walk_here;
+	uintptr_t sp;
+
+	walk_here(FRAMES);
+	ck_assert_int_gt(frame_count, 3);
+	ck_assert(frames[0].pc > code && frames[0].pc < code + 200);
+	ck_assert_uint_lt((uintptr_t)__builtin_frame_address(0) - frames[0].sp, 4096);
+	sp = frames[0].sp;
+	for (int i = 1; i < frame_count; i++) {
+		ck_assert_uint_gt(frames[i].sp, sp);
+		ck_assert_uint_eq(frames[i].flags, 0);
+		sp = frames[i].sp;
+	}
+}
+END_TEST
+
+START_TEST(walk_stops_at_max)
+{
+	struct incstack_frame guard = {.pc = 77};
+
+	frames[2] = guard;
+	ck_assert_int_eq(walk_here(2), 2);
+	ck_assert_uint_eq(frames[2].pc, 77);
+	ck_assert_int_eq(walk_here(0), INCSTACK_EINVAL);
+	ck_assert_int_eq(walk_here(-1), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_native_walk(NULL, 5), INCSTACK_EINVAL);
+}
+END_TEST
+
+START_TEST(walk_leaves_thunks_out)
+{
+	struct incstack_frame all[FRAMES];
+	int count = incstack_native_walk(all, FRAMES);
+
+	thunk = all[1].pc;
+	ck_assert_int_eq(incstack_native_walk(frames, FRAMES), count - 1);
+	ck_assert_uint_eq(frames[1].pc, all[2].pc);
+	ck_assert_uint_eq(frames[1].sp, all[2].sp);
+	thunk = 0;
+}
+END_TEST
+
+/* Sampled in a handler: what it interrupted, and what the walk says of it. */
+static int interrupted_result;
+
+static void handler(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)info;
+	walk_here(FRAMES);
+	interrupted_result = incstack_native_sample_interrupted(NULL, 3, 4, context);
+}
+
+START_TEST(walk_tells_signal_frames)
+{
+	struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO};
+	int signals = 0;
+
+	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+	ck_assert_int_eq(raise(SIGUSR1), 0);
+	for (int i = 0; i < frame_count - 1; i++) {
+		bool signal = frames[i].flags & INCSTACK_FRAME_SIGNAL;
+		bool exact = frames[i + 1].flags & INCSTACK_FRAME_EXACT;
+
+		ck_assert(signal == exact);
+		if (!signal)
+			continue;
+		signals++;
+		ck_assert_uint_eq(frames[i + 1].pc, sampled.pc);
+		ck_assert_uint_eq(frames[i + 1].sp, sampled.sp);
+		ck_assert_uint_eq(frames[i + 1].fp, sampled.fp);
+	}
+	ck_assert_int_eq(signals, 1);
+}
+END_TEST
+
+/* ---- samples ----------------------------------------------------------------------- */
+
+START_TEST(sample_of_the_caller)
+{
+	uintptr_t sp;
+
+	ck_assert_int_eq(incstack_native_sample(NULL, 1, 2), INCSTACK_ELIMIT);
+	walk_here(FRAMES);
+	/* This function's frame, at another call in it. */
+	sp = frames[1].sp;
+	ck_assert_uint_eq(sampled.sp, sp);
+	ck_assert_uint_eq(sampled.fp, frames[1].fp);
+	ck_assert_uint_lt(frames[1].pc - sampled.pc, 400);
+	ck_assert_uint_eq(sampled.flags, 0);
+	ck_assert_uint_eq(sampled.slot, 0);
+	ck_assert_uint_eq(sampled_id, 1);
+	ck_assert_uint_eq(sampled_weight, 2);
+}
+END_TEST
+
+START_TEST(sample_of_the_interrupted)
+{
+	struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO};
+
+	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+	ck_assert_int_eq(raise(SIGUSR1), 0);
+	ck_assert_int_eq(interrupted_result, INCSTACK_ELIMIT);
+	ck_assert_uint_eq(sampled.flags, INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED);
+	ck_assert_uint_eq(sampled.slot, 0);
+	ck_assert_uint_eq(sampled_id, 3);
+	ck_assert_uint_eq(sampled_weight, 4);
+	ck_assert_int_eq(incstack_native_sample_interrupted(NULL, 3, 4, NULL), INCSTACK_EINVAL);
+}
+END_TEST
+
+/* ---- the stack of a thread ------------------------------------------------------------- */
+
+START_TEST(range_of_the_main_thread)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	struct rlimit limit;
+	uintptr_t low;
+	uintptr_t high;
+
+	ck_assert_int_eq(incstack_native_stack_range(&low, &high), 0);
+	ck_assert_uint_lt(low, here);
+	ck_assert_uint_lt(here, high);
+	/* Not what it occupies now, but as far as it may grow. */
+	ck_assert_int_eq(getrlimit(RLIMIT_STACK, &limit), 0);
+	if (limit.rlim_cur != RLIM_INFINITY)
+		ck_assert_uint_ge(high - low, limit.rlim_cur / 2);
+	/* The outermost frame, and the arguments above it. */
+	walk_here(FRAMES);
+	ck_assert_uint_lt(frames[frame_count - 1].sp, high);
+	ck_assert_int_eq(incstack_native_stack_range(NULL, &high), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_native_stack_range(&low, NULL), INCSTACK_EINVAL);
+}
+END_TEST
+
+static void *thread_main(void *argument)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	struct incstack_stack *stack = NULL;
+
+	(void)argument;
+	ck_assert_int_eq(incstack_native_thread_stack((struct incstack_runtime *)&created, &stack),
+			 0);
+	ck_assert_ptr_eq(stack, &created);
+	ck_assert_uint_lt(created_low, here);
+	ck_assert_uint_lt(here, created_high);
+	ck_assert_uint_le(created_high - created_low, 1 << 20);
+	ck_assert_uint_ge(created_high - created_low, 1 << 19);
+	return NULL;
+}
+
+START_TEST(stack_of_a_thread)
+{
+	struct incstack_stack *stack;
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_attr_init(&attributes), 0);
+	ck_assert_int_eq(pthread_attr_setstacksize(&attributes, 1 << 20), 0);
+	ck_assert_int_eq(pthread_create(&thread, &attributes, thread_main, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	pthread_attr_destroy(&attributes);
+	ck_assert_uint_ne(created_high, 0);
+	ck_assert_int_eq(incstack_native_thread_stack(NULL, &stack), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_native_thread_stack((struct incstack_runtime *)&created, NULL),
+			 INCSTACK_EINVAL);
+}
+END_TEST
+
+/* ---- the table ---------------------------------------------------------------------------- */
+
+START_TEST(table)
+{
+	const struct incstack_embedder *embedder = incstack_native_embedder();
+	char *memory = embedder->allocate(NULL, 100000);
+
+	ck_assert_uint_eq(embedder->size, sizeof(*embedder));
+	ck_assert_ptr_eq((void *)(uintptr_t)embedder->find_rule,
+			 (void *)(uintptr_t)incstack_native_find_rule);
+	ck_assert_ptr_null((void *)(uintptr_t)embedder->decode);
+	ck_assert_ptr_nonnull(memory);
+	memset(memory, 1, 100000);
+	embedder->release(NULL, memory, 100000);
+	ck_assert_ptr_null(embedder->allocate(NULL, SIZE_MAX / 2));
+}
+END_TEST
+
+START_TEST(runtime_options)
+{
+	struct incstack_options options = {.size = sizeof(options), .distance = 5};
+	struct incstack_embedder other = {.size = sizeof(other)};
+	struct incstack_runtime *runtime = NULL;
+
+	ck_assert_int_eq(incstack_native_runtime_create(NULL, &runtime), 0);
+	ck_assert_ptr_nonnull(runtime);
+	ck_assert_uint_eq(created.size, sizeof(created));
+	ck_assert_ptr_eq(created.embedder, incstack_native_embedder());
+	ck_assert_int_eq(created.distance, INCSTACK_DISTANCE_ADAPTIVE);
+	ck_assert_int_eq(incstack_native_runtime_create(&options, &runtime), 0);
+	ck_assert_int_eq(created.distance, 5);
+	ck_assert_ptr_eq(created.embedder, incstack_native_embedder());
+	ck_assert_ptr_null(options.embedder);
+	ck_assert_int_eq(incstack_native_runtime_create(NULL, NULL), INCSTACK_EINVAL);
+	options.embedder = &other;
+	ck_assert_int_eq(incstack_native_runtime_create(&options, &runtime), INCSTACK_EINVAL);
+	options.embedder = NULL;
+	options.size = 1;
+	ck_assert_int_eq(incstack_native_runtime_create(&options, &runtime), INCSTACK_EINVAL);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *suite = suite_create("native walk");
+	TCase *all = tcase_create("all");
+
+	tcase_add_test(all, walk_is_that_of_the_caller);
+	tcase_add_test(all, walk_stops_at_max);
+	tcase_add_test(all, walk_leaves_thunks_out);
+	tcase_add_test(all, walk_tells_signal_frames);
+	tcase_add_test(all, sample_of_the_caller);
+	tcase_add_test(all, sample_of_the_interrupted);
+	tcase_add_test(all, range_of_the_main_thread);
+	tcase_add_test(all, stack_of_a_thread);
+	tcase_add_test(all, table);
+	tcase_add_test(all, runtime_options);
+	suite_add_tcase(suite, all);
+	return suite;
+}
+
+int main(void)
+{
+	SRunner *runner = srunner_create(suite());
+	int failed;
+
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
