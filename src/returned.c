@@ -10,7 +10,7 @@
 
 /* Below o everything is known and cannot have changed: the next barrier needs no
  * walk. */
-static void move_down(stack *s, object *o)
+static void move_down(stack *s, object *o, uintptr_t plant_from)
 {
 	uint32_t n = s->distance.value;
 	object *p = (object *)o->parent;
@@ -25,7 +25,7 @@ static void move_down(stack *s, object *o)
 		if (n-- == 0)
 			break;
 	}
-	if (!p || s->mode != INCSTACK_MODE_PATCH)
+	if (!p || s->mode != INCSTACK_MODE_PATCH || (uintptr_t)object_slot(p) < plant_from)
 		return;
 	uintptr_t word = incstack_slot_read(object_slot(p));
 	if (word == p->method && *object_slot(p) == word)
@@ -41,7 +41,7 @@ void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, u
 	incstack__barrier_drop(s, o);
 	o->flags |= INCSTACK_OBJECT_FILLED;
 	if (!(o->flags & OBJECT_GAP)) {
-		move_down(s, o);
+		move_down(s, o, plant_from);
 		return;
 	}
 	o->flags &= ~(uint32_t)OBJECT_GAP;
@@ -84,7 +84,9 @@ int incstack__thunk_personality(int version, int actions, uint64_t class, void *
 				struct _Unwind_Context *context);
 
 /* Called once per patched frame, before any frame further out is touched: what
- * is about to vanish is captured. Always continues. */
+ * is about to vanish is captured, down to the next known frame. Nothing is
+ * patched here: libgcc found the handler by the frame address that it had in its
+ * first phase, and a thunk in front of it would change that. Always continues. */
 int incstack__thunk_personality(int version, int actions, uint64_t class, void *exception,
 				struct _Unwind_Context *context)
 {
@@ -103,7 +105,8 @@ int incstack__thunk_personality(int version, int actions, uint64_t class, void *
 		return UNWIND_CONTINUE;
 	s->busy = (uintptr_t)__builtin_frame_address(0);
 	s->stats.unwound++;
-	incstack__barrier_passed(s, o, _Unwind_GetGR(context, UNWIND_RBP), ASK_DIRECTLY, 0);
+	incstack__barrier_passed(s, o, _Unwind_GetGR(context, UNWIND_RBP), ASK_DIRECTLY,
+				 UINTPTR_MAX);
 	leave(s);
 	return UNWIND_CONTINUE;
 }

@@ -127,11 +127,11 @@ static object *physical_parent(const object *o)
 
 /* Whether the chain from k, whose own return address was just seen, still
  * describes the stack down to a live barrier or the base (I3): each frame's own
- * rule leads to its parent's slot, and that slot holds what it held. *bad is the
- * youngest object that is still good below a mismatch. */
-static bool still_true(const stack *s, object *k, uintptr_t fp, object **good)
+ * rule leads to its parent's slot, and that slot holds what it held. *good is the
+ * youngest object that may still hold below a mismatch; *length counts frames. */
+static bool still_true(const stack *s, object *k, uintptr_t fp, object **good, uint32_t *length)
 {
-	for (;;) {
+	for (*length = 0;; ++*length) {
 		if (k->flags & OBJECT_BARRIER || k->flags & INCSTACK_OBJECT_BASE)
 			return true;
 		object *p = physical_parent(k);
@@ -162,11 +162,28 @@ static object *pop_until(stack *s, object *known, const object *end)
 	return known;
 }
 
+/* What had to be compared has grown too long: the next sample shall stop earlier.
+ * The chain below is known, so the barrier has no gap. */
+static void plant_nearer(const struct walker *w, object *k, uint32_t length)
+{
+	uint32_t n = w->distance;
+	if (w->stack->mode != INCSTACK_MODE_PATCH || length <= 2 * n + 4)
+		return;
+	while (k && n--)
+		k = physical_parent(k);
+	if (k && !(k->flags & (OBJECT_BARRIER | INCSTACK_OBJECT_EXACT)) &&
+	    (uintptr_t)object_slot(k) >= w->plant_from &&
+	    !is_thunk(load((uintptr_t)object_slot(k))))
+		incstack__barrier_plant(w->stack, k, 0);
+}
+
 /* The object of the frame *at if it and all below are known; otherwise *known is
  * reduced to what may still be met further down. */
-static object *meet(stack *s, object **known, const struct cursor *at)
+static object *meet(const struct walker *w, object **known, const struct cursor *at)
 {
+	stack *s = w->stack;
 	object *k = *known;
+	uint32_t length;
 	while (k && k->address < at->sp)
 		k = incstack__known_pop(s, k);
 	*known = k;
@@ -176,8 +193,10 @@ static object *meet(stack *s, object **known, const struct cursor *at)
 		return k;
 	object *good = physical_parent(k);
 	if (!(k->flags & OBJECT_BARRIER) && k->flags & INCSTACK_OBJECT_RAW && k->method == at->pc &&
-	    still_true(s, k, at->fp, &good))
+	    still_true(s, k, at->fp, &good, &length)) {
+		plant_nearer(w, k, length);
 		return k;
+	}
 	*known = pop_until(s, k, good);
 	return NULL;
 }
@@ -281,7 +300,7 @@ object *incstack__walk(const struct walker *w, struct cursor at, object *child, 
 			return known;
 		}
 		bool tracked = slot && inside(s, slot);
-		object *k = tracked ? meet(s, &known, &at) : NULL;
+		object *k = tracked ? meet(w, &known, &at) : NULL;
 		if (k) {
 			child->parent = s->met = k;
 			s->stats.shared++;

@@ -23,7 +23,7 @@
 struct incstack__trace_header {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t mode; /* enum incstack_mode that was asked for */
+	uint32_t mode;     /* enum incstack_mode that was asked for */
 	uint64_t checksum; /* of this page, with this field 0 */
 	uint64_t pid;
 	uint64_t start_ns; /* CLOCK_REALTIME */
@@ -51,9 +51,9 @@ enum incstack__trace_block_type {
 
 struct incstack__trace_block {
 	uint32_t magic;
-	uint32_t type;   /* enum incstack__trace_block_type */
-	uint32_t thread; /* the recorder's number of the thread that wrote it */
-	uint32_t length; /* bytes of payload that follow */
+	uint32_t type;     /* enum incstack__trace_block_type */
+	uint32_t thread;   /* the recorder's number of the thread that wrote it */
+	uint32_t length;   /* bytes of payload that follow */
 	uint64_t checksum; /* of this header, with this field 0, and the payload */
 };
 

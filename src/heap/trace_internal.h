@@ -17,7 +17,7 @@ struct incstack__trace_epoch {
 		uint64_t low;
 		uint64_t high;
 		uint32_t module;
-	} *spans;
+	} * spans;
 };
 
 struct incstack__trace_modules_table {

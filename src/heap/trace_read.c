@@ -318,8 +318,7 @@ static int settle_root(struct incstack__trace_reader *reader)
 	return settled < 0 ? settled : 0;
 }
 
-int incstack__trace_next(struct incstack__trace_reader *reader,
-			 struct incstack__trace_event *event)
+int incstack__trace_next(struct incstack__trace_reader *reader, struct incstack__trace_event *event)
 {
 	int error = 0;
 

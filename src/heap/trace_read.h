@@ -44,8 +44,8 @@ struct incstack__trace_chunk {
 	uint32_t *top;    /* object index of each trace */
 	uint64_t *weight;
 	const struct incstack__trace_epoch *epoch; /* null: no modules known */
-	const unsigned char *event;     /* the next event */
-	const unsigned char *event_end; /* everything up to here is well-formed */
+	const unsigned char *event;                /* the next event */
+	const unsigned char *event_end;            /* everything up to here is well-formed */
 };
 
 struct incstack__trace_event {

@@ -190,9 +190,8 @@ int64_t incstack__trace_batch(void *buffer, size_t size, uint32_t thread, uint32
 		return INCSTACK_ENOMEM;
 	if (size > INCSTACK__TRACE_BLOCK_MAX)
 		size = INCSTACK__TRACE_BLOCK_MAX;
-	cursor = (struct cursor){
-		.at = data + sizeof(struct incstack__trace_block) + sizeof(batch),
-		.end = data + size};
+	cursor = (struct cursor){.at = data + sizeof(struct incstack__trace_block) + sizeof(batch),
+				 .end = data + size};
 	error = tree == NULL ? 0 : put_tree(&cursor, tree, &batch);
 	if (error == 0 && !room_for(&cursor, log->used))
 		error = INCSTACK_ENOMEM;

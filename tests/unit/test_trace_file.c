@@ -95,11 +95,11 @@ static void append_batch(struct made *made, uint32_t thread, uint64_t stamp)
 	struct incstack__trace_log log = {(unsigned char *)words, sizeof(words), 0};
 
 	for (uint64_t i = 0; i < TRACES; i++) {
-		ck_assert_int_eq(incstack__trace_put_alloc(&log, stamp + 10 * i, 0x1000 + 16 * i,
-							   8 + i, i),
-				 0);
-		ck_assert_int_eq(incstack__trace_put_free(&log, stamp + 10 * i + 4, 0x1000 + 16 * i),
-				 0);
+		ck_assert_int_eq(
+			incstack__trace_put_alloc(&log, stamp + 10 * i, 0x1000 + 16 * i, 8 + i, i),
+			0);
+		ck_assert_int_eq(
+			incstack__trace_put_free(&log, stamp + 10 * i + 4, 0x1000 + 16 * i), 0);
 	}
 	ck_assert_int_eq(incstack__trace_put_free(&log, 0, 1), INCSTACK_ENOMEM);
 	append(incstack__trace_batch(file + file_bytes, sizeof(file) - file_bytes, thread, 1,
@@ -109,9 +109,8 @@ static void append_batch(struct made *made, uint32_t thread, uint64_t stamp)
 
 static void append_end(void)
 {
-	const struct incstack__trace_end end = {.flags = INCSTACK__TRACE_END_PROCESS,
-						.samples = 2 * TRACES,
-						.returns = 5};
+	const struct incstack__trace_end end = {
+		.flags = INCSTACK__TRACE_END_PROCESS, .samples = 2 * TRACES, .returns = 5};
 
 	append(incstack__trace_end(file + file_bytes, sizeof(file) - file_bytes, 0, &end));
 }
@@ -266,6 +265,55 @@ START_TEST(lies_with_right_checksums_do_no_harm)
 }
 END_TEST
 
+START_TEST(a_block_cut_off_is_counted)
+{
+	static struct made made[2];
+	struct incstack__trace_reader *reader;
+	struct incstack__trace_problem problem;
+	size_t start;
+
+	make_file(made, 4);
+	start = file_bytes - sizeof(struct incstack__trace_block) -
+		sizeof(struct incstack__trace_end);
+	for (size_t size = start; size < file_bytes; size++) {
+		ck_assert_int_eq(incstack__trace_open(file, size, &reader, &problem), 0);
+		ck_assert_uint_eq(incstack__trace_reader_totals(reader)->truncated_bytes,
+				  size - start);
+		ck_assert_ptr_null(incstack__trace_reader_problem(reader).what);
+		incstack__trace_close(reader);
+	}
+}
+END_TEST
+
+/* Object 0 is called by 1, which claims to be called by 0. */
+START_TEST(a_ring_of_objects_is_refused)
+{
+	const unsigned char payload[] = {
+		INCSTACK__TRACE_PARENT_NEXT, 2, INCSTACK__TRACE_PARENT_BACK, 1, 2, 0, 0};
+	const struct incstack__trace_batch batch = {1, 2, 1, 5, 2, 0};
+	struct incstack__trace_block block = {.magic = INCSTACK__TRACE_BLOCK_MAGIC,
+					      .type = INCSTACK__TRACE_BATCH,
+					      .length = sizeof(batch) + sizeof(payload)};
+	struct incstack__trace_reader *reader;
+	struct incstack__trace_problem problem;
+	struct incstack__trace_event event;
+
+	start_file();
+	memcpy(file + file_bytes + sizeof(block), &batch, sizeof(batch));
+	memcpy(file + file_bytes + sizeof(block) + sizeof(batch), payload, sizeof(payload));
+	block.checksum = incstack__trace_block_sum(block, file + file_bytes + sizeof(block));
+	memcpy(file + file_bytes, &block, sizeof(block));
+	file_bytes += sizeof(block) + block.length;
+	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
+	ck_assert_int_eq(incstack__trace_next(reader, &event), 0);
+	problem = incstack__trace_reader_problem(reader);
+	ck_assert_ptr_nonnull(problem.what);
+	ck_assert_str_eq(problem.what, "the parent of a frame object is malformed");
+	ck_assert_uint_eq(problem.offset, INCSTACK__TRACE_START);
+	incstack__trace_close(reader);
+}
+END_TEST
+
 START_TEST(too_small_a_buffer_can_be_tried_again)
 {
 	static struct made made[1];
@@ -296,6 +344,8 @@ int main(void)
 	tcase_add_test(tests, every_flipped_byte_is_noticed);
 	tcase_add_test(tests, every_truncation_is_noticed);
 	tcase_add_test(tests, lies_with_right_checksums_do_no_harm);
+	tcase_add_test(tests, a_block_cut_off_is_counted);
+	tcase_add_test(tests, a_ring_of_objects_is_refused);
 	tcase_add_test(tests, too_small_a_buffer_can_be_tried_again);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);

@@ -31,7 +31,7 @@
 incstack__thunk_entry:
 	.cfi_startproc
 	.cfi_def_cfa rsp, 8
-	.cfi_val_offset rsp, -8
+	.cfi_escape 0x14, 7, 1		/* rsp = CFA - 8, a directive that clang lacks */
 	/* return address = *(cells + *(CFA - 16)), cells = (pc & -256) + constant */
 	.cfi_escape 0x16, 16, 18, 0x09, 0xf0, 0x22, 0x06, 0x80, 0, 0x0b, 0x00, 0xff, 0x1a, 0x22, \
 		0x0c, CELLS_FROM_ENTRY & 255, (CELLS_FROM_ENTRY >> 8) & 255, \
@@ -117,7 +117,7 @@ incstack__thunk_pool:
 	.cfi_startproc
 	.cfi_personality 0x9b, DW.ref.incstack__thunk_personality
 	.cfi_def_cfa rsp, 8
-	.cfi_val_offset rsp, -8
+	.cfi_escape 0x14, 7, 1		/* rsp = CFA - 8, a directive that clang lacks */
 	/* return address = *((pc & -16) + POOL) */
 	.cfi_escape 0x16, 16, 12, 0x80, 0, 0x09, 0xf0, 0x1a, \
 		0x0c, POOL & 255, (POOL >> 8) & 255, (POOL >> 16) & 255, POOL >> 24, 0x22, 0x06

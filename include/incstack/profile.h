@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is made of traces: a calling context tree (CCT) with weights of several
+ * kinds, its exchange with the file formats that people open, and the numbers
+ * by which two profiles are compared.
+ *
+ * A profile belongs to one thread at a time. Memory comes from malloc. No
+ * function may be called from a signal handler. "Text" is a pointer and a
+ * length; texts handed out stay valid until the profile is next added to.
+ *
+ * Conventions as in incstack.h: 0 or a negative INCSTACK_E*.
+ */
+#ifndef INCSTACK_PROFILE_H
+#define INCSTACK_PROFILE_H
+
+#include <stdio.h>
+
+#include <incstack/incstack.h>
+
+INCSTACK_BEGIN_C
+
+/* Errors of this library beside those of incstack.h. */
+enum incstack_profile_error {
+	INCSTACK_EFORMAT = -32, /* the input is not in the format; see the fault */
+	INCSTACK_EIO = -33,     /* the stream failed; errno says why */
+};
+
+#define INCSTACK_PROFILE_KINDS_MAX 16
+
+/* Node 0 of every profile is the root: it stands for no frame. */
+#define INCSTACK_PROFILE_ROOT 0u
+#define INCSTACK_PROFILE_NONE UINT32_MAX
+
+struct incstack_profile;
+
+/* What one weight of a node counts: {"samples", "count"}, {"alloc", "bytes"}. */
+struct incstack_profile_kind {
+	const char *name;
+	const char *unit;
+};
+
+/* A frame as nodes refer to it: every distinct frame exists once. */
+struct incstack_profile_frame {
+	const char *name; /* not terminated; null while nothing has named it */
+	size_t name_length;
+	uint64_t method; /* as in the frame object; 0 for frames made from a name */
+	int32_t bci;
+	uint32_t flags; /* INCSTACK_OBJECT_VIRTUAL, _SIGNAL, _RAW, _EXACT (of RAW) */
+};
+
+/* Makes an empty profile with 1..INCSTACK_PROFILE_KINDS_MAX kinds of weight.
+ * Errors: EINVAL, ENOMEM.
+ * Thread: any. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_create(const struct incstack_profile_kind *kinds, uint32_t count,
+					 struct incstack_profile **profile);
+
+/* Frees it; null is nothing to do.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API void incstack_profile_destroy(struct incstack_profile *profile);
+
+/* ---- adding ------------------------------------------------------------------ */
+
+/* Says what a trace weighs: writes one number per kind. */
+typedef void incstack_profile_weigh_fn(void *context, const struct incstack_trace *trace,
+				       uint64_t *weights);
+
+/* Folds the traces of one retrieve into the profile. Each frame object is folded
+ * once however many traces share it. With a null weigh, kind 0 counts 1 and
+ * kind 1, if there is one, the trace's weight. Virtual frames are frames of their
+ * own and recursion is kept. A trace whose callers are unknown hangs under a
+ * frame named "[truncated]". The tree is only read and may be released after.
+ * Errors: EINVAL, ENOMEM, ELIMIT (2^32 nodes), ERANGE (a total beyond INT64_MAX);
+ * after an error the traces before it remain added.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_add_tree(struct incstack_profile *profile,
+					   const struct incstack_tree *tree,
+					   incstack_profile_weigh_fn *weigh, void *context);
+
+/* The same for a single trace, frame by frame: the yardstick of add_tree.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_add_trace(struct incstack_profile *profile,
+					    const struct incstack_trace *trace,
+					    const uint64_t *weights);
+
+/* Writes the name of a method, not terminated, to text and returns its length;
+ * 0 where it knows none. Flags are those of the frame: for RAW without EXACT,
+ * method is a return address and the call lies before it. */
+typedef size_t incstack_profile_name_fn(void *context, uint64_t method, int32_t bci, uint32_t flags,
+					char *text, size_t size);
+
+/* Asks for the name of every frame that has none yet. Frames that stay without
+ * one are written as their method in hexadecimal.
+ * Errors: EINVAL, ENOMEM, EFORMAT (a name that is not UTF-8, or contains NUL).
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_name_frames(struct incstack_profile *profile,
+					      incstack_profile_name_fn *name, void *context);
+
+/* ---- looking ----------------------------------------------------------------- */
+
+/* Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API uint32_t incstack_profile_kinds(const struct incstack_profile *profile);
+
+/* Nodes are numbered from the root up to here; a parent's number is smaller.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API uint32_t incstack_profile_nodes(const struct incstack_profile *profile);
+
+/* The parent of a node; NONE for the root and for a node that does not exist.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API uint32_t incstack_profile_parent(const struct incstack_profile *profile,
+					      uint32_t node);
+
+/* The frame of a node other than the root. Errors: EINVAL.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_profile_frame(const struct incstack_profile *profile, uint32_t node,
+					struct incstack_profile_frame *frame);
+
+/* What a node weighs itself, without its callees; 0 for what does not exist.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API uint64_t incstack_profile_self(const struct incstack_profile *profile, uint32_t node,
+					    uint32_t kind);
+
+/* Writes to totals[0..nodes) what each node weighs with its callees: totals[0]
+ * is the weight of the profile. Errors: EINVAL.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_profile_totals(const struct incstack_profile *profile, uint32_t kind,
+					 uint64_t *totals);
+
+/* ---- several profiles ---------------------------------------------------------- */
+
+/* Adds `from`, which has the same kinds, to `into`. Frames are the same when
+ * their names and bci are. Errors: EINVAL, ENOMEM, ELIMIT, ERANGE.
+ * Thread: owner of both. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_merge(struct incstack_profile *into,
+					const struct incstack_profile *from);
+
+/* Makes of `count` profiles with the same kinds one in which each has an equal
+ * say: every kind of every profile is scaled up to the largest total first. The
+ * result weighs `count` times the average, so that no rare context rounds to
+ * nothing; its relative weights are the averages of the relative weights.
+ * Errors: EINVAL, ENOMEM, ELIMIT, ERANGE.
+ * Thread: owner of all. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_average(const struct incstack_profile *const *profiles,
+					  size_t count, struct incstack_profile **average);
+
+/* The weight of an edge of the tree, which is that of the node it leads to. */
+enum incstack_profile_measure {
+	INCSTACK_MEASURE_SELF = 0, /* where samples landed */
+	INCSTACK_MEASURE_TOTAL,    /* with all callees */
+};
+
+struct incstack_profile_difference {
+	double overlap;     /* degree of overlap, 0..1 (thesis figure 5.5) */
+	double cover_a;     /* hot-edge coverage of a over b (figure 5.6); NAN: b has none */
+	double cover_b;     /* and of b over a; NAN: a has none */
+	double correlation; /* Pearson over the nodes that weigh anything; NAN: n/a */
+	uint64_t common;    /* nodes that weigh something in both */
+	uint64_t only_a;
+	uint64_t only_b;
+};
+
+/* Compares one kind of two profiles. Contexts are the same when the names along
+ * them are (bci is ignored). Relative weights are of the sum over all edges. An
+ * edge is hot when it weighs at least threshold (0..1) times the heaviest.
+ * Two empty profiles are identical: 1 everywhere. Without variance on a side the
+ * correlation is 1 if the relative weights are equal, else NAN.
+ * Errors: EINVAL, ENOMEM.
+ * Thread: owner of both. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_compare(const struct incstack_profile *a,
+					  const struct incstack_profile *b, uint32_t kind,
+					  enum incstack_profile_measure measure, double threshold,
+					  struct incstack_profile_difference *difference);
+
+/* ---- files --------------------------------------------------------------------- */
+
+/* Where and why a file was refused. */
+struct incstack_profile_fault {
+	uint64_t line;   /* from 1; 0 in binary formats */
+	uint64_t offset; /* of the line, or of the field in the inflated message; bytes */
+	const char *why; /* a constant; null without fault */
+};
+
+/* The longest line of a folded file, in bytes. */
+#define INCSTACK_FOLDED_LINE_MAX (16u << 20)
+
+/* Reads folded stacks ("main;f;g 42", outermost first, one a line) into one kind
+ * of a profile, with memory for one line. A name is any UTF-8 without ';', NUL
+ * and newline, and not empty; the weight follows the last space. A last line
+ * without newline is refused as cut off. Lines before a fault remain added.
+ * fault may be null. Errors: EINVAL, ENOMEM, ELIMIT, ERANGE, EIO, EFORMAT.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
+INCSTACK_API int incstack_profile_read_folded(struct incstack_profile *profile, uint32_t kind,
+					      FILE *stream, struct incstack_profile_fault *fault);
+
+/* Writes a line for every node that weighs something in this kind, callers
+ * before callees. In names ';' becomes ':' and newline a space. Nodes that
+ * differ only in bci give lines with the same stack.
+ * Errors: EINVAL, ENOMEM, EIO.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
+INCSTACK_API int incstack_profile_write_folded(const struct incstack_profile *profile,
+					       uint32_t kind, FILE *stream);
+
+INCSTACK_END_C
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The calling context tree: its life, its nodes and weights, and looking at it.
+ */
+#include "cct.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_BYTES = 4096 };
+
+
+static int kinds_set(struct incstack_profile *profile, const struct incstack_profile_kind *kinds,
+		     uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		int error = incstack__name_intern(profile, kinds[i].name, strlen(kinds[i].name),
+						  &profile->kind_name[i]);
+
+		if (!error)
+			error = incstack__name_intern(profile, kinds[i].unit, strlen(kinds[i].unit),
+						      &profile->kind_unit[i]);
+		if (error)
+			return error;
+	}
+	profile->kinds = count;
+	return 0;
+}
+
+static int node_add(struct incstack_profile *profile, uint32_t parent, uint32_t frame)
+{
+	size_t at = profile->nodes_used;
+	int error = incstack__reserve((void **)&profile->nodes, &profile->nodes_room, at + 1,
+				      sizeof(*profile->nodes));
+
+	if (!error)
+		error = incstack__reserve((void **)&profile->weights, &profile->weights_room,
+					  (at + 1) * profile->kinds, sizeof(*profile->weights));
+	if (error)
+		return error;
+	profile->nodes[at] = (struct incstack__node){.parent = parent, .frame = frame};
+	memset(profile->weights + at * profile->kinds, 0,
+	       profile->kinds * sizeof(*profile->weights));
+	profile->nodes_used++;
+	return 0;
+}
+
+static int profile_init(struct incstack_profile *profile, const struct incstack_profile_kind *kinds,
+			uint32_t count)
+{
+	int error = incstack__table_init(&profile->name_table);
+
+	if (!error)
+		error = incstack__table_init(&profile->frame_table);
+	if (!error)
+		error = incstack__table_init(&profile->node_table);
+	if (!error)
+		error = kinds_set(profile, kinds, count);
+	if (!error)
+		error = node_add(profile, INCSTACK__NONE, INCSTACK__NONE);
+	return error;
+}
+
+static bool kinds_valid(const struct incstack_profile_kind *kinds, uint32_t count)
+{
+	if (!kinds || count < 1 || count > INCSTACK_PROFILE_KINDS_MAX)
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		if (!kinds[i].name || !kinds[i].unit)
+			return false;
+	return true;
+}
+
+int incstack_profile_create(const struct incstack_profile_kind *kinds, uint32_t count,
+			    struct incstack_profile **profile)
+{
+	struct incstack_profile *made;
+	int error;
+
+	if (!profile || !kinds_valid(kinds, count))
+		return INCSTACK_EINVAL;
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return INCSTACK_ENOMEM;
+	error = profile_init(made, kinds, count);
+	if (error) {
+		incstack_profile_destroy(made);
+		return error;
+	}
+	*profile = made;
+	return 0;
+}
+
+void incstack_profile_destroy(struct incstack_profile *profile)
+{
+	if (!profile)
+		return;
+	free(profile->name_table.slots);
+	free(profile->frame_table.slots);
+	free(profile->node_table.slots);
+	free(profile->texts);
+	free(profile->names);
+	free(profile->frames);
+	free(profile->nodes);
+	free(profile->weights);
+	free(profile);
+}
+
+int incstack__node_child(struct incstack_profile *profile, uint32_t parent, uint32_t frame,
+			 uint32_t *node)
+{
+	uint32_t hash = incstack__hash_pair(parent, frame);
+	size_t cursor = hash;
+	int error;
+
+	while ((*node = incstack__table_probe(&profile->node_table, hash, &cursor)) !=
+	       INCSTACK__NONE) {
+		const struct incstack__node *n = &profile->nodes[*node];
+
+		if (n->parent == parent && n->frame == frame)
+			return 0;
+	}
+	if (profile->nodes_used >= INCSTACK__NONE - 1)
+		return INCSTACK_ELIMIT;
+	error = node_add(profile, parent, frame);
+	if (error)
+		return error;
+	*node = (uint32_t)profile->nodes_used - 1;
+	error = incstack__table_insert(&profile->node_table, hash, *node);
+	if (error)
+		profile->nodes_used--;
+	return error;
+}
+
+/* No node can outweigh its profile, so checking the total is enough, and every
+ * weight fits the signed 64 bits of the file formats. */
+int incstack__node_weigh(struct incstack_profile *profile, uint32_t node, uint32_t kind,
+			 uint64_t weight)
+{
+	if (weight > (uint64_t)INT64_MAX - profile->total[kind])
+		return INCSTACK_ERANGE;
+	profile->total[kind] += weight;
+	profile->weights[(size_t)node * profile->kinds + kind] += weight;
+	return 0;
+}
+
+int incstack__node_path(const struct incstack_profile *profile, uint32_t node, uint32_t **path,
+			size_t *room, size_t *depth)
+{
+	*depth = 0;
+	for (; node != INCSTACK_PROFILE_ROOT; node = profile->nodes[node].parent) {
+		int error = incstack__reserve((void **)path, room, *depth + 1, sizeof(**path));
+
+		if (error)
+			return error;
+		(*path)[(*depth)++] = profile->nodes[node].frame;
+	}
+	return 0;
+}
+
+uint32_t incstack_profile_kinds(const struct incstack_profile *profile)
+{
+	return profile ? profile->kinds : 0;
+}
+
+uint32_t incstack_profile_nodes(const struct incstack_profile *profile)
+{
+	return profile ? (uint32_t)profile->nodes_used : 0;
+}
+
+uint32_t incstack_profile_parent(const struct incstack_profile *profile, uint32_t node)
+{
+	if (!profile || node >= profile->nodes_used)
+		return INCSTACK_PROFILE_NONE;
+	return profile->nodes[node].parent;
+}
+
+int incstack_profile_frame(const struct incstack_profile *profile, uint32_t node,
+			   struct incstack_profile_frame *frame)
+{
+	const struct incstack__frame *f;
+
+	if (!profile || !frame || node == INCSTACK_PROFILE_ROOT || node >= profile->nodes_used)
+		return INCSTACK_EINVAL;
+	f = &profile->frames[profile->nodes[node].frame];
+	*frame = (struct incstack_profile_frame){
+		.method = f->method, .bci = f->bci, .flags = f->flags};
+	if (f->name != INCSTACK__NONE) {
+		frame->name = profile->texts + profile->names[f->name].offset;
+		frame->name_length = profile->names[f->name].length;
+	}
+	return 0;
+}
+
+uint64_t incstack_profile_self(const struct incstack_profile *profile, uint32_t node, uint32_t kind)
+{
+	if (!profile || node >= profile->nodes_used || kind >= profile->kinds)
+		return 0;
+	return profile->weights[(size_t)node * profile->kinds + kind];
+}
+
+int incstack_profile_totals(const struct incstack_profile *profile, uint32_t kind, uint64_t *totals)
+{
+	if (!profile || !totals || kind >= profile->kinds)
+		return INCSTACK_EINVAL;
+	for (size_t i = 0; i < profile->nodes_used; i++)
+		totals[i] = profile->weights[i * profile->kinds + kind];
+	for (size_t i = profile->nodes_used - 1; i > 0; i--)
+		totals[profile->nodes[i].parent] += totals[i];
+	return 0;
+}
+
+int incstack_profile_name_frames(struct incstack_profile *profile, incstack_profile_name_fn *name,
+				 void *context)
+{
+	char text[NAME_BYTES];
+
+	if (!profile || !name)
+		return INCSTACK_EINVAL;
+	for (size_t i = 0; i < profile->frames_used; i++) {
+		struct incstack__frame *f = &profile->frames[i];
+		size_t length;
+		int error;
+
+		if (f->name != INCSTACK__NONE)
+			continue;
+		length = name(context, f->method, f->bci, f->flags, text, sizeof(text));
+		if (!length)
+			continue;
+		if (length > sizeof(text) || !incstack__text_valid(text, length))
+			return INCSTACK_EFORMAT;
+		error = incstack__name_intern(profile, text, length, &f->name);
+		if (error)
+			return error;
+	}
+	return 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Inside of a profile: interned names, interned frames, and the nodes of the
+ * calling context tree, each an array with a table of indices over it.
+ */
+#ifndef INCSTACK_PROFILE_CCT_H
+#define INCSTACK_PROFILE_CCT_H
+
+#include <stdbool.h>
+
+#include <incstack/profile.h>
+
+#include "table.h"
+
+struct incstack__name {
+	size_t offset; /* into texts */
+	uint32_t length;
+	uint32_t hash;
+};
+
+/* key is the name a frame was made from; NONE for frames of traces, whose name
+ * is learnt later and must not change what they are found by. */
+struct incstack__frame {
+	uint64_t method;
+	int32_t bci;
+	uint32_t flags;
+	uint32_t key;
+	uint32_t name;
+};
+
+struct incstack__node {
+	uint32_t parent;
+	uint32_t frame;
+};
+
+struct incstack_profile {
+	uint32_t kinds;
+	uint32_t kind_name[INCSTACK_PROFILE_KINDS_MAX];
+	uint32_t kind_unit[INCSTACK_PROFILE_KINDS_MAX];
+	uint64_t total[INCSTACK_PROFILE_KINDS_MAX];
+
+	char *texts;
+	size_t texts_used, texts_room;
+
+	struct incstack__name *names;
+	size_t names_used, names_room;
+	struct incstack__table name_table;
+
+	struct incstack__frame *frames;
+	size_t frames_used, frames_room;
+	struct incstack__table frame_table;
+
+	struct incstack__node *nodes;
+	uint64_t *weights; /* kinds numbers for each node */
+	size_t nodes_used, nodes_room, weights_room;
+	struct incstack__table node_table;
+};
+
+/* Room for one more buffer of hexadecimal digits with its prefix. */
+enum { INCSTACK__FRAME_TEXT = 24 };
+
+/* Makes room for `need` elements, at least doubling. */
+int incstack__reserve(void **array, size_t *room, size_t need, size_t element);
+
+bool incstack__text_valid(const char *text, size_t length);
+int incstack__name_intern(struct incstack_profile *profile, const char *text, size_t length,
+			  uint32_t *name);
+int incstack__frame_intern(struct incstack_profile *profile, const struct incstack__frame *key,
+			   uint32_t *frame);
+int incstack__frame_named(struct incstack_profile *profile, const char *text, size_t length,
+			  int32_t bci, uint32_t flags, uint32_t *frame);
+int incstack__node_child(struct incstack_profile *profile, uint32_t parent, uint32_t frame,
+			 uint32_t *node);
+int incstack__node_weigh(struct incstack_profile *profile, uint32_t node, uint32_t kind,
+			 uint64_t weight);
+
+/* The text of a frame: its name, or its method written to buffer. */
+const char *incstack__frame_text(const struct incstack_profile *profile, uint32_t frame,
+				 char buffer[INCSTACK__FRAME_TEXT], size_t *length);
+
+/* The frames of a node, innermost first; returns how many there are. */
+int incstack__node_path(const struct incstack_profile *profile, uint32_t node, uint32_t **path,
+			size_t *room, size_t *depth);
+
+#endif

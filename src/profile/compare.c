@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How alike two profiles are. Both are laid over one tree, side by side as two
+ * kinds of weight; each measure is then one pass over its nodes.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "merge.h"
+
+struct pair {
+	const uint64_t *a, *b; /* by node; the root is no edge and not looked at */
+	size_t nodes;
+	double sum_a, sum_b;
+	uint64_t hottest_a, hottest_b;
+};
+
+static int overlay(struct incstack_profile *both, const struct incstack_profile *from,
+		   uint32_t kind, uint32_t side)
+{
+	uint32_t *map;
+	int error = incstack__map(both, from, INCSTACK__SITES_IGNORED, &map);
+
+	for (uint32_t i = 0; i < from->nodes_used && !error; i++)
+		error = incstack__node_weigh(both, map[i], side,
+					     incstack_profile_self(from, i, kind));
+	free(map);
+	return error;
+}
+
+static void edge_weights(const struct incstack_profile *both, uint32_t side,
+			 enum incstack_profile_measure measure, uint64_t *weights)
+{
+	(void)incstack_profile_totals(both, side, weights);
+	if (measure == INCSTACK_MEASURE_SELF)
+		for (uint32_t i = 0; i < both->nodes_used; i++)
+			weights[i] = incstack_profile_self(both, i, side);
+}
+
+static void sum_up(struct pair *pair, struct incstack_profile_difference *difference)
+{
+	for (size_t i = 1; i < pair->nodes; i++) {
+		uint64_t a = pair->a[i], b = pair->b[i];
+
+		pair->sum_a += (double)a;
+		pair->sum_b += (double)b;
+		pair->hottest_a = a > pair->hottest_a ? a : pair->hottest_a;
+		pair->hottest_b = b > pair->hottest_b ? b : pair->hottest_b;
+		difference->common += a && b;
+		difference->only_a += a && !b;
+		difference->only_b += b && !a;
+	}
+}
+
+static double overlap(const struct pair *pair)
+{
+	double sum = 0;
+
+	for (size_t i = 1; i < pair->nodes; i++)
+		if (pair->a[i] && pair->b[i])
+			sum += fmin((double)pair->a[i] / pair->sum_a,
+				    (double)pair->b[i] / pair->sum_b);
+	return sum;
+}
+
+/* A threshold such as 0.1 has no exact value: an edge that weighs exactly a
+ * tenth must not fall out because of the product's last bit. */
+static bool hot(uint64_t weight, uint64_t hottest, double threshold)
+{
+	return weight && (double)weight >= threshold * (double)hottest * (1 - 1e-12);
+}
+
+static void cover(const struct pair *pair, double threshold,
+		  struct incstack_profile_difference *difference)
+{
+	double both = 0, hot_a = 0, hot_b = 0;
+
+	for (size_t i = 1; i < pair->nodes; i++) {
+		bool a = hot(pair->a[i], pair->hottest_a, threshold);
+		bool b = hot(pair->b[i], pair->hottest_b, threshold);
+
+		both += a && b;
+		hot_a += a;
+		hot_b += b;
+	}
+	difference->cover_a = hot_b > 0 ? both / hot_b : (double)NAN;
+	difference->cover_b = hot_a > 0 ? both / hot_a : (double)NAN;
+}
+
+/* Whether all nodes that weigh anything weigh the same on this side: asked of the
+ * integers, since rounding would leave a little variance. */
+static bool constant(const struct pair *pair, const uint64_t *side)
+{
+	size_t first = 0;
+
+	for (size_t i = 1; i < pair->nodes; i++) {
+		if (!pair->a[i] && !pair->b[i])
+			continue;
+		if (first && side[i] != side[first])
+			return false;
+		first = first ? first : i;
+	}
+	return true;
+}
+
+/* Two passes: means first, so that no large squares cancel. */
+static double pearson(const struct pair *pair, size_t count)
+{
+	double mean_a = pair->sum_a / (double)count, mean_b = pair->sum_b / (double)count;
+	double aa = 0, bb = 0, ab = 0;
+
+	for (size_t i = 1; i < pair->nodes; i++) {
+		double a = (double)pair->a[i] - mean_a, b = (double)pair->b[i] - mean_b;
+
+		if (!pair->a[i] && !pair->b[i])
+			continue;
+		aa += a * a;
+		bb += b * b;
+		ab += a * b;
+	}
+	return fmax(-1, fmin(1, ab / (sqrt(aa) * sqrt(bb))));
+}
+
+static double correlation(const struct pair *pair, size_t count)
+{
+	bool flat_a = constant(pair, pair->a), flat_b = constant(pair, pair->b);
+
+	if (!flat_a && !flat_b)
+		return pearson(pair, count);
+	/* Flat on both sides and empty on neither, both say 1/n everywhere. */
+	return flat_a && flat_b && pair->sum_a > 0 && pair->sum_b > 0 ? 1 : (double)NAN;
+}
+
+static void measure_pair(struct pair *pair, double threshold,
+			 struct incstack_profile_difference *difference)
+{
+	*difference = (struct incstack_profile_difference){0};
+	sum_up(pair, difference);
+	if (!pair->hottest_a && !pair->hottest_b) {
+		difference->overlap = 1;
+		difference->cover_a = 1;
+		difference->cover_b = 1;
+		difference->correlation = 1;
+		return;
+	}
+	difference->overlap = overlap(pair);
+	cover(pair, threshold, difference);
+	difference->correlation = correlation(
+		pair, difference->common + difference->only_a + difference->only_b);
+}
+
+static int compare_overlaid(const struct incstack_profile *both,
+			    enum incstack_profile_measure measure, double threshold,
+			    struct incstack_profile_difference *difference)
+{
+	uint64_t *weights = calloc(both->nodes_used * 2, sizeof(*weights));
+	struct pair pair = {.nodes = both->nodes_used};
+
+	if (!weights)
+		return INCSTACK_ENOMEM;
+	edge_weights(both, 0, measure, weights);
+	edge_weights(both, 1, measure, weights + both->nodes_used);
+	pair.a = weights;
+	pair.b = weights + both->nodes_used;
+	measure_pair(&pair, threshold, difference);
+	free(weights);
+	return 0;
+}
+
+int incstack_profile_compare(const struct incstack_profile *a, const struct incstack_profile *b,
+			     uint32_t kind, enum incstack_profile_measure measure, double threshold,
+			     struct incstack_profile_difference *difference)
+{
+	static const struct incstack_profile_kind sides[] = {{"a", ""}, {"b", ""}};
+	struct incstack_profile *both = NULL;
+	int error;
+
+	if (!a || !b || !difference || kind >= a->kinds || kind >= b->kinds ||
+	    !(threshold >= 0 && threshold <= 1) ||
+	    (measure != INCSTACK_MEASURE_SELF && measure != INCSTACK_MEASURE_TOTAL))
+		return INCSTACK_EINVAL;
+	error = incstack_profile_create(sides, 2, &both);
+	if (!error)
+		error = overlay(both, a, kind, 0);
+	if (!error)
+		error = overlay(both, b, kind, 1);
+	if (!error)
+		error = compare_overlaid(both, measure, threshold, difference);
+	incstack_profile_destroy(both);
+	return error;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Folded stacks, one context a line: the reader, which trusts nothing, and the
+ * writer. Both hold one line at a time.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cct.h"
+
+struct reader {
+	struct incstack_profile *profile;
+	uint32_t kind;
+	FILE *stream;
+	char *buffer;
+	size_t room, start, end; /* unread bytes are [start, end) */
+	bool over;               /* the stream has ended */
+	struct incstack_profile_fault at;
+};
+
+enum { CHUNK = 1 << 16 };
+
+static int refuse(struct reader *reader, const char *why)
+{
+	reader->at.why = why;
+	return INCSTACK_EFORMAT;
+}
+
+/* The weight, and *length shortened to the stack before it. */
+static int parse_weight(struct reader *reader, const char *line, size_t *length, uint64_t *weight)
+{
+	size_t digits = 0;
+
+	*weight = 0;
+	while (digits < *length && line[*length - digits - 1] >= '0' &&
+	       line[*length - digits - 1] <= '9')
+		digits++;
+	if (!digits)
+		return refuse(reader, "no weight at the end of the line");
+	if (digits == *length || line[*length - digits - 1] != ' ')
+		return refuse(reader, "no space before the weight");
+	for (size_t i = *length - digits; i < *length; i++) {
+		unsigned digit = (unsigned)(line[i] - '0');
+
+		if (*weight > ((uint64_t)INT64_MAX - digit) / 10)
+			return refuse(reader, "weight too large");
+		*weight = *weight * 10 + digit;
+	}
+	*length -= digits + 1;
+	return 0;
+}
+
+static int add_frame(struct reader *reader, const char *text, size_t length, uint32_t *node)
+{
+	uint32_t frame;
+	int error;
+
+	if (!length)
+		return refuse(reader, "empty frame name");
+	if (!incstack__text_valid(text, length))
+		return refuse(reader, "not UTF-8, or a NUL byte");
+	error = incstack__frame_named(reader->profile, text, length, -1, 0, &frame);
+	return error ? error : incstack__node_child(reader->profile, *node, frame, node);
+}
+
+static int add_stack(struct reader *reader, const char *stack, size_t length, uint64_t weight)
+{
+	uint32_t node = INCSTACK_PROFILE_ROOT;
+
+	for (;;) {
+		const char *semicolon = memchr(stack, ';', length);
+		size_t part = semicolon ? (size_t)(semicolon - stack) : length;
+		int error = add_frame(reader, stack, part, &node);
+
+		if (error)
+			return error;
+		if (!semicolon)
+			return incstack__node_weigh(reader->profile, node, reader->kind, weight);
+		stack += part + 1;
+		length -= part + 1;
+	}
+}
+
+static int add_line(struct reader *reader, const char *line, size_t length)
+{
+	uint64_t weight;
+	int error;
+
+	if (length && line[length - 1] == '\r')
+		length--;
+	if (!length)
+		return 0;
+	error = parse_weight(reader, line, &length, &weight);
+	return error ? error : add_stack(reader, line, length, weight);
+}
+
+/* Moves what is unread to the front and reads on behind it. */
+static int fill(struct reader *reader)
+{
+	size_t got;
+	int error;
+
+	if (reader->start)
+		memmove(reader->buffer, reader->buffer + reader->start,
+			reader->end - reader->start);
+	reader->end -= reader->start;
+	reader->start = 0;
+	if (reader->end > INCSTACK_FOLDED_LINE_MAX)
+		return refuse(reader, "line too long");
+	error = incstack__reserve((void **)&reader->buffer, &reader->room, reader->end + CHUNK, 1);
+	if (error)
+		return error;
+	got = fread(reader->buffer + reader->end, 1, reader->room - reader->end, reader->stream);
+	if (!got && ferror(reader->stream))
+		return INCSTACK_EIO;
+	reader->over = !got;
+	reader->end += got;
+	return 0;
+}
+
+/* Adds the complete lines in the buffer. */
+static int add_lines(struct reader *reader)
+{
+	for (;;) {
+		const char *line = reader->buffer + reader->start;
+		const char *newline = memchr(line, '\n', reader->end - reader->start);
+		size_t length;
+		int error;
+
+		if (!newline)
+			return 0;
+		length = (size_t)(newline - line);
+		if (length > INCSTACK_FOLDED_LINE_MAX)
+			return refuse(reader, "line too long");
+		error = add_line(reader, line, length);
+		if (error)
+			return error;
+		reader->start += length + 1;
+		reader->at.offset += length + 1;
+		reader->at.line++;
+	}
+}
+
+static int read_all(struct reader *reader)
+{
+	int error;
+
+	do {
+		error = fill(reader);
+		if (!error)
+			error = add_lines(reader);
+	} while (!error && !reader->over);
+	if (!error && reader->start < reader->end)
+		return refuse(reader, "the last line is cut off: it has no newline");
+	return error;
+}
+
+int incstack_profile_read_folded(struct incstack_profile *profile, uint32_t kind, FILE *stream,
+				 struct incstack_profile_fault *fault)
+{
+	struct reader reader = {
+		.profile = profile, .kind = kind, .stream = stream, .at = {.line = 1}};
+	int error;
+
+	if (!profile || !stream || kind >= profile->kinds)
+		return INCSTACK_EINVAL;
+	error = read_all(&reader);
+	free(reader.buffer);
+	if (fault)
+		*fault = reader.at;
+	return error;
+}
+
+static void write_name(const char *text, size_t length, FILE *stream)
+{
+	for (size_t i = 0; i < length; i++) {
+		int byte = text[i] == ';' ? ':' : text[i] == '\n' ? ' ' : text[i];
+
+		putc_unlocked(byte, stream);
+	}
+}
+
+static void write_line(const struct incstack_profile *profile, const uint32_t *path, size_t depth,
+		       uint64_t weight, FILE *stream)
+{
+	while (depth--) {
+		char buffer[INCSTACK__FRAME_TEXT];
+		size_t length;
+		const char *text = incstack__frame_text(profile, path[depth], buffer, &length);
+
+		write_name(text, length, stream);
+		if (depth)
+			putc_unlocked(';', stream);
+	}
+	fprintf(stream, " %" PRIu64 "\n", weight);
+}
+
+int incstack_profile_write_folded(const struct incstack_profile *profile, uint32_t kind,
+				  FILE *stream)
+{
+	uint32_t *path = NULL;
+	size_t room = 0, depth;
+	int error = 0;
+
+	if (!profile || !stream || kind >= profile->kinds)
+		return INCSTACK_EINVAL;
+	for (uint32_t node = 1; node < profile->nodes_used && !error; node++) {
+		uint64_t weight = incstack_profile_self(profile, node, kind);
+
+		if (!weight)
+			continue;
+		error = incstack__node_path(profile, node, &path, &room, &depth);
+		if (!error)
+			write_line(profile, path, depth, weight, stream);
+		if (ferror(stream))
+			error = INCSTACK_EIO;
+	}
+	free(path);
+	if (!error && fflush(stream))
+		error = INCSTACK_EIO;
+	return error;
+}

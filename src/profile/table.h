@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A hash table from a hash to indices of an array that the caller keeps. Keys
+ * stay in that array: the caller compares, and growing never looks at them.
+ */
+#ifndef INCSTACK_PROFILE_TABLE_H
+#define INCSTACK_PROFILE_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define INCSTACK__NONE UINT32_MAX
+
+struct incstack__slot {
+	uint32_t hash;
+	uint32_t index_plus_one; /* 0: free */
+};
+
+struct incstack__table {
+	struct incstack__slot *slots;
+	size_t mask;
+	size_t used;
+};
+
+int incstack__table_init(struct incstack__table *table);
+int incstack__table_insert(struct incstack__table *table, uint32_t hash, uint32_t index);
+
+/* The next index with this hash, NONE after the last. *cursor starts as hash. */
+static inline uint32_t incstack__table_probe(const struct incstack__table *table, uint32_t hash,
+					     size_t *cursor)
+{
+	for (;;) {
+		const struct incstack__slot *slot = &table->slots[(*cursor)++ & table->mask];
+
+		if (!slot->index_plus_one)
+			return INCSTACK__NONE;
+		if (slot->hash == hash)
+			return slot->index_plus_one - 1;
+	}
+}
+
+/* Multiply and fold: every bit of both words reaches the low bits. */
+static inline uint32_t incstack__hash_pair(uint64_t a, uint64_t b)
+{
+	uint64_t h = (a ^ 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
+
+	h = (h ^ (h >> 32) ^ b) * 0x94d049bb133111ebu;
+	h = (h ^ (h >> 29)) * 0xbf58476d1ce4e5b9u;
+	return (uint32_t)(h >> 32);
+}
+
+#endif

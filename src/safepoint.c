@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The safepoint coordinator as a whole: its life, the rule that splits tickets
+ * between running and waiting threads, and the full safepoint.
+ */
+#include <sched.h>
+#include <stdlib.h>
+
+#include "safepoint.h"
+
+int incstack_safepoint_create(const struct incstack_safepoint_options *options,
+			      struct incstack_safepoint **out)
+{
+	if (!out || (options && options->size != sizeof(*options)))
+		return INCSTACK_EINVAL;
+	struct incstack_safepoint *safepoint = calloc(1, sizeof(*safepoint));
+	if (!safepoint)
+		return INCSTACK_ENOMEM;
+	pthread_mutex_init(&safepoint->lock, NULL);
+	pthread_mutex_init(&safepoint->stop_lock, NULL);
+	safepoint->random = options && options->seed ? options->seed : 1;
+	if (options) {
+		safepoint->step = options->step;
+		safepoint->context = options->context;
+	}
+	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++) {
+		safepoint->requests[i].owner = safepoint;
+		safepoint->requests[i].bit = UINT64_C(1) << i;
+	}
+	*out = safepoint;
+	return 0;
+}
+
+int incstack_safepoint_destroy(struct incstack_safepoint *safepoint)
+{
+	if (!safepoint)
+		return INCSTACK_EINVAL;
+	pthread_mutex_lock(&safepoint->lock);
+	bool busy = safepoint->attached != 0;
+	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++)
+		busy |= !incstack__request_reusable(&safepoint->requests[i]);
+	pthread_mutex_unlock(&safepoint->lock);
+	if (busy)
+		return INCSTACK_EBUSY;
+	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++) {
+		struct incstack_request *request = &safepoint->requests[i];
+		for (uint32_t j = 0; j < request->count; j++)
+			incstack__thread_unref(request->threads[j]);
+		free(request->threads);
+	}
+	pthread_mutex_destroy(&safepoint->lock);
+	pthread_mutex_destroy(&safepoint->stop_lock);
+	free(safepoint);
+	return 0;
+}
+
+int incstack_safepoint_split(uint32_t running, uint32_t waiting, uint32_t n, uint32_t *from_running,
+			     uint32_t *from_waiting)
+{
+	if (!from_running || !from_waiting)
+		return INCSTACK_EINVAL;
+	uint64_t all = (uint64_t)running + waiting;
+	if (n > all)
+		n = (uint32_t)all;
+	uint64_t share = all ? ((uint64_t)n * waiting * 2 + all) / (all * 2) : 0;
+	if (share > waiting)
+		share = waiting;
+	if (n - share > running)
+		share = n - running;
+	*from_waiting = (uint32_t)share;
+	*from_running = n - (uint32_t)share;
+	return 0;
+}
+
+/* STEP_STOP for each thread; who is safe and not held is there already. */
+static void tell_stop(struct incstack_safepoint *safepoint)
+{
+	pthread_mutex_lock(&safepoint->lock);
+	/* relaxed: nobody counts down before its own STOP bit, set below, is seen. */
+	atomic_store_explicit(&safepoint->stop_left, 1, memory_order_relaxed);
+	for (struct incstack__thread *thread = safepoint->threads; thread; thread = thread->next) {
+		incstack__step(safepoint, INCSTACK_STEP_STOP);
+		atomic_fetch_add_explicit(&safepoint->stop_left, 1, memory_order_relaxed);
+		/* acq_rel: partners are settle's release, if the thread is safe already, and
+		 * the acquire in serve, for stop_left. */
+		uint64_t before = atomic_fetch_or_explicit(&thread->open.word, INCSTACK_WORD_STOP,
+							   memory_order_acq_rel);
+		bool safe = (before & INCSTACK_WORD_SAFE) && !(before & INCSTACK_WORD_HELD);
+		if (safe || (before & INCSTACK_WORD_GONE))
+			atomic_fetch_sub_explicit(&safepoint->stop_left, 1, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&safepoint->lock);
+	atomic_fetch_sub_explicit(&safepoint->stop_left, 1, memory_order_relaxed);
+}
+
+/* Lets all go on. Returns how many had not arrived; those will not count down. */
+static uint32_t tell_resume(struct incstack_safepoint *safepoint)
+{
+	uint32_t missing = 0;
+	pthread_mutex_lock(&safepoint->lock);
+	for (struct incstack__thread *thread = safepoint->threads; thread; thread = thread->next) {
+		incstack__step(safepoint, INCSTACK_STEP_RESUME);
+		/* release: partner is the acquire of leave. */
+		uint64_t before = atomic_fetch_and_explicit(
+			&thread->open.word, ~(INCSTACK_WORD_STOP | INCSTACK_WORD_SLEEP),
+			memory_order_release);
+		incstack__thread_open_gate(thread, before);
+		bool safe = (before & INCSTACK_WORD_SAFE) && !(before & INCSTACK_WORD_HELD);
+		if (!safe && !(before & INCSTACK_WORD_GONE))
+			missing++;
+	}
+	pthread_mutex_unlock(&safepoint->lock);
+	return missing;
+}
+
+static bool await_all(struct incstack_safepoint *safepoint, uint64_t until)
+{
+	uint32_t left;
+	/* acquire: partner is arrive's acq_rel; the stacks are as their owners left them. */
+	while ((left = atomic_load_explicit(&safepoint->stop_left, memory_order_acquire)) != 0) {
+		if (until && incstack__now() >= until)
+			return false;
+		incstack__futex_wait(&safepoint->stop_left, left, until);
+	}
+	return true;
+}
+
+/* After a timeout: who arrived may still have to say so. The next stop counts anew. */
+static void settle_count(struct incstack_safepoint *safepoint, uint32_t missing)
+{
+	atomic_fetch_sub_explicit(&safepoint->stop_left, missing, memory_order_relaxed);
+	while (atomic_load_explicit(&safepoint->stop_left, memory_order_acquire) != 0)
+		sched_yield();
+}
+
+int incstack_safepoint_stop(struct incstack_safepoint *safepoint,
+			    struct incstack_safepoint_thread *self, uint64_t timeout_ns,
+			    uint32_t *missing)
+{
+	if (!safepoint || (self && ((struct incstack__thread *)self)->owner != safepoint))
+		return INCSTACK_EINVAL;
+	uint64_t until = timeout_ns ? incstack__now() + timeout_ns : 0;
+	int error = self ? incstack_safepoint_enter(self) : 0;
+	if (error)
+		return error;
+	pthread_mutex_lock(&safepoint->stop_lock);
+	tell_stop(safepoint);
+	bool all = await_all(safepoint, until);
+	uint32_t absent = 0;
+	if (!all) {
+		absent = tell_resume(safepoint);
+		settle_count(safepoint, absent);
+		pthread_mutex_unlock(&safepoint->stop_lock);
+		if (self)
+			incstack_safepoint_leave(self);
+	}
+	if (missing)
+		*missing = absent;
+	return all ? 0 : INCSTACK_ETIMEDOUT;
+}
+
+int incstack_safepoint_resume(struct incstack_safepoint *safepoint,
+			      struct incstack_safepoint_thread *self)
+{
+	if (!safepoint || (self && ((struct incstack__thread *)self)->owner != safepoint))
+		return INCSTACK_EINVAL;
+	tell_resume(safepoint);
+	pthread_mutex_unlock(&safepoint->stop_lock);
+	return self ? incstack_safepoint_leave(self) : 0;
+}

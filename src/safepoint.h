@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the safepoint coordinator share: its objects, and the few
+ * functions that cross from threads to requests.
+ */
+#ifndef INCSTACK_SRC_SAFEPOINT_H
+#define INCSTACK_SRC_SAFEPOINT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <incstack/safepoint.h>
+
+#define INCSTACK__REQUEST_MASK ((UINT64_C(1) << INCSTACK_WORD_REQUESTS) - 1)
+
+struct incstack__thread {
+	struct incstack_safepoint_thread open; /* first: the handle is its address */
+	_Atomic(uint32_t) gate;                /* counts wake-ups; slept on at the gate */
+	uint32_t refs;                         /* attached + requests that list it; under `lock` */
+	struct incstack_safepoint *owner;
+	struct incstack__thread *next, *prev; /* under `lock` */
+	bool busy;                            /* in the slow path; owner only */
+};
+
+/* Tickets of one kind. Closed by a bit in the count itself, so that to draw and
+ * to close are ordered by one word. */
+#define INCSTACK__CLOSED (UINT32_C(1) << 31)
+
+struct incstack__pool {
+	_Atomic(uint32_t) drawn;
+	uint32_t limit;
+};
+
+enum { INCSTACK__RUN = 0, INCSTACK__WAIT = 1 };
+
+/* `ended`: OPEN, or SLEPT when somebody waits, then ENDED for good. */
+enum { INCSTACK__OPEN = 0, INCSTACK__SLEPT, INCSTACK__ENDED };
+
+/* A slot for a request; slots live as long as the coordinator, so a poll frees nothing. */
+struct incstack_request {
+	struct incstack_safepoint *owner;
+	uint64_t bit;
+	/* One for each armed bit, one for the starter. Who clears a bit inherits its
+	 * reference, so nobody else can act for (thread, request) again. */
+	_Atomic(uint32_t) refs;
+	_Atomic(uint32_t) started; /* operations whose time is taken */
+	_Atomic(uint32_t) taken;   /* operations ended */
+	_Atomic(uint32_t) absent;
+	_Atomic(uint32_t) reason; /* TIMED_OUT or CANCELLED, the first */
+	_Atomic(uint32_t) ended;
+	_Atomic(bool) released;
+	bool used; /* under `lock` */
+	struct incstack__pool pools[2];
+	uint32_t n, running, waiting;
+	uint64_t deadline; /* absolute; 0: none */
+	incstack_operation *operation;
+	incstack_request_completed *completed;
+	void *argument;
+	struct incstack__thread **threads; /* fixed before the first bit is set */
+	uint32_t count, capacity;
+};
+
+struct incstack_safepoint {
+	pthread_mutex_t lock;      /* thread list, slots, refs, random; never held while waiting */
+	pthread_mutex_t stop_lock; /* held while stopped: attach and other stops wait */
+	struct incstack__thread *threads;
+	uint32_t attached;
+	uint64_t random;
+	_Atomic(uint32_t) stop_left; /* counted threads that have not arrived, + 1 while arming */
+	void (*step)(void *context, enum incstack_safepoint_step step);
+	void *context;
+	struct incstack_request requests[INCSTACK_WORD_REQUESTS];
+};
+
+static inline void incstack__step(const struct incstack_safepoint *safepoint,
+				  enum incstack_safepoint_step step)
+{
+	if (safepoint->step)
+		safepoint->step(safepoint->context, step);
+}
+
+uint64_t incstack__now(void);
+/* Sleeps while *word == seen, at most until `until` (0: no limit); may wake early. */
+void incstack__futex_wait(_Atomic(uint32_t) *word, uint32_t seen, uint64_t until);
+void incstack__futex_wake(_Atomic(uint32_t) *word);
+
+/* A running thread whose bit for the request was just cleared draws a ticket. */
+void incstack__request_meet(struct incstack_request *request, struct incstack__thread *thread);
+/* Gives up one reference; the last one finishes the request. */
+void incstack__request_drop(struct incstack_request *request);
+/* Nobody has or will have anything to do with it. Under `lock`. */
+bool incstack__request_reusable(struct incstack_request *request);
+/* Claims a safe thread for the caller; false when it is not there to be claimed. */
+bool incstack__thread_hold(struct incstack__thread *thread);
+void incstack__thread_unhold(struct incstack__thread *thread);
+/* Wakes the thread if it sleeps at the gate; `before` is its word before the change. */
+void incstack__thread_open_gate(struct incstack__thread *thread, uint64_t before);
+/* Says that a thread counted by stop has arrived. */
+void incstack__thread_arrive(struct incstack_safepoint *safepoint);
+/* Under `lock`. */
+void incstack__thread_unref(struct incstack__thread *thread);
+
+#endif

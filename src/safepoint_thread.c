@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Threads of the safepoint coordinator: the slow side of polls, going safe and
+ * back, attaching and leaving. Every transition is one atomic operation on the
+ * thread's word. Model: tests/model/ticket.pml; STEP_x is its step x.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "safepoint.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+uint64_t incstack__now(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+void incstack__futex_wait(_Atomic(uint32_t) *word, uint32_t seen, uint64_t until)
+{
+	struct timespec end = { .tv_sec = (time_t)(until / NS_PER_S),
+				.tv_nsec = (long)(until % NS_PER_S) };
+	int saved = errno;
+	/* BITSET takes an absolute CLOCK_MONOTONIC time. */
+	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, seen, until ? &end : NULL, NULL,
+		FUTEX_BITSET_MATCH_ANY);
+	errno = saved;
+}
+
+void incstack__futex_wake(_Atomic(uint32_t) *word)
+{
+	int saved = errno;
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	errno = saved;
+}
+
+static struct incstack__thread *inside(struct incstack_safepoint_thread *thread)
+{
+	return (struct incstack__thread *)thread;
+}
+
+void incstack__thread_arrive(struct incstack_safepoint *safepoint)
+{
+	/* acq_rel: partner is the acquire of stop, which then looks at the stacks. */
+	if (atomic_fetch_sub_explicit(&safepoint->stop_left, 1, memory_order_acq_rel) == 1)
+		incstack__futex_wake(&safepoint->stop_left);
+}
+
+void incstack__thread_open_gate(struct incstack__thread *thread, uint64_t before)
+{
+	if (!(before & INCSTACK_WORD_SLEEP))
+		return;
+	/* release: partner is the acquire of `gate` in sleep_at_gate. */
+	atomic_fetch_add_explicit(&thread->gate, 1, memory_order_release);
+	incstack__futex_wake(&thread->gate);
+}
+
+/* Draws a ticket for every bit that is set. */
+static void serve(struct incstack__thread *thread)
+{
+	struct incstack_safepoint *safepoint = thread->owner;
+	uint64_t bits;
+	/* acquire: partner is the release of arm, which publishes the request. */
+	while ((bits = atomic_load_explicit(&thread->open.word, memory_order_acquire) &
+		       INCSTACK__REQUEST_MASK) != 0) {
+		uint64_t bit = bits & -bits;
+		incstack__step(safepoint, INCSTACK_STEP_CLAIM);
+		/* acq_rel: as above; and who sets this bit again sees what we did. */
+		uint64_t before =
+			atomic_fetch_and_explicit(&thread->open.word, ~bit, memory_order_acq_rel);
+		if (before & bit)
+			incstack__request_meet(&safepoint->requests[__builtin_ctzll(bit)], thread);
+	}
+}
+
+/* Goes safe, once no request waits for this thread's ticket. */
+static void settle(struct incstack__thread *thread)
+{
+	for (;;) {
+		serve(thread);
+		incstack__step(thread->owner, INCSTACK_STEP_ENTER);
+		uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
+		if (word & INCSTACK__REQUEST_MASK)
+			continue;
+		/* release: partners are the acquire of hold, and of stop when it arms. */
+		if (!atomic_compare_exchange_strong_explicit(
+			    &thread->open.word, &word, word | INCSTACK_WORD_SAFE,
+			    memory_order_release, memory_order_relaxed))
+			continue;
+		if (word & INCSTACK_WORD_STOP)
+			incstack__thread_arrive(thread->owner);
+		return;
+	}
+}
+
+static void sleep_at_gate(struct incstack__thread *thread)
+{
+	/* acquire: partner is open_gate's release. Read before the word, so that a change of
+	 * the word after we looked changes the gate too. */
+	uint32_t seen = atomic_load_explicit(&thread->gate, memory_order_acquire);
+	/* relaxed: only says that a wake-up is wanted; RMW, so it is never lost. */
+	uint64_t before = atomic_fetch_or_explicit(&thread->open.word, INCSTACK_WORD_SLEEP,
+						   memory_order_relaxed);
+	if (before & (INCSTACK_WORD_STOP | INCSTACK_WORD_HELD))
+		incstack__futex_wait(&thread->gate, seen, 0);
+}
+
+static void pass_gate(struct incstack__thread *thread)
+{
+	for (;;) {
+		incstack__step(thread->owner, INCSTACK_STEP_LEAVE);
+		uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
+		if (word & (INCSTACK_WORD_STOP | INCSTACK_WORD_HELD))
+			sleep_at_gate(thread);
+		/* acquire: partners are the releases of unhold and resume. */
+		else if (atomic_compare_exchange_strong_explicit(&thread->open.word, &word, 0,
+								 memory_order_acquire,
+								 memory_order_relaxed))
+			return;
+	}
+}
+
+void incstack_safepoint_poll_slow(struct incstack_safepoint_thread *open)
+{
+	struct incstack__thread *thread = inside(open);
+	if (!thread || thread->busy)
+		return;
+	/* A safe thread has nothing to poll for. Only the owner changes SAFE: relaxed. */
+	if (atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_SAFE)
+		return;
+	thread->busy = true;
+	serve(thread);
+	if (atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_STOP) {
+		settle(thread);
+		pass_gate(thread);
+	}
+	thread->busy = false;
+}
+
+int incstack_safepoint_enter_slow(struct incstack_safepoint_thread *open)
+{
+	struct incstack__thread *thread = inside(open);
+	if (!thread)
+		return INCSTACK_EINVAL;
+	if (thread->busy)
+		return INCSTACK_EBUSY;
+	/* Only the owner changes SAFE: relaxed. */
+	if (atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_SAFE)
+		return INCSTACK_EINVAL;
+	thread->busy = true;
+	settle(thread);
+	thread->busy = false;
+	return 0;
+}
+
+int incstack_safepoint_leave_slow(struct incstack_safepoint_thread *open)
+{
+	struct incstack__thread *thread = inside(open);
+	if (!thread)
+		return INCSTACK_EINVAL;
+	if (!(atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_SAFE))
+		return INCSTACK_EINVAL;
+	pass_gate(thread);
+	return 0;
+}
+
+bool incstack__thread_hold(struct incstack__thread *thread)
+{
+	uint64_t safe = INCSTACK_WORD_SAFE;
+	incstack__step(thread->owner, INCSTACK_STEP_HOLD);
+	/* acquire: partner is the release of enter and settle. Exactly SAFE: not
+	 * while stopped (the stopper's) or held (another requester's). */
+	return atomic_compare_exchange_strong_explicit(&thread->open.word, &safe,
+						       safe | INCSTACK_WORD_HELD,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+void incstack__thread_unhold(struct incstack__thread *thread)
+{
+	incstack__step(thread->owner, INCSTACK_STEP_UNHOLD);
+	/* release: partner is the acquire of leave; what was done for the thread is seen. */
+	uint64_t before = atomic_fetch_and_explicit(
+		&thread->open.word, ~(INCSTACK_WORD_HELD | INCSTACK_WORD_SLEEP),
+		memory_order_release);
+	incstack__thread_open_gate(thread, before);
+	if (before & INCSTACK_WORD_STOP)
+		incstack__thread_arrive(thread->owner);
+}
+
+void incstack__thread_unref(struct incstack__thread *thread)
+{
+	if (--thread->refs == 0)
+		free(thread);
+}
+
+int incstack_safepoint_attach(struct incstack_safepoint *safepoint,
+			      struct incstack_safepoint_thread **open)
+{
+	if (!safepoint || !open)
+		return INCSTACK_EINVAL;
+	struct incstack__thread *thread = calloc(1, sizeof(*thread));
+	if (!thread)
+		return INCSTACK_ENOMEM;
+	thread->owner = safepoint;
+	thread->refs = 1;
+	pthread_mutex_lock(&safepoint->stop_lock);
+	pthread_mutex_lock(&safepoint->lock);
+	thread->next = safepoint->threads;
+	if (thread->next)
+		thread->next->prev = thread;
+	safepoint->threads = thread;
+	safepoint->attached++;
+	pthread_mutex_unlock(&safepoint->lock);
+	pthread_mutex_unlock(&safepoint->stop_lock);
+	*open = &thread->open;
+	return 0;
+}
+
+/* A claim is given up, not drawn: the thread has no stack left to sample. */
+static void give_up_claims(struct incstack__thread *thread)
+{
+	uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
+	do {
+		incstack__step(thread->owner, INCSTACK_STEP_GONE);
+		/* acq_rel: partners are the release of arm and the acquire of disarm. */
+	} while (!atomic_compare_exchange_strong_explicit(
+		&thread->open.word, &word, (word & INCSTACK_WORD_STOP) | INCSTACK_WORD_GONE,
+		memory_order_acq_rel, memory_order_relaxed));
+	for (uint64_t bits = word & INCSTACK__REQUEST_MASK; bits; bits &= bits - 1)
+		incstack__request_drop(&thread->owner->requests[__builtin_ctzll(bits)]);
+	if (word & INCSTACK_WORD_STOP)
+		incstack__thread_arrive(thread->owner);
+}
+
+int incstack_safepoint_detach(struct incstack_safepoint_thread *open)
+{
+	struct incstack__thread *thread = inside(open);
+	if (!thread)
+		return INCSTACK_EINVAL;
+	if (thread->busy)
+		return INCSTACK_EBUSY;
+	if (atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_SAFE)
+		return INCSTACK_EINVAL;
+	struct incstack_safepoint *safepoint = thread->owner;
+	thread->busy = true;
+	give_up_claims(thread);
+	pthread_mutex_lock(&safepoint->lock);
+	if (thread->prev)
+		thread->prev->next = thread->next;
+	else
+		safepoint->threads = thread->next;
+	if (thread->next)
+		thread->next->prev = thread->prev;
+	safepoint->attached--;
+	incstack__thread_unref(thread);
+	pthread_mutex_unlock(&safepoint->lock);
+	return 0;
+}

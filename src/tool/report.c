@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From a trace file to its reports.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* asprintf */
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <incstack/incstack.h>
+
+#include "report.h"
+
+static unsigned terminal_columns(FILE *out)
+{
+	struct winsize size;
+
+	if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 40)
+		return size.ws_col;
+	return 100;
+}
+
+/* Lost: what was started, or what the recorder says that it refused, and has no
+ * trace in the file. */
+static uint64_t lost_of(const struct incstack__trace_totals *totals)
+{
+	if (totals->started == 0)
+		return totals->end.lost;
+	return totals->started > totals->traces ? totals->started - totals->traces : 0;
+}
+
+static const char *mode_name(uint32_t mode)
+{
+	static const char *const names[] = {"patch", "validate", "full"};
+
+	return mode < 3 ? names[mode] : "unknown";
+}
+
+static void print_line(const struct tool_report *report)
+{
+	const struct incstack__trace_totals *totals = incstack__trace_reader_totals(report->reader);
+	const uint32_t asked = incstack__trace_reader_header(report->reader)->mode;
+
+	fprintf(stderr,
+		"incstack: traces=%" PRIu64 " crosschecked=%" PRIu64 " mismatches=%" PRIu64
+		" lost=%" PRIu64 " truncated=%" PRIu64 " returns=%" PRIu64 " stale=%" PRIu64
+		" mode=%s depth_mean=%.2f popped_mean=%.2f\n",
+		totals->traces, totals->end.crosschecked, totals->end.mismatches, lost_of(totals),
+		totals->truncated, totals->end.returns, totals->end.stale,
+		mode_name(totals->ends > 0 ? totals->end.mode : asked),
+		incstack__replay_depth_mean(report->replay),
+		incstack__replay_popped_mean(report->replay));
+}
+
+static FILE *create(const char *prefix, const char *suffix)
+{
+	FILE *stream = NULL;
+	char *path = NULL;
+
+	if (asprintf(&path, "%s%s", prefix, suffix) < 0)
+		return NULL;
+	stream = fopen(path, "w");
+	if (stream == NULL)
+		fprintf(stderr, "incstack: cannot write %s: %s; choose another place with -o\n",
+			path, strerror(errno));
+	free(path);
+	return stream;
+}
+
+static int finish(FILE *stream, const char *prefix, const char *suffix)
+{
+	const int failed = ferror(stream);
+
+	if (fclose(stream) == 0 && !failed)
+		return 0;
+	fprintf(stderr, "incstack: %s%s is not complete; is the disk full?\n", prefix, suffix);
+	return 1;
+}
+
+static int write_files(const struct tool_report *report, const char *prefix)
+{
+	FILE *folded = create(prefix, ".folded");
+	FILE *html;
+	int failed;
+
+	if (folded == NULL)
+		return 1;
+	tool_report_folded(report, folded);
+	failed = finish(folded, prefix, ".folded");
+	html = create(prefix, ".html");
+	if (html == NULL)
+		return 1;
+	failed |= tool_report_html(report, html) != 0;
+	return failed | finish(html, prefix, ".html");
+}
+
+static int report_reader(struct incstack__trace_reader *reader, const char *prefix, FILE *out,
+			 int line)
+{
+	struct incstack__replay replay;
+	struct tool_report report = {reader, &replay, tool_symbols_open(reader)};
+	int status = 1;
+
+	if (incstack__replay_run(&replay, reader) != 0 || report.symbols == NULL) {
+		fprintf(stderr, "incstack: out of memory; try a larger --interval\n");
+	} else {
+		if (out != NULL)
+			tool_report_text(&report, out, terminal_columns(out));
+		if (out != NULL)
+			fflush(out);
+		status = write_files(&report, prefix);
+		if (line)
+			print_line(&report);
+	}
+	tool_symbols_close(report.symbols);
+	incstack__replay_free(&replay);
+	return status;
+}
+
+static int map_file(const char *file, void **data, size_t *size)
+{
+	const int fd = open(file, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+	int failed = fd < 0 || fstat(fd, &status) != 0;
+
+	*data = NULL;
+	*size = failed ? 0 : (size_t)status.st_size;
+	if (!failed && *size > 0) {
+		*data = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
+		failed = *data == MAP_FAILED;
+	}
+	if (failed)
+		fprintf(stderr, "incstack: cannot read %s: %s\n", file, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return failed;
+}
+
+int tool_report_make(const char *file, const char *prefix, FILE *out, int line)
+{
+	struct incstack__trace_reader *reader;
+	struct incstack__trace_problem problem = {"out of memory", 0};
+	void *data;
+	size_t size;
+	int status = 1;
+
+	if (map_file(file, &data, &size) != 0)
+		return 1;
+	if (incstack__trace_open(data, size, &reader, &problem) == 0) {
+		status = report_reader(reader, prefix, out, line);
+		incstack__trace_close(reader);
+	} else {
+		fprintf(stderr,
+			"incstack: %s: %s (byte %" PRIu64
+			"); make one with: incstack heap -o FILE -- PROGRAM\n",
+			file, problem.what == NULL ? "out of memory" : problem.what,
+			problem.offset);
+	}
+	if (data != NULL)
+		munmap(data, size);
+	return status;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Symbolizes with libdwfl: each module of the trace file is reported once, with
+ * the bias it had in the profiled process, in a session of its own, because two
+ * modules may have had the same addresses at different times.
+ */
+#include <dlfcn.h>
+#include <elfutils/libdwfl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../heap/cct.h"
+#include "symbols.h"
+
+typedef char *demangle_fn(const char *name, char *buffer, size_t *length, int *status);
+
+struct session {
+	const struct incstack__trace_module_info *info;
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+};
+
+struct known_code {
+	uint64_t code;
+	const char *name; /* null: an empty place */
+};
+
+struct tool_symbols {
+	const struct incstack__trace_reader *reader;
+	struct session sessions[INCSTACK__TRACE_MODULES_MAX];
+	unsigned session_count;
+	struct known_code *codes;
+	size_t code_room;
+	size_t code_count;
+	char **texts; /* each name once */
+	size_t text_room;
+	size_t text_count;
+	demangle_fn *demangle; /* null: names stay mangled */
+};
+
+static char no_debuginfo[] = "";
+static char *debuginfo_path = no_debuginfo;
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = dwfl_build_id_find_elf,
+	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.section_address = dwfl_offline_section_address,
+	.debuginfo_path = &debuginfo_path,
+};
+
+static uint64_t mix(uint64_t value)
+{
+	value *= 0x9e3779b97f4a7c15ull;
+	return value ^ value >> 32;
+}
+
+/* ---- each name once ------------------------------------------------------------- */
+
+static uint64_t text_hash(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	for (; *text != 0; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
+	return mix(hash);
+}
+
+static char **text_place(char **texts, size_t room, const char *text)
+{
+	size_t at = text_hash(text) & (room - 1);
+
+	while (texts[at] != NULL && strcmp(texts[at], text) != 0)
+		at = (at + 1) & (room - 1);
+	return &texts[at];
+}
+
+static int texts_grow(struct tool_symbols *symbols)
+{
+	const size_t room = symbols->text_room == 0 ? 1024 : 2 * symbols->text_room;
+	char **texts = calloc(room, sizeof(*texts));
+
+	if (texts == NULL)
+		return 0;
+	for (size_t i = 0; i < symbols->text_room; i++)
+		if (symbols->texts[i] != NULL)
+			*text_place(texts, room, symbols->texts[i]) = symbols->texts[i];
+	free(symbols->texts);
+	symbols->texts = texts;
+	symbols->text_room = room;
+	return 1;
+}
+
+static const char *intern(struct tool_symbols *symbols, const char *text)
+{
+	char **place;
+
+	if (2 * symbols->text_count >= symbols->text_room && !texts_grow(symbols))
+		return "[out of memory]";
+	place = text_place(symbols->texts, symbols->text_room, text);
+	if (*place == NULL) {
+		*place = strdup(text);
+		symbols->text_count++;
+	}
+	return *place != NULL ? *place : "[out of memory]";
+}
+
+/* ---- modules ---------------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? path : slash + 1;
+}
+
+static void session_open(struct session *session, const struct incstack__trace_module_info *info)
+{
+	session->info = info;
+	if (info->path[0] != '/')
+		return; /* the vdso and the like have no file */
+	session->dwfl = dwfl_begin(&callbacks);
+	if (session->dwfl == NULL)
+		return;
+	session->module = dwfl_report_elf(session->dwfl, base_name(info->path), info->path, -1,
+					  info->bias, true);
+	dwfl_report_end(session->dwfl, NULL, NULL);
+}
+
+static struct session *session_of(struct tool_symbols *symbols,
+				  const struct incstack__trace_module_info *info)
+{
+	for (unsigned i = 0; i < symbols->session_count; i++)
+		if (symbols->sessions[i].info == info)
+			return &symbols->sessions[i];
+	session_open(&symbols->sessions[symbols->session_count], info);
+	return &symbols->sessions[symbols->session_count++];
+}
+
+/* ---- names ------------------------------------------------------------------------ */
+
+static const char *demangled(struct tool_symbols *symbols, const char *name)
+{
+	const char *result;
+	char *text = NULL;
+	int status = 0;
+
+	if (symbols->demangle != NULL && strncmp(name, "_Z", 2) == 0)
+		text = symbols->demangle(name, NULL, NULL, &status);
+	result = intern(symbols, text != NULL ? text : name);
+	free(text);
+	return result;
+}
+
+static const char *find_name(struct tool_symbols *symbols, uint64_t code)
+{
+	const struct incstack__trace_module_info *info;
+	const struct session *session;
+	const char *name = NULL;
+	char text[512];
+	uint64_t pc;
+	int exact;
+
+	if (code == INCSTACK__CCT_TRUNCATED)
+		return "[callers unknown]";
+	if (code == INCSTACK__CCT_NO_TRACE)
+		return "[no trace]";
+	info = incstack__trace_code_module(symbols->reader, code, &pc, &exact);
+	/* A return address may be the first of the next function. */
+	pc -= exact ? 0 : 1;
+	if (info == NULL) {
+		snprintf(text, sizeof(text), "0x%" PRIx64, pc);
+		return intern(symbols, text);
+	}
+	session = session_of(symbols, info);
+	if (session->module != NULL)
+		name = dwfl_module_addrname(session->module, pc);
+	if (name != NULL)
+		return demangled(symbols, name);
+	snprintf(text, sizeof(text), "%s+0x%" PRIx64, base_name(info->path), pc - info->bias);
+	return intern(symbols, text);
+}
+
+static struct known_code *code_place(struct known_code *codes, size_t room, uint64_t code)
+{
+	size_t at = mix(code) & (room - 1);
+
+	while (codes[at].name != NULL && codes[at].code != code)
+		at = (at + 1) & (room - 1);
+	return &codes[at];
+}
+
+static int codes_grow(struct tool_symbols *symbols)
+{
+	const size_t room = symbols->code_room == 0 ? 1024 : 2 * symbols->code_room;
+	struct known_code *codes = calloc(room, sizeof(*codes));
+
+	if (codes == NULL)
+		return 0;
+	for (size_t i = 0; i < symbols->code_room; i++)
+		if (symbols->codes[i].name != NULL)
+			*code_place(codes, room, symbols->codes[i].code) = symbols->codes[i];
+	free(symbols->codes);
+	symbols->codes = codes;
+	symbols->code_room = room;
+	return 1;
+}
+
+const char *tool_symbols_name(struct tool_symbols *symbols, uint64_t code)
+{
+	struct known_code *place;
+
+	if (2 * symbols->code_count >= symbols->code_room && !codes_grow(symbols))
+		return "[out of memory]";
+	place = code_place(symbols->codes, symbols->code_room, code);
+	if (place->name == NULL) {
+		*place = (struct known_code){code, find_name(symbols, code)};
+		symbols->code_count++;
+	}
+	return place->name;
+}
+
+const char *tool_symbols_module(struct tool_symbols *symbols, uint64_t code)
+{
+	const struct incstack__trace_module_info *info;
+	uint64_t pc;
+	int exact;
+
+	info = incstack__trace_code_module(symbols->reader, code, &pc, &exact);
+	return info == NULL ? "" : base_name(info->path);
+}
+
+/* Of libstdc++, if it is there: who profiles C++ has it, and who does not needs
+ * none. It stays loaded. */
+static demangle_fn *find_demangle(void)
+{
+	void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+	demangle_fn *demangle = NULL;
+	void *symbol = library == NULL ? NULL : dlsym(library, "__cxa_demangle");
+
+	memcpy(&demangle, &symbol, sizeof(demangle));
+	return demangle;
+}
+
+struct tool_symbols *tool_symbols_open(const struct incstack__trace_reader *reader)
+{
+	struct tool_symbols *symbols = calloc(1, sizeof(*symbols));
+
+	if (symbols == NULL)
+		return NULL;
+	symbols->reader = reader;
+	symbols->demangle = find_demangle();
+	return symbols;
+}
+
+void tool_symbols_close(struct tool_symbols *symbols)
+{
+	if (symbols == NULL)
+		return;
+	for (unsigned i = 0; i < symbols->session_count; i++)
+		if (symbols->sessions[i].dwfl != NULL)
+			dwfl_end(symbols->sessions[i].dwfl);
+	for (size_t i = 0; i < symbols->text_room; i++)
+		free(symbols->texts[i]);
+	free(symbols->texts);
+	free(symbols->codes);
+	free(symbols);
+}

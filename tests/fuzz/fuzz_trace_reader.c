@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fuzzes the reader and the replay of heap trace files. The input is a sequence
+ * of {type byte, length byte pair, payload}; header and checksums are made right
+ * here, or no input would ever get past them. With INCSTACK_FUZZ_REGRESSION it is
+ * a program that runs the files it is given.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../src/heap/replay.h"
+#include "../../src/heap/trace_write.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static size_t add_block(unsigned char *out, const uint8_t *data, size_t length, uint8_t type)
+{
+	struct incstack__trace_block block = {.magic = INCSTACK__TRACE_BLOCK_MAGIC,
+					      .type = type & 3,
+					      .thread = type >> 4,
+					      .length = (uint32_t)length};
+
+	block.checksum = incstack__trace_block_sum(block, data);
+	memcpy(out, &block, sizeof(block));
+	memcpy(out + sizeof(block), data, length);
+	return sizeof(block) + length;
+}
+
+static void read_all(const unsigned char *file, size_t size)
+{
+	struct incstack__trace_reader *reader;
+	struct incstack__trace_problem problem;
+	struct incstack__replay replay;
+
+	if (incstack__trace_open(file, size, &reader, &problem) != 0)
+		return;
+	incstack__replay_run(&replay, reader);
+	incstack__replay_free(&replay);
+	incstack__trace_close(reader);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	/* A block of three input bytes becomes one of 24. */
+	const size_t room = INCSTACK__TRACE_START + 9 * size;
+	unsigned char *file = calloc(1, room);
+	struct incstack__trace_header header;
+	size_t used = INCSTACK__TRACE_START;
+
+	if (file == NULL)
+		return 0;
+	incstack__trace_header_init(&header, 1, 1, 0, 0, "fuzz");
+	memcpy(file, &header, sizeof(header));
+	while (size >= 3) {
+		const size_t want = (size_t)data[1] | (size_t)data[2] << 8;
+		const size_t length = want < size - 3 ? want : size - 3;
+
+		used += add_block(file + used, data + 3, length, data[0]);
+		data += 3 + length;
+		size -= 3 + length;
+	}
+	read_all(file, used);
+	free(file);
+	return 0;
+}
+
+#ifdef INCSTACK_FUZZ_REGRESSION
+static int run_file(const char *path)
+{
+	static uint8_t data[1 << 20];
+	FILE *stream = fopen(path, "rb");
+
+	if (stream == NULL) {
+		perror(path);
+		return 1;
+	}
+	LLVMFuzzerTestOneInput(data, fread(data, 1, sizeof(data), stream));
+	fclose(stream);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int failed = 0;
+
+	LLVMFuzzerTestOneInput((const uint8_t *)"", 0);
+	for (int i = 1; i < argc; i++)
+		failed |= run_file(argv[i]);
+	return failed;
+}
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Stress of the safepoint coordinator: threads that poll, block, exit and come
+ * back, against requests that overlap, are cancelled and run out of time, with
+ * yields injected between the steps of the protocol. Counts what must not be.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <incstack/safepoint.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+#define REQUESTERS 3
+#define THREADS_MAX 1000
+#define STUCK_NS (10 * NS_PER_S)
+
+/* One mutator. Owned by its thread; `mark` is plain on purpose: an operation that
+ * meets a thread that runs is a race that the thread sanitizer sees. */
+struct mutator {
+	struct incstack_safepoint_thread *self;
+	uint64_t seed, mark;
+};
+
+/* One request under test; operations find it by their argument. */
+struct trial {
+	_Atomic(uint32_t) operations, completions;
+	_Atomic(uint64_t) cancelled; /* when cancel returned; 0: has not */
+	_Atomic(uint64_t) newest;    /* latest start of an operation */
+	struct incstack_safepoint_thread *_Atomic who[THREADS_MAX + 8];
+	uint32_t n;
+};
+
+static struct incstack_safepoint *safepoint;
+static atomic_bool over_and_out;
+static uint64_t seed = 1, end_time;
+static int thread_count = 8;
+static _Atomic(uint64_t) requests, tickets, samples, over, twice, after_cancel, stuck, stops;
+
+static uint64_t now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static uint32_t draw(uint64_t *state, uint32_t limit)
+{
+	uint64_t x = *state;
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	*state = x;
+	return (uint32_t)((x >> 32) % limit);
+}
+
+static void injected(void *context, enum incstack_safepoint_step step)
+{
+	static _Thread_local uint64_t state;
+	(void)context;
+	if (!state)
+		state = (seed * 0x9e3779b97f4a7c15u) ^ (uintptr_t)&state;
+	if (draw(&state, 8 + (uint32_t)step % 5) == 0)
+		sched_yield();
+}
+
+static void operation(const struct incstack_ticket *ticket, void *argument)
+{
+	struct trial *trial = argument;
+	if (ticket->thread->context)
+		((struct mutator *)ticket->thread->context)->mark++;
+	uint32_t i = atomic_fetch_add(&trial->operations, 1);
+	uint64_t newest = atomic_load(&trial->newest);
+	if (i < THREADS_MAX + 8)
+		atomic_store(&trial->who[i], ticket->thread);
+	while (newest < ticket->time &&
+	       !atomic_compare_exchange_weak(&trial->newest, &newest, ticket->time))
+		;
+	uint64_t cancelled = atomic_load(&trial->cancelled);
+	if (cancelled && ticket->time > cancelled)
+		atomic_fetch_add(&after_cancel, 1);
+	atomic_fetch_add(&samples, 1);
+}
+
+static void completed(struct incstack_request *request, void *argument)
+{
+	(void)request;
+	atomic_fetch_add(&((struct trial *)argument)->completions, 1);
+}
+
+static void mutate(struct mutator *me)
+{
+	uint32_t what = draw(&me->seed, 64);
+	me->mark++;
+	if (what == 0) {
+		incstack_safepoint_detach(me->self);
+		sched_yield();
+		if (incstack_safepoint_attach(safepoint, &me->self))
+			abort();
+		me->self->context = me;
+	} else if (what < 10) {
+		incstack_safepoint_enter(me->self);
+		for (uint32_t i = draw(&me->seed, 4); i; i--)
+			sched_yield();
+		incstack_safepoint_leave(me->self);
+	} else if (what < 14) {
+		sched_yield();
+	}
+	incstack_poll(me->self);
+}
+
+static void *mutator(void *argument)
+{
+	struct mutator *me = argument;
+	if (incstack_safepoint_attach(safepoint, &me->self))
+		abort();
+	me->self->context = me;
+	while (!atomic_load_explicit(&over_and_out, memory_order_relaxed)) {
+		mutate(me);
+		if (thread_count > 8)
+			sched_yield();
+	}
+	incstack_safepoint_detach(me->self);
+	return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* A thread that exits is never sampled again for the request, and its address may
+ * serve a new thread, which the request does not list: doubles are doubles. */
+static void count_doubles(struct trial *trial)
+{
+	uintptr_t seen[THREADS_MAX + 8];
+	uint32_t count = atomic_load(&trial->operations);
+	if (count > THREADS_MAX + 8)
+		count = THREADS_MAX + 8;
+	for (uint32_t i = 0; i < count; i++)
+		seen[i] = (uintptr_t)atomic_load(&trial->who[i]);
+	qsort(seen, count, sizeof(seen[0]), compare);
+	for (uint32_t i = 1; i < count; i++)
+		if (seen[i] == seen[i - 1])
+			atomic_fetch_add(&twice, 1);
+}
+
+static void check(struct trial *trial, struct incstack_request *request)
+{
+	struct incstack_request_result got = { .size = sizeof(got) };
+	if (incstack_request_wait(request, STUCK_NS) != 0) {
+		atomic_fetch_add(&stuck, 1);
+		return; /* its trial is leaked: it may still be written */
+	}
+	incstack_request_ask(request, &got);
+	incstack_request_release(request);
+	uint32_t count = atomic_load(&trial->operations);
+	uint64_t cancelled = atomic_load(&trial->cancelled);
+	if (count > trial->n)
+		atomic_fetch_add(&over, 1);
+	if (cancelled && atomic_load(&trial->newest) > cancelled)
+		atomic_fetch_add(&after_cancel, 1);
+	if (got.taken != count || atomic_load(&trial->completions) != 1)
+		atomic_fetch_add(&stuck, 1);
+	count_doubles(trial);
+	atomic_fetch_add(&tickets, trial->n);
+	free(trial);
+}
+
+static struct trial *begin(uint64_t *state, struct incstack_request **request)
+{
+	struct trial *trial = calloc(1, sizeof(*trial));
+	if (!trial)
+		abort();
+	trial->n = 1 + draw(state, (uint32_t)thread_count);
+	struct incstack_request_options options = {
+		.size = sizeof(options),
+		.n = trial->n,
+		.flags = draw(state, 2) ? INCSTACK_REQUEST_WAITING : 0,
+		.deadline_ns = draw(state, 4) ? 0 : 1 + draw(state, 200000),
+		.operation = operation,
+		.completed = completed,
+		.argument = trial,
+	};
+	if (incstack_request_start(safepoint, &options, request)) {
+		free(trial);
+		return NULL;
+	}
+	atomic_fetch_add(&requests, 1);
+	return trial;
+}
+
+static void full_stop(uint64_t *state)
+{
+	uint64_t limit = draw(state, 2) ? 0 : 1 + draw(state, 100000);
+	if (incstack_safepoint_stop(safepoint, NULL, limit, NULL) == 0) {
+		atomic_fetch_add(&stops, 1);
+		incstack_safepoint_resume(safepoint, NULL);
+	}
+}
+
+static void *requester(void *argument)
+{
+	uint64_t state = seed * 7919 + (uintptr_t)argument * 104729 + 1;
+	struct incstack_request *open[4];
+	struct trial *trial[4];
+	while (now() < end_time && !atomic_load(&stuck)) {
+		uint32_t count = 1 + draw(&state, 4);
+		for (uint32_t i = 0; i < count; i++)
+			trial[i] = begin(&state, &open[i]);
+		for (uint32_t i = draw(&state, 3); i; i--)
+			sched_yield();
+		for (uint32_t i = 0; i < count; i++) {
+			if (!trial[i])
+				continue;
+			if (draw(&state, 3) == 0) {
+				incstack_request_cancel(open[i]);
+				atomic_store(&trial[i]->cancelled, now());
+			}
+			check(trial[i], open[i]);
+		}
+		if (draw(&state, 16) == 0)
+			full_stop(&state);
+	}
+	return NULL;
+}
+
+static void parse(int argc, char **argv)
+{
+	uint64_t seconds = 2;
+	for (int i = 1; i + 1 < argc; i += 2) {
+		uint64_t value = strtoull(argv[i + 1], NULL, 0);
+		if (!strcmp(argv[i], "--seconds"))
+			seconds = value;
+		else if (!strcmp(argv[i], "--seed"))
+			seed = value ? value : 1;
+		else if (!strcmp(argv[i], "--threads") && value >= 1 && value <= THREADS_MAX)
+			thread_count = (int)value;
+	}
+	end_time = now() + seconds * NS_PER_S;
+}
+
+static uint64_t report(void)
+{
+	printf("full safepoints: %llu\n", (unsigned long long)atomic_load(&stops));
+	printf("safepoint: requests=%llu tickets=%llu samples=%llu over=%llu double=%llu "
+	       "after_cancel=%llu stuck=%llu\n",
+	       (unsigned long long)atomic_load(&requests), (unsigned long long)atomic_load(&tickets),
+	       (unsigned long long)atomic_load(&samples), (unsigned long long)atomic_load(&over),
+	       (unsigned long long)atomic_load(&twice),
+	       (unsigned long long)atomic_load(&after_cancel),
+	       (unsigned long long)atomic_load(&stuck));
+	fflush(stdout);
+	return atomic_load(&over) + atomic_load(&twice) + atomic_load(&after_cancel) +
+	       atomic_load(&stuck);
+}
+
+int main(int argc, char **argv)
+{
+	static struct mutator mutators[THREADS_MAX];
+	static pthread_t mutating[THREADS_MAX], requesting[REQUESTERS];
+	parse(argc, argv);
+	struct incstack_safepoint_options options = {
+		.size = sizeof(options), .seed = seed, .step = injected
+	};
+	if (incstack_safepoint_create(&options, &safepoint))
+		return 1;
+	for (int i = 0; i < thread_count; i++) {
+		mutators[i].seed = seed + 1 + (uint64_t)i * 0x9e3779b97f4a7c15u;
+		if (pthread_create(&mutating[i], NULL, mutator, &mutators[i]))
+			return 1;
+	}
+	for (uintptr_t i = 0; i < REQUESTERS; i++)
+		if (pthread_create(&requesting[i], NULL, requester, (void *)i))
+			return 1;
+	for (int i = 0; i < REQUESTERS; i++)
+		pthread_join(requesting[i], NULL);
+	if (atomic_load(&stuck)) {
+		report();
+		_Exit(1); /* the threads may be stuck, too */
+	}
+	atomic_store(&over_and_out, true);
+	for (int i = 0; i < thread_count; i++)
+		pthread_join(mutating[i], NULL);
+	if (incstack_safepoint_destroy(safepoint))
+		atomic_fetch_add(&stuck, 1);
+	return report() != 0;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The calling context tree: what traces become, and that sharing changes
+ * nothing but the cost.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <incstack/profile.h>
+
+static const struct incstack_profile_kind kinds[] = {{"samples", "count"}, {"time", "nanoseconds"}};
+
+enum { FILLED = INCSTACK_OBJECT_FILLED, BASE = INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_BASE };
+
+static struct incstack_frame_object object(const struct incstack_frame_object *parent,
+					   uint64_t method, int32_t bci, uint32_t flags)
+{
+	return (struct incstack_frame_object){
+		.parent = parent, .method = method, .bci = bci, .flags = flags};
+}
+
+static struct incstack_profile *made(void)
+{
+	struct incstack_profile *profile = NULL;
+
+	ck_assert_int_eq(incstack_profile_create(kinds, 2, &profile), 0);
+	return profile;
+}
+
+/* The node below parent for a method and bci; NONE if there is not exactly one. */
+static uint32_t child(const struct incstack_profile *profile, uint32_t parent, uint64_t method,
+		      int32_t bci)
+{
+	uint32_t found = INCSTACK_PROFILE_NONE;
+
+	for (uint32_t n = 1; n < incstack_profile_nodes(profile); n++) {
+		struct incstack_profile_frame f;
+
+		ck_assert_int_eq(incstack_profile_frame(profile, n, &f), 0);
+		if (incstack_profile_parent(profile, n) != parent || f.method != method ||
+		    f.bci != bci)
+			continue;
+		if (found != INCSTACK_PROFILE_NONE)
+			return INCSTACK_PROFILE_NONE;
+		found = n;
+	}
+	return found;
+}
+
+START_TEST(shared_callers_become_one_node)
+{
+	struct incstack_profile *profile = made();
+	struct incstack_frame_object base = object(NULL, 1, 0, BASE);
+	struct incstack_frame_object f = object(&base, 2, 7, FILLED);
+	struct incstack_frame_object g = object(&base, 2, 7, FILLED); /* an equal activation */
+	struct incstack_frame_object h = object(&base, 2, 8, FILLED); /* another call site */
+	struct incstack_trace t3 = {.weight = 300, .top = &h};
+	struct incstack_trace t2 = {.next = &t3, .weight = 20, .top = &g};
+	struct incstack_trace t1 = {.next = &t2, .weight = 10, .top = &f};
+	struct incstack_tree tree = {.traces = &t1, .count = 3, .objects = 4};
+	uint64_t totals[4];
+	uint32_t main_node;
+
+	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
+	ck_assert_uint_eq(incstack_profile_nodes(profile), 4);
+	main_node = child(profile, INCSTACK_PROFILE_ROOT, 1, 0);
+	ck_assert_uint_eq(incstack_profile_self(profile, child(profile, main_node, 2, 7), 0), 2);
+	ck_assert_uint_eq(incstack_profile_self(profile, child(profile, main_node, 2, 7), 1), 30);
+	ck_assert_uint_eq(incstack_profile_self(profile, child(profile, main_node, 2, 8), 1), 300);
+	ck_assert_int_eq(incstack_profile_totals(profile, 1, totals), 0);
+	ck_assert_uint_eq(totals[0], 330);
+	ck_assert_uint_eq(totals[main_node], 330);
+	ck_assert_uint_eq(incstack_profile_self(profile, main_node, 1), 0);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+START_TEST(recursion_and_virtual_frames_are_kept)
+{
+	struct incstack_profile *profile = made();
+	struct incstack_frame_object base = object(NULL, 1, 0, BASE);
+	struct incstack_frame_object r1 = object(&base, 2, 5, FILLED);
+	struct incstack_frame_object r2 = object(&r1, 2, 5, FILLED);
+	struct incstack_frame_object r3 = object(&r2, 2, 5, FILLED | INCSTACK_OBJECT_VIRTUAL);
+	struct incstack_trace t = {.weight = 1, .top = &r3};
+	struct incstack_tree tree = {.traces = &t, .count = 1, .objects = 4};
+	struct incstack_profile_frame f;
+
+	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
+	ck_assert_uint_eq(incstack_profile_nodes(profile), 5);
+	for (uint32_t n = 1; n < 5; n++)
+		ck_assert_uint_eq(incstack_profile_parent(profile, n), n - 1);
+	ck_assert_int_eq(incstack_profile_frame(profile, 4, &f), 0);
+	ck_assert_uint_eq(f.flags, INCSTACK_OBJECT_VIRTUAL);
+	ck_assert_int_eq(incstack_profile_frame(profile, 3, &f), 0);
+	ck_assert_uint_eq(f.flags, 0);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+START_TEST(truncated_traces_stay_apart)
+{
+	struct incstack_profile *profile = made();
+	struct incstack_frame_object base = object(NULL, 1, 0, BASE);
+	struct incstack_frame_object cut = object(NULL, 1, 0, FILLED | INCSTACK_OBJECT_TRUNCATED);
+	struct incstack_trace t2 = {.weight = 1, .top = &cut};
+	struct incstack_trace t1 = {.next = &t2, .weight = 1, .top = &base};
+	struct incstack_tree tree = {.traces = &t1, .count = 2, .objects = 2, .truncated = 1};
+	struct incstack_profile_frame f;
+	uint32_t node;
+
+	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
+	node = child(profile, INCSTACK_PROFILE_ROOT, 1, 0);
+	ck_assert_uint_eq(incstack_profile_self(profile, node, 0), 1);
+	ck_assert_uint_eq(incstack_profile_nodes(profile), 4);
+	ck_assert_int_eq(incstack_profile_frame(profile, 2, &f), 0);
+	ck_assert_uint_eq(f.name_length, strlen("[truncated]"));
+	ck_assert_mem_eq(f.name, "[truncated]", f.name_length);
+	ck_assert_uint_eq(incstack_profile_parent(profile, 3), 2);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+static size_t name_letter(void *context, uint64_t method, int32_t bci, uint32_t flags, char *text,
+			  size_t size)
+{
+	(void)bci;
+	(void)flags;
+	ck_assert_uint_gt(size, 0);
+	++*(int *)context;
+	if (method == 9)
+		return 0;
+	text[0] = (char)('a' + (int)method);
+	return 1;
+}
+
+START_TEST(frames_are_named_later_and_found_again)
+{
+	struct incstack_profile *profile = made();
+	struct incstack_frame_object base = object(NULL, 0, 0, BASE);
+	struct incstack_frame_object f = object(&base, 9, 3, FILLED);
+	struct incstack_trace t = {.weight = 1, .top = &f};
+	struct incstack_tree tree = {.traces = &t, .count = 1, .objects = 2};
+	struct incstack_profile_frame frame;
+	int asked = 0;
+
+	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
+	ck_assert_int_eq(incstack_profile_name_frames(profile, name_letter, &asked), 0);
+	ck_assert_int_eq(asked, 2);
+	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
+	ck_assert_uint_eq(incstack_profile_nodes(profile), 3);
+	ck_assert_int_eq(incstack_profile_frame(profile, 1, &frame), 0);
+	ck_assert_mem_eq(frame.name, "a", 1);
+	ck_assert_int_eq(incstack_profile_frame(profile, 2, &frame), 0);
+	ck_assert_ptr_null(frame.name);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+/* A stack that is sampled, popped to a random depth and grown again. */
+enum { DEPTH = 60, TRACES = 3000, OBJECTS = DEPTH + TRACES * 12 };
+
+static struct incstack_frame_object objects[OBJECTS];
+static struct incstack_trace traces[TRACES];
+
+static uint32_t next_random(uint32_t *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return *state >> 16;
+}
+
+static size_t generate(void)
+{
+	const struct incstack_frame_object *stack[DEPTH];
+	size_t depth = 0, used = 0;
+	uint32_t random = 20140101;
+
+	for (size_t i = 0; i < TRACES; i++) {
+		size_t change = depth ? next_random(&random) % 11 : 0;
+
+		depth -= change < depth ? change : depth - 1 + (depth == 0);
+		while (depth < 2 || (depth < DEPTH && change-- > 0)) {
+			uint32_t method = next_random(&random) % 5;
+
+			objects[used] = object(depth ? stack[depth - 1] : NULL, depth ? method : 0, 0,
+					       depth ? FILLED : BASE);
+			stack[depth++] = &objects[used++];
+			ck_assert_uint_lt(used, OBJECTS);
+		}
+		traces[i] = (struct incstack_trace){.next = i + 1 < TRACES ? &traces[i + 1] : NULL,
+						    .weight = next_random(&random),
+						    .top = stack[depth - 1]};
+	}
+	return used;
+}
+
+START_TEST(folding_equals_inserting_each_trace)
+{
+	struct incstack_profile *folded = made(), *inserted = made();
+	struct incstack_tree tree = {.traces = traces, .count = TRACES, .objects = generate()};
+	uint64_t *a, *b;
+
+	ck_assert_int_eq(incstack_profile_add_tree(folded, &tree, NULL, NULL), 0);
+	for (size_t i = 0; i < TRACES; i++) {
+		uint64_t weights[] = {1, traces[i].weight};
+
+		ck_assert_int_eq(incstack_profile_add_trace(inserted, &traces[i], weights), 0);
+	}
+	ck_assert_uint_gt(incstack_profile_nodes(folded), 1000);
+	ck_assert_uint_eq(incstack_profile_nodes(folded), incstack_profile_nodes(inserted));
+	a = calloc(incstack_profile_nodes(folded), sizeof(*a));
+	b = calloc(incstack_profile_nodes(folded), sizeof(*b));
+	ck_assert(a && b);
+	ck_assert_int_eq(incstack_profile_totals(folded, 1, a), 0);
+	ck_assert_int_eq(incstack_profile_totals(inserted, 1, b), 0);
+	for (uint32_t n = 0; n < incstack_profile_nodes(folded); n++) {
+		ck_assert_uint_eq(incstack_profile_parent(folded, n),
+				  incstack_profile_parent(inserted, n));
+		ck_assert_uint_eq(a[n], b[n]);
+	}
+	free(a);
+	free(b);
+	incstack_profile_destroy(folded);
+	incstack_profile_destroy(inserted);
+}
+END_TEST
+
+START_TEST(a_total_beyond_int64_is_refused_whole)
+{
+	struct incstack_profile *profile = made();
+	struct incstack_frame_object base = object(NULL, 1, 0, BASE);
+	struct incstack_trace t = {.top = &base};
+	uint64_t weights[] = {1, INT64_MAX};
+
+	ck_assert_int_eq(incstack_profile_add_trace(profile, &t, weights), 0);
+	weights[1] = 1;
+	ck_assert_int_eq(incstack_profile_add_trace(profile, &t, weights), INCSTACK_ERANGE);
+	ck_assert_uint_eq(incstack_profile_self(profile, 1, 0), 1);
+	ck_assert_uint_eq(incstack_profile_self(profile, 1, 1), INT64_MAX);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+START_TEST(bad_arguments_are_refused)
+{
+	struct incstack_profile *profile = NULL;
+	struct incstack_profile_kind unnamed = {NULL, "count"};
+	uint64_t totals[1];
+
+	ck_assert_int_eq(incstack_profile_create(NULL, 1, &profile), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_profile_create(kinds, 0, &profile), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_profile_create(kinds, 17, &profile), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_profile_create(kinds, 1, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_profile_create(&unnamed, 1, &profile), INCSTACK_EINVAL);
+	profile = made();
+	ck_assert_int_eq(incstack_profile_add_tree(profile, NULL, NULL, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_profile_totals(profile, 2, totals), INCSTACK_EINVAL);
+	ck_assert_uint_eq(incstack_profile_self(profile, 1, 0), 0);
+	ck_assert_uint_eq(incstack_profile_parent(profile, 1), INCSTACK_PROFILE_NONE);
+	incstack_profile_destroy(profile);
+	incstack_profile_destroy(NULL);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tests = tcase_create("cct");
+	Suite *suite = suite_create("profile");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tests, shared_callers_become_one_node);
+	tcase_add_test(tests, recursion_and_virtual_frames_are_kept);
+	tcase_add_test(tests, truncated_traces_stay_apart);
+	tcase_add_test(tests, frames_are_named_later_and_found_again);
+	tcase_add_test(tests, folding_equals_inserting_each_trace);
+	tcase_add_test(tests, a_total_beyond_int64_is_refused_whole);
+	tcase_add_test(tests, bad_arguments_are_refused);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Folded stacks: what is read is what is written, and what is refused is
+ * refused with its place.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <incstack/profile.h>
+
+static const struct incstack_profile_kind kinds[] = {{"samples", "count"}};
+
+static int read_text(struct incstack_profile *profile, const char *text, size_t length,
+		     struct incstack_profile_fault *fault)
+{
+	FILE *stream = fmemopen((void *)(uintptr_t)text, length, "r");
+	int error;
+
+	ck_assert_ptr_nonnull(stream);
+	error = incstack_profile_read_folded(profile, 0, stream, fault);
+	fclose(stream);
+	return error;
+}
+
+static char *written(const struct incstack_profile *profile)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(stream);
+	ck_assert_int_eq(incstack_profile_write_folded(profile, 0, stream), 0);
+	fclose(stream);
+	return text;
+}
+
+static void round_trip(const char *text, const char *expected)
+{
+	struct incstack_profile *profile;
+	struct incstack_profile_fault fault;
+	char *out;
+
+	ck_assert_int_eq(incstack_profile_create(kinds, 1, &profile), 0);
+	ck_assert_int_eq(read_text(profile, text, strlen(text), &fault), 0);
+	ck_assert_ptr_null(fault.why);
+	out = written(profile);
+	ck_assert_str_eq(out, expected);
+	free(out);
+	incstack_profile_destroy(profile);
+}
+
+START_TEST(equal_stacks_are_summed)
+{
+	round_trip("a;b 1\na 5\na;b 2\nb;a 4\n", "a 5\na;b 3\nb;a 4\n");
+}
+END_TEST
+
+START_TEST(names_may_hold_anything_but_separators)
+{
+	const char *text = "main;std::vector<int, \"x\"> f(char const*, 'y') 7\n"
+			   "\xc3\xa9t\xc3\xa9;\xf0\x9f\x94\xa5 12 ;tail  3\n";
+
+	round_trip(text, text);
+}
+END_TEST
+
+START_TEST(blank_lines_and_carriage_returns_are_no_content)
+{
+	round_trip("\na;b 1\r\n\r\n", "a;b 1\n");
+}
+END_TEST
+
+static void refused(const char *text, size_t length, uint64_t line, uint64_t offset,
+		    const char *why)
+{
+	struct incstack_profile *profile;
+	struct incstack_profile_fault fault;
+
+	ck_assert_int_eq(incstack_profile_create(kinds, 1, &profile), 0);
+	ck_assert_int_eq(read_text(profile, text, length, &fault), INCSTACK_EFORMAT);
+	ck_assert_uint_eq(fault.line, line);
+	ck_assert_uint_eq(fault.offset, offset);
+	ck_assert_ptr_nonnull(fault.why);
+	ck_assert_msg(strstr(fault.why, why), "%s", fault.why);
+	incstack_profile_destroy(profile);
+}
+
+#define REFUSED(text, line, offset, why) refused(text, sizeof(text) - 1, line, offset, why)
+
+START_TEST(bad_lines_are_refused_with_their_place)
+{
+	REFUSED("a 1\nb\n", 2, 4, "no weight");
+	REFUSED("a 1\nb;c12\n", 2, 4, "no space");
+	REFUSED("12\n", 1, 0, "no space");
+	REFUSED(" 12\n", 1, 0, "empty");
+	REFUSED("a 1\n\na;;b 3\n", 3, 5, "empty");
+	REFUSED("a; 3\n", 1, 0, "empty");
+	REFUSED("a 1.5\n", 1, 0, "no space");
+	REFUSED("a -1\n", 1, 0, "no space");
+	REFUSED("a 9223372036854775808\n", 1, 0, "too large");
+	REFUSED("a 99999999999999999999999\n", 1, 0, "too large");
+	REFUSED("a 1\nb 12", 2, 4, "cut off");
+}
+END_TEST
+
+START_TEST(names_that_are_not_text_are_refused)
+{
+	REFUSED("a\0b 1\n", 1, 0, "UTF-8");
+	REFUSED("\x80 1\n", 1, 0, "UTF-8");
+	REFUSED("\xc0\xaf 1\n", 1, 0, "UTF-8");
+	REFUSED("\xe0\x80\xaf 1\n", 1, 0, "UTF-8");
+	REFUSED("\xed\xa0\x80 1\n", 1, 0, "UTF-8");
+	REFUSED("\xf4\x90\x80\x80 1\n", 1, 0, "UTF-8");
+	REFUSED("\xe2\x82;a 1\n", 1, 0, "UTF-8");
+	REFUSED("\xe2 1\n", 1, 0, "UTF-8");
+}
+END_TEST
+
+START_TEST(lines_have_a_largest_length)
+{
+	size_t length = INCSTACK_FOLDED_LINE_MAX + (1u << 20);
+	char *text = malloc(length);
+
+	ck_assert_ptr_nonnull(text);
+	memset(text, 'a', length);
+	memcpy(text, "a 1\n", 4);
+	refused(text, length, 2, 4, "too long");
+	memcpy(text + length - 3, " 1\n", 3);
+	refused(text, length, 2, 4, "too long");
+	free(text);
+}
+END_TEST
+
+START_TEST(a_total_beyond_int64_is_refused)
+{
+	static const char text[] = "a 9223372036854775807\nb 1\n";
+	struct incstack_profile *profile;
+	struct incstack_profile_fault fault;
+
+	ck_assert_int_eq(incstack_profile_create(kinds, 1, &profile), 0);
+	ck_assert_int_eq(read_text(profile, text, sizeof(text) - 1, &fault), INCSTACK_ERANGE);
+	ck_assert_uint_eq(fault.line, 2);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+/* Deep and repetitive, larger than the read buffer: written, read, written. */
+START_TEST(generated_profiles_survive)
+{
+	struct incstack_profile *profile;
+	char *text = NULL, *first, *second;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+	uint32_t random = 42;
+
+	ck_assert_ptr_nonnull(stream);
+	for (int line = 0; line < 4000; line++) {
+		for (int depth = 0; depth < 3 + line % 40; depth++) {
+			random = random * 1664525u + 1013904223u;
+			fprintf(stream, "%sf %u (x)", depth ? ";" : "", (random >> 16) % 3);
+		}
+		fprintf(stream, " %d\n", line);
+	}
+	fclose(stream);
+	ck_assert_uint_gt(size, 200000);
+	ck_assert_int_eq(incstack_profile_create(kinds, 1, &profile), 0);
+	ck_assert_int_eq(read_text(profile, text, size, NULL), 0);
+	first = written(profile);
+	incstack_profile_destroy(profile);
+	ck_assert_int_eq(incstack_profile_create(kinds, 1, &profile), 0);
+	ck_assert_int_eq(read_text(profile, first, strlen(first), NULL), 0);
+	second = written(profile);
+	ck_assert_str_eq(first, second);
+	{
+		uint64_t *totals = calloc(incstack_profile_nodes(profile), sizeof(*totals));
+
+		ck_assert_ptr_nonnull(totals);
+		ck_assert_int_eq(incstack_profile_totals(profile, 0, totals), 0);
+		ck_assert_uint_eq(totals[0], 3999 * 4000 / 2);
+		free(totals);
+	}
+	free(text);
+	free(first);
+	free(second);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tests = tcase_create("folded");
+	Suite *suite = suite_create("profile");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tests, equal_stacks_are_summed);
+	tcase_add_test(tests, names_may_hold_anything_but_separators);
+	tcase_add_test(tests, blank_lines_and_carriage_returns_are_no_content);
+	tcase_add_test(tests, bad_lines_are_refused_with_their_place);
+	tcase_add_test(tests, names_that_are_not_text_are_refused);
+	tcase_add_test(tests, lines_have_a_largest_length);
+	tcase_add_test(tests, a_total_beyond_int64_is_refused);
+	tcase_add_test(tests, generated_profiles_survive);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

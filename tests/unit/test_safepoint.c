@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tests of the safepoint coordinator that need no second processor: the
+ * waiting-thread rule, tickets, cancel in every state, deadlines, exits. Many
+ * threads of the coordinator are played by one thread of the system.
+ */
+#include <check.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <incstack/safepoint.h>
+
+#define MAX 32
+
+static struct incstack_safepoint *safepoint;
+static struct incstack_safepoint_thread *threads[MAX];
+static unsigned attached, ran[MAX], behalf, total, completions;
+static struct incstack_request *request;
+
+static int index_of(const struct incstack_safepoint_thread *thread)
+{
+	for (int i = 0; i < MAX; i++)
+		if (threads[i] == thread)
+			return i;
+	return -1;
+}
+
+static void sample(const struct incstack_ticket *ticket, void *argument)
+{
+	(void)argument;
+	ran[index_of(ticket->thread)]++;
+	behalf += ticket->on_behalf;
+	total++;
+}
+
+static void count_completion(struct incstack_request *done, void *argument)
+{
+	(void)done, (void)argument;
+	completions++;
+}
+
+static void begin(unsigned running, unsigned waiting)
+{
+	attached = behalf = total = completions = 0;
+	ck_assert_int_eq(incstack_safepoint_create(NULL, &safepoint), 0);
+	for (; attached < running + waiting; attached++) {
+		ran[attached] = 0;
+		ck_assert_int_eq(incstack_safepoint_attach(safepoint, &threads[attached]), 0);
+		if (attached >= running)
+			ck_assert_int_eq(incstack_safepoint_enter(threads[attached]), 0);
+	}
+}
+
+static void end(void)
+{
+	for (unsigned i = 0; i < attached; i++) {
+		incstack_safepoint_leave(threads[i]);
+		ck_assert_int_eq(incstack_safepoint_detach(threads[i]), 0);
+	}
+	ck_assert_int_eq(incstack_safepoint_destroy(safepoint), 0);
+}
+
+static void ask_for(uint32_t n, uint32_t flags, uint64_t deadline)
+{
+	struct incstack_request_options options = {
+		.size = sizeof(options),
+		.n = n,
+		.flags = flags,
+		.deadline_ns = deadline,
+		.operation = sample,
+		.completed = count_completion,
+	};
+	ck_assert_int_eq(incstack_request_start(safepoint, &options, &request), 0);
+}
+
+static struct incstack_request_result result(void)
+{
+	struct incstack_request_result got = { .size = sizeof(got) };
+	ck_assert_int_eq(incstack_request_ask(request, &got), 0);
+	return got;
+}
+
+static void poll_all(void)
+{
+	for (unsigned i = 0; i < attached; i++)
+		incstack_poll(threads[i]);
+}
+
+static void check_rule(unsigned running, unsigned waiting, uint32_t n, unsigned r, unsigned w)
+{
+	begin(running, waiting);
+	ask_for(n, INCSTACK_REQUEST_WAITING, 0);
+	ck_assert_uint_eq(behalf, w);
+	ck_assert_uint_eq(total, w);
+	poll_all();
+	poll_all();
+	ck_assert_uint_eq(total - behalf, r);
+	for (unsigned i = 0; i < attached; i++)
+		ck_assert_uint_le(ran[i], 1);
+	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_COMPLETE);
+	ck_assert_uint_eq(completions, 1);
+	incstack_request_release(request);
+	end();
+}
+
+START_TEST(rule_of_waiting_threads)
+{
+	check_rule(15, 6, 4, 3, 1); /* ICPE'15 */
+	check_rule(7, 3, 4, 3, 1);  /* thesis, text */
+	check_rule(3, 1, 3, 2, 1);  /* thesis, figure 4.1 */
+}
+END_TEST
+
+START_TEST(split_uses_what_there_is)
+{
+	uint32_t r, w;
+	ck_assert_int_eq(incstack_safepoint_split(0, 5, 3, &r, &w), 0);
+	ck_assert(r == 0 && w == 3);
+	incstack_safepoint_split(1, 1, 9, &r, &w);
+	ck_assert(r == 1 && w == 1);
+	incstack_safepoint_split(0, 0, 9, &r, &w);
+	ck_assert(r == 0 && w == 0);
+	incstack_safepoint_split(1, 1, 1, &r, &w); /* a half goes to the waiting */
+	ck_assert(r == 0 && w == 1);
+	for (uint32_t a = 0; a < 9; a++)
+		for (uint32_t b = 0; b < 9; b++)
+			for (uint32_t n = 1; n <= a + b; n++) {
+				incstack_safepoint_split(a, b, n, &r, &w);
+				ck_assert(r <= a && w <= b && r + w == n);
+			}
+	ck_assert_int_eq(incstack_safepoint_split(1, 1, 1, NULL, &w), INCSTACK_EINVAL);
+}
+END_TEST
+
+START_TEST(losers_are_disarmed)
+{
+	begin(4, 0);
+	ask_for(2, 0, 0);
+	incstack_poll(threads[3]);
+	incstack_poll(threads[3]);
+	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_OPEN);
+	incstack_poll(threads[1]);
+	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_COMPLETE);
+	for (int i = 0; i < 4; i++)
+		ck_assert_uint_eq(atomic_load(&threads[i]->word), 0);
+	ck_assert(ran[3] == 1 && ran[1] == 1 && total == 2);
+	incstack_request_release(request);
+	end();
+}
+END_TEST
+
+START_TEST(going_safe_draws_and_leaving_gives_up)
+{
+	begin(3, 0);
+	ask_for(3, 0, 0);
+	ck_assert_int_eq(incstack_safepoint_enter(threads[0]), 0);
+	ck_assert_uint_eq(ran[0], 1);
+	ck_assert_int_eq(incstack_safepoint_detach(threads[2]), 0);
+	attached = 2;
+	incstack_poll(threads[1]);
+	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_SHORT);
+	ck_assert_uint_eq(result().taken, 2);
+	ck_assert_uint_eq(completions, 1);
+	incstack_request_release(request);
+	end();
+}
+END_TEST
+
+START_TEST(cancel_ends_it)
+{
+	begin(3, 0);
+	ask_for(2, 0, 0);
+	incstack_poll(threads[0]);
+	ck_assert_int_eq(incstack_request_cancel(request), 0);
+	poll_all();
+	ck_assert_uint_eq(total, 1);
+	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_CANCELLED);
+	ck_assert_uint_eq(result().absent, 2);
+	ck_assert_int_eq(incstack_request_cancel(request), 0);
+	ck_assert_uint_eq(completions, 1);
+	incstack_request_release(request);
+	end();
+}
+END_TEST
+
+START_TEST(deadline_counts_who_did_not_come)
+{
+	begin(3, 0);
+	ask_for(3, 0, 1000000);
+	incstack_poll(threads[0]);
+	ck_assert_int_eq(incstack_request_wait(request, 1), INCSTACK_ETIMEDOUT);
+	ck_assert_int_eq(incstack_request_wait(request, 0), 0);
+	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_TIMED_OUT);
+	ck_assert_uint_eq(result().absent, 2);
+	incstack_request_release(request);
+	ask_for(3, 0, 1000); /* met by a poll, not by asking */
+	usleep(1000);
+	incstack_poll(threads[0]);
+	ck_assert_uint_eq(completions, 2);
+	ck_assert_uint_eq(result().absent, 3);
+	ck_assert_uint_eq(total, 1);
+	incstack_request_release(request);
+	end();
+}
+END_TEST
+
+START_TEST(requests_overlap_up_to_the_word)
+{
+	struct incstack_request *open[INCSTACK_WORD_REQUESTS], *none;
+	begin(2, 0);
+	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++) {
+		ask_for(2, 0, 0);
+		open[i] = request;
+	}
+	ck_assert_int_eq(incstack_request_handshake(safepoint, threads[0], sample, NULL, &none),
+			 INCSTACK_EBUSY);
+	poll_all();
+	ck_assert_uint_eq(total, 2 * INCSTACK_WORD_REQUESTS);
+	ck_assert_uint_eq(completions, INCSTACK_WORD_REQUESTS);
+	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++)
+		ck_assert_int_eq(incstack_request_release(open[i]), 0);
+	end();
+}
+END_TEST
+
+START_TEST(handshake_finds_the_thread_anywhere)
+{
+	begin(1, 1);
+	incstack_request_handshake(safepoint, threads[1], sample, NULL, &request);
+	ck_assert(behalf == 1 && ran[1] == 1);
+	incstack_request_release(request);
+	incstack_request_handshake(safepoint, threads[0], sample, NULL, &request);
+	ck_assert_uint_eq(total, 1);
+	incstack_poll(threads[0]);
+	ck_assert(behalf == 1 && ran[0] == 1);
+	incstack_request_release(request);
+	end();
+}
+END_TEST
+
+START_TEST(nobody_there)
+{
+	begin(0, 2);
+	ask_for(1, 0, 0);
+	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_SHORT);
+	ck_assert_uint_eq(completions, 1);
+	incstack_request_release(request);
+	end();
+}
+END_TEST
+
+static int cancel_at;
+static bool cancelled;
+
+static void cancel_at_step(void *context, enum incstack_safepoint_step step)
+{
+	(void)context;
+	if ((int)step != cancel_at || cancelled || !request)
+		return;
+	cancelled = true;
+	incstack_request_cancel(request);
+}
+
+static void poll_first_armed(void *context, enum incstack_safepoint_step step)
+{
+	(void)context;
+	if (step == INCSTACK_STEP_ARM && !cancelled && threads[attached - 1]->word) {
+		cancelled = true;
+		incstack_poll(threads[attached - 1]);
+	}
+}
+
+static void begin_with(void (*step)(void *, enum incstack_safepoint_step))
+{
+	struct incstack_safepoint_options options = { .size = sizeof(options), .step = step };
+	attached = behalf = total = completions = 0;
+	request = NULL;
+	cancelled = false;
+	ck_assert_int_eq(incstack_safepoint_create(&options, &safepoint), 0);
+	for (; attached < 3; attached++)
+		ck_assert_int_eq(incstack_safepoint_attach(safepoint, &threads[attached]), 0);
+}
+
+START_TEST(cancel_in_every_step)
+{
+	for (cancel_at = 0; cancel_at < INCSTACK_STEP_COUNT; cancel_at++) {
+		/* Here a thread may stand between its ticket and its operation; cancel
+		 * would wait for this very thread. The stress and the model do these. */
+		if (cancel_at == INCSTACK_STEP_BEGIN || cancel_at == INCSTACK_STEP_DISARM ||
+		    cancel_at == INCSTACK_STEP_DROP)
+			continue;
+		begin_with(cancel_at_step);
+		ck_assert_int_eq(incstack_safepoint_enter(threads[2]), 0);
+		ask_for(2, INCSTACK_REQUEST_WAITING, 0);
+		incstack_poll(threads[0]);
+		incstack_request_cancel(request);
+		ck_assert_uint_eq(completions, 1);
+		ck_assert_uint_ne(result().state, INCSTACK_REQUEST_OPEN);
+		ck_assert_uint_le(total, 2);
+		for (int i = 0; i < 2; i++)
+			ck_assert_uint_eq(atomic_load(&threads[i]->word), 0);
+		incstack_request_release(request);
+		end();
+	}
+}
+END_TEST
+
+/* The ticket is drawn between two bits: the second is taken back by the starter. */
+START_TEST(bits_set_in_vain_are_taken_back)
+{
+	begin_with(poll_first_armed);
+	ask_for(1, 0, 0);
+	ck_assert_uint_eq(total, 1);
+	ck_assert_uint_eq(completions, 1);
+	for (int i = 0; i < 3; i++)
+		ck_assert_uint_eq(atomic_load(&threads[i]->word), 0);
+	incstack_request_release(request);
+	end();
+}
+END_TEST
+
+static atomic_bool leave_loop;
+
+static void *polls_and_counts(void *counter)
+{
+	struct incstack_safepoint_thread *self;
+	if (incstack_safepoint_attach(safepoint, &self))
+		return NULL;
+	while (!atomic_load(&leave_loop)) {
+		(*(volatile unsigned long *)counter)++; /* plain: the stop orders it */
+		incstack_poll(self);
+	}
+	incstack_safepoint_detach(self);
+	return counter;
+}
+
+START_TEST(full_stop)
+{
+	unsigned long counters[3] = { 0 }, seen;
+	pthread_t tids[3];
+	uint32_t missing = 9;
+	begin(0, 1);
+	atomic_store(&leave_loop, false);
+	for (int i = 0; i < 3; i++)
+		pthread_create(&tids[i], NULL, polls_and_counts, &counters[i]);
+	for (int round = 0; round < 20; round++) {
+		ck_assert_int_eq(incstack_safepoint_stop(safepoint, NULL, 0, &missing), 0);
+		ck_assert_uint_eq(missing, 0);
+		seen = counters[0] + counters[1] + counters[2];
+		usleep(500);
+		ck_assert_uint_eq(seen, counters[0] + counters[1] + counters[2]);
+		ck_assert_int_eq(incstack_safepoint_resume(safepoint, NULL), 0);
+		usleep(500);
+	}
+	atomic_store(&leave_loop, true);
+	for (int i = 0; i < 3; i++)
+		pthread_join(tids[i], NULL);
+	end();
+}
+END_TEST
+
+START_TEST(full_stop_gives_up)
+{
+	uint32_t missing = 0;
+	begin(2, 1);
+	ck_assert_int_eq(incstack_safepoint_stop(safepoint, threads[0], 1000000, &missing),
+			 INCSTACK_ETIMEDOUT);
+	ck_assert_uint_eq(missing, 1);
+	for (int i = 0; i < 2; i++)
+		ck_assert_uint_eq(atomic_load(&threads[i]->word), 0);
+	ck_assert_int_eq(incstack_safepoint_enter(threads[1]), 0);
+	ck_assert_int_eq(incstack_safepoint_stop(safepoint, threads[0], 0, &missing), 0);
+	ck_assert_int_eq(incstack_safepoint_resume(safepoint, threads[0]), 0);
+	end();
+}
+END_TEST
+
+START_TEST(arguments)
+{
+	struct incstack_request_options options = { .size = sizeof(options), .n = 1 };
+	begin(1, 0);
+	ck_assert_int_eq(incstack_request_start(safepoint, &options, &request), INCSTACK_EINVAL);
+	options.operation = sample;
+	options.n = 0;
+	ck_assert_int_eq(incstack_request_start(safepoint, &options, &request), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_request_cancel(NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_safepoint_destroy(safepoint), INCSTACK_EBUSY);
+	ck_assert_int_eq(incstack_safepoint_leave(threads[0]), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_safepoint_enter(threads[0]), 0);
+	ck_assert_int_eq(incstack_safepoint_enter(threads[0]), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_safepoint_detach(threads[0]), INCSTACK_EINVAL);
+	end();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("safepoint");
+	TCase *tests = tcase_create("all");
+	tcase_add_test(tests, rule_of_waiting_threads);
+	tcase_add_test(tests, split_uses_what_there_is);
+	tcase_add_test(tests, losers_are_disarmed);
+	tcase_add_test(tests, going_safe_draws_and_leaving_gives_up);
+	tcase_add_test(tests, cancel_ends_it);
+	tcase_add_test(tests, deadline_counts_who_did_not_come);
+	tcase_add_test(tests, requests_overlap_up_to_the_word);
+	tcase_add_test(tests, handshake_finds_the_thread_anywhere);
+	tcase_add_test(tests, nobody_there);
+	tcase_add_test(tests, cancel_in_every_step);
+	tcase_add_test(tests, bits_set_in_vain_are_taken_back);
+	tcase_add_test(tests, full_stop);
+	tcase_add_test(tests, full_stop_gives_up);
+	tcase_add_test(tests, arguments);
+	suite_add_tcase(suite, tests);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
