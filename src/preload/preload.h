@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the preloaded stub and the recorder behind it say to each other. The stub
+ * is in the target's global scope and therefore links nothing but libc; the
+ * recorder carries libunwind and is opened with RTLD_LOCAL, so that the target
+ * never binds a name to it.
+ */
+#ifndef INCSTACK_PRELOAD_H
+#define INCSTACK_PRELOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define INCSTACK__RECORDER_FILE "libincstack_recorder.so"
+#define INCSTACK__RECORDER_SYMBOL "incstack__recorder_start"
+#define INCSTACK__HEAP_VARIABLE "INCSTACK_HEAP"
+
+/* The frame that called an interposed function. */
+struct incstack__caller {
+	const uintptr_t *slot; /* where its return address is; may hold a thunk */
+	uintptr_t fp;          /* its frame pointer register */
+};
+
+struct incstack__recorder {
+	/* After the block came, before it goes. Nothing happens for a null block. */
+	void (*on_alloc)(const void *block, size_t bytes, const struct incstack__caller *caller);
+	void (*on_free)(const void *block);
+	/* Frames below sp are about to be popped without returning. */
+	void (*on_jump)(uintptr_t sp);
+	/* Code may be unloaded: called before and after. */
+	void (*on_unload)(int done);
+	/* The process image is about to be replaced; the attempt may fail. */
+	void (*on_exec)(void);
+	/* The process ends: everything is written, nothing is recorded any more. */
+	void (*on_exit)(void);
+};
+
+/* Starts recording as `configuration` says; null when it cannot. */
+typedef const struct incstack__recorder *incstack__recorder_start_fn(const char *configuration);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the recorder share: the process, its threads, and who may
+ * touch them. A thread's record belongs to that thread; another one touches it
+ * only while it holds the thread in a signal handler (recorder_exit.c).
+ */
+#ifndef INCSTACK_RECORDER_H
+#define INCSTACK_RECORDER_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <incstack/incstack.h>
+#include <incstack/native.h>
+
+#include "../heap/trace_write.h"
+#include "preload.h"
+
+#define INCSTACK__TLS __thread __attribute__((tls_model("initial-exec")))
+
+struct incstack__record_check {
+	uintptr_t (*frames)[2]; /* (pc, sp) of each walked frame, trace after trace */
+	size_t used;
+	size_t first[8192 + 1]; /* where the walk of trace i starts */
+	struct incstack_frame *walk;
+	uint64_t compared;
+	uint64_t mismatches;
+};
+
+/* One thread, or the shared record of those past their last TLS destructor. */
+struct incstack__record {
+	struct incstack__record *next;
+	struct incstack_stack *stack;
+	struct incstack__trace_slot *slot;
+	struct incstack__trace_log log;
+	struct incstack__record_check *check; /* null: no crosscheck */
+	unsigned char *scratch;
+	size_t scratch_bytes;
+	uint64_t traces; /* taken since the last batch */
+	uint64_t refused;
+	uint64_t dropped; /* events that could not be written */
+	uint64_t countdown; /* bytes until the next sample */
+	int64_t written_ns;
+	uintptr_t low; /* the stack's addresses */
+	uintptr_t high;
+	uint32_t number;
+	uint32_t ticks;
+	uint32_t unloads; /* of the process, when its last batch was written */
+	pid_t tid;
+	int endings; /* how often its TLS destructor has run */
+	int held;    /* recorder_exit.c */
+};
+
+struct incstack__recording {
+	struct incstack_runtime *runtime;
+	struct incstack__record *threads;
+	struct incstack__record late; /* under lock */
+	struct incstack__trace_slot *slots;
+	pthread_mutex_t lock; /* threads, late, modules; recursive */
+	pthread_key_t key;
+	uint64_t interval;
+	uint32_t mode;
+	uint32_t threads_seen;
+	uint32_t epoch;   /* of the newest MODULES block */
+	uint32_t unloads; /* how often code went away */
+	uint32_t closed;  /* the epoch that the last unload ended */
+	int crosscheck;
+	int follow;
+	int on;
+	int fd;
+	pid_t pid;
+	unsigned long long adds; /* of the dynamic linker, at the last MODULES block */
+	unsigned long long subs;
+	char file[4096];
+};
+
+extern struct incstack__recording incstack__recording;
+/* Not 0: this thread is inside the recorder, what it allocates is ours. */
+extern INCSTACK__TLS int incstack__record_busy;
+
+/* recorder_file.c */
+int incstack__record_open(const char *path);
+int incstack__record_write(const void *data, size_t bytes);
+void incstack__record_modules(uint32_t thread);
+void *incstack__record_map(size_t bytes);
+
+/* recorder_thread.c */
+int incstack__record_keys(void);
+struct incstack__record *incstack__record_self(void);
+int incstack__record_prepare(struct incstack__record *record, uint32_t number);
+void incstack__record_forked(void);
+
+/* recorder_flush.c */
+void incstack__record_flush(struct incstack__record *record);
+void incstack__record_end(struct incstack__record *record, uint32_t flags);
+
+/* recorder_check.c */
+int incstack__record_check_create(struct incstack__record *record);
+int incstack__record_check_room(const struct incstack__record *record);
+void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
+				 const struct incstack_top *top);
+void incstack__record_check_tree(struct incstack__record *record,
+				 const struct incstack_tree *tree);
+
+/* recorder_event.c */
+void incstack__record_alloc(const void *block, size_t bytes,
+			    const struct incstack__caller *caller);
+void incstack__record_free(const void *block);
+void incstack__record_jump(uintptr_t sp);
+void incstack__record_unload(int done);
+
+/* recorder_exit.c: writes out every thread that can be held. */
+void incstack__record_flush_all(int last);
+void incstack__record_exec(void);
+void incstack__record_exit(void);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * --crosscheck: walks the whole stack at every sample and compares the trace with
+ * that walk when it is retrieved, frame by frame on (pc, frame address).
+ */
+#define _GNU_SOURCE
+#include "recorder.h"
+
+enum { WALK_MAX = 1 << 16, STORE_MAX = 1 << 20, TRACES_MAX = 8192 };
+
+int incstack__record_check_create(struct incstack__record *record)
+{
+	struct incstack__record_check *check = incstack__record_map(sizeof(*check));
+
+	if (check == NULL)
+		return INCSTACK_ENOMEM;
+	check->frames = incstack__record_map(STORE_MAX * sizeof(*check->frames));
+	check->walk = incstack__record_map(WALK_MAX * sizeof(*check->walk));
+	if (check->frames == NULL || check->walk == NULL)
+		return INCSTACK_ENOMEM;
+	record->check = check;
+	return 0;
+}
+
+/* Whether one more walk fits whatever its depth. */
+int incstack__record_check_room(const struct incstack__record *record)
+{
+	return record->traces < TRACES_MAX && record->check->used <= STORE_MAX - WALK_MAX;
+}
+
+/* The walk starts in the recorder: frames younger than the sample's top go. */
+void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
+				 const struct incstack_top *top)
+{
+	struct incstack__record_check *check = record->check;
+	const int count = incstack_native_walk(check->walk, WALK_MAX);
+	int i = 0;
+
+	while (i < count && (check->walk[i].sp != top->sp || check->walk[i].pc != top->pc))
+		i++;
+	check->first[index] = check->used;
+	for (; i < count; i++, check->used++) {
+		check->frames[check->used][0] = check->walk[i].pc;
+		check->frames[check->used][1] = check->walk[i].sp;
+	}
+	check->first[index + 1] = check->used;
+}
+
+static int same(const struct incstack__record_check *check, uint64_t index,
+		const struct incstack_frame_object *object)
+{
+	size_t at = check->first[index];
+	const size_t end = check->first[index + 1];
+
+	for (; object != NULL; object = object->parent, at++) {
+		if (at == end || check->frames[at][0] != object->method ||
+		    check->frames[at][1] != object->address)
+			return 0;
+		if (object->flags & INCSTACK_OBJECT_TRUNCATED)
+			return 1;
+	}
+	return at == end;
+}
+
+void incstack__record_check_tree(struct incstack__record *record, const struct incstack_tree *tree)
+{
+	struct incstack__record_check *check = record->check;
+	uint64_t index = 0;
+
+	for (const struct incstack_trace *trace = tree->traces; trace != NULL; trace = trace->next) {
+		check->compared++;
+		if (!same(check, index++, trace->top))
+			check->mismatches++;
+	}
+	check->used = 0;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What happens at an allocation, a deallocation, a jump and an unload, in the
+ * thread that does it.
+ */
+#define _GNU_SOURCE
+#include <time.h>
+#include <x86intrin.h>
+
+#include "recorder.h"
+
+INCSTACK__TLS int incstack__record_busy;
+
+enum { TICKS_PER_LOOK = 64, FLUSH_AFTER_NS = 100 * 1000 * 1000, RESERVE_BYTES = 256 << 10 };
+
+/* Begins an event: the calling thread's record, or the shared one, locked. */
+static struct incstack__record *enter(void)
+{
+	struct incstack__record *record;
+
+	if (incstack__record_busy || !__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+		return NULL;
+	incstack__record_busy++;
+	record = incstack__record_self();
+	if (record != NULL)
+		return record;
+	pthread_mutex_lock(&incstack__recording.lock);
+	record = &incstack__recording.late;
+	if (record->stack != NULL && incstack_stack_own(record->stack) == 0)
+		return record;
+	pthread_mutex_unlock(&incstack__recording.lock);
+	incstack__record_busy--;
+	return NULL;
+}
+
+static void leave(const struct incstack__record *record)
+{
+	if (record == &incstack__recording.late)
+		pthread_mutex_unlock(&incstack__recording.lock);
+	incstack__record_busy--;
+}
+
+/* A coarse clock, read now and then: what is 100 ms old is written. */
+static void look_at_clock(struct incstack__record *record)
+{
+	struct timespec now;
+
+	if (++record->ticks % TICKS_PER_LOOK != 0)
+		return;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - record->written_ns >= FLUSH_AFTER_NS)
+		incstack__record_flush(record);
+}
+
+/* Room for one more event and its trace. */
+static int make_room(struct incstack__record *record)
+{
+	const int full = record->log.size - record->log.used < INCSTACK__TRACE_ALLOC_BYTES ||
+			 (record->check != NULL && !incstack__record_check_room(record)) ||
+			 record->unloads !=
+				 __atomic_load_n(&incstack__recording.unloads, __ATOMIC_RELAXED);
+
+	if (full)
+		incstack__record_flush(record);
+	else
+		look_at_clock(record);
+	return record->log.size - record->log.used >= INCSTACK__TRACE_ALLOC_BYTES;
+}
+
+/* How many bytes this allocation stands for; 0: it is not sampled. */
+static uint64_t weigh(struct incstack__record *record, size_t bytes)
+{
+	const uint64_t interval = incstack__recording.interval;
+	uint64_t steps;
+
+	if (interval <= 1)
+		return bytes != 0 ? bytes : 1;
+	if (bytes < record->countdown) {
+		record->countdown -= bytes;
+		return 0;
+	}
+	steps = 1 + (bytes - record->countdown) / interval;
+	record->countdown = interval - (bytes - record->countdown) % interval;
+	return steps * interval;
+}
+
+/* A tail call to malloc inherits its caller's slot, which may hold a thunk. */
+static struct incstack_top top_of(const struct incstack__caller *caller)
+{
+	return (struct incstack_top){
+		.pc = incstack_slot_read(caller->slot),
+		.sp = (uintptr_t)(caller->slot + 1),
+		.fp = caller->fp,
+	};
+}
+
+/* On a stack that the thread's record does not describe (a fiber's, a signal's)
+ * nothing may be patched: the shared record walks fully. */
+static int elsewhere(const struct incstack__record *record, const struct incstack__caller *caller)
+{
+	const uintptr_t at = (uintptr_t)caller->slot;
+
+	return record != &incstack__recording.late && (at < record->low || at >= record->high);
+}
+
+static uint64_t take(struct incstack__record *record, uint64_t weight,
+		     const struct incstack__caller *caller)
+{
+	const struct incstack_top top = top_of(caller);
+	int error;
+
+	__atomic_add_fetch(&record->slot->samples_started, 1, __ATOMIC_RELAXED);
+	error = incstack_sample(record->stack, record->traces, weight, &top);
+	if (error == INCSTACK_ELIMIT && incstack_stack_reserve(record->stack, RESERVE_BYTES) == 0)
+		error = incstack_sample(record->stack, record->traces, weight, &top);
+	if (error != 0) {
+		record->refused++;
+		return INCSTACK__TRACE_NO_TRACE;
+	}
+	if (record->check != NULL)
+		incstack__record_check_walk(record, record->traces, &top);
+	return record->traces++;
+}
+
+static void put_alloc(struct incstack__record *record, const void *block, size_t bytes,
+		      const struct incstack__caller *caller)
+{
+	const uint64_t weight = weigh(record, bytes);
+
+	if (weight == 0)
+		return;
+	if (!make_room(record)) {
+		record->dropped++;
+		return;
+	}
+	incstack__trace_put_alloc(&record->log, __rdtsc(), (uintptr_t)block, bytes,
+				  take(record, incstack__recording.interval > 1 ? weight : 0,
+				       caller));
+}
+
+void incstack__record_alloc(const void *block, size_t bytes, const struct incstack__caller *caller)
+{
+	struct incstack__record *record = enter();
+	struct incstack__record *late = &incstack__recording.late;
+
+	if (record == NULL)
+		return;
+	if (!elsewhere(record, caller)) {
+		put_alloc(record, block, bytes, caller);
+	} else {
+		pthread_mutex_lock(&incstack__recording.lock);
+		if (incstack_stack_own(late->stack) == 0)
+			put_alloc(late, block, bytes, caller);
+		pthread_mutex_unlock(&incstack__recording.lock);
+	}
+	leave(record);
+}
+
+void incstack__record_free(const void *block)
+{
+	struct incstack__record *record = enter();
+
+	if (record == NULL)
+		return;
+	if (make_room(record))
+		incstack__trace_put_free(&record->log, __rdtsc(), (uintptr_t)block);
+	else
+		record->dropped++;
+	leave(record);
+}
+
+/* Jumps within the thread's own stack only: one that leaves a signal's or a
+ * fiber's stack pops the frames of this one down to its target, too. */
+void incstack__record_jump(uintptr_t sp)
+{
+	struct incstack__record *record = enter();
+
+	if (record == NULL)
+		return;
+	if (sp >= record->low && sp < record->high)
+		incstack_stack_unwinding_to(record->stack, sp);
+	leave(record);
+}
+
+/* Before: what is recorded is written. After: if code went, every thread writes
+ * the rest under the epoch that ended, and all rules are forgotten. */
+void incstack__record_unload(int done)
+{
+	struct incstack__recording *r = &incstack__recording;
+	struct incstack__record *record = enter();
+	const unsigned long long subs = r->subs;
+
+	if (record == NULL)
+		return;
+	pthread_mutex_lock(&r->lock);
+	if (!done) {
+		incstack__record_flush(record);
+	} else {
+		const uint32_t epoch = r->epoch;
+
+		incstack__record_modules(record->number);
+		if (r->subs != subs) {
+			r->closed = epoch;
+			__atomic_add_fetch(&r->unloads, 1, __ATOMIC_RELEASE);
+			incstack_code_unloading(r->runtime, NULL, 0, UINTPTR_MAX);
+			incstack__record_flush(record);
+		}
+	}
+	pthread_mutex_unlock(&r->lock);
+	leave(record);
+}

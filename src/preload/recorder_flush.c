@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Makes blocks of what a thread has recorded: retrieve, encode, one write.
+ */
+#define _GNU_SOURCE
+#include <sys/mman.h>
+#include <time.h>
+
+#include "recorder.h"
+
+static int grow_scratch(struct incstack__record *record, size_t bytes)
+{
+	if (bytes <= record->scratch_bytes)
+		return 0;
+	if (record->scratch != NULL)
+		munmap(record->scratch, record->scratch_bytes);
+	record->scratch_bytes = 0;
+	record->scratch = incstack__record_map(bytes);
+	if (record->scratch == NULL)
+		return -1;
+	record->scratch_bytes = bytes;
+	return 0;
+}
+
+/* Each event takes at least two words, so this is what is lost at most. */
+static void drop(struct incstack__record *record)
+{
+	record->dropped += record->log.used / INCSTACK__TRACE_FREE_BYTES;
+	record->log.used = 0;
+}
+
+/* What a thread recorded before code went away belongs to the epoch that ended
+ * then. Otherwise code that was loaded since is described first. */
+static uint32_t epoch_of(struct incstack__record *record)
+{
+	struct incstack__recording *r = &incstack__recording;
+	uint32_t epoch;
+
+	if (record->unloads != __atomic_load_n(&r->unloads, __ATOMIC_ACQUIRE)) {
+		record->unloads = r->unloads;
+		return r->closed;
+	}
+	pthread_mutex_lock(&r->lock);
+	incstack__record_modules(record->number);
+	epoch = r->epoch;
+	pthread_mutex_unlock(&r->lock);
+	return epoch;
+}
+
+static void write_batch(struct incstack__record *record, const struct incstack_tree *tree)
+{
+	const size_t bytes = incstack__trace_batch_bytes(tree, record->log.used);
+	int64_t used;
+
+	if (grow_scratch(record, bytes) != 0) {
+		drop(record);
+		return;
+	}
+	used = incstack__trace_batch(record->scratch, record->scratch_bytes, record->number,
+				     epoch_of(record), tree, &record->log);
+	if (used < 0 || incstack__record_write(record->scratch, (size_t)used) != 0)
+		drop(record);
+}
+
+void incstack__record_flush(struct incstack__record *record)
+{
+	struct incstack_tree *tree = NULL;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	record->written_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	if (record->log.used == 0 && record->traces == 0)
+		return;
+	/* Without the traces the events' indexes would be wrong: both wait. */
+	if (incstack_retrieve(record->stack, &tree) != 0)
+		return;
+	if (record->check != NULL)
+		incstack__record_check_tree(record, tree);
+	write_batch(record, tree);
+	incstack_tree_release(tree);
+	record->traces = 0;
+}
+
+void incstack__record_end(struct incstack__record *record, uint32_t flags)
+{
+	struct incstack_stats stats = {.size = sizeof(stats)};
+	struct incstack__trace_end end = {.flags = flags};
+	unsigned char block[256];
+	int64_t used;
+
+	if (incstack_stack_stats(record->stack, &stats) != 0)
+		return;
+	end.mode = stats.mode;
+	end.samples = stats.samples;
+	end.lost = record->refused + stats.lost_retrieve;
+	end.truncated = stats.truncated;
+	end.returns = stats.returns;
+	end.stale = stats.stale;
+	end.events_dropped = record->dropped;
+	if (record->check != NULL) {
+		end.crosschecked = record->check->compared;
+		end.mismatches = record->check->mismatches;
+	}
+	used = incstack__trace_end(block, sizeof(block), record->number, &end);
+	if (used > 0)
+		incstack__record_write(block, (size_t)used);
+}

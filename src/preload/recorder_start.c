@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Starts the recorder: reads its configuration, makes the runtime and the shared
+ * record, and decides what a forked child or a new process image records.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recorder.h"
+
+struct incstack__recording incstack__recording = {.fd = -1};
+
+/* libunwind may allocate: what it takes is ours, not the target's. */
+static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	int error;
+
+	incstack__record_busy++;
+	error = incstack_native_find_rule(context, address, rule);
+	incstack__record_busy--;
+	return error;
+}
+
+/* The value of `name` in "name=value;name=value", or -1. */
+static long option(const char *configuration, const char *name, char *text, size_t size)
+{
+	const size_t length = strlen(name);
+
+	for (const char *at = configuration; at != NULL; at = strchr(at, ';')) {
+		at += *at == ';';
+		if (strncmp(at, name, length) != 0 || at[length] != '=')
+			continue;
+		if (text != NULL)
+			snprintf(text, size, "%.*s", (int)strcspn(at + length + 1, ";"),
+				 at + length + 1);
+		return atol(at + length + 1);
+	}
+	return -1;
+}
+
+static uint32_t mode_of(const char *name)
+{
+	if (strcmp(name, "full") == 0)
+		return INCSTACK_MODE_FULL;
+	return strcmp(name, "validate") == 0 ? INCSTACK_MODE_VALIDATE : INCSTACK_MODE_PATCH;
+}
+
+static void configure(const char *configuration)
+{
+	struct incstack__recording *r = &incstack__recording;
+	const long interval = option(configuration, "interval", NULL, 0);
+	char mode[16] = "patch";
+
+	option(configuration, "file", r->file, sizeof(r->file));
+	option(configuration, "mode", mode, sizeof(mode));
+	r->mode = mode_of(mode);
+	r->interval = interval > 0 ? (uint64_t)interval : 1;
+	r->crosscheck = option(configuration, "crosscheck", NULL, 0) == 1;
+	r->follow = option(configuration, "follow", NULL, 0) == 1;
+	r->pid = getpid();
+}
+
+/* The process that the tool started has the plain name; every other image that
+ * records, a child or what it executes, appends its process and a number. */
+static int open_next(int first)
+{
+	struct incstack__recording *r = &incstack__recording;
+	char path[sizeof(r->file) + 32];
+
+	if (first)
+		return incstack__record_open(r->file);
+	for (int image = 0;; image++) {
+		snprintf(path, sizeof(path), "%s.%ld.%d", r->file, (long)r->pid, image);
+		if (access(path, F_OK) != 0)
+			return incstack__record_open(path);
+	}
+}
+
+/* Leaves word in the environment of whatever this process executes. The array is
+ * written in place: targets such as shells define their own setenv. */
+static void mark_environment(const char *configuration)
+{
+	static char entry[8192];
+	const size_t length = strlen(INCSTACK__HEAP_VARIABLE);
+
+	snprintf(entry, sizeof(entry), INCSTACK__HEAP_VARIABLE "=%s;pid=%ld", configuration,
+		 (long)incstack__recording.pid);
+	for (char **at = environ; *at != NULL; at++)
+		if (strncmp(*at, entry, length) == 0 && (*at)[length] == '=')
+			*at = entry;
+}
+
+static int create_runtime(void)
+{
+	static struct incstack_embedder embedder;
+	struct incstack__recording *r = &incstack__recording;
+	struct incstack_options options = {
+		.size = sizeof(options),
+		.embedder = &embedder,
+		.mode = r->mode,
+		.distance = INCSTACK_DISTANCE_ADAPTIVE,
+	};
+
+	embedder = *incstack_native_embedder();
+	embedder.find_rule = find_rule;
+	return incstack_runtime_create(&options, &r->runtime);
+}
+
+/* The shared record: any stack, walked fully. */
+static int create_late(void)
+{
+	struct incstack__recording *r = &incstack__recording;
+
+	r->late.high = UINTPTR_MAX;
+	if (incstack_stack_create(r->runtime, 8, UINTPTR_MAX & ~(uintptr_t)7, &r->late.stack) != 0)
+		return -1;
+	return incstack_stack_set_mode(r->late.stack, INCSTACK_MODE_FULL) != 0 ||
+	       incstack__record_prepare(&r->late, 0) != 0;
+}
+
+/* What is open is written before the fork, so that the child has none of it. */
+static void before_fork(void)
+{
+	struct incstack__record *self;
+
+	incstack__record_busy++;
+	if (incstack__recording.on) {
+		self = incstack__record_self();
+		if (self != NULL)
+			incstack__record_flush(self);
+	}
+	pthread_mutex_lock(&incstack__recording.lock);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&incstack__recording.lock);
+	incstack__record_busy--;
+}
+
+static void after_fork_child(void)
+{
+	struct incstack__recording *r = &incstack__recording;
+
+	pthread_mutex_unlock(&r->lock);
+	close(r->fd);
+	r->pid = getpid();
+	if (r->on && (!r->follow || open_next(0) != 0))
+		r->on = 0;
+	incstack__record_forked();
+	incstack__record_busy--;
+}
+
+static int start_lock(void)
+{
+	pthread_mutexattr_t recursive;
+
+	return pthread_mutexattr_init(&recursive) != 0 ||
+	       pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE) != 0 ||
+	       pthread_mutex_init(&incstack__recording.lock, &recursive) != 0 ||
+	       pthread_atfork(before_fork, after_fork, after_fork_child) != 0;
+}
+
+static const struct incstack__recorder table = {
+	.on_alloc = incstack__record_alloc,
+	.on_free = incstack__record_free,
+	.on_jump = incstack__record_jump,
+	.on_unload = incstack__record_unload,
+	.on_exec = incstack__record_exec,
+	.on_exit = incstack__record_exit,
+};
+
+__attribute__((visibility("default"))) incstack__recorder_start_fn incstack__recorder_start;
+
+const struct incstack__recorder *incstack__recorder_start(const char *configuration)
+{
+	struct incstack__recording *r = &incstack__recording;
+	const long starter = option(configuration, "pid", NULL, 0);
+
+	configure(configuration);
+	if (starter > 0 && starter != r->pid && !r->follow)
+		return NULL;
+	if (r->file[0] == '\0' || open_next(starter <= 0) != 0 || start_lock() != 0 ||
+	    incstack__record_keys() != 0 || create_runtime() != 0 || create_late() != 0) {
+		fprintf(stderr, "incstack: cannot record to '%s'\n", r->file);
+		return NULL;
+	}
+	if (starter <= 0)
+		mark_environment(configuration);
+	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
+	return &table;
+}

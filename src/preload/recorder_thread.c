@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The records of threads: made at a thread's first event, ended by the last
+ * round of its TLS destructors, and what a forked child does with them.
+ */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "recorder.h"
+
+#define LOG_BYTES (256u << 10)
+#define RESERVE_BYTES (256u << 10)
+
+static INCSTACK__TLS struct incstack__record *self;
+static INCSTACK__TLS int ended;
+
+static void lock(void)
+{
+	pthread_mutex_lock(&incstack__recording.lock);
+}
+
+static void unlock(void)
+{
+	pthread_mutex_unlock(&incstack__recording.lock);
+}
+
+int incstack__record_prepare(struct incstack__record *record, uint32_t number)
+{
+	const uint32_t last = INCSTACK__TRACE_SLOTS - 1;
+
+	record->number = number;
+	record->slot = &incstack__recording.slots[number < last ? number : last];
+	record->unloads = incstack__recording.unloads;
+	record->countdown = incstack__recording.interval;
+	record->log.data = incstack__record_map(LOG_BYTES);
+	record->log.size = LOG_BYTES;
+	if (record->log.data == NULL)
+		return INCSTACK_ENOMEM;
+	return incstack__recording.crosscheck ? incstack__record_check_create(record) : 0;
+}
+
+static struct incstack__record *create(void)
+{
+	struct incstack__recording *r = &incstack__recording;
+	struct incstack__record *record = incstack__record_map(sizeof(*record));
+
+	if (record == NULL)
+		return NULL;
+	record->tid = gettid();
+	if (incstack__record_prepare(record, __atomic_add_fetch(&r->threads_seen, 1, 5)) != 0 ||
+	    incstack_native_stack_range(&record->low, &record->high) != 0 ||
+	    incstack_native_thread_stack(r->runtime, &record->stack) != 0)
+		return NULL;
+	incstack_stack_reserve(record->stack, RESERVE_BYTES);
+	lock();
+	record->next = r->threads;
+	r->threads = record;
+	unlock();
+	return record;
+}
+
+/* Null: the thread has none any more (or there was no memory for it). */
+struct incstack__record *incstack__record_self(void)
+{
+	if (self != NULL || ended)
+		return self;
+	self = create();
+	if (self == NULL)
+		ended = 1;
+	else
+		pthread_setspecific(incstack__recording.key, self);
+	return self;
+}
+
+static void unlink_record(const struct incstack__record *record)
+{
+	struct incstack__record **at = &incstack__recording.threads;
+
+	lock();
+	while (*at != NULL && *at != record)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = record->next;
+	unlock();
+}
+
+/* Destructors that run after this one may still allocate, so it comes back until
+ * the last round. What allocates even later goes to the shared record. */
+static void ending(void *value)
+{
+	struct incstack__record *record = value;
+
+	if (!incstack__recording.on || ++record->endings < PTHREAD_DESTRUCTOR_ITERATIONS) {
+		pthread_setspecific(incstack__recording.key, record);
+		return;
+	}
+	incstack__record_busy++;
+	unlink_record(record);
+	incstack__record_flush(record);
+	incstack__record_end(record, 0);
+	incstack_stack_destroy(record->stack);
+	munmap(record->log.data, LOG_BYTES);
+	if (record->scratch != NULL)
+		munmap(record->scratch, record->scratch_bytes);
+	self = NULL;
+	ended = 1;
+	munmap(record, sizeof(*record));
+	incstack__record_busy--;
+}
+
+/* The child has one thread. The others' stacks are nobody's; what this one had
+ * open is the parent's to write. */
+void incstack__record_forked(void)
+{
+	struct incstack__recording *r = &incstack__recording;
+
+	for (struct incstack__record *record = r->threads; record != NULL; record = record->next)
+		if (record != self)
+			incstack_stack_abandon(record->stack);
+	r->threads = self;
+	if (self == NULL)
+		return;
+	self->next = NULL;
+	self->tid = gettid();
+	self->slot = &r->slots[self->number < INCSTACK__TRACE_SLOTS ? self->number : 0];
+}
+
+int incstack__record_keys(void)
+{
+	return pthread_key_create(&incstack__recording.key, ending);
+}

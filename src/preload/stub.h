@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared by the files of the preloaded stub: the recorder's table and the real
+ * functions behind the interposed ones.
+ */
+#ifndef INCSTACK_STUB_H
+#define INCSTACK_STUB_H
+
+#include "preload.h"
+
+#define INCSTACK__INTERPOSED __attribute__((visibility("default")))
+
+/* Null before the recorder has started and where there is none. */
+extern const struct incstack__recorder *incstack__stub_recorder;
+
+/* The next definition of a function. Ends the process if there is none: the
+ * target could not have run without it either. */
+void *incstack__stub_next(void **cache, const char *name);
+
+#define INCSTACK__REAL(name)                                                                       \
+	static __typeof__(&(name)) name##_next(void)                                               \
+	{                                                                                          \
+		static void *cache;                                                                \
+		return (__typeof__(&(name)))incstack__stub_next(&cache, #name);                    \
+	}
+
+#endif

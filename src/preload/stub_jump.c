@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The interposed longjmp family: a jump pops frames without returning from them,
+ * so it is announced before it happens.
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdint.h>
+
+#include "stub.h"
+
+/* Not declared by any header: what _FORTIFY_SOURCE calls. */
+_Noreturn void __longjmp_chk(struct __jmp_buf_tag env[1], int value);
+
+INCSTACK__REAL(longjmp)
+INCSTACK__REAL(_longjmp)
+INCSTACK__REAL(siglongjmp)
+INCSTACK__REAL(__longjmp_chk)
+
+/* Where glibc for x86-64 keeps the stack pointer, rotated and xored with the
+ * thread's pointer guard. */
+enum { JUMP_SP_WORD = 6, GUARD_ROTATION = 17 };
+
+static uintptr_t jump_target(const struct __jmp_buf_tag *env)
+{
+	uintptr_t sp = (uintptr_t)env->__jmpbuf[JUMP_SP_WORD];
+	uintptr_t guard;
+
+	__asm__("movq %%fs:0x30, %0" : "=r"(guard));
+	sp = sp >> GUARD_ROTATION | sp << (64 - GUARD_ROTATION);
+	return sp ^ guard;
+}
+
+static void announce(const struct __jmp_buf_tag *env)
+{
+	const struct incstack__recorder *recorder =
+		__atomic_load_n(&incstack__stub_recorder, __ATOMIC_ACQUIRE);
+
+	if (recorder != NULL)
+		recorder->on_jump(jump_target(env));
+}
+
+INCSTACK__INTERPOSED void longjmp(struct __jmp_buf_tag env[1], int value)
+{
+	announce(env);
+	longjmp_next()(env, value);
+	__builtin_unreachable();
+}
+
+INCSTACK__INTERPOSED void _longjmp(struct __jmp_buf_tag env[1], int value)
+{
+	announce(env);
+	_longjmp_next()(env, value);
+	__builtin_unreachable();
+}
+
+INCSTACK__INTERPOSED void siglongjmp(struct __jmp_buf_tag env[1], int value)
+{
+	announce(env);
+	siglongjmp_next()(env, value);
+	__builtin_unreachable();
+}
+
+INCSTACK__INTERPOSED void __longjmp_chk(struct __jmp_buf_tag env[1], int value)
+{
+	announce(env);
+	__longjmp_chk_next()(env, value);
+	__builtin_unreachable();
+}

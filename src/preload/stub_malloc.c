@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The interposed allocator. Each entry point keeps a frame pointer, so the
+ * frame of its caller is known without unwinding: the sample starts there.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stub.h"
+
+INCSTACK__REAL(malloc)
+INCSTACK__REAL(free)
+INCSTACK__REAL(calloc)
+INCSTACK__REAL(realloc)
+INCSTACK__REAL(aligned_alloc)
+INCSTACK__REAL(memalign)
+INCSTACK__REAL(posix_memalign)
+INCSTACK__REAL(valloc)
+INCSTACK__REAL(pvalloc)
+
+/* Only in the body of an entry point: its own frame is meant. */
+#define CALLER(name)                                                                               \
+	const uintptr_t *const frame_ = __builtin_frame_address(0);                                \
+	const struct incstack__caller name = {.slot = frame_ + 1, .fp = frame_[0]}
+
+/* dlsym may call calloc before it has found the real one. */
+static _Alignas(64) unsigned char arena[4096];
+static size_t arena_used;
+static int resolving;
+
+static int arena_has(const void *block)
+{
+	return (uintptr_t)block - (uintptr_t)arena < sizeof(arena);
+}
+
+static void *arena_take(size_t bytes)
+{
+	void *block = arena + arena_used;
+
+	if (bytes > sizeof(arena) - arena_used)
+		return NULL;
+	arena_used += (bytes + 63) & ~(size_t)63;
+	return block;
+}
+
+/* The first call comes from the dynamic linker's start-up, which has one thread. */
+static void *calloc_real(size_t count, size_t bytes)
+{
+	__typeof__(&calloc) real;
+
+	if (resolving)
+		return arena_take(count * bytes);
+	resolving = 1;
+	real = calloc_next();
+	resolving = 0;
+	return real(count, bytes);
+}
+
+static void note_alloc(const void *block, size_t bytes, const struct incstack__caller *caller)
+{
+	const struct incstack__recorder *recorder =
+		__atomic_load_n(&incstack__stub_recorder, __ATOMIC_ACQUIRE);
+	int saved;
+
+	if (recorder == NULL || block == NULL)
+		return;
+	saved = errno;
+	recorder->on_alloc(block, bytes, caller);
+	errno = saved;
+}
+
+static void note_free(const void *block)
+{
+	const struct incstack__recorder *recorder =
+		__atomic_load_n(&incstack__stub_recorder, __ATOMIC_ACQUIRE);
+	int saved;
+
+	if (recorder == NULL || block == NULL)
+		return;
+	saved = errno;
+	recorder->on_free(block);
+	errno = saved;
+}
+
+INCSTACK__INTERPOSED void *malloc(size_t bytes)
+{
+	void *block = malloc_next()(bytes);
+	CALLER(caller);
+
+	note_alloc(block, bytes, &caller);
+	return block;
+}
+
+INCSTACK__INTERPOSED void free(void *block)
+{
+	if (arena_has(block))
+		return;
+	note_free(block);
+	free_next()(block);
+}
+
+INCSTACK__INTERPOSED void *calloc(size_t count, size_t bytes)
+{
+	void *block = calloc_real(count, bytes);
+	CALLER(caller);
+
+	note_alloc(block, count * bytes, &caller);
+	return block;
+}
+
+/* The old block is reported first: once it is gone, another thread may get its
+ * address. When the call fails the old block lives, and is reported as new. */
+static void *resize(void *old, size_t bytes, const struct incstack__caller *caller)
+{
+	const size_t room = old != NULL ? malloc_usable_size(old) : 0;
+	void *block;
+
+	note_free(old);
+	block = realloc_next()(old, bytes);
+	if (block != NULL)
+		note_alloc(block, bytes, caller);
+	else if (bytes != 0)
+		note_alloc(old, room, caller);
+	return block;
+}
+
+static void *resize_arena(const void *old, size_t bytes)
+{
+	const size_t left = (size_t)(arena + sizeof(arena) - (const unsigned char *)old);
+	void *block = malloc_next()(bytes);
+
+	if (block != NULL)
+		memcpy(block, old, bytes < left ? bytes : left);
+	return block;
+}
+
+INCSTACK__INTERPOSED void *realloc(void *old, size_t bytes)
+{
+	CALLER(caller);
+
+	return arena_has(old) ? resize_arena(old, bytes) : resize(old, bytes, &caller);
+}
+
+INCSTACK__INTERPOSED void *reallocarray(void *old, size_t count, size_t bytes)
+{
+	size_t total;
+	CALLER(caller);
+
+	if (__builtin_mul_overflow(count, bytes, &total)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return arena_has(old) ? resize_arena(old, total) : resize(old, total, &caller);
+}
+
+INCSTACK__INTERPOSED void *aligned_alloc(size_t alignment, size_t bytes)
+{
+	void *block = aligned_alloc_next()(alignment, bytes);
+	CALLER(caller);
+
+	note_alloc(block, bytes, &caller);
+	return block;
+}
+
+INCSTACK__INTERPOSED void *memalign(size_t alignment, size_t bytes)
+{
+	void *block = memalign_next()(alignment, bytes);
+	CALLER(caller);
+
+	note_alloc(block, bytes, &caller);
+	return block;
+}
+
+INCSTACK__INTERPOSED int posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+	const int error = posix_memalign_next()(out, alignment, bytes);
+	CALLER(caller);
+
+	if (error == 0)
+		note_alloc(*out, bytes, &caller);
+	return error;
+}
+
+INCSTACK__INTERPOSED void *valloc(size_t bytes)
+{
+	void *block = valloc_next()(bytes);
+	CALLER(caller);
+
+	note_alloc(block, bytes, &caller);
+	return block;
+}
+
+INCSTACK__INTERPOSED void *pvalloc(size_t bytes)
+{
+	void *block = pvalloc_next()(bytes);
+	CALLER(caller);
+
+	note_alloc(block, bytes, &caller);
+	return block;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Starts the recorder when the stub is loaded and ends it when the process
+ * ends; finds the real functions.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "stub.h"
+
+const struct incstack__recorder *incstack__stub_recorder;
+
+void *incstack__stub_next(void **cache, const char *name)
+{
+	void *next = __atomic_load_n(cache, __ATOMIC_RELAXED);
+
+	if (next != NULL)
+		return next;
+	next = dlsym(RTLD_NEXT, name);
+	if (next == NULL)
+		__builtin_trap();
+	__atomic_store_n(cache, next, __ATOMIC_RELAXED);
+	return next;
+}
+
+/* The recorder lies next to this object, wherever that was installed. */
+static int recorder_path(char *path, size_t size)
+{
+	static const char name[] = INCSTACK__RECORDER_FILE;
+	const char *slash;
+	size_t directory;
+	Dl_info info;
+
+	if (dladdr(&incstack__stub_recorder, &info) == 0 || info.dli_fname == NULL)
+		return -1;
+	slash = strrchr(info.dli_fname, '/');
+	directory = slash != NULL ? (size_t)(slash - info.dli_fname) + 1 : 0;
+	if (directory + sizeof(name) > size)
+		return -1;
+	memcpy(path, info.dli_fname, directory);
+	memcpy(path + directory, name, sizeof(name));
+	return 0;
+}
+
+static void complain(const char *text)
+{
+	static const char prefix[] = "incstack: ";
+
+	if (write(STDERR_FILENO, prefix, sizeof(prefix) - 1) < 0 ||
+	    write(STDERR_FILENO, text, strlen(text)) < 0 || write(STDERR_FILENO, "\n", 1) < 0)
+		return;
+}
+
+static void finish(void)
+{
+	const struct incstack__recorder *recorder =
+		__atomic_load_n(&incstack__stub_recorder, __ATOMIC_ACQUIRE);
+
+	if (recorder != NULL)
+		recorder->on_exit();
+}
+
+static const struct incstack__recorder *open_recorder(const char *configuration)
+{
+	incstack__recorder_start_fn *start = NULL;
+	char path[PATH_MAX];
+	void *handle;
+	void *symbol;
+
+	if (recorder_path(path, sizeof(path)) != 0)
+		return NULL;
+	/* NODELETE: the target may still run through its thunks while it exits. */
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	symbol = handle != NULL ? dlsym(handle, INCSTACK__RECORDER_SYMBOL) : NULL;
+	if (symbol == NULL) {
+		complain(dlerror());
+		return NULL;
+	}
+	memcpy(&start, &symbol, sizeof(start));
+	return start(configuration);
+}
+
+__attribute__((constructor)) static void stub_load(void)
+{
+	const char *configuration = getenv(INCSTACK__HEAP_VARIABLE);
+	const struct incstack__recorder *recorder;
+
+	if (configuration == NULL || *configuration == '\0')
+		return;
+	recorder = open_recorder(configuration);
+	__atomic_store_n(&incstack__stub_recorder, recorder, __ATOMIC_RELEASE);
+	/* Registered first, hence run last. */
+	if (recorder != NULL && at_quick_exit(finish) != 0)
+		complain("quick_exit will lose the newest records");
+}
+
+__attribute__((destructor)) static void stub_unload(void)
+{
+	finish();
+}
