@@ -39,7 +39,7 @@ struct incstack__record {
 	size_t scratch_bytes;
 	uint64_t traces; /* taken since the last batch */
 	uint64_t refused;
-	uint64_t dropped; /* events that could not be written */
+	uint64_t dropped;   /* events that could not be written */
 	uint64_t countdown; /* bytes until the next sample */
 	int64_t written_ns;
 	uintptr_t low; /* the stack's addresses */
@@ -100,12 +100,10 @@ int incstack__record_check_create(struct incstack__record *record);
 int incstack__record_check_room(const struct incstack__record *record);
 void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
 				 const struct incstack_top *top);
-void incstack__record_check_tree(struct incstack__record *record,
-				 const struct incstack_tree *tree);
+void incstack__record_check_tree(struct incstack__record *record, const struct incstack_tree *tree);
 
 /* recorder_event.c */
-void incstack__record_alloc(const void *block, size_t bytes,
-			    const struct incstack__caller *caller);
+void incstack__record_alloc(const void *block, size_t bytes, const struct incstack__caller *caller);
 void incstack__record_free(const void *block);
 void incstack__record_jump(uintptr_t sp);
 void incstack__record_unload(int done);

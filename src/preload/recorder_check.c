@@ -67,7 +67,8 @@ void incstack__record_check_tree(struct incstack__record *record, const struct i
 	struct incstack__record_check *check = record->check;
 	uint64_t index = 0;
 
-	for (const struct incstack_trace *trace = tree->traces; trace != NULL; trace = trace->next) {
+	for (const struct incstack_trace *trace = tree->traces; trace != NULL;
+	     trace = trace->next) {
 		check->compared++;
 		if (!same(check, index++, trace->top))
 			check->mismatches++;

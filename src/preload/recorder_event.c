@@ -55,10 +55,10 @@ static void look_at_clock(struct incstack__record *record)
 /* Room for one more event and its trace. */
 static int make_room(struct incstack__record *record)
 {
-	const int full = record->log.size - record->log.used < INCSTACK__TRACE_ALLOC_BYTES ||
-			 (record->check != NULL && !incstack__record_check_room(record)) ||
-			 record->unloads !=
-				 __atomic_load_n(&incstack__recording.unloads, __ATOMIC_RELAXED);
+	const int full =
+		record->log.size - record->log.used < INCSTACK__TRACE_ALLOC_BYTES ||
+		(record->check != NULL && !incstack__record_check_room(record)) ||
+		record->unloads != __atomic_load_n(&incstack__recording.unloads, __ATOMIC_RELAXED);
 
 	if (full)
 		incstack__record_flush(record);
@@ -133,9 +133,9 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 		record->dropped++;
 		return;
 	}
-	incstack__trace_put_alloc(&record->log, __rdtsc(), (uintptr_t)block, bytes,
-				  take(record, incstack__recording.interval > 1 ? weight : 0,
-				       caller));
+	incstack__trace_put_alloc(
+		&record->log, __rdtsc(), (uintptr_t)block, bytes,
+		take(record, incstack__recording.interval > 1 ? weight : 0, caller));
 }
 
 void incstack__record_alloc(const void *block, size_t bytes, const struct incstack__caller *caller)

@@ -17,11 +17,11 @@ extern const struct incstack__recorder *incstack__stub_recorder;
  * target could not have run without it either. */
 void *incstack__stub_next(void **cache, const char *name);
 
-#define INCSTACK__REAL(name)                                                                       \
-	static __typeof__(&(name)) name##_next(void)                                               \
-	{                                                                                          \
-		static void *cache;                                                                \
-		return (__typeof__(&(name)))incstack__stub_next(&cache, #name);                    \
+#define INCSTACK__REAL(name) \
+	static __typeof__(&(name)) name##_next(void) \
+	{ \
+		static void *cache; \
+		return (__typeof__(&(name)))incstack__stub_next(&cache, #name); \
 	}
 
 #endif

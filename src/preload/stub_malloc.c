@@ -22,8 +22,8 @@ INCSTACK__REAL(valloc)
 INCSTACK__REAL(pvalloc)
 
 /* Only in the body of an entry point: its own frame is meant. */
-#define CALLER(name)                                                                               \
-	const uintptr_t *const frame_ = __builtin_frame_address(0);                                \
+#define CALLER(name) \
+	const uintptr_t *const frame_ = __builtin_frame_address(0); \
 	const struct incstack__caller name = {.slot = frame_ + 1, .fp = frame_[0]}
 
 /* dlsym may call calloc before it has found the real one. */

@@ -125,11 +125,11 @@ static void copy_arguments(char **argv, const char *first, va_list list)
 }
 
 /* A list becomes a vector in the frame of the caller of this macro. */
-#define LIST_TO_VECTOR(argv, list, first)                                                          \
-	va_start(list, first);                                                                     \
-	char *argv[count_arguments(list)];                                                         \
-	va_end(list);                                                                              \
-	va_start(list, first);                                                                     \
+#define LIST_TO_VECTOR(argv, list, first) \
+	va_start(list, first); \
+	char *argv[count_arguments(list)]; \
+	va_end(list); \
+	va_start(list, first); \
 	copy_arguments(argv, first, list)
 
 INCSTACK__INTERPOSED int execl(const char *path, const char *first, ...)
