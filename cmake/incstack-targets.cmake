@@ -10,14 +10,15 @@ function(incstack_sources variable)
 	set(${variable} ${found} PARENT_SCOPE)
 endfunction()
 
-# Code that runs between a return and its resume address may touch no vector
-# register and call nothing that a tool inserted.
-function(incstack_restrict_gpr_sources)
+# The tracing core runs between a return and its resume address: it may touch no
+# vector register, and call nothing that the thread sanitizer inserts. Safepoints
+# are apart from it.
+function(incstack_restrict_core_sources)
 	foreach(source IN LISTS ARGN)
-		if(source MATCHES "_gpr\\.c$")
+		if(NOT source MATCHES "/safepoint[^/]*$" AND source MATCHES "\\.c$")
 			set_property(SOURCE ${source} DIRECTORY ${PROJECT_SOURCE_DIR}
 				APPEND PROPERTY COMPILE_OPTIONS
-				-mgeneral-regs-only -fno-sanitize=all -fno-stack-protector)
+				-mgeneral-regs-only -fno-sanitize=thread -fno-stack-protector)
 		endif()
 	endforeach()
 endfunction()
@@ -51,7 +52,6 @@ function(incstack_internal_library target)
 	set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
 		C_VISIBILITY_PRESET hidden)
 	incstack_common_options(${target})
-	incstack_restrict_gpr_sources(${ARGN})
 endfunction()
 
 # incstack_library(<target> <component> <source>...): a library that is installed.
@@ -60,6 +60,7 @@ function(incstack_library target component)
 	incstack_internal_library(${target} ${ARGN})
 	if(component STREQUAL "core")
 		set(name incstack)
+		incstack_restrict_core_sources(${ARGN})
 	else()
 		set(name ${component})
 	endif()
@@ -78,7 +79,6 @@ function(incstack_preload target)
 	set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden
 		LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 	incstack_common_options(${target})
-	incstack_restrict_gpr_sources(${ARGN})
 	# --exclude-libs: what comes out of our archives stays inside the object.
 	target_link_options(${target} PRIVATE -Wl,-z,defs -Wl,--exclude-libs,ALL)
 	target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the core must know of x86-64 and Linux beside the trampoline: the size of
+ * the vector state, whether the hardware keeps a shadow stack, where the kernel
+ * leaves the registers of an interrupted frame, and what the trampoline has done
+ * to the stack at each of its instructions.
+ */
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../../internal.h"
+
+size_t incstack__xsave_bytes(void)
+{
+	unsigned a, b, c, d;
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
+		return 0;
+	if (!__get_cpuid_count(13, 0, &a, &b, &c, &d))
+		return 0;
+	return b;
+}
+
+/* ARCH_SHSTK_STATUS: fails where the kernel or the processor has none. */
+bool incstack__shadow_stack_on(void)
+{
+	enum { SHSTK_STATUS = 0x5005, SHSTK_ENABLED = 1 };
+	unsigned long features = 0;
+	return syscall(SYS_arch_prctl, SHSTK_STATUS, &features) == 0 && features & SHSTK_ENABLED;
+}
+
+/* At the kernel's signal-return code the stack pointer points to a ucontext:
+ * five words, then the general registers in the order of <sys/ucontext.h>. */
+void incstack__signal_registers(struct cursor *at)
+{
+	enum { FIRST = 5, RBP = FIRST + 10, RSP = FIRST + 15, RIP = FIRST + 16 };
+	const uintptr_t *context = (const uintptr_t *)at->sp;
+	at->pc = context[RIP];
+	at->fp = context[RBP];
+	at->sp = context[RSP];
+	at->exact = true;
+}
+
+/* If *at stands in the common entry, *caller becomes the frame that runs next.
+ * S = rsp + 0, 8, 16, then rbp + 16, and back (thunks.S). */
+bool incstack__entry_state(const struct cursor *at, struct cursor *caller)
+{
+	uintptr_t pc = at->pc;
+	if (pc < (uintptr_t)incstack__thunk_entry || pc > (uintptr_t)incstack__thunk_entry_5)
+		return false;
+	uintptr_t s = at->sp;
+	if (pc >= (uintptr_t)incstack__thunk_entry_3 && pc < (uintptr_t)incstack__thunk_entry_4)
+		s = at->fp + 16;
+	else if (pc == (uintptr_t)incstack__thunk_entry_2)
+		s += 16;
+	else if (pc == (uintptr_t)incstack__thunk_entry_1 ||
+		 pc == (uintptr_t)incstack__thunk_entry_4)
+		s += 8;
+	caller->sp = s;
+	caller->pc = *(uintptr_t *)(s - 8);
+	if (caller->pc < INCSTACK__POOL_BYTES) /* still the offset of the cell */
+		caller->pc = incstack__thunk_cells[caller->pc / INCSTACK__THUNK_SIZE].resume;
+	if (pc >= (uintptr_t)incstack__thunk_entry_2 && pc < (uintptr_t)incstack__thunk_entry_4)
+		caller->fp = *(uintptr_t *)(s - 16);
+	return true;
+}

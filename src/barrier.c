@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Return barriers: the thunks that are in use, and the words of the stack that
+ * they replace. The only file that writes to a stack.
+ *
+ * Order of writes: the cell is filled before the slot shows the thunk, and a
+ * thunk is reused only when no slot and no unwinder can lead to it (I4).
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "internal.h"
+
+static struct barrier barriers[INCSTACK__THUNK_COUNT];
+/* Thunks 1.. are handed out in turn, then from the list of returned ones: number
+ * in the low half, a tag against reuse between load and exchange in the high. */
+static _Atomic uint64_t returned;
+static atomic_uint fresh = 1; /* thunk 0 means none */
+
+int incstack__pool_open(void)
+{
+	static atomic_int state;
+	if (atomic_load_explicit(&state, memory_order_acquire))
+		return 0;
+	if (mprotect(incstack__thunk_cells, INCSTACK__POOL_BYTES, PROT_READ | PROT_WRITE))
+		return INCSTACK_ENOMEM;
+	atomic_store_explicit(&state, 1, memory_order_release);
+	return 0;
+}
+
+static uint32_t take_returned(void)
+{
+	uint64_t top = atomic_load_explicit(&returned, memory_order_acquire);
+	while ((uint32_t)top) {
+		uint64_t next = ((top >> 32) + 1) << 32 | barriers[(uint32_t)top].next;
+		if (atomic_compare_exchange_weak_explicit(
+			    &returned, &top, next, memory_order_acquire, memory_order_acquire))
+			return (uint32_t)top;
+	}
+	return 0;
+}
+
+static void give_back(uint32_t number)
+{
+	uint64_t top = atomic_load_explicit(&returned, memory_order_relaxed), new;
+	do {
+		barriers[number].next = (uint32_t)top;
+		new = ((top >> 32) + 1) << 32 | number;
+	} while (!atomic_compare_exchange_weak_explicit(&returned, &top, new, memory_order_release,
+							memory_order_relaxed));
+}
+
+static uint32_t take_from_pool(runtime *rt)
+{
+	uint32_t limit = rt->options.thunk_limit;
+	if (limit && atomic_load_explicit(&rt->thunks, memory_order_relaxed) >= limit)
+		return 0;
+	uint32_t number = take_returned();
+	if (!number && atomic_load_explicit(&fresh, memory_order_relaxed) < INCSTACK__THUNK_COUNT)
+		number = atomic_fetch_add_explicit(&fresh, 1, memory_order_relaxed);
+	if (number >= INCSTACK__THUNK_COUNT)
+		return 0;
+	if (number)
+		atomic_fetch_add_explicit(&rt->thunks, 1, memory_order_relaxed);
+	return number;
+}
+
+static uint32_t take(stack *s)
+{
+	uint32_t number = s->spare;
+	if (!number)
+		return take_from_pool(s->runtime);
+	s->spare = barriers[number].next;
+	return number;
+}
+
+static void put(uint32_t *list, uint32_t number)
+{
+	barriers[number].object = NULL;
+	barriers[number].next = *list;
+	*list = number;
+}
+
+/* The write into a foreign frame: sanitizers know nothing of it. */
+__attribute__((no_sanitize("address", "thread"))) static void store(uintptr_t *slot, uintptr_t word)
+{
+	*(volatile uintptr_t *)slot = word;
+}
+
+__attribute__((no_sanitize("address", "thread"))) static uintptr_t content(const uintptr_t *slot)
+{
+	return *(const volatile uintptr_t *)slot;
+}
+
+/* Intercepts the return into the frame of o; false if there is no thunk. */
+bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp)
+{
+	uint32_t number = take(s);
+	if (!number) {
+		s->stats.no_thunk++;
+		return false;
+	}
+	uintptr_t *slot = object_slot(o);
+	uintptr_t resume = content(slot);
+	incstack__thunk_cells[number] = (struct incstack__cell){resume, s};
+	barriers[number] = (struct barrier){o, fp, 0};
+	runtime *rt = s->runtime;
+	if (rt->embedder.logical_pc)
+		o->method = rt->embedder.logical_pc(rt->context, (uintptr_t)slot, resume);
+	o->flags = (o->flags & OBJECT_FLAGS) | OBJECT_BARRIER | number << OBJECT_SHIFT;
+	atomic_signal_fence(memory_order_seq_cst); /* the cell before the slot (I4) */
+	store(slot, thunk_address(number));
+	s->stats.planted++;
+	return true;
+}
+
+static uint32_t number_of(const object *o)
+{
+	return o->flags >> OBJECT_SHIFT;
+}
+
+static void clear(object *o)
+{
+	o->flags &= OBJECT_FLAGS & ~(uint32_t)OBJECT_BARRIER;
+}
+
+bool incstack__barrier_live(const object *o)
+{
+	return o->flags & OBJECT_BARRIER && content(object_slot(o)) == thunk_address(number_of(o));
+}
+
+uintptr_t incstack__barrier_fp(const object *o)
+{
+	return barriers[number_of(o)].fp;
+}
+
+/* Restores the slot if it is still ours, and frees the thunk. */
+void incstack__barrier_lift(stack *s, object *o)
+{
+	uint32_t number = number_of(o);
+	if (incstack__barrier_live(o))
+		store(object_slot(o), incstack__thunk_cells[number].resume);
+	clear(o);
+	put(&s->spare, number);
+}
+
+/* The barrier was passed: its thunk stays readable until the next operation,
+ * because an unwinder or the trampoline may be standing on it. */
+void incstack__barrier_drop(stack *s, object *o)
+{
+	uint32_t number = number_of(o);
+	clear(o);
+	put(&s->limbo, number);
+}
+
+void incstack__limbo_empty(stack *s)
+{
+	while (s->limbo) {
+		uint32_t number = s->limbo;
+		s->limbo = barriers[number].next;
+		put(&s->spare, number);
+	}
+}
+
+/* The state moved to a copy of the object. */
+void incstack__barrier_move(object *from, object *to)
+{
+	if (from->flags & OBJECT_BARRIER)
+		barriers[number_of(from)].object = to;
+}
+
+/* Takes o, whose frame is gone, off the known chain. A barrier among them was
+ * passed unannounced: what lay in its gap is unknown for ever. Its thunk is not
+ * reused: a dead slot may still show it. */
+object *incstack__known_pop(stack *s, object *o)
+{
+	object *next = (object *)o->parent;
+	if (o->flags & OBJECT_BARRIER) {
+		s->stats.stale++;
+		barriers[number_of(o)].object = NULL;
+		clear(o);
+		if (o->flags & OBJECT_GAP) {
+			o->flags = (o->flags & ~(uint32_t)OBJECT_GAP) | INCSTACK_OBJECT_TRUNCATED;
+			o->parent = NULL;
+			s->stats.truncated++;
+		}
+		o->flags |= INCSTACK_OBJECT_FILLED;
+	}
+	while (next && next->flags & INCSTACK_OBJECT_VIRTUAL)
+		next = (object *)next->parent;
+	return next;
+}
+
+void incstack__barrier_return_spare(stack *s)
+{
+	incstack__limbo_empty(s);
+	while (s->spare) {
+		uint32_t number = s->spare;
+		s->spare = barriers[number].next;
+		give_back(number);
+		atomic_fetch_sub_explicit(&s->runtime->thunks, 1, memory_order_relaxed);
+	}
+}
+
+uintptr_t incstack_slot_read(const uintptr_t *slot)
+{
+	if (!slot)
+		return 0;
+	uintptr_t word = content(slot);
+	return is_thunk(word) ? incstack__thunk_cells[thunk_number(word)].resume : word;
+}
+
+object *incstack__barrier_object(const struct incstack__cell *cell)
+{
+	return barriers[cell - incstack__thunk_cells].object;
+}
+
+/* The stack was copied: a frame pointer into it moves along. */
+void incstack__barrier_shift_fp(const object *o, uintptr_t low, uintptr_t high, uintptr_t delta)
+{
+	struct barrier *b = &barriers[number_of(o)];
+	if (o->flags & OBJECT_BARRIER && b->fp >= low && b->fp < high)
+		b->fp += delta;
+}

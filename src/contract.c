@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The contract with code that changes a stack: deoptimizers that rewrite return
+ * addresses, on-stack replacement that moves a frame, runtimes that copy a stack
+ * or unload code (design: what every peer got wrong).
+ */
+#include "internal.h"
+
+/* The known object whose return slot is `slot`, or null. */
+static object *find(stack *s, uintptr_t slot)
+{
+	object *o = s->newest;
+	while (o && (o->flags & INCSTACK_OBJECT_VIRTUAL || (uintptr_t)object_slot(o) < slot))
+		o = (object *)o->parent;
+	return o && (uintptr_t)object_slot(o) == slot ? o : NULL;
+}
+
+static int enter_slot(stack *s, uintptr_t slot)
+{
+	int error = incstack__enter(s);
+	if (error)
+		return error;
+	if (!slot || slot % sizeof(uintptr_t))
+		error = INCSTACK_EINVAL;
+	else if (slot < s->low || slot >= s->high)
+		error = INCSTACK_ERANGE;
+	if (error)
+		leave(s);
+	return error;
+}
+
+int incstack_slot_write(struct incstack_stack *s, uintptr_t *slot, uintptr_t resume)
+{
+	int error = enter_slot(s, (uintptr_t)slot);
+	if (error)
+		return error;
+	if (is_thunk(*slot))
+		incstack__thunk_cells[thunk_number(*slot)].resume = resume;
+	else
+		*slot = resume;
+	leave(s);
+	return 0;
+}
+
+int incstack_stack_frame_moved(struct incstack_stack *s, uintptr_t old_slot, uintptr_t new_slot)
+{
+	int error = enter_slot(s, old_slot);
+	if (error)
+		return error;
+	if (new_slot % sizeof(uintptr_t) || new_slot < s->low || new_slot >= s->high) {
+		leave(s);
+		return INCSTACK_ERANGE;
+	}
+	object *o = find(s, old_slot);
+	if (o)
+		o->address = new_slot + sizeof(uintptr_t);
+	leave(s);
+	return 0;
+}
+
+int incstack_stack_moved(struct incstack_stack *s, uintptr_t new_low, uintptr_t new_high)
+{
+	int error = incstack__enter(s);
+	if (error)
+		return error;
+	if (new_low >= new_high || (new_low | new_high) % sizeof(uintptr_t)) {
+		leave(s);
+		return INCSTACK_EINVAL;
+	}
+	uintptr_t delta = new_high - s->high;
+	for (object *o = s->newest; o; o = (object *)o->parent) {
+		o->address += delta;
+		incstack__barrier_shift_fp(o, s->low, s->high, delta);
+	}
+	s->low = new_low;
+	s->high = new_high;
+	leave(s);
+	return 0;
+}
+
+int incstack_code_unloading(struct incstack_runtime *rt, struct incstack_stack *s, uintptr_t low,
+			    uintptr_t high)
+{
+	if (!rt || low >= high || (s && s->runtime != rt))
+		return INCSTACK_EINVAL;
+	if (s) {
+		int error = incstack__enter(s);
+		if (error)
+			return error;
+		incstack__decode_range(s, low, high);
+		leave(s);
+	}
+	incstack__rule_forget(rt, low, high);
+	return 0;
+}

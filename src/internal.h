@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The data of the core, and the functions that its files share, grouped by the
+ * file that implements them. Invariants are numbered in docs/invariants.md.
+ *
+ * The state of a stack is a chain of frame objects, youngest first: the callers
+ * that were known at the last event. Above the youngest live barrier the chain
+ * is a memory that must be compared with the stack (I3); from the barrier on it
+ * is certain, because no frame there can have run (I2).
+ */
+#ifndef INCSTACK__INTERNAL_H
+#define INCSTACK__INTERNAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <incstack/incstack.h>
+
+#include "arch/x86_64/layout.h"
+
+typedef struct incstack_frame_object object;
+typedef struct incstack_trace trace;
+typedef struct incstack_stack stack;
+typedef struct incstack_runtime runtime;
+
+_Static_assert(sizeof(object) == 32, "a frame object is 32 bytes");
+
+/* Flags of an object beyond the public ones. A raw object keeps, where bci will
+ * be, its packed unwind rule. */
+enum {
+	OBJECT_BARRIER = 1u << 8, /* the return into this frame is intercepted */
+	OBJECT_GAP = 1u << 9,     /* parent is known, but is not the direct caller */
+	OBJECT_SHIFT = 16,        /* number of the thunk of its barrier */
+};
+#define OBJECT_FLAGS 0xffffu
+
+/* What a thunk finds: the word to resume at, and the stack it belongs to. */
+struct incstack__cell {
+	uintptr_t resume;
+	stack *stack;
+};
+
+/* The rest of a barrier, by number of its thunk. */
+struct barrier {
+	object *object; /* the frame that control returns into; null: not live */
+	uintptr_t fp;   /* the frame pointer of that frame */
+	uint32_t next;  /* in the list of spare thunks */
+};
+
+/* A frame during a walk. */
+struct cursor {
+	uintptr_t pc;
+	uintptr_t sp;
+	uintptr_t fp;
+	bool exact;
+	bool signal;
+};
+
+/* A unit of the memory for traces: objects grow up from the start, traces down
+ * from the end. */
+struct chunk {
+	struct chunk *next;
+	size_t bytes;
+	object *objects; /* first, and how many when the chunk was left */
+	object *objects_end;
+	struct incstack_tree tree; /* used in the first chunk of a tree */
+	runtime *runtime;
+};
+
+struct arena {
+	object *object; /* the next free one */
+	trace *limit;   /* the last allocated trace: memory ends here */
+	struct chunk *current;
+	struct chunk *first;
+	struct chunk *spare; /* empty ones */
+	uint64_t bytes;      /* of all chunks */
+};
+
+/* What the barrier distance is chosen from (distance.c). */
+struct distance {
+	uint32_t value;
+	uint32_t samples;
+	uint32_t returns;
+	uint32_t deepest;
+	bool fixed;
+};
+
+struct incstack_stack {
+	uintptr_t busy;  /* the stack pointer of the operation in progress, or 0 */
+	uintptr_t owner; /* the thread that may use it */
+	uintptr_t low, high;
+	object *newest; /* the youngest known caller */
+	object *met;    /* the youngest object that the last walk found known */
+	trace *first, **last;
+	struct arena arena;
+	struct distance distance;
+	uint32_t mode;
+	uint32_t spare; /* thunks of this stack, ready to be used */
+	uint32_t limbo; /* thunks that an unwinder may still look at */
+	runtime *runtime;
+	struct incstack_stats stats;
+	stack *next;
+};
+
+_Static_assert(offsetof(struct incstack_stack, busy) == INCSTACK__STACK_BUSY, "see layout.h");
+_Static_assert(offsetof(struct incstack__cell, resume) == INCSTACK__CELL_RESUME, "see layout.h");
+_Static_assert(offsetof(struct incstack__cell, stack) == INCSTACK__CELL_STACK, "see layout.h");
+_Static_assert(sizeof(struct incstack__cell) == INCSTACK__THUNK_SIZE, "see layout.h");
+
+/* A rule in one word: kind, offsets in words. 0 is "not in the cache". */
+typedef uint64_t packed_rule;
+
+struct rule_table {
+	uint64_t mask;
+	struct rule_table *older; /* replaced tables live as long as the runtime */
+	struct {
+		_Atomic uintptr_t address;
+		_Atomic packed_rule rule;
+	} entry[];
+};
+
+struct incstack_runtime {
+	struct incstack_embedder embedder;
+	void *context;
+	struct incstack_options options;
+	_Atomic(struct rule_table *) rules;
+	uint64_t rule_count;
+	atomic_flag rule_lock;
+	atomic_uint stacks;
+	atomic_uint thunks; /* taken from the pool */
+	size_t xsave_bytes;
+};
+
+/* memory.c */
+void *incstack__allocate(runtime *rt, size_t bytes);
+void incstack__release(runtime *rt, void *memory, size_t bytes);
+
+/* arena.c */
+int incstack__arena_grow(stack *s);
+bool incstack__arena_next(stack *s);
+void incstack__arena_free(runtime *rt, struct chunk *chunk);
+static inline bool arena_fits(const stack *s, size_t objects)
+{
+	const char *end = (const char *)s->arena.limit - sizeof(trace);
+	return (const char *)(s->arena.object + objects) <= end;
+}
+static inline object *arena_object(stack *s)
+{
+	if (__builtin_expect(!arena_fits(s, 1), 0) && !incstack__arena_next(s))
+		return NULL;
+	return s->arena.object++;
+}
+
+/* rule.c */
+packed_rule incstack__rule_find(const runtime *rt, uintptr_t address);
+packed_rule incstack__rule_learn(runtime *rt, uintptr_t address);
+void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high);
+void incstack__rule_free(runtime *rt);
+
+/* walk.c */
+enum step { STEP_FRAME, STEP_END, STEP_UNKNOWN };
+enum ask { ASK_NEVER, ASK_DIRECTLY, ASK_SAVED };
+struct walker {
+	stack *stack;
+	enum ask ask;         /* how the embedder may be called */
+	bool grow;            /* whether the arena may grow */
+	uint32_t distance;    /* callers to capture before a barrier is planted */
+	uintptr_t plant_from; /* lowest slot that may be patched */
+};
+enum step incstack__step(const struct walker *w, struct cursor *at, uintptr_t *slot,
+			 packed_rule *rule);
+object *incstack__walk(const struct walker *w, struct cursor at, object *child, object *known);
+
+/* barrier.c */
+bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp);
+void incstack__barrier_lift(stack *s, object *o);
+void incstack__barrier_drop(stack *s, object *o);
+bool incstack__barrier_live(const object *o);
+uintptr_t incstack__barrier_fp(const object *o);
+void incstack__barrier_move(object *from, object *to);
+object *incstack__known_pop(stack *s, object *o);
+void incstack__barrier_shift_fp(const object *o, uintptr_t low, uintptr_t high, uintptr_t delta);
+void incstack__limbo_empty(stack *s);
+void incstack__barrier_return_spare(stack *s);
+int incstack__pool_open(void);
+object *incstack__barrier_object(const struct incstack__cell *cell);
+static inline uintptr_t *object_slot(const object *o)
+{
+	return (uintptr_t *)(o->address - sizeof(uintptr_t));
+}
+
+/* returned.c */
+void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask,
+			      uintptr_t plant_from);
+uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_t sp,
+			     uintptr_t old_busy);
+
+/* retrieve.c */
+void incstack__complete(stack *s, enum ask ask, bool grow);
+void incstack__lift_all(stack *s);
+void incstack__decode_range(stack *s, uintptr_t low, uintptr_t high);
+
+/* distance.c */
+void incstack__distance_observe(stack *s, uint32_t changed);
+
+/* api.c */
+int incstack__enter(stack *s);
+static inline void leave(stack *s)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	*(volatile uintptr_t *)&s->busy = 0;
+}
+
+/* arch/x86_64 */
+extern const char incstack__thunk_entry[], incstack__thunk_entry_1[], incstack__thunk_entry_2[],
+	incstack__thunk_entry_3[], incstack__thunk_entry_4[], incstack__thunk_entry_5[];
+extern const char incstack__thunk_pool[], incstack__thunks[];
+extern struct incstack__cell incstack__thunk_cells[INCSTACK__THUNK_COUNT];
+void incstack__call_saved(void (*function)(void *), void *argument, size_t bytes);
+size_t incstack__xsave_bytes(void);
+bool incstack__shadow_stack_on(void);
+bool incstack__entry_state(const struct cursor *at, struct cursor *caller);
+void incstack__signal_registers(struct cursor *at);
+static inline uintptr_t thread_self(void)
+{
+	return (uintptr_t)__builtin_thread_pointer();
+}
+static inline bool is_thunk(uintptr_t word)
+{
+	return word - (uintptr_t)incstack__thunks < INCSTACK__POOL_BYTES;
+}
+static inline uint32_t thunk_number(uintptr_t word)
+{
+	return (uint32_t)((word - (uintptr_t)incstack__thunks) / INCSTACK__THUNK_SIZE);
+}
+static inline uintptr_t thunk_address(uint32_t number)
+{
+	return (uintptr_t)incstack__thunks + (uintptr_t)number * INCSTACK__THUNK_SIZE;
+}
+
+#endif

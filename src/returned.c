@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What happens when a barrier is passed: by a return (the trampoline calls in),
+ * by an unwinder (the personality routine of the thunks is called), or because
+ * the embedder said so. The frame that is about to run again is captured, and
+ * the barrier moves towards the base (ICPE'15 section 5.2, "Intercepting a
+ * return").
+ */
+#include "internal.h"
+
+/* Below o everything is known and cannot have changed: the next barrier needs no
+ * walk. */
+static void move_down(stack *s, object *o)
+{
+	uint32_t n = s->distance.value;
+	object *p = (object *)o->parent;
+	s->newest = NULL;
+	for (; p; p = (object *)p->parent) {
+		if (p->flags & INCSTACK_OBJECT_VIRTUAL)
+			continue;
+		if (!s->newest)
+			s->newest = p;
+		if (p->flags & (OBJECT_BARRIER | INCSTACK_OBJECT_EXACT))
+			return;
+		if (n-- == 0)
+			break;
+	}
+	if (!p || s->mode != INCSTACK_MODE_PATCH)
+		return;
+	uintptr_t word = incstack_slot_read(object_slot(p));
+	if (word == p->method && *object_slot(p) == word)
+		incstack__barrier_plant(s, p, 0);
+}
+
+void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from)
+{
+	while (s->newest && s->newest != o)
+		s->newest = incstack__known_pop(s, s->newest);
+	if (!s->newest)
+		return;
+	incstack__barrier_drop(s, o);
+	o->flags |= INCSTACK_OBJECT_FILLED;
+	if (!(o->flags & OBJECT_GAP)) {
+		move_down(s, o);
+		return;
+	}
+	o->flags &= ~(uint32_t)OBJECT_GAP;
+	object *known = (object *)o->parent;
+	struct walker w = {s, ask, false, s->distance.value, plant_from};
+	struct cursor at = {.pc = o->method, .sp = o->address, .fp = fp};
+	o->parent = NULL;
+	s->newest = incstack__walk(&w, at, o, known);
+}
+
+/* The trampoline's only call: cell of the thunk, frame pointer and stack pointer
+ * of the frame that runs next. Returns where it continues. An old_busy is an
+ * operation that was left by a longjmp: its stack pointer is below ours. */
+uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_t sp,
+			     uintptr_t old_busy)
+{
+	stack *s = cell->stack;
+	uintptr_t resume = cell->resume;
+	object *o = incstack__barrier_object(cell);
+	(void)sp;
+	(void)old_busy;
+	s->stats.returns++;
+	s->distance.returns++;
+	incstack__limbo_empty(s);
+	if (o)
+		incstack__barrier_passed(s, o, fp, ASK_SAVED, 0);
+	return resume;
+}
+
+/* ---- exceptions and forced unwinding ---------------------------------------- */
+
+/* The part of the Itanium unwinder interface that is needed; weak, because the
+ * core links no unwinder: whoever calls the personality brings them. */
+struct _Unwind_Context;
+extern uintptr_t _Unwind_GetIP(struct _Unwind_Context *) __attribute__((weak));
+extern uintptr_t _Unwind_GetGR(struct _Unwind_Context *, int) __attribute__((weak));
+enum { UNWIND_CLEANUP_PHASE = 2, UNWIND_CONTINUE = 8, UNWIND_RBP = 6 };
+
+int incstack__thunk_personality(int version, int actions, uint64_t class, void *exception,
+				struct _Unwind_Context *context);
+
+/* Called once per patched frame, before any frame further out is touched: what
+ * is about to vanish is captured. Always continues. */
+int incstack__thunk_personality(int version, int actions, uint64_t class, void *exception,
+				struct _Unwind_Context *context)
+{
+	(void)version;
+	(void)class;
+	(void)exception;
+	if (!(actions & UNWIND_CLEANUP_PHASE) || !_Unwind_GetIP || !_Unwind_GetGR)
+		return UNWIND_CONTINUE;
+	uintptr_t ip = _Unwind_GetIP(context);
+	if (!is_thunk(ip))
+		return UNWIND_CONTINUE;
+	struct incstack__cell *cell = &incstack__thunk_cells[thunk_number(ip)];
+	object *o = incstack__barrier_object(cell);
+	stack *s = cell->stack;
+	if (!o || s->busy)
+		return UNWIND_CONTINUE;
+	s->busy = (uintptr_t)__builtin_frame_address(0);
+	s->stats.unwound++;
+	incstack__barrier_passed(s, o, _Unwind_GetGR(context, UNWIND_RBP), ASK_DIRECTLY, 0);
+	leave(s);
+	return UNWIND_CONTINUE;
+}
+
+int incstack_stack_unwinding_to(struct incstack_stack *s, uintptr_t sp)
+{
+	int error = incstack__enter(s);
+	if (error)
+		return error;
+	if (sp < s->low || sp > s->high) {
+		leave(s);
+		return INCSTACK_ERANGE;
+	}
+	incstack__limbo_empty(s);
+	object *o = s->newest;
+	while (o && (uintptr_t)object_slot(o) < sp) {
+		if (o->flags & OBJECT_BARRIER) {
+			uintptr_t fp = incstack__barrier_fp(o);
+			s->stats.unwound++;
+			incstack__barrier_passed(s, o, fp, ASK_DIRECTLY, sp);
+			o = s->newest;
+		} else {
+			o = s->newest = incstack__known_pop(s, o);
+		}
+	}
+	leave(s);
+	return 0;
+}
