@@ -31,7 +31,8 @@ function(incstack_common_options target)
 		CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON)
 	target_include_directories(${target} PRIVATE
 		${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-	target_compile_definitions(${target} PRIVATE
+	# Empty, as in `#define _GNU_SOURCE`: sources that say so themselves do not clash.
+	target_compile_definitions(${target} PRIVATE $<${c_only}:_GNU_SOURCE=>
 		$<$<BOOL:${INCSTACK_DEBUG}>:INCSTACK_DEBUG=1>
 		$<$<BOOL:${INCSTACK_HOSTILE}>:INCSTACK_HOSTILE=1>)
 	target_compile_options(${target} PRIVATE
@@ -39,6 +40,10 @@ function(incstack_common_options target)
 		$<${c_only}:-Wconversion> $<${c_only}:-Wmissing-prototypes>
 		$<${c_only}:-Wstrict-prototypes>
 		$<$<BOOL:${INCSTACK_WERROR}>:-Werror>)
+	# The thunks use directives that only the GNU assembler knows.
+	if(CMAKE_ASM_COMPILER_ID MATCHES "Clang")
+		target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:ASM>:-fno-integrated-as>)
+	endif()
 	if(INCSTACK_SANITIZE)
 		target_compile_options(${target} PRIVATE -fsanitize=${INCSTACK_SANITIZE}
 			-fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -5,13 +5,15 @@ import unittest
 import link_order
 import sources
 import symbols
+import vector
 
 NM = """lib.a[a.c.o]:
 incstack_one T 0 10
-memcpy U
+malloc U
 incstack_two U
 _Unwind_GetIP w
-lib.a[b_gpr.c.o]:
+lib.a[safepoint_b.c.o]:
+memcpy U
 incstack_two T 0 10
 incstack_one U
 """
@@ -31,7 +33,15 @@ class Symbols(unittest.TestCase):
         self.assertEqual(len(self.rule("undefined", "printf U\n")), 1)
         self.assertEqual(len(self.rule("undefined", "_Unwind_GetIP U\n")), 1)
         self.assertEqual(len(self.rule("undefined", "incstack_missing U\n")), 1)
-        self.assertEqual(len(self.rule("gpr", "memcpy U\n")), 1)
+        self.assertEqual(len(self.rule("calls", "lib.a[walk.c.o]:\nmemcpy U\n")), 1)
+
+
+class Vector(unittest.TestCase):
+    def test_vector(self):
+        code = "{}:     file format elf64-x86-64\n   0:\tmovaps %xmm0,(%rdi)\n"
+        self.assertEqual(vector.vector_errors(code.format("safepoint_b.c.o")), [])
+        self.assertEqual(len(vector.vector_errors(code.format("walk.c.o"))), 1)
+        self.assertEqual(vector.vector_errors("walk.c.o:     file format x\n  0:\tret\n"), [])
 
 
 class Sources(unittest.TestCase):

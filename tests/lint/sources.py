@@ -5,7 +5,6 @@
   file-length      at most 500 lines
   function-length  at most 80 lines
   headers          every public header compiles alone as C11, C2x and C++17
-  readme           the C programs in README.md compile against the headers
   format           clang-format changes nothing
 """
 import pathlib
@@ -112,13 +111,6 @@ def check_headers(cc, cxx):
     return errors
 
 
-def check_readme(cc):
-    programs = re.findall(r"^```c\n(.*?)^```", read("README.md"), re.M | re.S)
-    if not programs:
-        return ["README.md shows no C program; nothing was checked"]
-    return [error for text in programs if (error := compile_error(cc, text, "-std=gnu11"))]
-
-
 def check_format(clang_format):
     names = [name for name in files(FORMATTED) if not name.startswith(UNFORMATTED)]
     result = subprocess.run([clang_format, "--dry-run", "--Werror", *names],
@@ -128,7 +120,7 @@ def check_format(clang_format):
 
 CHECKS = {"spdx": check_spdx, "file-length": check_file_length,
           "function-length": check_function_length, "headers": check_headers,
-          "readme": check_readme, "format": check_format}
+          "format": check_format}
 
 
 def main():
