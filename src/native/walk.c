@@ -30,8 +30,32 @@ static int read_frame(unw_cursor_t *cursor, struct incstack_frame *frame)
 	return 0;
 }
 
+/* libunwind 1.6 takes the CFA of a frame for the stack pointer of its caller, also
+ * where a rule says otherwise, as that of the thunks does: behind a thunk the walk
+ * starts anew, with the registers of the frame that the thunk stands for. */
+static int pass_thunk(unw_cursor_t *cursor, unw_context_t *context, const struct incstack_frame *at)
+{
+	static const struct {
+		unw_regnum_t from;
+		int to;
+	} saved[] = {{UNW_X86_64_RBX, REG_RBX}, {UNW_X86_64_RBP, REG_RBP},
+		     {UNW_X86_64_R12, REG_R12}, {UNW_X86_64_R13, REG_R13},
+		     {UNW_X86_64_R14, REG_R14}, {UNW_X86_64_R15, REG_R15}};
+	for (size_t i = 0; i < sizeof(saved) / sizeof(saved[0]); i++) {
+		unw_word_t value;
+		if (unw_get_reg(cursor, saved[i].from, &value) < 0)
+			return INCSTACK_EUNWIND;
+		context->uc_mcontext.gregs[saved[i].to] = (greg_t)value;
+	}
+	uintptr_t pc = at->pc;
+	context->uc_mcontext.gregs[REG_RIP] = (greg_t)incstack_slot_read(&pc);
+	context->uc_mcontext.gregs[REG_RSP] = (greg_t)at->sp;
+	return unw_init_local(cursor, context) < 0 ? INCSTACK_EUNWIND : 0;
+}
+
 /* Goes on from the cursor's frame, which is the walk function itself. */
-static int walk(unw_cursor_t *cursor, struct incstack_frame *frames, int max)
+static int walk(unw_cursor_t *cursor, unw_context_t *context, struct incstack_frame *frames,
+		int max)
 {
 	int count = 0;
 
@@ -40,10 +64,9 @@ static int walk(unw_cursor_t *cursor, struct incstack_frame *frames, int max)
 
 		if (read_frame(cursor, &frame) < 0)
 			return INCSTACK_EUNWIND;
-		/* Where a thunk stands for a return address, libunwind sees one more
-		 * frame; the frame after it is a caller like any other. */
-		if (incstack__thunk_contains(frame.pc))
-			continue;
+		if (incstack__thunk_contains(frame.pc) &&
+		    (pass_thunk(cursor, context, &frame) < 0 || read_frame(cursor, &frame) < 0))
+			return INCSTACK_EUNWIND;
 		if (count > 0 && frame.flags & INCSTACK_FRAME_EXACT)
 			frames[count - 1].flags |= INCSTACK_FRAME_SIGNAL;
 		frames[count++] = frame;
@@ -60,5 +83,5 @@ int incstack_native_walk(struct incstack_frame *frames, int max)
 		return INCSTACK_EINVAL;
 	if (unw_getcontext(&context) != 0 || unw_init_local(&cursor, &context) < 0)
 		return INCSTACK_EUNWIND;
-	return walk(&cursor, frames, max);
+	return walk(&cursor, &context, frames, max);
 }

@@ -27,6 +27,11 @@ int incstack__thunk_contains(uintptr_t pc)
 	return 0;
 }
 
+uintptr_t incstack_slot_read(const uintptr_t *slot)
+{
+	return *slot;
+}
+
 #define OPAQUE __attribute__((noinline))
 #define FRAMES 128
 

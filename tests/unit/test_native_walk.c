@@ -36,6 +36,12 @@ int incstack__thunk_contains(uintptr_t pc)
 	return thunk != 0 && pc == thunk;
 }
 
+/* What the pretended thunk stands for. */
+uintptr_t incstack_slot_read(const uintptr_t *slot)
+{
+	return *slot;
+}
+
 int incstack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
 		    const struct incstack_top *top)
 {
@@ -105,15 +111,17 @@ START_TEST(walk_stops_at_max)
 }
 END_TEST
 
-START_TEST(walk_leaves_thunks_out)
+START_TEST(walk_passes_thunks)
 {
 	struct incstack_frame all[FRAMES];
 	int count = incstack_native_walk(all, FRAMES);
 
 	thunk = all[1].pc;
-	ck_assert_int_eq(incstack_native_walk(frames, FRAMES), count - 1);
-	ck_assert_uint_eq(frames[1].pc, all[2].pc);
-	ck_assert_uint_eq(frames[1].sp, all[2].sp);
+	ck_assert_int_eq(incstack_native_walk(frames, FRAMES), count);
+	for (int i = 1; i < count; i++) {
+		ck_assert_uint_eq(frames[i].pc, all[i].pc);
+		ck_assert_uint_eq(frames[i].sp, all[i].sp);
+	}
 	thunk = 0;
 }
 END_TEST
@@ -294,7 +302,7 @@ static Suite *suite(void)
 
 	tcase_add_test(all, walk_is_that_of_the_caller);
 	tcase_add_test(all, walk_stops_at_max);
-	tcase_add_test(all, walk_leaves_thunks_out);
+	tcase_add_test(all, walk_passes_thunks);
 	tcase_add_test(all, walk_tells_signal_frames);
 	tcase_add_test(all, sample_of_the_caller);
 	tcase_add_test(all, sample_of_the_interrupted);
