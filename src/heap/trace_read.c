@@ -87,8 +87,9 @@ static const char *read_end(struct incstack__trace_reader *reader, const unsigne
 		return "an end block has the wrong size";
 	memcpy(&end, payload, sizeof(end));
 	sum->flags |= end.flags;
-	sum->mode = end.mode;
 	sum->samples += end.samples;
+	if (reader->totals.ends == 0 || end.samples * 2 > sum->samples)
+		sum->mode = end.mode; /* of the thread that took most, not of the last */
 	sum->lost += end.lost;
 	sum->crosschecked += end.crosschecked;
 	sum->mismatches += end.mismatches;
