@@ -78,7 +78,25 @@ uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_
 struct _Unwind_Context;
 extern uintptr_t _Unwind_GetIP(struct _Unwind_Context *) __attribute__((weak));
 extern uintptr_t _Unwind_GetGR(struct _Unwind_Context *, int) __attribute__((weak));
-enum { UNWIND_CLEANUP_PHASE = 2, UNWIND_CONTINUE = 8, UNWIND_RBP = 6 };
+extern void _Unwind_SetIP(struct _Unwind_Context *, uintptr_t) __attribute__((weak));
+extern void _Unwind_SetGR(struct _Unwind_Context *, int, uintptr_t) __attribute__((weak));
+extern void _Unwind_Resume(void *) __attribute__((weak));
+extern const char incstack__thunk_landing[];
+enum { UNWIND_CLEANUP_PHASE = 2, UNWIND_HANDLER_FRAME = 4 }; /* actions */
+enum { UNWIND_INSTALL = 7, UNWIND_CONTINUE = 8 };
+enum { UNWIND_RAX = 0, UNWIND_RDX = 1, UNWIND_RBP = 6 };
+
+/* The frame of the handler has another address than the unwinder noted, because
+ * a barrier came between its phases: unwinding goes on without the thunk. */
+static int leave_thunk(struct _Unwind_Context *context, void *exception, uintptr_t resume)
+{
+	if (!_Unwind_SetIP || !_Unwind_SetGR || !_Unwind_Resume)
+		return UNWIND_CONTINUE;
+	_Unwind_SetGR(context, UNWIND_RAX, (uintptr_t)exception);
+	_Unwind_SetGR(context, UNWIND_RDX, resume);
+	_Unwind_SetIP(context, (uintptr_t)incstack__thunk_landing);
+	return UNWIND_INSTALL;
+}
 
 int incstack__thunk_personality(int version, int actions, uint64_t class, void *exception,
 				struct _Unwind_Context *context);
@@ -86,13 +104,13 @@ int incstack__thunk_personality(int version, int actions, uint64_t class, void *
 /* Called once per patched frame, before any frame further out is touched: what
  * is about to vanish is captured, down to the next known frame. Nothing is
  * patched here: libgcc found the handler by the frame address that it had in its
- * first phase, and a thunk in front of it would change that. Always continues. */
+ * first phase, and a thunk in front of it would change that. Continues, unless a
+ * sample in a destructor has planted just that thunk. */
 int incstack__thunk_personality(int version, int actions, uint64_t class, void *exception,
 				struct _Unwind_Context *context)
 {
 	(void)version;
 	(void)class;
-	(void)exception;
 	if (!(actions & UNWIND_CLEANUP_PHASE) || !_Unwind_GetIP || !_Unwind_GetGR)
 		return UNWIND_CONTINUE;
 	uintptr_t ip = _Unwind_GetIP(context);
@@ -101,14 +119,16 @@ int incstack__thunk_personality(int version, int actions, uint64_t class, void *
 	struct incstack__cell *cell = &incstack__thunk_cells[thunk_number(ip)];
 	object *o = incstack__barrier_object(cell);
 	stack *s = cell->stack;
+	int next = actions & UNWIND_HANDLER_FRAME ? leave_thunk(context, exception, cell->resume)
+						  : UNWIND_CONTINUE;
 	if (!o || s->busy)
-		return UNWIND_CONTINUE;
+		return next;
 	s->busy = (uintptr_t)__builtin_frame_address(0);
 	s->stats.unwound++;
 	incstack__barrier_passed(s, o, _Unwind_GetGR(context, UNWIND_RBP), ASK_DIRECTLY,
 				 UINTPTR_MAX);
 	leave(s);
-	return UNWIND_CONTINUE;
+	return next;
 }
 
 int incstack_stack_unwinding_to(struct incstack_stack *s, uintptr_t sp)

@@ -146,6 +146,46 @@ START_TEST(uncaught_sees_the_throw)
 }
 END_TEST
 
+struct sampling_guard {
+	~sampling_guard()
+	{
+		take_sample();
+	}
+};
+
+static NOINLINE int sampled_unwinding(int depth)
+{
+	sampling_guard g;
+	if (depth == 0)
+		throw error(7);
+	int result = sampled_unwinding(depth - 1);
+	__asm__ volatile("" ::"r"(&g) : "memory");
+	return result + 1;
+}
+
+/* Samples between the unwinder's phases: barriers appear in front of a handler
+ * that was already chosen. */
+START_TEST(samples_in_destructors)
+{
+	setup(distances[_i]);
+	for (int depth = 0; depth < 12; depth++) {
+		int caught = 0;
+		try {
+			sampled_unwinding(depth);
+		} catch (const error &e) {
+			caught = e.value;
+		}
+		ck_assert_int_eq(caught, 7);
+		ck_assert_int_eq(alive, 0);
+	}
+	struct incstack_tree *tree = retrieved();
+	ck_assert_uint_eq(tree->truncated, 0);
+	ck_assert_uint_eq(tree->count, 12 * 13 / 2);
+	incstack_tree_release(tree);
+	close_all();
+}
+END_TEST
+
 static bool cancelled;
 static int cleanups;
 #pragma GCC diagnostic ignored "-Winfinite-recursion" /* it ends by leaving the thread */
@@ -194,6 +234,7 @@ int main()
 	TCase *tc = tcase_create("through patched frames");
 	tcase_add_loop_test(tc, throw_and_catch, 0, 5);
 	tcase_add_loop_test(tc, nothing_leaks, 0, 5);
+	tcase_add_loop_test(tc, samples_in_destructors, 0, 5);
 	tcase_add_exit_test(tc, uncaught_sees_the_throw, 77);
 	tcase_add_loop_test(tc, thread_exit_runs_all, 0, 2);
 	suite_add_tcase(suite, tc);

@@ -142,6 +142,25 @@ incstack__thunk_cells:
 	.zero POOL
 	.size incstack__thunk_cells, . - incstack__thunk_cells
 
+/* Where the unwinder is sent when it takes a thunk for the handler's frame: the
+ * barrier was planted after it had chosen the handler. With the return address
+ * back in its slot (rdx), unwinding goes on from there (rax: the exception) as if
+ * a cleanup of this frame had ended, and the handler's frame has its old address. */
+	.text
+	.globl incstack__thunk_landing
+	.hidden incstack__thunk_landing
+	.type incstack__thunk_landing, @function
+incstack__thunk_landing:
+	.cfi_startproc
+	.cfi_undefined rip
+	endbr64
+	pushq %rdx
+	movq %rax, %rdi
+	notrack jmp *_Unwind_Resume@GOTPCREL(%rip)
+	.cfi_endproc
+	.size incstack__thunk_landing, . - incstack__thunk_landing
+	.weak _Unwind_Resume
+
 /* void incstack__call_saved(void (*function)(void *), void *argument, size_t bytes)
  * Calls function(argument) with all vector and x87 state saved: bytes is the
  * size of the xsave area, 0 where the processor has no xsave. */
