@@ -97,3 +97,18 @@ function(incstack_link_existing target)
 		endif()
 	endforeach()
 endfunction()
+
+# incstack_programs(<folder> <library>...): one program per C file of the folder, as
+# build/<preset>/<folder>/<name>, linked with those of the libraries that exist.
+function(incstack_programs folder)
+	incstack_sources(sources ${folder}/*.c)
+	foreach(source IN LISTS sources)
+		cmake_path(GET source STEM name)
+		add_executable(${folder}_${name} ${source})
+		incstack_common_options(${folder}_${name})
+		set_target_properties(${folder}_${name} PROPERTIES OUTPUT_NAME ${name}
+			RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
+		incstack_link_existing(${folder}_${name} ${ARGN})
+		target_link_libraries(${folder}_${name} PRIVATE Threads::Threads m)
+	endforeach()
+endfunction()

@@ -4,6 +4,7 @@
  * is skipped, nothing leaks, and traces that were open are complete afterwards.
  */
 #include "real_stack.h"
+#include "run_suite.h"
 
 #include <cstdlib>
 #include <exception>
@@ -238,9 +239,5 @@ int main()
 	tcase_add_exit_test(tc, uncaught_sees_the_throw, 77);
 	tcase_add_loop_test(tc, thread_exit_runs_all, 0, 2);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

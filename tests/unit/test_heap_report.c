@@ -14,11 +14,11 @@
  *          70 t1 free  p9              unknown
  *          80 t2 alloc p1  30 by b     live  80   a free was not seen
  */
-#include <check.h>
 #include <stdlib.h>
 
 #include "../../src/heap/replay.h"
 #include "../../src/heap/trace_write.h"
+#include "run_suite.h"
 
 static unsigned char file[1 << 18];
 static size_t file_bytes;
@@ -222,8 +222,6 @@ int main(void)
 {
 	Suite *suite = suite_create("heap_report");
 	TCase *tests = tcase_create("all");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tests, totals_are_as_worked_out);
 	tcase_add_test(tests, contexts_are_as_worked_out);
@@ -232,9 +230,5 @@ int main(void)
 	tcase_add_test(tests, a_weight_scales_bytes_and_calls);
 	tcase_add_test(tests, many_pointers_are_found_again);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include <alloca.h>
-#include <check.h>
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -17,6 +16,8 @@
 #include <ucontext.h>
 
 #include <incstack/native.h>
+
+#include "run_suite.h"
 
 /* No thunks here: the core is not part of this test. */
 int incstack__thunk_contains(uintptr_t pc);
@@ -427,11 +428,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite());
 }

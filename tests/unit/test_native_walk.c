@@ -5,7 +5,6 @@
  * functions that write down what they were given.
  */
 #define _GNU_SOURCE
-#include <check.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -15,6 +14,8 @@
 #include <ucontext.h>
 
 #include <incstack/native.h>
+
+#include "run_suite.h"
 
 #define OPAQUE __attribute__((noinline))
 #define FRAMES 64
@@ -316,11 +317,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite());
 }

@@ -3,11 +3,12 @@
  * The calling context tree: what traces become, and that sharing changes
  * nothing but the cost.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <incstack/profile.h>
+
+#include "run_suite.h"
 
 static const struct incstack_profile_kind kinds[] = {{"samples", "count"}, {"time", "nanoseconds"}};
 
@@ -267,8 +268,6 @@ int main(void)
 {
 	TCase *tests = tcase_create("cct");
 	Suite *suite = suite_create("profile");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tests, shared_callers_become_one_node);
 	tcase_add_test(tests, recursion_and_virtual_frames_are_kept);
@@ -278,9 +277,5 @@ int main(void)
 	tcase_add_test(tests, a_total_beyond_int64_is_refused_whole);
 	tcase_add_test(tests, bad_arguments_are_refused);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -2,12 +2,13 @@
  *
  * Comparison, merge and average, against numbers worked out by hand.
  */
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <incstack/profile.h>
+
+#include "run_suite.h"
 
 static struct incstack_profile *profile_of(const char *text)
 {
@@ -223,8 +224,6 @@ int main(void)
 {
 	TCase *tests = tcase_create("compare");
 	Suite *suite = suite_create("profile");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tests, identical_profiles_give_one);
 	tcase_add_test(tests, overlap_is_the_sum_of_the_smaller);
@@ -240,9 +239,5 @@ int main(void)
 	tcase_add_test(tests, merge_refuses_a_total_too_large_and_changes_nothing);
 	tcase_add_test(tests, average_gives_each_profile_an_equal_say);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

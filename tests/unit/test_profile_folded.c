@@ -3,11 +3,12 @@
  * Folded stacks: what is read is what is written, and what is refused is
  * refused with its place.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <incstack/profile.h>
+
+#include "run_suite.h"
 
 static const struct incstack_profile_kind kinds[] = {{"samples", "count"}};
 
@@ -191,8 +192,6 @@ int main(void)
 {
 	TCase *tests = tcase_create("folded");
 	Suite *suite = suite_create("profile");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tests, equal_stacks_are_summed);
 	tcase_add_test(tests, names_may_hold_anything_but_separators);
@@ -203,9 +202,5 @@ int main(void)
 	tcase_add_test(tests, a_total_beyond_int64_is_refused);
 	tcase_add_test(tests, generated_profiles_survive);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -4,13 +4,14 @@
  * waiting-thread rule, tickets, cancel in every state, deadlines, exits. Many
  * threads of the coordinator are played by one thread of the system.
  */
-#include <check.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <incstack/safepoint.h>
+
+#include "run_suite.h"
 
 #define MAX 32
 
@@ -414,9 +415,5 @@ int main(void)
 	tcase_add_test(tests, full_stop_gives_up);
 	tcase_add_test(tests, arguments);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -2,11 +2,11 @@
  *
  * What the encoder writes, the reader returns; and no damage goes unnoticed.
  */
-#include <check.h>
 #include <stdlib.h>
 
 #include "../../src/heap/replay.h"
 #include "../../src/heap/trace_write.h"
+#include "run_suite.h"
 
 #define OBJECTS 64
 #define TRACES 48
@@ -336,8 +336,6 @@ int main(void)
 {
 	Suite *suite = suite_create("trace_file");
 	TCase *tests = tcase_create("all");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, round_trip, 0, 20);
@@ -348,9 +346,5 @@ int main(void)
 	tcase_add_test(tests, a_ring_of_objects_is_refused);
 	tcase_add_test(tests, too_small_a_buffer_can_be_tried_again);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -5,6 +5,7 @@
  * frames, and traces that are the same at every barrier distance.
  */
 #include "real_stack.h"
+#include "run_suite.h"
 
 #include <complex.h>
 #include <execinfo.h>
@@ -199,9 +200,5 @@ int main(void)
 	TCase *modes = tcase_create("modes and distances");
 	tcase_add_test(modes, same_traces_always);
 	suite_add_tcase(suite, modes);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -3,11 +3,12 @@
  * The linked library is that of the headers, and every error code has a text of
  * its own.
  */
-#include <check.h>
 #include <limits.h>
 #include <stdlib.h>
 
 #include <incstack/incstack.h>
+
+#include "run_suite.h"
 
 START_TEST(version_is_that_of_the_headers)
 {
@@ -40,15 +41,10 @@ int main(void)
 {
 	Suite *suite = suite_create("version");
 	TCase *tests = tcase_create("version");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	suite_add_tcase(suite, tests);
 	tcase_add_test(tests, version_is_that_of_the_headers);
 	tcase_add_test(tests, error_texts_are_distinct);
 	tcase_add_test(tests, other_numbers_are_unknown);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

@@ -5,10 +5,10 @@
  * current skeleton object, and the patched slots. The stack is an array in which
  * every frame has a frame pointer, so each step is exactly the one of the papers.
  */
-#include <check.h>
 #include <string.h>
 
 #include "../../src/internal.h"
+#include "run_suite.h"
 
 /* Frames of four words, the base at the top of the array. Frame i (0 = entry)
  * has its frame pointer word at FP(i) and its return slot right above. */
@@ -271,9 +271,5 @@ int main(void)
 	tcase_add_test(tc, announced_exit);
 	tcase_add_test(tc, bad_input);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }
