@@ -174,7 +174,7 @@ void incstack__barrier_move(object *from, object *to)
  * reused: a dead slot may still show it. */
 object *incstack__known_pop(stack *s, object *o)
 {
-	object *next = (object *)o->parent;
+	object *next = physical_parent(o);
 	if (o->flags & OBJECT_BARRIER) {
 		s->stats.stale++;
 		barriers[number_of(o)].object = NULL;
@@ -186,8 +186,6 @@ object *incstack__known_pop(stack *s, object *o)
 		}
 		o->flags |= INCSTACK_OBJECT_FILLED;
 	}
-	while (next && next->flags & INCSTACK_OBJECT_VIRTUAL)
-		next = (object *)next->parent;
 	return next;
 }
 

@@ -99,7 +99,6 @@ struct incstack_stack {
 	uint32_t limbo; /* thunks that an unwinder may still look at */
 	runtime *runtime;
 	struct incstack_stats stats;
-	stack *next;
 };
 
 _Static_assert(offsetof(struct incstack_stack, busy) == INCSTACK__STACK_BUSY, "see layout.h");
@@ -131,6 +130,15 @@ struct incstack_runtime {
 	size_t xsave_bytes;
 };
 
+/* The object of the caller's frame: inlined frames share that of their callee. */
+static inline object *physical_parent(const object *o)
+{
+	object *p = (object *)o->parent;
+	while (p && p->flags & INCSTACK_OBJECT_VIRTUAL)
+		p = (object *)p->parent;
+	return p;
+}
+
 /* memory.c */
 void *incstack__allocate(runtime *rt, size_t bytes);
 void incstack__release(runtime *rt, void *memory, size_t bytes);
@@ -144,9 +152,11 @@ static inline bool arena_fits(const stack *s, size_t objects)
 	const char *end = (const char *)s->arena.limit - sizeof(trace);
 	return (const char *)(s->arena.object + objects) <= end;
 }
-static inline object *arena_object(stack *s)
+/* A new object, null where there is no room; `grow`: memory may be allocated. */
+static inline object *arena_object(stack *s, bool grow)
 {
-	if (__builtin_expect(!arena_fits(s, 1), 0) && !incstack__arena_next(s))
+	if (__builtin_expect(!arena_fits(s, 1), 0) && !incstack__arena_next(s) &&
+	    !(grow && !incstack__arena_grow(s) && incstack__arena_next(s)))
 		return NULL;
 	return s->arena.object++;
 }
@@ -192,8 +202,7 @@ static inline uintptr_t *object_slot(const object *o)
 /* returned.c */
 void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask,
 			      uintptr_t plant_from);
-uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_t sp,
-			     uintptr_t old_busy);
+uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp);
 
 /* retrieve.c */
 void incstack__complete(stack *s, enum ask ask, bool grow);

@@ -34,10 +34,9 @@ static bool copy_known(stack *s, object *old)
 {
 	object *copy = NULL;
 	for (object *o = old; o; o = (object *)o->parent) {
-		if (!arena_fits(s, 1) && !incstack__arena_next(s) &&
-		    (incstack__arena_grow(s) || (!arena_fits(s, 1) && !incstack__arena_next(s))))
+		object *c = arena_object(s, true);
+		if (!c)
 			return false;
-		object *c = s->arena.object++;
 		*c = *o;
 		c->parent = NULL;
 		if (copy)
@@ -74,13 +73,10 @@ static void decode(stack *s, object *o)
 	uint32_t ends = o->flags & (INCSTACK_OBJECT_BASE | INCSTACK_OBJECT_TRUNCATED);
 	object *last = o;
 	for (int i = 0; i < count && i < INCSTACK_VIRTUAL_MAX; i++) {
-		object *v = o;
+		object *v = i ? arena_object(s, true) : o;
+		if (!v)
+			break;
 		if (i) {
-			if (!arena_fits(s, 1) && !incstack__arena_next(s) &&
-			    (incstack__arena_grow(s) ||
-			     (!arena_fits(s, 1) && !incstack__arena_next(s))))
-				break;
-			v = s->arena.object++;
 			*v = (object){NULL, 0, o->address, 0,
 				      INCSTACK_OBJECT_VIRTUAL | INCSTACK_OBJECT_FILLED};
 			last->parent = v;

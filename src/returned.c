@@ -13,13 +13,8 @@
 static void move_down(stack *s, object *o, uintptr_t plant_from)
 {
 	uint32_t n = s->distance.value;
-	object *p = (object *)o->parent;
-	s->newest = NULL;
-	for (; p; p = (object *)p->parent) {
-		if (p->flags & INCSTACK_OBJECT_VIRTUAL)
-			continue;
-		if (!s->newest)
-			s->newest = p;
+	object *p = s->newest = physical_parent(o);
+	for (; p; p = physical_parent(p)) {
 		if (p->flags & (OBJECT_BARRIER | INCSTACK_OBJECT_EXACT))
 			return;
 		if (n-- == 0)
@@ -52,17 +47,14 @@ void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, u
 	s->newest = incstack__walk(&w, at, o, known);
 }
 
-/* The trampoline's only call: cell of the thunk, frame pointer and stack pointer
- * of the frame that runs next. Returns where it continues. An old_busy is an
- * operation that was left by a longjmp: its stack pointer is below ours. */
-uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_t sp,
-			     uintptr_t old_busy)
+/* The trampoline's only call: the cell of the thunk, and the frame pointer of the
+ * frame that runs next. Returns where it continues. An operation that was busy
+ * then was left by a longjmp: the trampoline ends it. */
+uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp)
 {
 	stack *s = cell->stack;
 	uintptr_t resume = cell->resume;
 	object *o = incstack__barrier_object(cell);
-	(void)sp;
-	(void)old_busy;
 	s->stats.returns++;
 	s->distance.returns++;
 	incstack__limbo_empty(s);

@@ -25,11 +25,10 @@ static bool attribute(stack *s, struct cursor *at)
 	return true;
 }
 
-static int check(const stack *s, const struct incstack_top *top)
+static int check(const struct incstack_top *top)
 {
 	if (!top || !top->pc || top->sp % sizeof(uintptr_t) || top->slot % sizeof(uintptr_t))
 		return INCSTACK_EINVAL;
-	(void)s;
 	return 0;
 }
 
@@ -46,11 +45,11 @@ static trace *new_trace(stack *s, uint64_t id, uint64_t weight)
 	return t;
 }
 
-static void take(stack *s, uint64_t id, uint64_t weight, struct cursor at, bool interrupted)
+static int take(stack *s, uint64_t id, uint64_t weight, struct cursor at, bool interrupted)
 {
 	trace *t = new_trace(s, id, weight);
 	if (!t)
-		return;
+		return INCSTACK_ELIMIT;
 	object *o = s->arena.object++;
 	*o = (object){NULL, at.pc, at.sp, 0,
 		      INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW |
@@ -63,9 +62,10 @@ static void take(stack *s, uint64_t id, uint64_t weight, struct cursor at, bool 
 	s->newest = s->mode == INCSTACK_MODE_FULL ? NULL : head;
 	t->old = s->met;
 	s->stats.samples++;
+	return 0;
 }
 
-static bool has_rule(stack *s, const struct cursor *at, bool interrupted)
+static bool has_rule(const stack *s, const struct cursor *at, bool interrupted)
 {
 	if (!s->runtime->embedder.find_rule || !interrupted)
 		return true;
@@ -78,12 +78,11 @@ int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
 	int error = incstack__enter(s);
 	if (error)
 		return error;
-	error = check(s, top);
+	error = check(top);
 	if (!error) {
 		bool interrupted = top->flags & INCSTACK_TOP_INTERRUPTED;
 		struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp};
 		at.exact = top->flags & (INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED);
-		uint64_t lost = s->stats.lost_limit;
 		if (interrupted)
 			interrupted = !attribute(s, &at) || interrupted;
 		else
@@ -92,8 +91,7 @@ int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
 			s->stats.lost_unwind++;
 			error = INCSTACK_EUNWIND;
 		} else {
-			take(s, id, weight, at, interrupted);
-			error = s->stats.lost_limit != lost ? INCSTACK_ELIMIT : 0;
+			error = take(s, id, weight, at, interrupted);
 		}
 	}
 	leave(s);

@@ -119,14 +119,6 @@ static int32_t small_rule(packed_rule r)
 	return fits ? (int32_t)(kind | fp_words << 3 | (uint32_t)words << 14) : 0;
 }
 
-static object *physical_parent(const object *o)
-{
-	object *p = (object *)o->parent;
-	while (p && p->flags & INCSTACK_OBJECT_VIRTUAL)
-		p = (object *)p->parent;
-	return p;
-}
-
 /* Whether the chain from k, whose own return address was just seen, still
  * describes the stack down to a live barrier or the base (I3): each frame's own
  * rule leads to its parent's slot, and that slot holds what it held. *good is the
@@ -238,7 +230,7 @@ static object *decode_now(const struct walker *w, object *o, const struct cursor
 	else
 		decode(&d);
 	for (int i = 0; i < d.count; i++) {
-		object *v = i ? arena_object(w->stack) : o;
+		object *v = i ? arena_object(w->stack, w->grow) : o;
 		if (!v)
 			break;
 		uint32_t virtual = i ? INCSTACK_OBJECT_VIRTUAL | INCSTACK_OBJECT_FILLED : 0;
@@ -253,11 +245,9 @@ static object *decode_now(const struct walker *w, object *o, const struct cursor
 
 static object *make(const struct walker *w, const struct cursor *at, uint32_t flags)
 {
-	stack *s = w->stack;
-	if (!arena_fits(s, 1) && !incstack__arena_next(s) &&
-	    !(w->grow && !incstack__arena_grow(s) && (arena_fits(s, 1) || incstack__arena_next(s))))
+	object *o = arena_object(w->stack, w->grow);
+	if (!o)
 		return NULL;
-	object *o = s->arena.object++;
 	o->parent = NULL;
 	o->method = at->pc;
 	o->address = at->sp;

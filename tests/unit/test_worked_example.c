@@ -34,7 +34,7 @@ static void ret(int i)
 	if (!is_thunk(*SLOT(i)))
 		return;
 	struct incstack__cell *cell = &incstack__thunk_cells[thunk_number(*SLOT(i))];
-	uintptr_t resume = incstack__returned(cell, *(uintptr_t *)FP(i), FP(i) + 16, 0);
+	uintptr_t resume = incstack__returned(cell, *(uintptr_t *)FP(i));
 	*SLOT(i) = resume; /* dead from here on */
 }
 

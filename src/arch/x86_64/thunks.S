@@ -70,10 +70,8 @@ incstack__thunk_entry_3:
 	movq %rax, 8(%rbp)		/* from here the slot holds the resume address */
 	.cfi_offset rip, -16
 	movq INCSTACK__CELL_STACK(%rdi), %rbx
-	movq INCSTACK__STACK_BUSY(%rbx), %rcx	/* 4: an operation that was abandoned */
 	movq %rsp, INCSTACK__STACK_BUSY(%rbx)
 	movq (%rbp), %rsi		/* 2: the caller's frame pointer */
-	leaq 16(%rbp), %rdx		/* 3: S, the caller's stack pointer */
 	andq $-16, %rsp
 	call incstack__returned
 	movq %rax, 8(%rbp)
