@@ -159,10 +159,10 @@ int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
 		return error;
 	incstack__complete(s, ASK_DIRECTLY, false);
 	incstack__lift_all(s);
-	if (mode == INCSTACK_MODE_FULL)
-		s->newest = NULL;
 	if (mode == INCSTACK_MODE_PATCH && incstack__shadow_stack_on())
 		mode = INCSTACK_MODE_VALIDATE;
+	if (mode != INCSTACK_MODE_VALIDATE)
+		s->newest = NULL;
 	s->mode = mode;
 	leave(s);
 	return 0;

@@ -106,11 +106,37 @@ _Static_assert(offsetof(struct incstack__cell, resume) == INCSTACK__CELL_RESUME,
 _Static_assert(offsetof(struct incstack__cell, stack) == INCSTACK__CELL_STACK, "see layout.h");
 _Static_assert(sizeof(struct incstack__cell) == INCSTACK__THUNK_SIZE, "see layout.h");
 
-/* A rule in one word: kind, offsets in words. 0 is "not in the cache". */
+/* A rule in one word; 0 is "not in the cache". A plain rule, as nearly all are,
+ * has its return slot right below the CFA and fits into 32 bits:
+ *   bit 0: 1 | CFA from the frame pointer: 1 | fp_offset / 8: 11 | cfa_offset / 8: 19
+ * Any other: 0 | kind: 3 | flags: 4 | ra_offset / 8: 8 | fp_offset / 8: 16 | cfa_offset: 32 */
 typedef uint64_t packed_rule;
+#define RULE_FRAME_POINTER ((packed_rule)(1 | 1 << 1 | 2 << 2 | 2 << 13))
+
+static inline bool rule_plain(packed_rule r)
+{
+	return r & 1;
+}
+static inline bool rule_from_fp(packed_rule r)
+{
+	return r & 2;
+}
+static inline uintptr_t rule_fp(packed_rule r)
+{
+	return (r >> 2 & 0x7ff) * 8;
+}
+static inline uintptr_t rule_cfa(packed_rule r)
+{
+	return (r >> 13) * 8;
+}
+static inline bool rule_decodes_now(packed_rule r)
+{
+	return !rule_plain(r) && r & (packed_rule)INCSTACK_RULE_DECODE_NOW << 4;
+}
 
 struct rule_table {
 	uint64_t mask;
+	uint32_t shift;           /* a hash is what this leaves of a product */
 	struct rule_table *older; /* replaced tables live as long as the runtime */
 	struct {
 		_Atomic uintptr_t address;
@@ -152,6 +178,12 @@ static inline bool arena_fits(const stack *s, size_t objects)
 	const char *end = (const char *)s->arena.limit - sizeof(trace);
 	return (const char *)(s->arena.object + objects) <= end;
 }
+static inline size_t arena_room(const stack *s)
+{
+	ptrdiff_t bytes = (const char *)s->arena.limit - (const char *)(s->arena.object) -
+			  (ptrdiff_t)sizeof(trace);
+	return bytes > 0 ? (size_t)bytes / sizeof(object) : 0;
+}
 /* A new object, null where there is no room; `grow`: memory may be allocated. */
 static inline object *arena_object(stack *s, bool grow)
 {
@@ -162,23 +194,64 @@ static inline object *arena_object(stack *s, bool grow)
 }
 
 /* rule.c */
+struct incstack_rule incstack__rule_unpack(packed_rule r);
+packed_rule incstack__rule_look_up(const struct rule_table *t, uintptr_t address);
+static inline const struct rule_table *rule_table_of(const runtime *rt)
+{
+	/* pairs with the release in grow */
+	return atomic_load_explicit(&rt->rules, memory_order_acquire);
+}
+static inline uint64_t rule_hash(const struct rule_table *t, uintptr_t address)
+{
+	return (address * 0x9e3779b97f4a7c15u) >> t->shift;
+}
+/* The rule, if it lies at the first place where it can. */
+static inline packed_rule rule_quick(const struct rule_table *t, uintptr_t address)
+{
+	uint64_t i = rule_hash(t, address);
+	/* pairs with the release in insert */
+	if (atomic_load_explicit(&t->entry[i].address, memory_order_acquire) == address)
+		return atomic_load_explicit(&t->entry[i].rule, memory_order_relaxed);
+	return incstack__rule_look_up(t, address);
+}
 packed_rule incstack__rule_find(const runtime *rt, uintptr_t address);
 packed_rule incstack__rule_learn(runtime *rt, uintptr_t address);
 void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high);
 void incstack__rule_free(runtime *rt);
 
-/* walk.c */
-enum step { STEP_FRAME, STEP_END, STEP_UNKNOWN };
+/* How the embedder may be called: never (in a signal handler), or with all
+ * registers saved (in the trampoline). */
 enum ask { ASK_NEVER, ASK_DIRECTLY, ASK_SAVED };
+
+/* step.c */
+enum step { STEP_FRAME, STEP_END, STEP_UNKNOWN };
 struct walker {
 	stack *stack;
-	enum ask ask;         /* how the embedder may be called */
+	enum ask ask;
 	bool grow;            /* whether the arena may grow */
 	uint32_t distance;    /* callers to capture before a barrier is planted */
 	uintptr_t plant_from; /* lowest slot that may be patched */
 };
+packed_rule incstack__rule_of(const struct walker *w, uintptr_t pc, bool exact);
 enum step incstack__step(const struct walker *w, struct cursor *at, uintptr_t *slot,
 			 packed_rule *rule);
+static inline bool inside(const stack *s, uintptr_t address)
+{
+	return address >= s->low && address < s->high;
+}
+/* A word of the stack, maybe of another function's red zone. Ranges are checked
+ * where they are known; beyond (a signal stack) the rules are trusted. */
+__attribute__((no_sanitize("address", "thread"))) static inline uintptr_t
+stack_word(uintptr_t address)
+{
+	return *(const volatile uintptr_t *)address;
+}
+
+/* decode.c */
+object *incstack__decode(stack *s, object *o, const struct incstack_frame *frame, enum ask ask,
+			 bool grow);
+
+/* walk.c */
 object *incstack__walk(const struct walker *w, struct cursor at, object *child, object *known);
 
 /* barrier.c */
@@ -246,6 +319,11 @@ static inline uint32_t thunk_number(uintptr_t word)
 static inline uintptr_t thunk_address(uint32_t number)
 {
 	return (uintptr_t)incstack__thunks + (uintptr_t)number * INCSTACK__THUNK_SIZE;
+}
+/* Whether the word of a slot is the thunk of the barrier of o. */
+static inline bool is_barrier_word(const object *o, uintptr_t word)
+{
+	return o->flags & OBJECT_BARRIER && word == thunk_address(o->flags >> OBJECT_SHIFT);
 }
 
 #endif

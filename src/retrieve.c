@@ -57,51 +57,31 @@ static void move_barriers(object *old, object *copy)
 	}
 }
 
-/* Decodes one raw object; inlined callers are added to the arena of s. */
 static void decode(stack *s, object *o)
 {
-	runtime *rt = s->runtime;
-	struct incstack_virtual_frame out[INCSTACK_VIRTUAL_MAX];
 	struct incstack_frame frame = {o->method, o->address, 0,
 				       o->flags & INCSTACK_OBJECT_EXACT ? INCSTACK_FRAME_EXACT : 0,
 				       0};
 	o->bci = -1;
-	if (!rt->embedder.decode)
-		return;
-	int count = rt->embedder.decode(rt->context, &frame, out, INCSTACK_VIRTUAL_MAX);
-	const object *parent = o->parent;
-	uint32_t ends = o->flags & (INCSTACK_OBJECT_BASE | INCSTACK_OBJECT_TRUNCATED);
-	object *last = o;
-	for (int i = 0; i < count && i < INCSTACK_VIRTUAL_MAX; i++) {
-		object *v = i ? arena_object(s, true) : o;
-		if (!v)
-			break;
-		if (i) {
-			*v = (object){NULL, 0, o->address, 0,
-				      INCSTACK_OBJECT_VIRTUAL | INCSTACK_OBJECT_FILLED};
-			last->parent = v;
-		}
-		v->method = out[i].method;
-		v->bci = out[i].bci;
-		v->flags &= ~(uint32_t)INCSTACK_OBJECT_RAW;
-		last = v;
-	}
-	o->flags &= ~ends;
-	last->flags |= ends;
-	last->parent = parent;
+	if (s->runtime->embedder.decode)
+		incstack__decode(s, o, &frame, ASK_DIRECTLY, true);
 }
 
+static const object *end_of(const stack *s, const struct chunk *c)
+{
+	return c == s->arena.current ? s->arena.object : c->objects_end;
+}
+
+/* Objects that decoding adds are decoded: the end is asked for each time. */
 static void decode_chunks(stack *s, struct incstack_tree *tree)
 {
 	for (struct chunk *c = s->arena.first; c; c = c->next) {
-		object *end = c == s->arena.current ? s->arena.object : c->objects_end;
-		for (object *o = c->objects; o < end; o++) {
-			tree->objects++;
+		for (object *o = c->objects; o < end_of(s, c); o++) {
 			tree->truncated += !!(o->flags & INCSTACK_OBJECT_TRUNCATED);
 			if (o->flags & INCSTACK_OBJECT_RAW)
 				decode(s, o);
-			end = c == s->arena.current ? s->arena.object : c->objects_end;
 		}
+		tree->objects += (uint64_t)(end_of(s, c) - c->objects);
 	}
 }
 
@@ -109,13 +89,11 @@ static void decode_chunks(stack *s, struct incstack_tree *tree)
  * will leave it before it can be decoded. The live chain is copied first. */
 void incstack__decode_range(stack *s, uintptr_t low, uintptr_t high)
 {
-	for (struct chunk *c = s->arena.first; c; c = c->next) {
-		object *end = c == s->arena.current ? s->arena.object : c->objects_end;
-		for (object *o = c->objects; o < end; o++)
+	for (struct chunk *c = s->arena.first; c; c = c->next)
+		for (object *o = c->objects; o < end_of(s, c); o++)
 			if (o->flags & INCSTACK_OBJECT_RAW && !(o->flags & OBJECT_BARRIER) &&
 			    o->method - low < high - low)
 				decode(s, o);
-	}
 }
 
 static void hand_over(stack *s, struct arena *old, struct incstack_tree **tree)

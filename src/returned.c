@@ -9,22 +9,22 @@
 #include "internal.h"
 
 /* Below o everything is known and cannot have changed: the next barrier needs no
- * walk. */
+ * walk. It stays the youngest known object (I3), or there is none. */
 static void move_down(stack *s, object *o, uintptr_t plant_from)
 {
 	uint32_t n = s->distance.value;
-	object *p = s->newest = physical_parent(o);
-	for (; p; p = physical_parent(p)) {
-		if (p->flags & (OBJECT_BARRIER | INCSTACK_OBJECT_EXACT))
-			return;
-		if (n-- == 0)
+	object *p = physical_parent(o);
+	for (; p && !(p->flags & OBJECT_BARRIER); p = physical_parent(p)) {
+		if (n) {
+			n--;
+			continue;
+		}
+		uintptr_t slot = (uintptr_t)object_slot(p);
+		if (!(p->flags & INCSTACK_OBJECT_EXACT) && slot >= plant_from &&
+		    stack_word(slot) == p->method && incstack__barrier_plant(s, p, 0))
 			break;
 	}
-	if (!p || s->mode != INCSTACK_MODE_PATCH || (uintptr_t)object_slot(p) < plant_from)
-		return;
-	uintptr_t word = incstack_slot_read(object_slot(p));
-	if (word == p->method && *object_slot(p) == word)
-		incstack__barrier_plant(s, p, 0);
+	s->newest = p;
 }
 
 void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from)

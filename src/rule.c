@@ -8,16 +8,12 @@
 #include "internal.h"
 
 enum { FIRST_ENTRIES = 4096 };
-/* packed: kind 4 bits | flags 4 | ra_offset / 8: 8 | fp_offset / 8: 16 | cfa_offset: 32 */
+/* The kind of no rule: the address is known to have none. */
+enum { KIND_UNKNOWN = 7 };
 
-static uint64_t hash(uintptr_t address)
+packed_rule incstack__rule_look_up(const struct rule_table *t, uintptr_t address)
 {
-	return (address * 0x9e3779b97f4a7c15u) >> 20;
-}
-
-static packed_rule look_up(const struct rule_table *t, uintptr_t address)
-{
-	for (uint64_t i = hash(address);; i++) {
+	for (uint64_t i = rule_hash(t, address);; i++) {
 		/* pairs with the release in insert */
 		uintptr_t found =
 			atomic_load_explicit(&t->entry[i & t->mask].address, memory_order_acquire);
@@ -31,13 +27,13 @@ static packed_rule look_up(const struct rule_table *t, uintptr_t address)
 
 packed_rule incstack__rule_find(const runtime *rt, uintptr_t address)
 {
-	const struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_acquire);
-	return t ? look_up(t, address) : 0;
+	const struct rule_table *t = rule_table_of(rt);
+	return t ? rule_quick(t, address) : 0;
 }
 
 static void insert(struct rule_table *t, uintptr_t address, packed_rule rule)
 {
-	uint64_t i = hash(address);
+	uint64_t i = rule_hash(t, address);
 	for (;; i++) {
 		uintptr_t found =
 			atomic_load_explicit(&t->entry[i & t->mask].address, memory_order_relaxed);
@@ -62,6 +58,7 @@ static void grow(runtime *rt, struct rule_table *old)
 	if (!t)
 		return;
 	t->mask = entries - 1;
+	t->shift = 64 - (uint32_t)__builtin_ctzll(entries);
 	t->older = old;
 	for (uint64_t i = 0; i < entries; i++) {
 		atomic_init(&t->entry[i].address, 0);
@@ -92,14 +89,36 @@ static void remember(runtime *rt, uintptr_t address, packed_rule rule)
 	atomic_flag_clear_explicit(&rt->rule_lock, memory_order_release);
 }
 
+static bool plain(const struct incstack_rule *r)
+{
+	return (r->kind == INCSTACK_RULE_SP || r->kind == INCSTACK_RULE_FP) && !r->flags &&
+	       r->ra_offset == 8 && r->cfa_offset > 0 && r->cfa_offset % 8 == 0 &&
+	       r->cfa_offset < 1 << 22 && r->fp_offset % 8 == 0 && r->fp_offset < 1 << 14;
+}
+
 static packed_rule pack(const struct incstack_rule *r)
 {
+	if (plain(r))
+		return 1 | (packed_rule)(r->kind == INCSTACK_RULE_FP) << 1 |
+		       (packed_rule)(r->fp_offset / 8) << 2 |
+		       (packed_rule)(r->cfa_offset / 8) << 13;
 	bool fits = r->kind <= INCSTACK_RULE_END && r->ra_offset % 8 == 0 &&
 		    r->fp_offset % 8 == 0 && r->ra_offset / 8 < 256;
 	if (!fits || r->kind == INCSTACK_RULE_NONE)
-		return 15; /* a kind that no rule has: known to have none */
-	return r->kind | (uint64_t)(r->flags & 15) << 4 | (uint64_t)(r->ra_offset / 8) << 8 |
-	       (uint64_t)(r->fp_offset / 8) << 16 | (uint64_t)(uint32_t)r->cfa_offset << 32;
+		return KIND_UNKNOWN << 1;
+	return (packed_rule)r->kind << 1 | (packed_rule)(r->flags & 15) << 4 |
+	       (packed_rule)(r->ra_offset / 8) << 8 | (packed_rule)(r->fp_offset / 8) << 16 |
+	       (packed_rule)(uint32_t)r->cfa_offset << 32;
+}
+
+struct incstack_rule incstack__rule_unpack(packed_rule r)
+{
+	if (rule_plain(r))
+		return (struct incstack_rule){rule_from_fp(r) ? INCSTACK_RULE_FP : INCSTACK_RULE_SP,
+					      (int32_t)rule_cfa(r), 8, (uint16_t)rule_fp(r), 0};
+	return (struct incstack_rule){(uint32_t)(r >> 1 & 7), (int32_t)(r >> 32),
+				      (uint16_t)((r >> 8 & 0xff) * 8),
+				      (uint16_t)((r >> 16 & 0xffff) * 8), (uint32_t)(r >> 4 & 15)};
 }
 
 /* Asks the embedder and keeps the answer, also that there is none. */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From a pc to methods: one raw object becomes the virtual frames that the
+ * embedder sees in it (design: capture raw, decode late, where that is right).
+ */
+#include "internal.h"
+
+struct question {
+	runtime *rt;
+	const struct incstack_frame *frame;
+	struct incstack_virtual_frame out[INCSTACK_VIRTUAL_MAX];
+	int count;
+};
+
+static void ask_embedder(void *argument)
+{
+	struct question *q = argument;
+	q->count = q->rt->embedder.decode(q->rt->context, q->frame, q->out, INCSTACK_VIRTUAL_MAX);
+	if (q->count > INCSTACK_VIRTUAL_MAX)
+		q->count = INCSTACK_VIRTUAL_MAX;
+}
+
+/* Where one more virtual frame goes: o itself, then new callers of the last. */
+static object *virtual_of(stack *s, object *o, object *last, bool grow)
+{
+	if (!last)
+		return o;
+	object *v = arena_object(s, grow);
+	if (!v)
+		return NULL;
+	*v = (object){NULL, 0, o->address, 0, INCSTACK_OBJECT_VIRTUAL | INCSTACK_OBJECT_FILLED};
+	last->parent = v;
+	return v;
+}
+
+/* Decodes o in place; its inlined callers become objects between it and its
+ * parent. Returns the outermost. */
+object *incstack__decode(stack *s, object *o, const struct incstack_frame *frame, enum ask ask,
+			 bool grow)
+{
+	runtime *rt = s->runtime;
+	struct question q = {.rt = rt, .frame = frame};
+	if (ask == ASK_SAVED)
+		incstack__call_saved(ask_embedder, &q, rt->xsave_bytes);
+	else
+		ask_embedder(&q);
+	const object *parent = o->parent;
+	uint32_t ends = o->flags & (INCSTACK_OBJECT_BASE | INCSTACK_OBJECT_TRUNCATED);
+	object *last = NULL;
+	for (int i = 0; i < q.count; i++) {
+		object *v = virtual_of(s, o, last, grow);
+		if (!v)
+			break;
+		v->method = q.out[i].method;
+		v->bci = q.out[i].bci;
+		v->flags &= ~(uint32_t)INCSTACK_OBJECT_RAW;
+		last = v;
+	}
+	if (!last)
+		return o;
+	o->flags &= ~ends;
+	last->flags |= ends;
+	last->parent = parent;
+	return last;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One step of a walk: from a frame to its caller, by the rule of its pc.
+ */
+#include "internal.h"
+
+struct question {
+	runtime *rt;
+	uintptr_t address;
+	packed_rule rule;
+};
+
+static void learn(void *argument)
+{
+	struct question *q = argument;
+	q->rule = incstack__rule_learn(q->rt, q->address);
+}
+
+packed_rule incstack__rule_of(const struct walker *w, uintptr_t pc, bool exact)
+{
+	runtime *rt = w->stack->runtime;
+	uintptr_t address = pc - !exact;
+	if (!rt->embedder.find_rule)
+		return RULE_FRAME_POINTER;
+	packed_rule rule = incstack__rule_find(rt, address);
+	if (__builtin_expect(rule != 0, 1) || w->ask == ASK_NEVER)
+		return rule;
+	struct question q = {rt, address, 0};
+	if (w->ask == ASK_SAVED)
+		incstack__call_saved(learn, &q, rt->xsave_bytes);
+	else
+		learn(&q);
+	return q.rule;
+}
+
+static bool readable(const stack *s, const struct cursor *at, uintptr_t address)
+{
+	if (address % sizeof(uintptr_t))
+		return false;
+	return inside(s, at->sp) ? address >= at->sp && inside(s, address) : address >= at->sp;
+}
+
+static bool cfa_of(const struct walker *w, const struct cursor *at, const struct incstack_rule *r,
+		   uintptr_t *cfa)
+{
+	uintptr_t offset = (uintptr_t)(intptr_t)r->cfa_offset;
+	switch (r->kind) {
+	case INCSTACK_RULE_SP:
+		*cfa = at->sp + offset;
+		return true;
+	case INCSTACK_RULE_FP:
+		*cfa = at->fp + offset;
+		return true;
+	case INCSTACK_RULE_FP_DEREF:
+		if (!readable(w->stack, at, at->fp + offset))
+			return false;
+		*cfa = stack_word(at->fp + offset);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Moves *at to its caller. *slot is the return slot, 0 behind a signal. */
+enum step incstack__step(const struct walker *w, struct cursor *at, uintptr_t *slot,
+			 packed_rule *rule)
+{
+	*rule = incstack__rule_of(w, at->pc, at->exact);
+	struct incstack_rule r = incstack__rule_unpack(*rule);
+	at->signal = r.kind == INCSTACK_RULE_SIGNAL;
+	if (r.kind == INCSTACK_RULE_END)
+		return STEP_END;
+	if (r.kind == INCSTACK_RULE_SIGNAL) {
+		*slot = 0;
+		incstack__signal_registers(at);
+		return STEP_FRAME;
+	}
+	uintptr_t cfa, fp = at->fp;
+	if (!cfa_of(w, at, &r, &cfa) || !readable(w->stack, at, cfa - r.ra_offset))
+		return *rule == RULE_FRAME_POINTER ? STEP_END : STEP_UNKNOWN;
+	bool realigned = r.kind == INCSTACK_RULE_FP_DEREF;
+	if (r.fp_offset || realigned) {
+		uintptr_t saved = (realigned ? fp : cfa) - r.fp_offset;
+		if (!readable(w->stack, at, saved))
+			return STEP_UNKNOWN;
+		at->fp = stack_word(saved);
+	}
+	*slot = cfa - r.ra_offset;
+	at->pc = stack_word(*slot);
+	at->sp = cfa;
+	at->exact = false;
+	return at->pc ? STEP_FRAME : STEP_END;
+}
