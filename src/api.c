@@ -7,14 +7,12 @@
 
 #include "internal.h"
 
-/* Begins an operation on s by its owner; leave() ends it. */
-int incstack__enter(stack *s)
+int incstack__enter_slowly(stack *s, uintptr_t sp)
 {
 	if (!s)
 		return INCSTACK_EINVAL;
 	if (s->owner != thread_self())
 		return INCSTACK_ETHREAD;
-	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
 	/* An operation whose frame is gone was left by a longjmp out of a handler. */
 	if (s->busy && !(s->busy < sp && s->busy >= s->low && sp < s->high)) {
 		s->stats.lost_busy++;
@@ -79,6 +77,7 @@ int incstack_runtime_destroy(struct incstack_runtime *rt)
 		return INCSTACK_EINVAL;
 	if (atomic_load_explicit(&rt->stacks, memory_order_acquire))
 		return INCSTACK_EBUSY;
+	incstack__arena_close(rt);
 	incstack__rule_free(rt);
 	incstack__release(rt, rt, sizeof(*rt));
 	return 0;
@@ -99,9 +98,8 @@ int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t 
 	s->owner = thread_self();
 	s->mode = rt->options.mode;
 	s->last = &s->first;
-	s->distance.fixed = rt->options.distance >= 0;
-	s->distance.value = s->distance.fixed ? (uint32_t)rt->options.distance : 2;
-	int error = incstack__arena_grow(s);
+	incstack__distance_open(s);
+	int error = incstack__arena_open(s);
 	if (error) {
 		incstack__release(rt, s, sizeof(*s));
 		return error;
@@ -123,7 +121,7 @@ static void free_stack(stack *s)
 
 int incstack_stack_destroy(struct incstack_stack *s)
 {
-	int error = incstack__enter(s);
+	int error = enter(s);
 	if (error)
 		return error;
 	incstack__lift_all(s);
@@ -154,7 +152,7 @@ int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
 {
 	if ((unsigned)mode > INCSTACK_MODE_FULL)
 		return INCSTACK_EINVAL;
-	int error = incstack__enter(s);
+	int error = enter(s);
 	if (error)
 		return error;
 	incstack__complete(s, ASK_DIRECTLY, false);
@@ -170,7 +168,7 @@ int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
 
 int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 {
-	int error = incstack__enter(s);
+	int error = enter(s);
 	if (error)
 		return error;
 	size_t room = (size_t)((char *)s->arena.limit - (char *)s->arena.object);

@@ -21,6 +21,55 @@ static void use(struct arena *a, struct chunk *c)
 	a->limit = (trace *)((char *)c + c->bytes);
 }
 
+/* Chunks of released trees are kept for the next ones: fresh memory costs more,
+ * page by page, than the traces that are written into it. */
+enum { KEPT_MOST = 64 };
+
+static struct chunk *take_kept(runtime *rt)
+{
+	struct chunk *c = NULL;
+	if (atomic_flag_test_and_set_explicit(&rt->kept_lock, memory_order_acquire))
+		return NULL; /* another thread is at it: do without */
+	c = rt->kept;
+	if (c) {
+		rt->kept = c->next;
+		rt->kept_count--;
+	}
+	atomic_flag_clear_explicit(&rt->kept_lock, memory_order_release);
+	return c;
+}
+
+static bool keep(runtime *rt, struct chunk *c)
+{
+	if (atomic_flag_test_and_set_explicit(&rt->kept_lock, memory_order_acquire))
+		return false;
+	bool room = rt->kept_count < KEPT_MOST;
+	if (room) {
+		c->next = rt->kept;
+		rt->kept = c;
+		rt->kept_count++;
+	}
+	atomic_flag_clear_explicit(&rt->kept_lock, memory_order_release);
+	return room;
+}
+
+void incstack__arena_free(runtime *rt, struct chunk *chunk)
+{
+	while (chunk) {
+		struct chunk *next = chunk->next;
+		if (!keep(rt, chunk))
+			incstack__release(rt, chunk, chunk->bytes);
+		chunk = next;
+	}
+}
+
+void incstack__arena_close(runtime *rt)
+{
+	struct chunk *c;
+	while ((c = take_kept(rt)) != NULL)
+		incstack__release(rt, c, c->bytes);
+}
+
 /* Adds a spare chunk within the limit of the stack. */
 int incstack__arena_grow(stack *s)
 {
@@ -28,18 +77,16 @@ int incstack__arena_grow(stack *s)
 	size_t bytes = rt->options.chunk_bytes;
 	if (s->arena.bytes + bytes > rt->options.stack_bytes)
 		return INCSTACK_ELIMIT;
-	struct chunk *c = incstack__allocate(rt, bytes);
+	struct chunk *c = take_kept(rt);
+	if (!c)
+		c = incstack__allocate(rt, bytes);
 	if (!c)
 		return INCSTACK_ENOMEM;
 	c->bytes = bytes;
 	c->runtime = rt;
-	s->arena.bytes += bytes;
-	if (!s->arena.current) {
-		use(&s->arena, c);
-		return 0;
-	}
 	c->next = s->arena.spare;
 	s->arena.spare = c;
+	s->arena.bytes += bytes;
 	return 0;
 }
 
@@ -54,11 +101,37 @@ bool incstack__arena_next(stack *s)
 	return true;
 }
 
-void incstack__arena_free(runtime *rt, struct chunk *chunk)
+/* Makes an empty arena ready for its first object. */
+int incstack__arena_open(stack *s)
 {
-	while (chunk) {
-		struct chunk *next = chunk->next;
-		incstack__release(rt, chunk, chunk->bytes);
-		chunk = next;
+	int error = s->arena.spare ? 0 : incstack__arena_grow(s);
+	if (!error)
+		incstack__arena_next(s);
+	return error;
+}
+
+/* The chunks in use go to *used, the spare ones stay. */
+void incstack__arena_split(stack *s, struct arena *used)
+{
+	*used = s->arena;
+	used->spare = NULL;
+	s->arena = (struct arena){.spare = s->arena.spare, .bytes = s->arena.bytes};
+	for (struct chunk *c = used->first; c; c = c->next)
+		s->arena.bytes -= c->bytes;
+	used->bytes -= s->arena.bytes;
+}
+
+/* The inverse, for an arena that was opened and filled since. */
+void incstack__arena_join(stack *s, const struct arena *used)
+{
+	struct chunk *spare = s->arena.spare;
+	for (struct chunk *c = s->arena.first, *next; c; c = next) {
+		next = c->next;
+		c->next = spare;
+		spare = c;
 	}
+	uint64_t bytes = s->arena.bytes;
+	s->arena = *used;
+	s->arena.spare = spare;
+	s->arena.bytes += bytes;
 }

@@ -17,7 +17,7 @@ static object *find(stack *s, uintptr_t slot)
 
 static int enter_slot(stack *s, uintptr_t slot)
 {
-	int error = incstack__enter(s);
+	int error = enter(s);
 	if (error)
 		return error;
 	if (!slot || slot % sizeof(uintptr_t))
@@ -60,7 +60,7 @@ int incstack_stack_frame_moved(struct incstack_stack *s, uintptr_t old_slot, uin
 
 int incstack_stack_moved(struct incstack_stack *s, uintptr_t new_low, uintptr_t new_high)
 {
-	int error = incstack__enter(s);
+	int error = enter(s);
 	if (error)
 		return error;
 	if (new_low >= new_high || (new_low | new_high) % sizeof(uintptr_t)) {
@@ -84,7 +84,7 @@ int incstack_code_unloading(struct incstack_runtime *rt, struct incstack_stack *
 	if (!rt || low >= high || (s && s->runtime != rt))
 		return INCSTACK_EINVAL;
 	if (s) {
-		int error = incstack__enter(s);
+		int error = enter(s);
 		if (error)
 			return error;
 		incstack__decode_range(s, low, high);

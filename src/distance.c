@@ -1,27 +1,103 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses the barrier distance of a stack from what it observes: how many
- * frames had changed at each sample, and how many returns were intercepted. An
- * intercepted return costs as much as walking several frames, so the barrier
- * goes deep enough that few fire, and no deeper than the changes reach.
+ * Chooses the barrier distance of a stack from what it observes. A barrier that
+ * is too near fires often, one that is too far makes every sample walk more. How
+ * many frames were left between two samples is counted over a window, and what
+ * each distance would have cost follows from the counts.
  */
+#include <string.h>
+
 #include "internal.h"
 
-enum { WINDOW = 64, RETURNS_TOLERATED = WINDOW / 8 };
+enum {
+	FRAME_COST = 1,   /* to capture a frame */
+	RETURN_COST = 16, /* to intercept a return and to plant the next barrier */
+	WINDOW = 128,     /* samples that are looked at, */
+	IDLE = 896,       /* and then so many that are not */
+};
 
-/* At a sample (or a walk after a return) `changed` frames were not known. */
-void incstack__distance_observe(stack *s, uint32_t changed)
+/* How many barriers, each that far below the last, a pop of so many frames passes. */
+static uint32_t passed(uint32_t popped, uint32_t distance)
+{
+	return popped / (distance + 1);
+}
+
+static uint32_t cost_of(const struct distance *d, uint32_t distance)
+{
+	uint32_t cost = d->samples * distance * FRAME_COST;
+	for (uint32_t i = distance + 1; i <= INCSTACK_DISTANCE_MAX; i++)
+		if (d->popped[i])
+			cost += d->popped[i] * passed(i, distance) *
+				(RETURN_COST + distance * FRAME_COST);
+	return cost;
+}
+
+/* Ends a window: goes where its samples would have been clearly cheaper. Only
+ * what some sample popped can be best, or 0. */
+static void adapt(struct distance *d)
+{
+	uint32_t best = d->value, best_cost = cost_of(d, best);
+	best_cost -= best_cost / 16;
+	for (uint32_t i = 0; i <= INCSTACK_DISTANCE_MAX; i++) {
+		uint32_t cost = i == 0 || d->popped[i] ? cost_of(d, i) : UINT32_MAX;
+		if (cost < best_cost) {
+			best = i;
+			best_cost = cost;
+		}
+	}
+	d->value = best;
+	d->samples = 0;
+	memset(d->popped, 0, sizeof(d->popped));
+}
+
+void incstack__distance_open(stack *s)
+{
+	int32_t fixed = s->runtime->options.distance;
+	s->distance = (struct distance){.value = fixed < 0 ? 2 : (uint32_t)fixed,
+					.idle = fixed < 0 ? 1 : UINT32_MAX};
+}
+
+/* How many of the frames of the last sample are not among those of this one. Both
+ * are listed youngest first; compared from the base. */
+static uint32_t left_frames(const struct distance *d, const object *first, const object *end)
+{
+	const object *a = d->last_end, *b = end;
+	while (a > d->last_first && b > first) {
+		if (a[-1].address == b[-1].address) {
+			if (a[-1].method != b[-1].method)
+				break;
+			b--;
+		} else if (a[-1].address < b[-1].address) {
+			break;
+		}
+		a--;
+	}
+	return (uint32_t)(a - d->last_first);
+}
+
+/* Takes note of the frames of a sample: the callers from first to end. */
+void incstack__distance_note(stack *s, const object *first, const object *end)
 {
 	struct distance *d = &s->distance;
-	if (changed > d->deepest)
-		d->deepest = changed;
-	if (d->fixed || ++d->samples < WINDOW)
-		return;
-	if (d->returns > RETURNS_TOLERATED)
-		d->value = d->value ? d->value * 2 : 1;
-	else if (!d->returns && d->deepest < d->value)
-		d->value = d->deepest;
-	if (d->value > INCSTACK_DISTANCE_MAX)
-		d->value = INCSTACK_DISTANCE_MAX;
-	d->samples = d->returns = d->deepest = 0;
+	if (d->last_first) {
+		uint32_t popped = d->returns ? d->last_count + d->returns * (d->value + 1)
+					     : left_frames(d, first, end);
+		d->popped[popped < INCSTACK_DISTANCE_MAX ? popped : INCSTACK_DISTANCE_MAX]++;
+		d->samples++;
+	}
+	d->returns = 0;
+	d->last_first = first;
+	d->last_end = end;
+	d->last_count = (uint32_t)(end - first);
+	if (d->samples >= WINDOW) {
+		adapt(d);
+		d->idle = IDLE;
+		d->last_first = NULL;
+	}
+}
+
+/* The objects of the last sample are not there any more. */
+void incstack__distance_forget(stack *s)
+{
+	s->distance.last_first = NULL;
 }

@@ -79,10 +79,12 @@ struct arena {
 /* What the barrier distance is chosen from (distance.c). */
 struct distance {
 	uint32_t value;
-	uint32_t samples;
-	uint32_t returns;
-	uint32_t deepest;
-	bool fixed;
+	uint32_t idle;       /* samples until it looks again; UINT32_MAX: fixed */
+	uint32_t returns;    /* since the last sample */
+	uint32_t samples;    /* in this window */
+	uint32_t last_count; /* the callers that the last sample walked over */
+	const object *last_first, *last_end;
+	uint16_t popped[INCSTACK_DISTANCE_MAX + 1]; /* samples, by frames left since the last */
 };
 
 struct incstack_stack {
@@ -134,14 +136,15 @@ static inline bool rule_decodes_now(packed_rule r)
 	return !rule_plain(r) && r & (packed_rule)INCSTACK_RULE_DECODE_NOW << 4;
 }
 
+struct rule_entry {
+	_Atomic uintptr_t address;
+	_Atomic packed_rule rule;
+};
+
 struct rule_table {
-	uint64_t mask;
-	uint32_t shift;           /* a hash is what this leaves of a product */
+	uint64_t mask;            /* of the offset of an entry, in bytes */
 	struct rule_table *older; /* replaced tables live as long as the runtime */
-	struct {
-		_Atomic uintptr_t address;
-		_Atomic packed_rule rule;
-	} entry[];
+	struct rule_entry entry[];
 };
 
 struct incstack_runtime {
@@ -153,6 +156,9 @@ struct incstack_runtime {
 	atomic_flag rule_lock;
 	atomic_uint stacks;
 	atomic_uint thunks; /* taken from the pool */
+	struct chunk *kept; /* of released trees */
+	uint32_t kept_count;
+	atomic_flag kept_lock;
 	size_t xsave_bytes;
 };
 
@@ -172,7 +178,11 @@ void incstack__release(runtime *rt, void *memory, size_t bytes);
 /* arena.c */
 int incstack__arena_grow(stack *s);
 bool incstack__arena_next(stack *s);
+int incstack__arena_open(stack *s);
+void incstack__arena_split(stack *s, struct arena *used);
+void incstack__arena_join(stack *s, const struct arena *used);
 void incstack__arena_free(runtime *rt, struct chunk *chunk);
+void incstack__arena_close(runtime *rt);
 static inline bool arena_fits(const stack *s, size_t objects)
 {
 	const char *end = (const char *)s->arena.limit - sizeof(trace);
@@ -195,24 +205,30 @@ static inline object *arena_object(stack *s, bool grow)
 
 /* rule.c */
 struct incstack_rule incstack__rule_unpack(packed_rule r);
-packed_rule incstack__rule_look_up(const struct rule_table *t, uintptr_t address);
 static inline const struct rule_table *rule_table_of(const runtime *rt)
 {
 	/* pairs with the release in grow */
 	return atomic_load_explicit(&rt->rules, memory_order_acquire);
 }
-static inline uint64_t rule_hash(const struct rule_table *t, uintptr_t address)
+static inline uint64_t rule_hash(uintptr_t address)
 {
-	return (address * 0x9e3779b97f4a7c15u) >> t->shift;
+	return (address * 0x9e3779b97f4a7c15u) >> 28;
 }
-/* The rule, if it lies at the first place where it can. */
-static inline packed_rule rule_quick(const struct rule_table *t, uintptr_t address)
+static inline const struct rule_entry *rule_entry_at(const struct rule_table *t, uint64_t offset)
 {
-	uint64_t i = rule_hash(t, address);
-	/* pairs with the release in insert */
-	if (atomic_load_explicit(&t->entry[i].address, memory_order_acquire) == address)
-		return atomic_load_explicit(&t->entry[i].rule, memory_order_relaxed);
-	return incstack__rule_look_up(t, address);
+	return (const struct rule_entry *)((const char *)t->entry + (offset & t->mask));
+}
+static inline packed_rule rule_in(const struct rule_table *t, uintptr_t address)
+{
+	for (uint64_t i = rule_hash(address);; i += sizeof(struct rule_entry)) {
+		const struct rule_entry *e = rule_entry_at(t, i);
+		/* pairs with the release in insert */
+		uintptr_t found = atomic_load_explicit(&e->address, memory_order_acquire);
+		if (__builtin_expect(found == address, 1))
+			return atomic_load_explicit(&e->rule, memory_order_relaxed);
+		if (!found)
+			return 0;
+	}
 }
 packed_rule incstack__rule_find(const runtime *rt, uintptr_t address);
 packed_rule incstack__rule_learn(runtime *rt, uintptr_t address);
@@ -252,7 +268,8 @@ object *incstack__decode(stack *s, object *o, const struct incstack_frame *frame
 			 bool grow);
 
 /* walk.c */
-object *incstack__walk(const struct walker *w, struct cursor at, object *child, object *known);
+object *incstack__walk(const struct walker *w, const struct cursor *at, object *child,
+		       object *known);
 
 /* barrier.c */
 bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp);
@@ -283,10 +300,33 @@ void incstack__lift_all(stack *s);
 void incstack__decode_range(stack *s, uintptr_t low, uintptr_t high);
 
 /* distance.c */
-void incstack__distance_observe(stack *s, uint32_t changed);
+void incstack__distance_open(stack *s);
+void incstack__distance_note(stack *s, const object *first, const object *end);
+void incstack__distance_forget(stack *s);
+static inline void distance_observe(stack *s, const object *first, const object *end)
+{
+	if (s->distance.idle > 1)
+		s->distance.idle -= s->distance.idle != UINT32_MAX;
+	else
+		incstack__distance_note(s, first, end);
+}
 
 /* api.c */
-int incstack__enter(stack *s);
+static inline uintptr_t thread_self(void)
+{
+	return (uintptr_t)__builtin_thread_pointer();
+}
+int incstack__enter_slowly(stack *s, uintptr_t sp);
+/* Begins an operation on s by its owner; leave() ends it. */
+__attribute__((always_inline)) static inline int enter(stack *s)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	if (__builtin_expect(!s || s->owner != thread_self() || s->busy, 0))
+		return incstack__enter_slowly(s, sp);
+	s->busy = sp;
+	atomic_signal_fence(memory_order_seq_cst);
+	return 0;
+}
 static inline void leave(stack *s)
 {
 	atomic_signal_fence(memory_order_seq_cst);
@@ -304,10 +344,6 @@ bool incstack__shadow_stack_on(void);
 bool incstack__entry_state(const struct cursor *at, struct cursor *caller);
 void incstack__signal_registers(struct cursor *at);
 int incstack__thunk_contains(uintptr_t pc);
-static inline uintptr_t thread_self(void)
-{
-	return (uintptr_t)__builtin_thread_pointer();
-}
 static inline bool is_thunk(uintptr_t word)
 {
 	return word - (uintptr_t)incstack__thunks < INCSTACK__POOL_BYTES;

@@ -18,7 +18,7 @@ void incstack__complete(stack *s, enum ask ask, bool grow)
 			.pc = o->method, .sp = o->address, .fp = incstack__barrier_fp(o)};
 		object *known = (object *)o->parent;
 		o->flags &= ~(uint32_t)OBJECT_GAP;
-		incstack__walk(&w, at, o, known);
+		incstack__walk(&w, &at, o, known);
 	}
 }
 
@@ -62,9 +62,7 @@ static void decode(stack *s, object *o)
 	struct incstack_frame frame = {o->method, o->address, 0,
 				       o->flags & INCSTACK_OBJECT_EXACT ? INCSTACK_FRAME_EXACT : 0,
 				       0};
-	o->bci = -1;
-	if (s->runtime->embedder.decode)
-		incstack__decode(s, o, &frame, ASK_DIRECTLY, true);
+	incstack__decode(s, o, &frame, ASK_DIRECTLY, true);
 }
 
 static const object *end_of(const stack *s, const struct chunk *c)
@@ -73,14 +71,30 @@ static const object *end_of(const stack *s, const struct chunk *c)
 }
 
 /* Objects that decoding adds are decoded: the end is asked for each time. */
+static void decode_chunk(stack *s, struct chunk *c)
+{
+	for (object *o = c->objects; o < end_of(s, c); o++)
+		if (o->flags & INCSTACK_OBJECT_RAW)
+			decode(s, o);
+}
+
+static uint64_t close_chunk(struct chunk *c, const object *end)
+{
+	uint64_t truncated = 0;
+	for (object *o = c->objects; o < end; o++) {
+		truncated += o->flags / INCSTACK_OBJECT_TRUNCATED & 1;
+		if (o->flags & INCSTACK_OBJECT_RAW)
+			o->bci = -1; /* was the rule */
+	}
+	return truncated;
+}
+
 static void decode_chunks(stack *s, struct incstack_tree *tree)
 {
 	for (struct chunk *c = s->arena.first; c; c = c->next) {
-		for (object *o = c->objects; o < end_of(s, c); o++) {
-			tree->truncated += !!(o->flags & INCSTACK_OBJECT_TRUNCATED);
-			if (o->flags & INCSTACK_OBJECT_RAW)
-				decode(s, o);
-		}
+		if (s->runtime->embedder.decode)
+			decode_chunk(s, c);
+		tree->truncated += close_chunk(c, end_of(s, c));
 		tree->objects += (uint64_t)(end_of(s, c) - c->objects);
 	}
 }
@@ -92,54 +106,62 @@ void incstack__decode_range(stack *s, uintptr_t low, uintptr_t high)
 	for (struct chunk *c = s->arena.first; c; c = c->next)
 		for (object *o = c->objects; o < end_of(s, c); o++)
 			if (o->flags & INCSTACK_OBJECT_RAW && !(o->flags & OBJECT_BARRIER) &&
-			    o->method - low < high - low)
+			    o->method - low < high - low && s->runtime->embedder.decode)
 				decode(s, o);
 }
 
-static void hand_over(stack *s, struct arena *old, struct incstack_tree **tree)
+/* Makes a tree of what was used. Inlined frames that decoding adds belong to it. */
+static struct incstack_tree *finish(stack *s, struct arena *used)
 {
-	struct incstack_tree *t = &old->first->tree;
-	*t = (struct incstack_tree){.traces = s->first};
-	for (const trace *i = s->first; i; i = i->next)
-		t->count++;
 	struct arena fresh = s->arena;
-	s->arena = *old; /* inlined frames belong to the tree */
-	decode_chunks(s, t);
+	struct incstack_tree *tree = &used->first->tree;
+	*tree = (struct incstack_tree){.traces = s->first};
+	for (const trace *i = s->first; i; i = i->next)
+		tree->count++;
+	s->arena = *used;
+	decode_chunks(s, tree);
 	s->arena.current->objects_end = s->arena.object;
-	s->arena.current->next = s->arena.spare;
+	incstack__arena_free(s->runtime, s->arena.spare);
 	s->arena = fresh;
+	incstack__distance_forget(s);
 	s->first = NULL;
 	s->last = &s->first;
-	*tree = t;
+	return tree;
+}
+
+static int hand_over(stack *s, struct incstack_tree **tree)
+{
+	object *newest = s->newest;
+	struct arena used;
+	incstack__arena_split(s, &used);
+	s->newest = NULL;
+	int error = incstack__arena_open(s);
+	if (!error && !copy_known(s, newest))
+		error = INCSTACK_ENOMEM;
+	if (error) {
+		incstack__arena_join(s, &used);
+		s->newest = newest;
+		return INCSTACK_ENOMEM;
+	}
+	move_barriers(newest, s->newest);
+	*tree = finish(s, &used);
+	return 0;
 }
 
 int incstack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
 {
-	int error = incstack__enter(s);
+	int error = enter(s);
 	if (error)
 		return error;
-	if (!tree) {
-		leave(s);
-		return INCSTACK_EINVAL;
+	if (tree) {
+		incstack__limbo_empty(s);
+		incstack__complete(s, ASK_DIRECTLY, true);
+		error = hand_over(s, tree);
+	} else {
+		error = INCSTACK_EINVAL;
 	}
-	incstack__limbo_empty(s);
-	incstack__complete(s, ASK_DIRECTLY, true);
-	struct arena old = s->arena;
-	object *newest = s->newest;
-	s->arena = (struct arena){0};
-	s->newest = NULL;
-	error = incstack__arena_grow(s);
-	if (error || !copy_known(s, newest)) {
-		incstack__arena_free(s->runtime, s->arena.first);
-		s->arena = old;
-		s->newest = newest;
-		leave(s);
-		return INCSTACK_ENOMEM;
-	}
-	move_barriers(newest, s->newest);
-	hand_over(s, &old, tree);
 	leave(s);
-	return 0;
+	return error;
 }
 
 int incstack_tree_release(struct incstack_tree *tree)

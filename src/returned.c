@@ -44,7 +44,7 @@ void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, u
 	struct walker w = {s, ask, false, s->distance.value, plant_from};
 	struct cursor at = {.pc = o->method, .sp = o->address, .fp = fp};
 	o->parent = NULL;
-	s->newest = incstack__walk(&w, at, o, known);
+	s->newest = incstack__walk(&w, &at, o, known);
 }
 
 /* The trampoline's only call: the cell of the thunk, and the frame pointer of the
@@ -125,7 +125,7 @@ int incstack__thunk_personality(int version, int actions, uint64_t class, void *
 
 int incstack_stack_unwinding_to(struct incstack_stack *s, uintptr_t sp)
 {
-	int error = incstack__enter(s);
+	int error = enter(s);
 	if (error)
 		return error;
 	if (sp < s->low || sp > s->high) {

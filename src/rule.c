@@ -11,60 +11,50 @@ enum { FIRST_ENTRIES = 4096 };
 /* The kind of no rule: the address is known to have none. */
 enum { KIND_UNKNOWN = 7 };
 
-packed_rule incstack__rule_look_up(const struct rule_table *t, uintptr_t address)
-{
-	for (uint64_t i = rule_hash(t, address);; i++) {
-		/* pairs with the release in insert */
-		uintptr_t found =
-			atomic_load_explicit(&t->entry[i & t->mask].address, memory_order_acquire);
-		if (found == address)
-			return atomic_load_explicit(&t->entry[i & t->mask].rule,
-						    memory_order_relaxed);
-		if (!found)
-			return 0;
-	}
-}
-
 packed_rule incstack__rule_find(const runtime *rt, uintptr_t address)
 {
 	const struct rule_table *t = rule_table_of(rt);
-	return t ? rule_quick(t, address) : 0;
+	return t ? rule_in(t, address) : 0;
 }
 
 static void insert(struct rule_table *t, uintptr_t address, packed_rule rule)
 {
-	uint64_t i = rule_hash(t, address);
-	for (;; i++) {
-		uintptr_t found =
-			atomic_load_explicit(&t->entry[i & t->mask].address, memory_order_relaxed);
+	struct rule_entry *e;
+	for (uint64_t i = rule_hash(address);; i += sizeof(*e)) {
+		e = (struct rule_entry *)rule_entry_at(t, i);
+		uintptr_t found = atomic_load_explicit(&e->address, memory_order_relaxed);
 		if (!found || found == address)
 			break;
 	}
-	atomic_store_explicit(&t->entry[i & t->mask].rule, rule, memory_order_relaxed);
-	/* pairs with the acquire in look_up */
-	atomic_store_explicit(&t->entry[i & t->mask].address, address, memory_order_release);
+	atomic_store_explicit(&e->rule, rule, memory_order_relaxed);
+	/* pairs with the acquire in rule_in */
+	atomic_store_explicit(&e->address, address, memory_order_release);
+}
+
+static uint64_t entries_of(const struct rule_table *t)
+{
+	return t->mask / sizeof(struct rule_entry) + 1;
 }
 
 static size_t table_bytes(uint64_t entries)
 {
-	return sizeof(struct rule_table) + entries * 2 * sizeof(uint64_t);
+	return sizeof(struct rule_table) + entries * sizeof(struct rule_entry);
 }
 
 /* Doubles the table; keeps the old one where there is no memory. */
 static void grow(runtime *rt, struct rule_table *old)
 {
-	uint64_t entries = old ? (old->mask + 1) * 2 : FIRST_ENTRIES;
+	uint64_t entries = old ? entries_of(old) * 2 : FIRST_ENTRIES;
 	struct rule_table *t = incstack__allocate(rt, table_bytes(entries));
 	if (!t)
 		return;
-	t->mask = entries - 1;
-	t->shift = 64 - (uint32_t)__builtin_ctzll(entries);
+	t->mask = (entries - 1) * sizeof(struct rule_entry);
 	t->older = old;
 	for (uint64_t i = 0; i < entries; i++) {
 		atomic_init(&t->entry[i].address, 0);
 		atomic_init(&t->entry[i].rule, 0);
 	}
-	for (uint64_t i = 0; old && i <= old->mask; i++) {
+	for (uint64_t i = 0; old && i < entries_of(old); i++) {
 		uintptr_t a = atomic_load_explicit(&old->entry[i].address, memory_order_relaxed);
 		packed_rule r = atomic_load_explicit(&old->entry[i].rule, memory_order_relaxed);
 		if (a && r)
@@ -78,11 +68,11 @@ static void remember(runtime *rt, uintptr_t address, packed_rule rule)
 	if (atomic_flag_test_and_set_explicit(&rt->rule_lock, memory_order_acquire))
 		return; /* somebody else writes: learn it at the next miss */
 	struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_relaxed);
-	if (!t || rt->rule_count * 2 > t->mask) {
+	if (!t || rt->rule_count * 4 > entries_of(t)) {
 		grow(rt, t);
 		t = atomic_load_explicit(&rt->rules, memory_order_relaxed);
 	}
-	if (t && rt->rule_count < t->mask - 1) {
+	if (t && rt->rule_count < entries_of(t) - 1) {
 		insert(t, address, rule);
 		rt->rule_count++;
 	}
@@ -137,7 +127,7 @@ void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high)
 	while (atomic_flag_test_and_set_explicit(&rt->rule_lock, memory_order_acquire))
 		;
 	struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_relaxed);
-	for (uint64_t i = 0; t && i <= t->mask; i++) {
+	for (uint64_t i = 0; t && i < entries_of(t); i++) {
 		uintptr_t a = atomic_load_explicit(&t->entry[i].address, memory_order_relaxed);
 		if (a >= low && a < high)
 			atomic_store_explicit(&t->entry[i].rule, 0, memory_order_relaxed);
@@ -150,7 +140,7 @@ void incstack__rule_free(runtime *rt)
 	struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_relaxed);
 	while (t) {
 		struct rule_table *older = t->older;
-		incstack__release(rt, t, table_bytes(t->mask + 1));
+		incstack__release(rt, t, table_bytes(entries_of(t)));
 		t = older;
 	}
 }

@@ -7,13 +7,13 @@
 
 /* A top inside the trampoline's common entry is the return that it serves: the
  * barrier is passed now, and the frame that will run next is the top. */
-static bool attribute(stack *s, struct cursor *at)
+static void attribute(stack *s, struct cursor *at)
 {
 	struct cursor caller = *at;
 	if (is_thunk(at->pc)) {
 		caller.pc = incstack__thunk_cells[thunk_number(at->pc)].resume;
 	} else if (!incstack__entry_state(at, &caller)) {
-		return false;
+		return;
 	}
 	object *o = s->newest;
 	while (o && !(o->flags & OBJECT_BARRIER))
@@ -22,14 +22,11 @@ static bool attribute(stack *s, struct cursor *at)
 		incstack__barrier_passed(s, o, caller.fp, ASK_NEVER, 0);
 	caller.exact = false;
 	*at = caller;
-	return true;
 }
 
-static int check(const struct incstack_top *top)
+static bool good(const struct incstack_top *top)
 {
-	if (!top || !top->pc || top->sp % sizeof(uintptr_t) || top->slot % sizeof(uintptr_t))
-		return INCSTACK_EINVAL;
-	return 0;
+	return top && top->pc && (top->sp | top->slot) % sizeof(uintptr_t) == 0;
 }
 
 static trace *new_trace(stack *s, uint64_t id, uint64_t weight)
@@ -45,54 +42,59 @@ static trace *new_trace(stack *s, uint64_t id, uint64_t weight)
 	return t;
 }
 
-static int take(stack *s, uint64_t id, uint64_t weight, struct cursor at, bool interrupted)
+/* The trace and its top are made, and the callers walked over as far as is needed. */
+static int take(stack *s, uint64_t id, uint64_t weight, const struct cursor *at, bool interrupted)
 {
 	trace *t = new_trace(s, id, weight);
 	if (!t)
 		return INCSTACK_ELIMIT;
 	object *o = s->arena.object++;
-	*o = (object){NULL, at.pc, at.sp, 0,
-		      INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW |
-			      (at.exact ? INCSTACK_OBJECT_EXACT : 0)};
-	object *known = s->mode == INCSTACK_MODE_FULL ? NULL : s->newest;
-	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, s->distance.value, 0};
-	if (interrupted && !w.distance)
-		w.distance = 1;
-	object *head = incstack__walk(&w, at, o, known);
-	s->newest = s->mode == INCSTACK_MODE_FULL ? NULL : head;
+	*o = (object){NULL, at->pc, at->sp, 0, INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW};
+	if (at->exact)
+		o->flags |= INCSTACK_OBJECT_EXACT;
+	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, UINT32_MAX, 0};
+	if (s->mode == INCSTACK_MODE_PATCH)
+		w.distance = interrupted && !s->distance.value ? 1 : s->distance.value;
+	s->newest = incstack__walk(&w, at, o, s->newest);
 	t->old = s->met;
 	s->stats.samples++;
+	if (s->mode == INCSTACK_MODE_PATCH)
+		distance_observe(s, o + 1, s->arena.object);
 	return 0;
 }
 
-static bool has_rule(const stack *s, const struct cursor *at, bool interrupted)
+/* In a signal handler: what interrupted the trampoline is a return, and a frame
+ * without a rule is refused, for the embedder cannot be asked here. */
+static int take_interrupted(stack *s, uint64_t id, uint64_t weight, struct cursor *at)
 {
-	if (!s->runtime->embedder.find_rule || !interrupted)
-		return true;
-	return incstack__rule_find(s->runtime, at->pc - !at->exact) != 0;
+	attribute(s, at);
+	if (s->runtime->embedder.find_rule &&
+	    !incstack__rule_find(s->runtime, at->pc - !at->exact)) {
+		s->stats.lost_unwind++;
+		return INCSTACK_EUNWIND;
+	}
+	return take(s, id, weight, at, true);
 }
 
 int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
 		    const struct incstack_top *top)
 {
-	int error = incstack__enter(s);
+	int error = enter(s);
 	if (error)
 		return error;
-	error = check(top);
-	if (!error) {
-		bool interrupted = top->flags & INCSTACK_TOP_INTERRUPTED;
-		struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp};
-		at.exact = top->flags & (INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED);
-		if (interrupted)
-			interrupted = !attribute(s, &at) || interrupted;
-		else
+	if (!good(top)) {
+		leave(s);
+		return INCSTACK_EINVAL;
+	}
+	struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp};
+	if (top->flags & INCSTACK_TOP_INTERRUPTED) {
+		at.exact = true;
+		error = take_interrupted(s, id, weight, &at);
+	} else {
+		at.exact = top->flags & INCSTACK_TOP_EXACT;
+		if (s->limbo)
 			incstack__limbo_empty(s);
-		if (!has_rule(s, &at, interrupted)) {
-			s->stats.lost_unwind++;
-			error = INCSTACK_EUNWIND;
-		} else {
-			error = take(s, id, weight, at, interrupted);
-		}
+		error = take(s, id, weight, &at, false);
 	}
 	leave(s);
 	return error;

@@ -17,60 +17,62 @@ struct path {
 	bool interrupted; /* a signal interrupted the frame at */
 };
 
-static uint32_t least(size_t a, uint32_t b)
+/* Where the objects of a run end: so many callers, or what memory there is. */
+static const object *end_of_run(const stack *s, uint32_t callers)
 {
-	return a < b ? (uint32_t)a : b;
+	const object *end = s->arena.object + callers;
+	return arena_fits(s, callers) ? end : s->arena.object + arena_room(s);
 }
 
-/* Goes on while frames are as nearly all are: a plain rule, inside the stack, not
- * known. True: the next one is known by its live barrier. False: the frame at
- * wants a closer look. */
-static bool run(const struct walker *w, struct path *p)
+/* Where a run came to: the objects it made end there. */
+struct reach {
+	object *end;
+	uintptr_t fp;
+	bool met; /* the next frame is known by its live barrier */
+};
+
+/* Goes on from the frame {pc, sp, fp} while frames are as nearly all are: a plain
+ * rule, inside the stack, not known. What stops it wants a closer look. Branches on
+ * the rule, not arithmetic, lead to the next frame: they are foreseen, and then its
+ * loads do not wait for the rule. */
+__attribute__((always_inline)) static inline struct reach
+run(const stack *s, uintptr_t pc, uintptr_t sp, uintptr_t fp, const object *known, uint32_t callers)
 {
-	stack *s = w->stack;
 	const struct rule_table *t = rule_table_of(s->runtime);
-	uintptr_t sp = p->at.sp, fp = p->at.fp, pc = p->at.pc - !p->at.exact;
-	const uintptr_t limit = p->known ? p->known->address : s->high;
-	object *const first = s->arena.object;
-	object *o = first;
-	object *const end = o + least(arena_room(s), w->distance > p->n ? w->distance - p->n : 0);
-	packed_rule rule = t && inside(s, sp) ? rule_quick(t, pc) : 0;
-	bool met = false;
+	const uintptr_t limit = known ? known->address : s->high;
+	const object *const end = end_of_run(s, callers);
+	struct reach r = {s->arena.object, fp, false};
+	packed_rule rule = t && inside(s, sp) ? rule_in(t, pc) : 0;
 	while (rule_plain(rule)) {
-		uintptr_t cfa = (rule_from_fp(rule) ? fp : sp) + rule_cfa(rule);
+		uintptr_t cfa;
+		if (__builtin_expect(rule == RULE_FRAME_POINTER, 1))
+			cfa = r.fp + 16;
+		else
+			cfa = (rule_from_fp(rule) ? r.fp : sp) + rule_cfa(rule);
 		if (cfa <= sp || cfa > limit || cfa % sizeof(uintptr_t))
 			break;
 		uintptr_t word = stack_word(cfa - sizeof(uintptr_t));
 		if (cfa == limit) {
-			met = p->known && is_barrier_word(p->known, word);
+			r.met = known && is_barrier_word(known, word);
 			break;
 		}
-		packed_rule next = rule_quick(t, word - 1);
-		if (!next || o == end)
+		packed_rule next = rule_in(t, word - 1);
+		if (!next || r.end == end)
 			break;
-		if (rule_fp(rule))
-			fp = stack_word(cfa - rule_fp(rule));
+		if (__builtin_expect(rule == RULE_FRAME_POINTER, 1))
+			r.fp = stack_word(cfa - 16);
+		else if (rule_fp(rule))
+			r.fp = stack_word(cfa - rule_fp(rule));
 		sp = cfa;
-		pc = word;
 		rule = next;
-		o->parent = o + 1;
+		object *o = r.end++;
+		o->parent = r.end;
 		o->method = word;
 		o->address = cfa;
 		o->bci = (int32_t)next;
 		o->flags = INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW;
-		o++;
 	}
-	if (o == first)
-		return met;
-	p->child->parent = first;
-	p->child = o - 1;
-	p->child->parent = NULL;
-	p->head = p->head ? p->head : first;
-	p->n += (uint32_t)(o - first);
-	p->interrupted = false;
-	p->at = (struct cursor){.pc = pc, .sp = sp, .fp = fp};
-	s->arena.object = o;
-	return met;
+	return r;
 }
 
 /* Whether the memo from k, whose own return address was just seen, still describes
@@ -165,7 +167,7 @@ static object *plant(const struct walker *w, const struct path *p)
 static object *arrive(stack *s, struct path *p, object *k)
 {
 	p->child->parent = k;
-	incstack__distance_observe(s, p->n);
+	s->stats.walked += p->n + 1;
 	return s->mode == INCSTACK_MODE_VALIDATE && p->head ? p->head : k;
 }
 
@@ -184,6 +186,7 @@ static object *cut(stack *s, struct path *p)
 	return p->known;
 }
 
+/* What validate compares with next time; other modes know nothing then. */
 static object *end(stack *s, struct path *p)
 {
 	p->child->flags |= INCSTACK_OBJECT_BASE;
@@ -204,45 +207,99 @@ static void note_rule(const struct walker *w, struct path *p, packed_rule rule,
 	}
 }
 
+/* The frame at has something unusual, or is where the walk may end: looks closely.
+ * Null: there is more to walk. */
+__attribute__((noinline)) static object *look(const struct walker *w, struct path *p, bool *ended)
+{
+	stack *s = w->stack;
+	uintptr_t slot;
+	packed_rule rule;
+	struct cursor from = p->at;
+	enum step step = incstack__step(w, &p->at, &slot, &rule);
+	note_rule(w, p, rule, &from);
+	*ended = true;
+	if (step == STEP_END)
+		return end(s, p);
+	if (step == STEP_UNKNOWN)
+		return cut(s, p);
+	bool tracked = slot && inside(s, slot);
+	object *k = tracked ? meet(s, p) : NULL;
+	if (k)
+		return arrive_known(s, p, k);
+	if (is_thunk(p->at.pc))
+		p->at.pc = incstack_slot_read(&p->at.pc);
+	if (tracked && may_plant(w, p, slot) && (k = plant(w, p)) != NULL) {
+		s->met = p->known;
+		return arrive(s, p, k);
+	}
+	k = make(w, &p->at, INCSTACK_OBJECT_FILLED);
+	if (!k)
+		return cut(s, p);
+	if (p->at.signal)
+		p->child->flags |= INCSTACK_OBJECT_SIGNAL;
+	p->child->parent = k;
+	p->child = k;
+	p->n++;
+	p->interrupted = p->at.signal;
+	p->head = !tracked ? NULL : p->head ? p->head : k;
+	*ended = false;
+	return NULL;
+}
+
+/* Takes over what a run has made. */
+static void follow(stack *s, struct path *p, struct reach r)
+{
+	object *first = s->arena.object;
+	if (r.end == first)
+		return;
+	p->child->parent = first;
+	p->child = r.end - 1;
+	p->child->parent = NULL;
+	p->head = p->head ? p->head : first;
+	p->n += (uint32_t)(r.end - first);
+	p->interrupted = false;
+	p->at = (struct cursor){.pc = p->child->method, .sp = p->child->address, .fp = r.fp};
+	s->arena.object = r.end;
+}
+
+__attribute__((noinline)) static object *walk_on(const struct walker *w, struct path *p,
+						 struct reach r)
+{
+	stack *s = w->stack;
+	for (;;) {
+		bool ended;
+		follow(s, p, r);
+		if (r.met)
+			return arrive_known(s, p, p->known);
+		object *result = look(w, p, &ended);
+		if (ended)
+			return result;
+		r = run(s, p->at.pc - !p->at.exact, p->at.sp, p->at.fp, p->known,
+			w->distance > p->n ? w->distance - p->n : 0);
+	}
+}
+
 /* Makes the objects of the callers of child, the object of the frame at, and
  * links them to what is already known. Returns the head of the known chain that
  * results: the youngest object that a later walk may meet. */
-object *incstack__walk(const struct walker *w, struct cursor at, object *child, object *known)
+object *incstack__walk(const struct walker *w, const struct cursor *at, object *child,
+		       object *known)
 {
 	stack *s = w->stack;
-	struct path p = {.at = at, .child = child, .known = known};
-	s->met = NULL;
-	for (;;) {
-		if (run(w, &p))
-			return arrive_known(s, &p, p.known);
-		uintptr_t slot;
-		packed_rule rule;
-		struct cursor from = p.at;
-		enum step step = incstack__step(w, &p.at, &slot, &rule);
-		note_rule(w, &p, rule, &from);
-		if (step == STEP_END)
-			return end(s, &p);
-		if (step == STEP_UNKNOWN)
-			return cut(s, &p);
-		bool tracked = slot && inside(s, slot);
-		object *k = tracked ? meet(s, &p) : NULL;
-		if (k)
-			return arrive_known(s, &p, k);
-		if (is_thunk(p.at.pc))
-			p.at.pc = incstack_slot_read(&p.at.pc);
-		if (tracked && may_plant(w, &p, slot) && (k = plant(w, &p)) != NULL) {
-			s->met = p.known;
-			return arrive(s, &p, k);
-		}
-		k = make(w, &p.at, INCSTACK_OBJECT_FILLED);
-		if (!k)
-			return cut(s, &p);
-		if (p.at.signal)
-			p.child->flags |= INCSTACK_OBJECT_SIGNAL;
-		p.child->parent = k;
-		p.child = k;
-		p.n++;
-		p.interrupted = p.at.signal;
-		p.head = !tracked ? NULL : p.head ? p.head : k;
+	struct reach r = run(s, at->pc - !at->exact, at->sp, at->fp, known, w->distance);
+	if (__builtin_expect(!r.met, 0)) {
+		struct path p = {.at = *at, .child = child, .known = known};
+		s->met = NULL;
+		return walk_on(w, &p, r);
 	}
+	object *first = s->arena.object;
+	if (r.end != first) {
+		child->parent = first;
+		child = r.end - 1;
+		s->arena.object = r.end;
+	}
+	child->parent = s->met = known;
+	s->stats.walked += (uint64_t)(r.end - first) + 1;
+	s->stats.shared++;
+	return known;
 }
