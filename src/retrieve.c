@@ -138,6 +138,7 @@ int incstack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
 	}
 	move_barriers(newest, s->newest);
 	hand_over(s, &old, tree);
+	incstack__pool_reserve(s);
 	leave(s);
 	return 0;
 }
