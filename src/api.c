@@ -104,6 +104,7 @@ int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t 
 		incstack__release(rt, s, sizeof(*s));
 		return error;
 	}
+	incstack__pool_reserve(s);
 	atomic_fetch_add_explicit(&rt->stacks, 1, memory_order_acq_rel);
 	*result = s;
 	return 0;
@@ -171,6 +172,7 @@ int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 	int error = enter(s);
 	if (error)
 		return error;
+	incstack__pool_reserve(s);
 	size_t room = (size_t)((char *)s->arena.limit - (char *)s->arena.object);
 	for (const struct chunk *c = s->arena.spare; c; c = c->next)
 		room += c->bytes - sizeof(*c);

@@ -11,11 +11,25 @@
 
 #include "internal.h"
 
-static struct barrier barriers[INCSTACK__THUNK_COUNT];
-/* Thunks 1.. are handed out in turn, then from the list of returned ones: number
+static struct barrier barriers[INCSTACK__THUNK_COUNT]; /* of the first pool */
+/* Thunks 1.. are handed out in turn, after those of the list of returned ones: number
  * in the low half, a tag against reuse between load and exchange in the high. */
 static _Atomic uint64_t returned;
-static atomic_uint fresh = 1; /* thunk 0 means none */
+static atomic_uint fresh = 1;                        /* thunk 0 means none */
+static atomic_uint idle = INCSTACK__THUNK_COUNT - 1; /* in neither hand of a stack */
+
+/* More thunks are made when fewer than these are idle. */
+enum { LOW_WATER = INCSTACK__THUNK_COUNT / 4 };
+
+/* A later pool holds its own, behind its cells. */
+static struct barrier *barrier_of(uint32_t number)
+{
+	uint32_t index = number % INCSTACK__THUNK_COUNT;
+	if (__builtin_expect(number < INCSTACK__THUNK_COUNT, 1))
+		return &barriers[index];
+	return (struct barrier *)thunk_cell(thunk_address(number - index) + INCSTACK__POOL_BYTES) +
+	       index;
+}
 
 int incstack__pool_open(void)
 {
@@ -28,11 +42,42 @@ int incstack__pool_open(void)
 	return 0;
 }
 
+/* Makes thunks when few are left: outside samples and returns, for a stack whose
+ * mode needs them. One thread does; the others go on with what there is. */
+void incstack__pool_reserve(stack *s)
+{
+	static atomic_flag generating = ATOMIC_FLAG_INIT;
+	if (s->mode != INCSTACK_MODE_PATCH ||
+	    atomic_load_explicit(&idle, memory_order_relaxed) >= LOW_WATER ||
+	    atomic_flag_test_and_set_explicit(&generating, memory_order_acquire))
+		return;
+	if (incstack__pool_generate(s->runtime)) {
+		s->stats.pools_refused++;
+	} else {
+		s->stats.pools++;
+		atomic_fetch_add_explicit(&idle, INCSTACK__THUNK_COUNT, memory_order_relaxed);
+	}
+	atomic_flag_clear_explicit(&generating, memory_order_release);
+}
+
+static uint32_t take_fresh(void)
+{
+	uintptr_t pools = 1 + atomic_load_explicit(&incstack__pools.bytes, memory_order_acquire) /
+				      INCSTACK__POOL_STRIDE;
+	uint32_t number = atomic_load_explicit(&fresh, memory_order_relaxed);
+	while (number < pools * INCSTACK__THUNK_COUNT)
+		if (atomic_compare_exchange_weak_explicit(&fresh, &number, number + 1,
+							  memory_order_relaxed,
+							  memory_order_relaxed))
+			return number;
+	return 0;
+}
+
 static uint32_t take_returned(void)
 {
 	uint64_t top = atomic_load_explicit(&returned, memory_order_acquire);
 	while ((uint32_t)top) {
-		uint64_t next = ((top >> 32) + 1) << 32 | barriers[(uint32_t)top].next;
+		uint64_t next = ((top >> 32) + 1) << 32 | barrier_of((uint32_t)top)->next;
 		if (atomic_compare_exchange_weak_explicit(
 			    &returned, &top, next, memory_order_acquire, memory_order_acquire))
 			return (uint32_t)top;
@@ -44,10 +89,11 @@ static void give_back(uint32_t number)
 {
 	uint64_t top = atomic_load_explicit(&returned, memory_order_relaxed), new;
 	do {
-		barriers[number].next = (uint32_t)top;
+		barrier_of(number)->next = (uint32_t)top;
 		new = ((top >> 32) + 1) << 32 | number;
 	} while (!atomic_compare_exchange_weak_explicit(&returned, &top, new, memory_order_release,
 							memory_order_relaxed));
+	atomic_fetch_add_explicit(&idle, 1, memory_order_relaxed);
 }
 
 static uint32_t take_from_pool(runtime *rt)
@@ -56,12 +102,12 @@ static uint32_t take_from_pool(runtime *rt)
 	if (limit && atomic_load_explicit(&rt->thunks, memory_order_relaxed) >= limit)
 		return 0;
 	uint32_t number = take_returned();
-	if (!number && atomic_load_explicit(&fresh, memory_order_relaxed) < INCSTACK__THUNK_COUNT)
-		number = atomic_fetch_add_explicit(&fresh, 1, memory_order_relaxed);
-	if (number >= INCSTACK__THUNK_COUNT)
-		return 0;
-	if (number)
+	if (!number)
+		number = take_fresh();
+	if (number) {
 		atomic_fetch_add_explicit(&rt->thunks, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&idle, 1, memory_order_relaxed);
+	}
 	return number;
 }
 
@@ -70,14 +116,14 @@ static uint32_t take(stack *s)
 	uint32_t number = s->spare;
 	if (!number)
 		return take_from_pool(s->runtime);
-	s->spare = barriers[number].next;
+	s->spare = barrier_of(number)->next;
 	return number;
 }
 
 static void put(uint32_t *list, uint32_t number)
 {
-	barriers[number].object = NULL;
-	barriers[number].next = *list;
+	barrier_of(number)->object = NULL;
+	barrier_of(number)->next = *list;
 	*list = number;
 }
 
@@ -102,8 +148,8 @@ bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp)
 	}
 	uintptr_t *slot = object_slot(o);
 	uintptr_t resume = content(slot);
-	incstack__thunk_cells[number] = (struct incstack__cell){resume, s};
-	barriers[number] = (struct barrier){o, fp, 0};
+	*thunk_cell(thunk_address(number)) = (struct incstack__cell){resume, s};
+	*barrier_of(number) = (struct barrier){o, fp, 0};
 	runtime *rt = s->runtime;
 	if (rt->embedder.logical_pc)
 		o->method = rt->embedder.logical_pc(rt->context, (uintptr_t)slot, resume);
@@ -131,7 +177,7 @@ bool incstack__barrier_live(const object *o)
 
 uintptr_t incstack__barrier_fp(const object *o)
 {
-	return barriers[number_of(o)].fp;
+	return barrier_of(number_of(o))->fp;
 }
 
 /* Restores the slot if it is still ours, and frees the thunk. */
@@ -139,7 +185,7 @@ void incstack__barrier_lift(stack *s, object *o)
 {
 	uint32_t number = number_of(o);
 	if (incstack__barrier_live(o))
-		store(object_slot(o), incstack__thunk_cells[number].resume);
+		store(object_slot(o), thunk_cell(thunk_address(number))->resume);
 	clear(o);
 	put(&s->spare, number);
 }
@@ -157,7 +203,7 @@ void incstack__limbo_empty(stack *s)
 {
 	while (s->limbo) {
 		uint32_t number = s->limbo;
-		s->limbo = barriers[number].next;
+		s->limbo = barrier_of(number)->next;
 		put(&s->spare, number);
 	}
 }
@@ -166,7 +212,7 @@ void incstack__limbo_empty(stack *s)
 void incstack__barrier_move(object *from, object *to)
 {
 	if (from->flags & OBJECT_BARRIER)
-		barriers[number_of(from)].object = to;
+		barrier_of(number_of(from))->object = to;
 }
 
 /* Takes o, whose frame is gone, off the known chain. A barrier among them was
@@ -177,7 +223,7 @@ object *incstack__known_pop(stack *s, object *o)
 	object *next = physical_parent(o);
 	if (o->flags & OBJECT_BARRIER) {
 		s->stats.stale++;
-		barriers[number_of(o)].object = NULL;
+		barrier_of(number_of(o))->object = NULL;
 		clear(o);
 		if (o->flags & OBJECT_GAP) {
 			o->flags = (o->flags & ~(uint32_t)OBJECT_GAP) | INCSTACK_OBJECT_TRUNCATED;
@@ -194,7 +240,7 @@ void incstack__barrier_return_spare(stack *s)
 	incstack__limbo_empty(s);
 	while (s->spare) {
 		uint32_t number = s->spare;
-		s->spare = barriers[number].next;
+		s->spare = barrier_of(number)->next;
 		give_back(number);
 		atomic_fetch_sub_explicit(&s->runtime->thunks, 1, memory_order_relaxed);
 	}
@@ -205,18 +251,18 @@ uintptr_t incstack_slot_read(const uintptr_t *slot)
 	if (!slot)
 		return 0;
 	uintptr_t word = content(slot);
-	return is_thunk(word) ? incstack__thunk_cells[thunk_number(word)].resume : word;
+	return is_thunk(word) ? thunk_cell(word)->resume : word;
 }
 
 object *incstack__barrier_object(const struct incstack__cell *cell)
 {
-	return barriers[cell - incstack__thunk_cells].object;
+	return barrier_of(thunk_number((uintptr_t)cell - INCSTACK__POOL_BYTES))->object;
 }
 
 /* The stack was copied: a frame pointer into it moves along. */
 void incstack__barrier_shift_fp(const object *o, uintptr_t low, uintptr_t high, uintptr_t delta)
 {
-	struct barrier *b = &barriers[number_of(o)];
+	struct barrier *b = barrier_of(number_of(o));
 	if (o->flags & OBJECT_BARRIER && b->fp >= low && b->fp < high)
 		b->fp += delta;
 }

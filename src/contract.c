@@ -35,7 +35,7 @@ int incstack_slot_write(struct incstack_stack *s, uintptr_t *slot, uintptr_t res
 	if (error)
 		return error;
 	if (is_thunk(*slot))
-		incstack__thunk_cells[thunk_number(*slot)].resume = resume;
+		thunk_cell(*slot)->resume = resume;
 	else
 		*slot = resume;
 	leave(s);

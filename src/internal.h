@@ -30,9 +30,9 @@ _Static_assert(sizeof(object) == 32, "a frame object is 32 bytes");
 enum {
 	OBJECT_BARRIER = 1u << 8, /* the return into this frame is intercepted */
 	OBJECT_GAP = 1u << 9,     /* parent is known, but is not the direct caller */
-	OBJECT_SHIFT = 16,        /* number of the thunk of its barrier */
+	OBJECT_SHIFT = 12,        /* number of the thunk of its barrier */
 };
-#define OBJECT_FLAGS 0xffffu
+#define OBJECT_FLAGS ((1u << OBJECT_SHIFT) - 1)
 
 /* What a thunk finds: the word to resume at, and the stack it belongs to. */
 struct incstack__cell {
@@ -283,6 +283,7 @@ void incstack__barrier_shift_fp(const object *o, uintptr_t low, uintptr_t high, 
 void incstack__limbo_empty(stack *s);
 void incstack__barrier_return_spare(stack *s);
 int incstack__pool_open(void);
+void incstack__pool_reserve(stack *s);
 object *incstack__barrier_object(const struct incstack__cell *cell);
 static inline uintptr_t *object_slot(const object *o)
 {
@@ -344,17 +345,50 @@ bool incstack__shadow_stack_on(void);
 bool incstack__entry_state(const struct cursor *at, struct cursor *caller);
 void incstack__signal_registers(struct cursor *at);
 int incstack__thunk_contains(uintptr_t pc);
+int incstack__pool_generate(const runtime *rt);
+/* The pools that were made at run time lie in [base, base + bytes), one a stride. */
+struct incstack__pools {
+	_Atomic uintptr_t base, bytes;
+};
+extern struct incstack__pools incstack__pools;
+/* Where in its pool a word points to that leads to a pool made at run time. */
+static inline bool in_later_pool(uintptr_t word, uintptr_t *offset)
+{
+	/* bytes first: base is what it was when bytes was stored (pool.c) */
+	uintptr_t bytes = atomic_load_explicit(&incstack__pools.bytes, memory_order_acquire);
+	*offset = word - atomic_load_explicit(&incstack__pools.base, memory_order_relaxed);
+	return __builtin_expect(*offset < bytes, 0);
+}
 static inline bool is_thunk(uintptr_t word)
 {
-	return word - (uintptr_t)incstack__thunks < INCSTACK__POOL_BYTES;
+	uintptr_t offset;
+	if (word - (uintptr_t)incstack__thunks < INCSTACK__POOL_BYTES)
+		return true;
+	return in_later_pool(word, &offset) &&
+	       offset % INCSTACK__POOL_STRIDE - INCSTACK__ENTRY_BYTES < INCSTACK__POOL_BYTES;
 }
+/* Of a word that is_thunk. */
 static inline uint32_t thunk_number(uintptr_t word)
 {
-	return (uint32_t)((word - (uintptr_t)incstack__thunks) / INCSTACK__THUNK_SIZE);
+	uintptr_t offset;
+	if (!in_later_pool(word, &offset))
+		return (uint32_t)((word - (uintptr_t)incstack__thunks) / INCSTACK__THUNK_SIZE);
+	return (uint32_t)(offset / INCSTACK__POOL_STRIDE + 1) * INCSTACK__THUNK_COUNT +
+	       (uint32_t)(offset % INCSTACK__POOL_STRIDE - INCSTACK__ENTRY_BYTES) /
+		       INCSTACK__THUNK_SIZE;
+}
+static inline struct incstack__cell *thunk_cell(uintptr_t word)
+{
+	uintptr_t thunk = word & ~(uintptr_t)(INCSTACK__THUNK_SIZE - 1);
+	return (struct incstack__cell *)(thunk + INCSTACK__POOL_BYTES);
 }
 static inline uintptr_t thunk_address(uint32_t number)
 {
-	return (uintptr_t)incstack__thunks + (uintptr_t)number * INCSTACK__THUNK_SIZE;
+	uintptr_t thunks = (uintptr_t)incstack__thunks, pool = number / INCSTACK__THUNK_COUNT;
+	if (__builtin_expect(pool != 0, 0))
+		thunks = atomic_load_explicit(&incstack__pools.base, memory_order_relaxed) +
+			 (pool - 1) * INCSTACK__POOL_STRIDE + INCSTACK__ENTRY_BYTES;
+	return thunks + (uintptr_t)(number % INCSTACK__THUNK_COUNT) * INCSTACK__THUNK_SIZE;
 }
 /* Whether the word of a slot is the thunk of the barrier of o. */
 static inline bool is_barrier_word(const object *o, uintptr_t word)

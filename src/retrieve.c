@@ -157,6 +157,7 @@ int incstack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
 		incstack__limbo_empty(s);
 		incstack__complete(s, ASK_DIRECTLY, true);
 		error = hand_over(s, tree);
+		incstack__pool_reserve(s);
 	} else {
 		error = INCSTACK_EINVAL;
 	}

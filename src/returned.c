@@ -20,9 +20,12 @@ static void move_down(stack *s, object *o, uintptr_t plant_from)
 			continue;
 		}
 		uintptr_t slot = (uintptr_t)object_slot(p);
-		if (!(p->flags & INCSTACK_OBJECT_EXACT) && slot >= plant_from &&
-		    stack_word(slot) == p->method && incstack__barrier_plant(s, p, 0))
-			break;
+		if (p->flags & INCSTACK_OBJECT_EXACT || slot < plant_from ||
+		    stack_word(slot) != p->method)
+			continue;
+		if (!incstack__barrier_plant(s, p, 0))
+			p = NULL;
+		break;
 	}
 	s->newest = p;
 }
@@ -108,7 +111,7 @@ int incstack__thunk_personality(int version, int actions, uint64_t class, void *
 	uintptr_t ip = _Unwind_GetIP(context);
 	if (!is_thunk(ip))
 		return UNWIND_CONTINUE;
-	struct incstack__cell *cell = &incstack__thunk_cells[thunk_number(ip)];
+	struct incstack__cell *cell = thunk_cell(ip);
 	object *o = incstack__barrier_object(cell);
 	stack *s = cell->stack;
 	int next = actions & UNWIND_HANDLER_FRAME ? leave_thunk(context, exception, cell->resume)

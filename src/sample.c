@@ -11,7 +11,7 @@ static void attribute(stack *s, struct cursor *at)
 {
 	struct cursor caller = *at;
 	if (is_thunk(at->pc)) {
-		caller.pc = incstack__thunk_cells[thunk_number(at->pc)].resume;
+		caller.pc = thunk_cell(at->pc)->resume;
 	} else if (!incstack__entry_state(at, &caller)) {
 		return;
 	}

@@ -15,6 +15,7 @@ struct path {
 	object *head;     /* the youngest caller that was made: where a memo begins */
 	uint32_t n;       /* callers that were made */
 	bool interrupted; /* a signal interrupted the frame at */
+	bool no_thunk;    /* none was left: the walk goes on without a barrier */
 };
 
 /* Where the objects of a run end: so many callers, or what memory there is. */
@@ -129,7 +130,8 @@ static object *meet(stack *s, struct path *p)
 
 static bool may_plant(const struct walker *w, const struct path *p, uintptr_t slot)
 {
-	if (w->stack->mode != INCSTACK_MODE_PATCH || p->n < w->distance || p->interrupted)
+	if (w->stack->mode != INCSTACK_MODE_PATCH || p->n < w->distance || p->interrupted ||
+	    p->no_thunk)
 		return false;
 	if (slot != p->at.sp - sizeof(uintptr_t) || slot < w->plant_from ||
 	    is_thunk(stack_word(slot)))
@@ -150,7 +152,7 @@ static object *make(const struct walker *w, const struct cursor *at, uint32_t fl
 }
 
 /* A skeleton at p, behind a barrier; null where none can be had. */
-static object *plant(const struct walker *w, const struct path *p)
+static object *plant(const struct walker *w, struct path *p)
 {
 	stack *s = w->stack;
 	object *o = make(w, &p->at, OBJECT_GAP);
@@ -158,6 +160,7 @@ static object *plant(const struct walker *w, const struct path *p)
 		return NULL;
 	if (!incstack__barrier_plant(s, o, p->at.fp)) {
 		s->arena.object--;
+		p->no_thunk = true;
 		return NULL;
 	}
 	o->parent = p->known;

@@ -101,6 +101,14 @@ struct incstack_embedder {
 	void *(*allocate)(void *context, size_t bytes);
 	void (*release)(void *context, void *memory, size_t bytes);
 
+	/* Tells the unwinder that throws the program's exceptions of code that was
+	 * made at run time: `info` is a list of CIEs and FDEs as in .eh_frame, ended by
+	 * a zero word, valid until the process ends. A negative result means that it
+	 * cannot; then the code is not used. Null: __register_frame_info of libgcc, if
+	 * the program has it; without either no more thunks are made than the text has,
+	 * for an exception would not pass them. */
+	int (*register_unwind_info)(void *context, const void *info, size_t bytes);
+
 	/* The embedder's own return barrier (stacks created with
 	 * INCSTACK_BARRIER_EMBEDDER): arm asks to be told, by
 	 * incstack_stack_returned, when the frame whose return slot (or whatever

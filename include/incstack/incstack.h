@@ -130,7 +130,9 @@ INCSTACK_API int incstack_sample(struct incstack_stack *stack, uint64_t id, uint
 				 const struct incstack_top *top);
 
 /* Makes sure that at least `bytes` of traces can be recorded without an
- * allocation. Errors: EINVAL, ETHREAD, EBUSY, ELIMIT, ENOMEM.
+ * allocation, and that thunks are left: when those in the text run short (4095
+ * barriers of all stacks), more are made here, at create, and at retrieve, 4096 at
+ * a time, up to 266239; they stay until the process ends. Errors: EINVAL, ETHREAD, EBUSY, ELIMIT, ENOMEM.
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_stack_reserve(struct incstack_stack *stack, size_t bytes);
 
@@ -241,9 +243,12 @@ struct incstack_stats {
 	uint64_t walked;          /* frames walked by rules */
 	uint64_t shared;          /* samples that met a known frame */
 	uint64_t planted;         /* barriers planted */
-	uint64_t no_thunk;        /* walks finished eagerly for want of a thunk */
+	uint64_t no_thunk;        /* barriers not planted for want of a thunk: the walk went on */
 	uint32_t mode;            /* enum incstack_mode in force */
 	int32_t distance;         /* barrier distance in force */
+	uint64_t pools;           /* pools of thunks that this stack had made */
+	uint64_t pools_refused;   /* made in vain: no memory, no executable memory, or no
+	                           * unwinder to tell of them; no_thunk counts what follows */
 };
 
 /* Thread: owner. Signal: no. Allocates: never. Blocks: never. */

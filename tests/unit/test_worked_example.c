@@ -33,7 +33,7 @@ static void ret(int i)
 {
 	if (!is_thunk(*SLOT(i)))
 		return;
-	struct incstack__cell *cell = &incstack__thunk_cells[thunk_number(*SLOT(i))];
+	struct incstack__cell *cell = thunk_cell(*SLOT(i));
 	uintptr_t resume = incstack__returned(cell, *(uintptr_t *)FP(i));
 	*SLOT(i) = resume; /* dead from here on */
 }

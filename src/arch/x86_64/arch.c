@@ -45,7 +45,12 @@ void incstack__signal_registers(struct cursor *at)
  * S = rsp + 0, 8, 16, then rbp + 16, and back (thunks.S). */
 bool incstack__entry_state(const struct cursor *at, struct cursor *caller)
 {
-	uintptr_t pc = at->pc;
+	uintptr_t pc = at->pc, offset;
+	const char *pool = incstack__thunk_entry;
+	if (in_later_pool(pc, &offset)) {
+		pc = (uintptr_t)incstack__thunk_entry + offset % INCSTACK__POOL_STRIDE;
+		pool = (const char *)(at->pc - offset % INCSTACK__POOL_STRIDE);
+	}
 	if (pc < (uintptr_t)incstack__thunk_entry || pc > (uintptr_t)incstack__thunk_entry_5)
 		return false;
 	uintptr_t s = at->sp;
@@ -59,7 +64,8 @@ bool incstack__entry_state(const struct cursor *at, struct cursor *caller)
 	caller->sp = s;
 	caller->pc = *(uintptr_t *)(s - 8);
 	if (caller->pc < INCSTACK__POOL_BYTES) /* still the offset of the cell */
-		caller->pc = incstack__thunk_cells[caller->pc / INCSTACK__THUNK_SIZE].resume;
+		caller->pc =
+			thunk_cell((uintptr_t)pool + INCSTACK__ENTRY_BYTES + caller->pc)->resume;
 	if (pc >= (uintptr_t)incstack__thunk_entry_2 && pc < (uintptr_t)incstack__thunk_entry_4)
 		caller->fp = *(uintptr_t *)(s - 16);
 	return true;
@@ -68,6 +74,8 @@ bool incstack__entry_state(const struct cursor *at, struct cursor *caller)
 /* For walkers that leave out the lines of thunks. */
 int incstack__thunk_contains(uintptr_t pc)
 {
-	uintptr_t from = (uintptr_t)incstack__thunk_entry;
-	return pc - from < INCSTACK__ENTRY_BYTES + INCSTACK__POOL_BYTES;
+	uintptr_t offset = pc - (uintptr_t)incstack__thunk_entry, later;
+	if (in_later_pool(pc, &later))
+		offset = later % INCSTACK__POOL_STRIDE;
+	return offset < INCSTACK__ENTRY_BYTES + INCSTACK__POOL_BYTES;
 }

@@ -5,10 +5,11 @@
 #ifndef INCSTACK__LAYOUT_H
 #define INCSTACK__LAYOUT_H
 
-#define INCSTACK__THUNK_COUNT 4096 /* thunks in the first pool */
-#define INCSTACK__THUNK_SIZE 16    /* bytes of a thunk, and of its cell */
-#define INCSTACK__POOL_BYTES 65536 /* INCSTACK__THUNK_COUNT * INCSTACK__THUNK_SIZE */
-#define INCSTACK__ENTRY_BYTES 4096 /* the common entry in front of the thunks */
+#define INCSTACK__THUNK_COUNT 4096   /* thunks in the first pool */
+#define INCSTACK__THUNK_SIZE 16      /* bytes of a thunk, and of its cell */
+#define INCSTACK__POOL_BYTES 65536   /* INCSTACK__THUNK_COUNT * INCSTACK__THUNK_SIZE */
+#define INCSTACK__ENTRY_BYTES 4096   /* the common entry in front of the thunks */
+#define INCSTACK__POOL_STRIDE 262144 /* from one pool made at run time to the next */
 
 /* Offsets in struct incstack_stack and struct incstack__cell. */
 #define INCSTACK__STACK_BUSY 0

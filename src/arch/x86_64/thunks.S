@@ -7,6 +7,8 @@
  *   incstack__thunks         + 4096   INCSTACK__THUNK_COUNT thunks of 16 bytes
  *   incstack__thunk_cells    + 65536  their cells: { resume address, stack }
  *
+ * pool.c copies entry and thunks as they are, so that they must not care where they lie.
+ *
  * The distances are constants, so plain CFI expressions find the cell of a
  * thunk from its pc, and every DWARF unwinder passes through (design: one thunk
  * line per barrier). The cells are made writable and not executable at start.
@@ -73,7 +75,11 @@ incstack__thunk_entry_3:
 	movq %rsp, INCSTACK__STACK_BUSY(%rbx)
 	movq (%rbp), %rsi		/* 2: the caller's frame pointer */
 	andq $-16, %rsp
+	.byte 0x67			/* addr32: with six bytes pool.c can put another call here */
 	call incstack__returned
+	.globl incstack__thunk_called
+	.hidden incstack__thunk_called
+incstack__thunk_called:
 	movq %rax, 8(%rbp)
 	movq $0, INCSTACK__STACK_BUSY(%rbx)
 	leaq -80(%rbp), %rsp

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Unwind information for a copy of the trampoline: what the assembler wrote for
+ * the first pool is found in this object's .eh_frame and written anew for other
+ * addresses, so there is one description of the thunks, not two.
+ */
+#include <link.h>
+#include <string.h>
+
+#include "unwind_info.h"
+
+/* Pointer encodings of the Linux Standard Base, as far as they occur. */
+enum { ABSOLUTE = 0x00, DATAREL_SDATA4 = 0x3b, UDATA4 = 0x03, OMITTED = 0xff };
+
+static uint64_t uleb(const uint8_t **at)
+{
+	uint64_t value = 0;
+	for (int shift = 0;; shift += 7) {
+		uint8_t byte = *(*at)++;
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return value;
+	}
+}
+
+static size_t encoded_bytes(uint8_t encoding)
+{
+	static const uint8_t bytes[8] = {8, 0, 2, 4, 8, 0, 0, 0};
+	return encoding == OMITTED ? 0 : bytes[encoding & 7];
+}
+
+static uint32_t word_at(const uint8_t *at)
+{
+	uint32_t word;
+	memcpy(&word, at, sizeof(word));
+	return word;
+}
+
+/* ---- finding ---------------------------------------------------------------- */
+
+struct search {
+	uintptr_t pc;
+	const uint8_t *header; /* .eh_frame_hdr of the object that holds pc */
+};
+
+static int holds(struct dl_phdr_info *info, size_t size, void *argument)
+{
+	struct search *search = argument;
+	const uint8_t *header = NULL;
+	bool inside = false;
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + p->p_vaddr;
+		if (p->p_type == PT_LOAD && search->pc - start < p->p_memsz)
+			inside = true;
+		if (p->p_type == PT_GNU_EH_FRAME)
+			header = (const uint8_t *)start;
+	}
+	if (inside)
+		search->header = header;
+	return inside;
+}
+
+/* The FDE that begins at pc; null where the linker made no table of them. */
+static const uint8_t *find_fde(uintptr_t pc)
+{
+	struct search search = {pc, NULL};
+	dl_iterate_phdr(holds, &search);
+	const uint8_t *h = search.header;
+	if (!h || h[0] != 1 || h[2] != UDATA4 || h[3] != DATAREL_SDATA4)
+		return NULL;
+	const uint8_t *table = h + 4 + encoded_bytes(h[1]) + 4;
+	uint32_t count = word_at(table - 4);
+	for (uint32_t i = 0; i < count; i++, table += 8)
+		if ((uintptr_t)h + (uintptr_t)(int32_t)word_at(table) == pc)
+			return h + (int32_t)word_at(table + 4);
+	return NULL;
+}
+
+/* ---- writing ---------------------------------------------------------------- */
+
+/* A CIE or an FDE: its bytes after the length and the word behind it. */
+struct record {
+	const uint8_t *at, *end;
+};
+
+static struct record record_at(const uint8_t *start)
+{
+	return (struct record){start + 8, start + 4 + word_at(start)};
+}
+
+struct common {
+	const uint8_t *factors; /* alignment factors and return column */
+	size_t factors_bytes;
+	uint8_t pointer_encoding;
+	bool personality;
+	struct record instructions;
+};
+
+/* Reads a CIE with augmentation "zR" or "zPR"; false for any other. */
+static bool read_common(struct record cie, struct common *c)
+{
+	const uint8_t *at = cie.at + 1;
+	c->personality = !strcmp((const char *)at, "zPR");
+	if (cie.at[0] != 1 || (!c->personality && strcmp((const char *)at, "zR") != 0))
+		return false;
+	at += strlen((const char *)at) + 1;
+	c->factors = at;
+	uleb(&at);
+	uleb(&at); /* signed, but skipped alike */
+	at++;
+	c->factors_bytes = (size_t)(at - c->factors);
+	uint64_t augmentation = uleb(&at);
+	c->pointer_encoding = at[augmentation - 1];
+	c->instructions = (struct record){at + augmentation, cie.end};
+	return true;
+}
+
+static void put(uint8_t **out, const void *bytes, size_t count)
+{
+	memcpy(*out, bytes, count);
+	*out += count;
+}
+
+/* Pads with DW_CFA_nop and fills in the length. */
+static void finish(uint8_t **out, uint8_t *start)
+{
+	while ((*out - start) % 8 != 4)
+		*(*out)++ = 0;
+	uint32_t bytes = (uint32_t)(*out - start - 4);
+	memcpy(start, &bytes, sizeof(bytes));
+}
+
+static void put_cie(uint8_t **out, const struct common *c, uintptr_t personality)
+{
+	static const uint8_t plain[] = {1, 'z', 'R', 0}, with[] = {1, 'z', 'P', 'R', 0};
+	static const uint8_t no_id[4];
+	uint8_t *start = *out;
+	*out += 4;
+	put(out, no_id, sizeof(no_id));
+	put(out, c->personality ? with : plain, c->personality ? sizeof(with) : sizeof(plain));
+	put(out, c->factors, c->factors_bytes);
+	*(*out)++ = c->personality ? 10 : 1;
+	if (c->personality) {
+		*(*out)++ = ABSOLUTE;
+		put(out, &personality, sizeof(personality));
+	}
+	*(*out)++ = ABSOLUTE;
+	put(out, c->instructions.at, (size_t)(c->instructions.end - c->instructions.at));
+	finish(out, start);
+}
+
+uint8_t *incstack__unwind_info_copy(uint8_t *out, uintptr_t from, uintptr_t bytes, uintptr_t to,
+				    uintptr_t personality)
+{
+	const uint8_t *fde = find_fde(from);
+	struct common c;
+	if (!fde || !read_common(record_at(fde + 4 - word_at(fde + 4)), &c))
+		return NULL;
+	struct record r = record_at(fde);
+	r.at += 2 * encoded_bytes(c.pointer_encoding);
+	uint64_t augmentation = uleb(&r.at);
+	r.at += augmentation;
+	uint8_t *cie = out;
+	put_cie(&out, &c, personality);
+	uint8_t *start = out;
+	uint32_t back = (uint32_t)(start + 4 - cie);
+	out += 4;
+	put(&out, &back, sizeof(back));
+	put(&out, &to, sizeof(to));
+	put(&out, &bytes, sizeof(bytes));
+	*out++ = 0; /* no augmentation data */
+	put(&out, r.at, (size_t)(r.end - r.at));
+	finish(&out, start);
+	return out;
+}
