@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * setjmp and longjmp over live barriers: out of 0 to 4 frames, twice, in code of
+ * both compilers at every level of optimization. An announced jump loses nothing;
+ * one that nobody announced leaves prefixes, which are counted.
+ */
+#include "flavour.h"
+#include "run_suite.h"
+#include "traced.h"
+
+/* FLAVOURS is a list F(name) made by the build. */
+#define F(name) extern flavour_scenario name;
+FLAVOURS
+#undef F
+#define F(name) {#name, name},
+static const struct {
+	const char *name;
+	flavour_scenario *run;
+} flavours[] = {FLAVOURS};
+enum { FLAVOUR_COUNT = sizeof(flavours) / sizeof(flavours[0]) };
+
+static const int distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 1, 2, 5};
+enum { DISTANCES = 5, FRAMES = 5, LEFT_OUT = 9, EVENTS = DISTANCES * FRAMES * LEFT_OUT };
+
+static void announce(void *target)
+{
+	ck_assert_int_eq(incstack_stack_unwinding_to(traced_stack, (uintptr_t)target), 0);
+}
+
+static void say_nothing(void *target)
+{
+	(void)target;
+}
+
+/* The first samples are left out, so that the first barrier comes anywhere. */
+static int left_out;
+static void sample(void)
+{
+	if (--left_out < 0)
+		traced_sample();
+}
+
+static const struct flavour_calls announced = {sample, announce};
+static const struct flavour_calls unannounced = {sample, say_nothing};
+
+/* recurse(d) is d(d+1)/2; within: 2 jumps; over: twice within, 2 jumps. */
+static const long expected = 2 * (6 + 2) + 15 + 2 + 3;
+
+struct event {
+	int distance, frames, leave_out;
+};
+
+static struct event event_of(int i)
+{
+	return (struct event){distances[i % DISTANCES], i / DISTANCES % FRAMES,
+			      i / DISTANCES / FRAMES};
+}
+
+static void jump(int flavour, struct event e, const struct flavour_calls *calls,
+		 enum incstack_mode mode)
+{
+	traced_open(e.distance, mode);
+	left_out = e.leave_out;
+	ck_assert_int_eq(flavours[flavour].run(calls, e.frames), expected);
+	ck_assert_int_eq(incstack_stack_verify(traced_stack), 0);
+}
+
+START_TEST(announced_loses_nothing)
+{
+	uint64_t returns = 0, unwound[DISTANCES] = {0};
+	for (int i = 0; i < EVENTS; i++) {
+		jump(_i, event_of(i), &announced, INCSTACK_MODE_PATCH);
+		ck_assert_int_eq(traced_check(), 0);
+		struct incstack_stats stats = traced_stats();
+		ck_assert_uint_eq(stats.truncated, 0);
+		ck_assert_uint_eq(stats.stale, 0);
+		returns += stats.returns;
+		unwound[i % DISTANCES] += stats.unwound;
+		traced_close();
+	}
+	ck_assert_uint_gt(returns, EVENTS);
+	for (int i = 0; i < DISTANCES - 1; i++)
+		ck_assert_uint_gt(unwound[i], 0);
+}
+END_TEST
+
+START_TEST(unannounced_is_counted)
+{
+	int truncated = 0;
+	for (int i = 0; i < EVENTS; i++) {
+		jump(_i, event_of(i), &unannounced, INCSTACK_MODE_PATCH);
+		int here = traced_check();
+		struct incstack_stats stats = traced_stats();
+		ck_assert_int_eq(here > 0, stats.truncated > 0);
+		ck_assert(!here || stats.stale > 0);
+		truncated += here;
+		traced_close();
+	}
+	ck_assert_int_gt(truncated, 0);
+}
+END_TEST
+
+/* Without barriers a jump is nothing special. */
+START_TEST(validate_loses_nothing)
+{
+	for (int i = 0; i < EVENTS; i += DISTANCES) {
+		jump(_i, event_of(i), &unannounced, INCSTACK_MODE_VALIDATE);
+		ck_assert_int_eq(traced_check(), 0);
+		traced_close();
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("longjmp");
+	TCase *tc = tcase_create("flavours");
+	tcase_add_loop_test(tc, announced_loses_nothing, 0, FLAVOUR_COUNT);
+	tcase_add_loop_test(tc, unannounced_is_counted, 0, FLAVOUR_COUNT);
+	tcase_add_loop_test(tc, validate_loses_nothing, 0, FLAVOUR_COUNT);
+	suite_add_tcase(suite, tc);
+	return run_suite(suite);
+}
