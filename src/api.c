@@ -83,6 +83,13 @@ int incstack_runtime_destroy(struct incstack_runtime *rt)
 	return 0;
 }
 
+static void use_mode(stack *s, uint32_t mode)
+{
+	s->mode = mode;
+	s->hidden_rule = mode == INCSTACK_MODE_VALIDATE ? 0 : -1;
+	set_newest(s, NULL);
+}
+
 int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t high,
 			  struct incstack_stack **result)
 {
@@ -96,7 +103,7 @@ int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t 
 	s->low = low;
 	s->high = high;
 	s->owner = thread_self();
-	s->mode = rt->options.mode;
+	use_mode(s, rt->options.mode);
 	s->last = &s->first;
 	incstack__distance_open(s);
 	int error = incstack__arena_open(s);
@@ -160,9 +167,9 @@ int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
 	incstack__lift_all(s);
 	if (mode == INCSTACK_MODE_PATCH && incstack__shadow_stack_on())
 		mode = INCSTACK_MODE_VALIDATE;
-	if (mode != INCSTACK_MODE_VALIDATE)
-		s->newest = NULL;
-	s->mode = mode;
+	if (s->mode == INCSTACK_MODE_VALIDATE)
+		incstack__forget_rules(s);
+	use_mode(s, mode);
 	leave(s);
 	return 0;
 }

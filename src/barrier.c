@@ -226,9 +226,9 @@ object *incstack__known_pop(stack *s, object *o)
 		barrier_of(number_of(o))->object = NULL;
 		clear(o);
 		if (o->flags & OBJECT_GAP) {
-			o->flags = (o->flags & ~(uint32_t)OBJECT_GAP) | INCSTACK_OBJECT_TRUNCATED;
+			o->flags &= ~(uint32_t)OBJECT_GAP;
 			o->parent = NULL;
-			s->stats.truncated++;
+			cut_off(s, o);
 		}
 		o->flags |= INCSTACK_OBJECT_FILLED;
 	}

@@ -53,8 +53,8 @@ static void adapt(struct distance *d)
 void incstack__distance_open(stack *s)
 {
 	int32_t fixed = s->runtime->options.distance;
-	s->distance = (struct distance){.value = fixed < 0 ? 2 : (uint32_t)fixed,
-					.idle = fixed < 0 ? 1 : UINT32_MAX};
+	s->distance = (struct distance){
+		.value = fixed < 0 ? 2 : (uint32_t)fixed, .idle = 1, .fixed = fixed >= 0};
 }
 
 /* How many of the frames of the last sample are not among those of this one. Both
@@ -79,6 +79,9 @@ static uint32_t left_frames(const struct distance *d, const object *first, const
 void incstack__distance_note(stack *s, const object *first, const object *end)
 {
 	struct distance *d = &s->distance;
+	if (d->fixed)
+		return;
+	d->idle = 1;
 	if (d->last_first) {
 		uint32_t popped = d->returns ? d->last_count + d->returns * (d->value + 1)
 					     : left_frames(d, first, end);

@@ -74,14 +74,16 @@ struct arena {
 	struct chunk *first;
 	struct chunk *spare; /* empty ones */
 	uint64_t bytes;      /* of all chunks */
+	uint64_t truncated;  /* objects whose callers are unknown */
 };
 
 /* What the barrier distance is chosen from (distance.c). */
 struct distance {
 	uint32_t value;
-	uint32_t idle;       /* samples until it looks again; UINT32_MAX: fixed */
-	uint32_t returns;    /* since the last sample */
-	uint32_t samples;    /* in this window */
+	uint32_t idle;    /* samples until it looks again */
+	uint32_t returns; /* since the last sample */
+	uint32_t samples; /* in this window */
+	bool fixed;
 	uint32_t last_count; /* the callers that the last sample walked over */
 	const object *last_first, *last_end;
 	uint16_t popped[INCSTACK_DISTANCE_MAX + 1]; /* samples, by frames left since the last */
@@ -91,14 +93,17 @@ struct incstack_stack {
 	uintptr_t busy;  /* the stack pointer of the operation in progress, or 0 */
 	uintptr_t owner; /* the thread that may use it */
 	uintptr_t low, high;
-	object *newest; /* the youngest known caller */
-	object *met;    /* the youngest object that the last walk found known */
+	object *newest;         /* the youngest known caller; set_newest() sets both */
+	uintptr_t newest_thunk; /* what its slot holds if it has a barrier, else no word */
+	object *met;            /* the youngest object that the last walk found known */
 	trace *first, **last;
+	uint64_t retrieved; /* samples */
 	struct arena arena;
 	struct distance distance;
 	uint32_t mode;
-	uint32_t spare; /* thunks of this stack, ready to be used */
-	uint32_t limbo; /* thunks that an unwinder may still look at */
+	int32_t hidden_rule; /* all ones, unless raw objects keep their rule in bci */
+	uint32_t spare;      /* thunks of this stack, ready to be used */
+	uint32_t limbo;      /* thunks that an unwinder may still look at */
 	runtime *runtime;
 	struct incstack_stats stats;
 };
@@ -169,6 +174,14 @@ static inline object *physical_parent(const object *o)
 	while (p && p->flags & INCSTACK_OBJECT_VIRTUAL)
 		p = (object *)p->parent;
 	return p;
+}
+
+/* Nothing more can be known of the callers of o. */
+static inline void cut_off(stack *s, object *o)
+{
+	o->flags |= INCSTACK_OBJECT_TRUNCATED;
+	s->arena.truncated++;
+	s->stats.truncated++;
 }
 
 /* memory.c */
@@ -268,8 +281,17 @@ object *incstack__decode(stack *s, object *o, const struct incstack_frame *frame
 			 bool grow);
 
 /* walk.c */
-object *incstack__walk(const struct walker *w, const struct cursor *at, object *child,
-		       object *known);
+/* How far a walk has come. */
+struct path {
+	struct cursor at;
+	object *child;    /* the object of the frame at */
+	object *known;    /* the youngest object that may still be met */
+	object *head;     /* the youngest caller that was made: where a memo begins */
+	uint32_t n;       /* callers that were made */
+	bool interrupted; /* a signal interrupted the frame at */
+	bool no_thunk;    /* none could be had: not asked for again */
+};
+object *incstack__walk(const struct walker *w, struct path *p);
 
 /* barrier.c */
 bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp);
@@ -298,6 +320,7 @@ uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp);
 /* retrieve.c */
 void incstack__complete(stack *s, enum ask ask, bool grow);
 void incstack__lift_all(stack *s);
+void incstack__forget_rules(stack *s);
 void incstack__decode_range(stack *s, uintptr_t low, uintptr_t high);
 
 /* distance.c */
@@ -306,9 +329,7 @@ void incstack__distance_note(stack *s, const object *first, const object *end);
 void incstack__distance_forget(stack *s);
 static inline void distance_observe(stack *s, const object *first, const object *end)
 {
-	if (s->distance.idle > 1)
-		s->distance.idle -= s->distance.idle != UINT32_MAX;
-	else
+	if (__builtin_expect(--s->distance.idle == 0, 0))
 		incstack__distance_note(s, first, end);
 }
 
@@ -390,10 +411,16 @@ static inline uintptr_t thunk_address(uint32_t number)
 			 (pool - 1) * INCSTACK__POOL_STRIDE + INCSTACK__ENTRY_BYTES;
 	return thunks + (uintptr_t)(number % INCSTACK__THUNK_COUNT) * INCSTACK__THUNK_SIZE;
 }
-/* Whether the word of a slot is the thunk of the barrier of o. */
-static inline bool is_barrier_word(const object *o, uintptr_t word)
+/* What a return slot holds when it has the barrier of o; odd, as no slot is, if o
+ * has none. */
+static inline uintptr_t barrier_word(const object *o)
 {
-	return o->flags & OBJECT_BARRIER && word == thunk_address(o->flags >> OBJECT_SHIFT);
+	return o && o->flags & OBJECT_BARRIER ? thunk_address(o->flags >> OBJECT_SHIFT) : 1;
+}
+static inline void set_newest(stack *s, object *o)
+{
+	s->newest = o;
+	s->newest_thunk = barrier_word(o);
 }
 
 #endif

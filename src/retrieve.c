@@ -14,11 +14,11 @@ void incstack__complete(stack *s, enum ask ask, bool grow)
 		if (!(o->flags & OBJECT_GAP))
 			continue;
 		struct walker w = {s, ask, grow, UINT32_MAX, UINTPTR_MAX};
-		struct cursor at = {
+		struct path p = {.child = o, .known = (object *)o->parent};
+		p.at = (struct cursor){
 			.pc = o->method, .sp = o->address, .fp = incstack__barrier_fp(o)};
-		object *known = (object *)o->parent;
 		o->flags &= ~(uint32_t)OBJECT_GAP;
-		incstack__walk(&w, &at, o, known);
+		incstack__walk(&w, &p);
 	}
 }
 
@@ -39,10 +39,11 @@ static bool copy_known(stack *s, object *old)
 			return false;
 		*c = *o;
 		c->parent = NULL;
+		s->arena.truncated += !!(o->flags & INCSTACK_OBJECT_TRUNCATED);
 		if (copy)
 			copy->parent = c;
 		else
-			s->newest = c;
+			set_newest(s, c);
 		copy = c;
 	}
 	return true;
@@ -78,23 +79,22 @@ static void decode_chunk(stack *s, struct chunk *c)
 			decode(s, o);
 }
 
-static uint64_t close_chunk(struct chunk *c, const object *end)
+/* What validate keeps in raw objects is no position. */
+void incstack__forget_rules(stack *s)
 {
-	uint64_t truncated = 0;
-	for (object *o = c->objects; o < end; o++) {
-		truncated += o->flags / INCSTACK_OBJECT_TRUNCATED & 1;
-		if (o->flags & INCSTACK_OBJECT_RAW)
-			o->bci = -1; /* was the rule */
-	}
-	return truncated;
+	for (struct chunk *c = s->arena.first; c; c = c->next)
+		for (object *o = c->objects; o < end_of(s, c); o++)
+			if (o->flags & INCSTACK_OBJECT_RAW)
+				o->bci = -1;
 }
 
 static void decode_chunks(stack *s, struct incstack_tree *tree)
 {
+	if (s->mode == INCSTACK_MODE_VALIDATE)
+		incstack__forget_rules(s);
 	for (struct chunk *c = s->arena.first; c; c = c->next) {
 		if (s->runtime->embedder.decode)
 			decode_chunk(s, c);
-		tree->truncated += close_chunk(c, end_of(s, c));
 		tree->objects += (uint64_t)(end_of(s, c) - c->objects);
 	}
 }
@@ -115,9 +115,9 @@ static struct incstack_tree *finish(stack *s, struct arena *used)
 {
 	struct arena fresh = s->arena;
 	struct incstack_tree *tree = &used->first->tree;
-	*tree = (struct incstack_tree){.traces = s->first};
-	for (const trace *i = s->first; i; i = i->next)
-		tree->count++;
+	*tree = (struct incstack_tree){.traces = s->first,
+				       .count = s->stats.samples - s->retrieved,
+				       .truncated = used->truncated};
 	s->arena = *used;
 	decode_chunks(s, tree);
 	s->arena.current->objects_end = s->arena.object;
@@ -126,6 +126,7 @@ static struct incstack_tree *finish(stack *s, struct arena *used)
 	incstack__distance_forget(s);
 	s->first = NULL;
 	s->last = &s->first;
+	s->retrieved = s->stats.samples;
 	return tree;
 }
 
@@ -134,13 +135,13 @@ static int hand_over(stack *s, struct incstack_tree **tree)
 	object *newest = s->newest;
 	struct arena used;
 	incstack__arena_split(s, &used);
-	s->newest = NULL;
+	set_newest(s, NULL);
 	int error = incstack__arena_open(s);
 	if (!error && !copy_known(s, newest))
 		error = INCSTACK_ENOMEM;
 	if (error) {
 		incstack__arena_join(s, &used);
-		s->newest = newest;
+		set_newest(s, newest);
 		return INCSTACK_ENOMEM;
 	}
 	move_barriers(newest, s->newest);

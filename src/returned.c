@@ -27,13 +27,13 @@ static void move_down(stack *s, object *o, uintptr_t plant_from)
 			p = NULL;
 		break;
 	}
-	s->newest = p;
+	set_newest(s, p);
 }
 
 void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from)
 {
 	while (s->newest && s->newest != o)
-		s->newest = incstack__known_pop(s, s->newest);
+		set_newest(s, incstack__known_pop(s, s->newest));
 	if (!s->newest)
 		return;
 	incstack__barrier_drop(s, o);
@@ -43,11 +43,11 @@ void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, u
 		return;
 	}
 	o->flags &= ~(uint32_t)OBJECT_GAP;
-	object *known = (object *)o->parent;
 	struct walker w = {s, ask, false, s->distance.value, plant_from};
-	struct cursor at = {.pc = o->method, .sp = o->address, .fp = fp};
+	struct path p = {.child = o, .known = (object *)o->parent};
+	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = fp};
 	o->parent = NULL;
-	s->newest = incstack__walk(&w, &at, o, known);
+	set_newest(s, incstack__walk(&w, &p));
 }
 
 /* The trampoline's only call: the cell of the thunk, and the frame pointer of the
@@ -144,7 +144,8 @@ int incstack_stack_unwinding_to(struct incstack_stack *s, uintptr_t sp)
 			incstack__barrier_passed(s, o, fp, ASK_DIRECTLY, sp);
 			o = s->newest;
 		} else {
-			o = s->newest = incstack__known_pop(s, o);
+			o = incstack__known_pop(s, o);
+			set_newest(s, o);
 		}
 	}
 	leave(s);

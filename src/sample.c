@@ -4,6 +4,7 @@
  * known frame or at a new barrier (ICPE'15 section 5.2, "Taking a sample").
  */
 #include "internal.h"
+#include "run.h"
 
 /* A top inside the trampoline's common entry is the return that it serves: the
  * barrier is passed now, and the frame that will run next is the top. */
@@ -29,51 +30,96 @@ static bool good(const struct incstack_top *top)
 	return top && top->pc && (top->sp | top->slot) % sizeof(uintptr_t) == 0;
 }
 
-static trace *new_trace(stack *s, uint64_t id, uint64_t weight)
+static inline trace *new_trace(stack *s, uint64_t id, uint64_t weight)
 {
-	if (!arena_fits(s, 2) && !incstack__arena_next(s)) {
+	if (__builtin_expect(!arena_fits(s, 2), 0) && !incstack__arena_next(s)) {
 		s->stats.lost_limit++;
 		return NULL;
 	}
 	trace *t = --s->arena.limit;
-	*t = (trace){NULL, id, weight, s->arena.object, NULL};
+	t->next = NULL;
+	t->id = id;
+	t->weight = weight;
 	*s->last = t;
 	s->last = (trace **)&t->next;
 	return t;
 }
 
+/* Everything but a barrier within reach of a run. */
+__attribute__((noinline)) static void walk(stack *s, object *top, const struct cursor *at,
+					   struct reach r, bool interrupted)
+{
+	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, UINT32_MAX, 0};
+	if (s->mode == INCSTACK_MODE_PATCH)
+		w.distance = interrupted && !s->distance.value ? 1 : s->distance.value;
+	struct path p = {.at = *at, .child = top, .known = s->newest};
+	follow(s, &p, r);
+	set_newest(s, incstack__walk(&w, &p));
+}
+
+/* As the walk does when it arrives at a known frame. */
+static inline void link_known(stack *s, object *top, object *end)
+{
+	end[-1].parent = s->met = s->newest;
+	if (end - 1 != top)
+		top->parent = top + 1;
+	s->stats.walked += (uint64_t)(end - top);
+	s->stats.shared++;
+	s->arena.object = end;
+}
+
 /* The trace and its top are made, and the callers walked over as far as is needed. */
-static int take(stack *s, uint64_t id, uint64_t weight, const struct cursor *at, bool interrupted)
+__attribute__((always_inline)) static inline int take(stack *s, uint64_t id, uint64_t weight,
+						      struct cursor at, bool interrupted)
 {
 	trace *t = new_trace(s, id, weight);
 	if (!t)
 		return INCSTACK_ELIMIT;
-	object *o = s->arena.object++;
-	*o = (object){NULL, at->pc, at->sp, 0, INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW};
-	if (at->exact)
-		o->flags |= INCSTACK_OBJECT_EXACT;
-	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, UINT32_MAX, 0};
-	if (s->mode == INCSTACK_MODE_PATCH)
-		w.distance = interrupted && !s->distance.value ? 1 : s->distance.value;
-	s->newest = incstack__walk(&w, at, o, s->newest);
+	object *top = s->arena.object++;
+	t->top = top;
+	top->parent = NULL;
+	top->method = at.pc;
+	top->address = at.sp;
+	top->bci = -1;
+	top->flags =
+		INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW | at.exact * INCSTACK_OBJECT_EXACT;
+	bool patch = s->mode == INCSTACK_MODE_PATCH;
+	struct reach r = run(s, at.pc - !at.exact, at.sp, at.fp, s->newest, s->newest_thunk,
+			     patch ? s->distance.value : UINT32_MAX);
+	if (__builtin_expect(r.met, 1)) {
+		link_known(s, top, r.end);
+	} else {
+		struct cursor from = at;
+		walk(s, top, &from, r, interrupted);
+	}
 	t->old = s->met;
 	s->stats.samples++;
-	if (s->mode == INCSTACK_MODE_PATCH)
-		distance_observe(s, o + 1, s->arena.object);
+	if (patch)
+		distance_observe(s, top + 1, s->arena.object);
 	return 0;
 }
 
 /* In a signal handler: what interrupted the trampoline is a return, and a frame
  * without a rule is refused, for the embedder cannot be asked here. */
-static int take_interrupted(stack *s, uint64_t id, uint64_t weight, struct cursor *at)
+__attribute__((noinline)) static int take_interrupted(stack *s, uint64_t id, uint64_t weight,
+						      const struct incstack_top *top)
 {
-	attribute(s, at);
-	if (s->runtime->embedder.find_rule &&
-	    !incstack__rule_find(s->runtime, at->pc - !at->exact)) {
+	struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp, .exact = true};
+	attribute(s, &at);
+	if (s->runtime->embedder.find_rule && !incstack__rule_find(s->runtime, at.pc - !at.exact)) {
 		s->stats.lost_unwind++;
 		return INCSTACK_EUNWIND;
 	}
 	return take(s, id, weight, at, true);
+}
+
+static inline int take_at(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
+{
+	struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp};
+	at.exact = top->flags & INCSTACK_TOP_EXACT;
+	if (s->limbo)
+		incstack__limbo_empty(s);
+	return take(s, id, weight, at, false);
 }
 
 int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
@@ -82,20 +128,12 @@ int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
 	int error = enter(s);
 	if (error)
 		return error;
-	if (!good(top)) {
-		leave(s);
-		return INCSTACK_EINVAL;
-	}
-	struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp};
-	if (top->flags & INCSTACK_TOP_INTERRUPTED) {
-		at.exact = true;
-		error = take_interrupted(s, id, weight, &at);
-	} else {
-		at.exact = top->flags & INCSTACK_TOP_EXACT;
-		if (s->limbo)
-			incstack__limbo_empty(s);
-		error = take(s, id, weight, &at, false);
-	}
+	if (!good(top))
+		error = INCSTACK_EINVAL;
+	else if (top->flags & INCSTACK_TOP_INTERRUPTED)
+		error = take_interrupted(s, id, weight, top);
+	else
+		error = take_at(s, id, weight, top);
 	leave(s);
 	return error;
 }

@@ -6,75 +6,7 @@
  * and retrieve are this one walk with different bounds.
  */
 #include "internal.h"
-
-/* How far a walk has come. */
-struct path {
-	struct cursor at;
-	object *child;    /* the object of the frame at */
-	object *known;    /* the youngest object that may still be met */
-	object *head;     /* the youngest caller that was made: where a memo begins */
-	uint32_t n;       /* callers that were made */
-	bool interrupted; /* a signal interrupted the frame at */
-	bool no_thunk;    /* none was left: the walk goes on without a barrier */
-};
-
-/* Where the objects of a run end: so many callers, or what memory there is. */
-static const object *end_of_run(const stack *s, uint32_t callers)
-{
-	const object *end = s->arena.object + callers;
-	return arena_fits(s, callers) ? end : s->arena.object + arena_room(s);
-}
-
-/* Where a run came to: the objects it made end there. */
-struct reach {
-	object *end;
-	uintptr_t fp;
-	bool met; /* the next frame is known by its live barrier */
-};
-
-/* Goes on from the frame {pc, sp, fp} while frames are as nearly all are: a plain
- * rule, inside the stack, not known. What stops it wants a closer look. Branches on
- * the rule, not arithmetic, lead to the next frame: they are foreseen, and then its
- * loads do not wait for the rule. */
-__attribute__((always_inline)) static inline struct reach
-run(const stack *s, uintptr_t pc, uintptr_t sp, uintptr_t fp, const object *known, uint32_t callers)
-{
-	const struct rule_table *t = rule_table_of(s->runtime);
-	const uintptr_t limit = known ? known->address : s->high;
-	const object *const end = end_of_run(s, callers);
-	struct reach r = {s->arena.object, fp, false};
-	packed_rule rule = t && inside(s, sp) ? rule_in(t, pc) : 0;
-	while (rule_plain(rule)) {
-		uintptr_t cfa;
-		if (__builtin_expect(rule == RULE_FRAME_POINTER, 1))
-			cfa = r.fp + 16;
-		else
-			cfa = (rule_from_fp(rule) ? r.fp : sp) + rule_cfa(rule);
-		if (cfa <= sp || cfa > limit || cfa % sizeof(uintptr_t))
-			break;
-		uintptr_t word = stack_word(cfa - sizeof(uintptr_t));
-		if (cfa == limit) {
-			r.met = known && is_barrier_word(known, word);
-			break;
-		}
-		packed_rule next = rule_in(t, word - 1);
-		if (!next || r.end == end)
-			break;
-		if (__builtin_expect(rule == RULE_FRAME_POINTER, 1))
-			r.fp = stack_word(cfa - 16);
-		else if (rule_fp(rule))
-			r.fp = stack_word(cfa - rule_fp(rule));
-		sp = cfa;
-		rule = next;
-		object *o = r.end++;
-		o->parent = r.end;
-		o->method = word;
-		o->address = cfa;
-		o->bci = (int32_t)next;
-		o->flags = INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW;
-	}
-	return r;
-}
+#include "run.h"
 
 /* Whether the memo from k, whose own return address was just seen, still describes
  * the stack down to the base (I3): each frame's own rule leads to its parent's
@@ -118,7 +50,7 @@ static object *meet(stack *s, struct path *p)
 	p->known = k;
 	if (!k || k->address != p->at.sp)
 		return NULL;
-	if (is_barrier_word(k, p->at.pc))
+	if (p->at.pc == barrier_word(k))
 		return k;
 	object *good = physical_parent(k);
 	if (s->mode == INCSTACK_MODE_VALIDATE && k->flags & INCSTACK_OBJECT_RAW &&
@@ -145,7 +77,7 @@ static object *make(const struct walker *w, const struct cursor *at, uint32_t fl
 {
 	object *o = arena_object(w->stack, w->grow);
 	if (o)
-		*o = (object){NULL, at->pc, at->sp, 0,
+		*o = (object){NULL, at->pc, at->sp, -1,
 			      flags | INCSTACK_OBJECT_RAW |
 				      (at->exact ? INCSTACK_OBJECT_EXACT : 0)};
 	return o;
@@ -184,8 +116,7 @@ static object *arrive_known(stack *s, struct path *p, object *k)
 /* Nothing more can be known of the callers of p->child. */
 static object *cut(stack *s, struct path *p)
 {
-	p->child->flags |= INCSTACK_OBJECT_TRUNCATED;
-	s->stats.truncated++;
+	cut_off(s, p->child);
 	return p->known;
 }
 
@@ -206,13 +137,13 @@ static void note_rule(const struct walker *w, struct path *p, packed_rule rule,
 					   at->exact ? INCSTACK_FRAME_EXACT : 0, 0};
 		p->child = incstack__decode(w->stack, p->child, &f, w->ask, w->grow);
 	} else if (p->child->flags & INCSTACK_OBJECT_RAW) {
-		p->child->bci = rule_plain(rule) ? (int32_t)rule : 0;
+		p->child->bci = (rule_plain(rule) ? (int32_t)rule : 0) | w->stack->hidden_rule;
 	}
 }
 
 /* The frame at has something unusual, or is where the walk may end: looks closely.
  * Null: there is more to walk. */
-__attribute__((noinline)) static object *look(const struct walker *w, struct path *p, bool *ended)
+static object *look(const struct walker *w, struct path *p, bool *ended)
 {
 	stack *s = w->stack;
 	uintptr_t slot;
@@ -249,60 +180,23 @@ __attribute__((noinline)) static object *look(const struct walker *w, struct pat
 	return NULL;
 }
 
-/* Takes over what a run has made. */
-static void follow(stack *s, struct path *p, struct reach r)
-{
-	object *first = s->arena.object;
-	if (r.end == first)
-		return;
-	p->child->parent = first;
-	p->child = r.end - 1;
-	p->child->parent = NULL;
-	p->head = p->head ? p->head : first;
-	p->n += (uint32_t)(r.end - first);
-	p->interrupted = false;
-	p->at = (struct cursor){.pc = p->child->method, .sp = p->child->address, .fp = r.fp};
-	s->arena.object = r.end;
-}
-
-__attribute__((noinline)) static object *walk_on(const struct walker *w, struct path *p,
-						 struct reach r)
+/* Makes the objects of the callers of p->child, the object of the frame at, and
+ * links them to what is already known. Returns the head of the known chain that
+ * results: the youngest object that a later walk may meet. */
+object *incstack__walk(const struct walker *w, struct path *p)
 {
 	stack *s = w->stack;
+	s->met = NULL;
 	for (;;) {
-		bool ended;
+		uint32_t callers = w->distance > p->n ? w->distance - p->n : 0;
+		struct reach r = run(s, p->at.pc - !p->at.exact, p->at.sp, p->at.fp, p->known,
+				     barrier_word(p->known), callers);
 		follow(s, p, r);
 		if (r.met)
 			return arrive_known(s, p, p->known);
+		bool ended;
 		object *result = look(w, p, &ended);
 		if (ended)
 			return result;
-		r = run(s, p->at.pc - !p->at.exact, p->at.sp, p->at.fp, p->known,
-			w->distance > p->n ? w->distance - p->n : 0);
 	}
-}
-
-/* Makes the objects of the callers of child, the object of the frame at, and
- * links them to what is already known. Returns the head of the known chain that
- * results: the youngest object that a later walk may meet. */
-object *incstack__walk(const struct walker *w, const struct cursor *at, object *child,
-		       object *known)
-{
-	stack *s = w->stack;
-	struct reach r = run(s, at->pc - !at->exact, at->sp, at->fp, known, w->distance);
-	if (__builtin_expect(!r.met, 0)) {
-		struct path p = {.at = *at, .child = child, .known = known};
-		s->met = NULL;
-		return walk_on(w, &p, r);
-	}
-	object *first = s->arena.object;
-	if (r.end != first) {
-		child->parent = first;
-		child = r.end - 1;
-		s->arena.object = r.end;
-	}
-	child->parent = s->met = known;
-	s->stats.walked += (uint64_t)(r.end - first) + 1;
-	s->stats.shared++;
-	return known;
 }

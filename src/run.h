@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The part of a walk that nearly all of its time goes into: over frames as nearly
+ * all are. A sample inlines it, and leaves every other frame to the walk.
+ */
+#ifndef INCSTACK__RUN_H
+#define INCSTACK__RUN_H
+
+#include "internal.h"
+
+/* Where a run came to: the objects it made end there. */
+struct reach {
+	object *end;
+	uintptr_t fp;
+	bool met; /* the next frame is known by its live barrier */
+};
+
+/* Where the objects of a run may end: so many callers, or what memory there is. */
+static inline const object *end_of_run(const stack *s, uint32_t callers)
+{
+	if (__builtin_expect(arena_fits(s, callers), 1))
+		return s->arena.object + callers;
+	return s->arena.object + arena_room(s);
+}
+
+/* Goes on from the frame {pc, sp, fp} while frames have a plain rule, lie inside the
+ * stack and are not known. What stops it wants a closer look. Branches on the rule,
+ * not arithmetic, lead to the next frame: they are foreseen, and then its loads do
+ * not wait for the rule. */
+__attribute__((always_inline)) static inline struct reach run(const stack *s, uintptr_t pc,
+							      uintptr_t sp, uintptr_t fp,
+							      const object *known, uintptr_t thunk,
+							      uint32_t callers)
+{
+	const struct rule_table *t = rule_table_of(s->runtime);
+	const uintptr_t limit = known ? known->address : s->high;
+	const object *const end = end_of_run(s, callers);
+	const int32_t hidden = s->hidden_rule;
+	struct reach r = {s->arena.object, fp, false};
+	packed_rule rule = t && inside(s, sp) ? rule_in(t, pc) : 0;
+	while (rule_plain(rule)) {
+		uintptr_t cfa;
+		if (__builtin_expect(rule == RULE_FRAME_POINTER, 1))
+			cfa = r.fp + 16;
+		else
+			cfa = (rule_from_fp(rule) ? r.fp : sp) + rule_cfa(rule);
+		if (cfa <= sp || cfa > limit || cfa % sizeof(uintptr_t))
+			break;
+		uintptr_t word = stack_word(cfa - sizeof(uintptr_t));
+		if (cfa == limit) {
+			r.met = word == thunk;
+			break;
+		}
+		packed_rule next = rule_in(t, word - 1);
+		if (!next || r.end == end)
+			break;
+		if (__builtin_expect(rule == RULE_FRAME_POINTER, 1))
+			r.fp = stack_word(cfa - 16);
+		else if (rule_fp(rule))
+			r.fp = stack_word(cfa - rule_fp(rule));
+		sp = cfa;
+		rule = next;
+		object *o = r.end++;
+		o->parent = r.end;
+		o->method = word;
+		o->address = cfa;
+		o->bci = (int32_t)(uint32_t)next | hidden;
+		o->flags = INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW;
+	}
+	return r;
+}
+
+/* Takes over what a run has made. */
+static inline void follow(stack *s, struct path *p, struct reach r)
+{
+	object *first = s->arena.object;
+	if (r.end == first)
+		return;
+	p->child->parent = first;
+	p->child = r.end - 1;
+	p->child->parent = NULL;
+	p->head = p->head ? p->head : first;
+	p->n += (uint32_t)(r.end - first);
+	p->interrupted = false;
+	p->at = (struct cursor){.pc = p->child->method, .sp = p->child->address, .fp = r.fp};
+	s->arena.object = r.end;
+}
+
+#endif
