@@ -225,11 +225,8 @@ object *incstack__known_pop(stack *s, object *o)
 		s->stats.stale++;
 		barrier_of(number_of(o))->object = NULL;
 		clear(o);
-		if (o->flags & OBJECT_GAP) {
-			o->flags = (o->flags & ~(uint32_t)OBJECT_GAP) | INCSTACK_OBJECT_TRUNCATED;
-			o->parent = NULL;
-			s->stats.truncated++;
-		}
+		if (o->flags & OBJECT_GAP)
+			incstack__cut(s, o);
 		o->flags |= INCSTACK_OBJECT_FILLED;
 	}
 	return next;

@@ -147,6 +147,8 @@ struct rule_table {
 	struct rule_entry entry[];
 };
 
+enum { RULES_WANTED = 64 };
+
 struct incstack_runtime {
 	struct incstack_embedder embedder;
 	void *context;
@@ -154,6 +156,10 @@ struct incstack_runtime {
 	_Atomic(struct rule_table *) rules;
 	uint64_t rule_count;
 	atomic_flag rule_lock;
+	/* What signal handlers missed lately: a ring that overwrites the oldest. */
+	_Atomic uintptr_t wanted[RULES_WANTED];
+	atomic_uint wanted_next;
+	atomic_bool wanting;
 	atomic_uint stacks;
 	atomic_uint thunks; /* taken from the pool */
 	struct chunk *kept; /* of released trees */
@@ -204,6 +210,10 @@ static inline object *arena_object(stack *s, bool grow)
 }
 
 /* rule.c */
+static inline bool rules_wanted(const runtime *rt)
+{
+	return atomic_load_explicit(&rt->wanting, memory_order_relaxed);
+}
 struct incstack_rule incstack__rule_unpack(packed_rule r);
 static inline const struct rule_table *rule_table_of(const runtime *rt)
 {
@@ -232,6 +242,8 @@ static inline packed_rule rule_in(const struct rule_table *t, uintptr_t address)
 }
 packed_rule incstack__rule_find(const runtime *rt, uintptr_t address);
 packed_rule incstack__rule_learn(runtime *rt, uintptr_t address);
+void incstack__rule_want(runtime *rt, uintptr_t address);
+void incstack__rule_learn_wanted(runtime *rt);
 void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high);
 void incstack__rule_free(runtime *rt);
 
@@ -270,6 +282,8 @@ object *incstack__decode(stack *s, object *o, const struct incstack_frame *frame
 /* walk.c */
 object *incstack__walk(const struct walker *w, const struct cursor *at, object *child,
 		       object *known);
+bool incstack__known_confirm(stack *s, const uintptr_t *frame);
+void incstack__cut(stack *s, object *o);
 
 /* barrier.c */
 bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp);

@@ -136,9 +136,10 @@ int incstack_stack_unwinding_to(struct incstack_stack *s, uintptr_t sp)
 		return INCSTACK_ERANGE;
 	}
 	incstack__limbo_empty(s);
+	bool certain = incstack__known_confirm(s, __builtin_frame_address(0));
 	object *o = s->newest;
 	while (o && (uintptr_t)object_slot(o) < sp) {
-		if (o->flags & OBJECT_BARRIER) {
+		if (certain && o->flags & OBJECT_BARRIER) {
 			uintptr_t fp = incstack__barrier_fp(o);
 			s->stats.unwound++;
 			incstack__barrier_passed(s, o, fp, ASK_DIRECTLY, sp);

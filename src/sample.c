@@ -16,7 +16,7 @@ static void attribute(stack *s, struct cursor *at)
 		return;
 	}
 	object *o = s->newest;
-	while (o && !(o->flags & OBJECT_BARRIER))
+	while (o && (!(o->flags & OBJECT_BARRIER) || o->address < caller.sp))
 		o = (object *)o->parent;
 	if (o && o->address == caller.sp)
 		incstack__barrier_passed(s, o, caller.fp, ASK_NEVER, 0);
@@ -68,8 +68,9 @@ static int take(stack *s, uint64_t id, uint64_t weight, const struct cursor *at,
 static int take_interrupted(stack *s, uint64_t id, uint64_t weight, struct cursor *at)
 {
 	attribute(s, at);
-	if (s->runtime->embedder.find_rule &&
-	    !incstack__rule_find(s->runtime, at->pc - !at->exact)) {
+	uintptr_t address = at->pc - !at->exact;
+	if (s->runtime->embedder.find_rule && !incstack__rule_find(s->runtime, address)) {
+		incstack__rule_want(s->runtime, address);
 		s->stats.lost_unwind++;
 		return INCSTACK_EUNWIND;
 	}
@@ -94,6 +95,8 @@ int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
 		at.exact = top->flags & INCSTACK_TOP_EXACT;
 		if (s->limbo)
 			incstack__limbo_empty(s);
+		if (rules_wanted(s->runtime))
+			incstack__rule_learn_wanted(s->runtime);
 		error = take(s, id, weight, &at, false);
 	}
 	leave(s);
