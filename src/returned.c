@@ -81,8 +81,8 @@ enum { UNWIND_CLEANUP_PHASE = 2, UNWIND_HANDLER_FRAME = 4 }; /* actions */
 enum { UNWIND_INSTALL = 7, UNWIND_CONTINUE = 8 };
 enum { UNWIND_RAX = 0, UNWIND_RDX = 1, UNWIND_RBP = 6 };
 
-/* The frame of the handler has another address than the unwinder noted, because
- * a barrier came between its phases: unwinding goes on without the thunk. */
+/* The handler is in the thunk's caller: both have the same frame address, and the
+ * unwinder stops at the first. Unwinding goes on without the thunk. */
 static int leave_thunk(struct _Unwind_Context *context, void *exception, uintptr_t resume)
 {
 	if (!_Unwind_SetIP || !_Unwind_SetGR || !_Unwind_Resume)
