@@ -163,7 +163,8 @@ int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
 	int error = enter(s);
 	if (error)
 		return error;
-	incstack__complete(s, ASK_DIRECTLY, false);
+	if (incstack__known_confirm(s, __builtin_frame_address(0)))
+		incstack__complete(s, ASK_DIRECTLY, false);
 	incstack__lift_all(s);
 	if (mode == INCSTACK_MODE_PATCH && incstack__shadow_stack_on())
 		mode = INCSTACK_MODE_VALIDATE;
@@ -180,6 +181,7 @@ int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 	if (error)
 		return error;
 	incstack__pool_reserve(s);
+	incstack__rule_learn_wanted(s->runtime);
 	size_t room = (size_t)((char *)s->arena.limit - (char *)s->arena.object);
 	for (const struct chunk *c = s->arena.spare; c; c = c->next)
 		room += c->bytes - sizeof(*c);

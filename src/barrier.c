@@ -225,11 +225,8 @@ object *incstack__known_pop(stack *s, object *o)
 		s->stats.stale++;
 		barrier_of(number_of(o))->object = NULL;
 		clear(o);
-		if (o->flags & OBJECT_GAP) {
-			o->flags &= ~(uint32_t)OBJECT_GAP;
-			o->parent = NULL;
-			cut_off(s, o);
-		}
+		if (o->flags & OBJECT_GAP)
+			incstack__cut(s, o);
 		o->flags |= INCSTACK_OBJECT_FILLED;
 	}
 	return next;

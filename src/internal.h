@@ -152,6 +152,8 @@ struct rule_table {
 	struct rule_entry entry[];
 };
 
+enum { RULES_WANTED = 64 };
+
 struct incstack_runtime {
 	struct incstack_embedder embedder;
 	void *context;
@@ -159,6 +161,10 @@ struct incstack_runtime {
 	_Atomic(struct rule_table *) rules;
 	uint64_t rule_count;
 	atomic_flag rule_lock;
+	/* What signal handlers missed lately: a ring that overwrites the oldest. */
+	_Atomic uintptr_t wanted[RULES_WANTED];
+	atomic_uint wanted_next;
+	atomic_bool wanting;
 	atomic_uint stacks;
 	atomic_uint thunks; /* taken from the pool */
 	struct chunk *kept; /* of released trees */
@@ -174,14 +180,6 @@ static inline object *physical_parent(const object *o)
 	while (p && p->flags & INCSTACK_OBJECT_VIRTUAL)
 		p = (object *)p->parent;
 	return p;
-}
-
-/* Nothing more can be known of the callers of o. */
-static inline void cut_off(stack *s, object *o)
-{
-	o->flags |= INCSTACK_OBJECT_TRUNCATED;
-	s->arena.truncated++;
-	s->stats.truncated++;
 }
 
 /* memory.c */
@@ -217,6 +215,10 @@ static inline object *arena_object(stack *s, bool grow)
 }
 
 /* rule.c */
+static inline bool rules_wanted(const runtime *rt)
+{
+	return atomic_load_explicit(&rt->wanting, memory_order_relaxed);
+}
 struct incstack_rule incstack__rule_unpack(packed_rule r);
 static inline const struct rule_table *rule_table_of(const runtime *rt)
 {
@@ -245,6 +247,8 @@ static inline packed_rule rule_in(const struct rule_table *t, uintptr_t address)
 }
 packed_rule incstack__rule_find(const runtime *rt, uintptr_t address);
 packed_rule incstack__rule_learn(runtime *rt, uintptr_t address);
+void incstack__rule_want(runtime *rt, uintptr_t address);
+void incstack__rule_learn_wanted(runtime *rt);
 void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high);
 void incstack__rule_free(runtime *rt);
 
@@ -292,6 +296,8 @@ struct path {
 	bool no_thunk;    /* none could be had: not asked for again */
 };
 object *incstack__walk(const struct walker *w, struct path *p);
+bool incstack__known_confirm(stack *s, const uintptr_t *frame);
+void incstack__cut(stack *s, object *o);
 
 /* barrier.c */
 bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp);

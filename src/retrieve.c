@@ -24,9 +24,13 @@ void incstack__complete(stack *s, enum ask ask, bool grow)
 
 void incstack__lift_all(stack *s)
 {
-	for (object *o = s->newest; o; o = (object *)o->parent)
+	for (object *o = s->newest, *next; o; o = next) {
+		next = (object *)o->parent;
 		if (o->flags & OBJECT_BARRIER)
 			incstack__barrier_lift(s, o);
+		if (o->flags & OBJECT_GAP)
+			incstack__cut(s, o);
+	}
 }
 
 /* Copies the known chain into the (new) arena of s. False: no memory. */
@@ -49,12 +53,16 @@ static bool copy_known(stack *s, object *old)
 	return true;
 }
 
-static void move_barriers(object *old, object *copy)
+/* A gap that could not be completed stays one in the copy alone. */
+static void move_barriers(stack *s, object *old, object *copy)
 {
-	for (; old; old = (object *)old->parent, copy = (object *)copy->parent) {
+	for (object *next; old; old = next, copy = (object *)copy->parent) {
+		next = (object *)old->parent;
 		incstack__barrier_move(old, copy);
 		old->flags &= OBJECT_FLAGS & ~(uint32_t)OBJECT_BARRIER;
 		old->flags |= INCSTACK_OBJECT_FILLED;
+		if (old->flags & OBJECT_GAP)
+			incstack__cut(s, old);
 	}
 }
 
@@ -144,7 +152,10 @@ static int hand_over(stack *s, struct incstack_tree **tree)
 		set_newest(s, newest);
 		return INCSTACK_ENOMEM;
 	}
-	move_barriers(newest, s->newest);
+	uint64_t truncated = s->arena.truncated;
+	move_barriers(s, newest, s->newest);
+	used.truncated += s->arena.truncated - truncated;
+	s->arena.truncated = truncated;
 	*tree = finish(s, &used);
 	return 0;
 }
@@ -156,7 +167,9 @@ int incstack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
 		return error;
 	if (tree) {
 		incstack__limbo_empty(s);
-		incstack__complete(s, ASK_DIRECTLY, true);
+		incstack__rule_learn_wanted(s->runtime);
+		if (incstack__known_confirm(s, __builtin_frame_address(0)))
+			incstack__complete(s, ASK_DIRECTLY, true);
 		error = hand_over(s, tree);
 		incstack__pool_reserve(s);
 	} else {

@@ -81,8 +81,8 @@ enum { UNWIND_CLEANUP_PHASE = 2, UNWIND_HANDLER_FRAME = 4 }; /* actions */
 enum { UNWIND_INSTALL = 7, UNWIND_CONTINUE = 8 };
 enum { UNWIND_RAX = 0, UNWIND_RDX = 1, UNWIND_RBP = 6 };
 
-/* The frame of the handler has another address than the unwinder noted, because
- * a barrier came between its phases: unwinding goes on without the thunk. */
+/* The handler is in the thunk's caller: both have the same frame address, and the
+ * unwinder stops at the first. Unwinding goes on without the thunk. */
 static int leave_thunk(struct _Unwind_Context *context, void *exception, uintptr_t resume)
 {
 	if (!_Unwind_SetIP || !_Unwind_SetGR || !_Unwind_Resume)
@@ -136,9 +136,10 @@ int incstack_stack_unwinding_to(struct incstack_stack *s, uintptr_t sp)
 		return INCSTACK_ERANGE;
 	}
 	incstack__limbo_empty(s);
+	bool certain = incstack__known_confirm(s, __builtin_frame_address(0));
 	object *o = s->newest;
 	while (o && (uintptr_t)object_slot(o) < sp) {
-		if (o->flags & OBJECT_BARRIER) {
+		if (certain && o->flags & OBJECT_BARRIER) {
 			uintptr_t fp = incstack__barrier_fp(o);
 			s->stats.unwound++;
 			incstack__barrier_passed(s, o, fp, ASK_DIRECTLY, sp);

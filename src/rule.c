@@ -122,6 +122,28 @@ packed_rule incstack__rule_learn(runtime *rt, uintptr_t address)
 	return packed;
 }
 
+/* A signal handler, which must not ask, missed the rule. */
+void incstack__rule_want(runtime *rt, uintptr_t address)
+{
+	unsigned i = atomic_fetch_add_explicit(&rt->wanted_next, 1, memory_order_relaxed);
+	atomic_store_explicit(&rt->wanted[i % RULES_WANTED], address, memory_order_relaxed);
+	/* pairs with the acquire in rule_learn_wanted */
+	atomic_store_explicit(&rt->wanting, true, memory_order_release);
+}
+
+/* Called where the embedder may be asked, so that the next handler finds it. */
+void incstack__rule_learn_wanted(runtime *rt)
+{
+	if (!atomic_exchange_explicit(&rt->wanting, false, memory_order_acquire))
+		return;
+	for (int i = 0; i < RULES_WANTED; i++) {
+		uintptr_t address =
+			atomic_exchange_explicit(&rt->wanted[i], 0, memory_order_relaxed);
+		if (address && !incstack__rule_find(rt, address))
+			incstack__rule_learn(rt, address);
+	}
+}
+
 void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high)
 {
 	while (atomic_flag_test_and_set_explicit(&rt->rule_lock, memory_order_acquire))
@@ -132,6 +154,9 @@ void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high)
 		if (a >= low && a < high)
 			atomic_store_explicit(&t->entry[i].rule, 0, memory_order_relaxed);
 	}
+	for (int i = 0; i < RULES_WANTED; i++)
+		if (atomic_load_explicit(&rt->wanted[i], memory_order_relaxed) - low < high - low)
+			atomic_store_explicit(&rt->wanted[i], 0, memory_order_relaxed);
 	atomic_flag_clear_explicit(&rt->rule_lock, memory_order_release);
 }
 

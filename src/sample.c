@@ -17,7 +17,7 @@ static void attribute(stack *s, struct cursor *at)
 		return;
 	}
 	object *o = s->newest;
-	while (o && !(o->flags & OBJECT_BARRIER))
+	while (o && (!(o->flags & OBJECT_BARRIER) || o->address < caller.sp))
 		o = (object *)o->parent;
 	if (o && o->address == caller.sp)
 		incstack__barrier_passed(s, o, caller.fp, ASK_NEVER, 0);
@@ -106,7 +106,9 @@ __attribute__((noinline)) static int take_interrupted(stack *s, uint64_t id, uin
 {
 	struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp, .exact = true};
 	attribute(s, &at);
-	if (s->runtime->embedder.find_rule && !incstack__rule_find(s->runtime, at.pc - !at.exact)) {
+	uintptr_t address = at.pc - !at.exact;
+	if (s->runtime->embedder.find_rule && !incstack__rule_find(s->runtime, address)) {
+		incstack__rule_want(s->runtime, address);
 		s->stats.lost_unwind++;
 		return INCSTACK_EUNWIND;
 	}
@@ -119,6 +121,8 @@ static inline int take_at(stack *s, uint64_t id, uint64_t weight, const struct i
 	at.exact = top->flags & INCSTACK_TOP_EXACT;
 	if (s->limbo)
 		incstack__limbo_empty(s);
+	if (__builtin_expect(rules_wanted(s->runtime), 0))
+		incstack__rule_learn_wanted(s->runtime);
 	return take(s, id, weight, at, false);
 }
 

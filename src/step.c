@@ -23,8 +23,12 @@ packed_rule incstack__rule_of(const struct walker *w, uintptr_t pc, bool exact)
 	if (!rt->embedder.find_rule)
 		return RULE_FRAME_POINTER;
 	packed_rule rule = incstack__rule_find(rt, address);
-	if (__builtin_expect(rule != 0, 1) || w->ask == ASK_NEVER)
+	if (__builtin_expect(rule != 0, 1))
 		return rule;
+	if (w->ask == ASK_NEVER) {
+		incstack__rule_want(rt, address);
+		return 0;
+	}
 	struct question q = {rt, address, 0};
 	if (w->ask == ASK_SAVED)
 		incstack__call_saved(learn, &q, rt->xsave_bytes);

@@ -60,6 +60,32 @@ static object *meet(stack *s, struct path *p)
 	return NULL;
 }
 
+/* Takes off the known chain what an exit that nobody announced has popped: dead
+ * slots may still show their thunks, so only a walk from the running frame tells.
+ * `frame` is that of a public function. False: the walk did not get as far as a
+ * known frame. Who holds the owner of another stack has no frame on it, and is
+ * trusted. */
+bool incstack__known_confirm(stack *s, const uintptr_t *frame)
+{
+	if (s->mode != INCSTACK_MODE_PATCH || !inside(s, (uintptr_t)frame))
+		return true;
+	struct walker w = {s, ASK_DIRECTLY, false, 0, 0};
+	struct path p = {.known = s->newest};
+	p.at = (struct cursor){.pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
+	uintptr_t slot = (uintptr_t)(frame + 1);
+	enum step step = STEP_FRAME;
+	while (step == STEP_FRAME && p.known) {
+		packed_rule rule;
+		if (slot && inside(s, slot) && meet(s, &p))
+			break;
+		if (is_thunk(p.at.pc))
+			p.at.pc = incstack_slot_read(&p.at.pc);
+		step = incstack__step(&w, &p.at, &slot, &rule);
+	}
+	set_newest(s, step == STEP_END ? pop_until(s, p.known, NULL) : p.known);
+	return step != STEP_UNKNOWN;
+}
+
 static bool may_plant(const struct walker *w, const struct path *p, uintptr_t slot)
 {
 	if (w->stack->mode != INCSTACK_MODE_PATCH || p->n < w->distance || p->interrupted ||
@@ -113,10 +139,18 @@ static object *arrive_known(stack *s, struct path *p, object *k)
 	return arrive(s, p, k);
 }
 
-/* Nothing more can be known of the callers of p->child. */
+/* The callers of o will never be known. */
+void incstack__cut(stack *s, object *o)
+{
+	o->flags = (o->flags & ~(uint32_t)OBJECT_GAP) | INCSTACK_OBJECT_TRUNCATED;
+	o->parent = NULL;
+	s->arena.truncated++;
+	s->stats.truncated++;
+}
+
 static object *cut(stack *s, struct path *p)
 {
-	cut_off(s, p->child);
+	incstack__cut(s, p->child);
 	return p->known;
 }
 

@@ -83,7 +83,9 @@ struct incstack_embedder {
 	 * return address. Writes *rule and returns 0; a negative INCSTACK_E* means
 	 * that the address has no rule. Called at most once for an address and its
 	 * unload, from a sample, from retrieve, or from a return that found its rule
-	 * missing (all registers are saved then); never from a signal handler.
+	 * missing (all registers are saved then); never from a signal handler: what a
+	 * sample there missed is asked for by the next sample, retrieve or reserve
+	 * outside of one.
 	 * Null: every frame keeps a frame pointer. */
 	int (*find_rule)(void *context, uintptr_t address, struct incstack_rule *rule);
 

@@ -30,9 +30,8 @@ static int read_frame(unw_cursor_t *cursor, struct incstack_frame *frame)
 	return 0;
 }
 
-/* libunwind 1.6 takes the CFA of a frame for the stack pointer of its caller, also
- * where a rule says otherwise, as that of the thunks does: behind a thunk the walk
- * starts anew, with the registers of the frame that the thunk stands for. */
+/* libunwind knows nothing of thunks that were made at run time: behind a thunk the
+ * walk starts anew, with the registers of the frame that the thunk stands for. */
 static int pass_thunk(unw_cursor_t *cursor, unw_context_t *context, const struct incstack_frame *at)
 {
 	static const struct {

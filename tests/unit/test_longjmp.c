@@ -4,6 +4,8 @@
  * both compilers at every level of optimization. An announced jump loses nothing;
  * one that nobody announced leaves prefixes, which are counted.
  */
+#include <alloca.h>
+
 #include "flavour.h"
 #include "run_suite.h"
 #include "traced.h"
@@ -111,6 +113,55 @@ START_TEST(validate_loses_nothing)
 }
 END_TEST
 
+/* A hole in the second activation shows the thunk that the first one left behind,
+ * while the frames around it were called from another place. */
+#define NOINLINE __attribute__((noinline))
+static jmp_buf here;
+enum ending { RETRIEVE, ANNOUNCE, SET_MODE };
+
+static NOINLINE void sample_and_leave(int jump)
+{
+	traced_sample();
+	if (jump)
+		longjmp(here, 1);
+}
+
+static NOINLINE int with_hole(size_t hole, enum ending ending)
+{
+	char *memory = alloca(hole);
+	__asm__ volatile("" : : "r"(memory) : "memory");
+	if (hole < 64)
+		sample_and_leave(1);
+	else if (ending == RETRIEVE)
+		return traced_check();
+	else if (ending == ANNOUNCE)
+		announce(__builtin_frame_address(0));
+	else
+		ck_assert_int_eq(incstack_stack_set_mode(traced_stack, INCSTACK_MODE_FULL), 0);
+	return traced_check();
+}
+
+static NOINLINE int call_twice(enum ending ending)
+{
+	volatile int result = 0;
+	if (setjmp(here) == 0)
+		result = with_hole(16, ending) + 1;
+	else
+		result = with_hole(4096, ending);
+	return result;
+}
+
+START_TEST(dead_frames_are_not_completed)
+{
+	traced_open(0, INCSTACK_MODE_PATCH);
+	sample_and_leave(0); /* all rules are known */
+	ck_assert_int_eq(traced_check(), 0);
+	ck_assert_int_eq(call_twice(_i), 1);
+	ck_assert_uint_gt(traced_stats().stale, 0);
+	traced_close();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("longjmp");
@@ -118,6 +169,7 @@ int main(void)
 	tcase_add_loop_test(tc, announced_loses_nothing, 0, FLAVOUR_COUNT);
 	tcase_add_loop_test(tc, unannounced_is_counted, 0, FLAVOUR_COUNT);
 	tcase_add_loop_test(tc, validate_loses_nothing, 0, FLAVOUR_COUNT);
+	tcase_add_loop_test(tc, dead_frames_are_not_completed, 0, 3);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

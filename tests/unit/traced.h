@@ -34,7 +34,7 @@ static inline void traced_open(int distance, enum incstack_mode mode)
 }
 
 /* The first frame is the caller of this function. */
-__attribute__((noinline)) static void traced_sample(void)
+__attribute__((noinline, unused)) static void traced_sample(void)
 {
 	int first = traced_first[traced_samples], room = TRACED_FRAMES - first;
 	ck_assert_int_lt(traced_samples, TRACED_SAMPLES);

@@ -12,6 +12,8 @@
  * The distances are constants, so plain CFI expressions find the cell of a
  * thunk from its pc, and every DWARF unwinder passes through (design: one thunk
  * line per barrier). The cells are made writable and not executable at start.
+ * The CFA of a thunk is S, its caller's stack pointer, because libunwind takes the
+ * one for the other whatever rule rsp has.
  *
  * A patched frame returns to a thunk with rsp = S, one word above its slot. The
  * word below rsp (the slot, or dead memory) first carries the offset of the
@@ -32,20 +34,19 @@
 	.type incstack__thunk_entry, @function
 incstack__thunk_entry:
 	.cfi_startproc
-	.cfi_def_cfa rsp, 8
-	.cfi_escape 0x14, 7, 1		/* rsp = CFA - 8, a directive that clang lacks */
-	/* return address = *(cells + *(CFA - 16)), cells = (pc & -256) + constant */
-	.cfi_escape 0x16, 16, 18, 0x09, 0xf0, 0x22, 0x06, 0x80, 0, 0x0b, 0x00, 0xff, 0x1a, 0x22, \
+	.cfi_def_cfa rsp, 0
+	/* return address = *(cells + *(CFA - 8)), cells = (pc & -256) + constant */
+	.cfi_escape 0x16, 16, 18, 0x09, 0xf8, 0x22, 0x06, 0x80, 0, 0x0b, 0x00, 0xff, 0x1a, 0x22, \
 		0x0c, CELLS_FROM_ENTRY & 255, (CELLS_FROM_ENTRY >> 8) & 255, \
 		(CELLS_FROM_ENTRY >> 16) & 255, CELLS_FROM_ENTRY >> 24, 0x22, 0x06
 	leaq -8(%rsp), %rsp		/* rsp = S - 8 */
-	.cfi_def_cfa_offset 16
+	.cfi_def_cfa_offset 8
 	.globl incstack__thunk_entry_1
 	.hidden incstack__thunk_entry_1
 incstack__thunk_entry_1:
 	pushq %rbp			/* rsp = S - 16 */
-	.cfi_def_cfa_offset 24
-	.cfi_offset rbp, -24
+	.cfi_def_cfa_offset 16
+	.cfi_offset rbp, -16
 	.globl incstack__thunk_entry_2
 	.hidden incstack__thunk_entry_2
 incstack__thunk_entry_2:
@@ -64,13 +65,13 @@ incstack__thunk_entry_3:
 	pushq %r10
 	pushq %r11
 	pushq %rbx
-	.cfi_offset rbx, -104
+	.cfi_offset rbx, -96
 	movq 8(%rbp), %rdi		/* offset of the cell */
 	leaq incstack__thunk_cells(%rip), %rax
 	addq %rax, %rdi			/* 1: the cell */
 	movq INCSTACK__CELL_RESUME(%rdi), %rax
 	movq %rax, 8(%rbp)		/* from here the slot holds the resume address */
-	.cfi_offset rip, -16
+	.cfi_offset rip, -8
 	movq INCSTACK__CELL_STACK(%rdi), %rbx
 	movq %rsp, INCSTACK__STACK_BUSY(%rbx)
 	movq (%rbp), %rsi		/* 2: the caller's frame pointer */
@@ -96,12 +97,12 @@ incstack__thunk_called:
 	popq %rax
 	popq %rbp
 	.cfi_restore rbp
-	.cfi_def_cfa rsp, 16
+	.cfi_def_cfa rsp, 8
 	.globl incstack__thunk_entry_4
 	.hidden incstack__thunk_entry_4
 incstack__thunk_entry_4:
 	leaq 8(%rsp), %rsp
-	.cfi_def_cfa_offset 8
+	.cfi_def_cfa_offset 0
 	.globl incstack__thunk_entry_5
 	.hidden incstack__thunk_entry_5
 incstack__thunk_entry_5:
@@ -120,8 +121,7 @@ incstack__thunk_entry_5:
 incstack__thunk_pool:
 	.cfi_startproc
 	.cfi_personality 0x9b, DW.ref.incstack__thunk_personality
-	.cfi_def_cfa rsp, 8
-	.cfi_escape 0x14, 7, 1		/* rsp = CFA - 8, a directive that clang lacks */
+	.cfi_def_cfa rsp, 0
 	/* return address = *((pc & -16) + POOL) */
 	.cfi_escape 0x16, 16, 12, 0x80, 0, 0x09, 0xf0, 0x1a, \
 		0x0c, POOL & 255, (POOL >> 8) & 255, (POOL >> 16) & 255, POOL >> 24, 0x22, 0x06
@@ -146,10 +146,10 @@ incstack__thunk_cells:
 	.zero POOL
 	.size incstack__thunk_cells, . - incstack__thunk_cells
 
-/* Where the unwinder is sent when it takes a thunk for the handler's frame: the
- * barrier was planted after it had chosen the handler. With the return address
- * back in its slot (rdx), unwinding goes on from there (rax: the exception) as if
- * a cleanup of this frame had ended, and the handler's frame has its old address. */
+/* Where the unwinder is sent when it takes a thunk for the handler's frame, which
+ * is the thunk's caller and has the same address. With the return address back in
+ * its slot (rdx), unwinding goes on from there (rax: the exception) as if a cleanup
+ * of this frame had ended. */
 	.text
 	.globl incstack__thunk_landing
 	.hidden incstack__thunk_landing

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A timer's signal handler samples at arbitrary instructions, of the program, of
+ * the library and of its trampoline, while the program samples, retrieves and
+ * returns. The program keeps a shadow of its own frames; every trace must agree
+ * with the shadow at its sample, and every request must be in one counter.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+#include <ucontext.h>
+
+#include <incstack/native.h>
+
+#include "../unit/run_suite.h"
+
+#define NOINLINE __attribute__((noinline))
+#define FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+
+enum { DEPTH = 64, RING = 1 << 12, FROM_HANDLER = 1 << 30, HANDLED = 6000, ALTERNATE = 1 << 16 };
+
+/* A frame of the shadow: where its caller's part of the stack begins, and where
+ * it returns to. Entered before the frame makes a call, left after its last. */
+struct shadow_frame {
+	uintptr_t cfa, resume;
+};
+struct shadow {
+	volatile int depth;
+	struct shadow_frame frame[DEPTH];
+};
+
+/* What was true at the samples of one asker: the handler, or the program. */
+struct asker {
+	uint64_t next, requested, taken, compared, truncated, refused[8];
+	struct shadow at[RING];
+};
+
+static struct incstack_runtime *runtime;
+static struct incstack_stack *stack;
+static struct shadow now, base;
+static struct asker program, handler;
+static volatile int handling;
+static timer_t timer;
+static uint32_t seed = 1;
+static char alternate[ALTERNATE];
+
+static uint32_t chance(uint32_t n)
+{
+	seed = seed * 1664525u + 1013904223u;
+	return (seed >> 8) % n;
+}
+
+/* ---- samples ------------------------------------------------------------------ */
+
+static uint64_t begin(struct asker *a)
+{
+	struct shadow *at = &a->at[a->next % RING];
+	at->depth = now.depth;
+	memcpy(at->frame, now.frame, sizeof(now.frame[0]) * (size_t)now.depth);
+	a->requested++;
+	return a->next++;
+}
+
+static void end(struct asker *a, int result)
+{
+	if (result == 0)
+		a->taken++;
+	else
+		a->refused[-result & 7]++;
+}
+
+static void arm(void)
+{
+	static uint32_t state = 7;
+	state = state * 1664525u + 1013904223u;
+	struct itimerspec when = {.it_value = {0, 2000 + (long)(state >> 8) % 60000}};
+	timer_settime(timer, 0, &when, NULL);
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)info;
+	uint64_t id = begin(&handler);
+	end(&handler, incstack_native_sample_interrupted(stack, id | FROM_HANDLER, 1, context));
+	handling++;
+	if (handling < HANDLED)
+		arm();
+}
+
+static void check_tree(void);
+
+static NOINLINE void sample_here(void)
+{
+	if (program.next % (RING / 2) == 0)
+		check_tree(); /* before the ring is full */
+	uint64_t id = begin(&program);
+	end(&program, incstack_native_sample(stack, id, 1));
+}
+
+/* ---- the program --------------------------------------------------------------- */
+
+#define ENTER() \
+	now.frame[now.depth] = \
+		(struct shadow_frame){(uintptr_t)__builtin_dwarf_cfa(), return_address()}; \
+	FENCE(); \
+	now.depth++; \
+	FENCE()
+#define LEAVE() \
+	FENCE(); \
+	now.depth--; \
+	FENCE()
+#define return_address() incstack_slot_read((uintptr_t *)__builtin_dwarf_cfa() - 1)
+
+static NOINLINE long work(int depth);
+static jmp_buf *escape;
+
+static NOINLINE long small(int depth)
+{
+	ENTER();
+	long result = depth > 0 ? work(depth - 1) + 1 : 1;
+	LEAVE();
+	return result;
+}
+
+static NOINLINE long large(int depth)
+{
+	volatile char filler[400];
+	ENTER();
+	filler[depth] = (char)depth;
+	long result = depth > 0 ? work(depth - 1) + filler[depth] : 1;
+	if (chance(4) == 0)
+		sample_here();
+	LEAVE();
+	return result;
+}
+
+static NOINLINE long busy(int depth)
+{
+	ENTER();
+	long result = depth;
+	for (uint32_t n = chance(40); n; n--)
+		result += small(0);
+	LEAVE();
+	return result;
+}
+
+/* Leaves frames that nobody announced. */
+static NOINLINE long jumps(int depth)
+{
+	jmp_buf here, *outer = escape;
+	volatile long result = 0;
+	ENTER();
+	volatile int before = now.depth;
+	escape = &here;
+	if (setjmp(here) == 0)
+		result = work(depth > 6 ? 6 : depth - 1);
+	now.depth = before;
+	FENCE();
+	escape = outer;
+	LEAVE();
+	return result;
+}
+
+static NOINLINE long work(int depth)
+{
+	ENTER();
+	long result = 0;
+	for (uint32_t n = 1 + chance(3); n && depth > 0; n--) {
+		switch (chance(8)) {
+		case 0:
+			sample_here();
+			break;
+		case 1:
+			result += busy(depth - 1);
+			break;
+		case 2:
+			result += chance(4) ? small(depth - 1) : jumps(depth - 1);
+			break;
+		case 3:
+			result += large(depth - 1);
+			break;
+		case 4:
+			if (escape && chance(8) == 0)
+				longjmp(*escape, 1);
+			break;
+		default:
+			result += small(depth - 1);
+		}
+	}
+	LEAVE();
+	return result;
+}
+
+/* ---- what must hold -------------------------------------------------------------- */
+
+/* The frames younger than the shadow's youngest are the top, and what it called. */
+static const struct incstack_frame_object *skip_young(const struct incstack_trace *t,
+						      uintptr_t youngest)
+{
+	const struct incstack_frame_object *o = t->top;
+	while (o && (o->address < youngest || o == t->top) &&
+	       !(o->flags & INCSTACK_OBJECT_TRUNCATED))
+		o = o->parent;
+	return o;
+}
+
+static bool agrees(const struct incstack_trace *t, struct asker *a)
+{
+	const struct shadow *at = &a->at[(t->id & (FROM_HANDLER - 1)) % RING];
+	const struct incstack_frame_object *o;
+	o = skip_young(t, at->frame[at->depth - 1].cfa);
+	if (o && o->flags & INCSTACK_OBJECT_TRUNCATED && o->address < at->frame[at->depth - 1].cfa)
+		return ++a->truncated;
+	for (int i = at->depth - 1; i >= 0; i--, o = o->parent) {
+		if (!o || o->address != at->frame[i].cfa)
+			return false;
+		if (o != t->top && o->method != at->frame[i].resume)
+			return false;
+		if (o->flags & INCSTACK_OBJECT_TRUNCATED)
+			return !o->parent && ++a->truncated;
+	}
+	for (int i = 0; i < base.depth; i++, o = o->parent)
+		if (!o || o->address != base.frame[i].cfa || o->method != base.frame[i].resume)
+			return false;
+	a->compared++;
+	return !o;
+}
+
+static void check_tree(void)
+{
+	struct incstack_tree *tree;
+	int error;
+	while ((error = incstack_retrieve(stack, &tree)) == INCSTACK_EBUSY)
+		;
+	ck_assert_int_eq(error, 0);
+	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
+		ck_assert_msg(agrees(t, t->id & FROM_HANDLER ? &handler : &program),
+			      "trace %d of the %s at depth %d", (int)(t->id & (FROM_HANDLER - 1)),
+			      t->id & FROM_HANDLER ? "handler" : "program", now.depth);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	ck_assert_int_eq(incstack_stack_reserve(stack, 1 << 20), 0);
+}
+
+/* The frames below the storm, as a full walk has them. */
+static NOINLINE void find_base(uintptr_t cfa)
+{
+	struct incstack_frame frames[DEPTH];
+	int count = incstack_native_walk(frames, DEPTH);
+	for (int i = 0; i < count; i++)
+		if (frames[i].sp > cfa)
+			base.frame[base.depth++] =
+				(struct shadow_frame){frames[i].sp, frames[i].pc};
+}
+
+static NOINLINE void storm(void)
+{
+	find_base((uintptr_t)__builtin_dwarf_cfa());
+	ENTER();
+	arm();
+	while (handling < HANDLED) {
+		for (int i = 0; i < 20; i++)
+			work(24);
+		check_tree();
+	}
+	LEAVE();
+}
+
+static uint64_t refused(const struct asker *a)
+{
+	uint64_t sum = 0;
+	for (int i = 0; i < 8; i++)
+		sum += a->refused[i];
+	return sum;
+}
+
+static void open_all(bool on_alternate, int distance)
+{
+	struct incstack_options options = {.size = sizeof(options), .distance = distance};
+	stack_t other = {.ss_sp = alternate, .ss_size = ALTERNATE};
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
+	if (on_alternate) {
+		ck_assert_int_eq(sigaltstack(&other, NULL), 0);
+		action.sa_flags |= SA_ONSTACK;
+	}
+	ck_assert_int_eq(incstack_native_runtime_create(&options, &runtime), 0);
+	ck_assert_int_eq(incstack_native_thread_stack(runtime, &stack), 0);
+	ck_assert_int_eq(incstack_stack_reserve(stack, 1 << 20), 0);
+	ck_assert_int_eq(sigaction(SIGPROF, &action, NULL), 0);
+	ck_assert_int_eq(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+}
+
+START_TEST(nothing_is_lost_uncounted)
+{
+	static const int distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 1};
+	open_all(_i % 2, distances[_i / 2]);
+	storm();
+	ck_assert_int_eq(timer_delete(timer), 0);
+	check_tree();
+	struct incstack_stats stats = {.size = sizeof(stats)};
+	ck_assert_int_eq(incstack_stack_stats(stack, &stats), 0);
+	ck_assert_uint_eq(stats.samples, handler.taken + program.taken);
+	ck_assert_uint_eq(stats.lost_unwind, handler.refused[-INCSTACK_EUNWIND]);
+	ck_assert_uint_eq(refused(&program), 0);
+	ck_assert_uint_eq(handler.requested, handler.taken + refused(&handler));
+	ck_assert_uint_eq(refused(&handler),
+			  handler.refused[-INCSTACK_EUNWIND] + handler.refused[-INCSTACK_EBUSY]);
+	ck_assert_uint_eq(program.compared + program.truncated, program.taken);
+	ck_assert_uint_eq(handler.compared + handler.truncated, handler.taken);
+	ck_assert_uint_gt(handler.compared, HANDLED / 4);
+	ck_assert_uint_gt(stats.returns, 0);
+	ck_assert_int_eq(stats.truncated > 0, program.truncated + handler.truncated > 0);
+	ck_assert(_i < 2 || stats.stale > 0);
+	ck_assert_int_eq(incstack_stack_destroy(stack), 0);
+	ck_assert_int_eq(incstack_runtime_destroy(runtime), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("signal storm");
+	TCase *tc = tcase_create("samples at arbitrary instructions");
+	tcase_add_loop_test(tc, nothing_is_lost_uncounted, 0, 6);
+	suite_add_tcase(suite, tc);
+	return run_suite(suite);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Samples in a signal handler on the machine stack: unknown rules are refused,
+ * counted, and known at the next try after an operation outside of handlers.
+ */
+#include <signal.h>
+
+#include "run_suite.h"
+#include "traced.h"
+
+static int result;
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)info;
+	result = incstack_native_sample_interrupted(traced_stack, 0, 1, context);
+}
+
+static void open_all(void)
+{
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+	traced_open(0, INCSTACK_MODE_PATCH);
+}
+
+static uint64_t truncated_of_one(void)
+{
+	struct incstack_tree *tree;
+	ck_assert_int_eq(incstack_retrieve(traced_stack, &tree), 0);
+	uint64_t truncated = tree->truncated;
+	ck_assert_uint_eq(tree->count, result == 0);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	return truncated;
+}
+
+/* Each try knows one frame more: none is asked for in the handler. */
+START_TEST(missed_rules_are_learned)
+{
+	open_all();
+	for (int i = 0; i < 3; i++) {
+		raise(SIGUSR1);
+		ck_assert_int_eq(result, INCSTACK_EUNWIND);
+		ck_assert_uint_eq(traced_stats().lost_unwind, (uint64_t)i + 1);
+	}
+	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 0), 0);
+	int tries = 1;
+	for (;; tries++) {
+		raise(SIGUSR1);
+		ck_assert_int_eq(result, 0);
+		uint64_t before = traced_stats().truncated;
+		if (truncated_of_one() == 0)
+			break;
+		ck_assert_uint_eq(before, (uint64_t)tries);
+		ck_assert_int_lt(tries, 64);
+	}
+	ck_assert_int_gt(tries, 1);
+	ck_assert_uint_eq(traced_stats().lost_unwind, 3);
+	traced_close();
+}
+END_TEST
+
+/* What is being unloaded is not asked for any more. */
+START_TEST(missed_rules_of_unloaded_code)
+{
+	open_all();
+	raise(SIGUSR1);
+	ck_assert_int_eq(result, INCSTACK_EUNWIND);
+	ck_assert_int_eq(incstack_code_unloading(traced_runtime, NULL, 1, UINTPTR_MAX), 0);
+	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 0), 0);
+	raise(SIGUSR1);
+	ck_assert_int_eq(result, INCSTACK_EUNWIND);
+	traced_close();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("interrupted");
+	TCase *tc = tcase_create("unknown rules");
+	tcase_add_test(tc, missed_rules_are_learned);
+	tcase_add_test(tc, missed_rules_of_unloaded_code);
+	suite_add_tcase(suite, tc);
+	return run_suite(suite);
+}
