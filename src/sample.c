@@ -24,9 +24,14 @@ static void attribute(stack *s, struct cursor *at)
 	*at = caller;
 }
 
-static bool good(const struct incstack_top *top)
+static bool good(const stack *s, const struct incstack_top *top)
 {
-	return top && top->pc && (top->sp | top->slot) % sizeof(uintptr_t) == 0;
+	if (!top)
+		return false;
+	if (__builtin_expect(s->by_embedder, 0))
+		return top->sp && !(top->flags & INCSTACK_TOP_INTERRUPTED);
+	return top->pc && (top->sp | top->slot) % sizeof(uintptr_t) == 0 &&
+	       !(top->flags & INCSTACK_TOP_DECODE_NOW);
 }
 
 static trace *new_trace(stack *s, uint64_t id, uint64_t weight)
@@ -52,13 +57,15 @@ static int take(stack *s, uint64_t id, uint64_t weight, const struct cursor *at,
 	*o = (object){NULL, at->pc, at->sp, 0, INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW};
 	if (at->exact)
 		o->flags |= INCSTACK_OBJECT_EXACT;
+	if (at->decode_now)
+		o->flags |= OBJECT_DECODE_NOW;
 	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, UINT32_MAX, 0};
-	if (s->mode == INCSTACK_MODE_PATCH)
+	if (has_barriers(s))
 		w.distance = interrupted && !s->distance.value ? 1 : s->distance.value;
 	s->newest = incstack__walk(&w, at, o, s->newest);
 	t->old = s->met;
 	s->stats.samples++;
-	if (s->mode == INCSTACK_MODE_PATCH)
+	if (has_barriers(s))
 		distance_observe(s, o + 1, s->arena.object);
 	return 0;
 }
@@ -82,7 +89,7 @@ int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
 	int error = enter(s);
 	if (error)
 		return error;
-	if (!good(top)) {
+	if (!good(s, top)) {
 		leave(s);
 		return INCSTACK_EINVAL;
 	}
@@ -92,6 +99,7 @@ int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
 		error = take_interrupted(s, id, weight, &at);
 	} else {
 		at.exact = top->flags & INCSTACK_TOP_EXACT;
+		at.decode_now = top->flags & INCSTACK_TOP_DECODE_NOW;
 		if (s->limbo)
 			incstack__limbo_empty(s);
 		error = take(s, id, weight, &at, false);

@@ -201,6 +201,8 @@ static object *end(stack *s, struct path *p)
 static void note_rule(const struct walker *w, struct path *p, packed_rule rule,
 		      const struct cursor *at)
 {
+	if (rule_decodes_now(rule))
+		p->child->flags |= OBJECT_DECODE_NOW;
 	if (rule_decodes_now(rule) && w->ask != ASK_NEVER && w->stack->runtime->embedder.decode) {
 		struct incstack_frame f = {at->pc, at->sp, at->fp,
 					   at->exact ? INCSTACK_FRAME_EXACT : 0, 0};
@@ -291,6 +293,8 @@ object *incstack__walk(const struct walker *w, const struct cursor *at, object *
 	stack *s = w->stack;
 	struct reach r = run(s, at->pc - !at->exact, at->sp, at->fp, known, w->distance);
 	if (__builtin_expect(!r.met, 0)) {
+		if (s->by_embedder)
+			return incstack__frames_walk(w, at, child, known);
 		struct path p = {.at = *at, .child = child, .known = known};
 		s->met = NULL;
 		return walk_on(w, &p, r);
