@@ -158,11 +158,15 @@ int incstack_stack_own(struct incstack_stack *s)
 
 int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
 {
-	if ((unsigned)mode > INCSTACK_MODE_FULL)
+	if ((unsigned)mode > INCSTACK_MODE_EMBEDDER)
 		return INCSTACK_EINVAL;
 	int error = enter(s);
 	if (error)
 		return error;
+	if (mode != INCSTACK_MODE_FULL && s->by_embedder != (mode == INCSTACK_MODE_EMBEDDER)) {
+		leave(s);
+		return INCSTACK_EINVAL;
+	}
 	if (incstack__known_confirm(s, __builtin_frame_address(0)))
 		incstack__complete(s, ASK_DIRECTLY, false);
 	incstack__lift_all(s);

@@ -47,8 +47,7 @@ int incstack__pool_open(void)
 void incstack__pool_reserve(stack *s)
 {
 	static atomic_flag generating = ATOMIC_FLAG_INIT;
-	if (s->mode != INCSTACK_MODE_PATCH ||
-	    atomic_load_explicit(&idle, memory_order_relaxed) >= LOW_WATER ||
+	if (!has_barriers(s) || atomic_load_explicit(&idle, memory_order_relaxed) >= LOW_WATER ||
 	    atomic_flag_test_and_set_explicit(&generating, memory_order_acquire))
 		return;
 	if (incstack__pool_generate(s->runtime)) {
@@ -138,24 +137,37 @@ __attribute__((no_sanitize("address", "thread"))) static uintptr_t content(const
 	return *(const volatile uintptr_t *)slot;
 }
 
-/* Intercepts the return into the frame of o; false if there is no thunk. */
+static void patch(stack *s, object *o, uint32_t number)
+{
+	uintptr_t *slot = object_slot(o);
+	uintptr_t resume = content(slot);
+	const runtime *rt = s->runtime;
+	*thunk_cell(thunk_address(number)) = (struct incstack__cell){resume, s};
+	if (rt->embedder.logical_pc && o->flags & INCSTACK_OBJECT_RAW)
+		o->method = rt->embedder.logical_pc(rt->context, (uintptr_t)slot, resume);
+	atomic_signal_fence(memory_order_seq_cst); /* the cell before the slot (I4) */
+	store(slot, thunk_address(number));
+}
+
+/* Intercepts the return into the frame of o, by a thunk or by the embedder; false
+ * if there is no thunk (which numbers the embedder's barriers, too). */
 bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp)
 {
+	const runtime *rt = s->runtime;
 	uint32_t number = take(s);
 	if (!number) {
 		s->stats.no_thunk++;
 		return false;
 	}
-	uintptr_t *slot = object_slot(o);
-	uintptr_t resume = content(slot);
-	*thunk_cell(thunk_address(number)) = (struct incstack__cell){resume, s};
+	if (s->by_embedder && rt->embedder.arm(rt->context, s->identity, o->address) < 0) {
+		put(&s->spare, number);
+		s->stats.no_thunk++;
+		return false;
+	}
 	*barrier_of(number) = (struct barrier){o, fp, 0};
-	runtime *rt = s->runtime;
-	if (rt->embedder.logical_pc)
-		o->method = rt->embedder.logical_pc(rt->context, (uintptr_t)slot, resume);
 	o->flags = (o->flags & OBJECT_FLAGS) | OBJECT_BARRIER | number << OBJECT_SHIFT;
-	atomic_signal_fence(memory_order_seq_cst); /* the cell before the slot (I4) */
-	store(slot, thunk_address(number));
+	if (!s->by_embedder)
+		patch(s, o, number);
 	s->stats.planted++;
 	return true;
 }
@@ -170,9 +182,11 @@ static void clear(object *o)
 	o->flags &= OBJECT_FLAGS & ~(uint32_t)OBJECT_BARRIER;
 }
 
-bool incstack__barrier_live(const object *o)
+/* The embedder is trusted to have told. */
+bool incstack__barrier_live(const stack *s, const object *o)
 {
-	return o->flags & OBJECT_BARRIER && content(object_slot(o)) == thunk_address(number_of(o));
+	return o->flags & OBJECT_BARRIER &&
+	       (s->by_embedder || content(object_slot(o)) == thunk_address(number_of(o)));
 }
 
 uintptr_t incstack__barrier_fp(const object *o)
@@ -183,8 +197,11 @@ uintptr_t incstack__barrier_fp(const object *o)
 /* Restores the slot if it is still ours, and frees the thunk. */
 void incstack__barrier_lift(stack *s, object *o)
 {
+	const runtime *rt = s->runtime;
 	uint32_t number = number_of(o);
-	if (incstack__barrier_live(o))
+	if (s->by_embedder)
+		rt->embedder.disarm(rt->context, s->identity, o->address);
+	else if (incstack__barrier_live(s, o))
 		store(object_slot(o), thunk_cell(thunk_address(number))->resume);
 	clear(o);
 	put(&s->spare, number);
@@ -223,6 +240,8 @@ object *incstack__known_pop(stack *s, object *o)
 	object *next = physical_parent(o);
 	if (o->flags & OBJECT_BARRIER) {
 		s->stats.stale++;
+		if (s->by_embedder)
+			put(&s->spare, number_of(o));
 		barrier_of(number_of(o))->object = NULL;
 		clear(o);
 		if (o->flags & OBJECT_GAP)

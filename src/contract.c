@@ -15,6 +15,14 @@ static object *find(stack *s, uintptr_t slot)
 	return o && (uintptr_t)object_slot(o) == slot ? o : NULL;
 }
 
+/* On a stack that the embedder walks a frame has another name now. */
+static void rename_frame(stack *s, uintptr_t old, uintptr_t new)
+{
+	for (object *o = s->newest; o; o = (object *)o->parent)
+		if (o->address == old)
+			o->address = new;
+}
+
 static int enter_slot(stack *s, uintptr_t slot)
 {
 	int error = enter(s);
@@ -22,8 +30,8 @@ static int enter_slot(stack *s, uintptr_t slot)
 		return error;
 	if (!slot || slot % sizeof(uintptr_t))
 		error = INCSTACK_EINVAL;
-	else if (slot < s->low || slot >= s->high)
-		error = INCSTACK_ERANGE;
+	else if (s->by_embedder || slot < s->low || slot >= s->high)
+		error = s->by_embedder ? INCSTACK_EINVAL : INCSTACK_ERANGE;
 	if (error)
 		leave(s);
 	return error;
@@ -44,18 +52,23 @@ int incstack_slot_write(struct incstack_stack *s, uintptr_t *slot, uintptr_t res
 
 int incstack_stack_frame_moved(struct incstack_stack *s, uintptr_t old_slot, uintptr_t new_slot)
 {
-	int error = enter_slot(s, old_slot);
+	bool by_embedder = s && s->by_embedder;
+	int error = by_embedder ? enter(s) : enter_slot(s, old_slot);
 	if (error)
 		return error;
-	if (new_slot % sizeof(uintptr_t) || new_slot < s->low || new_slot >= s->high) {
-		leave(s);
-		return INCSTACK_ERANGE;
+	if (by_embedder && (!old_slot || !new_slot)) {
+		error = INCSTACK_EINVAL;
+	} else if (by_embedder) {
+		rename_frame(s, old_slot, new_slot);
+	} else if (new_slot % sizeof(uintptr_t) || new_slot < s->low || new_slot >= s->high) {
+		error = INCSTACK_ERANGE;
+	} else {
+		object *o = find(s, old_slot);
+		if (o)
+			o->address = new_slot + sizeof(uintptr_t);
 	}
-	object *o = find(s, old_slot);
-	if (o)
-		o->address = new_slot + sizeof(uintptr_t);
 	leave(s);
-	return 0;
+	return error;
 }
 
 int incstack_stack_moved(struct incstack_stack *s, uintptr_t new_low, uintptr_t new_high)
@@ -63,7 +76,7 @@ int incstack_stack_moved(struct incstack_stack *s, uintptr_t new_low, uintptr_t 
 	int error = enter(s);
 	if (error)
 		return error;
-	if (new_low >= new_high || (new_low | new_high) % sizeof(uintptr_t)) {
+	if (s->by_embedder || new_low >= new_high || (new_low | new_high) % sizeof(uintptr_t)) {
 		leave(s);
 		return INCSTACK_EINVAL;
 	}

@@ -28,9 +28,10 @@ _Static_assert(sizeof(object) == 32, "a frame object is 32 bytes");
 /* Flags of an object beyond the public ones. A raw object keeps, where bci will
  * be, its packed unwind rule. */
 enum {
-	OBJECT_BARRIER = 1u << 8, /* the return into this frame is intercepted */
-	OBJECT_GAP = 1u << 9,     /* parent is known, but is not the direct caller */
-	OBJECT_SHIFT = 12,        /* number of the thunk of its barrier */
+	OBJECT_BARRIER = 1u << 8,     /* the return into this frame is intercepted */
+	OBJECT_GAP = 1u << 9,         /* parent is known, but is not the direct caller */
+	OBJECT_DECODE_NOW = 1u << 10, /* never to be decoded after its capture */
+	OBJECT_SHIFT = 12,            /* number of the thunk of its barrier */
 };
 #define OBJECT_FLAGS ((1u << OBJECT_SHIFT) - 1)
 
@@ -54,6 +55,7 @@ struct cursor {
 	uintptr_t fp;
 	bool exact;
 	bool signal;
+	bool decode_now; /* of a top: see OBJECT_DECODE_NOW */
 };
 
 /* A unit of the memory for traces: objects grow up from the start, traces down
@@ -104,6 +106,8 @@ struct incstack_stack {
 	int32_t hidden_rule; /* all ones, unless raw objects keep their rule in bci */
 	uint32_t spare;      /* thunks of this stack, ready to be used */
 	uint32_t limbo;      /* thunks that an unwinder may still look at */
+	bool by_embedder;    /* walked by its caller, with its own barriers */
+	void *identity;      /* what it knows this stack by */
 	runtime *runtime;
 	struct incstack_stats stats;
 };
@@ -173,6 +177,10 @@ struct incstack_runtime {
 	size_t xsave_bytes;
 };
 
+static inline bool has_barriers(const stack *s)
+{
+	return s->mode == INCSTACK_MODE_PATCH || s->mode == INCSTACK_MODE_EMBEDDER;
+}
 /* The object of the caller's frame: inlined frames share that of their callee. */
 static inline object *physical_parent(const object *o)
 {
@@ -299,11 +307,15 @@ object *incstack__walk(const struct walker *w, struct path *p);
 bool incstack__known_confirm(stack *s, const uintptr_t *frame);
 void incstack__cut(stack *s, object *o);
 
+/* frames.c */
+object *incstack__frames_walk(const struct walker *w, const struct cursor *at, object *child,
+			      object *known);
+
 /* barrier.c */
 bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp);
 void incstack__barrier_lift(stack *s, object *o);
 void incstack__barrier_drop(stack *s, object *o);
-bool incstack__barrier_live(const object *o);
+bool incstack__barrier_live(const stack *s, const object *o);
 uintptr_t incstack__barrier_fp(const object *o);
 void incstack__barrier_move(object *from, object *to);
 object *incstack__known_pop(stack *s, object *o);

@@ -18,6 +18,7 @@ void incstack__complete(stack *s, enum ask ask, bool grow)
 		p.at = (struct cursor){
 			.pc = o->method, .sp = o->address, .fp = incstack__barrier_fp(o)};
 		o->flags &= ~(uint32_t)OBJECT_GAP;
+		o->parent = NULL;
 		incstack__walk(&w, &p);
 	}
 }
@@ -79,11 +80,17 @@ static const object *end_of(const stack *s, const struct chunk *c)
 	return c == s->arena.current ? s->arena.object : c->objects_end;
 }
 
+/* A position that lay in the frame is gone: what was not decoded stays so. */
+static bool decodable(const object *o)
+{
+	return (o->flags & (INCSTACK_OBJECT_RAW | OBJECT_DECODE_NOW)) == INCSTACK_OBJECT_RAW;
+}
+
 /* Objects that decoding adds are decoded: the end is asked for each time. */
 static void decode_chunk(stack *s, struct chunk *c)
 {
 	for (object *o = c->objects; o < end_of(s, c); o++)
-		if (o->flags & INCSTACK_OBJECT_RAW)
+		if (decodable(o))
 			decode(s, o);
 }
 
@@ -113,7 +120,7 @@ void incstack__decode_range(stack *s, uintptr_t low, uintptr_t high)
 {
 	for (struct chunk *c = s->arena.first; c; c = c->next)
 		for (object *o = c->objects; o < end_of(s, c); o++)
-			if (o->flags & INCSTACK_OBJECT_RAW && !(o->flags & OBJECT_BARRIER) &&
+			if (decodable(o) && !(o->flags & OBJECT_BARRIER) &&
 			    o->method - low < high - low && s->runtime->embedder.decode)
 				decode(s, o);
 }

@@ -8,24 +8,35 @@
  */
 #include "internal.h"
 
+/* Whether a barrier may go in front of p, whose callers are known. A position that
+ * was decoded cannot be compared. */
+static bool may_plant(const stack *s, const object *p, uintptr_t plant_from)
+{
+	if (s->by_embedder)
+		return true;
+	uintptr_t slot = (uintptr_t)object_slot(p), word = stack_word(slot);
+	if (p->flags & INCSTACK_OBJECT_EXACT || slot < plant_from || is_thunk(word))
+		return false;
+	return !(p->flags & INCSTACK_OBJECT_RAW) || word == p->method;
+}
+
 /* Below o everything is known and cannot have changed: the next barrier needs no
  * walk. It stays the youngest known object (I3), or there is none. */
 static void move_down(stack *s, object *o, uintptr_t plant_from)
 {
 	uint32_t n = s->distance.value;
 	object *p = physical_parent(o);
+	bool in_vain = false; /* no thunk is left; an older barrier may be there */
 	for (; p && !(p->flags & OBJECT_BARRIER); p = physical_parent(p)) {
 		if (n) {
 			n--;
 			continue;
 		}
-		uintptr_t slot = (uintptr_t)object_slot(p);
-		if (p->flags & INCSTACK_OBJECT_EXACT || slot < plant_from ||
-		    stack_word(slot) != p->method)
+		if (in_vain || !may_plant(s, p, plant_from))
 			continue;
-		if (!incstack__barrier_plant(s, p, 0))
-			p = NULL;
-		break;
+		if (incstack__barrier_plant(s, p, 0))
+			break;
+		in_vain = !s->by_embedder;
 	}
 	set_newest(s, p);
 }
@@ -131,9 +142,9 @@ int incstack_stack_unwinding_to(struct incstack_stack *s, uintptr_t sp)
 	int error = enter(s);
 	if (error)
 		return error;
-	if (sp < s->low || sp > s->high) {
+	if (s->by_embedder || sp < s->low || sp > s->high) {
 		leave(s);
-		return INCSTACK_ERANGE;
+		return s->by_embedder ? INCSTACK_EINVAL : INCSTACK_ERANGE;
 	}
 	incstack__limbo_empty(s);
 	bool certain = incstack__known_confirm(s, __builtin_frame_address(0));

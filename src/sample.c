@@ -25,9 +25,14 @@ static void attribute(stack *s, struct cursor *at)
 	*at = caller;
 }
 
-static bool good(const struct incstack_top *top)
+static bool good(const stack *s, const struct incstack_top *top)
 {
-	return top && top->pc && (top->sp | top->slot) % sizeof(uintptr_t) == 0;
+	if (!top)
+		return false;
+	if (__builtin_expect(s->by_embedder, 0))
+		return top->sp && !(top->flags & INCSTACK_TOP_INTERRUPTED);
+	return top->pc && (top->sp | top->slot) % sizeof(uintptr_t) == 0 &&
+	       !(top->flags & INCSTACK_TOP_DECODE_NOW);
 }
 
 static inline trace *new_trace(stack *s, uint64_t id, uint64_t weight)
@@ -50,7 +55,7 @@ __attribute__((noinline)) static void walk(stack *s, object *top, const struct c
 					   struct reach r, bool interrupted)
 {
 	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, UINT32_MAX, 0};
-	if (s->mode == INCSTACK_MODE_PATCH)
+	if (has_barriers(s))
 		w.distance = interrupted && !s->distance.value ? 1 : s->distance.value;
 	struct path p = {.at = *at, .child = top, .known = s->newest};
 	follow(s, &p, r);
@@ -83,9 +88,11 @@ __attribute__((always_inline)) static inline int take(stack *s, uint64_t id, uin
 	top->bci = -1;
 	top->flags =
 		INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW | at.exact * INCSTACK_OBJECT_EXACT;
-	bool patch = s->mode == INCSTACK_MODE_PATCH;
+	if (at.decode_now)
+		top->flags |= OBJECT_DECODE_NOW;
+	bool barriers = has_barriers(s);
 	struct reach r = run(s, at.pc - !at.exact, at.sp, at.fp, s->newest, s->newest_thunk,
-			     patch ? s->distance.value : UINT32_MAX);
+			     barriers ? s->distance.value : UINT32_MAX);
 	if (__builtin_expect(r.met, 1)) {
 		link_known(s, top, r.end);
 	} else {
@@ -94,7 +101,7 @@ __attribute__((always_inline)) static inline int take(stack *s, uint64_t id, uin
 	}
 	t->old = s->met;
 	s->stats.samples++;
-	if (patch)
+	if (barriers)
 		distance_observe(s, top + 1, s->arena.object);
 	return 0;
 }
@@ -119,6 +126,7 @@ static inline int take_at(stack *s, uint64_t id, uint64_t weight, const struct i
 {
 	struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp};
 	at.exact = top->flags & INCSTACK_TOP_EXACT;
+	at.decode_now = top->flags & INCSTACK_TOP_DECODE_NOW;
 	if (s->limbo)
 		incstack__limbo_empty(s);
 	if (__builtin_expect(rules_wanted(s->runtime), 0))
@@ -132,7 +140,7 @@ int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
 	int error = enter(s);
 	if (error)
 		return error;
-	if (!good(top))
+	if (!good(s, top))
 		error = INCSTACK_EINVAL;
 	else if (top->flags & INCSTACK_TOP_INTERRUPTED)
 		error = take_interrupted(s, id, weight, top);

@@ -166,6 +166,8 @@ static object *end(stack *s, struct path *p)
 static void note_rule(const struct walker *w, struct path *p, packed_rule rule,
 		      const struct cursor *at)
 {
+	if (rule_decodes_now(rule))
+		p->child->flags |= OBJECT_DECODE_NOW;
 	if (rule_decodes_now(rule) && w->ask != ASK_NEVER && w->stack->runtime->embedder.decode) {
 		struct incstack_frame f = {at->pc, at->sp, at->fp,
 					   at->exact ? INCSTACK_FRAME_EXACT : 0, 0};
@@ -220,6 +222,8 @@ static object *look(const struct walker *w, struct path *p, bool *ended)
 object *incstack__walk(const struct walker *w, struct path *p)
 {
 	stack *s = w->stack;
+	if (s->by_embedder)
+		return incstack__frames_walk(w, &p->at, p->child, p->known);
 	s->met = NULL;
 	for (;;) {
 		uint32_t callers = w->distance > p->n ? w->distance - p->n : 0;

@@ -27,6 +27,9 @@ struct incstack_frame {
 enum {
 	INCSTACK_FRAME_EXACT = 1u << 0,  /* pc is where the frame stands, not a return address */
 	INCSTACK_FRAME_SIGNAL = 1u << 1, /* the kernel's signal-return frame */
+	/* Set by the embedder's `caller`: */
+	INCSTACK_FRAME_ARMED = 1u << 2,      /* the barrier that `arm` put on it is still there */
+	INCSTACK_FRAME_DECODE_NOW = 1u << 3, /* as INCSTACK_RULE_DECODE_NOW */
 };
 
 /* How to go from a frame to its caller.
@@ -57,7 +60,9 @@ struct incstack_rule {
 
 enum {
 	/* The position of frames at this pc lives in the frame (an interpreter):
-	 * decode is called when the frame is captured, not at retrieve. */
+	 * decode is called when the frame is captured, not at retrieve. A frame that
+	 * a signal handler's sample captures, where nothing can be called, stays
+	 * INCSTACK_OBJECT_RAW. */
 	INCSTACK_RULE_DECODE_NOW = 1u << 0,
 };
 
@@ -111,12 +116,28 @@ struct incstack_embedder {
 	 * for an exception would not pass them. */
 	int (*register_unwind_info)(void *context, const void *info, size_t bytes);
 
-	/* The embedder's own return barrier (stacks created with
-	 * INCSTACK_BARRIER_EMBEDDER): arm asks to be told, by
-	 * incstack_stack_returned, when the frame whose return slot (or whatever
-	 * stands for it) is `slot` returns. */
-	int (*arm)(void *context, uintptr_t slot);
-	void (*disarm)(void *context, uintptr_t slot);
+	/* The next three make stacks that only the embedder can walk, with its own
+	 * return barrier (incstack_stack_create_embedder; `identity` is the pointer
+	 * that was given there): heap frames of an interpreter, or a stack watermark.
+	 * All three or none. There frame.sp is any number but 0 that names a frame
+	 * for as long as it lives, and frame.fp is the embedder's own.
+	 *
+	 * caller goes from *frame to the frame that called it. Returns 1; or 0 where
+	 * *frame is the outermost; or a negative INCSTACK_E* where nothing is known
+	 * (the trace is truncated). It must say INCSTACK_FRAME_ARMED for a frame that
+	 * has a barrier, and for no other: a frame that reuses the memory of another
+	 * begins without one. Called from a sample, from retrieve, and from
+	 * incstack_stack_returned. */
+	int (*caller)(void *context, void *identity, struct incstack_frame *frame);
+
+	/* Asks to be told, by incstack_stack_returned, before control comes back to
+	 * `frame`, or before it is popped without that. Once: telling disarms it. Who
+	 * pops such a frame untold must take a sample before it retrieves: a sample
+	 * notices (the traces that needed it are truncated), retrieve has no top to
+	 * look from. A negative result means that this frame cannot have a barrier; then its caller
+	 * is tried. */
+	int (*arm)(void *context, void *identity, uintptr_t frame);
+	void (*disarm)(void *context, void *identity, uintptr_t frame);
 };
 
 INCSTACK_END_C

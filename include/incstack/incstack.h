@@ -51,6 +51,8 @@ enum incstack_mode {
 	                          * where the hardware forbids it (shadow stacks) */
 	INCSTACK_MODE_VALIDATE,  /* nothing is written: known frames are compared */
 	INCSTACK_MODE_FULL,      /* every sample walks the whole stack */
+	INCSTACK_MODE_EMBEDDER,  /* the embedder's own barrier: only, and at first, on stacks
+	                          * of incstack_stack_create_embedder */
 };
 
 /* The library chooses the barrier distance from what it observes. */
@@ -81,6 +83,19 @@ INCSTACK_API int incstack_runtime_destroy(struct incstack_runtime *runtime);
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_stack_create(struct incstack_runtime *runtime, uintptr_t low,
 				       uintptr_t high, struct incstack_stack **stack);
+
+/* Creates the state of a stack that only the embedder can walk, by the functions
+ * caller, arm and disarm of its table, which get `identity`. Its frames are named
+ * by numbers that need no order (INCSTACK_FRAME_* and embedder.h), and returns are
+ * reported by incstack_stack_returned. The mode is FULL if the runtime's is, else
+ * EMBEDDER. On such a stack `top.sp` names the top frame, top.slot is ignored, a
+ * sample with INCSTACK_TOP_INTERRUPTED is refused, and functions that are about
+ * return slots and stack addresses (slot_write, unwinding_to, stack_moved) refuse
+ * with INCSTACK_EINVAL. Errors: EINVAL, also where the table lacks one of the
+ * three; ENOMEM, ELIMIT.
+ * Thread: any. Signal: no. Allocates: may. Blocks: never. */
+INCSTACK_API int incstack_stack_create_embedder(struct incstack_runtime *runtime, void *identity,
+						struct incstack_stack **stack);
 
 /* Restores every return slot that still holds our thunk, drops the traces that
  * were not retrieved (counted as lost) and frees the state.
@@ -119,6 +134,8 @@ enum {
 	/* In a signal handler, which interrupted it at pc (implies EXACT): its own
 	 * return slot is not patched, and the embedder is not called. */
 	INCSTACK_TOP_INTERRUPTED = 1u << 1,
+	/* On a stack that the embedder walks: as INCSTACK_RULE_DECODE_NOW. */
+	INCSTACK_TOP_DECODE_NOW = 1u << 2,
 };
 
 /* Takes a sample: starts a trace whose top is *top. id and weight are the
@@ -152,7 +169,8 @@ enum {
 	INCSTACK_OBJECT_BASE = 1u << 3,      /* the outermost frame: the trace is complete */
 	INCSTACK_OBJECT_TRUNCATED = 1u << 4, /* the callers of this frame are unknown */
 	INCSTACK_OBJECT_SIGNAL = 1u << 5,    /* the kernel's signal-return frame */
-	INCSTACK_OBJECT_RAW = 1u << 6,       /* method is still the pc */
+	INCSTACK_OBJECT_RAW = 1u << 6,       /* method is still the pc: nothing decodes it, or its
+	                                      * position was gone before it could be read */
 };
 
 struct incstack_trace {
@@ -206,8 +224,18 @@ INCSTACK_API int incstack_slot_write(struct incstack_stack *stack, uintptr_t *sl
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_unwinding_to(struct incstack_stack *stack, uintptr_t sp);
 
+/* Says, on a stack that the embedder walks, that control is about to come back to
+ * the frame `frame`, which `arm` put a barrier on, or that the frame is about to be
+ * popped without that (an exception). Its position is still that of the call, and
+ * its callers are as they were. The barrier is gone then; another frame further out
+ * may be armed before this returns. Errors: EINVAL, ETHREAD, EBUSY; ERANGE: the
+ * frame had no barrier.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_stack_returned(struct incstack_stack *stack, uintptr_t frame);
+
 /* Says that the return slot of one frame moved (on-stack replacement). The
- * content is taken to have been copied already.
+ * content is taken to have been copied already. On a stack that the embedder walks
+ * the two are the old and the new name of the frame; its barrier moves with it.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_frame_moved(struct incstack_stack *stack, uintptr_t old_slot,
 					    uintptr_t new_slot);
@@ -243,7 +271,8 @@ struct incstack_stats {
 	uint64_t walked;          /* frames walked by rules */
 	uint64_t shared;          /* samples that met a known frame */
 	uint64_t planted;         /* barriers planted */
-	uint64_t no_thunk;        /* barriers not planted for want of a thunk: the walk went on */
+	uint64_t no_thunk;        /* barriers not planted for want of a thunk, or because arm
+	                           * refused: the walk went on */
 	uint32_t mode;            /* enum incstack_mode in force */
 	int32_t distance;         /* barrier distance in force */
 	uint64_t pools;           /* pools of thunks that this stack had made */

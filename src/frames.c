@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Stacks that only the embedder can walk, with its own return barrier: heap
+ * frames of an interpreter, the watermark of a virtual machine (design 4.1, way 2).
+ * A frame is known by the number that the embedder gives it; numbers have no
+ * order, so a known frame is met only where the embedder says that it is armed.
+ */
+#include <string.h>
+
+#include "internal.h"
+
+int incstack_stack_create_embedder(struct incstack_runtime *rt, void *identity,
+				   struct incstack_stack **result)
+{
+	if (!rt || !rt->embedder.caller || !rt->embedder.arm || !rt->embedder.disarm)
+		return INCSTACK_EINVAL;
+	/* No machine stack: no frame lies in a range where no memory can be. */
+	const uintptr_t nowhere = (uintptr_t)1 << 62;
+	int error = incstack_stack_create(rt, nowhere, nowhere + sizeof(uintptr_t), result);
+	if (error)
+		return error;
+	stack *s = *result;
+	s->by_embedder = true;
+	s->identity = identity;
+	if (s->mode != INCSTACK_MODE_FULL)
+		s->mode = INCSTACK_MODE_EMBEDDER;
+	return 0;
+}
+
+/* The known object whose barrier is on the frame; what is younger was popped
+ * without a word. *known is not changed if there is none. */
+static object *meet(stack *s, object **known, uintptr_t frame)
+{
+	object *k = *known;
+	while (k && !(k->flags & OBJECT_BARRIER && k->address == frame))
+		k = physical_parent(k);
+	while (k && *known != k)
+		*known = incstack__known_pop(s, *known);
+	return k;
+}
+
+static object *make(const struct walker *w, const struct incstack_frame *f, uint32_t flags)
+{
+	object *o = arena_object(w->stack, w->grow);
+	if (f->flags & INCSTACK_FRAME_EXACT)
+		flags |= INCSTACK_OBJECT_EXACT;
+	if (f->flags & INCSTACK_FRAME_DECODE_NOW)
+		flags |= OBJECT_DECODE_NOW;
+	if (o)
+		*o = (object){NULL, f->pc, f->sp, -1, flags | INCSTACK_OBJECT_RAW};
+	return o;
+}
+
+/* A skeleton with a barrier on the frame; null if it cannot be had. */
+static object *plant(const struct walker *w, const struct incstack_frame *f, object *known)
+{
+	object *o = make(w, f, OBJECT_GAP);
+	if (!o)
+		return NULL;
+	if (!incstack__barrier_plant(w->stack, o, f->fp)) {
+		w->stack->arena.object--;
+		return NULL;
+	}
+	o->parent = known;
+	return o;
+}
+
+/* Reads the position of the frame of o, if it may not be read later. */
+static object *decoded(const struct walker *w, object *o, const struct incstack_frame *f)
+{
+	if (!(o->flags & OBJECT_DECODE_NOW) || !(o->flags & INCSTACK_OBJECT_RAW) ||
+	    !w->stack->runtime->embedder.decode)
+		return o;
+	return incstack__decode(w->stack, o, f, w->ask, w->grow);
+}
+
+static object *arrive(stack *s, object *child, object *k, object *met)
+{
+	child->parent = k;
+	s->met = met;
+	return k;
+}
+
+static object *cut(stack *s, object *child, object *known)
+{
+	incstack__cut(s, child);
+	return known;
+}
+
+static object *end(stack *s, object *child, object *known)
+{
+	child->flags |= INCSTACK_OBJECT_BASE;
+	while (known)
+		known = incstack__known_pop(s, known);
+	return NULL;
+}
+
+/* incstack__walk for such a stack. */
+object *incstack__frames_walk(const struct walker *w, const struct cursor *at, object *child,
+			      object *known)
+{
+	stack *s = w->stack;
+	const runtime *rt = s->runtime;
+	struct incstack_frame f = {at->pc, at->sp, at->fp, at->exact ? INCSTACK_FRAME_EXACT : 0, 0};
+	s->met = NULL;
+	for (uint32_t n = 0;; n++) {
+		child = decoded(w, child, &f);
+		f.flags = 0;
+		int more = rt->embedder.caller(rt->context, s->identity, &f);
+		s->stats.walked++;
+		if (more <= 0)
+			return more ? cut(s, child, known) : end(s, child, known);
+		object *k = f.flags & INCSTACK_FRAME_ARMED ? meet(s, &known, f.sp) : NULL;
+		if (k) {
+			s->stats.shared++;
+			return arrive(s, child, k, k);
+		}
+		bool due = n >= w->distance && s->mode == INCSTACK_MODE_EMBEDDER;
+		if (due && (k = plant(w, &f, known)) != NULL)
+			return arrive(s, child, k, known);
+		k = make(w, &f, INCSTACK_OBJECT_FILLED);
+		if (!k)
+			return cut(s, child, known);
+		child->parent = k;
+		child = k;
+	}
+}
+
+int incstack_stack_returned(struct incstack_stack *s, uintptr_t frame)
+{
+	int error = enter(s);
+	if (error)
+		return error;
+	object *known = s->newest;
+	object *o = s->by_embedder ? meet(s, &known, frame) : NULL;
+	if (o) {
+		set_newest(s, known);
+		s->stats.returns++;
+		s->distance.returns++;
+		incstack__limbo_empty(s);
+		incstack__barrier_passed(s, o, incstack__barrier_fp(o), ASK_DIRECTLY, 0);
+	}
+	leave(s);
+	if (!s->by_embedder)
+		return INCSTACK_EINVAL;
+	return o ? 0 : INCSTACK_ERANGE;
+}
