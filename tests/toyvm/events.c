@@ -8,13 +8,16 @@
 /* A ticket was drawn: by the fiber's own thread, or on its behalf. */
 static void ticket(const struct incstack_ticket *ticket, void *argument)
 {
-	struct thread *t = ticket->thread->context, *by = argument;
-	(void)by;
+	struct thread *t = ticket->thread->context;
+	struct fiber *own = fiber_looked_at;
+	uint64_t random = ticket->time;
+	(void)argument;
 	if (!t->fiber || t->fiber->pc == stubs.base)
 		return;
+	fiber_looked_at = t->fiber;
 	incstack_stack_own(t->fiber->stack);
-	uint64_t random = ticket->time;
 	oracle_sample(t->fiber, &random);
+	fiber_looked_at = own;
 }
 
 /* Asks for samples of some threads, this one among them. */

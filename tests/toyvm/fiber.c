@@ -124,7 +124,7 @@ static void run_on(struct thread *t, struct fiber *f)
 		COUNT(threads);
 	f->thread = t;
 	f->word = &t->safepoint->word;
-	t->fiber = f;
+	t->fiber = fiber_looked_at = f;
 	incstack_stack_own(f->stack);
 }
 

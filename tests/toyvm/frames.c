@@ -115,19 +115,12 @@ static int decode(void *context, const struct incstack_frame *frame,
 	return seen.count;
 }
 
-/* The fiber whose stack the slot is on: the library asks while it runs, or is
- * held. */
+_Thread_local struct fiber *fiber_looked_at;
+
 static uintptr_t logical_pc(void *context, uintptr_t slot, uintptr_t pc)
 {
-	struct vm *vm = context;
-	if (pc != stubs.deopt)
-		return pc;
-	pthread_mutex_lock(&vm->lock);
-	for (struct fiber *f = vm->fibers; f; f = f->all)
-		if (slot >= f->low && slot < f->high)
-			pc = lazy_find(f, slot)->pc;
-	pthread_mutex_unlock(&vm->lock);
-	return pc;
+	(void)context;
+	return pc == stubs.deopt ? lazy_find(fiber_looked_at, slot)->pc : pc;
 }
 
 const struct incstack_embedder embedder = {

@@ -176,6 +176,8 @@ static inline bool has_barrier(const uintptr_t *slot)
 	return incstack_slot_read(slot) != *slot;
 }
 extern const struct incstack_embedder embedder;
+/* Whose stack the calling thread's calls of the library are about. */
+extern _Thread_local struct fiber *fiber_looked_at;
 
 /* ---- jit.c -------------------------------------------------------------------- */
 
