@@ -163,6 +163,7 @@ struct incstack_runtime {
 	void *context;
 	struct incstack_options options;
 	_Atomic(struct rule_table *) rules;
+	_Atomic(struct rule_table *) run_rules; /* the same, or null: see run.h */
 	uint64_t rule_count;
 	atomic_flag rule_lock;
 	/* What signal handlers missed lately: a ring that overwrites the oldest. */

@@ -61,6 +61,8 @@ static void grow(runtime *rt, struct rule_table *old)
 			insert(t, a, r);
 	}
 	atomic_store_explicit(&rt->rules, t, memory_order_release); /* pairs with rule_find */
+	if (!rt->embedder.logical_pc)
+		atomic_store_explicit(&rt->run_rules, t, memory_order_release); /* with run */
 }
 
 static void remember(runtime *rt, uintptr_t address, packed_rule rule)

@@ -32,7 +32,9 @@ __attribute__((always_inline)) static inline struct reach run(const stack *s, ui
 							      const object *known, uintptr_t thunk,
 							      uint32_t callers)
 {
-	const struct rule_table *t = rule_table_of(s->runtime);
+	/* pairs with the release in rule.c; null where slots may hold what is no position */
+	const struct rule_table *t =
+		atomic_load_explicit(&s->runtime->run_rules, memory_order_acquire);
 	const uintptr_t limit = known ? known->address : s->high;
 	const object *const end = end_of_run(s, callers);
 	const int32_t hidden = s->hidden_rule;

@@ -86,6 +86,16 @@ bool incstack__known_confirm(stack *s, const uintptr_t *frame)
 	return step != STEP_UNKNOWN;
 }
 
+/* Where the frame that was just reached stands, behind a thunk of ours and a
+ * patched return of the embedder's. */
+static uintptr_t position(const stack *s, const struct cursor *at, uintptr_t slot)
+{
+	const runtime *rt = s->runtime;
+	uintptr_t pc = is_thunk(at->pc) ? incstack_slot_read(&at->pc) : at->pc;
+	return rt->embedder.logical_pc && slot ? rt->embedder.logical_pc(rt->context, slot, pc)
+					       : pc;
+}
+
 static bool may_plant(const struct walker *w, const struct path *p, uintptr_t slot)
 {
 	if (w->stack->mode != INCSTACK_MODE_PATCH || p->n < w->distance || p->interrupted ||
@@ -196,8 +206,7 @@ static object *look(const struct walker *w, struct path *p, bool *ended)
 	object *k = tracked ? meet(s, p) : NULL;
 	if (k)
 		return arrive_known(s, p, k);
-	if (is_thunk(p->at.pc))
-		p->at.pc = incstack_slot_read(&p->at.pc);
+	p->at.pc = position(s, &p->at, slot);
 	if (tracked && may_plant(w, p, slot) && (k = plant(w, p)) != NULL) {
 		s->met = p->known;
 		return arrive(s, p, k);

@@ -100,7 +100,8 @@ struct incstack_embedder {
 		      struct incstack_virtual_frame *out, int max);
 
 	/* The position behind a return address that is not one: where the slot holds
-	 * a deoptimization handler, its logical pc. Returns pc itself elsewhere. */
+	 * a deoptimization handler, its logical pc. Returns pc itself elsewhere. Asked
+	 * for every frame that is looked at anew, in a signal handler too. */
 	uintptr_t (*logical_pc)(void *context, uintptr_t slot, uintptr_t pc);
 
 	/* Memory. Both or neither; neither means malloc and free. Called only by

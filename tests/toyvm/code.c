@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The memory for generated code, and the table from addresses to what is known
+ * of the code there. Readers take no lock: entries are added in the order of
+ * their addresses and published by the count.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "vm.h"
+
+enum { CODE_BYTES = 64 << 20, BLOBS_MAX = 8192 };
+
+static uint8_t *memory, *next, *first;
+static struct blob *blobs[BLOBS_MAX];
+static _Atomic int blob_count;
+
+void code_open(void)
+{
+	if (memory)
+		return;
+	memory = mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		abort();
+	next = memory;
+	stubs_make();
+	first = next;
+}
+
+uint8_t *code_take(size_t bytes)
+{
+	uint8_t *code = next;
+	if ((size_t)(memory + CODE_BYTES - next) < bytes)
+		return NULL;
+	next += bytes;
+	return code;
+}
+
+void code_give_back(uint8_t *from, const uint8_t *end)
+{
+	if (end == next)
+		next = from;
+}
+
+/* A program has ended: nothing of it runs or will be decoded. */
+void code_reset(void)
+{
+	for (int i = 0; i < blob_count; i++) {
+		free(blobs[i]->sites);
+		free(blobs[i]->offsets);
+		free(blobs[i]);
+	}
+	atomic_store(&blob_count, 0);
+	next = first;
+}
+
+struct blob *blob_new(void)
+{
+	if (atomic_load(&blob_count) == BLOBS_MAX)
+		return NULL;
+	return calloc(1, sizeof(struct blob));
+}
+
+void blob_publish(struct blob *b)
+{
+	blobs[atomic_load(&blob_count)] = b;
+	atomic_fetch_add_explicit(&blob_count, 1, memory_order_release); /* pairs with code_find */
+}
+
+const struct blob *code_find(uintptr_t address)
+{
+	int low = 0, high = atomic_load_explicit(&blob_count, memory_order_acquire);
+	while (low < high) {
+		int middle = (low + high) / 2;
+		const struct blob *b = blobs[middle];
+		if (address < b->code)
+			high = middle;
+		else if (address >= b->end)
+			low = middle + 1;
+		else
+			return b;
+	}
+	return NULL;
+}
+
+const struct site *blob_site(const struct blob *b, uintptr_t pc)
+{
+	uint32_t offset = (uint32_t)(pc - b->code);
+	int low = 0, high = b->site_count - 1;
+	while (low < high) {
+		int middle = (low + high) / 2;
+		if (b->sites[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (b->sites[low].offset != offset)
+		abort(); /* nobody stands there: the VM is broken */
+	return &b->sites[low];
+}
+
+void method_set_interpreted(struct method *m)
+{
+	atomic_store(&m->calls, 0);
+	atomic_store(&m->entry_compiled, m->native ? stubs.native_c2i : stubs.interpreter_c2i);
+	atomic_store(&m->entry_interpreted, m->native ? stubs.native : stubs.interpreter);
+	atomic_store(&m->blob, NULL);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Changing the kind of a frame in place, at the top or in the middle of a stack,
+ * and exceptions. A compiled frame is as large as the interpreted frames that it
+ * may become, so nothing below or above it moves; a frame that is replaced by a
+ * compiled one at a back edge does move.
+ */
+#include "vm.h"
+
+/* Makes interpreted frames of a compiled one, from its virtual frame `from`
+ * outward; frame->fp and frame->sp become those of the innermost. */
+static void replace(struct frame *frame, int from)
+{
+	value words[SCOPES_MAX * 8 + SLOTS_MAX * 4];
+	size_t used = 0;
+	for (int i = frame->count - 1; i >= from; i--) {
+		const struct virtual *v = &frame->frames[i];
+		uint32_t live = v->method->locals + v->depth;
+		for (uint32_t k = 0; k < live; k++)
+			words[used++] = v->slots[-(int64_t)k];
+	}
+	const value *next = words;
+	uintptr_t slot = (uintptr_t)frame->slot;
+	for (int i = frame->count - 1; i >= from; i--) {
+		const struct virtual *v = &frame->frames[i];
+		uint32_t live = v->method->locals + v->depth;
+		uintptr_t fp = slot - 8;
+		*frame_word(fp, 0) = frame->fp;
+		*frame_word(fp, FRAME_METHOD) = (uintptr_t)v->method;
+		*frame_word(fp, FRAME_BCI) = (value)v->bci;
+		*frame_word(fp, FRAME_DEPTH) = v->depth;
+		for (uint32_t k = 0; k < v->method->slots; k++)
+			*frame_word(fp, FRAME_SLOTS - (int64_t)k) = k < live ? *next++ : 0;
+		frame->fp = fp;
+		frame->sp = fp - frame_bytes(v->method);
+		slot = frame->sp - 8;
+		if (i > from)
+			*(uintptr_t *)slot = stubs.returned;
+	}
+}
+
+static void replace_youngest(struct fiber *f, struct frame *frame, int from)
+{
+	replace(frame, from);
+	f->fp = frame->fp;
+	f->sp = frame->sp;
+	f->pc = stubs.returned;
+}
+
+/* The youngest frame, at a poll. */
+static void deopt_youngest(struct fiber *f, struct frame *frame)
+{
+	if (has_barrier(frame->slot))
+		COUNT(deopts);
+	replace_youngest(f, frame, 0);
+	f->resume = stubs.resume_poll;
+}
+
+/* A frame whose callee saved the frame pointer, which therefore can be changed.
+ * Not through a barrier: that knows the frame by its compiled layout. */
+static void deopt_eager(struct fiber *f, struct frame *frame, uintptr_t *saved_fp)
+{
+	uintptr_t *slot = (uintptr_t *)frame->sp - 1;
+	if (has_barrier(frame->slot))
+		COUNT(deopts);
+	if (frame->lazy)
+		lazy_remove(f, lazy_find(f, (uintptr_t)slot));
+	replace(frame, 0);
+	*saved_fp = frame->fp;
+	incstack_slot_write(f->stack, slot, stubs.returned);
+}
+
+/* The frame stays as it is until control returns to it. */
+static void deopt_lazily(struct fiber *f, const struct frame *frame)
+{
+	uintptr_t *slot = (uintptr_t *)frame->sp - 1;
+	if (frame->lazy || f->lazy_count == LAZY_MAX)
+		return;
+	bool barrier = has_barrier(slot);
+	if (barrier)
+		COUNT(barrier_first);
+	f->lazy[f->lazy_count++] = (struct lazy){(uintptr_t)slot, frame->pc, barrier, false};
+	incstack_slot_write(f->stack, slot, stubs.deopt);
+}
+
+/* Deoptimizes one of the youngest compiled frames. */
+void deopt_random(struct fiber *f)
+{
+	struct frame frame;
+	uintptr_t *saved_fp = NULL;
+	uint32_t skip = random_below(&f->thread->random, 12);
+	bool youngest = true;
+	frame_first(f, &frame);
+	do {
+		if (frame.blob && !skip) {
+			if (random_below(&f->thread->random, 4) == 0)
+				method_set_interpreted(frame.blob->method);
+			if (youngest)
+				deopt_youngest(f, &frame);
+			else if (saved_fp && !has_barrier((uintptr_t *)frame.sp - 1))
+				deopt_eager(f, &frame, saved_fp);
+			else
+				deopt_lazily(f, &frame);
+			return;
+		}
+		skip -= skip > 0;
+		youngest = false;
+		saved_fp = frame.blob ? NULL : (uintptr_t *)frame.fp;
+	} while (frame_next(f, &frame));
+}
+
+/* Control returns to a frame that was deoptimized lazily. */
+struct fiber *toy_deopt_return(struct fiber *f)
+{
+	struct frame frame;
+	struct lazy *l = lazy_find(f, f->sp - 8);
+	f->pc = l->pc;
+	lazy_remove(f, l);
+	frame_first(f, &frame);
+	if (has_barrier(frame.slot))
+		COUNT(deopts);
+	replace_youngest(f, &frame, 0);
+	return toy_returned(f);
+}
+
+/* Replaces the youngest frame, which is interpreted and stands at a back edge, by
+ * one of b. The space that an adapter left in front of its return slot goes, so
+ * the slot moves. Null: no room. */
+struct fiber *osr(struct fiber *f, const struct blob *b)
+{
+	const struct method *m = b->method;
+	value locals[SLOTS_MAX];
+	uintptr_t caller_fp = *frame_word(f->fp, 0), pc;
+	uintptr_t *slot = (uintptr_t *)f->fp + 1, *to = slot;
+	int32_t target = m->body[*frame_word(f->fp, FRAME_BCI)].a;
+	pc = incstack_slot_read(slot);
+	if (pc == stubs.returned || pc == stubs.called_back)
+		to = (uintptr_t *)(caller_fp - frame_bytes(frame_method(caller_fp))) - 1;
+	if ((uintptr_t)to - b->bytes < f->limit)
+		return NULL;
+	for (uint32_t i = 0; i < m->locals; i++)
+		locals[i] = *frame_word(f->fp, FRAME_SLOTS - (int64_t)i);
+	if (has_barrier(slot))
+		COUNT(osr);
+	if (to != slot) {
+		*to = *slot;
+		incstack_stack_frame_moved(f->stack, (uintptr_t)slot, (uintptr_t)to);
+	}
+	f->sp = (uintptr_t)to - b->bytes;
+	f->fp = caller_fp;
+	f->resume = b->code + b->offsets[target];
+	for (uint32_t i = 0; i < m->locals; i++)
+		((value *)f->sp)[b->scopes[0].base - i] = locals[i];
+	return f;
+}
+
+/* ---- exceptions -------------------------------------------------------------------- */
+
+static const struct handler *find_handler(const struct virtual *v)
+{
+	for (int32_t i = 0; i < v->method->handler_count; i++) {
+		const struct handler *h = &v->method->handlers[i];
+		if (v->bci >= h->from && v->bci < h->to)
+			return h;
+	}
+	return NULL;
+}
+
+/* The frames younger than sp go. */
+static void unwind(struct fiber *f, uintptr_t sp, bool barrier)
+{
+	if (barrier)
+		COUNT(exceptions);
+	incstack_stack_unwinding_to(f->stack, sp);
+	for (int i = f->lazy_count - 1; i >= 0; i--)
+		if (f->lazy[i].slot < sp)
+			lazy_remove(f, &f->lazy[i]);
+}
+
+static struct fiber *catch (struct fiber *f, struct frame *frame, int at, const struct handler *h)
+{
+	if (frame->blob) {
+		replace_youngest(f, frame, at);
+	} else {
+		f->fp = frame->fp;
+		f->sp = f->fp - frame_bytes(frame_method(f->fp));
+	}
+	f->shadow -= at;
+	*frame_word(f->fp, FRAME_BCI) = (value)h->target;
+	*frame_word(f->fp, FRAME_DEPTH) = 0;
+	*frame_word(f->fp, FRAME_SLOTS - (int64_t)h->local) = f->exception;
+	f->throwing = false;
+	f->resume = stubs.resume_interpreter;
+	return f;
+}
+
+/* Back to the native method that called in; it sees f->throwing. */
+static struct fiber *to_native(struct fiber *f, const struct frame *frame)
+{
+	f->fp = frame->fp;
+	f->sp = f->fp - frame_bytes(frame_method(f->fp));
+	f->resume = stubs.leave;
+	return f;
+}
+
+/* f->exception goes from the youngest frame to the next handler. */
+struct fiber *throw_value(struct fiber *f)
+{
+	struct frame frame;
+	bool youngest = true, barrier = false;
+	frame_first(f, &frame);
+	do {
+		if (!youngest && frame.pc == stubs.called_back) {
+			unwind(f, frame.sp, barrier);
+			return to_native(f, &frame);
+		}
+		for (int i = 0; i < frame.count; i++) {
+			const struct handler *h = find_handler(&frame.frames[i]);
+			if (!h)
+				continue;
+			if (!youngest)
+				unwind(f, frame.sp, barrier);
+			return catch (f, &frame, i, h);
+		}
+		f->shadow -= frame.count;
+		barrier |= has_barrier(frame.slot);
+		youngest = false;
+	} while (frame_next(f, &frame));
+	unwind(f, frame.sp, barrier);
+	f->sp = frame.sp;
+	f->fp = 0;
+	return toy_fiber_end(f);
+}

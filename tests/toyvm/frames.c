@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The frames of a fiber as the VM walks them, and the same knowledge in the form
+ * in which the library asks for it: unwind rules, positions, patched returns.
+ */
+#include "vm.h"
+
+static bool has_frame_pointer(uintptr_t pc)
+{
+	return pc == stubs.returned || pc == stubs.called_back;
+}
+
+static void read_pointed(struct frame *frame)
+{
+	frame->slot = (uintptr_t *)frame->fp + 1;
+	frame->count = 1;
+	frame->frames[0] = (struct virtual){
+		frame_method(frame->fp), (int32_t)*frame_word(frame->fp, FRAME_BCI),
+		(uint32_t)*frame_word(frame->fp, FRAME_DEPTH), frame_word(frame->fp, FRAME_SLOTS)};
+}
+
+static void read_compiled(struct frame *frame)
+{
+	const struct blob *b = frame->blob;
+	const struct site *site = blob_site(b, frame->pc);
+	frame->slot = (uintptr_t *)(frame->sp + b->bytes);
+	frame->count = 0;
+	int32_t bci = site->bci;
+	uint32_t depth = site->depth;
+	for (int i = site->scope; i >= 0; i = b->scopes[i].parent) {
+		const struct scope *s = &b->scopes[i];
+		frame->frames[frame->count++] =
+			(struct virtual){s->method, bci, depth, (value *)frame->sp + s->base};
+		bci = s->bci;
+		depth = s->depth;
+	}
+}
+
+static bool read_frame(struct frame *frame)
+{
+	if (frame->pc == stubs.base)
+		return false;
+	frame->blob = has_frame_pointer(frame->pc) ? NULL : code_find(frame->pc);
+	if (frame->blob)
+		read_compiled(frame);
+	else
+		read_pointed(frame);
+	return true;
+}
+
+void frame_first(struct fiber *f, struct frame *frame)
+{
+	frame->pc = f->pc;
+	frame->sp = f->sp;
+	frame->fp = f->fp;
+	frame->lazy = false;
+	read_frame(frame);
+}
+
+struct lazy *lazy_find(struct fiber *f, uintptr_t slot)
+{
+	for (int i = 0; i < f->lazy_count; i++)
+		if (f->lazy[i].slot == slot)
+			return &f->lazy[i];
+	return NULL;
+}
+
+void lazy_remove(struct fiber *f, struct lazy *l)
+{
+	*l = f->lazy[--f->lazy_count];
+}
+
+bool frame_next(struct fiber *f, struct frame *frame)
+{
+	if (!frame->blob)
+		frame->fp = *frame_word(frame->fp, 0);
+	frame->pc = incstack_slot_read(frame->slot);
+	frame->sp = (uintptr_t)(frame->slot + 1);
+	frame->lazy = frame->pc == stubs.deopt;
+	if (frame->lazy)
+		frame->pc = lazy_find(f, (uintptr_t)frame->slot)->pc;
+	return read_frame(frame);
+}
+
+/* ---- what the library asks ------------------------------------------------------ */
+
+static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	(void)context;
+	const struct blob *b = code_find(address);
+	if (b)
+		*rule = (struct incstack_rule){INCSTACK_RULE_SP, (int32_t)b->bytes + 8, 8, 0, 0};
+	else if (address == stubs.base - 1)
+		rule->kind = INCSTACK_RULE_END;
+	else if (has_frame_pointer(address) || has_frame_pointer(address + 1))
+		*rule = (struct incstack_rule){INCSTACK_RULE_FP, 16, 8, 16,
+					       INCSTACK_RULE_DECODE_NOW};
+	else
+		return INCSTACK_EUNWIND;
+	return 0;
+}
+
+static int decode(void *context, const struct incstack_frame *frame,
+		  struct incstack_virtual_frame *out, int max)
+{
+	(void)context;
+	struct frame seen = {.pc = frame->pc, .sp = frame->sp, .fp = frame->fp};
+	if (!read_frame(&seen)) {
+		out[0] = (struct incstack_virtual_frame){0, 0, 0};
+		return 1;
+	}
+	for (int i = 0; i < seen.count && i < max; i++)
+		out[i] = (struct incstack_virtual_frame){seen.frames[i].method->id,
+							 seen.frames[i].bci, 0};
+	return seen.count;
+}
+
+_Thread_local struct fiber *fiber_looked_at;
+
+static uintptr_t logical_pc(void *context, uintptr_t slot, uintptr_t pc)
+{
+	(void)context;
+	return pc == stubs.deopt ? lazy_find(fiber_looked_at, slot)->pc : pc;
+}
+
+const struct incstack_embedder embedder = {
+	.size = sizeof(struct incstack_embedder),
+	.find_rule = find_rule,
+	.decode = decode,
+	.logical_pc = logical_pc,
+};

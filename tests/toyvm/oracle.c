@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The oracle: what the stack was at each sample, from the record that the VM
+ * keeps of its own, and the comparison with what the library retrieves.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vm.h"
+
+struct counters counters;
+
+struct record {
+	size_t start, count;
+	uint64_t weight;
+};
+
+struct oracle {
+	uint64_t *entries;
+	size_t used, room;
+	struct record *records;
+	size_t record_count, record_room;
+	uint64_t first; /* the id of records[0] */
+	struct cct *cct;
+};
+
+struct oracle *oracle_new(void)
+{
+	return calloc(1, sizeof(struct oracle));
+}
+
+void oracle_free(struct oracle *o)
+{
+	free(o->entries);
+	free(o->records);
+	free(o);
+}
+
+static void remember(struct oracle *o, const uint64_t *entries, size_t count, uint64_t weight)
+{
+	if (o->room - o->used < count) {
+		o->room = (o->used + count) * 2;
+		o->entries = realloc(o->entries, o->room * sizeof(uint64_t));
+	}
+	if (o->record_count == o->record_room) {
+		o->record_room = o->record_room * 2 + 16;
+		o->records = realloc(o->records, o->record_room * sizeof(struct record));
+	}
+	memcpy(o->entries + o->used, entries, count * sizeof(uint64_t));
+	o->records[o->record_count++] = (struct record){o->used, count, weight};
+	o->used += count;
+}
+
+/* Samples the fiber, whose thread is the caller or is held by it. */
+void oracle_sample(struct fiber *f, uint64_t *random)
+{
+	struct oracle *o = f->oracle;
+	size_t count = (size_t)(f->shadow - f->shadow_base) + 1;
+	struct incstack_top top = {.pc = f->pc, .sp = f->sp, .fp = f->fp};
+	top.flags = random_below(random, 2) ? INCSTACK_TOP_EXACT : 0;
+	uint64_t weight = random_next(random);
+	incstack_stack_reserve(f->stack, 512 + count * 64);
+	if (incstack_sample(f->stack, o->first + o->record_count, weight, &top)) {
+		COUNT(lost);
+		return;
+	}
+	remember(o, f->shadow_base, count, weight);
+	COUNT(samples);
+	atomic_fetch_add_explicit(&counters.depths[count < 4095 ? count : 4095], 1,
+				  memory_order_relaxed);
+	for (int i = 0; i < f->lazy_count; i++) {
+		struct lazy *l = &f->lazy[i];
+		if (!l->barrier_first && !l->counted && has_barrier((uintptr_t *)l->slot)) {
+			l->counted = true;
+			COUNT(deopt_first);
+		}
+	}
+}
+
+static void show(const struct fiber *f, const struct record *r, const struct incstack_trace *t)
+{
+	struct method *const *methods = f->vm->program->methods;
+	const struct incstack_frame_object *o = t->top;
+	fprintf(stderr, "mismatch: trace %llu, %zu frames (expected | seen)\n",
+		(unsigned long long)t->id, r->count);
+	for (size_t i = r->count; i-- > 0 || o;) {
+		if (i < r->count) {
+			uint64_t key = f->oracle->entries[r->start + i];
+			fprintf(stderr, "%20s %4d |", methods[key >> 32]->name, (int32_t)key);
+		} else {
+			fprintf(stderr, "%26s|", "");
+			i = 0;
+		}
+		if (o) {
+			const char *name = o->method < (uint64_t)f->vm->program->method_count
+						   ? methods[o->method]->name
+						   : "?";
+			fprintf(stderr, " %20s %4d %x @%zx", name, o->bci, o->flags, o->address);
+			o = o->parent;
+		}
+		fprintf(stderr, "\n");
+	}
+}
+
+static bool same(const struct oracle *o, const struct record *r, const struct incstack_trace *t,
+		 bool *inlined)
+{
+	const uint64_t *entry = o->entries + r->start + r->count;
+	const struct incstack_frame_object *f = t->top;
+	for (size_t i = 0; i < r->count; i++, f = f->parent) {
+		entry--;
+		if (!f || f->method != *entry >> 32 || f->bci != (int32_t)*entry)
+			return false;
+		*inlined |= (f->flags & INCSTACK_OBJECT_VIRTUAL) != 0;
+	}
+	return !f && t->weight == r->weight;
+}
+
+static void compare(struct fiber *f, const struct incstack_trace *t, size_t i)
+{
+	struct oracle *o = f->oracle;
+	bool inlined = false;
+	const struct record *r = &o->records[i];
+	if (t->id != o->first + i || !same(o, r, t, &inlined)) {
+		if (COUNT(mismatches) < 3)
+			show(f, r, t);
+	}
+	if (inlined)
+		COUNT(inlined);
+}
+
+/* Retrieves the traces of the fiber and compares each. */
+void oracle_retrieve(struct fiber *f)
+{
+	struct oracle *o = f->oracle;
+	struct incstack_tree *tree;
+	if (incstack_retrieve(f->stack, &tree))
+		abort();
+	size_t i = 0;
+	for (const struct incstack_trace *t = tree->traces; t; t = t->next, i++) {
+		if (i < o->record_count)
+			compare(f, t, i);
+	}
+	if (i != o->record_count)
+		COUNT(mismatches);
+	incstack_tree_release(tree);
+	o->first += o->record_count;
+	o->record_count = o->used = 0;
+	if (incstack_stack_verify(f->stack))
+		COUNT(mismatches);
+}

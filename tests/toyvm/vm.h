@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The toy VM: its data, and the functions that its files share. C code never runs
+ * on the stacks of the VM: generated stubs leave for the thread's C stack with the
+ * registers in the fiber, and whatever C made of them is what goes on. So all
+ * frames of a fiber are plain data, which deoptimization, on-stack replacement,
+ * exceptions, the collector and stack growth read and rewrite.
+ */
+#ifndef TOYVM_VM_H
+#define TOYVM_VM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <incstack/incstack.h>
+#include <incstack/safepoint.h>
+
+#include "program.h"
+
+/* One deliberate bug may be compiled in: see faults.h. */
+#include "faults.h"
+
+enum {
+	STACK_RESERVE = 128 << 10, /* below the limit: for the trampoline of the library */
+	STACK_FIRST = 1 << 10,     /* usable bytes of a new fiber */
+	STACK_LAST = 4 << 20,
+	SHADOW_MAX = 1 << 20, /* virtual frames */
+	LAZY_MAX = 8,         /* frames of a fiber that wait for their deoptimization */
+	SCOPES_MAX = 32,
+	EXCEPTION_DIVISION = 1,
+	EXCEPTION_TYPE,
+	EXCEPTION_BOUNDS,
+	EXCEPTION_DEPTH,
+	EXCEPTION_MEMORY,
+};
+
+/* A return slot that holds the deoptimization stub, and what it held before. */
+struct lazy {
+	uintptr_t slot, pc;
+	bool barrier_first, counted;
+};
+
+/* Everything that runs is a fiber. The first members are known to the stubs. */
+struct fiber {
+	uintptr_t pc, sp, fp; /* of the youngest frame; pc as after its call */
+	uint64_t *shadow;     /* its entry in the oracle's record */
+	uintptr_t resume;     /* where it goes on */
+	uintptr_t c_sp;       /* of the thread's C stack */
+	value result;
+	struct method *callee;
+	value args[PARAMS_MAX];
+	uintptr_t limit;
+	int64_t ticks; /* polls until the next event */
+	incstack_poll_word *word;
+
+	struct vm *vm;
+	struct thread *thread;
+	uintptr_t low, high;
+	uint64_t *shadow_base;
+	struct incstack_stack *stack;
+	struct lazy lazy[LAZY_MAX];
+	int lazy_count;
+	int pinned; /* native frames, which C frames of the thread belong to */
+	bool throwing;
+	int64_t fuel;
+	value exception;
+	struct fiber *next; /* in the queue */
+	struct fiber *all;  /* of all fibers */
+	struct oracle *oracle;
+};
+
+struct thread {
+	struct vm *vm;
+	struct fiber *fiber;
+	struct incstack_safepoint_thread *safepoint;
+	struct fiber *dead; /* it has ended; its thread has not left it yet */
+	uint64_t random;
+	value *free, *free_end; /* its part of the heap */
+	pthread_t id;
+};
+
+/* What happens how often, by one thread in 65536 events. */
+struct schedule {
+	uint32_t ticks; /* most polls between events; 0: one at every poll */
+	uint32_t inline_levels, compile_after;
+	int mode, distance, threads;
+	bool interpreted; /* nothing is compiled */
+};
+
+struct counters {
+	_Atomic uint64_t samples, mismatches, lost, exceptions, deopts, deopt_first, barrier_first,
+		osr, moved, inlined, gc, fibers, natives, threads, truncated;
+	_Atomic uint64_t depths[4096];
+};
+extern struct counters counters;
+#define COUNT(which) atomic_fetch_add_explicit(&counters.which, 1, memory_order_relaxed)
+
+struct vm {
+	struct program *program;
+	struct schedule schedule;
+	struct incstack_runtime *runtime;
+	struct incstack_safepoint *safepoint;
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t changed;
+	struct fiber *queue, **queue_end, *fibers;
+	struct thread *threads;
+	int live;
+	pthread_mutex_t compile_lock;
+	pthread_mutex_t heap_lock;
+	value *space[2], *space_end, *space_free;
+	int space_now;
+	value globals[GLOBALS_MAX];
+	bool print;
+	uint64_t checksum;
+};
+
+/* The stubs of generated code, by purpose. */
+struct stubs {
+	void (*enter)(struct fiber *f); /* from C; returns when the VM leaves */
+	uintptr_t call, returned;       /* an interpreted frame calls; where that returns to */
+	uintptr_t callback, called_back;
+	uintptr_t leave; /* to C, behind enter */
+	uintptr_t ret;   /* returns fiber->result */
+	uintptr_t start; /* calls fiber->callee as the first frame */
+	uintptr_t base;  /* the return address of the first frame */
+	uintptr_t resume_poll, resume_interpreter, resume_compiled;
+	uintptr_t interpreter, interpreter_c2i, compiled_i2c, native, native_c2i;
+	uintptr_t deopt; /* the return address of a frame that waits for deoptimization */
+	/* of compiled code; they pop their return address into fiber->pc */
+	uintptr_t poll, slow, resolve, grow;
+};
+extern struct stubs stubs;
+void stubs_make(void);
+
+/* ---- frames.c: the VM's own walk, and what the library is told -------------- */
+
+/* Frames with a frame pointer, interpreted and native: words from fp downward. */
+enum { FRAME_METHOD = -1, FRAME_BCI = -2, FRAME_DEPTH = -3, FRAME_SLOTS = -4 };
+static inline value *frame_word(uintptr_t fp, int64_t i)
+{
+	return (value *)fp + i;
+}
+static inline struct method *frame_method(uintptr_t fp)
+{
+	return (struct method *)(uintptr_t)*frame_word(fp, FRAME_METHOD);
+}
+/* Bytes between fp and the stack pointer. */
+static inline uintptr_t frame_bytes(const struct method *m)
+{
+	return (3 + m->slots) * sizeof(value);
+}
+
+struct virtual
+{
+	struct method *method;
+	int32_t bci;
+	uint32_t depth;
+	value *slots; /* slot i at slots[-i]; locals first, then the operand stack */
+};
+
+/* One physical frame. */
+struct frame {
+	uintptr_t pc, sp, fp;
+	uintptr_t *slot;         /* its return slot */
+	const struct blob *blob; /* null: it has a frame pointer */
+	bool lazy;               /* its pc is patched out of the slot below */
+	int count;
+	struct virtual frames[SCOPES_MAX]; /* innermost first */
+};
+void frame_first(struct fiber *f, struct frame *frame);
+bool frame_next(struct fiber *f, struct frame *frame); /* false: at the base */
+struct lazy *lazy_find(struct fiber *f, uintptr_t slot);
+void lazy_remove(struct fiber *f, struct lazy *l);
+static inline bool has_barrier(const uintptr_t *slot)
+{
+	return incstack_slot_read(slot) != *slot;
+}
+extern const struct incstack_embedder embedder;
+/* Whose stack the calling thread's calls of the library are about. */
+extern _Thread_local struct fiber *fiber_looked_at;
+
+/* ---- jit.c -------------------------------------------------------------------- */
+
+/* A place in compiled code where control may be in C or in a callee. */
+struct site {
+	uint32_t offset; /* of the return address */
+	int16_t scope;
+	int32_t bci;
+	uint32_t depth;
+};
+struct scope {
+	struct method *method;
+	int16_t parent;
+	int32_t bci;    /* of the parent's call */
+	uint32_t depth; /* of the parent there */
+	uint32_t base;  /* of its slots: slot i is at sp + 8 * (base - i) */
+};
+struct blob {
+	uintptr_t code, end;
+	uint32_t bytes; /* between stack pointer and return slot */
+	struct method *method;
+	struct site *sites;
+	int32_t site_count;
+	struct scope scopes[SCOPES_MAX];
+	int scope_count;
+	uint32_t *offsets; /* of the instructions of the outermost scope */
+};
+void code_open(void);
+void code_reset(void);
+uint8_t *code_take(size_t bytes); /* null: full */
+void code_give_back(uint8_t *from, const uint8_t *end);
+const struct blob *code_find(uintptr_t address);
+struct blob *blob_new(void);
+void blob_publish(struct blob *b);
+const struct site *blob_site(const struct blob *b, uintptr_t pc);
+void jit_compile(struct thread *t, struct method *m);
+void method_set_interpreted(struct method *m);
+
+/* ---- what the stubs call: on the C stack, with the registers in f. They return
+ * the fiber that goes on. -------------------------------------------------------- */
+
+struct fiber *toy_enter(struct fiber *f);
+struct fiber *toy_interpret(struct fiber *f);
+struct fiber *toy_returned(struct fiber *f);
+struct fiber *toy_after_poll(struct fiber *f);
+struct fiber *toy_native(struct fiber *f);
+struct fiber *toy_poll(struct fiber *f);
+struct fiber *toy_slow(struct fiber *f);
+struct fiber *toy_resolve(struct fiber *f);
+struct fiber *toy_grow(struct fiber *f);
+struct fiber *toy_deopt_return(struct fiber *f);
+struct fiber *toy_fiber_end(struct fiber *f);
+
+/* ---- interp.c ------------------------------------------------------------------ */
+
+bool do_op(struct fiber *f, const struct virtual *v);
+void fiber_throw(struct fiber *f, int exception);
+struct method *resolve(struct fiber *f, const struct virtual *v);
+static inline uint64_t shadow_key(const struct method *m, int32_t bci)
+{
+	return (uint64_t)m->id << 32 | (uint32_t)bci;
+}
+
+/* ---- deopt.c --------------------------------------------------------------------- */
+
+void deopt_random(struct fiber *f);
+struct fiber *osr(struct fiber *f, const struct blob *b);
+struct fiber *throw_value(struct fiber *f);
+
+/* ---- heap.c ----------------------------------------------------------------------- */
+
+struct object {
+	uint64_t header; /* odd: class << 32 | length << 1 | 1; even: where it moved to */
+	value fields[];
+};
+static inline uint32_t object_length(const struct object *o)
+{
+	return (uint32_t)o->header >> 1;
+}
+static inline uint32_t object_class(const struct object *o)
+{
+	return (uint32_t)(o->header >> 32);
+}
+#define CLASS_ARRAY 0xffffu
+void heap_open(struct vm *vm);
+void heap_close(struct vm *vm);
+struct object *heap_new(struct fiber *f, uint32_t class, uint32_t length); /* may collect */
+void heap_collect(struct fiber *f);
+
+/* ---- fiber.c ------------------------------------------------------------------------ */
+
+struct fiber *fiber_spawn(struct vm *vm, struct method *m, value argument);
+struct fiber *fiber_yield(struct fiber *f);
+bool fiber_has_barrier(struct fiber *f);
+bool fiber_grow(struct fiber *f, uintptr_t bytes);
+void fiber_move(struct fiber *f, uintptr_t bytes);
+uint64_t vm_run(struct program *p, const struct schedule *s, uint64_t seed, int64_t n, bool print);
+
+/* ---- events.c, oracle.c ---------------------------------------------------------------- */
+
+struct fiber *poll(struct fiber *f, bool yield);
+struct oracle *oracle_new(void);
+void oracle_sample(struct fiber *f, uint64_t *random);
+void oracle_retrieve(struct fiber *f);
+void oracle_free(struct oracle *o);
+
+#endif
