@@ -194,12 +194,15 @@ static inline size_t arena_room(const stack *s)
 			  (ptrdiff_t)sizeof(trace);
 	return bytes > 0 ? (size_t)bytes / sizeof(object) : 0;
 }
-/* A new object, null where there is no room; `grow`: memory may be allocated. */
-static inline object *arena_object(stack *s, bool grow)
+/* A new object, null where there is no room; `grow`: memory may be allocated. It is
+ * complete before it is counted (I8). */
+static inline object *arena_object(stack *s, bool grow, object value)
 {
 	if (__builtin_expect(!arena_fits(s, 1), 0) && !incstack__arena_next(s) &&
 	    !(grow && !incstack__arena_grow(s) && incstack__arena_next(s)))
 		return NULL;
+	*s->arena.object = value;
+	atomic_signal_fence(memory_order_seq_cst);
 	return s->arena.object++;
 }
 
@@ -281,6 +284,7 @@ void incstack__barrier_move(object *from, object *to);
 object *incstack__known_pop(stack *s, object *o);
 void incstack__barrier_shift_fp(const object *o, uintptr_t low, uintptr_t high, uintptr_t delta);
 void incstack__limbo_empty(stack *s);
+void incstack__barriers_forget(stack *s, bool restore);
 void incstack__barrier_return_spare(stack *s);
 int incstack__pool_open(void);
 void incstack__pool_reserve(stack *s);
@@ -293,12 +297,18 @@ static inline uintptr_t *object_slot(const object *o)
 /* returned.c */
 void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask,
 			      uintptr_t plant_from);
-uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp);
+uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_t old_busy);
 
 /* retrieve.c */
-void incstack__complete(stack *s, enum ask ask, bool grow);
+void incstack__complete(stack *s, uintptr_t sp, bool grow);
+/* The stack pointer of the caller of the function in which this stands. */
+#define caller_sp() ((uintptr_t)__builtin_frame_address(0) + 2 * sizeof(uintptr_t))
 void incstack__lift_all(stack *s);
 void incstack__decode_range(stack *s, uintptr_t low, uintptr_t high);
+
+/* forget.c */
+void incstack__forget(stack *s, bool restore);
+bool incstack__left_behind(const stack *s, uintptr_t operation, uintptr_t sp);
 
 /* distance.c */
 void incstack__distance_open(stack *s);

@@ -7,13 +7,31 @@
 
 #include "internal.h"
 
-/* Fills every gap of the known chain. */
-void incstack__complete(stack *s, enum ask ask, bool grow)
+/* Frames below the caller's are gone, also if nobody said so, and so is one whose
+ * slot shows something else than its thunk. */
+static void pop_dead(stack *s, uintptr_t sp)
 {
+	const object *last = NULL;
+	for (const object *o = s->newest; o; o = o->parent)
+		if ((sp >= s->low && o->address < sp) ||
+		    (o->flags & OBJECT_BARRIER && !incstack__barrier_live(o)))
+			last = o;
+	while (last && s->newest) {
+		const object *o = s->newest;
+		s->newest = incstack__known_pop(s, s->newest);
+		if (o == last)
+			return;
+	}
+}
+
+/* Fills every gap of the known chain. sp: of the public function's caller. */
+void incstack__complete(stack *s, uintptr_t sp, bool grow)
+{
+	pop_dead(s, sp < s->high ? sp : 0);
 	for (object *o = s->newest; o; o = (object *)o->parent) {
 		if (!(o->flags & OBJECT_GAP))
 			continue;
-		struct walker w = {s, ask, grow, UINT32_MAX, UINTPTR_MAX};
+		struct walker w = {s, ASK_DIRECTLY, grow, UINT32_MAX, UINTPTR_MAX};
 		struct cursor at = {
 			.pc = o->method, .sp = o->address, .fp = incstack__barrier_fp(o)};
 		object *known = (object *)o->parent;
@@ -34,10 +52,9 @@ static bool copy_known(stack *s, object *old)
 {
 	object *copy = NULL;
 	for (object *o = old; o; o = (object *)o->parent) {
-		object *c = arena_object(s, true);
+		object *c = arena_object(s, true, *o);
 		if (!c)
 			return false;
-		*c = *o;
 		c->parent = NULL;
 		if (copy)
 			copy->parent = c;
@@ -155,7 +172,7 @@ int incstack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
 		return error;
 	if (tree) {
 		incstack__limbo_empty(s);
-		incstack__complete(s, ASK_DIRECTLY, true);
+		incstack__complete(s, caller_sp(), true);
 		error = hand_over(s, tree);
 		incstack__pool_reserve(s);
 	} else {

@@ -37,9 +37,16 @@ static trace *new_trace(stack *s, uint64_t id, uint64_t weight)
 	}
 	trace *t = --s->arena.limit;
 	*t = (trace){NULL, id, weight, s->arena.object, NULL};
+	return t;
+}
+
+/* Last: a sample that a longjmp out of a handler ends has left no trace (I8). */
+static void add_trace(stack *s, trace *t)
+{
+	atomic_signal_fence(memory_order_seq_cst);
 	*s->last = t;
 	s->last = (trace **)&t->next;
-	return t;
+	s->stats.samples++;
 }
 
 /* The trace and its top are made, and the callers walked over as far as is needed. */
@@ -48,16 +55,18 @@ static int take(stack *s, uint64_t id, uint64_t weight, const struct cursor *at,
 	trace *t = new_trace(s, id, weight);
 	if (!t)
 		return INCSTACK_ELIMIT;
-	object *o = s->arena.object++;
+	object *o = s->arena.object;
 	*o = (object){NULL, at->pc, at->sp, 0, INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW};
 	if (at->exact)
 		o->flags |= INCSTACK_OBJECT_EXACT;
+	atomic_signal_fence(memory_order_seq_cst);
+	s->arena.object++;
 	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, UINT32_MAX, 0};
 	if (s->mode == INCSTACK_MODE_PATCH)
 		w.distance = interrupted && !s->distance.value ? 1 : s->distance.value;
 	s->newest = incstack__walk(&w, at, o, s->newest);
 	t->old = s->met;
-	s->stats.samples++;
+	add_trace(s, t);
 	if (s->mode == INCSTACK_MODE_PATCH)
 		distance_observe(s, o + 1, s->arena.object);
 	return 0;

@@ -15,6 +15,7 @@ struct path {
 	object *head;     /* the youngest caller that was made: where a memo begins */
 	uint32_t n;       /* callers that were made */
 	bool interrupted; /* a signal interrupted the frame at */
+	bool here;        /* not before, on a signal's stack, nor ever on a strange one */
 	bool no_thunk;    /* none was left: the walk goes on without a barrier */
 };
 
@@ -143,12 +144,9 @@ static bool may_plant(const struct walker *w, const struct path *p, uintptr_t sl
 
 static object *make(const struct walker *w, const struct cursor *at, uint32_t flags)
 {
-	object *o = arena_object(w->stack, w->grow);
-	if (o)
-		*o = (object){NULL, at->pc, at->sp, 0,
-			      flags | INCSTACK_OBJECT_RAW |
-				      (at->exact ? INCSTACK_OBJECT_EXACT : 0)};
-	return o;
+	const uint32_t exact = at->exact ? INCSTACK_OBJECT_EXACT : 0;
+	return arena_object(w->stack, w->grow,
+			    (object){NULL, at->pc, at->sp, 0, flags | INCSTACK_OBJECT_RAW | exact});
 }
 
 /* A skeleton at p, behind a barrier; null where none can be had. */
@@ -193,6 +191,8 @@ static object *cut(stack *s, struct path *p)
 static object *end(stack *s, struct path *p)
 {
 	p->child->flags |= INCSTACK_OBJECT_BASE;
+	if (!p->here)
+		return p->known;
 	pop_until(s, p->known, NULL);
 	return s->mode == INCSTACK_MODE_VALIDATE ? p->head : NULL;
 }
@@ -226,6 +226,7 @@ __attribute__((noinline)) static object *look(const struct walker *w, struct pat
 	if (step == STEP_UNKNOWN)
 		return cut(s, p);
 	bool tracked = slot && inside(s, slot);
+	p->here |= tracked;
 	object *k = tracked ? meet(s, p) : NULL;
 	if (k)
 		return arrive_known(s, p, k);
@@ -249,20 +250,35 @@ __attribute__((noinline)) static object *look(const struct walker *w, struct pat
 	return NULL;
 }
 
+/* The objects of a run, up to end, become callers of child: in this order, since a
+ * jump out of a handler may come between (I8). */
+__attribute__((always_inline)) static inline void commit(stack *s, object *child, object *run_end,
+							 object *parent)
+{
+	object *first = s->arena.object;
+	if (run_end == first) {
+		child->parent = parent;
+		return;
+	}
+	run_end[-1].parent = parent;
+	atomic_signal_fence(memory_order_seq_cst);
+	s->arena.object = run_end;
+	atomic_signal_fence(memory_order_seq_cst);
+	child->parent = first;
+}
+
 /* Takes over what a run has made. */
 static void follow(stack *s, struct path *p, struct reach r)
 {
 	object *first = s->arena.object;
 	if (r.end == first)
 		return;
-	p->child->parent = first;
+	commit(s, p->child, r.end, NULL);
 	p->child = r.end - 1;
-	p->child->parent = NULL;
 	p->head = p->head ? p->head : first;
 	p->n += (uint32_t)(r.end - first);
 	p->interrupted = false;
 	p->at = (struct cursor){.pc = p->child->method, .sp = p->child->address, .fp = r.fp};
-	s->arena.object = r.end;
 }
 
 __attribute__((noinline)) static object *walk_on(const struct walker *w, struct path *p,
@@ -291,18 +307,14 @@ object *incstack__walk(const struct walker *w, const struct cursor *at, object *
 	stack *s = w->stack;
 	struct reach r = run(s, at->pc - !at->exact, at->sp, at->fp, known, w->distance);
 	if (__builtin_expect(!r.met, 0)) {
-		struct path p = {.at = *at, .child = child, .known = known};
+		struct path p = {
+			.at = *at, .child = child, .known = known, .here = inside(s, at->sp)};
 		s->met = NULL;
 		return walk_on(w, &p, r);
 	}
-	object *first = s->arena.object;
-	if (r.end != first) {
-		child->parent = first;
-		child = r.end - 1;
-		s->arena.object = r.end;
-	}
-	child->parent = s->met = known;
-	s->stats.walked += (uint64_t)(r.end - first) + 1;
+	s->stats.walked += (uint64_t)(r.end - s->arena.object) + 1;
+	s->met = known;
+	commit(s, child, r.end, known);
 	s->stats.shared++;
 	return known;
 }
