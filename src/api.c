@@ -13,13 +13,15 @@ int incstack__enter_slowly(stack *s, uintptr_t sp)
 		return INCSTACK_EINVAL;
 	if (s->owner != thread_self())
 		return INCSTACK_ETHREAD;
-	/* An operation whose frame is gone was left by a longjmp out of a handler. */
-	if (s->busy && !(s->busy < sp && s->busy >= s->low && sp < s->high)) {
+	uintptr_t before = s->busy;
+	if (before && !incstack__left_behind(s, before, sp)) {
 		s->stats.lost_busy++;
 		return INCSTACK_EBUSY;
 	}
 	s->busy = sp;
 	atomic_signal_fence(memory_order_seq_cst);
+	if (before)
+		incstack__forget(s, true);
 	return 0;
 }
 
@@ -168,7 +170,7 @@ int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
 		return INCSTACK_EINVAL;
 	}
 	if (incstack__known_confirm(s, __builtin_frame_address(0)))
-		incstack__complete(s, ASK_DIRECTLY, false);
+		incstack__complete(s, false);
 	incstack__lift_all(s);
 	if (mode == INCSTACK_MODE_PATCH && incstack__shadow_stack_on())
 		mode = INCSTACK_MODE_VALIDATE;

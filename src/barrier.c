@@ -17,6 +17,7 @@ static struct barrier barriers[INCSTACK__THUNK_COUNT]; /* of the first pool */
 static _Atomic uint64_t returned;
 static atomic_uint fresh = 1;                        /* thunk 0 means none */
 static atomic_uint idle = INCSTACK__THUNK_COUNT - 1; /* in neither hand of a stack */
+#define NEVER UINT32_MAX /* the next of a thunk that is not used again (I4) */
 
 /* More thunks are made when fewer than these are idle. */
 enum { LOW_WATER = INCSTACK__THUNK_COUNT / 4 };
@@ -87,6 +88,7 @@ static uint32_t take_returned(void)
 static void give_back(uint32_t number)
 {
 	uint64_t top = atomic_load_explicit(&returned, memory_order_relaxed), new;
+	thunk_cell(thunk_address(number))->stack = NULL;
 	do {
 		barrier_of(number)->next = (uint32_t)top;
 		new = ((top >> 32) + 1) << 32 | number;
@@ -124,6 +126,13 @@ static void put(uint32_t *list, uint32_t number)
 	barrier_of(number)->object = NULL;
 	barrier_of(number)->next = *list;
 	*list = number;
+}
+
+/* Its barrier vanished unannounced: a dead slot may still show it. */
+static void retire(uint32_t number)
+{
+	barrier_of(number)->object = NULL;
+	barrier_of(number)->next = NEVER;
 }
 
 /* The write into a foreign frame: sanitizers know nothing of it. */
@@ -216,6 +225,37 @@ void incstack__barrier_drop(stack *s, object *o)
 	put(&s->limbo, number);
 }
 
+/* Whether thunk n, of a barrier of s, may be used again; its slot is given back. */
+static bool free_again(stack *s, uint32_t n, bool restore)
+{
+	const object *o = barrier_of(n)->object;
+	if (!o)
+		return barrier_of(n)->next != NEVER;
+	s->stats.stale++;
+	if (!restore)
+		return true;
+	if (content(object_slot(o)) != thunk_address(n))
+		return false;
+	store(object_slot(o), thunk_cell(thunk_address(n))->resume);
+	return true;
+}
+
+/* Forgets every barrier of s. Chain and lists may be in any state, so its thunks
+ * are found by their cells. Without restore the stack has ended (I4). */
+void incstack__barriers_forget(stack *s, bool restore)
+{
+	uint32_t count = atomic_load_explicit(&fresh, memory_order_acquire);
+	s->spare = s->limbo = 0;
+	for (uint32_t n = 1; n < count; n++) {
+		if (thunk_cell(thunk_address(n))->stack != s)
+			continue;
+		if (free_again(s, n, restore))
+			put(&s->limbo, n);
+		else
+			retire(n);
+	}
+}
+
 void incstack__limbo_empty(stack *s)
 {
 	while (s->limbo) {
@@ -233,16 +273,15 @@ void incstack__barrier_move(object *from, object *to)
 }
 
 /* Takes o, whose frame is gone, off the known chain. A barrier among them was
- * passed unannounced: what lay in its gap is unknown for ever. Its thunk is not
- * reused: a dead slot may still show it. */
+ * passed unannounced: what lay in its gap is unknown for ever. */
 object *incstack__known_pop(stack *s, object *o)
 {
 	object *next = physical_parent(o);
 	if (o->flags & OBJECT_BARRIER) {
 		s->stats.stale++;
+		retire(number_of(o));
 		if (s->by_embedder)
 			put(&s->spare, number_of(o));
-		barrier_of(number_of(o))->object = NULL;
 		clear(o);
 		if (o->flags & OBJECT_GAP)
 			incstack__cut(s, o);

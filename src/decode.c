@@ -25,10 +25,11 @@ static object *virtual_of(stack *s, object *o, object *last, bool grow)
 {
 	if (!last)
 		return o;
-	object *v = arena_object(s, grow);
+	object *v = arena_object(
+		s, grow,
+		(object){NULL, 0, o->address, 0, INCSTACK_OBJECT_VIRTUAL | INCSTACK_OBJECT_FILLED});
 	if (!v)
 		return NULL;
-	*v = (object){NULL, 0, o->address, 0, INCSTACK_OBJECT_VIRTUAL | INCSTACK_OBJECT_FILLED};
 	last->parent = v;
 	return v;
 }

@@ -41,14 +41,12 @@ static object *meet(stack *s, object **known, uintptr_t frame)
 
 static object *make(const struct walker *w, const struct incstack_frame *f, uint32_t flags)
 {
-	object *o = arena_object(w->stack, w->grow);
 	if (f->flags & INCSTACK_FRAME_EXACT)
 		flags |= INCSTACK_OBJECT_EXACT;
 	if (f->flags & INCSTACK_FRAME_DECODE_NOW)
 		flags |= OBJECT_DECODE_NOW;
-	if (o)
-		*o = (object){NULL, f->pc, f->sp, -1, flags | INCSTACK_OBJECT_RAW};
-	return o;
+	return arena_object(w->stack, w->grow,
+			    (object){NULL, f->pc, f->sp, -1, flags | INCSTACK_OBJECT_RAW});
 }
 
 /* A skeleton with a barrier on the frame; null if it cannot be had. */

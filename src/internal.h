@@ -214,12 +214,15 @@ static inline size_t arena_room(const stack *s)
 			  (ptrdiff_t)sizeof(trace);
 	return bytes > 0 ? (size_t)bytes / sizeof(object) : 0;
 }
-/* A new object, null where there is no room; `grow`: memory may be allocated. */
-static inline object *arena_object(stack *s, bool grow)
+/* A new object, null where there is no room; `grow`: memory may be allocated. It is
+ * complete before it is counted (I8). */
+static inline object *arena_object(stack *s, bool grow, object value)
 {
 	if (__builtin_expect(!arena_fits(s, 1), 0) && !incstack__arena_next(s) &&
 	    !(grow && !incstack__arena_grow(s) && incstack__arena_next(s)))
 		return NULL;
+	*s->arena.object = value;
+	atomic_signal_fence(memory_order_seq_cst);
 	return s->arena.object++;
 }
 
@@ -302,6 +305,7 @@ struct path {
 	object *head;     /* the youngest caller that was made: where a memo begins */
 	uint32_t n;       /* callers that were made */
 	bool interrupted; /* a signal interrupted the frame at */
+	bool here;        /* not before, on a signal's stack, nor ever on a strange one */
 	bool no_thunk;    /* none could be had: not asked for again */
 };
 object *incstack__walk(const struct walker *w, struct path *p);
@@ -322,6 +326,7 @@ void incstack__barrier_move(object *from, object *to);
 object *incstack__known_pop(stack *s, object *o);
 void incstack__barrier_shift_fp(const object *o, uintptr_t low, uintptr_t high, uintptr_t delta);
 void incstack__limbo_empty(stack *s);
+void incstack__barriers_forget(stack *s, bool restore);
 void incstack__barrier_return_spare(stack *s);
 int incstack__pool_open(void);
 void incstack__pool_reserve(stack *s);
@@ -334,13 +339,17 @@ static inline uintptr_t *object_slot(const object *o)
 /* returned.c */
 void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask,
 			      uintptr_t plant_from);
-uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp);
+uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_t old_busy);
 
 /* retrieve.c */
-void incstack__complete(stack *s, enum ask ask, bool grow);
+void incstack__complete(stack *s, bool grow);
 void incstack__lift_all(stack *s);
 void incstack__forget_rules(stack *s);
 void incstack__decode_range(stack *s, uintptr_t low, uintptr_t high);
+
+/* forget.c */
+void incstack__forget(stack *s, bool restore);
+bool incstack__left_behind(const stack *s, uintptr_t operation, uintptr_t sp);
 
 /* distance.c */
 void incstack__distance_open(stack *s);

@@ -8,13 +8,13 @@
 #include "internal.h"
 
 /* Fills every gap of the known chain. */
-void incstack__complete(stack *s, enum ask ask, bool grow)
+void incstack__complete(stack *s, bool grow)
 {
 	for (object *o = s->newest; o; o = (object *)o->parent) {
 		if (!(o->flags & OBJECT_GAP))
 			continue;
-		struct walker w = {s, ask, grow, UINT32_MAX, UINTPTR_MAX};
-		struct path p = {.child = o, .known = (object *)o->parent};
+		struct walker w = {s, ASK_DIRECTLY, grow, UINT32_MAX, UINTPTR_MAX};
+		struct path p = {.child = o, .known = (object *)o->parent, .here = true};
 		p.at = (struct cursor){
 			.pc = o->method, .sp = o->address, .fp = incstack__barrier_fp(o)};
 		o->flags &= ~(uint32_t)OBJECT_GAP;
@@ -39,10 +39,9 @@ static bool copy_known(stack *s, object *old)
 {
 	object *copy = NULL;
 	for (object *o = old; o; o = (object *)o->parent) {
-		object *c = arena_object(s, true);
+		object *c = arena_object(s, true, *o);
 		if (!c)
 			return false;
-		*c = *o;
 		c->parent = NULL;
 		s->arena.truncated += !!(o->flags & INCSTACK_OBJECT_TRUNCATED);
 		if (copy)
@@ -176,7 +175,7 @@ int incstack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
 		incstack__limbo_empty(s);
 		incstack__rule_learn_wanted(s->runtime);
 		if (incstack__known_confirm(s, __builtin_frame_address(0)))
-			incstack__complete(s, ASK_DIRECTLY, true);
+			incstack__complete(s, true);
 		error = hand_over(s, tree);
 		incstack__pool_reserve(s);
 	} else {

@@ -55,7 +55,7 @@ void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, u
 	}
 	o->flags &= ~(uint32_t)OBJECT_GAP;
 	struct walker w = {s, ask, false, s->distance.value, plant_from};
-	struct path p = {.child = o, .known = (object *)o->parent};
+	struct path p = {.child = o, .known = (object *)o->parent, .here = true};
 	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = fp};
 	o->parent = NULL;
 	set_newest(s, incstack__walk(&w, &p));
@@ -63,11 +63,13 @@ void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, u
 
 /* The trampoline's only call: the cell of the thunk, and the frame pointer of the
  * frame that runs next. Returns where it continues. An operation that was busy
- * then was left by a longjmp: the trampoline ends it. */
-uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp)
+ * then was left by a longjmp. */
+uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_t old_busy)
 {
 	stack *s = cell->stack;
 	uintptr_t resume = cell->resume;
+	if (old_busy)
+		incstack__forget(s, true);
 	object *o = incstack__barrier_object(cell);
 	s->stats.returns++;
 	s->distance.returns++;
@@ -137,8 +139,19 @@ int incstack__thunk_personality(int version, int actions, uint64_t class, void *
 	return next;
 }
 
+/* The operation that a handler interrupted ends with its frame. */
+static void end_operation(stack *s, uintptr_t sp)
+{
+	if (s->owner != thread_self() || !s->busy || !incstack__left_behind(s, s->busy, sp))
+		return;
+	incstack__forget(s, true);
+	leave(s);
+}
+
 int incstack_stack_unwinding_to(struct incstack_stack *s, uintptr_t sp)
 {
+	if (s)
+		end_operation(s, sp);
 	int error = enter(s);
 	if (error)
 		return error;

@@ -5,6 +5,10 @@
  * rule is written before its address (release), and a table that was outgrown
  * stays readable until the runtime ends.
  */
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "internal.h"
 
 enum { FIRST_ENTRIES = 4096 };
@@ -113,14 +117,30 @@ struct incstack_rule incstack__rule_unpack(packed_rule r)
 				      (uint16_t)((r >> 16 & 0xffff) * 8), (uint32_t)(r >> 4 & 15)};
 }
 
-/* Asks the embedder and keeps the answer, also that there is none. */
-packed_rule incstack__rule_learn(runtime *rt, uintptr_t address)
+static packed_rule ask(runtime *rt, uintptr_t address)
 {
 	struct incstack_rule rule = {.kind = INCSTACK_RULE_NONE};
 	if (rt->embedder.find_rule(rt->context, address, &rule) < 0)
 		rule.kind = INCSTACK_RULE_NONE;
 	packed_rule packed = pack(&rule);
 	remember(rt, address, packed);
+	return packed;
+}
+
+#define BIT(number) (UINT64_C(1) << ((number)-1))
+
+/* Asks the embedder and keeps the answer, also that there is none. No signals from
+ * outside meanwhile: a handler may jump out, and locks in there would stay taken. */
+packed_rule incstack__rule_learn(runtime *rt, uintptr_t address)
+{
+	const uint64_t own = BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP) |
+			     BIT(SIGSYS) | BIT(SIGABRT);
+	const uint64_t others = ~own;
+	uint64_t before = 0;
+	long blocked = syscall(SYS_rt_sigprocmask, SIG_BLOCK, &others, &before, sizeof(others));
+	packed_rule packed = ask(rt, address);
+	if (!blocked)
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 	return packed;
 }
 

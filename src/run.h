@@ -72,20 +72,35 @@ __attribute__((always_inline)) static inline struct reach run(const stack *s, ui
 	return r;
 }
 
+/* The objects of a run, up to end, become callers of child: in this order, since a
+ * jump out of a handler may come between (I8). */
+__attribute__((always_inline)) static inline void commit(stack *s, object *child, object *run_end,
+							 object *parent)
+{
+	object *first = s->arena.object;
+	if (run_end == first) {
+		child->parent = parent;
+		return;
+	}
+	run_end[-1].parent = parent;
+	atomic_signal_fence(memory_order_seq_cst);
+	s->arena.object = run_end;
+	atomic_signal_fence(memory_order_seq_cst);
+	child->parent = first;
+}
+
 /* Takes over what a run has made. */
 static inline void follow(stack *s, struct path *p, struct reach r)
 {
 	object *first = s->arena.object;
 	if (r.end == first)
 		return;
-	p->child->parent = first;
+	commit(s, p->child, r.end, NULL);
 	p->child = r.end - 1;
-	p->child->parent = NULL;
 	p->head = p->head ? p->head : first;
 	p->n += (uint32_t)(r.end - first);
 	p->interrupted = false;
 	p->at = (struct cursor){.pc = p->child->method, .sp = p->child->address, .fp = r.fp};
-	s->arena.object = r.end;
 }
 
 #endif

@@ -45,9 +45,16 @@ static inline trace *new_trace(stack *s, uint64_t id, uint64_t weight)
 	t->next = NULL;
 	t->id = id;
 	t->weight = weight;
+	return t;
+}
+
+/* Last: a sample that a longjmp out of a handler ends has left no trace (I8). */
+static inline void add_trace(stack *s, trace *t)
+{
+	atomic_signal_fence(memory_order_seq_cst);
 	*s->last = t;
 	s->last = (trace **)&t->next;
-	return t;
+	s->stats.samples++;
 }
 
 /* Everything but a barrier within reach of a run. */
@@ -57,7 +64,7 @@ __attribute__((noinline)) static void walk(stack *s, object *top, const struct c
 	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, UINT32_MAX, 0};
 	if (has_barriers(s))
 		w.distance = interrupted && !s->distance.value ? 1 : s->distance.value;
-	struct path p = {.at = *at, .child = top, .known = s->newest};
+	struct path p = {.at = *at, .child = top, .known = s->newest, .here = inside(s, at->sp)};
 	follow(s, &p, r);
 	set_newest(s, incstack__walk(&w, &p));
 }
@@ -65,12 +72,10 @@ __attribute__((noinline)) static void walk(stack *s, object *top, const struct c
 /* As the walk does when it arrives at a known frame. */
 static inline void link_known(stack *s, object *top, object *end)
 {
-	end[-1].parent = s->met = s->newest;
-	if (end - 1 != top)
-		top->parent = top + 1;
+	s->met = s->newest;
 	s->stats.walked += (uint64_t)(end - top);
 	s->stats.shared++;
-	s->arena.object = end;
+	commit(s, top, end, s->newest);
 }
 
 /* The trace and its top are made, and the callers walked over as far as is needed. */
@@ -80,8 +85,7 @@ __attribute__((always_inline)) static inline int take(stack *s, uint64_t id, uin
 	trace *t = new_trace(s, id, weight);
 	if (!t)
 		return INCSTACK_ELIMIT;
-	object *top = s->arena.object++;
-	t->top = top;
+	object *top = s->arena.object;
 	top->parent = NULL;
 	top->method = at.pc;
 	top->address = at.sp;
@@ -90,6 +94,9 @@ __attribute__((always_inline)) static inline int take(stack *s, uint64_t id, uin
 		INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW | at.exact * INCSTACK_OBJECT_EXACT;
 	if (at.decode_now)
 		top->flags |= OBJECT_DECODE_NOW;
+	t->top = top;
+	atomic_signal_fence(memory_order_seq_cst);
+	s->arena.object++;
 	bool barriers = has_barriers(s);
 	struct reach r = run(s, at.pc - !at.exact, at.sp, at.fp, s->newest, s->newest_thunk,
 			     barriers ? s->distance.value : UINT32_MAX);
@@ -100,7 +107,7 @@ __attribute__((always_inline)) static inline int take(stack *s, uint64_t id, uin
 		walk(s, top, &from, r, interrupted);
 	}
 	t->old = s->met;
-	s->stats.samples++;
+	add_trace(s, t);
 	if (barriers)
 		distance_observe(s, top + 1, s->arena.object);
 	return 0;

@@ -70,7 +70,7 @@ bool incstack__known_confirm(stack *s, const uintptr_t *frame)
 	if (s->mode != INCSTACK_MODE_PATCH || !inside(s, (uintptr_t)frame))
 		return true;
 	struct walker w = {s, ASK_DIRECTLY, false, 0, 0};
-	struct path p = {.known = s->newest};
+	struct path p = {.known = s->newest, .here = true};
 	p.at = (struct cursor){.pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
 	uintptr_t slot = (uintptr_t)(frame + 1);
 	enum step step = STEP_FRAME;
@@ -111,12 +111,10 @@ static bool may_plant(const struct walker *w, const struct path *p, uintptr_t sl
 
 static object *make(const struct walker *w, const struct cursor *at, uint32_t flags)
 {
-	object *o = arena_object(w->stack, w->grow);
-	if (o)
-		*o = (object){NULL, at->pc, at->sp, -1,
-			      flags | INCSTACK_OBJECT_RAW |
-				      (at->exact ? INCSTACK_OBJECT_EXACT : 0)};
-	return o;
+	const uint32_t exact = at->exact ? INCSTACK_OBJECT_EXACT : 0;
+	return arena_object(
+		w->stack, w->grow,
+		(object){NULL, at->pc, at->sp, -1, flags | INCSTACK_OBJECT_RAW | exact});
 }
 
 /* A skeleton at p, behind a barrier; null where none can be had. */
@@ -168,6 +166,8 @@ static object *cut(stack *s, struct path *p)
 static object *end(stack *s, struct path *p)
 {
 	p->child->flags |= INCSTACK_OBJECT_BASE;
+	if (!p->here)
+		return p->known;
 	pop_until(s, p->known, NULL);
 	return s->mode == INCSTACK_MODE_VALIDATE ? p->head : NULL;
 }
@@ -203,6 +203,7 @@ static object *look(const struct walker *w, struct path *p, bool *ended)
 	if (step == STEP_UNKNOWN)
 		return cut(s, p);
 	bool tracked = slot && inside(s, slot);
+	p->here |= tracked;
 	object *k = tracked ? meet(s, p) : NULL;
 	if (k)
 		return arrive_known(s, p, k);

@@ -107,6 +107,12 @@ INCSTACK_API int incstack_stack_destroy(struct incstack_stack *stack);
  * Thread: any, while nobody runs on it. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_abandon(struct incstack_stack *stack);
 
+/* Says that the memory of the stack is somebody else's now (a new fiber begins in
+ * it): no slot is read or written, and no frame of before may ever run again. The
+ * traces stay, what was still open in them is truncated.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_stack_forget(struct incstack_stack *stack);
+
 /* Makes the calling thread the owner: a fiber resumes on this thread, or the
  * caller holds the thread that runs on the stack.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
@@ -140,6 +146,8 @@ enum {
 
 /* Takes a sample: starts a trace whose top is *top. id and weight are the
  * caller's and come back unchanged. A sample that is not taken is counted.
+ * A top outside the stack is on one that nobody described, a signal's perhaps: the
+ * walk patches nothing there, and where it comes to this stack it goes on as always.
  * Errors: EINVAL, ETHREAD, ELIMIT (reserve more), EBUSY, EUNWIND.
  * Algorithm: ICPE'15 section 5.2, with the barrier `distance` frames below.
  * Thread: owner. Signal: with INCSTACK_TOP_INTERRUPTED. Allocates: never. Blocks: never. */
@@ -220,8 +228,10 @@ INCSTACK_API int incstack_slot_write(struct incstack_stack *stack, uintptr_t *sl
 				     uintptr_t resume);
 
 /* Says that the frames below address sp (younger than it) will be popped without
- * returning: an exception, longjmp. Open traces are captured down to there.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+ * returning: an exception, longjmp. Open traces are captured down to there. An
+ * operation that the caller interrupted, a signal handler, ends: what it had open
+ * is truncated. retrieve and set_mode must not be ended so: block signals there.
+ * Thread: owner. Signal: right before it jumps out. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_unwinding_to(struct incstack_stack *stack, uintptr_t sp);
 
 /* Says, on a stack that the embedder walks, that control is about to come back to

@@ -34,7 +34,7 @@ static void ret(int i)
 	if (!is_thunk(*SLOT(i)))
 		return;
 	struct incstack__cell *cell = thunk_cell(*SLOT(i));
-	uintptr_t resume = incstack__returned(cell, *(uintptr_t *)FP(i));
+	uintptr_t resume = incstack__returned(cell, *(uintptr_t *)FP(i), 0);
 	*SLOT(i) = resume; /* dead from here on */
 }
 

@@ -73,6 +73,7 @@ incstack__thunk_entry_3:
 	movq %rax, 8(%rbp)		/* from here the slot holds the resume address */
 	.cfi_offset rip, -8
 	movq INCSTACK__CELL_STACK(%rdi), %rbx
+	movq INCSTACK__STACK_BUSY(%rbx), %rdx	/* 3: an operation that was left */
 	movq %rsp, INCSTACK__STACK_BUSY(%rbx)
 	movq (%rbp), %rsi		/* 2: the caller's frame pointer */
 	andq $-16, %rsp

@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# run.sh TOOL MODE PROGRAM ARGS: runs the program under the recorder; it must succeed
+# as it does without, and each of its traces must equal a full walk. Options that a
+# program wants stand in its source, in a line "incstack heap options: ...".
+set -eu
+tool=$1 mode=$2 program=$3
+shift 2
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
+source=$(ls "$(dirname "$0")/targets/$(basename "$program")".c* | head -n 1)
+options=$(sed -n 's/^.*incstack heap options: *//p' "$source")
+
+fail() {
+	echo "$(basename "$program"), mode $mode: $*" >&2
+	cat "$directory/stderr" >&2
+	exit 1
+}
+
+"$@" || fail "fails without the recorder"
+# Unquoted: any number of options.
+"$tool" heap --crosscheck --mode "$mode" -o "$directory/trace" $options -- "$@" \
+	>"$directory/stdout" 2>"$directory/stderr" || fail "exit status $?"
+last=$(tail -n 1 "$directory/stderr")
+value() {
+	echo "$last" | sed -n "s/^incstack: .*\<$1=\([^ ]*\).*$/\1/p"
+}
+test "$(value mismatches)" = 0 || fail "mismatches"
+test "$(value lost)" = 0 || fail "lost traces"
+test "$(value mode)" = "$mode" || fail "another mode"
+test "$(value traces)" -gt 0 || fail "no traces"
+test "$(value crosschecked)" = "$(value traces)" || fail "not every trace was checked"
+test "$mode" != patch || test "$(value returns)" -gt 0 || fail "no barrier was passed"
+echo "$last"
