@@ -127,12 +127,14 @@ static void before_fork(void)
 	struct incstack__record *self;
 
 	incstack__record_busy++;
-	if (incstack__recording.on) {
-		self = incstack__record_self();
-		if (self != NULL)
-			incstack__record_flush(self);
-	}
 	pthread_mutex_lock(&incstack__recording.lock);
+	if (!incstack__recording.on)
+		return;
+	self = incstack__record_self();
+	if (self != NULL)
+		incstack__record_flush(self);
+	if (incstack_stack_own(incstack__recording.late.stack) == 0)
+		incstack__record_flush(&incstack__recording.late);
 }
 
 static void after_fork(void)
@@ -141,11 +143,22 @@ static void after_fork(void)
 	incstack__record_busy--;
 }
 
+static int make_lock(void)
+{
+	pthread_mutexattr_t recursive;
+
+	return pthread_mutexattr_init(&recursive) != 0 ||
+	       pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE) != 0 ||
+	       pthread_mutex_init(&incstack__recording.lock, &recursive) != 0;
+}
+
+/* The lock knows its owner by a thread number that the child does not have: it
+ * cannot be unlocked here, only made anew. */
 static void after_fork_child(void)
 {
 	struct incstack__recording *r = &incstack__recording;
 
-	pthread_mutex_unlock(&r->lock);
+	make_lock();
 	close(r->fd);
 	r->pid = getpid();
 	if (r->on && (!r->follow || open_next(0) != 0))
@@ -156,12 +169,7 @@ static void after_fork_child(void)
 
 static int start_lock(void)
 {
-	pthread_mutexattr_t recursive;
-
-	return pthread_mutexattr_init(&recursive) != 0 ||
-	       pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE) != 0 ||
-	       pthread_mutex_init(&incstack__recording.lock, &recursive) != 0 ||
-	       pthread_atfork(before_fork, after_fork, after_fork_child) != 0;
+	return make_lock() || pthread_atfork(before_fork, after_fork, after_fork_child) != 0;
 }
 
 static const struct incstack__recorder table = {
