@@ -68,8 +68,8 @@ struct incstack__trace_totals {
 	uint64_t damaged;         /* blocks skipped, slots that make no sense */
 	uint64_t truncated;       /* objects whose callers are unknown */
 	uint64_t threads;
-	struct incstack__trace_end end; /* summed; flags or-ed */
-	uint64_t ends;
+	struct incstack__trace_tally tally; /* the last of each thread, summed; flags or-ed */
+	uint64_t tallies;
 };
 
 struct incstack__trace_reader;

@@ -11,12 +11,7 @@
 
 INCSTACK__TLS int incstack__record_busy;
 
-enum {
-	TICKS_PER_LOOK = 64,
-	FLUSH_AFTER_NS = 100 * 1000 * 1000,
-	RESERVE_BYTES = 256 << 10,
-	AHEAD_BYTES = 64 << 10
-};
+enum { TICKS_PER_LOOK = 64, FLUSH_AFTER_NS = 100 * 1000 * 1000, AHEAD_BYTES = 64 << 10 };
 
 /* Begins an event: the calling thread's record, or the shared one, locked. */
 static struct incstack__record *enter(void)
@@ -118,7 +113,8 @@ static uint64_t take(struct incstack__record *record, uint64_t weight,
 	/* Ahead of the sample: a walk that runs out of memory midway is truncated. */
 	incstack_stack_reserve(record->stack, AHEAD_BYTES);
 	error = incstack_sample(record->stack, record->traces, weight, &top);
-	if (error == INCSTACK_ELIMIT && incstack_stack_reserve(record->stack, RESERVE_BYTES) == 0)
+	if (error == INCSTACK_ELIMIT &&
+	    incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES) == 0)
 		error = incstack_sample(record->stack, record->traces, weight, &top);
 	if (error != 0) {
 		record->refused++;

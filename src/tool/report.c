@@ -33,7 +33,7 @@ static unsigned terminal_columns(FILE *out)
 static uint64_t lost_of(const struct incstack__trace_totals *totals)
 {
 	if (totals->started == 0)
-		return totals->end.lost;
+		return totals->tally.lost;
 	return totals->started > totals->traces ? totals->started - totals->traces : 0;
 }
 
@@ -47,16 +47,14 @@ static const char *mode_name(uint32_t mode)
 static void print_line(const struct tool_report *report)
 {
 	const struct incstack__trace_totals *totals = incstack__trace_reader_totals(report->reader);
-	const uint32_t asked = incstack__trace_reader_header(report->reader)->mode;
 
 	fprintf(stderr,
 		"incstack: traces=%" PRIu64 " crosschecked=%" PRIu64 " mismatches=%" PRIu64
 		" lost=%" PRIu64 " truncated=%" PRIu64 " returns=%" PRIu64 " stale=%" PRIu64
 		" mode=%s depth_mean=%.2f popped_mean=%.2f\n",
-		totals->traces, totals->end.crosschecked, totals->end.mismatches, lost_of(totals),
-		totals->truncated, totals->end.returns, totals->end.stale,
-		mode_name(totals->ends > 0 ? totals->end.mode : asked),
-		incstack__replay_depth_mean(report->replay),
+		totals->traces, totals->tally.crosschecked, totals->tally.mismatches,
+		lost_of(totals), totals->truncated, totals->tally.returns, totals->tally.stale,
+		mode_name(totals->tally.mode), incstack__replay_depth_mean(report->replay),
 		incstack__replay_popped_mean(report->replay));
 }
 

@@ -128,7 +128,13 @@ static void print_damage(const struct tool_report *report, FILE *out)
 	if (totals->truncated_bytes > 0)
 		fprintf(out, "warning: the last block was not written whole (%" PRIu64 " bytes)\n",
 			totals->truncated_bytes);
-	if (!(totals->end.flags & INCSTACK__TRACE_END_PROCESS))
+	if (totals->tally.events_dropped > 0)
+		fprintf(out,
+			"warning: %" PRIu64 " events could not be written; is the disk full?\n",
+			totals->tally.events_dropped);
+	if (totals->tally.flags & INCSTACK__TRACE_TALLY_EXEC)
+		fprintf(out, "The process became another program (exec).\n");
+	else if (!(totals->tally.flags & INCSTACK__TRACE_TALLY_PROCESS))
 		fprintf(out, "warning: the program did not end normally; what it had not written "
 			     "yet is missing\n");
 }
