@@ -99,6 +99,90 @@ test_exec() {
 	equal traces "$(value traces)" $((base + 100))
 	equal crosschecked "$(value crosschecked)" "$(value traces)"
 	! grep -q 'became another program' stderr || fail "it did not"
+	record -o trace -- "$target" alloc=77 exec="$target" alloc=23
+	equal traces "$(value traces)" $((2 * base + 100))
+	grep -q 'became another program' stderr || fail "it did"
+	# The program that a wrapper starts has the plain name.
+	"$tool" report trace >shown || fail "no report"
+	grep -q '^Heap profile of: .*alloc=23$' shown || fail "$(cat shown)"
+	ls trace.*.0 trace.*.0.html >/dev/null
+}
+
+test_children() {
+	local base
+	base=$(bare)
+	record -o trace -- "$target" fork=3:500 alloc=9
+	equal traces "$(value traces)" $((base + 9))
+	record -o 'a trace; mode=full' --crosscheck --follow-children -- "$target" fork=3:500 alloc=9
+	equal traces "$(value traces)" $((base + 9 + 3 * 500))
+	equal crosschecked "$(value crosschecked)" "$(value traces)"
+	equal mismatches "$(value mismatches)" 0
+	equal lost "$(value lost)" 0
+	equal mode "$(value mode)" patch
+	equal "trace files" "$(find . -name 'a trace; mode=full.*.0' | wc -l)" 3
+	equal "flame graphs" "$(find . -name '*.html' | wc -l)" 6 # with bare's and trace's
+}
+
+# refuse STATUS PATTERN ARGUMENTS...: the error says what is wrong.
+refuse() {
+	local want=$1 pattern=$2
+	shift 2
+	record "$@"
+	equal "status of $*" "$status" "$want"
+	grep -q "$pattern" stderr || fail "$*: not said: $pattern"
+	[[ ! -e trace ]] || fail "$*: a trace file is left"
+}
+
+test_errors() {
+	refuse 127 'no such program' -o trace -- nosuchprogram
+	refuse 126 'chmod' -o trace -- /etc/passwd
+	printf '#!/nonexistent\n' >script && chmod +x script
+	refuse 127 'interpreter' -o trace -- ./script
+	cp "$target" setuid && chmod u+s setuid
+	refuse 126 'set-uid' -o trace -- ./setuid
+	printf 'int main(void) { return 0; }' | cc -static -x c - -o static
+	refuse 126 'static' -o trace -- ./static
+	refuse 126 'cannot write' -o nowhere/trace -- true
+	refuse 126 'not a regular file' -o /dev/null -- true
+	[[ -c /dev/null ]] || fail "/dev/null is gone"
+	refuse 2 'which program' -o trace
+	refuse 2 'which program' -o trace --
+	refuse 2 'unrecognized' --nosuchoption
+	refuse 2 'interval' -o trace --interval 10x -- true
+	refuse 2 'interval' -o trace --interval 0 -- true
+	refuse 2 'interval' -o trace --interval -1 -- true
+	refuse 2 'mode' -o trace --mode fast -- true
+	"$tool" heap --help | grep -q 'incstack: traces=N' || fail "help"
+}
+
+# Options behind the program are its own, its exit status is ours, names may be odd.
+test_program() {
+	printf '#!/bin/sh\necho "$@"\nexit 7\n' >'my program' && chmod +x 'my program'
+	record -o 'my trace' './my program' -o foo --mode bar
+	equal status "$status" 7
+	equal output "$(cat stdout)" '-o foo --mode bar'
+	[[ -s 'my trace.html' && -e 'my trace.folded' ]] || fail "no files"
+	record -- true
+	equal status "$status" 0
+	ls incstack.*.heap.html >/dev/null
+	mkdir elsewhere
+	record -o trace -- sh -c "cd elsewhere; exec '$target' alloc=5"
+	[[ -s trace.html ]] || fail "the trace file is relative to where the tool was started"
+}
+
+# A limit on the size of files stands for a full disk.
+test_full_disk() {
+	local base
+	base=$(bare)
+	(
+		trap '' XFSZ
+		ulimit -f 700 # of 1024 bytes
+		record -o trace -- "$target" alloc=100000
+		equal status "$status" 0
+		grep -q 'is the disk full' stderr || fail "not said"
+		equal "traces and lost" $(($(value traces) + $(value lost))) $((base + 100000))
+		[[ $(value traces) -gt 1000 && $(value lost) -gt 1000 ]] || fail "$last"
+	)
 }
 
 directory=$(mktemp -d)

@@ -15,6 +15,7 @@
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -124,6 +125,15 @@ static void end(const char *how)
 		_exit(0);
 }
 
+static void execute(const char *program, char **arguments)
+{
+	char *own = arguments[0];
+
+	arguments[0] = (char *)(uintptr_t)program;
+	execvp(program, arguments);
+	arguments[0] = own;
+}
+
 static const char *value(const char *step, const char *name)
 {
 	const size_t length = strlen(name);
@@ -148,7 +158,7 @@ static void run_step(char **step)
 	else if ((argument = value(*step, "fork")) != NULL)
 		run_children(argument);
 	else if ((argument = value(*step, "exec")) != NULL)
-		execvp(argument, step + 1);
+		execute(argument, step);
 	else if (strcmp(*step, "nest") == 0)
 		run_nested();
 	else
