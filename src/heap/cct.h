@@ -29,6 +29,7 @@ struct incstack__cct_node {
 	uint32_t first_child;
 	uint32_t sibling;
 	uint64_t peak_number; /* the peak that values.peak belongs to */
+	double calls_part;    /* of an estimate of values.calls, below 1 */
 	struct incstack__cct_values values;
 };
 

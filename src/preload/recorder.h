@@ -43,6 +43,7 @@ struct incstack__record {
 	struct incstack__trace_tally
 		base;       /* counted by the process that this one was forked from */
 	uint64_t countdown; /* bytes until the next sample */
+	uint64_t random;
 	int64_t written_ns;
 	uintptr_t low; /* the stack's addresses */
 	uintptr_t high;
@@ -110,6 +111,8 @@ void incstack__record_check_walk(struct incstack__record *record, uint64_t index
 void incstack__record_check_tree(struct incstack__record *record, const struct incstack_tree *tree);
 
 /* recorder_event.c */
+/* Starts the choice of samples; interval and number are set. */
+void incstack__record_seed(struct incstack__record *record);
 void incstack__record_alloc(const void *block, size_t bytes, const struct incstack__caller *caller);
 void incstack__record_free(const void *block);
 void incstack__record_jump(uintptr_t sp);

@@ -30,7 +30,7 @@ int incstack__record_prepare(struct incstack__record *record, uint32_t number)
 	record->number = number;
 	record->slot = &incstack__recording.slots[number < last ? number : last];
 	record->unloads = incstack__recording.unloads;
-	record->countdown = incstack__recording.interval;
+	incstack__record_seed(record);
 	record->log.data = incstack__record_map(INCSTACK__LOG_BYTES);
 	record->log.size = INCSTACK__LOG_BYTES;
 	if (record->log.data == NULL)

@@ -155,6 +155,34 @@ test_errors() {
 	"$tool" heap --help | grep -q 'incstack: traces=N' || fail "help"
 }
 
+# near WHAT VALUE TRUTH PERCENT
+near() {
+	awk -v a="$2" -v b="$3" -v p="$4" 'BEGIN { exit !(a > b * (1 - p / 100) && a < b * (1 + p / 100)) }' ||
+		fail "$1 is $2, not within $4 % of $3"
+}
+
+# folded FUNCTION: bytes of the stacks that end in it, estimated.
+folded() { awk -v f="$1" '$0 ~ "[; ]" f " [0-9]+$" { sum += $NF } END { print sum + 0 }' trace.folded; }
+
+# The program alternates between two sizes: samples in step with it would see one only.
+# 40000 KiB in samples of 1 KiB, so the standard deviations are about 1 %.
+test_interval() {
+	local interval
+	for interval in 256 1k 8000; do
+		record -o trace --interval "$interval" -- "$target" mixed=160000
+		equal status "$status" 0
+		equal lost "$(value lost)" 0
+		near "bytes of alloc_small" "$(folded alloc_small)" 10240000 8
+		near "bytes of alloc_large" "$(folded alloc_large)" 30720000 8
+		near "allocations" "$(sed -n 's/^Allocations: \([0-9]*\).*/\1/p' stderr)" 320000 8
+	done
+	# As many samples as intervals.
+	near "traces" "$(value traces)" $((40960000 / 8000)) 6
+	# A block far larger than the interval counts as it is.
+	record -o trace --interval 1k -- "$target" big=50000000
+	near "bytes of main" "$(folded main)" 50000000 1
+}
+
 # Options behind the program are its own, its exit status is ours, names may be odd.
 test_program() {
 	printf '#!/bin/sh\necho "$@"\nexit 7\n' >'my program' && chmod +x 'my program'
