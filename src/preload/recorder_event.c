@@ -105,6 +105,41 @@ static int is_sampled(struct incstack__record *record, size_t bytes)
 	return 1;
 }
 
+/* ---- deallocations ---------------------------------------------------------------- */
+
+/* When only some allocations are recorded, most deallocations are of others. A bit for
+ * each recorded address, never cleared: who has none was not recorded. */
+enum { SEEN_BITS = 1 << 22 };
+static uint64_t seen[SEEN_BITS / 64];
+
+static uint64_t *seen_word(const void *block, uint64_t *bit)
+{
+	const uint64_t hash = ((uintptr_t)block >> 4) * 0x9e3779b97f4a7c15u >> 42;
+
+	*bit = 1ull << (hash & 63);
+	return &seen[hash / 64];
+}
+
+static void mark_seen(const void *block)
+{
+	uint64_t bit;
+	uint64_t *word = seen_word(block, &bit);
+
+	if (incstack__recording.interval > 1)
+		__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+}
+
+static int may_be_recorded(const void *block)
+{
+	uint64_t bit;
+	const uint64_t *word = seen_word(block, &bit);
+
+	return incstack__recording.interval <= 1 ||
+	       (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) != 0;
+}
+
+/* ---- allocations ------------------------------------------------------------------ */
+
 /* A tail call to malloc inherits its caller's slot, which may hold a thunk. */
 static struct incstack_top top_of(const struct incstack__caller *caller)
 {
@@ -154,6 +189,7 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 		record->dropped++;
 		return;
 	}
+	mark_seen(block);
 	incstack__trace_put_alloc(&record->log, __rdtsc(), (uintptr_t)block, bytes,
 				  take(record, caller));
 }
@@ -178,7 +214,7 @@ void incstack__record_alloc(const void *block, size_t bytes, const struct incsta
 
 void incstack__record_free(const void *block)
 {
-	struct incstack__record *record = enter();
+	struct incstack__record *record = may_be_recorded(block) ? enter() : NULL;
 
 	if (record == NULL)
 		return;
