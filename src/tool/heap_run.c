@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -105,20 +106,28 @@ static void wait_a_while(const struct tool_heap_options *options, const sigset_t
 			samples_so_far(options->file));
 }
 
+static double seconds_of(const struct timeval *time)
+{
+	return (double)time->tv_sec + (double)time->tv_usec / 1e6;
+}
+
 static int wait_for(const struct tool_heap_options *options, pid_t child,
 		    const sigset_t *child_ended)
 {
 	unsigned seconds = 0;
+	struct rusage used;
 	int status;
 	pid_t ended;
 
-	while ((ended = waitpid(child, &status, WNOHANG)) != child) {
+	while ((ended = wait4(child, &status, WNOHANG, &used)) != child) {
 		if (ended < 0 && errno != EINTR)
 			return TOOL_STATUS_CANNOT_RUN;
 		wait_a_while(options, child_ended, &seconds);
 	}
 	if (seconds > 0 && isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
+	fprintf(stderr, "incstack: the program took %.3f s of CPU time, recording included\n",
+		seconds_of(&used.ru_utime) + seconds_of(&used.ru_stime));
 	if (!WIFSIGNALED(status))
 		return WEXITSTATUS(status);
 	fprintf(stderr, "incstack: the program was ended by signal %d (%s)\n", WTERMSIG(status),
