@@ -243,8 +243,19 @@ static int replay_alloc(struct incstack__replay *replay, const struct incstack__
 		return 0;
 	if (acquire(replay, event->pointer, weight, node) != 0)
 		return INCSTACK_ENOMEM;
+	event->chunk->latest = event->pointer;
 	note_peak(replay, event->stamp);
 	return 0;
+}
+
+static void note_temporary(struct incstack__replay *replay,
+			   const struct incstack__trace_event *event, uint32_t node)
+{
+	if (event->chunk->latest != event->pointer || replay->interval > 1)
+		return;
+	event->chunk->latest = 0;
+	replay->cct.nodes[node].values.temporary++;
+	replay->temporary++;
 }
 
 static void replay_free(struct incstack__replay *replay, const struct incstack__trace_event *event)
@@ -254,8 +265,10 @@ static void replay_free(struct incstack__replay *replay, const struct incstack__
 	replay->frees++;
 	if (event->pointer == 0 || entry->pointer == 0)
 		replay->unknown_frees++;
-	else
+	else {
+		note_temporary(replay, event, entry->node);
 		release(replay, entry);
+	}
 }
 
 static void settle_peaks(struct incstack__replay *replay)

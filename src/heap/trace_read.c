@@ -235,6 +235,7 @@ static int load_batch(struct incstack__trace_reader *reader, struct cursor *curs
 	const struct block_ref *ref = &reader->batches.refs[cursor->next_batch++];
 	struct incstack__trace_block block;
 	const uint32_t last = cursor->chunk.last;
+	const uint64_t latest = cursor->chunk.latest;
 	const char *problem;
 
 	incstack__trace_chunk_free(&cursor->chunk);
@@ -246,6 +247,7 @@ static int load_batch(struct incstack__trace_reader *reader, struct cursor *curs
 		incstack__trace_chunk_free(&cursor->chunk);
 	cursor->chunk.thread = ref->thread;
 	cursor->chunk.last = last;
+	cursor->chunk.latest = latest;
 	if (problem == NULL) {
 		count_chunk(&reader->totals, &cursor->chunk);
 		return 0;

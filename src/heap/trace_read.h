@@ -41,6 +41,7 @@ struct incstack__trace_chunk {
 	uint8_t *flags;   /* INCSTACK__TRACE_FLAGS */
 	uint32_t *node;   /* for the user; zero at first */
 	uint32_t last;    /* for the user; zero at first, kept from batch to batch */
+	uint64_t latest;  /* the same, for a pointer */
 	uint32_t *top;    /* object index of each trace */
 	uint64_t *weight;
 	const struct incstack__trace_epoch *epoch; /* null: no modules known */

@@ -155,6 +155,23 @@ test_errors() {
 	"$tool" heap --help | grep -q 'incstack: traces=N' || fail "help"
 }
 
+test_text_report() {
+	record -o trace -- "$target" leak=50 alloc=300 mixed=10 leak=10 big=70000
+	grep -q '^allocated 90.8 KiB in 381 calls$' stderr || fail "no total"
+	grep -q '^at the peak 74.2 KiB, still live at exit 5.9 KiB$' stderr ||
+		fail "no totals"
+	grep -q '^temporary: 321 calls (84.3%)' stderr || fail "no temporary allocations"
+	grep -Eq '^ +5.9 KiB +60 +0 +5.9 KiB +leak_blocks \(target\)$' stderr || fail "no leak"
+	grep -Eq '^ +14.1 KiB +300 +300 +0 B +alloc_blocks \(target\)$' stderr || fail "no site"
+	[[ $(wc -L <stderr) -le 200 ]] || fail "too wide"
+	grep -Eq '^main;.*|;main;leak_blocks 6000$' trace.folded || fail "$(cat trace.folded)"
+	# As wide as the terminal: script(1) makes one of 70 columns.
+	if command -v script >/dev/null; then
+		script -qec "stty cols 70; '$tool' report trace" /dev/null >wide </dev/null
+		[[ $(grep -v '^flame' wide | tr -d '\r' | wc -L) -le 70 ]] || fail "$(cat wide)"
+	fi
+}
+
 # near WHAT VALUE TRUTH PERCENT
 near() {
 	awk -v a="$2" -v b="$3" -v p="$4" 'BEGIN { exit !(a > b * (1 - p / 100) && a < b * (1 + p / 100)) }' ||
