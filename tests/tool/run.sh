@@ -172,6 +172,17 @@ test_text_report() {
 	fi
 }
 
+# Without symbols all calls of one function still have one name: where it starts.
+test_stripped() {
+	strip -o stripped "$target"
+	record -o trace -- ./stripped mixed=10 leak=1
+	equal "functions of the program" \
+		"$(grep -o 'stripped+0x[0-9a-f]*' trace.folded | sort -u | wc -l)" 6
+	local start
+	start=$(nm "$target" | awk '$3 == "leak_blocks" { print $1 }')
+	grep -q "stripped+0x$(printf %x "0x$start") 100" trace.folded || fail "$(cat trace.folded)"
+}
+
 # near WHAT VALUE TRUTH PERCENT
 near() {
 	awk -v a="$2" -v b="$3" -v p="$4" 'BEGIN { exit !(a > b * (1 - p / 100) && a < b * (1 + p / 100)) }' ||
