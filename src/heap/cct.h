@@ -18,8 +18,9 @@
 struct incstack__cct_values {
 	uint64_t calls;
 	uint64_t bytes;
-	uint64_t live; /* bytes now; after the last event: never freed */
-	uint64_t peak; /* bytes live when all of the program's live bytes peaked */
+	uint64_t live;      /* bytes now; after the last event: never freed */
+	uint64_t temporary; /* calls whose block was freed before the next was allocated */
+	uint64_t peak;      /* bytes live when all of the program's live bytes peaked */
 };
 
 struct incstack__cct_node {
@@ -29,6 +30,7 @@ struct incstack__cct_node {
 	uint32_t first_child;
 	uint32_t sibling;
 	uint64_t peak_number; /* the peak that values.peak belongs to */
+	double calls_part;    /* of an estimate of values.calls, below 1 */
 	struct incstack__cct_values values;
 };
 

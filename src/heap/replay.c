@@ -2,6 +2,7 @@
  *
  * Replays the events of a heap trace file; see replay.h.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include <incstack/incstack.h>
@@ -196,29 +197,65 @@ static uint32_t context_of(struct incstack__replay *replay,
 
 /* ---- events ---------------------------------------------------------------------- */
 
-/* A sample of weight w stands for w bytes, that is for w / size allocations. */
+/* How many bytes an allocation stands for. One of s bytes is sampled with the chance
+ * 1 - exp(-s / interval); divided by it, sums are right on average. */
+static double weight_of(const struct incstack__replay *replay,
+			const struct incstack__trace_event *event)
+{
+	const double size = event->size > 0 ? (double)event->size : 1.0;
+
+	if (event->trace != INCSTACK__TRACE_NO_TRACE && event->chunk->weight[event->trace] > 0)
+		return (double)event->chunk->weight[event->trace];
+	if (replay->interval <= 1)
+		return (double)event->size;
+	return size / -expm1(-size / (double)replay->interval);
+}
+
+/* So many bytes are so many allocations of this size; the node keeps the fraction. */
+static uint64_t calls_of(struct incstack__cct_node *node, double weight, uint64_t size)
+{
+	const double calls = size > 0 && weight > (double)size ? weight / (double)size : 1.0;
+	uint64_t whole;
+
+	node->calls_part += calls;
+	whole = (uint64_t)node->calls_part;
+	node->calls_part -= (double)whole;
+	return whole;
+}
+
 static int replay_alloc(struct incstack__replay *replay, const struct incstack__trace_event *event)
 {
 	const uint32_t node = context_of(replay, event);
-	uint64_t weight = event->size;
-	uint64_t calls = 1;
+	struct incstack__cct_values *values;
+	uint64_t weight;
+	uint64_t calls;
 
 	if (node == INCSTACK__CCT_FAILED)
 		return INCSTACK_ENOMEM;
-	if (event->trace != INCSTACK__TRACE_NO_TRACE && event->chunk->weight[event->trace] > 0)
-		weight = event->chunk->weight[event->trace];
-	if (weight > event->size && event->size > 0)
-		calls = (weight + event->size / 2) / event->size;
+	weight = (uint64_t)(weight_of(replay, event) + 0.5);
+	calls = calls_of(&replay->cct.nodes[node], weight_of(replay, event), event->size);
+	values = change(replay, node);
+	values->calls += calls;
+	values->bytes += weight;
 	replay->calls += calls;
 	replay->bytes += weight;
-	change(replay, node)->calls += calls;
-	replay->cct.nodes[node].values.bytes += weight;
 	if (event->pointer == 0)
 		return 0;
 	if (acquire(replay, event->pointer, weight, node) != 0)
 		return INCSTACK_ENOMEM;
+	event->chunk->latest = event->pointer;
 	note_peak(replay, event->stamp);
 	return 0;
+}
+
+static void note_temporary(struct incstack__replay *replay,
+			   const struct incstack__trace_event *event, uint32_t node)
+{
+	if (event->chunk->latest != event->pointer || replay->interval > 1)
+		return;
+	event->chunk->latest = 0;
+	replay->cct.nodes[node].values.temporary++;
+	replay->temporary++;
 }
 
 static void replay_free(struct incstack__replay *replay, const struct incstack__trace_event *event)
@@ -228,8 +265,10 @@ static void replay_free(struct incstack__replay *replay, const struct incstack__
 	replay->frees++;
 	if (event->pointer == 0 || entry->pointer == 0)
 		replay->unknown_frees++;
-	else
+	else {
+		note_temporary(replay, event, entry->node);
 		release(replay, entry);
+	}
 }
 
 static void settle_peaks(struct incstack__replay *replay)
@@ -248,6 +287,7 @@ int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace
 	*replay = (struct incstack__replay){0};
 	if (reader == NULL)
 		return INCSTACK_EINVAL;
+	replay->interval = incstack__trace_reader_header(reader)->interval;
 	if (incstack__cct_init(&replay->cct) != 0 || live_grow(replay) != 0)
 		return INCSTACK_ENOMEM;
 	while ((more = incstack__trace_next(reader, &event)) == 1) {

@@ -17,6 +17,7 @@ struct incstack__replay_live {
 
 struct incstack__replay {
 	struct incstack__cct cct;
+	uint64_t interval;
 	uint64_t calls;
 	uint64_t bytes;
 	uint64_t live;
@@ -24,6 +25,8 @@ struct incstack__replay {
 	uint64_t peak_stamp;
 	uint64_t peak_number; /* how often a new peak was reached */
 	uint64_t frees;
+	uint64_t
+		temporary; /* allocations freed before their thread made another; not when sampling */
 	uint64_t unknown_frees; /* of pointers that were not recorded: normal when sampling */
 	uint64_t implied_frees; /* a live pointer was handed out again */
 	uint64_t traces;

@@ -43,7 +43,7 @@ struct incstack__trace_slot {
 enum incstack__trace_block_type {
 	INCSTACK__TRACE_MODULES = 1,
 	INCSTACK__TRACE_BATCH = 2,
-	INCSTACK__TRACE_END = 3,
+	INCSTACK__TRACE_TALLY = 3,
 };
 
 #define INCSTACK__TRACE_BLOCK_MAGIC 0x4b4c4249u /* "IBLK" */
@@ -101,11 +101,12 @@ struct incstack__trace_module {
 	uint32_t reserved;
 };
 
-/* END: counters of one thread that ended (or of the rest of the process, with
- * PROCESS); a reader sums them. */
-enum { INCSTACK__TRACE_END_PROCESS = 1u << 0 };
+/* TALLY: what one thread has counted so far. The last of each thread counts; a
+ * reader sums those. PROCESS: the process ended; EXEC: it became another program
+ * (unless later blocks follow: then that failed). */
+enum { INCSTACK__TRACE_TALLY_PROCESS = 1u << 0, INCSTACK__TRACE_TALLY_EXEC = 1u << 1 };
 
-struct incstack__trace_end {
+struct incstack__trace_tally {
 	uint32_t flags;
 	uint32_t mode; /* enum incstack_mode in force at the end */
 	uint64_t samples;
@@ -175,6 +176,6 @@ _Static_assert(sizeof(struct incstack__trace_slot) == INCSTACK__TRACE_SLOT_BYTES
 _Static_assert(sizeof(struct incstack__trace_block) == 24, "block");
 _Static_assert(sizeof(struct incstack__trace_batch) == 24, "batch");
 _Static_assert(sizeof(struct incstack__trace_module) == 32, "module");
-_Static_assert(sizeof(struct incstack__trace_end) == 72, "end");
+_Static_assert(sizeof(struct incstack__trace_tally) == 72, "tally");
 
 #endif

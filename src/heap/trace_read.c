@@ -6,9 +6,14 @@
 
 #include "trace_internal.h"
 
-struct batch_ref {
-	uint64_t offset; /* of its block */
+struct block_ref {
+	uint64_t offset;
 	uint32_t thread;
+};
+
+struct block_refs {
+	struct block_ref *refs;
+	size_t count;
 };
 
 /* One thread's place in its batches. */
@@ -26,8 +31,8 @@ struct incstack__trace_reader {
 	struct incstack__trace_problem problem;
 	struct incstack__trace_totals totals;
 	struct incstack__trace_modules_table modules;
-	struct batch_ref *batches;
-	size_t batch_count;
+	struct block_refs batches;
+	struct block_refs tallies;
 	struct cursor *cursors;
 	struct cursor **heap; /* the least stamp first */
 	size_t heap_count;
@@ -77,42 +82,17 @@ static void read_slots(struct incstack__trace_reader *reader)
 
 /* ---- blocks ------------------------------------------------------------------ */
 
-static const char *read_end(struct incstack__trace_reader *reader, const unsigned char *payload,
-			    size_t length)
+static const char *note_block(struct block_refs *refs, uint32_t thread, uint64_t offset)
 {
-	struct incstack__trace_end *sum = &reader->totals.end;
-	struct incstack__trace_end end;
-
-	if (length != sizeof(end))
-		return "an end block has the wrong size";
-	memcpy(&end, payload, sizeof(end));
-	sum->flags |= end.flags;
-	sum->samples += end.samples;
-	if (reader->totals.ends == 0 || end.samples * 2 > sum->samples)
-		sum->mode = end.mode; /* of the thread that took most, not of the last */
-	sum->lost += end.lost;
-	sum->crosschecked += end.crosschecked;
-	sum->mismatches += end.mismatches;
-	sum->truncated += end.truncated;
-	sum->returns += end.returns;
-	sum->stale += end.stale;
-	sum->events_dropped += end.events_dropped;
-	reader->totals.ends++;
-	return NULL;
-}
-
-static const char *note_batch(struct incstack__trace_reader *reader, uint32_t thread,
-			      uint64_t offset)
-{
-	const size_t count = reader->batch_count;
-	struct batch_ref *grown = reader->batches;
+	const size_t count = refs->count;
+	struct block_ref *grown = refs->refs;
 
 	if ((count & (count - 1)) == 0)
 		grown = realloc(grown, (count == 0 ? 1 : 2 * count) * sizeof(*grown));
 	if (grown == NULL)
 		return incstack__trace_no_memory;
-	reader->batches = grown;
-	reader->batches[reader->batch_count++] = (struct batch_ref){offset, thread};
+	refs->refs = grown;
+	refs->refs[refs->count++] = (struct block_ref){offset, thread};
 	return NULL;
 }
 
@@ -128,9 +108,11 @@ static const char *read_block(struct incstack__trace_reader *reader,
 	case INCSTACK__TRACE_MODULES:
 		return incstack__trace_modules_read(&reader->modules, payload, block->length);
 	case INCSTACK__TRACE_BATCH:
-		return note_batch(reader, block->thread, offset);
-	case INCSTACK__TRACE_END:
-		return read_end(reader, payload, block->length);
+		return note_block(&reader->batches, block->thread, offset);
+	case INCSTACK__TRACE_TALLY:
+		if (block->length != sizeof(struct incstack__trace_tally))
+			return "a tally has the wrong size";
+		return note_block(&reader->tallies, block->thread, offset);
 	default:
 		return "a block has an unknown type";
 	}
@@ -168,17 +150,57 @@ static int scan_blocks(struct incstack__trace_reader *reader)
 	return 0;
 }
 
-/* ---- the merge --------------------------------------------------------------- */
-
 static int by_thread(const void *a, const void *b)
 {
-	const struct batch_ref *left = a;
-	const struct batch_ref *right = b;
+	const struct block_ref *left = a;
+	const struct block_ref *right = b;
 
 	if (left->thread != right->thread)
 		return left->thread < right->thread ? -1 : 1;
 	return left->offset < right->offset ? -1 : left->offset > right->offset;
 }
+
+static void sort_by_thread(struct block_refs *refs)
+{
+	if (refs->count > 1)
+		qsort(refs->refs, refs->count, sizeof(*refs->refs), by_thread);
+}
+
+/* ---- tallies ------------------------------------------------------------------ */
+
+static void add_tally(struct incstack__trace_reader *reader, uint64_t offset)
+{
+	struct incstack__trace_tally *sum = &reader->totals.tally;
+	struct incstack__trace_tally tally;
+
+	memcpy(&tally, reader->data + offset + sizeof(struct incstack__trace_block), sizeof(tally));
+	sum->flags |= tally.flags;
+	sum->samples += tally.samples;
+	if (tally.samples * 2 > sum->samples)
+		sum->mode = tally.mode; /* of the thread that took most, not of the last */
+	sum->lost += tally.lost;
+	sum->crosschecked += tally.crosschecked;
+	sum->mismatches += tally.mismatches;
+	sum->truncated += tally.truncated;
+	sum->returns += tally.returns;
+	sum->stale += tally.stale;
+	sum->events_dropped += tally.events_dropped;
+	reader->totals.tallies++;
+}
+
+/* A thread's counters only grow: the last of them are those that count. */
+static void add_tallies(struct incstack__trace_reader *reader)
+{
+	const struct block_refs *refs = &reader->tallies;
+
+	reader->totals.tally.mode = reader->header.mode;
+	sort_by_thread(&reader->tallies);
+	for (size_t i = 0; i < refs->count; i++)
+		if (i + 1 == refs->count || refs->refs[i + 1].thread != refs->refs[i].thread)
+			add_tally(reader, refs->refs[i].offset);
+}
+
+/* ---- the merge --------------------------------------------------------------- */
 
 static void heap_sink(struct incstack__trace_reader *reader, size_t at)
 {
@@ -210,9 +232,10 @@ static void count_chunk(struct incstack__trace_totals *totals,
 
 static int load_batch(struct incstack__trace_reader *reader, struct cursor *cursor)
 {
-	const struct batch_ref *ref = &reader->batches[cursor->next_batch++];
+	const struct block_ref *ref = &reader->batches.refs[cursor->next_batch++];
 	struct incstack__trace_block block;
 	const uint32_t last = cursor->chunk.last;
+	const uint64_t latest = cursor->chunk.latest;
 	const char *problem;
 
 	incstack__trace_chunk_free(&cursor->chunk);
@@ -224,6 +247,7 @@ static int load_batch(struct incstack__trace_reader *reader, struct cursor *curs
 		incstack__trace_chunk_free(&cursor->chunk);
 	cursor->chunk.thread = ref->thread;
 	cursor->chunk.last = last;
+	cursor->chunk.latest = latest;
 	if (problem == NULL) {
 		count_chunk(&reader->totals, &cursor->chunk);
 		return 0;
@@ -251,8 +275,10 @@ static size_t make_cursors(struct incstack__trace_reader *reader)
 {
 	size_t threads = 0;
 
-	for (size_t i = 0; i < reader->batch_count; i++) {
-		if (i > 0 && reader->batches[i].thread == reader->batches[i - 1].thread) {
+	const struct block_ref *refs = reader->batches.refs;
+
+	for (size_t i = 0; i < reader->batches.count; i++) {
+		if (i > 0 && refs[i].thread == refs[i - 1].thread) {
 			reader->cursors[threads - 1].end_batch = i + 1;
 			continue;
 		}
@@ -263,11 +289,10 @@ static size_t make_cursors(struct incstack__trace_reader *reader)
 
 static int start_merge(struct incstack__trace_reader *reader)
 {
-	const size_t room = reader->batch_count + 1;
+	const size_t room = reader->batches.count + 1;
 
 	reader->merging = 1;
-	if (reader->batch_count > 1)
-		qsort(reader->batches, reader->batch_count, sizeof(*reader->batches), by_thread);
+	sort_by_thread(&reader->batches);
 	reader->cursors = calloc(room, sizeof(*reader->cursors));
 	reader->heap = calloc(room, sizeof(struct cursor *));
 	if (reader->cursors == NULL || reader->heap == NULL)
@@ -365,6 +390,7 @@ int incstack__trace_open(const void *data, size_t size, struct incstack__trace_r
 		incstack__trace_close(reader);
 		return INCSTACK_ENOMEM;
 	}
+	add_tallies(reader);
 	*out = reader;
 	return 0;
 }
@@ -378,7 +404,8 @@ void incstack__trace_close(struct incstack__trace_reader *reader)
 	incstack__trace_modules_free(&reader->modules);
 	free(reader->cursors);
 	free(reader->heap);
-	free(reader->batches);
+	free(reader->batches.refs);
+	free(reader->tallies.refs);
 	free(reader);
 }
 

@@ -41,6 +41,7 @@ struct incstack__trace_chunk {
 	uint8_t *flags;   /* INCSTACK__TRACE_FLAGS */
 	uint32_t *node;   /* for the user; zero at first */
 	uint32_t last;    /* for the user; zero at first, kept from batch to batch */
+	uint64_t latest;  /* the same, for a pointer */
 	uint32_t *top;    /* object index of each trace */
 	uint64_t *weight;
 	const struct incstack__trace_epoch *epoch; /* null: no modules known */
@@ -68,8 +69,8 @@ struct incstack__trace_totals {
 	uint64_t damaged;         /* blocks skipped, slots that make no sense */
 	uint64_t truncated;       /* objects whose callers are unknown */
 	uint64_t threads;
-	struct incstack__trace_end end; /* summed; flags or-ed */
-	uint64_t ends;
+	struct incstack__trace_tally tally; /* the last of each thread, summed; flags or-ed */
+	uint64_t tallies;
 };
 
 struct incstack__trace_reader;

@@ -251,8 +251,8 @@ int64_t incstack__trace_modules_finish(struct incstack__trace_modules *modules, 
 	return finish_block(modules->data, modules->used, INCSTACK__TRACE_MODULES, thread);
 }
 
-int64_t incstack__trace_end(void *buffer, size_t size, uint32_t thread,
-			    const struct incstack__trace_end *counters)
+int64_t incstack__trace_tally(void *buffer, size_t size, uint32_t thread,
+			      const struct incstack__trace_tally *counters)
 {
 	const size_t bytes = sizeof(struct incstack__trace_block) + sizeof(*counters);
 
@@ -262,5 +262,5 @@ int64_t incstack__trace_end(void *buffer, size_t size, uint32_t thread,
 		return INCSTACK_ENOMEM;
 	memcpy((unsigned char *)buffer + sizeof(struct incstack__trace_block), counters,
 	       sizeof(*counters));
-	return finish_block(buffer, bytes, INCSTACK__TRACE_END, thread);
+	return finish_block(buffer, bytes, INCSTACK__TRACE_TALLY, thread);
 }

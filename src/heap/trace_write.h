@@ -97,7 +97,7 @@ int incstack__trace_modules_add(struct incstack__trace_modules *modules, const c
 				uint64_t bias, uint64_t low, uint64_t high);
 int64_t incstack__trace_modules_finish(struct incstack__trace_modules *modules, uint32_t thread);
 
-int64_t incstack__trace_end(void *buffer, size_t size, uint32_t thread,
-			    const struct incstack__trace_end *counters);
+int64_t incstack__trace_tally(void *buffer, size_t size, uint32_t thread,
+			      const struct incstack__trace_tally *counters);
 
 #endif

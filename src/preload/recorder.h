@@ -39,8 +39,11 @@ struct incstack__record {
 	size_t scratch_bytes;
 	uint64_t traces; /* taken since the last batch */
 	uint64_t refused;
-	uint64_t dropped;   /* events that could not be written */
+	uint64_t dropped; /* events that could not be written */
+	struct incstack__trace_tally
+		base;       /* counted by the process that this one was forked from */
 	uint64_t countdown; /* bytes until the next sample */
+	uint64_t random;
 	int64_t written_ns;
 	uintptr_t low; /* the stack's addresses */
 	uintptr_t high;
@@ -68,6 +71,7 @@ struct incstack__recording {
 	int crosscheck;
 	int follow;
 	int on;
+	int failed; /* the file could not be written; errno */
 	int fd;
 	pid_t pid;
 	unsigned long long adds; /* of the dynamic linker, at the last MODULES block */
@@ -92,8 +96,12 @@ int incstack__record_prepare(struct incstack__record *record, uint32_t number);
 void incstack__record_forked(void);
 
 /* recorder_flush.c */
+enum { INCSTACK__LOG_BYTES = 256 << 10, INCSTACK__RESERVE_BYTES = 256 << 10 };
 void incstack__record_flush(struct incstack__record *record);
-void incstack__record_end(struct incstack__record *record, uint32_t flags);
+/* Writes what the record has counted so far. */
+void incstack__record_tally(struct incstack__record *record, uint32_t flags);
+/* Starts to count anew. */
+void incstack__record_tally_reset(struct incstack__record *record);
 
 /* recorder_check.c */
 int incstack__record_check_create(struct incstack__record *record);
@@ -103,13 +111,15 @@ void incstack__record_check_walk(struct incstack__record *record, uint64_t index
 void incstack__record_check_tree(struct incstack__record *record, const struct incstack_tree *tree);
 
 /* recorder_event.c */
+/* Starts the choice of samples; interval and number are set. */
+void incstack__record_seed(struct incstack__record *record);
 void incstack__record_alloc(const void *block, size_t bytes, const struct incstack__caller *caller);
 void incstack__record_free(const void *block);
 void incstack__record_jump(uintptr_t sp);
 void incstack__record_unload(int done);
 
 /* recorder_exit.c: writes out every thread that can be held. */
-void incstack__record_flush_all(int last);
+void incstack__record_flush_all(uint32_t flags);
 void incstack__record_exec(void);
 void incstack__record_exit(void);
 

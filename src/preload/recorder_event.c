@@ -4,6 +4,7 @@
  * thread that does it.
  */
 #define _GNU_SOURCE
+#include <math.h>
 #include <time.h>
 #include <x86intrin.h>
 
@@ -11,12 +12,7 @@
 
 INCSTACK__TLS int incstack__record_busy;
 
-enum {
-	TICKS_PER_LOOK = 64,
-	FLUSH_AFTER_NS = 100 * 1000 * 1000,
-	RESERVE_BYTES = 256 << 10,
-	AHEAD_BYTES = 64 << 10
-};
+enum { TICKS_PER_LOOK = 64, FLUSH_AFTER_NS = 100 * 1000 * 1000, AHEAD_BYTES = 64 << 10 };
 
 /* Begins an event: the calling thread's record, or the shared one, locked. */
 static struct incstack__record *enter(void)
@@ -72,22 +68,77 @@ static int make_room(struct incstack__record *record)
 	return record->log.size - record->log.used >= INCSTACK__TRACE_ALLOC_BYTES;
 }
 
-/* How many bytes this allocation stands for; 0: it is not sampled. */
-static uint64_t weigh(struct incstack__record *record, size_t bytes)
+/* Bytes until the next sample: exponentially distributed, so that each byte has the
+ * same chance whatever came before, and no pattern of the program's is in step with it. */
+static uint64_t next_gap(struct incstack__record *record)
 {
-	const uint64_t interval = incstack__recording.interval;
-	uint64_t steps;
+	uint64_t x = record->random;
 
-	if (interval <= 1)
-		return bytes != 0 ? bytes : 1;
-	if (bytes < record->countdown) {
-		record->countdown -= bytes;
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	record->random = x;
+	return 1 + (uint64_t)(-log((double)((x >> 11) + 1) * 0x1p-53) *
+			      (double)incstack__recording.interval);
+}
+
+void incstack__record_seed(struct incstack__record *record)
+{
+	/* Of the thread's number alone: the same program gives the same samples. */
+	record->random = (record->number + 1) * 0x9e3779b97f4a7c15u;
+	record->countdown = 0;
+	for (int i = 0; i < 8; i++)
+		record->countdown = next_gap(record);
+}
+
+static int is_sampled(struct incstack__record *record, size_t bytes)
+{
+	const uint64_t count = bytes != 0 ? bytes : 1;
+
+	if (incstack__recording.interval <= 1)
+		return 1;
+	if (count < record->countdown) {
+		record->countdown -= count;
 		return 0;
 	}
-	steps = 1 + (bytes - record->countdown) / interval;
-	record->countdown = interval - (bytes - record->countdown) % interval;
-	return steps * interval;
+	record->countdown = next_gap(record);
+	return 1;
 }
+
+/* ---- deallocations ---------------------------------------------------------------- */
+
+/* When only some allocations are recorded, most deallocations are of others. A bit for
+ * each recorded address, never cleared: who has none was not recorded. */
+enum { SEEN_BITS = 1 << 22 };
+static uint64_t seen[SEEN_BITS / 64];
+
+static uint64_t *seen_word(const void *block, uint64_t *bit)
+{
+	const uint64_t hash = ((uintptr_t)block >> 4) * 0x9e3779b97f4a7c15u >> 42;
+
+	*bit = 1ull << (hash & 63);
+	return &seen[hash / 64];
+}
+
+static void mark_seen(const void *block)
+{
+	uint64_t bit;
+	uint64_t *word = seen_word(block, &bit);
+
+	if (incstack__recording.interval > 1)
+		__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+}
+
+static int may_be_recorded(const void *block)
+{
+	uint64_t bit;
+	const uint64_t *word = seen_word(block, &bit);
+
+	return incstack__recording.interval <= 1 ||
+	       (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) != 0;
+}
+
+/* ---- allocations ------------------------------------------------------------------ */
 
 /* A tail call to malloc inherits its caller's slot, which may hold a thunk. */
 static struct incstack_top top_of(const struct incstack__caller *caller)
@@ -108,8 +159,7 @@ static int elsewhere(const struct incstack__record *record, const struct incstac
 	return record != &incstack__recording.late && (at < record->low || at >= record->high);
 }
 
-static uint64_t take(struct incstack__record *record, uint64_t weight,
-		     const struct incstack__caller *caller)
+static uint64_t take(struct incstack__record *record, const struct incstack__caller *caller)
 {
 	const struct incstack_top top = top_of(caller);
 	int error;
@@ -117,9 +167,10 @@ static uint64_t take(struct incstack__record *record, uint64_t weight,
 	__atomic_add_fetch(&record->slot->samples_started, 1, __ATOMIC_RELAXED);
 	/* Ahead of the sample: a walk that runs out of memory midway is truncated. */
 	incstack_stack_reserve(record->stack, AHEAD_BYTES);
-	error = incstack_sample(record->stack, record->traces, weight, &top);
-	if (error == INCSTACK_ELIMIT && incstack_stack_reserve(record->stack, RESERVE_BYTES) == 0)
-		error = incstack_sample(record->stack, record->traces, weight, &top);
+	error = incstack_sample(record->stack, record->traces, 0, &top);
+	if (error == INCSTACK_ELIMIT &&
+	    incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES) == 0)
+		error = incstack_sample(record->stack, record->traces, 0, &top);
 	if (error != 0) {
 		record->refused++;
 		return INCSTACK__TRACE_NO_TRACE;
@@ -132,17 +183,15 @@ static uint64_t take(struct incstack__record *record, uint64_t weight,
 static void put_alloc(struct incstack__record *record, const void *block, size_t bytes,
 		      const struct incstack__caller *caller)
 {
-	const uint64_t weight = weigh(record, bytes);
-
-	if (weight == 0)
+	if (!is_sampled(record, bytes))
 		return;
 	if (!make_room(record)) {
 		record->dropped++;
 		return;
 	}
-	incstack__trace_put_alloc(
-		&record->log, __rdtsc(), (uintptr_t)block, bytes,
-		take(record, incstack__recording.interval > 1 ? weight : 0, caller));
+	mark_seen(block);
+	incstack__trace_put_alloc(&record->log, __rdtsc(), (uintptr_t)block, bytes,
+				  take(record, caller));
 }
 
 void incstack__record_alloc(const void *block, size_t bytes, const struct incstack__caller *caller)
@@ -165,7 +214,7 @@ void incstack__record_alloc(const void *block, size_t bytes, const struct incsta
 
 void incstack__record_free(const void *block)
 {
-	struct incstack__record *record = enter();
+	struct incstack__record *record = may_be_recorded(block) ? enter() : NULL;
 
 	if (record == NULL)
 		return;

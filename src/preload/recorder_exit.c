@@ -79,11 +79,8 @@ static void flush_other(struct incstack__record *record, int number, int last)
 {
 	if (!held_in_time(record, number))
 		return;
-	if (incstack_stack_own(record->stack) == 0) {
+	if (incstack_stack_own(record->stack) == 0)
 		incstack__record_flush(record);
-		if (last)
-			incstack__record_end(record, 0);
-	}
 	__atomic_store_n(&record->held, RELEASED, __ATOMIC_RELEASE);
 	/* Until it has taken its stack back, a second request would be answered late. */
 	for (int step = 0; step < WAIT_STEPS && !last; step++, nap())
@@ -91,29 +88,26 @@ static void flush_other(struct incstack__record *record, int number, int last)
 			return;
 }
 
-static void flush_late(int last)
+static void flush_late(uint32_t flags)
 {
 	struct incstack__record *late = &incstack__recording.late;
 
 	if (incstack_stack_own(late->stack) != 0)
 		return;
 	incstack__record_flush(late);
-	if (last)
-		incstack__record_end(late, INCSTACK__TRACE_END_PROCESS);
+	incstack__record_tally(late, flags);
 }
 
-void incstack__record_flush_all(int last)
+void incstack__record_flush_all(uint32_t flags)
 {
 	struct incstack__recording *r = &incstack__recording;
 	struct incstack__record *self = incstack__record_self();
+	const int last = (flags & INCSTACK__TRACE_TALLY_PROCESS) != 0;
 	struct sigaction before;
 	int number;
 
-	if (self != NULL) {
+	if (self != NULL)
 		incstack__record_flush(self);
-		if (last)
-			incstack__record_end(self, 0);
-	}
 	pthread_mutex_lock(&r->lock);
 	number = r->threads != NULL && (r->threads != self || self->next != NULL)
 			 ? pick_signal(&before)
@@ -121,7 +115,7 @@ void incstack__record_flush_all(int last)
 	for (struct incstack__record *i = r->threads; i != NULL && number != 0; i = i->next)
 		if (i != self)
 			flush_other(i, number, last);
-	flush_late(last);
+	flush_late(flags);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -137,7 +131,7 @@ void incstack__record_exec(void)
 	if (not_ours())
 		return;
 	incstack__record_busy++;
-	incstack__record_flush_all(0);
+	incstack__record_flush_all(INCSTACK__TRACE_TALLY_EXEC);
 	incstack__record_busy--;
 }
 
@@ -147,6 +141,6 @@ void incstack__record_exit(void)
 		return;
 	incstack__record_busy++;
 	__atomic_store_n(&incstack__recording.on, 0, __ATOMIC_SEQ_CST);
-	incstack__record_flush_all(1);
+	incstack__record_flush_all(INCSTACK__TRACE_TALLY_PROCESS);
 	incstack__record_busy--;
 }

@@ -35,17 +35,32 @@ static void read_command(char *command, size_t size)
 			command[i] = ' ';
 }
 
+/* Once a block could not be written whole, nothing that follows can be read. */
+static int give_up(int error)
+{
+	static const char text[] =
+		"incstack: the trace file cannot be written (is the disk full?); "
+		"nothing more is recorded\n";
+
+	if (__atomic_exchange_n(&incstack__recording.failed, error, __ATOMIC_RELAXED) == 0 &&
+	    write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		return -1;
+	return -1;
+}
+
 int incstack__record_write(const void *data, size_t bytes)
 {
 	const unsigned char *at = data;
 
+	if (__atomic_load_n(&incstack__recording.failed, __ATOMIC_RELAXED) != 0)
+		return -1;
 	while (bytes > 0) {
 		const ssize_t done = write(incstack__recording.fd, at, bytes);
 
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0)
-			return -1;
+			return give_up(done < 0 ? errno : ENOSPC);
 		at += done;
 		bytes -= (size_t)done;
 	}
@@ -85,7 +100,13 @@ int incstack__record_open(const char *path)
 	void *slots;
 
 	r->fd = open_high(path);
-	if (r->fd < 0 || write_header() != 0 || ftruncate(r->fd, INCSTACK__TRACE_START) != 0)
+	r->failed = 0;
+	if (r->fd < 0 || write_header() != 0)
+		return -1;
+	/* The space is taken now: a store to a mapped page that finds the disk full would
+	 * end the process. */
+	errno = posix_fallocate(r->fd, 0, INCSTACK__TRACE_START);
+	if (errno != 0)
 		return -1;
 	slots = mmap(NULL, INCSTACK__TRACE_COUNTERS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
 		     r->fd, INCSTACK__TRACE_HEADER_BYTES);

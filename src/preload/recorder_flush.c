@@ -79,29 +79,56 @@ void incstack__record_flush(struct incstack__record *record)
 	write_batch(record, tree);
 	incstack_tree_release(tree);
 	record->traces = 0;
+	incstack__record_tally(record, 0);
 }
 
-void incstack__record_end(struct incstack__record *record, uint32_t flags)
+/* Since the record was made. Not 0: it cannot be known now. */
+static int count_all(const struct incstack__record *record, struct incstack__trace_tally *tally)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
-	struct incstack__trace_end end = {.flags = flags};
+
+	if (incstack_stack_stats(record->stack, &stats) != 0)
+		return -1;
+	*tally = (struct incstack__trace_tally){
+		.mode = stats.mode,
+		.samples = stats.samples,
+		.lost = record->refused + stats.lost_retrieve,
+		.truncated = stats.truncated,
+		.returns = stats.returns,
+		.stale = stats.stale,
+		.events_dropped = record->dropped,
+	};
+	if (record->check != NULL) {
+		tally->crosschecked = record->check->compared;
+		tally->mismatches = record->check->mismatches;
+	}
+	return 0;
+}
+
+void incstack__record_tally_reset(struct incstack__record *record)
+{
+	count_all(record, &record->base);
+}
+
+void incstack__record_tally(struct incstack__record *record, uint32_t flags)
+{
+	const struct incstack__trace_tally *base = &record->base;
+	struct incstack__trace_tally tally;
 	unsigned char block[256];
 	int64_t used;
 
-	if (incstack_stack_stats(record->stack, &stats) != 0)
+	if (count_all(record, &tally) != 0)
 		return;
-	end.mode = stats.mode;
-	end.samples = stats.samples;
-	end.lost = record->refused + stats.lost_retrieve;
-	end.truncated = stats.truncated;
-	end.returns = stats.returns;
-	end.stale = stats.stale;
-	end.events_dropped = record->dropped;
-	if (record->check != NULL) {
-		end.crosschecked = record->check->compared;
-		end.mismatches = record->check->mismatches;
-	}
-	used = incstack__trace_end(block, sizeof(block), record->number, &end);
+	tally.flags = flags;
+	tally.samples -= base->samples;
+	tally.lost -= base->lost;
+	tally.truncated -= base->truncated;
+	tally.returns -= base->returns;
+	tally.stale -= base->stale;
+	tally.events_dropped -= base->events_dropped;
+	tally.crosschecked -= base->crosschecked;
+	tally.mismatches -= base->mismatches;
+	used = incstack__trace_tally(block, sizeof(block), record->number, &tally);
 	if (used > 0)
 		incstack__record_write(block, (size_t)used);
 }

@@ -24,17 +24,18 @@ static int find_rule(void *context, uintptr_t address, struct incstack_rule *rul
 	return error;
 }
 
-/* The value of `name` in "name=value;name=value", or -1. */
+/* The value of `name` in "name=value;name=value;file=anything", or -1. */
 static long option(const char *configuration, const char *name, char *text, size_t size)
 {
 	const size_t length = strlen(name);
+	const int rest = strcmp(name, "file") == 0;
 
 	for (const char *at = configuration; at != NULL; at = strchr(at, ';')) {
 		at += *at == ';';
 		if (strncmp(at, name, length) != 0 || at[length] != '=')
 			continue;
 		if (text != NULL)
-			snprintf(text, size, "%.*s", (int)strcspn(at + length + 1, ";"),
+			snprintf(text, size, "%.*s", (int)strcspn(at + length + 1, rest ? "" : ";"),
 				 at + length + 1);
 		return atol(at + length + 1);
 	}
@@ -63,20 +64,30 @@ static void configure(const char *configuration)
 	r->pid = getpid();
 }
 
-/* The process that the tool started has the plain name; every other image that
- * records, a child or what it executes, appends its process and a number. */
-static int open_next(int first)
+/* The plain name and that of the process, with the first number that is free. */
+static void numbered(char *path, size_t size)
+{
+	for (int image = 0;; image++) {
+		snprintf(path, size, "%s.%ld.%d", incstack__recording.file,
+			 (long)incstack__recording.pid, image);
+		if (access(path, F_OK) != 0)
+			return;
+	}
+}
+
+/* The process that the tool started has the plain name, and when it executes another
+ * program that one gets it: a wrapper makes room for the program that it starts. */
+static int open_next(int started_by_tool)
 {
 	struct incstack__recording *r = &incstack__recording;
 	char path[sizeof(r->file) + 32];
 
-	if (first)
-		return incstack__record_open(r->file);
-	for (int image = 0;; image++) {
-		snprintf(path, sizeof(path), "%s.%ld.%d", r->file, (long)r->pid, image);
-		if (access(path, F_OK) != 0)
-			return incstack__record_open(path);
-	}
+	numbered(path, sizeof(path));
+	if (!started_by_tool)
+		return incstack__record_open(path);
+	if (access(r->file, F_OK) == 0 && rename(r->file, path) != 0)
+		return -1;
+	return incstack__record_open(r->file);
 }
 
 /* Leaves word in the environment of whatever this process executes. The array is
@@ -86,8 +97,8 @@ static void mark_environment(const char *configuration)
 	static char entry[8192];
 	const size_t length = strlen(INCSTACK__HEAP_VARIABLE);
 
-	snprintf(entry, sizeof(entry), INCSTACK__HEAP_VARIABLE "=%s;pid=%ld", configuration,
-		 (long)incstack__recording.pid);
+	snprintf(entry, sizeof(entry), INCSTACK__HEAP_VARIABLE "=pid=%ld;%s",
+		 (long)incstack__recording.pid, configuration);
 	for (char **at = environ; *at != NULL; at++)
 		if (strncmp(*at, entry, length) == 0 && (*at)[length] == '=')
 			*at = entry;
@@ -127,12 +138,14 @@ static void before_fork(void)
 	struct incstack__record *self;
 
 	incstack__record_busy++;
-	if (incstack__recording.on) {
-		self = incstack__record_self();
-		if (self != NULL)
-			incstack__record_flush(self);
-	}
 	pthread_mutex_lock(&incstack__recording.lock);
+	if (!incstack__recording.on)
+		return;
+	self = incstack__record_self();
+	if (self != NULL)
+		incstack__record_flush(self);
+	if (incstack_stack_own(incstack__recording.late.stack) == 0)
+		incstack__record_flush(&incstack__recording.late);
 }
 
 static void after_fork(void)
@@ -141,11 +154,22 @@ static void after_fork(void)
 	incstack__record_busy--;
 }
 
+static int make_lock(void)
+{
+	pthread_mutexattr_t recursive;
+
+	return pthread_mutexattr_init(&recursive) != 0 ||
+	       pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE) != 0 ||
+	       pthread_mutex_init(&incstack__recording.lock, &recursive) != 0;
+}
+
+/* The lock knows its owner by a thread number that the child does not have: it
+ * cannot be unlocked here, only made anew. */
 static void after_fork_child(void)
 {
 	struct incstack__recording *r = &incstack__recording;
 
-	pthread_mutex_unlock(&r->lock);
+	make_lock();
 	close(r->fd);
 	r->pid = getpid();
 	if (r->on && (!r->follow || open_next(0) != 0))
@@ -156,12 +180,7 @@ static void after_fork_child(void)
 
 static int start_lock(void)
 {
-	pthread_mutexattr_t recursive;
-
-	return pthread_mutexattr_init(&recursive) != 0 ||
-	       pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE) != 0 ||
-	       pthread_mutex_init(&incstack__recording.lock, &recursive) != 0 ||
-	       pthread_atfork(before_fork, after_fork, after_fork_child) != 0;
+	return make_lock() || pthread_atfork(before_fork, after_fork, after_fork_child) != 0;
 }
 
 static const struct incstack__recorder table = {
@@ -183,8 +202,9 @@ const struct incstack__recorder *incstack__recorder_start(const char *configurat
 	configure(configuration);
 	if (starter > 0 && starter != r->pid && !r->follow)
 		return NULL;
-	if (r->file[0] == '\0' || open_next(starter <= 0) != 0 || start_lock() != 0 ||
-	    incstack__record_keys() != 0 || create_runtime() != 0 || create_late() != 0) {
+	if (r->file[0] == '\0' || open_next(starter <= 0 || starter == r->pid) != 0 ||
+	    start_lock() != 0 || incstack__record_keys() != 0 || create_runtime() != 0 ||
+	    create_late() != 0) {
 		fprintf(stderr, "incstack: cannot record to '%s'\n", r->file);
 		return NULL;
 	}

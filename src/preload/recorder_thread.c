@@ -10,9 +10,6 @@
 
 #include "recorder.h"
 
-#define LOG_BYTES (256u << 10)
-#define RESERVE_BYTES (256u << 10)
-
 static INCSTACK__TLS struct incstack__record *self;
 static INCSTACK__TLS int ended;
 
@@ -33,9 +30,9 @@ int incstack__record_prepare(struct incstack__record *record, uint32_t number)
 	record->number = number;
 	record->slot = &incstack__recording.slots[number < last ? number : last];
 	record->unloads = incstack__recording.unloads;
-	record->countdown = incstack__recording.interval;
-	record->log.data = incstack__record_map(LOG_BYTES);
-	record->log.size = LOG_BYTES;
+	incstack__record_seed(record);
+	record->log.data = incstack__record_map(INCSTACK__LOG_BYTES);
+	record->log.size = INCSTACK__LOG_BYTES;
 	if (record->log.data == NULL)
 		return INCSTACK_ENOMEM;
 	return incstack__recording.crosscheck ? incstack__record_check_create(record) : 0;
@@ -53,7 +50,7 @@ static struct incstack__record *create(void)
 	    incstack_native_stack_range(&record->low, &record->high) != 0 ||
 	    incstack_native_thread_stack(r->runtime, &record->stack) != 0)
 		return NULL;
-	incstack_stack_reserve(record->stack, RESERVE_BYTES);
+	incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES);
 	lock();
 	record->next = r->threads;
 	r->threads = record;
@@ -99,9 +96,8 @@ static void ending(void *value)
 	incstack__record_busy++;
 	unlink_record(record);
 	incstack__record_flush(record);
-	incstack__record_end(record, 0);
 	incstack_stack_destroy(record->stack);
-	munmap(record->log.data, LOG_BYTES);
+	munmap(record->log.data, INCSTACK__LOG_BYTES);
 	if (record->scratch != NULL)
 		munmap(record->scratch, record->scratch_bytes);
 	self = NULL;
@@ -120,8 +116,11 @@ void incstack__record_forked(void)
 		if (record != self)
 			incstack_stack_abandon(record->stack);
 	r->threads = self;
+	r->late.slot = &r->slots[0];
+	incstack__record_tally_reset(&r->late);
 	if (self == NULL)
 		return;
+	incstack__record_tally_reset(self);
 	self->next = NULL;
 	self->tid = gettid();
 	self->slot = &r->slots[self->number < INCSTACK__TRACE_SLOTS ? self->number : 0];

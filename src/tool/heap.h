@@ -1,12 +1,35 @@
 /* SPDX-License-Identifier: MIT
  *
- * The subcommands of incstack. Each gets the arguments behind its name and
- * returns an exit status.
+ * The subcommands of incstack, each of which gets the arguments behind its name and
+ * returns an exit status; and what the files of `incstack heap` share.
  */
 #ifndef INCSTACK_TOOL_HEAP_H
 #define INCSTACK_TOOL_HEAP_H
 
+#include <stdint.h>
+
+#define TOOL_STATUS_USAGE 2
+#define TOOL_STATUS_CANNOT_RUN 126
+#define TOOL_STATUS_NOT_FOUND 127
+
+struct tool_heap_options {
+	char *file;                  /* the trace file, absolute */
+	unsigned long long interval; /* mean bytes between samples */
+	const char *mode;
+	int crosscheck;
+	int follow;
+	char **program; /* and its arguments */
+};
+
 int tool_heap(int argc, char **argv);
 int tool_report(int argc, char **argv);
+
+/* 0, or an exit status after it has said why the program cannot be profiled. */
+int tool_heap_check_program(const char *program);
+/* Runs it to its end under the recorder; the exit status. */
+int tool_heap_run(const struct tool_heap_options *options);
+/* Reports on every process that has recorded into `file` and the files named after
+ * it since start_ns (CLOCK_REALTIME). Returns an exit status. */
+int tool_heap_report(const char *file, uint64_t start_ns);
 
 #endif

@@ -46,7 +46,8 @@ int tool_report(int argc, char **argv)
 		fprintf(stderr, "incstack: which trace file? incstack report FILE\n");
 		return 2;
 	}
-	return tool_report_make(argv[optind], prefix != NULL ? prefix : argv[optind], stdout, 0);
+	return tool_report_make(argv[optind], prefix != NULL ? prefix : argv[optind], stdout,
+				tool_columns(stdout), NULL);
 }
 
 int main(int argc, char **argv)

@@ -19,7 +19,7 @@
 
 #include "report.h"
 
-static unsigned terminal_columns(FILE *out)
+unsigned tool_columns(FILE *out)
 {
 	struct winsize size;
 
@@ -33,7 +33,7 @@ static unsigned terminal_columns(FILE *out)
 static uint64_t lost_of(const struct incstack__trace_totals *totals)
 {
 	if (totals->started == 0)
-		return totals->end.lost;
+		return totals->tally.lost;
 	return totals->started > totals->traces ? totals->started - totals->traces : 0;
 }
 
@@ -44,20 +44,61 @@ static const char *mode_name(uint32_t mode)
 	return mode < 3 ? names[mode] : "unknown";
 }
 
-static void print_line(const struct tool_report *report)
+static void take_sum(const struct tool_report *report, struct tool_sum *sum)
 {
 	const struct incstack__trace_totals *totals = incstack__trace_reader_totals(report->reader);
-	const uint32_t asked = incstack__trace_reader_header(report->reader)->mode;
+	const struct incstack__replay *replay = report->replay;
 
-	fprintf(stderr,
+	*sum = (struct tool_sum){
+		.traces = totals->traces,
+		.crosschecked = totals->tally.crosschecked,
+		.mismatches = totals->tally.mismatches,
+		.lost = lost_of(totals),
+		.truncated = totals->truncated,
+		.returns = totals->tally.returns,
+		.stale = totals->tally.stale,
+		.depth_sum = replay->depth_sum,
+		.popped_sum = replay->popped_sum,
+		.popped_count = replay->popped_count,
+		.bytes = replay->bytes,
+		.mode_traces = totals->traces,
+		.mode = totals->tally.mode,
+	};
+}
+
+void tool_sum_add(struct tool_sum *sum, const struct tool_sum *one)
+{
+	if (one->mode_traces >= sum->mode_traces) {
+		sum->mode_traces = one->mode_traces;
+		sum->mode = one->mode;
+	}
+	sum->traces += one->traces;
+	sum->crosschecked += one->crosschecked;
+	sum->mismatches += one->mismatches;
+	sum->lost += one->lost;
+	sum->truncated += one->truncated;
+	sum->returns += one->returns;
+	sum->stale += one->stale;
+	sum->depth_sum += one->depth_sum;
+	sum->popped_sum += one->popped_sum;
+	sum->popped_count += one->popped_count;
+	sum->bytes += one->bytes;
+}
+
+static double mean(uint64_t total, uint64_t count)
+{
+	return count == 0 ? 0.0 : (double)total / (double)count;
+}
+
+void tool_sum_print(const struct tool_sum *sum, FILE *out)
+{
+	fprintf(out,
 		"incstack: traces=%" PRIu64 " crosschecked=%" PRIu64 " mismatches=%" PRIu64
 		" lost=%" PRIu64 " truncated=%" PRIu64 " returns=%" PRIu64 " stale=%" PRIu64
 		" mode=%s depth_mean=%.2f popped_mean=%.2f\n",
-		totals->traces, totals->end.crosschecked, totals->end.mismatches, lost_of(totals),
-		totals->truncated, totals->end.returns, totals->end.stale,
-		mode_name(totals->ends > 0 ? totals->end.mode : asked),
-		incstack__replay_depth_mean(report->replay),
-		incstack__replay_popped_mean(report->replay));
+		sum->traces, sum->crosschecked, sum->mismatches, sum->lost, sum->truncated,
+		sum->returns, sum->stale, mode_name(sum->mode), mean(sum->depth_sum, sum->traces),
+		mean(sum->popped_sum, sum->popped_count));
 }
 
 static FILE *create(const char *prefix, const char *suffix)
@@ -103,7 +144,7 @@ static int write_files(const struct tool_report *report, const char *prefix)
 }
 
 static int report_reader(struct incstack__trace_reader *reader, const char *prefix, FILE *out,
-			 int line)
+			 unsigned columns, struct tool_sum *sum)
 {
 	struct incstack__replay replay;
 	struct tool_report report = {reader, &replay, tool_symbols_open(reader)};
@@ -112,13 +153,11 @@ static int report_reader(struct incstack__trace_reader *reader, const char *pref
 	if (incstack__replay_run(&replay, reader) != 0 || report.symbols == NULL) {
 		fprintf(stderr, "incstack: out of memory; try a larger --interval\n");
 	} else {
-		if (out != NULL)
-			tool_report_text(&report, out, terminal_columns(out));
-		if (out != NULL)
-			fflush(out);
+		tool_report_text(&report, out, columns);
+		fflush(out);
 		status = write_files(&report, prefix);
-		if (line)
-			print_line(&report);
+		if (sum != NULL)
+			take_sum(&report, sum);
 	}
 	tool_symbols_close(report.symbols);
 	incstack__replay_free(&replay);
@@ -144,7 +183,8 @@ static int map_file(const char *file, void **data, size_t *size)
 	return failed;
 }
 
-int tool_report_make(const char *file, const char *prefix, FILE *out, int line)
+int tool_report_make(const char *file, const char *prefix, FILE *out, unsigned columns,
+		     struct tool_sum *sum)
 {
 	struct incstack__trace_reader *reader;
 	struct incstack__trace_problem problem = {"out of memory", 0};
@@ -155,7 +195,7 @@ int tool_report_make(const char *file, const char *prefix, FILE *out, int line)
 	if (map_file(file, &data, &size) != 0)
 		return 1;
 	if (incstack__trace_open(data, size, &reader, &problem) == 0) {
-		status = report_reader(reader, prefix, out, line);
+		status = report_reader(reader, prefix, out, columns, sum);
 		incstack__trace_close(reader);
 	} else {
 		fprintf(stderr,

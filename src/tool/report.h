@@ -23,9 +23,32 @@ void tool_report_folded(const struct tool_report *report, FILE *out);
 /* A flame graph in one file that needs nothing else. 0, or -1 without memory. */
 int tool_report_html(const struct tool_report *report, FILE *out);
 
-/* Reads file, prints the text report to out (null: none) and writes PREFIX.folded
- * and PREFIX.html. With `line` it ends with the one-line summary on stderr.
- * Returns an exit status. */
-int tool_report_make(const char *file, const char *prefix, FILE *out, int line);
+/* What the last line says; of several files it is the sum. */
+struct tool_sum {
+	uint64_t traces;
+	uint64_t crosschecked;
+	uint64_t mismatches;
+	uint64_t lost;
+	uint64_t truncated;
+	uint64_t returns;
+	uint64_t stale;
+	uint64_t depth_sum;
+	uint64_t popped_sum;
+	uint64_t popped_count;
+	uint64_t bytes;
+	uint64_t mode_traces; /* of the file that `mode` is taken from: that with most traces */
+	uint32_t mode;
+};
+
+void tool_sum_add(struct tool_sum *sum, const struct tool_sum *one);
+void tool_sum_print(const struct tool_sum *sum, FILE *out);
+
+/* The width of the terminal that a stream writes to; 100 where it is none. */
+unsigned tool_columns(FILE *out);
+
+/* Reads file, prints the text report for a terminal of that width to out and writes
+ * PREFIX.folded and PREFIX.html. sum may be null. Returns an exit status. */
+int tool_report_make(const char *file, const char *prefix, FILE *out, unsigned columns,
+		     struct tool_sum *sum);
 
 #endif

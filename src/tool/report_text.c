@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The report for the terminal: totals, then the contexts that matter most.
+ * The report for the terminal: totals, the functions that allocate most, then the
+ * contexts that matter most.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -9,8 +10,9 @@
 
 #include "report.h"
 
-#define TOP 8     /* contexts in each list */
-#define FRAMES 12 /* of a context */
+#define TOP 5        /* contexts in each list */
+#define FUNCTIONS 12 /* in the table */
+#define FRAMES 12    /* of a context */
 
 struct metric {
 	const char *title;
@@ -19,10 +21,10 @@ struct metric {
 };
 
 static const struct metric metrics[] = {
-	{"Allocated bytes", offsetof(struct incstack__cct_values, bytes), 1},
+	{"Allocated", offsetof(struct incstack__cct_values, bytes), 1},
 	{"Allocations", offsetof(struct incstack__cct_values, calls), 0},
 	{"Live at the peak", offsetof(struct incstack__cct_values, peak), 1},
-	{"Never freed", offsetof(struct incstack__cct_values, live), 1},
+	{"Still live at exit", offsetof(struct incstack__cct_values, live), 1},
 };
 
 static uint64_t value_of(const struct incstack__cct_node *node, const struct metric *metric)
@@ -106,7 +108,7 @@ static void print_metric(const struct tool_report *report, const struct metric *
 	char text[32];
 
 	format_value(text, sizeof(text), total, metric->is_bytes);
-	fprintf(out, "\n%s: %s\n", metric->title, text);
+	fprintf(out, "\n%s: %s, hottest contexts\n", metric->title, text);
 	for (unsigned i = 0; i < count; i++) {
 		const uint64_t value = value_of(&cct->nodes[best[i]], metric);
 
@@ -128,26 +130,160 @@ static void print_damage(const struct tool_report *report, FILE *out)
 	if (totals->truncated_bytes > 0)
 		fprintf(out, "warning: the last block was not written whole (%" PRIu64 " bytes)\n",
 			totals->truncated_bytes);
-	if (!(totals->end.flags & INCSTACK__TRACE_END_PROCESS))
+	if (totals->tally.events_dropped > 0)
+		fprintf(out,
+			"warning: %" PRIu64 " events could not be written; is the disk full?\n",
+			totals->tally.events_dropped);
+	if (totals->tally.flags & INCSTACK__TRACE_TALLY_EXEC)
+		fprintf(out, "The process became another program (exec).\n");
+	else if (!(totals->tally.flags & INCSTACK__TRACE_TALLY_PROCESS))
 		fprintf(out, "warning: the program did not end normally; what it had not written "
 			     "yet is missing\n");
+}
+
+/* ---- functions ------------------------------------------------------------------- */
+
+struct function {
+	const char *name; /* equal names are one pointer */
+	const char *module;
+	struct incstack__cct_values values;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const uintptr_t left = (uintptr_t)((const struct function *)a)->name;
+	const uintptr_t right = (uintptr_t)((const struct function *)b)->name;
+
+	return left < right ? -1 : left > right;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const uint64_t left = ((const struct function *)a)->values.bytes;
+	const uint64_t right = ((const struct function *)b)->values.bytes;
+
+	return left < right ? 1 : -(left > right);
+}
+
+static void add_values(struct incstack__cct_values *sum, const struct incstack__cct_values *more)
+{
+	sum->bytes += more->bytes;
+	sum->calls += more->calls;
+	sum->temporary += more->temporary;
+	sum->live += more->live;
+	sum->peak += more->peak;
+}
+
+/* The function that wanted the memory: operator new only hands on. */
+static uint32_t site_of(const struct tool_report *report, uint32_t node)
+{
+	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
+	static const char new[] = "operator new";
+
+	while (nodes[node].parent != INCSTACK__CCT_ROOT &&
+	       strncmp(tool_symbols_name(report->symbols, nodes[node].code), new,
+		       sizeof(new) - 1) == 0)
+		node = nodes[node].parent;
+	return node;
+}
+
+static struct function function_of(const struct tool_report *report, uint32_t node)
+{
+	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
+	const uint64_t code = nodes[site_of(report, node)].code;
+
+	return (struct function){tool_symbols_name(report->symbols, code),
+				 tool_symbols_module(report->symbols, code), nodes[node].values};
+}
+
+/* The functions that call the allocator, by bytes; the caller frees them. */
+static size_t find_functions(const struct tool_report *report, struct function **out)
+{
+	const struct incstack__cct *cct = &report->replay->cct;
+	struct function *functions = calloc(cct->count, sizeof(*functions));
+	size_t count = 0;
+	size_t kept = 0;
+
+	*out = functions;
+	for (uint32_t node = 1; functions != NULL && node < cct->count; node++)
+		if (cct->nodes[node].values.calls > 0)
+			functions[count++] = function_of(report, node);
+	if (count == 0)
+		return 0;
+	qsort(functions, count, sizeof(*functions), by_name);
+	for (size_t i = 1; i < count; i++) {
+		if (functions[i].name == functions[kept].name)
+			add_values(&functions[kept].values, &functions[i].values);
+		else
+			functions[++kept] = functions[i];
+	}
+	qsort(functions, kept + 1, sizeof(*functions), by_bytes);
+	return kept + 1;
+}
+
+static void print_functions(const struct tool_report *report, FILE *out, unsigned columns)
+{
+	struct function *functions;
+	const size_t count = find_functions(report, &functions);
+	const int width = columns > 68 ? (int)columns - 48 : 20;
+
+	if (count > 0)
+		fprintf(out, "\n%11s %10s %10s %11s   %s\n", "allocated", "calls", "temporary",
+			"at exit", "function (module)");
+	for (size_t i = 0; i < count && i < FUNCTIONS; i++) {
+		const struct function *f = &functions[i];
+		char bytes[32];
+		char live[32];
+		char text[512];
+
+		format_value(bytes, sizeof(bytes), f->values.bytes, 1);
+		format_value(live, sizeof(live), f->values.live, 1);
+		snprintf(text, sizeof(text), "%s%s%s%s", f->name, *f->module ? " (" : "", f->module,
+			 *f->module ? ")" : "");
+		fprintf(out, "%11s %10" PRIu64 " %10" PRIu64 " %11s   %.*s\n", bytes,
+			f->values.calls, f->values.temporary, live, width, text);
+	}
+	free(functions);
+}
+
+/* ---- all of it ------------------------------------------------------------------- */
+
+static void print_totals(const struct tool_report *report, FILE *out)
+{
+	const struct incstack__replay *replay = report->replay;
+	char bytes[32];
+	char peak[32];
+	char live[32];
+
+	format_value(bytes, sizeof(bytes), replay->bytes, 1);
+	format_value(peak, sizeof(peak), replay->peak, 1);
+	format_value(live, sizeof(live), replay->live, 1);
+	fprintf(out, "allocated %s in %" PRIu64 " calls%s\nat the peak %s, still live at exit %s\n",
+		bytes, replay->calls, replay->interval > 1 ? " (estimated)" : "", peak, live);
+	if (replay->interval <= 1)
+		fprintf(out,
+			"temporary: %" PRIu64 " calls (%.1f%%), freed before the thread's next\n",
+			replay->temporary,
+			replay->calls > 0
+				? 100.0 * (double)replay->temporary / (double)replay->calls
+				: 0.0);
 }
 
 void tool_report_text(const struct tool_report *report, FILE *out, unsigned columns)
 {
 	const struct incstack__replay *replay = report->replay;
 	const struct incstack__trace_totals *totals = incstack__trace_reader_totals(report->reader);
-	char text[32];
 
 	fprintf(out, "Heap profile of: %.*s\n", (int)(columns > 40 ? columns - 17 : 23),
 		incstack__trace_reader_header(report->reader)->command);
 	print_damage(report, out);
-	format_value(text, sizeof(text), replay->peak, 1);
 	fprintf(out,
-		"%" PRIu64 " traces of %" PRIu64 " threads, %u contexts, "
-		"%.1f frames deep on average; peak %s\n",
+		"%" PRIu64 " traces of %" PRIu64 " threads, %u contexts, %.1f frames deep on "
+		"average\n",
 		totals->traces, totals->threads, replay->cct.count - 1,
-		incstack__replay_depth_mean(replay), text);
+		incstack__replay_depth_mean(replay));
+	print_totals(report, out);
+	print_functions(report, out, columns);
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++)
 		print_metric(report, &metrics[i], out, columns);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../heap/cct.h"
+#include "function_start.h"
 #include "symbols.h"
 
 typedef char *demangle_fn(const char *name, char *buffer, size_t *length, int *status);
@@ -158,6 +159,8 @@ static const char *find_name(struct tool_symbols *symbols, uint64_t code)
 	const struct incstack__trace_module_info *info;
 	const struct session *session;
 	const char *name = NULL;
+	Elf *elf = NULL;
+	GElf_Addr bias;
 	char text[512];
 	uint64_t pc;
 	int exact;
@@ -178,7 +181,10 @@ static const char *find_name(struct tool_symbols *symbols, uint64_t code)
 		name = dwfl_module_addrname(session->module, pc);
 	if (name != NULL)
 		return demangled(symbols, name);
-	snprintf(text, sizeof(text), "%s+0x%" PRIx64, base_name(info->path), pc - info->bias);
+	if (session->module != NULL)
+		elf = dwfl_module_getelf(session->module, &bias);
+	snprintf(text, sizeof(text), "%s+0x%" PRIx64, base_name(info->path),
+		 tool_function_start(elf, pc - info->bias));
 	return intern(symbols, text);
 }
 

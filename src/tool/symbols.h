@@ -14,7 +14,7 @@ struct tool_symbols *tool_symbols_open(const struct incstack__trace_reader *read
 void tool_symbols_close(struct tool_symbols *symbols);
 
 /* The name of a code of the calling context tree: the function, else
- * "module+0xoffset", else the address. Never null; valid until close. Two codes in
+ * "module+0xoffset" with the offset of the function's start, else the address. Never null; valid until close. Two codes in
  * one function share one pointer. */
 const char *tool_symbols_name(struct tool_symbols *symbols, uint64_t code);
 /* The last component of the module's path, or "". */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fuzz target of the folded reader: whatever is accepted is written, read again
- * and written again, and must come out the same. With -fsanitize=fuzzer it is a
- * libFuzzer target; with INCSTACK_FUZZ_DRIVER it has a main that runs the files
- * named on its command line, as a regression test of inputs once found.
+ * and written again, and must come out the same.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -65,33 +63,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(first);
 	return 0;
 }
-
-#ifdef INCSTACK_FUZZ_DRIVER
-static int run_file(const char *path)
-{
-	enum { INPUT_MAX = 1 << 20 };
-	uint8_t *data = malloc(INPUT_MAX);
-	FILE *file = fopen(path, "rb");
-	size_t size;
-
-	if (!data || !file) {
-		perror(path);
-		free(data);
-		return 1;
-	}
-	size = fread(data, 1, INPUT_MAX, file);
-	fclose(file);
-	LLVMFuzzerTestOneInput(data, size);
-	free(data);
-	return 0;
-}
-
-int main(int argc, char **argv)
-{
-	int failed = 0;
-
-	for (int i = 1; i < argc; i++)
-		failed |= run_file(argv[i]);
-	return failed;
-}
-#endif

@@ -2,10 +2,8 @@
  *
  * Fuzzes the reader and the replay of heap trace files. The input is a sequence
  * of {type byte, length byte pair, payload}; header and checksums are made right
- * here, or no input would ever get past them. With INCSTACK_FUZZ_REGRESSION it is
- * a program that runs the files it is given.
+ * here, or no input would ever get past them.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "../../src/heap/replay.h"
@@ -63,29 +61,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(file);
 	return 0;
 }
-
-#ifdef INCSTACK_FUZZ_REGRESSION
-static int run_file(const char *path)
-{
-	static uint8_t data[1 << 20];
-	FILE *stream = fopen(path, "rb");
-
-	if (stream == NULL) {
-		perror(path);
-		return 1;
-	}
-	LLVMFuzzerTestOneInput(data, fread(data, 1, sizeof(data), stream));
-	fclose(stream);
-	return 0;
-}
-
-int main(int argc, char **argv)
-{
-	int failed = 0;
-
-	LLVMFuzzerTestOneInput((const uint8_t *)"", 0);
-	for (int i = 1; i < argc; i++)
-		failed |= run_file(argv[i]);
-	return failed;
-}
-#endif

@@ -109,10 +109,12 @@ static void append_batch(struct made *made, uint32_t thread, uint64_t stamp)
 
 static void append_end(void)
 {
-	const struct incstack__trace_end end = {
-		.flags = INCSTACK__TRACE_END_PROCESS, .samples = 2 * TRACES, .returns = 5};
+	const struct incstack__trace_tally earlier = {.samples = TRACES, .returns = 3};
+	const struct incstack__trace_tally end = {
+		.flags = INCSTACK__TRACE_TALLY_PROCESS, .samples = 2 * TRACES, .returns = 5};
 
-	append(incstack__trace_end(file + file_bytes, sizeof(file) - file_bytes, 0, &end));
+	append(incstack__trace_tally(file + file_bytes, sizeof(file) - file_bytes, 0, &earlier));
+	append(incstack__trace_tally(file + file_bytes, sizeof(file) - file_bytes, 0, &end));
 }
 
 static void make_file(struct made made[2], uint64_t seed)
@@ -169,7 +171,7 @@ START_TEST(round_trip)
 	ck_assert_ptr_null(incstack__trace_reader_problem(reader).what);
 	ck_assert_uint_eq(incstack__trace_reader_totals(reader)->traces, 2 * TRACES);
 	ck_assert_uint_eq(incstack__trace_reader_totals(reader)->started, 2 * TRACES);
-	ck_assert_uint_eq(incstack__trace_reader_totals(reader)->end.returns, 5);
+	ck_assert_uint_eq(incstack__trace_reader_totals(reader)->tally.returns, 5);
 	incstack__trace_close(reader);
 }
 END_TEST
@@ -188,7 +190,8 @@ static int damage_noticed(const unsigned char *data, size_t size)
 	ck_assert_int_eq(incstack__replay_run(&replay, reader), 0);
 	totals = incstack__trace_reader_totals(reader);
 	noticed = incstack__trace_reader_problem(reader).what != NULL ||
-		  totals->truncated_bytes > 0 || totals->ends == 0 ||
+		  totals->truncated_bytes > 0 ||
+		  !(totals->tally.flags & INCSTACK__TRACE_TALLY_PROCESS) ||
 		  totals->started != totals->traces;
 	incstack__replay_free(&replay);
 	incstack__trace_close(reader);
@@ -274,7 +277,7 @@ START_TEST(a_block_cut_off_is_counted)
 
 	make_file(made, 4);
 	start = file_bytes - sizeof(struct incstack__trace_block) -
-		sizeof(struct incstack__trace_end);
+		sizeof(struct incstack__trace_tally);
 	for (size_t size = start; size < file_bytes; size++) {
 		ck_assert_int_eq(incstack__trace_open(file, size, &reader, &problem), 0);
 		ck_assert_uint_eq(incstack__trace_reader_totals(reader)->truncated_bytes,
@@ -327,7 +330,7 @@ START_TEST(too_small_a_buffer_can_be_tried_again)
 	ck_assert_int_gt(incstack__trace_batch(file, need, 1, 1, &made->tree, &log), 0);
 	ck_assert_int_eq(incstack__trace_batch(NULL, need, 1, 1, &made->tree, &log),
 			 INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack__trace_end(file, 8, 0, &(struct incstack__trace_end){0}),
+	ck_assert_int_eq(incstack__trace_tally(file, 8, 0, &(struct incstack__trace_tally){0}),
 			 INCSTACK_ENOMEM);
 }
 END_TEST

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reports on every process image that one run recorded: the whole text for that with
+ * most bytes, a line for each other one, and one sum of all.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* asprintf */
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "heap.h"
+#include "report.h"
+
+struct image {
+	char *file;
+	char *text; /* its report */
+	size_t text_bytes;
+	struct tool_sum sum;
+};
+
+/* Whether the file was begun by this run. */
+static int is_ours(const char *file, uint64_t start_ns)
+{
+	static struct incstack__trace_header header;
+	const int fd = open(file, O_RDONLY | O_CLOEXEC);
+	const ssize_t got = fd < 0 ? -1 : pread(fd, &header, sizeof(header), 0);
+
+	if (fd >= 0)
+		close(fd);
+	return got == (ssize_t)sizeof(header) && header.magic == INCSTACK__TRACE_MAGIC &&
+	       header.start_ns >= start_ns;
+}
+
+/* FILE.PID.N with two numbers. */
+static int is_image_name(const char *suffix)
+{
+	const size_t pid = strspn(suffix, "0123456789");
+	const size_t number = suffix[pid] == '.' ? strspn(suffix + pid + 1, "0123456789") : 0;
+
+	return pid > 0 && number > 0 && suffix[pid + 1 + number] == 0;
+}
+
+/* In a pattern these stand for themselves only behind a backslash. */
+static char *escaped(const char *file)
+{
+	char *pattern = malloc(2 * strlen(file) + sizeof(".*.*"));
+	char *at = pattern;
+
+	for (; pattern != NULL && *file != 0; *at++ = *file++)
+		if (strchr("*?[\\", *file) != NULL)
+			*at++ = '\\';
+	if (pattern != NULL)
+		memcpy(at, ".*.*", sizeof(".*.*"));
+	return pattern;
+}
+
+static size_t find_images(const char *file, uint64_t start_ns, struct image **images)
+{
+	const size_t length = strlen(file);
+	char *pattern = escaped(file);
+	size_t count = 0;
+	glob_t found = {0};
+
+	if (pattern == NULL || glob(pattern, 0, NULL, &found) != 0)
+		found.gl_pathc = 0;
+	*images = calloc(found.gl_pathc + 1, sizeof(**images));
+	if (*images != NULL && is_ours(file, start_ns))
+		(*images)[count++].file = strdup(file);
+	for (size_t i = 0; *images != NULL && i < found.gl_pathc; i++)
+		if (is_image_name(found.gl_pathv[i] + length + 1) &&
+		    is_ours(found.gl_pathv[i], start_ns))
+			(*images)[count++].file = strdup(found.gl_pathv[i]);
+	globfree(&found);
+	free(pattern);
+	return count;
+}
+
+static int report_image(struct image *image)
+{
+	FILE *text = image->file == NULL ? NULL : open_memstream(&image->text, &image->text_bytes);
+	int status;
+
+	if (text == NULL) {
+		fprintf(stderr, "incstack: out of memory\n");
+		return 1;
+	}
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\rincstack: making the report of %s\033[K", image->file);
+	status =
+		tool_report_make(image->file, image->file, text, tool_columns(stderr), &image->sum);
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+	fclose(text);
+	return status;
+}
+
+static void print_image(const struct image *image, int whole)
+{
+	const char *text = image->text != NULL ? image->text : "";
+
+	if (whole)
+		fprintf(stderr, "%s\n", text);
+	else
+		fprintf(stderr, "%.*s; incstack report %s\n", (int)strcspn(text, "\n"), text,
+			image->file);
+}
+
+static void print_all(const struct image *images, size_t count)
+{
+	struct tool_sum sum = {0};
+	size_t most = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		tool_sum_add(&sum, &images[i].sum);
+		if (images[i].sum.bytes > images[most].sum.bytes)
+			most = i;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (i != most)
+			print_image(&images[i], 0);
+	print_image(&images[most], 1);
+	fprintf(stderr, "flame graph: %s.html\nfolded stacks: %s.folded\n", images[most].file,
+		images[most].file);
+	tool_sum_print(&sum, stderr);
+}
+
+int tool_heap_report(const char *file, uint64_t start_ns)
+{
+	struct image *images;
+	const size_t count = find_images(file, start_ns, &images);
+	int failed = count == 0;
+
+	if (count == 0)
+		fprintf(stderr,
+			"incstack: nothing was recorded into %s: the program did not start, or "
+			"could not write there\n",
+			file);
+	for (size_t i = 0; i < count; i++)
+		failed |= report_image(&images[i]);
+	if (count > 0)
+		print_all(images, count);
+	for (size_t i = 0; i < count; i++) {
+		free(images[i].file);
+		free(images[i].text);
+	}
+	free(images);
+	return failed;
+}

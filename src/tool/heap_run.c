@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs a program with the recorder preloaded, and shows how far it is.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* asprintf */
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../heap/trace_format.h"
+#include "heap.h"
+
+#define PRELOAD "libincstack_preload.so"
+#define PROGRESS_SECONDS 2
+
+/* In our own directory, or where it is installed relative to that. */
+static int find_preload(char path[PATH_MAX])
+{
+	static const char *const places[] = {"/" PRELOAD,
+					     "/" INCSTACK_PRELOAD_FROM_BIN "/" PRELOAD};
+	char self[PATH_MAX - 64];
+	const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (length > 0) {
+		self[length] = 0;
+		slash = strrchr(self, '/');
+		if (slash != NULL)
+			*slash = 0;
+		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+			snprintf(path, PATH_MAX, "%s%s", self, places[i]);
+			if (access(path, R_OK) == 0)
+				return 0;
+		}
+	}
+	fprintf(stderr,
+		"incstack: " PRELOAD " is neither beside incstack nor in " INCSTACK_PRELOAD_FROM_BIN
+		" from there; install it there\n");
+	return TOOL_STATUS_CANNOT_RUN;
+}
+
+static void set_environment(const struct tool_heap_options *options, const char *preload)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char *text = NULL;
+
+	/* The file comes last: its name may contain anything. */
+	if (asprintf(&text, "interval=%llu;mode=%s;crosscheck=%d;follow=%d;file=%s",
+		     options->interval, options->mode, options->crosscheck, options->follow,
+		     options->file) < 0)
+		_exit(TOOL_STATUS_CANNOT_RUN);
+	setenv("INCSTACK_HEAP", text, 1);
+	if (asprintf(&text, "%s%s%s", preload, others != NULL && *others ? ":" : "",
+		     others != NULL ? others : "") < 0)
+		_exit(TOOL_STATUS_CANNOT_RUN);
+	setenv("LD_PRELOAD", text, 1);
+}
+
+static void run_child(const struct tool_heap_options *options, const char *preload)
+{
+	set_environment(options, preload);
+	execvp(options->program[0], options->program);
+	fprintf(stderr, "incstack: cannot run %s: %s%s\n", options->program[0], strerror(errno),
+		errno == ENOENT ? "; does its interpreter (#! line, or ELF loader) exist?" : "");
+	_exit(errno == ENOENT ? TOOL_STATUS_NOT_FOUND : TOOL_STATUS_CANNOT_RUN);
+}
+
+/* What all threads have begun, read from the shared counters in the file. */
+static uint64_t samples_so_far(const char *file)
+{
+	static struct incstack__trace_slot slots[INCSTACK__TRACE_SLOTS];
+	const int fd = open(file, O_RDONLY | O_CLOEXEC);
+	uint64_t sum = 0;
+
+	if (fd < 0)
+		return 0;
+	if (pread(fd, slots, sizeof(slots), INCSTACK__TRACE_HEADER_BYTES) == sizeof(slots))
+		for (unsigned i = 0; i < INCSTACK__TRACE_SLOTS; i++)
+			sum += slots[i].samples_started;
+	close(fd);
+	return sum;
+}
+
+/* Waits for a signal that a child has ended; now and then it says how far it is. */
+static void wait_a_while(const struct tool_heap_options *options, const sigset_t *child_ended,
+			 unsigned *seconds)
+{
+	const struct timespec pause = {.tv_sec = PROGRESS_SECONDS};
+
+	if (sigtimedwait(child_ended, NULL, &pause) >= 0 || errno != EAGAIN)
+		return;
+	*seconds += PROGRESS_SECONDS;
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\rincstack: %u s, %" PRIu64 " traces \033[K", *seconds,
+			samples_so_far(options->file));
+}
+
+static double seconds_of(const struct timeval *time)
+{
+	return (double)time->tv_sec + (double)time->tv_usec / 1e6;
+}
+
+static int wait_for(const struct tool_heap_options *options, pid_t child,
+		    const sigset_t *child_ended)
+{
+	unsigned seconds = 0;
+	struct rusage used;
+	int status;
+	pid_t ended;
+
+	while ((ended = wait4(child, &status, WNOHANG, &used)) != child) {
+		if (ended < 0 && errno != EINTR)
+			return TOOL_STATUS_CANNOT_RUN;
+		wait_a_while(options, child_ended, &seconds);
+	}
+	if (seconds > 0 && isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+	fprintf(stderr, "incstack: the program took %.3f s of CPU time, recording included\n",
+		seconds_of(&used.ru_utime) + seconds_of(&used.ru_stime));
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status);
+	fprintf(stderr, "incstack: the program was ended by signal %d (%s)\n", WTERMSIG(status),
+		strsignal(WTERMSIG(status)));
+	return 128 + WTERMSIG(status);
+}
+
+/* Ctrl-C ends the program; we stay to report. */
+int tool_heap_run(const struct tool_heap_options *options)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct sigaction old_int;
+	struct sigaction old_quit;
+	char preload[PATH_MAX];
+	sigset_t child_ended;
+	sigset_t old_mask;
+	pid_t child;
+
+	if (find_preload(preload) != 0)
+		return TOOL_STATUS_CANNOT_RUN;
+	sigemptyset(&child_ended);
+	sigaddset(&child_ended, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child_ended, &old_mask);
+	sigaction(SIGINT, &ignore, &old_int);
+	sigaction(SIGQUIT, &ignore, &old_quit);
+	child = fork();
+	if (child == 0) {
+		sigaction(SIGINT, &old_int, NULL);
+		sigaction(SIGQUIT, &old_quit, NULL);
+		sigprocmask(SIG_SETMASK, &old_mask, NULL);
+		run_child(options, preload);
+	}
+	if (child > 0)
+		return wait_for(options, child, &child_ended);
+	fprintf(stderr, "incstack: cannot start a process: %s\n", strerror(errno));
+	return TOOL_STATUS_CANNOT_RUN;
+}

@@ -1,0 +1,247 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# run.sh TOOL TARGET NAME runs the function test_NAME in a new directory. TARGET's
+# allocations are known; what a bare start costs (the loader and libc may allocate)
+# is measured, and subtracted.
+set -euo pipefail
+tool=$1 target=$2
+
+fail() {
+	echo "$*" >&2
+	[[ ! -f stderr ]] || cat stderr >&2
+	exit 1
+}
+
+equal() { [[ $2 == "$3" ]] || fail "$1 is $2, not $3"; }
+
+# record ARGUMENTS...: incstack heap, whatever its exit status, which is in $status.
+record() {
+	status=0
+	timeout 60 "$tool" heap "$@" >stdout 2>stderr </dev/null || status=$?
+	last=$(tail -n 1 stderr)
+}
+
+# One number of the last line.
+value() { sed -n "s/^incstack: .*\<$1=\([^ ]*\).*\$/\1/p" <<<"$last"; }
+
+# The traces of a program that takes no step.
+bare() {
+	record -o bare -- "$target"
+	value traces
+}
+
+# Also that a shell, which forks out of forks, comes to its end.
+test_forks_of_forks() {
+	local base
+	base=$(bare)
+	record -o trace -- "$target" alloc=10 nest alloc=10
+	equal status "$status" 0
+	equal traces "$(value traces)" $((base + 20))
+	record -o trace --follow-children -- "$target" alloc=10 nest alloc=10
+	equal status "$status" 0
+	# shellcheck disable=SC2016
+	record -o trace --follow-children -- sh -c 'x=$(echo $(echo a | cat)); test "$x" = a'
+	equal status "$status" 0
+}
+
+# What a thread has counted is in the file when its traces are, however it ends.
+test_counters_are_exact() {
+	local base mode
+	base=$(bare)
+	for mode in patch validate full; do
+		record -o trace --crosscheck --mode "$mode" -- "$target" threads=8:5000 alloc=1000
+		equal status "$status" 0
+		# Each pthread_create allocates once.
+		equal traces "$(value traces)" $((base + 8 * 5001 + 1000))
+		equal crosschecked "$(value crosschecked)" "$(value traces)"
+		equal mismatches "$(value mismatches)" 0
+		equal lost "$(value lost)" 0
+		equal truncated "$(value truncated)" 0
+		equal stale "$(value stale)" 0
+		equal mode "$(value mode)" "$mode"
+	done
+	equal returns "$(value returns)" 0
+}
+
+# Threads that stay are asked for their traces when the process ends.
+test_threads_that_stay() {
+	local base
+	base=$(bare)
+	record -o trace --crosscheck -- "$target" stay=5:100
+	equal status "$status" 0
+	equal traces "$(value traces)" $((base + 5 * 101))
+	equal crosschecked "$(value crosschecked)" "$(value traces)"
+	equal lost "$(value lost)" 0
+	record -o trace -- "$target" stay=5:100 _exit
+	equal traces "$(value traces)" $((base + 5 * 101))
+	equal lost "$(value lost)" 0
+}
+
+# Threads that ended have written all; the killer's own 50 traces are lost, and counted.
+test_killed() {
+	local base end
+	base=$(bare)
+	for end in kill:137 abort:134; do
+		record -o trace --crosscheck -- "$target" threads=4:20000 alloc=50 "${end%:*}"
+		equal status "$status" "${end#*:}"
+		equal "traces and lost" $(($(value traces) + $(value lost))) $((base + 4 * 20001 + 50))
+		[[ $(value lost) -gt 0 && $(value traces) -ge 80000 ]] || fail "lost $(value lost)"
+		[[ $(value crosschecked) -ge 80000 ]] || fail "checked $(value crosschecked)"
+		grep -q 'did not end normally' stderr || fail "no warning"
+	done
+}
+
+test_exec() {
+	local base
+	base=$(bare)
+	record -o trace --crosscheck -- "$target" alloc=77 exec=nosuchprogram alloc=23
+	equal traces "$(value traces)" $((base + 100))
+	equal crosschecked "$(value crosschecked)" "$(value traces)"
+	! grep -q 'became another program' stderr || fail "it did not"
+	record -o trace -- "$target" alloc=77 exec="$target" alloc=23
+	equal traces "$(value traces)" $((2 * base + 100))
+	grep -q 'became another program' stderr || fail "it did"
+	# The program that a wrapper starts has the plain name.
+	"$tool" report trace >shown || fail "no report"
+	grep -q '^Heap profile of: .*alloc=23$' shown || fail "$(cat shown)"
+	ls trace.*.0 trace.*.0.html >/dev/null
+}
+
+test_children() {
+	local base
+	base=$(bare)
+	record -o trace -- "$target" fork=3:500 alloc=9
+	equal traces "$(value traces)" $((base + 9))
+	record -o 'a trace; mode=full' --crosscheck --follow-children -- "$target" fork=3:500 alloc=9
+	equal traces "$(value traces)" $((base + 9 + 3 * 500))
+	equal crosschecked "$(value crosschecked)" "$(value traces)"
+	equal mismatches "$(value mismatches)" 0
+	equal lost "$(value lost)" 0
+	equal mode "$(value mode)" patch
+	equal "trace files" "$(find . -name 'a trace; mode=full.*.0' | wc -l)" 3
+	equal "flame graphs" "$(find . -name '*.html' | wc -l)" 6 # with bare's and trace's
+}
+
+# refuse STATUS PATTERN ARGUMENTS...: the error says what is wrong.
+refuse() {
+	local want=$1 pattern=$2
+	shift 2
+	record "$@"
+	equal "status of $*" "$status" "$want"
+	grep -q "$pattern" stderr || fail "$*: not said: $pattern"
+	[[ ! -e trace ]] || fail "$*: a trace file is left"
+}
+
+test_errors() {
+	refuse 127 'no such program' -o trace -- nosuchprogram
+	refuse 126 'chmod' -o trace -- /etc/passwd
+	printf '#!/nonexistent\n' >script && chmod +x script
+	refuse 127 'interpreter' -o trace -- ./script
+	cp "$target" setuid && chmod u+s setuid
+	refuse 126 'set-uid' -o trace -- ./setuid
+	printf 'int main(void) { return 0; }' | cc -static -x c - -o static
+	refuse 126 'static' -o trace -- ./static
+	refuse 126 'cannot write' -o nowhere/trace -- true
+	refuse 126 'not a regular file' -o /dev/null -- true
+	[[ -c /dev/null ]] || fail "/dev/null is gone"
+	refuse 2 'which program' -o trace
+	refuse 2 'which program' -o trace --
+	refuse 2 'unrecognized' --nosuchoption
+	refuse 2 'interval' -o trace --interval 10x -- true
+	refuse 2 'interval' -o trace --interval 0 -- true
+	refuse 2 'interval' -o trace --interval -1 -- true
+	refuse 2 'mode' -o trace --mode fast -- true
+	"$tool" heap --help | grep -q 'incstack: traces=N' || fail "help"
+}
+
+test_text_report() {
+	record -o trace -- "$target" leak=50 alloc=300 mixed=10 leak=10 big=70000
+	grep -q '^allocated 90.8 KiB in 381 calls$' stderr || fail "no total"
+	grep -q '^at the peak 74.2 KiB, still live at exit 5.9 KiB$' stderr ||
+		fail "no totals"
+	grep -q '^temporary: 321 calls (84.3%)' stderr || fail "no temporary allocations"
+	grep -Eq '^ +5.9 KiB +60 +0 +5.9 KiB +leak_blocks \(target\)$' stderr || fail "no leak"
+	grep -Eq '^ +14.1 KiB +300 +300 +0 B +alloc_blocks \(target\)$' stderr || fail "no site"
+	[[ $(wc -L <stderr) -le 200 ]] || fail "too wide"
+	grep -Eq '^main;.*|;main;leak_blocks 6000$' trace.folded || fail "$(cat trace.folded)"
+	# As wide as the terminal: script(1) makes one of 70 columns.
+	if command -v script >/dev/null; then
+		script -qec "stty cols 70; '$tool' report trace" /dev/null >wide </dev/null
+		[[ $(grep -v '^flame' wide | tr -d '\r' | wc -L) -le 70 ]] || fail "$(cat wide)"
+	fi
+}
+
+# Without symbols all calls of one function still have one name: where it starts.
+test_stripped() {
+	strip -o stripped "$target"
+	record -o trace -- ./stripped mixed=10 leak=1
+	equal "functions of the program" \
+		"$(grep -o 'stripped+0x[0-9a-f]*' trace.folded | sort -u | wc -l)" 6
+	local start
+	start=$(nm "$target" | awk '$3 == "leak_blocks" { print $1 }')
+	grep -q "stripped+0x$(printf %x "0x$start") 100" trace.folded || fail "$(cat trace.folded)"
+}
+
+# near WHAT VALUE TRUTH PERCENT
+near() {
+	awk -v a="$2" -v b="$3" -v p="$4" 'BEGIN { exit !(a > b * (1 - p / 100) && a < b * (1 + p / 100)) }' ||
+		fail "$1 is $2, not within $4 % of $3"
+}
+
+# folded FUNCTION: bytes of the stacks that end in it, estimated.
+folded() { awk -v f="$1" '$0 ~ "[; ]" f " [0-9]+$" { sum += $NF } END { print sum + 0 }' trace.folded; }
+
+# The program alternates between two sizes: samples in step with it would see one only.
+# 40000 KiB in samples of 1 KiB, so the standard deviations are about 1 %.
+test_interval() {
+	local interval
+	for interval in 256 1k 8000; do
+		record -o trace --interval "$interval" -- "$target" mixed=160000
+		equal status "$status" 0
+		equal lost "$(value lost)" 0
+		near "bytes of alloc_small" "$(folded alloc_small)" 10240000 8
+		near "bytes of alloc_large" "$(folded alloc_large)" 30720000 8
+		near "allocations" "$(sed -n 's/^Allocations: \([0-9]*\).*/\1/p' stderr)" 320000 8
+	done
+	# As many samples as intervals.
+	near "traces" "$(value traces)" $((40960000 / 8000)) 6
+	# A block far larger than the interval counts as it is.
+	record -o trace --interval 1k -- "$target" big=50000000
+	near "bytes of main" "$(folded main)" 50000000 1
+}
+
+# Options behind the program are its own, its exit status is ours, names may be odd.
+test_program() {
+	printf '#!/bin/sh\necho "$@"\nexit 7\n' >'my program' && chmod +x 'my program'
+	record -o 'my trace' './my program' -o foo --mode bar
+	equal status "$status" 7
+	equal output "$(cat stdout)" '-o foo --mode bar'
+	[[ -s 'my trace.html' && -e 'my trace.folded' ]] || fail "no files"
+	record -- true
+	equal status "$status" 0
+	ls incstack.*.heap.html >/dev/null
+	mkdir elsewhere
+	record -o trace -- sh -c "cd elsewhere; exec '$target' alloc=5"
+	[[ -s trace.html ]] || fail "the trace file is relative to where the tool was started"
+}
+
+# A limit on the size of files stands for a full disk.
+test_full_disk() {
+	local base
+	base=$(bare)
+	(
+		trap '' XFSZ
+		ulimit -f 700 # of 1024 bytes
+		record -o trace -- "$target" alloc=100000
+		equal status "$status" 0
+		grep -q 'is the disk full' stderr || fail "not said"
+		equal "traces and lost" $(($(value traces) + $(value lost))) $((base + 100000))
+		[[ $(value traces) -gt 1000 && $(value lost) -gt 1000 ]] || fail "$last"
+	)
+}
+
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
+cd "$directory"
+"test_$3"

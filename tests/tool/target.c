@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A program whose allocations are known exactly. Its arguments are steps:
+ *   alloc=N        N blocks of 48 bytes, freed at once
+ *   leak=N         N blocks of 100 bytes, never freed
+ *   big=N          one block of N bytes, freed at the end
+ *   mixed=N        N times 64 and 192 bytes in turn, from two functions, freed at once
+ *   threads=T:N    T threads of which each allocates N blocks of 48 bytes
+ *   stay=T:N       the same, and they sleep on until the process ends
+ *   fork=K:N       K children of which each allocates N blocks and exits
+ *   nest           a child forks a child
+ *   exec=PROGRAM   the other arguments go to that program
+ *   kill, _exit, abort
+ * It uses no stdio: what it allocates, it allocates here.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline))
+
+enum { THREADS_MAX = 64 };
+
+static void *volatile kept;
+static long per_thread;
+static pthread_barrier_t settled;
+
+NOINLINE static void use(void *block, int freed)
+{
+	kept = block;
+	if (freed)
+		free(block);
+}
+
+NOINLINE void alloc_blocks(long count)
+{
+	for (long i = 0; i < count; i++)
+		use(malloc(48), 1);
+}
+
+NOINLINE void leak_blocks(long count)
+{
+	for (long i = 0; i < count; i++)
+		use(malloc(100), 0);
+}
+
+NOINLINE void alloc_small(void)
+{
+	use(malloc(64), 1);
+}
+
+NOINLINE void alloc_large(void)
+{
+	use(malloc(192), 1);
+}
+
+NOINLINE void alloc_mixed(long count)
+{
+	for (long i = 0; i < count; i++) {
+		alloc_small();
+		alloc_large();
+	}
+}
+
+static void *thread_main(void *stays)
+{
+	alloc_blocks(per_thread);
+	if (stays == NULL)
+		return NULL;
+	pthread_barrier_wait(&settled);
+	for (;;)
+		pause();
+}
+
+static void run_threads(const char *argument, int stay)
+{
+	pthread_t threads[THREADS_MAX];
+	const int count = atoi(argument);
+
+	per_thread = atol(strchr(argument, ':') + 1);
+	pthread_barrier_init(&settled, NULL, (unsigned)count + 1);
+	for (int i = 0; i < count; i++)
+		pthread_create(&threads[i], NULL, thread_main, stay ? &settled : NULL);
+	if (stay)
+		pthread_barrier_wait(&settled);
+	for (int i = 0; i < count && !stay; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void run_children(const char *argument)
+{
+	for (int i = atoi(argument); i > 0; i--) {
+		if (fork() == 0) {
+			alloc_blocks(atol(strchr(argument, ':') + 1));
+			exit(0);
+		}
+	}
+	while (wait(NULL) > 0)
+		;
+}
+
+static void run_nested(void)
+{
+	if (fork() == 0) {
+		if (fork() == 0) {
+			alloc_blocks(10);
+			exit(0);
+		}
+		exit(wait(NULL) > 0 ? 0 : 1);
+	}
+	wait(NULL);
+}
+
+static void end(const char *how)
+{
+	if (strcmp(how, "kill") == 0)
+		kill(getpid(), SIGKILL);
+	if (strcmp(how, "abort") == 0)
+		abort();
+	if (strcmp(how, "_exit") == 0)
+		_exit(0);
+}
+
+static void execute(const char *program, char **arguments)
+{
+	char *own = arguments[0];
+
+	arguments[0] = (char *)(uintptr_t)program;
+	execvp(program, arguments);
+	arguments[0] = own;
+}
+
+static const char *value(const char *step, const char *name)
+{
+	const size_t length = strlen(name);
+
+	return strncmp(step, name, length) == 0 && step[length] == '=' ? step + length + 1 : NULL;
+}
+
+static void run_step(char **step)
+{
+	const char *argument;
+
+	if ((argument = value(*step, "alloc")) != NULL)
+		alloc_blocks(atol(argument));
+	else if ((argument = value(*step, "leak")) != NULL)
+		leak_blocks(atol(argument));
+	else if ((argument = value(*step, "mixed")) != NULL)
+		alloc_mixed(atol(argument));
+	else if ((argument = value(*step, "threads")) != NULL)
+		run_threads(argument, 0);
+	else if ((argument = value(*step, "stay")) != NULL)
+		run_threads(argument, 1);
+	else if ((argument = value(*step, "fork")) != NULL)
+		run_children(argument);
+	else if ((argument = value(*step, "exec")) != NULL)
+		execute(argument, step);
+	else if (strcmp(*step, "nest") == 0)
+		run_nested();
+	else
+		end(*step);
+}
+
+int main(int argc, char **argv)
+{
+	void *big = NULL;
+
+	for (int i = 1; i < argc; i++) {
+		if (value(argv[i], "big") != NULL)
+			big = malloc((size_t)atol(value(argv[i], "big")));
+		else
+			run_step(argv + i);
+	}
+	free(big);
+	return 0;
+}
