@@ -82,7 +82,7 @@ static void tell_stop(struct incstack_safepoint *safepoint)
 		incstack__step(safepoint, INCSTACK_STEP_STOP);
 		atomic_fetch_add_explicit(&safepoint->stop_left, 1, memory_order_relaxed);
 		/* acq_rel: partners are settle's release, if the thread is safe already, and
-		 * the acquire in serve, for stop_left. */
+		 * settle, for stop_left. */
 		uint64_t before = atomic_fetch_or_explicit(&thread->open.word, INCSTACK_WORD_STOP,
 							   memory_order_acq_rel);
 		bool safe = (before & INCSTACK_WORD_SAFE) && !(before & INCSTACK_WORD_HELD);

@@ -65,6 +65,7 @@ struct incstack_safepoint {
 	pthread_mutex_t stop_lock; /* held while stopped: attach and other stops wait */
 	struct incstack__thread *threads;
 	uint32_t attached;
+	uint64_t last_id;
 	uint64_t random;
 	_Atomic(uint32_t) stop_left; /* counted threads that have not arrived, + 1 while arming */
 	void (*step)(void *context, enum incstack_safepoint_step step);

@@ -62,21 +62,32 @@ void incstack__thread_open_gate(struct incstack__thread *thread, uint64_t before
 	incstack__futex_wake(&thread->gate);
 }
 
+/* STEP_CLAIM: clears the thread's own bit; false if another did. BUSY comes with
+ * it, so that an operation cannot go safe by the fast path. */
+static bool claim(struct incstack__thread *thread, uint64_t bit)
+{
+	incstack__step(thread->owner, INCSTACK_STEP_CLAIM);
+	uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
+	do {
+		if (!(word & bit))
+			return false;
+		/* acquire: partner is arm. release: who sets this bit again sees what we did. */
+	} while (!atomic_compare_exchange_weak_explicit(
+		&thread->open.word, &word, (word & ~bit) | INCSTACK_WORD_BUSY, memory_order_acq_rel,
+		memory_order_relaxed));
+	return true;
+}
+
 /* Draws a ticket for every bit that is set. */
 static void serve(struct incstack__thread *thread)
 {
-	struct incstack_safepoint *safepoint = thread->owner;
 	uint64_t bits;
-	/* acquire: partner is the release of arm, which publishes the request. */
-	while ((bits = atomic_load_explicit(&thread->open.word, memory_order_acquire) &
+	/* relaxed: claim looks again. */
+	while ((bits = atomic_load_explicit(&thread->open.word, memory_order_relaxed) &
 		       INCSTACK__REQUEST_MASK) != 0) {
-		uint64_t bit = bits & -bits;
-		incstack__step(safepoint, INCSTACK_STEP_CLAIM);
-		/* acq_rel: as above; and who sets this bit again sees what we did. */
-		uint64_t before =
-			atomic_fetch_and_explicit(&thread->open.word, ~bit, memory_order_acq_rel);
-		if (before & bit)
-			incstack__request_meet(&safepoint->requests[__builtin_ctzll(bit)], thread);
+		int i = __builtin_ctzll(bits);
+		if (claim(thread, UINT64_C(1) << i))
+			incstack__request_meet(&thread->owner->requests[i], thread);
 	}
 }
 
@@ -89,10 +100,12 @@ static void settle(struct incstack__thread *thread)
 		uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 		if (word & INCSTACK__REQUEST_MASK)
 			continue;
-		/* release: partners are the acquire of hold, and of stop when it arms. */
+		/* release: partners are the acquire of hold, and of stop when it arms;
+		 * acquire: stop has set up its count. */
 		if (!atomic_compare_exchange_strong_explicit(
-			    &thread->open.word, &word, word | INCSTACK_WORD_SAFE,
-			    memory_order_release, memory_order_relaxed))
+			    &thread->open.word, &word,
+			    (word & ~INCSTACK_WORD_BUSY) | INCSTACK_WORD_SAFE, memory_order_acq_rel,
+			    memory_order_relaxed))
 			continue;
 		if (word & INCSTACK_WORD_STOP)
 			incstack__thread_arrive(thread->owner);
@@ -140,6 +153,9 @@ void incstack_safepoint_poll_slow(struct incstack_safepoint_thread *open)
 	if (atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_STOP) {
 		settle(thread);
 		pass_gate(thread);
+	} else {
+		/* release: partner is the acquire of stop and arm, as in claim. */
+		atomic_fetch_and_explicit(&open->word, ~INCSTACK_WORD_BUSY, memory_order_release);
 	}
 	thread->busy = false;
 }
@@ -217,6 +233,7 @@ int incstack_safepoint_attach(struct incstack_safepoint *safepoint,
 		thread->next->prev = thread;
 	safepoint->threads = thread;
 	safepoint->attached++;
+	thread->open.id = ++safepoint->last_id;
 	pthread_mutex_unlock(&safepoint->lock);
 	pthread_mutex_unlock(&safepoint->stop_lock);
 	*open = &thread->open;
