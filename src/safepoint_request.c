@@ -220,14 +220,14 @@ static int list_threads(struct incstack_request *request,
 	for (struct incstack__thread *thread = request->owner->threads; thread;
 	     thread = thread->next) {
 		/* relaxed: a count to split by; hold and arm look again. */
-		bool safe = atomic_load_explicit(&thread->open.word, memory_order_relaxed) &
-			    INCSTACK_WORD_SAFE;
-		if ((safe && !(options->flags & INCSTACK_REQUEST_WAITING)) ||
+		bool waits = incstack__waits(
+			atomic_load_explicit(&thread->open.word, memory_order_relaxed));
+		if ((waits && !(options->flags & INCSTACK_REQUEST_WAITING)) ||
 		    !listed(options, thread))
 			continue;
 		thread->refs++;
 		request->threads[request->count++] = thread;
-		if (safe)
+		if (waits)
 			swap(request->threads, request->waiting++, request->count - 1);
 	}
 	request->running = request->count - request->waiting;
@@ -254,24 +254,13 @@ static void reset(struct incstack_request *request, const struct incstack_reques
 		atomic_store_explicit(&request->pools[kind].drawn, 0, memory_order_relaxed);
 }
 
-/* xorshift64: enough to choose fairly, and the same for the same seed. */
-static uint32_t random_below(struct incstack_safepoint *safepoint, uint32_t limit)
-{
-	uint64_t x = safepoint->random;
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	safepoint->random = x;
-	return (uint32_t)((x >> 32) % limit);
-}
-
 /* Claims `want` of the waiting threads at random, to the front of the list; when
  * one left meanwhile the next is tried. Returns how many it got. Under `lock`. */
 static uint32_t hold_some(struct incstack_request *request, uint32_t want)
 {
 	uint32_t held = 0;
 	for (uint32_t i = 0; i < request->waiting && held < want; i++) {
-		uint32_t chosen = i + random_below(request->owner, request->waiting - i);
+		uint32_t chosen = i + incstack__random_below(request->owner, request->waiting - i);
 		swap(request->threads, i, chosen);
 		if (incstack__thread_hold(request->threads[i]))
 			swap(request->threads, held++, i);
@@ -287,7 +276,7 @@ static void arm(struct incstack_request *request, struct incstack__thread *threa
 	atomic_fetch_add_explicit(&request->refs, 1, memory_order_relaxed);
 	uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 	do {
-		if (word & (INCSTACK_WORD_SAFE | INCSTACK_WORD_GONE)) {
+		if (incstack__waits(word) || (word & INCSTACK_WORD_GONE)) {
 			atomic_fetch_sub_explicit(&request->refs, 1, memory_order_relaxed);
 			return;
 		}
@@ -388,12 +377,18 @@ int incstack_request_cancel(struct incstack_request *request)
 	return 0;
 }
 
-static void apply_deadline(struct incstack_request *request)
+void incstack__request_expire(struct incstack_request *request)
 {
-	if (!late(request) || !take_reference(request))
+	if (!take_reference(request))
 		return;
 	end_early(request, INCSTACK_REQUEST_TIMED_OUT);
 	incstack__request_drop(request);
+}
+
+static void apply_deadline(struct incstack_request *request)
+{
+	if (late(request))
+		incstack__request_expire(request);
 }
 
 static uint32_t final_state(struct incstack_request *request)

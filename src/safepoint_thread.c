@@ -91,8 +91,9 @@ static void serve(struct incstack__thread *thread)
 	}
 }
 
-/* Goes safe, once no request waits for this thread's ticket. */
-static void settle(struct incstack__thread *thread)
+/* Goes safe, once no request waits for this thread's ticket. state: SAFE, with BUSY
+ * if it is stopped at a poll. */
+static void settle(struct incstack__thread *thread, uint64_t state)
 {
 	for (;;) {
 		serve(thread);
@@ -103,9 +104,8 @@ static void settle(struct incstack__thread *thread)
 		/* release: partners are the acquire of hold, and of stop when it arms;
 		 * acquire: stop has set up its count. */
 		if (!atomic_compare_exchange_strong_explicit(
-			    &thread->open.word, &word,
-			    (word & ~INCSTACK_WORD_BUSY) | INCSTACK_WORD_SAFE, memory_order_acq_rel,
-			    memory_order_relaxed))
+			    &thread->open.word, &word, (word & ~INCSTACK_WORD_BUSY) | state,
+			    memory_order_acq_rel, memory_order_relaxed))
 			continue;
 		if (word & INCSTACK_WORD_STOP)
 			incstack__thread_arrive(thread->owner);
@@ -132,10 +132,11 @@ static void pass_gate(struct incstack__thread *thread)
 		uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 		if (word & (INCSTACK_WORD_STOP | INCSTACK_WORD_HELD))
 			sleep_at_gate(thread);
-		/* acquire: partners are the releases of unhold and resume. */
-		else if (atomic_compare_exchange_strong_explicit(&thread->open.word, &word, 0,
-								 memory_order_acquire,
-								 memory_order_relaxed))
+		/* acquire: partners are the releases of unhold and resume. Who was stopped
+		 * at a poll may have been armed meanwhile. */
+		else if (atomic_compare_exchange_strong_explicit(
+				 &thread->open.word, &word, word & INCSTACK__REQUEST_MASK,
+				 memory_order_acquire, memory_order_relaxed))
 			return;
 	}
 }
@@ -150,13 +151,13 @@ void incstack_safepoint_poll_slow(struct incstack_safepoint_thread *open)
 		return;
 	thread->busy = true;
 	serve(thread);
-	if (atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_STOP) {
-		settle(thread);
+	while (atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_STOP) {
+		settle(thread, INCSTACK_WORD_SAFE | INCSTACK_WORD_BUSY);
 		pass_gate(thread);
-	} else {
-		/* release: partner is the acquire of stop and arm, as in claim. */
-		atomic_fetch_and_explicit(&open->word, ~INCSTACK_WORD_BUSY, memory_order_release);
+		serve(thread);
 	}
+	/* release: partner is the acquire of stop and arm, as in claim. */
+	atomic_fetch_and_explicit(&open->word, ~INCSTACK_WORD_BUSY, memory_order_release);
 	thread->busy = false;
 }
 
@@ -171,7 +172,7 @@ int incstack_safepoint_enter_slow(struct incstack_safepoint_thread *open)
 	if (atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_SAFE)
 		return INCSTACK_EINVAL;
 	thread->busy = true;
-	settle(thread);
+	settle(thread, INCSTACK_WORD_SAFE);
 	thread->busy = false;
 	return 0;
 }

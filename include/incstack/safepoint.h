@@ -39,7 +39,7 @@ typedef _Atomic(uint64_t) incstack_poll_word;
 
 /* Bit i below INCSTACK_WORD_REQUESTS: request i waits for this thread's ticket. */
 #define INCSTACK_WORD_REQUESTS 48
-#define INCSTACK_WORD_BUSY (UINT64_C(1) << 58)  /* in an operation or a callback */
+#define INCSTACK_WORD_BUSY (UINT64_C(1) << 58)  /* at a poll: in an operation, or stopped */
 #define INCSTACK_WORD_GONE (UINT64_C(1) << 59)  /* has detached */
 #define INCSTACK_WORD_SLEEP (UINT64_C(1) << 60) /* sleeps at the gate, wants to be woken */
 #define INCSTACK_WORD_STOP (UINT64_C(1) << 61)  /* a full safepoint is wanted */
@@ -205,6 +205,15 @@ typedef void incstack_request_completed(struct incstack_request *request, void *
 enum {
 	INCSTACK_REQUEST_WAITING = 1u << 0, /* waiting threads are sampled, too */
 };
+
+/* Between stop and resume: runs the operation for up to n of the stopped threads,
+ * chosen at random, with ticket->request null and on_behalf 1. From those that ran
+ * when they were stopped; with INCSTACK_REQUEST_WAITING from both kinds, split as
+ * above. Returns how many; INCSTACK_EINVAL when nobody has stopped the threads.
+ * Thread: the one that stopped. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_safepoint_visit(struct incstack_safepoint *safepoint, uint32_t n,
+					  uint32_t flags, incstack_operation *operation,
+					  void *argument);
 
 struct incstack_request_options {
 	size_t size; /* sizeof(struct incstack_request_options) */

@@ -238,11 +238,21 @@ static struct trial *begin(uint64_t *state, struct incstack_request **request)
 	return trial;
 }
 
+static void visit(const struct incstack_ticket *ticket, void *argument)
+{
+	(void)argument;
+	if (ticket->thread->context)
+		((struct mutator *)ticket->thread->context)->mark++;
+}
+
 static void full_stop(uint64_t *state)
 {
 	uint64_t limit = draw(state, 2) ? 0 : 1 + draw(state, 100000);
 	if (incstack_safepoint_stop(safepoint, NULL, limit, NULL) == 0) {
 		atomic_fetch_add(&stops, 1);
+		incstack_safepoint_visit(safepoint, 1 + draw(state, 8),
+					 draw(state, 2) ? INCSTACK_REQUEST_WAITING : 0, visit,
+					 NULL);
 		incstack_safepoint_resume(safepoint, NULL);
 	}
 }
