@@ -72,6 +72,17 @@ int incstack_safepoint_split(uint32_t running, uint32_t waiting, uint32_t n, uin
 	return 0;
 }
 
+/* xorshift64: enough to choose fairly, and the same for the same seed. */
+uint32_t incstack__random_below(struct incstack_safepoint *safepoint, uint32_t limit)
+{
+	uint64_t x = safepoint->random;
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	safepoint->random = x;
+	return (uint32_t)((x >> 32) % limit);
+}
+
 /* STEP_STOP for each thread; who is safe and not held is there already. */
 static void tell_stop(struct incstack_safepoint *safepoint)
 {
@@ -82,10 +93,11 @@ static void tell_stop(struct incstack_safepoint *safepoint)
 		incstack__step(safepoint, INCSTACK_STEP_STOP);
 		atomic_fetch_add_explicit(&safepoint->stop_left, 1, memory_order_relaxed);
 		/* acq_rel: partners are settle's release, if the thread is safe already, and
-		 * the acquire in serve, for stop_left. */
+		 * settle, for stop_left. */
 		uint64_t before = atomic_fetch_or_explicit(&thread->open.word, INCSTACK_WORD_STOP,
 							   memory_order_acq_rel);
 		bool safe = (before & INCSTACK_WORD_SAFE) && !(before & INCSTACK_WORD_HELD);
+		thread->ran = !incstack__waits(before);
 		if (safe || (before & INCSTACK_WORD_GONE))
 			atomic_fetch_sub_explicit(&safepoint->stop_left, 1, memory_order_relaxed);
 	}
@@ -147,6 +159,8 @@ int incstack_safepoint_stop(struct incstack_safepoint *safepoint,
 	tell_stop(safepoint);
 	bool all = await_all(safepoint, until);
 	uint32_t absent = 0;
+	/* relaxed: only checks the caller's order of calls. */
+	atomic_store_explicit(&safepoint->stopped, all, memory_order_relaxed);
 	if (!all) {
 		absent = tell_resume(safepoint);
 		settle_count(safepoint, absent);
@@ -163,6 +177,8 @@ int incstack_safepoint_resume(struct incstack_safepoint *safepoint,
 			      struct incstack_safepoint_thread *self)
 {
 	if (!safepoint || (self && ((struct incstack__thread *)self)->owner != safepoint))
+		return INCSTACK_EINVAL;
+	if (!atomic_exchange_explicit(&safepoint->stopped, false, memory_order_relaxed))
 		return INCSTACK_EINVAL;
 	tell_resume(safepoint);
 	pthread_mutex_unlock(&safepoint->stop_lock);

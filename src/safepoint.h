@@ -20,6 +20,7 @@ struct incstack__thread {
 	struct incstack_safepoint *owner;
 	struct incstack__thread *next, *prev; /* under `lock` */
 	bool busy;                            /* in the slow path; owner only */
+	bool ran;                             /* when it was last told to stop; under `lock` */
 };
 
 /* Tickets of one kind. Closed by a bit in the count itself, so that to draw and
@@ -65,7 +66,9 @@ struct incstack_safepoint {
 	pthread_mutex_t stop_lock; /* held while stopped: attach and other stops wait */
 	struct incstack__thread *threads;
 	uint32_t attached;
+	uint64_t last_id;
 	uint64_t random;
+	_Atomic(bool) stopped;       /* between stop and resume */
 	_Atomic(uint32_t) stop_left; /* counted threads that have not arrived, + 1 while arming */
 	void (*step)(void *context, enum incstack_safepoint_step step);
 	void *context;
@@ -88,6 +91,10 @@ void incstack__futex_wake(_Atomic(uint32_t) *word);
 void incstack__request_meet(struct incstack_request *request, struct incstack__thread *thread);
 /* Gives up one reference; the last one finishes the request. */
 void incstack__request_drop(struct incstack_request *request);
+/* Ends it as timed out, whatever its deadline. Waits for nobody. */
+void incstack__request_expire(struct incstack_request *request);
+/* 0..limit - 1, the same for the same seed. Under `lock`. */
+uint32_t incstack__random_below(struct incstack_safepoint *safepoint, uint32_t limit);
 /* Nobody has or will have anything to do with it. Under `lock`. */
 bool incstack__request_reusable(struct incstack_request *request);
 /* Claims a safe thread for the caller; false when it is not there to be claimed. */
@@ -97,6 +104,12 @@ void incstack__thread_unhold(struct incstack__thread *thread);
 void incstack__thread_open_gate(struct incstack__thread *thread, uint64_t before);
 /* Says that a thread counted by stop has arrived. */
 void incstack__thread_arrive(struct incstack_safepoint *safepoint);
+/* Safe of its own will, not stopped at a poll. */
+static inline bool incstack__waits(uint64_t word)
+{
+	return (word & INCSTACK_WORD_SAFE) && !(word & INCSTACK_WORD_BUSY);
+}
+
 /* Under `lock`. */
 void incstack__thread_unref(struct incstack__thread *thread);
 

@@ -21,9 +21,10 @@ static bool draw(struct incstack_request *request, int kind, uint32_t *number)
 	do {
 		if (drawn >= pool->limit) /* also when closed */
 			return false;
-		/* release: partner is the acquire in spent, through the word of a thread. */
+		/* seq_cst, as disarm's load, arm and spent: either disarm sees the bit or
+		 * the starter sees that the tickets are spent. */
 	} while (!atomic_compare_exchange_weak_explicit(
-		&pool->drawn, &drawn, drawn + 1, memory_order_release, memory_order_relaxed));
+		&pool->drawn, &drawn, drawn + 1, memory_order_seq_cst, memory_order_relaxed));
 	*number = drawn;
 	return true;
 }
@@ -32,7 +33,7 @@ static bool draw(struct incstack_request *request, int kind, uint32_t *number)
 static bool spent(struct incstack_request *request)
 {
 	struct incstack__pool *pool = &request->pools[INCSTACK__RUN];
-	return atomic_load_explicit(&pool->drawn, memory_order_acquire) >= pool->limit;
+	return atomic_load_explicit(&pool->drawn, memory_order_seq_cst) >= pool->limit;
 }
 
 /* STEP_DISARM for each thread: takes back the bits, with their references. */
@@ -41,9 +42,12 @@ static void disarm(struct incstack_request *request, bool absent)
 	for (uint32_t i = 0; i < request->count; i++) {
 		struct incstack__thread *thread = request->threads[i];
 		incstack__step(request->owner, INCSTACK_STEP_DISARM);
-		/* acq_rel: release, partner is arm's acquire: it sees that the tickets are
-		 * spent or closed; acquire, partner is arm's release. Exactly one of us
-		 * and the thread sees the bit. */
+		/* A bit that is set after this look is the starter's, in STEP_REARM; most
+		 * are clear, and a look leaves the line where it is. seq_cst: see draw. */
+		if (!(atomic_load_explicit(&thread->open.word, memory_order_seq_cst) &
+		      request->bit))
+			continue;
+		/* acq_rel: partner is arm. Exactly one of us and the thread sees the bit. */
 		uint64_t before = atomic_fetch_and_explicit(&thread->open.word, ~request->bit,
 							    memory_order_acq_rel);
 		if (!(before & request->bit))
@@ -100,9 +104,9 @@ static uint32_t close_tickets(struct incstack_request *request)
 	uint32_t drawn = 0;
 	for (int kind = INCSTACK__RUN; kind <= INCSTACK__WAIT; kind++) {
 		incstack__step(request->owner, INCSTACK_STEP_CLOSE);
-		/* acq_rel: for disarm, as in draw. */
+		/* seq_cst: for disarm, as in draw. */
 		drawn += atomic_fetch_or_explicit(&request->pools[kind].drawn, INCSTACK__CLOSED,
-						  memory_order_acq_rel) &
+						  memory_order_seq_cst) &
 			 ~INCSTACK__CLOSED;
 	}
 	return drawn;
@@ -145,9 +149,11 @@ void incstack__request_meet(struct incstack_request *request, struct incstack__t
 		atomic_fetch_add_explicit(&request->absent, 1, memory_order_relaxed);
 		end_early(request, INCSTACK_REQUEST_TIMED_OUT);
 	} else if (draw(request, INCSTACK__RUN, &number)) {
+		run(request, thread, INCSTACK__RUN, number);
+		/* After the sample: who polls meanwhile finds no ticket, which is cheaper
+		 * for all than a sample that waits until every word was looked at. */
 		if (number + 1 == request->pools[INCSTACK__RUN].limit)
 			disarm(request, false);
-		run(request, thread, INCSTACK__RUN, number);
 	}
 	incstack__request_drop(request);
 }
@@ -170,37 +176,61 @@ static struct incstack_request *find_slot(struct incstack_safepoint *safepoint)
 	return NULL;
 }
 
-/* By address only: a thread that has detached must not be looked at. */
 static bool listed(const struct incstack_request_options *options,
 		   const struct incstack__thread *thread)
 {
 	for (uint32_t i = 0; i < options->count; i++)
-		if (options->threads[i] == &thread->open)
+		if (options->ids[i] == thread->open.id)
 			return true;
 	return options->count == 0;
 }
 
-/* Fills the request's list with referenced threads. Under `lock`. */
+static int make_room(struct incstack_request *request)
+{
+	uint32_t needed = request->owner->attached;
+	while (request->count)
+		incstack__thread_unref(request->threads[--request->count]);
+	if (request->capacity >= needed)
+		return 0;
+	struct incstack__thread **grown =
+		realloc(request->threads, needed * sizeof(struct incstack__thread *));
+	if (!grown)
+		return INCSTACK_ENOMEM;
+	request->threads = grown;
+	request->capacity = needed;
+	return 0;
+}
+
+static void swap(struct incstack__thread **threads, uint32_t i, uint32_t j)
+{
+	struct incstack__thread *thread = threads[i];
+	threads[i] = threads[j];
+	threads[j] = thread;
+}
+
+/* Fills the request's list with references, the waiting threads in front; those
+ * are left out when they are not wanted. Under `lock`. */
 static int list_threads(struct incstack_request *request,
 			const struct incstack_request_options *options)
 {
-	struct incstack_safepoint *safepoint = request->owner;
-	while (request->count)
-		incstack__thread_unref(request->threads[--request->count]);
-	if (request->capacity < safepoint->attached) {
-		struct incstack__thread **grown =
-			realloc(request->threads, safepoint->attached * sizeof(*grown));
-		if (!grown)
-			return INCSTACK_ENOMEM;
-		request->threads = grown;
-		request->capacity = safepoint->attached;
-	}
-	for (struct incstack__thread *thread = safepoint->threads; thread; thread = thread->next) {
-		if (!listed(options, thread))
+	int error = make_room(request);
+	if (error)
+		return error;
+	request->waiting = 0;
+	for (struct incstack__thread *thread = request->owner->threads; thread;
+	     thread = thread->next) {
+		/* relaxed: a count to split by; hold and arm look again. */
+		bool waits = incstack__waits(
+			atomic_load_explicit(&thread->open.word, memory_order_relaxed));
+		if ((waits && !(options->flags & INCSTACK_REQUEST_WAITING)) ||
+		    !listed(options, thread))
 			continue;
 		thread->refs++;
 		request->threads[request->count++] = thread;
+		if (waits)
+			swap(request->threads, request->waiting++, request->count - 1);
 	}
+	request->running = request->count - request->waiting;
 	return 0;
 }
 
@@ -208,7 +238,6 @@ static void reset(struct incstack_request *request, const struct incstack_reques
 {
 	request->used = true;
 	request->n = options->n;
-	request->running = request->waiting = 0;
 	request->deadline = options->deadline_ns ? incstack__now() + options->deadline_ns : 0;
 	request->operation = options->operation;
 	request->completed = options->completed;
@@ -225,45 +254,13 @@ static void reset(struct incstack_request *request, const struct incstack_reques
 		atomic_store_explicit(&request->pools[kind].drawn, 0, memory_order_relaxed);
 }
 
-/* xorshift64: enough to choose fairly, and the same for the same seed. */
-static uint32_t random_below(struct incstack_safepoint *safepoint, uint32_t limit)
-{
-	uint64_t x = safepoint->random;
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	safepoint->random = x;
-	return (uint32_t)((x >> 32) % limit);
-}
-
-static void swap(struct incstack__thread **threads, uint32_t i, uint32_t j)
-{
-	struct incstack__thread *thread = threads[i];
-	threads[i] = threads[j];
-	threads[j] = thread;
-}
-
-/* Moves waiting threads to the front of the list and counts both kinds. */
-static void count_kinds(struct incstack_request *request, bool with_waiting)
-{
-	for (uint32_t i = 0; i < request->count; i++) {
-		/* relaxed: a count to split by; hold and arm look again. */
-		uint64_t word =
-			atomic_load_explicit(&request->threads[i]->open.word, memory_order_relaxed);
-		if (!(word & INCSTACK_WORD_SAFE))
-			request->running++;
-		else if (with_waiting)
-			swap(request->threads, request->waiting++, i);
-	}
-}
-
 /* Claims `want` of the waiting threads at random, to the front of the list; when
  * one left meanwhile the next is tried. Returns how many it got. Under `lock`. */
 static uint32_t hold_some(struct incstack_request *request, uint32_t want)
 {
 	uint32_t held = 0;
 	for (uint32_t i = 0; i < request->waiting && held < want; i++) {
-		uint32_t chosen = i + random_below(request->owner, request->waiting - i);
+		uint32_t chosen = i + incstack__random_below(request->owner, request->waiting - i);
 		swap(request->threads, i, chosen);
 		if (incstack__thread_hold(request->threads[i]))
 			swap(request->threads, held++, i);
@@ -279,13 +276,13 @@ static void arm(struct incstack_request *request, struct incstack__thread *threa
 	atomic_fetch_add_explicit(&request->refs, 1, memory_order_relaxed);
 	uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 	do {
-		if (word & (INCSTACK_WORD_SAFE | INCSTACK_WORD_GONE)) {
+		if (incstack__waits(word) || (word & INCSTACK_WORD_GONE)) {
 			atomic_fetch_sub_explicit(&request->refs, 1, memory_order_relaxed);
 			return;
 		}
-		/* release: partner is the acquire of serve; acquire: partner is disarm. */
+		/* release: partner is the acquire of serve; seq_cst: see draw. */
 	} while (!atomic_compare_exchange_weak_explicit(&thread->open.word, &word,
-							word | request->bit, memory_order_acq_rel,
+							word | request->bit, memory_order_seq_cst,
 							memory_order_relaxed));
 }
 
@@ -293,8 +290,9 @@ static void arm_running(struct incstack_request *request, uint32_t held)
 {
 	if (!request->pools[INCSTACK__RUN].limit)
 		return;
-	for (uint32_t i = held; i < request->count && !spent(request); i++)
-		arm(request, request->threads[i]);
+	/* From the end: the running ones; the others escaped the hold. */
+	for (uint32_t i = request->count; i > held && !spent(request); i--)
+		arm(request, request->threads[i - 1]);
 	/* The last ticket may have been drawn, or all closed, before the last bits were
 	 * set: those would be left behind. */
 	incstack__step(request->owner, INCSTACK_STEP_REARM);
@@ -319,7 +317,7 @@ int incstack_request_start(struct incstack_safepoint *safepoint,
 {
 	if (!safepoint || !options || !out || options->size != sizeof(*options) || !options->n ||
 	    options->n >= INCSTACK__CLOSED || !options->operation ||
-	    !options->threads != !options->count ||
+	    !options->ids != !options->count ||
 	    (options->flags & ~(uint32_t)INCSTACK_REQUEST_WAITING))
 		return INCSTACK_EINVAL;
 	uint32_t from_running, from_waiting;
@@ -331,7 +329,6 @@ int incstack_request_start(struct incstack_safepoint *safepoint,
 		return error;
 	}
 	reset(request, options);
-	count_kinds(request, options->flags & INCSTACK_REQUEST_WAITING);
 	incstack_safepoint_split(request->running, request->waiting, options->n, &from_running,
 				 &from_waiting);
 	uint32_t held = hold_some(request, from_waiting);
@@ -346,16 +343,13 @@ int incstack_request_start(struct incstack_safepoint *safepoint,
 	return 0;
 }
 
-int incstack_request_handshake(struct incstack_safepoint *safepoint,
-			       struct incstack_safepoint_thread *thread,
+int incstack_request_handshake(struct incstack_safepoint *safepoint, uint64_t id,
 			       incstack_operation *operation, void *argument,
 			       struct incstack_request **request)
 {
-	if (!thread)
-		return INCSTACK_EINVAL;
 	const struct incstack_request_options options = {
 		.size = sizeof(options),
-		.threads = &thread,
+		.ids = &id,
 		.count = 1,
 		.n = 1,
 		.flags = INCSTACK_REQUEST_WAITING,
@@ -383,12 +377,18 @@ int incstack_request_cancel(struct incstack_request *request)
 	return 0;
 }
 
-static void apply_deadline(struct incstack_request *request)
+void incstack__request_expire(struct incstack_request *request)
 {
-	if (!late(request) || !take_reference(request))
+	if (!take_reference(request))
 		return;
 	end_early(request, INCSTACK_REQUEST_TIMED_OUT);
 	incstack__request_drop(request);
+}
+
+static void apply_deadline(struct incstack_request *request)
+{
+	if (late(request))
+		incstack__request_expire(request);
 }
 
 static uint32_t final_state(struct incstack_request *request)

@@ -62,26 +62,38 @@ void incstack__thread_open_gate(struct incstack__thread *thread, uint64_t before
 	incstack__futex_wake(&thread->gate);
 }
 
+/* STEP_CLAIM: clears the thread's own bit; false if another did. BUSY comes with
+ * it, so that an operation cannot go safe by the fast path. */
+static bool claim(struct incstack__thread *thread, uint64_t bit)
+{
+	incstack__step(thread->owner, INCSTACK_STEP_CLAIM);
+	uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
+	do {
+		if (!(word & bit))
+			return false;
+		/* acquire: partner is arm. release: who sets this bit again sees what we did. */
+	} while (!atomic_compare_exchange_weak_explicit(
+		&thread->open.word, &word, (word & ~bit) | INCSTACK_WORD_BUSY, memory_order_acq_rel,
+		memory_order_relaxed));
+	return true;
+}
+
 /* Draws a ticket for every bit that is set. */
 static void serve(struct incstack__thread *thread)
 {
-	struct incstack_safepoint *safepoint = thread->owner;
 	uint64_t bits;
-	/* acquire: partner is the release of arm, which publishes the request. */
-	while ((bits = atomic_load_explicit(&thread->open.word, memory_order_acquire) &
+	/* relaxed: claim looks again. */
+	while ((bits = atomic_load_explicit(&thread->open.word, memory_order_relaxed) &
 		       INCSTACK__REQUEST_MASK) != 0) {
-		uint64_t bit = bits & -bits;
-		incstack__step(safepoint, INCSTACK_STEP_CLAIM);
-		/* acq_rel: as above; and who sets this bit again sees what we did. */
-		uint64_t before =
-			atomic_fetch_and_explicit(&thread->open.word, ~bit, memory_order_acq_rel);
-		if (before & bit)
-			incstack__request_meet(&safepoint->requests[__builtin_ctzll(bit)], thread);
+		int i = __builtin_ctzll(bits);
+		if (claim(thread, UINT64_C(1) << i))
+			incstack__request_meet(&thread->owner->requests[i], thread);
 	}
 }
 
-/* Goes safe, once no request waits for this thread's ticket. */
-static void settle(struct incstack__thread *thread)
+/* Goes safe, once no request waits for this thread's ticket. state: SAFE, with BUSY
+ * if it is stopped at a poll. */
+static void settle(struct incstack__thread *thread, uint64_t state)
 {
 	for (;;) {
 		serve(thread);
@@ -89,10 +101,11 @@ static void settle(struct incstack__thread *thread)
 		uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 		if (word & INCSTACK__REQUEST_MASK)
 			continue;
-		/* release: partners are the acquire of hold, and of stop when it arms. */
+		/* release: partners are the acquire of hold, and of stop when it arms;
+		 * acquire: stop has set up its count. */
 		if (!atomic_compare_exchange_strong_explicit(
-			    &thread->open.word, &word, word | INCSTACK_WORD_SAFE,
-			    memory_order_release, memory_order_relaxed))
+			    &thread->open.word, &word, (word & ~INCSTACK_WORD_BUSY) | state,
+			    memory_order_acq_rel, memory_order_relaxed))
 			continue;
 		if (word & INCSTACK_WORD_STOP)
 			incstack__thread_arrive(thread->owner);
@@ -119,10 +132,11 @@ static void pass_gate(struct incstack__thread *thread)
 		uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 		if (word & (INCSTACK_WORD_STOP | INCSTACK_WORD_HELD))
 			sleep_at_gate(thread);
-		/* acquire: partners are the releases of unhold and resume. */
-		else if (atomic_compare_exchange_strong_explicit(&thread->open.word, &word, 0,
-								 memory_order_acquire,
-								 memory_order_relaxed))
+		/* acquire: partners are the releases of unhold and resume. Who was stopped
+		 * at a poll may have been armed meanwhile. */
+		else if (atomic_compare_exchange_strong_explicit(
+				 &thread->open.word, &word, word & INCSTACK__REQUEST_MASK,
+				 memory_order_acquire, memory_order_relaxed))
 			return;
 	}
 }
@@ -137,10 +151,13 @@ void incstack_safepoint_poll_slow(struct incstack_safepoint_thread *open)
 		return;
 	thread->busy = true;
 	serve(thread);
-	if (atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_STOP) {
-		settle(thread);
+	while (atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_STOP) {
+		settle(thread, INCSTACK_WORD_SAFE | INCSTACK_WORD_BUSY);
 		pass_gate(thread);
+		serve(thread);
 	}
+	/* release: partner is the acquire of stop and arm, as in claim. */
+	atomic_fetch_and_explicit(&open->word, ~INCSTACK_WORD_BUSY, memory_order_release);
 	thread->busy = false;
 }
 
@@ -155,7 +172,7 @@ int incstack_safepoint_enter_slow(struct incstack_safepoint_thread *open)
 	if (atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_SAFE)
 		return INCSTACK_EINVAL;
 	thread->busy = true;
-	settle(thread);
+	settle(thread, INCSTACK_WORD_SAFE);
 	thread->busy = false;
 	return 0;
 }
@@ -217,6 +234,7 @@ int incstack_safepoint_attach(struct incstack_safepoint *safepoint,
 		thread->next->prev = thread;
 	safepoint->threads = thread;
 	safepoint->attached++;
+	thread->open.id = ++safepoint->last_id;
 	pthread_mutex_unlock(&safepoint->lock);
 	pthread_mutex_unlock(&safepoint->stop_lock);
 	*open = &thread->open;

@@ -39,6 +39,7 @@ typedef _Atomic(uint64_t) incstack_poll_word;
 
 /* Bit i below INCSTACK_WORD_REQUESTS: request i waits for this thread's ticket. */
 #define INCSTACK_WORD_REQUESTS 48
+#define INCSTACK_WORD_BUSY (UINT64_C(1) << 58)  /* at a poll: in an operation, or stopped */
 #define INCSTACK_WORD_GONE (UINT64_C(1) << 59)  /* has detached */
 #define INCSTACK_WORD_SLEEP (UINT64_C(1) << 60) /* sleeps at the gate, wants to be woken */
 #define INCSTACK_WORD_STOP (UINT64_C(1) << 61)  /* a full safepoint is wanted */
@@ -49,6 +50,7 @@ typedef _Atomic(uint64_t) incstack_poll_word;
 struct incstack_safepoint_thread {
 	incstack_poll_word word;
 	void *context; /* the embedder's; by the owner, before it first polls or goes safe */
+	uint64_t id;   /* never 0, never used again: names the thread also when it has gone */
 };
 
 /* What incstack_poll and the transitions below call when the word is not 0; also
@@ -204,15 +206,25 @@ enum {
 	INCSTACK_REQUEST_WAITING = 1u << 0, /* waiting threads are sampled, too */
 };
 
+/* Between stop and resume: runs the operation for up to n of the stopped threads,
+ * chosen at random, with ticket->request null and on_behalf 1. From those that ran
+ * when they were stopped; with INCSTACK_REQUEST_WAITING from both kinds, split as
+ * above. Returns how many; INCSTACK_EINVAL when nobody has stopped the threads.
+ * Thread: the one that stopped. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_safepoint_visit(struct incstack_safepoint *safepoint, uint32_t n,
+					  uint32_t flags, incstack_operation *operation,
+					  void *argument);
+
 struct incstack_request_options {
 	size_t size; /* sizeof(struct incstack_request_options) */
-	/* Whom; null and 0: all. Who has detached is skipped, doubles count once. */
-	struct incstack_safepoint_thread *const *threads;
+	/* Whom, by id; null and 0: all. Who has detached is skipped, doubles count once.
+	 * Looked up in count * attached steps. */
+	const uint64_t *ids;
 	uint32_t count;
 	uint32_t n;           /* samples wanted, at least 1 */
 	uint32_t flags;       /* INCSTACK_REQUEST_* */
 	uint64_t deadline_ns; /* from now; 0: none. Acts when a poll or an ask meets it */
-	incstack_operation *operation; /* must not go safe, stop or detach */
+	incstack_operation *operation; /* must not go safe, stop or detach: INCSTACK_EBUSY */
 	/* On the thread that finishes the request, maybe in start; may be null,
 	 * must not block, may start and release requests. */
 	incstack_request_completed *completed;
@@ -245,10 +257,9 @@ INCSTACK_API int incstack_request_start(struct incstack_safepoint *safepoint,
 					const struct incstack_request_options *options,
 					struct incstack_request **request);
 
-/* A request of one sample of one thread, wherever that is; no deadline.
- * As incstack_request_start. */
-INCSTACK_API int incstack_request_handshake(struct incstack_safepoint *safepoint,
-					    struct incstack_safepoint_thread *thread,
+/* A request of one sample of one thread, wherever that is; no deadline. It ends
+ * without a sample when the thread has gone. As incstack_request_start. */
+INCSTACK_API int incstack_request_handshake(struct incstack_safepoint *safepoint, uint64_t id,
 					    incstack_operation *operation, void *argument,
 					    struct incstack_request **request);
 

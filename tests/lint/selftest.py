@@ -3,6 +3,7 @@
 import unittest
 
 import link_order
+import poll
 import sources
 import symbols
 import vector
@@ -42,6 +43,19 @@ class Vector(unittest.TestCase):
         self.assertEqual(vector.vector_errors(code.format("safepoint_b.c.o")), [])
         self.assertEqual(len(vector.vector_errors(code.format("walk.c.o"))), 1)
         self.assertEqual(vector.vector_errors("walk.c.o:     file format x\n  0:\tret\n"), [])
+
+
+class Poll(unittest.TestCase):
+    def test_poll(self):
+        code = "0000 <poll>:\n   0:\t{}\n   3:\ttest   %rax,%rax\n   6:\tjne    9 <poll+0x9>\n{}" \
+            "   8:\tret\n"
+        self.assertIsNone(poll.poll_error(code.format("mov    (%rdi),%rax", "")))
+        self.assertIsNotNone(poll.poll_error(code.format("mfence", "")))
+        self.assertIsNotNone(poll.poll_error(
+            code.format("mov    (%rdi),%rax", "   7:\tmov    (%rdi),%rax\n")))
+        self.assertIsNotNone(poll.poll_error(code.format("mov    (%rdi),%rax",
+                                                         "   7:\tpush   %rbp\n")))
+        self.assertIsNotNone(poll.poll_error("nothing"))
 
 
 class Sources(unittest.TestCase):

@@ -16,8 +16,8 @@ import sys
 LIBC = re.compile(
     r"^(mem(cpy|move|set|cmp|chr|mem)|str(len|cmp|ncmp|chr|rchr|nlen)|malloc|calloc|realloc|free"
     r"|mmap|munmap|mprotect|madvise|mremap|sysconf|getpagesize|getenv|secure_getenv"
-    r"|pthread_(self|equal|once|mutex_\w+|sigmask|atfork)|sched_yield"
-    r"|clock_gettime|dl_iterate_phdr|nanosleep|getrandom|gettid|syscall|arch_prctl|__errno_location"
+    r"|sigfillset|pthread_(self|create|join|equal|once|mutex_\w+|sigmask|atfork)|sched_yield"
+    r"|clock_gettime|dl_iterate_phdr|nanosleep|getrandom|prctl|gettid|syscall|arch_prctl|__errno_location"
     r"|__stack_chk_fail|__tls_get_addr|__(mem|str)\w+_chk|_GLOBAL_OFFSET_TABLE_)$")
 WEAK = re.compile(
     r"^(_Unwind_\w+|__(de)?register_frame(_info)?|__gcc_personality_v0|__cxa_\w+|_DYNAMIC)$")

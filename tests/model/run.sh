@@ -17,9 +17,11 @@ check() {
 	shift
 	rm -f pan.* ./*.trail
 	if [ "$kind" = safety ]; then build=-DSAFETY run=; else build=-DNFAIR=3 run="-a -f -N ends"; fi
+	# A fault is found sooner than a compiler optimizes.
+	case $* in *FAULT*) build="$build -O0" ;; *) build="$build -O2" ;; esac
 	[ "$kind" = safety ] && set -- "$@" -DSAFETY_ONLY
 	spin -a "$@" "$here/ticket.pml" >spin.log 2>&1 || { echo broken; return; }
-	gcc -O2 -w -DCOLLAPSE -DVECTORSZ=2048 $build -o pan pan.c >gcc.log 2>&1 || { echo broken; return; }
+	gcc -w -DCOLLAPSE -DVECTORSZ=2048 $build -o pan pan.c >gcc.log 2>&1 || { echo broken; return; }
 	timeout 60 ./pan -m1000000 $run >pan.log 2>&1
 	if grep -q 'max search depth too small\|out of memory\|Search not completed' pan.log &&
 		! grep -q 'errors: [1-9]' pan.log; then echo broken

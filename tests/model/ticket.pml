@@ -48,12 +48,16 @@ inline disarm() {
 	do
 	:: d < T ->
 		/* DISARM */
-		atomic { seen = claim[d]; claim[d] = false };
 		if
-		:: seen -> drop()
+		:: claim[d] -> /* a look; the clearing looks again */
+			atomic { seen = claim[d]; claim[d] = false };
+			if
+			:: seen -> drop()
+			:: else
+			fi;
+			seen = false
 		:: else
 		fi;
-		seen = false;
 		d++
 	:: else -> d = 0; break
 	od
@@ -98,13 +102,13 @@ inline meet() {
 	draw(RUN);
 	if
 	:: won ->
+		perform(me, RUN);
 #ifndef FAULT_DISARM /* the last ticket leaves the others armed */
 		if
 		:: number + 1 == limit[RUN] -> disarm()
 		:: else
-		fi;
+		fi
 #endif
-		perform(me, RUN)
 	:: else
 	fi;
 	atomic { won = false; number = 0; seen = false }; /* dead: fewer states */

@@ -17,6 +17,7 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define REQUESTERS 3
 #define THREADS_MAX 1000
+#define LISTED_MAX 32
 #define STUCK_NS (10 * NS_PER_S)
 
 /* One mutator. Owned by its thread; `mark` is plain on purpose: an operation that
@@ -24,6 +25,7 @@
 struct mutator {
 	struct incstack_safepoint_thread *self;
 	uint64_t seed, mark;
+	_Atomic(uint64_t) id; /* for requesters, who may find it gone */
 };
 
 /* One request under test; operations find it by their argument. */
@@ -31,15 +33,18 @@ struct trial {
 	_Atomic(uint32_t) operations, completions;
 	_Atomic(uint64_t) cancelled; /* when cancel returned; 0: has not */
 	_Atomic(uint64_t) newest;    /* latest start of an operation */
-	struct incstack_safepoint_thread *_Atomic who[THREADS_MAX + 8];
-	uint32_t n;
+	_Atomic(uint64_t) who[THREADS_MAX + 8];
+	uint64_t ids[LISTED_MAX]; /* the threads that were asked for; none: all */
+	uint32_t n, listed;
 };
 
 static struct incstack_safepoint *safepoint;
+static struct mutator mutators[THREADS_MAX];
 static atomic_bool over_and_out;
 static uint64_t seed = 1, end_time;
 static int thread_count = 8;
-static _Atomic(uint64_t) requests, tickets, samples, over, twice, after_cancel, stuck, stops;
+static _Atomic(uint64_t) requests, tickets, samples, over, twice, after_cancel, stuck, stops,
+	handshakes;
 
 static uint64_t now(void)
 {
@@ -76,7 +81,7 @@ static void operation(const struct incstack_ticket *ticket, void *argument)
 	uint32_t i = atomic_fetch_add(&trial->operations, 1);
 	uint64_t newest = atomic_load(&trial->newest);
 	if (i < THREADS_MAX + 8)
-		atomic_store(&trial->who[i], ticket->thread);
+		atomic_store(&trial->who[i], ticket->thread->id);
 	while (newest < ticket->time &&
 	       !atomic_compare_exchange_weak(&trial->newest, &newest, ticket->time))
 		;
@@ -92,6 +97,14 @@ static void completed(struct incstack_request *request, void *argument)
 	atomic_fetch_add(&((struct trial *)argument)->completions, 1);
 }
 
+static void attach(struct mutator *me)
+{
+	if (incstack_safepoint_attach(safepoint, &me->self))
+		abort();
+	me->self->context = me;
+	atomic_store(&me->id, me->self->id);
+}
+
 static void mutate(struct mutator *me)
 {
 	uint32_t what = draw(&me->seed, 64);
@@ -99,9 +112,7 @@ static void mutate(struct mutator *me)
 	if (what == 0) {
 		incstack_safepoint_detach(me->self);
 		sched_yield();
-		if (incstack_safepoint_attach(safepoint, &me->self))
-			abort();
-		me->self->context = me;
+		attach(me);
 	} else if (what < 10) {
 		incstack_safepoint_enter(me->self);
 		for (uint32_t i = draw(&me->seed, 4); i; i--)
@@ -116,9 +127,7 @@ static void mutate(struct mutator *me)
 static void *mutator(void *argument)
 {
 	struct mutator *me = argument;
-	if (incstack_safepoint_attach(safepoint, &me->self))
-		abort();
-	me->self->context = me;
+	attach(me);
 	while (!atomic_load_explicit(&over_and_out, memory_order_relaxed)) {
 		mutate(me);
 		if (thread_count > 8)
@@ -130,23 +139,30 @@ static void *mutator(void *argument)
 
 static int compare(const void *a, const void *b)
 {
-	uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 	return (x > y) - (x < y);
 }
 
-/* A thread that exits is never sampled again for the request, and its address may
- * serve a new thread, which the request does not list: doubles are doubles. */
+static bool asked_for(const struct trial *trial, uint64_t id)
+{
+	for (uint32_t i = 0; i < trial->listed; i++)
+		if (trial->ids[i] == id)
+			return true;
+	return trial->listed == 0;
+}
+
+/* Twice the same thread, or one that was not asked for. */
 static void count_doubles(struct trial *trial)
 {
-	uintptr_t seen[THREADS_MAX + 8];
+	uint64_t seen[THREADS_MAX + 8];
 	uint32_t count = atomic_load(&trial->operations);
 	if (count > THREADS_MAX + 8)
 		count = THREADS_MAX + 8;
 	for (uint32_t i = 0; i < count; i++)
-		seen[i] = (uintptr_t)atomic_load(&trial->who[i]);
+		seen[i] = atomic_load(&trial->who[i]);
 	qsort(seen, count, sizeof(seen[0]), compare);
-	for (uint32_t i = 1; i < count; i++)
-		if (seen[i] == seen[i - 1])
+	for (uint32_t i = 0; i < count; i++)
+		if (!asked_for(trial, seen[i]) || (i && seen[i] == seen[i - 1]))
 			atomic_fetch_add(&twice, 1);
 }
 
@@ -172,14 +188,20 @@ static void check(struct trial *trial, struct incstack_request *request)
 	free(trial);
 }
 
-static struct trial *begin(uint64_t *state, struct incstack_request **request)
+/* Some threads, some of them twice, some gone by now. */
+static void list_some(struct trial *trial, uint64_t *state)
 {
-	struct trial *trial = calloc(1, sizeof(*trial));
-	if (!trial)
-		abort();
-	trial->n = 1 + draw(state, (uint32_t)thread_count);
+	trial->listed = 1 + draw(state, LISTED_MAX);
+	for (uint32_t i = 0; i < trial->listed; i++)
+		trial->ids[i] = atomic_load(&mutators[draw(state, (uint32_t)thread_count)].id);
+}
+
+static int begin_request(struct trial *trial, uint64_t *state, struct incstack_request **request)
+{
 	struct incstack_request_options options = {
 		.size = sizeof(options),
+		.ids = trial->listed ? trial->ids : NULL,
+		.count = trial->listed,
 		.n = trial->n,
 		.flags = draw(state, 2) ? INCSTACK_REQUEST_WAITING : 0,
 		.deadline_ns = draw(state, 4) ? 0 : 1 + draw(state, 200000),
@@ -187,7 +209,28 @@ static struct trial *begin(uint64_t *state, struct incstack_request **request)
 		.completed = completed,
 		.argument = trial,
 	};
-	if (incstack_request_start(safepoint, &options, request)) {
+	return incstack_request_start(safepoint, &options, request);
+}
+
+/* A handshake has no completion: it is taken as seen. */
+static int begin_handshake(struct trial *trial, struct incstack_request **request)
+{
+	trial->n = trial->listed = 1;
+	trial->completions = 1;
+	atomic_fetch_add(&handshakes, 1);
+	return incstack_request_handshake(safepoint, trial->ids[0], operation, trial, request);
+}
+
+static struct trial *begin(uint64_t *state, struct incstack_request **request)
+{
+	struct trial *trial = calloc(1, sizeof(*trial));
+	if (!trial)
+		abort();
+	trial->n = 1 + draw(state, (uint32_t)thread_count);
+	uint32_t kind = draw(state, 4);
+	if (kind <= 1)
+		list_some(trial, state);
+	if (kind == 0 ? begin_handshake(trial, request) : begin_request(trial, state, request)) {
 		free(trial);
 		return NULL;
 	}
@@ -195,11 +238,21 @@ static struct trial *begin(uint64_t *state, struct incstack_request **request)
 	return trial;
 }
 
+static void visit(const struct incstack_ticket *ticket, void *argument)
+{
+	(void)argument;
+	if (ticket->thread->context)
+		((struct mutator *)ticket->thread->context)->mark++;
+}
+
 static void full_stop(uint64_t *state)
 {
 	uint64_t limit = draw(state, 2) ? 0 : 1 + draw(state, 100000);
 	if (incstack_safepoint_stop(safepoint, NULL, limit, NULL) == 0) {
 		atomic_fetch_add(&stops, 1);
+		incstack_safepoint_visit(safepoint, 1 + draw(state, 8),
+					 draw(state, 2) ? INCSTACK_REQUEST_WAITING : 0, visit,
+					 NULL);
 		incstack_safepoint_resume(safepoint, NULL);
 	}
 }
@@ -247,7 +300,8 @@ static void parse(int argc, char **argv)
 
 static uint64_t report(void)
 {
-	printf("full safepoints: %llu\n", (unsigned long long)atomic_load(&stops));
+	printf("full safepoints: %llu, handshakes: %llu\n", (unsigned long long)atomic_load(&stops),
+	       (unsigned long long)atomic_load(&handshakes));
 	printf("safepoint: requests=%llu tickets=%llu samples=%llu over=%llu double=%llu "
 	       "after_cancel=%llu stuck=%llu\n",
 	       (unsigned long long)atomic_load(&requests),
@@ -262,7 +316,6 @@ static uint64_t report(void)
 
 int main(int argc, char **argv)
 {
-	static struct mutator mutators[THREADS_MAX];
 	static pthread_t mutating[THREADS_MAX], requesting[REQUESTERS];
 	parse(argc, argv);
 	struct incstack_safepoint_options options = {

@@ -215,7 +215,7 @@ START_TEST(requests_overlap_up_to_the_word)
 		ask_for(2, 0, 0);
 		open[i] = request;
 	}
-	ck_assert_int_eq(incstack_request_handshake(safepoint, threads[0], sample, NULL, &none),
+	ck_assert_int_eq(incstack_request_handshake(safepoint, threads[0]->id, sample, NULL, &none),
 			 INCSTACK_EBUSY);
 	poll_all();
 	ck_assert_uint_eq(total, 2 * INCSTACK_WORD_REQUESTS);
@@ -229,13 +229,58 @@ END_TEST
 START_TEST(handshake_finds_the_thread_anywhere)
 {
 	begin(1, 1);
-	incstack_request_handshake(safepoint, threads[1], sample, NULL, &request);
+	incstack_request_handshake(safepoint, threads[1]->id, sample, NULL, &request);
 	ck_assert(behalf == 1 && ran[1] == 1);
 	incstack_request_release(request);
-	incstack_request_handshake(safepoint, threads[0], sample, NULL, &request);
+	incstack_request_handshake(safepoint, threads[0]->id, sample, NULL, &request);
 	ck_assert_uint_eq(total, 1);
 	incstack_poll(threads[0]);
 	ck_assert(behalf == 1 && ran[0] == 1);
+	incstack_request_release(request);
+	end();
+}
+END_TEST
+
+/* The allocator gives a new thread the place of the one that has gone. */
+START_TEST(names_outlive_threads)
+{
+	begin(3, 0);
+	const uint64_t ids[] = {threads[1]->id, threads[2]->id, threads[1]->id};
+	struct incstack_request_options options = {
+		.size = sizeof(options), .ids = ids, .count = 3, .n = 3, .operation = sample};
+	ck_assert_int_eq(incstack_safepoint_detach(threads[2]), 0);
+	ck_assert_int_eq(incstack_safepoint_attach(safepoint, &threads[2]), 0);
+	ck_assert_int_eq(incstack_request_start(safepoint, &options, &request), 0);
+	poll_all();
+	ck_assert(ran[1] == 1 && total == 1);
+	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_SHORT);
+	incstack_request_release(request);
+	ck_assert_int_eq(incstack_request_handshake(safepoint, ids[1], sample, NULL, &request), 0);
+	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_SHORT);
+	incstack_request_release(request);
+	end();
+}
+END_TEST
+
+static void misbehave(const struct incstack_ticket *ticket, void *argument)
+{
+	(void)argument;
+	ck_assert_int_eq(incstack_safepoint_enter(ticket->thread), INCSTACK_EBUSY);
+	ck_assert_int_eq(incstack_safepoint_detach(ticket->thread), INCSTACK_EBUSY);
+	ck_assert_int_eq(incstack_safepoint_stop(safepoint, ticket->thread, 0, NULL),
+			 INCSTACK_EBUSY);
+	incstack_poll(ticket->thread);
+	total++;
+}
+
+START_TEST(an_operation_cannot_go_safe)
+{
+	begin(1, 0);
+	ck_assert_int_eq(
+		incstack_request_handshake(safepoint, threads[0]->id, misbehave, NULL, &request),
+		0);
+	incstack_poll(threads[0]);
+	ck_assert_uint_eq(total, 1);
 	incstack_request_release(request);
 	end();
 }
@@ -267,9 +312,9 @@ static void cancel_at_step(void *context, enum incstack_safepoint_step step)
 static void poll_first_armed(void *context, enum incstack_safepoint_step step)
 {
 	(void)context;
-	if (step == INCSTACK_STEP_ARM && !cancelled && threads[attached - 1]->word) {
-		cancelled = true;
-		incstack_poll(threads[attached - 1]);
+	for (unsigned i = 0; step == INCSTACK_STEP_ARM && !cancelled && i < attached; i++) {
+		cancelled = atomic_load(&threads[i]->word) != 0;
+		incstack_poll(threads[i]);
 	}
 }
 
@@ -408,6 +453,8 @@ int main(void)
 	tcase_add_test(tests, deadline_counts_who_did_not_come);
 	tcase_add_test(tests, requests_overlap_up_to_the_word);
 	tcase_add_test(tests, handshake_finds_the_thread_anywhere);
+	tcase_add_test(tests, names_outlive_threads);
+	tcase_add_test(tests, an_operation_cannot_go_safe);
 	tcase_add_test(tests, nobody_there);
 	tcase_add_test(tests, cancel_in_every_step);
 	tcase_add_test(tests, bits_set_in_vain_are_taken_back);

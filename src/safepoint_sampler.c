@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The sampler: one thread, a grid of absolute times, and at each of them one
+ * request, or one full safepoint. All that it learns of a sample it learns where
+ * the sample is taken and where the request ends.
+ */
+#include <linux/prctl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <incstack/sampler.h>
+
+#include "safepoint.h"
+
+#define STOP_TIMEOUT_NS UINT64_C(1000000000)
+
+/* One request. In use from its tick to its end, which may be after the next ticks:
+ * an operation may take long. As many as the coordinator has requests. */
+struct round {
+	struct incstack_sampler *sampler;
+	uint64_t due;
+	_Atomic(bool) used;
+};
+
+struct counters {
+	_Atomic(uint64_t) ticks, requested, late, missed, wanted, taken, lost, retrieves;
+	_Atomic(uint64_t) latency[INCSTACK_SAMPLER_BUCKETS];
+};
+
+struct incstack_sampler {
+	struct incstack_sampler_options options;
+	pthread_mutex_t lock; /* start and stop */
+	pthread_t thread;
+	bool started;
+	_Atomic(bool) ending;
+	_Atomic(uint32_t) orders; /* counts changes that the thread must see; it sleeps on it */
+	_Atomic(uint64_t) interval;
+	_Atomic(uint32_t) open;           /* rounds in use; slept on by the end of the thread */
+	struct incstack_request *current; /* of the last tick; the thread's */
+	uint32_t expected;                /* samples of a tick, as far as known; the thread's */
+	struct counters counters;
+	struct round rounds[INCSTACK_WORD_REQUESTS];
+};
+
+/* relaxed: counts order nothing. */
+static void count(_Atomic(uint64_t) *counter, uint64_t more)
+{
+	if (more)
+		atomic_fetch_add_explicit(counter, more, memory_order_relaxed);
+}
+
+/* ---- a sample, and the end of a request ------------------------------------------ */
+
+static void sample(const struct incstack_ticket *ticket, void *argument)
+{
+	struct round *round = argument;
+	struct incstack_sampler *sampler = round->sampler;
+	uint64_t latency = ticket->time > round->due ? ticket->time - round->due : 1;
+	int bucket = 63 - __builtin_clzll(latency);
+	if (bucket >= INCSTACK_SAMPLER_BUCKETS)
+		bucket = INCSTACK_SAMPLER_BUCKETS - 1;
+	count(&sampler->counters.latency[bucket], 1);
+	sampler->options.operation(ticket, sampler->options.argument);
+	count(&sampler->counters.taken, 1);
+}
+
+static void end_round(struct round *round, uint32_t threads, uint32_t taken)
+{
+	struct incstack_sampler *sampler = round->sampler;
+	uint32_t wanted = threads < sampler->options.n ? threads : sampler->options.n;
+	count(&sampler->counters.wanted, wanted);
+	count(&sampler->counters.lost, wanted > taken ? wanted - taken : 0);
+	/* release: partners are the acquires of find_round and await_rounds. The
+	 * sampler may go with the second; the wake-up uses its address only. */
+	atomic_store_explicit(&round->used, false, memory_order_release);
+	if (atomic_fetch_sub_explicit(&sampler->open, 1, memory_order_release) == 1)
+		incstack__futex_wake(&sampler->open);
+}
+
+static void completed(struct incstack_request *request, void *argument)
+{
+	struct incstack_request_result result = {.size = sizeof(result)};
+	incstack_request_ask(request, &result);
+	end_round(argument, result.running + result.waiting, result.taken);
+}
+
+/* ---- ticks ------------------------------------------------------------------------- */
+
+static struct round *find_round(struct incstack_sampler *sampler, uint64_t due)
+{
+	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++) {
+		struct round *round = &sampler->rounds[i];
+		if (atomic_load_explicit(&round->used, memory_order_acquire))
+			continue;
+		round->due = due;
+		/* relaxed: published with the request. */
+		atomic_store_explicit(&round->used, true, memory_order_relaxed);
+		atomic_fetch_add_explicit(&sampler->open, 1, memory_order_relaxed);
+		return round;
+	}
+	return NULL;
+}
+
+static void give_back(struct round *round)
+{
+	atomic_store_explicit(&round->used, false, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&round->sampler->open, 1, memory_order_relaxed);
+}
+
+static void close_current(struct incstack_sampler *sampler)
+{
+	struct incstack_request_result result = {.size = sizeof(result)};
+	if (!sampler->current)
+		return;
+	incstack__request_expire(sampler->current);
+	incstack_request_ask(sampler->current, &result);
+	sampler->expected = result.running + result.waiting;
+	incstack_request_release(sampler->current);
+	sampler->current = NULL;
+}
+
+static int request(struct incstack_sampler *sampler, struct round *round)
+{
+	const struct incstack_request_options options = {
+		.size = sizeof(options),
+		.n = sampler->options.n,
+		.flags = sampler->options.flags & INCSTACK_SAMPLER_WAITING
+				 ? INCSTACK_REQUEST_WAITING
+				 : 0,
+		.operation = sample,
+		.completed = completed,
+		.argument = round,
+	};
+	return incstack_request_start(sampler->options.safepoint, &options, &sampler->current);
+}
+
+static int stop_all(struct incstack_sampler *sampler, struct round *round)
+{
+	struct incstack_safepoint *safepoint = sampler->options.safepoint;
+	uint32_t flags =
+		sampler->options.flags & INCSTACK_SAMPLER_WAITING ? INCSTACK_REQUEST_WAITING : 0;
+	int error =
+		incstack_safepoint_stop(safepoint, NULL, sampler->options.stop_timeout_ns, NULL);
+	if (error)
+		return error;
+	int taken = incstack_safepoint_visit(safepoint, sampler->options.n, flags, sample, round);
+	incstack_safepoint_resume(safepoint, NULL);
+	sampler->expected = (uint32_t)taken;
+	end_round(round, (uint32_t)taken, (uint32_t)taken);
+	return 0;
+}
+
+static void miss(struct incstack_sampler *sampler, uint64_t ticks)
+{
+	uint32_t each =
+		sampler->expected < sampler->options.n ? sampler->expected : sampler->options.n;
+	count(&sampler->counters.missed, ticks);
+	count(&sampler->counters.wanted, ticks * each);
+	count(&sampler->counters.lost, ticks * each);
+}
+
+/* Returns the time of the next tick. */
+static uint64_t tick(struct incstack_sampler *sampler, uint64_t due, uint64_t interval)
+{
+	close_current(sampler);
+	uint64_t behind = incstack__now() - due, skipped = behind / interval;
+	due += skipped * interval;
+	miss(sampler, skipped);
+	count(&sampler->counters.ticks, skipped + 1);
+	struct round *round = find_round(sampler, due);
+	bool full = sampler->options.flags & INCSTACK_SAMPLER_FULL;
+	if (!round || (full ? stop_all(sampler, round) : request(sampler, round))) {
+		if (round)
+			give_back(round);
+		miss(sampler, 1);
+	} else {
+		count(&sampler->counters.requested, 1);
+		count(&sampler->counters.late, behind % interval > interval / 2);
+	}
+	return due + interval;
+}
+
+static void retrieve(struct incstack_sampler *sampler)
+{
+	sampler->options.retrieve(sampler, sampler->options.argument);
+	count(&sampler->counters.retrieves, 1);
+}
+
+/* The next time of the grid that starts at `due` and is not over. */
+static uint64_t next_due(uint64_t due, uint64_t interval)
+{
+	return due + ((incstack__now() - due) / interval + 1) * interval;
+}
+
+static void await_rounds(struct incstack_sampler *sampler)
+{
+	uint32_t open;
+	while ((open = atomic_load_explicit(&sampler->open, memory_order_acquire)) != 0)
+		incstack__futex_wait(&sampler->open, open, 0);
+}
+
+static void *run(void *argument)
+{
+	struct incstack_sampler *sampler = argument;
+	uint64_t interval = 0, due = 0, slower = sampler->options.retrieve_ns;
+	uint64_t retrieve_due = slower ? incstack__now() + slower : UINT64_MAX;
+	uint32_t orders, obeyed = ~atomic_load(&sampler->orders);
+	prctl(PR_SET_NAME, "incstack-sample");
+	prctl(PR_SET_TIMERSLACK, 1UL); /* this thread alone; 50 us are half of a short interval */
+	for (;;) {
+		/* acquire: partner is order; before `ending`, so that no order is slept over. */
+		orders = atomic_load_explicit(&sampler->orders, memory_order_acquire);
+		if (atomic_load_explicit(&sampler->ending, memory_order_relaxed))
+			break;
+		uint64_t now = incstack__now();
+		if (orders != obeyed) {
+			interval = atomic_load_explicit(&sampler->interval, memory_order_relaxed);
+			due = now + interval;
+			obeyed = orders;
+		}
+		if (due <= now)
+			due = tick(sampler, due, interval);
+		if (retrieve_due <= now) {
+			retrieve(sampler);
+			retrieve_due = next_due(retrieve_due, slower);
+		}
+		/* Returns at once when the time is over. */
+		incstack__futex_wait(&sampler->orders, orders,
+				     due < retrieve_due ? due : retrieve_due);
+	}
+	close_current(sampler);
+	await_rounds(sampler);
+	return NULL;
+}
+
+/* ---- the handle ---------------------------------------------------------------------- */
+
+static bool valid(const struct incstack_sampler_options *options)
+{
+	const uint32_t flags = INCSTACK_SAMPLER_WAITING | INCSTACK_SAMPLER_FULL;
+	return options && options->size == sizeof(*options) && options->safepoint &&
+	       options->operation && options->interval_ns >= INCSTACK_SAMPLER_INTERVAL_MIN &&
+	       !options->retrieve == !options->retrieve_ns && !(options->flags & ~flags) &&
+	       options->n <= INT32_MAX;
+}
+
+int incstack_sampler_create(const struct incstack_sampler_options *options,
+			    struct incstack_sampler **out)
+{
+	if (!out || !valid(options))
+		return INCSTACK_EINVAL;
+	struct incstack_sampler *sampler = calloc(1, sizeof(*sampler));
+	if (!sampler)
+		return INCSTACK_ENOMEM;
+	sampler->options = *options;
+	if (!sampler->options.n) {
+		long processors = sysconf(_SC_NPROCESSORS_ONLN);
+		sampler->options.n = processors > 0 ? (uint32_t)processors : 1;
+	}
+	if (!sampler->options.stop_timeout_ns)
+		sampler->options.stop_timeout_ns = STOP_TIMEOUT_NS;
+	pthread_mutex_init(&sampler->lock, NULL);
+	atomic_init(&sampler->interval, options->interval_ns);
+	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++)
+		sampler->rounds[i].sampler = sampler;
+	*out = sampler;
+	return 0;
+}
+
+int incstack_sampler_destroy(struct incstack_sampler *sampler)
+{
+	if (!sampler)
+		return INCSTACK_EINVAL;
+	pthread_mutex_lock(&sampler->lock);
+	bool busy = sampler->started;
+	pthread_mutex_unlock(&sampler->lock);
+	if (busy)
+		return INCSTACK_EBUSY;
+	pthread_mutex_destroy(&sampler->lock);
+	free(sampler);
+	return 0;
+}
+
+/* The host's signals are none of the sampler's. */
+static int create_thread(struct incstack_sampler *sampler)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int error = pthread_create(&sampler->thread, NULL, run, sampler);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error ? INCSTACK_ENOMEM : 0;
+}
+
+int incstack_sampler_start(struct incstack_sampler *sampler)
+{
+	if (!sampler)
+		return INCSTACK_EINVAL;
+	pthread_mutex_lock(&sampler->lock);
+	atomic_store_explicit(&sampler->ending, false, memory_order_relaxed);
+	int error = sampler->started ? INCSTACK_EBUSY : create_thread(sampler);
+	sampler->started |= !error;
+	pthread_mutex_unlock(&sampler->lock);
+	return error;
+}
+
+/* Makes the thread look up. release: partner is the acquire of run. */
+static void order(struct incstack_sampler *sampler)
+{
+	atomic_fetch_add_explicit(&sampler->orders, 1, memory_order_release);
+	incstack__futex_wake(&sampler->orders);
+}
+
+int incstack_sampler_stop(struct incstack_sampler *sampler)
+{
+	if (!sampler)
+		return INCSTACK_EINVAL;
+	pthread_mutex_lock(&sampler->lock);
+	int error = sampler->started ? 0 : INCSTACK_EINVAL;
+	if (!error) {
+		atomic_store_explicit(&sampler->ending, true, memory_order_relaxed);
+		order(sampler);
+		pthread_join(sampler->thread, NULL);
+		sampler->started = false;
+	}
+	pthread_mutex_unlock(&sampler->lock);
+	return error;
+}
+
+int incstack_sampler_set_interval(struct incstack_sampler *sampler, uint64_t interval_ns)
+{
+	if (!sampler || interval_ns < INCSTACK_SAMPLER_INTERVAL_MIN)
+		return INCSTACK_EINVAL;
+	atomic_store_explicit(&sampler->interval, interval_ns, memory_order_relaxed);
+	order(sampler);
+	return 0;
+}
+
+static uint64_t read_count(const _Atomic(uint64_t) *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+int incstack_sampler_stats(const struct incstack_sampler *sampler,
+			   struct incstack_sampler_stats *stats)
+{
+	if (!sampler || !stats || stats->size != sizeof(*stats))
+		return INCSTACK_EINVAL;
+	const struct counters *counters = &sampler->counters;
+	stats->ticks = read_count(&counters->ticks);
+	stats->requested = read_count(&counters->requested);
+	stats->late = read_count(&counters->late);
+	stats->missed = read_count(&counters->missed);
+	stats->wanted = read_count(&counters->wanted);
+	stats->taken = read_count(&counters->taken);
+	stats->lost = read_count(&counters->lost);
+	stats->retrieves = read_count(&counters->retrieves);
+	for (int i = 0; i < INCSTACK_SAMPLER_BUCKETS; i++)
+		stats->latency[i] = read_count(&counters->latency[i]);
+	return 0;
+}

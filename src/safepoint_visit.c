@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Operations on stopped threads: what a full safepoint is for.
+ */
+#include "safepoint.h"
+
+/* Chooses among the threads one after the other, each with the chance that is
+ * left for its kind; so nothing needs to be listed or shuffled. */
+struct visit {
+	struct incstack_safepoint *safepoint;
+	struct incstack__thread *thread; /* the last one; stopped, so it stays in the list */
+	uint32_t left[2], wanted[2];     /* threads to come, and how many of them to take */
+};
+
+static int kind_of(const struct incstack__thread *thread)
+{
+	return thread->ran ? INCSTACK__RUN : INCSTACK__WAIT;
+}
+
+/* Is about to leave the list. GONE is final, and who ran has arrived: relaxed. */
+static bool gone(const struct incstack__thread *thread)
+{
+	return atomic_load_explicit(&thread->open.word, memory_order_relaxed) & INCSTACK_WORD_GONE;
+}
+
+static void begin(struct visit *visit, uint32_t n, bool with_waiting)
+{
+	pthread_mutex_lock(&visit->safepoint->lock);
+	for (struct incstack__thread *thread = visit->safepoint->threads; thread;
+	     thread = thread->next)
+		if (!gone(thread))
+			visit->left[kind_of(thread)]++;
+	pthread_mutex_unlock(&visit->safepoint->lock);
+	incstack_safepoint_split(visit->left[INCSTACK__RUN],
+				 with_waiting ? visit->left[INCSTACK__WAIT] : 0, n,
+				 &visit->wanted[INCSTACK__RUN], &visit->wanted[INCSTACK__WAIT]);
+}
+
+static bool chosen(struct visit *visit, const struct incstack__thread *thread)
+{
+	int kind = kind_of(thread);
+	uint32_t left = visit->left[kind]--;
+	if (incstack__random_below(visit->safepoint, left) >= visit->wanted[kind])
+		return false;
+	visit->wanted[kind]--;
+	return true;
+}
+
+static struct incstack__thread *next_chosen(struct visit *visit)
+{
+	struct incstack_safepoint *safepoint = visit->safepoint;
+	if (visit->wanted[INCSTACK__RUN] + visit->wanted[INCSTACK__WAIT] == 0)
+		return NULL;
+	pthread_mutex_lock(&safepoint->lock);
+	struct incstack__thread *thread = visit->thread ? visit->thread->next : safepoint->threads;
+	while (thread && (gone(thread) || !chosen(visit, thread)))
+		thread = thread->next;
+	pthread_mutex_unlock(&safepoint->lock);
+	return visit->thread = thread;
+}
+
+int incstack_safepoint_visit(struct incstack_safepoint *safepoint, uint32_t n, uint32_t flags,
+			     incstack_operation *operation, void *argument)
+{
+	if (!safepoint || !n || !operation || (flags & ~(uint32_t)INCSTACK_REQUEST_WAITING) ||
+	    !atomic_load_explicit(&safepoint->stopped, memory_order_relaxed))
+		return INCSTACK_EINVAL;
+	struct visit visit = {.safepoint = safepoint};
+	uint32_t numbers[2] = {0, 0};
+	begin(&visit, n, flags & INCSTACK_REQUEST_WAITING);
+	struct incstack__thread *thread;
+	while ((thread = next_chosen(&visit)) != NULL) {
+		struct incstack_ticket ticket = {.thread = &thread->open,
+						 .time = incstack__now(),
+						 .number = numbers[kind_of(thread)]++,
+						 .on_behalf = 1};
+		operation(&ticket, argument);
+	}
+	return (int)(numbers[INCSTACK__RUN] + numbers[INCSTACK__WAIT]);
+}

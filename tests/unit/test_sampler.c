@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tests of the sampler: its counts add up in every technique, a thread that never
+ * polls hangs nothing, the interval changes while it runs, stop leaves nothing
+ * behind. They wait for counts and never for a time.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+
+#include <incstack/sampler.h>
+
+#include "run_suite.h"
+
+#define MUTATORS 4
+#define INTERVAL 100000
+
+static struct incstack_safepoint *safepoint;
+static pthread_t tids[MUTATORS];
+static atomic_bool leave_loop, mute;
+static atomic_uint attached, samples, behalf, retrieved, inside;
+
+static void *mutator(void *waits)
+{
+	struct incstack_safepoint_thread *self;
+	if (incstack_safepoint_attach(safepoint, &self))
+		return NULL;
+	if (waits)
+		incstack_safepoint_enter(self);
+	atomic_fetch_add(&attached, 1);
+	while (!atomic_load(&leave_loop)) {
+		if (!waits && !atomic_load(&mute))
+			incstack_poll(self);
+		sched_yield();
+	}
+	if (waits)
+		incstack_safepoint_leave(self);
+	incstack_safepoint_detach(self);
+	return NULL;
+}
+
+static void begin(unsigned waiting)
+{
+	ck_assert_int_eq(incstack_safepoint_create(NULL, &safepoint), 0);
+	for (unsigned i = 0; i < MUTATORS; i++)
+		pthread_create(&tids[i], NULL, mutator, i < waiting ? safepoint : NULL);
+	while (atomic_load(&attached) < MUTATORS)
+		sched_yield();
+}
+
+static void end(void)
+{
+	atomic_store(&leave_loop, true);
+	for (unsigned i = 0; i < MUTATORS; i++)
+		pthread_join(tids[i], NULL);
+	ck_assert_int_eq(incstack_safepoint_destroy(safepoint), 0);
+}
+
+static void operation(const struct incstack_ticket *ticket, void *argument)
+{
+	(void)argument;
+	atomic_fetch_add(&inside, 1);
+	atomic_fetch_add(&samples, 1);
+	atomic_fetch_add(&behalf, ticket->on_behalf);
+	atomic_fetch_sub(&inside, 1);
+}
+
+static void retrieve(struct incstack_sampler *sampler, void *argument)
+{
+	(void)sampler, (void)argument;
+	atomic_fetch_add(&retrieved, 1);
+}
+
+static struct incstack_sampler *make(uint32_t n, uint32_t flags)
+{
+	struct incstack_sampler *sampler;
+	struct incstack_sampler_options options = {
+		.size = sizeof(options),
+		.safepoint = safepoint,
+		.interval_ns = INTERVAL,
+		.retrieve_ns = UINT64_C(3) * INTERVAL,
+		.stop_timeout_ns = 1000000,
+		.n = n,
+		.flags = flags,
+		.operation = operation,
+		.retrieve = retrieve,
+	};
+	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), 0);
+	return sampler;
+}
+
+static struct incstack_sampler_stats stats_of(struct incstack_sampler *sampler)
+{
+	struct incstack_sampler_stats stats = {.size = sizeof(stats)};
+	ck_assert_int_eq(incstack_sampler_stats(sampler, &stats), 0);
+	return stats;
+}
+
+static void await_ticks(struct incstack_sampler *sampler, uint64_t ticks)
+{
+	while (stats_of(sampler).ticks < ticks || atomic_load(&retrieved) == 0)
+		sched_yield();
+}
+
+static void check_sums(struct incstack_sampler *sampler)
+{
+	struct incstack_sampler_stats stats = stats_of(sampler);
+	uint64_t latencies = 0;
+	for (int i = 0; i < INCSTACK_SAMPLER_BUCKETS; i++)
+		latencies += stats.latency[i];
+	ck_assert_uint_eq(stats.ticks, stats.requested + stats.missed);
+	ck_assert_uint_eq(stats.wanted, stats.taken + stats.lost);
+	ck_assert_uint_eq(stats.taken, latencies);
+	ck_assert_uint_eq(stats.taken, atomic_load(&samples));
+	ck_assert_uint_eq(stats.retrieves, atomic_load(&retrieved));
+	ck_assert_uint_eq(atomic_load(&inside), 0);
+}
+
+static void sample_and_check(uint32_t n, uint32_t flags)
+{
+	struct incstack_sampler *sampler = make(n, flags);
+	for (int round = 0; round < 2; round++) {
+		ck_assert_int_eq(incstack_sampler_start(sampler), 0);
+		ck_assert_int_eq(incstack_sampler_start(sampler), INCSTACK_EBUSY);
+		ck_assert_int_eq(incstack_sampler_destroy(sampler), INCSTACK_EBUSY);
+		await_ticks(sampler, stats_of(sampler).ticks + 20);
+		ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
+		check_sums(sampler);
+	}
+	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
+}
+
+START_TEST(partial)
+{
+	begin(0);
+	sample_and_check(2, 0);
+	ck_assert_uint_gt(atomic_load(&samples), 0);
+	ck_assert_uint_eq(atomic_load(&behalf), 0);
+	end();
+}
+END_TEST
+
+START_TEST(partial_with_waiting_threads)
+{
+	begin(2);
+	sample_and_check(4, INCSTACK_SAMPLER_WAITING);
+	ck_assert_uint_gt(atomic_load(&behalf), 0);
+	end();
+}
+END_TEST
+
+START_TEST(full)
+{
+	begin(1);
+	sample_and_check(3, INCSTACK_SAMPLER_FULL);
+	ck_assert_uint_eq(atomic_load(&behalf), atomic_load(&samples));
+	ck_assert_uint_eq(atomic_load(&samples) % 3, 0); /* all three that run, each time */
+	atomic_store(&samples, 0);
+	atomic_store(&retrieved, 0);
+	sample_and_check(100, INCSTACK_SAMPLER_FULL | INCSTACK_SAMPLER_WAITING);
+	ck_assert_uint_eq(atomic_load(&samples) % MUTATORS, 0);
+	end();
+}
+END_TEST
+
+static void nobody_polls(uint32_t flags)
+{
+	atomic_store(&mute, true);
+	begin(0);
+	struct incstack_sampler *sampler = make(2, flags);
+	ck_assert_int_eq(incstack_sampler_start(sampler), 0);
+	await_ticks(sampler, 60); /* more than there are requests */
+	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
+	check_sums(sampler);
+	ck_assert_uint_eq(stats_of(sampler).taken, 0);
+	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
+	end();
+}
+
+START_TEST(nobody_polls_partial)
+{
+	nobody_polls(0);
+}
+END_TEST
+
+START_TEST(nobody_polls_full)
+{
+	nobody_polls(INCSTACK_SAMPLER_FULL);
+}
+END_TEST
+
+START_TEST(interval_changes)
+{
+	begin(0);
+	struct incstack_sampler *sampler = make(1, 0);
+	ck_assert_int_eq(incstack_sampler_set_interval(sampler, UINT64_C(1) << 62), 0);
+	ck_assert_int_eq(incstack_sampler_start(sampler), 0);
+	while (atomic_load(&retrieved) == 0)
+		sched_yield();
+	ck_assert_uint_eq(stats_of(sampler).ticks, 0);
+	ck_assert_int_eq(incstack_sampler_set_interval(sampler, INTERVAL), 0);
+	await_ticks(sampler, 10);
+	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
+	ck_assert_int_eq(incstack_sampler_stop(sampler), INCSTACK_EINVAL);
+	check_sums(sampler);
+	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
+	end();
+}
+END_TEST
+
+START_TEST(arguments)
+{
+	struct incstack_sampler *sampler;
+	struct incstack_sampler_options options = {
+		.size = sizeof(options), .interval_ns = INTERVAL, .operation = operation};
+	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_safepoint_create(NULL, &safepoint), 0);
+	options.safepoint = safepoint;
+	options.interval_ns = INCSTACK_SAMPLER_INTERVAL_MIN - 1;
+	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), INCSTACK_EINVAL);
+	options.interval_ns = INTERVAL;
+	options.retrieve_ns = INTERVAL; /* and nobody to call */
+	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), INCSTACK_EINVAL);
+	options.retrieve_ns = 0;
+	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), 0);
+	ck_assert_int_eq(incstack_sampler_set_interval(sampler, 1), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_sampler_stop(sampler), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_sampler_stats(sampler, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
+	ck_assert_int_eq(incstack_safepoint_visit(safepoint, 1, 0, operation, NULL),
+			 INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_safepoint_resume(safepoint, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_safepoint_destroy(safepoint), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("sampler");
+	TCase *tests = tcase_create("all");
+	tcase_add_test(tests, partial);
+	tcase_add_test(tests, partial_with_waiting_threads);
+	tcase_add_test(tests, full);
+	tcase_add_test(tests, nobody_polls_partial);
+	tcase_add_test(tests, nobody_polls_full);
+	tcase_add_test(tests, interval_changes);
+	tcase_add_test(tests, arguments);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
