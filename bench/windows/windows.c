@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -260,6 +261,15 @@ static int open_technique(enum technique t)
 	       incstack_native_thread_stack(state.runtimes[t], &state.stacks[t]);
 }
 
+/* For a look with a profiler: all windows are of one technique. */
+static void only(const char *name)
+{
+	for (enum technique t = 0; t < TECHNIQUES; t++)
+		if (strcmp(name, names[t]) == 0)
+			for (unsigned i = 0; i < TECHNIQUES; i++)
+				state.order[i] = t;
+}
+
 static uint64_t number(const char *name, uint64_t otherwise)
 {
 	const char *text = getenv(name);
@@ -289,6 +299,8 @@ const struct incstack__recorder *incstack__recorder_start(const char *configurat
 			return NULL;
 	}
 	shuffle();
+	if (getenv("INCSTACK_WINDOWS_ONLY"))
+		only(getenv("INCSTACK_WINDOWS_ONLY"));
 	begin_window();
 	return &table;
 }
