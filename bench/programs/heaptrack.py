@@ -2,38 +2,31 @@
 # SPDX-License-Identifier: MIT
 #
 # heaptrack against `incstack heap`: what each adds to the processor time of the
-# profiled process. Both preloaded objects write their raw data to a file; what
-# interprets it afterwards is left out for both. Runs are interleaved in random order.
+# profiled process. Each writes its data as it always does: heaptrack to a pipe, at
+# whose other end its interpreter runs, ours to a file. What runs in other processes
+# is left out for both. Runs are interleaved in random order.
 import argparse
 import csv
 import glob
 import os
 import random
 import statistics
+import subprocess
 import sys
 
 from targets import run, targets
 
 WANTED = 5.0
-LIBRARIES = ["/usr/lib/heaptrack/libheaptrack_preload.so",
-             "/usr/lib/*/heaptrack/libheaptrack_preload.so"]
+PLACES = ["/usr/lib/heaptrack", "/usr/lib/*/heaptrack"]
+PRELOAD = "libheaptrack_preload.so"
+INTERPRET = "libexec/heaptrack_interpret"
 
 
-def find_heaptrack():
-    found = [path for pattern in LIBRARIES for path in glob.glob(pattern)]
+def find_heaptrack(name):
+    found = [path for place in PLACES for path in glob.glob(os.path.join(place, name))]
     if not found:
         sys.exit("heaptrack: not installed; scripts/setup bench installs it")
     return found[0]
-
-
-def environments(build, path):
-    """Of one run each."""
-    return {
-        "bare": {},
-        "heaptrack": {"LD_PRELOAD": find_heaptrack(), "DUMP_HEAPTRACK_OUTPUT": path},
-        "incstack": {"LD_PRELOAD": os.path.join(build, "libincstack_preload.so"),
-                     "INCSTACK_HEAP": f"file={path};interval=1;mode=patch;crosscheck=0;follow=0"},
-    }
 
 
 def remove(path):
@@ -41,32 +34,58 @@ def remove(path):
         os.remove(path)
 
 
-def allocations(path):
-    """heaptrack's raw file has a line for each."""
+def run_bare(target, arguments, path):
+    del arguments, path
+    return run(target, {})
+
+
+def run_incstack(target, arguments, path):
+    library = os.path.join(arguments.build, "libincstack_preload.so")
+    configuration = f"file={path};interval=1;mode=patch;crosscheck=0;follow=0"
+    return run(target, {"LD_PRELOAD": library, "INCSTACK_HEAP": configuration})
+
+
+def run_heaptrack(target, arguments, path):
+    """As the script `heaptrack` does it."""
+    os.mkfifo(path)
+    with open(os.devnull, "wb") as nowhere:
+        command = f"{find_heaptrack(INTERPRET)} < {path} | gzip -c > {path}.gz"
+        with subprocess.Popen(["sh", "-c", command], stdout=nowhere, stderr=nowhere) as reader:
+            seconds = run(target, {"LD_PRELOAD": find_heaptrack(PRELOAD),
+                                   "DUMP_HEAPTRACK_OUTPUT": path})
+            reader.wait()
+    remove(path + ".gz")
+    return seconds
+
+
+TRACERS = {"bare": run_bare, "heaptrack": run_heaptrack, "incstack": run_incstack}
+
+
+def allocations(target, path):
+    """heaptrack's raw data has a line for each."""
+    run(target, {"LD_PRELOAD": find_heaptrack(PRELOAD), "DUMP_HEAPTRACK_OUTPUT": path})
     with open(path, "rb") as lines:
-        return sum(line.startswith(b"+") for line in lines)
+        count = sum(line.startswith(b"+") for line in lines)
+    remove(path)
+    return count
 
 
 def measure(target, arguments):
     path = os.path.join(arguments.output, f"heaptrack.{target.name}")
-    seconds = {"bare": [], "heaptrack": [], "incstack": []}
-    sizes, count = {}, 0
+    remove(path)
+    count = allocations(target, path)
+    seconds = {name: [] for name in TRACERS}
+    order = list(TRACERS)
     pick = random.Random(1)
     for _ in range(arguments.runs):
-        order = list(environments(arguments.build, path).items())
         pick.shuffle(order)
-        for name, environment in order:
+        for name in order:
+            seconds[name].append(TRACERS[name](target, arguments, path))
             remove(path)
-            seconds[name].append(run(target, environment))
-            if name != "bare":
-                sizes[name] = os.path.getsize(path)
-            if name == "heaptrack" and not count:
-                count = allocations(path)
-    remove(path)
-    return seconds, sizes, count
+    return seconds, count
 
 
-def summary(name, seconds, sizes, count):
+def summary(name, seconds, count):
     added = {who: [profiled - bare for profiled, bare in zip(seconds[who], seconds["bare"])]
              for who in ("heaptrack", "incstack")}
     middle = {who: statistics.median(values) for who, values in added.items()}
@@ -80,7 +99,6 @@ def summary(name, seconds, sizes, count):
             "incstack_ns": round(middle["incstack"] / count * 1e9),
             "ratio": round(middle["heaptrack"] / middle["incstack"], 2),
             "ratio_low": round(ratios[0], 2), "ratio_high": round(ratios[-1], 2),
-            "heaptrack_bytes": sizes["heaptrack"], "incstack_bytes": sizes["incstack"],
             "wanted": WANTED}
 
 
@@ -105,8 +123,8 @@ def main():
         rows.append(summary(target.name, *measure(target, arguments)))
         print("{program:8} {allocations:8} allocations, bare {bare_s:6} heaptrack + "
               "{heaptrack_added_s:6} ({heaptrack_ns} ns) incstack + {incstack_added_s:6} "
-              "({incstack_ns} ns)  ratio {ratio:5} [{ratio_low}..{ratio_high}]  bytes "
-              "{heaptrack_bytes} {incstack_bytes} wanted >= {wanted}".format(**rows[-1]), flush=True)
+              "({incstack_ns} ns)  ratio {ratio:5} [{ratio_low}..{ratio_high}] wanted "
+              ">= {wanted}".format(**rows[-1]), flush=True)
     if not rows:
         sys.exit("heaptrack: no program to measure")
     with open(os.path.join(arguments.output, "heaptrack.csv"), "w", encoding="utf-8") as out:

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 
 SCRIPT = """
 import json, re, collections
@@ -84,7 +85,9 @@ def targets(directory, root, scale=1.0):
     os.makedirs(directory, exist_ok=True)
     inside = lambda name: os.path.join(directory, name)
     size = lambda n: str(max(1, int(n * scale)))
-    found = [Target("python3", ["python3", write(inside("p.py"), SCRIPT.replace("SIZE", size(6000)))],
+    # Not what PATH finds first: that may be a shell script which starts another.
+    python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+    found = [Target("python3", [python, write(inside("p.py"), SCRIPT.replace("SIZE", size(6000)))],
                     {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0"}),
              Target("jq", ["jq", "-c", "[.[] | {id, t: (.tags | join(\"-\")), s: (.in.x + .in.y[1])}"
                            " | select(.s % 3 == 0)] | group_by(.t) | map({t: .[0].t, n: length})",

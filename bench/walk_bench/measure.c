@@ -121,9 +121,9 @@ static void begin_window(struct measurement *m, struct workload *w)
 static void size_window(struct measurement *m, enum peer peer, double ns_per_turn)
 {
 	double turns = m->plan->window_us * 1e3 / ns_per_turn;
-	uint64_t interval = peer == PEER_OWN_WALK ? peers.full.interval : 1024;
 	if (peer == PEER_OURS || peer == PEER_OWN_WALK) {
 		/* Whole intervals, or the retrieve at the end would weigh too much. */
+		uint64_t interval = peer == PEER_OURS ? peers.ours.interval : peers.full.interval;
 		uint64_t n = (uint64_t)turns / interval;
 		turns = (double)((n ? n : 1) * interval);
 	}
@@ -215,7 +215,7 @@ int cell_measure(const struct cell *cell, const struct plan *plan, struct result
 	m.plan = plan;
 	m.result = result;
 	m.random = cell->depth * 31u + cell->popped;
-	m.sizing = 2;
+	m.sizing = 4;
 	for (enum peer peer = 0; peer < PEER_COUNT; peer++) {
 		m.turns[peer] = peer == PEER_OURS || peer == PEER_NONE ? 1024 : 32;
 		if (peer_fits(peer, cell))

@@ -16,9 +16,9 @@
 const char *const peer_names[PEER_COUNT] = {"none",  "ours",    "unw_backtrace", "libgcc",
 					    "glibc", "fp_walk", "own_walk"};
 
-/* What a consumer with bounded memory does: traces are handed over when this many
- * were taken or their frames fill this many bytes. */
-enum { TRACES_MAX = 1024, BYTES_MAX = 1 << 20 };
+/* What a consumer with bounded memory does: traces are handed over when they fill
+ * about this many bytes, which fit in the second-level cache. */
+enum { BYTES_MAX = 1 << 20, INTERVAL_MIN = 16 };
 
 /* Memory is reserved ahead for this many traces at once. */
 enum { BATCH = 16, FRAMES_OURS = INCSTACK_DISTANCE_MAX + 16 + 8, FRAMES_BELOW = 8 };
@@ -85,6 +85,15 @@ static void sample_fp(struct workload *w)
 
 /* ---- ours ------------------------------------------------------------------------- */
 
+/* As many traces as fill the bytes, as those of the last tree did. */
+static uint64_t interval_of(uint64_t traces, uint64_t objects)
+{
+	uint64_t bytes = traces * sizeof(struct incstack_trace) +
+			 objects * sizeof(struct incstack_frame_object);
+	uint64_t interval = BYTES_MAX * traces / bytes;
+	return interval > INTERVAL_MIN ? interval : INTERVAL_MIN;
+}
+
 static void retrieve(struct tracer *t)
 {
 	struct incstack_tree *tree;
@@ -95,6 +104,7 @@ static void retrieve(struct tracer *t)
 	}
 	t->traces += tree->count;
 	t->incomplete += tree->truncated;
+	t->interval = interval_of(tree->count, tree->objects);
 	t->errors += !!incstack_tree_release(tree);
 }
 
@@ -127,10 +137,9 @@ static int tracer_open(struct tracer *t, enum incstack_mode mode, size_t frames)
 	const struct incstack_options options = {
 		.size = sizeof(options), .mode = mode, .distance = INCSTACK_DISTANCE_ADAPTIVE};
 	size_t bytes = frames * sizeof(struct incstack_frame_object);
-	size_t most = mode == INCSTACK_MODE_FULL ? BYTES_MAX / bytes : TRACES_MAX;
 
 	memset(t, 0, sizeof(*t));
-	t->interval = most < TRACES_MAX ? most : TRACES_MAX;
+	t->interval = interval_of(1, frames);
 	t->room = BATCH * (bytes + sizeof(struct incstack_trace));
 	if (incstack_native_runtime_create(&options, &t->runtime) ||
 	    incstack_native_thread_stack(t->runtime, &t->stack)) {

@@ -28,7 +28,8 @@ extern const char *const peer_names[PEER_COUNT];
 
 enum { FRAMES_MAX = 1024 + 64 };
 
-/* Our side of a peer: traces are retrieved after `interval` of them. */
+/* Our side of a peer: traces are retrieved after `interval` of them, which is
+ * adapted to what they take. */
 struct tracer {
 	struct incstack_runtime *runtime;
 	struct incstack_stack *stack;
