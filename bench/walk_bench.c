@@ -29,8 +29,8 @@ struct arguments {
 static const char usage[] =
 	"usage: walk_bench [--csv] [--batches N] [--rounds N] [--window-us N] [--compare-only]\n"
 	"                  [--cell fp|nofp,DEPTH,CHANGED [--peer NAME --iterations N]]\n"
-	"Ratios are time of the peer / time of ours. With --peer, takes N traces and\n"
-	"prints nothing: for callgrind.\n";
+	"Ratios are time of the peer / time of ours. With --csv, rows on stdout and the\n"
+	"table on stderr. With --peer, takes N traces and prints nothing: for callgrind.\n";
 
 static int parse_cell(const char *text, struct cell *cell)
 {
@@ -114,8 +114,7 @@ static int measure(const struct cell *cell, const struct arguments *a, struct re
 		return -1;
 	if (a->csv)
 		report_csv(stdout, result);
-	else
-		report_cell(stdout, result);
+	report_cell(a->csv ? stderr : stdout, result);
 	fflush(stdout);
 	return 0;
 }
@@ -147,10 +146,10 @@ int main(int argc, char **argv)
 	}
 	if (a.iterations)
 		return cell_repeat(&a.cell, a.peer, a.iterations) ? 1 : 0;
-	if (a.csv)
+	if (a.csv && !a.compare_only)
 		report_csv_header(stdout);
-	else if (!a.compare_only)
-		report_header(stdout);
+	if (!a.compare_only)
+		report_header(a.csv ? stderr : stdout);
 	if (a.one_cell) {
 		struct result result;
 		return measure(&a.cell, &a, &result) ? 1 : 0;

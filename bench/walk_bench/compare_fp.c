@@ -174,6 +174,7 @@ int cell_compare(const struct cell *cell)
 		return -1;
 	run(&c, compare_peers, stop);
 	peer_begin(PEER_OURS);
+	peers.ours.interval = UINT64_MAX; /* retrieved by check_traces alone */
 	run(&c, compare_ours, check_traces);
 	if (peers_faults()) {
 		fprintf(stderr, "walk_bench: %llu samples failed or are incomplete\n",
