@@ -102,16 +102,28 @@ function(incstack_link_existing target)
 endfunction()
 
 # incstack_programs(<folder> <library>...): one program per C file of the folder, as
-# build/<preset>/<folder>/<name>, linked with those of the libraries that exist.
+# build/<preset>/<folder>/<name>, linked with those of the libraries that exist. The
+# files of a folder <folder>/<name>/ belong to the program; *_fp.c and *_nofp.c
+# there say how they are compiled.
 function(incstack_programs folder)
 	incstack_sources(sources ${folder}/*.c)
 	foreach(source IN LISTS sources)
 		cmake_path(GET source STEM name)
-		add_executable(${folder}_${name} ${source})
+		incstack_sources(parts ${folder}/${name}/*.c)
+		foreach(part IN LISTS parts)
+			if(part MATCHES "_fp\\.c$")
+				set_property(SOURCE ${part} APPEND PROPERTY COMPILE_OPTIONS
+					-fno-omit-frame-pointer)
+			elseif(part MATCHES "_nofp\\.c$")
+				set_property(SOURCE ${part} APPEND PROPERTY COMPILE_OPTIONS
+					-fomit-frame-pointer)
+			endif()
+		endforeach()
+		add_executable(${folder}_${name} ${source} ${parts})
 		incstack_common_options(${folder}_${name})
 		set_target_properties(${folder}_${name} PROPERTIES OUTPUT_NAME ${name}
 			RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
 		incstack_link_existing(${folder}_${name} ${ARGN})
-		target_link_libraries(${folder}_${name} PRIVATE Threads::Threads m)
+		target_link_libraries(${folder}_${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
 	endforeach()
 endfunction()

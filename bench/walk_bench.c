@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The cost of a trace by depth of the stack and by frames changed since the last
+ * one, against other ways to walk. Prints ratios: only those mean something on a
+ * machine that is shared.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walk_bench/measure.h"
+#include "walk_bench/report.h"
+
+static const unsigned depths[] = {16, 64, 256, 1024};
+static const unsigned changes[] = {1, 2, 4, 8, 16};
+
+enum { DEPTHS = 4, CHANGES = 5, CELLS = 2 * DEPTHS * CHANGES };
+
+struct arguments {
+	struct plan plan;
+	int csv, compare_only;
+	int one_cell;
+	struct cell cell;
+	enum peer peer;
+	uint64_t iterations;
+};
+
+static const char usage[] =
+	"usage: walk_bench [--csv] [--batches N] [--rounds N] [--window-us N] [--compare-only]\n"
+	"                  [--cell fp|nofp,DEPTH,CHANGED [--peer NAME --iterations N]]\n"
+	"Ratios are time of the peer / time of ours. With --csv, rows on stdout and the\n"
+	"table on stderr. With --peer, takes N traces and prints nothing: for callgrind.\n";
+
+static int parse_cell(const char *text, struct cell *cell)
+{
+	char kind[5];
+	if (sscanf(text, "%4[a-z],%u,%u", kind, &cell->depth, &cell->popped) != 3)
+		return -1;
+	cell->frame_pointers = strcmp(kind, "fp") == 0;
+	if (!cell->frame_pointers && strcmp(kind, "nofp") != 0)
+		return -1;
+	return cell->depth >= 1 && cell->depth <= 1024 && cell->popped >= 1 &&
+			       cell->popped <= cell->depth
+		       ? 0
+		       : -1;
+}
+
+static int parse_peer(const char *text, enum peer *peer)
+{
+	for (*peer = 0; *peer < PEER_COUNT; ++*peer)
+		if (strcmp(text, peer_names[*peer]) == 0)
+			return 0;
+	return -1;
+}
+
+static int parse(int argc, char **argv, struct arguments *a)
+{
+	static const struct option options[] = {
+		{"csv", no_argument, NULL, 'c'},
+		{"batches", required_argument, NULL, 'b'},
+		{"rounds", required_argument, NULL, 'r'},
+		{"window-us", required_argument, NULL, 'w'},
+		{"compare-only", no_argument, NULL, 'o'},
+		{"cell", required_argument, NULL, 'l'},
+		{"peer", required_argument, NULL, 'p'},
+		{"iterations", required_argument, NULL, 'i'},
+		{0},
+	};
+	int option, bad = 0;
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			a->csv = 1;
+			break;
+		case 'b':
+			a->plan.batches = atoi(optarg);
+			break;
+		case 'r':
+			a->plan.rounds = atoi(optarg);
+			break;
+		case 'w':
+			a->plan.window_us = atof(optarg);
+			break;
+		case 'o':
+			a->compare_only = 1;
+			break;
+		case 'l':
+			a->one_cell = 1;
+			bad |= parse_cell(optarg, &a->cell);
+			break;
+		case 'p':
+			bad |= parse_peer(optarg, &a->peer);
+			break;
+		case 'i':
+			a->iterations = strtoull(optarg, NULL, 10);
+			break;
+		default:
+			bad = 1;
+		}
+	}
+	return bad || optind != argc || a->plan.batches < 1 || a->plan.batches > 1000 ||
+	       a->plan.rounds < 1 || a->plan.rounds > 1000 || a->plan.window_us <= 0 ||
+	       (a->iterations && !a->one_cell);
+}
+
+static int measure(const struct cell *cell, const struct arguments *a, struct result *result)
+{
+	if (cell_compare(cell))
+		return -1;
+	if (a->compare_only)
+		return 0;
+	if (cell_measure(cell, &a->plan, result))
+		return -1;
+	if (a->csv)
+		report_csv(stdout, result);
+	report_cell(a->csv ? stderr : stdout, result);
+	fflush(stdout);
+	return 0;
+}
+
+static int measure_all(const struct arguments *a)
+{
+	static struct result results[CELLS];
+	int count = 0, failed = 0;
+	for (int fp = 1; fp >= 0; fp--) {
+		for (int i = 0; i < DEPTHS * CHANGES; i++) {
+			struct cell cell = {fp, depths[i / CHANGES], changes[i % CHANGES]};
+			if (measure(&cell, a, &results[count]))
+				failed = 1;
+			else
+				count++;
+		}
+	}
+	if (!a->compare_only)
+		report_goals(a->csv ? stderr : stdout, results, count);
+	return failed;
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments a = {.plan = {.batches = 9, .rounds = 15, .window_us = 200}};
+	if (parse(argc, argv, &a)) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	if (a.iterations)
+		return cell_repeat(&a.cell, a.peer, a.iterations) ? 1 : 0;
+	if (a.csv && !a.compare_only)
+		report_csv_header(stdout);
+	if (!a.compare_only)
+		report_header(a.csv ? stderr : stdout);
+	if (a.one_cell) {
+		struct result result;
+		return measure(&a.cell, &a, &result) ? 1 : 0;
+	}
+	return measure_all(&a);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One cell of the table: a depth and a number of changed frames, all peers
+ * interleaved in short windows inside one descent of the workload.
+ */
+#ifndef INCSTACK_BENCH_MEASURE_H
+#define INCSTACK_BENCH_MEASURE_H
+
+#include "peers.h"
+
+struct cell {
+	int frame_pointers;
+	unsigned depth, popped;
+};
+
+struct ratio {
+	double median, min, max;
+};
+
+struct result {
+	struct cell cell;
+	double ns[PEER_COUNT]; /* per trace, the workload taken off; of PEER_NONE: per turn */
+	struct ratio ratio[PEER_COUNT]; /* peer / ours, over the batches */
+	int batches;                    /* that gave a ratio */
+	int32_t distance;               /* of our barriers at the end */
+	double returns;                 /* intercepted per trace */
+};
+
+struct plan {
+	int batches; /* each gives one ratio: of the medians of its rounds */
+	int rounds;  /* each has one window of each peer, in random order */
+	double window_us;
+};
+
+/* Whether a peer can walk the stacks of a cell. */
+int peer_fits(enum peer peer, const struct cell *cell);
+
+/* Compares what the peers see, pc by pc. 0, or -1 after a message. */
+int cell_compare(const struct cell *cell);
+
+/* 0, or -1 after a message. */
+int cell_measure(const struct cell *cell, const struct plan *plan, struct result *result);
+
+/* One peer, so many traces, no clock: for callgrind. */
+int cell_repeat(const struct cell *cell, enum peer peer, uint64_t traces);
+
+#endif

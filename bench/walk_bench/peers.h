@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is measured: ways to get the stack of the workload. Each is a function
+ * that the workload calls as its sample.
+ */
+#ifndef INCSTACK_BENCH_PEERS_H
+#define INCSTACK_BENCH_PEERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <incstack/native.h>
+
+#include "workload.h"
+
+enum peer {
+	PEER_NONE, /* the workload alone */
+	PEER_OURS, /* mode patch, adaptive distance */
+	PEER_UNW_BACKTRACE,
+	PEER_LIBGCC,
+	PEER_GLIBC,
+	PEER_FP_WALK,
+	PEER_OWN_WALK, /* the library in mode full */
+	PEER_COUNT
+};
+
+extern const char *const peer_names[PEER_COUNT];
+
+enum { FRAMES_MAX = 1024 + 64 };
+
+/* Our side of a peer: traces are retrieved after `interval` of them, which is
+ * adapted to what they take. */
+struct tracer {
+	struct incstack_runtime *runtime;
+	struct incstack_stack *stack;
+	uint64_t interval;
+	uint64_t pending; /* not yet retrieved */
+	size_t room;      /* reserved ahead */
+	uint64_t errors;
+	uint64_t traces; /* retrieved */
+	uint64_t incomplete;
+};
+
+/* Global, because a walker that is handed the workload only shall find it fast. */
+struct peers {
+	struct tracer ours, full;
+	void *pcs[FRAMES_MAX];
+	size_t count;
+	uint64_t errors;
+};
+extern struct peers peers;
+
+/* Finds the functions and creates the two stacks for traces of `depth` frames on
+ * the calling thread. 0, or -1 after a message. */
+int peers_open(unsigned depth);
+void peers_close(void);
+
+/* The sample function of a peer. */
+void (*peer_sample(enum peer peer))(struct workload *);
+
+/* Before and after a window of it. Barriers exist only between these two calls for
+ * PEER_OURS. finish is part of what is measured, it retrieves what is open. */
+void peer_begin(enum peer peer);
+void peer_finish(enum peer peer);
+void peer_end(enum peer peer);
+
+/* The return addresses that the last sample of the peer saw, youngest first. For
+ * ours: retrieves. Returns how many. */
+size_t peer_last(enum peer peer, uintptr_t *pcs, size_t max);
+
+/* Traces of the two tracers that failed or are incomplete. */
+uint64_t peers_faults(void);
+
+#endif

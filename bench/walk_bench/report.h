@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is printed: the rows of the table, and how the goals stand.
+ */
+#ifndef INCSTACK_BENCH_REPORT_H
+#define INCSTACK_BENCH_REPORT_H
+
+#include <stdio.h>
+
+#include "measure.h"
+
+void report_csv_header(FILE *out);
+void report_csv(FILE *out, const struct result *result);
+void report_header(FILE *out);
+void report_cell(FILE *out, const struct result *result);
+
+/* What is required and what was seen. */
+void report_goals(FILE *out, const struct result *results, int count);
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Measures what a trace at every allocation costs a program that nobody here wrote.
+ * Stands where the recorder of `incstack heap` stands, behind the same stub, and
+ * changes the way of tracing from one short window of allocations to the next, in
+ * random order: blocks of windows, one of each technique. Writes the time of each
+ * window when the program ends; programs.py makes figures of them.
+ *
+ * Traces the thread that loaded it only.
+ */
+#define UNW_LOCAL_ONLY
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <libunwind.h>
+
+#include <incstack/native.h>
+
+#include "preload/preload.h"
+
+enum technique { COUNT, UNW_BACKTRACE, FULL, VALIDATE, PATCH, TECHNIQUES };
+
+enum { DEPTH_MAX = 4096, WINDOWS_MAX = 1 << 20, AHEAD_BYTES = 64 << 10, WARM_UP = 8, BATCH = 8 };
+
+static const char *const names[TECHNIQUES] = {"count", "unw_backtrace", "full", "validate",
+					      "patch"};
+
+struct window {
+	uint32_t technique;
+	uint32_t traces;
+	int64_t ns;
+};
+
+static struct {
+	int busy;
+	pid_t pid;
+	uintptr_t thread, low, high;
+	/* Each has a cache of rules of its own, as the peer has: it learns what it meets. */
+	struct incstack_runtime *runtimes[TECHNIQUES];
+	struct incstack_stack *stacks[TECHNIQUES];
+
+	enum technique order[TECHNIQUES];
+	unsigned at;   /* in order */
+	uint64_t left; /* allocations of this window, or of its untimed beginning */
+	int warm;
+	int64_t start;
+	uint64_t length, random;
+	uint32_t traces;
+
+	struct window *windows;
+	uint64_t count;
+	uint64_t errors, elsewhere;
+	const char *file;
+} state;
+
+static void *pcs[DEPTH_MAX];
+
+static uintptr_t self(void)
+{
+	return (uintptr_t)__builtin_thread_pointer();
+}
+
+/* Of the thread: others who share the processor do not count. */
+static int64_t now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static int traces_with_us(enum technique t)
+{
+	return t == FULL || t == VALIDATE || t == PATCH;
+}
+
+/* ---- windows ---------------------------------------------------------------------- */
+
+static void shuffle(void)
+{
+	for (unsigned i = TECHNIQUES - 1; i > 0; i--) {
+		state.random = state.random * 6364136223846793005u + 1442695040888963407u;
+		unsigned j = (unsigned)(state.random >> 33) % (i + 1);
+		enum technique t = state.order[i];
+		state.order[i] = state.order[j];
+		state.order[j] = t;
+	}
+}
+
+static void retrieve(enum technique t)
+{
+	struct incstack_tree *tree;
+	if (!traces_with_us(t))
+		return;
+	if (incstack_retrieve(state.stacks[t], &tree) || incstack_tree_release(tree))
+		state.errors++;
+}
+
+/* Only PATCH writes to the stack, and only during its window. */
+static void set_mode(enum technique t, enum incstack_mode mode)
+{
+	struct incstack_stack *stack = state.stacks[t];
+	state.errors +=
+		incstack_stack_reserve(stack, AHEAD_BYTES) || incstack_stack_set_mode(stack, mode);
+}
+
+/* The first allocations of a window are not timed: what the technique before left
+ * in the caches, and the first barriers. */
+static void begin_window(void)
+{
+	enum technique t = state.order[state.at];
+	if (t == PATCH)
+		set_mode(t, INCSTACK_MODE_PATCH);
+	state.warm = 1;
+	state.left = WARM_UP;
+}
+
+static void begin_timing(void)
+{
+	retrieve(state.order[state.at]);
+	state.warm = 0;
+	state.traces = 0;
+	state.left = state.length;
+	state.start = now();
+}
+
+static void end_window(void)
+{
+	enum technique t = state.order[state.at];
+	retrieve(t);
+	int64_t ns = now() - state.start;
+	if (t == PATCH)
+		set_mode(t, INCSTACK_MODE_FULL);
+	if (state.count < WINDOWS_MAX)
+		state.windows[state.count++] = (struct window){t, state.traces, ns};
+	if (++state.at == TECHNIQUES) {
+		state.at = 0;
+		shuffle();
+	}
+	begin_window();
+}
+
+/* ---- events ------------------------------------------------------------------------ */
+
+static void sample(enum technique t, const struct incstack__caller *caller)
+{
+	const struct incstack_top top = {.pc = incstack_slot_read(caller->slot),
+					 .sp = (uintptr_t)(caller->slot + 1),
+					 .fp = caller->fp};
+	if (state.traces % BATCH == 0 && incstack_stack_reserve(state.stacks[t], AHEAD_BYTES))
+		state.errors++;
+	if (incstack_sample(state.stacks[t], state.traces, 1, &top))
+		state.errors++;
+}
+
+static void on_alloc(const void *block, size_t bytes, const struct incstack__caller *caller)
+{
+	(void)block;
+	(void)bytes;
+	if (self() != state.thread || state.busy)
+		return;
+	if ((uintptr_t)caller->slot - state.low >= state.high - state.low) {
+		state.elsewhere++;
+		return;
+	}
+	state.busy = 1;
+	if (state.left == 0) {
+		if (state.warm)
+			begin_timing();
+		else
+			end_window();
+	}
+	state.left--;
+	enum technique t = state.order[state.at];
+	if (t == UNW_BACKTRACE)
+		state.errors += unw_backtrace(pcs, DEPTH_MAX) <= 0;
+	else if (t != COUNT)
+		sample(t, caller);
+	state.traces++;
+	state.busy = 0;
+}
+
+static void on_free(const void *block)
+{
+	(void)block;
+}
+
+static void on_jump(uintptr_t sp)
+{
+	enum technique t = state.order[state.at];
+	if (self() != state.thread || state.busy || t != PATCH ||
+	    sp - state.low >= state.high - state.low)
+		return;
+	state.busy = 1;
+	incstack_stack_unwinding_to(state.stacks[t], sp);
+	state.busy = 0;
+}
+
+static void on_unload(int done)
+{
+	for (enum technique t = FULL; done && t < TECHNIQUES; t++)
+		incstack_code_unloading(state.runtimes[t], NULL, 0, UINTPTR_MAX);
+}
+
+static void on_exec(void)
+{
+}
+
+/* ---- the end ------------------------------------------------------------------------ */
+
+static void write_statistics(FILE *out)
+{
+	for (enum technique t = FULL; t < TECHNIQUES; t++) {
+		struct incstack_stats s = {.size = sizeof(s)};
+		incstack_stack_stats(state.stacks[t], &s);
+		fprintf(out,
+			"#%s samples=%llu walked=%llu returns=%llu stale=%llu truncated=%llu "
+			"distance=%d\n",
+			names[t], (unsigned long long)s.samples, (unsigned long long)s.walked,
+			(unsigned long long)s.returns, (unsigned long long)s.stale,
+			(unsigned long long)s.truncated, (int)s.distance);
+	}
+	fprintf(out, "#errors=%llu elsewhere=%llu\n", (unsigned long long)state.errors,
+		(unsigned long long)state.elsewhere);
+}
+
+static void on_exit_process(void)
+{
+	if (getpid() != state.pid || !state.file)
+		return;
+	state.busy = 1;
+	if (state.order[state.at] == PATCH)
+		set_mode(PATCH, INCSTACK_MODE_FULL);
+	FILE *out = fopen(state.file, "w");
+	state.file = NULL;
+	if (!out)
+		return;
+	fputs("technique,traces,ns\n", out);
+	for (uint64_t i = 0; i < state.count; i++) {
+		const struct window *w = &state.windows[i];
+		fprintf(out, "%s,%u,%lld\n", names[w->technique], w->traces, (long long)w->ns);
+	}
+	write_statistics(out);
+	fclose(out);
+}
+
+/* ---- the start ----------------------------------------------------------------------- */
+
+static int open_technique(enum technique t)
+{
+	static const uint32_t modes[TECHNIQUES] = {[FULL] = INCSTACK_MODE_FULL,
+						   [VALIDATE] = INCSTACK_MODE_VALIDATE,
+						   [PATCH] = INCSTACK_MODE_FULL};
+	struct incstack_options options = {
+		.size = sizeof(options), .mode = modes[t], .distance = INCSTACK_DISTANCE_ADAPTIVE};
+	return incstack_native_runtime_create(&options, &state.runtimes[t]) ||
+	       incstack_native_thread_stack(state.runtimes[t], &state.stacks[t]);
+}
+
+/* For a look with a profiler: all windows are of one technique. */
+static void only(const char *name)
+{
+	for (enum technique t = 0; t < TECHNIQUES; t++)
+		if (strcmp(name, names[t]) == 0)
+			for (unsigned i = 0; i < TECHNIQUES; i++)
+				state.order[i] = t;
+}
+
+static uint64_t number(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+	return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+__attribute__((visibility("default"))) incstack__recorder_start_fn incstack__recorder_start;
+
+const struct incstack__recorder *incstack__recorder_start(const char *configuration)
+{
+	static const struct incstack__recorder table = {on_alloc,  on_free, on_jump,
+							on_unload, on_exec, on_exit_process};
+	(void)configuration;
+	state.pid = getpid();
+	state.thread = self();
+	state.file = getenv("INCSTACK_WINDOWS_FILE");
+	state.length = number("INCSTACK_WINDOWS_LENGTH", 512);
+	state.random = number("INCSTACK_WINDOWS_SEED", 1);
+	state.windows = mmap(NULL, WINDOWS_MAX * sizeof(struct window), PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (!state.file || state.length == 0 || state.windows == MAP_FAILED ||
+	    incstack_native_stack_range(&state.low, &state.high))
+		return NULL;
+	for (enum technique t = 0; t < TECHNIQUES; t++) {
+		state.order[t] = t;
+		if (traces_with_us(t) && open_technique(t))
+			return NULL;
+	}
+	shuffle();
+	if (getenv("INCSTACK_WINDOWS_ONLY"))
+		only(getenv("INCSTACK_WINDOWS_ONLY"));
+	begin_window();
+	return &table;
+}
