@@ -154,6 +154,21 @@ INCSTACK_API uint64_t incstack_profile_self(const struct incstack_profile *profi
 INCSTACK_API int incstack_profile_totals(const struct incstack_profile *profile, uint32_t kind,
 					 uint64_t *totals);
 
+/* A function in all its contexts. */
+struct incstack_profile_function {
+	const char *name; /* terminated; null if it has none, then see method */
+	uint64_t method;
+	uint64_t self;
+	uint64_t total; /* recursion counts once */
+};
+
+/* Writes up to *count functions, heaviest self first, then by total, and how many to
+ * *count. Errors: EINVAL, ENOMEM.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_functions(const struct incstack_profile *profile, uint32_t kind,
+					    struct incstack_profile_function *functions,
+					    size_t *count);
+
 /* ---- several profiles ---------------------------------------------------------- */
 
 /* Adds `from`, which has the same kinds, to `into`. Frames are the same when
@@ -175,6 +190,7 @@ INCSTACK_API int incstack_profile_average(const struct incstack_profile *const *
 enum incstack_profile_measure {
 	INCSTACK_MEASURE_SELF = 0, /* where samples landed */
 	INCSTACK_MEASURE_TOTAL,    /* with all callees */
+	INCSTACK_MEASURE_BOTH,     /* the nodes' self and the edges' totals as one set */
 };
 
 struct incstack_profile_difference {
@@ -198,6 +214,34 @@ INCSTACK_API int incstack_profile_compare(const struct incstack_profile *a,
 					  const struct incstack_profile *b, uint32_t kind,
 					  enum incstack_profile_measure measure, double threshold,
 					  struct incstack_profile_difference *difference);
+
+/* Lays two profiles over one tree: a new profile with the kinds {"a", unit} and
+ * {"b", unit}. Contexts are the same as in compare. Errors: EINVAL, ENOMEM, ELIMIT.
+ * Thread: owner of both. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_overlay(const struct incstack_profile *a,
+					  const struct incstack_profile *b, uint32_t kind,
+					  struct incstack_profile **both);
+
+/* Quartiles of one number over several runs. */
+struct incstack_profile_quartiles {
+	double low, median, high;
+};
+
+/* How alike the runs of a set are: each compared with the average of all. */
+struct incstack_profile_stability {
+	struct incstack_profile_quartiles overlap;
+	struct incstack_profile_quartiles cover; /* of the run over the average */
+	struct incstack_profile_quartiles correlation;
+};
+
+/* Compares each of `count` profiles with their average (thesis figure 5.7). What
+ * is n/a for a run is left out; NAN if that leaves none. Arguments and errors as
+ * of average and compare.
+ * Thread: owner of all. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_stability(const struct incstack_profile *const *profiles,
+					    size_t count, uint32_t kind,
+					    enum incstack_profile_measure measure, double threshold,
+					    struct incstack_profile_stability *stability);
 
 /* ---- less of a profile ----------------------------------------------------------- */
 

@@ -81,6 +81,12 @@ void incstack__node_table_renew(struct incstack_profile *profile);
 int incstack__node_weigh(struct incstack_profile *profile, uint32_t node, uint32_t kind,
 			 uint64_t weight);
 
+/* A name as a string, valid until the next name is added. */
+static inline const char *incstack__text(const struct incstack_profile *profile, uint32_t name)
+{
+	return profile->texts + profile->names[name].offset;
+}
+
 /* Whether the node itself weighs anything in any kind. */
 bool incstack__node_weighs(const struct incstack_profile *profile, uint32_t node);
 

@@ -77,7 +77,7 @@ int incstack_profile_kind(const struct incstack_profile *profile, uint32_t kind,
 {
 	if (!profile || !description || kind >= profile->kinds)
 		return INCSTACK_EINVAL;
-	description->name = profile->texts + profile->names[profile->kind_name[kind]].offset;
-	description->unit = profile->texts + profile->names[profile->kind_unit[kind]].offset;
+	description->name = incstack__text(profile, profile->kind_name[kind]);
+	description->unit = incstack__text(profile, profile->kind_unit[kind]);
 	return 0;
 }
