@@ -306,7 +306,14 @@ INCSTACK_API int incstack_profile_write(const struct incstack_profile *profile,
 					enum incstack_profile_format format, uint32_t kind,
 					FILE *stream);
 
-/* The same in parts, for profiles that do not fit into memory: begin, then add for
+/* Writes the flame graph of a difference: of an overlay (incstack_profile_overlay).
+ * Widths are those of one side, colours say which side has more. Errors: EINVAL,
+ * ENOMEM, EIO.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
+INCSTACK_API int incstack_profile_write_difference(const struct incstack_profile *both,
+						   FILE *stream);
+
+/* Writing in parts, for profiles that do not fit into memory: begin, then add for
  * each part, then finish. All parts are of one profile, cleared in between. A
  * context that occurs in several parts occurs several times in the file; its
  * weights count together. HTML has one part. The stream stays the caller's. */

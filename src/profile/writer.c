@@ -18,7 +18,7 @@ static const struct incstack__writer_ops *ops_of(enum incstack_profile_format fo
 	case INCSTACK_FORMAT_FIREFOX:
 		return &incstack__write_firefox;
 	case INCSTACK_FORMAT_HTML:
-		break;
+		return &incstack__write_html;
 	}
 	return NULL;
 }

@@ -28,6 +28,7 @@ extern const struct incstack__writer_ops incstack__write_folded;
 extern const struct incstack__writer_ops incstack__write_pprof;
 extern const struct incstack__writer_ops incstack__write_speedscope;
 extern const struct incstack__writer_ops incstack__write_firefox;
+extern const struct incstack__writer_ops incstack__write_html;
 
 /* A JSON array that grows while others do: its elements in a temporary file. */
 struct incstack__column {
