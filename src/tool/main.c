@@ -51,8 +51,7 @@ int tool_report(int argc, char **argv)
 		return TOOL_USAGE;
 	}
 	return tool_report_make(argv[optind], options.output ? options.output : argv[optind],
-				stdout,
-				tool_columns(stdout), NULL);
+				stdout, tool_columns(stdout), NULL);
 }
 
 int main(int argc, char **argv)
