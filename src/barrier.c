@@ -23,7 +23,7 @@ static atomic_uint idle = INCSTACK__THUNK_COUNT - 1; /* in neither hand of a sta
 enum { LOW_WATER = INCSTACK__THUNK_COUNT / 4 };
 
 /* A later pool holds its own, behind its cells. */
-static struct barrier *barrier_of(uint32_t number)
+static inline struct barrier *barrier_of(uint32_t number)
 {
 	uint32_t index = number % INCSTACK__THUNK_COUNT;
 	if (__builtin_expect(number < INCSTACK__THUNK_COUNT, 1))

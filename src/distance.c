@@ -11,7 +11,7 @@
 
 enum {
 	FRAME_COST = 1,   /* to capture a frame */
-	RETURN_COST = 16, /* to intercept a return and to plant the next barrier */
+	RETURN_COST = 12, /* to intercept a return and to plant the next barrier */
 	WINDOW = 128,     /* samples that are looked at, */
 	IDLE = 896,       /* and then so many that are not */
 };

@@ -226,6 +226,58 @@ static object *look(const struct walker *w, struct path *p, bool *ended)
 	return NULL;
 }
 
+static uint32_t callers_left(const struct walker *w, const struct path *p)
+{
+	return w->distance > p->n ? w->distance - p->n : 0;
+}
+
+/* Plants a barrier at the frame ahead, which needs no closer look. Without a thunk
+ * that frame becomes one of the callers, and the walk goes on. */
+static object *plant_ahead(const struct walker *w, struct path *p, struct reach *r)
+{
+	stack *s = w->stack;
+	object *o = r->end;
+	size_t made = (size_t)(o - s->arena.object);
+	if (s->mode != INCSTACK_MODE_PATCH || p->no_thunk || (p->interrupted && !made) ||
+	    r->ahead.sp - sizeof(uintptr_t) < w->plant_from || !arena_fits(s, made + 1))
+		return NULL;
+	*o = (object){NULL, r->ahead.pc, r->ahead.sp, -1, INCSTACK_OBJECT_RAW | OBJECT_GAP};
+	r->end++;
+	r->fp = r->ahead.fp;
+	follow(s, p, *r);
+	o->parent = p->known;
+	if (incstack__barrier_plant(s, o, r->fp)) {
+		s->met = p->known;
+		s->stats.walked += p->n;
+		return o;
+	}
+	p->no_thunk = true;
+	o->parent = NULL;
+	o->flags = INCSTACK_OBJECT_RAW | INCSTACK_OBJECT_FILLED;
+	return NULL;
+}
+
+/* Goes on from what a first run has made. */
+object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r)
+{
+	stack *s = w->stack;
+	s->met = NULL;
+	for (;;) {
+		bool ended;
+		object *result = r.spent ? plant_ahead(w, p, &r) : NULL;
+		if (result)
+			return result;
+		follow(s, p, r);
+		if (r.met)
+			return arrive_known(s, p, p->known);
+		result = look(w, p, &ended);
+		if (ended)
+			return result;
+		r = run(s, p->at.pc - !p->at.exact, p->at.sp, p->at.fp, p->known,
+			barrier_word(p->known), callers_left(w, p));
+	}
+}
+
 /* Makes the objects of the callers of p->child, the object of the frame at, and
  * links them to what is already known. Returns the head of the known chain that
  * results: the youngest object that a later walk may meet. */
@@ -234,17 +286,7 @@ object *incstack__walk(const struct walker *w, struct path *p)
 	stack *s = w->stack;
 	if (s->by_embedder)
 		return incstack__frames_walk(w, &p->at, p->child, p->known);
-	s->met = NULL;
-	for (;;) {
-		uint32_t callers = w->distance > p->n ? w->distance - p->n : 0;
-		struct reach r = run(s, p->at.pc - !p->at.exact, p->at.sp, p->at.fp, p->known,
-				     barrier_word(p->known), callers);
-		follow(s, p, r);
-		if (r.met)
-			return arrive_known(s, p, p->known);
-		bool ended;
-		object *result = look(w, p, &ended);
-		if (ended)
-			return result;
-	}
+	return incstack__walk_on(w, p,
+				 run(s, p->at.pc - !p->at.exact, p->at.sp, p->at.fp, p->known,
+				     barrier_word(p->known), callers_left(w, p)));
 }
