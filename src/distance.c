@@ -10,10 +10,10 @@
 #include "internal.h"
 
 enum {
-	FRAME_COST = 1,   /* to capture a frame */
-	RETURN_COST = 12, /* to intercept a return and to plant the next barrier */
-	WINDOW = 128,     /* samples that are looked at, */
-	IDLE = 896,       /* and then so many that are not */
+	FRAME_COST = 1,  /* to capture a frame */
+	RETURN_COST = 8, /* to intercept a return and to plant the next barrier */
+	WINDOW = 128,    /* samples that are looked at, */
+	IDLE = 896,      /* and then so many that are not */
 };
 
 /* How many barriers, each that far below the last, a pop of so many frames passes. */
