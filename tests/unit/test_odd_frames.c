@@ -71,7 +71,8 @@ static NOINLINE int with_alloca(int n)
 
 /* Arguments on the stack and a variable size: gcc reaches the CFA by a pointer that
  * it saved in the frame. */
-static NOINLINE int realigned(int a, int b, int c, int d, int e, int f, int g, int h)
+int realigned(int a, int b, int c, int d, int e, int f, int g, int h); /* not specialized */
+NOINLINE int realigned(int a, int b, int c, int d, int e, int f, int g, int h)
 {
 	__attribute__((aligned(64))) volatile int local[16];
 	char *memory = alloca((size_t)a);
