@@ -340,6 +340,9 @@ static inline uintptr_t *object_slot(const object *o)
 void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask,
 			      uintptr_t plant_from);
 uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_t old_busy);
+struct _Unwind_Context;
+int incstack__thunk_personality(int version, int actions, uint64_t class, void *exception,
+				struct _Unwind_Context *context);
 
 /* retrieve.c */
 void incstack__complete(stack *s, bool grow);

@@ -83,7 +83,6 @@ uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_
 
 /* The part of the Itanium unwinder interface that is needed; weak, because the
  * core links no unwinder: whoever calls the personality brings them. */
-struct _Unwind_Context;
 extern uintptr_t _Unwind_GetIP(struct _Unwind_Context *) __attribute__((weak));
 extern uintptr_t _Unwind_GetGR(struct _Unwind_Context *, int) __attribute__((weak));
 extern void _Unwind_SetIP(struct _Unwind_Context *, uintptr_t) __attribute__((weak));
@@ -105,14 +104,9 @@ static int leave_thunk(struct _Unwind_Context *context, void *exception, uintptr
 	return UNWIND_INSTALL;
 }
 
-int incstack__thunk_personality(int version, int actions, uint64_t class, void *exception,
-				struct _Unwind_Context *context);
-
 /* Called once per patched frame, before any frame further out is touched: what
- * is about to vanish is captured, down to the next known frame. Nothing is
- * patched here: libgcc found the handler by the frame address that it had in its
- * first phase, and a thunk in front of it would change that. Continues, unless a
- * sample in a destructor has planted just that thunk. */
+ * is about to vanish is captured, down to the next known frame. Nothing is patched:
+ * the next sample does. Continues, unless the handler is in the direct caller. */
 int incstack__thunk_personality(int version, int actions, uint64_t class, void *exception,
 				struct _Unwind_Context *context)
 {
