@@ -192,7 +192,7 @@ int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 	for (const struct chunk *c = s->arena.spare; c; c = c->next)
 		room += c->bytes - sizeof(*c);
 	while (!error && room < bytes) {
-		error = incstack__arena_grow(s);
+		error = incstack__arena_grow(s, false);
 		room += s->runtime->options.chunk_bytes - sizeof(struct chunk);
 	}
 	leave(s);

@@ -54,7 +54,7 @@ __attribute__((always_inline)) static inline struct reach run(const stack *s, ui
 			break;
 		}
 		packed_rule next = rule_in(t, word - 1);
-		if (!next || r.end == end)
+		if (!rule_plain(next) || r.end == end)
 			break;
 		if (__builtin_expect(rule == RULE_FRAME_POINTER, 1))
 			r.fp = stack_word(cfa - 16);

@@ -63,7 +63,7 @@ struct incstack_options {
 	size_t size; /* sizeof(struct incstack_options) */
 	const struct incstack_embedder *embedder;
 	void *context;         /* passed to every embedder function */
-	uint64_t stack_bytes;  /* most memory for the traces of one stack; 0: 1 GiB */
+	uint64_t stack_bytes;  /* most memory for the samples of one stack; 0: 1 GiB */
 	uint32_t chunk_bytes;  /* unit of allocation; 0: 64 KiB */
 	uint32_t mode;         /* enum incstack_mode, for stacks created later */
 	int32_t distance;      /* barrier distance: 0..INCSTACK_DISTANCE_MAX, or ADAPTIVE */
@@ -205,7 +205,10 @@ struct incstack_tree {
  * with none. Barriers and known callers stay for the next samples: they are
  * copied, so the tree belongs to the caller alone until it releases it.
  * Errors: EINVAL, ETHREAD, EBUSY (also from inside decode; counted), ENOMEM
- * (nothing is lost: the traces stay).
+ * (nothing is lost: the traces stay). It may take more memory than stack_bytes, for
+ * what was sampled is completed and decoded. Frames that were popped unannounced are
+ * noticed by the owner that runs on the stack; who holds it from outside, after such
+ * an exit, takes a sample first.
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_retrieve(struct incstack_stack *stack, struct incstack_tree **tree);
 
@@ -258,7 +261,8 @@ INCSTACK_API int incstack_stack_moved(struct incstack_stack *stack, uintptr_t ne
 
 /* Forgets the rules for [low, high) in all stacks of the runtime, and, in the
  * stack if it is not null, decodes every object captured there. Called before
- * the code goes, for each stack once.
+ * the code goes, for each stack once. Errors: EINVAL, ETHREAD, EBUSY, ENOMEM (the
+ * code must stay until another call has succeeded).
  * Thread: owner of stack. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_code_unloading(struct incstack_runtime *runtime,
 					 struct incstack_stack *stack, uintptr_t low,
