@@ -48,8 +48,10 @@ static struct sim {
 	unsigned pending; /* samples that were taken and not retrieved */
 	uint64_t taken, refused, missing;
 	uint64_t random;
-	bool careless;    /* exceptions are not announced */
-	unsigned fail_at; /* that allocation fails; 0: none */
+	bool careless; /* exceptions are not announced */
+	/* These survive sim_open: which allocations fail, by number or by size. */
+	unsigned fail_at, fail_until;
+	size_t fail_above;
 	unsigned allocations, live;
 } sim;
 
@@ -127,7 +129,10 @@ static uintptr_t sim_logical_pc(void *context, uintptr_t slot, uintptr_t pc)
 static void *sim_allocate(void *context, size_t bytes)
 {
 	(void)context;
-	if (++sim.allocations == sim.fail_at)
+	unsigned number = ++sim.allocations;
+	if (sim.fail_at && number >= sim.fail_at && number < sim.fail_until)
+		return NULL;
+	if (sim.fail_above && bytes > sim.fail_above)
 		return NULL;
 	sim.live++;
 	return malloc(bytes);
