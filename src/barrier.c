@@ -300,7 +300,7 @@ void incstack__barrier_return_spare(stack *s)
 
 uintptr_t incstack_slot_read(const uintptr_t *slot)
 {
-	if (!slot)
+	if (!slot || (uintptr_t)slot % sizeof(uintptr_t))
 		return 0;
 	uintptr_t word = content(slot);
 	return is_thunk(word) ? thunk_cell(word)->resume : word;

@@ -90,8 +90,8 @@ START_TEST(byte_limit)
 		while (sim.refused == 0 && sim.pending < SIM_TRACES)
 			sim_step();
 		ck_assert_int_eq(sim_retrieve(), 0);
-		int error = incstack_stack_reserve(sim.s, 1 << 20);
-		ck_assert_int_eq(error, INCSTACK_ELIMIT);
+		ck_assert_int_eq(incstack_stack_reserve(sim.s, 1 << 20), INCSTACK_ELIMIT);
+		ck_assert_int_eq(incstack_stack_reserve(sim.s, 8 * CHUNK), 0);
 		sim.refused = 0;
 		uint64_t taken = sim.taken;
 		while (sim.taken == taken)
