@@ -368,7 +368,7 @@ START_TEST(safepoints_are_checked)
 		SAYS(INCSTACK_EINVAL, incstack_request_start(points, NULL, &request)),
 		SAYS(INCSTACK_EINVAL, incstack_request_start(points, &wanted, &request)),
 		SAYS(INCSTACK_EINVAL, incstack_request_start(NULL, &wanted, &request)),
-		SAYS(INCSTACK_EINVAL, incstack_request_handshake(points, NULL, NULL, NULL, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_request_handshake(points, 1, NULL, NULL, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_request_cancel(NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_request_ask(NULL, &result)),
 		SAYS(INCSTACK_EINVAL, incstack_request_wait(NULL, 1)),
