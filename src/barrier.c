@@ -146,14 +146,11 @@ __attribute__((no_sanitize("address", "thread"))) static uintptr_t content(const
 	return *(const volatile uintptr_t *)slot;
 }
 
-static void patch(stack *s, object *o, uint32_t number)
+static void patch(stack *s, const object *o, uint32_t number)
 {
 	uintptr_t *slot = object_slot(o);
 	uintptr_t resume = content(slot);
-	const runtime *rt = s->runtime;
 	*thunk_cell(thunk_address(number)) = (struct incstack__cell){resume, s};
-	if (rt->embedder.logical_pc && o->flags & INCSTACK_OBJECT_RAW)
-		o->method = rt->embedder.logical_pc(rt->context, (uintptr_t)slot, resume);
 	atomic_signal_fence(memory_order_seq_cst); /* the cell before the slot (I4) */
 	store(slot, thunk_address(number));
 }
@@ -303,7 +300,7 @@ void incstack__barrier_return_spare(stack *s)
 
 uintptr_t incstack_slot_read(const uintptr_t *slot)
 {
-	if (!slot)
+	if (!slot || (uintptr_t)slot % sizeof(uintptr_t))
 		return 0;
 	uintptr_t word = content(slot);
 	return is_thunk(word) ? thunk_cell(word)->resume : word;

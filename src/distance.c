@@ -82,6 +82,12 @@ void incstack__distance_note(stack *s, const object *first, const object *end)
 	if (d->fixed)
 		return;
 	d->idle = 1;
+	/* A sample that went on to another chunk is not one list. */
+	if (first < s->arena.current->objects || first > end) {
+		d->last_first = NULL;
+		d->returns = 0;
+		return;
+	}
 	if (d->last_first) {
 		uint32_t popped = d->returns ? d->last_count + d->returns * (d->value + 1)
 					     : left_frames(d, first, end);

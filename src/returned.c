@@ -148,9 +148,10 @@ int incstack_stack_unwinding_to(struct incstack_stack *s, uintptr_t sp)
 	int error = enter(s);
 	if (error)
 		return error;
-	if (s->by_embedder || sp < s->low || sp > s->high) {
+	bool bad = s->by_embedder; /* it has no addresses */
+	if (bad || sp < s->low || sp > s->high) {
 		leave(s);
-		return s->by_embedder ? INCSTACK_EINVAL : INCSTACK_ERANGE;
+		return bad ? INCSTACK_EINVAL : INCSTACK_ERANGE;
 	}
 	incstack__limbo_empty(s);
 	bool certain = incstack__known_confirm(s, __builtin_frame_address(0));

@@ -56,7 +56,7 @@ __attribute__((always_inline)) static inline struct reach run(const stack *s, ui
 			break;
 		}
 		packed_rule next = rule_in(t, word - 1);
-		if (!next)
+		if (!rule_plain(next))
 			break;
 		fp = r.fp;
 		if (__builtin_expect(rule == RULE_FRAME_POINTER, 1))
@@ -64,7 +64,7 @@ __attribute__((always_inline)) static inline struct reach run(const stack *s, ui
 		else if (rule_fp(rule))
 			fp = stack_word(cfa - rule_fp(rule));
 		if (r.end == end) {
-			r.spent = rule_plain(next);
+			r.spent = true;
 			r.ahead = (struct cursor){.pc = word, .sp = cfa, .fp = fp};
 			break;
 		}

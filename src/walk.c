@@ -60,6 +60,14 @@ static object *meet(stack *s, struct path *p)
 	return NULL;
 }
 
+/* Where the frame that was just reached stands, behind a thunk of ours and a
+ * patched return of the embedder's; 0: unknown. */
+static uintptr_t position(const struct walker *w, const struct cursor *at, uintptr_t slot)
+{
+	uintptr_t pc = is_thunk(at->pc) ? incstack_slot_read(&at->pc) : at->pc;
+	return incstack__logical_pc(w, slot, pc);
+}
+
 /* Takes off the known chain what an exit that nobody announced has popped: dead
  * slots may still show their thunks, so only a walk from the running frame tells.
  * `frame` is that of a public function. False: the walk did not get as far as a
@@ -78,25 +86,14 @@ bool incstack__known_confirm(stack *s, const uintptr_t *frame)
 		packed_rule rule;
 		if (slot && inside(s, slot) && meet(s, &p))
 			break;
-		if (is_thunk(p.at.pc))
-			p.at.pc = incstack_slot_read(&p.at.pc);
+		p.at.pc = position(&w, &p.at, slot);
 		step = incstack__step(&w, &p.at, &slot, &rule);
 	}
 	set_newest(s, step == STEP_END ? pop_until(s, p.known, NULL) : p.known);
 	return step != STEP_UNKNOWN;
 }
 
-/* Where the frame that was just reached stands, behind a thunk of ours and a
- * patched return of the embedder's. */
-static uintptr_t position(const stack *s, const struct cursor *at, uintptr_t slot)
-{
-	const runtime *rt = s->runtime;
-	uintptr_t pc = is_thunk(at->pc) ? incstack_slot_read(&at->pc) : at->pc;
-	return rt->embedder.logical_pc && slot ? rt->embedder.logical_pc(rt->context, slot, pc)
-					       : pc;
-}
-
-static bool may_plant(const struct walker *w, const struct path *p, uintptr_t slot)
+static bool may_plant(const struct walker *w, struct path *p, uintptr_t slot)
 {
 	if (w->stack->mode != INCSTACK_MODE_PATCH || p->n < w->distance || p->interrupted ||
 	    p->no_thunk)
@@ -104,7 +101,7 @@ static bool may_plant(const struct walker *w, const struct path *p, uintptr_t sl
 	if (slot != p->at.sp - sizeof(uintptr_t) || slot < w->plant_from ||
 	    is_thunk(stack_word(slot)))
 		return false;
-	packed_rule rule = incstack__rule_of(w, p->at.pc, false);
+	packed_rule rule = p->rule = incstack__rule_of(w, p->at.pc, false);
 	return rule_plain(rule) || (incstack__rule_unpack(rule).kind != INCSTACK_RULE_SIGNAL &&
 				    incstack__rule_unpack(rule).kind != INCSTACK_RULE_END);
 }
@@ -121,7 +118,8 @@ static object *make(const struct walker *w, const struct cursor *at, uint32_t fl
 static object *plant(const struct walker *w, struct path *p)
 {
 	stack *s = w->stack;
-	object *o = make(w, &p->at, OBJECT_GAP);
+	uint32_t late = rule_decodes_now(p->rule) ? OBJECT_DECODE_NOW : 0;
+	object *o = make(w, &p->at, OBJECT_GAP | late);
 	if (!o)
 		return NULL;
 	if (!incstack__barrier_plant(s, o, p->at.fp)) {
@@ -156,9 +154,17 @@ void incstack__cut(stack *s, object *o)
 	s->stats.truncated++;
 }
 
-static object *cut(stack *s, struct path *p)
+/* A walk ends at o, for that reason. */
+void incstack__cut_walk(stack *s, object *o, bool no_memory)
 {
-	incstack__cut(s, p->child);
+	incstack__cut(s, o);
+	s->cut = o;
+	s->no_memory = no_memory;
+}
+
+static object *cut(stack *s, struct path *p, bool no_memory)
+{
+	incstack__cut_walk(s, p->child, no_memory);
 	return p->known;
 }
 
@@ -172,8 +178,9 @@ static object *end(stack *s, struct path *p)
 	return s->mode == INCSTACK_MODE_VALIDATE ? p->head : NULL;
 }
 
-/* Takes note of the rule of p->child: decodes it, or keeps it for a comparison. */
-static void note_rule(const struct walker *w, struct path *p, packed_rule rule,
+/* Takes note of the rule of p->child: decodes it, or keeps it for a comparison.
+ * False: no memory. */
+static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
 		      const struct cursor *at)
 {
 	if (rule_decodes_now(rule))
@@ -181,10 +188,13 @@ static void note_rule(const struct walker *w, struct path *p, packed_rule rule,
 	if (rule_decodes_now(rule) && w->ask != ASK_NEVER && w->stack->runtime->embedder.decode) {
 		struct incstack_frame f = {at->pc, at->sp, at->fp,
 					   at->exact ? INCSTACK_FRAME_EXACT : 0, 0};
-		p->child = incstack__decode(w->stack, p->child, &f, w->ask, w->grow);
-	} else if (p->child->flags & INCSTACK_OBJECT_RAW) {
-		p->child->bci = (rule_plain(rule) ? (int32_t)rule : 0) | w->stack->hidden_rule;
+		object *last = incstack__decode(w->stack, p->child, &f, w->ask, w->grow);
+		p->child = last ? last : p->child;
+		return last;
 	}
+	if (p->child->flags & INCSTACK_OBJECT_RAW)
+		p->child->bci = (rule_plain(rule) ? (int32_t)rule : 0) | w->stack->hidden_rule;
+	return true;
 }
 
 /* The frame at has something unusual, or is where the walk may end: looks closely.
@@ -196,25 +206,28 @@ static object *look(const struct walker *w, struct path *p, bool *ended)
 	packed_rule rule;
 	struct cursor from = p->at;
 	enum step step = incstack__step(w, &p->at, &slot, &rule);
-	note_rule(w, p, rule, &from);
 	*ended = true;
+	if (!note_rule(w, p, rule, &from))
+		return cut(s, p, true);
 	if (step == STEP_END)
 		return end(s, p);
 	if (step == STEP_UNKNOWN)
-		return cut(s, p);
+		return cut(s, p, false);
 	bool tracked = slot && inside(s, slot);
 	p->here |= tracked;
 	object *k = tracked ? meet(s, p) : NULL;
 	if (k)
 		return arrive_known(s, p, k);
-	p->at.pc = position(s, &p->at, slot);
+	p->at.pc = position(w, &p->at, slot);
+	if (!p->at.pc)
+		return cut(s, p, false);
 	if (tracked && may_plant(w, p, slot) && (k = plant(w, p)) != NULL) {
 		s->met = p->known;
 		return arrive(s, p, k);
 	}
 	k = make(w, &p->at, INCSTACK_OBJECT_FILLED);
 	if (!k)
-		return cut(s, p);
+		return cut(s, p, true);
 	if (p->at.signal)
 		p->child->flags |= INCSTACK_OBJECT_SIGNAL;
 	p->child->parent = k;
