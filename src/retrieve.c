@@ -11,7 +11,7 @@
 void incstack__complete(stack *s, enum ask ask, bool grow)
 {
 	for (object *o = s->newest; o; o = (object *)o->parent) {
-		if (!(o->flags & OBJECT_GAP))
+		if (!(o->flags & OBJECT_GAP) || FAULT(FAULT_INCOMPLETE))
 			continue;
 		struct walker w = {s, ask, grow, UINT32_MAX, UINTPTR_MAX};
 		struct path p = {.child = o, .known = (object *)o->parent};

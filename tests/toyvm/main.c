@@ -10,6 +10,8 @@
 
 #include "vm.h"
 
+int toyvm_fault;
+
 struct arguments {
 	uint64_t seed, programs;
 	int64_t n;
@@ -21,7 +23,8 @@ struct arguments {
 static const char usage[] =
 	"usage: toyvm_oracle [--seed S] [--programs N] [--threads N] [--ticks N]\n"
 	"                    [--mode patch|validate|full] [--distance N] [--interpreted]\n"
-	"                    [--n N] [--dump] [FILE]\n";
+	"                    [--n N] [--dump] [--fault N] [FILE]\n"
+	"N random programs, up to the first that mismatches, or one from a file.\n";
 
 static _Noreturn void die(const char *what)
 {
@@ -50,6 +53,8 @@ static bool number_option(struct arguments *a, const char *name, const char *tex
 		a->schedule.threads = (int)(n < 1 ? 1 : n > 16 ? 16 : n);
 	else if (!strcmp(name, "--ticks"))
 		a->schedule.ticks = (uint32_t)n;
+	else if (!strcmp(name, "--fault"))
+		toyvm_fault = (int)n;
 	else if (!strcmp(name, "--n"))
 		a->n = n;
 	else if (!strcmp(name, "--distance"))
@@ -106,8 +111,11 @@ static char *read_text(const char *name)
 	return text;
 }
 
+static uint64_t last_seed;
+
 static void random_program(const struct arguments *a, uint64_t seed)
 {
+	last_seed = seed;
 	static const int distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 0, 1, 2, 5};
 	struct schedule s = a->schedule;
 	uint64_t random = seed;
@@ -154,8 +162,10 @@ int main(int argc, char **argv)
 		run_text(a.file, text, &a.schedule, a.seed, a.n < 0 ? 10 : a.n, true);
 		free(text);
 	}
-	for (uint64_t i = 0; !a.file && i < a.programs; i++)
+	for (uint64_t i = 0; !a.file && i < a.programs && !counters.mismatches; i++)
 		random_program(&a, a.seed * 1000003 + i);
+	if (counters.mismatches)
+		fprintf(stderr, "the last program was of seed %" PRIu64 "\n", last_seed);
 	print_counters();
 	return atomic_load(&counters.mismatches) != 0;
 }

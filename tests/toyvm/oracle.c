@@ -61,45 +61,40 @@ void oracle_sample(struct fiber *f, uint64_t *random)
 	top.flags = random_below(random, 2) ? INCSTACK_TOP_EXACT : 0;
 	uint64_t weight = random_next(random);
 	incstack_stack_reserve(f->stack, 512 + count * 64);
-	if (incstack_sample(f->stack, o->first + o->record_count, weight, &top)) {
-		COUNT(lost);
+	int error = incstack_sample(f->stack, o->first + o->record_count, weight, &top);
+	if (error) {
+		if (error == INCSTACK_ELIMIT)
+			COUNT(lost);
+		else
+			COUNT(mismatches);
 		return;
 	}
 	remember(o, f->shadow_base, count, weight);
 	COUNT(samples);
 	atomic_fetch_add_explicit(&counters.depths[count < 4095 ? count : 4095], 1,
 				  memory_order_relaxed);
-	for (int i = 0; i < f->lazy_count; i++) {
-		struct lazy *l = &f->lazy[i];
-		if (!l->barrier_first && !l->counted && has_barrier((uintptr_t *)l->slot)) {
-			l->counted = true;
-			COUNT(deopt_first);
-		}
-	}
 }
 
+/* The youngest frames of both. */
 static void show(const struct fiber *f, const struct record *r, const struct incstack_trace *t)
 {
-	struct method *const *methods = f->vm->program->methods;
+	const struct program *p = f->vm->program;
 	const struct incstack_frame_object *o = t->top;
-	fprintf(stderr, "mismatch: trace %llu, %zu frames (expected | seen)\n",
-		(unsigned long long)t->id, r->count);
-	for (size_t i = r->count; i-- > 0 || o;) {
+	fprintf(stderr, "trace %llu of %zu frames (expected | seen)\n", (unsigned long long)t->id,
+		r->count);
+	for (size_t i = 0; i < 24 && (i < r->count || o); i++) {
 		if (i < r->count) {
-			uint64_t key = f->oracle->entries[r->start + i];
-			fprintf(stderr, "%20s %4d |", methods[key >> 32]->name, (int32_t)key);
-		} else {
-			fprintf(stderr, "%26s|", "");
-			i = 0;
+			uint64_t key = f->oracle->entries[r->start + r->count - 1 - i];
+			fprintf(stderr, "%20s %4d |", p->methods[key >> 32]->name, (int32_t)key);
 		}
 		if (o) {
-			const char *name = o->method < (uint64_t)f->vm->program->method_count
-						   ? methods[o->method]->name
-						   : "?";
-			fprintf(stderr, " %20s %4d %x @%zx", name, o->bci, o->flags, o->address);
+			bool known = o->method < (uint64_t)p->method_count;
+			fprintf(stderr, " %20s %4d flags %x at %zx",
+				known ? p->methods[o->method]->name : "?", o->bci, o->flags,
+				o->address);
 			o = o->parent;
 		}
-		fprintf(stderr, "\n");
+		fputs("\n", stderr);
 	}
 }
 
@@ -135,8 +130,10 @@ void oracle_retrieve(struct fiber *f)
 {
 	struct oracle *o = f->oracle;
 	struct incstack_tree *tree;
-	if (incstack_retrieve(f->stack, &tree))
-		abort();
+	if (incstack_retrieve(f->stack, &tree)) {
+		COUNT(mismatches);
+		return;
+	}
 	size_t i = 0;
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next, i++) {
 		if (i < o->record_count)
