@@ -74,7 +74,7 @@ faults() {
 	for fault in $(grep -ohE '^	(BUG|FAULT)_[A-Z_]+' "$here/faults.h" "$here/../../src/fault.h"); do
 		number=$(number_of "$fault")
 		status=0
-		says=$(ulimit -c 0; timeout 100 "$faulty" --seed 5 --programs $programs --fault "$number" 2>/dev/null) ||
+		says=$(ulimit -c 0; timeout 200 "$faulty" --seed 5 --programs $programs --fault "$number" 2>/dev/null) ||
 			status=$?
 		case $status in
 		1) echo "$fault: $(grep -o 'mismatches=[0-9]*' <<<"$says")" ;;

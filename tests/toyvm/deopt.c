@@ -175,7 +175,8 @@ static void unwind(struct fiber *f, uintptr_t sp, bool barrier)
 {
 	if (barrier)
 		COUNT(exceptions);
-	if (!BUG(BUG_NO_UNWINDING))
+	bool silent = f->vm->schedule.silent_exits && random_below(&f->thread->random, 4) == 0;
+	if (!silent && !BUG(BUG_NO_UNWINDING))
 		incstack_stack_unwinding_to(f->stack, sp + (BUG(BUG_UNWINDS_TOO_FAR) ? 512 : 0));
 	for (int i = f->lazy_count - 1; i >= 0; i--)
 		if (f->lazy[i].slot < sp)

@@ -123,6 +123,7 @@ static void random_program(const struct arguments *a, uint64_t seed)
 		s.distance = distances[random_below(&random, 6)];
 	s.inline_levels = random_below(&random, 5);
 	s.compile_after = random_below(&random, 8);
+	s.silent_exits = random_below(&random, 8) == 0;
 	char *text = program_generate(seed);
 	if (a->dump)
 		puts(text);

@@ -84,7 +84,8 @@ struct schedule {
 	uint32_t ticks; /* most polls between events; 0: one at every poll */
 	uint32_t inline_levels, compile_after;
 	int mode, distance, threads;
-	bool interpreted; /* nothing is compiled */
+	bool interpreted;  /* nothing is compiled */
+	bool silent_exits; /* some exceptions are not announced: traces may be cut off */
 };
 
 struct counters {
