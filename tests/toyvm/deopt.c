@@ -214,6 +214,7 @@ struct fiber *throw_value(struct fiber *f)
 {
 	struct frame frame;
 	bool youngest = true, barrier = false;
+	oracle_look(f);
 	frame_first(f, &frame);
 	do {
 		if (!youngest && frame.pc == stubs.called_back) {

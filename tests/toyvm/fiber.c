@@ -171,7 +171,7 @@ struct fiber *toy_fiber_end(struct fiber *f)
 {
 	f->pc = stubs.base;
 	f->args[0] = f->args[1] = f->args[2] = f->args[3] = 0;
-	oracle_retrieve(f);
+	oracle_finish(f);
 	f->thread->dead = f;
 	f->resume = stubs.leave;
 	return f;

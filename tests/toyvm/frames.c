@@ -90,7 +90,7 @@ static int find_rule(void *context, uintptr_t address, struct incstack_rule *rul
 	const struct blob *b = code_find(address);
 	if (b)
 		*rule = (struct incstack_rule){INCSTACK_RULE_SP, (int32_t)b->bytes + 8, 8, 0, 0};
-	else if (address == stubs.base - 1)
+	else if (address == stubs.base || address == stubs.base - 1)
 		rule->kind = INCSTACK_RULE_END;
 	else if (has_frame_pointer(address) || has_frame_pointer(address + 1))
 		*rule = (struct incstack_rule){INCSTACK_RULE_FP, 16, 8, 16,
@@ -116,7 +116,9 @@ static int decode(void *context, const struct incstack_frame *frame,
 	struct frame seen = {.pc = frame->pc, .sp = frame->sp, .fp = frame->fp};
 	if (BUG(BUG_NEXT_CALL))
 		seen.pc = next_call(seen.pc);
-	if ((has_frame_pointer(seen.pc) && !seen.fp) || !read_frame(&seen)) {
+	if (has_frame_pointer(seen.pc) && !seen.fp)
+		return INCSTACK_EUNWIND; /* too late: the position was in the frame */
+	if (!read_frame(&seen)) {
 		out[0] = (struct incstack_virtual_frame){0, 0, 0};
 		return 1;
 	}

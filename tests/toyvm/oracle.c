@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cct.h"
 #include "vm.h"
 
 struct counters counters;
@@ -27,11 +28,14 @@ struct oracle {
 
 struct oracle *oracle_new(void)
 {
-	return calloc(1, sizeof(struct oracle));
+	struct oracle *o = calloc(1, sizeof(struct oracle));
+	o->cct = cct_new();
+	return o;
 }
 
 void oracle_free(struct oracle *o)
 {
+	cct_free(o->cct);
 	free(o->entries);
 	free(o->records);
 	free(o);
@@ -106,6 +110,9 @@ static bool same(const struct oracle *o, const struct record *r, const struct in
 	const struct incstack_frame_object *f = t->top;
 	for (size_t i = 0; i < r->count; i++, f = f->parent) {
 		entry--;
+		if (f && silent_exits && f->flags & INCSTACK_OBJECT_TRUNCATED &&
+		    f->flags & INCSTACK_OBJECT_RAW)
+			return true; /* its frame went before its position was read */
 		if (!f || f->method != *entry >> 32 || f->bci != (int32_t)*entry)
 			return false;
 		*inlined |= (f->flags & INCSTACK_OBJECT_VIRTUAL) != 0;
@@ -128,6 +135,24 @@ static void compare(struct fiber *f, const struct incstack_trace *t, size_t i)
 	}
 	if (inlined)
 		COUNT(inlined);
+	if (!f->vm->schedule.silent_exits)
+		cct_add_record(o->cct, o->entries + r->start, r->count);
+}
+
+/* An exit that nobody announced is noticed by the next look at the stack: before
+ * the library is told or asked of frames that may be long gone, it must look. */
+void oracle_look(struct fiber *f)
+{
+	if (f->vm->schedule.silent_exits)
+		oracle_sample(f, &f->thread->random);
+}
+
+/* At the end of a fiber. */
+void oracle_finish(struct fiber *f)
+{
+	oracle_retrieve(f);
+	if (!cct_same(f->oracle->cct))
+		COUNT(mismatches);
 }
 
 /* Retrieves the traces of the fiber and compares each. */
@@ -135,6 +160,7 @@ void oracle_retrieve(struct fiber *f)
 {
 	struct oracle *o = f->oracle;
 	struct incstack_tree *tree;
+	oracle_look(f);
 	if (incstack_retrieve(f->stack, &tree)) {
 		COUNT(mismatches);
 		return;
@@ -146,6 +172,8 @@ void oracle_retrieve(struct fiber *f)
 	}
 	if (i != o->record_count)
 		COUNT(mismatches);
+	if (!f->vm->schedule.silent_exits)
+		cct_add_tree(o->cct, tree);
 	incstack_tree_release(tree);
 	o->first += o->record_count;
 	o->record_count = o->used = 0;

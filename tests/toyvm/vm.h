@@ -282,7 +282,9 @@ uint64_t vm_run(struct program *p, const struct schedule *s, uint64_t seed, int6
 struct fiber *poll(struct fiber *f, bool yield);
 struct oracle *oracle_new(void);
 void oracle_sample(struct fiber *f, uint64_t *random);
+void oracle_look(struct fiber *f);
 void oracle_retrieve(struct fiber *f);
+void oracle_finish(struct fiber *f);
 void oracle_free(struct oracle *o);
 
 #endif
