@@ -47,7 +47,7 @@ errors() {
 	refused 'class A : B { }' 1:11
 	refused $'def main(n) {\n if (n) { return 1; }' 2:22
 	refused 'def main(n) { $ }' 1:15
-	refused "def main(n) { return $(printf '(%.0s' {1..200})" 1:85
+	refused "def main(n) { return $(printf '(%.0s' {1..200}) }" 1:85
 	echo "all refused with line and column"
 }
 
@@ -65,6 +65,28 @@ random() {
 				exit 1
 			}
 	}' <<<"$last" || fail "the run was not what it should be"
+}
+
+# Ten million samples.
+soak() {
+	local seed sum=0 last
+	for seed in 11 12 13 14 15; do
+		last=$("$oracle" --seed "$seed" --programs 220) || fail "seed $seed: $last"
+		echo "$last"
+		last=${last#*samples=}
+		sum=$((sum + ${last%% *}))
+	done
+	((sum >= 10000000)) || fail "only $sum samples"
+}
+
+# Every legal event at every poll.
+hostile() {
+	"$oracle" --seed 3 --programs 8 --hostile || fail "see above"
+}
+
+# The inputs that the fuzz target is to remember.
+corpus() {
+	"${oracle%/*}/toyvm_corpus" "$here"/fuzz/corpus/* || fail "see above"
 }
 
 # Without a bug nothing is found; each bug is, within so many programs.

@@ -10,8 +10,6 @@
 
 #include "vm.h"
 
-int toyvm_fault;
-
 struct arguments {
 	uint64_t seed, programs;
 	int64_t n;
@@ -23,7 +21,7 @@ struct arguments {
 static const char usage[] =
 	"usage: toyvm_oracle [--seed S] [--programs N] [--threads N] [--ticks N]\n"
 	"                    [--mode patch|validate|full] [--distance N] [--interpreted]\n"
-	"                    [--n N] [--dump] [--fault N] [FILE]\n"
+	"                    [--n N] [--dump] [--hostile] [--fault N] [FILE]\n"
 	"N random programs, up to the first that mismatches, or one from a file.\n";
 
 static _Noreturn void die(const char *what)
@@ -71,6 +69,8 @@ static void parse_arguments(struct arguments *a, char **at)
 	for (; *at; at++) {
 		if (!strcmp(*at, "--dump"))
 			a->dump = true;
+		else if (!strcmp(*at, "--hostile"))
+			a->schedule.hostile = true;
 		else if (!strcmp(*at, "--interpreted"))
 			a->schedule.interpreted = true;
 		else if (!strcmp(*at, "--mode") && at[1])
@@ -156,6 +156,9 @@ int main(int argc, char **argv)
 	struct arguments a = {.seed = 1, .programs = 10, .n = -1};
 	a.schedule = (struct schedule){
 		.ticks = 4, .threads = 2, .distance = 0, .inline_levels = 3, .compile_after = 3};
+#ifdef INCSTACK_HOSTILE
+	a.schedule.hostile = true;
+#endif
 	(void)argc;
 	parse_arguments(&a, argv + 1);
 	if (a.file) {

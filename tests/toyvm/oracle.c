@@ -11,6 +11,7 @@
 #include "vm.h"
 
 struct counters counters;
+int toyvm_fault;
 
 struct record {
 	size_t start, count;

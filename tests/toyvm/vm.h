@@ -84,6 +84,7 @@ struct schedule {
 	uint32_t ticks; /* most polls between events; 0: one at every poll */
 	uint32_t inline_levels, compile_after;
 	int mode, distance, threads;
+	bool hostile;      /* every event at every poll */
 	bool interpreted;  /* nothing is compiled */
 	bool silent_exits; /* some exceptions are not announced: traces may be cut off */
 };
