@@ -115,6 +115,9 @@ static uint32_t take_from_pool(runtime *rt)
 static uint32_t take(stack *s)
 {
 	uint32_t number = s->spare;
+	if (FAULT(FAULT_THUNK_REUSED) && s->stats.planted % 64 == 63 && s->newest &&
+	    s->newest->flags & OBJECT_BARRIER)
+		return s->newest->flags >> OBJECT_SHIFT;
 	if (!number)
 		return take_from_pool(s->runtime);
 	s->spare = barrier_of(number)->next;
@@ -150,6 +153,12 @@ static void patch(stack *s, const object *o, uint32_t number)
 {
 	uintptr_t *slot = object_slot(o);
 	uintptr_t resume = content(slot);
+	const runtime *rt = s->runtime;
+	if (FAULT(FAULT_STORE_FIRST)) {
+		store(slot, thunk_address(number)); /* and somebody looks just then */
+		if (rt->embedder.logical_pc)
+			rt->embedder.logical_pc(rt->context, (uintptr_t)slot, resume);
+	}
 	*thunk_cell(thunk_address(number)) = (struct incstack__cell){resume, s};
 	atomic_signal_fence(memory_order_seq_cst); /* the cell before the slot (I4) */
 	store(slot, thunk_address(number));
@@ -315,6 +324,6 @@ object *incstack__barrier_object(const struct incstack__cell *cell)
 void incstack__barrier_shift_fp(const object *o, uintptr_t low, uintptr_t high, uintptr_t delta)
 {
 	struct barrier *b = barrier_of(number_of(o));
-	if (o->flags & OBJECT_BARRIER && b->fp >= low && b->fp < high)
+	if (o->flags & OBJECT_BARRIER && !FAULT(FAULT_FP_NOT_MOVED) && b->fp >= low && b->fp < high)
 		b->fp += delta;
 }

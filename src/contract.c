@@ -46,6 +46,8 @@ int incstack_slot_write(struct incstack_stack *s, uintptr_t *slot, uintptr_t res
 	int error = enter_slot(s, (uintptr_t)slot);
 	if (error)
 		return error;
+	if (FAULT(FAULT_POSITION_REWRITTEN) && is_thunk(*slot) && find(s, (uintptr_t)slot))
+		find(s, (uintptr_t)slot)->method = resume;
 	if (is_thunk(*slot))
 		thunk_cell(*slot)->resume = resume;
 	else

@@ -17,6 +17,7 @@
 #include <incstack/incstack.h>
 
 #include "arch/x86_64/layout.h"
+#include "fault.h"
 
 typedef struct incstack_frame_object object;
 typedef struct incstack_trace trace;

@@ -38,7 +38,7 @@ int incstack__complete(stack *s, bool grow)
 	bool lost = false;
 	for (object *o = s->newest, *rest = NULL; o; o = rest ? rest : (object *)o->parent) {
 		rest = NULL;
-		if (o->flags & OBJECT_GAP && fill(s, o, &w, &rest)) {
+		if (o->flags & OBJECT_GAP && !FAULT(FAULT_INCOMPLETE) && fill(s, o, &w, &rest)) {
 			if (!lost)
 				return INCSTACK_ENOMEM;
 			rest = (object *)o->parent;

@@ -49,7 +49,7 @@ void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, u
 		return;
 	incstack__barrier_drop(s, o);
 	o->flags |= INCSTACK_OBJECT_FILLED;
-	if (!(o->flags & OBJECT_GAP)) {
+	if (!(o->flags & OBJECT_GAP) || (FAULT(FAULT_GAP_FORGOTTEN) && o->parent)) {
 		move_down(s, o, plant_from);
 		return;
 	}

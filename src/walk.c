@@ -50,7 +50,7 @@ static object *meet(stack *s, struct path *p)
 	p->known = k;
 	if (!k || k->address != p->at.sp)
 		return NULL;
-	if (p->at.pc == barrier_word(k))
+	if (p->at.pc == barrier_word(k) || FAULT(FAULT_ADDRESS_ALONE))
 		return k;
 	object *good = physical_parent(k);
 	if (s->mode == INCSTACK_MODE_VALIDATE && k->flags & INCSTACK_OBJECT_RAW &&

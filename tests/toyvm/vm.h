@@ -84,7 +84,9 @@ struct schedule {
 	uint32_t ticks; /* most polls between events; 0: one at every poll */
 	uint32_t inline_levels, compile_after;
 	int mode, distance, threads;
-	bool interpreted; /* nothing is compiled */
+	bool hostile;      /* every event at every poll */
+	bool interpreted;  /* nothing is compiled */
+	bool silent_exits; /* some exceptions are not announced: traces may be cut off */
 };
 
 struct counters {
@@ -281,7 +283,9 @@ uint64_t vm_run(struct program *p, const struct schedule *s, uint64_t seed, int6
 struct fiber *poll(struct fiber *f, bool yield);
 struct oracle *oracle_new(void);
 void oracle_sample(struct fiber *f, uint64_t *random);
+void oracle_look(struct fiber *f);
 void oracle_retrieve(struct fiber *f);
+void oracle_finish(struct fiber *f);
 void oracle_free(struct oracle *o);
 
 #endif
