@@ -258,7 +258,7 @@ void incstack__record_unload(int done)
 		if (r->subs != subs) {
 			r->closed = epoch;
 			__atomic_add_fetch(&r->unloads, 1, __ATOMIC_RELEASE);
-			incstack_code_unloading(r->runtime, NULL, 0, UINTPTR_MAX);
+			incstack_native_code_unloaded(r->runtime);
 			incstack__record_flush(record);
 		}
 	}
