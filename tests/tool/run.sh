@@ -6,6 +6,7 @@
 # is measured, and subtracted.
 set -euo pipefail
 tool=$1 target=$2
+manual=$(realpath "$(dirname "${BASH_SOURCE[0]}")")/../../man/incstack-heap.1
 
 fail() {
 	echo "$*" >&2
@@ -209,6 +210,17 @@ test_interval() {
 	# A block far larger than the interval counts as it is.
 	record -o trace --interval 1k -- "$target" big=50000000
 	near "bytes of main" "$(folded main)" 50000000 1
+}
+
+# Every option of the help is in the manual.
+test_manual() {
+	local option
+	for option in $("$tool" heap --help | grep -o -e '--[a-z][a-z-]*' | sort -u); do
+		[[ $option == --help ]] || grep -q "Fl -${option#--}" "$manual" || fail "$option"
+	done
+	if command -v mandoc >/dev/null; then
+		mandoc -Tlint -Wwarning "$manual" || fail "the manual has faults"
+	fi
 }
 
 # Options behind the program are its own, its exit status is ours, names may be odd.
