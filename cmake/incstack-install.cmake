@@ -16,10 +16,7 @@ set(pc_requires_native "incstack")
 set(pc_requires_profile "")
 set(pc_private_core "")
 set(pc_private_native "libunwind-generic")
-set(pc_private_profile "zlib")
-if(JANSSON_FOUND)
-	string(APPEND pc_private_profile " jansson")
-endif()
+set(pc_private_profile "zlib yajl")
 if(TARGET incstack)
 	set(pc_requires_profile "incstack")
 endif()
@@ -45,6 +42,9 @@ foreach(component IN LISTS components)
 		# gcc_s before libunwind: see CMakeLists.txt. Not under Libs.private,
 		# which pkg-config prints behind the private requirements.
 		string(APPEND PC_LIBS " -Wl,--push-state,--no-as-needed,-lgcc_s,--pop-state -pthread")
+	endif()
+	if(component STREQUAL "profile")
+		string(APPEND PC_LIBS " -lprotobuf-nanopb -lm") # nanopb has no pkg-config file
 	endif()
 	configure_file(${PROJECT_SOURCE_DIR}/cmake/incstack.pc.in
 		${PROJECT_BINARY_DIR}/pkgconfig/${pc_file}.pc @ONLY)

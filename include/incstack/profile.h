@@ -25,6 +25,10 @@ enum incstack_profile_error {
 	INCSTACK_EIO = -33,     /* the stream failed; errno says why */
 };
 
+/* The text of an error of either header; never null.
+ * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
+INCSTACK_API const char *incstack_profile_error_text(int error);
+
 #define INCSTACK_PROFILE_KINDS_MAX 16
 
 /* Node 0 of every profile is the root: it stands for no frame. */
@@ -57,6 +61,26 @@ INCSTACK_API int incstack_profile_create(const struct incstack_profile_kind *kin
 /* Frees it; null is nothing to do.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_profile_destroy(struct incstack_profile *profile);
+
+/* Where a profile comes from. Zero and null mean unknown. */
+struct incstack_profile_meta {
+	const char *program;  /* the command that was profiled */
+	const char *mode;     /* how samples were taken */
+	uint64_t time_ns;     /* when that began, since 1970; up to INT64_MAX */
+	uint64_t duration_ns; /* up to INT64_MAX */
+	uint64_t lost;        /* samples that were asked for and not taken */
+	uint64_t truncated;   /* samples whose outer callers are unknown */
+	uint64_t pruned;      /* contexts that were added to their callers */
+};
+
+/* Copies *meta into the profile. Errors: EINVAL, ENOMEM, ERANGE, EFORMAT (not UTF-8).
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_set_meta(struct incstack_profile *profile,
+					   const struct incstack_profile_meta *meta);
+
+/* Errors: EINVAL. Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_profile_meta(const struct incstack_profile *profile,
+				       struct incstack_profile_meta *meta);
 
 /* ---- adding ------------------------------------------------------------------ */
 
@@ -100,6 +124,11 @@ INCSTACK_API int incstack_profile_name_frames(struct incstack_profile *profile,
 /* Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API uint32_t incstack_profile_kinds(const struct incstack_profile *profile);
 
+/* The name and unit of a kind, terminated. Errors: EINVAL.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_profile_kind(const struct incstack_profile *profile, uint32_t kind,
+				       struct incstack_profile_kind *description);
+
 /* Nodes are numbered from the root up to here; a parent's number is smaller.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API uint32_t incstack_profile_nodes(const struct incstack_profile *profile);
@@ -125,6 +154,21 @@ INCSTACK_API uint64_t incstack_profile_self(const struct incstack_profile *profi
 INCSTACK_API int incstack_profile_totals(const struct incstack_profile *profile, uint32_t kind,
 					 uint64_t *totals);
 
+/* A function in all its contexts. */
+struct incstack_profile_function {
+	const char *name; /* terminated; null if it has none, then see method */
+	uint64_t method;
+	uint64_t self;
+	uint64_t total; /* recursion counts once */
+};
+
+/* Writes up to *count functions, heaviest self first, then by total, and how many to
+ * *count. Errors: EINVAL, ENOMEM.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_functions(const struct incstack_profile *profile, uint32_t kind,
+					    struct incstack_profile_function *functions,
+					    size_t *count);
+
 /* ---- several profiles ---------------------------------------------------------- */
 
 /* Adds `from`, which has the same kinds, to `into`. Frames are the same when
@@ -146,6 +190,7 @@ INCSTACK_API int incstack_profile_average(const struct incstack_profile *const *
 enum incstack_profile_measure {
 	INCSTACK_MEASURE_SELF = 0, /* where samples landed */
 	INCSTACK_MEASURE_TOTAL,    /* with all callees */
+	INCSTACK_MEASURE_BOTH,     /* the nodes' self and the edges' totals as one set */
 };
 
 struct incstack_profile_difference {
@@ -170,14 +215,124 @@ INCSTACK_API int incstack_profile_compare(const struct incstack_profile *a,
 					  enum incstack_profile_measure measure, double threshold,
 					  struct incstack_profile_difference *difference);
 
+/* Lays two profiles over one tree: a new profile with the kinds {"a", unit} and
+ * {"b", unit}. Contexts are the same as in compare. Errors: EINVAL, ENOMEM, ELIMIT.
+ * Thread: owner of both. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_overlay(const struct incstack_profile *a,
+					  const struct incstack_profile *b, uint32_t kind,
+					  struct incstack_profile **both);
+
+/* Quartiles of one number over several runs. */
+struct incstack_profile_quartiles {
+	double low, median, high;
+};
+
+/* How alike the runs of a set are: each compared with the average of all. */
+struct incstack_profile_stability {
+	struct incstack_profile_quartiles overlap;
+	struct incstack_profile_quartiles cover; /* of the run over the average */
+	struct incstack_profile_quartiles correlation;
+};
+
+/* Compares each of `count` profiles with their average (thesis figure 5.7). What
+ * is n/a for a run is left out; NAN if that leaves none. Arguments and errors as
+ * of average and compare.
+ * Thread: owner of all. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_stability(const struct incstack_profile *const *profiles,
+					    size_t count, uint32_t kind,
+					    enum incstack_profile_measure measure, double threshold,
+					    struct incstack_profile_stability *stability);
+
+/* ---- less of a profile ----------------------------------------------------------- */
+
+/* Adds every context whose total is below the profile's total divided by parts,
+ * in every kind, to its caller, and counts it in meta.pruned. Totals stay.
+ * Errors: EINVAL, ENOMEM.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_prune(struct incstack_profile *profile, uint64_t parts);
+
+/* Drops all nodes and weights. Frames, names and their numbers stay.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_profile_clear(struct incstack_profile *profile);
+
 /* ---- files --------------------------------------------------------------------- */
+
+enum incstack_profile_format {
+	INCSTACK_FORMAT_FOLDED = 1, /* "main;f;g 42" a line; carries one kind, no meta */
+	INCSTACK_FORMAT_PPROF,      /* gzipped protobuf; bare protobuf is read, too */
+	INCSTACK_FORMAT_SPEEDSCOPE, /* JSON of speedscope */
+	INCSTACK_FORMAT_FIREFOX,    /* JSON of the Firefox Profiler, processed form */
+	INCSTACK_FORMAT_HTML,       /* a flame graph; written only */
+};
+
+/* The format that the end of a path says (.folded, .pb.gz, .speedscope.json,
+ * .firefox.json, .html), or that a bare name says ("pprof"); 0 if none.
+ * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_profile_format_of(const char *path);
 
 /* Where and why a file was refused. */
 struct incstack_profile_fault {
-	uint64_t line;   /* from 1; 0 in binary formats */
-	uint64_t offset; /* of the line, or of the field in the inflated message; bytes */
+	uint64_t line;   /* from 1; 0 in formats that are not made of lines */
+	uint64_t offset; /* of the line, or of the byte or field after inflating */
 	const char *why; /* a constant; null without fault */
 };
+
+/* How a file is read; null means all zero. */
+struct incstack_profile_input {
+	/* With nodes_max above 0, full is called between two records once the profile
+	 * has so many nodes: it prunes the profile or writes and clears it. An error
+	 * that it returns ends the reading. Only folded and pprof call it. */
+	uint32_t nodes_max;
+	int (*full)(void *context, struct incstack_profile *profile);
+	/* Called now and then with the bytes read from the stream so far; may be null. */
+	void (*progress)(void *context, uint64_t bytes);
+	void *context;
+};
+
+/* Reads a file into a new profile with the kinds that the file has; for folded
+ * {"samples", "count"}. pprof, if the stream cannot seek, goes through a temporary
+ * file. Weights that are fractions are rounded; times become nanoseconds.
+ * fault may be null. Errors: EINVAL, ENOMEM, ELIMIT, ERANGE, EIO, EFORMAT.
+ * Thread: any. Signal: no. Allocates: malloc. Blocks: on the stream. */
+INCSTACK_API int incstack_profile_read(FILE *stream, enum incstack_profile_format format,
+				       const struct incstack_profile_input *input,
+				       struct incstack_profile **profile,
+				       struct incstack_profile_fault *fault);
+
+/* Writes a profile. kind is the one that folded files carry. Errors: EINVAL,
+ * ENOMEM, EIO.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
+INCSTACK_API int incstack_profile_write(const struct incstack_profile *profile,
+					enum incstack_profile_format format, uint32_t kind,
+					FILE *stream);
+
+/* Writes the flame graph of a difference: of an overlay (incstack_profile_overlay).
+ * Widths are those of one side, colours say which side has more. Errors: EINVAL,
+ * ENOMEM, EIO.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
+INCSTACK_API int incstack_profile_write_difference(const struct incstack_profile *both,
+						   FILE *stream);
+
+/* Writing in parts, for profiles that do not fit into memory: begin, then add for
+ * each part, then finish. All parts are of one profile, cleared in between. A
+ * context that occurs in several parts occurs several times in the file; its
+ * weights count together. HTML has one part. The stream stays the caller's. */
+struct incstack_profile_writer;
+
+/* Errors: EINVAL, ENOMEM, EIO. Thread: owner. Signal: no. Allocates: malloc. Blocks: on streams. */
+INCSTACK_API int incstack_profile_writer_begin(const struct incstack_profile *profile,
+					       enum incstack_profile_format format, uint32_t kind,
+					       FILE *stream,
+					       struct incstack_profile_writer **writer);
+
+/* Errors: as begin. Thread: owner. Signal: no. Allocates: malloc. Blocks: on streams. */
+INCSTACK_API int incstack_profile_writer_add(struct incstack_profile_writer *writer);
+
+/* Completes the file and frees the writer, also after an error; with complete 0 it
+ * only frees. Errors: as begin.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: on streams. */
+INCSTACK_API int incstack_profile_writer_finish(struct incstack_profile_writer *writer,
+						int complete);
 
 /* The longest line of a folded file, in bytes. */
 #define INCSTACK_FOLDED_LINE_MAX (16u << 20)

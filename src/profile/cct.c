@@ -9,23 +9,6 @@
 
 enum { NAME_BYTES = 4096 };
 
-static int kinds_set(struct incstack_profile *profile, const struct incstack_profile_kind *kinds,
-		     uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		int error = incstack__name_intern(profile, kinds[i].name, strlen(kinds[i].name),
-						  &profile->kind_name[i]);
-
-		if (!error)
-			error = incstack__name_intern(profile, kinds[i].unit, strlen(kinds[i].unit),
-						      &profile->kind_unit[i]);
-		if (error)
-			return error;
-	}
-	profile->kinds = count;
-	return 0;
-}
-
 static int node_add(struct incstack_profile *profile, uint32_t parent, uint32_t frame)
 {
 	size_t at = profile->nodes_used;
@@ -38,14 +21,13 @@ static int node_add(struct incstack_profile *profile, uint32_t parent, uint32_t 
 	if (error)
 		return error;
 	profile->nodes[at] = (struct incstack__node){.parent = parent, .frame = frame};
-	memset(profile->weights + at * profile->kinds, 0,
-	       profile->kinds * sizeof(*profile->weights));
+	for (uint32_t k = 0; k < profile->kinds; k++)
+		profile->weights[at * profile->kinds + k] = 0;
 	profile->nodes_used++;
 	return 0;
 }
 
-static int profile_init(struct incstack_profile *profile, const struct incstack_profile_kind *kinds,
-			uint32_t count)
+static int profile_init(struct incstack_profile *profile)
 {
 	int error = incstack__table_init(&profile->name_table);
 
@@ -53,8 +35,6 @@ static int profile_init(struct incstack_profile *profile, const struct incstack_
 		error = incstack__table_init(&profile->frame_table);
 	if (!error)
 		error = incstack__table_init(&profile->node_table);
-	if (!error)
-		error = kinds_set(profile, kinds, count);
 	if (!error)
 		error = node_add(profile, INCSTACK__NONE, INCSTACK__NONE);
 	return error;
@@ -65,9 +45,47 @@ static bool kinds_valid(const struct incstack_profile_kind *kinds, uint32_t coun
 	if (!kinds || count < 1 || count > INCSTACK_PROFILE_KINDS_MAX)
 		return false;
 	for (uint32_t i = 0; i < count; i++)
-		if (!kinds[i].name || !kinds[i].unit)
+		if (!kinds[i].name || !kinds[i].unit ||
+		    !incstack__text_valid(kinds[i].name, strlen(kinds[i].name)) ||
+		    !incstack__text_valid(kinds[i].unit, strlen(kinds[i].unit)))
 			return false;
 	return true;
+}
+
+int incstack__profile_blank(struct incstack_profile **profile)
+{
+	int error;
+
+	*profile = calloc(1, sizeof(**profile));
+	if (!*profile)
+		return INCSTACK_ENOMEM;
+	error = profile_init(*profile);
+	if (error) {
+		incstack_profile_destroy(*profile);
+		*profile = NULL;
+	}
+	return error;
+}
+
+int incstack__profile_set_kinds(struct incstack_profile *profile,
+				const struct incstack_profile_kind *kinds, uint32_t count)
+{
+	size_t size = sizeof(*profile->weights);
+	int error = incstack__reserve((void **)&profile->weights, &profile->weights_room,
+				      profile->nodes_used * count, size);
+
+	for (uint32_t i = 0; i < count && !error; i++) {
+		error = incstack__name_intern(profile, kinds[i].name, strlen(kinds[i].name),
+					      &profile->kind_name[i]);
+		if (!error)
+			error = incstack__name_intern(profile, kinds[i].unit, strlen(kinds[i].unit),
+						      &profile->kind_unit[i]);
+	}
+	if (error)
+		return error;
+	memset(profile->weights, 0, profile->nodes_used * count * size);
+	profile->kinds = count;
+	return 0;
 }
 
 int incstack_profile_create(const struct incstack_profile_kind *kinds, uint32_t count,
@@ -78,10 +96,10 @@ int incstack_profile_create(const struct incstack_profile_kind *kinds, uint32_t 
 
 	if (!profile || !kinds_valid(kinds, count))
 		return INCSTACK_EINVAL;
-	made = calloc(1, sizeof(*made));
-	if (!made)
-		return INCSTACK_ENOMEM;
-	error = profile_init(made, kinds, count);
+	error = incstack__profile_blank(&made);
+	if (error)
+		return error;
+	error = incstack__profile_set_kinds(made, kinds, count);
 	if (error) {
 		incstack_profile_destroy(made);
 		return error;
@@ -102,13 +120,33 @@ void incstack_profile_destroy(struct incstack_profile *profile)
 	free(profile->frames);
 	free(profile->nodes);
 	free(profile->weights);
+	free(profile->program);
+	free(profile->mode);
 	free(profile);
+}
+
+static uint32_t node_hash(uint32_t parent, uint32_t frame)
+{
+	return incstack__hash_pair(parent, frame);
+}
+
+/* There are not more nodes than before, so no insertion grows the table. */
+void incstack__node_table_renew(struct incstack_profile *profile)
+{
+	struct incstack__table *table = &profile->node_table;
+
+	memset(table->slots, 0, (table->mask + 1) * sizeof(*table->slots));
+	table->used = 0;
+	for (size_t i = 1; i < profile->nodes_used; i++)
+		(void)incstack__table_insert(
+			table, node_hash(profile->nodes[i].parent, profile->nodes[i].frame),
+			(uint32_t)i);
 }
 
 int incstack__node_child(struct incstack_profile *profile, uint32_t parent, uint32_t frame,
 			 uint32_t *node)
 {
-	uint32_t hash = incstack__hash_pair(parent, frame);
+	uint32_t hash = node_hash(parent, frame);
 	size_t cursor = hash;
 	int error;
 
@@ -141,6 +179,14 @@ int incstack__node_weigh(struct incstack_profile *profile, uint32_t node, uint32
 	profile->total[kind] += weight;
 	profile->weights[(size_t)node * profile->kinds + kind] += weight;
 	return 0;
+}
+
+bool incstack__node_weighs(const struct incstack_profile *profile, uint32_t node)
+{
+	for (uint32_t k = 0; k < profile->kinds; k++)
+		if (profile->weights[(size_t)node * profile->kinds + k])
+			return true;
+	return false;
 }
 
 int incstack__node_path(const struct incstack_profile *profile, uint32_t node, uint32_t **path,

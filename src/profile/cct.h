@@ -54,6 +54,9 @@ struct incstack_profile {
 	uint64_t *weights; /* kinds numbers for each node */
 	size_t nodes_used, nodes_room, weights_room;
 	struct incstack__table node_table;
+
+	char *program, *mode;
+	struct incstack_profile_meta meta; /* the rest of it */
 };
 
 /* Room for one more buffer of hexadecimal digits with its prefix. */
@@ -69,10 +72,23 @@ int incstack__frame_intern(struct incstack_profile *profile, const struct incsta
 			   uint32_t *frame);
 int incstack__frame_named(struct incstack_profile *profile, const char *text, size_t length,
 			  int32_t bci, uint32_t flags, uint32_t *frame);
+/* Makes the table anew after keys were changed. */
+int incstack__frame_table_renew(struct incstack_profile *profile);
 int incstack__node_child(struct incstack_profile *profile, uint32_t parent, uint32_t frame,
 			 uint32_t *node);
+/* Makes the table anew after nodes were removed or renumbered. */
+void incstack__node_table_renew(struct incstack_profile *profile);
 int incstack__node_weigh(struct incstack_profile *profile, uint32_t node, uint32_t kind,
 			 uint64_t weight);
+
+/* A name as a string, valid until the next name is added. */
+static inline const char *incstack__text(const struct incstack_profile *profile, uint32_t name)
+{
+	return profile->texts + profile->names[name].offset;
+}
+
+/* Whether the node itself weighs anything in any kind. */
+bool incstack__node_weighs(const struct incstack_profile *profile, uint32_t node);
 
 /* The text of a frame: its name, or its method written to buffer. */
 const char *incstack__frame_text(const struct incstack_profile *profile, uint32_t frame,
@@ -81,5 +97,10 @@ const char *incstack__frame_text(const struct incstack_profile *profile, uint32_
 /* The frames of a node, innermost first; returns how many there are. */
 int incstack__node_path(const struct incstack_profile *profile, uint32_t node, uint32_t **path,
 			size_t *room, size_t *depth);
+
+/* A profile without kinds, for readers that learn them last, and what they do then. */
+int incstack__profile_blank(struct incstack_profile **profile);
+int incstack__profile_set_kinds(struct incstack_profile *profile,
+				const struct incstack_profile_kind *kinds, uint32_t count);
 
 #endif

@@ -28,13 +28,23 @@ static int overlay(struct incstack_profile *both, const struct incstack_profile 
 	return error;
 }
 
+/* The weights of one side; BOTH has those of the nodes and then those of the edges.
+ * The root is no edge. */
 static void edge_weights(const struct incstack_profile *both, uint32_t side,
 			 enum incstack_profile_measure measure, uint64_t *weights)
 {
-	(void)incstack_profile_totals(both, side, weights);
-	if (measure == INCSTACK_MEASURE_SELF)
-		for (uint32_t i = 0; i < both->nodes_used; i++)
+	size_t nodes = both->nodes_used;
+
+	if (measure != INCSTACK_MEASURE_TOTAL) {
+		for (uint32_t i = 0; i < nodes; i++)
 			weights[i] = incstack_profile_self(both, i, side);
+		weights[0] = 0;
+		weights += nodes;
+	}
+	if (measure != INCSTACK_MEASURE_SELF) {
+		(void)incstack_profile_totals(both, side, weights);
+		weights[0] = 0;
+	}
 }
 
 static void sum_up(struct pair *pair, struct incstack_profile_difference *difference)
@@ -153,39 +163,58 @@ static int compare_overlaid(const struct incstack_profile *both,
 			    enum incstack_profile_measure measure, double threshold,
 			    struct incstack_profile_difference *difference)
 {
-	uint64_t *weights = calloc(both->nodes_used * 2, sizeof(*weights));
-	struct pair pair = {.nodes = both->nodes_used};
+	size_t count = both->nodes_used * (measure == INCSTACK_MEASURE_BOTH ? 2 : 1);
+	uint64_t *weights = calloc(count * 2, sizeof(*weights));
+	struct pair pair = {.nodes = count};
 
 	if (!weights)
 		return INCSTACK_ENOMEM;
 	edge_weights(both, 0, measure, weights);
-	edge_weights(both, 1, measure, weights + both->nodes_used);
+	edge_weights(both, 1, measure, weights + count);
 	pair.a = weights;
-	pair.b = weights + both->nodes_used;
+	pair.b = weights + count;
 	measure_pair(&pair, threshold, difference);
 	free(weights);
 	return 0;
+}
+
+int incstack_profile_overlay(const struct incstack_profile *a, const struct incstack_profile *b,
+			     uint32_t kind, struct incstack_profile **both)
+{
+	struct incstack_profile_kind sides[] = {{"a", ""}, {"b", ""}};
+	struct incstack_profile *made = NULL;
+	int error;
+
+	if (!a || !b || !both || kind >= a->kinds || kind >= b->kinds)
+		return INCSTACK_EINVAL;
+	sides[0].unit = incstack__text(a, a->kind_unit[kind]);
+	sides[1].unit = incstack__text(b, b->kind_unit[kind]);
+	error = incstack_profile_create(sides, 2, &made);
+	if (!error)
+		error = overlay(made, a, kind, 0);
+	if (!error)
+		error = overlay(made, b, kind, 1);
+	if (error)
+		incstack_profile_destroy(made);
+	else
+		*both = made;
+	return error;
 }
 
 int incstack_profile_compare(const struct incstack_profile *a, const struct incstack_profile *b,
 			     uint32_t kind, enum incstack_profile_measure measure, double threshold,
 			     struct incstack_profile_difference *difference)
 {
-	static const struct incstack_profile_kind sides[] = {{"a", ""}, {"b", ""}};
 	struct incstack_profile *both = NULL;
 	int error;
 
-	if (!a || !b || !difference || kind >= a->kinds || kind >= b->kinds ||
-	    !(threshold >= 0 && threshold <= 1) ||
-	    (measure != INCSTACK_MEASURE_SELF && measure != INCSTACK_MEASURE_TOTAL))
+	if (!difference || !(threshold >= 0 && threshold <= 1) ||
+	    (unsigned)measure > INCSTACK_MEASURE_BOTH)
 		return INCSTACK_EINVAL;
-	error = incstack_profile_create(sides, 2, &both);
-	if (!error)
-		error = overlay(both, a, kind, 0);
-	if (!error)
-		error = overlay(both, b, kind, 1);
-	if (!error)
-		error = compare_overlaid(both, measure, threshold, difference);
+	error = incstack_profile_overlay(a, b, kind, &both);
+	if (error)
+		return error;
+	error = compare_overlaid(both, measure, threshold, difference);
 	incstack_profile_destroy(both);
 	return error;
 }

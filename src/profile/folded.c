@@ -7,24 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cct.h"
+#include "reader.h"
+#include "writer.h"
 
 struct reader {
-	struct incstack_profile *profile;
+	struct incstack__reader *common;
 	uint32_t kind;
-	FILE *stream;
 	char *buffer;
 	size_t room, start, end; /* unread bytes are [start, end) */
+	uint64_t taken;          /* bytes, from the stream */
 	bool over;               /* the stream has ended */
-	struct incstack_profile_fault at;
 };
 
-enum { CHUNK = 1 << 16 };
+enum { CHUNK = 1 << 18 };
 
 static int refuse(struct reader *reader, const char *why)
 {
-	reader->at.why = why;
-	return INCSTACK_EFORMAT;
+	return incstack__refuse(reader->common, why);
 }
 
 /* The weight, and *length shortened to the stack before it. */
@@ -60,8 +59,8 @@ static int add_frame(struct reader *reader, const char *text, size_t length, uin
 		return refuse(reader, "empty frame name");
 	if (!incstack__text_valid(text, length))
 		return refuse(reader, "not UTF-8, or a NUL byte");
-	error = incstack__frame_named(reader->profile, text, length, -1, 0, &frame);
-	return error ? error : incstack__node_child(reader->profile, *node, frame, node);
+	error = incstack__frame_named(reader->common->profile, text, length, -1, 0, &frame);
+	return error ? error : incstack__node_child(reader->common->profile, *node, frame, node);
 }
 
 static int add_stack(struct reader *reader, const char *stack, size_t length, uint64_t weight)
@@ -76,7 +75,7 @@ static int add_stack(struct reader *reader, const char *stack, size_t length, ui
 		if (error)
 			return error;
 		if (!semicolon)
-			return incstack__node_weigh(reader->profile, node, reader->kind, weight);
+			return incstack__weigh(reader->common, node, reader->kind, weight);
 		stack += part + 1;
 		length -= part + 1;
 	}
@@ -111,11 +110,14 @@ static int fill(struct reader *reader)
 	error = incstack__reserve((void **)&reader->buffer, &reader->room, reader->end + CHUNK, 1);
 	if (error)
 		return error;
-	got = fread(reader->buffer + reader->end, 1, reader->room - reader->end, reader->stream);
-	if (!got && ferror(reader->stream))
+	got = fread(reader->buffer + reader->end, 1, reader->room - reader->end,
+		    reader->common->stream);
+	if (!got && ferror(reader->common->stream))
 		return INCSTACK_EIO;
 	reader->over = !got;
 	reader->end += got;
+	reader->taken += got;
+	incstack__progress(reader->common, reader->taken);
 	return 0;
 }
 
@@ -134,11 +136,13 @@ static int add_lines(struct reader *reader)
 		if (length > INCSTACK_FOLDED_LINE_MAX)
 			return refuse(reader, "line too long");
 		error = add_line(reader, line, length);
+		if (!error)
+			error = incstack__room(reader->common);
 		if (error)
 			return error;
 		reader->start += length + 1;
-		reader->at.offset += length + 1;
-		reader->at.line++;
+		reader->common->at.offset += length + 1;
+		reader->common->at.line++;
 	}
 }
 
@@ -156,17 +160,35 @@ static int read_all(struct reader *reader)
 	return error;
 }
 
+static int read_kind(struct incstack__reader *common, uint32_t kind)
+{
+	struct reader reader = {.common = common, .kind = kind};
+	int error;
+
+	common->at.line = 1;
+	error = read_all(&reader);
+	free(reader.buffer);
+	return error;
+}
+
+int incstack__read_folded(struct incstack__reader *reader)
+{
+	static const struct incstack_profile_kind samples = {"samples", "count"};
+	int error = incstack_profile_create(&samples, 1, &reader->profile);
+
+	return error ? error : read_kind(reader, 0);
+}
+
 int incstack_profile_read_folded(struct incstack_profile *profile, uint32_t kind, FILE *stream,
 				 struct incstack_profile_fault *fault)
 {
-	struct reader reader = {
-		.profile = profile, .kind = kind, .stream = stream, .at = {.line = 1}};
+	static const struct incstack_profile_input plain;
+	struct incstack__reader reader = {.stream = stream, .input = &plain, .profile = profile};
 	int error;
 
 	if (!profile || !stream || kind >= profile->kinds)
 		return INCSTACK_EINVAL;
-	error = read_all(&reader);
-	free(reader.buffer);
+	error = read_kind(&reader, kind);
 	if (fault)
 		*fault = reader.at;
 	return error;
@@ -221,3 +243,13 @@ int incstack_profile_write_folded(const struct incstack_profile *profile, uint32
 		error = INCSTACK_EIO;
 	return error;
 }
+
+static int add(struct incstack_profile_writer *writer)
+{
+	return incstack_profile_write_folded(writer->profile, writer->kind, writer->stream);
+}
+
+const struct incstack__writer_ops incstack__write_folded = {
+	.size = sizeof(struct incstack_profile_writer),
+	.add = add,
+};

@@ -113,9 +113,10 @@ static int name_add(struct incstack_profile *profile, const char *text, uint32_t
 	if (error)
 		return error;
 	memcpy(profile->texts + profile->texts_used, text, length);
+	profile->texts[profile->texts_used + length] = 0; /* kinds are handed out as strings */
 	profile->names[profile->names_used++] = (struct incstack__name){
 		.offset = profile->texts_used, .length = length, .hash = hash};
-	profile->texts_used += length;
+	profile->texts_used += length + 1;
 	return 0;
 }
 
@@ -161,11 +162,30 @@ static int frame_add(struct incstack_profile *profile, const struct incstack__fr
 	return 0;
 }
 
+static uint32_t frame_hash(const struct incstack__frame *key)
+{
+	uint64_t rest = (uint64_t)(uint32_t)key->bci << 32 | key->flags;
+
+	return incstack__hash_pair(key->method + key->key * 0x9e3779b97f4a7c15u, rest);
+}
+
+/* Of frames with one key the first is the one that is found. */
+int incstack__frame_table_renew(struct incstack_profile *profile)
+{
+	struct incstack__table *table = &profile->frame_table;
+	int error = 0;
+
+	free(table->slots);
+	error = incstack__table_init(table);
+	for (size_t i = 0; i < profile->frames_used && !error; i++)
+		error = incstack__table_insert(table, frame_hash(&profile->frames[i]), (uint32_t)i);
+	return error;
+}
+
 int incstack__frame_intern(struct incstack_profile *profile, const struct incstack__frame *key,
 			   uint32_t *frame)
 {
-	uint64_t rest = (uint64_t)(uint32_t)key->bci << 32 | key->flags;
-	uint32_t hash = incstack__hash_pair(key->method + key->key * 0x9e3779b97f4a7c15u, rest);
+	uint32_t hash = frame_hash(key);
 	size_t cursor = hash;
 	int error;
 

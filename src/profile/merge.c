@@ -120,22 +120,11 @@ int incstack_profile_merge(struct incstack_profile *into, const struct incstack_
 /* An empty profile with the kinds of another. */
 static int create_like(const struct incstack_profile *like, struct incstack_profile **made)
 {
-	static const struct incstack_profile_kind blank[INCSTACK_PROFILE_KINDS_MAX] = {
-		{"", ""}, {"", ""}, {"", ""}, {"", ""}, {"", ""}, {"", ""}, {"", ""}, {"", ""},
-		{"", ""}, {"", ""}, {"", ""}, {"", ""}, {"", ""}, {"", ""}, {"", ""}, {"", ""}};
-	int error = incstack_profile_create(blank, like->kinds, made);
+	struct incstack_profile_kind kinds[INCSTACK_PROFILE_KINDS_MAX];
 
-	for (uint32_t k = 0; k < like->kinds && !error; k++) {
-		const struct incstack__name *name = &like->names[like->kind_name[k]];
-		const struct incstack__name *unit = &like->names[like->kind_unit[k]];
-
-		error = incstack__name_intern(*made, like->texts + name->offset, name->length,
-					      &(*made)->kind_name[k]);
-		if (!error)
-			error = incstack__name_intern(*made, like->texts + unit->offset,
-						      unit->length, &(*made)->kind_unit[k]);
-	}
-	return error;
+	for (uint32_t k = 0; k < like->kinds; k++)
+		(void)incstack_profile_kind(like, k, &kinds[k]);
+	return incstack_profile_create(kinds, like->kinds, made);
 }
 
 static bool all_alike(const struct incstack_profile *const *profiles, size_t count)

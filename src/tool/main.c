@@ -2,62 +2,73 @@
  *
  * The command line of incstack: picks the subcommand.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <incstack/version.h>
 
 #include "heap.h"
+#include "profile.h"
+#include "profile_io.h"
 #include "report.h"
 
-static const char help[] = "usage: incstack COMMAND [OPTIONS]\n"
-			   "\n"
-			   "  heap [OPTIONS] -- PROGRAM [ARGS]   profile what PROGRAM allocates\n"
-			   "  report FILE [-o PREFIX]            report on a trace file once more\n"
-			   "  --version, --help\n"
-			   "\n"
-			   "incstack heap --help tells more.\n";
-
-static const char report_help[] =
-	"usage: incstack report FILE [-o PREFIX]\n"
+static const char help[] =
+	"usage: incstack COMMAND [OPTIONS]\n"
 	"\n"
-	"Prints the hottest calling contexts of a trace file and writes PREFIX.folded and\n"
-	"PREFIX.html; PREFIX is FILE if not given.\n";
+	"  heap [OPTIONS] -- PROGRAM [ARGS]   profile what PROGRAM allocates\n"
+	"  report FILE [OPTIONS]              print what is hot in a profile or trace file\n"
+	"  convert INPUT OUTPUT               write a profile in another format\n"
+	"  compare A B [C...]                 tell how alike profiles are\n"
+	"  merge -o OUTPUT INPUT...           add up profiles\n"
+	"  --version, --help\n"
+	"\n"
+	"incstack COMMAND --help tells more. Exit status: 0 done, 1 failed, 2 wrong usage.\n";
+
+/* Whether the arguments are about a profile and not about a trace file: they name a
+ * format, or a file whose name tells one, or ask for help. */
+static int is_profile(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (incstack_profile_format_of(argv[i]) || strcmp(argv[i], "-") == 0 ||
+		    strncmp(argv[i], "--format", 8) == 0 || strncmp(argv[i], "-f", 2) == 0 ||
+		    strncmp(argv[i], "-h", 2) == 0 || strcmp(argv[i], "--help") == 0)
+			return 1;
+	return argc < 2;
+}
 
 int tool_report(int argc, char **argv)
 {
-	static const struct option names[] = {{"output", required_argument, NULL, 'o'},
-					      {"help", no_argument, NULL, 'h'},
-					      {NULL, 0, NULL, 0}};
-	const char *prefix = NULL;
-	int option;
+	struct tool_options options;
+	int status;
 
-	while ((option = getopt_long(argc, argv, "o:h", names, NULL)) != -1) {
-		if (option == 'h') {
-			fputs(report_help, stdout);
-			return 0;
-		}
-		if (option != 'o')
-			return 2;
-		prefix = optarg;
-	}
+	if (is_profile(argc, argv))
+		return tool_profile_report(argc, argv);
+	status = tool_options_read(argc, argv, &options);
+	if (status)
+		return status;
 	if (argc - optind != 1) {
 		fprintf(stderr, "incstack: which trace file? incstack report FILE\n");
-		return 2;
+		return TOOL_USAGE;
 	}
-	return tool_report_make(argv[optind], prefix != NULL ? prefix : argv[optind], stdout,
-				tool_columns(stdout), NULL);
+	return tool_report_make(argv[optind], options.output ? options.output : argv[optind],
+				stdout, tool_columns(stdout), NULL);
 }
 
 int main(int argc, char **argv)
 {
+	static const struct {
+		const char *name;
+		int (*run)(int argc, char **argv);
+	} commands[] = {{"heap", tool_heap},
+			{"report", tool_report},
+			{"convert", tool_convert},
+			{"compare", tool_compare},
+			{"merge", tool_merge}};
 	const char *command = argc > 1 ? argv[1] : "";
 
-	if (strcmp(command, "heap") == 0)
-		return tool_heap(argc - 1, argv + 1);
-	if (strcmp(command, "report") == 0)
-		return tool_report(argc - 1, argv + 1);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (strcmp(command, commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
 	if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) {
 		fputs(help, stdout);
 		return 0;
@@ -70,5 +81,5 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		fprintf(stderr, "incstack: there is no command '%s'\n", command);
 	fputs(help, stderr);
-	return 2;
+	return TOOL_USAGE;
 }

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What folding shared frame objects saves: the traces of a real stack, 200 frames
+ * deep with 5 frames changed between samples, go into a calling context tree once
+ * as retrieved trees and once trace by trace. Both sides are timed in turns, per
+ * retrieve, with the same tree, hash and numbers as frames: no text is compared.
+ *
+ * usage: cct_bench [SAMPLES [DEPTH [CHANGED [SAMPLES PER RETRIEVE]]]]
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <incstack/native.h>
+#include <incstack/profile.h>
+
+struct side {
+	const char *name;
+	struct incstack_profile *profile;
+	double seconds;
+	uint64_t nodes; /* frames looked up in the tree */
+};
+
+struct bench {
+	uint64_t samples, batch, depth, changed;
+	uint64_t taken, random, tree_depth;
+	struct incstack_stack *stack;
+	struct side shared, full;
+};
+
+static void check(int error, const char *what)
+{
+	if (!error)
+		return;
+	fprintf(stderr, "cct_bench: %s: error %d\n", what, error);
+	exit(1);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static uint64_t depth_of(const struct incstack_trace *trace)
+{
+	uint64_t depth = 0;
+
+	for (const struct incstack_frame_object *o = trace->top; o; o = o->parent)
+		depth++;
+	return depth;
+}
+
+static void fold_shared(struct side *side, const struct incstack_tree *tree)
+{
+	double start = now();
+
+	check(incstack_profile_add_tree(side->profile, tree, NULL, NULL), "add_tree");
+	side->seconds += now() - start;
+	side->nodes += tree->objects;
+}
+
+static void fold_full(struct side *side, const struct incstack_tree *tree)
+{
+	uint64_t weight = 1;
+	double start = now();
+
+	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
+		check(incstack_profile_add_trace(side->profile, t, &weight), "add_trace");
+	side->seconds += now() - start;
+}
+
+/* Room for one batch: traces, their objects, and the trunk. */
+static void reserve(const struct bench *bench)
+{
+	check(incstack_stack_reserve(bench->stack, 64 * (bench->batch * (bench->changed + 3) +
+							 bench->depth + 4096)),
+	      "reserve");
+}
+
+static void retrieve(struct bench *bench)
+{
+	struct incstack_tree *tree;
+
+	check(incstack_retrieve(bench->stack, &tree), "retrieve");
+	if (tree->truncated)
+		check(-1, "truncated traces");
+	bench->tree_depth = depth_of(tree->traces);
+	bench->full.nodes += bench->tree_depth * tree->count;
+	if (bench->taken / bench->batch % 2) { /* neither side always finds a warm cache */
+		fold_shared(&bench->shared, tree);
+		fold_full(&bench->full, tree);
+	} else {
+		fold_full(&bench->full, tree);
+		fold_shared(&bench->shared, tree);
+	}
+	check(incstack_tree_release(tree), "release");
+	reserve(bench);
+}
+
+static void sample(struct bench *bench)
+{
+	check(incstack_native_sample(bench->stack, bench->taken, 1), "sample");
+	if (++bench->taken % bench->batch == 0)
+		retrieve(bench);
+}
+
+typedef int step_fn(struct bench *bench, uint64_t levels);
+
+static int leaf_0(struct bench *bench, uint64_t levels);
+static int leaf_1(struct bench *bench, uint64_t levels);
+static int leaf_2(struct bench *bench, uint64_t levels);
+
+/* Which function is called next, of three, is decided anew at every level. */
+static int next_leaf(struct bench *bench, uint64_t levels)
+{
+	static step_fn *const leaves[] = {leaf_0, leaf_1, leaf_2};
+
+	bench->random = bench->random * 6364136223846793005u + 1442695040888963407u;
+	return leaves[(bench->random >> 33) % 3](bench, levels);
+}
+
+/* Adding to what the callee returns keeps the call from becoming a jump. */
+#define LEAF(name, number) \
+	__attribute__((noinline)) static int name(struct bench *bench, uint64_t levels) \
+	{ \
+		if (levels > 1) \
+			return next_leaf(bench, levels - 1) + number; \
+		sample(bench); \
+		return number; \
+	}
+LEAF(leaf_0, 1)
+LEAF(leaf_1, 2)
+LEAF(leaf_2, 3)
+
+__attribute__((noinline)) static int trunk(struct bench *bench, uint64_t levels)
+{
+	int sum = 0;
+
+	if (levels > 1) {
+		sum = trunk(bench, levels - 1);
+		__asm__ volatile("" : "+r"(sum)); /* or the recursion becomes a loop */
+		return sum;
+	}
+	while (bench->taken < bench->samples)
+		sum += next_leaf(bench, bench->changed);
+	return sum;
+}
+
+static void report(const struct bench *bench)
+{
+	const struct side *sides[] = {&bench->shared, &bench->full};
+
+	printf("%" PRIu64 " samples, %" PRIu64 " frames deep, %" PRIu64 " changed, %" PRIu64
+	       " per retrieve; %u contexts\n",
+	       bench->taken, bench->tree_depth, bench->changed, bench->batch,
+	       incstack_profile_nodes(bench->shared.profile) - 1);
+	for (int i = 0; i < 2; i++)
+		printf("%-18s %8.3f s  %8.1f ns per sample  %6.2f ns per node (%" PRIu64
+		       " nodes)\n",
+		       sides[i]->name, sides[i]->seconds,
+		       sides[i]->seconds * 1e9 / (double)bench->taken,
+		       sides[i]->seconds * 1e9 / (double)sides[i]->nodes, sides[i]->nodes);
+	printf("shared objects are %.1f times faster\n",
+	       bench->full.seconds / bench->shared.seconds);
+}
+
+static uint64_t argument(char **argv, int argc, int i, uint64_t usual)
+{
+	uint64_t value = i < argc ? strtoull(argv[i], NULL, 10) : usual;
+
+	if (!value)
+		check(INCSTACK_EINVAL, "arguments are numbers above 0");
+	return value;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct incstack_profile_kind kind = {"samples", "count"};
+	struct bench bench = {.samples = argument(argv, argc, 1, 10000000),
+			      .depth = argument(argv, argc, 2, 200),
+			      .changed = argument(argv, argc, 3, 5),
+			      .batch = argument(argv, argc, 4, 1000),
+			      .shared = {.name = "shared objects"},
+			      .full = {.name = "every full trace"}};
+	struct incstack_frame frames[64]; /* of main and its callers */
+	struct incstack_runtime *runtime;
+	uint64_t around;
+
+	bench.samples -= bench.samples % bench.batch;
+	check(incstack_profile_create(&kind, 1, &bench.shared.profile), "profile");
+	check(incstack_profile_create(&kind, 1, &bench.full.profile), "profile");
+	check(incstack_native_runtime_create(NULL, &runtime), "runtime");
+	check(incstack_native_thread_stack(runtime, &bench.stack), "stack");
+	reserve(&bench);
+	around = bench.changed + (uint64_t)incstack_native_walk(frames, 64);
+	trunk(&bench, bench.depth > around ? bench.depth - around : 1);
+	report(&bench);
+	if (incstack_profile_nodes(bench.shared.profile) !=
+	    incstack_profile_nodes(bench.full.profile))
+		check(-1, "the trees differ");
+	incstack_profile_destroy(bench.shared.profile);
+	incstack_profile_destroy(bench.full.profile);
+	check(incstack_stack_destroy(bench.stack), "destroy");
+	return incstack_runtime_destroy(runtime) != 0;
+}

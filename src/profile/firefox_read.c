@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The Firefox Profiler's processed format: the tables of a thread are collected and
+ * become contexts when the thread ends. Strings belong to the thread, or since
+ * version 56 to all threads.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_profile.h"
+
+enum place {
+	THREAD = 1,
+	NAME,
+	KIND_UNIT,
+	WEIGHT_TYPE,
+	SAMPLE_STACK,
+	SAMPLE_WEIGHT,
+	STACK_FRAME,
+	STACK_PREFIX,
+	FRAME_FUNC,
+	FUNC_NAME,
+	STRING,
+	SHARED_STRING,
+	META, /* and above */
+};
+
+static const char *const meta_keys[] = {"program", "mode",      "time_ns", "duration_ns",
+					"lost",    "truncated", "pruned"};
+
+static const struct incstack__json_place places[] = {
+	{"threads.#", THREAD},
+	{"threads.#.name", NAME},
+	{"threads.#.kindUnit", KIND_UNIT},
+	{"threads.#.samples.weightType", WEIGHT_TYPE},
+	{"threads.#.samples.stack.#", SAMPLE_STACK},
+	{"threads.#.samples.weight.#", SAMPLE_WEIGHT},
+	{"threads.#.stackTable.frame.#", STACK_FRAME},
+	{"threads.#.stackTable.prefix.#", STACK_PREFIX},
+	{"threads.#.frameTable.func.#", FRAME_FUNC},
+	{"threads.#.funcTable.name.#", FUNC_NAME},
+	{"threads.#.stringArray.#", STRING},
+	{"shared.stringArray.#", SHARED_STRING},
+	{"meta.incstack.program", META},
+	{"meta.incstack.mode", META + 1},
+	{"meta.incstack.time_ns", META + 2},
+	{"meta.incstack.duration_ns", META + 3},
+	{"meta.incstack.lost", META + 4},
+	{"meta.incstack.truncated", META + 5},
+	{"meta.incstack.pruned", META + 6},
+	{NULL, 0},
+};
+
+/* Numbers of a table; NONE stands for null. */
+struct numbers {
+	uint32_t *at;
+	size_t used, room;
+};
+
+struct firefox {
+	struct incstack__json_profile made;
+	bool thread_seen, shared;
+	size_t strings; /* before those of this thread */
+	char *name, *kind_unit, *weight_type;
+	struct numbers sample_stack, stack_frame, stack_prefix, frame_func, func_name;
+	struct incstack__json_weight *weights; /* only the value counts */
+	size_t weights_used, weights_room;
+};
+
+static int refuse(struct firefox *in, const char *why)
+{
+	return incstack__refuse(in->made.reader, why);
+}
+
+static int push(struct firefox *in, struct numbers *numbers,
+		const struct incstack__json_event *event)
+{
+	uint32_t number = INCSTACK__NONE;
+	int error = incstack__reserve((void **)&numbers->at, &numbers->room, numbers->used + 1,
+				      sizeof(*numbers->at));
+
+	if (!error && event->type != INCSTACK__JSON_NULL)
+		error = incstack__json_index(&in->made, event, UINT32_MAX, &number);
+	if (!error)
+		numbers->at[numbers->used++] = number;
+	return error;
+}
+
+static int push_weight(struct firefox *in, const struct incstack__json_event *event)
+{
+	long double value = 1;
+	int error = incstack__reserve((void **)&in->weights, &in->weights_room,
+				      in->weights_used + 1, sizeof(*in->weights));
+
+	if (event->type == INCSTACK__JSON_INTEGER)
+		value = (long double)event->integer;
+	else if (event->type == INCSTACK__JSON_DOUBLE)
+		value = (long double)event->number;
+	else if (event->type != INCSTACK__JSON_NULL)
+		return refuse(in, "a weight that is no number");
+	if (!error)
+		in->weights[in->weights_used++].value = value;
+	return error;
+}
+
+static void begin_thread(struct firefox *in)
+{
+	free(in->name);
+	free(in->kind_unit);
+	free(in->weight_type);
+	in->name = NULL;
+	in->kind_unit = NULL;
+	in->weight_type = NULL;
+	in->sample_stack.used = 0;
+	in->stack_frame.used = 0;
+	in->stack_prefix.used = 0;
+	in->frame_func.used = 0;
+	in->func_name.used = 0;
+	in->weights_used = 0;
+	in->strings = in->shared ? 0 : in->made.names_used;
+	in->thread_seen = true;
+}
+
+/* The number of the string that names entry i of the stack table. */
+static int stack_string(struct firefox *in, size_t i, uint64_t *string)
+{
+	uint32_t frame = in->stack_frame.at[i], func, name;
+
+	if (frame >= in->frame_func.used)
+		return refuse(in, "a stack with a frame that does not exist");
+	func = in->frame_func.at[frame];
+	if (func >= in->func_name.used)
+		return refuse(in, "a frame with a function that does not exist");
+	name = in->func_name.at[func];
+	if (name == INCSTACK__NONE)
+		return refuse(in, "a function without a name");
+	*string = (uint64_t)in->strings + name;
+	return 0;
+}
+
+/* Replaces each frame of the stack table by its node. */
+static int make_nodes(struct firefox *in)
+{
+	struct incstack_profile *profile = in->made.reader->profile;
+
+	if (in->stack_prefix.used != in->stack_frame.used)
+		return refuse(in, "a stack table whose columns differ in length");
+	for (size_t i = 0; i < in->stack_frame.used; i++) {
+		uint32_t prefix = in->stack_prefix.at[i], parent = INCSTACK_PROFILE_ROOT, frame;
+		uint64_t string = 0;
+		int error;
+
+		if (prefix != INCSTACK__NONE && prefix >= i)
+			return refuse(in, "a stack that comes before its prefix");
+		if (prefix != INCSTACK__NONE)
+			parent = in->stack_frame.at[prefix];
+		error = stack_string(in, i, &string);
+		if (!error)
+			error = incstack__frame_placeholder(profile, string, &frame);
+		if (!error)
+			error = incstack__node_child(profile, parent, frame,
+						     &in->stack_frame.at[i]);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static int thread_kind(struct firefox *in, uint32_t *kind)
+{
+	const char *type = in->weight_type ? in->weight_type : "samples";
+
+	if (in->kind_unit)
+		return incstack__json_profile_kind(&in->made, in->name ? in->name : "",
+						   in->kind_unit, kind);
+	if (!strcmp(type, "bytes"))
+		return incstack__json_profile_kind(&in->made, "weight", "bytes", kind);
+	if (!strcmp(type, "tracing-ms"))
+		return incstack__json_profile_kind(&in->made, "time", "milliseconds", kind);
+	return incstack__json_profile_kind(&in->made, "samples", "count", kind);
+}
+
+static int end_thread(struct firefox *in)
+{
+	uint32_t kind;
+	int error;
+
+	if (in->sample_stack.used && !in->stack_frame.used)
+		return refuse(in, "a thread with samples and without stacks");
+	if (in->weights_used && in->weights_used != in->sample_stack.used)
+		return refuse(in, "a thread whose samples and weights differ in number");
+	error = make_nodes(in);
+	if (!error)
+		error = thread_kind(in, &kind);
+	for (size_t i = 0; i < in->sample_stack.used && !error; i++) {
+		uint32_t stack = in->sample_stack.at[i];
+
+		if (stack == INCSTACK__NONE)
+			continue;
+		if (stack >= in->stack_frame.used)
+			return refuse(in, "a sample with a stack that does not exist");
+		error = incstack__json_profile_weigh(&in->made, in->stack_frame.at[stack], kind,
+						     in->weights_used ? in->weights[i].value : 1);
+	}
+	return error;
+}
+
+static int on_string(struct firefox *in, const struct incstack__json_event *event)
+{
+	if (event->type != INCSTACK__JSON_STRING)
+		return refuse(in, "a string table with something else");
+	if (event->id == SHARED_STRING) {
+		if (!in->shared && in->made.names_used)
+			return refuse(in, "strings of threads and shared ones");
+		in->shared = true;
+	}
+	return incstack__json_profile_name(&in->made, event->text, event->length);
+}
+
+static int on_table(struct firefox *in, const struct incstack__json_event *event)
+{
+	switch (event->id) {
+	case SAMPLE_STACK:
+		return push(in, &in->sample_stack, event);
+	case SAMPLE_WEIGHT:
+		return push_weight(in, event);
+	case STACK_FRAME:
+		return push(in, &in->stack_frame, event);
+	case STACK_PREFIX:
+		return push(in, &in->stack_prefix, event);
+	case FRAME_FUNC:
+		return push(in, &in->frame_func, event);
+	default:
+		return push(in, &in->func_name, event);
+	}
+}
+
+static int on_thread(struct firefox *in, const struct incstack__json_event *event)
+{
+	if (event->type == INCSTACK__JSON_END)
+		return end_thread(in);
+	if (event->type != INCSTACK__JSON_BEGIN)
+		return refuse(in, "a thread that is no object");
+	begin_thread(in);
+	return 0;
+}
+
+static int on_json(void *context, const struct incstack__json_event *event)
+{
+	struct firefox *in = context;
+
+	switch (event->id) {
+	case THREAD:
+		return on_thread(in, event);
+	case NAME:
+		return incstack__json_copy(event, &in->name);
+	case KIND_UNIT:
+		return incstack__json_copy(event, &in->kind_unit);
+	case WEIGHT_TYPE:
+		return incstack__json_copy(event, &in->weight_type);
+	case STRING:
+	case SHARED_STRING:
+		return on_string(in, event);
+	default:
+		if (event->id < META)
+			return on_table(in, event);
+		return incstack__json_profile_meta(&in->made, meta_keys[event->id - META], event);
+	}
+}
+
+static void release(struct firefox *in)
+{
+	free(in->name);
+	free(in->kind_unit);
+	free(in->weight_type);
+	free(in->sample_stack.at);
+	free(in->stack_frame.at);
+	free(in->stack_prefix.at);
+	free(in->frame_func.at);
+	free(in->func_name.at);
+	free(in->weights);
+	incstack__json_profile_free(&in->made);
+}
+
+int incstack__read_firefox(struct incstack__reader *reader)
+{
+	struct firefox in = {.made = {.reader = reader}};
+	const struct incstack__json_client client = {
+		.places = places, .event = on_json, .context = &in};
+	int error = incstack__profile_blank(&reader->profile);
+
+	if (!error)
+		error = incstack__json_read(reader, &client);
+	if (!error && !in.thread_seen)
+		error = refuse(&in, "no threads: this is not a processed Firefox profile");
+	if (!error)
+		error = incstack__json_profile_settle(&in.made);
+	release(&in);
+	return error;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The Firefox Profiler's processed format, version 55: a thread for each kind, as
+ * a thread has one kind of weight. Tables are arrays side by side; those that grow
+ * with the contexts wait in temporary files.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "writer.h"
+
+struct firefox_writer {
+	struct incstack_profile_writer common;
+	struct incstack__column frame, prefix; /* of the stack table */
+	struct incstack__column stack[INCSTACK_PROFILE_KINDS_MAX];
+	struct incstack__column weight[INCSTACK_PROFILE_KINDS_MAX];
+};
+
+static struct firefox_writer *firefox_of(struct incstack_profile_writer *writer)
+{
+	return (struct firefox_writer *)(void *)writer;
+}
+
+static int begin(struct incstack_profile_writer *common)
+{
+	struct firefox_writer *writer = firefox_of(common);
+	int error = incstack__column_open(&writer->frame);
+
+	if (!error)
+		error = incstack__column_open(&writer->prefix);
+	for (uint32_t k = 0; k < common->profile->kinds && !error; k++) {
+		error = incstack__column_open(&writer->stack[k]);
+		if (!error)
+			error = incstack__column_open(&writer->weight[k]);
+	}
+	return error;
+}
+
+static void add_node(struct firefox_writer *writer, uint32_t node, uint64_t base)
+{
+	const struct incstack_profile *profile = writer->common.profile;
+	uint32_t parent = profile->nodes[node].parent;
+
+	incstack__column_number(&writer->frame, profile->nodes[node].frame);
+	if (parent == INCSTACK_PROFILE_ROOT)
+		incstack__column_null(&writer->prefix);
+	else
+		incstack__column_number(&writer->prefix, base + parent - 1);
+	for (uint32_t k = 0; k < profile->kinds; k++) {
+		uint64_t weight = incstack_profile_self(profile, node, k);
+
+		if (!weight)
+			continue;
+		incstack__column_number(&writer->stack[k], base + node - 1);
+		incstack__column_number(&writer->weight[k], weight);
+	}
+}
+
+static int add(struct incstack_profile_writer *common)
+{
+	struct firefox_writer *writer = firefox_of(common);
+	uint64_t base = writer->frame.count;
+
+	for (uint32_t node = 1; node < common->profile->nodes_used; node++)
+		add_node(writer, node, base);
+	return ferror(writer->frame.file) || ferror(writer->prefix.file) ? INCSTACK_EIO : 0;
+}
+
+/* A column whose rows are all the same. */
+static void put_same(const char *name, uint64_t rows, const char *row, FILE *stream)
+{
+	fprintf(stream, ",\"%s\":[", name);
+	for (uint64_t i = 0; i < rows; i++) {
+		if (i)
+			putc_unlocked(',', stream);
+		fputs(row, stream);
+	}
+	putc_unlocked(']', stream);
+}
+
+static void put_counting(const char *name, uint64_t rows, FILE *stream)
+{
+	fprintf(stream, ",\"%s\":[", name);
+	for (uint64_t i = 0; i < rows; i++) {
+		if (i)
+			putc_unlocked(',', stream);
+		incstack__json_number(i, stream);
+	}
+	putc_unlocked(']', stream);
+}
+
+static int put_samples(struct firefox_writer *writer, uint32_t k, const char *unit, FILE *stream)
+{
+	uint64_t rows = writer->stack[k].count;
+	int error;
+
+	fprintf(stream, ",\n\"samples\":{\"length\":%" PRIu64 ",\"weightType\":\"%s\",\"stack\":[",
+		rows, strcmp(unit, "bytes") ? "samples" : "bytes");
+	error = incstack__column_copy(&writer->stack[k], stream);
+	fputs("],\"weight\":[", stream);
+	if (!error)
+		error = incstack__column_copy(&writer->weight[k], stream);
+	putc_unlocked(']', stream);
+	put_counting("time", rows, stream);
+	putc_unlocked('}', stream);
+	return error;
+}
+
+static int put_stacks(struct firefox_writer *writer, FILE *stream)
+{
+	int error;
+
+	fprintf(stream, ",\n\"stackTable\":{\"length\":%" PRIu64 ",\"frame\":[",
+		writer->frame.count);
+	error = incstack__column_copy(&writer->frame, stream);
+	fputs("],\"prefix\":[", stream);
+	if (!error)
+		error = incstack__column_copy(&writer->prefix, stream);
+	fputs("]}", stream);
+	return error;
+}
+
+/* Functions are the names, then one for each frame without a name. */
+static void put_frames(const struct incstack_profile *profile, FILE *stream)
+{
+	uint64_t rows = profile->frames_used, unnamed = profile->names_used;
+
+	fprintf(stream, ",\n\"frameTable\":{\"length\":%" PRIu64 ",\"func\":[", rows);
+	for (size_t i = 0; i < rows; i++) {
+		uint32_t name = profile->frames[i].name;
+
+		if (i)
+			putc_unlocked(',', stream);
+		incstack__json_number(name == INCSTACK__NONE ? unnamed++ : name, stream);
+	}
+	fputs("],\"line\":[", stream);
+	for (size_t i = 0; i < rows; i++)
+		fprintf(stream, profile->frames[i].bci > 0 ? "%s%d" : "%snull", i ? "," : "",
+			(int)profile->frames[i].bci);
+	fputs("],\"inlineDepth\":[", stream);
+	for (size_t i = 0; i < rows; i++)
+		fprintf(stream, "%s%d", i ? "," : "",
+			profile->frames[i].flags & INCSTACK_OBJECT_VIRTUAL ? 1 : 0);
+	putc_unlocked(']', stream);
+	put_same("address", rows, "-1", stream);
+	put_same("category", rows, "0", stream);
+	put_same("subcategory", rows, "0", stream);
+	put_same("nativeSymbol", rows, "null", stream);
+	put_same("innerWindowID", rows, "null", stream);
+	put_same("column", rows, "null", stream);
+	putc_unlocked('}', stream);
+}
+
+static uint64_t put_strings(const struct incstack_profile *profile, FILE *stream)
+{
+	uint64_t rows = profile->names_used;
+
+	fputs(",\n\"stringArray\":[", stream);
+	for (size_t i = 0; i < profile->names_used; i++) {
+		const struct incstack__name *name = &profile->names[i];
+
+		fputs(i ? ",\n" : "\n", stream);
+		incstack__json_text(profile->texts + name->offset, name->length, stream);
+	}
+	for (uint32_t i = 0; i < profile->frames_used; i++)
+		if (profile->frames[i].name == INCSTACK__NONE) {
+			fputs(rows++ ? ",\n" : "\n", stream);
+			incstack__json_frame(profile, i, stream);
+		}
+	putc_unlocked(']', stream);
+	return rows;
+}
+
+static void put_functions(uint64_t rows, FILE *stream)
+{
+	fprintf(stream, ",\n\"funcTable\":{\"length\":%" PRIu64, rows);
+	put_counting("name", rows, stream);
+	put_same("isJS", rows, "false", stream);
+	put_same("relevantForJS", rows, "false", stream);
+	put_same("resource", rows, "-1", stream);
+	put_same("fileName", rows, "null", stream);
+	put_same("lineNumber", rows, "null", stream);
+	put_same("columnNumber", rows, "null", stream);
+	putc_unlocked('}', stream);
+}
+
+static int put_thread(struct firefox_writer *writer, uint32_t k)
+{
+	const struct incstack_profile *profile = writer->common.profile;
+	struct incstack_profile_kind kind = {"", ""};
+	FILE *stream = writer->common.stream;
+	int error;
+
+	(void)incstack_profile_kind(profile, k, &kind);
+	fputs(k ? ",\n{\"name\":" : "\n{\"name\":", stream);
+	incstack__json_string(kind.name, stream);
+	fputs(",\"kindUnit\":", stream);
+	incstack__json_string(kind.unit, stream);
+	fprintf(stream,
+		",\"processType\":\"default\",\"processName\":\"profile\","
+		"\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,"
+		"\"unregisterTime\":null,\"pausedRanges\":[],\"isMainThread\":%s,"
+		"\"pid\":\"1\",\"tid\":%u",
+		k ? "false" : "true", (unsigned)k + 1);
+	error = put_samples(writer, k, kind.unit, stream);
+	if (!error)
+		error = put_stacks(writer, stream);
+	put_frames(profile, stream);
+	put_functions(put_strings(profile, stream), stream);
+	fputs(",\n\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]},"
+	      "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],"
+	      "\"functionSize\":[]},\"markers\":{\"length\":0,\"data\":[],\"name\":[],"
+	      "\"startTime\":[],\"endTime\":[],\"phase\":[],\"category\":[]}}",
+	      stream);
+	return error;
+}
+
+static int finish(struct incstack_profile_writer *common)
+{
+	const struct incstack_profile *profile = common->profile;
+	FILE *stream = common->stream;
+	int error = 0;
+
+	fputs("{\"meta\":{\"version\":31,\"preprocessedProfileVersion\":55,\"interval\":1,"
+	      "\"processType\":0,\"stackwalk\":1,\"symbolicated\":true,\"debug\":false,"
+	      "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\","
+	      "\"subcategories\":[\"Other\"]}],\"markerSchema\":[],\"product\":",
+	      stream);
+	incstack__json_string(profile->meta.program ? profile->meta.program : "profile", stream);
+	fprintf(stream, ",\"startTime\":%.3f,\n\"incstack\":{",
+		(double)profile->meta.time_ns / 1e6);
+	incstack__json_meta(profile, stream);
+	fputs("}},\n\"libs\":[],\"pages\":[],\"threads\":[", stream);
+	for (uint32_t k = 0; k < profile->kinds && !error; k++)
+		error = put_thread(firefox_of(common), k);
+	fputs("]}\n", stream);
+	return error;
+}
+
+static void release(struct incstack_profile_writer *common)
+{
+	struct firefox_writer *writer = firefox_of(common);
+
+	incstack__column_close(&writer->frame);
+	incstack__column_close(&writer->prefix);
+	for (uint32_t k = 0; k < INCSTACK_PROFILE_KINDS_MAX; k++) {
+		incstack__column_close(&writer->stack[k]);
+		incstack__column_close(&writer->weight[k]);
+	}
+}
+
+const struct incstack__writer_ops incstack__write_firefox = {
+	.size = sizeof(struct firefox_writer),
+	.begin = begin,
+	.add = add,
+	.finish = finish,
+	.release = release,
+};

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Names, kinds and weights that come in any order become a profile at the end.
+ */
+#include "json_profile.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int incstack__json_profile_name(struct incstack__json_profile *made, const char *text,
+				size_t length)
+{
+	int error = incstack__reserve((void **)&made->names, &made->names_room,
+				      made->names_used + 1, sizeof(*made->names));
+
+	if (!error && !incstack__text_valid(text, length))
+		error = incstack__refuse(made->reader, "a name with a NUL character");
+	if (!error && !length) {
+		text = "[unknown]";
+		length = strlen(text);
+	}
+	if (!error)
+		error = incstack__name_intern(made->reader->profile, text, length,
+					      &made->names[made->names_used]);
+	if (!error)
+		made->names_used++;
+	return error;
+}
+
+static long double scale_of(const char **unit)
+{
+	static const struct {
+		const char *unit;
+		long double scale;
+	} times[] = {{"microseconds", 1e3L}, {"milliseconds", 1e6L}, {"seconds", 1e9L}};
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		if (!strcmp(*unit, times[i].unit)) {
+			*unit = "nanoseconds";
+			return times[i].scale;
+		}
+	return 1;
+}
+
+int incstack__json_profile_kind(struct incstack__json_profile *made, const char *name,
+				const char *unit, uint32_t *kind)
+{
+	long double scale = scale_of(&unit);
+
+	for (*kind = 0; *kind < made->kinds; ++*kind)
+		if (!strcmp(made->kind_name[*kind], name) && !strcmp(made->kind_unit[*kind], unit))
+			return made->scale[*kind] == scale
+				       ? 0
+				       : incstack__refuse(made->reader, "one kind in two units");
+	if (made->kinds == INCSTACK_PROFILE_KINDS_MAX)
+		return incstack__refuse(made->reader, "more kinds than a profile can have");
+	made->kind_name[*kind] = strdup(name);
+	made->kind_unit[*kind] = strdup(unit);
+	made->scale[*kind] = scale;
+	made->kinds++;
+	return made->kind_name[*kind] && made->kind_unit[*kind] ? 0 : INCSTACK_ENOMEM;
+}
+
+int incstack__json_profile_weigh(struct incstack__json_profile *made, uint32_t node, uint32_t kind,
+				 long double value)
+{
+	int error = incstack__reserve((void **)&made->weights, &made->weights_room,
+				      made->weights_used + 1, sizeof(*made->weights));
+
+	if (!error)
+		made->weights[made->weights_used++] =
+			(struct incstack__json_weight){.value = value, .node = node, .kind = kind};
+	return error;
+}
+
+static int apply_weights(struct incstack__json_profile *made)
+{
+	for (size_t i = 0; i < made->weights_used; i++) {
+		const struct incstack__json_weight *w = &made->weights[i];
+		long double value = w->value * made->scale[w->kind];
+		int error;
+
+		if (!(value >= 0) || value > (long double)INT64_MAX)
+			return incstack__refuse(made->reader, "a weight that is negative or beyond "
+							      "2^63 - 1");
+		error = incstack__weigh(made->reader, w->node, w->kind, (uint64_t)roundl(value));
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static int set_kinds(struct incstack__json_profile *made)
+{
+	struct incstack_profile_kind kinds[INCSTACK_PROFILE_KINDS_MAX];
+	uint32_t kind;
+	int error = 0;
+
+	if (!made->kinds)
+		error = incstack__json_profile_kind(made, "samples", "count", &kind);
+	for (uint32_t k = 0; k < made->kinds; k++)
+		kinds[k] = (struct incstack_profile_kind){.name = made->kind_name[k],
+							  .unit = made->kind_unit[k]};
+	return error ? error
+		     : incstack__profile_set_kinds(made->reader->profile, kinds, made->kinds);
+}
+
+int incstack__json_profile_settle(struct incstack__json_profile *made)
+{
+	struct incstack_profile *profile = made->reader->profile;
+	int error = incstack__frames_settle(profile, made->names, made->names_used);
+
+	if (error == INCSTACK_EFORMAT)
+		return incstack__refuse(made->reader, "a frame that is not in the table of frames");
+	if (!error)
+		error = set_kinds(made);
+	if (!error)
+		error = apply_weights(made);
+	if (error)
+		return error;
+	made->meta.program = made->program && *made->program ? made->program : NULL;
+	made->meta.mode = made->mode && *made->mode ? made->mode : NULL;
+	error = incstack_profile_set_meta(profile, &made->meta);
+	return error == INCSTACK_ERANGE || error == INCSTACK_EFORMAT
+		       ? incstack__refuse(made->reader, "metadata out of range")
+		       : error;
+}
+
+void incstack__json_profile_free(struct incstack__json_profile *made)
+{
+	for (uint32_t k = 0; k < INCSTACK_PROFILE_KINDS_MAX; k++) {
+		free(made->kind_name[k]);
+		free(made->kind_unit[k]);
+	}
+	free(made->weights);
+	free(made->names);
+	free(made->program);
+	free(made->mode);
+}
+
+int incstack__json_index(struct incstack__json_profile *made,
+			 const struct incstack__json_event *event, size_t limit, uint32_t *index)
+{
+	if (event->type != INCSTACK__JSON_INTEGER || event->integer < 0 ||
+	    (unsigned long long)event->integer >= limit || event->integer >= UINT32_MAX)
+		return incstack__refuse(made->reader, "an index that is out of range");
+	*index = (uint32_t)event->integer;
+	return 0;
+}
+
+int incstack__json_copy(const struct incstack__json_event *event, char **copy)
+{
+	if (event->type != INCSTACK__JSON_STRING)
+		return 0;
+	free(*copy);
+	*copy = strndup(event->text, event->length);
+	return *copy ? 0 : INCSTACK_ENOMEM;
+}
+
+int incstack__json_profile_meta(struct incstack__json_profile *made, const char *key,
+				const struct incstack__json_event *event)
+{
+	const struct {
+		const char *key;
+		uint64_t *number;
+	} numbers[] = {{"time_ns", &made->meta.time_ns},
+		       {"duration_ns", &made->meta.duration_ns},
+		       {"lost", &made->meta.lost},
+		       {"truncated", &made->meta.truncated},
+		       {"pruned", &made->meta.pruned}};
+
+	if (!strcmp(key, "program"))
+		return incstack__json_copy(event, &made->program);
+	if (!strcmp(key, "mode"))
+		return incstack__json_copy(event, &made->mode);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (!strcmp(key, numbers[i].key) && event->type == INCSTACK__JSON_INTEGER &&
+		    event->integer >= 0)
+			*numbers[i].number = (uint64_t)event->integer;
+	return 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A profile on its way out of JSON: frames are numbers until their names are known,
+ * and weights wait until the kinds are.
+ */
+#ifndef INCSTACK_PROFILE_JSON_PROFILE_H
+#define INCSTACK_PROFILE_JSON_PROFILE_H
+
+#include "json_read.h"
+
+/* long double holds every int64 and every double. */
+struct incstack__json_weight {
+	long double value;
+	uint32_t node;
+	uint32_t kind;
+};
+
+struct incstack__json_profile {
+	struct incstack__reader *reader;
+	struct incstack__json_weight *weights;
+	size_t weights_used, weights_room;
+	char *kind_name[INCSTACK_PROFILE_KINDS_MAX];
+	char *kind_unit[INCSTACK_PROFILE_KINDS_MAX];
+	long double scale[INCSTACK_PROFILE_KINDS_MAX];
+	uint32_t kinds;
+	uint32_t *names; /* of the profile, by number */
+	size_t names_used, names_room;
+	char *program, *mode;
+	struct incstack_profile_meta meta;
+};
+
+int incstack__json_profile_name(struct incstack__json_profile *made, const char *text,
+				size_t length);
+/* The kind with this name and unit, made if there is none. Times become ns. */
+int incstack__json_profile_kind(struct incstack__json_profile *made, const char *name,
+				const char *unit, uint32_t *kind);
+int incstack__json_profile_weigh(struct incstack__json_profile *made, uint32_t node, uint32_t kind,
+				 long double value);
+/* Applies what waits, and checks that it all makes sense. */
+int incstack__json_profile_settle(struct incstack__json_profile *made);
+void incstack__json_profile_free(struct incstack__json_profile *made);
+
+/* A number that is a whole one from 0 to limit - 1, or an EFORMAT. */
+int incstack__json_index(struct incstack__json_profile *made,
+			 const struct incstack__json_event *event, size_t limit, uint32_t *index);
+/* A string of its own; replaces and frees *copy. */
+int incstack__json_copy(const struct incstack__json_event *event, char **copy);
+/* Takes a member of what incstack__json_meta wrote, by its key. */
+int incstack__json_profile_meta(struct incstack__json_profile *made, const char *key,
+				const struct incstack__json_event *event);
+
+#endif

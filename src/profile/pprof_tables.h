@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tables of a pprof file: strings, functions, locations, sample types.
+ */
+#ifndef INCSTACK_PROFILE_PPROF_TABLES_H
+#define INCSTACK_PROFILE_PPROF_TABLES_H
+
+#include <pb_decode.h>
+
+#include "reader.h"
+
+struct incstack__pprof_text {
+	size_t offset;
+	uint32_t length;
+};
+
+struct incstack__pprof_function {
+	uint64_t id;
+	uint64_t name; /* in the string table */
+};
+
+struct incstack__pprof_line {
+	uint64_t function;
+	uint32_t frame; /* of the profile, once that exists */
+	int32_t bci;
+};
+
+/* Its lines are [first, first + count), innermost first; count is never 0 once
+ * the profile exists. */
+struct incstack__pprof_location {
+	uint64_t id, address;
+	uint32_t first, count;
+};
+
+struct incstack__pprof_tables {
+	char *bytes; /* of the strings */
+	size_t bytes_used, bytes_room;
+	struct incstack__pprof_text *texts;
+	size_t texts_used, texts_room;
+	struct incstack__pprof_function *functions;
+	size_t functions_used, functions_room;
+	struct incstack__table function_table;
+	struct incstack__pprof_location *locations;
+	size_t locations_used, locations_room;
+	struct incstack__table location_table;
+	struct incstack__pprof_line *lines;
+	size_t lines_used, lines_room;
+	uint64_t kinds[INCSTACK_PROFILE_KINDS_MAX][2]; /* name and unit, in the string table */
+	uint32_t kinds_used;
+	uint64_t *comments; /* in the string table */
+	size_t comments_used, comments_room;
+	uint64_t time_ns, duration_ns;
+};
+
+int incstack__pprof_tables_init(struct incstack__pprof_tables *tables);
+void incstack__pprof_tables_free(struct incstack__pprof_tables *tables);
+
+/* Takes a field of the outermost message. An error of the input sets *why. */
+int incstack__pprof_table(struct incstack__pprof_tables *tables, uint32_t field,
+			  pb_istream_t *bytes, const char **why);
+int incstack__pprof_number(struct incstack__pprof_tables *tables, uint32_t field, uint64_t number);
+
+/* Makes the profile, without samples, and the frames of all lines. */
+int incstack__pprof_profile(struct incstack__pprof_tables *tables,
+			    struct incstack_profile **profile, const char **why);
+
+/* Null if there is none with this identifier. */
+const struct incstack__pprof_location *
+incstack__pprof_location(const struct incstack__pprof_tables *tables, uint64_t id);
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pprof: a gzipped protobuf message whose fields may come in any order, so
+ * strings, functions and locations go out when first met, before the samples that
+ * need them. Field numbers are those of profile.proto.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <pb_encode.h>
+
+#include "gzip.h"
+#include "pprof.h"
+#include "writer.h"
+
+struct pprof_writer {
+	struct incstack_profile_writer common;
+	struct incstack__deflater gzip;
+	bool open;
+	size_t names, frames; /* of the profile, already written */
+	uint64_t strings;     /* in the string table so far */
+	uint32_t *path;
+	size_t path_room;
+	pb_byte_t *message, *packed;
+	size_t message_room, packed_room;
+};
+
+static struct pprof_writer *pprof_of(struct incstack_profile_writer *writer)
+{
+	return (struct pprof_writer *)(void *)writer;
+}
+
+/* A stream over a buffer with room for `size` bytes. */
+static int start(pb_byte_t **buffer, size_t *room, size_t size, pb_ostream_t *stream)
+{
+	int error = incstack__reserve((void **)buffer, room, size, 1);
+
+	*stream = pb_ostream_from_buffer(*buffer, *room);
+	return error;
+}
+
+static bool put_number(pb_ostream_t *stream, uint32_t field, uint64_t value)
+{
+	return !value ||
+	       (pb_encode_tag(stream, PB_WT_VARINT, field) && pb_encode_varint(stream, value));
+}
+
+/* A field of the outermost message: its head, then its bytes. */
+static int put_field(struct pprof_writer *writer, uint32_t field, const void *bytes, size_t size)
+{
+	pb_byte_t head[2 * INCSTACK__VARINT_MAX];
+	pb_ostream_t stream = pb_ostream_from_buffer(head, sizeof(head));
+	int error;
+
+	(void)pb_encode_tag(&stream, PB_WT_STRING, field);
+	(void)pb_encode_varint(&stream, size);
+	error = incstack__deflater_write(&writer->gzip, head, stream.bytes_written);
+	return error || !size ? error : incstack__deflater_write(&writer->gzip, bytes, size);
+}
+
+static int put_top_number(struct pprof_writer *writer, uint32_t field, uint64_t value)
+{
+	pb_byte_t bytes[2 * INCSTACK__VARINT_MAX];
+	pb_ostream_t stream = pb_ostream_from_buffer(bytes, sizeof(bytes));
+
+	(void)put_number(&stream, field, value);
+	return incstack__deflater_write(&writer->gzip, bytes, stream.bytes_written);
+}
+
+static int put_string(struct pprof_writer *writer, const char *text, size_t length, uint64_t *index)
+{
+	*index = writer->strings++;
+	return put_field(writer, PPROF_STRING, text, length);
+}
+
+/* A message of up to three numbers in fields 1 to 3. */
+static int put_numbers(struct pprof_writer *writer, uint32_t field, uint64_t a, uint64_t b)
+{
+	pb_byte_t bytes[4 * INCSTACK__VARINT_MAX];
+	pb_ostream_t stream = pb_ostream_from_buffer(bytes, sizeof(bytes));
+
+	(void)put_number(&stream, 1, a);
+	(void)put_number(&stream, 2, b);
+	return put_field(writer, field, bytes, stream.bytes_written);
+}
+
+static int put_kind(struct pprof_writer *writer, uint32_t kind)
+{
+	struct incstack_profile_kind text = {"", ""};
+	uint64_t name, unit;
+	int error;
+
+	(void)incstack_profile_kind(writer->common.profile, kind, &text);
+	error = put_string(writer, text.name, strlen(text.name), &name);
+	if (!error)
+		error = put_string(writer, text.unit, strlen(text.unit), &unit);
+	return error ? error : put_numbers(writer, PPROF_SAMPLE_TYPE, name, unit);
+}
+
+static int begin(struct incstack_profile_writer *common)
+{
+	struct pprof_writer *writer = pprof_of(common);
+	uint64_t empty;
+	int error = incstack__deflater_open(&writer->gzip, common->stream);
+
+	if (error)
+		return error;
+	writer->open = true;
+	error = put_string(writer, "", 0, &empty);
+	for (uint32_t k = 0; k < common->profile->kinds && !error; k++)
+		error = put_kind(writer, k);
+	return error;
+}
+
+/* Function identifiers: odd for a name, even for a frame without one. */
+static int put_function(struct pprof_writer *writer, uint64_t id, const char *text, size_t length)
+{
+	uint64_t string;
+	int error = put_string(writer, text, length, &string);
+
+	return error ? error : put_numbers(writer, PPROF_FUNCTION, id, string);
+}
+
+static int put_names(struct pprof_writer *writer)
+{
+	const struct incstack_profile *profile = writer->common.profile;
+	int error = 0;
+
+	for (; writer->names < profile->names_used && !error; writer->names++) {
+		const struct incstack__name *name = &profile->names[writer->names];
+
+		error = put_function(writer, 2 * writer->names + 1, profile->texts + name->offset,
+				     name->length);
+	}
+	return error;
+}
+
+/* Location: id = 1, line = 4 { function_id = 1, line = 2 }. */
+static int put_location(struct pprof_writer *writer, uint64_t frame, uint64_t function)
+{
+	int32_t bci = writer->common.profile->frames[frame].bci;
+	pb_byte_t line[4 * INCSTACK__VARINT_MAX], bytes[8 * INCSTACK__VARINT_MAX];
+	pb_ostream_t inner = pb_ostream_from_buffer(line, sizeof(line));
+	pb_ostream_t outer = pb_ostream_from_buffer(bytes, sizeof(bytes));
+
+	(void)put_number(&inner, PPROF_LINE_FUNCTION, function);
+	(void)put_number(&inner, PPROF_LINE_LINE, bci > 0 ? (uint64_t)bci : 0);
+	(void)put_number(&outer, PPROF_LOCATION_ID, frame + 1);
+	(void)pb_encode_tag(&outer, PB_WT_STRING, PPROF_LOCATION_LINE);
+	(void)pb_encode_string(&outer, line, inner.bytes_written);
+	return put_field(writer, PPROF_LOCATION, bytes, outer.bytes_written);
+}
+
+static int put_frames(struct pprof_writer *writer)
+{
+	const struct incstack_profile *profile = writer->common.profile;
+	int error = 0;
+
+	for (; writer->frames < profile->frames_used && !error; writer->frames++) {
+		uint32_t name = profile->frames[writer->frames].name;
+		uint64_t function = 2 * (uint64_t)name + 1;
+
+		if (name == INCSTACK__NONE) {
+			char buffer[INCSTACK__FRAME_TEXT];
+			size_t length;
+			const char *text = incstack__frame_text(profile, (uint32_t)writer->frames,
+								buffer, &length);
+
+			function = 2 * (uint64_t)writer->frames + 2;
+			error = put_function(writer, function, text, length);
+		}
+		if (!error)
+			error = put_location(writer, writer->frames, function);
+	}
+	return error;
+}
+
+/* Sample: location_id = 1, leaf first, and value = 2, both packed. */
+static int put_sample(struct pprof_writer *writer, uint32_t node)
+{
+	const struct incstack_profile *profile = writer->common.profile;
+	pb_ostream_t packed, message;
+	size_t depth, ids;
+	int error = incstack__node_path(profile, node, &writer->path, &writer->path_room, &depth);
+
+	if (!error)
+		error = start(&writer->packed, &writer->packed_room,
+			      (depth + profile->kinds) * INCSTACK__VARINT_MAX, &packed);
+	if (!error)
+		error = start(&writer->message, &writer->message_room,
+			      (depth + profile->kinds + 4) * INCSTACK__VARINT_MAX, &message);
+	if (error)
+		return error;
+	for (size_t i = 0; i < depth; i++)
+		(void)pb_encode_varint(&packed, (uint64_t)writer->path[i] + 1);
+	ids = packed.bytes_written;
+	for (uint32_t k = 0; k < profile->kinds; k++)
+		(void)pb_encode_varint(&packed, incstack_profile_self(profile, node, k));
+	(void)pb_encode_tag(&message, PB_WT_STRING, PPROF_SAMPLE_LOCATION);
+	(void)pb_encode_string(&message, writer->packed, ids);
+	(void)pb_encode_tag(&message, PB_WT_STRING, PPROF_SAMPLE_VALUE);
+	(void)pb_encode_string(&message, writer->packed + ids, packed.bytes_written - ids);
+	return put_field(writer, PPROF_SAMPLE, writer->message, message.bytes_written);
+}
+
+static int add(struct incstack_profile_writer *common)
+{
+	struct pprof_writer *writer = pprof_of(common);
+	int error = put_names(writer);
+
+	if (!error)
+		error = put_frames(writer);
+	for (uint32_t node = 1; node < common->profile->nodes_used && !error; node++)
+		if (incstack__node_weighs(common->profile, node))
+			error = put_sample(writer, node);
+	return error;
+}
+
+static int put_comment(struct pprof_writer *writer, const char *key, const char *value)
+{
+	char *text;
+	uint64_t string;
+	int error, length = asprintf(&text, "incstack.%s=%s", key, value);
+
+	if (length < 0)
+		return INCSTACK_ENOMEM;
+	error = put_string(writer, text, (size_t)length, &string);
+	free(text);
+	return error ? error : put_top_number(writer, PPROF_COMMENT, string);
+}
+
+static int put_count(struct pprof_writer *writer, const char *key, uint64_t count)
+{
+	char digits[24];
+
+	if (!count)
+		return 0;
+	(void)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)count);
+	return put_comment(writer, key, digits);
+}
+
+static int finish(struct incstack_profile_writer *common)
+{
+	struct pprof_writer *writer = pprof_of(common);
+	const struct incstack_profile_meta *meta = &common->profile->meta;
+	int error = put_top_number(writer, PPROF_TIME, meta->time_ns);
+
+	if (!error)
+		error = put_top_number(writer, PPROF_DURATION, meta->duration_ns);
+	if (!error && meta->program)
+		error = put_comment(writer, "program", meta->program);
+	if (!error && meta->mode)
+		error = put_comment(writer, "mode", meta->mode);
+	if (!error)
+		error = put_count(writer, "lost", meta->lost);
+	if (!error)
+		error = put_count(writer, "truncated", meta->truncated);
+	if (!error)
+		error = put_count(writer, "pruned", meta->pruned);
+	return error ? error : incstack__deflater_finish(&writer->gzip);
+}
+
+static void release(struct incstack_profile_writer *common)
+{
+	struct pprof_writer *writer = pprof_of(common);
+
+	if (writer->open)
+		incstack__deflater_close(&writer->gzip);
+	free(writer->path);
+	free(writer->message);
+	free(writer->packed);
+}
+
+const struct incstack__writer_ops incstack__write_pprof = {
+	.size = sizeof(struct pprof_writer),
+	.begin = begin,
+	.add = add,
+	.finish = finish,
+	.release = release,
+};

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * speedscope files, our own and those of others: sampled and evented profiles,
+ * whose table of frames may come before or behind them. Profiles of others with
+ * one unit are threads of one kind.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_profile.h"
+
+enum place {
+	FRAME = 1,
+	FRAME_NAME,
+	PROFILE,
+	NAME,
+	UNIT,
+	KIND_UNIT,
+	STACK,
+	STACK_FRAME,
+	WEIGHTS,
+	WEIGHT,
+	EVENT,
+	EVENT_TYPE,
+	EVENT_FRAME,
+	EVENT_AT,
+	PROFILES,
+	META, /* and above */
+};
+
+static const char *const meta_keys[] = {"program", "mode",      "time_ns", "duration_ns",
+					"lost",    "truncated", "pruned"};
+
+static const struct incstack__json_place places[] = {
+	{"shared.frames.#", FRAME},
+	{"shared.frames.#.name", FRAME_NAME},
+	{"profiles", PROFILES},
+	{"profiles.#", PROFILE},
+	{"profiles.#.name", NAME},
+	{"profiles.#.unit", UNIT},
+	{"profiles.#.kindUnit", KIND_UNIT},
+	{"profiles.#.samples.#", STACK},
+	{"profiles.#.samples.#.#", STACK_FRAME},
+	{"profiles.#.weights", WEIGHTS},
+	{"profiles.#.weights.#", WEIGHT},
+	{"profiles.#.events.#", EVENT},
+	{"profiles.#.events.#.type", EVENT_TYPE},
+	{"profiles.#.events.#.frame", EVENT_FRAME},
+	{"profiles.#.events.#.at", EVENT_AT},
+	{"incstack.program", META},
+	{"incstack.mode", META + 1},
+	{"incstack.time_ns", META + 2},
+	{"incstack.duration_ns", META + 3},
+	{"incstack.lost", META + 4},
+	{"incstack.truncated", META + 5},
+	{"incstack.pruned", META + 6},
+	{NULL, 0},
+};
+
+struct speedscope {
+	struct incstack__json_profile made;
+	bool profiles_seen, named;
+	size_t first;   /* of the weights of this profile */
+	size_t weighed; /* how many of them have their weight */
+	bool weights_seen;
+	char *name, *unit, *kind_unit;
+	uint32_t node; /* where the stack, or the sequence of events, is */
+	char event;    /* 'O' or 'C' */
+	uint32_t event_frame;
+	bool event_frame_seen;
+	long double at, last_at;
+};
+
+static int refuse(struct speedscope *in, const char *why)
+{
+	return incstack__refuse(in->made.reader, why);
+}
+
+static int descend(struct speedscope *in, uint32_t number)
+{
+	struct incstack_profile *profile = in->made.reader->profile;
+	uint32_t frame;
+	int error = incstack__frame_placeholder(profile, number, &frame);
+
+	return error ? error : incstack__node_child(profile, in->node, frame, &in->node);
+}
+
+static int on_stack(struct speedscope *in, const struct incstack__json_event *event)
+{
+	uint32_t number;
+	int error;
+
+	if (event->id == STACK && event->type == INCSTACK__JSON_BEGIN) {
+		in->node = INCSTACK_PROFILE_ROOT;
+		return 0;
+	}
+	if (event->id == STACK && event->type == INCSTACK__JSON_END)
+		return incstack__json_profile_weigh(&in->made, in->node, 0, 1);
+	if (event->id == STACK)
+		return refuse(in, "a sample that is no array");
+	error = incstack__json_index(&in->made, event, UINT32_MAX, &number);
+	return error ? error : descend(in, number);
+}
+
+/* Weights belong to samples by their order, and may come before them. */
+static int on_weight(struct speedscope *in, const struct incstack__json_event *event)
+{
+	struct incstack__json_weight *weights = in->made.weights;
+	size_t at = in->first + in->weighed++;
+
+	if (event->type == INCSTACK__JSON_INTEGER || event->type == INCSTACK__JSON_DOUBLE) {
+		if (at >= in->made.weights_used)
+			return refuse(in, "more weights than samples, or weights before samples");
+		weights[at].value = event->type == INCSTACK__JSON_INTEGER
+					    ? (long double)event->integer
+					    : (long double)event->number;
+		return 0;
+	}
+	return refuse(in, "a weight that is no number");
+}
+
+static int close_frame(struct speedscope *in)
+{
+	const struct incstack_profile *profile = in->made.reader->profile;
+
+	if (in->node == INCSTACK_PROFILE_ROOT ||
+	    profile->frames[profile->nodes[in->node].frame].method != in->event_frame)
+		return refuse(in, "an event that closes a frame which is not the innermost");
+	in->node = profile->nodes[in->node].parent;
+	return 0;
+}
+
+static int end_event(struct speedscope *in)
+{
+	int error = 0;
+
+	if (!in->event_frame_seen || !in->event)
+		return refuse(in, "an event without type or frame");
+	if (in->at < in->last_at)
+		return refuse(in, "an event that is earlier than the one before");
+	if (in->node != INCSTACK_PROFILE_ROOT && in->at > in->last_at)
+		error = incstack__json_profile_weigh(&in->made, in->node, 0, in->at - in->last_at);
+	in->last_at = in->at;
+	if (error)
+		return error;
+	return in->event == 'O' ? descend(in, in->event_frame) : close_frame(in);
+}
+
+static int on_event(struct speedscope *in, const struct incstack__json_event *event)
+{
+	if (event->id == EVENT_FRAME) {
+		in->event_frame_seen = true;
+		return incstack__json_index(&in->made, event, UINT32_MAX, &in->event_frame);
+	}
+	if (event->id == EVENT_AT) {
+		in->at = event->type == INCSTACK__JSON_INTEGER ? (long double)event->integer
+							       : (long double)event->number;
+		return 0;
+	}
+	if (event->id == EVENT_TYPE) {
+		in->event = event->type == INCSTACK__JSON_STRING && event->length == 1
+				    ? event->text[0]
+				    : 0;
+		return in->event == 'O' || in->event == 'C' ? 0 : refuse(in, "an unknown event");
+	}
+	if (event->type == INCSTACK__JSON_END)
+		return end_event(in);
+	in->event_frame_seen = false;
+	in->event = 0;
+	return 0;
+}
+
+static void begin_profile(struct speedscope *in)
+{
+	free(in->name);
+	free(in->unit);
+	free(in->kind_unit);
+	in->name = NULL;
+	in->unit = NULL;
+	in->kind_unit = NULL;
+	in->first = in->made.weights_used;
+	in->weighed = 0;
+	in->weights_seen = false;
+	in->node = INCSTACK_PROFILE_ROOT;
+	in->last_at = 0;
+	in->at = 0;
+	in->event = 0;
+}
+
+/* Our own files say the kind; in those of others the unit is all that tells. */
+static int end_profile(struct speedscope *in)
+{
+	const char *unit = in->unit ? in->unit : "none", *name = "weight";
+	uint32_t kind;
+	int error;
+
+	if (in->weights_seen && in->first + in->weighed != in->made.weights_used)
+		return refuse(in, "fewer weights than samples");
+	if (!strcmp(unit, "none")) {
+		unit = "count";
+		name = "samples";
+	} else if (strstr(unit, "seconds")) {
+		name = "time";
+	}
+	if (in->kind_unit)
+		error = incstack__json_profile_kind(&in->made, in->name ? in->name : "",
+						    in->kind_unit, &kind);
+	else
+		error = incstack__json_profile_kind(&in->made, name, unit, &kind);
+	for (size_t i = in->first; i < in->made.weights_used && !error; i++)
+		in->made.weights[i].kind = kind;
+	return error;
+}
+
+static int on_profile(struct speedscope *in, const struct incstack__json_event *event)
+{
+	if (event->type == INCSTACK__JSON_END)
+		return end_profile(in);
+	if (event->type != INCSTACK__JSON_BEGIN)
+		return refuse(in, "a profile that is no object");
+	begin_profile(in);
+	return 0;
+}
+
+static int on_frame(struct speedscope *in, const struct incstack__json_event *event)
+{
+	if (event->id == FRAME_NAME) {
+		if (event->type != INCSTACK__JSON_STRING)
+			return refuse(in, "a frame's name that is no string");
+		if (in->named)
+			return refuse(in, "a frame with two names");
+		in->named = true;
+		return incstack__json_profile_name(&in->made, event->text, event->length);
+	}
+	if (event->type == INCSTACK__JSON_END && !in->named)
+		return refuse(in, "a frame without a name");
+	in->named = false;
+	return 0;
+}
+
+static int on_json(void *context, const struct incstack__json_event *event)
+{
+	struct speedscope *in = context;
+
+	switch (event->id) {
+	case FRAME:
+	case FRAME_NAME:
+		return on_frame(in, event);
+	case PROFILES:
+		in->profiles_seen = true;
+		return 0;
+	case PROFILE:
+		return on_profile(in, event);
+	case NAME:
+		return incstack__json_copy(event, &in->name);
+	case UNIT:
+		return incstack__json_copy(event, &in->unit);
+	case KIND_UNIT:
+		return incstack__json_copy(event, &in->kind_unit);
+	case STACK:
+	case STACK_FRAME:
+		return on_stack(in, event);
+	case WEIGHTS:
+		in->weights_seen = true;
+		return 0;
+	case WEIGHT:
+		return on_weight(in, event);
+	case EVENT:
+	case EVENT_TYPE:
+	case EVENT_FRAME:
+	case EVENT_AT:
+		return on_event(in, event);
+	default:
+		return incstack__json_profile_meta(&in->made, meta_keys[event->id - META], event);
+	}
+}
+
+int incstack__read_speedscope(struct incstack__reader *reader)
+{
+	struct speedscope in = {.made = {.reader = reader}};
+	const struct incstack__json_client client = {
+		.places = places, .event = on_json, .context = &in};
+	int error = incstack__profile_blank(&reader->profile);
+
+	if (!error)
+		error = incstack__json_read(reader, &client);
+	if (!error && !in.profiles_seen)
+		error = refuse(&in, "no profiles: this is not a speedscope file");
+	if (!error)
+		error = incstack__json_profile_settle(&in.made);
+	free(in.name);
+	free(in.unit);
+	free(in.kind_unit);
+	incstack__json_profile_free(&in.made);
+	return error;
+}

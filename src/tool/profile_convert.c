@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * incstack convert and incstack merge. Converting holds a part of the profile at a
+ * time: when it became large it is written and forgotten.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile.h"
+#include "profile_io.h"
+
+static const char convert_help[] =
+	"usage: incstack convert [OPTIONS] INPUT OUTPUT\n"
+	"\n"
+	"Writes the profile in file INPUT to OUTPUT in another format. The formats follow\n"
+	"from the ends of the names; - is stdin or stdout.\n"
+	"\n"
+	"  .folded            folded stacks           --format folded\n"
+	"  .pb.gz             pprof                   --format pprof\n"
+	"  .speedscope.json   speedscope              --format speedscope\n"
+	"  .firefox.json      Firefox Profiler        --format firefox\n"
+	"  .html              flame graph, output only --format html\n"
+	"\n"
+	"  -f, --format FORMAT        of OUTPUT, whatever its name\n"
+	"  -F, --input-format FORMAT  of INPUT, whatever its name; folded for -\n"
+	"  -k, --kind NAME            the kind of weight that folded stacks get\n"
+	"  -h, --help                 this text\n"
+	"\n"
+	"Exit status: 0 done, 1 a file could not be read or written, 2 wrong usage.\n";
+
+static const char merge_help[] =
+	"usage: incstack merge [OPTIONS] -o OUTPUT INPUT...\n"
+	"\n"
+	"Adds up profiles with the same kinds of weight. Formats as in incstack convert.\n"
+	"\n"
+	"  -o, --output FILE          where the sum is written\n"
+	"  -a, --average              first scale each profile to the largest total, so\n"
+	"                             that each has an equal say\n"
+	"  -f, --format FORMAT        of OUTPUT, whatever its name\n"
+	"  -F, --input-format FORMAT  of all INPUTs, whatever their names\n"
+	"  -k, --kind NAME            the kind of weight that folded stacks get\n"
+	"  -h, --help                 this text\n"
+	"\n"
+	"Exit status: 0 done, 1 a file could not be read or written, 2 wrong usage.\n";
+
+struct conversion {
+	const char *path, *kind;
+	enum incstack_profile_format format;
+	FILE *stream;
+	struct incstack_profile_writer *writer;
+	int status; /* once a message was given */
+};
+
+static int begin(struct conversion *to, const struct incstack_profile *profile)
+{
+	uint32_t kind;
+
+	to->status = tool_kind_find(profile, to->kind, &kind);
+	if (to->status)
+		return INCSTACK_EINVAL;
+	to->stream = tool_output_open(to->path);
+	if (!to->stream) {
+		to->status = TOOL_FAILED;
+		return INCSTACK_EIO;
+	}
+	return incstack_profile_writer_begin(profile, to->format, kind, to->stream, &to->writer);
+}
+
+static int write_part(void *context, struct incstack_profile *profile)
+{
+	struct conversion *to = context;
+	int error = to->writer ? 0 : begin(to, profile);
+
+	if (!error)
+		error = incstack_profile_writer_add(to->writer);
+	return error ? error : incstack_profile_clear(profile);
+}
+
+static void tell_pruned(const struct incstack_profile *profile)
+{
+	struct incstack_profile_meta meta;
+
+	if (!incstack_profile_meta(profile, &meta) && meta.pruned)
+		fprintf(stderr,
+			"incstack: %" PRIu64 " small contexts were added to their callers\n",
+			meta.pruned);
+}
+
+/* The last part, which is the only one of most profiles. */
+static int finish(struct conversion *to, struct incstack_profile *profile)
+{
+	int error = to->writer ? 0 : begin(to, profile);
+
+	if (!error)
+		error = incstack_profile_writer_add(to->writer);
+	if (to->writer) {
+		int finished = incstack_profile_writer_finish(to->writer, !error);
+
+		error = error ? error : finished;
+		to->writer = NULL;
+	}
+	return error;
+}
+
+static int convert(const char *from, int from_format, struct conversion *to)
+{
+	struct incstack_profile_input input = {.context = to};
+	struct incstack_profile *profile = NULL;
+	int status, error = 0, html = to->format == INCSTACK_FORMAT_HTML;
+
+	if (!from_format)
+		from_format = incstack_profile_format_of(from);
+	input.full = html ? tool_prune_full : write_part;
+	input.nodes_max = tool_nodes_max(from_format);
+	status = tool_profile_read(from, from_format, &input, &profile);
+	if (!status)
+		error = finish(to, profile);
+	else if (to->writer)
+		(void)incstack_profile_writer_finish(to->writer, 0);
+	if (to->status)
+		status = to->status;
+	else if (to->stream)
+		status |=
+			tool_output_close(to->path, to->stream, status ? INCSTACK_EFORMAT : error);
+	else if (error)
+		status = TOOL_FAILED;
+	if (!status && html)
+		tell_pruned(profile);
+	incstack_profile_destroy(profile);
+	return status;
+}
+
+int tool_convert(int argc, char **argv)
+{
+	struct tool_options options;
+	struct conversion to = {0};
+	int format, status = tool_options_read(argc, argv, &options);
+
+	if (status || options.help) {
+		fputs(convert_help, status ? stderr : stdout);
+		return status;
+	}
+	if (argc - optind != 2) {
+		fprintf(stderr, "incstack: convert needs an input and an output; see "
+				"incstack convert --help\n");
+		return TOOL_USAGE;
+	}
+	format = tool_output_format(argv[optind + 1], options.format);
+	if (!format)
+		return TOOL_USAGE;
+	if (!strcmp(argv[optind], argv[optind + 1]) && strcmp(argv[optind], "-") != 0) {
+		fprintf(stderr, "incstack: input and output are the same file\n");
+		return TOOL_USAGE;
+	}
+	to.path = argv[optind + 1];
+	to.kind = options.kind;
+	to.format = (enum incstack_profile_format)format;
+	return convert(argv[optind], options.input_format, &to);
+}
+
+/* ---- merge ---- */
+
+static void destroy_all(struct incstack_profile **profiles, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		incstack_profile_destroy(profiles[i]);
+	free(profiles);
+}
+
+/* Into the first, which was made by merging it into an empty one: frames that only
+ * differ in where they were read from become one that way. */
+static int sum(struct incstack_profile **profiles, size_t count, struct incstack_profile **result)
+{
+	struct incstack_profile_kind kinds[INCSTACK_PROFILE_KINDS_MAX];
+	uint32_t used = 0;
+	int error;
+
+	while (!incstack_profile_kind(profiles[0], used, &kinds[used]))
+		used++;
+	error = incstack_profile_create(kinds, used, result);
+	for (size_t i = 0; i < count && !error; i++)
+		error = incstack_profile_merge(*result, profiles[i]);
+	return error;
+}
+
+static int merge(struct incstack_profile **profiles, size_t count,
+		 const struct tool_options *options)
+{
+	struct incstack_profile *result = NULL;
+	uint32_t kind;
+	int status, error;
+
+	if (options->average)
+		error = incstack_profile_average(
+			(const struct incstack_profile *const *)(void *)profiles, count, &result);
+	else
+		error = sum(profiles, count, &result);
+	if (error) {
+		fprintf(stderr, "incstack: cannot merge: %s\n",
+			error == INCSTACK_EINVAL ? "the profiles have different kinds of weight"
+						 : incstack_profile_error_text(error));
+		incstack_profile_destroy(result);
+		return TOOL_FAILED;
+	}
+	status = tool_kind_find(result, options->kind, &kind);
+	if (!status)
+		status = tool_profile_write(result, options->output, options->format, kind);
+	incstack_profile_destroy(result);
+	return status;
+}
+
+int tool_merge(int argc, char **argv)
+{
+	struct tool_options options;
+	struct incstack_profile **profiles;
+	size_t count, read = 0;
+	int status = tool_options_read(argc, argv, &options);
+
+	if (status || options.help) {
+		fputs(merge_help, status ? stderr : stdout);
+		return status;
+	}
+	if (optind >= argc || !options.output) {
+		fprintf(stderr, "incstack: merge needs inputs and -o OUTPUT; see incstack merge "
+				"--help\n");
+		return TOOL_USAGE;
+	}
+	if (!tool_output_format(options.output, options.format))
+		return TOOL_USAGE;
+	count = (size_t)(argc - optind);
+	profiles = calloc(count, sizeof(struct incstack_profile *));
+	if (!profiles)
+		return TOOL_FAILED;
+	for (; read < count && !status; read++)
+		status = tool_profile_read(argv[optind + (int)read], options.input_format, NULL,
+					   &profiles[read]);
+	if (!status)
+		status = merge(profiles, count, &options);
+	destroy_all(profiles, count);
+	return status;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files in and out of the subcommands on profiles.
+ */
+#include "profile_io.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static int format_option(const char *name, int *format)
+{
+	*format = incstack_profile_format_of(name);
+	if (*format && !strchr(name, '.'))
+		return TOOL_DONE;
+	fprintf(stderr,
+		"incstack: there is no format '%s'; there are folded, pprof, speedscope, "
+		"firefox, html\n",
+		name);
+	return TOOL_USAGE;
+}
+
+static int number_option(const char *text, double low, double high, double *number)
+{
+	char *end;
+
+	*number = strtod(text, &end);
+	if (*text && !*end && *number >= low && *number <= high)
+		return TOOL_DONE;
+	fprintf(stderr, "incstack: '%s' is not a number from %g to %g\n", text, low, high);
+	return TOOL_USAGE;
+}
+
+static int take_option(int option, struct tool_options *options)
+{
+	double number = 0;
+	int status = TOOL_DONE;
+
+	switch (option) {
+	case 'o':
+		options->output = optarg;
+		return TOOL_DONE;
+	case 'k':
+		options->kind = optarg;
+		return TOOL_DONE;
+	case 'f':
+		return format_option(optarg, &options->format);
+	case 'F':
+		return format_option(optarg, &options->input_format);
+	case 'T':
+		return number_option(optarg, 0, 1, &options->threshold);
+	case 'n':
+		status = number_option(optarg, 0, 1000000, &number);
+		options->top = (unsigned long)number;
+		return status;
+	case 'a':
+		options->average = 1;
+		return TOOL_DONE;
+	case 'h':
+		options->help = 1;
+		return TOOL_DONE;
+	default:
+		return TOOL_USAGE;
+	}
+}
+
+int tool_options_read(int argc, char **argv, struct tool_options *options)
+{
+	static const struct option names[] = {{"output", required_argument, NULL, 'o'},
+					      {"html", required_argument, NULL, 'o'},
+					      {"kind", required_argument, NULL, 'k'},
+					      {"format", required_argument, NULL, 'f'},
+					      {"input-format", required_argument, NULL, 'F'},
+					      {"threshold", required_argument, NULL, 'T'},
+					      {"top", required_argument, NULL, 'n'},
+					      {"average", no_argument, NULL, 'a'},
+					      {"help", no_argument, NULL, 'h'},
+					      {NULL, 0, NULL, 0}};
+	int option, status = TOOL_DONE;
+
+	*options = (struct tool_options){.threshold = 0.1, .top = 10};
+	while (!status && (option = getopt_long(argc, argv, "o:k:f:F:T:n:ah", names, NULL)) != -1)
+		status = take_option(option, options);
+	return status;
+}
+
+/* ---- progress ---- */
+
+static struct {
+	uint64_t size, last;
+	struct timespec next;
+	int shown;
+} progress;
+
+static void show(uint64_t bytes)
+{
+	static const char full[] = "########################################";
+	unsigned part = (unsigned)(40 * bytes / progress.size);
+
+	fprintf(stderr, "\rincstack: [%-40.*s] %3u%% of %.0f MB", (int)part, full,
+		(unsigned)(100 * bytes / progress.size), (double)progress.size / 1e6);
+	progress.shown = 1;
+}
+
+/* Ten times a second, and not at all where it is over before that. */
+static void on_progress(void *context, uint64_t bytes)
+{
+	struct timespec now;
+
+	(void)context;
+	if (!progress.size || bytes > progress.size)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec < progress.next.tv_sec ||
+	    (now.tv_sec == progress.next.tv_sec && now.tv_nsec < progress.next.tv_nsec))
+		return;
+	if (progress.next.tv_sec)
+		show(bytes);
+	progress.next = now;
+	progress.next.tv_nsec += 100000000;
+	if (progress.next.tv_nsec >= 1000000000) {
+		progress.next.tv_sec++;
+		progress.next.tv_nsec -= 1000000000;
+	}
+}
+
+static void progress_start(FILE *stream)
+{
+	struct stat status;
+
+	memset(&progress, 0, sizeof(progress));
+	if (isatty(STDERR_FILENO) && !fstat(fileno(stream), &status) && S_ISREG(status.st_mode))
+		progress.size = (uint64_t)status.st_size;
+}
+
+static void progress_end(void)
+{
+	if (progress.shown)
+		fprintf(stderr, "\r%80s\r", "");
+}
+
+/* ---- files ---- */
+
+static const char *shown_path(const char *path)
+{
+	return strcmp(path, "-") ? path : "(stdin)";
+}
+
+static void complain(const char *path, int error, const struct incstack_profile_fault *fault)
+{
+	fprintf(stderr, "incstack: %s: ", shown_path(path));
+	if (error == INCSTACK_EIO) {
+		fprintf(stderr, "%s: %s\n", incstack_profile_error_text(error), strerror(errno));
+		return;
+	}
+	fprintf(stderr, "%s", fault->why ? fault->why : incstack_profile_error_text(error));
+	if (error == INCSTACK_EFORMAT || error == INCSTACK_ERANGE) {
+		if (fault->line)
+			fprintf(stderr, " (line %" PRIu64 ", byte %" PRIu64 ")", fault->line,
+				fault->offset);
+		else
+			fprintf(stderr, " (byte %" PRIu64 ")", fault->offset);
+	}
+	fputc('\n', stderr);
+}
+
+static int input_format(const char *path, int format)
+{
+	int found = format ? format : incstack_profile_format_of(path);
+
+	if (!found && !strcmp(path, "-"))
+		return INCSTACK_FORMAT_FOLDED;
+	if (!found)
+		fprintf(stderr,
+			"incstack: %s: the name does not tell the format; say it with "
+			"--input-format\n",
+			path);
+	if (found != INCSTACK_FORMAT_HTML)
+		return found;
+	fprintf(stderr, "incstack: %s: HTML is written only, it cannot be read\n",
+		shown_path(path));
+	return 0;
+}
+
+int tool_profile_read(const char *path, int format, struct incstack_profile_input *input,
+		      struct incstack_profile **profile)
+{
+	struct incstack_profile_input plain = {0};
+	struct incstack_profile_fault fault;
+	FILE *stream = stdin;
+	int error;
+
+	format = input_format(path, format);
+	if (!format)
+		return TOOL_USAGE;
+	if (strcmp(path, "-") != 0)
+		stream = fopen(path, "re");
+	if (!stream) {
+		fprintf(stderr, "incstack: cannot read %s: %s\n", path, strerror(errno));
+		return TOOL_FAILED;
+	}
+	input = input ? input : &plain;
+	input->progress = on_progress;
+	progress_start(stream);
+	error = incstack_profile_read(stream, (enum incstack_profile_format)format, input, profile,
+				      &fault);
+	progress_end();
+	if (error)
+		complain(path, error, &fault);
+	if (stream != stdin)
+		fclose(stream);
+	return error ? TOOL_FAILED : TOOL_DONE;
+}
+
+int tool_output_format(const char *path, int format)
+{
+	int found = format ? format : incstack_profile_format_of(path);
+
+	if (!found)
+		fprintf(stderr,
+			"incstack: %s: the name does not tell the format; say it with --format\n",
+			strcmp(path, "-") ? path : "(stdout)");
+	return found;
+}
+
+FILE *tool_output_open(const char *path)
+{
+	FILE *stream = strcmp(path, "-") ? fopen(path, "we") : stdout;
+
+	if (!stream)
+		fprintf(stderr, "incstack: cannot write %s: %s\n", path, strerror(errno));
+	return stream;
+}
+
+int tool_output_close(const char *path, FILE *stream, int error)
+{
+	struct stat status;
+	int file = stream != stdout && !fstat(fileno(stream), &status) && S_ISREG(status.st_mode);
+
+	if (stream == stdout ? fflush(stream) : fclose(stream))
+		error = error ? error : INCSTACK_EIO;
+	if (!error)
+		return TOOL_DONE;
+	fprintf(stderr, "incstack: cannot write %s: %s\n", path,
+		error == INCSTACK_EIO && errno ? strerror(errno)
+					       : incstack_profile_error_text(error));
+	if (file)
+		unlink(path);
+	return TOOL_FAILED;
+}
+
+int tool_profile_write(const struct incstack_profile *profile, const char *path, int format,
+		       uint32_t kind)
+{
+	FILE *stream;
+
+	format = tool_output_format(path, format);
+	if (!format)
+		return TOOL_USAGE;
+	stream = tool_output_open(path);
+	if (!stream)
+		return TOOL_FAILED;
+	return tool_output_close(path, stream,
+				 incstack_profile_write(profile,
+							(enum incstack_profile_format)format, kind,
+							stream));
+}
+
+int tool_kind_find(const struct incstack_profile *profile, const char *name, uint32_t *kind)
+{
+	struct incstack_profile_kind known;
+
+	for (*kind = 0; !incstack_profile_kind(profile, *kind, &known); ++*kind)
+		if (!name || !strcmp(known.name, name))
+			return TOOL_DONE;
+	fprintf(stderr, "incstack: no kind of weight is called '%s'; there are:", name);
+	for (*kind = 0; !incstack_profile_kind(profile, *kind, &known); ++*kind)
+		fprintf(stderr, " '%s'", known.name);
+	fputc('\n', stderr);
+	return TOOL_USAGE;
+}
+
+/* Half of the nodes must go, or the next call would come too soon. */
+int tool_prune_full(void *context, struct incstack_profile *profile)
+{
+	uint32_t target = incstack_profile_nodes(profile) / 2;
+	int error = 0;
+
+	(void)context;
+	for (uint64_t parts = 1000000; !error && parts >= 10; parts /= 10) {
+		error = incstack_profile_prune(profile, parts);
+		if (incstack_profile_nodes(profile) <= target)
+			break;
+	}
+	return error;
+}
+
+uint32_t tool_nodes_max(int format)
+{
+	const uint32_t kinds = format == INCSTACK_FORMAT_FOLDED ? 1 : INCSTACK_PROFILE_KINDS_MAX;
+
+	return (512u << 20) / (24 + 8 * kinds);
+}

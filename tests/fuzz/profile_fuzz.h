@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the fuzzers of the profile readers do: whatever is accepted is written, read
+ * again and must weigh the same. FUZZ_FORMAT is the format of the one that includes.
+ */
+#ifndef INCSTACK_TESTS_FUZZ_PROFILE_H
+#define INCSTACK_TESTS_FUZZ_PROFILE_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <incstack/profile.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const enum incstack_profile_format format = FUZZ_FORMAT;
+
+static struct incstack_profile *read_bytes(const void *data, size_t size)
+{
+	struct incstack_profile *profile = NULL;
+	struct incstack_profile_fault fault;
+	FILE *stream = fmemopen((void *)(uintptr_t)data, size, "r");
+	int error;
+
+	if (!stream)
+		abort();
+	error = incstack_profile_read(stream, format, NULL, &profile, &fault);
+	if ((error != 0) != (profile == NULL) || (error == INCSTACK_EFORMAT && !fault.why))
+		abort();
+	if (error && format == INCSTACK_FORMAT_FOLDED && (fault.offset > size || !fault.line))
+		abort();
+	fclose(stream);
+	return profile;
+}
+
+static char *write_bytes(const struct incstack_profile *profile, size_t *size)
+{
+	char *text = NULL;
+	FILE *stream = open_memstream(&text, size);
+
+	if (!stream || incstack_profile_write(profile, format, 0, stream) || fclose(stream))
+		abort();
+	return text;
+}
+
+/* The weight of one kind, of the nodes: no format says what the root weighs. */
+static uint64_t weight(const struct incstack_profile *profile, uint32_t kind)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t node = 0; node < incstack_profile_nodes(profile); node++)
+		sum += incstack_profile_self(profile, node, kind);
+	return sum;
+}
+
+static void must_weigh_the_same(const struct incstack_profile *a, const struct incstack_profile *b)
+{
+	if (incstack_profile_kinds(a) != incstack_profile_kinds(b))
+		abort();
+	for (uint32_t k = 0; k < incstack_profile_kinds(a); k++)
+		if (weight(a, k) != weight(b, k))
+			abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct incstack_profile *profile = size ? read_bytes(data, size) : NULL, *again;
+	size_t written_size;
+	char *written;
+
+	if (!profile)
+		return 0;
+	written = write_bytes(profile, &written_size);
+	if (written_size) {
+		again = read_bytes(written, written_size);
+		if (!again)
+			abort();
+		must_weigh_the_same(profile, again);
+		incstack_profile_destroy(again);
+	}
+	free(written);
+	incstack_profile_destroy(profile);
+	return 0;
+}
+
+#endif
