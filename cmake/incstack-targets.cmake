@@ -11,14 +11,14 @@ function(incstack_sources variable)
 endfunction()
 
 # The tracing core runs between a return and its resume address: it may touch no
-# vector register, and call nothing that the thread sanitizer inserts. Safepoints
-# are apart from it.
+# vector register, not in a memcpy that an unoptimizing compiler calls either, and
+# call nothing that the thread sanitizer inserts. Safepoints are apart from it.
 function(incstack_restrict_core_sources)
 	foreach(source IN LISTS ARGN)
 		if(NOT source MATCHES "/safepoint[^/]*$" AND source MATCHES "\\.c$")
 			set_property(SOURCE ${source} DIRECTORY ${PROJECT_SOURCE_DIR}
 				APPEND PROPERTY COMPILE_OPTIONS
-				-mgeneral-regs-only -fno-sanitize=thread -fno-stack-protector)
+				$<$<CONFIG:Debug>:-O1> -mgeneral-regs-only -fno-sanitize=thread -fno-stack-protector)
 		endif()
 	endforeach()
 endfunction()

@@ -40,7 +40,9 @@ object *incstack__decode(stack *s, object *o, const struct incstack_frame *frame
 			 bool grow)
 {
 	runtime *rt = s->runtime;
-	struct question q = {.rt = rt, .frame = frame};
+	struct question q; /* not made zero: that might be memset, with vector registers */
+	q.rt = rt;
+	q.frame = frame;
 	if (ask == ASK_SAVED)
 		incstack__call_saved(ask_embedder, &q, rt->xsave_bytes);
 	else

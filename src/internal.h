@@ -386,6 +386,8 @@ static inline void leave(stack *s)
 /* arch/x86_64 */
 extern const char incstack__thunk_entry[], incstack__thunk_entry_1[], incstack__thunk_entry_2[],
 	incstack__thunk_entry_3[], incstack__thunk_entry_4[], incstack__thunk_entry_5[];
+extern const char incstack__thunk_landing[], incstack__thunk_landing_1[],
+	incstack__thunk_landing_2[];
 extern const char incstack__thunk_pool[], incstack__thunks[];
 extern struct incstack__cell incstack__thunk_cells[INCSTACK__THUNK_COUNT];
 void incstack__call_saved(void (*function)(void *), void *argument, size_t bytes);

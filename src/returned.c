@@ -89,7 +89,6 @@ extern uintptr_t _Unwind_GetGR(struct _Unwind_Context *, int) __attribute__((wea
 extern void _Unwind_SetIP(struct _Unwind_Context *, uintptr_t) __attribute__((weak));
 extern void _Unwind_SetGR(struct _Unwind_Context *, int, uintptr_t) __attribute__((weak));
 extern void _Unwind_Resume(void *) __attribute__((weak));
-extern const char incstack__thunk_landing[];
 enum { UNWIND_CLEANUP_PHASE = 2, UNWIND_HANDLER_FRAME = 4 }; /* actions */
 enum { UNWIND_INSTALL = 7, UNWIND_CONTINUE = 8 };
 enum { UNWIND_RAX = 0, UNWIND_RDX = 1, UNWIND_RBP = 6 };

@@ -121,8 +121,13 @@ __attribute__((noinline)) static int take_interrupted(stack *s, uint64_t id, uin
 	struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp, .exact = true};
 	attribute(s, &at);
 	uintptr_t address = at.pc - !at.exact;
-	if (s->runtime->embedder.find_rule && !incstack__rule_find(s->runtime, address)) {
-		incstack__rule_want(s->runtime, address);
+	bool known = at.pc;
+	if (known && s->runtime->embedder.find_rule) {
+		known = incstack__rule_find(s->runtime, address);
+		if (!known)
+			incstack__rule_want(s->runtime, address);
+	}
+	if (!known) {
 		s->stats.lost_unwind++;
 		return INCSTACK_EUNWIND;
 	}

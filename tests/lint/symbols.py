@@ -5,7 +5,7 @@
   undefined  the core needs nothing but a short list of libc, and weak unwinder symbols
   calls      the tracing core, which the trampoline runs, calls nothing of libc but the
              allocator and system calls: even a memcpy that the compiler made would
-             touch vector registers. Holds in optimized builds only
+             touch vector registers
 """
 import re
 import subprocess
@@ -25,17 +25,18 @@ WEAK = re.compile(
 # Allocation is outside samples and returns; the others leave vector registers alone.
 CORE_CALLS = re.compile(r"^(malloc|free|mmap|munmap|mprotect|syscall|_GLOBAL_OFFSET_TABLE_)$")
 
-# What neither a sample nor a return reaches: tickets, and making more thunks.
-OUTSIDE = ("safepoint", "pool.", "unwind_info.")
+# What no return reaches: tickets, making more thunks, creation, what samples choose;
+# and asking for rules, before which all registers are saved.
+OUTSIDE = ("safepoint", "pool.", "unwind_info.", "api.", "distance.", "rule.")
 
 
 def parse(text):
     """nm --format=posix of an archive: (member, name, type) of each external symbol."""
     member = ""
     for line in text.splitlines():
-        header = re.match(r".*\[(.*)\]:$", line)
+        header = re.match(r"(?:.*\[(.*)\]|(\S+)):$", line)  # of GNU nm, of llvm-nm
         if header:
-            member = header.group(1)
+            member = header.group(1) or header.group(2)
             continue
         fields = line.split()
         if len(fields) >= 2:

@@ -156,7 +156,7 @@ START_TEST(dead_frames_are_not_completed)
 	traced_open(0, INCSTACK_MODE_PATCH);
 	sample_and_leave(0); /* all rules are known */
 	ck_assert_int_eq(traced_check(), 0);
-	ck_assert_int_eq(call_twice(_i), 1);
+	ck_assert_int_eq(call_twice((enum ending)_i), 1);
 	ck_assert_uint_gt(traced_stats().stale, 0);
 	traced_close();
 }

@@ -41,6 +41,19 @@ void incstack__signal_registers(struct cursor *at)
 	at->exact = true;
 }
 
+/* On the landing pad the slot is whole again, or the return address (0 here) is
+ * still in a register that the cursor lacks. */
+static bool landing_state(const struct cursor *at, struct cursor *caller)
+{
+	if (at->pc < (uintptr_t)incstack__thunk_landing ||
+	    at->pc > (uintptr_t)incstack__thunk_landing_2)
+		return false;
+	bool pushed = at->pc >= (uintptr_t)incstack__thunk_landing_1;
+	caller->pc = pushed ? *(const uintptr_t *)at->sp : 0;
+	caller->sp = at->sp + (pushed ? 8 : 0);
+	return true;
+}
+
 /* If *at stands in the common entry, *caller becomes the frame that runs next.
  * S = rsp + 0, 8, 16, then rbp + 16, and back (thunks.S). */
 bool incstack__entry_state(const struct cursor *at, struct cursor *caller)
@@ -52,7 +65,7 @@ bool incstack__entry_state(const struct cursor *at, struct cursor *caller)
 		pool = (const char *)(at->pc - offset % INCSTACK__POOL_STRIDE);
 	}
 	if (pc < (uintptr_t)incstack__thunk_entry || pc > (uintptr_t)incstack__thunk_entry_5)
-		return false;
+		return landing_state(at, caller);
 	uintptr_t s = at->sp;
 	if (pc >= (uintptr_t)incstack__thunk_entry_3 && pc < (uintptr_t)incstack__thunk_entry_4)
 		s = at->fp + 16;

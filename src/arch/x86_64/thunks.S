@@ -157,10 +157,19 @@ incstack__thunk_cells:
 	.type incstack__thunk_landing, @function
 incstack__thunk_landing:
 	.cfi_startproc
-	.cfi_undefined rip
+	.cfi_def_cfa rsp, 0
+	.cfi_register rip, rdx
 	endbr64
 	pushq %rdx
+	.cfi_def_cfa_offset 8
+	.cfi_offset rip, -8
+	.globl incstack__thunk_landing_1
+	.hidden incstack__thunk_landing_1
+incstack__thunk_landing_1:
 	movq %rax, %rdi
+	.globl incstack__thunk_landing_2
+	.hidden incstack__thunk_landing_2
+incstack__thunk_landing_2:
 	notrack jmp *_Unwind_Resume@GOTPCREL(%rip)
 	.cfi_endproc
 	.size incstack__thunk_landing, . - incstack__thunk_landing
