@@ -79,6 +79,26 @@ test_threads_that_stay() {
 	equal lost "$(value lost)" 0
 }
 
+# Threads that do not hear the request keep what they have not written, which is counted.
+test_deaf_threads() {
+	local base
+	base=$(bare)
+	record -o trace -- "$target" stay=2:100 deaf=3:100
+	equal status "$status" 0
+	equal "traces and lost" $(($(value traces) + $(value lost))) $((base + 2 * 101 + 3 * 101))
+	[[ $(value lost) -gt 0 && $(value lost) -le 300 ]] || fail "lost $(value lost)"
+}
+
+# C++ names are readable, and operator new is not what allocates.
+test_cxx_names() {
+	record -o trace -- "$(dirname "$target")/../crosscheck/threads" 1
+	equal status "$status" 0
+	grep -q ';(anonymous namespace)::grow(unsigned int, unsigned int);' trace.folded ||
+		fail "mangled"
+	! grep -Eq '^ +[0-9.]+ [KM]iB +[0-9]+ +[0-9]+ +[0-9.]+ .*B +operator new' stderr ||
+		fail "operator new is in the table"
+}
+
 # Threads that ended have written all; the killer's own 50 traces are lost, and counted.
 test_killed() {
 	local base end
