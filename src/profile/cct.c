@@ -135,8 +135,7 @@ void incstack__node_table_renew(struct incstack_profile *profile)
 {
 	struct incstack__table *table = &profile->node_table;
 
-	memset(table->slots, 0, (table->mask + 1) * sizeof(*table->slots));
-	table->used = 0;
+	incstack__table_clear(table);
 	for (size_t i = 1; i < profile->nodes_used; i++)
 		(void)incstack__table_insert(
 			table, node_hash(profile->nodes[i].parent, profile->nodes[i].frame),

@@ -9,13 +9,9 @@
 
 int incstack_profile_clear(struct incstack_profile *profile)
 {
-	struct incstack__table *table;
-
 	if (!profile)
 		return INCSTACK_EINVAL;
-	table = &profile->node_table;
-	memset(table->slots, 0, (table->mask + 1) * sizeof(*table->slots));
-	table->used = 0;
+	incstack__table_clear(&profile->node_table);
 	profile->nodes_used = 1;
 	memset(profile->weights, 0, profile->kinds * sizeof(*profile->weights));
 	memset(profile->total, 0, sizeof(profile->total));

@@ -5,17 +5,39 @@
 #include "table.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <incstack/incstack.h>
 
 enum { FIRST_SLOTS = 64 };
 
-int incstack__table_init(struct incstack__table *table)
+/* As many as slots may be used before the table grows. */
+static size_t capacity(size_t slots)
 {
-	table->slots = calloc(FIRST_SLOTS, sizeof(*table->slots));
-	table->mask = FIRST_SLOTS - 1;
+	return slots / 8 * 5;
+}
+
+int incstack__table_init_for(struct incstack__table *table, size_t count)
+{
+	size_t slots = FIRST_SLOTS;
+
+	while (capacity(slots) < count)
+		slots *= 2;
+	table->slots = calloc(slots, sizeof(*table->slots));
+	table->mask = slots - 1;
 	table->used = 0;
 	return table->slots ? 0 : INCSTACK_ENOMEM;
+}
+
+int incstack__table_init(struct incstack__table *table)
+{
+	return incstack__table_init_for(table, FIRST_SLOTS / 2);
+}
+
+void incstack__table_clear(struct incstack__table *table)
+{
+	memset(table->slots, 0, (table->mask + 1) * sizeof(*table->slots));
+	table->used = 0;
 }
 
 static void place(struct incstack__table *table, struct incstack__slot slot)
@@ -46,7 +68,7 @@ static int grow(struct incstack__table *table)
 
 int incstack__table_insert(struct incstack__table *table, uint32_t hash, uint32_t index)
 {
-	if (table->used >= (table->mask + 1) / 8 * 5) {
+	if (table->used >= capacity(table->mask + 1)) {
 		int error = grow(table);
 
 		if (error)

@@ -23,6 +23,9 @@ struct incstack__table {
 };
 
 int incstack__table_init(struct incstack__table *table);
+/* Large enough that `count` insertions cannot fail. */
+int incstack__table_init_for(struct incstack__table *table, size_t count);
+void incstack__table_clear(struct incstack__table *table);
 int incstack__table_insert(struct incstack__table *table, uint32_t hash, uint32_t index);
 
 /* The next index with this hash, NONE after the last. *cursor starts as hash. */

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What an optimizer asks while the program runs: the partial calling context tree
+ * and the hot-method counters of Whaley 2000 (sections 5 and 6.5). Memory is taken
+ * once, when they are made; the hottest entries are known at any moment.
+ *
+ * Each belongs to one thread at a time. No function may be called from a signal
+ * handler. Conventions as in incstack.h; part of libincstack_profile.a.
+ */
+#ifndef INCSTACK_PCCT_H
+#define INCSTACK_PCCT_H
+
+#include <incstack/incstack.h>
+
+INCSTACK_BEGIN_C
+
+/* ---- partial calling context tree -------------------------------------------- */
+
+struct incstack_pcct;
+
+#define INCSTACK_PCCT_NONE UINT32_MAX
+
+struct incstack_pcct_options {
+	size_t size; /* sizeof(struct incstack_pcct_options) */
+	/* Contexts that fit. When one more is needed, all are purged (section 5.3). */
+	uint32_t contexts;
+	/* Frames that a sample looks at ("limit depth"); 0: all. What is not connected
+	 * to a known caller within them hangs under no caller (section 5.4.1). */
+	uint32_t depth;
+};
+
+/* A context: a node of the tree together with the edge that leads to it. Different
+ * call sites of one caller are different edges. */
+struct incstack_pcct_context {
+	uint32_t parent;    /* NONE: its caller is unknown, or it has none */
+	int32_t call_site;  /* bci of the call in the caller; -1 without caller */
+	uint64_t method;
+	uint64_t time;      /* weight of the samples with this context on top */
+	uint64_t calls;     /* weight of the samples in which its activation was new */
+};
+
+struct incstack_pcct_stats {
+	uint64_t samples;       /* since it was made */
+	uint64_t purges;
+	uint64_t purged_time;   /* time of all contexts that were purged */
+	uint64_t unconnected;   /* samples whose callers were not reached within depth */
+	uint32_t contexts;      /* now */
+};
+
+/* Errors: EINVAL, ENOMEM.
+ * Thread: any. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_pcct_create(const struct incstack_pcct_options *options,
+				      struct incstack_pcct **pcct);
+
+/* Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API void incstack_pcct_destroy(struct incstack_pcct *pcct);
+
+/* Adds the traces of one retrieve, each with its weight. Frames that the trace says
+ * are old (see incstack_trace.old) existed at an earlier sample: the edges to them do
+ * not count again. So a context with much time and few calls runs long, one with
+ * many calls is called often. The top counts as new in every sample, as in figure 7,
+ * unless the trace says that the top itself is old. That knowledge is exact with barrier distance 0, which
+ * who asks for it sets in the runtime's options. Methods must be decoded, or be
+ * the same number for every position in the method, to be recognized.
+ * Errors: EINVAL, ENOMEM, ELIMIT (a trace needs more contexts than fit in all).
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_pcct_add_tree(struct incstack_pcct *pcct,
+					const struct incstack_tree *tree);
+
+/* Forgets all contexts; the counters go on.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_pcct_purge(struct incstack_pcct *pcct);
+
+enum incstack_pcct_order {
+	INCSTACK_PCCT_BY_TIME = 0, /* time-consuming first */
+	INCSTACK_PCCT_BY_CALLS,    /* frequently called first */
+};
+
+/* The numbers of the hottest contexts, hottest first; returns how many, up to max
+ * and without those that weigh nothing. Numbers hold until the next purge.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_pcct_hottest(const struct incstack_pcct *pcct,
+				       enum incstack_pcct_order order, uint32_t *numbers, int max);
+
+/* The number of the context with this parent (NONE: without caller), call site and
+ * method; NONE if there is none.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API uint32_t incstack_pcct_find(const struct incstack_pcct *pcct, uint32_t parent,
+					 int32_t call_site, uint64_t method);
+
+/* Errors: EINVAL. Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_pcct_context(const struct incstack_pcct *pcct, uint32_t number,
+				       struct incstack_pcct_context *context);
+
+/* Errors: EINVAL. Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_pcct_stats(const struct incstack_pcct *pcct,
+				     struct incstack_pcct_stats *stats);
+
+/* ---- hot methods ------------------------------------------------------------------ */
+
+struct incstack_hot;
+
+struct incstack_hot_method {
+	uint64_t method;
+	uint64_t weight;
+};
+
+/* Makes counters for up to `methods` methods. Errors: EINVAL, ENOMEM.
+ * Thread: any. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_hot_create(uint32_t methods, struct incstack_hot **hot);
+
+/* Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API void incstack_hot_destroy(struct incstack_hot *hot);
+
+/* Counts a method. Errors: EINVAL, ELIMIT (no counter is free for a new method; the
+ * weight is counted as lost), ERANGE.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_hot_add(struct incstack_hot *hot, uint64_t method, uint64_t weight);
+
+/* Counts the top method of each trace. Errors: as add; after one the rest is counted.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_hot_add_tree(struct incstack_hot *hot, const struct incstack_tree *tree);
+
+/* The hottest methods, hottest first; returns how many, up to max.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_hot_hottest(const struct incstack_hot *hot,
+				      struct incstack_hot_method *methods, int max);
+
+/* The weight of what found no counter; 0 without hot.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API uint64_t incstack_hot_lost(const struct incstack_hot *hot);
+
+INCSTACK_END_C
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The partial calling context tree, on cases that have the properties which Whaley
+ * 2000, section 5, states of his figures, worked out by hand here: distinct nodes
+ * for distinct contexts, one edge for repeated calls, no node for what was never
+ * sampled, calls told from time, full context in recursion, and a sample too deep
+ * to be connected. Then real samples, whose old frames the core tells.
+ */
+#include <stdlib.h>
+
+#include <incstack/native.h>
+#include <incstack/pcct.h>
+
+#include "run_suite.h"
+
+enum { M = 1, A, B, C, D, R };
+enum { FILLED = INCSTACK_OBJECT_FILLED, BASE = FILLED | INCSTACK_OBJECT_BASE };
+
+static struct incstack_frame_object frame(const struct incstack_frame_object *parent,
+					  uint64_t method, int32_t bci)
+{
+	return (struct incstack_frame_object){
+		.parent = parent, .method = method, .bci = bci, .flags = parent ? FILLED : BASE};
+}
+
+static struct incstack_pcct *made(uint32_t contexts, uint32_t depth)
+{
+	const struct incstack_pcct_options options = {
+		.size = sizeof(options), .contexts = contexts, .depth = depth};
+	struct incstack_pcct *pcct = NULL;
+
+	ck_assert_int_eq(incstack_pcct_create(&options, &pcct), 0);
+	return pcct;
+}
+
+static void add(struct incstack_pcct *pcct, struct incstack_trace *traces, size_t count)
+{
+	struct incstack_tree tree = {.traces = traces, .count = count};
+
+	for (size_t i = 0; i + 1 < count; i++)
+		traces[i].next = &traces[i + 1];
+	ck_assert_int_eq(incstack_pcct_add_tree(pcct, &tree), 0);
+}
+
+/* The context of a chain of methods, all called at bci 0; NONE if there is none. */
+static uint32_t path(const struct incstack_pcct *pcct, const int *methods, int count)
+{
+	uint32_t at = INCSTACK_PCCT_NONE;
+
+	for (int i = 0; i < count; i++) {
+		at = incstack_pcct_find(pcct, at, i ? 0 : -1, (uint64_t)methods[i]);
+		if (at == INCSTACK_PCCT_NONE)
+			return at;
+	}
+	return at;
+}
+#define PATH(...) \
+	path(pcct, (const int[]){__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)))
+
+static void weighs(const struct incstack_pcct *pcct, uint32_t number, uint64_t time, uint64_t calls)
+{
+	struct incstack_pcct_context context;
+
+	ck_assert_int_eq(incstack_pcct_context(pcct, number, &context), 0);
+	ck_assert_uint_eq(context.time, time);
+	ck_assert_uint_eq(context.calls, calls);
+}
+
+/* M calls A twice and D once; the As call C (and B, which no sample meets), D calls
+ * A and, twice, C, of which the first is sampled twice. */
+START_TEST(contexts_calls_and_time_are_told_apart)
+{
+	struct incstack_pcct *pcct = made(100, 0);
+	struct incstack_frame_object m = frame(NULL, M, 0), a1 = frame(&m, A, 0);
+	struct incstack_frame_object c1 = frame(&a1, C, 0), a2 = frame(&m, A, 0);
+	struct incstack_frame_object c2 = frame(&a2, C, 0), d = frame(&m, D, 0);
+	struct incstack_frame_object a3 = frame(&d, A, 0), c3 = frame(&d, C, 0);
+	struct incstack_frame_object c4 = frame(&d, C, 0);
+	struct incstack_trace traces[] = {
+		{.weight = 1, .top = &c1, .old = NULL}, {.weight = 1, .top = &c2, .old = &m},
+		{.weight = 1, .top = &a3, .old = &m},   {.weight = 1, .top = &c3, .old = &d},
+		{.weight = 1, .top = &c3, .old = &c3},  {.weight = 1, .top = &c4, .old = &d}};
+	struct incstack_pcct_stats stats;
+	uint32_t best[8];
+
+	add(pcct, traces, 6);
+	ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), 0);
+	ck_assert_uint_eq(stats.contexts, 6);
+	ck_assert_uint_eq(stats.samples, 6);
+	weighs(pcct, PATH(M), 0, 1);
+	weighs(pcct, PATH(M, A), 0, 2);
+	weighs(pcct, PATH(M, A, C), 2, 2);
+	weighs(pcct, PATH(M, D), 0, 1);
+	weighs(pcct, PATH(M, D, A), 1, 1);
+	weighs(pcct, PATH(M, D, C), 3, 2);
+	ck_assert_uint_eq(PATH(M, D, A, C), INCSTACK_PCCT_NONE);
+	ck_assert_uint_eq(PATH(M, A, B), INCSTACK_PCCT_NONE);
+	ck_assert_int_eq(incstack_pcct_hottest(pcct, INCSTACK_PCCT_BY_TIME, best, 8), 3);
+	ck_assert_uint_eq(best[0], PATH(M, D, C));
+	ck_assert_uint_eq(best[1], PATH(M, A, C));
+	ck_assert_uint_eq(best[2], PATH(M, D, A));
+	incstack_pcct_destroy(pcct);
+}
+END_TEST
+
+/* The last three samples in one activation of C, or in three: the same time. */
+START_TEST(one_long_call_is_not_three_short_ones)
+{
+	struct incstack_frame_object m = frame(NULL, M, 0), c1 = frame(&m, C, 0);
+	struct incstack_frame_object c2 = frame(&m, C, 0), c3 = frame(&m, C, 0);
+	struct incstack_trace once[] = {{.weight = 10, .top = &c1},
+					{.weight = 10, .top = &c1, .old = &c1},
+					{.weight = 10, .top = &c1, .old = &c1}};
+	struct incstack_trace often[] = {{.weight = 10, .top = &c1},
+					 {.weight = 10, .top = &c2, .old = &m},
+					 {.weight = 10, .top = &c3, .old = &m}};
+	struct incstack_pcct *pcct = made(100, 0);
+
+	add(pcct, once, 3);
+	weighs(pcct, PATH(M, C), 30, 10);
+	ck_assert_int_eq(incstack_pcct_purge(pcct), 0);
+	add(pcct, often, 3);
+	weighs(pcct, PATH(M, C), 30, 30);
+	incstack_pcct_destroy(pcct);
+}
+END_TEST
+
+/* After a retrieve the callers are other objects; they are found by their way. */
+START_TEST(old_frames_are_found_again_in_the_next_tree)
+{
+	struct incstack_frame_object m1 = frame(NULL, M, 0), d1 = frame(&m1, D, 0);
+	struct incstack_frame_object m2 = frame(NULL, M, 0), d2 = frame(&m2, D, 0);
+	struct incstack_frame_object c = frame(&d2, C, 0);
+	struct incstack_trace first = {.weight = 1, .top = &d1};
+	struct incstack_trace second = {.weight = 1, .top = &c, .old = &d2};
+	struct incstack_pcct *pcct = made(100, 0);
+
+	add(pcct, &first, 1);
+	add(pcct, &second, 1);
+	weighs(pcct, PATH(M, D), 1, 1);
+	weighs(pcct, PATH(M, D, C), 1, 1);
+	incstack_pcct_destroy(pcct);
+}
+END_TEST
+
+START_TEST(recursion_keeps_its_full_context)
+{
+	struct incstack_pcct *pcct = made(100, 0);
+	struct incstack_frame_object m = frame(NULL, M, 0), r1 = frame(&m, R, 0);
+	struct incstack_frame_object r2 = frame(&r1, R, 0), r3 = frame(&r2, R, 0);
+	struct incstack_frame_object c = frame(&r3, C, 0), c1 = frame(&r1, C, 0);
+	struct incstack_trace traces[] = {{.weight = 1, .top = &c},
+					  {.weight = 1, .top = &c1, .old = &r1}};
+
+	add(pcct, traces, 2);
+	weighs(pcct, PATH(M, R, R, R, C), 1, 1);
+	weighs(pcct, PATH(M, R, C), 1, 1);
+	weighs(pcct, PATH(M, R), 0, 1);
+	ck_assert_uint_eq(PATH(M, R, R, C), INCSTACK_PCCT_NONE);
+	incstack_pcct_destroy(pcct);
+}
+END_TEST
+
+/* Left M > A > C, then right M > D > R > R > R > B with only three frames looked at:
+ * R > R > B hang under no caller, and M > D is not there. */
+START_TEST(a_sample_too_deep_is_not_connected)
+{
+	struct incstack_pcct *pcct = made(100, 3);
+	struct incstack_frame_object m = frame(NULL, M, 0), a = frame(&m, A, 0);
+	struct incstack_frame_object c = frame(&a, C, 0), d = frame(&m, D, 0);
+	struct incstack_frame_object r1 = frame(&d, R, 0), r2 = frame(&r1, R, 0);
+	struct incstack_frame_object r3 = frame(&r2, R, 0), b = frame(&r3, B, 0);
+	struct incstack_frame_object b2 = frame(&r3, B, 0);
+	struct incstack_trace traces[] = {{.weight = 1, .top = &c},
+					  {.weight = 1, .top = &b, .old = &m},
+					  {.weight = 1, .top = &b2, .old = &r3}};
+	struct incstack_pcct_stats stats;
+
+	add(pcct, traces, 3);
+	weighs(pcct, PATH(M, A, C), 1, 1);
+	ck_assert_uint_eq(PATH(M, D), INCSTACK_PCCT_NONE);
+	weighs(pcct, PATH(R, R, B), 2, 2);
+	weighs(pcct, PATH(R, R), 0, 1);
+	ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), 0);
+	ck_assert_uint_eq(stats.unconnected, 1);
+	incstack_pcct_destroy(pcct);
+}
+END_TEST
+
+START_TEST(call_sites_are_different_edges)
+{
+	struct incstack_pcct *pcct = made(100, 0);
+	struct incstack_frame_object m1 = frame(NULL, M, 3), m2 = frame(NULL, M, 7);
+	struct incstack_frame_object a1 = frame(&m1, A, 0), a2 = frame(&m2, A, 0);
+	struct incstack_trace traces[] = {{.weight = 1, .top = &a1}, {.weight = 2, .top = &a2}};
+	uint32_t m;
+
+	add(pcct, traces, 2);
+	m = incstack_pcct_find(pcct, INCSTACK_PCCT_NONE, -1, M);
+	weighs(pcct, incstack_pcct_find(pcct, m, 3, A), 1, 1);
+	weighs(pcct, incstack_pcct_find(pcct, m, 7, A), 2, 2);
+	incstack_pcct_destroy(pcct);
+}
+END_TEST
+
+START_TEST(a_full_buffer_is_purged_and_counted)
+{
+	struct incstack_pcct *pcct = made(3, 0);
+	struct incstack_frame_object m = frame(NULL, M, 0), a = frame(&m, A, 0);
+	struct incstack_frame_object c = frame(&a, C, 0), d = frame(&m, D, 0);
+	struct incstack_frame_object r = frame(&c, R, 0);
+	struct incstack_trace traces[] = {{.weight = 5, .top = &c},
+					  {.weight = 2, .top = &d, .old = &m}};
+	struct incstack_trace deep = {.weight = 1, .top = &r};
+	struct incstack_tree tree = {.traces = &deep, .count = 1};
+	struct incstack_pcct_stats stats;
+
+	add(pcct, traces, 2);
+	ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), 0);
+	ck_assert_uint_eq(stats.purges, 1);
+	ck_assert_uint_eq(stats.purged_time, 5);
+	ck_assert_uint_eq(stats.contexts, 2);
+	ck_assert_uint_eq(stats.samples, 2);
+	weighs(pcct, PATH(M, D), 2, 2);
+	weighs(pcct, PATH(M), 0, 0); /* not called anew */
+	ck_assert_int_eq(incstack_pcct_add_tree(pcct, &tree), INCSTACK_ELIMIT);
+	incstack_pcct_destroy(pcct);
+}
+END_TEST
+
+/* ---- real samples ---------------------------------------------------------------- */
+
+static struct incstack_stack *stack;
+
+__attribute__((noinline)) static void busy(int samples)
+{
+	for (int i = 0; i < samples; i++)
+		ck_assert_int_eq(incstack_native_sample(stack, 0, 1), 0);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void caller(int calls, int samples)
+{
+	for (int i = 0; i < calls; i++)
+		busy(samples);
+	__asm__ volatile("");
+}
+
+/* What the context that called the hottest one has counted: of the top the core does
+ * not tell, so it is always new (Whaley's figure 7), but of its callers it does. */
+static void sampled(int calls, int samples, uint64_t called)
+{
+	struct incstack_pcct *pcct = made(100, 0);
+	struct incstack_pcct_context top;
+	struct incstack_tree *tree;
+	uint32_t best[2];
+
+	for (int i = 0; i < calls; i++)
+		caller(1, samples);
+	ck_assert_int_eq(incstack_retrieve(stack, &tree), 0);
+	ck_assert_int_eq(incstack_pcct_add_tree(pcct, tree), 0);
+	ck_assert_int_eq(incstack_pcct_hottest(pcct, INCSTACK_PCCT_BY_TIME, best, 2), 1);
+	weighs(pcct, best[0], 6, 6);
+	ck_assert_int_eq(incstack_pcct_context(pcct, best[0], &top), 0);
+	weighs(pcct, top.parent, 0, called);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_pcct_destroy(pcct);
+}
+
+START_TEST(the_core_tells_old_activations)
+{
+	const struct incstack_options options = {.size = sizeof(options), .distance = 0};
+	struct incstack_runtime *runtime;
+
+	ck_assert_int_eq(incstack_native_runtime_create(&options, &runtime), 0);
+	ck_assert_int_eq(incstack_native_thread_stack(runtime, &stack), 0);
+	sampled(1, 6, 1);
+	sampled(6, 1, 6);
+	sampled(2, 3, 2);
+	ck_assert_int_eq(incstack_stack_destroy(stack), 0);
+	ck_assert_int_eq(incstack_runtime_destroy(runtime), 0);
+}
+END_TEST
+
+/* ---- hot methods ------------------------------------------------------------------- */
+
+static uint32_t next_random(uint32_t *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return *state >> 16;
+}
+
+START_TEST(the_hottest_are_known_at_any_moment)
+{
+	enum { METHODS = 50 };
+	struct incstack_hot *hot = NULL;
+	uint64_t weight[METHODS] = {0};
+	uint32_t random = 5;
+
+	ck_assert_int_eq(incstack_hot_create(METHODS, &hot), 0);
+	for (int i = 0; i < 5000; i++) {
+		struct incstack_hot_method best[METHODS];
+		uint32_t method = next_random(&random) % METHODS,
+			 add_now = next_random(&random) % 4;
+		int count;
+
+		weight[method] += add_now;
+		ck_assert_int_eq(incstack_hot_add(hot, method, add_now), 0);
+		count = incstack_hot_hottest(hot, best, METHODS);
+		for (int k = 0; k < count; k++) {
+			ck_assert_uint_eq(best[k].weight, weight[best[k].method]);
+			ck_assert(!k || best[k - 1].weight >= best[k].weight);
+		}
+	}
+	incstack_hot_destroy(hot);
+}
+END_TEST
+
+START_TEST(what_finds_no_counter_is_counted)
+{
+	struct incstack_frame_object m = frame(NULL, M, 0), a = frame(&m, A, 0);
+	struct incstack_trace traces[] = {{.next = &traces[1], .weight = 3, .top = &a},
+					  {.next = &traces[2], .weight = 4, .top = &m},
+					  {.weight = 2, .top = &a}};
+	struct incstack_tree tree = {.traces = traces, .count = 3};
+	struct incstack_hot_method best[4];
+	struct incstack_hot *hot = NULL;
+
+	ck_assert_int_eq(incstack_hot_create(1, &hot), 0);
+	ck_assert_int_eq(incstack_hot_add_tree(hot, &tree), INCSTACK_ELIMIT);
+	ck_assert_int_eq(incstack_hot_hottest(hot, best, 4), 1);
+	ck_assert_uint_eq(best[0].method, A);
+	ck_assert_uint_eq(best[0].weight, 5);
+	ck_assert_uint_eq(incstack_hot_lost(hot), 4);
+	ck_assert_int_eq(incstack_hot_add(hot, A, UINT64_MAX), INCSTACK_ERANGE);
+	incstack_hot_destroy(hot);
+}
+END_TEST
+
+START_TEST(bad_arguments_are_refused)
+{
+	struct incstack_pcct_options options = {.size = sizeof(options)};
+	struct incstack_pcct *pcct = NULL;
+	struct incstack_hot *hot = NULL;
+	uint32_t best[1];
+
+	ck_assert_int_eq(incstack_pcct_create(&options, &pcct), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_pcct_create(NULL, &pcct), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_pcct_add_tree(NULL, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_pcct_purge(NULL), INCSTACK_EINVAL);
+	pcct = made(1, 0);
+	ck_assert_int_eq(incstack_pcct_hottest(pcct, (enum incstack_pcct_order)2, best, 1),
+			 INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_hot_create(0, &hot), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_hot_add(NULL, 1, 1), INCSTACK_EINVAL);
+	incstack_pcct_destroy(pcct);
+	incstack_pcct_destroy(NULL);
+	incstack_hot_destroy(NULL);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tests = tcase_create("pcct");
+	Suite *suite = suite_create("profile");
+
+	tcase_add_test(tests, contexts_calls_and_time_are_told_apart);
+	tcase_add_test(tests, one_long_call_is_not_three_short_ones);
+	tcase_add_test(tests, old_frames_are_found_again_in_the_next_tree);
+	tcase_add_test(tests, recursion_keeps_its_full_context);
+	tcase_add_test(tests, a_sample_too_deep_is_not_connected);
+	tcase_add_test(tests, call_sites_are_different_edges);
+	tcase_add_test(tests, a_full_buffer_is_purged_and_counted);
+	tcase_add_test(tests, the_core_tells_old_activations);
+	tcase_add_test(tests, the_hottest_are_known_at_any_moment);
+	tcase_add_test(tests, what_finds_no_counter_is_counted);
+	tcase_add_test(tests, bad_arguments_are_refused);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
