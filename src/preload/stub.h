@@ -13,6 +13,11 @@
 /* Null before the recorder has started and where there is none. */
 extern const struct incstack__recorder *incstack__stub_recorder;
 
+static inline const struct incstack__recorder *incstack__stub_recorder_get(void)
+{
+	return __atomic_load_n(&incstack__stub_recorder, __ATOMIC_ACQUIRE);
+}
+
 /* The next definition of a function. Ends the process if there is none: the
  * target could not have run without it either. */
 void *incstack__stub_next(void **cache, const char *name);

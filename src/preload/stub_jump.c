@@ -33,8 +33,7 @@ static uintptr_t jump_target(const struct __jmp_buf_tag *env)
 
 static void announce(const struct __jmp_buf_tag *env)
 {
-	const struct incstack__recorder *recorder =
-		__atomic_load_n(&incstack__stub_recorder, __ATOMIC_ACQUIRE);
+	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
 	if (recorder != NULL)
 		recorder->on_jump(jump_target(env));

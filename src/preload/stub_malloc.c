@@ -59,29 +59,24 @@ static void *calloc_real(size_t count, size_t bytes)
 	return real(count, bytes);
 }
 
+/* The target's errno is that of the call alone. */
 static void note_alloc(const void *block, size_t bytes, const struct incstack__caller *caller)
 {
-	const struct incstack__recorder *recorder =
-		__atomic_load_n(&incstack__stub_recorder, __ATOMIC_ACQUIRE);
-	int saved;
+	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
+	const int saved = errno;
 
-	if (recorder == NULL || block == NULL)
-		return;
-	saved = errno;
-	recorder->on_alloc(block, bytes, caller);
+	if (recorder != NULL && block != NULL)
+		recorder->on_alloc(block, bytes, caller);
 	errno = saved;
 }
 
 static void note_free(const void *block)
 {
-	const struct incstack__recorder *recorder =
-		__atomic_load_n(&incstack__stub_recorder, __ATOMIC_ACQUIRE);
-	int saved;
+	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
+	const int saved = errno;
 
-	if (recorder == NULL || block == NULL)
-		return;
-	saved = errno;
-	recorder->on_free(block);
+	if (recorder != NULL && block != NULL)
+		recorder->on_free(block);
 	errno = saved;
 }
 

@@ -22,14 +22,9 @@ INCSTACK__REAL(execvpe)
 INCSTACK__REAL(fexecve)
 INCSTACK__REAL(execveat)
 
-static const struct incstack__recorder *recorder_get(void)
-{
-	return __atomic_load_n(&incstack__stub_recorder, __ATOMIC_ACQUIRE);
-}
-
 static void announce_exec(void)
 {
-	const struct incstack__recorder *recorder = recorder_get();
+	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
 	if (recorder != NULL)
 		recorder->on_exec();
@@ -37,7 +32,7 @@ static void announce_exec(void)
 
 static void announce_exit(void)
 {
-	const struct incstack__recorder *recorder = recorder_get();
+	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
 	if (recorder != NULL)
 		recorder->on_exit();
@@ -45,7 +40,7 @@ static void announce_exit(void)
 
 INCSTACK__INTERPOSED int dlclose(void *handle)
 {
-	const struct incstack__recorder *recorder = recorder_get();
+	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 	int result;
 
 	if (recorder != NULL)

@@ -57,8 +57,7 @@ static void complain(const char *text)
 
 static void finish(void)
 {
-	const struct incstack__recorder *recorder =
-		__atomic_load_n(&incstack__stub_recorder, __ATOMIC_ACQUIRE);
+	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
 
 	if (recorder != NULL)
 		recorder->on_exit();

@@ -17,6 +17,7 @@
 
 #include <incstack/incstack.h>
 
+#include "profile_io.h"
 #include "report.h"
 
 unsigned tool_columns(FILE *out)
@@ -30,14 +31,14 @@ unsigned tool_columns(FILE *out)
 
 /* Lost: what was started, or what the recorder says that it refused, and has no
  * trace in the file. */
-static uint64_t lost_of(const struct incstack__trace_totals *totals)
+uint64_t tool_report_lost(const struct incstack__trace_totals *totals)
 {
 	if (totals->started == 0)
 		return totals->tally.lost;
 	return totals->started > totals->traces ? totals->started - totals->traces : 0;
 }
 
-static const char *mode_name(uint32_t mode)
+const char *tool_mode_name(uint32_t mode)
 {
 	static const char *const names[] = {"patch", "validate", "full"};
 
@@ -53,7 +54,7 @@ static void take_sum(const struct tool_report *report, struct tool_sum *sum)
 		.traces = totals->traces,
 		.crosschecked = totals->tally.crosschecked,
 		.mismatches = totals->tally.mismatches,
-		.lost = lost_of(totals),
+		.lost = tool_report_lost(totals),
 		.truncated = totals->truncated,
 		.returns = totals->tally.returns,
 		.stale = totals->tally.stale,
@@ -97,50 +98,38 @@ void tool_sum_print(const struct tool_sum *sum, FILE *out)
 		" lost=%" PRIu64 " truncated=%" PRIu64 " returns=%" PRIu64 " stale=%" PRIu64
 		" mode=%s depth_mean=%.2f popped_mean=%.2f\n",
 		sum->traces, sum->crosschecked, sum->mismatches, sum->lost, sum->truncated,
-		sum->returns, sum->stale, mode_name(sum->mode), mean(sum->depth_sum, sum->traces),
-		mean(sum->popped_sum, sum->popped_count));
+		sum->returns, sum->stale, tool_mode_name(sum->mode),
+		mean(sum->depth_sum, sum->traces), mean(sum->popped_sum, sum->popped_count));
 }
 
-static FILE *create(const char *prefix, const char *suffix)
+static int write_file(const struct incstack_profile *profile, enum incstack_profile_format format,
+		      const char *prefix, const char *suffix)
 {
-	FILE *stream = NULL;
 	char *path = NULL;
+	int status;
 
 	if (asprintf(&path, "%s%s", prefix, suffix) < 0)
-		return NULL;
-	stream = fopen(path, "w");
-	if (stream == NULL)
-		fprintf(stderr, "incstack: cannot write %s: %s; choose another place with -o\n",
-			path, strerror(errno));
+		return 1;
+	status = tool_profile_write(profile, path, format, 0);
 	free(path);
-	return stream;
-}
-
-static int finish(FILE *stream, const char *prefix, const char *suffix)
-{
-	const int failed = ferror(stream);
-
-	if (fclose(stream) == 0 && !failed)
-		return 0;
-	fprintf(stderr, "incstack: %s%s is not complete; is the disk full?\n", prefix, suffix);
-	return 1;
+	return status;
 }
 
 static int write_files(const struct tool_report *report, const char *prefix)
 {
-	FILE *folded = create(prefix, ".folded");
-	FILE *html;
+	struct incstack_profile *profile;
+	const int error = tool_report_profile(report, &profile);
 	int failed;
 
-	if (folded == NULL)
+	if (error != 0) {
+		fprintf(stderr, "incstack: cannot make the profile: %s\n",
+			incstack_profile_error_text(error));
 		return 1;
-	tool_report_folded(report, folded);
-	failed = finish(folded, prefix, ".folded");
-	html = create(prefix, ".html");
-	if (html == NULL)
-		return 1;
-	failed |= tool_report_html(report, html) != 0;
-	return failed | finish(html, prefix, ".html");
+	}
+	failed = write_file(profile, INCSTACK_FORMAT_FOLDED, prefix, ".folded");
+	failed |= write_file(profile, INCSTACK_FORMAT_HTML, prefix, ".html");
+	incstack_profile_destroy(profile);
+	return failed;
 }
 
 static int report_reader(struct incstack__trace_reader *reader, const char *prefix, FILE *out,

@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+#include <incstack/profile.h>
+
 #include "../heap/replay.h"
 #include "symbols.h"
 
@@ -18,10 +20,11 @@ struct tool_report {
 
 /* For people: totals, then the hottest contexts by each metric. */
 void tool_report_text(const struct tool_report *report, FILE *out, unsigned columns);
-/* One line per context: names from the outermost, joined by semicolons, and bytes. */
-void tool_report_folded(const struct tool_report *report, FILE *out);
-/* A flame graph in one file that needs nothing else. 0, or -1 without memory. */
-int tool_report_html(const struct tool_report *report, FILE *out);
+/* The profile to write in other formats; the caller destroys it. 0 or INCSTACK_E*. */
+int tool_report_profile(const struct tool_report *report, struct incstack_profile **profile);
+
+uint64_t tool_report_lost(const struct incstack__trace_totals *totals);
+const char *tool_mode_name(uint32_t mode);
 
 /* What the last line says; of several files it is the sum. */
 struct tool_sum {

@@ -238,8 +238,10 @@ static void print_functions(const struct tool_report *report, FILE *out, unsigne
 
 		format_value(bytes, sizeof(bytes), f->values.bytes, 1);
 		format_value(live, sizeof(live), f->values.live, 1);
-		snprintf(text, sizeof(text), "%s%s%s%s", f->name, *f->module ? " (" : "", f->module,
-			 *f->module ? ")" : "");
+		if (*f->module && strncmp(f->name, f->module, strlen(f->module)) != 0)
+			snprintf(text, sizeof(text), "%s (%s)", f->name, f->module);
+		else
+			snprintf(text, sizeof(text), "%s", f->name);
 		fprintf(out, "%11s %10" PRIu64 " %10" PRIu64 " %11s   %.*s\n", bytes,
 			f->values.calls, f->values.temporary, live, width, text);
 	}

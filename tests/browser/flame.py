@@ -51,7 +51,8 @@ box('parse').click();
 seen.callers=[...zoom.kids.values()].map(n=>[n.name,n.v[0]]).sort();
 key('i');seen.straight=boxes().length;
 seen.colors=new Set([...straight.kids.values()].map(n=>n.kind)).size;
-seen.kind=kindOf('std::sort',0)+kindOf('[x]',0)+kindOf('f',4)+kindOf('a.b.C.run',0)+kindOf('do_idle_[k]',0);
+seen.kind=kindOf('std::sort',0)+kindOf('[x]',0)+kindOf('f',4)+kindOf('a.b.C.run',0)+kindOf('do_idle_[k]',0)
+  +kindOf('libc.so.6+0x271d0',0);
 """
 
 DIFF = """
@@ -75,7 +76,7 @@ EXPECTED = {
         "entered": 1000, "pressed": "true", "inverted": 100,
         "leaves": [["</script><b>\"x\"\\", 40], ["eval", 15], ["parse", 15], ["std::sort", 30]],
         "callers": [["eval", 5], ["main", 10]], "straight": 7, "colors": 1,
-        "kind": "cppspecialinlinedmanagedkernel",
+        "kind": "cppspecialinlinedmanagedkernelnative",
     },
     "diff": {
         "title": "Flame graph: difference", "sides": "a 100b 100", "colors": ["less", "more"],
@@ -113,4 +114,5 @@ def main(chromium, writer):
     return failed
 
 
-sys.exit(main(sys.argv[1], sys.argv[2]))
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2]))

@@ -7,6 +7,7 @@
  *   mixed=N        N times 64 and 192 bytes in turn, from two functions, freed at once
  *   threads=T:N    T threads of which each allocates N blocks of 48 bytes
  *   stay=T:N       the same, and they sleep on until the process ends
+ *   deaf=T:N       the same, and they block all signals
  *   fork=K:N       K children of which each allocates N blocks and exits
  *   nest           a child forks a child
  *   exec=PROGRAM   the other arguments go to that program
@@ -27,6 +28,7 @@ enum { THREADS_MAX = 64 };
 
 static void *volatile kept;
 static long per_thread;
+static int deaf;
 static pthread_barrier_t settled;
 
 NOINLINE static void use(void *block, int freed)
@@ -68,6 +70,11 @@ NOINLINE void alloc_mixed(long count)
 
 static void *thread_main(void *stays)
 {
+	sigset_t all;
+
+	sigfillset(&all);
+	if (deaf)
+		pthread_sigmask(SIG_SETMASK, &all, NULL);
 	alloc_blocks(per_thread);
 	if (stays == NULL)
 		return NULL;
@@ -155,6 +162,8 @@ static void run_step(char **step)
 		run_threads(argument, 0);
 	else if ((argument = value(*step, "stay")) != NULL)
 		run_threads(argument, 1);
+	else if ((argument = value(*step, "deaf")) != NULL)
+		run_threads(argument, deaf = 1);
 	else if ((argument = value(*step, "fork")) != NULL)
 		run_children(argument);
 	else if ((argument = value(*step, "exec")) != NULL)
