@@ -62,9 +62,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/incstack DESTINATION ${CMAKE_INS
 
 if(TARGET incstack_tool)
 	install(TARGETS incstack_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
-if(TARGET incstack_manual)
-	install(FILES ${PROJECT_BINARY_DIR}/incstack.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+	install(DIRECTORY ${PROJECT_SOURCE_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+		FILES_MATCHING PATTERN "*.1")
 endif()
 foreach(target incstack_preload incstack_recorder)
 	if(TARGET ${target})
