@@ -46,7 +46,8 @@ def parse(text):
 def prefix_errors(symbols):
     return [f"{member}: {name} lacks the prefix incstack_" for member, name, kind in symbols
             if kind not in "Uwv" and not name.startswith("incstack_")
-            and not name.startswith("DW.ref.")]  # made by .cfi_personality, hidden and comdat
+            # Made by .cfi_personality, hidden and comdat; the names that gdb looks for, weak.
+            and not name.startswith(("DW.ref.", "__jit_debug_"))]
 
 
 def undefined_errors(symbols):
