@@ -50,6 +50,7 @@ int incstack_safepoint_destroy(struct incstack_safepoint *safepoint)
 	}
 	pthread_mutex_destroy(&safepoint->lock);
 	pthread_mutex_destroy(&safepoint->stop_lock);
+	free(safepoint->threads);
 	free(safepoint);
 	return 0;
 }
@@ -89,7 +90,8 @@ static void tell_stop(struct incstack_safepoint *safepoint)
 	pthread_mutex_lock(&safepoint->lock);
 	/* relaxed: nobody counts down before its own STOP bit, set below, is seen. */
 	atomic_store_explicit(&safepoint->stop_left, 1, memory_order_relaxed);
-	for (struct incstack__thread *thread = safepoint->threads; thread; thread = thread->next) {
+	for (uint32_t i = 0; i < safepoint->attached; i++) {
+		struct incstack__thread *thread = safepoint->threads[i];
 		incstack__step(safepoint, INCSTACK_STEP_STOP);
 		atomic_fetch_add_explicit(&safepoint->stop_left, 1, memory_order_relaxed);
 		/* acq_rel: partners are settle's release, if the thread is safe already, and
@@ -110,7 +112,8 @@ static uint32_t tell_resume(struct incstack_safepoint *safepoint)
 {
 	uint32_t missing = 0;
 	pthread_mutex_lock(&safepoint->lock);
-	for (struct incstack__thread *thread = safepoint->threads; thread; thread = thread->next) {
+	for (uint32_t i = 0; i < safepoint->attached; i++) {
+		struct incstack__thread *thread = safepoint->threads[i];
 		incstack__step(safepoint, INCSTACK_STEP_RESUME);
 		/* release: partner is the acquire of leave. */
 		uint64_t before = atomic_fetch_and_explicit(
