@@ -55,6 +55,10 @@ struct fiber *poll(struct fiber *f, bool yield)
 	struct thread *t = f->thread;
 	incstack_poll(t->safepoint);
 	incstack_stack_own(f->stack);
+	if (f->vm->schedule.sampling) {
+		f->ticks = INT64_MAX;
+		return yield ? fiber_yield(f) : f;
+	}
 	f->ticks = random_below(&t->random, f->vm->schedule.ticks + 1);
 	uint32_t count = 1 + random_below(&t->random, 3);
 	for (uint32_t i = 0; i < count; i++)

@@ -25,7 +25,8 @@ enum {
 	STACK_FIRST = 1 << 10,     /* usable bytes of a new fiber */
 	STACK_LAST = 4 << 20,
 	SHADOW_MAX = 1 << 20, /* virtual frames */
-	LAZY_MAX = 8,         /* frames of a fiber that wait for their deoptimization */
+	THREADS_MAX = 64,
+	LAZY_MAX = 8, /* frames of a fiber that wait for their deoptimization */
 	SCOPES_MAX = 32,
 	EXCEPTION_DIVISION = 1,
 	EXCEPTION_TYPE,
@@ -85,6 +86,14 @@ struct schedule {
 	uint32_t inline_levels, compile_after;
 	int mode, distance, threads;
 	bool interpreted; /* nothing is compiled */
+	/* Null, or whose sampling is all that happens at polls. Called around the run. */
+	const struct sampling *sampling;
+};
+
+struct vm;
+struct sampling {
+	void (*begin)(struct vm *vm);
+	void (*end)(struct vm *vm);
 };
 
 struct counters {
