@@ -36,10 +36,16 @@ struct frame {
 	uint64_t pc[7];
 };
 
+/* The poll word of the barest stop. */
+struct bare {
+	_Alignas(64) _Atomic(uint32_t) word;
+	bool counts; /* its thread runs */
+};
+
 struct mutator {
 	pthread_t tid;
 	bool runs;
-	_Alignas(64) _Atomic(uint32_t) bare; /* the poll word of the barest stop */
+	struct bare *bare;
 	_Alignas(64) struct frame frames[FRAMES];
 };
 
@@ -62,6 +68,7 @@ static struct {
 } seen;
 
 static struct mutator mutators[THREADS_MAX];
+static struct bare bare[THREADS_MAX];
 static struct incstack_safepoint *safepoint;
 static _Atomic(uint32_t) attached, go, over; /* slept on: go by all, over by waiting threads */
 static uint64_t seed = 1;
@@ -126,18 +133,18 @@ static void parking_operation(const struct incstack_ticket *ticket, void *argume
 static void bare_stop_here(struct mutator *me)
 {
 	uint32_t epoch = atomic_load(&trial.bare_epoch);
-	atomic_store(&me->bare, 0);
+	atomic_store(&me->bare->word, 0);
 	if (atomic_fetch_sub(&trial.bare_left, 1) == 1)
 		futex(&trial.bare_left, FUTEX_WAKE, INT_MAX);
 	while (atomic_load(&trial.bare_epoch) == epoch)
 		futex(&trial.bare_epoch, FUTEX_WAIT, epoch);
 }
 
-static void stall(struct mutator *me, struct incstack_safepoint_thread *self, bool bare)
+static void stall(struct mutator *me, struct incstack_safepoint_thread *self, bool is_bare)
 {
 	uint32_t variant = atomic_load(&trial.variant);
 	uint64_t start = now();
-	if (bare)
+	if (is_bare)
 		bare_stop_here(me);
 	else
 		incstack_safepoint_poll_slow(self);
@@ -164,7 +171,7 @@ static void work(struct mutator *me, struct incstack_safepoint_thread *self)
 		__asm__ volatile("" : "+r"(x));
 		if (atomic_load_explicit(&self->word, memory_order_relaxed))
 			stall(me, self, false);
-		if (atomic_load_explicit(&me->bare, memory_order_relaxed))
+		if (atomic_load_explicit(&me->bare->word, memory_order_relaxed))
 			stall(me, self, true);
 	}
 }
@@ -251,18 +258,18 @@ static uint64_t full_stop(uint64_t *stopped)
 	return start;
 }
 
-/* Tells each thread that runs, waits until all have come, lets them go: no states,
+/* Arms every thread, waits until those that run have come, lets them go: no states,
  * no races with threads that block, nothing to look up. */
 static uint64_t bare_stop(uint32_t threads, uint64_t *stopped)
 {
 	uint32_t left, sampled = 0;
 	uint64_t start = now();
 	atomic_store(&trial.bare_left, 1);
-	for (uint32_t i = 0; i < threads; i++)
-		if (mutators[i].runs) {
+	for (uint32_t i = 0; i < threads; i++) {
+		if (bare[i].counts)
 			atomic_fetch_add(&trial.bare_left, 1);
-			atomic_store(&mutators[i].bare, 1);
-		}
+		atomic_store(&bare[i].word, 1);
+	}
 	atomic_fetch_sub(&trial.bare_left, 1);
 	while ((left = atomic_load(&trial.bare_left)) != 0)
 		futex(&trial.bare_left, FUTEX_WAIT, left);
@@ -324,7 +331,10 @@ static void start_mutators(uint32_t threads, uint32_t runnable)
 	pthread_attr_setstacksize(&attr, 256 << 10);
 	for (uint32_t i = 0; i < threads; i++) {
 		/* The threads that run lie among the others. */
-		mutators[i].runs = i * runnable / threads != (i + 1) * runnable / threads;
+		mutators[i].bare = &bare[i];
+		atomic_store(&bare[i].word, 0);
+		mutators[i].runs = bare[i].counts =
+			i * runnable / threads != (i + 1) * runnable / threads;
 		for (int j = 0; j + 1 < FRAMES; j++)
 			mutators[i].frames[j].caller = &mutators[i].frames[j + 1];
 		if (pthread_create(&mutators[i].tid, &attr, mutator, &mutators[i]))
@@ -386,7 +396,7 @@ static void report(uint32_t threads, uint32_t runnable)
 	} rows[] = {
 		{"first_p50", FIRST, 0.5}, {"first_p975", FIRST, 0.975}, {"last_p50", LAST, 0.5}};
 	double values[VARIANTS];
-	for (unsigned row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+	for (int row = 0; row < 3; row++) {
 		for (int v = 0; v < VARIANTS; v++)
 			values[v] = percentile(seen.times[v][rows[row].measure], seen.count,
 					       rows[row].part);
@@ -396,11 +406,11 @@ static void report(uint32_t threads, uint32_t runnable)
 		values[v] = stall_of(v);
 	print_row(threads, runnable, "stall_p50", values);
 	double full = percentile(seen.times[FULL][STOPPED], seen.count, 0.5);
-	double bare = percentile(seen.times[BARE][STOPPED], seen.count, 0.5);
+	double barest = percentile(seen.times[BARE][STOPPED], seen.count, 0.5);
 	fprintf(csv ? stderr : stdout,
 		"%7u %8u  full stop %.0f ns, bare arm-and-wait %.0f ns: %.2f times; requester busy "
 		"%.0f ns, at most %.0f ns\n",
-		threads, runnable, full, bare, full / bare,
+		threads, runnable, full, barest, full / barest,
 		percentile(seen.requester, seen.count, 0.5),
 		percentile(seen.requester, seen.count, 1));
 }
@@ -419,8 +429,6 @@ static void run(uint32_t threads, uint32_t runnable)
 	incstack_safepoint_destroy(safepoint);
 	report(threads, runnable);
 }
-
-/* ---- the price of a poll ------------------------------------------------------------------ */
 
 static double loop_ns(struct incstack_safepoint_thread *self, bool polls)
 {
@@ -460,14 +468,6 @@ static void poll_price(void)
 	incstack_safepoint_destroy(safepoint);
 }
 
-static uint32_t *numbers(size_t count)
-{
-	uint32_t *array = calloc(count, sizeof(*array));
-	if (!array)
-		abort();
-	return array;
-}
-
 static void parse(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
@@ -486,10 +486,10 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	for (int v = 0; v < VARIANTS; v++) {
 		for (int m = 0; m < MEASURES; m++)
-			seen.times[v][m] = numbers(trials);
-		seen.stalls[v] = numbers(STALLS_MAX);
+			seen.times[v][m] = calloc(trials, sizeof(uint32_t));
+		seen.stalls[v] = calloc(STALLS_MAX, sizeof(uint32_t));
 	}
-	seen.requester = numbers(trials);
+	seen.requester = calloc(trials, sizeof(uint32_t));
 	puts(csv ? "threads,runnable,measure,full,partial,ratio"
 		 : "threads runnable  measure          full    partial    ratio    parking       "
 		   "bare   (ns)");
