@@ -71,7 +71,7 @@ struct incstack_safepoint {
 	uint64_t last_id;
 	uint64_t random;
 	_Atomic(bool) stopped;       /* between stop and resume */
-	_Atomic(uint32_t) stop_left; /* counted threads that have not arrived, + 1 while arming */
+	_Atomic(uint32_t) stop_left; /* threads that have not arrived, + 1 while arming */
 	void (*step)(void *context, enum incstack_safepoint_step step);
 	void *context;
 	struct incstack_request requests[INCSTACK_WORD_REQUESTS];
