@@ -18,6 +18,7 @@
 
 #define RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
 #define SLICE_NS UINT64_C(100000)
+#define NEVER_NS (UINT64_MAX / 2)
 #define STOP_TIMEOUT_NS UINT64_C(1000000000)
 
 /* One request. In use from its tick to its end, which may be after the next ticks:
@@ -239,8 +240,9 @@ static void be_prompt(struct incstack_sampler *sampler)
 static void *run(void *argument)
 {
 	struct incstack_sampler *sampler = argument;
-	uint64_t interval = 0, due = 0, slower = sampler->options.retrieve_ns;
-	uint64_t retrieve_due = slower ? incstack__now() + slower : UINT64_MAX;
+	uint64_t interval = INCSTACK_SAMPLER_INTERVAL_MIN, due = 0;
+	uint64_t slower = sampler->options.retrieve_ns ? sampler->options.retrieve_ns : NEVER_NS;
+	uint64_t retrieve_due = incstack__now() + slower;
 	uint32_t orders, obeyed = ~atomic_load(&sampler->orders);
 	prctl(PR_SET_NAME, "incstack-sample");
 	be_prompt(sampler);
