@@ -88,6 +88,10 @@ struct fiber *poll(struct fiber *f, bool yield)
 	incstack_poll(t->safepoint);
 	if (!BUG(BUG_OLD_OWNER))
 		incstack_stack_own(f->stack);
+	if (s->sampling) {
+		f->ticks = INT64_MAX;
+		return yield ? fiber_yield(f) : f;
+	}
 	f->ticks = s->hostile ? 0 : random_below(&t->random, s->ticks + 1);
 	if (s->hostile)
 		all(f);

@@ -242,11 +242,13 @@ static void close_vm(struct vm *vm)
 /* Runs main(n) and all that it starts; returns the sum of what was printed. */
 uint64_t vm_run(struct program *p, const struct schedule *s, uint64_t seed, int64_t n, bool print)
 {
-	struct thread threads[16] = {0};
+	struct thread threads[THREADS_MAX] = {0};
 	struct vm vm = {.program = p, .schedule = *s, .threads = threads, .print = print};
 	code_open();
 	open_vm(&vm);
 	fiber_spawn(&vm, p->main, value_of(n));
+	if (s->sampling)
+		s->sampling->begin(&vm);
 	for (int i = 0; i < s->threads; i++) {
 		threads[i].vm = &vm;
 		threads[i].random = seed * 31 + (uint64_t)i;
@@ -255,6 +257,8 @@ uint64_t vm_run(struct program *p, const struct schedule *s, uint64_t seed, int6
 	}
 	for (int i = 0; i < s->threads; i++)
 		pthread_join(threads[i].id, NULL);
+	if (s->sampling)
+		s->sampling->end(&vm);
 	close_vm(&vm);
 	return vm.checksum;
 }

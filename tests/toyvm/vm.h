@@ -25,7 +25,8 @@ enum {
 	STACK_FIRST = 1 << 10,     /* usable bytes of a new fiber */
 	STACK_LAST = 4 << 20,
 	SHADOW_MAX = 1 << 20, /* virtual frames */
-	LAZY_MAX = 8,         /* frames of a fiber that wait for their deoptimization */
+	THREADS_MAX = 64,
+	LAZY_MAX = 8, /* frames of a fiber that wait for their deoptimization */
 	SCOPES_MAX = 32,
 	EXCEPTION_DIVISION = 1,
 	EXCEPTION_TYPE,
@@ -87,6 +88,14 @@ struct schedule {
 	bool hostile;      /* every event at every poll */
 	bool interpreted;  /* nothing is compiled */
 	bool silent_exits; /* some exceptions are not announced: traces may be cut off */
+	/* Null, or whose sampling is all that happens at polls. Called around the run. */
+	const struct sampling *sampling;
+};
+
+struct vm;
+struct sampling {
+	void (*begin)(struct vm *vm);
+	void (*end)(struct vm *vm);
 };
 
 struct counters {
