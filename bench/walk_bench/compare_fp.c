@@ -9,7 +9,7 @@
 
 #include "measure.h"
 
-enum { TURNS = 256 }; /* enough for the distance to adapt several times */
+enum { TURNS = 256, RETRIEVE_EACH = 50 }; /* enough for the distance to adapt several times */
 
 struct list {
 	uintptr_t pcs[FRAMES_MAX];
@@ -19,7 +19,7 @@ struct list {
 struct comparison {
 	const struct cell *cell;
 	struct list reference, last, seen;
-	uint64_t turn;
+	uint64_t turn, checked;
 	int failed;
 };
 
@@ -109,39 +109,53 @@ static void walk_slowly(struct list *list)
 		list->pcs[i] = frames[i].pc;
 }
 
-/* The top of our trace is this function, as that of the walk: younger frames and
- * its own position are dropped. */
+static void check_trace(struct comparison *c, const struct incstack_trace *t)
+{
+	c->reference = seen[t->id];
+	c->seen.count = 0;
+	for (const struct incstack_frame_object *o = t->top; o; o = o->parent)
+		c->seen.pcs[c->seen.count++] = (uintptr_t)o->method;
+	/* The top of our trace is compare_ours; the walk below it is what is compared. */
+	if (c->seen.count == c->reference.count + 1)
+		drop_younger(&c->seen, c->seen.pcs[1]);
+	check(c, PEER_OURS);
+}
+
+/* Retrieves, as often as not: callers that are known stay, and are met again. */
+static void check_traces(struct comparison *c)
+{
+	struct incstack_tree *tree;
+	uint64_t count = 0;
+	if (incstack_retrieve(peers.ours.stack, &tree)) {
+		complain(c, PEER_OURS, 0);
+		return;
+	}
+	for (const struct incstack_trace *t = tree->traces; t; t = t->next, count++)
+		check_trace(c, t);
+	c->checked += count;
+	incstack_tree_release(tree);
+}
+
 static void compare_ours(struct workload *w)
 {
 	struct comparison *c = w->context;
 	walk_slowly(&seen[c->turn]);
 	drop_younger(&seen[c->turn], (uintptr_t)__builtin_return_address(0));
+	peers.ours.pending = c->turn; /* the identifier of the trace */
 	peer_sample(PEER_OURS)(w);
-	c->turn++;
+	if (++c->turn % RETRIEVE_EACH == 0)
+		check_traces(c);
 }
 
-static void check_traces(struct workload *w)
+static void finish(struct workload *w)
 {
 	struct comparison *c = w->context;
-	struct incstack_tree *tree;
-	workload_stop(w);
-	c->turn = 0;
-	if (incstack_retrieve(peers.ours.stack, &tree) || tree->count != TURNS) {
+	check_traces(c);
+	if (c->checked != TURNS)
 		complain(c, PEER_OURS, 0);
-		return;
-	}
-	for (const struct incstack_trace *t = tree->traces; t; t = t->next, c->turn++) {
-		c->reference = seen[c->turn];
-		c->seen.count = 0;
-		for (const struct incstack_frame_object *o = t->top; o; o = o->parent)
-			c->seen.pcs[c->seen.count++] = (uintptr_t)o->method;
-		if (c->seen.count == c->reference.count + 1)
-			drop_younger(&c->seen, c->seen.pcs[1]);
-		check(c, PEER_OURS);
-	}
-	incstack_tree_release(tree);
 	peers.ours.pending = 0;
 	peer_end(PEER_OURS);
+	workload_stop(w);
 }
 
 static void stop(struct workload *w)
@@ -174,8 +188,8 @@ int cell_compare(const struct cell *cell)
 		return -1;
 	run(&c, compare_peers, stop);
 	peer_begin(PEER_OURS);
-	peers.ours.interval = UINT64_MAX; /* retrieved by check_traces alone */
-	run(&c, compare_ours, check_traces);
+	peers.ours.interval = UINT64_MAX; /* retrieved by check_traces */
+	run(&c, compare_ours, finish);
 	if (peers_faults()) {
 		fprintf(stderr, "walk_bench: %llu samples failed or are incomplete\n",
 			(unsigned long long)peers_faults());
