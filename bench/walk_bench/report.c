@@ -96,27 +96,42 @@ static void goals_of_cells(FILE *out, const struct result *results, int count)
 	}
 }
 
-/* The worst cell of each kind. */
+static double own_walk_over(const struct result *results, int count, int fp, unsigned depth,
+			    enum peer peer)
+{
+	double most = 0;
+	for (int i = 0; i < count; i++)
+		if (results[i].cell.frame_pointers == fp && results[i].cell.depth == depth)
+			most = fmax(most, results[i].ns[PEER_OWN_WALK] / results[i].ns[peer]);
+	return most;
+}
+
+/* The worst cell of each depth. */
+static void goals_of_own_walk(FILE *out, const struct result *results, int count)
+{
+	static const unsigned depths[] = {16, 64, 256, 1024};
+	char what[64];
+	for (int i = 0; i < 8; i++) {
+		int fp = i < 4;
+		unsigned depth = depths[i % 4];
+		enum peer peer = fp ? PEER_FP_WALK : PEER_UNW_BACKTRACE;
+		double most = own_walk_over(results, count, fp, depth, peer);
+		snprintf(what, sizeof(what), "own_walk / %s at depth %u, most", peer_names[peer],
+			 depth);
+		if (most > 0)
+			line(out, what, fp, most, "<=", fp ? 2.5 : 1);
+	}
+}
+
 static void goals_of_all(FILE *out, const struct result *results, int count, int fp)
 {
-	double never = INFINITY, own_fp = 0, own_unw = 0;
-	for (int i = 0; i < count; i++) {
-		const struct result *r = &results[i];
-		if (r->cell.frame_pointers != fp)
-			continue;
+	double never = INFINITY;
+	for (int i = 0; i < count; i++)
 		for (enum peer peer = PEER_UNW_BACKTRACE; peer < PEER_COUNT; peer++)
-			if (peer != PEER_FP_WALK)
-				never = fmin(never, r->ratio[peer].median);
-		own_fp = fmax(own_fp, r->ns[PEER_OWN_WALK] / r->ns[PEER_FP_WALK]);
-		own_unw = fmax(own_unw, r->ns[PEER_OWN_WALK] / r->ns[PEER_UNW_BACKTRACE]);
-	}
-	if (isinf(never))
-		return;
-	line(out, "any full walk / ours, least of all cells", fp, never, ">=", 0.90);
-	if (fp)
-		line(out, "own_walk / fp_walk, most of all cells", fp, own_fp, "<=", 2.5);
-	else
-		line(out, "own_walk / unw_backtrace, most of all cells", fp, own_unw, "<=", 1);
+			if (results[i].cell.frame_pointers == fp && peer != PEER_FP_WALK)
+				never = fmin(never, results[i].ratio[peer].median);
+	if (!isinf(never))
+		line(out, "any full walk / ours, least of all cells", fp, never, ">=", 0.90);
 }
 
 /* In units of the workload of the same cell, which is the same work at every depth:
@@ -143,5 +158,6 @@ void report_goals(FILE *out, const struct result *results, int count)
 	goals_of_cells(out, results, count);
 	goals_of_all(out, results, count, 1);
 	goals_of_all(out, results, count, 0);
+	goals_of_own_walk(out, results, count);
 	goals_of_growth(out, results, count);
 }
