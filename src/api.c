@@ -25,44 +25,80 @@ int incstack__enter_slowly(stack *s, uintptr_t sp)
 	return 0;
 }
 
-static bool options_good(const struct incstack_options *o)
+/* Copies a structure of an older or a newer header: what it lacks is zero. */
+static void copy_sized(void *to, size_t room, const void *from, size_t size)
 {
-	return o && o->size >= offsetof(struct incstack_options, stack_bytes) && o->embedder &&
-	       o->embedder->size >= sizeof(size_t) && o->mode <= INCSTACK_MODE_FULL &&
-	       o->distance >= INCSTACK_DISTANCE_ADAPTIVE && o->distance <= INCSTACK_DISTANCE_MAX &&
-	       !o->embedder->allocate == !o->embedder->release;
+	memset(to, 0, room);
+	memcpy(to, from, size < room ? size : room);
 }
 
-static void take_options(runtime *rt, const struct incstack_options *o)
+static bool embedder_good(const struct incstack_embedder *e)
 {
-	size_t size = o->size < sizeof(rt->options) ? o->size : sizeof(rt->options);
-	memcpy(&rt->options, o, size);
-	if (!rt->options.stack_bytes)
-		rt->options.stack_bytes = 1u << 30;
-	if (!rt->options.chunk_bytes)
-		rt->options.chunk_bytes = 64 << 10;
-	if (rt->options.chunk_bytes < 512)
-		rt->options.chunk_bytes = 512;
-	if (incstack__shadow_stack_on() && rt->options.mode == INCSTACK_MODE_PATCH)
-		rt->options.mode = INCSTACK_MODE_VALIDATE;
+	return !e->allocate == !e->release && !e->caller == !e->arm && !e->arm == !e->disarm;
+}
+
+static bool options_good(const struct incstack_options *o)
+{
+	return o->mode <= INCSTACK_MODE_FULL && o->distance >= INCSTACK_DISTANCE_ADAPTIVE &&
+	       o->distance <= INCSTACK_DISTANCE_MAX &&
+	       (!o->stack_bytes || o->chunk_bytes <= o->stack_bytes);
+}
+
+/* A size that ends in the middle of a field is a mistake. */
+static bool size_good(size_t size, size_t least, size_t unit)
+{
+	return size >= least && size % unit == 0;
+}
+
+static bool sizes_good(const struct incstack_options *o)
+{
+	return o && size_good(o->size, offsetof(struct incstack_options, stack_bytes), 4) &&
+	       o->embedder && size_good(o->embedder->size, sizeof(size_t), sizeof(void *));
+}
+
+static void complete_options(struct incstack_options *o)
+{
+	enum { LEAST_CHUNK = 512, CHUNK_UNIT = 64, MOST_CHUNK = 1 << 30 };
+	if (!o->stack_bytes)
+		o->stack_bytes = 1u << 30;
+	if (!o->chunk_bytes)
+		o->chunk_bytes = o->stack_bytes < 64 << 10 ? (uint32_t)o->stack_bytes : 64 << 10;
+	if (o->chunk_bytes < LEAST_CHUNK)
+		o->chunk_bytes = LEAST_CHUNK;
+	if (o->chunk_bytes > MOST_CHUNK)
+		o->chunk_bytes = MOST_CHUNK;
+	o->chunk_bytes = o->chunk_bytes / CHUNK_UNIT * CHUNK_UNIT;
+	if (o->stack_bytes < o->chunk_bytes)
+		o->stack_bytes = o->chunk_bytes;
+	if (incstack__shadow_stack_on() && o->mode == INCSTACK_MODE_PATCH)
+		o->mode = INCSTACK_MODE_VALIDATE;
+}
+
+/* Takes over what the caller gave; false if it makes no sense. */
+static bool take_options(runtime *rt, const struct incstack_options *o)
+{
+	copy_sized(&rt->options, sizeof(rt->options), o, o->size);
+	copy_sized(&rt->embedder, sizeof(rt->embedder), o->embedder, o->embedder->size);
+	rt->context = o->context;
+	if (!options_good(&rt->options) || !embedder_good(&rt->embedder))
+		return false;
+	complete_options(&rt->options);
+	return true;
 }
 
 int incstack_runtime_create(const struct incstack_options *options,
 			    struct incstack_runtime **result)
 {
-	if (!result || !options_good(options))
+	runtime seed;
+	if (!result || !sizes_good(options) || !take_options(&seed, options))
 		return INCSTACK_EINVAL;
-	runtime seed = {.context = options->context};
-	size_t size = options->embedder->size;
-	memcpy(&seed.embedder, options->embedder,
-	       size < sizeof(seed.embedder) ? size : sizeof(seed.embedder));
 	runtime *rt = incstack__allocate(&seed, sizeof(*rt));
 	if (!rt)
 		return INCSTACK_ENOMEM;
 	memset(rt, 0, sizeof(*rt));
 	rt->embedder = seed.embedder;
+	rt->options = seed.options;
 	rt->context = seed.context;
-	take_options(rt, options);
 	rt->xsave_bytes = incstack__xsave_bytes();
 	int error = incstack__pool_open();
 	if (error) {
@@ -191,8 +227,10 @@ int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 	size_t room = (size_t)((char *)s->arena.limit - (char *)s->arena.object);
 	for (const struct chunk *c = s->arena.spare; c; c = c->next)
 		room += c->bytes - sizeof(*c);
+	if (room < bytes && bytes - room > s->runtime->options.stack_bytes - s->arena.bytes)
+		error = INCSTACK_ELIMIT;
 	while (!error && room < bytes) {
-		error = incstack__arena_grow(s);
+		error = incstack__arena_grow(s, false);
 		room += s->runtime->options.chunk_bytes - sizeof(struct chunk);
 	}
 	leave(s);

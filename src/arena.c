@@ -70,12 +70,12 @@ void incstack__arena_close(runtime *rt)
 		incstack__release(rt, c, c->bytes);
 }
 
-/* Adds a spare chunk within the limit of the stack. */
-int incstack__arena_grow(stack *s)
+/* Adds a spare chunk, within the limit of the stack or beyond it. */
+int incstack__arena_grow(stack *s, bool beyond_limit)
 {
 	runtime *rt = s->runtime;
 	size_t bytes = rt->options.chunk_bytes;
-	if (s->arena.bytes + bytes > rt->options.stack_bytes)
+	if (!beyond_limit && s->arena.bytes + bytes > rt->options.stack_bytes)
 		return INCSTACK_ELIMIT;
 	struct chunk *c = take_kept(rt);
 	if (!c)
@@ -104,7 +104,7 @@ bool incstack__arena_next(stack *s)
 /* Makes an empty arena ready for its first object. */
 int incstack__arena_open(stack *s)
 {
-	int error = s->arena.spare ? 0 : incstack__arena_grow(s);
+	int error = s->arena.spare ? 0 : incstack__arena_grow(s, false);
 	if (!error)
 		incstack__arena_next(s);
 	return error;

@@ -23,7 +23,7 @@ static atomic_uint idle = INCSTACK__THUNK_COUNT - 1; /* in neither hand of a sta
 enum { LOW_WATER = INCSTACK__THUNK_COUNT / 4 };
 
 /* A later pool holds its own, behind its cells. */
-static struct barrier *barrier_of(uint32_t number)
+static inline struct barrier *barrier_of(uint32_t number)
 {
 	uint32_t index = number % INCSTACK__THUNK_COUNT;
 	if (__builtin_expect(number < INCSTACK__THUNK_COUNT, 1))
@@ -115,6 +115,9 @@ static uint32_t take_from_pool(runtime *rt)
 static uint32_t take(stack *s)
 {
 	uint32_t number = s->spare;
+	if (FAULT(FAULT_THUNK_REUSED) && s->stats.planted % 64 == 63 && s->newest &&
+	    s->newest->flags & OBJECT_BARRIER)
+		return s->newest->flags >> OBJECT_SHIFT;
 	if (!number)
 		return take_from_pool(s->runtime);
 	s->spare = barrier_of(number)->next;
@@ -146,14 +149,17 @@ __attribute__((no_sanitize("address", "thread"))) static uintptr_t content(const
 	return *(const volatile uintptr_t *)slot;
 }
 
-static void patch(stack *s, object *o, uint32_t number)
+static void patch(stack *s, const object *o, uint32_t number)
 {
 	uintptr_t *slot = object_slot(o);
 	uintptr_t resume = content(slot);
 	const runtime *rt = s->runtime;
+	if (FAULT(FAULT_STORE_FIRST)) {
+		store(slot, thunk_address(number)); /* and somebody looks just then */
+		if (rt->embedder.logical_pc)
+			rt->embedder.logical_pc(rt->context, (uintptr_t)slot, resume);
+	}
 	*thunk_cell(thunk_address(number)) = (struct incstack__cell){resume, s};
-	if (rt->embedder.logical_pc && o->flags & INCSTACK_OBJECT_RAW)
-		o->method = rt->embedder.logical_pc(rt->context, (uintptr_t)slot, resume);
 	atomic_signal_fence(memory_order_seq_cst); /* the cell before the slot (I4) */
 	store(slot, thunk_address(number));
 }
@@ -303,7 +309,7 @@ void incstack__barrier_return_spare(stack *s)
 
 uintptr_t incstack_slot_read(const uintptr_t *slot)
 {
-	if (!slot)
+	if (!slot || (uintptr_t)slot % sizeof(uintptr_t))
 		return 0;
 	uintptr_t word = content(slot);
 	return is_thunk(word) ? thunk_cell(word)->resume : word;
@@ -318,6 +324,6 @@ object *incstack__barrier_object(const struct incstack__cell *cell)
 void incstack__barrier_shift_fp(const object *o, uintptr_t low, uintptr_t high, uintptr_t delta)
 {
 	struct barrier *b = barrier_of(number_of(o));
-	if (o->flags & OBJECT_BARRIER && b->fp >= low && b->fp < high)
+	if (o->flags & OBJECT_BARRIER && !FAULT(FAULT_FP_NOT_MOVED) && b->fp >= low && b->fp < high)
 		b->fp += delta;
 }

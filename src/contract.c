@@ -6,13 +6,17 @@
  */
 #include "internal.h"
 
-/* The known object whose return slot is `slot`, or null. */
-static object *find(stack *s, uintptr_t slot)
+/* The return slot moves. A frame pointer that is recorded for the frame itself, and
+ * points into it, moves along. */
+static void move_slot(stack *s, uintptr_t old, uintptr_t new)
 {
-	object *o = s->newest;
-	while (o && (o->flags & INCSTACK_OBJECT_VIRTUAL || (uintptr_t)object_slot(o) < slot))
-		o = (object *)o->parent;
-	return o && (uintptr_t)object_slot(o) == slot ? o : NULL;
+	object *own = NULL, *o = s->newest;
+	for (; o && (uintptr_t)object_slot(o) < old; o = physical_parent(o))
+		own = o;
+	if (own)
+		incstack__barrier_shift_fp(own, own->address, old, new - old);
+	if (o && (uintptr_t)object_slot(o) == old)
+		o->address = new + sizeof(uintptr_t);
 }
 
 /* On a stack that the embedder walks a frame has another name now. */
@@ -42,6 +46,8 @@ int incstack_slot_write(struct incstack_stack *s, uintptr_t *slot, uintptr_t res
 	int error = enter_slot(s, (uintptr_t)slot);
 	if (error)
 		return error;
+	if (FAULT(FAULT_POSITION_REWRITTEN) && is_thunk(*slot) && find(s, (uintptr_t)slot))
+		find(s, (uintptr_t)slot)->method = resume;
 	if (is_thunk(*slot))
 		thunk_cell(*slot)->resume = resume;
 	else
@@ -50,23 +56,24 @@ int incstack_slot_write(struct incstack_stack *s, uintptr_t *slot, uintptr_t res
 	return 0;
 }
 
+static int check_new_slot(const stack *s, uintptr_t slot)
+{
+	if (!slot || (!s->by_embedder && slot % sizeof(uintptr_t)))
+		return INCSTACK_EINVAL;
+	return s->by_embedder || inside(s, slot) ? 0 : INCSTACK_ERANGE;
+}
+
 int incstack_stack_frame_moved(struct incstack_stack *s, uintptr_t old_slot, uintptr_t new_slot)
 {
 	bool by_embedder = s && s->by_embedder;
 	int error = by_embedder ? enter(s) : enter_slot(s, old_slot);
 	if (error)
 		return error;
-	if (by_embedder && (!old_slot || !new_slot)) {
-		error = INCSTACK_EINVAL;
-	} else if (by_embedder) {
+	error = old_slot ? check_new_slot(s, new_slot) : INCSTACK_EINVAL;
+	if (!error && by_embedder)
 		rename_frame(s, old_slot, new_slot);
-	} else if (new_slot % sizeof(uintptr_t) || new_slot < s->low || new_slot >= s->high) {
-		error = INCSTACK_ERANGE;
-	} else {
-		object *o = find(s, old_slot);
-		if (o)
-			o->address = new_slot + sizeof(uintptr_t);
-	}
+	else if (!error)
+		move_slot(s, old_slot, new_slot);
 	leave(s);
 	return error;
 }
@@ -100,8 +107,11 @@ int incstack_code_unloading(struct incstack_runtime *rt, struct incstack_stack *
 		int error = enter(s);
 		if (error)
 			return error;
-		incstack__decode_range(s, low, high);
+		incstack__known_confirm(s, __builtin_frame_address(0));
+		error = incstack__decode_range(s, low, high - low);
 		leave(s);
+		if (error)
+			return error;
 	}
 	incstack__rule_forget(rt, low, high);
 	return 0;

@@ -16,6 +16,8 @@ static void ask_embedder(void *argument)
 {
 	struct question *q = argument;
 	q->count = q->rt->embedder.decode(q->rt->context, q->frame, q->out, INCSTACK_VIRTUAL_MAX);
+	if (FAULT(FAULT_VIRTUAL_DROPPED) && q->count > 1)
+		q->count = 1;
 	if (q->count > INCSTACK_VIRTUAL_MAX)
 		q->count = INCSTACK_VIRTUAL_MAX;
 }
@@ -35,7 +37,7 @@ static object *virtual_of(stack *s, object *o, object *last, bool grow)
 }
 
 /* Decodes o in place; its inlined callers become objects between it and its
- * parent. Returns the outermost. */
+ * parent. Returns the outermost; null, with o as it was, if there is no memory. */
 object *incstack__decode(stack *s, object *o, const struct incstack_frame *frame, enum ask ask,
 			 bool grow)
 {
@@ -47,13 +49,15 @@ object *incstack__decode(stack *s, object *o, const struct incstack_frame *frame
 		incstack__call_saved(ask_embedder, &q, rt->xsave_bytes);
 	else
 		ask_embedder(&q);
-	const object *parent = o->parent;
+	const object before = *o;
 	uint32_t ends = o->flags & (INCSTACK_OBJECT_BASE | INCSTACK_OBJECT_TRUNCATED);
 	object *last = NULL;
 	for (int i = 0; i < q.count; i++) {
 		object *v = virtual_of(s, o, last, grow);
-		if (!v)
-			break;
+		if (!v) {
+			*o = before;
+			return NULL;
+		}
 		v->method = q.out[i].method;
 		v->bci = q.out[i].bci;
 		v->flags &= ~(uint32_t)INCSTACK_OBJECT_RAW;
@@ -63,6 +67,6 @@ object *incstack__decode(stack *s, object *o, const struct incstack_frame *frame
 		return o;
 	o->flags &= ~ends;
 	last->flags |= ends;
-	last->parent = parent;
+	last->parent = before.parent;
 	return last;
 }

@@ -10,10 +10,10 @@
 #include "internal.h"
 
 enum {
-	FRAME_COST = 1,   /* to capture a frame */
-	RETURN_COST = 16, /* to intercept a return and to plant the next barrier */
-	WINDOW = 128,     /* samples that are looked at, */
-	IDLE = 896,       /* and then so many that are not */
+	FRAME_COST = 1,  /* to capture a frame */
+	RETURN_COST = 8, /* to intercept a return and to plant the next barrier */
+	WINDOW = 128,    /* samples that are looked at, */
+	IDLE = 896,      /* and then so many that are not */
 };
 
 /* How many barriers, each that far below the last, a pop of so many frames passes. */
@@ -82,6 +82,12 @@ void incstack__distance_note(stack *s, const object *first, const object *end)
 	if (d->fixed)
 		return;
 	d->idle = 1;
+	/* A sample that went on to another chunk is not one list. */
+	if (first < s->arena.current->objects || first > end) {
+		d->last_first = NULL;
+		d->returns = 0;
+		return;
+	}
 	if (d->last_first) {
 		uint32_t popped = d->returns ? d->last_count + d->returns * (d->value + 1)
 					     : left_frames(d, first, end);

@@ -79,9 +79,9 @@ static object *arrive(stack *s, object *child, object *k, object *met)
 	return k;
 }
 
-static object *cut(stack *s, object *child, object *known)
+static object *cut(stack *s, object *child, object *known, bool no_memory)
 {
-	incstack__cut(s, child);
+	incstack__cut_walk(s, child, no_memory);
 	return known;
 }
 
@@ -102,12 +102,15 @@ object *incstack__frames_walk(const struct walker *w, const struct cursor *at, o
 	struct incstack_frame f = {at->pc, at->sp, at->fp, at->exact ? INCSTACK_FRAME_EXACT : 0, 0};
 	s->met = NULL;
 	for (uint32_t n = 0;; n++) {
-		child = decoded(w, child, &f);
+		object *last = decoded(w, child, &f);
+		if (!last)
+			return cut(s, child, known, true);
+		child = last;
 		f.flags = 0;
 		int more = rt->embedder.caller(rt->context, s->identity, &f);
 		s->stats.walked++;
 		if (more <= 0)
-			return more ? cut(s, child, known) : end(s, child, known);
+			return more ? cut(s, child, known, false) : end(s, child, known);
 		object *k = f.flags & INCSTACK_FRAME_ARMED ? meet(s, &known, f.sp) : NULL;
 		if (k) {
 			s->stats.shared++;
@@ -118,7 +121,7 @@ object *incstack__frames_walk(const struct walker *w, const struct cursor *at, o
 			return arrive(s, child, k, known);
 		k = make(w, &f, INCSTACK_OBJECT_FILLED);
 		if (!k)
-			return cut(s, child, known);
+			return cut(s, child, known, true);
 		child->parent = k;
 		child = k;
 	}

@@ -17,6 +17,7 @@
 #include <incstack/incstack.h>
 
 #include "arch/x86_64/layout.h"
+#include "fault.h"
 
 typedef struct incstack_frame_object object;
 typedef struct incstack_trace trace;
@@ -106,6 +107,8 @@ struct incstack_stack {
 	int32_t hidden_rule; /* all ones, unless raw objects keep their rule in bci */
 	uint32_t spare;      /* thunks of this stack, ready to be used */
 	uint32_t limbo;      /* thunks that an unwinder may still look at */
+	object *cut;         /* the object that the last walk had to cut, if any, */
+	bool no_memory;      /* and whether it was for want of memory */
 	bool by_embedder;    /* walked by its caller, with its own barriers */
 	void *identity;      /* what it knows this stack by */
 	runtime *runtime;
@@ -139,6 +142,11 @@ static inline uintptr_t rule_fp(packed_rule r)
 static inline uintptr_t rule_cfa(packed_rule r)
 {
 	return (r >> 13) * 8;
+}
+/* Not of an address that the embedder refused, or was not asked for. */
+static inline bool rule_known(packed_rule r)
+{
+	return rule_plain(r) || (r && (r >> 1 & 7) <= INCSTACK_RULE_END);
 }
 static inline bool rule_decodes_now(packed_rule r)
 {
@@ -196,7 +204,7 @@ void *incstack__allocate(runtime *rt, size_t bytes);
 void incstack__release(runtime *rt, void *memory, size_t bytes);
 
 /* arena.c */
-int incstack__arena_grow(stack *s);
+int incstack__arena_grow(stack *s, bool beyond_limit);
 bool incstack__arena_next(stack *s);
 int incstack__arena_open(stack *s);
 void incstack__arena_split(stack *s, struct arena *used);
@@ -214,12 +222,13 @@ static inline size_t arena_room(const stack *s)
 			  (ptrdiff_t)sizeof(trace);
 	return bytes > 0 ? (size_t)bytes / sizeof(object) : 0;
 }
-/* A new object, null where there is no room; `grow`: memory may be allocated. It is
+/* A new object, null where there is no room; `grow`: memory may be allocated, beyond
+ * the limit of the stack if need be, for what was sampled must be completed. It is
  * complete before it is counted (I8). */
 static inline object *arena_object(stack *s, bool grow, object value)
 {
 	if (__builtin_expect(!arena_fits(s, 1), 0) && !incstack__arena_next(s) &&
-	    !(grow && !incstack__arena_grow(s) && incstack__arena_next(s)))
+	    !(grow && !incstack__arena_grow(s, true) && incstack__arena_next(s)))
 		return NULL;
 	*s->arena.object = value;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -278,6 +287,7 @@ struct walker {
 	uintptr_t plant_from; /* lowest slot that may be patched */
 };
 packed_rule incstack__rule_of(const struct walker *w, uintptr_t pc, bool exact);
+uintptr_t incstack__logical_pc(const struct walker *w, uintptr_t slot, uintptr_t pc);
 enum step incstack__step(const struct walker *w, struct cursor *at, uintptr_t *slot,
 			 packed_rule *rule);
 static inline bool inside(const stack *s, uintptr_t address)
@@ -307,10 +317,12 @@ struct path {
 	bool interrupted; /* a signal interrupted the frame at */
 	bool here;        /* not before, on a signal's stack, nor ever on a strange one */
 	bool no_thunk;    /* none could be had: not asked for again */
+	packed_rule rule; /* of the frame that may be planted at */
 };
 object *incstack__walk(const struct walker *w, struct path *p);
 bool incstack__known_confirm(stack *s, const uintptr_t *frame);
 void incstack__cut(stack *s, object *o);
+void incstack__cut_walk(stack *s, object *o, bool no_memory);
 
 /* frames.c */
 object *incstack__frames_walk(const struct walker *w, const struct cursor *at, object *child,
@@ -340,12 +352,15 @@ static inline uintptr_t *object_slot(const object *o)
 void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask,
 			      uintptr_t plant_from);
 uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_t old_busy);
+struct _Unwind_Context;
+int incstack__thunk_personality(int version, int actions, uint64_t class, void *exception,
+				struct _Unwind_Context *context);
 
 /* retrieve.c */
-void incstack__complete(stack *s, bool grow);
+int incstack__complete(stack *s, bool grow);
 void incstack__lift_all(stack *s);
 void incstack__forget_rules(stack *s);
-void incstack__decode_range(stack *s, uintptr_t low, uintptr_t high);
+int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes);
 
 /* forget.c */
 void incstack__forget(stack *s, bool restore);

@@ -7,20 +7,48 @@
 
 #include "internal.h"
 
-/* Fills every gap of the known chain. */
-void incstack__complete(stack *s, bool grow)
+/* Fills the gap of o. What was known below it goes to *rest if it was not reached.
+ * An error leaves the gap. */
+static int fill(stack *s, object *o, const struct walker *w, object **rest)
 {
-	for (object *o = s->newest; o; o = (object *)o->parent) {
-		if (!(o->flags & OBJECT_GAP))
-			continue;
-		struct walker w = {s, ASK_DIRECTLY, grow, UINT32_MAX, UINTPTR_MAX};
-		struct path p = {.child = o, .known = (object *)o->parent, .here = true};
-		p.at = (struct cursor){
-			.pc = o->method, .sp = o->address, .fp = incstack__barrier_fp(o)};
-		o->flags &= ~(uint32_t)OBJECT_GAP;
-		o->parent = NULL;
-		incstack__walk(&w, &p);
+	object filled = *o;
+	struct path p = {.child = &filled, .known = (object *)o->parent, .here = true};
+	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = incstack__barrier_fp(o)};
+	filled.flags &= ~(uint32_t)OBJECT_GAP;
+	filled.parent = NULL;
+	s->cut = NULL;
+	object *known = incstack__walk(w, &p);
+	if (s->cut && s->no_memory && w->grow) {
+		s->cut->flags &= ~(uint32_t)INCSTACK_OBJECT_TRUNCATED;
+		s->arena.truncated--;
+		s->stats.truncated--;
+		return INCSTACK_ENOMEM;
 	}
+	*rest = s->cut ? known : NULL;
+	*o = filled;
+	return 0;
+}
+
+/* Fills every gap of the known chain. ENOMEM, only if memory may be had: some are
+ * still open. Where a walk is cut, the chain ends, and what lies below is completed
+ * for the traces that led there, and its barriers are lifted: nobody would find them. */
+int incstack__complete(stack *s, bool grow)
+{
+	struct walker w = {s, ASK_DIRECTLY, grow, UINT32_MAX, UINTPTR_MAX};
+	bool lost = false;
+	for (object *o = s->newest, *rest = NULL; o; o = rest ? rest : (object *)o->parent) {
+		rest = NULL;
+		if (o->flags & OBJECT_GAP && !FAULT(FAULT_INCOMPLETE) && fill(s, o, &w, &rest)) {
+			if (!lost)
+				return INCSTACK_ENOMEM;
+			rest = (object *)o->parent;
+			incstack__cut(s, o);
+		}
+		if (lost && o->flags & OBJECT_BARRIER)
+			incstack__barrier_lift(s, o);
+		lost = lost || rest;
+	}
+	return 0;
 }
 
 void incstack__lift_all(stack *s)
@@ -53,11 +81,12 @@ static bool copy_known(stack *s, object *old)
 	return true;
 }
 
-/* A gap that could not be completed stays one in the copy alone. */
+/* A gap that could not be completed stays one in the copy alone. By now inlined
+ * frames may stand between the old ones. */
 static void move_barriers(stack *s, object *old, object *copy)
 {
-	for (object *next; old; old = next, copy = (object *)copy->parent) {
-		next = (object *)old->parent;
+	for (object *next; old; old = next, copy = physical_parent(copy)) {
+		next = physical_parent(old);
 		incstack__barrier_move(old, copy);
 		old->flags &= OBJECT_FLAGS & ~(uint32_t)OBJECT_BARRIER;
 		old->flags |= INCSTACK_OBJECT_FILLED;
@@ -66,12 +95,12 @@ static void move_barriers(stack *s, object *old, object *copy)
 	}
 }
 
-static void decode(stack *s, object *o)
+static bool decode(stack *s, object *o)
 {
 	struct incstack_frame frame = {o->method, o->address, 0,
 				       o->flags & INCSTACK_OBJECT_EXACT ? INCSTACK_FRAME_EXACT : 0,
 				       0};
-	incstack__decode(s, o, &frame, ASK_DIRECTLY, true);
+	return incstack__decode(s, o, &frame, ASK_DIRECTLY, true);
 }
 
 static const object *end_of(const stack *s, const struct chunk *c)
@@ -79,18 +108,25 @@ static const object *end_of(const stack *s, const struct chunk *c)
 	return c == s->arena.current ? s->arena.object : c->objects_end;
 }
 
-/* A position that lay in the frame is gone: what was not decoded stays so. */
+/* A position that lay in the frame is gone: what was not decoded stays so. That of a
+ * skeleton is still needed. */
 static bool decodable(const object *o)
 {
-	return (o->flags & (INCSTACK_OBJECT_RAW | OBJECT_DECODE_NOW)) == INCSTACK_OBJECT_RAW;
+	const uint32_t relevant = INCSTACK_OBJECT_RAW | OBJECT_DECODE_NOW | OBJECT_GAP;
+	return (o->flags & relevant) == INCSTACK_OBJECT_RAW;
 }
 
-/* Objects that decoding adds are decoded: the end is asked for each time. */
-static void decode_chunk(stack *s, struct chunk *c)
+/* Decodes what was captured of code in [low, low + bytes). Objects that this adds
+ * are decoded: the end is asked for each time. */
+int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes)
 {
-	for (object *o = c->objects; o < end_of(s, c); o++)
-		if (decodable(o))
-			decode(s, o);
+	if (!s->runtime->embedder.decode)
+		return 0;
+	for (struct chunk *c = s->arena.first; c; c = c->next)
+		for (object *o = c->objects; o < end_of(s, c); o++)
+			if (decodable(o) && o->method - low < bytes && !decode(s, o))
+				return INCSTACK_ENOMEM;
+	return 0;
 }
 
 /* What validate keeps in raw objects is no position. */
@@ -102,46 +138,34 @@ void incstack__forget_rules(stack *s)
 				o->bci = -1;
 }
 
-static void decode_chunks(stack *s, struct incstack_tree *tree)
-{
-	if (s->mode == INCSTACK_MODE_VALIDATE)
-		incstack__forget_rules(s);
-	for (struct chunk *c = s->arena.first; c; c = c->next) {
-		if (s->runtime->embedder.decode)
-			decode_chunk(s, c);
-		tree->objects += (uint64_t)(end_of(s, c) - c->objects);
-	}
-}
-
-/* Decodes what was captured in [low, high) and is not on the stack any more, or
- * will leave it before it can be decoded. The live chain is copied first. */
-void incstack__decode_range(stack *s, uintptr_t low, uintptr_t high)
-{
-	for (struct chunk *c = s->arena.first; c; c = c->next)
-		for (object *o = c->objects; o < end_of(s, c); o++)
-			if (decodable(o) && !(o->flags & OBJECT_BARRIER) &&
-			    o->method - low < high - low && s->runtime->embedder.decode)
-				decode(s, o);
-}
-
-/* Makes a tree of what was used. Inlined frames that decoding adds belong to it. */
+/* Makes a tree of what was used. */
 static struct incstack_tree *finish(stack *s, struct arena *used)
 {
-	struct arena fresh = s->arena;
 	struct incstack_tree *tree = &used->first->tree;
 	*tree = (struct incstack_tree){.traces = s->first,
 				       .count = s->stats.samples - s->retrieved,
 				       .truncated = used->truncated};
-	s->arena = *used;
-	decode_chunks(s, tree);
-	s->arena.current->objects_end = s->arena.object;
-	incstack__arena_free(s->runtime, s->arena.spare);
-	s->arena = fresh;
+	used->current->objects_end = used->object;
+	for (const struct chunk *c = used->first; c; c = c->next)
+		tree->objects += (uint64_t)(c->objects_end - c->objects);
 	incstack__distance_forget(s);
 	s->first = NULL;
 	s->last = &s->first;
 	s->retrieved = s->stats.samples;
 	return tree;
+}
+
+/* Inlined frames belong to the tree, so its arena is the stack's for a while. */
+static int decode_used(stack *s, struct arena *used)
+{
+	struct arena fresh = s->arena;
+	s->arena = *used;
+	int error = incstack__decode_range(s, 0, UINTPTR_MAX);
+	if (!error && s->mode == INCSTACK_MODE_VALIDATE)
+		incstack__forget_rules(s);
+	*used = s->arena;
+	s->arena = fresh;
+	return error;
 }
 
 static int hand_over(stack *s, struct incstack_tree **tree)
@@ -150,10 +174,7 @@ static int hand_over(stack *s, struct incstack_tree **tree)
 	struct arena used;
 	incstack__arena_split(s, &used);
 	set_newest(s, NULL);
-	int error = incstack__arena_open(s);
-	if (!error && !copy_known(s, newest))
-		error = INCSTACK_ENOMEM;
-	if (error) {
+	if (incstack__arena_open(s) || !copy_known(s, newest) || decode_used(s, &used)) {
 		incstack__arena_join(s, &used);
 		set_newest(s, newest);
 		return INCSTACK_ENOMEM;
@@ -175,8 +196,9 @@ int incstack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
 		incstack__limbo_empty(s);
 		incstack__rule_learn_wanted(s->runtime);
 		if (incstack__known_confirm(s, __builtin_frame_address(0)))
-			incstack__complete(s, true);
-		error = hand_over(s, tree);
+			error = incstack__complete(s, true);
+		if (!error)
+			error = hand_over(s, tree);
 		incstack__pool_reserve(s);
 	} else {
 		error = INCSTACK_EINVAL;

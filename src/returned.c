@@ -49,7 +49,7 @@ void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, u
 		return;
 	incstack__barrier_drop(s, o);
 	o->flags |= INCSTACK_OBJECT_FILLED;
-	if (!(o->flags & OBJECT_GAP)) {
+	if (!(o->flags & OBJECT_GAP) || (FAULT(FAULT_GAP_FORGOTTEN) && o->parent)) {
 		move_down(s, o, plant_from);
 		return;
 	}
@@ -83,7 +83,6 @@ uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_
 
 /* The part of the Itanium unwinder interface that is needed; weak, because the
  * core links no unwinder: whoever calls the personality brings them. */
-struct _Unwind_Context;
 extern uintptr_t _Unwind_GetIP(struct _Unwind_Context *) __attribute__((weak));
 extern uintptr_t _Unwind_GetGR(struct _Unwind_Context *, int) __attribute__((weak));
 extern void _Unwind_SetIP(struct _Unwind_Context *, uintptr_t) __attribute__((weak));
@@ -105,14 +104,9 @@ static int leave_thunk(struct _Unwind_Context *context, void *exception, uintptr
 	return UNWIND_INSTALL;
 }
 
-int incstack__thunk_personality(int version, int actions, uint64_t class, void *exception,
-				struct _Unwind_Context *context);
-
 /* Called once per patched frame, before any frame further out is touched: what
- * is about to vanish is captured, down to the next known frame. Nothing is
- * patched here: libgcc found the handler by the frame address that it had in its
- * first phase, and a thunk in front of it would change that. Continues, unless a
- * sample in a destructor has planted just that thunk. */
+ * is about to vanish is captured, down to the next known frame. Nothing is patched:
+ * the next sample does. Continues, unless the handler is in the direct caller. */
 int incstack__thunk_personality(int version, int actions, uint64_t class, void *exception,
 				struct _Unwind_Context *context)
 {
@@ -154,9 +148,10 @@ int incstack_stack_unwinding_to(struct incstack_stack *s, uintptr_t sp)
 	int error = enter(s);
 	if (error)
 		return error;
-	if (s->by_embedder || sp < s->low || sp > s->high) {
+	bool bad = s->by_embedder; /* it has no addresses */
+	if (bad || sp < s->low || sp > s->high) {
 		leave(s);
-		return s->by_embedder ? INCSTACK_EINVAL : INCSTACK_ERANGE;
+		return bad ? INCSTACK_EINVAL : INCSTACK_ERANGE;
 	}
 	incstack__limbo_empty(s);
 	bool certain = incstack__known_confirm(s, __builtin_frame_address(0));

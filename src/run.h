@@ -12,7 +12,9 @@
 struct reach {
 	object *end;
 	uintptr_t fp;
-	bool met; /* the next frame is known by its live barrier */
+	bool met;   /* the next frame is known by its live barrier */
+	bool spent; /* the next frame, `ahead`, is ordinary, but one too many */
+	struct cursor ahead;
 };
 
 /* Where the objects of a run may end: so many callers, or what memory there is. */
@@ -38,7 +40,7 @@ __attribute__((always_inline)) static inline struct reach run(const stack *s, ui
 	const uintptr_t limit = known ? known->address : s->high;
 	const object *const end = end_of_run(s, callers);
 	const int32_t hidden = s->hidden_rule;
-	struct reach r = {s->arena.object, fp, false};
+	struct reach r = {.end = s->arena.object, .fp = fp};
 	packed_rule rule = t && inside(s, sp) ? rule_in(t, pc) : 0;
 	while (rule_plain(rule)) {
 		uintptr_t cfa;
@@ -54,12 +56,19 @@ __attribute__((always_inline)) static inline struct reach run(const stack *s, ui
 			break;
 		}
 		packed_rule next = rule_in(t, word - 1);
-		if (!next || r.end == end)
+		if (!rule_plain(next))
 			break;
+		fp = r.fp;
 		if (__builtin_expect(rule == RULE_FRAME_POINTER, 1))
-			r.fp = stack_word(cfa - 16);
+			fp = stack_word(cfa - 16);
 		else if (rule_fp(rule))
-			r.fp = stack_word(cfa - rule_fp(rule));
+			fp = stack_word(cfa - rule_fp(rule));
+		if (r.end == end) {
+			r.spent = true;
+			r.ahead = (struct cursor){.pc = word, .sp = cfa, .fp = fp};
+			break;
+		}
+		r.fp = fp;
 		sp = cfa;
 		rule = next;
 		object *o = r.end++;
@@ -71,6 +80,9 @@ __attribute__((always_inline)) static inline struct reach run(const stack *s, ui
 	}
 	return r;
 }
+
+/* walk.c */
+object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r);
 
 /* The objects of a run, up to end, become callers of child: in this order, since a
  * jump out of a handler may come between (I8). */

@@ -8,6 +8,8 @@
 
 #include "safepoint.h"
 
+#define AHEAD 8 /* threads */
+
 int incstack_safepoint_create(const struct incstack_safepoint_options *options,
 			      struct incstack_safepoint **out)
 {
@@ -50,6 +52,7 @@ int incstack_safepoint_destroy(struct incstack_safepoint *safepoint)
 	}
 	pthread_mutex_destroy(&safepoint->lock);
 	pthread_mutex_destroy(&safepoint->stop_lock);
+	free(safepoint->threads);
 	free(safepoint);
 	return 0;
 }
@@ -87,22 +90,26 @@ uint32_t incstack__random_below(struct incstack_safepoint *safepoint, uint32_t l
 static void tell_stop(struct incstack_safepoint *safepoint)
 {
 	pthread_mutex_lock(&safepoint->lock);
-	/* relaxed: nobody counts down before its own STOP bit, set below, is seen. */
-	atomic_store_explicit(&safepoint->stop_left, 1, memory_order_relaxed);
-	for (struct incstack__thread *thread = safepoint->threads; thread; thread = thread->next) {
+	/* All, and one for us. relaxed: nobody counts down before it sees its own STOP. */
+	uint32_t there = 1, attached = safepoint->attached;
+	atomic_store_explicit(&safepoint->stop_left, attached + 1, memory_order_relaxed);
+	for (uint32_t i = 0; i < attached; i++) {
+		struct incstack__thread *thread = safepoint->threads[i];
+		/* The locked operations wait for each other's lines, so these come ahead. */
+		if (i + AHEAD < attached)
+			__builtin_prefetch(safepoint->threads[i + AHEAD], 1);
 		incstack__step(safepoint, INCSTACK_STEP_STOP);
-		atomic_fetch_add_explicit(&safepoint->stop_left, 1, memory_order_relaxed);
-		/* acq_rel: partners are settle's release, if the thread is safe already, and
+		/* An addition, because STOP is clear, and x86 returns what was there.
+		 * acq_rel: partners are settle's release, if the thread is safe already, and
 		 * settle, for stop_left. */
-		uint64_t before = atomic_fetch_or_explicit(&thread->open.word, INCSTACK_WORD_STOP,
-							   memory_order_acq_rel);
+		uint64_t before = atomic_fetch_add_explicit(&thread->open.word, INCSTACK_WORD_STOP,
+							    memory_order_acq_rel);
 		bool safe = (before & INCSTACK_WORD_SAFE) && !(before & INCSTACK_WORD_HELD);
 		thread->ran = !incstack__waits(before);
-		if (safe || (before & INCSTACK_WORD_GONE))
-			atomic_fetch_sub_explicit(&safepoint->stop_left, 1, memory_order_relaxed);
+		there += safe || (before & INCSTACK_WORD_GONE);
 	}
 	pthread_mutex_unlock(&safepoint->lock);
-	atomic_fetch_sub_explicit(&safepoint->stop_left, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&safepoint->stop_left, there, memory_order_relaxed);
 }
 
 /* Lets all go on. Returns how many had not arrived; those will not count down. */
@@ -110,7 +117,8 @@ static uint32_t tell_resume(struct incstack_safepoint *safepoint)
 {
 	uint32_t missing = 0;
 	pthread_mutex_lock(&safepoint->lock);
-	for (struct incstack__thread *thread = safepoint->threads; thread; thread = thread->next) {
+	for (uint32_t i = 0; i < safepoint->attached; i++) {
+		struct incstack__thread *thread = safepoint->threads[i];
 		incstack__step(safepoint, INCSTACK_STEP_RESUME);
 		/* release: partner is the acquire of leave. */
 		uint64_t before = atomic_fetch_and_explicit(

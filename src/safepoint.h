@@ -11,6 +11,7 @@
 
 #include <incstack/safepoint.h>
 
+#define INCSTACK__LINE 64 /* of the cache */
 #define INCSTACK__REQUEST_MASK ((UINT64_C(1) << INCSTACK_WORD_REQUESTS) - 1)
 
 struct incstack__thread {
@@ -18,9 +19,9 @@ struct incstack__thread {
 	_Atomic(uint32_t) gate;                /* counts wake-ups; slept on at the gate */
 	uint32_t refs;                         /* attached + requests that list it; under `lock` */
 	struct incstack_safepoint *owner;
-	struct incstack__thread *next, *prev; /* under `lock` */
-	bool busy;                            /* in the slow path; owner only */
-	bool ran;                             /* when it was last told to stop; under `lock` */
+	uint32_t index; /* in the coordinator's list; under `lock` */
+	bool busy;      /* in the slow path; owner only */
+	bool ran;       /* when it was last told to stop; under `lock` */
 };
 
 /* Tickets of one kind. Closed by a bit in the count itself, so that to draw and
@@ -64,12 +65,13 @@ struct incstack_request {
 struct incstack_safepoint {
 	pthread_mutex_t lock;      /* thread list, slots, refs, random; never held while waiting */
 	pthread_mutex_t stop_lock; /* held while stopped: attach and other stops wait */
-	struct incstack__thread *threads;
-	uint32_t attached;
+	/* An array: its elements' words are fetched beside each other, not in turn. */
+	struct incstack__thread **threads;
+	uint32_t attached, capacity;
 	uint64_t last_id;
 	uint64_t random;
 	_Atomic(bool) stopped;       /* between stop and resume */
-	_Atomic(uint32_t) stop_left; /* counted threads that have not arrived, + 1 while arming */
+	_Atomic(uint32_t) stop_left; /* threads that have not arrived, + 1 while arming */
 	void (*step)(void *context, enum incstack_safepoint_step step);
 	void *context;
 	struct incstack_request requests[INCSTACK_WORD_REQUESTS];

@@ -217,8 +217,9 @@ static int list_threads(struct incstack_request *request,
 	if (error)
 		return error;
 	request->waiting = 0;
-	for (struct incstack__thread *thread = request->owner->threads; thread;
-	     thread = thread->next) {
+	const struct incstack_safepoint *safepoint = request->owner;
+	for (uint32_t i = 0; i < safepoint->attached; i++) {
+		struct incstack__thread *thread = safepoint->threads[i];
 		/* relaxed: a count to split by; hold and arm look again. */
 		bool waits = incstack__waits(
 			atomic_load_explicit(&thread->open.word, memory_order_relaxed));

@@ -5,15 +5,20 @@
  * the sample is taken and where the request ends.
  */
 #include <linux/prctl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <incstack/sampler.h>
 
 #include "safepoint.h"
 
+#define RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
+#define SLICE_NS UINT64_C(100000)
+#define NEVER_NS (UINT64_MAX / 2)
 #define STOP_TIMEOUT_NS UINT64_C(1000000000)
 
 /* One request. In use from its tick to its end, which may be after the next ticks:
@@ -26,7 +31,17 @@ struct round {
 
 struct counters {
 	_Atomic(uint64_t) ticks, requested, late, missed, wanted, taken, lost, retrieves;
+	_Atomic(uint64_t) real_time;
 	_Atomic(uint64_t) latency[INCSTACK_SAMPLER_BUCKETS];
+};
+
+/* The kernel's struct sched_attr, first version. */
+struct scheduling {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
 };
 
 struct incstack_sampler {
@@ -201,14 +216,36 @@ static void await_rounds(struct incstack_sampler *sampler)
 		incstack__futex_wait(&sampler->open, open, 0);
 }
 
+/* This thread alone, and none that retrieve may create. What is refused stays as it was. */
+static void be_prompt(struct incstack_sampler *sampler)
+{
+	struct scheduling now = {.size = sizeof(now)};
+	const struct scheduling real_time = {.size = sizeof(real_time),
+					     .policy = SCHED_FIFO,
+					     .flags = RESET_ON_FORK,
+					     .priority = 1};
+	prctl(PR_SET_TIMERSLACK, 1UL); /* usual are 50 us: half of a short interval */
+	bool wanted = sampler->options.flags & INCSTACK_SAMPLER_REAL_TIME;
+	bool given = wanted && syscall(SYS_sched_setattr, 0, &real_time, 0) == 0;
+	atomic_store_explicit(&sampler->counters.real_time, given, memory_order_relaxed);
+	if (given || syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) != 0 ||
+	    now.policy != SCHED_OTHER)
+		return;
+	/* From Linux 6.12 on, who asks for short slices gets them sooner. */
+	now.runtime = SLICE_NS;
+	now.flags |= RESET_ON_FORK;
+	syscall(SYS_sched_setattr, 0, &now, 0);
+}
+
 static void *run(void *argument)
 {
 	struct incstack_sampler *sampler = argument;
-	uint64_t interval = 0, due = 0, slower = sampler->options.retrieve_ns;
-	uint64_t retrieve_due = slower ? incstack__now() + slower : UINT64_MAX;
+	uint64_t interval = INCSTACK_SAMPLER_INTERVAL_MIN, due = 0;
+	uint64_t slower = sampler->options.retrieve_ns ? sampler->options.retrieve_ns : NEVER_NS;
+	uint64_t retrieve_due = incstack__now() + slower;
 	uint32_t orders, obeyed = ~atomic_load(&sampler->orders);
 	prctl(PR_SET_NAME, "incstack-sample");
-	prctl(PR_SET_TIMERSLACK, 1UL); /* this thread alone; 50 us are half of a short interval */
+	be_prompt(sampler);
 	for (;;) {
 		/* acquire: partner is order; before `ending`, so that no order is slept over. */
 		orders = atomic_load_explicit(&sampler->orders, memory_order_acquire);
@@ -239,7 +276,8 @@ static void *run(void *argument)
 
 static bool valid(const struct incstack_sampler_options *options)
 {
-	const uint32_t flags = INCSTACK_SAMPLER_WAITING | INCSTACK_SAMPLER_FULL;
+	const uint32_t flags =
+		INCSTACK_SAMPLER_WAITING | INCSTACK_SAMPLER_FULL | INCSTACK_SAMPLER_REAL_TIME;
 	return options && options->size == sizeof(*options) && options->safepoint &&
 	       options->operation && options->interval_ns >= INCSTACK_SAMPLER_INTERVAL_MIN &&
 	       !options->retrieve == !options->retrieve_ns && !(options->flags & ~flags) &&
@@ -357,6 +395,7 @@ int incstack_sampler_stats(const struct incstack_sampler *sampler,
 	stats->taken = read_count(&counters->taken);
 	stats->lost = read_count(&counters->lost);
 	stats->retrieves = read_count(&counters->retrieves);
+	stats->real_time = read_count(&counters->real_time);
 	for (int i = 0; i < INCSTACK_SAMPLER_BUCKETS; i++)
 		stats->latency[i] = read_count(&counters->latency[i]);
 	return 0;

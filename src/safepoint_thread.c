@@ -217,28 +217,56 @@ void incstack__thread_unref(struct incstack__thread *thread)
 		free(thread);
 }
 
+/* Under `lock`. */
+static int make_room(struct incstack_safepoint *safepoint)
+{
+	if (safepoint->attached < safepoint->capacity)
+		return 0;
+	uint32_t capacity = safepoint->capacity ? 2 * safepoint->capacity : 16;
+	struct incstack__thread **grown =
+		realloc(safepoint->threads, capacity * sizeof(struct incstack__thread *));
+	if (!grown)
+		return INCSTACK_ENOMEM;
+	safepoint->threads = grown;
+	safepoint->capacity = capacity;
+	return 0;
+}
+
+/* A word in a line of its own: others write to it while its neighbours poll. */
+static struct incstack__thread *allocate(struct incstack_safepoint *safepoint)
+{
+	size_t size = (sizeof(struct incstack__thread) + INCSTACK__LINE - 1) / INCSTACK__LINE *
+		      INCSTACK__LINE;
+	struct incstack__thread *thread = aligned_alloc(INCSTACK__LINE, size);
+	if (!thread)
+		return NULL;
+	*thread = (struct incstack__thread){.owner = safepoint, .refs = 1};
+	return thread;
+}
+
 int incstack_safepoint_attach(struct incstack_safepoint *safepoint,
 			      struct incstack_safepoint_thread **open)
 {
 	if (!safepoint || !open)
 		return INCSTACK_EINVAL;
-	struct incstack__thread *thread = calloc(1, sizeof(*thread));
+	struct incstack__thread *thread = allocate(safepoint);
 	if (!thread)
 		return INCSTACK_ENOMEM;
-	thread->owner = safepoint;
-	thread->refs = 1;
 	pthread_mutex_lock(&safepoint->stop_lock);
 	pthread_mutex_lock(&safepoint->lock);
-	thread->next = safepoint->threads;
-	if (thread->next)
-		thread->next->prev = thread;
-	safepoint->threads = thread;
-	safepoint->attached++;
-	thread->open.id = ++safepoint->last_id;
+	int error = make_room(safepoint);
+	if (!error) {
+		thread->open.id = ++safepoint->last_id;
+		thread->index = safepoint->attached;
+		safepoint->threads[safepoint->attached++] = thread;
+	}
 	pthread_mutex_unlock(&safepoint->lock);
 	pthread_mutex_unlock(&safepoint->stop_lock);
-	*open = &thread->open;
-	return 0;
+	if (error)
+		free(thread);
+	else
+		*open = &thread->open;
+	return error;
 }
 
 /* A claim is given up, not drawn: the thread has no stack left to sample. */
@@ -270,13 +298,9 @@ int incstack_safepoint_detach(struct incstack_safepoint_thread *open)
 	thread->busy = true;
 	give_up_claims(thread);
 	pthread_mutex_lock(&safepoint->lock);
-	if (thread->prev)
-		thread->prev->next = thread->next;
-	else
-		safepoint->threads = thread->next;
-	if (thread->next)
-		thread->next->prev = thread->prev;
-	safepoint->attached--;
+	struct incstack__thread *last = safepoint->threads[--safepoint->attached];
+	safepoint->threads[thread->index] = last;
+	last->index = thread->index;
 	incstack__thread_unref(thread);
 	pthread_mutex_unlock(&safepoint->lock);
 	return 0;

@@ -8,8 +8,8 @@
  * left for its kind; so nothing needs to be listed or shuffled. */
 struct visit {
 	struct incstack_safepoint *safepoint;
-	struct incstack__thread *thread; /* the last one; stopped, so it stays in the list */
-	uint32_t left[2], wanted[2];     /* threads to come, and how many of them to take */
+	uint32_t next; /* in the list; a thread that leaves it may put another before this */
+	uint32_t left[2], wanted[2]; /* threads to come, and how many of them to take */
 };
 
 static int kind_of(const struct incstack__thread *thread)
@@ -26,10 +26,9 @@ static bool gone(const struct incstack__thread *thread)
 static void begin(struct visit *visit, uint32_t n, bool with_waiting)
 {
 	pthread_mutex_lock(&visit->safepoint->lock);
-	for (struct incstack__thread *thread = visit->safepoint->threads; thread;
-	     thread = thread->next)
-		if (!gone(thread))
-			visit->left[kind_of(thread)]++;
+	for (uint32_t i = 0; i < visit->safepoint->attached; i++)
+		if (!gone(visit->safepoint->threads[i]))
+			visit->left[kind_of(visit->safepoint->threads[i])]++;
 	pthread_mutex_unlock(&visit->safepoint->lock);
 	incstack_safepoint_split(visit->left[INCSTACK__RUN],
 				 with_waiting ? visit->left[INCSTACK__WAIT] : 0, n,
@@ -52,11 +51,14 @@ static struct incstack__thread *next_chosen(struct visit *visit)
 	if (visit->wanted[INCSTACK__RUN] + visit->wanted[INCSTACK__WAIT] == 0)
 		return NULL;
 	pthread_mutex_lock(&safepoint->lock);
-	struct incstack__thread *thread = visit->thread ? visit->thread->next : safepoint->threads;
-	while (thread && (gone(thread) || !chosen(visit, thread)))
-		thread = thread->next;
+	struct incstack__thread *found = NULL;
+	while (!found && visit->next < safepoint->attached) {
+		struct incstack__thread *thread = safepoint->threads[visit->next++];
+		if (!gone(thread) && chosen(visit, thread))
+			found = thread;
+	}
 	pthread_mutex_unlock(&safepoint->lock);
-	return visit->thread = thread;
+	return found;
 }
 
 int incstack_safepoint_visit(struct incstack_safepoint *safepoint, uint32_t n, uint32_t flags,

@@ -65,8 +65,8 @@ __attribute__((noinline)) static void walk(stack *s, object *top, const struct c
 	if (has_barriers(s))
 		w.distance = interrupted && !s->distance.value ? 1 : s->distance.value;
 	struct path p = {.at = *at, .child = top, .known = s->newest, .here = inside(s, at->sp)};
-	follow(s, &p, r);
-	set_newest(s, incstack__walk(&w, &p));
+	set_newest(s, s->by_embedder ? incstack__frames_walk(&w, at, top, s->newest)
+				     : incstack__walk_on(&w, &p, r));
 }
 
 /* As the walk does when it arrives at a known frame. */

@@ -37,6 +37,36 @@ packed_rule incstack__rule_of(const struct walker *w, uintptr_t pc, bool exact)
 	return q.rule;
 }
 
+struct translation {
+	const runtime *rt;
+	uintptr_t slot, pc;
+};
+
+static void translate(void *argument)
+{
+	struct translation *t = argument;
+	t->pc = t->rt->embedder.logical_pc(t->rt->context, t->slot, t->pc);
+}
+
+/* The position behind the return address of a slot: another one if that leads to a
+ * handler, which has no rule. Unknown, 0, where the embedder must not be asked. */
+uintptr_t incstack__logical_pc(const struct walker *w, uintptr_t slot, uintptr_t pc)
+{
+	runtime *rt = w->stack->runtime;
+	if (__builtin_expect(!rt->embedder.logical_pc || !slot, 1))
+		return pc;
+	if (rt->embedder.find_rule && rule_known(incstack__rule_of(w, pc, false)))
+		return pc;
+	struct translation t = {rt, slot, pc};
+	if (w->ask == ASK_NEVER)
+		return 0;
+	if (w->ask == ASK_SAVED)
+		incstack__call_saved(translate, &t, rt->xsave_bytes);
+	else
+		translate(&t);
+	return t.pc;
+}
+
 static bool readable(const stack *s, const struct cursor *at, uintptr_t address)
 {
 	if (address % sizeof(uintptr_t))

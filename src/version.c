@@ -3,14 +3,16 @@
  * The version of the linked library and the texts of its error codes.
  */
 #include <incstack/incstack.h>
+#include <incstack/profile.h>
+#include <incstack/safepoint.h>
 
 int incstack_version(void)
 {
 	return INCSTACK_VERSION;
 }
 
-/* A switch without default: the compiler names the code that has no text. */
-static const char *known_text(enum incstack_error error)
+/* Switches without default: the compiler names the code that has no text. */
+static const char *tracing_text(enum incstack_error error)
 {
 	switch (error) {
 	case INCSTACK_EINVAL:
@@ -28,10 +30,37 @@ static const char *known_text(enum incstack_error error)
 	case INCSTACK_ERANGE:
 		return "address outside the stack";
 	}
-	return "unknown error";
+	return NULL;
+}
+
+static const char *safepoint_text(enum incstack_safepoint_error error)
+{
+	switch (error) {
+	case INCSTACK_ETIMEDOUT:
+		return "the time ended before the event";
+	}
+	return NULL;
+}
+
+static const char *profile_text(enum incstack_profile_error error)
+{
+	switch (error) {
+	case INCSTACK_EFORMAT:
+		return "the input is not in the format";
+	case INCSTACK_EIO:
+		return "the stream failed";
+	}
+	return NULL;
 }
 
 const char *incstack_error_text(int error)
 {
-	return error == 0 ? "success" : known_text((enum incstack_error)error);
+	if (error == 0)
+		return "success";
+	const char *text = tracing_text((enum incstack_error)error);
+	if (!text)
+		text = safepoint_text((enum incstack_safepoint_error)error);
+	if (!text)
+		text = profile_text((enum incstack_profile_error)error);
+	return text ? text : "unknown error";
 }

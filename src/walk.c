@@ -50,7 +50,7 @@ static object *meet(stack *s, struct path *p)
 	p->known = k;
 	if (!k || k->address != p->at.sp)
 		return NULL;
-	if (p->at.pc == barrier_word(k))
+	if (p->at.pc == barrier_word(k) || FAULT(FAULT_ADDRESS_ALONE))
 		return k;
 	object *good = physical_parent(k);
 	if (s->mode == INCSTACK_MODE_VALIDATE && k->flags & INCSTACK_OBJECT_RAW &&
@@ -58,6 +58,14 @@ static object *meet(stack *s, struct path *p)
 		return k;
 	p->known = pop_until(s, k, good);
 	return NULL;
+}
+
+/* Where the frame that was just reached stands, behind a thunk of ours and a
+ * patched return of the embedder's; 0: unknown. */
+static uintptr_t position(const struct walker *w, const struct cursor *at, uintptr_t slot)
+{
+	uintptr_t pc = is_thunk(at->pc) ? incstack_slot_read(&at->pc) : at->pc;
+	return incstack__logical_pc(w, slot, pc);
 }
 
 /* Takes off the known chain what an exit that nobody announced has popped: dead
@@ -78,25 +86,14 @@ bool incstack__known_confirm(stack *s, const uintptr_t *frame)
 		packed_rule rule;
 		if (slot && inside(s, slot) && meet(s, &p))
 			break;
-		if (is_thunk(p.at.pc))
-			p.at.pc = incstack_slot_read(&p.at.pc);
+		p.at.pc = position(&w, &p.at, slot);
 		step = incstack__step(&w, &p.at, &slot, &rule);
 	}
 	set_newest(s, step == STEP_END ? pop_until(s, p.known, NULL) : p.known);
 	return step != STEP_UNKNOWN;
 }
 
-/* Where the frame that was just reached stands, behind a thunk of ours and a
- * patched return of the embedder's. */
-static uintptr_t position(const stack *s, const struct cursor *at, uintptr_t slot)
-{
-	const runtime *rt = s->runtime;
-	uintptr_t pc = is_thunk(at->pc) ? incstack_slot_read(&at->pc) : at->pc;
-	return rt->embedder.logical_pc && slot ? rt->embedder.logical_pc(rt->context, slot, pc)
-					       : pc;
-}
-
-static bool may_plant(const struct walker *w, const struct path *p, uintptr_t slot)
+static bool may_plant(const struct walker *w, struct path *p, uintptr_t slot)
 {
 	if (w->stack->mode != INCSTACK_MODE_PATCH || p->n < w->distance || p->interrupted ||
 	    p->no_thunk)
@@ -104,7 +101,7 @@ static bool may_plant(const struct walker *w, const struct path *p, uintptr_t sl
 	if (slot != p->at.sp - sizeof(uintptr_t) || slot < w->plant_from ||
 	    is_thunk(stack_word(slot)))
 		return false;
-	packed_rule rule = incstack__rule_of(w, p->at.pc, false);
+	packed_rule rule = p->rule = incstack__rule_of(w, p->at.pc, false);
 	return rule_plain(rule) || (incstack__rule_unpack(rule).kind != INCSTACK_RULE_SIGNAL &&
 				    incstack__rule_unpack(rule).kind != INCSTACK_RULE_END);
 }
@@ -121,7 +118,8 @@ static object *make(const struct walker *w, const struct cursor *at, uint32_t fl
 static object *plant(const struct walker *w, struct path *p)
 {
 	stack *s = w->stack;
-	object *o = make(w, &p->at, OBJECT_GAP);
+	uint32_t late = rule_decodes_now(p->rule) ? OBJECT_DECODE_NOW : 0;
+	object *o = make(w, &p->at, OBJECT_GAP | late);
 	if (!o)
 		return NULL;
 	if (!incstack__barrier_plant(s, o, p->at.fp)) {
@@ -156,9 +154,17 @@ void incstack__cut(stack *s, object *o)
 	s->stats.truncated++;
 }
 
-static object *cut(stack *s, struct path *p)
+/* A walk ends at o, for that reason. */
+void incstack__cut_walk(stack *s, object *o, bool no_memory)
 {
-	incstack__cut(s, p->child);
+	incstack__cut(s, o);
+	s->cut = o;
+	s->no_memory = no_memory;
+}
+
+static object *cut(stack *s, struct path *p, bool no_memory)
+{
+	incstack__cut_walk(s, p->child, no_memory);
 	return p->known;
 }
 
@@ -172,8 +178,9 @@ static object *end(stack *s, struct path *p)
 	return s->mode == INCSTACK_MODE_VALIDATE ? p->head : NULL;
 }
 
-/* Takes note of the rule of p->child: decodes it, or keeps it for a comparison. */
-static void note_rule(const struct walker *w, struct path *p, packed_rule rule,
+/* Takes note of the rule of p->child: decodes it, or keeps it for a comparison.
+ * False: no memory. */
+static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
 		      const struct cursor *at)
 {
 	if (rule_decodes_now(rule))
@@ -181,10 +188,13 @@ static void note_rule(const struct walker *w, struct path *p, packed_rule rule,
 	if (rule_decodes_now(rule) && w->ask != ASK_NEVER && w->stack->runtime->embedder.decode) {
 		struct incstack_frame f = {at->pc, at->sp, at->fp,
 					   at->exact ? INCSTACK_FRAME_EXACT : 0, 0};
-		p->child = incstack__decode(w->stack, p->child, &f, w->ask, w->grow);
-	} else if (p->child->flags & INCSTACK_OBJECT_RAW) {
-		p->child->bci = (rule_plain(rule) ? (int32_t)rule : 0) | w->stack->hidden_rule;
+		object *last = incstack__decode(w->stack, p->child, &f, w->ask, w->grow);
+		p->child = last ? last : p->child;
+		return last;
 	}
+	if (p->child->flags & INCSTACK_OBJECT_RAW)
+		p->child->bci = (rule_plain(rule) ? (int32_t)rule : 0) | w->stack->hidden_rule;
+	return true;
 }
 
 /* The frame at has something unusual, or is where the walk may end: looks closely.
@@ -196,25 +206,28 @@ static object *look(const struct walker *w, struct path *p, bool *ended)
 	packed_rule rule;
 	struct cursor from = p->at;
 	enum step step = incstack__step(w, &p->at, &slot, &rule);
-	note_rule(w, p, rule, &from);
 	*ended = true;
+	if (!note_rule(w, p, rule, &from))
+		return cut(s, p, true);
 	if (step == STEP_END)
 		return end(s, p);
 	if (step == STEP_UNKNOWN)
-		return cut(s, p);
+		return cut(s, p, false);
 	bool tracked = slot && inside(s, slot);
 	p->here |= tracked;
 	object *k = tracked ? meet(s, p) : NULL;
 	if (k)
 		return arrive_known(s, p, k);
-	p->at.pc = position(s, &p->at, slot);
+	p->at.pc = position(w, &p->at, slot);
+	if (!p->at.pc)
+		return cut(s, p, false);
 	if (tracked && may_plant(w, p, slot) && (k = plant(w, p)) != NULL) {
 		s->met = p->known;
 		return arrive(s, p, k);
 	}
 	k = make(w, &p->at, INCSTACK_OBJECT_FILLED);
 	if (!k)
-		return cut(s, p);
+		return cut(s, p, true);
 	if (p->at.signal)
 		p->child->flags |= INCSTACK_OBJECT_SIGNAL;
 	p->child->parent = k;
@@ -226,6 +239,58 @@ static object *look(const struct walker *w, struct path *p, bool *ended)
 	return NULL;
 }
 
+static uint32_t callers_left(const struct walker *w, const struct path *p)
+{
+	return w->distance > p->n ? w->distance - p->n : 0;
+}
+
+/* Plants a barrier at the frame ahead, which needs no closer look. Without a thunk
+ * that frame becomes one of the callers, and the walk goes on. */
+static object *plant_ahead(const struct walker *w, struct path *p, struct reach *r)
+{
+	stack *s = w->stack;
+	object *o = r->end;
+	size_t made = (size_t)(o - s->arena.object);
+	if (s->mode != INCSTACK_MODE_PATCH || p->no_thunk || (p->interrupted && !made) ||
+	    r->ahead.sp - sizeof(uintptr_t) < w->plant_from || !arena_fits(s, made + 1))
+		return NULL;
+	*o = (object){NULL, r->ahead.pc, r->ahead.sp, -1, INCSTACK_OBJECT_RAW | OBJECT_GAP};
+	r->end++;
+	r->fp = r->ahead.fp;
+	follow(s, p, *r);
+	o->parent = p->known;
+	if (incstack__barrier_plant(s, o, r->fp)) {
+		s->met = p->known;
+		s->stats.walked += p->n;
+		return o;
+	}
+	p->no_thunk = true;
+	o->parent = NULL;
+	o->flags = INCSTACK_OBJECT_RAW | INCSTACK_OBJECT_FILLED;
+	return NULL;
+}
+
+/* Goes on from what a first run has made. */
+object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r)
+{
+	stack *s = w->stack;
+	s->met = NULL;
+	for (;;) {
+		bool ended;
+		object *result = r.spent ? plant_ahead(w, p, &r) : NULL;
+		if (result)
+			return result;
+		follow(s, p, r);
+		if (r.met)
+			return arrive_known(s, p, p->known);
+		result = look(w, p, &ended);
+		if (ended)
+			return result;
+		r = run(s, p->at.pc - !p->at.exact, p->at.sp, p->at.fp, p->known,
+			barrier_word(p->known), callers_left(w, p));
+	}
+}
+
 /* Makes the objects of the callers of p->child, the object of the frame at, and
  * links them to what is already known. Returns the head of the known chain that
  * results: the youngest object that a later walk may meet. */
@@ -234,17 +299,7 @@ object *incstack__walk(const struct walker *w, struct path *p)
 	stack *s = w->stack;
 	if (s->by_embedder)
 		return incstack__frames_walk(w, &p->at, p->child, p->known);
-	s->met = NULL;
-	for (;;) {
-		uint32_t callers = w->distance > p->n ? w->distance - p->n : 0;
-		struct reach r = run(s, p->at.pc - !p->at.exact, p->at.sp, p->at.fp, p->known,
-				     barrier_word(p->known), callers);
-		follow(s, p, r);
-		if (r.met)
-			return arrive_known(s, p, p->known);
-		bool ended;
-		object *result = look(w, p, &ended);
-		if (ended)
-			return result;
-	}
+	return incstack__walk_on(w, p,
+				 run(s, p->at.pc - !p->at.exact, p->at.sp, p->at.fp, p->known,
+				     barrier_word(p->known), callers_left(w, p)));
 }

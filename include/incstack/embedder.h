@@ -100,8 +100,10 @@ struct incstack_embedder {
 		      struct incstack_virtual_frame *out, int max);
 
 	/* The position behind a return address that is not one: where the slot holds
-	 * a deoptimization handler, its logical pc. Returns pc itself elsewhere. Asked
-	 * for every frame that is looked at anew, in a signal handler too. */
+	 * a deoptimization handler, its logical pc. Asked of return addresses that
+	 * find_rule refuses (of all, if that is null), in the same places; returns pc
+	 * itself where it knows none. In a signal handler, where it cannot be asked, a
+	 * trace ends at such an address, truncated. */
 	uintptr_t (*logical_pc)(void *context, uintptr_t slot, uintptr_t pc);
 
 	/* Memory. Both or neither; neither means malloc and free. Called only by

@@ -63,14 +63,17 @@ struct incstack_options {
 	size_t size; /* sizeof(struct incstack_options) */
 	const struct incstack_embedder *embedder;
 	void *context;         /* passed to every embedder function */
-	uint64_t stack_bytes;  /* most memory for the traces of one stack; 0: 1 GiB */
+	uint64_t stack_bytes;  /* most memory for the samples of one stack; 0: 1 GiB */
 	uint32_t chunk_bytes;  /* unit of allocation; 0: 64 KiB */
 	uint32_t mode;         /* enum incstack_mode, for stacks created later */
 	int32_t distance;      /* barrier distance: 0..INCSTACK_DISTANCE_MAX, or ADAPTIVE */
 	uint32_t thunk_limit;  /* most barriers alive at once in this runtime; 0: no limit */
 };
 
-/* Thread: any. Signal: no. Allocates: may. Blocks: never. */
+/* Errors: EINVAL, also for options that contradict each other (a chunk larger than a
+ * stack's limit, one of allocate and release alone) or a size that ends in the middle
+ * of a field; ENOMEM. What is out of bounds but harmless is brought into bounds.
+ * Thread: any. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_runtime_create(const struct incstack_options *options,
 					 struct incstack_runtime **runtime);
 
@@ -79,7 +82,7 @@ INCSTACK_API int incstack_runtime_create(const struct incstack_options *options,
 INCSTACK_API int incstack_runtime_destroy(struct incstack_runtime *runtime);
 
 /* Creates the state of the stack that occupies [low, high), owned by the calling
- * thread, with room for one chunk of traces.
+ * thread, with room for one chunk of traces. Errors: EINVAL, ENOMEM.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_stack_create(struct incstack_runtime *runtime, uintptr_t low,
 				       uintptr_t high, struct incstack_stack **stack);
@@ -114,12 +117,13 @@ INCSTACK_API int incstack_stack_abandon(struct incstack_stack *stack);
 INCSTACK_API int incstack_stack_forget(struct incstack_stack *stack);
 
 /* Makes the calling thread the owner: a fiber resumes on this thread, or the
- * caller holds the thread that runs on the stack.
+ * caller holds the thread that runs on the stack. Errors: EINVAL.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_own(struct incstack_stack *stack);
 
 /* Changes how returns are noticed, also in the middle of open traces: barriers
- * are lifted after the open traces were completed.
+ * are lifted after the open traces were completed, as far as reserved memory goes
+ * (else truncated and counted). Errors: EINVAL, ETHREAD, EBUSY.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_set_mode(struct incstack_stack *stack, enum incstack_mode mode);
 
@@ -205,7 +209,10 @@ struct incstack_tree {
  * with none. Barriers and known callers stay for the next samples: they are
  * copied, so the tree belongs to the caller alone until it releases it.
  * Errors: EINVAL, ETHREAD, EBUSY (also from inside decode; counted), ENOMEM
- * (nothing is lost: the traces stay).
+ * (nothing is lost: the traces stay). It may take more memory than stack_bytes, for
+ * what was sampled is completed and decoded. Frames that were popped unannounced are
+ * noticed by the owner that runs on the stack; who holds it from outside, after such
+ * an exit, takes a sample first.
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_retrieve(struct incstack_stack *stack, struct incstack_tree **tree);
 
@@ -215,7 +222,8 @@ INCSTACK_API int incstack_tree_release(struct incstack_tree *tree);
 
 /* ---- the contract with code that walks or changes the stack ---------------- */
 
-/* The true content of a return slot: what it would hold without the library.
+/* The true content of a return slot: what it would hold without the library; 0
+ * for a null or misaligned address.
  * Needs no state of a stack and takes constant time: the thunk that the slot
  * holds names its barrier. For walkers, debuggers, crash handlers.
  * Thread: any, on a stack that does not run. Signal: yes. Allocates: never. Blocks: never. */
@@ -223,6 +231,7 @@ INCSTACK_API uintptr_t incstack_slot_read(const uintptr_t *slot);
 
 /* Changes where a frame will return to, through a barrier if the slot has one.
  * The recorded position of its caller does not change (thesis 3.3).
+ * Errors: EINVAL, ETHREAD, EBUSY; ERANGE: the slot is not in the stack.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_slot_write(struct incstack_stack *stack, uintptr_t *slot,
 				     uintptr_t resume);
@@ -231,6 +240,7 @@ INCSTACK_API int incstack_slot_write(struct incstack_stack *stack, uintptr_t *sl
  * returning: an exception, longjmp. Open traces are captured down to there. An
  * operation that the caller interrupted, a signal handler, ends: what it had open
  * is truncated. retrieve and set_mode must not be ended so: block signals there.
+ * Errors: EINVAL, ETHREAD, EBUSY; ERANGE: sp is not in [low, high].
  * Thread: owner. Signal: right before it jumps out. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_unwinding_to(struct incstack_stack *stack, uintptr_t sp);
 
@@ -244,21 +254,23 @@ INCSTACK_API int incstack_stack_unwinding_to(struct incstack_stack *stack, uintp
 INCSTACK_API int incstack_stack_returned(struct incstack_stack *stack, uintptr_t frame);
 
 /* Says that the return slot of one frame moved (on-stack replacement). The
- * content is taken to have been copied already. On a stack that the embedder walks
+ * content is taken to have been copied already; the slots of its callees stay where
+ * they are. Errors: EINVAL, ETHREAD, EBUSY; ERANGE: a slot is not in the stack. On a stack that the embedder walks
  * the two are the old and the new name of the frame; its barrier moves with it.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_frame_moved(struct incstack_stack *stack, uintptr_t old_slot,
 					    uintptr_t new_slot);
 
 /* Says that the stack was copied: its highest address is now new_high, and every
- * slot lies as far below it as before.
+ * slot lies as far below it as before. Errors: EINVAL, ETHREAD, EBUSY.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_moved(struct incstack_stack *stack, uintptr_t new_low,
 				      uintptr_t new_high);
 
 /* Forgets the rules for [low, high) in all stacks of the runtime, and, in the
  * stack if it is not null, decodes every object captured there. Called before
- * the code goes, for each stack once.
+ * the code goes, for each stack once. Errors: EINVAL, ETHREAD, EBUSY, ENOMEM (the
+ * code must stay until another call has succeeded).
  * Thread: owner of stack. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_code_unloading(struct incstack_runtime *runtime,
 					 struct incstack_stack *stack, uintptr_t low,
@@ -290,13 +302,16 @@ struct incstack_stats {
 	                           * unwinder to tell of them; no_thunk counts what follows */
 };
 
-/* Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+/* Errors: EINVAL.
+ * Thread: owner, or any while no operation is in progress. Signal: no.
+ * Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_stats(const struct incstack_stack *stack,
 				      struct incstack_stats *stats);
 
 /* Executes docs/invariants.md over the stack: 0, or the number of the first
- * invariant that does not hold.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+ * invariant that does not hold, or EINVAL.
+ * Thread: owner, or any while no operation is in progress. Signal: no.
+ * Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_verify(const struct incstack_stack *stack);
 
 INCSTACK_END_C

@@ -70,6 +70,11 @@ INCSTACK_API int incstack_native_sample_interrupted(struct incstack_stack *stack
  * dynamic linker's lock. */
 INCSTACK_API int incstack_native_walk(struct incstack_frame *frames, int max);
 
+/* Forgets every unwind rule, after code went away (dlclose) and before a sample
+ * meets what came to its place; libunwind's own, too. Errors: EINVAL.
+ * Thread: any. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_native_code_unloaded(struct incstack_runtime *runtime);
+
 INCSTACK_END_C
 
 #endif

@@ -23,6 +23,10 @@ enum {
 	/* Every tick stops all threads, and the sampler samples for them: the
 	 * baseline that partial safepoints are measured against. */
 	INCSTACK_SAMPLER_FULL = 1u << 1,
+	/* The sampler, and with it retrieve, runs at the lowest real-time priority, if
+	 * the process may have one. Where more threads compute than there are
+	 * processors, the kernel wakes an ordinary thread too late for short intervals. */
+	INCSTACK_SAMPLER_REAL_TIME = 1u << 2,
 };
 
 struct incstack_sampler_options {
@@ -55,6 +59,7 @@ struct incstack_sampler_stats {
 	uint64_t taken;
 	uint64_t lost;      /* wanted, and never taken */
 	uint64_t retrieves; /* calls of retrieve */
+	uint64_t real_time; /* 1: it has, or last had, a real-time priority */
 	/* Samples that began at least 2^i ns, and less than twice that, after they were due. */
 	uint64_t latency[INCSTACK_SAMPLER_BUCKETS];
 };

@@ -8,6 +8,7 @@
 #define INCSTACK_RECORDER_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -37,7 +38,8 @@ struct incstack__record {
 	struct incstack__record_check *check; /* null: no crosscheck */
 	unsigned char *scratch;
 	size_t scratch_bytes;
-	uint64_t traces; /* taken since the last batch */
+	uint64_t traces;    /* taken since the last batch */
+	uint64_t retrieved; /* traces, before that */
 	uint64_t refused;
 	uint64_t dropped; /* events that could not be written */
 	struct incstack__trace_tally
@@ -83,6 +85,14 @@ extern struct incstack__recording incstack__recording;
 /* Not 0: this thread is inside the recorder, what it allocates is ours. */
 extern INCSTACK__TLS int incstack__record_busy;
 
+/* recorder_quiet.c */
+struct incstack__quiet {
+	sigset_t signals;
+	int cancel;
+};
+void incstack__record_quiet(struct incstack__quiet *before);
+void incstack__record_loud(const struct incstack__quiet *before);
+
 /* recorder_file.c */
 int incstack__record_open(const char *path);
 int incstack__record_write(const void *data, size_t bytes);
@@ -108,6 +118,7 @@ int incstack__record_check_create(struct incstack__record *record);
 int incstack__record_check_room(const struct incstack__record *record);
 void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
 				 const struct incstack_top *top);
+void incstack__record_check_skip(struct incstack__record *record, uint64_t index);
 void incstack__record_check_tree(struct incstack__record *record, const struct incstack_tree *tree);
 
 /* recorder_event.c */

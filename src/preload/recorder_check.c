@@ -33,9 +33,12 @@ void incstack__record_check_walk(struct incstack__record *record, uint64_t index
 				 const struct incstack_top *top)
 {
 	struct incstack__record_check *check = record->check;
-	const int count = incstack_native_walk(check->walk, WALK_MAX);
+	struct incstack__quiet before;
+	int count;
 	int i = 0;
 
+	incstack__record_quiet(&before);
+	count = incstack_native_walk(check->walk, WALK_MAX);
 	while (i < count && (check->walk[i].sp != top->sp || check->walk[i].pc != top->pc))
 		i++;
 	check->first[index] = check->used;
@@ -44,6 +47,24 @@ void incstack__record_check_walk(struct incstack__record *record, uint64_t index
 		check->frames[check->used][1] = check->walk[i].sp;
 	}
 	check->first[index + 1] = check->used;
+	incstack__record_loud(&before);
+}
+
+/* A jump came between the sample and its walk: marked by a frame without a pc. */
+void incstack__record_check_skip(struct incstack__record *record, uint64_t index)
+{
+	struct incstack__record_check *check = record->check;
+
+	check->first[index] = check->used;
+	check->frames[check->used][0] = 0;
+	check->first[index + 1] = ++check->used;
+}
+
+static int skipped(const struct incstack__record_check *check, uint64_t index)
+{
+	const size_t at = check->first[index];
+
+	return at < check->first[index + 1] && check->frames[at][0] == 0;
 }
 
 static int same(const struct incstack__record_check *check, uint64_t index,
@@ -69,9 +90,9 @@ void incstack__record_check_tree(struct incstack__record *record, const struct i
 
 	for (const struct incstack_trace *trace = tree->traces; trace != NULL;
 	     trace = trace->next) {
-		check->compared++;
-		if (!same(check, index++, trace->top))
-			check->mismatches++;
+		check->compared += !skipped(check, index);
+		check->mismatches += !skipped(check, index) && !same(check, index, trace->top);
+		index++;
 	}
 	check->used = 0;
 }

@@ -14,15 +14,46 @@ INCSTACK__TLS int incstack__record_busy;
 
 enum { TICKS_PER_LOOK = 64, FLUSH_AFTER_NS = 100 * 1000 * 1000, AHEAD_BYTES = 64 << 10 };
 
+/* Where this thread's event began, 0 outside of events. */
+static INCSTACK__TLS uintptr_t entered;
+
+/* Whether the event in progress was left by a jump, if the thread is at sp or will
+ * be: its frame is gone. If so it ends here; a sample that it began is lost. */
+static int end_left_event(uintptr_t sp)
+{
+	struct incstack_stats stats = {.size = sizeof(stats)};
+	struct incstack__record *record;
+
+	if (entered == 0)
+		return 0;
+	record = incstack__record_self();
+	if (record == NULL || sp < record->low || sp >= record->high ||
+	    (entered >= sp && entered < record->high))
+		return 0;
+	incstack_stack_unwinding_to(record->stack, sp);
+	incstack_stack_stats(record->stack, &stats);
+	while (record->traces < stats.samples - record->retrieved) {
+		if (record->check != NULL)
+			incstack__record_check_skip(record, record->traces);
+		record->traces++;
+	}
+	entered = 0;
+	incstack__record_busy = 0;
+	return 1;
+}
+
 /* Begins an event: the calling thread's record, or the shared one, locked. */
 static struct incstack__record *enter(void)
 {
+	const uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
 	struct incstack__record *record;
 
-	if (incstack__record_busy || !__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+	if ((incstack__record_busy && !end_left_event(sp)) ||
+	    !__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
 		return NULL;
 	incstack__record_busy++;
 	record = incstack__record_self();
+	entered = record != NULL ? sp : 0;
 	if (record != NULL)
 		return record;
 	pthread_mutex_lock(&incstack__recording.lock);
@@ -38,6 +69,7 @@ static void leave(const struct incstack__record *record)
 {
 	if (record == &incstack__recording.late)
 		pthread_mutex_unlock(&incstack__recording.lock);
+	entered = 0;
 	incstack__record_busy--;
 }
 
@@ -198,16 +230,19 @@ void incstack__record_alloc(const void *block, size_t bytes, const struct incsta
 {
 	struct incstack__record *record = enter();
 	struct incstack__record *late = &incstack__recording.late;
+	struct incstack__quiet before;
 
 	if (record == NULL)
 		return;
 	if (!elsewhere(record, caller)) {
 		put_alloc(record, block, bytes, caller);
 	} else {
+		incstack__record_quiet(&before);
 		pthread_mutex_lock(&incstack__recording.lock);
 		if (incstack_stack_own(late->stack) == 0)
 			put_alloc(late, block, bytes, caller);
 		pthread_mutex_unlock(&incstack__recording.lock);
+		incstack__record_loud(&before);
 	}
 	leave(record);
 }
@@ -229,8 +264,10 @@ void incstack__record_free(const void *block)
  * fiber's stack pops the frames of this one down to its target, too. */
 void incstack__record_jump(uintptr_t sp)
 {
-	struct incstack__record *record = enter();
+	struct incstack__record *record;
 
+	end_left_event(sp);
+	record = enter();
 	if (record == NULL)
 		return;
 	if (sp >= record->low && sp < record->high)
@@ -245,9 +282,11 @@ void incstack__record_unload(int done)
 	struct incstack__recording *r = &incstack__recording;
 	struct incstack__record *record = enter();
 	const unsigned long long subs = r->subs;
+	struct incstack__quiet before;
 
 	if (record == NULL)
 		return;
+	incstack__record_quiet(&before);
 	pthread_mutex_lock(&r->lock);
 	if (!done) {
 		incstack__record_flush(record);
@@ -258,10 +297,11 @@ void incstack__record_unload(int done)
 		if (r->subs != subs) {
 			r->closed = epoch;
 			__atomic_add_fetch(&r->unloads, 1, __ATOMIC_RELEASE);
-			incstack_code_unloading(r->runtime, NULL, 0, UINTPTR_MAX);
+			incstack_native_code_unloaded(r->runtime);
 			incstack__record_flush(record);
 		}
 	}
 	pthread_mutex_unlock(&r->lock);
+	incstack__record_loud(&before);
 	leave(record);
 }

@@ -128,19 +128,27 @@ static int not_ours(void)
 
 void incstack__record_exec(void)
 {
+	struct incstack__quiet before;
+
 	if (not_ours())
 		return;
 	incstack__record_busy++;
+	incstack__record_quiet(&before);
 	incstack__record_flush_all(INCSTACK__TRACE_TALLY_EXEC);
+	incstack__record_loud(&before);
 	incstack__record_busy--;
 }
 
 void incstack__record_exit(void)
 {
+	struct incstack__quiet before;
+
 	if (not_ours())
 		return;
 	incstack__record_busy++;
+	incstack__record_quiet(&before);
 	__atomic_store_n(&incstack__recording.on, 0, __ATOMIC_SEQ_CST);
 	incstack__record_flush_all(INCSTACK__TRACE_TALLY_PROCESS);
+	incstack__record_loud(&before);
 	incstack__record_busy--;
 }

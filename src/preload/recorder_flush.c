@@ -62,7 +62,7 @@ static void write_batch(struct incstack__record *record, const struct incstack_t
 		drop(record);
 }
 
-void incstack__record_flush(struct incstack__record *record)
+static void flush(struct incstack__record *record)
 {
 	struct incstack_tree *tree = NULL;
 	struct timespec now;
@@ -78,8 +78,18 @@ void incstack__record_flush(struct incstack__record *record)
 		incstack__record_check_tree(record, tree);
 	write_batch(record, tree);
 	incstack_tree_release(tree);
+	record->retrieved += record->traces;
 	record->traces = 0;
 	incstack__record_tally(record, 0);
+}
+
+void incstack__record_flush(struct incstack__record *record)
+{
+	struct incstack__quiet before;
+
+	incstack__record_quiet(&before);
+	flush(record);
+	incstack__record_loud(&before);
 }
 
 /* Since the record was made. Not 0: it cannot be known now. */

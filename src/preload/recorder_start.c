@@ -16,10 +16,13 @@ struct incstack__recording incstack__recording = {.fd = -1};
 /* libunwind may allocate: what it takes is ours, not the target's. */
 static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
 {
+	struct incstack__quiet before;
 	int error;
 
 	incstack__record_busy++;
+	incstack__record_quiet(&before);
 	error = incstack_native_find_rule(context, address, rule);
+	incstack__record_loud(&before);
 	incstack__record_busy--;
 	return error;
 }

@@ -61,13 +61,17 @@ static struct incstack__record *create(void)
 /* Null: the thread has none any more (or there was no memory for it). */
 struct incstack__record *incstack__record_self(void)
 {
+	struct incstack__quiet before;
+
 	if (self != NULL || ended)
 		return self;
+	incstack__record_quiet(&before);
 	self = create();
 	if (self == NULL)
 		ended = 1;
 	else
 		pthread_setspecific(incstack__recording.key, self);
+	incstack__record_loud(&before);
 	return self;
 }
 

@@ -22,11 +22,15 @@
 
 unsigned tool_columns(FILE *out)
 {
+	const char *text = getenv("COLUMNS");
+	unsigned long columns = text != NULL ? strtoul(text, NULL, 10) : 0;
 	struct winsize size;
 
-	if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 40)
-		return size.ws_col;
-	return 100;
+	if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		columns = size.ws_col;
+	if (columns == 0 || columns > 10000)
+		return 100;
+	return columns < 50 ? 50 : (unsigned)columns;
 }
 
 /* Lost: what was started, or what the recorder says that it refused, and has no

@@ -46,7 +46,8 @@ struct tool_sum {
 void tool_sum_add(struct tool_sum *sum, const struct tool_sum *one);
 void tool_sum_print(const struct tool_sum *sum, FILE *out);
 
-/* The width of the terminal that a stream writes to; 100 where it is none. */
+/* The width of the terminal that a stream writes to, else $COLUMNS, else 100; at
+ * least 50. */
 unsigned tool_columns(FILE *out);
 
 /* Reads file, prints the text report for a terminal of that width to out and writes

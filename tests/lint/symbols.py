@@ -14,7 +14,7 @@ import sys
 # What the core may take from libc. An addition is a decision: it must be there in every
 # process, and what a sample or the trampoline reaches must be safe in a signal handler.
 LIBC = re.compile(
-    r"^(mem(cpy|move|set|cmp|chr|mem)|str(len|cmp|ncmp|chr|rchr|nlen)|malloc|calloc|realloc|free"
+    r"^(mem(cpy|move|set|cmp|chr|mem)|str(len|cmp|ncmp|chr|rchr|nlen)|malloc|calloc|aligned_alloc|realloc|free"
     r"|mmap|munmap|mprotect|madvise|mremap|sysconf|getpagesize|getenv|secure_getenv"
     r"|sigfillset|pthread_(self|create|join|equal|once|mutex_\w+|sigmask|atfork)|sched_yield"
     r"|clock_gettime|dl_iterate_phdr|nanosleep|getrandom|prctl|gettid|syscall|arch_prctl|__errno_location"
@@ -46,7 +46,8 @@ def parse(text):
 def prefix_errors(symbols):
     return [f"{member}: {name} lacks the prefix incstack_" for member, name, kind in symbols
             if kind not in "Uwv" and not name.startswith("incstack_")
-            and not name.startswith("DW.ref.")]  # made by .cfi_personality, hidden and comdat
+            # Made by .cfi_personality, hidden and comdat; the names that gdb looks for, weak.
+            and not name.startswith(("DW.ref.", "__jit_debug_"))]
 
 
 def undefined_errors(symbols):

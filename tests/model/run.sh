@@ -22,7 +22,7 @@ check() {
 	[ "$kind" = safety ] && set -- "$@" -DSAFETY_ONLY
 	spin -a "$@" "$here/ticket.pml" >spin.log 2>&1 || { echo broken; return; }
 	gcc -w -DCOLLAPSE -DVECTORSZ=2048 $build -o pan pan.c >gcc.log 2>&1 || { echo broken; return; }
-	timeout 60 ./pan -m1000000 $run >pan.log 2>&1
+	timeout 240 ./pan -m1000000 $run >pan.log 2>&1
 	if grep -q 'max search depth too small\|out of memory\|Search not completed' pan.log &&
 		! grep -q 'errors: [1-9]' pan.log; then echo broken
 	elif grep -q 'errors: 0$' pan.log; then echo ok

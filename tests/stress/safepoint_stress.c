@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <incstack/safepoint.h>
 
@@ -18,7 +19,8 @@
 #define REQUESTERS 3
 #define THREADS_MAX 1000
 #define LISTED_MAX 32
-#define STUCK_NS (10 * NS_PER_S)
+#define STUCK_NS (60 * NS_PER_S)
+#define CROWD 64 /* threads; more wait most of the time, or nothing would go on */
 
 /* One mutator. Owned by its thread; `mark` is plain on purpose: an operation that
  * meets a thread that runs is a race that the thread sanitizer sees. */
@@ -41,7 +43,7 @@ struct trial {
 static struct incstack_safepoint *safepoint;
 static struct mutator mutators[THREADS_MAX];
 static atomic_bool over_and_out;
-static uint64_t seed = 1, end_time;
+static uint64_t seed = 1, duration, end_time;
 static int thread_count = 8;
 static _Atomic(uint64_t) requests, tickets, samples, over, twice, after_cancel, stuck, stops,
 	handshakes;
@@ -113,8 +115,10 @@ static void mutate(struct mutator *me)
 		incstack_safepoint_detach(me->self);
 		sched_yield();
 		attach(me);
-	} else if (what < 10) {
+	} else if (what < 10 || (what < 40 && thread_count > CROWD)) {
 		incstack_safepoint_enter(me->self);
+		if (thread_count > CROWD)
+			usleep(draw(&me->seed, 20000));
 		for (uint32_t i = draw(&me->seed, 4); i; i--)
 			sched_yield();
 		incstack_safepoint_leave(me->self);
@@ -295,7 +299,7 @@ static void parse(int argc, char **argv)
 		else if (!strcmp(argv[i], "--threads") && value >= 1 && value <= THREADS_MAX)
 			thread_count = (int)value;
 	}
-	end_time = now() + seconds * NS_PER_S;
+	duration = seconds * NS_PER_S;
 }
 
 static uint64_t report(void)
@@ -327,6 +331,7 @@ int main(int argc, char **argv)
 		if (pthread_create(&mutating[i], NULL, mutator, &mutators[i]))
 			return 1;
 	}
+	end_time = now() + duration;
 	for (uintptr_t i = 0; i < REQUESTERS; i++)
 		if (pthread_create(&requesting[i], NULL, requester, (void *)i))
 			return 1;

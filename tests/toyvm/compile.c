@@ -77,7 +77,7 @@ static void call(struct parser *p, const char *name)
 		return;
 	const struct method *m = parse_method(p, name);
 	if (!m)
-		parse_fail(p, "unknown method '%s'", name);
+		parse_refuse(p, "unknown method");
 	uint32_t count = arguments(p, 0);
 	if (count != m->params)
 		parse_fail(p, "'%s' takes %u arguments", name, m->params);
@@ -93,7 +93,7 @@ static void variable(struct parser *p, const char *name)
 	}
 	i = parse_find(&p->globals, name);
 	if (i < 0)
-		parse_fail(p, "unknown variable '%s'", name);
+		parse_refuse(p, "unknown variable");
 	emit(p, OP_GLOAD, i, 0, 1);
 }
 
@@ -103,7 +103,7 @@ static void method_number(struct parser *p)
 	parse_name(p, name);
 	const struct method *m = parse_method(p, name);
 	if (!m || m->native)
-		parse_fail(p, "unknown method '%s'", name);
+		parse_refuse(p, "unknown method");
 	if (m->params != 1)
 		parse_fail(p, "'%s' must take one argument", name);
 	emit(p, OP_CONST, m->id, 0, 1);
@@ -115,7 +115,7 @@ static void new_object(struct parser *p)
 	parse_name(p, name);
 	int i = parse_find(&p->classes, name);
 	if (i < 0)
-		parse_fail(p, "unknown class '%s'", name);
+		parse_refuse(p, "unknown class");
 	parse_expect(p, '(');
 	parse_expect(p, ')');
 	emit(p, OP_NEW, i, 0, 1);
@@ -151,7 +151,7 @@ static int32_t field(struct parser *p, const char *name)
 {
 	int i = parse_find(&p->fields, name);
 	if (i < 0)
-		parse_fail(p, "unknown field '%s'", name);
+		parse_refuse(p, "unknown field");
 	return p->field_index[i];
 }
 

@@ -80,7 +80,10 @@ static void deopt_lazily(struct fiber *f, const struct frame *frame)
 	if (barrier)
 		COUNT(barrier_first);
 	f->lazy[f->lazy_count++] = (struct lazy){(uintptr_t)slot, frame->pc, barrier, false};
-	incstack_slot_write(f->stack, slot, stubs.deopt);
+	if (BUG(BUG_RAW_WRITE))
+		*slot = stubs.deopt;
+	else
+		incstack_slot_write(f->stack, slot, stubs.deopt);
 }
 
 /* Deoptimizes one of the youngest compiled frames. */
@@ -88,7 +91,7 @@ void deopt_random(struct fiber *f)
 {
 	struct frame frame;
 	uintptr_t *saved_fp = NULL;
-	uint32_t skip = random_below(&f->thread->random, 12);
+	uint32_t skip = random_below(&f->thread->random, 8);
 	bool youngest = true;
 	frame_first(f, &frame);
 	do {
@@ -144,7 +147,8 @@ struct fiber *osr(struct fiber *f, const struct blob *b)
 		COUNT(osr);
 	if (to != slot) {
 		*to = *slot;
-		incstack_stack_frame_moved(f->stack, (uintptr_t)slot, (uintptr_t)to);
+		if (!BUG(BUG_OSR_UNTOLD))
+			incstack_stack_frame_moved(f->stack, (uintptr_t)slot, (uintptr_t)to);
 	}
 	f->sp = (uintptr_t)to - b->bytes;
 	f->fp = caller_fp;
@@ -171,7 +175,9 @@ static void unwind(struct fiber *f, uintptr_t sp, bool barrier)
 {
 	if (barrier)
 		COUNT(exceptions);
-	incstack_stack_unwinding_to(f->stack, sp);
+	bool silent = f->vm->schedule.silent_exits && random_below(&f->thread->random, 4) == 0;
+	if (!silent && !BUG(BUG_NO_UNWINDING))
+		incstack_stack_unwinding_to(f->stack, sp + (BUG(BUG_UNWINDS_TOO_FAR) ? 512 : 0));
 	for (int i = f->lazy_count - 1; i >= 0; i--)
 		if (f->lazy[i].slot < sp)
 			lazy_remove(f, &f->lazy[i]);
@@ -208,6 +214,7 @@ struct fiber *throw_value(struct fiber *f)
 {
 	struct frame frame;
 	bool youngest = true, barrier = false;
+	oracle_look(f);
 	frame_first(f, &frame);
 	do {
 		if (!youngest && frame.pc == stubs.called_back) {

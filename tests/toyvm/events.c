@@ -32,13 +32,25 @@ static void request(struct fiber *f)
 		incstack_request_release(r);
 }
 
+/* Returns that deoptimization had patched first and the library then. */
+static void count_deopt_first(struct fiber *f)
+{
+	for (int i = 0; i < f->lazy_count; i++) {
+		struct lazy *l = &f->lazy[i];
+		if (!l->barrier_first && !l->counted && has_barrier((uintptr_t *)l->slot)) {
+			l->counted = true;
+			COUNT(deopt_first);
+		}
+	}
+}
+
 static void one(struct fiber *f)
 {
 	uint64_t *random = &f->thread->random;
 	uint32_t what = random_below(random, 256);
-	if (what < 140)
+	if (what < 132)
 		oracle_sample(f, random);
-	else if (what < 156)
+	else if (what < 148)
 		oracle_retrieve(f);
 	else if (what < 200)
 		deopt_random(f);
@@ -50,16 +62,43 @@ static void one(struct fiber *f)
 		heap_collect(f);
 }
 
+static void all(struct fiber *f)
+{
+	oracle_sample(f, &f->thread->random);
+	deopt_random(f);
+	fiber_move(f, f->high - f->limit);
+	request(f);
+	heap_collect(f);
+	deopt_random(f);
+	oracle_sample(f, &f->thread->random);
+	if (random_below(&f->thread->random, 4) == 0)
+		oracle_retrieve(f);
+}
+
+static void some(struct fiber *f)
+{
+	for (uint32_t i = 1 + random_below(&f->thread->random, 3); i > 0; i--)
+		one(f);
+}
+
 struct fiber *poll(struct fiber *f, bool yield)
 {
 	struct thread *t = f->thread;
+	const struct schedule *s = &f->vm->schedule;
 	incstack_poll(t->safepoint);
-	incstack_stack_own(f->stack);
-	f->ticks = random_below(&t->random, f->vm->schedule.ticks + 1);
-	uint32_t count = 1 + random_below(&t->random, 3);
-	for (uint32_t i = 0; i < count; i++)
-		one(f);
-	if (yield || random_below(&t->random, 16) == 0)
+	if (!BUG(BUG_OLD_OWNER))
+		incstack_stack_own(f->stack);
+	if (s->sampling) {
+		f->ticks = INT64_MAX;
+		return yield ? fiber_yield(f) : f;
+	}
+	f->ticks = s->hostile ? 0 : random_below(&t->random, s->ticks + 1);
+	if (s->hostile)
+		all(f);
+	else
+		some(f);
+	count_deopt_first(f);
+	if (yield || s->hostile || random_below(&t->random, 16) == 0)
 		return fiber_yield(f);
 	return f;
 }

@@ -1,18 +1,33 @@
 /* SPDX-License-Identifier: MIT
  *
- * The deliberate bugs, compiled in one at a time by -DTOYVM_FAULT=n: the oracle
- * must find each (faults.sh). 0 is the VM as it should be.
+ * Deliberate bugs of the embedder: what the papers' authors and others got wrong.
+ * TOYVM_FAULT says which is compiled in (a number, or the variable by which
+ * toyvm_faulty chooses); without it there is none. Those of the core are in
+ * src/fault.h; faults.sh shows that the oracle finds each.
  */
 #ifndef TOYVM_FAULTS_H
 #define TOYVM_FAULTS_H
 
-#ifndef TOYVM_FAULT
-#define TOYVM_FAULT 0
-#endif
-
-enum fault {
-	FAULT_NONE,
+enum {
+	BUG_NO_UNWINDING = 1,  /* an exception pops frames and says nothing */
+	BUG_RAW_WRITE,         /* deoptimization writes the slot, not through its barrier */
+	BUG_OSR_UNTOLD,        /* a replaced frame moved and nobody was told */
+	BUG_ONE_STACK,         /* one state for the stacks of all fibers: their addresses mix */
+	BUG_NEXT_CALL,         /* the bci is that of the next call */
+	BUG_DECODED_LATE,      /* an interpreted frame is decoded at retrieve */
+	BUG_STUB_AS_POSITION,  /* the deoptimization stub is taken for the position */
+	BUG_STACK_MOVE_UNTOLD, /* a stack was copied and nobody was told */
+	BUG_INLINED_FORGOTTEN, /* only the innermost of inlined frames is reported */
+	BUG_RAW_READ,          /* the collector reads slots without translation */
+	BUG_OLD_OWNER,         /* a migrated fiber's stack keeps its owner */
+	BUG_UNWINDS_TOO_FAR,   /* a frame that survives is announced as popped */
 };
-#define FAULT(which) (TOYVM_FAULT == (which))
+
+extern int toyvm_fault;
+#ifdef TOYVM_FAULT
+#define BUG(which) (TOYVM_FAULT == (which))
+#else
+#define BUG(which) 0
+#endif
 
 #endif

@@ -37,7 +37,8 @@ void fiber_move(struct fiber *f, uintptr_t usable)
 		*fp += delta;
 	for (int i = 0; i < f->lazy_count; i++)
 		f->lazy[i].slot += delta;
-	incstack_stack_moved(f->stack, f->low, f->high);
+	if (!BUG(BUG_STACK_MOVE_UNTOLD))
+		incstack_stack_moved(f->stack, f->low, f->high);
 	free((void *)old.low);
 }
 
@@ -71,6 +72,22 @@ static struct fiber *dequeue(struct vm *vm)
 	return f;
 }
 
+static bool new_stack(struct fiber *f)
+{
+	static struct incstack_stack *one;
+	uintptr_t low = f->low, high = f->high;
+	if (BUG(BUG_ONE_STACK)) {
+		low = 8;
+		high = UINTPTR_MAX / 2 + 1;
+		if (one)
+			f->stack = one;
+	}
+	if (!f->stack && incstack_stack_create(f->vm->runtime, low, high, &f->stack))
+		return false;
+	one = f->stack;
+	return true;
+}
+
 struct fiber *fiber_spawn(struct vm *vm, struct method *m, value argument)
 {
 	struct fiber *f = calloc(1, sizeof(*f));
@@ -79,8 +96,7 @@ struct fiber *fiber_spawn(struct vm *vm, struct method *m, value argument)
 	f->shadow = f->shadow_base =
 		mmap(NULL, SHADOW_MAX * sizeof(uint64_t), PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (f->shadow == MAP_FAILED ||
-	    incstack_stack_create(vm->runtime, f->low, f->high, &f->stack))
+	if (f->shadow == MAP_FAILED || !new_stack(f))
 		abort();
 	f->shadow[0] = 0; /* the base: method 0, bci 0 */
 	f->pc = stubs.base;
@@ -125,7 +141,8 @@ static void run_on(struct thread *t, struct fiber *f)
 	f->thread = t;
 	f->word = &t->safepoint->word;
 	t->fiber = fiber_looked_at = f;
-	incstack_stack_own(f->stack);
+	if (!BUG(BUG_OLD_OWNER))
+		incstack_stack_own(f->stack);
 }
 
 /* Gives the thread to another fiber that waits, if there is one. */
@@ -154,7 +171,7 @@ struct fiber *toy_fiber_end(struct fiber *f)
 {
 	f->pc = stubs.base;
 	f->args[0] = f->args[1] = f->args[2] = f->args[3] = 0;
-	oracle_retrieve(f);
+	oracle_finish(f);
 	f->thread->dead = f;
 	f->resume = stubs.leave;
 	return f;
@@ -225,11 +242,13 @@ static void close_vm(struct vm *vm)
 /* Runs main(n) and all that it starts; returns the sum of what was printed. */
 uint64_t vm_run(struct program *p, const struct schedule *s, uint64_t seed, int64_t n, bool print)
 {
-	struct thread threads[16] = {0};
+	struct thread threads[THREADS_MAX] = {0};
 	struct vm vm = {.program = p, .schedule = *s, .threads = threads, .print = print};
 	code_open();
 	open_vm(&vm);
 	fiber_spawn(&vm, p->main, value_of(n));
+	if (s->sampling)
+		s->sampling->begin(&vm);
 	for (int i = 0; i < s->threads; i++) {
 		threads[i].vm = &vm;
 		threads[i].random = seed * 31 + (uint64_t)i;
@@ -238,6 +257,8 @@ uint64_t vm_run(struct program *p, const struct schedule *s, uint64_t seed, int6
 	}
 	for (int i = 0; i < s->threads; i++)
 		pthread_join(threads[i].id, NULL);
+	if (s->sampling)
+		s->sampling->end(&vm);
 	close_vm(&vm);
 	return vm.checksum;
 }

@@ -74,7 +74,7 @@ bool frame_next(struct fiber *f, struct frame *frame)
 {
 	if (!frame->blob)
 		frame->fp = *frame_word(frame->fp, 0);
-	frame->pc = incstack_slot_read(frame->slot);
+	frame->pc = BUG(BUG_RAW_READ) ? *frame->slot : incstack_slot_read(frame->slot);
 	frame->sp = (uintptr_t)(frame->slot + 1);
 	frame->lazy = frame->pc == stubs.deopt;
 	if (frame->lazy)
@@ -90,14 +90,23 @@ static int find_rule(void *context, uintptr_t address, struct incstack_rule *rul
 	const struct blob *b = code_find(address);
 	if (b)
 		*rule = (struct incstack_rule){INCSTACK_RULE_SP, (int32_t)b->bytes + 8, 8, 0, 0};
-	else if (address == stubs.base - 1)
+	else if (address == stubs.base || address == stubs.base - 1)
 		rule->kind = INCSTACK_RULE_END;
 	else if (has_frame_pointer(address) || has_frame_pointer(address + 1))
 		*rule = (struct incstack_rule){INCSTACK_RULE_FP, 16, 8, 16,
-					       INCSTACK_RULE_DECODE_NOW};
+					       BUG(BUG_DECODED_LATE) ? 0
+								     : INCSTACK_RULE_DECODE_NOW};
 	else
 		return INCSTACK_EUNWIND;
 	return 0;
+}
+
+/* What a look-up that forgets the "- 1" of return addresses may find. */
+static uintptr_t next_call(uintptr_t pc)
+{
+	const struct blob *b = code_find(pc);
+	const struct site *site = b ? blob_site(b, pc) + 1 : NULL;
+	return b && site < b->sites + b->site_count ? b->code + site->offset : pc;
 }
 
 static int decode(void *context, const struct incstack_frame *frame,
@@ -105,6 +114,10 @@ static int decode(void *context, const struct incstack_frame *frame,
 {
 	(void)context;
 	struct frame seen = {.pc = frame->pc, .sp = frame->sp, .fp = frame->fp};
+	if (BUG(BUG_NEXT_CALL))
+		seen.pc = next_call(seen.pc);
+	if (has_frame_pointer(seen.pc) && !seen.fp)
+		return INCSTACK_EUNWIND; /* too late: the position was in the frame */
 	if (!read_frame(&seen)) {
 		out[0] = (struct incstack_virtual_frame){0, 0, 0};
 		return 1;
@@ -112,7 +125,7 @@ static int decode(void *context, const struct incstack_frame *frame,
 	for (int i = 0; i < seen.count && i < max; i++)
 		out[i] = (struct incstack_virtual_frame){seen.frames[i].method->id,
 							 seen.frames[i].bci, 0};
-	return seen.count;
+	return BUG(BUG_INLINED_FORGOTTEN) ? 1 : seen.count;
 }
 
 _Thread_local struct fiber *fiber_looked_at;
@@ -120,7 +133,11 @@ _Thread_local struct fiber *fiber_looked_at;
 static uintptr_t logical_pc(void *context, uintptr_t slot, uintptr_t pc)
 {
 	(void)context;
-	return pc == stubs.deopt ? lazy_find(fiber_looked_at, slot)->pc : pc;
+	if (incstack_slot_read((const uintptr_t *)slot) != pc)
+		COUNT(mismatches); /* the truth must be known at every moment */
+	return pc == stubs.deopt && !BUG(BUG_STUB_AS_POSITION)
+		       ? lazy_find(fiber_looked_at, slot)->pc
+		       : pc;
 }
 
 const struct incstack_embedder embedder = {

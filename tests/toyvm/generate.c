@@ -44,7 +44,7 @@ static void call(struct generator *g)
 	} else if (kind == 14) {
 		fprintf(g->out, "s = s + guard(&g%u, d - 1);\n", target);
 	} else {
-		fprintf(g->out, "s = s + each(&g%u, 2 + d %% 2);\n", target);
+		fprintf(g->out, "if (3 < d) { s = s + each(&g%u, 2 + d %% 2); }\n", target);
 	}
 }
 

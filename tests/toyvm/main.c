@@ -21,7 +21,8 @@ struct arguments {
 static const char usage[] =
 	"usage: toyvm_oracle [--seed S] [--programs N] [--threads N] [--ticks N]\n"
 	"                    [--mode patch|validate|full] [--distance N] [--interpreted]\n"
-	"                    [--n N] [--dump] [FILE]\n";
+	"                    [--n N] [--dump] [--hostile] [--fault N] [FILE]\n"
+	"N random programs, up to the first that mismatches, or one from a file.\n";
 
 static _Noreturn void die(const char *what)
 {
@@ -50,6 +51,8 @@ static bool number_option(struct arguments *a, const char *name, const char *tex
 		a->schedule.threads = (int)(n < 1 ? 1 : n > 16 ? 16 : n);
 	else if (!strcmp(name, "--ticks"))
 		a->schedule.ticks = (uint32_t)n;
+	else if (!strcmp(name, "--fault"))
+		toyvm_fault = (int)n;
 	else if (!strcmp(name, "--n"))
 		a->n = n;
 	else if (!strcmp(name, "--distance"))
@@ -66,6 +69,8 @@ static void parse_arguments(struct arguments *a, char **at)
 	for (; *at; at++) {
 		if (!strcmp(*at, "--dump"))
 			a->dump = true;
+		else if (!strcmp(*at, "--hostile"))
+			a->schedule.hostile = true;
 		else if (!strcmp(*at, "--interpreted"))
 			a->schedule.interpreted = true;
 		else if (!strcmp(*at, "--mode") && at[1])
@@ -106,8 +111,11 @@ static char *read_text(const char *name)
 	return text;
 }
 
+static uint64_t last_seed;
+
 static void random_program(const struct arguments *a, uint64_t seed)
 {
+	last_seed = seed;
 	static const int distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 0, 1, 2, 5};
 	struct schedule s = a->schedule;
 	uint64_t random = seed;
@@ -115,6 +123,7 @@ static void random_program(const struct arguments *a, uint64_t seed)
 		s.distance = distances[random_below(&random, 6)];
 	s.inline_levels = random_below(&random, 5);
 	s.compile_after = random_below(&random, 8);
+	s.silent_exits = random_below(&random, 8) == 0;
 	char *text = program_generate(seed);
 	if (a->dump)
 		puts(text);
@@ -147,6 +156,9 @@ int main(int argc, char **argv)
 	struct arguments a = {.seed = 1, .programs = 10, .n = -1};
 	a.schedule = (struct schedule){
 		.ticks = 4, .threads = 2, .distance = 0, .inline_levels = 3, .compile_after = 3};
+#ifdef INCSTACK_HOSTILE
+	a.schedule.hostile = true;
+#endif
 	(void)argc;
 	parse_arguments(&a, argv + 1);
 	if (a.file) {
@@ -154,8 +166,10 @@ int main(int argc, char **argv)
 		run_text(a.file, text, &a.schedule, a.seed, a.n < 0 ? 10 : a.n, true);
 		free(text);
 	}
-	for (uint64_t i = 0; !a.file && i < a.programs; i++)
+	for (uint64_t i = 0; !a.file && i < a.programs && !counters.mismatches; i++)
 		random_program(&a, a.seed * 1000003 + i);
+	if (counters.mismatches)
+		fprintf(stderr, "the last program was of seed %" PRIu64 "\n", last_seed);
 	print_counters();
 	return atomic_load(&counters.mismatches) != 0;
 }

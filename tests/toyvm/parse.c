@@ -23,6 +23,13 @@ void parse_fail(struct parser *p, const char *format, ...)
 	longjmp(p->out, 1);
 }
 
+void parse_refuse(struct parser *p, const char *what)
+{
+	p->token_line = p->name_line;
+	p->token_column = p->name_column;
+	parse_fail(p, "%s", what);
+}
+
 static bool letter(int c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -127,6 +134,8 @@ void parse_name(struct parser *p, char *name)
 	if (p->token != TOKEN_NAME)
 		parse_fail(p, "expected a name");
 	strcpy(name, p->name);
+	p->name_line = p->token_line;
+	p->name_column = p->token_column;
 	parse_next(p);
 }
 
@@ -168,7 +177,7 @@ static struct method *add_method(struct parser *p, const char *name)
 {
 	struct program *program = p->program;
 	if (parse_method(p, name))
-		parse_fail(p, "'%s' exists already", name);
+		parse_refuse(p, "this exists already");
 	if (program->method_count == METHODS_MAX)
 		parse_fail(p, "too many methods");
 	struct method *m = calloc(1, sizeof(*m));
@@ -251,7 +260,7 @@ static void inherit(struct parser *p, struct class *class)
 	parse_name(p, name);
 	int super = parse_find(&p->classes, name);
 	if (super < 0 || &p->program->classes[super] == class)
-		parse_fail(p, "unknown class '%s'", name);
+		parse_refuse(p, "unknown class");
 	if (p->bodies)
 		return;
 	class->fields = p->program->classes[super].fields;
@@ -264,7 +273,7 @@ static void define_class(struct parser *p)
 	parse_name(p, name);
 	int i = parse_find(&p->classes, name);
 	if (i >= 0 && !p->bodies)
-		parse_fail(p, "'%s' exists already", name);
+		parse_refuse(p, "this exists already");
 	if (i < 0)
 		i = parse_add(p, &p->classes, name);
 	if (i >= CLASSES_MAX)

@@ -20,6 +20,7 @@ struct names {
 struct parser {
 	const char *begin, *at, *end, *line_start;
 	int line, token_line, token_column;
+	int name_line, name_column; /* of the name that was read last */
 	int token;
 	int64_t number;
 	char name[NAME_MAX_TOY];
@@ -36,6 +37,8 @@ struct parser {
 
 _Noreturn void parse_fail(struct parser *p, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same about the name that was read last. */
+_Noreturn void parse_refuse(struct parser *p, const char *what);
 void parse_next(struct parser *p);
 bool parse_word(struct parser *p, const char *word);
 bool parse_maybe(struct parser *p, int token);

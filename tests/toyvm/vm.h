@@ -25,7 +25,8 @@ enum {
 	STACK_FIRST = 1 << 10,     /* usable bytes of a new fiber */
 	STACK_LAST = 4 << 20,
 	SHADOW_MAX = 1 << 20, /* virtual frames */
-	LAZY_MAX = 8,         /* frames of a fiber that wait for their deoptimization */
+	THREADS_MAX = 64,
+	LAZY_MAX = 8, /* frames of a fiber that wait for their deoptimization */
 	SCOPES_MAX = 32,
 	EXCEPTION_DIVISION = 1,
 	EXCEPTION_TYPE,
@@ -84,7 +85,17 @@ struct schedule {
 	uint32_t ticks; /* most polls between events; 0: one at every poll */
 	uint32_t inline_levels, compile_after;
 	int mode, distance, threads;
-	bool interpreted; /* nothing is compiled */
+	bool hostile;      /* every event at every poll */
+	bool interpreted;  /* nothing is compiled */
+	bool silent_exits; /* some exceptions are not announced: traces may be cut off */
+	/* Null, or whose sampling is all that happens at polls. Called around the run. */
+	const struct sampling *sampling;
+};
+
+struct vm;
+struct sampling {
+	void (*begin)(struct vm *vm);
+	void (*end)(struct vm *vm);
 };
 
 struct counters {
@@ -281,7 +292,9 @@ uint64_t vm_run(struct program *p, const struct schedule *s, uint64_t seed, int6
 struct fiber *poll(struct fiber *f, bool yield);
 struct oracle *oracle_new(void);
 void oracle_sample(struct fiber *f, uint64_t *random);
+void oracle_look(struct fiber *f);
 void oracle_retrieve(struct fiber *f);
+void oracle_finish(struct fiber *f);
 void oracle_free(struct oracle *o);
 
 #endif

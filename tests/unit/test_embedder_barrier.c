@@ -24,7 +24,7 @@ struct node {
 	bool inlined;
 };
 
-enum { TRACES = 64, DEPTH_MAX = 200, STEPS = 40000 };
+enum { TRACES = 64, DEPTH_MAX = 200, STEPS = 10000 };
 
 static struct incstack_runtime *rt;
 static struct incstack_stack *s;

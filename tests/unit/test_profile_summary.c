@@ -94,7 +94,7 @@ END_TEST
 
 static struct incstack_profile_stability stability_of(const char *const *runs, size_t count)
 {
-	const struct incstack_profile *profiles[4];
+	const struct incstack_profile *profiles[4] = {NULL};
 	struct incstack_profile_stability stability;
 
 	for (size_t i = 0; i < count; i++)

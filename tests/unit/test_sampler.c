@@ -143,7 +143,7 @@ END_TEST
 START_TEST(partial_with_waiting_threads)
 {
 	begin(2);
-	sample_and_check(4, INCSTACK_SAMPLER_WAITING);
+	sample_and_check(4, INCSTACK_SAMPLER_WAITING | INCSTACK_SAMPLER_REAL_TIME);
 	ck_assert_uint_gt(atomic_load(&behalf), 0);
 	end();
 }

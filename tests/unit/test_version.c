@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include <incstack/incstack.h>
+#include <incstack/profile.h>
+#include <incstack/safepoint.h>
 
 #include "run_suite.h"
 
@@ -16,13 +18,28 @@ START_TEST(version_is_that_of_the_headers)
 }
 END_TEST
 
+static const int codes[] = {0,
+			    INCSTACK_EINVAL,
+			    INCSTACK_ENOMEM,
+			    INCSTACK_ELIMIT,
+			    INCSTACK_ETHREAD,
+			    INCSTACK_EBUSY,
+			    INCSTACK_EUNWIND,
+			    INCSTACK_ERANGE,
+			    INCSTACK_ETIMEDOUT,
+			    INCSTACK_EFORMAT,
+			    INCSTACK_EIO};
+enum { CODES = sizeof(codes) / sizeof(codes[0]) };
+
 START_TEST(error_texts_are_distinct)
 {
-	for (int a = 0; a >= INCSTACK_ERANGE; a--) {
-		ck_assert_ptr_nonnull(incstack_error_text(a));
-		ck_assert_str_ne(incstack_error_text(a), "unknown error");
-		for (int b = 0; b > a; b--)
-			ck_assert_str_ne(incstack_error_text(a), incstack_error_text(b));
+	for (int a = 0; a < CODES; a++) {
+		ck_assert_str_ne(incstack_error_text(codes[a]), "unknown error");
+		for (int b = 0; b < a; b++) {
+			ck_assert_int_ne(codes[a], codes[b]);
+			ck_assert_str_ne(incstack_error_text(codes[a]),
+					 incstack_error_text(codes[b]));
+		}
 	}
 }
 END_TEST

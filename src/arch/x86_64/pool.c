@@ -27,7 +27,6 @@ struct incstack__pools incstack__pools = {.base = (uintptr_t)1 << 62};
  * because the core links no unwinder. The other one allocates, and does not look. */
 extern void __register_frame_info(const void *begin, void *node) __attribute__((weak));
 extern const char incstack__thunk_called[];
-extern const char incstack__thunk_personality[];
 
 static bool register_info(const runtime *rt, uint8_t *info, size_t bytes)
 {

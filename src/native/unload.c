@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Code that went away.
+ */
+#define UNW_LOCAL_ONLY
+#include <stddef.h>
+
+#include <libunwind.h>
+
+#include <incstack/native.h>
+
+/* libunwind, too, keeps what it has read of code by its address. */
+int incstack_native_code_unloaded(struct incstack_runtime *runtime)
+{
+	if (!runtime)
+		return INCSTACK_EINVAL;
+	unw_flush_cache(unw_local_addr_space, 0, 0);
+	return incstack_code_unloading(runtime, NULL, 0, UINTPTR_MAX);
+}

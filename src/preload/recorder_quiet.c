@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Parts of the recorder that must not be left half done: no handler runs in them,
+ * which may jump out, and writing is no point of cancellation. The program made
+ * no such call when it asked for memory.
+ */
+#define _GNU_SOURCE
+#include "recorder.h"
+
+void incstack__record_quiet(struct incstack__quiet *before)
+{
+	static const int own[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
+	sigset_t others;
+
+	sigfillset(&others);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		sigdelset(&others, own[i]);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel);
+	pthread_sigmask(SIG_BLOCK, &others, &before->signals);
+}
+
+void incstack__record_loud(const struct incstack__quiet *before)
+{
+	pthread_sigmask(SIG_SETMASK, &before->signals, NULL);
+	pthread_setcancelstate(before->cancel, NULL);
+}

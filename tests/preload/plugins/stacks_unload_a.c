@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A function whose frame is small; its twin's has another size at the same code.
+ */
+#ifndef FRAME
+#define FRAME "64"
+#endif
+
+__asm__(".globl visit\n"
+	".type visit, @function\n"
+	"visit:\n"
+	".cfi_startproc\n"
+	"subq $" FRAME "+8, %rsp\n"
+	".cfi_adjust_cfa_offset " FRAME "+8\n"
+	"call *%rdi\n"
+	"addq $" FRAME "+8, %rsp\n"
+	".cfi_adjust_cfa_offset -" FRAME "-8\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size visit, . - visit\n");

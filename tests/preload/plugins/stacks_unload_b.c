@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The twin of stacks_unload_a with a frame of another size.
+ */
+#define FRAME "96"
+#include "stacks_unload_a.c"

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Code made at run time whose frames nobody describes: traces through it are
+ * truncated, those before and after are whole.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+typedef void code(void (*callee)(void));
+
+static void allocate(void)
+{
+	void *volatile block = malloc(32);
+
+	free(block);
+}
+
+static void nest(int level, void (*action)(void));
+static void (*volatile again)(int, void (*)(void)) = nest;
+
+static void nest(int level, void (*action)(void))
+{
+	if (level == 0)
+		action();
+	else
+		again(level - 1, action);
+	__asm__ volatile("" ::: "memory");
+}
+
+static code *jitted;
+
+/* sub $40, %rsp; call *%rdi; add $40, %rsp; ret: no frame pointer to guess by. */
+static const unsigned char bytes[] = {0x48, 0x83, 0xec, 40, 0xff, 0xd7, 0x48, 0x83, 0xc4, 40, 0xc3};
+
+static void deeper(void)
+{
+	nest(3, allocate);
+}
+
+static void through(void)
+{
+	allocate();
+	jitted(deeper);
+	allocate();
+	jitted(allocate);
+}
+
+int main(void)
+{
+	for (int round = 0; round < 200; round++) {
+		void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (page == MAP_FAILED)
+			return 1;
+		memcpy(page, bytes, sizeof(bytes));
+		memcpy(&jitted, &page, sizeof(page));
+		nest(round % 12, allocate);
+		nest(round % 7, through);
+		nest(9, allocate);
+		munmap(page, 4096);
+	}
+	return 0;
+}

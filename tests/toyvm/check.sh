@@ -1,0 +1,117 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# check.sh TEST DIRECTORY: one of the tests of the toy VM, with the programs that
+# were built into DIRECTORY.
+set -euo pipefail
+here=$(dirname "$0")
+oracle=$2/toyvm_oracle
+faulty=$2/toyvm_faulty
+
+fail() {
+	echo "FAILED: $*" >&2
+	exit 1
+}
+
+# Each program says the same, interpreted under full walks and with everything on.
+programs() {
+	local file plain all
+	for file in "$here"/programs/*.toy; do
+		plain=$("$oracle" "$file" --n 2 --interpreted --mode full)
+		all=$("$oracle" "$file" --n 2)
+		diff <(sed '$d' <<<"$plain" | sort) <(sed '$d' <<<"$all" | sort) >&2 ||
+			fail "$file: compiled code computes something else"
+		echo "${file##*/}: $(tail -n 1 <<<"$all")"
+		"$oracle" "$file" --n 1 --mode validate >/dev/null
+	done
+}
+
+# TEXT POSITION: a program that must be refused there.
+refused() {
+	local file says
+	file=$(mktemp)
+	printf '%s' "$1" >"$file"
+	says=$("$oracle" "$file" 2>&1) && fail "accepted: $1"
+	rm -f "$file"
+	[[ $says == *":$2: "* ]] || fail "expected an error at $2: $says"
+}
+
+errors() {
+	refused 'def main(n) { return x; }' 1:22
+	refused $'def main(n) {\n\treturn 1 +;\n}' 2:12
+	refused $'def main(n) {\n return 99999999999;\n}' 2:9
+	refused $'def main(n) { return n; }\ndef main(n) { return n; }' 2:5
+	refused 'def main(n) { f(1); }' 1:15
+	refused 'def f(a) { return a; }' 1:23
+	refused $'def main(n) {\n 3 = n;\n}' 2:4
+	refused 'class A : B { }' 1:11
+	refused $'def main(n) {\n if (n) { return 1; }' 2:22
+	refused 'def main(n) { $ }' 1:15
+	refused "def main(n) { return $(printf '(%.0s' {1..200}) }" 1:85
+	echo "all refused with line and column"
+}
+
+# Every counter of a run is at least one in a thousand samples, the stacks are deep.
+random() {
+	local last
+	last=$("$oracle" --seed 1 --programs 30)
+	echo "$last"
+	awk '{
+		for (i = 2; i <= NF; i++) { split($i, f, "="); v[f[1]] = f[2] }
+		if (v["mismatches"] || v["lost"] || v["depth_p50"] < 20) exit 1
+		for (k in v)
+			if (k != "mismatches" && k != "lost" && k != "depth_p50" && v[k] * 1000 < v["samples"]) {
+				print k " is rare"
+				exit 1
+			}
+	}' <<<"$last" || fail "the run was not what it should be"
+}
+
+# Ten million samples.
+soak() {
+	local seed sum=0 last
+	for seed in 11 12 13 14 15; do
+		last=$("$oracle" --seed "$seed" --programs 220) || fail "seed $seed: $last"
+		echo "$last"
+		last=${last#*samples=}
+		sum=$((sum + ${last%% *}))
+	done
+	((sum >= 10000000)) || fail "only $sum samples"
+}
+
+# Every legal event at every poll.
+hostile() {
+	"$oracle" --seed 3 --programs 8 --hostile || fail "see above"
+}
+
+# The inputs that the fuzz target is to remember.
+corpus() {
+	"${oracle%/*}/toyvm_corpus" "$here"/fuzz/corpus/* || fail "see above"
+}
+
+# Without a bug nothing is found; each bug is, within so many programs.
+faults() {
+	local fault status says programs=60
+	"$faulty" --seed 5 --programs 20 || fail "found something where there is no bug"
+	for fault in $(grep -ohE '^	(BUG|FAULT)_[A-Z_]+' "$here/faults.h" "$here/../../src/fault.h"); do
+		number=$(number_of "$fault")
+		status=0
+		says=$(ulimit -c 0; timeout 200 "$faulty" --seed 5 --programs $programs --fault "$number" 2>/dev/null) ||
+			status=$?
+		case $status in
+		1) echo "$fault: $(grep -o 'mismatches=[0-9]*' <<<"$says")" ;;
+		134 | 139 | 132 | 135) echo "$fault: the VM crashed" ;;
+		*) fail "$fault was not found (status $status)" ;;
+		esac
+	done
+}
+
+# The value of an enumerator: the enums start at 1 and 101.
+number_of() {
+	local file=$here/faults.h start=1
+	[[ $1 == FAULT_* ]] && file=$here/../../src/fault.h start=101
+	grep -oE '^	(BUG|FAULT)_[A-Z_]+' "$file" | tr -d '\t' | grep -nx "$1" |
+		awk -F: -v start=$start '{ print $1 + start - 1 }'
+}
+
+"$1"

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A stack that is an array, and a program that calls, returns, unwinds and samples
+ * on it at random. It has frames with and without frame pointer, frames that decode
+ * to two methods, and frames whose position lies inside them. What each sample must
+ * show is written down by the program itself, and compared at retrieve.
+ */
+#ifndef SIMULATED_H
+#define SIMULATED_H
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/internal.h"
+
+enum {
+	SIM_WORDS = 1 << 16,
+	SIM_DEPTH = 120,
+	SIM_TRACES = 48,
+	SIM_METHODS = 97,
+	SIM_CALLS = 64, /* positions of a method */
+};
+#define SIM_CODE ((uintptr_t)0x100000)
+#define SIM_HANDLER ((uintptr_t)0x9000000) /* a deoptimization handler, by depth */
+
+/* What the program knows of a frame. */
+struct sim_frame {
+	unsigned method;
+	uintptr_t pc; /* of its call, or where it stands */
+	uintptr_t sp, fp;
+	uintptr_t slot;   /* its return slot */
+	uintptr_t resume; /* what the slot must hold, were it not for the library */
+};
+
+struct sim_record {
+	unsigned count;
+	struct incstack_virtual_frame frames[2 * SIM_DEPTH];
+};
+
+static struct sim {
+	struct incstack_runtime *rt;
+	struct incstack_stack *s;
+	uintptr_t words[SIM_WORDS];
+	struct sim_frame frames[SIM_DEPTH];
+	unsigned depth;
+	struct sim_record records[SIM_TRACES + 1];
+	unsigned pending; /* samples that were taken and not retrieved */
+	uint64_t taken, refused, missing;
+	uint64_t random;
+	bool careless; /* exceptions are not announced */
+	/* These survive sim_open: which allocations fail, by number or by size. */
+	unsigned fail_at, fail_until;
+	size_t fail_above;
+	unsigned allocations, live;
+} sim;
+
+static uint64_t sim_below(uint64_t n)
+{
+	sim.random ^= sim.random << 13;
+	sim.random ^= sim.random >> 7;
+	sim.random ^= sim.random << 17;
+	return sim.random % n;
+}
+
+/* ---- the code of the methods ------------------------------------------------------ */
+
+static inline bool sim_uses_fp(unsigned method)
+{
+	return method % 3 != 0 || method % 7 == 0;
+}
+
+static inline bool sim_position_inside(unsigned method)
+{
+	return method % 7 == 0;
+}
+
+static inline uintptr_t sim_locals(unsigned method)
+{
+	return 1 + method % 5;
+}
+
+static inline unsigned sim_method_at(uintptr_t pc)
+{
+	return (unsigned)((pc - SIM_CODE) / SIM_CALLS);
+}
+
+static int sim_find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	unsigned method = sim_method_at(address);
+	(void)context;
+	if (method >= SIM_METHODS)
+		return INCSTACK_EUNWIND;
+	*rule = (struct incstack_rule){INCSTACK_RULE_FP, 16, 8, 16, 0};
+	if (sim_position_inside(method))
+		rule->flags = INCSTACK_RULE_DECODE_NOW;
+	if (!sim_uses_fp(method))
+		*rule = (struct incstack_rule){INCSTACK_RULE_SP,
+					       (int32_t)(8 * sim_locals(method) + 8), 8, 0, 0};
+	return 0;
+}
+
+static int sim_describe(uintptr_t pc, uintptr_t fp, struct incstack_virtual_frame *out)
+{
+	unsigned method = sim_method_at(pc);
+	int32_t bci = (int32_t)(pc % SIM_CALLS);
+	if (sim_position_inside(method))
+		bci = (int32_t)((uintptr_t *)fp)[-1];
+	out[0] = (struct incstack_virtual_frame){.method = method, .bci = bci};
+	out[1] = (struct incstack_virtual_frame){.method = method + 1000, .bci = bci / 2};
+	return method % 4 == 1 ? 2 : 1;
+}
+
+static int sim_decode(void *context, const struct incstack_frame *frame,
+		      struct incstack_virtual_frame *out, int max)
+{
+	(void)context;
+	ck_assert_int_ge(max, 2);
+	return sim_describe(frame->pc, frame->fp, out);
+}
+
+static uintptr_t sim_logical_pc(void *context, uintptr_t slot, uintptr_t pc)
+{
+	(void)context;
+	(void)slot;
+	return pc >= SIM_HANDLER ? sim.frames[pc - SIM_HANDLER].pc : pc;
+}
+
+static void *sim_allocate(void *context, size_t bytes)
+{
+	(void)context;
+	unsigned number = ++sim.allocations;
+	if (sim.fail_at && number >= sim.fail_at && number < sim.fail_until)
+		return NULL;
+	if (sim.fail_above && bytes > sim.fail_above)
+		return NULL;
+	sim.live++;
+	return malloc(bytes);
+}
+
+static void sim_release(void *context, void *memory, size_t bytes)
+{
+	(void)context;
+	(void)bytes;
+	sim.live--;
+	free(memory);
+}
+
+/* ---- the program ------------------------------------------------------------------ */
+
+static inline struct sim_frame *sim_top(void)
+{
+	return &sim.frames[sim.depth - 1];
+}
+
+/* A frame runs on: it stands somewhere else. */
+static inline void sim_stand(struct sim_frame *f)
+{
+	f->pc = SIM_CODE + f->method * SIM_CALLS + 1 + sim_below(SIM_CALLS - 1);
+	if (sim_position_inside(f->method))
+		((uintptr_t *)f->fp)[-1] = sim_below(1000);
+}
+
+static inline void sim_call(void)
+{
+	const struct sim_frame *caller = sim.depth ? sim_top() : NULL;
+	uintptr_t *sp = caller ? (uintptr_t *)caller->sp : sim.words + SIM_WORDS;
+	struct sim_frame f = {.method = (unsigned)sim_below(SIM_METHODS)};
+	*--sp = f.resume = caller ? caller->pc : 0;
+	f.slot = (uintptr_t)sp;
+	f.fp = caller ? caller->fp : 0;
+	if (sim_uses_fp(f.method)) {
+		*--sp = f.fp;
+		f.fp = (uintptr_t)sp;
+	}
+	f.sp = (uintptr_t)(sp - sim_locals(f.method));
+	sim.frames[sim.depth++] = f;
+	sim_stand(sim_top());
+}
+
+/* Through a thunk as the processor would go; what comes out must be what went in. */
+static inline void sim_return(void)
+{
+	struct sim_frame *f = sim_top(), *caller = f - 1;
+	uintptr_t word = *(uintptr_t *)f->slot;
+	if (is_thunk(word))
+		word = incstack__returned(thunk_cell(word), caller->fp, 0);
+	ck_assert_uint_eq(word, f->resume);
+	sim.depth--;
+	sim_stand(sim_top());
+}
+
+static inline void sim_unwind(unsigned count)
+{
+	count = count < sim.depth ? count : sim.depth - 1;
+	struct sim_frame *target = sim_top() - count;
+	if (!sim.careless)
+		ck_assert_int_eq(incstack_stack_unwinding_to(sim.s, target->sp), 0);
+	sim.depth -= count;
+	sim_stand(target);
+}
+
+/* Deoptimization of any frame: its callee will return into a handler. */
+static inline void sim_deoptimize(void)
+{
+	unsigned callee = 1 + (unsigned)sim_below(sim.depth - 1);
+	struct sim_frame *f = &sim.frames[callee];
+	f->resume = SIM_HANDLER + callee - 1;
+	ck_assert_int_eq(incstack_slot_write(sim.s, (uintptr_t *)f->slot, f->resume), 0);
+	ck_assert_uint_eq(incstack_slot_read((uintptr_t *)f->slot), f->resume);
+}
+
+/* Takes a sample; a refused one is counted. */
+static inline int sim_sample(void)
+{
+	const struct sim_frame *top = sim_top();
+	struct sim_record *r = &sim.records[sim.pending];
+	struct incstack_top t = {
+		.pc = top->pc, .sp = top->sp, .fp = top->fp, .flags = INCSTACK_TOP_EXACT};
+	int error = incstack_sample(sim.s, sim.pending, 1, &t);
+	if (error) {
+		sim.refused++;
+		return error;
+	}
+	r->count = 0;
+	for (const struct sim_frame *f = top; f >= sim.frames; f--)
+		r->count += (unsigned)sim_describe(f->pc, f->fp, &r->frames[r->count]);
+	sim.pending++;
+	sim.taken++;
+	return 0;
+}
+
+/* A trace shows what the program wrote down, or a marked part of it. */
+static inline void sim_compare(const struct incstack_trace *t)
+{
+	const struct sim_record *r = &sim.records[t->id];
+	unsigned i = 0;
+	bool truncated = false;
+	for (const struct incstack_frame_object *o = t->top; o; o = o->parent, i++) {
+		truncated = o->flags & INCSTACK_OBJECT_TRUNCATED;
+		ck_assert_uint_lt(i, r->count);
+		ck_assert_int_eq(!o->parent, truncated || o->flags & INCSTACK_OBJECT_BASE);
+		if (truncated && o->flags & INCSTACK_OBJECT_RAW)
+			continue;
+		ck_assert_uint_eq(o->method, r->frames[i].method);
+		ck_assert_int_eq(o->bci, r->frames[i].bci);
+	}
+	ck_assert(truncated || i == r->count);
+	sim.missing += r->count - i;
+}
+
+static inline int sim_retrieve(void)
+{
+	struct incstack_tree *tree;
+	if (sim.careless) /* nobody runs here, so only a sample can notice */
+		sim_sample();
+	int error = incstack_retrieve(sim.s, &tree);
+	ck_assert_int_eq(incstack_stack_verify(sim.s), 0);
+	if (error)
+		return error;
+	ck_assert_uint_eq(tree->count, sim.pending);
+	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
+		sim_compare(t);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	sim.pending = 0;
+	return 0;
+}
+
+static inline void sim_step(void)
+{
+	uint64_t dice = sim_below(100);
+	if (sim.depth < 2 || (dice < 38 && sim.depth < SIM_DEPTH))
+		sim_call();
+	else if (dice < 74)
+		sim_return();
+	else if (dice < 77)
+		sim_unwind((unsigned)sim_below(9));
+	else if (dice < 80)
+		sim_deoptimize();
+	else if (sim.pending < SIM_TRACES)
+		sim_sample();
+}
+
+static inline struct incstack_stats sim_stats(void)
+{
+	struct incstack_stats stats = {.size = sizeof(stats)};
+	ck_assert_int_eq(incstack_stack_stats(sim.s, &stats), 0);
+	return stats;
+}
+
+/* ---- begin and end ---------------------------------------------------------------- */
+
+static const struct incstack_embedder sim_embedder = {
+	.size = sizeof(sim_embedder),
+	.find_rule = sim_find_rule,
+	.decode = sim_decode,
+	.logical_pc = sim_logical_pc,
+	.allocate = sim_allocate,
+	.release = sim_release,
+};
+
+/* The stack with one frame on it. Options without a table get the one above. */
+static inline int sim_open(struct incstack_options options)
+{
+	memset(&sim, 0, offsetof(struct sim, fail_at));
+	sim.random = 88172645463325252u;
+	options.size = sizeof(options);
+	options.embedder = &sim_embedder;
+	int error = incstack_runtime_create(&options, &sim.rt);
+	if (error)
+		return error;
+	error = incstack_stack_create(sim.rt, (uintptr_t)sim.words,
+				      (uintptr_t)(sim.words + SIM_WORDS), &sim.s);
+	if (error)
+		ck_assert_int_eq(incstack_runtime_destroy(sim.rt), 0);
+	else
+		sim_call();
+	return error;
+}
+
+static inline void sim_close(void)
+{
+	ck_assert_int_eq(incstack_stack_verify(sim.s), 0);
+	ck_assert_int_eq(incstack_stack_destroy(sim.s), 0);
+	for (unsigned i = 1; i < sim.depth; i++)
+		ck_assert_uint_eq(*(uintptr_t *)sim.frames[i].slot, sim.frames[i].resume);
+	ck_assert_int_eq(incstack_runtime_destroy(sim.rt), 0);
+	ck_assert_uint_eq(sim.live, 0);
+}
+
+#endif
