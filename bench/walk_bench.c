@@ -28,9 +28,11 @@ struct arguments {
 
 static const char usage[] =
 	"usage: walk_bench [--csv] [--batches N] [--rounds N] [--window-us N] [--compare-only]\n"
+	"                  [--distance N]\n"
 	"                  [--cell fp|nofp,DEPTH,CHANGED [--peer NAME --iterations N]]\n"
 	"Ratios are time of the peer / time of ours. With --csv, rows on stdout and the\n"
-	"table on stderr. With --peer, takes N traces and prints nothing: for callgrind.\n";
+	"table on stderr. With --peer, takes N traces and prints nothing: for callgrind.\n"
+	"A distance of our barriers other than the adaptive one is for experiments.\n";
 
 static int parse_cell(const char *text, struct cell *cell)
 {
@@ -62,6 +64,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 		{"rounds", required_argument, NULL, 'r'},
 		{"window-us", required_argument, NULL, 'w'},
 		{"compare-only", no_argument, NULL, 'o'},
+		{"distance", required_argument, NULL, 'd'},
 		{"cell", required_argument, NULL, 'l'},
 		{"peer", required_argument, NULL, 'p'},
 		{"iterations", required_argument, NULL, 'i'},
@@ -81,6 +84,9 @@ static int parse(int argc, char **argv, struct arguments *a)
 			break;
 		case 'w':
 			a->plan.window_us = atof(optarg);
+			break;
+		case 'd':
+			peers.distance = atoi(optarg);
 			break;
 		case 'o':
 			a->compare_only = 1;

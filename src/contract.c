@@ -6,17 +6,26 @@
  */
 #include "internal.h"
 
+/* The known object whose return slot is `slot`, or null. */
+static object *known_at(stack *s, uintptr_t slot)
+{
+	object *o = s->newest;
+	while (o && (uintptr_t)object_slot(o) < slot)
+		o = physical_parent(o);
+	return o && (uintptr_t)object_slot(o) == slot ? o : NULL;
+}
+
 /* The return slot moves. A frame pointer that is recorded for the frame itself, and
  * points into it, moves along. */
 static void move_slot(stack *s, uintptr_t old, uintptr_t new)
 {
-	object *own = NULL, *o = s->newest;
+	object *own = NULL, *o = s->newest, *moved = known_at(s, old);
 	for (; o && (uintptr_t)object_slot(o) < old; o = physical_parent(o))
 		own = o;
 	if (own)
 		incstack__barrier_shift_fp(own, own->address, old, new - old);
-	if (o && (uintptr_t)object_slot(o) == old)
-		o->address = new + sizeof(uintptr_t);
+	if (moved)
+		moved->address = new + sizeof(uintptr_t);
 }
 
 /* On a stack that the embedder walks a frame has another name now. */
@@ -55,8 +64,8 @@ int incstack_slot_write(struct incstack_stack *s, uintptr_t *slot, uintptr_t res
 	int error = enter_slot(s, (uintptr_t)slot);
 	if (error)
 		return error;
-	if (FAULT(FAULT_POSITION_REWRITTEN) && is_thunk(*slot) && find(s, (uintptr_t)slot))
-		find(s, (uintptr_t)slot)->method = resume;
+	if (FAULT(FAULT_POSITION_REWRITTEN) && known_at(s, (uintptr_t)slot))
+		known_at(s, (uintptr_t)slot)->method = resume;
 	if (is_thunk(*slot))
 		thunk_cell(*slot)->resume = resume;
 	else

@@ -5,8 +5,6 @@
 # profiled process. Each writes its data as it always does: heaptrack to a pipe, at
 # whose other end its interpreter runs, ours to a file. What runs in other processes
 # is left out for both. Runs are interleaved in random order.
-import argparse
-import csv
 import glob
 import os
 import random
@@ -14,7 +12,7 @@ import statistics
 import subprocess
 import sys
 
-from targets import run, targets
+from targets import chosen, options, run, write_csv
 
 WANTED = 5.0
 PLACES = ["/usr/lib/heaptrack", "/usr/lib/*/heaptrack"]
@@ -25,7 +23,7 @@ INTERPRET = "libexec/heaptrack_interpret"
 def find_heaptrack(name):
     found = [path for place in PLACES for path in glob.glob(os.path.join(place, name))]
     if not found:
-        sys.exit("heaptrack: not installed; scripts/setup bench installs it")
+        sys.exit("heaptrack: not installed; scripts/bench installs it")
     return found[0]
 
 
@@ -103,34 +101,17 @@ def summary(name, seconds, count):
 
 
 def main():
-    here = os.path.dirname(os.path.abspath(__file__))
-    root = os.path.dirname(os.path.dirname(here))
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", default=os.path.join(root, "build/release"))
-    parser.add_argument("--output", default=None, help="where inputs and heaptrack.csv go")
-    parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--scale", type=float, default=2.0, help="size of the inputs")
-    parser.add_argument("programs", nargs="*", help="python3 jq sqlite3 perl cc1; all")
-    arguments = parser.parse_args()
-    arguments.output = arguments.output or os.path.join(arguments.build, "bench")
-
+    arguments = options("heaptrack and incstack heap.", 7, 2.0).parse_args()
     rows = []
     print("processor time added to the process, s and ns per allocation; ratio: "
           "heaptrack / incstack [least..most of the runs]")
-    for target in targets(os.path.join(arguments.output, "inputs"), root, arguments.scale):
-        if arguments.programs and target.name not in arguments.programs:
-            continue
+    for target in chosen(arguments):
         rows.append(summary(target.name, *measure(target, arguments)))
         print("{program:8} {allocations:8} allocations, bare {bare_s:6} heaptrack + "
               "{heaptrack_added_s:6} ({heaptrack_ns} ns) incstack + {incstack_added_s:6} "
               "({incstack_ns} ns)  ratio {ratio:5} [{ratio_low}..{ratio_high}] wanted "
               ">= {wanted}".format(**rows[-1]), flush=True)
-    if not rows:
-        sys.exit("heaptrack: no program to measure")
-    with open(os.path.join(arguments.output, "heaptrack.csv"), "w", encoding="utf-8") as out:
-        writer = csv.DictWriter(out, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(os.path.join(arguments.output, "heaptrack.csv"), rows)
     return 0
 
 

@@ -3,11 +3,15 @@
 # The programs that are traced: Debian's binaries, single-threaded, each with an input
 # that makes it allocate some hundred thousand times. Shared by windows.py and
 # heaptrack.py.
+import argparse
+import csv
 import os
 import random
 import shutil
 import subprocess
 import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 SCRIPT = """
 import json, re, collections
@@ -63,11 +67,11 @@ def statements(path, size):
     return write(path, "\n".join(lines))
 
 
-def preprocessed(path, root):
+def preprocessed(path):
     """Sources of the library in one file, so that cc1 compiles them without its driver."""
     names = ["src/heap/trace_read.c", "src/tool/symbols.c"]
     text = subprocess.run(["gcc", "-E", "-D_GNU_SOURCE=", "-Iinclude", "-Isrc", "-x", "c", "-"],
-                          input="".join(f'#include "{name}"\n' for name in names), cwd=root,
+                          input="".join(f'#include "{name}"\n' for name in names), cwd=ROOT,
                           check=True, capture_output=True, text=True).stdout
     return write(path, text)
 
@@ -80,7 +84,7 @@ class Target:
         self.stdin = stdin
 
 
-def targets(directory, root, scale=1.0):
+def targets(directory, scale):
     """The targets that are installed, with their inputs in `directory`."""
     os.makedirs(directory, exist_ok=True)
     inside = lambda name: os.path.join(directory, name)
@@ -100,8 +104,36 @@ def targets(directory, root, scale=1.0):
                          check=False).stdout.strip()
     if os.path.exists(cc1):
         found.append(Target("cc1", [cc1, "-quiet", "-O2", "-o", "/dev/null",
-                                    preprocessed(inside("c.i"), root)]))
+                                    preprocessed(inside("c.i"))]))
     return [t for t in found if shutil.which(t.command[0])]
+
+
+def options(description, runs, scale):
+    """What both benchmarks understand."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--build", default=os.path.join(ROOT, "build/release"))
+    parser.add_argument("--output", help="where inputs and figures go; BUILD/bench")
+    parser.add_argument("--runs", type=int, default=runs)
+    parser.add_argument("--scale", type=float, default=scale, help="size of the inputs")
+    parser.add_argument("programs", nargs="*", help="python3 jq sqlite3 perl cc1; all")
+    return parser
+
+
+def chosen(arguments):
+    """The targets that the command line names; there is one at least."""
+    arguments.output = arguments.output or os.path.join(arguments.build, "bench")
+    found = [target for target in targets(os.path.join(arguments.output, "inputs"), arguments.scale)
+             if not arguments.programs or target.name in arguments.programs]
+    if not found:
+        sys.exit("bench: no program to measure")
+    return found
+
+
+def write_csv(path, rows):
+    with open(path, "w", encoding="utf-8") as out:
+        writer = csv.DictWriter(out, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def run(target, environment):

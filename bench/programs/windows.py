@@ -5,14 +5,13 @@
 # bench/windows knows. The programs repeat themselves from run to run, so a window is
 # compared with the windows of all runs at the same place; what remains is the
 # technique and noise.
-import argparse
 import csv
 import os
 import random
 import statistics
 import sys
 
-from targets import run, targets
+from targets import chosen, options, run, write_csv
 
 TECHNIQUES = ["unw_backtrace", "full", "validate", "patch"]
 WANTED = {"python3": 3.2, "jq": 2.7, "sqlite3": 1.4, "cc1": 2.0}
@@ -87,6 +86,10 @@ def measure(target, arguments):
     return runs, last
 
 
+def per_trace(counters, technique, what):
+    return round(counters[(technique, what)] / max(1, counters[(technique, "traces")]), 2)
+
+
 def summary(name, runs, counters):
     left = residuals(runs)
     mean = added(left)
@@ -96,11 +99,9 @@ def summary(name, runs, counters):
     row["ratio"] = round(mean["unw_backtrace"] / mean["patch"], 2)
     row["ratio_low"], row["ratio_high"] = round(low, 2), round(high, 2)
     row["full_ratio"] = round(mean["full"] / mean["patch"], 2)
-    samples = counters[("full", "samples")] or 1
-    row["depth"] = round(counters[("full", "walked")] / samples, 1)
-    samples = counters[("patch", "samples")] or 1
-    row["walked"] = round(counters[("patch", "walked")] / samples, 2)
-    row["returns"] = round(counters[("patch", "returns")] / samples, 2)
+    row["depth"] = per_trace(counters, "full", "objects")
+    row["objects"] = per_trace(counters, "patch", "objects")
+    row["returns"] = per_trace(counters, "patch", "returns")
     row["faults"] = counters[("", "errors")] + sum(
         counters[(t, "truncated")] for t in ("full", "validate", "patch"))
     row["wanted"] = WANTED.get(name, "")
@@ -108,35 +109,21 @@ def summary(name, runs, counters):
 
 
 def main():
-    here = os.path.dirname(os.path.abspath(__file__))
-    root = os.path.dirname(os.path.dirname(here))
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", default=os.path.join(root, "build/release"))
-    parser.add_argument("--output", default=None, help="where inputs and windows.csv go")
-    parser.add_argument("--runs", type=int, default=10)
+    parser = options("The added time of a trace in whole programs.", 10, 1.0)
     parser.add_argument("--length", type=int, default=512, help="allocations of a window")
-    parser.add_argument("--scale", type=float, default=1.0, help="size of the inputs")
-    parser.add_argument("programs", nargs="*", help="python3 jq sqlite3 perl cc1; all")
     arguments = parser.parse_args()
-    arguments.output = arguments.output or os.path.join(arguments.build, "bench")
-
+    if arguments.runs < 2:
+        parser.error("--runs: what is usual at a place takes two runs at least")
     rows = []
     print("added ns per trace over the hooks alone; ratio: unw_backtrace / patch [95 % of resamples]")
-    for target in targets(os.path.join(arguments.output, "inputs"), root, arguments.scale):
-        if arguments.programs and target.name not in arguments.programs:
-            continue
+    for target in chosen(arguments):
         row = summary(target.name, *measure(target, arguments))
         rows.append(row)
         print("{program:8} unw {unw_backtrace_ns:7} full {full_ns:7} validate {validate_ns:7} patch "
               "{patch_ns:7}  ratio {ratio:5} [{ratio_low}..{ratio_high}]  full/patch {full_ratio:5}  "
-              "depth {depth} walked {walked} returns {returns} faults {faults} wanted >= {wanted}"
+              "depth {depth} objects {objects} returns {returns} faults {faults} wanted >= {wanted}"
               .format(**row), flush=True)
-    if not rows:
-        sys.exit("windows: no program to measure")
-    with open(os.path.join(arguments.output, "windows.csv"), "w", encoding="utf-8") as out:
-        writer = csv.DictWriter(out, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(os.path.join(arguments.output, "windows.csv"), rows)
     return 1 if any(row["faults"] for row in rows) else 0
 
 

@@ -99,8 +99,9 @@ static void end_batch(struct measurement *m)
 		return;
 	for (int i = 0; i < m->present; i++) {
 		enum peer peer = m->order[i];
-		m->ratios[peer][m->valid] = (median[peer] - none) / ours;
-		m->ns[peer][m->valid] = peer == PEER_NONE ? none : median[peer] - none;
+		double time = peer == PEER_NONE ? none : median[peer] - none;
+		m->ratios[peer][m->valid] = time / ours;
+		m->ns[peer][m->valid] = time;
 	}
 	m->valid++;
 }

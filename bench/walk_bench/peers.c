@@ -24,7 +24,7 @@ enum { BYTES_MAX = 1 << 20, INTERVAL_MIN = 16 };
 enum { BATCH = 16, FRAMES_OURS = INCSTACK_DISTANCE_MAX + 16 + 8, FRAMES_BELOW = 8 };
 enum { BYTES_LIFT = FRAMES_MAX * sizeof(struct incstack_frame_object) };
 
-struct peers peers;
+struct peers peers = {.distance = INCSTACK_DISTANCE_ADAPTIVE};
 
 /* libunwind exports backtrace, too, and might export _Unwind_Backtrace first. */
 static int (*glibc_backtrace)(void **, int);
@@ -135,7 +135,7 @@ static void sample_full(struct workload *w)
 static int tracer_open(struct tracer *t, enum incstack_mode mode, size_t frames)
 {
 	const struct incstack_options options = {
-		.size = sizeof(options), .mode = mode, .distance = INCSTACK_DISTANCE_ADAPTIVE};
+		.size = sizeof(options), .mode = mode, .distance = peers.distance};
 	size_t bytes = frames * sizeof(struct incstack_frame_object);
 
 	memset(t, 0, sizeof(*t));

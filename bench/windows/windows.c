@@ -55,6 +55,7 @@ static struct {
 	struct window *windows;
 	uint64_t count;
 	uint64_t errors, elsewhere;
+	uint64_t traced[TECHNIQUES], objects[TECHNIQUES]; /* traces and objects retrieved */
 	const char *file;
 } state;
 
@@ -96,8 +97,13 @@ static void retrieve(enum technique t)
 	struct incstack_tree *tree;
 	if (!traces_with_us(t))
 		return;
-	if (incstack_retrieve(state.stacks[t], &tree) || incstack_tree_release(tree))
+	if (incstack_retrieve(state.stacks[t], &tree)) {
 		state.errors++;
+		return;
+	}
+	state.traced[t] += tree->count;
+	state.objects[t] += tree->objects;
+	state.errors += !!incstack_tree_release(tree);
 }
 
 /* Only PATCH writes to the stack, and only during its window. */
@@ -218,10 +224,9 @@ static void write_statistics(FILE *out)
 		struct incstack_stats s = {.size = sizeof(s)};
 		incstack_stack_stats(state.stacks[t], &s);
 		fprintf(out,
-			"#%s samples=%llu walked=%llu returns=%llu stale=%llu truncated=%llu "
-			"distance=%d\n",
-			names[t], (unsigned long long)s.samples, (unsigned long long)s.walked,
-			(unsigned long long)s.returns, (unsigned long long)s.stale,
+			"#%s traces=%llu objects=%llu returns=%llu truncated=%llu distance=%d\n",
+			names[t], (unsigned long long)state.traced[t],
+			(unsigned long long)state.objects[t], (unsigned long long)s.returns,
 			(unsigned long long)s.truncated, (int)s.distance);
 	}
 	fprintf(out, "#errors=%llu elsewhere=%llu\n", (unsigned long long)state.errors,
@@ -250,13 +255,23 @@ static void on_exit_process(void)
 
 /* ---- the start ----------------------------------------------------------------------- */
 
+static uint64_t number(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+	return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
 static int open_technique(enum technique t)
 {
 	static const uint32_t modes[TECHNIQUES] = {[FULL] = INCSTACK_MODE_FULL,
 						   [VALIDATE] = INCSTACK_MODE_VALIDATE,
 						   [PATCH] = INCSTACK_MODE_FULL};
 	struct incstack_options options = {
-		.size = sizeof(options), .mode = modes[t], .distance = INCSTACK_DISTANCE_ADAPTIVE};
+		.size = sizeof(options),
+		.mode = modes[t],
+		.distance = (int32_t)number("INCSTACK_WINDOWS_DISTANCE",
+					    (uint64_t)INCSTACK_DISTANCE_ADAPTIVE),
+	};
 	return incstack_native_runtime_create(&options, &state.runtimes[t]) ||
 	       incstack_native_thread_stack(state.runtimes[t], &state.stacks[t]);
 }
@@ -268,12 +283,6 @@ static void only(const char *name)
 		if (strcmp(name, names[t]) == 0)
 			for (unsigned i = 0; i < TECHNIQUES; i++)
 				state.order[i] = t;
-}
-
-static uint64_t number(const char *name, uint64_t otherwise)
-{
-	const char *text = getenv(name);
-	return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
 __attribute__((visibility("default"))) incstack__recorder_start_fn incstack__recorder_start;

@@ -18,8 +18,6 @@
 #define ROUNDS_MAX 50
 #define RETRIEVE_NS 50000000
 
-int toyvm_fault;
-
 enum technique { NONE, FULL_WALK, FULL_INCREMENTAL, PARTIAL_WALK, PARTIAL_INCREMENTAL, TECHNIQUES };
 static const char *const names[] = {"none", "full safepoint, full walk",
 				    "full safepoint, incremental", "partial, full walk",
