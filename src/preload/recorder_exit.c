@@ -18,7 +18,7 @@ enum { FREE = 0, HELD, RELEASED, WAIT_STEPS = 200 };
 
 static void nap(void)
 {
-	const struct timespec pause = {.tv_nsec = 50 * 1000};
+	const struct timespec pause = {.tv_nsec = 50000};
 
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }

@@ -69,12 +69,12 @@ static char *absolute(const char *file)
 
 /* The file is made here, where an error can be said before the program runs. What is
  * no regular file (/dev/full, a pipe) is never replaced. */
-static int prepare_file(struct tool_heap_options *options)
+static int prepare_file(struct tool_heap_options *options, const char *file)
 {
 	struct stat status;
 	int fd;
 
-	options->file = absolute(options->file);
+	options->file = absolute(file);
 	if (options->file == NULL) {
 		fprintf(stderr, "incstack: the current directory is gone; give -o a full path\n");
 		return TOOL_STATUS_CANNOT_RUN;
@@ -156,6 +156,7 @@ int tool_heap(int argc, char **argv)
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
 	struct tool_heap_options options = {.interval = 1, .mode = "patch"};
+	const char *file = NULL;
 	int option;
 	int status;
 
@@ -163,7 +164,7 @@ int tool_heap(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "+o:h", names, NULL)) != -1) {
 		switch (option) {
 		case 'o':
-			options.file = optarg;
+			file = optarg;
 			break;
 		case 'i':
 			options.interval = bytes_of(optarg);
@@ -190,6 +191,9 @@ int tool_heap(int argc, char **argv)
 	if (status == 0)
 		status = tool_heap_check_program(options.program[0]);
 	if (status == 0)
-		status = prepare_file(&options);
-	return status != 0 ? status : record(&options);
+		status = prepare_file(&options, file);
+	if (status == 0)
+		status = record(&options);
+	free(options.file);
+	return status;
 }

@@ -72,7 +72,10 @@ static size_t put_name(uint64_t method, char *text, size_t size, int ascii)
 	const size_t length = strlen(name) < size ? strlen(name) : size;
 
 	for (size_t i = 0; i < length; i++)
-		text[i] = ascii && (name[i] & 0x80) ? '?' : name[i];
+		text[i] = name[i];
+	for (size_t i = 0; ascii && i < length; i++)
+		if (text[i] & 0x80)
+			text[i] = '?';
 	return length;
 }
 
