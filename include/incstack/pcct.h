@@ -59,9 +59,10 @@ INCSTACK_API void incstack_pcct_destroy(struct incstack_pcct *pcct);
  * are old (see incstack_trace.old) existed at an earlier sample: the edges to them do
  * not count again. So a context with much time and few calls runs long, one with
  * many calls is called often. The top counts as new in every sample, as in figure 7,
- * unless the trace says that the top itself is old. That knowledge is exact with barrier distance 0, which
- * who asks for it sets in the runtime's options. Methods must be decoded, or be
- * the same number for every position in the method, to be recognized.
+ * unless the trace says that the top itself is old. That knowledge is exact with
+ * barrier distance 0, which who asks for it sets in the runtime's options. Methods
+ * must be decoded, or be the same number for every position in the method, to be
+ * recognized.
  * Errors: EINVAL, ENOMEM, ELIMIT (a trace needs more contexts than fit in all).
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_pcct_add_tree(struct incstack_pcct *pcct,

@@ -89,9 +89,10 @@ typedef void incstack_profile_weigh_fn(void *context, const struct incstack_trac
 				       uint64_t *weights);
 
 /* Folds the traces of one retrieve into the profile. Each frame object is folded
- * once however many traces share it. With a null weigh, kind 0 counts 1 and
- * kind 1, if there is one, the trace's weight. Virtual frames are frames of their
- * own and recursion is kept. A trace whose callers are unknown hangs under a
+ * once however many traces share it, as long as the traces come in the order of the
+ * samples and the frames lie on one stack, as retrieve has them. With a null weigh,
+ * kind 0 counts 1 and kind 1, if there is one, the trace's weight. Virtual frames are
+ * frames of their own and recursion is kept. A trace whose callers are unknown hangs under a
  * frame named "[truncated]". The tree is only read and may be released after.
  * Errors: EINVAL, ENOMEM, ELIMIT (2^32 nodes), ERANGE (a total beyond INT64_MAX);
  * after an error the traces before it remain added.

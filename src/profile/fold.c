@@ -1,63 +1,55 @@
 /* SPDX-License-Identifier: MIT
  *
- * From traces to the tree. Traces share frame objects, so each object is turned
- * into a node once and remembered: the cost is that of the objects, not that of
- * samples times depth.
+ * From traces to the tree. A trace shares the objects of its outer frames with the
+ * trace before it, so the way of that one is remembered with its nodes and only what
+ * lies above the first shared object is looked up: the cost is that of the objects,
+ * not that of samples times depth.
  */
 #include <stdlib.h>
 
 #include "cct.h"
 
-struct memo {
+struct step {
 	const struct incstack_frame_object *object;
 	uint32_t node;
 };
 
 struct fold {
 	struct incstack_profile *profile;
-	struct memo *memo; /* open addressing by the object's address */
-	size_t mask, used;
+	struct step *way; /* of the last trace, outermost first */
+	size_t way_room, length;
 	const struct incstack_frame_object **path; /* objects still to fold */
 	size_t path_room, depth;
 };
 
-static struct memo *memo_slot(const struct fold *fold, const struct incstack_frame_object *object)
+/* Whether the object is on the way, which is cut behind it then. Frames lie on a
+ * stack in order, so what is younger than the object cannot be met further out;
+ * inlined frames share an address. Where addresses are in no order (traces over
+ * several stacks) objects are looked up anew, to the same nodes. */
+static bool way_meets(struct fold *fold, const struct incstack_frame_object *object)
 {
-	size_t at = incstack__hash_pair((uintptr_t)object, 0);
+	const struct step *way = fold->way;
+	size_t at = fold->length;
 
-	while (fold->memo[at & fold->mask].object && fold->memo[at & fold->mask].object != object)
-		at++;
-	return &fold->memo[at & fold->mask];
+	while (at && way[at - 1].object->address < object->address)
+		at--;
+	fold->length = at;
+	for (; at && way[at - 1].object->address == object->address; at--)
+		if (way[at - 1].object == object) {
+			fold->length = at;
+			return true;
+		}
+	return false;
 }
 
-static int memo_grow(struct fold *fold, size_t slots)
+static int way_push(struct fold *fold, const struct incstack_frame_object *object, uint32_t node)
 {
-	struct fold old = *fold;
+	int error = incstack__reserve((void **)&fold->way, &fold->way_room, fold->length + 1,
+				      sizeof(*fold->way));
 
-	fold->memo = calloc(slots, sizeof(*fold->memo));
-	if (!fold->memo) {
-		fold->memo = old.memo;
-		return INCSTACK_ENOMEM;
-	}
-	fold->mask = slots - 1;
-	for (size_t i = 0; old.memo && i <= old.mask; i++)
-		if (old.memo[i].object)
-			*memo_slot(fold, old.memo[i].object) = old.memo[i];
-	free(old.memo);
-	return 0;
-}
-
-static int memo_put(struct fold *fold, const struct incstack_frame_object *object, uint32_t node)
-{
-	if (fold->used >= (fold->mask + 1) / 2) {
-		int error = memo_grow(fold, (fold->mask + 1) * 2);
-
-		if (error)
-			return error;
-	}
-	*memo_slot(fold, object) = (struct memo){.object = object, .node = node};
-	fold->used++;
-	return 0;
+	if (!error)
+		fold->way[fold->length++] = (struct step){.object = object, .node = node};
+	return error;
 }
 
 static int truncated_node(struct incstack_profile *profile, uint32_t *node)
@@ -124,17 +116,17 @@ static int climb(struct fold *fold, const struct incstack_frame_object *top, uin
 {
 	fold->depth = 0;
 	for (const struct incstack_frame_object *o = top; o; o = o->parent) {
-		const struct memo *known = memo_slot(fold, o);
 		int error;
 
-		if (known->object) {
-			*node = known->node;
+		if (way_meets(fold, o)) {
+			*node = fold->way[fold->length - 1].node;
 			return 0;
 		}
 		error = path_push(fold, o);
 		if (error)
 			return error;
 	}
+	fold->length = 0;
 	return origin(fold->profile, fold->path[fold->depth - 1], node);
 }
 
@@ -147,7 +139,7 @@ static int top_node(struct fold *fold, const struct incstack_frame_object *top, 
 
 		error = object_child(fold->profile, object, node);
 		if (!error)
-			error = memo_put(fold, object, *node);
+			error = way_push(fold, object, *node);
 	}
 	return error;
 }
@@ -195,18 +187,13 @@ int incstack_profile_add_tree(struct incstack_profile *profile, const struct inc
 			      incstack_profile_weigh_fn *weigh, void *context)
 {
 	struct fold fold = {.profile = profile};
-	size_t slots = 64;
 	int error;
 
 	if (!profile || !tree)
 		return INCSTACK_EINVAL;
-	while (slots / 2 < tree->objects && slots < (size_t)1 << 24)
-		slots *= 2;
-	error = memo_grow(&fold, slots);
-	if (!error)
-		error = weigh ? fold_traces(&fold, tree, weigh, context)
-			      : fold_traces(&fold, tree, weigh_default, &profile->kinds);
-	free(fold.memo);
+	error = weigh ? fold_traces(&fold, tree, weigh, context)
+		      : fold_traces(&fold, tree, weigh_default, &profile->kinds);
+	free(fold.way);
 	free(fold.path);
 	return error;
 }

@@ -3,6 +3,7 @@
  * The calling context tree: what traces become, and that sharing changes
  * nothing but the cost.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,7 +172,13 @@ static uint32_t next_random(uint32_t *state)
 	return *state >> 16;
 }
 
-static size_t generate(void)
+/* Pairs of frames share an address, as inlined ones do; or there is no order. */
+static uintptr_t address_at(size_t depth, bool ordered, uint32_t random)
+{
+	return ordered ? (DEPTH - depth / 2) * 16 : random % 7;
+}
+
+static size_t generate(bool ordered)
 {
 	const struct incstack_frame_object *stack[DEPTH];
 	size_t depth = 0, used = 0;
@@ -186,6 +193,7 @@ static size_t generate(void)
 
 			objects[used] = object(depth ? stack[depth - 1] : NULL, depth ? method : 0,
 					       0, depth ? FILLED : BASE);
+			objects[used].address = address_at(depth, ordered, method * 3 + random);
 			stack[depth++] = &objects[used++];
 			ck_assert_uint_lt(used, OBJECTS);
 		}
@@ -196,10 +204,11 @@ static size_t generate(void)
 	return used;
 }
 
-START_TEST(folding_equals_inserting_each_trace)
+static void fold_and_insert(bool ordered)
 {
 	struct incstack_profile *folded = made(), *inserted = made();
-	struct incstack_tree tree = {.traces = traces, .count = TRACES, .objects = generate()};
+	struct incstack_tree tree = {
+		.traces = traces, .count = TRACES, .objects = generate(ordered)};
 	uint64_t *a, *b;
 
 	ck_assert_int_eq(incstack_profile_add_tree(folded, &tree, NULL, NULL), 0);
@@ -224,6 +233,17 @@ START_TEST(folding_equals_inserting_each_trace)
 	free(b);
 	incstack_profile_destroy(folded);
 	incstack_profile_destroy(inserted);
+}
+
+START_TEST(folding_equals_inserting_each_trace)
+{
+	fold_and_insert(true);
+}
+END_TEST
+
+START_TEST(folding_does_not_rely_on_the_order_of_addresses)
+{
+	fold_and_insert(false);
 }
 END_TEST
 
@@ -274,6 +294,7 @@ int main(void)
 	tcase_add_test(tests, truncated_traces_stay_apart);
 	tcase_add_test(tests, frames_are_named_later_and_found_again);
 	tcase_add_test(tests, folding_equals_inserting_each_trace);
+	tcase_add_test(tests, folding_does_not_rely_on_the_order_of_addresses);
 	tcase_add_test(tests, a_total_beyond_int64_is_refused_whole);
 	tcase_add_test(tests, bad_arguments_are_refused);
 	suite_add_tcase(suite, tests);
