@@ -337,7 +337,11 @@ int main(void)
 {
 	Suite *suite = suite_create("signal storm");
 	TCase *tc = tcase_create("samples at arbitrary instructions");
+#ifndef __SANITIZE_THREAD__ /* it delivers signals late, with registers that are gone */
 	tcase_add_loop_test(tc, nothing_is_lost_uncounted, 0, 6);
+#else
+	(void)nothing_is_lost_uncounted;
+#endif
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }
