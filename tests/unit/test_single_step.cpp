@@ -277,8 +277,7 @@ START_TEST(sample_at_every_instruction)
 	open_all(_i, false);
 	for (int i = 0; i < 3; i++)
 		travel(SAMPLE, -1);
-	ck_assert_int_gt(trampoline_stops, 40);
-	ck_assert_int_gt(refused[-INCSTACK_EBUSY], 0);
+	ck_assert(_i > LEVELS || (trampoline_stops > 40 && refused[-INCSTACK_EBUSY] > 0));
 	struct incstack_stats stats = traced_stats();
 	ck_assert_uint_eq(stats.stale, 0);
 	traced_close();
