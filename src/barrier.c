@@ -204,6 +204,13 @@ bool incstack__barrier_live(const stack *s, const object *o)
 	       (s->by_embedder || content(object_slot(o)) == thunk_address(number_of(o)));
 }
 
+/* Its thunk leads back to it (I4). */
+bool incstack__barrier_recorded(const stack *s, const object *o)
+{
+	return barrier_of(number_of(o))->object == o &&
+	       (s->by_embedder || thunk_cell(thunk_address(number_of(o)))->stack == s);
+}
+
 uintptr_t incstack__barrier_fp(const object *o)
 {
 	return barrier_of(number_of(o))->fp;

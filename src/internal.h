@@ -333,6 +333,7 @@ bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp);
 void incstack__barrier_lift(stack *s, object *o);
 void incstack__barrier_drop(stack *s, object *o);
 bool incstack__barrier_live(const stack *s, const object *o);
+bool incstack__barrier_recorded(const stack *s, const object *o);
 uintptr_t incstack__barrier_fp(const object *o);
 void incstack__barrier_move(object *from, object *to);
 object *incstack__known_pop(stack *s, object *o);
@@ -376,6 +377,9 @@ static inline void distance_observe(stack *s, const object *first, const object 
 		incstack__distance_note(s, first, end);
 }
 
+/* verify.c */
+int incstack__broken(const stack *s, size_t most);
+
 /* api.c */
 static inline uintptr_t thread_self(void)
 {
@@ -392,8 +396,12 @@ __attribute__((always_inline)) static inline int enter(stack *s)
 	atomic_signal_fence(memory_order_seq_cst);
 	return 0;
 }
+/* Debug builds look after each operation whether the invariants hold. */
 static inline void leave(stack *s)
 {
+#ifdef INCSTACK_DEBUG
+	s->stats.broken += incstack__broken(s, 64) != 0;
+#endif
 	atomic_signal_fence(memory_order_seq_cst);
 	*(volatile uintptr_t *)&s->busy = 0;
 }

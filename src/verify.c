@@ -5,10 +5,11 @@
  */
 #include "internal.h"
 
-static bool ordered(const stack *s)
+/* Each looks at the youngest objects of the chain, `most` of them. */
+static bool ordered(const stack *s, size_t most)
 {
 	uintptr_t last = 0;
-	for (const object *o = s->newest; o; o = o->parent) {
+	for (const object *o = s->newest; o && most--; o = o->parent) {
 		if (o->address < last || o->address <= s->low || o->address > s->high)
 			return false;
 		last = o->address;
@@ -24,33 +25,58 @@ static bool barriers_show_their_thunks(const stack *s)
 	return true;
 }
 
-static bool gaps_are_guarded(const stack *s)
+static bool barriers_are_recorded(const stack *s, size_t most)
 {
-	for (const object *o = s->newest; o; o = o->parent)
+	for (const object *o = s->newest; o && most--; o = o->parent)
+		if (o->flags & OBJECT_BARRIER && !incstack__barrier_recorded(s, o))
+			return false;
+	return true;
+}
+
+static bool gaps_are_guarded(const stack *s, size_t most)
+{
+	for (const object *o = s->newest; o && most--; o = o->parent)
 		if (o->flags & OBJECT_GAP && !(o->flags & OBJECT_BARRIER))
 			return false;
 	return true;
 }
 
-static bool traces_have_tops(const stack *s)
+static bool traces_have_tops(const stack *s, size_t most)
 {
-	for (const trace *t = s->first; t; t = t->next)
+	for (const trace *t = s->first; t && most--; t = t->next)
 		if (!t->top || !(t->top->flags & INCSTACK_OBJECT_FILLED))
 			return false;
 	return true;
+}
+
+/* What a run compares with is the word of the youngest known object. */
+static bool newest_is_right(const stack *s)
+{
+	const object *o = s->newest;
+	return s->newest_thunk == barrier_word(o);
+}
+
+/* The first invariant that does not hold after an operation. Not I2: a frame that
+ * was left unannounced breaks it until the next walk, which counts it. */
+int incstack__broken(const stack *s, size_t most)
+{
+	if (!s->by_embedder && !ordered(s, most))
+		return 1;
+	if (!newest_is_right(s))
+		return 3;
+	if (!barriers_are_recorded(s, most))
+		return 4;
+	if (!gaps_are_guarded(s, most))
+		return 5;
+	if (!traces_have_tops(s, most))
+		return 6;
+	return 0;
 }
 
 int incstack_stack_verify(const struct incstack_stack *s)
 {
 	if (!s)
 		return INCSTACK_EINVAL;
-	if (!s->by_embedder && !ordered(s))
-		return 1;
-	if (!barriers_show_their_thunks(s))
-		return 2;
-	if (!gaps_are_guarded(s))
-		return 5;
-	if (!traces_have_tops(s))
-		return 6;
-	return 0;
+	int broken = incstack__broken(s, SIZE_MAX);
+	return broken ? broken : barriers_show_their_thunks(s) ? 0 : 2;
 }

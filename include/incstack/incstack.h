@@ -297,6 +297,8 @@ struct incstack_stats {
 	                           * refused: the walk went on */
 	uint32_t mode;            /* enum incstack_mode in force */
 	int32_t distance;         /* barrier distance in force */
+	uint64_t broken;          /* operations after which an invariant did not hold: a bug of
+	                           * the library; only debug builds look */
 	uint64_t pools;           /* pools of thunks that this stack had made */
 	uint64_t pools_refused;   /* made in vain: no memory, no executable memory, or no
 	                           * unwinder to tell of them; no_thunk counts what follows */

@@ -321,6 +321,7 @@ static inline int sim_open(struct incstack_options options)
 static inline void sim_close(void)
 {
 	ck_assert_int_eq(incstack_stack_verify(sim.s), 0);
+	ck_assert_uint_eq(sim_stats().broken, 0);
 	ck_assert_int_eq(incstack_stack_destroy(sim.s), 0);
 	for (unsigned i = 1; i < sim.depth; i++)
 		ck_assert_uint_eq(*(uintptr_t *)sim.frames[i].slot, sim.frames[i].resume);

@@ -264,6 +264,7 @@ static void setup(int distance, uint32_t mode)
 
 static void teardown(void)
 {
+	ck_assert_uint_eq(stats_of_stack().broken, 0);
 	ck_assert_int_eq(incstack_stack_destroy(s), 0);
 	ck_assert_int_eq(incstack_runtime_destroy(rt), 0);
 	while (depth)
