@@ -331,6 +331,13 @@ static int find_rule(unw_addr_space_t space, struct lookup *lookup, struct incst
 	return rule_from_step(&step, rule);
 }
 
+static uintptr_t base_pc;
+
+void incstack__native_base_set(uintptr_t pc)
+{
+	__atomic_store_n(&base_pc, pc, __ATOMIC_RELAXED);
+}
+
 int incstack_native_find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
 {
 	struct lookup lookup = {address, false};
@@ -343,6 +350,10 @@ int incstack_native_find_rule(void *context, uintptr_t address, struct incstack_
 		return INCSTACK_EINVAL;
 	if (address == 0 || address >= CANONICAL_LIMIT)
 		return INCSTACK_EUNWIND;
+	if (address + 1 == __atomic_load_n(&base_pc, __ATOMIC_RELAXED)) {
+		*rule = (struct incstack_rule){.kind = INCSTACK_RULE_END};
+		return 0;
+	}
 	space = incstack__native_space();
 	if (!space)
 		return INCSTACK_ENOMEM;
