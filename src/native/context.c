@@ -14,8 +14,6 @@
 
 #include <incstack/native.h>
 
-#include "native.h"
-
 enum { ENTRIES = 1 << 20 };
 
 struct entry {
@@ -218,7 +216,6 @@ int incstack_native_context_made(struct incstack_native_stacks *stacks, const vo
 	sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
 	if (low >= high || sp < low || sp >= high || sp % sizeof(uintptr_t) != 0)
 		return INCSTACK_EINVAL;
-	incstack__native_base_set(*(const uintptr_t *)sp);
 	pthread_mutex_lock(&stacks->lock);
 	result = make(stacks, low, high, stack);
 	pthread_mutex_unlock(&stacks->lock);

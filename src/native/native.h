@@ -13,10 +13,6 @@
  * call, with malloc. */
 unw_addr_space_t incstack__native_space(void);
 
-/* Where a context made by makecontext returns to: the outermost frame of its stack,
- * which no unwind table describes. */
-void incstack__native_base_set(uintptr_t pc);
-
 /* Of the core: whether the pc lies in a pool of thunks. */
 int incstack__thunk_contains(uintptr_t pc);
 
