@@ -50,15 +50,6 @@ static int enter_slot(stack *s, uintptr_t slot)
 	return error;
 }
 
-/* The known object whose return slot is `slot`, or null. Only a seeded fault asks. */
-static inline object *find(const stack *s, uintptr_t slot)
-{
-	object *o = s->newest;
-	while (o && (uintptr_t)object_slot(o) < slot)
-		o = physical_parent(o);
-	return o && (uintptr_t)object_slot(o) == slot ? o : NULL;
-}
-
 int incstack_slot_write(struct incstack_stack *s, uintptr_t *slot, uintptr_t resume)
 {
 	int error = enter_slot(s, (uintptr_t)slot);

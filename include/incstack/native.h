@@ -75,6 +75,61 @@ INCSTACK_API int incstack_native_walk(struct incstack_frame *frames, int max);
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_native_code_unloaded(struct incstack_runtime *runtime);
 
+/* ---- the stacks of a program, by address -------------------------------------
+ *
+ * A program that switches stacks tells of it, and asks on which stack it samples:
+ * makecontext, then context_made; context_switched, then swapcontext or setcontext
+ * to that context (also where uc_link leads). On a stack that is not found, it
+ * samples with the stack of its thread: the walk is full and patches nothing. So
+ * it does on a signal stack, where the trace goes on to what was interrupted. */
+struct incstack_native_stacks;
+
+/* Errors: EINVAL, ENOMEM.
+ * Thread: any. Signal: no. Allocates: may. Blocks: never. */
+INCSTACK_API int incstack_native_stacks_create(struct incstack_runtime *runtime,
+					       struct incstack_native_stacks **stacks);
+
+/* Errors: EINVAL, EBUSY while a stack is in it.
+ * Thread: any. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_native_stacks_destroy(struct incstack_native_stacks *stacks);
+
+/* Adds a stack that is made elsewhere, a thread's, and takes it out before it is
+ * destroyed. Ranges may be nested, as where a context runs on an array of another
+ * stack. Errors: EINVAL, ENOMEM, EBUSY for ranges that cross; ERANGE: not in it.
+ * Thread: any. Signal: no. Allocates: never. Blocks: on a lock. */
+INCSTACK_API int incstack_native_stacks_add(struct incstack_native_stacks *stacks,
+					    struct incstack_stack *stack, uintptr_t low,
+					    uintptr_t high);
+INCSTACK_API int incstack_native_stacks_remove(struct incstack_native_stacks *stacks,
+					       const struct incstack_stack *stack);
+
+/* The innermost stack around an address. Errors: EINVAL, ERANGE: there is none.
+ * Thread: any. Signal: no. Allocates: never. Blocks: on a lock. */
+INCSTACK_API int incstack_native_stacks_find(struct incstack_native_stacks *stacks, uintptr_t sp,
+					     struct incstack_stack **stack);
+
+/* The state of the stack of a context (a ucontext_t) that makecontext made and that
+ * did not run yet, owned by the caller. Where one ran before on just that memory,
+ * its state is taken over: its traces stay, what was open is truncated.
+ * Errors: EINVAL, ENOMEM, EBUSY for a range that crosses another.
+ * Thread: any. Signal: no. Allocates: may. Blocks: on a lock. */
+INCSTACK_API int incstack_native_context_made(struct incstack_native_stacks *stacks,
+					      const void *ucontext, struct incstack_stack **stack);
+
+/* The caller is about to run on the stack of the context, and owns it from now on:
+ * it may come from another thread. Errors: EINVAL, ERANGE: unknown.
+ * Thread: the one that switches. Signal: no. Allocates: never. Blocks: on a lock. */
+INCSTACK_API int incstack_native_context_switched(struct incstack_native_stacks *stacks,
+						  const void *ucontext,
+						  struct incstack_stack **stack);
+
+/* Before the memory of a context's stack goes, suspended or ended: its state is
+ * abandoned with the traces that were not retrieved. Errors: EINVAL, ERANGE.
+ * Thread: any, while nobody runs on it. Signal: no. Allocates: never. Blocks: on a
+ * lock. */
+INCSTACK_API int incstack_native_context_destroyed(struct incstack_native_stacks *stacks,
+						   const void *ucontext);
+
 INCSTACK_END_C
 
 #endif

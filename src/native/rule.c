@@ -180,6 +180,29 @@ static int get_proc_name(unw_addr_space_t space, unw_word_t address, char *name,
  * it (the core caches rules). Never freed, as a program may always ask again. */
 static unw_addr_space_t shared_space;
 
+/* Where the function of a context returns to: the outermost frame of its stack, which
+ * no table describes. A context that is made, and never runs, tells the address. */
+static uintptr_t context_base;
+
+static void nothing(void)
+{
+}
+
+static void learn_context_base(void)
+{
+	uintptr_t stack[64];
+	ucontext_t context;
+
+	if (getcontext(&context) != 0)
+		return;
+	context.uc_stack.ss_sp = stack;
+	context.uc_stack.ss_size = sizeof(stack);
+	context.uc_link = NULL;
+	makecontext(&context, nothing, 0);
+	__atomic_store_n(&context_base, *(uintptr_t *)context.uc_mcontext.gregs[REG_RSP],
+			 __ATOMIC_RELAXED);
+}
+
 unw_addr_space_t incstack__native_space(void)
 {
 	static unw_accessors_t accessors = {
@@ -197,6 +220,7 @@ unw_addr_space_t incstack__native_space(void)
 
 	if (space)
 		return space;
+	learn_context_base();
 	mine = unw_create_addr_space(&accessors, 0);
 	if (!mine)
 		return NULL;
@@ -346,6 +370,10 @@ int incstack_native_find_rule(void *context, uintptr_t address, struct incstack_
 	space = incstack__native_space();
 	if (!space)
 		return INCSTACK_ENOMEM;
+	if (address + 1 == __atomic_load_n(&context_base, __ATOMIC_RELAXED)) {
+		*rule = (struct incstack_rule){.kind = INCSTACK_RULE_END};
+		return 0;
+	}
 	result = find_rule(space, &lookup, &found);
 	if (result == 0)
 		*rule = found;

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Code that comes and goes: without unwind information it truncates the traces
+ * through it and no others; where a library takes another's place, the rules of
+ * the first are not used for the second.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../unit/run_suite.h"
+#include "checked.h"
+
+typedef void visit(void (*callee)(void));
+
+static struct incstack_stack *stack;
+static visit *visiting;
+
+static OPAQUE void sample_once(void)
+{
+	ck_assert_int_eq(sample_checked(stack), 0);
+}
+
+static OPAQUE void through(void)
+{
+	visiting(sample_once);
+	sample_once();
+	visiting(sample_once);
+}
+
+static OPAQUE void nest(int depth, void (*action)(void))
+{
+	if (depth == 0)
+		action();
+	else
+		nest(depth - 1, action);
+	__asm__ volatile("" ::: "memory");
+}
+
+START_TEST(undescribed_code)
+{
+	/* sub $40, %rsp; call *%rdi; add $40, %rsp; ret */
+	static const unsigned char bytes[] = {0x48, 0x83, 0xec, 40, 0xff, 0xd7,
+					      0x48, 0x83, 0xc4, 40, 0xc3};
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert(page != MAP_FAILED);
+	memcpy(page, bytes, sizeof(bytes));
+	memcpy(&visiting, &page, sizeof(page));
+	checked_open(INCSTACK_MODE_PATCH, _i);
+	stack = checked_thread();
+	nest(6, sample_once);
+	ck_assert_uint_eq(compare_all(stack), 0);
+	nest(4, through);
+	ck_assert_uint_gt(compare_all(stack), 0);
+	nest(5, sample_once);
+	ck_assert_uint_eq(compare_all(stack), 0);
+	ck_assert_uint_gt(checked_stats(stack).returns, 0);
+	checked_close(stack);
+	munmap(page, 4096);
+}
+END_TEST
+
+static void visit_library(const char *name)
+{
+	char path[4096];
+	void *library;
+
+	snprintf(path, sizeof(path), "%s/tests/preload/%s.so", getenv("INCSTACK_BUILD_DIR"), name);
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	ck_assert_ptr_nonnull(library);
+	*(void **)&visiting = dlsym(library, "visit");
+	ck_assert(visiting != NULL);
+	nest(4, through);
+	ck_assert_int_eq(dlclose(library), 0);
+	ck_assert_int_eq(incstack_native_code_unloaded(checked_runtime), 0);
+}
+
+START_TEST(libraries_in_one_place)
+{
+	visit *before;
+	int same_place = 0;
+
+	checked_open(INCSTACK_MODE_PATCH, _i);
+	stack = checked_thread();
+	for (int i = 0; i < 10; i++) {
+		visit_library("stacks_unload_a");
+		before = visiting;
+		visit_library("stacks_unload_b");
+		same_place += before == visiting;
+	}
+	ck_assert_int_gt(same_place, 0);
+	ck_assert_uint_eq(compare_all(stack), 0);
+	checked_close(stack);
+}
+END_TEST
+
+/* Sanitized builds have no recorder, and none of the libraries for its tests. */
+static int have_libraries(void)
+{
+	char path[4096];
+	const char *build = getenv("INCSTACK_BUILD_DIR");
+
+	snprintf(path, sizeof(path), "%s/tests/preload/stacks_unload_b.so", build ? build : "");
+	return access(path, R_OK) == 0;
+}
+
+static Suite *suite(void)
+{
+	Suite *s = suite_create("code");
+	TCase *tc = tcase_create("code");
+
+	tcase_add_loop_test(tc, undescribed_code, 0, 4);
+	if (have_libraries())
+		tcase_add_loop_test(tc, libraries_in_one_place, 0, 4);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int main(void)
+{
+	return run_suite(suite());
+}
