@@ -98,7 +98,7 @@ struct fiber *poll(struct fiber *f, bool yield)
 	else
 		some(f);
 	count_deopt_first(f);
-	if (yield || s->hostile || random_below(&t->random, 16) == 0)
+	if (yield || s->hostile || random_below(&t->random, 6) == 0)
 		return fiber_yield(f);
 	return f;
 }

@@ -169,7 +169,7 @@ char *program_generate(uint64_t seed)
 	fputs("def start(n) {\ntry { print(f0(n, 1)); } catch (e) { print(3); }\nreturn 0;\n}\n"
 	      "def main(n) {\n",
 	      g.out);
-	for (uint32_t i = below(&g, 4); i > 0; i--)
+	for (uint32_t i = 1 + below(&g, 4); i > 0; i--)
 		fprintf(g.out, "spawn(&start, n - %u);\n", 3 * i);
 	fprintf(g.out,
 		"while (0 < fuel()) {\ntry { print(f%u(n, 2)); } catch (e) { print(e); }\n}\n"

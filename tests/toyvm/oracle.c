@@ -13,6 +13,16 @@
 struct counters counters;
 int toyvm_fault;
 
+/* The library hands memory from thread to thread in code that thread sanitizer does
+ * not see: this says so. */
+#if defined(__SANITIZE_THREAD__)
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+#else
+#define __tsan_acquire(address) ((void)(address))
+#define __tsan_release(address) ((void)(address))
+#endif
+
 struct record {
 	size_t start, count;
 	uint64_t weight;
@@ -166,6 +176,7 @@ void oracle_retrieve(struct fiber *f)
 		COUNT(mismatches);
 		return;
 	}
+	__tsan_acquire(f->vm->runtime);
 	size_t i = 0;
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next, i++) {
 		if (i < o->record_count)
@@ -175,6 +186,7 @@ void oracle_retrieve(struct fiber *f)
 		COUNT(mismatches);
 	if (!f->vm->schedule.silent_exits)
 		cct_add_tree(o->cct, tree);
+	__tsan_release(f->vm->runtime);
 	incstack_tree_release(tree);
 	o->first += o->record_count;
 	o->record_count = o->used = 0;
