@@ -37,8 +37,9 @@ void fiber_move(struct fiber *f, uintptr_t usable)
 		*fp += delta;
 	for (int i = 0; i < f->lazy_count; i++)
 		f->lazy[i].slot += delta;
-	if (!BUG(BUG_STACK_MOVE_UNTOLD))
-		incstack_stack_moved(f->stack, f->low, f->high);
+	if (BUG(BUG_STACK_MOVE_UNTOLD))
+		return; /* and the old one stays, or the library would write to freed memory */
+	incstack_stack_moved(f->stack, f->low, f->high);
 	free((void *)old.low);
 }
 
@@ -127,7 +128,8 @@ static void fiber_free(struct fiber *f)
 	vm->live--;
 	pthread_cond_broadcast(&vm->changed);
 	pthread_mutex_unlock(&vm->lock);
-	incstack_stack_destroy(f->stack);
+	if (!BUG(BUG_ONE_STACK))
+		incstack_stack_destroy(f->stack);
 	oracle_free(f->oracle);
 	munmap(f->shadow_base, SHADOW_MAX * sizeof(uint64_t));
 	free((void *)f->low);
@@ -229,7 +231,8 @@ static void open_vm(struct vm *vm)
 
 static void close_vm(struct vm *vm)
 {
-	if (incstack_safepoint_destroy(vm->safepoint) || incstack_runtime_destroy(vm->runtime))
+	if (incstack_safepoint_destroy(vm->safepoint) ||
+	    (incstack_runtime_destroy(vm->runtime) && !BUG(BUG_ONE_STACK)))
 		abort();
 	heap_close(vm);
 	pthread_cond_destroy(&vm->changed);
