@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The interpreter: frames with a frame pointer on the fiber's stack, one C
- * activation at a time. Also the operations that compiled code leaves to C, and
- * native methods.
+ * activation at a time. Also the operations that compiled code leaves to C.
  */
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 
 #include "vm.h"
@@ -240,7 +238,7 @@ static bool reserve_frame(struct fiber *f, uintptr_t bytes)
 }
 
 /* Builds the frame of f->callee below its return slot, which sp points at. */
-static bool push_frame(struct fiber *f)
+bool push_frame(struct fiber *f)
 {
 	struct method *m = f->callee;
 	if (!reserve_frame(f, frame_bytes(m) + 8))
@@ -265,7 +263,7 @@ static void pop_frame(struct fiber *f)
 	f->shadow--;
 }
 
-static void set_bci(struct fiber *f, int32_t bci)
+void set_bci(struct fiber *f, int32_t bci)
 {
 	*frame_word(f->fp, FRAME_BCI) = (value)bci;
 	*f->shadow = shadow_key(frame_method(f->fp), bci);
@@ -333,7 +331,7 @@ static struct fiber *call(struct fiber *f, const struct virtual *v)
 	return f;
 }
 
-static struct fiber *give_result(struct fiber *f, value result)
+struct fiber *give_result(struct fiber *f, value result)
 {
 	pop_frame(f);
 	f->result = result;
@@ -457,90 +455,3 @@ struct fiber *toy_grow(struct fiber *f)
 	f->resume = stubs.resume_compiled;
 	return reserve_frame(f, b->bytes) ? f : throw_value(f);
 }
-
-/* ---- native methods ------------------------------------------------------------------ */
-
-struct fiber *toy_native(struct fiber *f)
-{
-	if (!push_frame(f))
-		return throw_value(f);
-	f->pc = stubs.called_back;
-	f->pinned++;
-	value result = f->callee->native(f);
-	f->pinned--;
-	if (f->throwing)
-		return throw_value(f);
-	if (has_barrier((uintptr_t *)f->fp + 1))
-		COUNT(natives);
-	return give_result(f, result);
-}
-
-/* From a native method: calls m. What it throws is in f->throwing. The position
- * of a native frame is the number of its calls. */
-static value call_back(struct fiber *f, value method, value argument)
-{
-	const struct program *p = f->vm->program;
-	if (!is_int(method) || (uint64_t)int_of(method) >= (uint64_t)p->method_count ||
-	    p->methods[int_of(method)]->params != 1 || p->methods[int_of(method)]->native) {
-		fiber_throw(f, EXCEPTION_TYPE);
-		return 0;
-	}
-	set_bci(f, (int32_t)*frame_word(f->fp, FRAME_BCI) + 1);
-	f->callee = p->methods[int_of(method)];
-	f->args[0] = argument;
-	f->resume = stubs.callback;
-	stubs.enter(f);
-	f->pc = stubs.called_back;
-	f->sp = f->fp - frame_bytes(frame_method(f->fp));
-	return f->result;
-}
-
-/* A native method that blocks: others may look at the stack meanwhile. */
-static void blocks(struct fiber *f)
-{
-	incstack_safepoint_enter(f->thread->safepoint);
-	sched_yield();
-	incstack_safepoint_leave(f->thread->safepoint);
-	incstack_stack_own(f->stack);
-}
-
-static value argument_of(struct fiber *f, int i)
-{
-	return *frame_word(f->fp, FRAME_SLOTS - i);
-}
-
-/* apply(f, x) = f(x) */
-static value native_apply(struct fiber *f)
-{
-	blocks(f);
-	return call_back(f, argument_of(f, 0), argument_of(f, 1));
-}
-
-/* each(f, n) = f(0) + .. + f(n - 1) */
-static value native_each(struct fiber *f)
-{
-	uint64_t sum = 0;
-	value n = argument_of(f, 1);
-	for (int64_t i = 0; is_int(n) && i < int_of(n) && !f->throwing; i++) {
-		value r = call_back(f, argument_of(f, 0), value_of(i));
-		sum += is_int(r) ? (uint64_t)int_of(r) : 0;
-	}
-	return value_of((int64_t)sum);
-}
-
-/* guard(f, x) = f(x), or -1 if that throws */
-static value native_guard(struct fiber *f)
-{
-	value r = call_back(f, argument_of(f, 0), argument_of(f, 1));
-	if (f->throwing) {
-		f->throwing = false;
-		blocks(f);
-		return value_of(-1);
-	}
-	return r;
-}
-
-const struct native natives[] = {{"apply", 2, native_apply},
-				 {"each", 2, native_each},
-				 {"guard", 2, native_guard},
-				 {NULL, 0, NULL}};

@@ -246,6 +246,9 @@ struct fiber *toy_fiber_end(struct fiber *f);
 
 bool do_op(struct fiber *f, const struct virtual *v);
 void fiber_throw(struct fiber *f, int exception);
+bool push_frame(struct fiber *f);
+void set_bci(struct fiber *f, int32_t bci);
+struct fiber *give_result(struct fiber *f, value result);
 struct method *resolve(struct fiber *f, const struct virtual *v);
 static inline uint64_t shadow_key(const struct method *m, int32_t bci)
 {
