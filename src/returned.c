@@ -7,6 +7,7 @@
  * return").
  */
 #include "internal.h"
+#include "run.h"
 
 /* Whether a barrier may go in front of p, whose callers are known. A position that
  * was decoded cannot be compared. */
@@ -41,6 +42,36 @@ static void move_down(stack *s, object *o, uintptr_t plant_from)
 	set_newest(s, p);
 }
 
+/* Captures the callers of o, up to the next barrier. */
+static object *fill_gap(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from)
+{
+	object *known = (object *)o->parent, *k;
+	o->flags &= ~(uint32_t)OBJECT_GAP;
+	o->parent = NULL;
+	struct reach r = run(s, o->method - 1, o->address, fp, known, barrier_word(known),
+			     s->distance.value);
+	if (r.met) {
+		s->stats.walked += (uint64_t)(r.end - s->arena.object) + 1;
+		s->stats.shared++;
+		commit(s, o, r.end, known);
+		return known;
+	}
+	struct path p = {.child = o, .known = known, .here = true};
+	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = fp};
+	if (may_plant_ahead(s, &r, plant_from)) {
+		object *first = s->arena.object;
+		k = plant_ahead(s, o, known, &r);
+		s->stats.walked += (uint64_t)(r.end - first);
+		if (k)
+			return k;
+		advance(&p, first, r);
+		p.no_thunk = true;
+	}
+	struct walker w = {s, ask, false, s->distance.value, plant_from};
+	return s->by_embedder ? incstack__frames_walk(&w, &p.at, o, known)
+			      : incstack__walk_on(&w, &p, r);
+}
+
 void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from)
 {
 	while (s->newest && s->newest != o)
@@ -49,16 +80,10 @@ void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, u
 		return;
 	incstack__barrier_drop(s, o);
 	o->flags |= INCSTACK_OBJECT_FILLED;
-	if (!(o->flags & OBJECT_GAP) || (FAULT(FAULT_GAP_FORGOTTEN) && o->parent)) {
+	if (!(o->flags & OBJECT_GAP) || (FAULT(FAULT_GAP_FORGOTTEN) && o->parent))
 		move_down(s, o, plant_from);
-		return;
-	}
-	o->flags &= ~(uint32_t)OBJECT_GAP;
-	struct walker w = {s, ask, false, s->distance.value, plant_from};
-	struct path p = {.child = o, .known = (object *)o->parent, .here = true};
-	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = fp};
-	o->parent = NULL;
-	set_newest(s, incstack__walk(&w, &p));
+	else
+		set_newest(s, fill_gap(s, o, fp, ask, plant_from));
 }
 
 /* The trampoline's only call: the cell of the thunk, and the frame pointer of the
@@ -68,12 +93,14 @@ uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_
 {
 	stack *s = cell->stack;
 	uintptr_t resume = cell->resume;
-	if (old_busy)
+	if (__builtin_expect(old_busy != 0, 0))
 		incstack__forget(s, true);
-	object *o = incstack__barrier_object(cell);
+	bool youngest = (uintptr_t)cell - INCSTACK__POOL_BYTES == s->newest_thunk;
+	object *o = youngest ? s->newest : incstack__barrier_object(cell);
 	s->stats.returns++;
 	s->distance.returns++;
-	incstack__limbo_empty(s);
+	if (s->limbo)
+		incstack__limbo_empty(s);
 	if (o)
 		incstack__barrier_passed(s, o, fp, ASK_SAVED, 0);
 	return resume;

@@ -244,30 +244,22 @@ static uint32_t callers_left(const struct walker *w, const struct path *p)
 	return w->distance > p->n ? w->distance - p->n : 0;
 }
 
-/* Plants a barrier at the frame ahead, which needs no closer look. Without a thunk
- * that frame becomes one of the callers, and the walk goes on. */
-static object *plant_ahead(const struct walker *w, struct path *p, struct reach *r)
+/* Ends the walk with a barrier at the frame ahead; null: it goes on behind it. */
+static object *stop_ahead(const struct walker *w, struct path *p, struct reach *r)
 {
 	stack *s = w->stack;
-	object *o = r->end;
-	size_t made = (size_t)(o - s->arena.object);
-	if (s->mode != INCSTACK_MODE_PATCH || p->no_thunk || (p->interrupted && !made) ||
-	    r->ahead.sp - sizeof(uintptr_t) < w->plant_from || !arena_fits(s, made + 1))
+	object *first = s->arena.object;
+	if (p->no_thunk || (p->interrupted && r->end == first) ||
+	    !may_plant_ahead(s, r, w->plant_from))
 		return NULL;
-	*o = (object){NULL, r->ahead.pc, r->ahead.sp, -1, INCSTACK_OBJECT_RAW | OBJECT_GAP};
-	r->end++;
-	r->fp = r->ahead.fp;
-	follow(s, p, *r);
-	o->parent = p->known;
-	if (incstack__barrier_plant(s, o, r->fp)) {
+	object *o = plant_ahead(s, p->child, p->known, r);
+	advance(p, first, *r);
+	p->no_thunk = !o;
+	if (o) {
 		s->met = p->known;
 		s->stats.walked += p->n;
-		return o;
 	}
-	p->no_thunk = true;
-	o->parent = NULL;
-	o->flags = INCSTACK_OBJECT_RAW | INCSTACK_OBJECT_FILLED;
-	return NULL;
+	return o;
 }
 
 /* Goes on from what a first run has made. */
@@ -277,7 +269,7 @@ object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r
 	s->met = NULL;
 	for (;;) {
 		bool ended;
-		object *result = r.spent ? plant_ahead(w, p, &r) : NULL;
+		object *result = r.spent ? stop_ahead(w, p, &r) : NULL;
 		if (result)
 			return result;
 		follow(s, p, r);

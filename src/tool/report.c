@@ -114,7 +114,7 @@ static int write_file(const struct incstack_profile *profile, enum incstack_prof
 
 	if (asprintf(&path, "%s%s", prefix, suffix) < 0)
 		return 1;
-	status = tool_profile_write(profile, path, format, 0);
+	status = tool_profile_write(profile, path, (int)format, 0);
 	free(path);
 	return status;
 }
