@@ -9,7 +9,9 @@ import re
 import subprocess
 import sys
 
-LINE = re.compile(r"^#\d+ +(?:0x[0-9a-f]+ in )?(\w+) ?\(")
+LINE = re.compile(r"^#\d+ +(?:0x[0-9a-f]+ in )?([\w.]+) ?\(")
+# gdb takes the names of code without a known language for Ada's: __ becomes a dot.
+THUNK = re.compile(r"incstack(__|\.)thunk")
 STEPS = 50  # more than the instructions from a thunk to its resume address
 COMMANDS = (["set pagination off", "set confirm off", "break by_glibc", "run", "echo @1\\n", "bt",
              "continue", "echo @2\\n", "bt", "delete", "break incstack__thunk_entry", "continue"]
@@ -21,7 +23,7 @@ def functions(text):
 
 
 def without_thunks(names):
-    return [n for n in names if not n.startswith("incstack__thunk")]
+    return [n for n in names if not THUNK.match(n)]
 
 
 def errors(output):
@@ -38,7 +40,7 @@ def errors(output):
     if "corrupt" in output or "Backtrace stopped" in output:
         yield "gdb stopped a backtrace"
     steps = [functions(text) for mark, text in stops if mark == "3"]
-    trip = lambda names: names and names[0].startswith("incstack__thunk")  # of one return
+    trip = lambda names: names and THUNK.match(names[0])  # of one return
     inside = list(itertools.takewhile(trip, steps))
     if len(steps) != STEPS or len(inside) < 30:
         yield f"only {len(inside)} steps in the trampoline"
