@@ -52,6 +52,12 @@ static int pass_thunk(unw_cursor_t *cursor, unw_context_t *context, const struct
 	return unw_init_local(cursor, context) < 0 ? INCSTACK_EUNWIND : 0;
 }
 
+/* Where libunwind guesses, it may step to what cannot be read. */
+static int ended(int count)
+{
+	return count > 0 ? count : INCSTACK_EUNWIND;
+}
+
 /* Goes on from the cursor's frame, which is the walk function itself. */
 static int walk(unw_cursor_t *cursor, unw_context_t *context, struct incstack_frame *frames,
 		int max)
@@ -62,10 +68,10 @@ static int walk(unw_cursor_t *cursor, unw_context_t *context, struct incstack_fr
 		struct incstack_frame frame;
 
 		if (read_frame(cursor, &frame) < 0)
-			return INCSTACK_EUNWIND;
+			return ended(count);
 		if (incstack__thunk_contains(frame.pc) &&
 		    (pass_thunk(cursor, context, &frame) < 0 || read_frame(cursor, &frame) < 0))
-			return INCSTACK_EUNWIND;
+			return ended(count);
 		if (count > 0 && frame.flags & INCSTACK_FRAME_EXACT)
 			frames[count - 1].flags |= INCSTACK_FRAME_SIGNAL;
 		frames[count++] = frame;

@@ -24,7 +24,7 @@ def fast_path(text):
             inside = True
         elif inside:
             fields = line.split("\t")
-            code = fields[1].split("#")[0].strip() if len(fields) > 1 else ""
+            code = " ".join(fields[1:]).split("#")[0].strip().replace(", ", ",")
             if code.startswith("ret"):
                 return path
             if code and not re.match(r"nop|endbr64|xchg +%ax,%ax", code):
