@@ -150,6 +150,7 @@ int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t 
 		return error;
 	}
 	incstack__pool_reserve(s);
+	incstack__rule_reserve(rt);
 	atomic_fetch_add_explicit(&rt->stacks, 1, memory_order_acq_rel);
 	*result = s;
 	return 0;
@@ -223,6 +224,7 @@ int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 	if (error)
 		return error;
 	incstack__pool_reserve(s);
+	incstack__rule_reserve(s->runtime);
 	incstack__rule_learn_wanted(s->runtime);
 	size_t room = (size_t)((char *)s->arena.limit - (char *)s->arena.object);
 	for (const struct chunk *c = s->arena.spare; c; c = c->next)
@@ -245,6 +247,7 @@ int incstack_stack_stats(const struct incstack_stack *s, struct incstack_stats *
 	now.size = stats->size;
 	now.mode = s->mode;
 	now.distance = (int32_t)s->distance.value;
+	now.rules_unkept = atomic_load_explicit(&s->runtime->rules_unkept, memory_order_relaxed);
 	memcpy(stats, &now, now.size < sizeof(now) ? now.size : sizeof(now));
 	return 0;
 }

@@ -172,7 +172,8 @@ struct incstack_runtime {
 	struct incstack_options options;
 	_Atomic(struct rule_table *) rules;
 	_Atomic(struct rule_table *) run_rules; /* the same, or null: see run.h */
-	uint64_t rule_count;
+	_Atomic uint64_t rule_count;            /* entries in use */
+	_Atomic uint64_t rules_unkept;          /* rules that found no room */
 	atomic_flag rule_lock;
 	/* What signal handlers missed lately: a ring that overwrites the oldest. */
 	_Atomic uintptr_t wanted[RULES_WANTED];
@@ -270,6 +271,7 @@ packed_rule incstack__rule_find(const runtime *rt, uintptr_t address);
 packed_rule incstack__rule_learn(runtime *rt, uintptr_t address);
 void incstack__rule_want(runtime *rt, uintptr_t address);
 void incstack__rule_learn_wanted(runtime *rt);
+void incstack__rule_reserve(runtime *rt);
 void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high);
 void incstack__rule_free(runtime *rt);
 

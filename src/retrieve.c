@@ -194,6 +194,7 @@ int incstack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
 		return error;
 	if (tree) {
 		incstack__limbo_empty(s);
+		incstack__rule_reserve(s->runtime);
 		incstack__rule_learn_wanted(s->runtime);
 		if (incstack__known_confirm(s, __builtin_frame_address(0)))
 			error = incstack__complete(s, true);

@@ -3,7 +3,9 @@
  * The cache of unwind rules, shared by all stacks of a runtime: an open hash
  * table from look-up address to packed rule. Readers take no lock: an entry's
  * rule is written before its address (release), and a table that was outgrown
- * stays readable until the runtime ends.
+ * stays readable until the runtime ends. It grows, with room ahead, only where
+ * memory may be allocated; a sample or a return that finds no room in it (I7) uses
+ * the rule and does not keep it, counted.
  */
 #include <signal.h>
 #include <sys/syscall.h>
@@ -11,7 +13,7 @@
 
 #include "internal.h"
 
-enum { FIRST_ENTRIES = 4096 };
+enum { FIRST_ENTRIES = 8192 };
 /* The kind of no rule: the address is known to have none. */
 enum { KIND_UNKNOWN = 7 };
 
@@ -21,18 +23,21 @@ packed_rule incstack__rule_find(const runtime *rt, uintptr_t address)
 	return t ? rule_in(t, address) : 0;
 }
 
-static void insert(struct rule_table *t, uintptr_t address, packed_rule rule)
+/* True: the address is new in the table. */
+static bool insert(struct rule_table *t, uintptr_t address, packed_rule rule)
 {
 	struct rule_entry *e;
+	uintptr_t found;
 	for (uint64_t i = rule_hash(address);; i += sizeof(*e)) {
 		e = (struct rule_entry *)rule_entry_at(t, i);
-		uintptr_t found = atomic_load_explicit(&e->address, memory_order_relaxed);
+		found = atomic_load_explicit(&e->address, memory_order_relaxed);
 		if (!found || found == address)
 			break;
 	}
 	atomic_store_explicit(&e->rule, rule, memory_order_relaxed);
 	/* pairs with the acquire in rule_in */
 	atomic_store_explicit(&e->address, address, memory_order_release);
+	return !found;
 }
 
 static uint64_t entries_of(const struct rule_table *t)
@@ -45,7 +50,27 @@ static size_t table_bytes(uint64_t entries)
 	return sizeof(struct rule_table) + entries * sizeof(struct rule_entry);
 }
 
-/* Doubles the table; keeps the old one where there is no memory. */
+/* Copies what is still true, and counts it. */
+static uint64_t copy(struct rule_table *to, const struct rule_table *from)
+{
+	uint64_t count = 0;
+	for (uint64_t i = 0; from && i < entries_of(from); i++) {
+		uintptr_t a = atomic_load_explicit(&from->entry[i].address, memory_order_relaxed);
+		packed_rule r = atomic_load_explicit(&from->entry[i].rule, memory_order_relaxed);
+		if (a && r)
+			count += insert(to, a, r);
+	}
+	return count;
+}
+
+/* A quarter full: as much again, and more, fits in before the next chance to grow. */
+static bool grown_enough(const runtime *rt, const struct rule_table *t)
+{
+	return t &&
+	       atomic_load_explicit(&rt->rule_count, memory_order_relaxed) * 4 <= entries_of(t);
+}
+
+/* Keeps the old table where there is no memory. */
 static void grow(runtime *rt, struct rule_table *old)
 {
 	uint64_t entries = old ? entries_of(old) * 2 : FIRST_ENTRIES;
@@ -58,12 +83,7 @@ static void grow(runtime *rt, struct rule_table *old)
 		atomic_init(&t->entry[i].address, 0);
 		atomic_init(&t->entry[i].rule, 0);
 	}
-	for (uint64_t i = 0; old && i < entries_of(old); i++) {
-		uintptr_t a = atomic_load_explicit(&old->entry[i].address, memory_order_relaxed);
-		packed_rule r = atomic_load_explicit(&old->entry[i].rule, memory_order_relaxed);
-		if (a && r)
-			insert(t, a, r);
-	}
+	atomic_store_explicit(&rt->rule_count, copy(t, old), memory_order_relaxed);
 	atomic_store_explicit(&rt->rules, t, memory_order_release); /* pairs with rule_find */
 #ifdef INCSTACK_HOSTILE
 	return; /* every frame is looked at closely */
@@ -72,20 +92,19 @@ static void grow(runtime *rt, struct rule_table *old)
 		atomic_store_explicit(&rt->run_rules, t, memory_order_release); /* with run */
 }
 
-static void remember(runtime *rt, uintptr_t address, packed_rule rule)
+/* Whether the rule was kept: not while somebody else writes, nor without room. */
+static bool remember(runtime *rt, uintptr_t address, packed_rule rule)
 {
 	if (atomic_flag_test_and_set_explicit(&rt->rule_lock, memory_order_acquire))
-		return; /* somebody else writes: learn it at the next miss */
+		return false;
 	struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_relaxed);
-	if (!t || rt->rule_count * 4 > entries_of(t)) {
-		grow(rt, t);
-		t = atomic_load_explicit(&rt->rules, memory_order_relaxed);
-	}
-	if (t && rt->rule_count < entries_of(t) - 1) {
-		insert(t, address, rule);
-		rt->rule_count++;
-	}
+	uint64_t count = atomic_load_explicit(&rt->rule_count, memory_order_relaxed);
+	bool room = t && count * 2 < entries_of(t);
+	if (room)
+		atomic_store_explicit(&rt->rule_count, count + insert(t, address, rule),
+				      memory_order_relaxed);
 	atomic_flag_clear_explicit(&rt->rule_lock, memory_order_release);
+	return room;
 }
 
 static bool plain(const struct incstack_rule *r)
@@ -126,25 +145,54 @@ static packed_rule ask(runtime *rt, uintptr_t address)
 	if (rt->embedder.find_rule(rt->context, address, &rule) < 0)
 		rule.kind = INCSTACK_RULE_NONE;
 	packed_rule packed = pack(&rule);
-	remember(rt, address, packed);
+	if (!remember(rt, address, packed))
+		atomic_fetch_add_explicit(&rt->rules_unkept, 1, memory_order_relaxed);
 	return packed;
 }
 
 #define BIT(number) (UINT64_C(1) << ((number)-1))
 
-/* Asks the embedder and keeps the answer, also that there is none. No signals from
- * outside meanwhile: a handler may jump out, and locks in there would stay taken. */
-packed_rule incstack__rule_learn(runtime *rt, uintptr_t address)
+/* No signals from outside while a lock is held, ours or the embedder's: a handler may
+ * jump out, and it would stay taken. Returns whether *before is to be restored. */
+static bool block_signals(uint64_t *before)
 {
 	const uint64_t own = BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP) |
 			     BIT(SIGSYS) | BIT(SIGABRT);
 	const uint64_t others = ~own;
-	uint64_t before = 0;
-	long blocked = syscall(SYS_rt_sigprocmask, SIG_BLOCK, &others, &before, sizeof(others));
+	return !syscall(SYS_rt_sigprocmask, SIG_BLOCK, &others, before, sizeof(others));
+}
+
+static void restore_signals(bool blocked, const uint64_t *before)
+{
+	if (blocked)
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, before, NULL, sizeof(*before));
+}
+
+/* Asks the embedder and keeps the answer, also that there is none. */
+packed_rule incstack__rule_learn(runtime *rt, uintptr_t address)
+{
+	uint64_t before;
+	bool blocked = block_signals(&before);
 	packed_rule packed = ask(rt, address);
-	if (!blocked)
-		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	restore_signals(blocked, &before);
 	return packed;
+}
+
+/* Where memory may be allocated: makes room ahead for what samples will learn. */
+void incstack__rule_reserve(runtime *rt)
+{
+	struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_acquire);
+	if (__builtin_expect(!rt->embedder.find_rule || grown_enough(rt, t), 1))
+		return;
+	uint64_t before;
+	bool blocked = block_signals(&before);
+	if (!atomic_flag_test_and_set_explicit(&rt->rule_lock, memory_order_acquire)) {
+		t = atomic_load_explicit(&rt->rules, memory_order_relaxed);
+		if (!grown_enough(rt, t))
+			grow(rt, t);
+		atomic_flag_clear_explicit(&rt->rule_lock, memory_order_release);
+	}
+	restore_signals(blocked, &before);
 }
 
 /* A signal handler, which must not ask, missed the rule. */

@@ -302,6 +302,9 @@ struct incstack_stats {
 	uint64_t pools;           /* pools of thunks that this stack had made */
 	uint64_t pools_refused;   /* made in vain: no memory, no executable memory, or no
 	                           * unwinder to tell of them; no_thunk counts what follows */
+	uint64_t rules_unkept;    /* unwind rules, of the whole runtime, that a sample or a return
+	                           * asked for and had no room to keep: asked for again. A
+	                           * reserve or retrieve makes room */
 };
 
 /* Errors: EINVAL.

@@ -5,13 +5,25 @@
 #ifndef INCSTACK_SRC_NATIVE_H
 #define INCSTACK_SRC_NATIVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <libunwind.h>
 
+#include <incstack/embedder.h>
+
 /* The address space that rules are read in; null: no memory. Made by the first
  * call, with malloc. */
 unw_addr_space_t incstack__native_space(void);
+
+/* Whether the tables give the address a rule of the common kinds: without one, libunwind
+ * may still know it. Takes no lock, may be called anywhere. fde: of a known entry. */
+bool incstack__native_cfi_rule(uintptr_t address, struct incstack_rule *rule);
+bool incstack__native_fde_rule(const void *fde, uintptr_t address, struct incstack_rule *rule);
+
+/* What libunwind says of the address, for incstack_native_find_rule. */
+int incstack__native_libunwind_rule(unw_addr_space_t space, uintptr_t address,
+				    struct incstack_rule *rule);
 
 /* Of the core: whether the pc lies in a pool of thunks. */
 int incstack__thunk_contains(uintptr_t pc);

@@ -355,12 +355,21 @@ static int find_rule(unw_addr_space_t space, struct lookup *lookup, struct incst
 	return rule_from_step(&step, rule);
 }
 
-int incstack_native_find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
+int incstack__native_libunwind_rule(unw_addr_space_t space, uintptr_t address,
+				    struct incstack_rule *rule)
 {
 	struct lookup lookup = {address, false};
 	struct incstack_rule found = {0};
+	const int result = find_rule(space, &lookup, &found);
+
+	if (result == 0)
+		*rule = found;
+	return result;
+}
+
+int incstack_native_find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
+{
 	unw_addr_space_t space;
-	int result;
 
 	(void)context;
 	if (!rule)
@@ -374,8 +383,7 @@ int incstack_native_find_rule(void *context, uintptr_t address, struct incstack_
 		*rule = (struct incstack_rule){.kind = INCSTACK_RULE_END};
 		return 0;
 	}
-	result = find_rule(space, &lookup, &found);
-	if (result == 0)
-		*rule = found;
-	return result;
+	if (incstack__native_cfi_rule(address, rule))
+		return 0;
+	return incstack__native_libunwind_rule(space, address, rule);
 }

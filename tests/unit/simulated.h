@@ -49,6 +49,7 @@ static struct sim {
 	uint64_t taken, refused, missing;
 	uint64_t random;
 	bool careless; /* exceptions are not announced */
+	bool inside;   /* a sample, a return: nothing may be allocated (I7) */
 	/* These survive sim_open: which allocations fail, by number or by size. */
 	unsigned fail_at, fail_until;
 	size_t fail_above;
@@ -129,6 +130,7 @@ static uintptr_t sim_logical_pc(void *context, uintptr_t slot, uintptr_t pc)
 static void *sim_allocate(void *context, size_t bytes)
 {
 	(void)context;
+	ck_assert(!sim.inside);
 	unsigned number = ++sim.allocations;
 	if (sim.fail_at && number >= sim.fail_at && number < sim.fail_until)
 		return NULL;
@@ -183,8 +185,10 @@ static inline void sim_return(void)
 {
 	struct sim_frame *f = sim_top(), *caller = f - 1;
 	uintptr_t word = *(uintptr_t *)f->slot;
+	sim.inside = true;
 	if (is_thunk(word))
 		word = incstack__returned(thunk_cell(word), caller->fp, 0);
+	sim.inside = false;
 	ck_assert_uint_eq(word, f->resume);
 	sim.depth--;
 	sim_stand(sim_top());
@@ -217,7 +221,9 @@ static inline int sim_sample(void)
 	struct sim_record *r = &sim.records[sim.pending];
 	struct incstack_top t = {
 		.pc = top->pc, .sp = top->sp, .fp = top->fp, .flags = INCSTACK_TOP_EXACT};
+	sim.inside = true;
 	int error = incstack_sample(sim.s, sim.pending, 1, &t);
+	sim.inside = false;
 	if (error) {
 		sim.refused++;
 		return error;

@@ -138,6 +138,60 @@ START_TEST(unannounced_exits)
 }
 END_TEST
 
+/* ---- room for rules ------------------------------------------------------------- */
+
+static unsigned asked;
+
+static int every_frame_is_the_last(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	(void)context;
+	(void)address;
+	asked++;
+	*rule = (struct incstack_rule){.kind = INCSTACK_RULE_END};
+	return 0;
+}
+
+static void sample_at(uintptr_t pc)
+{
+	uintptr_t sp = (uintptr_t)(sim.words + SIM_WORDS / 2);
+	struct incstack_top top = {.pc = pc, .sp = sp, .fp = sp, .flags = INCSTACK_TOP_EXACT};
+	sim.inside = true;
+	ck_assert_int_eq(incstack_sample(sim.s, 0, 1, &top), 0);
+	sim.inside = false;
+}
+
+/* What finds no room in a sample is used and counted; a reserve makes room. */
+START_TEST(more_rules_than_room)
+{
+	enum { ADDRESSES = 20000 };
+	struct incstack_embedder embedder = sim_embedder;
+	struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+	embedder.find_rule = every_frame_is_the_last;
+	ck_assert_int_eq(incstack_runtime_create(&options, &sim.rt), 0);
+	ck_assert_int_eq(incstack_stack_create(sim.rt, (uintptr_t)sim.words,
+					       (uintptr_t)(sim.words + SIM_WORDS), &sim.s),
+			 0);
+	ck_assert_int_eq(incstack_stack_reserve(sim.s, 8 << 20), 0);
+	for (uintptr_t i = 0; i < ADDRESSES; i++)
+		sample_at(SIM_CODE + i);
+	uint64_t unkept = sim_stats().rules_unkept;
+	ck_assert_uint_gt(unkept, 0);
+	ck_assert_uint_lt(unkept, ADDRESSES);
+	ck_assert_uint_eq(sim_stats().truncated, 0);
+	ck_assert_uint_eq(asked, ADDRESSES);
+	sample_at(SIM_CODE + ADDRESSES - 1);
+	ck_assert_uint_eq(sim_stats().rules_unkept, unkept + 1);
+	ck_assert_int_eq(incstack_stack_reserve(sim.s, 0), 0);
+	sample_at(SIM_CODE + ADDRESSES - 1);
+	sample_at(SIM_CODE + ADDRESSES - 1);
+	ck_assert_uint_eq(sim_stats().rules_unkept, unkept + 1);
+	ck_assert_uint_eq(asked, ADDRESSES + 2);
+	ck_assert_int_eq(incstack_stack_destroy(sim.s), 0);
+	ck_assert_int_eq(incstack_runtime_destroy(sim.rt), 0);
+	ck_assert_uint_eq(sim.live, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("limits");
@@ -148,6 +202,7 @@ int main(void)
 	tcase_add_loop_test(tc, byte_limit, 0, VARIANTS);
 	tcase_add_loop_test(tc, refusals_are_counted, 0, VARIANTS);
 	tcase_add_loop_test(tc, unannounced_exits, 0, VARIANTS);
+	tcase_add_test(tc, more_rules_than_room);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

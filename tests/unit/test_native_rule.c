@@ -17,11 +17,10 @@
 
 #include <incstack/native.h>
 
+#include "../../src/native/native.h"
 #include "run_suite.h"
 
 /* No thunks here: the core is not part of this test. */
-int incstack__thunk_contains(uintptr_t pc);
-
 int incstack__thunk_contains(uintptr_t pc)
 {
 	(void)pc;
@@ -355,12 +354,33 @@ struct sweep {
 	uint64_t random;
 	unsigned asked;
 	unsigned known;
+	unsigned quick; /* without libunwind */
 };
 
 static uint64_t next_random(struct sweep *sweep)
 {
 	sweep->random = sweep->random * 6364136223846793005u + 1442695040888963407u;
 	return sweep->random >> 20;
+}
+
+/* The reader of .eh_frame may refuse an address, and never contradicts libunwind. */
+static bool compare_readers(uintptr_t address)
+{
+	struct incstack_rule quick = {.kind = 77};
+	struct incstack_rule rule = {0};
+	int error = incstack__native_libunwind_rule(incstack__native_space(), address, &rule);
+
+	if (!incstack__native_cfi_rule(address, &quick)) {
+		ck_assert_uint_eq(quick.kind, 77);
+		return false;
+	}
+	ck_assert_int_eq(error, 0);
+	ck_assert_uint_eq(quick.kind, rule.kind);
+	ck_assert_int_eq(quick.cfa_offset, rule.cfa_offset);
+	ck_assert_uint_eq(quick.ra_offset, rule.ra_offset);
+	ck_assert_uint_eq(quick.fp_offset, rule.fp_offset);
+	ck_assert_uint_eq(quick.flags, rule.flags);
+	return true;
 }
 
 static void sweep_segment(struct sweep *sweep, uintptr_t low, size_t bytes)
@@ -374,6 +394,7 @@ static void sweep_segment(struct sweep *sweep, uintptr_t low, size_t bytes)
 		ck_assert_int_eq(rule.cfa_offset % 8 | rule.ra_offset % 8 | rule.fp_offset % 8, 0);
 		sweep->asked++;
 		sweep->known += result == 0;
+		sweep->quick += compare_readers(address);
 		if (result == 0 && rule.kind <= INCSTACK_RULE_FP_DEREF)
 			ck_assert_uint_gt(rule.ra_offset, 0);
 	}
@@ -401,6 +422,7 @@ START_TEST(random_addresses)
 	ck_assert_uint_gt(sweep.asked, 20000);
 	/* Alignment gaps and a few hand-written frames are all that is unknown. */
 	ck_assert_msg(sweep.known > sweep.asked / 100 * 90, "%u of %u", sweep.known, sweep.asked);
+	ck_assert_msg(sweep.quick > sweep.known / 100 * 95, "%u of %u", sweep.quick, sweep.known);
 }
 END_TEST
 
