@@ -13,14 +13,20 @@ fail() {
 	exit 1
 }
 
+results() {
+	grep -v '^toyvm:' <<<"$1" | sort
+}
+
 # Each program says the same, interpreted under full walks and with everything on.
 programs() {
 	local file plain all
 	for file in "$here"/programs/*.toy; do
 		plain=$("$oracle" "$file" --n 2 --interpreted --mode full)
 		all=$("$oracle" "$file" --n 2)
-		diff <(sed '$d' <<<"$plain" | sort) <(sed '$d' <<<"$all" | sort) >&2 ||
+		diff <(results "$plain") <(results "$all") >&2 ||
 			fail "$file: compiled code computes something else"
+		diff <(results "$plain") <(results "$("$oracle" "$file" --n 2 --linked 8)") >&2 ||
+			fail "$file: frames on the heap compute something else"
 		echo "${file##*/}: $(tail -n 1 <<<"$all")"
 		"$oracle" "$file" --n 1 --mode validate >/dev/null
 	done
@@ -56,6 +62,8 @@ random() {
 	local last
 	last=$("$oracle" --seed 1 --programs 30)
 	echo "$last"
+	[[ $last == *"on the heap: samples="[1-9]*returns=[1-9]* ]] || fail "no frames on the heap"
+	last=$(tail -n 1 <<<"$last")
 	awk '{
 		for (i = 2; i <= NF; i++) { split($i, f, "="); v[f[1]] = f[2] }
 		if (v["mismatches"] || v["lost"] || v["depth_p50"] < 20) exit 1
@@ -72,6 +80,7 @@ soak() {
 	local seed sum=0 last
 	for seed in 11 12 13 14 15; do
 		last=$("$oracle" --seed "$seed" --programs 260) || fail "seed $seed: $last"
+		last=$(tail -n 1 <<<"$last")
 		echo "$last"
 		last=${last#*samples=}
 		sum=$((sum + ${last%% *}))

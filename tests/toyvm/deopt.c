@@ -170,11 +170,16 @@ static const struct handler *find_handler(const struct virtual *v)
 	return NULL;
 }
 
-/* The frames younger than sp go. */
-static void unwind(struct fiber *f, uintptr_t sp, bool barrier)
+/* The frames younger than this one go. */
+static void unwind(struct fiber *f, const struct frame *to, bool barrier)
 {
+	uintptr_t sp = to->sp;
 	if (barrier)
 		COUNT(exceptions);
+	if (f->linked) {
+		linked_unwind(f, to->fp);
+		return;
+	}
 	bool silent = f->vm->schedule.silent_exits && random_below(&f->thread->random, 4) == 0;
 	if (!silent && !BUG(BUG_NO_UNWINDING))
 		incstack_stack_unwinding_to(f->stack, sp + (BUG(BUG_UNWINDS_TOO_FAR) ? 512 : 0));
@@ -189,7 +194,7 @@ static struct fiber *catch (struct fiber *f, struct frame *frame, int at, const 
 		replace_youngest(f, frame, at);
 	} else {
 		f->fp = frame->fp;
-		f->sp = f->fp - frame_bytes(frame_method(f->fp));
+		set_sp(f);
 	}
 	f->shadow -= at;
 	*frame_word(f->fp, FRAME_BCI) = (value)h->target;
@@ -204,7 +209,7 @@ static struct fiber *catch (struct fiber *f, struct frame *frame, int at, const 
 static struct fiber *to_native(struct fiber *f, const struct frame *frame)
 {
 	f->fp = frame->fp;
-	f->sp = f->fp - frame_bytes(frame_method(f->fp));
+	set_sp(f);
 	f->resume = stubs.leave;
 	return f;
 }
@@ -218,7 +223,7 @@ struct fiber *throw_value(struct fiber *f)
 	frame_first(f, &frame);
 	do {
 		if (!youngest && frame.pc == stubs.called_back) {
-			unwind(f, frame.sp, barrier);
+			unwind(f, &frame, barrier);
 			return to_native(f, &frame);
 		}
 		for (int i = 0; i < frame.count; i++) {
@@ -226,15 +231,26 @@ struct fiber *throw_value(struct fiber *f)
 			if (!h)
 				continue;
 			if (!youngest)
-				unwind(f, frame.sp, barrier);
+				unwind(f, &frame, barrier);
 			return catch (f, &frame, i, h);
 		}
 		f->shadow -= frame.count;
-		barrier |= has_barrier(frame.slot);
+		barrier |= returns_to_barrier(f, frame.slot);
 		youngest = false;
 	} while (frame_next(f, &frame));
-	unwind(f, frame.sp, barrier);
-	f->sp = frame.sp;
-	f->fp = 0;
+	unwind(f, &frame, barrier);
+	if (!f->linked) {
+		f->sp = frame.sp;
+		f->fp = 0;
+	}
 	return toy_fiber_end(f);
+}
+
+/* A call found no room for its frame. A native caller sees the exception first. */
+struct fiber *throw_from_call(struct fiber *f)
+{
+	if (f->pc != stubs.called_back)
+		return throw_value(f);
+	f->resume = stubs.leave;
+	return f;
 }

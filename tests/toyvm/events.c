@@ -44,6 +44,14 @@ static void count_deopt_first(struct fiber *f)
 	}
 }
 
+static void move(struct fiber *f)
+{
+	if (f->linked)
+		linked_move(f);
+	else
+		fiber_move(f, f->high - f->limit);
+}
+
 static void one(struct fiber *f)
 {
 	uint64_t *random = &f->thread->random;
@@ -55,7 +63,7 @@ static void one(struct fiber *f)
 	else if (what < 200)
 		deopt_random(f);
 	else if (what < 204)
-		fiber_move(f, f->high - f->limit);
+		move(f);
 	else if (what < 206)
 		request(f);
 	else if (what < 207)
@@ -66,7 +74,7 @@ static void all(struct fiber *f)
 {
 	oracle_sample(f, &f->thread->random);
 	deopt_random(f);
-	fiber_move(f, f->high - f->limit);
+	move(f);
 	request(f);
 	heap_collect(f);
 	deopt_random(f);

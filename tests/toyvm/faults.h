@@ -21,6 +21,7 @@ enum {
 	BUG_RAW_READ,          /* the collector reads slots without translation */
 	BUG_OLD_OWNER,         /* a migrated fiber's stack keeps its owner */
 	BUG_UNWINDS_TOO_FAR,   /* a frame that survives is announced as popped */
+	BUG_RETURN_UNTOLD,     /* a frame on the heap returns to one with a flag, in silence */
 };
 
 extern int toyvm_fault;

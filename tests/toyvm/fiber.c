@@ -77,6 +77,8 @@ static bool new_stack(struct fiber *f)
 {
 	static struct incstack_stack *one;
 	uintptr_t low = f->low, high = f->high;
+	if (f->linked)
+		return !incstack_stack_create_embedder(f->vm->runtime, f, &f->stack);
 	if (BUG(BUG_ONE_STACK)) {
 		low = 8;
 		high = UINTPTR_MAX / 2 + 1;
@@ -89,6 +91,14 @@ static bool new_stack(struct fiber *f)
 	return true;
 }
 
+static uint32_t fibers_number(struct vm *vm)
+{
+	pthread_mutex_lock(&vm->lock);
+	uint32_t number = vm->spawned++;
+	pthread_mutex_unlock(&vm->lock);
+	return number;
+}
+
 struct fiber *fiber_spawn(struct vm *vm, struct method *m, value argument)
 {
 	struct fiber *f = calloc(1, sizeof(*f));
@@ -97,6 +107,7 @@ struct fiber *fiber_spawn(struct vm *vm, struct method *m, value argument)
 	f->shadow = f->shadow_base =
 		mmap(NULL, SHADOW_MAX * sizeof(uint64_t), PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	f->linked = fibers_number(vm) % 8 < vm->schedule.linked;
 	if (f->shadow == MAP_FAILED || !new_stack(f))
 		abort();
 	f->shadow[0] = 0; /* the base: method 0, bci 0 */
@@ -104,6 +115,8 @@ struct fiber *fiber_spawn(struct vm *vm, struct method *m, value argument)
 	f->sp = f->high - 16;
 	*(uintptr_t *)f->sp = stubs.base;
 	f->resume = stubs.start;
+	if (f->linked)
+		linked_begin(f);
 	f->callee = m;
 	f->args[0] = argument;
 	f->fuel = 4000;
@@ -128,7 +141,7 @@ static void fiber_free(struct fiber *f)
 	vm->live--;
 	pthread_cond_broadcast(&vm->changed);
 	pthread_mutex_unlock(&vm->lock);
-	if (!BUG(BUG_ONE_STACK))
+	if (!BUG(BUG_ONE_STACK) || f->linked)
 		incstack_stack_destroy(f->stack);
 	oracle_free(f->oracle);
 	munmap(f->shadow_base, SHADOW_MAX * sizeof(uint64_t));

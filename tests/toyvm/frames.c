@@ -82,6 +82,11 @@ bool frame_next(struct fiber *f, struct frame *frame)
 	return read_frame(frame);
 }
 
+bool returns_to_barrier(const struct fiber *f, const uintptr_t *slot)
+{
+	return f->linked ? linked_barrier((uintptr_t)(slot - 1)) : has_barrier(slot);
+}
+
 /* ---- what the library asks ------------------------------------------------------ */
 
 static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
@@ -109,11 +114,15 @@ static uintptr_t next_call(uintptr_t pc)
 	return b && site < b->sites + b->site_count ? b->code + site->offset : pc;
 }
 
+_Thread_local struct fiber *fiber_looked_at;
+
 static int decode(void *context, const struct incstack_frame *frame,
 		  struct incstack_virtual_frame *out, int max)
 {
 	(void)context;
 	struct frame seen = {.pc = frame->pc, .sp = frame->sp, .fp = frame->fp};
+	if (fiber_looked_at->linked)
+		seen.fp = seen.sp;
 	if (BUG(BUG_NEXT_CALL))
 		seen.pc = next_call(seen.pc);
 	if (has_frame_pointer(seen.pc) && !seen.fp)
@@ -127,8 +136,6 @@ static int decode(void *context, const struct incstack_frame *frame,
 							 seen.frames[i].bci, 0};
 	return BUG(BUG_INLINED_FORGOTTEN) ? 1 : seen.count;
 }
-
-_Thread_local struct fiber *fiber_looked_at;
 
 static uintptr_t logical_pc(void *context, uintptr_t slot, uintptr_t pc)
 {
@@ -145,4 +152,7 @@ const struct incstack_embedder embedder = {
 	.find_rule = find_rule,
 	.decode = decode,
 	.logical_pc = logical_pc,
+	.caller = linked_caller,
+	.arm = linked_arm,
+	.disarm = linked_disarm,
 };

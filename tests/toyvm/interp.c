@@ -241,9 +241,10 @@ static bool reserve_frame(struct fiber *f, uintptr_t bytes)
 bool push_frame(struct fiber *f)
 {
 	struct method *m = f->callee;
-	if (!reserve_frame(f, frame_bytes(m) + 8))
+	bool room = f->linked || reserve_frame(f, frame_bytes(m) + 8);
+	uintptr_t fp = f->linked ? linked_new(f, m) : f->sp - 8;
+	if (!room || !fp)
 		return false;
-	uintptr_t fp = f->sp - 8;
 	*frame_word(fp, 0) = f->fp;
 	*frame_word(fp, FRAME_METHOD) = (uintptr_t)m;
 	*frame_word(fp, FRAME_BCI) = 0;
@@ -251,16 +252,20 @@ bool push_frame(struct fiber *f)
 	for (uint32_t i = 0; i < m->slots; i++)
 		*frame_word(fp, FRAME_SLOTS - (int64_t)i) = i < m->params ? f->args[i] : 0;
 	f->fp = fp;
-	f->sp = fp - frame_bytes(m);
+	set_sp(f);
 	*++f->shadow = shadow_key(m, 0);
 	return true;
 }
 
 static void pop_frame(struct fiber *f)
 {
+	f->shadow--;
+	if (f->linked) {
+		linked_pop(f);
+		return;
+	}
 	f->sp = f->fp + 8;
 	f->fp = *frame_word(f->fp, 0);
-	f->shadow--;
 }
 
 void set_bci(struct fiber *f, int32_t bci)
@@ -275,7 +280,7 @@ struct fiber *toy_enter(struct fiber *f)
 	uint32_t calls = atomic_fetch_add_explicit(&m->calls, 1, memory_order_relaxed);
 	if (!f->vm->schedule.interpreted && calls >= f->vm->schedule.compile_after)
 		jit_compile(f->thread, m);
-	return push_frame(f) ? toy_interpret(f) : throw_value(f);
+	return push_frame(f) ? toy_interpret(f) : throw_from_call(f);
 }
 
 static bool tick(struct fiber *f)
@@ -326,15 +331,19 @@ static struct fiber *call(struct fiber *f, const struct virtual *v)
 	copy_arguments(f, v);
 	*frame_word(f->fp, FRAME_DEPTH) -= count;
 	f->callee = m;
-	f->sp -= 16 * random_below(&f->thread->random, 3);
-	f->resume = stubs.call;
+	if (!f->linked)
+		f->sp -= 16 * random_below(&f->thread->random, 3);
+	f->resume = f->linked ? stubs.linked_call : stubs.call;
 	return f;
 }
 
 struct fiber *give_result(struct fiber *f, value result)
 {
+	uintptr_t pc = f->linked ? *frame_word(f->fp, 1) : 0;
 	pop_frame(f);
 	f->result = result;
+	if (f->linked)
+		return linked_return(f, pc);
 	f->resume = stubs.ret;
 	return f;
 }
@@ -354,7 +363,7 @@ static struct fiber *polled(struct fiber *f)
 		return NULL;
 	}
 	struct blob *b = atomic_load_explicit(&v.method->blob, memory_order_acquire);
-	struct fiber *next = b ? osr(f, b) : NULL;
+	struct fiber *next = b && !f->linked ? osr(f, b) : NULL;
 	if (!next)
 		set_bci(f, ins.a);
 	return next;
@@ -371,7 +380,7 @@ struct fiber *toy_interpret(struct fiber *f)
 {
 	for (;;) {
 		f->pc = stubs.returned;
-		f->sp = f->fp - frame_bytes(frame_method(f->fp));
+		set_sp(f);
 		struct virtual v = youngest(f);
 		struct instruction ins = v.method->body[v.bci];
 		value *top = v.slots - v.method->locals - v.depth;
@@ -453,5 +462,5 @@ struct fiber *toy_grow(struct fiber *f)
 	const struct blob *b = code_find(f->pc);
 	f->callee = b->method;
 	f->resume = stubs.resume_compiled;
-	return reserve_frame(f, b->bytes) ? f : throw_value(f);
+	return reserve_frame(f, b->bytes) ? f : throw_from_call(f);
 }

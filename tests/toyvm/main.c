@@ -14,13 +14,14 @@ struct arguments {
 	uint64_t seed, programs;
 	int64_t n;
 	struct schedule schedule;
-	bool fixed_distance, dump, print;
+	bool fixed_distance, fixed_linked, dump, print;
 	const char *file;
 };
 
 static const char usage[] =
 	"usage: toyvm_oracle [--seed S] [--programs N] [--threads N] [--ticks N]\n"
-	"                    [--mode patch|validate|full] [--distance N] [--interpreted]\n"
+	"                    [--mode patch|validate|full] [--distance N] [--interpreted] [--linked "
+	"N]\n"
 	"                    [--n N] [--dump] [--hostile] [--fault N] [FILE]\n"
 	"N random programs, up to the first that mismatches, or one from a file.\n";
 
@@ -53,6 +54,8 @@ static bool number_option(struct arguments *a, const char *name, const char *tex
 		a->schedule.ticks = (uint32_t)n;
 	else if (!strcmp(name, "--fault"))
 		toyvm_fault = (int)n;
+	else if (!strcmp(name, "--linked"))
+		a->schedule.linked = (uint32_t)n, a->fixed_linked = true;
 	else if (!strcmp(name, "--n"))
 		a->n = n;
 	else if (!strcmp(name, "--distance"))
@@ -117,10 +120,13 @@ static void random_program(const struct arguments *a, uint64_t seed)
 {
 	last_seed = seed;
 	static const int distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 0, 1, 2, 5};
+	static const uint32_t linked[] = {0, 0, 0, 3, 8};
 	struct schedule s = a->schedule;
 	uint64_t random = seed;
 	if (!a->fixed_distance)
 		s.distance = distances[random_below(&random, 6)];
+	if (!a->fixed_linked)
+		s.linked = linked[random_below(&random, 5)];
 	s.inline_levels = random_below(&random, 5);
 	s.compile_after = random_below(&random, 8);
 	s.silent_exits = random_below(&random, 8) == 0;
@@ -141,6 +147,9 @@ static uint64_t median(void)
 
 static void print_counters(void)
 {
+	if (counters.linked_samples)
+		printf("toyvm: frames on the heap: samples=%" PRIu64 " returns=%" PRIu64 "\n",
+		       counters.linked_samples, counters.linked_returns);
 #define ITEM(name) " " #name "=%" PRIu64
 	printf("toyvm:" ITEM(samples) ITEM(mismatches) ITEM(lost) ITEM(depth_p50) ITEM(exceptions)
 		       ITEM(deopts) ITEM(deopt_first) ITEM(barrier_first) ITEM(osr) ITEM(moved)

@@ -10,14 +10,14 @@
 struct fiber *toy_native(struct fiber *f)
 {
 	if (!push_frame(f))
-		return throw_value(f);
+		return throw_from_call(f);
 	f->pc = stubs.called_back;
 	f->pinned++;
 	value result = f->callee->native(f);
 	f->pinned--;
 	if (f->throwing)
 		return throw_value(f);
-	if (has_barrier((uintptr_t *)f->fp + 1))
+	if (returns_to_barrier(f, (uintptr_t *)f->fp + 1))
 		COUNT(natives);
 	return give_result(f, result);
 }
@@ -35,10 +35,10 @@ static value call_back(struct fiber *f, value method, value argument)
 	set_bci(f, (int32_t)*frame_word(f->fp, FRAME_BCI) + 1);
 	f->callee = p->methods[int_of(method)];
 	f->args[0] = argument;
-	f->resume = stubs.callback;
+	f->resume = f->linked ? stubs.linked_call : stubs.callback;
 	stubs.enter(f);
 	f->pc = stubs.called_back;
-	f->sp = f->fp - frame_bytes(frame_method(f->fp));
+	set_sp(f);
 	return f->result;
 }
 

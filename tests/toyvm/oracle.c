@@ -74,6 +74,10 @@ void oracle_sample(struct fiber *f, uint64_t *random)
 	size_t count = (size_t)(f->shadow - f->shadow_base) + 1;
 	struct incstack_top top = {.pc = f->pc, .sp = f->sp, .fp = f->fp};
 	top.flags = random_below(random, 2) ? INCSTACK_TOP_EXACT : 0;
+	if (f->linked) {
+		top.sp = f->fp;
+		top.flags = INCSTACK_TOP_EXACT | INCSTACK_TOP_DECODE_NOW;
+	}
 	uint64_t weight = random_next(random);
 	incstack_stack_reserve(f->stack, 512 + count * 64);
 	int error = incstack_sample(f->stack, o->first + o->record_count, weight, &top);
@@ -86,6 +90,8 @@ void oracle_sample(struct fiber *f, uint64_t *random)
 	}
 	remember(o, f->shadow_base, count, weight);
 	COUNT(samples);
+	if (f->linked)
+		COUNT(linked_samples);
 	atomic_fetch_add_explicit(&counters.depths[count < 4095 ? count : 4095], 1,
 				  memory_order_relaxed);
 }

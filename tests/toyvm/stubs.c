@@ -177,6 +177,8 @@ void stubs_make(void)
 	to_c(e, toy_deopt_return);
 	stubs.resume_poll = make_resume(e, toy_after_poll);
 	stubs.resume_interpreter = make_resume(e, toy_interpret);
+	stubs.linked_call = make_resume(e, toy_linked_call);
+	stubs.linked_returned = make_resume(e, toy_returned);
 	make_adapters(e);
 	stubs.poll = make_exit(e, toy_poll);
 	stubs.slow = make_exit(e, toy_slow);

@@ -59,6 +59,8 @@ struct fiber {
 	uintptr_t low, high;
 	uint64_t *shadow_base;
 	struct incstack_stack *stack;
+	bool linked;   /* its frames are on the heap: linked.c */
+	value base[3]; /* what stands for the outermost of those */
 	struct lazy lazy[LAZY_MAX];
 	int lazy_count;
 	int pinned; /* native frames, which C frames of the thread belong to */
@@ -87,6 +89,7 @@ struct schedule {
 	int mode, distance, threads;
 	bool hostile;      /* every event at every poll */
 	bool interpreted;  /* nothing is compiled */
+	uint32_t linked;   /* of eight fibers, how many have their frames on the heap */
 	bool silent_exits; /* some exceptions are not announced: traces may be cut off */
 	/* Null, or whose sampling is all that happens at polls. Called around the run. */
 	const struct sampling *sampling;
@@ -100,7 +103,8 @@ struct sampling {
 
 struct counters {
 	_Atomic uint64_t samples, mismatches, lost, exceptions, deopts, deopt_first, barrier_first,
-		osr, moved, inlined, gc, fibers, natives, threads, truncated;
+		osr, moved, inlined, gc, fibers, natives, threads, truncated, linked_samples,
+		linked_returns;
 	_Atomic uint64_t depths[4096];
 };
 extern struct counters counters;
@@ -116,6 +120,7 @@ struct vm {
 	struct fiber *queue, **queue_end, *fibers;
 	struct thread *threads;
 	int live;
+	uint32_t spawned;
 	pthread_mutex_t compile_lock;
 	pthread_mutex_t heap_lock;
 	value *space[2], *space_end, *space_free;
@@ -136,6 +141,7 @@ struct stubs {
 	uintptr_t base;  /* the return address of the first frame */
 	uintptr_t resume_poll, resume_interpreter, resume_compiled;
 	uintptr_t interpreter, interpreter_c2i, compiled_i2c, native, native_c2i;
+	uintptr_t linked_call, linked_returned;
 	uintptr_t deopt; /* the return address of a frame that waits for deoptimization */
 	/* of compiled code; they pop their return address into fiber->pc */
 	uintptr_t poll, slow, resolve, grow;
@@ -159,6 +165,12 @@ static inline struct method *frame_method(uintptr_t fp)
 static inline uintptr_t frame_bytes(const struct method *m)
 {
 	return (3 + m->slots) * sizeof(value);
+}
+/* The youngest frame has a frame pointer: the stack ends with it. */
+static inline void set_sp(struct fiber *f)
+{
+	if (!f->linked)
+		f->sp = f->fp - frame_bytes(frame_method(f->fp));
 }
 
 struct virtual
@@ -186,6 +198,7 @@ static inline bool has_barrier(const uintptr_t *slot)
 {
 	return incstack_slot_read(slot) != *slot;
 }
+bool returns_to_barrier(const struct fiber *f, const uintptr_t *slot);
 extern const struct incstack_embedder embedder;
 /* Whose stack the calling thread's calls of the library are about. */
 extern _Thread_local struct fiber *fiber_looked_at;
@@ -241,6 +254,7 @@ struct fiber *toy_resolve(struct fiber *f);
 struct fiber *toy_grow(struct fiber *f);
 struct fiber *toy_deopt_return(struct fiber *f);
 struct fiber *toy_fiber_end(struct fiber *f);
+struct fiber *toy_linked_call(struct fiber *f);
 
 /* ---- interp.c ------------------------------------------------------------------ */
 
@@ -260,6 +274,20 @@ static inline uint64_t shadow_key(const struct method *m, int32_t bci)
 void deopt_random(struct fiber *f);
 struct fiber *osr(struct fiber *f, const struct blob *b);
 struct fiber *throw_value(struct fiber *f);
+struct fiber *throw_from_call(struct fiber *f);
+
+/* ---- linked.c ---------------------------------------------------------------------- */
+
+void linked_begin(struct fiber *f);
+uintptr_t linked_new(struct fiber *f, const struct method *m);
+bool linked_barrier(uintptr_t fp); /* where this frame returns to */
+void linked_pop(struct fiber *f);
+void linked_unwind(struct fiber *f, uintptr_t fp);
+struct fiber *linked_return(struct fiber *f, uintptr_t pc);
+void linked_move(struct fiber *f);
+int linked_caller(void *context, void *identity, struct incstack_frame *frame);
+int linked_arm(void *context, void *identity, uintptr_t frame);
+void linked_disarm(void *context, void *identity, uintptr_t frame);
 
 /* ---- heap.c ----------------------------------------------------------------------- */
 
