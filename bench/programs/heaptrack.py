@@ -39,7 +39,7 @@ def run_bare(target, arguments, path):
 
 def run_incstack(target, arguments, path):
     library = os.path.join(arguments.build, "libincstack_preload.so")
-    configuration = f"file={path};interval=1;mode=patch;crosscheck=0;follow=0"
+    configuration = f"interval=1;mode=patch;crosscheck=0;follow=0;file={path}"
     return run(target, {"LD_PRELOAD": library, "INCSTACK_HEAP": configuration})
 
 
