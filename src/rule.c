@@ -207,7 +207,9 @@ void incstack__rule_want(runtime *rt, uintptr_t address)
 /* Called where the embedder may be asked, so that the next handler finds it. */
 void incstack__rule_learn_wanted(runtime *rt)
 {
-	if (!atomic_exchange_explicit(&rt->wanting, false, memory_order_acquire))
+	/* Looked at first: the exchange is dear, and this is called per sample. */
+	if (!atomic_load_explicit(&rt->wanting, memory_order_relaxed) ||
+	    !atomic_exchange_explicit(&rt->wanting, false, memory_order_acquire))
 		return;
 	for (int i = 0; i < RULES_WANTED; i++) {
 		uintptr_t address =

@@ -92,31 +92,77 @@ static const char *read_traces(struct incstack__trace_chunk *chunk, struct bytes
 	return bytes.at == bytes.end ? NULL : "bytes are left behind the traces";
 }
 
-static size_t event_bytes(const struct incstack__trace_chunk *chunk, const struct bytes *bytes)
+static int take_wide(const unsigned char *at, size_t left, struct incstack__trace_event *event)
 {
-	uint64_t words[4] = {0};
-	const size_t left = (size_t)(bytes->end - bytes->at);
+	uint64_t words[5];
 
-	memcpy(words, bytes->at, left < sizeof(words) ? left : sizeof(words));
-	if (words[1] >> INCSTACK__TRACE_KIND_SHIFT == INCSTACK__TRACE_FREE)
-		return INCSTACK__TRACE_FREE_BYTES;
-	if (words[1] >> INCSTACK__TRACE_KIND_SHIFT != INCSTACK__TRACE_ALLOC)
+	if (left < sizeof(words))
 		return 0;
-	if (words[3] >= chunk->traces && words[3] != INCSTACK__TRACE_NO_TRACE)
+	memcpy(words, at, sizeof(words));
+	event->kind = (uint32_t)(words[0] & UINT32_MAX);
+	event->stamp = words[1];
+	event->pointer = words[2];
+	event->size = words[3];
+	event->trace = words[4];
+	return INCSTACK__TRACE_WIDE_BYTES;
+}
+
+static int take_alloc(const unsigned char *at, size_t left, struct incstack__trace_event *event)
+{
+	uint64_t word;
+
+	if (left < INCSTACK__TRACE_ALLOC_BYTES)
 		return 0;
+	memcpy(&word, at + sizeof(word), sizeof(word));
+	event->size = word & INCSTACK__TRACE_SIZE_MAX;
+	event->trace = word >> INCSTACK__TRACE_INDEX_SHIFT;
 	return INCSTACK__TRACE_ALLOC_BYTES;
+}
+
+/* Its bytes, or 0: there is no event at `at`. `before` is the stamp of the last one. */
+static int take_any(const unsigned char *at, size_t left, uint64_t before,
+		    struct incstack__trace_event *event)
+{
+	uint64_t word;
+
+	if (left < sizeof(word))
+		return 0;
+	memcpy(&word, at, sizeof(word));
+	event->kind = (uint32_t)(word >> INCSTACK__TRACE_KIND_SHIFT);
+	if (event->kind == INCSTACK__TRACE_WIDE)
+		return take_wide(at, left, event);
+	event->stamp = before + ((word >> INCSTACK__TRACE_STAMP_SHIFT) & INCSTACK__TRACE_STAMP_MAX);
+	event->pointer = word & INCSTACK__TRACE_POINTER_MAX;
+	if (event->kind == INCSTACK__TRACE_ALLOC)
+		return take_alloc(at, left, event);
+	event->size = 0;
+	event->trace = INCSTACK__TRACE_NO_TRACE;
+	return INCSTACK__TRACE_FREE_BYTES;
+}
+
+int incstack__trace_event_take(const struct incstack__trace_chunk *chunk, const unsigned char *at,
+			       uint64_t before, struct incstack__trace_event *event)
+{
+	const int bytes = take_any(at, (size_t)(chunk->event_end - at), before, event);
+
+	if (event->kind != INCSTACK__TRACE_ALLOC && event->kind != INCSTACK__TRACE_FREE)
+		return 0;
+	if (event->trace != INCSTACK__TRACE_NO_TRACE && event->trace >= chunk->traces)
+		return 0;
+	return bytes;
 }
 
 static const char *check_events(const struct incstack__trace_chunk *chunk)
 {
-	struct bytes bytes = {chunk->event, chunk->event_end};
+	struct incstack__trace_event event = {0};
+	const unsigned char *at = chunk->event;
 
-	while (bytes.at < bytes.end) {
-		const size_t length = event_bytes(chunk, &bytes);
+	while (at < chunk->event_end) {
+		const int bytes = incstack__trace_event_take(chunk, at, event.stamp, &event);
 
-		if (length == 0 || length > (size_t)(bytes.end - bytes.at))
+		if (bytes == 0)
 			return "an event is malformed";
-		bytes.at += length;
+		at += bytes;
 	}
 	return NULL;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define INCSTACK__TRACE_MAGIC 0x0a50414548434e49ull /* "INCHEAP\n" */
-#define INCSTACK__TRACE_VERSION 1u
+#define INCSTACK__TRACE_VERSION 2u
 #define INCSTACK__TRACE_HEADER_BYTES 4096u
 #define INCSTACK__TRACE_SLOTS 1024u
 #define INCSTACK__TRACE_SLOT_BYTES 64u
@@ -81,15 +81,26 @@ enum {
 	INCSTACK__TRACE_PARENT = 0x30,
 };
 
-/* Events are words. The kind sits in the top byte of the pointer's word. */
+/* Events are words. From the top bit the first has: 2 bits kind, 14 bits difference
+ * of the stamp to that of the event before it (0 before the first), 48 bits pointer.
+ * An allocation's second has: 24 bits trace index, 40 bits size. */
 enum incstack__trace_event_kind {
-	INCSTACK__TRACE_ALLOC = 1, /* stamp, kind and pointer, size, trace index */
-	INCSTACK__TRACE_FREE = 2,  /* stamp, kind and pointer */
+	INCSTACK__TRACE_ALLOC = 1,
+	INCSTACK__TRACE_FREE = 2,
+	/* What does not fit: kind and, below it, that of the event; then stamp (not a
+	 * difference), pointer, size, trace index. */
+	INCSTACK__TRACE_WIDE = 3,
 };
-#define INCSTACK__TRACE_KIND_SHIFT 56
-#define INCSTACK__TRACE_POINTER_MASK ((1ull << INCSTACK__TRACE_KIND_SHIFT) - 1)
-#define INCSTACK__TRACE_ALLOC_BYTES 32u
-#define INCSTACK__TRACE_FREE_BYTES 16u
+#define INCSTACK__TRACE_KIND_SHIFT 62
+#define INCSTACK__TRACE_STAMP_SHIFT 48
+#define INCSTACK__TRACE_STAMP_MAX ((1ull << 14) - 1)
+#define INCSTACK__TRACE_POINTER_MAX ((1ull << INCSTACK__TRACE_STAMP_SHIFT) - 1)
+#define INCSTACK__TRACE_INDEX_SHIFT 40
+#define INCSTACK__TRACE_INDEX_MAX ((1ull << 24) - 1)
+#define INCSTACK__TRACE_SIZE_MAX ((1ull << INCSTACK__TRACE_INDEX_SHIFT) - 1)
+#define INCSTACK__TRACE_ALLOC_BYTES 16u
+#define INCSTACK__TRACE_FREE_BYTES 8u
+#define INCSTACK__TRACE_WIDE_BYTES 40u      /* no event has more */
 #define INCSTACK__TRACE_NO_TRACE UINT64_MAX /* its sample was refused */
 
 /* MODULES: epoch and count as two uint32_t, then count times this and the path. */

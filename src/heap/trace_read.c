@@ -20,7 +20,7 @@ struct block_refs {
 struct cursor {
 	size_t next_batch;
 	size_t end_batch;
-	uint64_t stamp; /* of chunk.event, the key in the heap */
+	struct incstack__trace_event event; /* the next one; its stamp is the key in the heap */
 	struct incstack__trace_chunk chunk;
 };
 
@@ -210,7 +210,8 @@ static void heap_sink(struct incstack__trace_reader *reader, size_t at)
 		size_t least = at;
 
 		for (size_t child = 2 * at + 1; child <= 2 * at + 2; child++)
-			if (child < reader->heap_count && heap[child]->stamp < heap[least]->stamp)
+			if (child < reader->heap_count &&
+			    heap[child]->event.stamp < heap[least]->event.stamp)
 				least = child;
 		if (least == at)
 			return;
@@ -258,7 +259,7 @@ static int load_batch(struct incstack__trace_reader *reader, struct cursor *curs
 	return 0;
 }
 
-/* 1: chunk.event is an event; 0: this thread has no more. */
+/* 1: cursor->event is the next one; 0: this thread has no more. */
 static int cursor_settle(struct incstack__trace_reader *reader, struct cursor *cursor)
 {
 	while (cursor->chunk.event == cursor->chunk.event_end) {
@@ -266,8 +267,10 @@ static int cursor_settle(struct incstack__trace_reader *reader, struct cursor *c
 			return 0;
 		if (load_batch(reader, cursor) != 0)
 			return INCSTACK_ENOMEM;
+		cursor->event.stamp = 0;
 	}
-	memcpy(&cursor->stamp, cursor->chunk.event, sizeof(cursor->stamp));
+	cursor->chunk.event += incstack__trace_event_take(&cursor->chunk, cursor->chunk.event,
+							  cursor->event.stamp, &cursor->event);
 	return 1;
 }
 
@@ -312,23 +315,11 @@ static int start_merge(struct incstack__trace_reader *reader)
 	return 0;
 }
 
-static void take_event(struct cursor *cursor, struct incstack__trace_event *event)
+static void hand_out(struct cursor *cursor, struct incstack__trace_event *event)
 {
-	struct incstack__trace_chunk *chunk = &cursor->chunk;
-	uint64_t words[4] = {0, 0, 0, INCSTACK__TRACE_NO_TRACE};
-
-	memcpy(words, chunk->event, INCSTACK__TRACE_FREE_BYTES);
-	event->kind = (uint32_t)(words[1] >> INCSTACK__TRACE_KIND_SHIFT);
-	if (event->kind == INCSTACK__TRACE_ALLOC)
-		memcpy(words, chunk->event, INCSTACK__TRACE_ALLOC_BYTES);
-	event->thread = chunk->thread;
-	event->stamp = words[0];
-	event->pointer = words[1] & INCSTACK__TRACE_POINTER_MASK;
-	event->size = words[2];
-	event->trace = words[3];
-	event->chunk = chunk;
-	chunk->event += event->kind == INCSTACK__TRACE_ALLOC ? INCSTACK__TRACE_ALLOC_BYTES
-							     : INCSTACK__TRACE_FREE_BYTES;
+	*event = cursor->event;
+	event->thread = cursor->chunk.thread;
+	event->chunk = &cursor->chunk;
 }
 
 /* The cursor at the root handed its event out in the last call; only now may its
@@ -358,7 +349,7 @@ int incstack__trace_next(struct incstack__trace_reader *reader, struct incstack_
 		reader->heap_count = 0;
 	if (reader->heap_count == 0)
 		return error;
-	take_event(reader->heap[0], event);
+	hand_out(reader->heap[0], event);
 	return 1;
 }
 

@@ -149,6 +149,22 @@ int incstack__trace_header_init(struct incstack__trace_header *header, uint64_t 
 	return 0;
 }
 
+int incstack__trace_put_wide(struct incstack__trace_log *log, uint64_t kind, uint64_t stamp,
+			     uint64_t pointer, uint64_t size, uint64_t trace)
+{
+	uint64_t *words = incstack__trace_log_take(log, INCSTACK__TRACE_WIDE_BYTES);
+
+	if (words == NULL)
+		return INCSTACK_ENOMEM;
+	log->stamp = stamp;
+	words[0] = incstack__trace_event_word(INCSTACK__TRACE_WIDE, 0, kind);
+	words[1] = stamp;
+	words[2] = pointer;
+	words[3] = size;
+	words[4] = trace;
+	return 0;
+}
+
 size_t incstack__trace_batch_bytes(const struct incstack_tree *tree, size_t event_bytes)
 {
 	const size_t heads =
@@ -200,7 +216,7 @@ int64_t incstack__trace_batch(void *buffer, size_t size, uint32_t thread, uint32
 	batch.event_bytes = (uint32_t)log->used;
 	if (log->used > 0)
 		memcpy(cursor.at, log->data, log->used);
-	log->used = 0;
+	incstack__trace_log_clear(log);
 	memcpy(data + sizeof(struct incstack__trace_block), &batch, sizeof(batch));
 	return finish_block(buffer, (size_t)(cursor.at - data) + batch.event_bytes,
 			    INCSTACK__TRACE_BATCH, thread);

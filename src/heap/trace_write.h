@@ -23,7 +23,14 @@ struct incstack__trace_log {
 	unsigned char *data;
 	size_t size;
 	size_t used;
+	uint64_t stamp; /* of the newest event; 0: there is none */
 };
+
+static inline void incstack__trace_log_clear(struct incstack__trace_log *log)
+{
+	log->used = 0;
+	log->stamp = 0;
+}
 
 static inline uint64_t *incstack__trace_log_take(struct incstack__trace_log *log, size_t bytes)
 {
@@ -36,20 +43,34 @@ static inline uint64_t *incstack__trace_log_take(struct incstack__trace_log *log
 	return words;
 }
 
+/* An event whose values do not fit into its short form. */
+int incstack__trace_put_wide(struct incstack__trace_log *log, uint64_t kind, uint64_t stamp,
+			     uint64_t pointer, uint64_t size, uint64_t trace);
+
+static inline uint64_t incstack__trace_event_word(uint64_t kind, uint64_t since, uint64_t pointer)
+{
+	return kind << INCSTACK__TRACE_KIND_SHIFT | since << INCSTACK__TRACE_STAMP_SHIFT | pointer;
+}
+
 /* An allocation, stamped after it happened. trace: how many traces were taken on
  * this thread since its last batch before this one, or INCSTACK__TRACE_NO_TRACE.
  * Returns 0, or INCSTACK_ENOMEM when the log is full: write a batch first. */
 static inline int incstack__trace_put_alloc(struct incstack__trace_log *log, uint64_t stamp,
 					    uint64_t pointer, uint64_t size, uint64_t trace)
 {
-	uint64_t *words = incstack__trace_log_take(log, INCSTACK__TRACE_ALLOC_BYTES);
+	const uint64_t since = stamp - log->stamp;
+	uint64_t *words;
 
+	if (since > INCSTACK__TRACE_STAMP_MAX || pointer > INCSTACK__TRACE_POINTER_MAX ||
+	    size > INCSTACK__TRACE_SIZE_MAX || trace > INCSTACK__TRACE_INDEX_MAX)
+		return incstack__trace_put_wide(log, INCSTACK__TRACE_ALLOC, stamp, pointer, size,
+						trace);
+	words = incstack__trace_log_take(log, INCSTACK__TRACE_ALLOC_BYTES);
 	if (words == NULL)
 		return INCSTACK_ENOMEM;
-	words[0] = stamp;
-	words[1] = pointer | (uint64_t)INCSTACK__TRACE_ALLOC << INCSTACK__TRACE_KIND_SHIFT;
-	words[2] = size;
-	words[3] = trace;
+	log->stamp = stamp;
+	words[0] = incstack__trace_event_word(INCSTACK__TRACE_ALLOC, since, pointer);
+	words[1] = trace << INCSTACK__TRACE_INDEX_SHIFT | size;
 	return 0;
 }
 
@@ -57,12 +78,17 @@ static inline int incstack__trace_put_alloc(struct incstack__trace_log *log, uin
 static inline int incstack__trace_put_free(struct incstack__trace_log *log, uint64_t stamp,
 					   uint64_t pointer)
 {
-	uint64_t *words = incstack__trace_log_take(log, INCSTACK__TRACE_FREE_BYTES);
+	const uint64_t since = stamp - log->stamp;
+	uint64_t *words;
 
+	if (since > INCSTACK__TRACE_STAMP_MAX || pointer > INCSTACK__TRACE_POINTER_MAX)
+		return incstack__trace_put_wide(log, INCSTACK__TRACE_FREE, stamp, pointer, 0,
+						INCSTACK__TRACE_NO_TRACE);
+	words = incstack__trace_log_take(log, INCSTACK__TRACE_FREE_BYTES);
 	if (words == NULL)
 		return INCSTACK_ENOMEM;
-	words[0] = stamp;
-	words[1] = pointer | (uint64_t)INCSTACK__TRACE_FREE << INCSTACK__TRACE_KIND_SHIFT;
+	log->stamp = stamp;
+	words[0] = incstack__trace_event_word(INCSTACK__TRACE_FREE, since, pointer);
 	return 0;
 }
 

@@ -44,6 +44,7 @@ struct incstack__record {
 	uint64_t dropped; /* events that could not be written */
 	struct incstack__trace_tally
 		base;       /* counted by the process that this one was forked from */
+	uint64_t stamp;     /* of the newest event */
 	uint64_t countdown; /* bytes until the next sample */
 	uint64_t random;
 	int64_t written_ns;
@@ -73,6 +74,7 @@ struct incstack__recording {
 	int crosscheck;
 	int follow;
 	int on;
+	int shared; /* more than one record is in use: each event asks the clock */
 	int failed; /* the file could not be written; errno */
 	int fd;
 	pid_t pid;
@@ -101,7 +103,15 @@ void *incstack__record_map(size_t bytes);
 
 /* recorder_thread.c */
 int incstack__record_keys(void);
-struct incstack__record *incstack__record_self(void);
+extern INCSTACK__TLS struct incstack__record *incstack__record_mine;
+struct incstack__record *incstack__record_make(void);
+/* Null: the thread has none any more (or there was no memory for it). */
+static inline struct incstack__record *incstack__record_self(void)
+{
+	struct incstack__record *mine = incstack__record_mine;
+
+	return mine != NULL ? mine : incstack__record_make();
+}
 int incstack__record_prepare(struct incstack__record *record, uint32_t number);
 void incstack__record_forked(void);
 

@@ -19,7 +19,7 @@ static INCSTACK__TLS uintptr_t entered;
 
 /* Whether the event in progress was left by a jump, if the thread is at sp or will
  * be: its frame is gone. If so it ends here; a sample that it began is lost. */
-static int end_left_event(uintptr_t sp)
+static __attribute__((noinline)) int end_left_event(uintptr_t sp)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
 	struct incstack__record *record;
@@ -42,8 +42,15 @@ static int end_left_event(uintptr_t sp)
 	return 1;
 }
 
+/* The shared record; the lock is held. */
+static struct incstack__record *late_record(void)
+{
+	__atomic_store_n(&incstack__recording.shared, 1, __ATOMIC_RELAXED);
+	return &incstack__recording.late;
+}
+
 /* Begins an event: the calling thread's record, or the shared one, locked. */
-static struct incstack__record *enter(void)
+static inline struct incstack__record *enter(void)
 {
 	const uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
 	struct incstack__record *record;
@@ -57,7 +64,7 @@ static struct incstack__record *enter(void)
 	if (record != NULL)
 		return record;
 	pthread_mutex_lock(&incstack__recording.lock);
-	record = &incstack__recording.late;
+	record = late_record();
 	if (record->stack != NULL && incstack_stack_own(record->stack) == 0)
 		return record;
 	pthread_mutex_unlock(&incstack__recording.lock);
@@ -65,7 +72,7 @@ static struct incstack__record *enter(void)
 	return NULL;
 }
 
-static void leave(const struct incstack__record *record)
+static inline void leave(const struct incstack__record *record)
 {
 	if (record == &incstack__recording.late)
 		pthread_mutex_unlock(&incstack__recording.lock);
@@ -73,31 +80,40 @@ static void leave(const struct incstack__record *record)
 	incstack__record_busy--;
 }
 
+/* Stamps order events between records. While there is one only, counting does: a count
+ * that starts at the clock's value never overtakes it. Whoever uses a second record
+ * says so before its first event, and events that depend on that one see it. */
+static inline uint64_t stamp_now(struct incstack__record *record)
+{
+	if (__atomic_load_n(&incstack__recording.shared, __ATOMIC_RELAXED))
+		return __rdtsc();
+	return ++record->stamp;
+}
+
 /* A coarse clock, read now and then: what is 100 ms old is written. */
-static void look_at_clock(struct incstack__record *record)
+static __attribute__((noinline)) void look_at_clock(struct incstack__record *record)
 {
 	struct timespec now;
 
-	if (++record->ticks % TICKS_PER_LOOK != 0)
-		return;
+	record->stamp = __rdtsc();
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - record->written_ns >= FLUSH_AFTER_NS)
 		incstack__record_flush(record);
 }
 
 /* Room for one more event and its trace. */
-static int make_room(struct incstack__record *record)
+static inline int make_room(struct incstack__record *record)
 {
 	const int full =
-		record->log.size - record->log.used < INCSTACK__TRACE_ALLOC_BYTES ||
+		record->log.size - record->log.used < INCSTACK__TRACE_WIDE_BYTES ||
 		(record->check != NULL && !incstack__record_check_room(record)) ||
 		record->unloads != __atomic_load_n(&incstack__recording.unloads, __ATOMIC_RELAXED);
 
-	if (full)
+	if (__builtin_expect(full, 0))
 		incstack__record_flush(record);
-	else
+	else if (record->ticks++ % TICKS_PER_LOOK == 0)
 		look_at_clock(record);
-	return record->log.size - record->log.used >= INCSTACK__TRACE_ALLOC_BYTES;
+	return record->log.size - record->log.used >= INCSTACK__TRACE_WIDE_BYTES;
 }
 
 /* Bytes until the next sample: exponentially distributed, so that each byte has the
@@ -191,12 +207,23 @@ static int elsewhere(const struct incstack__record *record, const struct incstac
 	return record != &incstack__recording.late && (at < record->low || at >= record->high);
 }
 
-static uint64_t take(struct incstack__record *record, const struct incstack__caller *caller)
+/* Atomically only where threads share a slot; a kill finds whole words anyway. */
+static inline void count_start(const struct incstack__record *record)
+{
+	uint64_t *started = &record->slot->samples_started;
+
+	if (record->number > 0 && record->number < INCSTACK__TRACE_SLOTS - 1)
+		__atomic_store_n(started, *started + 1, __ATOMIC_RELAXED);
+	else
+		__atomic_add_fetch(started, 1, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t take(struct incstack__record *record, const struct incstack__caller *caller)
 {
 	const struct incstack_top top = top_of(caller);
 	int error;
 
-	__atomic_add_fetch(&record->slot->samples_started, 1, __ATOMIC_RELAXED);
+	count_start(record);
 	/* Ahead of the sample: a walk that runs out of memory midway is truncated. */
 	incstack_stack_reserve(record->stack, AHEAD_BYTES);
 	error = incstack_sample(record->stack, record->traces, 0, &top);
@@ -212,8 +239,8 @@ static uint64_t take(struct incstack__record *record, const struct incstack__cal
 	return record->traces++;
 }
 
-static void put_alloc(struct incstack__record *record, const void *block, size_t bytes,
-		      const struct incstack__caller *caller)
+static inline void put_alloc(struct incstack__record *record, const void *block, size_t bytes,
+			     const struct incstack__caller *caller)
 {
 	if (!is_sampled(record, bytes))
 		return;
@@ -222,28 +249,35 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 		return;
 	}
 	mark_seen(block);
-	incstack__trace_put_alloc(&record->log, __rdtsc(), (uintptr_t)block, bytes,
+	incstack__trace_put_alloc(&record->log, stamp_now(record), (uintptr_t)block, bytes,
 				  take(record, caller));
+}
+
+static __attribute__((noinline)) void put_late(const void *block, size_t bytes,
+					       const struct incstack__caller *caller)
+{
+	struct incstack__record *late;
+	struct incstack__quiet before;
+
+	incstack__record_quiet(&before);
+	pthread_mutex_lock(&incstack__recording.lock);
+	late = late_record();
+	if (incstack_stack_own(late->stack) == 0)
+		put_alloc(late, block, bytes, caller);
+	pthread_mutex_unlock(&incstack__recording.lock);
+	incstack__record_loud(&before);
 }
 
 void incstack__record_alloc(const void *block, size_t bytes, const struct incstack__caller *caller)
 {
 	struct incstack__record *record = enter();
-	struct incstack__record *late = &incstack__recording.late;
-	struct incstack__quiet before;
 
 	if (record == NULL)
 		return;
-	if (!elsewhere(record, caller)) {
+	if (!elsewhere(record, caller))
 		put_alloc(record, block, bytes, caller);
-	} else {
-		incstack__record_quiet(&before);
-		pthread_mutex_lock(&incstack__recording.lock);
-		if (incstack_stack_own(late->stack) == 0)
-			put_alloc(late, block, bytes, caller);
-		pthread_mutex_unlock(&incstack__recording.lock);
-		incstack__record_loud(&before);
-	}
+	else
+		put_late(block, bytes, caller);
 	leave(record);
 }
 
@@ -254,7 +288,7 @@ void incstack__record_free(const void *block)
 	if (record == NULL)
 		return;
 	if (make_room(record))
-		incstack__trace_put_free(&record->log, __rdtsc(), (uintptr_t)block);
+		incstack__trace_put_free(&record->log, stamp_now(record), (uintptr_t)block);
 	else
 		record->dropped++;
 	leave(record);

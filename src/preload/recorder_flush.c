@@ -22,11 +22,11 @@ static int grow_scratch(struct incstack__record *record, size_t bytes)
 	return 0;
 }
 
-/* Each event takes at least two words, so this is what is lost at most. */
+/* Each event takes at least a word, so this is what is lost at most. */
 static void drop(struct incstack__record *record)
 {
 	record->dropped += record->log.used / INCSTACK__TRACE_FREE_BYTES;
-	record->log.used = 0;
+	incstack__trace_log_clear(&record->log);
 }
 
 /* What a thread recorded before code went away belongs to the epoch that ended

@@ -7,10 +7,11 @@
 #include <limits.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 #include "recorder.h"
 
-static INCSTACK__TLS struct incstack__record *self;
+INCSTACK__TLS struct incstack__record *incstack__record_mine;
 static INCSTACK__TLS int ended;
 
 static void lock(void)
@@ -31,6 +32,7 @@ int incstack__record_prepare(struct incstack__record *record, uint32_t number)
 	record->slot = &incstack__recording.slots[number < last ? number : last];
 	record->unloads = incstack__recording.unloads;
 	incstack__record_seed(record);
+	record->stamp = __rdtsc();
 	record->log.data = incstack__record_map(INCSTACK__LOG_BYTES);
 	record->log.size = INCSTACK__LOG_BYTES;
 	if (record->log.data == NULL)
@@ -42,11 +44,15 @@ static struct incstack__record *create(void)
 {
 	struct incstack__recording *r = &incstack__recording;
 	struct incstack__record *record = incstack__record_map(sizeof(*record));
+	uint32_t number;
 
 	if (record == NULL)
 		return NULL;
 	record->tid = gettid();
-	if (incstack__record_prepare(record, __atomic_add_fetch(&r->threads_seen, 1, 5)) != 0 ||
+	number = __atomic_add_fetch(&r->threads_seen, 1, 5);
+	if (number > 1)
+		__atomic_store_n(&r->shared, 1, __ATOMIC_RELAXED);
+	if (incstack__record_prepare(record, number) != 0 ||
 	    incstack_native_stack_range(&record->low, &record->high) != 0 ||
 	    incstack_native_thread_stack(r->runtime, &record->stack) != 0)
 		return NULL;
@@ -58,21 +64,22 @@ static struct incstack__record *create(void)
 	return record;
 }
 
-/* Null: the thread has none any more (or there was no memory for it). */
-struct incstack__record *incstack__record_self(void)
+struct incstack__record *incstack__record_make(void)
 {
 	struct incstack__quiet before;
+	struct incstack__record *made;
 
-	if (self != NULL || ended)
-		return self;
+	if (ended)
+		return NULL;
 	incstack__record_quiet(&before);
-	self = create();
-	if (self == NULL)
+	made = create();
+	if (made == NULL)
 		ended = 1;
 	else
-		pthread_setspecific(incstack__recording.key, self);
+		pthread_setspecific(incstack__recording.key, made);
+	incstack__record_mine = made;
 	incstack__record_loud(&before);
-	return self;
+	return made;
 }
 
 static void unlink_record(const struct incstack__record *record)
@@ -104,7 +111,7 @@ static void ending(void *value)
 	munmap(record->log.data, INCSTACK__LOG_BYTES);
 	if (record->scratch != NULL)
 		munmap(record->scratch, record->scratch_bytes);
-	self = NULL;
+	incstack__record_mine = NULL;
 	ended = 1;
 	munmap(record, sizeof(*record));
 	incstack__record_busy--;
@@ -115,6 +122,7 @@ static void ending(void *value)
 void incstack__record_forked(void)
 {
 	struct incstack__recording *r = &incstack__recording;
+	struct incstack__record *self = incstack__record_mine;
 
 	for (struct incstack__record *record = r->threads; record != NULL; record = record->next)
 		if (record != self)

@@ -51,7 +51,7 @@ static void write_file(uint64_t weight)
 	struct incstack_tree one = {t1, 2, 3, 0};
 	struct incstack_tree two = {t2, 3, 2, 0};
 	uint64_t words[64];
-	struct incstack__trace_log log = {(unsigned char *)words, sizeof(words), 0};
+	struct incstack__trace_log log = {.data = (unsigned char *)words, .size = sizeof(words)};
 	struct incstack__trace_header header;
 
 	memset(file, 0, sizeof(file));
@@ -152,7 +152,7 @@ START_TEST(popped_frames_are_counted)
 		{.next = &traces[1], .top = &x}, {.next = &traces[2], .top = &b}, {.top = &x}};
 	struct incstack_tree tree = {traces, 3, 4, 0};
 	uint64_t words[16];
-	struct incstack__trace_log log = {(unsigned char *)words, sizeof(words), 0};
+	struct incstack__trace_log log = {.data = (unsigned char *)words, .size = sizeof(words)};
 	struct incstack__trace_problem problem;
 
 	write_file(0);
@@ -190,7 +190,7 @@ START_TEST(many_pointers_are_found_again)
 {
 	static uint64_t words[4 * 40000];
 	static unsigned char big[sizeof(words) + 4096];
-	struct incstack__trace_log log = {(unsigned char *)words, sizeof(words), 0};
+	struct incstack__trace_log log = {.data = (unsigned char *)words, .size = sizeof(words)};
 	struct incstack__trace_problem problem;
 
 	write_file(0);

@@ -91,8 +91,8 @@ static void append_modules(uint32_t epoch)
 
 static void append_batch(struct made *made, uint32_t thread, uint64_t stamp)
 {
-	uint64_t words[TRACES * 6];
-	struct incstack__trace_log log = {(unsigned char *)words, sizeof(words), 0};
+	uint64_t words[TRACES * 3];
+	struct incstack__trace_log log = {.data = (unsigned char *)words, .size = sizeof(words)};
 
 	for (uint64_t i = 0; i < TRACES; i++) {
 		ck_assert_int_eq(
@@ -172,6 +172,54 @@ START_TEST(round_trip)
 	ck_assert_uint_eq(incstack__trace_reader_totals(reader)->traces, 2 * TRACES);
 	ck_assert_uint_eq(incstack__trace_reader_totals(reader)->started, 2 * TRACES);
 	ck_assert_uint_eq(incstack__trace_reader_totals(reader)->tally.returns, 5);
+	incstack__trace_close(reader);
+}
+END_TEST
+
+/* Values at the edge of the short form and past it, each alone in a batch. */
+static const struct incstack__trace_event edges[] = {
+	{.stamp = INCSTACK__TRACE_STAMP_MAX,
+	 .pointer = INCSTACK__TRACE_POINTER_MAX,
+	 .size = INCSTACK__TRACE_SIZE_MAX,
+	 .trace = TRACES - 1},
+	{.stamp = INCSTACK__TRACE_STAMP_MAX + 1, .pointer = 16, .size = 1},
+	{.stamp = 1, .pointer = INCSTACK__TRACE_POINTER_MAX + 1, .size = 1},
+	{.stamp = 1, .pointer = UINT64_MAX, .size = 1},
+	{.stamp = 1, .pointer = 16, .size = INCSTACK__TRACE_SIZE_MAX + 1},
+	{.stamp = UINT64_MAX, .pointer = 16, .size = 1, .trace = INCSTACK__TRACE_NO_TRACE},
+};
+
+START_TEST(events_of_any_value)
+{
+	static struct made made;
+	const struct incstack__trace_event *edge = &edges[_i];
+	uint64_t words[10];
+	struct incstack__trace_log log = {.data = (unsigned char *)words, .size = sizeof(words)};
+	struct incstack__trace_reader *reader;
+	struct incstack__trace_problem problem;
+	struct incstack__trace_event event;
+
+	start_file();
+	make_tree(&made, 1);
+	ck_assert_int_eq(incstack__trace_put_alloc(&log, edge->stamp, edge->pointer, edge->size,
+						   edge->trace),
+			 0);
+	/* Time that seems to go back. */
+	ck_assert_int_eq(incstack__trace_put_free(&log, edge->stamp - 1, edge->pointer), 0);
+	append(incstack__trace_batch(file + file_bytes, sizeof(file) - file_bytes, 1, 1, &made.tree,
+				     &log));
+	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
+	ck_assert_int_eq(incstack__trace_next(reader, &event), 1);
+	ck_assert_uint_eq(event.kind, INCSTACK__TRACE_ALLOC);
+	ck_assert_uint_eq(event.stamp, edge->stamp);
+	ck_assert_uint_eq(event.pointer, edge->pointer);
+	ck_assert_uint_eq(event.size, edge->size);
+	ck_assert_uint_eq(event.trace, edge->trace);
+	ck_assert_int_eq(incstack__trace_next(reader, &event), 1);
+	ck_assert_uint_eq(event.kind, INCSTACK__TRACE_FREE);
+	ck_assert_uint_eq(event.stamp, edge->stamp - 1);
+	ck_assert_uint_eq(event.pointer, edge->pointer);
+	ck_assert_int_eq(incstack__trace_next(reader, &event), 0);
 	incstack__trace_close(reader);
 }
 END_TEST
@@ -320,7 +368,7 @@ END_TEST
 START_TEST(too_small_a_buffer_can_be_tried_again)
 {
 	static struct made made[1];
-	struct incstack__trace_log log = {NULL, 0, 0};
+	struct incstack__trace_log log = {.data = NULL};
 	size_t need;
 
 	make_tree(made, 9);
@@ -342,6 +390,7 @@ int main(void)
 
 	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, round_trip, 0, 20);
+	tcase_add_loop_test(tests, events_of_any_value, 0, sizeof(edges) / sizeof(edges[0]));
 	tcase_add_test(tests, every_flipped_byte_is_noticed);
 	tcase_add_test(tests, every_truncation_is_noticed);
 	tcase_add_test(tests, lies_with_right_checksums_do_no_harm);
