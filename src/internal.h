@@ -125,6 +125,7 @@ _Static_assert(sizeof(struct incstack__cell) == INCSTACK__THUNK_SIZE, "see layou
  *   bit 0: 1 | CFA from the frame pointer: 1 | fp_offset / 8: 11 | cfa_offset / 8: 19
  * Any other: 0 | kind: 3 | flags: 4 | ra_offset / 8: 8 | fp_offset / 8: 16 | cfa_offset: 32 */
 typedef uint64_t packed_rule;
+#define RULE_END ((packed_rule)INCSTACK_RULE_END << 1)
 #define RULE_FRAME_POINTER ((packed_rule)(1 | 1 << 1 | 2 << 2 | 2 << 13))
 
 static inline bool rule_plain(packed_rule r)

@@ -14,6 +14,7 @@ struct reach {
 	uintptr_t fp;
 	bool met;   /* the next frame is known by its live barrier */
 	bool spent; /* the next frame, `ahead`, is ordinary, but one too many */
+	bool base;  /* it is the outermost */
 	struct cursor ahead;
 };
 
@@ -56,8 +57,11 @@ __attribute__((always_inline)) static inline struct reach run(const stack *s, ui
 			break;
 		}
 		packed_rule next = rule_in(t, word - 1);
-		if (!rule_plain(next))
+		if (!rule_plain(next)) {
+			r.base = next == RULE_END && r.end != end;
+			r.ahead = (struct cursor){.pc = word, .sp = cfa};
 			break;
+		}
 		fp = r.fp;
 		if (__builtin_expect(rule == RULE_FRAME_POINTER, 1))
 			fp = stack_word(cfa - 16);

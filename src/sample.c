@@ -78,6 +78,16 @@ static inline void link_known(stack *s, object *top, object *end)
 	commit(s, top, end, s->newest);
 }
 
+/* A full walk that came to the outermost frame. */
+static inline void link_base(stack *s, object *top, struct reach r)
+{
+	*r.end = (object){NULL, r.ahead.pc, r.ahead.sp, -1,
+			  INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW | INCSTACK_OBJECT_BASE};
+	s->met = NULL;
+	s->stats.walked += (uint64_t)(r.end - top) + 1;
+	commit(s, top, r.end + 1, NULL);
+}
+
 /* The trace and its top are made, and the callers walked over as far as is needed. */
 __attribute__((always_inline)) static inline int take(stack *s, uint64_t id, uint64_t weight,
 						      struct cursor at, bool interrupted)
@@ -102,6 +112,8 @@ __attribute__((always_inline)) static inline int take(stack *s, uint64_t id, uin
 			     barriers ? s->distance.value : UINT32_MAX);
 	if (__builtin_expect(r.met, 1)) {
 		link_known(s, top, r.end);
+	} else if (r.base && s->mode == INCSTACK_MODE_FULL) {
+		link_base(s, top, r);
 	} else {
 		struct cursor from = at;
 		walk(s, top, &from, r, interrupted);
