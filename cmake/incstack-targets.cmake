@@ -121,7 +121,7 @@ function(incstack_programs folder)
 		endforeach()
 		add_executable(${folder}_${name} ${source} ${parts})
 		incstack_common_options(${folder}_${name})
-		set_target_properties(${folder}_${name} PROPERTIES OUTPUT_NAME ${name}
+		set_target_properties(${folder}_${name} PROPERTIES OUTPUT_NAME ${name} ENABLE_EXPORTS ON
 			RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
 		incstack_link_existing(${folder}_${name} ${ARGN})
 		target_link_libraries(${folder}_${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A native program that profiles itself: it samples at chosen points, folds the
+ * traces into a calling context tree, and writes folded stacks to stdout.
+ *
+ *     profile_self | incstack convert - flame.html --input-format folded
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <incstack/native.h>
+#include <incstack/profile.h>
+
+static struct incstack_stack *stack;
+
+/* The work: walks a tree of calls, and a sample is due at every leaf. */
+int leaf(int depth);
+int inner(int depth);
+
+__attribute__((noinline)) int leaf(int depth)
+{
+	return incstack_native_sample(stack, 0, 1) + depth;
+}
+
+__attribute__((noinline)) int inner(int depth)
+{
+	int left = depth > 0 ? inner(depth - 1) : leaf(depth);
+	return left + leaf(depth);
+}
+
+/* A frame's method is its return address, so the call lies before it. */
+static size_t name_of(void *context, uint64_t method, int32_t bci, uint32_t flags, char *text,
+		      size_t size)
+{
+	Dl_info info;
+	(void)context;
+	(void)bci;
+	if (!dladdr((void *)(uintptr_t)(method - !(flags & INCSTACK_OBJECT_EXACT)), &info) ||
+	    !info.dli_sname)
+		return 0;
+	size_t length = strlen(info.dli_sname);
+	memcpy(text, info.dli_sname, length < size ? length : size);
+	return length < size ? length : size;
+}
+
+static int write_profile(const struct incstack_tree *tree)
+{
+	const struct incstack_profile_kind kind = {"samples", "count"};
+	struct incstack_profile *profile;
+	int error = incstack_profile_create(&kind, 1, &profile);
+	if (error)
+		return error;
+	error = incstack_profile_add_tree(profile, tree, NULL, NULL);
+	if (!error)
+		error = incstack_profile_name_frames(profile, name_of, NULL);
+	if (!error)
+		error = incstack_profile_write_folded(profile, 0, stdout);
+	incstack_profile_destroy(profile);
+	return error;
+}
+
+int main(void)
+{
+	struct incstack_runtime *runtime;
+	struct incstack_tree *tree;
+	int error = incstack_native_runtime_create(NULL, &runtime);
+	if (!error)
+		error = incstack_native_thread_stack(runtime, &stack);
+	if (!error) {
+		inner(20);
+		error = incstack_retrieve(stack, &tree);
+	}
+	if (!error) {
+		error = write_profile(tree);
+		incstack_tree_release(tree);
+		incstack_stack_destroy(stack);
+		incstack_runtime_destroy(runtime);
+	}
+	if (error)
+		fprintf(stderr, "profile_self: %s\n", incstack_profile_error_text(error));
+	return error != 0;
+}
