@@ -6,8 +6,6 @@
  * the stack or the frame pointer, return address and frame pointer saved at
  * offsets from it. At the first thing beyond that it gives up, and libunwind is asked.
  */
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -312,9 +310,18 @@ static bool execute_cfa(struct program *p, struct reader *r, unsigned char code)
 	}
 }
 
+/* libunwind refuses functions that save vector registers; so they stay refused. */
+static uint64_t read_register(struct reader *r)
+{
+	const uint64_t number = read_unsigned(r);
+
+	r->bad |= number > RA;
+	return number;
+}
+
 static void execute_saved(struct program *p, struct reader *r, unsigned char code)
 {
-	uint64_t number = read_unsigned(r);
+	const uint64_t number = read_register(r);
 
 	switch (code) {
 	case OFFSET_EXTENDED:
@@ -349,7 +356,7 @@ static void execute(struct program *p, struct reader *r, unsigned char code)
 
 	if (code >> 6 == ADVANCE)
 		advance(p, operand);
-	else if (code >> 6 == OFFSET)
+	else if (code >> 6 == OFFSET && operand <= RA)
 		set_saved(p, operand, AT_OFFSET, (int64_t)read_unsigned(r) * p->cie->data_unit);
 	else if (code >> 6 == RESTORE)
 		restore(p, operand);
@@ -359,6 +366,8 @@ static void execute(struct program *p, struct reader *r, unsigned char code)
 		recall(p, r);
 	else if (code == ARGUMENTS_SIZE)
 		(void)read_unsigned(r);
+	else if (code >> 6 == OFFSET)
+		r->bad = true;
 	else if (code != 0 && !execute_cfa(p, r, code))
 		execute_saved(p, r, code);
 }
@@ -429,63 +438,3 @@ bool incstack__native_fde_rule(const void *fde, uintptr_t address, struct incsta
 	p.initial = p.state;
 	return p.at == low && run(&p, r) && rule_of(&p.state, rule);
 }
-
-/* ---- .eh_frame_hdr ---------------------------------------------------------- */
-
-#ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
-
-struct header {
-	unsigned char version, frame_encoding, count_encoding, table_encoding;
-	int32_t frame;
-	uint32_t count;
-	struct {
-		int32_t low, fde; /* relative to the header */
-	} table[];
-};
-
-static bool header_common(const struct header *h)
-{
-	return h->version == 1 && h->frame_encoding == (RELATIVE | DATA4 | SIGNED) &&
-	       h->count_encoding == DATA4 && h->table_encoding == (0x30 | DATA4 | SIGNED) &&
-	       h->count != 0;
-}
-
-static const void *fde_of(const struct header *h, uintptr_t address)
-{
-	const int64_t wanted = (int64_t)(address - (uintptr_t)h);
-	uint32_t low = 0;
-	uint32_t high = h->count;
-
-	while (high - low > 1) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (h->table[middle].low <= wanted)
-			low = middle;
-		else
-			high = middle;
-	}
-	return (const char *)h + h->table[low].fde;
-}
-
-bool incstack__native_cfi_rule(uintptr_t address, struct incstack_rule *rule)
-{
-	struct dl_find_object object;
-	const struct header *header;
-
-	if (_dl_find_object((void *)address, &object) != 0 || !object.dlfo_eh_frame)
-		return false;
-	header = object.dlfo_eh_frame;
-	return header_common(header) &&
-	       incstack__native_fde_rule(fde_of(header, address), address, rule);
-}
-
-#else /* an older C library: libunwind does it all */
-
-bool incstack__native_cfi_rule(uintptr_t address, struct incstack_rule *rule)
-{
-	(void)address;
-	(void)rule;
-	return false;
-}
-
-#endif
