@@ -260,8 +260,7 @@ static inline packed_rule rule_in(const struct rule_table *t, uintptr_t address)
 {
 	for (uint64_t i = rule_hash(address);; i += sizeof(struct rule_entry)) {
 		const struct rule_entry *e = rule_entry_at(t, i);
-		/* pairs with the release in insert */
-		uintptr_t found = atomic_load_explicit(&e->address, memory_order_acquire);
+		uintptr_t found = atomic_load_explicit(&e->address, memory_order_relaxed);
 		if (__builtin_expect(found == address, 1))
 			return atomic_load_explicit(&e->rule, memory_order_relaxed);
 		if (!found)

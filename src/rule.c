@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The cache of unwind rules, shared by all stacks of a runtime: an open hash
- * table from look-up address to packed rule. Readers take no lock: an entry's
- * rule is written before its address (release), and a table that was outgrown
- * stays readable until the runtime ends. It grows, with room ahead, only where
+ * table from look-up address to packed rule. Nobody who reads or adds takes a lock,
+ * and a table that was outgrown stays readable until the runtime ends. It grows, with room ahead, only where
  * memory may be allocated; a sample or a return that finds no room in it (I7) uses
  * the rule and does not keep it, counted.
  */
@@ -23,21 +22,27 @@ packed_rule incstack__rule_find(const runtime *rt, uintptr_t address)
 	return t ? rule_in(t, address) : 0;
 }
 
+/* The entry of the address, claimed if it has none yet (then *is_new). Several threads
+ * may be at it, and a handler may jump out: an entry without a rule counts as unknown. */
+static struct rule_entry *claim(struct rule_table *t, uintptr_t address, bool *is_new)
+{
+	for (uint64_t i = rule_hash(address);; i += sizeof(struct rule_entry)) {
+		struct rule_entry *e = (struct rule_entry *)rule_entry_at(t, i);
+		uintptr_t found = 0;
+		*is_new = atomic_compare_exchange_strong_explicit(
+			&e->address, &found, address, memory_order_relaxed, memory_order_relaxed);
+		if (*is_new || found == address)
+			return e;
+	}
+}
+
 /* True: the address is new in the table. */
 static bool insert(struct rule_table *t, uintptr_t address, packed_rule rule)
 {
-	struct rule_entry *e;
-	uintptr_t found;
-	for (uint64_t i = rule_hash(address);; i += sizeof(*e)) {
-		e = (struct rule_entry *)rule_entry_at(t, i);
-		found = atomic_load_explicit(&e->address, memory_order_relaxed);
-		if (!found || found == address)
-			break;
-	}
+	bool is_new;
+	struct rule_entry *e = claim(t, address, &is_new);
 	atomic_store_explicit(&e->rule, rule, memory_order_relaxed);
-	/* pairs with the acquire in rule_in */
-	atomic_store_explicit(&e->address, address, memory_order_release);
-	return !found;
+	return is_new;
 }
 
 static uint64_t entries_of(const struct rule_table *t)
@@ -92,19 +97,17 @@ static void grow(runtime *rt, struct rule_table *old)
 		atomic_store_explicit(&rt->run_rules, t, memory_order_release); /* with run */
 }
 
-/* Whether the rule was kept: not while somebody else writes, nor without room. */
-static bool remember(runtime *rt, uintptr_t address, packed_rule rule)
+/* Counts what found no room. What is written into a table that is being outgrown may be
+ * lost, and is then asked for again. */
+static packed_rule keep(runtime *rt, uintptr_t address, packed_rule rule)
 {
-	if (atomic_flag_test_and_set_explicit(&rt->rule_lock, memory_order_acquire))
-		return false;
-	struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_relaxed);
+	struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_acquire);
 	uint64_t count = atomic_load_explicit(&rt->rule_count, memory_order_relaxed);
-	bool room = t && count * 2 < entries_of(t);
-	if (room)
-		atomic_store_explicit(&rt->rule_count, count + insert(t, address, rule),
-				      memory_order_relaxed);
-	atomic_flag_clear_explicit(&rt->rule_lock, memory_order_release);
-	return room;
+	if (!t || count * 2 >= entries_of(t))
+		atomic_fetch_add_explicit(&rt->rules_unkept, 1, memory_order_relaxed);
+	else if (insert(t, address, rule))
+		atomic_fetch_add_explicit(&rt->rule_count, 1, memory_order_relaxed);
+	return rule;
 }
 
 static bool plain(const struct incstack_rule *r)
@@ -139,17 +142,6 @@ struct incstack_rule incstack__rule_unpack(packed_rule r)
 				      (uint16_t)((r >> 16 & 0xffff) * 8), (uint32_t)(r >> 4 & 15)};
 }
 
-static packed_rule ask(runtime *rt, uintptr_t address)
-{
-	struct incstack_rule rule = {.kind = INCSTACK_RULE_NONE};
-	if (rt->embedder.find_rule(rt->context, address, &rule) < 0)
-		rule.kind = INCSTACK_RULE_NONE;
-	packed_rule packed = pack(&rule);
-	if (!remember(rt, address, packed))
-		atomic_fetch_add_explicit(&rt->rules_unkept, 1, memory_order_relaxed);
-	return packed;
-}
-
 #define BIT(number) (UINT64_C(1) << ((number)-1))
 
 /* No signals from outside while a lock is held, ours or the embedder's: a handler may
@@ -168,14 +160,25 @@ static void restore_signals(bool blocked, const uint64_t *before)
 		syscall(SYS_rt_sigprocmask, SIG_SETMASK, before, NULL, sizeof(*before));
 }
 
+static packed_rule ask(runtime *rt, uintptr_t address)
+{
+	struct incstack_rule rule = {.kind = INCSTACK_RULE_NONE};
+	uint64_t before;
+	bool blocked = block_signals(&before);
+	if (rt->embedder.find_rule(rt->context, address, &rule) < 0)
+		rule.kind = INCSTACK_RULE_NONE;
+	restore_signals(blocked, &before);
+	return pack(&rule);
+}
+
 /* Asks the embedder and keeps the answer, also that there is none. */
 packed_rule incstack__rule_learn(runtime *rt, uintptr_t address)
 {
-	uint64_t before;
-	bool blocked = block_signals(&before);
-	packed_rule packed = ask(rt, address);
-	restore_signals(blocked, &before);
-	return packed;
+	struct incstack_rule rule;
+	if (rt->embedder.find_rule_quickly &&
+	    !rt->embedder.find_rule_quickly(rt->context, address, &rule))
+		return keep(rt, address, pack(&rule));
+	return keep(rt, address, ask(rt, address));
 }
 
 /* Where memory may be allocated: makes room ahead for what samples will learn. */

@@ -141,6 +141,11 @@ struct incstack_embedder {
 	 * is tried. */
 	int (*arm)(void *context, void *identity, uintptr_t frame);
 	void (*disarm)(void *context, void *identity, uintptr_t frame);
+
+	/* As find_rule, and asked before it: what is cheap to tell without a lock. No
+	 * signals are blocked meanwhile, as they are around find_rule, and a handler
+	 * may jump out of it. Where it refuses, find_rule is asked. May be null. */
+	int (*find_rule_quickly)(void *context, uintptr_t address, struct incstack_rule *rule);
 };
 
 INCSTACK_END_C

@@ -22,6 +22,9 @@ INCSTACK_BEGIN_C
  * 0 is an offset, too.
  * Errors: EINVAL, EUNWIND (no entry, or one that the struct cannot express),
  * ENOMEM.
+ * What compilers write for nearly all code is read here; the rest is libunwind's,
+ * which never calls malloc for it, but takes memory from the kernel for pools of
+ * its own (some pages, kept), masks signals, and waits for the dynamic linker.
  * Thread: any. Signal: no. Allocates: never (the first call makes a small object
  * with malloc unless incstack_native_runtime_create did). Blocks: on the
  * dynamic linker's lock. */

@@ -30,6 +30,7 @@ static const struct incstack_embedder native_embedder = {
 	.find_rule = incstack_native_find_rule,
 	.allocate = allocate,
 	.release = release,
+	.find_rule_quickly = incstack__native_find_rule_quickly,
 };
 
 const struct incstack_embedder *incstack_native_embedder(void)

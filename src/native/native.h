@@ -21,6 +21,10 @@ unw_addr_space_t incstack__native_space(void);
 bool incstack__native_cfi_rule(uintptr_t address, struct incstack_rule *rule);
 bool incstack__native_fde_rule(const void *fde, uintptr_t address, struct incstack_rule *rule);
 
+/* The find_rule_quickly of the table. */
+int incstack__native_find_rule_quickly(void *context, uintptr_t address,
+				       struct incstack_rule *rule);
+
 /* What libunwind says of the address, for incstack_native_find_rule. */
 int incstack__native_libunwind_rule(unw_addr_space_t space, uintptr_t address,
 				    struct incstack_rule *rule);

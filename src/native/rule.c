@@ -367,6 +367,19 @@ int incstack__native_libunwind_rule(unw_addr_space_t space, uintptr_t address,
 	return result;
 }
 
+static bool is_context_base(uintptr_t address)
+{
+	return address + 1 == __atomic_load_n(&context_base, __ATOMIC_RELAXED);
+}
+
+int incstack__native_find_rule_quickly(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	(void)context;
+	if (is_context_base(address) || !incstack__native_cfi_rule(address, rule))
+		return INCSTACK_EUNWIND;
+	return 0;
+}
+
 int incstack_native_find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
 {
 	unw_addr_space_t space;
@@ -379,7 +392,7 @@ int incstack_native_find_rule(void *context, uintptr_t address, struct incstack_
 	space = incstack__native_space();
 	if (!space)
 		return INCSTACK_ENOMEM;
-	if (address + 1 == __atomic_load_n(&context_base, __ATOMIC_RELAXED)) {
+	if (is_context_base(address)) {
 		*rule = (struct incstack_rule){.kind = INCSTACK_RULE_END};
 		return 0;
 	}

@@ -4,6 +4,8 @@
  * is met in the middle of a trace. Traces are right or marked, what is refused is
  * counted, and after a retrieve it goes on.
  */
+#include <signal.h>
+
 #include "run_suite.h"
 #include "simulated.h"
 
@@ -151,6 +153,33 @@ static int every_frame_is_the_last(void *context, uintptr_t address, struct incs
 	return 0;
 }
 
+static bool usr1_blocked(void)
+{
+	sigset_t now;
+	ck_assert_int_eq(sigprocmask(SIG_BLOCK, NULL, &now), 0);
+	return sigismember(&now, SIGUSR1);
+}
+
+static unsigned asked_quickly;
+
+static int even_addresses(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	asked_quickly++;
+	ck_assert(!usr1_blocked());
+	if (address % 2)
+		return INCSTACK_EUNWIND;
+	every_frame_is_the_last(context, address, rule);
+	asked--;
+	return 0;
+}
+
+static int odd_addresses(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	ck_assert(usr1_blocked());
+	ck_assert_uint_eq(address % 2, 1);
+	return every_frame_is_the_last(context, address, rule);
+}
+
 static void sample_at(uintptr_t pc)
 {
 	uintptr_t sp = (uintptr_t)(sim.words + SIM_WORDS / 2);
@@ -160,18 +189,30 @@ static void sample_at(uintptr_t pc)
 	sim.inside = false;
 }
 
-/* What finds no room in a sample is used and counted; a reserve makes room. */
-START_TEST(more_rules_than_room)
+static void open_with(const struct incstack_embedder *embedder)
 {
-	enum { ADDRESSES = 20000 };
-	struct incstack_embedder embedder = sim_embedder;
-	struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
-	embedder.find_rule = every_frame_is_the_last;
+	struct incstack_options options = {.size = sizeof(options), .embedder = embedder};
 	ck_assert_int_eq(incstack_runtime_create(&options, &sim.rt), 0);
 	ck_assert_int_eq(incstack_stack_create(sim.rt, (uintptr_t)sim.words,
 					       (uintptr_t)(sim.words + SIM_WORDS), &sim.s),
 			 0);
 	ck_assert_int_eq(incstack_stack_reserve(sim.s, 8 << 20), 0);
+}
+
+static void close_all(void)
+{
+	ck_assert_int_eq(incstack_stack_destroy(sim.s), 0);
+	ck_assert_int_eq(incstack_runtime_destroy(sim.rt), 0);
+	ck_assert_uint_eq(sim.live, 0);
+}
+
+/* What finds no room in a sample is used and counted; a reserve makes room. */
+START_TEST(more_rules_than_room)
+{
+	enum { ADDRESSES = 20000 };
+	struct incstack_embedder embedder = sim_embedder;
+	embedder.find_rule = every_frame_is_the_last;
+	open_with(&embedder);
 	for (uintptr_t i = 0; i < ADDRESSES; i++)
 		sample_at(SIM_CODE + i);
 	uint64_t unkept = sim_stats().rules_unkept;
@@ -186,9 +227,25 @@ START_TEST(more_rules_than_room)
 	sample_at(SIM_CODE + ADDRESSES - 1);
 	ck_assert_uint_eq(sim_stats().rules_unkept, unkept + 1);
 	ck_assert_uint_eq(asked, ADDRESSES + 2);
-	ck_assert_int_eq(incstack_stack_destroy(sim.s), 0);
-	ck_assert_int_eq(incstack_runtime_destroy(sim.rt), 0);
-	ck_assert_uint_eq(sim.live, 0);
+	close_all();
+}
+END_TEST
+
+/* What needs no lock is asked first, once, and nothing is blocked for it. */
+START_TEST(quick_rules_first)
+{
+	enum { ADDRESSES = 1000 };
+	struct incstack_embedder embedder = sim_embedder;
+	embedder.find_rule = odd_addresses;
+	embedder.find_rule_quickly = even_addresses;
+	asked = asked_quickly = 0;
+	open_with(&embedder);
+	for (uintptr_t i = 0; i < 2 * ADDRESSES; i++)
+		sample_at(SIM_CODE + i % ADDRESSES);
+	ck_assert_uint_eq(asked_quickly, ADDRESSES);
+	ck_assert_uint_eq(asked, ADDRESSES / 2);
+	ck_assert_uint_eq(sim_stats().truncated, 0);
+	close_all();
 }
 END_TEST
 
@@ -203,6 +260,7 @@ int main(void)
 	tcase_add_loop_test(tc, refusals_are_counted, 0, VARIANTS);
 	tcase_add_loop_test(tc, unannounced_exits, 0, VARIANTS);
 	tcase_add_test(tc, more_rules_than_room);
+	tcase_add_test(tc, quick_rules_first);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }
