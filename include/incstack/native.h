@@ -36,7 +36,17 @@ INCSTACK_API int incstack_native_find_rule(void *context, uintptr_t address,
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API const struct incstack_embedder *incstack_native_embedder(void);
 
-/* Creates a runtime with that table and otherwise with the options given; null
+/* The kill switch: the user of a program may set INCSTACK_MODE in its environment to
+ * "validate", and no return address is patched, or to "full" (as is whatever else it
+ * is set to, but "patch" and nothing), and nothing is remembered either. Returns the
+ * mode (enum incstack_mode) that is left of the wanted one; an embedder with a table
+ * of its own passes it to incstack_runtime_create.
+ * Thread: any, while nobody changes the environment. Signal: no. Allocates: never.
+ * Blocks: never. */
+INCSTACK_API uint32_t incstack_native_mode(uint32_t wanted);
+
+/* Creates a runtime with that table, in the mode that incstack_native_mode leaves of
+ * the wanted one, and otherwise with the options given; null
  * means all defaults with an adaptive barrier distance. A table in the options is
  * contradictory. Errors: EINVAL, ENOMEM, and those of incstack_runtime_create.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */

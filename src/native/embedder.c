@@ -3,6 +3,8 @@
  * The table of the native embedder, and a runtime made from it.
  */
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include <incstack/native.h>
@@ -38,6 +40,18 @@ const struct incstack_embedder *incstack_native_embedder(void)
 	return &native_embedder;
 }
 
+uint32_t incstack_native_mode(uint32_t wanted)
+{
+	const char *allowed = getenv("INCSTACK_MODE");
+	uint32_t most = INCSTACK_MODE_FULL;
+
+	if (!allowed || !*allowed || strcmp(allowed, "patch") == 0)
+		return wanted;
+	if (strcmp(allowed, "validate") == 0)
+		most = INCSTACK_MODE_VALIDATE;
+	return wanted < most ? most : wanted;
+}
+
 int incstack_native_runtime_create(const struct incstack_options *options,
 				   struct incstack_runtime **runtime)
 {
@@ -51,6 +65,7 @@ int incstack_native_runtime_create(const struct incstack_options *options,
 		return INCSTACK_EINVAL;
 	mine.size = sizeof(mine);
 	mine.embedder = &native_embedder;
+	mine.mode = incstack_native_mode(mine.mode);
 	/* Here, where malloc is allowed, and not at the first unknown pc. */
 	if (!incstack__native_space())
 		return INCSTACK_ENOMEM;

@@ -60,7 +60,7 @@ static void configure(const char *configuration)
 
 	option(configuration, "file", r->file, sizeof(r->file));
 	option(configuration, "mode", mode, sizeof(mode));
-	r->mode = mode_of(mode);
+	r->mode = incstack_native_mode(mode_of(mode));
 	r->interval = interval > 0 ? (uint64_t)interval : 1;
 	r->crosscheck = option(configuration, "crosscheck", NULL, 0) == 1;
 	r->follow = option(configuration, "follow", NULL, 0) == 1;

@@ -63,6 +63,8 @@ test_counters_are_exact() {
 		equal mode "$(value mode)" "$mode"
 	done
 	equal returns "$(value returns)" 0
+	INCSTACK_MODE=validate record -o trace -- "$target" alloc=10 # the kill switch
+	equal mode "$(value mode)" validate
 }
 
 # Threads that stay are asked for their traces when the process ends.
