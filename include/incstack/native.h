@@ -14,7 +14,8 @@ INCSTACK_BEGIN_C
 /* The unwind rule for a look-up address (the pc of an exact frame, pc - 1 of a
  * return address), for the find_rule of a table. `context` is not used. Only
  * what unwind tables say is believed: no guess from frame pointers. Code that is
- * not in a loaded object has no rule.
+ * not in a loaded object has no rule, also where a JIT told libgcc of it with
+ * __register_frame: libunwind, whose walk traces must equal, does not look there.
  *
  * A frame whose CFA is stored in it (INCSTACK_RULE_FP_DEREF, realigned stacks)
  * lies at an unknown distance from its CFA, so there, and only there, the rule's
