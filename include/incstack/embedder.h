@@ -87,10 +87,10 @@ struct incstack_embedder {
 	/* The rule for a look-up address: the pc of an exact frame, pc - 1 of a
 	 * return address. Writes *rule and returns 0; a negative INCSTACK_E* means
 	 * that the address has no rule. Called once for an address and its unload, and
-	 * again where there was no room to keep it (stats.rules_unkept), from a sample, from retrieve, or from a return that found its rule
-	 * missing (all registers are saved then); never from a signal handler: what a
-	 * sample there missed is asked for by the next sample, retrieve or reserve
-	 * outside of one.
+	 * again where there was no room to keep it (stats.rules_unkept), from a sample,
+	 * from retrieve, or from a return that found its rule missing (all registers
+	 * are saved then); never from a signal handler: what a sample there missed is
+	 * asked for by the next sample, retrieve or reserve outside of one.
 	 * Null: every frame keeps a frame pointer. */
 	int (*find_rule)(void *context, uintptr_t address, struct incstack_rule *rule);
 
