@@ -119,7 +119,7 @@ struct fiber *fiber_spawn(struct vm *vm, struct method *m, value argument)
 		linked_begin(f);
 	f->callee = m;
 	f->args[0] = argument;
-	f->fuel = 4000;
+	f->fuel = vm->schedule.fuel ? vm->schedule.fuel : 4000;
 	f->oracle = oracle_new();
 	pthread_mutex_lock(&vm->lock);
 	f->all = vm->fibers;

@@ -87,6 +87,7 @@ struct schedule {
 	uint32_t ticks; /* most polls between events; 0: one at every poll */
 	uint32_t inline_levels, compile_after;
 	int mode, distance, threads;
+	int fuel;          /* of each fiber; 0: 4000 */
 	bool hostile;      /* every event at every poll */
 	bool interpreted;  /* nothing is compiled */
 	uint32_t linked;   /* of eight fibers, how many have their frames on the heap */

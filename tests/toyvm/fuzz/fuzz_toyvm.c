@@ -25,6 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			     .compile_after = bytes[18] % 16,
 			     .mode = bytes[19] % 3,
 			     .distance = bytes[20] % 10 - 1,
+			     .fuel = 200,
 			     .threads = 1 + bytes[21] % 3,
 			     .hostile = bytes[22] % 8 == 0,
 			     .silent_exits = bytes[23] % 8 == 0,
