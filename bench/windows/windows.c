@@ -195,6 +195,10 @@ static void on_free(const void *block)
 	(void)block;
 }
 
+static void on_thread(void)
+{
+}
+
 static void on_jump(uintptr_t sp)
 {
 	enum technique t = state.order[state.at];
@@ -289,8 +293,13 @@ __attribute__((visibility("default"))) incstack__recorder_start_fn incstack__rec
 
 const struct incstack__recorder *incstack__recorder_start(const char *configuration)
 {
-	static const struct incstack__recorder table = {on_alloc,  on_free, on_jump,
-							on_unload, on_exec, on_exit_process};
+	static const struct incstack__recorder table = {.on_alloc = on_alloc,
+							.on_free = on_free,
+							.on_thread = on_thread,
+							.on_jump = on_jump,
+							.on_unload = on_unload,
+							.on_exec = on_exec,
+							.on_exit = on_exit_process};
 	(void)configuration;
 	state.pid = getpid();
 	state.thread = self();

@@ -25,6 +25,8 @@ struct incstack__recorder {
 	/* After the block came, before it goes. Nothing happens for a null block. */
 	void (*on_alloc)(const void *block, size_t bytes, const struct incstack__caller *caller);
 	void (*on_free)(const void *block);
+	/* The calling thread will be recorded: whatever that needs is done now. */
+	void (*on_thread)(void);
 	/* Frames below sp are about to be popped without returning. */
 	void (*on_jump)(uintptr_t sp);
 	/* Code may be unloaded: called before and after. */

@@ -137,6 +137,7 @@ void incstack__record_seed(struct incstack__record *record);
 void incstack__record_alloc(const void *block, size_t bytes, const struct incstack__caller *caller);
 void incstack__record_free(const void *block);
 void incstack__record_jump(uintptr_t sp);
+void incstack__record_thread(void);
 void incstack__record_unload(int done);
 
 /* recorder_exit.c: writes out every thread that can be held. */

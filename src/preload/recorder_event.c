@@ -80,6 +80,14 @@ static inline void leave(const struct incstack__record *record)
 	incstack__record_busy--;
 }
 
+void incstack__record_thread(void)
+{
+	const struct incstack__record *record = enter();
+
+	if (record != NULL)
+		leave(record);
+}
+
 /* Stamps order events between records. While there is one only, counting does: a count
  * that starts at the clock's value never overtakes it. Whoever uses a second record
  * says so before its first event, and events that depend on that one see it. */

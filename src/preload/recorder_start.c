@@ -189,6 +189,7 @@ static int start_lock(void)
 static const struct incstack__recorder table = {
 	.on_alloc = incstack__record_alloc,
 	.on_free = incstack__record_free,
+	.on_thread = incstack__record_thread,
 	.on_jump = incstack__record_jump,
 	.on_unload = incstack__record_unload,
 	.on_exec = incstack__record_exec,
