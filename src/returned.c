@@ -51,9 +51,7 @@ static object *fill_gap(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr
 	struct reach r = run(s, o->method - 1, o->address, fp, known, barrier_word(known),
 			     s->distance.value);
 	if (r.met) {
-		s->stats.walked += (uint64_t)(r.end - s->arena.object) + 1;
-		s->stats.shared++;
-		commit(s, o, r.end, known);
+		link_known(s, o, r.end, known);
 		return known;
 	}
 	struct path p = {.child = o, .known = known, .here = true};

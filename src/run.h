@@ -105,6 +105,15 @@ __attribute__((always_inline)) static inline void commit(stack *s, object *child
 	child->parent = first;
 }
 
+/* Ends a walk whose run has met a known frame. */
+static inline void link_known(stack *s, object *child, object *run_end, object *known)
+{
+	s->met = known;
+	s->stats.walked += (uint64_t)(run_end - s->arena.object) + 1;
+	s->stats.shared++;
+	commit(s, child, run_end, known);
+}
+
 /* Whether a barrier may go in front of the frame where the run ended. */
 static inline bool may_plant_ahead(const stack *s, const struct reach *r, uintptr_t plant_from)
 {

@@ -59,23 +59,12 @@ static inline void add_trace(stack *s, trace *t)
 
 /* Everything but a barrier within reach of a run. */
 __attribute__((noinline)) static void walk(stack *s, object *top, const struct cursor *at,
-					   struct reach r, bool interrupted)
+					   struct reach r, uint32_t distance, bool interrupted)
 {
-	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, UINT32_MAX, 0};
-	if (has_barriers(s))
-		w.distance = interrupted && !s->distance.value ? 1 : s->distance.value;
+	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, distance, 0};
 	struct path p = {.at = *at, .child = top, .known = s->newest, .here = inside(s, at->sp)};
 	set_newest(s, s->by_embedder ? incstack__frames_walk(&w, at, top, s->newest)
 				     : incstack__walk_on(&w, &p, r));
-}
-
-/* As the walk does when it arrives at a known frame. */
-static inline void link_known(stack *s, object *top, object *end)
-{
-	s->met = s->newest;
-	s->stats.walked += (uint64_t)(end - top);
-	s->stats.shared++;
-	commit(s, top, end, s->newest);
 }
 
 /* A full walk that came to the outermost frame. */
@@ -108,15 +97,18 @@ __attribute__((always_inline)) static inline int take(stack *s, uint64_t id, uin
 	atomic_signal_fence(memory_order_seq_cst);
 	s->arena.object++;
 	bool barriers = has_barriers(s);
-	struct reach r = run(s, at.pc - !at.exact, at.sp, at.fp, s->newest, s->newest_thunk,
-			     barriers ? s->distance.value : UINT32_MAX);
+	uint32_t distance = barriers ? s->distance.value : UINT32_MAX;
+	if (interrupted && !distance)
+		distance = 1; /* the interrupted frame's own slot is left alone */
+	struct reach r =
+		run(s, at.pc - !at.exact, at.sp, at.fp, s->newest, s->newest_thunk, distance);
 	if (__builtin_expect(r.met, 1)) {
-		link_known(s, top, r.end);
+		link_known(s, top, r.end, s->newest);
 	} else if (r.base && s->mode == INCSTACK_MODE_FULL) {
 		link_base(s, top, r);
 	} else {
 		struct cursor from = at;
-		walk(s, top, &from, r, interrupted);
+		walk(s, top, &from, r, distance, interrupted);
 	}
 	t->old = s->met;
 	add_trace(s, t);

@@ -74,12 +74,42 @@ START_TEST(missed_rules_of_unloaded_code)
 }
 END_TEST
 
+/* Samples itself where it stands; its own return slot is at frame[1]. */
+static __attribute__((noinline)) int own_slot_is_patched(uint32_t flags)
+{
+	const uintptr_t *frame = __builtin_frame_address(0);
+	struct incstack_top top = {.fp = (uintptr_t)frame, .flags = flags};
+	__asm__ volatile("leaq 0(%%rip), %0\n\tmovq %%rsp, %1" : "=r"(top.pc), "=r"(top.sp));
+	result = incstack_sample(traced_stack, 0, 1, &top);
+	return *(volatile const uintptr_t *)&frame[1] != incstack_slot_read(&frame[1]);
+}
+
+/* At distance 0 too, where any other sample patches it. One place calls, so that the
+ * first sample learns the rules. */
+START_TEST(own_slot_is_left_alone)
+{
+	static const uint32_t flags[] = {INCSTACK_TOP_EXACT, INCSTACK_TOP_INTERRUPTED,
+					 INCSTACK_TOP_EXACT};
+	traced_open(0, INCSTACK_MODE_FULL);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(own_slot_is_patched(flags[i]), i == 2);
+		ck_assert_int_eq(result, 0);
+		ck_assert_uint_eq(traced_stats().planted > 0, i > 0);
+		if (i == 0)
+			ck_assert_int_eq(incstack_stack_set_mode(traced_stack, INCSTACK_MODE_PATCH),
+					 0);
+	}
+	traced_close();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("interrupted");
 	TCase *tc = tcase_create("unknown rules");
 	tcase_add_test(tc, missed_rules_are_learned);
 	tcase_add_test(tc, missed_rules_of_unloaded_code);
+	tcase_add_test(tc, own_slot_is_left_alone);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }
