@@ -141,13 +141,22 @@ static void pass_gate(struct incstack__thread *thread)
 	}
 }
 
+/* Whether the calling thread, the owner, runs and is not in the middle of something. */
+static int check_running(const struct incstack__thread *thread)
+{
+	if (!thread)
+		return INCSTACK_EINVAL;
+	if (thread->busy)
+		return INCSTACK_EBUSY;
+	/* Only the owner changes SAFE: relaxed. */
+	uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
+	return word & INCSTACK_WORD_SAFE ? INCSTACK_EINVAL : 0;
+}
+
 void incstack_safepoint_poll_slow(struct incstack_safepoint_thread *open)
 {
 	struct incstack__thread *thread = inside(open);
-	if (!thread || thread->busy)
-		return;
-	/* A safe thread has nothing to poll for. Only the owner changes SAFE: relaxed. */
-	if (atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_SAFE)
+	if (check_running(thread)) /* a safe thread has nothing to poll for */
 		return;
 	thread->busy = true;
 	serve(thread);
@@ -164,13 +173,9 @@ void incstack_safepoint_poll_slow(struct incstack_safepoint_thread *open)
 int incstack_safepoint_enter_slow(struct incstack_safepoint_thread *open)
 {
 	struct incstack__thread *thread = inside(open);
-	if (!thread)
-		return INCSTACK_EINVAL;
-	if (thread->busy)
-		return INCSTACK_EBUSY;
-	/* Only the owner changes SAFE: relaxed. */
-	if (atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_SAFE)
-		return INCSTACK_EINVAL;
+	int error = check_running(thread);
+	if (error)
+		return error;
 	thread->busy = true;
 	settle(thread, INCSTACK_WORD_SAFE);
 	thread->busy = false;
@@ -288,12 +293,9 @@ static void give_up_claims(struct incstack__thread *thread)
 int incstack_safepoint_detach(struct incstack_safepoint_thread *open)
 {
 	struct incstack__thread *thread = inside(open);
-	if (!thread)
-		return INCSTACK_EINVAL;
-	if (thread->busy)
-		return INCSTACK_EBUSY;
-	if (atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_SAFE)
-		return INCSTACK_EINVAL;
+	int error = check_running(thread);
+	if (error)
+		return error;
 	struct incstack_safepoint *safepoint = thread->owner;
 	thread->busy = true;
 	give_up_claims(thread);

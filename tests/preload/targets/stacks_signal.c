@@ -9,28 +9,11 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "nest.h"
+
 static sigjmp_buf jump;
 static volatile sig_atomic_t may_jump;
 static volatile long jumps;
-
-static void allocate(void)
-{
-	void *volatile block = malloc(32);
-
-	free(block);
-}
-
-static void nest(int level, void (*action)(void));
-static void (*volatile again)(int, void (*)(void)) = nest;
-
-static void nest(int level, void (*action)(void))
-{
-	if (level == 0)
-		action();
-	else
-		again(level - 1, action);
-	__asm__ volatile("" ::: "memory");
-}
 
 static void returning(int number)
 {

@@ -8,26 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "nest.h"
+
 typedef void visit(void (*callee)(void));
-
-static void allocate(void)
-{
-	void *volatile block = malloc(32);
-
-	free(block);
-}
-
-static void nest(int level, void (*action)(void));
-static void (*volatile again)(int, void (*)(void)) = nest;
-
-static void nest(int level, void (*action)(void))
-{
-	if (level == 0)
-		action();
-	else
-		again(level - 1, action);
-	__asm__ volatile("" ::: "memory");
-}
 
 static const char *directory;
 static visit *visiting;

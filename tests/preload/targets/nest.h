@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What several targets do: allocate, under as many frames as they like.
+ */
+#ifndef NEST_H
+#define NEST_H
+
+#include <stdlib.h>
+
+static void allocate(void)
+{
+	void *volatile block = malloc(32);
+
+	free(block);
+}
+
+static void nest(int level, void (*action)(void));
+static void (*volatile again)(int, void (*)(void)) = nest;
+
+static void nest(int level, void (*action)(void))
+{
+	if (level == 0)
+		action();
+	else
+		again(level - 1, action);
+	__asm__ volatile("" ::: "memory");
+}
+
+#endif
