@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# check.sh TEST DIRECTORY: one of the tests of the toy VM, with the programs that
-# were built into DIRECTORY.
+# check.sh TEST DIRECTORY [COUNT]: one of the tests of the toy VM, with the programs
+# that were built into DIRECTORY; COUNT random programs, for those that take a number.
 set -euo pipefail
 here=$(dirname "$0")
 oracle=$2/toyvm_oracle
@@ -90,7 +90,7 @@ soak() {
 
 # Every legal event at every poll.
 hostile() {
-	"$oracle" --seed 3 --programs 8 --hostile || fail "see above"
+	"$oracle" --seed 3 --programs "$1" --hostile || fail "see above"
 }
 
 # Memcheck on fibers whose frames are on the heap, where it sees each one: a frame
@@ -137,4 +137,4 @@ number_of() {
 		awk -F: -v start=$start '{ print $1 + start - 1 }'
 }
 
-"$1"
+"$1" "${@:3}"
