@@ -8,8 +8,6 @@
 
 #include "safepoint.h"
 
-#define AHEAD 8 /* threads */
-
 int incstack_safepoint_create(const struct incstack_safepoint_options *options,
 			      struct incstack_safepoint **out)
 {
@@ -96,8 +94,8 @@ static void tell_stop(struct incstack_safepoint *safepoint)
 	for (uint32_t i = 0; i < attached; i++) {
 		struct incstack__thread *thread = safepoint->threads[i];
 		/* The locked operations wait for each other's lines, so these come ahead. */
-		if (i + AHEAD < attached)
-			__builtin_prefetch(safepoint->threads[i + AHEAD], 1);
+		if (i + INCSTACK__AHEAD < attached)
+			__builtin_prefetch(safepoint->threads[i + INCSTACK__AHEAD], 1);
 		incstack__step(safepoint, INCSTACK_STEP_STOP);
 		/* An addition, because STOP is clear, and x86 returns what was there.
 		 * acq_rel: partners are settle's release, if the thread is safe already, and

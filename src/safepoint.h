@@ -12,6 +12,7 @@
 #include <incstack/safepoint.h>
 
 #define INCSTACK__LINE 64 /* of the cache */
+#define INCSTACK__AHEAD 8 /* threads: their lines are fetched beside each other, not in turn */
 #define INCSTACK__REQUEST_MASK ((UINT64_C(1) << INCSTACK_WORD_REQUESTS) - 1)
 
 struct incstack__thread {
@@ -53,13 +54,15 @@ struct incstack_request {
 	_Atomic(bool) released;
 	bool used; /* under `lock` */
 	struct incstack__pool pools[2];
-	uint32_t n, running, waiting;
+	_Atomic(uint32_t) running;
+	uint32_t n, waiting;
 	uint64_t deadline; /* absolute; 0: none */
 	incstack_operation *operation;
 	incstack_request_completed *completed;
 	void *argument;
-	struct incstack__thread **threads; /* fixed before the first bit is set */
-	uint32_t count, capacity;
+	struct incstack__thread **threads; /* grows while bits are set */
+	_Atomic(uint32_t) count;
+	uint32_t capacity;
 };
 
 struct incstack_safepoint {

@@ -39,11 +39,13 @@ static bool spent(struct incstack_request *request)
 /* STEP_DISARM for each thread: takes back the bits, with their references. */
 static void disarm(struct incstack_request *request, bool absent)
 {
-	for (uint32_t i = 0; i < request->count; i++) {
+	/* seq_cst: who is listed after this look is the starter's, in STEP_REARM; see draw. */
+	uint32_t count = atomic_load_explicit(&request->count, memory_order_seq_cst);
+	for (uint32_t i = 0; i < count; i++) {
 		struct incstack__thread *thread = request->threads[i];
 		incstack__step(request->owner, INCSTACK_STEP_DISARM);
-		/* A bit that is set after this look is the starter's, in STEP_REARM; most
-		 * are clear, and a look leaves the line where it is. seq_cst: see draw. */
+		/* So is a bit that is set after this look; most are clear, and a look leaves
+		 * the line where it is. seq_cst: see draw. */
 		if (!(atomic_load_explicit(&thread->open.word, memory_order_seq_cst) &
 		      request->bit))
 			continue;
@@ -187,9 +189,10 @@ static bool listed(const struct incstack_request_options *options,
 
 static int make_room(struct incstack_request *request)
 {
-	uint32_t needed = request->owner->attached;
-	while (request->count)
-		incstack__thread_unref(request->threads[--request->count]);
+	uint32_t needed = request->owner->attached, count = request->count;
+	while (count)
+		incstack__thread_unref(request->threads[--count]);
+	request->count = 0;
 	if (request->capacity >= needed)
 		return 0;
 	struct incstack__thread **grown =
@@ -208,31 +211,29 @@ static void swap(struct incstack__thread **threads, uint32_t i, uint32_t j)
 	threads[j] = thread;
 }
 
-/* Fills the request's list with references, the waiting threads in front; those
- * are left out when they are not wanted. Under `lock`. */
-static int list_threads(struct incstack_request *request,
-			const struct incstack_request_options *options)
+static bool waits(const struct incstack__thread *thread)
 {
-	int error = make_room(request);
-	if (error)
-		return error;
-	request->waiting = 0;
+	/* relaxed: a count to split by; hold and arm look again. */
+	return incstack__waits(atomic_load_explicit(&thread->open.word, memory_order_relaxed));
+}
+
+/* Lists the waiting threads, and counts those that run. Under `lock`. */
+static void list_waiting(struct incstack_request *request,
+			 const struct incstack_request_options *options)
+{
 	const struct incstack_safepoint *safepoint = request->owner;
+	uint32_t running = 0, waiting = 0;
 	for (uint32_t i = 0; i < safepoint->attached; i++) {
 		struct incstack__thread *thread = safepoint->threads[i];
-		/* relaxed: a count to split by; hold and arm look again. */
-		bool waits = incstack__waits(
-			atomic_load_explicit(&thread->open.word, memory_order_relaxed));
-		if ((waits && !(options->flags & INCSTACK_REQUEST_WAITING)) ||
-		    !listed(options, thread))
+		if (!listed(options, thread))
 			continue;
-		thread->refs++;
-		request->threads[request->count++] = thread;
-		if (waits)
-			swap(request->threads, request->waiting++, request->count - 1);
+		if (waits(thread))
+			request->threads[waiting++] = thread;
+		else
+			running++;
 	}
-	request->running = request->count - request->waiting;
-	return 0;
+	request->waiting = waiting;
+	atomic_store_explicit(&request->running, running, memory_order_relaxed);
 }
 
 static void reset(struct incstack_request *request, const struct incstack_request_options *options)
@@ -243,8 +244,10 @@ static void reset(struct incstack_request *request, const struct incstack_reques
 	request->operation = options->operation;
 	request->completed = options->completed;
 	request->argument = options->argument;
+	request->waiting = 0;
 	/* relaxed: published by arm's release and by the caller handing the request on. */
 	atomic_store_explicit(&request->refs, 1, memory_order_relaxed);
+	atomic_store_explicit(&request->running, 0, memory_order_relaxed);
 	atomic_store_explicit(&request->started, 0, memory_order_relaxed);
 	atomic_store_explicit(&request->taken, 0, memory_order_relaxed);
 	atomic_store_explicit(&request->absent, 0, memory_order_relaxed);
@@ -255,8 +258,8 @@ static void reset(struct incstack_request *request, const struct incstack_reques
 		atomic_store_explicit(&request->pools[kind].drawn, 0, memory_order_relaxed);
 }
 
-/* Claims `want` of the waiting threads at random, to the front of the list; when
- * one left meanwhile the next is tried. Returns how many it got. Under `lock`. */
+/* Claims `want` of the waiting threads at random; when one left meanwhile the next is
+ * tried. Those stay in the list, with references. Returns how many. Under `lock`. */
 static uint32_t hold_some(struct incstack_request *request, uint32_t want)
 {
 	uint32_t held = 0;
@@ -266,7 +269,26 @@ static uint32_t hold_some(struct incstack_request *request, uint32_t want)
 		if (incstack__thread_hold(request->threads[i]))
 			swap(request->threads, held++, i);
 	}
+	for (uint32_t i = 0; i < held; i++)
+		request->threads[i]->refs++;
+	request->count = held;
 	return held;
+}
+
+/* Under `lock`. */
+static void share_out(struct incstack_request *request,
+		      const struct incstack_request_options *options)
+{
+	uint32_t from_running = request->n, from_waiting = 0, held = 0;
+	if (options->flags & INCSTACK_REQUEST_WAITING) {
+		list_waiting(request, options);
+		incstack_safepoint_split(request->running, request->waiting, request->n,
+					 &from_running, &from_waiting);
+		held = hold_some(request, from_waiting);
+	}
+	request->pools[INCSTACK__WAIT].limit = held;
+	/* Who was waiting and is not any more may run by now. */
+	request->pools[INCSTACK__RUN].limit = from_running + (from_waiting - held);
 }
 
 /* STEP_ARM: sets the bit of a running thread, with a reference of its own. */
@@ -287,13 +309,30 @@ static void arm(struct incstack_request *request, struct incstack__thread *threa
 							memory_order_relaxed));
 }
 
-static void arm_running(struct incstack_request *request, uint32_t held)
+/* Lists and arms the running threads, each before the next is looked at: the first
+ * sample waits for few of many threads. Under `lock`. */
+static void arm_running(struct incstack_request *request,
+			const struct incstack_request_options *options)
 {
-	if (!request->pools[INCSTACK__RUN].limit)
-		return;
-	/* From the end: the running ones; the others escaped the hold. */
-	for (uint32_t i = request->count; i > held && !spent(request); i--)
-		arm(request, request->threads[i - 1]);
+	const struct incstack_safepoint *safepoint = request->owner;
+	bool count = !(options->flags & INCSTACK_REQUEST_WAITING);
+	uint32_t next = request->count;
+	for (uint32_t i = 0; i < safepoint->attached; i++) {
+		struct incstack__thread *thread = safepoint->threads[i];
+		if (i + INCSTACK__AHEAD < safepoint->attached)
+			__builtin_prefetch(safepoint->threads[i + INCSTACK__AHEAD]);
+		if (waits(thread) || !listed(options, thread))
+			continue;
+		if (count) /* relaxed: a figure */
+			atomic_fetch_add_explicit(&request->running, 1, memory_order_relaxed);
+		if (spent(request))
+			continue;
+		thread->refs++;
+		request->threads[next++] = thread;
+		/* seq_cst: partner is disarm. */
+		atomic_store_explicit(&request->count, next, memory_order_seq_cst);
+		arm(request, thread);
+	}
 	/* The last ticket may have been drawn, or all closed, before the last bits were
 	 * set: those would be left behind. */
 	incstack__step(request->owner, INCSTACK_STEP_REARM);
@@ -302,9 +341,9 @@ static void arm_running(struct incstack_request *request, uint32_t held)
 }
 
 /* The requester's own work, while the running threads come to their polls. */
-static void run_held(struct incstack_request *request, uint32_t held)
+static void run_held(struct incstack_request *request)
 {
-	uint32_t number;
+	uint32_t number, held = request->pools[INCSTACK__WAIT].limit;
 	for (uint32_t i = 0; i < held; i++) {
 		if (draw(request, INCSTACK__WAIT, &number))
 			run(request, request->threads[i], INCSTACK__WAIT, number);
@@ -321,25 +360,19 @@ int incstack_request_start(struct incstack_safepoint *safepoint,
 	    !options->ids != !options->count ||
 	    (options->flags & ~(uint32_t)INCSTACK_REQUEST_WAITING))
 		return INCSTACK_EINVAL;
-	uint32_t from_running, from_waiting;
 	pthread_mutex_lock(&safepoint->lock);
 	struct incstack_request *request = find_slot(safepoint);
-	int error = request ? list_threads(request, options) : INCSTACK_EBUSY;
-	if (error) {
-		pthread_mutex_unlock(&safepoint->lock);
-		return error;
+	int error = request ? make_room(request) : INCSTACK_EBUSY;
+	if (!error) {
+		*out = request;
+		reset(request, options);
+		share_out(request, options);
+		arm_running(request, options);
 	}
-	reset(request, options);
-	incstack_safepoint_split(request->running, request->waiting, options->n, &from_running,
-				 &from_waiting);
-	uint32_t held = hold_some(request, from_waiting);
 	pthread_mutex_unlock(&safepoint->lock);
-	request->pools[INCSTACK__WAIT].limit = held;
-	/* Who was waiting and is not any more may run by now. */
-	request->pools[INCSTACK__RUN].limit = from_running + (from_waiting - held);
-	*out = request;
-	arm_running(request, held);
-	run_held(request, held);
+	if (error)
+		return error;
+	run_held(request);
 	incstack__request_drop(request);
 	return 0;
 }
@@ -411,7 +444,7 @@ int incstack_request_ask(struct incstack_request *request, struct incstack_reque
 	result->state = over ? final_state(request) : INCSTACK_REQUEST_OPEN;
 	result->wanted = request->n;
 	result->taken = atomic_load_explicit(&request->taken, memory_order_relaxed);
-	result->running = request->running;
+	result->running = atomic_load_explicit(&request->running, memory_order_relaxed);
 	result->waiting = request->waiting;
 	result->absent = atomic_load_explicit(&request->absent, memory_order_relaxed);
 	return 0;

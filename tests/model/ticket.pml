@@ -29,6 +29,8 @@ byte drawn[2], limit[2];
 bool shut[2];
 byte refs, started, taken, ends_seen;
 bool cancel_back, over;
+/* The threads below are in the request's list: it grows while bits are set. */
+byte listed;
 /* What the assertions count. */
 byte by_thread[T], operations;
 
@@ -44,9 +46,10 @@ inline drop() {
 }
 
 inline disarm() {
+	most = listed;
 	d = 0;
 	do
-	:: d < T ->
+	:: d < most ->
 		/* DISARM */
 		if
 		:: claim[d] -> /* a look; the clearing looks again */
@@ -59,7 +62,7 @@ inline disarm() {
 		:: else
 		fi;
 		d++
-	:: else -> d = 0; break
+	:: else -> d = 0; most = 0; break
 	od
 }
 
@@ -135,7 +138,7 @@ inline serve() {
 
 proctype thread(byte me) {
 	bool seen, last, won, entered;
-	byte d, number;
+	byte d, most, number;
 	if
 	:: safe[me] -> goto in_safe
 	:: else
@@ -194,6 +197,7 @@ done:
 
 inline arm() {
 	/* ARM */
+	listed = i + 1;
 #ifndef FAULT_ARM_REF /* the reference comes after the bit */
 	refs++;
 #endif
@@ -222,7 +226,7 @@ inline arm() {
 
 proctype requester() {
 	bool seen, last, won, armed, mine;
-	byte i, d, number, chosen = T;
+	byte i, d, most, number, chosen = T;
 	/* HOLD: one waiting thread, if there is one that does not escape. */
 	i = 0;
 	do
@@ -281,7 +285,7 @@ proctype requester() {
 
 proctype canceller() {
 	bool seen, last, taken_ref, drains;
-	byte d, winners;
+	byte d, most, winners;
 	if
 #ifndef MUST_CANCEL
 	:: true -> goto done
