@@ -50,6 +50,11 @@ int incstack_safepoint_destroy(struct incstack_safepoint *safepoint)
 	}
 	pthread_mutex_destroy(&safepoint->lock);
 	pthread_mutex_destroy(&safepoint->stop_lock);
+	while (safepoint->blocks) {
+		struct incstack__block *block = safepoint->blocks;
+		safepoint->blocks = block->next;
+		free(block);
+	}
 	free(safepoint->threads);
 	free(safepoint);
 	return 0;

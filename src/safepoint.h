@@ -20,9 +20,19 @@ struct incstack__thread {
 	_Atomic(uint32_t) gate;                /* counts wake-ups; slept on at the gate */
 	uint32_t refs;                         /* attached + requests that list it; under `lock` */
 	struct incstack_safepoint *owner;
-	uint32_t index; /* in the coordinator's list; under `lock` */
-	bool busy;      /* in the slow path; owner only */
-	bool ran;       /* when it was last told to stop; under `lock` */
+	uint32_t index;                /* in the coordinator's list; under `lock` */
+	bool busy;                     /* in the slow path; owner only */
+	bool ran;                      /* when it was last told to stop; under `lock` */
+	struct incstack__thread *next; /* in the list of those that are free; under `lock` */
+};
+
+/* Threads beside each other, because requests look at the words of all: a page of
+ * lines. One line each, because others write to a word while its neighbours poll. */
+struct incstack__block {
+	struct incstack__block *next;
+	struct {
+		_Alignas(INCSTACK__LINE) struct incstack__thread thread;
+	} lines[63];
 };
 
 /* Tickets of one kind. Closed by a bit in the count itself, so that to draw and
@@ -71,6 +81,8 @@ struct incstack_safepoint {
 	/* An array: its elements' words are fetched beside each other, not in turn. */
 	struct incstack__thread **threads;
 	uint32_t attached, capacity;
+	struct incstack__block *blocks; /* as the next two: under `lock` */
+	struct incstack__thread *unused;
 	uint64_t last_id;
 	uint64_t random;
 	_Atomic(bool) stopped;       /* between stop and resume */

@@ -309,19 +309,30 @@ static void arm(struct incstack_request *request, struct incstack__thread *threa
 							memory_order_relaxed));
 }
 
+/* Who runs now will mostly run at the next request, and is looked at first then. */
+static void move_to_front(struct incstack_safepoint *safepoint, uint32_t i, uint32_t front)
+{
+	swap(safepoint->threads, i, front);
+	safepoint->threads[i]->index = i;
+	safepoint->threads[front]->index = front;
+}
+
 /* Lists and arms the running threads, each before the next is looked at: the first
  * sample waits for few of many threads. Under `lock`. */
 static void arm_running(struct incstack_request *request,
 			const struct incstack_request_options *options)
 {
-	const struct incstack_safepoint *safepoint = request->owner;
+	struct incstack_safepoint *safepoint = request->owner;
 	bool count = !(options->flags & INCSTACK_REQUEST_WAITING);
-	uint32_t next = request->count;
+	uint32_t next = request->count, front = 0;
 	for (uint32_t i = 0; i < safepoint->attached; i++) {
 		struct incstack__thread *thread = safepoint->threads[i];
 		if (i + INCSTACK__AHEAD < safepoint->attached)
 			__builtin_prefetch(safepoint->threads[i + INCSTACK__AHEAD]);
-		if (waits(thread) || !listed(options, thread))
+		if (waits(thread))
+			continue;
+		move_to_front(safepoint, i, front++);
+		if (!listed(options, thread))
 			continue;
 		if (count) /* relaxed: a figure */
 			atomic_fetch_add_explicit(&request->running, 1, memory_order_relaxed);

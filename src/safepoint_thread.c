@@ -218,8 +218,10 @@ void incstack__thread_unhold(struct incstack__thread *thread)
 
 void incstack__thread_unref(struct incstack__thread *thread)
 {
-	if (--thread->refs == 0)
-		free(thread);
+	if (--thread->refs > 0)
+		return;
+	thread->next = thread->owner->unused;
+	thread->owner->unused = thread;
 }
 
 /* Under `lock`. */
@@ -237,14 +239,27 @@ static int make_room(struct incstack_safepoint *safepoint)
 	return 0;
 }
 
-/* A word in a line of its own: others write to it while its neighbours poll. */
+static bool add_block(struct incstack_safepoint *safepoint)
+{
+	struct incstack__block *block = aligned_alloc(INCSTACK__LINE, sizeof(*block));
+	if (!block)
+		return false;
+	block->next = safepoint->blocks;
+	safepoint->blocks = block;
+	for (size_t i = sizeof(block->lines) / sizeof(*block->lines); i-- > 0;) {
+		block->lines[i].thread.next = safepoint->unused;
+		safepoint->unused = &block->lines[i].thread;
+	}
+	return true;
+}
+
+/* Under `lock`. */
 static struct incstack__thread *allocate(struct incstack_safepoint *safepoint)
 {
-	size_t size = (sizeof(struct incstack__thread) + INCSTACK__LINE - 1) / INCSTACK__LINE *
-		      INCSTACK__LINE;
-	struct incstack__thread *thread = aligned_alloc(INCSTACK__LINE, size);
-	if (!thread)
+	if (make_room(safepoint) || (!safepoint->unused && !add_block(safepoint)))
 		return NULL;
+	struct incstack__thread *thread = safepoint->unused;
+	safepoint->unused = thread->next;
 	*thread = (struct incstack__thread){.owner = safepoint, .refs = 1};
 	return thread;
 }
@@ -254,24 +269,20 @@ int incstack_safepoint_attach(struct incstack_safepoint *safepoint,
 {
 	if (!safepoint || !open)
 		return INCSTACK_EINVAL;
-	struct incstack__thread *thread = allocate(safepoint);
-	if (!thread)
-		return INCSTACK_ENOMEM;
 	pthread_mutex_lock(&safepoint->stop_lock);
 	pthread_mutex_lock(&safepoint->lock);
-	int error = make_room(safepoint);
-	if (!error) {
+	struct incstack__thread *thread = allocate(safepoint);
+	if (thread) {
 		thread->open.id = ++safepoint->last_id;
 		thread->index = safepoint->attached;
 		safepoint->threads[safepoint->attached++] = thread;
 	}
 	pthread_mutex_unlock(&safepoint->lock);
 	pthread_mutex_unlock(&safepoint->stop_lock);
-	if (error)
-		free(thread);
-	else
-		*open = &thread->open;
-	return error;
+	if (!thread)
+		return INCSTACK_ENOMEM;
+	*open = &thread->open;
+	return 0;
 }
 
 /* A claim is given up, not drawn: the thread has no stack left to sample. */
