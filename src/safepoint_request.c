@@ -309,9 +309,13 @@ static void arm(struct incstack_request *request, struct incstack__thread *threa
 							memory_order_relaxed));
 }
 
-/* Who runs now will mostly run at the next request, and is looked at first then. */
+/* Who runs now will mostly run at the next request, and is looked at first then. Not
+ * while stopped: the stopper may be on its way through the list. Under `lock`. */
 static void move_to_front(struct incstack_safepoint *safepoint, uint32_t i, uint32_t front)
 {
+	/* relaxed: who set it has not had the lock yet, or had it before us. */
+	if (i == front || atomic_load_explicit(&safepoint->stopped, memory_order_relaxed))
+		return;
 	swap(safepoint->threads, i, front);
 	safepoint->threads[i]->index = i;
 	safepoint->threads[front]->index = front;
