@@ -218,12 +218,6 @@ static inline bool arena_fits(const stack *s, size_t objects)
 	const char *end = (const char *)s->arena.limit - sizeof(trace);
 	return (const char *)(s->arena.object + objects) <= end;
 }
-static inline size_t arena_room(const stack *s)
-{
-	ptrdiff_t bytes = (const char *)s->arena.limit - (const char *)(s->arena.object) -
-			  (ptrdiff_t)sizeof(trace);
-	return bytes > 0 ? (size_t)bytes / sizeof(object) : 0;
-}
 /* A new object, null where there is no room; `grow`: memory may be allocated, beyond
  * the limit of the stack if need be, for what was sampled must be completed. It is
  * complete before it is counted (I8). */
@@ -409,6 +403,12 @@ static inline void leave(stack *s)
 }
 
 /* arch/x86_64 */
+static inline uintptr_t stack_pointer(void)
+{
+	uintptr_t sp;
+	__asm__ volatile("movq %%rsp, %0" : "=r"(sp));
+	return sp;
+}
 extern const char incstack__thunk_entry[], incstack__thunk_entry_1[], incstack__thunk_entry_2[],
 	incstack__thunk_entry_3[], incstack__thunk_entry_4[], incstack__thunk_entry_5[];
 extern const char incstack__thunk_landing[], incstack__thunk_landing_1[],

@@ -48,16 +48,16 @@ static object *fill_gap(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr
 	object *known = (object *)o->parent, *k;
 	o->flags &= ~(uint32_t)OBJECT_GAP;
 	o->parent = NULL;
-	struct reach r = run(s, o->method - 1, o->address, fp, known, barrier_word(known),
-			     s->distance.value);
-	if (r.met) {
+	object *first = s->arena.object;
+	struct reach r = run(s, o->method - 1, o->address, fp, known, barrier_word(known), first,
+			     end_of_run(s, first, s->distance.value));
+	if (r.stop == STOP_MET) {
 		link_known(s, o, r.end, known);
 		return known;
 	}
 	struct path p = {.child = o, .known = known, .here = true};
 	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = fp};
 	if (may_plant_ahead(s, &r, plant_from)) {
-		object *first = s->arena.object;
 		k = plant_ahead(s, o, known, &r);
 		s->stats.walked += (uint64_t)(r.end - first);
 		if (k)

@@ -12,64 +12,72 @@
 struct reach {
 	object *end;
 	uintptr_t fp;
-	bool met;   /* the next frame is known by its live barrier */
-	bool spent; /* the next frame, `ahead`, is ordinary, but one too many */
-	bool base;  /* it is the outermost */
-	struct cursor ahead;
+	enum stop {
+		STOP_UNUSUAL,
+		STOP_MET,   /* the next frame is known by its live barrier */
+		STOP_SPENT, /* the next frame, `ahead`, is ordinary, but one too many */
+		STOP_BASE,  /* it is the outermost */
+	} stop;
+	struct {
+		uintptr_t pc, sp, fp;
+	} ahead;
 };
 
-/* Where the objects of a run may end: so many callers, or what memory there is. */
-static inline const object *end_of_run(const stack *s, uint32_t callers)
+/* Where the objects of a run that begins at first may end: after so many callers, or
+ * where the memory does, with room left for a trace. */
+static inline const object *end_of_run(const stack *s, const object *first, uint32_t callers)
 {
-	if (__builtin_expect(arena_fits(s, callers), 1))
-		return s->arena.object + callers;
-	return s->arena.object + arena_room(s);
+	ptrdiff_t room = (const char *)(s->arena.limit - 1) - (const char *)first;
+	if (__builtin_expect(room >= (ptrdiff_t)(callers * sizeof(object)), 1))
+		return first + callers;
+	return room > 0 ? first + (size_t)room / sizeof(object) : first;
 }
 
 /* Goes on from the frame {pc, sp, fp} while frames have a plain rule, lie inside the
- * stack and are not known. What stops it wants a closer look. Branches on the rule,
- * not arithmetic, lead to the next frame: they are foreseen, and then its loads do
- * not wait for the rule. */
+ * stack and are not known; the objects of callers begin at first. What stops it wants a
+ * closer look. Branches on the rule, not arithmetic, lead to the next frame: they are
+ * foreseen, and then its loads do not wait for the rule. */
 __attribute__((always_inline)) static inline struct reach run(const stack *s, uintptr_t pc,
 							      uintptr_t sp, uintptr_t fp,
 							      const object *known, uintptr_t thunk,
-							      uint32_t callers)
+							      object *first, const object *end)
 {
 	/* pairs with the release in rule.c; null where slots may hold what is no position */
 	const struct rule_table *t =
 		atomic_load_explicit(&s->runtime->run_rules, memory_order_acquire);
 	const uintptr_t limit = known ? known->address : s->high;
-	const object *const end = end_of_run(s, callers);
 	const int32_t hidden = s->hidden_rule;
-	struct reach r = {.end = s->arena.object, .fp = fp};
-	packed_rule rule = t && inside(s, sp) ? rule_in(t, pc) : 0;
-	while (rule_plain(rule)) {
+	struct reach r = {.end = first, .fp = fp};
+	packed_rule rule = t && sp >= s->low ? rule_in(t, pc) : 0;
+	if (!rule_plain(rule))
+		return r;
+	for (;;) {
 		uintptr_t cfa;
-		if (__builtin_expect(rule == RULE_FRAME_POINTER, 1))
+		if (__builtin_expect(rule == RULE_FRAME_POINTER, 1)) {
 			cfa = r.fp + 16;
-		else
+			if (cfa <= sp || cfa > limit)
+				break;
+			fp = stack_word(cfa - 16);
+		} else {
 			cfa = (rule_from_fp(rule) ? r.fp : sp) + rule_cfa(rule);
-		if (cfa <= sp || cfa > limit || cfa % sizeof(uintptr_t))
-			break;
+			if (cfa <= sp || cfa > limit)
+				break;
+			fp = rule_fp(rule) ? stack_word(cfa - rule_fp(rule)) : r.fp;
+		}
 		uintptr_t word = stack_word(cfa - sizeof(uintptr_t));
 		if (cfa == limit) {
-			r.met = word == thunk;
+			r.stop = word == thunk ? STOP_MET : STOP_UNUSUAL;
 			break;
 		}
 		packed_rule next = rule_in(t, word - 1);
-		if (!rule_plain(next)) {
-			r.base = next == RULE_END && r.end != end;
-			r.ahead = (struct cursor){.pc = word, .sp = cfa};
-			break;
-		}
-		fp = r.fp;
-		if (__builtin_expect(rule == RULE_FRAME_POINTER, 1))
-			fp = stack_word(cfa - 16);
-		else if (rule_fp(rule))
-			fp = stack_word(cfa - rule_fp(rule));
-		if (r.end == end) {
-			r.spent = true;
-			r.ahead = (struct cursor){.pc = word, .sp = cfa, .fp = fp};
+		if (!rule_plain(next) || r.end == end) {
+			if (r.end != end && next == RULE_END)
+				r.stop = STOP_BASE;
+			else if (rule_plain(next) && cfa % sizeof(uintptr_t) == 0)
+				r.stop = STOP_SPENT;
+			r.ahead.pc = word;
+			r.ahead.sp = cfa;
+			r.ahead.fp = fp;
 			break;
 		}
 		r.fp = fp;
@@ -117,7 +125,7 @@ static inline void link_known(stack *s, object *child, object *run_end, object *
 /* Whether a barrier may go in front of the frame where the run ended. */
 static inline bool may_plant_ahead(const stack *s, const struct reach *r, uintptr_t plant_from)
 {
-	return r->spent && s->mode == INCSTACK_MODE_PATCH &&
+	return r->stop == STOP_SPENT && s->mode == INCSTACK_MODE_PATCH &&
 	       r->ahead.sp - sizeof(uintptr_t) >= plant_from &&
 	       arena_fits(s, (size_t)(r->end - s->arena.object) + 1);
 }

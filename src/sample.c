@@ -35,92 +35,106 @@ static bool good(const stack *s, const struct incstack_top *top)
 	       !(top->flags & INCSTACK_TOP_DECODE_NOW);
 }
 
-static inline trace *new_trace(stack *s, uint64_t id, uint64_t weight)
+/* The callers that a sample walks over before it plants a barrier. */
+static inline uint32_t reach_of(const stack *s, bool interrupted)
 {
-	if (__builtin_expect(!arena_fits(s, 2), 0) && !incstack__arena_next(s)) {
-		s->stats.lost_limit++;
-		return NULL;
-	}
-	trace *t = --s->arena.limit;
-	t->next = NULL;
-	t->id = id;
-	t->weight = weight;
+	uint32_t distance = s->distance.value;
+	if (!has_barriers(s))
+		return UINT32_MAX;
+	return interrupted && !distance ? 1 : distance; /* its own slot is left alone */
+}
+
+/* Everything but a barrier within reach of a run. */
+__attribute__((noinline)) static void walk(stack *s, trace *t, const struct incstack_top *from,
+					   const struct reach *r, bool interrupted)
+{
+	object *top = (object *)t->top;
+	uint32_t distance = reach_of(s, interrupted);
+	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, distance, 0};
+	struct path p = {.child = top, .known = s->newest, .here = inside(s, from->sp)};
+	p.at = (struct cursor){.pc = from->pc, .sp = from->sp, .fp = from->fp};
+	p.at.exact = from->flags & INCSTACK_TOP_EXACT;
+	p.at.decode_now = from->flags & INCSTACK_TOP_DECODE_NOW;
+	top->parent = NULL;
+	s->arena.limit = t;
+	atomic_signal_fence(memory_order_seq_cst);
+	s->arena.object++;
+	set_newest(s, s->by_embedder ? incstack__frames_walk(&w, &p.at, top, s->newest)
+				     : incstack__walk_on(&w, &p, *r));
+	t->old = s->met;
+}
+
+static inline uint32_t flags_of_top(uint32_t flags)
+{
+	return INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW |
+	       (flags & INCSTACK_TOP_EXACT ? INCSTACK_OBJECT_EXACT : 0u) |
+	       (flags & INCSTACK_TOP_DECODE_NOW ? OBJECT_DECODE_NOW : 0u);
+}
+
+/* The objects of a run, up to end, and the trace, which waits right below the limit. A
+ * jump out of a signal handler may come between: each counts when it is complete (I8). */
+static inline trace *add_run(stack *s, object *end, object *known)
+{
+	trace *t = s->arena.limit - 1;
+	t->old = known;
+	s->stats.walked += (uint64_t)(end - s->arena.object);
+	atomic_signal_fence(memory_order_seq_cst);
+	s->arena.object = end;
+	s->arena.limit = t;
 	return t;
 }
 
-/* Last: a sample that a longjmp out of a handler ends has left no trace (I8). */
-static inline void add_trace(stack *s, trace *t)
+/* The trace and its top are made, and the callers walked over as far as is needed.
+ * There is room for a trace and two objects. Hardly anything is kept over the run, which
+ * needs the registers: what it cannot have changed is read again. */
+__attribute__((always_inline)) static inline void take(stack *s, uint64_t id, uint64_t weight,
+						       const struct incstack_top *from,
+						       uint32_t flags, bool interrupted)
 {
+	object *top = s->arena.object;
+	trace *t = s->arena.limit - 1;
+	*t = (trace){.id = id, .weight = weight, .top = top};
+	*top = (object){top + 1, from->pc, from->sp, -1, flags_of_top(flags)};
+	struct reach r =
+		run(s, from->pc - !(flags & INCSTACK_TOP_EXACT), from->sp, from->fp, s->newest,
+		    s->newest_thunk, top + 1, end_of_run(s, top + 1, reach_of(s, interrupted)));
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(r.stop == STOP_MET, 1)) {
+		r.end[-1].parent = s->newest;
+		s->stats.shared++;
+		t = add_run(s, r.end, s->newest);
+	} else if (r.stop == STOP_BASE && s->mode == INCSTACK_MODE_FULL) {
+		*r.end = (object){NULL, r.ahead.pc, r.ahead.sp, -1,
+				  INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW |
+					  INCSTACK_OBJECT_BASE};
+		t = add_run(s, r.end + 1, NULL);
+	} else {
+		const struct reach to = r;
+		t = s->arena.limit - 1;
+		walk(s, t, from, &to, interrupted);
+	}
+	const object *first = (const object *)t->top + 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	*s->last = t;
 	s->last = (trace **)&t->next;
 	s->stats.samples++;
+	distance_observe(s, first, s->arena.object);
 }
 
-/* Everything but a barrier within reach of a run. */
-__attribute__((noinline)) static void walk(stack *s, object *top, const struct cursor *at,
-					   struct reach r, uint32_t distance, bool interrupted)
+static int take_where_room_is(stack *s, uint64_t id, uint64_t weight,
+			      const struct incstack_top *top, bool interrupted)
 {
-	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, distance, 0};
-	struct path p = {.at = *at, .child = top, .known = s->newest, .here = inside(s, at->sp)};
-	set_newest(s, s->by_embedder ? incstack__frames_walk(&w, at, top, s->newest)
-				     : incstack__walk_on(&w, &p, r));
-}
-
-/* A full walk that came to the outermost frame. */
-static inline void link_base(stack *s, object *top, struct reach r)
-{
-	*r.end = (object){NULL, r.ahead.pc, r.ahead.sp, -1,
-			  INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW | INCSTACK_OBJECT_BASE};
-	s->met = NULL;
-	s->stats.walked += (uint64_t)(r.end - top) + 1;
-	commit(s, top, r.end + 1, NULL);
-}
-
-/* The trace and its top are made, and the callers walked over as far as is needed. */
-__attribute__((always_inline)) static inline int take(stack *s, uint64_t id, uint64_t weight,
-						      struct cursor at, bool interrupted)
-{
-	trace *t = new_trace(s, id, weight);
-	if (!t)
+	if (!arena_fits(s, 2) && !incstack__arena_next(s)) {
+		s->stats.lost_limit++;
 		return INCSTACK_ELIMIT;
-	object *top = s->arena.object;
-	top->parent = NULL;
-	top->method = at.pc;
-	top->address = at.sp;
-	top->bci = -1;
-	top->flags =
-		INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW | at.exact * INCSTACK_OBJECT_EXACT;
-	if (at.decode_now)
-		top->flags |= OBJECT_DECODE_NOW;
-	t->top = top;
-	atomic_signal_fence(memory_order_seq_cst);
-	s->arena.object++;
-	bool barriers = has_barriers(s);
-	uint32_t distance = barriers ? s->distance.value : UINT32_MAX;
-	if (interrupted && !distance)
-		distance = 1; /* the interrupted frame's own slot is left alone */
-	struct reach r =
-		run(s, at.pc - !at.exact, at.sp, at.fp, s->newest, s->newest_thunk, distance);
-	if (__builtin_expect(r.met, 1)) {
-		link_known(s, top, r.end, s->newest);
-	} else if (r.base && s->mode == INCSTACK_MODE_FULL) {
-		link_base(s, top, r);
-	} else {
-		struct cursor from = at;
-		walk(s, top, &from, r, distance, interrupted);
 	}
-	t->old = s->met;
-	add_trace(s, t);
-	if (barriers)
-		distance_observe(s, top + 1, s->arena.object);
+	take(s, id, weight, top, top->flags, interrupted);
 	return 0;
 }
 
 /* In a signal handler: what interrupted the trampoline is a return, and a frame
  * without a rule is refused, for the embedder cannot be asked here. */
-__attribute__((noinline)) static int take_interrupted(stack *s, uint64_t id, uint64_t weight,
-						      const struct incstack_top *top)
+static int take_interrupted(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
 {
 	struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp, .exact = true};
 	attribute(s, &at);
@@ -135,23 +149,23 @@ __attribute__((noinline)) static int take_interrupted(stack *s, uint64_t id, uin
 		s->stats.lost_unwind++;
 		return INCSTACK_EUNWIND;
 	}
-	return take(s, id, weight, at, true);
+	const struct incstack_top from = {
+		at.pc, at.sp, at.fp, 0, at.exact ? INCSTACK_TOP_EXACT : 0u, 0};
+	return take_where_room_is(s, id, weight, &from, true);
 }
 
-static inline int take_at(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
+static int take_at(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
 {
-	struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp};
-	at.exact = top->flags & INCSTACK_TOP_EXACT;
-	at.decode_now = top->flags & INCSTACK_TOP_DECODE_NOW;
 	if (s->limbo)
 		incstack__limbo_empty(s);
 	if (__builtin_expect(rules_wanted(s->runtime), 0))
 		incstack__rule_learn_wanted(s->runtime);
-	return take(s, id, weight, at, false);
+	return take_where_room_is(s, id, weight, top, false);
 }
 
-int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
-		    const struct incstack_top *top)
+/* Every sample that is unusual. */
+__attribute__((noinline)) static int sample(stack *s, uint64_t id, uint64_t weight,
+					    const struct incstack_top *top)
 {
 	int error = enter(s);
 	if (error)
@@ -164,4 +178,24 @@ int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
 		error = take_at(s, id, weight, top);
 	leave(s);
 	return error;
+}
+
+/* Nothing is unusual about the sample but, maybe, its frames. */
+static inline bool usual(const stack *s, const struct incstack_top *top)
+{
+	return s && top && s->owner == thread_self() && !s->busy && !top->flags && top->pc &&
+	       (top->sp | top->slot) % sizeof(uintptr_t) == 0 && !(s->by_embedder | s->limbo) &&
+	       arena_fits(s, 2) && !rules_wanted(s->runtime);
+}
+
+int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
+		    const struct incstack_top *top)
+{
+	if (__builtin_expect(!usual(s, top), 0))
+		return sample(s, id, weight, top);
+	s->busy = stack_pointer();
+	atomic_signal_fence(memory_order_seq_cst);
+	take(s, id, weight, top, 0, false);
+	leave(s);
+	return 0;
 }

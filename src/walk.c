@@ -269,17 +269,18 @@ object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r
 	s->met = NULL;
 	for (;;) {
 		bool ended;
-		object *result = r.spent ? stop_ahead(w, p, &r) : NULL;
+		object *result = r.stop == STOP_SPENT ? stop_ahead(w, p, &r) : NULL;
 		if (result)
 			return result;
 		follow(s, p, r);
-		if (r.met)
+		if (r.stop == STOP_MET)
 			return arrive_known(s, p, p->known);
 		result = look(w, p, &ended);
 		if (ended)
 			return result;
 		r = run(s, p->at.pc - !p->at.exact, p->at.sp, p->at.fp, p->known,
-			barrier_word(p->known), callers_left(w, p));
+			barrier_word(p->known), s->arena.object,
+			end_of_run(s, s->arena.object, callers_left(w, p)));
 	}
 }
 
@@ -293,5 +294,6 @@ object *incstack__walk(const struct walker *w, struct path *p)
 		return incstack__frames_walk(w, &p->at, p->child, p->known);
 	return incstack__walk_on(w, p,
 				 run(s, p->at.pc - !p->at.exact, p->at.sp, p->at.fp, p->known,
-				     barrier_word(p->known), callers_left(w, p)));
+				     barrier_word(p->known), s->arena.object,
+				     end_of_run(s, s->arena.object, callers_left(w, p))));
 }
