@@ -197,6 +197,27 @@ static void clear(object *o)
 	o->flags &= OBJECT_FLAGS & ~(uint32_t)OBJECT_BARRIER;
 }
 
+/* The return into the frame of o is being served: its thunk intercepts the one into the
+ * frame of next from now on. Nobody stands on the thunk: the trampoline has read its
+ * cell, and shows unwinders the slot, which it has restored. */
+void incstack__barrier_pass_on(stack *s, object *o, object *next, uintptr_t fp)
+{
+	uint32_t number = number_of(o);
+	*barrier_of(number) = (struct barrier){next, fp, 0};
+	next->flags = (next->flags & OBJECT_FLAGS) | OBJECT_BARRIER | number << OBJECT_SHIFT;
+	clear(o);
+	patch(s, next, number);
+	s->stats.planted++;
+}
+
+/* The same, where no further one is needed. */
+void incstack__barrier_end(stack *s, object *o)
+{
+	uint32_t number = number_of(o);
+	clear(o);
+	put(&s->spare, number);
+}
+
 /* The embedder is trusted to have told. */
 bool incstack__barrier_live(const stack *s, const object *o)
 {

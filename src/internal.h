@@ -326,6 +326,8 @@ object *incstack__frames_walk(const struct walker *w, const struct cursor *at, o
 
 /* barrier.c */
 bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp);
+void incstack__barrier_pass_on(stack *s, object *o, object *next, uintptr_t fp);
+void incstack__barrier_end(stack *s, object *o);
 void incstack__barrier_lift(stack *s, object *o);
 void incstack__barrier_drop(stack *s, object *o);
 bool incstack__barrier_live(const stack *s, const object *o);

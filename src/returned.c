@@ -84,6 +84,32 @@ void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, u
 		set_newest(s, fill_gap(s, o, fp, ask, plant_from));
 }
 
+/* The usual return, into the frame of o, the youngest known: what comes before the next
+ * ordinary frame, or the next barrier, is captured. False: nothing was done. */
+static bool pass_quickly(stack *s, object *o, uintptr_t fp)
+{
+	object *first = s->arena.object, *known = (object *)o->parent;
+	struct reach r = run(s, o->method - 1, o->address, fp, known, barrier_word(known), first,
+			     end_of_run(s, first, s->distance.value));
+	if (r.stop == STOP_SPENT && arena_fits(s, (size_t)(r.end - first) + 1)) {
+		object *next = r.end++;
+		*next = (object){known, r.ahead.pc, r.ahead.sp, -1,
+				 INCSTACK_OBJECT_RAW | OBJECT_GAP};
+		incstack__barrier_pass_on(s, o, next, r.ahead.fp);
+		s->newest = next; /* its thunk is the same */
+		s->stats.walked += (uint64_t)(r.end - first);
+		commit(s, o, r.end, known);
+	} else if (r.stop == STOP_MET) {
+		incstack__barrier_end(s, o);
+		link_known(s, o, r.end, known);
+		set_newest(s, known);
+	} else {
+		return false;
+	}
+	o->flags = (o->flags & ~(uint32_t)OBJECT_GAP) | INCSTACK_OBJECT_FILLED;
+	return true;
+}
+
 /* The trampoline's only call: the cell of the thunk, and the frame pointer of the
  * frame that runs next. Returns where it continues. An operation that was busy
  * then was left by a longjmp. */
@@ -99,6 +125,9 @@ uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_
 	s->distance.returns++;
 	if (s->limbo)
 		incstack__limbo_empty(s);
+	if (youngest && o->flags & OBJECT_GAP && !s->by_embedder && !FAULT(FAULT_GAP_FORGOTTEN) &&
+	    pass_quickly(s, o, fp))
+		return resume;
 	if (o)
 		incstack__barrier_passed(s, o, fp, ASK_SAVED, 0);
 	return resume;

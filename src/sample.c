@@ -71,13 +71,23 @@ static inline uint32_t flags_of_top(uint32_t flags)
 	       (flags & INCSTACK_TOP_DECODE_NOW ? OBJECT_DECODE_NOW : 0u);
 }
 
+/* A run has gone as far as it may: the ordinary frame ahead gets a barrier. Null: it
+ * cannot have one. */
+__attribute__((noinline)) static object *plant(stack *s, const struct reach *r)
+{
+	object *o = r->end;
+	if (s->mode != INCSTACK_MODE_PATCH || (const char *)(o + 1) > (char *)(s->arena.limit - 1))
+		return NULL;
+	*o = (object){s->newest, r->ahead.pc, r->ahead.sp, -1, INCSTACK_OBJECT_RAW | OBJECT_GAP};
+	return incstack__barrier_plant(s, o, r->ahead.fp) ? o : NULL;
+}
+
 /* The objects of a run, up to end, and the trace, which waits right below the limit. A
  * jump out of a signal handler may come between: each counts when it is complete (I8). */
 static inline trace *add_run(stack *s, object *end, object *known)
 {
 	trace *t = s->arena.limit - 1;
 	t->old = known;
-	s->stats.walked += (uint64_t)(end - s->arena.object);
 	atomic_signal_fence(memory_order_seq_cst);
 	s->arena.object = end;
 	s->arena.limit = t;
@@ -91,33 +101,40 @@ __attribute__((always_inline)) static inline void take(stack *s, uint64_t id, ui
 						       const struct incstack_top *from,
 						       uint32_t flags, bool interrupted)
 {
-	object *top = s->arena.object;
+	object *top = s->arena.object, *barrier;
 	trace *t = s->arena.limit - 1;
 	*t = (trace){.id = id, .weight = weight, .top = top};
 	*top = (object){top + 1, from->pc, from->sp, -1, flags_of_top(flags)};
 	struct reach r =
 		run(s, from->pc - !(flags & INCSTACK_TOP_EXACT), from->sp, from->fp, s->newest,
 		    s->newest_thunk, top + 1, end_of_run(s, top + 1, reach_of(s, interrupted)));
+	const struct reach to = r;
 	atomic_signal_fence(memory_order_seq_cst);
+	uint64_t walked = (uint64_t)(r.end - s->arena.object);
 	if (__builtin_expect(r.stop == STOP_MET, 1)) {
 		r.end[-1].parent = s->newest;
 		s->stats.shared++;
 		t = add_run(s, r.end, s->newest);
+	} else if (r.stop == STOP_SPENT && (barrier = plant(s, &to)) != NULL) {
+		t = add_run(s, barrier + 1, s->newest);
+		set_newest(s, barrier);
 	} else if (r.stop == STOP_BASE && s->mode == INCSTACK_MODE_FULL) {
 		*r.end = (object){NULL, r.ahead.pc, r.ahead.sp, -1,
 				  INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW |
 					  INCSTACK_OBJECT_BASE};
 		t = add_run(s, r.end + 1, NULL);
+		walked++;
 	} else {
-		const struct reach to = r;
 		t = s->arena.limit - 1;
 		walk(s, t, from, &to, interrupted);
+		walked = 0;
 	}
 	const object *first = (const object *)t->top + 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	*s->last = t;
 	s->last = (trace **)&t->next;
 	s->stats.samples++;
+	s->stats.walked += walked;
 	distance_observe(s, first, s->arena.object);
 }
 
