@@ -92,27 +92,28 @@ struct distance {
 	uint16_t popped[INCSTACK_DISTANCE_MAX + 1]; /* samples, by frames left since the last */
 };
 
+/* What every sample looks at comes first: three lines of the cache. */
 struct incstack_stack {
 	uintptr_t busy;  /* the stack pointer of the operation in progress, or 0 */
 	uintptr_t owner; /* the thread that may use it */
 	uintptr_t low, high;
 	object *newest;         /* the youngest known caller; set_newest() sets both */
 	uintptr_t newest_thunk; /* what its slot holds if it has a barrier, else no word */
-	object *met;            /* the youngest object that the last walk found known */
-	trace *first, **last;
-	uint64_t retrieved; /* samples */
-	struct arena arena;
-	struct distance distance;
-	uint32_t mode;
-	int32_t hidden_rule; /* all ones, unless raw objects keep their rule in bci */
-	uint32_t spare;      /* thunks of this stack, ready to be used */
-	uint32_t limbo;      /* thunks that an unwinder may still look at */
-	object *cut;         /* the object that the last walk had to cut, if any, */
-	bool no_memory;      /* and whether it was for want of memory */
-	bool by_embedder;    /* walked by its caller, with its own barriers */
-	void *identity;      /* what it knows this stack by */
+	struct arena arena;     /* its first two words */
 	runtime *runtime;
+	trace *first, **last;
+	uint32_t mode;
+	int32_t hidden_rule;      /* all ones, unless raw objects keep their rule in bci */
+	uint32_t limbo;           /* thunks that an unwinder may still look at */
+	uint32_t spare;           /* thunks of this stack, ready to be used */
+	bool by_embedder;         /* walked by its caller, with its own barriers */
+	bool no_memory;           /* whether the last walk cut an object for want of memory */
+	struct distance distance; /* its first words */
 	struct incstack_stats stats;
+	object *met;        /* the youngest object that the last walk found known */
+	object *cut;        /* the object that the last walk had to cut, if any */
+	uint64_t retrieved; /* samples */
+	void *identity;     /* what it knows this stack by */
 };
 
 _Static_assert(offsetof(struct incstack_stack, busy) == INCSTACK__STACK_BUSY, "see layout.h");
@@ -167,19 +168,20 @@ struct rule_table {
 
 enum { RULES_WANTED = 64 };
 
+/* What every sample looks at comes first. */
 struct incstack_runtime {
+	_Atomic(struct rule_table *) run_rules; /* as rules, or null: see run.h */
+	_Atomic(struct rule_table *) rules;
+	atomic_bool wanting; /* something is in `wanted` */
 	struct incstack_embedder embedder;
 	void *context;
 	struct incstack_options options;
-	_Atomic(struct rule_table *) rules;
-	_Atomic(struct rule_table *) run_rules; /* the same, or null: see run.h */
-	_Atomic uint64_t rule_count;            /* entries in use */
-	_Atomic uint64_t rules_unkept;          /* rules that found no room */
+	_Atomic uint64_t rule_count;   /* entries in use */
+	_Atomic uint64_t rules_unkept; /* rules that found no room */
 	atomic_flag rule_lock;
 	/* What signal handlers missed lately: a ring that overwrites the oldest. */
 	_Atomic uintptr_t wanted[RULES_WANTED];
 	atomic_uint wanted_next;
-	atomic_bool wanting;
 	atomic_uint stacks;
 	atomic_uint thunks; /* taken from the pool */
 	struct chunk *kept; /* of released trees */

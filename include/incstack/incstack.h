@@ -282,21 +282,21 @@ INCSTACK_API int incstack_code_unloading(struct incstack_runtime *runtime,
 struct incstack_stats {
 	size_t size; /* sizeof(struct incstack_stats), set by the caller */
 	uint64_t samples;         /* taken */
+	uint64_t walked;          /* frames walked by rules */
+	uint64_t shared;          /* samples that met a known frame */
+	uint64_t returns;         /* returns intercepted */
+	uint64_t planted;         /* barriers planted */
+	uint32_t mode;            /* enum incstack_mode in force */
+	int32_t distance;         /* barrier distance in force */
 	uint64_t lost_limit;      /* refused: no memory within the limit */
 	uint64_t lost_busy;       /* refused: in the middle of an operation */
 	uint64_t lost_unwind;     /* refused: no rule for the top frame */
 	uint64_t lost_retrieve;   /* dropped with the stack before retrieve */
 	uint64_t truncated;       /* objects whose callers became unknown */
-	uint64_t returns;         /* returns intercepted */
 	uint64_t unwound;         /* barriers passed by an unwinder or unwinding_to */
 	uint64_t stale;           /* barriers that vanished unannounced */
-	uint64_t walked;          /* frames walked by rules */
-	uint64_t shared;          /* samples that met a known frame */
-	uint64_t planted;         /* barriers planted */
 	uint64_t no_thunk;        /* barriers not planted for want of a thunk, or because arm
 	                           * refused: the walk went on */
-	uint32_t mode;            /* enum incstack_mode in force */
-	int32_t distance;         /* barrier distance in force */
 	uint64_t broken;          /* operations after which an invariant did not hold: a bug of
 	                           * the library; only debug builds look */
 	uint64_t pools;           /* pools of thunks that this stack had made */
