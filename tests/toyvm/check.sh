@@ -57,6 +57,20 @@ errors() {
 	echo "all refused with line and column"
 }
 
+# Arguments that would be cut short or taken for others are refused, every seed is taken.
+arguments() {
+	local bad seed
+	for bad in "--seed -1" "--seed 18446744073709551616" "--programs 0" "--programs -3" \
+		"--programs 99999999999999999999" "--threads 65" "--ticks 4294967296" "--n 1e3" \
+		"--linked 9" "--distance -2" "--fuel" "--mode fast" "--what" "one two" "no-such-file"; do
+		# shellcheck disable=SC2086 # words
+		"$oracle" $bad >/dev/null 2>&1 && fail "accepted: $bad"
+	done
+	for seed in 0 18446744073709551615 0xdeadbeef00000001 9223372036854775808; do
+		"$oracle" --seed "$seed" --programs 1 --fuel 50 >/dev/null || fail "seed $seed"
+	done
+}
+
 # Every counter of a run is at least one in a thousand samples, the stacks are deep.
 random() {
 	local last
@@ -93,11 +107,23 @@ hostile() {
 	"$oracle" --seed 3 --programs "$1" --hostile || fail "see above"
 }
 
-# Memcheck on fibers whose frames are on the heap, where it sees each one: a frame
-# or trace that is used too late is an error. (README.md: why not on the others.)
-valgrind_heap() {
-	command valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
-		"$oracle" --seed 1 --programs 2 --linked 8 || fail "see above"
+# Stacks lie further from each other than that: what is more is a switch of stacks.
+memcheck() {
+	command valgrind -q --error-exitcode=9 --max-stackframe=65536 --leak-check=full \
+		--errors-for-leak-kinds=definite "$@"
+}
+
+# Memcheck on everything, and on bugs that it must see.
+valgrind() {
+	local slip says
+	memcheck "$oracle" --seed 3 --programs 12 --fuel 100 || fail "see above"
+	memcheck "$oracle" --seed 5 --programs 3 --fuel 60 --hostile --threads 3 || fail "see above"
+	memcheck "$oracle" "$here/programs/producer.toy" --n 1 || fail "see above"
+	for slip in "51 uninitialised" "52 free'd" "53 Invalid read"; do
+		says=$(ulimit -c 0; memcheck "$faulty" --seed 3 --programs 4 --fuel 100 --linked 0 \
+			--fault "${slip%% *}" 2>&1) || true
+		[[ $says == *"${slip#* }"* ]] || fail "not found: $slip"
+	done
 }
 
 # The inputs that the fuzz target is to remember.

@@ -3,6 +3,7 @@
  * toyvm_oracle: runs programs, random ones or from files, with every event of the
  * VM on, and says in its last line what happened.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,23 +12,24 @@
 #include "vm.h"
 
 struct arguments {
-	uint64_t seed, programs;
+	uint64_t seed, programs, from;
 	int64_t n;
 	struct schedule schedule;
-	bool fixed_distance, fixed_linked, dump, print;
+	bool fixed_distance, fixed_linked, dump;
 	const char *file;
 };
 
 static const char usage[] =
-	"usage: toyvm_oracle [--seed S] [--programs N] [--threads N] [--ticks N]\n"
-	"                    [--mode patch|validate|full] [--distance N] [--interpreted] [--linked "
-	"N]\n"
-	"                    [--n N] [--dump] [--hostile] [--fault N] [FILE]\n"
-	"N random programs, up to the first that mismatches, or one from a file.\n";
+	"usage: toyvm_oracle [--seed S] [--programs N] [--from N] [--threads N] [--ticks N]\n"
+	"                    [--mode patch|validate|full] [--distance N] [--interpreted]\n"
+	"                    [--linked N] [--n N] [--fuel N] [--dump] [--hostile] [--fault N]\n"
+	"                    [FILE]\n"
+	"N random programs, from that number on up to the first that mismatches, or one\n"
+	"from a file.\n";
 
-static _Noreturn void die(const char *what)
+static _Noreturn void die(const char *what, const char *which)
 {
-	fprintf(stderr, "toyvm_oracle: %s\n%s", what, usage);
+	fprintf(stderr, "toyvm_oracle: %s: %s\n%s", which, what, usage);
 	exit(2);
 }
 
@@ -37,38 +39,87 @@ static int mode_of(const char *name)
 	for (int i = 0; i < 3; i++)
 		if (!strcmp(names[i], name))
 			return i;
-	die("unknown mode");
+	die("unknown mode", name);
 }
 
-static bool number_option(struct arguments *a, const char *name, const char *text)
+/* Any 64 bits are a seed. */
+static uint64_t seed_of(const char *text)
 {
 	char *end;
+	errno = 0;
+	uint64_t seed = strtoull(text, &end, 0);
+	if (*end || end == text || errno || strchr(text, '-'))
+		die("expected a number of 64 bits", text);
+	return seed;
+}
+
+struct option {
+	const char *name;
+	int64_t min, max;
+	int64_t *value;
+};
+
+static int64_t number_of(const struct option *o, const char *text)
+{
+	char *end;
+	errno = 0;
 	long long n = strtoll(text, &end, 0);
-	if (!strcmp(name, "--seed"))
-		a->seed = (uint64_t)n;
-	else if (!strcmp(name, "--programs"))
-		a->programs = (uint64_t)n;
-	else if (!strcmp(name, "--threads"))
-		a->schedule.threads = (int)(n < 1 ? 1 : n > 16 ? 16 : n);
-	else if (!strcmp(name, "--ticks"))
-		a->schedule.ticks = (uint32_t)n;
-	else if (!strcmp(name, "--fault"))
-		toyvm_fault = (int)n;
-	else if (!strcmp(name, "--linked"))
-		a->schedule.linked = (uint32_t)n, a->fixed_linked = true;
-	else if (!strcmp(name, "--n"))
-		a->n = n;
-	else if (!strcmp(name, "--distance"))
-		a->schedule.distance = (int)n, a->fixed_distance = true;
-	else
-		return false;
-	if (*end || end == text)
-		die("expected a number");
-	return true;
+	if (*end || end == text || errno || n < o->min || n > o->max) {
+		fprintf(stderr, "%s: from %" PRId64 " to %" PRId64 "\n", o->name, o->min, o->max);
+		die("not such a number", text);
+	}
+	return n;
+}
+
+/* The arguments that are numbers; -2: as the seed says. */
+struct numbers {
+	int64_t programs, from, n, threads, ticks, fuel, linked, distance, fault;
+};
+
+static bool number_option(struct numbers *to, const char *name, const char *text)
+{
+	const struct option options[] = {
+		{"--programs", 1, INT32_MAX, &to->programs},
+		{"--from", 0, INT32_MAX, &to->from},
+		{"--n", 0, INT32_MAX, &to->n},
+		{"--threads", 1, THREADS_MAX, &to->threads},
+		{"--ticks", 0, INT32_MAX, &to->ticks},
+		{"--fuel", 1, INT32_MAX, &to->fuel},
+		{"--linked", 0, 8, &to->linked},
+		{"--distance", INCSTACK_DISTANCE_ADAPTIVE, INCSTACK_DISTANCE_MAX, &to->distance},
+		{"--fault", 0, INT32_MAX, &to->fault},
+	};
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		if (strcmp(options[i].name, name))
+			continue;
+		if (!text)
+			die("expected a number", name);
+		*options[i].value = number_of(&options[i], text);
+		return true;
+	}
+	return false;
+}
+
+static void set_numbers(struct arguments *a, const struct numbers *from)
+{
+	a->programs = (uint64_t)from->programs;
+	a->from = (uint64_t)from->from;
+	a->n = from->n;
+	a->fixed_linked = from->linked >= 0;
+	a->fixed_distance = from->distance != -2;
+	struct schedule *s = &a->schedule;
+	s->threads = (int)from->threads;
+	s->ticks = (uint32_t)from->ticks;
+	s->fuel = (int)from->fuel;
+	s->linked = a->fixed_linked ? (uint32_t)from->linked : 0;
+	s->distance = a->fixed_distance ? (int)from->distance : 0;
+	toyvm_fault = (int)from->fault;
 }
 
 static void parse_arguments(struct arguments *a, char **at)
 {
+	struct numbers n = {
+		.programs = 10, .n = 10, .threads = 2, .ticks = 4, .linked = -1, .distance = -2};
 	for (; *at; at++) {
 		if (!strcmp(*at, "--dump"))
 			a->dump = true;
@@ -78,13 +129,16 @@ static void parse_arguments(struct arguments *a, char **at)
 			a->schedule.interpreted = true;
 		else if (!strcmp(*at, "--mode") && at[1])
 			a->schedule.mode = mode_of(*++at);
-		else if (at[1] && number_option(a, *at, at[1]))
+		else if (!strcmp(*at, "--seed") && at[1])
+			a->seed = seed_of(*++at);
+		else if (number_option(&n, *at, at[1]))
 			at++;
-		else if (**at != '-')
+		else if (**at != '-' && !a->file)
 			a->file = *at;
 		else
-			die("unknown option");
+			die("unknown argument", *at);
 	}
+	set_numbers(a, &n);
 }
 
 static uint64_t run_text(const char *name, const char *text, const struct schedule *s,
@@ -105,20 +159,17 @@ static char *read_text(const char *name)
 {
 	FILE *file = fopen(name, "r");
 	if (!file)
-		die("cannot open the file");
+		die("cannot open", name);
 	char *text = NULL;
 	size_t room = 0;
 	if (getdelim(&text, &room, 0, file) < 0)
-		die("cannot read the file");
+		die("cannot read", name);
 	fclose(file);
 	return text;
 }
 
-static uint64_t last_seed;
-
 static void random_program(const struct arguments *a, uint64_t seed)
 {
-	last_seed = seed;
 	static const int distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 0, 1, 2, 5};
 	static const uint32_t linked[] = {0, 0, 0, 3, 8};
 	struct schedule s = a->schedule;
@@ -162,9 +213,8 @@ static void print_counters(void)
 
 int main(int argc, char **argv)
 {
-	struct arguments a = {.seed = 1, .programs = 10, .n = -1};
-	a.schedule = (struct schedule){
-		.ticks = 4, .threads = 2, .distance = 0, .inline_levels = 3, .compile_after = 3};
+	struct arguments a = {.seed = 1};
+	a.schedule = (struct schedule){.inline_levels = 3, .compile_after = 3};
 #ifdef INCSTACK_HOSTILE
 	a.schedule.hostile = true;
 #endif
@@ -172,13 +222,15 @@ int main(int argc, char **argv)
 	parse_arguments(&a, argv + 1);
 	if (a.file) {
 		char *text = read_text(a.file);
-		run_text(a.file, text, &a.schedule, a.seed, a.n < 0 ? 10 : a.n, true);
+		run_text(a.file, text, &a.schedule, a.seed, a.n, true);
 		free(text);
 	}
-	for (uint64_t i = 0; !a.file && i < a.programs && !counters.mismatches; i++)
+	uint64_t i = a.from;
+	for (; !a.file && i < a.from + a.programs && !counters.mismatches; i++)
 		random_program(&a, a.seed * 1000003 + i);
-	if (counters.mismatches)
-		fprintf(stderr, "the last program was of seed %" PRIu64 "\n", last_seed);
+	if (counters.mismatches && !a.file)
+		fprintf(stderr, "found by --seed %" PRIu64 " --from %" PRIu64 " --programs 1\n",
+			a.seed, i - 1);
 	print_counters();
 	return atomic_load(&counters.mismatches) != 0;
 }

@@ -15,6 +15,7 @@
 #include <incstack/incstack.h>
 #include <incstack/safepoint.h>
 
+#include "memcheck.h"
 #include "program.h"
 
 /* One deliberate bug may be compiled in: see faults.h. */
@@ -167,11 +168,17 @@ static inline uintptr_t frame_bytes(const struct method *m)
 {
 	return (3 + m->slots) * sizeof(value);
 }
+/* C code moves the end of the fiber's stack: before it writes there, after it reads. */
+static inline void set_sp(struct fiber *f, uintptr_t sp)
+{
+	memcheck_stack(f->sp, sp);
+	f->sp = sp;
+}
 /* The youngest frame has a frame pointer: the stack ends with it. */
-static inline void set_sp(struct fiber *f)
+static inline void end_with_frame(struct fiber *f)
 {
 	if (!f->linked)
-		f->sp = f->fp - frame_bytes(frame_method(f->fp));
+		set_sp(f, f->fp - frame_bytes(frame_method(f->fp)));
 }
 
 struct virtual
