@@ -53,6 +53,7 @@ errors() {
 	refused 'class A : B { }' 1:11
 	refused $'def main(n) {\n if (n) { return 1; }' 2:22
 	refused 'def main(n) { $ }' 1:15
+	refused '' 1:1
 	refused "def main(n) { return $(printf '(%.0s' {1..200}) }" 1:85
 	echo "all refused with line and column"
 }
@@ -87,6 +88,19 @@ random() {
 				exit 1
 			}
 	}' <<<"$last" || fail "the run was not what it should be"
+}
+
+# Barriers and full walks give the same profile where one thread makes the same run.
+modes() {
+	local file
+	"$oracle" --compare full --threads 1 --seed 21 --programs "$1" || fail "profiles differ"
+	"$oracle" --compare validate --threads 1 --seed 21 --programs 2 || fail "profiles differ"
+	for file in "$here"/programs/*.toy; do
+		"$oracle" --compare full --threads 1 --n 2 "$file" | grep comparison: ||
+			fail "$file: profiles differ"
+	done
+	[[ ! -x $faulty ]] || ! "$faulty" --compare full --threads 1 --programs 4 --fault 104 \
+		>/dev/null 2>&1 || fail "a gap that is left out was not noticed"
 }
 
 # Ten million samples.

@@ -100,7 +100,8 @@ void deopt_random(struct fiber *f)
 				method_set_interpreted(frame.blob->method);
 			if (youngest)
 				deopt_youngest(f, &frame);
-			else if (saved_fp && !has_barrier((uintptr_t *)frame.sp - 1))
+			else if (!f->vm->schedule.lazily && saved_fp &&
+				 !has_barrier((uintptr_t *)frame.sp - 1))
 				deopt_eager(f, &frame, saved_fp);
 			else
 				deopt_lazily(f, &frame);

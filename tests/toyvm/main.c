@@ -16,6 +16,7 @@ struct arguments {
 	int64_t n;
 	struct schedule schedule;
 	bool fixed_distance, fixed_linked, dump;
+	int compare; /* the other mode, or -1 */
 	const char *file;
 };
 
@@ -23,9 +24,10 @@ static const char usage[] =
 	"usage: toyvm_oracle [--seed S] [--programs N] [--from N] [--threads N] [--ticks N]\n"
 	"                    [--mode patch|validate|full] [--distance N] [--interpreted]\n"
 	"                    [--linked N] [--n N] [--fuel N] [--dump] [--hostile] [--fault N]\n"
-	"                    [FILE]\n"
+	"                    [--compare patch|validate|full] [FILE]\n"
 	"N random programs, from that number on up to the first that mismatches, or one\n"
-	"from a file.\n";
+	"from a file. --compare: each with return barriers and then in that mode, for\n"
+	"the overlap of the profiles; without other threads both are identical.\n";
 
 static _Noreturn void die(const char *what, const char *which)
 {
@@ -127,6 +129,8 @@ static void parse_arguments(struct arguments *a, char **at)
 			a->schedule.hostile = true;
 		else if (!strcmp(*at, "--interpreted"))
 			a->schedule.interpreted = true;
+		else if (!strcmp(*at, "--compare") && at[1])
+			a->compare = mode_of(*++at);
 		else if (!strcmp(*at, "--mode") && at[1])
 			a->schedule.mode = mode_of(*++at);
 		else if (!strcmp(*at, "--seed") && at[1])
@@ -141,50 +145,79 @@ static void parse_arguments(struct arguments *a, char **at)
 	set_numbers(a, &n);
 }
 
-static uint64_t run_text(const char *name, const char *text, const struct schedule *s,
-			 uint64_t seed, int64_t n, bool print)
+/* One program, and how it is run. */
+struct job {
+	const char *name, *text;
+	size_t length;
+	struct schedule schedule;
+	uint64_t seed;
+	int64_t n;
+	int compare;
+	bool print;
+};
+
+static void run_job(const struct job *j)
 {
 	struct parse_error error;
-	struct program *p = program_parse(text, strlen(text), &error);
+	struct program *p = program_parse(j->text, j->length, &error);
 	if (!p) {
-		fprintf(stderr, "%s:%d:%d: %s\n", name, error.line, error.column, error.what);
+		fprintf(stderr, "%s:%d:%d: %s\n", j->name, error.line, error.column, error.what);
 		exit(1);
 	}
-	uint64_t sum = vm_run(p, s, seed, n, print);
+	if (j->compare >= 0)
+		modes_run(p, &j->schedule, j->compare, j->seed, j->n);
+	else
+		vm_run(p, &j->schedule, j->seed, j->n, j->print);
 	program_free(p);
-	return sum;
 }
 
-static char *read_text(const char *name)
+static char *read_text(const char *name, size_t *length)
 {
 	FILE *file = fopen(name, "r");
 	if (!file)
 		die("cannot open", name);
-	char *text = NULL;
-	size_t room = 0;
-	if (getdelim(&text, &room, 0, file) < 0)
+	char *text = NULL, part[4096];
+	FILE *out = open_memstream(&text, length);
+	for (size_t n; (n = fread(part, 1, sizeof(part), file)) > 0;)
+		fwrite(part, 1, n, out);
+	if (ferror(file) || fclose(out))
 		die("cannot read", name);
 	fclose(file);
 	return text;
+}
+
+static void run_file(const struct arguments *a)
+{
+	struct job j = {.name = a->file, .schedule = a->schedule, .seed = a->seed, .n = a->n};
+	char *text = read_text(a->file, &j.length);
+	j.text = text;
+	j.compare = a->compare;
+	j.print = true;
+	run_job(&j);
+	free(text);
 }
 
 static void random_program(const struct arguments *a, uint64_t seed)
 {
 	static const int distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 0, 1, 2, 5};
 	static const uint32_t linked[] = {0, 0, 0, 3, 8};
-	struct schedule s = a->schedule;
+	struct job j = {.name = "(generated)", .schedule = a->schedule, .seed = seed, .n = 40};
+	struct schedule *s = &j.schedule;
 	uint64_t random = seed;
 	if (!a->fixed_distance)
-		s.distance = distances[random_below(&random, 6)];
+		s->distance = distances[random_below(&random, 6)];
 	if (!a->fixed_linked)
-		s.linked = linked[random_below(&random, 5)];
-	s.inline_levels = random_below(&random, 5);
-	s.compile_after = random_below(&random, 8);
-	s.silent_exits = random_below(&random, 8) == 0;
+		s->linked = linked[random_below(&random, 5)];
+	s->inline_levels = random_below(&random, 5);
+	s->compile_after = random_below(&random, 8);
+	s->silent_exits = random_below(&random, 8) == 0;
 	char *text = program_generate(seed);
 	if (a->dump)
 		puts(text);
-	run_text("(generated)", text, &s, seed, 40, false);
+	j.text = text;
+	j.length = strlen(text);
+	j.compare = a->compare;
+	run_job(&j);
 	free(text);
 }
 
@@ -213,24 +246,22 @@ static void print_counters(void)
 
 int main(int argc, char **argv)
 {
-	struct arguments a = {.seed = 1};
+	struct arguments a = {.seed = 1, .compare = -1};
 	a.schedule = (struct schedule){.inline_levels = 3, .compile_after = 3};
 #ifdef INCSTACK_HOSTILE
 	a.schedule.hostile = true;
 #endif
 	(void)argc;
 	parse_arguments(&a, argv + 1);
-	if (a.file) {
-		char *text = read_text(a.file);
-		run_text(a.file, text, &a.schedule, a.seed, a.n, true);
-		free(text);
-	}
+	if (a.file)
+		run_file(&a);
 	uint64_t i = a.from;
 	for (; !a.file && i < a.from + a.programs && !counters.mismatches; i++)
 		random_program(&a, a.seed * 1000003 + i);
 	if (counters.mismatches && !a.file)
 		fprintf(stderr, "found by --seed %" PRIu64 " --from %" PRIu64 " --programs 1\n",
 			a.seed, i - 1);
+	bool same = a.compare < 0 || modes_print() || a.schedule.threads > 1;
 	print_counters();
-	return atomic_load(&counters.mismatches) != 0;
+	return atomic_load(&counters.mismatches) || !same;
 }

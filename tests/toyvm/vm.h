@@ -93,6 +93,9 @@ struct schedule {
 	bool interpreted;  /* nothing is compiled */
 	uint32_t linked;   /* of eight fibers, how many have their frames on the heap */
 	bool silent_exits; /* some exceptions are not announced: traces may be cut off */
+	bool lazily;       /* no deoptimization asks for barriers: every mode does the same */
+	/* Null, or to which all retrieved traces are added. */
+	struct incstack_profile *profile;
 	/* Null, or whose sampling is all that happens at polls. Called around the run. */
 	const struct sampling *sampling;
 };
@@ -325,6 +328,11 @@ bool fiber_has_barrier(struct fiber *f);
 bool fiber_grow(struct fiber *f, uintptr_t bytes);
 void fiber_move(struct fiber *f, uintptr_t bytes);
 uint64_t vm_run(struct program *p, const struct schedule *s, uint64_t seed, int64_t n, bool print);
+
+/* ---- modes.c: runs a program with barriers and in another mode; prints how the
+ * profiles of all such runs compare, and returns whether they are identical ---- */
+void modes_run(struct program *p, const struct schedule *s, int mode, uint64_t seed, int64_t n);
+bool modes_print(void);
 
 /* ---- events.c, oracle.c ---------------------------------------------------------------- */
 
