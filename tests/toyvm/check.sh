@@ -27,6 +27,8 @@ programs() {
 			fail "$file: compiled code computes something else"
 		diff <(results "$plain") <(results "$("$oracle" "$file" --n 2 --linked 8)") >&2 ||
 			fail "$file: frames on the heap compute something else"
+		diff <(results "$plain") <(results "$("$oracle" "$file" --n 2 --page 1)") >&2 ||
+			fail "$file: polls by a page compute something else"
 		echo "${file##*/}: $(tail -n 1 <<<"$all")"
 		"$oracle" "$file" --n 1 --mode validate >/dev/null
 	done
@@ -78,6 +80,7 @@ random() {
 	last=$("$oracle" --seed 1 --programs 30)
 	echo "$last"
 	[[ $last == *"on the heap: samples="[1-9]*returns=[1-9]* ]] || fail "no frames on the heap"
+	[[ $last == *"page: faults="[1-9]* ]] || fail "nobody polled by a page"
 	last=$(tail -n 1 <<<"$last")
 	awk '{
 		for (i = 2; i <= NF; i++) { split($i, f, "="); v[f[1]] = f[2] }
@@ -132,7 +135,7 @@ valgrind() {
 	local slip says
 	memcheck "$oracle" --seed 3 --programs 12 --fuel 100 || fail "see above"
 	memcheck "$oracle" --seed 5 --programs 3 --fuel 60 --hostile --threads 3 || fail "see above"
-	memcheck "$oracle" "$here/programs/producer.toy" --n 1 || fail "see above"
+	memcheck "$oracle" "$here/programs/producer.toy" --n 1 --page 1 || fail "see above"
 	for slip in "51 uninitialised" "52 free'd" "53 Invalid read"; do
 		says=$(ulimit -c 0; memcheck "$faulty" --seed 3 --programs 4 --fuel 100 --linked 0 \
 			--fault "${slip%% *}" 2>&1) || true

@@ -160,6 +160,7 @@ static void run_on(struct thread *t, struct fiber *f)
 		COUNT(threads);
 	f->thread = t;
 	f->word = &t->safepoint->word;
+	f->page = t->page;
 	t->fiber = fiber_looked_at = f;
 	if (!BUG(BUG_OLD_OWNER))
 		incstack_stack_own(f->stack);
@@ -240,9 +241,12 @@ static void open_vm(struct vm *vm)
 	vm->queue_end = &vm->queue;
 	pthread_mutex_init(&vm->lock, NULL);
 	pthread_mutex_init(&vm->compile_lock, NULL);
+	pthread_mutex_init(&vm->page_lock, NULL);
 	pthread_mutex_init(&vm->heap_lock, NULL);
 	pthread_cond_init(&vm->changed, NULL);
 	heap_open(vm);
+	if (vm->schedule.page)
+		pages_open(vm);
 	for (int i = 0; i < vm->program->method_count; i++)
 		method_set_interpreted(vm->program->methods[i]);
 }
@@ -253,9 +257,12 @@ static void close_vm(struct vm *vm)
 	    (incstack_runtime_destroy(vm->runtime) && !BUG(BUG_ONE_STACK)))
 		abort();
 	heap_close(vm);
+	if (vm->schedule.page)
+		pages_close();
 	pthread_cond_destroy(&vm->changed);
 	pthread_mutex_destroy(&vm->heap_lock);
 	pthread_mutex_destroy(&vm->compile_lock);
+	pthread_mutex_destroy(&vm->page_lock);
 	pthread_mutex_destroy(&vm->lock);
 	code_reset();
 }

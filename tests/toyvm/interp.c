@@ -437,12 +437,23 @@ struct fiber *toy_slow(struct fiber *f)
 	return do_op(f, &frame.frames[0]) ? f : throw_value(f);
 }
 
-struct fiber *toy_poll(struct fiber *f)
+static struct fiber *poll_compiled(struct fiber *f, uintptr_t resume)
 {
 	struct frame frame;
 	frame_first(f, &frame);
-	f->resume = f->pc;
+	f->resume = resume;
 	return poll(f, frame.frames[0].method->body[frame.frames[0].bci].op == OP_YIELD);
+}
+
+struct fiber *toy_poll(struct fiber *f)
+{
+	return poll_compiled(f, f->pc);
+}
+
+struct fiber *toy_page(struct fiber *f)
+{
+	page_disarm(f->thread);
+	return poll_compiled(f, stubs.page_again);
 }
 
 /* Finds the method of a virtual call; compiled code then calls f->callee. */

@@ -15,7 +15,7 @@ struct arguments {
 	uint64_t seed, programs, from;
 	int64_t n;
 	struct schedule schedule;
-	bool fixed_distance, fixed_linked, dump;
+	bool fixed_distance, fixed_linked, fixed_page, dump;
 	int compare; /* the other mode, or -1 */
 	const char *file;
 };
@@ -23,7 +23,8 @@ struct arguments {
 static const char usage[] =
 	"usage: toyvm_oracle [--seed S] [--programs N] [--from N] [--threads N] [--ticks N]\n"
 	"                    [--mode patch|validate|full] [--distance N] [--interpreted]\n"
-	"                    [--linked N] [--n N] [--fuel N] [--dump] [--hostile] [--fault N]\n"
+	"                    [--linked N] [--page 0|1] [--n N] [--fuel N] [--dump] [--hostile] "
+	"[--fault N]\n"
 	"                    [--compare patch|validate|full] [FILE]\n"
 	"N random programs, from that number on up to the first that mismatches, or one\n"
 	"from a file. --compare: each with return barriers and then in that mode, for\n"
@@ -75,7 +76,7 @@ static int64_t number_of(const struct option *o, const char *text)
 
 /* The arguments that are numbers; -2: as the seed says. */
 struct numbers {
-	int64_t programs, from, n, threads, ticks, fuel, linked, distance, fault;
+	int64_t programs, from, n, threads, ticks, fuel, linked, page, distance, fault;
 };
 
 static bool number_option(struct numbers *to, const char *name, const char *text)
@@ -88,6 +89,7 @@ static bool number_option(struct numbers *to, const char *name, const char *text
 		{"--ticks", 0, INT32_MAX, &to->ticks},
 		{"--fuel", 1, INT32_MAX, &to->fuel},
 		{"--linked", 0, 8, &to->linked},
+		{"--page", 0, 1, &to->page},
 		{"--distance", INCSTACK_DISTANCE_ADAPTIVE, INCSTACK_DISTANCE_MAX, &to->distance},
 		{"--fault", 0, INT32_MAX, &to->fault},
 	};
@@ -108,20 +110,27 @@ static void set_numbers(struct arguments *a, const struct numbers *from)
 	a->from = (uint64_t)from->from;
 	a->n = from->n;
 	a->fixed_linked = from->linked >= 0;
+	a->fixed_page = from->page >= 0;
 	a->fixed_distance = from->distance != -2;
 	struct schedule *s = &a->schedule;
 	s->threads = (int)from->threads;
 	s->ticks = (uint32_t)from->ticks;
 	s->fuel = (int)from->fuel;
 	s->linked = a->fixed_linked ? (uint32_t)from->linked : 0;
+	s->page = from->page > 0;
 	s->distance = a->fixed_distance ? (int)from->distance : 0;
 	toyvm_fault = (int)from->fault;
 }
 
 static void parse_arguments(struct arguments *a, char **at)
 {
-	struct numbers n = {
-		.programs = 10, .n = 10, .threads = 2, .ticks = 4, .linked = -1, .distance = -2};
+	struct numbers n = {.programs = 10,
+			    .n = 10,
+			    .threads = 2,
+			    .ticks = 4,
+			    .linked = -1,
+			    .page = -1,
+			    .distance = -2};
 	for (; *at; at++) {
 		if (!strcmp(*at, "--dump"))
 			a->dump = true;
@@ -211,6 +220,8 @@ static void random_program(const struct arguments *a, uint64_t seed)
 	s->inline_levels = random_below(&random, 5);
 	s->compile_after = random_below(&random, 8);
 	s->silent_exits = random_below(&random, 8) == 0;
+	if (!a->fixed_page)
+		s->page = random_below(&random, 4) == 0;
 	char *text = program_generate(seed);
 	if (a->dump)
 		puts(text);
@@ -234,6 +245,8 @@ static void print_counters(void)
 	if (counters.linked_samples)
 		printf("toyvm: frames on the heap: samples=%" PRIu64 " returns=%" PRIu64 "\n",
 		       counters.linked_samples, counters.linked_returns);
+	if (counters.pages)
+		printf("toyvm: polling page: faults=%" PRIu64 "\n", counters.pages);
 #define ITEM(name) " " #name "=%" PRIu64
 	printf("toyvm:" ITEM(samples) ITEM(mismatches) ITEM(lost) ITEM(depth_p50) ITEM(exceptions)
 		       ITEM(deopts) ITEM(deopt_first) ITEM(barrier_first) ITEM(osr) ITEM(moved)
