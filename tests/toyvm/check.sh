@@ -27,6 +27,8 @@ programs() {
 			fail "$file: compiled code computes something else"
 		diff <(results "$plain") <(results "$("$oracle" "$file" --n 2 --linked 8)") >&2 ||
 			fail "$file: frames on the heap compute something else"
+		diff <(results "$plain") <(results "$("$oracle" "$file" --n 2 --page 1)") >&2 ||
+			fail "$file: polls by a page compute something else"
 		echo "${file##*/}: $(tail -n 1 <<<"$all")"
 		"$oracle" "$file" --n 1 --mode validate >/dev/null
 	done
@@ -53,8 +55,23 @@ errors() {
 	refused 'class A : B { }' 1:11
 	refused $'def main(n) {\n if (n) { return 1; }' 2:22
 	refused 'def main(n) { $ }' 1:15
+	refused '' 1:1
 	refused "def main(n) { return $(printf '(%.0s' {1..200}) }" 1:85
 	echo "all refused with line and column"
+}
+
+# Arguments that would be cut short or taken for others are refused, every seed is taken.
+arguments() {
+	local bad seed
+	for bad in "--seed -1" "--seed 18446744073709551616" "--programs 0" "--programs -3" \
+		"--programs 99999999999999999999" "--threads 65" "--ticks 4294967296" "--n 1e3" \
+		"--linked 9" "--distance -2" "--fuel" "--mode fast" "--what" "one two" "no-such-file"; do
+		# shellcheck disable=SC2086 # words
+		"$oracle" $bad >/dev/null 2>&1 && fail "accepted: $bad"
+	done
+	for seed in 0 18446744073709551615 0xdeadbeef00000001 9223372036854775808; do
+		"$oracle" --seed "$seed" --programs 1 --fuel 50 >/dev/null || fail "seed $seed"
+	done
 }
 
 # Every counter of a run is at least one in a thousand samples, the stacks are deep.
@@ -63,6 +80,7 @@ random() {
 	last=$("$oracle" --seed 1 --programs 30)
 	echo "$last"
 	[[ $last == *"on the heap: samples="[1-9]*returns=[1-9]* ]] || fail "no frames on the heap"
+	[[ $last == *"page: faults="[1-9]* ]] || fail "nobody polled by a page"
 	last=$(tail -n 1 <<<"$last")
 	awk '{
 		for (i = 2; i <= NF; i++) { split($i, f, "="); v[f[1]] = f[2] }
@@ -73,6 +91,19 @@ random() {
 				exit 1
 			}
 	}' <<<"$last" || fail "the run was not what it should be"
+}
+
+# Barriers and full walks give the same profile where one thread makes the same run.
+modes() {
+	local file
+	"$oracle" --compare full --threads 1 --seed 21 --programs "$1" || fail "profiles differ"
+	"$oracle" --compare validate --threads 1 --seed 21 --programs 2 || fail "profiles differ"
+	for file in "$here"/programs/*.toy; do
+		"$oracle" --compare full --threads 1 --n 2 "$file" | grep comparison: ||
+			fail "$file: profiles differ"
+	done
+	[[ ! -x $faulty ]] || ! "$faulty" --compare full --threads 1 --programs 4 --fault 104 \
+		>/dev/null 2>&1 || fail "a gap that is left out was not noticed"
 }
 
 # Ten million samples.
@@ -93,11 +124,23 @@ hostile() {
 	"$oracle" --seed 3 --programs "$1" --hostile || fail "see above"
 }
 
-# Memcheck on fibers whose frames are on the heap, where it sees each one: a frame
-# or trace that is used too late is an error. (README.md: why not on the others.)
-valgrind_heap() {
-	command valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
-		"$oracle" --seed 1 --programs 2 --linked 8 || fail "see above"
+# Stacks lie further from each other than that: what is more is a switch of stacks.
+memcheck() {
+	command valgrind -q --error-exitcode=9 --max-stackframe=65536 --leak-check=full \
+		--errors-for-leak-kinds=definite "$@"
+}
+
+# Memcheck on everything, and on bugs that it must see.
+valgrind() {
+	local slip says
+	memcheck "$oracle" --seed 3 --programs 12 --fuel 100 || fail "see above"
+	memcheck "$oracle" --seed 5 --programs 3 --fuel 60 --hostile --threads 3 || fail "see above"
+	memcheck "$oracle" "$here/programs/producer.toy" --n 1 --page 1 || fail "see above"
+	for slip in "51 uninitialised" "52 free'd" "53 Invalid read"; do
+		says=$(ulimit -c 0; memcheck "$faulty" --seed 3 --programs 4 --fuel 100 --linked 0 \
+			--fault "${slip%% *}" 2>&1) || true
+		[[ $says == *"${slip#* }"* ]] || fail "not found: $slip"
+	done
 }
 
 # The inputs that the fuzz target is to remember.

@@ -43,7 +43,7 @@ static void replace_youngest(struct fiber *f, struct frame *frame, int from)
 {
 	replace(frame, from);
 	f->fp = frame->fp;
-	f->sp = frame->sp;
+	set_sp(f, frame->sp);
 	f->pc = stubs.returned;
 }
 
@@ -100,7 +100,8 @@ void deopt_random(struct fiber *f)
 				method_set_interpreted(frame.blob->method);
 			if (youngest)
 				deopt_youngest(f, &frame);
-			else if (saved_fp && !has_barrier((uintptr_t *)frame.sp - 1))
+			else if (!f->vm->schedule.lazily && saved_fp &&
+				 !has_barrier((uintptr_t *)frame.sp - 1))
 				deopt_eager(f, &frame, saved_fp);
 			else
 				deopt_lazily(f, &frame);
@@ -150,7 +151,7 @@ struct fiber *osr(struct fiber *f, const struct blob *b)
 		if (!BUG(BUG_OSR_UNTOLD))
 			incstack_stack_frame_moved(f->stack, (uintptr_t)slot, (uintptr_t)to);
 	}
-	f->sp = (uintptr_t)to - b->bytes;
+	set_sp(f, (uintptr_t)to - b->bytes);
 	f->fp = caller_fp;
 	f->resume = b->code + b->offsets[target];
 	for (uint32_t i = 0; i < m->locals; i++)
@@ -180,6 +181,8 @@ static void unwind(struct fiber *f, const struct frame *to, bool barrier)
 		linked_unwind(f, to->fp);
 		return;
 	}
+	if (BUG(SLIP_UNWOUND_FIRST))
+		set_sp(f, sp);
 	bool silent = f->vm->schedule.silent_exits && random_below(&f->thread->random, 4) == 0;
 	if (!silent && !BUG(BUG_NO_UNWINDING))
 		incstack_stack_unwinding_to(f->stack, sp + (BUG(BUG_UNWINDS_TOO_FAR) ? 512 : 0));
@@ -194,7 +197,7 @@ static struct fiber *catch (struct fiber *f, struct frame *frame, int at, const 
 		replace_youngest(f, frame, at);
 	} else {
 		f->fp = frame->fp;
-		set_sp(f);
+		end_with_frame(f);
 	}
 	f->shadow -= at;
 	*frame_word(f->fp, FRAME_BCI) = (value)h->target;
@@ -209,7 +212,7 @@ static struct fiber *catch (struct fiber *f, struct frame *frame, int at, const 
 static struct fiber *to_native(struct fiber *f, const struct frame *frame)
 {
 	f->fp = frame->fp;
-	set_sp(f);
+	end_with_frame(f);
 	f->resume = stubs.leave;
 	return f;
 }
@@ -240,7 +243,7 @@ struct fiber *throw_value(struct fiber *f)
 	} while (frame_next(f, &frame));
 	unwind(f, &frame, barrier);
 	if (!f->linked) {
-		f->sp = frame.sp;
+		set_sp(f, frame.sp);
 		f->fp = 0;
 	}
 	return toy_fiber_end(f);

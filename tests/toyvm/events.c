@@ -28,8 +28,10 @@ static void request(struct fiber *f)
 						   .n = 1 + random_below(&f->thread->random, 2),
 						   .flags = INCSTACK_REQUEST_WAITING,
 						   .operation = ticket};
-	if (!incstack_request_start(f->vm->safepoint, &options, &r))
-		incstack_request_release(r);
+	if (incstack_request_start(f->vm->safepoint, &options, &r))
+		return;
+	pages_arm(f->vm);
+	incstack_request_release(r);
 }
 
 /* Returns that deoptimization had patched first and the library then. */

@@ -22,6 +22,10 @@ enum {
 	BUG_OLD_OWNER,         /* a migrated fiber's stack keeps its owner */
 	BUG_UNWINDS_TOO_FAR,   /* a frame that survives is announced as popped */
 	BUG_RETURN_UNTOLD,     /* a frame on the heap returns to one with a flag, in silence */
+	/* What the oracle cannot see, for toyvm.valgrind. */
+	SLIP_UNCLEARED = 51, /* the locals of a new frame are not cleared */
+	SLIP_STACK_FREED,    /* a stack is freed before it is copied */
+	SLIP_UNWOUND_FIRST,  /* an exception is announced when its frames are gone */
 };
 
 extern int toyvm_fault;

@@ -31,8 +31,11 @@ void fiber_move(struct fiber *f, uintptr_t usable)
 		COUNT(moved);
 	set_memory(f, malloc(STACK_RESERVE + usable), usable);
 	uintptr_t delta = f->high - old.high;
+	if (BUG(SLIP_STACK_FREED))
+		free((void *)old.low);
 	memcpy((void *)(old.sp + delta), (const void *)old.sp, old.high - old.sp);
 	f->sp += delta;
+	memcheck_new_stack(f->low, f->sp);
 	for (uintptr_t *fp = &f->fp; *fp; fp = (uintptr_t *)*fp)
 		*fp += delta;
 	for (int i = 0; i < f->lazy_count; i++)
@@ -40,7 +43,8 @@ void fiber_move(struct fiber *f, uintptr_t usable)
 	if (BUG(BUG_STACK_MOVE_UNTOLD))
 		return; /* and the old one stays, or the library would write to freed memory */
 	incstack_stack_moved(f->stack, f->low, f->high);
-	free((void *)old.low);
+	if (!BUG(SLIP_STACK_FREED))
+		free((void *)old.low);
 }
 
 /* Makes sure that so much fits below sp. */
@@ -113,6 +117,7 @@ struct fiber *fiber_spawn(struct vm *vm, struct method *m, value argument)
 	f->shadow[0] = 0; /* the base: method 0, bci 0 */
 	f->pc = stubs.base;
 	f->sp = f->high - 16;
+	memcheck_new_stack(f->low, f->sp);
 	*(uintptr_t *)f->sp = stubs.base;
 	f->resume = stubs.start;
 	if (f->linked)
@@ -155,6 +160,7 @@ static void run_on(struct thread *t, struct fiber *f)
 		COUNT(threads);
 	f->thread = t;
 	f->word = &t->safepoint->word;
+	f->page = t->page;
 	t->fiber = fiber_looked_at = f;
 	if (!BUG(BUG_OLD_OWNER))
 		incstack_stack_own(f->stack);
@@ -235,9 +241,12 @@ static void open_vm(struct vm *vm)
 	vm->queue_end = &vm->queue;
 	pthread_mutex_init(&vm->lock, NULL);
 	pthread_mutex_init(&vm->compile_lock, NULL);
+	pthread_mutex_init(&vm->page_lock, NULL);
 	pthread_mutex_init(&vm->heap_lock, NULL);
 	pthread_cond_init(&vm->changed, NULL);
 	heap_open(vm);
+	if (vm->schedule.page)
+		pages_open(vm);
 	for (int i = 0; i < vm->program->method_count; i++)
 		method_set_interpreted(vm->program->methods[i]);
 }
@@ -248,9 +257,12 @@ static void close_vm(struct vm *vm)
 	    (incstack_runtime_destroy(vm->runtime) && !BUG(BUG_ONE_STACK)))
 		abort();
 	heap_close(vm);
+	if (vm->schedule.page)
+		pages_close();
 	pthread_cond_destroy(&vm->changed);
 	pthread_mutex_destroy(&vm->heap_lock);
 	pthread_mutex_destroy(&vm->compile_lock);
+	pthread_mutex_destroy(&vm->page_lock);
 	pthread_mutex_destroy(&vm->lock);
 	code_reset();
 }

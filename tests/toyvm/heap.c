@@ -131,7 +131,10 @@ static void copy_all(struct vm *vm)
 void heap_collect(struct fiber *f)
 {
 	struct thread *t = f->thread;
-	if (incstack_safepoint_stop(t->vm->safepoint, t->safepoint, 0, NULL))
+	pages_stop(t->vm);
+	int error = incstack_safepoint_stop(t->vm->safepoint, t->safepoint, 0, NULL);
+	pages_stopped(t->vm);
+	if (error)
 		return;
 	copy_all(t->vm);
 	incstack_safepoint_resume(t->vm->safepoint, t->safepoint);

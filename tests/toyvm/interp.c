@@ -232,7 +232,7 @@ static bool reserve_frame(struct fiber *f, uintptr_t bytes)
 	if (fiber_grow(f, bytes))
 		return true;
 	f->pc = *(uintptr_t *)f->sp;
-	f->sp += 8;
+	set_sp(f, f->sp + 8);
 	fiber_throw(f, EXCEPTION_DEPTH);
 	return false;
 }
@@ -245,14 +245,15 @@ bool push_frame(struct fiber *f)
 	uintptr_t fp = f->linked ? linked_new(f, m) : f->sp - 8;
 	if (!room || !fp)
 		return false;
+	if (!f->linked)
+		set_sp(f, fp - frame_bytes(m));
 	*frame_word(fp, 0) = f->fp;
 	*frame_word(fp, FRAME_METHOD) = (uintptr_t)m;
 	*frame_word(fp, FRAME_BCI) = 0;
 	*frame_word(fp, FRAME_DEPTH) = 0;
-	for (uint32_t i = 0; i < m->slots; i++)
+	for (uint32_t i = 0; i < (BUG(SLIP_UNCLEARED) ? m->params : m->slots); i++)
 		*frame_word(fp, FRAME_SLOTS - (int64_t)i) = i < m->params ? f->args[i] : 0;
 	f->fp = fp;
-	set_sp(f);
 	*++f->shadow = shadow_key(m, 0);
 	return true;
 }
@@ -264,8 +265,9 @@ static void pop_frame(struct fiber *f)
 		linked_pop(f);
 		return;
 	}
-	f->sp = f->fp + 8;
-	f->fp = *frame_word(f->fp, 0);
+	uintptr_t fp = f->fp;
+	f->fp = *frame_word(fp, 0);
+	set_sp(f, fp + 8);
 }
 
 void set_bci(struct fiber *f, int32_t bci)
@@ -332,7 +334,7 @@ static struct fiber *call(struct fiber *f, const struct virtual *v)
 	*frame_word(f->fp, FRAME_DEPTH) -= count;
 	f->callee = m;
 	if (!f->linked)
-		f->sp -= 16 * random_below(&f->thread->random, 3);
+		set_sp(f, f->sp - 16 * random_below(&f->thread->random, 3));
 	f->resume = f->linked ? stubs.linked_call : stubs.call;
 	return f;
 }
@@ -380,7 +382,7 @@ struct fiber *toy_interpret(struct fiber *f)
 {
 	for (;;) {
 		f->pc = stubs.returned;
-		set_sp(f);
+		end_with_frame(f);
 		struct virtual v = youngest(f);
 		struct instruction ins = v.method->body[v.bci];
 		value *top = v.slots - v.method->locals - v.depth;
@@ -435,12 +437,23 @@ struct fiber *toy_slow(struct fiber *f)
 	return do_op(f, &frame.frames[0]) ? f : throw_value(f);
 }
 
-struct fiber *toy_poll(struct fiber *f)
+static struct fiber *poll_compiled(struct fiber *f, uintptr_t resume)
 {
 	struct frame frame;
 	frame_first(f, &frame);
-	f->resume = f->pc;
+	f->resume = resume;
 	return poll(f, frame.frames[0].method->body[frame.frames[0].bci].op == OP_YIELD);
+}
+
+struct fiber *toy_poll(struct fiber *f)
+{
+	return poll_compiled(f, f->pc);
+}
+
+struct fiber *toy_page(struct fiber *f)
+{
+	page_disarm(f->thread);
+	return poll_compiled(f, stubs.page_again);
 }
 
 /* Finds the method of a virtual call; compiled code then calls f->callee. */

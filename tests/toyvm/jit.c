@@ -96,13 +96,21 @@ static void slow(struct compiler *c, const struct inlined *in, int32_t bci, uint
 static void emit_poll(struct compiler *c, const struct inlined *in, int32_t bci, uint32_t depth)
 {
 	struct emitter *e = &c->e;
+	uint8_t *asked = NULL;
 	record_bci(c, bci);
-	emit_load(e, RAX, R15, offsetof(struct fiber, word));
-	EMIT(e, 0x48, 0x83, 0x38, 0x00); /* cmp qword [rax], 0 */
-	uint8_t *asked = emit_branch(e, 0x5);
+	if (c->schedule->page) {
+		emit_load(e, RAX, R15, offsetof(struct fiber, page));
+		site(c, in, bci, depth);
+		EMIT(e, 0x85, 0x00); /* test [rax], eax */
+	} else {
+		emit_load(e, RAX, R15, offsetof(struct fiber, word));
+		EMIT(e, 0x48, 0x83, 0x38, 0x00); /* cmp qword [rax], 0 */
+		asked = emit_branch(e, 0x5);
+	}
 	emit_memory(e, 0xff, 1, R15, offsetof(struct fiber, ticks)); /* dec */
 	uint8_t *goes_on = emit_branch(e, 0x9);
-	emit_land(e, asked, e->at);
+	if (asked)
+		emit_land(e, asked, e->at);
 	leave(c, in, stubs.poll, bci, depth);
 	emit_land(e, goes_on, e->at);
 }

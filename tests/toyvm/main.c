@@ -3,6 +3,7 @@
  * toyvm_oracle: runs programs, random ones or from files, with every event of the
  * VM on, and says in its last line what happened.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,23 +12,27 @@
 #include "vm.h"
 
 struct arguments {
-	uint64_t seed, programs;
+	uint64_t seed, programs, from;
 	int64_t n;
 	struct schedule schedule;
-	bool fixed_distance, fixed_linked, dump, print;
+	bool fixed_distance, fixed_linked, fixed_page, dump;
+	int compare; /* the other mode, or -1 */
 	const char *file;
 };
 
 static const char usage[] =
-	"usage: toyvm_oracle [--seed S] [--programs N] [--threads N] [--ticks N]\n"
-	"                    [--mode patch|validate|full] [--distance N] [--interpreted] [--linked "
-	"N]\n"
-	"                    [--n N] [--dump] [--hostile] [--fault N] [FILE]\n"
-	"N random programs, up to the first that mismatches, or one from a file.\n";
+	"usage: toyvm_oracle [--seed S] [--programs N] [--from N] [--threads N] [--ticks N]\n"
+	"                    [--mode patch|validate|full] [--distance N] [--interpreted]\n"
+	"                    [--linked N] [--page 0|1] [--n N] [--fuel N] [--dump] [--hostile] "
+	"[--fault N]\n"
+	"                    [--compare patch|validate|full] [FILE]\n"
+	"N random programs, from that number on up to the first that mismatches, or one\n"
+	"from a file. --compare: each with return barriers and then in that mode, for\n"
+	"the overlap of the profiles; without other threads both are identical.\n";
 
-static _Noreturn void die(const char *what)
+static _Noreturn void die(const char *what, const char *which)
 {
-	fprintf(stderr, "toyvm_oracle: %s\n%s", what, usage);
+	fprintf(stderr, "toyvm_oracle: %s: %s\n%s", which, what, usage);
 	exit(2);
 }
 
@@ -37,38 +42,95 @@ static int mode_of(const char *name)
 	for (int i = 0; i < 3; i++)
 		if (!strcmp(names[i], name))
 			return i;
-	die("unknown mode");
+	die("unknown mode", name);
 }
 
-static bool number_option(struct arguments *a, const char *name, const char *text)
+/* Any 64 bits are a seed. */
+static uint64_t seed_of(const char *text)
 {
 	char *end;
+	errno = 0;
+	uint64_t seed = strtoull(text, &end, 0);
+	if (*end || end == text || errno || strchr(text, '-'))
+		die("expected a number of 64 bits", text);
+	return seed;
+}
+
+struct option {
+	const char *name;
+	int64_t min, max;
+	int64_t *value;
+};
+
+static int64_t number_of(const struct option *o, const char *text)
+{
+	char *end;
+	errno = 0;
 	long long n = strtoll(text, &end, 0);
-	if (!strcmp(name, "--seed"))
-		a->seed = (uint64_t)n;
-	else if (!strcmp(name, "--programs"))
-		a->programs = (uint64_t)n;
-	else if (!strcmp(name, "--threads"))
-		a->schedule.threads = (int)(n < 1 ? 1 : n > 16 ? 16 : n);
-	else if (!strcmp(name, "--ticks"))
-		a->schedule.ticks = (uint32_t)n;
-	else if (!strcmp(name, "--fault"))
-		toyvm_fault = (int)n;
-	else if (!strcmp(name, "--linked"))
-		a->schedule.linked = (uint32_t)n, a->fixed_linked = true;
-	else if (!strcmp(name, "--n"))
-		a->n = n;
-	else if (!strcmp(name, "--distance"))
-		a->schedule.distance = (int)n, a->fixed_distance = true;
-	else
-		return false;
-	if (*end || end == text)
-		die("expected a number");
-	return true;
+	if (*end || end == text || errno || n < o->min || n > o->max) {
+		fprintf(stderr, "%s: from %" PRId64 " to %" PRId64 "\n", o->name, o->min, o->max);
+		die("not such a number", text);
+	}
+	return n;
+}
+
+/* The arguments that are numbers; -2: as the seed says. */
+struct numbers {
+	int64_t programs, from, n, threads, ticks, fuel, linked, page, distance, fault;
+};
+
+static bool number_option(struct numbers *to, const char *name, const char *text)
+{
+	const struct option options[] = {
+		{"--programs", 1, INT32_MAX, &to->programs},
+		{"--from", 0, INT32_MAX, &to->from},
+		{"--n", 0, INT32_MAX, &to->n},
+		{"--threads", 1, THREADS_MAX, &to->threads},
+		{"--ticks", 0, INT32_MAX, &to->ticks},
+		{"--fuel", 1, INT32_MAX, &to->fuel},
+		{"--linked", 0, 8, &to->linked},
+		{"--page", 0, 1, &to->page},
+		{"--distance", INCSTACK_DISTANCE_ADAPTIVE, INCSTACK_DISTANCE_MAX, &to->distance},
+		{"--fault", 0, INT32_MAX, &to->fault},
+	};
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		if (strcmp(options[i].name, name))
+			continue;
+		if (!text)
+			die("expected a number", name);
+		*options[i].value = number_of(&options[i], text);
+		return true;
+	}
+	return false;
+}
+
+static void set_numbers(struct arguments *a, const struct numbers *from)
+{
+	a->programs = (uint64_t)from->programs;
+	a->from = (uint64_t)from->from;
+	a->n = from->n;
+	a->fixed_linked = from->linked >= 0;
+	a->fixed_page = from->page >= 0;
+	a->fixed_distance = from->distance != -2;
+	struct schedule *s = &a->schedule;
+	s->threads = (int)from->threads;
+	s->ticks = (uint32_t)from->ticks;
+	s->fuel = (int)from->fuel;
+	s->linked = a->fixed_linked ? (uint32_t)from->linked : 0;
+	s->page = from->page > 0;
+	s->distance = a->fixed_distance ? (int)from->distance : 0;
+	toyvm_fault = (int)from->fault;
 }
 
 static void parse_arguments(struct arguments *a, char **at)
 {
+	struct numbers n = {.programs = 10,
+			    .n = 10,
+			    .threads = 2,
+			    .ticks = 4,
+			    .linked = -1,
+			    .page = -1,
+			    .distance = -2};
 	for (; *at; at++) {
 		if (!strcmp(*at, "--dump"))
 			a->dump = true;
@@ -76,64 +138,97 @@ static void parse_arguments(struct arguments *a, char **at)
 			a->schedule.hostile = true;
 		else if (!strcmp(*at, "--interpreted"))
 			a->schedule.interpreted = true;
+		else if (!strcmp(*at, "--compare") && at[1])
+			a->compare = mode_of(*++at);
 		else if (!strcmp(*at, "--mode") && at[1])
 			a->schedule.mode = mode_of(*++at);
-		else if (at[1] && number_option(a, *at, at[1]))
+		else if (!strcmp(*at, "--seed") && at[1])
+			a->seed = seed_of(*++at);
+		else if (number_option(&n, *at, at[1]))
 			at++;
-		else if (**at != '-')
+		else if (**at != '-' && !a->file)
 			a->file = *at;
 		else
-			die("unknown option");
+			die("unknown argument", *at);
 	}
+	set_numbers(a, &n);
 }
 
-static uint64_t run_text(const char *name, const char *text, const struct schedule *s,
-			 uint64_t seed, int64_t n, bool print)
+/* One program, and how it is run. */
+struct job {
+	const char *name, *text;
+	size_t length;
+	struct schedule schedule;
+	uint64_t seed;
+	int64_t n;
+	int compare;
+	bool print;
+};
+
+static void run_job(const struct job *j)
 {
 	struct parse_error error;
-	struct program *p = program_parse(text, strlen(text), &error);
+	struct program *p = program_parse(j->text, j->length, &error);
 	if (!p) {
-		fprintf(stderr, "%s:%d:%d: %s\n", name, error.line, error.column, error.what);
+		fprintf(stderr, "%s:%d:%d: %s\n", j->name, error.line, error.column, error.what);
 		exit(1);
 	}
-	uint64_t sum = vm_run(p, s, seed, n, print);
+	if (j->compare >= 0)
+		modes_run(p, &j->schedule, j->compare, j->seed, j->n);
+	else
+		vm_run(p, &j->schedule, j->seed, j->n, j->print);
 	program_free(p);
-	return sum;
 }
 
-static char *read_text(const char *name)
+static char *read_text(const char *name, size_t *length)
 {
 	FILE *file = fopen(name, "r");
 	if (!file)
-		die("cannot open the file");
-	char *text = NULL;
-	size_t room = 0;
-	if (getdelim(&text, &room, 0, file) < 0)
-		die("cannot read the file");
+		die("cannot open", name);
+	char *text = NULL, part[4096];
+	FILE *out = open_memstream(&text, length);
+	for (size_t n; (n = fread(part, 1, sizeof(part), file)) > 0;)
+		fwrite(part, 1, n, out);
+	if (ferror(file) || fclose(out))
+		die("cannot read", name);
 	fclose(file);
 	return text;
 }
 
-static uint64_t last_seed;
+static void run_file(const struct arguments *a)
+{
+	struct job j = {.name = a->file, .schedule = a->schedule, .seed = a->seed, .n = a->n};
+	char *text = read_text(a->file, &j.length);
+	j.text = text;
+	j.compare = a->compare;
+	j.print = true;
+	run_job(&j);
+	free(text);
+}
 
 static void random_program(const struct arguments *a, uint64_t seed)
 {
-	last_seed = seed;
 	static const int distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 0, 1, 2, 5};
 	static const uint32_t linked[] = {0, 0, 0, 3, 8};
-	struct schedule s = a->schedule;
+	struct job j = {.name = "(generated)", .schedule = a->schedule, .seed = seed, .n = 40};
+	struct schedule *s = &j.schedule;
 	uint64_t random = seed;
 	if (!a->fixed_distance)
-		s.distance = distances[random_below(&random, 6)];
+		s->distance = distances[random_below(&random, 6)];
 	if (!a->fixed_linked)
-		s.linked = linked[random_below(&random, 5)];
-	s.inline_levels = random_below(&random, 5);
-	s.compile_after = random_below(&random, 8);
-	s.silent_exits = random_below(&random, 8) == 0;
+		s->linked = linked[random_below(&random, 5)];
+	s->inline_levels = random_below(&random, 5);
+	s->compile_after = random_below(&random, 8);
+	s->silent_exits = random_below(&random, 8) == 0;
+	if (!a->fixed_page)
+		s->page = random_below(&random, 4) == 0;
 	char *text = program_generate(seed);
 	if (a->dump)
 		puts(text);
-	run_text("(generated)", text, &s, seed, 40, false);
+	j.text = text;
+	j.length = strlen(text);
+	j.compare = a->compare;
+	run_job(&j);
 	free(text);
 }
 
@@ -150,6 +245,8 @@ static void print_counters(void)
 	if (counters.linked_samples)
 		printf("toyvm: frames on the heap: samples=%" PRIu64 " returns=%" PRIu64 "\n",
 		       counters.linked_samples, counters.linked_returns);
+	if (counters.pages)
+		printf("toyvm: polling page: faults=%" PRIu64 "\n", counters.pages);
 #define ITEM(name) " " #name "=%" PRIu64
 	printf("toyvm:" ITEM(samples) ITEM(mismatches) ITEM(lost) ITEM(depth_p50) ITEM(exceptions)
 		       ITEM(deopts) ITEM(deopt_first) ITEM(barrier_first) ITEM(osr) ITEM(moved)
@@ -162,23 +259,22 @@ static void print_counters(void)
 
 int main(int argc, char **argv)
 {
-	struct arguments a = {.seed = 1, .programs = 10, .n = -1};
-	a.schedule = (struct schedule){
-		.ticks = 4, .threads = 2, .distance = 0, .inline_levels = 3, .compile_after = 3};
+	struct arguments a = {.seed = 1, .compare = -1};
+	a.schedule = (struct schedule){.inline_levels = 3, .compile_after = 3};
 #ifdef INCSTACK_HOSTILE
 	a.schedule.hostile = true;
 #endif
 	(void)argc;
 	parse_arguments(&a, argv + 1);
-	if (a.file) {
-		char *text = read_text(a.file);
-		run_text(a.file, text, &a.schedule, a.seed, a.n < 0 ? 10 : a.n, true);
-		free(text);
-	}
-	for (uint64_t i = 0; !a.file && i < a.programs && !counters.mismatches; i++)
+	if (a.file)
+		run_file(&a);
+	uint64_t i = a.from;
+	for (; !a.file && i < a.from + a.programs && !counters.mismatches; i++)
 		random_program(&a, a.seed * 1000003 + i);
-	if (counters.mismatches)
-		fprintf(stderr, "the last program was of seed %" PRIu64 "\n", last_seed);
+	if (counters.mismatches && !a.file)
+		fprintf(stderr, "found by --seed %" PRIu64 " --from %" PRIu64 " --programs 1\n",
+			a.seed, i - 1);
+	bool same = a.compare < 0 || modes_print() || a.schedule.threads > 1;
 	print_counters();
-	return atomic_load(&counters.mismatches) != 0;
+	return atomic_load(&counters.mismatches) || !same;
 }

@@ -38,7 +38,7 @@ static value call_back(struct fiber *f, value method, value argument)
 	f->resume = f->linked ? stubs.linked_call : stubs.callback;
 	stubs.enter(f);
 	f->pc = stubs.called_back;
-	set_sp(f);
+	end_with_frame(f);
 	return f->result;
 }
 

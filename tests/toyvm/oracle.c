@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <incstack/profile.h>
+
 #include "cct.h"
 #include "vm.h"
 
@@ -172,6 +174,14 @@ void oracle_finish(struct fiber *f)
 		COUNT(mismatches);
 }
 
+static void add_to_profile(struct vm *vm, const struct incstack_tree *tree)
+{
+	pthread_mutex_lock(&vm->lock);
+	if (incstack_profile_add_tree(vm->schedule.profile, tree, NULL, NULL))
+		abort();
+	pthread_mutex_unlock(&vm->lock);
+}
+
 /* Retrieves the traces of the fiber and compares each. */
 void oracle_retrieve(struct fiber *f)
 {
@@ -192,6 +202,8 @@ void oracle_retrieve(struct fiber *f)
 		COUNT(mismatches);
 	if (!f->vm->schedule.silent_exits)
 		cct_add_tree(o->cct, tree);
+	if (f->vm->schedule.profile)
+		add_to_profile(f->vm, tree);
 	__tsan_release(f->vm->runtime);
 	incstack_tree_release(tree);
 	o->first += o->record_count;

@@ -181,6 +181,10 @@ void stubs_make(void)
 	stubs.linked_returned = make_resume(e, toy_returned);
 	make_adapters(e);
 	stubs.poll = make_exit(e, toy_poll);
+	stubs.page = make_resume(e, toy_page);
+	stubs.page_again = here(e);
+	emit_load(e, RAX, FIBER(page));
+	emit_through(e, 4, FIBER(pc));
 	stubs.slow = make_exit(e, toy_slow);
 	stubs.resolve = make_exit(e, toy_resolve);
 }

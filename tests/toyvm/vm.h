@@ -15,6 +15,7 @@
 #include <incstack/incstack.h>
 #include <incstack/safepoint.h>
 
+#include "memcheck.h"
 #include "program.h"
 
 /* One deliberate bug may be compiled in: see faults.h. */
@@ -53,6 +54,7 @@ struct fiber {
 	uintptr_t limit;
 	int64_t ticks; /* polls until the next event */
 	incstack_poll_word *word;
+	const char *page; /* of its thread */
 
 	struct vm *vm;
 	struct thread *thread;
@@ -77,6 +79,7 @@ struct thread {
 	struct fiber *fiber;
 	struct incstack_safepoint_thread *safepoint;
 	struct fiber *dead; /* it has ended; its thread has not left it yet */
+	char *page;         /* read by the polls of compiled code: page.c */
 	uint64_t random;
 	value *free, *free_end; /* its part of the heap */
 	pthread_t id;
@@ -90,8 +93,12 @@ struct schedule {
 	int fuel;          /* of each fiber; 0: 4000 */
 	bool hostile;      /* every event at every poll */
 	bool interpreted;  /* nothing is compiled */
+	bool page;         /* compiled code polls by a page, not by the word */
 	uint32_t linked;   /* of eight fibers, how many have their frames on the heap */
 	bool silent_exits; /* some exceptions are not announced: traces may be cut off */
+	bool lazily;       /* no deoptimization asks for barriers: every mode does the same */
+	/* Null, or to which all retrieved traces are added. */
+	struct incstack_profile *profile;
 	/* Null, or whose sampling is all that happens at polls. Called around the run. */
 	const struct sampling *sampling;
 };
@@ -105,7 +112,7 @@ struct sampling {
 struct counters {
 	_Atomic uint64_t samples, mismatches, lost, exceptions, deopts, deopt_first, barrier_first,
 		osr, moved, inlined, gc, fibers, natives, threads, truncated, linked_samples,
-		linked_returns;
+		linked_returns, pages;
 	_Atomic uint64_t depths[4096];
 };
 extern struct counters counters;
@@ -122,6 +129,8 @@ struct vm {
 	struct thread *threads;
 	int live;
 	uint32_t spawned;
+	pthread_mutex_t page_lock;
+	int stopping; /* threads that stop all others */
 	pthread_mutex_t compile_lock;
 	pthread_mutex_t heap_lock;
 	value *space[2], *space_end, *space_free;
@@ -146,6 +155,7 @@ struct stubs {
 	uintptr_t deopt; /* the return address of a frame that waits for deoptimization */
 	/* of compiled code; they pop their return address into fiber->pc */
 	uintptr_t poll, slow, resolve, grow;
+	uintptr_t page, page_again; /* a poll by the page faulted; polls so again */
 };
 extern struct stubs stubs;
 void stubs_make(void);
@@ -167,11 +177,17 @@ static inline uintptr_t frame_bytes(const struct method *m)
 {
 	return (3 + m->slots) * sizeof(value);
 }
+/* C code moves the end of the fiber's stack: before it writes there, after it reads. */
+static inline void set_sp(struct fiber *f, uintptr_t sp)
+{
+	memcheck_stack(f->sp, sp);
+	f->sp = sp;
+}
 /* The youngest frame has a frame pointer: the stack ends with it. */
-static inline void set_sp(struct fiber *f)
+static inline void end_with_frame(struct fiber *f)
 {
 	if (!f->linked)
-		f->sp = f->fp - frame_bytes(frame_method(f->fp));
+		set_sp(f, f->fp - frame_bytes(frame_method(f->fp)));
 }
 
 struct virtual
@@ -250,6 +266,7 @@ struct fiber *toy_returned(struct fiber *f);
 struct fiber *toy_after_poll(struct fiber *f);
 struct fiber *toy_native(struct fiber *f);
 struct fiber *toy_poll(struct fiber *f);
+struct fiber *toy_page(struct fiber *f);
 struct fiber *toy_slow(struct fiber *f);
 struct fiber *toy_resolve(struct fiber *f);
 struct fiber *toy_grow(struct fiber *f);
@@ -310,6 +327,15 @@ void heap_close(struct vm *vm);
 struct object *heap_new(struct fiber *f, uint32_t class, uint32_t length); /* may collect */
 void heap_collect(struct fiber *f);
 
+/* ---- page.c ------------------------------------------------------------------------ */
+
+void pages_open(struct vm *vm);
+void pages_close(void);
+void pages_arm(struct vm *vm);
+void pages_stop(struct vm *vm);
+void pages_stopped(struct vm *vm);
+void page_disarm(struct thread *t);
+
 /* ---- fiber.c ------------------------------------------------------------------------ */
 
 struct fiber *fiber_spawn(struct vm *vm, struct method *m, value argument);
@@ -318,6 +344,11 @@ bool fiber_has_barrier(struct fiber *f);
 bool fiber_grow(struct fiber *f, uintptr_t bytes);
 void fiber_move(struct fiber *f, uintptr_t bytes);
 uint64_t vm_run(struct program *p, const struct schedule *s, uint64_t seed, int64_t n, bool print);
+
+/* ---- modes.c: runs a program with barriers and in another mode; prints how the
+ * profiles of all such runs compare, and returns whether they are identical ---- */
+void modes_run(struct program *p, const struct schedule *s, int mode, uint64_t seed, int64_t n);
+bool modes_print(void);
 
 /* ---- events.c, oracle.c ---------------------------------------------------------------- */
 

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	uint8_t bytes[25] = {0};
+	uint8_t bytes[26] = {0};
 	uint64_t program, events;
 	memcpy(bytes, data, size < sizeof(bytes) ? size : sizeof(bytes));
 	memcpy(&program, bytes, 8);
@@ -29,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			     .threads = 1 + bytes[21] % 3,
 			     .hostile = bytes[22] % 8 == 0,
 			     .silent_exits = bytes[23] % 8 == 0,
-			     .linked = bytes[24] % 3 * 4};
+			     .linked = bytes[24] % 3 * 4,
+			     .page = bytes[25] % 2 == 1};
 	char *text = program_generate(program);
 	struct parse_error error;
 	struct program *p = program_parse(text, strlen(text), &error);
