@@ -10,13 +10,14 @@
 #include "run.h"
 
 /* Whether a barrier may go in front of p, whose callers are known. A position that
- * was decoded cannot be compared. */
+ * was decoded cannot be compared; one where a walk was cut has perhaps no rule. */
 static bool may_plant(const stack *s, const object *p, uintptr_t plant_from)
 {
 	if (s->by_embedder)
 		return true;
 	uintptr_t slot = (uintptr_t)object_slot(p), word = stack_word(slot);
-	if (p->flags & INCSTACK_OBJECT_EXACT || slot < plant_from || is_thunk(word))
+	if (p->flags & (INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_TRUNCATED) || slot < plant_from ||
+	    is_thunk(word))
 		return false;
 	return !(p->flags & INCSTACK_OBJECT_RAW) || word == p->method;
 }

@@ -93,6 +93,8 @@ bool incstack__known_confirm(stack *s, const uintptr_t *frame)
 	return step != STEP_UNKNOWN;
 }
 
+/* Not where nobody knows the code behind the return address: it may be that of a VM
+ * which walks its own stack. */
 static bool may_plant(const struct walker *w, struct path *p, uintptr_t slot)
 {
 	if (w->stack->mode != INCSTACK_MODE_PATCH || p->n < w->distance || p->interrupted ||
@@ -102,8 +104,9 @@ static bool may_plant(const struct walker *w, struct path *p, uintptr_t slot)
 	    is_thunk(stack_word(slot)))
 		return false;
 	packed_rule rule = p->rule = incstack__rule_of(w, p->at.pc, false);
-	return rule_plain(rule) || (incstack__rule_unpack(rule).kind != INCSTACK_RULE_SIGNAL &&
-				    incstack__rule_unpack(rule).kind != INCSTACK_RULE_END);
+	return rule_plain(rule) ||
+	       (rule_known(rule) && incstack__rule_unpack(rule).kind != INCSTACK_RULE_SIGNAL &&
+		incstack__rule_unpack(rule).kind != INCSTACK_RULE_END);
 }
 
 static object *make(const struct walker *w, const struct cursor *at, uint32_t flags)

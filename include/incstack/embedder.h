@@ -42,7 +42,8 @@ enum {
  *
  * Offsets are in bytes, multiples of 8. */
 enum incstack_rule_kind {
-	INCSTACK_RULE_NONE = 0, /* nothing is known: the walk ends, truncated */
+	/* Nothing is known: the walk ends, truncated. Slots that lead there are never patched. */
+	INCSTACK_RULE_NONE = 0,
 	INCSTACK_RULE_SP,       /* CFA from the stack pointer */
 	INCSTACK_RULE_FP,       /* CFA from the frame pointer */
 	INCSTACK_RULE_FP_DEREF, /* CFA stored at an offset from the frame pointer */

@@ -72,6 +72,8 @@ static int walk(unw_cursor_t *cursor, unw_context_t *context, struct incstack_fr
 		if (incstack__thunk_contains(frame.pc) &&
 		    (pass_thunk(cursor, context, &frame) < 0 || read_frame(cursor, &frame) < 0))
 			return ended(count);
+		if (!frame.pc) /* what the outermost frame of a coroutine returns to */
+			break;
 		if (count > 0 && frame.flags & INCSTACK_FRAME_EXACT)
 			frames[count - 1].flags |= INCSTACK_FRAME_SIGNAL;
 		frames[count++] = frame;

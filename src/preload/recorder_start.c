@@ -4,6 +4,7 @@
  * record, and decides what a forked child or a new process image records.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,15 @@ static uint32_t mode_of(const char *name)
 	return strcmp(name, "validate") == 0 ? INCSTACK_MODE_VALIDATE : INCSTACK_MODE_PATCH;
 }
 
+/* The collector of OCaml finds its roots by the return addresses on the stack, and would
+ * not know a thunk's. Its programs export the table that it looks them up in. */
+static uint32_t allowed_mode(uint32_t wanted)
+{
+	if (wanted == INCSTACK_MODE_PATCH && dlsym(RTLD_DEFAULT, "caml_frametable") != NULL)
+		wanted = INCSTACK_MODE_VALIDATE;
+	return incstack_native_mode(wanted);
+}
+
 static void configure(const char *configuration)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -60,7 +70,7 @@ static void configure(const char *configuration)
 
 	option(configuration, "file", r->file, sizeof(r->file));
 	option(configuration, "mode", mode, sizeof(mode));
-	r->mode = incstack_native_mode(mode_of(mode));
+	r->mode = allowed_mode(mode_of(mode));
 	r->interval = interval > 0 ? (uint64_t)interval : 1;
 	r->crosscheck = option(configuration, "crosscheck", NULL, 0) == 1;
 	r->follow = option(configuration, "follow", NULL, 0) == 1;

@@ -18,15 +18,22 @@ static inline const struct incstack__recorder *incstack__stub_recorder_get(void)
 	return __atomic_load_n(&incstack__stub_recorder, __ATOMIC_ACQUIRE);
 }
 
-/* The next definition of a function. Ends the process if there is none: the
- * target could not have run without it either. */
+/* The next definition of a function; null if there is none. */
+void *incstack__stub_find(void **cache, const char *name);
+/* Ends the process then: the target could not have run without it either. */
 void *incstack__stub_next(void **cache, const char *name);
 
+/* All are found at the start: a search inside free, which dlsym calls for what its last
+ * error left, would make dlsym free that twice. */
 #define INCSTACK__REAL(name) \
+	static void *name##_cache; \
+	__attribute__((constructor(101))) static void name##_find(void) \
+	{ \
+		incstack__stub_find(&name##_cache, #name); \
+	} \
 	static __typeof__(&(name)) name##_next(void) \
 	{ \
-		static void *cache; \
-		return (__typeof__(&(name)))incstack__stub_next(&cache, #name); \
+		return (__typeof__(&(name)))incstack__stub_next(&name##_cache, #name); \
 	}
 
 #endif

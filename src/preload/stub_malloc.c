@@ -26,10 +26,11 @@ INCSTACK__REAL(pvalloc)
 	const uintptr_t *const frame_ = __builtin_frame_address(0); \
 	const struct incstack__caller name = {.slot = frame_ + 1, .fp = frame_[0]}
 
-/* dlsym may call calloc before it has found the real one. */
+/* dlsym may call calloc before it has found the real one, and free, for what its last
+ * error left. */
 static _Alignas(64) unsigned char arena[4096];
 static size_t arena_used;
-static int resolving;
+static __thread int searching;
 
 static int arena_has(const void *block)
 {
@@ -38,25 +39,35 @@ static int arena_has(const void *block)
 
 static void *arena_take(size_t bytes)
 {
-	void *block = arena + arena_used;
+	const size_t at = __atomic_fetch_add(&arena_used, (bytes + 63) & ~(size_t)63, 5);
 
-	if (bytes > sizeof(arena) - arena_used)
-		return NULL;
-	arena_used += (bytes + 63) & ~(size_t)63;
-	return block;
+	return at <= sizeof(arena) && bytes <= sizeof(arena) - at ? arena + at : NULL;
 }
 
-/* The first call comes from the dynamic linker's start-up, which has one thread. */
-static void *calloc_real(size_t count, size_t bytes)
+/* Null inside the search for it. */
+static __typeof__(&calloc) calloc_real(void)
 {
-	__typeof__(&calloc) real;
+	__typeof__(&calloc) real = NULL;
 
-	if (resolving)
-		return arena_take(count * bytes);
-	resolving = 1;
-	real = calloc_next();
-	resolving = 0;
-	return real(count, bytes);
+	if (!searching) {
+		searching = 1;
+		real = calloc_next();
+		searching = 0;
+	}
+	return real;
+}
+
+/* Null inside the search for it: then its caller is about to free the same block. */
+static __typeof__(&free) free_real(void)
+{
+	__typeof__(&free) real = NULL;
+
+	if (!searching) {
+		searching = 1;
+		real = free_next();
+		searching = 0;
+	}
+	return real;
 }
 
 /* The target's errno is that of the call alone. */
@@ -91,15 +102,18 @@ INCSTACK__INTERPOSED void *malloc(size_t bytes)
 
 INCSTACK__INTERPOSED void free(void *block)
 {
-	if (arena_has(block))
+	const __typeof__(&free) real = free_real();
+
+	if (arena_has(block) || real == NULL)
 		return;
 	note_free(block);
-	free_next()(block);
+	real(block);
 }
 
 INCSTACK__INTERPOSED void *calloc(size_t count, size_t bytes)
 {
-	void *block = calloc_real(count, bytes);
+	const __typeof__(&calloc) real = calloc_real();
+	void *block = real != NULL ? real(count, bytes) : arena_take(count * bytes);
 	CALLER(caller);
 
 	note_alloc(block, count * bytes, &caller);

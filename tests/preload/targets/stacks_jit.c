@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Code made at run time whose frames nobody describes: traces through it are
- * truncated, those before and after are whole.
+ * truncated, those before and after are whole. Its VM finds it on the stack by the
+ * return addresses that lead to it: they are left alone.
  */
+#include <dlfcn.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,12 +24,39 @@ static void deeper(void)
 	nest(3, allocate);
 }
 
+/* Whether the function that a call in the code has led to would return there. */
+static void look(const uintptr_t *frame)
+{
+	if (((const volatile uintptr_t *)frame)[1] - (uintptr_t)jitted >= sizeof(bytes))
+		abort();
+}
+
+/* With all that was recorded so far completed, down to the code: what a dlclose does. */
+static void allocate_and_write(void)
+{
+	allocate();
+	dlclose(dlopen(NULL, RTLD_NOW));
+}
+
+__attribute__((noinline)) static void runtime_call(void)
+{
+	const uintptr_t *const frame = __builtin_frame_address(0);
+
+	for (int level = 0; level < 12; level++) {
+		nest(level, allocate);
+		look(frame);
+		nest(level, allocate_and_write);
+		look(frame);
+	}
+}
+
 static void through(void)
 {
 	allocate();
 	jitted(deeper);
 	allocate();
 	jitted(allocate);
+	jitted(runtime_call);
 }
 
 int main(void)
