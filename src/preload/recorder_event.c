@@ -233,7 +233,8 @@ static inline uint64_t take(struct incstack__record *record, const struct incsta
 
 	count_start(record);
 	/* Ahead of the sample: a walk that runs out of memory midway is truncated. */
-	incstack_stack_reserve(record->stack, AHEAD_BYTES);
+	if (__builtin_expect(incstack_stack_room(record->stack) < AHEAD_BYTES, 0))
+		incstack_stack_reserve(record->stack, 2 * AHEAD_BYTES);
 	error = incstack_sample(record->stack, record->traces, 0, &top);
 	if (error == INCSTACK_ELIMIT &&
 	    incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES) == 0)
