@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define INCSTACK__TRACE_MAGIC 0x0a50414548434e49ull /* "INCHEAP\n" */
-#define INCSTACK__TRACE_VERSION 2u
+#define INCSTACK__TRACE_VERSION 3u
 #define INCSTACK__TRACE_HEADER_BYTES 4096u
 #define INCSTACK__TRACE_SLOTS 1024u
 #define INCSTACK__TRACE_SLOT_BYTES 64u
@@ -57,28 +57,27 @@ struct incstack__trace_block {
 	uint64_t checksum; /* of this header, with this field 0, and the payload */
 };
 
-/* BATCH: this, then `object_bytes` of objects, `trace_bytes` of traces, and
- * `event_bytes` of events. */
+/* BATCH: this, then `object_bytes` of objects and `event_bytes` of events. */
 struct incstack__trace_batch {
 	uint32_t epoch;
 	uint32_t objects;
 	uint32_t traces;
 	uint32_t object_bytes;
-	uint32_t trace_bytes;
 	uint32_t event_bytes;
 };
 
-/* The head byte of an object: flags below, where its parent is above. */
+/* The head byte of an object: flags, where its parent is, and in the upper bits how many
+ * bytes its pc takes, less 1. */
 enum {
 	INCSTACK__TRACE_EXACT = 1u << 0,
-	INCSTACK__TRACE_BASE = 1u << 1,
-	INCSTACK__TRACE_TRUNCATED = 1u << 2,
-	INCSTACK__TRACE_SIGNAL = 1u << 3,
-	INCSTACK__TRACE_FLAGS = 0x0f,
-	INCSTACK__TRACE_PARENT_NEXT = 0x00, /* the object that follows */
-	INCSTACK__TRACE_PARENT_NONE = 0x10,
-	INCSTACK__TRACE_PARENT_BACK = 0x20, /* a varint says how far back */
-	INCSTACK__TRACE_PARENT = 0x30,
+	INCSTACK__TRACE_SIGNAL = 1u << 1,
+	INCSTACK__TRACE_PARENT_NEXT = 0 << 2,      /* the object that follows */
+	INCSTACK__TRACE_PARENT_BACK = 1 << 2,      /* a uint32_t says how far back */
+	INCSTACK__TRACE_PARENT_NONE = 2 << 2,      /* nothing is said of its callers */
+	INCSTACK__TRACE_PARENT_BASE = 3 << 2,      /* it is the outermost frame */
+	INCSTACK__TRACE_PARENT_TRUNCATED = 4 << 2, /* its callers are unknown */
+	INCSTACK__TRACE_PARENT = 7 << 2,
+	INCSTACK__TRACE_LENGTH_SHIFT = 5,
 };
 
 /* Events are words. From the top bit the first has: 2 bits kind, 14 bits difference
@@ -185,7 +184,7 @@ static inline uint64_t incstack__trace_header_sum(struct incstack__trace_header 
 _Static_assert(sizeof(struct incstack__trace_header) == INCSTACK__TRACE_HEADER_BYTES, "header");
 _Static_assert(sizeof(struct incstack__trace_slot) == INCSTACK__TRACE_SLOT_BYTES, "slot");
 _Static_assert(sizeof(struct incstack__trace_block) == 24, "block");
-_Static_assert(sizeof(struct incstack__trace_batch) == 24, "batch");
+_Static_assert(sizeof(struct incstack__trace_batch) == 20, "batch");
 _Static_assert(sizeof(struct incstack__trace_module) == 32, "module");
 _Static_assert(sizeof(struct incstack__trace_tally) == 72, "tally");
 
