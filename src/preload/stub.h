@@ -23,10 +23,14 @@ static inline const struct incstack__recorder *incstack__stub_recorder_get(void)
 void *incstack__stub_next(void **cache, const char *name);
 
 #define INCSTACK__REAL(name) \
-	static __typeof__(&(name)) name##_next(void) \
+	static inline __typeof__(&(name)) name##_next(void) \
 	{ \
 		static void *cache; \
-		return (__typeof__(&(name)))incstack__stub_next(&cache, #name); \
+		void *next = __atomic_load_n(&cache, __ATOMIC_RELAXED); \
+\
+		if (__builtin_expect(next == NULL, 0)) \
+			next = incstack__stub_next(&cache, #name); \
+		return (__typeof__(&(name)))next; \
 	}
 
 #endif

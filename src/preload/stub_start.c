@@ -16,11 +16,8 @@ const struct incstack__recorder *incstack__stub_recorder;
 
 void *incstack__stub_next(void **cache, const char *name)
 {
-	void *next = __atomic_load_n(cache, __ATOMIC_RELAXED);
+	void *next = dlsym(RTLD_NEXT, name);
 
-	if (next != NULL)
-		return next;
-	next = dlsym(RTLD_NEXT, name);
 	if (next == NULL)
 		__builtin_trap();
 	__atomic_store_n(cache, next, __ATOMIC_RELAXED);
