@@ -130,41 +130,54 @@ struct incstack__trace_tally {
 };
 
 /* Every step is a bijection of the lane, so that any change confined to one word
- * changes the sum. Four lanes: the multiplications overlap. */
+ * changes the sum. Kept out of vector registers, where such a product takes three. */
 static inline uint64_t incstack__trace_sum_step(uint64_t lane, uint64_t word)
 {
+	__asm__("" : "+r"(lane));
 	lane = (lane ^ word) * 0x9e3779b97f4a7c15ull;
 	return lane ^ (lane >> 29);
+}
+
+/* The next bytes, 8 at most, as a word. */
+static inline uint64_t incstack__trace_sum_word(const unsigned char *at, size_t bytes)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, at, bytes);
+	return word;
 }
 
 static inline uint64_t incstack__trace_sum_tail(uint64_t sum, const unsigned char *at, size_t left)
 {
 	while (left > 0) {
 		const size_t part = left < 8 ? left : 8;
-		uint64_t word = 0;
 
-		memcpy(&word, at, part);
-		sum = incstack__trace_sum_step(sum, word);
+		sum = incstack__trace_sum_step(sum, incstack__trace_sum_word(at, part));
 		at += part;
 		left -= part;
 	}
 	return sum;
 }
 
+/* Four lanes: their multiplications overlap. */
 static inline uint64_t incstack__trace_sum(uint64_t seed, const void *data, size_t bytes)
 {
 	const unsigned char *at = data;
-	uint64_t lane[4] = {seed ^ bytes, 1, 2, 3};
-	uint64_t word[4];
+	uint64_t first = seed ^ bytes;
+	uint64_t second = 1;
+	uint64_t third = 2;
+	uint64_t fourth = 3;
 
-	for (; bytes >= sizeof(word); at += sizeof(word), bytes -= sizeof(word)) {
-		memcpy(word, at, sizeof(word));
-		for (int i = 0; i < 4; i++)
-			lane[i] = incstack__trace_sum_step(lane[i], word[i]);
+	for (; bytes >= 32; at += 32, bytes -= 32) {
+		first = incstack__trace_sum_step(first, incstack__trace_sum_word(at, 8));
+		second = incstack__trace_sum_step(second, incstack__trace_sum_word(at + 8, 8));
+		third = incstack__trace_sum_step(third, incstack__trace_sum_word(at + 16, 8));
+		fourth = incstack__trace_sum_step(fourth, incstack__trace_sum_word(at + 24, 8));
 	}
-	for (int i = 1; i < 4; i++)
-		lane[0] = incstack__trace_sum_step(lane[0], lane[i]);
-	return incstack__trace_sum_tail(lane[0], at, bytes);
+	first = incstack__trace_sum_step(first, second);
+	first = incstack__trace_sum_step(first, third);
+	first = incstack__trace_sum_step(first, fourth);
+	return incstack__trace_sum_tail(first, at, bytes);
 }
 
 static inline uint64_t incstack__trace_block_sum(struct incstack__trace_block block,

@@ -25,61 +25,72 @@ static inline uint64_t zigzag(uint64_t difference)
 /* How many bytes a number takes, less 1. */
 static inline unsigned length_of(uint64_t number)
 {
-	return (unsigned)(63 - __builtin_clzll(number | 1)) / 8;
+	return (unsigned)(__builtin_clzll(number | 1) ^ 63) / 8;
 }
 
-static inline unsigned flags_of(const struct incstack_frame_object *object)
+static inline unsigned flags_of(uint32_t flags)
 {
-	return (object->flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACE_EXACT : 0u) |
-	       (object->flags & INCSTACK_OBJECT_SIGNAL ? INCSTACK__TRACE_SIGNAL : 0u);
+	if (__builtin_expect((flags & (INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_SIGNAL)) == 0, 1))
+		return 0;
+	return (flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACE_EXACT : 0u) |
+	       (flags & INCSTACK_OBJECT_SIGNAL ? INCSTACK__TRACE_SIGNAL : 0u);
 }
 
-static inline unsigned where_parent(const struct incstack_frame_object *object)
+static inline unsigned where_parent(const struct incstack_frame_object *parent, uint32_t flags)
 {
-	if (object->parent != NULL)
-		return object->parent->flags & OBJECT_WRITTEN ? INCSTACK__TRACE_PARENT_BACK
-							      : INCSTACK__TRACE_PARENT_NEXT;
-	if (object->flags & INCSTACK_OBJECT_TRUNCATED)
+	if (__builtin_expect(parent != NULL, 1))
+		return parent->flags & OBJECT_WRITTEN ? INCSTACK__TRACE_PARENT_BACK
+						      : INCSTACK__TRACE_PARENT_NEXT;
+	if (flags & INCSTACK_OBJECT_TRUNCATED)
 		return INCSTACK__TRACE_PARENT_TRUNCATED;
-	return object->flags & INCSTACK_OBJECT_BASE ? INCSTACK__TRACE_PARENT_BASE
-						    : INCSTACK__TRACE_PARENT_NONE;
+	return flags & INCSTACK_OBJECT_BASE ? INCSTACK__TRACE_PARENT_BASE
+					    : INCSTACK__TRACE_PARENT_NONE;
 }
 
-static inline struct cursor put_object(struct cursor to, struct incstack_frame_object *object,
-				       unsigned where)
+static inline struct cursor put_pc(struct cursor to, unsigned head, uint64_t pc)
 {
-	const uint64_t pc = zigzag(object->method - to.previous_pc);
-	const unsigned length = length_of(pc);
+	const uint64_t difference = zigzag(pc - to.previous_pc);
+	const unsigned length = length_of(difference);
 
-	*to.at = (unsigned char)(flags_of(object) | where | length << INCSTACK__TRACE_LENGTH_SHIFT);
-	memcpy(to.at + 1, &pc, sizeof(pc));
+	*to.at = (unsigned char)(head | length << INCSTACK__TRACE_LENGTH_SHIFT);
+	memcpy(to.at + 1, &difference, sizeof(difference));
 	to.at += 2 + length;
-	to.previous_pc = object->method;
-	if (where == INCSTACK__TRACE_PARENT_BACK) {
-		const uint32_t back = (uint32_t)(to.next_index - object->parent->address);
+	to.previous_pc = pc;
+	return to;
+}
 
-		memcpy(to.at, &back, sizeof(back));
-		to.at += sizeof(back);
-	}
-	object->address = to.next_index++;
-	object->flags |= OBJECT_WRITTEN;
+static inline struct cursor put_back(struct cursor to, const struct incstack_frame_object *parent)
+{
+	const uint32_t back = (uint32_t)(to.next_index - 1 - parent->address);
+
+	memcpy(to.at, &back, sizeof(back));
+	to.at += sizeof(back);
 	return to;
 }
 
 /* From the top outwards until an object that an earlier trace brought. The top is
- * written whether or not it is one, for each run is a trace. */
+ * written whether or not it is one, for each run is a trace. Loads come first, since
+ * for all that the compiler knows the stores change what they read. */
 static inline struct cursor put_run(struct cursor to, const struct incstack_frame_object *top)
 {
 	/* The tree is ours alone until it is released: scratch space. */
 	struct incstack_frame_object *object = (struct incstack_frame_object *)(uintptr_t)top;
-	unsigned where;
 
-	do {
-		where = where_parent(object);
-		to = put_object(to, object, where);
-		object = (struct incstack_frame_object *)(uintptr_t)object->parent;
-	} while (where == INCSTACK__TRACE_PARENT_NEXT);
-	return to;
+	for (;;) {
+		const struct incstack_frame_object *parent = object->parent;
+		const uint32_t flags = object->flags;
+		const uint64_t pc = object->method;
+		const unsigned where = where_parent(parent, flags);
+
+		object->address = to.next_index++;
+		object->flags = flags | OBJECT_WRITTEN;
+		to = put_pc(to, flags_of(flags) | where, pc);
+		if (where == INCSTACK__TRACE_PARENT_BACK)
+			return put_back(to, parent);
+		if (where != INCSTACK__TRACE_PARENT_NEXT)
+			return to;
+		object = (struct incstack_frame_object *)(uintptr_t)parent;
+	}
 }
 
 /* Returns where it ends. */
