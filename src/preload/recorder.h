@@ -120,7 +120,7 @@ int incstack__record_prepare(struct incstack__record *record, uint32_t number);
 void incstack__record_forked(void);
 
 /* recorder_flush.c */
-enum { INCSTACK__LOG_BYTES = 256 << 10, INCSTACK__RESERVE_BYTES = 256 << 10 };
+enum { INCSTACK__LOG_BYTES = 96 << 10, INCSTACK__RESERVE_BYTES = 256 << 10 };
 void incstack__record_flush(struct incstack__record *record);
 /* Writes what the record has counted so far. */
 void incstack__record_tally(struct incstack__record *record, uint32_t flags);
