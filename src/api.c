@@ -239,6 +239,15 @@ int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 	return error;
 }
 
+size_t incstack_stack_room(const struct incstack_stack *s)
+{
+	if (!s)
+		return 0;
+	const struct chunk *c = s->arena.spare;
+	size_t spare = c ? c->bytes - sizeof(*c) : 0;
+	return spare + (size_t)((char *)s->arena.limit - (char *)s->arena.object);
+}
+
 int incstack_stack_stats(const struct incstack_stack *s, struct incstack_stats *stats)
 {
 	if (!s || !stats || stats->size < sizeof(size_t))

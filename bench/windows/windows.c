@@ -9,6 +9,7 @@
  * Traces the thread that loaded it only.
  */
 #define UNW_LOCAL_ONLY
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,27 +153,28 @@ static void end_window(void)
 
 /* ---- events ------------------------------------------------------------------------ */
 
-static void sample(enum technique t, const struct incstack__caller *caller)
+static void sample(enum technique t, struct incstack__caller caller)
 {
-	const struct incstack_top top = {.pc = incstack_slot_read(caller->slot),
-					 .sp = (uintptr_t)(caller->slot + 1),
-					 .fp = caller->fp};
+	const struct incstack_top top = {.pc = incstack_slot_read(caller.slot),
+					 .sp = (uintptr_t)(caller.slot + 1),
+					 .fp = caller.fp};
 	if (state.traces % BATCH == 0 && incstack_stack_reserve(state.stacks[t], AHEAD_BYTES))
 		state.errors++;
 	if (incstack_sample(state.stacks[t], state.traces, 1, &top))
 		state.errors++;
 }
 
-static void on_alloc(const void *block, size_t bytes, const struct incstack__caller *caller)
+static void on_alloc(const void *block, size_t bytes, struct incstack__caller caller)
 {
 	(void)block;
 	(void)bytes;
 	if (self() != state.thread || state.busy)
 		return;
-	if ((uintptr_t)caller->slot - state.low >= state.high - state.low) {
+	if ((uintptr_t)caller.slot - state.low >= state.high - state.low) {
 		state.elsewhere++;
 		return;
 	}
+	const int saved = errno;
 	state.busy = 1;
 	if (state.left == 0) {
 		if (state.warm)
@@ -188,6 +190,7 @@ static void on_alloc(const void *block, size_t bytes, const struct incstack__cal
 		sample(t, caller);
 	state.traces++;
 	state.busy = 0;
+	errno = saved;
 }
 
 static void on_free(const void *block)

@@ -120,7 +120,7 @@ static void note_peak(struct incstack__replay *replay, uint64_t stamp)
 static uint32_t start_of(struct incstack__replay *replay, const struct incstack__trace_chunk *chunk,
 			 uint32_t outermost)
 {
-	if (!(chunk->flags[outermost] & INCSTACK__TRACE_TRUNCATED))
+	if ((chunk->flags[outermost] & INCSTACK__TRACE_PARENT) != INCSTACK__TRACE_PARENT_TRUNCATED)
 		return INCSTACK__CCT_ROOT;
 	return incstack__cct_child(&replay->cct, INCSTACK__CCT_ROOT, INCSTACK__CCT_TRUNCATED);
 }
@@ -204,8 +204,6 @@ static double weight_of(const struct incstack__replay *replay,
 {
 	const double size = event->size > 0 ? (double)event->size : 1.0;
 
-	if (event->trace != INCSTACK__TRACE_NO_TRACE && event->chunk->weight[event->trace] > 0)
-		return (double)event->chunk->weight[event->trace];
 	if (replay->interval <= 1)
 		return (double)event->size;
 	return size / -expm1(-size / (double)replay->interval);

@@ -12,19 +12,15 @@ struct bytes {
 	const unsigned char *end;
 };
 
-static int get_varint(struct bytes *bytes, uint64_t *value)
+/* A number of so many bytes; 0: there are not as many left. */
+static int get_number(struct bytes *bytes, size_t length, uint64_t *value)
 {
 	*value = 0;
-	for (unsigned shift = 0; shift < 64 && bytes->at < bytes->end; shift += 7) {
-		const uint64_t part = *bytes->at++;
-
-		if (shift == 63 && part > 1)
-			return 0;
-		*value |= (part & 0x7f) << shift;
-		if (part < 0x80)
-			return 1;
-	}
-	return 0;
+	if ((size_t)(bytes->end - bytes->at) < length)
+		return 0;
+	memcpy(value, bytes->at, length);
+	bytes->at += length;
+	return 1;
 }
 
 static uint64_t unzigzag(uint64_t value)
@@ -32,64 +28,64 @@ static uint64_t unzigzag(uint64_t value)
 	return (value >> 1) ^ (0 - (value & 1));
 }
 
-/* *run is where the current run of next-linked objects began. Back references
- * reach before it only, which is why no chain can close into a ring. */
+/* run is where the current run of next-linked objects began. Back references reach
+ * before it only, which is why no chain can close into a ring. */
 static const char *read_parent(struct incstack__trace_chunk *chunk, struct bytes *bytes,
-			       uint32_t index, unsigned where, uint32_t *run)
+			       uint32_t index, uint32_t run)
 {
+	const unsigned where = chunk->flags[index] & INCSTACK__TRACE_PARENT;
 	uint64_t back;
 
+	chunk->parent[index] = INCSTACK__TRACE_NO_PARENT;
 	if (where == INCSTACK__TRACE_PARENT_NEXT) {
 		chunk->parent[index] = index + 1;
 		return index + 1 < chunk->objects ? NULL : "the last frame object has no parent";
 	}
-	if (where == INCSTACK__TRACE_PARENT_NONE) {
-		chunk->parent[index] = INCSTACK__TRACE_NO_PARENT;
-	} else {
-		if (where != INCSTACK__TRACE_PARENT_BACK || !get_varint(bytes, &back) ||
-		    back > index || index - back >= *run)
-			return "the parent of a frame object is malformed";
-		chunk->parent[index] = index - (uint32_t)back;
-	}
-	*run = index + 1;
+	if (where != INCSTACK__TRACE_PARENT_BACK)
+		return NULL;
+	if (!get_number(bytes, sizeof(uint32_t), &back) || back > index || index - back >= run)
+		return "the parent of a frame object is malformed";
+	chunk->parent[index] = index - (uint32_t)back;
 	return NULL;
 }
 
-static const char *read_objects(struct incstack__trace_chunk *chunk, struct bytes bytes)
+static const char *read_object(struct incstack__trace_chunk *chunk, struct bytes *bytes,
+			       uint32_t index, uint32_t run)
 {
 	uint64_t difference;
-	uint64_t pc = 0;
+	uint64_t head;
+
+	if (!get_number(bytes, 1, &head) ||
+	    (head & INCSTACK__TRACE_PARENT) > INCSTACK__TRACE_PARENT_TRUNCATED)
+		return "a frame object is malformed";
+	if (!get_number(bytes, 1 + (head >> INCSTACK__TRACE_LENGTH_SHIFT), &difference))
+		return "the address of a frame object is malformed";
+	chunk->pc[index] = (index > 0 ? chunk->pc[index - 1] : 0) + unzigzag(difference);
+	chunk->flags[index] = head & ((1u << INCSTACK__TRACE_LENGTH_SHIFT) - 1);
+	return read_parent(chunk, bytes, index, run);
+}
+
+/* Each run is what a trace has brought, from its top outwards. */
+static const char *read_objects(struct incstack__trace_chunk *chunk, struct bytes bytes)
+{
+	uint32_t traces = 0;
 	uint32_t run = 0;
 
 	for (uint32_t i = 0; i < chunk->objects; i++) {
-		const unsigned head = bytes.at < bytes.end ? *bytes.at++ : 0xff;
-		const char *problem;
+		const char *problem = read_object(chunk, &bytes, i, run);
 
-		if (head > (INCSTACK__TRACE_FLAGS | INCSTACK__TRACE_PARENT))
-			return "a frame object is malformed";
-		problem = read_parent(chunk, &bytes, i, head & INCSTACK__TRACE_PARENT, &run);
 		if (problem != NULL)
 			return problem;
-		if (!get_varint(&bytes, &difference))
-			return "the address of a frame object is malformed";
-		pc += unzigzag(difference);
-		chunk->pc[i] = pc;
-		chunk->flags[i] = (uint8_t)(head & INCSTACK__TRACE_FLAGS);
+		if (i == run && traces == chunk->traces)
+			return "there are more runs of frame objects than traces";
+		if (i == run)
+			chunk->top[traces++] = i;
+		if (chunk->parent[i] != i + 1)
+			run = i + 1;
 	}
+	if (traces < chunk->traces)
+		return "a trace has no frame object";
 	return bytes.at == bytes.end ? NULL : "bytes are left behind the frame objects";
-}
-
-static const char *read_traces(struct incstack__trace_chunk *chunk, struct bytes bytes)
-{
-	uint64_t top;
-
-	for (uint32_t i = 0; i < chunk->traces; i++) {
-		if (!get_varint(&bytes, &top) || top >= chunk->objects ||
-		    !get_varint(&bytes, &chunk->weight[i]))
-			return "a trace is malformed";
-		chunk->top[i] = (uint32_t)top;
-	}
-	return bytes.at == bytes.end ? NULL : "bytes are left behind the traces";
 }
 
 static int take_wide(const unsigned char *at, size_t left, struct incstack__trace_event *event)
@@ -177,9 +173,7 @@ static int allocate(struct incstack__trace_chunk *chunk)
 	chunk->flags = calloc(objects, sizeof(*chunk->flags));
 	chunk->node = calloc(objects, sizeof(*chunk->node));
 	chunk->top = calloc(traces, sizeof(*chunk->top));
-	chunk->weight = calloc(traces, sizeof(*chunk->weight));
-	return chunk->pc && chunk->parent && chunk->flags && chunk->node && chunk->top &&
-	       chunk->weight;
+	return chunk->pc && chunk->parent && chunk->flags && chunk->node && chunk->top;
 }
 
 static const struct incstack__trace_epoch *
@@ -197,28 +191,24 @@ const char *incstack__trace_chunk_read(struct incstack__trace_chunk *chunk,
 {
 	struct incstack__trace_batch batch;
 	const unsigned char *objects = payload + sizeof(batch);
-	const unsigned char *traces;
 	const char *problem;
 
 	if (length < sizeof(batch))
 		return "a batch is too short";
 	memcpy(&batch, payload, sizeof(batch));
 	length -= sizeof(batch);
-	/* Each object and each trace takes two bytes at least: bounds what is allocated. */
-	if ((uint64_t)batch.object_bytes + batch.trace_bytes + batch.event_bytes != length ||
-	    batch.objects > batch.object_bytes / 2 || batch.traces > batch.trace_bytes / 2)
+	/* Each object takes two bytes at least: bounds what is allocated. */
+	if ((uint64_t)batch.object_bytes + batch.event_bytes != length ||
+	    batch.objects > batch.object_bytes / 2 || batch.traces > batch.objects)
 		return "the parts of a batch do not add up";
 	chunk->objects = batch.objects;
 	chunk->traces = batch.traces;
 	chunk->epoch = find_epoch(table, batch.epoch);
 	if (!allocate(chunk))
 		return incstack__trace_no_memory;
-	traces = objects + batch.object_bytes;
-	chunk->event = traces + batch.trace_bytes;
+	chunk->event = objects + batch.object_bytes;
 	chunk->event_end = chunk->event + batch.event_bytes;
-	problem = read_objects(chunk, (struct bytes){objects, traces});
-	if (problem == NULL)
-		problem = read_traces(chunk, (struct bytes){traces, chunk->event});
+	problem = read_objects(chunk, (struct bytes){objects, chunk->event});
 	return problem != NULL ? problem : check_events(chunk);
 }
 
@@ -229,6 +219,5 @@ void incstack__trace_chunk_free(struct incstack__trace_chunk *chunk)
 	free(chunk->flags);
 	free(chunk->node);
 	free(chunk->top);
-	free(chunk->weight);
 	memset(chunk, 0, sizeof(*chunk));
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define INCSTACK__TRACE_MAGIC 0x0a50414548434e49ull /* "INCHEAP\n" */
-#define INCSTACK__TRACE_VERSION 2u
+#define INCSTACK__TRACE_VERSION 3u
 #define INCSTACK__TRACE_HEADER_BYTES 4096u
 #define INCSTACK__TRACE_SLOTS 1024u
 #define INCSTACK__TRACE_SLOT_BYTES 64u
@@ -57,28 +57,27 @@ struct incstack__trace_block {
 	uint64_t checksum; /* of this header, with this field 0, and the payload */
 };
 
-/* BATCH: this, then `object_bytes` of objects, `trace_bytes` of traces, and
- * `event_bytes` of events. */
+/* BATCH: this, then `object_bytes` of objects and `event_bytes` of events. */
 struct incstack__trace_batch {
 	uint32_t epoch;
 	uint32_t objects;
 	uint32_t traces;
 	uint32_t object_bytes;
-	uint32_t trace_bytes;
 	uint32_t event_bytes;
 };
 
-/* The head byte of an object: flags below, where its parent is above. */
+/* The head byte of an object: flags, where its parent is, and in the upper bits how many
+ * bytes its pc takes, less 1. */
 enum {
 	INCSTACK__TRACE_EXACT = 1u << 0,
-	INCSTACK__TRACE_BASE = 1u << 1,
-	INCSTACK__TRACE_TRUNCATED = 1u << 2,
-	INCSTACK__TRACE_SIGNAL = 1u << 3,
-	INCSTACK__TRACE_FLAGS = 0x0f,
-	INCSTACK__TRACE_PARENT_NEXT = 0x00, /* the object that follows */
-	INCSTACK__TRACE_PARENT_NONE = 0x10,
-	INCSTACK__TRACE_PARENT_BACK = 0x20, /* a varint says how far back */
-	INCSTACK__TRACE_PARENT = 0x30,
+	INCSTACK__TRACE_SIGNAL = 1u << 1,
+	INCSTACK__TRACE_PARENT_NEXT = 0 << 2,      /* the object that follows */
+	INCSTACK__TRACE_PARENT_BACK = 1 << 2,      /* a uint32_t says how far back */
+	INCSTACK__TRACE_PARENT_NONE = 2 << 2,      /* nothing is said of its callers */
+	INCSTACK__TRACE_PARENT_BASE = 3 << 2,      /* it is the outermost frame */
+	INCSTACK__TRACE_PARENT_TRUNCATED = 4 << 2, /* its callers are unknown */
+	INCSTACK__TRACE_PARENT = 7 << 2,
+	INCSTACK__TRACE_LENGTH_SHIFT = 5,
 };
 
 /* Events are words. From the top bit the first has: 2 bits kind, 14 bits difference
@@ -131,41 +130,54 @@ struct incstack__trace_tally {
 };
 
 /* Every step is a bijection of the lane, so that any change confined to one word
- * changes the sum. Four lanes: the multiplications overlap. */
+ * changes the sum. Kept out of vector registers, where such a product takes three. */
 static inline uint64_t incstack__trace_sum_step(uint64_t lane, uint64_t word)
 {
+	__asm__("" : "+r"(lane));
 	lane = (lane ^ word) * 0x9e3779b97f4a7c15ull;
 	return lane ^ (lane >> 29);
+}
+
+/* The next bytes, 8 at most, as a word. */
+static inline uint64_t incstack__trace_sum_word(const unsigned char *at, size_t bytes)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, at, bytes);
+	return word;
 }
 
 static inline uint64_t incstack__trace_sum_tail(uint64_t sum, const unsigned char *at, size_t left)
 {
 	while (left > 0) {
 		const size_t part = left < 8 ? left : 8;
-		uint64_t word = 0;
 
-		memcpy(&word, at, part);
-		sum = incstack__trace_sum_step(sum, word);
+		sum = incstack__trace_sum_step(sum, incstack__trace_sum_word(at, part));
 		at += part;
 		left -= part;
 	}
 	return sum;
 }
 
+/* Four lanes: their multiplications overlap. */
 static inline uint64_t incstack__trace_sum(uint64_t seed, const void *data, size_t bytes)
 {
 	const unsigned char *at = data;
-	uint64_t lane[4] = {seed ^ bytes, 1, 2, 3};
-	uint64_t word[4];
+	uint64_t first = seed ^ bytes;
+	uint64_t second = 1;
+	uint64_t third = 2;
+	uint64_t fourth = 3;
 
-	for (; bytes >= sizeof(word); at += sizeof(word), bytes -= sizeof(word)) {
-		memcpy(word, at, sizeof(word));
-		for (int i = 0; i < 4; i++)
-			lane[i] = incstack__trace_sum_step(lane[i], word[i]);
+	for (; bytes >= 32; at += 32, bytes -= 32) {
+		first = incstack__trace_sum_step(first, incstack__trace_sum_word(at, 8));
+		second = incstack__trace_sum_step(second, incstack__trace_sum_word(at + 8, 8));
+		third = incstack__trace_sum_step(third, incstack__trace_sum_word(at + 16, 8));
+		fourth = incstack__trace_sum_step(fourth, incstack__trace_sum_word(at + 24, 8));
 	}
-	for (int i = 1; i < 4; i++)
-		lane[0] = incstack__trace_sum_step(lane[0], lane[i]);
-	return incstack__trace_sum_tail(lane[0], at, bytes);
+	first = incstack__trace_sum_step(first, second);
+	first = incstack__trace_sum_step(first, third);
+	first = incstack__trace_sum_step(first, fourth);
+	return incstack__trace_sum_tail(first, at, bytes);
 }
 
 static inline uint64_t incstack__trace_block_sum(struct incstack__trace_block block,
@@ -185,7 +197,7 @@ static inline uint64_t incstack__trace_header_sum(struct incstack__trace_header 
 _Static_assert(sizeof(struct incstack__trace_header) == INCSTACK__TRACE_HEADER_BYTES, "header");
 _Static_assert(sizeof(struct incstack__trace_slot) == INCSTACK__TRACE_SLOT_BYTES, "slot");
 _Static_assert(sizeof(struct incstack__trace_block) == 24, "block");
-_Static_assert(sizeof(struct incstack__trace_batch) == 24, "batch");
+_Static_assert(sizeof(struct incstack__trace_batch) == 20, "batch");
 _Static_assert(sizeof(struct incstack__trace_module) == 32, "module");
 _Static_assert(sizeof(struct incstack__trace_tally) == 72, "tally");
 

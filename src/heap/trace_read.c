@@ -228,7 +228,8 @@ static void count_chunk(struct incstack__trace_totals *totals,
 	totals->batches++;
 	totals->traces += chunk->traces;
 	for (uint32_t i = 0; i < chunk->objects; i++)
-		totals->truncated += (chunk->flags[i] & INCSTACK__TRACE_TRUNCATED) != 0;
+		totals->truncated += (chunk->flags[i] & INCSTACK__TRACE_PARENT) ==
+				     INCSTACK__TRACE_PARENT_TRUNCATED;
 }
 
 static int load_batch(struct incstack__trace_reader *reader, struct cursor *cursor)

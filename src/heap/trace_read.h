@@ -38,12 +38,11 @@ struct incstack__trace_chunk {
 	uint32_t traces;
 	uint64_t *pc;
 	uint32_t *parent; /* index, or INCSTACK__TRACE_NO_PARENT */
-	uint8_t *flags;   /* INCSTACK__TRACE_FLAGS */
+	uint8_t *flags;   /* of the head: flags, and where the parent is */
 	uint32_t *node;   /* for the user; zero at first */
 	uint32_t last;    /* for the user; zero at first, kept from batch to batch */
 	uint64_t latest;  /* the same, for a pointer */
 	uint32_t *top;    /* object index of each trace */
-	uint64_t *weight;
 	const struct incstack__trace_epoch *epoch; /* null: no modules known */
 	const unsigned char *event;                /* the next event */
 	const unsigned char *event_end;            /* everything up to here is well-formed */

@@ -4,112 +4,109 @@
  */
 #include "trace_write.h"
 
-#define VARINT_MAX 10
-#define OBJECT_MAX (1 + 2 * VARINT_MAX)
-#define TRACE_MAX (2 * VARINT_MAX)
+/* Head, pc, parent; a pc is stored as a word, of which less may count. */
+#define OBJECT_MAX (1 + sizeof(uint64_t) + sizeof(uint32_t))
 /* Set in an object that already has its index, kept in its address field. */
 #define OBJECT_WRITTEN (1u << 31)
 
+/* By value, so that the stores to the block cannot change it. */
 struct cursor {
 	unsigned char *at;
-	unsigned char *end;
 	uint64_t previous_pc;
 	uint64_t next_index;
 };
 
-static void put_varint(struct cursor *cursor, uint64_t value)
-{
-	for (; value >= 0x80; value >>= 7)
-		*cursor->at++ = (unsigned char)(value | 0x80);
-	*cursor->at++ = (unsigned char)value;
-}
-
 /* Small differences of either sign become small numbers. */
-static uint64_t zigzag(uint64_t difference)
+static inline uint64_t zigzag(uint64_t difference)
 {
 	return (difference << 1) ^ (0 - (difference >> 63));
 }
 
-static int room_for(const struct cursor *cursor, size_t bytes)
+/* How many bytes a number takes, less 1. */
+static inline unsigned length_of(uint64_t number)
 {
-	return (size_t)(cursor->end - cursor->at) >= bytes;
+	return (unsigned)(__builtin_clzll(number | 1) ^ 63) / 8;
 }
 
-static unsigned char object_flags(uint32_t flags)
+static inline unsigned flags_of(uint32_t flags)
 {
-	unsigned out = 0;
+	if (__builtin_expect((flags & (INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_SIGNAL)) == 0, 1))
+		return 0;
+	return (flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACE_EXACT : 0u) |
+	       (flags & INCSTACK_OBJECT_SIGNAL ? INCSTACK__TRACE_SIGNAL : 0u);
+}
 
-	if (flags & INCSTACK_OBJECT_EXACT)
-		out |= INCSTACK__TRACE_EXACT;
-	if (flags & INCSTACK_OBJECT_BASE)
-		out |= INCSTACK__TRACE_BASE;
+static inline unsigned where_parent(const struct incstack_frame_object *parent, uint32_t flags)
+{
+	if (__builtin_expect(parent != NULL, 1))
+		return parent->flags & OBJECT_WRITTEN ? INCSTACK__TRACE_PARENT_BACK
+						      : INCSTACK__TRACE_PARENT_NEXT;
 	if (flags & INCSTACK_OBJECT_TRUNCATED)
-		out |= INCSTACK__TRACE_TRUNCATED;
-	if (flags & INCSTACK_OBJECT_SIGNAL)
-		out |= INCSTACK__TRACE_SIGNAL;
-	return (unsigned char)out;
+		return INCSTACK__TRACE_PARENT_TRUNCATED;
+	return flags & INCSTACK_OBJECT_BASE ? INCSTACK__TRACE_PARENT_BASE
+					    : INCSTACK__TRACE_PARENT_NONE;
 }
 
-static void put_parent(struct cursor *cursor, const struct incstack_frame_object *parent,
-		       uint32_t flags, uint64_t index)
+static inline struct cursor put_pc(struct cursor to, unsigned head, uint64_t pc)
 {
-	const unsigned head = object_flags(flags);
+	const uint64_t difference = zigzag(pc - to.previous_pc);
+	const unsigned length = length_of(difference);
 
-	if (parent == NULL) {
-		*cursor->at++ = (unsigned char)(head | INCSTACK__TRACE_PARENT_NONE);
-	} else if (!(parent->flags & OBJECT_WRITTEN)) {
-		*cursor->at++ = (unsigned char)(head | INCSTACK__TRACE_PARENT_NEXT);
-	} else {
-		*cursor->at++ = (unsigned char)(head | INCSTACK__TRACE_PARENT_BACK);
-		put_varint(cursor, index - parent->address);
+	*to.at = (unsigned char)(head | length << INCSTACK__TRACE_LENGTH_SHIFT);
+	memcpy(to.at + 1, &difference, sizeof(difference));
+	to.at += 2 + length;
+	to.previous_pc = pc;
+	return to;
+}
+
+static inline struct cursor put_back(struct cursor to, const struct incstack_frame_object *parent)
+{
+	const uint32_t back = (uint32_t)(to.next_index - 1 - parent->address);
+
+	memcpy(to.at, &back, sizeof(back));
+	to.at += sizeof(back);
+	return to;
+}
+
+/* From the top outwards until an object that an earlier trace brought. The top is
+ * written whether or not it is one, for each run is a trace. Loads come first, since
+ * for all that the compiler knows the stores change what they read. */
+static inline struct cursor put_run(struct cursor to, const struct incstack_frame_object *top)
+{
+	/* The tree is ours alone until it is released: scratch space. */
+	struct incstack_frame_object *object = (struct incstack_frame_object *)(uintptr_t)top;
+
+	for (;;) {
+		const struct incstack_frame_object *parent = object->parent;
+		const uint32_t flags = object->flags;
+		const uint64_t pc = object->method;
+		const unsigned where = where_parent(parent, flags);
+
+		object->address = to.next_index++;
+		object->flags = flags | OBJECT_WRITTEN;
+		to = put_pc(to, flags_of(flags) | where, pc);
+		if (where == INCSTACK__TRACE_PARENT_BACK)
+			return put_back(to, parent);
+		if (where != INCSTACK__TRACE_PARENT_NEXT)
+			return to;
+		object = (struct incstack_frame_object *)(uintptr_t)parent;
 	}
 }
 
-static void put_object(struct cursor *cursor, struct incstack_frame_object *object)
+/* Returns where it ends. */
+static unsigned char *put_tree(unsigned char *at, const struct incstack_tree *tree,
+			       struct incstack__trace_batch *batch)
 {
-	put_parent(cursor, object->parent, object->flags, cursor->next_index);
-	put_varint(cursor, zigzag(object->method - cursor->previous_pc));
-	cursor->previous_pc = object->method;
-	object->address = cursor->next_index++;
-	object->flags |= OBJECT_WRITTEN;
-}
+	struct cursor to = {.at = at};
 
-/* From the top outwards until an object that an earlier trace brought. */
-static int put_run(struct cursor *cursor, const struct incstack_frame_object *top)
-{
-	const struct incstack_frame_object *object = top;
-
-	for (; object != NULL && !(object->flags & OBJECT_WRITTEN); object = object->parent) {
-		if (!room_for(cursor, OBJECT_MAX))
-			return INCSTACK_ENOMEM;
-		/* The tree is ours alone until it is released: scratch space. */
-		put_object(cursor, (struct incstack_frame_object *)(uintptr_t)object);
+	for (const struct incstack_trace *trace = tree->traces; trace != NULL;
+	     trace = trace->next) {
+		to = put_run(to, trace->top);
+		batch->traces++;
 	}
-	return 0;
-}
-
-static int put_objects(struct cursor *cursor, const struct incstack_tree *tree)
-{
-	const struct incstack_trace *trace;
-	int error = 0;
-
-	for (trace = tree->traces; trace != NULL && error == 0; trace = trace->next)
-		error = trace->top == NULL ? INCSTACK_EINVAL : put_run(cursor, trace->top);
-	return error;
-}
-
-static int put_traces(struct cursor *cursor, const struct incstack_tree *tree, uint32_t *count)
-{
-	const struct incstack_trace *trace;
-
-	for (trace = tree->traces; trace != NULL; trace = trace->next) {
-		if (!room_for(cursor, TRACE_MAX))
-			return INCSTACK_ENOMEM;
-		put_varint(cursor, trace->top->address);
-		put_varint(cursor, trace->weight);
-		++*count;
-	}
-	return 0;
+	batch->objects = (uint32_t)to.next_index;
+	batch->object_bytes = (uint32_t)(to.at - at);
+	return to.at;
 }
 
 static int64_t finish_block(void *buffer, size_t bytes, uint32_t type, uint32_t thread)
@@ -172,53 +169,30 @@ size_t incstack__trace_batch_bytes(const struct incstack_tree *tree, size_t even
 
 	if (tree == NULL)
 		return heads + event_bytes;
-	return heads + event_bytes + tree->objects * OBJECT_MAX + tree->count * TRACE_MAX;
-}
-
-static int put_tree(struct cursor *cursor, const struct incstack_tree *tree,
-		    struct incstack__trace_batch *batch)
-{
-	unsigned char *start = cursor->at;
-	int error = put_objects(cursor, tree);
-
-	if (error != 0)
-		return error;
-	batch->objects = (uint32_t)cursor->next_index;
-	batch->object_bytes = (uint32_t)(cursor->at - start);
-	start = cursor->at;
-	error = put_traces(cursor, tree, &batch->traces);
-	batch->trace_bytes = (uint32_t)(cursor->at - start);
-	return error;
+	return heads + event_bytes + (tree->objects + tree->count) * OBJECT_MAX;
 }
 
 int64_t incstack__trace_batch(void *buffer, size_t size, uint32_t thread, uint32_t epoch,
 			      const struct incstack_tree *tree, struct incstack__trace_log *log)
 {
 	struct incstack__trace_batch batch = {.epoch = epoch};
-	unsigned char *data = buffer;
-	struct cursor cursor;
-	int error;
+	unsigned char *at = buffer;
 
 	if (buffer == NULL || log == NULL || log->used > log->size || log->used % 8 != 0)
 		return INCSTACK_EINVAL;
 	/* Checked before the tree is marked, so that the caller can come back. */
 	if (size < incstack__trace_batch_bytes(tree, log->used))
 		return INCSTACK_ENOMEM;
-	if (size > INCSTACK__TRACE_BLOCK_MAX)
-		size = INCSTACK__TRACE_BLOCK_MAX;
-	cursor = (struct cursor){.at = data + sizeof(struct incstack__trace_block) + sizeof(batch),
-				 .end = data + size};
-	error = tree == NULL ? 0 : put_tree(&cursor, tree, &batch);
-	if (error == 0 && !room_for(&cursor, log->used))
-		error = INCSTACK_ENOMEM;
-	if (error != 0)
-		return error;
+	at += sizeof(struct incstack__trace_block) + sizeof(batch);
+	if (tree != NULL)
+		at = put_tree(at, tree, &batch);
 	batch.event_bytes = (uint32_t)log->used;
 	if (log->used > 0)
-		memcpy(cursor.at, log->data, log->used);
+		memcpy(at, log->data, log->used);
 	incstack__trace_log_clear(log);
-	memcpy(data + sizeof(struct incstack__trace_block), &batch, sizeof(batch));
-	return finish_block(buffer, (size_t)(cursor.at - data) + batch.event_bytes,
+	memcpy((unsigned char *)buffer + sizeof(struct incstack__trace_block), &batch,
+	       sizeof(batch));
+	return finish_block(buffer, (size_t)(at - (unsigned char *)buffer) + batch.event_bytes,
 			    INCSTACK__TRACE_BATCH, thread);
 }
 

@@ -15,15 +15,15 @@
 #define INCSTACK__RECORDER_SYMBOL "incstack__recorder_start"
 #define INCSTACK__HEAP_VARIABLE "INCSTACK_HEAP"
 
-/* The frame that called an interposed function. */
+/* The frame that called an interposed function; small enough for two registers. */
 struct incstack__caller {
 	const uintptr_t *slot; /* where its return address is; may hold a thunk */
 	uintptr_t fp;          /* its frame pointer register */
 };
 
 struct incstack__recorder {
-	/* After the block came, before it goes. Nothing happens for a null block. */
-	void (*on_alloc)(const void *block, size_t bytes, const struct incstack__caller *caller);
+	/* After the block came, before it goes; it is not null. Both leave errno alone. */
+	void (*on_alloc)(const void *block, size_t bytes, struct incstack__caller caller);
 	void (*on_free)(const void *block);
 	/* The calling thread will be recorded: whatever that needs is done now. */
 	void (*on_thread)(void);

@@ -50,8 +50,10 @@ struct incstack__record {
 	int64_t written_ns;
 	uintptr_t low; /* the stack's addresses */
 	uintptr_t high;
+	size_t quick;     /* recorder_event.c: below this fill of the log no event is special */
+	size_t look;      /* fill of the log at which the clock is looked at */
+	uint32_t changes; /* of the recording, when quick was set */
 	uint32_t number;
-	uint32_t ticks;
 	uint32_t unloads; /* of the process, when its last batch was written */
 	pid_t tid;
 	int endings; /* how often its TLS destructor has run */
@@ -71,6 +73,7 @@ struct incstack__recording {
 	uint32_t epoch;   /* of the newest MODULES block */
 	uint32_t unloads; /* how often code went away */
 	uint32_t closed;  /* the epoch that the last unload ended */
+	uint32_t changes; /* of what an event must heed: on, unloads */
 	int crosscheck;
 	int follow;
 	int on;
@@ -91,6 +94,7 @@ extern INCSTACK__TLS int incstack__record_busy;
 struct incstack__quiet {
 	sigset_t signals;
 	int cancel;
+	int error;
 };
 void incstack__record_quiet(struct incstack__quiet *before);
 void incstack__record_loud(const struct incstack__quiet *before);
@@ -116,7 +120,7 @@ int incstack__record_prepare(struct incstack__record *record, uint32_t number);
 void incstack__record_forked(void);
 
 /* recorder_flush.c */
-enum { INCSTACK__LOG_BYTES = 256 << 10, INCSTACK__RESERVE_BYTES = 256 << 10 };
+enum { INCSTACK__LOG_BYTES = 96 << 10, INCSTACK__RESERVE_BYTES = 256 << 10 };
 void incstack__record_flush(struct incstack__record *record);
 /* Writes what the record has counted so far. */
 void incstack__record_tally(struct incstack__record *record, uint32_t flags);
@@ -134,7 +138,7 @@ void incstack__record_check_tree(struct incstack__record *record, const struct i
 /* recorder_event.c */
 /* Starts the choice of samples; interval and number are set. */
 void incstack__record_seed(struct incstack__record *record);
-void incstack__record_alloc(const void *block, size_t bytes, const struct incstack__caller *caller);
+void incstack__record_alloc(const void *block, size_t bytes, struct incstack__caller caller);
 void incstack__record_free(const void *block);
 void incstack__record_jump(uintptr_t sp);
 void incstack__record_thread(void);

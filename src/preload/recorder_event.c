@@ -4,6 +4,7 @@
  * thread that does it.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <math.h>
 #include <time.h>
 #include <x86intrin.h>
@@ -12,7 +13,7 @@
 
 INCSTACK__TLS int incstack__record_busy;
 
-enum { TICKS_PER_LOOK = 64, FLUSH_AFTER_NS = 100 * 1000 * 1000, AHEAD_BYTES = 64 << 10 };
+enum { LOOK_AFTER_BYTES = 1024, FLUSH_AFTER_NS = 100 * 1000 * 1000, AHEAD_BYTES = 64 << 10 };
 
 /* Where this thread's event began, 0 outside of events. */
 static INCSTACK__TLS uintptr_t entered;
@@ -49,6 +50,28 @@ static struct incstack__record *late_record(void)
 	return &incstack__recording.late;
 }
 
+/* Whether nothing is special about an event of the calling thread, whose record that is. */
+static inline int is_quick(const struct incstack__record *record)
+{
+	return record != NULL && !incstack__record_busy && record->log.used < record->quick &&
+	       record->changes == __atomic_load_n(&incstack__recording.changes, __ATOMIC_RELAXED);
+}
+
+/* What is between is no handler's, and left by a jump only (end_left_event). */
+static inline void begin(uintptr_t sp)
+{
+	incstack__record_busy++;
+	entered = sp;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void end(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	entered = 0;
+	incstack__record_busy--;
+}
+
 /* Begins an event: the calling thread's record, or the shared one, locked. */
 static inline struct incstack__record *enter(void)
 {
@@ -58,7 +81,7 @@ static inline struct incstack__record *enter(void)
 	if ((incstack__record_busy && !end_left_event(sp)) ||
 	    !__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
 		return NULL;
-	incstack__record_busy++;
+	begin(0);
 	record = incstack__record_self();
 	entered = record != NULL ? sp : 0;
 	if (record != NULL)
@@ -68,7 +91,7 @@ static inline struct incstack__record *enter(void)
 	if (record->stack != NULL && incstack_stack_own(record->stack) == 0)
 		return record;
 	pthread_mutex_unlock(&incstack__recording.lock);
-	incstack__record_busy--;
+	end();
 	return NULL;
 }
 
@@ -76,8 +99,7 @@ static inline void leave(const struct incstack__record *record)
 {
 	if (record == &incstack__recording.late)
 		pthread_mutex_unlock(&incstack__recording.lock);
-	entered = 0;
-	incstack__record_busy--;
+	end();
 }
 
 void incstack__record_thread(void)
@@ -86,6 +108,11 @@ void incstack__record_thread(void)
 
 	if (record != NULL)
 		leave(record);
+}
+
+static inline int shares_slot(const struct incstack__record *record)
+{
+	return record->number == 0 || record->number >= INCSTACK__TRACE_SLOTS - 1;
 }
 
 /* Stamps order events between records. While there is one only, counting does: a count
@@ -109,18 +136,35 @@ static __attribute__((noinline)) void look_at_clock(struct incstack__record *rec
 		incstack__record_flush(record);
 }
 
+/* How long nothing is special about the thread's events, unless something changes for
+ * the whole recording. */
+static void allow_quick(struct incstack__record *record, uint32_t changes)
+{
+	/* Events of handlers that interrupt an event find room, too. */
+	const size_t most = record->log.size - 8 * INCSTACK__TRACE_WIDE_BYTES;
+
+	if (record->check != NULL || incstack__recording.interval > 1 || shares_slot(record))
+		return;
+	record->changes = changes;
+	record->quick = record->look < most ? record->look : most;
+}
+
 /* Room for one more event and its trace. */
 static inline int make_room(struct incstack__record *record)
 {
+	const uint32_t changes = __atomic_load_n(&incstack__recording.changes, __ATOMIC_ACQUIRE);
 	const int full =
 		record->log.size - record->log.used < INCSTACK__TRACE_WIDE_BYTES ||
 		(record->check != NULL && !incstack__record_check_room(record)) ||
 		record->unloads != __atomic_load_n(&incstack__recording.unloads, __ATOMIC_RELAXED);
 
-	if (__builtin_expect(full, 0))
+	if (full)
 		incstack__record_flush(record);
-	else if (record->ticks++ % TICKS_PER_LOOK == 0)
+	if (record->log.used >= record->look) {
 		look_at_clock(record);
+		record->look = record->log.used + LOOK_AFTER_BYTES;
+		allow_quick(record, changes);
+	}
 	return record->log.size - record->log.used >= INCSTACK__TRACE_WIDE_BYTES;
 }
 
@@ -197,59 +241,74 @@ static int may_be_recorded(const void *block)
 /* ---- allocations ------------------------------------------------------------------ */
 
 /* A tail call to malloc inherits its caller's slot, which may hold a thunk. */
-static struct incstack_top top_of(const struct incstack__caller *caller)
+static struct incstack_top top_of(struct incstack__caller caller)
 {
 	return (struct incstack_top){
-		.pc = incstack_slot_read(caller->slot),
-		.sp = (uintptr_t)(caller->slot + 1),
-		.fp = caller->fp,
+		.pc = incstack_slot_read(caller.slot),
+		.sp = (uintptr_t)(caller.slot + 1),
+		.fp = caller.fp,
 	};
 }
 
 /* On a stack that the thread's record does not describe (a fiber's, a signal's)
  * nothing may be patched: the shared record walks fully. */
-static int elsewhere(const struct incstack__record *record, const struct incstack__caller *caller)
+static int elsewhere(const struct incstack__record *record, struct incstack__caller caller)
 {
-	const uintptr_t at = (uintptr_t)caller->slot;
+	const uintptr_t at = (uintptr_t)caller.slot;
 
 	return record != &incstack__recording.late && (at < record->low || at >= record->high);
 }
 
+/* Ahead of the sample: a walk that runs out of memory midway is truncated. */
+static __attribute__((noinline)) int reserve(struct incstack__record *record, size_t bytes)
+{
+	const int saved = errno;
+	const int error = incstack_stack_reserve(record->stack, bytes);
+
+	errno = saved;
+	return error;
+}
+
 /* Atomically only where threads share a slot; a kill finds whole words anyway. */
-static inline void count_start(const struct incstack__record *record)
+static inline void count_start(const struct incstack__record *record, int alone)
 {
 	uint64_t *started = &record->slot->samples_started;
 
-	if (record->number > 0 && record->number < INCSTACK__TRACE_SLOTS - 1)
+	if (alone)
 		__atomic_store_n(started, *started + 1, __ATOMIC_RELAXED);
 	else
 		__atomic_add_fetch(started, 1, __ATOMIC_RELAXED);
 }
 
-static inline uint64_t take(struct incstack__record *record, const struct incstack__caller *caller)
+static __attribute__((noinline)) uint64_t take_again(struct incstack__record *record,
+						     struct incstack_top top, int error)
 {
-	const struct incstack_top top = top_of(caller);
+	if (error == INCSTACK_ELIMIT && reserve(record, INCSTACK__RESERVE_BYTES) == 0)
+		error = incstack_sample(record->stack, record->traces, 0, &top);
+	record->refused += error != 0;
+	return error != 0 ? INCSTACK__TRACE_NO_TRACE : record->traces++;
+}
+
+static inline uint64_t take(struct incstack__record *record, const struct incstack_top *top,
+			    int alone)
+{
 	int error;
 
-	count_start(record);
-	/* Ahead of the sample: a walk that runs out of memory midway is truncated. */
-	incstack_stack_reserve(record->stack, AHEAD_BYTES);
-	error = incstack_sample(record->stack, record->traces, 0, &top);
-	if (error == INCSTACK_ELIMIT &&
-	    incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES) == 0)
-		error = incstack_sample(record->stack, record->traces, 0, &top);
-	if (error != 0) {
-		record->refused++;
-		return INCSTACK__TRACE_NO_TRACE;
-	}
-	if (record->check != NULL)
-		incstack__record_check_walk(record, record->traces, &top);
+	count_start(record, alone);
+	if (__builtin_expect(incstack_stack_room(record->stack) < AHEAD_BYTES, 0))
+		reserve(record, 2 * AHEAD_BYTES);
+	error = incstack_sample(record->stack, record->traces, 0, top);
+	if (__builtin_expect(error != 0, 0))
+		return take_again(record, *top, error);
 	return record->traces++;
 }
 
-static inline void put_alloc(struct incstack__record *record, const void *block, size_t bytes,
-			     const struct incstack__caller *caller)
+static void put_alloc(struct incstack__record *record, const void *block, size_t bytes,
+		      struct incstack__caller caller)
 {
+	const struct incstack_top top = top_of(caller);
+	uint64_t trace;
+
 	if (!is_sampled(record, bytes))
 		return;
 	if (!make_room(record)) {
@@ -257,12 +316,14 @@ static inline void put_alloc(struct incstack__record *record, const void *block,
 		return;
 	}
 	mark_seen(block);
-	incstack__trace_put_alloc(&record->log, stamp_now(record), (uintptr_t)block, bytes,
-				  take(record, caller));
+	trace = take(record, &top, !shares_slot(record));
+	if (record->check != NULL && trace != INCSTACK__TRACE_NO_TRACE)
+		incstack__record_check_walk(record, trace, &top);
+	incstack__trace_put_alloc(&record->log, stamp_now(record), (uintptr_t)block, bytes, trace);
 }
 
 static __attribute__((noinline)) void put_late(const void *block, size_t bytes,
-					       const struct incstack__caller *caller)
+					       struct incstack__caller caller)
 {
 	struct incstack__record *late;
 	struct incstack__quiet before;
@@ -276,7 +337,8 @@ static __attribute__((noinline)) void put_late(const void *block, size_t bytes,
 	incstack__record_loud(&before);
 }
 
-void incstack__record_alloc(const void *block, size_t bytes, const struct incstack__caller *caller)
+static __attribute__((noinline)) void alloc_slowly(const void *block, size_t bytes,
+						   struct incstack__caller caller)
 {
 	struct incstack__record *record = enter();
 
@@ -289,7 +351,26 @@ void incstack__record_alloc(const void *block, size_t bytes, const struct incsta
 	leave(record);
 }
 
-void incstack__record_free(const void *block)
+void incstack__record_alloc(const void *block, size_t bytes, struct incstack__caller caller)
+{
+	struct incstack__record *record = incstack__record_mine;
+
+	if (__builtin_expect(!is_quick(record) || elsewhere(record, caller), 0)) {
+		alloc_slowly(block, bytes, caller);
+	} else {
+		const struct incstack_top top = top_of(caller);
+		uint64_t trace;
+
+		begin((uintptr_t)__builtin_frame_address(0));
+		trace = take(record, &top, 1);
+		if (incstack__trace_put_alloc(&record->log, stamp_now(record), (uintptr_t)block,
+					      bytes, trace) != 0)
+			record->dropped++;
+		end();
+	}
+}
+
+static __attribute__((noinline)) void free_slowly(const void *block)
 {
 	struct incstack__record *record = may_be_recorded(block) ? enter() : NULL;
 
@@ -300,6 +381,21 @@ void incstack__record_free(const void *block)
 	else
 		record->dropped++;
 	leave(record);
+}
+
+void incstack__record_free(const void *block)
+{
+	struct incstack__record *record = incstack__record_mine;
+
+	if (__builtin_expect(!is_quick(record), 0)) {
+		free_slowly(block);
+	} else {
+		begin((uintptr_t)__builtin_frame_address(0));
+		if (incstack__trace_put_free(&record->log, stamp_now(record), (uintptr_t)block) !=
+		    0)
+			record->dropped++;
+		end();
+	}
 }
 
 /* Jumps within the thread's own stack only: one that leaves a signal's or a
@@ -339,6 +435,7 @@ void incstack__record_unload(int done)
 		if (r->subs != subs) {
 			r->closed = epoch;
 			__atomic_add_fetch(&r->unloads, 1, __ATOMIC_RELEASE);
+			__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELEASE);
 			incstack_native_code_unloaded(r->runtime);
 			incstack__record_flush(record);
 		}

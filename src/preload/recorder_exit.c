@@ -148,6 +148,7 @@ void incstack__record_exit(void)
 	incstack__record_busy++;
 	incstack__record_quiet(&before);
 	__atomic_store_n(&incstack__recording.on, 0, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&incstack__recording.changes, 1, __ATOMIC_SEQ_CST);
 	incstack__record_flush_all(INCSTACK__TRACE_TALLY_PROCESS);
 	incstack__record_loud(&before);
 	incstack__record_busy--;

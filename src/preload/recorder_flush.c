@@ -87,6 +87,7 @@ void incstack__record_flush(struct incstack__record *record)
 {
 	struct incstack__quiet before;
 
+	record->look = record->quick = 0;
 	incstack__record_quiet(&before);
 	flush(record);
 	incstack__record_loud(&before);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parts of the recorder that must not be left half done: no handler runs in them,
- * which may jump out, and writing is no point of cancellation. The program made
- * no such call when it asked for memory.
+ * which may jump out, writing is no point of cancellation, and errno stays. The
+ * program made no such call when it asked for memory.
  */
 #define _GNU_SOURCE
+#include <errno.h>
+
 #include "recorder.h"
 
 void incstack__record_quiet(struct incstack__quiet *before)
@@ -12,6 +14,7 @@ void incstack__record_quiet(struct incstack__quiet *before)
 	static const int own[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
 	sigset_t others;
 
+	before->error = errno;
 	sigfillset(&others);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		sigdelset(&others, own[i]);
@@ -23,4 +26,5 @@ void incstack__record_loud(const struct incstack__quiet *before)
 {
 	pthread_sigmask(SIG_SETMASK, &before->signals, NULL);
 	pthread_setcancelstate(before->cancel, NULL);
+	errno = before->error;
 }

@@ -187,6 +187,7 @@ static void after_fork_child(void)
 	r->pid = getpid();
 	if (r->on && (!r->follow || open_next(0) != 0))
 		r->on = 0;
+	r->changes++;
 	incstack__record_forked();
 	incstack__record_busy--;
 }

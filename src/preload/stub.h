@@ -31,9 +31,13 @@ void *incstack__stub_next(void **cache, const char *name);
 	{ \
 		incstack__stub_find(&name##_cache, #name); \
 	} \
-	static __typeof__(&(name)) name##_next(void) \
+	static inline __typeof__(&(name)) name##_next(void) \
 	{ \
-		return (__typeof__(&(name)))incstack__stub_next(&name##_cache, #name); \
+		void *next = __atomic_load_n(&name##_cache, __ATOMIC_RELAXED); \
+\
+		if (__builtin_expect(next == NULL, 0)) \
+			next = incstack__stub_next(&name##_cache, #name); \
+		return (__typeof__(&(name)))next; \
 	}
 
 #endif

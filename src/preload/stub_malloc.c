@@ -70,25 +70,20 @@ static __typeof__(&free) free_real(void)
 	return real;
 }
 
-/* The target's errno is that of the call alone. */
-static void note_alloc(const void *block, size_t bytes, const struct incstack__caller *caller)
+static inline void note_alloc(const void *block, size_t bytes, struct incstack__caller caller)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
-	const int saved = errno;
 
-	if (recorder != NULL && block != NULL)
+	if (__builtin_expect(recorder != NULL && block != NULL, 1))
 		recorder->on_alloc(block, bytes, caller);
-	errno = saved;
 }
 
-static void note_free(const void *block)
+static inline void note_free(const void *block)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
-	const int saved = errno;
 
-	if (recorder != NULL && block != NULL)
+	if (__builtin_expect(recorder != NULL && block != NULL, 1))
 		recorder->on_free(block);
-	errno = saved;
 }
 
 INCSTACK__INTERPOSED void *malloc(size_t bytes)
@@ -96,7 +91,7 @@ INCSTACK__INTERPOSED void *malloc(size_t bytes)
 	void *block = malloc_next()(bytes);
 	CALLER(caller);
 
-	note_alloc(block, bytes, &caller);
+	note_alloc(block, bytes, caller);
 	return block;
 }
 
@@ -116,13 +111,13 @@ INCSTACK__INTERPOSED void *calloc(size_t count, size_t bytes)
 	void *block = real != NULL ? real(count, bytes) : arena_take(count * bytes);
 	CALLER(caller);
 
-	note_alloc(block, count * bytes, &caller);
+	note_alloc(block, count * bytes, caller);
 	return block;
 }
 
 /* The old block is reported first: once it is gone, another thread may get its
  * address. When the call fails the old block lives, and is reported as new. */
-static void *resize(void *old, size_t bytes, const struct incstack__caller *caller)
+static void *resize(void *old, size_t bytes, struct incstack__caller caller)
 {
 	const size_t room = old != NULL ? malloc_usable_size(old) : 0;
 	void *block;
@@ -150,7 +145,7 @@ INCSTACK__INTERPOSED void *realloc(void *old, size_t bytes)
 {
 	CALLER(caller);
 
-	return arena_has(old) ? resize_arena(old, bytes) : resize(old, bytes, &caller);
+	return arena_has(old) ? resize_arena(old, bytes) : resize(old, bytes, caller);
 }
 
 INCSTACK__INTERPOSED void *reallocarray(void *old, size_t count, size_t bytes)
@@ -162,7 +157,7 @@ INCSTACK__INTERPOSED void *reallocarray(void *old, size_t count, size_t bytes)
 		errno = ENOMEM;
 		return NULL;
 	}
-	return arena_has(old) ? resize_arena(old, total) : resize(old, total, &caller);
+	return arena_has(old) ? resize_arena(old, total) : resize(old, total, caller);
 }
 
 INCSTACK__INTERPOSED void *aligned_alloc(size_t alignment, size_t bytes)
@@ -170,7 +165,7 @@ INCSTACK__INTERPOSED void *aligned_alloc(size_t alignment, size_t bytes)
 	void *block = aligned_alloc_next()(alignment, bytes);
 	CALLER(caller);
 
-	note_alloc(block, bytes, &caller);
+	note_alloc(block, bytes, caller);
 	return block;
 }
 
@@ -179,7 +174,7 @@ INCSTACK__INTERPOSED void *memalign(size_t alignment, size_t bytes)
 	void *block = memalign_next()(alignment, bytes);
 	CALLER(caller);
 
-	note_alloc(block, bytes, &caller);
+	note_alloc(block, bytes, caller);
 	return block;
 }
 
@@ -189,7 +184,7 @@ INCSTACK__INTERPOSED int posix_memalign(void **out, size_t alignment, size_t byt
 	CALLER(caller);
 
 	if (error == 0)
-		note_alloc(*out, bytes, &caller);
+		note_alloc(*out, bytes, caller);
 	return error;
 }
 
@@ -198,7 +193,7 @@ INCSTACK__INTERPOSED void *valloc(size_t bytes)
 	void *block = valloc_next()(bytes);
 	CALLER(caller);
 
-	note_alloc(block, bytes, &caller);
+	note_alloc(block, bytes, caller);
 	return block;
 }
 
@@ -207,6 +202,6 @@ INCSTACK__INTERPOSED void *pvalloc(size_t bytes)
 	void *block = pvalloc_next()(bytes);
 	CALLER(caller);
 
-	note_alloc(block, bytes, &caller);
+	note_alloc(block, bytes, caller);
 	return block;
 }

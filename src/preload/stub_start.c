@@ -16,12 +16,9 @@ const struct incstack__recorder *incstack__stub_recorder;
 
 void *incstack__stub_find(void **cache, const char *name)
 {
-	void *next = __atomic_load_n(cache, __ATOMIC_RELAXED);
+	void *next = dlsym(RTLD_NEXT, name);
 
-	if (next == NULL) {
-		next = dlsym(RTLD_NEXT, name);
-		__atomic_store_n(cache, next, __ATOMIC_RELAXED);
-	}
+	__atomic_store_n(cache, next, __ATOMIC_RELAXED);
 	return next;
 }
 

@@ -169,6 +169,7 @@ START_TEST(stacks_are_checked)
 		      SAYS(INCSTACK_EINVAL, incstack_stack_set_mode(sim.s, (enum incstack_mode)77)),
 		      SAYS(INCSTACK_EINVAL, incstack_stack_reserve(NULL, 1)),
 		      SAYS(INCSTACK_ELIMIT, incstack_stack_reserve(sim.s, SIZE_MAX)),
+		      SAYS(0, (int)incstack_stack_room(NULL)),
 		      SAYS(INCSTACK_EINVAL, incstack_tree_release(NULL)),
 		      SAYS(INCSTACK_EINVAL, incstack_stack_stats(NULL, &stats)),
 		      SAYS(INCSTACK_EINVAL, incstack_stack_stats(sim.s, NULL)),

@@ -38,14 +38,14 @@ static void write_thread(uint32_t thread, struct incstack_tree *tree,
 				     log));
 }
 
-static void write_file(uint64_t weight)
+static void write_file(uint64_t interval)
 {
 	struct incstack_frame_object main_1 = {.method = 0x100, .flags = INCSTACK_OBJECT_BASE};
 	struct incstack_frame_object main_2 = main_1;
 	struct incstack_frame_object a = {.parent = &main_1, .method = 0x200};
 	struct incstack_frame_object x = {.parent = &a, .method = 0x300};
 	struct incstack_frame_object b = {.parent = &main_2, .method = 0x400};
-	struct incstack_trace t1[2] = {{.next = &t1[1], .top = &x, .weight = weight}, {.top = &x}};
+	struct incstack_trace t1[2] = {{.next = &t1[1], .top = &x}, {.top = &x}};
 	struct incstack_trace t2[3] = {
 		{.next = &t2[1], .top = &b}, {.next = &t2[2], .top = &b}, {.top = &b}};
 	struct incstack_tree one = {t1, 2, 3, 0};
@@ -55,7 +55,7 @@ static void write_file(uint64_t weight)
 	struct incstack__trace_header header;
 
 	memset(file, 0, sizeof(file));
-	incstack__trace_header_init(&header, 1, 1, 0, 0, "example");
+	incstack__trace_header_init(&header, 1, 1, interval, 0, "example");
 	memcpy(file, &header, sizeof(header));
 	file_bytes = INCSTACK__TRACE_START;
 	incstack__trace_put_alloc(&log, 10, 1, 100, 0);
@@ -70,11 +70,11 @@ static void write_file(uint64_t weight)
 	write_thread(2, &two, &log);
 }
 
-static void run(uint64_t weight)
+static void run(uint64_t interval)
 {
 	struct incstack__trace_problem problem;
 
-	write_file(weight);
+	write_file(interval);
 	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
 	ck_assert_int_eq(incstack__replay_run(&replay, reader), 0);
 }
@@ -168,13 +168,15 @@ START_TEST(popped_frames_are_counted)
 }
 END_TEST
 
-START_TEST(a_weight_scales_bytes_and_calls)
+/* s bytes stand for s / (1 - exp(-s / 100)): 100 for 158, 200 for 231, 50 for 127, 70 for
+ * 139, 30 for 116; a context's calls are rounded down, their sum is not. */
+START_TEST(an_interval_scales_bytes_and_calls)
 {
-	run(1000); /* p1 stands for ten allocations of its size */
-	ck_assert_uint_eq(replay.calls, 14);
-	ck_assert_uint_eq(replay.bytes, 1350);
-	ck_assert_uint_eq(replay.peak, 1250);
-	ck_assert_uint_eq(replay.live, 80);
+	run(100);
+	ck_assert_uint_eq(replay.calls, 2 + 8);
+	ck_assert_uint_eq(replay.bytes, 158 + 231 + 127 + 139 + 116);
+	ck_assert_uint_eq(replay.peak, 158 + 127 + 231);
+	ck_assert_uint_eq(replay.live, 127 + 116);
 	finish();
 }
 END_TEST
@@ -227,7 +229,7 @@ int main(void)
 	tcase_add_test(tests, contexts_are_as_worked_out);
 	tcase_add_test(tests, means_are_as_worked_out);
 	tcase_add_test(tests, popped_frames_are_counted);
-	tcase_add_test(tests, a_weight_scales_bytes_and_calls);
+	tcase_add_test(tests, an_interval_scales_bytes_and_calls);
 	tcase_add_test(tests, many_pointers_are_found_again);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

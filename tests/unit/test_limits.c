@@ -126,6 +126,26 @@ START_TEST(refusals_are_counted)
 }
 END_TEST
 
+/* As long as there is said to be room for the deepest trace, it is there. */
+START_TEST(room_is_there)
+{
+	enum { DEEPEST = (SIM_DEPTH + 3) * 32 };
+	struct incstack_options options = variant(_i);
+	options.chunk_bytes = 2 * DEEPEST;
+	ck_assert_int_eq(sim_open(options), 0);
+	for (int round = 0; round < 20; round++) {
+		ck_assert_int_eq(incstack_stack_reserve(sim.s, 2 * DEEPEST), 0);
+		ck_assert_uint_ge(incstack_stack_room(sim.s), 2 * DEEPEST);
+		while (incstack_stack_room(sim.s) >= DEEPEST && sim.pending < SIM_TRACES)
+			sim_step();
+		ck_assert_uint_gt(sim.pending, 0);
+		ck_assert_int_eq(sim_retrieve(), 0);
+	}
+	nothing_is_lost();
+	sim_close();
+}
+END_TEST
+
 /* Exits that nobody announced, and a retrieve before any sample could notice. */
 START_TEST(unannounced_exits)
 {
@@ -258,6 +278,7 @@ int main(void)
 	tcase_add_loop_test(tc, one_thunk, 0, VARIANTS);
 	tcase_add_loop_test(tc, byte_limit, 0, VARIANTS);
 	tcase_add_loop_test(tc, refusals_are_counted, 0, VARIANTS);
+	tcase_add_loop_test(tc, room_is_there, 0, VARIANTS);
 	tcase_add_loop_test(tc, unannounced_exits, 0, VARIANTS);
 	tcase_add_test(tc, more_rules_than_room);
 	tcase_add_test(tc, quick_rules_first);

@@ -2,6 +2,8 @@
  *
  * Libraries that come and go while samples are taken through them, one at the
  * place of the other and with frames of another size at the same offsets.
+ *
+ * incstack heap varies: one thread allocates until the other is done
  */
 #include <dlfcn.h>
 #include <pthread.h>
