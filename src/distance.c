@@ -81,6 +81,11 @@ void incstack__distance_note(stack *s, const object *first, const object *end)
 	struct distance *d = &s->distance;
 	if (d->fixed)
 		return;
+	if (!has_barriers(s)) {
+		d->idle = IDLE;
+		d->last_first = NULL;
+		return;
+	}
 	d->idle = 1;
 	/* A sample that went on to another chunk is not one list. */
 	if (first < s->arena.current->objects || first > end) {
