@@ -407,6 +407,37 @@ START_TEST(full_stop)
 }
 END_TEST
 
+/* Notes whom it visits; a request, which looks at all threads, comes in between. */
+static void visit_and_ask(const struct incstack_ticket *ticket, void *argument)
+{
+	((const struct incstack_safepoint_thread **)argument)[total++] = ticket->thread;
+	ck_assert_int_eq(incstack_request_handshake(safepoint, 1, sample, NULL, &request), 0);
+	incstack_request_release(request);
+}
+
+START_TEST(a_visit_goes_to_each_once)
+{
+	const struct incstack_safepoint_thread *visited[3];
+	unsigned long counter = 0;
+	pthread_t tid;
+	begin(0, 2);
+	atomic_store(&leave_loop, false);
+	pthread_create(&tid, NULL, polls_and_counts, &counter);
+	while (!*(volatile unsigned long *)&counter)
+		usleep(100);
+	ck_assert_int_eq(incstack_safepoint_stop(safepoint, NULL, 0, NULL), 0);
+	ck_assert_int_eq(incstack_safepoint_visit(safepoint, 3, INCSTACK_REQUEST_WAITING,
+						  visit_and_ask, visited),
+			 3);
+	ck_assert(visited[0] == threads[0] && visited[1] == threads[1]);
+	ck_assert_int_eq(index_of(visited[2]), -1);
+	ck_assert_int_eq(incstack_safepoint_resume(safepoint, NULL), 0);
+	atomic_store(&leave_loop, true);
+	pthread_join(tid, NULL);
+	end();
+}
+END_TEST
+
 START_TEST(full_stop_gives_up)
 {
 	uint32_t missing = 0;
@@ -459,6 +490,7 @@ int main(void)
 	tcase_add_test(tests, cancel_in_every_step);
 	tcase_add_test(tests, bits_set_in_vain_are_taken_back);
 	tcase_add_test(tests, full_stop);
+	tcase_add_test(tests, a_visit_goes_to_each_once);
 	tcase_add_test(tests, full_stop_gives_up);
 	tcase_add_test(tests, arguments);
 	suite_add_tcase(suite, tests);
