@@ -106,6 +106,23 @@ modes() {
 		>/dev/null 2>&1 || fail "a gap that is left out was not noticed"
 }
 
+# FRAMES: what callgrind counts while the collector's walk goes over a stack that has a
+# barrier in every slot.
+walked() {
+	command valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+		--toggle-collect=walk_all "${oracle%/*}/toyvm_walk" "$1" 2>&1 |
+		awk '/Collected/ { print $4 }'
+}
+
+# Five times the frames, and thunks in a second pool, cost five times the instructions.
+walk() {
+	local few many
+	few=$(walked 2000)
+	many=$(walked 10000)
+	echo "instructions: 2000 frames $few, 10000 frames $many"
+	((few > 2000 && many < 6 * few)) || fail "the walk is not linear"
+}
+
 # Ten million samples.
 soak() {
 	local seed sum=0 last
