@@ -99,7 +99,8 @@ modes() {
 	"$oracle" --compare full --threads 1 --seed 21 --programs "$1" || fail "profiles differ"
 	"$oracle" --compare validate --threads 1 --seed 21 --programs 2 || fail "profiles differ"
 	for file in "$here"/programs/*.toy; do
-		"$oracle" --compare full --threads 1 --n 2 "$file" | grep comparison: ||
+		[[ $file == *deep.toy ]] && (($1 < 10)) && continue # minutes in a build for debugging
+		"$oracle" --compare full --threads 1 --n 1 "$file" | grep comparison: ||
 			fail "$file: profiles differ"
 	done
 	[[ ! -x $faulty ]] || ! "$faulty" --compare full --threads 1 --programs 4 --fault 104 \
