@@ -100,6 +100,8 @@ struct fiber *poll(struct fiber *f, bool yield)
 		incstack_stack_own(f->stack);
 	if (s->sampling) {
 		f->ticks = INT64_MAX;
+		if (s->sampling->poll)
+			s->sampling->poll(f);
 		return yield ? fiber_yield(f) : f;
 	}
 	f->ticks = s->hostile ? 0 : random_below(&t->random, s->ticks + 1);

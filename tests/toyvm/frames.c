@@ -147,6 +147,15 @@ static uintptr_t logical_pc(void *context, uintptr_t slot, uintptr_t pc)
 		       : pc;
 }
 
+/* More thunks are wanted: nothing but the library and the VM walks these stacks. */
+static int no_unwinder(void *context, const void *info, size_t bytes)
+{
+	(void)context;
+	(void)info;
+	(void)bytes;
+	return 0;
+}
+
 const struct incstack_embedder embedder = {
 	.size = sizeof(struct incstack_embedder),
 	.find_rule = find_rule,
@@ -155,4 +164,5 @@ const struct incstack_embedder embedder = {
 	.caller = linked_caller,
 	.arm = linked_arm,
 	.disarm = linked_disarm,
+	.register_unwind_info = no_unwinder,
 };

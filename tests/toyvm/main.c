@@ -94,7 +94,7 @@ static bool number_option(struct numbers *to, const char *name, const char *text
 		{"--fault", 0, INT32_MAX, &to->fault},
 	};
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		if (strcmp(options[i].name, name))
+		if (strcmp(options[i].name, name) != 0)
 			continue;
 		if (!text)
 			die("expected a number", name);

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#if defined(__has_include) && __has_include(<valgrind/memcheck.h>)
+#ifdef TOYVM_MEMCHECK
 #include <valgrind/memcheck.h>
 #else
 #define VALGRIND_MAKE_MEM_NOACCESS(from, bytes) ((void)(from), (void)(bytes))

@@ -40,7 +40,7 @@ void pages_open(struct vm *vm)
 	first = (uintptr_t)pages;
 	last = first + bytes;
 	for (int i = 0; i < vm->schedule.threads; i++)
-		vm->threads[i].page = pages + PAGE * i;
+		vm->threads[i].page = pages + PAGE * (size_t)i;
 }
 
 void pages_close(void)

@@ -107,6 +107,7 @@ struct vm;
 struct sampling {
 	void (*begin)(struct vm *vm);
 	void (*end)(struct vm *vm);
+	void (*poll)(struct fiber *f); /* may be null */
 };
 
 struct counters {

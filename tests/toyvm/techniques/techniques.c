@@ -150,7 +150,7 @@ static void end(struct vm *vm)
 
 static uint64_t run_once(struct program *program, enum technique technique, int64_t n)
 {
-	static const struct sampling sampling = {begin, end};
+	static const struct sampling sampling = {begin, end, NULL};
 	bool walks = technique == FULL_WALK || technique == PARTIAL_WALK;
 	struct schedule schedule = {
 		.mode = walks ? INCSTACK_MODE_FULL : INCSTACK_MODE_PATCH,
