@@ -59,7 +59,10 @@ static void hold(int number, siginfo_t *info, void *context)
 		of_libc.handler(number, info, context);
 		return;
 	}
-	if (incstack__record_busy || record == NULL || !change(record, WANTED, HELD))
+	if (incstack__record_busy || record == NULL)
+		return;
+	record->held_at = (uintptr_t)__builtin_frame_address(0);
+	if (!change(record, WANTED, HELD))
 		return;
 	incstack__record_busy++;
 	while (__atomic_load_n(&record->held, __ATOMIC_ACQUIRE) == HELD)
@@ -117,6 +120,7 @@ static void flush_other(struct incstack__record *record, int last)
 		return;
 	if (incstack_stack_own(record->stack) == 0)
 		incstack__record_flush(record);
+	incstack__record_contexts_flush(record->tid, record->held_at, last);
 	__atomic_store_n(&record->held, RELEASED, __ATOMIC_RELEASE);
 	/* Until it has taken its stack back, a second request would be answered late. */
 	for (int step = 0; step < WAIT_STEPS && !last; step++, nap())
@@ -155,7 +159,9 @@ void incstack__record_flush_all(uint32_t flags)
 	if (self != NULL)
 		incstack__record_flush(self);
 	pthread_mutex_lock(&r->lock);
+	incstack__record_contexts_flush(gettid(), (uintptr_t)__builtin_frame_address(0), last);
 	flush_others(self, last);
+	incstack__record_contexts_flush_rest(last);
 	flush_late(flags);
 	pthread_mutex_unlock(&r->lock);
 }
