@@ -56,20 +56,24 @@ struct incstack__record {
 	uint32_t number;
 	uint32_t unloads; /* of the process, when its last batch was written */
 	pid_t tid;
-	int endings; /* how often its TLS destructor has run */
-	int held;    /* recorder_exit.c */
+	int endings;       /* how often its TLS destructor has run */
+	int held;          /* recorder_exit.c */
+	uintptr_t held_at; /* its stack pointer then */
+	int settled;       /* of a context: left without barriers */
 };
 
 struct incstack__recording {
 	struct incstack_runtime *runtime;
 	struct incstack__record *threads;
-	struct incstack__record late; /* under lock */
+	struct incstack__record late;      /* under lock */
+	struct incstack__record *contexts; /* under lock */
 	struct incstack__trace_slot *slots;
-	pthread_mutex_t lock; /* threads, late, modules; recursive */
+	pthread_mutex_t lock; /* threads, late, contexts, modules; recursive */
 	pthread_key_t key;
 	uint64_t interval;
 	uint32_t mode;
 	uint32_t threads_seen;
+	uint32_t contexts_made;
 	uint32_t epoch;   /* of the newest MODULES block */
 	uint32_t unloads; /* how often code went away */
 	uint32_t closed;  /* the epoch that the last unload ended */
@@ -116,6 +120,8 @@ static inline struct incstack__record *incstack__record_self(void)
 
 	return mine != NULL ? mine : incstack__record_make();
 }
+/* Of a record that is about to be used beside others. */
+uint32_t incstack__record_number(void);
 int incstack__record_prepare(struct incstack__record *record, uint32_t number);
 void incstack__record_forked(void);
 
@@ -141,8 +147,19 @@ void incstack__record_seed(struct incstack__record *record);
 void incstack__record_alloc(const void *block, size_t bytes, struct incstack__caller caller);
 void incstack__record_free(const void *block);
 void incstack__record_jump(uintptr_t sp);
+void incstack__record_switch(const void *ucontext);
 void incstack__record_thread(void);
 void incstack__record_unload(int done);
+
+/* recorder_context.c */
+/* The record of the context whose stack the address is in, the caller's from now on. */
+struct incstack__record *incstack__record_context(uintptr_t at);
+void incstack__record_context_leave(uintptr_t at);
+void incstack__record_context_enter(const void *ucontext);
+/* Writes the contexts that ran on a thread last, which is the caller or held, at `at`. */
+void incstack__record_contexts_flush(pid_t tid, uintptr_t at, int last);
+void incstack__record_contexts_flush_rest(int last);
+void incstack__record_contexts_forked(void);
 
 /* recorder_exit.c: writes out every thread that can be held. */
 void incstack__record_flush_all(uint32_t flags);

@@ -11,6 +11,8 @@
 
 #include "recorder.h"
 
+#define HERE ((uintptr_t)__builtin_frame_address(0))
+
 INCSTACK__TLS int incstack__record_busy;
 
 enum { LOOK_AFTER_BYTES = 1024, FLUSH_AFTER_NS = 100 * 1000 * 1000, AHEAD_BYTES = 64 << 10 };
@@ -75,7 +77,7 @@ static inline void end(void)
 /* Begins an event: the calling thread's record, or the shared one, locked. */
 static inline struct incstack__record *enter(void)
 {
-	const uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	const uintptr_t sp = HERE;
 	struct incstack__record *record;
 
 	if ((incstack__record_busy && !end_left_event(sp)) ||
@@ -250,8 +252,8 @@ static struct incstack_top top_of(struct incstack__caller caller)
 	};
 }
 
-/* On a stack that the thread's record does not describe (a fiber's, a signal's)
- * nothing may be patched: the shared record walks fully. */
+/* On a stack that the thread's record does not describe: a context's has its own; on an
+ * unknown one nothing may be patched, the shared record walks fully. */
 static int elsewhere(const struct incstack__record *record, struct incstack__caller caller)
 {
 	const uintptr_t at = (uintptr_t)caller.slot;
@@ -322,17 +324,19 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 	incstack__trace_put_alloc(&record->log, stamp_now(record), (uintptr_t)block, bytes, trace);
 }
 
-static __attribute__((noinline)) void put_late(const void *block, size_t bytes,
-					       struct incstack__caller caller)
+static __attribute__((noinline)) void put_elsewhere(const void *block, size_t bytes,
+						    struct incstack__caller caller)
 {
-	struct incstack__record *late;
+	struct incstack__record *record;
 	struct incstack__quiet before;
 
 	incstack__record_quiet(&before);
 	pthread_mutex_lock(&incstack__recording.lock);
-	late = late_record();
-	if (incstack_stack_own(late->stack) == 0)
-		put_alloc(late, block, bytes, caller);
+	record = incstack__record_context((uintptr_t)caller.slot);
+	if (record == NULL)
+		record = late_record();
+	if (incstack_stack_own(record->stack) == 0)
+		put_alloc(record, block, bytes, caller);
 	pthread_mutex_unlock(&incstack__recording.lock);
 	incstack__record_loud(&before);
 }
@@ -347,7 +351,7 @@ static __attribute__((noinline)) void alloc_slowly(const void *block, size_t byt
 	if (!elsewhere(record, caller))
 		put_alloc(record, block, bytes, caller);
 	else
-		put_late(block, bytes, caller);
+		put_elsewhere(block, bytes, caller);
 	leave(record);
 }
 
@@ -361,7 +365,7 @@ void incstack__record_alloc(const void *block, size_t bytes, struct incstack__ca
 		const struct incstack_top top = top_of(caller);
 		uint64_t trace;
 
-		begin((uintptr_t)__builtin_frame_address(0));
+		begin(HERE);
 		trace = take(record, &top, 1);
 		if (incstack__trace_put_alloc(&record->log, stamp_now(record), (uintptr_t)block,
 					      bytes, trace) != 0)
@@ -390,12 +394,29 @@ void incstack__record_free(const void *block)
 	if (__builtin_expect(!is_quick(record), 0)) {
 		free_slowly(block);
 	} else {
-		begin((uintptr_t)__builtin_frame_address(0));
+		begin(HERE);
 		if (incstack__trace_put_free(&record->log, stamp_now(record), (uintptr_t)block) !=
 		    0)
 			record->dropped++;
 		end();
 	}
+}
+
+/* Within the context that the thread is on, or from it or to another one. */
+static __attribute__((noinline)) void jump_to_context(uintptr_t sp)
+{
+	struct incstack__record *context;
+	struct incstack__quiet before;
+
+	incstack__record_quiet(&before);
+	pthread_mutex_lock(&incstack__recording.lock);
+	context = incstack__record_context(sp);
+	if (context != NULL)
+		incstack_stack_unwinding_to(context->stack, sp);
+	if (context == NULL || context != incstack__record_context(HERE))
+		incstack__record_context_leave(HERE);
+	pthread_mutex_unlock(&incstack__recording.lock);
+	incstack__record_loud(&before);
 }
 
 /* Jumps within the thread's own stack only: one that leaves a signal's or a
@@ -410,6 +431,24 @@ void incstack__record_jump(uintptr_t sp)
 		return;
 	if (sp >= record->low && sp < record->high)
 		incstack_stack_unwinding_to(record->stack, sp);
+	if (__atomic_load_n(&incstack__recording.contexts, __ATOMIC_ACQUIRE) != NULL)
+		jump_to_context(sp);
+	leave(record);
+}
+
+void incstack__record_switch(const void *ucontext)
+{
+	const struct incstack__record *record = enter();
+	struct incstack__quiet before;
+
+	if (record == NULL)
+		return;
+	incstack__record_quiet(&before);
+	pthread_mutex_lock(&incstack__recording.lock);
+	incstack__record_context_leave(HERE);
+	incstack__record_context_enter(ucontext);
+	pthread_mutex_unlock(&incstack__recording.lock);
+	incstack__record_loud(&before);
 	leave(record);
 }
 

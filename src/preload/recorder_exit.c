@@ -8,13 +8,33 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "recorder.h"
 
-enum { FREE = 0, HELD, RELEASED, WAIT_STEPS = 200 };
+enum { FREE = 0, WANTED, HELD, RELEASED, WAIT_STEPS = 200 };
+
+/* The signal by which libc changes the user of all threads. Nobody blocks it or waits for
+ * it, for libc takes it out of every mask; all other signals are blocked in many threads. */
+enum { LIBC_SIGNAL = 33 };
+
+/* The kernel's: libc's sigaction does not know that signal. */
+struct action {
+	void (*handler)(int number, siginfo_t *info, void *context);
+	uint64_t flags;
+	void (*restorer)(void);
+	uint64_t mask;
+};
+
+static struct action of_libc;
+
+static int set_action(const struct action *new, struct action *old)
+{
+	return (int)syscall(SYS_rt_sigaction, LIBC_SIGNAL, new, old, sizeof(new->mask));
+}
 
 static void nap(void)
 {
@@ -23,69 +43,101 @@ static void nap(void)
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
+static int change(struct incstack__record *record, int from, int to)
+{
+	return __atomic_compare_exchange_n(&record->held, &from, to, 0, __ATOMIC_ACQ_REL,
+					   __ATOMIC_ACQUIRE);
+}
+
 /* A thread inside the recorder does not hold still: it is asked again. */
 static void hold(int number, siginfo_t *info, void *context)
 {
-	struct incstack__record *record;
+	struct incstack__record *record = incstack__record_mine;
 	const int saved = errno;
 
-	(void)number;
-	(void)info;
-	(void)context;
-	if (incstack__record_busy)
+	if (info->si_code != SI_QUEUE) {
+		of_libc.handler(number, info, context);
+		return;
+	}
+	if (incstack__record_busy || record == NULL)
+		return;
+	record->held_at = (uintptr_t)__builtin_frame_address(0);
+	if (!change(record, WANTED, HELD))
 		return;
 	incstack__record_busy++;
-	record = incstack__record_self();
-	if (record != NULL) {
-		__atomic_store_n(&record->held, HELD, __ATOMIC_RELEASE);
-		while (__atomic_load_n(&record->held, __ATOMIC_ACQUIRE) == HELD)
-			nap();
-		incstack_stack_own(record->stack);
-		__atomic_store_n(&record->held, FREE, __ATOMIC_RELEASE);
-	}
+	while (__atomic_load_n(&record->held, __ATOMIC_ACQUIRE) == HELD)
+		nap();
+	incstack_stack_own(record->stack);
+	__atomic_store_n(&record->held, FREE, __ATOMIC_RELEASE);
 	incstack__record_busy--;
 	errno = saved;
 }
 
-/* The highest real-time signal that the target leaves alone; 0: there is none. */
-static int pick_signal(struct sigaction *before)
+/* Not 0: no thread can be held. libc has its handler since the first pthread_create. */
+static int take_signal(void)
 {
-	struct sigaction action = {.sa_sigaction = hold, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct action mine;
 
-	sigfillset(&action.sa_mask);
-	for (int number = SIGRTMAX; number >= SIGRTMIN; number--) {
-		if (sigaction(number, NULL, before) != 0 || before->sa_handler != SIG_DFL)
-			continue;
-		return sigaction(number, &action, NULL) == 0 ? number : 0;
-	}
-	return 0;
+	if (set_action(NULL, &of_libc) != 0 || (uintptr_t)of_libc.handler <= (uintptr_t)SIG_IGN ||
+	    !(of_libc.flags & SA_SIGINFO) || of_libc.handler == hold)
+		return -1;
+	mine = of_libc;
+	mine.handler = hold;
+	mine.mask = UINT64_MAX;
+	return set_action(&mine, NULL);
+}
+
+/* libc's handler does nothing about a signal that was queued. */
+static int ask(const struct incstack__record *record)
+{
+	siginfo_t info;
+
+	memset(&info, 0, sizeof(info));
+	info.si_signo = LIBC_SIGNAL;
+	info.si_code = SI_QUEUE;
+	info.si_pid = incstack__recording.pid;
+	return (int)syscall(SYS_rt_tgsigqueueinfo, incstack__recording.pid, record->tid,
+			    LIBC_SIGNAL, &info);
 }
 
 /* Asked again every 20 steps, should it have been inside the recorder. */
-static int held_in_time(struct incstack__record *record, int number)
+static int held_in_time(struct incstack__record *record)
 {
+	__atomic_store_n(&record->held, WANTED, __ATOMIC_RELEASE);
 	for (int step = 0; step < WAIT_STEPS; step++) {
-		if (step % 20 == 0 &&
-		    syscall(SYS_tgkill, incstack__recording.pid, record->tid, number) != 0)
-			return 0;
+		if (step % 20 == 0 && ask(record) != 0)
+			break;
 		if (__atomic_load_n(&record->held, __ATOMIC_ACQUIRE) == HELD)
 			return 1;
 		nap();
 	}
-	return 0;
+	return !change(record, WANTED, FREE);
 }
 
-static void flush_other(struct incstack__record *record, int number, int last)
+static void flush_other(struct incstack__record *record, int last)
 {
-	if (!held_in_time(record, number))
+	if (!held_in_time(record))
 		return;
 	if (incstack_stack_own(record->stack) == 0)
 		incstack__record_flush(record);
+	incstack__record_contexts_flush(record->tid, record->held_at, last);
 	__atomic_store_n(&record->held, RELEASED, __ATOMIC_RELEASE);
 	/* Until it has taken its stack back, a second request would be answered late. */
 	for (int step = 0; step < WAIT_STEPS && !last; step++, nap())
 		if (__atomic_load_n(&record->held, __ATOMIC_ACQUIRE) == FREE)
 			return;
+}
+
+static void flush_others(const struct incstack__record *self, int last)
+{
+	struct incstack__record *first = incstack__recording.threads;
+
+	if (first == NULL || (first == self && first->next == NULL) || take_signal() != 0)
+		return;
+	for (struct incstack__record *i = first; i != NULL; i = i->next)
+		if (i != self)
+			flush_other(i, last);
+	set_action(&of_libc, NULL);
 }
 
 static void flush_late(uint32_t flags)
@@ -103,18 +155,13 @@ void incstack__record_flush_all(uint32_t flags)
 	struct incstack__recording *r = &incstack__recording;
 	struct incstack__record *self = incstack__record_self();
 	const int last = (flags & INCSTACK__TRACE_TALLY_PROCESS) != 0;
-	struct sigaction before;
-	int number;
 
 	if (self != NULL)
 		incstack__record_flush(self);
 	pthread_mutex_lock(&r->lock);
-	number = r->threads != NULL && (r->threads != self || self->next != NULL)
-			 ? pick_signal(&before)
-			 : 0;
-	for (struct incstack__record *i = r->threads; i != NULL && number != 0; i = i->next)
-		if (i != self)
-			flush_other(i, number, last);
+	incstack__record_contexts_flush(gettid(), (uintptr_t)__builtin_frame_address(0), last);
+	flush_others(self, last);
+	incstack__record_contexts_flush_rest(last);
 	flush_late(flags);
 	pthread_mutex_unlock(&r->lock);
 }

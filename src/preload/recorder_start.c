@@ -155,8 +155,10 @@ static void before_fork(void)
 	if (!incstack__recording.on)
 		return;
 	self = incstack__record_self();
+	incstack__record_context_leave((uintptr_t)__builtin_frame_address(0));
 	if (self != NULL)
 		incstack__record_flush(self);
+	incstack__record_contexts_flush(gettid(), 0, 0);
 	if (incstack_stack_own(incstack__recording.late.stack) == 0)
 		incstack__record_flush(&incstack__recording.late);
 }
@@ -202,6 +204,7 @@ static const struct incstack__recorder table = {
 	.on_free = incstack__record_free,
 	.on_thread = incstack__record_thread,
 	.on_jump = incstack__record_jump,
+	.on_switch = incstack__record_switch,
 	.on_unload = incstack__record_unload,
 	.on_exec = incstack__record_exec,
 	.on_exit = incstack__record_exit,

@@ -40,19 +40,25 @@ int incstack__record_prepare(struct incstack__record *record, uint32_t number)
 	return incstack__recording.crosscheck ? incstack__record_check_create(record) : 0;
 }
 
+uint32_t incstack__record_number(void)
+{
+	struct incstack__recording *r = &incstack__recording;
+	const uint32_t number = __atomic_add_fetch(&r->threads_seen, 1, 5);
+
+	if (number > 1)
+		__atomic_store_n(&r->shared, 1, __ATOMIC_RELAXED);
+	return number;
+}
+
 static struct incstack__record *create(void)
 {
 	struct incstack__recording *r = &incstack__recording;
 	struct incstack__record *record = incstack__record_map(sizeof(*record));
-	uint32_t number;
 
 	if (record == NULL)
 		return NULL;
 	record->tid = gettid();
-	number = __atomic_add_fetch(&r->threads_seen, 1, 5);
-	if (number > 1)
-		__atomic_store_n(&r->shared, 1, __ATOMIC_RELAXED);
-	if (incstack__record_prepare(record, number) != 0 ||
+	if (incstack__record_prepare(record, incstack__record_number()) != 0 ||
 	    incstack_native_stack_range(&record->low, &record->high) != 0 ||
 	    incstack_native_thread_stack(r->runtime, &record->stack) != 0)
 		return NULL;
@@ -127,6 +133,7 @@ void incstack__record_forked(void)
 	for (struct incstack__record *record = r->threads; record != NULL; record = record->next)
 		if (record != self)
 			incstack_stack_abandon(record->stack);
+	incstack__record_contexts_forked();
 	r->threads = self;
 	r->late.slot = &r->slots[0];
 	incstack__record_tally_reset(&r->late);

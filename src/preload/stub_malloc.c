@@ -47,9 +47,10 @@ static void *arena_take(size_t bytes)
 /* Null inside the search for it. */
 static __typeof__(&calloc) calloc_real(void)
 {
-	__typeof__(&calloc) real = NULL;
+	__typeof__(&calloc) real =
+		(__typeof__(&calloc))__atomic_load_n(&calloc_cache, __ATOMIC_RELAXED);
 
-	if (!searching) {
+	if (real == NULL && !searching) {
 		searching = 1;
 		real = calloc_next();
 		searching = 0;
@@ -60,9 +61,9 @@ static __typeof__(&calloc) calloc_real(void)
 /* Null inside the search for it: then its caller is about to free the same block. */
 static __typeof__(&free) free_real(void)
 {
-	__typeof__(&free) real = NULL;
+	__typeof__(&free) real = (__typeof__(&free))__atomic_load_n(&free_cache, __ATOMIC_RELAXED);
 
-	if (!searching) {
+	if (real == NULL && !searching) {
 		searching = 1;
 		real = free_next();
 		searching = 0;

@@ -7,7 +7,7 @@
  *   mixed=N        N times 64 and 192 bytes in turn, from two functions, freed at once
  *   threads=T:N    T threads of which each allocates N blocks of 48 bytes
  *   stay=T:N       the same, and they sleep on until the process ends
- *   deaf=T:N       the same, and they block all signals
+ *   deaf=T:N       the same, and then they block all signals, libc's own too
  *   fork=K:N       K children of which each allocates N blocks and exits
  *   nest           a child forks a child
  *   exec=PROGRAM   the other arguments go to that program
@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,12 +71,11 @@ NOINLINE void alloc_mixed(long count)
 
 static void *thread_main(void *stays)
 {
-	sigset_t all;
+	const uint64_t all = UINT64_MAX;
 
-	sigfillset(&all);
-	if (deaf)
-		pthread_sigmask(SIG_SETMASK, &all, NULL);
 	alloc_blocks(per_thread);
+	if (deaf)
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
 	if (stays == NULL)
 		return NULL;
 	pthread_barrier_wait(&settled);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  *
- * incstack heap walks fully: on stacks that are not a thread's
  * incstack heap truncates at most: 0
  *
  * Contexts that allocate, on stacks below and above that of their thread, moving

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The interposed switches to another context, announced before they happen. Where a
+ * context's function ends, libc switches by itself: nothing is open then.
+ */
+#define _GNU_SOURCE
+#include <ucontext.h>
+
+#include "stub.h"
+
+INCSTACK__REAL(swapcontext)
+INCSTACK__REAL(setcontext)
+
+static void announce(const ucontext_t *to)
+{
+	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
+
+	if (recorder != NULL)
+		recorder->on_switch(to);
+}
+
+INCSTACK__INTERPOSED int swapcontext(ucontext_t *restrict from, const ucontext_t *restrict to)
+{
+	announce(to);
+	return swapcontext_next()(from, to);
+}
+
+INCSTACK__INTERPOSED int setcontext(const ucontext_t *to)
+{
+	announce(to);
+	return setcontext_next()(to);
+}

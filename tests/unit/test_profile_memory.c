@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The profile library without memory at its Nth allocation, for every N: ENOMEM, or a
+ * result that is as good as with memory; what was there before stays whole.
+ */
+#include "failing.h"
+#include "profile_files.h"
+#include "run_suite.h"
+
+static const char text_a[] = "main;a;b;c 4\nmain;a;b 3\nmain;d;e;f;g 9\nmain;a;h 1\nother;x 7\n";
+static const char text_b[] = "main;a;b;c 1\nmain;d;e;f;i 2\nmain;j 5\nother;x;y;z 6\n";
+
+static struct incstack_profile *a, *b;
+static char *folded_a;
+
+static void make_inputs(void)
+{
+	a = profile_from(text_a);
+	b = profile_from(text_b);
+	folded_a = folded_text(a, 0);
+}
+
+static void drop_inputs(void)
+{
+	incstack_profile_destroy(a);
+	incstack_profile_destroy(b);
+	free(folded_a);
+}
+
+/* ---- files ------------------------------------------------------------------------- */
+
+static enum incstack_profile_format format;
+static struct bytes reference;
+
+static int read_scenario(long n, bool for_ever, bool *something_failed)
+{
+	struct incstack_profile *profile = NULL;
+	struct incstack_profile_fault fault;
+	FILE *stream = fmemopen(reference.at, reference.size, "r");
+	int result;
+
+	ck_assert_ptr_nonnull(stream);
+	arm(n, for_ever);
+	result = incstack_profile_read(stream, format, NULL, &profile, &fault);
+	*something_failed = disarm();
+	fclose(stream);
+	if (result == 0) {
+		char *text = folded_text(profile, 0);
+
+		ck_assert_str_eq(text, folded_a);
+		free(text);
+	}
+	incstack_profile_destroy(profile);
+	return result;
+}
+
+static int write_scenario(long n, bool for_ever, bool *something_failed)
+{
+	struct bytes bytes = {NULL, 0};
+	FILE *stream = open_memstream(&bytes.at, &bytes.size);
+	int result;
+
+	ck_assert_ptr_nonnull(stream);
+	arm(n, for_ever);
+	result = incstack_profile_write(a, format, 0, stream);
+	*something_failed = disarm();
+	ck_assert_int_eq(fclose(stream), 0);
+	if (result == 0) {
+		ck_assert_uint_eq(bytes.size, reference.size);
+		ck_assert_mem_eq(bytes.at, reference.at, bytes.size);
+	}
+	free(bytes.at);
+	return result;
+}
+
+START_TEST(each_format)
+{
+	format = (enum incstack_profile_format)_i;
+	make_inputs();
+	reference = write_bytes(a, format, 0);
+	fail_each_allocation(write_scenario, format == INCSTACK_FORMAT_FOLDED ? 0 : 1);
+	if (format != INCSTACK_FORMAT_HTML)
+		fail_each_allocation(read_scenario, 5);
+	free(reference.at);
+	drop_inputs();
+}
+END_TEST
+
+/* ---- several profiles ------------------------------------------------------------------ */
+
+static int merge_scenario(long n, bool for_ever, bool *something_failed)
+{
+	struct incstack_profile *into = profile_from(text_a);
+	char *text;
+	int result;
+
+	arm(n, for_ever);
+	result = incstack_profile_merge(into, b);
+	*something_failed = disarm();
+	/* Whatever was merged, it can be read. */
+	text = folded_text(into, 0);
+	if (result == 0) {
+		ck_assert_ptr_nonnull(strstr(text, "main;a;b;c 5\n"));
+		ck_assert_ptr_nonnull(strstr(text, "other;x;y;z 6\n"));
+	}
+	free(text);
+	incstack_profile_destroy(into);
+	return result;
+}
+
+static int average_scenario(long n, bool for_ever, bool *something_failed)
+{
+	const struct incstack_profile *const both[] = {a, b};
+	struct incstack_profile *average = NULL;
+	int result;
+
+	arm(n, for_ever);
+	result = incstack_profile_average(both, 2, &average);
+	*something_failed = disarm();
+	if (result == 0)
+		ck_assert_uint_gt(incstack_profile_nodes(average), incstack_profile_nodes(a));
+	incstack_profile_destroy(average);
+	return result;
+}
+
+static int compare_scenario(long n, bool for_ever, bool *something_failed)
+{
+	struct incstack_profile_difference expected, difference;
+	int result;
+
+	ck_assert_int_eq(incstack_profile_compare(a, b, 0, INCSTACK_MEASURE_BOTH, 0.01, &expected),
+			 0);
+	arm(n, for_ever);
+	result = incstack_profile_compare(a, b, 0, INCSTACK_MEASURE_BOTH, 0.01, &difference);
+	*something_failed = disarm();
+	if (result == 0)
+		ck_assert_mem_eq(&difference, &expected, sizeof(expected));
+	return result;
+}
+
+static int overlay_scenario(long n, bool for_ever, bool *something_failed)
+{
+	struct incstack_profile *both = NULL;
+	int result;
+
+	arm(n, for_ever);
+	result = incstack_profile_overlay(a, b, 0, &both);
+	*something_failed = disarm();
+	if (result == 0) {
+		char *text = folded_text(both, 0);
+
+		ck_assert_str_eq(text, folded_a);
+		free(text);
+	}
+	incstack_profile_destroy(both);
+	return result;
+}
+
+static int stability_scenario(long n, bool for_ever, bool *something_failed)
+{
+	const struct incstack_profile *const both[] = {a, b};
+	struct incstack_profile_stability stability;
+	int result;
+
+	arm(n, for_ever);
+	result = incstack_profile_stability(both, 2, 0, INCSTACK_MEASURE_SELF, 0.01, &stability);
+	*something_failed = disarm();
+	return result;
+}
+
+START_TEST(several_profiles)
+{
+	make_inputs();
+	fail_each_allocation(merge_scenario, 2);
+	fail_each_allocation(average_scenario, 5);
+	fail_each_allocation(compare_scenario, 2);
+	fail_each_allocation(overlay_scenario, 5);
+	fail_each_allocation(stability_scenario, 5);
+	drop_inputs();
+}
+END_TEST
+
+/* ---- one profile --------------------------------------------------------------------------- */
+
+static int functions_scenario(long n, bool for_ever, bool *something_failed)
+{
+	struct incstack_profile_function functions[32];
+	size_t count = 32;
+	int result;
+
+	arm(n, for_ever);
+	result = incstack_profile_functions(a, 0, functions, &count);
+	*something_failed = disarm();
+	if (result == 0)
+		ck_assert_str_eq(functions[0].name, "g");
+	return result;
+}
+
+static int prune_scenario(long n, bool for_ever, bool *something_failed)
+{
+	struct incstack_profile *profile = profile_from(text_a);
+	uint64_t totals[32];
+	int result;
+
+	arm(n, for_ever);
+	result = incstack_profile_prune(profile, 4);
+	*something_failed = disarm();
+	ck_assert_int_eq(incstack_profile_totals(profile, 0, totals), 0);
+	ck_assert_uint_eq(totals[0], 24); /* pruned or not */
+	incstack_profile_destroy(profile);
+	return result;
+}
+
+static size_t name_frame(void *context, uint64_t method, int32_t bci, uint32_t flags, char *text,
+			 size_t size)
+{
+	(void)context;
+	(void)bci;
+	(void)flags;
+	return (size_t)snprintf(text, size, "f%llu", (unsigned long long)method);
+}
+
+enum { FRAMES = 100 };
+
+/* main -> 1 -> ... -> 100, with a trace at each of them. */
+static int add_scenario(long n, bool for_ever, bool *something_failed)
+{
+	const struct incstack_profile_kind kind = {"samples", "count"};
+	const struct incstack_profile_meta meta = {.program = "program", .mode = "patch"};
+	struct incstack_frame_object frames[FRAMES];
+	struct incstack_trace traces[FRAMES];
+	const struct incstack_tree tree = {traces, FRAMES, FRAMES, 0};
+	struct incstack_profile *profile = NULL;
+	int result;
+
+	for (int i = 0; i < FRAMES; i++) {
+		frames[i] = (struct incstack_frame_object){i ? &frames[i - 1] : NULL, (uint64_t)i,
+							   (uintptr_t)(1000 - i) * 8, -1,
+							   INCSTACK_OBJECT_FILLED};
+		traces[i] = (struct incstack_trace){.next = i + 1 < FRAMES ? &traces[i + 1] : NULL,
+						    .top = &frames[i]};
+	}
+	frames[0].flags |= INCSTACK_OBJECT_BASE;
+	arm(n, for_ever);
+	result = incstack_profile_create(&kind, 1, &profile);
+	if (result == 0)
+		result = incstack_profile_set_meta(profile, &meta);
+	if (result == 0)
+		result = incstack_profile_add_tree(profile, &tree, NULL, NULL);
+	if (result == 0)
+		result = incstack_profile_name_frames(profile, name_frame, NULL);
+	*something_failed = disarm();
+	if (result == 0) {
+		uint64_t totals[FRAMES + 1];
+
+		ck_assert_uint_eq(incstack_profile_nodes(profile), FRAMES + 1);
+		ck_assert_int_eq(incstack_profile_totals(profile, 0, totals), 0);
+		ck_assert_uint_eq(totals[0], FRAMES);
+	}
+	incstack_profile_destroy(profile);
+	return result;
+}
+
+START_TEST(one_profile)
+{
+	make_inputs();
+	fail_each_allocation(functions_scenario, 1);
+	fail_each_allocation(prune_scenario, 1);
+	fail_each_allocation(add_scenario, 5);
+	drop_inputs();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("profile without memory");
+	TCase *all = tcase_create("all");
+
+	tcase_add_loop_test(all, each_format, INCSTACK_FORMAT_FOLDED, INCSTACK_FORMAT_HTML + 1);
+	tcase_add_test(all, several_profiles);
+	tcase_add_test(all, one_profile);
+	suite_add_tcase(suite, all);
+	return run_suite(suite);
+}
