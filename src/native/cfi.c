@@ -75,7 +75,7 @@ static void skip(struct reader *r, uint64_t size)
 		r->at += size;
 }
 
-static uint64_t read_leb(struct reader *r, bool is_signed)
+static uint64_t read_long_leb(struct reader *r, bool is_signed)
 {
 	uint64_t value = 0;
 	unsigned shift = 0;
@@ -90,6 +90,14 @@ static uint64_t read_leb(struct reader *r, bool is_signed)
 	if (is_signed && shift < 64 && byte & 0x40)
 		value |= ~UINT64_C(0) << shift;
 	return value;
+}
+
+/* Nearly all are one byte, and then the same with a sign and without. */
+static inline uint64_t read_leb(struct reader *r, bool is_signed)
+{
+	if (!r->bad && r->at < r->end && *r->at < 0x40)
+		return *r->at++;
+	return read_long_leb(r, is_signed);
 }
 
 static uint64_t read_unsigned(struct reader *r)

@@ -50,7 +50,7 @@ static __typeof__(&calloc) calloc_real(void)
 	__typeof__(&calloc) real =
 		(__typeof__(&calloc))__atomic_load_n(&calloc_cache, __ATOMIC_RELAXED);
 
-	if (real == NULL && !searching) {
+	if (__builtin_expect(real == NULL, 0) && !searching) {
 		searching = 1;
 		real = calloc_next();
 		searching = 0;
@@ -63,7 +63,7 @@ static __typeof__(&free) free_real(void)
 {
 	__typeof__(&free) real = (__typeof__(&free))__atomic_load_n(&free_cache, __ATOMIC_RELAXED);
 
-	if (real == NULL && !searching) {
+	if (__builtin_expect(real == NULL, 0) && !searching) {
 		searching = 1;
 		real = free_next();
 		searching = 0;
@@ -120,15 +120,14 @@ INCSTACK__INTERPOSED void *calloc(size_t count, size_t bytes)
  * address. When the call fails the old block lives, and is reported as new. */
 static void *resize(void *old, size_t bytes, struct incstack__caller caller)
 {
-	const size_t room = old != NULL ? malloc_usable_size(old) : 0;
 	void *block;
 
 	note_free(old);
 	block = realloc_next()(old, bytes);
 	if (block != NULL)
 		note_alloc(block, bytes, caller);
-	else if (bytes != 0)
-		note_alloc(old, room, caller);
+	else if (bytes != 0 && old != NULL)
+		note_alloc(old, malloc_usable_size(old), caller);
 	return block;
 }
 
