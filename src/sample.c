@@ -180,39 +180,48 @@ static int take_at(stack *s, uint64_t id, uint64_t weight, const struct incstack
 	return take_where_room_is(s, id, weight, top, false);
 }
 
-/* Every sample that is unusual. */
+/* Within an operation: whatever is unusual about the sample. */
+__attribute__((noinline)) static int take_carefully(stack *s, uint64_t id, uint64_t weight,
+						    const struct incstack_top *top)
+{
+	if (!good(s, top))
+		return INCSTACK_EINVAL;
+	if (top->flags & INCSTACK_TOP_INTERRUPTED)
+		return take_interrupted(s, id, weight, top);
+	return take_at(s, id, weight, top);
+}
+
 __attribute__((noinline)) static int sample(stack *s, uint64_t id, uint64_t weight,
 					    const struct incstack_top *top)
 {
 	int error = enter(s);
 	if (error)
 		return error;
-	if (!good(s, top))
-		error = INCSTACK_EINVAL;
-	else if (top->flags & INCSTACK_TOP_INTERRUPTED)
-		error = take_interrupted(s, id, weight, top);
-	else
-		error = take_at(s, id, weight, top);
+	error = take_carefully(s, id, weight, top);
 	leave(s);
 	return error;
 }
 
-/* Nothing is unusual about the sample but, maybe, its frames. */
+/* Nothing is unusual about the sample but, maybe, its frames. Asked within the operation:
+ * before, a signal handler's sample may use up the room. */
 static inline bool usual(const stack *s, const struct incstack_top *top)
 {
-	return s && top && s->owner == thread_self() && !s->busy && !top->flags && top->pc &&
-	       (top->sp | top->slot) % sizeof(uintptr_t) == 0 && !(s->by_embedder | s->limbo) &&
-	       arena_fits(s, 2) && !rules_wanted(s->runtime);
+	return top && !top->flags && top->pc && (top->sp | top->slot) % sizeof(uintptr_t) == 0 &&
+	       !(s->by_embedder | s->limbo) && arena_fits(s, 2) && !rules_wanted(s->runtime);
 }
 
 int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
 		    const struct incstack_top *top)
 {
-	if (__builtin_expect(!usual(s, top), 0))
+	int error = 0;
+	if (__builtin_expect(!s || s->owner != thread_self() || s->busy, 0))
 		return sample(s, id, weight, top);
 	s->busy = stack_pointer();
 	atomic_signal_fence(memory_order_seq_cst);
-	take(s, id, weight, top, 0, false);
+	if (__builtin_expect(usual(s, top), 1))
+		take(s, id, weight, top, 0, false);
+	else
+		error = take_carefully(s, id, weight, top);
 	leave(s);
-	return 0;
+	return error;
 }
