@@ -6,19 +6,38 @@
  */
 #include "internal.h"
 
+/* Linked when it is an empty chunk, and left when its end is known: a jump out of a signal
+ * handler may come between any two of these (I8). */
 static void use(struct arena *a, struct chunk *c)
 {
 	c->next = NULL;
 	c->objects = (object *)(((uintptr_t)(c + 1) + 31) & ~(uintptr_t)31);
-	if (a->current) {
-		a->current->objects_end = a->object;
+	c->objects_end = c->objects;
+	if (a->current)
+		a->current->objects_end = chunk_end(a, a->current);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (a->current)
 		a->current->next = c;
-	} else {
+	else
 		a->first = c;
-	}
+	atomic_signal_fence(memory_order_seq_cst);
 	a->current = c;
 	a->object = c->objects;
 	a->limit = (trace *)((char *)c + c->bytes);
+}
+
+/* After a jump out of use: what is in the chunks stays, and a new one comes next. */
+void incstack__arena_mend(struct arena *a)
+{
+	struct chunk *last = a->first;
+	while (last && last->next)
+		last = last->next;
+	if (last && a->current == last && chunk_contains(last, a->object) &&
+	    chunk_contains(last, a->limit))
+		return;
+	a->current = last;
+	a->object = (object *)INCSTACK__NO_ROOM;
+	a->limit = (trace *)INCSTACK__NO_ROOM;
 }
 
 /* Chunks of released trees are kept for the next ones: fresh memory costs more,

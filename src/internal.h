@@ -69,6 +69,12 @@ struct chunk {
 	struct incstack_tree tree; /* used in the first chunk of a tree */
 	runtime *runtime;
 };
+static inline bool chunk_contains(const struct chunk *c, const void *p)
+{
+	return (uintptr_t)p - (uintptr_t)c <= c->bytes;
+}
+/* Where objects and traces of an arena are that is full, whatever is asked for. */
+#define INCSTACK__NO_ROOM 4096
 
 struct arena {
 	object *object; /* the next free one */
@@ -79,6 +85,11 @@ struct arena {
 	uint64_t bytes;      /* of all chunks */
 	uint64_t truncated;  /* objects whose callers are unknown */
 };
+
+static inline object *chunk_end(const struct arena *a, const struct chunk *c)
+{
+	return chunk_contains(c, a->object) ? a->object : c->objects_end;
+}
 
 /* What the barrier distance is chosen from (distance.c). */
 struct distance {
@@ -211,6 +222,7 @@ void incstack__release(runtime *rt, void *memory, size_t bytes);
 int incstack__arena_grow(stack *s, bool beyond_limit);
 bool incstack__arena_next(stack *s);
 int incstack__arena_open(stack *s);
+void incstack__arena_mend(struct arena *a);
 void incstack__arena_split(stack *s, struct arena *used);
 void incstack__arena_join(stack *s, const struct arena *used);
 void incstack__arena_free(runtime *rt, struct chunk *chunk);
@@ -365,6 +377,8 @@ int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes);
 
 /* forget.c */
 void incstack__forget(stack *s, bool restore);
+bool incstack__signals_block(uint64_t *before);
+void incstack__signals_restore(bool blocked, const uint64_t *before);
 bool incstack__left_behind(const stack *s, uintptr_t operation, uintptr_t sp);
 
 /* distance.c */

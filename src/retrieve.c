@@ -103,11 +103,6 @@ static bool decode(stack *s, object *o)
 	return incstack__decode(s, o, &frame, ASK_DIRECTLY, true);
 }
 
-static const object *end_of(const stack *s, const struct chunk *c)
-{
-	return c == s->arena.current ? s->arena.object : c->objects_end;
-}
-
 /* A position that lay in the frame is gone: what was not decoded stays so. That of a
  * skeleton is still needed. */
 static bool decodable(const object *o)
@@ -123,7 +118,7 @@ int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes)
 	if (!s->runtime->embedder.decode)
 		return 0;
 	for (struct chunk *c = s->arena.first; c; c = c->next)
-		for (object *o = c->objects; o < end_of(s, c); o++)
+		for (object *o = c->objects; o < chunk_end(&s->arena, c); o++)
 			if (decodable(o) && o->method - low < bytes && !decode(s, o))
 				return INCSTACK_ENOMEM;
 	return 0;
@@ -133,7 +128,7 @@ int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes)
 void incstack__forget_rules(stack *s)
 {
 	for (struct chunk *c = s->arena.first; c; c = c->next)
-		for (object *o = c->objects; o < end_of(s, c); o++)
+		for (object *o = c->objects; o < chunk_end(&s->arena, c); o++)
 			if (o->flags & INCSTACK_OBJECT_RAW)
 				o->bci = -1;
 }
@@ -145,7 +140,7 @@ static struct incstack_tree *finish(stack *s, struct arena *used)
 	*tree = (struct incstack_tree){.traces = s->first,
 				       .count = s->stats.samples - s->retrieved,
 				       .truncated = used->truncated};
-	used->current->objects_end = used->object;
+	used->current->objects_end = chunk_end(used, used->current);
 	for (const struct chunk *c = used->first; c; c = c->next)
 		tree->objects += (uint64_t)(c->objects_end - c->objects);
 	incstack__distance_forget(s);
@@ -187,6 +182,16 @@ static int hand_over(stack *s, struct incstack_tree **tree)
 	return 0;
 }
 
+/* A jump out of a handler would leave half of it. */
+static int hand_over_whole(stack *s, struct incstack_tree **tree)
+{
+	uint64_t before;
+	bool blocked = incstack__signals_block(&before);
+	int error = hand_over(s, tree);
+	incstack__signals_restore(blocked, &before);
+	return error;
+}
+
 int incstack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
 {
 	int error = enter(s);
@@ -199,7 +204,7 @@ int incstack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
 		if (incstack__known_confirm(s, __builtin_frame_address(0)))
 			error = incstack__complete(s, true);
 		if (!error)
-			error = hand_over(s, tree);
+			error = hand_over_whole(s, tree);
 		incstack__pool_reserve(s);
 	} else {
 		error = INCSTACK_EINVAL;

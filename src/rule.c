@@ -6,9 +6,6 @@
  * memory may be allocated; a sample or a return that finds no room in it (I7) uses
  * the rule and does not keep it, counted.
  */
-#include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "internal.h"
 
@@ -142,32 +139,14 @@ struct incstack_rule incstack__rule_unpack(packed_rule r)
 				      (uint16_t)((r >> 16 & 0xffff) * 8), (uint32_t)(r >> 4 & 15)};
 }
 
-#define BIT(number) (UINT64_C(1) << ((number)-1))
-
-/* No signals from outside while a lock is held, ours or the embedder's: a handler may
- * jump out, and it would stay taken. Returns whether *before is to be restored. */
-static bool block_signals(uint64_t *before)
-{
-	const uint64_t own = BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP) |
-			     BIT(SIGSYS) | BIT(SIGABRT);
-	const uint64_t others = ~own;
-	return !syscall(SYS_rt_sigprocmask, SIG_BLOCK, &others, before, sizeof(others));
-}
-
-static void restore_signals(bool blocked, const uint64_t *before)
-{
-	if (blocked)
-		syscall(SYS_rt_sigprocmask, SIG_SETMASK, before, NULL, sizeof(*before));
-}
-
 static packed_rule ask(runtime *rt, uintptr_t address)
 {
 	struct incstack_rule rule = {.kind = INCSTACK_RULE_NONE};
 	uint64_t before;
-	bool blocked = block_signals(&before);
+	bool blocked = incstack__signals_block(&before);
 	if (rt->embedder.find_rule(rt->context, address, &rule) < 0)
 		rule.kind = INCSTACK_RULE_NONE;
-	restore_signals(blocked, &before);
+	incstack__signals_restore(blocked, &before);
 	return pack(&rule);
 }
 
@@ -188,14 +167,14 @@ void incstack__rule_reserve(runtime *rt)
 	if (__builtin_expect(!rt->embedder.find_rule || grown_enough(rt, t), 1))
 		return;
 	uint64_t before;
-	bool blocked = block_signals(&before);
+	bool blocked = incstack__signals_block(&before);
 	if (!atomic_flag_test_and_set_explicit(&rt->rule_lock, memory_order_acquire)) {
 		t = atomic_load_explicit(&rt->rules, memory_order_relaxed);
 		if (!grown_enough(rt, t))
 			grow(rt, t);
 		atomic_flag_clear_explicit(&rt->rule_lock, memory_order_release);
 	}
-	restore_signals(blocked, &before);
+	incstack__signals_restore(blocked, &before);
 }
 
 /* A signal handler, which must not ask, missed the rule. */
