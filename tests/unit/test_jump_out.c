@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A jump out of a signal handler at the instructions of samples, of intercepted
+ * returns and of what lies between (I8). What is sampled before and after must be true:
+ * a second stack of the same frames, in mode full, says what is.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <incstack/native.h>
+
+#include "run_suite.h"
+
+/* A trap takes a while: every third instruction, others in the other run. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+enum { STRIDE = 23 };
+#else
+enum { STRIDE = 3 };
+#endif
+enum { LEVELS = 3, TRAP_FLAG = 0x100 };
+
+static struct incstack_runtime *runtimes[2];
+static struct incstack_stack *patched, *full;
+static sigjmp_buf out;
+static volatile int chosen; /* the level that is stepped through, none: -1 */
+static volatile long stops, target;
+static uint64_t next_id, refused;
+
+static void on_trap(int number)
+{
+	(void)number;
+	if (stops++ == target)
+		siglongjmp(out, 1); /* and the trap flag stays off */
+}
+
+/* Below the red zone. */
+static void trap_flag(unsigned long on)
+{
+	unsigned long flags;
+	__asm__ volatile("leaq -128(%%rsp), %%rsp\n\tpushfq\n\tpopq %0\n\t"
+			 "leaq 128(%%rsp), %%rsp"
+			 : "=r"(flags));
+	flags = (flags & ~(unsigned long)TRAP_FLAG) | on;
+	__asm__ volatile("leaq -128(%%rsp), %%rsp\n\tpushq %0\n\tpopfq\n\t"
+			 "leaq 128(%%rsp), %%rsp"
+			 :
+			 : "r"(flags)
+			 : "cc");
+}
+
+/* Stepped through are the sample and, up to the caller's first line, the return. */
+__attribute__((noinline)) static int nest(int level)
+{
+	int result = level > 0 ? nest(level - 1) + 1 : 0;
+	trap_flag(0);
+	const uint64_t id = next_id++;
+	ck_assert_int_eq(incstack_stack_reserve(patched, 2000), 0);
+	ck_assert_int_eq(incstack_stack_reserve(full, 2000), 0);
+	ck_assert_int_eq(incstack_native_sample(full, id, 1), 0);
+	if (level == chosen)
+		trap_flag(TRAP_FLAG);
+	if (incstack_native_sample(patched, id, 1))
+		refused++;
+	__asm__ volatile("" : "+r"(result));
+	return result;
+}
+
+/* Callers from o on; the truth may go further where ours was cut. */
+static void compare(const struct incstack_frame_object *o,
+		    const struct incstack_frame_object *truth)
+{
+	for (; o; o = o->parent, truth = truth->parent) {
+		ck_assert_ptr_nonnull(truth);
+		ck_assert(o->method == truth->method && o->address == truth->address);
+		if (o->flags & INCSTACK_OBJECT_TRUNCATED)
+			return;
+	}
+	ck_assert_ptr_null(truth);
+}
+
+static void compare_all(void)
+{
+	struct incstack_tree *ours, *theirs;
+	const struct incstack_trace *t = NULL;
+	ck_assert_int_eq(incstack_stack_verify(patched), 0);
+	ck_assert_int_eq(incstack_retrieve(patched, &ours), 0);
+	ck_assert_int_eq(incstack_retrieve(full, &theirs), 0);
+	t = theirs->traces;
+	for (const struct incstack_trace *o = ours->traces; o; o = o->next) {
+		while (t && t->id != o->id)
+			t = t->next;
+		ck_assert_ptr_nonnull(t);
+		if (!(o->top->flags & INCSTACK_OBJECT_TRUNCATED))
+			compare(o->top->parent, t->top->parent);
+	}
+	ck_assert_uint_ge(ours->count + 1, theirs->count); /* one may have been left */
+	ck_assert_int_eq(incstack_tree_release(ours), 0);
+	ck_assert_int_eq(incstack_tree_release(theirs), 0);
+}
+
+/* False: the level ended before its stop came. */
+__attribute__((noinline)) static bool jump_at(int level, long stop)
+{
+	volatile bool jumped = true;
+	stops = 0;
+	target = stop;
+	next_id = 1;
+	if (sigsetjmp(out, 1) == 0) {
+		chosen = level;
+		nest(LEVELS);
+		trap_flag(0);
+		jumped = false;
+	}
+	chosen = -1;
+	ck_assert_int_eq(
+		incstack_stack_unwinding_to(patched, (uintptr_t)__builtin_frame_address(0)), 0);
+	nest(LEVELS);
+	compare_all();
+	return jumped;
+}
+
+/* Chunks are small: a new one at nearly every sample. */
+static void begin(uint32_t chunk_bytes, int32_t distance)
+{
+	const enum incstack_mode modes[2] = {INCSTACK_MODE_PATCH, INCSTACK_MODE_FULL};
+	for (int i = 0; i < 2; i++) {
+		const struct incstack_options options = {.size = sizeof(options),
+							 .mode = modes[i],
+							 .chunk_bytes = chunk_bytes,
+							 .distance = distance};
+		ck_assert_int_eq(incstack_native_runtime_create(&options, &runtimes[i]), 0);
+		ck_assert_int_eq(incstack_native_thread_stack(runtimes[i], i ? &full : &patched),
+				 0);
+	}
+	next_id = 1;
+	chosen = -1;
+	nest(LEVELS); /* the rules are learned */
+	compare_all();
+}
+
+static void end(void)
+{
+	ck_assert_int_eq(incstack_stack_destroy(patched), 0);
+	ck_assert_int_eq(incstack_stack_destroy(full), 0);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(incstack_runtime_destroy(runtimes[i]), 0);
+}
+
+START_TEST(at_the_instructions)
+{
+	const struct sigaction action = {.sa_handler = on_trap};
+	struct incstack_stats stats = {.size = sizeof(stats)};
+	long jumps = 0;
+	ck_assert_int_eq(sigaction(SIGTRAP, &action, NULL), 0);
+	begin(512, _i);
+	for (int level = 0; level <= LEVELS; level++)
+		for (long stop = _i; jump_at(level, stop); stop += STRIDE)
+			jumps++;
+	ck_assert_int_gt(jumps, 1000 / STRIDE);
+	ck_assert_uint_eq(refused, 0);
+	ck_assert_int_eq(incstack_stack_stats(patched, &stats), 0);
+	ck_assert_uint_gt(stats.returns, (uint64_t)jumps);
+	end();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("jump_out");
+	TCase *tests = tcase_create("all");
+	tcase_add_loop_test(tests, at_the_instructions, 0, 2);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
