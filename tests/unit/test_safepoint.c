@@ -367,13 +367,14 @@ START_TEST(bits_set_in_vain_are_taken_back)
 }
 END_TEST
 
-static atomic_bool leave_loop;
+static atomic_bool in_loop, leave_loop;
 
 static void *polls_and_counts(void *counter)
 {
 	struct incstack_safepoint_thread *self;
 	if (incstack_safepoint_attach(safepoint, &self))
 		return NULL;
+	atomic_store(&in_loop, true);
 	while (!atomic_load(&leave_loop)) {
 		(*(volatile unsigned long *)counter)++; /* plain: the stop orders it */
 		incstack_poll(self);
@@ -422,8 +423,9 @@ START_TEST(a_visit_goes_to_each_once)
 	pthread_t tid;
 	begin(0, 2);
 	atomic_store(&leave_loop, false);
+	atomic_store(&in_loop, false);
 	pthread_create(&tid, NULL, polls_and_counts, &counter);
-	while (!*(volatile unsigned long *)&counter)
+	while (!atomic_load(&in_loop))
 		usleep(100);
 	ck_assert_int_eq(incstack_safepoint_stop(safepoint, NULL, 0, NULL), 0);
 	ck_assert_int_eq(incstack_safepoint_visit(safepoint, 3, INCSTACK_REQUEST_WAITING,
