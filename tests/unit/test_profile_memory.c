@@ -27,6 +27,18 @@ static void drop_inputs(void)
 	free(folded_a);
 }
 
+/* What was made of the first input, if it was, is the same, and goes. */
+static void must_be_a(int result, struct incstack_profile *profile)
+{
+	if (result == 0) {
+		char *text = folded_text(profile, 0);
+
+		ck_assert_str_eq(text, folded_a);
+		free(text);
+	}
+	incstack_profile_destroy(profile);
+}
+
 /* ---- files ------------------------------------------------------------------------- */
 
 static enum incstack_profile_format format;
@@ -44,13 +56,7 @@ static int read_scenario(long n, bool for_ever, bool *something_failed)
 	result = incstack_profile_read(stream, format, NULL, &profile, &fault);
 	*something_failed = disarm();
 	fclose(stream);
-	if (result == 0) {
-		char *text = folded_text(profile, 0);
-
-		ck_assert_str_eq(text, folded_a);
-		free(text);
-	}
-	incstack_profile_destroy(profile);
+	must_be_a(result, profile);
 	return result;
 }
 
@@ -146,13 +152,7 @@ static int overlay_scenario(long n, bool for_ever, bool *something_failed)
 	arm(n, for_ever);
 	result = incstack_profile_overlay(a, b, 0, &both);
 	*something_failed = disarm();
-	if (result == 0) {
-		char *text = folded_text(both, 0);
-
-		ck_assert_str_eq(text, folded_a);
-		free(text);
-	}
-	incstack_profile_destroy(both);
+	must_be_a(result, both);
 	return result;
 }
 
