@@ -164,6 +164,16 @@ static void patch(stack *s, const object *o, uint32_t number)
 	store(slot, thunk_address(number));
 }
 
+/* The record of the barrier, then the slot (I8). */
+static inline void intercept(stack *s, object *o, uintptr_t fp, uint32_t number)
+{
+	*barrier_of(number) = (struct barrier){o, fp, 0};
+	o->flags = (o->flags & OBJECT_FLAGS) | OBJECT_BARRIER | number << OBJECT_SHIFT;
+	if (!s->by_embedder)
+		patch(s, o, number);
+	s->stats.planted++;
+}
+
 /* Intercepts the return into the frame of o, by a thunk or by the embedder; false
  * if there is no thunk (which numbers the embedder's barriers, too). */
 bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp)
@@ -179,11 +189,7 @@ bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp)
 		s->stats.no_thunk++;
 		return false;
 	}
-	*barrier_of(number) = (struct barrier){o, fp, 0};
-	o->flags = (o->flags & OBJECT_FLAGS) | OBJECT_BARRIER | number << OBJECT_SHIFT;
-	if (!s->by_embedder)
-		patch(s, o, number);
-	s->stats.planted++;
+	intercept(s, o, fp, number);
 	return true;
 }
 
@@ -203,11 +209,8 @@ static void clear(object *o)
 void incstack__barrier_pass_on(stack *s, object *o, object *next, uintptr_t fp)
 {
 	uint32_t number = number_of(o);
-	*barrier_of(number) = (struct barrier){next, fp, 0};
-	next->flags = (next->flags & OBJECT_FLAGS) | OBJECT_BARRIER | number << OBJECT_SHIFT;
 	clear(o);
-	patch(s, next, number);
-	s->stats.planted++;
+	intercept(s, next, fp, number);
 }
 
 /* The same, where no further one is needed. */
@@ -246,8 +249,7 @@ void incstack__barrier_lift(stack *s, object *o)
 		rt->embedder.disarm(rt->context, s->identity, o->address);
 	else if (incstack__barrier_live(s, o))
 		store(object_slot(o), thunk_cell(thunk_address(number))->resume);
-	clear(o);
-	put(&s->spare, number);
+	incstack__barrier_end(s, o);
 }
 
 /* The barrier was passed: its thunk stays readable until the next operation,

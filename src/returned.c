@@ -46,29 +46,13 @@ static void move_down(stack *s, object *o, uintptr_t plant_from)
 /* Captures the callers of o, up to the next barrier. */
 static object *fill_gap(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from)
 {
-	object *known = (object *)o->parent, *k;
-	o->flags &= ~(uint32_t)OBJECT_GAP;
-	o->parent = NULL;
-	object *first = s->arena.object;
-	struct reach r = run(s, o->method - 1, o->address, fp, known, barrier_word(known), first,
-			     end_of_run(s, first, s->distance.value));
-	if (r.stop == STOP_MET) {
-		link_known(s, o, r.end, known);
-		return known;
-	}
-	struct path p = {.child = o, .known = known, .here = true};
-	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = fp};
-	if (may_plant_ahead(s, &r, plant_from)) {
-		k = plant_ahead(s, o, known, &r);
-		s->stats.walked += (uint64_t)(r.end - first);
-		if (k)
-			return k;
-		advance(&p, first, r);
-		p.no_thunk = true;
-	}
 	struct walker w = {s, ask, false, s->distance.value, plant_from};
-	return s->by_embedder ? incstack__frames_walk(&w, &p.at, o, known)
-			      : incstack__walk_on(&w, &p, r);
+	struct path p = {.child = o, .known = (object *)o->parent, .here = true};
+	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = fp};
+	o->parent = NULL; /* first: without the flag it would be taken for the caller (I8) */
+	atomic_signal_fence(memory_order_seq_cst);
+	o->flags &= ~(uint32_t)OBJECT_GAP;
+	return incstack__walk(&w, &p);
 }
 
 void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from)
@@ -94,16 +78,18 @@ static bool pass_quickly(stack *s, object *o, uintptr_t fp)
 			     end_of_run(s, first, s->distance.value));
 	if (r.stop == STOP_SPENT && arena_fits(s, (size_t)(r.end - first) + 1)) {
 		object *next = r.end++;
-		*next = (object){known, r.ahead.pc, r.ahead.sp, -1,
-				 INCSTACK_OBJECT_RAW | OBJECT_GAP};
+		*next = skeleton(&r, known);
 		incstack__barrier_pass_on(s, o, next, r.ahead.fp);
 		s->newest = next; /* its thunk is the same */
 		s->stats.walked += (uint64_t)(r.end - first);
 		commit(s, o, r.end, known);
 	} else if (r.stop == STOP_MET) {
 		incstack__barrier_end(s, o);
-		link_known(s, o, r.end, known);
 		set_newest(s, known);
+		s->met = known;
+		s->stats.walked += (uint64_t)(r.end - first) + 1;
+		s->stats.shared++;
+		commit(s, o, r.end, known);
 	} else {
 		return false;
 	}

@@ -113,56 +113,10 @@ __attribute__((always_inline)) static inline void commit(stack *s, object *child
 	child->parent = first;
 }
 
-/* Ends a walk whose run has met a known frame. */
-static inline void link_known(stack *s, object *child, object *run_end, object *known)
+/* The object of the frame ahead, to be guarded by a barrier. */
+static inline object skeleton(const struct reach *r, object *known)
 {
-	s->met = known;
-	s->stats.walked += (uint64_t)(run_end - s->arena.object) + 1;
-	s->stats.shared++;
-	commit(s, child, run_end, known);
-}
-
-/* Whether a barrier may go in front of the frame where the run ended. */
-static inline bool may_plant_ahead(const stack *s, const struct reach *r, uintptr_t plant_from)
-{
-	return r->stop == STOP_SPENT && s->mode == INCSTACK_MODE_PATCH &&
-	       r->ahead.sp - sizeof(uintptr_t) >= plant_from &&
-	       arena_fits(s, (size_t)(r->end - s->arena.object) + 1);
-}
-
-/* Plants it, and links the run between child and what is known. Null: there is no
- * thunk, and that frame becomes the last of the run. */
-static inline object *plant_ahead(stack *s, object *child, object *known, struct reach *r)
-{
-	object *o = r->end++;
-	*o = (object){known, r->ahead.pc, r->ahead.sp, -1, INCSTACK_OBJECT_RAW | OBJECT_GAP};
-	r->fp = r->ahead.fp;
-	commit(s, child, r->end, known);
-	if (__builtin_expect(incstack__barrier_plant(s, o, r->fp), 1))
-		return o;
-	o->parent = NULL;
-	o->flags = INCSTACK_OBJECT_RAW | INCSTACK_OBJECT_FILLED;
-	return NULL;
-}
-
-/* Moves the path to the end of the run that begins at first and is linked. */
-static inline void advance(struct path *p, object *first, struct reach r)
-{
-	p->child = r.end - 1;
-	p->head = p->head ? p->head : first;
-	p->n += (uint32_t)(r.end - first);
-	p->interrupted = false;
-	p->at = (struct cursor){.pc = p->child->method, .sp = p->child->address, .fp = r.fp};
-}
-
-/* Takes over what a run has made. */
-static inline void follow(stack *s, struct path *p, struct reach r)
-{
-	object *first = s->arena.object;
-	if (r.end == first)
-		return;
-	commit(s, p->child, r.end, NULL);
-	advance(p, first, r);
+	return (object){known, r->ahead.pc, r->ahead.sp, -1, INCSTACK_OBJECT_RAW | OBJECT_GAP};
 }
 
 #endif

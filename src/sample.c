@@ -78,7 +78,7 @@ __attribute__((noinline)) static object *plant(stack *s, const struct reach *r)
 	object *o = r->end;
 	if (s->mode != INCSTACK_MODE_PATCH || (const char *)(o + 1) > (char *)(s->arena.limit - 1))
 		return NULL;
-	*o = (object){s->newest, r->ahead.pc, r->ahead.sp, -1, INCSTACK_OBJECT_RAW | OBJECT_GAP};
+	*o = skeleton(r, s->newest);
 	return incstack__barrier_plant(s, o, r->ahead.fp) ? o : NULL;
 }
 

@@ -247,6 +247,49 @@ static uint32_t callers_left(const struct walker *w, const struct path *p)
 	return w->distance > p->n ? w->distance - p->n : 0;
 }
 
+/* Whether a barrier may go in front of the frame where the run ended. */
+static bool may_plant_ahead(const stack *s, const struct reach *r, uintptr_t plant_from)
+{
+	return r->stop == STOP_SPENT && s->mode == INCSTACK_MODE_PATCH &&
+	       r->ahead.sp - sizeof(uintptr_t) >= plant_from &&
+	       arena_fits(s, (size_t)(r->end - s->arena.object) + 1);
+}
+
+/* Plants it, and links the run between child and what is known. Null: there is no
+ * thunk, and that frame becomes the last of the run. */
+static object *plant_ahead(stack *s, object *child, object *known, struct reach *r)
+{
+	object *o = r->end++;
+	*o = skeleton(r, known);
+	r->fp = r->ahead.fp;
+	commit(s, child, r->end, known);
+	if (__builtin_expect(incstack__barrier_plant(s, o, r->fp), 1))
+		return o;
+	o->parent = NULL;
+	o->flags = INCSTACK_OBJECT_RAW | INCSTACK_OBJECT_FILLED;
+	return NULL;
+}
+
+/* Moves the path to the end of the run that begins at first and is linked. */
+static void advance(struct path *p, object *first, struct reach r)
+{
+	p->child = r.end - 1;
+	p->head = p->head ? p->head : first;
+	p->n += (uint32_t)(r.end - first);
+	p->interrupted = false;
+	p->at = (struct cursor){.pc = p->child->method, .sp = p->child->address, .fp = r.fp};
+}
+
+/* Takes over what a run has made. */
+static void follow(stack *s, struct path *p, struct reach r)
+{
+	object *first = s->arena.object;
+	if (r.end == first)
+		return;
+	commit(s, p->child, r.end, NULL);
+	advance(p, first, r);
+}
+
 /* Ends the walk with a barrier at the frame ahead; null: it goes on behind it. */
 static object *stop_ahead(const struct walker *w, struct path *p, struct reach *r)
 {
