@@ -121,10 +121,12 @@ int incstack_runtime_destroy(struct incstack_runtime *rt)
 	return 0;
 }
 
-static void use_mode(stack *s, uint32_t mode)
+void incstack__mode_use(stack *s, uint32_t mode)
 {
 	s->mode = mode;
 	s->hidden_rule = mode == INCSTACK_MODE_VALIDATE ? 0 : -1;
+	s->careful = s->by_embedder || mode == INCSTACK_MODE_VALIDATE;
+	s->reach = has_barriers(s) ? s->distance.value : UINT32_MAX;
 	set_newest(s, NULL);
 }
 
@@ -141,9 +143,9 @@ int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t 
 	s->low = low;
 	s->high = high;
 	s->owner = thread_self();
-	use_mode(s, rt->options.mode);
 	s->last = &s->first;
 	incstack__distance_open(s);
+	incstack__mode_use(s, rt->options.mode);
 	int error = incstack__arena_open(s);
 	if (error) {
 		incstack__release(rt, s, sizeof(*s));
@@ -213,7 +215,7 @@ int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
 		mode = INCSTACK_MODE_VALIDATE;
 	if (s->mode == INCSTACK_MODE_VALIDATE)
 		incstack__forget_rules(s);
-	use_mode(s, mode);
+	incstack__mode_use(s, mode);
 	leave(s);
 	return 0;
 }

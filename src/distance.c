@@ -13,7 +13,8 @@ enum {
 	FRAME_COST = 1,  /* to capture a frame */
 	RETURN_COST = 8, /* to intercept a return and to plant the next barrier */
 	WINDOW = 128,    /* samples that are looked at, */
-	IDLE = 896,      /* and then so many that are not */
+	IDLE_MIN = 896,  /* and then so many that are not: more after each window that */
+	IDLE_MAX = 7168, /* changed nothing */
 };
 
 /* How many barriers, each that far below the last, a pop of so many frames passes. */
@@ -45,6 +46,7 @@ static void adapt(struct distance *d)
 			best_cost = cost;
 		}
 	}
+	d->pause = best != d->value ? IDLE_MIN : d->pause < IDLE_MAX ? d->pause * 2 : IDLE_MAX;
 	d->value = best;
 	d->samples = 0;
 	memset(d->popped, 0, sizeof(d->popped));
@@ -53,8 +55,10 @@ static void adapt(struct distance *d)
 void incstack__distance_open(stack *s)
 {
 	int32_t fixed = s->runtime->options.distance;
-	s->distance = (struct distance){
-		.value = fixed < 0 ? 2 : (uint32_t)fixed, .idle = 1, .fixed = fixed >= 0};
+	s->distance = (struct distance){.value = fixed < 0 ? 2 : (uint32_t)fixed,
+					.idle = 1,
+					.pause = IDLE_MIN,
+					.fixed = fixed >= 0};
 }
 
 /* How many of the frames of the last sample are not among those of this one. Both
@@ -82,7 +86,7 @@ void incstack__distance_note(stack *s, const object *first, const object *end)
 	if (d->fixed)
 		return;
 	if (!has_barriers(s)) {
-		d->idle = IDLE;
+		d->idle = IDLE_MIN;
 		d->last_first = NULL;
 		return;
 	}
@@ -105,7 +109,8 @@ void incstack__distance_note(stack *s, const object *first, const object *end)
 	d->last_count = (uint32_t)(end - first);
 	if (d->samples >= WINDOW) {
 		adapt(d);
-		d->idle = IDLE;
+		s->reach = d->value;
+		d->idle = d->pause;
 		d->last_first = NULL;
 	}
 }

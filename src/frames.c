@@ -22,8 +22,8 @@ int incstack_stack_create_embedder(struct incstack_runtime *rt, void *identity,
 	stack *s = *result;
 	s->by_embedder = true;
 	s->identity = identity;
-	if (s->mode != INCSTACK_MODE_FULL)
-		s->mode = INCSTACK_MODE_EMBEDDER;
+	incstack__mode_use(s, s->mode == INCSTACK_MODE_FULL ? INCSTACK_MODE_FULL
+							    : INCSTACK_MODE_EMBEDDER);
 	return 0;
 }
 

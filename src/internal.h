@@ -35,6 +35,7 @@ enum {
 	OBJECT_SHIFT = 12,            /* number of the thunk of its barrier */
 };
 #define OBJECT_FLAGS ((1u << OBJECT_SHIFT) - 1)
+#define OBJECT_ORDINARY ((uint32_t)(INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW))
 
 /* What a thunk finds: the word to resume at, and the stack it belongs to. */
 struct incstack__cell {
@@ -93,10 +94,11 @@ static inline object *chunk_end(const struct arena *a, const struct chunk *c)
 
 /* What the barrier distance is chosen from (distance.c). */
 struct distance {
-	uint32_t value;
+	uint32_t value;   /* what it is */
 	uint32_t idle;    /* samples until it looks again */
 	uint32_t returns; /* since the last sample */
 	uint32_t samples; /* in this window */
+	uint32_t pause;   /* samples before the next window */
 	bool fixed;
 	uint32_t last_count; /* the callers that the last sample walked over */
 	const object *last_first, *last_end;
@@ -117,6 +119,8 @@ struct incstack_stack {
 	int32_t hidden_rule;      /* all ones, unless raw objects keep their rule in bci */
 	uint32_t limbo;           /* thunks that an unwinder may still look at */
 	uint32_t spare;           /* thunks of this stack, ready to be used */
+	uint32_t reach;           /* callers that a sample walks over before it plants */
+	bool careful;             /* no sample is quick: see sample.c */
 	bool by_embedder;         /* walked by its caller, with its own barriers */
 	bool no_memory;           /* whether the last walk cut an object for want of memory */
 	struct distance distance; /* its first words */
@@ -395,6 +399,7 @@ static inline void distance_observe(stack *s, const object *first, const object 
 int incstack__broken(const stack *s, size_t most);
 
 /* api.c */
+void incstack__mode_use(stack *s, uint32_t mode);
 static inline uintptr_t thread_self(void)
 {
 	return (uintptr_t)__builtin_thread_pointer();

@@ -75,10 +75,10 @@ static bool pass_quickly(stack *s, object *o, uintptr_t fp)
 {
 	object *first = s->arena.object, *known = (object *)o->parent;
 	struct reach r = run(s, o->method - 1, o->address, fp, known, barrier_word(known), first,
-			     end_of_run(s, first, s->distance.value));
+			     end_of_run(s, first, s->distance.value), -1);
 	if (r.stop == STOP_SPENT && arena_fits(s, (size_t)(r.end - first) + 1)) {
 		object *next = r.end++;
-		*next = skeleton(&r, known);
+		*next = skeleton(r.ahead.pc, r.ahead.sp, known);
 		incstack__barrier_pass_on(s, o, next, r.ahead.fp);
 		s->newest = next; /* its thunk is the same */
 		s->stats.walked += (uint64_t)(r.end - first);

@@ -23,62 +23,56 @@ struct reach {
 	} ahead;
 };
 
-/* Where the objects of a run that begins at first may end: after so many callers, or
- * where the memory does, with room left for a trace. */
-static inline const object *end_of_run(const stack *s, const object *first, uint32_t callers)
+/* Where no object of a run that begins at first may begin any more: after so many callers,
+ * or where the memory ends, with room left for a trace. */
+static inline uintptr_t end_of_run(const stack *s, const object *first, uint32_t callers)
 {
-	ptrdiff_t room = (const char *)(s->arena.limit - 1) - (const char *)first;
-	if (__builtin_expect(room >= (ptrdiff_t)(callers * sizeof(object)), 1))
-		return first + callers;
-	return room > 0 ? first + (size_t)room / sizeof(object) : first;
+	uintptr_t end = (uintptr_t)first + callers * sizeof(object);
+	uintptr_t full = (uintptr_t)(s->arena.limit - 1) - (sizeof(object) - 1);
+	return end < full ? end : full;
 }
 
 /* Goes on from the frame {pc, sp, fp} while frames have a plain rule, lie inside the
  * stack and are not known; the objects of callers begin at first. What stops it wants a
- * closer look. Branches on the rule, not arithmetic, lead to the next frame: they are
+ * closer look. `hidden` is the stack's hidden_rule. Branches on the rule, not arithmetic, lead to the next frame: they are
  * foreseen, and then its loads do not wait for the rule. */
-__attribute__((always_inline)) static inline struct reach run(const stack *s, uintptr_t pc,
-							      uintptr_t sp, uintptr_t fp,
-							      const object *known, uintptr_t thunk,
-							      object *first, const object *end)
+__attribute__((always_inline)) static inline struct reach
+run(const stack *s, uintptr_t pc, uintptr_t sp, uintptr_t fp, const object *known, uintptr_t thunk,
+    object *first, uintptr_t end, int32_t hidden)
 {
 	/* pairs with the release in rule.c; null where slots may hold what is no position */
 	const struct rule_table *t =
 		atomic_load_explicit(&s->runtime->run_rules, memory_order_acquire);
 	const uintptr_t limit = known ? known->address : s->high;
-	const int32_t hidden = s->hidden_rule;
 	struct reach r = {.end = first, .fp = fp};
 	packed_rule rule = t && sp >= s->low ? rule_in(t, pc) : 0;
+	uintptr_t cfa;
 	if (!rule_plain(rule))
 		return r;
 	for (;;) {
-		uintptr_t cfa;
 		if (__builtin_expect(rule == RULE_FRAME_POINTER, 1)) {
 			cfa = r.fp + 16;
-			if (cfa <= sp || cfa > limit)
+			if (cfa <= sp || cfa >= limit)
 				break;
 			fp = stack_word(cfa - 16);
 		} else {
 			cfa = (rule_from_fp(rule) ? r.fp : sp) + rule_cfa(rule);
-			if (cfa <= sp || cfa > limit)
+			if (cfa <= sp || cfa >= limit)
 				break;
 			fp = rule_fp(rule) ? stack_word(cfa - rule_fp(rule)) : r.fp;
 		}
 		uintptr_t word = stack_word(cfa - sizeof(uintptr_t));
-		if (cfa == limit) {
-			r.stop = word == thunk ? STOP_MET : STOP_UNUSUAL;
-			break;
-		}
 		packed_rule next = rule_in(t, word - 1);
-		if (!rule_plain(next) || r.end == end) {
-			if (r.end != end && next == RULE_END)
+		bool spent = (uintptr_t)r.end >= end;
+		if (!rule_plain(next) || spent) {
+			if (!spent && next == RULE_END)
 				r.stop = STOP_BASE;
 			else if (rule_plain(next) && cfa % sizeof(uintptr_t) == 0)
 				r.stop = STOP_SPENT;
 			r.ahead.pc = word;
 			r.ahead.sp = cfa;
 			r.ahead.fp = fp;
-			break;
+			return r;
 		}
 		r.fp = fp;
 		sp = cfa;
@@ -88,8 +82,10 @@ __attribute__((always_inline)) static inline struct reach run(const stack *s, ui
 		o->method = word;
 		o->address = cfa;
 		o->bci = (int32_t)(uint32_t)next | hidden;
-		o->flags = INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW;
+		o->flags = OBJECT_ORDINARY;
 	}
+	if (cfa == limit && stack_word(cfa - sizeof(uintptr_t)) == thunk)
+		r.stop = STOP_MET;
 	return r;
 }
 
@@ -114,9 +110,9 @@ __attribute__((always_inline)) static inline void commit(stack *s, object *child
 }
 
 /* The object of the frame ahead, to be guarded by a barrier. */
-static inline object skeleton(const struct reach *r, object *known)
+static inline object skeleton(uintptr_t pc, uintptr_t sp, object *known)
 {
-	return (object){known, r->ahead.pc, r->ahead.sp, -1, INCSTACK_OBJECT_RAW | OBJECT_GAP};
+	return (object){known, pc, sp, -1, INCSTACK_OBJECT_RAW | OBJECT_GAP};
 }
 
 #endif

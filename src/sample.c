@@ -35,117 +35,62 @@ static bool good(const stack *s, const struct incstack_top *top)
 	       !(top->flags & INCSTACK_TOP_DECODE_NOW);
 }
 
-/* The callers that a sample walks over before it plants a barrier. */
-static inline uint32_t reach_of(const stack *s, bool interrupted)
+/* A trace and its top. There is room for both. */
+static inline trace *begin(stack *s, uint64_t id, uint64_t weight, uintptr_t pc, uintptr_t sp,
+			   uint32_t flags, object *parent)
 {
-	uint32_t distance = s->distance.value;
-	if (!has_barriers(s))
-		return UINT32_MAX;
-	return interrupted && !distance ? 1 : distance; /* its own slot is left alone */
-}
-
-/* Everything but a barrier within reach of a run. */
-__attribute__((noinline)) static void walk(stack *s, trace *t, const struct incstack_top *from,
-					   const struct reach *r, bool interrupted)
-{
-	object *top = (object *)t->top;
-	uint32_t distance = reach_of(s, interrupted);
-	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, distance, 0};
-	struct path p = {.child = top, .known = s->newest, .here = inside(s, from->sp)};
-	p.at = (struct cursor){.pc = from->pc, .sp = from->sp, .fp = from->fp};
-	p.at.exact = from->flags & INCSTACK_TOP_EXACT;
-	p.at.decode_now = from->flags & INCSTACK_TOP_DECODE_NOW;
-	top->parent = NULL;
-	s->arena.limit = t;
-	atomic_signal_fence(memory_order_seq_cst);
-	s->arena.object++;
-	set_newest(s, s->by_embedder ? incstack__frames_walk(&w, &p.at, top, s->newest)
-				     : incstack__walk_on(&w, &p, *r));
-	t->old = s->met;
-}
-
-static inline uint32_t flags_of_top(uint32_t flags)
-{
-	return INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW |
-	       (flags & INCSTACK_TOP_EXACT ? INCSTACK_OBJECT_EXACT : 0u) |
-	       (flags & INCSTACK_TOP_DECODE_NOW ? OBJECT_DECODE_NOW : 0u);
-}
-
-/* A run has gone as far as it may: the ordinary frame ahead gets a barrier. Null: it
- * cannot have one. */
-__attribute__((noinline)) static object *plant(stack *s, const struct reach *r)
-{
-	object *o = r->end;
-	if (s->mode != INCSTACK_MODE_PATCH || (const char *)(o + 1) > (char *)(s->arena.limit - 1))
-		return NULL;
-	*o = skeleton(r, s->newest);
-	return incstack__barrier_plant(s, o, r->ahead.fp) ? o : NULL;
-}
-
-/* The objects of a run, up to end, and the trace, which waits right below the limit. A
- * jump out of a signal handler may come between: each counts when it is complete (I8). */
-static inline trace *add_run(stack *s, object *end, object *known)
-{
+	object *top = s->arena.object;
 	trace *t = s->arena.limit - 1;
-	t->old = known;
-	atomic_signal_fence(memory_order_seq_cst);
-	s->arena.object = end;
-	s->arena.limit = t;
+	*t = (trace){.id = id, .weight = weight, .top = top};
+	*top = (object){parent, pc, sp, -1, flags};
 	return t;
 }
 
-/* The trace and its top are made, and the callers walked over as far as is needed.
- * There is room for a trace and two objects. Hardly anything is kept over the run, which
- * needs the registers: what it cannot have changed is read again. */
-__attribute__((always_inline)) static inline void take(stack *s, uint64_t id, uint64_t weight,
-						       const struct incstack_top *from,
-						       uint32_t flags, bool interrupted)
+/* The trace is complete, with all that was walked over. */
+static inline void finish(stack *s, trace *t)
 {
-	object *top = s->arena.object, *barrier;
-	trace *t = s->arena.limit - 1;
-	*t = (trace){.id = id, .weight = weight, .top = top};
-	*top = (object){top + 1, from->pc, from->sp, -1, flags_of_top(flags)};
-	struct reach r =
-		run(s, from->pc - !(flags & INCSTACK_TOP_EXACT), from->sp, from->fp, s->newest,
-		    s->newest_thunk, top + 1, end_of_run(s, top + 1, reach_of(s, interrupted)));
-	const struct reach to = r;
-	atomic_signal_fence(memory_order_seq_cst);
-	uint64_t walked = (uint64_t)(r.end - s->arena.object);
-	if (__builtin_expect(r.stop == STOP_MET, 1)) {
-		r.end[-1].parent = s->newest;
-		s->stats.shared++;
-		t = add_run(s, r.end, s->newest);
-	} else if (r.stop == STOP_SPENT && (barrier = plant(s, &to)) != NULL) {
-		t = add_run(s, barrier + 1, s->newest);
-		set_newest(s, barrier);
-	} else if (r.stop == STOP_BASE && s->mode == INCSTACK_MODE_FULL) {
-		*r.end = (object){NULL, r.ahead.pc, r.ahead.sp, -1,
-				  INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW |
-					  INCSTACK_OBJECT_BASE};
-		t = add_run(s, r.end + 1, NULL);
-		walked++;
-	} else {
-		t = s->arena.limit - 1;
-		walk(s, t, from, &to, interrupted);
-		walked = 0;
-	}
 	const object *first = (const object *)t->top + 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	*s->last = t;
 	s->last = (trace **)&t->next;
 	s->stats.samples++;
-	s->stats.walked += walked;
 	distance_observe(s, first, s->arena.object);
 }
 
-static int take_where_room_is(stack *s, uint64_t id, uint64_t weight,
-			      const struct incstack_top *top, bool interrupted)
+static inline uint32_t flags_of_top(uint32_t flags)
+{
+	return OBJECT_ORDINARY | (flags & INCSTACK_TOP_EXACT ? INCSTACK_OBJECT_EXACT : 0u) |
+	       (flags & INCSTACK_TOP_DECODE_NOW ? OBJECT_DECODE_NOW : 0u);
+}
+
+/* The callers of the top, whatever they are. */
+static void walk(stack *s, object *top, const struct incstack_top *from, bool interrupted)
+{
+	uint32_t distance =
+		interrupted && !s->reach ? 1 : s->reach; /* its own slot is left alone */
+	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, distance, 0};
+	struct path p = {.child = top, .known = s->newest, .here = inside(s, from->sp)};
+	p.at = (struct cursor){.pc = from->pc, .sp = from->sp, .fp = from->fp};
+	p.at.exact = from->flags & INCSTACK_TOP_EXACT;
+	p.at.decode_now = from->flags & INCSTACK_TOP_DECODE_NOW;
+	set_newest(s, incstack__walk(&w, &p));
+}
+
+static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *from,
+		bool interrupted)
 {
 	if (!arena_fits(s, 2) && !incstack__arena_next(s)) {
 		s->stats.lost_limit++;
 		return INCSTACK_ELIMIT;
 	}
-	take(s, id, weight, top, top->flags, interrupted);
+	trace *t = begin(s, id, weight, from->pc, from->sp, flags_of_top(from->flags), NULL);
+	object *top = s->arena.object;
+	s->arena.limit = t;
+	atomic_signal_fence(memory_order_seq_cst);
+	s->arena.object++;
+	walk(s, top, from, interrupted);
+	t->old = s->met;
+	finish(s, t);
 	return 0;
 }
 
@@ -168,16 +113,16 @@ static int take_interrupted(stack *s, uint64_t id, uint64_t weight, const struct
 	}
 	const struct incstack_top from = {
 		at.pc, at.sp, at.fp, 0, at.exact ? INCSTACK_TOP_EXACT : 0u, 0};
-	return take_where_room_is(s, id, weight, &from, true);
+	return take(s, id, weight, &from, true);
 }
 
-static int take_at(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
+static int take_directly(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
 {
 	if (s->limbo)
 		incstack__limbo_empty(s);
 	if (__builtin_expect(rules_wanted(s->runtime), 0))
 		incstack__rule_learn_wanted(s->runtime);
-	return take_where_room_is(s, id, weight, top, false);
+	return take(s, id, weight, top, false);
 }
 
 /* Within an operation: whatever is unusual about the sample. */
@@ -188,7 +133,7 @@ __attribute__((noinline)) static int take_carefully(stack *s, uint64_t id, uint6
 		return INCSTACK_EINVAL;
 	if (top->flags & INCSTACK_TOP_INTERRUPTED)
 		return take_interrupted(s, id, weight, top);
-	return take_at(s, id, weight, top);
+	return take_directly(s, id, weight, top);
 }
 
 __attribute__((noinline)) static int sample(stack *s, uint64_t id, uint64_t weight,
@@ -202,24 +147,86 @@ __attribute__((noinline)) static int sample(stack *s, uint64_t id, uint64_t weig
 	return error;
 }
 
+/* ---- the usual sample: one run over ordinary frames ----------------------------- */
+
 /* Nothing is unusual about the sample but, maybe, its frames. Asked within the operation:
  * before, a signal handler's sample may use up the room. */
 static inline bool usual(const stack *s, const struct incstack_top *top)
 {
-	return top && !top->flags && top->pc && (top->sp | top->slot) % sizeof(uintptr_t) == 0 &&
-	       !(s->by_embedder | s->limbo) && arena_fits(s, 2) && !rules_wanted(s->runtime);
+	return top && !top->flags && (top->sp | top->slot) % sizeof(uintptr_t) == 0 &&
+	       !(s->careful | s->limbo) && arena_fits(s, 2) && !rules_wanted(s->runtime);
+}
+
+/* The objects of a run, up to end, and the trace, which waits right below the limit. A
+ * jump out of a signal handler may come between: each counts when it is complete (I8). */
+static inline trace *add_run(stack *s, object *end, object *known)
+{
+	trace *t = s->arena.limit - 1;
+	t->old = known;
+	atomic_signal_fence(memory_order_seq_cst);
+	s->arena.object = end;
+	s->arena.limit = t;
+	return t;
+}
+
+/* A run has gone as far as it may: the ordinary frame ahead, {pc, sp, fp}, gets a barrier
+ * and an object at o. False: it cannot have one. */
+__attribute__((noinline)) static bool plant(stack *s, object *o, uintptr_t pc, uintptr_t sp,
+					    uintptr_t fp)
+{
+	if (s->mode != INCSTACK_MODE_PATCH || (const char *)(o + 1) > (char *)(s->arena.limit - 1))
+		return false;
+	*o = skeleton(pc, sp, s->newest);
+	return incstack__barrier_plant(s, o, fp);
+}
+
+/* One of the callers wants a closer look: begins anew, with what the trace was to hold. */
+__attribute__((noinline)) static int take_again(stack *s, const struct incstack_top *top)
+{
+	const trace *t = s->arena.limit - 1;
+	return take_carefully(s, t->id, t->weight, top);
+}
+
+/* Hardly anything is kept over the run, which needs the registers: what it cannot have
+ * changed is read again. */
+static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
+			       const struct incstack_top *top)
+{
+	object *first = s->arena.object + 1;
+	trace *t = begin(s, id, weight, top->pc, top->sp, OBJECT_ORDINARY, first);
+	struct reach r = run(s, top->pc - 1, top->sp, top->fp, s->newest, s->newest_thunk, first,
+			     end_of_run(s, first, s->reach), -1);
+	uint64_t walked = (uint64_t)(r.end - s->arena.object);
+	if (__builtin_expect(r.stop == STOP_MET, 1)) {
+		r.end[-1].parent = s->newest;
+		s->stats.shared++;
+		t = add_run(s, r.end, s->newest);
+	} else if (r.stop == STOP_SPENT && plant(s, r.end, r.ahead.pc, r.ahead.sp, r.ahead.fp)) {
+		t = add_run(s, r.end + 1, s->newest);
+		set_newest(s, r.end);
+	} else if (r.stop == STOP_BASE && s->mode == INCSTACK_MODE_FULL) {
+		*r.end = (object){NULL, r.ahead.pc, r.ahead.sp, -1,
+				  OBJECT_ORDINARY | INCSTACK_OBJECT_BASE};
+		t = add_run(s, r.end + 1, NULL);
+		walked++;
+	} else {
+		return take_again(s, top);
+	}
+	s->stats.walked += walked;
+	finish(s, t);
+	return 0;
 }
 
 int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
 		    const struct incstack_top *top)
 {
-	int error = 0;
+	int error;
 	if (__builtin_expect(!s || s->owner != thread_self() || s->busy, 0))
 		return sample(s, id, weight, top);
 	s->busy = stack_pointer();
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(usual(s, top), 1))
-		take(s, id, weight, top, 0, false);
+		error = take_quickly(s, id, weight, top);
 	else
 		error = take_carefully(s, id, weight, top);
 	leave(s);

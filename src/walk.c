@@ -260,13 +260,13 @@ static bool may_plant_ahead(const stack *s, const struct reach *r, uintptr_t pla
 static object *plant_ahead(stack *s, object *child, object *known, struct reach *r)
 {
 	object *o = r->end++;
-	*o = skeleton(r, known);
+	*o = skeleton(r->ahead.pc, r->ahead.sp, known);
 	r->fp = r->ahead.fp;
 	commit(s, child, r->end, known);
 	if (__builtin_expect(incstack__barrier_plant(s, o, r->fp), 1))
 		return o;
 	o->parent = NULL;
-	o->flags = INCSTACK_OBJECT_RAW | INCSTACK_OBJECT_FILLED;
+	o->flags = OBJECT_ORDINARY;
 	return NULL;
 }
 
@@ -326,7 +326,7 @@ object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r
 			return result;
 		r = run(s, p->at.pc - !p->at.exact, p->at.sp, p->at.fp, p->known,
 			barrier_word(p->known), s->arena.object,
-			end_of_run(s, s->arena.object, callers_left(w, p)));
+			end_of_run(s, s->arena.object, callers_left(w, p)), s->hidden_rule);
 	}
 }
 
@@ -341,5 +341,6 @@ object *incstack__walk(const struct walker *w, struct path *p)
 	return incstack__walk_on(w, p,
 				 run(s, p->at.pc - !p->at.exact, p->at.sp, p->at.fp, p->known,
 				     barrier_word(p->known), s->arena.object,
-				     end_of_run(s, s->arena.object, callers_left(w, p))));
+				     end_of_run(s, s->arena.object, callers_left(w, p)),
+				     s->hidden_rule));
 }

@@ -21,7 +21,7 @@ const char *const peer_names[PEER_COUNT] = {"none",  "ours",    "unw_backtrace",
 enum { BYTES_MAX = 1 << 20, INTERVAL_MIN = 16 };
 
 /* Memory is reserved ahead for this many traces at once. */
-enum { BATCH = 16, FRAMES_OURS = INCSTACK_DISTANCE_MAX + 16 + 8, FRAMES_BELOW = 8 };
+enum { BATCH = 64, FRAMES_OURS = INCSTACK_DISTANCE_MAX + 16 + 8, FRAMES_BELOW = 8 };
 enum { BYTES_LIFT = FRAMES_MAX * sizeof(struct incstack_frame_object) };
 
 struct peers peers = {.distance = INCSTACK_DISTANCE_ADAPTIVE};
