@@ -126,7 +126,7 @@ void incstack__mode_use(stack *s, uint32_t mode)
 	s->mode = mode;
 	s->hidden_rule = mode == INCSTACK_MODE_VALIDATE ? 0 : -1;
 	s->careful = s->by_embedder || mode == INCSTACK_MODE_VALIDATE;
-	s->reach = has_barriers(s) ? s->distance.value : UINT32_MAX;
+	incstack__distance_renew(s);
 	set_newest(s, NULL);
 }
 

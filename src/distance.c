@@ -3,7 +3,8 @@
  * Chooses the barrier distance of a stack from what it observes. A barrier that
  * is too near fires often, one that is too far makes every sample walk more. How
  * many frames were left between two samples is counted over a window, and what
- * each distance would have cost follows from the counts.
+ * each distance would have cost follows from the counts. A sample that comes from
+ * further up may go on to an older barrier for a while: see rent.
  */
 #include <string.h>
 
@@ -61,6 +62,24 @@ void incstack__distance_open(stack *s)
 					.fixed = fixed >= 0};
 }
 
+/* How far a sample may walk from now on: a barrier was planted, or is wanted elsewhere. */
+void incstack__distance_renew(stack *s)
+{
+	bool rents = s->mode == INCSTACK_MODE_PATCH && !s->distance.fixed;
+	s->reach = has_barriers(s) ? s->distance.value + rents * RETURN_COST : UINT32_MAX;
+}
+
+/* A sample walked over so many callers and planted nothing. What it walked beyond the
+ * distance is rent; a barrier is bought when it would have cost no more than what was
+ * paid, so that both together are at most twice what was best (Karlin et al. 1988,
+ * "Competitive snoopy caching"). */
+void incstack__distance_rent(stack *s, uint32_t callers)
+{
+	uint32_t distance = s->distance.value, left = s->reach - distance;
+	if (s->mode == INCSTACK_MODE_PATCH && callers > distance)
+		s->reach -= left < callers - distance ? left : callers - distance;
+}
+
 /* How many of the frames of the last sample are not among those of this one. Both
  * are listed youngest first; compared from the base. */
 static uint32_t left_frames(const struct distance *d, const object *first, const object *end)
@@ -109,7 +128,7 @@ void incstack__distance_note(stack *s, const object *first, const object *end)
 	d->last_count = (uint32_t)(end - first);
 	if (d->samples >= WINDOW) {
 		adapt(d);
-		s->reach = d->value;
+		incstack__distance_renew(s);
 		d->idle = d->pause;
 		d->last_first = NULL;
 	}

@@ -105,6 +105,9 @@ struct distance {
 	uint16_t popped[INCSTACK_DISTANCE_MAX + 1]; /* samples, by frames left since the last */
 };
 
+/* Frames whose rules a stack remembers by their place, 16 bytes each. */
+enum { RULES_AT = 256 };
+
 /* What every sample looks at comes first: three lines of the cache. */
 struct incstack_stack {
 	uintptr_t busy;  /* the stack pointer of the operation in progress, or 0 */
@@ -119,16 +122,17 @@ struct incstack_stack {
 	int32_t hidden_rule;      /* all ones, unless raw objects keep their rule in bci */
 	uint32_t limbo;           /* thunks that an unwinder may still look at */
 	uint32_t spare;           /* thunks of this stack, ready to be used */
-	uint32_t reach;           /* callers that a sample walks over before it plants */
+	uint32_t reach;           /* callers that a sample may walk over before it plants */
 	bool careful;             /* no sample is quick: see sample.c */
 	bool by_embedder;         /* walked by its caller, with its own barriers */
 	bool no_memory;           /* whether the last walk cut an object for want of memory */
 	struct distance distance; /* its first words */
 	struct incstack_stats stats;
-	object *met;        /* the youngest object that the last walk found known */
-	object *cut;        /* the object that the last walk had to cut, if any */
-	uint64_t retrieved; /* samples */
-	void *identity;     /* what it knows this stack by */
+	object *met;                /* the youngest object that the last walk found known */
+	object *cut;                /* the object that the last walk had to cut, if any */
+	uint64_t retrieved;         /* samples */
+	void *identity;             /* what it knows this stack by */
+	uint32_t rule_at[RULES_AT]; /* plain ones: see foreseen() */
 };
 
 _Static_assert(offsetof(struct incstack_stack, busy) == INCSTACK__STACK_BUSY, "see layout.h");
@@ -389,6 +393,8 @@ bool incstack__left_behind(const stack *s, uintptr_t operation, uintptr_t sp);
 void incstack__distance_open(stack *s);
 void incstack__distance_note(stack *s, const object *first, const object *end);
 void incstack__distance_forget(stack *s);
+void incstack__distance_renew(stack *s);
+void incstack__distance_rent(stack *s, uint32_t callers);
 static inline void distance_observe(stack *s, const object *first, const object *end)
 {
 	if (__builtin_expect(--s->distance.idle == 0, 0))

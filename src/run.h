@@ -32,12 +32,25 @@ static inline uintptr_t end_of_run(const stack *s, const object *first, uint32_t
 	return end < full ? end : full;
 }
 
+/* The rule of a frame at sp. It is, mostly, that of the frame which stood there last: then
+ * the word below the next frame does not wait for the look-up, only the comparison does. */
+static inline packed_rule foreseen(stack *s, uintptr_t sp, packed_rule rule)
+{
+	uint32_t *last = &s->rule_at[sp / 16 % RULES_AT];
+	packed_rule was = *last, same = was;
+	__asm__("" : "+r"(same)); /* or the compiler would take `rule`, being equal */
+	if (__builtin_expect(same == rule, 1))
+		return was;
+	*last = (uint32_t)rule;
+	return rule;
+}
+
 /* Goes on from the frame {pc, sp, fp} while frames have a plain rule, lie inside the
  * stack and are not known; the objects of callers begin at first. What stops it wants a
  * closer look. `hidden` is the stack's hidden_rule. Branches on the rule, not arithmetic, lead to the next frame: they are
  * foreseen, and then its loads do not wait for the rule. */
 __attribute__((always_inline)) static inline struct reach
-run(const stack *s, uintptr_t pc, uintptr_t sp, uintptr_t fp, const object *known, uintptr_t thunk,
+run(stack *s, uintptr_t pc, uintptr_t sp, uintptr_t fp, const object *known, uintptr_t thunk,
     object *first, uintptr_t end, int32_t hidden)
 {
 	/* pairs with the release in rule.c; null where slots may hold what is no position */
@@ -56,6 +69,7 @@ run(const stack *s, uintptr_t pc, uintptr_t sp, uintptr_t fp, const object *know
 				break;
 			fp = stack_word(cfa - 16);
 		} else {
+			rule = foreseen(s, sp, rule);
 			cfa = (rule_from_fp(rule) ? r.fp : sp) + rule_cfa(rule);
 			if (cfa <= sp || cfa >= limit)
 				break;

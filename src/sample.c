@@ -73,7 +73,12 @@ static void walk(stack *s, object *top, const struct incstack_top *from, bool in
 	p.at = (struct cursor){.pc = from->pc, .sp = from->sp, .fp = from->fp};
 	p.at.exact = from->flags & INCSTACK_TOP_EXACT;
 	p.at.decode_now = from->flags & INCSTACK_TOP_DECODE_NOW;
+	uint64_t planted = s->stats.planted;
 	set_newest(s, incstack__walk(&w, &p));
+	if (s->stats.planted == planted)
+		incstack__distance_rent(s, p.n);
+	else
+		incstack__distance_renew(s);
 }
 
 static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *from,
@@ -200,11 +205,15 @@ static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
 	if (__builtin_expect(r.stop == STOP_MET, 1)) {
 		r.end[-1].parent = s->newest;
 		s->stats.shared++;
+		if (walked > s->distance.value + 1)
+			incstack__distance_rent(s, (uint32_t)walked - 1);
 		t = add_run(s, r.end, s->newest);
 	} else if (r.stop == STOP_SPENT && plant(s, r.end, r.ahead.pc, r.ahead.sp, r.ahead.fp)) {
 		t = add_run(s, r.end + 1, s->newest);
 		set_newest(s, r.end);
-	} else if (r.stop == STOP_BASE && s->mode == INCSTACK_MODE_FULL) {
+		incstack__distance_renew(s);
+	} else if (r.stop == STOP_BASE) {
+		incstack__distance_rent(s, (uint32_t)walked - 1);
 		*r.end = (object){NULL, r.ahead.pc, r.ahead.sp, -1,
 				  OBJECT_ORDINARY | INCSTACK_OBJECT_BASE};
 		t = add_run(s, r.end + 1, NULL);
