@@ -125,7 +125,7 @@ void incstack__mode_use(stack *s, uint32_t mode)
 {
 	s->mode = mode;
 	s->hidden_rule = mode == INCSTACK_MODE_VALIDATE ? 0 : -1;
-	s->careful = s->by_embedder || mode == INCSTACK_MODE_VALIDATE;
+	s->careful = s->by_embedder || mode == INCSTACK_MODE_VALIDATE ? CAREFUL_WALK : 0;
 	incstack__distance_renew(s);
 	set_newest(s, NULL);
 }

@@ -67,17 +67,16 @@ void incstack__distance_renew(stack *s)
 {
 	bool rents = s->mode == INCSTACK_MODE_PATCH && !s->distance.fixed;
 	s->reach = has_barriers(s) ? s->distance.value + rents * RETURN_COST : UINT32_MAX;
+	s->near = rents ? s->distance.value + 1 : UINT32_MAX;
 }
 
-/* A sample walked over so many callers and planted nothing. What it walked beyond the
- * distance is rent; a barrier is bought when it would have cost no more than what was
+/* A sample walked over so many frames and planted nothing. What it walked too far is rent; a barrier is bought when it would have cost no more than what was
  * paid, so that both together are at most twice what was best (Karlin et al. 1988,
  * "Competitive snoopy caching"). */
-void incstack__distance_rent(stack *s, uint32_t callers)
+void incstack__distance_pay(stack *s, uint32_t frames)
 {
-	uint32_t distance = s->distance.value, left = s->reach - distance;
-	if (s->mode == INCSTACK_MODE_PATCH && callers > distance)
-		s->reach -= left < callers - distance ? left : callers - distance;
+	uint32_t left = s->reach - s->distance.value, rent = frames - s->near;
+	s->reach -= left < rent ? left : rent;
 }
 
 /* How many of the frames of the last sample are not among those of this one. Both
@@ -98,9 +97,10 @@ static uint32_t left_frames(const struct distance *d, const object *first, const
 	return (uint32_t)(a - d->last_first);
 }
 
-/* Takes note of the frames of a sample: the callers from first to end. */
-void incstack__distance_note(stack *s, const object *first, const object *end)
+/* Takes note of the frames of a sample. */
+void incstack__distance_note(stack *s, const trace *t)
 {
+	const object *first = (const object *)t->top + 1, *end = s->arena.object;
 	struct distance *d = &s->distance;
 	if (d->fixed)
 		return;

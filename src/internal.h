@@ -106,7 +106,7 @@ struct distance {
 };
 
 /* Frames whose rules a stack remembers by their place, 16 bytes each. */
-enum { RULES_AT = 256 };
+enum { RULES_AT = 1024 };
 
 /* What every sample looks at comes first: three lines of the cache. */
 struct incstack_stack {
@@ -122,8 +122,9 @@ struct incstack_stack {
 	int32_t hidden_rule;      /* all ones, unless raw objects keep their rule in bci */
 	uint32_t limbo;           /* thunks that an unwinder may still look at */
 	uint32_t spare;           /* thunks of this stack, ready to be used */
-	uint32_t reach;           /* callers that a sample may walk over before it plants */
-	bool careful;             /* no sample is quick: see sample.c */
+	uint32_t near, reach;     /* frames that a sample is meant to walk over, callers that it
+				   * may before it plants (distance.c) */
+	uint32_t careful;         /* why no sample is quick: see below */
 	bool by_embedder;         /* walked by its caller, with its own barriers */
 	bool no_memory;           /* whether the last walk cut an object for want of memory */
 	struct distance distance; /* its first words */
@@ -133,6 +134,11 @@ struct incstack_stack {
 	uint64_t retrieved;         /* samples */
 	void *identity;             /* what it knows this stack by */
 	uint32_t rule_at[RULES_AT]; /* plain ones: see foreseen() */
+};
+
+enum {
+	CAREFUL_WALK = 1,  /* frames are an embedder's, or compared with what they were */
+	CAREFUL_WANTS = 2, /* a signal handler wants rules */
 };
 
 _Static_assert(offsetof(struct incstack_stack, busy) == INCSTACK__STACK_BUSY, "see layout.h");
@@ -175,7 +181,7 @@ static inline bool rule_decodes_now(packed_rule r)
 }
 
 struct rule_entry {
-	_Atomic uintptr_t address;
+	_Atomic uintptr_t key;
 	_Atomic packed_rule rule;
 };
 
@@ -254,30 +260,32 @@ static inline object *arena_object(stack *s, bool grow, object value)
 }
 
 /* rule.c */
-static inline bool rules_wanted(const runtime *rt)
-{
-	return atomic_load_explicit(&rt->wanting, memory_order_relaxed);
-}
 struct incstack_rule incstack__rule_unpack(packed_rule r);
 static inline const struct rule_table *rule_table_of(const runtime *rt)
 {
 	/* pairs with the release in grow */
 	return atomic_load_explicit(&rt->rules, memory_order_acquire);
 }
-static inline uint64_t rule_hash(uintptr_t address)
+/* What the rule of an address is found by: a return address, whose rule is that of the
+ * address before, is a key as it is. */
+static inline uintptr_t rule_key(uintptr_t address)
 {
-	return (address * 0x9e3779b97f4a7c15u) >> 28;
+	return address + 1;
+}
+static inline uint64_t rule_hash(uintptr_t key)
+{
+	return (key * 0x9e3779b97f4a7c15u) >> 28;
 }
 static inline const struct rule_entry *rule_entry_at(const struct rule_table *t, uint64_t offset)
 {
 	return (const struct rule_entry *)((const char *)t->entry + (offset & t->mask));
 }
-static inline packed_rule rule_in(const struct rule_table *t, uintptr_t address)
+static inline packed_rule rule_in(const struct rule_table *t, uintptr_t key)
 {
-	for (uint64_t i = rule_hash(address);; i += sizeof(struct rule_entry)) {
+	for (uint64_t i = rule_hash(key);; i += sizeof(struct rule_entry)) {
 		const struct rule_entry *e = rule_entry_at(t, i);
-		uintptr_t found = atomic_load_explicit(&e->address, memory_order_relaxed);
-		if (__builtin_expect(found == address, 1))
+		uintptr_t found = atomic_load_explicit(&e->key, memory_order_relaxed);
+		if (__builtin_expect(found == key, 1))
 			return atomic_load_explicit(&e->rule, memory_order_relaxed);
 		if (!found)
 			return 0;
@@ -285,7 +293,7 @@ static inline packed_rule rule_in(const struct rule_table *t, uintptr_t address)
 }
 packed_rule incstack__rule_find(const runtime *rt, uintptr_t address);
 packed_rule incstack__rule_learn(runtime *rt, uintptr_t address);
-void incstack__rule_want(runtime *rt, uintptr_t address);
+void incstack__rule_want(stack *s, uintptr_t address);
 void incstack__rule_learn_wanted(runtime *rt);
 void incstack__rule_reserve(runtime *rt);
 void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high);
@@ -391,14 +399,19 @@ bool incstack__left_behind(const stack *s, uintptr_t operation, uintptr_t sp);
 
 /* distance.c */
 void incstack__distance_open(stack *s);
-void incstack__distance_note(stack *s, const object *first, const object *end);
+void incstack__distance_note(stack *s, const trace *t);
 void incstack__distance_forget(stack *s);
 void incstack__distance_renew(stack *s);
-void incstack__distance_rent(stack *s, uint32_t callers);
-static inline void distance_observe(stack *s, const object *first, const object *end)
+void incstack__distance_pay(stack *s, uint32_t frames);
+static inline void distance_rent(stack *s, uint32_t frames)
+{
+	if (frames > s->near)
+		incstack__distance_pay(s, frames);
+}
+static inline void distance_observe(stack *s, const trace *t)
 {
 	if (__builtin_expect(--s->distance.idle == 0, 0))
-		incstack__distance_note(s, first, end);
+		incstack__distance_note(s, t);
 }
 
 /* verify.c */

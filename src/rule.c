@@ -16,28 +16,28 @@ enum { KIND_UNKNOWN = 7 };
 packed_rule incstack__rule_find(const runtime *rt, uintptr_t address)
 {
 	const struct rule_table *t = rule_table_of(rt);
-	return t ? rule_in(t, address) : 0;
+	return t ? rule_in(t, rule_key(address)) : 0;
 }
 
-/* The entry of the address, claimed if it has none yet (then *is_new). Several threads
+/* The entry of the key, claimed if it has none yet (then *is_new). Several threads
  * may be at it, and a handler may jump out: an entry without a rule counts as unknown. */
-static struct rule_entry *claim(struct rule_table *t, uintptr_t address, bool *is_new)
+static struct rule_entry *claim(struct rule_table *t, uintptr_t key, bool *is_new)
 {
-	for (uint64_t i = rule_hash(address);; i += sizeof(struct rule_entry)) {
+	for (uint64_t i = rule_hash(key);; i += sizeof(struct rule_entry)) {
 		struct rule_entry *e = (struct rule_entry *)rule_entry_at(t, i);
 		uintptr_t found = 0;
 		*is_new = atomic_compare_exchange_strong_explicit(
-			&e->address, &found, address, memory_order_relaxed, memory_order_relaxed);
-		if (*is_new || found == address)
+			&e->key, &found, key, memory_order_relaxed, memory_order_relaxed);
+		if (*is_new || found == key)
 			return e;
 	}
 }
 
-/* True: the address is new in the table. */
-static bool insert(struct rule_table *t, uintptr_t address, packed_rule rule)
+/* True: the key is new in the table. */
+static bool insert(struct rule_table *t, uintptr_t key, packed_rule rule)
 {
 	bool is_new;
-	struct rule_entry *e = claim(t, address, &is_new);
+	struct rule_entry *e = claim(t, key, &is_new);
 	atomic_store_explicit(&e->rule, rule, memory_order_relaxed);
 	return is_new;
 }
@@ -57,10 +57,10 @@ static uint64_t copy(struct rule_table *to, const struct rule_table *from)
 {
 	uint64_t count = 0;
 	for (uint64_t i = 0; from && i < entries_of(from); i++) {
-		uintptr_t a = atomic_load_explicit(&from->entry[i].address, memory_order_relaxed);
+		uintptr_t k = atomic_load_explicit(&from->entry[i].key, memory_order_relaxed);
 		packed_rule r = atomic_load_explicit(&from->entry[i].rule, memory_order_relaxed);
-		if (a && r)
-			count += insert(to, a, r);
+		if (k && r)
+			count += insert(to, k, r);
 	}
 	return count;
 }
@@ -82,7 +82,7 @@ static void grow(runtime *rt, struct rule_table *old)
 	t->mask = (entries - 1) * sizeof(struct rule_entry);
 	t->older = old;
 	for (uint64_t i = 0; i < entries; i++) {
-		atomic_init(&t->entry[i].address, 0);
+		atomic_init(&t->entry[i].key, 0);
 		atomic_init(&t->entry[i].rule, 0);
 	}
 	atomic_store_explicit(&rt->rule_count, copy(t, old), memory_order_relaxed);
@@ -102,7 +102,7 @@ static packed_rule keep(runtime *rt, uintptr_t address, packed_rule rule)
 	uint64_t count = atomic_load_explicit(&rt->rule_count, memory_order_relaxed);
 	if (!t || count * 2 >= entries_of(t))
 		atomic_fetch_add_explicit(&rt->rules_unkept, 1, memory_order_relaxed);
-	else if (insert(t, address, rule))
+	else if (insert(t, rule_key(address), rule))
 		atomic_fetch_add_explicit(&rt->rule_count, 1, memory_order_relaxed);
 	return rule;
 }
@@ -177,19 +177,22 @@ void incstack__rule_reserve(runtime *rt)
 	incstack__signals_restore(blocked, &before);
 }
 
-/* A signal handler, which must not ask, missed the rule. */
-void incstack__rule_want(runtime *rt, uintptr_t address)
+/* A signal handler, which must not ask, missed the rule. The next sample of the stack
+ * outside of one will, or a reserve or retrieve. */
+void incstack__rule_want(stack *s, uintptr_t address)
 {
+	runtime *rt = s->runtime;
 	unsigned i = atomic_fetch_add_explicit(&rt->wanted_next, 1, memory_order_relaxed);
 	atomic_store_explicit(&rt->wanted[i % RULES_WANTED], address, memory_order_relaxed);
 	/* pairs with the acquire in rule_learn_wanted */
 	atomic_store_explicit(&rt->wanting, true, memory_order_release);
+	s->careful |= CAREFUL_WANTS;
 }
 
 /* Called where the embedder may be asked, so that the next handler finds it. */
 void incstack__rule_learn_wanted(runtime *rt)
 {
-	/* Looked at first: the exchange is dear, and this is called per sample. */
+	/* Looked at first: the exchange is dear. */
 	if (!atomic_load_explicit(&rt->wanting, memory_order_relaxed) ||
 	    !atomic_exchange_explicit(&rt->wanting, false, memory_order_acquire))
 		return;
@@ -207,8 +210,8 @@ void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high)
 		;
 	struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_relaxed);
 	for (uint64_t i = 0; t && i < entries_of(t); i++) {
-		uintptr_t a = atomic_load_explicit(&t->entry[i].address, memory_order_relaxed);
-		if (a >= low && a < high)
+		uintptr_t k = atomic_load_explicit(&t->entry[i].key, memory_order_relaxed);
+		if (k - rule_key(low) < high - low)
 			atomic_store_explicit(&t->entry[i].rule, 0, memory_order_relaxed);
 	}
 	for (int i = 0; i < RULES_WANTED; i++)

@@ -45,20 +45,21 @@ static inline packed_rule foreseen(stack *s, uintptr_t sp, packed_rule rule)
 	return rule;
 }
 
-/* Goes on from the frame {pc, sp, fp} while frames have a plain rule, lie inside the
+/* Goes on from the frame {sp, fp}, whose rule has that key, while frames have a plain rule, lie inside the
  * stack and are not known; the objects of callers begin at first. What stops it wants a
  * closer look. `hidden` is the stack's hidden_rule. Branches on the rule, not arithmetic, lead to the next frame: they are
  * foreseen, and then its loads do not wait for the rule. */
-__attribute__((always_inline)) static inline struct reach
-run(stack *s, uintptr_t pc, uintptr_t sp, uintptr_t fp, const object *known, uintptr_t thunk,
-    object *first, uintptr_t end, int32_t hidden)
+__attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_t key, uintptr_t sp,
+							      uintptr_t fp, const object *known,
+							      uintptr_t thunk, object *first,
+							      uintptr_t end, int32_t hidden)
 {
 	/* pairs with the release in rule.c; null where slots may hold what is no position */
 	const struct rule_table *t =
 		atomic_load_explicit(&s->runtime->run_rules, memory_order_acquire);
 	const uintptr_t limit = known ? known->address : s->high;
 	struct reach r = {.end = first, .fp = fp};
-	packed_rule rule = t && sp >= s->low ? rule_in(t, pc) : 0;
+	packed_rule rule = t && sp >= s->low ? rule_in(t, key) : 0;
 	uintptr_t cfa;
 	if (!rule_plain(rule))
 		return r;
@@ -76,7 +77,7 @@ run(stack *s, uintptr_t pc, uintptr_t sp, uintptr_t fp, const object *known, uin
 			fp = rule_fp(rule) ? stack_word(cfa - rule_fp(rule)) : r.fp;
 		}
 		uintptr_t word = stack_word(cfa - sizeof(uintptr_t));
-		packed_rule next = rule_in(t, word - 1);
+		packed_rule next = rule_in(t, word);
 		bool spent = (uintptr_t)r.end >= end;
 		if (!rule_plain(next) || spent) {
 			if (!spent && next == RULE_END)

@@ -49,12 +49,11 @@ static inline trace *begin(stack *s, uint64_t id, uint64_t weight, uintptr_t pc,
 /* The trace is complete, with all that was walked over. */
 static inline void finish(stack *s, trace *t)
 {
-	const object *first = (const object *)t->top + 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	*s->last = t;
 	s->last = (trace **)&t->next;
 	s->stats.samples++;
-	distance_observe(s, first, s->arena.object);
+	distance_observe(s, t);
 }
 
 static inline uint32_t flags_of_top(uint32_t flags)
@@ -63,8 +62,9 @@ static inline uint32_t flags_of_top(uint32_t flags)
 	       (flags & INCSTACK_TOP_DECODE_NOW ? OBJECT_DECODE_NOW : 0u);
 }
 
-/* The callers of the top, whatever they are. */
-static void walk(stack *s, object *top, const struct incstack_top *from, bool interrupted)
+/* The callers of the top, whatever they are; those of the run, if any, are made. */
+static void walk(stack *s, object *top, const struct incstack_top *from, bool interrupted,
+		 const struct reach *run)
 {
 	uint32_t distance =
 		interrupted && !s->reach ? 1 : s->reach; /* its own slot is left alone */
@@ -74,11 +74,26 @@ static void walk(stack *s, object *top, const struct incstack_top *from, bool in
 	p.at.exact = from->flags & INCSTACK_TOP_EXACT;
 	p.at.decode_now = from->flags & INCSTACK_TOP_DECODE_NOW;
 	uint64_t planted = s->stats.planted;
-	set_newest(s, incstack__walk(&w, &p));
+	set_newest(s, run ? incstack__walk_on(&w, &p, *run) : incstack__walk(&w, &p));
 	if (s->stats.planted == planted)
-		incstack__distance_rent(s, p.n);
+		distance_rent(s, p.n + 1);
 	else
 		incstack__distance_renew(s);
+}
+
+/* The trace waits right below the limit, its top is the next object. */
+static void complete(stack *s, const struct incstack_top *from, bool interrupted,
+		     const struct reach *run)
+{
+	trace *t = s->arena.limit - 1;
+	object *top = s->arena.object;
+	top->parent = NULL;
+	s->arena.limit = t;
+	atomic_signal_fence(memory_order_seq_cst);
+	s->arena.object++;
+	walk(s, top, from, interrupted, run);
+	t->old = s->met;
+	finish(s, t);
 }
 
 static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *from,
@@ -88,14 +103,8 @@ static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_to
 		s->stats.lost_limit++;
 		return INCSTACK_ELIMIT;
 	}
-	trace *t = begin(s, id, weight, from->pc, from->sp, flags_of_top(from->flags), NULL);
-	object *top = s->arena.object;
-	s->arena.limit = t;
-	atomic_signal_fence(memory_order_seq_cst);
-	s->arena.object++;
-	walk(s, top, from, interrupted);
-	t->old = s->met;
-	finish(s, t);
+	begin(s, id, weight, from->pc, from->sp, flags_of_top(from->flags), NULL);
+	complete(s, from, interrupted, NULL);
 	return 0;
 }
 
@@ -110,7 +119,7 @@ static int take_interrupted(stack *s, uint64_t id, uint64_t weight, const struct
 	if (known && s->runtime->embedder.find_rule) {
 		known = incstack__rule_find(s->runtime, address);
 		if (!known)
-			incstack__rule_want(s->runtime, address);
+			incstack__rule_want(s, address);
 	}
 	if (!known) {
 		s->stats.lost_unwind++;
@@ -125,8 +134,10 @@ static int take_directly(stack *s, uint64_t id, uint64_t weight, const struct in
 {
 	if (s->limbo)
 		incstack__limbo_empty(s);
-	if (__builtin_expect(rules_wanted(s->runtime), 0))
+	if (s->careful & CAREFUL_WANTS) {
+		s->careful &= ~(uint32_t)CAREFUL_WANTS;
 		incstack__rule_learn_wanted(s->runtime);
+	}
 	return take(s, id, weight, top, false);
 }
 
@@ -159,7 +170,7 @@ __attribute__((noinline)) static int sample(stack *s, uint64_t id, uint64_t weig
 static inline bool usual(const stack *s, const struct incstack_top *top)
 {
 	return top && !top->flags && (top->sp | top->slot) % sizeof(uintptr_t) == 0 &&
-	       !(s->careful | s->limbo) && arena_fits(s, 2) && !rules_wanted(s->runtime);
+	       !(s->careful | s->limbo) && arena_fits(s, 2);
 }
 
 /* The objects of a run, up to end, and the trace, which waits right below the limit. A
@@ -185,11 +196,17 @@ __attribute__((noinline)) static bool plant(stack *s, object *o, uintptr_t pc, u
 	return incstack__barrier_plant(s, o, fp);
 }
 
-/* One of the callers wants a closer look: begins anew, with what the trace was to hold. */
-__attribute__((noinline)) static int take_again(stack *s, const struct incstack_top *top)
+/* One of the callers wants a closer look, or the memory of a chunk has ended: goes on from
+ * the objects that the run has made, and the frame pointer of the last. */
+__attribute__((noinline)) static int go_on(stack *s, object *end, uintptr_t fp)
 {
-	const trace *t = s->arena.limit - 1;
-	return take_carefully(s, t->id, t->weight, top);
+	const object *top = s->arena.object;
+	const struct incstack_top from = {.pc = top->method, .sp = top->address, .fp = fp};
+	const struct reach run = {.end = end, .fp = fp};
+	if (!from.pc)
+		return INCSTACK_EINVAL;
+	complete(s, &from, false, &run);
+	return 0;
 }
 
 /* Hardly anything is kept over the run, which needs the registers: what it cannot have
@@ -199,27 +216,26 @@ static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
 {
 	object *first = s->arena.object + 1;
 	trace *t = begin(s, id, weight, top->pc, top->sp, OBJECT_ORDINARY, first);
-	struct reach r = run(s, top->pc - 1, top->sp, top->fp, s->newest, s->newest_thunk, first,
+	struct reach r = run(s, top->pc, top->sp, top->fp, s->newest, s->newest_thunk, first,
 			     end_of_run(s, first, s->reach), -1);
 	uint64_t walked = (uint64_t)(r.end - s->arena.object);
 	if (__builtin_expect(r.stop == STOP_MET, 1)) {
 		r.end[-1].parent = s->newest;
 		s->stats.shared++;
-		if (walked > s->distance.value + 1)
-			incstack__distance_rent(s, (uint32_t)walked - 1);
+		distance_rent(s, (uint32_t)walked);
 		t = add_run(s, r.end, s->newest);
 	} else if (r.stop == STOP_SPENT && plant(s, r.end, r.ahead.pc, r.ahead.sp, r.ahead.fp)) {
 		t = add_run(s, r.end + 1, s->newest);
 		set_newest(s, r.end);
 		incstack__distance_renew(s);
 	} else if (r.stop == STOP_BASE) {
-		incstack__distance_rent(s, (uint32_t)walked - 1);
+		distance_rent(s, (uint32_t)walked);
 		*r.end = (object){NULL, r.ahead.pc, r.ahead.sp, -1,
 				  OBJECT_ORDINARY | INCSTACK_OBJECT_BASE};
 		t = add_run(s, r.end + 1, NULL);
 		walked++;
 	} else {
-		return take_again(s, top);
+		return go_on(s, r.end, r.fp);
 	}
 	s->stats.walked += walked;
 	finish(s, t);

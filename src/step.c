@@ -26,7 +26,7 @@ packed_rule incstack__rule_of(const struct walker *w, uintptr_t pc, bool exact)
 	if (__builtin_expect(rule != 0, 1))
 		return rule;
 	if (w->ask == ASK_NEVER) {
-		incstack__rule_want(rt, address);
+		incstack__rule_want(w->stack, address);
 		return 0;
 	}
 	struct question q = {rt, address, 0};

@@ -324,7 +324,7 @@ object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r
 		result = look(w, p, &ended);
 		if (ended)
 			return result;
-		r = run(s, p->at.pc - !p->at.exact, p->at.sp, p->at.fp, p->known,
+		r = run(s, p->at.pc + p->at.exact, p->at.sp, p->at.fp, p->known,
 			barrier_word(p->known), s->arena.object,
 			end_of_run(s, s->arena.object, callers_left(w, p)), s->hidden_rule);
 	}
@@ -339,7 +339,7 @@ object *incstack__walk(const struct walker *w, struct path *p)
 	if (s->by_embedder)
 		return incstack__frames_walk(w, &p->at, p->child, p->known);
 	return incstack__walk_on(w, p,
-				 run(s, p->at.pc - !p->at.exact, p->at.sp, p->at.fp, p->known,
+				 run(s, p->at.pc + p->at.exact, p->at.sp, p->at.fp, p->known,
 				     barrier_word(p->known), s->arena.object,
 				     end_of_run(s, s->arena.object, callers_left(w, p)),
 				     s->hidden_rule));

@@ -153,7 +153,7 @@ static void finish(struct workload *w)
 	check_traces(c);
 	if (c->checked != TURNS)
 		complain(c, PEER_OURS, 0);
-	peers.ours.pending = 0;
+	peers.ours.pending = peers.ours.upkeep = 0;
 	peer_end(PEER_OURS);
 	workload_stop(w);
 }

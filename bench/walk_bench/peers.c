@@ -91,13 +91,15 @@ static uint64_t interval_of(uint64_t traces, uint64_t objects)
 	uint64_t bytes = traces * sizeof(struct incstack_trace) +
 			 objects * sizeof(struct incstack_frame_object);
 	uint64_t interval = BYTES_MAX * traces / bytes;
-	return interval > INTERVAL_MIN ? interval : INTERVAL_MIN;
+	if (interval < BATCH)
+		return interval > INTERVAL_MIN ? interval : INTERVAL_MIN;
+	return interval - interval % BATCH;
 }
 
 static void retrieve(struct tracer *t)
 {
 	struct incstack_tree *tree;
-	t->pending = 0;
+	t->pending = t->upkeep = 0;
 	if (incstack_retrieve(t->stack, &tree)) {
 		t->errors++;
 		return;
@@ -108,16 +110,24 @@ static void retrieve(struct tracer *t)
 	t->errors += !!incstack_tree_release(tree);
 }
 
+static void make_room(struct tracer *t)
+{
+	if (t->pending >= t->interval)
+		retrieve(t);
+	uint64_t batch = t->interval < BATCH ? t->interval : BATCH;
+	t->errors += !!incstack_stack_reserve(t->stack, batch * t->room);
+	t->upkeep = t->pending + batch;
+}
+
 static inline __attribute__((always_inline)) void sample(struct tracer *t, const uintptr_t *frame)
 {
 	const struct incstack_top top = {
 		.pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
-	if (t->pending % BATCH == 0)
-		t->errors += !!incstack_stack_reserve(t->stack, t->room);
+	if (t->pending >= t->upkeep)
+		make_room(t);
 	if (incstack_sample(t->stack, t->pending, 1, &top))
 		t->errors++;
-	if (++t->pending == t->interval)
-		retrieve(t);
+	t->pending++;
 }
 
 static void sample_ours(struct workload *w)
@@ -140,7 +150,7 @@ static int tracer_open(struct tracer *t, enum incstack_mode mode, size_t frames)
 
 	memset(t, 0, sizeof(*t));
 	t->interval = interval_of(1, frames);
-	t->room = BATCH * (bytes + sizeof(struct incstack_trace));
+	t->room = bytes + sizeof(struct incstack_trace);
 	if (incstack_native_runtime_create(&options, &t->runtime) ||
 	    incstack_native_thread_stack(t->runtime, &t->stack)) {
 		fprintf(stderr, "walk_bench: cannot create a stack\n");
@@ -226,7 +236,7 @@ static size_t last_of_tracer(struct tracer *t, uintptr_t *pcs, size_t max)
 {
 	struct incstack_tree *tree;
 	size_t count = 0;
-	t->pending = 0;
+	t->pending = t->upkeep = 0;
 	if (incstack_retrieve(t->stack, &tree))
 		return 0;
 	const struct incstack_trace *last = tree->traces;

@@ -35,7 +35,8 @@ struct tracer {
 	struct incstack_stack *stack;
 	uint64_t interval;
 	uint64_t pending; /* not yet retrieved */
-	size_t room;      /* reserved ahead */
+	uint64_t upkeep;  /* when so many are, room is made */
+	size_t room;      /* that a trace may take */
 	uint64_t errors;
 	uint64_t traces; /* retrieved */
 	uint64_t incomplete;
