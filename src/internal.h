@@ -148,11 +148,11 @@ _Static_assert(sizeof(struct incstack__cell) == INCSTACK__THUNK_SIZE, "see layou
 
 /* A rule in one word; 0 is "not in the cache". A plain rule, as nearly all are,
  * has its return slot right below the CFA and fits into 32 bits:
- *   bit 0: 1 | CFA from the frame pointer: 1 | fp_offset / 8: 11 | cfa_offset / 8: 19
+ *   bit 0: 1 | CFA from the frame pointer: 1 | 0: 1 | fp_offset / 8: 11 | cfa_offset / 8: 18
  * Any other: 0 | kind: 3 | flags: 4 | ra_offset / 8: 8 | fp_offset / 8: 16 | cfa_offset: 32 */
 typedef uint64_t packed_rule;
 #define RULE_END ((packed_rule)INCSTACK_RULE_END << 1)
-#define RULE_FRAME_POINTER ((packed_rule)(1 | 1 << 1 | 2 << 2 | 2 << 13))
+#define RULE_FRAME_POINTER ((packed_rule)(1 | 1 << 1 | 2 << 3 | 2 << 14))
 
 static inline bool rule_plain(packed_rule r)
 {
@@ -164,11 +164,11 @@ static inline bool rule_from_fp(packed_rule r)
 }
 static inline uintptr_t rule_fp(packed_rule r)
 {
-	return (r >> 2 & 0x7ff) * 8;
+	return r & 0x3ff8;
 }
 static inline uintptr_t rule_cfa(packed_rule r)
 {
-	return (r >> 13) * 8;
+	return (r >> 14) * 8;
 }
 /* Not of an address that the embedder refused, or was not asked for. */
 static inline bool rule_known(packed_rule r)
@@ -185,11 +185,15 @@ struct rule_entry {
 	_Atomic packed_rule rule;
 };
 
+/* An open hash table, which offsets of entries are used in as they are, because the head
+ * takes the place of the first entry: its key is the mask of an offset, in bytes, with a
+ * bit that no address has; its rule is the table that this one replaced, which lives as
+ * long as the runtime. */
 struct rule_table {
-	uint64_t mask;            /* of the offset of an entry, in bytes */
-	struct rule_table *older; /* replaced tables live as long as the runtime */
+	struct rule_entry head;
 	struct rule_entry entry[];
 };
+#define RULE_NO_KEY (UINT64_C(1) << 63)
 
 enum { RULES_WANTED = 64 };
 
@@ -278,7 +282,8 @@ static inline uint64_t rule_hash(uintptr_t key)
 }
 static inline const struct rule_entry *rule_entry_at(const struct rule_table *t, uint64_t offset)
 {
-	return (const struct rule_entry *)((const char *)t->entry + (offset & t->mask));
+	uintptr_t mask = atomic_load_explicit(&t->head.key, memory_order_relaxed);
+	return (const struct rule_entry *)((const char *)t + (offset & mask));
 }
 static inline packed_rule rule_in(const struct rule_table *t, uintptr_t key)
 {

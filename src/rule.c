@@ -9,7 +9,7 @@
 
 #include "internal.h"
 
-enum { FIRST_ENTRIES = 8192 };
+enum { FIRST_ENTRIES = 8191 }; /* with the head a power of two */
 /* The kind of no rule: the address is known to have none. */
 enum { KIND_UNKNOWN = 7 };
 
@@ -42,14 +42,21 @@ static bool insert(struct rule_table *t, uintptr_t key, packed_rule rule)
 	return is_new;
 }
 
+/* The entries of a table, less the head. */
 static uint64_t entries_of(const struct rule_table *t)
 {
-	return t->mask / sizeof(struct rule_entry) + 1;
+	uintptr_t mask = atomic_load_explicit(&t->head.key, memory_order_relaxed);
+	return (mask & ~RULE_NO_KEY) / sizeof(struct rule_entry);
 }
 
 static size_t table_bytes(uint64_t entries)
 {
 	return sizeof(struct rule_table) + entries * sizeof(struct rule_entry);
+}
+
+static struct rule_table *replaced_by(const struct rule_table *t)
+{
+	return (struct rule_table *)atomic_load_explicit(&t->head.rule, memory_order_relaxed);
 }
 
 /* Copies what is still true, and counts it. */
@@ -75,12 +82,12 @@ static bool grown_enough(const runtime *rt, const struct rule_table *t)
 /* Keeps the old table where there is no memory. */
 static void grow(runtime *rt, struct rule_table *old)
 {
-	uint64_t entries = old ? entries_of(old) * 2 : FIRST_ENTRIES;
+	uint64_t entries = old ? entries_of(old) * 2 + 1 : FIRST_ENTRIES;
 	struct rule_table *t = incstack__allocate(rt, table_bytes(entries));
 	if (!t)
 		return;
-	t->mask = (entries - 1) * sizeof(struct rule_entry);
-	t->older = old;
+	atomic_init(&t->head.key, entries * sizeof(struct rule_entry) | RULE_NO_KEY);
+	atomic_init(&t->head.rule, (uintptr_t)old);
 	for (uint64_t i = 0; i < entries; i++) {
 		atomic_init(&t->entry[i].key, 0);
 		atomic_init(&t->entry[i].rule, 0);
@@ -111,15 +118,14 @@ static bool plain(const struct incstack_rule *r)
 {
 	return (r->kind == INCSTACK_RULE_SP || r->kind == INCSTACK_RULE_FP) && !r->flags &&
 	       r->ra_offset == 8 && r->cfa_offset > 0 && r->cfa_offset % 8 == 0 &&
-	       r->cfa_offset < 1 << 22 && r->fp_offset % 8 == 0 && r->fp_offset < 1 << 14;
+	       r->cfa_offset < 1 << 21 && r->fp_offset % 8 == 0 && r->fp_offset < 1 << 14;
 }
 
 static packed_rule pack(const struct incstack_rule *r)
 {
 	if (plain(r))
 		return 1 | (packed_rule)(r->kind == INCSTACK_RULE_FP) << 1 |
-		       (packed_rule)(r->fp_offset / 8) << 2 |
-		       (packed_rule)(r->cfa_offset / 8) << 13;
+		       (packed_rule)r->fp_offset | (packed_rule)(r->cfa_offset / 8) << 14;
 	bool fits = r->kind <= INCSTACK_RULE_END && r->ra_offset % 8 == 0 &&
 		    r->fp_offset % 8 == 0 && r->ra_offset / 8 < 256;
 	if (!fits || r->kind == INCSTACK_RULE_NONE)
@@ -224,7 +230,7 @@ void incstack__rule_free(runtime *rt)
 {
 	struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_relaxed);
 	while (t) {
-		struct rule_table *older = t->older;
+		struct rule_table *older = replaced_by(t);
 		incstack__release(rt, t, table_bytes(entries_of(t)));
 		t = older;
 	}
