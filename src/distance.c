@@ -4,7 +4,7 @@
  * is too near fires often, one that is too far makes every sample walk more. How
  * many frames were left between two samples is counted over a window, and what
  * each distance would have cost follows from the counts. A sample that comes from
- * further up may go on to an older barrier for a while: see rent.
+ * further up may go on to an older barrier for a while, and pays (distance_pay).
  */
 #include <string.h>
 
@@ -70,9 +70,9 @@ void incstack__distance_renew(stack *s)
 	s->near = rents ? s->distance.value + 1 : UINT32_MAX;
 }
 
-/* A sample walked over so many frames and planted nothing. What it walked too far is rent; a barrier is bought when it would have cost no more than what was
- * paid, so that both together are at most twice what was best (Karlin et al. 1988,
- * "Competitive snoopy caching"). */
+/* A sample walked over so many frames and planted nothing. What it walked too far is rent;
+ * a barrier is bought when as much was paid as it costs, so that both together are at most
+ * twice what was best (Karlin et al. 1988, "Competitive snoopy caching"). */
 void incstack__distance_pay(stack *s, uint32_t frames)
 {
 	uint32_t left = s->reach - s->distance.value, rent = frames - s->near;

@@ -18,6 +18,7 @@
 
 #include "arch/x86_64/layout.h"
 #include "fault.h"
+#include "rule.h"
 
 typedef struct incstack_frame_object object;
 typedef struct incstack_trace trace;
@@ -146,55 +147,6 @@ _Static_assert(offsetof(struct incstack__cell, resume) == INCSTACK__CELL_RESUME,
 _Static_assert(offsetof(struct incstack__cell, stack) == INCSTACK__CELL_STACK, "see layout.h");
 _Static_assert(sizeof(struct incstack__cell) == INCSTACK__THUNK_SIZE, "see layout.h");
 
-/* A rule in one word; 0 is "not in the cache". A plain rule, as nearly all are,
- * has its return slot right below the CFA and fits into 32 bits:
- *   bit 0: 1 | CFA from the frame pointer: 1 | 0: 1 | fp_offset / 8: 11 | cfa_offset / 8: 18
- * Any other: 0 | kind: 3 | flags: 4 | ra_offset / 8: 8 | fp_offset / 8: 16 | cfa_offset: 32 */
-typedef uint64_t packed_rule;
-#define RULE_END ((packed_rule)INCSTACK_RULE_END << 1)
-#define RULE_FRAME_POINTER ((packed_rule)(1 | 1 << 1 | 2 << 3 | 2 << 14))
-
-static inline bool rule_plain(packed_rule r)
-{
-	return r & 1;
-}
-static inline bool rule_from_fp(packed_rule r)
-{
-	return r & 2;
-}
-static inline uintptr_t rule_fp(packed_rule r)
-{
-	return r & 0x3ff8;
-}
-static inline uintptr_t rule_cfa(packed_rule r)
-{
-	return (r >> 14) * 8;
-}
-/* Not of an address that the embedder refused, or was not asked for. */
-static inline bool rule_known(packed_rule r)
-{
-	return rule_plain(r) || (r && (r >> 1 & 7) <= INCSTACK_RULE_END);
-}
-static inline bool rule_decodes_now(packed_rule r)
-{
-	return !rule_plain(r) && r & (packed_rule)INCSTACK_RULE_DECODE_NOW << 4;
-}
-
-struct rule_entry {
-	_Atomic uintptr_t key;
-	_Atomic packed_rule rule;
-};
-
-/* An open hash table, which offsets of entries are used in as they are, because the head
- * takes the place of the first entry: its key is the mask of an offset, in bytes, with a
- * bit that no address has; its rule is the table that this one replaced, which lives as
- * long as the runtime. */
-struct rule_table {
-	struct rule_entry head;
-	struct rule_entry entry[];
-};
-#define RULE_NO_KEY (UINT64_C(1) << 63)
-
 enum { RULES_WANTED = 64 };
 
 /* What every sample looks at comes first. */
@@ -265,37 +217,6 @@ static inline object *arena_object(stack *s, bool grow, object value)
 
 /* rule.c */
 struct incstack_rule incstack__rule_unpack(packed_rule r);
-static inline const struct rule_table *rule_table_of(const runtime *rt)
-{
-	/* pairs with the release in grow */
-	return atomic_load_explicit(&rt->rules, memory_order_acquire);
-}
-/* What the rule of an address is found by: a return address, whose rule is that of the
- * address before, is a key as it is. */
-static inline uintptr_t rule_key(uintptr_t address)
-{
-	return address + 1;
-}
-static inline uint64_t rule_hash(uintptr_t key)
-{
-	return (key * 0x9e3779b97f4a7c15u) >> 28;
-}
-static inline const struct rule_entry *rule_entry_at(const struct rule_table *t, uint64_t offset)
-{
-	uintptr_t mask = atomic_load_explicit(&t->head.key, memory_order_relaxed);
-	return (const struct rule_entry *)((const char *)t + (offset & mask));
-}
-static inline packed_rule rule_in(const struct rule_table *t, uintptr_t key)
-{
-	for (uint64_t i = rule_hash(key);; i += sizeof(struct rule_entry)) {
-		const struct rule_entry *e = rule_entry_at(t, i);
-		uintptr_t found = atomic_load_explicit(&e->key, memory_order_relaxed);
-		if (__builtin_expect(found == key, 1))
-			return atomic_load_explicit(&e->rule, memory_order_relaxed);
-		if (!found)
-			return 0;
-	}
-}
 packed_rule incstack__rule_find(const runtime *rt, uintptr_t address);
 packed_rule incstack__rule_learn(runtime *rt, uintptr_t address);
 void incstack__rule_want(stack *s, uintptr_t address);

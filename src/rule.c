@@ -2,9 +2,9 @@
  *
  * The cache of unwind rules, shared by all stacks of a runtime: an open hash
  * table from look-up address to packed rule. Nobody who reads or adds takes a lock,
- * and a table that was outgrown stays readable until the runtime ends. It grows, with room ahead, only where
- * memory may be allocated; a sample or a return that finds no room in it (I7) uses
- * the rule and does not keep it, counted.
+ * and a table that was outgrown stays readable until the runtime ends. It grows, with
+ * room ahead, only where memory may be allocated; a sample or a return that finds no
+ * room in it (I7) uses the rule and does not keep it, counted.
  */
 
 #include "internal.h"
@@ -15,7 +15,8 @@ enum { KIND_UNKNOWN = 7 };
 
 packed_rule incstack__rule_find(const runtime *rt, uintptr_t address)
 {
-	const struct rule_table *t = rule_table_of(rt);
+	/* pairs with the release in grow */
+	const struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_acquire);
 	return t ? rule_in(t, rule_key(address)) : 0;
 }
 

@@ -32,8 +32,8 @@ static inline uintptr_t end_of_run(const stack *s, const object *first, uint32_t
 	return end < full ? end : full;
 }
 
-/* The rule of a frame at sp. It is, mostly, that of the frame which stood there last: then
- * the word below the next frame does not wait for the look-up, only the comparison does. */
+/* The rule of a frame at sp. It is, mostly, that of the frame which stood there last: taken
+ * from there, it does not keep the next frame waiting for the look-up. */
 static inline packed_rule foreseen(stack *s, uintptr_t sp, packed_rule rule)
 {
 	uint32_t *last = &s->rule_at[sp / 16 % RULES_AT];
@@ -45,10 +45,10 @@ static inline packed_rule foreseen(stack *s, uintptr_t sp, packed_rule rule)
 	return rule;
 }
 
-/* Goes on from the frame {sp, fp}, whose rule has that key, while frames have a plain rule, lie inside the
- * stack and are not known; the objects of callers begin at first. What stops it wants a
- * closer look. `hidden` is the stack's hidden_rule. Branches on the rule, not arithmetic, lead to the next frame: they are
- * foreseen, and then its loads do not wait for the rule. */
+/* Goes on from the frame {sp, fp}, whose rule has that key, while frames have a plain rule,
+ * lie inside the stack and are not known; the objects of callers begin at first. What stops
+ * it wants a closer look. `hidden` is the stack's hidden_rule. Branches on the rule, not
+ * arithmetic, lead to the next frame: they are foreseen, and then its loads do not wait. */
 __attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_t key, uintptr_t sp,
 							      uintptr_t fp, const object *known,
 							      uintptr_t thunk, object *first,

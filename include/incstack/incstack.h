@@ -55,7 +55,8 @@ enum incstack_mode {
 	                          * of incstack_stack_create_embedder */
 };
 
-/* The library chooses the barrier distance from what it observes. */
+/* The library chooses the barrier distance from what it observes; a sample may then go
+ * further to meet an older barrier, until a nearer one is worth its price. */
 #define INCSTACK_DISTANCE_ADAPTIVE (-1)
 #define INCSTACK_DISTANCE_MAX 64
 
@@ -153,7 +154,8 @@ enum {
  * A top outside the stack is on one that nobody described, a signal's perhaps: the
  * walk patches nothing there, and where it comes to this stack it goes on as always.
  * Errors: EINVAL, ETHREAD, ELIMIT (reserve more), EBUSY, EUNWIND.
- * Algorithm: ICPE'15 section 5.2, with the barrier `distance` frames below.
+ * Algorithm: ICPE'15 section 5.2, with the barrier `distance` frames below; where the
+ * distance is adaptive, rented before it is bought (Karlin et al. 1988).
  * Thread: owner. Signal: with INCSTACK_TOP_INTERRUPTED. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
 				 const struct incstack_top *top);

@@ -48,12 +48,15 @@ static struct sim {
 	unsigned pending; /* samples that were taken and not retrieved */
 	uint64_t taken, refused, missing;
 	uint64_t random;
-	bool careless; /* exceptions are not announced */
-	bool inside;   /* a sample, a return: nothing may be allocated (I7) */
+	bool careless;   /* exceptions are not announced */
+	bool inside;     /* a sample, a return: nothing may be allocated (I7) */
+	unsigned layout; /* that of the frames; with another one the code is another */
+	unsigned asked;  /* for rules */
 	/* These survive sim_open: which allocations fail, by number or by size. */
 	unsigned fail_at, fail_until;
 	size_t fail_above;
 	unsigned allocations, live;
+	bool usual; /* without deoptimization: most samples and returns are quick */
 } sim;
 
 static uint64_t sim_below(uint64_t n)
@@ -78,7 +81,7 @@ static inline bool sim_position_inside(unsigned method)
 
 static inline uintptr_t sim_locals(unsigned method)
 {
-	return 1 + method % 5;
+	return 1 + (method + sim.layout) % 5;
 }
 
 static inline unsigned sim_method_at(uintptr_t pc)
@@ -90,6 +93,7 @@ static int sim_find_rule(void *context, uintptr_t address, struct incstack_rule 
 {
 	unsigned method = sim_method_at(address);
 	(void)context;
+	sim.asked++;
 	if (method >= SIM_METHODS)
 		return INCSTACK_EUNWIND;
 	*rule = (struct incstack_rule){INCSTACK_RULE_FP, 16, 8, 16, 0};
@@ -219,8 +223,10 @@ static inline int sim_sample(void)
 {
 	const struct sim_frame *top = sim_top();
 	struct sim_record *r = &sim.records[sim.pending];
-	struct incstack_top t = {
-		.pc = top->pc, .sp = top->sp, .fp = top->fp, .flags = INCSTACK_TOP_EXACT};
+	struct incstack_top t = {.pc = top->pc,
+				 .sp = top->sp,
+				 .fp = top->fp,
+				 .flags = sim.usual ? 0 : INCSTACK_TOP_EXACT};
 	sim.inside = true;
 	int error = incstack_sample(sim.s, sim.pending, 1, &t);
 	sim.inside = false;
@@ -281,7 +287,7 @@ static inline void sim_step(void)
 		sim_return();
 	else if (dice < 77)
 		sim_unwind((unsigned)sim_below(9));
-	else if (dice < 80)
+	else if (dice < 80 && !sim.usual)
 		sim_deoptimize();
 	else if (sim.pending < SIM_TRACES)
 		sim_sample();
@@ -305,13 +311,21 @@ static const struct incstack_embedder sim_embedder = {
 	.release = sim_release,
 };
 
+static const struct incstack_embedder sim_usual_embedder = {
+	.size = sizeof(sim_usual_embedder),
+	.find_rule = sim_find_rule,
+	.decode = sim_decode,
+	.allocate = sim_allocate,
+	.release = sim_release,
+};
+
 /* The stack with one frame on it. Options without a table get the one above. */
 static inline int sim_open(struct incstack_options options)
 {
 	memset(&sim, 0, offsetof(struct sim, fail_at));
 	sim.random = 88172645463325252u;
 	options.size = sizeof(options);
-	options.embedder = &sim_embedder;
+	options.embedder = sim.usual ? &sim_usual_embedder : &sim_embedder;
 	int error = incstack_runtime_create(&options, &sim.rt);
 	if (error)
 		return error;

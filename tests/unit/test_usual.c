@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The quick ways of a sample and of a return, which hold no frame for possible but the
+ * ordinary ones: at random, with every frame compared; where a barrier is rented and
+ * where it is bought; and code that makes way for other code at the same addresses.
+ */
+#include "run_suite.h"
+#include "simulated.h"
+
+enum { STEPS = 40000, ROUNDS = 30, SHALLOW = 9 };
+
+static const int distances[] = {0, 1, 3, 30, INCSTACK_DISTANCE_ADAPTIVE};
+static const uint32_t modes[] = {INCSTACK_MODE_PATCH, INCSTACK_MODE_VALIDATE, INCSTACK_MODE_FULL};
+
+static void open_usual(int distance, uint32_t mode)
+{
+	sim.usual = true;
+	ck_assert_int_eq(sim_open((struct incstack_options){.distance = distance, .mode = mode}),
+			 0);
+}
+
+static void run(int steps)
+{
+	for (int i = 0; i < steps; i++) {
+		if (sim.pending == 0)
+			ck_assert_int_eq(incstack_stack_reserve(sim.s, 1 << 20), 0);
+		sim_step();
+		if (sim.pending >= SIM_TRACES)
+			ck_assert_int_eq(sim_retrieve(), 0);
+	}
+	ck_assert_int_eq(sim_retrieve(), 0);
+}
+
+static void nothing_is_lost(void)
+{
+	struct incstack_stats stats = sim_stats();
+	ck_assert_uint_eq(stats.truncated, 0);
+	ck_assert_uint_eq(stats.stale, 0);
+	ck_assert_uint_eq(stats.samples, sim.taken);
+	ck_assert_uint_eq(sim.refused + sim.missing, 0);
+}
+
+START_TEST(at_random)
+{
+	open_usual(distances[_i % 5], modes[_i / 5]);
+	run(STEPS);
+	nothing_is_lost();
+	if (modes[_i / 5] == INCSTACK_MODE_PATCH) {
+		ck_assert_uint_gt(sim_stats().returns, 0);
+		ck_assert_uint_gt(sim_stats().shared, 0);
+	}
+	sim_close();
+}
+END_TEST
+
+/* Other code at the same addresses: each frame has another size at its place. */
+START_TEST(other_code)
+{
+	open_usual(INCSTACK_DISTANCE_ADAPTIVE, modes[_i]);
+	for (int round = 0; round < ROUNDS; round++) {
+		unsigned asked = sim.asked;
+		run(400);
+		ck_assert_uint_gt(sim.asked, asked);
+		uintptr_t high = (uintptr_t)(sim.words + SIM_WORDS);
+		ck_assert_int_eq(incstack_stack_unwinding_to(sim.s, high), 0);
+		ck_assert_int_eq(incstack_code_unloading(sim.rt, sim.s, 0, UINTPTR_MAX), 0);
+		sim.layout++;
+		sim.depth = 0;
+		sim_call();
+	}
+	nothing_is_lost();
+	sim_close();
+}
+END_TEST
+
+/* What is unloaded, up to the last byte, is asked for again, and nothing else. */
+START_TEST(unloading_is_exact)
+{
+	open_usual(0, INCSTACK_MODE_FULL);
+	struct sim_frame *top = sim_top();
+	top->method = 1; /* with a plain rule, and the base */
+	top->pc = SIM_CODE + SIM_CALLS + 8;
+	const uintptr_t at = top->pc - 1; /* where its call is */
+	const struct {
+		uintptr_t low, high;
+		bool forgotten;
+	} cases[] = {{at, at + 1, true}, {at + 1, UINTPTR_MAX, false}, {0, at, false},
+		     {0, at + 1, true},  {at, UINTPTR_MAX, true},      {0, UINTPTR_MAX, true}};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		ck_assert_int_eq(sim_sample(), 0);
+		unsigned asked = sim.asked;
+		ck_assert_int_eq(incstack_code_unloading(sim.rt, NULL, cases[i].low, cases[i].high),
+				 0);
+		ck_assert_int_eq(sim_sample(), 0);
+		ck_assert_int_eq(sim.asked > asked, cases[i].forgotten);
+	}
+	ck_assert_int_eq(sim_retrieve(), 0);
+	sim_close();
+}
+END_TEST
+
+static void call_to(unsigned depth)
+{
+	while (sim.depth < depth) {
+		sim_call();
+		while (sim_position_inside(sim_top()->method)) { /* an ordinary one */
+			sim.depth--;
+			sim_call();
+		}
+	}
+}
+
+static void return_to(unsigned depth)
+{
+	while (sim.depth > depth)
+		sim_return();
+}
+
+/* Samples by turns here and SHALLOW frames further up: from there each walk is longer than
+ * the distance, but what a barrier would save until those frames are left again is not
+ * what it costs. */
+START_TEST(rent_before_buying)
+{
+	open_usual(INCSTACK_DISTANCE_ADAPTIVE, INCSTACK_MODE_PATCH);
+	ck_assert_int_eq(incstack_stack_reserve(sim.s, 1 << 22), 0);
+	call_to(40);
+	sim_sample();
+	uint64_t returns = sim_stats().returns;
+	const unsigned pairs = 20;
+	for (unsigned i = 0; i < pairs; i++) {
+		call_to(40 + SHALLOW);
+		sim_sample();
+		return_to(40);
+		sim_sample();
+	}
+	/* a barrier at each would be passed three times by each */
+	ck_assert_uint_lt(sim_stats().returns - returns, 2 * pairs);
+	ck_assert_int_eq(sim_retrieve(), 0);
+
+	/* But where samples stay, the next ones are cheap: a barrier was bought. */
+	call_to(40 + SHALLOW);
+	for (int i = 0; i < SHALLOW; i++)
+		sim_sample();
+	uint64_t walked = sim_stats().walked;
+	sim_sample();
+	ck_assert_uint_le(sim_stats().walked - walked, (uint64_t)sim_stats().distance + 1);
+	ck_assert_int_eq(sim_retrieve(), 0);
+	nothing_is_lost();
+	sim_close();
+}
+END_TEST
+
+/* A fixed distance is kept: no rent. */
+START_TEST(fixed_distance)
+{
+	open_usual(3, INCSTACK_MODE_PATCH);
+	ck_assert_int_eq(incstack_stack_reserve(sim.s, 1 << 22), 0);
+	call_to(60);
+	for (int i = 0; i < 20; i++) {
+		uint64_t walked = sim_stats().walked;
+		sim_sample();
+		ck_assert_uint_le(sim_stats().walked - walked, 3 + 2);
+		return_to(sim.depth - 2);
+		call_to(sim.depth + 1);
+	}
+	ck_assert_int_eq(sim_retrieve(), 0);
+	nothing_is_lost();
+	sim_close();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("usual");
+	TCase *tests = tcase_create("usual");
+	tcase_add_loop_test(tests, at_random, 0, 15);
+	tcase_add_loop_test(tests, other_code, 0, 3);
+	tcase_add_test(tests, unloading_is_exact);
+	tcase_add_test(tests, rent_before_buying);
+	tcase_add_test(tests, fixed_distance);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
