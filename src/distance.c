@@ -18,6 +18,12 @@ enum {
 	IDLE_MAX = 7168, /* changed nothing */
 };
 
+#ifdef INCSTACK_HOSTILE
+enum { RENT = 0 }; /* barriers wherever they may be */
+#else
+enum { RENT = RETURN_COST };
+#endif
+
 /* How many barriers, each that far below the last, a pop of so many frames passes. */
 static uint32_t passed(uint32_t popped, uint32_t distance)
 {
@@ -66,7 +72,7 @@ void incstack__distance_open(stack *s)
 void incstack__distance_renew(stack *s)
 {
 	bool rents = s->mode == INCSTACK_MODE_PATCH && !s->distance.fixed;
-	s->reach = has_barriers(s) ? s->distance.value + rents * RETURN_COST : UINT32_MAX;
+	s->reach = has_barriers(s) ? s->distance.value + rents * RENT : UINT32_MAX;
 	s->near = rents ? s->distance.value + 1 : UINT32_MAX;
 }
 
