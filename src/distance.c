@@ -62,10 +62,8 @@ static void adapt(struct distance *d)
 void incstack__distance_open(stack *s)
 {
 	int32_t fixed = s->runtime->options.distance;
-	s->distance = (struct distance){.value = fixed < 0 ? 2 : (uint32_t)fixed,
-					.idle = 1,
-					.pause = IDLE_MIN,
-					.fixed = fixed >= 0};
+	s->distance = (struct distance){
+		.value = fixed < 0 ? 2 : (uint32_t)fixed, .pause = IDLE_MIN, .fixed = fixed >= 0};
 }
 
 /* How far a sample may walk from now on: a barrier was planted, or is wanted elsewhere. */
@@ -108,14 +106,16 @@ void incstack__distance_note(stack *s, const trace *t)
 {
 	const object *first = (const object *)t->top + 1, *end = s->arena.object;
 	struct distance *d = &s->distance;
-	if (d->fixed)
+	if (d->fixed) {
+		d->look_at = UINT64_MAX;
 		return;
+	}
 	if (!has_barriers(s)) {
-		d->idle = IDLE_MIN;
+		d->look_at = s->stats.samples + IDLE_MIN;
 		d->last_first = NULL;
 		return;
 	}
-	d->idle = 1;
+	d->look_at = s->stats.samples + 1;
 	/* A sample that went on to another chunk is not one list. */
 	if (first < s->arena.current->objects || first > end) {
 		d->last_first = NULL;
@@ -135,7 +135,7 @@ void incstack__distance_note(stack *s, const trace *t)
 	if (d->samples >= WINDOW) {
 		adapt(d);
 		incstack__distance_renew(s);
-		d->idle = d->pause;
+		d->look_at = s->stats.samples + d->pause;
 		d->last_first = NULL;
 	}
 }

@@ -113,7 +113,6 @@ object *incstack__frames_walk(const struct walker *w, const struct cursor *at, o
 			return more ? cut(s, child, known, false) : end(s, child, known);
 		object *k = f.flags & INCSTACK_FRAME_ARMED ? meet(s, &known, f.sp) : NULL;
 		if (k) {
-			s->stats.shared++;
 			return arrive(s, child, k, k);
 		}
 		bool due = n >= w->distance && s->mode == INCSTACK_MODE_EMBEDDER;

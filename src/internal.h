@@ -13,6 +13,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include <incstack/incstack.h>
 
@@ -96,7 +97,7 @@ static inline object *chunk_end(const struct arena *a, const struct chunk *c)
 /* What the barrier distance is chosen from (distance.c). */
 struct distance {
 	uint32_t value;   /* what it is */
-	uint32_t idle;    /* samples until it looks again */
+	uint64_t look_at; /* the sample, by number, at which it looks again */
 	uint32_t returns; /* since the last sample */
 	uint32_t samples; /* in this window */
 	uint32_t pause;   /* samples before the next window */
@@ -133,6 +134,7 @@ struct incstack_stack {
 	object *met;                /* the youngest object that the last walk found known */
 	object *cut;                /* the object that the last walk had to cut, if any */
 	uint64_t retrieved;         /* samples */
+	uint64_t alone;             /* samples with nothing old: the others are `shared` */
 	void *identity;             /* what it knows this stack by */
 	uint32_t rule_at[RULES_AT]; /* plain ones: see foreseen() */
 };
@@ -170,6 +172,14 @@ struct incstack_runtime {
 	atomic_flag kept_lock;
 	size_t xsave_bytes;
 };
+
+/* The last two members of an object, in one store. */
+static inline void object_set(object *o, int32_t bci, uint32_t flags)
+{
+	uint64_t both = (uint32_t)bci | (uint64_t)flags << 32;
+	memcpy(&o->bci, &both, sizeof(both));
+}
+_Static_assert(offsetof(object, flags) == offsetof(object, bci) + sizeof(int32_t), "one store");
 
 static inline bool has_barriers(const stack *s)
 {
@@ -336,7 +346,7 @@ static inline void distance_rent(stack *s, uint32_t frames)
 }
 static inline void distance_observe(stack *s, const trace *t)
 {
-	if (__builtin_expect(--s->distance.idle == 0, 0))
+	if (__builtin_expect(s->stats.samples >= s->distance.look_at, 0))
 		incstack__distance_note(s, t);
 }
 

@@ -88,7 +88,6 @@ static bool pass_quickly(stack *s, object *o, uintptr_t fp)
 		set_newest(s, known);
 		s->met = known;
 		s->stats.walked += (uint64_t)(r.end - first) + 1;
-		s->stats.shared++;
 		commit(s, o, r.end, known);
 	} else {
 		return false;

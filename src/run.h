@@ -96,8 +96,7 @@ __attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_
 		o->parent = r.end;
 		o->method = word;
 		o->address = cfa;
-		o->bci = (int32_t)(uint32_t)next | hidden;
-		o->flags = OBJECT_ORDINARY;
+		object_set(o, (int32_t)(uint32_t)next | hidden, OBJECT_ORDINARY);
 	}
 	if (cfa == limit && stack_word(cfa - sizeof(uintptr_t)) == thunk)
 		r.stop = STOP_MET;

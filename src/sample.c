@@ -41,9 +41,12 @@ static inline trace *begin(stack *s, uint64_t id, uint64_t weight, uintptr_t pc,
 {
 	object *top = s->arena.object;
 	trace *t = s->arena.limit - 1;
-	*t = (trace){.id = id, .weight = weight, .top = top};
+	t->next = NULL;
+	t->id = id;
+	t->weight = weight;
+	t->top = top;
 	*top = (object){parent, pc, sp, -1, flags};
-	return t;
+	return t; /* `old` is filled in by who finishes it */
 }
 
 /* The trace is complete, with all that was walked over. */
@@ -93,6 +96,7 @@ static void complete(stack *s, const struct incstack_top *from, bool interrupted
 	s->arena.object++;
 	walk(s, top, from, interrupted, run);
 	t->old = s->met;
+	s->alone += !s->met;
 	finish(s, t);
 }
 
@@ -221,11 +225,11 @@ static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
 	uint64_t walked = (uint64_t)(r.end - s->arena.object);
 	if (__builtin_expect(r.stop == STOP_MET, 1)) {
 		r.end[-1].parent = s->newest;
-		s->stats.shared++;
 		distance_rent(s, (uint32_t)walked);
 		t = add_run(s, r.end, s->newest);
 	} else if (r.stop == STOP_SPENT && plant(s, r.end, r.ahead.pc, r.ahead.sp, r.ahead.fp)) {
 		t = add_run(s, r.end + 1, s->newest);
+		s->alone += !s->newest;
 		set_newest(s, r.end);
 		incstack__distance_renew(s);
 	} else if (r.stop == STOP_BASE) {
@@ -233,6 +237,7 @@ static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
 		*r.end = (object){NULL, r.ahead.pc, r.ahead.sp, -1,
 				  OBJECT_ORDINARY | INCSTACK_OBJECT_BASE};
 		t = add_run(s, r.end + 1, NULL);
+		s->alone++;
 		walked++;
 	} else {
 		return go_on(s, r.end, r.fp);

@@ -290,7 +290,7 @@ struct incstack_stats {
 	size_t size; /* sizeof(struct incstack_stats), set by the caller */
 	uint64_t samples;         /* taken */
 	uint64_t walked;          /* frames walked by rules */
-	uint64_t shared;          /* samples that met a known frame */
+	uint64_t shared;          /* samples of which some callers were known: those with `old` */
 	uint64_t returns;         /* returns intercepted */
 	uint64_t planted;         /* barriers planted */
 	uint32_t mode;            /* enum incstack_mode in force */
