@@ -26,7 +26,7 @@
 
 enum technique { COUNT, UNW_BACKTRACE, FULL, VALIDATE, PATCH, TECHNIQUES };
 
-enum { DEPTH_MAX = 4096, WINDOWS_MAX = 1 << 20, AHEAD_BYTES = 64 << 10, WARM_UP = 8, BATCH = 8 };
+enum { DEPTH_MAX = 4096, WINDOWS_MAX = 1 << 20, AHEAD_BYTES = 256 << 10, WARM_UP = 8, BATCH = 32 };
 
 static const char *const names[TECHNIQUES] = {"count", "unw_backtrace", "full", "validate",
 					      "patch"};
