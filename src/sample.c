@@ -232,7 +232,7 @@ static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
 		s->alone += !s->newest;
 		set_newest(s, r.end);
 		incstack__distance_renew(s);
-	} else if (r.stop == STOP_BASE) {
+	} else if (r.stop == STOP_BASE && !s->newest) {
 		distance_rent(s, (uint32_t)walked);
 		*r.end = (object){NULL, r.ahead.pc, r.ahead.sp, -1,
 				  OBJECT_ORDINARY | INCSTACK_OBJECT_BASE};
