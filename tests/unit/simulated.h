@@ -300,6 +300,16 @@ static inline struct incstack_stats sim_stats(void)
 	return stats;
 }
 
+static inline void sim_nothing_is_lost(void)
+{
+	struct incstack_stats stats = sim_stats();
+	ck_assert_uint_eq(stats.truncated, 0);
+	ck_assert_uint_eq(stats.stale, 0);
+	ck_assert_uint_eq(stats.samples, sim.taken);
+	ck_assert_uint_eq(sim.refused, 0);
+	ck_assert_uint_eq(sim.missing, 0);
+}
+
 /* ---- begin and end ---------------------------------------------------------------- */
 
 static const struct incstack_embedder sim_embedder = {
@@ -318,6 +328,17 @@ static const struct incstack_embedder sim_usual_embedder = {
 	.allocate = sim_allocate,
 	.release = sim_release,
 };
+
+enum { SIM_VARIANTS = 15, SIM_PATCHED = 5 };
+
+/* Distances and modes. The first SIM_PATCHED are those of mode patch. */
+static inline struct incstack_options sim_variant(int i)
+{
+	static const int distances[] = {0, 1, 3, 30, INCSTACK_DISTANCE_ADAPTIVE};
+	static const uint32_t modes[] = {INCSTACK_MODE_PATCH, INCSTACK_MODE_VALIDATE,
+					 INCSTACK_MODE_FULL};
+	return (struct incstack_options){.distance = distances[i % 5], .mode = modes[i / 5]};
+}
 
 /* The stack with one frame on it. Options without a table get the one above. */
 static inline int sim_open(struct incstack_options options)

@@ -11,15 +11,6 @@
 
 enum { STEPS = 12000, CHUNK = 512 };
 
-static const int distances[] = {0, 1, 3, 30, INCSTACK_DISTANCE_ADAPTIVE};
-static const uint32_t modes[] = {INCSTACK_MODE_PATCH, INCSTACK_MODE_VALIDATE, INCSTACK_MODE_FULL};
-enum { VARIANTS = 15 };
-
-static struct incstack_options variant(int i)
-{
-	return (struct incstack_options){.distance = distances[i % 5], .mode = modes[i / 5]};
-}
-
 static void run(size_t reserve)
 {
 	for (int i = 0; i < STEPS; i++) {
@@ -34,21 +25,11 @@ static void run(size_t reserve)
 	ck_assert_int_eq(sim_retrieve(), 0);
 }
 
-static void nothing_is_lost(void)
-{
-	struct incstack_stats stats = sim_stats();
-	ck_assert_uint_eq(stats.truncated, 0);
-	ck_assert_uint_eq(stats.stale, 0);
-	ck_assert_uint_eq(stats.samples, sim.taken);
-	ck_assert_uint_eq(sim.refused, 0);
-	ck_assert_uint_eq(sim.missing, 0);
-}
-
 START_TEST(no_limits)
 {
-	ck_assert_int_eq(sim_open(variant(_i)), 0);
+	ck_assert_int_eq(sim_open(sim_variant(_i)), 0);
 	run(1 << 20);
-	nothing_is_lost();
+	sim_nothing_is_lost();
 	if (_i < 3)
 		ck_assert_uint_gt(sim_stats().returns, 0);
 	sim_close();
@@ -57,22 +38,22 @@ END_TEST
 
 START_TEST(smallest_chunks)
 {
-	struct incstack_options options = variant(_i);
+	struct incstack_options options = sim_variant(_i);
 	options.chunk_bytes = 1; /* the library takes the least that works */
 	ck_assert_int_eq(sim_open(options), 0);
 	run(1 << 20);
-	nothing_is_lost();
+	sim_nothing_is_lost();
 	sim_close();
 }
 END_TEST
 
 START_TEST(one_thunk)
 {
-	struct incstack_options options = variant(_i);
+	struct incstack_options options = sim_variant(_i);
 	options.thunk_limit = 1;
 	ck_assert_int_eq(sim_open(options), 0);
 	run(4 << 20);
-	nothing_is_lost();
+	sim_nothing_is_lost();
 	if (_i < 3) {
 		ck_assert_uint_gt(sim_stats().no_thunk, 0);
 		ck_assert_uint_gt(sim_stats().returns, 0);
@@ -84,7 +65,7 @@ END_TEST
 /* Nothing is reserved: samples find no room, or run out of it half way. */
 START_TEST(byte_limit)
 {
-	struct incstack_options options = variant(_i);
+	struct incstack_options options = sim_variant(_i);
 	options.chunk_bytes = CHUNK;
 	options.stack_bytes = 16 * CHUNK;
 	ck_assert_int_eq(sim_open(options), 0);
@@ -110,7 +91,7 @@ END_TEST
 /* The limit again, with the counters of what was refused. */
 START_TEST(refusals_are_counted)
 {
-	struct incstack_options options = variant(_i);
+	struct incstack_options options = sim_variant(_i);
 	options.chunk_bytes = CHUNK;
 	options.stack_bytes = 4 * CHUNK;
 	ck_assert_int_eq(sim_open(options), 0);
@@ -130,7 +111,7 @@ END_TEST
 START_TEST(room_is_there)
 {
 	enum { DEEPEST = (SIM_DEPTH + 3) * 32 };
-	struct incstack_options options = variant(_i);
+	struct incstack_options options = sim_variant(_i);
 	options.chunk_bytes = 2 * DEEPEST;
 	ck_assert_int_eq(sim_open(options), 0);
 	for (int round = 0; round < 20; round++) {
@@ -141,7 +122,7 @@ START_TEST(room_is_there)
 		ck_assert_uint_gt(sim.pending, 0);
 		ck_assert_int_eq(sim_retrieve(), 0);
 	}
-	nothing_is_lost();
+	sim_nothing_is_lost();
 	sim_close();
 }
 END_TEST
@@ -149,7 +130,7 @@ END_TEST
 /* Exits that nobody announced, and a retrieve before any sample could notice. */
 START_TEST(unannounced_exits)
 {
-	ck_assert_int_eq(sim_open(variant(_i)), 0);
+	ck_assert_int_eq(sim_open(sim_variant(_i)), 0);
 	sim.careless = true;
 	run(1 << 20);
 	struct incstack_stats stats = sim_stats();
@@ -273,13 +254,13 @@ int main(void)
 {
 	Suite *suite = suite_create("limits");
 	TCase *tc = tcase_create("random programs");
-	tcase_add_loop_test(tc, no_limits, 0, VARIANTS);
-	tcase_add_loop_test(tc, smallest_chunks, 0, VARIANTS);
-	tcase_add_loop_test(tc, one_thunk, 0, VARIANTS);
-	tcase_add_loop_test(tc, byte_limit, 0, VARIANTS);
-	tcase_add_loop_test(tc, refusals_are_counted, 0, VARIANTS);
-	tcase_add_loop_test(tc, room_is_there, 0, VARIANTS);
-	tcase_add_loop_test(tc, unannounced_exits, 0, VARIANTS);
+	tcase_add_loop_test(tc, no_limits, 0, SIM_VARIANTS);
+	tcase_add_loop_test(tc, smallest_chunks, 0, SIM_VARIANTS);
+	tcase_add_loop_test(tc, one_thunk, 0, SIM_VARIANTS);
+	tcase_add_loop_test(tc, byte_limit, 0, SIM_VARIANTS);
+	tcase_add_loop_test(tc, refusals_are_counted, 0, SIM_VARIANTS);
+	tcase_add_loop_test(tc, room_is_there, 0, SIM_VARIANTS);
+	tcase_add_loop_test(tc, unannounced_exits, 0, SIM_VARIANTS);
 	tcase_add_test(tc, more_rules_than_room);
 	tcase_add_test(tc, quick_rules_first);
 	suite_add_tcase(suite, tc);

@@ -9,14 +9,10 @@
 
 enum { STEPS = 40000, ROUNDS = 30, SHALLOW = 9 };
 
-static const int distances[] = {0, 1, 3, 30, INCSTACK_DISTANCE_ADAPTIVE};
-static const uint32_t modes[] = {INCSTACK_MODE_PATCH, INCSTACK_MODE_VALIDATE, INCSTACK_MODE_FULL};
-
-static void open_usual(int distance, uint32_t mode)
+static void open_usual(struct incstack_options options)
 {
 	sim.usual = true;
-	ck_assert_int_eq(sim_open((struct incstack_options){.distance = distance, .mode = mode}),
-			 0);
+	ck_assert_int_eq(sim_open(options), 0);
 }
 
 static void run(int steps)
@@ -31,21 +27,12 @@ static void run(int steps)
 	ck_assert_int_eq(sim_retrieve(), 0);
 }
 
-static void nothing_is_lost(void)
-{
-	struct incstack_stats stats = sim_stats();
-	ck_assert_uint_eq(stats.truncated, 0);
-	ck_assert_uint_eq(stats.stale, 0);
-	ck_assert_uint_eq(stats.samples, sim.taken);
-	ck_assert_uint_eq(sim.refused + sim.missing, 0);
-}
-
 START_TEST(at_random)
 {
-	open_usual(distances[_i % 5], modes[_i / 5]);
+	open_usual(sim_variant(_i));
 	run(STEPS);
-	nothing_is_lost();
-	if (modes[_i / 5] == INCSTACK_MODE_PATCH) {
+	sim_nothing_is_lost();
+	if (_i < SIM_PATCHED) {
 		ck_assert_uint_gt(sim_stats().returns, 0);
 		ck_assert_uint_gt(sim_stats().shared, 0);
 	}
@@ -56,7 +43,7 @@ END_TEST
 /* Other code at the same addresses: each frame has another size at its place. */
 START_TEST(other_code)
 {
-	open_usual(INCSTACK_DISTANCE_ADAPTIVE, modes[_i]);
+	open_usual(sim_variant(4 + 5 * _i)); /* adaptive */
 	for (int round = 0; round < ROUNDS; round++) {
 		unsigned asked = sim.asked;
 		run(400);
@@ -68,7 +55,7 @@ START_TEST(other_code)
 		sim.depth = 0;
 		sim_call();
 	}
-	nothing_is_lost();
+	sim_nothing_is_lost();
 	sim_close();
 }
 END_TEST
@@ -76,7 +63,7 @@ END_TEST
 /* What is unloaded, up to the last byte, is asked for again, and nothing else. */
 START_TEST(unloading_is_exact)
 {
-	open_usual(0, INCSTACK_MODE_FULL);
+	open_usual((struct incstack_options){.mode = INCSTACK_MODE_FULL});
 	struct sim_frame *top = sim_top();
 	top->method = 1; /* with a plain rule, and the base */
 	top->pc = SIM_CODE + SIM_CALLS + 8;
@@ -121,7 +108,7 @@ static void return_to(unsigned depth)
  * what it costs. */
 START_TEST(rent_before_buying)
 {
-	open_usual(INCSTACK_DISTANCE_ADAPTIVE, INCSTACK_MODE_PATCH);
+	open_usual(sim_variant(4));
 	ck_assert_int_eq(incstack_stack_reserve(sim.s, 1 << 22), 0);
 	call_to(40);
 	sim_sample();
@@ -145,7 +132,7 @@ START_TEST(rent_before_buying)
 	sim_sample();
 	ck_assert_uint_le(sim_stats().walked - walked, (uint64_t)sim_stats().distance + 1);
 	ck_assert_int_eq(sim_retrieve(), 0);
-	nothing_is_lost();
+	sim_nothing_is_lost();
 	sim_close();
 }
 END_TEST
@@ -153,7 +140,7 @@ END_TEST
 /* A fixed distance is kept: no rent. */
 START_TEST(fixed_distance)
 {
-	open_usual(3, INCSTACK_MODE_PATCH);
+	open_usual(sim_variant(2));
 	ck_assert_int_eq(incstack_stack_reserve(sim.s, 1 << 22), 0);
 	call_to(60);
 	for (int i = 0; i < 20; i++) {
@@ -164,7 +151,7 @@ START_TEST(fixed_distance)
 		call_to(sim.depth + 1);
 	}
 	ck_assert_int_eq(sim_retrieve(), 0);
-	nothing_is_lost();
+	sim_nothing_is_lost();
 	sim_close();
 }
 END_TEST
@@ -173,7 +160,7 @@ int main(void)
 {
 	Suite *suite = suite_create("usual");
 	TCase *tests = tcase_create("usual");
-	tcase_add_loop_test(tests, at_random, 0, 15);
+	tcase_add_loop_test(tests, at_random, 0, SIM_VARIANTS);
 	tcase_add_loop_test(tests, other_code, 0, 3);
 	tcase_add_test(tests, unloading_is_exact);
 #ifdef INCSTACK_HOSTILE
