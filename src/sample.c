@@ -49,6 +49,15 @@ static inline trace *begin(stack *s, uint64_t id, uint64_t weight, uintptr_t pc,
 	return t; /* `old` is filled in by who finishes it */
 }
 
+/* Where the next sample will write: lines that are not in the first cache by then would
+ * hold up its stores. */
+static inline void expect_another(const stack *s, const trace *t)
+{
+	__builtin_prefetch((const char *)s->arena.object + 64, 1);
+	__builtin_prefetch((const char *)s->arena.object + 128, 1);
+	__builtin_prefetch((const char *)t - 64, 1);
+}
+
 /* The trace is complete, with all that was walked over. */
 static inline void finish(stack *s, trace *t)
 {
@@ -56,6 +65,7 @@ static inline void finish(stack *s, trace *t)
 	*s->last = t;
 	s->last = (trace **)&t->next;
 	s->stats.samples++;
+	expect_another(s, t);
 	distance_observe(s, t);
 }
 
