@@ -112,9 +112,8 @@ object *incstack__frames_walk(const struct walker *w, const struct cursor *at, o
 		if (more <= 0)
 			return more ? cut(s, child, known, false) : end(s, child, known);
 		object *k = f.flags & INCSTACK_FRAME_ARMED ? meet(s, &known, f.sp) : NULL;
-		if (k) {
+		if (k)
 			return arrive(s, child, k, k);
-		}
 		bool due = n >= w->distance && s->mode == INCSTACK_MODE_EMBEDDER;
 		if (due && (k = plant(w, &f, known)) != NULL)
 			return arrive(s, child, k, known);

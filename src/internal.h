@@ -13,7 +13,6 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include <incstack/incstack.h>
 
@@ -96,7 +95,7 @@ static inline object *chunk_end(const struct arena *a, const struct chunk *c)
 
 /* What the barrier distance is chosen from (distance.c). */
 struct distance {
-	uint32_t value;   /* what it is */
+	uint32_t value;   /* the barrier distance */
 	uint64_t look_at; /* the sample, by number, at which it looks again */
 	uint32_t returns; /* since the last sample */
 	uint32_t samples; /* in this window */
@@ -172,14 +171,6 @@ struct incstack_runtime {
 	atomic_flag kept_lock;
 	size_t xsave_bytes;
 };
-
-/* The last two members of an object, in one store. */
-static inline void object_set(object *o, int32_t bci, uint32_t flags)
-{
-	uint64_t both = (uint32_t)bci | (uint64_t)flags << 32;
-	memcpy(&o->bci, &both, sizeof(both));
-}
-_Static_assert(offsetof(object, flags) == offsetof(object, bci) + sizeof(int32_t), "one store");
 
 static inline bool has_barriers(const stack *s)
 {
@@ -329,9 +320,11 @@ int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes);
 
 /* forget.c */
 void incstack__forget(stack *s, bool restore);
+bool incstack__left_behind(const stack *s, uintptr_t operation, uintptr_t sp);
+
+/* signals.c */
 bool incstack__signals_block(uint64_t *before);
 void incstack__signals_restore(bool blocked, const uint64_t *before);
-bool incstack__left_behind(const stack *s, uintptr_t operation, uintptr_t sp);
 
 /* distance.c */
 void incstack__distance_open(stack *s);

@@ -6,6 +6,8 @@
 #ifndef INCSTACK__RUN_H
 #define INCSTACK__RUN_H
 
+#include <string.h>
+
 #include "internal.h"
 
 /* Where a run came to: the objects it made end there. */
@@ -31,6 +33,14 @@ static inline uintptr_t end_of_run(const stack *s, const object *first, uint32_t
 	uintptr_t full = (uintptr_t)(s->arena.limit - 1) - (sizeof(object) - 1);
 	return end < full ? end : full;
 }
+
+/* The last two members of an object, in one store. */
+static inline void object_set(object *o, int32_t bci, uint32_t flags)
+{
+	uint64_t both = (uint32_t)bci | (uint64_t)flags << 32;
+	memcpy(&o->bci, &both, sizeof(both));
+}
+_Static_assert(offsetof(object, flags) == offsetof(object, bci) + sizeof(int32_t), "one store");
 
 /* The rule of a frame at sp. It is, mostly, that of the frame which stood there last: taken
  * from there, it does not keep the next frame waiting for the look-up. */

@@ -37,7 +37,7 @@ static bool good(const stack *s, const struct incstack_top *top)
 
 /* A trace and its top. There is room for both. */
 static inline trace *begin(stack *s, uint64_t id, uint64_t weight, uintptr_t pc, uintptr_t sp,
-			   uint32_t flags, object *parent)
+			   uint32_t flags)
 {
 	object *top = s->arena.object;
 	trace *t = s->arena.limit - 1;
@@ -45,7 +45,7 @@ static inline trace *begin(stack *s, uint64_t id, uint64_t weight, uintptr_t pc,
 	t->id = id;
 	t->weight = weight;
 	t->top = top;
-	*top = (object){parent, pc, sp, -1, flags};
+	*top = (object){top + 1, pc, sp, -1, flags};
 	return t; /* `old` is filled in by who finishes it */
 }
 
@@ -117,7 +117,7 @@ static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_to
 		s->stats.lost_limit++;
 		return INCSTACK_ELIMIT;
 	}
-	begin(s, id, weight, from->pc, from->sp, flags_of_top(from->flags), NULL);
+	begin(s, id, weight, from->pc, from->sp, flags_of_top(from->flags));
 	complete(s, from, interrupted, NULL);
 	return 0;
 }
@@ -204,7 +204,7 @@ static inline trace *add_run(stack *s, object *end, object *known)
 __attribute__((noinline)) static bool plant(stack *s, object *o, uintptr_t pc, uintptr_t sp,
 					    uintptr_t fp)
 {
-	if (s->mode != INCSTACK_MODE_PATCH || (const char *)(o + 1) > (char *)(s->arena.limit - 1))
+	if (s->mode != INCSTACK_MODE_PATCH || !arena_fits(s, (size_t)(o + 1 - s->arena.object)))
 		return false;
 	*o = skeleton(pc, sp, s->newest);
 	return incstack__barrier_plant(s, o, fp);
@@ -229,7 +229,7 @@ static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
 			       const struct incstack_top *top)
 {
 	object *first = s->arena.object + 1;
-	trace *t = begin(s, id, weight, top->pc, top->sp, OBJECT_ORDINARY, first);
+	trace *t = begin(s, id, weight, top->pc, top->sp, OBJECT_ORDINARY);
 	struct reach r = run(s, top->pc, top->sp, top->fp, s->newest, s->newest_thunk, first,
 			     end_of_run(s, first, s->reach), -1);
 	uint64_t walked = (uint64_t)(r.end - s->arena.object);

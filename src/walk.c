@@ -246,11 +246,10 @@ static uint32_t callers_left(const struct walker *w, const struct path *p)
 	return w->distance > p->n ? w->distance - p->n : 0;
 }
 
-/* Whether a barrier may go in front of the frame where the run ended. */
+/* Whether a barrier may go in front of the frame where the run was spent. */
 static bool may_plant_ahead(const stack *s, const struct reach *r, uintptr_t plant_from)
 {
-	return r->stop == STOP_SPENT && s->mode == INCSTACK_MODE_PATCH &&
-	       r->ahead.sp - sizeof(uintptr_t) >= plant_from &&
+	return s->mode == INCSTACK_MODE_PATCH && r->ahead.sp - sizeof(uintptr_t) >= plant_from &&
 	       arena_fits(s, (size_t)(r->end - s->arena.object) + 1);
 }
 
@@ -307,6 +306,15 @@ static object *stop_ahead(const struct walker *w, struct path *p, struct reach *
 	return o;
 }
 
+/* The run from where the path has come to. */
+static inline struct reach run_from(const struct walker *w, const struct path *p)
+{
+	stack *s = w->stack;
+	object *first = s->arena.object;
+	return run(s, p->at.pc + p->at.exact, p->at.sp, p->at.fp, p->known, barrier_word(p->known),
+		   first, end_of_run(s, first, callers_left(w, p)), s->hidden_rule);
+}
+
 /* Goes on from what a first run has made. */
 object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r)
 {
@@ -323,9 +331,7 @@ object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r
 		result = look(w, p, &ended);
 		if (ended)
 			return result;
-		r = run(s, p->at.pc + p->at.exact, p->at.sp, p->at.fp, p->known,
-			barrier_word(p->known), s->arena.object,
-			end_of_run(s, s->arena.object, callers_left(w, p)), s->hidden_rule);
+		r = run_from(w, p);
 	}
 }
 
@@ -337,9 +343,5 @@ object *incstack__walk(const struct walker *w, struct path *p)
 	stack *s = w->stack;
 	if (s->by_embedder)
 		return incstack__frames_walk(w, &p->at, p->child, p->known);
-	return incstack__walk_on(w, p,
-				 run(s, p->at.pc + p->at.exact, p->at.sp, p->at.fp, p->known,
-				     barrier_word(p->known), s->arena.object,
-				     end_of_run(s, s->arena.object, callers_left(w, p)),
-				     s->hidden_rule));
+	return incstack__walk_on(w, p, run_from(w, p));
 }

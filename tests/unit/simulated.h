@@ -321,14 +321,6 @@ static const struct incstack_embedder sim_embedder = {
 	.release = sim_release,
 };
 
-static const struct incstack_embedder sim_usual_embedder = {
-	.size = sizeof(sim_usual_embedder),
-	.find_rule = sim_find_rule,
-	.decode = sim_decode,
-	.allocate = sim_allocate,
-	.release = sim_release,
-};
-
 enum { SIM_VARIANTS = 15, SIM_PATCHED = 5 };
 
 /* Distances and modes. The first SIM_PATCHED are those of mode patch. */
@@ -346,7 +338,10 @@ static inline int sim_open(struct incstack_options options)
 	memset(&sim, 0, offsetof(struct sim, fail_at));
 	sim.random = 88172645463325252u;
 	options.size = sizeof(options);
-	options.embedder = sim.usual ? &sim_usual_embedder : &sim_embedder;
+	struct incstack_embedder embedder = sim_embedder;
+	if (sim.usual)
+		embedder.logical_pc = NULL;
+	options.embedder = &embedder;
 	int error = incstack_runtime_create(&options, &sim.rt);
 	if (error)
 		return error;
