@@ -66,7 +66,6 @@ static inline void finish(stack *s, trace *t)
 	s->last = (trace **)&t->next;
 	s->stats.samples++;
 	expect_another(s, t);
-	distance_observe(s, t);
 }
 
 static inline uint32_t flags_of_top(uint32_t flags)
@@ -94,12 +93,36 @@ static void walk(stack *s, object *top, const struct incstack_top *from, bool in
 		incstack__distance_renew(s);
 }
 
+/* Who samples was reached by a tail call from a function whose return is intercepted: the
+ * top is the youngest known frame, and all of it is known. */
+static bool is_newest(const stack *s, const struct incstack_top *from)
+{
+	if (!s->newest || !(s->newest->flags & OBJECT_BARRIER) || from->sp != s->newest->address ||
+	    from->flags & INCSTACK_TOP_EXACT)
+		return false;
+	uintptr_t word = stack_word((uintptr_t)object_slot(s->newest));
+	return word == s->newest_thunk && from->pc == thunk_cell(word)->resume;
+}
+
+static void complete_newest(stack *s)
+{
+	trace *t = s->arena.limit - 1;
+	s->newest->flags |= INCSTACK_OBJECT_FILLED;
+	t->top = t->old = s->newest;
+	s->arena.limit = t;
+	finish(s, t);
+}
+
 /* The trace waits right below the limit, its top is the next object. */
 static void complete(stack *s, const struct incstack_top *from, bool interrupted,
 		     const struct reach *run)
 {
 	trace *t = s->arena.limit - 1;
 	object *top = s->arena.object;
+	if (!interrupted && !s->by_embedder && is_newest(s, from)) {
+		complete_newest(s);
+		return;
+	}
 	top->parent = NULL;
 	s->arena.limit = t;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -108,6 +131,7 @@ static void complete(stack *s, const struct incstack_top *from, bool interrupted
 	t->old = s->met;
 	s->alone += !s->met;
 	finish(s, t);
+	distance_observe(s, t);
 }
 
 static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *from,
@@ -120,6 +144,12 @@ static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_to
 	begin(s, id, weight, from->pc, from->sp, flags_of_top(from->flags));
 	complete(s, from, interrupted, NULL);
 	return 0;
+}
+
+/* A slot may be shared with a caller that made a tail call, and have a barrier. */
+static uintptr_t position(uintptr_t pc)
+{
+	return is_thunk(pc) ? thunk_cell(pc)->resume : pc;
 }
 
 /* In a signal handler: what interrupted the trampoline is a return, and a frame
@@ -152,7 +182,9 @@ static int take_directly(stack *s, uint64_t id, uint64_t weight, const struct in
 		s->careful &= ~(uint32_t)CAREFUL_WANTS;
 		incstack__rule_learn_wanted(s->runtime);
 	}
-	return take(s, id, weight, top, false);
+	struct incstack_top from = *top;
+	from.pc = position(from.pc);
+	return take(s, id, weight, &from, false);
 }
 
 /* Within an operation: whatever is unusual about the sample. */
@@ -214,7 +246,8 @@ __attribute__((noinline)) static bool plant(stack *s, object *o, uintptr_t pc, u
  * the objects that the run has made, and the frame pointer of the last. */
 __attribute__((noinline)) static int go_on(stack *s, object *end, uintptr_t fp)
 {
-	const object *top = s->arena.object;
+	object *top = s->arena.object;
+	top->method = position(top->method);
 	const struct incstack_top from = {.pc = top->method, .sp = top->address, .fp = fp};
 	const struct reach run = {.end = end, .fp = fp};
 	if (!from.pc)
@@ -254,6 +287,7 @@ static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
 	}
 	s->stats.walked += walked;
 	finish(s, t);
+	distance_observe(s, t);
 	return 0;
 }
 

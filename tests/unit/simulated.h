@@ -218,12 +218,11 @@ static inline void sim_deoptimize(void)
 	ck_assert_uint_eq(incstack_slot_read((uintptr_t *)f->slot), f->resume);
 }
 
-/* Takes a sample; a refused one is counted. */
-static inline int sim_sample(void)
+/* Takes a sample of the frame top, at pc; a refused one is counted. */
+static inline int sim_sample_of(const struct sim_frame *top, uintptr_t pc)
 {
-	const struct sim_frame *top = sim_top();
 	struct sim_record *r = &sim.records[sim.pending];
-	struct incstack_top t = {.pc = top->pc,
+	struct incstack_top t = {.pc = pc,
 				 .sp = top->sp,
 				 .fp = top->fp,
 				 .flags = sim.usual ? 0 : INCSTACK_TOP_EXACT};
@@ -240,6 +239,11 @@ static inline int sim_sample(void)
 	sim.pending++;
 	sim.taken++;
 	return 0;
+}
+
+static inline int sim_sample(void)
+{
+	return sim_sample_of(sim_top(), sim_top()->pc);
 }
 
 /* A trace shows what the program wrote down, or a marked part of it. */

@@ -40,6 +40,28 @@ START_TEST(at_random)
 }
 END_TEST
 
+/* Who samples was reached by a tail call of the youngest function: its frame is that one's,
+ * and the word in the return slot, a barrier's maybe, is where its caller stands. */
+START_TEST(tail_calls)
+{
+	open_usual(sim_variant(_i));
+	unsigned barriers = 0;
+	for (int i = 0; i < STEPS / 4; i++) {
+		run(1 + (int)sim_below(6));
+		if (sim.depth < 2)
+			continue;
+		uintptr_t word = *(const uintptr_t *)sim_top()->slot;
+		barriers += is_thunk(word);
+		ck_assert_int_eq(sim_sample_of(sim_top() - 1, word), 0);
+		ck_assert_int_eq(sim_sample(), 0);
+	}
+	ck_assert_int_eq(sim_retrieve(), 0);
+	ck_assert_int_eq(barriers > 0, _i < SIM_PATCHED);
+	sim_nothing_is_lost();
+	sim_close();
+}
+END_TEST
+
 /* Other code at the same addresses: each frame has another size at its place. */
 START_TEST(other_code)
 {
@@ -161,6 +183,7 @@ int main(void)
 	Suite *suite = suite_create("usual");
 	TCase *tests = tcase_create("usual");
 	tcase_add_loop_test(tests, at_random, 0, SIM_VARIANTS);
+	tcase_add_loop_test(tests, tail_calls, 0, SIM_VARIANTS);
 	tcase_add_loop_test(tests, other_code, 0, 3);
 	tcase_add_test(tests, unloading_is_exact);
 #ifdef INCSTACK_HOSTILE
