@@ -155,9 +155,8 @@ static void end_window(void)
 
 static void sample(enum technique t, struct incstack__caller caller)
 {
-	const struct incstack_top top = {.pc = incstack_slot_read(caller.slot),
-					 .sp = (uintptr_t)(caller.slot + 1),
-					 .fp = caller.fp};
+	const struct incstack_top top = {
+		.pc = *caller.slot, .sp = (uintptr_t)(caller.slot + 1), .fp = caller.fp};
 	if (state.traces % BATCH == 0 && incstack_stack_reserve(state.stacks[t], AHEAD_BYTES))
 		state.errors++;
 	if (incstack_sample(state.stacks[t], state.traces, 1, &top))

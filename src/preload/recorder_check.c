@@ -34,12 +34,13 @@ void incstack__record_check_walk(struct incstack__record *record, uint64_t index
 {
 	struct incstack__record_check *check = record->check;
 	struct incstack__quiet before;
+	const uintptr_t pc = incstack_slot_read(&top->pc);
 	int count;
 	int i = 0;
 
 	incstack__record_quiet(&before);
 	count = incstack_native_walk(check->walk, WALK_MAX);
-	while (i < count && (check->walk[i].sp != top->sp || check->walk[i].pc != top->pc))
+	while (i < count && (check->walk[i].sp != top->sp || check->walk[i].pc != pc))
 		i++;
 	check->first[index] = check->used;
 	for (; i < count; i++, check->used++) {

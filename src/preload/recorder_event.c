@@ -242,11 +242,10 @@ static int may_be_recorded(const void *block)
 
 /* ---- allocations ------------------------------------------------------------------ */
 
-/* A tail call to malloc inherits its caller's slot, which may hold a thunk. */
 static struct incstack_top top_of(struct incstack__caller caller)
 {
 	return (struct incstack_top){
-		.pc = incstack_slot_read(caller.slot),
+		.pc = *caller.slot,
 		.sp = (uintptr_t)(caller.slot + 1),
 		.fp = caller.fp,
 	};
