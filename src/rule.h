@@ -14,7 +14,7 @@
 
 /* A rule in one word; 0 is "not in the cache". A plain rule, as nearly all are,
  * has its return slot right below the CFA and fits into 32 bits:
- *   bit 0: 1 | CFA from the frame pointer: 1 | 0: 1 | fp_offset / 8: 11 | cfa_offset / 8: 18
+ *   bit 0: 1 | CFA from the frame pointer: 1 | 0: 1 | fp_offset / 8: 8 | 0: 3 | cfa_offset / 8: 18
  * Any other: 0 | kind: 3 | flags: 4 | ra_offset / 8: 8 | fp_offset / 8: 16 | cfa_offset: 32 */
 typedef uint64_t packed_rule;
 #define RULE_END ((packed_rule)INCSTACK_RULE_END << 1)
@@ -30,11 +30,11 @@ static inline bool rule_from_fp(packed_rule r)
 }
 static inline uintptr_t rule_fp(packed_rule r)
 {
-	return r & 0x3ff8;
+	return r & 0x7f8;
 }
 static inline uintptr_t rule_cfa(packed_rule r)
 {
-	return (r >> 14) * 8;
+	return r >> 11;
 }
 /* Not of an address that the embedder refused, or was not asked for. */
 static inline bool rule_known(packed_rule r)

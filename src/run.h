@@ -46,12 +46,12 @@ _Static_assert(offsetof(object, flags) == offsetof(object, bci) + sizeof(int32_t
  * from there, it does not keep the next frame waiting for the look-up. */
 static inline packed_rule foreseen(stack *s, uintptr_t sp, packed_rule rule)
 {
-	uint32_t *last = &s->rule_at[sp / 16 % RULES_AT];
-	packed_rule was = *last, same = was;
+	packed_rule was = s->rule_at[sp / 16 % RULES_AT], same = was;
 	__asm__("" : "+r"(same)); /* or the compiler would take `rule`, being equal */
 	if (__builtin_expect(same == rule, 1))
 		return was;
-	*last = (uint32_t)rule;
+	__asm__("" : "+r"(sp)); /* where it lies is not worked out before it is wanted */
+	s->rule_at[sp / 16 % RULES_AT] = (uint32_t)rule;
 	return rule;
 }
 
@@ -81,8 +81,13 @@ __attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_
 			fp = stack_word(cfa - 16);
 		} else {
 			rule = foreseen(s, sp, rule);
-			cfa = (rule_from_fp(rule) ? r.fp : sp) + rule_cfa(rule);
-			if (cfa <= sp || cfa >= limit)
+			cfa = sp + rule_cfa(rule);
+			if (rule_from_fp(rule)) {
+				cfa += r.fp - sp;
+				if (cfa <= sp)
+					break;
+			}
+			if (cfa >= limit)
 				break;
 			fp = rule_fp(rule) ? stack_word(cfa - rule_fp(rule)) : r.fp;
 		}
