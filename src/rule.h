@@ -69,7 +69,7 @@ static inline uintptr_t rule_key(uintptr_t address)
 }
 static inline uint64_t rule_hash(uintptr_t key)
 {
-	return (key * 0x9e3779b97f4a7c15u) >> 28;
+	return (key * UINT64_C(0x61c88647)) >> 28;
 }
 static inline const struct rule_entry *rule_entry_at(const struct rule_table *t, uint64_t offset)
 {
