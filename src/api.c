@@ -256,9 +256,11 @@ int incstack_stack_stats(const struct incstack_stack *s, struct incstack_stats *
 		return INCSTACK_EINVAL;
 	struct incstack_stats now = s->stats;
 	now.size = stats->size;
+	now.samples = s->samples;
+	now.walked = s->walked;
 	now.mode = s->mode;
 	now.distance = (int32_t)s->distance.value;
-	now.shared = now.samples > s->alone ? now.samples - s->alone : 0;
+	now.shared = s->samples > s->alone ? s->samples - s->alone : 0;
 	now.rules_unkept = atomic_load_explicit(&s->runtime->rules_unkept, memory_order_relaxed);
 	memcpy(stats, &now, now.size < sizeof(now) ? now.size : sizeof(now));
 	return 0;

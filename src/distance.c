@@ -107,15 +107,15 @@ void incstack__distance_note(stack *s, const trace *t)
 	const object *first = (const object *)t->top + 1, *end = s->arena.object;
 	struct distance *d = &s->distance;
 	if (d->fixed) {
-		d->look_at = UINT64_MAX;
+		s->look_at = UINT64_MAX;
 		return;
 	}
 	if (!has_barriers(s)) {
-		d->look_at = s->stats.samples + IDLE_MIN;
+		s->look_at = s->samples + IDLE_MIN;
 		d->last_first = NULL;
 		return;
 	}
-	d->look_at = s->stats.samples + 1;
+	s->look_at = s->samples + 1;
 	/* A sample that went on to another chunk is not one list. */
 	if (first < s->arena.current->objects || first > end) {
 		d->last_first = NULL;
@@ -135,7 +135,7 @@ void incstack__distance_note(stack *s, const trace *t)
 	if (d->samples >= WINDOW) {
 		adapt(d);
 		incstack__distance_renew(s);
-		d->look_at = s->stats.samples + d->pause;
+		s->look_at = s->samples + d->pause;
 		d->last_first = NULL;
 	}
 }

@@ -31,9 +31,9 @@ static void cut_open(stack *s, object *o)
 static void count_traces(stack *s)
 {
 	s->last = &s->first;
-	s->stats.samples = s->retrieved;
+	s->samples = s->retrieved;
 	for (; *s->last; s->last = (trace **)&(*s->last)->next)
-		s->stats.samples++;
+		s->samples++;
 }
 
 /* restore: the stack may be read, and slots that show our thunks be given back. */

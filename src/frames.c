@@ -108,7 +108,7 @@ object *incstack__frames_walk(const struct walker *w, const struct cursor *at, o
 		child = last;
 		f.flags = 0;
 		int more = rt->embedder.caller(rt->context, s->identity, &f);
-		s->stats.walked++;
+		s->walked++;
 		if (more <= 0)
 			return more ? cut(s, child, known, false) : end(s, child, known);
 		object *k = f.flags & INCSTACK_FRAME_ARMED ? meet(s, &known, f.sp) : NULL;

@@ -96,7 +96,6 @@ static inline object *chunk_end(const struct arena *a, const struct chunk *c)
 /* What the barrier distance is chosen from (distance.c). */
 struct distance {
 	uint32_t value;   /* the barrier distance */
-	uint64_t look_at; /* the sample, by number, at which it looks again */
 	uint32_t returns; /* since the last sample */
 	uint32_t samples; /* in this window */
 	uint32_t pause;   /* samples before the next window */
@@ -109,34 +108,38 @@ struct distance {
 /* Frames whose rules a stack remembers by their place, 16 bytes each. */
 enum { RULES_AT = 1024 };
 
-/* What every sample looks at comes first: three lines of the cache. */
+/* What every sample looks at comes first: two lines of the cache. */
 struct incstack_stack {
 	uintptr_t busy;  /* the stack pointer of the operation in progress, or 0 */
 	uintptr_t owner; /* the thread that may use it */
 	uintptr_t low, high;
 	object *newest;         /* the youngest known caller; set_newest() sets both */
 	uintptr_t newest_thunk; /* what its slot holds if it has a barrier, else no word */
-	struct arena arena;     /* its first two words */
 	runtime *runtime;
-	trace *first, **last;
-	uint32_t mode;
-	int32_t hidden_rule;      /* all ones, unless raw objects keep their rule in bci */
+	trace **last;
+	uint64_t samples, walked; /* counters: see struct incstack_stats */
+	uint64_t look_at;         /* the sample, by number, that the distance is chosen from next */
+	uint32_t careful;         /* why no sample is quick: see below */
 	uint32_t limbo;           /* thunks that an unwinder may still look at */
-	uint32_t spare;           /* thunks of this stack, ready to be used */
 	uint32_t near, reach;     /* frames that a sample is meant to walk over, callers that it
 				   * may before it plants (distance.c) */
-	uint32_t careful;         /* why no sample is quick: see below */
-	bool by_embedder;         /* walked by its caller, with its own barriers */
-	bool no_memory;           /* whether the last walk cut an object for want of memory */
-	struct distance distance; /* its first words */
-	struct incstack_stats stats;
-	object *met;                /* the youngest object that the last walk found known */
-	object *cut;                /* the object that the last walk had to cut, if any */
-	uint64_t retrieved;         /* samples */
-	uint64_t alone;             /* samples with nothing old: the others are `shared` */
-	void *identity;             /* what it knows this stack by */
-	uint32_t rule_at[RULES_AT]; /* plain ones: see foreseen() */
+	trace *first;
+	struct arena arena; /* its first two words */
+	uint32_t mode;
+	int32_t hidden_rule; /* all ones, unless raw objects keep their rule in bci */
+	uint32_t spare;      /* thunks of this stack, ready to be used */
+	bool by_embedder;    /* walked by its caller, with its own barriers */
+	bool no_memory;      /* whether the last walk cut an object for want of memory */
+	struct distance distance;
+	struct incstack_stats stats; /* samples and walked stand above */
+	object *met;                 /* the youngest object that the last walk found known */
+	object *cut;                 /* the object that the last walk had to cut, if any */
+	uint64_t retrieved;          /* samples */
+	uint64_t alone;              /* samples with nothing old: the others are `shared` */
+	void *identity;              /* what it knows this stack by */
+	uint32_t rule_at[RULES_AT];  /* plain ones: see foreseen() */
 };
+_Static_assert(offsetof(struct incstack_stack, arena) == 112, "two lines, with two words of it");
 
 enum {
 	CAREFUL_WALK = 1,  /* frames are an embedder's, or compared with what they were */
@@ -339,7 +342,7 @@ static inline void distance_rent(stack *s, uint32_t frames)
 }
 static inline void distance_observe(stack *s, const trace *t)
 {
-	if (__builtin_expect(s->stats.samples >= s->distance.look_at, 0))
+	if (__builtin_expect(s->samples >= s->look_at, 0))
 		incstack__distance_note(s, t);
 }
 

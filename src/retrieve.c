@@ -138,7 +138,7 @@ static struct incstack_tree *finish(stack *s, struct arena *used)
 {
 	struct incstack_tree *tree = &used->first->tree;
 	*tree = (struct incstack_tree){.traces = s->first,
-				       .count = s->stats.samples - s->retrieved,
+				       .count = s->samples - s->retrieved,
 				       .truncated = used->truncated};
 	used->current->objects_end = chunk_end(used, used->current);
 	for (const struct chunk *c = used->first; c; c = c->next)
@@ -146,7 +146,7 @@ static struct incstack_tree *finish(stack *s, struct arena *used)
 	incstack__distance_forget(s);
 	s->first = NULL;
 	s->last = &s->first;
-	s->retrieved = s->stats.samples;
+	s->retrieved = s->samples;
 	return tree;
 }
 

@@ -81,13 +81,13 @@ static bool pass_quickly(stack *s, object *o, uintptr_t fp)
 		*next = skeleton(r.ahead.pc, r.ahead.sp, known);
 		incstack__barrier_pass_on(s, o, next, r.ahead.fp);
 		s->newest = next; /* its thunk is the same */
-		s->stats.walked += (uint64_t)(r.end - first);
+		s->walked += (uint64_t)(r.end - first);
 		commit(s, o, r.end, known);
 	} else if (r.stop == STOP_MET) {
 		incstack__barrier_end(s, o);
 		set_newest(s, known);
 		s->met = known;
-		s->stats.walked += (uint64_t)(r.end - first) + 1;
+		s->walked += (uint64_t)(r.end - first) + 1;
 		commit(s, o, r.end, known);
 	} else {
 		return false;

@@ -64,7 +64,7 @@ static inline void finish(stack *s, trace *t)
 	atomic_signal_fence(memory_order_seq_cst);
 	*s->last = t;
 	s->last = (trace **)&t->next;
-	s->stats.samples++;
+	s->samples++;
 	expect_another(s, t);
 }
 
@@ -285,7 +285,7 @@ static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
 	} else {
 		return go_on(s, r.end, r.fp);
 	}
-	s->stats.walked += walked;
+	s->walked += walked;
 	finish(s, t);
 	distance_observe(s, t);
 	return 0;

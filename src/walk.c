@@ -137,7 +137,7 @@ static object *plant(const struct walker *w, struct path *p)
 static object *arrive(stack *s, struct path *p, object *k)
 {
 	p->child->parent = k;
-	s->stats.walked += p->n + 1;
+	s->walked += p->n + 1;
 	return s->mode == INCSTACK_MODE_VALIDATE && p->head ? p->head : k;
 }
 
@@ -301,7 +301,7 @@ static object *stop_ahead(const struct walker *w, struct path *p, struct reach *
 	p->no_thunk = !o;
 	if (o) {
 		s->met = p->known;
-		s->stats.walked += p->n;
+		s->walked += p->n;
 	}
 	return o;
 }
