@@ -220,6 +220,23 @@ int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
 	return 0;
 }
 
+/* What the frames that are open may yet take, or all of the stack for a walk that finds
+ * nothing known: the least frame has 16 bytes, its object 32. */
+static size_t room_for_frames(const stack *s)
+{
+	uintptr_t sp = stack_pointer();
+	if (s->by_embedder)
+		return 0;
+	if (!inside(s, sp))
+		sp = s->newest ? s->newest->address : s->high;
+	return (s->high - sp) / 16 * sizeof(object);
+}
+
+static size_t room_in(const struct arena *a)
+{
+	return a->spare_room + (size_t)((char *)a->limit - (char *)a->object);
+}
+
 int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 {
 	int error = enter(s);
@@ -228,15 +245,13 @@ int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 	incstack__pool_reserve(s);
 	incstack__rule_reserve(s->runtime);
 	incstack__rule_learn_wanted(s->runtime);
-	size_t room = (size_t)((char *)s->arena.limit - (char *)s->arena.object);
-	for (const struct chunk *c = s->arena.spare; c; c = c->next)
-		room += c->bytes - sizeof(*c);
+	size_t room = room_in(&s->arena), frames = room_for_frames(s);
 	if (room < bytes && bytes - room > s->runtime->options.stack_bytes - s->arena.bytes)
 		error = INCSTACK_ELIMIT;
-	while (!error && room < bytes) {
+	while (!error && room_in(&s->arena) < bytes + frames)
 		error = incstack__arena_grow(s, false);
-		room += s->runtime->options.chunk_bytes - sizeof(struct chunk);
-	}
+	if (room_in(&s->arena) >= bytes)
+		error = 0; /* without room for all frames, what is open may be truncated */
 	leave(s);
 	return error;
 }
@@ -245,9 +260,8 @@ size_t incstack_stack_room(const struct incstack_stack *s)
 {
 	if (!s)
 		return 0;
-	const struct chunk *c = s->arena.spare;
-	size_t spare = c ? c->bytes - sizeof(*c) : 0;
-	return spare + (size_t)((char *)s->arena.limit - (char *)s->arena.object);
+	size_t room = room_in(&s->arena), frames = room_for_frames(s);
+	return room > frames ? room - frames : 0;
 }
 
 int incstack_stack_stats(const struct incstack_stack *s, struct incstack_stats *stats)

@@ -105,6 +105,7 @@ int incstack__arena_grow(stack *s, bool beyond_limit)
 	c->runtime = rt;
 	c->next = s->arena.spare;
 	s->arena.spare = c;
+	s->arena.spare_room += chunk_room(c);
 	s->arena.bytes += bytes;
 	return 0;
 }
@@ -116,6 +117,7 @@ bool incstack__arena_next(stack *s)
 	if (!c)
 		return false;
 	s->arena.spare = c->next;
+	s->arena.spare_room -= chunk_room(c);
 	use(&s->arena, c);
 	return true;
 }
@@ -133,8 +135,10 @@ int incstack__arena_open(stack *s)
 void incstack__arena_split(stack *s, struct arena *used)
 {
 	*used = s->arena;
+	s->arena = (struct arena){
+		.spare = used->spare, .spare_room = used->spare_room, .bytes = used->bytes};
 	used->spare = NULL;
-	s->arena = (struct arena){.spare = s->arena.spare, .bytes = s->arena.bytes};
+	used->spare_room = 0;
 	for (struct chunk *c = used->first; c; c = c->next)
 		s->arena.bytes -= c->bytes;
 	used->bytes -= s->arena.bytes;
@@ -143,14 +147,15 @@ void incstack__arena_split(stack *s, struct arena *used)
 /* The inverse, for an arena that was opened and filled since. */
 void incstack__arena_join(stack *s, const struct arena *used)
 {
-	struct chunk *spare = s->arena.spare;
-	for (struct chunk *c = s->arena.first, *next; c; c = next) {
+	struct arena opened = s->arena;
+	for (struct chunk *c = opened.first, *next; c; c = next) {
 		next = c->next;
-		c->next = spare;
-		spare = c;
+		c->next = opened.spare;
+		opened.spare = c;
+		opened.spare_room += chunk_room(c);
 	}
-	uint64_t bytes = s->arena.bytes;
 	s->arena = *used;
-	s->arena.spare = spare;
-	s->arena.bytes += bytes;
+	s->arena.spare = opened.spare;
+	s->arena.spare_room = opened.spare_room;
+	s->arena.bytes += opened.bytes;
 }

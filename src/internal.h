@@ -75,6 +75,10 @@ static inline bool chunk_contains(const struct chunk *c, const void *p)
 {
 	return (uintptr_t)p - (uintptr_t)c <= c->bytes;
 }
+static inline size_t chunk_room(const struct chunk *c)
+{
+	return c->bytes - sizeof(*c);
+}
 /* Where objects and traces of an arena are that is full, whatever is asked for. */
 #define INCSTACK__NO_ROOM 4096
 
@@ -84,6 +88,7 @@ struct arena {
 	struct chunk *current;
 	struct chunk *first;
 	struct chunk *spare; /* empty ones */
+	uint64_t spare_room; /* bytes for objects and traces in them */
 	uint64_t bytes;      /* of all chunks */
 	uint64_t truncated;  /* objects whose callers are unknown */
 };

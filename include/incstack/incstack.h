@@ -161,7 +161,8 @@ INCSTACK_API int incstack_sample(struct incstack_stack *stack, uint64_t id, uint
 				 const struct incstack_top *top);
 
 /* Makes sure that at least `bytes` of traces can be recorded without an
- * allocation, and that thunks are left: when those in the text run short (4095
+ * allocation, and all frames that the stack has now besides, so that open traces are
+ * completed whatever returns (unless that goes beyond stack_bytes); and that thunks are left: when those in the text run short (4095
  * barriers of all stacks), more are made here, at create, and at retrieve, 4096 at
  * a time, up to 266239; they stay until the process ends. Errors: EINVAL, ETHREAD, EBUSY, ELIMIT, ENOMEM.
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */

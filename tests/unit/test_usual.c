@@ -178,6 +178,27 @@ START_TEST(fixed_distance)
 }
 END_TEST
 
+/* Room is reserved for the frames that there are, too: they are captured when they return,
+ * and nobody may allocate then. */
+START_TEST(room_for_what_is_open)
+{
+	struct incstack_options options = sim_variant(_i);
+	options.chunk_bytes = 512;
+	open_usual(options);
+	for (int round = 0; round < ROUNDS; round++) {
+		call_to(SIM_DEPTH - 10);
+		ck_assert_int_eq(incstack_stack_reserve(sim.s, 1500), 0);
+		sim_sample();
+		ck_assert_int_eq(incstack_stack_reserve(sim.s, 64), 0);
+		ck_assert_uint_ge(incstack_stack_room(sim.s), 64);
+		return_to(1);
+		ck_assert_int_eq(sim_retrieve(), 0);
+	}
+	sim_nothing_is_lost();
+	sim_close();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("usual");
@@ -192,6 +213,7 @@ int main(void)
 	tcase_add_test(tests, rent_before_buying);
 #endif
 	tcase_add_test(tests, fixed_distance);
+	tcase_add_loop_test(tests, room_for_what_is_open, 0, SIM_PATCHED);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
