@@ -84,10 +84,13 @@ struct incstack__recording {
 	int shared; /* more than one record is in use: each event asks the clock */
 	int failed; /* the file could not be written; errno */
 	int fd;
+	dev_t device; /* of the file */
+	ino_t inode;
 	pid_t pid;
 	unsigned long long adds; /* of the dynamic linker, at the last MODULES block */
 	unsigned long long subs;
 	char file[4096];
+	char path[4096 + 32]; /* of the file that is written: that one, or with a number */
 };
 
 extern struct incstack__recording incstack__recording;
@@ -105,6 +108,7 @@ void incstack__record_loud(const struct incstack__quiet *before);
 
 /* recorder_file.c */
 int incstack__record_open(const char *path);
+void incstack__record_close(void);
 int incstack__record_write(const void *data, size_t bytes);
 void incstack__record_modules(uint32_t thread);
 void *incstack__record_map(size_t bytes);

@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,31 +38,79 @@ static void read_command(char *command, size_t size)
 }
 
 /* Once a block could not be written whole, nothing that follows can be read. */
-static int give_up(int error)
+static int give_up(int error, const char *text)
 {
-	static const char text[] =
-		"incstack: the trace file cannot be written (is the disk full?); "
-		"nothing more is recorded\n";
-
 	if (__atomic_exchange_n(&incstack__recording.failed, error, __ATOMIC_RELAXED) == 0 &&
-	    write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+	    write(STDERR_FILENO, text, strlen(text)) < 0)
 		return -1;
 	return -1;
+}
+
+/* Keeps the descriptor out of the low numbers, which targets close or dup onto. */
+static int open_high(const char *path, int flags)
+{
+	const int low = open(path, flags | O_APPEND | O_CLOEXEC, 0666);
+	const int high = low >= 0 ? fcntl(low, F_DUPFD_CLOEXEC, 900) : -1;
+
+	if (high < 0)
+		return low;
+	close(low);
+	return high;
+}
+
+static int is_file(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && status.st_dev == incstack__recording.device &&
+	       status.st_ino == incstack__recording.inode;
+}
+
+/* The descriptor of the file, opened again where the target has closed it: by now the
+ * number may be that of a file of its own. Negative: it cannot be opened. */
+static int descriptor(void)
+{
+	int *fd = &incstack__recording.fd;
+	int closed = __atomic_load_n(fd, __ATOMIC_RELAXED);
+	int again;
+
+	if (is_file(closed))
+		return closed;
+	again = open_high(incstack__recording.path, O_WRONLY);
+	if (again >= 0 && is_file(again) &&
+	    __atomic_compare_exchange_n(fd, &closed, again, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return again;
+	if (again >= 0)
+		close(again);
+	return is_file(closed) ? closed : -1; /* another thread has opened it */
+}
+
+void incstack__record_close(void)
+{
+	if (is_file(incstack__recording.fd))
+		close(incstack__recording.fd);
 }
 
 int incstack__record_write(const void *data, size_t bytes)
 {
 	const unsigned char *at = data;
+	int fd;
 
 	if (__atomic_load_n(&incstack__recording.failed, __ATOMIC_RELAXED) != 0)
 		return -1;
+	fd = descriptor();
+	if (fd < 0)
+		return give_up(EBADF, "incstack: the program closed the trace file, and it cannot "
+				      "be opened again; nothing more is recorded\n");
 	while (bytes > 0) {
-		const ssize_t done = write(incstack__recording.fd, at, bytes);
+		const ssize_t done = write(fd, at, bytes);
 
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0)
-			return give_up(done < 0 ? errno : ENOSPC);
+			return give_up(done < 0 ? errno : ENOSPC,
+				       "incstack: the trace file cannot be written (is the disk "
+				       "full?); nothing more is recorded\n");
 		at += done;
 		bytes -= (size_t)done;
 	}
@@ -82,16 +132,19 @@ static int write_header(void)
 	return incstack__record_write(&header, sizeof(header));
 }
 
-/* Keeps the descriptor out of the low numbers, which targets close or dup onto. */
-static int open_high(const char *path)
+/* The file is known by what it is, and opened again by its path. */
+static int create(const char *path)
 {
-	const int low = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-	const int high = low >= 0 ? fcntl(low, F_DUPFD_CLOEXEC, 900) : -1;
+	struct incstack__recording *r = &incstack__recording;
+	struct stat status;
 
-	if (high < 0)
-		return low;
-	close(low);
-	return high;
+	r->fd = open_high(path, O_RDWR | O_CREAT | O_TRUNC);
+	if (r->fd < 0 || fstat(r->fd, &status) != 0)
+		return -1;
+	r->device = status.st_dev;
+	r->inode = status.st_ino;
+	snprintf(r->path, sizeof(r->path), "%s", path);
+	return 0;
 }
 
 int incstack__record_open(const char *path)
@@ -99,9 +152,8 @@ int incstack__record_open(const char *path)
 	struct incstack__recording *r = &incstack__recording;
 	void *slots;
 
-	r->fd = open_high(path);
 	r->failed = 0;
-	if (r->fd < 0 || write_header() != 0)
+	if (create(path) != 0 || write_header() != 0)
 		return -1;
 	/* The space is taken now: a store to a mapped page that finds the disk full would
 	 * end the process. */

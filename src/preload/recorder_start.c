@@ -185,7 +185,7 @@ static void after_fork_child(void)
 	struct incstack__recording *r = &incstack__recording;
 
 	make_lock();
-	close(r->fd);
+	incstack__record_close();
 	r->pid = getpid();
 	if (r->on && (!r->follow || open_next(0) != 0))
 		r->on = 0;
