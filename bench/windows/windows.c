@@ -299,6 +299,7 @@ const struct incstack__recorder *incstack__recorder_start(const char *configurat
 							.on_free = on_free,
 							.on_thread = on_thread,
 							.on_jump = on_jump,
+							.on_thread_end = on_thread,
 							.on_unload = on_unload,
 							.on_exec = on_exec,
 							.on_exit = on_exit_process};

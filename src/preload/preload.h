@@ -29,6 +29,8 @@ struct incstack__recorder {
 	void (*on_thread)(void);
 	/* Frames below sp are about to be popped without returning. */
 	void (*on_jump)(uintptr_t sp);
+	/* The thread is about to end from where it is: nothing of its stack returns. */
+	void (*on_thread_end)(void);
 	/* The thread is about to run on the stack of this ucontext_t. */
 	void (*on_switch)(const void *to);
 	/* Code may be unloaded: called before and after. */

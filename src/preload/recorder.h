@@ -59,7 +59,7 @@ struct incstack__record {
 	int endings;       /* how often its TLS destructor has run */
 	int held;          /* recorder_exit.c */
 	uintptr_t held_at; /* its stack pointer then */
-	int settled;       /* of a context: left without barriers */
+	int settled;       /* without barriers: a context that was left, a thread that ends */
 };
 
 struct incstack__recording {
@@ -151,6 +151,7 @@ void incstack__record_seed(struct incstack__record *record);
 void incstack__record_alloc(const void *block, size_t bytes, struct incstack__caller caller);
 void incstack__record_free(const void *block);
 void incstack__record_jump(uintptr_t sp);
+void incstack__record_thread_end(void);
 void incstack__record_switch(const void *ucontext);
 void incstack__record_thread(void);
 void incstack__record_unload(int done);

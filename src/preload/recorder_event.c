@@ -435,6 +435,18 @@ void incstack__record_jump(uintptr_t sp)
 	leave(record);
 }
 
+/* Without barriers from now on: no way in which its frames go is announced any more. */
+void incstack__record_thread_end(void)
+{
+	struct incstack__record *record = enter();
+
+	if (record == NULL)
+		return;
+	if (record != &incstack__recording.late && incstack__recording.mode == INCSTACK_MODE_PATCH)
+		record->settled = incstack_stack_set_mode(record->stack, INCSTACK_MODE_FULL) == 0;
+	leave(record);
+}
+
 void incstack__record_switch(const void *ucontext)
 {
 	const struct incstack__record *record = enter();

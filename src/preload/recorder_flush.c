@@ -101,7 +101,7 @@ static int count_all(const struct incstack__record *record, struct incstack__tra
 	if (incstack_stack_stats(record->stack, &stats) != 0)
 		return -1;
 	*tally = (struct incstack__trace_tally){
-		.mode = stats.mode,
+		.mode = record->settled ? incstack__recording.mode : stats.mode,
 		.samples = stats.samples,
 		.lost = record->refused + stats.lost_retrieve,
 		.truncated = stats.truncated,

@@ -204,6 +204,7 @@ static const struct incstack__recorder table = {
 	.on_free = incstack__record_free,
 	.on_thread = incstack__record_thread,
 	.on_jump = incstack__record_jump,
+	.on_thread_end = incstack__record_thread_end,
 	.on_switch = incstack__record_switch,
 	.on_unload = incstack__record_unload,
 	.on_exec = incstack__record_exec,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The interposed longjmp family: a jump pops frames without returning from them,
- * so it is announced before it happens.
+ * so it is announced before it happens. So is the end of a thread that exits or was
+ * cancelled: inside libc it jumps from one cleanup handler of C code to the next.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdint.h>
 
@@ -12,10 +14,15 @@
 /* Not declared by any header: what _FORTIFY_SOURCE calls. */
 _Noreturn void __longjmp_chk(struct __jmp_buf_tag env[1], int value);
 
+/* What pthread_cleanup_pop leads to in C code, when a thread is cancelled or exits. */
+_Noreturn void __pthread_unwind_next(__pthread_unwind_buf_t *buffer);
+
 INCSTACK__REAL(longjmp)
 INCSTACK__REAL(_longjmp)
 INCSTACK__REAL(siglongjmp)
 INCSTACK__REAL(__longjmp_chk)
+INCSTACK__REAL(pthread_exit)
+INCSTACK__REAL(__pthread_unwind_next)
 
 /* Where glibc for x86-64 keeps the stack pointer, rotated and xored with the
  * thread's pointer guard. */
@@ -37,6 +44,14 @@ static void announce(const struct __jmp_buf_tag *env)
 
 	if (recorder != NULL)
 		recorder->on_jump(jump_target(env));
+}
+
+static void announce_end(void)
+{
+	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
+
+	if (recorder != NULL)
+		recorder->on_thread_end();
 }
 
 INCSTACK__INTERPOSED void longjmp(struct __jmp_buf_tag env[1], int value)
@@ -64,5 +79,19 @@ INCSTACK__INTERPOSED void __longjmp_chk(struct __jmp_buf_tag env[1], int value)
 {
 	announce(env);
 	__longjmp_chk_next()(env, value);
+	__builtin_unreachable();
+}
+
+INCSTACK__INTERPOSED void pthread_exit(void *value)
+{
+	announce_end();
+	pthread_exit_next()(value);
+	__builtin_unreachable();
+}
+
+INCSTACK__INTERPOSED void __pthread_unwind_next(__pthread_unwind_buf_t *buffer)
+{
+	announce_end();
+	__pthread_unwind_next_next()(buffer);
 	__builtin_unreachable();
 }
