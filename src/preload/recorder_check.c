@@ -28,7 +28,8 @@ int incstack__record_check_room(const struct incstack__record *record)
 	return record->traces < TRACES_MAX && record->check->used <= STORE_MAX - WALK_MAX;
 }
 
-/* The walk starts in the recorder: frames younger than the sample's top go. */
+/* The walk starts in the recorder: frames younger than the sample's top go. The trace was
+ * marked as one without a walk before its sample. */
 void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
 				 const struct incstack_top *top)
 {
@@ -42,7 +43,7 @@ void incstack__record_check_walk(struct incstack__record *record, uint64_t index
 	count = incstack_native_walk(check->walk, WALK_MAX);
 	while (i < count && (check->walk[i].sp != top->sp || check->walk[i].pc != pc))
 		i++;
-	check->first[index] = check->used;
+	check->used = check->first[index];
 	for (; i < count; i++, check->used++) {
 		check->frames[check->used][0] = check->walk[i].pc;
 		check->frames[check->used][1] = check->walk[i].sp;
@@ -51,12 +52,14 @@ void incstack__record_check_walk(struct incstack__record *record, uint64_t index
 	incstack__record_loud(&before);
 }
 
-/* A jump came between the sample and its walk: marked by a frame without a pc. */
+/* There is no walk, and none will come where a jump ends the event: a frame without a pc. */
 void incstack__record_check_skip(struct incstack__record *record, uint64_t index)
 {
 	struct incstack__record_check *check = record->check;
 
-	check->first[index] = check->used;
+	if (index == 0)
+		check->first[0] = 0;
+	check->used = check->first[index]; /* which is where the trace before it ends */
 	check->frames[check->used][0] = 0;
 	check->first[index + 1] = ++check->used;
 }

@@ -317,6 +317,8 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 		return;
 	}
 	mark_seen(block);
+	if (record->check != NULL)
+		incstack__record_check_skip(record, record->traces);
 	trace = take(record, &top, !shares_slot(record));
 	if (record->check != NULL && trace != INCSTACK__TRACE_NO_TRACE)
 		incstack__record_check_walk(record, trace, &top);
