@@ -162,13 +162,14 @@ INCSTACK_API int incstack_sample(struct incstack_stack *stack, uint64_t id, uint
 
 /* Makes sure that at least `bytes` of traces can be recorded without an
  * allocation, and all frames that the stack has now besides, so that open traces are
- * completed whatever returns (unless that goes beyond stack_bytes); and that thunks are left: when those in the text run short (4095
- * barriers of all stacks), more are made here, at create, and at retrieve, 4096 at
- * a time, up to 266239; they stay until the process ends. Errors: EINVAL, ETHREAD, EBUSY, ELIMIT, ENOMEM.
+ * completed whatever returns (unless that goes beyond stack_bytes); and that thunks
+ * are left: when those in the text run short (4095 barriers of all stacks), more are
+ * made here, at create, and at retrieve, 4096 at a time, up to 266239; they stay
+ * until the process ends. Errors: EINVAL, ETHREAD, EBUSY, ELIMIT, ENOMEM.
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_stack_reserve(struct incstack_stack *stack, size_t bytes);
 
-/* How many bytes, as reserve counts them, are left, or more; 0 for null. It takes less
+/* How many bytes, as reserve counts them, are left; 0 for null. It takes less
  * time than a reserve that finds nothing to do: to ask before each sample.
  * Thread: owner. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API size_t incstack_stack_room(const struct incstack_stack *stack);
