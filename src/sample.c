@@ -93,17 +93,10 @@ static void walk(stack *s, object *top, const struct incstack_top *from, bool in
 		incstack__distance_renew(s);
 }
 
-/* Who samples was reached by a tail call from a function whose return is intercepted: the
- * top is the youngest known frame, and all of it is known. */
-static bool is_newest(const stack *s, const struct incstack_top *from)
-{
-	if (!s->newest || !(s->newest->flags & OBJECT_BARRIER) || from->sp != s->newest->address ||
-	    from->flags & INCSTACK_TOP_EXACT)
-		return false;
-	uintptr_t word = stack_word((uintptr_t)object_slot(s->newest));
-	return word == s->newest_thunk && from->pc == thunk_cell(word)->resume;
-}
-
+/* Who samples was reached by a tail call from a function whose return is intercepted, and
+ * has read the barrier's thunk in its own return slot: the top is the youngest known frame,
+ * and all of it is known. The same position without the thunk proves nothing: the slot may
+ * be dead. */
 static void complete_newest(stack *s)
 {
 	trace *t = s->arena.limit - 1;
@@ -119,15 +112,19 @@ static void complete(stack *s, const struct incstack_top *from, bool interrupted
 {
 	trace *t = s->arena.limit - 1;
 	object *top = s->arena.object;
-	if (!interrupted && !s->by_embedder && is_newest(s, from)) {
-		complete_newest(s);
-		return;
+	struct incstack_top at = *from;
+	if (!s->by_embedder && is_thunk(at.pc)) {
+		if (at.pc == s->newest_thunk && at.sp == s->newest->address) {
+			complete_newest(s);
+			return;
+		}
+		top->method = at.pc = thunk_cell(at.pc)->resume;
 	}
 	top->parent = NULL;
 	s->arena.limit = t;
 	atomic_signal_fence(memory_order_seq_cst);
 	s->arena.object++;
-	walk(s, top, from, interrupted, run);
+	walk(s, top, &at, interrupted, run);
 	t->old = s->met;
 	s->alone += !s->met;
 	finish(s, t);
@@ -144,12 +141,6 @@ static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_to
 	begin(s, id, weight, from->pc, from->sp, flags_of_top(from->flags));
 	complete(s, from, interrupted, NULL);
 	return 0;
-}
-
-/* A slot may be shared with a caller that made a tail call, and have a barrier. */
-static uintptr_t position(uintptr_t pc)
-{
-	return is_thunk(pc) ? thunk_cell(pc)->resume : pc;
 }
 
 /* In a signal handler: what interrupted the trampoline is a return, and a frame
@@ -182,9 +173,7 @@ static int take_directly(stack *s, uint64_t id, uint64_t weight, const struct in
 		s->careful &= ~(uint32_t)CAREFUL_WANTS;
 		incstack__rule_learn_wanted(s->runtime);
 	}
-	struct incstack_top from = *top;
-	from.pc = position(from.pc);
-	return take(s, id, weight, &from, false);
+	return take(s, id, weight, top, false);
 }
 
 /* Within an operation: whatever is unusual about the sample. */
@@ -246,8 +235,7 @@ __attribute__((noinline)) static bool plant(stack *s, object *o, uintptr_t pc, u
  * the objects that the run has made, and the frame pointer of the last. */
 __attribute__((noinline)) static int go_on(stack *s, object *end, uintptr_t fp)
 {
-	object *top = s->arena.object;
-	top->method = position(top->method);
+	const object *top = s->arena.object;
 	const struct incstack_top from = {.pc = top->method, .sp = top->address, .fp = fp};
 	const struct reach run = {.end = end, .fp = fp};
 	if (!from.pc)

@@ -132,7 +132,9 @@ INCSTACK_API int incstack_stack_set_mode(struct incstack_stack *stack, enum incs
 
 /* The frame that is the top of a trace; younger frames are invisible. */
 struct incstack_top {
-	uintptr_t pc;   /* its position; a return address may be as the slot has it, with a barrier */
+	/* Its position. A return address as the slot holds it now, maybe a barrier's thunk,
+	 * so that a hook may be reached by a tail call. */
+	uintptr_t pc;
 	uintptr_t sp;   /* its stack pointer */
 	uintptr_t fp;   /* its frame pointer register */
 	uintptr_t slot; /* its return slot; 0: found by its rule */

@@ -27,6 +27,17 @@ static void run(int steps)
 	ck_assert_int_eq(sim_retrieve(), 0);
 }
 
+static void call_to(unsigned depth)
+{
+	while (sim.depth < depth) {
+		sim_call();
+		while (sim_position_inside(sim_top()->method)) { /* an ordinary one */
+			sim.depth--;
+			sim_call();
+		}
+	}
+}
+
 START_TEST(at_random)
 {
 	open_usual(sim_variant(_i));
@@ -58,6 +69,32 @@ START_TEST(tail_calls)
 	ck_assert_int_eq(sim_retrieve(), 0);
 	ck_assert_int_eq(barriers > 0, _i < SIM_PATCHED);
 	sim_nothing_is_lost();
+	sim_close();
+}
+END_TEST
+
+/* A frame stands where it stood when its callee was called, but that one was left
+ * unannounced: its slot, which still shows the thunk, is dead, and what was captured of the
+ * frame is not true any more. */
+START_TEST(dead_slot)
+{
+	open_usual(sim_variant(0));
+	ck_assert_int_eq(incstack_stack_reserve(sim.s, 1 << 16), 0);
+	sim_call();
+	while (!sim_position_inside(sim_top()->method)) {
+		sim.depth--;
+		sim_call();
+	}
+	call_to(sim.depth + 1);
+	sim_sample();
+	const uintptr_t *slot = (const uintptr_t *)sim_top()->slot, resume = sim_top()->resume;
+	sim.careless = true;
+	sim_unwind(1);
+	sim_top()->pc = resume;
+	ck_assert(is_thunk(*slot));
+	sim_sample();
+	ck_assert_int_eq(sim_retrieve(), 0);
+	ck_assert_uint_eq(sim_stats().stale, 1);
 	sim_close();
 }
 END_TEST
@@ -107,17 +144,6 @@ START_TEST(unloading_is_exact)
 	sim_close();
 }
 END_TEST
-
-static void call_to(unsigned depth)
-{
-	while (sim.depth < depth) {
-		sim_call();
-		while (sim_position_inside(sim_top()->method)) { /* an ordinary one */
-			sim.depth--;
-			sim_call();
-		}
-	}
-}
 
 static void return_to(unsigned depth)
 {
@@ -205,6 +231,7 @@ int main(void)
 	TCase *tests = tcase_create("usual");
 	tcase_add_loop_test(tests, at_random, 0, SIM_VARIANTS);
 	tcase_add_loop_test(tests, tail_calls, 0, SIM_VARIANTS);
+	tcase_add_test(tests, dead_slot);
 	tcase_add_loop_test(tests, other_code, 0, 3);
 	tcase_add_test(tests, unloading_is_exact);
 #ifdef INCSTACK_HOSTILE
