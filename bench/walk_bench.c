@@ -125,6 +125,17 @@ static int measure(const struct cell *cell, const struct arguments *a, struct re
 	return 0;
 }
 
+/* A sample must cost the same on a deep stack. */
+static void measure_growth(const struct arguments *a)
+{
+	for (int i = 0; i < 6; i++) {
+		const struct cell deep = {i < 3, 1024, changes[i % 3]},
+				  flat = {i < 3, 16, changes[i % 3]};
+		report_growth(a->csv ? stderr : stdout, &deep, &flat,
+			      cells_compare_ours(&deep, &flat, &a->plan));
+	}
+}
+
 static int measure_all(const struct arguments *a)
 {
 	static struct result results[CELLS];
@@ -138,8 +149,10 @@ static int measure_all(const struct arguments *a)
 				count++;
 		}
 	}
-	if (!a->compare_only)
+	if (!a->compare_only) {
 		report_goals(a->csv ? stderr : stdout, results, count);
+		measure_growth(a);
+	}
 	return failed;
 }
 

@@ -241,6 +241,21 @@ static void stop(struct workload *w)
 	workload_stop(w);
 }
 
+struct ratio cells_compare_ours(const struct cell *dear, const struct cell *cheap,
+				const struct plan *plan)
+{
+	enum { PAIRS = 15 };
+	const struct plan brief = {1, plan->rounds, plan->window_us};
+	double ratios[PAIRS];
+	int count = 0;
+	for (int i = 0; i < PAIRS; i++) {
+		static struct result a, b;
+		if (!cell_measure(dear, &brief, &a) && !cell_measure(cheap, &brief, &b))
+			ratios[count++] = a.ns[PEER_OURS] / b.ns[PEER_OURS];
+	}
+	return summarize(ratios, count);
+}
+
 int cell_repeat(const struct cell *cell, enum peer peer, uint64_t traces)
 {
 	struct workload w = {.boundary = stop, .left = traces, .sample = peer_sample(peer)};

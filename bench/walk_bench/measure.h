@@ -41,6 +41,12 @@ int cell_compare(const struct cell *cell);
 /* 0, or -1 after a message. */
 int cell_measure(const struct cell *cell, const struct plan *plan, struct result *result);
 
+/* What ours costs in one cell over what it costs in the other: pairs of short runs, one right
+ * after the other, for what else the machine does changes within seconds. Zero: none was
+ * good. */
+struct ratio cells_compare_ours(const struct cell *dear, const struct cell *cheap,
+				const struct plan *plan);
+
 /* One peer, so many traces, no clock: for callgrind. */
 int cell_repeat(const struct cell *cell, enum peer peer, uint64_t traces);
 

@@ -134,22 +134,12 @@ static void goals_of_all(FILE *out, const struct result *results, int count, int
 		line(out, "any full walk / ours, least of all cells", fp, never, ">=", 0.90);
 }
 
-/* In units of the workload of the same cell, which is the same work at every depth:
- * the cells were not measured at the same time. */
-static void goals_of_growth(FILE *out, const struct result *results, int count)
+void report_growth(FILE *out, const struct cell *deep, const struct cell *flat, struct ratio ratio)
 {
-	static const unsigned changes[] = {1, 2, 4};
-	char what[64];
-	for (int i = 0; i < 6; i++) {
-		unsigned k = changes[i % 3];
-		const struct result *deep = find(results, count, i < 3, 1024, k);
-		const struct result *flat = find(results, count, i < 3, 16, k);
-		if (!deep || !flat)
-			continue;
-		snprintf(what, sizeof(what), "ours at (1024,%u) / ours at (16,%u)", k, k);
-		line(out, what, i < 3,
-		     flat->ratio[PEER_NONE].median / deep->ratio[PEER_NONE].median, "<=", 1.25);
-	}
+	char what[80];
+	snprintf(what, sizeof(what), "ours at (%u,%u) / at (%u,%u) [%.2f..%.2f]", deep->depth,
+		 deep->popped, flat->depth, flat->popped, ratio.min, ratio.max);
+	line(out, what, deep->frame_pointers, ratio.median, "<=", 1.25);
 }
 
 void report_goals(FILE *out, const struct result *results, int count)
@@ -159,5 +149,4 @@ void report_goals(FILE *out, const struct result *results, int count)
 	goals_of_all(out, results, count, 1);
 	goals_of_all(out, results, count, 0);
 	goals_of_own_walk(out, results, count);
-	goals_of_growth(out, results, count);
 }

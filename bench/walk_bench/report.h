@@ -16,5 +16,6 @@ void report_cell(FILE *out, const struct result *result);
 
 /* What is required and what was seen. */
 void report_goals(FILE *out, const struct result *results, int count);
+void report_growth(FILE *out, const struct cell *deep, const struct cell *flat, struct ratio ratio);
 
 #endif
