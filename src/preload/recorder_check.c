@@ -57,8 +57,6 @@ void incstack__record_check_skip(struct incstack__record *record, uint64_t index
 {
 	struct incstack__record_check *check = record->check;
 
-	if (index == 0)
-		check->first[0] = 0;
 	check->used = check->first[index]; /* which is where the trace before it ends */
 	check->frames[check->used][0] = 0;
 	check->first[index + 1] = ++check->used;

@@ -27,15 +27,20 @@ static void run(int steps)
 	ck_assert_int_eq(sim_retrieve(), 0);
 }
 
+/* Calls a method whose position lies in its frame, or an ordinary one. */
+static void call_one(bool position_inside)
+{
+	sim_call();
+	while (sim_position_inside(sim_top()->method) != position_inside) {
+		sim.depth--;
+		sim_call();
+	}
+}
+
 static void call_to(unsigned depth)
 {
-	while (sim.depth < depth) {
-		sim_call();
-		while (sim_position_inside(sim_top()->method)) { /* an ordinary one */
-			sim.depth--;
-			sim_call();
-		}
-	}
+	while (sim.depth < depth)
+		call_one(false);
 }
 
 START_TEST(at_random)
@@ -80,12 +85,8 @@ START_TEST(dead_slot)
 {
 	open_usual(sim_variant(0));
 	ck_assert_int_eq(incstack_stack_reserve(sim.s, 1 << 16), 0);
-	sim_call();
-	while (!sim_position_inside(sim_top()->method)) {
-		sim.depth--;
-		sim_call();
-	}
-	call_to(sim.depth + 1);
+	call_one(true);
+	call_one(false);
 	sim_sample();
 	const uintptr_t *slot = (const uintptr_t *)sim_top()->slot, resume = sim_top()->resume;
 	sim.careless = true;
