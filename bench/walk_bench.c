@@ -19,7 +19,7 @@ enum { DEPTHS = 4, CHANGES = 5, CELLS = 2 * DEPTHS * CHANGES };
 
 struct arguments {
 	struct plan plan;
-	int csv, compare_only;
+	int csv, compare_only, growth_only;
 	int one_cell;
 	struct cell cell;
 	enum peer peer;
@@ -28,7 +28,7 @@ struct arguments {
 
 static const char usage[] =
 	"usage: walk_bench [--csv] [--batches N] [--rounds N] [--window-us N] [--compare-only]\n"
-	"                  [--distance N]\n"
+	"                  [--distance N] [--growth-only]\n"
 	"                  [--cell fp|nofp,DEPTH,CHANGED [--peer NAME --iterations N]]\n"
 	"Ratios are time of the peer / time of ours. With --csv, rows on stdout and the\n"
 	"table on stderr. With --peer, takes N traces and prints nothing: for callgrind.\n"
@@ -65,6 +65,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 		{"window-us", required_argument, NULL, 'w'},
 		{"compare-only", no_argument, NULL, 'o'},
 		{"distance", required_argument, NULL, 'd'},
+		{"growth-only", no_argument, NULL, 'g'},
 		{"cell", required_argument, NULL, 'l'},
 		{"peer", required_argument, NULL, 'p'},
 		{"iterations", required_argument, NULL, 'i'},
@@ -87,6 +88,9 @@ static int parse(int argc, char **argv, struct arguments *a)
 			break;
 		case 'd':
 			peers.distance = atoi(optarg);
+			break;
+		case 'g':
+			a->growth_only = 1;
 			break;
 		case 'o':
 			a->compare_only = 1;
@@ -165,6 +169,10 @@ int main(int argc, char **argv)
 	}
 	if (a.iterations)
 		return cell_repeat(&a.cell, a.peer, a.iterations) ? 1 : 0;
+	if (a.growth_only) {
+		measure_growth(&a);
+		return 0;
+	}
 	if (a.csv && !a.compare_only)
 		report_csv_header(stdout);
 	if (!a.compare_only)

@@ -62,16 +62,21 @@ void incstack__lift_all(stack *s)
 	}
 }
 
-/* Copies the known chain into the (new) arena of s. False: no memory. */
-static bool copy_known(stack *s, object *old)
+/* Copies the known chain into the (new) arena of s. *last is the oldest object with
+ * something to move to its copy. False: no memory. */
+static bool copy_known(stack *s, object *old, const object **last)
 {
+	const uint32_t relevant = INCSTACK_OBJECT_FILLED | OBJECT_BARRIER;
 	object *copy = NULL;
+	*last = NULL;
 	for (object *o = old; o; o = (object *)o->parent) {
 		object *c = arena_object(s, true, *o);
 		if (!c)
 			return false;
 		c->parent = NULL;
 		s->arena.truncated += !!(o->flags & INCSTACK_OBJECT_TRUNCATED);
+		if ((o->flags & relevant) != INCSTACK_OBJECT_FILLED)
+			*last = o;
 		if (copy)
 			copy->parent = c;
 		else
@@ -81,17 +86,19 @@ static bool copy_known(stack *s, object *old)
 	return true;
 }
 
-/* A gap that could not be completed stays one in the copy alone. By now inlined
- * frames may stand between the old ones. */
-static void move_barriers(stack *s, object *old, object *copy)
+/* As far as last. A gap that could not be completed stays one in the copy alone. By
+ * now inlined frames may stand between the old ones. */
+static void move_barriers(stack *s, object *old, object *copy, const object *last)
 {
-	for (object *next; old; old = next, copy = physical_parent(copy)) {
-		next = physical_parent(old);
+	for (bool more = last; more; copy = physical_parent(copy)) {
+		object *next = physical_parent(old);
 		incstack__barrier_move(old, copy);
 		old->flags &= OBJECT_FLAGS & ~(uint32_t)OBJECT_BARRIER;
 		old->flags |= INCSTACK_OBJECT_FILLED;
 		if (old->flags & OBJECT_GAP)
 			incstack__cut(s, old);
+		more = old != last;
+		old = next;
 	}
 }
 
@@ -166,16 +173,17 @@ static int decode_used(stack *s, struct arena *used)
 static int hand_over(stack *s, struct incstack_tree **tree)
 {
 	object *newest = s->newest;
+	const object *last;
 	struct arena used;
 	incstack__arena_split(s, &used);
 	set_newest(s, NULL);
-	if (incstack__arena_open(s) || !copy_known(s, newest) || decode_used(s, &used)) {
+	if (incstack__arena_open(s) || !copy_known(s, newest, &last) || decode_used(s, &used)) {
 		incstack__arena_join(s, &used);
 		set_newest(s, newest);
 		return INCSTACK_ENOMEM;
 	}
 	uint64_t truncated = s->arena.truncated;
-	move_barriers(s, newest, s->newest);
+	move_barriers(s, newest, s->newest, last);
 	used.truncated += s->arena.truncated - truncated;
 	s->arena.truncated = truncated;
 	*tree = finish(s, &used);

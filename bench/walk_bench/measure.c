@@ -219,7 +219,7 @@ int cell_measure(const struct cell *cell, const struct plan *plan, struct result
 	m.sizing = 4;
 	for (enum peer peer = 0; peer < PEER_COUNT; peer++) {
 		m.turns[peer] = peer == PEER_OURS || peer == PEER_NONE ? 1024 : 32;
-		if (peer_fits(peer, cell))
+		if (peer_fits(peer, cell) && (peer <= PEER_OURS || !plan->ours_alone))
 			m.order[m.present++] = peer;
 	}
 	if (peers_open(cell->depth))
@@ -244,8 +244,8 @@ static void stop(struct workload *w)
 struct ratio cells_compare_ours(const struct cell *dear, const struct cell *cheap,
 				const struct plan *plan)
 {
-	enum { PAIRS = 15 };
-	const struct plan brief = {1, plan->rounds, plan->window_us};
+	enum { PAIRS = 31 };
+	const struct plan brief = {1, plan->rounds, plan->window_us, 1};
 	double ratios[PAIRS];
 	int count = 0;
 	for (int i = 0; i < PAIRS; i++) {

@@ -30,6 +30,7 @@ struct plan {
 	int batches; /* each gives one ratio: of the medians of its rounds */
 	int rounds;  /* each has one window of each peer, in random order */
 	double window_us;
+	int ours_alone; /* no peers but ours, and the workload alone */
 };
 
 /* Whether a peer can walk the stacks of a cell. */
