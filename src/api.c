@@ -224,12 +224,13 @@ int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
  * nothing known: the least frame has 16 bytes, its object 32. */
 static size_t room_for_frames(const stack *s)
 {
-	uintptr_t sp = stack_pointer();
-	if (s->by_embedder)
-		return 0;
-	if (!inside(s, sp))
-		sp = s->newest ? s->newest->address : s->high;
-	return (s->high - sp) / 16 * sizeof(object);
+	uintptr_t open = s->high - stack_pointer();
+	if (__builtin_expect(open > s->high - s->low, 0)) {
+		if (s->by_embedder)
+			return 0;
+		open = s->newest ? s->high - s->newest->address : 0;
+	}
+	return open / 16 * sizeof(object);
 }
 
 static size_t room_in(const struct arena *a)

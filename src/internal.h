@@ -83,12 +83,12 @@ static inline size_t chunk_room(const struct chunk *c)
 #define INCSTACK__NO_ROOM 4096
 
 struct arena {
-	object *object; /* the next free one */
-	trace *limit;   /* the last allocated trace: memory ends here */
+	uint64_t spare_room; /* bytes for objects and traces in the empty chunks */
+	object *object;      /* the next free one */
+	trace *limit;        /* the last allocated trace: memory ends here */
 	struct chunk *current;
 	struct chunk *first;
 	struct chunk *spare; /* empty ones */
-	uint64_t spare_room; /* bytes for objects and traces in them */
 	uint64_t bytes;      /* of all chunks */
 	uint64_t truncated;  /* objects whose callers are unknown */
 };
@@ -128,8 +128,8 @@ struct incstack_stack {
 	uint32_t limbo;           /* thunks that an unwinder may still look at */
 	uint32_t near, reach;     /* frames that a sample is meant to walk over, callers that it
 				   * may before it plants (distance.c) */
+	struct arena arena;       /* its first three words */
 	trace *first;
-	struct arena arena; /* its first two words */
 	uint32_t mode;
 	int32_t hidden_rule; /* all ones, unless raw objects keep their rule in bci */
 	uint32_t spare;      /* thunks of this stack, ready to be used */
@@ -144,7 +144,7 @@ struct incstack_stack {
 	void *identity;              /* what it knows this stack by */
 	uint32_t rule_at[RULES_AT];  /* plain ones: see foreseen() */
 };
-_Static_assert(offsetof(struct incstack_stack, arena) == 112, "two lines, with two words of it");
+_Static_assert(offsetof(struct incstack_stack, arena) == 104, "two lines, with three words of it");
 
 enum {
 	CAREFUL_WALK = 1,  /* frames are an embedder's, or compared with what they were */

@@ -149,10 +149,11 @@ int incstack__trace_header_init(struct incstack__trace_header *header, uint64_t 
 int incstack__trace_put_wide(struct incstack__trace_log *log, uint64_t kind, uint64_t stamp,
 			     uint64_t pointer, uint64_t size, uint64_t trace)
 {
-	uint64_t *words = incstack__trace_log_take(log, INCSTACK__TRACE_WIDE_BYTES);
+	uint64_t *words;
 
-	if (words == NULL)
+	if (!incstack__trace_log_fits(log, INCSTACK__TRACE_WIDE_BYTES))
 		return INCSTACK_ENOMEM;
+	words = incstack__trace_log_take(log, INCSTACK__TRACE_WIDE_BYTES);
 	log->stamp = stamp;
 	words[0] = incstack__trace_event_word(INCSTACK__TRACE_WIDE, 0, kind);
 	words[1] = stamp;

@@ -32,13 +32,16 @@ static inline void incstack__trace_log_clear(struct incstack__trace_log *log)
 	log->stamp = 0;
 }
 
+static inline int incstack__trace_log_fits(const struct incstack__trace_log *log, size_t bytes)
+{
+	return log->size - log->used >= bytes;
+}
+
+/* The words of an event that fits. */
 static inline uint64_t *incstack__trace_log_take(struct incstack__trace_log *log, size_t bytes)
 {
-	uint64_t *words;
+	uint64_t *words = (uint64_t *)(void *)(log->data + log->used);
 
-	if (log->size - log->used < bytes)
-		return NULL;
-	words = (uint64_t *)(void *)(log->data + log->used);
 	log->used += bytes;
 	return words;
 }
@@ -61,13 +64,14 @@ static inline int incstack__trace_put_alloc(struct incstack__trace_log *log, uin
 	const uint64_t since = stamp - log->stamp;
 	uint64_t *words;
 
-	if (since > INCSTACK__TRACE_STAMP_MAX || pointer > INCSTACK__TRACE_POINTER_MAX ||
-	    size > INCSTACK__TRACE_SIZE_MAX || trace > INCSTACK__TRACE_INDEX_MAX)
+	/* One branch: a 1 in any place above those that the short form has. */
+	if (since >> INCSTACK__TRACE_STAMP_BITS | pointer >> INCSTACK__TRACE_STAMP_SHIFT |
+	    size >> INCSTACK__TRACE_INDEX_SHIFT | trace >> INCSTACK__TRACE_INDEX_BITS)
 		return incstack__trace_put_wide(log, INCSTACK__TRACE_ALLOC, stamp, pointer, size,
 						trace);
-	words = incstack__trace_log_take(log, INCSTACK__TRACE_ALLOC_BYTES);
-	if (words == NULL)
+	if (!incstack__trace_log_fits(log, INCSTACK__TRACE_ALLOC_BYTES))
 		return INCSTACK_ENOMEM;
+	words = incstack__trace_log_take(log, INCSTACK__TRACE_ALLOC_BYTES);
 	log->stamp = stamp;
 	words[0] = incstack__trace_event_word(INCSTACK__TRACE_ALLOC, since, pointer);
 	words[1] = trace << INCSTACK__TRACE_INDEX_SHIFT | size;
@@ -81,12 +85,12 @@ static inline int incstack__trace_put_free(struct incstack__trace_log *log, uint
 	const uint64_t since = stamp - log->stamp;
 	uint64_t *words;
 
-	if (since > INCSTACK__TRACE_STAMP_MAX || pointer > INCSTACK__TRACE_POINTER_MAX)
+	if (since >> INCSTACK__TRACE_STAMP_BITS | pointer >> INCSTACK__TRACE_STAMP_SHIFT)
 		return incstack__trace_put_wide(log, INCSTACK__TRACE_FREE, stamp, pointer, 0,
 						INCSTACK__TRACE_NO_TRACE);
-	words = incstack__trace_log_take(log, INCSTACK__TRACE_FREE_BYTES);
-	if (words == NULL)
+	if (!incstack__trace_log_fits(log, INCSTACK__TRACE_FREE_BYTES))
 		return INCSTACK_ENOMEM;
+	words = incstack__trace_log_take(log, INCSTACK__TRACE_FREE_BYTES);
 	log->stamp = stamp;
 	words[0] = incstack__trace_event_word(INCSTACK__TRACE_FREE, since, pointer);
 	return 0;

@@ -29,30 +29,32 @@ struct incstack__record_check {
 	uint64_t mismatches;
 };
 
-/* One thread, or the shared record of those past their last TLS destructor. */
+/* One thread, or the shared record of those past their last TLS destructor. What every
+ * event looks at comes first: two lines of the cache. */
 struct incstack__record {
-	struct incstack__record *next;
+	struct incstack__trace_log log;
 	struct incstack_stack *stack;
 	struct incstack__trace_slot *slot;
-	struct incstack__trace_log log;
+	size_t quick;    /* recorder_event.c: below this fill of the log no event is special */
+	uint64_t stamp;  /* of the newest event */
+	uint64_t traces; /* taken since the last batch */
+	uintptr_t low;   /* the stack's addresses */
+	uintptr_t high;
+	uint32_t changes; /* of the recording, when quick was set */
+	int alone;        /* no other record is in use, when quick was set */
+	struct incstack__record *next;
 	struct incstack__record_check *check; /* null: no crosscheck */
 	unsigned char *scratch;
 	size_t scratch_bytes;
-	uint64_t traces;    /* taken since the last batch */
-	uint64_t retrieved; /* traces, before that */
+	uint64_t retrieved; /* traces, before the last batch */
 	uint64_t refused;
 	uint64_t dropped; /* events that could not be written */
 	struct incstack__trace_tally
 		base;       /* counted by the process that this one was forked from */
-	uint64_t stamp;     /* of the newest event */
 	uint64_t countdown; /* bytes until the next sample */
 	uint64_t random;
 	int64_t written_ns;
-	uintptr_t low; /* the stack's addresses */
-	uintptr_t high;
-	size_t quick;     /* recorder_event.c: below this fill of the log no event is special */
-	size_t look;      /* fill of the log at which the clock is looked at */
-	uint32_t changes; /* of the recording, when quick was set */
+	size_t look; /* fill of the log at which the clock is looked at */
 	uint32_t number;
 	uint32_t unloads; /* of the process, when its last batch was written */
 	pid_t tid;
@@ -60,7 +62,8 @@ struct incstack__record {
 	int held;          /* recorder_exit.c */
 	uintptr_t held_at; /* its stack pointer then */
 	int settled;       /* without barriers: a context that was left, a thread that ends */
-};
+} __attribute__((aligned(64)));
+_Static_assert(offsetof(struct incstack__record, next) <= 128, "two lines");
 
 struct incstack__recording {
 	struct incstack_runtime *runtime;
@@ -77,7 +80,7 @@ struct incstack__recording {
 	uint32_t epoch;   /* of the newest MODULES block */
 	uint32_t unloads; /* how often code went away */
 	uint32_t closed;  /* the epoch that the last unload ended */
-	uint32_t changes; /* of what an event must heed: on, unloads */
+	uint32_t changes; /* of what an event must heed: on, unloads, shared */
 	int crosscheck;
 	int follow;
 	int on;
@@ -94,8 +97,12 @@ struct incstack__recording {
 };
 
 extern struct incstack__recording incstack__recording;
-/* Not 0: this thread is inside the recorder, what it allocates is ours. */
-extern INCSTACK__TLS int incstack__record_busy;
+/* Of the calling thread. */
+extern INCSTACK__TLS struct incstack__record_local {
+	struct incstack__record *mine;
+	uintptr_t entered; /* where its event in progress began, or 0 */
+	int busy;          /* not 0: it is inside the recorder, what it allocates is ours */
+} incstack__record_local;
 
 /* recorder_quiet.c */
 struct incstack__quiet {
@@ -115,12 +122,11 @@ void *incstack__record_map(size_t bytes);
 
 /* recorder_thread.c */
 int incstack__record_keys(void);
-extern INCSTACK__TLS struct incstack__record *incstack__record_mine;
 struct incstack__record *incstack__record_make(void);
 /* Null: the thread has none any more (or there was no memory for it). */
 static inline struct incstack__record *incstack__record_self(void)
 {
-	struct incstack__record *mine = incstack__record_mine;
+	struct incstack__record *mine = incstack__record_local.mine;
 
 	return mine != NULL ? mine : incstack__record_make();
 }
@@ -128,6 +134,8 @@ static inline struct incstack__record *incstack__record_self(void)
 uint32_t incstack__record_number(void);
 int incstack__record_prepare(struct incstack__record *record, uint32_t number);
 void incstack__record_forked(void);
+/* Before a second record is used. */
+void incstack__record_share(void);
 
 /* recorder_flush.c */
 enum { INCSTACK__LOG_BYTES = 96 << 10, INCSTACK__RESERVE_BYTES = 256 << 10 };

@@ -13,18 +13,14 @@
 
 #define HERE ((uintptr_t)__builtin_frame_address(0))
 
-INCSTACK__TLS int incstack__record_busy;
-
 enum { LOOK_AFTER_BYTES = 1024, FLUSH_AFTER_NS = 100 * 1000 * 1000, AHEAD_BYTES = 64 << 10 };
-
-/* Where this thread's event began, 0 outside of events. */
-static INCSTACK__TLS uintptr_t entered;
 
 /* Whether the event in progress was left by a jump, if the thread is at sp or will
  * be: its frame is gone. If so it ends here; a sample that it began is lost. */
 static __attribute__((noinline)) int end_left_event(uintptr_t sp)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
+	const uintptr_t entered = incstack__record_local.entered;
 	struct incstack__record *record;
 
 	if (entered == 0)
@@ -40,38 +36,38 @@ static __attribute__((noinline)) int end_left_event(uintptr_t sp)
 			incstack__record_check_skip(record, record->traces);
 		record->traces++;
 	}
-	entered = 0;
-	incstack__record_busy = 0;
+	incstack__record_local.entered = 0;
+	incstack__record_local.busy = 0;
 	return 1;
 }
 
 /* The shared record; the lock is held. */
 static struct incstack__record *late_record(void)
 {
-	__atomic_store_n(&incstack__recording.shared, 1, __ATOMIC_RELAXED);
+	incstack__record_share();
 	return &incstack__recording.late;
 }
 
 /* Whether nothing is special about an event of the calling thread, whose record that is. */
 static inline int is_quick(const struct incstack__record *record)
 {
-	return record != NULL && !incstack__record_busy && record->log.used < record->quick &&
+	return record != NULL && !incstack__record_local.busy && record->log.used < record->quick &&
 	       record->changes == __atomic_load_n(&incstack__recording.changes, __ATOMIC_RELAXED);
 }
 
 /* What is between is no handler's, and left by a jump only (end_left_event). */
 static inline void begin(uintptr_t sp)
 {
-	incstack__record_busy++;
-	entered = sp;
+	incstack__record_local.busy++;
+	incstack__record_local.entered = sp;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
 static inline void end(void)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	entered = 0;
-	incstack__record_busy--;
+	incstack__record_local.entered = 0;
+	incstack__record_local.busy--;
 }
 
 /* Begins an event: the calling thread's record, or the shared one, locked. */
@@ -80,12 +76,12 @@ static inline struct incstack__record *enter(void)
 	const uintptr_t sp = HERE;
 	struct incstack__record *record;
 
-	if ((incstack__record_busy && !end_left_event(sp)) ||
+	if ((incstack__record_local.busy && !end_left_event(sp)) ||
 	    !__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
 		return NULL;
 	begin(0);
 	record = incstack__record_self();
-	entered = record != NULL ? sp : 0;
+	incstack__record_local.entered = record != NULL ? sp : 0;
 	if (record != NULL)
 		return record;
 	pthread_mutex_lock(&incstack__recording.lock);
@@ -120,11 +116,14 @@ static inline int shares_slot(const struct incstack__record *record)
 /* Stamps order events between records. While there is one only, counting does: a count
  * that starts at the clock's value never overtakes it. Whoever uses a second record
  * says so before its first event, and events that depend on that one see it. */
-static inline uint64_t stamp_now(struct incstack__record *record)
+static inline uint64_t stamp_now(struct incstack__record *record, int alone)
 {
-	if (__atomic_load_n(&incstack__recording.shared, __ATOMIC_RELAXED))
-		return __rdtsc();
-	return ++record->stamp;
+	return alone ? ++record->stamp : __rdtsc();
+}
+
+static inline int is_alone(void)
+{
+	return !__atomic_load_n(&incstack__recording.shared, __ATOMIC_RELAXED);
 }
 
 /* A coarse clock, read now and then: what is 100 ms old is written. */
@@ -148,6 +147,7 @@ static void allow_quick(struct incstack__record *record, uint32_t changes)
 	if (record->check != NULL || incstack__recording.interval > 1 || shares_slot(record))
 		return;
 	record->changes = changes;
+	record->alone = is_alone();
 	record->quick = record->look < most ? record->look : most;
 }
 
@@ -251,13 +251,13 @@ static struct incstack_top top_of(struct incstack__caller caller)
 	};
 }
 
-/* On a stack that the thread's record does not describe: a context's has its own; on an
+/* On a stack that the record of a thread does not describe: a context's has its own; on an
  * unknown one nothing may be patched, the shared record walks fully. */
-static int elsewhere(const struct incstack__record *record, struct incstack__caller caller)
+static inline int elsewhere(const struct incstack__record *record, struct incstack__caller caller)
 {
 	const uintptr_t at = (uintptr_t)caller.slot;
 
-	return record != &incstack__recording.late && (at < record->low || at >= record->high);
+	return at < record->low || at >= record->high;
 }
 
 /* Ahead of the sample: a walk that runs out of memory midway is truncated. */
@@ -322,7 +322,8 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 	trace = take(record, &top, !shares_slot(record));
 	if (record->check != NULL && trace != INCSTACK__TRACE_NO_TRACE)
 		incstack__record_check_walk(record, trace, &top);
-	incstack__trace_put_alloc(&record->log, stamp_now(record), (uintptr_t)block, bytes, trace);
+	incstack__trace_put_alloc(&record->log, stamp_now(record, is_alone()), (uintptr_t)block,
+				  bytes, trace);
 }
 
 static __attribute__((noinline)) void put_elsewhere(const void *block, size_t bytes,
@@ -349,7 +350,7 @@ static __attribute__((noinline)) void alloc_slowly(const void *block, size_t byt
 
 	if (record == NULL)
 		return;
-	if (!elsewhere(record, caller))
+	if (record == &incstack__recording.late || !elsewhere(record, caller))
 		put_alloc(record, block, bytes, caller);
 	else
 		put_elsewhere(block, bytes, caller);
@@ -358,7 +359,7 @@ static __attribute__((noinline)) void alloc_slowly(const void *block, size_t byt
 
 void incstack__record_alloc(const void *block, size_t bytes, struct incstack__caller caller)
 {
-	struct incstack__record *record = incstack__record_mine;
+	struct incstack__record *record = incstack__record_local.mine;
 
 	if (__builtin_expect(!is_quick(record) || elsewhere(record, caller), 0)) {
 		alloc_slowly(block, bytes, caller);
@@ -368,9 +369,9 @@ void incstack__record_alloc(const void *block, size_t bytes, struct incstack__ca
 
 		begin(HERE);
 		trace = take(record, &top, 1);
-		if (incstack__trace_put_alloc(&record->log, stamp_now(record), (uintptr_t)block,
-					      bytes, trace) != 0)
-			record->dropped++;
+		record->dropped += 0 != incstack__trace_put_alloc(&record->log,
+								  stamp_now(record, record->alone),
+								  (uintptr_t)block, bytes, trace);
 		end();
 	}
 }
@@ -382,7 +383,8 @@ static __attribute__((noinline)) void free_slowly(const void *block)
 	if (record == NULL)
 		return;
 	if (make_room(record))
-		incstack__trace_put_free(&record->log, stamp_now(record), (uintptr_t)block);
+		incstack__trace_put_free(&record->log, stamp_now(record, is_alone()),
+					 (uintptr_t)block);
 	else
 		record->dropped++;
 	leave(record);
@@ -390,15 +392,15 @@ static __attribute__((noinline)) void free_slowly(const void *block)
 
 void incstack__record_free(const void *block)
 {
-	struct incstack__record *record = incstack__record_mine;
+	struct incstack__record *record = incstack__record_local.mine;
 
 	if (__builtin_expect(!is_quick(record), 0)) {
 		free_slowly(block);
 	} else {
 		begin(HERE);
-		if (incstack__trace_put_free(&record->log, stamp_now(record), (uintptr_t)block) !=
-		    0)
-			record->dropped++;
+		record->dropped += 0 != incstack__trace_put_free(&record->log,
+								 stamp_now(record, record->alone),
+								 (uintptr_t)block);
 		end();
 	}
 }

@@ -52,24 +52,24 @@ static int change(struct incstack__record *record, int from, int to)
 /* A thread inside the recorder does not hold still: it is asked again. */
 static void hold(int number, siginfo_t *info, void *context)
 {
-	struct incstack__record *record = incstack__record_mine;
+	struct incstack__record *record = incstack__record_local.mine;
 	const int saved = errno;
 
 	if (info->si_code != SI_QUEUE) {
 		of_libc.handler(number, info, context);
 		return;
 	}
-	if (incstack__record_busy || record == NULL)
+	if (incstack__record_local.busy || record == NULL)
 		return;
 	record->held_at = (uintptr_t)__builtin_frame_address(0);
 	if (!change(record, WANTED, HELD))
 		return;
-	incstack__record_busy++;
+	incstack__record_local.busy++;
 	while (__atomic_load_n(&record->held, __ATOMIC_ACQUIRE) == HELD)
 		nap();
 	incstack_stack_own(record->stack);
 	__atomic_store_n(&record->held, FREE, __ATOMIC_RELEASE);
-	incstack__record_busy--;
+	incstack__record_local.busy--;
 	errno = saved;
 }
 
@@ -169,7 +169,7 @@ void incstack__record_flush_all(uint32_t flags)
 /* A child of vfork runs in its parent's memory: the records are not its own. */
 static int not_ours(void)
 {
-	return incstack__record_busy || !incstack__recording.on ||
+	return incstack__record_local.busy || !incstack__recording.on ||
 	       getpid() != incstack__recording.pid;
 }
 
@@ -179,11 +179,11 @@ void incstack__record_exec(void)
 
 	if (not_ours())
 		return;
-	incstack__record_busy++;
+	incstack__record_local.busy++;
 	incstack__record_quiet(&before);
 	incstack__record_flush_all(INCSTACK__TRACE_TALLY_EXEC);
 	incstack__record_loud(&before);
-	incstack__record_busy--;
+	incstack__record_local.busy--;
 }
 
 void incstack__record_exit(void)
@@ -192,11 +192,11 @@ void incstack__record_exit(void)
 
 	if (not_ours())
 		return;
-	incstack__record_busy++;
+	incstack__record_local.busy++;
 	incstack__record_quiet(&before);
 	__atomic_store_n(&incstack__recording.on, 0, __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&incstack__recording.changes, 1, __ATOMIC_SEQ_CST);
 	incstack__record_flush_all(INCSTACK__TRACE_TALLY_PROCESS);
 	incstack__record_loud(&before);
-	incstack__record_busy--;
+	incstack__record_local.busy--;
 }

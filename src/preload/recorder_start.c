@@ -20,11 +20,11 @@ static int find_rule(void *context, uintptr_t address, struct incstack_rule *rul
 	struct incstack__quiet before;
 	int error;
 
-	incstack__record_busy++;
+	incstack__record_local.busy++;
 	incstack__record_quiet(&before);
 	error = incstack_native_find_rule(context, address, rule);
 	incstack__record_loud(&before);
-	incstack__record_busy--;
+	incstack__record_local.busy--;
 	return error;
 }
 
@@ -150,7 +150,7 @@ static void before_fork(void)
 {
 	struct incstack__record *self;
 
-	incstack__record_busy++;
+	incstack__record_local.busy++;
 	pthread_mutex_lock(&incstack__recording.lock);
 	if (!incstack__recording.on)
 		return;
@@ -166,7 +166,7 @@ static void before_fork(void)
 static void after_fork(void)
 {
 	pthread_mutex_unlock(&incstack__recording.lock);
-	incstack__record_busy--;
+	incstack__record_local.busy--;
 }
 
 static int make_lock(void)
@@ -191,7 +191,7 @@ static void after_fork_child(void)
 		r->on = 0;
 	r->changes++;
 	incstack__record_forked();
-	incstack__record_busy--;
+	incstack__record_local.busy--;
 }
 
 static int start_lock(void)

@@ -11,7 +11,7 @@
 
 #include "recorder.h"
 
-INCSTACK__TLS struct incstack__record *incstack__record_mine;
+INCSTACK__TLS struct incstack__record_local incstack__record_local;
 static INCSTACK__TLS int ended;
 
 static void lock(void)
@@ -46,7 +46,7 @@ uint32_t incstack__record_number(void)
 	const uint32_t number = __atomic_add_fetch(&r->threads_seen, 1, 5);
 
 	if (number > 1)
-		__atomic_store_n(&r->shared, 1, __ATOMIC_RELAXED);
+		incstack__record_share();
 	return number;
 }
 
@@ -83,7 +83,7 @@ struct incstack__record *incstack__record_make(void)
 		ended = 1;
 	else
 		pthread_setspecific(incstack__recording.key, made);
-	incstack__record_mine = made;
+	incstack__record_local.mine = made;
 	incstack__record_loud(&before);
 	return made;
 }
@@ -110,17 +110,28 @@ static void ending(void *value)
 		pthread_setspecific(incstack__recording.key, record);
 		return;
 	}
-	incstack__record_busy++;
+	incstack__record_local.busy++;
 	unlink_record(record);
 	incstack__record_flush(record);
 	incstack_stack_destroy(record->stack);
 	munmap(record->log.data, INCSTACK__LOG_BYTES);
 	if (record->scratch != NULL)
 		munmap(record->scratch, record->scratch_bytes);
-	incstack__record_mine = NULL;
+	incstack__record_local.mine = NULL;
 	ended = 1;
 	munmap(record, sizeof(*record));
-	incstack__record_busy--;
+	incstack__record_local.busy--;
+}
+
+/* Who sees the change sees what changed. */
+void incstack__record_share(void)
+{
+	struct incstack__recording *r = &incstack__recording;
+
+	if (__atomic_load_n(&r->shared, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&r->shared, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELEASE);
 }
 
 /* The child has one thread. The others' stacks are nobody's; what this one had
@@ -128,7 +139,7 @@ static void ending(void *value)
 void incstack__record_forked(void)
 {
 	struct incstack__recording *r = &incstack__recording;
-	struct incstack__record *self = incstack__record_mine;
+	struct incstack__record *self = incstack__record_local.mine;
 
 	for (struct incstack__record *record = r->threads; record != NULL; record = record->next)
 		if (record != self)
