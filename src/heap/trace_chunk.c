@@ -23,11 +23,6 @@ static int get_number(struct bytes *bytes, size_t length, uint64_t *value)
 	return 1;
 }
 
-static uint64_t unzigzag(uint64_t value)
-{
-	return (value >> 1) ^ (0 - (value & 1));
-}
-
 /* run is where the current run of next-linked objects began. Back references reach
  * before it only, which is why no chain can close into a ring. */
 static const char *read_parent(struct incstack__trace_chunk *chunk, struct bytes *bytes,
@@ -60,7 +55,7 @@ static const char *read_object(struct incstack__trace_chunk *chunk, struct bytes
 		return "a frame object is malformed";
 	if (!get_number(bytes, 1 + (head >> INCSTACK__TRACE_LENGTH_SHIFT), &difference))
 		return "the address of a frame object is malformed";
-	chunk->pc[index] = (index > 0 ? chunk->pc[index - 1] : 0) + unzigzag(difference);
+	chunk->pc[index] = (index > 0 ? chunk->pc[index - 1] : 0) ^ difference;
 	chunk->flags[index] = head & ((1u << INCSTACK__TRACE_LENGTH_SHIFT) - 1);
 	return read_parent(chunk, bytes, index, run);
 }

@@ -6,21 +6,15 @@
 
 /* Head, pc, parent; a pc is stored as a word, of which less may count. */
 #define OBJECT_MAX (1 + sizeof(uint64_t) + sizeof(uint32_t))
-/* Set in an object that already has its index, kept in its address field. */
-#define OBJECT_WRITTEN (1u << 31)
+/* In the bci of an object that is not written yet; later its index is there. */
+#define NOT_WRITTEN (-1)
 
 /* By value, so that the stores to the block cannot change it. */
 struct cursor {
 	unsigned char *at;
 	uint64_t previous_pc;
-	uint64_t next_index;
+	int32_t next_index;
 };
-
-/* Small differences of either sign become small numbers. */
-static inline uint64_t zigzag(uint64_t difference)
-{
-	return (difference << 1) ^ (0 - (difference >> 63));
-}
 
 /* How many bytes a number takes, less 1. */
 static inline unsigned length_of(uint64_t number)
@@ -39,8 +33,8 @@ static inline unsigned flags_of(uint32_t flags)
 static inline unsigned where_parent(const struct incstack_frame_object *parent, uint32_t flags)
 {
 	if (__builtin_expect(parent != NULL, 1))
-		return parent->flags & OBJECT_WRITTEN ? INCSTACK__TRACE_PARENT_BACK
-						      : INCSTACK__TRACE_PARENT_NEXT;
+		return parent->bci > NOT_WRITTEN ? INCSTACK__TRACE_PARENT_BACK
+						 : INCSTACK__TRACE_PARENT_NEXT;
 	if (flags & INCSTACK_OBJECT_TRUNCATED)
 		return INCSTACK__TRACE_PARENT_TRUNCATED;
 	return flags & INCSTACK_OBJECT_BASE ? INCSTACK__TRACE_PARENT_BASE
@@ -49,7 +43,7 @@ static inline unsigned where_parent(const struct incstack_frame_object *parent, 
 
 static inline struct cursor put_pc(struct cursor to, unsigned head, uint64_t pc)
 {
-	const uint64_t difference = zigzag(pc - to.previous_pc);
+	const uint64_t difference = pc ^ to.previous_pc;
 	const unsigned length = length_of(difference);
 
 	*to.at = (unsigned char)(head | length << INCSTACK__TRACE_LENGTH_SHIFT);
@@ -61,7 +55,7 @@ static inline struct cursor put_pc(struct cursor to, unsigned head, uint64_t pc)
 
 static inline struct cursor put_back(struct cursor to, const struct incstack_frame_object *parent)
 {
-	const uint32_t back = (uint32_t)(to.next_index - 1 - parent->address);
+	const uint32_t back = (uint32_t)(to.next_index - 1 - parent->bci);
 
 	memcpy(to.at, &back, sizeof(back));
 	to.at += sizeof(back);
@@ -73,7 +67,7 @@ static inline struct cursor put_back(struct cursor to, const struct incstack_fra
  * for all that the compiler knows the stores change what they read. */
 static inline struct cursor put_run(struct cursor to, const struct incstack_frame_object *top)
 {
-	/* The tree is ours alone until it is released: scratch space. */
+	/* The tree is the caller's alone until it is released: scratch space. */
 	struct incstack_frame_object *object = (struct incstack_frame_object *)(uintptr_t)top;
 
 	for (;;) {
@@ -82,8 +76,7 @@ static inline struct cursor put_run(struct cursor to, const struct incstack_fram
 		const uint64_t pc = object->method;
 		const unsigned where = where_parent(parent, flags);
 
-		object->address = to.next_index++;
-		object->flags = flags | OBJECT_WRITTEN;
+		object->bci = to.next_index++;
 		to = put_pc(to, flags_of(flags) | where, pc);
 		if (where == INCSTACK__TRACE_PARENT_BACK)
 			return put_back(to, parent);

@@ -104,9 +104,9 @@ int incstack__trace_header_init(struct incstack__trace_header *header, uint64_t 
 /* A buffer of this size is always enough for the batch. tree may be null. */
 size_t incstack__trace_batch_bytes(const struct incstack_tree *tree, size_t event_bytes);
 
-/* Encodes tree (null: no traces) and log into a block, and empties the log. Uses the
- * address field and one flag of the tree's objects as scratch: the tree is the
- * caller's alone and of no use afterwards but to be released. Weights are not written. */
+/* Encodes tree (null: no traces) and log into a block, and empties the log. Nothing in the
+ * tree is decoded: each bci is -1, and serves as scratch, so the tree is the caller's alone
+ * and of no use afterwards but to be released. Weights are not written. */
 int64_t incstack__trace_batch(void *buffer, size_t size, uint32_t thread, uint32_t epoch,
 			      const struct incstack_tree *tree, struct incstack__trace_log *log);
 

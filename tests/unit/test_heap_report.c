@@ -40,11 +40,12 @@ static void write_thread(uint32_t thread, struct incstack_tree *tree,
 
 static void write_file(uint64_t interval)
 {
-	struct incstack_frame_object main_1 = {.method = 0x100, .flags = INCSTACK_OBJECT_BASE};
+	struct incstack_frame_object main_1 = {
+		.bci = -1, .method = 0x100, .flags = INCSTACK_OBJECT_BASE};
 	struct incstack_frame_object main_2 = main_1;
-	struct incstack_frame_object a = {.parent = &main_1, .method = 0x200};
-	struct incstack_frame_object x = {.parent = &a, .method = 0x300};
-	struct incstack_frame_object b = {.parent = &main_2, .method = 0x400};
+	struct incstack_frame_object a = {.bci = -1, .parent = &main_1, .method = 0x200};
+	struct incstack_frame_object x = {.bci = -1, .parent = &a, .method = 0x300};
+	struct incstack_frame_object b = {.bci = -1, .parent = &main_2, .method = 0x400};
 	struct incstack_trace t1[2] = {{.next = &t1[1], .top = &x}, {.top = &x}};
 	struct incstack_trace t2[3] = {
 		{.next = &t2[1], .top = &b}, {.next = &t2[2], .top = &b}, {.top = &b}};
@@ -144,10 +145,11 @@ END_TEST
 /* x, then b, then x in one thread: x leaves a and x behind, b leaves b. */
 START_TEST(popped_frames_are_counted)
 {
-	struct incstack_frame_object outer = {.method = 0x100, .flags = INCSTACK_OBJECT_BASE};
-	struct incstack_frame_object a = {.parent = &outer, .method = 0x200};
-	struct incstack_frame_object x = {.parent = &a, .method = 0x300};
-	struct incstack_frame_object b = {.parent = &outer, .method = 0x400};
+	struct incstack_frame_object outer = {
+		.bci = -1, .method = 0x100, .flags = INCSTACK_OBJECT_BASE};
+	struct incstack_frame_object a = {.bci = -1, .parent = &outer, .method = 0x200};
+	struct incstack_frame_object x = {.bci = -1, .parent = &a, .method = 0x300};
+	struct incstack_frame_object b = {.bci = -1, .parent = &outer, .method = 0x400};
 	struct incstack_trace traces[3] = {
 		{.next = &traces[1], .top = &x}, {.next = &traces[2], .top = &b}, {.top = &x}};
 	struct incstack_tree tree = {traces, 3, 4, 0};

@@ -41,6 +41,7 @@ static void make_tree(struct made *made, uint64_t seed)
 		object->method = 0x400000 + random_next(&seed) % 0x300000;
 		if (i % 4 == 0) /* of any size */
 			object->method = random_next(&seed) << 33 >> random_next(&seed) % 64;
+		object->bci = -1;
 		object->flags = INCSTACK_OBJECT_FILLED;
 		if (parent == i)
 			object->flags |= INCSTACK_OBJECT_BASE;
