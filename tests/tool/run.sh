@@ -113,6 +113,9 @@ test_killed() {
 		[[ $(value crosschecked) -ge 80000 ]] || fail "checked $(value crosschecked)"
 		grep -q 'did not end normally' stderr || fail "no warning"
 	done
+	record -o trace -- "$target" alloc=50 kill # before anything was written
+	equal lost "$(value lost)" $((base + 50))
+	! grep -q 'no allocation was seen' stderr || fail "they were"
 }
 
 test_exec() {
