@@ -147,15 +147,22 @@ void incstack__record_tally_reset(struct incstack__record *record);
 
 /* recorder_check.c */
 int incstack__record_check_create(struct incstack__record *record);
+void incstack__record_check_destroy(struct incstack__record *record);
 int incstack__record_check_room(const struct incstack__record *record);
 void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
 				 const struct incstack_top *top);
 void incstack__record_check_skip(struct incstack__record *record, uint64_t index);
 void incstack__record_check_tree(struct incstack__record *record, const struct incstack_tree *tree);
 
-/* recorder_event.c */
+/* recorder_interval.c */
 /* Starts the choice of samples; interval and number are set. */
 void incstack__record_seed(struct incstack__record *record);
+int incstack__record_is_sampled(struct incstack__record *record, size_t bytes);
+void incstack__record_mark(const void *block);
+/* Not 0: it may be of an allocation that was recorded. */
+int incstack__record_is_marked(const void *block);
+
+/* recorder_event.c */
 void incstack__record_alloc(const void *block, size_t bytes, struct incstack__caller caller);
 void incstack__record_free(const void *block);
 void incstack__record_jump(uintptr_t sp);

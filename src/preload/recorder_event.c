@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <math.h>
 #include <time.h>
 #include <x86intrin.h>
 
@@ -170,76 +169,6 @@ static inline int make_room(struct incstack__record *record)
 	return record->log.size - record->log.used >= INCSTACK__TRACE_WIDE_BYTES;
 }
 
-/* Bytes until the next sample: exponentially distributed, so that each byte has the
- * same chance whatever came before, and no pattern of the program's is in step with it. */
-static uint64_t next_gap(struct incstack__record *record)
-{
-	uint64_t x = record->random;
-
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	record->random = x;
-	return 1 + (uint64_t)(-log((double)((x >> 11) + 1) * 0x1p-53) *
-			      (double)incstack__recording.interval);
-}
-
-void incstack__record_seed(struct incstack__record *record)
-{
-	/* Of the thread's number alone: the same program gives the same samples. */
-	record->random = (record->number + 1) * 0x9e3779b97f4a7c15u;
-	record->countdown = 0;
-	for (int i = 0; i < 8; i++)
-		record->countdown = next_gap(record);
-}
-
-static int is_sampled(struct incstack__record *record, size_t bytes)
-{
-	const uint64_t count = bytes != 0 ? bytes : 1;
-
-	if (incstack__recording.interval <= 1)
-		return 1;
-	if (count < record->countdown) {
-		record->countdown -= count;
-		return 0;
-	}
-	record->countdown = next_gap(record);
-	return 1;
-}
-
-/* ---- deallocations ---------------------------------------------------------------- */
-
-/* When only some allocations are recorded, most deallocations are of others. A bit for
- * each recorded address, never cleared: who has none was not recorded. */
-enum { SEEN_BITS = 1 << 22 };
-static uint64_t seen[SEEN_BITS / 64];
-
-static uint64_t *seen_word(const void *block, uint64_t *bit)
-{
-	const uint64_t hash = ((uintptr_t)block >> 4) * 0x9e3779b97f4a7c15u >> 42;
-
-	*bit = 1ull << (hash & 63);
-	return &seen[hash / 64];
-}
-
-static void mark_seen(const void *block)
-{
-	uint64_t bit;
-	uint64_t *word = seen_word(block, &bit);
-
-	if (incstack__recording.interval > 1)
-		__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
-}
-
-static int may_be_recorded(const void *block)
-{
-	uint64_t bit;
-	const uint64_t *word = seen_word(block, &bit);
-
-	return incstack__recording.interval <= 1 ||
-	       (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) != 0;
-}
-
 /* ---- allocations ------------------------------------------------------------------ */
 
 static struct incstack_top top_of(struct incstack__caller caller)
@@ -304,19 +233,24 @@ static inline uint64_t take(struct incstack__record *record, const struct incsta
 	return record->traces++;
 }
 
+static __attribute__((noinline)) void drop(struct incstack__record *record)
+{
+	record->dropped++;
+}
+
 static void put_alloc(struct incstack__record *record, const void *block, size_t bytes,
 		      struct incstack__caller caller)
 {
 	const struct incstack_top top = top_of(caller);
 	uint64_t trace;
 
-	if (!is_sampled(record, bytes))
+	if (!incstack__record_is_sampled(record, bytes))
 		return;
 	if (!make_room(record)) {
 		record->dropped++;
 		return;
 	}
-	mark_seen(block);
+	incstack__record_mark(block);
 	if (record->check != NULL)
 		incstack__record_check_skip(record, record->traces);
 	trace = take(record, &top, !shares_slot(record));
@@ -369,16 +303,16 @@ void incstack__record_alloc(const void *block, size_t bytes, struct incstack__ca
 
 		begin(HERE);
 		trace = take(record, &top, 1);
-		record->dropped += 0 != incstack__trace_put_alloc(&record->log,
-								  stamp_now(record, record->alone),
-								  (uintptr_t)block, bytes, trace);
+		if (incstack__trace_put_alloc(&record->log, stamp_now(record, record->alone),
+					      (uintptr_t)block, bytes, trace) != 0)
+			drop(record);
 		end();
 	}
 }
 
 static __attribute__((noinline)) void free_slowly(const void *block)
 {
-	struct incstack__record *record = may_be_recorded(block) ? enter() : NULL;
+	struct incstack__record *record = incstack__record_is_marked(block) ? enter() : NULL;
 
 	if (record == NULL)
 		return;
@@ -398,9 +332,9 @@ void incstack__record_free(const void *block)
 		free_slowly(block);
 	} else {
 		begin(HERE);
-		record->dropped += 0 != incstack__trace_put_free(&record->log,
-								 stamp_now(record, record->alone),
-								 (uintptr_t)block);
+		if (incstack__trace_put_free(&record->log, stamp_now(record, record->alone),
+					     (uintptr_t)block) != 0)
+			drop(record);
 		end();
 	}
 }

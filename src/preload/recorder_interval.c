@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which allocations are recorded, where not all are: samples by bytes, and what they
+ * allocated.
+ */
+#include <math.h>
+
+#include "recorder.h"
+
+/* Bytes until the next sample: exponentially distributed, so that each byte has the
+ * same chance whatever came before, and no pattern of the program's is in step with it. */
+static uint64_t next_gap(struct incstack__record *record)
+{
+	uint64_t x = record->random;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	record->random = x;
+	return 1 + (uint64_t)(-log((double)((x >> 11) + 1) * 0x1p-53) *
+			      (double)incstack__recording.interval);
+}
+
+void incstack__record_seed(struct incstack__record *record)
+{
+	/* Of the thread's number alone: the same program gives the same samples. */
+	record->random = (record->number + 1) * 0x9e3779b97f4a7c15u;
+	record->countdown = 0;
+	for (int i = 0; i < 8; i++)
+		record->countdown = next_gap(record);
+}
+
+int incstack__record_is_sampled(struct incstack__record *record, size_t bytes)
+{
+	const uint64_t count = bytes != 0 ? bytes : 1;
+
+	if (incstack__recording.interval <= 1)
+		return 1;
+	if (count < record->countdown) {
+		record->countdown -= count;
+		return 0;
+	}
+	record->countdown = next_gap(record);
+	return 1;
+}
+
+/* Most deallocations are of what was not recorded. A bit for each recorded address, never
+ * cleared: who has none was not. */
+enum { SEEN_BITS = 1 << 22 };
+static uint64_t seen[SEEN_BITS / 64];
+
+static uint64_t *seen_word(const void *block, uint64_t *bit)
+{
+	const uint64_t hash = ((uintptr_t)block >> 4) * 0x9e3779b97f4a7c15u >> 42;
+
+	*bit = 1ull << (hash & 63);
+	return &seen[hash / 64];
+}
+
+void incstack__record_mark(const void *block)
+{
+	uint64_t bit;
+	uint64_t *word = seen_word(block, &bit);
+
+	if (incstack__recording.interval > 1)
+		__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+}
+
+int incstack__record_is_marked(const void *block)
+{
+	uint64_t bit;
+	const uint64_t *word = seen_word(block, &bit);
+
+	return incstack__recording.interval <= 1 ||
+	       (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) != 0;
+}
