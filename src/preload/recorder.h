@@ -119,6 +119,7 @@ void incstack__record_close(void);
 int incstack__record_write(const void *data, size_t bytes);
 void incstack__record_modules(uint32_t thread);
 void *incstack__record_map(size_t bytes);
+void incstack__record_unmap(void *memory, size_t bytes); /* also null */
 
 /* recorder_thread.c */
 int incstack__record_keys(void);
@@ -133,6 +134,8 @@ static inline struct incstack__record *incstack__record_self(void)
 /* Of a record that is about to be used beside others. */
 uint32_t incstack__record_number(void);
 int incstack__record_prepare(struct incstack__record *record, uint32_t number);
+/* Gives its memory back, whatever it has of it. */
+void incstack__record_discard(struct incstack__record *record);
 void incstack__record_forked(void);
 /* Before a second record is used. */
 void incstack__record_share(void);

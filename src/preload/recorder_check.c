@@ -7,19 +7,30 @@
 #include "recorder.h"
 
 enum { WALK_MAX = 1 << 16, STORE_MAX = 1 << 20, TRACES_MAX = 8192 };
+enum { FRAMES_BYTES = STORE_MAX * sizeof(uintptr_t[2]) };
+enum { WALK_BYTES = WALK_MAX * sizeof(struct incstack_frame) };
 
 int incstack__record_check_create(struct incstack__record *record)
 {
 	struct incstack__record_check *check = incstack__record_map(sizeof(*check));
 
+	record->check = check;
 	if (check == NULL)
 		return INCSTACK_ENOMEM;
-	check->frames = incstack__record_map(STORE_MAX * sizeof(*check->frames));
-	check->walk = incstack__record_map(WALK_MAX * sizeof(*check->walk));
-	if (check->frames == NULL || check->walk == NULL)
-		return INCSTACK_ENOMEM;
-	record->check = check;
-	return 0;
+	check->frames = incstack__record_map(FRAMES_BYTES);
+	check->walk = incstack__record_map(WALK_BYTES);
+	return check->frames != NULL && check->walk != NULL ? 0 : INCSTACK_ENOMEM;
+}
+
+void incstack__record_check_destroy(struct incstack__record *record)
+{
+	struct incstack__record_check *check = record->check;
+
+	if (check == NULL)
+		return;
+	incstack__record_unmap(check->frames, FRAMES_BYTES);
+	incstack__record_unmap(check->walk, WALK_BYTES);
+	incstack__record_unmap(check, sizeof(*check));
 }
 
 /* Whether one more walk fits whatever its depth. */

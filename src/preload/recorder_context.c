@@ -62,8 +62,10 @@ static struct incstack__record *make(uintptr_t low, uintptr_t high)
 	context->low = low;
 	context->high = high;
 	if (incstack__record_prepare(context, incstack__record_number()) != 0 ||
-	    incstack_stack_create(r->runtime, low, high, &context->stack) != 0)
+	    incstack_stack_create(r->runtime, low, high, &context->stack) != 0) {
+		incstack__record_discard(context);
 		return NULL;
+	}
 	incstack_stack_reserve(context->stack, INCSTACK__RESERVE_BYTES);
 	return context;
 }

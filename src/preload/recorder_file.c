@@ -24,6 +24,12 @@ void *incstack__record_map(size_t bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+void incstack__record_unmap(void *memory, size_t bytes)
+{
+	if (memory != NULL)
+		munmap(memory, bytes);
+}
+
 static void read_command(char *command, size_t size)
 {
 	const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -229,7 +235,7 @@ static void write_modules(uint32_t thread)
 	used = incstack__trace_modules_finish(&modules, thread);
 	if (used > 0)
 		incstack__record_write(buffer, (size_t)used);
-	munmap(buffer, bytes);
+	incstack__record_unmap(buffer, bytes);
 }
 
 /* A new list is a new epoch: batches name the one that they were taken in. */

@@ -3,7 +3,6 @@
  * Makes blocks of what a thread has recorded: retrieve, encode, one write.
  */
 #define _GNU_SOURCE
-#include <sys/mman.h>
 #include <time.h>
 
 #include "recorder.h"
@@ -12,8 +11,7 @@ static int grow_scratch(struct incstack__record *record, size_t bytes)
 {
 	if (bytes <= record->scratch_bytes)
 		return 0;
-	if (record->scratch != NULL)
-		munmap(record->scratch, record->scratch_bytes);
+	incstack__record_unmap(record->scratch, record->scratch_bytes);
 	record->scratch_bytes = 0;
 	record->scratch = incstack__record_map(bytes);
 	if (record->scratch == NULL)

@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include <limits.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
@@ -40,6 +39,14 @@ int incstack__record_prepare(struct incstack__record *record, uint32_t number)
 	return incstack__recording.crosscheck ? incstack__record_check_create(record) : 0;
 }
 
+void incstack__record_discard(struct incstack__record *record)
+{
+	incstack__record_check_destroy(record);
+	incstack__record_unmap(record->log.data, INCSTACK__LOG_BYTES);
+	incstack__record_unmap(record->scratch, record->scratch_bytes);
+	incstack__record_unmap(record, sizeof(*record));
+}
+
 uint32_t incstack__record_number(void)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -60,8 +67,10 @@ static struct incstack__record *create(void)
 	record->tid = gettid();
 	if (incstack__record_prepare(record, incstack__record_number()) != 0 ||
 	    incstack_native_stack_range(&record->low, &record->high) != 0 ||
-	    incstack_native_thread_stack(r->runtime, &record->stack) != 0)
+	    incstack_native_thread_stack(r->runtime, &record->stack) != 0) {
+		incstack__record_discard(record);
 		return NULL;
+	}
 	incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES);
 	lock();
 	record->next = r->threads;
@@ -114,12 +123,9 @@ static void ending(void *value)
 	unlink_record(record);
 	incstack__record_flush(record);
 	incstack_stack_destroy(record->stack);
-	munmap(record->log.data, INCSTACK__LOG_BYTES);
-	if (record->scratch != NULL)
-		munmap(record->scratch, record->scratch_bytes);
 	incstack__record_local.mine = NULL;
 	ended = 1;
-	munmap(record, sizeof(*record));
+	incstack__record_discard(record);
 	incstack__record_local.busy--;
 }
 

@@ -81,6 +81,18 @@ test_threads_that_stay() {
 	equal lost "$(value lost)" 0
 }
 
+# A thread that ended keeps no memory: crosschecked, each has some 20 MiB of addresses.
+test_threads_that_ended() {
+	local many=()
+	for _ in {1..50}; do many+=(threads=8:10); done
+	(ulimit -v $((3 << 20)) && exec "$tool" heap -o trace --crosscheck -- "$target" "${many[@]}") \
+		>stdout 2>stderr </dev/null || fail "status $?"
+	last=$(tail -n 1 stderr)
+	[[ $(value traces) -ge $((50 * 8 * 10)) ]] || fail "traces $(value traces)"
+	equal lost "$(value lost)" 0
+	equal crosschecked "$(value crosschecked)" "$(value traces)"
+}
+
 # Threads that do not hear the request keep what they have not written, which is counted.
 test_deaf_threads() {
 	local base
