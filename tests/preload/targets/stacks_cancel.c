@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <threads.h>
 
 enum { THREADS = 60, DEPTH = 30 };
 
@@ -23,7 +24,9 @@ static void clean(void *block)
 	cleaned++;
 }
 
-static __attribute__((noinline)) int descend(int depth, int exits)
+enum end { CANCELLED, EXITS, EXITS_IN_C11 };
+
+static __attribute__((noinline)) int descend(int depth, enum end end)
 {
 	volatile int below = 0;
 	void *volatile block = malloc((size_t)depth + 1);
@@ -31,8 +34,10 @@ static __attribute__((noinline)) int descend(int depth, int exits)
 	pthread_cleanup_push(clean, block);
 	if (depth == 0) {
 		deep = 1;
-		if (exits)
+		if (end == EXITS)
 			pthread_exit(NULL);
+		if (end == EXITS_IN_C11)
+			thrd_exit(0);
 		while (!never) {
 			void *volatile other = malloc(7);
 
@@ -41,28 +46,29 @@ static __attribute__((noinline)) int descend(int depth, int exits)
 		}
 	}
 	if (depth > 0)
-		below = descend(depth - 1, exits);
+		below = descend(depth - 1, end);
 	pthread_cleanup_pop(1);
 	return below + 1;
 }
 
-static void *run(void *exits)
+static void *run(void *end)
 {
-	descend(DEPTH, exits != NULL);
+	descend(DEPTH, *(enum end *)end);
 	return NULL;
 }
 
 int main(void)
 {
 	for (int i = 0; i < THREADS; i++) {
+		enum end end = (enum end)(i % 3);
 		pthread_t thread;
 
 		deep = 0;
-		if (pthread_create(&thread, NULL, run, i % 2 ? &thread : NULL) != 0)
+		if (pthread_create(&thread, NULL, run, &end) != 0)
 			return 2;
 		while (!deep)
 			;
-		if (i % 2 == 0)
+		if (end == CANCELLED)
 			pthread_cancel(thread);
 		pthread_join(thread, NULL);
 	}
