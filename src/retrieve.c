@@ -29,6 +29,15 @@ static int fill(stack *s, object *o, const struct walker *w, object **rest)
 	return 0;
 }
 
+/* The last of the objects from o on that follow each other in memory as they do in the
+ * chain, or the first with a gap. Does not wait for the links that it reads. */
+static object *skip_filled(object *o)
+{
+	while (o->parent == o + 1 && !(o->flags & OBJECT_GAP))
+		o++;
+	return o;
+}
+
 /* Fills every gap of the known chain. ENOMEM, only if memory may be had: some are
  * still open. Where a walk is cut, the chain ends, and what lies below is completed
  * for the traces that led there, and its barriers are lifted: nobody would find them. */
@@ -38,6 +47,7 @@ int incstack__complete(stack *s, bool grow)
 	bool lost = false;
 	for (object *o = s->newest, *rest = NULL; o; o = rest ? rest : (object *)o->parent) {
 		rest = NULL;
+		o = lost ? o : skip_filled(o);
 		if (o->flags & OBJECT_GAP && !FAULT(FAULT_INCOMPLETE) && fill(s, o, &w, &rest)) {
 			if (!lost)
 				return INCSTACK_ENOMEM;
@@ -62,26 +72,47 @@ void incstack__lift_all(stack *s)
 	}
 }
 
+/* Nothing is to be done for it but to copy it. */
+static bool is_plain(const object *o)
+{
+	const uint32_t relevant =
+		INCSTACK_OBJECT_FILLED | OBJECT_BARRIER | INCSTACK_OBJECT_TRUNCATED;
+	return (o->flags & relevant) == INCSTACK_OBJECT_FILLED;
+}
+
+/* Goes on from *o and its copy, the last in the arena, while the caller is the next object
+ * and a plain one: without waiting for the links that it reads. Returns the last copy. */
+static object *copy_neighbours(stack *s, object **o, object *copy)
+{
+	object *from = *o;
+	for (; from->parent == from + 1 && is_plain(from + 1) && arena_fits(s, 1);
+	     s->arena.object++) {
+		copy->parent = copy + 1;
+		*++copy = *++from;
+	}
+	*o = from;
+	return copy;
+}
+
 /* Copies the known chain into the (new) arena of s. *last is the oldest object with
  * something to move to its copy. False: no memory. */
-static bool copy_known(stack *s, object *old, const object **last)
+static bool copy_known(stack *s, object *o, const object **last)
 {
-	const uint32_t relevant = INCSTACK_OBJECT_FILLED | OBJECT_BARRIER;
 	object *copy = NULL;
 	*last = NULL;
-	for (object *o = old; o; o = (object *)o->parent) {
+	for (; o; o = (object *)o->parent) {
 		object *c = arena_object(s, true, *o);
 		if (!c)
 			return false;
-		c->parent = NULL;
 		s->arena.truncated += !!(o->flags & INCSTACK_OBJECT_TRUNCATED);
-		if ((o->flags & relevant) != INCSTACK_OBJECT_FILLED)
+		if (!is_plain(o))
 			*last = o;
 		if (copy)
 			copy->parent = c;
 		else
 			set_newest(s, c);
-		copy = c;
+		copy = copy_neighbours(s, &o, c);
+		copy->parent = NULL;
 	}
 	return true;
 }
