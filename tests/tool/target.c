@@ -91,7 +91,8 @@ static void run_threads(const char *argument, int stay)
 	per_thread = atol(strchr(argument, ':') + 1);
 	pthread_barrier_init(&settled, NULL, (unsigned)count + 1);
 	for (int i = 0; i < count; i++)
-		pthread_create(&threads[i], NULL, thread_main, stay ? &settled : NULL);
+		if (pthread_create(&threads[i], NULL, thread_main, stay ? &settled : NULL) != 0)
+			exit(3);
 	if (stay)
 		pthread_barrier_wait(&settled);
 	for (int i = 0; i < count && !stay; i++)
