@@ -95,7 +95,7 @@ static object *copy_neighbours(stack *s, object **o, object *copy)
 }
 
 /* Copies the known chain into the (new) arena of s. *last is the oldest object with
- * something to move to its copy. False: no memory. */
+ * something to move to its copy, never an inlined frame's. False: no memory. */
 static bool copy_known(stack *s, object *o, const object **last)
 {
 	object *copy = NULL;
@@ -105,7 +105,8 @@ static bool copy_known(stack *s, object *o, const object **last)
 		if (!c)
 			return false;
 		s->arena.truncated += !!(o->flags & INCSTACK_OBJECT_TRUNCATED);
-		if (!is_plain(o))
+		if ((o->flags & (INCSTACK_OBJECT_FILLED | OBJECT_BARRIER)) !=
+		    INCSTACK_OBJECT_FILLED)
 			*last = o;
 		if (copy)
 			copy->parent = c;
@@ -121,15 +122,13 @@ static bool copy_known(stack *s, object *o, const object **last)
  * now inlined frames may stand between the old ones. */
 static void move_barriers(stack *s, object *old, object *copy, const object *last)
 {
-	for (bool more = last; more; copy = physical_parent(copy)) {
-		object *next = physical_parent(old);
+	for (object *next = last ? old : NULL; next; old = next, copy = physical_parent(copy)) {
+		next = old == last ? NULL : physical_parent(old);
 		incstack__barrier_move(old, copy);
 		old->flags &= OBJECT_FLAGS & ~(uint32_t)OBJECT_BARRIER;
 		old->flags |= INCSTACK_OBJECT_FILLED;
 		if (old->flags & OBJECT_GAP)
 			incstack__cut(s, old);
-		more = old != last;
-		old = next;
 	}
 }
 

@@ -30,8 +30,9 @@ static struct incstack_runtime *rt;
 static struct incstack_stack *s;
 static struct node *top, *free_nodes;
 static unsigned depth;
-static int no_arms;   /* every so many frames refuse a barrier */
-static bool careless; /* frees armed frames without a word */
+static int no_arms;             /* every so many frames refuse a barrier */
+static const struct node *wall; /* nobody knows its caller */
+static bool careless;           /* frees armed frames without a word */
 static uint64_t next_method, armed_now, arms;
 
 /* What the stack held at each sample that was not retrieved yet. */
@@ -62,6 +63,8 @@ static int walk_to_caller(void *context, void *identity, struct incstack_frame *
 	ck_assert_ptr_eq(identity, &rt);
 	(void)context;
 	const struct node *caller = node_of(frame->sp)->caller;
+	if (wall && node_of(frame->sp) == wall)
+		return INCSTACK_EUNWIND;
 	if (!caller)
 		return 0;
 	frame->pc = 1;
@@ -334,6 +337,28 @@ START_TEST(unannounced_exits)
 }
 END_TEST
 
+/* The walk ends at the second of two methods in one frame, and what it saw until then is
+ * handed over, and kept for the next samples. */
+START_TEST(callers_unknown)
+{
+	setup(distances[_i], INCSTACK_MODE_PATCH);
+	while (depth < 5)
+		call();
+	top->inlined = true;
+	wall = top;
+	while (depth < 20)
+		call();
+	for (int i = 0; i < 3; i++) {
+		sample();
+		ck_assert_uint_gt(retrieve(), 0);
+		return_to_caller();
+	}
+	ck_assert_uint_gt(stats_of_stack().truncated, 0);
+	wall = NULL;
+	teardown();
+}
+END_TEST
+
 START_TEST(modes_change)
 {
 	setup(1, INCSTACK_MODE_FULL);
@@ -390,6 +415,7 @@ int main(void)
 	tcase_add_loop_test(tc, every_trace_is_right, 0, count);
 	tcase_add_loop_test(tc, refused_arms, 0, count);
 	tcase_add_loop_test(tc, unannounced_exits, 0, count);
+	tcase_add_loop_test(tc, callers_unknown, 0, count);
 	tcase_add_test(tc, modes_change);
 	tcase_add_test(tc, bad_input);
 	suite_add_tcase(suite, tc);
