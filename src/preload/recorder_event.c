@@ -233,6 +233,7 @@ static inline uint64_t take(struct incstack__record *record, const struct incsta
 	return record->traces++;
 }
 
+/* Out of line: inlined, each event that was not dropped would add a zero. */
 static __attribute__((noinline)) void drop(struct incstack__record *record)
 {
 	record->dropped++;
@@ -247,7 +248,7 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 	if (!incstack__record_is_sampled(record, bytes))
 		return;
 	if (!make_room(record)) {
-		record->dropped++;
+		drop(record);
 		return;
 	}
 	incstack__record_mark(block);
@@ -320,7 +321,7 @@ static __attribute__((noinline)) void free_slowly(const void *block)
 		incstack__trace_put_free(&record->log, stamp_now(record, is_alone()),
 					 (uintptr_t)block);
 	else
-		record->dropped++;
+		drop(record);
 	leave(record);
 }
 
