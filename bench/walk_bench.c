@@ -130,14 +130,19 @@ static int measure(const struct cell *cell, const struct arguments *a, struct re
 }
 
 /* A sample must cost the same on a deep stack. */
-static void measure_growth(const struct arguments *a)
+static int measure_growth(const struct arguments *a)
 {
+	int failed = 0;
 	for (int i = 0; i < 6; i++) {
 		const struct cell deep = {i < 3, 1024, changes[i % 3]},
 				  flat = {i < 3, 16, changes[i % 3]};
-		report_growth(a->csv ? stderr : stdout, &deep, &flat,
-			      cells_compare_ours(&deep, &flat, &a->plan));
+		const struct ratio ratio = cells_compare_ours(&deep, &flat, &a->plan);
+		if (ratio.median > 0)
+			report_growth(a->csv ? stderr : stdout, &deep, &flat, ratio);
+		else
+			failed = 1;
 	}
+	return failed;
 }
 
 static int measure_all(const struct arguments *a)
@@ -155,7 +160,7 @@ static int measure_all(const struct arguments *a)
 	}
 	if (!a->compare_only) {
 		report_goals(a->csv ? stderr : stdout, results, count);
-		measure_growth(a);
+		failed |= measure_growth(a);
 	}
 	return failed;
 }
@@ -169,10 +174,8 @@ int main(int argc, char **argv)
 	}
 	if (a.iterations)
 		return cell_repeat(&a.cell, a.peer, a.iterations) ? 1 : 0;
-	if (a.growth_only) {
-		measure_growth(&a);
-		return 0;
-	}
+	if (a.growth_only)
+		return measure_growth(&a);
 	if (a.csv && !a.compare_only)
 		report_csv_header(stdout);
 	if (!a.compare_only)
