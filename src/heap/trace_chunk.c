@@ -7,6 +7,9 @@
 
 #include "trace_internal.h"
 
+/* The upper bits of a word that says what time it is. */
+enum { TIME = INCSTACK__TRACE_WIDE << 1 | 1 };
+
 struct bytes {
 	const unsigned char *at;
 	const unsigned char *end;
@@ -83,78 +86,105 @@ static const char *read_objects(struct incstack__trace_chunk *chunk, struct byte
 	return bytes.at == bytes.end ? NULL : "bytes are left behind the frame objects";
 }
 
-static int take_wide(const unsigned char *at, size_t left, struct incstack__trace_event *event)
+/* Each of these takes the event whose first word that is, and returns its bytes; 0: it is
+ * not all there. */
+static size_t take_wide(const unsigned char *at, size_t left, uint64_t word,
+			struct incstack__trace_event *event)
 {
 	uint64_t words[5];
 
 	if (left < sizeof(words))
 		return 0;
 	memcpy(words, at, sizeof(words));
-	event->kind = (uint32_t)(words[0] & UINT32_MAX);
+	event->kind = (uint32_t)(word & UINT32_MAX);
 	event->stamp = words[1];
 	event->pointer = words[2];
 	event->size = words[3];
 	event->trace = words[4];
-	return INCSTACK__TRACE_WIDE_BYTES;
+	return sizeof(words);
 }
 
-static int take_alloc(const unsigned char *at, size_t left, struct incstack__trace_event *event)
+static size_t take_small(const struct incstack__trace_place *place, uint64_t word,
+			 struct incstack__trace_event *event)
 {
-	uint64_t word;
+	event->kind = INCSTACK__TRACE_ALLOC;
+	event->stamp = place->stamp + (word >> INCSTACK__TRACE_SMALL_STAMP_SHIFT);
+	event->pointer = (word & INCSTACK__TRACE_SMALL_POINTER_MAX) * 16;
+	event->size = (word >> INCSTACK__TRACE_SMALL_SIZE_SHIFT) & INCSTACK__TRACE_SMALL_SIZE_MAX;
+	event->trace = place->trace;
+	return INCSTACK__TRACE_WORD_BYTES;
+}
 
+static size_t take_pair(const struct incstack__trace_place *place, size_t left, uint64_t word,
+			struct incstack__trace_event *event)
+{
+	uint64_t second;
+
+	event->kind = (uint32_t)(word >> INCSTACK__TRACE_KIND_SHIFT);
+	event->stamp =
+		place->stamp + ((word >> INCSTACK__TRACE_STAMP_SHIFT) & INCSTACK__TRACE_STAMP_MAX);
+	event->pointer = word & INCSTACK__TRACE_POINTER_MAX;
+	event->size = 0;
+	event->trace = INCSTACK__TRACE_NO_TRACE;
+	if (event->kind == INCSTACK__TRACE_FREE)
+		return INCSTACK__TRACE_WORD_BYTES;
 	if (left < INCSTACK__TRACE_ALLOC_BYTES)
 		return 0;
-	memcpy(&word, at + sizeof(word), sizeof(word));
-	event->size = word & INCSTACK__TRACE_SIZE_MAX;
-	event->trace = word >> INCSTACK__TRACE_INDEX_SHIFT;
+	memcpy(&second, place->at + sizeof(word), sizeof(second));
+	event->size = second & INCSTACK__TRACE_SIZE_MAX;
+	event->trace = second >> INCSTACK__TRACE_INDEX_SHIFT;
 	return INCSTACK__TRACE_ALLOC_BYTES;
 }
 
-/* Its bytes, or 0: there is no event at `at`. `before` is the stamp of the last one. */
-static int take_any(const unsigned char *at, size_t left, uint64_t before,
-		    struct incstack__trace_event *event)
+static size_t take_any(const struct incstack__trace_place *place, size_t left, uint64_t word,
+		       struct incstack__trace_event *event)
 {
-	uint64_t word;
-
-	if (left < sizeof(word))
-		return 0;
-	memcpy(&word, at, sizeof(word));
-	event->kind = (uint32_t)(word >> INCSTACK__TRACE_KIND_SHIFT);
-	if (event->kind == INCSTACK__TRACE_WIDE)
-		return take_wide(at, left, event);
-	event->stamp = before + ((word >> INCSTACK__TRACE_STAMP_SHIFT) & INCSTACK__TRACE_STAMP_MAX);
-	event->pointer = word & INCSTACK__TRACE_POINTER_MAX;
-	if (event->kind == INCSTACK__TRACE_ALLOC)
-		return take_alloc(at, left, event);
-	event->size = 0;
-	event->trace = INCSTACK__TRACE_NO_TRACE;
-	return INCSTACK__TRACE_FREE_BYTES;
+	switch (word >> INCSTACK__TRACE_KIND_SHIFT) {
+	case INCSTACK__TRACE_SMALL:
+		return take_small(place, word, event);
+	case INCSTACK__TRACE_WIDE:
+		return take_wide(place->at, left, word, event);
+	default:
+		return take_pair(place, left, word, event);
+	}
 }
 
-int incstack__trace_event_take(const struct incstack__trace_chunk *chunk, const unsigned char *at,
-			       uint64_t before, struct incstack__trace_event *event)
+int incstack__trace_event_take(const struct incstack__trace_chunk *chunk,
+			       struct incstack__trace_place *place,
+			       struct incstack__trace_event *event)
 {
-	const int bytes = take_any(at, (size_t)(chunk->event_end - at), before, event);
+	const size_t left = (size_t)(chunk->event_end - place->at);
+	uint64_t word;
+	size_t bytes;
 
-	if (event->kind != INCSTACK__TRACE_ALLOC && event->kind != INCSTACK__TRACE_FREE)
+	if (left < sizeof(word))
+		return -1;
+	memcpy(&word, place->at, sizeof(word));
+	if (word >> INCSTACK__TRACE_TIME_SHIFT == TIME) {
+		place->stamp = word & INCSTACK__TRACE_TIME_MAX;
+		place->at += sizeof(word);
 		return 0;
-	if (event->trace != INCSTACK__TRACE_NO_TRACE && event->trace >= chunk->traces)
-		return 0;
-	return bytes;
+	}
+	bytes = take_any(place, left, word, event);
+	if (bytes == 0 ||
+	    (event->kind != INCSTACK__TRACE_ALLOC && event->kind != INCSTACK__TRACE_FREE) ||
+	    (event->trace != INCSTACK__TRACE_NO_TRACE && event->trace >= chunk->traces))
+		return -1;
+	place->at += bytes;
+	place->stamp = event->stamp;
+	if (event->trace != INCSTACK__TRACE_NO_TRACE)
+		place->trace = event->trace + 1;
+	return 1;
 }
 
 static const char *check_events(const struct incstack__trace_chunk *chunk)
 {
-	struct incstack__trace_event event = {0};
-	const unsigned char *at = chunk->event;
+	struct incstack__trace_place place = chunk->place;
+	struct incstack__trace_event event;
 
-	while (at < chunk->event_end) {
-		const int bytes = incstack__trace_event_take(chunk, at, event.stamp, &event);
-
-		if (bytes == 0)
+	while (place.at < chunk->event_end)
+		if (incstack__trace_event_take(chunk, &place, &event) < 0)
 			return "an event is malformed";
-		at += bytes;
-	}
 	return NULL;
 }
 
@@ -185,12 +215,12 @@ const char *incstack__trace_chunk_read(struct incstack__trace_chunk *chunk,
 				       const unsigned char *payload, size_t length)
 {
 	struct incstack__trace_batch batch;
-	const unsigned char *objects = payload + sizeof(batch);
 	const char *problem;
 
 	if (length < sizeof(batch))
 		return "a batch is too short";
 	memcpy(&batch, payload, sizeof(batch));
+	payload += sizeof(batch);
 	length -= sizeof(batch);
 	/* Each object takes two bytes at least: bounds what is allocated. */
 	if ((uint64_t)batch.object_bytes + batch.event_bytes != length ||
@@ -201,9 +231,9 @@ const char *incstack__trace_chunk_read(struct incstack__trace_chunk *chunk,
 	chunk->epoch = find_epoch(table, batch.epoch);
 	if (!allocate(chunk))
 		return incstack__trace_no_memory;
-	chunk->event = objects + batch.object_bytes;
-	chunk->event_end = chunk->event + batch.event_bytes;
-	problem = read_objects(chunk, (struct bytes){objects, chunk->event});
+	chunk->place = (struct incstack__trace_place){.at = payload};
+	chunk->event_end = payload + batch.event_bytes;
+	problem = read_objects(chunk, (struct bytes){chunk->event_end, payload + length});
 	return problem != NULL ? problem : check_events(chunk);
 }
 

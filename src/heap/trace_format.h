@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define INCSTACK__TRACE_MAGIC 0x0a50414548434e49ull /* "INCHEAP\n" */
-#define INCSTACK__TRACE_VERSION 4u
+#define INCSTACK__TRACE_VERSION 5u
 #define INCSTACK__TRACE_HEADER_BYTES 4096u
 #define INCSTACK__TRACE_SLOTS 1024u
 #define INCSTACK__TRACE_SLOT_BYTES 64u
@@ -57,13 +57,14 @@ struct incstack__trace_block {
 	uint64_t checksum; /* of this header, with this field 0, and the payload */
 };
 
-/* BATCH: this, then `object_bytes` of objects and `event_bytes` of events. */
+/* BATCH: this, then `event_bytes` of events and `object_bytes` of objects. */
 struct incstack__trace_batch {
 	uint32_t epoch;
 	uint32_t objects;
 	uint32_t traces;
 	uint32_t object_bytes;
 	uint32_t event_bytes;
+	uint32_t reserved; /* zero */
 };
 
 /* The head byte of an object: flags, where its parent is, and in the upper bits how many
@@ -84,10 +85,14 @@ enum {
  * of the stamp to that of the event before it (0 before the first), 48 bits pointer.
  * An allocation's second has: 24 bits trace index, 40 bits size. */
 enum incstack__trace_event_kind {
+	/* An allocation in one word: kind, 4 bits difference of the stamp, 14 bits size, 44 bits
+	 * pointer / 16. Its trace follows that of the allocation before it (0: the first). */
+	INCSTACK__TRACE_SMALL = 0,
 	INCSTACK__TRACE_ALLOC = 1,
 	INCSTACK__TRACE_FREE = 2,
 	/* What does not fit: kind and, below it, that of the event; then stamp (not a
-	 * difference), pointer, size, trace index. */
+	 * difference), pointer, size, trace index. Or, with TIME set, no event: below it is the
+	 * stamp that the next event's is a difference to. */
 	INCSTACK__TRACE_WIDE = 3,
 };
 #define INCSTACK__TRACE_KIND_SHIFT 62
@@ -98,9 +103,17 @@ enum incstack__trace_event_kind {
 #define INCSTACK__TRACE_INDEX_SHIFT 40
 #define INCSTACK__TRACE_INDEX_BITS 24
 #define INCSTACK__TRACE_SIZE_MAX ((1ull << INCSTACK__TRACE_INDEX_SHIFT) - 1)
+#define INCSTACK__TRACE_SMALL_STAMP_SHIFT 58
+#define INCSTACK__TRACE_SMALL_STAMP_MAX 15u
+#define INCSTACK__TRACE_SMALL_SIZE_SHIFT 44
+#define INCSTACK__TRACE_SMALL_SIZE_BITS 14
+#define INCSTACK__TRACE_SMALL_SIZE_MAX ((1ull << INCSTACK__TRACE_SMALL_SIZE_BITS) - 1)
+#define INCSTACK__TRACE_SMALL_POINTER_MAX ((1ull << INCSTACK__TRACE_SMALL_SIZE_SHIFT) - 1)
+#define INCSTACK__TRACE_TIME_SHIFT 61
+#define INCSTACK__TRACE_TIME_MAX ((1ull << INCSTACK__TRACE_TIME_SHIFT) - 1)
 #define INCSTACK__TRACE_ALLOC_BYTES 16u
-#define INCSTACK__TRACE_FREE_BYTES 8u
-#define INCSTACK__TRACE_WIDE_BYTES 40u      /* no event has more */
+#define INCSTACK__TRACE_WORD_BYTES 8u       /* no event has less */
+#define INCSTACK__TRACE_WIDE_BYTES 40u      /* none has more */
 #define INCSTACK__TRACE_NO_TRACE UINT64_MAX /* its sample was refused */
 
 /* MODULES: epoch and count as two uint32_t, then count times this and the path. */
@@ -198,7 +211,7 @@ static inline uint64_t incstack__trace_header_sum(struct incstack__trace_header 
 _Static_assert(sizeof(struct incstack__trace_header) == INCSTACK__TRACE_HEADER_BYTES, "header");
 _Static_assert(sizeof(struct incstack__trace_slot) == INCSTACK__TRACE_SLOT_BYTES, "slot");
 _Static_assert(sizeof(struct incstack__trace_block) == 24, "block");
-_Static_assert(sizeof(struct incstack__trace_batch) == 20, "batch");
+_Static_assert(sizeof(struct incstack__trace_batch) == 24, "batch");
 _Static_assert(sizeof(struct incstack__trace_module) == 32, "module");
 _Static_assert(sizeof(struct incstack__trace_tally) == 72, "tally");
 

@@ -35,10 +35,11 @@ const char *incstack__trace_modules_read(struct incstack__trace_modules_table *t
 const char *incstack__trace_chunk_read(struct incstack__trace_chunk *chunk,
 				       const struct incstack__trace_modules_table *table,
 				       const unsigned char *payload, size_t length);
-/* Decodes the event at `at`, which is before the chunk's end; `before` is the stamp of
- * the one before it, 0 if none. Returns its bytes, 0: it is malformed. */
-int incstack__trace_event_take(const struct incstack__trace_chunk *chunk, const unsigned char *at,
-			       uint64_t before, struct incstack__trace_event *event);
+/* Decodes the event at the place and moves it on: 1; 0: only time passes there;
+ * -1: it is malformed. */
+int incstack__trace_event_take(const struct incstack__trace_chunk *chunk,
+			       struct incstack__trace_place *place,
+			       struct incstack__trace_event *event);
 const struct incstack__trace_module_info *
 incstack__trace_modules_of(const struct incstack__trace_modules_table *table, uint64_t code,
 			   uint64_t *pc, int *exact);

@@ -263,16 +263,17 @@ static int load_batch(struct incstack__trace_reader *reader, struct cursor *curs
 /* 1: cursor->event is the next one; 0: this thread has no more. */
 static int cursor_settle(struct incstack__trace_reader *reader, struct cursor *cursor)
 {
-	while (cursor->chunk.event == cursor->chunk.event_end) {
+	struct incstack__trace_chunk *chunk = &cursor->chunk;
+
+	for (;;) {
+		while (chunk->place.at < chunk->event_end)
+			if (incstack__trace_event_take(chunk, &chunk->place, &cursor->event) > 0)
+				return 1;
 		if (cursor->next_batch == cursor->end_batch)
 			return 0;
 		if (load_batch(reader, cursor) != 0)
 			return INCSTACK_ENOMEM;
-		cursor->event.stamp = 0;
 	}
-	cursor->chunk.event += incstack__trace_event_take(&cursor->chunk, cursor->chunk.event,
-							  cursor->event.stamp, &cursor->event);
-	return 1;
 }
 
 static size_t make_cursors(struct incstack__trace_reader *reader)

@@ -44,8 +44,12 @@ struct incstack__trace_chunk {
 	uint64_t latest;  /* the same, for a pointer */
 	uint32_t *top;    /* object index of each trace */
 	const struct incstack__trace_epoch *epoch; /* null: no modules known */
-	const unsigned char *event;                /* the next event */
-	const unsigned char *event_end;            /* everything up to here is well-formed */
+	struct incstack__trace_place {
+		const unsigned char *at; /* the next event */
+		uint64_t stamp;          /* of the one before it */
+		uint64_t trace;          /* what it has if it does not say */
+	} place;
+	const unsigned char *event_end; /* everything up to here is well-formed */
 };
 
 struct incstack__trace_event {

@@ -16,39 +16,14 @@ struct cursor {
 	int32_t next_index;
 };
 
-/* How many bytes a number takes, less 1. */
-static inline unsigned length_of(uint64_t number)
-{
-	return (unsigned)(__builtin_clzll(number | 1) ^ 63) / 8;
-}
-
-static inline unsigned flags_of(uint32_t flags)
-{
-	if (__builtin_expect((flags & (INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_SIGNAL)) == 0, 1))
-		return 0;
-	return (flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACE_EXACT : 0u) |
-	       (flags & INCSTACK_OBJECT_SIGNAL ? INCSTACK__TRACE_SIGNAL : 0u);
-}
-
-static inline unsigned where_parent(const struct incstack_frame_object *parent, uint32_t flags)
-{
-	if (__builtin_expect(parent != NULL, 1))
-		return parent->bci > NOT_WRITTEN ? INCSTACK__TRACE_PARENT_BACK
-						 : INCSTACK__TRACE_PARENT_NEXT;
-	if (flags & INCSTACK_OBJECT_TRUNCATED)
-		return INCSTACK__TRACE_PARENT_TRUNCATED;
-	return flags & INCSTACK_OBJECT_BASE ? INCSTACK__TRACE_PARENT_BASE
-					    : INCSTACK__TRACE_PARENT_NONE;
-}
-
 static inline struct cursor put_pc(struct cursor to, unsigned head, uint64_t pc)
 {
 	const uint64_t difference = pc ^ to.previous_pc;
-	const unsigned length = length_of(difference);
+	const unsigned highest = (unsigned)__builtin_clzll(difference | 1) ^ 63; /* bit */
 
-	*to.at = (unsigned char)(head | length << INCSTACK__TRACE_LENGTH_SHIFT);
+	*to.at = (unsigned char)(head | highest / 8 << INCSTACK__TRACE_LENGTH_SHIFT);
 	memcpy(to.at + 1, &difference, sizeof(difference));
-	to.at += 2 + length;
+	to.at += 2 + highest / 8;
 	to.previous_pc = pc;
 	return to;
 }
@@ -62,11 +37,29 @@ static inline struct cursor put_back(struct cursor to, const struct incstack_fra
 	return to;
 }
 
+/* Of an object that has no parent, or more to say than where it is. */
+static __attribute__((noinline)) unsigned unusual_head(const struct incstack_frame_object *object)
+{
+	unsigned head = (object->flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACE_EXACT : 0u) |
+			(object->flags & INCSTACK_OBJECT_SIGNAL ? INCSTACK__TRACE_SIGNAL : 0u);
+
+	if (object->parent != NULL)
+		head |= object->parent->bci > NOT_WRITTEN ? INCSTACK__TRACE_PARENT_BACK
+							  : INCSTACK__TRACE_PARENT_NEXT;
+	else if (object->flags & INCSTACK_OBJECT_TRUNCATED)
+		head |= INCSTACK__TRACE_PARENT_TRUNCATED;
+	else
+		head |= object->flags & INCSTACK_OBJECT_BASE ? INCSTACK__TRACE_PARENT_BASE
+							     : INCSTACK__TRACE_PARENT_NONE;
+	return head;
+}
+
 /* From the top outwards until an object that an earlier trace brought. The top is
  * written whether or not it is one, for each run is a trace. Loads come first, since
  * for all that the compiler knows the stores change what they read. */
 static inline struct cursor put_run(struct cursor to, const struct incstack_frame_object *top)
 {
+	const uint32_t unusual = INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_SIGNAL;
 	/* The tree is the caller's alone until it is released: scratch space. */
 	struct incstack_frame_object *object = (struct incstack_frame_object *)(uintptr_t)top;
 
@@ -74,21 +67,26 @@ static inline struct cursor put_run(struct cursor to, const struct incstack_fram
 		const struct incstack_frame_object *parent = object->parent;
 		const uint32_t flags = object->flags;
 		const uint64_t pc = object->method;
-		const unsigned where = where_parent(parent, flags);
 
 		object->bci = to.next_index++;
-		to = put_pc(to, flags_of(flags) | where, pc);
-		if (where == INCSTACK__TRACE_PARENT_BACK)
-			return put_back(to, parent);
-		if (where != INCSTACK__TRACE_PARENT_NEXT)
-			return to;
+		if (__builtin_expect(parent == NULL || (flags & unusual) != 0, 0)) {
+			to = put_pc(to, unusual_head(object), pc);
+			if (parent == NULL)
+				return to;
+			if (parent->bci > NOT_WRITTEN)
+				return put_back(to, parent);
+		} else if (parent->bci > NOT_WRITTEN) {
+			return put_back(put_pc(to, INCSTACK__TRACE_PARENT_BACK, pc), parent);
+		} else {
+			to = put_pc(to, INCSTACK__TRACE_PARENT_NEXT, pc);
+		}
 		object = (struct incstack_frame_object *)(uintptr_t)parent;
 	}
 }
 
 /* Returns where it ends. */
-static unsigned char *put_tree(unsigned char *at, const struct incstack_tree *tree,
-			       struct incstack__trace_batch *batch)
+static const unsigned char *put_tree(unsigned char *at, const struct incstack_tree *tree,
+				     struct incstack__trace_batch *batch)
 {
 	struct cursor to = {.at = at};
 
@@ -139,55 +137,92 @@ int incstack__trace_header_init(struct incstack__trace_header *header, uint64_t 
 	return 0;
 }
 
-int incstack__trace_put_wide(struct incstack__trace_log *log, uint64_t kind, uint64_t stamp,
+/* Moves the log's time on, so that the event that comes next counts from there. */
+static void put_time(struct incstack__trace_log *log, uint64_t stamp)
+{
+	incstack__trace_log_add(log, stamp,
+				(uint64_t)INCSTACK__TRACE_WIDE << INCSTACK__TRACE_KIND_SHIFT |
+					1ull << INCSTACK__TRACE_TIME_SHIFT | stamp);
+}
+
+static void put_wide(struct incstack__trace_log *log, uint64_t kind, uint64_t stamp,
+		     uint64_t pointer, uint64_t size, uint64_t trace)
+{
+	const uint64_t words[] = {(uint64_t)INCSTACK__TRACE_WIDE << INCSTACK__TRACE_KIND_SHIFT |
+					  kind,
+				  stamp, pointer, size, trace};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		incstack__trace_log_add(log, stamp, words[i]);
+}
+
+static void put_pair(struct incstack__trace_log *log, uint64_t stamp, uint64_t pointer,
+		     uint64_t size, uint64_t trace)
+{
+	const uint64_t since = stamp - log->stamp;
+
+	incstack__trace_log_add(log, stamp,
+				(uint64_t)INCSTACK__TRACE_ALLOC << INCSTACK__TRACE_KIND_SHIFT |
+					since << INCSTACK__TRACE_STAMP_SHIFT | pointer);
+	incstack__trace_log_add(log, stamp, trace << INCSTACK__TRACE_INDEX_SHIFT | size);
+}
+
+/* Whether nothing but the stamp may be in the way of a form that is not wide. */
+static int is_narrow(uint64_t pointer, uint64_t size, uint64_t trace)
+{
+	return !(pointer >> INCSTACK__TRACE_STAMP_SHIFT | size >> INCSTACK__TRACE_INDEX_SHIFT |
+		 trace >> INCSTACK__TRACE_INDEX_BITS);
+}
+
+int incstack__trace_put_long(struct incstack__trace_log *log, uint64_t kind, uint64_t stamp,
 			     uint64_t pointer, uint64_t size, uint64_t trace)
 {
-	uint64_t *words;
+	const int late = stamp - log->stamp > INCSTACK__TRACE_STAMP_MAX;
 
 	if (!incstack__trace_log_fits(log, INCSTACK__TRACE_WIDE_BYTES))
 		return INCSTACK_ENOMEM;
-	words = incstack__trace_log_take(log, INCSTACK__TRACE_WIDE_BYTES);
-	log->stamp = stamp;
-	words[0] = incstack__trace_event_word(INCSTACK__TRACE_WIDE, 0, kind);
-	words[1] = stamp;
-	words[2] = pointer;
-	words[3] = size;
-	words[4] = trace;
+	if (!is_narrow(pointer, size, kind == INCSTACK__TRACE_FREE ? 0 : trace) ||
+	    (late && stamp > INCSTACK__TRACE_TIME_MAX)) {
+		put_wide(log, kind, stamp, pointer, size, trace);
+	} else {
+		if (late)
+			put_time(log, stamp);
+		if (kind == INCSTACK__TRACE_FREE)
+			return incstack__trace_put_free(log, stamp, pointer);
+		put_pair(log, stamp, pointer, size, trace);
+	}
+	if (trace != INCSTACK__TRACE_NO_TRACE)
+		log->trace = trace + 1;
 	return 0;
 }
 
 size_t incstack__trace_batch_bytes(const struct incstack_tree *tree, size_t event_bytes)
 {
-	const size_t heads =
-		sizeof(struct incstack__trace_block) + sizeof(struct incstack__trace_batch);
+	const size_t events = INCSTACK__TRACE_HEADS + event_bytes;
 
-	if (tree == NULL)
-		return heads + event_bytes;
-	return heads + event_bytes + (tree->objects + tree->count) * OBJECT_MAX;
+	return tree == NULL ? events : events + (tree->objects + tree->count) * OBJECT_MAX;
 }
 
-int64_t incstack__trace_batch(void *buffer, size_t size, uint32_t thread, uint32_t epoch,
-			      const struct incstack_tree *tree, struct incstack__trace_log *log)
+int64_t incstack__trace_batch(struct incstack__trace_log *log, uint32_t thread, uint32_t epoch,
+			      const struct incstack_tree *tree)
 {
 	struct incstack__trace_batch batch = {.epoch = epoch};
-	unsigned char *at = buffer;
+	const unsigned char *end;
+	unsigned char *block;
 
-	if (buffer == NULL || log == NULL || log->used > log->size || log->used % 8 != 0)
+	if (log == NULL || log->data == NULL || log->used > log->size || log->used % 8 != 0)
 		return INCSTACK_EINVAL;
 	/* Checked before the tree is marked, so that the caller can come back. */
-	if (size < incstack__trace_batch_bytes(tree, log->used))
+	if (log->bytes < incstack__trace_batch_bytes(tree, log->used))
 		return INCSTACK_ENOMEM;
-	at += sizeof(struct incstack__trace_block) + sizeof(batch);
+	block = log->data - INCSTACK__TRACE_HEADS;
+	end = log->data + log->used;
 	if (tree != NULL)
-		at = put_tree(at, tree, &batch);
+		end = put_tree(log->data + log->used, tree, &batch);
 	batch.event_bytes = (uint32_t)log->used;
-	if (log->used > 0)
-		memcpy(at, log->data, log->used);
+	memcpy(block + sizeof(struct incstack__trace_block), &batch, sizeof(batch));
 	incstack__trace_log_clear(log);
-	memcpy((unsigned char *)buffer + sizeof(struct incstack__trace_block), &batch,
-	       sizeof(batch));
-	return finish_block(buffer, (size_t)(at - (unsigned char *)buffer) + batch.event_bytes,
-			    INCSTACK__TRACE_BATCH, thread);
+	return finish_block(block, (size_t)(end - block), INCSTACK__TRACE_BATCH, thread);
 }
 
 int incstack__trace_modules_begin(struct incstack__trace_modules *modules, void *buffer,

@@ -18,18 +18,36 @@
 
 #include "trace_format.h"
 
-/* Events of one thread since its last batch, in its order. data is aligned to 8. */
+/* Events of one thread since its last batch, in its order, in memory of `bytes` that
+ * becomes the batch: heads before the events, frame objects behind them. */
 struct incstack__trace_log {
-	unsigned char *data;
-	size_t size;
+	unsigned char *data; /* the first event, aligned to 8 */
+	size_t size;         /* of all events that find room, `used` of it taken */
 	size_t used;
 	uint64_t stamp; /* of the newest event; 0: there is none */
+	uint64_t trace; /* what the next allocation has that fits into one word */
+	size_t bytes;
 };
+
+/* What a batch has before its events. */
+#define INCSTACK__TRACE_HEADS \
+	(sizeof(struct incstack__trace_block) + sizeof(struct incstack__trace_batch))
 
 static inline void incstack__trace_log_clear(struct incstack__trace_log *log)
 {
 	log->used = 0;
 	log->stamp = 0;
+	log->trace = 0;
+}
+
+/* memory is aligned to 8; of its bytes at least HEADS + size. */
+static inline void incstack__trace_log_init(struct incstack__trace_log *log, void *memory,
+					    size_t bytes, size_t size)
+{
+	log->data = (unsigned char *)memory + INCSTACK__TRACE_HEADS;
+	log->size = size;
+	log->bytes = bytes;
+	incstack__trace_log_clear(log);
 }
 
 static inline int incstack__trace_log_fits(const struct incstack__trace_log *log, size_t bytes)
@@ -37,23 +55,17 @@ static inline int incstack__trace_log_fits(const struct incstack__trace_log *log
 	return log->size - log->used >= bytes;
 }
 
-/* The words of an event that fits. */
-static inline uint64_t *incstack__trace_log_take(struct incstack__trace_log *log, size_t bytes)
+static inline void incstack__trace_log_add(struct incstack__trace_log *log, uint64_t stamp,
+					   uint64_t word)
 {
-	uint64_t *words = (uint64_t *)(void *)(log->data + log->used);
-
-	log->used += bytes;
-	return words;
+	memcpy(log->data + log->used, &word, sizeof(word));
+	log->used += sizeof(word);
+	log->stamp = stamp;
 }
 
-/* An event whose values do not fit into its short form. */
-int incstack__trace_put_wide(struct incstack__trace_log *log, uint64_t kind, uint64_t stamp,
+/* An event whose values do not fit into one word. */
+int incstack__trace_put_long(struct incstack__trace_log *log, uint64_t kind, uint64_t stamp,
 			     uint64_t pointer, uint64_t size, uint64_t trace);
-
-static inline uint64_t incstack__trace_event_word(uint64_t kind, uint64_t since, uint64_t pointer)
-{
-	return kind << INCSTACK__TRACE_KIND_SHIFT | since << INCSTACK__TRACE_STAMP_SHIFT | pointer;
-}
 
 /* An allocation, stamped after it happened. trace: how many traces were taken on
  * this thread since its last batch before this one, or INCSTACK__TRACE_NO_TRACE.
@@ -62,19 +74,20 @@ static inline int incstack__trace_put_alloc(struct incstack__trace_log *log, uin
 					    uint64_t pointer, uint64_t size, uint64_t trace)
 {
 	const uint64_t since = stamp - log->stamp;
-	uint64_t *words;
+	const uint64_t rotated = pointer >> 4 | pointer << 60;
 
 	/* One branch: a 1 in any place above those that the short form has. */
-	if (since >> INCSTACK__TRACE_STAMP_BITS | pointer >> INCSTACK__TRACE_STAMP_SHIFT |
-	    size >> INCSTACK__TRACE_INDEX_SHIFT | trace >> INCSTACK__TRACE_INDEX_BITS)
-		return incstack__trace_put_wide(log, INCSTACK__TRACE_ALLOC, stamp, pointer, size,
+	if (since / (INCSTACK__TRACE_SMALL_STAMP_MAX + 1) |
+	    size >> INCSTACK__TRACE_SMALL_SIZE_BITS | rotated >> INCSTACK__TRACE_SMALL_SIZE_SHIFT |
+	    (trace ^ log->trace))
+		return incstack__trace_put_long(log, INCSTACK__TRACE_ALLOC, stamp, pointer, size,
 						trace);
-	if (!incstack__trace_log_fits(log, INCSTACK__TRACE_ALLOC_BYTES))
+	if (!incstack__trace_log_fits(log, INCSTACK__TRACE_WORD_BYTES))
 		return INCSTACK_ENOMEM;
-	words = incstack__trace_log_take(log, INCSTACK__TRACE_ALLOC_BYTES);
-	log->stamp = stamp;
-	words[0] = incstack__trace_event_word(INCSTACK__TRACE_ALLOC, since, pointer);
-	words[1] = trace << INCSTACK__TRACE_INDEX_SHIFT | size;
+	log->trace = trace + 1;
+	incstack__trace_log_add(log, stamp,
+				since << INCSTACK__TRACE_SMALL_STAMP_SHIFT |
+					size << INCSTACK__TRACE_SMALL_SIZE_SHIFT | rotated);
 	return 0;
 }
 
@@ -83,16 +96,15 @@ static inline int incstack__trace_put_free(struct incstack__trace_log *log, uint
 					   uint64_t pointer)
 {
 	const uint64_t since = stamp - log->stamp;
-	uint64_t *words;
 
 	if (since >> INCSTACK__TRACE_STAMP_BITS | pointer >> INCSTACK__TRACE_STAMP_SHIFT)
-		return incstack__trace_put_wide(log, INCSTACK__TRACE_FREE, stamp, pointer, 0,
+		return incstack__trace_put_long(log, INCSTACK__TRACE_FREE, stamp, pointer, 0,
 						INCSTACK__TRACE_NO_TRACE);
-	if (!incstack__trace_log_fits(log, INCSTACK__TRACE_FREE_BYTES))
+	if (!incstack__trace_log_fits(log, INCSTACK__TRACE_WORD_BYTES))
 		return INCSTACK_ENOMEM;
-	words = incstack__trace_log_take(log, INCSTACK__TRACE_FREE_BYTES);
-	log->stamp = stamp;
-	words[0] = incstack__trace_event_word(INCSTACK__TRACE_FREE, since, pointer);
+	incstack__trace_log_add(log, stamp,
+				(uint64_t)INCSTACK__TRACE_FREE << INCSTACK__TRACE_KIND_SHIFT |
+					since << INCSTACK__TRACE_STAMP_SHIFT | pointer);
 	return 0;
 }
 
@@ -101,14 +113,15 @@ int incstack__trace_header_init(struct incstack__trace_header *header, uint64_t 
 				uint64_t start_ns, uint64_t interval, uint32_t mode,
 				const char *command);
 
-/* A buffer of this size is always enough for the batch. tree may be null. */
+/* A log of so many bytes is always enough for the batch. tree may be null. */
 size_t incstack__trace_batch_bytes(const struct incstack_tree *tree, size_t event_bytes);
 
-/* Encodes tree (null: no traces) and log into a block, and empties the log. Nothing in the
- * tree is decoded: each bci is -1, and serves as scratch, so the tree is the caller's alone
- * and of no use afterwards but to be released. Weights are not written. */
-int64_t incstack__trace_batch(void *buffer, size_t size, uint32_t thread, uint32_t epoch,
-			      const struct incstack_tree *tree, struct incstack__trace_log *log);
+/* Makes a block of tree (null: no traces) and log where the log lies, and empties it. The
+ * block begins HEADS before its data. Nothing in the tree is decoded: each bci is -1, and
+ * serves as scratch, so the tree is the caller's alone and of no use afterwards but to be
+ * released. Weights are not written. */
+int64_t incstack__trace_batch(struct incstack__trace_log *log, uint32_t thread, uint32_t epoch,
+			      const struct incstack_tree *tree);
 
 /* A MODULES block: begin, add each module, finish. */
 struct incstack__trace_modules {

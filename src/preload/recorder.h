@@ -44,9 +44,7 @@ struct incstack__record {
 	int alone;        /* no other record is in use, when quick was set */
 	struct incstack__record *next;
 	struct incstack__record_check *check; /* null: no crosscheck */
-	unsigned char *scratch;
-	size_t scratch_bytes;
-	uint64_t retrieved; /* traces, before the last batch */
+	uint64_t retrieved;                   /* traces, before the last batch */
 	uint64_t refused;
 	uint64_t dropped; /* events that could not be written */
 	struct incstack__trace_tally
@@ -119,6 +117,8 @@ void incstack__record_close(void);
 int incstack__record_write(const void *data, size_t bytes);
 void incstack__record_modules(uint32_t thread);
 void *incstack__record_map(size_t bytes);
+/* The same memory with more bytes; null: there are none, and it stays as it was. */
+void *incstack__record_remap(void *memory, size_t bytes, size_t more);
 void incstack__record_unmap(void *memory, size_t bytes); /* also null */
 
 /* recorder_thread.c */
@@ -141,7 +141,7 @@ void incstack__record_forked(void);
 void incstack__record_share(void);
 
 /* recorder_flush.c */
-enum { INCSTACK__LOG_BYTES = 96 << 10, INCSTACK__RESERVE_BYTES = 256 << 10 };
+enum { INCSTACK__LOG_BYTES = 32 << 10, INCSTACK__RESERVE_BYTES = 256 << 10 };
 void incstack__record_flush(struct incstack__record *record);
 /* Writes what the record has counted so far. */
 void incstack__record_tally(struct incstack__record *record, uint32_t flags);

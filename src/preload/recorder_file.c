@@ -24,6 +24,13 @@ void *incstack__record_map(size_t bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+void *incstack__record_remap(void *memory, size_t bytes, size_t more)
+{
+	void *moved = mremap(memory, bytes, more, MREMAP_MAYMOVE);
+
+	return moved == MAP_FAILED ? NULL : moved;
+}
+
 void incstack__record_unmap(void *memory, size_t bytes)
 {
 	if (memory != NULL)

@@ -7,23 +7,29 @@
 
 #include "recorder.h"
 
-static int grow_scratch(struct incstack__record *record, size_t bytes)
+enum { TALLY_BYTES = sizeof(struct incstack__trace_block) + sizeof(struct incstack__trace_tally) };
+
+/* The memory of the log grows to what the batch and a tally take. */
+static int make_room(struct incstack__record *record, size_t bytes)
 {
-	if (bytes <= record->scratch_bytes)
+	struct incstack__trace_log *log = &record->log;
+	unsigned char *memory = log->data - INCSTACK__TRACE_HEADS;
+
+	bytes += TALLY_BYTES;
+	if (bytes <= log->bytes)
 		return 0;
-	incstack__record_unmap(record->scratch, record->scratch_bytes);
-	record->scratch_bytes = 0;
-	record->scratch = incstack__record_map(bytes);
-	if (record->scratch == NULL)
+	memory = incstack__record_remap(memory, log->bytes, bytes);
+	if (memory == NULL)
 		return -1;
-	record->scratch_bytes = bytes;
+	log->data = memory + INCSTACK__TRACE_HEADS;
+	log->bytes = bytes;
 	return 0;
 }
 
 /* Each event takes at least a word, so this is what is lost at most. */
 static void drop(struct incstack__record *record)
 {
-	record->dropped += record->log.used / INCSTACK__TRACE_FREE_BYTES;
+	record->dropped += record->log.used / INCSTACK__TRACE_WORD_BYTES;
 	incstack__trace_log_clear(&record->log);
 }
 
@@ -43,52 +49,6 @@ static uint32_t epoch_of(struct incstack__record *record)
 	epoch = r->epoch;
 	pthread_mutex_unlock(&r->lock);
 	return epoch;
-}
-
-static void write_batch(struct incstack__record *record, const struct incstack_tree *tree)
-{
-	const size_t bytes = incstack__trace_batch_bytes(tree, record->log.used);
-	int64_t used;
-
-	if (grow_scratch(record, bytes) != 0) {
-		drop(record);
-		return;
-	}
-	used = incstack__trace_batch(record->scratch, record->scratch_bytes, record->number,
-				     epoch_of(record), tree, &record->log);
-	if (used < 0 || incstack__record_write(record->scratch, (size_t)used) != 0)
-		drop(record);
-}
-
-static void flush(struct incstack__record *record)
-{
-	struct incstack_tree *tree = NULL;
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	record->written_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-	if (record->log.used == 0 && record->traces == 0)
-		return;
-	/* Without the traces the events' indexes would be wrong: both wait. */
-	if (incstack_retrieve(record->stack, &tree) != 0)
-		return;
-	if (record->check != NULL)
-		incstack__record_check_tree(record, tree);
-	write_batch(record, tree);
-	incstack_tree_release(tree);
-	record->retrieved += record->traces;
-	record->traces = 0;
-	incstack__record_tally(record, 0);
-}
-
-void incstack__record_flush(struct incstack__record *record)
-{
-	struct incstack__quiet before;
-
-	record->look = record->quick = 0;
-	incstack__record_quiet(&before);
-	flush(record);
-	incstack__record_loud(&before);
 }
 
 /* Since the record was made. Not 0: it cannot be known now. */
@@ -119,15 +79,14 @@ void incstack__record_tally_reset(struct incstack__record *record)
 	count_all(record, &record->base);
 }
 
-void incstack__record_tally(struct incstack__record *record, uint32_t flags)
+/* Its bytes; negative: it cannot be counted now. */
+static int64_t put_tally(struct incstack__record *record, uint32_t flags, void *buffer)
 {
 	const struct incstack__trace_tally *base = &record->base;
 	struct incstack__trace_tally tally;
-	unsigned char block[256];
-	int64_t used;
 
 	if (count_all(record, &tally) != 0)
-		return;
+		return -1;
 	tally.flags = flags;
 	tally.samples -= base->samples;
 	tally.lost -= base->lost;
@@ -137,7 +96,67 @@ void incstack__record_tally(struct incstack__record *record, uint32_t flags)
 	tally.events_dropped -= base->events_dropped;
 	tally.crosschecked -= base->crosschecked;
 	tally.mismatches -= base->mismatches;
-	used = incstack__trace_tally(block, sizeof(block), record->number, &tally);
+	return incstack__trace_tally(buffer, TALLY_BYTES, record->number, &tally);
+}
+
+void incstack__record_tally(struct incstack__record *record, uint32_t flags)
+{
+	unsigned char block[TALLY_BYTES];
+	const int64_t used = put_tally(record, flags, block);
+
 	if (used > 0)
 		incstack__record_write(block, (size_t)used);
+}
+
+/* With what has been counted so far behind it: one write for both. */
+static void write_batch(struct incstack__record *record, const struct incstack_tree *tree)
+{
+	struct incstack__trace_log *log = &record->log;
+	const uint32_t epoch = epoch_of(record);
+	unsigned char *block;
+	int64_t bytes;
+	int64_t more;
+
+	if (make_room(record, incstack__trace_batch_bytes(tree, log->used)) != 0) {
+		drop(record);
+		return;
+	}
+	block = log->data - INCSTACK__TRACE_HEADS;
+	bytes = incstack__trace_batch(log, record->number, epoch, tree);
+	if (bytes < 0) {
+		drop(record);
+		return;
+	}
+	more = put_tally(record, 0, block + bytes);
+	incstack__record_write(block, (size_t)(more > 0 ? bytes + more : bytes));
+}
+
+static void flush(struct incstack__record *record)
+{
+	struct incstack_tree *tree = NULL;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	record->written_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	if (record->log.used == 0 && record->traces == 0)
+		return;
+	/* Without the traces the events' indexes would be wrong: both wait. */
+	if (incstack_retrieve(record->stack, &tree) != 0)
+		return;
+	if (record->check != NULL)
+		incstack__record_check_tree(record, tree);
+	record->retrieved += record->traces;
+	record->traces = 0;
+	write_batch(record, tree);
+	incstack_tree_release(tree);
+}
+
+void incstack__record_flush(struct incstack__record *record)
+{
+	struct incstack__quiet before;
+
+	record->look = record->quick = 0;
+	incstack__record_quiet(&before);
+	flush(record);
+	incstack__record_loud(&before);
 }

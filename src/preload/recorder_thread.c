@@ -26,24 +26,25 @@ static void unlock(void)
 int incstack__record_prepare(struct incstack__record *record, uint32_t number)
 {
 	const uint32_t last = INCSTACK__TRACE_SLOTS - 1;
+	const size_t bytes = 2 * INCSTACK__LOG_BYTES;
+	void *memory = incstack__record_map(bytes);
 
 	record->number = number;
 	record->slot = &incstack__recording.slots[number < last ? number : last];
 	record->unloads = incstack__recording.unloads;
 	incstack__record_seed(record);
 	record->stamp = __rdtsc();
-	record->log.data = incstack__record_map(INCSTACK__LOG_BYTES);
-	record->log.size = INCSTACK__LOG_BYTES;
-	if (record->log.data == NULL)
+	if (memory == NULL)
 		return INCSTACK_ENOMEM;
+	incstack__trace_log_init(&record->log, memory, bytes, INCSTACK__LOG_BYTES);
 	return incstack__recording.crosscheck ? incstack__record_check_create(record) : 0;
 }
 
 void incstack__record_discard(struct incstack__record *record)
 {
 	incstack__record_check_destroy(record);
-	incstack__record_unmap(record->log.data, INCSTACK__LOG_BYTES);
-	incstack__record_unmap(record->scratch, record->scratch_bytes);
+	if (record->log.data != NULL)
+		incstack__record_unmap(record->log.data - INCSTACK__TRACE_HEADS, record->log.bytes);
 	incstack__record_unmap(record, sizeof(*record));
 }
 

@@ -4,9 +4,9 @@
  * ENOMEM, or the same result as with memory.
  */
 #include "../../src/heap/replay.h"
-#include "../../src/heap/trace_write.h"
 #include "failing.h"
 #include "run_suite.h"
+#include "trace_batch.h"
 
 enum { THREADS = 3, BATCHES = 4, TRACES = 150, FRAMES = 5 };
 
@@ -37,8 +37,8 @@ static void write_batch(uint32_t thread, uint32_t batch)
 {
 	static struct incstack_frame_object frames[TRACES][FRAMES];
 	static struct incstack_trace traces[TRACES];
-	static uint64_t words[4 * TRACES];
-	struct incstack__trace_log log = {.data = (unsigned char *)words, .size = sizeof(words)};
+	static uint64_t words[16 * TRACES];
+	struct incstack__trace_log log = log_in(words, sizeof(words));
 	const struct incstack_tree tree = {traces, TRACES, (uint64_t)TRACES * FRAMES, 0};
 
 	for (uint64_t i = 0; i < TRACES; i++) {
@@ -54,8 +54,7 @@ static void write_batch(uint32_t thread, uint32_t batch)
 		incstack__trace_put_alloc(&log, 1000 * batch + 2 * i + thread,
 					  0x10000 + number * 16, 8, i);
 	}
-	append(incstack__trace_batch(file + file_bytes, sizeof(file) - file_bytes, thread, batch,
-				     &tree, &log));
+	append(put_batch(file + file_bytes, sizeof(file) - file_bytes, &log, thread, batch, &tree));
 }
 
 static void write_file(void)

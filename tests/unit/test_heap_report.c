@@ -17,8 +17,8 @@
 #include <stdlib.h>
 
 #include "../../src/heap/replay.h"
-#include "../../src/heap/trace_write.h"
 #include "run_suite.h"
+#include "trace_batch.h"
 
 static unsigned char file[1 << 18];
 static size_t file_bytes;
@@ -34,8 +34,7 @@ static void append(int64_t bytes)
 static void write_thread(uint32_t thread, struct incstack_tree *tree,
 			 struct incstack__trace_log *log)
 {
-	append(incstack__trace_batch(file + file_bytes, sizeof(file) - file_bytes, thread, 1, tree,
-				     log));
+	append(put_batch(file + file_bytes, sizeof(file) - file_bytes, log, thread, 1, tree));
 }
 
 static void write_file(uint64_t interval)
@@ -52,7 +51,7 @@ static void write_file(uint64_t interval)
 	struct incstack_tree one = {t1, 2, 3, 0};
 	struct incstack_tree two = {t2, 3, 2, 0};
 	uint64_t words[64];
-	struct incstack__trace_log log = {.data = (unsigned char *)words, .size = sizeof(words)};
+	struct incstack__trace_log log = log_in(words, sizeof(words));
 	struct incstack__trace_header header;
 
 	memset(file, 0, sizeof(file));
@@ -153,8 +152,8 @@ START_TEST(popped_frames_are_counted)
 	struct incstack_trace traces[3] = {
 		{.next = &traces[1], .top = &x}, {.next = &traces[2], .top = &b}, {.top = &x}};
 	struct incstack_tree tree = {traces, 3, 4, 0};
-	uint64_t words[16];
-	struct incstack__trace_log log = {.data = (unsigned char *)words, .size = sizeof(words)};
+	uint64_t words[64];
+	struct incstack__trace_log log = log_in(words, sizeof(words));
 	struct incstack__trace_problem problem;
 
 	write_file(0);
@@ -192,9 +191,9 @@ static uint64_t scattered(uint64_t i)
 /* In a table with collisions: removal from the table must not hide what stays. */
 START_TEST(many_pointers_are_found_again)
 {
-	static uint64_t words[4 * 40000];
+	static uint64_t words[8 * 40000];
 	static unsigned char big[sizeof(words) + 4096];
-	struct incstack__trace_log log = {.data = (unsigned char *)words, .size = sizeof(words)};
+	struct incstack__trace_log log = log_in(words, sizeof(words));
 	struct incstack__trace_problem problem;
 
 	write_file(0);
@@ -204,7 +203,7 @@ START_TEST(many_pointers_are_found_again)
 		if (i % 3 == 2)
 			incstack__trace_put_free(&log, i, scattered(i / 2));
 	}
-	const int64_t bytes = incstack__trace_batch(big, sizeof(big), 1, 1, NULL, &log);
+	const int64_t bytes = put_batch(big, sizeof(big), &log, 1, 1, NULL);
 	unsigned char *whole = malloc(file_bytes + (size_t)bytes);
 
 	ck_assert_int_gt(bytes, 0);

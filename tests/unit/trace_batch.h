@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Batches of a heap trace file in memory, for the tests of its reader.
+ */
+#ifndef INCSTACK_TRACE_BATCH_H
+#define INCSTACK_TRACE_BATCH_H
+
+#include "../../src/heap/trace_write.h"
+
+/* Half of the words are for events, the rest for frame objects. */
+static inline struct incstack__trace_log log_in(uint64_t *words, size_t bytes)
+{
+	struct incstack__trace_log log;
+
+	incstack__trace_log_init(&log, words, bytes, bytes / 16 * 8);
+	return log;
+}
+
+/* Makes a batch and puts it at `to`: its bytes, or an error. */
+static inline int64_t put_batch(unsigned char *to, size_t room, struct incstack__trace_log *log,
+				uint32_t thread, uint32_t epoch, const struct incstack_tree *tree)
+{
+	const int64_t bytes = incstack__trace_batch(log, thread, epoch, tree);
+
+	if (bytes > (int64_t)room)
+		return INCSTACK_ENOMEM;
+	if (bytes > 0)
+		memcpy(to, log->data - INCSTACK__TRACE_HEADS, (size_t)bytes);
+	return bytes;
+}
+
+#endif
