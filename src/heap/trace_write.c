@@ -137,12 +137,14 @@ int incstack__trace_header_init(struct incstack__trace_header *header, uint64_t 
 	return 0;
 }
 
-/* Moves the log's time on, so that the event that comes next counts from there. */
-static void put_time(struct incstack__trace_log *log, uint64_t stamp)
+void incstack__trace_put_time(struct incstack__trace_log *log, uint64_t stamp)
 {
-	incstack__trace_log_add(log, stamp,
-				(uint64_t)INCSTACK__TRACE_WIDE << INCSTACK__TRACE_KIND_SHIFT |
-					1ull << INCSTACK__TRACE_TIME_SHIFT | stamp);
+	if (incstack__trace_log_fits(log, INCSTACK__TRACE_WORD_BYTES) &&
+	    stamp <= INCSTACK__TRACE_TIME_MAX)
+		incstack__trace_log_add(log, stamp,
+					(uint64_t)INCSTACK__TRACE_WIDE
+							<< INCSTACK__TRACE_KIND_SHIFT |
+						1ull << INCSTACK__TRACE_TIME_SHIFT | stamp);
 }
 
 static void put_wide(struct incstack__trace_log *log, uint64_t kind, uint64_t stamp,
@@ -186,7 +188,7 @@ int incstack__trace_put_long(struct incstack__trace_log *log, uint64_t kind, uin
 		put_wide(log, kind, stamp, pointer, size, trace);
 	} else {
 		if (late)
-			put_time(log, stamp);
+			incstack__trace_put_time(log, stamp);
 		if (kind == INCSTACK__TRACE_FREE)
 			return incstack__trace_put_free(log, stamp, pointer);
 		put_pair(log, stamp, pointer, size, trace);

@@ -63,6 +63,10 @@ static inline void incstack__trace_log_add(struct incstack__trace_log *log, uint
 	log->stamp = stamp;
 }
 
+/* Moves the log's time on, so that the event that comes next counts from there. Nothing is
+ * done where there is no room, or no word has room for the stamp. */
+void incstack__trace_put_time(struct incstack__trace_log *log, uint64_t stamp);
+
 /* An event whose values do not fit into one word. */
 int incstack__trace_put_long(struct incstack__trace_log *log, uint64_t kind, uint64_t stamp,
 			     uint64_t pointer, uint64_t size, uint64_t trace);

@@ -36,7 +36,6 @@ struct incstack__record {
 	struct incstack_stack *stack;
 	struct incstack__trace_slot *slot;
 	size_t quick;    /* recorder_event.c: below this fill of the log no event is special */
-	uint64_t stamp;  /* of the newest event */
 	uint64_t traces; /* taken since the last batch */
 	uintptr_t low;   /* the stack's addresses */
 	uintptr_t high;

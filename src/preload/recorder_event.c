@@ -112,28 +112,52 @@ static inline int shares_slot(const struct incstack__record *record)
 	return record->number == 0 || record->number >= INCSTACK__TRACE_SLOTS - 1;
 }
 
-/* Stamps order events between records. While there is one only, counting does: a count
- * that starts at the clock's value never overtakes it. Whoever uses a second record
- * says so before its first event, and events that depend on that one see it. */
-static inline uint64_t stamp_now(struct incstack__record *record, int alone)
-{
-	return alone ? ++record->stamp : __rdtsc();
-}
-
 static inline int is_alone(void)
 {
 	return !__atomic_load_n(&incstack__recording.shared, __ATOMIC_RELAXED);
 }
 
-/* A coarse clock, read now and then: what is 100 ms old is written. */
+/* Stamps order events between records. While there is one only, counting does: a count
+ * that starts at the clock's value never overtakes it. Whoever uses a second record
+ * says so before its first event, and events that depend on that one see it.
+ * Out of line: the compiler then sees that the other stamps follow each other. */
+static __attribute__((noinline)) int
+put_alloc_by_clock(struct incstack__trace_log *log, uintptr_t block, size_t bytes, uint64_t trace)
+{
+	return incstack__trace_put_alloc(log, __rdtsc(), block, bytes, trace);
+}
+
+static __attribute__((noinline)) int put_free_by_clock(struct incstack__trace_log *log,
+						       uintptr_t block)
+{
+	return incstack__trace_put_free(log, __rdtsc(), block);
+}
+
+static inline int log_alloc(struct incstack__trace_log *log, int alone, const void *block,
+			    size_t bytes, uint64_t trace)
+{
+	if (!alone)
+		return put_alloc_by_clock(log, (uintptr_t)block, bytes, trace);
+	return incstack__trace_put_alloc(log, log->stamp + 1, (uintptr_t)block, bytes, trace);
+}
+
+static inline int log_free(struct incstack__trace_log *log, int alone, const void *block)
+{
+	if (!alone)
+		return put_free_by_clock(log, (uintptr_t)block);
+	return incstack__trace_put_free(log, log->stamp + 1, (uintptr_t)block);
+}
+
+/* A coarse clock, read now and then: what is 100 ms old is written. And the one that stamps
+ * are counted from. */
 static __attribute__((noinline)) void look_at_clock(struct incstack__record *record)
 {
 	struct timespec now;
 
-	record->stamp = __rdtsc();
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - record->written_ns >= FLUSH_AFTER_NS)
 		incstack__record_flush(record);
+	incstack__trace_put_time(&record->log, __rdtsc());
 }
 
 /* How long nothing is special about the thread's events, unless something changes for
@@ -257,8 +281,7 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 	trace = take(record, &top, !shares_slot(record));
 	if (record->check != NULL && trace != INCSTACK__TRACE_NO_TRACE)
 		incstack__record_check_walk(record, trace, &top);
-	incstack__trace_put_alloc(&record->log, stamp_now(record, is_alone()), (uintptr_t)block,
-				  bytes, trace);
+	log_alloc(&record->log, is_alone(), block, bytes, trace);
 }
 
 static __attribute__((noinline)) void put_elsewhere(const void *block, size_t bytes,
@@ -304,8 +327,7 @@ void incstack__record_alloc(const void *block, size_t bytes, struct incstack__ca
 
 		begin(HERE);
 		trace = take(record, &top, 1);
-		if (incstack__trace_put_alloc(&record->log, stamp_now(record, record->alone),
-					      (uintptr_t)block, bytes, trace) != 0)
+		if (log_alloc(&record->log, record->alone, block, bytes, trace) != 0)
 			drop(record);
 		end();
 	}
@@ -318,8 +340,7 @@ static __attribute__((noinline)) void free_slowly(const void *block)
 	if (record == NULL)
 		return;
 	if (make_room(record))
-		incstack__trace_put_free(&record->log, stamp_now(record, is_alone()),
-					 (uintptr_t)block);
+		log_free(&record->log, is_alone(), block);
 	else
 		drop(record);
 	leave(record);
@@ -333,8 +354,7 @@ void incstack__record_free(const void *block)
 		free_slowly(block);
 	} else {
 		begin(HERE);
-		if (incstack__trace_put_free(&record->log, stamp_now(record, record->alone),
-					     (uintptr_t)block) != 0)
+		if (log_free(&record->log, record->alone, block) != 0)
 			drop(record);
 		end();
 	}

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include <limits.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include "recorder.h"
 
@@ -33,7 +32,6 @@ int incstack__record_prepare(struct incstack__record *record, uint32_t number)
 	record->slot = &incstack__recording.slots[number < last ? number : last];
 	record->unloads = incstack__recording.unloads;
 	incstack__record_seed(record);
-	record->stamp = __rdtsc();
 	if (memory == NULL)
 		return INCSTACK_ENOMEM;
 	incstack__trace_log_init(&record->log, memory, bytes, INCSTACK__LOG_BYTES);
