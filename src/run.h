@@ -15,7 +15,7 @@ struct reach {
 	object *end;
 	uintptr_t fp;
 	enum stop {
-		STOP_UNUSUAL,
+		STOP_UNUSUAL = 1,
 		STOP_MET,   /* the next frame is known by its live barrier */
 		STOP_SPENT, /* the next frame, `ahead`, is ordinary, but one too many */
 		STOP_BASE,  /* it is the outermost */
@@ -68,7 +68,10 @@ __attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_
 	const struct rule_table *t =
 		atomic_load_explicit(&s->runtime->run_rules, memory_order_acquire);
 	const uintptr_t limit = known ? known->address : s->high;
-	struct reach r = {.end = first, .fp = fp};
+	struct reach r;
+	r.end = first;
+	r.fp = fp;
+	r.stop = STOP_UNUSUAL;
 	packed_rule rule = t && sp >= s->low ? rule_in(t, key) : 0;
 	uintptr_t cfa;
 	if (!rule_plain(rule))

@@ -200,12 +200,16 @@ __attribute__((noinline)) static int sample(stack *s, uint64_t id, uint64_t weig
 
 /* ---- the usual sample: one run over ordinary frames ----------------------------- */
 
+static inline uint32_t misaligned(const struct incstack_top *top)
+{
+	return (uint32_t)((top->sp | top->slot) % sizeof(uintptr_t));
+}
+
 /* Nothing is unusual about the sample but, maybe, its frames. Asked within the operation:
  * before, a signal handler's sample may use up the room. */
 static inline bool usual(const stack *s, const struct incstack_top *top)
 {
-	return top && !top->flags && (top->sp | top->slot) % sizeof(uintptr_t) == 0 &&
-	       !(s->careful | s->limbo) && arena_fits(s, 2);
+	return top && !(top->flags | s->careful | s->limbo | misaligned(top)) && arena_fits(s, 2);
 }
 
 /* The objects of a run, up to end, and the trace, which waits right below the limit. A
@@ -244,21 +248,19 @@ __attribute__((noinline)) static int go_on(stack *s, object *end, uintptr_t fp)
 	return 0;
 }
 
-/* Hardly anything is kept over the run, which needs the registers: what it cannot have
- * changed is read again. */
-static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
-			       const struct incstack_top *top)
+static inline void finish_quickly(stack *s, trace *t, uint64_t walked)
 {
-	object *first = s->arena.object + 1;
-	trace *t = begin(s, id, weight, top->pc, top->sp, OBJECT_ORDINARY);
-	struct reach r = run(s, top->pc, top->sp, top->fp, s->newest, s->newest_thunk, first,
-			     end_of_run(s, first, s->reach), -1);
+	s->walked += walked;
+	finish(s, t);
+	distance_observe(s, t);
+}
+
+/* The run has not met a barrier. */
+__attribute__((noinline)) static int end_elsewhere(stack *s, const struct reach r)
+{
 	uint64_t walked = (uint64_t)(r.end - s->arena.object);
-	if (__builtin_expect(r.stop == STOP_MET, 1)) {
-		r.end[-1].parent = s->newest;
-		distance_rent(s, (uint32_t)walked);
-		t = add_run(s, r.end, s->newest);
-	} else if (r.stop == STOP_SPENT && plant(s, r.end, r.ahead.pc, r.ahead.sp, r.ahead.fp)) {
+	trace *t;
+	if (r.stop == STOP_SPENT && plant(s, r.end, r.ahead.pc, r.ahead.sp, r.ahead.fp)) {
 		t = add_run(s, r.end + 1, s->newest);
 		s->alone += !s->newest;
 		set_newest(s, r.end);
@@ -273,9 +275,25 @@ static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
 	} else {
 		return go_on(s, r.end, r.fp);
 	}
-	s->walked += walked;
-	finish(s, t);
-	distance_observe(s, t);
+	finish_quickly(s, t, walked);
+	return 0;
+}
+
+/* Hardly anything is kept over the run, which needs the registers: what it cannot have
+ * changed is read again. */
+static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
+			       const struct incstack_top *top)
+{
+	object *first = s->arena.object + 1;
+	begin(s, id, weight, top->pc, top->sp, OBJECT_ORDINARY);
+	struct reach r = run(s, top->pc, top->sp, top->fp, s->newest, s->newest_thunk, first,
+			     end_of_run(s, first, s->reach), -1);
+	if (__builtin_expect(r.stop != STOP_MET, 0))
+		return end_elsewhere(s, r);
+	uint64_t walked = (uint64_t)(r.end - s->arena.object);
+	r.end[-1].parent = s->newest;
+	distance_rent(s, (uint32_t)walked);
+	finish_quickly(s, add_run(s, r.end, s->newest), walked);
 	return 0;
 }
 
