@@ -74,7 +74,8 @@ void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, u
 static bool pass_quickly(stack *s, object *o, uintptr_t fp)
 {
 	object *first = s->arena.object, *known = (object *)o->parent;
-	struct reach r = run(s, o->method, o->address, fp, known, barrier_word(known), first,
+	uintptr_t thunk = barrier_word(known);
+	struct reach r = run(s, o->method, o->address, fp, known, &thunk, first,
 			     end_of_run(s, first, s->distance.value), -1);
 	if (r.stop == STOP_SPENT && arena_fits(s, (size_t)(r.end - first) + 1)) {
 		object *next = r.end++;

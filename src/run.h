@@ -61,7 +61,7 @@ static inline packed_rule foreseen(stack *s, uintptr_t sp, packed_rule rule)
  * arithmetic, lead to the next frame: they are foreseen, and then its loads do not wait. */
 __attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_t key, uintptr_t sp,
 							      uintptr_t fp, const object *known,
-							      uintptr_t thunk, object *first,
+							      const uintptr_t *thunk, object *first,
 							      uintptr_t end, int32_t hidden)
 {
 	/* pairs with the release in rule.c; null where slots may hold what is no position */
@@ -116,7 +116,7 @@ __attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_
 		o->address = cfa;
 		object_set(o, (int32_t)(uint32_t)next | hidden, OBJECT_ORDINARY);
 	}
-	if (cfa == limit && stack_word(cfa - sizeof(uintptr_t)) == thunk)
+	if (cfa == limit && stack_word(cfa - sizeof(uintptr_t)) == *thunk)
 		r.stop = STOP_MET;
 	return r;
 }

@@ -286,7 +286,7 @@ static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
 {
 	object *first = s->arena.object + 1;
 	begin(s, id, weight, top->pc, top->sp, OBJECT_ORDINARY);
-	struct reach r = run(s, top->pc, top->sp, top->fp, s->newest, s->newest_thunk, first,
+	struct reach r = run(s, top->pc, top->sp, top->fp, s->newest, &s->newest_thunk, first,
 			     end_of_run(s, first, s->reach), -1);
 	if (__builtin_expect(r.stop != STOP_MET, 0))
 		return end_elsewhere(s, r);

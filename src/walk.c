@@ -311,8 +311,9 @@ static inline struct reach run_from(const struct walker *w, const struct path *p
 {
 	stack *s = w->stack;
 	object *first = s->arena.object;
-	return run(s, p->at.pc + p->at.exact, p->at.sp, p->at.fp, p->known, barrier_word(p->known),
-		   first, end_of_run(s, first, callers_left(w, p)), s->hidden_rule);
+	uintptr_t thunk = barrier_word(p->known);
+	return run(s, p->at.pc + p->at.exact, p->at.sp, p->at.fp, p->known, &thunk, first,
+		   end_of_run(s, first, callers_left(w, p)), s->hidden_rule);
 }
 
 /* Goes on from what a first run has made. */
