@@ -57,7 +57,8 @@ static inline packed_rule foreseen(stack *s, uintptr_t sp, packed_rule rule)
 
 /* Goes on from the frame {sp, fp}, whose rule has that key, while frames have a plain rule,
  * lie inside the stack and are not known; the objects of callers begin at first. What stops
- * it wants a closer look. `hidden` is the stack's hidden_rule. Branches on the rule, not
+ * it wants a closer look. At `thunk` is what the slot of the known frame holds if it has a
+ * barrier. `hidden` is the stack's hidden_rule. Branches on the rule, not
  * arithmetic, lead to the next frame: they are foreseen, and then its loads do not wait. */
 __attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_t key, uintptr_t sp,
 							      uintptr_t fp, const object *known,
