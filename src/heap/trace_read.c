@@ -266,9 +266,13 @@ static int cursor_settle(struct incstack__trace_reader *reader, struct cursor *c
 	struct incstack__trace_chunk *chunk = &cursor->chunk;
 
 	for (;;) {
-		while (chunk->place.at < chunk->event_end)
-			if (incstack__trace_event_take(chunk, &chunk->place, &cursor->event) > 0)
+		int taken = 0; /* below 0: somebody has changed the file since it was checked */
+
+		while (chunk->place.at < chunk->event_end && taken >= 0) {
+			taken = incstack__trace_event_take(chunk, &chunk->place, &cursor->event);
+			if (taken > 0)
 				return 1;
+		}
 		if (cursor->next_batch == cursor->end_batch)
 			return 0;
 		if (load_batch(reader, cursor) != 0)

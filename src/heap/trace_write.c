@@ -139,12 +139,11 @@ int incstack__trace_header_init(struct incstack__trace_header *header, uint64_t 
 
 void incstack__trace_put_time(struct incstack__trace_log *log, uint64_t stamp)
 {
-	if (incstack__trace_log_fits(log, INCSTACK__TRACE_WORD_BYTES) &&
-	    stamp <= INCSTACK__TRACE_TIME_MAX)
-		incstack__trace_log_add(log, stamp,
-					(uint64_t)INCSTACK__TRACE_WIDE
-							<< INCSTACK__TRACE_KIND_SHIFT |
-						1ull << INCSTACK__TRACE_TIME_SHIFT | stamp);
+	const uint64_t word = (uint64_t)INCSTACK__TRACE_WIDE << INCSTACK__TRACE_KIND_SHIFT |
+			      1ull << INCSTACK__TRACE_TIME_SHIFT | stamp;
+
+	if (incstack__trace_log_fits(log, sizeof(word)) && stamp <= INCSTACK__TRACE_TIME_MAX)
+		incstack__trace_log_add(log, stamp, &word, sizeof(word));
 }
 
 static void put_wide(struct incstack__trace_log *log, uint64_t kind, uint64_t stamp,
@@ -154,19 +153,18 @@ static void put_wide(struct incstack__trace_log *log, uint64_t kind, uint64_t st
 					  kind,
 				  stamp, pointer, size, trace};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		incstack__trace_log_add(log, stamp, words[i]);
+	incstack__trace_log_add(log, stamp, words, sizeof(words));
 }
 
 static void put_pair(struct incstack__trace_log *log, uint64_t stamp, uint64_t pointer,
 		     uint64_t size, uint64_t trace)
 {
-	const uint64_t since = stamp - log->stamp;
+	const uint64_t words[] = {(uint64_t)INCSTACK__TRACE_ALLOC << INCSTACK__TRACE_KIND_SHIFT |
+					  (stamp - log->stamp) << INCSTACK__TRACE_STAMP_SHIFT |
+					  pointer,
+				  trace << INCSTACK__TRACE_INDEX_SHIFT | size};
 
-	incstack__trace_log_add(log, stamp,
-				(uint64_t)INCSTACK__TRACE_ALLOC << INCSTACK__TRACE_KIND_SHIFT |
-					since << INCSTACK__TRACE_STAMP_SHIFT | pointer);
-	incstack__trace_log_add(log, stamp, trace << INCSTACK__TRACE_INDEX_SHIFT | size);
+	incstack__trace_log_add(log, stamp, words, sizeof(words));
 }
 
 /* Whether nothing but the stamp may be in the way of a form that is not wide. */

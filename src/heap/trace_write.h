@@ -55,11 +55,14 @@ static inline int incstack__trace_log_fits(const struct incstack__trace_log *log
 	return log->size - log->used >= bytes;
 }
 
+/* Words that fit. A handler may jump out at any place: they count when all are there. */
 static inline void incstack__trace_log_add(struct incstack__trace_log *log, uint64_t stamp,
-					   uint64_t word)
+					   const void *words, size_t bytes)
 {
-	memcpy(log->data + log->used, &word, sizeof(word));
-	log->used += sizeof(word);
+	memcpy(log->data + log->used, words, bytes);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	log->used += bytes;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	log->stamp = stamp;
 }
 
@@ -79,6 +82,8 @@ static inline int incstack__trace_put_alloc(struct incstack__trace_log *log, uin
 {
 	const uint64_t since = stamp - log->stamp;
 	const uint64_t rotated = pointer >> 4 | pointer << 60;
+	const uint64_t word = since << INCSTACK__TRACE_SMALL_STAMP_SHIFT |
+			      size << INCSTACK__TRACE_SMALL_SIZE_SHIFT | rotated;
 
 	/* One branch: a 1 in any place above those that the short form has. */
 	if (since / (INCSTACK__TRACE_SMALL_STAMP_MAX + 1) |
@@ -88,10 +93,8 @@ static inline int incstack__trace_put_alloc(struct incstack__trace_log *log, uin
 						trace);
 	if (!incstack__trace_log_fits(log, INCSTACK__TRACE_WORD_BYTES))
 		return INCSTACK_ENOMEM;
-	log->trace = trace + 1;
-	incstack__trace_log_add(log, stamp,
-				since << INCSTACK__TRACE_SMALL_STAMP_SHIFT |
-					size << INCSTACK__TRACE_SMALL_SIZE_SHIFT | rotated);
+	incstack__trace_log_add(log, stamp, &word, sizeof(word));
+	log->trace = trace + 1; /* last: if a jump comes before, the next one names its trace */
 	return 0;
 }
 
@@ -100,15 +103,15 @@ static inline int incstack__trace_put_free(struct incstack__trace_log *log, uint
 					   uint64_t pointer)
 {
 	const uint64_t since = stamp - log->stamp;
+	const uint64_t word = (uint64_t)INCSTACK__TRACE_FREE << INCSTACK__TRACE_KIND_SHIFT |
+			      since << INCSTACK__TRACE_STAMP_SHIFT | pointer;
 
 	if (since >> INCSTACK__TRACE_STAMP_BITS | pointer >> INCSTACK__TRACE_STAMP_SHIFT)
 		return incstack__trace_put_long(log, INCSTACK__TRACE_FREE, stamp, pointer, 0,
 						INCSTACK__TRACE_NO_TRACE);
 	if (!incstack__trace_log_fits(log, INCSTACK__TRACE_WORD_BYTES))
 		return INCSTACK_ENOMEM;
-	incstack__trace_log_add(log, stamp,
-				(uint64_t)INCSTACK__TRACE_FREE << INCSTACK__TRACE_KIND_SHIFT |
-					since << INCSTACK__TRACE_STAMP_SHIFT | pointer);
+	incstack__trace_log_add(log, stamp, &word, sizeof(word));
 	return 0;
 }
 
