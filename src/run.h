@@ -15,10 +15,10 @@ struct reach {
 	object *end;
 	uintptr_t fp;
 	enum stop {
-		STOP_UNUSUAL = 1,
-		STOP_MET,   /* the next frame is known by its live barrier */
-		STOP_SPENT, /* the next frame, `ahead`, is ordinary, but one too many */
-		STOP_BASE,  /* it is the outermost */
+		STOP_UNUSUAL = 1, /* not 0, which would be kept in a register for it */
+		STOP_MET,         /* the next frame is known by its live barrier */
+		STOP_SPENT,       /* the next frame, `ahead`, is ordinary, but one too many */
+		STOP_BASE,        /* it is the outermost */
 	} stop;
 	struct {
 		uintptr_t pc, sp, fp;

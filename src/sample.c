@@ -241,7 +241,7 @@ __attribute__((noinline)) static int go_on(stack *s, object *end, uintptr_t fp)
 {
 	const object *top = s->arena.object;
 	const struct incstack_top from = {.pc = top->method, .sp = top->address, .fp = fp};
-	const struct reach run = {.end = end, .fp = fp};
+	const struct reach run = {.end = end, .fp = fp, .stop = STOP_UNUSUAL};
 	if (!from.pc)
 		return INCSTACK_EINVAL;
 	complete(s, &from, false, &run);

@@ -26,13 +26,6 @@ static int make_room(struct incstack__record *record, size_t bytes)
 	return 0;
 }
 
-/* Each event takes at least a word, so this is what is lost at most. */
-static void drop(struct incstack__record *record)
-{
-	record->dropped += record->log.used / INCSTACK__TRACE_WORD_BYTES;
-	incstack__trace_log_clear(&record->log);
-}
-
 /* What a thread recorded before code went away belongs to the epoch that ended
  * then. Otherwise code that was loaded since is described first. */
 static uint32_t epoch_of(struct incstack__record *record)
@@ -108,27 +101,33 @@ void incstack__record_tally(struct incstack__record *record, uint32_t flags)
 		incstack__record_write(block, (size_t)used);
 }
 
+/* Its bytes; negative: it could not be made. */
+static int64_t make_batch(struct incstack__record *record, const struct incstack_tree *tree)
+{
+	const uint32_t epoch = epoch_of(record);
+
+	if (make_room(record, incstack__trace_batch_bytes(tree, record->log.used)) != 0)
+		return INCSTACK_ENOMEM;
+	return incstack__trace_batch(&record->log, record->number, epoch, tree);
+}
+
 /* With what has been counted so far behind it: one write for both. */
 static void write_batch(struct incstack__record *record, const struct incstack_tree *tree)
 {
-	struct incstack__trace_log *log = &record->log;
-	const uint32_t epoch = epoch_of(record);
-	unsigned char *block;
-	int64_t bytes;
+	const uint64_t events = record->log.used / INCSTACK__TRACE_WORD_BYTES;
+	int64_t bytes = make_batch(record, tree);
+	unsigned char *block = record->log.data - INCSTACK__TRACE_HEADS;
 	int64_t more;
 
-	if (make_room(record, incstack__trace_batch_bytes(tree, log->used)) != 0) {
-		drop(record);
-		return;
-	}
-	block = log->data - INCSTACK__TRACE_HEADS;
-	bytes = incstack__trace_batch(log, record->number, epoch, tree);
 	if (bytes < 0) {
-		drop(record);
-		return;
+		record->dropped += events; /* at most: each takes at least a word */
+		incstack__trace_log_clear(&record->log);
+		bytes = 0;
 	}
 	more = put_tally(record, 0, block + bytes);
-	incstack__record_write(block, (size_t)(more > 0 ? bytes + more : bytes));
+	bytes += more > 0 ? more : 0;
+	if (bytes > 0)
+		incstack__record_write(block, (size_t)bytes);
 }
 
 static void flush(struct incstack__record *record)
