@@ -25,14 +25,18 @@ static void attribute(stack *s, struct cursor *at)
 	*at = caller;
 }
 
+static inline uint32_t misaligned(const struct incstack_top *top)
+{
+	return (uint32_t)((top->sp | top->slot) % sizeof(uintptr_t));
+}
+
 static bool good(const stack *s, const struct incstack_top *top)
 {
 	if (!top)
 		return false;
 	if (__builtin_expect(s->by_embedder, 0))
 		return top->sp && !(top->flags & INCSTACK_TOP_INTERRUPTED);
-	return top->pc && (top->sp | top->slot) % sizeof(uintptr_t) == 0 &&
-	       !(top->flags & INCSTACK_TOP_DECODE_NOW);
+	return top->pc && !misaligned(top) && !(top->flags & INCSTACK_TOP_DECODE_NOW);
 }
 
 /* A trace and its top. There is room for both. */
@@ -199,11 +203,6 @@ __attribute__((noinline)) static int sample(stack *s, uint64_t id, uint64_t weig
 }
 
 /* ---- the usual sample: one run over ordinary frames ----------------------------- */
-
-static inline uint32_t misaligned(const struct incstack_top *top)
-{
-	return (uint32_t)((top->sp | top->slot) % sizeof(uintptr_t));
-}
 
 /* Nothing is unusual about the sample but, maybe, its frames. Asked within the operation:
  * before, a signal handler's sample may use up the room. */
