@@ -7,9 +7,6 @@
 
 #include "trace_internal.h"
 
-/* The upper bits of a word that says what time it is. */
-enum { TIME = INCSTACK__TRACE_WIDE << 1 | 1 };
-
 struct bytes {
 	const unsigned char *at;
 	const unsigned char *end;
@@ -160,7 +157,7 @@ int incstack__trace_event_take(const struct incstack__trace_chunk *chunk,
 	if (left < sizeof(word))
 		return -1;
 	memcpy(&word, place->at, sizeof(word));
-	if (word >> INCSTACK__TRACE_TIME_SHIFT == TIME) {
+	if (word >> INCSTACK__TRACE_TIME_SHIFT == INCSTACK__TRACE_TIME) {
 		place->stamp = word & INCSTACK__TRACE_TIME_MAX;
 		place->at += sizeof(word);
 		return 0;

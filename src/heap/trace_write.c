@@ -139,8 +139,7 @@ int incstack__trace_header_init(struct incstack__trace_header *header, uint64_t 
 
 void incstack__trace_put_time(struct incstack__trace_log *log, uint64_t stamp)
 {
-	const uint64_t word = (uint64_t)INCSTACK__TRACE_WIDE << INCSTACK__TRACE_KIND_SHIFT |
-			      1ull << INCSTACK__TRACE_TIME_SHIFT | stamp;
+	const uint64_t word = (uint64_t)INCSTACK__TRACE_TIME << INCSTACK__TRACE_TIME_SHIFT | stamp;
 
 	if (incstack__trace_log_fits(log, sizeof(word)) && stamp <= INCSTACK__TRACE_TIME_MAX)
 		incstack__trace_log_add(log, stamp, &word, sizeof(word));
@@ -215,7 +214,7 @@ int64_t incstack__trace_batch(struct incstack__trace_log *log, uint32_t thread, 
 	/* Checked before the tree is marked, so that the caller can come back. */
 	if (log->bytes < incstack__trace_batch_bytes(tree, log->used))
 		return INCSTACK_ENOMEM;
-	block = log->data - INCSTACK__TRACE_HEADS;
+	block = incstack__trace_log_memory(log);
 	end = log->data + log->used;
 	if (tree != NULL)
 		end = put_tree(log->data + log->used, tree, &batch);

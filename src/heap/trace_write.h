@@ -50,6 +50,12 @@ static inline void incstack__trace_log_init(struct incstack__trace_log *log, voi
 	incstack__trace_log_clear(log);
 }
 
+/* That memory: a batch begins where it does. */
+static inline unsigned char *incstack__trace_log_memory(const struct incstack__trace_log *log)
+{
+	return log->data - INCSTACK__TRACE_HEADS;
+}
+
 static inline int incstack__trace_log_fits(const struct incstack__trace_log *log, size_t bytes)
 {
 	return log->size - log->used >= bytes;
@@ -73,6 +79,11 @@ void incstack__trace_put_time(struct incstack__trace_log *log, uint64_t stamp);
 /* An event whose values do not fit into one word. */
 int incstack__trace_put_long(struct incstack__trace_log *log, uint64_t kind, uint64_t stamp,
 			     uint64_t pointer, uint64_t size, uint64_t trace);
+
+static inline uint64_t incstack__trace_event_word(uint64_t kind, uint64_t since, uint64_t pointer)
+{
+	return kind << INCSTACK__TRACE_KIND_SHIFT | since << INCSTACK__TRACE_STAMP_SHIFT | pointer;
+}
 
 /* An allocation, stamped after it happened. trace: how many traces were taken on
  * this thread since its last batch before this one, or INCSTACK__TRACE_NO_TRACE.
@@ -103,8 +114,7 @@ static inline int incstack__trace_put_free(struct incstack__trace_log *log, uint
 					   uint64_t pointer)
 {
 	const uint64_t since = stamp - log->stamp;
-	const uint64_t word = (uint64_t)INCSTACK__TRACE_FREE << INCSTACK__TRACE_KIND_SHIFT |
-			      since << INCSTACK__TRACE_STAMP_SHIFT | pointer;
+	const uint64_t word = incstack__trace_event_word(INCSTACK__TRACE_FREE, since, pointer);
 
 	if (since >> INCSTACK__TRACE_STAMP_BITS | pointer >> INCSTACK__TRACE_STAMP_SHIFT)
 		return incstack__trace_put_long(log, INCSTACK__TRACE_FREE, stamp, pointer, 0,
@@ -124,7 +134,7 @@ int incstack__trace_header_init(struct incstack__trace_header *header, uint64_t 
 size_t incstack__trace_batch_bytes(const struct incstack_tree *tree, size_t event_bytes);
 
 /* Makes a block of tree (null: no traces) and log where the log lies, and empties it. The
- * block begins HEADS before its data. Nothing in the tree is decoded: each bci is -1, and
+ * block begins where its memory does. Nothing in the tree is decoded: each bci is -1, and
  * serves as scratch, so the tree is the caller's alone and of no use afterwards but to be
  * released. Weights are not written. */
 int64_t incstack__trace_batch(struct incstack__trace_log *log, uint32_t thread, uint32_t epoch,

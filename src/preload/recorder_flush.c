@@ -10,15 +10,15 @@
 enum { TALLY_BYTES = sizeof(struct incstack__trace_block) + sizeof(struct incstack__trace_tally) };
 
 /* The memory of the log grows to what the batch and a tally take. */
-static int make_room(struct incstack__record *record, size_t bytes)
+static int grow_log(struct incstack__record *record, size_t bytes)
 {
 	struct incstack__trace_log *log = &record->log;
-	unsigned char *memory = log->data - INCSTACK__TRACE_HEADS;
+	unsigned char *memory;
 
 	bytes += TALLY_BYTES;
 	if (bytes <= log->bytes)
 		return 0;
-	memory = incstack__record_remap(memory, log->bytes, bytes);
+	memory = incstack__record_remap(incstack__trace_log_memory(log), log->bytes, bytes);
 	if (memory == NULL)
 		return -1;
 	log->data = memory + INCSTACK__TRACE_HEADS;
@@ -106,7 +106,7 @@ static int64_t make_batch(struct incstack__record *record, const struct incstack
 {
 	const uint32_t epoch = epoch_of(record);
 
-	if (make_room(record, incstack__trace_batch_bytes(tree, record->log.used)) != 0)
+	if (grow_log(record, incstack__trace_batch_bytes(tree, record->log.used)) != 0)
 		return INCSTACK_ENOMEM;
 	return incstack__trace_batch(&record->log, record->number, epoch, tree);
 }
@@ -116,7 +116,7 @@ static void write_batch(struct incstack__record *record, const struct incstack_t
 {
 	const uint64_t events = record->log.used / INCSTACK__TRACE_WORD_BYTES;
 	int64_t bytes = make_batch(record, tree);
-	unsigned char *block = record->log.data - INCSTACK__TRACE_HEADS;
+	unsigned char *block = incstack__trace_log_memory(&record->log);
 	int64_t more;
 
 	if (bytes < 0) {

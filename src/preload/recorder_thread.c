@@ -42,7 +42,7 @@ void incstack__record_discard(struct incstack__record *record)
 {
 	incstack__record_check_destroy(record);
 	if (record->log.data != NULL)
-		incstack__record_unmap(record->log.data - INCSTACK__TRACE_HEADS, record->log.bytes);
+		incstack__record_unmap(incstack__trace_log_memory(&record->log), record->log.bytes);
 	incstack__record_unmap(record, sizeof(*record));
 }
 

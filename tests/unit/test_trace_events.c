@@ -14,12 +14,6 @@ static unsigned char file[1 << 18];
 static struct incstack_frame_object object;
 static struct incstack_trace traces[TRACES];
 
-static uint64_t random_next(uint64_t *state)
-{
-	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
-	return *state >> 33;
-}
-
 /* With all the traces that events may name, each of the same frame. */
 static void start_file(void)
 {

@@ -22,12 +22,6 @@ struct made {
 	uint32_t depth[TRACES];
 };
 
-static uint64_t random_next(uint64_t *state)
-{
-	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
-	return *state >> 33;
-}
-
 /* A random forest in which the parent of an object may lie anywhere, before or
  * behind it in memory. */
 static void make_tree(struct made *made, uint64_t seed)

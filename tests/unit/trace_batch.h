@@ -7,6 +7,12 @@
 
 #include "../../src/heap/trace_write.h"
 
+static inline uint64_t random_next(uint64_t *state)
+{
+	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
+	return *state >> 33;
+}
+
 /* Half of the words are for events, the rest for frame objects. */
 static inline struct incstack__trace_log log_in(uint64_t *words, size_t bytes)
 {
@@ -25,7 +31,7 @@ static inline int64_t put_batch(unsigned char *to, size_t room, struct incstack_
 	if (bytes > (int64_t)room)
 		return INCSTACK_ENOMEM;
 	if (bytes > 0)
-		memcpy(to, log->data - INCSTACK__TRACE_HEADS, (size_t)bytes);
+		memcpy(to, incstack__trace_log_memory(log), (size_t)bytes);
 	return bytes;
 }
 
