@@ -4,8 +4,11 @@
 # heaptrack against `incstack heap`: what each adds to the processor time of the
 # profiled process. Each writes its data as it always does: heaptrack to a pipe, at
 # whose other end its interpreter runs, ours to a file. What runs in other processes
-# is left out for both. Runs are interleaved in random order.
+# is left out for both. Each round has all of them in random order, those that the result
+# depends on most, bare and ours, three times; every run has its heap at a random place
+# (shift.c).
 import glob
+import math
 import os
 import random
 import statistics
@@ -15,6 +18,7 @@ import sys
 from targets import chosen, options, run, write_csv
 
 WANTED = 5.0
+RESAMPLED = 300
 PLACES = ["/usr/lib/heaptrack", "/usr/lib/*/heaptrack"]
 PRELOAD = "libheaptrack_preload.so"
 INTERPRET = "libexec/heaptrack_interpret"
@@ -32,15 +36,23 @@ def remove(path):
         os.remove(path)
 
 
+def run_moved(target, arguments, environment):
+    """With its heap where it has not been before."""
+    shift = os.path.join(arguments.build, "bench/libbench_shift.so")
+    preload = " ".join([environment.get("LD_PRELOAD", ""), shift]).strip()
+    return run(target, {**environment, "LD_PRELOAD": preload,
+                        "INCSTACK_SHIFT": f"{16 * random.randrange(4096):05}"})
+
+
 def run_bare(target, arguments, path):
-    del arguments, path
-    return run(target, {})
+    del path
+    return run_moved(target, arguments, {})
 
 
 def run_incstack(target, arguments, path):
     library = os.path.join(arguments.build, "libincstack_preload.so")
     configuration = f"interval=1;mode=patch;crosscheck=0;follow=0;file={path}"
-    return run(target, {"LD_PRELOAD": library, "INCSTACK_HEAP": configuration})
+    return run_moved(target, arguments, {"LD_PRELOAD": library, "INCSTACK_HEAP": configuration})
 
 
 def run_heaptrack(target, arguments, path):
@@ -49,14 +61,14 @@ def run_heaptrack(target, arguments, path):
     with open(os.devnull, "wb") as nowhere:
         command = f"{find_heaptrack(INTERPRET)} < {path} | gzip -c > {path}.gz"
         with subprocess.Popen(["sh", "-c", command], stdout=nowhere, stderr=nowhere) as reader:
-            seconds = run(target, {"LD_PRELOAD": find_heaptrack(PRELOAD),
-                                   "DUMP_HEAPTRACK_OUTPUT": path})
+            seconds = run_moved(target, arguments, {"LD_PRELOAD": find_heaptrack(PRELOAD),
+                                                    "DUMP_HEAPTRACK_OUTPUT": path})
             reader.wait()
     remove(path + ".gz")
     return seconds
 
 
-TRACERS = {"bare": run_bare, "heaptrack": run_heaptrack, "incstack": run_incstack}
+RUNS = [run_bare, run_incstack] * 3 + [run_heaptrack]
 
 
 def allocations(target, path):
@@ -69,42 +81,54 @@ def allocations(target, path):
 
 
 def measure(target, arguments):
+    """What each run took in each round, and the allocations of a run."""
     path = os.path.join(arguments.output, f"heaptrack.{target.name}")
     remove(path)
     count = allocations(target, path)
-    seconds = {name: [] for name in TRACERS}
-    order = list(TRACERS)
-    pick = random.Random(1)
+    rounds = []
     for _ in range(arguments.runs):
-        pick.shuffle(order)
-        for name in order:
-            seconds[name].append(TRACERS[name](target, arguments, path))
+        seconds = {who: [] for who in RUNS}
+        for who in random.sample(RUNS, len(RUNS)):
+            seconds[who].append(who(target, arguments, path))
             remove(path)
-    return seconds, count
+        rounds.append({who: statistics.fmean(values) for who, values in seconds.items()})
+    return rounds, count
 
 
-def summary(name, seconds, count):
-    added = {who: [profiled - bare for profiled, bare in zip(seconds[who], seconds["bare"])]
-             for who in ("heaptrack", "incstack")}
-    middle = {who: statistics.median(values) for who, values in added.items()}
-    ratios = sorted(theirs / ours for theirs, ours in zip(added["heaptrack"], added["incstack"])
-                    if ours > 0)
-    return {"program": name, "allocations": count,
-            "bare_s": round(statistics.median(seconds["bare"]), 3),
-            "heaptrack_added_s": round(middle["heaptrack"], 3),
-            "incstack_added_s": round(middle["incstack"], 3),
-            "heaptrack_ns": round(middle["heaptrack"] / count * 1e9),
-            "incstack_ns": round(middle["incstack"] / count * 1e9),
-            "ratio": round(middle["heaptrack"] / middle["incstack"], 2),
-            "ratio_low": round(ratios[0], 2), "ratio_high": round(ratios[-1], 2),
-            "wanted": WANTED}
+def middle(values):
+    """Mean of the middle half."""
+    values = sorted(values)
+    cut = len(values) // 4
+    return statistics.fmean(values[cut:len(values) - cut])
+
+
+def added(rounds, who):
+    """Of the bare time of the same round."""
+    return middle(seconds[who] / seconds[run_bare] - 1 for seconds in rounds)
+
+
+def ratio(rounds):
+    ours = added(rounds, run_incstack)
+    return added(rounds, run_heaptrack) / ours if ours > 0 else math.inf
+
+
+def summary(name, rounds, count):
+    bare = statistics.median(seconds[run_bare] for seconds in rounds)
+    theirs, ours = (bare * added(rounds, who) for who in (run_heaptrack, run_incstack))
+    again = sorted(ratio(random.choices(rounds, k=len(rounds))) for _ in range(RESAMPLED))
+    return {"program": name, "allocations": count, "bare_s": round(bare, 3),
+            "heaptrack_added_s": round(theirs, 3), "incstack_added_s": round(ours, 3),
+            "heaptrack_ns": round(theirs / count * 1e9), "incstack_ns": round(ours / count * 1e9),
+            "ratio": round(ratio(rounds), 2),
+            "ratio_low": round(again[int(RESAMPLED * 0.025)], 2),
+            "ratio_high": round(again[int(RESAMPLED * 0.975)], 2), "wanted": WANTED}
 
 
 def main():
-    arguments = options("heaptrack and incstack heap.", 7, 2.0).parse_args()
+    arguments = options("heaptrack and incstack heap.", 15, 1.0).parse_args()
     rows = []
     print("processor time added to the process, s and ns per allocation; ratio: "
-          "heaptrack / incstack [least..most of the runs]")
+          "heaptrack / incstack [95 % of resamples]")
     for target in chosen(arguments):
         rows.append(summary(target.name, *measure(target, arguments)))
         print("{program:8} {allocations:8} allocations, bare {bare_s:6} heaptrack + "
