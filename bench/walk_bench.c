@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "walk_bench/measure.h"
 #include "walk_bench/report.h"
@@ -19,6 +20,7 @@ enum { DEPTHS = 4, CHANGES = 5, CELLS = 2 * DEPTHS * CHANGES };
 
 struct arguments {
 	struct plan plan;
+	int batches;
 	int csv, compare_only, growth_only;
 	int one_cell;
 	struct cell cell;
@@ -78,7 +80,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 			a->csv = 1;
 			break;
 		case 'b':
-			a->plan.batches = atoi(optarg);
+			a->batches = atoi(optarg);
 			break;
 		case 'r':
 			a->plan.rounds = atoi(optarg);
@@ -109,24 +111,48 @@ static int parse(int argc, char **argv, struct arguments *a)
 			bad = 1;
 		}
 	}
-	return bad || optind != argc || a->plan.batches < 1 || a->plan.batches > 1000 ||
+	return bad || optind != argc || a->batches < 1 || a->batches > BATCHES_MAX ||
 	       a->plan.rounds < 1 || a->plan.rounds > 1000 || a->plan.window_us <= 0 ||
 	       (a->iterations && !a->one_cell);
 }
 
-static int measure(const struct cell *cell, const struct arguments *a, struct result *result)
+static void progress(int done, int all)
 {
-	if (cell_compare(cell))
-		return -1;
-	if (a->compare_only)
-		return 0;
-	if (cell_measure(cell, &a->plan, result))
-		return -1;
-	if (a->csv)
-		report_csv(stdout, result);
-	report_cell(a->csv ? stderr : stdout, result);
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r%d of %d batches%s", done, all, done < all ? "" : "\r\033[K");
+}
+
+/* A batch of each cell, and again: what else the machine does changes within seconds, and
+ * reaches all cells then. */
+static int measure(const struct cell *cells, int count, const struct arguments *a,
+		   struct result *results)
+{
+	int failed = 0;
+	for (int i = 0; i < count; i++)
+		failed |= cell_compare(&cells[i]);
+	if (failed || a->compare_only)
+		return failed;
+	for (int batch = 0; batch < a->batches; batch++) {
+		progress(batch, a->batches);
+		for (int i = 0; i < count; i++)
+			failed |= cell_measure(&cells[i], &a->plan, &results[i]);
+	}
+	progress(a->batches, a->batches);
+	return failed;
+}
+
+static void report(const struct result *results, int count, int csv)
+{
+	FILE *table = csv ? stderr : stdout;
+	if (csv)
+		report_csv_header(stdout);
+	report_header(table);
+	for (int i = 0; i < count; i++) {
+		if (csv)
+			report_csv(stdout, &results[i]);
+		report_cell(table, &results[i]);
+	}
 	fflush(stdout);
-	return 0;
 }
 
 /* A sample must cost the same on a deep stack. */
@@ -145,29 +171,32 @@ static int measure_growth(const struct arguments *a)
 	return failed;
 }
 
-static int measure_all(const struct arguments *a)
+static int measure_all(const struct arguments *a, struct result *results)
 {
-	static struct result results[CELLS];
-	int count = 0, failed = 0;
-	for (int fp = 1; fp >= 0; fp--) {
-		for (int i = 0; i < DEPTHS * CHANGES; i++) {
-			struct cell cell = {fp, depths[i / CHANGES], changes[i % CHANGES]};
-			if (measure(&cell, a, &results[count]))
-				failed = 1;
-			else
-				count++;
-		}
-	}
-	if (!a->compare_only) {
-		report_goals(a->csv ? stderr : stdout, results, count);
-		failed |= measure_growth(a);
-	}
+	struct cell cells[CELLS];
+	for (int i = 0; i < CELLS; i++)
+		cells[i] = (struct cell){i < CELLS / 2, depths[i / CHANGES % DEPTHS],
+					 changes[i % CHANGES]};
+	int failed = measure(cells, CELLS, a, results);
+	if (a->compare_only)
+		return failed;
+	report(results, CELLS, a->csv);
+	report_goals(a->csv ? stderr : stdout, results, CELLS);
+	return failed | measure_growth(a);
+}
+
+static int measure_one(const struct arguments *a, struct result *result)
+{
+	int failed = measure(&a->cell, 1, a, result);
+	if (!a->compare_only)
+		report(result, 1, a->csv);
 	return failed;
 }
 
 int main(int argc, char **argv)
 {
-	struct arguments a = {.plan = {.batches = 9, .rounds = 15, .window_us = 200}};
+	static struct result results[CELLS];
+	struct arguments a = {.plan = {.rounds = 15, .window_us = 200}, .batches = 9};
 	if (parse(argc, argv, &a)) {
 		fputs(usage, stderr);
 		return 2;
@@ -176,13 +205,5 @@ int main(int argc, char **argv)
 		return cell_repeat(&a.cell, a.peer, a.iterations) ? 1 : 0;
 	if (a.growth_only)
 		return measure_growth(&a);
-	if (a.csv && !a.compare_only)
-		report_csv_header(stdout);
-	if (!a.compare_only)
-		report_header(a.csv ? stderr : stdout);
-	if (a.one_cell) {
-		struct result result;
-		return measure(&a.cell, &a, &result) ? 1 : 0;
-	}
-	return measure_all(&a);
+	return (a.one_cell ? measure_one(&a, results) : measure_all(&a, results)) ? 1 : 0;
 }

@@ -12,7 +12,7 @@
 
 #include "measure.h"
 
-enum { ROUNDS_MAX = 1000, BATCHES_MAX = 1000, WINDOW_MAX = 1 << 16, WARM_UP = 512 };
+enum { ROUNDS_MAX = 1000, WINDOW_MAX = 1 << 16, WARM_UP = 512 };
 
 struct measurement {
 	const struct cell *cell;
@@ -20,10 +20,8 @@ struct measurement {
 	struct result *result;
 	uint64_t turns[PEER_COUNT]; /* of a window */
 	double samples[PEER_COUNT][ROUNDS_MAX];
-	double ratios[PEER_COUNT][BATCHES_MAX];
-	double ns[PEER_COUNT][BATCHES_MAX];
 	enum peer order[PEER_COUNT];
-	int present, at, round, batch, valid;
+	int present, at, round;
 	int warm;   /* the window in progress is not timed */
 	int sizing; /* windows find out how many turns they need */
 	uint64_t start;
@@ -89,21 +87,20 @@ static void shuffle(struct measurement *m)
 
 static void end_batch(struct measurement *m)
 {
+	struct result *r = m->result;
 	double median[PEER_COUNT] = {0};
 	for (int i = 0; i < m->present; i++)
 		median[m->order[i]] = summarize(m->samples[m->order[i]], m->plan->rounds).median;
 	double none = median[PEER_NONE], ours = median[PEER_OURS] - none;
-	m->batch++;
-	m->round = 0;
-	if (ours <= 0)
+	if (ours <= 0 || r->batches == BATCHES_MAX)
 		return;
 	for (int i = 0; i < m->present; i++) {
 		enum peer peer = m->order[i];
 		double time = peer == PEER_NONE ? none : median[peer] - none;
-		m->ratios[peer][m->valid] = time / ours;
-		m->ns[peer][m->valid] = time;
+		r->times[peer][r->batches] = time;
+		r->ratios[peer][r->batches] = time / ours;
 	}
-	m->valid++;
+	r->batches++;
 }
 
 /* ---- windows ---------------------------------------------------------------------- */
@@ -147,8 +144,8 @@ static void end_round(struct measurement *m)
 	m->at = 0;
 	if (m->sizing)
 		m->sizing--;
-	else if (++m->round == m->plan->rounds)
-		end_batch(m);
+	else
+		m->round++;
 	shuffle(m);
 }
 
@@ -166,7 +163,7 @@ static void boundary(struct workload *w)
 	end_window(m, peer);
 	if (++m->at == m->present)
 		end_round(m);
-	if (m->batch == m->plan->batches)
+	if (m->round == m->plan->rounds)
 		workload_stop(w);
 	else
 		begin_window(m, w);
@@ -194,14 +191,14 @@ static void report(struct measurement *m)
 	struct result *r = m->result;
 	struct incstack_stats stats = {.size = sizeof(stats)};
 	incstack_stack_stats(peers.ours.stack, &stats);
+	end_batch(m);
 	r->cell = *m->cell;
-	r->batches = m->valid;
 	r->distance = stats.distance;
 	r->returns = stats.samples ? (double)stats.returns / (double)stats.samples : 0;
 	for (int i = 0; i < m->present; i++) {
 		enum peer peer = m->order[i];
-		r->ratio[peer] = summarize(m->ratios[peer], m->valid);
-		r->ns[peer] = summarize(m->ns[peer], m->valid).median;
+		r->ratio[peer] = summarize(r->ratios[peer], r->batches);
+		r->ns[peer] = summarize(r->times[peer], r->batches).median;
 	}
 }
 
@@ -211,11 +208,10 @@ int cell_measure(const struct cell *cell, const struct plan *plan, struct result
 	struct workload w = {.boundary = boundary, .context = &m};
 
 	memset(&m, 0, sizeof(m));
-	memset(result, 0, sizeof(*result));
 	m.cell = cell;
 	m.plan = plan;
 	m.result = result;
-	m.random = cell->depth * 31u + cell->popped;
+	m.random = cell->depth * 31u + cell->popped + (unsigned)result->batches;
 	m.sizing = 4;
 	for (enum peer peer = 0; peer < PEER_COUNT; peer++) {
 		m.turns[peer] = peer == PEER_OURS || peer == PEER_NONE ? 1024 : 32;
@@ -228,10 +224,10 @@ int cell_measure(const struct cell *cell, const struct plan *plan, struct result
 	begin_window(&m, &w);
 	run(cell, &w);
 	report(&m);
-	int failed = peers_faults() || !m.valid;
+	int failed = peers_faults() || !result->batches;
 	if (failed)
 		fprintf(stderr, "walk_bench: %llu failed or incomplete samples, %d ratios\n",
-			(unsigned long long)peers_faults(), m.valid);
+			(unsigned long long)peers_faults(), result->batches);
 	peers_close();
 	return failed ? -1 : 0;
 }
@@ -245,11 +241,12 @@ struct ratio cells_compare_ours(const struct cell *dear, const struct cell *chea
 				const struct plan *plan)
 {
 	enum { PAIRS = 31 };
-	const struct plan brief = {1, plan->rounds, plan->window_us, 1};
+	const struct plan brief = {plan->rounds, plan->window_us, 1};
 	double ratios[PAIRS];
 	int count = 0;
 	for (int i = 0; i < PAIRS; i++) {
 		static struct result a, b;
+		a.batches = b.batches = 0;
 		if (!cell_measure(dear, &brief, &a) && !cell_measure(cheap, &brief, &b))
 			ratios[count++] = a.ns[PEER_OURS] / b.ns[PEER_OURS];
 	}

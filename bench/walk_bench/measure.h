@@ -17,18 +17,21 @@ struct ratio {
 	double median, min, max;
 };
 
+enum { BATCHES_MAX = 100 };
+
 struct result {
 	struct cell cell;
-	double ns[PEER_COUNT]; /* per trace, the workload taken off; of PEER_NONE: per turn */
-	struct ratio ratio[PEER_COUNT]; /* peer / ours, over the batches */
-	int batches;                    /* that gave a ratio */
-	int32_t distance;               /* of our barriers at the end */
-	double returns;                 /* intercepted per trace */
+	int batches; /* that gave a ratio */
+	/* Of each: per trace, the workload taken off (of PEER_NONE: per turn); peer / ours. */
+	double times[PEER_COUNT][BATCHES_MAX], ratios[PEER_COUNT][BATCHES_MAX];
+	double ns[PEER_COUNT]; /* of them the medians */
+	struct ratio ratio[PEER_COUNT];
+	int32_t distance; /* of our barriers at the end */
+	double returns;   /* intercepted per trace */
 };
 
 struct plan {
-	int batches; /* each gives one ratio: of the medians of its rounds */
-	int rounds;  /* each has one window of each peer, in random order */
+	int rounds; /* each has one window of each peer, in random order */
 	double window_us;
 	int ours_alone; /* no peers but ours, and the workload alone */
 };
@@ -39,7 +42,8 @@ int peer_fits(enum peer peer, const struct cell *cell);
 /* Compares what the peers see, pc by pc. 0, or -1 after a message. */
 int cell_compare(const struct cell *cell);
 
-/* 0, or -1 after a message. */
+/* Adds a batch of rounds, whose medians give one ratio, to the result, which was zero before
+ * the first. 0, or -1 after a message. */
 int cell_measure(const struct cell *cell, const struct plan *plan, struct result *result);
 
 /* What ours costs in one cell over what it costs in the other: pairs of short runs, one right
