@@ -17,6 +17,7 @@ TECHNIQUES = ["unw_backtrace", "full", "validate", "patch"]
 WANTED = {"python3": 3.2, "jq": 2.7, "sqlite3": 1.4, "cc1": 2.0}
 TRIM = 0.1
 RESAMPLED = 300
+WINDOWS = 10000  # in all runs, at least
 
 
 def trimmed_mean(values):
@@ -72,13 +73,16 @@ def ratios_resampled(left, pick):
 
 
 def measure(target, arguments):
+    """Short programs run more often, up to ten times: few windows say little."""
     runs, last = [], {}
     path = os.path.join(arguments.output, f"windows.{target.name}")
     environment = {
         "LD_PRELOAD": os.path.join(arguments.build, "bench/windows/libincstack_preload.so"),
         "INCSTACK_HEAP": "windows", "INCSTACK_WINDOWS_FILE": path,
         "INCSTACK_WINDOWS_LENGTH": str(arguments.length)}
-    for seed in range(arguments.runs):
+    for seed in range(10 * arguments.runs):
+        if seed >= arguments.runs and sum(map(len, runs)) >= WINDOWS:
+            break
         run(target, {**environment, "INCSTACK_WINDOWS_SEED": str(seed + 1)})
         windows, last = read_windows(path)
         runs.append(windows)
