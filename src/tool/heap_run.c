@@ -92,13 +92,17 @@ static uint64_t samples_so_far(const char *file)
 	return sum;
 }
 
-/* Waits for a signal that a child has ended; now and then it says how far it is. */
-static void wait_a_while(const struct tool_heap_options *options, const sigset_t *child_ended,
-			 unsigned *seconds)
+/* Waits for a signal: that a child has ended, or one that the program is to have. Now and
+ * then it says how far it is. */
+static void wait_a_while(const struct tool_heap_options *options, pid_t child,
+			 const sigset_t *awaited, unsigned *seconds)
 {
 	const struct timespec pause = {.tv_sec = PROGRESS_SECONDS};
+	const int number = sigtimedwait(awaited, NULL, &pause);
 
-	if (sigtimedwait(child_ended, NULL, &pause) >= 0 || errno != EAGAIN)
+	if (number > 0 && number != SIGCHLD)
+		kill(child, number);
+	if (number > 0 || errno != EAGAIN)
 		return;
 	*seconds += PROGRESS_SECONDS;
 	if (isatty(STDERR_FILENO))
@@ -111,8 +115,7 @@ static double seconds_of(const struct timeval *time)
 	return (double)time->tv_sec + (double)time->tv_usec / 1e6;
 }
 
-static int wait_for(const struct tool_heap_options *options, pid_t child,
-		    const sigset_t *child_ended)
+static int wait_for(const struct tool_heap_options *options, pid_t child, const sigset_t *awaited)
 {
 	unsigned seconds = 0;
 	struct rusage used;
@@ -122,7 +125,7 @@ static int wait_for(const struct tool_heap_options *options, pid_t child,
 	while ((ended = wait4(child, &status, WNOHANG, &used)) != child) {
 		if (ended < 0 && errno != EINTR)
 			return TOOL_STATUS_CANNOT_RUN;
-		wait_a_while(options, child_ended, &seconds);
+		wait_a_while(options, child, awaited, &seconds);
 	}
 	if (seconds > 0 && isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
@@ -135,22 +138,25 @@ static int wait_for(const struct tool_heap_options *options, pid_t child,
 	return 128 + WTERMSIG(status);
 }
 
-/* Ctrl-C ends the program; we stay to report. */
+/* Ctrl-C ends the program, and so does what ends us by kill(1) or with the terminal; we
+ * stay to report. */
 int tool_heap_run(const struct tool_heap_options *options)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	struct sigaction old_int;
 	struct sigaction old_quit;
 	char preload[PATH_MAX];
-	sigset_t child_ended;
+	sigset_t awaited;
 	sigset_t old_mask;
 	pid_t child;
 
 	if (find_preload(preload) != 0)
 		return TOOL_STATUS_CANNOT_RUN;
-	sigemptyset(&child_ended);
-	sigaddset(&child_ended, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &child_ended, &old_mask);
+	sigemptyset(&awaited);
+	sigaddset(&awaited, SIGCHLD);
+	sigaddset(&awaited, SIGTERM);
+	sigaddset(&awaited, SIGHUP);
+	sigprocmask(SIG_BLOCK, &awaited, &old_mask);
 	sigaction(SIGINT, &ignore, &old_int);
 	sigaction(SIGQUIT, &ignore, &old_quit);
 	child = fork();
@@ -161,7 +167,7 @@ int tool_heap_run(const struct tool_heap_options *options)
 		run_child(options, preload);
 	}
 	if (child > 0)
-		return wait_for(options, child, &child_ended);
+		return wait_for(options, child, &awaited);
 	fprintf(stderr, "incstack: cannot start a process: %s\n", strerror(errno));
 	return TOOL_STATUS_CANNOT_RUN;
 }

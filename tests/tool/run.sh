@@ -130,6 +130,24 @@ test_killed() {
 	! grep -q 'no allocation was seen' stderr || fail "they were"
 }
 
+# A signal for the tool is the program's: that ends, and the report comes.
+test_ended_from_outside() {
+	local signal
+	mkfifo never
+	for signal in TERM:143 HUP:129; do
+		rm -f ready
+		"$tool" heap -o trace -- bash -c ': >ready; read -r <never' \
+			>stdout 2>stderr </dev/null &
+		until [[ -e ready ]]; do sleep 0.1; done
+		kill "-${signal%:*}" $!
+		status=0
+		wait $! || status=$?
+		equal status "$status" "${signal#*:}"
+		last=$(tail -n 1 stderr)
+		[[ $last == "incstack: traces="* ]] || fail "no report"
+	done
+}
+
 test_exec() {
 	local base
 	base=$(bare)
