@@ -158,10 +158,9 @@ static void put_wide(struct incstack__trace_log *log, uint64_t kind, uint64_t st
 static void put_pair(struct incstack__trace_log *log, uint64_t stamp, uint64_t pointer,
 		     uint64_t size, uint64_t trace)
 {
-	const uint64_t words[] = {(uint64_t)INCSTACK__TRACE_ALLOC << INCSTACK__TRACE_KIND_SHIFT |
-					  (stamp - log->stamp) << INCSTACK__TRACE_STAMP_SHIFT |
-					  pointer,
-				  trace << INCSTACK__TRACE_INDEX_SHIFT | size};
+	const uint64_t words[] = {
+		incstack__trace_event_word(INCSTACK__TRACE_ALLOC, stamp - log->stamp, pointer),
+		trace << INCSTACK__TRACE_INDEX_SHIFT | size};
 
 	incstack__trace_log_add(log, stamp, words, sizeof(words));
 }
