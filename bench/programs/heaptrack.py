@@ -15,10 +15,9 @@ import statistics
 import subprocess
 import sys
 
-from targets import chosen, options, run, write_csv
+from targets import RESAMPLED, chosen, interval, options, run, trimmed_mean, write_csv
 
 WANTED = 5.0
-RESAMPLED = 300
 PLACES = ["/usr/lib/heaptrack", "/usr/lib/*/heaptrack"]
 PRELOAD = "libheaptrack_preload.so"
 INTERPRET = "libexec/heaptrack_interpret"
@@ -95,16 +94,9 @@ def measure(target, arguments):
     return rounds, count
 
 
-def middle(values):
-    """Mean of the middle half."""
-    values = sorted(values)
-    cut = len(values) // 4
-    return statistics.fmean(values[cut:len(values) - cut])
-
-
 def added(rounds, who):
-    """Of the bare time of the same round."""
-    return middle(seconds[who] / seconds[run_bare] - 1 for seconds in rounds)
+    """Of the bare time of the same round; mean of the middle half."""
+    return trimmed_mean((seconds[who] / seconds[run_bare] - 1 for seconds in rounds), 0.25)
 
 
 def ratio(rounds):
@@ -115,13 +107,12 @@ def ratio(rounds):
 def summary(name, rounds, count):
     bare = statistics.median(seconds[run_bare] for seconds in rounds)
     theirs, ours = (bare * added(rounds, who) for who in (run_heaptrack, run_incstack))
-    again = sorted(ratio(random.choices(rounds, k=len(rounds))) for _ in range(RESAMPLED))
+    low, high = interval(ratio(random.choices(rounds, k=len(rounds))) for _ in range(RESAMPLED))
     return {"program": name, "allocations": count, "bare_s": round(bare, 3),
             "heaptrack_added_s": round(theirs, 3), "incstack_added_s": round(ours, 3),
             "heaptrack_ns": round(theirs / count * 1e9), "incstack_ns": round(ours / count * 1e9),
-            "ratio": round(ratio(rounds), 2),
-            "ratio_low": round(again[int(RESAMPLED * 0.025)], 2),
-            "ratio_high": round(again[int(RESAMPLED * 0.975)], 2), "wanted": WANTED}
+            "ratio": round(ratio(rounds), 2), "ratio_low": round(low, 2),
+            "ratio_high": round(high, 2), "wanted": WANTED}
 
 
 def main():

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
 #
 # The programs that are traced: Debian's binaries, single-threaded, each with an input
-# that makes it allocate some hundred thousand times. Shared by windows.py and
-# heaptrack.py.
+# that makes it allocate some hundred thousand times, and what windows.py and heaptrack.py
+# both do with them and with their figures.
 import argparse
 import csv
 import os
 import random
 import shutil
+import statistics
 import subprocess
 import sys
 
+RESAMPLED = 300
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 SCRIPT = """
@@ -127,6 +129,19 @@ def chosen(arguments):
     if not found:
         sys.exit("bench: no program to measure")
     return found
+
+
+def trimmed_mean(values, trim):
+    """Without that part of the values at either end."""
+    values = sorted(values)
+    cut = int(len(values) * trim)
+    return statistics.fmean(values[cut:len(values) - cut])
+
+
+def interval(ratios):
+    """What 95 % of them lie between."""
+    ratios = sorted(ratios)
+    return ratios[int(len(ratios) * 0.025)], ratios[int(len(ratios) * 0.975)]
 
 
 def write_csv(path, rows):

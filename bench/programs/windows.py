@@ -11,19 +11,12 @@ import random
 import statistics
 import sys
 
-from targets import chosen, options, run, write_csv
+from targets import RESAMPLED, chosen, interval, options, run, trimmed_mean, write_csv
 
 TECHNIQUES = ["unw_backtrace", "full", "validate", "patch"]
 WANTED = {"python3": 3.2, "jq": 2.7, "sqlite3": 1.4, "cc1": 2.0}
 TRIM = 0.1
-RESAMPLED = 300
 WINDOWS = 10000  # in all runs, at least
-
-
-def trimmed_mean(values):
-    values = sorted(values)
-    cut = int(len(values) * TRIM)
-    return statistics.fmean(values[cut:len(values) - cut])
 
 
 def read_windows(path):
@@ -57,8 +50,8 @@ def residuals(runs):
 
 
 def added(left):
-    base = trimmed_mean(left["count"])
-    return {t: trimmed_mean(left[t]) - base for t in TECHNIQUES}
+    base = trimmed_mean(left["count"], TRIM)
+    return {t: trimmed_mean(left[t], TRIM) - base for t in TECHNIQUES}
 
 
 def ratios_resampled(left, pick):
@@ -68,8 +61,7 @@ def ratios_resampled(left, pick):
         now = added(again)
         if now["patch"] > 0:
             ratios.append(now["unw_backtrace"] / now["patch"])
-    ratios.sort()
-    return ratios[int(len(ratios) * 0.025)], ratios[int(len(ratios) * 0.975)]
+    return interval(ratios)
 
 
 def measure(target, arguments):
