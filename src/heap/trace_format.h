@@ -37,7 +37,8 @@ struct incstack__trace_header {
  * survives a SIGKILL. Lost samples = started - traces found in the blocks. */
 struct incstack__trace_slot {
 	uint64_t samples_started;
-	uint64_t reserved[7]; /* zero */
+	uint64_t notes;       /* bits of enum incstack__trace_note; a reader ors all slots */
+	uint64_t reserved[6]; /* zero */
 };
 
 enum incstack__trace_block_type {

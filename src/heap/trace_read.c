@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "trace_internal.h"
+#include "trace_notes.h"
 
 struct block_ref {
 	uint64_t offset;
@@ -68,15 +69,17 @@ static const char *check_header(const struct incstack__trace_header *header, siz
 
 static void read_slots(struct incstack__trace_reader *reader)
 {
-	static const uint64_t zero[7];
+	static const uint64_t zero[6];
 	struct incstack__trace_slot slot;
 	uint64_t offset = INCSTACK__TRACE_HEADER_BYTES;
 
 	for (; offset < INCSTACK__TRACE_START; offset += sizeof(slot)) {
 		memcpy(&slot, reader->data + offset, sizeof(slot));
-		if (memcmp(slot.reserved, zero, sizeof(zero)) != 0)
+		if (memcmp(slot.reserved, zero, sizeof(slot.reserved)) != 0 ||
+		    slot.notes >> INCSTACK__NOTE_COUNT != 0)
 			note_damage(reader, "a counter slot is damaged", offset);
 		reader->totals.started += slot.samples_started;
+		reader->totals.notes |= slot.notes;
 	}
 }
 

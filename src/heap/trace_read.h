@@ -68,6 +68,7 @@ struct incstack__trace_totals {
 	uint64_t batches;
 	uint64_t traces;          /* in well-formed batches that were reached */
 	uint64_t started;         /* sum of the counters area */
+	uint64_t notes;           /* of all slots: bits of enum incstack__trace_note */
 	uint64_t truncated_bytes; /* of a last block that was not written whole */
 	uint64_t damaged;         /* blocks skipped, slots that make no sense */
 	uint64_t truncated;       /* objects whose callers are unknown */

@@ -15,6 +15,7 @@
 #include <incstack/incstack.h>
 #include <incstack/native.h>
 
+#include "../heap/trace_notes.h"
 #include "../heap/trace_write.h"
 #include "preload.h"
 
@@ -115,6 +116,8 @@ int incstack__record_open(const char *path);
 void incstack__record_close(void);
 int incstack__record_write(const void *data, size_t bytes);
 void incstack__record_modules(uint32_t thread);
+/* For the report. From any thread, in a signal handler, too. */
+void incstack__record_note(enum incstack__trace_note note);
 void *incstack__record_map(size_t bytes);
 /* The same memory with more bytes; null: there are none, and it stays as it was. */
 void *incstack__record_remap(void *memory, size_t bytes, size_t more);

@@ -104,6 +104,14 @@ void incstack__record_close(void)
 		close(incstack__recording.fd);
 }
 
+void incstack__record_note(enum incstack__trace_note note)
+{
+	struct incstack__trace_slot *slots = incstack__recording.slots;
+
+	if (slots != NULL)
+		__atomic_fetch_or(&slots[0].notes, UINT64_C(1) << note, __ATOMIC_RELAXED);
+}
+
 int incstack__record_write(const void *data, size_t bytes)
 {
 	const unsigned char *at = data;

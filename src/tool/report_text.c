@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../heap/trace_notes.h"
 #include "report.h"
 
 #define TOP 5        /* contexts in each list */
@@ -116,6 +117,13 @@ static void print_metric(const struct tool_report *report, const struct metric *
 		fprintf(out, "%12s %5.1f%%\n", text, 100.0 * (double)value / (double)total);
 		print_frames(report, best[i], out, columns);
 	}
+}
+
+static void print_notes(uint64_t notes, FILE *out)
+{
+	for (unsigned note = 0; note < 64; note++)
+		if (notes >> note & 1 && incstack__trace_note_text(note) != NULL)
+			fprintf(out, "note: %s\n", incstack__trace_note_text(note));
 }
 
 static void print_damage(const struct tool_report *report, FILE *out)
@@ -283,6 +291,7 @@ void tool_report_text(const struct tool_report *report, FILE *out, unsigned colu
 	fprintf(out, "Heap profile of: %.*s\n", (int)(columns > 40 ? columns - 17 : 23),
 		incstack__trace_reader_header(report->reader)->command);
 	print_damage(report, out);
+	print_notes(totals->notes, out);
 	fprintf(out,
 		"%" PRIu64 " traces of %" PRIu64 " threads, %u contexts, %.1f frames deep on "
 		"average\n",

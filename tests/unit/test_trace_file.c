@@ -5,13 +5,14 @@
 #include <stdlib.h>
 
 #include "../../src/heap/replay.h"
+#include "../../src/heap/trace_notes.h"
 #include "run_suite.h"
 #include "trace_batch.h"
 
 #define OBJECTS 64
 #define TRACES 48
 
-static unsigned char file[1 << 20];
+static _Alignas(8) unsigned char file[1 << 20];
 static size_t file_bytes;
 
 struct made {
@@ -170,6 +171,28 @@ START_TEST(round_trip)
 }
 END_TEST
 
+START_TEST(notes_of_all_slots_are_read)
+{
+	static struct made made[2];
+	struct incstack__trace_reader *reader;
+	struct incstack__trace_problem problem;
+	struct incstack__trace_slot *slots;
+
+	make_file(made, 1);
+	slots = (struct incstack__trace_slot *)(void *)(file + INCSTACK__TRACE_HEADER_BYTES);
+	slots[0].notes = 1u << INCSTACK__NOTE_SECCOMP;
+	slots[INCSTACK__TRACE_SLOTS - 1].notes = 1u << INCSTACK__NOTE_FILE_FULL;
+	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
+	ck_assert_uint_eq(incstack__trace_reader_totals(reader)->notes,
+			  1u << INCSTACK__NOTE_SECCOMP | 1u << INCSTACK__NOTE_FILE_FULL);
+	ck_assert_ptr_null(incstack__trace_reader_problem(reader).what);
+	incstack__trace_close(reader);
+	for (unsigned note = 0; note < INCSTACK__NOTE_COUNT; note++)
+		ck_assert_ptr_nonnull(incstack__trace_note_text(note));
+	ck_assert_ptr_null(incstack__trace_note_text(INCSTACK__NOTE_COUNT));
+}
+END_TEST
+
 /* Reads everything; says whether anything was noticed. */
 static int damage_noticed(const unsigned char *data, size_t size)
 {
@@ -184,7 +207,7 @@ static int damage_noticed(const unsigned char *data, size_t size)
 	ck_assert_int_eq(incstack__replay_run(&replay, reader), 0);
 	totals = incstack__trace_reader_totals(reader);
 	noticed = incstack__trace_reader_problem(reader).what != NULL ||
-		  totals->truncated_bytes > 0 ||
+		  totals->truncated_bytes > 0 || totals->notes != 0 ||
 		  !(totals->tally.flags & INCSTACK__TRACE_TALLY_PROCESS) ||
 		  totals->started != totals->traces;
 	incstack__replay_free(&replay);
@@ -335,6 +358,7 @@ int main(void)
 
 	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, round_trip, 0, 20);
+	tcase_add_test(tests, notes_of_all_slots_are_read);
 	tcase_add_test(tests, every_flipped_byte_is_noticed);
 	tcase_add_test(tests, every_truncation_is_noticed);
 	tcase_add_test(tests, lies_with_right_checksums_do_no_harm);

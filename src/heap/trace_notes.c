@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The texts of the notes, as the report prints them.
+ */
+#include "trace_notes.h"
+
+#include <stddef.h>
+
+static const char *const texts[INCSTACK__NOTE_COUNT] = {
+	[INCSTACK__NOTE_FILE_CLOSED] =
+		"the program closed the trace file, and it could not be opened again; recording "
+		"stopped there",
+	[INCSTACK__NOTE_FILE_FULL] =
+		"the trace file could not be written (is the disk full?); recording stopped there",
+	[INCSTACK__NOTE_FILE_LIMIT] =
+		"the trace file reached the program's limit on file sizes (ulimit -f); recording "
+		"stopped there",
+	[INCSTACK__NOTE_NO_MEMORY] =
+		"the recorder got no memory (ulimit -v?); some traces were refused and are counted "
+		"as lost",
+	[INCSTACK__NOTE_NO_SHARED_MEMORY] =
+		"memory that outlives the process could not be had; what a killed process had not "
+		"yet written is lost",
+	[INCSTACK__NOTE_SECCOMP] =
+		"the program entered a sandbox (seccomp) that forbids system calls of the "
+		"recorder; recording stopped there",
+	[INCSTACK__NOTE_NO_TSC] =
+		"the program forbade the time-stamp counter; events were ordered by a counter",
+	[INCSTACK__NOTE_FOREIGN_UNWINDER] =
+		"an unwinder other than libgcc_s threw an exception; mode validate from there on",
+	[INCSTACK__NOTE_STACK_COPIED] =
+		"the program has a runtime that copies stacks; mode validate from there on",
+	[INCSTACK__NOTE_MANY_STALE] =
+		"many frames went away unannounced; mode validate from there on",
+	[INCSTACK__NOTE_STACK_MAPS] =
+		"the program's garbage collector reads return addresses; mode validate",
+	[INCSTACK__NOTE_SHADOW_STACK] =
+		"the hardware guards return addresses (shadow stack); mode validate",
+	[INCSTACK__NOTE_MANY_CONTEXTS] =
+		"the program has more contexts (swapcontext) than the recorder keeps; the stacks "
+		"of the others were walked fully",
+	[INCSTACK__NOTE_THREAD_BUSY] =
+		"a thread could not be stopped when the process ended; callers of its newest "
+		"traces may be unknown",
+	[INCSTACK__NOTE_UNLOADED] =
+		"code was unloaded while it was being recorded; some of its names are missing",
+};
+
+const char *incstack__trace_note_text(unsigned note)
+{
+	return note < INCSTACK__NOTE_COUNT ? texts[note] : NULL;
+}
