@@ -60,6 +60,7 @@ struct incstack__record {
 	int held;          /* recorder_exit.c */
 	uintptr_t held_at; /* its stack pointer then */
 	int settled;       /* without barriers: a context that was left, a thread that ends */
+	int fallen;        /* has followed the recording into mode validate */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct incstack__record, next) <= 128, "two lines");
 
@@ -73,6 +74,9 @@ struct incstack__recording {
 	pthread_key_t key;
 	uint64_t interval;
 	uint32_t mode;
+	uint64_t why; /* the notes that say why it is not the mode that was asked for */
+	int fallen;   /* it was patch until recording had begun */
+	int refused;  /* rules of code that must not be patched were refused */
 	uint32_t threads_seen;
 	uint32_t contexts_made;
 	uint32_t epoch;   /* of the newest MODULES block */
@@ -175,6 +179,21 @@ void incstack__record_thread_end(void);
 void incstack__record_switch(const void *ucontext);
 void incstack__record_thread(void);
 void incstack__record_unload(int done);
+
+/* recorder_host.c */
+/* Recognizes runtimes that mode patch would break in all that is loaded: not 0, there is
+ * one, and the mode is validate from now on. */
+int incstack__record_host_look(void);
+/* Not 0: the code is such a runtime's, which was met for the first time. Its return
+ * addresses must not be changed; no lock is taken. */
+int incstack__record_host_refuses(uintptr_t address);
+/* Code was unloaded: others may come in its place. */
+void incstack__record_host_forget(void);
+/* Patch becomes validate, in each thread before its next event. From any thread, in a
+ * signal handler, too. */
+void incstack__record_fall_back(enum incstack__trace_note note);
+/* The record's stack gets the mode that the recording fell back to. */
+void incstack__record_follow_mode(struct incstack__record *record);
 
 /* recorder_context.c */
 /* The record of the context whose stack the address is in, the caller's from now on. */

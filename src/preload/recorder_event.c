@@ -185,6 +185,8 @@ static inline int make_room(struct incstack__record *record)
 
 	if (full)
 		incstack__record_flush(record);
+	if (incstack__recording.fallen && !record->fallen)
+		incstack__record_follow_mode(record);
 	if (record->log.used >= record->look) {
 		look_at_clock(record);
 		record->look = record->log.used + LOOK_AFTER_BYTES;
@@ -401,7 +403,7 @@ void incstack__record_thread_end(void)
 
 	if (record == NULL)
 		return;
-	if (record != &incstack__recording.late && incstack__recording.mode == INCSTACK_MODE_PATCH)
+	if (record != &incstack__recording.late && incstack__recording.mode != INCSTACK_MODE_FULL)
 		record->settled = incstack_stack_set_mode(record->stack, INCSTACK_MODE_FULL) == 0;
 	leave(record);
 }
@@ -445,6 +447,7 @@ void incstack__record_unload(int done)
 			r->closed = epoch;
 			__atomic_add_fetch(&r->unloads, 1, __ATOMIC_RELEASE);
 			__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELEASE);
+			incstack__record_host_forget();
 			incstack_native_code_unloaded(r->runtime);
 			incstack__record_flush(record);
 		}

@@ -186,6 +186,7 @@ int incstack__record_open(const char *path)
 	if (slots == MAP_FAILED)
 		return -1;
 	r->slots = slots;
+	r->slots[0].notes = r->why;
 	r->adds = 0;
 	return 0;
 }
@@ -266,4 +267,5 @@ void incstack__record_modules(uint32_t thread)
 	r->subs = counts[1];
 	__atomic_add_fetch(&r->epoch, 1, __ATOMIC_RELEASE);
 	write_modules(thread);
+	incstack__record_host_look();
 }

@@ -4,7 +4,6 @@
  * record, and decides what a forked child or a new process image records.
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,15 @@
 #include "recorder.h"
 
 struct incstack__recording incstack__recording = {.fd = -1};
+
+static int find_rule_quickly(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	if (incstack__record_host_refuses(address)) {
+		rule->kind = INCSTACK_RULE_NONE;
+		return 0;
+	}
+	return incstack_native_embedder()->find_rule_quickly(context, address, rule);
+}
 
 /* libunwind may allocate: what it takes is ours, not the target's. */
 static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
@@ -53,15 +61,6 @@ static uint32_t mode_of(const char *name)
 	return strcmp(name, "validate") == 0 ? INCSTACK_MODE_VALIDATE : INCSTACK_MODE_PATCH;
 }
 
-/* The collector of OCaml finds its roots by the return addresses on the stack, and would
- * not know a thunk's. Its programs export the table that it looks them up in. */
-static uint32_t allowed_mode(uint32_t wanted)
-{
-	if (wanted == INCSTACK_MODE_PATCH && dlsym(RTLD_DEFAULT, "caml_frametable") != NULL)
-		wanted = INCSTACK_MODE_VALIDATE;
-	return incstack_native_mode(wanted);
-}
-
 static void configure(const char *configuration)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -70,7 +69,8 @@ static void configure(const char *configuration)
 
 	option(configuration, "file", r->file, sizeof(r->file));
 	option(configuration, "mode", mode, sizeof(mode));
-	r->mode = allowed_mode(mode_of(mode));
+	r->mode = incstack_native_mode(mode_of(mode));
+	incstack__record_host_look();
 	r->interval = interval > 0 ? (uint64_t)interval : 1;
 	r->crosscheck = option(configuration, "crosscheck", NULL, 0) == 1;
 	r->follow = option(configuration, "follow", NULL, 0) == 1;
@@ -130,6 +130,7 @@ static int create_runtime(void)
 
 	embedder = *incstack_native_embedder();
 	embedder.find_rule = find_rule;
+	embedder.find_rule_quickly = find_rule_quickly;
 	return incstack_runtime_create(&options, &r->runtime);
 }
 

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What kind of program is recorded: whether it has a runtime that would not survive a
+ * changed return address. Such a runtime is recognized by a symbol or a section of the
+ * object that contains it, when recording starts and when a sample meets code of an
+ * object for the first time. From then on mode patch is mode validate.
+ *
+ * Go is not among them. Its runtime copies and scans the stacks of goroutines, but C code
+ * runs on the stack of the system thread, and Go's own code has no unwind information: a
+ * walk ends there, and no return address that leads into it is changed.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recorder.h"
+
+static const struct runtime {
+	const char *symbol;  /* defined in the object's dynamic symbol table */
+	const char *section; /* or present in its file, which strip leaves alone */
+	enum incstack__trace_note note;
+} runtimes[] = {
+	/* Their collectors look up return addresses in stack maps. OCaml: */
+	{.symbol = "caml_frametable", .note = INCSTACK__NOTE_STACK_MAPS},
+	/* GraalVM native image: */
+	{.symbol = "graal_create_isolate", .note = INCSTACK__NOTE_STACK_MAPS},
+	{.section = ".svm_heap", .note = INCSTACK__NOTE_STACK_MAPS},
+	/* .NET NativeAOT, which also replaces return addresses itself: */
+	{.symbol = "DotNetRuntimeDebugHeader", .note = INCSTACK__NOTE_STACK_MAPS},
+	{.section = "__managedcode", .note = INCSTACK__NOTE_STACK_MAPS},
+	{.section = ".managedcode", .note = INCSTACK__NOTE_STACK_MAPS},
+};
+enum { RUNTIMES = sizeof(runtimes) / sizeof(runtimes[0]) };
+
+/* One loaded object, as the dynamic linker has it. */
+struct object {
+	const char *path; /* empty: the program */
+	uintptr_t bias;
+	const ElfW(Dyn) * dynamic;
+};
+
+/* ---- symbols, read from memory ------------------------------------------------------- */
+
+struct symbols {
+	const ElfW(Sym) * table;
+	const char *names;
+	const uint32_t *gnu_hash;
+};
+
+/* The dynamic linker replaces the addresses in the dynamic section by those in memory,
+ * unless that section is read-only, as that of the vDSO is. */
+static const void *in_memory(const struct object *object, ElfW(Addr) address)
+{
+	return (const void *)(address < object->bias ? object->bias + address : address);
+}
+
+static int find_symbols(const struct object *object, struct symbols *found)
+{
+	memset(found, 0, sizeof(*found));
+	for (const ElfW(Dyn) *d = object->dynamic; d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == DT_SYMTAB)
+			found->table = in_memory(object, d->d_un.d_ptr);
+		else if (d->d_tag == DT_STRTAB)
+			found->names = in_memory(object, d->d_un.d_ptr);
+		else if (d->d_tag == DT_GNU_HASH)
+			found->gnu_hash = in_memory(object, d->d_un.d_ptr);
+	}
+	return found->table != NULL && found->names != NULL && found->gnu_hash != NULL;
+}
+
+static uint32_t gnu_hash(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (; *name != '\0'; name++)
+		hash = hash * 33 + (unsigned char)*name;
+	return hash;
+}
+
+/* The table is: buckets, first symbol, words of a Bloom filter, its shift; the filter; the
+ * buckets; a chain of hashes, of which the lowest bit ends one bucket's. */
+static int defines(const struct symbols *symbols, const char *name)
+{
+	const uint32_t *table = symbols->gnu_hash;
+	const uint32_t *buckets = table + 4 + table[2] * (sizeof(ElfW(Addr)) / sizeof(*table));
+	const uint32_t *chain = buckets + table[0];
+	const uint32_t hash = gnu_hash(name);
+	uint32_t i = table[0] != 0 ? buckets[hash % table[0]] : 0;
+
+	if (i < table[1])
+		return 0;
+	for (;; i++) {
+		const ElfW(Sym) *symbol = &symbols->table[i];
+		const uint32_t other = chain[i - table[1]];
+
+		if ((other | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
+		    strcmp(symbols->names + symbol->st_name, name) == 0)
+			return 1;
+		if (other & 1)
+			return 0;
+	}
+}
+
+static const struct runtime *runtime_by_symbol(const struct object *object)
+{
+	struct symbols symbols;
+
+	if (!find_symbols(object, &symbols))
+		return NULL;
+	for (int i = 0; i < RUNTIMES; i++)
+		if (runtimes[i].symbol != NULL && defines(&symbols, runtimes[i].symbol))
+			return &runtimes[i];
+	return NULL;
+}
+
+/* ---- sections, read from the file ------------------------------------------------------ */
+
+enum { NAMES_BYTES = 1024, HEADERS = 16 };
+
+static int read_at(int fd, void *to, size_t bytes, uint64_t at)
+{
+	return pread(fd, to, bytes, (off_t)at) == (ssize_t)bytes;
+}
+
+static const struct runtime *runtime_of_section(const char *name)
+{
+	for (int i = 0; i < RUNTIMES; i++)
+		if (runtimes[i].section != NULL && strcmp(runtimes[i].section, name) == 0)
+			return &runtimes[i];
+	return NULL;
+}
+
+/* The names of sections, ended by a zero; what does not fit is not seen. */
+static int read_names(int fd, const ElfW(Ehdr) * file, char names[NAMES_BYTES])
+{
+	ElfW(Shdr) header;
+	ssize_t got;
+
+	if (!read_at(fd, &header, sizeof(header),
+		     file->e_shoff + file->e_shstrndx * sizeof(header)))
+		return 0;
+	got = pread(fd, names, header.sh_size < NAMES_BYTES ? header.sh_size : NAMES_BYTES - 1,
+		    (off_t)header.sh_offset);
+	if (got <= 0)
+		return 0;
+	memset(names + got, 0, (size_t)(NAMES_BYTES - got));
+	return 1;
+}
+
+static const struct runtime *runtime_in_file(int fd)
+{
+	const struct runtime *found = NULL;
+	ElfW(Shdr) headers[HEADERS];
+	char names[NAMES_BYTES];
+	ElfW(Ehdr) file;
+
+	if (!read_at(fd, &file, sizeof(file), 0) || memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    file.e_shentsize != sizeof(headers[0]) || !read_names(fd, &file, names))
+		return NULL;
+	for (unsigned i = 0; i < file.e_shnum && found == NULL; i += HEADERS) {
+		const unsigned left = file.e_shnum - i;
+		const unsigned count = left < HEADERS ? left : HEADERS;
+
+		if (!read_at(fd, headers, count * sizeof(headers[0]),
+			     file.e_shoff + i * sizeof(headers[0])))
+			return NULL;
+		for (unsigned k = 0; k < count && found == NULL; k++)
+			if (headers[k].sh_name < NAMES_BYTES)
+				found = runtime_of_section(names + headers[k].sh_name);
+	}
+	return found;
+}
+
+static const struct runtime *runtime_by_section(const struct object *object)
+{
+	const char *path = *object->path != '\0' ? object->path : "/proc/self/exe";
+	const struct runtime *found;
+	int fd = -1;
+
+	if (strchr(path, '/') != NULL) /* the vDSO has no file */
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return NULL;
+	found = runtime_in_file(fd);
+	close(fd);
+	return found;
+}
+
+/* ---- what follows ---------------------------------------------------------------------- */
+
+void incstack__record_fall_back(enum incstack__trace_note note)
+{
+	struct incstack__recording *r = &incstack__recording;
+
+	__atomic_fetch_or(&r->why, UINT64_C(1) << note, __ATOMIC_RELAXED);
+	incstack__record_note(note);
+	if (__atomic_exchange_n(&r->mode, INCSTACK_MODE_VALIDATE, __ATOMIC_RELAXED) !=
+	    INCSTACK_MODE_PATCH)
+		return;
+	if (r->runtime == NULL) /* it will be made in that mode */
+		return;
+	__atomic_store_n(&r->fallen, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELEASE);
+}
+
+/* The rules that were refused meanwhile are asked for again, by whoever comes first. */
+void incstack__record_follow_mode(struct incstack__record *record)
+{
+	struct incstack__recording *r = &incstack__recording;
+	struct incstack__quiet before;
+
+	record->fallen = 1;
+	if (record == &r->late)
+		return;
+	incstack__record_quiet(&before);
+	incstack_stack_set_mode(record->stack, r->mode);
+	if (__atomic_exchange_n(&r->refused, 0, __ATOMIC_ACQ_REL))
+		incstack_native_code_unloaded(r->runtime);
+	incstack__record_loud(&before);
+}
+
+/* ---- objects --------------------------------------------------------------------------- */
+
+/* The objects that were looked at, by their dynamic sections: an open hash table. */
+enum { OBJECTS_BITS = 10 };
+static const ElfW(Dyn) * met[1u << OBJECTS_BITS];
+static const ElfW(Dyn) * newest;
+
+/* Whether it was not there before. A full table takes no more. */
+static int meet(const ElfW(Dyn) * object)
+{
+	const size_t mask = (1u << OBJECTS_BITS) - 1;
+	const size_t first = ((uintptr_t)object >> 4) * 0x9e3779b97f4a7c15u >> (64 - OBJECTS_BITS);
+
+	for (size_t i = 0; i <= mask; i++) {
+		const ElfW(Dyn) **at = &met[(first + i) & mask];
+		const ElfW(Dyn) *there = NULL;
+
+		if (__atomic_compare_exchange_n(at, &there, object, 0, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED))
+			return 1;
+		if (there == object)
+			return 0;
+	}
+	return 0;
+}
+
+void incstack__record_host_forget(void)
+{
+	memset(met, 0, sizeof(met));
+	__atomic_store_n(&newest, NULL, __ATOMIC_RELAXED);
+}
+
+static const struct runtime *runtime_of(const struct object *object)
+{
+	const struct runtime *found;
+
+	if (object->dynamic == NULL || !meet(object->dynamic))
+		return NULL;
+	found = runtime_by_symbol(object);
+	return found != NULL ? found : runtime_by_section(object);
+}
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct object object = {.path = info->dlpi_name, .bias = info->dlpi_addr};
+	const struct runtime **found = context;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			object.dynamic =
+				(const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	*found = runtime_of(&object);
+	return *found != NULL;
+}
+
+int incstack__record_host_look(void)
+{
+	const struct runtime *found = NULL;
+
+	if (incstack__recording.mode != INCSTACK_MODE_PATCH)
+		return 0;
+	dl_iterate_phdr(look_at, &found);
+	if (found != NULL)
+		incstack__record_fall_back(found->note);
+	return found != NULL;
+}
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
+
+static __attribute__((noinline)) int first_look(const struct link_map *map)
+{
+	const struct object object = {map->l_name, map->l_addr, map->l_ld};
+	const struct runtime *found;
+	struct incstack__quiet before;
+
+	incstack__record_quiet(&before);
+	found = runtime_of(&object);
+	if (found != NULL) {
+		__atomic_store_n(&incstack__recording.refused, 1, __ATOMIC_RELEASE);
+		incstack__record_fall_back(found->note);
+	}
+	incstack__record_loud(&before);
+	return found != NULL;
+}
+
+static int is_newest(const ElfW(Dyn) * object)
+{
+	if (__atomic_load_n(&newest, __ATOMIC_RELAXED) == object)
+		return 1;
+	__atomic_store_n(&newest, object, __ATOMIC_RELAXED);
+	return 0;
+}
+
+int incstack__record_host_refuses(uintptr_t address)
+{
+	struct dl_find_object object;
+
+	if (incstack__recording.mode != INCSTACK_MODE_PATCH ||
+	    _dl_find_object((void *)address, &object) != 0 || is_newest(object.dlfo_link_map->l_ld))
+		return 0;
+	return first_look(object.dlfo_link_map);
+}
+
+#else
+
+int incstack__record_host_refuses(uintptr_t address)
+{
+	(void)address;
+	return 0;
+}
+
+#endif
