@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""One run of an entry: in a fresh directory, in a session of its own, with a limit on its time."""
+import dataclasses
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+from table import HERE
+
+PATH = "/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/games"
+LAST_LINE = re.compile(r"^incstack: (traces=.*)$", re.M)
+COUNTS = ("traces", "crosschecked", "mismatches", "lost", "truncated", "returns", "stale")
+
+
+@dataclasses.dataclass
+class Run:
+    status: int  # exit status; None: out of time
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    counts: dict
+    modes: list
+    remarks: list  # notes and warnings of the reports
+    reports: int  # recorded programs, whether they have a report or not
+    reported: int
+
+
+def _environment(inputs, extra):
+    kept = {"PATH": PATH, "LC_ALL": "C.UTF-8", "TZ": "UTC", "TERM": "dumb", "IN": str(inputs),
+            "DEBUGINFOD_URLS": "", "INPUT": str(HERE / "input")}
+    return {**kept, **{name: str(value) for name, value in extra.items()}}
+
+
+def bash(script, directory, environment, timeout):
+    """Status (None: out of time), stdout, stderr, seconds. Output goes to files: a server
+    that outlives the script would keep a pipe open."""
+    environment = dict(environment, HOME=str(directory))
+    command = [sys.executable, str(HERE / "supervise.py"), str(timeout), script]
+    start = time.monotonic()
+    outputs = [directory.parent / f"{directory.name}.{name}" for name in ("stdout", "stderr")]
+    with open(outputs[0], "wb") as out, open(outputs[1], "wb") as err:
+        status = subprocess.run(command, cwd=directory, env=environment, stdout=out, stderr=err,
+                                stdin=subprocess.DEVNULL, start_new_session=True,
+                                check=False).returncode
+    seconds = time.monotonic() - start
+    return None if status == 124 else status, outputs[0].read_bytes(), outputs[1].read_bytes(), seconds
+
+
+def _read_reports(directory):
+    counts, modes, remarks = dict.fromkeys(COUNTS, 0), [], []
+    reports = sorted(directory.glob("*.err"))
+    reported = 0
+    for report in reports:
+        text = report.read_text(encoding="utf-8", errors="replace")
+        remarks += re.findall(r"^(?:note|warning): .*$", text, re.M)
+        lines = LAST_LINE.findall(text)
+        if not lines:
+            continue
+        reported += 1
+        fields = dict(field.split("=") for field in lines[-1].split())
+        for name in COUNTS:
+            counts[name] += int(fields[name])
+        modes.append((int(fields["traces"]), fields["mode"]))
+    # The mode of the program that has most traces, as in the tool's own sum.
+    return counts, [mode for _, mode in sorted(modes, reverse=True)], remarks, len(reports), reported
+
+
+def run(program, work, tool, options, variables):
+    """Runs an entry in `work`; bare if `tool` is empty."""
+    place, reports = work / "place", work / "reports"
+    for directory in (place, reports):
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir()
+        directory.chmod(0o777)
+    extra = {"REPORTS": reports, "INCSTACK": tool, "OPTIONS": options, **variables}
+    script = f". {HERE}/prelude.sh\n{program.run}"
+    status, stdout, stderr, seconds = bash(script, place, _environment(work / "input", extra),
+                                           program.timeout)
+    counts, modes, remarks, count, reported = _read_reports(reports)
+    return Run(status, stdout, stderr, seconds, counts, modes, remarks, count, reported)
+
+
+def prepare(program, work, variables):
+    """Makes the input; an error text, or "". """
+    inputs = work / "input"
+    if (inputs / ".done").exists():
+        return ""
+    shutil.rmtree(inputs, ignore_errors=True)
+    inputs.mkdir(parents=True)
+    inputs.chmod(0o777)
+    status, stdout, stderr, _ = bash("set -e\n" + program.prepare, inputs,
+                                     _environment(inputs, variables), 600)
+    if status != 0:
+        text = (stdout + stderr).decode(errors="replace").strip()
+        return f"the input cannot be made (status {status}): {text[-300:]}"
+    (inputs / ".done").touch()
+    return ""
