@@ -3,10 +3,28 @@
  * The safepoint coordinator as a whole: its life, the rule that splits tickets
  * between running and waiting threads, and the full safepoint.
  */
-#include <sched.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "safepoint.h"
+
+uint32_t *incstack__alive_make(void)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	uint32_t *alive =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (alive == MAP_FAILED)
+		return NULL;
+	(void)madvise(alive, size, MADV_WIPEONFORK);
+	*alive = 1;
+	return alive;
+}
+
+void incstack__alive_free(uint32_t *alive)
+{
+	munmap(alive, (size_t)sysconf(_SC_PAGESIZE));
+}
 
 int incstack_safepoint_create(const struct incstack_safepoint_options *options,
 			      struct incstack_safepoint **out)
@@ -14,8 +32,12 @@ int incstack_safepoint_create(const struct incstack_safepoint_options *options,
 	if (!out || (options && options->size != sizeof(*options)))
 		return INCSTACK_EINVAL;
 	struct incstack_safepoint *safepoint = calloc(1, sizeof(*safepoint));
-	if (!safepoint)
+	if (safepoint)
+		safepoint->alive = incstack__alive_make();
+	if (!safepoint || !safepoint->alive) {
+		free(safepoint);
 		return INCSTACK_ENOMEM;
+	}
 	pthread_mutex_init(&safepoint->lock, NULL);
 	pthread_mutex_init(&safepoint->stop_lock, NULL);
 	safepoint->random = options && options->seed ? options->seed : 1;
@@ -31,30 +53,35 @@ int incstack_safepoint_create(const struct incstack_safepoint_options *options,
 	return 0;
 }
 
-int incstack_safepoint_destroy(struct incstack_safepoint *safepoint)
+static bool in_use(struct incstack_safepoint *safepoint)
 {
-	if (!safepoint)
-		return INCSTACK_EINVAL;
 	pthread_mutex_lock(&safepoint->lock);
 	bool busy = safepoint->attached != 0;
 	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++)
 		busy |= !incstack__request_reusable(&safepoint->requests[i]);
 	pthread_mutex_unlock(&safepoint->lock);
-	if (busy)
+	return busy;
+}
+
+int incstack_safepoint_destroy(struct incstack_safepoint *safepoint)
+{
+	if (!safepoint)
+		return INCSTACK_EINVAL;
+	bool forked = incstack__forked(safepoint);
+	if (!forked && in_use(safepoint))
 		return INCSTACK_EBUSY;
-	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++) {
-		struct incstack_request *request = &safepoint->requests[i];
-		for (uint32_t j = 0; j < request->count; j++)
-			incstack__thread_unref(request->threads[j]);
-		free(request->threads);
+	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++)
+		free(safepoint->requests[i].threads);
+	if (!forked) { /* else a thread of the parent may hold them */
+		pthread_mutex_destroy(&safepoint->lock);
+		pthread_mutex_destroy(&safepoint->stop_lock);
 	}
-	pthread_mutex_destroy(&safepoint->lock);
-	pthread_mutex_destroy(&safepoint->stop_lock);
 	while (safepoint->blocks) {
 		struct incstack__block *block = safepoint->blocks;
 		safepoint->blocks = block->next;
 		free(block);
 	}
+	incstack__alive_free(safepoint->alive);
 	free(safepoint->threads);
 	free(safepoint);
 	return 0;
@@ -68,7 +95,9 @@ int incstack_safepoint_split(uint32_t running, uint32_t waiting, uint32_t n, uin
 	uint64_t all = (uint64_t)running + waiting;
 	if (n > all)
 		n = (uint32_t)all;
-	uint64_t share = all ? ((uint64_t)n * waiting * 2 + all) / (all * 2) : 0;
+	uint64_t product = (uint64_t)n * waiting, share = 0;
+	if (all) /* halves up; twice the product may not fit */
+		share = product / all + (product % all >= all - product % all);
 	if (share > waiting)
 		share = waiting;
 	if (n - share > running)
@@ -115,19 +144,36 @@ static void tell_stop(struct incstack_safepoint *safepoint)
 	atomic_fetch_sub_explicit(&safepoint->stop_left, there, memory_order_relaxed);
 }
 
-/* Lets all go on. Returns how many had not arrived; those will not count down. */
-static uint32_t tell_resume(struct incstack_safepoint *safepoint)
+/* Lets one go on; returns its word as it was. A waiting thread on which claims were left
+ * meanwhile is held, and put before *held. */
+static uint64_t let_go(struct incstack__thread *thread, struct incstack__thread **held)
+{
+	uint64_t after, word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
+	bool serve;
+	do {
+		after = word & ~(INCSTACK_WORD_STOP | INCSTACK_WORD_SLEEP);
+		serve = incstack__free(after) && (word & INCSTACK__REQUEST_MASK);
+		/* release: partner is the acquire of leave. acquire: as in hold. */
+	} while (!atomic_compare_exchange_weak_explicit(
+		&thread->open.word, &word, serve ? after | INCSTACK_WORD_HELD : after,
+		memory_order_acq_rel, memory_order_relaxed));
+	if (serve) {
+		thread->next = *held;
+		*held = thread;
+	}
+	incstack__thread_open_gate(thread, word);
+	return word;
+}
+
+/* Lets all go on. Returns how many had not arrived; those will not count down. The
+ * threads in *held are the caller's to unhold, without a lock. */
+static uint32_t tell_resume(struct incstack_safepoint *safepoint, struct incstack__thread **held)
 {
 	uint32_t missing = 0;
 	pthread_mutex_lock(&safepoint->lock);
 	for (uint32_t i = 0; i < safepoint->attached; i++) {
-		struct incstack__thread *thread = safepoint->threads[i];
 		incstack__step(safepoint, INCSTACK_STEP_RESUME);
-		/* release: partner is the acquire of leave. */
-		uint64_t before = atomic_fetch_and_explicit(
-			&thread->open.word, ~(INCSTACK_WORD_STOP | INCSTACK_WORD_SLEEP),
-			memory_order_release);
-		incstack__thread_open_gate(thread, before);
+		uint64_t before = let_go(safepoint->threads[i], held);
 		bool safe = (before & INCSTACK_WORD_SAFE) && !(before & INCSTACK_WORD_HELD);
 		if (!safe && !(before & INCSTACK_WORD_GONE))
 			missing++;
@@ -152,8 +198,7 @@ static bool await_all(struct incstack_safepoint *safepoint, uint64_t until)
 static void settle_count(struct incstack_safepoint *safepoint, uint32_t missing)
 {
 	atomic_fetch_sub_explicit(&safepoint->stop_left, missing, memory_order_relaxed);
-	while (atomic_load_explicit(&safepoint->stop_left, memory_order_acquire) != 0)
-		sched_yield();
+	await_all(safepoint, 0);
 }
 
 int incstack_safepoint_stop(struct incstack_safepoint *safepoint,
@@ -162,7 +207,10 @@ int incstack_safepoint_stop(struct incstack_safepoint *safepoint,
 {
 	if (!safepoint || (self && ((struct incstack__thread *)self)->owner != safepoint))
 		return INCSTACK_EINVAL;
+	if (incstack__forked(safepoint))
+		return INCSTACK_EFORKED;
 	uint64_t until = timeout_ns ? incstack__now() + timeout_ns : 0;
+	struct incstack__thread *held = NULL;
 	int error = self ? incstack_safepoint_enter(self) : 0;
 	if (error)
 		return error;
@@ -173,9 +221,10 @@ int incstack_safepoint_stop(struct incstack_safepoint *safepoint,
 	/* relaxed: only checks the caller's order of calls. */
 	atomic_store_explicit(&safepoint->stopped, all, memory_order_relaxed);
 	if (!all) {
-		absent = tell_resume(safepoint);
+		absent = tell_resume(safepoint, &held);
 		settle_count(safepoint, absent);
 		pthread_mutex_unlock(&safepoint->stop_lock);
+		incstack__threads_unhold(held);
 		if (self)
 			incstack_safepoint_leave(self);
 	}
@@ -189,9 +238,13 @@ int incstack_safepoint_resume(struct incstack_safepoint *safepoint,
 {
 	if (!safepoint || (self && ((struct incstack__thread *)self)->owner != safepoint))
 		return INCSTACK_EINVAL;
+	if (incstack__forked(safepoint))
+		return INCSTACK_EFORKED;
 	if (!atomic_exchange_explicit(&safepoint->stopped, false, memory_order_relaxed))
 		return INCSTACK_EINVAL;
-	tell_resume(safepoint);
+	struct incstack__thread *held = NULL;
+	tell_resume(safepoint, &held);
 	pthread_mutex_unlock(&safepoint->stop_lock);
+	incstack__threads_unhold(held);
 	return self ? incstack_safepoint_leave(self) : 0;
 }

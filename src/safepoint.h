@@ -20,10 +20,13 @@ struct incstack__thread {
 	_Atomic(uint32_t) gate;                /* counts wake-ups; slept on at the gate */
 	uint32_t refs;                         /* attached + requests that list it; under `lock` */
 	struct incstack_safepoint *owner;
-	uint32_t index;                /* in the coordinator's list; under `lock` */
-	bool busy;                     /* in the slow path; owner only */
-	bool ran;                      /* when it was last told to stop; under `lock` */
-	struct incstack__thread *next; /* in the list of those that are free; under `lock` */
+	uint32_t index; /* in the coordinator's list; under `lock` */
+	bool busy;      /* in the slow path; owner only */
+	bool ran;       /* when it was last told to stop; under `lock` */
+	uint64_t mark;  /* of the last request that listed it, + 1 if claimed */
+	/* In the list of those that are free, under `lock`; or of those that one requester
+	 * or resume holds. */
+	struct incstack__thread *next;
 };
 
 /* Threads beside each other, because requests look at the words of all: a page of
@@ -38,6 +41,9 @@ struct incstack__block {
 /* Tickets of one kind. Closed by a bit in the count itself, so that to draw and
  * to close are ordered by one word. */
 #define INCSTACK__CLOSED (UINT32_C(1) << 31)
+
+/* In `started`: a canceller sleeps until the winners have started. */
+#define INCSTACK__DRAINED (UINT32_C(1) << 31)
 
 struct incstack__pool {
 	_Atomic(uint32_t) drawn;
@@ -66,6 +72,7 @@ struct incstack_request {
 	struct incstack__pool pools[2];
 	_Atomic(uint32_t) running;
 	uint32_t n, waiting;
+	uint64_t mark;     /* above those of all earlier requests; under `lock` */
 	uint64_t deadline; /* absolute; 0: none */
 	incstack_operation *operation;
 	incstack_request_completed *completed;
@@ -85,6 +92,8 @@ struct incstack_safepoint {
 	struct incstack__thread *unused;
 	uint64_t last_id;
 	uint64_t random;
+	uint64_t marks; /* the last one given; under `lock` */
+	uint32_t *alive;
 	_Atomic(bool) stopped;       /* between stop and resume */
 	_Atomic(uint32_t) stop_left; /* threads that have not arrived, + 1 while arming */
 	void (*step)(void *context, enum incstack_safepoint_step step);
@@ -99,13 +108,32 @@ static inline void incstack__step(const struct incstack_safepoint *safepoint,
 		safepoint->step(safepoint->context, step);
 }
 
+/* A word that is 1, and 0 in a child of fork (from Linux 4.14 on). Null: no memory. */
+uint32_t *incstack__alive_make(void);
+void incstack__alive_free(uint32_t *alive);
+
 uint64_t incstack__now(void);
 /* Sleeps while *word == seen, at most until `until` (0: no limit); may wake early. */
 void incstack__futex_wait(_Atomic(uint32_t) *word, uint32_t seen, uint64_t until);
 void incstack__futex_wake(_Atomic(uint32_t) *word);
 
-/* A running thread whose bit for the request was just cleared draws a ticket. */
-void incstack__request_meet(struct incstack_request *request, struct incstack__thread *thread);
+/* A ticket is drawn for a thread whose bit for the request was just cleared: by the
+ * thread, or by who holds it. */
+void incstack__request_meet(struct incstack_request *request, struct incstack__thread *thread,
+			    bool on_behalf);
+/* The starter draws for a thread that it has held since it shared the tickets. */
+void incstack__request_run_held(struct incstack_request *request, struct incstack__thread *thread);
+/* No claim can win any more. */
+bool incstack__request_spent(struct incstack_request *request);
+/* Takes back the bits, with their references; `absent`: counts the threads so. */
+void incstack__request_disarm(struct incstack_request *request, bool absent);
+/* Its deadline is over. */
+bool incstack__request_late(const struct incstack_request *request);
+/* A reference, unless the last one is gone already. */
+bool incstack__request_take_reference(struct incstack_request *request);
+/* Closes the tickets and takes back the bits; returns how many tickets were drawn. The
+ * caller holds a reference. */
+uint32_t incstack__request_end_early(struct incstack_request *request, uint32_t reason);
 /* Gives up one reference; the last one finishes the request. */
 void incstack__request_drop(struct incstack_request *request);
 /* Ends it as timed out, whatever its deadline. Waits for nobody. */
@@ -116,7 +144,10 @@ uint32_t incstack__random_below(struct incstack_safepoint *safepoint, uint32_t l
 bool incstack__request_reusable(struct incstack_request *request);
 /* Claims a safe thread for the caller; false when it is not there to be claimed. */
 bool incstack__thread_hold(struct incstack__thread *thread);
+/* Draws for the claims that others have left on the thread, and lets it go. */
 void incstack__thread_unhold(struct incstack__thread *thread);
+/* So for each of a list by `next`. */
+void incstack__threads_unhold(struct incstack__thread *held);
 /* Wakes the thread if it sleeps at the gate; `before` is its word before the change. */
 void incstack__thread_open_gate(struct incstack__thread *thread, uint64_t before);
 /* Says that a thread counted by stop has arrived. */
@@ -125,6 +156,18 @@ void incstack__thread_arrive(struct incstack_safepoint *safepoint);
 static inline bool incstack__waits(uint64_t word)
 {
 	return (word & INCSTACK_WORD_SAFE) && !(word & INCSTACK_WORD_BUSY);
+}
+
+/* Waits, and neither a requester nor a full safepoint has to do with it. */
+static inline bool incstack__free(uint64_t word)
+{
+	return incstack__waits(word) && !(word & (INCSTACK_WORD_HELD | INCSTACK_WORD_STOP));
+}
+
+/* In a child of fork the other threads are gone, and a lock may be theirs. */
+static inline bool incstack__forked(const struct incstack_safepoint *safepoint)
+{
+	return *safepoint->alive == 0;
 }
 
 /* Under `lock`. */

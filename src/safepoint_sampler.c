@@ -49,12 +49,16 @@ struct incstack_sampler {
 	pthread_mutex_t lock; /* start and stop */
 	pthread_t thread;
 	bool started;
+	uint32_t *alive;
 	_Atomic(bool) ending;
 	_Atomic(uint32_t) orders; /* counts changes that the thread must see; it sleeps on it */
-	_Atomic(uint64_t) interval;
+	/* The grid: the next tick, what lies between two, and whether it is started. Its lock is held for a few instructions, and lends its holder our priority. */
+	pthread_mutex_t grid_lock;
+	uint64_t due, interval;
+	bool ticking;
 	_Atomic(uint32_t) open;           /* rounds in use; slept on by the end of the thread */
 	struct incstack_request *current; /* of the last tick; the thread's */
-	uint32_t expected;                /* samples of a tick, as far as known; the thread's */
+	_Atomic(uint32_t) expected;       /* samples of a tick, as far as known */
 	struct counters counters;
 	struct round rounds[INCSTACK_WORD_REQUESTS];
 };
@@ -124,6 +128,12 @@ static void give_back(struct round *round)
 	atomic_fetch_sub_explicit(&round->sampler->open, 1, memory_order_relaxed);
 }
 
+/* relaxed: a figure. */
+static void expect(struct incstack_sampler *sampler, uint32_t threads)
+{
+	atomic_store_explicit(&sampler->expected, threads, memory_order_relaxed);
+}
+
 static void close_current(struct incstack_sampler *sampler)
 {
 	struct incstack_request_result result = {.size = sizeof(result)};
@@ -131,7 +141,7 @@ static void close_current(struct incstack_sampler *sampler)
 		return;
 	incstack__request_expire(sampler->current);
 	incstack_request_ask(sampler->current, &result);
-	sampler->expected = result.running + result.waiting;
+	expect(sampler, result.running + result.waiting);
 	incstack_request_release(sampler->current);
 	sampler->current = NULL;
 }
@@ -162,28 +172,57 @@ static int stop_all(struct incstack_sampler *sampler, struct round *round)
 		return error;
 	int taken = incstack_safepoint_visit(safepoint, sampler->options.n, flags, sample, round);
 	incstack_safepoint_resume(safepoint, NULL);
-	sampler->expected = (uint32_t)taken;
+	expect(sampler, (uint32_t)taken);
 	end_round(round, (uint32_t)taken, (uint32_t)taken);
 	return 0;
 }
 
 static void miss(struct incstack_sampler *sampler, uint64_t ticks)
 {
-	uint32_t each =
-		sampler->expected < sampler->options.n ? sampler->expected : sampler->options.n;
+	uint32_t each = atomic_load_explicit(&sampler->expected, memory_order_relaxed);
+	if (each > sampler->options.n)
+		each = sampler->options.n;
+	count(&sampler->counters.ticks, ticks);
 	count(&sampler->counters.missed, ticks);
 	count(&sampler->counters.wanted, ticks * each);
 	count(&sampler->counters.lost, ticks * each);
 }
 
-/* Returns the time of the next tick. */
-static uint64_t tick(struct incstack_sampler *sampler, uint64_t due, uint64_t interval)
+/* Ends the grid: what was due until now and got no request is missed. The next one begins
+ * now, `interval` before its first tick; 0: none begins. Under `grid_lock`. */
+static void begin_grid(struct incstack_sampler *sampler, uint64_t interval)
 {
+	uint64_t now = incstack__now();
+	if (sampler->due <= now)
+		miss(sampler, (now - sampler->due) / sampler->interval + 1);
+	sampler->due = NEVER_NS;
+	if (interval && interval < NEVER_NS - now)
+		sampler->due = now + interval;
+}
+
+/* The last time of the grid that is over, and how many before it were skipped. False if
+ * none is. *next is the next one. */
+static bool take_tick(struct incstack_sampler *sampler, uint64_t *due, uint64_t *skipped,
+		      uint64_t *next)
+{
+	pthread_mutex_lock(&sampler->grid_lock);
+	uint64_t now = incstack__now(), interval = sampler->interval;
+	bool taken = sampler->due <= now;
+	if (taken) {
+		*skipped = (now - sampler->due) / interval;
+		*due = sampler->due + *skipped * interval;
+		sampler->due = *due + interval;
+	}
+	*next = sampler->due;
+	pthread_mutex_unlock(&sampler->grid_lock);
+	return taken;
+}
+
+static void tick(struct incstack_sampler *sampler, uint64_t due, uint64_t skipped, uint64_t next)
+{
+	bool late = incstack__now() - due > (next - due) / 2;
 	close_current(sampler);
-	uint64_t behind = incstack__now() - due, skipped = behind / interval;
-	due += skipped * interval;
 	miss(sampler, skipped);
-	count(&sampler->counters.ticks, skipped + 1);
 	struct round *round = find_round(sampler, due);
 	bool full = sampler->options.flags & INCSTACK_SAMPLER_FULL;
 	if (!round || (full ? stop_all(sampler, round) : request(sampler, round))) {
@@ -191,10 +230,10 @@ static uint64_t tick(struct incstack_sampler *sampler, uint64_t due, uint64_t in
 			give_back(round);
 		miss(sampler, 1);
 	} else {
+		count(&sampler->counters.ticks, 1);
 		count(&sampler->counters.requested, 1);
-		count(&sampler->counters.late, behind % interval > interval / 2);
+		count(&sampler->counters.late, late);
 	}
-	return due + interval;
 }
 
 static void retrieve(struct incstack_sampler *sampler)
@@ -240,32 +279,26 @@ static void be_prompt(struct incstack_sampler *sampler)
 static void *run(void *argument)
 {
 	struct incstack_sampler *sampler = argument;
-	uint64_t interval = INCSTACK_SAMPLER_INTERVAL_MIN, due = 0;
 	uint64_t slower = sampler->options.retrieve_ns ? sampler->options.retrieve_ns : NEVER_NS;
 	uint64_t retrieve_due = incstack__now() + slower;
-	uint32_t orders, obeyed = ~atomic_load(&sampler->orders);
 	prctl(PR_SET_NAME, "incstack-sample");
 	be_prompt(sampler);
 	for (;;) {
-		/* acquire: partner is order; before `ending`, so that no order is slept over. */
-		orders = atomic_load_explicit(&sampler->orders, memory_order_acquire);
+		uint64_t due, skipped, next;
+		/* acquire: partner is order; before `ending` and the grid, so that no order is
+		 * slept over. */
+		uint32_t orders = atomic_load_explicit(&sampler->orders, memory_order_acquire);
 		if (atomic_load_explicit(&sampler->ending, memory_order_relaxed))
 			break;
-		uint64_t now = incstack__now();
-		if (orders != obeyed) {
-			interval = atomic_load_explicit(&sampler->interval, memory_order_relaxed);
-			due = now + interval;
-			obeyed = orders;
-		}
-		if (due <= now)
-			due = tick(sampler, due, interval);
-		if (retrieve_due <= now) {
+		if (take_tick(sampler, &due, &skipped, &next))
+			tick(sampler, due, skipped, next);
+		if (retrieve_due <= incstack__now()) {
 			retrieve(sampler);
 			retrieve_due = next_due(retrieve_due, slower);
 		}
 		/* Returns at once when the time is over. */
 		incstack__futex_wait(&sampler->orders, orders,
-				     due < retrieve_due ? due : retrieve_due);
+				     next < retrieve_due ? next : retrieve_due);
 	}
 	close_current(sampler);
 	await_rounds(sampler);
@@ -284,14 +317,34 @@ static bool valid(const struct incstack_sampler_options *options)
 	       options->n <= INT32_MAX;
 }
 
+static void init_grid(struct incstack_sampler *sampler)
+{
+	pthread_mutexattr_t lending;
+	pthread_mutexattr_init(&lending);
+	(void)pthread_mutexattr_setprotocol(&lending, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(&sampler->grid_lock, &lending);
+	pthread_mutexattr_destroy(&lending);
+	sampler->interval = sampler->options.interval_ns;
+	sampler->due = NEVER_NS;
+}
+
+static bool forked(const struct incstack_sampler *sampler)
+{
+	return *sampler->alive == 0;
+}
+
 int incstack_sampler_create(const struct incstack_sampler_options *options,
 			    struct incstack_sampler **out)
 {
 	if (!out || !valid(options))
 		return INCSTACK_EINVAL;
 	struct incstack_sampler *sampler = calloc(1, sizeof(*sampler));
-	if (!sampler)
+	if (sampler)
+		sampler->alive = incstack__alive_make();
+	if (!sampler || !sampler->alive) {
+		free(sampler);
 		return INCSTACK_ENOMEM;
+	}
 	sampler->options = *options;
 	if (!sampler->options.n) {
 		long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -300,23 +353,32 @@ int incstack_sampler_create(const struct incstack_sampler_options *options,
 	if (!sampler->options.stop_timeout_ns)
 		sampler->options.stop_timeout_ns = STOP_TIMEOUT_NS;
 	pthread_mutex_init(&sampler->lock, NULL);
-	atomic_init(&sampler->interval, options->interval_ns);
+	init_grid(sampler);
 	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++)
 		sampler->rounds[i].sampler = sampler;
 	*out = sampler;
 	return 0;
 }
 
+static bool is_started(struct incstack_sampler *sampler)
+{
+	pthread_mutex_lock(&sampler->lock);
+	bool started = sampler->started;
+	pthread_mutex_unlock(&sampler->lock);
+	return started;
+}
+
 int incstack_sampler_destroy(struct incstack_sampler *sampler)
 {
 	if (!sampler)
 		return INCSTACK_EINVAL;
-	pthread_mutex_lock(&sampler->lock);
-	bool busy = sampler->started;
-	pthread_mutex_unlock(&sampler->lock);
-	if (busy)
-		return INCSTACK_EBUSY;
-	pthread_mutex_destroy(&sampler->lock);
+	if (!forked(sampler)) { /* else its thread is gone, and the locks may be held */
+		if (is_started(sampler))
+			return INCSTACK_EBUSY;
+		pthread_mutex_destroy(&sampler->lock);
+		pthread_mutex_destroy(&sampler->grid_lock);
+	}
+	incstack__alive_free(sampler->alive);
 	free(sampler);
 	return 0;
 }
@@ -332,13 +394,29 @@ static int create_thread(struct incstack_sampler *sampler)
 	return error ? INCSTACK_ENOMEM : 0;
 }
 
+static void set_grid(struct incstack_sampler *sampler, bool ticks)
+{
+	pthread_mutex_lock(&sampler->grid_lock);
+	begin_grid(sampler, ticks ? sampler->interval : 0);
+	sampler->ticking = ticks;
+	pthread_mutex_unlock(&sampler->grid_lock);
+}
+
 int incstack_sampler_start(struct incstack_sampler *sampler)
 {
 	if (!sampler)
 		return INCSTACK_EINVAL;
+	if (forked(sampler))
+		return INCSTACK_EFORKED;
 	pthread_mutex_lock(&sampler->lock);
-	atomic_store_explicit(&sampler->ending, false, memory_order_relaxed);
-	int error = sampler->started ? INCSTACK_EBUSY : create_thread(sampler);
+	int error = INCSTACK_EBUSY;
+	if (!sampler->started) {
+		atomic_store_explicit(&sampler->ending, false, memory_order_relaxed);
+		set_grid(sampler, true);
+		error = create_thread(sampler);
+		if (error)
+			set_grid(sampler, false);
+	}
 	sampler->started |= !error;
 	pthread_mutex_unlock(&sampler->lock);
 	return error;
@@ -355,10 +433,13 @@ int incstack_sampler_stop(struct incstack_sampler *sampler)
 {
 	if (!sampler)
 		return INCSTACK_EINVAL;
+	if (forked(sampler))
+		return INCSTACK_EFORKED;
 	pthread_mutex_lock(&sampler->lock);
 	int error = sampler->started ? 0 : INCSTACK_EINVAL;
 	if (!error) {
 		atomic_store_explicit(&sampler->ending, true, memory_order_relaxed);
+		set_grid(sampler, false);
 		order(sampler);
 		pthread_join(sampler->thread, NULL);
 		sampler->started = false;
@@ -371,7 +452,12 @@ int incstack_sampler_set_interval(struct incstack_sampler *sampler, uint64_t int
 {
 	if (!sampler || interval_ns < INCSTACK_SAMPLER_INTERVAL_MIN)
 		return INCSTACK_EINVAL;
-	atomic_store_explicit(&sampler->interval, interval_ns, memory_order_relaxed);
+	if (forked(sampler))
+		return INCSTACK_EFORKED;
+	pthread_mutex_lock(&sampler->grid_lock);
+	begin_grid(sampler, sampler->ticking ? interval_ns : 0);
+	sampler->interval = interval_ns;
+	pthread_mutex_unlock(&sampler->grid_lock);
 	order(sampler);
 	return 0;
 }

@@ -87,7 +87,7 @@ static void serve(struct incstack__thread *thread)
 		       INCSTACK__REQUEST_MASK) != 0) {
 		int i = __builtin_ctzll(bits);
 		if (claim(thread, UINT64_C(1) << i))
-			incstack__request_meet(&thread->owner->requests[i], thread);
+			incstack__request_meet(&thread->owner->requests[i], thread, false);
 	}
 }
 
@@ -128,6 +128,10 @@ static void sleep_at_gate(struct incstack__thread *thread)
 static void pass_gate(struct incstack__thread *thread)
 {
 	for (;;) {
+		if (incstack__forked(thread->owner)) { /* nobody is left to open the gate */
+			atomic_store_explicit(&thread->open.word, 0, memory_order_relaxed);
+			return;
+		}
 		incstack__step(thread->owner, INCSTACK_STEP_LEAVE);
 		uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 		if (word & (INCSTACK_WORD_STOP | INCSTACK_WORD_HELD))
@@ -158,6 +162,10 @@ void incstack_safepoint_poll_slow(struct incstack_safepoint_thread *open)
 	struct incstack__thread *thread = inside(open);
 	if (check_running(thread)) /* a safe thread has nothing to poll for */
 		return;
+	if (incstack__forked(thread->owner)) { /* the requests are the parent's */
+		atomic_store_explicit(&open->word, 0, memory_order_relaxed);
+		return;
+	}
 	thread->busy = true;
 	serve(thread);
 	while (atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_STOP) {
@@ -195,25 +203,61 @@ int incstack_safepoint_leave_slow(struct incstack_safepoint_thread *open)
 
 bool incstack__thread_hold(struct incstack__thread *thread)
 {
-	uint64_t safe = INCSTACK_WORD_SAFE;
 	incstack__step(thread->owner, INCSTACK_STEP_HOLD);
-	/* acquire: partner is the release of enter and settle. Exactly SAFE: not
-	 * while stopped (the stopper's) or held (another requester's). */
-	return atomic_compare_exchange_strong_explicit(&thread->open.word, &safe,
-						       safe | INCSTACK_WORD_HELD,
-						       memory_order_acquire, memory_order_relaxed);
+	uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
+	do {
+		if (!incstack__free(word))
+			return false;
+		/* acquire: partner is the release of enter and settle. */
+	} while (!atomic_compare_exchange_weak_explicit(
+		&thread->open.word, &word, word | INCSTACK_WORD_HELD, memory_order_acquire,
+		memory_order_relaxed));
+	return true;
+}
+
+/* Clears one of the bits and draws for it, on behalf of the held thread. */
+static void serve_held(struct incstack__thread *thread, uint64_t word)
+{
+	int i = __builtin_ctzll(word & INCSTACK__REQUEST_MASK);
+	incstack__step(thread->owner, INCSTACK_STEP_CLAIM);
+	/* acquire: partner is arm. release: who sets this bit again sees what we did. */
+	if (atomic_compare_exchange_strong_explicit(&thread->open.word, &word,
+						    word & ~(UINT64_C(1) << i),
+						    memory_order_acq_rel, memory_order_relaxed))
+		incstack__request_meet(&thread->owner->requests[i], thread, true);
 }
 
 void incstack__thread_unhold(struct incstack__thread *thread)
 {
-	incstack__step(thread->owner, INCSTACK_STEP_UNHOLD);
-	/* release: partner is the acquire of leave; what was done for the thread is seen. */
-	uint64_t before = atomic_fetch_and_explicit(&thread->open.word,
-						    ~(INCSTACK_WORD_HELD | INCSTACK_WORD_SLEEP),
-						    memory_order_release);
-	incstack__thread_open_gate(thread, before);
-	if (before & INCSTACK_WORD_STOP)
-		incstack__thread_arrive(thread->owner);
+	for (;;) {
+		uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
+		/* The claims on a stopped thread are left to resume. */
+		if ((word & INCSTACK__REQUEST_MASK) && !(word & INCSTACK_WORD_STOP)) {
+			serve_held(thread, word);
+			continue;
+		}
+		incstack__step(thread->owner, INCSTACK_STEP_UNHOLD);
+		/* release: partner is the acquire of leave; what was done for the thread is
+		 * seen. */
+		if (!atomic_compare_exchange_strong_explicit(
+			    &thread->open.word, &word,
+			    word & ~(INCSTACK_WORD_HELD | INCSTACK_WORD_SLEEP),
+			    memory_order_release, memory_order_relaxed))
+			continue;
+		incstack__thread_open_gate(thread, word);
+		if (word & INCSTACK_WORD_STOP)
+			incstack__thread_arrive(thread->owner);
+		return;
+	}
+}
+
+void incstack__threads_unhold(struct incstack__thread *held)
+{
+	while (held) {
+		struct incstack__thread *thread = held;
+		held = thread->next;
+		incstack__thread_unhold(thread);
+	}
 }
 
 void incstack__thread_unref(struct incstack__thread *thread)
@@ -269,6 +313,8 @@ int incstack_safepoint_attach(struct incstack_safepoint *safepoint,
 {
 	if (!safepoint || !open)
 		return INCSTACK_EINVAL;
+	if (incstack__forked(safepoint))
+		return INCSTACK_EFORKED;
 	pthread_mutex_lock(&safepoint->stop_lock);
 	pthread_mutex_lock(&safepoint->lock);
 	struct incstack__thread *thread = allocate(safepoint);
@@ -307,6 +353,8 @@ int incstack_safepoint_detach(struct incstack_safepoint_thread *open)
 	int error = check_running(thread);
 	if (error)
 		return error;
+	if (incstack__forked(thread->owner))
+		return INCSTACK_EFORKED;
 	struct incstack_safepoint *safepoint = thread->owner;
 	thread->busy = true;
 	give_up_claims(thread);

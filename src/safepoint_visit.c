@@ -67,6 +67,8 @@ int incstack_safepoint_visit(struct incstack_safepoint *safepoint, uint32_t n, u
 	if (!safepoint || !n || !operation || (flags & ~(uint32_t)INCSTACK_REQUEST_WAITING) ||
 	    !atomic_load_explicit(&safepoint->stopped, memory_order_relaxed))
 		return INCSTACK_EINVAL;
+	if (incstack__forked(safepoint))
+		return INCSTACK_EFORKED;
 	struct visit visit = {.safepoint = safepoint};
 	uint32_t numbers[2] = {0, 0};
 	begin(&visit, n, flags & INCSTACK_REQUEST_WAITING);

@@ -38,6 +38,8 @@ static const char *safepoint_text(enum incstack_safepoint_error error)
 	switch (error) {
 	case INCSTACK_ETIMEDOUT:
 		return "the time ended before the event";
+	case INCSTACK_EFORKED:
+		return "the coordinator belongs to the parent of this process";
 	}
 	return NULL;
 }

@@ -22,9 +22,16 @@ INCSTACK_BEGIN_C
 
 enum incstack_safepoint_error {
 	INCSTACK_ETIMEDOUT = -20, /* the time ended before the event */
+	INCSTACK_EFORKED = -21,   /* the coordinator belongs to the parent of this process */
 };
 
-struct incstack_safepoint; /* the coordinator: threads and requests */
+/* The coordinator: threads and requests. It belongs to the process that made it. In a
+ * child of fork the other threads are gone, so every function of a coordinator, of its
+ * requests and of its samplers returns INCSTACK_EFORKED there and does nothing, with these
+ * exceptions: poll and leave forget what was asked of the thread, and return at once;
+ * enter works; destroy frees the coordinator, whatever is attached. The child may make
+ * a coordinator of its own. From Linux 4.14 on; before, a child must not use it. */
+struct incstack_safepoint;
 struct incstack_request;
 
 /* ---- the poll word ----------------------------------------------------------- */
@@ -43,7 +50,7 @@ typedef _Atomic(uint64_t) incstack_poll_word;
 #define INCSTACK_WORD_GONE (UINT64_C(1) << 59)  /* has detached */
 #define INCSTACK_WORD_SLEEP (UINT64_C(1) << 60) /* sleeps at the gate, wants to be woken */
 #define INCSTACK_WORD_STOP (UINT64_C(1) << 61)  /* a full safepoint is wanted */
-#define INCSTACK_WORD_HELD (UINT64_C(1) << 62)  /* a requester works on this safe thread */
+#define INCSTACK_WORD_HELD (UINT64_C(1) << 62)  /* somebody works on this safe thread */
 #define INCSTACK_WORD_SAFE (UINT64_C(1) << 63)  /* blocked or in native code */
 
 /* The public part of a thread; allocated by attach. */
@@ -162,7 +169,8 @@ INCSTACK_API int incstack_safepoint_destroy(struct incstack_safepoint *safepoint
 INCSTACK_API int incstack_safepoint_attach(struct incstack_safepoint *safepoint,
 					   struct incstack_safepoint_thread **thread);
 
-/* Gives up the thread's claims and frees it. INCSTACK_EBUSY from inside an operation,
+/* Gives up the thread's claims and frees it. A request that counted on one of them gets a
+ * sample less. INCSTACK_EBUSY from inside an operation,
  * INCSTACK_EINVAL while safe.
  * Thread: owner, running. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_safepoint_detach(struct incstack_safepoint_thread *thread);
@@ -175,7 +183,8 @@ INCSTACK_API int incstack_safepoint_split(uint32_t running, uint32_t waiting, ui
 					  uint32_t *from_running, uint32_t *from_waiting);
 
 /* Full safepoint: returns 0 when every other attached thread is stopped at a poll
- * or safe, and stays so until resume. self: the calling thread if it is attached
+ * or safe, and stays so until resume. Requests made meanwhile take their samples after
+ * resume, so the stopper must not wait for them. self: the calling thread if it is attached
  * and running, else null; it is safe until resume. INCSTACK_ETIMEDOUT when that takes
  * longer than timeout_ns (0: no limit): all go on, *missing (may be null) says
  * how many did not come. INCSTACK_EBUSY from inside an operation.
@@ -184,7 +193,9 @@ INCSTACK_API int incstack_safepoint_stop(struct incstack_safepoint *safepoint,
 					 struct incstack_safepoint_thread *self,
 					 uint64_t timeout_ns, uint32_t *missing);
 
-/* Thread: the one that stopped, with the same self. Signal: no. Allocates: never. Blocks: never. */
+/* Lets all go on. Runs the operations of requests that chose waiting threads while those
+ * were stopped, on their behalf; so it also does when a stop ends with INCSTACK_ETIMEDOUT.
+ * Thread: the one that stopped, with the same self. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_safepoint_resume(struct incstack_safepoint *safepoint,
 					   struct incstack_safepoint_thread *self);
 
@@ -196,7 +207,7 @@ struct incstack_ticket {
 	struct incstack_safepoint_thread *thread; /* whom to sample */
 	uint64_t time;      /* of the start, CLOCK_MONOTONIC, ns */
 	uint32_t number;    /* 0.. among running, 0.. among waiting threads */
-	uint32_t on_behalf; /* 1: the requester runs it; the thread is safe and held */
+	uint32_t on_behalf; /* 1: another thread runs it; the thread is safe and held */
 };
 
 typedef void incstack_operation(const struct incstack_ticket *ticket, void *argument);
@@ -223,7 +234,9 @@ struct incstack_request_options {
 	uint32_t count;
 	uint32_t n;           /* samples wanted, at least 1 */
 	uint32_t flags;       /* INCSTACK_REQUEST_* */
-	uint64_t deadline_ns; /* from now; 0: none. Acts when a poll or an ask meets it */
+	/* From now; 0: none. Acts when a poll or an ask meets it, or, once the request has
+	 * been released, a start that needs its place. */
+	uint64_t deadline_ns;
 	incstack_operation *operation; /* must not go safe, stop or detach: INCSTACK_EBUSY */
 	/* On the thread that finishes the request, maybe in start; may be null,
 	 * must not block, may start and release requests. */
@@ -234,7 +247,8 @@ struct incstack_request_options {
 enum incstack_request_state {
 	INCSTACK_REQUEST_OPEN = 0,
 	INCSTACK_REQUEST_COMPLETE,  /* n samples */
-	INCSTACK_REQUEST_SHORT,     /* fewer: no more threads could come */
+	/* Fewer: there were fewer threads than n, or some that it counted on detached. */
+	INCSTACK_REQUEST_SHORT,
 	INCSTACK_REQUEST_TIMED_OUT, /* closed by its deadline */
 	INCSTACK_REQUEST_CANCELLED,
 };
@@ -250,8 +264,13 @@ struct incstack_request_result {
 };
 
 /* Starts a request; the operation has been run on the chosen waiting threads when
- * this returns. INCSTACK_EBUSY: INCSTACK_WORD_REQUESTS requests exist. *request lives until
- * released. Errors: EINVAL, EBUSY, ENOMEM.
+ * this returns, except on those that another requester holds or a full safepoint stops.
+ * For these the other requester runs it before it lets go, or resume does; so this may
+ * also run the operations of others. Threads are counted, then chosen, and may go safe or
+ * come back between the two (the papers' virtual machine freezes them meanwhile): then the
+ * shares differ from incstack_safepoint_split by those threads, the sum does not.
+ * INCSTACK_EBUSY: INCSTACK_WORD_REQUESTS requests exist. *request lives until released.
+ * Errors: EINVAL, EBUSY, ENOMEM, EFORKED.
  * Thread: any. Signal: no. Allocates: may. Blocks: never for a thread's poll. */
 INCSTACK_API int incstack_request_start(struct incstack_safepoint *safepoint,
 					const struct incstack_request_options *options,
@@ -275,7 +294,8 @@ INCSTACK_API int incstack_request_ask(struct incstack_request *request,
 				      struct incstack_request_result *result);
 
 /* Waits for the end, the request's deadline included; INCSTACK_ETIMEDOUT after timeout_ns
- * (0: no limit). Not by an attached thread that runs: it could wait for itself.
+ * (0: no limit). Not by an attached thread that runs, by an operation, or between stop
+ * and resume: it could wait for itself.
  * Thread: any. Signal: no. Allocates: never. Blocks: yes. */
 INCSTACK_API int incstack_request_wait(struct incstack_request *request, uint64_t timeout_ns);
 

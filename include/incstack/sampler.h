@@ -46,7 +46,8 @@ struct incstack_sampler_options {
 
 /* Ticks lie on a grid of absolute times: how long a request took, or how late the
  * sampler was woken, moves no later tick. A request that is still open at the next
- * tick is closed then. ticks == requested + missed; and once the sampler has been
+ * tick is closed then. Ticks that were due when set_interval or stop is called and have
+ * no request count as missed. ticks == requested + missed; and once the sampler has been
  * stopped, wanted == taken + lost. */
 struct incstack_sampler_stats {
 	size_t size;        /* sizeof(struct incstack_sampler_stats), set by the caller */
@@ -69,13 +70,13 @@ struct incstack_sampler_stats {
 INCSTACK_API int incstack_sampler_create(const struct incstack_sampler_options *options,
 					 struct incstack_sampler **sampler);
 
-/* INCSTACK_EBUSY while it is started.
+/* INCSTACK_EBUSY while it is started, except in a child of fork.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_sampler_destroy(struct incstack_sampler *sampler);
 
 /* Starts the thread, with all signals blocked; the first tick is an interval from
  * now. INCSTACK_EBUSY when it is started, INCSTACK_ENOMEM when there is no thread to be had.
- * A child of fork has no sampler and must not use the parent's.
+ * A child of fork has no sampler: INCSTACK_EFORKED, as from stop and set_interval.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_sampler_start(struct incstack_sampler *sampler);
 

@@ -50,7 +50,14 @@ holds safety -DMUTE -DT=3 -DN=1 -DMUST_CANCEL -DNO_EXIT -DALL_RUN
 holds liveness -DN=1 -DNO_CANCEL
 holds liveness -DMUTE -DN=2 -DMUST_CANCEL
 holds liveness -DMUTE -DN=1 -DNO_EXIT -DNO_SAFE -DNO_CANCEL -DALL_RUN
+holds safety -DN=1 -DRIVAL -DNO_CANCEL -DNO_EXIT -DNO_SHORT
+holds safety -DN=2 -DRIVAL -DNO_CANCEL -DNO_EXIT -DNO_SHORT
+holds liveness -DN=1 -DRIVAL -DNO_CANCEL
 
+finds safety -DN=1 -DRIVAL -DNO_CANCEL -DNO_EXIT -DNO_SHORT -DFAULT_SHORT
+finds liveness -DN=1 -DRIVAL -DNO_CANCEL -DFAULT_UNHOLD_CLAIM
+finds liveness -DN=1 -DRIVAL -DNO_CANCEL -DFAULT_RESUME_CLAIM
+finds liveness -DN=2 -DNO_CANCEL -DFAULT_ARM_HELD
 finds safety -DN=1 -DFAULT_DRAW
 finds safety -DFAULT_CLAIM
 finds safety -DFAULT_CLOSE

@@ -11,6 +11,8 @@
  *
  * -DMUTE: the last thread never polls, goes safe or exits. -DNO_EXIT: no thread
  * exits. -DNO_SAFE: none goes safe. -DALL_RUN: none waits at first. -DNO_CANCEL, -DMUST_CANCEL: cancel never or always comes; else maybe.
+ * -DRIVAL: another requester, or a full safepoint, may have the threads that wait, and
+ * later lets them go. -DNO_SHORT: the request must end with N samples.
  * T threads, N samples wanted. -DFAULT_x: a seeded fault, which run.sh requires to be found.
  */
 #ifndef T
@@ -22,6 +24,8 @@
 
 /* The word of a thread. */
 bool claim[T], safe[T], held[T], gone[T];
+/* Only with RIVAL: who has HELD of a thread, and STOP, which the rival also takes back. */
+bool rivals[T], stop[T];
 /* The request. The tickets of running (RUN) and waiting (WAIT) threads. */
 #define RUN 0
 #define WAIT 1
@@ -33,6 +37,11 @@ bool cancel_back, over;
 byte listed;
 /* What the assertions count. */
 byte by_thread[T], operations;
+#ifdef RIVAL
+#define FREE(t) (safe[t] && !held[t] && !stop[t])
+#else
+#define FREE(t) (safe[t] && !held[t])
+#endif
 
 inline drop() {
 	/* DROP */
@@ -40,7 +49,11 @@ inline drop() {
 	if
 	:: last ->
 		/* FINISH */
-		atomic { ends_seen++; assert(ends_seen == 1); assert(taken == operations); over = true; last = false }
+		atomic { ends_seen++; assert(ends_seen == 1); assert(taken == operations); over = true; last = false;
+#ifdef NO_SHORT
+			assert(taken == N)
+#endif
+		}
 	:: else
 	fi
 }
@@ -101,11 +114,11 @@ inline perform(whom, kind) {
 	atomic { assert(kind == RUN || safe[whom]); taken++ }
 }
 
-inline meet() {
+inline meet(whom) {
 	draw(RUN);
 	if
 	:: won ->
-		perform(me, RUN);
+		perform(whom, RUN);
 #ifndef FAULT_DISARM /* the last ticket leaves the others armed */
 		if
 		:: number + 1 == limit[RUN] -> disarm()
@@ -129,11 +142,45 @@ inline serve() {
 		atomic { seen = claim[me]; claim[me] = false };
 #endif
 		if
-		:: seen -> meet()
+		:: seen -> meet(me)
 		:: else
 		fi
 	:: else
 	fi
+}
+
+/* Draws for the claims that were left on a thread, then lets it go; not for those on a
+ * stopped one, which resume holds. */
+inline unhold(whom) {
+	do
+	:: true ->
+		if
+		:: claim[whom] && !stop[whom] ->
+			/* CLAIM */
+			atomic { seen = claim[whom]; claim[whom] = false };
+			if
+			:: seen -> meet(whom)
+			:: else
+			fi
+		:: else ->
+			/* UNHOLD */
+			atomic {
+#ifdef FAULT_UNHOLD_CLAIM /* lets go without a look at the claims */
+				let_go = true;
+#else
+				let_go = !claim[whom] || stop[whom];
+#endif
+				if
+				:: let_go -> held[whom] = false
+				:: else
+				fi
+			};
+			if
+			:: let_go -> let_go = false; break
+			:: else
+			fi
+		fi
+	od
 }
 
 proctype thread(byte me) {
@@ -179,7 +226,7 @@ in_safe:
 #ifdef FAULT_LEAVE /* passes the gate although it is held */
 	safe[me] = false;
 #else
-	atomic { !held[me] -> safe[me] = false };
+	atomic { !held[me] && !stop[me] -> safe[me] = false };
 #endif
 	goto poll;
 exit:
@@ -195,21 +242,29 @@ done:
 	skip
 }
 
-inline arm() {
+/* A thread that waits is claimed if `waiting`, and held if nobody has it. */
+inline arm(waiting) {
 	/* ARM */
-	listed = i + 1;
+	listed = (listed > i + 1 -> listed : i + 1);
 #ifndef FAULT_ARM_REF /* the reference comes after the bit */
 	refs++;
 #endif
 	atomic {
 		armed = true;
 #ifndef FAULT_ARM_SAFE /* arms who will not come */
-		armed = armed && !safe[i];
+		armed = armed && (!safe[i] || waiting);
 #endif
 #ifndef FAULT_ARM_GONE /* arms who has gone */
 		armed = armed && !gone[i];
 #endif
-		claim[i] = armed
+		claim[i] = armed;
+#ifdef FAULT_ARM_HELD /* leaves a claim on a thread that nobody has */
+#else
+		if
+		:: armed && waiting && FREE(i) -> held[i] = true; mine[i] = true
+		:: else
+		fi
+#endif
 	};
 #ifdef FAULT_ARM_REF
 	if
@@ -222,18 +277,23 @@ inline arm() {
 	:: else
 	fi
 #endif
+	if
+	:: armed -> claimed[i] = true; claims++
+	:: else
+	fi
 }
 
 proctype requester() {
-	bool seen, last, won, armed, mine;
-	byte i, d, most, number, chosen = T;
-	/* HOLD: one waiting thread, if there is one that does not escape. */
+	bool seen, last, won, armed, let_go, mine[T], claimed[T];
+	byte i, d, most, number, claims, chosen = T;
+	/* HOLD: one waiting thread, if there is one that does not escape and that nobody
+	 * else has. */
 	i = 0;
 	do
 	:: i < T && chosen == T ->
 		atomic {
 			if
-			:: safe[i] && !held[i] -> held[i] = true; chosen = i
+			:: FREE(i) -> held[i] = true; chosen = i; claimed[i] = true
 			:: else
 			fi
 		};
@@ -248,12 +308,24 @@ proctype requester() {
 	do
 	:: i < T && limit[RUN] > 0 && !shut[RUN] && drawn[RUN] < limit[RUN] ->
 		if
-		:: i != chosen -> arm()
+		:: i != chosen -> arm(false)
 		:: else
 		fi;
 		i++
 	:: else -> break
 	od;
+#ifndef FAULT_SHORT /* who waits now, and is had by others, is passed over */
+	i = 0;
+	do
+	:: i < T && claims < limit[RUN] && !shut[RUN] && drawn[RUN] < limit[RUN] ->
+		if
+		:: !claimed[i] -> arm(true)
+		:: else
+		fi;
+		i++
+	:: else -> break
+	od;
+#endif
 #ifndef FAULT_REARM /* does not look whether bits were set in vain */
 	/* REARM */
 	if
@@ -272,16 +344,63 @@ proctype requester() {
 		:: won -> perform(chosen, WAIT)
 		:: else
 		fi;
-		/* UNHOLD */
 #ifndef FAULT_UNHOLD /* the waiting thread is never let go */
-		held[chosen] = false
+		unhold(chosen)
 #endif
 	:: else
 	fi;
+	i = 0;
+	do
+	:: i < T ->
+		if
+		:: mine[i] -> mine[i] = false; unhold(i)
+		:: else
+		fi;
+		i++
+	:: else -> break
+	od;
 #ifndef FAULT_STARTER /* the starter holds no reference */
 	drop()
 #endif
 }
+
+#ifdef RIVAL
+/* Another requester that has thread 0, if it waits; then a full safepoint that has it. */
+proctype rival() {
+	bool seen, last, won, let_go, mine;
+	byte d, most, number;
+	atomic {
+		if
+		:: FREE(0) -> held[0] = true; mine = true
+		:: else
+		fi
+	};
+	if
+	:: mine -> mine = false; unhold(0)
+	:: else
+	fi;
+	/* STOP; who runs would first go safe, which this thread does not wait for. */
+	stop[0] = true;
+	if
+	:: true
+	:: true -> (safe[0] && !held[0]) || over || gone[0]
+	fi;
+	/* RESUME */
+	atomic {
+		stop[0] = false;
+#ifndef FAULT_RESUME_CLAIM /* leaves the claims to nobody */
+		if
+		:: safe[0] && !held[0] && claim[0] -> held[0] = true; mine = true
+		:: else
+		fi
+#endif
+	};
+	if
+	:: mine -> mine = false; unhold(0)
+	:: else
+	fi
+}
+#endif
 
 proctype canceller() {
 	bool seen, last, taken_ref, drains;
@@ -368,6 +487,9 @@ init {
 		:: else -> break
 		od;
 		run requester();
+#ifdef RIVAL
+		run rival();
+#endif
 		run canceller()
 	}
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <time.h>
 
 #include <incstack/sampler.h>
 
@@ -208,6 +209,118 @@ START_TEST(interval_changes)
 }
 END_TEST
 
+static atomic_bool hold_retrieve;
+
+static uint64_t now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void long_retrieve(struct incstack_sampler *sampler, void *argument)
+{
+	(void)sampler, (void)argument;
+	atomic_fetch_add(&retrieved, 1);
+	while (atomic_load(&hold_retrieve))
+		sched_yield();
+}
+
+static void pass_time(uint64_t ns)
+{
+	uint64_t end = now() + ns;
+	while (now() < end)
+		sched_yield();
+}
+
+/* Ticks on the grid of `interval` that lie between calls made then and now. */
+static void check_ticks(uint64_t ticks, const uint64_t first[2], const uint64_t last[2],
+			uint64_t interval)
+{
+	ck_assert_uint_ge(ticks, (last[0] - first[1]) / interval);
+	ck_assert_uint_le(ticks, (last[1] - first[0]) / interval);
+}
+
+/* Each time a call of set_interval or stop comes in the middle of a retrieve. */
+START_TEST(ticks_during_a_retrieve_are_missed)
+{
+	struct incstack_sampler_options options = {.size = sizeof(options),
+						   .interval_ns = INTERVAL,
+						   .retrieve_ns = UINT64_C(3) * INTERVAL,
+						   .n = 1,
+						   .operation = operation,
+						   .retrieve = long_retrieve};
+	struct incstack_sampler *sampler;
+	uint64_t start[2], change[2], stop[2], before;
+	begin(0);
+	options.safepoint = safepoint;
+	hold_retrieve = true;
+	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), 0);
+	start[0] = now();
+	ck_assert_int_eq(incstack_sampler_start(sampler), 0);
+	start[1] = now();
+	while (atomic_load(&retrieved) == 0)
+		sched_yield();
+	pass_time(30 * INTERVAL);
+	change[0] = now();
+	ck_assert_int_eq(incstack_sampler_set_interval(sampler, 3 * INTERVAL), 0);
+	change[1] = now();
+	before = stats_of(sampler).ticks;
+	check_ticks(before, start, change, INTERVAL);
+	pass_time(30 * INTERVAL);
+	/* To the end of time: counts what the grid of 3 intervals had until now. */
+	stop[0] = now();
+	ck_assert_int_eq(incstack_sampler_set_interval(sampler, UINT64_MAX), 0);
+	stop[1] = now();
+	check_ticks(stats_of(sampler).ticks - before, change, stop, 3 * INTERVAL);
+	hold_retrieve = false;
+	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
+	check_sums(sampler);
+	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
+	end();
+}
+END_TEST
+
+static void *let_retrieve_end(void *argument)
+{
+	pass_time(30 * INTERVAL);
+	hold_retrieve = false;
+	return argument;
+}
+
+START_TEST(stop_counts_what_was_due)
+{
+	struct incstack_sampler_options options = {.size = sizeof(options),
+						   .interval_ns = INTERVAL,
+						   .retrieve_ns = UINT64_C(3) * INTERVAL,
+						   .n = 1,
+						   .operation = operation,
+						   .retrieve = long_retrieve};
+	struct incstack_sampler *sampler;
+	uint64_t start[2], stop[2];
+	pthread_t helper;
+	begin(0);
+	options.safepoint = safepoint;
+	hold_retrieve = true;
+	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), 0);
+	start[0] = now();
+	ck_assert_int_eq(incstack_sampler_start(sampler), 0);
+	start[1] = now();
+	while (atomic_load(&retrieved) == 0)
+		sched_yield();
+	pass_time(30 * INTERVAL);
+	stop[0] = now();
+	pthread_create(&helper, NULL, let_retrieve_end, NULL);
+	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
+	stop[1] = now();
+	pthread_join(helper, NULL);
+	check_ticks(stats_of(sampler).ticks, start, stop, INTERVAL);
+	check_sums(sampler);
+	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
+	end();
+}
+END_TEST
+
 START_TEST(arguments)
 {
 	struct incstack_sampler *sampler;
@@ -244,6 +357,8 @@ int main(void)
 	tcase_add_test(tests, nobody_polls_partial);
 	tcase_add_test(tests, nobody_polls_full);
 	tcase_add_test(tests, interval_changes);
+	tcase_add_test(tests, ticks_during_a_retrieve_are_missed);
+	tcase_add_test(tests, stop_counts_what_was_due);
 	tcase_add_test(tests, arguments);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -27,6 +27,7 @@ static const int codes[] = {0,
 			    INCSTACK_EUNWIND,
 			    INCSTACK_ERANGE,
 			    INCSTACK_ETIMEDOUT,
+			    INCSTACK_EFORKED,
 			    INCSTACK_EFORMAT,
 			    INCSTACK_EIO};
 enum { CODES = sizeof(codes) / sizeof(codes[0]) };

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tests of what a request does with threads that are not there to be held: those that
+ * another requester holds, or a full safepoint stops. And of requests whose handle was
+ * given up, of the split in exact arithmetic, and of the child of a fork.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <incstack/sampler.h>
+
+#include "run_suite.h"
+
+static struct incstack_safepoint *safepoint;
+static struct incstack_safepoint_thread *thread;
+static unsigned samples, behalf;
+
+static void sample(const struct incstack_ticket *ticket, void *argument)
+{
+	(void)argument;
+	samples++;
+	behalf += ticket->on_behalf;
+}
+
+static struct incstack_request *ask_for(uint32_t n, uint32_t flags, uint64_t deadline)
+{
+	struct incstack_request_options options = {
+		.size = sizeof(options),
+		.n = n,
+		.flags = flags,
+		.deadline_ns = deadline,
+		.operation = sample,
+	};
+	struct incstack_request *request = NULL;
+	ck_assert_int_eq(incstack_request_start(safepoint, &options, &request), 0);
+	return request;
+}
+
+static uint32_t state_of(struct incstack_request *request)
+{
+	struct incstack_request_result result = {.size = sizeof(result)};
+	ck_assert_int_eq(incstack_request_ask(request, &result), 0);
+	return result.state;
+}
+
+static void begin(void)
+{
+	samples = behalf = 0;
+	ck_assert_int_eq(incstack_safepoint_create(NULL, &safepoint), 0);
+	ck_assert_int_eq(incstack_safepoint_attach(safepoint, &thread), 0);
+}
+
+static void end(void)
+{
+	ck_assert_int_eq(incstack_safepoint_detach(thread), 0);
+	ck_assert_int_eq(incstack_safepoint_destroy(safepoint), 0);
+}
+
+/* Both run while the outer requester holds the thread. */
+static void two_more(const struct incstack_ticket *ticket, void *argument)
+{
+	struct incstack_request **inner = argument;
+	sample(ticket, NULL);
+	inner[0] = ask_for(1, INCSTACK_REQUEST_WAITING, 0);
+	ck_assert_int_eq(incstack_request_handshake(safepoint, thread->id, sample, NULL, &inner[1]),
+			 0);
+	ck_assert_uint_eq(state_of(inner[0]), INCSTACK_REQUEST_OPEN);
+}
+
+START_TEST(a_held_thread_is_sampled_by_its_holder)
+{
+	struct incstack_request *outer, *inner[2];
+	begin();
+	incstack_safepoint_enter(thread);
+	ck_assert_int_eq(incstack_request_handshake(safepoint, thread->id, two_more, inner, &outer),
+			 0);
+	ck_assert_uint_eq(state_of(outer), INCSTACK_REQUEST_COMPLETE);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_uint_eq(state_of(inner[i]), INCSTACK_REQUEST_COMPLETE);
+		incstack_request_release(inner[i]);
+	}
+	ck_assert_uint_eq(samples, 3);
+	ck_assert_uint_eq(behalf, 3);
+	incstack_request_release(outer);
+	incstack_safepoint_leave(thread);
+	end();
+}
+END_TEST
+
+START_TEST(a_stopped_thread_is_sampled_at_resume)
+{
+	begin();
+	incstack_safepoint_enter(thread);
+	ck_assert_int_eq(incstack_safepoint_stop(safepoint, NULL, 0, NULL), 0);
+	struct incstack_request *request = ask_for(1, INCSTACK_REQUEST_WAITING, 0);
+	struct incstack_request *cancelled = ask_for(1, INCSTACK_REQUEST_WAITING, 0);
+	ck_assert_uint_eq(state_of(request), INCSTACK_REQUEST_OPEN);
+	incstack_request_cancel(cancelled);
+	ck_assert_uint_eq(state_of(cancelled), INCSTACK_REQUEST_CANCELLED);
+	ck_assert_uint_eq(samples, 0);
+	incstack_safepoint_resume(safepoint, NULL);
+	ck_assert_uint_eq(state_of(request), INCSTACK_REQUEST_COMPLETE);
+	ck_assert_uint_eq(samples, 1);
+	ck_assert_uint_eq(behalf, 1);
+	incstack_request_release(request);
+	incstack_request_release(cancelled);
+	incstack_safepoint_leave(thread);
+	end();
+}
+END_TEST
+
+START_TEST(the_stopper_itself_is_sampled_at_resume)
+{
+	begin();
+	ck_assert_int_eq(incstack_safepoint_stop(safepoint, thread, 0, NULL), 0);
+	struct incstack_request *request = ask_for(1, INCSTACK_REQUEST_WAITING, 0);
+	incstack_safepoint_resume(safepoint, thread);
+	ck_assert_uint_eq(state_of(request), INCSTACK_REQUEST_COMPLETE);
+	incstack_request_release(request);
+	end();
+}
+END_TEST
+
+/* Goes safe when the thread is counted as running, and is about to be claimed. */
+static void go_safe(void *context, enum incstack_safepoint_step step)
+{
+	(void)context;
+	if (step == INCSTACK_STEP_ARM && !thread->word)
+		incstack_safepoint_enter(thread);
+}
+
+START_TEST(who_goes_safe_before_the_claim_is_held)
+{
+	struct incstack_safepoint_options options = {.size = sizeof(options), .step = go_safe};
+	samples = behalf = 0;
+	ck_assert_int_eq(incstack_safepoint_create(&options, &safepoint), 0);
+	ck_assert_int_eq(incstack_safepoint_attach(safepoint, &thread), 0);
+	struct incstack_request *request = ask_for(1, INCSTACK_REQUEST_WAITING, 0);
+	ck_assert_uint_eq(state_of(request), INCSTACK_REQUEST_COMPLETE);
+	ck_assert_uint_eq(behalf, 1);
+	incstack_request_release(request);
+	incstack_safepoint_leave(thread);
+	/* Waiting threads are not wanted. */
+	request = ask_for(1, 0, 0);
+	ck_assert_uint_eq(state_of(request), INCSTACK_REQUEST_SHORT);
+	incstack_request_release(request);
+	incstack_safepoint_leave(thread);
+	end();
+}
+END_TEST
+
+START_TEST(abandoned_requests_make_room)
+{
+	begin(); /* a thread that never polls */
+	for (int i = 0; i < 3 * INCSTACK_WORD_REQUESTS; i++) {
+		incstack_request_release(ask_for(1, 0, 1));
+		usleep(1);
+	}
+	/* Those without a deadline, or with a handle, stay. */
+	struct incstack_request *request, *open[INCSTACK_WORD_REQUESTS];
+	struct incstack_request_options options = {
+		.size = sizeof(options), .n = 1, .operation = sample};
+	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++) {
+		open[i] = ask_for(1, 0, i % 2 ? 1 : 0);
+		if (i % 2 == 0)
+			incstack_request_release(open[i]);
+	}
+	usleep(1);
+	ck_assert_int_eq(incstack_request_start(safepoint, &options, &request), INCSTACK_EBUSY);
+	ck_assert_uint_eq(state_of(open[1]), INCSTACK_REQUEST_TIMED_OUT);
+	for (int i = 1; i < INCSTACK_WORD_REQUESTS; i += 2)
+		incstack_request_release(open[i]);
+	incstack_request_release(ask_for(1, 0, 0));
+	end();
+}
+END_TEST
+
+/* The rounded share by the definition: the whole number nearest to n * w / (r + w), halves
+ * up; found without a division. */
+static uint32_t nearest(uint32_t r, uint32_t w, uint32_t n)
+{
+	unsigned __int128 twice = (unsigned __int128)2 * n * w, all = (uint64_t)r + w;
+	uint64_t low = 0, high = n; /* the largest x with (2x - 1) * all <= twice */
+	while (low < high) {
+		uint64_t x = (low + high + 1) / 2;
+		if ((2 * (unsigned __int128)x - 1) * all <= twice)
+			low = x;
+		else
+			high = x - 1;
+	}
+	return (uint32_t)low;
+}
+
+static void check_split(uint32_t r, uint32_t w, uint32_t n)
+{
+	uint32_t from_r, from_w;
+	ck_assert_int_eq(incstack_safepoint_split(r, w, n, &from_r, &from_w), 0);
+	uint64_t all = (uint64_t)r + w, m = n < all ? n : all;
+	ck_assert_uint_eq(from_w, nearest(r, w, (uint32_t)m));
+	ck_assert_uint_eq(from_r + (uint64_t)from_w, m);
+	ck_assert(from_r <= r && from_w <= w);
+}
+
+START_TEST(the_split_in_exact_arithmetic)
+{
+	for (uint32_t r = 0; r < 20; r++)
+		for (uint32_t w = 0; w < 20; w++)
+			for (uint32_t n = 0; n < 45; n++)
+				check_split(r, w, n);
+	static const uint32_t edges[] = {
+		0, 1, 2, INT32_MAX, 1u << 31, UINT32_MAX - 2, UINT32_MAX - 1, UINT32_MAX};
+	for (int r = 0; r < 8; r++)
+		for (int w = 0; w < 8; w++)
+			for (int n = 0; n < 8; n++)
+				check_split(edges[r], edges[w], edges[n]);
+	uint64_t x = 1;
+	for (int i = 0; i < 20000; i++) {
+		uint32_t v[3];
+		for (int j = 0; j < 3; j++) {
+			x = x * 6364136223846793005u + 1442695040888963407u;
+			v[j] = (uint32_t)(x >> 32) >> (x >> 27 & 31);
+		}
+		check_split(v[0], v[1], v[2]);
+	}
+}
+END_TEST
+
+/* ---- the end of a cancel ---- */
+
+static atomic_int winner_stands, drains;
+
+static void stand(void *context, enum incstack_safepoint_step step)
+{
+	(void)context;
+	if (step == INCSTACK_STEP_BEGIN) {
+		winner_stands = 1;
+		while (!drains)
+			usleep(100);
+		usleep(20000); /* most of the time, the canceller sleeps by now */
+	}
+	if (step == INCSTACK_STEP_DRAIN)
+		drains++;
+}
+
+static void *poll_once(void *argument)
+{
+	incstack_poll(thread);
+	return argument;
+}
+
+START_TEST(a_cancel_sleeps_for_its_winner)
+{
+	struct incstack_safepoint_options options = {.size = sizeof(options), .step = stand};
+	pthread_t winner;
+	samples = 0;
+	ck_assert_int_eq(incstack_safepoint_create(&options, &safepoint), 0);
+	ck_assert_int_eq(incstack_safepoint_attach(safepoint, &thread), 0);
+	struct incstack_request *request = ask_for(1, 0, 0);
+	pthread_create(&winner, NULL, poll_once, NULL);
+	while (!winner_stands)
+		usleep(100);
+	ck_assert_int_eq(incstack_request_cancel(request), 0);
+	/* It looked again when it was woken, not all the time. */
+	ck_assert_int_le(drains, 10);
+	pthread_join(winner, NULL);
+	ck_assert_uint_eq(samples, 1);
+	ck_assert_uint_eq(state_of(request), INCSTACK_REQUEST_COMPLETE);
+	incstack_request_release(request);
+	end();
+}
+END_TEST
+
+/* ---- the child of a fork ---- */
+
+static struct incstack_sampler *sampler;
+static struct incstack_request *open_request;
+
+/* 0, or the line that failed: the child must not write to the parent's record of this
+ * test. A hang ends by the alarm. */
+static int child_of_fork(void)
+{
+#define REQUIRE(what) \
+	do { \
+		if (!(what)) \
+			return __LINE__; \
+	} while (0)
+	struct incstack_request_options options = {
+		.size = sizeof(options), .n = 1, .operation = sample};
+	struct incstack_request_result result = {.size = sizeof(result)};
+	struct incstack_request *request;
+	struct incstack_safepoint_thread *other;
+	incstack_poll(thread); /* armed and stopped: would run the operation, and sleep */
+	REQUIRE(samples == 0 && thread->word == 0);
+	REQUIRE(incstack_safepoint_enter(thread) == 0);
+	REQUIRE(incstack_safepoint_leave(thread) == 0);
+	REQUIRE(incstack_request_start(safepoint, &options, &request) == INCSTACK_EFORKED);
+	REQUIRE(incstack_request_ask(open_request, &result) == INCSTACK_EFORKED);
+	REQUIRE(incstack_request_wait(open_request, 0) == INCSTACK_EFORKED);
+	REQUIRE(incstack_request_cancel(open_request) == INCSTACK_EFORKED);
+	REQUIRE(incstack_request_release(open_request) == INCSTACK_EFORKED);
+	REQUIRE(incstack_safepoint_stop(safepoint, thread, 0, NULL) == INCSTACK_EFORKED);
+	REQUIRE(incstack_safepoint_resume(safepoint, thread) == INCSTACK_EFORKED);
+	REQUIRE(incstack_safepoint_attach(safepoint, &other) == INCSTACK_EFORKED);
+	REQUIRE(incstack_safepoint_detach(thread) == INCSTACK_EFORKED);
+	REQUIRE(incstack_sampler_start(sampler) == INCSTACK_EFORKED);
+	REQUIRE(incstack_sampler_set_interval(sampler, 1000000) == INCSTACK_EFORKED);
+	REQUIRE(incstack_sampler_stop(sampler) == INCSTACK_EFORKED);
+	REQUIRE(incstack_sampler_destroy(sampler) == 0);
+	REQUIRE(incstack_safepoint_destroy(safepoint) == 0);
+	/* Its own coordinator works. */
+	REQUIRE(incstack_safepoint_create(NULL, &safepoint) == 0);
+	REQUIRE(incstack_safepoint_attach(safepoint, &thread) == 0);
+	REQUIRE(incstack_request_start(safepoint, &options, &request) == 0);
+	incstack_poll(thread);
+	REQUIRE(incstack_request_ask(request, &result) == 0);
+	REQUIRE(samples == 1 && result.state == INCSTACK_REQUEST_COMPLETE);
+	REQUIRE(incstack_request_release(request) == 0);
+	REQUIRE(incstack_safepoint_detach(thread) == 0);
+	return incstack_safepoint_destroy(safepoint) ? __LINE__ : 0;
+#undef REQUIRE
+}
+
+static atomic_bool over;
+
+static void *stopper(void *argument)
+{
+	unsigned missing;
+	(void)argument;
+	while (!over)
+		incstack_safepoint_stop(safepoint, NULL, 1000000, &missing);
+	return NULL;
+}
+
+static void *requester(void *argument)
+{
+	struct incstack_request_options options = {
+		.size = sizeof(options), .n = 1, .operation = sample};
+	while (!over) {
+		struct incstack_request *request;
+		if (incstack_request_start(safepoint, &options, &request))
+			continue;
+		incstack_request_cancel(request);
+		incstack_request_release(request);
+	}
+	return argument;
+}
+
+START_TEST(fork_with_requests_open)
+{
+	pthread_t threads[2];
+	struct incstack_sampler_options options = {
+		.size = sizeof(options), .interval_ns = 1000000, .n = 1, .operation = sample};
+	begin();
+	options.safepoint = safepoint;
+	open_request = ask_for(1, 0, 0);
+	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), 0);
+	ck_assert_int_eq(incstack_sampler_start(sampler), 0);
+	over = false;
+	pthread_create(&threads[0], NULL, stopper, NULL);
+	pthread_create(&threads[1], NULL, requester, NULL);
+	for (int i = 0; i < 30; i++) {
+		int status = 0;
+		usleep(300);
+		pid_t child = fork();
+		if (child == 0) {
+			alarm(20);
+			_exit(child_of_fork() % 256);
+		}
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		ck_assert_msg(status == 0, "child: status %x", (unsigned)status);
+	}
+	over = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	incstack_sampler_stop(sampler);
+	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
+	incstack_request_cancel(open_request);
+	incstack_request_release(open_request);
+	end();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("safepoint_claims");
+	TCase *tests = tcase_create("claims");
+	tcase_add_test(tests, a_held_thread_is_sampled_by_its_holder);
+	tcase_add_test(tests, a_stopped_thread_is_sampled_at_resume);
+	tcase_add_test(tests, the_stopper_itself_is_sampled_at_resume);
+	tcase_add_test(tests, who_goes_safe_before_the_claim_is_held);
+	tcase_add_test(tests, abandoned_requests_make_room);
+	tcase_add_test(tests, the_split_in_exact_arithmetic);
+	tcase_add_test(tests, a_cancel_sleeps_for_its_winner);
+	tcase_add_test(tests, fork_with_requests_open);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
