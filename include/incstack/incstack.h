@@ -201,9 +201,10 @@ struct incstack_trace {
 	uint64_t id;
 	uint64_t weight;
 	const struct incstack_frame_object *top;
-	/* The youngest object that the stack already had when the sample was taken:
-	 * it and its callers were active at an earlier sample (Whaley 2000, section
-	 * 5.2: old activations); what is above is new. Null: all is new. Exact with
+	/* The youngest object that the stack already had when the sample was taken. It and
+	 * its callers were active at an earlier sample, and so was the frame right above it:
+	 * its position may be new, its activation is not (Whaley 2000, section 5.2: old
+	 * activations). What is above that frame is new. Null: all is new. Exact with
 	 * barrier distance 0, else a lower bound of what is old. */
 	const struct incstack_frame_object *old;
 };

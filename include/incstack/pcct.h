@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * What an optimizer asks while the program runs: the partial calling context tree
- * and the hot-method counters of Whaley 2000 (sections 5 and 6.5). Memory is taken
- * once, when they are made; the hottest entries are known at any moment.
+ * and the hot-method counters of Whaley 2000 (sections 5 and 6.5). The memory of
+ * contexts and counters is taken once, when they are made. Besides, a tree remembers at
+ * which addresses it has visited frames: some 40 bytes for each, so its size is that of
+ * the deepest stacks, whatever the number of samples. The hottest entries are known at
+ * any moment.
  *
  * Each belongs to one thread at a time. No function may be called from a signal
  * handler. Conventions as in incstack.h; part of libincstack_profile.a.
@@ -24,8 +27,10 @@ struct incstack_pcct_options {
 	size_t size; /* sizeof(struct incstack_pcct_options) */
 	/* Contexts that fit. When one more is needed, all are purged (section 5.3). */
 	uint32_t contexts;
-	/* Frames that a sample looks at ("limit depth"); 0: all. What is not connected
-	 * to a known caller within them hangs under no caller (section 5.4.1). */
+	/* Frames that a sample goes up ("limit depth", the figure's BUFSIZE); 0: all. When
+	 * none of them was visited before, the caller of the last is made a root, and the
+	 * sample hangs under it, away from its callers (section 5.4.1). Roots of equal
+	 * methods are one, those of whole samples among them; figure 7 would make many. */
 	uint32_t depth;
 };
 
@@ -36,14 +41,21 @@ struct incstack_pcct_context {
 	int32_t call_site;  /* bci of the call in the caller; -1 without caller */
 	uint64_t method;
 	uint64_t time;      /* weight of the samples with this context on top */
-	uint64_t calls;     /* weight of the samples in which its activation was new */
+	/* Figure 7's edge weight: weight of the samples that passed the edge to it. These are
+	 * those to which its activation was new, and those for which it was the youngest
+	 * that was not: so one activation that is on top in 100 samples has 100. */
+	uint64_t calls;
+	/* Weight of the samples to which its activation was new: each activation counts
+	 * once, with the weight of the sample that met it first. */
+	uint64_t activations;
 };
 
 struct incstack_pcct_stats {
 	uint64_t samples;       /* since it was made */
 	uint64_t purges;
 	uint64_t purged_time;   /* time of all contexts that were purged */
-	uint64_t unconnected;   /* samples whose callers were not reached within depth */
+	uint64_t unconnected;   /* samples that met no visited frame within depth */
+	uint64_t dropped;       /* samples that need more contexts than fit, or weigh too much */
 	uint32_t contexts;      /* now */
 };
 
@@ -55,15 +67,17 @@ INCSTACK_API int incstack_pcct_create(const struct incstack_pcct_options *option
 /* Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_pcct_destroy(struct incstack_pcct *pcct);
 
-/* Adds the traces of one retrieve, each with its weight. Frames that the trace says
- * are old (see incstack_trace.old) existed at an earlier sample: the edges to them do
- * not count again. So a context with much time and few calls runs long, one with
- * many calls is called often. The top counts as new in every sample, as in figure 7,
- * unless the trace says that the top itself is old. That knowledge is exact with
- * barrier distance 0, which who asks for it sets in the runtime's options. Methods
- * must be decoded, or be the same number for every position in the method, to be
- * recognized.
- * Errors: EINVAL, ENOMEM, ELIMIT (a trace needs more contexts than fit in all).
+/* Adds the traces of one retrieve, each with its weight, as figure 7 does. Trees of one
+ * stack are added in their order; those of several stacks may take turns. Which
+ * activations earlier samples visited follows from incstack_trace.old and from the frames'
+ * addresses, over all trees that were added. It is exact with barrier distance 0, which
+ * who asks for it sets in the runtime's options, and where no frame is moved; else more
+ * activations seem new. So a context with much time and few activations runs long, one
+ * with many is called often. Methods must be decoded, or be the same number for every
+ * position in the method, to be recognized. An inlined frame is as new as the frame that
+ * it is inlined into.
+ * Errors: EINVAL, ENOMEM (the rest is not added); ELIMIT, ERANGE (a sample was dropped,
+ * the rest is added).
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_pcct_add_tree(struct incstack_pcct *pcct,
 					const struct incstack_tree *tree);
@@ -74,7 +88,8 @@ INCSTACK_API int incstack_pcct_purge(struct incstack_pcct *pcct);
 
 enum incstack_pcct_order {
 	INCSTACK_PCCT_BY_TIME = 0, /* time-consuming first */
-	INCSTACK_PCCT_BY_CALLS,    /* frequently called first */
+	INCSTACK_PCCT_BY_CALLS,    /* by figure 7's edge weights */
+	INCSTACK_PCCT_BY_ACTIVATIONS, /* frequently called first */
 };
 
 /* The numbers of the hottest contexts, hottest first; returns how many, up to max

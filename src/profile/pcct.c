@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * The partial calling context tree. A sample goes up from its top to the youngest
- * frame that is old, then down again along the edges of what is new (Whaley 2000,
- * figure 7). Which frames are old the core knows, so nothing is marked.
+ * frame that an earlier sample visited, then down again along the edges of what it
+ * passed (Whaley 2000, figure 7). There a bit in the return slot says that a frame was
+ * visited, and a new activation clears it. Here a table by frame address says so, and
+ * the core tells which activations are new.
  */
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <incstack/pcct.h>
 
@@ -18,23 +20,42 @@ struct context {
 	int32_t call_site;
 };
 
-struct memo {
+/* What was visited last at a frame address: the figure's bit, and what get_node finds. */
+struct visit {
+	uintptr_t address;
+	uint64_t method; /* of the frame itself, not of what is inlined into it */
+	uint32_t caller; /* context */
+	bool there;      /* false: the activation is gone, or was passed over */
+	uint64_t purges; /* how many there were: `caller` belongs to that tree */
+};
+
+/* A frame on the way up. visit: NONE for what is inlined into the next one. */
+struct step {
 	const struct incstack_frame_object *object;
-	uint32_t context;
+	uint32_t visit;
+};
+
+/* How a way up ended. */
+struct way {
+	const struct incstack_frame_object *caller; /* of its last frame; null: none */
+	uint32_t context;                           /* the caller's; NONE if unknown */
+	bool unconnected;                           /* the caller is a root of its own */
+	size_t fresh;   /* frames of the path that no sample visited before */
+	size_t counted; /* frames of the path whose edges count */
 };
 
 struct incstack_pcct {
 	struct incstack_pcct_stats stats;
 	uint32_t room, depth;
 	struct context *contexts;
-	struct incstack__ranking time, calls; /* by number of the context */
+	/* By number of the context. */
+	struct incstack__ranking time, calls, activations;
 	struct incstack__table table;
 	uint64_t total;
-	/* While a tree is added: the contexts of the objects that were looked at. */
-	struct memo *memos;
-	size_t memos_used, memos_room;
-	struct incstack__table memo_table;
-	const struct incstack_frame_object **path; /* still to go down */
+	struct visit *visits;
+	size_t visits_used, visits_room;
+	struct incstack__table visit_table;
+	struct step *path; /* youngest first */
 	size_t path_used, path_room;
 };
 
@@ -45,9 +66,11 @@ static int init(struct incstack_pcct *pcct)
 	if (!error)
 		error = incstack__ranking_init(&pcct->calls, pcct->room);
 	if (!error)
+		error = incstack__ranking_init(&pcct->activations, pcct->room);
+	if (!error)
 		error = incstack__table_init_for(&pcct->table, pcct->room);
 	if (!error)
-		error = incstack__table_init(&pcct->memo_table);
+		error = incstack__table_init(&pcct->visit_table);
 	pcct->contexts = malloc(pcct->room * sizeof(*pcct->contexts));
 	return pcct->contexts ? error : INCSTACK_ENOMEM;
 }
@@ -79,18 +102,13 @@ void incstack_pcct_destroy(struct incstack_pcct *pcct)
 		return;
 	incstack__ranking_free(&pcct->time);
 	incstack__ranking_free(&pcct->calls);
+	incstack__ranking_free(&pcct->activations);
 	free(pcct->contexts);
 	free(pcct->table.slots);
-	free(pcct->memos);
-	free(pcct->memo_table.slots);
+	free(pcct->visits);
+	free(pcct->visit_table.slots);
 	free(pcct->path);
 	free(pcct);
-}
-
-static void forget_objects(struct incstack_pcct *pcct)
-{
-	pcct->memos_used = 0;
-	incstack__table_clear(&pcct->memo_table);
 }
 
 int incstack_pcct_purge(struct incstack_pcct *pcct)
@@ -103,8 +121,8 @@ int incstack_pcct_purge(struct incstack_pcct *pcct)
 	pcct->stats.contexts = 0;
 	incstack__ranking_clear(&pcct->time);
 	incstack__ranking_clear(&pcct->calls);
+	incstack__ranking_clear(&pcct->activations);
 	incstack__table_clear(&pcct->table);
-	forget_objects(pcct);
 	return 0;
 }
 
@@ -144,38 +162,52 @@ static uint32_t make(struct incstack_pcct *pcct, uint32_t parent, int32_t call_s
 		(struct context){.method = method, .parent = parent, .call_site = call_site};
 	(void)incstack__ranking_push(&pcct->time);
 	(void)incstack__ranking_push(&pcct->calls);
+	(void)incstack__ranking_push(&pcct->activations);
 	(void)incstack__table_insert(&pcct->table, hash_of(parent, call_site, method), number);
 	pcct->stats.contexts++;
 	return number;
 }
 
-/* ---- objects that were looked at ---- */
+/* ---- visited frames ---- */
 
-static uint32_t memo_find(const struct incstack_pcct *pcct,
-			  const struct incstack_frame_object *object)
+/* The frame into which the object, and what is between, are inlined. */
+static const struct incstack_frame_object *frame_of(const struct incstack_frame_object *o)
 {
-	uint32_t hash = incstack__hash_pair((uintptr_t)object, 0), at;
-	size_t cursor = hash;
-
-	while ((at = incstack__table_probe(&pcct->memo_table, hash, &cursor)) != INCSTACK__NONE)
-		if (pcct->memos[at].object == object)
-			return pcct->memos[at].context;
-	return INCSTACK_PCCT_NONE;
+	while (o->parent && (o->parent->flags & INCSTACK_OBJECT_VIRTUAL))
+		o = o->parent;
+	return o;
 }
 
-static int memo_put(struct incstack_pcct *pcct, const struct incstack_frame_object *object,
-		    uint32_t context)
+/* NONE if there is none. */
+static uint32_t visit_find(const struct incstack_pcct *pcct,
+			   const struct incstack_frame_object *frame)
 {
-	int error = incstack__reserve((void **)&pcct->memos, &pcct->memos_room,
-				      pcct->memos_used + 1, sizeof(*pcct->memos));
+	uint32_t hash = incstack__hash_pair(frame->address, 0), at;
+	size_t cursor = hash;
 
+	while ((at = incstack__table_probe(&pcct->visit_table, hash, &cursor)) != INCSTACK__NONE)
+		if (pcct->visits[at].address == frame->address)
+			break;
+	return at;
+}
+
+/* Finds or makes it. */
+static int visit_get(struct incstack_pcct *pcct, const struct incstack_frame_object *frame,
+		     uint32_t *at)
+{
+	int error;
+
+	*at = visit_find(pcct, frame);
+	if (*at != INCSTACK__NONE)
+		return 0;
+	*at = (uint32_t)pcct->visits_used;
+	error = incstack__reserve((void **)&pcct->visits, &pcct->visits_room, pcct->visits_used + 1,
+				  sizeof(*pcct->visits));
 	if (!error)
-		error = incstack__table_insert(&pcct->memo_table,
-					       incstack__hash_pair((uintptr_t)object, 0),
-					       (uint32_t)pcct->memos_used);
+		error = incstack__table_insert(&pcct->visit_table,
+					       incstack__hash_pair(frame->address, 0), *at);
 	if (!error)
-		pcct->memos[pcct->memos_used++] =
-			(struct memo){.object = object, .context = context};
+		pcct->visits[pcct->visits_used++] = (struct visit){.address = frame->address};
 	return error;
 }
 
@@ -183,126 +215,230 @@ static int memo_put(struct incstack_pcct *pcct, const struct incstack_frame_obje
 
 static int push(struct incstack_pcct *pcct, const struct incstack_frame_object *object)
 {
+	uint32_t visit = INCSTACK__NONE;
 	int error = incstack__reserve((void **)&pcct->path, &pcct->path_room, pcct->path_used + 1,
 				      sizeof(*pcct->path));
 
+	if (!error && frame_of(object) == object)
+		error = visit_get(pcct, object, &visit);
 	if (!error)
-		pcct->path[pcct->path_used++] = object;
+		pcct->path[pcct->path_used++] = (struct step){.object = object, .visit = visit};
 	return error;
 }
 
-/* Goes up from the top until the context of an object is known. *caller is that
- * object, null if the way ended at the base, at the depth limit or at what nobody
- * knows. *fresh is how many of the path are new activations. */
-static int go_up(struct incstack_pcct *pcct, const struct incstack_trace *trace,
-		 const struct incstack_frame_object **caller, size_t *fresh)
+/* The next object that was captured, from this one upwards. */
+static const struct incstack_frame_object *filled(const struct incstack_frame_object *o)
+{
+	while (o && !(o->flags & INCSTACK_OBJECT_FILLED))
+		o = o->parent;
+	return o;
+}
+
+/* Whether it is the frame right above the trace's old object: an old activation, too,
+ * because there was a barrier on its return. The base has nothing below it that could be
+ * old. */
+static bool above_old(const struct incstack_trace *trace, const struct incstack_frame_object *frame)
+{
+	if (frame->parent)
+		return frame->parent == trace->old;
+	return !trace->old && (frame->flags & INCSTACK_OBJECT_BASE);
+}
+
+/* New activations that the sample does not get to stand where others were visited. */
+static void pass_over(struct incstack_pcct *pcct, const struct incstack_trace *trace,
+		      const struct incstack_frame_object *o)
+{
+	for (; o && o != trace->old; o = o->parent) {
+		uint32_t at = INCSTACK__NONE;
+
+		if (frame_of(o) == o && !above_old(trace, o))
+			at = visit_find(pcct, o);
+		if (at != INCSTACK__NONE)
+			pcct->visits[at].there = false;
+	}
+}
+
+/* The visit of the frame that the last step belongs to; null if no sample visited this
+ * activation. `old`: it is the trace's old object, or below. */
+static const struct visit *visited(const struct incstack_pcct *pcct,
+				   const struct incstack_trace *trace, bool old)
+{
+	const struct step *last = &pcct->path[pcct->path_used - 1];
+	const struct visit *visit;
+
+	if (last->visit == INCSTACK__NONE || (!old && !above_old(trace, last->object)))
+		return NULL;
+	visit = &pcct->visits[last->visit];
+	return visit->there && visit->method == last->object->method ? visit : NULL;
+}
+
+/* Goes up from the top to a frame that was visited, and that this tree has a context for
+ * the caller of; or to the base, or to the depth limit. */
+static int go_up(struct incstack_pcct *pcct, const struct incstack_trace *trace, struct way *way)
 {
 	const struct incstack_frame_object *o = trace->top;
-	bool old = false;
+	bool old = false, met = false;
 
 	pcct->path_used = 0;
-	*fresh = 0;
-	*caller = NULL;
+	*way = (struct way){.context = INCSTACK_PCCT_NONE};
 	for (; o; o = o->parent) {
+		const struct visit *visit;
 		int error;
 
+		if (pcct->path_used == pcct->depth && filled(o)) {
+			if (!old)
+				pass_over(pcct, trace, o);
+			way->unconnected = true;
+			break;
+		}
 		old = old || o == trace->old;
-		if (old && memo_find(pcct, o) != INCSTACK_PCCT_NONE) {
-			*caller = o;
-			return 0;
-		}
-		if (pcct->path_used == pcct->depth) {
-			pcct->stats.unconnected++;
-			return 0;
-		}
 		if (!(o->flags & INCSTACK_OBJECT_FILLED))
 			continue;
 		error = push(pcct, o);
 		if (error)
 			return error;
-		*fresh += !old;
+		visit = visited(pcct, trace, old);
+		way->fresh += !met && !visit;
+		way->counted += !met;
+		met = met || visit;
+		if (visit && visit->purges == pcct->stats.purges) {
+			way->context = visit->caller;
+			o = o->parent;
+			break;
+		}
 	}
+	way->caller = filled(o);
 	return 0;
 }
 
-/* Goes down again. ELIMIT: there was no room for a context. */
-static int go_down(struct incstack_pcct *pcct, const struct incstack_frame_object *caller,
-		   size_t fresh, uint64_t weight, uint32_t *context)
+static int32_t site_in(const struct incstack_frame_object *caller, uint32_t context)
 {
-	bool made = false;
+	return caller && context != INCSTACK_PCCT_NONE ? caller->bci : -1;
+}
 
-	*context = caller ? memo_find(pcct, caller) : INCSTACK_PCCT_NONE;
-	while (pcct->path_used) {
-		const struct incstack_frame_object *o = pcct->path[--pcct->path_used];
-		int32_t site = caller ? caller->bci : -1;
-		uint32_t next = INCSTACK_PCCT_NONE;
-		int error;
+/* How many contexts the way down needs that the tree does not have. */
+static size_t missing(const struct incstack_pcct *pcct, const struct way *way)
+{
+	const struct incstack_frame_object *caller = way->caller;
+	uint32_t context = way->context;
+	size_t left = pcct->path_used;
 
-		if (!made) /* below a new context all are new */
-			next = incstack_pcct_find(pcct, *context, site, o->method);
-		made = next == INCSTACK_PCCT_NONE;
-		if (made)
-			next = make(pcct, *context, site, o->method);
-		if (next == INCSTACK_PCCT_NONE)
-			return INCSTACK_ELIMIT;
-		error = memo_find(pcct, o) == next ? 0 : memo_put(pcct, o, next);
-		if (error)
-			return error;
-		if (pcct->path_used < fresh)
-			incstack__ranking_add(&pcct->calls, next, weight);
-		*context = next;
+	if (way->unconnected) {
+		context = incstack_pcct_find(pcct, INCSTACK_PCCT_NONE, -1, caller->method);
+		if (context == INCSTACK_PCCT_NONE)
+			return left + 1;
+	}
+	for (; left; left--) {
+		const struct incstack_frame_object *o = pcct->path[left - 1].object;
+
+		context = incstack_pcct_find(pcct, context, site_in(caller, context), o->method);
+		if (context == INCSTACK_PCCT_NONE)
+			break;
 		caller = o;
 	}
-	return 0;
+	return left;
 }
 
-static int add_sample(struct incstack_pcct *pcct, const struct incstack_trace *trace)
+static uint32_t find_or_make(struct incstack_pcct *pcct, uint32_t parent, int32_t call_site,
+			     uint64_t method)
 {
-	const struct incstack_frame_object *caller;
-	uint32_t context;
-	size_t fresh;
-	int error = go_up(pcct, trace, &caller, &fresh);
+	uint32_t found = incstack_pcct_find(pcct, parent, call_site, method);
 
-	if (!error)
-		error = go_down(pcct, caller, fresh, trace->weight, &context);
-	if (error || context == INCSTACK_PCCT_NONE)
-		return error;
-	incstack__ranking_add(&pcct->time, context, trace->weight);
-	pcct->stats.samples++;
-	return 0;
+	return found == INCSTACK_PCCT_NONE ? make(pcct, parent, call_site, method) : found;
 }
 
-/* When the contexts do not fit, all go and the sample is added to an empty tree. */
+/* Goes down again, and counts; there is room. Returns the context of the top. */
+static uint32_t go_down(struct incstack_pcct *pcct, const struct way *way, uint64_t weight)
+{
+	const struct incstack_frame_object *caller = way->caller;
+	uint32_t context = way->context;
+
+	if (way->unconnected)
+		context = find_or_make(pcct, INCSTACK_PCCT_NONE, -1, caller->method);
+	for (size_t left = pcct->path_used; left--;) {
+		const struct step *step = &pcct->path[left];
+		const struct incstack_frame_object *frame = frame_of(step->object);
+
+		if (step->visit != INCSTACK__NONE)
+			pcct->visits[step->visit] = (struct visit){.address = frame->address,
+								   .method = frame->method,
+								   .caller = context,
+								   .there = true,
+								   .purges = pcct->stats.purges};
+		context =
+			find_or_make(pcct, context, site_in(caller, context), step->object->method);
+		if (left < way->counted)
+			incstack__ranking_add(&pcct->calls, context, weight);
+		if (left < way->fresh)
+			incstack__ranking_add(&pcct->activations, context, weight);
+		caller = step->object;
+	}
+	return context;
+}
+
+/* Contexts that the sample would need in an empty tree; more than fit say no more. */
+static uint32_t needs(const struct incstack_pcct *pcct, const struct incstack_trace *trace)
+{
+	uint32_t count = 0, most = pcct->depth == UINT32_MAX ? UINT32_MAX : pcct->depth + 1;
+
+	for (const struct incstack_frame_object *o = filled(trace->top);
+	     o && count < most && count <= pcct->room; o = filled(o->parent))
+		count++;
+	return count;
+}
+
+static int drop_sample(struct incstack_pcct *pcct, const struct incstack_trace *trace, int error)
+{
+	pcct->stats.dropped++;
+	pass_over(pcct, trace, trace->top);
+	return error;
+}
+
+/* When the contexts do not fit, all go and the sample is added to an empty tree. One that
+ * would not fit there either is dropped. */
 static int add_trace(struct incstack_pcct *pcct, const struct incstack_trace *trace)
 {
-	const uint64_t unconnected = pcct->stats.unconnected;
+	struct way way;
+	uint32_t context;
 	int error;
 
 	if (!trace->top)
 		return INCSTACK_EINVAL;
 	if (trace->weight > UINT64_MAX - pcct->total)
-		return INCSTACK_ERANGE;
-	error = add_sample(pcct, trace);
-	if (error == INCSTACK_ELIMIT) {
+		return drop_sample(pcct, trace, INCSTACK_ERANGE);
+	error = go_up(pcct, trace, &way);
+	if (!error && missing(pcct, &way) > pcct->room - pcct->stats.contexts) {
+		if (needs(pcct, trace) > pcct->room)
+			return drop_sample(pcct, trace, INCSTACK_ELIMIT);
 		(void)incstack_pcct_purge(pcct);
-		pcct->stats.unconnected = unconnected; /* or this sample would count twice */
-		error = add_sample(pcct, trace);
+		error = go_up(pcct, trace, &way);
 	}
-	if (!error)
-		pcct->total += trace->weight;
-	return error;
+	if (error)
+		return error;
+	pcct->total += trace->weight;
+	if (!pcct->path_used) /* nothing was captured */
+		return 0;
+	pcct->stats.unconnected += way.unconnected;
+	context = go_down(pcct, &way, trace->weight);
+	incstack__ranking_add(&pcct->time, context, trace->weight);
+	pcct->stats.samples++;
+	return 0;
 }
 
 int incstack_pcct_add_tree(struct incstack_pcct *pcct, const struct incstack_tree *tree)
 {
-	int error = 0;
+	int first = 0;
 
 	if (!pcct || !tree)
 		return INCSTACK_EINVAL;
-	for (const struct incstack_trace *t = tree->traces; t && !error; t = t->next)
-		error = add_trace(pcct, t);
-	forget_objects(pcct);
-	return error;
+	for (const struct incstack_trace *t = tree->traces; t; t = t->next) {
+		int error = add_trace(pcct, t);
+
+		first = first ? first : error;
+		if (error == INCSTACK_ENOMEM)
+			break;
+	}
+	return first;
 }
 
 /* ---- looking ---- */
@@ -313,9 +449,11 @@ int incstack_pcct_hottest(const struct incstack_pcct *pcct, enum incstack_pcct_o
 	const struct incstack__ranking *ranking;
 	int count = 0;
 
-	if (!pcct || !numbers || max < 0 || (unsigned)order > INCSTACK_PCCT_BY_CALLS)
+	if (!pcct || !numbers || max < 0 || (unsigned)order > INCSTACK_PCCT_BY_ACTIVATIONS)
 		return INCSTACK_EINVAL;
-	ranking = order == INCSTACK_PCCT_BY_TIME ? &pcct->time : &pcct->calls;
+	ranking = order == INCSTACK_PCCT_BY_TIME    ? &pcct->time
+		  : order == INCSTACK_PCCT_BY_CALLS ? &pcct->calls
+						    : &pcct->activations;
 	for (; count < max && (uint32_t)count < ranking->count; count++) {
 		numbers[count] = ranking->order[count];
 		if (!ranking->weight[numbers[count]])
@@ -333,7 +471,8 @@ int incstack_pcct_context(const struct incstack_pcct *pcct, uint32_t number,
 						  .call_site = pcct->contexts[number].call_site,
 						  .method = pcct->contexts[number].method,
 						  .time = pcct->time.weight[number],
-						  .calls = pcct->calls.weight[number]};
+						  .calls = pcct->calls.weight[number],
+						  .activations = pcct->activations.weight[number]};
 	return 0;
 }
 

@@ -6,6 +6,7 @@
  * sampled, calls told from time, full context in recursion, and a sample too deep
  * to be connected. Then real samples, whose old frames the core tells.
  */
+#include <malloc.h>
 #include <stdlib.h>
 
 #include <incstack/native.h>
@@ -16,11 +17,27 @@
 enum { M = 1, A, B, C, D, R };
 enum { FILLED = INCSTACK_OBJECT_FILLED, BASE = FILLED | INCSTACK_OBJECT_BASE };
 
+/* An activation at an address of its own. */
 static struct incstack_frame_object frame(const struct incstack_frame_object *parent,
 					  uint64_t method, int32_t bci)
 {
-	return (struct incstack_frame_object){
-		.parent = parent, .method = method, .bci = bci, .flags = parent ? FILLED : BASE};
+	static uintptr_t address = 1 << 20;
+
+	return (struct incstack_frame_object){.parent = parent,
+					      .method = method,
+					      .address = address -= 16,
+					      .bci = bci,
+					      .flags = parent ? FILLED : BASE};
+}
+
+/* The same activation in another tree. */
+static struct incstack_frame_object again(const struct incstack_frame_object *parent,
+					  const struct incstack_frame_object *earlier)
+{
+	struct incstack_frame_object object = *earlier;
+
+	object.parent = parent;
+	return object;
 }
 
 static struct incstack_pcct *made(uint32_t contexts, uint32_t depth)
@@ -57,13 +74,15 @@ static uint32_t path(const struct incstack_pcct *pcct, const int *methods, int c
 #define PATH(...) \
 	path(pcct, (const int[]){__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)))
 
-static void weighs(const struct incstack_pcct *pcct, uint32_t number, uint64_t time, uint64_t calls)
+static void weighs(const struct incstack_pcct *pcct, uint32_t number, uint64_t time, uint64_t calls,
+		   uint64_t activations)
 {
 	struct incstack_pcct_context context;
 
 	ck_assert_int_eq(incstack_pcct_context(pcct, number, &context), 0);
 	ck_assert_uint_eq(context.time, time);
 	ck_assert_uint_eq(context.calls, calls);
+	ck_assert_uint_eq(context.activations, activations);
 }
 
 /* M calls A twice and D once; the As call C (and B, which no sample meets), D calls
@@ -87,12 +106,12 @@ START_TEST(contexts_calls_and_time_are_told_apart)
 	ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), 0);
 	ck_assert_uint_eq(stats.contexts, 6);
 	ck_assert_uint_eq(stats.samples, 6);
-	weighs(pcct, PATH(M), 0, 1);
-	weighs(pcct, PATH(M, A), 0, 2);
-	weighs(pcct, PATH(M, A, C), 2, 2);
-	weighs(pcct, PATH(M, D), 0, 1);
-	weighs(pcct, PATH(M, D, A), 1, 1);
-	weighs(pcct, PATH(M, D, C), 3, 2);
+	weighs(pcct, PATH(M), 0, 3, 1);
+	weighs(pcct, PATH(M, A), 0, 2, 2);
+	weighs(pcct, PATH(M, A, C), 2, 2, 2);
+	weighs(pcct, PATH(M, D), 0, 3, 1);
+	weighs(pcct, PATH(M, D, A), 1, 1, 1);
+	weighs(pcct, PATH(M, D, C), 3, 3, 2);
 	ck_assert_uint_eq(PATH(M, D, A, C), INCSTACK_PCCT_NONE);
 	ck_assert_uint_eq(PATH(M, A, B), INCSTACK_PCCT_NONE);
 	ck_assert_int_eq(incstack_pcct_hottest(pcct, INCSTACK_PCCT_BY_TIME, best, 8), 3);
@@ -117,10 +136,10 @@ START_TEST(one_long_call_is_not_three_short_ones)
 	struct incstack_pcct *pcct = made(100, 0);
 
 	add(pcct, once, 3);
-	weighs(pcct, PATH(M, C), 30, 10);
+	weighs(pcct, PATH(M, C), 30, 30, 10);
 	ck_assert_int_eq(incstack_pcct_purge(pcct), 0);
 	add(pcct, often, 3);
-	weighs(pcct, PATH(M, C), 30, 30);
+	weighs(pcct, PATH(M, C), 30, 30, 30);
 	incstack_pcct_destroy(pcct);
 }
 END_TEST
@@ -129,7 +148,7 @@ END_TEST
 START_TEST(old_frames_are_found_again_in_the_next_tree)
 {
 	struct incstack_frame_object m1 = frame(NULL, M, 0), d1 = frame(&m1, D, 0);
-	struct incstack_frame_object m2 = frame(NULL, M, 0), d2 = frame(&m2, D, 0);
+	struct incstack_frame_object m2 = again(NULL, &m1), d2 = again(&m2, &d1);
 	struct incstack_frame_object c = frame(&d2, C, 0);
 	struct incstack_trace first = {.weight = 1, .top = &d1};
 	struct incstack_trace second = {.weight = 1, .top = &c, .old = &d2};
@@ -137,8 +156,9 @@ START_TEST(old_frames_are_found_again_in_the_next_tree)
 
 	add(pcct, &first, 1);
 	add(pcct, &second, 1);
-	weighs(pcct, PATH(M, D), 1, 1);
-	weighs(pcct, PATH(M, D, C), 1, 1);
+	weighs(pcct, PATH(M), 0, 1, 1);
+	weighs(pcct, PATH(M, D), 1, 2, 1);
+	weighs(pcct, PATH(M, D, C), 1, 1, 1);
 	incstack_pcct_destroy(pcct);
 }
 END_TEST
@@ -153,16 +173,16 @@ START_TEST(recursion_keeps_its_full_context)
 					  {.weight = 1, .top = &c1, .old = &r1}};
 
 	add(pcct, traces, 2);
-	weighs(pcct, PATH(M, R, R, R, C), 1, 1);
-	weighs(pcct, PATH(M, R, C), 1, 1);
-	weighs(pcct, PATH(M, R), 0, 1);
+	weighs(pcct, PATH(M, R, R, R, C), 1, 1, 1);
+	weighs(pcct, PATH(M, R, C), 1, 1, 1);
+	weighs(pcct, PATH(M, R), 0, 2, 1);
 	ck_assert_uint_eq(PATH(M, R, R, C), INCSTACK_PCCT_NONE);
 	incstack_pcct_destroy(pcct);
 }
 END_TEST
 
 /* Left M > A > C, then right M > D > R > R > R > B with only three frames looked at:
- * R > R > B hang under no caller, and M > D is not there. */
+ * R > R > B hang under a root for the first R, and M > D is not there. */
 START_TEST(a_sample_too_deep_is_not_connected)
 {
 	struct incstack_pcct *pcct = made(100, 3);
@@ -177,10 +197,11 @@ START_TEST(a_sample_too_deep_is_not_connected)
 	struct incstack_pcct_stats stats;
 
 	add(pcct, traces, 3);
-	weighs(pcct, PATH(M, A, C), 1, 1);
+	weighs(pcct, PATH(M, A, C), 1, 1, 1);
 	ck_assert_uint_eq(PATH(M, D), INCSTACK_PCCT_NONE);
-	weighs(pcct, PATH(R, R, B), 2, 2);
-	weighs(pcct, PATH(R, R), 0, 1);
+	weighs(pcct, PATH(R), 0, 0, 0);
+	weighs(pcct, PATH(R, R, R, B), 2, 2, 2);
+	weighs(pcct, PATH(R, R, R), 0, 2, 1);
 	ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), 0);
 	ck_assert_uint_eq(stats.unconnected, 1);
 	incstack_pcct_destroy(pcct);
@@ -197,8 +218,8 @@ START_TEST(call_sites_are_different_edges)
 
 	add(pcct, traces, 2);
 	m = incstack_pcct_find(pcct, INCSTACK_PCCT_NONE, -1, M);
-	weighs(pcct, incstack_pcct_find(pcct, m, 3, A), 1, 1);
-	weighs(pcct, incstack_pcct_find(pcct, m, 7, A), 2, 2);
+	weighs(pcct, incstack_pcct_find(pcct, m, 3, A), 1, 1, 1);
+	weighs(pcct, incstack_pcct_find(pcct, m, 7, A), 2, 2, 2);
 	incstack_pcct_destroy(pcct);
 }
 END_TEST
@@ -211,8 +232,10 @@ START_TEST(a_full_buffer_is_purged_and_counted)
 	struct incstack_frame_object r = frame(&c, R, 0);
 	struct incstack_trace traces[] = {{.weight = 5, .top = &c},
 					  {.weight = 2, .top = &d, .old = &m}};
-	struct incstack_trace deep = {.weight = 1, .top = &r};
-	struct incstack_tree tree = {.traces = &deep, .count = 1};
+	/* Four contexts fit nowhere: the sample is dropped, the rest stays and is added. */
+	struct incstack_trace deep[] = {{.next = &deep[1], .weight = 1, .top = &r},
+					{.weight = 4, .top = &d, .old = &m}};
+	struct incstack_tree tree = {.traces = deep, .count = 2};
 	struct incstack_pcct_stats stats;
 
 	add(pcct, traces, 2);
@@ -221,10 +244,40 @@ START_TEST(a_full_buffer_is_purged_and_counted)
 	ck_assert_uint_eq(stats.purged_time, 5);
 	ck_assert_uint_eq(stats.contexts, 2);
 	ck_assert_uint_eq(stats.samples, 2);
-	weighs(pcct, PATH(M, D), 2, 2);
-	weighs(pcct, PATH(M), 0, 0); /* not called anew */
+	weighs(pcct, PATH(M, D), 2, 2, 2);
+	weighs(pcct, PATH(M), 0, 2, 0); /* no new activation */
 	ck_assert_int_eq(incstack_pcct_add_tree(pcct, &tree), INCSTACK_ELIMIT);
+	ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), 0);
+	ck_assert_uint_eq(stats.purges, 1);
+	ck_assert_uint_eq(stats.dropped, 1);
+	ck_assert_uint_eq(stats.samples, 3);
+	weighs(pcct, PATH(M, D), 6, 6, 2);
 	incstack_pcct_destroy(pcct);
+}
+END_TEST
+
+/* However many samples, what is remembered are the places on the stack. */
+START_TEST(memory_does_not_grow_with_the_samples)
+{
+	enum { TRACES = 100000 };
+	struct incstack_frame_object m = frame(NULL, M, 0), *tops = calloc(TRACES, sizeof(*tops));
+	struct incstack_trace *traces = calloc(TRACES, sizeof(*traces));
+	struct incstack_pcct *pcct = made(16, 4);
+
+	for (int i = 0; i < TRACES; i++) {
+		tops[i] = frame(&m, C, 0);
+		tops[i].address = m.address - 16;
+		traces[i] =
+			(struct incstack_trace){.weight = 1, .top = &tops[i], .old = i ? &m : NULL};
+	}
+	struct mallinfo2 before = mallinfo2();
+	add(pcct, traces, TRACES);
+	struct mallinfo2 after = mallinfo2();
+	ck_assert_uint_le(after.uordblks + after.hblkhd, before.uordblks + before.hblkhd + 10000);
+	weighs(pcct, PATH(M, C), TRACES, TRACES, 1);
+	incstack_pcct_destroy(pcct);
+	free(traces);
+	free(tops);
 }
 END_TEST
 
@@ -246,9 +299,9 @@ __attribute__((noinline)) static void caller(int calls, int samples)
 	__asm__ volatile("");
 }
 
-/* What the context that called the hottest one has counted: of the top the core does
- * not tell, so it is always new (Whaley's figure 7), but of its callers it does. */
-static void sampled(int calls, int samples, uint64_t called)
+/* Six samples on top. By figure 7 its edge counts in each; its activations and those of
+ * its caller count once. */
+static void sampled(int calls, int samples, uint64_t called, uint64_t activations)
 {
 	struct incstack_pcct *pcct = made(100, 0);
 	struct incstack_pcct_context top;
@@ -260,9 +313,9 @@ static void sampled(int calls, int samples, uint64_t called)
 	ck_assert_int_eq(incstack_retrieve(stack, &tree), 0);
 	ck_assert_int_eq(incstack_pcct_add_tree(pcct, tree), 0);
 	ck_assert_int_eq(incstack_pcct_hottest(pcct, INCSTACK_PCCT_BY_TIME, best, 2), 1);
-	weighs(pcct, best[0], 6, 6);
+	weighs(pcct, best[0], 6, 6, activations);
 	ck_assert_int_eq(incstack_pcct_context(pcct, best[0], &top), 0);
-	weighs(pcct, top.parent, 0, called);
+	weighs(pcct, top.parent, 0, called, called);
 	ck_assert_int_eq(incstack_tree_release(tree), 0);
 	incstack_pcct_destroy(pcct);
 }
@@ -274,9 +327,9 @@ START_TEST(the_core_tells_old_activations)
 
 	ck_assert_int_eq(incstack_native_runtime_create(&options, &runtime), 0);
 	ck_assert_int_eq(incstack_native_thread_stack(runtime, &stack), 0);
-	sampled(1, 6, 1);
-	sampled(6, 1, 6);
-	sampled(2, 3, 2);
+	sampled(1, 6, 1, 1);
+	sampled(6, 1, 6, 6);
+	sampled(2, 3, 2, 2);
 	ck_assert_int_eq(incstack_stack_destroy(stack), 0);
 	ck_assert_int_eq(incstack_runtime_destroy(runtime), 0);
 }
@@ -349,7 +402,7 @@ START_TEST(bad_arguments_are_refused)
 	ck_assert_int_eq(incstack_pcct_add_tree(NULL, NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_pcct_purge(NULL), INCSTACK_EINVAL);
 	pcct = made(1, 0);
-	ck_assert_int_eq(incstack_pcct_hottest(pcct, (enum incstack_pcct_order)2, best, 1),
+	ck_assert_int_eq(incstack_pcct_hottest(pcct, (enum incstack_pcct_order)3, best, 1),
 			 INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_hot_create(0, &hot), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_hot_add(NULL, 1, 1), INCSTACK_EINVAL);
@@ -371,6 +424,7 @@ int main(void)
 	tcase_add_test(tests, a_sample_too_deep_is_not_connected);
 	tcase_add_test(tests, call_sites_are_different_edges);
 	tcase_add_test(tests, a_full_buffer_is_purged_and_counted);
+	tcase_add_test(tests, memory_does_not_grow_with_the_samples);
 	tcase_add_test(tests, the_core_tells_old_activations);
 	tcase_add_test(tests, the_hottest_are_known_at_any_moment);
 	tcase_add_test(tests, what_finds_no_counter_is_counted);
