@@ -162,6 +162,7 @@ static void free_stack(stack *s)
 {
 	runtime *rt = s->runtime;
 	incstack__barrier_return_spare(s);
+	incstack__barriers_watched();
 	incstack__arena_free(rt, s->arena.first);
 	incstack__arena_free(rt, s->arena.spare);
 	incstack__release(rt, s, sizeof(*s));

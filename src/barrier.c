@@ -350,6 +350,52 @@ object *incstack__barrier_object(const struct incstack__cell *cell)
 	return barrier_of(thunk_number((uintptr_t)cell - INCSTACK__POOL_BYTES))->object;
 }
 
+/* How many threads look at a stack that may be another's, and be freed. */
+static atomic_uint watchers;
+
+static stack *owned(uint32_t number)
+{
+	stack *s = NULL;
+	atomic_fetch_add(&watchers, 1);
+	if (__atomic_load_n(&barrier_of(number)->object, __ATOMIC_SEQ_CST))
+		s = thunk_cell(thunk_address(number))->stack;
+	if (s && (s->by_embedder || s->owner != thread_self()))
+		s = NULL;
+	atomic_fetch_sub(&watchers, 1);
+	return s;
+}
+
+/* The next live barrier on a stack of the calling thread, in the order of the thunks:
+ * beginning behind *number, which becomes that of its thunk. Null: there is none. */
+stack *incstack__barrier_of_thread(uint32_t *number)
+{
+	uint32_t count = atomic_load_explicit(&fresh, memory_order_acquire);
+	while (++*number < count) {
+		stack *s = owned(*number);
+		if (s)
+			return s;
+	}
+	return NULL;
+}
+
+/* Before a stack without barriers is freed. The bound is for a thread that is stopped, or
+ * was lost by fork, just there. */
+void incstack__barriers_watched(void)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	for (uint32_t i = 0; i < 1u << 20 && atomic_load(&watchers); i++)
+		__builtin_ia32_pause();
+}
+
+/* Gives the slot back; the barrier counts as vanished unannounced. */
+void incstack__barrier_uncover(stack *s, uint32_t number)
+{
+	const object *o = barrier_of(number)->object;
+	s->stats.foreign_unwinders++;
+	if (o && content(object_slot(o)) == thunk_address(number))
+		store(object_slot(o), thunk_cell(thunk_address(number))->resume);
+}
+
 /* The stack was copied: a frame pointer into it moves along. */
 void incstack__barrier_shift_fp(const object *o, uintptr_t low, uintptr_t high, uintptr_t delta)
 {

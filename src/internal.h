@@ -307,6 +307,9 @@ void incstack__barrier_return_spare(stack *s);
 int incstack__pool_open(void);
 void incstack__pool_reserve(stack *s);
 object *incstack__barrier_object(const struct incstack__cell *cell);
+stack *incstack__barrier_of_thread(uint32_t *number);
+void incstack__barrier_uncover(stack *s, uint32_t number);
+void incstack__barriers_watched(void);
 static inline uintptr_t *object_slot(const object *o)
 {
 	return (uintptr_t *)(o->address - sizeof(uintptr_t));
@@ -319,6 +322,9 @@ uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_
 struct _Unwind_Context;
 int incstack__thunk_personality(int version, int actions, uint64_t class, void *exception,
 				struct _Unwind_Context *context);
+
+/* aside.c */
+void incstack__step_aside(const uintptr_t *frame);
 
 /* retrieve.c */
 int incstack__complete(stack *s, bool grow);
@@ -390,8 +396,7 @@ static inline uintptr_t stack_pointer(void)
 }
 extern const char incstack__thunk_entry[], incstack__thunk_entry_1[], incstack__thunk_entry_2[],
 	incstack__thunk_entry_3[], incstack__thunk_entry_4[], incstack__thunk_entry_5[];
-extern const char incstack__thunk_landing[], incstack__thunk_landing_1[],
-	incstack__thunk_landing_2[];
+extern const char incstack__thunk_landing[];
 extern const char incstack__thunk_pool[], incstack__thunks[];
 extern struct incstack__cell incstack__thunk_cells[INCSTACK__THUNK_COUNT];
 void incstack__call_saved(void (*function)(void *), void *argument, size_t bytes);

@@ -8,6 +8,7 @@
  */
 #include "internal.h"
 #include "run.h"
+#include "unwinder.h"
 
 /* Whether a barrier may go in front of p, whose callers are known. A position that
  * was decoded cannot be compared; one where a walk was cut has perhaps no rule. */
@@ -122,55 +123,56 @@ uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_
 
 /* ---- exceptions and forced unwinding ---------------------------------------- */
 
-/* The part of the Itanium unwinder interface that is needed; weak, because the
- * core links no unwinder: whoever calls the personality brings them. */
-extern uintptr_t _Unwind_GetIP(struct _Unwind_Context *) __attribute__((weak));
-extern uintptr_t _Unwind_GetGR(struct _Unwind_Context *, int) __attribute__((weak));
-extern void _Unwind_SetIP(struct _Unwind_Context *, uintptr_t) __attribute__((weak));
-extern void _Unwind_SetGR(struct _Unwind_Context *, int, uintptr_t) __attribute__((weak));
-extern void _Unwind_Resume(void *) __attribute__((weak));
 enum { UNWIND_CLEANUP_PHASE = 2, UNWIND_HANDLER_FRAME = 4 }; /* actions */
 enum { UNWIND_INSTALL = 7, UNWIND_CONTINUE = 8 };
 enum { UNWIND_RAX = 0, UNWIND_RDX = 1, UNWIND_RBP = 6 };
 
 /* The handler is in the thunk's caller: both have the same frame address, and the
  * unwinder stops at the first. Unwinding goes on without the thunk. */
-static int leave_thunk(struct _Unwind_Context *context, void *exception, uintptr_t resume)
+static int leave_thunk(const struct incstack__unwinder *u, struct _Unwind_Context *context,
+		       void *exception, uintptr_t resume)
 {
-	if (!_Unwind_SetIP || !_Unwind_SetGR || !_Unwind_Resume)
-		return UNWIND_CONTINUE;
-	_Unwind_SetGR(context, UNWIND_RAX, (uintptr_t)exception);
-	_Unwind_SetGR(context, UNWIND_RDX, resume);
-	_Unwind_SetIP(context, (uintptr_t)incstack__thunk_landing);
+	u->set_gr(context, UNWIND_RAX, (uintptr_t)exception);
+	u->set_gr(context, UNWIND_RDX, resume);
+	u->set_ip(context, u->landing);
 	return UNWIND_INSTALL;
 }
 
-/* Called once per patched frame, before any frame further out is touched: what
- * is about to vanish is captured, down to the next known frame. Nothing is patched:
- * the next sample does. Continues, unless the handler is in the direct caller. */
-int incstack__thunk_personality(int version, int actions, uint64_t class, void *exception,
-				struct _Unwind_Context *context)
+/* What the frame behind the thunk's is about to lose is captured, down to the next known
+ * frame. Nothing is patched: the next sample does. */
+static int pass(const struct incstack__unwinder *u, int actions, void *exception,
+		struct _Unwind_Context *context)
 {
-	(void)version;
-	(void)class;
-	if (!(actions & UNWIND_CLEANUP_PHASE) || !_Unwind_GetIP || !_Unwind_GetGR)
-		return UNWIND_CONTINUE;
-	uintptr_t ip = _Unwind_GetIP(context);
+	uintptr_t ip = u->get_ip(context);
 	if (!is_thunk(ip))
 		return UNWIND_CONTINUE;
 	struct incstack__cell *cell = thunk_cell(ip);
 	object *o = incstack__barrier_object(cell);
 	stack *s = cell->stack;
-	int next = actions & UNWIND_HANDLER_FRAME ? leave_thunk(context, exception, cell->resume)
+	int next = actions & UNWIND_HANDLER_FRAME ? leave_thunk(u, context, exception, cell->resume)
 						  : UNWIND_CONTINUE;
 	if (!o || s->busy)
 		return next;
 	s->busy = (uintptr_t)__builtin_frame_address(0);
 	s->stats.unwound++;
-	incstack__barrier_passed(s, o, _Unwind_GetGR(context, UNWIND_RBP), ASK_DIRECTLY,
-				 UINTPTR_MAX);
+	incstack__barrier_passed(s, o, u->get_gr(context, UNWIND_RBP), ASK_DIRECTLY, UINTPTR_MAX);
 	leave(s);
 	return next;
+}
+
+/* Called for each patched frame: when a handler is searched, and again before any frame
+ * further out is touched. Continues, unless the handler is in the direct caller. */
+int incstack__thunk_personality(int version, int actions, uint64_t class, void *exception,
+				struct _Unwind_Context *context)
+{
+	struct incstack__unwinder u;
+	(void)version;
+	(void)class;
+	if (!incstack__unwinder_find((uintptr_t)__builtin_return_address(0), &u))
+		incstack__step_aside(__builtin_frame_address(0));
+	else if (actions & UNWIND_CLEANUP_PHASE)
+		return pass(&u, actions, exception, context);
+	return UNWIND_CONTINUE;
 }
 
 /* The operation that a handler interrupted ends with its frame. */

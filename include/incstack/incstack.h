@@ -317,6 +317,10 @@ struct incstack_stats {
 	uint64_t rules_unkept;    /* unwind rules, of the whole runtime, that a sample or a return
 	                           * asked for and had no room to keep: asked for again. A
 	                           * reserve or retrieve makes room */
+	uint64_t foreign_unwinders; /* exceptions of an unwinder that the library cannot work
+	                           * with, for example one that is linked statically into a
+	                           * plugin: barriers were lifted, and the mode is validate
+	                           * from there on */
 };
 
 /* Errors: EINVAL.

@@ -27,7 +27,8 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 	[INCSTACK__NOTE_NO_TSC] =
 		"the program forbade the time-stamp counter; events were ordered by a counter",
 	[INCSTACK__NOTE_FOREIGN_UNWINDER] =
-		"an unwinder other than libgcc_s threw an exception; mode validate from there on",
+		"the program or a library has an unwinder of its own, linked statically, whose "
+		"exceptions cannot pass changed return addresses; mode validate from there on",
 	[INCSTACK__NOTE_STACK_COPIED] =
 		"the program has a runtime that copies stacks; mode validate from there on",
 	[INCSTACK__NOTE_MANY_STALE] =

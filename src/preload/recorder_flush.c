@@ -130,6 +130,15 @@ static void write_batch(struct incstack__record *record, const struct incstack_t
 		incstack__record_write(block, (size_t)bytes);
 }
 
+/* The stack has gone over to validate by itself, in the middle of an exception. */
+static void heed_unwinder(const struct incstack__record *record)
+{
+	struct incstack_stats stats = {.size = sizeof(stats)};
+
+	if (incstack_stack_stats(record->stack, &stats) == 0 && stats.foreign_unwinders != 0)
+		incstack__record_fall_back(INCSTACK__NOTE_FOREIGN_UNWINDER);
+}
+
 static void flush(struct incstack__record *record)
 {
 	struct incstack_tree *tree = NULL;
@@ -142,6 +151,7 @@ static void flush(struct incstack__record *record)
 	/* Without the traces the events' indexes would be wrong: both wait. */
 	if (incstack_retrieve(record->stack, &tree) != 0)
 		return;
+	heed_unwinder(record);
 	if (record->check != NULL)
 		incstack__record_check_tree(record, tree);
 	record->retrieved += record->traces;

@@ -20,7 +20,7 @@ LIBC = re.compile(
     r"|clock_gettime|dl_iterate_phdr|nanosleep|getrandom|prctl|gettid|syscall|arch_prctl|__errno_location"
     r"|__stack_chk_fail|__tls_get_addr|__(mem|str)\w+_chk|_GLOBAL_OFFSET_TABLE_)$")
 WEAK = re.compile(
-    r"^(_Unwind_\w+|__(de)?register_frame(_info)?|__gcc_personality_v0|__cxa_\w+|_DYNAMIC)$")
+    r"^(_Unwind_\w+|__(de)?register_frame(_info)?|__gcc_personality_v0|__cxa_\w+|_DYNAMIC|_dl_find_object)$")
 
 # Allocation is outside samples and returns; the others leave vector registers alone.
 CORE_CALLS = re.compile(r"^(malloc|free|mmap|munmap|mprotect|syscall|_GLOBAL_OFFSET_TABLE_)$")

@@ -45,10 +45,11 @@ void incstack__signal_registers(struct cursor *at)
  * still in a register that the cursor lacks. */
 static bool landing_state(const struct cursor *at, struct cursor *caller)
 {
-	if (at->pc < (uintptr_t)incstack__thunk_landing ||
-	    at->pc > (uintptr_t)incstack__thunk_landing_2)
+	uintptr_t offset = at->pc - (uintptr_t)incstack__thunk_landing;
+	if (offset >= INCSTACK__LANDINGS * INCSTACK__LANDING_SIZE ||
+	    offset % INCSTACK__LANDING_SIZE > INCSTACK__LANDING_LAST)
 		return false;
-	bool pushed = at->pc >= (uintptr_t)incstack__thunk_landing_1;
+	bool pushed = offset % INCSTACK__LANDING_SIZE >= INCSTACK__LANDING_PUSHED;
 	caller->pc = pushed ? *(const uintptr_t *)at->sp : 0;
 	caller->sp = at->sp + (pushed ? 8 : 0);
 	return true;

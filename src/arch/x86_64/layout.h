@@ -10,6 +10,10 @@
 #define INCSTACK__POOL_BYTES 65536   /* INCSTACK__THUNK_COUNT * INCSTACK__THUNK_SIZE */
 #define INCSTACK__ENTRY_BYTES 4096   /* the common entry in front of the thunks */
 #define INCSTACK__POOL_STRIDE 262144 /* from one pool made at run time to the next */
+#define INCSTACK__LANDINGS 4         /* unwinders that the thunks can work with */
+#define INCSTACK__LANDING_SIZE 16    /* bytes of each one's landing pad */
+#define INCSTACK__LANDING_PUSHED 5   /* from here on the slot is whole */
+#define INCSTACK__LANDING_LAST 8     /* its last instruction */
 
 /* Offsets in struct incstack_stack and struct incstack__cell. */
 #define INCSTACK__STACK_BUSY 0

@@ -123,8 +123,13 @@ incstack__thunk_pool:
 	.cfi_startproc
 	.cfi_personality 0x9b, DW.ref.incstack__thunk_personality
 	.cfi_def_cfa rsp, 0
-	/* return address = *((pc & -16) + POOL) */
-	.cfi_escape 0x16, 16, 12, 0x80, 0, 0x09, 0xf0, 0x1a, \
+	/* return address = *((pc & -16) + POOL), if there is a thunk at pc & -16; else pc:
+	 * libgcc reads pc from the slot, which may have been restored since it came here.
+	 * A thunk begins with 48 c7 44 24 f8. No other code does so behind a call: a
+	 * function that calls has no red zone. */
+	.cfi_escape 0x16, 16, 42, 0x80, 0, 0x12, 0x09, 0xf0, 0x1a, 0x12, 0x06, \
+		0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0x1a, \
+		0x0e, 0x48, 0xc7, 0x44, 0x24, 0xf8, 0, 0, 0, 0x29, 0x28, 4, 0, 0x13, 0x2f, 7, 0, \
 		0x0c, POOL & 255, (POOL >> 8) & 255, (POOL >> 16) & 255, POOL >> 24, 0x22, 0x06
 	.org incstack__thunk_entry + ENTRY, 0x90
 	.globl incstack__thunks
@@ -147,15 +152,20 @@ incstack__thunk_cells:
 	.zero POOL
 	.size incstack__thunk_cells, . - incstack__thunk_cells
 
-/* Where the unwinder is sent when it takes a thunk for the handler's frame, which
+/* Where an unwinder is sent when it takes a thunk for the handler's frame, which
  * is the thunk's caller and has the same address. With the return address back in
  * its slot (rdx), unwinding goes on from there (rax: the exception) as if a cleanup
- * of this frame had ended. */
+ * of this frame had ended. One pad for each unwinder, because the exception must go
+ * to the _Unwind_Resume of the one that it came from. */
 	.text
+	.balign INCSTACK__LANDING_SIZE
 	.globl incstack__thunk_landing
 	.hidden incstack__thunk_landing
+	.hidden incstack__landing_resume
 	.type incstack__thunk_landing, @function
 incstack__thunk_landing:
+	.set index, 0
+	.rept INCSTACK__LANDINGS
 	.cfi_startproc
 	.cfi_def_cfa rsp, 0
 	.cfi_register rip, rdx
@@ -163,17 +173,13 @@ incstack__thunk_landing:
 	pushq %rdx
 	.cfi_def_cfa_offset 8
 	.cfi_offset rip, -8
-	.globl incstack__thunk_landing_1
-	.hidden incstack__thunk_landing_1
-incstack__thunk_landing_1:
-	movq %rax, %rdi
-	.globl incstack__thunk_landing_2
-	.hidden incstack__thunk_landing_2
-incstack__thunk_landing_2:
-	notrack jmp *_Unwind_Resume@GOTPCREL(%rip)
+	movq %rax, %rdi			/* at INCSTACK__LANDING_PUSHED */
+	notrack jmp *(incstack__landing_resume + index * 8)(%rip)
 	.cfi_endproc
+	.balign INCSTACK__LANDING_SIZE, 0xcc
+	.set index, index + 1
+	.endr
 	.size incstack__thunk_landing, . - incstack__thunk_landing
-	.weak _Unwind_Resume
 
 /* void incstack__call_saved(void (*function)(void *), void *argument, size_t bytes)
  * Calls function(argument) with all vector and x87 state saved: bytes is the

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finds a function in the dynamic symbol table of a loaded object by reading memory only:
+ * no lock, no allocation, no call into the dynamic linker.
+ */
+#ifndef INCSTACK__ELF_SYMBOL_H
+#define INCSTACK__ELF_SYMBOL_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct incstack__elf_tables {
+	const ElfW(Sym) * symbols;
+	const char *names;
+	const uint32_t *gnu_hash;
+	const uint32_t *sysv_hash;
+};
+
+/* The dynamic linker has relocated the pointers of the dynamic section, except where that
+ * section is read-only. */
+static inline const void *incstack__elf_pointer(const struct link_map *map, ElfW(Addr) value)
+{
+	return (const void *)(value < map->l_addr ? value + map->l_addr : value);
+}
+
+static inline void incstack__elf_tables_read(const struct link_map *map,
+					     struct incstack__elf_tables *t)
+{
+	*t = (struct incstack__elf_tables){0};
+	for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
+		const void *p = incstack__elf_pointer(map, d->d_un.d_ptr);
+		if (d->d_tag == DT_SYMTAB)
+			t->symbols = p;
+		else if (d->d_tag == DT_STRTAB)
+			t->names = p;
+		else if (d->d_tag == DT_GNU_HASH)
+			t->gnu_hash = p;
+		else if (d->d_tag == DT_HASH)
+			t->sysv_hash = p;
+	}
+}
+
+/* Whether symbol i is a function that the object defines, with that name. */
+static inline bool incstack__elf_is(const struct incstack__elf_tables *t, uint32_t i,
+				    const char *name)
+{
+	const ElfW(Sym) *symbol = &t->symbols[i];
+	const char *own = t->names + symbol->st_name;
+	if (symbol->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC)
+		return false;
+	while (*name && *own == *name) {
+		name++;
+		own++;
+	}
+	return *own == *name;
+}
+
+/* The number of the symbol, or 0. The table has the count of its buckets, the first symbol
+ * that it holds, the words of its filter, a shift; then filter, buckets, and the chains. */
+static inline uint32_t incstack__elf_gnu_find(const struct incstack__elf_tables *t,
+					      const char *name)
+{
+	const uint32_t *head = t->gnu_hash;
+	const uint32_t *buckets = head + 4 + head[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+	const uint32_t *chains = buckets + head[0];
+	uint32_t hash = 5381;
+	for (const char *c = name; *c; c++)
+		hash = hash * 33 + (unsigned char)*c;
+	uint32_t i = head[0] ? buckets[hash % head[0]] : 0;
+	if (i < head[1])
+		return 0;
+	for (;; i++) {
+		uint32_t link = chains[i - head[1]];
+		if ((link | 1) == (hash | 1) && incstack__elf_is(t, i, name))
+			return i;
+		if (link & 1)
+			return 0;
+	}
+}
+
+/* The address of the function, or 0 if the object does not export one of that name. */
+static inline uintptr_t incstack__elf_function(const struct link_map *map, const char *name)
+{
+	struct incstack__elf_tables t;
+	uint32_t found = 0;
+	incstack__elf_tables_read(map, &t);
+	if (!t.symbols || !t.names)
+		return 0;
+	if (t.gnu_hash)
+		found = incstack__elf_gnu_find(&t, name);
+	else if (t.sysv_hash)
+		for (uint32_t i = 1; i < t.sysv_hash[1] && !found; i++)
+			found = incstack__elf_is(&t, i, name) ? i : 0;
+	return found ? map->l_addr + t.symbols[found].st_value : 0;
+}
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which unwinder calls the thunks' personality. A process may have several: libgcc_s, by
+ * which glibc ends threads, LLVM's libunwind, and copies that are linked statically into
+ * the program or a library. The context that one of them passes may be given to its own
+ * functions only, so these are looked up in the object that the call came from.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+
+#include "elf_symbol.h"
+#include "internal.h"
+#include "unwinder.h"
+
+/* Weak, because the core links no unwinder. They are right for calls from the object that
+ * defines them, which need not export them. */
+extern uintptr_t _Unwind_GetIP(struct _Unwind_Context *) __attribute__((weak));
+extern uintptr_t _Unwind_GetGR(struct _Unwind_Context *, int) __attribute__((weak));
+extern void _Unwind_SetIP(struct _Unwind_Context *, uintptr_t) __attribute__((weak));
+extern void _Unwind_SetGR(struct _Unwind_Context *, int, uintptr_t) __attribute__((weak));
+extern void _Unwind_Resume(void *) __attribute__((weak));
+
+/* Where each landing pad goes on: the _Unwind_Resume of one unwinder. */
+_Atomic uintptr_t incstack__landing_resume[INCSTACK__LANDINGS];
+
+/* The landing pad of the unwinder with that function; 0: all are taken by others. */
+static uintptr_t landing_of(uintptr_t resume)
+{
+	for (uintptr_t i = 0; i < INCSTACK__LANDINGS; i++) {
+		uintptr_t was = 0;
+		if (atomic_compare_exchange_strong(&incstack__landing_resume[i], &was, resume) ||
+		    was == resume)
+			return (uintptr_t)incstack__thunk_landing + i * INCSTACK__LANDING_SIZE;
+	}
+	return 0;
+}
+
+static bool complete(struct incstack__unwinder *u, uintptr_t resume)
+{
+	if (!u->get_ip || !u->get_gr || !u->set_ip || !u->set_gr || !resume)
+		return false;
+	u->landing = landing_of(resume);
+	return u->landing != 0;
+}
+
+static bool use_linked(struct incstack__unwinder *u)
+{
+	u->get_ip = _Unwind_GetIP;
+	u->get_gr = _Unwind_GetGR;
+	u->set_ip = _Unwind_SetIP;
+	u->set_gr = _Unwind_SetGR;
+	return complete(u, (uintptr_t)_Unwind_Resume);
+}
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
+
+extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
+
+static bool use_exported(const struct link_map *map, struct incstack__unwinder *u)
+{
+	u->get_ip = (__typeof__(u->get_ip))incstack__elf_function(map, "_Unwind_GetIP");
+	u->get_gr = (__typeof__(u->get_gr))incstack__elf_function(map, "_Unwind_GetGR");
+	u->set_ip = (__typeof__(u->set_ip))incstack__elf_function(map, "_Unwind_SetIP");
+	u->set_gr = (__typeof__(u->set_gr))incstack__elf_function(map, "_Unwind_SetGR");
+	return complete(u, incstack__elf_function(map, "_Unwind_Resume"));
+}
+
+/* The functions of the unwinder whose code contains `caller`; false: nobody knows them. */
+bool incstack__unwinder_find(uintptr_t caller, struct incstack__unwinder *u)
+{
+	struct dl_find_object module;
+	uintptr_t linked = (uintptr_t)_Unwind_GetIP;
+	if (!_dl_find_object)
+		return use_linked(u);
+	if (_dl_find_object((void *)caller, &module))
+		return false;
+	if (linked >= (uintptr_t)module.dlfo_map_start && linked < (uintptr_t)module.dlfo_map_end)
+		return use_linked(u);
+	return module.dlfo_link_map && use_exported(module.dlfo_link_map, u);
+}
+
+#else /* nothing tells which object an address is in, without a lock */
+
+bool incstack__unwinder_find(uintptr_t caller, struct incstack__unwinder *u)
+{
+	(void)caller;
+	return use_linked(u);
+}
+
+#endif

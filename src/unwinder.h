@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The part of the Itanium unwinder interface that the thunks' personality needs, of one
+ * unwinder.
+ */
+#ifndef INCSTACK__UNWINDER_H
+#define INCSTACK__UNWINDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct _Unwind_Context;
+
+struct incstack__unwinder {
+	uintptr_t (*get_ip)(struct _Unwind_Context *);
+	uintptr_t (*get_gr)(struct _Unwind_Context *, int);
+	void (*set_ip)(struct _Unwind_Context *, uintptr_t);
+	void (*set_gr)(struct _Unwind_Context *, int, uintptr_t);
+	uintptr_t landing; /* leads to its _Unwind_Resume: see thunks.S */
+};
+
+bool incstack__unwinder_find(uintptr_t caller, struct incstack__unwinder *u);
+
+#endif

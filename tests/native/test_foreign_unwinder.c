@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Exceptions of a library that is linked with an unwinder of its own, through patched
+ * frames: no function of another unwinder is called for them, and nothing is lost.
+ */
+#include <dlfcn.h>
+
+#include "../unit/run_suite.h"
+#include "../unit/traced.h"
+
+static int (*throw_with_own_unwinder)(int levels, int rethrown, void (*action)(void));
+
+static int (*exception_passes)(void);
+
+/* Not in a destructor while the first exception passes: what is planted then meets the
+ * second phase without the first. The recorder sees the unwinder come; others cannot. */
+static void sample(void)
+{
+	if (traced_stats().mode == INCSTACK_MODE_VALIDATE || !exception_passes())
+		traced_sample();
+}
+
+static void open_plugin(void)
+{
+	void *library = dlopen(OWN_UNWINDER, RTLD_NOW | RTLD_LOCAL);
+	void *symbol;
+
+	ck_assert_msg(library != NULL, "%s", dlerror());
+	symbol = dlsym(library, "throw_with_own_unwinder");
+	ck_assert_ptr_nonnull(symbol);
+	memcpy(&throw_with_own_unwinder, &symbol, sizeof(symbol));
+	symbol = dlsym(library, "exception_passes");
+	ck_assert_ptr_nonnull(symbol);
+	memcpy(&exception_passes, &symbol, sizeof(symbol));
+}
+
+__attribute__((noinline)) static int below(int depth, int levels, int rethrown)
+{
+	int result;
+
+	traced_sample();
+	result = depth ? below(depth - 1, levels, rethrown)
+		       : throw_with_own_unwinder(levels, rethrown, sample);
+	traced_sample();
+	return result;
+}
+
+static const int distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 1, 2, 5};
+
+/* The first exception meets thunks, whatever is between it and its handler. */
+START_TEST(every_first_exception)
+{
+	open_plugin();
+	for (int levels = 0; levels < 10; levels++) {
+		traced_open(distances[_i], INCSTACK_MODE_PATCH);
+		ck_assert_int_eq(below(2, levels, 0), levels + 1);
+		ck_assert_int_eq(traced_check(), 0);
+		ck_assert_uint_eq(traced_stats().stale, 0);
+		traced_close();
+	}
+}
+END_TEST
+
+START_TEST(goes_over_to_validate)
+{
+	open_plugin();
+	traced_open(distances[_i], INCSTACK_MODE_PATCH);
+	for (int levels = 0; levels < 20; levels++)
+		ck_assert_int_eq(below(levels % 5, levels, levels % 2), levels + 1 + levels % 2);
+	ck_assert_int_eq(traced_check(), 0);
+	ck_assert_uint_eq(traced_stats().mode, INCSTACK_MODE_VALIDATE);
+	ck_assert_uint_eq(traced_stats().foreign_unwinders, 1);
+	ck_assert_uint_eq(traced_stats().stale, 0);
+	traced_close();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("foreign unwinder");
+	TCase *cases = tcase_create("exceptions");
+
+	tcase_add_loop_test(cases, every_first_exception, 0, 5);
+	tcase_add_loop_test(cases, goes_over_to_validate, 0, 5);
+	suite_add_tcase(suite, cases);
+	return run_suite(suite);
+}
