@@ -88,3 +88,9 @@ bool incstack__unwinder_find(uintptr_t caller, struct incstack__unwinder *u)
 }
 
 #endif
+
+int incstack_unwinder_known(uintptr_t code)
+{
+	struct incstack__unwinder u;
+	return incstack__unwinder_find(code, &u);
+}

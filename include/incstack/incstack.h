@@ -329,6 +329,13 @@ struct incstack_stats {
 INCSTACK_API int incstack_stack_stats(const struct incstack_stack *stack,
 				      struct incstack_stats *stats);
 
+/* Whether exceptions of the unwinder whose code contains that address pass patched frames:
+ * 1, or 0 where it does not export the functions of the Itanium interface, for example
+ * because it is linked statically into the object that uses it; before such a one walks,
+ * incstack_stack_set_mode must lift the barriers.
+ * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_unwinder_known(uintptr_t code);
+
 /* Executes docs/invariants.md over the stack: 0, or the number of the first
  * invariant that does not hold, or EINVAL.
  * Thread: owner, or any while no operation is in progress. Signal: no.

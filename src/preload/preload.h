@@ -35,6 +35,15 @@ struct incstack__recorder {
 	void (*on_switch)(const void *to);
 	/* Code may be unloaded: called before and after. */
 	void (*on_unload)(int done);
+	/* The program looks at the return address in the slot: there is no thunk after. */
+	void (*on_shown)(uintptr_t *slot);
+	/* It walks its stack: there are no thunks on it until a function returns by the slot;
+	 * its caller, if the function only takes the registers for the walk. */
+	void (*on_walk)(uintptr_t *slot, int by_caller);
+	/* What is called so may be an unwinder; certain: it is one. */
+	void (*on_lookup)(uintptr_t caller, int certain);
+	/* The return address that a thunk's address stands for; all others are themselves. */
+	const void *(*real_address)(const void *address);
 	/* The process image is about to be replaced; the attempt may fail. */
 	void (*on_exec)(void);
 	/* The process ends: everything is written, nothing is recorded any more. */

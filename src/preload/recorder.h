@@ -56,11 +56,13 @@ struct incstack__record {
 	uint32_t number;
 	uint32_t unloads; /* of the process, when its last batch was written */
 	pid_t tid;
-	int endings;       /* how often its TLS destructor has run */
-	int held;          /* recorder_exit.c */
-	uintptr_t held_at; /* its stack pointer then */
-	int settled;       /* without barriers: a context that was left, a thread that ends */
-	int fallen;        /* has followed the recording into mode validate */
+	int endings;             /* how often its TLS destructor has run */
+	int held;                /* recorder_exit.c */
+	uintptr_t held_at;       /* its stack pointer then */
+	const uintptr_t *walker; /* while the program walks its stack: see recorder_shown.c */
+	uintptr_t walker_word;
+	int settled; /* without barriers: a context that was left, a thread that ends */
+	int fallen;  /* has followed the recording into mode validate */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct incstack__record, next) <= 128, "two lines");
 
@@ -145,6 +147,17 @@ void incstack__record_discard(struct incstack__record *record);
 void incstack__record_forked(void);
 /* Before a second record is used. */
 void incstack__record_share(void);
+
+/* Runs the function, with the calling thread's record, as an event. */
+void incstack__record_as_event(void (*function)(struct incstack__record *, void *), void *argument);
+
+/* recorder_shown.c */
+void incstack__record_shown(uintptr_t *slot);
+void incstack__record_walk(uintptr_t *slot, int by_caller);
+/* If the walk has ended, barriers are planted again. */
+void incstack__record_walk_end(struct incstack__record *record);
+void incstack__record_lookup(uintptr_t caller, int certain);
+const void *incstack__record_real_address(const void *address);
 
 /* recorder_flush.c */
 enum { INCSTACK__LOG_BYTES = 32 << 10, INCSTACK__RESERVE_BYTES = 256 << 10 };

@@ -99,6 +99,16 @@ static inline void leave(const struct incstack__record *record)
 	end();
 }
 
+void incstack__record_as_event(void (*function)(struct incstack__record *, void *), void *argument)
+{
+	struct incstack__record *record = enter();
+
+	if (record == NULL)
+		return;
+	function(record, argument);
+	leave(record);
+}
+
 void incstack__record_thread(void)
 {
 	const struct incstack__record *record = enter();
@@ -187,7 +197,9 @@ static inline int make_room(struct incstack__record *record)
 		incstack__record_flush(record);
 	if (incstack__recording.fallen && !record->fallen)
 		incstack__record_follow_mode(record);
-	if (record->log.used >= record->look) {
+	if (record->walker != NULL)
+		incstack__record_walk_end(record);
+	if (record->log.used >= record->look && record->walker == NULL) {
 		look_at_clock(record);
 		record->look = record->log.used + LOOK_AFTER_BYTES;
 		allow_quick(record, changes);

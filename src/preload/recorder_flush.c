@@ -52,7 +52,8 @@ static int count_all(const struct incstack__record *record, struct incstack__tra
 	if (incstack_stack_stats(record->stack, &stats) != 0)
 		return -1;
 	*tally = (struct incstack__trace_tally){
-		.mode = record->settled ? incstack__recording.mode : stats.mode,
+		.mode = record->settled || record->walker != NULL ? incstack__recording.mode
+								  : stats.mode,
 		.samples = stats.samples,
 		.lost = record->refused + stats.lost_retrieve,
 		.truncated = stats.truncated,
@@ -165,6 +166,8 @@ void incstack__record_flush(struct incstack__record *record)
 	struct incstack__quiet before;
 
 	record->look = record->quick = 0;
+	if (record->walker_word == 0) /* the walk is over by now */
+		record->walker_word = 1;
 	incstack__record_quiet(&before);
 	flush(record);
 	incstack__record_loud(&before);

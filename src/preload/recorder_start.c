@@ -208,6 +208,10 @@ static const struct incstack__recorder table = {
 	.on_thread_end = incstack__record_thread_end,
 	.on_switch = incstack__record_switch,
 	.on_unload = incstack__record_unload,
+	.on_shown = incstack__record_shown,
+	.on_walk = incstack__record_walk,
+	.on_lookup = incstack__record_lookup,
+	.real_address = incstack__record_real_address,
 	.on_exec = incstack__record_exec,
 	.on_exit = incstack__record_exit,
 };

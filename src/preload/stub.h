@@ -6,6 +6,9 @@
 #ifndef INCSTACK_STUB_H
 #define INCSTACK_STUB_H
 
+#include <link.h>
+
+#include "../elf_symbol.h"
 #include "preload.h"
 
 #define INCSTACK__INTERPOSED __attribute__((visibility("default")))
@@ -17,6 +20,13 @@ static inline const struct incstack__recorder *incstack__stub_recorder_get(void)
 {
 	return __atomic_load_n(&incstack__stub_recorder, __ATOMIC_ACQUIRE);
 }
+
+/* The real dlsym, by which this object finds what is behind it. */
+void *incstack__stub_dlsym(void *handle, const char *name);
+/* The loaded object that contains an address, or null. */
+const struct link_map *incstack__stub_object(uintptr_t address);
+/* Called in assembly: see stub_entries.c. */
+uintptr_t incstack__stub_entered(uintptr_t *slot, unsigned number);
 
 /* The next definition of a function; null if there is none. */
 void *incstack__stub_find(void **cache, const char *name);

@@ -14,9 +14,19 @@
 
 const struct incstack__recorder *incstack__stub_recorder;
 
+const struct link_map *incstack__stub_object(uintptr_t address)
+{
+	struct link_map *map = NULL;
+	Dl_info info;
+
+	if (dladdr1((const void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0)
+		return NULL;
+	return map;
+}
+
 void *incstack__stub_find(void **cache, const char *name)
 {
-	void *next = dlsym(RTLD_NEXT, name);
+	void *next = incstack__stub_dlsym(RTLD_NEXT, name);
 
 	__atomic_store_n(cache, next, __ATOMIC_RELAXED);
 	return next;

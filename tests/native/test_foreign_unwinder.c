@@ -4,6 +4,10 @@
  * frames: no function of another unwinder is called for them, and nothing is lost.
  */
 #include <dlfcn.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include "elf_symbol.h"
 
 #include "../unit/run_suite.h"
 #include "../unit/traced.h"
@@ -75,6 +79,37 @@ START_TEST(goes_over_to_validate)
 }
 END_TEST
 
+/* The library has the older kind of hash table, libc has the other. */
+START_TEST(exports_are_found)
+{
+	static const char *const names[] = {"dlsym", "dlopen", "backtrace", "getpid", "no_such_"};
+	struct link_map *map;
+	void *library;
+
+	open_plugin();
+	library = dlopen(OWN_UNWINDER, RTLD_NOW | RTLD_NOLOAD);
+	ck_assert_int_eq(dlinfo(library, RTLD_DI_LINKMAP, &map), 0);
+	ck_assert_uint_eq(incstack__elf_function(map, "throw_with_own_unwinder"),
+			  (uintptr_t)throw_with_own_unwinder);
+	ck_assert_uint_eq(incstack__elf_function(map, "_Unwind_GetIP"), 0);
+	library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+	ck_assert_int_eq(dlinfo(library, RTLD_DI_LINKMAP, &map), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		ck_assert_uint_eq(incstack__elf_function(map, names[i]),
+				  (uintptr_t)dlsym(library, names[i]));
+}
+END_TEST
+
+START_TEST(known_by_their_exports)
+{
+	open_plugin();
+	ck_assert_int_eq(incstack_unwinder_known((uintptr_t)_Unwind_Backtrace), 1);
+	ck_assert_int_eq(incstack_unwinder_known((uintptr_t)throw_with_own_unwinder), 0);
+	ck_assert_int_eq(incstack_unwinder_known((uintptr_t)getpid), 0);
+	ck_assert_int_eq(incstack_unwinder_known(0), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("foreign unwinder");
@@ -82,6 +117,8 @@ int main(void)
 
 	tcase_add_loop_test(cases, every_first_exception, 0, 5);
 	tcase_add_loop_test(cases, goes_over_to_validate, 0, 5);
+	tcase_add_test(cases, exports_are_found);
+	tcase_add_test(cases, known_by_their_exports);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

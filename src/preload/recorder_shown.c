@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a program sees of its own stack: before it looks at a return address, or walks, it
+ * gets back what the thunks have replaced.
+ */
+#define _GNU_SOURCE
+#include "recorder.h"
+
+#define HERE ((uintptr_t)__builtin_frame_address(0))
+
+/* The first and the last byte of this object, as the linker names them. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+static int plants(const struct incstack__record *record)
+{
+	struct incstack_stats stats = {.size = sizeof(stats)};
+
+	return record != &incstack__recording.late &&
+	       incstack_stack_stats(record->stack, &stats) == 0 &&
+	       stats.mode == INCSTACK_MODE_PATCH;
+}
+
+/* The walker's return slot, or one that lies below it. */
+struct walk {
+	uintptr_t *slot;
+	int by_caller;
+};
+
+static int is_inside(const struct incstack__record *record, uintptr_t at)
+{
+	return at >= record->low && at < record->high;
+}
+
+/* A slot that holds what it held may still be the walker's: a dead one is overwritten by
+ * the calls that follow. Where the caller walks, or on a signal stack, only a flush tells;
+ * then the word is 0. */
+static int still_walks(const struct incstack__record *record, uintptr_t at)
+{
+	const uintptr_t *slot = record->walker;
+
+	if (slot == NULL || record->walker_word == 1)
+		return 0;
+	if (!is_inside(record, (uintptr_t)slot) || !is_inside(record, at))
+		return 1;
+	return (uintptr_t)slot > at && (record->walker_word == 0 || *slot == record->walker_word);
+}
+
+void incstack__record_walk_end(struct incstack__record *record)
+{
+	if (still_walks(record, HERE))
+		return;
+	record->walker = NULL;
+	if (!record->settled)
+		incstack_stack_set_mode(record->stack, incstack__recording.mode);
+}
+
+static void lift_context(void)
+{
+	struct incstack__recording *r = &incstack__recording;
+	struct incstack__quiet before;
+
+	if (__atomic_load_n(&r->contexts, __ATOMIC_ACQUIRE) == NULL)
+		return;
+	incstack__record_quiet(&before);
+	pthread_mutex_lock(&r->lock);
+	incstack__record_context_leave(HERE);
+	pthread_mutex_unlock(&r->lock);
+	incstack__record_loud(&before);
+}
+
+/* The open traces are completed. With a walk, nothing is planted again until it has ended:
+ * what the walker calls may allocate. The outer one of two counts. */
+static void lift(struct incstack__record *record, void *argument)
+{
+	const uint32_t mode = incstack__recording.mode;
+	const struct walk *walk = mode == INCSTACK_MODE_PATCH ? argument : NULL;
+	const int planting = plants(record);
+
+	if (planting) {
+		incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES);
+		incstack_stack_set_mode(record->stack,
+					walk != NULL ? INCSTACK_MODE_VALIDATE : mode);
+	}
+	if (walk != NULL &&
+	    (planting || (record->walker != NULL && !still_walks(record, (uintptr_t)walk->slot)))) {
+		record->walker = walk->slot;
+		record->walker_word = 0;
+		if (!walk->by_caller && is_inside(record, (uintptr_t)walk->slot))
+			record->walker_word = incstack_slot_read(walk->slot);
+		record->look = record->quick = 0; /* each event asks whether it has ended */
+	}
+	lift_context();
+}
+
+/* A child that is not recorded still has the thunks of its parent. */
+static void walked(struct walk *walk)
+{
+	const struct incstack__record *record = incstack__record_local.mine;
+
+	if (record == NULL)
+		return;
+	if (__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+		incstack__record_as_event(lift, walk);
+	else if (!incstack__record_local.busy)
+		incstack_stack_set_mode(record->stack, INCSTACK_MODE_FULL);
+}
+
+void incstack__record_walk(uintptr_t *slot, int by_caller)
+{
+	struct walk walk = {.slot = slot, .by_caller = by_caller};
+
+	walked(&walk);
+}
+
+void incstack__record_shown(uintptr_t *slot)
+{
+	const uintptr_t real = incstack_slot_read(slot);
+
+	if (__builtin_expect(real == *slot, 1))
+		return;
+	walked(NULL);
+	if (incstack_slot_read(slot) != *slot) /* the barrier counts as gone unannounced */
+		*slot = real;
+}
+
+const void *incstack__record_real_address(const void *address)
+{
+	return (const void *)incstack_slot_read((const uintptr_t *)&address);
+}
+
+/* An unwinder that is known will call the thunks' personality. Another one, linked
+ * statically into the program or a library, must meet no thunk: this comes before it looks
+ * at a frame. Where it is not certain that an unwinder asks, lifting is enough. */
+void incstack__record_lookup(uintptr_t caller, int certain)
+{
+	static uintptr_t known;
+	const uintptr_t from = incstack_slot_read(&caller);
+
+	if (__builtin_expect(from == __atomic_load_n(&known, __ATOMIC_RELAXED), 1) ||
+	    from - (uintptr_t)__ehdr_start < (uintptr_t)(_end - __ehdr_start) ||
+	    incstack__record_local.busy)
+		return;
+	if (incstack_unwinder_known(from)) {
+		__atomic_store_n(&known, from, __ATOMIC_RELAXED);
+		return;
+	}
+	if (certain)
+		incstack__record_fall_back(INCSTACK__NOTE_FOREIGN_UNWINDER);
+	walked(NULL);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The interposed questions about loaded code that unwinders ask before they look at a
+ * frame: one that is linked statically into the program or a library shows itself here,
+ * before it meets a thunk. And dladdr, which programs ask about their return addresses.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+
+#include "stub.h"
+
+INCSTACK__REAL(dladdr)
+INCSTACK__REAL(dl_iterate_phdr)
+
+INCSTACK__INTERPOSED int dladdr(const void *address, Dl_info *info)
+{
+	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
+
+	if (recorder != NULL)
+		address = recorder->real_address(address);
+	return dladdr_next()(address, info);
+}
+
+INCSTACK__INTERPOSED int
+dl_iterate_phdr(int (*callback)(struct dl_phdr_info *info, size_t size, void *data), void *data)
+{
+	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
+
+	if (recorder != NULL)
+		recorder->on_lookup((uintptr_t)__builtin_return_address(0), 0);
+	return dl_iterate_phdr_next()(callback, data);
+}
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE /* glibc 2.35 */
+
+static __typeof__(&_dl_find_object) real_find_object(void)
+{
+	static void *cache;
+	void *real = __atomic_load_n(&cache, __ATOMIC_RELAXED);
+
+	if (__builtin_expect(real == NULL, 0))
+		real = incstack__stub_find(&cache, "_dl_find_object");
+	return (__typeof__(&_dl_find_object))real;
+}
+
+INCSTACK__INTERPOSED int _dl_find_object(void *address, struct dl_find_object *result)
+{
+	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
+	const __typeof__(&_dl_find_object) real = real_find_object();
+
+	if (recorder != NULL)
+		recorder->on_lookup((uintptr_t)__builtin_return_address(0), 1);
+	return real != NULL ? real(address, result) : -1;
+}
+
+#endif
