@@ -125,7 +125,8 @@ void incstack__mode_use(stack *s, uint32_t mode)
 {
 	s->mode = mode;
 	s->hidden_rule = mode == INCSTACK_MODE_VALIDATE ? 0 : -1;
-	s->careful = s->by_embedder || mode == INCSTACK_MODE_VALIDATE ? CAREFUL_WALK : 0;
+	s->careful =
+		s->by_embedder || s->anywhere || mode == INCSTACK_MODE_VALIDATE ? CAREFUL_WALK : 0;
 	incstack__distance_renew(s);
 	set_newest(s, NULL);
 }
@@ -155,6 +156,18 @@ int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t 
 	incstack__rule_reserve(rt);
 	atomic_fetch_add_explicit(&rt->stacks, 1, memory_order_acq_rel);
 	*result = s;
+	return 0;
+}
+
+int incstack_stack_create_anywhere(struct incstack_runtime *rt, struct incstack_stack **result)
+{
+	const uintptr_t nowhere = (uintptr_t)1 << 62; /* no memory can be there */
+	int error = incstack_stack_create(rt, nowhere, nowhere + sizeof(uintptr_t), result);
+	if (error)
+		return error;
+	stack *s = *result;
+	s->anywhere = true;
+	incstack__mode_use(s, INCSTACK_MODE_FULL);
 	return 0;
 }
 
@@ -205,7 +218,8 @@ int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
 	int error = enter(s);
 	if (error)
 		return error;
-	if (mode != INCSTACK_MODE_FULL && s->by_embedder != (mode == INCSTACK_MODE_EMBEDDER)) {
+	if (mode != INCSTACK_MODE_FULL &&
+	    (s->anywhere || s->by_embedder != (mode == INCSTACK_MODE_EMBEDDER))) {
 		leave(s);
 		return INCSTACK_EINVAL;
 	}

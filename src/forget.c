@@ -11,6 +11,8 @@
  * stack while an operation that began on another one, a signal's, is in progress. */
 bool incstack__left_behind(const stack *s, uintptr_t operation, uintptr_t sp)
 {
+	if (s->anywhere)
+		return operation < sp;
 	if (sp < s->low || sp > s->high)
 		return false;
 	return operation < sp || operation >= s->high;

@@ -134,6 +134,7 @@ struct incstack_stack {
 	int32_t hidden_rule; /* all ones, unless raw objects keep their rule in bci */
 	uint32_t spare;      /* thunks of this stack, ready to be used */
 	bool by_embedder;    /* walked by its caller, with its own barriers */
+	bool anywhere;       /* each sample is on a stack that nobody described */
 	bool no_memory;      /* whether the last walk cut an object for want of memory */
 	struct distance distance;
 	struct incstack_stats stats; /* samples and walked stand above */
@@ -142,12 +143,15 @@ struct incstack_stack {
 	uint64_t retrieved;          /* samples */
 	uint64_t alone;              /* samples with nothing old: the others are `shared` */
 	void *identity;              /* what it knows this stack by */
+	uintptr_t mapped_low;        /* readable memory outside of the stack that this walk */
+	uintptr_t mapped_high;       /* has come to; of an `anywhere` one [low, high) itself */
 	uint32_t rule_at[RULES_AT];  /* plain ones: see foreseen() */
 };
 _Static_assert(offsetof(struct incstack_stack, arena) == 104, "two lines, with three words of it");
 
 enum {
-	CAREFUL_WALK = 1,  /* frames are an embedder's, or compared with what they were */
+	CAREFUL_WALK = 1,  /* frames are an embedder's, compared with what they were, or on a
+			    * stack that nobody described */
 	CAREFUL_WANTS = 2, /* a signal handler wants rules */
 };
 
@@ -255,13 +259,24 @@ static inline bool inside(const stack *s, uintptr_t address)
 {
 	return address >= s->low && address < s->high;
 }
-/* A word of the stack, maybe of another function's red zone. Ranges are checked
- * where they are known; beyond (a signal stack) the rules are trusted. */
+/* Whether a frame at sp is ordinary: its caller's frame begins at cfa, further out and
+ * below `limit`, and what is read of it, the word below cfa and the one at `saved`, lies
+ * in the frame or, at most, one word below it. All walks ask this, fast or not. */
+static inline bool frame_ordinary(uintptr_t sp, uintptr_t cfa, uintptr_t saved, uintptr_t limit)
+{
+	return cfa > sp && cfa < limit && saved + 2 * sizeof(uintptr_t) > sp;
+}
+/* A word of the stack, maybe of another function's red zone. The caller has checked
+ * that it lies inside the stack, or that it is mapped (mapped.c). */
 __attribute__((no_sanitize("address", "thread"))) static inline uintptr_t
 stack_word(uintptr_t address)
 {
 	return *(const volatile uintptr_t *)address;
 }
+
+/* mapped.c */
+bool incstack__mapped(stack *s, uintptr_t address);
+void incstack__mapped_forget(stack *s);
 
 /* decode.c */
 object *incstack__decode(stack *s, object *o, const struct incstack_frame *frame, enum ask ask,
@@ -402,6 +417,7 @@ extern struct incstack__cell incstack__thunk_cells[INCSTACK__THUNK_COUNT];
 void incstack__call_saved(void (*function)(void *), void *argument, size_t bytes);
 size_t incstack__xsave_bytes(void);
 bool incstack__shadow_stack_on(void);
+bool incstack__page_readable(uintptr_t address);
 bool incstack__entry_state(const struct cursor *at, struct cursor *caller);
 void incstack__signal_registers(struct cursor *at);
 int incstack__thunk_contains(uintptr_t pc);

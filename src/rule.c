@@ -119,7 +119,8 @@ static bool plain(const struct incstack_rule *r)
 {
 	return (r->kind == INCSTACK_RULE_SP || r->kind == INCSTACK_RULE_FP) && !r->flags &&
 	       r->ra_offset == 8 && r->cfa_offset > 0 && r->cfa_offset % 8 == 0 &&
-	       r->cfa_offset < 1 << 21 && r->fp_offset % 8 == 0 && r->fp_offset < 1 << 11;
+	       r->cfa_offset < 1 << 21 && r->fp_offset % 8 == 0 && r->fp_offset < 1 << 11 &&
+	       (r->kind == INCSTACK_RULE_FP || r->fp_offset <= r->cfa_offset);
 }
 
 static packed_rule pack(const struct incstack_rule *r)

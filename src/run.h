@@ -55,15 +55,17 @@ static inline packed_rule foreseen(stack *s, uintptr_t sp, packed_rule rule)
 	return rule;
 }
 
+/* walk.c: whether the general walk makes the same objects of the frames of a run. */
+bool incstack__run_agrees(stack *s, struct cursor at, const object *first, const struct reach *r);
+
 /* Goes on from the frame {sp, fp}, whose rule has that key, while frames have a plain rule,
  * lie inside the stack and are not known; the objects of callers begin at first. What stops
  * it wants a closer look. At `thunk` is what the slot of the known frame holds if it has a
  * barrier. `hidden` is the stack's hidden_rule. Branches on the rule, not
  * arithmetic, lead to the next frame: they are foreseen, and then its loads do not wait. */
-__attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_t key, uintptr_t sp,
-							      uintptr_t fp, const object *known,
-							      const uintptr_t *thunk, object *first,
-							      uintptr_t end, int32_t hidden)
+__attribute__((always_inline)) static inline struct reach
+run_frames(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const object *known,
+	   const uintptr_t *thunk, object *first, uintptr_t end, int32_t hidden)
 {
 	/* pairs with the release in rule.c; null where slots may hold what is no position */
 	const struct rule_table *t =
@@ -80,7 +82,7 @@ __attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_
 	for (;;) {
 		if (__builtin_expect(rule == RULE_FRAME_POINTER, 1)) {
 			cfa = r.fp + 16;
-			if (cfa <= sp || cfa >= limit)
+			if (!frame_ordinary(sp, cfa, cfa - 16, limit))
 				break;
 			fp = stack_word(cfa - 16);
 		} else {
@@ -88,11 +90,11 @@ __attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_
 			cfa = sp + rule_cfa(rule);
 			if (rule_from_fp(rule)) {
 				cfa += r.fp - sp;
-				if (cfa <= sp)
+				if (!frame_ordinary(sp, cfa, cfa - rule_fp(rule), limit))
 					break;
-			}
-			if (cfa >= limit)
+			} else if (cfa >= limit) { /* rule.c: the words lie in the frame */
 				break;
+			}
 			fp = rule_fp(rule) ? stack_word(cfa - rule_fp(rule)) : r.fp;
 		}
 		uintptr_t word = stack_word(cfa - sizeof(uintptr_t));
@@ -119,6 +121,20 @@ __attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_
 	}
 	if (cfa == limit && stack_word(cfa - sizeof(uintptr_t)) == *thunk)
 		r.stop = STOP_MET;
+	return r;
+}
+
+/* Debug builds walk again, frame by frame. */
+__attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_t key, uintptr_t sp,
+							      uintptr_t fp, const object *known,
+							      const uintptr_t *thunk, object *first,
+							      uintptr_t end, int32_t hidden)
+{
+	struct reach r = run_frames(s, key, sp, fp, known, thunk, first, end, hidden);
+#ifdef INCSTACK_DEBUG
+	struct cursor at = {.pc = key, .sp = sp, .fp = fp};
+	s->stats.broken += !incstack__run_agrees(s, at, first, &r);
+#endif
 	return r;
 }
 

@@ -67,11 +67,22 @@ uintptr_t incstack__logical_pc(const struct walker *w, uintptr_t slot, uintptr_t
 	return t.pc;
 }
 
-static bool readable(const stack *s, const struct cursor *at, uintptr_t address)
+/* Inside a known stack words are read from the frame on; anywhere else what is mapped. */
+static bool readable(stack *s, const struct cursor *at, uintptr_t address)
 {
-	if (address % sizeof(uintptr_t))
+	if (address % sizeof(uintptr_t) || address < at->sp)
 		return false;
-	return inside(s, at->sp) ? address >= at->sp && inside(s, address) : address >= at->sp;
+	return inside(s, at->sp) && !s->anywhere ? inside(s, address)
+						 : incstack__mapped(s, address);
+}
+
+/* Whether the return slot, and the word at `saved`, of the frame can be read. */
+static bool frame_readable(stack *s, const struct cursor *at, packed_rule rule, uintptr_t cfa,
+			   uintptr_t slot, uintptr_t saved)
+{
+	if (rule_plain(rule) && inside(s, at->sp) && !s->anywhere)
+		return frame_ordinary(at->sp, cfa, saved, s->high + 1);
+	return readable(s, at, slot) && readable(s, at, saved);
 }
 
 static bool cfa_of(const struct walker *w, const struct cursor *at, const struct incstack_rule *r,
@@ -106,20 +117,23 @@ enum step incstack__step(const struct walker *w, struct cursor *at, uintptr_t *s
 		return STEP_END;
 	if (r.kind == INCSTACK_RULE_SIGNAL) {
 		*slot = 0;
+		if (!readable(w->stack, at, at->sp) ||
+		    !readable(w->stack, at, at->sp + INCSTACK__SIGNAL_BYTES - sizeof(uintptr_t)))
+			return STEP_UNKNOWN;
 		incstack__signal_registers(at);
 		return STEP_FRAME;
 	}
-	uintptr_t cfa, fp = at->fp;
-	if (!cfa_of(w, at, &r, &cfa) || !readable(w->stack, at, cfa - r.ra_offset))
-		return *rule == RULE_FRAME_POINTER ? STEP_END : STEP_UNKNOWN;
+	uintptr_t cfa, saved;
 	bool realigned = r.kind == INCSTACK_RULE_FP_DEREF;
-	if (r.fp_offset || realigned) {
-		uintptr_t saved = (realigned ? fp : cfa) - r.fp_offset;
-		if (!readable(w->stack, at, saved))
-			return STEP_UNKNOWN;
+	if (!cfa_of(w, at, &r, &cfa))
+		return STEP_UNKNOWN;
+	*slot = saved = cfa - r.ra_offset;
+	if (r.fp_offset || realigned)
+		saved = (realigned ? at->fp : cfa) - r.fp_offset;
+	if (!frame_readable(w->stack, at, *rule, cfa, *slot, saved))
+		return *rule == RULE_FRAME_POINTER ? STEP_END : STEP_UNKNOWN;
+	if (saved != *slot)
 		at->fp = stack_word(saved);
-	}
-	*slot = cfa - r.ra_offset;
 	at->pc = stack_word(*slot);
 	at->sp = cfa;
 	at->exact = false;

@@ -21,7 +21,8 @@ static bool still_true(const stack *s, const object *k, uintptr_t fp, object **g
 		if (!p || !rule_plain(rule) || !(k->flags & INCSTACK_OBJECT_RAW))
 			return false;
 		uintptr_t cfa = (rule_from_fp(rule) ? fp : k->address) + rule_cfa(rule);
-		if (p->address != cfa || !inside(s, cfa - sizeof(uintptr_t)))
+		if (p->address != cfa ||
+		    !frame_ordinary(k->address, cfa, cfa - rule_fp(rule), s->high + 1))
 			return false;
 		*good = physical_parent(p);
 		if (stack_word(cfa - sizeof(uintptr_t)) != p->method)
@@ -82,6 +83,7 @@ bool incstack__known_confirm(stack *s, const uintptr_t *frame)
 	p.at = (struct cursor){.pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
 	uintptr_t slot = (uintptr_t)(frame + 1);
 	enum step step = STEP_FRAME;
+	incstack__mapped_forget(s);
 	while (step == STEP_FRAME && p.known) {
 		packed_rule rule;
 		if (slot && inside(s, slot) && meet(s, &p))
@@ -100,8 +102,8 @@ static bool may_plant(const struct walker *w, struct path *p, uintptr_t slot)
 	if (w->stack->mode != INCSTACK_MODE_PATCH || p->n < w->distance || p->interrupted ||
 	    p->no_thunk)
 		return false;
-	if (slot != p->at.sp - sizeof(uintptr_t) || slot < w->plant_from ||
-	    is_thunk(stack_word(slot)))
+	if (slot != p->at.sp - sizeof(uintptr_t) || slot % sizeof(uintptr_t) ||
+	    slot < w->plant_from || is_thunk(stack_word(slot)))
 		return false;
 	packed_rule rule = p->rule = incstack__rule_of(w, p->at.pc, false);
 	return rule_plain(rule) ||
@@ -306,6 +308,24 @@ static object *stop_ahead(const struct walker *w, struct path *p, struct reach *
 	return o;
 }
 
+/* From the frame at on; its pc is a key of a rule. The frame of each object of a run is one
+ * step from the one before. */
+bool incstack__run_agrees(stack *s, struct cursor at, const object *first, const struct reach *r)
+{
+	const struct walker w = {s, ASK_NEVER, false, 0, 0};
+	for (const object *o = first; o < r->end; o++) {
+		uintptr_t slot;
+		packed_rule rule;
+		enum step step = incstack__step(&w, &at, &slot, &rule);
+		if (!rule) /* forgotten meanwhile */
+			return true;
+		if (step != STEP_FRAME || !rule_plain(rule) || at.pc != o->method ||
+		    at.sp != o->address)
+			return false;
+	}
+	return at.fp == r->fp;
+}
+
 /* The run from where the path has come to. */
 static inline struct reach run_from(const struct walker *w, const struct path *p)
 {
@@ -321,6 +341,7 @@ object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r
 {
 	stack *s = w->stack;
 	s->met = NULL;
+	incstack__mapped_forget(s);
 	for (;;) {
 		bool ended;
 		object *result = r.stop == STOP_SPENT ? stop_ahead(w, p, &r) : NULL;
@@ -344,5 +365,6 @@ object *incstack__walk(const struct walker *w, struct path *p)
 	stack *s = w->stack;
 	if (s->by_embedder)
 		return incstack__frames_walk(w, &p->at, p->child, p->known);
+	incstack__mapped_forget(s);
 	return incstack__walk_on(w, p, run_from(w, p));
 }

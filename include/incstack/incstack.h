@@ -101,6 +101,15 @@ INCSTACK_API int incstack_stack_create(struct incstack_runtime *runtime, uintptr
 INCSTACK_API int incstack_stack_create_embedder(struct incstack_runtime *runtime, void *identity,
 						struct incstack_stack **stack);
 
+/* Creates a state for samples on stacks that nobody described: those of coroutines that a
+ * program switches by instructions of its own. The mode is FULL and stays so: nothing is
+ * patched, and nothing is remembered from one sample to the next. A walk asks the kernel
+ * whether a page can be read before it reads there, one system call for each page. Errors:
+ * as incstack_stack_create.
+ * Thread: any. Signal: no. Allocates: may. Blocks: never. */
+INCSTACK_API int incstack_stack_create_anywhere(struct incstack_runtime *runtime,
+						struct incstack_stack **stack);
+
 /* Restores every return slot that still holds our thunk, drops the traces that
  * were not retrieved (counted as lost) and frees the state.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */

@@ -140,9 +140,7 @@ static int create_late(void)
 	struct incstack__recording *r = &incstack__recording;
 
 	r->late.high = UINTPTR_MAX;
-	if (incstack_stack_create(r->runtime, 8, UINTPTR_MAX & ~(uintptr_t)7, &r->late.stack) != 0)
-		return -1;
-	return incstack_stack_set_mode(r->late.stack, INCSTACK_MODE_FULL) != 0 ||
+	return incstack_stack_create_anywhere(r->runtime, &r->late.stack) != 0 ||
 	       incstack__record_prepare(&r->late, 0) != 0;
 }
 

@@ -6,6 +6,7 @@
  * to the stack at each of its instructions.
  */
 #include <cpuid.h>
+#include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,11 +30,27 @@ bool incstack__shadow_stack_on(void)
 	return syscall(SYS_arch_prctl, SHSTK_STATUS, &features) == 0 && features & SHSTK_ENABLED;
 }
 
+/* rt_sigprocmask reads the new mask before it looks at what is to be done with it. Told to
+ * do nothing that exists it fails, and the error says whether it could read. Not by libc,
+ * whose syscall() would change errno. */
+bool incstack__page_readable(uintptr_t address)
+{
+	enum { NO_SUCH_CHANGE = 99 };
+	long result = SYS_rt_sigprocmask;
+	register size_t mask_bytes __asm__("r10") = sizeof(uint64_t);
+	__asm__ volatile("syscall"
+			 : "+a"(result)
+			 : "D"((long)NO_SUCH_CHANGE), "S"(address), "d"(NULL), "r"(mask_bytes)
+			 : "rcx", "r11", "memory");
+	return result == -EINVAL;
+}
+
 /* At the kernel's signal-return code the stack pointer points to a ucontext:
  * five words, then the general registers in the order of <sys/ucontext.h>. */
 void incstack__signal_registers(struct cursor *at)
 {
 	enum { FIRST = 5, RBP = FIRST + 10, RSP = FIRST + 15, RIP = FIRST + 16 };
+	_Static_assert((RIP + 1) * sizeof(uintptr_t) == INCSTACK__SIGNAL_BYTES, "see layout.h");
 	const uintptr_t *context = (const uintptr_t *)at->sp;
 	at->pc = context[RIP];
 	at->fp = context[RBP];

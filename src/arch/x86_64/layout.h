@@ -15,6 +15,9 @@
 #define INCSTACK__LANDING_PUSHED 5   /* from here on the slot is whole */
 #define INCSTACK__LANDING_LAST 8     /* its last instruction */
 
+/* What is read of the kernel's signal frame, from the stack pointer on. */
+#define INCSTACK__SIGNAL_BYTES 176
+
 /* Offsets in struct incstack_stack and struct incstack__cell. */
 #define INCSTACK__STACK_BUSY 0
 #define INCSTACK__CELL_RESUME 0
