@@ -178,10 +178,19 @@ INCSTACK_API int incstack_profile_functions(const struct incstack_profile *profi
 INCSTACK_API int incstack_profile_merge(struct incstack_profile *into,
 					const struct incstack_profile *from);
 
+/* Makes a profile of one kind of another, without its meta. `as`, if not null, is what
+ * that kind is called there. Errors: EINVAL, ENOMEM.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_select(const struct incstack_profile *profile, uint32_t kind,
+					 const struct incstack_profile_kind *as,
+					 struct incstack_profile **one);
+
 /* Makes of `count` profiles with the same kinds one in which each has an equal
- * say: every kind of every profile is scaled up to the largest total first. The
- * result weighs `count` times the average, so that no rare context rounds to
- * nothing; its relative weights are the averages of the relative weights.
+ * say: its relative weights are the averages of the relative weights. For that, every
+ * kind of every profile is scaled up to one total: the least common multiple of the
+ * totals, so that nothing is rounded, if `count` times that is at most 2^53; else the
+ * largest multiple of the largest total for which this holds, or the largest total if
+ * the sum fits. So the result may weigh much more than each of them.
  * Errors: EINVAL, ENOMEM, ELIMIT, ERANGE.
  * Thread: owner of all. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_profile_average(const struct incstack_profile *const *profiles,
@@ -204,9 +213,10 @@ struct incstack_profile_difference {
 	uint64_t only_b;
 };
 
-/* Compares one kind of two profiles. Contexts are the same when the names along
+/* Compares one kind, by its number, of two profiles; its unit must be the same in both.
+ * Contexts are the same when the names along
  * them are (bci is ignored). Relative weights are of the sum over all edges. An
- * edge is hot when it weighs at least threshold (0..1) times the heaviest.
+ * edge is hot when it weighs at least threshold (0..1, 15 decimals) times the heaviest.
  * Two empty profiles are identical: 1 everywhere. Without variance on a side the
  * correlation is 1 if the relative weights are equal, else NAN.
  * Errors: EINVAL, ENOMEM.

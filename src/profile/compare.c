@@ -5,13 +5,14 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "merge.h"
 
 struct pair {
 	const uint64_t *a, *b; /* by node; the root is no edge and not looked at */
 	size_t nodes;
-	double sum_a, sum_b;
+	unsigned __int128 sum_a, sum_b;
 	uint64_t hottest_a, hottest_b;
 };
 
@@ -52,8 +53,8 @@ static void sum_up(struct pair *pair, struct incstack_profile_difference *differ
 	for (size_t i = 1; i < pair->nodes; i++) {
 		uint64_t a = pair->a[i], b = pair->b[i];
 
-		pair->sum_a += (double)a;
-		pair->sum_b += (double)b;
+		pair->sum_a += a;
+		pair->sum_b += b;
 		pair->hottest_a = a > pair->hottest_a ? a : pair->hottest_a;
 		pair->hottest_b = b > pair->hottest_b ? b : pair->hottest_b;
 		difference->common += a && b;
@@ -64,20 +65,23 @@ static void sum_up(struct pair *pair, struct incstack_profile_difference *differ
 
 static double overlap(const struct pair *pair)
 {
-	double sum = 0;
+	long double sum = 0, sum_a = (long double)pair->sum_a, sum_b = (long double)pair->sum_b;
 
 	for (size_t i = 1; i < pair->nodes; i++)
 		if (pair->a[i] && pair->b[i])
-			sum += fmin((double)pair->a[i] / pair->sum_a,
-				    (double)pair->b[i] / pair->sum_b);
-	return sum;
+			sum += fminl((long double)pair->a[i] / sum_a,
+				     (long double)pair->b[i] / sum_b);
+	return (double)sum;
 }
 
-/* A threshold such as 0.1 has no exact value: an edge that weighs exactly a
- * tenth must not fall out because of the product's last bit. */
+/* A threshold such as 0.1 has no exact value, and an edge that weighs exactly a tenth must
+ * not fall out: so the threshold is taken as a decimal number of 15 places. */
 static bool hot(uint64_t weight, uint64_t hottest, double threshold)
 {
-	return weight && (double)weight >= threshold * (double)hottest * (1 - 1e-12);
+	const uint64_t places = UINT64_C(1000000000000000);
+	uint64_t part = (uint64_t)llround(threshold * (double)places);
+
+	return weight && (unsigned __int128)weight * places >= (unsigned __int128)part * hottest;
 }
 
 static void cover(const struct pair *pair, double threshold,
@@ -113,14 +117,22 @@ static bool constant(const struct pair *pair, const uint64_t *side)
 	return true;
 }
 
-/* Two passes: means first, so that no large squares cancel. */
+/* How far a weight lies from the mean, times the number of weights. The difference is
+ * taken of integers, so that no large numbers cancel. */
+static long double deviation(uint64_t weight, unsigned __int128 sum, size_t count)
+{
+	unsigned __int128 scaled = (unsigned __int128)weight * count;
+
+	return scaled < sum ? -(long double)(sum - scaled) : (long double)(scaled - sum);
+}
+
 static double pearson(const struct pair *pair, size_t count)
 {
-	double mean_a = pair->sum_a / (double)count, mean_b = pair->sum_b / (double)count;
-	double aa = 0, bb = 0, ab = 0;
+	long double aa = 0, bb = 0, ab = 0;
 
 	for (size_t i = 1; i < pair->nodes; i++) {
-		double a = (double)pair->a[i] - mean_a, b = (double)pair->b[i] - mean_b;
+		long double a = deviation(pair->a[i], pair->sum_a, count);
+		long double b = deviation(pair->b[i], pair->sum_b, count);
 
 		if (!pair->a[i] && !pair->b[i])
 			continue;
@@ -128,7 +140,7 @@ static double pearson(const struct pair *pair, size_t count)
 		bb += b * b;
 		ab += a * b;
 	}
-	return fmax(-1, fmin(1, ab / (sqrt(aa) * sqrt(bb))));
+	return (double)fmaxl(-1, fminl(1, ab / (sqrtl(aa) * sqrtl(bb))));
 }
 
 static double correlation(const struct pair *pair, size_t count)
@@ -189,6 +201,8 @@ int incstack_profile_overlay(const struct incstack_profile *a, const struct incs
 		return INCSTACK_EINVAL;
 	sides[0].unit = incstack__text(a, a->kind_unit[kind]);
 	sides[1].unit = incstack__text(b, b->kind_unit[kind]);
+	if (strcmp(sides[0].unit, sides[1].unit) != 0)
+		return INCSTACK_EINVAL;
 	error = incstack_profile_create(sides, 2, &made);
 	if (!error)
 		error = overlay(made, a, kind, 0);

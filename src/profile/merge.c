@@ -127,6 +127,30 @@ static int create_like(const struct incstack_profile *like, struct incstack_prof
 	return incstack_profile_create(kinds, like->kinds, made);
 }
 
+int incstack_profile_select(const struct incstack_profile *profile, uint32_t kind,
+			    const struct incstack_profile_kind *as, struct incstack_profile **one)
+{
+	struct incstack_profile_kind own;
+	struct incstack_profile *made = NULL;
+	uint32_t *map = NULL;
+	int error;
+
+	if (!one || incstack_profile_kind(profile, kind, &own))
+		return INCSTACK_EINVAL;
+	error = incstack_profile_create(as ? as : &own, 1, &made);
+	if (!error)
+		error = incstack__map(made, profile, INCSTACK__SITES_KEPT, &map);
+	for (uint32_t i = 0; i < profile->nodes_used && !error; i++)
+		error = incstack__node_weigh(made, map[i], 0,
+					     incstack_profile_self(profile, i, kind));
+	free(map);
+	if (error)
+		incstack_profile_destroy(made);
+	else
+		*one = made;
+	return error;
+}
+
 static bool all_alike(const struct incstack_profile *const *profiles, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -135,28 +159,62 @@ static bool all_alike(const struct incstack_profile *const *profiles, size_t cou
 	return true;
 }
 
-static void largest_totals(const struct incstack_profile *const *profiles, size_t count,
-			   uint64_t *largest)
+/* What all integers are up to here as a double, which is what the JSON formats hold. */
+#define EXACT_MAX (UINT64_C(1) << 53)
+
+static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 {
-	for (size_t i = 0; i < count; i++)
-		for (uint32_t k = 0; k < profiles[i]->kinds; k++)
-			if (profiles[i]->total[k] > largest[k])
-				largest[k] = profiles[i]->total[k];
+	while (b) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* What each profile's weights are scaled to sum up to: the least common multiple of the
+ * totals, which keeps every weight exact; where that is too large, so large a multiple of
+ * the largest total that what is rounded does not matter. */
+static uint64_t common_total(const struct incstack_profile *const *profiles, size_t count,
+			     uint32_t kind)
+{
+	uint64_t common = 1, largest = 0, most = EXACT_MAX / count;
+	uint64_t fits = (uint64_t)INT64_MAX / 2 / count; /* half: rounding adds a little */
+	bool exact = true;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t total = profiles[i]->total[kind];
+
+		if (!total)
+			continue;
+		uint64_t factor = total / greatest_divisor(common, total);
+
+		largest = total > largest ? total : largest;
+		exact = exact && factor <= most / common;
+		common = exact ? common * factor : 1;
+	}
+	if (!largest || exact)
+		return largest ? common : 0;
+	if (largest < most)
+		return most / largest * largest;
+	return largest < fits ? largest : fits;
 }
 
 int incstack_profile_average(const struct incstack_profile *const *profiles, size_t count,
 			     struct incstack_profile **average)
 {
-	uint64_t largest[INCSTACK_PROFILE_KINDS_MAX] = {0};
+	uint64_t target[INCSTACK_PROFILE_KINDS_MAX];
 	struct incstack_profile *made = NULL;
 	int error;
 
 	if (!profiles || !count || !average || !all_alike(profiles, count))
 		return INCSTACK_EINVAL;
-	largest_totals(profiles, count, largest);
+	for (uint32_t k = 0; k < profiles[0]->kinds; k++)
+		target[k] = common_total(profiles, count, k);
 	error = create_like(profiles[0], &made);
 	for (size_t i = 0; i < count && !error; i++)
-		error = add_scaled(made, profiles[i], largest);
+		error = add_scaled(made, profiles[i], target);
 	if (error) {
 		incstack_profile_destroy(made);
 		return error;

@@ -24,7 +24,8 @@ static const char compare_help[] =
 	"\n"
 	"  -T, --threshold PART       an edge is hot from this part of the hottest; 0.1\n"
 	"  -n, --top NUMBER           so many contexts that changed; 10\n"
-	"  -k, --kind NAME            the kind of weight to compare; the first\n"
+	"  -k, --kind NAME            the kind of weight to compare, by its name in each; the\n"
+	"                             first of A. Its unit must be the same in all\n"
 	"  -o, --output FILE.html     also write a flame graph of the difference\n"
 	"      --html FILE            the same\n"
 	"  -F, --input-format FORMAT  of all profiles, whatever their names\n"
@@ -191,16 +192,60 @@ static int compare_runs(struct incstack_profile **profiles, size_t count, uint32
 	return TOOL_DONE;
 }
 
+/* The first kind if none has the name. */
+static uint32_t kind_like(const struct incstack_profile *profile, const char *name)
+{
+	struct incstack_profile_kind known;
+
+	for (uint32_t kind = 0; !incstack_profile_kind(profile, kind, &known); kind++)
+		if (!strcmp(known.name, name))
+			return kind;
+	return 0;
+}
+
+/* Leaves of each profile the kind that is compared: the one that the user names; else the
+ * first one of the first profile, and of the others that of the same name, or their
+ * first. Units must be equal. */
+static int select_kinds(struct incstack_profile **profiles, size_t count, const char *name)
+{
+	struct incstack_profile_kind first = {"", ""}, own;
+
+	for (size_t i = 0; i < count; i++) {
+		struct incstack_profile *one = NULL;
+		uint32_t kind = 0;
+		int error;
+
+		if (name && tool_kind_find(profiles[i], name, &kind))
+			return TOOL_USAGE;
+		if (!name && i)
+			kind = kind_like(profiles[i], first.name);
+		(void)incstack_profile_kind(profiles[i], kind, &own);
+		if (i && strcmp(first.unit, own.unit) != 0) {
+			fprintf(stderr,
+				"incstack: cannot compare '%s' (%s) with '%s' (%s); --kind names a "
+				"kind that all profiles have\n",
+				first.name, first.unit, own.name, own.unit);
+			return TOOL_USAGE;
+		}
+		error = incstack_profile_select(profiles[i], kind, i ? &first : NULL, &one);
+		if (error)
+			return failed(error);
+		incstack_profile_destroy(profiles[i]);
+		profiles[i] = one;
+		(void)incstack_profile_kind(profiles[0], 0, &first);
+	}
+	return TOOL_DONE;
+}
+
 static int compare_all(struct incstack_profile **profiles, size_t count,
 		       const struct tool_options *options)
 {
-	uint32_t kind;
+	int status = select_kinds(profiles, count, options->kind);
 
-	for (size_t i = count; i-- > 0;)
-		if (tool_kind_find(profiles[i], options->kind, &kind))
-			return TOOL_USAGE;
-	return count == 2 ? compare_two(profiles, kind, options)
-			  : compare_runs(profiles, count, kind, options->threshold);
+	if (status)
+		return status;
+	return count == 2 ? compare_two(profiles, 0, options)
+			  : compare_runs(profiles, count, 0, options->threshold);
 }
 
 int tool_compare(int argc, char **argv)

@@ -110,6 +110,44 @@ START_TEST(identical_profiles_compare_as_one)
 }
 END_TEST
 
+/* Two profiles with the same two kinds in different orders; m and m > x weigh 3:1 in bytes
+ * of both, and 1:1 and 1:3 in samples. */
+START_TEST(kinds_are_compared_by_name)
+{
+	static const char kind[] = "{\\\"type\\\":\\\"sampled\\\",\\\"name\\\":\\\"%s\\\","
+				   "\\\"unit\\\":\\\"none\\\",\\\"kindUnit\\\":\\\"%s\\\","
+				   "\\\"samples\\\":[[0],[0,1]],\\\"weights\\\":[%s]}";
+	const char *const files[] = {"a", "alloc",   "bytes", "3,1", "samples", "count", "1,1",
+				     "b", "samples", "count", "1,3", "alloc",   "bytes", "300,100"};
+	char first[300], second[300];
+
+	for (const char *const *f = files; f < files + 14; f += 7) {
+		(void)snprintf(first, sizeof(first), kind, f[1], f[2], f[3]);
+		(void)snprintf(second, sizeof(second), kind, f[4], f[5], f[6]);
+		ck_assert_int_eq(run("echo \"{\\\"shared\\\":{\\\"frames\\\":[{\\\"name\\\":"
+				     "\\\"m\\\"},{\\\"name\\\":\\\"x\\\"}]},\\\"profiles\\\":"
+				     "[%s,%s]}\" > %s.speedscope.json",
+				     first, second, f[0]),
+				 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		const char *order = i ? "b.speedscope.json a.speedscope.json"
+				      : "a.speedscope.json b.speedscope.json";
+
+		ck_assert_int_eq(run("$I compare -k alloc %s", order), 0);
+		shows("degree of overlap               1.000    1.000    1.000\n");
+		ck_assert_int_eq(run("$I compare -k samples %s", order), 0);
+		shows("degree of overlap               0.750 ");
+	}
+	/* Without a name: that of the first kind of A. */
+	ck_assert_int_eq(run("$I compare a.speedscope.json b.speedscope.json"), 0);
+	shows("degree of overlap               1.000    1.000    1.000\n");
+	ck_assert_int_eq(run("$I compare a.speedscope.json a.folded"), 2);
+	shows("cannot compare 'alloc' (bytes) with 'samples' (count)");
+	ck_assert_int_eq(run("$I compare -k samples a.speedscope.json a.folded b.folded"), 0);
+}
+END_TEST
+
 /* Shares of a: g 0.5, größe 0.3, main 0.2; of b: g 0.1, h 0.9. */
 START_TEST(a_comparison_names_what_changed_most)
 {
@@ -188,6 +226,7 @@ int main(void)
 	tcase_add_test(tests, streams_and_given_formats);
 	tcase_add_test(tests, a_report_fits_and_ranks);
 	tcase_add_test(tests, identical_profiles_compare_as_one);
+	tcase_add_test(tests, kinds_are_compared_by_name);
 	tcase_add_test(tests, a_comparison_names_what_changed_most);
 	tcase_add_test(tests, merging_adds_and_averages);
 	tcase_add_test(tests, faults_have_a_place_and_a_status);
