@@ -212,9 +212,10 @@ static void on_jump(uintptr_t sp)
 	state.busy = 0;
 }
 
-static void on_unload(int done)
+static void on_unload(enum incstack__unload what, const void *address)
 {
-	for (enum technique t = FULL; done && t < TECHNIQUES; t++)
+	(void)address;
+	for (enum technique t = FULL; what == INCSTACK__UNLOAD_ENDED && t < TECHNIQUES; t++)
 		incstack_code_unloading(state.runtimes[t], NULL, 0, UINTPTR_MAX);
 }
 

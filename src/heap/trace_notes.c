@@ -44,7 +44,9 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 		"a thread could not be stopped when the process ended; callers of its newest "
 		"traces may be unknown",
 	[INCSTACK__NOTE_UNLOADED] =
-		"code was unloaded while it was being recorded; some of its names are missing",
+		"code was unloaded without notice; callers of its newest frames may be unknown",
+	[INCSTACK__NOTE_MODULES] =
+		"the list of loaded modules could not be kept (no memory?); some names are missing",
 };
 
 const char *incstack__trace_note_text(unsigned note)

@@ -25,6 +25,7 @@ enum incstack__trace_note {
 	INCSTACK__NOTE_MANY_CONTEXTS,    /* some were walked fully */
 	INCSTACK__NOTE_THREAD_BUSY,      /* a thread could not be stopped at the end */
 	INCSTACK__NOTE_UNLOADED,         /* code went away unannounced */
+	INCSTACK__NOTE_MODULES,          /* a list of modules could not be made */
 	INCSTACK__NOTE_COUNT,
 };
 

@@ -29,6 +29,9 @@ int incstack__native_find_rule_quickly(void *context, uintptr_t address,
 int incstack__native_libunwind_rule(unw_addr_space_t space, uintptr_t address,
 				    struct incstack_rule *rule);
 
+/* libunwind keeps what it has read of code by its address: it reads anew. */
+void incstack__native_forget_walks(void);
+
 /* Of the core: whether the pc lies in a pool of thunks. */
 int incstack__thunk_contains(uintptr_t pc);
 

@@ -9,11 +9,17 @@
 
 #include <incstack/native.h>
 
-/* libunwind, too, keeps what it has read of code by its address. */
+#include "native.h"
+
+void incstack__native_forget_walks(void)
+{
+	unw_flush_cache(unw_local_addr_space, 0, 0);
+}
+
 int incstack_native_code_unloaded(struct incstack_runtime *runtime)
 {
 	if (!runtime)
 		return INCSTACK_EINVAL;
-	unw_flush_cache(unw_local_addr_space, 0, 0);
+	incstack__native_forget_walks();
 	return incstack_code_unloading(runtime, NULL, 0, UINTPTR_MAX);
 }

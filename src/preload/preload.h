@@ -21,6 +21,12 @@ struct incstack__caller {
 	uintptr_t fp;          /* its frame pointer register */
 };
 
+enum incstack__unload {
+	INCSTACK__UNLOAD_BEGINS,    /* dlclose is about to be called */
+	INCSTACK__UNLOAD_ENDED,     /* it has returned */
+	INCSTACK__UNLOAD_ANNOUNCED, /* the module runs its last destructor */
+};
+
 struct incstack__recorder {
 	/* After the block came, before it goes; it is not null. Both leave errno alone. */
 	void (*on_alloc)(const void *block, size_t bytes, struct incstack__caller caller);
@@ -33,8 +39,8 @@ struct incstack__recorder {
 	void (*on_thread_end)(void);
 	/* The thread is about to run on the stack of this ucontext_t. */
 	void (*on_switch)(const void *to);
-	/* Code may be unloaded: called before and after. */
-	void (*on_unload)(int done);
+	/* Code may be unloaded, or is about to be: the module that the address lies in. */
+	void (*on_unload)(enum incstack__unload what, const void *address);
 	/* The program looks at the return address in the slot: there is no thunk after. */
 	void (*on_shown)(uintptr_t *slot);
 	/* It walks its stack: there are no thunks on it until a function returns by the slot;

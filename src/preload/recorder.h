@@ -47,6 +47,7 @@ struct incstack__record {
 	uint64_t retrieved;                   /* traces, before the last batch */
 	uint64_t refused;
 	uint64_t dropped; /* events that could not be written */
+	uint64_t blurred; /* frames that were cut because their code is not known */
 	struct incstack__trace_tally
 		base;       /* counted by the process that this one was forked from */
 	uint64_t countdown; /* bytes until the next sample */
@@ -54,7 +55,7 @@ struct incstack__record {
 	int64_t written_ns;
 	size_t look; /* fill of the log at which the clock is looked at */
 	uint32_t number;
-	uint32_t unloads; /* of the process, when its last batch was written */
+	uint32_t epoch; /* in which what it has open was recorded */
 	pid_t tid;
 	int endings;             /* how often its TLS destructor has run */
 	int held;                /* recorder_exit.c */
@@ -81,10 +82,9 @@ struct incstack__recording {
 	int refused;  /* rules of code that must not be patched were refused */
 	uint32_t threads_seen;
 	uint32_t contexts_made;
-	uint32_t epoch;   /* of the newest MODULES block */
-	uint32_t unloads; /* how often code went away */
-	uint32_t closed;  /* the epoch that the last unload ended */
-	uint32_t changes; /* of what an event must heed: on, unloads, shared */
+	uint32_t epoch;     /* recorder_unload.c */
+	uint32_t unloading; /* not 0: events look for code that went */
+	uint32_t changes;   /* of what an event must heed: on, epoch, unloading, shared */
 	int crosscheck;
 	int follow;
 	int on;
@@ -94,8 +94,6 @@ struct incstack__recording {
 	dev_t device; /* of the file */
 	ino_t inode;
 	pid_t pid;
-	unsigned long long adds; /* of the dynamic linker, at the last MODULES block */
-	unsigned long long subs;
 	char file[4096];
 	char path[4096 + 32]; /* of the file that is written: that one, or with a number */
 };
@@ -121,13 +119,24 @@ void incstack__record_loud(const struct incstack__quiet *before);
 int incstack__record_open(const char *path);
 void incstack__record_close(void);
 int incstack__record_write(const void *data, size_t bytes);
-void incstack__record_modules(uint32_t thread);
 /* For the report. From any thread, in a signal handler, too. */
 void incstack__record_note(enum incstack__trace_note note);
 void *incstack__record_map(size_t bytes);
 /* The same memory with more bytes; null: there are none, and it stays as it was. */
 void *incstack__record_remap(void *memory, size_t bytes, size_t more);
 void incstack__record_unmap(void *memory, size_t bytes); /* also null */
+
+/* recorder_unload.c */
+/* Looks whether modules came or went. None of the recorder's locks is held. */
+void incstack__record_modules(void);
+void incstack__record_modules_unload(enum incstack__unload what, const void *address);
+/* The number of a batch that was recorded in the epoch. Adds the frames whose callers are
+ * cut off, because an unload that was not announced makes them doubtful. */
+uint32_t incstack__record_modules_settle(uint32_t epoch, const struct incstack_tree *tree,
+					 uint64_t *truncated);
+/* Before, and after in the parent and in the child, whose file is open by then. */
+void incstack__record_modules_fork(void);
+void incstack__record_modules_forked(int child);
 
 /* recorder_thread.c */
 int incstack__record_keys(void);
@@ -191,7 +200,7 @@ void incstack__record_jump(uintptr_t sp);
 void incstack__record_thread_end(void);
 void incstack__record_switch(const void *ucontext);
 void incstack__record_thread(void);
-void incstack__record_unload(int done);
+void incstack__record_unload(enum incstack__unload what, const void *address);
 
 /* recorder_host.c */
 /* Recognizes runtimes that mode patch would break in all that is loaded: not 0, there is

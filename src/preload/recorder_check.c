@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * --crosscheck: walks the whole stack at every sample and compares the trace with
- * that walk when it is retrieved, frame by frame on (pc, frame address).
+ * that walk when it is retrieved, frame by frame on (pc, frame address). The walk does not
+ * rely on what the recorder knows of code that comes and goes: it asks the dynamic linker.
  */
 #define _GNU_SOURCE
+#include <link.h>
+
+#include "../native/native.h"
 #include "recorder.h"
 
 enum { WALK_MAX = 1 << 16, STORE_MAX = 1 << 20, TRACES_MAX = 8192 };
@@ -39,6 +43,27 @@ int incstack__record_check_room(const struct incstack__record *record)
 	return record->traces < TRACES_MAX && record->check->used <= STORE_MAX - WALK_MAX;
 }
 
+static int count_changes(struct dl_phdr_info *info, size_t size, void *context)
+{
+	(void)size;
+	*(uint64_t *)context = info->dlpi_adds + info->dlpi_subs;
+	return 1;
+}
+
+/* libunwind keeps rules by address. Forgotten before the count is stored: who finds the
+ * same count finds none of the old ones. */
+static void read_rules_afresh(void)
+{
+	static uint64_t seen;
+	uint64_t now = 0;
+
+	dl_iterate_phdr(count_changes, &now);
+	if (now == __atomic_load_n(&seen, __ATOMIC_ACQUIRE))
+		return;
+	incstack__native_forget_walks();
+	__atomic_store_n(&seen, now, __ATOMIC_RELEASE);
+}
+
 /* The walk starts in the recorder: frames younger than the sample's top go. The trace was
  * marked as one without a walk before its sample. */
 void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
@@ -51,6 +76,7 @@ void incstack__record_check_walk(struct incstack__record *record, uint64_t index
 	int i = 0;
 
 	incstack__record_quiet(&before);
+	read_rules_afresh();
 	count = incstack_native_walk(check->walk, WALK_MAX);
 	while (i < count && (check->walk[i].sp != top->sp || check->walk[i].pc != pc))
 		i++;

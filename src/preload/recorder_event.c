@@ -40,13 +40,6 @@ static __attribute__((noinline)) int end_left_event(uintptr_t sp)
 	return 1;
 }
 
-/* The shared record; the lock is held. */
-static struct incstack__record *late_record(void)
-{
-	incstack__record_share();
-	return &incstack__recording.late;
-}
-
 /* Whether nothing is special about an event of the calling thread, whose record that is. */
 static inline int is_quick(const struct incstack__record *record)
 {
@@ -69,6 +62,50 @@ static inline void end(void)
 	incstack__record_local.busy--;
 }
 
+static inline int is_unloading(void)
+{
+	return __atomic_load_n(&incstack__recording.unloading, __ATOMIC_RELAXED) != 0;
+}
+
+/* What it has open was recorded before code went: a new event must not be added. */
+static inline int is_past(const struct incstack__record *record)
+{
+	return record->epoch != __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
+}
+
+/* Whether the batch must be written before another event. */
+static inline int is_full(const struct incstack__record *record)
+{
+	return record->log.size - record->log.used < INCSTACK__TRACE_WIDE_BYTES ||
+	       (record->check != NULL && !incstack__record_check_room(record)) || is_past(record);
+}
+
+/* The record of the context whose stack the address is in, or else the shared one. */
+static struct incstack__record *find_locked(uintptr_t at)
+{
+	struct incstack__record *record = at != 0 ? incstack__record_context(at) : NULL;
+
+	if (record != NULL)
+		return record;
+	incstack__record_share();
+	return &incstack__recording.late;
+}
+
+/* The same, and takes the lock. A look precedes a batch that the event may write. */
+static struct incstack__record *lock_record(uintptr_t at)
+{
+	struct incstack__record *record;
+
+	pthread_mutex_lock(&incstack__recording.lock);
+	record = find_locked(at);
+	if (!is_full(record) && record->log.used < record->look)
+		return record;
+	pthread_mutex_unlock(&incstack__recording.lock);
+	incstack__record_modules();
+	pthread_mutex_lock(&incstack__recording.lock);
+	return find_locked(at);
+}
+
 /* Begins an event: the calling thread's record, or the shared one, locked. */
 static inline struct incstack__record *enter(void)
 {
@@ -79,12 +116,13 @@ static inline struct incstack__record *enter(void)
 	    !__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
 		return NULL;
 	begin(0);
+	if (is_unloading())
+		incstack__record_modules();
 	record = incstack__record_self();
 	incstack__record_local.entered = record != NULL ? sp : 0;
 	if (record != NULL)
 		return record;
-	pthread_mutex_lock(&incstack__recording.lock);
-	record = late_record();
+	record = lock_record(0);
 	if (record->stack != NULL && incstack_stack_own(record->stack) == 0)
 		return record;
 	pthread_mutex_unlock(&incstack__recording.lock);
@@ -158,6 +196,14 @@ static inline int log_free(struct incstack__trace_log *log, int alone, const voi
 	return incstack__trace_put_free(log, log->stamp + 1, (uintptr_t)block);
 }
 
+/* A look precedes each batch. Who has the recording's lock has looked before taking it. */
+static void flush(struct incstack__record *record)
+{
+	if (record == incstack__record_local.mine)
+		incstack__record_modules();
+	incstack__record_flush(record);
+}
+
 /* A coarse clock, read now and then: what is 100 ms old is written. And the one that stamps
  * are counted from. */
 static __attribute__((noinline)) void look_at_clock(struct incstack__record *record)
@@ -166,7 +212,7 @@ static __attribute__((noinline)) void look_at_clock(struct incstack__record *rec
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - record->written_ns >= FLUSH_AFTER_NS)
-		incstack__record_flush(record);
+		flush(record);
 	incstack__trace_put_time(&record->log, __rdtsc());
 }
 
@@ -177,7 +223,8 @@ static void allow_quick(struct incstack__record *record, uint32_t changes)
 	/* Events of handlers that interrupt an event find room, too. */
 	const size_t most = record->log.size - 8 * INCSTACK__TRACE_WIDE_BYTES;
 
-	if (record->check != NULL || incstack__recording.interval > 1 || shares_slot(record))
+	if (record->check != NULL || incstack__recording.interval > 1 || shares_slot(record) ||
+	    is_unloading())
 		return;
 	record->changes = changes;
 	record->alone = is_alone();
@@ -188,13 +235,9 @@ static void allow_quick(struct incstack__record *record, uint32_t changes)
 static inline int make_room(struct incstack__record *record)
 {
 	const uint32_t changes = __atomic_load_n(&incstack__recording.changes, __ATOMIC_ACQUIRE);
-	const int full =
-		record->log.size - record->log.used < INCSTACK__TRACE_WIDE_BYTES ||
-		(record->check != NULL && !incstack__record_check_room(record)) ||
-		record->unloads != __atomic_load_n(&incstack__recording.unloads, __ATOMIC_RELAXED);
 
-	if (full)
-		incstack__record_flush(record);
+	if (is_full(record))
+		flush(record);
 	if (incstack__recording.fallen && !record->fallen)
 		incstack__record_follow_mode(record);
 	if (record->walker != NULL)
@@ -204,7 +247,8 @@ static inline int make_room(struct incstack__record *record)
 		record->look = record->log.used + LOOK_AFTER_BYTES;
 		allow_quick(record, changes);
 	}
-	return record->log.size - record->log.used >= INCSTACK__TRACE_WIDE_BYTES;
+	return record->log.size - record->log.used >= INCSTACK__TRACE_WIDE_BYTES &&
+	       !is_past(record);
 }
 
 /* ---- allocations ------------------------------------------------------------------ */
@@ -305,10 +349,7 @@ static __attribute__((noinline)) void put_elsewhere(const void *block, size_t by
 	struct incstack__quiet before;
 
 	incstack__record_quiet(&before);
-	pthread_mutex_lock(&incstack__recording.lock);
-	record = incstack__record_context((uintptr_t)caller.slot);
-	if (record == NULL)
-		record = late_record();
+	record = lock_record((uintptr_t)caller.slot);
 	if (incstack_stack_own(record->stack) == 0)
 		put_alloc(record, block, bytes, caller);
 	pthread_mutex_unlock(&incstack__recording.lock);
@@ -349,7 +390,8 @@ void incstack__record_alloc(const void *block, size_t bytes, struct incstack__ca
 
 static __attribute__((noinline)) void free_slowly(const void *block)
 {
-	struct incstack__record *record = incstack__record_is_marked(block) ? enter() : NULL;
+	struct incstack__record *record =
+		incstack__record_is_marked(block) || is_unloading() ? enter() : NULL;
 
 	if (record == NULL)
 		return;
@@ -436,35 +478,18 @@ void incstack__record_switch(const void *ucontext)
 	leave(record);
 }
 
-/* Before: what is recorded is written. After: if code went, every thread writes
- * the rest under the epoch that ended, and all rules are forgotten. */
-void incstack__record_unload(int done)
+/* Before a dlclose what is recorded is written, with the code still there. */
+void incstack__record_unload(enum incstack__unload what, const void *address)
 {
-	struct incstack__recording *r = &incstack__recording;
-	struct incstack__record *record = enter();
-	const unsigned long long subs = r->subs;
-	struct incstack__quiet before;
+	struct incstack__record *record;
 
-	if (record == NULL)
+	if ((incstack__record_local.busy && !end_left_event(HERE)) ||
+	    !__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
 		return;
-	incstack__record_quiet(&before);
-	pthread_mutex_lock(&r->lock);
-	if (!done) {
+	begin(0);
+	incstack__record_modules_unload(what, address);
+	record = what == INCSTACK__UNLOAD_BEGINS ? incstack__record_self() : NULL;
+	if (record != NULL)
 		incstack__record_flush(record);
-	} else {
-		const uint32_t epoch = r->epoch;
-
-		incstack__record_modules(record->number);
-		if (r->subs != subs) {
-			r->closed = epoch;
-			__atomic_add_fetch(&r->unloads, 1, __ATOMIC_RELEASE);
-			__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELEASE);
-			incstack__record_host_forget();
-			incstack_native_code_unloaded(r->runtime);
-			incstack__record_flush(record);
-		}
-	}
-	pthread_mutex_unlock(&r->lock);
-	incstack__record_loud(&before);
-	leave(record);
+	end();
 }

@@ -156,6 +156,8 @@ void incstack__record_flush_all(uint32_t flags)
 	struct incstack__record *self = incstack__record_self();
 	const int last = (flags & INCSTACK__TRACE_TALLY_PROCESS) != 0;
 
+	/* Before any thread is held: it may hold the dynamic linker's lock. */
+	incstack__record_modules();
 	if (self != NULL)
 		incstack__record_flush(self);
 	pthread_mutex_lock(&r->lock);

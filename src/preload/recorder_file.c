@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The trace file of this process: its header and shared counters, appending
- * blocks, and the list of modules whenever it changed.
+ * The trace file of this process: its header and shared counters, and appending
+ * blocks.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -187,85 +186,5 @@ int incstack__record_open(const char *path)
 		return -1;
 	r->slots = slots;
 	r->slots[0].notes = r->why;
-	r->adds = 0;
 	return 0;
-}
-
-static int see_counts(struct dl_phdr_info *info, size_t size, void *context)
-{
-	unsigned long long *counts = context;
-
-	(void)size;
-	counts[0] = info->dlpi_adds;
-	counts[1] = info->dlpi_subs;
-	return 1;
-}
-
-static void module_range(const struct dl_phdr_info *info, uint64_t *low, uint64_t *high)
-{
-	*low = UINT64_MAX;
-	*high = 0;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		if (p->p_type != PT_LOAD)
-			continue;
-		if (info->dlpi_addr + p->p_vaddr < *low)
-			*low = info->dlpi_addr + p->p_vaddr;
-		if (info->dlpi_addr + p->p_vaddr + p->p_memsz > *high)
-			*high = info->dlpi_addr + p->p_vaddr + p->p_memsz;
-	}
-}
-
-static int add_module(struct dl_phdr_info *info, size_t size, void *context)
-{
-	char path[4096];
-	const char *name = info->dlpi_name;
-	uint64_t low;
-	uint64_t high;
-
-	(void)size;
-	module_range(info, &low, &high);
-	if (low >= high)
-		return 0;
-	if (name == NULL || *name == '\0') { /* the program has no name there */
-		const ssize_t got = readlink("/proc/self/exe", path, sizeof(path) - 1);
-
-		path[got > 0 ? got : 0] = '\0';
-		name = path;
-	}
-	return incstack__trace_modules_add(context, name, info->dlpi_addr, low, high) != 0;
-}
-
-static void write_modules(uint32_t thread)
-{
-	const size_t bytes = 1u << 20;
-	struct incstack__trace_modules modules;
-	unsigned char *buffer = incstack__record_map(bytes);
-	int64_t used;
-
-	if (buffer == NULL)
-		return;
-	incstack__trace_modules_begin(&modules, buffer, bytes, incstack__recording.epoch);
-	dl_iterate_phdr(add_module, &modules);
-	used = incstack__trace_modules_finish(&modules, thread);
-	if (used > 0)
-		incstack__record_write(buffer, (size_t)used);
-	incstack__record_unmap(buffer, bytes);
-}
-
-/* A new list is a new epoch: batches name the one that they were taken in. */
-void incstack__record_modules(uint32_t thread)
-{
-	struct incstack__recording *r = &incstack__recording;
-	unsigned long long counts[2] = {0, 0};
-
-	dl_iterate_phdr(see_counts, counts);
-	if (counts[0] == r->adds && counts[1] == r->subs)
-		return;
-	r->adds = counts[0];
-	r->subs = counts[1];
-	__atomic_add_fetch(&r->epoch, 1, __ATOMIC_RELEASE);
-	write_modules(thread);
-	incstack__record_host_look();
 }

@@ -26,24 +26,6 @@ static int grow_log(struct incstack__record *record, size_t bytes)
 	return 0;
 }
 
-/* What a thread recorded before code went away belongs to the epoch that ended
- * then. Otherwise code that was loaded since is described first. */
-static uint32_t epoch_of(struct incstack__record *record)
-{
-	struct incstack__recording *r = &incstack__recording;
-	uint32_t epoch;
-
-	if (record->unloads != __atomic_load_n(&r->unloads, __ATOMIC_ACQUIRE)) {
-		record->unloads = r->unloads;
-		return r->closed;
-	}
-	pthread_mutex_lock(&r->lock);
-	incstack__record_modules(record->number);
-	epoch = r->epoch;
-	pthread_mutex_unlock(&r->lock);
-	return epoch;
-}
-
 /* Since the record was made. Not 0: it cannot be known now. */
 static int count_all(const struct incstack__record *record, struct incstack__trace_tally *tally)
 {
@@ -56,7 +38,7 @@ static int count_all(const struct incstack__record *record, struct incstack__tra
 								  : stats.mode,
 		.samples = stats.samples,
 		.lost = record->refused + stats.lost_retrieve,
-		.truncated = stats.truncated,
+		.truncated = stats.truncated + record->blurred,
 		.returns = stats.returns,
 		.stale = stats.stale,
 		.events_dropped = record->dropped,
@@ -103,20 +85,20 @@ void incstack__record_tally(struct incstack__record *record, uint32_t flags)
 }
 
 /* Its bytes; negative: it could not be made. */
-static int64_t make_batch(struct incstack__record *record, const struct incstack_tree *tree)
+static int64_t make_batch(struct incstack__record *record, const struct incstack_tree *tree,
+			  uint32_t epoch)
 {
-	const uint32_t epoch = epoch_of(record);
-
 	if (grow_log(record, incstack__trace_batch_bytes(tree, record->log.used)) != 0)
 		return INCSTACK_ENOMEM;
 	return incstack__trace_batch(&record->log, record->number, epoch, tree);
 }
 
 /* With what has been counted so far behind it: one write for both. */
-static void write_batch(struct incstack__record *record, const struct incstack_tree *tree)
+static void write_batch(struct incstack__record *record, const struct incstack_tree *tree,
+			uint32_t epoch)
 {
 	const uint64_t events = record->log.used / INCSTACK__TRACE_WORD_BYTES;
-	int64_t bytes = make_batch(record, tree);
+	int64_t bytes = make_batch(record, tree, epoch);
 	unsigned char *block = incstack__trace_log_memory(&record->log);
 	int64_t more;
 
@@ -140,24 +122,35 @@ static void heed_unwinder(const struct incstack__record *record)
 		incstack__record_fall_back(INCSTACK__NOTE_FOREIGN_UNWINDER);
 }
 
+/* What is recorded from now on belongs to the epoch of now. */
+static void begin_batch(struct incstack__record *record)
+{
+	record->epoch = __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
+}
+
 static void flush(struct incstack__record *record)
 {
 	struct incstack_tree *tree = NULL;
 	struct timespec now;
+	uint32_t epoch;
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	record->written_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-	if (record->log.used == 0 && record->traces == 0)
+	if (record->log.used == 0 && record->traces == 0) {
+		begin_batch(record);
 		return;
+	}
 	/* Without the traces the events' indexes would be wrong: both wait. */
 	if (incstack_retrieve(record->stack, &tree) != 0)
 		return;
 	heed_unwinder(record);
+	epoch = incstack__record_modules_settle(record->epoch, tree, &record->blurred);
 	if (record->check != NULL)
 		incstack__record_check_tree(record, tree);
 	record->retrieved += record->traces;
 	record->traces = 0;
-	write_batch(record, tree);
+	write_batch(record, tree, epoch);
+	begin_batch(record);
 	incstack_tree_release(tree);
 }
 

@@ -145,14 +145,10 @@ static int create_late(void)
 }
 
 /* What is open is written before the fork, so that the child has none of it. */
-static void before_fork(void)
+static void write_open(void)
 {
 	struct incstack__record *self;
 
-	incstack__record_local.busy++;
-	pthread_mutex_lock(&incstack__recording.lock);
-	if (!incstack__recording.on)
-		return;
 	self = incstack__record_self();
 	incstack__record_context_leave((uintptr_t)__builtin_frame_address(0));
 	if (self != NULL)
@@ -162,8 +158,22 @@ static void before_fork(void)
 		incstack__record_flush(&incstack__recording.late);
 }
 
+static void before_fork(void)
+{
+	const int on = incstack__recording.on;
+
+	incstack__record_local.busy++;
+	if (on)
+		incstack__record_modules();
+	pthread_mutex_lock(&incstack__recording.lock);
+	if (on)
+		write_open();
+	incstack__record_modules_fork();
+}
+
 static void after_fork(void)
 {
+	incstack__record_modules_forked(0);
 	pthread_mutex_unlock(&incstack__recording.lock);
 	incstack__record_local.busy--;
 }
@@ -189,6 +199,7 @@ static void after_fork_child(void)
 	if (r->on && (!r->follow || open_next(0) != 0))
 		r->on = 0;
 	r->changes++;
+	incstack__record_modules_forked(1);
 	incstack__record_forked();
 	incstack__record_local.busy--;
 }
@@ -232,6 +243,8 @@ const struct incstack__recorder *incstack__recorder_start(const char *configurat
 	}
 	if (starter <= 0)
 		mark_environment(configuration);
+	incstack__record_modules();
+	r->late.epoch = r->epoch;
 	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
 	return &table;
 }

@@ -30,7 +30,7 @@ int incstack__record_prepare(struct incstack__record *record, uint32_t number)
 
 	record->number = number;
 	record->slot = &incstack__recording.slots[number < last ? number : last];
-	record->unloads = incstack__recording.unloads;
+	record->epoch = __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
 	incstack__record_seed(record);
 	if (memory == NULL)
 		return INCSTACK_ENOMEM;
@@ -120,6 +120,7 @@ static void ending(void *value)
 	}
 	incstack__record_local.busy++;
 	unlink_record(record);
+	incstack__record_modules();
 	incstack__record_flush(record);
 	incstack_stack_destroy(record->stack);
 	incstack__record_local.mine = NULL;

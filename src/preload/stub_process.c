@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interposed calls that end a process image or take code away: the records
- * are written first. dlopen is left alone: it looks up paths on behalf of its
- * caller, which an interposer would become; new code is noticed when it shows up.
+ * The interposed calls that end a process image: the records are written first.
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "stub.h"
 
-INCSTACK__REAL(dlclose)
 INCSTACK__REAL(_exit)
 INCSTACK__REAL(_Exit)
 INCSTACK__REAL(execve)
@@ -36,19 +32,6 @@ static void announce_exit(void)
 
 	if (recorder != NULL)
 		recorder->on_exit();
-}
-
-INCSTACK__INTERPOSED int dlclose(void *handle)
-{
-	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
-	int result;
-
-	if (recorder != NULL)
-		recorder->on_unload(0);
-	result = dlclose_next()(handle);
-	if (recorder != NULL)
-		recorder->on_unload(1);
-	return result;
 }
 
 INCSTACK__INTERPOSED void _exit(int status)

@@ -77,7 +77,7 @@ START_TEST(undescribed_code)
 }
 END_TEST
 
-static void visit_library(const char *name)
+static void visit_library(const char *name, const char *function)
 {
 	char path[4096];
 	void *library;
@@ -85,7 +85,7 @@ static void visit_library(const char *name)
 	snprintf(path, sizeof(path), "%s/tests/preload/%s.so", getenv("INCSTACK_BUILD_DIR"), name);
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	ck_assert_ptr_nonnull(library);
-	*(void **)&visiting = dlsym(library, "visit");
+	*(void **)&visiting = dlsym(library, function);
 	ck_assert(visiting != NULL);
 	nest(4, through);
 	ck_assert_int_eq(dlclose(library), 0);
@@ -100,9 +100,9 @@ START_TEST(libraries_in_one_place)
 	checked_open(INCSTACK_MODE_PATCH, _i);
 	stack = checked_thread();
 	for (int i = 0; i < 10; i++) {
-		visit_library("stacks_unload_a");
+		visit_library("stacks_unload_a", "visit_a");
 		before = visiting;
-		visit_library("stacks_unload_b");
+		visit_library("stacks_unload_b", "visit_b");
 		same_place += before == visiting;
 	}
 	ck_assert_int_gt(same_place, 0);

@@ -5,9 +5,10 @@
 # nothing is quick about an event that is compared with a walk. Options that a
 # program wants stand in its source, in a line "incstack heap options: ..."; so do
 # "incstack heap traces: LEAST", the same of returns, "incstack heap truncates at most:
-# MOST", and "incstack heap loses samples", "varies" where the number of traces does,
-# "walks fully" where most samples are on unknown stacks, or "mode: MODE" where the
-# program gets another mode than it was run in.
+# MOST", "incstack heap equal: NAME NAME", two functions or modules through which the
+# same is allocated, "incstack heap says: TEXT", and "incstack heap loses samples",
+# "varies" where the number of traces does, "walks fully" where most samples are on
+# unknown stacks, or "mode: MODE" where the program gets another mode than it was run in.
 set -eu
 tool=$1 mode=$2 program=$3
 shift 2
@@ -25,6 +26,14 @@ fail() {
 "$@" || fail "fails without the recorder"
 value() {
 	echo "$last" | sed -n "s/^incstack: .*\<$1=\([^ ]*\).*$/\1/p"
+}
+# Bytes that were allocated through a function or a module.
+through() {
+	awk -v name=";$1" 'index($0, name) { sum += $NF } END { print sum + 0 }' \
+		"$directory/trace.folded"
+}
+all_equal() {
+	test "$(through "$1")" -gt 0 && test "$(through "$1")" = "$(through "$2")"
 }
 # record CHECK PROGRAM ARGS. Unquoted: any number of options.
 record() {
@@ -46,6 +55,10 @@ record() {
 	test "$(value mode)" != patch || test "$(value returns)" -ge "${least:-1}" || fail "too few returns"
 	most=$(sed -n 's/^.*incstack heap truncates at most: *//p' "$source")
 	test -z "$most" || test "$(value truncated)" -le "$most" || fail "truncated traces"
+	names=$(sed -n 's/^.*incstack heap equal: *//p' "$source")
+	test -z "$names" || all_equal $names || fail "not the same through $names"
+	text=$(sed -n 's/^.*incstack heap says: *//p' "$source")
+	test -z "$text" || grep -q "$text" "$directory/stderr" || fail "does not say: $text"
 	echo "$last"
 }
 

@@ -4,11 +4,11 @@
  */
 #ifndef FRAME
 #define FRAME "64"
+#define NAME "visit_a"
 #endif
 
-__asm__(".globl visit\n"
-	".type visit, @function\n"
-	"visit:\n"
+__asm__(".globl " NAME "\n"
+	".type " NAME ", @function\n" NAME ":\n"
 	".cfi_startproc\n"
 	"subq $" FRAME "+8, %rsp\n"
 	".cfi_adjust_cfa_offset " FRAME "+8\n"
@@ -17,4 +17,4 @@ __asm__(".globl visit\n"
 	".cfi_adjust_cfa_offset -" FRAME "-8\n"
 	"ret\n"
 	".cfi_endproc\n"
-	".size visit, . - visit\n");
+	".size " NAME ", . - " NAME "\n");

@@ -3,4 +3,5 @@
  * The twin of stacks_unload_a with a frame of another size.
  */
 #define FRAME "96"
+#define NAME "visit_b"
 #include "stacks_unload_a.c"

@@ -34,7 +34,7 @@ static int visit_plugin(int which)
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (handle == NULL)
 		return 1;
-	*(void **)&visiting = dlsym(handle, "visit");
+	*(void **)&visiting = dlsym(handle, which ? "visit_b" : "visit_a");
 	if (visiting == NULL)
 		return 2;
 	same_place += visiting == seen[!which];

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which code the addresses in a batch mean, where code comes and goes.
+ *
+ * An epoch is the time between two unloads. In one epoch an address means one module at
+ * most, so the newest list of an epoch, to which modules are only added, describes all of
+ * it. A batch names the epoch in which its events were recorded, and a thread ends its
+ * batch before its first event of a new epoch (record->epoch is compared on the slow path;
+ * recording.changes leads there).
+ *
+ * The dynamic linker tells nobody when it removes a module. It counts what it has added and
+ * removed, and dl_iterate_phdr tells the counts. `look` compares them with those of the
+ * newest list. If a module was removed, it forgets the unwind rules of the module's code
+ * and begins a new epoch. It waits for the linker's lock without holding a lock of ours:
+ * the thread that has the linker's lock may be inside a callback that allocates.
+ *
+ * What is recorded between the moment when a module goes (T1) and the next look must not
+ * meet code that came to the same place (T2). So the unload is announced before it (T0):
+ * the interposed dlclose opens a window until it returns, and where libc unloads by itself
+ * (iconv, NSS) the module's destructors call __cxa_finalize, which opens a window until the
+ * module is gone. While a window is open, no event is quick, and each looks before it is
+ * recorded. This is exact:
+ * - Before T1 the event's stack may hold frames of the old module. The look finds nothing,
+ *   and the event belongs to the old epoch. While such a frame is live the module stays.
+ * - After T2 an event with frames of the new module happens after its dlopen, hence after
+ *   T0. Its thread sees the window (or its end, with the new epoch), looks before it walks,
+ *   ends its batch, and has no old rule.
+ * - An event whose stack has frames of neither may be recorded in either epoch.
+ *
+ * A module that was not announced (made without crtbegin, or opened with RTLD_DEEPBIND, and
+ * closed inside libc) is missed until the next look, which precedes every batch. What was
+ * recorded in between may mix both modules. The batches of that time get a number of their
+ * own, the next odd one, whose list does not have the modules that went. Frames of code that
+ * is in doubt keep no callers, which is counted as truncated, and the report says so.
+ *
+ * Lock order: the linker's lock, then modules.lock, which is a leaf.
+ */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "recorder_modules.h"
+
+enum { ANNOUNCED_MAX = 256 };
+
+struct span {
+	uint64_t low;
+	uint64_t high;
+	uint32_t epoch; /* of which the code there is not known */
+	uint32_t sure;  /* or the only code that is known */
+};
+
+struct spans {
+	struct span *span;
+	size_t count;
+	size_t bytes;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct incstack__record_list known; /* the newest list of the epoch */
+	uint64_t newest;                    /* its adds + subs; read without the lock */
+	uint64_t first;                     /* its modules that were there at the start */
+	struct spans blurred;
+	uint64_t announced[ANNOUNCED_MAX]; /* low of modules whose destructors ran */
+	uint32_t announced_count;
+	uint32_t closing; /* threads inside dlclose */
+} modules = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- spans of addresses --------------------------------------------------------------- */
+
+static void add_span(struct spans *spans, const struct incstack__trace_module *module,
+		     uint32_t epoch)
+{
+	const size_t used = spans->count * sizeof(*spans->span);
+
+	if (used + sizeof(*spans->span) > spans->bytes) {
+		const size_t more = spans->bytes != 0 ? 2 * spans->bytes : 4096;
+		void *memory = spans->span != NULL
+				       ? incstack__record_remap(spans->span, spans->bytes, more)
+				       : incstack__record_map(more);
+
+		if (memory == NULL)
+			return;
+		spans->span = memory;
+		spans->bytes = more;
+	}
+	spans->span[spans->count++] = (struct span){module->low, module->high, epoch, 0};
+}
+
+static int overlaps(const struct spans *spans, const struct incstack__trace_module *module)
+{
+	for (size_t i = 0; i < spans->count; i++)
+		if (module->low < spans->span[i].high && spans->span[i].low < module->high)
+			return 1;
+	return 0;
+}
+
+/* ---- announcements; the lock is held ------------------------------------------------ */
+
+/* No event is quick while a window is open. Who sees the change sees the window. */
+static void update_windows(void)
+{
+	struct incstack__recording *r = &incstack__recording;
+
+	__atomic_store_n(&r->unloading, modules.closing + modules.announced_count,
+			 __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELEASE);
+}
+
+static int is_announced(uint64_t low)
+{
+	for (uint32_t i = 0; i < modules.announced_count; i++)
+		if (modules.announced[i] == low)
+			return 1;
+	return 0;
+}
+
+static void withdraw(uint64_t low)
+{
+	for (uint32_t i = 0; i < modules.announced_count; i++)
+		if (modules.announced[i] == low)
+			modules.announced[i--] = modules.announced[--modules.announced_count];
+}
+
+/* Modules that were there at the start stay: their destructors run when the process ends. */
+static void announce(uint64_t address)
+{
+	struct incstack__record_entry entry;
+	uint64_t index = 0;
+
+	for (size_t at = 0; incstack__record_list_next(&modules.known, &at, &entry); index++) {
+		if (address < entry.module.low || address >= entry.module.high)
+			continue;
+		if (index < modules.first || is_announced(entry.module.low) ||
+		    modules.announced_count == ANNOUNCED_MAX)
+			return;
+		modules.announced[modules.announced_count++] = entry.module.low;
+		update_windows();
+		return;
+	}
+}
+
+/* ---- from one list to the next; the lock is held -------------------------------------- */
+
+struct difference {
+	struct spans gone;
+	size_t added;  /* where in the new list the modules begin that the old one has not */
+	int announced; /* all that went */
+	int complete;  /* nothing else went */
+};
+
+/* The linker appends to its list, and removes from anywhere. */
+static struct difference compare(const struct incstack__record_list *fresh)
+{
+	const struct incstack__record_list *known = &modules.known;
+	struct difference difference = {.announced = 1};
+	struct incstack__record_entry old;
+	struct incstack__record_entry new;
+	size_t next = 0;
+	uint64_t gone = 0;
+	int have = incstack__record_list_next(fresh, &next, &new);
+
+	for (size_t at = 0; incstack__record_list_next(known, &at, &old);) {
+		if (have && incstack__record_list_same(&old, &new)) {
+			difference.added = next;
+			have = incstack__record_list_next(fresh, &next, &new);
+			continue;
+		}
+		gone++;
+		add_span(&difference.gone, &old.module, incstack__recording.epoch);
+		difference.announced &= modules.closing != 0 || is_announced(old.module.low);
+	}
+	difference.complete = gone == difference.gone.count && gone == fresh->subs - known->subs;
+	return difference;
+}
+
+static void forget_rules(const struct difference *difference)
+{
+	struct incstack_runtime *runtime = incstack__recording.runtime;
+
+	if (!difference->complete)
+		incstack_native_code_unloaded(runtime);
+	for (size_t i = 0; difference->complete && i < difference->gone.count; i++)
+		incstack_code_unloading(runtime, NULL, difference->gone.span[i].low,
+					difference->gone.span[i].high);
+}
+
+/* The list that the batches of the epoch are read with from now on: with what was loaded
+ * since the last look, without what is not sure. */
+static void write_last(const struct incstack__record_list *fresh,
+		       const struct difference *difference, int exact)
+{
+	struct incstack__record_list last = {0};
+	struct incstack__record_entry entry;
+	size_t added = difference->added;
+	int error = 0;
+
+	for (size_t at = 0; incstack__record_list_next(&modules.known, &at, &entry);)
+		if (exact || !overlaps(&difference->gone, &entry.module))
+			error |= incstack__record_list_add(&last, &entry);
+	while (difference->complete && incstack__record_list_next(fresh, &added, &entry))
+		if (!overlaps(&difference->gone, &entry.module))
+			error |= incstack__record_list_add(&last, &entry);
+	if (error == 0)
+		incstack__record_list_write(&last, incstack__recording.epoch + !exact);
+	incstack__record_list_free(&last);
+}
+
+/* What the unannounced change leaves in doubt: the modules that went, or, if others came
+ * and went unseen, all code but that of the modules that stayed. */
+static void blur(const struct difference *difference)
+{
+	struct incstack__record_entry entry;
+	const uint32_t sure = !difference->complete;
+
+	for (size_t at = 0; incstack__record_list_next(&modules.known, &at, &entry);) {
+		const size_t count = modules.blurred.count;
+
+		if (overlaps(&difference->gone, &entry.module) == (int)sure)
+			continue;
+		add_span(&modules.blurred, &entry.module, incstack__recording.epoch);
+		if (modules.blurred.count > count)
+			modules.blurred.span[count].sure = sure;
+	}
+	incstack__record_note(INCSTACK__NOTE_UNLOADED);
+}
+
+/* A module went: its rules first, so that whoever sees the new epoch has none of them. */
+static void end_epoch(const struct incstack__record_list *fresh)
+{
+	struct incstack__recording *r = &incstack__recording;
+	struct difference difference = compare(fresh);
+	const int exact = difference.complete && difference.announced;
+
+	forget_rules(&difference);
+	incstack__record_host_forget();
+	if (!exact)
+		blur(&difference);
+	if (!exact || difference.added < fresh->block.used)
+		write_last(fresh, &difference, exact);
+	for (size_t i = 0; i < difference.gone.count; i++)
+		withdraw(difference.gone.span[i].low);
+	incstack__record_unmap(difference.gone.span, difference.gone.bytes);
+	__atomic_store_n(&r->epoch, r->epoch + 2, __ATOMIC_RELEASE);
+	update_windows();
+}
+
+/* The counts come last: who finds them unchanged finds all the rest done. */
+static void publish(struct incstack__record_list *fresh)
+{
+	if (fresh->adds + fresh->subs <= modules.newest)
+		return;
+	if (modules.known.block.data == NULL) {
+		incstack__recording.epoch = 2;
+		modules.first = fresh->block.count;
+	} else if (fresh->subs != modules.known.subs) {
+		end_epoch(fresh);
+	}
+	incstack__record_list_write(fresh, incstack__recording.epoch);
+	incstack__record_list_free(&modules.known);
+	modules.known = *fresh;
+	memset(fresh, 0, sizeof(*fresh));
+	__atomic_store_n(&modules.newest, modules.known.adds + modules.known.subs,
+			 __ATOMIC_RELEASE);
+}
+
+/* ---- the doors ------------------------------------------------------------------------- */
+
+static void look(void)
+{
+	const uint64_t newest = __atomic_load_n(&modules.newest, __ATOMIC_ACQUIRE);
+	struct incstack__record_list fresh = {0};
+	const int found = incstack__record_list_collect(&fresh, newest);
+
+	if (found < 0)
+		incstack__record_note(INCSTACK__NOTE_MODULES);
+	if (found <= 0)
+		return;
+	pthread_mutex_lock(&modules.lock);
+	publish(&fresh);
+	pthread_mutex_unlock(&modules.lock);
+	incstack__record_list_free(&fresh);
+	incstack__record_host_look();
+}
+
+void incstack__record_modules(void)
+{
+	struct incstack__quiet before;
+
+	incstack__record_quiet(&before);
+	look();
+	incstack__record_loud(&before);
+}
+
+void incstack__record_modules_unload(enum incstack__unload what, const void *address)
+{
+	struct incstack__quiet before;
+
+	incstack__record_quiet(&before);
+	look();
+	pthread_mutex_lock(&modules.lock);
+	if (what == INCSTACK__UNLOAD_ANNOUNCED) {
+		announce((uintptr_t)address);
+	} else if (what == INCSTACK__UNLOAD_BEGINS) {
+		modules.closing++;
+		update_windows();
+	} else if (modules.closing > 0) {
+		modules.closing--;
+		update_windows();
+	}
+	pthread_mutex_unlock(&modules.lock);
+	incstack__record_loud(&before);
+}
+
+/* The spans of one epoch lie together. */
+static struct spans blurred_in(uint32_t epoch)
+{
+	struct spans found = {.span = modules.blurred.span};
+	const struct span *end = found.span + modules.blurred.count;
+
+	while (found.span < end && found.span->epoch != epoch)
+		found.span++;
+	while (found.span + found.count < end && found.span[found.count].epoch == epoch)
+		found.count++;
+	return found;
+}
+
+static int is_doubtful(const struct spans *blurred, uintptr_t pc)
+{
+	/* A return address may be the first one behind its module. */
+	const struct incstack__trace_module at = {.low = pc - 1, .high = pc + 1};
+
+	return overlaps(blurred, &at) != (int)blurred->span->sure;
+}
+
+/* Below a frame of code that is not known nothing is sure. Returns how many were cut. */
+static uint64_t cut_trace(const struct spans *blurred, const struct incstack_trace *trace)
+{
+	struct incstack_frame_object *next;
+	uint64_t cut = 0;
+	struct incstack_frame_object *o = (struct incstack_frame_object *)(uintptr_t)trace->top;
+
+	for (; o != NULL; o = next) {
+		next = (struct incstack_frame_object *)(uintptr_t)o->parent;
+		if (!is_doubtful(blurred, o->method))
+			continue;
+		cut += (o->flags & INCSTACK_OBJECT_TRUNCATED) == 0;
+		o->flags &= ~(uint32_t)INCSTACK_OBJECT_BASE;
+		o->flags |= INCSTACK_OBJECT_TRUNCATED;
+		o->parent = NULL;
+	}
+	return cut;
+}
+
+uint32_t incstack__record_modules_settle(uint32_t epoch, const struct incstack_tree *tree,
+					 uint64_t *truncated)
+{
+	struct spans blurred;
+
+	if (epoch == __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE))
+		return epoch;
+	pthread_mutex_lock(&modules.lock);
+	blurred = blurred_in(epoch);
+	for (const struct incstack_trace *i = tree->traces; blurred.count != 0 && i != NULL;
+	     i = i->next)
+		*truncated += cut_trace(&blurred, i);
+	pthread_mutex_unlock(&modules.lock);
+	return blurred.count != 0 ? epoch + 1 : epoch;
+}
+
+void incstack__record_modules_fork(void)
+{
+	pthread_mutex_lock(&modules.lock);
+}
+
+void incstack__record_modules_forked(int child)
+{
+	if (child && incstack__recording.on && modules.known.block.data != NULL)
+		incstack__record_list_write(&modules.known, incstack__recording.epoch);
+	pthread_mutex_unlock(&modules.lock);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * incstack heap says: code was unloaded without notice
+ *
+ * As stacks_unload_hidden, but the libraries are made so that nobody is told when they go.
+ * Which of them the frames of a batch belong to is not known: they have no callers then.
+ */
+#include "visit.h"
+
+enum { ROUNDS = 400 };
+
+int main(int argc, char **argv)
+{
+	int error = argc < 2 || find_close() != 0 ? 10 : 0;
+
+	directory = argv[1];
+	for (int i = 0; i < ROUNDS && error == 0; i++)
+		error = visit_plugin("stacks_silent", i % 2, close_hidden);
+	if (error == 0 && same_place == 0)
+		error = 12; /* not what was to be tested */
+	return error;
+}
