@@ -232,6 +232,8 @@ static int replay_alloc(struct incstack__replay *replay, const struct incstack__
 		return INCSTACK_ENOMEM;
 	weight = (uint64_t)(weight_of(replay, event) + 0.5);
 	calls = calls_of(&replay->cct.nodes[node], weight_of(replay, event), event->size);
+	replay->newest_node = node;
+	replay->newest_thread = event->thread;
 	values = change(replay, node);
 	values->calls += calls;
 	values->bytes += weight;

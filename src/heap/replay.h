@@ -34,6 +34,8 @@ struct incstack__replay {
 	uint64_t depth_sum;
 	uint64_t popped_sum; /* frames of a thread's last trace that its next does not share */
 	uint64_t popped_count;
+	uint32_t newest_node; /* of the newest allocation; the root: there is none */
+	uint32_t newest_thread;
 
 	struct incstack__replay_live *table;
 	uint64_t table_size;

@@ -38,8 +38,15 @@ struct incstack__trace_header {
 struct incstack__trace_slot {
 	uint64_t samples_started;
 	uint64_t notes;       /* bits of enum incstack__trace_note; a reader ors all slots */
-	uint64_t reserved[6]; /* zero */
+	uint64_t reserved[5]; /* zero */
+	uint64_t end;         /* of the first slot: how the process ended; 0 in all others */
 };
+
+/* `end`: this, and the status that wait(2) gave. Written by whoever waited for the process,
+ * after it; 0 where nobody did. */
+#define INCSTACK__TRACE_ENDED (1ull << 32)
+/* No thread takes so many samples: a larger count is damage. */
+#define INCSTACK__TRACE_STARTED_MAX ((1ull << 48) - 1)
 
 enum incstack__trace_block_type {
 	INCSTACK__TRACE_MODULES = 1,

@@ -67,19 +67,32 @@ static const char *check_header(const struct incstack__trace_header *header, siz
 	return NULL;
 }
 
+/* Another process that writes to the same file may have put anything there. */
+static int slot_is_sound(const struct incstack__trace_slot *slot, int first)
+{
+	static const uint64_t zero[sizeof(slot->reserved) / sizeof(uint64_t)];
+
+	return memcmp(slot->reserved, zero, sizeof(slot->reserved)) == 0 &&
+	       slot->notes >> INCSTACK__NOTE_COUNT == 0 &&
+	       slot->samples_started <= INCSTACK__TRACE_STARTED_MAX &&
+	       (slot->end == 0 || (first && slot->end >> 16 == INCSTACK__TRACE_ENDED >> 16));
+}
+
 static void read_slots(struct incstack__trace_reader *reader)
 {
-	static const uint64_t zero[6];
 	struct incstack__trace_slot slot;
 	uint64_t offset = INCSTACK__TRACE_HEADER_BYTES;
 
 	for (; offset < INCSTACK__TRACE_START; offset += sizeof(slot)) {
 		memcpy(&slot, reader->data + offset, sizeof(slot));
-		if (memcmp(slot.reserved, zero, sizeof(slot.reserved)) != 0 ||
-		    slot.notes >> INCSTACK__NOTE_COUNT != 0)
+		if (!slot_is_sound(&slot, offset == INCSTACK__TRACE_HEADER_BYTES)) {
 			note_damage(reader, "a counter slot is damaged", offset);
+			reader->totals.damaged_slots++;
+			continue;
+		}
 		reader->totals.started += slot.samples_started;
 		reader->totals.notes |= slot.notes;
+		reader->totals.end |= slot.end;
 	}
 }
 
@@ -178,16 +191,16 @@ static void add_tally(struct incstack__trace_reader *reader, uint64_t offset)
 
 	memcpy(&tally, reader->data + offset + sizeof(struct incstack__trace_block), sizeof(tally));
 	sum->flags |= tally.flags;
-	sum->samples += tally.samples;
-	if (tally.samples * 2 > sum->samples)
+	incstack__trace_count(&sum->samples, tally.samples);
+	if (tally.samples > sum->samples / 2)
 		sum->mode = tally.mode; /* of the thread that took most, not of the last */
-	sum->lost += tally.lost;
-	sum->crosschecked += tally.crosschecked;
-	sum->mismatches += tally.mismatches;
-	sum->truncated += tally.truncated;
-	sum->returns += tally.returns;
-	sum->stale += tally.stale;
-	sum->events_dropped += tally.events_dropped;
+	incstack__trace_count(&sum->lost, tally.lost);
+	incstack__trace_count(&sum->crosschecked, tally.crosschecked);
+	incstack__trace_count(&sum->mismatches, tally.mismatches);
+	incstack__trace_count(&sum->truncated, tally.truncated);
+	incstack__trace_count(&sum->returns, tally.returns);
+	incstack__trace_count(&sum->stale, tally.stale);
+	incstack__trace_count(&sum->events_dropped, tally.events_dropped);
 	reader->totals.tallies++;
 }
 

@@ -69,6 +69,8 @@ struct incstack__trace_totals {
 	uint64_t traces;          /* in well-formed batches that were reached */
 	uint64_t started;         /* sum of the counters area */
 	uint64_t notes;           /* of all slots: bits of enum incstack__trace_note */
+	uint64_t end;             /* ENDED and a wait status; 0: not known */
+	uint64_t damaged_slots;   /* whose counts were left out */
 	uint64_t truncated_bytes; /* of a last block that was not written whole */
 	uint64_t damaged;         /* blocks skipped, slots that make no sense */
 	uint64_t truncated;       /* objects whose callers are unknown */
@@ -78,6 +80,13 @@ struct incstack__trace_totals {
 };
 
 struct incstack__trace_reader;
+
+/* Counts come from a file that may be damaged: a sum stays at the largest number. */
+static inline void incstack__trace_count(uint64_t *sum, uint64_t more)
+{
+	if (__builtin_add_overflow(*sum, more, sum))
+		*sum = UINT64_MAX;
+}
 
 /* Reads from memory that stays valid and unchanged until close. Returns 0;
  * INCSTACK_EINVAL where this is no trace file that can be read, with the reason

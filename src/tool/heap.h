@@ -28,6 +28,8 @@ int tool_report(int argc, char **argv);
 int tool_heap_check_program(const char *program);
 /* Runs it to its end under the recorder; the exit status. */
 int tool_heap_run(const struct tool_heap_options *options);
+/* Notes in the file how the process that wrote it ended: a status of wait(2). */
+void tool_heap_note_end(const char *file, uint64_t pid, int status);
 /* Reports on every process that has recorded into `file` and the files named after
  * it since start_ns (CLOCK_REALTIME). Returns an exit status. */
 int tool_heap_report(const char *file, uint64_t start_ns);

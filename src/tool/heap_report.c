@@ -90,12 +90,8 @@ static int report_image(struct image *image)
 		fprintf(stderr, "incstack: out of memory\n");
 		return 1;
 	}
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "\rincstack: making the report of %s\033[K", image->file);
 	status =
 		tool_report_make(image->file, image->file, text, tool_columns(stderr), &image->sum);
-	if (isatty(STDERR_FILENO))
-		fputs("\r\033[K", stderr);
 	fclose(text);
 	return status;
 }

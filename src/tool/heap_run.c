@@ -127,6 +127,7 @@ static int wait_for(const struct tool_heap_options *options, pid_t child, const 
 			return TOOL_STATUS_CANNOT_RUN;
 		wait_a_while(options, child, awaited, &seconds);
 	}
+	tool_heap_note_end(options->file, (uint64_t)child, status);
 	if (seconds > 0 && isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
 	fprintf(stderr, "incstack: the program took %.3f s of CPU time, recording included\n",
@@ -136,6 +137,20 @@ static int wait_for(const struct tool_heap_options *options, pid_t child, const 
 	fprintf(stderr, "incstack: the program was ended by signal %d (%s)\n", WTERMSIG(status),
 		strsignal(WTERMSIG(status)));
 	return 128 + WTERMSIG(status);
+}
+
+/* What was sent while the program ran was for the program. From here on the signals are
+ * ours: the report can be ended. */
+static void take_signals_back(const sigset_t *awaited, const sigset_t *old_mask,
+			      const struct sigaction *old_int, const struct sigaction *old_quit)
+{
+	const struct timespec now = {0};
+
+	while (sigtimedwait(awaited, NULL, &now) > 0 || errno == EINTR) {
+	}
+	sigaction(SIGINT, old_int, NULL);
+	sigaction(SIGQUIT, old_quit, NULL);
+	sigprocmask(SIG_SETMASK, old_mask, NULL);
 }
 
 /* Ctrl-C ends the program, and so does what ends us by kill(1) or with the terminal; we
@@ -149,6 +164,7 @@ int tool_heap_run(const struct tool_heap_options *options)
 	sigset_t awaited;
 	sigset_t old_mask;
 	pid_t child;
+	int status = TOOL_STATUS_CANNOT_RUN;
 
 	if (find_preload(preload) != 0)
 		return TOOL_STATUS_CANNOT_RUN;
@@ -167,7 +183,9 @@ int tool_heap_run(const struct tool_heap_options *options)
 		run_child(options, preload);
 	}
 	if (child > 0)
-		return wait_for(options, child, &awaited);
-	fprintf(stderr, "incstack: cannot start a process: %s\n", strerror(errno));
-	return TOOL_STATUS_CANNOT_RUN;
+		status = wait_for(options, child, &awaited);
+	else
+		fprintf(stderr, "incstack: cannot start a process: %s\n", strerror(errno));
+	take_signals_back(&awaited, &old_mask, &old_int, &old_quit);
+	return status;
 }

@@ -227,32 +227,6 @@ int tool_output_format(const char *path, int format)
 	return found;
 }
 
-FILE *tool_output_open(const char *path)
-{
-	FILE *stream = strcmp(path, "-") ? fopen(path, "we") : stdout;
-
-	if (!stream)
-		fprintf(stderr, "incstack: cannot write %s: %s\n", path, strerror(errno));
-	return stream;
-}
-
-int tool_output_close(const char *path, FILE *stream, int error)
-{
-	struct stat status;
-	int file = stream != stdout && !fstat(fileno(stream), &status) && S_ISREG(status.st_mode);
-
-	if (stream == stdout ? fflush(stream) : fclose(stream))
-		error = error ? error : INCSTACK_EIO;
-	if (!error)
-		return TOOL_DONE;
-	fprintf(stderr, "incstack: cannot write %s: %s\n", path,
-		error == INCSTACK_EIO && errno ? strerror(errno)
-					       : incstack_profile_error_text(error));
-	if (file)
-		unlink(path);
-	return TOOL_FAILED;
-}
-
 int tool_profile_write(const struct incstack_profile *profile, const char *path, int format,
 		       uint32_t kind)
 {

@@ -17,8 +17,12 @@
 
 #include <incstack/incstack.h>
 
+#include "folded_fit.h"
 #include "profile_io.h"
+#include "progress.h"
 #include "report.h"
+
+#define FOLDED_BYTES_MAX (256ull << 20)
 
 unsigned tool_columns(FILE *out)
 {
@@ -77,17 +81,17 @@ void tool_sum_add(struct tool_sum *sum, const struct tool_sum *one)
 		sum->mode_traces = one->mode_traces;
 		sum->mode = one->mode;
 	}
-	sum->traces += one->traces;
-	sum->crosschecked += one->crosschecked;
-	sum->mismatches += one->mismatches;
-	sum->lost += one->lost;
-	sum->truncated += one->truncated;
-	sum->returns += one->returns;
-	sum->stale += one->stale;
-	sum->depth_sum += one->depth_sum;
-	sum->popped_sum += one->popped_sum;
-	sum->popped_count += one->popped_count;
-	sum->bytes += one->bytes;
+	incstack__trace_count(&sum->traces, one->traces);
+	incstack__trace_count(&sum->crosschecked, one->crosschecked);
+	incstack__trace_count(&sum->mismatches, one->mismatches);
+	incstack__trace_count(&sum->lost, one->lost);
+	incstack__trace_count(&sum->truncated, one->truncated);
+	incstack__trace_count(&sum->returns, one->returns);
+	incstack__trace_count(&sum->stale, one->stale);
+	incstack__trace_count(&sum->depth_sum, one->depth_sum);
+	incstack__trace_count(&sum->popped_sum, one->popped_sum);
+	incstack__trace_count(&sum->popped_count, one->popped_count);
+	incstack__trace_count(&sum->bytes, one->bytes);
 }
 
 static double mean(uint64_t total, uint64_t count)
@@ -119,19 +123,55 @@ static int write_file(const struct incstack_profile *profile, enum incstack_prof
 	return status;
 }
 
-static int write_files(const struct tool_report *report, const char *prefix)
+static int say_error(int error)
+{
+	fprintf(stderr, "incstack: cannot make the profile: %s\n",
+		incstack_profile_error_text(error));
+	return 1;
+}
+
+/* The flame graph leaves out what is too narrow by itself. */
+static int write_profile(struct incstack_profile *profile, const char *prefix, FILE *out)
+{
+	struct incstack_profile_meta meta;
+	int failed;
+	int error;
+
+	tool_progress_phase("writing the flame graph");
+	failed = write_file(profile, INCSTACK_FORMAT_HTML, prefix, ".html");
+	tool_progress_phase("writing the folded stacks");
+	error = tool_folded_fit(profile, FOLDED_BYTES_MAX);
+	if (error != 0)
+		return say_error(error);
+	(void)incstack_profile_meta(profile, &meta);
+	if (meta.pruned > 0)
+		fprintf(out,
+			"\nnote: in the folded stacks %" PRIu64
+			" small contexts were added to their "
+			"callers, to keep the file below %llu MiB\n",
+			meta.pruned, FOLDED_BYTES_MAX >> 20);
+	failed |= write_file(profile, INCSTACK_FORMAT_FOLDED, prefix, ".folded");
+	return failed;
+}
+
+static int write_files(const struct tool_report *report, const char *prefix, FILE *out)
 {
 	struct incstack_profile *profile;
-	const int error = tool_report_profile(report, &profile);
+	const uint64_t deep = tool_report_deep(report);
+	int error;
 	int failed;
 
-	if (error != 0) {
-		fprintf(stderr, "incstack: cannot make the profile: %s\n",
-			incstack_profile_error_text(error));
-		return 1;
-	}
-	failed = write_file(profile, INCSTACK_FORMAT_FOLDED, prefix, ".folded");
-	failed |= write_file(profile, INCSTACK_FORMAT_HTML, prefix, ".html");
+	tool_progress_phase("looking up names");
+	error = tool_report_profile(report, &profile);
+
+	if (error != 0)
+		return say_error(error);
+	if (deep > 0)
+		fprintf(out,
+			"\nnote: %" PRIu64 " contexts have more than %d frames; flame graph and "
+			"folded stacks leave out their middle\n",
+			deep, TOOL_DEPTH_MAX);
+	failed = write_profile(profile, prefix, out);
 	incstack_profile_destroy(profile);
 	return failed;
 }
@@ -148,7 +188,7 @@ static int report_reader(struct incstack__trace_reader *reader, const char *pref
 	} else {
 		tool_report_text(&report, out, columns);
 		fflush(out);
-		status = write_files(&report, prefix);
+		status = write_files(&report, prefix, out);
 		if (sum != NULL)
 			take_sum(&report, sum);
 	}
@@ -187,6 +227,8 @@ int tool_report_make(const char *file, const char *prefix, FILE *out, unsigned c
 
 	if (map_file(file, &data, &size) != 0)
 		return 1;
+	tool_progress_phase("reading the events");
+	tool_progress_start(file);
 	if (incstack__trace_open(data, size, &reader, &problem) == 0) {
 		status = report_reader(reader, prefix, out, columns, sum);
 		incstack__trace_close(reader);
@@ -197,6 +239,7 @@ int tool_report_make(const char *file, const char *prefix, FILE *out, unsigned c
 			file, problem.what == NULL ? "out of memory" : problem.what,
 			problem.offset);
 	}
+	tool_progress_end();
 	if (data != NULL)
 		munmap(data, size);
 	return status;

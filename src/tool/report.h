@@ -20,8 +20,18 @@ struct tool_report {
 
 /* For people: totals, then the hottest contexts by each metric. */
 void tool_report_text(const struct tool_report *report, FILE *out, unsigned columns);
-/* The profile to write in other formats; the caller destroys it. 0 or INCSTACK_E*. */
+/* Its parts: how the process ended; and a context, innermost frame first. */
+void tool_report_end(const struct tool_report *report, FILE *out, unsigned columns);
+void tool_report_frames(const struct tool_report *report, uint32_t node, FILE *out,
+			unsigned columns);
+/* The profile to write in other formats; the caller destroys it. 0 or INCSTACK_E*. Of contexts
+ * with more than TOOL_DEPTH_MAX frames it has the outermost and the innermost, and in
+ * between one frame "[frames left out]". */
+#define TOOL_DEPTH_MAX 512
 int tool_report_profile(const struct tool_report *report, struct incstack_profile **profile);
+
+/* How many contexts are deeper than that. */
+uint64_t tool_report_deep(const struct tool_report *report);
 
 uint64_t tool_report_lost(const struct incstack__trace_totals *totals);
 const char *tool_mode_name(uint32_t mode);

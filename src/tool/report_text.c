@@ -72,8 +72,8 @@ static unsigned rank(const struct incstack__cct *cct, const struct metric *metri
 	return count;
 }
 
-static void print_frames(const struct tool_report *report, uint32_t node, FILE *out,
-			 unsigned columns)
+void tool_report_frames(const struct tool_report *report, uint32_t node, FILE *out,
+			unsigned columns)
 {
 	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
 	const unsigned width = columns > 40 ? columns - 20 : 20;
@@ -115,7 +115,7 @@ static void print_metric(const struct tool_report *report, const struct metric *
 
 		format_value(text, sizeof(text), value, metric->is_bytes);
 		fprintf(out, "%12s %5.1f%%\n", text, 100.0 * (double)value / (double)total);
-		print_frames(report, best[i], out, columns);
+		tool_report_frames(report, best[i], out, columns);
 	}
 }
 
@@ -132,7 +132,12 @@ static void print_damage(const struct tool_report *report, FILE *out)
 	const struct incstack__trace_problem problem =
 		incstack__trace_reader_problem(report->reader);
 
-	if (problem.what != NULL)
+	if (totals->damaged_slots > 0)
+		fprintf(out,
+			"warning: the counters of %" PRIu64 " threads make no sense (did two runs "
+			"write to this file?); how many traces are lost is not known\n",
+			totals->damaged_slots);
+	if (problem.what != NULL && problem.offset >= INCSTACK__TRACE_START)
 		fprintf(out, "warning: damaged at byte %" PRIu64 ": %s; read up to there\n",
 			problem.offset, problem.what);
 	if (totals->truncated_bytes > 0)
@@ -146,11 +151,6 @@ static void print_damage(const struct tool_report *report, FILE *out)
 		fprintf(out,
 			"warning: no allocation was seen; a program that brings its own malloc "
 			"calls that one\n");
-	if (totals->tally.flags & INCSTACK__TRACE_TALLY_EXEC)
-		fprintf(out, "The process became another program (exec).\n");
-	else if (!(totals->tally.flags & INCSTACK__TRACE_TALLY_PROCESS))
-		fprintf(out, "warning: the program did not end normally; what it had not written "
-			     "yet is missing\n");
 }
 
 /* ---- functions ------------------------------------------------------------------- */
@@ -291,6 +291,7 @@ void tool_report_text(const struct tool_report *report, FILE *out, unsigned colu
 	fprintf(out, "Heap profile of: %.*s\n", (int)(columns > 40 ? columns - 17 : 23),
 		incstack__trace_reader_header(report->reader)->command);
 	print_damage(report, out);
+	tool_report_end(report, out, columns);
 	print_notes(totals->notes, out);
 	fprintf(out,
 		"%" PRIu64 " traces of %" PRIu64 " threads, %u contexts, %.1f frames deep on "

@@ -130,6 +130,93 @@ test_killed() {
 	! grep -q 'no allocation was seen' stderr || fail "they were"
 }
 
+# How the program ended, and what it allocated last; also in a report that is made later.
+test_end_is_told() {
+	local end shown
+	for end in kill:SIGKILL abort:SIGABRT; do
+		record -o trace -- "$target" alloc=50000 leak=100000 "${end%:*}"
+		grep -q "^The program was killed by ${end#*:} (" stderr || fail "${end%:*} is not told"
+		"$tool" report trace >shown
+		for shown in shown stderr; do
+			grep -q "killed by ${end#*:}" "$shown" || fail "$shown: not told again"
+			grep -A 2 '^The newest recorded allocation .* on thread 1:$' "$shown" |
+				grep -q '^ *leak_blocks$' || fail "$shown: another allocation"
+		done
+	done
+	record -o trace -- "$target" alloc=50 status
+	equal status "$status" 3
+	grep -q '^The program exited with status 3.$' stderr || fail "the status is not told"
+	! grep -q 'newest recorded' stderr || fail "it ended normally"
+	record -o trace -- "$target" alloc=50
+	! grep -Eq '^The program (exited|was)|newest recorded' stderr || fail "there is nothing to tell"
+	# The end is that of the program that the process became.
+	record -o trace -- "$target" alloc=50 exec="$target" leak=100000 kill
+	"$tool" report "$(ls trace.*.0)" >shown
+	! grep -Eq 'killed|newest recorded' shown || fail "that one did not end"
+	grep -q 'killed by SIGKILL' stderr || fail "this one did"
+}
+
+# Counters that another process has overwritten are left out, and that is said.
+test_damaged_counters() {
+	record -o trace -- "$target" alloc=100
+	head -c 40 trace | dd of=trace bs=1 seek=$((4096 + 5 * 64)) conv=notrunc status=none
+	"$tool" report trace >shown
+	grep -q '^warning: the counters of 1 threads make no sense' shown || fail "not said"
+	! grep -Eq '[0-9]{12}' shown || fail "a number that cannot be"
+}
+
+# Lines of folded stacks and the tower of the flame graph stay bounded, and no byte is lost.
+test_deep_recursion() {
+	record -o trace -- "$target" deep=20000
+	equal status "$status" 0
+	grep -q '^note: 19[0-9]* contexts have more than 512 frames;' stderr || fail "not said"
+	[[ $(stat -c %s trace.folded) -lt 4000000 && $(stat -c %s trace.html) -lt 1000000 ]] ||
+		fail "$(ls -l trace.*)"
+	equal "bytes of recurse" "$(folded recurse)" 160000
+	grep -q ';recurse;\[frames left out\];recurse;.*;recurse [0-9]*$' trace.folded ||
+		fail "$(tail -n 1 trace.folded)"
+	equal "frames of the longest line" \
+		"$(awk -F ';' 'NF > most { most = NF } END { print most }' trace.folded)" 513
+	record -o trace -- "$target" deep=400
+	! grep -q 'contexts have more than' stderr || fail "there are none"
+	equal "bytes of recurse" "$(folded recurse)" 3200
+}
+
+# Nobody reads the pipe, so the report would wait for ever.
+test_report_is_ended() {
+	local signal
+	for signal in TERM:143 HUP:129 INT:130; do
+		rm -f trace*
+		mkfifo trace.folded
+		# The shell starts what is in the background with SIGINT ignored.
+		(trap - INT && exec "$tool" heap -o trace -- "$target" alloc=50) \
+			>stdout 2>stderr </dev/null &
+		until [[ -e trace.html ]]; do sleep 0.1; done
+		sleep 0.2
+		kill "-${signal%:*}" $!
+		status=0
+		wait $! || status=$?
+		equal "status after ${signal%:*}" "$status" "${signal#*:}"
+	done
+}
+
+# A file has its name when it is whole; until then it is that of before.
+test_whole_files() {
+	record -o trace -- "$target" alloc=50
+	cp trace.html before
+	(ulimit -f 2 && "$tool" report trace) >shown 2>&1 && fail "it fitted" # SIGXFSZ
+	cmp trace.html before || fail "another trace.html"
+	(trap '' XFSZ && ulimit -f 2 && "$tool" report trace) >shown 2>&1 && fail "it fitted"
+	cmp trace.html before || fail "another trace.html"
+	equal "temporary files" "$(find . -name '*.part')" ''
+	# A symbolic link stays one, and permissions stay.
+	mv trace.html elsewhere && ln -s elsewhere trace.html && chmod 600 elsewhere
+	: >elsewhere
+	"$tool" report trace >shown || fail "status $?"
+	[[ -L trace.html && -s elsewhere ]] || fail "the link was replaced"
+	equal permissions "$(stat -c %a elsewhere)" 600
+}
+
 # A signal for the tool is the program's: that ends, and the report comes.
 test_ended_from_outside() {
 	local signal

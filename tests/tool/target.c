@@ -9,9 +9,10 @@
  *   stay=T:N       the same, and they sleep on until the process ends
  *   deaf=T:N       the same, and then they block all signals, libc's own too
  *   fork=K:N       K children of which each allocates N blocks and exits
+ *   deep=N         N frames of one function of which each leaks a block of 8 bytes
  *   nest           a child forks a child
  *   exec=PROGRAM   the other arguments go to that program
- *   kill, _exit, abort
+ *   kill, _exit, abort, status (3)
  * It uses no stdio: what it allocates, it allocates here.
  */
 #include <pthread.h>
@@ -49,6 +50,13 @@ NOINLINE void leak_blocks(long count)
 {
 	for (long i = 0; i < count; i++)
 		use(malloc(100), 0);
+}
+
+NOINLINE void recurse(long depth)
+{
+	use(malloc(8), 0);
+	if (depth > 1)
+		recurse(depth - 1);
 }
 
 NOINLINE void alloc_small(void)
@@ -129,6 +137,8 @@ static void end(const char *how)
 		kill(getpid(), SIGKILL);
 	if (strcmp(how, "abort") == 0)
 		abort();
+	if (strcmp(how, "status") == 0)
+		exit(3);
 	if (strcmp(how, "_exit") == 0)
 		_exit(0);
 }
@@ -157,6 +167,8 @@ static void run_step(char **step)
 		alloc_blocks(atol(argument));
 	else if ((argument = value(*step, "leak")) != NULL)
 		leak_blocks(atol(argument));
+	else if ((argument = value(*step, "deep")) != NULL)
+		recurse(atol(argument));
 	else if ((argument = value(*step, "mixed")) != NULL)
 		alloc_mixed(atol(argument));
 	else if ((argument = value(*step, "threads")) != NULL)

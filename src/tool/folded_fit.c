@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How large a file of folded stacks becomes, and a profile that fits into one. Each line is a
+ * whole stack, so the file grows with contexts times depth, where the profile itself shares
+ * what contexts have in common.
+ */
+#include <stdlib.h>
+
+#include "folded_fit.h"
+
+static uint64_t digits_of(uint64_t weight)
+{
+	uint64_t digits = 1;
+
+	for (; weight >= 10; weight /= 10)
+		digits++;
+	return digits;
+}
+
+/* The bytes of all lines; UINT64_MAX: no memory. */
+static uint64_t folded_bytes(const struct incstack_profile *profile)
+{
+	const uint32_t nodes = incstack_profile_nodes(profile);
+	uint64_t *path = calloc(nodes, sizeof(*path)); /* of each node: its names, and a ';' each */
+	uint64_t sum = 0;
+
+	if (path == NULL)
+		return UINT64_MAX;
+	for (uint32_t node = 1; node < nodes; node++) {
+		const uint64_t weight = incstack_profile_self(profile, node, 0);
+		struct incstack_profile_frame frame = {0};
+
+		(void)incstack_profile_frame(profile, node, &frame);
+		path[node] = path[incstack_profile_parent(profile, node)] + frame.name_length + 1;
+		if (weight > 0)
+			sum += path[node] + digits_of(weight) + 1;
+	}
+	free(path);
+	return sum;
+}
+
+int tool_folded_fit(struct incstack_profile *profile, uint64_t limit)
+{
+	uint64_t bytes = folded_bytes(profile);
+	int error = 0;
+
+	for (uint64_t parts = 1u << 30; bytes > limit && error == 0 && parts > 0; parts /= 4) {
+		error = incstack_profile_prune(profile, parts);
+		bytes = folded_bytes(profile);
+	}
+	return error == 0 && bytes == UINT64_MAX ? INCSTACK_ENOMEM : error;
+}

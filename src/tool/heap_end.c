@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writes into the trace file how the process ended, for whom only its parent knows: a word
+ * of the counters area, so that a last block that was cut off stays the end of the file.
+ */
+#include <fcntl.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "../heap/trace_format.h"
+#include "heap.h"
+
+/* Not the file of another process: of one that ran with the same name at the same time, or
+ * of an earlier run. */
+static int is_of(int fd, uint64_t pid)
+{
+	static struct incstack__trace_header header;
+
+	return pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
+	       header.magic == INCSTACK__TRACE_MAGIC && header.pid == pid &&
+	       header.version == INCSTACK__TRACE_VERSION;
+}
+
+void tool_heap_note_end(const char *file, uint64_t pid, int status)
+{
+	const uint64_t end = INCSTACK__TRACE_ENDED | (uint16_t)status;
+	const off_t at = INCSTACK__TRACE_HEADER_BYTES + offsetof(struct incstack__trace_slot, end);
+	const int fd = open(file, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (is_of(fd, pid) && pwrite(fd, &end, sizeof(end), at) != (ssize_t)sizeof(end)) {
+		/* The disk is full: the report does without. */
+	}
+	close(fd);
+}

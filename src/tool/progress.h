@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Progress of a report, for a terminal on stderr; otherwise nothing is written.
+ */
+#ifndef INCSTACK_TOOL_PROGRESS_H
+#define INCSTACK_TOOL_PROGRESS_H
+
+void tool_progress_start(const char *file);
+/* What is done now; a literal. */
+void tool_progress_phase(const char *text);
+void tool_progress_end(void);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the report says of the end of a process: how it came, as far as that is known, and
+ * for one that did not come from the program's own exit, what the process had allocated last.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* sigabbrev_np */
+#endif
+#include <inttypes.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "report.h"
+
+static void print_signal(int number, FILE *out)
+{
+	const char *name = sigabbrev_np(number);
+
+	if (name != NULL)
+		fprintf(out, "The program was killed by SIG%s (%s).\n", name, sigdescr_np(number));
+	else
+		fprintf(out, "The program was killed by signal %d.\n", number);
+}
+
+/* Events are in the order of their stamps, so this is no claim about the instruction that
+ * failed: it says what was allocated last. */
+static void print_newest(const struct tool_report *report, FILE *out, unsigned columns)
+{
+	const struct incstack__replay *replay = report->replay;
+
+	if (replay->newest_node == INCSTACK__CCT_ROOT)
+		return;
+	fprintf(out, "The newest recorded allocation before that, on thread %" PRIu32 ":\n",
+		replay->newest_thread);
+	tool_report_frames(report, replay->newest_node, out, columns);
+}
+
+static void print_unknown(FILE *out)
+{
+	fprintf(out, "warning: the program did not end normally; what it had not written "
+		     "yet is missing\n");
+}
+
+void tool_report_end(const struct tool_report *report, FILE *out, unsigned columns)
+{
+	const struct incstack__trace_totals *totals = incstack__trace_reader_totals(report->reader);
+	const int status = (int)(totals->end & 0xffff);
+	const int known = totals->end != 0;
+
+	if (totals->tally.flags & INCSTACK__TRACE_TALLY_EXEC) {
+		fprintf(out, "The process became another program (exec).\n");
+		return;
+	}
+	if (known && WIFEXITED(status) && WEXITSTATUS(status) != 0)
+		fprintf(out, "The program exited with status %d.\n", WEXITSTATUS(status));
+	if (known && WIFSIGNALED(status))
+		print_signal(WTERMSIG(status), out);
+	if (!(totals->tally.flags & INCSTACK__TRACE_TALLY_PROCESS))
+		print_unknown(out);
+	if (known ? WIFSIGNALED(status) : !(totals->tally.flags & INCSTACK__TRACE_TALLY_PROCESS))
+		print_newest(report, out, columns);
+}
