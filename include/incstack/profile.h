@@ -47,6 +47,7 @@ struct incstack_profile_kind {
 struct incstack_profile_frame {
 	const char *name; /* not terminated; null while nothing has named it */
 	size_t name_length;
+	const char *file; /* of the source, terminated; null if unknown */
 	uint64_t method; /* as in the frame object; 0 for frames made from a name */
 	int32_t bci;
 	uint32_t flags; /* INCSTACK_OBJECT_VIRTUAL, _SIGNAL, _RAW, _EXACT (of RAW) */
@@ -302,7 +303,8 @@ struct incstack_profile_input {
 
 /* Reads a file into a new profile with the kinds that the file has; for folded
  * {"samples", "count"}. pprof, if the stream cannot seek, goes through a temporary
- * file. Weights that are fractions are rounded; times become nanoseconds.
+ * file. In JSON of others, times become nanoseconds, weights that are fractions are
+ * rounded so that their sum stays, and profiles or threads of one unit are one kind.
  * fault may be null. Errors: EINVAL, ENOMEM, ELIMIT, ERANGE, EIO, EFORMAT.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: on the stream. */
 INCSTACK_API int incstack_profile_read(FILE *stream, enum incstack_profile_format format,
@@ -310,8 +312,36 @@ INCSTACK_API int incstack_profile_read(FILE *stream, enum incstack_profile_forma
 				       struct incstack_profile **profile,
 				       struct incstack_profile_fault *fault);
 
+/* What may be lost between a file and another; the profile's weights and names are not. */
+enum incstack_profile_loss {
+	INCSTACK_LOSS_LABELS = 1u << 0,    /* pprof: labels of samples, which are added up */
+	INCSTACK_LOSS_MAPPINGS = 1u << 1,  /* pprof: mappings, and addresses of named frames */
+	INCSTACK_LOSS_FUNCTIONS = 1u << 2, /* system names, start lines, columns, filters, URL */
+	INCSTACK_LOSS_FILES = 1u << 3,     /* names of source files */
+	INCSTACK_LOSS_LINES = 1u << 4,     /* line numbers; when reading, those beyond 2^31 - 1 */
+	INCSTACK_LOSS_INLINING = 1u << 5,  /* which frames are inlined */
+	INCSTACK_LOSS_KINDS = 1u << 6,     /* all kinds of weight but one */
+	INCSTACK_LOSS_UNIT = 1u << 7,      /* the kind's name and unit: "samples" and "count" */
+	INCSTACK_LOSS_META = 1u << 8,      /* struct incstack_profile_meta */
+	INCSTACK_LOSS_COMMENTS = 1u << 9,  /* pprof: comments of others */
+	INCSTACK_LOSS_PERIOD = 1u << 10,   /* pprof: period and default sample type */
+	INCSTACK_LOSS_NAMES = 1u << 11,    /* folded: ';' and newlines in names */
+	INCSTACK_LOSS_FRACTIONS = 1u << 12, /* JSON: contexts are rounded so that the sum stays */
+	INCSTACK_LOSS_THREADS = 1u << 13,  /* JSON: which thread, or profile of one unit */
+};
+
+/* INCSTACK_LOSS_*: what the file said that this profile was read from, and the profile
+ * does not; and what it says and a file of the format cannot. format 0: only the first.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API uint32_t incstack_profile_losses(const struct incstack_profile *profile,
+					      enum incstack_profile_format format, uint32_t kind);
+
+/* What one bit stands for, for a message; null if nothing.
+ * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
+INCSTACK_API const char *incstack_profile_loss_text(uint32_t loss);
+
 /* Writes a profile. kind is the one that folded files carry. Errors: EINVAL,
- * ENOMEM, EIO.
+ * ENOMEM, EIO, ELIMIT (folded: a line beyond INCSTACK_FOLDED_LINE_MAX).
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
 INCSTACK_API int incstack_profile_write(const struct incstack_profile *profile,
 					enum incstack_profile_format format, uint32_t kind,
@@ -360,7 +390,7 @@ INCSTACK_API int incstack_profile_read_folded(struct incstack_profile *profile, 
 /* Writes a line for every node that weighs something in this kind, callers
  * before callees. In names ';' becomes ':' and newline a space. Nodes that
  * differ only in bci give lines with the same stack.
- * Errors: EINVAL, ENOMEM, EIO.
+ * Errors: EINVAL, ENOMEM, EIO, ELIMIT (a line beyond INCSTACK_FOLDED_LINE_MAX).
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
 INCSTACK_API int incstack_profile_write_folded(const struct incstack_profile *profile,
 					       uint32_t kind, FILE *stream);

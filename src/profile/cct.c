@@ -122,6 +122,7 @@ void incstack_profile_destroy(struct incstack_profile *profile)
 	free(profile->weights);
 	free(profile->program);
 	free(profile->mode);
+	free(profile->extra.comments);
 	free(profile);
 }
 
@@ -229,6 +230,8 @@ int incstack_profile_frame(const struct incstack_profile *profile, uint32_t node
 	f = &profile->frames[profile->nodes[node].frame];
 	*frame = (struct incstack_profile_frame){
 		.method = f->method, .bci = f->bci, .flags = f->flags};
+	if (f->file)
+		frame->file = incstack__text(profile, f->file - 1);
 	if (f->name != INCSTACK__NONE) {
 		frame->name = profile->texts + profile->names[f->name].offset;
 		frame->name_length = profile->names[f->name].length;

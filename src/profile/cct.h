@@ -26,11 +26,20 @@ struct incstack__frame {
 	uint32_t flags;
 	uint32_t key;
 	uint32_t name;
+	uint32_t file; /* of the source, a name's number + 1; 0: unknown */
 };
 
 struct incstack__node {
 	uint32_t parent;
 	uint32_t frame;
+};
+
+/* What only pprof can say of a profile. Names are numbers + 1; 0: not said. */
+struct incstack__extra {
+	uint32_t *comments;
+	size_t comments_used, comments_room;
+	uint32_t period_name, period_unit, default_kind;
+	uint64_t period;
 };
 
 struct incstack_profile {
@@ -57,6 +66,8 @@ struct incstack_profile {
 
 	char *program, *mode;
 	struct incstack_profile_meta meta; /* the rest of it */
+	struct incstack__extra extra;
+	uint32_t losses; /* INCSTACK_LOSS_*: what the file said that is not here */
 };
 
 /* Room for one more buffer of hexadecimal digits with its prefix. */
@@ -72,6 +83,9 @@ int incstack__frame_intern(struct incstack_profile *profile, const struct incsta
 			   uint32_t *frame);
 int incstack__frame_named(struct incstack_profile *profile, const char *text, size_t length,
 			  int32_t bci, uint32_t flags, uint32_t *frame);
+/* As this, of a source file; a null file is unknown. */
+int incstack__frame_in(struct incstack_profile *profile, const char *text, size_t length,
+		       const char *file, int32_t bci, uint32_t flags, uint32_t *frame);
 /* Makes the table anew after keys were changed. */
 int incstack__frame_table_renew(struct incstack_profile *profile);
 int incstack__node_child(struct incstack_profile *profile, uint32_t parent, uint32_t frame,

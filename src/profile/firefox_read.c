@@ -19,7 +19,11 @@ enum place {
 	STACK_FRAME,
 	STACK_PREFIX,
 	FRAME_FUNC,
+	FRAME_LINE,
+	FRAME_COLUMN,
+	FRAME_INLINED,
 	FUNC_NAME,
+	FUNC_FILE,
 	STRING,
 	SHARED_STRING,
 	META, /* and above */
@@ -38,7 +42,11 @@ static const struct incstack__json_place places[] = {
 	{"threads.#.stackTable.frame.#", STACK_FRAME},
 	{"threads.#.stackTable.prefix.#", STACK_PREFIX},
 	{"threads.#.frameTable.func.#", FRAME_FUNC},
+	{"threads.#.frameTable.line.#", FRAME_LINE},
+	{"threads.#.frameTable.column.#", FRAME_COLUMN},
+	{"threads.#.frameTable.inlineDepth.#", FRAME_INLINED},
 	{"threads.#.funcTable.name.#", FUNC_NAME},
+	{"threads.#.funcTable.fileName.#", FUNC_FILE},
 	{"threads.#.stringArray.#", STRING},
 	{"shared.stringArray.#", SHARED_STRING},
 	{"meta.incstack.program", META},
@@ -62,7 +70,8 @@ struct firefox {
 	bool thread_seen, shared;
 	size_t strings; /* before those of this thread */
 	char *name, *kind_unit, *weight_type;
-	struct numbers sample_stack, stack_frame, stack_prefix, frame_func, func_name;
+	struct numbers sample_stack, stack_frame, stack_prefix;
+	struct numbers frame_func, frame_line, frame_inlined, func_name, func_file;
 	struct incstack__json_weight *weights; /* only the value counts */
 	size_t weights_used, weights_room;
 };
@@ -84,6 +93,18 @@ static int push(struct firefox *in, struct numbers *numbers,
 	if (!error)
 		numbers->at[numbers->used++] = number;
 	return error;
+}
+
+/* Of a column that may be missing or hold anything: what is no number counts as null. */
+static int push_hint(struct firefox *in, struct numbers *numbers,
+		     const struct incstack__json_event *event)
+{
+	struct incstack__json_event hint = *event;
+
+	if (event->type != INCSTACK__JSON_INTEGER || event->integer < 0 ||
+	    event->integer >= UINT32_MAX)
+		hint.type = INCSTACK__JSON_NULL;
+	return push(in, numbers, &hint);
 }
 
 static int push_weight(struct firefox *in, const struct incstack__json_event *event)
@@ -115,26 +136,55 @@ static void begin_thread(struct firefox *in)
 	in->stack_frame.used = 0;
 	in->stack_prefix.used = 0;
 	in->frame_func.used = 0;
+	in->frame_line.used = 0;
+	in->frame_inlined.used = 0;
 	in->func_name.used = 0;
+	in->func_file.used = 0;
 	in->weights_used = 0;
 	in->strings = in->shared ? 0 : in->made.names_used;
 	in->thread_seen = true;
 }
 
-/* The number of the string that names entry i of the stack table. */
-static int stack_string(struct firefox *in, size_t i, uint64_t *string)
+/* What row i of a column says; NONE for null, and where the column ends before. */
+static uint32_t row(const struct numbers *column, size_t i)
 {
-	uint32_t frame = in->stack_frame.at[i], func, name;
+	return i < column->used ? column->at[i] : INCSTACK__NONE;
+}
 
-	if (frame >= in->frame_func.used)
-		return refuse(in, "a stack with a frame that does not exist");
-	func = in->frame_func.at[frame];
+/* Takes row i of the frame table. Its strings may come later: their numbers, of all threads,
+ * stand for them until then. */
+static int take_frame(struct firefox *in, size_t i)
+{
+	struct incstack__frame_info info = {.bci = -1};
+	uint32_t func = in->frame_func.at[i], name, file, line = row(&in->frame_line, i);
+
 	if (func >= in->func_name.used)
 		return refuse(in, "a frame with a function that does not exist");
 	name = in->func_name.at[func];
+	file = row(&in->func_file, func);
 	if (name == INCSTACK__NONE)
 		return refuse(in, "a function without a name");
-	*string = (uint64_t)in->strings + name;
+	info.name = (uint32_t)in->strings + name;
+	info.file = file == INCSTACK__NONE ? 0 : (uint32_t)in->strings + file + 1;
+	if (line && line <= INT32_MAX)
+		info.bci = (int32_t)line;
+	if (row(&in->frame_inlined, i) != INCSTACK__NONE && row(&in->frame_inlined, i))
+		info.flags = INCSTACK_OBJECT_VIRTUAL;
+	return incstack__json_profile_frame(&in->made, &info);
+}
+
+/* Puts names of the profile in the place of numbers of strings. */
+static int resolve_strings(struct firefox *in)
+{
+	for (size_t i = 0; i < in->made.frames_used; i++) {
+		struct incstack__frame_info *info = &in->made.frames[i];
+
+		if (info->name >= in->made.names_used || info->file > in->made.names_used)
+			return refuse(in, "a function with a string that is not in the table");
+		info->name = in->made.names[info->name];
+		if (info->file)
+			info->file = in->made.names[info->file - 1] + 1;
+	}
 	return 0;
 }
 
@@ -142,21 +192,25 @@ static int stack_string(struct firefox *in, size_t i, uint64_t *string)
 static int make_nodes(struct firefox *in)
 {
 	struct incstack_profile *profile = in->made.reader->profile;
+	uint64_t base = in->made.frames_used;
+	int error = 0;
 
+	for (size_t i = 0; i < in->frame_func.used && !error; i++)
+		error = take_frame(in, i);
+	if (error)
+		return error;
 	if (in->stack_prefix.used != in->stack_frame.used)
 		return refuse(in, "a stack table whose columns differ in length");
 	for (size_t i = 0; i < in->stack_frame.used; i++) {
 		uint32_t prefix = in->stack_prefix.at[i], parent = INCSTACK_PROFILE_ROOT, frame;
-		uint64_t string = 0;
-		int error;
 
 		if (prefix != INCSTACK__NONE && prefix >= i)
 			return refuse(in, "a stack that comes before its prefix");
 		if (prefix != INCSTACK__NONE)
 			parent = in->stack_frame.at[prefix];
-		error = stack_string(in, i, &string);
-		if (!error)
-			error = incstack__frame_placeholder(profile, string, &frame);
+		if (in->stack_frame.at[i] >= in->frame_func.used)
+			return refuse(in, "a stack with a frame that does not exist");
+		error = incstack__frame_placeholder(profile, base + in->stack_frame.at[i], &frame);
 		if (!error)
 			error = incstack__node_child(profile, parent, frame,
 						     &in->stack_frame.at[i]);
@@ -171,8 +225,8 @@ static int thread_kind(struct firefox *in, uint32_t *kind)
 	const char *type = in->weight_type ? in->weight_type : "samples";
 
 	if (in->kind_unit)
-		return incstack__json_profile_kind(&in->made, in->name ? in->name : "",
-						   in->kind_unit, kind);
+		return incstack__json_profile_own_kind(&in->made, in->name ? in->name : "",
+						       in->kind_unit, kind);
 	if (!strcmp(type, "bytes"))
 		return incstack__json_profile_kind(&in->made, "weight", "bytes", kind);
 	if (!strcmp(type, "tracing-ms"))
@@ -230,6 +284,16 @@ static int on_table(struct firefox *in, const struct incstack__json_event *event
 		return push(in, &in->stack_prefix, event);
 	case FRAME_FUNC:
 		return push(in, &in->frame_func, event);
+	case FRAME_LINE:
+		return push_hint(in, &in->frame_line, event);
+	case FRAME_INLINED:
+		return push_hint(in, &in->frame_inlined, event);
+	case FRAME_COLUMN:
+		if (event->type != INCSTACK__JSON_NULL)
+			in->made.reader->profile->losses |= INCSTACK_LOSS_FUNCTIONS;
+		return 0;
+	case FUNC_FILE:
+		return push_hint(in, &in->func_file, event);
 	default:
 		return push(in, &in->func_name, event);
 	}
@@ -277,6 +341,9 @@ static void release(struct firefox *in)
 	free(in->stack_frame.at);
 	free(in->stack_prefix.at);
 	free(in->frame_func.at);
+	free(in->frame_line.at);
+	free(in->frame_inlined.at);
+	free(in->func_file.at);
 	free(in->func_name.at);
 	free(in->weights);
 	incstack__json_profile_free(&in->made);
@@ -293,6 +360,8 @@ int incstack__read_firefox(struct incstack__reader *reader)
 		error = incstack__json_read(reader, &client);
 	if (!error && !in.thread_seen)
 		error = refuse(&in, "no threads: this is not a processed Firefox profile");
+	if (!error)
+		error = resolve_strings(&in);
 	if (!error)
 		error = incstack__json_profile_settle(&in.made);
 	release(&in);

@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "function_set.h"
 #include "writer.h"
 
 struct firefox_writer {
 	struct incstack_profile_writer common;
 	struct incstack__column frame, prefix; /* of the stack table */
+	struct incstack__function_set set;
 	struct incstack__column stack[INCSTACK_PROFILE_KINDS_MAX];
 	struct incstack__column weight[INCSTACK_PROFILE_KINDS_MAX];
 };
@@ -25,8 +27,10 @@ static struct firefox_writer *firefox_of(struct incstack_profile_writer *writer)
 static int begin(struct incstack_profile_writer *common)
 {
 	struct firefox_writer *writer = firefox_of(common);
-	int error = incstack__column_open(&writer->frame);
+	int error = incstack__function_set_init(&writer->set);
 
+	if (!error)
+		error = incstack__column_open(&writer->frame);
 	if (!error)
 		error = incstack__column_open(&writer->prefix);
 	for (uint32_t k = 0; k < common->profile->kinds && !error; k++) {
@@ -121,18 +125,21 @@ static int put_stacks(struct firefox_writer *writer, FILE *stream)
 	return error;
 }
 
-/* Functions are the names, then one for each frame without a name. */
-static void put_frames(const struct incstack_profile *profile, FILE *stream)
+static int put_frames(struct firefox_writer *writer, FILE *stream)
 {
-	uint64_t rows = profile->frames_used, unnamed = profile->names_used;
+	const struct incstack_profile *profile = writer->common.profile;
+	uint64_t rows = profile->frames_used;
 
 	fprintf(stream, ",\n\"frameTable\":{\"length\":%" PRIu64 ",\"func\":[", rows);
-	for (size_t i = 0; i < rows; i++) {
-		uint32_t name = profile->frames[i].name;
+	for (uint32_t i = 0; i < rows; i++) {
+		uint32_t function;
+		int error = incstack__function_of(&writer->set, profile, i, &function);
 
+		if (error)
+			return error;
 		if (i)
 			putc_unlocked(',', stream);
-		incstack__json_number(name == INCSTACK__NONE ? unnamed++ : name, stream);
+		incstack__json_number(function, stream);
 	}
 	fputs("],\"line\":[", stream);
 	for (size_t i = 0; i < rows; i++)
@@ -150,9 +157,11 @@ static void put_frames(const struct incstack_profile *profile, FILE *stream)
 	put_same("innerWindowID", rows, "null", stream);
 	put_same("column", rows, "null", stream);
 	putc_unlocked('}', stream);
+	return 0;
 }
 
-static uint64_t put_strings(const struct incstack_profile *profile, FILE *stream)
+/* The names, then the texts of frames without one. */
+static void put_strings(const struct incstack_profile *profile, FILE *stream)
 {
 	uint64_t rows = profile->names_used;
 
@@ -169,17 +178,35 @@ static uint64_t put_strings(const struct incstack_profile *profile, FILE *stream
 			incstack__json_frame(profile, i, stream);
 		}
 	putc_unlocked(']', stream);
-	return rows;
 }
 
-static void put_functions(uint64_t rows, FILE *stream)
+/* Functions are numbered in the order of their first frames, as are unnamed frames' texts. */
+static void put_functions(const struct firefox_writer *writer, FILE *stream)
 {
-	fprintf(stream, ",\n\"funcTable\":{\"length\":%" PRIu64, rows);
-	put_counting("name", rows, stream);
+	const struct incstack_profile *profile = writer->common.profile;
+	uint64_t rows = writer->set.used, unnamed = profile->names_used;
+
+	fprintf(stream, ",\n\"funcTable\":{\"length\":%" PRIu64 ",\"name\":[", rows);
+	for (size_t i = 0; i < rows; i++) {
+		uint32_t name = profile->frames[writer->set.functions[i].frame].name;
+
+		fputs(i ? "," : "", stream);
+		incstack__json_number(name == INCSTACK__NONE ? unnamed++ : name, stream);
+	}
+	fputs("],\"fileName\":[", stream);
+	for (size_t i = 0; i < rows; i++) {
+		uint32_t file = profile->frames[writer->set.functions[i].frame].file;
+
+		fputs(i ? "," : "", stream);
+		if (file)
+			incstack__json_number(file - 1, stream);
+		else
+			fputs("null", stream);
+	}
+	putc_unlocked(']', stream);
 	put_same("isJS", rows, "false", stream);
 	put_same("relevantForJS", rows, "false", stream);
 	put_same("resource", rows, "-1", stream);
-	put_same("fileName", rows, "null", stream);
 	put_same("lineNumber", rows, "null", stream);
 	put_same("columnNumber", rows, "null", stream);
 	putc_unlocked('}', stream);
@@ -206,8 +233,10 @@ static int put_thread(struct firefox_writer *writer, uint32_t k)
 	error = put_samples(writer, k, kind.unit, stream);
 	if (!error)
 		error = put_stacks(writer, stream);
-	put_frames(profile, stream);
-	put_functions(put_strings(profile, stream), stream);
+	if (!error)
+		error = put_frames(writer, stream);
+	put_strings(profile, stream);
+	put_functions(writer, stream);
 	fputs(",\n\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]},"
 	      "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],"
 	      "\"functionSize\":[]},\"markers\":{\"length\":0,\"data\":[],\"name\":[],"
@@ -242,6 +271,7 @@ static void release(struct incstack_profile_writer *common)
 {
 	struct firefox_writer *writer = firefox_of(common);
 
+	incstack__function_set_free(&writer->set);
 	incstack__column_close(&writer->frame);
 	incstack__column_close(&writer->prefix);
 	for (uint32_t k = 0; k < INCSTACK_PROFILE_KINDS_MAX; k++) {

@@ -218,6 +218,21 @@ static void write_line(const struct incstack_profile *profile, const uint32_t *p
 	fprintf(stream, " %" PRIu64 "\n", weight);
 }
 
+/* Whether our reader takes the line. */
+static bool fits(const struct incstack_profile *profile, const uint32_t *path, size_t depth)
+{
+	size_t size = 24; /* the weight */
+
+	for (size_t i = 0; i < depth && size < INCSTACK_FOLDED_LINE_MAX; i++) {
+		char buffer[INCSTACK__FRAME_TEXT];
+		size_t length;
+
+		(void)incstack__frame_text(profile, path[i], buffer, &length);
+		size += length + 1;
+	}
+	return size < INCSTACK_FOLDED_LINE_MAX;
+}
+
 int incstack_profile_write_folded(const struct incstack_profile *profile, uint32_t kind,
 				  FILE *stream)
 {
@@ -233,6 +248,8 @@ int incstack_profile_write_folded(const struct incstack_profile *profile, uint32
 		if (!weight)
 			continue;
 		error = incstack__node_path(profile, node, &path, &room, &depth);
+		if (!error && !fits(profile, path, depth))
+			error = INCSTACK_ELIMIT;
 		if (!error)
 			write_line(profile, path, depth, weight, stream);
 		if (ferror(stream))

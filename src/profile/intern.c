@@ -140,7 +140,7 @@ int incstack__name_intern(struct incstack_profile *profile, const char *text, si
 static bool frame_equal(const struct incstack__frame *a, const struct incstack__frame *b)
 {
 	return a->method == b->method && a->bci == b->bci && a->flags == b->flags &&
-	       a->key == b->key;
+	       a->key == b->key && a->file == b->file;
 }
 
 static int frame_add(struct incstack_profile *profile, const struct incstack__frame *key,
@@ -166,7 +166,9 @@ static uint32_t frame_hash(const struct incstack__frame *key)
 {
 	uint64_t rest = (uint64_t)(uint32_t)key->bci << 32 | key->flags;
 
-	return incstack__hash_pair(key->method + key->key * 0x9e3779b97f4a7c15u, rest);
+	return incstack__hash_pair(key->method + key->key * 0x9e3779b97f4a7c15u +
+					   key->file * 0xc2b2ae3d27d4eb4fu,
+				   rest);
 }
 
 /* Of frames with one key the first is the one that is found. */
@@ -205,6 +207,19 @@ int incstack__frame_named(struct incstack_profile *profile, const char *text, si
 	struct incstack__frame key = {.bci = bci, .flags = flags};
 	int error = incstack__name_intern(profile, text, length, &key.key);
 
+	return error ? error : incstack__frame_intern(profile, &key, frame);
+}
+
+int incstack__frame_in(struct incstack_profile *profile, const char *text, size_t length,
+		       const char *file, int32_t bci, uint32_t flags, uint32_t *frame)
+{
+	struct incstack__frame key = {.bci = bci, .flags = flags};
+	int error = incstack__name_intern(profile, text, length, &key.key);
+
+	if (!error && file) {
+		error = incstack__name_intern(profile, file, strlen(file), &key.file);
+		key.file++;
+	}
 	return error ? error : incstack__frame_intern(profile, &key, frame);
 }
 

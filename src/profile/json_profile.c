@@ -28,6 +28,17 @@ int incstack__json_profile_name(struct incstack__json_profile *made, const char 
 	return error;
 }
 
+int incstack__json_profile_frame(struct incstack__json_profile *made,
+				 const struct incstack__frame_info *info)
+{
+	int error = incstack__reserve((void **)&made->frames, &made->frames_room,
+				      made->frames_used + 1, sizeof(*made->frames));
+
+	if (!error)
+		made->frames[made->frames_used++] = *info;
+	return error;
+}
+
 static long double scale_of(const char **unit)
 {
 	static const struct {
@@ -43,23 +54,36 @@ static long double scale_of(const char **unit)
 	return 1;
 }
 
+static int add_kind(struct incstack__json_profile *made, const char *name, const char *unit,
+		    long double scale, uint32_t *kind)
+{
+	if (made->kinds == INCSTACK_PROFILE_KINDS_MAX)
+		return incstack__refuse(made->reader, "more kinds than a profile can have");
+	*kind = made->kinds++;
+	made->kind_name[*kind] = strdup(name);
+	made->kind_unit[*kind] = strdup(unit);
+	made->scale[*kind] = scale;
+	return made->kind_name[*kind] && made->kind_unit[*kind] ? 0 : INCSTACK_ENOMEM;
+}
+
+int incstack__json_profile_own_kind(struct incstack__json_profile *made, const char *name,
+				    const char *unit, uint32_t *kind)
+{
+	return add_kind(made, name, unit, 1, kind);
+}
+
 int incstack__json_profile_kind(struct incstack__json_profile *made, const char *name,
 				const char *unit, uint32_t *kind)
 {
 	long double scale = scale_of(&unit);
 
 	for (*kind = 0; *kind < made->kinds; ++*kind)
-		if (!strcmp(made->kind_name[*kind], name) && !strcmp(made->kind_unit[*kind], unit))
-			return made->scale[*kind] == scale
-				       ? 0
-				       : incstack__refuse(made->reader, "one kind in two units");
-	if (made->kinds == INCSTACK_PROFILE_KINDS_MAX)
-		return incstack__refuse(made->reader, "more kinds than a profile can have");
-	made->kind_name[*kind] = strdup(name);
-	made->kind_unit[*kind] = strdup(unit);
-	made->scale[*kind] = scale;
-	made->kinds++;
-	return made->kind_name[*kind] && made->kind_unit[*kind] ? 0 : INCSTACK_ENOMEM;
+		if (!strcmp(made->kind_name[*kind], name) &&
+		    !strcmp(made->kind_unit[*kind], unit) && made->scale[*kind] == scale) {
+			made->reader->profile->losses |= INCSTACK_LOSS_THREADS;
+			return 0;
+		}
+	return add_kind(made, name, unit, scale, kind);
 }
 
 int incstack__json_profile_weigh(struct incstack__json_profile *made, uint32_t node, uint32_t kind,
@@ -74,21 +98,59 @@ int incstack__json_profile_weigh(struct incstack__json_profile *made, uint32_t n
 	return error;
 }
 
-static int apply_weights(struct incstack__json_profile *made)
+/* The sum of what each context weighs in each kind. */
+static int sum_up(const struct incstack__json_profile *made, long double *sums)
 {
 	for (size_t i = 0; i < made->weights_used; i++) {
 		const struct incstack__json_weight *w = &made->weights[i];
 		long double value = w->value * made->scale[w->kind];
-		int error;
 
 		if (!(value >= 0) || value > (long double)INT64_MAX)
 			return incstack__refuse(made->reader, "a weight that is negative or beyond "
 							      "2^63 - 1");
-		error = incstack__weigh(made->reader, w->node, w->kind, (uint64_t)roundl(value));
-		if (error)
-			return error;
+		sums[(size_t)w->node * made->kinds + w->kind] += value;
 	}
 	return 0;
+}
+
+/* Contexts are rounded so that their sum is the rounded sum: what one loses another gets. */
+static int round_sums(struct incstack__json_profile *made, const long double *sums)
+{
+	struct incstack_profile *profile = made->reader->profile;
+	long double rest[INCSTACK_PROFILE_KINDS_MAX] = {0};
+	size_t nodes = profile->nodes_used;
+	int error = 0;
+
+	for (size_t i = 0; i < nodes * made->kinds && !error; i++) {
+		long double whole = floorl(sums[i]), part = sums[i] - whole;
+		uint32_t kind = (uint32_t)(i % made->kinds);
+
+		if (sums[i] > (long double)INT64_MAX)
+			return incstack__refuse(made->reader,
+						"the weights sum to more than 2^63 - 1");
+		if (part > 0)
+			profile->losses |= INCSTACK_LOSS_FRACTIONS;
+		rest[kind] += part;
+		if (rest[kind] >= 0.5L) {
+			rest[kind]--;
+			whole++;
+		}
+		if (whole > 0)
+			error = incstack__weigh(made->reader, (uint32_t)(i / made->kinds), kind,
+						(uint64_t)whole);
+	}
+	return error;
+}
+
+static int apply_weights(struct incstack__json_profile *made)
+{
+	long double *sums = calloc(made->reader->profile->nodes_used * made->kinds, sizeof(*sums));
+	int error = sums ? sum_up(made, sums) : INCSTACK_ENOMEM;
+
+	if (!error)
+		error = round_sums(made, sums);
+	free(sums);
+	return error;
 }
 
 static int set_kinds(struct incstack__json_profile *made)
@@ -106,10 +168,43 @@ static int set_kinds(struct incstack__json_profile *made)
 		     : incstack__profile_set_kinds(made->reader->profile, kinds, made->kinds);
 }
 
+/* Frames that were read apart, in threads, may be the same: makes them one, and with them
+ * their contexts. */
+static int join_frames(struct incstack__reader *reader)
+{
+	struct incstack_profile *apart = reader->profile, *joined;
+	struct incstack_profile_kind kinds[INCSTACK_PROFILE_KINDS_MAX];
+	int error;
+
+	for (uint32_t k = 0; k < apart->kinds; k++)
+		(void)incstack_profile_kind(apart, k, &kinds[k]);
+	error = incstack_profile_create(kinds, apart->kinds, &joined);
+	if (error)
+		return error;
+	error = incstack_profile_merge(joined, apart);
+	if (!error)
+		error = incstack_profile_set_meta(joined, &apart->meta);
+	joined->losses = apart->losses;
+	reader->profile = joined;
+	incstack_profile_destroy(apart);
+	return error;
+}
+
+static int set_meta(struct incstack__json_profile *made)
+{
+	int error;
+
+	made->meta.program = made->program && *made->program ? made->program : NULL;
+	made->meta.mode = made->mode && *made->mode ? made->mode : NULL;
+	error = incstack_profile_set_meta(made->reader->profile, &made->meta);
+	return error == INCSTACK_ERANGE || error == INCSTACK_EFORMAT
+		       ? incstack__refuse(made->reader, "metadata out of range")
+		       : error;
+}
+
 int incstack__json_profile_settle(struct incstack__json_profile *made)
 {
-	struct incstack_profile *profile = made->reader->profile;
-	int error = incstack__frames_settle(profile, made->names, made->names_used);
+	int error = incstack__frames_settle(made->reader->profile, made->frames, made->frames_used);
 
 	if (error == INCSTACK_EFORMAT)
 		return incstack__refuse(made->reader, "a frame that is not in the table of frames");
@@ -117,14 +212,9 @@ int incstack__json_profile_settle(struct incstack__json_profile *made)
 		error = set_kinds(made);
 	if (!error)
 		error = apply_weights(made);
-	if (error)
-		return error;
-	made->meta.program = made->program && *made->program ? made->program : NULL;
-	made->meta.mode = made->mode && *made->mode ? made->mode : NULL;
-	error = incstack_profile_set_meta(profile, &made->meta);
-	return error == INCSTACK_ERANGE || error == INCSTACK_EFORMAT
-		       ? incstack__refuse(made->reader, "metadata out of range")
-		       : error;
+	if (!error)
+		error = set_meta(made);
+	return error ? error : join_frames(made->reader);
 }
 
 void incstack__json_profile_free(struct incstack__json_profile *made)
@@ -135,6 +225,7 @@ void incstack__json_profile_free(struct incstack__json_profile *made)
 	}
 	free(made->weights);
 	free(made->names);
+	free(made->frames);
 	free(made->program);
 	free(made->mode);
 }

@@ -25,12 +25,20 @@ struct incstack__json_profile {
 	uint32_t kinds;
 	uint32_t *names; /* of the profile, by number */
 	size_t names_used, names_room;
+	struct incstack__frame_info *frames; /* by the number of the file */
+	size_t frames_used, frames_room;
 	char *program, *mode;
 	struct incstack_profile_meta meta;
 };
 
 int incstack__json_profile_name(struct incstack__json_profile *made, const char *text,
 				size_t length);
+/* A frame with a name that is a number in `names`. */
+int incstack__json_profile_frame(struct incstack__json_profile *made,
+				 const struct incstack__frame_info *info);
+/* One more kind, of our own files: each is there once, and numbers are in its unit. */
+int incstack__json_profile_own_kind(struct incstack__json_profile *made, const char *name,
+				    const char *unit, uint32_t *kind);
 /* The kind with this name and unit, made if there is none. Times become ns. */
 int incstack__json_profile_kind(struct incstack__json_profile *made, const char *name,
 				const char *unit, uint32_t *kind);

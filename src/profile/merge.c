@@ -18,9 +18,10 @@ static int map_frames(struct incstack_profile *into, const struct incstack_profi
 		size_t length;
 		const char *text = incstack__frame_text(from, i, buffer, &length);
 		bool kept = sites == INCSTACK__SITES_KEPT;
-		int error = incstack__frame_named(into, text, length, kept ? f->bci : -1,
-						  kept ? f->flags & INCSTACK_OBJECT_VIRTUAL : 0,
-						  &map[i]);
+		int error = incstack__frame_in(
+			into, text, length,
+			kept && f->file ? incstack__text(from, f->file - 1) : NULL,
+			kept ? f->bci : -1, kept ? f->flags & INCSTACK_OBJECT_VIRTUAL : 0, &map[i]);
 
 		if (error)
 			return error;

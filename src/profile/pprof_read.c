@@ -167,6 +167,8 @@ static int read_sample_field(struct pprof_reader *pprof, pb_istream_t *bytes, ui
 
 	if (type == PB_WT_VARINT)
 		return push_number(pprof, field, bytes);
+	if (field == PPROF_SAMPLE_LABEL)
+		pprof->reader->profile->losses |= INCSTACK_LOSS_LABELS;
 	if (type != PB_WT_STRING || field > PPROF_SAMPLE_VALUE)
 		return pb_skip_field(bytes, type) ? 0 : refuse(pprof, "a damaged sample");
 	if (!pb_make_string_substream(bytes, &packed))

@@ -134,11 +134,16 @@ incstack__pprof_location(const struct incstack__pprof_tables *tables, uint64_t i
 static int add_function(struct incstack__pprof_tables *tables, pb_istream_t *bytes,
 			const char **why)
 {
-	uint64_t numbers[3] = {0};
-	int error = read_numbers(bytes, numbers, 3, why);
+	uint64_t numbers[6] = {0};
+	int error = read_numbers(bytes, numbers, 6, why);
 
 	if (error)
 		return error;
+	/* Most writers give the system name of every function, which mostly is its name. */
+	if (numbers[PPROF_FUNCTION_START_LINE] ||
+	    (numbers[PPROF_FUNCTION_SYSTEM_NAME] &&
+	     numbers[PPROF_FUNCTION_SYSTEM_NAME] != numbers[PPROF_FUNCTION_NAME]))
+		tables->losses |= INCSTACK_LOSS_FUNCTIONS;
 	if (find_function(tables, numbers[1]) || tables->functions_used >= TABLE_ENTRIES_MAX) {
 		*why = "two functions with one identifier, or too many";
 		return INCSTACK_EFORMAT;
@@ -150,15 +155,17 @@ static int add_function(struct incstack__pprof_tables *tables, pb_istream_t *byt
 					       (uint32_t)tables->functions_used);
 	if (!error)
 		tables->functions[tables->functions_used++] =
-			(struct incstack__pprof_function){.id = numbers[1], .name = numbers[2]};
+			(struct incstack__pprof_function){.id = numbers[PPROF_FUNCTION_ID],
+							  .name = numbers[PPROF_FUNCTION_NAME],
+							  .file = numbers[PPROF_FUNCTION_FILE]};
 	return error;
 }
 
 static int add_line(struct incstack__pprof_tables *tables, pb_istream_t *bytes, const char **why)
 {
-	uint64_t numbers[3] = {0};
+	uint64_t numbers[4] = {0};
 	uint64_t line;
-	int error = read_numbers(bytes, numbers, 3, why);
+	int error = read_numbers(bytes, numbers, 4, why);
 
 	if (!error && tables->lines_used >= TABLE_ENTRIES_MAX)
 		error = damaged(why);
@@ -168,6 +175,10 @@ static int add_line(struct incstack__pprof_tables *tables, pb_istream_t *bytes, 
 	if (error)
 		return error;
 	line = numbers[PPROF_LINE_LINE];
+	if (line > INT32_MAX)
+		tables->losses |= INCSTACK_LOSS_LINES;
+	if (numbers[PPROF_LINE_COLUMN])
+		tables->losses |= INCSTACK_LOSS_FUNCTIONS;
 	tables->lines[tables->lines_used++] = (struct incstack__pprof_line){
 		.function = numbers[PPROF_LINE_FUNCTION],
 		.bci = line > 0 && line <= INT32_MAX ? (int32_t)line : -1};
@@ -191,6 +202,8 @@ static int read_location_field(struct incstack__pprof_tables *tables, pb_istream
 			number = &location->id;
 		else if (field == PPROF_LOCATION_ADDRESS)
 			number = &location->address;
+		else if (field == PPROF_LOCATION_MAPPING)
+			tables->losses |= INCSTACK_LOSS_MAPPINGS;
 		return pb_decode_varint(bytes, number) ? 0 : damaged(why);
 	}
 	if (type != PB_WT_STRING || field != PPROF_LOCATION_LINE)
@@ -258,10 +271,26 @@ static int add_comments(struct incstack__pprof_tables *tables, pb_istream_t *byt
 	return error;
 }
 
+static int add_period_type(struct incstack__pprof_tables *tables, pb_istream_t *bytes,
+			   const char **why)
+{
+	uint64_t numbers[3] = {0};
+	int error = read_numbers(bytes, numbers, 3, why);
+
+	tables->period_type[0] = numbers[1];
+	tables->period_type[1] = numbers[2];
+	return error;
+}
+
 int incstack__pprof_table(struct incstack__pprof_tables *tables, uint32_t field,
 			  pb_istream_t *bytes, const char **why)
 {
 	switch (field) {
+	case PPROF_MAPPING:
+		tables->losses |= INCSTACK_LOSS_MAPPINGS;
+		return 0;
+	case PPROF_PERIOD_TYPE:
+		return add_period_type(tables, bytes, why);
 	case PPROF_SAMPLE_TYPE:
 		return add_kind(tables, bytes, why);
 	case PPROF_LOCATION:
@@ -283,6 +312,12 @@ int incstack__pprof_number(struct incstack__pprof_tables *tables, uint32_t field
 		tables->time_ns = number;
 	if (field == PPROF_DURATION && number <= INT64_MAX)
 		tables->duration_ns = number;
+	if (field == PPROF_PERIOD)
+		tables->period = number;
+	if (field == PPROF_DEFAULT_TYPE)
+		tables->default_kind = number;
+	if (field == PPROF_DROP_FRAMES || field == PPROF_KEEP_FRAMES || field == PPROF_DOC_URL)
+		tables->losses |= number ? INCSTACK_LOSS_FUNCTIONS : 0;
 	return field == PPROF_COMMENT ? add_comment(tables, number) : 0;
 }
 
@@ -292,8 +327,7 @@ static const struct incstack__pprof_text *text_of(const struct incstack__pprof_t
 	return string < tables->texts_used ? &tables->texts[string] : NULL;
 }
 
-/* Null if there is no such string, or one that is not UTF-8 without NUL. */
-static const char *string_of(const struct incstack__pprof_tables *tables, uint64_t string)
+const char *incstack__pprof_string(const struct incstack__pprof_tables *tables, uint64_t string)
 {
 	const struct incstack__pprof_text *text = text_of(tables, string);
 
@@ -306,7 +340,7 @@ static int name_line(struct incstack__pprof_tables *tables, struct incstack_prof
 		     struct incstack__pprof_line *line, bool outermost, const char **why)
 {
 	const struct incstack__pprof_function *function = find_function(tables, line->function);
-	const char *name = function ? string_of(tables, function->name) : NULL;
+	const char *name = function ? incstack__pprof_string(tables, function->name) : NULL, *file;
 
 	if (!name) {
 		*why = "a function without a name that is UTF-8";
@@ -314,8 +348,11 @@ static int name_line(struct incstack__pprof_tables *tables, struct incstack_prof
 	}
 	if (!*name)
 		name = "[unknown]";
-	return incstack__frame_named(profile, name, strlen(name), line->bci,
-				     outermost ? 0 : INCSTACK_OBJECT_VIRTUAL, &line->frame);
+	file = incstack__pprof_string(tables, function->file);
+	if (!file)
+		tables->losses |= INCSTACK_LOSS_FILES;
+	return incstack__frame_in(profile, name, strlen(name), file && *file ? file : NULL,
+				  line->bci, outermost ? 0 : INCSTACK_OBJECT_VIRTUAL, &line->frame);
 }
 
 /* A location without lines stands for its address. */
@@ -341,50 +378,14 @@ static int name_location(struct incstack__pprof_tables *tables, struct incstack_
 {
 	int error = 0;
 
+	if (location->address)
+		tables->losses |= INCSTACK_LOSS_MAPPINGS;
 	if (!location->count)
 		return name_address(tables, profile, location);
 	for (uint32_t i = 0; i < location->count && !error; i++)
 		error = name_line(tables, profile, &tables->lines[location->first + i],
 				  i + 1 == location->count, why);
 	return error;
-}
-
-static void take_comment(struct incstack_profile_meta *meta, const char *comment)
-{
-	static const char prefix[] = "incstack.";
-	const struct {
-		const char *key;
-		uint64_t *count;
-		const char **text;
-	} known[] = {{"program=", NULL, &meta->program},
-		     {"mode=", NULL, &meta->mode},
-		     {"lost=", &meta->lost, NULL},
-		     {"truncated=", &meta->truncated, NULL},
-		     {"pruned=", &meta->pruned, NULL}};
-
-	if (!comment || strncmp(comment, prefix, sizeof(prefix) - 1) != 0)
-		return;
-	comment += sizeof(prefix) - 1;
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		size_t length = strlen(known[i].key);
-
-		if (strncmp(comment, known[i].key, length) != 0)
-			continue;
-		if (known[i].text)
-			*known[i].text = comment + length;
-		else
-			*known[i].count = strtoull(comment + length, NULL, 10);
-	}
-}
-
-static int set_meta(const struct incstack__pprof_tables *tables, struct incstack_profile *profile)
-{
-	struct incstack_profile_meta meta = {.time_ns = tables->time_ns,
-					     .duration_ns = tables->duration_ns};
-
-	for (size_t i = 0; i < tables->comments_used; i++)
-		take_comment(&meta, string_of(tables, tables->comments[i]));
-	return incstack_profile_set_meta(profile, &meta);
 }
 
 static int make_profile(const struct incstack__pprof_tables *tables,
@@ -395,8 +396,8 @@ static int make_profile(const struct incstack__pprof_tables *tables,
 	if (!tables->kinds_used)
 		*why = "no sample types: this is not a pprof file";
 	for (uint32_t k = 0; k < tables->kinds_used; k++) {
-		kinds[k].name = string_of(tables, tables->kinds[k][0]);
-		kinds[k].unit = string_of(tables, tables->kinds[k][1]);
+		kinds[k].name = incstack__pprof_string(tables, tables->kinds[k][0]);
+		kinds[k].unit = incstack__pprof_string(tables, tables->kinds[k][1]);
 		if (!kinds[k].name || !kinds[k].unit)
 			*why = "a sample type without a name that is UTF-8";
 	}
@@ -411,5 +412,9 @@ int incstack__pprof_profile(struct incstack__pprof_tables *tables,
 
 	for (size_t i = 0; i < tables->locations_used && !error; i++)
 		error = name_location(tables, *profile, &tables->locations[i], why);
-	return error ? error : set_meta(tables, *profile);
+	if (!error)
+		error = incstack__pprof_meta(tables, *profile);
+	if (!error)
+		(*profile)->losses |= tables->losses;
+	return error;
 }

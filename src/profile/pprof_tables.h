@@ -16,7 +16,7 @@ struct incstack__pprof_text {
 
 struct incstack__pprof_function {
 	uint64_t id;
-	uint64_t name; /* in the string table */
+	uint64_t name, file; /* in the string table */
 };
 
 struct incstack__pprof_line {
@@ -50,6 +50,8 @@ struct incstack__pprof_tables {
 	uint64_t *comments; /* in the string table */
 	size_t comments_used, comments_room;
 	uint64_t time_ns, duration_ns;
+	uint64_t period, period_type[2], default_kind; /* the last two in the string table */
+	uint32_t losses; /* INCSTACK_LOSS_*: what is read and cannot be kept */
 };
 
 int incstack__pprof_tables_init(struct incstack__pprof_tables *tables);
@@ -63,6 +65,13 @@ int incstack__pprof_number(struct incstack__pprof_tables *tables, uint32_t field
 /* Makes the profile, without samples, and the frames of all lines. */
 int incstack__pprof_profile(struct incstack__pprof_tables *tables,
 			    struct incstack_profile **profile, const char **why);
+
+/* Gives the profile what the file says of itself. */
+int incstack__pprof_meta(const struct incstack__pprof_tables *tables,
+			 struct incstack_profile *profile);
+
+/* Null if there is no such string, or one that is not UTF-8 without NUL. */
+const char *incstack__pprof_string(const struct incstack__pprof_tables *tables, uint64_t string);
 
 /* Null if there is none with this identifier. */
 const struct incstack__pprof_location *

@@ -9,6 +9,7 @@
 
 #include <pb_encode.h>
 
+#include "function_set.h"
 #include "gzip.h"
 #include "pprof.h"
 #include "writer.h"
@@ -17,8 +18,10 @@ struct pprof_writer {
 	struct incstack_profile_writer common;
 	struct incstack__deflater gzip;
 	bool open;
-	size_t names, frames; /* of the profile, already written */
-	uint64_t strings;     /* in the string table so far */
+	size_t frames;    /* of the profile, already written */
+	size_t functions; /* of the set, likewise */
+	struct incstack__function_set set;
+	uint64_t strings; /* in the string table so far */
 	uint32_t *path;
 	size_t path_room;
 	pb_byte_t *message, *packed;
@@ -106,33 +109,37 @@ static int begin(struct incstack_profile_writer *common)
 	if (error)
 		return error;
 	writer->open = true;
-	error = put_string(writer, "", 0, &empty);
+	error = incstack__function_set_init(&writer->set);
+	if (!error)
+		error = put_string(writer, "", 0, &empty);
 	for (uint32_t k = 0; k < common->profile->kinds && !error; k++)
 		error = put_kind(writer, k);
 	return error;
 }
 
-/* Function identifiers: odd for a name, even for a frame without one. */
-static int put_function(struct pprof_writer *writer, uint64_t id, const char *text, size_t length)
-{
-	uint64_t string;
-	int error = put_string(writer, text, length, &string);
-
-	return error ? error : put_numbers(writer, PPROF_FUNCTION, id, string);
-}
-
-static int put_names(struct pprof_writer *writer)
+/* A function's identifier is its number + 1. System names stay empty. */
+static int put_function(struct pprof_writer *writer, uint32_t function)
 {
 	const struct incstack_profile *profile = writer->common.profile;
-	int error = 0;
+	uint32_t frame = writer->set.functions[function].frame;
+	pb_byte_t bytes[6 * INCSTACK__VARINT_MAX];
+	pb_ostream_t stream = pb_ostream_from_buffer(bytes, sizeof(bytes));
+	char buffer[INCSTACK__FRAME_TEXT];
+	size_t length;
+	const char *text = incstack__frame_text(profile, frame, buffer, &length);
+	uint64_t name, file = 0;
+	int error = put_string(writer, text, length, &name);
 
-	for (; writer->names < profile->names_used && !error; writer->names++) {
-		const struct incstack__name *name = &profile->names[writer->names];
-
-		error = put_function(writer, 2 * writer->names + 1, profile->texts + name->offset,
-				     name->length);
+	if (!error && profile->frames[frame].file) {
+		text = incstack__text(profile, profile->frames[frame].file - 1);
+		error = put_string(writer, text, strlen(text), &file);
 	}
-	return error;
+	if (error)
+		return error;
+	(void)put_number(&stream, PPROF_FUNCTION_ID, (uint64_t)function + 1);
+	(void)put_number(&stream, PPROF_FUNCTION_NAME, name);
+	(void)put_number(&stream, PPROF_FUNCTION_FILE, file);
+	return put_field(writer, PPROF_FUNCTION, bytes, stream.bytes_written);
 }
 
 /* Location: id = 1, line = 4 { function_id = 1, line = 2 }. */
@@ -157,20 +164,14 @@ static int put_frames(struct pprof_writer *writer)
 	int error = 0;
 
 	for (; writer->frames < profile->frames_used && !error; writer->frames++) {
-		uint32_t name = profile->frames[writer->frames].name;
-		uint64_t function = 2 * (uint64_t)name + 1;
+		uint32_t function;
 
-		if (name == INCSTACK__NONE) {
-			char buffer[INCSTACK__FRAME_TEXT];
-			size_t length;
-			const char *text = incstack__frame_text(profile, (uint32_t)writer->frames,
-								buffer, &length);
-
-			function = 2 * (uint64_t)writer->frames + 2;
-			error = put_function(writer, function, text, length);
-		}
+		error = incstack__function_of(&writer->set, profile, (uint32_t)writer->frames,
+					      &function);
+		if (!error && function == writer->functions)
+			error = put_function(writer, (uint32_t)writer->functions++);
 		if (!error)
-			error = put_location(writer, writer->frames, function);
+			error = put_location(writer, writer->frames, (uint64_t)function + 1);
 	}
 	return error;
 }
@@ -206,10 +207,8 @@ static int put_sample(struct pprof_writer *writer, uint32_t node)
 static int add(struct incstack_profile_writer *common)
 {
 	struct pprof_writer *writer = pprof_of(common);
-	int error = put_names(writer);
+	int error = put_frames(writer);
 
-	if (!error)
-		error = put_frames(writer);
 	for (uint32_t node = 1; node < common->profile->nodes_used && !error; node++)
 		if (incstack__node_weighs(common->profile, node))
 			error = put_sample(writer, node);
@@ -239,6 +238,42 @@ static int put_count(struct pprof_writer *writer, const char *key, uint64_t coun
 	return put_comment(writer, key, digits);
 }
 
+/* A name of the profile, + 1, as a string of the file; 0 stays 0. */
+static int put_name(struct pprof_writer *writer, uint32_t name, uint64_t *string)
+{
+	const char *text;
+
+	*string = 0;
+	if (!name)
+		return 0;
+	text = incstack__text(writer->common.profile, name - 1);
+	return put_string(writer, text, strlen(text), string);
+}
+
+static int put_extra(struct pprof_writer *writer)
+{
+	const struct incstack__extra *extra = &writer->common.profile->extra;
+	uint64_t name, unit, string;
+	int error = put_name(writer, extra->period_name, &name);
+
+	if (!error)
+		error = put_name(writer, extra->period_unit, &unit);
+	if (!error && (name || unit))
+		error = put_numbers(writer, PPROF_PERIOD_TYPE, name, unit);
+	if (!error)
+		error = put_top_number(writer, PPROF_PERIOD, extra->period);
+	if (!error)
+		error = put_name(writer, extra->default_kind, &string);
+	if (!error)
+		error = put_top_number(writer, PPROF_DEFAULT_TYPE, string);
+	for (size_t i = 0; i < extra->comments_used && !error; i++) {
+		error = put_name(writer, extra->comments[i], &string);
+		if (!error)
+			error = put_top_number(writer, PPROF_COMMENT, string);
+	}
+	return error;
+}
+
 static int finish(struct incstack_profile_writer *common)
 {
 	struct pprof_writer *writer = pprof_of(common);
@@ -257,6 +292,8 @@ static int finish(struct incstack_profile_writer *common)
 		error = put_count(writer, "truncated", meta->truncated);
 	if (!error)
 		error = put_count(writer, "pruned", meta->pruned);
+	if (!error)
+		error = put_extra(writer);
 	return error ? error : incstack__deflater_finish(&writer->gzip);
 }
 
@@ -266,6 +303,7 @@ static void release(struct incstack_profile_writer *common)
 
 	if (writer->open)
 		incstack__deflater_close(&writer->gzip);
+	incstack__function_set_free(&writer->set);
 	free(writer->path);
 	free(writer->message);
 	free(writer->packed);

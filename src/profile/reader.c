@@ -59,15 +59,21 @@ int incstack__frame_placeholder(struct incstack_profile *profile, uint64_t numbe
 	return incstack__frame_intern(profile, &key, frame);
 }
 
-int incstack__frames_settle(struct incstack_profile *profile, const uint32_t *names, size_t count)
+int incstack__frames_settle(struct incstack_profile *profile,
+			    const struct incstack__frame_info *infos, size_t count)
 {
 	for (size_t i = 0; i < profile->frames_used; i++) {
 		struct incstack__frame *frame = &profile->frames[i];
 
 		if (frame->method >= count)
 			return INCSTACK_EFORMAT;
-		frame->name = names[frame->method];
-		frame->key = frame->name;
+		const struct incstack__frame_info *info = &infos[frame->method];
+
+		frame->name = info->name;
+		frame->key = info->name;
+		frame->file = info->file;
+		frame->bci = info->bci;
+		frame->flags = info->flags;
 		frame->method = 0;
 	}
 	return incstack__frame_table_renew(profile);

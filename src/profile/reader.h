@@ -29,8 +29,17 @@ int incstack__weigh(struct incstack__reader *reader, uint32_t node, uint32_t kin
 
 /* Frames that are known by a number of the file before they are known by name. */
 int incstack__frame_placeholder(struct incstack_profile *profile, uint64_t number, uint32_t *frame);
-/* Names them all: names[number] is a name of the profile. Numbers that are not
- * below count are refused with EFORMAT. */
-int incstack__frames_settle(struct incstack_profile *profile, const uint32_t *names, size_t count);
+/* What a file says of a frame. */
+struct incstack__frame_info {
+	uint32_t name; /* of the profile */
+	uint32_t file; /* likewise, + 1; 0: unknown */
+	int32_t bci;   /* -1: unknown */
+	uint32_t flags;
+};
+
+/* Describes them all, by their numbers. Numbers that are not below count are refused
+ * with EFORMAT. */
+int incstack__frames_settle(struct incstack_profile *profile,
+			    const struct incstack__frame_info *infos, size_t count);
 
 #endif

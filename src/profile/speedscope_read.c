@@ -12,7 +12,12 @@
 enum place {
 	FRAME = 1,
 	FRAME_NAME,
+	FRAME_FILE,
+	FRAME_LINE,
+	FRAME_INLINED,
+	FRAME_COLUMN,
 	PROFILE,
+	END_VALUE,
 	NAME,
 	UNIT,
 	KIND_UNIT,
@@ -34,10 +39,15 @@ static const char *const meta_keys[] = {"program", "mode",      "time_ns", "dura
 static const struct incstack__json_place places[] = {
 	{"shared.frames.#", FRAME},
 	{"shared.frames.#.name", FRAME_NAME},
+	{"shared.frames.#.file", FRAME_FILE},
+	{"shared.frames.#.line", FRAME_LINE},
+	{"shared.frames.#.inlineDepth", FRAME_INLINED},
+	{"shared.frames.#.col", FRAME_COLUMN},
 	{"profiles", PROFILES},
 	{"profiles.#", PROFILE},
 	{"profiles.#.name", NAME},
 	{"profiles.#.unit", UNIT},
+	{"profiles.#.endValue", END_VALUE},
 	{"profiles.#.kindUnit", KIND_UNIT},
 	{"profiles.#.samples.#", STACK},
 	{"profiles.#.samples.#.#", STACK_FRAME},
@@ -60,15 +70,16 @@ static const struct incstack__json_place places[] = {
 struct speedscope {
 	struct incstack__json_profile made;
 	bool profiles_seen, named;
-	size_t first;   /* of the weights of this profile */
-	size_t weighed; /* how many of them have their weight */
+	struct incstack__frame_info frame; /* the one that is being read */
+	size_t first;                      /* of the weights of this profile */
+	size_t weighed;                    /* how many of them have their weight */
 	bool weights_seen;
 	char *name, *unit, *kind_unit;
 	uint32_t node; /* where the stack, or the sequence of events, is */
 	char event;    /* 'O' or 'C' */
 	uint32_t event_frame;
 	bool event_frame_seen;
-	long double at, last_at;
+	long double at, last_at, end;
 };
 
 static int refuse(struct speedscope *in, const char *why)
@@ -184,7 +195,17 @@ static void begin_profile(struct speedscope *in)
 	in->node = INCSTACK_PROFILE_ROOT;
 	in->last_at = 0;
 	in->at = 0;
+	in->end = 0;
 	in->event = 0;
+}
+
+/* The frames that no event has closed are open until the profile ends. */
+static int close_all(struct speedscope *in)
+{
+	if (in->weights_seen || in->node == INCSTACK_PROFILE_ROOT || !(in->end > in->last_at) ||
+	    !in->event)
+		return 0;
+	return incstack__json_profile_weigh(&in->made, in->node, 0, in->end - in->last_at);
 }
 
 /* Our own files say the kind; in those of others the unit is all that tells. */
@@ -196,6 +217,9 @@ static int end_profile(struct speedscope *in)
 
 	if (in->weights_seen && in->first + in->weighed != in->made.weights_used)
 		return refuse(in, "fewer weights than samples");
+	error = close_all(in);
+	if (error)
+		return error;
 	if (!strcmp(unit, "none")) {
 		unit = "count";
 		name = "samples";
@@ -203,8 +227,8 @@ static int end_profile(struct speedscope *in)
 		name = "time";
 	}
 	if (in->kind_unit)
-		error = incstack__json_profile_kind(&in->made, in->name ? in->name : "",
-						    in->kind_unit, &kind);
+		error = incstack__json_profile_own_kind(&in->made, in->name ? in->name : "",
+							in->kind_unit, &kind);
 	else
 		error = incstack__json_profile_kind(&in->made, name, unit, &kind);
 	for (size_t i = in->first; i < in->made.weights_used && !error; i++)
@@ -222,20 +246,72 @@ static int on_profile(struct speedscope *in, const struct incstack__json_event *
 	return 0;
 }
 
+static int on_frame_name(struct speedscope *in, const struct incstack__json_event *event)
+{
+	int error;
+
+	if (event->type != INCSTACK__JSON_STRING)
+		return refuse(in, "a frame's name that is no string");
+	if (in->named)
+		return refuse(in, "a frame with two names");
+	in->named = true;
+	error = incstack__json_profile_name(&in->made, event->text, event->length);
+	if (!error)
+		in->frame.name = in->made.names[in->made.names_used - 1];
+	return error;
+}
+
+static int on_frame_file(struct speedscope *in, const struct incstack__json_event *event)
+{
+	int error;
+
+	if (event->type != INCSTACK__JSON_STRING || !event->length)
+		return 0;
+	if (!incstack__text_valid(event->text, event->length))
+		return refuse(in, "a file name with a NUL character");
+	error = incstack__name_intern(in->made.reader->profile, event->text, event->length,
+				      &in->frame.file);
+	in->frame.file++;
+	return error;
+}
+
 static int on_frame(struct speedscope *in, const struct incstack__json_event *event)
 {
-	if (event->id == FRAME_NAME) {
-		if (event->type != INCSTACK__JSON_STRING)
-			return refuse(in, "a frame's name that is no string");
-		if (in->named)
-			return refuse(in, "a frame with two names");
-		in->named = true;
-		return incstack__json_profile_name(&in->made, event->text, event->length);
+	bool number = event->type == INCSTACK__JSON_INTEGER && event->integer > 0;
+
+	switch (event->id) {
+	case FRAME_NAME:
+		return on_frame_name(in, event);
+	case FRAME_FILE:
+		return on_frame_file(in, event);
+	case FRAME_LINE:
+		if (number && event->integer <= INT32_MAX)
+			in->frame.bci = (int32_t)event->integer;
+		else if (number)
+			in->made.reader->profile->losses |= INCSTACK_LOSS_LINES;
+		return 0;
+	case FRAME_INLINED:
+		in->frame.flags = number ? INCSTACK_OBJECT_VIRTUAL : 0;
+		return 0;
+	case FRAME_COLUMN:
+		in->made.reader->profile->losses |= number ? INCSTACK_LOSS_FUNCTIONS : 0;
+		return 0;
+	default:
+		break;
 	}
-	if (event->type == INCSTACK__JSON_END && !in->named)
-		return refuse(in, "a frame without a name");
+	if (event->type == INCSTACK__JSON_END)
+		return in->named ? incstack__json_profile_frame(&in->made, &in->frame)
+				 : refuse(in, "a frame without a name");
 	in->named = false;
+	in->frame = (struct incstack__frame_info){.bci = -1};
 	return 0;
+}
+
+/* Of a number that may be a fraction. */
+static long double value_of(const struct incstack__json_event *event)
+{
+	return event->type == INCSTACK__JSON_INTEGER ? (long double)event->integer
+						     : (long double)event->number;
 }
 
 static int on_json(void *context, const struct incstack__json_event *event)
@@ -245,7 +321,14 @@ static int on_json(void *context, const struct incstack__json_event *event)
 	switch (event->id) {
 	case FRAME:
 	case FRAME_NAME:
+	case FRAME_FILE:
+	case FRAME_LINE:
+	case FRAME_INLINED:
+	case FRAME_COLUMN:
 		return on_frame(in, event);
+	case END_VALUE:
+		in->end = value_of(event);
+		return 0;
 	case PROFILES:
 		in->profiles_seen = true;
 		return 0;

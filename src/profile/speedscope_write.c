@@ -84,8 +84,15 @@ static void put_frames(const struct incstack_profile *profile, FILE *stream)
 
 		fputs(i ? ",\n{\"name\":" : "\n{\"name\":", stream);
 		incstack__json_frame(profile, (uint32_t)i, stream);
+		if (profile->frames[i].file) {
+			fputs(",\"file\":", stream);
+			incstack__json_string(incstack__text(profile, profile->frames[i].file - 1),
+					      stream);
+		}
 		if (bci > 0)
 			fprintf(stream, ",\"line\":%d", (int)bci);
+		if (profile->frames[i].flags & INCSTACK_OBJECT_VIRTUAL)
+			fputs(",\"inlineDepth\":1", stream);
 		putc_unlocked('}', stream);
 	}
 	fputs("]},\n", stream);

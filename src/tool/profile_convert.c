@@ -14,7 +14,8 @@ static const char convert_help[] =
 	"usage: incstack convert [OPTIONS] INPUT OUTPUT\n"
 	"\n"
 	"Writes the profile in file INPUT to OUTPUT in another format. The formats follow\n"
-	"from the ends of the names; - is stdin or stdout.\n"
+	"from the ends of the names; - is stdin or stdout. One line on stderr says what\n"
+	"OUTPUT cannot carry.\n"
 	"\n"
 	"  .folded            folded stacks           --format folded\n"
 	"  .pb.gz             pprof                   --format pprof\n"
@@ -49,6 +50,7 @@ struct conversion {
 	enum incstack_profile_format format;
 	FILE *stream;
 	struct incstack_profile_writer *writer;
+	uint32_t losses;
 	int status; /* once a message was given */
 };
 
@@ -90,10 +92,13 @@ static void tell_pruned(const struct incstack_profile *profile)
 /* The last part, which is the only one of most profiles. */
 static int finish(struct conversion *to, struct incstack_profile *profile)
 {
+	uint32_t kind;
 	int error = to->writer ? 0 : begin(to, profile);
 
 	if (!error)
 		error = incstack_profile_writer_add(to->writer);
+	if (!error && !tool_kind_number(profile, to->kind, &kind))
+		to->losses = incstack_profile_losses(profile, to->format, kind);
 	if (to->writer) {
 		int finished = incstack_profile_writer_finish(to->writer, !error);
 
@@ -127,6 +132,8 @@ static int convert(const char *from, int from_format, struct conversion *to)
 		status = TOOL_FAILED;
 	if (!status && html)
 		tell_pruned(profile);
+	if (!status)
+		tool_tell_losses(to->losses);
 	incstack_profile_destroy(profile);
 	return status;
 }
@@ -184,6 +191,24 @@ static int sum(struct incstack_profile **profiles, size_t count, struct incstack
 	return error;
 }
 
+/* A sum has no metadata, comments and period; of which inputs had some, the reading lost. */
+static uint32_t merged_losses(struct incstack_profile **profiles, size_t count,
+			      const struct incstack_profile *result,
+			      const struct tool_options *options, uint32_t kind)
+{
+	const uint32_t own = INCSTACK_LOSS_META | INCSTACK_LOSS_COMMENTS | INCSTACK_LOSS_PERIOD;
+	int format =
+		options->format ? options->format : incstack_profile_format_of(options->output);
+	uint32_t losses =
+		incstack_profile_losses(result, (enum incstack_profile_format)format, kind);
+
+	for (size_t i = 0; i < count; i++) {
+		losses |= incstack_profile_losses(profiles[i], (enum incstack_profile_format)0, 0);
+		losses |= own & incstack_profile_losses(profiles[i], INCSTACK_FORMAT_FOLDED, 0);
+	}
+	return losses;
+}
+
 static int merge(struct incstack_profile **profiles, size_t count,
 		 const struct tool_options *options)
 {
@@ -206,6 +231,8 @@ static int merge(struct incstack_profile **profiles, size_t count,
 	status = tool_kind_find(result, options->kind, &kind);
 	if (!status)
 		status = tool_profile_write(result, options->output, options->format, kind);
+	if (!status)
+		tool_tell_losses(merged_losses(profiles, count, result, options, kind));
 	incstack_profile_destroy(result);
 	return status;
 }

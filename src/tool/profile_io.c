@@ -244,13 +244,38 @@ int tool_profile_write(const struct incstack_profile *profile, const char *path,
 							stream));
 }
 
-int tool_kind_find(const struct incstack_profile *profile, const char *name, uint32_t *kind)
+void tool_tell_losses(uint32_t losses)
+{
+	const char *before = "incstack: not kept: ";
+
+	for (uint32_t bits = losses; bits; bits &= bits - 1) {
+		const char *text = incstack_profile_loss_text(bits & -bits);
+
+		if (!text)
+			continue;
+		fprintf(stderr, "%s%s", before, text);
+		before = ", ";
+	}
+	if (losses)
+		fputc('\n', stderr);
+}
+
+int tool_kind_number(const struct incstack_profile *profile, const char *name, uint32_t *kind)
 {
 	struct incstack_profile_kind known;
 
 	for (*kind = 0; !incstack_profile_kind(profile, *kind, &known); ++*kind)
 		if (!name || !strcmp(known.name, name))
 			return TOOL_DONE;
+	return TOOL_USAGE;
+}
+
+int tool_kind_find(const struct incstack_profile *profile, const char *name, uint32_t *kind)
+{
+	struct incstack_profile_kind known;
+
+	if (!tool_kind_number(profile, name, kind))
+		return TOOL_DONE;
 	fprintf(stderr, "incstack: no kind of weight is called '%s'; there are:", name);
 	for (*kind = 0; !incstack_profile_kind(profile, *kind, &known); ++*kind)
 		fprintf(stderr, " '%s'", known.name);

@@ -38,7 +38,12 @@ int tool_output_close(const char *path, FILE *stream, int error);
 int tool_profile_write(const struct incstack_profile *profile, const char *path, int format,
 		       uint32_t kind);
 
+/* One line that says what a file could not carry (INCSTACK_LOSS_*); none if nothing. */
+void tool_tell_losses(uint32_t losses);
+
 /* The number of the kind with this name, of the first if name is null. */
+int tool_kind_number(const struct incstack_profile *profile, const char *name, uint32_t *kind);
+/* As this; if there is none, says so and which there are. */
 int tool_kind_find(const struct incstack_profile *profile, const char *name, uint32_t *kind);
 
 /* For readers: prunes a profile that became too large, for writers that need it whole. */

@@ -87,6 +87,8 @@ static void put_frame(const struct incstack_profile *profile, uint32_t node, FIL
 		fwrite(frame.name, 1, frame.name_length, out);
 	else
 		fprintf(out, "0x%" PRIx64, frame.method);
+	if (frame.bci > 0) /* contexts may differ in nothing else */
+		fprintf(out, ":%" PRId32, frame.bci);
 }
 
 char *tool_context_text(const struct incstack_profile *profile, uint32_t node)

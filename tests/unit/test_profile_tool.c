@@ -99,6 +99,25 @@ START_TEST(a_report_fits_and_ranks)
 }
 END_TEST
 
+/* Two contexts that differ in the line only; and what the other format cannot carry. */
+START_TEST(lines_are_shown_and_losses_said)
+{
+	ck_assert_int_eq(run("echo '{\"shared\":{\"frames\":[{\"name\":\"m\",\"line\":3},{"
+			     "\"name\":\"m\",\"line\":4}]},\"profiles\":[{\"unit\":\"bytes\","
+			     "\"samples\":[[0],[1]],\"weights\":[5,6]}]}' > l.speedscope.json; "
+			     "$I report l.speedscope.json"),
+			 0);
+	shows("54.5%  m:4\n");
+	shows("45.5%  m:3\n");
+	ck_assert_int_eq(run("$I convert l.speedscope.json l.pb.gz"), 0);
+	ck_assert_str_eq(output, "");
+	ck_assert_int_eq(run("$I convert l.pb.gz l.folded"), 0);
+	ck_assert_str_eq(output, "incstack: not kept: line numbers, the kind's name and unit\n");
+	ck_assert_int_eq(run("$I merge -o m.folded l.pb.gz l.pb.gz"), 0);
+	ck_assert_str_eq(output, "incstack: not kept: line numbers, the kind's name and unit\n");
+}
+END_TEST
+
 START_TEST(identical_profiles_compare_as_one)
 {
 	ck_assert_int_eq(run("$I convert a.folded a.pb.gz; $I compare a.folded a.pb.gz"), 0);
@@ -225,6 +244,7 @@ int main(void)
 	tcase_add_test(tests, a_profile_goes_through_all_formats);
 	tcase_add_test(tests, streams_and_given_formats);
 	tcase_add_test(tests, a_report_fits_and_ranks);
+	tcase_add_test(tests, lines_are_shown_and_losses_said);
 	tcase_add_test(tests, identical_profiles_compare_as_one);
 	tcase_add_test(tests, kinds_are_compared_by_name);
 	tcase_add_test(tests, a_comparison_names_what_changed_most);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the formats cannot say: so that nobody has to find out by comparing files.
+ */
+#include <string.h>
+
+#include "cct.h"
+
+#define FRAME_LOSSES (INCSTACK_LOSS_FILES | INCSTACK_LOSS_LINES | INCSTACK_LOSS_INLINING)
+
+static const uint32_t unsaid[] = {
+	[INCSTACK_FORMAT_FOLDED] = FRAME_LOSSES | INCSTACK_LOSS_KINDS | INCSTACK_LOSS_UNIT |
+				   INCSTACK_LOSS_META | INCSTACK_LOSS_COMMENTS |
+				   INCSTACK_LOSS_PERIOD | INCSTACK_LOSS_NAMES,
+	[INCSTACK_FORMAT_PPROF] = INCSTACK_LOSS_INLINING,
+	[INCSTACK_FORMAT_SPEEDSCOPE] = INCSTACK_LOSS_COMMENTS | INCSTACK_LOSS_PERIOD,
+	[INCSTACK_FORMAT_FIREFOX] = INCSTACK_LOSS_COMMENTS | INCSTACK_LOSS_PERIOD,
+	[INCSTACK_FORMAT_HTML] = FRAME_LOSSES | INCSTACK_LOSS_COMMENTS | INCSTACK_LOSS_PERIOD,
+};
+
+static uint32_t said_of_frames(const struct incstack_profile *profile)
+{
+	uint32_t said = 0;
+
+	for (size_t i = 0; i < profile->frames_used; i++) {
+		const struct incstack__frame *f = &profile->frames[i];
+		const char *text =
+			f->name == INCSTACK__NONE ? "" : incstack__text(profile, f->name);
+
+		said |= f->file ? INCSTACK_LOSS_FILES : 0;
+		said |= f->bci > 0 ? INCSTACK_LOSS_LINES : 0;
+		said |= f->flags & INCSTACK_OBJECT_VIRTUAL ? INCSTACK_LOSS_INLINING : 0;
+		said |= strpbrk(text, ";\n") ? INCSTACK_LOSS_NAMES : 0;
+	}
+	return said;
+}
+
+static uint32_t said_of_profile(const struct incstack_profile *profile, uint32_t kind)
+{
+	const struct incstack_profile_meta *meta = &profile->meta;
+	const struct incstack__extra *extra = &profile->extra;
+	struct incstack_profile_kind own = {"", ""};
+	uint32_t said = 0;
+
+	(void)incstack_profile_kind(profile, kind, &own);
+	if (profile->kinds > 1)
+		said |= INCSTACK_LOSS_KINDS;
+	if (strcmp(own.name, "samples") != 0 || strcmp(own.unit, "count") != 0)
+		said |= INCSTACK_LOSS_UNIT;
+	if (meta->program || meta->mode || meta->time_ns || meta->duration_ns || meta->lost ||
+	    meta->truncated || meta->pruned)
+		said |= INCSTACK_LOSS_META;
+	if (extra->comments_used)
+		said |= INCSTACK_LOSS_COMMENTS;
+	if (extra->period || extra->period_name || extra->period_unit || extra->default_kind)
+		said |= INCSTACK_LOSS_PERIOD;
+	return said;
+}
+
+uint32_t incstack_profile_losses(const struct incstack_profile *profile,
+				 enum incstack_profile_format format, uint32_t kind)
+{
+	uint32_t lost;
+
+	if (!profile)
+		return 0;
+	lost = (unsigned)format < sizeof(unsaid) / sizeof(unsaid[0]) ? unsaid[format] : 0;
+	return profile->losses |
+	       (lost & (said_of_frames(profile) | said_of_profile(profile, kind)));
+}
+
+const char *incstack_profile_loss_text(uint32_t loss)
+{
+	switch (loss) {
+	case INCSTACK_LOSS_LABELS:
+		return "labels of samples";
+	case INCSTACK_LOSS_MAPPINGS:
+		return "mappings and addresses";
+	case INCSTACK_LOSS_FUNCTIONS:
+		return "system names, start lines, columns or filters";
+	case INCSTACK_LOSS_FILES:
+		return "file names";
+	case INCSTACK_LOSS_LINES:
+		return "line numbers";
+	case INCSTACK_LOSS_INLINING:
+		return "what is inlined";
+	case INCSTACK_LOSS_KINDS:
+		return "other kinds of weight";
+	case INCSTACK_LOSS_UNIT:
+		return "the kind's name and unit";
+	case INCSTACK_LOSS_META:
+		return "metadata";
+	case INCSTACK_LOSS_COMMENTS:
+		return "comments";
+	case INCSTACK_LOSS_PERIOD:
+		return "period and default kind";
+	case INCSTACK_LOSS_NAMES:
+		return "';' and newlines in names";
+	case INCSTACK_LOSS_FRACTIONS:
+		return "fractions of weights";
+	case INCSTACK_LOSS_THREADS:
+		return "which thread a sample is of";
+	default:
+		return NULL;
+	}
+}

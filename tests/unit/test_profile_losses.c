@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the formats keep of frames and weights, and what is said when they cannot.
+ */
+#include "profile_files.h"
+#include "run_suite.h"
+
+static struct incstack_profile *profile_of(enum incstack_profile_format format, const char *text)
+{
+	struct incstack_profile_fault fault;
+	struct incstack_profile *profile = NULL;
+	int error = read_bytes(text, strlen(text), format, &profile, &fault);
+
+	ck_assert_msg(!error, "%s at %llu", fault.why, (unsigned long long)fault.offset);
+	return profile;
+}
+
+static struct incstack_profile *through(struct incstack_profile *profile,
+					enum incstack_profile_format format)
+{
+	struct bytes bytes = write_bytes(profile, format, 0);
+	struct incstack_profile *back = NULL;
+
+	ck_assert_int_eq(read_bytes(bytes.at, bytes.size, format, &back, NULL), 0);
+	free(bytes.at);
+	incstack_profile_destroy(profile);
+	return back;
+}
+
+static uint64_t total(const struct incstack_profile *profile, uint32_t kind)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < incstack_profile_nodes(profile); i++)
+		sum += incstack_profile_self(profile, i, kind);
+	return sum;
+}
+
+#define FRAMES \
+	"\"shared\":{\"frames\":[{\"name\":\"m\"},{\"name\":\"f\",\"file\":\"f.c\"," \
+	"\"line\":7,\"inlineDepth\":1},{\"name\":\"f\"}]}"
+
+static void is_f_of_line_7(const struct incstack_profile *profile, int inlined)
+{
+	struct incstack_profile_frame frame;
+
+	ck_assert_uint_eq(incstack_profile_nodes(profile), 4);
+	ck_assert_int_eq(incstack_profile_frame(profile, 2, &frame), 0);
+	ck_assert_str_eq(frame.file, "f.c");
+	ck_assert_int_eq(frame.bci, 7);
+	ck_assert_int_eq(!!(frame.flags & INCSTACK_OBJECT_VIRTUAL), inlined);
+	ck_assert_int_eq(incstack_profile_frame(profile, 3, &frame), 0);
+	ck_assert_ptr_null(frame.file);
+	ck_assert_int_eq(frame.bci, -1);
+}
+
+START_TEST(lines_files_and_inlining_are_kept)
+{
+	struct incstack_profile *profile =
+		profile_of(INCSTACK_FORMAT_SPEEDSCOPE,
+			   "{" FRAMES ",\"profiles\":[{\"unit\":\"none\",\"samples\":[[0,1],[0,2]],"
+			   "\"weights\":[3,4]}]}");
+
+	is_f_of_line_7(profile, 1);
+	profile = through(profile, INCSTACK_FORMAT_FIREFOX);
+	is_f_of_line_7(profile, 1);
+	profile = through(profile, INCSTACK_FORMAT_SPEEDSCOPE);
+	is_f_of_line_7(profile, 1);
+	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_FIREFOX, 0), 0);
+	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_PPROF, 0),
+			  INCSTACK_LOSS_INLINING);
+	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_FOLDED, 0),
+			  INCSTACK_LOSS_INLINING | INCSTACK_LOSS_LINES | INCSTACK_LOSS_FILES);
+	profile = through(profile, INCSTACK_FORMAT_PPROF);
+	is_f_of_line_7(profile, 0);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+START_TEST(fractions_add_up)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	fputs("{" FRAMES ",\"profiles\":[{\"unit\":\"none\",\"samples\":[[0]", stream);
+	for (int i = 1; i < 1000; i++)
+		fputs(i % 4 ? ",[0]" : ",[0,1]", stream);
+	fputs("],\"weights\":[0.4", stream);
+	for (int i = 1; i < 1000; i++)
+		fputs(",0.4", stream);
+	fputs("]}]}", stream);
+	fclose(stream);
+	struct incstack_profile *profile = profile_of(INCSTACK_FORMAT_SPEEDSCOPE, text);
+	ck_assert_uint_eq(total(profile, 0), 400);
+	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_SPEEDSCOPE, 0),
+			  INCSTACK_LOSS_FRACTIONS);
+	incstack_profile_destroy(profile);
+	free(text);
+	/* Each context has less than a half, their sum has not. */
+	profile =
+		profile_of(INCSTACK_FORMAT_SPEEDSCOPE,
+			   "{" FRAMES ",\"profiles\":[{\"unit\":\"none\",\"samples\":[[0],[1],[2],"
+			   "[0,1],[0,2]],\"weights\":[0.4,0.4,0.4,0.4,0.4]}]}");
+	ck_assert_uint_eq(total(profile, 0), 2);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+START_TEST(open_frames_last_until_the_end)
+{
+	struct incstack_profile *profile = profile_of(
+		INCSTACK_FORMAT_SPEEDSCOPE,
+		"{" FRAMES
+		",\"profiles\":[{\"type\":\"evented\",\"unit\":\"none\",\"startValue\":0,"
+		"\"endValue\":30,\"events\":[{\"type\":\"O\",\"frame\":0,\"at\":10},"
+		"{\"type\":\"O\",\"frame\":1,\"at\":12}]}]}");
+
+	ck_assert_uint_eq(total(profile, 0), 20);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+/* A second of 2^40 s would not fit as nanoseconds; the two kinds of seconds are two. */
+START_TEST(own_files_keep_their_kinds)
+{
+	static const struct incstack_profile_kind kinds[] = {
+		{"t", "seconds"}, {"t", "nanoseconds"}, {"t", "seconds"}};
+	static const enum incstack_profile_format formats[] = {
+		INCSTACK_FORMAT_SPEEDSCOPE, INCSTACK_FORMAT_FIREFOX, INCSTACK_FORMAT_PPROF};
+	static const uint64_t weights[] = {UINT64_C(1) << 40, 5, 6};
+	struct incstack_frame_object object = {
+		.method = 1, .flags = INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_BASE};
+	struct incstack_trace trace = {.top = &object};
+	struct incstack_profile *profile;
+	struct incstack_profile_kind kind;
+
+	ck_assert_int_eq(incstack_profile_create(kinds, 3, &profile), 0);
+	ck_assert_int_eq(incstack_profile_add_trace(profile, &trace, weights), 0);
+	for (int f = 0; f < 3; f++) {
+		profile = through(profile, formats[f]);
+		ck_assert_uint_eq(incstack_profile_kinds(profile), 3);
+		for (uint32_t k = 0; k < 3; k++) {
+			ck_assert_int_eq(incstack_profile_kind(profile, k, &kind), 0);
+			ck_assert_str_eq(kind.unit, kinds[k].unit);
+			ck_assert_uint_eq(total(profile, k), weights[k]);
+		}
+		ck_assert_uint_eq(
+			incstack_profile_losses(profile, (enum incstack_profile_format)0, 0), 0);
+	}
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+START_TEST(threads_of_one_unit_are_added_up_and_said)
+{
+	struct incstack_profile *profile = profile_of(
+		INCSTACK_FORMAT_SPEEDSCOPE,
+		"{" FRAMES ",\"profiles\":[{\"unit\":\"none\",\"samples\":[[0]],\"weights\":[1]},"
+		"{\"unit\":\"none\",\"samples\":[[0]],\"weights\":[2]}]}");
+
+	ck_assert_uint_eq(total(profile, 0), 3);
+	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_PPROF, 0) &
+				  ~(uint32_t)INCSTACK_LOSS_INLINING,
+			  INCSTACK_LOSS_THREADS);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+START_TEST(a_line_too_long_is_not_written)
+{
+	size_t length = INCSTACK_FOLDED_LINE_MAX - 100;
+	char *text = malloc(length + 100);
+	struct incstack_profile *profile;
+	FILE *stream = fopen("/dev/null", "w");
+
+	memset(text, 'x', length);
+	strcpy(text + length, " 1\n");
+	profile = profile_of(INCSTACK_FORMAT_FOLDED, text);
+	ck_assert_int_eq(incstack_profile_write(profile, INCSTACK_FORMAT_FOLDED, 0, stream), 0);
+	incstack_profile_destroy(profile);
+	free(text);
+	/* A stack of twice the longest name that could be: only the other formats carry it. */
+	FILE *json = open_memstream(&text, &length);
+	fputs("{\"shared\":{\"frames\":[{\"name\":\"", json);
+	for (size_t i = 0; i < INCSTACK_FOLDED_LINE_MAX / 2; i++)
+		putc_unlocked('x', json);
+	fputs("\"}]},\"profiles\":[{\"unit\":\"none\",\"samples\":[[0,0]],\"weights\":[1]}]}",
+	      json);
+	fclose(json);
+	profile = profile_of(INCSTACK_FORMAT_SPEEDSCOPE, text);
+	ck_assert_int_eq(incstack_profile_write(profile, INCSTACK_FORMAT_FOLDED, 0, stream),
+			 INCSTACK_ELIMIT);
+	incstack_profile_destroy(profile);
+	fclose(stream);
+	free(text);
+}
+END_TEST
+
+START_TEST(every_loss_has_a_text)
+{
+	for (uint32_t bit = 1; bit <= INCSTACK_LOSS_THREADS; bit <<= 1)
+		ck_assert_ptr_nonnull(incstack_profile_loss_text(bit));
+	ck_assert_ptr_null(incstack_profile_loss_text(INCSTACK_LOSS_THREADS << 1));
+	ck_assert_uint_eq(incstack_profile_losses(NULL, INCSTACK_FORMAT_PPROF, 0), 0);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tests = tcase_create("losses");
+	Suite *suite = suite_create("profile");
+
+	tcase_add_test(tests, lines_files_and_inlining_are_kept);
+	tcase_add_test(tests, fractions_add_up);
+	tcase_add_test(tests, open_frames_last_until_the_end);
+	tcase_add_test(tests, own_files_keep_their_kinds);
+	tcase_add_test(tests, threads_of_one_unit_are_added_up_and_said);
+	tcase_add_test(tests, a_line_too_long_is_not_written);
+	tcase_add_test(tests, every_loss_has_a_text);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
