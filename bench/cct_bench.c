@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What folding shared frame objects saves: the traces of a real stack, 200 frames
- * deep with 5 frames changed between samples, go into a calling context tree once
- * as retrieved trees and once trace by trace. Both sides are timed in turns, per
- * retrieve, with the same tree, hash and numbers as frames: no text is compared.
+ * What folding shared frame objects saves: the traces of a real stack go into a calling
+ * context tree once as retrieved trees and once trace by trace. Both sides are timed in
+ * turns, per retrieve, with the same tree, hash and numbers as frames: no text is
+ * compared. How much is saved depends on how much samples share, so without arguments
+ * the plane is shown: changed frames of 200, by samples per retrieve.
  *
- * usage: cct_bench [SAMPLES [DEPTH [CHANGED [SAMPLES PER RETRIEVE]]]]
+ * usage: cct_bench [SAMPLES [DEPTH CHANGED SAMPLES_PER_RETRIEVE]]
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -15,11 +17,13 @@
 #include <incstack/native.h>
 #include <incstack/profile.h>
 
+#include "statistics.h"
+
+#define REPEATS 5
+
 struct side {
-	const char *name;
 	struct incstack_profile *profile;
 	double seconds;
-	uint64_t nodes; /* frames looked up in the tree */
 };
 
 struct bench {
@@ -60,7 +64,6 @@ static void fold_shared(struct side *side, const struct incstack_tree *tree)
 
 	check(incstack_profile_add_tree(side->profile, tree, NULL, NULL), "add_tree");
 	side->seconds += now() - start;
-	side->nodes += tree->objects;
 }
 
 static void fold_full(struct side *side, const struct incstack_tree *tree)
@@ -89,7 +92,6 @@ static void retrieve(struct bench *bench)
 	if (tree->truncated)
 		check(-1, "truncated traces");
 	bench->tree_depth = depth_of(tree->traces);
-	bench->full.nodes += bench->tree_depth * tree->count;
 	if (bench->taken / bench->batch % 2) { /* neither side always finds a warm cache */
 		fold_shared(&bench->shared, tree);
 		fold_full(&bench->full, tree);
@@ -150,22 +152,70 @@ __attribute__((noinline)) static int trunk(struct bench *bench, uint64_t levels)
 	return sum;
 }
 
-static void report(const struct bench *bench)
+static struct side new_side(void)
 {
-	const struct side *sides[] = {&bench->shared, &bench->full};
+	static const struct incstack_profile_kind kind = {"samples", "count"};
+	struct side side = {.profile = NULL};
 
-	printf("%" PRIu64 " samples, %" PRIu64 " frames deep, %" PRIu64 " changed, %" PRIu64
-	       " per retrieve; %u contexts\n",
-	       bench->taken, bench->tree_depth, bench->changed, bench->batch,
-	       incstack_profile_nodes(bench->shared.profile) - 1);
-	for (int i = 0; i < 2; i++)
-		printf("%-18s %8.3f s  %8.1f ns per sample  %6.2f ns per node (%" PRIu64
-		       " nodes)\n",
-		       sides[i]->name, sides[i]->seconds,
-		       sides[i]->seconds * 1e9 / (double)bench->taken,
-		       sides[i]->seconds * 1e9 / (double)sides[i]->nodes, sides[i]->nodes);
-	printf("shared objects are %.1f times faster\n",
-	       bench->full.seconds / bench->shared.seconds);
+	check(incstack_profile_create(&kind, 1, &side.profile), "profile");
+	return side;
+}
+
+/* One measurement of a point: into empty trees, and both must become equal. */
+static void measure(struct bench *bench)
+{
+	struct incstack_frame frames[64]; /* of main and its callers */
+	uint64_t around = bench->changed + (uint64_t)incstack_native_walk(frames, 64);
+
+	bench->shared = new_side();
+	bench->full = new_side();
+	bench->taken = 0;
+	reserve(bench);
+	trunk(bench, bench->depth > around ? bench->depth - around : 1);
+	if (incstack_profile_nodes(bench->shared.profile) !=
+	    incstack_profile_nodes(bench->full.profile))
+		check(-1, "the trees differ");
+	incstack_profile_destroy(bench->shared.profile);
+	incstack_profile_destroy(bench->full.profile);
+}
+
+static double point(struct bench *bench)
+{
+	double shared[REPEATS], full[REPEATS], ratio[REPEATS];
+
+	bench->samples -= bench->samples % bench->batch;
+	measure(bench); /* warms up */
+	for (int i = 0; i < REPEATS; i++) {
+		measure(bench);
+		shared[i] = bench->shared.seconds * 1e9 / (double)bench->taken;
+		full[i] = bench->full.seconds * 1e9 / (double)bench->taken;
+		ratio[i] = full[i] / shared[i];
+	}
+	struct interval s = interval_of(shared, REPEATS, 0.95);
+	struct interval f = interval_of(full, REPEATS, 0.95);
+	struct interval r = interval_of(ratio, REPEATS, 0.95);
+	printf("%5" PRIu64 " %7" PRIu64 " %12" PRIu64 "  %9.1f +- %7.1f  %9.1f +- %7.1f  %5.2f +- "
+	       "%.2f\n",
+	       bench->tree_depth, bench->changed, bench->batch, s.mean, s.half, f.mean, f.half,
+	       r.mean, r.half);
+	return r.mean;
+}
+
+static void plane(struct bench *bench, uint64_t samples)
+{
+	static const uint64_t changed[] = {1, 5, 20, 50, 100, 190}, batches[] = {1, 10, 100, 1000};
+	double worst = INFINITY, best = 0;
+
+	for (int c = 0; c < 6; c++)
+		for (int b = 0; b < 4; b++) {
+			bench->samples = samples < batches[b] ? batches[b] : samples;
+			bench->changed = changed[c];
+			bench->batch = batches[b];
+			double ratio = point(bench);
+			worst = fmin(worst, ratio);
+			best = fmax(best, ratio);
+		}
+	printf("full traces take %.2f times as long at worst, %.2f at best\n", worst, best);
 }
 
 static uint64_t argument(char **argv, int argc, int i, uint64_t usual)
@@ -179,31 +229,21 @@ static uint64_t argument(char **argv, int argc, int i, uint64_t usual)
 
 int main(int argc, char **argv)
 {
-	static const struct incstack_profile_kind kind = {"samples", "count"};
-	struct bench bench = {.samples = argument(argv, argc, 1, 10000000),
+	bool one = argc > 2;
+	struct bench bench = {.samples = argument(argv, argc, 1, one ? 1000000 : 20000),
 			      .depth = argument(argv, argc, 2, 200),
 			      .changed = argument(argv, argc, 3, 5),
-			      .batch = argument(argv, argc, 4, 1000),
-			      .shared = {.name = "shared objects"},
-			      .full = {.name = "every full trace"}};
-	struct incstack_frame frames[64]; /* of main and its callers */
+			      .batch = argument(argv, argc, 4, 1000)};
 	struct incstack_runtime *runtime;
-	uint64_t around;
 
-	bench.samples -= bench.samples % bench.batch;
-	check(incstack_profile_create(&kind, 1, &bench.shared.profile), "profile");
-	check(incstack_profile_create(&kind, 1, &bench.full.profile), "profile");
 	check(incstack_native_runtime_create(NULL, &runtime), "runtime");
 	check(incstack_native_thread_stack(runtime, &bench.stack), "stack");
-	reserve(&bench);
-	around = bench.changed + (uint64_t)incstack_native_walk(frames, 64);
-	trunk(&bench, bench.depth > around ? bench.depth - around : 1);
-	report(&bench);
-	if (incstack_profile_nodes(bench.shared.profile) !=
-	    incstack_profile_nodes(bench.full.profile))
-		check(-1, "the trees differ");
-	incstack_profile_destroy(bench.shared.profile);
-	incstack_profile_destroy(bench.full.profile);
+	puts("depth changed per retrieve  shared objects, ns per sample    every full trace       "
+	     "  times");
+	if (one)
+		(void)point(&bench);
+	else
+		plane(&bench, bench.samples);
 	check(incstack_stack_destroy(bench.stack), "destroy");
 	return incstack_runtime_destroy(runtime) != 0;
 }

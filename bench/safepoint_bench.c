@@ -21,6 +21,8 @@
 
 #include <incstack/safepoint.h>
 
+#include "statistics.h"
+
 #define THREADS_MAX 512
 #define SAMPLES 2  /* of a request */
 #define FRAMES 100 /* that a sample reads */
@@ -201,12 +203,13 @@ static void *mutator(void *argument)
 /* ---- trials --------------------------------------------------------------------------- */
 
 /* Among hundreds of threads that compute, an ordinary sleeper waits for its turn
- * for seconds. */
-static void set_real_time(bool on)
+ * for seconds. False if it is refused. */
+static bool set_real_time(bool on)
 {
 	const struct sched_param priority = {.sched_priority = on};
-	pthread_setschedparam(pthread_self(), (on ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK,
-			      &priority);
+	return pthread_setschedparam(pthread_self(),
+				     (on ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK,
+				     &priority) == 0;
 }
 
 static void gap(void)
@@ -355,36 +358,27 @@ static void end_mutators(uint32_t threads)
 		pthread_join(mutators[i].tid, NULL);
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	return (x > y) - (x < y);
-}
-
-static double percentile(uint32_t *values, uint32_t count, double part)
-{
-	if (count == 0)
-		return 0;
-	qsort(values, count, sizeof(*values), compare);
-	return values[(uint32_t)(part * (count - 1) + 0.5)];
-}
-
-static double stall_of(enum variant variant)
+static struct percentile stall_of(enum variant variant)
 {
 	uint32_t count = atomic_load(&seen.stall_count[variant]);
-	return percentile(seen.stalls[variant], count < STALLS_MAX ? count : STALLS_MAX, 0.5);
+	return percentile_of(seen.stalls[variant], count < STALLS_MAX ? count : STALLS_MAX, 0.5);
 }
 
+/* Of the ratio: the quotients of the outer ends, which is wider than 95 %. */
 static void print_row(uint32_t threads, uint32_t runnable, const char *name,
-		      const double values[VARIANTS])
+		      const struct percentile v[VARIANTS])
 {
+	const struct percentile *f = &v[FULL], *p = &v[PARTIAL];
+	double ratio = f->value / p->value, low = f->low / p->high, high = f->high / p->low;
 	if (csv)
-		printf("%u,%u,%s,%.0f,%.0f,%.2f\n", threads, runnable, name, values[FULL],
-		       values[PARTIAL], values[FULL] / values[PARTIAL]);
+		printf("%u,%u,%s,%.0f,%.0f,%.0f,%.0f,%.0f,%.0f,%.2f,%.2f,%.2f\n", threads, runnable,
+		       name, f->value, f->low, f->high, p->value, p->low, p->high, ratio, low,
+		       high);
 	else
-		printf("%7u %8u  %-10s %10.0f %10.0f %8.1f %10.0f %10.0f\n", threads, runnable,
-		       name, values[FULL], values[PARTIAL], values[FULL] / values[PARTIAL],
-		       values[PARKING], values[BARE]);
+		printf("%7u %8u  %-10s %8.0f %8.0f-%-8.0f %7.0f %7.0f-%-7.0f %6.1f %5.1f-%-5.1f "
+		       "%8.0f %8.0f\n",
+		       threads, runnable, name, f->value, f->low, f->high, p->value, p->low,
+		       p->high, ratio, low, high, v[PARKING].value, v[BARE].value);
 }
 
 static void report(uint32_t threads, uint32_t runnable)
@@ -395,24 +389,24 @@ static void report(uint32_t threads, uint32_t runnable)
 		double part;
 	} rows[] = {
 		{"first_p50", FIRST, 0.5}, {"first_p975", FIRST, 0.975}, {"last_p50", LAST, 0.5}};
-	double values[VARIANTS];
+	struct percentile values[VARIANTS];
 	for (int row = 0; row < 3; row++) {
 		for (int v = 0; v < VARIANTS; v++)
-			values[v] = percentile(seen.times[v][rows[row].measure], seen.count,
-					       rows[row].part);
+			values[v] = percentile_of(seen.times[v][rows[row].measure], seen.count,
+						  rows[row].part);
 		print_row(threads, runnable, rows[row].name, values);
 	}
 	for (enum variant v = 0; v < VARIANTS; v++)
 		values[v] = stall_of(v);
 	print_row(threads, runnable, "stall_p50", values);
-	double full = percentile(seen.times[FULL][STOPPED], seen.count, 0.5);
-	double barest = percentile(seen.times[BARE][STOPPED], seen.count, 0.5);
+	double full = percentile_of(seen.times[FULL][STOPPED], seen.count, 0.5).value;
+	double barest = percentile_of(seen.times[BARE][STOPPED], seen.count, 0.5).value;
 	fprintf(csv ? stderr : stdout,
 		"%7u %8u  full stop %.0f ns, bare arm-and-wait %.0f ns: %.2f times; requester busy "
-		"%.0f ns, at most %.0f ns\n",
+		"%.0f ns, at most %.0f ns; %u trials\n",
 		threads, runnable, full, barest, full / barest,
-		percentile(seen.requester, seen.count, 0.5),
-		percentile(seen.requester, seen.count, 1));
+		percentile_of(seen.requester, seen.count, 0.5).value,
+		percentile_of(seen.requester, seen.count, 1).value, seen.count);
 }
 
 static void run(uint32_t threads, uint32_t runnable)
@@ -422,7 +416,11 @@ static void run(uint32_t threads, uint32_t runnable)
 	for (int v = 0; v < VARIANTS; v++)
 		atomic_store(&seen.stall_count[v], 0);
 	start_mutators(threads, runnable);
-	set_real_time(runnable > SAMPLES);
+	if (!set_real_time(runnable > SAMPLES))
+		fprintf(csv ? stderr : stdout,
+			"%7u %8u  the requester was refused a real-time priority: these times are "
+			"those of the scheduler\n",
+			threads, runnable);
 	measure(threads);
 	set_real_time(false);
 	end_mutators(threads);
@@ -459,11 +457,12 @@ static void poll_price(void)
 		without[i] = (uint32_t)(loop_ns(self, false) * 1000);
 		with[i] = (uint32_t)(loop_ns(self, true) * 1000);
 	}
-	double base = percentile(without, 200, 0.1) / 1000,
-	       polled = percentile(with, 200, 0.1) / 1000;
+	struct percentile base = percentile_of(without, 200, 0.1),
+			  polled = percentile_of(with, 200, 0.1);
 	fprintf(csv ? stderr : stdout,
-		"poll: %.2f ns in a loop body of %.2f ns (%.2f ns with it)\n", polled - base, base,
-		polled);
+		"poll: %.2f ns (%.2f to %.2f) in a loop body of %.2f ns (%.2f ns with it)\n",
+		(polled.value - base.value) / 1000, (polled.low - base.high) / 1000,
+		(polled.high - base.low) / 1000, base.value / 1000, polled.value / 1000);
 	incstack_safepoint_detach(self);
 	incstack_safepoint_destroy(safepoint);
 }
@@ -490,9 +489,10 @@ int main(int argc, char **argv)
 		seen.stalls[v] = calloc(STALLS_MAX, sizeof(uint32_t));
 	}
 	seen.requester = calloc(trials, sizeof(uint32_t));
-	puts(csv ? "threads,runnable,measure,full,partial,ratio"
-		 : "threads runnable  measure          full    partial    ratio    parking       "
-		   "bare   (ns)");
+	puts(csv ? "threads,runnable,measure,full,full_low,full_high,partial,partial_low,"
+		   "partial_high,ratio,ratio_low,ratio_high"
+		 : "threads runnable  measure        full            95 % partial          95 %  "
+		   "ratio        95 %  parking     bare   (ns)");
 	for (int i = 0; i < 6; i++)
 		run(threads[i / 2], i % 2 ? threads[i / 2] : SAMPLES);
 	poll_price();

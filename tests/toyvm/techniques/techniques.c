@@ -2,7 +2,8 @@
  *
  * toyvm_techniques: what the four techniques of the papers that need no signals
  * cost on the toy VM, against no sampling. 64 threads, each under 120 frames,
- * compute the same; all techniques take turns in random order.
+ * compute the same; all techniques take turns in random order. The first round warms
+ * up and does not count.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 
 #include <incstack/sampler.h>
 
+#include "statistics.h"
 #include "vm.h"
 
 #define ROUNDS_MAX 50
@@ -49,6 +51,7 @@ static struct {
 
 static double seconds[TECHNIQUES][2][ROUNDS_MAX]; /* wall, processor */
 static uint64_t wanted[TECHNIQUES], taken[TECHNIQUES];
+static double obtained[TECHNIQUES][ROUNDS_MAX]; /* samples */
 static bool real_time;
 
 static uint64_t now(clockid_t clock)
@@ -185,46 +188,43 @@ static void round_of_all(struct program *program, int64_t n, int round)
 		seconds[t][1][round] = (double)run.processor / 1e9;
 		wanted[t] += t == NONE ? 0 : run.stats.wanted;
 		taken[t] += t == NONE ? 0 : run.stats.taken;
+		obtained[t][round] = t == NONE ? 0 : (double)run.stats.taken;
 	}
 }
 
 /* ---- what came of it ----------------------------------------------------------------------- */
 
-struct interval {
-	double mean, half; /* of a confidence of 95 % */
-};
-
-/* Student's t for 1, 2, .. degrees of freedom; beyond the table its limit is near. */
-static struct interval interval_of(const double *values, int count)
-{
-	static const double student[] = {12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26};
-	double sum = 0, squares = 0;
-	for (int i = 0; i < count; i++)
-		sum += values[i];
-	double mean = sum / count;
-	for (int i = 0; i < count; i++)
-		squares += (values[i] - mean) * (values[i] - mean);
-	if (count < 2)
-		return (struct interval){mean, INFINITY};
-	double t = count - 2 < 9 ? student[count - 2] : 2.2;
-	return (struct interval){mean, t * sqrt(squares / (count - 1) / count)};
-}
+/* Which of four is best is seen in the same rounds, so each may be compared with each: six
+ * comparisons, each with a sixth of the error (Bonferroni). */
+#define PAIRS 6
 
 /* What a technique took more than another, in percent of no sampling, round by round. */
-static struct interval difference(enum technique a, enum technique b, int clock, int rounds)
+static struct interval difference(enum technique a, enum technique b, int clock, int rounds,
+				  double confidence)
 {
 	double values[ROUNDS_MAX];
 	for (int i = 0; i < rounds; i++)
 		values[i] = 100 * (seconds[a][clock][i] - seconds[b][clock][i]) /
 			    seconds[NONE][clock][i];
-	return interval_of(values, rounds);
+	return interval_of(values, rounds, confidence);
+}
+
+/* Processor time for each sample that was obtained, in microseconds: a technique that
+ * loses samples does not look cheap for it. */
+static struct interval price(enum technique t, int rounds)
+{
+	double values[ROUNDS_MAX];
+	for (int i = 0; i < rounds; i++)
+		values[i] = 1e6 * (seconds[t][1][i] - seconds[NONE][1][i]) /
+			    (obtained[t][i] > 0 ? obtained[t][i] : NAN);
+	return interval_of(values, rounds, 0.95);
 }
 
 static enum technique best_of(int clock, int rounds)
 {
 	enum technique best = FULL_WALK;
 	for (enum technique t = FULL_WALK; t < TECHNIQUES; t++)
-		if (difference(t, best, clock, rounds).mean < 0)
+		if (difference(t, best, clock, rounds, 0.95).mean < 0)
 			best = t;
 	return best;
 }
@@ -232,19 +232,21 @@ static enum technique best_of(int clock, int rounds)
 static const char *verdict(enum technique t, int clock, int rounds)
 {
 	enum technique best = best_of(clock, rounds);
-	struct interval behind = difference(t, best, clock, rounds);
+	struct interval behind = difference(t, best, clock, rounds, 1 - 0.05 / PAIRS);
 	return t == best ? "best" : behind.mean <= behind.half ? "tie" : "";
 }
 
 static void report(int rounds)
 {
 	for (enum technique t = FULL_WALK; t < TECHNIQUES; t++) {
-		struct interval wall = difference(t, NONE, 0, rounds);
-		struct interval processor = difference(t, NONE, 1, rounds);
-		printf("%8.1f  %-27s  %7.1f +- %5.1f %-4s  %7.1f +- %5.1f %-4s  %.3f of %llu\n",
+		struct interval wall = difference(t, NONE, 0, rounds, 0.95);
+		struct interval processor = difference(t, NONE, 1, rounds, 0.95);
+		struct interval each = price(t, rounds);
+		printf("%8.1f  %-27s  %7.1f +- %5.1f %-4s  %7.1f +- %5.1f %-4s  %7.1f +- %6.1f  "
+		       "%.3f of %llu\n",
 		       (double)run.interval / 1e6, names[t], wall.mean, wall.half,
 		       verdict(t, 0, rounds), processor.mean, processor.half, verdict(t, 1, rounds),
-		       (double)taken[t] / (double)(wanted[t] + !wanted[t]),
+		       each.mean, each.half, (double)taken[t] / (double)(wanted[t] + !wanted[t]),
 		       (unsigned long long)wanted[t]);
 	}
 }
@@ -262,9 +264,10 @@ int main(int argc, char **argv)
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	puts("interval  technique                    overhead in % of wall, of processor time"
-	     "        obtained of expected");
+	     "      us per sample      obtained of expected");
 	for (int i = 0; i < 3; i++) {
 		run.interval = intervals[i];
+		round_of_all(program, n, 0); /* warms up; its times are written over */
 		memset(wanted, 0, sizeof(wanted));
 		memset(taken, 0, sizeof(taken));
 		for (int round = 0; round < rounds; round++)
