@@ -294,10 +294,23 @@ static void only(const char *name)
 
 __attribute__((visibility("default"))) incstack__recorder_start_fn incstack__recorder_start;
 
+static uint64_t position(void)
+{
+	return 0;
+}
+
+static void on_new(const void *block, size_t bytes, struct incstack__caller caller, uint64_t since)
+{
+	(void)since;
+	on_alloc(block, bytes, caller);
+}
+
 const struct incstack__recorder *incstack__recorder_start(const char *configuration)
 {
 	static const struct incstack__recorder table = {.on_alloc = on_alloc,
 							.on_free = on_free,
+							.on_new = on_new,
+							.position = position,
 							.on_thread = on_thread,
 							.on_jump = on_jump,
 							.on_thread_end = on_thread,

@@ -47,6 +47,11 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 		"code was unloaded without notice; callers of its newest frames may be unknown",
 	[INCSTACK__NOTE_MODULES] =
 		"the list of loaded modules could not be kept (no memory?); some names are missing",
+	[INCSTACK__NOTE_OWN_MALLOC] =
+		"the program itself defines malloc; what it allocates with that is not recorded",
+	[INCSTACK__NOTE_OWN_NEW] =
+		"the program itself defines operator new; only what that takes from malloc is "
+		"recorded",
 };
 
 const char *incstack__trace_note_text(unsigned note)

@@ -26,6 +26,8 @@ enum incstack__trace_note {
 	INCSTACK__NOTE_THREAD_BUSY,      /* a thread could not be stopped at the end */
 	INCSTACK__NOTE_UNLOADED,         /* code went away unannounced */
 	INCSTACK__NOTE_MODULES,          /* a list of modules could not be made */
+	INCSTACK__NOTE_OWN_MALLOC,       /* the program defines malloc: its calls are not seen */
+	INCSTACK__NOTE_OWN_NEW,          /* the program defines operator new */
 	INCSTACK__NOTE_COUNT,
 };
 

@@ -31,6 +31,11 @@ struct incstack__recorder {
 	/* After the block came, before it goes; it is not null. Both leave errno alone. */
 	void (*on_alloc)(const void *block, size_t bytes, struct incstack__caller caller);
 	void (*on_free)(const void *block);
+	/* As on_alloc, unless the thread has recorded that block since it asked for its
+	 * position: an allocator may call malloc. */
+	void (*on_new)(const void *block, size_t bytes, struct incstack__caller caller,
+		       uint64_t position);
+	uint64_t (*position)(void);
 	/* The calling thread will be recorded: whatever that needs is done now. */
 	void (*on_thread)(void);
 	/* Frames below sp are about to be popped without returning. */

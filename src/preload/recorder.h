@@ -77,7 +77,7 @@ struct incstack__recording {
 	pthread_key_t key;
 	uint64_t interval;
 	uint32_t mode;
-	uint64_t why; /* the notes that say why it is not the mode that was asked for */
+	uint64_t why; /* the notes that hold until the process ends */
 	int fallen;   /* it was patch until recording had begun */
 	int refused;  /* rules of code that must not be patched were refused */
 	uint32_t threads_seen;
@@ -102,8 +102,9 @@ extern struct incstack__recording incstack__recording;
 /* Of the calling thread. */
 extern INCSTACK__TLS struct incstack__record_local {
 	struct incstack__record *mine;
-	uintptr_t entered; /* where its event in progress began, or 0 */
-	int busy;          /* not 0: it is inside the recorder, what it allocates is ours */
+	uintptr_t entered;  /* where its event in progress began, or 0 */
+	int busy;           /* not 0: it is inside the recorder, what it allocates is ours */
+	const void *newest; /* block of its newest allocation that was not a quick event */
 } incstack__record_local;
 
 /* recorder_quiet.c */
@@ -202,10 +203,17 @@ void incstack__record_switch(const void *ucontext);
 void incstack__record_thread(void);
 void incstack__record_unload(enum incstack__unload what, const void *address);
 
+/* recorder_new.c */
+void incstack__record_new(const void *block, size_t bytes, struct incstack__caller caller,
+			  uint64_t position);
+uint64_t incstack__record_position(void);
+
 /* recorder_host.c */
 /* Recognizes runtimes that mode patch would break in all that is loaded: not 0, there is
  * one, and the mode is validate from now on. */
 int incstack__record_host_look(void);
+/* Notes it where the program defines malloc or operator new itself. */
+void incstack__record_host_allocators(void);
 /* Not 0: the code is such a runtime's, which was met for the first time. Its return
  * addresses must not be changed; no lock is taken. */
 int incstack__record_host_refuses(uintptr_t address);

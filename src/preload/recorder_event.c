@@ -327,6 +327,7 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 	const struct incstack_top top = top_of(caller);
 	uint64_t trace;
 
+	incstack__record_local.newest = block;
 	if (!incstack__record_is_sampled(record, bytes))
 		return;
 	if (!make_room(record)) {

@@ -192,12 +192,18 @@ static const struct runtime *runtime_by_section(const struct object *object)
 
 /* ---- what follows ---------------------------------------------------------------------- */
 
+/* A forked child that is recorded says so again. */
+static void note_for_good(enum incstack__trace_note note)
+{
+	__atomic_fetch_or(&incstack__recording.why, UINT64_C(1) << note, __ATOMIC_RELAXED);
+	incstack__record_note(note);
+}
+
 void incstack__record_fall_back(enum incstack__trace_note note)
 {
 	struct incstack__recording *r = &incstack__recording;
 
-	__atomic_fetch_or(&r->why, UINT64_C(1) << note, __ATOMIC_RELAXED);
-	incstack__record_note(note);
+	note_for_good(note);
 	if (__atomic_exchange_n(&r->mode, INCSTACK_MODE_VALIDATE, __ATOMIC_RELAXED) !=
 	    INCSTACK_MODE_PATCH)
 		return;
@@ -265,18 +271,48 @@ static const struct runtime *runtime_of(const struct object *object)
 	return found != NULL ? found : runtime_by_section(object);
 }
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+static struct object object_of(const struct dl_phdr_info *info)
 {
 	struct object object = {.path = info->dlpi_name, .bias = info->dlpi_addr};
-	const struct runtime **found = context;
 
-	(void)size;
 	for (int i = 0; i < info->dlpi_phnum; i++)
 		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
 			object.dynamic =
 				(const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	return object;
+}
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+{
+	const struct object object = object_of(info);
+	const struct runtime **found = context;
+
+	(void)size;
 	*found = runtime_of(&object);
 	return *found != NULL;
+}
+
+/* The first object is the program. What it defines it calls itself, past every preloaded
+ * object. */
+static int look_for_allocators(struct dl_phdr_info *info, size_t size, void *context)
+{
+	const struct object program = object_of(info);
+	struct symbols symbols;
+
+	(void)size;
+	(void)context;
+	if (program.dynamic == NULL || !find_symbols(&program, &symbols))
+		return 1;
+	if (defines(&symbols, "malloc"))
+		note_for_good(INCSTACK__NOTE_OWN_MALLOC);
+	if (defines(&symbols, "_Znwm"))
+		note_for_good(INCSTACK__NOTE_OWN_NEW);
+	return 1;
+}
+
+void incstack__record_host_allocators(void)
+{
+	dl_iterate_phdr(look_for_allocators, NULL);
 }
 
 int incstack__record_host_look(void)

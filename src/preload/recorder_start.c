@@ -71,6 +71,7 @@ static void configure(const char *configuration)
 	option(configuration, "mode", mode, sizeof(mode));
 	r->mode = incstack_native_mode(mode_of(mode));
 	incstack__record_host_look();
+	incstack__record_host_allocators();
 	r->interval = interval > 0 ? (uint64_t)interval : 1;
 	r->crosscheck = option(configuration, "crosscheck", NULL, 0) == 1;
 	r->follow = option(configuration, "follow", NULL, 0) == 1;
@@ -212,6 +213,8 @@ static int start_lock(void)
 static const struct incstack__recorder table = {
 	.on_alloc = incstack__record_alloc,
 	.on_free = incstack__record_free,
+	.on_new = incstack__record_new,
+	.position = incstack__record_position,
 	.on_thread = incstack__record_thread,
 	.on_jump = incstack__record_jump,
 	.on_thread_end = incstack__record_thread_end,

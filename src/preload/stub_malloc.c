@@ -106,6 +106,33 @@ INCSTACK__INTERPOSED void free(void *block)
 	real(block);
 }
 
+/* C23's, and one that libc no longer has: libc or the allocator may lack each of them. */
+void free_sized(void *block, size_t bytes);
+void free_aligned_sized(void *block, size_t alignment, size_t bytes);
+void cfree(void *block);
+
+#define OPTIONAL_FREE(name, parameters, arguments) \
+	static void *name##_cache; \
+	__attribute__((constructor(101))) static void name##_find(void) \
+	{ \
+		incstack__stub_find(&name##_cache, #name); \
+	} \
+	INCSTACK__INTERPOSED void name parameters \
+	{ \
+		const __typeof__(&(name)) real = (__typeof__(&(name)))name##_cache; \
+\
+		if (real == NULL) { \
+			free(block); \
+			return; \
+		} \
+		note_free(block); \
+		real arguments; \
+	}
+OPTIONAL_FREE(free_sized, (void *block, size_t bytes), (block, bytes))
+OPTIONAL_FREE(free_aligned_sized, (void *block, size_t alignment, size_t bytes),
+	      (block, alignment, bytes))
+OPTIONAL_FREE(cfree, (void *block), (block))
+
 INCSTACK__INTERPOSED void *calloc(size_t count, size_t bytes)
 {
 	const __typeof__(&calloc) real = calloc_real();

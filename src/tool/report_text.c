@@ -148,9 +148,8 @@ static void print_damage(const struct tool_report *report, FILE *out)
 			"warning: %" PRIu64 " events could not be written; is the disk full?\n",
 			totals->tally.events_dropped);
 	if (totals->tally.samples == 0 && totals->started == 0)
-		fprintf(out,
-			"warning: no allocation was seen; a program that brings its own malloc "
-			"calls that one\n");
+		fprintf(out, "warning: no allocation was seen; does the program bring its own "
+			     "allocator?\n");
 }
 
 /* ---- functions ------------------------------------------------------------------- */

@@ -8,7 +8,8 @@
 # MOST", "incstack heap equal: NAME NAME", two functions or modules through which the
 # same is allocated, "incstack heap says: TEXT", and "incstack heap loses samples",
 # "varies" where the number of traces does, "walks fully" where most samples are on
-# unknown stacks, or "mode: MODE" where the program gets another mode than it was run in.
+# unknown stacks, "mode: MODE" where the program gets another mode than it was run in, or
+# "preload: FILE" where a library of plugins/ is preloaded behind the recorder.
 set -eu
 tool=$1 mode=$2 program=$3
 shift 2
@@ -22,6 +23,12 @@ fail() {
 	cat "$directory/stderr" >&2
 	exit 1
 }
+
+preload=$(sed -n 's/^.*incstack heap preload: *//p' "$source")
+if test -n "$preload"; then
+	LD_PRELOAD=$(dirname "$program")/$preload
+	export LD_PRELOAD
+fi
 
 "$@" || fail "fails without the recorder"
 value() {

@@ -395,6 +395,47 @@ test_full_disk() {
 	)
 }
 
+# An allocator whose operators new call malloc for some blocks only: each counts once.
+test_operator_new() {
+	local first program
+	program=$(dirname "$target")/../preload/stacks_new
+	export LD_PRELOAD=$program.so
+	record -o trace -- "$program" 1000
+	equal status "$status" 0
+	first=$(value traces)
+	record -o trace --interval 1 -- "$program" 3000
+	equal "traces of 2000 rounds" $(($(value traces) - first)) 4000
+	grep -q "^allocated .* in $(value traces) calls$" stderr || fail "calls"
+	grep -q '^at the peak .*still live at exit' stderr || fail "nothing is live"
+	record -o trace --interval 100 -- "$program" 20000
+	near calls "$(sed -n 's/^allocated .* in \([0-9]*\) calls (estimated)$/\1/p' stderr)" 40300 10
+}
+
+# A program's own allocator is not seen, which the report says.
+test_own_allocator() {
+	printf '%s\n' '#include <cstdlib>' \
+		'static char pool[1 << 16], *at = pool;' \
+		'void *operator new(std::size_t n) { return at += n; }' \
+		'void operator delete(void *) noexcept {}' \
+		'int main() { delete new int[2]; }' >own.cpp
+	c++ -w -o own own.cpp
+	record -o trace -- ./own
+	equal status "$status" 0
+	grep -q '^note: .*defines operator new' stderr || fail "no note"
+	printf '%s\n' '#include <stddef.h>' 'static char pool[1 << 20], *at = pool;' \
+		'void *malloc(size_t n) { at += n + 15 & -16; return at - (n + 15 & -16); }' \
+		'void free(void *p) { (void)p; }' \
+		'void *calloc(size_t n, size_t m) { return malloc(n * m); }' \
+		'void *realloc(void *p, size_t n) { return p ? 0 : malloc(n); }' \
+		'int main(void) { free(malloc(1)); return 0; }' >own.c
+	cc -w -o own own.c
+	record -o trace -- ./own
+	equal status "$status" 0
+	grep -q '^note: .*defines malloc' stderr || fail "no note"
+	record -o trace -- "$target" alloc=1
+	! grep -q '^note:' stderr || fail "a note"
+}
+
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 cd "$directory"

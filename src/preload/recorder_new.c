@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Blocks of allocators that may or may not have called malloc for them: a block that the
+ * thread has recorded since is not recorded twice.
+ */
+#include "recorder.h"
+
+uint64_t incstack__record_position(void)
+{
+	const struct incstack__record *record = incstack__record_local.mine;
+
+	incstack__record_local.newest = NULL;
+	return record != NULL ? record->log.used : 0;
+}
+
+/* The words of the event that begins with this one. */
+static size_t words_of(uint64_t word)
+{
+	switch (word >> INCSTACK__TRACE_KIND_SHIFT) {
+	case INCSTACK__TRACE_ALLOC:
+		return INCSTACK__TRACE_ALLOC_BYTES / INCSTACK__TRACE_WORD_BYTES;
+	case INCSTACK__TRACE_WIDE:
+		return word >> INCSTACK__TRACE_TIME_SHIFT == INCSTACK__TRACE_TIME
+			       ? 1
+			       : INCSTACK__TRACE_WIDE_BYTES / INCSTACK__TRACE_WORD_BYTES;
+	default:
+		return 1;
+	}
+}
+
+static int allocates(const uint64_t *event, uint64_t block)
+{
+	switch (event[0] >> INCSTACK__TRACE_KIND_SHIFT) {
+	case INCSTACK__TRACE_SMALL:
+		return (event[0] & INCSTACK__TRACE_SMALL_POINTER_MAX) == block / 16;
+	case INCSTACK__TRACE_ALLOC:
+		return (event[0] & INCSTACK__TRACE_POINTER_MAX) == block;
+	case INCSTACK__TRACE_WIDE:
+		return words_of(event[0]) > 1 && event[2] == block &&
+		       (event[0] & 3) != INCSTACK__TRACE_FREE;
+	default:
+		return 0;
+	}
+}
+
+/* Quick events are found in the thread's log. */
+static int has_recorded(const void *block, uint64_t position)
+{
+	const struct incstack__record *record = incstack__record_local.mine;
+	const uint64_t *event;
+	const uint64_t *end;
+
+	if (incstack__record_local.newest == block)
+		return 1;
+	if (record == NULL || position > record->log.used)
+		return 0;
+	event = (const uint64_t *)(record->log.data + position);
+	end = (const uint64_t *)(record->log.data + record->log.used);
+	for (; event < end; event += words_of(event[0]))
+		if (allocates(event, (uintptr_t)block))
+			return 1;
+	return 0;
+}
+
+void incstack__record_new(const void *block, size_t bytes, struct incstack__caller caller,
+			  uint64_t position)
+{
+	if (!has_recorded(block, position))
+		incstack__record_alloc(block, bytes, caller);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The interposed operators new and delete of C++. Those of the C++ runtimes call malloc
+ * and free, where they are seen: a call is passed on to them by a jump, and has no frame
+ * here. Those of jemalloc, tcmalloc, mimalloc or the program's libraries may not: their
+ * blocks are recorded here, unless malloc has recorded the same block meanwhile.
+ *
+ * Nothing has to be undone when the real operator throws, and the frame here has unwind
+ * information: an exception passes through it.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stub.h"
+
+/* Each operator: its number and its name. Those from DELETES on are operators delete. */
+#define OPERATORS(X) \
+	X(0, "_Znwm") \
+	X(1, "_Znam") \
+	X(2, "_ZnwmRKSt9nothrow_t") \
+	X(3, "_ZnamRKSt9nothrow_t") \
+	X(4, "_ZnwmSt11align_val_t") \
+	X(5, "_ZnamSt11align_val_t") \
+	X(6, "_ZnwmSt11align_val_tRKSt9nothrow_t") \
+	X(7, "_ZnamSt11align_val_tRKSt9nothrow_t") \
+	X(8, "_ZdlPv") \
+	X(9, "_ZdaPv") \
+	X(10, "_ZdlPvm") \
+	X(11, "_ZdaPvm") \
+	X(12, "_ZdlPvRKSt9nothrow_t") \
+	X(13, "_ZdaPvRKSt9nothrow_t") \
+	X(14, "_ZdlPvSt11align_val_t") \
+	X(15, "_ZdaPvSt11align_val_t") \
+	X(16, "_ZdlPvmSt11align_val_t") \
+	X(17, "_ZdaPvmSt11align_val_t") \
+	X(18, "_ZdlPvSt11align_val_tRKSt9nothrow_t") \
+	X(19, "_ZdaPvSt11align_val_tRKSt9nothrow_t")
+INCSTACK__REAL(dlclose)
+
+enum { ALIGNED = 4, DELETES = 8, OPERATORS_COUNT = 20 };
+
+#define NAME(number, name) [number] = (name),
+static const char *const names[OPERATORS_COUNT] = {OPERATORS(NAME)};
+
+/* An operator has three arguments at most, all of them words: the first is the size or the
+ * block. One function stands for all, and gets the operator's number as the fourth. */
+typedef uintptr_t operator_fn(uintptr_t first, uintptr_t second, uintptr_t third, unsigned which);
+
+/* The report takes what follows such a name for the function that wanted the memory. */
+static operator_fn by_caller __asm__("_Znwm.by_caller");
+static operator_fn record __asm__("_Znwm.recorded");
+
+/* Where a call goes: to the real operator, or to one of the two above. */
+#define TARGET(number, name) [number] = by_caller,
+__attribute__((visibility("hidden")))
+operator_fn *incstack__new_targets[OPERATORS_COUNT] = {OPERATORS(TARGET)};
+
+#define ENTRY(number, name) \
+	__asm__(".pushsection .text\n" \
+		".globl " name "\n" \
+		".type " name ", @function\n" \
+		".p2align 4\n" name ":\n" \
+		".cfi_startproc\n" \
+		"movl $" #number ", %ecx\n" \
+		"jmp *incstack__new_targets+8*" #number "(%rip)\n" \
+		".cfi_endproc\n" \
+		".size " name ", . - " name "\n" \
+		".popsection\n");
+OPERATORS(ENTRY)
+
+/* The definitions behind this one in the global scope; null in a program without C++. */
+static operator_fn *next[OPERATORS_COUNT];
+
+/* ---- recording ------------------------------------------------------------------------ */
+
+/* The caller is the frame that called the entry. */
+static inline uintptr_t call(operator_fn *real, uintptr_t first, uintptr_t second, uintptr_t third,
+			     unsigned which, struct incstack__caller caller)
+{
+	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
+	uint64_t position;
+	uintptr_t block;
+
+	if (recorder == NULL)
+		return real(first, second, third, which);
+	if (which >= DELETES) {
+		if (first != 0)
+			recorder->on_free((const void *)first);
+		return real(first, second, third, which);
+	}
+	position = recorder->position();
+	block = real(first, second, third, which);
+	if (block != 0)
+		recorder->on_new((const void *)block, first, caller, position);
+	return block;
+}
+
+#define CALLER(name) \
+	const uintptr_t *const frame_ = __builtin_frame_address(0); \
+	const struct incstack__caller name = {.slot = frame_ + 1, .fp = frame_[0]}
+
+static uintptr_t record(uintptr_t first, uintptr_t second, uintptr_t third, unsigned which)
+{
+	CALLER(caller);
+
+	return call(next[which], first, second, third, which, caller);
+}
+
+/* ---- which operator is the real one ----------------------------------------------------- */
+
+/* The C++ runtimes' own operators call malloc. */
+static int calls_malloc(const void *function)
+{
+	static const char *const runtimes[] = {"libstdc++.so", "libc++.so", "libc++abi.so"};
+	const char *name;
+	Dl_info info;
+
+	if (dladdr(function, &info) == 0 || info.dli_fname == NULL)
+		return 0;
+	name = strrchr(info.dli_fname, '/');
+	name = name != NULL ? name + 1 : info.dli_fname;
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
+		if (strncmp(name, runtimes[i], strlen(runtimes[i])) == 0)
+			return 1;
+	return 0;
+}
+
+__attribute__((constructor(101))) static void find_operators(void)
+{
+	for (int i = 0; i < OPERATORS_COUNT; i++) {
+		void *found = incstack__stub_dlsym(RTLD_NEXT, names[i]);
+
+		if (i == 0 && found == NULL)
+			return;
+		if (found == NULL)
+			continue;
+		next[i] = (operator_fn *)found;
+		__atomic_store_n(&incstack__new_targets[i],
+				 calls_malloc(found) ? (operator_fn *)found : record,
+				 __ATOMIC_RELEASE);
+	}
+}
+
+/* A program in C that loads code in C++ out of the global scope: without this object, the
+ * caller's own libraries would be searched next. What was found is kept for each object. */
+enum { SCOPES_MAX = 64 };
+static struct scope {
+	const struct link_map *map;
+	uintptr_t bias; /* another object may get the place of one that was unloaded */
+	struct {
+		operator_fn *real;
+		int calls_malloc;
+	} found[OPERATORS_COUNT];
+} scopes[SCOPES_MAX];
+static unsigned scopes_used;
+
+/* Null: all are taken. */
+static struct scope *scope_of(const struct link_map *map)
+{
+	unsigned i;
+
+	for (i = 0; i < SCOPES_MAX; i++)
+		if (__atomic_load_n(&scopes[i].map, __ATOMIC_ACQUIRE) == map &&
+		    scopes[i].bias == map->l_addr)
+			return &scopes[i];
+	if (__atomic_load_n(&scopes_used, __ATOMIC_RELAXED) >= SCOPES_MAX)
+		return NULL;
+	i = __atomic_fetch_add(&scopes_used, 1, __ATOMIC_RELAXED);
+	if (i >= SCOPES_MAX)
+		return NULL;
+	scopes[i].bias = map->l_addr;
+	__atomic_store_n(&scopes[i].map, map, __ATOMIC_RELEASE);
+	return &scopes[i];
+}
+
+/* Found without a lock where libc has the function for it, and without telling the
+ * recorder, which would take this object for an unwinder. */
+static const struct link_map *object_at(const void *address)
+{
+#ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
+	static void *cache;
+	void *find = __atomic_load_n(&cache, __ATOMIC_RELAXED);
+	struct dl_find_object object;
+
+	if (find == NULL)
+		find = incstack__stub_find(&cache, "_dl_find_object");
+	if (find != NULL &&
+	    ((__typeof__(&_dl_find_object))find)((void *)(uintptr_t)address, &object) == 0)
+		return object.dlfo_link_map;
+#endif
+	return incstack__stub_object((uintptr_t)address);
+}
+
+/* No library of the caller's defines it. There is nobody here who could throw. */
+static uintptr_t without_runtime(uintptr_t first, uintptr_t second, unsigned which)
+{
+	if (which >= DELETES) {
+		free((void *)first);
+		return 0;
+	}
+	if (which >= ALIGNED)
+		return (uintptr_t)memalign(second, first);
+	return (uintptr_t)malloc(first != 0 ? first : 1);
+}
+
+/* As the caller would find it: in the global scope, then in its own libraries. */
+static operator_fn *find(const char *object, const char *name)
+{
+	void *found = incstack__stub_dlsym(RTLD_NEXT, name);
+	void *handle;
+
+	if (found != NULL)
+		return (operator_fn *)found;
+	handle = dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
+	if (handle == NULL)
+		return NULL;
+	found = incstack__stub_dlsym(handle, name);
+	dlclose_next()(handle); /* it stays: its code is running */
+	return (operator_fn *)found;
+}
+
+static operator_fn *search(const struct link_map *map, unsigned which, int *through)
+{
+	struct scope *scope = scope_of(map);
+	operator_fn *real =
+		scope != NULL ? __atomic_load_n(&scope->found[which].real, __ATOMIC_ACQUIRE) : NULL;
+
+	if (real != NULL) {
+		*through = scope->found[which].calls_malloc;
+		return real;
+	}
+	real = find(map->l_name, names[which]);
+	*through = real != NULL && calls_malloc((const void *)real);
+	if (scope != NULL && real != NULL) {
+		scope->found[which].calls_malloc = *through;
+		__atomic_store_n(&scope->found[which].real, real, __ATOMIC_RELEASE);
+	}
+	return real;
+}
+
+static uintptr_t by_caller(uintptr_t first, uintptr_t second, uintptr_t third, unsigned which)
+{
+	const struct link_map *map = object_at(__builtin_return_address(0));
+	operator_fn *real = NULL;
+	int through = 0;
+	CALLER(caller);
+
+	if (map != NULL)
+		real = search(map, which, &through);
+	if (real == NULL)
+		return without_runtime(first, second, which);
+	if (through)
+		return real(first, second, third, which);
+	return call(real, first, second, third, which, caller);
+}
