@@ -294,6 +294,18 @@ static void only(const char *name)
 
 __attribute__((visibility("default"))) incstack__recorder_start_fn incstack__recorder_start;
 
+static int on_close(unsigned low, unsigned high)
+{
+	(void)low;
+	(void)high;
+	return -1;
+}
+
+static void on_replace(int fd)
+{
+	(void)fd;
+}
+
 static uint64_t position(void)
 {
 	return 0;
@@ -310,6 +322,8 @@ const struct incstack__recorder *incstack__recorder_start(const char *configurat
 	static const struct incstack__recorder table = {.on_alloc = on_alloc,
 							.on_free = on_free,
 							.on_new = on_new,
+							.on_close = on_close,
+							.on_replace = on_replace,
 							.position = position,
 							.on_thread = on_thread,
 							.on_jump = on_jump,

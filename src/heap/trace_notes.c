@@ -52,6 +52,11 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 	[INCSTACK__NOTE_OWN_NEW] =
 		"the program itself defines operator new; only what that takes from malloc is "
 		"recorded",
+	[INCSTACK__NOTE_NOT_STARTED] =
+		"the recorder could not start (no memory?); nothing was recorded",
+	[INCSTACK__NOTE_UNRECORDED] =
+		"a child, or a program that was executed, could not be recorded: its trace file "
+		"could not be made (permissions, ulimit -f, or a full disk?)",
 };
 
 const char *incstack__trace_note_text(unsigned note)

@@ -28,6 +28,8 @@ enum incstack__trace_note {
 	INCSTACK__NOTE_MODULES,          /* a list of modules could not be made */
 	INCSTACK__NOTE_OWN_MALLOC,       /* the program defines malloc: its calls are not seen */
 	INCSTACK__NOTE_OWN_NEW,          /* the program defines operator new */
+	INCSTACK__NOTE_NOT_STARTED,      /* the file is there, but nothing was recorded */
+	INCSTACK__NOTE_UNRECORDED,       /* a child or the next program has no file */
 	INCSTACK__NOTE_COUNT,
 };
 

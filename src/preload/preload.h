@@ -55,6 +55,10 @@ struct incstack__recorder {
 	void (*on_lookup)(uintptr_t caller, int certain);
 	/* The return address that a thunk's address stands for; all others are themselves. */
 	const void *(*real_address)(const void *address);
+	/* The trace file's descriptor if it is in a range that is about to be closed, or -1;
+	 * and the number is about to become another file's. */
+	int (*on_close)(unsigned low, unsigned high);
+	void (*on_replace)(int fd);
 	/* The process image is about to be replaced; the attempt may fail. */
 	void (*on_exec)(void);
 	/* The process ends: everything is written, nothing is recorded any more. */

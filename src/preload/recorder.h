@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include <incstack/incstack.h>
 #include <incstack/native.h>
@@ -89,7 +89,7 @@ struct incstack__recording {
 	int follow;
 	int on;
 	int shared; /* more than one record is in use: each event asks the clock */
-	int failed; /* the file could not be written; errno */
+	int failed; /* the file could not be written */
 	int fd;
 	dev_t device; /* of the file */
 	ino_t inode;
@@ -116,12 +116,25 @@ struct incstack__quiet {
 void incstack__record_quiet(struct incstack__quiet *before);
 void incstack__record_loud(const struct incstack__quiet *before);
 
-/* recorder_file.c */
-int incstack__record_open(const char *path);
+/* recorder_descriptor.c */
+/* Makes the file, or empties it; negative: it cannot, or another process writes it. */
+int incstack__record_create(const char *path, struct stat *status);
+/* Of the file, which is opened again if the program has closed it; negative: it cannot be. */
+int incstack__record_descriptor(struct stat *status);
 void incstack__record_close(void);
+/* The descriptor if it is in the range, which the program is about to close; or -1. */
+int incstack__record_on_close(unsigned low, unsigned high);
+/* The program is about to use the number for another file. */
+void incstack__record_on_replace(int fd);
+
+/* recorder_file.c */
+/* Signals are blocked, also in write. */
+int incstack__record_open(const char *path);
 int incstack__record_write(const void *data, size_t bytes);
 /* For the report. From any thread, in a signal handler, too. */
 void incstack__record_note(enum incstack__trace_note note);
+/* In the file of another process or process image. */
+void incstack__record_note_in(const char *path, enum incstack__trace_note note);
 void *incstack__record_map(size_t bytes);
 /* The same memory with more bytes; null: there are none, and it stays as it was. */
 void *incstack__record_remap(void *memory, size_t bytes, size_t more);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,60 +50,6 @@ static void read_command(char *command, size_t size)
 			command[i] = ' ';
 }
 
-/* Once a block could not be written whole, nothing that follows can be read. */
-static int give_up(int error, const char *text)
-{
-	if (__atomic_exchange_n(&incstack__recording.failed, error, __ATOMIC_RELAXED) == 0 &&
-	    write(STDERR_FILENO, text, strlen(text)) < 0)
-		return -1;
-	return -1;
-}
-
-/* Keeps the descriptor out of the low numbers, which targets close or dup onto. */
-static int open_high(const char *path, int flags)
-{
-	const int low = open(path, flags | O_APPEND | O_CLOEXEC, 0666);
-	const int high = low >= 0 ? fcntl(low, F_DUPFD_CLOEXEC, 900) : -1;
-
-	if (high < 0)
-		return low;
-	close(low);
-	return high;
-}
-
-static int is_file(int fd)
-{
-	struct stat status;
-
-	return fstat(fd, &status) == 0 && status.st_dev == incstack__recording.device &&
-	       status.st_ino == incstack__recording.inode;
-}
-
-/* The descriptor of the file, opened again where the target has closed it: by now the
- * number may be that of a file of its own. Negative: it cannot be opened. */
-static int descriptor(void)
-{
-	int *fd = &incstack__recording.fd;
-	int closed = __atomic_load_n(fd, __ATOMIC_RELAXED);
-	int again;
-
-	if (is_file(closed))
-		return closed;
-	again = open_high(incstack__recording.path, O_WRONLY);
-	if (again >= 0 && is_file(again) &&
-	    __atomic_compare_exchange_n(fd, &closed, again, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		return again;
-	if (again >= 0)
-		close(again);
-	return is_file(closed) ? closed : -1; /* another thread has opened it */
-}
-
-void incstack__record_close(void)
-{
-	if (is_file(incstack__recording.fd))
-		close(incstack__recording.fd);
-}
-
 void incstack__record_note(enum incstack__trace_note note)
 {
 	struct incstack__trace_slot *slots = incstack__recording.slots;
@@ -111,30 +58,86 @@ void incstack__record_note(enum incstack__trace_note note)
 		__atomic_fetch_or(&slots[0].notes, UINT64_C(1) << note, __ATOMIC_RELAXED);
 }
 
-int incstack__record_write(const void *data, size_t bytes)
+/* Once a block could not be written whole, nothing that follows can be read. */
+static int give_up(enum incstack__trace_note note)
 {
-	const unsigned char *at = data;
-	int fd;
+	if (__atomic_exchange_n(&incstack__recording.failed, 1, __ATOMIC_RELAXED) == 0)
+		incstack__record_note(note);
+	return -1;
+}
 
-	if (__atomic_load_n(&incstack__recording.failed, __ATOMIC_RELAXED) != 0)
-		return -1;
-	fd = descriptor();
-	if (fd < 0)
-		return give_up(EBADF, "incstack: the program closed the trace file, and it cannot "
-				      "be opened again; nothing more is recorded\n");
+/* The program that was recorded there executed another one, or is the parent. */
+void incstack__record_note_in(const char *path, enum incstack__trace_note note)
+{
+	const int fd = open(path, O_RDWR | O_CLOEXEC);
+	struct incstack__trace_slot *slots = MAP_FAILED;
+	struct stat status;
+
+	/* Through memory: a write behind the limit on file sizes would end the program. */
+	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size >= INCSTACK__TRACE_START)
+		slots = mmap(NULL, INCSTACK__TRACE_COUNTERS_BYTES, PROT_READ | PROT_WRITE,
+			     MAP_SHARED, fd, INCSTACK__TRACE_HEADER_BYTES);
+	if (slots != MAP_FAILED) {
+		__atomic_fetch_or(&slots[0].notes, UINT64_C(1) << note, __ATOMIC_RELAXED);
+		munmap(slots, INCSTACK__TRACE_COUNTERS_BYTES);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* At the limit the kernel sends a signal that ends the program: nothing is written then. */
+static int is_allowed(off_t end)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+	       (rlim_t)end <= limit.rlim_cur;
+}
+
+/* The program lowered the limit meanwhile: that signal is pending, for it is blocked. */
+static void take_limit_signal(void)
+{
+	const struct timespec none = {0, 0};
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGXFSZ);
+	sigtimedwait(&signals, NULL, &none);
+}
+
+/* Signals are blocked. */
+static int write_all(int fd, const unsigned char *at, size_t bytes)
+{
 	while (bytes > 0) {
 		const ssize_t done = write(fd, at, bytes);
 
 		if (done < 0 && errno == EINTR)
 			continue;
+		if (done < 0 && errno == EFBIG) {
+			take_limit_signal();
+			return give_up(INCSTACK__NOTE_FILE_LIMIT);
+		}
 		if (done <= 0)
-			return give_up(done < 0 ? errno : ENOSPC,
-				       "incstack: the trace file cannot be written (is the disk "
-				       "full?); nothing more is recorded\n");
+			return give_up(INCSTACK__NOTE_FILE_FULL);
 		at += done;
 		bytes -= (size_t)done;
 	}
 	return 0;
+}
+
+int incstack__record_write(const void *data, size_t bytes)
+{
+	struct stat status;
+	int fd;
+
+	if (__atomic_load_n(&incstack__recording.failed, __ATOMIC_RELAXED) != 0)
+		return -1;
+	fd = incstack__record_descriptor(&status);
+	if (fd < 0)
+		return give_up(INCSTACK__NOTE_FILE_CLOSED);
+	if (!is_allowed(status.st_size + (off_t)bytes))
+		return give_up(INCSTACK__NOTE_FILE_LIMIT);
+	return write_all(fd, data, bytes);
 }
 
 static int write_header(void)
@@ -158,8 +161,8 @@ static int create(const char *path)
 	struct incstack__recording *r = &incstack__recording;
 	struct stat status;
 
-	r->fd = open_high(path, O_RDWR | O_CREAT | O_TRUNC);
-	if (r->fd < 0 || fstat(r->fd, &status) != 0)
+	r->fd = incstack__record_create(path, &status);
+	if (r->fd < 0)
 		return -1;
 	r->device = status.st_dev;
 	r->inode = status.st_ino;
@@ -167,18 +170,14 @@ static int create(const char *path)
 	return 0;
 }
 
-int incstack__record_open(const char *path)
+static int map_slots(void)
 {
 	struct incstack__recording *r = &incstack__recording;
 	void *slots;
 
-	r->failed = 0;
-	if (create(path) != 0 || write_header() != 0)
-		return -1;
 	/* The space is taken now: a store to a mapped page that finds the disk full would
 	 * end the process. */
-	errno = posix_fallocate(r->fd, 0, INCSTACK__TRACE_START);
-	if (errno != 0)
+	if (posix_fallocate(r->fd, 0, INCSTACK__TRACE_START) != 0)
 		return -1;
 	slots = mmap(NULL, INCSTACK__TRACE_COUNTERS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
 		     r->fd, INCSTACK__TRACE_HEADER_BYTES);
@@ -187,4 +186,19 @@ int incstack__record_open(const char *path)
 	r->slots = slots;
 	r->slots[0].notes = r->why;
 	return 0;
+}
+
+/* What cannot be begun leaves no file. */
+int incstack__record_open(const char *path)
+{
+	struct incstack__recording *r = &incstack__recording;
+
+	r->failed = 0;
+	if (!is_allowed(INCSTACK__TRACE_START) || create(path) != 0)
+		return -1;
+	if (write_header() == 0 && map_slots() == 0)
+		return 0;
+	unlink(path);
+	incstack__record_close();
+	return -1;
 }

@@ -97,11 +97,21 @@ static int open_next(int started_by_tool)
 	char path[sizeof(r->file) + 32];
 
 	numbered(path, sizeof(path));
-	if (!started_by_tool)
-		return incstack__record_open(path);
-	if (access(r->file, F_OK) == 0 && rename(r->file, path) != 0)
+	if (!started_by_tool) {
+		if (incstack__record_open(path) == 0)
+			return 0;
+		incstack__record_note_in(r->file, INCSTACK__NOTE_UNRECORDED);
 		return -1;
-	return incstack__record_open(r->file);
+	}
+	if (access(r->file, F_OK) != 0)
+		return incstack__record_open(r->file);
+	if (rename(r->file, path) != 0)
+		return -1;
+	if (incstack__record_open(r->file) == 0)
+		return 0;
+	if (rename(path, r->file) == 0)
+		incstack__record_note_in(r->file, INCSTACK__NOTE_UNRECORDED);
+	return -1;
 }
 
 /* Leaves word in the environment of whatever this process executes. The array is
@@ -224,28 +234,46 @@ static const struct incstack__recorder table = {
 	.on_walk = incstack__record_walk,
 	.on_lookup = incstack__record_lookup,
 	.real_address = incstack__record_real_address,
+	.on_close = incstack__record_on_close,
+	.on_replace = incstack__record_on_replace,
 	.on_exec = incstack__record_exec,
 	.on_exit = incstack__record_exit,
 };
 
 __attribute__((visibility("default"))) incstack__recorder_start_fn incstack__recorder_start;
 
+/* Signals are blocked. */
+static int start(const char *configuration, long starter)
+{
+	struct incstack__recording *r = &incstack__recording;
+
+	if (r->file[0] == '\0' || open_next(starter <= 0 || starter == r->pid) != 0)
+		return -1;
+	if (start_lock() != 0 || incstack__record_keys() != 0 || create_runtime() != 0 ||
+	    create_late() != 0) {
+		incstack__record_note(INCSTACK__NOTE_NOT_STARTED);
+		return -1;
+	}
+	if (starter <= 0)
+		mark_environment(configuration);
+	return 0;
+}
+
 const struct incstack__recorder *incstack__recorder_start(const char *configuration)
 {
 	struct incstack__recording *r = &incstack__recording;
 	const long starter = option(configuration, "pid", NULL, 0);
+	struct incstack__quiet before;
+	int error;
 
 	configure(configuration);
 	if (starter > 0 && starter != r->pid && !r->follow)
 		return NULL;
-	if (r->file[0] == '\0' || open_next(starter <= 0 || starter == r->pid) != 0 ||
-	    start_lock() != 0 || incstack__record_keys() != 0 || create_runtime() != 0 ||
-	    create_late() != 0) {
-		fprintf(stderr, "incstack: cannot record to '%s'\n", r->file);
+	incstack__record_quiet(&before);
+	error = start(configuration, starter);
+	incstack__record_loud(&before);
+	if (error != 0)
 		return NULL;
-	}
-	if (starter <= 0)
-		mark_environment(configuration);
 	incstack__record_modules();
 	r->late.epoch = r->epoch;
 	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);

@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "stub.h"
 
@@ -60,15 +59,6 @@ static int recorder_path(char *path, size_t size)
 	return 0;
 }
 
-static void complain(const char *text)
-{
-	static const char prefix[] = "incstack: ";
-
-	if (write(STDERR_FILENO, prefix, sizeof(prefix) - 1) < 0 ||
-	    write(STDERR_FILENO, text, strlen(text)) < 0 || write(STDERR_FILENO, "\n", 1) < 0)
-		return;
-}
-
 static void finish(void)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
@@ -89,10 +79,8 @@ static const struct incstack__recorder *open_recorder(const char *configuration)
 	/* NODELETE: the target may still run through its thunks while it exits. */
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	symbol = handle != NULL ? dlsym(handle, INCSTACK__RECORDER_SYMBOL) : NULL;
-	if (symbol == NULL) {
-		complain(dlerror());
+	if (symbol == NULL)
 		return NULL;
-	}
 	memcpy(&start, &symbol, sizeof(start));
 	return start(configuration);
 }
@@ -107,8 +95,8 @@ __attribute__((constructor)) static void stub_load(void)
 	recorder = open_recorder(configuration);
 	__atomic_store_n(&incstack__stub_recorder, recorder, __ATOMIC_RELEASE);
 	/* Registered first, hence run last. */
-	if (recorder != NULL && at_quick_exit(finish) != 0)
-		complain("quick_exit will lose the newest records");
+	if (recorder != NULL)
+		at_quick_exit(finish);
 }
 
 __attribute__((destructor)) static void stub_unload(void)

@@ -11,10 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "../heap/trace_format.h"
 #include "heap.h"
 
 static const char help[] =
@@ -67,6 +69,21 @@ static char *absolute(const char *file)
 	return length < 0 ? NULL : path;
 }
 
+/* The program inherits the limit, and could not begin the file. */
+static int check_limit(const char *file)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+	    limit.rlim_cur >= INCSTACK__TRACE_START)
+		return 0;
+	fprintf(stderr,
+		"incstack: cannot write %s: the limit on file sizes (ulimit -f) is %llu bytes, and "
+		"a trace file begins with %u; raise the limit\n",
+		file, (unsigned long long)limit.rlim_cur, (unsigned)INCSTACK__TRACE_START);
+	return TOOL_STATUS_CANNOT_RUN;
+}
+
 /* The file is made here, where an error can be said before the program runs. What is
  * no regular file (/dev/full, a pipe) is never replaced. */
 static int prepare_file(struct tool_heap_options *options, const char *file)
@@ -84,6 +101,8 @@ static int prepare_file(struct tool_heap_options *options, const char *file)
 			options->file);
 		return TOOL_STATUS_CANNOT_RUN;
 	}
+	if (check_limit(options->file) != 0 || tool_heap_lock(options->file) != 0)
+		return TOOL_STATUS_CANNOT_RUN;
 	fd = open(options->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 	if (fd < 0) {
 		fprintf(stderr, "incstack: cannot write %s: %s; choose another file with -o\n",

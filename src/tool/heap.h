@@ -26,6 +26,9 @@ int tool_report(int argc, char **argv);
 
 /* 0, or an exit status after it has said why the program cannot be profiled. */
 int tool_heap_check_program(const char *program);
+/* Until the tool ends, no other run gets the file; 0, or an exit status after it has said
+ * who writes it. The path is absolute. */
+int tool_heap_lock(const char *file);
 /* Runs it to its end under the recorder; the exit status. */
 int tool_heap_run(const struct tool_heap_options *options);
 /* Notes in the file how the process that wrote it ended: a status of wait(2). */

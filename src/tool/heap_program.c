@@ -8,6 +8,8 @@
 #endif
 #include <elf.h>
 #include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +60,72 @@ static int is_dynamic(int fd)
 	return 0;
 }
 
+/* Whether a name is in a table of strings: a library that is needed, or a symbol. */
+static const char *sanitizer_named(const char *name)
+{
+	if (strncmp(name, "libasan.so", 10) == 0 || strcmp(name, "__asan_init") == 0)
+		return "it was built with AddressSanitizer, whose own malloc must be the only one; "
+		       "build it without -fsanitize=address";
+	if (strncmp(name, "libtsan.so", 10) == 0 || strcmp(name, "__tsan_init") == 0)
+		return "it was built with ThreadSanitizer, whose own malloc must be the only one; "
+		       "build it without -fsanitize=thread";
+	return NULL;
+}
+
+static const char *sanitizer_in_needed(Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	const char *reason = NULL;
+	GElf_Dyn entry;
+
+	for (int i = 0; reason == NULL && gelf_getdyn(data, i, &entry) != NULL; i++) {
+		const char *name = entry.d_tag == DT_NEEDED
+					   ? elf_strptr(elf, header->sh_link, entry.d_un.d_val)
+					   : NULL;
+
+		if (name != NULL)
+			reason = sanitizer_named(name);
+	}
+	return reason;
+}
+
+static const char *sanitizer_in_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	const char *reason = NULL;
+	GElf_Sym symbol;
+
+	for (int i = 0; reason == NULL && gelf_getsym(data, i, &symbol) != NULL; i++) {
+		const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+
+		if (name != NULL && symbol.st_shndx != SHN_UNDEF)
+			reason = sanitizer_named(name);
+	}
+	return reason;
+}
+
+/* gcc links the sanitizer as a library, clang into the program, which exports it. */
+static const char *sanitizer_of(int fd)
+{
+	const char *reason = NULL;
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	while (reason == NULL && (section = elf_nextscn(elf, section)) != NULL) {
+		if (gelf_getshdr(section, &header) == NULL)
+			continue;
+		if (header.sh_type == SHT_DYNAMIC)
+			reason = sanitizer_in_needed(elf, section, &header);
+		else if (header.sh_type == SHT_DYNSYM)
+			reason = sanitizer_in_symbols(elf, section, &header);
+	}
+	elf_end(elf);
+	return reason;
+}
+
 static const char *refuse_reason(const char *path)
 {
 	struct stat status;
@@ -76,6 +144,8 @@ static const char *refuse_reason(const char *path)
 		return NULL; /* executable but unreadable: try */
 	if (!is_dynamic(fd))
 		reason = "it is static or not for x86-64; link it dynamically";
+	else
+		reason = sanitizer_of(fd);
 	close(fd);
 	return reason;
 }

@@ -135,7 +135,9 @@ int tool_heap_report(const char *file, uint64_t start_ns)
 	if (count == 0)
 		fprintf(stderr,
 			"incstack: nothing was recorded into %s: the program did not start, or "
-			"could not write there\n",
+			"could not make the file (permissions, ulimit -f, a full disk?), or it "
+			"started without the recorder (LD_PRELOAD taken from the environment, a "
+			"static program?)\n",
 			file);
 	for (size_t i = 0; i < count; i++)
 		failed |= report_image(&images[i]);

@@ -285,6 +285,10 @@ test_errors() {
 	refuse 126 'set-uid' -o trace -- ./setuid
 	printf 'int main(void) { return 0; }' | cc -static -x c - -o static
 	refuse 126 'static' -o trace -- ./static
+	printf 'int main(void) { return 0; }' | cc -fsanitize=address -x c - -o sanitized
+	refuse 126 'AddressSanitizer' -o trace -- ./sanitized
+	printf 'int main(void) { return 0; }' | cc -fsanitize=thread -x c - -o sanitized
+	refuse 126 'ThreadSanitizer' -o trace -- ./sanitized
 	refuse 126 'cannot write' -o nowhere/trace -- true
 	refuse 126 'not a regular file' -o /dev/null -- true
 	[[ -c /dev/null ]] || fail "/dev/null is gone"
@@ -380,19 +384,70 @@ test_program() {
 	[[ -s trace.html ]] || fail "the trace file is relative to where the tool was started"
 }
 
-# A limit on the size of files stands for a full disk.
 test_full_disk() {
 	local base
 	base=$(bare)
+	LD_PRELOAD=$(dirname "$target")/../preload/full_disk.so record -o trace -- \
+		"$target" alloc=100000
+	equal status "$status" 0
+	grep -q '^note: .*is the disk full' stderr || fail "not said"
+	equal "lines of the program" "$(grep -c '^incstack: ' stderr)" 2
+	equal "traces and lost" $(($(value traces) + $(value lost))) $((base + 100000))
+	[[ $(value traces) -gt 1000 && $(value lost) -gt 1000 ]] || fail "$last"
+}
+
+# At the limit the kernel would end the program by a signal.
+test_file_limit() {
+	local base
+	(ulimit -f 4 && refuse 126 'ulimit -f' -o small -- "$target" alloc=10)
+	[[ ! -e small ]] || fail "a trace file is left"
+	base=$(bare)
 	(
-		trap '' XFSZ
 		ulimit -f 700 # of 1024 bytes
 		record -o trace -- "$target" alloc=100000
 		equal status "$status" 0
-		grep -q 'is the disk full' stderr || fail "not said"
+		grep -q '^note: .*ulimit -f' stderr || fail "not said"
+		equal output "$(cat stdout)" ""
 		equal "traces and lost" $(($(value traces) + $(value lost))) $((base + 100000))
 		[[ $(value traces) -gt 1000 && $(value lost) -gt 1000 ]] || fail "$last"
 	)
+	# Where there is no room for the file of the next program, that runs all the same.
+	# shellcheck disable=SC2016
+	record -o trace -- bash -c 'ulimit -f 4; exec "$0" alloc=10 >&2' "$target"
+	equal status "$status" 0
+	grep -q '^note: .*could not be recorded' stderr || fail "not said"
+	# shellcheck disable=SC2016
+	record -o trace -- bash -c 'ulimit -f 4; for i in {1..9000}; do x=$i$i; done; echo ok'
+	equal status "$status" 0
+	equal output "$(cat stdout)" ok
+}
+
+# Two runs never write one file.
+test_same_file() {
+	local first
+	mkfifo never
+	"$tool" heap -o trace -- bash -c ': >ready; read -r <never' >stdout 2>first </dev/null &
+	first=$!
+	until [[ -e ready ]]; do sleep 0.1; done
+	record -o trace -- "$target" alloc=10
+	equal status "$status" 126
+	grep -q "trace is being written by process [0-9]*; choose another" stderr || fail "not said"
+	record -o trace2 -- "$target" alloc=10
+	equal status "$status" 0
+	echo >never
+	wait $first || fail "the first: $(cat first)"
+	last=$(tail -n 1 first)
+	[[ $(value traces) -gt 100 ]] || fail "$last"
+	equal lost "$(value lost)" 0
+	record -o trace -- "$target" alloc=10
+	equal status "$status" 0
+	# One that outlives its tool.
+	rm -f ready
+	# shellcheck disable=SC2016
+	record -o trace -- bash -c '(exec >/dev/null 2>&1; : >ready; read -r <never) &
+		until [[ -e ready ]]; do sleep 0.1; done'
+	equal status "$status" 0
+	echo >never
 }
 
 # An allocator whose operators new call malloc for some blocks only: each counts once.

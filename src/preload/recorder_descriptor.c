@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The descriptor of the trace file, in the descriptor table of a program that closes what
+ * it does not know and puts its own files at any number. It is kept out of the low numbers
+ * and out of the way of libc's functions that close or replace descriptors; if the program
+ * takes it away by a system call, the file is opened again.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "recorder.h"
+
+enum { HIGH = 900, BELOW_LIMIT = 24 };
+
+/* The lowest number for the descriptor that the limit leaves room above. */
+static int first_number(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > HIGH + BELOW_LIMIT)
+		return HIGH;
+	return limit.rlim_cur > 2 * BELOW_LIMIT ? (int)limit.rlim_cur - BELOW_LIMIT : 0;
+}
+
+static int move_high(int fd, int first)
+{
+	const int high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, first) : -1;
+
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
+static int is_file(int fd, struct stat *status)
+{
+	return fd >= 0 && fstat(fd, status) == 0 && status->st_dev == incstack__recording.device &&
+	       status->st_ino == incstack__recording.inode;
+}
+
+/* Whoever writes a trace file has it locked: another run with the same name leaves it
+ * alone. What a run before has left is overwritten only then. */
+int incstack__record_create(const char *path, struct stat *status)
+{
+	const int fd = move_high(open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666),
+				 first_number());
+
+	if (fd < 0)
+		return -1;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 && ftruncate(fd, 0) == 0 && fstat(fd, status) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* By now the number may be that of a file of the program's own. */
+int incstack__record_descriptor(struct stat *status)
+{
+	struct incstack__recording *r = &incstack__recording;
+	int closed = __atomic_load_n(&r->fd, __ATOMIC_RELAXED);
+	int again;
+
+	if (is_file(closed, status))
+		return closed;
+	again = move_high(open(r->path, O_WRONLY | O_APPEND | O_CLOEXEC), first_number());
+	if (is_file(again, status) &&
+	    __atomic_compare_exchange_n(&r->fd, &closed, again, 0, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED)) {
+		flock(again, LOCK_EX | LOCK_NB);
+		return again;
+	}
+	if (again >= 0)
+		close(again);
+	return is_file(closed, status) ? closed : -1; /* another thread has opened it */
+}
+
+void incstack__record_close(void)
+{
+	const int fd = __atomic_exchange_n(&incstack__recording.fd, -1, __ATOMIC_RELAXED);
+	struct stat status;
+
+	if (is_file(fd, &status))
+		close(fd);
+}
+
+/* A child of vfork has the memory of its parent, but descriptors of its own. */
+int incstack__record_on_close(unsigned low, unsigned high)
+{
+	const struct incstack__recording *r = &incstack__recording;
+	const int fd = __atomic_load_n(&r->fd, __ATOMIC_RELAXED);
+	const int saved = errno;
+	struct stat status;
+	int ours;
+
+	if (fd < 0 || (unsigned)fd < low || (unsigned)fd > high ||
+	    !__atomic_load_n(&r->on, __ATOMIC_RELAXED))
+		return -1;
+	ours = getpid() == r->pid && is_file(fd, &status);
+	errno = saved;
+	return ours ? fd : -1;
+}
+
+void incstack__record_on_replace(int fd)
+{
+	struct incstack__recording *r = &incstack__recording;
+	const int saved = errno;
+	int moved;
+
+	if (incstack__record_on_close((unsigned)fd, (unsigned)fd) != fd)
+		return;
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
+	if (moved < 0)
+		moved = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (moved >= 0 &&
+	    !__atomic_compare_exchange_n(&r->fd, &fd, moved, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		close(moved);
+	errno = saved;
+}

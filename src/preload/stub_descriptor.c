@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The interposed functions that close descriptors or put another file at a number: the
+ * recorder's own stays. To the program its number is one that is not open; a program that
+ * wants the number gets it.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include "stub.h"
+
+INCSTACK__REAL(close)
+INCSTACK__REAL(dup2)
+INCSTACK__REAL(dup3)
+#if __GLIBC_PREREQ(2, 34)
+INCSTACK__REAL(close_range)
+INCSTACK__REAL(closefrom)
+#endif
+
+/* Its number if it is in the range, or -1. */
+static int kept(unsigned low, unsigned high)
+{
+	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
+
+	return recorder != NULL ? recorder->on_close(low, high) : -1;
+}
+
+static void make_way(int fd)
+{
+	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
+
+	if (recorder != NULL)
+		recorder->on_replace(fd);
+}
+
+INCSTACK__INTERPOSED int close(int fd)
+{
+	if (kept((unsigned)fd, (unsigned)fd) < 0)
+		return close_next()(fd);
+	errno = EBADF;
+	return -1;
+}
+
+INCSTACK__INTERPOSED int dup2(int from, int to)
+{
+	make_way(to);
+	return dup2_next()(from, to);
+}
+
+INCSTACK__INTERPOSED int dup3(int from, int to, int flags)
+{
+	make_way(to);
+	return dup3_next()(from, to, flags);
+}
+
+#if __GLIBC_PREREQ(2, 34)
+/* The range without the number: what is below it, then what is above. */
+INCSTACK__INTERPOSED int close_range(unsigned low, unsigned high, int flags)
+{
+	const int fd = kept(low, high);
+	const unsigned number = (unsigned)fd;
+	int error = 0;
+
+	if (fd < 0)
+		return close_range_next()(low, high, flags);
+	if (number > low)
+		error = close_range_next()(low, number - 1, flags);
+	if (error == 0 && number < high)
+		error = close_range_next()(number + 1, high, flags);
+	return error;
+}
+
+INCSTACK__INTERPOSED void closefrom(int low)
+{
+	const int fd = kept(low > 0 ? (unsigned)low : 0, UINT_MAX);
+
+	if (fd >= 0) {
+		for (int i = low > 0 ? low : 0; i < fd; i++)
+			close_next()(i);
+		low = fd + 1;
+	}
+	closefrom_next()(low);
+}
+#endif
