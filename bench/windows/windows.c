@@ -294,6 +294,12 @@ static void only(const char *name)
 
 __attribute__((visibility("default"))) incstack__recorder_start_fn incstack__recorder_start;
 
+static void on_forbid(enum incstack__forbidden what, const void *filter)
+{
+	(void)what;
+	(void)filter;
+}
+
 static int on_close(unsigned low, unsigned high)
 {
 	(void)low;
@@ -323,6 +329,7 @@ const struct incstack__recorder *incstack__recorder_start(const char *configurat
 							.on_free = on_free,
 							.on_new = on_new,
 							.on_close = on_close,
+							.on_forbid = on_forbid,
 							.on_replace = on_replace,
 							.position = position,
 							.on_thread = on_thread,

@@ -27,6 +27,13 @@ enum incstack__unload {
 	INCSTACK__UNLOAD_ANNOUNCED, /* the module runs its last destructor */
 };
 
+/* What a program is about to forbid itself. */
+enum incstack__forbidden {
+	INCSTACK__FORBIDDEN_ALL_CALLS,  /* nearly all system calls: seccomp's strict mode */
+	INCSTACK__FORBIDDEN_SOME_CALLS, /* those that a seccomp filter says */
+	INCSTACK__FORBIDDEN_CLOCK,      /* the time-stamp counter */
+};
+
 struct incstack__recorder {
 	/* After the block came, before it goes; it is not null. Both leave errno alone. */
 	void (*on_alloc)(const void *block, size_t bytes, struct incstack__caller caller);
@@ -59,6 +66,8 @@ struct incstack__recorder {
 	 * and the number is about to become another file's. */
 	int (*on_close)(unsigned low, unsigned high);
 	void (*on_replace)(int fd);
+	/* filter: a struct sock_fprog. */
+	void (*on_forbid)(enum incstack__forbidden what, const void *filter);
 	/* The process image is about to be replaced; the attempt may fail. */
 	void (*on_exec)(void);
 	/* The process ends: everything is written, nothing is recorded any more. */

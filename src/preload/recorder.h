@@ -87,6 +87,8 @@ struct incstack__recording {
 	uint32_t changes;   /* of what an event must heed: on, epoch, unloading, shared */
 	int crosscheck;
 	int follow;
+	int stopping;     /* for good, but the program goes on: it enters a sandbox */
+	uint64_t counter; /* the newest stamp, where the time-stamp counter is forbidden; or 0 */
 	int on;
 	int shared; /* more than one record is in use: each event asks the clock */
 	int failed; /* the file could not be written */
@@ -215,6 +217,13 @@ void incstack__record_thread_end(void);
 void incstack__record_switch(const void *ucontext);
 void incstack__record_thread(void);
 void incstack__record_unload(enum incstack__unload what, const void *address);
+
+/* recorder_sandbox.c */
+void incstack__record_forbid(enum incstack__forbidden what, const void *filter);
+
+/* Until a handler of the signal has returned in the thread: not even that system call may
+ * be allowed in a moment. */
+void incstack__record_await_thread(pid_t tid, int signal);
 
 /* recorder_new.c */
 void incstack__record_new(const void *block, size_t bytes, struct incstack__caller caller,

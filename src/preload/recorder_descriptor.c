@@ -42,6 +42,12 @@ static int is_file(int fd, struct stat *status)
 	       status->st_ino == incstack__recording.inode;
 }
 
+/* Not 0: another process has it locked. A file system without locks has no such process. */
+static int is_locked(int fd)
+{
+	return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 /* Whoever writes a trace file has it locked: another run with the same name leaves it
  * alone. What a run before has left is overwritten only then. */
 int incstack__record_create(const char *path, struct stat *status)
@@ -51,7 +57,7 @@ int incstack__record_create(const char *path, struct stat *status)
 
 	if (fd < 0)
 		return -1;
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0 && ftruncate(fd, 0) == 0 && fstat(fd, status) == 0)
+	if (!is_locked(fd) && ftruncate(fd, 0) == 0 && fstat(fd, status) == 0)
 		return fd;
 	close(fd);
 	return -1;

@@ -9,6 +9,7 @@
 #include <x86intrin.h>
 
 #include "recorder.h"
+#include "recorder_stamp.h"
 
 #define HERE ((uintptr_t)__builtin_frame_address(0))
 
@@ -160,42 +161,6 @@ static inline int shares_slot(const struct incstack__record *record)
 	return record->number == 0 || record->number >= INCSTACK__TRACE_SLOTS - 1;
 }
 
-static inline int is_alone(void)
-{
-	return !__atomic_load_n(&incstack__recording.shared, __ATOMIC_RELAXED);
-}
-
-/* Stamps order events between records. While there is one only, counting does: a count
- * that starts at the clock's value never overtakes it. Whoever uses a second record
- * says so before its first event, and events that depend on that one see it.
- * Out of line: the compiler then sees that the other stamps follow each other. */
-static __attribute__((noinline)) int
-put_alloc_by_clock(struct incstack__trace_log *log, uintptr_t block, size_t bytes, uint64_t trace)
-{
-	return incstack__trace_put_alloc(log, __rdtsc(), block, bytes, trace);
-}
-
-static __attribute__((noinline)) int put_free_by_clock(struct incstack__trace_log *log,
-						       uintptr_t block)
-{
-	return incstack__trace_put_free(log, __rdtsc(), block);
-}
-
-static inline int log_alloc(struct incstack__trace_log *log, int alone, const void *block,
-			    size_t bytes, uint64_t trace)
-{
-	if (!alone)
-		return put_alloc_by_clock(log, (uintptr_t)block, bytes, trace);
-	return incstack__trace_put_alloc(log, log->stamp + 1, (uintptr_t)block, bytes, trace);
-}
-
-static inline int log_free(struct incstack__trace_log *log, int alone, const void *block)
-{
-	if (!alone)
-		return put_free_by_clock(log, (uintptr_t)block);
-	return incstack__trace_put_free(log, log->stamp + 1, (uintptr_t)block);
-}
-
 /* A look precedes each batch. Who has the recording's lock has looked before taking it. */
 static void flush(struct incstack__record *record)
 {
@@ -213,7 +178,7 @@ static __attribute__((noinline)) void look_at_clock(struct incstack__record *rec
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - record->written_ns >= FLUSH_AFTER_NS)
 		flush(record);
-	incstack__trace_put_time(&record->log, __rdtsc());
+	incstack__trace_put_time(&record->log, has_counter() ? stamp_of_counter() : __rdtsc());
 }
 
 /* How long nothing is special about the thread's events, unless something changes for
@@ -224,7 +189,7 @@ static void allow_quick(struct incstack__record *record, uint32_t changes)
 	const size_t most = record->log.size - 8 * INCSTACK__TRACE_WIDE_BYTES;
 
 	if (record->check != NULL || incstack__recording.interval > 1 || shares_slot(record) ||
-	    is_unloading())
+	    is_unloading() || has_counter())
 		return;
 	record->changes = changes;
 	record->alone = is_alone();
@@ -340,7 +305,7 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 	trace = take(record, &top, !shares_slot(record));
 	if (record->check != NULL && trace != INCSTACK__TRACE_NO_TRACE)
 		incstack__record_check_walk(record, trace, &top);
-	log_alloc(&record->log, is_alone(), block, bytes, trace);
+	log_alloc_slowly(&record->log, block, bytes, trace);
 }
 
 static __attribute__((noinline)) void put_elsewhere(const void *block, size_t bytes,
@@ -397,7 +362,7 @@ static __attribute__((noinline)) void free_slowly(const void *block)
 	if (record == NULL)
 		return;
 	if (make_room(record))
-		log_free(&record->log, is_alone(), block);
+		log_free_slowly(&record->log, block);
 	else
 		drop(record);
 	leave(record);

@@ -126,6 +126,8 @@ static void flush_other(struct incstack__record *record, int last)
 	for (int step = 0; step < WAIT_STEPS && !last; step++, nap())
 		if (__atomic_load_n(&record->held, __ATOMIC_ACQUIRE) == FREE)
 			return;
+	if (incstack__recording.stopping)
+		incstack__record_await_thread(record->tid, LIBC_SIGNAL);
 }
 
 static void flush_others(const struct incstack__record *self, int last)

@@ -146,7 +146,8 @@ static int write_header(void)
 	char command[sizeof(header.command)];
 	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
+	/* The coarse clock does not read the time-stamp counter, which may be forbidden. */
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	read_command(command, sizeof(command));
 	incstack__trace_header_init(&header, (uint64_t)incstack__recording.pid,
 				    (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,

@@ -163,5 +163,8 @@ void incstack__record_flush(struct incstack__record *record)
 		record->walker_word = 1;
 	incstack__record_quiet(&before);
 	flush(record);
+	/* Where nothing may be asked of the kernel, nothing may return to the recorder. */
+	if (incstack__recording.stopping)
+		record->settled = incstack_stack_set_mode(record->stack, INCSTACK_MODE_FULL) == 0;
 	incstack__record_loud(&before);
 }

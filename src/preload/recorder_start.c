@@ -205,9 +205,13 @@ static void after_fork_child(void)
 	struct incstack__recording *r = &incstack__recording;
 
 	make_lock();
+	if (!r->on) { /* in a sandbox, not even the file may be closed */
+		incstack__record_local.busy--;
+		return;
+	}
 	incstack__record_close();
 	r->pid = getpid();
-	if (r->on && (!r->follow || open_next(0) != 0))
+	if (!r->follow || open_next(0) != 0)
 		r->on = 0;
 	r->changes++;
 	incstack__record_modules_forked(1);
@@ -234,6 +238,7 @@ static const struct incstack__recorder table = {
 	.on_walk = incstack__record_walk,
 	.on_lookup = incstack__record_lookup,
 	.real_address = incstack__record_real_address,
+	.on_forbid = incstack__record_forbid,
 	.on_close = incstack__record_on_close,
 	.on_replace = incstack__record_on_replace,
 	.on_exec = incstack__record_exec,

@@ -120,7 +120,7 @@ static int record(const struct tool_heap_options *options)
 	int status;
 	int failed;
 
-	clock_gettime(CLOCK_REALTIME, &start);
+	clock_gettime(CLOCK_REALTIME_COARSE, &start); /* as the recorder */
 	status = tool_heap_run(options);
 	failed = tool_heap_report(options->file,
 				  (uint64_t)start.tv_sec * 1000000000u + (uint64_t)start.tv_nsec);

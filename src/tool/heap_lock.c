@@ -7,6 +7,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* struct ucred */
 #endif
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -68,7 +69,7 @@ static pid_t writer_of(const char *file)
 
 	if (fd < 0)
 		return 0;
-	if (flock(fd, LOCK_SH | LOCK_NB) != 0)
+	if (flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
 		writer = pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
 					 header.pid <= INT_MAX
 				 ? (pid_t)header.pid
@@ -103,7 +104,8 @@ int tool_heap_lock(const char *file)
 		close(fd);
 		return refuse(file, writer);
 	}
-	if (fd < 0 || bind(fd, (const struct sockaddr *)&name, length) == 0) {
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&name, length) == 0 ||
+	    errno != EADDRINUSE) {
 		listen(fd, 8); /* so that another run learns who it is; stays open */
 		return 0;
 	}

@@ -422,6 +422,23 @@ test_file_limit() {
 	equal output "$(cat stdout)" ok
 }
 
+# In a sandbox that the recorder's system calls would end, recording stops.
+test_sandbox() {
+	local kind program
+	program=$(dirname "$target")/../preload/stacks_sandbox
+	for kind in kill trap errno sync strict; do
+		record -o trace -- "$program" $kind
+		equal "status in $kind" "$status" 0
+		grep -q '^note: .*seccomp' stderr || fail "$kind: not said"
+		[[ $(value traces) -gt 2000 ]] || fail "$kind: $last"
+	done
+	record -o trace -- "$program" allow
+	equal status "$status" 0
+	! grep -q '^note:' stderr || fail "a note"
+	equal lost "$(value lost)" 0
+	[[ $(value traces) -gt 4000 ]] || fail "$last"
+}
+
 # Two runs never write one file.
 test_same_file() {
 	local first

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a seccomp filter would do to a system call, found out without loading it.
+ */
+#ifndef INCSTACK_HEAP_SECCOMP_FILTER_H
+#define INCSTACK_HEAP_SECCOMP_FILTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+/* Runs the filter over one call and stores its result (SECCOMP_RET_*). Negative: the kernel
+ * would not load such a filter. Thread: any. Signal: yes. Allocates: no. Blocks: no. */
+int incstack__seccomp_run(const struct sock_filter *filter, size_t count,
+			  const struct seccomp_data *call, uint32_t *result);
+
+/* Whether a call with that result goes on: it is done, or returns an error. The program is
+ * neither ended nor does a handler of its own run. */
+int incstack__seccomp_survives(uint32_t result);
+
+#endif

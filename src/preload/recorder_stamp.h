@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How events are stamped, and written into a thread's log.
+ */
+#ifndef INCSTACK_RECORDER_STAMP_H
+#define INCSTACK_RECORDER_STAMP_H
+
+#include <x86intrin.h>
+
+#include "recorder.h"
+
+static inline int is_alone(void)
+{
+	return !__atomic_load_n(&incstack__recording.shared, __ATOMIC_RELAXED);
+}
+
+/* Stamps order events between records. While there is one only, counting does: a count
+ * that starts at the clock's value never overtakes it. Whoever uses a second record
+ * says so before its first event, and events that depend on that one see it.
+ * Out of line: the compiler then sees that the other stamps follow each other. */
+static __attribute__((noinline)) int
+put_alloc_by_clock(struct incstack__trace_log *log, uintptr_t block, size_t bytes, uint64_t trace)
+{
+	return incstack__trace_put_alloc(log, __rdtsc(), block, bytes, trace);
+}
+
+static __attribute__((noinline)) int put_free_by_clock(struct incstack__trace_log *log,
+						       uintptr_t block)
+{
+	return incstack__trace_put_free(log, __rdtsc(), block);
+}
+
+static inline int log_alloc(struct incstack__trace_log *log, int alone, const void *block,
+			    size_t bytes, uint64_t trace)
+{
+	if (!alone)
+		return put_alloc_by_clock(log, (uintptr_t)block, bytes, trace);
+	return incstack__trace_put_alloc(log, log->stamp + 1, (uintptr_t)block, bytes, trace);
+}
+
+static inline int log_free(struct incstack__trace_log *log, int alone, const void *block)
+{
+	if (!alone)
+		return put_free_by_clock(log, (uintptr_t)block);
+	return incstack__trace_put_free(log, log->stamp + 1, (uintptr_t)block);
+}
+
+/* Where the program has forbidden the time-stamp counter; no event is quick then. */
+static inline uint64_t stamp_of_counter(void)
+{
+	return __atomic_add_fetch(&incstack__recording.counter, 1, __ATOMIC_SEQ_CST);
+}
+
+static inline int has_counter(void)
+{
+	return __atomic_load_n(&incstack__recording.counter, __ATOMIC_RELAXED) != 0;
+}
+
+/* Of events that are not quick. */
+static inline int log_alloc_slowly(struct incstack__trace_log *log, const void *block, size_t bytes,
+				   uint64_t trace)
+{
+	if (!has_counter())
+		return log_alloc(log, is_alone(), block, bytes, trace);
+	return incstack__trace_put_alloc(log, stamp_of_counter(), (uintptr_t)block, bytes, trace);
+}
+
+static inline int log_free_slowly(struct incstack__trace_log *log, const void *block)
+{
+	if (!has_counter())
+		return log_free(log, is_alone(), block);
+	return incstack__trace_put_free(log, stamp_of_counter(), (uintptr_t)block);
+}
+
+#endif
