@@ -422,6 +422,20 @@ test_file_limit() {
 	equal output "$(cat stdout)" ok
 }
 
+# The program runs as without the recorder, and only the tool says why there is no report.
+test_no_recorder() {
+	mkdir alone
+	cp "$tool" "$(dirname "$tool")/libincstack_preload.so" alone
+	status=0
+	alone/incstack heap -o trace -- sh -c 'echo out; echo err >&2; exit 3' \
+		>stdout 2>stderr </dev/null || status=$?
+	equal status "$status" 3
+	equal output "$(cat stdout)" out
+	equal "lines that are not the tool's" "$(grep -v '^incstack: ' stderr)" err
+	equal "lines of the tool" "$(grep -c '^incstack: ' stderr)" 2
+	grep -q 'nothing was recorded into .*without the recorder' stderr || fail "not said"
+}
+
 # In a sandbox that the recorder's system calls would end, recording stops.
 test_sandbox() {
 	local kind program
@@ -478,7 +492,7 @@ test_operator_new() {
 	record -o trace --interval 1 -- "$program" 3000
 	equal "traces of 2000 rounds" $(($(value traces) - first)) 4000
 	grep -q "^allocated .* in $(value traces) calls$" stderr || fail "calls"
-	grep -q '^at the peak .*still live at exit' stderr || fail "nothing is live"
+	grep -q '^at the peak .*still live at exit 0 B' stderr || fail "some are live"
 	record -o trace --interval 100 -- "$program" 20000
 	near calls "$(sed -n 's/^allocated .* in \([0-9]*\) calls (estimated)$/\1/p' stderr)" 40300 10
 }

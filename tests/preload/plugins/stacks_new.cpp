@@ -77,6 +77,11 @@ void operator delete[](void *block, std::size_t) noexcept
 	give(block);
 }
 
+extern "C" void free_sized(void *block, std::size_t)
+{
+	give(block);
+}
+
 extern "C" int pool_used()
 {
 	return static_cast<int>(used);

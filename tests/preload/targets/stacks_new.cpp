@@ -9,6 +9,8 @@
 #include <dlfcn.h>
 #include <new>
 
+extern "C" void free_sized(void *block, std::size_t bytes) __attribute__((weak));
+
 namespace
 {
 
@@ -53,6 +55,8 @@ int main(int argc, char **argv)
 
 	for (int i = 0; i < count; i++)
 		nest(i % 20);
+	for (int i = 0; i < 100; i++)
+		free_sized(operator new(48), 48);
 	for (int i = 0; i < 100; i++) {
 		try {
 			fail_to_allocate(i % 20);
