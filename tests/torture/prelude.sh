@@ -69,5 +69,5 @@ await() {
 
 # What the program wrote on its standard error, before the tool's own lines.
 program_errors() {
-	sed -e '/incstack: the program took/{s/incstack: the program took.*//;q;}' "$1"
+	sed -e '/^incstack: the program took/,$d' -e '/incstack: the program took/{s/incstack: the program took.*//;q;}' "$1"
 }
