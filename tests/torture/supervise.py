@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """supervise.py SECONDS SCRIPT: runs a script of bash and exits with its status; 124 after
 SECONDS. Every process that the script leaves behind becomes a child of this one, whatever
-it does to its session, its parent and its environment, and is ended before this one ends."""
+it does to its session, its parent and its environment, and is ended before this one ends. That
+is when the script ends, or when the driver does."""
 import ctypes
 import os
 import pathlib
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -57,8 +59,16 @@ def end_all():
         reap()
 
 
+def on_end(*_):
+    end_all()
+    os._exit(124)
+
+
 def main():
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prctl = ctypes.CDLL(None).prctl
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    signal.signal(signal.SIGTERM, on_end)
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     child = subprocess.Popen(["bash", "-c", sys.argv[2]])
     try:
         status = child.wait(float(sys.argv[1]))
