@@ -146,7 +146,9 @@ int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t 
 	s->owner = thread_self();
 	s->last = &s->first;
 	incstack__distance_open(s);
-	incstack__mode_use(s, rt->options.mode);
+	incstack__mode_use(s, rt->options.mode == INCSTACK_MODE_PATCH && incstack__copied(rt)
+				      ? INCSTACK_MODE_VALIDATE
+				      : rt->options.mode);
 	int error = incstack__arena_open(s);
 	if (error) {
 		incstack__release(rt, s, sizeof(*s));
@@ -174,7 +176,7 @@ int incstack_stack_create_anywhere(struct incstack_runtime *rt, struct incstack_
 static void free_stack(stack *s)
 {
 	runtime *rt = s->runtime;
-	incstack__barrier_return_spare(s);
+	incstack__barriers_end(s);
 	incstack__barriers_watched();
 	incstack__arena_free(rt, s->arena.first);
 	incstack__arena_free(rt, s->arena.spare);
@@ -187,7 +189,7 @@ int incstack_stack_destroy(struct incstack_stack *s)
 	int error = enter(s);
 	if (error)
 		return error;
-	incstack__lift_all(s);
+	incstack__lift_all(s, true);
 	free_stack(s);
 	return 0;
 }
@@ -196,9 +198,11 @@ int incstack_stack_abandon(struct incstack_stack *s)
 {
 	if (!s)
 		return INCSTACK_EINVAL;
-	for (object *o = s->newest; o; o = (object *)o->parent)
+	for (object *o = s->newest; s->by_embedder && o; o = (object *)o->parent)
 		if (o->flags & OBJECT_BARRIER)
 			incstack__barrier_drop(s, o);
+	if (!s->by_embedder)
+		incstack__barriers_forget(s, false);
 	free_stack(s);
 	return 0;
 }
@@ -209,6 +213,21 @@ int incstack_stack_own(struct incstack_stack *s)
 		return INCSTACK_EINVAL;
 	s->owner = thread_self();
 	return 0;
+}
+
+/* Within an operation; `frame` is that of the function that the owner has called. */
+void incstack__mode_change(stack *s, uint32_t mode, const uintptr_t *frame)
+{
+	bool certain = incstack__known_confirm(s, frame);
+	if (certain)
+		incstack__complete(s, false);
+	incstack__lift_all(s, certain);
+	if (mode == INCSTACK_MODE_PATCH &&
+	    (incstack__shadow_stack_on() || incstack__copied(s->runtime)))
+		mode = INCSTACK_MODE_VALIDATE;
+	if (s->mode == INCSTACK_MODE_VALIDATE)
+		incstack__forget_rules(s);
+	incstack__mode_use(s, mode);
 }
 
 int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
@@ -223,14 +242,7 @@ int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
 		leave(s);
 		return INCSTACK_EINVAL;
 	}
-	if (incstack__known_confirm(s, __builtin_frame_address(0)))
-		incstack__complete(s, false);
-	incstack__lift_all(s);
-	if (mode == INCSTACK_MODE_PATCH && incstack__shadow_stack_on())
-		mode = INCSTACK_MODE_VALIDATE;
-	if (s->mode == INCSTACK_MODE_VALIDATE)
-		incstack__forget_rules(s);
-	incstack__mode_use(s, mode);
+	incstack__mode_change(s, mode, __builtin_frame_address(0));
 	leave(s);
 	return 0;
 }
@@ -258,6 +270,8 @@ int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 	int error = enter(s);
 	if (error)
 		return error;
+	incstack__barriers_reclaim(s);
+	incstack__copied_look(s, __builtin_frame_address(0));
 	incstack__pool_reserve(s);
 	incstack__rule_reserve(s->runtime);
 	incstack__rule_learn_wanted(s->runtime);

@@ -17,7 +17,7 @@ static void lift(stack *s, const uintptr_t *frame)
 	/* Without rules nobody can walk through the unwinder's own frames. */
 	if (s->runtime->embedder.find_rule && incstack__known_confirm(s, frame))
 		incstack__complete(s, false);
-	incstack__lift_all(s);
+	incstack__lift_all(s, true);
 	incstack__mode_use(s, INCSTACK_MODE_VALIDATE);
 	leave(s);
 }

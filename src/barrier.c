@@ -1,116 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Return barriers: the thunks that are in use, and the words of the stack that
- * they replace. The only file that writes to a stack.
+ * they replace. Only this file and retired.c write to a stack.
  *
  * Order of writes: the cell is filled before the slot shows the thunk, and a
  * thunk is reused only when no slot and no unwinder can lead to it (I4).
  */
-#include <string.h>
-#include <sys/mman.h>
-
-#include "internal.h"
-
-static struct barrier barriers[INCSTACK__THUNK_COUNT]; /* of the first pool */
-/* Thunks 1.. are handed out in turn, after those of the list of returned ones: number
- * in the low half, a tag against reuse between load and exchange in the high. */
-static _Atomic uint64_t returned;
-static atomic_uint fresh = 1;                        /* thunk 0 means none */
-static atomic_uint idle = INCSTACK__THUNK_COUNT - 1; /* in neither hand of a stack */
-#define NEVER UINT32_MAX /* the next of a thunk that is not used again (I4) */
-
-/* More thunks are made when fewer than these are idle. */
-enum { LOW_WATER = INCSTACK__THUNK_COUNT / 4 };
-
-/* A later pool holds its own, behind its cells. */
-static inline struct barrier *barrier_of(uint32_t number)
-{
-	uint32_t index = number % INCSTACK__THUNK_COUNT;
-	if (__builtin_expect(number < INCSTACK__THUNK_COUNT, 1))
-		return &barriers[index];
-	return (struct barrier *)thunk_cell(thunk_address(number - index) + INCSTACK__POOL_BYTES) +
-	       index;
-}
-
-int incstack__pool_open(void)
-{
-	static atomic_int state;
-	if (atomic_load_explicit(&state, memory_order_acquire))
-		return 0;
-	if (mprotect(incstack__thunk_cells, INCSTACK__POOL_BYTES, PROT_READ | PROT_WRITE))
-		return INCSTACK_ENOMEM;
-	atomic_store_explicit(&state, 1, memory_order_release);
-	return 0;
-}
-
-/* Makes thunks when few are left: outside samples and returns, for a stack whose
- * mode needs them. One thread does; the others go on with what there is. */
-void incstack__pool_reserve(stack *s)
-{
-	static atomic_flag generating = ATOMIC_FLAG_INIT;
-	if (!has_barriers(s) || atomic_load_explicit(&idle, memory_order_relaxed) >= LOW_WATER ||
-	    atomic_flag_test_and_set_explicit(&generating, memory_order_acquire))
-		return;
-	if (incstack__pool_generate(s->runtime)) {
-		s->stats.pools_refused++;
-	} else {
-		s->stats.pools++;
-		atomic_fetch_add_explicit(&idle, INCSTACK__THUNK_COUNT, memory_order_relaxed);
-	}
-	atomic_flag_clear_explicit(&generating, memory_order_release);
-}
-
-static uint32_t take_fresh(void)
-{
-	uintptr_t pools = 1 + atomic_load_explicit(&incstack__pools.bytes, memory_order_acquire) /
-				      INCSTACK__POOL_STRIDE;
-	uint32_t number = atomic_load_explicit(&fresh, memory_order_relaxed);
-	while (number < pools * INCSTACK__THUNK_COUNT)
-		if (atomic_compare_exchange_weak_explicit(&fresh, &number, number + 1,
-							  memory_order_relaxed,
-							  memory_order_relaxed))
-			return number;
-	return 0;
-}
-
-static uint32_t take_returned(void)
-{
-	uint64_t top = atomic_load_explicit(&returned, memory_order_acquire);
-	while ((uint32_t)top) {
-		uint64_t next = ((top >> 32) + 1) << 32 | barrier_of((uint32_t)top)->next;
-		if (atomic_compare_exchange_weak_explicit(
-			    &returned, &top, next, memory_order_acquire, memory_order_acquire))
-			return (uint32_t)top;
-	}
-	return 0;
-}
-
-static void give_back(uint32_t number)
-{
-	uint64_t top = atomic_load_explicit(&returned, memory_order_relaxed), new;
-	thunk_cell(thunk_address(number))->stack = NULL;
-	do {
-		barrier_of(number)->next = (uint32_t)top;
-		new = ((top >> 32) + 1) << 32 | number;
-	} while (!atomic_compare_exchange_weak_explicit(&returned, &top, new, memory_order_release,
-							memory_order_relaxed));
-	atomic_fetch_add_explicit(&idle, 1, memory_order_relaxed);
-}
-
-static uint32_t take_from_pool(runtime *rt)
-{
-	uint32_t limit = rt->options.thunk_limit;
-	if (limit && atomic_load_explicit(&rt->thunks, memory_order_relaxed) >= limit)
-		return 0;
-	uint32_t number = take_returned();
-	if (!number)
-		number = take_fresh();
-	if (number) {
-		atomic_fetch_add_explicit(&rt->thunks, 1, memory_order_relaxed);
-		atomic_fetch_sub_explicit(&idle, 1, memory_order_relaxed);
-	}
-	return number;
-}
+#include "barrier.h"
 
 static uint32_t take(stack *s)
 {
@@ -119,34 +15,36 @@ static uint32_t take(stack *s)
 	    s->newest->flags & OBJECT_BARRIER)
 		return s->newest->flags >> OBJECT_SHIFT;
 	if (!number)
-		return take_from_pool(s->runtime);
+		return incstack__thunk_take(s);
 	s->spare = barrier_of(number)->next;
 	return number;
 }
 
 static void put(uint32_t *list, uint32_t number)
 {
-	barrier_of(number)->object = NULL;
-	barrier_of(number)->next = *list;
+	struct barrier *b = barrier_of(number);
+	b->object = NULL;
+	b->retired = 0;
+	b->next = *list;
 	*list = number;
 }
 
-/* Its barrier vanished unannounced: a dead slot may still show it. */
-static void retire(uint32_t number)
+static void put_retired(stack *s, uint32_t number)
 {
-	barrier_of(number)->object = NULL;
-	barrier_of(number)->next = NEVER;
+	barrier_of(number)->next = s->retired;
+	s->retired = number;
 }
 
-/* The write into a foreign frame: sanitizers know nothing of it. */
-__attribute__((no_sanitize("address", "thread"))) static void store(uintptr_t *slot, uintptr_t word)
+/* Its barrier, at `slot`, vanished unannounced: that slot, or a copy of it, may still show
+ * it. It leads to the right place until reclaim finds that no return can come. */
+static void retire(stack *s, uint32_t number, uintptr_t slot)
 {
-	*(volatile uintptr_t *)slot = word;
-}
-
-__attribute__((no_sanitize("address", "thread"))) static uintptr_t content(const uintptr_t *slot)
-{
-	return *(const volatile uintptr_t *)slot;
+	struct barrier *b = barrier_of(number);
+	b->fp = slot;
+	b->retired = 1;
+	atomic_signal_fence(memory_order_seq_cst); /* before it is found not live (I8) */
+	b->object = NULL;
+	put_retired(s, number);
 }
 
 static void patch(stack *s, const object *o, uint32_t number)
@@ -167,7 +65,7 @@ static void patch(stack *s, const object *o, uint32_t number)
 /* The record of the barrier, then the slot (I8). */
 static inline void intercept(stack *s, object *o, uintptr_t fp, uint32_t number)
 {
-	*barrier_of(number) = (struct barrier){o, fp, 0};
+	*barrier_of(number) = (struct barrier){o, fp, 0, 0};
 	o->flags = (o->flags & OBJECT_FLAGS) | OBJECT_BARRIER | number << OBJECT_SHIFT;
 	if (!s->by_embedder)
 		patch(s, o, number);
@@ -240,16 +138,23 @@ uintptr_t incstack__barrier_fp(const object *o)
 	return barrier_of(number_of(o))->fp;
 }
 
-/* Restores the slot if it is still ours, and frees the thunk. */
-void incstack__barrier_lift(stack *s, object *o)
+/* Restores the slot if it is still ours. The thunk is free then, unless another copy of the
+ * frame may be the true one: `certain` says that a walk from the running frame came here. */
+void incstack__barrier_lift(stack *s, object *o, bool certain)
 {
 	const runtime *rt = s->runtime;
 	uint32_t number = number_of(o);
+	bool live = incstack__barrier_live(s, o);
 	if (s->by_embedder)
 		rt->embedder.disarm(rt->context, s->identity, o->address);
-	else if (incstack__barrier_live(s, o))
+	else if (live)
 		store(object_slot(o), thunk_cell(thunk_address(number))->resume);
-	incstack__barrier_end(s, o);
+	if (s->by_embedder || (live && certain)) {
+		incstack__barrier_end(s, o);
+	} else {
+		clear(o);
+		retire(s, number, (uintptr_t)object_slot(o));
+	}
 }
 
 /* The barrier was passed: its thunk stays readable until the next operation,
@@ -261,34 +166,36 @@ void incstack__barrier_drop(stack *s, object *o)
 	put(&s->limbo, number);
 }
 
-/* Whether thunk n, of a barrier of s, may be used again; its slot is given back. */
+/* Whether thunk n of s may be used again; if it has a live barrier, its slot is given back,
+ * or else it is retired. Without restore the stack has ended. */
 static bool free_again(stack *s, uint32_t n, bool restore)
 {
 	const object *o = barrier_of(n)->object;
 	if (!o)
-		return barrier_of(n)->next != NEVER;
+		return !restore || !barrier_of(n)->retired;
 	s->stats.stale++;
 	if (!restore)
 		return true;
-	if (content(object_slot(o)) != thunk_address(n))
-		return false;
-	store(object_slot(o), thunk_cell(thunk_address(n))->resume);
-	return true;
+	if (content(object_slot(o)) == thunk_address(n)) {
+		store(object_slot(o), thunk_cell(thunk_address(n))->resume);
+		return true;
+	}
+	barrier_of(n)->fp = (uintptr_t)object_slot(o);
+	return false;
 }
 
 /* Forgets every barrier of s. Chain and lists may be in any state, so its thunks
  * are found by their cells. Without restore the stack has ended (I4). */
 void incstack__barriers_forget(stack *s, bool restore)
 {
-	uint32_t count = atomic_load_explicit(&fresh, memory_order_acquire);
-	s->spare = s->limbo = 0;
-	for (uint32_t n = 1; n < count; n++) {
+	s->spare = s->limbo = s->retired = 0;
+	for (uint32_t n = s->thunk_low; n && n <= s->thunk_high; n++) {
 		if (thunk_cell(thunk_address(n))->stack != s)
 			continue;
 		if (free_again(s, n, restore))
 			put(&s->limbo, n);
 		else
-			retire(n);
+			retire(s, n, barrier_of(n)->fp);
 	}
 }
 
@@ -315,26 +222,16 @@ object *incstack__known_pop(stack *s, object *o)
 	object *next = physical_parent(o);
 	if (o->flags & OBJECT_BARRIER) {
 		s->stats.stale++;
-		retire(number_of(o));
 		if (s->by_embedder)
 			put(&s->spare, number_of(o));
+		else
+			retire(s, number_of(o), (uintptr_t)object_slot(o));
 		clear(o);
 		if (o->flags & OBJECT_GAP)
 			incstack__cut(s, o);
 		o->flags |= INCSTACK_OBJECT_FILLED;
 	}
 	return next;
-}
-
-void incstack__barrier_return_spare(stack *s)
-{
-	incstack__limbo_empty(s);
-	while (s->spare) {
-		uint32_t number = s->spare;
-		s->spare = barrier_of(number)->next;
-		give_back(number);
-		atomic_fetch_sub_explicit(&s->runtime->thunks, 1, memory_order_relaxed);
-	}
 }
 
 uintptr_t incstack_slot_read(const uintptr_t *slot)
@@ -348,43 +245,6 @@ uintptr_t incstack_slot_read(const uintptr_t *slot)
 object *incstack__barrier_object(const struct incstack__cell *cell)
 {
 	return barrier_of(thunk_number((uintptr_t)cell - INCSTACK__POOL_BYTES))->object;
-}
-
-/* How many threads look at a stack that may be another's, and be freed. */
-static atomic_uint watchers;
-
-static stack *owned(uint32_t number)
-{
-	stack *s = NULL;
-	atomic_fetch_add(&watchers, 1);
-	if (__atomic_load_n(&barrier_of(number)->object, __ATOMIC_SEQ_CST))
-		s = thunk_cell(thunk_address(number))->stack;
-	if (s && (s->by_embedder || s->owner != thread_self()))
-		s = NULL;
-	atomic_fetch_sub(&watchers, 1);
-	return s;
-}
-
-/* The next live barrier on a stack of the calling thread, in the order of the thunks:
- * beginning behind *number, which becomes that of its thunk. Null: there is none. */
-stack *incstack__barrier_of_thread(uint32_t *number)
-{
-	uint32_t count = atomic_load_explicit(&fresh, memory_order_acquire);
-	while (++*number < count) {
-		stack *s = owned(*number);
-		if (s)
-			return s;
-	}
-	return NULL;
-}
-
-/* Before a stack without barriers is freed. The bound is for a thread that is stopped, or
- * was lost by fork, just there. */
-void incstack__barriers_watched(void)
-{
-	atomic_thread_fence(memory_order_seq_cst);
-	for (uint32_t i = 0; i < 1u << 20 && atomic_load(&watchers); i++)
-		__builtin_ia32_pause();
 }
 
 /* Gives the slot back; the barrier counts as vanished unannounced. */

@@ -101,6 +101,7 @@ int incstack_stack_moved(struct incstack_stack *s, uintptr_t new_low, uintptr_t 
 		o->address += delta;
 		incstack__barrier_shift_fp(o, s->low, s->high, delta);
 	}
+	incstack__barriers_moved(s, delta);
 	s->low = new_low;
 	s->high = new_high;
 	leave(s);

@@ -41,6 +41,8 @@ static void count_traces(stack *s)
 /* restore: the stack may be read, and slots that show our thunks be given back. */
 void incstack__forget(stack *s, bool restore)
 {
+	if (!s->runtime) /* barrier.c: nobody's thunk was passed */
+		return;
 	incstack__barriers_forget(s, restore);
 	for (struct chunk *c = s->arena.first; c; c = c->next) {
 		const object *end = chunk_end(&s->arena, c);

@@ -46,9 +46,10 @@ struct incstack__cell {
 
 /* The rest of a barrier, by number of its thunk. */
 struct barrier {
-	object *object; /* the frame that control returns into; null: not live */
-	uintptr_t fp;   /* the frame pointer of that frame */
-	uint32_t next;  /* in the list of spare thunks */
+	object *object;   /* the frame that control returns into; null: not live */
+	uintptr_t fp;     /* the frame pointer of that frame; of a retired thunk, its slot */
+	uint32_t next;    /* in a list of its stack's thunks */
+	uint32_t retired; /* it is in the list of retired ones */
 };
 
 /* A frame during a walk. */
@@ -133,9 +134,12 @@ struct incstack_stack {
 	uint32_t mode;
 	int32_t hidden_rule; /* all ones, unless raw objects keep their rule in bci */
 	uint32_t spare;      /* thunks of this stack, ready to be used */
-	bool by_embedder;    /* walked by its caller, with its own barriers */
-	bool anywhere;       /* each sample is on a stack that nobody described */
-	bool no_memory;      /* whether the last walk cut an object for want of memory */
+	uint32_t retired;    /* those whose barriers vanished unannounced (I4) */
+	uint32_t thunk_low;  /* all thunks that it ever had lie in between */
+	uint32_t thunk_high;
+	bool by_embedder; /* walked by its caller, with its own barriers */
+	bool anywhere;    /* each sample is on a stack that nobody described */
+	bool no_memory;   /* whether the last walk cut an object for want of memory */
 	struct distance distance;
 	struct incstack_stats stats; /* samples and walked stand above */
 	object *met;                 /* the youngest object that the last walk found known */
@@ -177,8 +181,9 @@ struct incstack_runtime {
 	_Atomic uintptr_t wanted[RULES_WANTED];
 	atomic_uint wanted_next;
 	atomic_uint stacks;
-	atomic_uint thunks; /* taken from the pool */
-	struct chunk *kept; /* of released trees */
+	atomic_uint thunks;  /* taken from the pool */
+	atomic_uint revived; /* returns through retired thunks */
+	struct chunk *kept;  /* of released trees */
 	uint32_t kept_count;
 	atomic_flag kept_lock;
 	size_t xsave_bytes;
@@ -308,7 +313,11 @@ object *incstack__frames_walk(const struct walker *w, const struct cursor *at, o
 bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp);
 void incstack__barrier_pass_on(stack *s, object *o, object *next, uintptr_t fp);
 void incstack__barrier_end(stack *s, object *o);
-void incstack__barrier_lift(stack *s, object *o);
+void incstack__barrier_lift(stack *s, object *o, bool certain);
+void incstack__barrier_revived(stack *s, const struct incstack__cell *cell);
+void incstack__barriers_reclaim(stack *s);
+void incstack__barriers_end(stack *s);
+void incstack__barriers_moved(stack *s, uintptr_t delta);
 void incstack__barrier_drop(stack *s, object *o);
 bool incstack__barrier_live(const stack *s, const object *o);
 bool incstack__barrier_recorded(const stack *s, const object *o);
@@ -318,7 +327,6 @@ object *incstack__known_pop(stack *s, object *o);
 void incstack__barrier_shift_fp(const object *o, uintptr_t low, uintptr_t high, uintptr_t delta);
 void incstack__limbo_empty(stack *s);
 void incstack__barriers_forget(stack *s, bool restore);
-void incstack__barrier_return_spare(stack *s);
 int incstack__pool_open(void);
 void incstack__pool_reserve(stack *s);
 object *incstack__barrier_object(const struct incstack__cell *cell);
@@ -343,7 +351,7 @@ void incstack__step_aside(const uintptr_t *frame);
 
 /* retrieve.c */
 int incstack__complete(stack *s, bool grow);
-void incstack__lift_all(stack *s);
+void incstack__lift_all(stack *s, bool certain);
 void incstack__forget_rules(stack *s);
 int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes);
 
@@ -372,11 +380,17 @@ static inline void distance_observe(stack *s, const trace *t)
 		incstack__distance_note(s, t);
 }
 
+/* copied.c */
+void incstack__copied_note(stack *s);
+void incstack__copied_look(stack *s, const uintptr_t *frame);
+bool incstack__copied(const runtime *rt);
+
 /* verify.c */
 int incstack__broken(const stack *s, size_t most);
 
 /* api.c */
 void incstack__mode_use(stack *s, uint32_t mode);
+void incstack__mode_change(stack *s, uint32_t mode, const uintptr_t *frame);
 static inline uintptr_t thread_self(void)
 {
 	return (uintptr_t)__builtin_thread_pointer();

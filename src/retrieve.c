@@ -55,18 +55,19 @@ int incstack__complete(stack *s, bool grow)
 			incstack__cut(s, o);
 		}
 		if (lost && o->flags & OBJECT_BARRIER)
-			incstack__barrier_lift(s, o);
+			incstack__barrier_lift(s, o, true);
 		lost = lost || rest;
 	}
 	return 0;
 }
 
-void incstack__lift_all(stack *s)
+/* `certain`: they were met by a walk from the running frame. */
+void incstack__lift_all(stack *s, bool certain)
 {
 	for (object *o = s->newest, *next; o; o = next) {
 		next = (object *)o->parent;
 		if (o->flags & OBJECT_BARRIER)
-			incstack__barrier_lift(s, o);
+			incstack__barrier_lift(s, o, certain);
 		if (o->flags & OBJECT_GAP)
 			incstack__cut(s, o);
 	}
@@ -243,6 +244,8 @@ int incstack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
 			error = incstack__complete(s, true);
 		if (!error)
 			error = hand_over_whole(s, tree);
+		incstack__barriers_reclaim(s);
+		incstack__copied_look(s, __builtin_frame_address(0));
 		incstack__pool_reserve(s);
 	} else {
 		error = INCSTACK_EINVAL;

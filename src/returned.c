@@ -118,6 +118,8 @@ uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_
 		return resume;
 	if (o)
 		incstack__barrier_passed(s, o, fp, ASK_SAVED, 0);
+	else
+		incstack__barrier_revived(s, cell);
 	return resume;
 }
 

@@ -8,6 +8,24 @@
 #include "internal.h"
 #include "run.h"
 
+static uintptr_t cfa_by(packed_rule rule, const object *k, uintptr_t fp)
+{
+	return (rule_from_fp(rule) ? fp : k->address) + rule_cfa(rule);
+}
+
+/* Whether the frame of k is still the outermost: by its position, or because there is
+ * still no return address behind it. */
+static bool still_base(const stack *s, const object *k, uintptr_t fp)
+{
+	packed_rule rule = (uint32_t)k->bci;
+	if (!(k->flags & INCSTACK_OBJECT_RAW) || !rule_plain(rule))
+		return k->flags & INCSTACK_OBJECT_RAW && rule == RULE_END;
+	uintptr_t cfa = cfa_by(rule, k, fp);
+	if (!frame_ordinary(k->address, cfa, cfa - rule_fp(rule), s->high + 1))
+		return rule == RULE_FRAME_POINTER;
+	return !stack_word(cfa - sizeof(uintptr_t));
+}
+
 /* Whether the memo from k, whose own return address was just seen, still describes
  * the stack down to the base (I3): each frame's own rule leads to its parent's
  * slot, and that slot holds what it held. *good is the youngest object that may
@@ -20,7 +38,7 @@ static bool still_true(const stack *s, const object *k, uintptr_t fp, object **g
 		*good = p;
 		if (!p || !rule_plain(rule) || !(k->flags & INCSTACK_OBJECT_RAW))
 			return false;
-		uintptr_t cfa = (rule_from_fp(rule) ? fp : k->address) + rule_cfa(rule);
+		uintptr_t cfa = cfa_by(rule, k, fp);
 		if (p->address != cfa ||
 		    !frame_ordinary(k->address, cfa, cfa - rule_fp(rule), s->high + 1))
 			return false;
@@ -31,7 +49,8 @@ static bool still_true(const stack *s, const object *k, uintptr_t fp, object **g
 			fp = stack_word(cfa - rule_fp(rule));
 		k = p;
 	}
-	return true;
+	*good = NULL;
+	return still_base(s, k, fp);
 }
 
 static object *pop_until(stack *s, object *known, const object *end)
@@ -197,7 +216,8 @@ static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
 		return last;
 	}
 	if (p->child->flags & INCSTACK_OBJECT_RAW)
-		p->child->bci = (rule_plain(rule) ? (int32_t)rule : 0) | w->stack->hidden_rule;
+		p->child->bci = (rule_plain(rule) || rule == RULE_END ? (int32_t)rule : 0) |
+				w->stack->hidden_rule;
 	return true;
 }
 

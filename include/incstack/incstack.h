@@ -330,6 +330,10 @@ struct incstack_stats {
 	                           * with, for example one that is linked statically into a
 	                           * plugin: barriers were lifted, and the mode is validate
 	                           * from there on */
+	uint64_t revived;         /* returns through barriers that were taken for gone: somebody
+	                           * copies stacks. After eight of them in the whole runtime
+	                           * nothing is patched any more: each stack in mode patch
+	                           * changes to validate at its next reserve or retrieve */
 };
 
 /* Errors: EINVAL.

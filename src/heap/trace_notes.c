@@ -32,7 +32,8 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 	[INCSTACK__NOTE_STACK_COPIED] =
 		"the program has a runtime that copies stacks; mode validate from there on",
 	[INCSTACK__NOTE_MANY_STALE] =
-		"many frames went away unannounced; mode validate from there on",
+		"frames came back that had gone (does the program copy stacks?); mode validate "
+		"from there on",
 	[INCSTACK__NOTE_STACK_MAPS] =
 		"the program's garbage collector reads return addresses; mode validate",
 	[INCSTACK__NOTE_SHADOW_STACK] =

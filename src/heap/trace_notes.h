@@ -19,7 +19,7 @@ enum incstack__trace_note {
 	INCSTACK__NOTE_NO_TSC,           /* the program forbade the time-stamp counter */
 	INCSTACK__NOTE_FOREIGN_UNWINDER, /* validate from there on */
 	INCSTACK__NOTE_STACK_COPIED,     /* a runtime that copies stacks: validate */
-	INCSTACK__NOTE_MANY_STALE,       /* many unannounced exits: validate */
+	INCSTACK__NOTE_MANY_STALE,       /* frames came back that had gone: validate */
 	INCSTACK__NOTE_STACK_MAPS,       /* a collector reads return addresses: validate */
 	INCSTACK__NOTE_SHADOW_STACK,     /* the hardware guards return addresses: validate */
 	INCSTACK__NOTE_MANY_CONTEXTS,    /* some were walked fully */

@@ -113,13 +113,19 @@ static void write_batch(struct incstack__record *record, const struct incstack_t
 		incstack__record_write(block, (size_t)bytes);
 }
 
-/* The stack has gone over to validate by itself, in the middle of an exception. */
-static void heed_unwinder(const struct incstack__record *record)
+/* The stack has gone over to validate by itself: in the middle of an exception, or because
+ * frames of a copied stack came back. */
+static void heed_core(const struct incstack__record *record)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
 
-	if (incstack_stack_stats(record->stack, &stats) == 0 && stats.foreign_unwinders != 0)
+	if (incstack_stack_stats(record->stack, &stats) != 0)
+		return;
+	if (stats.foreign_unwinders != 0)
 		incstack__record_fall_back(INCSTACK__NOTE_FOREIGN_UNWINDER);
+	if (stats.revived != 0 && stats.mode == INCSTACK_MODE_VALIDATE &&
+	    incstack__recording.mode == INCSTACK_MODE_PATCH)
+		incstack__record_fall_back(INCSTACK__NOTE_MANY_STALE);
 }
 
 /* What is recorded from now on belongs to the epoch of now. */
@@ -143,7 +149,7 @@ static void flush(struct incstack__record *record)
 	/* Without the traces the events' indexes would be wrong: both wait. */
 	if (incstack_retrieve(record->stack, &tree) != 0)
 		return;
-	heed_unwinder(record);
+	heed_core(record);
 	epoch = incstack__record_modules_settle(record->epoch, tree, &record->blurred);
 	if (record->check != NULL)
 		incstack__record_check_tree(record, tree);

@@ -22,6 +22,9 @@
 static const struct runtime {
 	const char *symbol;  /* defined in the object's dynamic symbol table */
 	const char *section; /* or present in its file, which strip leaves alone */
+	const char *file;    /* or how the name of its file begins, without the directory */
+	/* Or it is one from when this function of its dynamic symbol table runs. */
+	const char *function;
 	enum incstack__trace_note note;
 } runtimes[] = {
 	/* Their collectors look up return addresses in stack maps. OCaml: */
@@ -33,6 +36,14 @@ static const struct runtime {
 	{.symbol = "DotNetRuntimeDebugHeader", .note = INCSTACK__NOTE_STACK_MAPS},
 	{.section = "__managedcode", .note = INCSTACK__NOTE_STACK_MAPS},
 	{.section = ".managedcode", .note = INCSTACK__NOTE_STACK_MAPS},
+	/* They copy stacks away and back. Python's greenlet, also before 1.0: */
+	{.file = "_greenlet.", .note = INCSTACK__NOTE_STACK_COPIED},
+	{.file = "greenlet.", .note = INCSTACK__NOTE_STACK_COPIED},
+	/* PyPy, with its stacklets: */
+	{.symbol = "pypy_main_startup", .note = INCSTACK__NOTE_STACK_COPIED},
+	/* Ruby, once a program asks for callcc: */
+	{.function = "ruby_Init_Continuation_body", .note = INCSTACK__NOTE_STACK_COPIED},
+	{.file = "continuation.so", .note = INCSTACK__NOTE_STACK_COPIED},
 };
 enum { RUNTIMES = sizeof(runtimes) / sizeof(runtimes[0]) };
 
@@ -83,7 +94,7 @@ static uint32_t gnu_hash(const char *name)
 
 /* The table is: buckets, first symbol, words of a Bloom filter, its shift; the filter; the
  * buckets; a chain of hashes, of which the lowest bit ends one bucket's. */
-static int defines(const struct symbols *symbols, const char *name)
+static const ElfW(Sym) * find_symbol(const struct symbols *symbols, const char *name)
 {
 	const uint32_t *table = symbols->gnu_hash;
 	const uint32_t *buckets = table + 4 + table[2] * (sizeof(ElfW(Addr)) / sizeof(*table));
@@ -92,17 +103,60 @@ static int defines(const struct symbols *symbols, const char *name)
 	uint32_t i = table[0] != 0 ? buckets[hash % table[0]] : 0;
 
 	if (i < table[1])
-		return 0;
+		return NULL;
 	for (;; i++) {
 		const ElfW(Sym) *symbol = &symbols->table[i];
 		const uint32_t other = chain[i - table[1]];
 
 		if ((other | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
 		    strcmp(symbols->names + symbol->st_name, name) == 0)
-			return 1;
+			return symbol;
 		if (other & 1)
-			return 0;
+			return NULL;
 	}
+}
+
+/* The functions that were found. */
+static struct watched {
+	uintptr_t low;
+	uintptr_t bytes;
+} watched[RUNTIMES];
+
+static void watch(const struct object *object, const struct symbols *symbols)
+{
+	for (int i = 0; i < RUNTIMES; i++) {
+		const ElfW(Sym) *symbol =
+			runtimes[i].function ? find_symbol(symbols, runtimes[i].function) : NULL;
+
+		if (symbol == NULL)
+			continue;
+		__atomic_store_n(&watched[i].low, object->bias + symbol->st_value,
+				 __ATOMIC_RELAXED);
+		__atomic_store_n(&watched[i].bytes, symbol->st_size, __ATOMIC_RELEASE);
+	}
+}
+
+static const struct runtime *runtime_by_function(uintptr_t address)
+{
+	for (int i = 0; i < RUNTIMES; i++) {
+		const uintptr_t bytes = __atomic_load_n(&watched[i].bytes, __ATOMIC_ACQUIRE);
+
+		if (address - __atomic_load_n(&watched[i].low, __ATOMIC_RELAXED) < bytes)
+			return &runtimes[i];
+	}
+	return NULL;
+}
+
+static const struct runtime *runtime_by_file(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash != NULL ? slash + 1 : path;
+
+	for (int i = 0; i < RUNTIMES; i++)
+		if (runtimes[i].file != NULL &&
+		    strncmp(name, runtimes[i].file, strlen(runtimes[i].file)) == 0)
+			return &runtimes[i];
+	return NULL;
 }
 
 static const struct runtime *runtime_by_symbol(const struct object *object)
@@ -111,8 +165,9 @@ static const struct runtime *runtime_by_symbol(const struct object *object)
 
 	if (!find_symbols(object, &symbols))
 		return NULL;
+	watch(object, &symbols);
 	for (int i = 0; i < RUNTIMES; i++)
-		if (runtimes[i].symbol != NULL && defines(&symbols, runtimes[i].symbol))
+		if (runtimes[i].symbol != NULL && find_symbol(&symbols, runtimes[i].symbol) != NULL)
 			return &runtimes[i];
 	return NULL;
 }
@@ -258,6 +313,8 @@ static int meet(const ElfW(Dyn) * object)
 void incstack__record_host_forget(void)
 {
 	memset(met, 0, sizeof(met));
+	for (int i = 0; i < RUNTIMES; i++)
+		__atomic_store_n(&watched[i].bytes, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&newest, NULL, __ATOMIC_RELAXED);
 }
 
@@ -267,7 +324,9 @@ static const struct runtime *runtime_of(const struct object *object)
 
 	if (object->dynamic == NULL || !meet(object->dynamic))
 		return NULL;
-	found = runtime_by_symbol(object);
+	found = runtime_by_file(object->path);
+	if (found == NULL)
+		found = runtime_by_symbol(object);
 	return found != NULL ? found : runtime_by_section(object);
 }
 
@@ -303,9 +362,9 @@ static int look_for_allocators(struct dl_phdr_info *info, size_t size, void *con
 	(void)context;
 	if (program.dynamic == NULL || !find_symbols(&program, &symbols))
 		return 1;
-	if (defines(&symbols, "malloc"))
+	if (find_symbol(&symbols, "malloc") != NULL)
 		note_for_good(INCSTACK__NOTE_OWN_MALLOC);
-	if (defines(&symbols, "_Znwm"))
+	if (find_symbol(&symbols, "_Znwm") != NULL)
 		note_for_good(INCSTACK__NOTE_OWN_NEW);
 	return 1;
 }
@@ -329,6 +388,14 @@ int incstack__record_host_look(void)
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
 
+/* The code is the runtime's: no rule of it is given until the mode has changed. */
+static int refuse(const struct runtime *runtime)
+{
+	__atomic_store_n(&incstack__recording.refused, 1, __ATOMIC_RELEASE);
+	incstack__record_fall_back(runtime->note);
+	return 1;
+}
+
 static __attribute__((noinline)) int first_look(const struct link_map *map)
 {
 	const struct object object = {map->l_name, map->l_addr, map->l_ld};
@@ -337,10 +404,8 @@ static __attribute__((noinline)) int first_look(const struct link_map *map)
 
 	incstack__record_quiet(&before);
 	found = runtime_of(&object);
-	if (found != NULL) {
-		__atomic_store_n(&incstack__recording.refused, 1, __ATOMIC_RELEASE);
-		incstack__record_fall_back(found->note);
-	}
+	if (found != NULL)
+		refuse(found);
 	incstack__record_loud(&before);
 	return found != NULL;
 }
@@ -355,10 +420,15 @@ static int is_newest(const ElfW(Dyn) * object)
 
 int incstack__record_host_refuses(uintptr_t address)
 {
+	const struct runtime *runtime;
 	struct dl_find_object object;
 
-	if (incstack__recording.mode != INCSTACK_MODE_PATCH ||
-	    _dl_find_object((void *)address, &object) != 0 || is_newest(object.dlfo_link_map->l_ld))
+	if (incstack__recording.mode != INCSTACK_MODE_PATCH)
+		return 0;
+	runtime = runtime_by_function(address);
+	if (runtime != NULL)
+		return refuse(runtime);
+	if (_dl_find_object((void *)address, &object) != 0 || is_newest(object.dlfo_link_map->l_ld))
 		return 0;
 	return first_look(object.dlfo_link_map);
 }

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The thunks that no stack has, of all pools: handed out, taken back, and made when few are
+ * left. Also who owns the barrier of a thunk, asked without knowing its stack.
+ */
+#include <sys/mman.h>
+
+#include "barrier.h"
+
+struct barrier incstack__barriers[INCSTACK__THUNK_COUNT];
+/* Thunks 1.. are handed out in turn, after those of the list of returned ones: number
+ * in the low half, a tag against reuse between load and exchange in the high. */
+static _Atomic uint64_t returned;
+static atomic_uint fresh = 1;                        /* thunk 0 means none */
+static atomic_uint idle = INCSTACK__THUNK_COUNT - 1; /* in neither hand of a stack */
+
+/* More thunks are made when fewer than these are idle. */
+enum { LOW_WATER = INCSTACK__THUNK_COUNT / 4 };
+
+int incstack__pool_open(void)
+{
+	static atomic_int state;
+	if (atomic_load_explicit(&state, memory_order_acquire))
+		return 0;
+	if (mprotect(incstack__thunk_cells, INCSTACK__POOL_BYTES, PROT_READ | PROT_WRITE))
+		return INCSTACK_ENOMEM;
+	atomic_store_explicit(&state, 1, memory_order_release);
+	return 0;
+}
+
+/* Makes thunks when few are left: outside samples and returns, for a stack whose
+ * mode needs them. One thread does; the others go on with what there is. */
+void incstack__pool_reserve(stack *s)
+{
+	static atomic_flag generating = ATOMIC_FLAG_INIT;
+	if (!has_barriers(s) || atomic_load_explicit(&idle, memory_order_relaxed) >= LOW_WATER ||
+	    atomic_flag_test_and_set_explicit(&generating, memory_order_acquire))
+		return;
+	if (incstack__pool_generate(s->runtime)) {
+		s->stats.pools_refused++;
+	} else {
+		s->stats.pools++;
+		atomic_fetch_add_explicit(&idle, INCSTACK__THUNK_COUNT, memory_order_relaxed);
+	}
+	atomic_flag_clear_explicit(&generating, memory_order_release);
+}
+
+static uint32_t take_fresh(void)
+{
+	uintptr_t pools = 1 + atomic_load_explicit(&incstack__pools.bytes, memory_order_acquire) /
+				      INCSTACK__POOL_STRIDE;
+	uint32_t number = atomic_load_explicit(&fresh, memory_order_relaxed);
+	while (number < pools * INCSTACK__THUNK_COUNT)
+		if (atomic_compare_exchange_weak_explicit(&fresh, &number, number + 1,
+							  memory_order_relaxed,
+							  memory_order_relaxed))
+			return number;
+	return 0;
+}
+
+static uint32_t take_returned(void)
+{
+	uint64_t top = atomic_load_explicit(&returned, memory_order_acquire);
+	while ((uint32_t)top) {
+		uint64_t next = ((top >> 32) + 1) << 32 | barrier_of((uint32_t)top)->next;
+		if (atomic_compare_exchange_weak_explicit(
+			    &returned, &top, next, memory_order_acquire, memory_order_acquire))
+			return (uint32_t)top;
+	}
+	return 0;
+}
+
+static void give_back(uint32_t number)
+{
+	uint64_t top = atomic_load_explicit(&returned, memory_order_relaxed), new;
+	thunk_cell(thunk_address(number))->stack = NULL;
+	do {
+		barrier_of(number)->next = (uint32_t)top;
+		new = ((top >> 32) + 1) << 32 | number;
+	} while (!atomic_compare_exchange_weak_explicit(&returned, &top, new, memory_order_release,
+							memory_order_relaxed));
+	atomic_fetch_add_explicit(&idle, 1, memory_order_relaxed);
+}
+
+/* A thunk for s, 0 if there is none or if it may have no more. */
+uint32_t incstack__thunk_take(stack *s)
+{
+	runtime *rt = s->runtime;
+	uint32_t limit = rt->options.thunk_limit;
+	if (limit && atomic_load_explicit(&rt->thunks, memory_order_relaxed) >= limit)
+		return 0;
+	uint32_t number = take_returned();
+	if (!number)
+		number = take_fresh();
+	if (!number)
+		return 0;
+	atomic_fetch_add_explicit(&rt->thunks, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&idle, 1, memory_order_relaxed);
+	if (number < s->thunk_low || !s->thunk_low)
+		s->thunk_low = number;
+	if (number > s->thunk_high)
+		s->thunk_high = number;
+	return number;
+}
+
+/* No return can come through it any more. */
+void incstack__thunk_give_back(stack *s, uint32_t number)
+{
+	barrier_of(number)->retired = 0;
+	give_back(number);
+	atomic_fetch_sub_explicit(&s->runtime->thunks, 1, memory_order_relaxed);
+}
+
+/* Thunks should be looked for among those that stacks have. */
+bool incstack__thunks_short(const runtime *rt)
+{
+	uint32_t limit = rt->options.thunk_limit;
+	return atomic_load_explicit(&idle, memory_order_relaxed) < LOW_WATER ||
+	       (limit && atomic_load_explicit(&rt->thunks, memory_order_relaxed) >= limit);
+}
+
+/* How many threads look at a stack that may be another's, and be freed. */
+static atomic_uint watchers;
+
+static stack *owned(uint32_t number)
+{
+	stack *s = NULL;
+	atomic_fetch_add(&watchers, 1);
+	if (__atomic_load_n(&barrier_of(number)->object, __ATOMIC_SEQ_CST))
+		s = thunk_cell(thunk_address(number))->stack;
+	if (s && (s->by_embedder || s->owner != thread_self()))
+		s = NULL;
+	atomic_fetch_sub(&watchers, 1);
+	return s;
+}
+
+/* The next live barrier on a stack of the calling thread, in the order of the thunks:
+ * beginning behind *number, which becomes that of its thunk. Null: there is none. */
+stack *incstack__barrier_of_thread(uint32_t *number)
+{
+	uint32_t count = atomic_load_explicit(&fresh, memory_order_acquire);
+	while (++*number < count) {
+		stack *s = owned(*number);
+		if (s)
+			return s;
+	}
+	return NULL;
+}
+
+/* Before a stack without barriers is freed. The bound is for a thread that is stopped, or
+ * was lost by fork, just there. */
+void incstack__barriers_watched(void)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	for (uint32_t i = 0; i < 1u << 20 && atomic_load(&watchers); i++)
+		__builtin_ia32_pause();
+}
