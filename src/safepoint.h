@@ -124,7 +124,11 @@ void incstack__request_meet(struct incstack_request *request, struct incstack__t
 /* The starter draws for a thread that it has held since it shared the tickets. */
 void incstack__request_run_held(struct incstack_request *request, struct incstack__thread *thread);
 /* No claim can win any more. */
-bool incstack__request_spent(struct incstack_request *request);
+static inline bool incstack__request_spent(struct incstack_request *request)
+{
+	struct incstack__pool *pool = &request->pools[INCSTACK__RUN];
+	return atomic_load_explicit(&pool->drawn, memory_order_seq_cst) >= pool->limit;
+}
 /* Takes back the bits, with their references; `absent`: counts the threads so. */
 void incstack__request_disarm(struct incstack_request *request, bool absent);
 /* Its deadline is over. */

@@ -26,12 +26,6 @@ static bool draw(struct incstack_request *request, int kind, uint32_t *number)
 	return true;
 }
 
-bool incstack__request_spent(struct incstack_request *request)
-{
-	struct incstack__pool *pool = &request->pools[INCSTACK__RUN];
-	return atomic_load_explicit(&pool->drawn, memory_order_seq_cst) >= pool->limit;
-}
-
 /* STEP_DISARM for each thread. */
 void incstack__request_disarm(struct incstack_request *request, bool absent)
 {

@@ -129,8 +129,11 @@ static uint32_t choose_waiting(struct incstack_request *request, uint32_t want, 
 	return chosen;
 }
 
+/* These three are made anew for each caller: with `waiting` known, little is left of them. */
+#define ANEW static inline __attribute__((always_inline))
+
 /* Puts a thread on the list, once. Under `lock`. */
-static void list(struct incstack_request *request, struct incstack__thread *thread, uint64_t mark)
+ANEW void list(struct incstack_request *request, struct incstack__thread *thread, uint64_t mark)
 {
 	if (thread->mark >= request->mark)
 		return;
@@ -145,8 +148,8 @@ static void list(struct incstack_request *request, struct incstack__thread *thre
 /* STEP_ARM: leaves a claim on a thread, with a reference of its own. A thread that
  * waits is claimed if `waiting`, and held if nobody else does or stops it: then it is
  * put before *held, and unhold draws. False if the thread is not to be claimed. */
-static bool arm(struct incstack_request *request, struct incstack__thread *thread, bool waiting,
-		struct incstack__thread **held)
+ANEW bool arm(struct incstack_request *request, struct incstack__thread *thread, bool waiting,
+	      struct incstack__thread **held)
 {
 	uint64_t word, claim;
 	incstack__step(request->owner, INCSTACK_STEP_ARM);
@@ -158,12 +161,14 @@ static bool arm(struct incstack_request *request, struct incstack__thread *threa
 			atomic_fetch_sub_explicit(&request->refs, 1, memory_order_relaxed);
 			return false;
 		}
-		claim = word | request->bit | (incstack__free(word) ? INCSTACK_WORD_HELD : 0);
+		claim = word | request->bit;
+		if (waiting && incstack__free(word))
+			claim |= INCSTACK_WORD_HELD;
 		/* release: partner is the acquire of serve. acquire: as in hold. seq_cst: see
 		 * draw. */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&thread->open.word, &word, claim, memory_order_seq_cst, memory_order_relaxed));
-	if (incstack__free(word)) {
+	if (waiting && incstack__free(word)) {
 		thread->next = *held;
 		*held = thread;
 	}
@@ -172,8 +177,8 @@ static bool arm(struct incstack_request *request, struct incstack__thread *threa
 
 /* Lists and arms; says whether there is one claim more for the running threads'
  * tickets. Under `lock`. */
-static bool claim(struct incstack_request *request, struct incstack__thread *thread, bool waiting,
-		  struct incstack__thread **held)
+ANEW bool claim(struct incstack_request *request, struct incstack__thread *thread, bool waiting,
+		struct incstack__thread **held)
 {
 	list(request, thread, request->mark);
 	if (!arm(request, thread, waiting, held))
