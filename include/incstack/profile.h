@@ -327,7 +327,7 @@ enum incstack_profile_loss {
 	INCSTACK_LOSS_PERIOD = 1u << 10,   /* pprof: period and default sample type */
 	INCSTACK_LOSS_NAMES = 1u << 11,    /* folded: ';' and newlines in names */
 	INCSTACK_LOSS_FRACTIONS = 1u << 12, /* JSON: contexts are rounded so that the sum stays */
-	INCSTACK_LOSS_THREADS = 1u << 13,  /* JSON: which thread, or profile of one unit */
+	INCSTACK_LOSS_THREADS = 1u << 13,   /* JSON of others: which thread, or profile, and its name */
 };
 
 /* INCSTACK_LOSS_*: what the file said that this profile was read from, and the profile

@@ -21,9 +21,12 @@ enum place {
 	FRAME_FUNC,
 	FRAME_LINE,
 	FRAME_COLUMN,
+	FRAME_ADDRESS,
 	FRAME_INLINED,
 	FUNC_NAME,
 	FUNC_FILE,
+	FUNC_LINE,
+	FUNC_COLUMN,
 	STRING,
 	SHARED_STRING,
 	META, /* and above */
@@ -44,9 +47,12 @@ static const struct incstack__json_place places[] = {
 	{"threads.#.frameTable.func.#", FRAME_FUNC},
 	{"threads.#.frameTable.line.#", FRAME_LINE},
 	{"threads.#.frameTable.column.#", FRAME_COLUMN},
+	{"threads.#.frameTable.address.#", FRAME_ADDRESS},
 	{"threads.#.frameTable.inlineDepth.#", FRAME_INLINED},
 	{"threads.#.funcTable.name.#", FUNC_NAME},
 	{"threads.#.funcTable.fileName.#", FUNC_FILE},
+	{"threads.#.funcTable.lineNumber.#", FUNC_LINE},
+	{"threads.#.funcTable.columnNumber.#", FUNC_COLUMN},
 	{"threads.#.stringArray.#", STRING},
 	{"shared.stringArray.#", SHARED_STRING},
 	{"meta.incstack.program", META},
@@ -227,6 +233,8 @@ static int thread_kind(struct firefox *in, uint32_t *kind)
 	if (in->kind_unit)
 		return incstack__json_profile_own_kind(&in->made, in->name ? in->name : "",
 						       in->kind_unit, kind);
+	if (in->name && *in->name)
+		in->made.reader->profile->losses |= INCSTACK_LOSS_THREADS;
 	if (!strcmp(type, "bytes"))
 		return incstack__json_profile_kind(&in->made, "weight", "bytes", kind);
 	if (!strcmp(type, "tracing-ms"))
@@ -289,8 +297,14 @@ static int on_table(struct firefox *in, const struct incstack__json_event *event
 	case FRAME_INLINED:
 		return push_hint(in, &in->frame_inlined, event);
 	case FRAME_COLUMN:
+	case FUNC_LINE:
+	case FUNC_COLUMN:
 		if (event->type != INCSTACK__JSON_NULL)
 			in->made.reader->profile->losses |= INCSTACK_LOSS_FUNCTIONS;
+		return 0;
+	case FRAME_ADDRESS:
+		if (event->type == INCSTACK__JSON_INTEGER && event->integer >= 0)
+			in->made.reader->profile->losses |= INCSTACK_LOSS_MAPPINGS;
 		return 0;
 	case FUNC_FILE:
 		return push_hint(in, &in->func_file, event);

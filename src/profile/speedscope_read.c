@@ -231,6 +231,8 @@ static int end_profile(struct speedscope *in)
 							in->kind_unit, &kind);
 	else
 		error = incstack__json_profile_kind(&in->made, name, unit, &kind);
+	if (!in->kind_unit && in->name && *in->name)
+		in->made.reader->profile->losses |= INCSTACK_LOSS_THREADS;
 	for (size_t i = in->first; i < in->made.weights_used && !error; i++)
 		in->made.weights[i].kind = kind;
 	return error;

@@ -167,6 +167,29 @@ START_TEST(threads_of_one_unit_are_added_up_and_said)
 }
 END_TEST
 
+/* What is met in files of others and cannot be kept. */
+START_TEST(what_others_say_is_named)
+{
+	struct incstack_profile *profile = profile_of(
+		INCSTACK_FORMAT_FIREFOX,
+		"{\"threads\":[{\"name\":\"GeckoMain\",\"samples\":{\"stack\":[0]},"
+		"\"stackTable\":{\"frame\":[0],\"prefix\":[null]},\"frameTable\":{\"func\":[0],"
+		"\"address\":[64],\"line\":[null],\"column\":[null]},\"funcTable\":{\"name\":[0],"
+		"\"lineNumber\":[12]},\"stringArray\":[\"f\"]}]}");
+
+	ck_assert_uint_eq(incstack_profile_losses(profile, (enum incstack_profile_format)0, 0),
+			  INCSTACK_LOSS_MAPPINGS | INCSTACK_LOSS_FUNCTIONS | INCSTACK_LOSS_THREADS);
+	incstack_profile_destroy(profile);
+	profile = profile_of(INCSTACK_FORMAT_SPEEDSCOPE,
+			     "{\"shared\":{\"frames\":[{\"name\":\"m\",\"line\":3000000000,"
+			     "\"col\":4}]},\"profiles\":[{\"name\":\"thread 1\",\"unit\":\"none\","
+			     "\"samples\":[[0]],\"weights\":[1]}]}");
+	ck_assert_uint_eq(incstack_profile_losses(profile, (enum incstack_profile_format)0, 0),
+			  INCSTACK_LOSS_LINES | INCSTACK_LOSS_FUNCTIONS | INCSTACK_LOSS_THREADS);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
 START_TEST(a_line_too_long_is_not_written)
 {
 	size_t length = INCSTACK_FOLDED_LINE_MAX - 100;
@@ -216,6 +239,7 @@ int main(void)
 	tcase_add_test(tests, open_frames_last_until_the_end);
 	tcase_add_test(tests, own_files_keep_their_kinds);
 	tcase_add_test(tests, threads_of_one_unit_are_added_up_and_said);
+	tcase_add_test(tests, what_others_say_is_named);
 	tcase_add_test(tests, a_line_too_long_is_not_written);
 	tcase_add_test(tests, every_loss_has_a_text);
 	suite_add_tcase(suite, tests);
