@@ -231,8 +231,8 @@ void incstack__record_new(const void *block, size_t bytes, struct incstack__call
 uint64_t incstack__record_position(void);
 
 /* recorder_host.c */
-/* Recognizes runtimes that mode patch would break in all that is loaded: not 0, there is
- * one, and the mode is validate from now on. */
+/* Recognizes what mode patch would break: hardware that guards return addresses, and
+ * runtimes in all that is loaded. Not 0: the mode is validate from now on. */
 int incstack__record_host_look(void);
 /* Notes it where the program defines malloc or operator new itself. */
 void incstack__record_host_allocators(void);

@@ -14,10 +14,14 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "recorder.h"
+
+/* Of the core. */
+bool incstack__shadow_stack_on(void);
 
 static const struct runtime {
 	const char *symbol;  /* defined in the object's dynamic symbol table */
@@ -380,6 +384,10 @@ int incstack__record_host_look(void)
 
 	if (incstack__recording.mode != INCSTACK_MODE_PATCH)
 		return 0;
+	if (incstack__recording.runtime == NULL && incstack__shadow_stack_on()) {
+		incstack__record_fall_back(INCSTACK__NOTE_SHADOW_STACK);
+		return 1;
+	}
 	dl_iterate_phdr(look_at, &found);
 	if (found != NULL)
 		incstack__record_fall_back(found->note);

@@ -24,6 +24,7 @@
 /* Every one that may be made once recording has begun. */
 static const int calls[] = {
 	SYS_access,
+	SYS_arch_prctl,
 	SYS_clock_gettime,
 	SYS_clock_nanosleep,
 	SYS_close,

@@ -436,6 +436,15 @@ test_no_recorder() {
 	grep -q 'nothing was recorded into .*without the recorder' stderr || fail "not said"
 }
 
+# Where the hardware guards return addresses, none is changed, and the report says so.
+test_shadow_stack() {
+	LD_PRELOAD=$(dirname "$target")/../preload/shadow_stack.so record -o trace -- \
+		"$target" alloc=100
+	equal status "$status" 0
+	equal mode "$(value mode)" validate
+	grep -q '^note: .*shadow stack' stderr || fail "not said"
+}
+
 # In a sandbox that the recorder's system calls would end, recording stops.
 test_sandbox() {
 	local kind program
