@@ -5,6 +5,7 @@ Each program of programs.toml runs three times: bare, recorded, and recorded wit
 --crosscheck. What differs from the bare run, and what the recorder counts without a known
 reason, is an error."""
 import argparse
+import collections
 import concurrent.futures
 import datetime
 import os
@@ -22,6 +23,7 @@ import verdict
 from table import HERE, read_table
 
 ROOT = HERE.parent.parent
+FAILED_MAX = 3  # runs of each program of which everything is kept
 
 
 def parse():
@@ -91,9 +93,10 @@ class Lane:
         if error:
             return self.result(program, program.name, [error])
         options = f"--mode {self.options.mode} {program.options}"
-        bare = runs.run(program, work, "", "", variables)
-        recorded = runs.run(program, work, self.options.tool, options, variables)
-        checked = runs.run(program, work, self.options.tool, options + " --crosscheck", variables)
+        bare = runs.run(program, work, "bare", "", "", variables)
+        recorded = runs.run(program, work, "recorded", self.options.tool, options, variables)
+        checked = runs.run(program, work, "crosscheck", self.options.tool,
+                           options + " --crosscheck", variables)
         errors = verdict.judge(program, scale, bare, recorded, checked)
         reason = program.truncated if checked.counts["truncated"] else ""
         return self.result(
@@ -101,11 +104,20 @@ class Lane:
             version=packages.version((program.packages.split() or [""])[0]),
             bare_status=bare.status, recorded_status=recorded.status,
             crosscheck_status=checked.status,
-            equal=not any(verdict.outputs_differ(program, bare, run) for run in (recorded, checked)),
+            equal=not any(verdict.outputs_differ(program, bare, run)
+                          for run in (recorded, checked)),
             recorded=recorded.counts, crosscheck=checked.counts,
-            mode=(checked.modes or ["-"])[0], remarks=sorted(set(recorded.remarks + checked.remarks)),
+            mode=(checked.modes or ["-"])[0],
+            remarks=sorted(set(recorded.remarks + checked.remarks)),
             truncated_reason=reason, seconds=bare.seconds + recorded.seconds + checked.seconds,
             scale=scale, seed=seed)
+
+    def keep_failed(self, program, work, seed):
+        """What the first failed runs of a program left, for whoever looks for the cause."""
+        kept = self.options.results.parent / "failed"
+        if len(list(kept.glob(f"{program.name}.*"))) < FAILED_MAX:
+            shutil.copytree(work, kept / f"{program.name}.{seed}", dirs_exist_ok=True,
+                            symlinks=True, ignore=shutil.ignore_patterns("input", "place"))
 
     def torture(self, program, seed):
         error = self.install(program)
@@ -116,8 +128,11 @@ class Lane:
             result = self.result(program, program.name, [error])
         else:
             result = self.run_all_ways(program, work, seed)
+        if result["verdict"] == "FAILED":
+            self.keep_failed(program, work, seed)
         if not self.options.keep:
-            shutil.rmtree(work / "reports", ignore_errors=True)
+            for directory in work.glob("reports.*"):
+                shutil.rmtree(directory, ignore_errors=True)
         with self.result_lock:
             results.append(self.options.results, result)
             self.failed += result["verdict"] == "FAILED"
@@ -142,6 +157,15 @@ def choose(options):
             or not options.quick]
 
 
+def behind(options, programs):
+    """Those that ran less often than others so far: a round that was interrupted goes on."""
+    if options.traces == 0:
+        return programs
+    done = collections.Counter(result["name"] for result in results.read(options.results))
+    least = min(done[program.name] for program in programs)
+    return [program for program in programs if done[program.name] == least]
+
+
 def enough(options, rounds):
     if options.traces == 0:
         return rounds >= options.repeat
@@ -164,9 +188,9 @@ def main():
     lane = Lane(options)
     rounds = 0
     seed = len(results.read(options.results))
-    while rounds == 0 or not enough(options, rounds):
+    while not enough(options, rounds):
         before = results.crosschecked(results.read(options.results))
-        lane.round(programs, seed + rounds)
+        lane.round(behind(options, programs), seed + rounds)
         rounds += 1
         if options.traces and results.crosschecked(results.read(options.results)) == before:
             sys.exit("torture: no trace was crosschecked in a whole round")

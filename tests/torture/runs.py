@@ -34,19 +34,19 @@ def _environment(inputs, extra):
     return {**kept, **{name: str(value) for name, value in extra.items()}}
 
 
-def bash(script, directory, environment, timeout):
+def bash(script, directory, environment, timeout, outputs):
     """Status (None: out of time), stdout, stderr, seconds. Output goes to files: a server
     that outlives the script would keep a pipe open."""
     environment = dict(environment, HOME=str(directory))
     command = [sys.executable, str(HERE / "supervise.py"), str(timeout), script]
     start = time.monotonic()
-    outputs = [directory.parent / f"{directory.name}.{name}" for name in ("stdout", "stderr")]
-    with open(outputs[0], "wb") as out, open(outputs[1], "wb") as err:
+    with open(f"{outputs}.stdout", "w+b") as out, open(f"{outputs}.stderr", "w+b") as err:
         status = subprocess.run(command, cwd=directory, env=environment, stdout=out, stderr=err,
                                 stdin=subprocess.DEVNULL, start_new_session=True,
                                 check=False).returncode
+        written = [pathlib.Path(stream.name).read_bytes() for stream in (out, err)]
     seconds = time.monotonic() - start
-    return None if status == 124 else status, outputs[0].read_bytes(), outputs[1].read_bytes(), seconds
+    return None if status == 124 else status, *written, seconds
 
 
 def _read_reports(directory):
@@ -68,9 +68,10 @@ def _read_reports(directory):
     return counts, [mode for _, mode in sorted(modes, reverse=True)], remarks, len(reports), reported
 
 
-def run(program, work, tool, options, variables):
-    """Runs an entry in `work`; bare if `tool` is empty."""
-    place, reports = work / "place", work / "reports"
+def run(program, work, how, tool, options, variables):
+    """Runs an entry in `work`; bare if `tool` is empty. What it wrote and its reports stay in
+    files that are named by `how`; the place is the same each time, for it may be in the output."""
+    place, reports = work / "place", work / f"reports.{how}"
     for directory in (place, reports):
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
@@ -78,7 +79,7 @@ def run(program, work, tool, options, variables):
     extra = {"REPORTS": reports, "INCSTACK": tool, "OPTIONS": options, **variables}
     script = f". {HERE}/prelude.sh\n{program.run}"
     status, stdout, stderr, seconds = bash(script, place, _environment(work / "input", extra),
-                                           program.timeout)
+                                           program.timeout, work / how)
     counts, modes, remarks, count, reported = _read_reports(reports)
     return Run(status, stdout, stderr, seconds, counts, modes, remarks, count, reported)
 
@@ -92,7 +93,7 @@ def prepare(program, work, variables):
     inputs.mkdir(parents=True)
     inputs.chmod(0o777)
     status, stdout, stderr, _ = bash("set -e\n" + program.prepare, inputs,
-                                     _environment(inputs, variables), 600)
+                                     _environment(inputs, variables), 600, work / "prepare")
     if status != 0:
         text = (stdout + stderr).decode(errors="replace").strip()
         return f"the input cannot be made (status {status}): {text[-300:]}"
