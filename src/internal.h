@@ -348,6 +348,7 @@ int incstack__thunk_personality(int version, int actions, uint64_t class, void *
 
 /* aside.c */
 void incstack__step_aside(const uintptr_t *frame);
+void incstack__resume_aside(void *exception, const uintptr_t *frame);
 
 /* retrieve.c */
 int incstack__complete(stack *s, bool grow);

@@ -167,13 +167,17 @@ static int pass(const struct incstack__unwinder *u, int actions, void *exception
 int incstack__thunk_personality(int version, int actions, uint64_t class, void *exception,
 				struct _Unwind_Context *context)
 {
+	const uintptr_t *frame = __builtin_frame_address(0);
 	struct incstack__unwinder u;
 	(void)version;
 	(void)class;
-	if (!incstack__unwinder_find((uintptr_t)__builtin_return_address(0), &u))
-		incstack__step_aside(__builtin_frame_address(0));
-	else if (actions & UNWIND_CLEANUP_PHASE)
-		return pass(&u, actions, exception, context);
+	if (incstack__unwinder_find(frame[1], &u))
+		return actions & UNWIND_CLEANUP_PHASE ? pass(&u, actions, exception, context)
+						      : UNWIND_CONTINUE;
+	if (actions & UNWIND_HANDLER_FRAME)
+		incstack__resume_aside(exception, frame);
+	else
+		incstack__step_aside(frame);
 	return UNWIND_CONTINUE;
 }
 

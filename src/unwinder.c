@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <string.h>
 
 #include "elf_symbol.h"
 #include "internal.h"
@@ -65,6 +66,68 @@ static bool use_exported(const struct link_map *map, struct incstack__unwinder *
 	return complete(u, incstack__elf_function(map, "_Unwind_Resume"));
 }
 
+/* The index of an object's unwind information, sorted, as all linkers write it. */
+struct eh_frame_header {
+	uint8_t version, frame_encoding, count_encoding, table_encoding;
+	int32_t frame;
+	uint32_t count;
+	struct {
+		int32_t low, fde; /* relative to the header */
+	} table[];
+};
+
+/* Whether the frame's unwind information names a personality routine: its augmentation
+ * has a P. The unwinder's own functions have none. */
+static bool has_personality(const struct eh_frame_header *h, uintptr_t address)
+{
+	static const uint8_t usual[] = {1, 0x1b, 0x03, 0x3b};
+	if (!h || memcmp(h, usual, sizeof(usual)) || !h->count)
+		return false;
+	uint32_t low = 0, high = h->count;
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+		if ((uintptr_t)h + (uintptr_t)(intptr_t)h->table[middle].low <= address)
+			low = middle;
+		else
+			high = middle;
+	}
+	const char *fde = (const char *)h + h->table[low].fde;
+	int32_t back;
+	memcpy(&back, fde + 4, sizeof(back));
+	enum { AUGMENTATION = 9 }; /* after length, zero and version */
+	for (const char *c = fde + 4 - back + AUGMENTATION; *c; c++)
+		if (*c == 'P')
+			return true;
+	return false;
+}
+
+/* What the call in front of pc leads to: call rel32, or call *rel32(%rip). */
+static uintptr_t called_before(uintptr_t pc)
+{
+	const uint8_t *code = (const uint8_t *)pc;
+	int32_t distance;
+	memcpy(&distance, code - 4, sizeof(distance));
+	uintptr_t target = pc + (uintptr_t)(intptr_t)distance;
+	if (code[-5] == 0xe8)
+		return target;
+	return code[-6] == 0xff && code[-5] == 0x15 ? *(const uintptr_t *)target : 0;
+}
+
+/* Whether the frame that returns to pc is one that has called the _Unwind_Resume of the
+ * unwinder, which is linked into the same object; *resume is that function. */
+bool incstack__unwinder_resumed(uintptr_t pc, uintptr_t unwinder, void (**resume)(void *))
+{
+	struct dl_find_object module;
+	if (!_dl_find_object || _dl_find_object((void *)(pc - 1), &module) ||
+	    !has_personality(module.dlfo_eh_frame, pc - 1))
+		return false;
+	uintptr_t low = (uintptr_t)module.dlfo_map_start, high = (uintptr_t)module.dlfo_map_end;
+	uintptr_t target = called_before(pc);
+	if (unwinder >= low && unwinder < high && target >= low && target < high)
+		*resume = (void (*)(void *))target;
+	return true;
+}
+
 /* The functions of the unwinder whose code contains `caller`; false: nobody knows them. */
 bool incstack__unwinder_find(uintptr_t caller, struct incstack__unwinder *u)
 {
@@ -80,6 +143,14 @@ bool incstack__unwinder_find(uintptr_t caller, struct incstack__unwinder *u)
 }
 
 #else /* nothing tells which object an address is in, without a lock */
+
+bool incstack__unwinder_resumed(uintptr_t pc, uintptr_t unwinder, void (**resume)(void *))
+{
+	(void)pc;
+	(void)unwinder;
+	(void)resume;
+	return true;
+}
 
 bool incstack__unwinder_find(uintptr_t caller, struct incstack__unwinder *u)
 {

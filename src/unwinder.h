@@ -19,6 +19,7 @@ struct incstack__unwinder {
 	uintptr_t landing; /* leads to its _Unwind_Resume: see thunks.S */
 };
 
+bool incstack__unwinder_resumed(uintptr_t pc, uintptr_t unwinder, void (**resume)(void *));
 bool incstack__unwinder_find(uintptr_t caller, struct incstack__unwinder *u);
 
 #endif

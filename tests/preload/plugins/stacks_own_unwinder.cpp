@@ -5,7 +5,6 @@
  * inside a destructor. What the caller wants to happen happens in every frame and, while
  * an exception passes, in every destructor.
  */
-#include <exception>
 #include <stdexcept>
 
 typedef void action(void);
@@ -56,11 +55,6 @@ static int throw_again(int level)
 		act();
 		throw;
 	}
-}
-
-extern "C" int exception_passes()
-{
-	return std::uncaught_exceptions() != 0;
 }
 
 /* How many destructors ran, or -1. */
