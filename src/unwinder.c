@@ -139,6 +139,9 @@ bool incstack__unwinder_find(uintptr_t caller, struct incstack__unwinder *u)
 		return false;
 	if (linked >= (uintptr_t)module.dlfo_map_start && linked < (uintptr_t)module.dlfo_map_end)
 		return use_linked(u);
+	/* Of pools that were made at run time only the linked one was told. */
+	if (atomic_load_explicit(&incstack__pools.bytes, memory_order_relaxed))
+		return false;
 	return module.dlfo_link_map && use_exported(module.dlfo_link_map, u);
 }
 

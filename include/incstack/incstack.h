@@ -344,8 +344,9 @@ INCSTACK_API int incstack_stack_stats(const struct incstack_stack *stack,
 
 /* Whether exceptions of the unwinder whose code contains that address pass patched frames:
  * 1, or 0 where it does not export the functions of the Itanium interface, for example
- * because it is linked statically into the object that uses it; before such a one walks,
- * incstack_stack_set_mode must lift the barriers.
+ * because it is linked statically into the object that uses it, or where thunks were made
+ * at run time and it was not told. Before such a one walks, incstack_stack_set_mode must
+ * lift the barriers.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_unwinder_known(uintptr_t code);
 

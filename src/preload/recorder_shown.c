@@ -142,7 +142,8 @@ void incstack__record_lookup(uintptr_t caller, int certain)
 	    incstack__record_local.busy)
 		return;
 	if (incstack_unwinder_known(from)) {
-		__atomic_store_n(&known, from, __ATOMIC_RELAXED);
+		if (certain) /* libgcc_s; of others it may not be true for ever */
+			__atomic_store_n(&known, from, __ATOMIC_RELAXED);
 		return;
 	}
 	if (certain)

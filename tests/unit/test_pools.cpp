@@ -8,6 +8,7 @@
 #include "run_suite.h"
 
 #include <cerrno>
+#include <dlfcn.h>
 #include <incstack/native.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -26,6 +27,17 @@ extern "C" int mprotect(void *address, size_t bytes, int protection) noexcept
 		return -1;
 	}
 	return (int)syscall(SYS_mprotect, address, bytes, protection);
+}
+
+/* As LLVM's libunwind does, whose function of that name does nothing. */
+static bool deaf;
+extern "C" void __register_frame_info(const void *info, void *node)
+{
+	void *next = dlsym(RTLD_NEXT, "__register_frame_info");
+	void (*real)(const void *, void *);
+	memcpy(&real, &next, sizeof(next));
+	if (!deaf)
+		real(info, node);
 }
 
 static int destroyed;
@@ -208,6 +220,15 @@ START_TEST(executable_memory_refused)
 }
 END_TEST
 
+START_TEST(unwinder_is_deaf)
+{
+	setup();
+	deaf = true;
+	expect_eager();
+	close_all();
+}
+END_TEST
+
 static const void *registered;
 static size_t registered_bytes;
 static int keep_info(void *, const void *info, size_t bytes)
@@ -272,6 +293,7 @@ int main()
 	tcase_add_test(tc, slots_are_readable);
 	tcase_add_test(tc, exceptions_pass);
 	tcase_add_test(tc, executable_memory_refused);
+	tcase_add_test(tc, unwinder_is_deaf);
 	tcase_add_test(tc, embedder_refuses);
 	tcase_add_test(tc, embedder_registers);
 	suite_add_tcase(suite, tc);

@@ -26,16 +26,19 @@ struct incstack__pools incstack__pools = {.base = (uintptr_t)1 << 62};
 /* libgcc's registration of unwind information, with storage for its node: weak,
  * because the core links no unwinder. The other one allocates, and does not look. */
 extern void __register_frame_info(const void *begin, void *node) __attribute__((weak));
+extern const void *_Unwind_Find_FDE(const void *code, void *bases[3]) __attribute__((weak));
 extern const char incstack__thunk_called[];
 
-static bool register_info(const runtime *rt, uint8_t *info, size_t bytes)
+/* Registered is what the unwinder finds: LLVM's has the same function, which does nothing. */
+static bool register_info(const runtime *rt, const uint8_t *pool, uint8_t *info, size_t bytes)
 {
+	void *bases[3];
 	if (rt->embedder.register_unwind_info)
 		return rt->embedder.register_unwind_info(rt->context, info, bytes) >= 0;
-	if (!__register_frame_info)
+	if (!__register_frame_info || !_Unwind_Find_FDE)
 		return false;
 	__register_frame_info(info, info + 2 * INCSTACK__UNWIND_INFO_BYTES);
-	return true;
+	return _Unwind_Find_FDE(pool + INCSTACK__ENTRY_BYTES, bases) != NULL;
 }
 
 /* The copy calls what the original calls, which may be too far for a direct call:
@@ -77,7 +80,7 @@ static bool make_pool(const runtime *rt, uint8_t *pool)
 	redirect_call(pool);
 	size_t bytes = describe(pool);
 	return bytes && !mprotect(pool, CODE, PROT_READ | PROT_EXEC) &&
-	       register_info(rt, pool + INFO, bytes);
+	       register_info(rt, pool, pool + INFO, bytes);
 }
 
 static uint8_t *reserved_range(void)
