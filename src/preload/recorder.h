@@ -179,6 +179,8 @@ void incstack__record_as_event(void (*function)(struct incstack__record *, void 
 /* recorder_shown.c */
 void incstack__record_shown(uintptr_t *slot);
 void incstack__record_walk(uintptr_t *slot, int by_caller);
+/* Of a record that was just made: its thread may be walking already. */
+void incstack__record_walk_begun(struct incstack__record *record);
 /* If the walk has ended, barriers are planted again. */
 void incstack__record_walk_end(struct incstack__record *record);
 void incstack__record_lookup(uintptr_t caller, int certain);

@@ -24,7 +24,7 @@ static int plants(const struct incstack__record *record)
 /* The walker's return slot, or one that lies below it. */
 struct walk {
 	uintptr_t *slot;
-	int by_caller;
+	uintptr_t word; /* what it holds, or 0: its caller walks */
 };
 
 static int is_inside(const struct incstack__record *record, uintptr_t at)
@@ -85,32 +85,43 @@ static void lift(struct incstack__record *record, void *argument)
 	if (walk != NULL &&
 	    (planting || (record->walker != NULL && !still_walks(record, (uintptr_t)walk->slot)))) {
 		record->walker = walk->slot;
-		record->walker_word = 0;
-		if (!walk->by_caller && is_inside(record, (uintptr_t)walk->slot))
-			record->walker_word = incstack_slot_read(walk->slot);
+		record->walker_word = is_inside(record, (uintptr_t)walk->slot) ? walk->word : 0;
 		record->look = record->quick = 0; /* each event asks whether it has ended */
 	}
 	lift_context();
 }
 
-/* A child that is not recorded still has the thunks of its parent. */
+/* Of a thread with a record. A child that is not recorded still has the thunks of its
+ * parent. */
 static void walked(struct walk *walk)
 {
-	const struct incstack__record *record = incstack__record_local.mine;
-
-	if (record == NULL)
-		return;
 	if (__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
 		incstack__record_as_event(lift, walk);
 	else if (!incstack__record_local.busy)
-		incstack_stack_set_mode(record->stack, INCSTACK_MODE_FULL);
+		incstack_stack_set_mode(incstack__record_local.mine->stack, INCSTACK_MODE_FULL);
 }
+
+/* The walk that a thread without a record has begun. A record is not made here: that may
+ * allocate, and a handler may be walking from inside the allocator. */
+static INCSTACK__TLS struct walk first;
 
 void incstack__record_walk(uintptr_t *slot, int by_caller)
 {
-	struct walk walk = {.slot = slot, .by_caller = by_caller};
+	struct walk walk = {.slot = slot, .word = by_caller ? 0 : incstack_slot_read(slot)};
 
-	walked(&walk);
+	if (incstack__record_local.mine != NULL)
+		walked(&walk);
+	else
+		first = walk;
+}
+
+void incstack__record_walk_begun(struct incstack__record *record)
+{
+	struct walk walk = first;
+
+	first.slot = NULL;
+	if (walk.slot != NULL)
+		lift(record, &walk);
 }
 
 void incstack__record_shown(uintptr_t *slot)
@@ -119,7 +130,8 @@ void incstack__record_shown(uintptr_t *slot)
 
 	if (__builtin_expect(real == *slot, 1))
 		return;
-	walked(NULL);
+	if (incstack__record_local.mine != NULL)
+		walked(NULL);
 	if (incstack_slot_read(slot) != *slot) /* the barrier counts as gone unannounced */
 		*slot = real;
 }
@@ -148,5 +160,6 @@ void incstack__record_lookup(uintptr_t caller, int certain)
 	}
 	if (certain)
 		incstack__record_fall_back(INCSTACK__NOTE_FOREIGN_UNWINDER);
-	walked(NULL);
+	if (incstack__record_local.mine != NULL)
+		walked(NULL);
 }

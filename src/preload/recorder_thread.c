@@ -92,6 +92,8 @@ struct incstack__record *incstack__record_make(void)
 	else
 		pthread_setspecific(incstack__recording.key, made);
 	incstack__record_local.mine = made;
+	if (made != NULL)
+		incstack__record_walk_begun(made);
 	incstack__record_loud(&before);
 	return made;
 }

@@ -95,6 +95,7 @@ int main(void)
 	if (dladdr((void *)main, &info) == 0)
 		return 1;
 	own = info.dli_fbase;
+	look(0); /* nothing was allocated yet */
 	signal(SIGUSR1, in_handler);
 	for (int i = 0; i < 60; i++) {
 		again(i % 31, i % 31 + 1);
