@@ -128,7 +128,7 @@ enum incstack_safepoint_step {
 	INCSTACK_STEP_HOLD = 0,  /* before a waiting thread is claimed */
 	INCSTACK_STEP_ARM,       /* before a bit is set */
 	INCSTACK_STEP_REARM,     /* armed; before looking whether it was in vain */
-	INCSTACK_STEP_CLAIM,     /* before a thread clears its own bit */
+	INCSTACK_STEP_CLAIM,     /* before a thread, or who holds it, clears its bit to draw */
 	INCSTACK_STEP_DRAW,      /* before a ticket is drawn */
 	INCSTACK_STEP_BEGIN,     /* ticket won; before its operation counts as started */
 	INCSTACK_STEP_OPERATION, /* started; before the operation */

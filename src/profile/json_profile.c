@@ -108,6 +108,9 @@ static int sum_up(const struct incstack__json_profile *made, long double *sums)
 		if (!(value >= 0) || value > (long double)INT64_MAX)
 			return incstack__refuse(made->reader, "a weight that is negative or beyond "
 							      "2^63 - 1");
+		/* A decimal fraction that is whole in its unit is not quite so as a double. */
+		if (fabsl(value - roundl(value)) <= value * 0x1p-52L)
+			value = roundl(value);
 		sums[(size_t)w->node * made->kinds + w->kind] += value;
 	}
 	return 0;

@@ -4,354 +4,27 @@
 
 usage: conversions.py INCSTACK [PROFILES [SEED]]
 
-A random pprof file, with all that pprof can say, is converted to each format, and each of
-those to each again: 20 conversions a profile. What comes out must be what went in, except
-for what incstack's line "not kept" names.
+A random pprof file, with all that pprof can say, or a speedscope or Firefox file as other
+programs write them, is converted to each format, and each of those to each again: 20
+conversions a profile. What comes out must be what went in, except for what incstack's line
+"not kept" names.
 """
-import gzip
-import json
 import random
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-FORMATS = ("folded", "pb.gz", "speedscope.json", "firefox.json")
+from profile_files import FORMATS, READERS, random_source
+
 LOSSES = {"labels of samples": "labels", "mappings and addresses": "mappings",
           "system names, start lines, columns or filters": "functions",
           "file names": "file", "line numbers": "line", "what is inlined": "inlined",
           "other kinds of weight": "kinds", "the kind's name and unit": "unit",
           "metadata": "meta", "comments": "comments", "period and default kind": "period",
-          "';' and newlines in names": "names"}
-META = ("program", "mode", "time_ns", "duration_ns", "lost", "truncated", "pruned")
+          "';' and newlines in names": "names", "fractions of weights": "fractions",
+          "which thread a sample is of": "threads"}
 
-
-class Profile:
-    """samples: {(labels, stack): weights}; a frame is (name, file, line, inlined)."""
-
-    def __init__(self, kinds):
-        self.kinds = kinds
-        self.samples = {}
-        self.attributes = {"mappings": (), "functions": (), "comments": (), "period": (),
-                           "meta": tuple("" if k in META[:2] else 0 for k in META)}
-
-    def add(self, labels, stack, weights):
-        sums = self.samples.setdefault((labels, tuple(stack)), [0] * len(weights))
-        for k, weight in enumerate(weights):
-            sums[k] += weight
-
-    def without(self, lost):
-        """What can be compared if all that is lost."""
-        kinds = self.kinds[:1] if "kinds" in lost else self.kinds
-        samples = {}
-        for (labels, stack), weights in self.samples.items():
-            weights = weights[:len(kinds)]
-            if not any(weights):
-                continue
-            key = (() if "labels" in lost else labels,
-                   tuple(blank(frame, lost) for frame in stack))
-            sums = samples.setdefault(key, [0] * len(weights))
-            for k, weight in enumerate(weights):
-                sums[k] += weight
-        return (len(kinds) if "unit" in lost else tuple(kinds), samples,
-                {k: v for k, v in self.attributes.items() if k not in lost})
-
-
-def blank(frame, lost):
-    name, file, line, inlined = frame
-    if "names" in lost:
-        name = name.replace(";", ":").replace("\n", " ")
-    return (name, "" if "file" in lost else file, 0 if "line" in lost else line,
-            False if "inlined" in lost else inlined)
-
-
-# ---- pprof ----
-
-def varint(number):
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def field(number, value):
-    """A number, or bytes."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value) if value else b""
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def fields(data):
-    at = 0
-
-    def number():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(data):
-        tag = number()
-        if tag & 7 == 0:
-            yield tag >> 3, number()
-        else:
-            assert tag & 7 == 2, tag
-            size = number()
-            at += size
-            yield tag >> 3, data[at - size:at]
-
-
-def numbers(data):
-    """Of a packed field."""
-    value = shift = 0
-    for byte in data:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            yield value
-            value = shift = 0
-
-
-class PprofWriter:
-    def __init__(self):
-        self.strings = {"": 0}
-        self.functions = {}
-        self.locations = {}
-        self.body = b""
-
-    def string(self, text):
-        return self.strings.setdefault(text, len(self.strings))
-
-    def function(self, name, file, system, start):
-        key = (name, file, system, start)
-        if key not in self.functions:
-            self.functions[key] = len(self.functions) + 1
-            self.body += field(5, field(1, self.functions[key]) + field(2, self.string(name)) +
-                               field(3, self.string(system)) + field(4, self.string(file)) +
-                               field(5, start))
-        return self.functions[key]
-
-    def location(self, lines, address, mapping):
-        """lines: (function, line, column), innermost first."""
-        key = (tuple(lines), address, mapping)
-        if key not in self.locations:
-            self.locations[key] = len(self.locations) + 1
-            body = field(1, self.locations[key]) + field(2, mapping) + field(3, address)
-            for function, line, column in lines:
-                body += field(4, field(1, function) + field(2, line) + field(3, column))
-            self.body += field(4, body)
-        return self.locations[key]
-
-    def bytes(self):
-        return gzip.compress(self.body + b"".join(
-            field(6, text.encode()) for text in self.strings), 1)
-
-
-def read_pprof(path):
-    data = list(fields(gzip.decompress(path.read_bytes())))
-    strings = [v.decode() for n, v in data if n == 6]
-    kinds = []
-    for n, v in data:
-        if n == 1:
-            kind = dict(fields(v))
-            kinds.append((strings[kind.get(1, 0)], strings[kind.get(2, 0)]))
-    profile = Profile(kinds)
-    functions = {f[1]: f for f in (dict(fields(v)) for n, v in data if n == 5)}
-    extra, mapped, locations = set(), set(), {}
-    for f in functions.values():
-        if f.get(5) or strings[f.get(3, 0)] not in ("", strings[f.get(2, 0)]):
-            extra.add((strings[f.get(2, 0)], strings[f.get(3, 0)], f.get(5, 0)))
-    for n, v in data:
-        if n == 3:
-            mapped.add(tuple(fields(v)))
-        if n in (7, 8, 15):
-            extra.add((n, strings[v]))
-        if n != 4:
-            continue
-        lines, head = [], {}
-        for m, w in fields(v):
-            if m == 4:
-                lines.append(dict(fields(w)))
-            else:
-                head[m] = w
-        if head.get(2) or head.get(3):
-            mapped.add((head.get(2, 0), head.get(3, 0)))
-        frames = []
-        for i, line in enumerate(lines):
-            f = functions[line[1]]
-            if line.get(3):
-                extra.add(("column", line[3]))
-            frames.append((strings[f.get(2, 0)], strings[f.get(4, 0)], line.get(2, 0),
-                           i + 1 < len(lines)))
-        locations[head[1]] = frames or [(hex(head.get(3, 0)), "", 0, False)]
-    for n, v in data:
-        if n == 2:
-            read_pprof_sample(profile, v, locations, strings)
-    read_pprof_rest(profile, data, strings)
-    profile.attributes["functions"] = tuple(sorted(extra, key=str))
-    profile.attributes["mappings"] = tuple(sorted(mapped, key=str))
-    return profile
-
-
-def read_pprof_sample(profile, data, locations, strings):
-    ids, values, labels = [], [], []
-    for n, v in fields(data):
-        if n == 3:
-            label = dict(fields(v))
-            labels.append((strings[label.get(1, 0)], strings[label.get(2, 0)], label.get(3, 0)))
-        else:
-            (ids if n == 1 else values).extend([v] if isinstance(v, int) else numbers(v))
-    stack = [frame for i in ids for frame in locations[i]][::-1]
-    profile.add(tuple(sorted(labels)), stack, values)
-
-
-def read_pprof_rest(profile, data, strings):
-    top = {n: v for n, v in data if n in (9, 10, 11, 12, 14)}
-    comments, meta = [], dict.fromkeys(META, 0)
-    meta.update(program="", mode="", time_ns=top.get(9, 0), duration_ns=top.get(10, 0))
-    for n, v in data:
-        for c in ([v] if isinstance(v, int) else numbers(v)) if n == 13 else []:
-            key, equal, value = strings[c].partition("=")
-            if equal and key.startswith("incstack.") and key[9:] in META:
-                meta[key[9:]] = value if key[9:] in META[:2] else int(value)
-            else:
-                comments.append(strings[c])
-    period = dict(fields(top.get(11, b"")))
-    profile.attributes["comments"] = tuple(comments)
-    profile.attributes["meta"] = tuple(meta[k] for k in META)
-    period = (strings[period.get(1, 0)], strings[period.get(2, 0)], top.get(12, 0),
-              strings[top.get(14, 0)])
-    profile.attributes["period"] = period if any(period) else ()
-
-
-# ---- the others ----
-
-def read_folded(path):
-    profile = Profile([("samples", "count")])
-    for line in path.read_bytes().decode().split("\n")[:-1]:
-        stack, _, weight = line.rpartition(" ")
-        profile.add((), [(name, "", 0, False) for name in stack.split(";")], [int(weight)])
-    return profile
-
-
-def json_meta(profile, found):
-    profile.attributes["meta"] = tuple(found[k] for k in META)
-
-
-def read_speedscope(path):
-    data = json.loads(path.read_text())
-    frames = [(f["name"], f.get("file", ""), f.get("line", 0), f.get("inlineDepth", 0) > 0)
-              for f in data["shared"]["frames"]]
-    profile = Profile([(p["name"], p["kindUnit"]) for p in data["profiles"]])
-    for k, p in enumerate(data["profiles"]):
-        assert sum(p["weights"]) == p["endValue"]
-        for stack, weight in zip(p["samples"], p["weights"], strict=True):
-            profile.add((), [frames[i] for i in stack],
-                        [weight if j == k else 0 for j in range(len(profile.kinds))])
-    json_meta(profile, data["incstack"])
-    return profile
-
-
-def read_firefox(path):
-    data = json.loads(path.read_text())
-    profile = Profile([(t["name"], t["kindUnit"]) for t in data["threads"]])
-    for k, t in enumerate(data["threads"]):
-        stacks = []
-        for frame, prefix in zip(t["stackTable"]["frame"], t["stackTable"]["prefix"],
-                                 strict=True):
-            table, functions = t["frameTable"], t["funcTable"]
-            function = table["func"][frame]
-            file = functions["fileName"][function]
-            here = (t["stringArray"][functions["name"][function]],
-                    "" if file is None else t["stringArray"][file],
-                    table["line"][frame] or 0, table["inlineDepth"][frame] > 0)
-            stacks.append((stacks[prefix] if prefix is not None else ()) + (here,))
-        for stack, weight in zip(t["samples"]["stack"], t["samples"]["weight"], strict=True):
-            profile.add((), stacks[stack],
-                        [weight if j == k else 0 for j in range(len(profile.kinds))])
-    json_meta(profile, data["meta"]["incstack"])
-    return profile
-
-
-READERS = dict(zip(FORMATS, (read_folded, read_pprof, read_speedscope, read_firefox)))
-
-# ---- random profiles ----
-
-PARTS = ["a", "B", "é", "日本", "😀", " ", ";", "\n", "\t", "\\", '"', "<", ">", "&", "\u2028",
-         "\r", "operator<<(std::ostream&, int)", "0x10", "7", "f 12", "\x7f", "\x01"]
-KINDS = [("samples", "count"), ("cpu", "nanoseconds"), ("alloc", "bytes"), ("w", "weird unit"),
-         ("time", "seconds"), ("ms", "milliseconds"), ("samples", "count"), ("", "")]
-
-
-def text(rng):
-    return "".join(rng.choice(PARTS) for _ in range(rng.randint(1, 4)))
-
-
-def random_pprof(rng, path):
-    out = PprofWriter()
-    often = rng.choice([0, 0, 0.2, 0.9])  # how often there is what need not be
-    kinds = rng.sample(KINDS, rng.choice([1, 1, 2, 3]))
-    for name, unit in kinds:
-        out.body += field(1, field(1, out.string(name)) + field(2, out.string(unit)))
-    mapping = 0
-    if rng.random() < often:
-        mapping = 1
-        out.body += field(3, field(1, 1) + field(2, 4096) + field(5, out.string("/bin/x")))
-    names = [text(rng) for _ in range(rng.randint(1, 8))] + ["n" * rng.choice([1, 5000])]
-    locations = []
-    for _ in range(rng.randint(1, 12)):
-        lines = []
-        for _ in range(rng.choice([1, 1, 2, 3]) if rng.random() < often else 1):
-            name = rng.choice(names)
-            file = rng.choice(["x.c", "/ä/y.rs"]) if rng.random() < often else ""
-            system = rng.choice([name, "_Z1x"]) if rng.random() < often else ""
-            start = rng.randint(0, 9) if rng.random() < often / 4 else 0
-            line = rng.choice([1, 2, 77, 2 ** 31 - 1]) if rng.random() < often else 0
-            if rng.random() < often / 20:
-                line = 2 ** 31
-            column = rng.randint(1, 9) if rng.random() < often / 9 else 0
-            lines.append((out.function(name, file, system, start), line, column))
-        address = rng.randint(1, 2 ** 48) if rng.random() < often else 0
-        if rng.random() < often / 9:
-            lines, address = [], rng.randint(1, 2 ** 48)
-        locations.append(out.location(lines, address, mapping))
-    big = rng.choice([3, 1000, 2 ** 40, 2 ** 56])
-    for _ in range(rng.choice([1, 3, 30])):
-        ids = [rng.choice(locations) for _ in range(rng.randint(1, 12))]
-        values = [rng.choice([0, 1, rng.randint(0, big)]) for _ in kinds]
-        label = b""
-        if rng.random() < often / 2:
-            label = field(3, field(1, out.string("key")) + field(3, rng.randint(1, 3)))
-        out.body += field(2, field(1, b"".join(map(varint, ids))) +
-                          field(2, b"".join(map(varint, values))) + label)
-    random_rest(rng, out, often)
-    path.write_bytes(out.bytes())
-
-
-def random_rest(rng, out, often):
-    if rng.random() < often:
-        out.body += field(9, rng.randint(0, 2 ** 62)) + field(10, rng.randint(0, 2 ** 40))
-    for _ in range(rng.randint(1, 3) if rng.random() < often else 0):
-        comment = rng.choice([text(rng), "incstack.lost=3", "incstack.mode=exact",
-                              "incstack.other=3", "incstack.program=a b"])
-        out.body += field(13, out.string(comment))
-    if rng.random() < often:
-        out.body += field(11, field(1, out.string("cpu")) + field(2, out.string("ns")))
-        out.body += field(12, rng.randint(0, 2 ** 40))
-    if rng.random() < often:
-        out.body += field(14, out.string("samples"))
-    if rng.random() < often / 4:
-        out.body += field(rng.choice([7, 8, 15]), out.string("drop.*"))
-
-
-# ---- conversions ----
 
 def convert(tool, source, target):
     """Returns what the tool says is lost."""
@@ -388,14 +61,13 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
         for i in range(seed, seed + count):
-            source = folder / "s.pb.gz"
-            random_pprof(random.Random(i), source)
+            source, said = random_source(random.Random(i), folder)
             for first in FORMATS:
                 conversions += 1
                 try:
-                    middle = check(tool, source, folder / f"a.{first}", read_pprof(source))
+                    middle = check(tool, source, folder / f"a.{first}", said)
                 except AssertionError as error:
-                    failures.append(f"seed {i}: pprof -> {first}: {error}")
+                    failures.append(f"seed {i}: {source.name} -> {first}: {error}")
                     continue
                 for second in FORMATS:
                     conversions += 1
