@@ -395,8 +395,8 @@ def random_speedscope(rng, path):
         profiles.append(out)
     # Threads of one unit cannot be told apart, named or not.
     profile.attributes["threads"] = tuple(names) or (("",) if len(kinds) < len(units) else ())
-    table = [{k: v for k, v in zip(("name", "file", "line", "inlineDepth"), f) if v}
-             for f in frames]
+    table = [{k: v for k, v in zip(("name", "file", "line", "inlineDepth"),
+                                   (f[0], f[1], f[2], int(f[3]))) if v} for f in frames]
     path.write_text(json.dumps({"shared": {"frames": table}, "profiles": profiles}))
     return profile
 

@@ -3,6 +3,8 @@
  * The profile library without memory at its Nth allocation, for every N: ENOMEM, or a
  * result that is as good as with memory; what was there before stays whole.
  */
+#include <incstack/pcct.h>
+
 #include "failing.h"
 #include "profile_files.h"
 #include "run_suite.h"
@@ -168,6 +170,18 @@ static int stability_scenario(long n, bool for_ever, bool *something_failed)
 	return result;
 }
 
+static int select_scenario(long n, bool for_ever, bool *something_failed)
+{
+	struct incstack_profile *one = NULL;
+	int result;
+
+	arm(n, for_ever);
+	result = incstack_profile_select(a, 0, NULL, &one);
+	*something_failed = disarm();
+	must_be_a(result, one);
+	return result;
+}
+
 START_TEST(several_profiles)
 {
 	make_inputs();
@@ -175,6 +189,7 @@ START_TEST(several_profiles)
 	fail_each_allocation(average_scenario, 5);
 	fail_each_allocation(compare_scenario, 2);
 	fail_each_allocation(overlay_scenario, 5);
+	fail_each_allocation(select_scenario, 5);
 	fail_each_allocation(stability_scenario, 5);
 	drop_inputs();
 }
@@ -208,6 +223,41 @@ static int prune_scenario(long n, bool for_ever, bool *something_failed)
 	ck_assert_int_eq(incstack_profile_totals(profile, 0, totals), 0);
 	ck_assert_uint_eq(totals[0], 24); /* pruned or not */
 	incstack_profile_destroy(profile);
+	return result;
+}
+
+/* Three samples of a stack of 40 frames, and of ever fewer of them. */
+static int pcct_scenario(long n, bool for_ever, bool *something_failed)
+{
+	const struct incstack_pcct_options options = {
+		.size = sizeof(options), .contexts = 100, .depth = 30};
+	struct incstack_frame_object frames[40];
+	struct incstack_trace traces[3];
+	const struct incstack_tree tree = {traces, 3, 40, 0};
+	struct incstack_pcct *pcct = NULL;
+	struct incstack_pcct_stats stats;
+	int result;
+
+	for (int i = 0; i < 40; i++)
+		frames[i] = (struct incstack_frame_object){
+			i ? &frames[i - 1] : NULL, (uint64_t)i, (uintptr_t)(1000 - i) * 8, -1,
+			INCSTACK_OBJECT_FILLED | (i ? 0u : (uint32_t)INCSTACK_OBJECT_BASE)};
+	for (int i = 0; i < 3; i++)
+		traces[i] = (struct incstack_trace){.next = i < 2 ? &traces[i + 1] : NULL,
+						    .weight = 1,
+						    .top = &frames[39 - i],
+						    .old = i ? &frames[37 - i] : NULL};
+	arm(n, for_ever);
+	result = incstack_pcct_create(&options, &pcct);
+	if (result == 0)
+		result = incstack_pcct_add_tree(pcct, &tree);
+	*something_failed = disarm();
+	if (result == 0) {
+		ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), 0);
+		ck_assert_uint_eq(stats.samples, 3);
+		ck_assert_uint_eq(stats.contexts, 31);
+	}
+	incstack_pcct_destroy(pcct);
 	return result;
 }
 
@@ -266,6 +316,7 @@ START_TEST(one_profile)
 	make_inputs();
 	fail_each_allocation(functions_scenario, 1);
 	fail_each_allocation(prune_scenario, 1);
+	fail_each_allocation(pcct_scenario, 5);
 	fail_each_allocation(add_scenario, 5);
 	drop_inputs();
 }
