@@ -34,7 +34,8 @@ static void copy_sized(void *to, size_t room, const void *from, size_t size)
 
 static bool embedder_good(const struct incstack_embedder *e)
 {
-	return !e->allocate == !e->release && !e->caller == !e->arm && !e->arm == !e->disarm;
+	return !e->allocate == !e->release && !e->allocate_traces == !e->release_traces &&
+	       !e->caller == !e->arm && !e->arm == !e->disarm;
 }
 
 static bool options_good(const struct incstack_options *o)
@@ -144,7 +145,6 @@ int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t 
 	s->low = low;
 	s->high = high;
 	s->owner = thread_self();
-	s->last = &s->first;
 	incstack__distance_open(s);
 	incstack__mode_use(s, rt->options.mode == INCSTACK_MODE_PATCH && incstack__copied(rt)
 				      ? INCSTACK_MODE_VALIDATE
@@ -154,6 +154,7 @@ int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t 
 		incstack__release(rt, s, sizeof(*s));
 		return error;
 	}
+	s->last = first_trace(s);
 	incstack__pool_reserve(s);
 	incstack__rule_reserve(rt);
 	atomic_fetch_add_explicit(&rt->stacks, 1, memory_order_acq_rel);

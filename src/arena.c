@@ -11,6 +11,7 @@
 static void use(struct arena *a, struct chunk *c)
 {
 	c->next = NULL;
+	c->tree.traces = NULL;
 	c->objects = (object *)(((uintptr_t)(c + 1) + 31) & ~(uintptr_t)31);
 	c->objects_end = c->objects;
 	if (a->current)
@@ -77,7 +78,7 @@ void incstack__arena_free(runtime *rt, struct chunk *chunk)
 	while (chunk) {
 		struct chunk *next = chunk->next;
 		if (!keep(rt, chunk))
-			incstack__release(rt, chunk, chunk->bytes);
+			incstack__release_traces(rt, chunk, chunk->bytes);
 		chunk = next;
 	}
 }
@@ -86,7 +87,7 @@ void incstack__arena_close(runtime *rt)
 {
 	struct chunk *c;
 	while ((c = take_kept(rt)) != NULL)
-		incstack__release(rt, c, c->bytes);
+		incstack__release_traces(rt, c, c->bytes);
 }
 
 /* Adds a spare chunk, within the limit of the stack or beyond it. */
@@ -98,7 +99,7 @@ int incstack__arena_grow(stack *s, bool beyond_limit)
 		return INCSTACK_ELIMIT;
 	struct chunk *c = take_kept(rt);
 	if (!c)
-		c = incstack__allocate(rt, bytes);
+		c = incstack__allocate_traces(rt, bytes);
 	if (!c)
 		return INCSTACK_ENOMEM;
 	c->bytes = bytes;

@@ -32,7 +32,7 @@ static void cut_open(stack *s, object *o)
 /* The last one may have been linked, but neither counted nor passed. */
 static void count_traces(stack *s)
 {
-	s->last = &s->first;
+	s->last = first_trace(s);
 	s->samples = s->retrieved;
 	for (; *s->last; s->last = (trace **)&(*s->last)->next)
 		s->samples++;
@@ -64,4 +64,10 @@ int incstack_stack_forget(struct incstack_stack *s)
 	incstack__forget(s, false);
 	s->busy = 0;
 	return 0;
+}
+
+void incstack_stack_forked(struct incstack_stack *s)
+{
+	if (s)
+		incstack__barriers_forget(s, true);
 }

@@ -30,8 +30,8 @@ _Static_assert(sizeof(object) == 32, "a frame object is 32 bytes");
 /* Flags of an object beyond the public ones. A raw object keeps, where bci will
  * be, its packed unwind rule. */
 enum {
-	OBJECT_BARRIER = 1u << 8,     /* the return into this frame is intercepted */
-	OBJECT_GAP = 1u << 9,         /* parent is known, but is not the direct caller */
+	OBJECT_BARRIER = 1u << 8, /* the return into this frame is intercepted */
+	OBJECT_GAP = INCSTACK_OBJECT_GAP,
 	OBJECT_DECODE_NOW = 1u << 10, /* never to be decoded after its capture */
 	OBJECT_SHIFT = 12,            /* number of the thunk of its barrier */
 };
@@ -69,7 +69,7 @@ struct chunk {
 	size_t bytes;
 	object *objects; /* first, and how many when the chunk was left */
 	object *objects_end;
-	struct incstack_tree tree; /* used in the first chunk of a tree */
+	struct incstack_tree tree; /* of the first chunk: incstack_stack_tree */
 	runtime *runtime;
 };
 static inline bool chunk_contains(const struct chunk *c, const void *p)
@@ -130,7 +130,6 @@ struct incstack_stack {
 	uint32_t near, reach;     /* frames that a sample is meant to walk over, callers that it
 				   * may before it plants (distance.c) */
 	struct arena arena;       /* its first three words */
-	trace *first;
 	uint32_t mode;
 	int32_t hidden_rule; /* all ones, unless raw objects keep their rule in bci */
 	uint32_t spare;      /* thunks of this stack, ready to be used */
@@ -189,6 +188,11 @@ struct incstack_runtime {
 	size_t xsave_bytes;
 };
 
+/* Where the head of the list of traces is. */
+static inline trace **first_trace(const stack *s)
+{
+	return (trace **)&s->arena.first->tree.traces;
+}
 static inline bool has_barriers(const stack *s)
 {
 	return s->mode == INCSTACK_MODE_PATCH || s->mode == INCSTACK_MODE_EMBEDDER;
@@ -205,6 +209,8 @@ static inline object *physical_parent(const object *o)
 /* memory.c */
 void *incstack__allocate(runtime *rt, size_t bytes);
 void incstack__release(runtime *rt, void *memory, size_t bytes);
+void *incstack__allocate_traces(runtime *rt, size_t bytes);
+void incstack__release_traces(runtime *rt, void *memory, size_t bytes);
 
 /* arena.c */
 int incstack__arena_grow(stack *s, bool beyond_limit);

@@ -175,15 +175,14 @@ void incstack__forget_rules(stack *s)
 static struct incstack_tree *finish(stack *s, struct arena *used)
 {
 	struct incstack_tree *tree = &used->first->tree;
-	*tree = (struct incstack_tree){.traces = s->first,
-				       .count = s->samples - s->retrieved,
-				       .truncated = used->truncated};
+	tree->count = s->samples - s->retrieved;
+	tree->objects = 0;
+	tree->truncated = used->truncated;
 	used->current->objects_end = chunk_end(used, used->current);
 	for (const struct chunk *c = used->first; c; c = c->next)
 		tree->objects += (uint64_t)(c->objects_end - c->objects);
 	incstack__distance_forget(s);
-	s->first = NULL;
-	s->last = &s->first;
+	s->last = first_trace(s);
 	s->retrieved = s->samples;
 	return tree;
 }
@@ -252,6 +251,22 @@ int incstack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
 	}
 	leave(s);
 	return error;
+}
+
+int incstack_stack_complete(struct incstack_stack *s)
+{
+	int error = enter(s);
+	if (error)
+		return error;
+	if (incstack__known_confirm(s, __builtin_frame_address(0)))
+		error = incstack__complete(s, true);
+	leave(s);
+	return error;
+}
+
+const struct incstack_tree *incstack_stack_tree(const struct incstack_stack *s)
+{
+	return s ? &s->arena.first->tree : NULL;
 }
 
 int incstack_tree_release(struct incstack_tree *tree)

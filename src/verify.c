@@ -43,7 +43,7 @@ static bool gaps_are_guarded(const stack *s, size_t most)
 
 static bool traces_have_tops(const stack *s, size_t most)
 {
-	for (const trace *t = s->first; t && most--; t = t->next)
+	for (const trace *t = *first_trace(s); t && most--; t = t->next)
 		if (!t->top || !(t->top->flags & INCSTACK_OBJECT_FILLED))
 			return false;
 	return true;

@@ -147,6 +147,13 @@ struct incstack_embedder {
 	 * signals are blocked meanwhile, as they are around find_rule, and a handler
 	 * may jump out of it. Where it refuses, find_rule is asked. May be null. */
 	int (*find_rule_quickly)(void *context, uintptr_t address, struct incstack_rule *rule);
+
+	/* Memory for frame objects and traces alone, in pieces of chunk_bytes: for an embedder
+	 * that shares it with another process, which reads it by incstack_stack_tree when this
+	 * one is gone. Both or neither; neither means that allocate gives it, too. Null on
+	 * failure. Called as those. */
+	void *(*allocate_traces)(void *context, size_t bytes);
+	void (*release_traces)(void *context, void *memory, size_t bytes);
 };
 
 INCSTACK_END_C

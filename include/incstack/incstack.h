@@ -126,6 +126,13 @@ INCSTACK_API int incstack_stack_abandon(struct incstack_stack *stack);
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_forget(struct incstack_stack *stack);
 
+/* In a child of fork, of which the calling thread is the only one: restores every return
+ * slot of the stack that still holds our thunk. The stack itself may have been wiped
+ * (MADV_WIPEONFORK), and nothing else may be done with it afterwards; the memory of its
+ * frame objects must still be there. Null: nothing is done.
+ * Thread: that one. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API void incstack_stack_forked(struct incstack_stack *stack);
+
 /* Makes the calling thread the owner: a fiber resumes on this thread, or the
  * caller holds the thread that runs on the stack. Errors: EINVAL.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
@@ -203,6 +210,8 @@ enum {
 	INCSTACK_OBJECT_SIGNAL = 1u << 5,    /* the kernel's signal-return frame */
 	INCSTACK_OBJECT_RAW = 1u << 6,       /* method is still the pc: nothing decodes it, or its
 	                                      * position was gone before it could be read */
+	INCSTACK_OBJECT_GAP = 1u << 9,       /* parent is known, but is not the direct caller; only
+	                                      * until it is retrieved (incstack_stack_tree) */
 };
 
 struct incstack_trace {
@@ -240,6 +249,23 @@ INCSTACK_API int incstack_retrieve(struct incstack_stack *stack, struct incstack
 /* Thread: any, one at a time, before its runtime is destroyed. Signal: no.
  * Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_tree_release(struct incstack_tree *tree);
+
+/* Completes the open traces as retrieve does, and hands nothing over: until the next
+ * sample all callers of what was sampled are known. Errors: EINVAL, ETHREAD, EBUSY,
+ * ENOMEM (some are still open).
+ * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
+INCSTACK_API int incstack_stack_complete(struct incstack_stack *stack);
+
+/* The tree that the next retrieve will hand over, while it is made: `traces` leads to what
+ * has been sampled since the last retrieve, in words that are stored when what they lead to
+ * is complete; nothing else in it is set. It and all of that lie in memory of
+ * allocate_traces, so that another process which shares this memory can read the traces at
+ * any moment, whatever became of this process. There an object without FILLED is a
+ * skeleton, one with GAP has callers between it and its parent that nobody has walked yet,
+ * and one without a parent, BASE and TRUNCATED is just being worked on. The pointer is
+ * valid until the next retrieve. Null for null.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API const struct incstack_tree *incstack_stack_tree(const struct incstack_stack *stack);
 
 /* ---- the contract with code that walks or changes the stack ---------------- */
 

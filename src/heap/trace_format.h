@@ -37,9 +37,10 @@ struct incstack__trace_header {
  * survives a SIGKILL. Lost samples = started - traces found in the blocks. */
 struct incstack__trace_slot {
 	uint64_t samples_started;
-	uint64_t notes;       /* bits of enum incstack__trace_note; a reader ors all slots */
-	uint64_t reserved[5]; /* zero */
-	uint64_t end;         /* of the first slot: how the process ended; 0 in all others */
+	uint64_t notes;        /* bits of enum incstack__trace_note; a reader ors all slots */
+	uint64_t interrupting; /* events of signal handlers inside another event: not recorded */
+	uint64_t reserved[4];  /* zero */
+	uint64_t end;          /* of the first slot: how the process ended; 0 in all others */
 };
 
 /* `end`: this, and the status that wait(2) gave. Written by whoever waited for the process,
@@ -72,7 +73,8 @@ struct incstack__trace_batch {
 	uint32_t traces;
 	uint32_t object_bytes;
 	uint32_t event_bytes;
-	uint32_t reserved; /* zero */
+	uint32_t
+		serial; /* of the thread's batches, from 1; what comes twice counts once. 0: none */
 };
 
 /* The head byte of an object: flags, where its parent is, and in the upper bits how many
@@ -137,7 +139,14 @@ struct incstack__trace_module {
 /* TALLY: what one thread has counted so far. The last of each thread counts; a
  * reader sums those. PROCESS: the process ended; EXEC: it became another program
  * (unless later blocks follow: then that failed). */
-enum { INCSTACK__TRACE_TALLY_PROCESS = 1u << 0, INCSTACK__TRACE_TALLY_EXEC = 1u << 1 };
+enum {
+	INCSTACK__TRACE_TALLY_PROCESS = 1u << 0,
+	INCSTACK__TRACE_TALLY_EXEC = 1u << 1,
+	INCSTACK__TRACE_TALLY_RECOVERED = 1u << 2, /* made of a spool, after the process's end */
+};
+/* The pc of an object that stands for the callers between its neighbours: nobody had walked
+ * them when the process was killed. */
+#define INCSTACK__TRACE_GAP_PC 1u
 
 struct incstack__trace_tally {
 	uint32_t flags;

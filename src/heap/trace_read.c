@@ -21,6 +21,7 @@ struct block_refs {
 struct cursor {
 	size_t next_batch;
 	size_t end_batch;
+	uint32_t serial;                    /* of its last batch */
 	struct incstack__trace_event event; /* the next one; its stamp is the key in the heap */
 	struct incstack__trace_chunk chunk;
 };
@@ -91,6 +92,7 @@ static void read_slots(struct incstack__trace_reader *reader)
 			continue;
 		}
 		reader->totals.started += slot.samples_started;
+		reader->totals.interrupting += slot.interrupting;
 		reader->totals.notes |= slot.notes;
 		reader->totals.end |= slot.end;
 	}
@@ -243,9 +245,28 @@ static void count_chunk(struct incstack__trace_totals *totals,
 {
 	totals->batches++;
 	totals->traces += chunk->traces;
-	for (uint32_t i = 0; i < chunk->objects; i++)
-		totals->truncated += (chunk->flags[i] & INCSTACK__TRACE_PARENT) ==
-				     INCSTACK__TRACE_PARENT_TRUNCATED;
+	for (uint32_t i = 0; i < chunk->objects; i++) {
+		const uint64_t gap = chunk->pc[i] == INCSTACK__TRACE_GAP_PC;
+
+		totals->gaps += gap;
+		totals->truncated += gap || (chunk->flags[i] & INCSTACK__TRACE_PARENT) ==
+						    INCSTACK__TRACE_PARENT_TRUNCATED;
+	}
+}
+
+/* A process that was killed between the write of a batch and its note of that leaves the
+ * same batch in its spool. */
+static int is_repeated(struct cursor *cursor, const unsigned char *payload, size_t length)
+{
+	struct incstack__trace_batch batch;
+	uint32_t last = cursor->serial;
+
+	if (length < sizeof(batch))
+		return 0;
+	memcpy(&batch, payload, sizeof(batch));
+	if (batch.serial != 0)
+		cursor->serial = batch.serial;
+	return batch.serial != 0 && batch.serial == last;
 }
 
 static int load_batch(struct incstack__trace_reader *reader, struct cursor *cursor)
@@ -256,8 +277,12 @@ static int load_batch(struct incstack__trace_reader *reader, struct cursor *curs
 	const uint64_t latest = cursor->chunk.latest;
 	const char *problem;
 
-	incstack__trace_chunk_free(&cursor->chunk);
 	memcpy(&block, reader->data + ref->offset, sizeof(block));
+	if (is_repeated(cursor, reader->data + ref->offset + sizeof(block), block.length)) {
+		reader->totals.repeated++;
+		return 0;
+	}
+	incstack__trace_chunk_free(&cursor->chunk);
 	problem = incstack__trace_chunk_read(&cursor->chunk, &reader->modules,
 					     reader->data + ref->offset + sizeof(block),
 					     block.length);

@@ -68,12 +68,15 @@ struct incstack__trace_totals {
 	uint64_t batches;
 	uint64_t traces;          /* in well-formed batches that were reached */
 	uint64_t started;         /* sum of the counters area */
+	uint64_t interrupting;    /* the same: events that were not recorded */
 	uint64_t notes;           /* of all slots: bits of enum incstack__trace_note */
 	uint64_t end;             /* ENDED and a wait status; 0: not known */
 	uint64_t damaged_slots;   /* whose counts were left out */
 	uint64_t truncated_bytes; /* of a last block that was not written whole */
 	uint64_t damaged;         /* blocks skipped, slots that make no sense */
-	uint64_t truncated;       /* objects whose callers are unknown */
+	uint64_t truncated;       /* objects whose callers are unknown, gaps included */
+	uint64_t gaps;            /* callers that were not walked when the process was killed */
+	uint64_t repeated;        /* batches that came twice and were skipped */
 	uint64_t threads;
 	struct incstack__trace_tally tally; /* the last of each thread, summed; flags or-ed */
 	uint64_t tallies;

@@ -5,6 +5,7 @@
 #include "trace_write.h"
 
 /* Head, pc, parent; a pc is stored as a word, of which less may count. */
+#define HEADS (sizeof(struct incstack__trace_block) + sizeof(struct incstack__trace_batch))
 #define OBJECT_MAX (1 + sizeof(uint64_t) + sizeof(uint32_t))
 /* In the bci of an object that is not written yet; later its index is there. */
 #define NOT_WRITTEN (-1)
@@ -196,31 +197,32 @@ int incstack__trace_put_long(struct incstack__trace_log *log, uint64_t kind, uin
 
 size_t incstack__trace_batch_bytes(const struct incstack_tree *tree, size_t event_bytes)
 {
-	const size_t events = INCSTACK__TRACE_HEADS + event_bytes;
+	const size_t events = HEADS + event_bytes;
 
 	return tree == NULL ? events : events + (tree->objects + tree->count) * OBJECT_MAX;
 }
 
-int64_t incstack__trace_batch(struct incstack__trace_log *log, uint32_t thread, uint32_t epoch,
+int64_t incstack__trace_batch(void *buffer, size_t size, struct incstack__trace_batch_of of,
+			      const struct incstack__trace_log *log,
 			      const struct incstack_tree *tree)
 {
-	struct incstack__trace_batch batch = {.epoch = epoch};
+	struct incstack__trace_batch batch = {.epoch = of.epoch, .serial = of.serial};
+	unsigned char *block = buffer;
 	const unsigned char *end;
-	unsigned char *block;
 
-	if (log == NULL || log->data == NULL || log->used > log->size || log->used % 8 != 0)
+	if (buffer == NULL || log == NULL || log->data == NULL || log->used > log->size ||
+	    log->used % 8 != 0)
 		return INCSTACK_EINVAL;
 	/* Checked before the tree is marked, so that the caller can come back. */
-	if (log->bytes < incstack__trace_batch_bytes(tree, log->used))
+	if (size < incstack__trace_batch_bytes(tree, log->used))
 		return INCSTACK_ENOMEM;
-	block = incstack__trace_log_memory(log);
-	end = log->data + log->used;
+	memcpy(block + HEADS, log->data, log->used);
+	end = block + HEADS + log->used;
 	if (tree != NULL)
-		end = put_tree(log->data + log->used, tree, &batch);
+		end = put_tree(block + HEADS + log->used, tree, &batch);
 	batch.event_bytes = (uint32_t)log->used;
 	memcpy(block + sizeof(struct incstack__trace_block), &batch, sizeof(batch));
-	incstack__trace_log_clear(log);
-	return finish_block(block, (size_t)(end - block), INCSTACK__TRACE_BATCH, thread);
+	return finish_block(block, (size_t)(end - block), INCSTACK__TRACE_BATCH, of.thread);
 }
 
 int incstack__trace_modules_begin(struct incstack__trace_modules *modules, void *buffer,

@@ -18,20 +18,14 @@
 
 #include "trace_format.h"
 
-/* Events of one thread since its last batch, in its order, in memory of `bytes` that
- * becomes the batch: heads before the events, frame objects behind them. */
+/* Events of one thread since its last batch, in its order. */
 struct incstack__trace_log {
 	unsigned char *data; /* the first event, aligned to 8 */
 	size_t size;         /* of all events that find room, `used` of it taken */
 	size_t used;
 	uint64_t stamp; /* of the newest event; 0: there is none */
 	uint64_t trace; /* what the next allocation has that fits into one word */
-	size_t bytes;
 };
-
-/* What a batch has before its events. */
-#define INCSTACK__TRACE_HEADS \
-	(sizeof(struct incstack__trace_block) + sizeof(struct incstack__trace_batch))
 
 static inline void incstack__trace_log_clear(struct incstack__trace_log *log)
 {
@@ -40,20 +34,13 @@ static inline void incstack__trace_log_clear(struct incstack__trace_log *log)
 	log->trace = 0;
 }
 
-/* memory is aligned to 8; of its bytes at least HEADS + size. */
+/* memory is aligned to 8. */
 static inline void incstack__trace_log_init(struct incstack__trace_log *log, void *memory,
-					    size_t bytes, size_t size)
+					    size_t size)
 {
-	log->data = (unsigned char *)memory + INCSTACK__TRACE_HEADS;
+	log->data = memory;
 	log->size = size;
-	log->bytes = bytes;
 	incstack__trace_log_clear(log);
-}
-
-/* That memory: a batch begins where it does. */
-static inline unsigned char *incstack__trace_log_memory(const struct incstack__trace_log *log)
-{
-	return log->data - INCSTACK__TRACE_HEADS;
 }
 
 static inline int incstack__trace_log_fits(const struct incstack__trace_log *log, size_t bytes)
@@ -61,7 +48,8 @@ static inline int incstack__trace_log_fits(const struct incstack__trace_log *log
 	return log->size - log->used >= bytes;
 }
 
-/* Words that fit. A handler may jump out at any place: they count when all are there. */
+/* Words that fit. A handler may jump out, and a kill end the thread, at any place: they
+ * count when all are there. */
 static inline void incstack__trace_log_add(struct incstack__trace_log *log, uint64_t stamp,
 					   const void *words, size_t bytes)
 {
@@ -130,14 +118,21 @@ int incstack__trace_header_init(struct incstack__trace_header *header, uint64_t 
 				uint64_t start_ns, uint64_t interval, uint32_t mode,
 				const char *command);
 
-/* A log of so many bytes is always enough for the batch. tree may be null. */
+/* A buffer of so many bytes is always enough for the batch. tree may be null. */
 size_t incstack__trace_batch_bytes(const struct incstack_tree *tree, size_t event_bytes);
 
-/* Makes a block of tree (null: no traces) and log where the log lies, and empties it. The
- * block begins where its memory does. Nothing in the tree is decoded: each bci is -1, and
- * serves as scratch, so the tree is the caller's alone and of no use afterwards but to be
- * released. Weights are not written. */
-int64_t incstack__trace_batch(struct incstack__trace_log *log, uint32_t thread, uint32_t epoch,
+/* What a batch says of itself. */
+struct incstack__trace_batch_of {
+	uint32_t thread;
+	uint32_t epoch;
+	uint32_t serial;
+};
+
+/* Makes a block of tree (null: no traces) and log, which stays as it is. Nothing in the tree
+ * is decoded: each bci is -1, and serves as scratch, so the tree is the caller's alone and of
+ * no use afterwards but to be released. Weights are not written. */
+int64_t incstack__trace_batch(void *buffer, size_t size, struct incstack__trace_batch_of of,
+			      const struct incstack__trace_log *log,
 			      const struct incstack_tree *tree);
 
 /* A MODULES block: begin, add each module, finish. */

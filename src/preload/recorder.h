@@ -15,6 +15,7 @@
 #include <incstack/incstack.h>
 #include <incstack/native.h>
 
+#include "../heap/spool_format.h"
 #include "../heap/trace_notes.h"
 #include "../heap/trace_write.h"
 #include "preload.h"
@@ -31,7 +32,9 @@ struct incstack__record_check {
 };
 
 /* One thread, or the shared record of those past their last TLS destructor. What every
- * event looks at comes first: two lines of the cache. */
+ * event looks at comes first: two lines of the cache. It lies in the spool, in front of its
+ * events, so that a reader finds both when the process is gone. A child that was not told
+ * of a fork has it, too, and stores nothing there: `changes` of its recording is 0. */
 struct incstack__record {
 	struct incstack__trace_log log;
 	struct incstack_stack *stack;
@@ -45,11 +48,10 @@ struct incstack__record {
 	struct incstack__record *next;
 	struct incstack__record_check *check; /* null: no crosscheck */
 	uint64_t retrieved;                   /* traces, before the last batch */
-	uint64_t refused;
-	uint64_t dropped; /* events that could not be written */
 	uint64_t blurred; /* frames that were cut because their code is not known */
-	struct incstack__trace_tally
-		base;       /* counted by the process that this one was forked from */
+	struct incstack__spool_live live __attribute__((aligned(128))); /* for that reader */
+	void *block;                                                    /* where batches are made */
+	size_t block_bytes;
 	uint64_t countdown; /* bytes until the next sample */
 	uint64_t random;
 	int64_t written_ns;
@@ -66,15 +68,19 @@ struct incstack__record {
 	int fallen;  /* has followed the recording into mode validate */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct incstack__record, next) <= 128, "two lines");
+_Static_assert(offsetof(struct incstack__record, log.used) == INCSTACK__SPOOL_USED_OFFSET &&
+		       offsetof(struct incstack__record, live) == INCSTACK__SPOOL_LIVE_OFFSET &&
+		       sizeof(struct incstack__record) <= INCSTACK__SPOOL_RECORD_BYTES,
+	       "as its reader expects");
 
+/* Whole pages, which a fork wipes: in a child that was not told of it, nothing is on. */
 struct incstack__recording {
 	struct incstack_runtime *runtime;
 	struct incstack__record *threads;
-	struct incstack__record late;      /* under lock */
+	struct incstack__record *late;     /* under lock */
 	struct incstack__record *contexts; /* under lock */
 	struct incstack__trace_slot *slots;
 	pthread_mutex_t lock; /* threads, late, contexts, modules; recursive */
-	pthread_key_t key;
 	uint64_t interval;
 	uint32_t mode;
 	uint64_t why; /* the notes that hold until the process ends */
@@ -84,12 +90,13 @@ struct incstack__recording {
 	uint32_t contexts_made;
 	uint32_t epoch;     /* recorder_unload.c */
 	uint32_t unloading; /* not 0: events look for code that went */
-	uint32_t changes;   /* of what an event must heed: on, epoch, unloading, shared */
+	uint32_t changes;   /* of what an event must heed: on, epoch, unloading, shared; from 1 */
 	int crosscheck;
 	int follow;
 	int stopping;     /* for good, but the program goes on: it enters a sandbox */
 	uint64_t counter; /* the newest stamp, where the time-stamp counter is forbidden; or 0 */
 	int on;
+	int wiped;  /* by forks: else its records must not be shared with a child */
 	int shared; /* more than one record is in use: each event asks the clock */
 	int failed; /* the file could not be written */
 	int fd;
@@ -98,20 +105,25 @@ struct incstack__recording {
 	pid_t pid;
 	char file[4096];
 	char path[4096 + 32]; /* of the file that is written: that one, or with a number */
-};
+} __attribute__((aligned(4096)));
 
 extern struct incstack__recording incstack__recording;
 /* Of the calling thread. */
 extern INCSTACK__TLS struct incstack__record_local {
 	struct incstack__record *mine;
-	uintptr_t entered;  /* where its event in progress began, or 0 */
-	int busy;           /* not 0: it is inside the recorder, what it allocates is ours */
+	/* 0: in the program. An even number: in an event that began at that stack pointer;
+	 * a jump out of a signal handler may end it. INCSTACK__INSIDE: in a part of the
+	 * recorder that no jump leaves, and what it allocates is ours. One word, so that no
+	 * handler finds it half changed. */
+	uintptr_t state;
 	const void *newest; /* block of its newest allocation that was not a quick event */
 } incstack__record_local;
+#define INCSTACK__INSIDE ((uintptr_t)1)
 
 /* recorder_quiet.c */
 struct incstack__quiet {
 	sigset_t signals;
+	uintptr_t state;
 	int cancel;
 	int error;
 };
@@ -153,6 +165,21 @@ uint32_t incstack__record_modules_settle(uint32_t epoch, const struct incstack_t
 /* Before, and after in the parent and in the child, whose file is open by then. */
 void incstack__record_modules_fork(void);
 void incstack__record_modules_forked(int child);
+/* recorder_spool.c: what is null or fails there has a note in the report. */
+enum { INCSTACK__CHUNK_BYTES = 64 << 10 };
+/* Beside that trace file, whose header has that time. */
+void incstack__spool_open(const char *trace, uint64_t start_ns);
+void incstack__spool_remove(void);
+/* That of another process image goes with its trace file. */
+void incstack__spool_rename(const char *trace, const char *new_trace);
+/* In a child: what is there is the parent's. */
+void incstack__spool_leave(void);
+/* A record with an empty log, or null. */
+struct incstack__record *incstack__spool_record(void);
+void incstack__spool_record_release(struct incstack__record *record);
+/* For the embedder's table. */
+void *incstack__spool_chunk(void *context, size_t bytes);
+void incstack__spool_chunk_release(void *context, void *memory, size_t bytes);
 
 /* recorder_thread.c */
 int incstack__record_keys(void);
@@ -167,8 +194,11 @@ static inline struct incstack__record *incstack__record_self(void)
 /* Of a record that is about to be used beside others. */
 uint32_t incstack__record_number(void);
 int incstack__record_prepare(struct incstack__record *record, uint32_t number);
+/* From here on it is found by who reads the spool. */
+void incstack__record_publish(struct incstack__record *record);
 /* Gives its memory back, whatever it has of it. */
 void incstack__record_discard(struct incstack__record *record);
+/* In a child: the thread has no record. */
 void incstack__record_forked(void);
 /* Before a second record is used. */
 void incstack__record_share(void);
@@ -187,12 +217,10 @@ void incstack__record_lookup(uintptr_t caller, int certain);
 const void *incstack__record_real_address(const void *address);
 
 /* recorder_flush.c */
-enum { INCSTACK__LOG_BYTES = 32 << 10, INCSTACK__RESERVE_BYTES = 256 << 10 };
+enum { INCSTACK__RESERVE_BYTES = 128 << 10 };
 void incstack__record_flush(struct incstack__record *record);
 /* Writes what the record has counted so far. */
 void incstack__record_tally(struct incstack__record *record, uint32_t flags);
-/* Starts to count anew. */
-void incstack__record_tally_reset(struct incstack__record *record);
 
 /* recorder_check.c */
 int incstack__record_check_create(struct incstack__record *record);
@@ -211,7 +239,25 @@ void incstack__record_mark(const void *block);
 /* Not 0: it may be of an allocation that was recorded. */
 int incstack__record_is_marked(const void *block);
 
+/* recorder_room.c */
+/* Whether the batch must be written before another event. */
+int incstack__record_is_full(const struct incstack__record *record);
+/* Room for one more event and its trace; 0: there is none. */
+int incstack__record_make_room(struct incstack__record *record);
+/* So that a kill finds them: the callers that a sample has left to be walked later. */
+void incstack__record_complete(struct incstack__record *record);
+
 /* recorder_event.c */
+static inline int incstack__record_is_unloading(void)
+{
+	return __atomic_load_n(&incstack__recording.unloading, __ATOMIC_RELAXED) != 0;
+}
+
+static inline int incstack__record_shares_slot(const struct incstack__record *record)
+{
+	return record->number == 0 || record->number >= INCSTACK__TRACE_SLOTS - 1;
+}
+
 void incstack__record_alloc(const void *block, size_t bytes, struct incstack__caller caller);
 void incstack__record_free(const void *block);
 void incstack__record_jump(uintptr_t sp);
@@ -257,7 +303,6 @@ void incstack__record_context_enter(const void *ucontext);
 /* Writes the contexts that ran on a thread last, which is the caller or held, at `at`. */
 void incstack__record_contexts_flush(pid_t tid, uintptr_t at, int last);
 void incstack__record_contexts_flush_rest(int last);
-void incstack__record_contexts_forked(void);
 
 /* recorder_exit.c: writes out every thread that can be held. */
 void incstack__record_flush_all(uint32_t flags);

@@ -55,7 +55,7 @@ void incstack__record_context_leave(uintptr_t at)
 static struct incstack__record *make(uintptr_t low, uintptr_t high)
 {
 	struct incstack__recording *r = &incstack__recording;
-	struct incstack__record *context = incstack__record_map(sizeof(*context));
+	struct incstack__record *context = incstack__spool_record();
 
 	if (context == NULL)
 		return NULL;
@@ -67,6 +67,7 @@ static struct incstack__record *make(uintptr_t low, uintptr_t high)
 		return NULL;
 	}
 	incstack_stack_reserve(context->stack, INCSTACK__RESERVE_BYTES);
+	incstack__record_publish(context);
 	return context;
 }
 
@@ -120,15 +121,4 @@ void incstack__record_contexts_flush_rest(int last)
 	for (struct incstack__record *c = incstack__recording.contexts; c != NULL; c = c->next)
 		if (!lives(c->tid))
 			incstack__record_contexts_flush(c->tid, 0, last);
-}
-
-/* The parent goes on with them; here they begin anew. */
-void incstack__record_contexts_forked(void)
-{
-	struct incstack__recording *r = &incstack__recording;
-
-	for (struct incstack__record *c = r->contexts; c != NULL; c = c->next)
-		incstack_stack_abandon(c->stack);
-	r->contexts = NULL;
-	r->contexts_made = 0;
 }

@@ -91,6 +91,8 @@ void incstack__record_close(void)
 
 	if (is_file(fd, &status))
 		close(fd);
+	incstack__record_unmap(incstack__recording.slots, INCSTACK__TRACE_COUNTERS_BYTES);
+	incstack__recording.slots = NULL;
 }
 
 /* A child of vfork has the memory of its parent, but descriptors of its own. */

@@ -4,8 +4,6 @@
  * thread that does it.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <time.h>
 #include <x86intrin.h>
 
 #include "recorder.h"
@@ -13,21 +11,24 @@
 
 #define HERE ((uintptr_t)__builtin_frame_address(0))
 
-enum { LOOK_AFTER_BYTES = 1024, FLUSH_AFTER_NS = 100 * 1000 * 1000, AHEAD_BYTES = 64 << 10 };
+enum { AHEAD_BYTES = 64 << 10 };
 
 /* Whether the event in progress was left by a jump, if the thread is at sp or will
  * be: its frame is gone. If so it ends here; a sample that it began is lost. */
 static __attribute__((noinline)) int end_left_event(uintptr_t sp)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
-	const uintptr_t entered = incstack__record_local.entered;
-	struct incstack__record *record;
+	const uintptr_t entered = incstack__record_local.state;
+	struct incstack__record *record = incstack__record_local.mine;
 
-	if (entered == 0)
+	if (entered == 0 || entered == INCSTACK__INSIDE)
 		return 0;
-	record = incstack__record_self();
-	if (record == NULL || sp < record->low || sp >= record->high ||
-	    (entered >= sp && entered < record->high))
+	if (record == NULL) { /* so it was the thread's first event, and nothing is open */
+		if (entered < sp)
+			incstack__record_local.state = 0;
+		return entered < sp;
+	}
+	if (sp < record->low || sp >= record->high || (entered >= sp && entered < record->high))
 		return 0;
 	incstack_stack_unwinding_to(record->stack, sp);
 	incstack_stack_stats(record->stack, &stats);
@@ -36,49 +37,41 @@ static __attribute__((noinline)) int end_left_event(uintptr_t sp)
 			incstack__record_check_skip(record, record->traces);
 		record->traces++;
 	}
-	incstack__record_local.entered = 0;
-	incstack__record_local.busy = 0;
+	incstack__record_local.state = 0;
 	return 1;
 }
 
 /* Whether nothing is special about an event of the calling thread, whose record that is. */
 static inline int is_quick(const struct incstack__record *record)
 {
-	return record != NULL && !incstack__record_local.busy && record->log.used < record->quick &&
+	return record != NULL && incstack__record_local.state == 0 &&
+	       record->log.used < record->quick &&
 	       record->changes == __atomic_load_n(&incstack__recording.changes, __ATOMIC_RELAXED);
 }
 
 /* What is between is no handler's, and left by a jump only (end_left_event). */
 static inline void begin(uintptr_t sp)
 {
-	incstack__record_local.busy++;
-	incstack__record_local.entered = sp;
+	incstack__record_local.state = sp;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
 static inline void end(void)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	incstack__record_local.entered = 0;
-	incstack__record_local.busy--;
+	incstack__record_local.state = 0;
 }
 
-static inline int is_unloading(void)
+/* Where no event could begin: if a signal handler has interrupted another one, which is in
+ * the middle of what this one would need, it is counted. */
+static void count_interrupting(void)
 {
-	return __atomic_load_n(&incstack__recording.unloading, __ATOMIC_RELAXED) != 0;
-}
+	const uintptr_t state = incstack__record_local.state;
 
-/* What it has open was recorded before code went: a new event must not be added. */
-static inline int is_past(const struct incstack__record *record)
-{
-	return record->epoch != __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
-}
-
-/* Whether the batch must be written before another event. */
-static inline int is_full(const struct incstack__record *record)
-{
-	return record->log.size - record->log.used < INCSTACK__TRACE_WIDE_BYTES ||
-	       (record->check != NULL && !incstack__record_check_room(record)) || is_past(record);
+	if (state != 0 && state != INCSTACK__INSIDE && incstack__record_local.mine != NULL &&
+	    __atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+		__atomic_add_fetch(&incstack__record_local.mine->slot->interrupting, 1,
+				   __ATOMIC_RELAXED);
 }
 
 /* The record of the context whose stack the address is in, or else the shared one. */
@@ -89,7 +82,7 @@ static struct incstack__record *find_locked(uintptr_t at)
 	if (record != NULL)
 		return record;
 	incstack__record_share();
-	return &incstack__recording.late;
+	return incstack__recording.late;
 }
 
 /* The same, and takes the lock. A look precedes a batch that the event may write. */
@@ -99,7 +92,7 @@ static struct incstack__record *lock_record(uintptr_t at)
 
 	pthread_mutex_lock(&incstack__recording.lock);
 	record = find_locked(at);
-	if (!is_full(record) && record->log.used < record->look)
+	if (!incstack__record_is_full(record) && record->log.used < record->look)
 		return record;
 	pthread_mutex_unlock(&incstack__recording.lock);
 	incstack__record_modules();
@@ -113,16 +106,17 @@ static inline struct incstack__record *enter(void)
 	const uintptr_t sp = HERE;
 	struct incstack__record *record;
 
-	if ((incstack__record_local.busy && !end_left_event(sp)) ||
-	    !__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
 		return NULL;
-	begin(0);
-	if (is_unloading())
+	if (incstack__record_local.state != 0 && !end_left_event(sp))
+		return NULL;
+	begin(sp);
+	if (incstack__record_is_unloading())
 		incstack__record_modules();
 	record = incstack__record_self();
-	incstack__record_local.entered = record != NULL ? sp : 0;
 	if (record != NULL)
 		return record;
+	incstack__record_local.state = INCSTACK__INSIDE; /* a jump would leave the lock held */
 	record = lock_record(0);
 	if (record->stack != NULL && incstack_stack_own(record->stack) == 0)
 		return record;
@@ -133,7 +127,7 @@ static inline struct incstack__record *enter(void)
 
 static inline void leave(const struct incstack__record *record)
 {
-	if (record == &incstack__recording.late)
+	if (record == incstack__recording.late)
 		pthread_mutex_unlock(&incstack__recording.lock);
 	end();
 }
@@ -154,66 +148,6 @@ void incstack__record_thread(void)
 
 	if (record != NULL)
 		leave(record);
-}
-
-static inline int shares_slot(const struct incstack__record *record)
-{
-	return record->number == 0 || record->number >= INCSTACK__TRACE_SLOTS - 1;
-}
-
-/* A look precedes each batch. Who has the recording's lock has looked before taking it. */
-static void flush(struct incstack__record *record)
-{
-	if (record == incstack__record_local.mine)
-		incstack__record_modules();
-	incstack__record_flush(record);
-}
-
-/* A coarse clock, read now and then: what is 100 ms old is written. And the one that stamps
- * are counted from. */
-static __attribute__((noinline)) void look_at_clock(struct incstack__record *record)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - record->written_ns >= FLUSH_AFTER_NS)
-		flush(record);
-	incstack__trace_put_time(&record->log, has_counter() ? stamp_of_counter() : __rdtsc());
-}
-
-/* How long nothing is special about the thread's events, unless something changes for
- * the whole recording. */
-static void allow_quick(struct incstack__record *record, uint32_t changes)
-{
-	/* Events of handlers that interrupt an event find room, too. */
-	const size_t most = record->log.size - 8 * INCSTACK__TRACE_WIDE_BYTES;
-
-	if (record->check != NULL || incstack__recording.interval > 1 || shares_slot(record) ||
-	    is_unloading() || has_counter())
-		return;
-	record->changes = changes;
-	record->alone = is_alone();
-	record->quick = record->look < most ? record->look : most;
-}
-
-/* Room for one more event and its trace. */
-static inline int make_room(struct incstack__record *record)
-{
-	const uint32_t changes = __atomic_load_n(&incstack__recording.changes, __ATOMIC_ACQUIRE);
-
-	if (is_full(record))
-		flush(record);
-	if (incstack__recording.fallen && !record->fallen)
-		incstack__record_follow_mode(record);
-	if (record->walker != NULL)
-		incstack__record_walk_end(record);
-	if (record->log.used >= record->look && record->walker == NULL) {
-		look_at_clock(record);
-		record->look = record->log.used + LOOK_AFTER_BYTES;
-		allow_quick(record, changes);
-	}
-	return record->log.size - record->log.used >= INCSTACK__TRACE_WIDE_BYTES &&
-	       !is_past(record);
 }
 
 /* ---- allocations ------------------------------------------------------------------ */
@@ -239,10 +173,12 @@ static inline int elsewhere(const struct incstack__record *record, struct incsta
 /* Ahead of the sample: a walk that runs out of memory midway is truncated. */
 static __attribute__((noinline)) int reserve(struct incstack__record *record, size_t bytes)
 {
-	const int saved = errno;
-	const int error = incstack_stack_reserve(record->stack, bytes);
+	struct incstack__quiet before;
+	int error;
 
-	errno = saved;
+	incstack__record_quiet(&before);
+	error = incstack_stack_reserve(record->stack, bytes);
+	incstack__record_loud(&before);
 	return error;
 }
 
@@ -262,7 +198,7 @@ static __attribute__((noinline)) uint64_t take_again(struct incstack__record *re
 {
 	if (error == INCSTACK_ELIMIT && reserve(record, INCSTACK__RESERVE_BYTES) == 0)
 		error = incstack_sample(record->stack, record->traces, 0, &top);
-	record->refused += error != 0;
+	record->live.refused += error != 0;
 	return error != 0 ? INCSTACK__TRACE_NO_TRACE : record->traces++;
 }
 
@@ -283,7 +219,7 @@ static inline uint64_t take(struct incstack__record *record, const struct incsta
 /* Out of line: inlined, each event that was not dropped would add a zero. */
 static __attribute__((noinline)) void drop(struct incstack__record *record)
 {
-	record->dropped++;
+	record->live.dropped++;
 }
 
 static void put_alloc(struct incstack__record *record, const void *block, size_t bytes,
@@ -295,17 +231,21 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 	incstack__record_local.newest = block;
 	if (!incstack__record_is_sampled(record, bytes))
 		return;
-	if (!make_room(record)) {
+	if (!incstack__record_make_room(record)) {
 		drop(record);
 		return;
 	}
 	incstack__record_mark(block);
 	if (record->check != NULL)
 		incstack__record_check_skip(record, record->traces);
-	trace = take(record, &top, !shares_slot(record));
+	trace = take(record, &top, !incstack__record_shares_slot(record));
 	if (record->check != NULL && trace != INCSTACK__TRACE_NO_TRACE)
 		incstack__record_check_walk(record, trace, &top);
 	log_alloc_slowly(&record->log, block, bytes, trace);
+	if (record->retrieved == 0 && trace == 0) {
+		incstack__record_complete(record);
+		record->look = 0; /* events may be quick from now on */
+	}
 }
 
 static __attribute__((noinline)) void put_elsewhere(const void *block, size_t bytes,
@@ -327,9 +267,11 @@ static __attribute__((noinline)) void alloc_slowly(const void *block, size_t byt
 {
 	struct incstack__record *record = enter();
 
-	if (record == NULL)
+	if (record == NULL) {
+		count_interrupting();
 		return;
-	if (record == &incstack__recording.late || !elsewhere(record, caller))
+	}
+	if (record == incstack__recording.late || !elsewhere(record, caller))
 		put_alloc(record, block, bytes, caller);
 	else
 		put_elsewhere(block, bytes, caller);
@@ -356,12 +298,16 @@ void incstack__record_alloc(const void *block, size_t bytes, struct incstack__ca
 
 static __attribute__((noinline)) void free_slowly(const void *block)
 {
-	struct incstack__record *record =
-		incstack__record_is_marked(block) || is_unloading() ? enter() : NULL;
+	struct incstack__record *record;
 
-	if (record == NULL)
+	if (!incstack__record_is_marked(block) && !incstack__record_is_unloading())
 		return;
-	if (make_room(record))
+	record = enter();
+	if (record == NULL) {
+		count_interrupting();
+		return;
+	}
+	if (incstack__record_make_room(record))
 		log_free_slowly(&record->log, block);
 	else
 		drop(record);
@@ -405,6 +351,8 @@ void incstack__record_jump(uintptr_t sp)
 {
 	struct incstack__record *record;
 
+	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+		return;
 	end_left_event(sp);
 	record = enter();
 	if (record == NULL)
@@ -423,7 +371,7 @@ void incstack__record_thread_end(void)
 
 	if (record == NULL)
 		return;
-	if (record != &incstack__recording.late && incstack__recording.mode != INCSTACK_MODE_FULL)
+	if (record != incstack__recording.late && incstack__recording.mode != INCSTACK_MODE_FULL)
 		record->settled = incstack_stack_set_mode(record->stack, INCSTACK_MODE_FULL) == 0;
 	leave(record);
 }
@@ -449,10 +397,10 @@ void incstack__record_unload(enum incstack__unload what, const void *address)
 {
 	struct incstack__record *record;
 
-	if ((incstack__record_local.busy && !end_left_event(HERE)) ||
-	    !__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED) ||
+	    (incstack__record_local.state != 0 && !end_left_event(HERE)))
 		return;
-	begin(0);
+	begin(HERE);
 	incstack__record_modules_unload(what, address);
 	record = what == INCSTACK__UNLOAD_BEGINS ? incstack__record_self() : NULL;
 	if (record != NULL)

@@ -59,17 +59,17 @@ static void hold(int number, siginfo_t *info, void *context)
 		of_libc.handler(number, info, context);
 		return;
 	}
-	if (incstack__record_local.busy || record == NULL)
+	if (incstack__record_local.state != 0 || record == NULL)
 		return;
 	record->held_at = (uintptr_t)__builtin_frame_address(0);
 	if (!change(record, WANTED, HELD))
 		return;
-	incstack__record_local.busy++;
+	incstack__record_local.state = INCSTACK__INSIDE;
 	while (__atomic_load_n(&record->held, __ATOMIC_ACQUIRE) == HELD)
 		nap();
 	incstack_stack_own(record->stack);
 	__atomic_store_n(&record->held, FREE, __ATOMIC_RELEASE);
-	incstack__record_local.busy--;
+	incstack__record_local.state = 0;
 	errno = saved;
 }
 
@@ -144,7 +144,7 @@ static void flush_others(const struct incstack__record *self, int last)
 
 static void flush_late(uint32_t flags)
 {
-	struct incstack__record *late = &incstack__recording.late;
+	struct incstack__record *late = incstack__recording.late;
 
 	if (incstack_stack_own(late->stack) != 0)
 		return;
@@ -173,7 +173,7 @@ void incstack__record_flush_all(uint32_t flags)
 /* A child of vfork runs in its parent's memory: the records are not its own. */
 static int not_ours(void)
 {
-	return incstack__record_local.busy || !incstack__recording.on ||
+	return incstack__record_local.state != 0 || !incstack__recording.on ||
 	       getpid() != incstack__recording.pid;
 }
 
@@ -183,11 +183,28 @@ void incstack__record_exec(void)
 
 	if (not_ours())
 		return;
-	incstack__record_local.busy++;
 	incstack__record_quiet(&before);
 	incstack__record_flush_all(INCSTACK__TRACE_TALLY_EXEC);
 	incstack__record_loud(&before);
-	incstack__record_local.busy--;
+}
+
+static int are_written(const struct incstack__record *list)
+{
+	while (list != NULL && list->log.used == 0)
+		list = list->next;
+	return list == NULL;
+}
+
+/* Of a thread that could not be held, the reader finds in the spool what it recorded. */
+static int all_written(void)
+{
+	struct incstack__recording *r = &incstack__recording;
+	int written;
+
+	pthread_mutex_lock(&r->lock);
+	written = are_written(r->threads) && are_written(r->contexts) && are_written(r->late);
+	pthread_mutex_unlock(&r->lock);
+	return written;
 }
 
 void incstack__record_exit(void)
@@ -196,11 +213,11 @@ void incstack__record_exit(void)
 
 	if (not_ours())
 		return;
-	incstack__record_local.busy++;
 	incstack__record_quiet(&before);
 	__atomic_store_n(&incstack__recording.on, 0, __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&incstack__recording.changes, 1, __ATOMIC_SEQ_CST);
 	incstack__record_flush_all(INCSTACK__TRACE_TALLY_PROCESS);
+	if (all_written())
+		incstack__spool_remove();
 	incstack__record_loud(&before);
-	incstack__record_local.busy--;
 }

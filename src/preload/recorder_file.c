@@ -140,7 +140,7 @@ int incstack__record_write(const void *data, size_t bytes)
 	return write_all(fd, data, bytes);
 }
 
-static int write_header(void)
+static int write_header(uint64_t *start_ns)
 {
 	static struct incstack__trace_header header;
 	char command[sizeof(header.command)];
@@ -148,9 +148,9 @@ static int write_header(void)
 
 	/* The coarse clock does not read the time-stamp counter, which may be forbidden. */
 	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	*start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	read_command(command, sizeof(command));
-	incstack__trace_header_init(&header, (uint64_t)incstack__recording.pid,
-				    (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+	incstack__trace_header_init(&header, (uint64_t)incstack__recording.pid, *start_ns,
 				    incstack__recording.interval, incstack__recording.mode,
 				    command);
 	return incstack__record_write(&header, sizeof(header));
@@ -193,12 +193,15 @@ static int map_slots(void)
 int incstack__record_open(const char *path)
 {
 	struct incstack__recording *r = &incstack__recording;
+	uint64_t start_ns;
 
 	r->failed = 0;
 	if (!is_allowed(INCSTACK__TRACE_START) || create(path) != 0)
 		return -1;
-	if (write_header() == 0 && map_slots() == 0)
+	if (write_header(&start_ns) == 0 && map_slots() == 0) {
+		incstack__spool_open(path, start_ns);
 		return 0;
+	}
 	unlink(path);
 	incstack__record_close();
 	return -1;

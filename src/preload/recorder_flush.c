@@ -9,20 +9,19 @@
 
 enum { TALLY_BYTES = sizeof(struct incstack__trace_block) + sizeof(struct incstack__trace_tally) };
 
-/* The memory of the log grows to what the batch and a tally take. */
-static int grow_log(struct incstack__record *record, size_t bytes)
+/* The memory for blocks grows to what the batch and a tally take. */
+static int grow_block(struct incstack__record *record, size_t bytes)
 {
-	struct incstack__trace_log *log = &record->log;
-	unsigned char *memory;
+	void *memory;
 
 	bytes += TALLY_BYTES;
-	if (bytes <= log->bytes)
+	if (bytes <= record->block_bytes)
 		return 0;
-	memory = incstack__record_remap(incstack__trace_log_memory(log), log->bytes, bytes);
+	memory = incstack__record_remap(record->block, record->block_bytes, bytes);
 	if (memory == NULL)
 		return -1;
-	log->data = memory + INCSTACK__TRACE_HEADS;
-	log->bytes = bytes;
+	record->block = memory;
+	record->block_bytes = bytes;
 	return 0;
 }
 
@@ -37,11 +36,11 @@ static int count_all(const struct incstack__record *record, struct incstack__tra
 		.mode = record->settled || record->walker != NULL ? incstack__recording.mode
 								  : stats.mode,
 		.samples = stats.samples,
-		.lost = record->refused + stats.lost_retrieve,
+		.lost = record->live.refused + stats.lost_retrieve,
 		.truncated = stats.truncated + record->blurred,
 		.returns = stats.returns,
 		.stale = stats.stale,
-		.events_dropped = record->dropped,
+		.events_dropped = record->live.dropped,
 	};
 	if (record->check != NULL) {
 		tally->crosschecked = record->check->compared;
@@ -50,28 +49,15 @@ static int count_all(const struct incstack__record *record, struct incstack__tra
 	return 0;
 }
 
-void incstack__record_tally_reset(struct incstack__record *record)
-{
-	count_all(record, &record->base);
-}
-
 /* Its bytes; negative: it cannot be counted now. */
 static int64_t put_tally(struct incstack__record *record, uint32_t flags, void *buffer)
 {
-	const struct incstack__trace_tally *base = &record->base;
 	struct incstack__trace_tally tally;
 
 	if (count_all(record, &tally) != 0)
 		return -1;
 	tally.flags = flags;
-	tally.samples -= base->samples;
-	tally.lost -= base->lost;
-	tally.truncated -= base->truncated;
-	tally.returns -= base->returns;
-	tally.stale -= base->stale;
-	tally.events_dropped -= base->events_dropped;
-	tally.crosschecked -= base->crosschecked;
-	tally.mismatches -= base->mismatches;
+	record->live.tally = tally;
 	return incstack__trace_tally(buffer, TALLY_BYTES, record->number, &tally);
 }
 
@@ -88,9 +74,15 @@ void incstack__record_tally(struct incstack__record *record, uint32_t flags)
 static int64_t make_batch(struct incstack__record *record, const struct incstack_tree *tree,
 			  uint32_t epoch)
 {
-	if (grow_log(record, incstack__trace_batch_bytes(tree, record->log.used)) != 0)
+	const struct incstack__trace_batch_of of = {
+		.thread = record->number,
+		.epoch = epoch,
+		.serial = record->live.serial + 1,
+	};
+
+	if (grow_block(record, incstack__trace_batch_bytes(tree, record->log.used)) != 0)
 		return INCSTACK_ENOMEM;
-	return incstack__trace_batch(&record->log, record->number, epoch, tree);
+	return incstack__trace_batch(record->block, record->block_bytes, of, &record->log, tree);
 }
 
 /* With what has been counted so far behind it: one write for both. */
@@ -99,12 +91,11 @@ static void write_batch(struct incstack__record *record, const struct incstack_t
 {
 	const uint64_t events = record->log.used / INCSTACK__TRACE_WORD_BYTES;
 	int64_t bytes = make_batch(record, tree, epoch);
-	unsigned char *block = incstack__trace_log_memory(&record->log);
+	unsigned char *block = record->block;
 	int64_t more;
 
 	if (bytes < 0) {
-		record->dropped += events; /* at most: each takes at least a word */
-		incstack__trace_log_clear(&record->log);
+		record->live.dropped += events; /* at most: each takes at least a word */
 		bytes = 0;
 	}
 	more = put_tally(record, 0, block + bytes);
@@ -132,6 +123,18 @@ static void heed_core(const struct incstack__record *record)
 static void begin_batch(struct incstack__record *record)
 {
 	record->epoch = __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
+	record->live.epoch = record->epoch;
+}
+
+/* What was written is not in the spool any more: first its events, which lead to the rest. A
+ * kill before leaves the batch in both; its serial number tells. */
+static void begin_anew(struct incstack__record *record)
+{
+	incstack__trace_log_clear(&record->log);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	record->live.serial++;
+	record->live.tree = (uintptr_t)incstack_stack_tree(record->stack);
+	begin_batch(record);
 }
 
 static void flush(struct incstack__record *record)
@@ -156,7 +159,7 @@ static void flush(struct incstack__record *record)
 	record->retrieved += record->traces;
 	record->traces = 0;
 	write_batch(record, tree, epoch);
-	begin_batch(record);
+	begin_anew(record);
 	incstack_tree_release(tree);
 }
 

@@ -279,7 +279,7 @@ void incstack__record_follow_mode(struct incstack__record *record)
 	struct incstack__quiet before;
 
 	record->fallen = 1;
-	if (record == &r->late)
+	if (record == r->late)
 		return;
 	incstack__record_quiet(&before);
 	incstack_stack_set_mode(record->stack, r->mode);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parts of the recorder that must not be left half done: no handler runs in them,
- * which may jump out, writing is no point of cancellation, and errno stays. The
- * program made no such call when it asked for memory.
+ * which may jump out, writing is no point of cancellation, errno stays, and what they
+ * allocate is not the program's. The program made no such call when it asked for memory.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,10 +20,13 @@ void incstack__record_quiet(struct incstack__quiet *before)
 		sigdelset(&others, own[i]);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel);
 	pthread_sigmask(SIG_BLOCK, &others, &before->signals);
+	before->state = incstack__record_local.state;
+	incstack__record_local.state = INCSTACK__INSIDE;
 }
 
 void incstack__record_loud(const struct incstack__quiet *before)
 {
+	incstack__record_local.state = before->state;
 	pthread_sigmask(SIG_SETMASK, &before->signals, NULL);
 	pthread_setcancelstate(before->cancel, NULL);
 	errno = before->error;

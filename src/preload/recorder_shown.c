@@ -16,7 +16,7 @@ static int plants(const struct incstack__record *record)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
 
-	return record != &incstack__recording.late &&
+	return record != incstack__recording.late &&
 	       incstack_stack_stats(record->stack, &stats) == 0 &&
 	       stats.mode == INCSTACK_MODE_PATCH;
 }
@@ -91,14 +91,12 @@ static void lift(struct incstack__record *record, void *argument)
 	lift_context();
 }
 
-/* Of a thread with a record. A child that is not recorded still has the thunks of its
- * parent. */
+/* A child that is not recorded has no thunks: they were lifted when it was forked. */
 static void walked(struct walk *walk)
 {
-	if (__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+	if (incstack__record_local.mine != NULL &&
+	    __atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
 		incstack__record_as_event(lift, walk);
-	else if (!incstack__record_local.busy)
-		incstack_stack_set_mode(incstack__record_local.mine->stack, INCSTACK_MODE_FULL);
 }
 
 /* The walk that a thread without a record has begun. A record is not made here: that may
@@ -151,7 +149,7 @@ void incstack__record_lookup(uintptr_t caller, int certain)
 
 	if (__builtin_expect(from == __atomic_load_n(&known, __ATOMIC_RELAXED), 1) ||
 	    from - (uintptr_t)__ehdr_start < (uintptr_t)(_end - __ehdr_start) ||
-	    incstack__record_local.busy)
+	    incstack__record_local.state != 0)
 		return;
 	if (incstack_unwinder_known(from)) {
 		if (certain) /* libgcc_s; of others it may not be true for ever */

@@ -7,11 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "recorder.h"
 
-struct incstack__recording incstack__recording = {.fd = -1};
+struct incstack__recording incstack__recording;
 
 static int find_rule_quickly(void *context, uintptr_t address, struct incstack_rule *rule)
 {
@@ -28,11 +29,9 @@ static int find_rule(void *context, uintptr_t address, struct incstack_rule *rul
 	struct incstack__quiet before;
 	int error;
 
-	incstack__record_local.busy++;
 	incstack__record_quiet(&before);
 	error = incstack_native_find_rule(context, address, rule);
 	incstack__record_loud(&before);
-	incstack__record_local.busy--;
 	return error;
 }
 
@@ -107,8 +106,10 @@ static int open_next(int started_by_tool)
 		return incstack__record_open(r->file);
 	if (rename(r->file, path) != 0)
 		return -1;
+	incstack__spool_rename(r->file, path);
 	if (incstack__record_open(r->file) == 0)
 		return 0;
+	incstack__spool_rename(path, r->file);
 	if (rename(path, r->file) == 0)
 		incstack__record_note_in(r->file, INCSTACK__NOTE_UNRECORDED);
 	return -1;
@@ -128,6 +129,23 @@ static void mark_environment(const char *configuration)
 			*at = entry;
 }
 
+/* A stack that a fork has wiped belongs to no thread, so that nothing is done with it. */
+static void *allocate(void *context, size_t bytes)
+{
+	void *memory = incstack__record_map(bytes);
+
+	(void)context;
+	if (memory != NULL)
+		madvise(memory, bytes, MADV_WIPEONFORK);
+	return memory;
+}
+
+static void release(void *context, void *memory, size_t bytes)
+{
+	(void)context;
+	incstack__record_unmap(memory, bytes);
+}
+
 static int create_runtime(void)
 {
 	static struct incstack_embedder embedder;
@@ -137,11 +155,16 @@ static int create_runtime(void)
 		.embedder = &embedder,
 		.mode = r->mode,
 		.distance = INCSTACK_DISTANCE_ADAPTIVE,
+		.chunk_bytes = INCSTACK__CHUNK_BYTES,
 	};
 
 	embedder = *incstack_native_embedder();
 	embedder.find_rule = find_rule;
 	embedder.find_rule_quickly = find_rule_quickly;
+	embedder.allocate = allocate;
+	embedder.release = release;
+	embedder.allocate_traces = incstack__spool_chunk;
+	embedder.release_traces = incstack__spool_chunk_release;
 	return incstack_runtime_create(&options, &r->runtime);
 }
 
@@ -150,43 +173,15 @@ static int create_late(void)
 {
 	struct incstack__recording *r = &incstack__recording;
 
-	r->late.high = UINTPTR_MAX;
-	return incstack_stack_create_anywhere(r->runtime, &r->late.stack) != 0 ||
-	       incstack__record_prepare(&r->late, 0) != 0;
-}
-
-/* What is open is written before the fork, so that the child has none of it. */
-static void write_open(void)
-{
-	struct incstack__record *self;
-
-	self = incstack__record_self();
-	incstack__record_context_leave((uintptr_t)__builtin_frame_address(0));
-	if (self != NULL)
-		incstack__record_flush(self);
-	incstack__record_contexts_flush(gettid(), 0, 0);
-	if (incstack_stack_own(incstack__recording.late.stack) == 0)
-		incstack__record_flush(&incstack__recording.late);
-}
-
-static void before_fork(void)
-{
-	const int on = incstack__recording.on;
-
-	incstack__record_local.busy++;
-	if (on)
-		incstack__record_modules();
-	pthread_mutex_lock(&incstack__recording.lock);
-	if (on)
-		write_open();
-	incstack__record_modules_fork();
-}
-
-static void after_fork(void)
-{
-	incstack__record_modules_forked(0);
-	pthread_mutex_unlock(&incstack__recording.lock);
-	incstack__record_local.busy--;
+	r->late = incstack__spool_record();
+	if (r->late == NULL)
+		return -1;
+	r->late->high = UINTPTR_MAX;
+	if (incstack_stack_create_anywhere(r->runtime, &r->late->stack) != 0 ||
+	    incstack__record_prepare(r->late, 0) != 0)
+		return -1;
+	incstack__record_publish(r->late);
+	return 0;
 }
 
 static int make_lock(void)
@@ -198,30 +193,96 @@ static int make_lock(void)
 	       pthread_mutex_init(&incstack__recording.lock, &recursive) != 0;
 }
 
-/* The lock knows its owner by a thread number that the child does not have: it
- * cannot be unlocked here, only made anew. */
-static void after_fork_child(void)
+/* Everything that a recording has, but its file and what the process keeps. */
+static int create_all(void)
+{
+	return make_lock() != 0 || create_runtime() != 0 || create_late() != 0;
+}
+
+/* ---- forks ---------------------------------------------------------------------------- */
+
+/* What a child begins with, for its own recording is wiped. */
+static struct incstack__recording forked_from;
+
+/* The state of the thread that forks; a signal handler of an event may. */
+static INCSTACK__TLS uintptr_t state_before;
+
+static void before_fork(void)
+{
+	if (incstack__recording.on)
+		incstack__record_modules();
+	state_before = incstack__record_local.state;
+	incstack__record_local.state = INCSTACK__INSIDE;
+	incstack__record_modules_fork();
+	forked_from = incstack__recording;
+}
+
+static void after_fork(void)
+{
+	incstack__record_modules_forked(0);
+	incstack__record_local.state = state_before;
+}
+
+/* Starts anew with what the parent was told, and what it had found out. */
+static void follow(void)
 {
 	struct incstack__recording *r = &incstack__recording;
 
-	make_lock();
-	if (!r->on) { /* in a sandbox, not even the file may be closed */
-		incstack__record_local.busy--;
-		return;
-	}
-	incstack__record_close();
+	r->fd = -1;
 	r->pid = getpid();
-	if (!r->follow || open_next(0) != 0)
-		r->on = 0;
-	r->changes++;
-	incstack__record_modules_forked(1);
-	incstack__record_forked();
-	incstack__record_local.busy--;
+	r->changes = 1;
+	r->interval = forked_from.interval;
+	r->mode = forked_from.mode;
+	r->why = forked_from.why;
+	r->crosscheck = forked_from.crosscheck;
+	r->follow = forked_from.follow;
+	r->wiped = forked_from.wiped;
+	r->epoch = forked_from.epoch;
+	r->unloading = forked_from.unloading;
+	r->counter = forked_from.counter;
+	memcpy(r->file, forked_from.file, sizeof(r->file));
+	if (open_next(0) != 0 || create_all() != 0)
+		return;
+	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
 }
 
-static int start_lock(void)
+/* Takes the parent's thunks off the stack that this thread, the only one, runs on. Those that
+ * a child keeps which was not told of the fork lead on to where the frames return to, and do
+ * no more, for the stack that they belong to is wiped. */
+static void lift_thunks(uintptr_t at)
 {
-	return make_lock() || pthread_atfork(before_fork, after_fork, after_fork_child) != 0;
+	const struct incstack__record *record = incstack__record_local.mine;
+
+	if (record != NULL)
+		incstack_stack_forked(record->stack);
+	for (record = forked_from.contexts; record != NULL; record = record->next)
+		if (at >= record->low && at < record->high)
+			incstack_stack_forked(record->stack);
+}
+
+/* The parent's records are the parent's. */
+static void after_fork_child(void)
+{
+	struct incstack__quiet before;
+
+	if (!forked_from.on) { /* in a sandbox, not even the file may be closed */
+		memset(&incstack__recording, 0, sizeof(incstack__recording));
+		incstack__record_forked();
+		incstack__record_modules_forked(1);
+		return;
+	}
+	incstack__record_quiet(&before);
+	lift_thunks((uintptr_t)__builtin_frame_address(0));
+	incstack__recording = forked_from;
+	incstack__record_close();
+	memset(&incstack__recording, 0, sizeof(incstack__recording));
+	incstack__record_forked();
+	incstack__spool_leave();
+	if (forked_from.follow)
+		follow();
+	incstack__record_modules_forked(1);
+	before.state = 0;
+	incstack__record_loud(&before);
 }
 
 static const struct incstack__recorder table = {
@@ -254,8 +315,8 @@ static int start(const char *configuration, long starter)
 
 	if (r->file[0] == '\0' || open_next(starter <= 0 || starter == r->pid) != 0)
 		return -1;
-	if (start_lock() != 0 || incstack__record_keys() != 0 || create_runtime() != 0 ||
-	    create_late() != 0) {
+	if (pthread_atfork(before_fork, after_fork, after_fork_child) != 0 ||
+	    incstack__record_keys() != 0 || create_all() != 0) {
 		incstack__record_note(INCSTACK__NOTE_NOT_STARTED);
 		return -1;
 	}
@@ -271,16 +332,19 @@ const struct incstack__recorder *incstack__recorder_start(const char *configurat
 	struct incstack__quiet before;
 	int error;
 
+	r->fd = -1;
+	r->changes = 1;
 	configure(configuration);
 	if (starter > 0 && starter != r->pid && !r->follow)
 		return NULL;
 	incstack__record_quiet(&before);
+	r->wiped = madvise(r, sizeof(*r), MADV_WIPEONFORK) == 0;
 	error = start(configuration, starter);
 	incstack__record_loud(&before);
 	if (error != 0)
 		return NULL;
 	incstack__record_modules();
-	r->late.epoch = r->epoch;
+	r->late->epoch = r->late->live.epoch = r->epoch;
 	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
 	return &table;
 }

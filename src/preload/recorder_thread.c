@@ -11,6 +11,7 @@
 
 INCSTACK__TLS struct incstack__record_local incstack__record_local;
 static INCSTACK__TLS int ended;
+static pthread_key_t key; /* a child has it, too */
 
 static void lock(void)
 {
@@ -25,25 +26,32 @@ static void unlock(void)
 int incstack__record_prepare(struct incstack__record *record, uint32_t number)
 {
 	const uint32_t last = INCSTACK__TRACE_SLOTS - 1;
-	const size_t bytes = 2 * INCSTACK__LOG_BYTES;
-	void *memory = incstack__record_map(bytes);
 
 	record->number = number;
 	record->slot = &incstack__recording.slots[number < last ? number : last];
 	record->epoch = __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
 	incstack__record_seed(record);
-	if (memory == NULL)
+	record->block_bytes = 2 * INCSTACK__SPOOL_EVENT_BYTES;
+	record->block = incstack__record_map(record->block_bytes);
+	if (record->block == NULL)
 		return INCSTACK_ENOMEM;
-	incstack__trace_log_init(&record->log, memory, bytes, INCSTACK__LOG_BYTES);
 	return incstack__recording.crosscheck ? incstack__record_check_create(record) : 0;
+}
+
+void incstack__record_publish(struct incstack__record *record)
+{
+	record->live.thread = record->number;
+	record->live.epoch = record->epoch;
+	record->live.tree = (uintptr_t)incstack_stack_tree(record->stack);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	record->live.magic = INCSTACK__SPOOL_RECORD_MAGIC;
 }
 
 void incstack__record_discard(struct incstack__record *record)
 {
 	incstack__record_check_destroy(record);
-	if (record->log.data != NULL)
-		incstack__record_unmap(incstack__trace_log_memory(&record->log), record->log.bytes);
-	incstack__record_unmap(record, sizeof(*record));
+	incstack__record_unmap(record->block, record->block_bytes);
+	incstack__spool_record_release(record);
 }
 
 uint32_t incstack__record_number(void)
@@ -59,7 +67,7 @@ uint32_t incstack__record_number(void)
 static struct incstack__record *create(void)
 {
 	struct incstack__recording *r = &incstack__recording;
-	struct incstack__record *record = incstack__record_map(sizeof(*record));
+	struct incstack__record *record = incstack__spool_record();
 
 	if (record == NULL)
 		return NULL;
@@ -71,6 +79,7 @@ static struct incstack__record *create(void)
 		return NULL;
 	}
 	incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES);
+	incstack__record_publish(record);
 	lock();
 	record->next = r->threads;
 	r->threads = record;
@@ -90,7 +99,7 @@ struct incstack__record *incstack__record_make(void)
 	if (made == NULL)
 		ended = 1;
 	else
-		pthread_setspecific(incstack__recording.key, made);
+		pthread_setspecific(key, made);
 	incstack__record_local.mine = made;
 	if (made != NULL)
 		incstack__record_walk_begun(made);
@@ -115,12 +124,15 @@ static void unlink_record(const struct incstack__record *record)
 static void ending(void *value)
 {
 	struct incstack__record *record = value;
+	struct incstack__quiet before;
 
-	if (!incstack__recording.on || ++record->endings < PTHREAD_DESTRUCTOR_ITERATIONS) {
-		pthread_setspecific(incstack__recording.key, record);
+	if (!incstack__recording.on)
+		return; /* it may be the parent's */
+	if (++record->endings < PTHREAD_DESTRUCTOR_ITERATIONS) {
+		pthread_setspecific(key, record);
 		return;
 	}
-	incstack__record_local.busy++;
+	incstack__record_quiet(&before);
 	unlink_record(record);
 	incstack__record_modules();
 	incstack__record_flush(record);
@@ -128,7 +140,7 @@ static void ending(void *value)
 	incstack__record_local.mine = NULL;
 	ended = 1;
 	incstack__record_discard(record);
-	incstack__record_local.busy--;
+	incstack__record_loud(&before);
 }
 
 /* Who sees the change sees what changed. */
@@ -142,29 +154,14 @@ void incstack__record_share(void)
 	__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELEASE);
 }
 
-/* The child has one thread. The others' stacks are nobody's; what this one had
- * open is the parent's to write. */
 void incstack__record_forked(void)
 {
-	struct incstack__recording *r = &incstack__recording;
-	struct incstack__record *self = incstack__record_local.mine;
-
-	for (struct incstack__record *record = r->threads; record != NULL; record = record->next)
-		if (record != self)
-			incstack_stack_abandon(record->stack);
-	incstack__record_contexts_forked();
-	r->threads = self;
-	r->late.slot = &r->slots[0];
-	incstack__record_tally_reset(&r->late);
-	if (self == NULL)
-		return;
-	incstack__record_tally_reset(self);
-	self->next = NULL;
-	self->tid = gettid();
-	self->slot = &r->slots[self->number < INCSTACK__TRACE_SLOTS ? self->number : 0];
+	incstack__record_local = (struct incstack__record_local){0};
+	ended = 0;
+	pthread_setspecific(key, NULL);
 }
 
 int incstack__record_keys(void)
 {
-	return pthread_key_create(&incstack__recording.key, ending);
+	return pthread_key_create(&key, ending);
 }

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../heap/trace_format.h"
+#include "../heap/spool_format.h"
 #include "heap.h"
 
 static const char help[] =
@@ -89,6 +89,7 @@ static int check_limit(const char *file)
 static int prepare_file(struct tool_heap_options *options, const char *file)
 {
 	struct stat status;
+	char *spool;
 	int fd;
 
 	options->file = absolute(file);
@@ -111,6 +112,10 @@ static int prepare_file(struct tool_heap_options *options, const char *file)
 	}
 	close(fd);
 	unlink(options->file); /* a file that another process still reads stays whole */
+	if (asprintf(&spool, "%s" INCSTACK__SPOOL_SUFFIX, options->file) >= 0) {
+		unlink(spool);
+		free(spool);
+	}
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 
 #include "heap.h"
 #include "report.h"
+#include "trace_map.h"
 
 struct image {
 	char *file;
@@ -139,6 +140,9 @@ int tool_heap_report(const char *file, uint64_t start_ns)
 			"started without the recorder (LD_PRELOAD taken from the environment, a "
 			"static program?)\n",
 			file);
+	for (size_t i = 0; i < count; i++)
+		if (images[i].file != NULL)
+			tool_trace_settle(images[i].file);
 	for (size_t i = 0; i < count; i++)
 		failed |= report_image(&images[i]);
 	if (count > 0)

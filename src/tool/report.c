@@ -5,14 +5,10 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* asprintf */
 #endif
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <incstack/incstack.h>
@@ -21,6 +17,7 @@
 #include "profile_io.h"
 #include "progress.h"
 #include "report.h"
+#include "trace_map.h"
 
 #define FOLDED_BYTES_MAX (256ull << 20)
 
@@ -197,25 +194,6 @@ static int report_reader(struct incstack__trace_reader *reader, const char *pref
 	return status;
 }
 
-static int map_file(const char *file, void **data, size_t *size)
-{
-	const int fd = open(file, O_RDONLY | O_CLOEXEC);
-	struct stat status;
-	int failed = fd < 0 || fstat(fd, &status) != 0;
-
-	*data = NULL;
-	*size = failed ? 0 : (size_t)status.st_size;
-	if (!failed && *size > 0) {
-		*data = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
-		failed = *data == MAP_FAILED;
-	}
-	if (failed)
-		fprintf(stderr, "incstack: cannot read %s: %s\n", file, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return failed;
-}
-
 int tool_report_make(const char *file, const char *prefix, FILE *out, unsigned columns,
 		     struct tool_sum *sum)
 {
@@ -225,7 +203,7 @@ int tool_report_make(const char *file, const char *prefix, FILE *out, unsigned c
 	size_t size;
 	int status = 1;
 
-	if (map_file(file, &data, &size) != 0)
+	if (tool_trace_map(file, &data, &size) != 0)
 		return 1;
 	tool_progress_phase("reading the events");
 	tool_progress_start(file);
@@ -240,7 +218,6 @@ int tool_report_make(const char *file, const char *prefix, FILE *out, unsigned c
 			problem.offset);
 	}
 	tool_progress_end();
-	if (data != NULL)
-		munmap(data, size);
+	tool_trace_unmap(data, size);
 	return status;
 }

@@ -35,10 +35,14 @@ static void print_newest(const struct tool_report *report, FILE *out, unsigned c
 	tool_report_frames(report, replay->newest_node, out, columns);
 }
 
-static void print_unknown(FILE *out)
+static void print_unknown(const struct incstack__trace_totals *totals, FILE *out)
 {
-	fprintf(out, "warning: the program did not end normally; what it had not written "
-		     "yet is missing\n");
+	if (totals->tally.flags & INCSTACK__TRACE_TALLY_RECOVERED)
+		fprintf(out, "The program did not end normally; what it had not written was "
+			     "recovered.\n");
+	else
+		fprintf(out, "warning: the program did not end normally; what it had not written "
+			     "yet is missing\n");
 }
 
 void tool_report_end(const struct tool_report *report, FILE *out, unsigned columns)
@@ -56,7 +60,7 @@ void tool_report_end(const struct tool_report *report, FILE *out, unsigned colum
 	if (known && WIFSIGNALED(status))
 		print_signal(WTERMSIG(status), out);
 	if (!(totals->tally.flags & INCSTACK__TRACE_TALLY_PROCESS))
-		print_unknown(out);
+		print_unknown(totals, out);
 	if (known ? WIFSIGNALED(status) : !(totals->tally.flags & INCSTACK__TRACE_TALLY_PROCESS))
 		print_newest(report, out, columns);
 }

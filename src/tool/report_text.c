@@ -147,6 +147,17 @@ static void print_damage(const struct tool_report *report, FILE *out)
 		fprintf(out,
 			"warning: %" PRIu64 " events could not be written; is the disk full?\n",
 			totals->tally.events_dropped);
+	if (totals->gaps > 0)
+		fprintf(out,
+			"warning: %" PRIu64 " times callers had not been walked yet when the "
+			"program ended\n",
+			totals->gaps);
+	if (totals->interrupting > 0)
+		fprintf(out,
+			"warning: %" PRIu64
+			" allocations and deallocations in signal handlers that "
+			"interrupted another one are missing\n",
+			totals->interrupting);
 	if (totals->tally.samples == 0 && totals->started == 0)
 		fprintf(out, "warning: no allocation was seen; does the program bring its own "
 			     "allocator?\n");

@@ -172,6 +172,8 @@ static const char *find_name(struct tool_symbols *symbols, uint64_t code)
 	info = incstack__trace_code_module(symbols->reader, code, &pc, &exact);
 	/* A return address may be the first of the next function. */
 	pc -= exact ? 0 : 1;
+	if (info == NULL && !exact && pc == INCSTACK__TRACE_GAP_PC - 1)
+		return "[callers not yet walked]";
 	if (info == NULL) {
 		snprintf(text, sizeof(text), "0x%" PRIx64, pc);
 		return intern(symbols, text);

@@ -5,7 +5,7 @@
 # allocations are known; what a bare start costs (the loader and libc may allocate)
 # is measured, and subtracted.
 set -euo pipefail
-tool=$1 target=$2
+tool=$1 target=$2 crash=$(dirname "$2")/crash
 manual=$(realpath "$(dirname "${BASH_SOURCE[0]}")")/../../man/incstack-heap.1
 
 fail() {
@@ -99,8 +99,12 @@ test_deaf_threads() {
 	base=$(bare)
 	record -o trace -- "$target" stay=2:100 deaf=3:100
 	equal status "$status" 0
-	equal "traces and lost" $(($(value traces) + $(value lost))) $((base + 2 * 101 + 3 * 101))
-	[[ $(value lost) -gt 0 && $(value lost) -le 300 ]] || fail "lost $(value lost)"
+	# They could not be stopped: what they had not written was in the spool.
+	equal traces "$(value traces)" $((base + 2 * 101 + 3 * 101))
+	equal lost "$(value lost)" 0
+	equal truncated "$(value truncated)" 0
+	! grep -q 'did not end normally' stderr || fail "it did"
+	[[ ! -e trace.live ]] || fail "the spool is still there"
 }
 
 # C++ names are readable, and operator new is not what allocates.
@@ -113,20 +117,22 @@ test_cxx_names() {
 		fail "operator new is in the table"
 }
 
-# Threads that ended have written all; the killer's own 50 traces are lost, and counted.
+# Threads that ended have written all; the killer's own 50 traces are found in the spool.
 test_killed() {
 	local base end
 	base=$(bare)
 	for end in kill:137 abort:134; do
 		record -o trace --crosscheck -- "$target" threads=4:20000 alloc=50 "${end%:*}"
 		equal status "$status" "${end#*:}"
-		equal "traces and lost" $(($(value traces) + $(value lost))) $((base + 4 * 20001 + 50))
-		[[ $(value lost) -gt 0 && $(value traces) -ge 80000 ]] || fail "lost $(value lost)"
+		equal traces "$(value traces)" $((base + 4 * 20001 + 50))
+		equal lost "$(value lost)" 0
+		equal truncated "$(value truncated)" 0
 		[[ $(value crosschecked) -ge 80000 ]] || fail "checked $(value crosschecked)"
 		grep -q 'did not end normally' stderr || fail "no warning"
 	done
 	record -o trace -- "$target" alloc=50 kill # before anything was written
-	equal lost "$(value lost)" $((base + 50))
+	equal traces "$(value traces)" $((base + 50))
+	[[ ! -e trace.live ]] || fail "the spool is still there"
 	! grep -q 'no allocation was seen' stderr || fail "they were"
 }
 
@@ -215,6 +221,91 @@ test_whole_files() {
 	"$tool" report trace >shown || fail "status $?"
 	[[ -L trace.html && -s elsewhere ]] || fail "the link was replaced"
 	equal permissions "$(stat -c %a elsewhere)" 600
+}
+
+# Calls of the whole report.
+calls() { sed -n 's/^allocated .* in \([0-9]*\) calls$/\1/p' stderr; }
+
+# Nothing of a program that crashes is missing, and every caller is known.
+test_crashes() {
+	local end
+	for end in segv:139 abort:134 kill:137 exit_group:0; do
+		record -o trace -- "$crash" count=counts blocks=500 "${end%:*}"
+		equal status "$status" "${end#*:}"
+		equal lost "$(value lost)" 0
+		equal truncated "$(value truncated)" 0
+		[[ $(calls) -ge 500 ]] || fail "$(calls) calls"
+		equal "frames of main" "$(grep -c '^_start;.*main;' trace.folded)" 1
+		record -o trace -- "$crash" crash="${end%:*}"
+		equal "lost in a thread" "$(value lost)" 0
+		[[ $(calls) -ge 300 ]] || fail "$(calls) calls of a thread"
+		[[ ! -e trace.live ]] || fail "the spool is still there"
+	done
+}
+
+# The newest files of children that crashed have all, too.
+test_crashes_of_children() {
+	local end
+	for end in segv abort kill exit_group; do
+		record -o trace --follow-children -- "$crash" fork=500:$end
+		equal status "$status" 0
+		equal lost "$(value lost)" 0
+		"$tool" report trace.*.0 >shown
+		grep -q '^allocated 379.4 KiB in 500 calls$' shown || fail "$(cat shown)"
+		[[ -z $(find . -name '*.live') ]] || fail "a spool is still there"
+		rm trace.*
+	done
+}
+
+# A child that was made by the bare system call leaves its parent's file alone.
+test_raw_fork() {
+	local base
+	record -o trace -- "$crash" blocks=10 blocks=10
+	base=$(calls)
+	record -o trace -- "$crash" blocks=10 rawfork=20000 blocks=10
+	equal status "$status" 0
+	equal calls "$(calls)" "$base"
+	equal lost "$(value lost)" 0
+	! grep -q in_child trace.folded || fail "the child is in it"
+}
+
+# Killed at any moment: all that had been allocated before is there.
+test_killed_at_any_moment() {
+	local i counted
+	for i in {1..20}; do
+		record -o trace -- "$crash" count=counts threads=$((i % 4 + 1)):$((RANDOM % 30000)) kill
+		equal status "$status" 137
+		counted=$(od -An -v -tu8 counts | awk '{ for (i = 1; i <= NF; i++) sum += $i } END { print sum }')
+		[[ $(calls) -ge $counted ]] || fail "$(calls) calls of $counted"
+		[[ $(value lost) -le 5 ]] || fail "lost $(value lost)"
+		! grep -q damaged stderr || fail "damaged"
+		[[ ! -e trace.live ]] || fail "the spool is still there"
+	done
+}
+
+# What a signal handler allocates inside the recorder is recorded or counted, each of them.
+test_handlers_in_the_recorder() {
+	local handled calls missing dropped
+	record -o trace -- "$crash" handlers=20
+	equal status "$status" 0
+	handled=$(sed -n 's/^handlers //p' stdout)
+	calls=$(sed -n 's/^allocated .* in \([0-9]*\) calls$/\1/p' stderr)
+	missing=$(sed -n 's/^warning: \([0-9]*\) allocations .* in signal handlers .*$/\1/p' stderr)
+	dropped=$(sed -n 's/^warning: \([0-9]*\) events could not .*$/\1/p' stderr)
+	[[ $missing -ge 1000 ]] || fail "no handler interrupted the recorder"
+	# printf has one of its own.
+	equal "recorded and missing" $((calls + missing + ${dropped:-0})) $((handled + 20 + 2))
+}
+
+# A jump out of any instruction of the recorder loses one sample at most.
+test_jumps_out_of_the_recorder() {
+	local jumps allocations
+	record -o trace -- "$crash" jumps=20
+	equal status "$status" 0
+	read -r jumps allocations < <(sed -n 's/^jumps //p' stdout)
+	[[ $jumps -ge 100 ]] || fail "$jumps jumps"
+	[[ $(value traces) -ge $allocations ]] || fail "$(value traces) of $allocations traces"
+	[[ $(value lost) -le $jumps ]] || fail "lost $(value lost)"
 }
 
 # A signal for the tool is the program's: that ends, and the report comes.

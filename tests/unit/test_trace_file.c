@@ -207,7 +207,7 @@ static int damage_noticed(const unsigned char *data, size_t size)
 	ck_assert_int_eq(incstack__replay_run(&replay, reader), 0);
 	totals = incstack__trace_reader_totals(reader);
 	noticed = incstack__trace_reader_problem(reader).what != NULL ||
-		  totals->truncated_bytes > 0 || totals->notes != 0 ||
+		  totals->truncated_bytes > 0 || totals->notes != 0 || totals->interrupting != 0 ||
 		  !(totals->tally.flags & INCSTACK__TRACE_TALLY_PROCESS) ||
 		  totals->started != totals->traces;
 	incstack__replay_free(&replay);
@@ -338,14 +338,17 @@ START_TEST(too_small_a_buffer_can_be_tried_again)
 {
 	static struct made made[1];
 	static uint64_t words[4096];
+	const struct incstack__trace_batch_of of = {.thread = 1, .epoch = 1};
 	struct incstack__trace_log log = log_in(words, sizeof(words));
+	size_t enough;
 
 	make_tree(made, 9);
-	log.bytes = incstack__trace_batch_bytes(&made->tree, 0) - 1;
-	ck_assert_int_eq(incstack__trace_batch(&log, 1, 1, &made->tree), INCSTACK_ENOMEM);
-	log.bytes++;
-	ck_assert_int_gt(incstack__trace_batch(&log, 1, 1, &made->tree), 0);
-	ck_assert_int_eq(incstack__trace_batch(NULL, 1, 1, &made->tree), INCSTACK_EINVAL);
+	enough = incstack__trace_batch_bytes(&made->tree, 0);
+	ck_assert_int_eq(incstack__trace_batch(file, enough - 1, of, &log, &made->tree),
+			 INCSTACK_ENOMEM);
+	ck_assert_int_gt(incstack__trace_batch(file, enough, of, &log, &made->tree), 0);
+	ck_assert_int_eq(incstack__trace_batch(file, enough, of, NULL, &made->tree),
+			 INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack__trace_tally(file, 8, 0, &(struct incstack__trace_tally){0}),
 			 INCSTACK_ENOMEM);
 }

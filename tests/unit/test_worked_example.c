@@ -118,10 +118,10 @@ START_TEST(eight_steps)
 	call(C, PC('b', 1));
 	sample(1, C, PC('c', 1)); /* 1: c is filled, b a skeleton, c's slot patched */
 	check_patched("...!.");
-	check_object(s->first->top, PC('c', 1), true);
+	check_object((*first_trace(s))->top, PC('c', 1), true);
 	const object *b1 = cso();
 	check_object(b1, PC('b', 1), false);
-	ck_assert_ptr_eq(s->first->top->parent, b1);
+	ck_assert_ptr_eq((*first_trace(s))->top->parent, b1);
 
 	ret(C); /* 2: b is filled, a becomes the skeleton */
 	check_patched("..!..");
@@ -137,7 +137,7 @@ START_TEST(eight_steps)
 	const object *u = cso();
 	check_object(u, PC('u', 1), false);
 	ck_assert_ptr_eq(u->parent, a);
-	ck_assert_ptr_eq(s->first->next->top->parent, u);
+	ck_assert_ptr_eq((*first_trace(s))->next->top->parent, u);
 
 	ret(V); /* 4: u is filled, b' comes between u and a */
 	check_patched("..!!.");
@@ -155,7 +155,7 @@ START_TEST(eight_steps)
 
 	sample(3, B, PC('b', 3)); /* 6: b'' hangs directly on a */
 	check_patched("..!..");
-	ck_assert_ptr_eq(s->first->next->next->top->parent, a);
+	ck_assert_ptr_eq((*first_trace(s))->next->next->top->parent, a);
 	ck_assert_ptr_eq(cso(), a);
 
 	ret(B); /* 7: a is filled, its caller a skeleton */

@@ -13,12 +13,11 @@ static inline uint64_t random_next(uint64_t *state)
 	return *state >> 33;
 }
 
-/* Half of the words are for events, the rest for frame objects. */
 static inline struct incstack__trace_log log_in(uint64_t *words, size_t bytes)
 {
 	struct incstack__trace_log log;
 
-	incstack__trace_log_init(&log, words, bytes, bytes / 16 * 8);
+	incstack__trace_log_init(&log, words, bytes);
 	return log;
 }
 
@@ -26,12 +25,10 @@ static inline struct incstack__trace_log log_in(uint64_t *words, size_t bytes)
 static inline int64_t put_batch(unsigned char *to, size_t room, struct incstack__trace_log *log,
 				uint32_t thread, uint32_t epoch, const struct incstack_tree *tree)
 {
-	const int64_t bytes = incstack__trace_batch(log, thread, epoch, tree);
+	const struct incstack__trace_batch_of of = {.thread = thread, .epoch = epoch};
+	const int64_t bytes = incstack__trace_batch(to, room, of, log, tree);
 
-	if (bytes > (int64_t)room)
-		return INCSTACK_ENOMEM;
-	if (bytes > 0)
-		memcpy(to, incstack__trace_log_memory(log), (size_t)bytes);
+	incstack__trace_log_clear(log);
 	return bytes;
 }
 

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Makes blocks of a spool; see spool_read.h. Addresses of the process become places in the
+ * memory that the spool was read into, if they lie in one of its segments, and are null
+ * otherwise. Frame objects are changed where they are: each lies at a multiple of its size,
+ * so no two overlap. Traces are copied.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "spool_read.h"
+#include "trace_internal.h"
+#include "trace_write.h"
+
+typedef struct incstack_frame_object object;
+typedef struct incstack_trace trace;
+
+enum {
+	OBJECT_BYTES = sizeof(object),
+	EVENTS_AT = INCSTACK__SPOOL_RECORD_BYTES,
+	RECORD_BYTES = INCSTACK__SPOOL_RECORD_BYTES + INCSTACK__SPOOL_EVENT_BYTES,
+	/* Traces of one record: more than it has events, for some have none. */
+	TRACES_MOST = 4 * INCSTACK__SPOOL_EVENT_BYTES / INCSTACK__TRACE_WORD_BYTES,
+};
+
+struct spool {
+	unsigned char *data;
+	size_t bytes;
+	struct incstack__spool_header header;
+	uint32_t *seen; /* of each place for an object: the mark of the trace that came there */
+	uint32_t mark;  /* of the trace in progress */
+	uint32_t marks_before; /* the record in progress */
+	object *gaps;          /* made here: what stands for callers that were not walked */
+	size_t gap_count;
+	size_t gap_room;
+	int pending; /* some thread has events */
+	unsigned char *out;
+	size_t out_bytes;
+};
+
+/* One record's. */
+struct found {
+	struct incstack__spool_live live;
+	struct incstack__trace_log log;
+	trace *traces;
+	struct incstack_tree tree;
+	size_t first_gap;
+};
+
+uint64_t incstack__trace_end(const unsigned char *data, uint64_t size)
+{
+	uint64_t at = INCSTACK__TRACE_START;
+	struct incstack__trace_block block;
+
+	while (at < size && size - at >= sizeof(block)) {
+		memcpy(&block, data + at, sizeof(block));
+		if (block.magic != INCSTACK__TRACE_BLOCK_MAGIC ||
+		    block.length > size - at - sizeof(block))
+			break;
+		at += sizeof(block) + block.length;
+	}
+	return at < size ? at : size;
+}
+
+const struct incstack__spool_header *incstack__spool_header(const void *spool, size_t bytes,
+							    const struct incstack__trace_header *of)
+{
+	const struct incstack__spool_header *header = spool;
+
+	if (bytes < INCSTACK__SPOOL_HEADER_BYTES || header->magic != INCSTACK__SPOOL_MAGIC ||
+	    header->version != INCSTACK__SPOOL_VERSION || header->pid != of->pid ||
+	    header->start_ns != of->start_ns)
+		return NULL;
+	return header;
+}
+
+/* What the process had at that address, if all of it lies in the spool; else null. */
+static void *at_address(const struct spool *spool, uint64_t address, size_t bytes, size_t unit)
+{
+	if (address % unit != 0)
+		return NULL;
+	for (uint32_t i = 0; i < spool->header.segments; i++) {
+		const struct incstack__spool_segment *s = &spool->header.segment[i];
+		const uint64_t inside = address - s->address;
+
+		if (inside >= s->bytes || s->bytes - inside < bytes)
+			continue;
+		if (s->offset > spool->bytes || spool->bytes - s->offset < s->bytes ||
+		    s->offset % INCSTACK__SPOOL_HEADER_BYTES != 0 ||
+		    s->address % INCSTACK__SPOOL_HEADER_BYTES != 0)
+			return NULL;
+		return spool->data + s->offset + inside;
+	}
+	return NULL;
+}
+
+static object *object_at(const struct spool *spool, const void *address)
+{
+	return at_address(spool, (uintptr_t)address, OBJECT_BYTES, OBJECT_BYTES);
+}
+
+static uint32_t *seen_of(const struct spool *spool, const object *o)
+{
+	return &spool->seen[(size_t)((const unsigned char *)o - spool->data) / OBJECT_BYTES];
+}
+
+/* An object between o and its parent; null: no memory. The block of them must not move, so
+ * there is a place for each object that may have one. */
+static object *add_gap(struct spool *spool, const object *parent)
+{
+	object *gap = spool->gap_count < spool->gap_room ? &spool->gaps[spool->gap_count++] : NULL;
+
+	if (gap != NULL)
+		*gap = (object){parent, INCSTACK__TRACE_GAP_PC, 0, -1, INCSTACK_OBJECT_FILLED};
+	return gap;
+}
+
+static void truncate_at(object *o)
+{
+	o->parent = NULL;
+	o->flags = (o->flags & ~(uint32_t)INCSTACK_OBJECT_BASE) | INCSTACK_OBJECT_TRUNCATED;
+}
+
+/* Makes o one that the encoder can read, and returns its caller if that is still to be
+ * done. Each object is visited once, and a chain that comes back to itself is cut. */
+static object *visit(struct spool *spool, struct found *found, object *o)
+{
+	const uint32_t kept = INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_EXACT |
+			      INCSTACK_OBJECT_BASE | INCSTACK_OBJECT_TRUNCATED |
+			      INCSTACK_OBJECT_SIGNAL;
+	object *parent = o->parent != NULL ? object_at(spool, o->parent) : NULL;
+	const int gap = (o->flags & INCSTACK_OBJECT_GAP) != 0;
+	uint32_t before;
+
+	*seen_of(spool, o) = spool->mark;
+	found->tree.objects++;
+	o->flags &= kept;
+	o->bci = -1;
+	before = parent != NULL ? *seen_of(spool, parent) : 0;
+	before = before > spool->marks_before ? before : 0;
+	if (parent == NULL || before == spool->mark) { /* or it goes round in a ring */
+		if (!(o->flags & INCSTACK_OBJECT_BASE) || o->parent != NULL)
+			truncate_at(o);
+		return NULL;
+	}
+	o->flags &= ~(uint32_t)(INCSTACK_OBJECT_BASE | INCSTACK_OBJECT_TRUNCATED);
+	o->parent = parent;
+	if (gap) {
+		o->parent = add_gap(spool, parent);
+		found->tree.objects++;
+		if (o->parent == NULL)
+			truncate_at(o);
+	}
+	return before != 0 || o->parent == NULL ? NULL : parent;
+}
+
+/* Takes over the next trace; where its top is no object it has one that says nothing. */
+static void add_trace(struct spool *spool, struct found *found, const trace *from)
+{
+	trace *t = &found->traces[found->tree.count];
+	object *top = from != NULL ? object_at(spool, from->top) : NULL;
+
+	spool->mark++;
+	for (object *o = top; o != NULL && *seen_of(spool, o) <= spool->marks_before;)
+		o = visit(spool, found, o);
+	if (top == NULL) {
+		top = add_gap(spool, NULL);
+		found->tree.objects++;
+	}
+	if (top == NULL)
+		return;
+	*t = (trace){.top = top};
+	if (found->tree.count > 0)
+		t[-1].next = t;
+	found->tree.count++;
+}
+
+/* How many traces the events name; ends the log where an event is malformed. */
+static uint64_t count_traces(struct found *found)
+{
+	const struct incstack__trace_chunk chunk = {.event_end = found->log.data + found->log.used,
+						    .traces = TRACES_MOST};
+	struct incstack__trace_place place = {.at = found->log.data};
+	struct incstack__trace_event event;
+	uint64_t count = 0;
+	int taken;
+
+	while (place.at < chunk.event_end) {
+		const unsigned char *before = place.at;
+
+		taken = incstack__trace_event_take(&chunk, &place, &event);
+		if (taken < 0) {
+			found->log.used = (size_t)(before - found->log.data);
+			break;
+		}
+		if (taken > 0 && event.trace != INCSTACK__TRACE_NO_TRACE && event.trace >= count)
+			count = event.trace + 1;
+	}
+	return count;
+}
+
+static void find_traces(struct spool *spool, struct found *found, uint64_t count)
+{
+	const struct incstack_tree *tree =
+		at_address(spool, found->live.tree, sizeof(*tree), sizeof(uint64_t));
+	const trace *next = tree != NULL ? tree->traces : NULL;
+
+	while (found->tree.count < count) {
+		const uint64_t before = found->tree.count;
+		const trace *t = at_address(spool, (uintptr_t)next, sizeof(*t), sizeof(uint64_t));
+
+		next = t != NULL ? t->next : NULL;
+		add_trace(spool, found, t);
+		if (found->tree.count == before)
+			return;
+	}
+	found->tree.traces = count > 0 ? found->traces : NULL;
+}
+
+static int grow(struct spool *spool, size_t bytes)
+{
+	unsigned char *out = realloc(spool->out, spool->out_bytes + bytes);
+
+	if (out == NULL)
+		return INCSTACK_ENOMEM;
+	spool->out = out;
+	return 0;
+}
+
+static int put_batch(struct spool *spool, struct found *found)
+{
+	const struct incstack__spool_live *live = &found->live;
+	const struct incstack__trace_batch_of of = {
+		.thread = live->thread,
+		.epoch = live->epoch,
+		.serial = live->serial + 1,
+	};
+	const size_t room = incstack__trace_batch_bytes(&found->tree, found->log.used);
+	int64_t used;
+
+	if (grow(spool, room) != 0)
+		return INCSTACK_ENOMEM;
+	used = incstack__trace_batch(spool->out + spool->out_bytes, room, of, &found->log,
+				     &found->tree);
+	if (used > 0)
+		spool->out_bytes += (size_t)used;
+	return used < 0 ? (int)used : 0;
+}
+
+static int put_tally(struct spool *spool, const struct found *found)
+{
+	struct incstack__trace_tally tally = found->live.tally;
+	const size_t room = sizeof(struct incstack__trace_block) + sizeof(tally);
+	int64_t used;
+
+	if (grow(spool, room) != 0)
+		return INCSTACK_ENOMEM;
+	if (spool->pending)
+		tally.flags &= ~(uint32_t)INCSTACK__TRACE_TALLY_EXEC; /* that failed */
+	tally.flags |= INCSTACK__TRACE_TALLY_RECOVERED;
+	tally.samples += found->tree.count;
+	tally.lost = found->live.refused;
+	tally.events_dropped = found->live.dropped;
+	used = incstack__trace_tally(spool->out + spool->out_bytes, room, found->live.thread,
+				     &tally);
+	spool->out_bytes += used > 0 ? (size_t)used : 0;
+	return 0;
+}
+
+static int recover_events(struct spool *spool, struct found *found)
+{
+	const uint64_t count = count_traces(found);
+	int error;
+
+	if (found->log.used == 0)
+		return 0;
+	spool->pending = 1;
+	found->traces = calloc(count + 1, sizeof(*found->traces));
+	/* Each object may have one behind it, and each trace may be one. */
+	spool->gap_room = spool->bytes / OBJECT_BYTES + count;
+	spool->gaps = calloc(spool->gap_room, sizeof(*spool->gaps));
+	spool->gap_count = 0;
+	spool->marks_before = spool->mark;
+	error = found->traces == NULL || spool->gaps == NULL ? INCSTACK_ENOMEM : 0;
+	if (error == 0) {
+		find_traces(spool, found, count);
+		error = found->tree.count == count ? put_batch(spool, found) : INCSTACK_ENOMEM;
+	}
+	free(found->traces);
+	free(spool->gaps);
+	return error;
+}
+
+static int recover_record(struct spool *spool, uint64_t at, struct found *found)
+{
+	uint64_t used;
+	int error;
+
+	memcpy(&found->live, spool->data + at + INCSTACK__SPOOL_LIVE_OFFSET, sizeof(found->live));
+	if (found->live.magic != INCSTACK__SPOOL_RECORD_MAGIC)
+		return 0;
+	memcpy(&used, spool->data + at + INCSTACK__SPOOL_USED_OFFSET, sizeof(used));
+	if (used > INCSTACK__SPOOL_EVENT_BYTES || used % INCSTACK__TRACE_WORD_BYTES != 0)
+		used = 0;
+	found->log = (struct incstack__trace_log){
+		.data = spool->data + at + EVENTS_AT,
+		.size = INCSTACK__SPOOL_EVENT_BYTES,
+		.used = used,
+	};
+	error = recover_events(spool, found);
+	return error != 0 ? error : put_tally(spool, found);
+}
+
+/* A list that goes round would have more records than there is room for. */
+static int recover_records(struct spool *spool)
+{
+	uint64_t at = spool->header.records;
+
+	for (size_t left = spool->bytes / RECORD_BYTES; at != 0 && left > 0; left--) {
+		struct found found = {0};
+		int error;
+
+		if (at % INCSTACK__SPOOL_RECORD_BYTES != 0 || at > spool->bytes ||
+		    spool->bytes - at < RECORD_BYTES)
+			return 0;
+		error = recover_record(spool, at, &found);
+		if (error != 0)
+			return error;
+		at = found.live.next;
+	}
+	return 0;
+}
+
+int incstack__spool_recover(unsigned char *data, size_t bytes,
+			    const struct incstack__trace_header *of, unsigned char **blocks,
+			    size_t *block_bytes)
+{
+	struct spool spool = {.data = data, .bytes = bytes};
+	const struct incstack__spool_header *header = incstack__spool_header(data, bytes, of);
+	int error = INCSTACK_ENOMEM;
+
+	*blocks = NULL;
+	*block_bytes = 0;
+	if (header == NULL)
+		return INCSTACK_EINVAL;
+	spool.header = *header;
+	if (spool.header.segments > INCSTACK__SPOOL_SEGMENTS)
+		spool.header.segments = INCSTACK__SPOOL_SEGMENTS;
+	spool.seen = calloc(bytes / OBJECT_BYTES + 1, sizeof(*spool.seen));
+	if (spool.seen != NULL)
+		error = recover_records(&spool);
+	free(spool.seen);
+	if (error == 0) {
+		*blocks = spool.out;
+		*block_bytes = spool.out_bytes;
+	} else {
+		free(spool.out);
+	}
+	return error;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Room for the next event of a thread, and what is done now and then while it is made: a
+ * look at the clock, a batch that is written, callers that are walked.
+ */
+#define _GNU_SOURCE
+#include <time.h>
+
+#include "recorder.h"
+#include "recorder_stamp.h"
+
+enum { LOOK_AFTER_BYTES = 1024, FLUSH_AFTER_NS = 100 * 1000 * 1000 };
+
+/* What it has open was recorded before code went: a new event must not be added. */
+static inline int is_past(const struct incstack__record *record)
+{
+	return record->epoch != __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
+}
+
+/* Whether the batch must be written before another event. */
+int incstack__record_is_full(const struct incstack__record *record)
+{
+	return record->log.size - record->log.used < INCSTACK__TRACE_WIDE_BYTES ||
+	       (record->check != NULL && !incstack__record_check_room(record)) || is_past(record);
+}
+
+/* A look precedes each batch. Who has the recording's lock has looked before taking it. */
+static void flush(struct incstack__record *record)
+{
+	if (record == incstack__record_local.mine)
+		incstack__record_modules();
+	incstack__record_flush(record);
+}
+
+/* A kill finds the callers unknown that a sample has left to be walked later: so they are
+ * walked now and then. On a deep stack that takes as long as the stack is deep. */
+void incstack__record_complete(struct incstack__record *record)
+{
+	enum { DEEP_BYTES = 64 << 10 };
+	struct incstack__quiet before;
+
+	if (record->high - (uintptr_t)__builtin_frame_address(0) >= DEEP_BYTES &&
+	    record->retrieved > 0)
+		return;
+	incstack__record_quiet(&before);
+	incstack_stack_complete(record->stack);
+	incstack__record_loud(&before);
+}
+
+/* A coarse clock, read now and then: what is 100 ms old is written. And the one that stamps
+ * are counted from. */
+static __attribute__((noinline)) void look_at_clock(struct incstack__record *record)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - record->written_ns >= FLUSH_AFTER_NS)
+		flush(record);
+	else
+		incstack__record_complete(record);
+	incstack__trace_put_time(&record->log, has_counter() ? stamp_of_counter() : __rdtsc());
+}
+
+/* How long nothing is special about the thread's events, unless something changes for
+ * the whole recording. */
+static void allow_quick(struct incstack__record *record, uint32_t changes)
+{
+	/* Events of handlers that interrupt an event find room, too. */
+	const size_t most = record->log.size - 8 * INCSTACK__TRACE_WIDE_BYTES;
+
+	if (record->check != NULL || incstack__recording.interval > 1 ||
+	    incstack__record_shares_slot(record) || incstack__record_is_unloading() ||
+	    has_counter() || record->retrieved + record->traces == 0)
+		return;
+	record->changes = changes;
+	record->alone = is_alone();
+	record->quick = record->look < most ? record->look : most;
+}
+
+/* Room for one more event and its trace. */
+int incstack__record_make_room(struct incstack__record *record)
+{
+	const uint32_t changes = __atomic_load_n(&incstack__recording.changes, __ATOMIC_ACQUIRE);
+
+	if (incstack__record_is_full(record))
+		flush(record);
+	if (incstack__recording.fallen && !record->fallen)
+		incstack__record_follow_mode(record);
+	if (record->walker != NULL)
+		incstack__record_walk_end(record);
+	if (record->log.used >= record->look && record->walker == NULL) {
+		look_at_clock(record);
+		record->look = record->log.used + LOOK_AFTER_BYTES;
+		allow_quick(record, changes);
+	}
+	return record->log.size - record->log.used >= INCSTACK__TRACE_WIDE_BYTES &&
+	       !is_past(record);
+}

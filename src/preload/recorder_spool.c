@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Memory that outlives the process: what threads record is in a file beside the trace file,
+ * mapped shared, until it is in a block. The file grows in steps, whose room is taken from
+ * the disk before anything is stored there, for a store that found the disk full would end
+ * the process. Where it cannot grow, memory of the process alone serves, and a kill loses
+ * what is there.
+ *
+ * Nothing here is wiped when the process forks: a child that was told of the fork lets go
+ * of it, and any other never comes here.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "recorder.h"
+
+enum {
+	RECORD_BYTES = INCSTACK__SPOOL_RECORD_BYTES + INCSTACK__SPOOL_EVENT_BYTES,
+	LEAST_STEP = 1 << 20,
+};
+
+/* A piece that is not in use: its first word leads to the next. */
+struct piece {
+	struct piece *next;
+};
+
+static struct spool {
+	struct incstack__spool_header *header; /* null: there is no file */
+	char path[4096 + 64];
+	dev_t device;
+	ino_t inode;
+	unsigned char *next; /* of the newest segment, what was not yet given out */
+	size_t left;
+	struct piece *records;
+	struct piece *chunks;
+} spool;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const struct incstack__spool_segment *newest_segment(void)
+{
+	return &spool.header->segment[spool.header->segments - 1];
+}
+
+/* Beyond the limit the kernel would send a signal. */
+static int within_limit(uint64_t bytes)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
+}
+
+/* Maps `bytes` more of the file, behind `offset`. */
+static void *map_more(int fd, uint64_t offset, size_t bytes)
+{
+	void *memory;
+
+	if (!within_limit(offset + bytes) || posix_fallocate(fd, (off_t)offset, (off_t)bytes) != 0)
+		return NULL;
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* The segment counts when it is described. */
+static void add_segment(void *memory, uint64_t offset, size_t bytes)
+{
+	struct incstack__spool_header *header = spool.header;
+
+	header->segment[header->segments] = (struct incstack__spool_segment){
+		.address = (uintptr_t)memory, .bytes = bytes, .offset = offset};
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	header->segments++;
+	spool.next = memory;
+	spool.left = bytes;
+}
+
+/* The file is opened for this alone, so that there is no descriptor that the program could
+ * close or put another file onto. */
+static int open_again(void)
+{
+	const int fd = open(spool.path, O_RDWR | O_CLOEXEC);
+	struct stat status;
+
+	if (fd >= 0 && (fstat(fd, &status) != 0 || status.st_dev != spool.device ||
+			status.st_ino != spool.inode)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Each step is a quarter of what there is, so that a process has few segments. */
+static int extend(size_t least)
+{
+	const struct incstack__spool_segment *last = newest_segment();
+	const uint64_t offset = last->offset + last->bytes;
+	size_t bytes = (offset / 4 + LEAST_STEP) & ~(size_t)(LEAST_STEP - 1);
+	void *memory;
+	int fd;
+
+	if (spool.header->segments == INCSTACK__SPOOL_SEGMENTS)
+		return -1;
+	fd = open_again();
+	if (fd < 0)
+		return -1;
+	if (bytes < least)
+		bytes = (least + LEAST_STEP) & ~(size_t)(LEAST_STEP - 1);
+	memory = map_more(fd, offset, bytes);
+	close(fd);
+	if (memory == NULL)
+		return -1;
+	add_segment(memory, offset, bytes);
+	return 0;
+}
+
+/* A new piece, of the spool if it can be had there. */
+static void *cut(size_t bytes)
+{
+	void *memory = spool.next;
+
+	if (spool.header != NULL && (spool.left >= bytes || extend(bytes) == 0)) {
+		memory = spool.next;
+		spool.next += bytes;
+		spool.left -= bytes;
+		return memory;
+	}
+	incstack__record_note(INCSTACK__NOTE_NO_SHARED_MEMORY);
+	return incstack__record_map(bytes);
+}
+
+static uint64_t offset_of(const void *memory)
+{
+	for (uint32_t i = 0; spool.header != NULL && i < spool.header->segments; i++) {
+		const struct incstack__spool_segment *s = &spool.header->segment[i];
+
+		if ((uintptr_t)memory - s->address < s->bytes)
+			return s->offset + ((uintptr_t)memory - s->address);
+	}
+	return 0;
+}
+
+static void *take(struct piece **list, size_t bytes, int *is_new)
+{
+	struct piece *piece;
+
+	pthread_mutex_lock(&lock);
+	piece = *list;
+	*is_new = piece == NULL;
+	if (piece != NULL)
+		*list = piece->next;
+	else
+		piece = cut(bytes);
+	pthread_mutex_unlock(&lock);
+	return piece;
+}
+
+static void give(struct piece **list, void *memory)
+{
+	struct piece *piece = memory;
+
+	pthread_mutex_lock(&lock);
+	piece->next = *list;
+	*list = piece;
+	pthread_mutex_unlock(&lock);
+}
+
+void *incstack__spool_chunk(void *context, size_t bytes)
+{
+	int is_new;
+
+	(void)context;
+	return bytes == INCSTACK__CHUNK_BYTES ? take(&spool.chunks, bytes, &is_new) : NULL;
+}
+
+void incstack__spool_chunk_release(void *context, void *memory, size_t bytes)
+{
+	(void)context;
+	(void)bytes;
+	give(&spool.chunks, memory);
+}
+
+/* Each record in the spool is in its list once, for ever. */
+static void list_record(struct incstack__record *record)
+{
+	const uint64_t offset = offset_of(record);
+
+	if (offset == 0)
+		return;
+	pthread_mutex_lock(&lock);
+	record->live.next = spool.header->records;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	spool.header->records = offset;
+	pthread_mutex_unlock(&lock);
+}
+
+struct incstack__record *incstack__spool_record(void)
+{
+	int is_new;
+	struct incstack__record *record = take(&spool.records, RECORD_BYTES, &is_new);
+	uint64_t next;
+
+	if (record == NULL)
+		return NULL;
+	next = is_new ? 0 : record->live.next;
+	record->live.magic = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	memset(&record->log, 0, offsetof(struct incstack__record, live));
+	memset((void *)(&record->live + 1), 0,
+	       sizeof(*record) - offsetof(struct incstack__record, live) - sizeof(record->live));
+	record->live = (struct incstack__spool_live){.next = next};
+	incstack__trace_log_init(&record->log,
+				 (unsigned char *)record + INCSTACK__SPOOL_RECORD_BYTES,
+				 INCSTACK__SPOOL_EVENT_BYTES);
+	if (is_new)
+		list_record(record);
+	return record;
+}
+
+void incstack__spool_record_release(struct incstack__record *record)
+{
+	record->live.magic = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	give(&spool.records, record);
+}
+
+/* Field 22, behind the name, which may contain anything. */
+static uint64_t start_of_process(void)
+{
+	char text[1024];
+	const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	const ssize_t got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	const char *at;
+	uint64_t start = 0;
+
+	if (fd >= 0)
+		close(fd);
+	text[got > 0 ? got : 0] = '\0';
+	at = strrchr(text, ')');
+	for (int field = 2; at != NULL && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	for (at = at != NULL ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
+		start = start * 10 + (uint64_t)(*at - '0');
+	return start;
+}
+
+static int make_file(void)
+{
+	struct stat status;
+	int fd;
+
+	unlink(spool.path); /* not emptied: it may be the memory of a process */
+	fd = open(spool.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0 || fstat(fd, &status) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static void describe(struct incstack__spool_header *header, int fd, uint64_t start_ns)
+{
+	struct stat status;
+
+	header->version = INCSTACK__SPOOL_VERSION;
+	header->pid = (uint64_t)incstack__recording.pid;
+	header->start_ns = start_ns;
+	header->process_start = start_of_process();
+	if (fstat(fd, &status) == 0) {
+		spool.device = status.st_dev;
+		spool.inode = status.st_ino;
+	}
+	spool.header = header;
+	add_segment(header, 0, LEAST_STEP);
+	spool.next += INCSTACK__SPOOL_HEADER_BYTES;
+	spool.left -= INCSTACK__SPOOL_HEADER_BYTES;
+	header->magic = INCSTACK__SPOOL_MAGIC;
+}
+
+void incstack__spool_open(const char *trace, uint64_t start_ns)
+{
+	void *memory = NULL;
+	int fd;
+
+	snprintf(spool.path, sizeof(spool.path), "%s" INCSTACK__SPOOL_SUFFIX, trace);
+	fd = incstack__recording.wiped ? make_file() : -1;
+	if (fd >= 0)
+		memory = map_more(fd, 0, LEAST_STEP);
+	if (memory != NULL)
+		describe(memory, fd, start_ns);
+	else
+		incstack__record_note(INCSTACK__NOTE_NO_SHARED_MEMORY);
+	if (fd >= 0)
+		close(fd);
+}
+
+void incstack__spool_rename(const char *trace, const char *new_trace)
+{
+	char old[sizeof(spool.path)];
+	char new[sizeof(spool.path)];
+
+	snprintf(old, sizeof(old), "%s" INCSTACK__SPOOL_SUFFIX, trace);
+	snprintf(new, sizeof(new), "%s" INCSTACK__SPOOL_SUFFIX, new_trace);
+	rename(old, new);
+}
+
+void incstack__spool_remove(void)
+{
+	struct stat status;
+
+	if (spool.header != NULL && stat(spool.path, &status) == 0 &&
+	    status.st_dev == spool.device && status.st_ino == spool.inode)
+		unlink(spool.path);
+}
+
+void incstack__spool_leave(void)
+{
+	struct incstack__spool_segment segments[INCSTACK__SPOOL_SEGMENTS];
+	uint32_t count = 0;
+
+	if (spool.header != NULL) {
+		count = spool.header->segments;
+		memcpy(segments, spool.header->segment, sizeof(segments));
+	}
+	for (uint32_t i = 0; i < count; i++)
+		munmap((void *)segments[i].address, segments[i].bytes);
+	memset(&spool, 0, sizeof(spool));
+	pthread_mutex_init(&lock, NULL);
+}

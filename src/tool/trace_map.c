@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Trace files and their spools. A report reads both and changes neither, for the process may
+ * still run. When `incstack heap` has seen a process end, it makes one file of the two.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* asprintf */
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <incstack/incstack.h>
+
+#include "../heap/spool_read.h"
+#include "trace_map.h"
+
+/* What there is to add to a trace file. */
+struct rest {
+	unsigned char *blocks;
+	size_t bytes;
+	uint64_t pid;
+	uint64_t process_start;
+};
+
+static int read_whole(int fd, unsigned char *to, size_t bytes)
+{
+	while (bytes > 0) {
+		const ssize_t got = read(fd, to, bytes);
+
+		if (got <= 0)
+			return -1;
+		to += got;
+		bytes -= (size_t)got;
+	}
+	return 0;
+}
+
+/* In memory of our own, whatever becomes of the file. Null: there is none. */
+static unsigned char *read_spool(const char *path, size_t *size)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	unsigned char *data = NULL;
+	struct stat status;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &status) == 0 && status.st_size > 0) {
+		*size = (size_t)status.st_size;
+		data = aligned_alloc(64, (*size + 63) & ~(size_t)63);
+	}
+	if (data != NULL && read_whole(fd, data, *size) != 0) {
+		free(data);
+		data = NULL;
+	}
+	close(fd);
+	return data;
+}
+
+static char *spool_path(const char *file)
+{
+	char *path = NULL;
+
+	return asprintf(&path, "%s" INCSTACK__SPOOL_SUFFIX, file) < 0 ? NULL : path;
+}
+
+/* Not 0: there is nothing to add, or no memory for it. */
+static int read_rest(const char *file, const struct incstack__trace_header *header,
+		     struct rest *rest)
+{
+	const struct incstack__spool_header *spool;
+	char *path = spool_path(file);
+	unsigned char *data = NULL;
+	size_t size = 0;
+	int error = INCSTACK_EINVAL;
+
+	*rest = (struct rest){0};
+	if (path != NULL)
+		data = read_spool(path, &size);
+	spool = data != NULL ? incstack__spool_header(data, size, header) : NULL;
+	if (spool != NULL) {
+		rest->pid = spool->pid;
+		rest->process_start = spool->process_start;
+		error = incstack__spool_recover(data, size, header, &rest->blocks, &rest->bytes);
+	}
+	if (error == INCSTACK_ENOMEM)
+		fprintf(stderr, "incstack: out of memory for what is in %s\n", path);
+	free(data);
+	free(path);
+	return error;
+}
+
+/* ---- reading ---------------------------------------------------------------------------- */
+
+static void *map_with_room(int fd, size_t size, size_t room)
+{
+	void *base;
+
+	if (size + room == 0)
+		return NULL;
+	base = mmap(NULL, size + room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (base == MAP_FAILED || size == 0)
+		return base;
+	return mmap(base, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0);
+}
+
+static int read_header(int fd, struct incstack__trace_header *header)
+{
+	return pread(fd, header, sizeof(*header), 0) == (ssize_t)sizeof(*header) ? 0 : -1;
+}
+
+int tool_trace_map(const char *file, void **data, size_t *size)
+{
+	static struct incstack__trace_header header;
+	const int fd = open(file, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+	struct rest rest = {0};
+	int failed = fd < 0 || fstat(fd, &status) != 0;
+
+	*data = NULL;
+	*size = failed ? 0 : (size_t)status.st_size;
+	if (!failed && read_header(fd, &header) == 0)
+		read_rest(file, &header, &rest);
+	if (!failed) {
+		*data = map_with_room(fd, *size, rest.bytes);
+		failed = *data == MAP_FAILED;
+	}
+	if (failed) {
+		fprintf(stderr, "incstack: cannot read %s: %s\n", file, strerror(errno));
+	} else if (rest.bytes > 0) {
+		const uint64_t end = incstack__trace_end(*data, *size);
+
+		memcpy((unsigned char *)*data + end, rest.blocks, rest.bytes);
+		*size = end + rest.bytes;
+	}
+	free(rest.blocks);
+	if (fd >= 0)
+		close(fd);
+	return failed;
+}
+
+void tool_trace_unmap(void *data, size_t size)
+{
+	if (data != NULL)
+		munmap(data, size);
+}
+
+/* ---- settling --------------------------------------------------------------------------- */
+
+/* When a process of that number started, or 0: there is none. */
+static uint64_t start_of(uint64_t pid)
+{
+	char path[64];
+	char text[1024];
+	const char *at;
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	text[got > 0 ? got : 0] = 0;
+	at = strrchr(text, ')');
+	for (int field = 2; at != NULL && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at != NULL ? strtoull(at, NULL, 10) : 0;
+}
+
+static int append(int fd, uint64_t end, const struct rest *rest)
+{
+	size_t done = 0;
+
+	if (ftruncate(fd, (off_t)end) != 0)
+		return -1;
+	while (done < rest->bytes) {
+		const ssize_t wrote =
+			pwrite(fd, rest->blocks + done, rest->bytes - done, (off_t)(end + done));
+
+		if (wrote <= 0)
+			return ftruncate(fd, (off_t)end) != 0 ? -1 : -1;
+		done += (size_t)wrote;
+	}
+	return 0;
+}
+
+/* The end of the blocks, for which the file is looked through. */
+static uint64_t end_of(int fd)
+{
+	struct stat status;
+	uint64_t end = 0;
+	void *data;
+
+	if (fstat(fd, &status) != 0)
+		return 0;
+	data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return 0;
+	end = incstack__trace_end(data, (uint64_t)status.st_size);
+	munmap(data, (size_t)status.st_size);
+	return end;
+}
+
+void tool_trace_settle(const char *file)
+{
+	static struct incstack__trace_header header;
+	const int fd = open(file, O_RDWR | O_CLOEXEC);
+	char *path = spool_path(file);
+	struct rest rest = {0};
+
+	if (fd >= 0 && path != NULL && read_header(fd, &header) == 0 &&
+	    read_rest(file, &header, &rest) == 0 && start_of(rest.pid) != rest.process_start) {
+		const uint64_t end = end_of(fd);
+
+		if (end > 0 && append(fd, end, &rest) == 0)
+			unlink(path);
+	}
+	free(rest.blocks);
+	free(path);
+	if (fd >= 0)
+		close(fd);
+}

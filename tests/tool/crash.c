@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A program that is interrupted in the middle of the recorder, and ends in all ways but the
+ * usual one. Its arguments are steps:
+ *   handlers=N     N allocations; a signal handler allocates at each instruction of the
+ *                  recorder that one of them runs; prints how often
+ *   jumps=N        a signal handler jumps out of the recorder, at its first instruction, its
+ *                  second and so on, as long as the recorder runs that many; after each N
+ *                  allocations; prints how many those are in all
+ *   blocks=N       N blocks of 1000000 bytes
+ *   count=FILE     from now on each thread counts there what it has allocated, in a word of
+ *                  its own
+ *   threads=T:US   T threads allocate at changing depths; goes on after US microseconds
+ *   crash=HOW      in a new thread: see end()
+ *   rawfork=N      a child that nobody is told of allocates N blocks, and exits
+ *   fork=N:HOW     the same by fork, ends in that way
+ *   segv, abort, kill, exit_group
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline))
+
+static void *volatile kept;
+
+NOINLINE static void allocate(size_t bytes)
+{
+	kept = malloc(bytes);
+	free(kept);
+}
+
+/* ---- instruction by instruction --------------------------------------------------- */
+
+static uintptr_t recorder_low, recorder_high; /* its code */
+static volatile long instruction;             /* of the recorder, in the event */
+static volatile long jump_at;
+static volatile long handled;
+static sigjmp_buf out;
+
+static int find_recorder(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	(void)size;
+	(void)unused;
+	if (strstr(info->dlpi_name, "libincstack_recorder") == NULL)
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_flags & PF_X) {
+			recorder_low = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+			recorder_high = recorder_low + info->dlpi_phdr[i].p_memsz;
+		}
+	return 1;
+}
+
+/* Where the recorder blocks signals, no program's handler would run. */
+static int may_interrupt(const ucontext_t *at)
+{
+	const uintptr_t pc = (uintptr_t)at->uc_mcontext.gregs[REG_RIP];
+
+	return pc >= recorder_low && pc < recorder_high && !sigismember(&at->uc_sigmask, SIGALRM);
+}
+
+static void on_instruction(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)info;
+	if (!may_interrupt(context))
+		return;
+	instruction++;
+	if (jump_at == 0) {
+		void *volatile block =
+			malloc(1 << 20); /* mapped: malloc proper may be interrupted */
+
+		(void)block;
+		handled++;
+	} else if (instruction == jump_at) {
+		siglongjmp(out, 1);
+	}
+}
+
+static inline void set_single_step(int on)
+{
+	if (on)
+		__asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+	else
+		__asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+}
+
+NOINLINE static void step_through_allocation(void)
+{
+	instruction = 0;
+	set_single_step(1);
+	kept = malloc(24);
+	set_single_step(0);
+	free(kept);
+}
+
+static void start_stepping(void)
+{
+	const struct sigaction action = {.sa_sigaction = on_instruction, .sa_flags = SA_SIGINFO};
+
+	dl_iterate_phdr(find_recorder, NULL);
+	sigaction(SIGTRAP, &action, NULL);
+}
+
+static void run_handlers(long count)
+{
+	start_stepping();
+	allocate(24);
+	for (long i = 0; i < count; i++)
+		step_through_allocation();
+	printf("handlers %ld\n", handled);
+}
+
+static void run_jumps(long count)
+{
+	volatile long allocations = 0;
+
+	start_stepping();
+	allocate(24);
+	for (jump_at = 1;; jump_at++) {
+		if (sigsetjmp(out, 1) == 0)
+			step_through_allocation();
+		set_single_step(0);
+		if (instruction < jump_at)
+			break;
+		for (long i = 0; i < count; i++, allocations++)
+			allocate(200);
+	}
+	printf("jumps %ld %ld\n", jump_at - 1, allocations);
+}
+
+/* ---- ends ---------------------------------------------------------------------------- */
+
+enum { THREADS_MAX = 64, WORDS = 8 }; /* a line of the cache each */
+
+static uint64_t unseen[(THREADS_MAX + 1) * WORDS];
+static volatile uint64_t *counts = unseen;
+static __thread unsigned number; /* 0: the main thread */
+
+static void count_in(const char *file)
+{
+	const int fd = open(file, O_RDWR | O_CREAT | O_TRUNC, 0666);
+
+	if (fd < 0 || ftruncate(fd, sizeof(unseen)) != 0)
+		exit(3);
+	counts = mmap(NULL, sizeof(unseen), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+}
+
+NOINLINE static void allocate_counted(size_t bytes, int freed)
+{
+	void *block = malloc(bytes);
+
+	counts[number * WORDS]++;
+	kept = block;
+	if (freed)
+		free(block);
+}
+
+static void nest(int depth);
+static void (*volatile again)(int) = nest;
+
+NOINLINE static void nest(int depth)
+{
+	if (depth > 0)
+		again(depth - 1);
+	allocate_counted(48, 1);
+}
+
+static void *allocate_for_ever(void *argument)
+{
+	unsigned random = 1;
+
+	number = (unsigned)(uintptr_t)argument;
+	for (;;) {
+		random = random * 1103515245 + 12345;
+		again((int)(random >> 16 & 15));
+	}
+	return NULL;
+}
+
+static void run_threads(const char *argument)
+{
+	const unsigned count = (unsigned)atoi(argument);
+	pthread_t thread;
+
+	for (unsigned i = 1; i <= count && i <= THREADS_MAX; i++)
+		if (pthread_create(&thread, NULL, allocate_for_ever, (void *)(uintptr_t)i) != 0)
+			exit(3);
+	usleep((unsigned)atoi(strchr(argument, ':') + 1));
+}
+
+static int *volatile nowhere;
+
+static void end(const char *how)
+{
+	if (strcmp(how, "segv") == 0)
+		*nowhere = 1;
+	if (strcmp(how, "abort") == 0)
+		abort();
+	if (strcmp(how, "kill") == 0)
+		kill(getpid(), SIGKILL);
+	if (strcmp(how, "exit_group") == 0)
+		syscall(SYS_exit_group, 0);
+	exit(4);
+}
+
+static void *crash(void *how)
+{
+	number = 1;
+	for (int i = 0; i < 100; i++)
+		again(i % 5);
+	end(how);
+	return NULL;
+}
+
+static void run_crash(const char *how)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, crash, (void *)(uintptr_t)how);
+	pthread_join(thread, NULL);
+}
+
+NOINLINE static void in_child(long count)
+{
+	for (long i = 0; i < count; i++)
+		allocate_counted(777, 0);
+}
+
+static void run_raw_fork(const char *argument)
+{
+	const pid_t child = (pid_t)syscall(SYS_fork);
+
+	if (child == 0) {
+		in_child(atol(argument));
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+}
+
+static void run_fork(const char *argument)
+{
+	const pid_t child = fork();
+
+	if (child == 0) {
+		in_child(atol(argument));
+		end(strchr(argument, ':') + 1);
+	}
+	waitpid(child, NULL, 0);
+}
+
+static const char *value(const char *step, const char *name)
+{
+	const size_t length = strlen(name);
+
+	return strncmp(step, name, length) == 0 && step[length] == '=' ? step + length + 1 : NULL;
+}
+
+static int run_step(const char *step)
+{
+	const char *argument;
+
+	if ((argument = value(step, "handlers")) != NULL)
+		run_handlers(atol(argument));
+	else if ((argument = value(step, "jumps")) != NULL)
+		run_jumps(atol(argument));
+	else if ((argument = value(step, "blocks")) != NULL)
+		for (long i = atol(argument); i > 0; i--)
+			allocate_counted(1000000, 0);
+	else if ((argument = value(step, "count")) != NULL)
+		count_in(argument);
+	else if ((argument = value(step, "threads")) != NULL)
+		run_threads(argument);
+	else if ((argument = value(step, "crash")) != NULL)
+		run_crash(argument);
+	else if ((argument = value(step, "rawfork")) != NULL)
+		run_raw_fork(argument);
+	else if ((argument = value(step, "fork")) != NULL)
+		run_fork(argument);
+	else
+		end(step);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int status = 0;
+
+	for (int i = 1; i < argc && status == 0; i++)
+		status = run_step(argv[i]);
+	return status;
+}
