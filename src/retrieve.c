@@ -264,6 +264,16 @@ int incstack_stack_complete(struct incstack_stack *s)
 	return error;
 }
 
+int incstack_stack_has_gaps(const struct incstack_stack *s)
+{
+	for (object *o = s ? s->newest : NULL; o; o = (object *)o->parent) {
+		o = skip_filled(o);
+		if (o->flags & OBJECT_GAP)
+			return 1;
+	}
+	return 0;
+}
+
 const struct incstack_tree *incstack_stack_tree(const struct incstack_stack *s)
 {
 	return s ? &s->arena.first->tree : NULL;

@@ -256,6 +256,10 @@ INCSTACK_API int incstack_tree_release(struct incstack_tree *tree);
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_stack_complete(struct incstack_stack *stack);
 
+/* 1 if callers of what was sampled were left to be walked later, 0 if all are known.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_stack_has_gaps(const struct incstack_stack *stack);
+
 /* The tree that the next retrieve will hand over, while it is made: `traces` leads to what
  * has been sampled since the last retrieve, in words that are stored when what they lead to
  * is complete; nothing else in it is set. It and all of that lie in memory of

@@ -39,8 +39,9 @@ void incstack__record_complete(struct incstack__record *record)
 	enum { DEEP_BYTES = 64 << 10 };
 	struct incstack__quiet before;
 
-	if (record->high - (uintptr_t)__builtin_frame_address(0) >= DEEP_BYTES &&
-	    record->retrieved > 0)
+	if ((record->high - (uintptr_t)__builtin_frame_address(0) >= DEEP_BYTES &&
+	     record->retrieved > 0) ||
+	    !incstack_stack_has_gaps(record->stack))
 		return;
 	incstack__record_quiet(&before);
 	incstack_stack_complete(record->stack);

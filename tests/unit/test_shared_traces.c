@@ -115,7 +115,9 @@ static NOINLINE void look_at_open(void)
 	take_sample();
 	ck_assert_uint_eq(count_open(&gaps), samples);
 	gaps_seen += gaps;
+	ck_assert_int_eq(incstack_stack_has_gaps(s), gaps > 0);
 	ck_assert_int_eq(incstack_stack_complete(s), 0);
+	ck_assert_int_eq(incstack_stack_has_gaps(s), 0);
 	ck_assert_uint_eq(count_open(&gaps), samples);
 	ck_assert_uint_eq(gaps, 0);
 }
@@ -187,6 +189,42 @@ START_TEST(a_child_that_was_not_told_of_changes_nothing)
 }
 END_TEST
 
+static NOINLINE int shows_thunks(void)
+{
+	const uintptr_t *frame = __builtin_frame_address(0);
+	int count = 0;
+
+	for (int i = 0; i < 8; i++, frame = (const uintptr_t *)frame[0])
+		count += incstack_slot_read(frame + 1) != frame[1];
+	return count;
+}
+
+static NOINLINE void fork_told(void)
+{
+	take_sample();
+	if (shows_thunks() == 0)
+		return;
+	child = fork();
+	if (child == 0) {
+		incstack_stack_forked(s);
+		_exit(shows_thunks() == 0 ? 7 : 2);
+	}
+}
+
+/* One that was told gets its return addresses back, though the stack is wiped. */
+START_TEST(a_child_that_was_told_of_has_no_thunks)
+{
+	int status;
+
+	open_all(0);
+	nest(12, fork_told);
+	ck_assert_int_gt(child, 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 7 << 8);
+	close_all();
+}
+END_TEST
+
 START_TEST(a_lone_half_of_the_pair_is_refused)
 {
 	struct incstack_embedder embedder = {.size = sizeof(embedder),
@@ -196,6 +234,8 @@ START_TEST(a_lone_half_of_the_pair_is_refused)
 
 	ck_assert_int_eq(incstack_runtime_create(&options, &none), INCSTACK_EINVAL);
 	ck_assert_ptr_null(incstack_stack_tree(NULL));
+	ck_assert_int_eq(incstack_stack_has_gaps(NULL), 0);
+	incstack_stack_forked(NULL);
 	ck_assert_int_eq(incstack_stack_complete(NULL), INCSTACK_EINVAL);
 }
 END_TEST
@@ -207,6 +247,7 @@ int main(void)
 
 	tcase_add_test(tests, open_traces_are_in_the_shared_memory);
 	tcase_add_test(tests, a_child_that_was_not_told_of_changes_nothing);
+	tcase_add_test(tests, a_child_that_was_told_of_has_no_thunks);
 	tcase_add_test(tests, a_lone_half_of_the_pair_is_refused);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a reader makes of a spool: all that is whole, and of the rest as much as is sure.
+ */
+#include <stdlib.h>
+
+#include "../../src/heap/replay.h"
+#include "../../src/heap/spool_read.h"
+#include "run_suite.h"
+#include "spool_made.h"
+
+static _Alignas(64) unsigned char spool[MADE_BYTES];
+static unsigned char file[INCSTACK__TRACE_START + (1 << 16)];
+static size_t file_bytes;
+static struct incstack__trace_header header;
+static struct incstack__replay replay;
+static struct incstack__trace_reader *reader;
+
+static void make(void)
+{
+	memset(spool, 0, sizeof(spool));
+	memset(file, 0, sizeof(file));
+	incstack__trace_header_init(&header, 7, 8, 0, 0, "spool");
+	make_spool(spool, &header);
+	memcpy(file, &header, sizeof(header));
+	file_bytes = INCSTACK__TRACE_START;
+}
+
+/* Puts what there is behind the file. */
+static void recover(void)
+{
+	unsigned char *blocks;
+	size_t bytes;
+
+	ck_assert_int_eq(incstack__spool_recover(spool, sizeof(spool), &header, &blocks, &bytes),
+			 0);
+	ck_assert_uint_le(bytes, sizeof(file) - file_bytes);
+	memcpy(file + file_bytes, blocks, bytes);
+	file_bytes += bytes;
+	free(blocks);
+}
+
+static void read_file(void)
+{
+	struct incstack__trace_problem problem;
+
+	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
+	ck_assert_int_eq(incstack__replay_run(&replay, reader), 0);
+	ck_assert_ptr_null(incstack__trace_reader_problem(reader).what);
+}
+
+static void close_file(void)
+{
+	incstack__replay_free(&replay);
+	incstack__trace_close(reader);
+}
+
+static const struct incstack__trace_totals *totals(void)
+{
+	return incstack__trace_reader_totals(reader);
+}
+
+static struct incstack_frame_object *object(uint64_t chunk, uint64_t index)
+{
+	return (struct incstack_frame_object *)(void *)(spool + MADE_CHUNKS_AT +
+							chunk * MADE_CHUNK_BYTES +
+							MADE_OBJECTS_AT) +
+	       index;
+}
+
+START_TEST(a_whole_spool)
+{
+	make();
+	recover();
+	read_file();
+	ck_assert_uint_eq(totals()->traces, MADE_RECORDS * MADE_TRACES);
+	ck_assert_uint_eq(totals()->gaps, MADE_RECORDS);
+	ck_assert_uint_eq(totals()->truncated, MADE_RECORDS);
+	ck_assert_uint_eq(totals()->tally.samples, MADE_RECORDS * MADE_TRACES);
+	ck_assert_uint_eq(totals()->tally.flags, INCSTACK__TRACE_TALLY_RECOVERED);
+	ck_assert_uint_eq(replay.calls, MADE_RECORDS * MADE_TRACES);
+	ck_assert_uint_eq(replay.bytes, MADE_RECORDS * MADE_TRACES * 10);
+	/* Frames of the three traces: with the one that stands for the gap, 4, 2 and 2. */
+	ck_assert_uint_eq(replay.depth_sum, MADE_RECORDS * (4 + 2 + 2));
+	close_file();
+}
+END_TEST
+
+/* As after a kill between the write of a batch and the note of that. */
+START_TEST(a_batch_that_is_in_both_counts_once)
+{
+	make();
+	recover();
+	memset(spool, 0, sizeof(spool));
+	make_spool(spool, &header);
+	recover();
+	read_file();
+	ck_assert_uint_eq(totals()->repeated, MADE_RECORDS);
+	ck_assert_uint_eq(totals()->traces, MADE_RECORDS * MADE_TRACES);
+	ck_assert_uint_eq(replay.calls, MADE_RECORDS * MADE_TRACES);
+	close_file();
+}
+END_TEST
+
+START_TEST(a_block_that_was_cut_off_is_left_out)
+{
+	const uint64_t start = INCSTACK__TRACE_START;
+	struct incstack__trace_tally tally = {0};
+
+	make();
+	file_bytes += (size_t)incstack__trace_tally(file + file_bytes, 256, 1, &tally);
+	ck_assert_uint_eq(incstack__trace_end(file, file_bytes), file_bytes);
+	ck_assert_uint_eq(incstack__trace_end(file, file_bytes - 1), start);
+	ck_assert_uint_eq(incstack__trace_end(file, start + 3), start);
+	ck_assert_uint_eq(incstack__trace_end(file, start), start);
+	ck_assert_uint_eq(incstack__trace_end(file, 100), 100);
+}
+END_TEST
+
+/* How each lie ends: traces, and frames without callers. */
+static void expect(uint64_t traces, uint64_t truncated)
+{
+	recover();
+	read_file();
+	ck_assert_uint_eq(totals()->traces, traces);
+	ck_assert_uint_eq(totals()->truncated, truncated);
+	close_file();
+}
+
+START_TEST(chains_end)
+{
+	const uint64_t all = MADE_RECORDS * MADE_TRACES;
+
+	make(); /* a ring of three */
+	object(0, 2)->parent = made_pointer(MADE_CHUNKS_AT + MADE_OBJECTS_AT);
+	expect(all, 3);
+	make(); /* of one */
+	object(0, 3)->parent = made_pointer(MADE_CHUNKS_AT + MADE_OBJECTS_AT + 3 * 32);
+	expect(all, 3);
+	make(); /* nowhere */
+	object(1, 1)->parent = made_pointer(MADE_BYTES);
+	expect(all, 3);
+	make(); /* between two objects */
+	object(1, 1)->parent = made_pointer(MADE_CHUNKS_AT + MADE_OBJECTS_AT + 8);
+	expect(all, 3);
+	make(); /* being worked on */
+	object(1, 3)->parent = NULL;
+	expect(all, 3);
+	make(); /* into the events of a record, whose words are no frame of a base */
+	object(1, 3)->parent = made_pointer(INCSTACK__SPOOL_HEADER_BYTES);
+	expect(all, 3);
+}
+END_TEST
+
+START_TEST(lies_about_records)
+{
+	const uint64_t first = INCSTACK__SPOOL_HEADER_BYTES;
+	unsigned char *live = spool + first + INCSTACK__SPOOL_LIVE_OFFSET;
+	uint64_t word = UINT64_MAX;
+
+	make(); /* more events than there is room for */
+	memcpy(spool + first + INCSTACK__SPOOL_USED_OFFSET, &word, sizeof(word));
+	expect(MADE_TRACES, 1);
+	make(); /* no traces: the events stay */
+	memcpy(live + offsetof(struct incstack__spool_live, tree), &word, sizeof(word));
+	expect(2 * MADE_TRACES, 1 + MADE_TRACES);
+	make(); /* the list goes round: found twice, and counted once */
+	word = first + MADE_RECORD_BYTES;
+	memcpy(live + offsetof(struct incstack__spool_live, next), &word, sizeof(word));
+	expect(2 * MADE_TRACES, 2);
+	make(); /* it leads nowhere */
+	word = MADE_BYTES - 8;
+	memcpy(live + MADE_RECORD_BYTES + offsetof(struct incstack__spool_live, next), &word,
+	       sizeof(word));
+	expect(MADE_TRACES, 1);
+	make(); /* not in use */
+	memset(live, 0, sizeof(uint64_t));
+	expect(MADE_TRACES, 1);
+}
+END_TEST
+
+START_TEST(the_spool_of_another_file)
+{
+	unsigned char *blocks;
+	size_t bytes;
+
+	make();
+	header.start_ns++;
+	ck_assert_int_eq(incstack__spool_recover(spool, sizeof(spool), &header, &blocks, &bytes),
+			 INCSTACK_EINVAL);
+	header.start_ns--;
+	ck_assert_int_eq(incstack__spool_recover(spool, 100, &header, &blocks, &bytes),
+			 INCSTACK_EINVAL);
+	ck_assert_ptr_null(incstack__spool_header(spool + 8, sizeof(spool) - 8, &header));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("spool");
+	TCase *tests = tcase_create("spool");
+
+	tcase_add_test(tests, a_whole_spool);
+	tcase_add_test(tests, a_batch_that_is_in_both_counts_once);
+	tcase_add_test(tests, a_block_that_was_cut_off_is_left_out);
+	tcase_add_test(tests, chains_end);
+	tcase_add_test(tests, lies_about_records);
+	tcase_add_test(tests, the_spool_of_another_file);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
