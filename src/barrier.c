@@ -199,6 +199,19 @@ void incstack__barriers_forget(stack *s, bool restore)
 	}
 }
 
+/* Nothing is left of s but its address. Its thunks are the parent's, and not used again. */
+void incstack_stack_forked(struct incstack_stack *s)
+{
+	uintptr_t pools = 1 + atomic_load_explicit(&incstack__pools.bytes, memory_order_acquire) /
+				      INCSTACK__POOL_STRIDE;
+	for (uint32_t n = 1; s && n < pools * INCSTACK__THUNK_COUNT; n++) {
+		const object *o = barrier_of(n)->object;
+		if (thunk_cell(thunk_address(n))->stack == s && o &&
+		    content(object_slot(o)) == thunk_address(n))
+			store(object_slot(o), thunk_cell(thunk_address(n))->resume);
+	}
+}
+
 void incstack__limbo_empty(stack *s)
 {
 	while (s->limbo) {

@@ -65,9 +65,3 @@ int incstack_stack_forget(struct incstack_stack *s)
 	s->busy = 0;
 	return 0;
 }
-
-void incstack_stack_forked(struct incstack_stack *s)
-{
-	if (s)
-		incstack__barriers_forget(s, true);
-}

@@ -188,7 +188,6 @@ struct incstack_runtime {
 	size_t xsave_bytes;
 };
 
-/* Where the head of the list of traces is. */
 static inline trace **first_trace(const stack *s)
 {
 	return (trace **)&s->arena.first->tree.traces;
