@@ -6,6 +6,22 @@
  */
 #include "internal.h"
 
+/* From the embedder, which may have memory for traces alone. */
+static void *allocate_chunk(runtime *rt, size_t bytes)
+{
+	if (rt->embedder.allocate_traces)
+		return rt->embedder.allocate_traces(rt->context, bytes);
+	return incstack__allocate(rt, bytes);
+}
+
+static void release_chunk(runtime *rt, void *memory, size_t bytes)
+{
+	if (rt->embedder.release_traces)
+		rt->embedder.release_traces(rt->context, memory, bytes);
+	else
+		incstack__release(rt, memory, bytes);
+}
+
 /* Linked when it is an empty chunk, and left when its end is known: a jump out of a signal
  * handler may come between any two of these (I8). */
 static void use(struct arena *a, struct chunk *c)
@@ -78,7 +94,7 @@ void incstack__arena_free(runtime *rt, struct chunk *chunk)
 	while (chunk) {
 		struct chunk *next = chunk->next;
 		if (!keep(rt, chunk))
-			incstack__release_traces(rt, chunk, chunk->bytes);
+			release_chunk(rt, chunk, chunk->bytes);
 		chunk = next;
 	}
 }
@@ -87,7 +103,7 @@ void incstack__arena_close(runtime *rt)
 {
 	struct chunk *c;
 	while ((c = take_kept(rt)) != NULL)
-		incstack__release_traces(rt, c, c->bytes);
+		release_chunk(rt, c, c->bytes);
 }
 
 /* Adds a spare chunk, within the limit of the stack or beyond it. */
@@ -99,7 +115,7 @@ int incstack__arena_grow(stack *s, bool beyond_limit)
 		return INCSTACK_ELIMIT;
 	struct chunk *c = take_kept(rt);
 	if (!c)
-		c = incstack__allocate_traces(rt, bytes);
+		c = allocate_chunk(rt, bytes);
 	if (!c)
 		return INCSTACK_ENOMEM;
 	c->bytes = bytes;

@@ -208,8 +208,6 @@ static inline object *physical_parent(const object *o)
 /* memory.c */
 void *incstack__allocate(runtime *rt, size_t bytes);
 void incstack__release(runtime *rt, void *memory, size_t bytes);
-void *incstack__allocate_traces(runtime *rt, size_t bytes);
-void incstack__release_traces(runtime *rt, void *memory, size_t bytes);
 
 /* arena.c */
 int incstack__arena_grow(stack *s, bool beyond_limit);
