@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The embedder for plain C and C++ stacks (libincstack_native.a): unwind rules
- * from .eh_frame through libunwind, the stack of a thread, samples of the
+ * from .eh_frame and from libunwind, the stack of a thread, samples of the
  * caller, and a full walk to compare with.
  */
 #ifndef INCSTACK_NATIVE_H
@@ -23,9 +23,14 @@ INCSTACK_BEGIN_C
  * 0 is an offset, too.
  * Errors: EINVAL, EUNWIND (no entry, or one that the struct cannot express),
  * ENOMEM.
- * What compilers write for nearly all code is read here; the rest is libunwind's,
- * which never calls malloc for it, but takes memory from the kernel for pools of
- * its own (some pages, kept), masks signals, and waits for the dynamic linker.
+ * .eh_frame is read here; only where it has no rule, libunwind is asked, which never
+ * calls malloc for it, but takes memory from the kernel for pools of its own (some
+ * pages, kept), waits for the dynamic linker, and masks signals through libc. libc takes
+ * its signals 32 and 33 out of every mask: one of them that the caller had blocked by the
+ * kernel's own call is unblocked meanwhile, and may end the process. Only libc's own
+ * threads do so, for example that of timers with SIGEV_THREAD. Who samples there, or must
+ * not wait for locks, gives the core a table whose find_rule is the find_rule_quickly of
+ * incstack_native_embedder(): that takes no lock (since glibc 2.35) and leaves masks alone.
  * Thread: any. Signal: no. Allocates: never (the first call makes a small object
  * with malloc unless incstack_native_runtime_create did). Blocks: on the
  * dynamic linker's lock. */
@@ -79,7 +84,7 @@ INCSTACK_API int incstack_native_sample_interrupted(struct incstack_stack *stack
 /* Walks the whole stack with libunwind, from the caller of this function, and
  * writes up to max frames, youngest first; the library's thunks are left out.
  * This is what incremental traces are compared with. Returns how many; errors:
- * EINVAL, EUNWIND.
+ * EINVAL, EUNWIND. Masks signals through libc, as incstack_native_find_rule may.
  * Thread: any. Signal: yes, where libunwind can. Allocates: never. Blocks: on the
  * dynamic linker's lock. */
 INCSTACK_API int incstack_native_walk(struct incstack_frame *frames, int max);

@@ -1,40 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
- * The common unwind rules, read straight from .eh_frame: no lock, no system call,
- * no memory, some ten times faster than libunwind (which masks signals nine times
- * for a rule). Understands what compilers write for nearly every function: CFA from
- * the stack or the frame pointer, return address and frame pointer saved at
- * offsets from it. At the first thing beyond that it gives up, and libunwind is asked.
+ * The unwind rules, read straight from .eh_frame: no lock, no system call, no memory, some
+ * ten times faster than libunwind (which masks signals nine times for a rule). Understands
+ * what compilers and assemblers write: CFA from the stack or the frame pointer, return
+ * address and frame pointer saved at offsets from it, and the expressions of PLT entries,
+ * of frames that align the stack, and of the kernel's signal frame. At the first thing
+ * beyond that it gives up.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
+#include <ucontext.h>
 
 #include <incstack/native.h>
 
+#include "cfi.h"
 #include "native.h"
 
 enum { FP = 6, SP = 7, RA = 16 }; /* DWARF's numbers of the registers */
-enum { SAME, AT_OFFSET, OTHER };  /* where a register of the caller is */
 enum { STATES = 8 };              /* remembered at once: compilers need one or two */
 
+/* Where a register of the caller is. AT_PLACE: where an expression says. */
+enum where { SAME, AT_OFFSET, AT_PLACE, NOWHERE, OTHER };
+
 struct saved {
-	int where;
-	int64_t offset; /* from the CFA */
+	enum where where;
+	int64_t offset; /* from the CFA, or from the register */
+	uint64_t number;
 };
 
 struct state {
-	uint64_t cfa_register; /* OTHER_CFA: an expression */
-	int64_t cfa_offset;
+	struct cfi_place cfa;
 	struct saved fp, sp, ra;
-};
-
-#define OTHER_CFA UINT64_MAX
-
-/* What is read, and whether it went wrong: then everything reads as 0. */
-struct reader {
-	const unsigned char *at, *end;
-	bool bad;
 };
 
 struct cie {
@@ -52,63 +46,7 @@ struct program {
 	unsigned depth;
 };
 
-/* ---- bytes ----------------------------------------------------------------- */
-
-static uint64_t read_bytes(struct reader *r, size_t size)
-{
-	uint64_t value = 0;
-
-	if (r->bad || (size_t)(r->end - r->at) < size) {
-		r->bad = true;
-		return 0;
-	}
-	memcpy(&value, r->at, size);
-	r->at += size;
-	return value;
-}
-
-static void skip(struct reader *r, uint64_t size)
-{
-	if (r->bad || (uint64_t)(r->end - r->at) < size)
-		r->bad = true;
-	else
-		r->at += size;
-}
-
-static uint64_t read_long_leb(struct reader *r, bool is_signed)
-{
-	uint64_t value = 0;
-	unsigned shift = 0;
-	uint64_t byte;
-
-	do {
-		byte = read_bytes(r, 1);
-		if (shift < 64)
-			value |= (byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	if (is_signed && shift < 64 && byte & 0x40)
-		value |= ~UINT64_C(0) << shift;
-	return value;
-}
-
-/* Nearly all are one byte, and then the same with a sign and without. */
-static inline uint64_t read_leb(struct reader *r, bool is_signed)
-{
-	if (!r->bad && r->at < r->end && *r->at < 0x40)
-		return *r->at++;
-	return read_long_leb(r, is_signed);
-}
-
-static uint64_t read_unsigned(struct reader *r)
-{
-	return read_leb(r, false);
-}
-
-static int64_t read_signed(struct reader *r)
-{
-	return (int64_t)read_leb(r, true);
-}
+/* ---- addresses ---------------------------------------------------------------- */
 
 enum { FORMAT = 0x0f, ABSOLUTE = 0x00, DATA2 = 0x02, DATA4 = 0x03, DATA8 = 0x04, SIGNED = 0x08 };
 enum { APPLICATION = 0xf0, RELATIVE = 0x10 };
@@ -158,7 +96,6 @@ static struct reader open_entry(const unsigned char *entry)
 
 /* ---- CIE ------------------------------------------------------------------- */
 
-/* A signal frame, and what is unknown, is libunwind's. */
 static void read_augmentation(struct reader *r, const char *letters, struct cie *cie)
 {
 	struct reader data;
@@ -180,7 +117,7 @@ static void read_augmentation(struct reader *r, const char *letters, struct cie 
 		else if (*letters == 'P')
 			skip(&data, encoded_size((unsigned char)read_bytes(&data, 1)));
 		else
-			r->bad = true;
+			r->bad |= *letters != 'S'; /* a signal frame is known by its rules */
 	}
 	r->bad |= data.bad;
 }
@@ -222,12 +159,34 @@ static struct saved *saved_of(struct state *state, uint64_t number)
 	}
 }
 
-static void set_saved(struct program *p, uint64_t number, int where, int64_t offset)
+static void set_saved(struct program *p, uint64_t number, enum where where, int64_t offset)
 {
 	struct saved *saved = saved_of(&p->state, number);
 
 	if (saved)
-		*saved = (struct saved){where, offset};
+		*saved = (struct saved){where, offset, 0};
+}
+
+/* Of the expression that comes next. */
+static struct cfi_place read_expression(const struct program *p, struct reader *r)
+{
+	const uint64_t bytes = read_unsigned(r);
+	struct reader expression = *r;
+
+	skip(r, bytes);
+	if (r->bad)
+		return (struct cfi_place){PLACE_UNKNOWN, 0, 0};
+	expression.end = r->at;
+	return incstack__cfi_evaluate(expression, p->address);
+}
+
+static void set_saved_at(struct program *p, uint64_t number, struct cfi_place place)
+{
+	struct saved *saved = saved_of(&p->state, number);
+
+	if (saved)
+		*saved = (struct saved){place.kind == PLACE_REGISTER ? AT_PLACE : OTHER,
+					place.offset, place.number};
 }
 
 static void restore(struct program *p, uint64_t number)
@@ -261,8 +220,7 @@ static void advance(struct program *p, uint64_t units)
 
 static void set_cfa(struct program *p, uint64_t number, int64_t offset)
 {
-	p->state.cfa_register = number;
-	p->state.cfa_offset = offset;
+	p->state.cfa = (struct cfi_place){PLACE_REGISTER, number, offset};
 }
 
 enum {
@@ -284,6 +242,9 @@ enum {
 	DEF_CFA_OFFSET = 0x0e,
 	DEF_CFA_EXPRESSION = 0x0f,
 	EXPRESSION = 0x10,
+	OFFSET_EXTENDED_SIGNED = 0x11,
+	DEF_CFA_SIGNED = 0x12,
+	DEF_CFA_OFFSET_SIGNED = 0x13,
 	VAL_EXPRESSION = 0x16,
 	ARGUMENTS_SIZE = 0x2e,
 };
@@ -303,15 +264,21 @@ static bool execute_cfa(struct program *p, struct reader *r, unsigned char code)
 		number = read_unsigned(r);
 		set_cfa(p, number, (int64_t)read_unsigned(r));
 		return true;
+	case DEF_CFA_SIGNED:
+		number = read_unsigned(r);
+		set_cfa(p, number, read_signed(r) * p->cie->data_unit);
+		return true;
 	case DEF_CFA_REGISTER:
-		p->state.cfa_register = read_unsigned(r);
+		p->state.cfa.number = read_unsigned(r);
 		return true;
 	case DEF_CFA_OFFSET:
-		p->state.cfa_offset = (int64_t)read_unsigned(r);
+		p->state.cfa.offset = (int64_t)read_unsigned(r);
+		return true;
+	case DEF_CFA_OFFSET_SIGNED:
+		p->state.cfa.offset = read_signed(r) * p->cie->data_unit;
 		return true;
 	case DEF_CFA_EXPRESSION:
-		skip(r, read_unsigned(r));
-		set_cfa(p, OTHER_CFA, 0);
+		p->state.cfa = read_expression(p, r);
 		return true;
 	default:
 		return false;
@@ -335,6 +302,9 @@ static void execute_saved(struct program *p, struct reader *r, unsigned char cod
 	case OFFSET_EXTENDED:
 		set_saved(p, number, AT_OFFSET, (int64_t)read_unsigned(r) * p->cie->data_unit);
 		break;
+	case OFFSET_EXTENDED_SIGNED:
+		set_saved(p, number, AT_OFFSET, read_signed(r) * p->cie->data_unit);
+		break;
 	case RESTORE_EXTENDED:
 		restore(p, number);
 		break;
@@ -342,13 +312,15 @@ static void execute_saved(struct program *p, struct reader *r, unsigned char cod
 		set_saved(p, number, SAME, 0);
 		break;
 	case UNDEFINED:
-		set_saved(p, number, OTHER, 0);
+		set_saved(p, number, NOWHERE, 0);
 		break;
 	case IN_REGISTER:
 		(void)read_unsigned(r);
 		set_saved(p, number, OTHER, 0);
 		break;
 	case EXPRESSION:
+		set_saved_at(p, number, read_expression(p, r));
+		break;
 	case VAL_EXPRESSION:
 		skip(r, read_unsigned(r));
 		set_saved(p, number, OTHER, 0);
@@ -389,30 +361,91 @@ static bool run(struct program *p, struct reader r)
 
 /* ---- the rule -------------------------------------------------------------- */
 
-/* The distance of a slot below the CFA as the struct holds it. */
-static bool below(const struct saved *saved)
-{
-	const int64_t distance = -saved->offset;
+/* Offsets of the interrupted registers from the stack pointer of the kernel's signal frame,
+ * which points to the ucontext. */
+#define SAVED(reg) ((int64_t)(offsetof(ucontext_t, uc_mcontext.gregs) + (reg) * sizeof(greg_t)))
 
-	return saved->where == AT_OFFSET && distance > 0 && distance <= UINT16_MAX &&
-	       distance % 8 == 0;
+/* The distance of a slot below the CFA as the struct holds it. */
+static bool fits(int64_t distance)
+{
+	return distance > 0 && distance <= UINT16_MAX && distance % 8 == 0;
+}
+
+/* Where it is saved, as a distance below the CFA, or -1. */
+static int64_t below(const struct state *s, const struct saved *saved)
+{
+	int64_t distance = -1;
+
+	if (saved->where == AT_OFFSET)
+		distance = -saved->offset;
+	else if (saved->where == AT_PLACE && s->cfa.kind == PLACE_REGISTER &&
+		 saved->number == s->cfa.number)
+		distance = s->cfa.offset - saved->offset;
+	return fits(distance) ? distance : -1;
+}
+
+static bool is_at(const struct saved *saved, uint64_t number, int64_t offset)
+{
+	return saved->where == AT_PLACE && saved->number == number && saved->offset == offset;
+}
+
+static bool is_signal_frame(const struct state *s)
+{
+	return s->cfa.kind == PLACE_LOADED && s->cfa.number == SP &&
+	       s->cfa.offset == SAVED(REG_RSP) && is_at(&s->sp, SP, SAVED(REG_RSP)) &&
+	       is_at(&s->ra, SP, SAVED(REG_RIP)) && is_at(&s->fp, SP, SAVED(REG_RBP));
+}
+
+/* The CFA is the stack pointer or the frame pointer, and an offset. */
+static bool rule_from_register(const struct state *s, struct incstack_rule *rule)
+{
+	const bool has_fp = s->fp.where != SAME;
+	const int64_t ra = below(s, &s->ra);
+	const int64_t fp = has_fp ? below(s, &s->fp) : 0;
+
+	if ((s->cfa.number != SP && s->cfa.number != FP) || ra < 0 || fp < 0 || s->cfa.offset < 0)
+		return false;
+	*rule = (struct incstack_rule){
+		.kind = s->cfa.number == SP ? INCSTACK_RULE_SP : INCSTACK_RULE_FP,
+		.cfa_offset = (int32_t)s->cfa.offset,
+		.ra_offset = (uint16_t)ra,
+		.fp_offset = (uint16_t)fp,
+	};
+	return true;
+}
+
+/* The CFA is stored in the frame: the return slot is known from the CFA, the saved frame
+ * pointer from the frame pointer. */
+static bool rule_from_frame(const struct state *s, struct incstack_rule *rule)
+{
+	const int64_t ra = below(s, &s->ra);
+
+	if (s->cfa.number != FP || s->ra.where != AT_OFFSET || ra < 0 || s->fp.where != AT_PLACE ||
+	    s->fp.number != FP || (s->fp.offset != 0 && !fits(-s->fp.offset)))
+		return false;
+	*rule = (struct incstack_rule){
+		.kind = INCSTACK_RULE_FP_DEREF,
+		.cfa_offset = (int32_t)s->cfa.offset,
+		.ra_offset = (uint16_t)ra,
+		.fp_offset = (uint16_t)-s->fp.offset,
+	};
+	return true;
 }
 
 static bool rule_of(const struct state *s, struct incstack_rule *rule)
 {
-	const bool has_fp = s->fp.where != SAME;
+	const int64_t offset = s->cfa.offset;
 
-	if ((s->cfa_register != SP && s->cfa_register != FP) || s->sp.where != SAME ||
-	    !below(&s->ra) || (has_fp && !below(&s->fp)) || s->cfa_offset % 8 != 0 ||
-	    s->cfa_offset < 0 || s->cfa_offset > INT32_MAX)
+	if (s->ra.where == NOWHERE || is_signal_frame(s)) {
+		*rule = (struct incstack_rule){
+			.kind = s->ra.where == NOWHERE ? INCSTACK_RULE_END : INCSTACK_RULE_SIGNAL};
+		return true;
+	}
+	if (s->sp.where != SAME || offset % 8 != 0 || offset < INT32_MIN || offset > INT32_MAX)
 		return false;
-	*rule = (struct incstack_rule){
-		.kind = s->cfa_register == SP ? INCSTACK_RULE_SP : INCSTACK_RULE_FP,
-		.cfa_offset = (int32_t)s->cfa_offset,
-		.ra_offset = (uint16_t)-s->ra.offset,
-		.fp_offset = (uint16_t)(has_fp ? -s->fp.offset : 0),
-	};
-	return true;
+	if (s->cfa.kind == PLACE_REGISTER)
+		return rule_from_register(s, rule);
+	return s->cfa.kind == PLACE_LOADED && rule_from_frame(s, rule);
 }
 
 static const unsigned char *cie_of(const struct reader *fde)

@@ -16,12 +16,13 @@
  * call, with malloc. */
 unw_addr_space_t incstack__native_space(void);
 
-/* Whether the tables give the address a rule of the common kinds: without one, libunwind
- * may still know it. Takes no lock, may be called anywhere. fde: of a known entry. */
+/* Whether .eh_frame gives the address a rule; libunwind may know one where it has none, for
+ * example in an object without .eh_frame_hdr. Takes no lock (since glibc 2.35), may be called
+ * anywhere. fde: of a known entry. */
 bool incstack__native_cfi_rule(uintptr_t address, struct incstack_rule *rule);
 bool incstack__native_fde_rule(const void *fde, uintptr_t address, struct incstack_rule *rule);
 
-/* The find_rule_quickly of the table. */
+/* The find_rule_quickly of the table: all rules but libunwind's. */
 int incstack__native_find_rule_quickly(void *context, uintptr_t address,
 				       struct incstack_rule *rule);
 

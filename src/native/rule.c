@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unwind rules from libunwind. libunwind has no call that says what it would do
- * at an address, so it is made to do it on a stack that does not exist: one
- * unw_step over an address space whose registers are sentinels and whose stack
- * answers each read with a value that names the address that was read. The
- * registers after the step then spell the rule.
+ * The unwind rule of an address: what .eh_frame says of it (cfi.c), and libunwind's where
+ * that has none. libunwind has no call that says what it would do at an address, so it is
+ * made to do it on a stack that does not exist: one unw_step over an address space whose
+ * registers are sentinels and whose stack answers each read with a value that names the
+ * address that was read. The registers after the step then spell the rule.
  *
  * A sentinel is a zone and an offset. Zones lie in non-canonical addresses, so
  * none can be taken for code or tables, which are the only real memory read.
@@ -180,29 +180,6 @@ static int get_proc_name(unw_addr_space_t space, unw_word_t address, char *name,
  * it (the core caches rules). Never freed, as a program may always ask again. */
 static unw_addr_space_t shared_space;
 
-/* Where the function of a context returns to: the outermost frame of its stack, which
- * no table describes. A context that is made, and never runs, tells the address. */
-static uintptr_t context_base;
-
-static void nothing(void)
-{
-}
-
-static void learn_context_base(void)
-{
-	uintptr_t stack[64];
-	ucontext_t context;
-
-	if (getcontext(&context) != 0)
-		return;
-	context.uc_stack.ss_sp = stack;
-	context.uc_stack.ss_size = sizeof(stack);
-	context.uc_link = NULL;
-	makecontext(&context, nothing, 0);
-	__atomic_store_n(&context_base, *(uintptr_t *)context.uc_mcontext.gregs[REG_RSP],
-			 __ATOMIC_RELAXED);
-}
-
 unw_addr_space_t incstack__native_space(void)
 {
 	static unw_accessors_t accessors = {
@@ -220,7 +197,6 @@ unw_addr_space_t incstack__native_space(void)
 
 	if (space)
 		return space;
-	learn_context_base();
 	mine = unw_create_addr_space(&accessors, 0);
 	if (!mine)
 		return NULL;
@@ -367,15 +343,48 @@ int incstack__native_libunwind_rule(unw_addr_space_t space, uintptr_t address,
 	return result;
 }
 
+/* ---- contexts --------------------------------------------------------------- */
+
+static void nothing(void)
+{
+}
+
+/* Where the function of a context returns to: the outermost frame of its stack, which
+ * no table describes. A context that is made, and never runs, tells the address. */
+static uintptr_t learn_context_base(void)
+{
+	uintptr_t stack[64];
+	ucontext_t context;
+
+	if (getcontext(&context) != 0)
+		return 0;
+	context.uc_stack.ss_sp = stack;
+	context.uc_stack.ss_size = sizeof(stack);
+	context.uc_link = NULL;
+	makecontext(&context, nothing, 0);
+	return *(uintptr_t *)context.uc_mcontext.gregs[REG_RSP];
+}
+
 static bool is_context_base(uintptr_t address)
 {
-	return address + 1 == __atomic_load_n(&context_base, __ATOMIC_RELAXED);
+	static uintptr_t context_base;
+	uintptr_t base = __atomic_load_n(&context_base, __ATOMIC_RELAXED);
+
+	if (!base) {
+		base = learn_context_base();
+		__atomic_store_n(&context_base, base, __ATOMIC_RELAXED);
+	}
+	return address + 1 == base;
 }
+
+/* ---- what the core asks ------------------------------------------------------- */
 
 int incstack__native_find_rule_quickly(void *context, uintptr_t address, struct incstack_rule *rule)
 {
 	(void)context;
-	if (is_context_base(address) || !incstack__native_cfi_rule(address, rule))
+	if (is_context_base(address))
+		*rule = (struct incstack_rule){.kind = INCSTACK_RULE_END};
+	else if (!incstack__native_cfi_rule(address, rule))
 		return INCSTACK_EUNWIND;
 	return 0;
 }
@@ -384,7 +393,6 @@ int incstack_native_find_rule(void *context, uintptr_t address, struct incstack_
 {
 	unw_addr_space_t space;
 
-	(void)context;
 	if (!rule)
 		return INCSTACK_EINVAL;
 	if (address == 0 || address >= CANONICAL_LIMIT)
@@ -392,11 +400,7 @@ int incstack_native_find_rule(void *context, uintptr_t address, struct incstack_
 	space = incstack__native_space();
 	if (!space)
 		return INCSTACK_ENOMEM;
-	if (is_context_base(address)) {
-		*rule = (struct incstack_rule){.kind = INCSTACK_RULE_END};
-		return 0;
-	}
-	if (incstack__native_cfi_rule(address, rule))
+	if (incstack__native_find_rule_quickly(context, address, rule) == 0)
 		return 0;
 	return incstack__native_libunwind_rule(space, address, rule);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Where the unwind table of an address is: _dl_find_object knows the object that was
- * loaded there, without a lock, and its .eh_frame_hdr is a sorted index.
+ * loaded there, without a lock, and its .eh_frame_hdr is a sorted index. Before glibc 2.35
+ * the dynamic linker's list is searched, which takes its lock.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <link.h>
 #include <stddef.h>
 
 #include "native.h"
-
-#ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
 
 struct header {
 	unsigned char version, frame_encoding, count_encoding, table_encoding;
@@ -20,7 +20,7 @@ struct header {
 	} table[];
 };
 
-/* All linkers write the index so; another is libunwind's matter. */
+/* All linkers write the index so; no other is read. */
 static bool is_common(const struct header *h)
 {
 	enum { DATA4 = 0x03, SIGNED_RELATIVE_4 = 0x1b, SIGNED_FROM_HERE_4 = 0x3b };
@@ -47,25 +47,56 @@ static const void *fde_of(const struct header *h, uintptr_t address)
 	return (const char *)h + h->table[low].fde;
 }
 
-bool incstack__native_cfi_rule(uintptr_t address, struct incstack_rule *rule)
+#ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
+
+static const struct header *header_of(uintptr_t address)
 {
 	struct dl_find_object object;
-	const struct header *header;
 
-	if (_dl_find_object((void *)address, &object) != 0 || !object.dlfo_eh_frame)
-		return false;
-	header = object.dlfo_eh_frame;
-	return is_common(header) &&
-	       incstack__native_fde_rule(fde_of(header, address), address, rule);
+	return _dl_find_object((void *)address, &object) == 0 ? object.dlfo_eh_frame : NULL;
 }
 
-#else /* libunwind does it all */
+#else
 
-bool incstack__native_cfi_rule(uintptr_t address, struct incstack_rule *rule)
+struct search {
+	uintptr_t address;
+	const struct header *header;
+};
+
+static int look(struct dl_phdr_info *info, size_t size, void *context)
 {
-	(void)address;
-	(void)rule;
-	return false;
+	struct search *search = context;
+	const void *header = NULL;
+	int found = 0;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		const uintptr_t low = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && search->address - low < p->p_memsz)
+			found = 1;
+		else if (p->p_type == PT_GNU_EH_FRAME)
+			header = (const void *)low;
+	}
+	search->header = found ? header : NULL;
+	return found;
+}
+
+static const struct header *header_of(uintptr_t address)
+{
+	struct search search = {address, NULL};
+
+	dl_iterate_phdr(look, &search);
+	return search.header;
 }
 
 #endif
+
+bool incstack__native_cfi_rule(uintptr_t address, struct incstack_rule *rule)
+{
+	const struct header *header = header_of(address);
+
+	return header && is_common(header) &&
+	       incstack__native_fde_rule(fde_of(header, address), address, rule);
+}

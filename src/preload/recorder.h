@@ -122,13 +122,15 @@ extern INCSTACK__TLS struct incstack__record_local {
 
 /* recorder_quiet.c */
 struct incstack__quiet {
-	sigset_t signals;
+	uint64_t signals; /* the kernel's mask */
 	uintptr_t state;
 	int cancel;
 	int error;
 };
 void incstack__record_quiet(struct incstack__quiet *before);
 void incstack__record_loud(const struct incstack__quiet *before);
+/* Whether the thread had signals blocked that libc keeps for itself, as only its own do. */
+int incstack__record_blocks_libc(const struct incstack__quiet *before);
 
 /* recorder_descriptor.c */
 /* Makes the file, or empties it; negative: it cannot, or another process writes it. */

@@ -76,6 +76,11 @@ void incstack__record_check_walk(struct incstack__record *record, uint64_t index
 	int i = 0;
 
 	incstack__record_quiet(&before);
+	/* libunwind masks signals through libc, which would unblock libc's own. */
+	if (incstack__record_blocks_libc(&before)) {
+		incstack__record_loud(&before);
+		return;
+	}
 	read_rules_afresh();
 	count = incstack_native_walk(check->walk, WALK_MAX);
 	while (i < count && (check->walk[i].sp != top->sp || check->walk[i].pc != pc))

@@ -6,20 +6,31 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "recorder.h"
 
+#define BIT(number) (UINT64_C(1) << ((number)-1))
+#define OF_LIBC (BIT(32) | BIT(33))
+
+/* The kernel's masks: libc takes its own two signals out of every mask that passes through
+ * its functions. One of them would then end the process, for the thread that serves timers
+ * (SIGEV_THREAD) has that signal blocked, and no handler. */
+static void set_mask(int how, const uint64_t *mask, uint64_t *before)
+{
+	syscall(SYS_rt_sigprocmask, how, mask, before, sizeof(*mask));
+}
+
 void incstack__record_quiet(struct incstack__quiet *before)
 {
-	static const int own[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
-	sigset_t others;
+	const uint64_t own = BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP) |
+			     BIT(SIGSYS) | BIT(SIGABRT);
+	const uint64_t others = ~(own | OF_LIBC);
 
 	before->error = errno;
-	sigfillset(&others);
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		sigdelset(&others, own[i]);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel);
-	pthread_sigmask(SIG_BLOCK, &others, &before->signals);
+	set_mask(SIG_BLOCK, &others, &before->signals);
 	before->state = incstack__record_local.state;
 	incstack__record_local.state = INCSTACK__INSIDE;
 }
@@ -27,7 +38,12 @@ void incstack__record_quiet(struct incstack__quiet *before)
 void incstack__record_loud(const struct incstack__quiet *before)
 {
 	incstack__record_local.state = before->state;
-	pthread_sigmask(SIG_SETMASK, &before->signals, NULL);
+	set_mask(SIG_SETMASK, &before->signals, NULL);
 	pthread_setcancelstate(before->cancel, NULL);
 	errno = before->error;
+}
+
+int incstack__record_blocks_libc(const struct incstack__quiet *before)
+{
+	return (before->signals & OF_LIBC) != 0;
 }

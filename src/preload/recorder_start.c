@@ -14,25 +14,15 @@
 
 struct incstack__recording incstack__recording;
 
-static int find_rule_quickly(void *context, uintptr_t address, struct incstack_rule *rule)
+/* Without libunwind: it unblocks libc's own signals, and its locks and the dynamic linker's
+ * may be held by a thread that is stopped, or that waits for this one. */
+static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
 {
 	if (incstack__record_host_refuses(address)) {
 		rule->kind = INCSTACK_RULE_NONE;
 		return 0;
 	}
 	return incstack_native_embedder()->find_rule_quickly(context, address, rule);
-}
-
-/* libunwind may allocate: what it takes is ours, not the target's. */
-static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
-{
-	struct incstack__quiet before;
-	int error;
-
-	incstack__record_quiet(&before);
-	error = incstack_native_find_rule(context, address, rule);
-	incstack__record_loud(&before);
-	return error;
 }
 
 /* The value of `name` in "name=value;name=value;file=anything", or -1. */
@@ -160,7 +150,7 @@ static int create_runtime(void)
 
 	embedder = *incstack_native_embedder();
 	embedder.find_rule = find_rule;
-	embedder.find_rule_quickly = find_rule_quickly;
+	embedder.find_rule_quickly = find_rule;
 	embedder.allocate = allocate;
 	embedder.release = release;
 	embedder.allocate_traces = incstack__spool_chunk;

@@ -372,6 +372,7 @@ static bool compare_readers(uintptr_t address)
 
 	if (!incstack__native_cfi_rule(address, &quick)) {
 		ck_assert_uint_eq(quick.kind, 77);
+		ck_assert_msg(error != 0, "libunwind alone knows %#lx", (unsigned long)address);
 		return false;
 	}
 	ck_assert_int_eq(error, 0);
