@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "barrier.h"
 #include "internal.h"
 
 int incstack__enter_slowly(stack *s, uintptr_t sp)
@@ -119,6 +120,16 @@ int incstack_runtime_destroy(struct incstack_runtime *rt)
 	incstack__arena_close(rt);
 	incstack__rule_free(rt);
 	incstack__release(rt, rt, sizeof(*rt));
+	return 0;
+}
+
+int incstack_runtime_forked(struct incstack_runtime *rt)
+{
+	if (!rt)
+		return INCSTACK_EINVAL;
+	incstack__rule_forked(rt);
+	incstack__arena_forked(rt);
+	incstack__pool_forked();
 	return 0;
 }
 

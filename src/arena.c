@@ -4,6 +4,7 @@
  * outside samples and used up without a call. Objects fill a chunk from its
  * start, traces from its end.
  */
+#include "barrier.h"
 #include "internal.h"
 
 /* From the embedder, which may have memory for traces alone. */
@@ -87,6 +88,16 @@ static bool keep(runtime *rt, struct chunk *c)
 	}
 	atomic_flag_clear_explicit(&rt->kept_lock, memory_order_release);
 	return room;
+}
+
+/* Nobody else is left. Who held the lock may have changed half of the list. */
+void incstack__arena_forked(runtime *rt)
+{
+	if (atomic_flag_test_and_set_explicit(&rt->kept_lock, memory_order_relaxed)) {
+		rt->kept = NULL;
+		rt->kept_count = 0;
+	}
+	atomic_flag_clear_explicit(&rt->kept_lock, memory_order_relaxed);
 }
 
 void incstack__arena_free(runtime *rt, struct chunk *chunk)

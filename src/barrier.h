@@ -38,4 +38,10 @@ uint32_t incstack__thunk_take(stack *s);
 void incstack__thunk_give_back(stack *s, uint32_t number);
 bool incstack__thunks_short(const runtime *rt);
 
+/* While pools are closed, none is made: libgcc, which has to be told, might wait for a lock. */
+void incstack__pools_close(bool now);
+/* In the child of fork. */
+void incstack__pool_forked(void);
+void incstack__arena_forked(runtime *rt);
+
 #endif

@@ -245,6 +245,7 @@ void incstack__rule_learn_wanted(runtime *rt);
 void incstack__rule_reserve(runtime *rt);
 void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high);
 void incstack__rule_free(runtime *rt);
+void incstack__rule_forked(runtime *rt);
 
 /* How the embedder may be called: never (in a signal handler), or with all
  * registers saved (in the trampoline). */

@@ -228,6 +228,15 @@ void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high)
 	atomic_flag_clear_explicit(&rt->rule_lock, memory_order_release);
 }
 
+/* Nobody else is left. Who held the lock may have been about to forget rules. */
+void incstack__rule_forked(runtime *rt)
+{
+	bool held = atomic_flag_test_and_set_explicit(&rt->rule_lock, memory_order_relaxed);
+	atomic_flag_clear_explicit(&rt->rule_lock, memory_order_relaxed);
+	if (held)
+		incstack__rule_forget(rt, 0, UINTPTR_MAX);
+}
+
 void incstack__rule_free(runtime *rt)
 {
 	struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_relaxed);

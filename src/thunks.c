@@ -28,11 +28,18 @@ int incstack__pool_open(void)
 	return 0;
 }
 
+static atomic_flag generating = ATOMIC_FLAG_INIT;
+
+/* Nobody else is left; a pool that was half made is made again. */
+void incstack__pool_forked(void)
+{
+	atomic_flag_clear_explicit(&generating, memory_order_relaxed);
+}
+
 /* Makes thunks when few are left: outside samples and returns, for a stack whose
  * mode needs them. One thread does; the others go on with what there is. */
 void incstack__pool_reserve(stack *s)
 {
-	static atomic_flag generating = ATOMIC_FLAG_INIT;
 	if (!has_barriers(s) || atomic_load_explicit(&idle, memory_order_relaxed) >= LOW_WATER ||
 	    atomic_flag_test_and_set_explicit(&generating, memory_order_acquire))
 		return;

@@ -82,6 +82,13 @@ INCSTACK_API int incstack_runtime_create(const struct incstack_options *options,
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_runtime_destroy(struct incstack_runtime *runtime);
 
+/* In the child of fork, before any other call: what threads that the child does not have
+ * were doing with the runtime will never be finished. Sets free what they held; at most,
+ * memory that one of them was about to reuse is lost, and rules are looked up again. The
+ * stacks of these threads are abandoned (incstack_stack_abandon). Errors: EINVAL.
+ * Thread: any, alone in its process. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_runtime_forked(struct incstack_runtime *runtime);
+
 /* Creates the state of the stack that occupies [low, high), owned by the calling
  * thread, with room for one chunk of traces. Errors: EINVAL, ENOMEM.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */

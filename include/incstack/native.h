@@ -84,9 +84,9 @@ INCSTACK_API int incstack_native_sample_interrupted(struct incstack_stack *stack
 /* Walks the whole stack with libunwind, from the caller of this function, and
  * writes up to max frames, youngest first; the library's thunks are left out.
  * This is what incremental traces are compared with. Returns how many; errors:
- * EINVAL, EUNWIND. Masks signals through libc, as incstack_native_find_rule may.
- * Thread: any. Signal: yes, where libunwind can. Allocates: never. Blocks: on the
- * dynamic linker's lock. */
+ * EINVAL, EUNWIND, ENOMEM. Masks signals through libc, as incstack_native_find_rule may.
+ * Thread: any. Signal: yes, where libunwind can. Allocates: the first call. Blocks: on
+ * locks of libunwind (before glibc 2.35, also of the dynamic linker). */
 INCSTACK_API int incstack_native_walk(struct incstack_frame *frames, int max);
 
 /* Forgets every unwind rule, after code went away (dlclose) and before a sample

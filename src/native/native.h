@@ -22,6 +22,18 @@ unw_addr_space_t incstack__native_space(void);
 bool incstack__native_cfi_rule(uintptr_t address, struct incstack_rule *rule);
 bool incstack__native_fde_rule(const void *fde, uintptr_t address, struct incstack_rule *rule);
 
+/* The sorted index of the unwind table that has the address: pairs of a function and its
+ * entry, as 32-bit distances from the base. */
+struct incstack__native_index {
+	uintptr_t base, entries;
+	size_t count;
+	uintptr_t low, high; /* of the object */
+};
+bool incstack__native_find_index(uintptr_t address, struct incstack__native_index *index);
+
+/* In the child of fork. No thread may have been in a walk, but in its own parts. */
+void incstack__native_walk_forked(void);
+
 /* The find_rule_quickly of the table: all rules but libunwind's. */
 int incstack__native_find_rule_quickly(void *context, uintptr_t address,
 				       struct incstack_rule *rule);
@@ -30,10 +42,9 @@ int incstack__native_find_rule_quickly(void *context, uintptr_t address,
 int incstack__native_libunwind_rule(unw_addr_space_t space, uintptr_t address,
 				    struct incstack_rule *rule);
 
-/* libunwind keeps what it has read of code by its address: it reads anew. */
-void incstack__native_forget_walks(void);
-
 /* Of the core: whether the pc lies in a pool of thunks. */
 int incstack__thunk_contains(uintptr_t pc);
+/* And whether a page can be read. */
+bool incstack__page_readable(uintptr_t page);
 
 #endif

@@ -47,56 +47,78 @@ static const void *fde_of(const struct header *h, uintptr_t address)
 	return (const char *)h + h->table[low].fde;
 }
 
+struct object {
+	const struct header *header;
+	uintptr_t low, high;
+};
+
 #ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
 
-static const struct header *header_of(uintptr_t address)
+static bool find(uintptr_t address, struct object *found)
 {
 	struct dl_find_object object;
 
-	return _dl_find_object((void *)address, &object) == 0 ? object.dlfo_eh_frame : NULL;
+	if (_dl_find_object((void *)address, &object) != 0)
+		return false;
+	*found = (struct object){object.dlfo_eh_frame, (uintptr_t)object.dlfo_map_start,
+				 (uintptr_t)object.dlfo_map_end};
+	return true;
 }
 
 #else
 
 struct search {
 	uintptr_t address;
-	const struct header *header;
+	struct object *object;
 };
 
 static int look(struct dl_phdr_info *info, size_t size, void *context)
 {
-	struct search *search = context;
-	const void *header = NULL;
-	int found = 0;
+	const struct search *search = context;
+	struct object object = {NULL, UINTPTR_MAX, 0};
 
 	(void)size;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		const uintptr_t low = info->dlpi_addr + p->p_vaddr;
 
-		if (p->p_type == PT_LOAD && search->address - low < p->p_memsz)
-			found = 1;
-		else if (p->p_type == PT_GNU_EH_FRAME)
-			header = (const void *)low;
+		if (p->p_type == PT_LOAD && low < object.low)
+			object.low = low;
+		if (p->p_type == PT_LOAD && low + p->p_memsz > object.high)
+			object.high = low + p->p_memsz;
+		if (p->p_type == PT_GNU_EH_FRAME)
+			object.header = (const void *)low;
 	}
-	search->header = found ? header : NULL;
-	return found;
+	*search->object = object;
+	return search->address >= object.low && search->address < object.high;
 }
 
-static const struct header *header_of(uintptr_t address)
+static bool find(uintptr_t address, struct object *found)
 {
-	struct search search = {address, NULL};
+	struct search search = {address, found};
 
-	dl_iterate_phdr(look, &search);
-	return search.header;
+	return dl_iterate_phdr(look, &search) == 1;
 }
 
 #endif
 
+bool incstack__native_find_index(uintptr_t address, struct incstack__native_index *index)
+{
+	struct object object;
+	const struct header *h;
+
+	if (!find(address, &object) || !object.header || !is_common(object.header))
+		return false;
+	h = object.header;
+	*index = (struct incstack__native_index){(uintptr_t)h, (uintptr_t)h->table, h->count,
+						 object.low, object.high};
+	return true;
+}
+
 bool incstack__native_cfi_rule(uintptr_t address, struct incstack_rule *rule)
 {
-	const struct header *header = header_of(address);
+	struct object object;
 
-	return header && is_common(header) &&
-	       incstack__native_fde_rule(fde_of(header, address), address, rule);
+	return find(address, &object) && object.header && is_common(object.header) &&
+	       incstack__native_fde_rule(fde_of(object.header, address), address, rule);
 }

@@ -1,16 +1,192 @@
 /* SPDX-License-Identifier: MIT
  *
  * The full walk with libunwind: slow, and the reference that incremental traces
- * are compared with. It shares nothing with the rules but libunwind's tables.
+ * are compared with. It shares nothing with the rules but the tables. libunwind is given an
+ * address space of ours, in which the table of an address is found without the dynamic
+ * linker's lock: its own search waits for that lock with one of libunwind's held.
  */
-#define UNW_LOCAL_ONLY
+#define _GNU_SOURCE
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
+#include <ucontext.h>
 
 #include <libunwind.h>
 
 #include <incstack/native.h>
 
 #include "native.h"
+
+/* Of libunwind, and in no header: reads the entry of an address from a sorted index. */
+extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t ip,
+					      unw_dyn_info_t *table, unw_proc_info_t *info,
+					      int need, void *arg);
+
+/* ---- the address space: this process ---------------------------------------------- */
+
+struct walk {
+	unw_addr_space_t space;
+	ucontext_t *context;
+	/* What can be read: code with its tables, and pages that the kernel was asked about. */
+	struct incstack__native_index code;
+	uintptr_t low, high;
+	bool lost; /* an address has no table: what libunwind guesses then is not read */
+};
+
+static bool readable(struct walk *walk, uintptr_t address)
+{
+	const uintptr_t page = address & ~(uintptr_t)4095;
+
+	if (address - walk->code.low < walk->code.high - walk->code.low ||
+	    (address >= walk->low && address < walk->high))
+		return true;
+	if (address % sizeof(uintptr_t) != 0 || !incstack__page_readable(page))
+		return false;
+	walk->low = page == walk->high ? walk->low : page;
+	walk->high = page + 4096;
+	return true;
+}
+
+static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info, int need,
+			  void *arg)
+{
+	struct walk *walk = arg;
+	unw_dyn_info_t table = {.format = UNW_INFO_FORMAT_REMOTE_TABLE, .end_ip = UINTPTR_MAX};
+	struct incstack__native_index *index = &walk->code;
+	int result = -UNW_ENOINFO;
+
+	if (incstack__native_find_index(ip, index)) {
+		table.u.rti.segbase = index->base;
+		table.u.rti.table_data = index->entries;
+		table.u.rti.table_len = index->count;
+		result = UNW_OBJ(dwarf_search_unwind_table)(space, ip, &table, info, need, arg);
+	}
+	walk->lost = walk->lost || result < 0;
+	return result;
+}
+
+static void put_unwind_info(unw_addr_space_t space, unw_proc_info_t *info, void *arg)
+{
+	unw_accessors_t *local = unw_get_accessors(unw_local_addr_space);
+
+	(void)space;
+	(void)arg;
+	local->put_unwind_info(unw_local_addr_space, info, NULL);
+}
+
+static int get_dyn_info_list_addr(unw_addr_space_t space, unw_word_t *list, void *arg)
+{
+	(void)space;
+	(void)list;
+	(void)arg;
+	return -UNW_ENOINFO;
+}
+
+static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
+		      void *arg)
+{
+	struct walk *walk = arg;
+
+	(void)space;
+	if (write || walk->lost || !readable(walk, address))
+		return -UNW_EINVAL;
+	memcpy(value, (const void *)address, sizeof(*value));
+	return 0;
+}
+
+/* libunwind's numbers are DWARF's. */
+static greg_t *register_of(ucontext_t *context, unw_regnum_t number)
+{
+	static const int places[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+				     REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+				     REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+
+	if (number < 0 || number >= (unw_regnum_t)(sizeof(places) / sizeof(places[0])))
+		return NULL;
+	return &context->uc_mcontext.gregs[places[number]];
+}
+
+static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value, int write,
+		      void *arg)
+{
+	const struct walk *walk = arg;
+	const greg_t *place = register_of(walk->context, number);
+
+	(void)space;
+	if (write || !place)
+		return -UNW_EBADREG;
+	*value = (unw_word_t)*place;
+	return 0;
+}
+
+static int access_fpreg(unw_addr_space_t space, unw_regnum_t number, unw_fpreg_t *value, int write,
+			void *arg)
+{
+	(void)space;
+	(void)number;
+	(void)value;
+	(void)write;
+	(void)arg;
+	return -UNW_EBADREG;
+}
+
+static int resume(unw_addr_space_t space, unw_cursor_t *cursor, void *arg)
+{
+	(void)space;
+	(void)cursor;
+	(void)arg;
+	return -UNW_EINVAL;
+}
+
+static int get_proc_name(unw_addr_space_t space, unw_word_t address, char *name, size_t size,
+			 unw_word_t *offset, void *arg)
+{
+	(void)space;
+	(void)address;
+	(void)name;
+	(void)size;
+	(void)offset;
+	(void)arg;
+	return -UNW_ENOINFO;
+}
+
+static unw_addr_space_t shared_space;
+
+static __attribute__((noinline)) unw_addr_space_t walk_space(void)
+{
+	static unw_accessors_t accessors = {
+		.find_proc_info = find_proc_info,
+		.put_unwind_info = put_unwind_info,
+		.get_dyn_info_list_addr = get_dyn_info_list_addr,
+		.access_mem = access_mem,
+		.access_reg = access_reg,
+		.access_fpreg = access_fpreg,
+		.resume = resume,
+		.get_proc_name = get_proc_name,
+	};
+	unw_addr_space_t space = __atomic_load_n(&shared_space, __ATOMIC_ACQUIRE);
+	unw_addr_space_t mine;
+
+	if (space)
+		return space;
+	mine = unw_create_addr_space(&accessors, 0);
+	if (!mine)
+		return NULL;
+	unw_set_caching_policy(mine, UNW_CACHE_NONE); /* code comes and goes */
+	if (__atomic_compare_exchange_n(&shared_space, &space, mine, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return mine;
+	unw_destroy_addr_space(mine);
+	return space;
+}
+
+/* Its lock may have been held. The space is lost. */
+void incstack__native_walk_forked(void)
+{
+	__atomic_store_n(&shared_space, NULL, __ATOMIC_RELEASE);
+}
+
+/* ---- the walk ---------------------------------------------------------------------- */
 
 static int read_frame(unw_cursor_t *cursor, struct incstack_frame *frame)
 {
@@ -32,24 +208,20 @@ static int read_frame(unw_cursor_t *cursor, struct incstack_frame *frame)
 
 /* libunwind knows nothing of thunks that were made at run time: behind a thunk the
  * walk starts anew, with the registers of the frame that the thunk stands for. */
-static int pass_thunk(unw_cursor_t *cursor, unw_context_t *context, const struct incstack_frame *at)
+static int pass_thunk(unw_cursor_t *cursor, struct walk *walk, const struct incstack_frame *at)
 {
-	static const struct {
-		unw_regnum_t from;
-		int to;
-	} saved[] = {{UNW_X86_64_RBX, REG_RBX}, {UNW_X86_64_RBP, REG_RBP},
-		     {UNW_X86_64_R12, REG_R12}, {UNW_X86_64_R13, REG_R13},
-		     {UNW_X86_64_R14, REG_R14}, {UNW_X86_64_R15, REG_R15}};
+	static const unw_regnum_t saved[] = {UNW_X86_64_RBX, UNW_X86_64_RBP, UNW_X86_64_R12,
+					     UNW_X86_64_R13, UNW_X86_64_R14, UNW_X86_64_R15};
 	for (size_t i = 0; i < sizeof(saved) / sizeof(saved[0]); i++) {
 		unw_word_t value;
-		if (unw_get_reg(cursor, saved[i].from, &value) < 0)
+		if (unw_get_reg(cursor, saved[i], &value) < 0)
 			return INCSTACK_EUNWIND;
-		context->uc_mcontext.gregs[saved[i].to] = (greg_t)value;
+		*register_of(walk->context, saved[i]) = (greg_t)value;
 	}
 	uintptr_t pc = at->pc;
-	context->uc_mcontext.gregs[REG_RIP] = (greg_t)incstack_slot_read(&pc);
-	context->uc_mcontext.gregs[REG_RSP] = (greg_t)at->sp;
-	return unw_init_local(cursor, context) < 0 ? INCSTACK_EUNWIND : 0;
+	*register_of(walk->context, UNW_X86_64_RIP) = (greg_t)incstack_slot_read(&pc);
+	*register_of(walk->context, UNW_X86_64_RSP) = (greg_t)at->sp;
+	return unw_init_remote(cursor, walk->space, walk) < 0 ? INCSTACK_EUNWIND : 0;
 }
 
 /* Where libunwind guesses, it may step to what cannot be read. */
@@ -59,8 +231,7 @@ static int ended(int count)
 }
 
 /* Goes on from the cursor's frame, which is the walk function itself. */
-static int walk(unw_cursor_t *cursor, unw_context_t *context, struct incstack_frame *frames,
-		int max)
+static int go(unw_cursor_t *cursor, struct walk *walk, struct incstack_frame *frames, int max)
 {
 	int count = 0;
 
@@ -70,7 +241,7 @@ static int walk(unw_cursor_t *cursor, unw_context_t *context, struct incstack_fr
 		if (read_frame(cursor, &frame) < 0)
 			return ended(count);
 		if (incstack__thunk_contains(frame.pc) &&
-		    (pass_thunk(cursor, context, &frame) < 0 || read_frame(cursor, &frame) < 0))
+		    (pass_thunk(cursor, walk, &frame) < 0 || read_frame(cursor, &frame) < 0))
 			return ended(count);
 		if (!frame.pc) /* what the outermost frame of a coroutine returns to */
 			break;
@@ -83,12 +254,16 @@ static int walk(unw_cursor_t *cursor, unw_context_t *context, struct incstack_fr
 
 int incstack_native_walk(struct incstack_frame *frames, int max)
 {
-	unw_context_t context;
+	unw_addr_space_t space = walk_space();
+	ucontext_t context;
+	struct walk walk = {.space = space, .context = &context};
 	unw_cursor_t cursor;
 
 	if (!frames || max <= 0)
 		return INCSTACK_EINVAL;
-	if (unw_getcontext(&context) != 0 || unw_init_local(&cursor, &context) < 0)
+	if (!space)
+		return INCSTACK_ENOMEM;
+	if (getcontext(&context) != 0 || unw_init_remote(&cursor, space, &walk) < 0)
 		return INCSTACK_EUNWIND;
-	return walk(&cursor, &context, frames, max);
+	return go(&cursor, &walk, frames, max);
 }

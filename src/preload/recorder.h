@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -19,6 +20,7 @@
 #include "../heap/trace_notes.h"
 #include "../heap/trace_write.h"
 #include "preload.h"
+#include "recorder_lock.h"
 
 #define INCSTACK__TLS __thread __attribute__((tls_model("initial-exec")))
 
@@ -62,6 +64,7 @@ struct incstack__record {
 	int endings;             /* how often its TLS destructor has run */
 	int held;                /* recorder_exit.c */
 	uintptr_t held_at;       /* its stack pointer then */
+	uint32_t written;        /* the last time that all were written */
 	const uintptr_t *walker; /* while the program walks its stack: see recorder_shown.c */
 	uintptr_t walker_word;
 	int settled; /* without barriers: a context that was left, a thread that ends */
@@ -77,10 +80,9 @@ _Static_assert(offsetof(struct incstack__record, log.used) == INCSTACK__SPOOL_US
 struct incstack__recording {
 	struct incstack_runtime *runtime;
 	struct incstack__record *threads;
-	struct incstack__record *late;     /* under lock */
-	struct incstack__record *contexts; /* under lock */
+	struct incstack__record *late;     /* under LOCK_RECORDING, as the threads */
+	struct incstack__record *contexts; /* and these */
 	struct incstack__trace_slot *slots;
-	pthread_mutex_t lock; /* threads, late, contexts, modules; recursive */
 	uint64_t interval;
 	uint32_t mode;
 	uint64_t why; /* the notes that hold until the process ends */
@@ -120,6 +122,9 @@ extern INCSTACK__TLS struct incstack__record_local {
 } incstack__record_local;
 #define INCSTACK__INSIDE ((uintptr_t)1)
 
+/* Of the core: while pools are closed, none is made, for libgcc would have to be told. */
+void incstack__pools_close(bool now);
+
 /* recorder_quiet.c */
 struct incstack__quiet {
 	uint64_t signals; /* the kernel's mask */
@@ -129,7 +134,7 @@ struct incstack__quiet {
 };
 void incstack__record_quiet(struct incstack__quiet *before);
 void incstack__record_loud(const struct incstack__quiet *before);
-/* Whether the thread had signals blocked that libc keeps for itself, as only its own do. */
+/* Whether the thread had the signals blocked that libc keeps for itself, as only its own do. */
 int incstack__record_blocks_libc(const struct incstack__quiet *before);
 
 /* recorder_descriptor.c */
@@ -159,14 +164,22 @@ void incstack__record_unmap(void *memory, size_t bytes); /* also null */
 /* recorder_unload.c */
 /* Looks whether modules came or went. None of the recorder's locks is held. */
 void incstack__record_modules(void);
+/* The same when the process ends, without the dynamic linker if nothing seems to have changed. */
+void incstack__record_modules_at_end(void);
 void incstack__record_modules_unload(enum incstack__unload what, const void *address);
 /* The number of a batch that was recorded in the epoch. Adds the frames whose callers are
  * cut off, because an unload that was not announced makes them doubtful. */
 uint32_t incstack__record_modules_settle(uint32_t epoch, const struct incstack_tree *tree,
 					 uint64_t *truncated);
-/* Before, and after in the parent and in the child, whose file is open by then. */
-void incstack__record_modules_fork(void);
-void incstack__record_modules_forked(int child);
+/* In the child of fork, whose file is open by then. */
+void incstack__record_modules_forked(void);
+
+/* recorder_noted.c */
+/* Before the rule of an address is used for the first time. */
+void incstack__record_noted(uintptr_t address);
+/* After rules were forgotten. */
+void incstack__record_noted_forget(void);
+
 /* recorder_spool.c: what is null or fails there has a note in the report. */
 enum { INCSTACK__CHUNK_BYTES = 64 << 10 };
 /* Beside that trace file, whose header has that time. */
@@ -227,6 +240,8 @@ void incstack__record_tally(struct incstack__record *record, uint32_t flags);
 /* recorder_check.c */
 int incstack__record_check_create(struct incstack__record *record);
 void incstack__record_check_destroy(struct incstack__record *record);
+/* Before threads are recorded, and in the child of fork. */
+void incstack__record_check_start(void);
 int incstack__record_check_room(const struct incstack__record *record);
 void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
 				 const struct incstack_top *top);

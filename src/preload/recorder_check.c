@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * --crosscheck: walks the whole stack at every sample and compares the trace with
- * that walk when it is retrieved, frame by frame on (pc, frame address). The walk does not
- * rely on what the recorder knows of code that comes and goes: it asks the dynamic linker.
+ * that walk when it is retrieved, frame by frame on (pc, frame address). The walk
+ * keeps nothing that it has read of code, which comes and goes.
  */
 #define _GNU_SOURCE
-#include <link.h>
-
 #include "../native/native.h"
 #include "recorder.h"
 
@@ -43,25 +41,27 @@ int incstack__record_check_room(const struct incstack__record *record)
 	return record->traces < TRACES_MAX && record->check->used <= STORE_MAX - WALK_MAX;
 }
 
-static int count_changes(struct dl_phdr_info *info, size_t size, void *context)
+/* Makes what libunwind needs memory for. */
+void incstack__record_check_start(void)
 {
-	(void)size;
-	*(uint64_t *)context = info->dlpi_adds + info->dlpi_subs;
-	return 1;
+	struct incstack_frame frames[4];
+
+	if (incstack__recording.crosscheck)
+		incstack_native_walk(frames, 4);
 }
 
-/* libunwind keeps rules by address. Forgotten before the count is stored: who finds the
- * same count finds none of the old ones. */
-static void read_rules_afresh(void)
+/* libunwind masks signals through libc, which would unblock libc's own: in libc's threads,
+ * and while the process forks, there is no walk. */
+static int walk(const struct incstack__record_check *check, const struct incstack__quiet *before)
 {
-	static uint64_t seen;
-	uint64_t now = 0;
+	int count;
 
-	dl_iterate_phdr(count_changes, &now);
-	if (now == __atomic_load_n(&seen, __ATOMIC_ACQUIRE))
-		return;
-	incstack__native_forget_walks();
-	__atomic_store_n(&seen, now, __ATOMIC_RELEASE);
+	if (incstack__record_blocks_libc(before) ||
+	    incstack__lock_take_unless_forking(INCSTACK__LOCK_WALK) != 0)
+		return 0;
+	count = incstack_native_walk(check->walk, WALK_MAX);
+	incstack__lock_give(INCSTACK__LOCK_WALK);
+	return count;
 }
 
 /* The walk starts in the recorder: frames younger than the sample's top go. The trace was
@@ -76,13 +76,11 @@ void incstack__record_check_walk(struct incstack__record *record, uint64_t index
 	int i = 0;
 
 	incstack__record_quiet(&before);
-	/* libunwind masks signals through libc, which would unblock libc's own. */
-	if (incstack__record_blocks_libc(&before)) {
+	count = walk(check, &before);
+	if (count == 0) {
 		incstack__record_loud(&before);
 		return;
 	}
-	read_rules_afresh();
-	count = incstack_native_walk(check->walk, WALK_MAX);
 	while (i < count && (check->walk[i].sp != top->sp || check->walk[i].pc != pc))
 		i++;
 	check->used = check->first[index];

@@ -90,13 +90,13 @@ static struct incstack__record *lock_record(uintptr_t at)
 {
 	struct incstack__record *record;
 
-	pthread_mutex_lock(&incstack__recording.lock);
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	record = find_locked(at);
 	if (!incstack__record_is_full(record) && record->log.used < record->look)
 		return record;
-	pthread_mutex_unlock(&incstack__recording.lock);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	incstack__record_modules();
-	pthread_mutex_lock(&incstack__recording.lock);
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	return find_locked(at);
 }
 
@@ -120,7 +120,7 @@ static inline struct incstack__record *enter(void)
 	record = lock_record(0);
 	if (record->stack != NULL && incstack_stack_own(record->stack) == 0)
 		return record;
-	pthread_mutex_unlock(&incstack__recording.lock);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	end();
 	return NULL;
 }
@@ -128,7 +128,7 @@ static inline struct incstack__record *enter(void)
 static inline void leave(const struct incstack__record *record)
 {
 	if (record == incstack__recording.late)
-		pthread_mutex_unlock(&incstack__recording.lock);
+		incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	end();
 }
 
@@ -258,7 +258,7 @@ static __attribute__((noinline)) void put_elsewhere(const void *block, size_t by
 	record = lock_record((uintptr_t)caller.slot);
 	if (incstack_stack_own(record->stack) == 0)
 		put_alloc(record, block, bytes, caller);
-	pthread_mutex_unlock(&incstack__recording.lock);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	incstack__record_loud(&before);
 }
 
@@ -335,13 +335,13 @@ static __attribute__((noinline)) void jump_to_context(uintptr_t sp)
 	struct incstack__quiet before;
 
 	incstack__record_quiet(&before);
-	pthread_mutex_lock(&incstack__recording.lock);
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	context = incstack__record_context(sp);
 	if (context != NULL)
 		incstack_stack_unwinding_to(context->stack, sp);
 	if (context == NULL || context != incstack__record_context(HERE))
 		incstack__record_context_leave(HERE);
-	pthread_mutex_unlock(&incstack__recording.lock);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	incstack__record_loud(&before);
 }
 
@@ -384,10 +384,10 @@ void incstack__record_switch(const void *ucontext)
 	if (record == NULL)
 		return;
 	incstack__record_quiet(&before);
-	pthread_mutex_lock(&incstack__recording.lock);
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	incstack__record_context_leave(HERE);
 	incstack__record_context_enter(ucontext);
-	pthread_mutex_unlock(&incstack__recording.lock);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	incstack__record_loud(&before);
 	leave(record);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes what every thread has recorded, before the process ends or becomes
- * another: each other thread is held in the handler of a directed signal while
- * its traces are completed. Who does not answer in time keeps its traces; the
+ * another: the other threads are held in the handler of a directed signal while
+ * their traces are completed. Who does not answer in time keeps its traces; the
  * reader counts them as lost by the thread's counter of started samples.
  */
 #define _GNU_SOURCE
@@ -15,7 +15,10 @@
 
 #include "recorder.h"
 
-enum { FREE = 0, WANTED, HELD, RELEASED, WAIT_STEPS = 200 };
+enum { FREE = 0, WANTED, HELD, RELEASED };
+
+/* Steps are 50 us and more; so nobody is waited for longer than some 100 ms. */
+enum { WAIT_STEPS = 200, ASK_AGAIN = 20, ROUNDS = 10 };
 
 /* The signal by which libc changes the user of all threads. Nobody blocks it or waits for
  * it, for libc takes it out of every mask; all other signals are blocked in many threads. */
@@ -100,46 +103,102 @@ static int ask(const struct incstack__record *record)
 			    LIBC_SIGNAL, &info);
 }
 
-/* Asked again every 20 steps, should it have been inside the recorder. */
-static int held_in_time(struct incstack__record *record)
+/* ---- all at once ------------------------------------------------------------------- */
+
+/* Which others are still to be written: each is, once in each time of writing all. */
+static uint32_t times;
+
+static int is_left(const struct incstack__record *record)
 {
-	__atomic_store_n(&record->held, WANTED, __ATOMIC_RELEASE);
-	for (int step = 0; step < WAIT_STEPS; step++) {
-		if (step % 20 == 0 && ask(record) != 0)
-			break;
-		if (__atomic_load_n(&record->held, __ATOMIC_ACQUIRE) == HELD)
-			return 1;
-		nap();
-	}
-	return !change(record, WANTED, FREE);
+	return record != incstack__record_local.mine && record->written != times;
 }
 
-static void flush_other(struct incstack__record *record, int last)
+/* Those that were asked before have not answered: they may have been in the recorder. */
+static void ask_all(void)
 {
-	if (!held_in_time(record))
-		return;
+	for (struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next) {
+		if (!is_left(i))
+			continue;
+		change(i, FREE, WANTED);
+		if (__atomic_load_n(&i->held, __ATOMIC_ACQUIRE) == WANTED)
+			ask(i);
+	}
+}
+
+static void write_held(struct incstack__record *record, int last)
+{
 	if (incstack_stack_own(record->stack) == 0)
 		incstack__record_flush(record);
 	incstack__record_contexts_flush(record->tid, record->held_at, last);
+	record->written = times;
 	__atomic_store_n(&record->held, RELEASED, __ATOMIC_RELEASE);
-	/* Until it has taken its stack back, a second request would be answered late. */
-	for (int step = 0; step < WAIT_STEPS && !last; step++, nap())
-		if (__atomic_load_n(&record->held, __ATOMIC_ACQUIRE) == FREE)
-			return;
-	if (incstack__recording.stopping)
-		incstack__record_await_thread(record->tid, LIBC_SIGNAL);
 }
 
-static void flush_others(const struct incstack__record *self, int last)
+/* Returns how many are left. */
+static int write_all_held(int last)
 {
-	struct incstack__record *first = incstack__recording.threads;
+	int left = 0;
 
-	if (first == NULL || (first == self && first->next == NULL) || take_signal() != 0)
-		return;
-	for (struct incstack__record *i = first; i != NULL; i = i->next)
-		if (i != self)
-			flush_other(i, last);
+	for (struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next) {
+		if (!is_left(i))
+			continue;
+		if (__atomic_load_n(&i->held, __ATOMIC_ACQUIRE) == HELD)
+			write_held(i, last);
+		else
+			left++;
+	}
+	return left;
+}
+
+/* Who comes too late is not held any more. */
+static int take_back(int last)
+{
+	for (struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next)
+		if (is_left(i))
+			change(i, WANTED, FREE);
+	return write_all_held(last);
+}
+
+/* Until they have taken their stacks back, another request would be answered late. */
+static void wait_for_released(void)
+{
+	for (int step = 0; step < WAIT_STEPS; step++, nap()) {
+		const struct incstack__record *i = incstack__recording.threads;
+
+		while (i != NULL && __atomic_load_n(&i->held, __ATOMIC_ACQUIRE) != RELEASED)
+			i = i->next;
+		if (i == NULL)
+			break;
+	}
+	for (const struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next)
+		if (incstack__recording.stopping && i->written == times)
+			incstack__record_await_thread(i->tid, LIBC_SIGNAL);
+}
+
+/* Returns how many did not hold still. While others do, no call is made that may wait for a
+ * lock which one of them may have. */
+static int flush_others(int last)
+{
+	int left = write_all_held(last);
+
+	if (left == 0 || take_signal() != 0)
+		return left;
+	incstack__lock_stopped(1);
+	incstack__pools_close(1);
+	for (int step = 0; left != 0 && step < WAIT_STEPS; step++) {
+		if (step % ASK_AGAIN == 0)
+			ask_all();
+		nap();
+		left = write_all_held(last);
+	}
+	if (left != 0)
+		left = take_back(last);
+	if (!last || incstack__recording.stopping)
+		wait_for_released();
+	incstack__pools_close(0);
+	incstack__lock_stopped(-1);
 	set_action(&of_libc, NULL);
+	return left;
 }
 
 static void flush_late(uint32_t flags)
@@ -152,22 +211,31 @@ static void flush_late(uint32_t flags)
 	incstack__record_tally(late, flags);
 }
 
+/* A thread in the recorder does not hold still, and may be waiting for the lock: it gets
+ * it between the rounds. */
 void incstack__record_flush_all(uint32_t flags)
 {
-	struct incstack__recording *r = &incstack__recording;
 	struct incstack__record *self = incstack__record_self();
 	const int last = (flags & INCSTACK__TRACE_TALLY_PROCESS) != 0;
+	int left = 0;
 
 	/* Before any thread is held: it may hold the dynamic linker's lock. */
-	incstack__record_modules();
+	incstack__record_modules_at_end();
 	if (self != NULL)
 		incstack__record_flush(self);
-	pthread_mutex_lock(&r->lock);
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
+	times++;
 	incstack__record_contexts_flush(gettid(), (uintptr_t)__builtin_frame_address(0), last);
-	flush_others(self, last);
+	for (int round = 0; round < ROUNDS && (left = flush_others(last)) != 0; round++) {
+		incstack__lock_give(INCSTACK__LOCK_RECORDING);
+		nap();
+		incstack__lock_take(INCSTACK__LOCK_RECORDING);
+	}
+	if (left != 0)
+		incstack__record_note(INCSTACK__NOTE_THREAD_BUSY);
 	incstack__record_contexts_flush_rest(last);
 	flush_late(flags);
-	pthread_mutex_unlock(&r->lock);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 }
 
 /* A child of vfork runs in its parent's memory: the records are not its own. */
@@ -201,9 +269,9 @@ static int all_written(void)
 	struct incstack__recording *r = &incstack__recording;
 	int written;
 
-	pthread_mutex_lock(&r->lock);
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	written = are_written(r->threads) && are_written(r->contexts) && are_written(r->late);
-	pthread_mutex_unlock(&r->lock);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	return written;
 }
 

@@ -43,7 +43,9 @@ void incstack__record_loud(const struct incstack__quiet *before)
 	errno = before->error;
 }
 
+/* The cleanup of a cancelled thread runs in the handler of the first, which blocks that one
+ * alone, and has no need of it. */
 int incstack__record_blocks_libc(const struct incstack__quiet *before)
 {
-	return (before->signals & OF_LIBC) != 0;
+	return (before->signals & OF_LIBC) != 0 && before->signals != BIT(32);
 }

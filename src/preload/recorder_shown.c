@@ -63,9 +63,9 @@ static void lift_context(void)
 	if (__atomic_load_n(&r->contexts, __ATOMIC_ACQUIRE) == NULL)
 		return;
 	incstack__record_quiet(&before);
-	pthread_mutex_lock(&r->lock);
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	incstack__record_context_leave(HERE);
-	pthread_mutex_unlock(&r->lock);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	incstack__record_loud(&before);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../native/native.h"
 #include "recorder.h"
 
 struct incstack__recording incstack__recording;
@@ -18,6 +19,7 @@ struct incstack__recording incstack__recording;
  * may be held by a thread that is stopped, or that waits for this one. */
 static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
 {
+	incstack__record_noted(address);
 	if (incstack__record_host_refuses(address)) {
 		rule->kind = INCSTACK_RULE_NONE;
 		return 0;
@@ -174,19 +176,10 @@ static int create_late(void)
 	return 0;
 }
 
-static int make_lock(void)
-{
-	pthread_mutexattr_t recursive;
-
-	return pthread_mutexattr_init(&recursive) != 0 ||
-	       pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE) != 0 ||
-	       pthread_mutex_init(&incstack__recording.lock, &recursive) != 0;
-}
-
 /* Everything that a recording has, but its file and what the process keeps. */
 static int create_all(void)
 {
-	return make_lock() != 0 || create_runtime() != 0 || create_late() != 0;
+	return create_runtime() != 0 || create_late() != 0;
 }
 
 /* ---- forks ---------------------------------------------------------------------------- */
@@ -203,13 +196,13 @@ static void before_fork(void)
 		incstack__record_modules();
 	state_before = incstack__record_local.state;
 	incstack__record_local.state = INCSTACK__INSIDE;
-	incstack__record_modules_fork();
+	incstack__lock_fork();
 	forked_from = incstack__recording;
 }
 
 static void after_fork(void)
 {
-	incstack__record_modules_forked(0);
+	incstack__lock_forked();
 	incstack__record_local.state = state_before;
 }
 
@@ -233,6 +226,9 @@ static void follow(void)
 	memcpy(r->file, forked_from.file, sizeof(r->file));
 	if (open_next(0) != 0 || create_all() != 0)
 		return;
+	incstack_runtime_forked(r->runtime);
+	incstack__native_walk_forked();
+	incstack__record_check_start();
 	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
 }
 
@@ -255,10 +251,11 @@ static void after_fork_child(void)
 {
 	struct incstack__quiet before;
 
+	incstack__locks_make();
 	if (!forked_from.on) { /* in a sandbox, not even the file may be closed */
 		memset(&incstack__recording, 0, sizeof(incstack__recording));
 		incstack__record_forked();
-		incstack__record_modules_forked(1);
+		incstack__record_modules_forked();
 		return;
 	}
 	incstack__record_quiet(&before);
@@ -270,7 +267,7 @@ static void after_fork_child(void)
 	incstack__spool_leave();
 	if (forked_from.follow)
 		follow();
-	incstack__record_modules_forked(1);
+	incstack__record_modules_forked();
 	before.state = 0;
 	incstack__record_loud(&before);
 }
@@ -305,7 +302,8 @@ static int start(const char *configuration, long starter)
 
 	if (r->file[0] == '\0' || open_next(starter <= 0 || starter == r->pid) != 0)
 		return -1;
-	if (pthread_atfork(before_fork, after_fork, after_fork_child) != 0 ||
+	if (incstack__locks_make() != 0 ||
+	    pthread_atfork(before_fork, after_fork, after_fork_child) != 0 ||
 	    incstack__record_keys() != 0 || create_all() != 0) {
 		incstack__record_note(INCSTACK__NOTE_NOT_STARTED);
 		return -1;
@@ -335,6 +333,7 @@ const struct incstack__recorder *incstack__recorder_start(const char *configurat
 		return NULL;
 	incstack__record_modules();
 	r->late->epoch = r->late->live.epoch = r->epoch;
+	incstack__record_check_start();
 	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
 	return &table;
 }

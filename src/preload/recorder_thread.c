@@ -15,12 +15,12 @@ static pthread_key_t key; /* a child has it, too */
 
 static void lock(void)
 {
-	pthread_mutex_lock(&incstack__recording.lock);
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 }
 
 static void unlock(void)
 {
-	pthread_mutex_unlock(&incstack__recording.lock);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 }
 
 int incstack__record_prepare(struct incstack__record *record, uint32_t number)
@@ -71,6 +71,7 @@ static struct incstack__record *create(void)
 
 	if (record == NULL)
 		return NULL;
+	incstack__lock_may_wait(); /* libc allocates for the attributes, and locks the thread */
 	record->tid = gettid();
 	if (incstack__record_prepare(record, incstack__record_number()) != 0 ||
 	    incstack_native_stack_range(&record->low, &record->high) != 0 ||
@@ -82,7 +83,7 @@ static struct incstack__record *create(void)
 	incstack__record_publish(record);
 	lock();
 	record->next = r->threads;
-	r->threads = record;
+	__atomic_store_n(&r->threads, record, __ATOMIC_RELEASE); /* a fork may come at any time */
 	unlock();
 	return record;
 }

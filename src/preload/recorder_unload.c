@@ -33,7 +33,7 @@
  * own, the next odd one, whose list does not have the modules that went. Frames of code that
  * is in doubt keep no callers, which is counted as truncated, and the report says so.
  *
- * Lock order: the linker's lock, then modules.lock, which is a leaf.
+ * Locks: see docs/invariants.md. `modules` is under LOCK_MODULES.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -56,7 +56,6 @@ struct spans {
 };
 
 static struct {
-	pthread_mutex_t lock;
 	struct incstack__record_list known; /* the newest list of the epoch */
 	uint64_t newest;                    /* its adds + subs; read without the lock */
 	uint64_t first;                     /* its modules that were there at the start */
@@ -64,7 +63,7 @@ static struct {
 	uint64_t announced[ANNOUNCED_MAX]; /* low of modules whose destructors ran */
 	uint32_t announced_count;
 	uint32_t closing; /* threads inside dlclose */
-} modules = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} modules;
 
 /* ---- spans of addresses --------------------------------------------------------------- */
 
@@ -122,8 +121,8 @@ static void withdraw(uint64_t low)
 			modules.announced[i--] = modules.announced[--modules.announced_count];
 }
 
-/* Modules that were there at the start stay: their destructors run when the process ends. */
-static void announce(uint64_t address)
+/* Whether the module is known. Those that were there at the start stay: their destructors run when the process ends. */
+static int announce(uint64_t address)
 {
 	struct incstack__record_entry entry;
 	uint64_t index = 0;
@@ -133,11 +132,12 @@ static void announce(uint64_t address)
 			continue;
 		if (index < modules.first || is_announced(entry.module.low) ||
 		    modules.announced_count == ANNOUNCED_MAX)
-			return;
+			return 1;
 		modules.announced[modules.announced_count++] = entry.module.low;
 		update_windows();
-		return;
+		return 1;
 	}
+	return 0;
 }
 
 /* ---- from one list to the next; the lock is held -------------------------------------- */
@@ -234,6 +234,7 @@ static void end_epoch(const struct incstack__record_list *fresh)
 
 	forget_rules(&difference);
 	incstack__record_host_forget();
+	incstack__record_noted_forget();
 	if (!exact)
 		blur(&difference);
 	if (!exact || difference.added < fresh->block.used)
@@ -266,19 +267,35 @@ static void publish(struct incstack__record_list *fresh)
 
 /* ---- the doors ------------------------------------------------------------------------- */
 
+/* While a window is open, the linker's own count alone is exact. */
+static int is_needed(void)
+{
+	int needed;
+
+	if (__atomic_load_n(&incstack__recording.unloading, __ATOMIC_ACQUIRE) != 0)
+		return 1;
+	if (incstack__lock_take_unless_forking(INCSTACK__LOCK_MODULES) != 0)
+		return 0;
+	needed = modules.known.block.data == NULL || !incstack__record_list_is_true(&modules.known);
+	incstack__lock_give(INCSTACK__LOCK_MODULES);
+	return needed;
+}
+
 static void look(void)
 {
 	const uint64_t newest = __atomic_load_n(&modules.newest, __ATOMIC_ACQUIRE);
 	struct incstack__record_list fresh = {0};
-	const int found = incstack__record_list_collect(&fresh, newest);
+	int found;
 
+	incstack__lock_may_wait();
+	found = incstack__record_list_collect(&fresh, newest);
 	if (found < 0)
 		incstack__record_note(INCSTACK__NOTE_MODULES);
 	if (found <= 0)
 		return;
-	pthread_mutex_lock(&modules.lock);
+	incstack__lock_take(INCSTACK__LOCK_MODULES);
 	publish(&fresh);
-	pthread_mutex_unlock(&modules.lock);
+	incstack__lock_give(INCSTACK__LOCK_MODULES);
 	incstack__record_list_free(&fresh);
 	incstack__record_host_look();
 }
@@ -292,13 +309,39 @@ void incstack__record_modules(void)
 	incstack__record_loud(&before);
 }
 
+/* Where the linker's lock may never come free: a thread is inside dl_iterate_phdr for ever. */
+void incstack__record_modules_at_end(void)
+{
+	struct incstack__quiet before;
+
+	incstack__record_quiet(&before);
+	if (!incstack__recording.shared || is_needed())
+		look();
+	incstack__record_loud(&before);
+}
+
+static int announce_known(uintptr_t address)
+{
+	int known;
+
+	incstack__lock_take(INCSTACK__LOCK_MODULES);
+	known = announce(address);
+	incstack__lock_give(INCSTACK__LOCK_MODULES);
+	return known;
+}
+
 void incstack__record_modules_unload(enum incstack__unload what, const void *address)
 {
 	struct incstack__quiet before;
 
 	incstack__record_quiet(&before);
+	/* At the end of the process each module is announced, without another look. */
+	if (what == INCSTACK__UNLOAD_ANNOUNCED && announce_known((uintptr_t)address)) {
+		incstack__record_loud(&before);
+		return;
+	}
 	look();
-	pthread_mutex_lock(&modules.lock);
+	incstack__lock_take(INCSTACK__LOCK_MODULES);
 	if (what == INCSTACK__UNLOAD_ANNOUNCED) {
 		announce((uintptr_t)address);
 	} else if (what == INCSTACK__UNLOAD_BEGINS) {
@@ -308,7 +351,7 @@ void incstack__record_modules_unload(enum incstack__unload what, const void *add
 		modules.closing--;
 		update_windows();
 	}
-	pthread_mutex_unlock(&modules.lock);
+	incstack__lock_give(INCSTACK__LOCK_MODULES);
 	incstack__record_loud(&before);
 }
 
@@ -359,23 +402,17 @@ uint32_t incstack__record_modules_settle(uint32_t epoch, const struct incstack_t
 
 	if (epoch == __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE))
 		return epoch;
-	pthread_mutex_lock(&modules.lock);
+	incstack__lock_take(INCSTACK__LOCK_MODULES);
 	blurred = blurred_in(epoch);
 	for (const struct incstack_trace *i = tree->traces; blurred.count != 0 && i != NULL;
 	     i = i->next)
 		*truncated += cut_trace(&blurred, i);
-	pthread_mutex_unlock(&modules.lock);
+	incstack__lock_give(INCSTACK__LOCK_MODULES);
 	return blurred.count != 0 ? epoch + 1 : epoch;
 }
 
-void incstack__record_modules_fork(void)
+void incstack__record_modules_forked(void)
 {
-	pthread_mutex_lock(&modules.lock);
-}
-
-void incstack__record_modules_forked(int child)
-{
-	if (child && incstack__recording.on && modules.known.block.data != NULL)
+	if (incstack__recording.on && modules.known.block.data != NULL)
 		incstack__record_list_write(&modules.known, incstack__recording.epoch);
-	pthread_mutex_unlock(&modules.lock);
 }

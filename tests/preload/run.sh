@@ -51,6 +51,7 @@ record() {
 		>"$directory/stdout" 2>"$directory/stderr" || fail "exit status $?"
 	last=$(tail -n 1 "$directory/stderr")
 	test "$(value mismatches)" = 0 || fail "mismatches"
+	! grep -q "invariant of the recorder was broken" "$directory/stderr" || fail "a broken invariant"
 	if ! grep -q "incstack heap loses samples" "$source"; then
 		test "$(value lost)" = 0 || fail "lost traces"
 	fi

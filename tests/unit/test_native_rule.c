@@ -27,6 +27,12 @@ int incstack__thunk_contains(uintptr_t pc)
 	return 0;
 }
 
+bool incstack__page_readable(uintptr_t page)
+{
+	(void)page;
+	return true;
+}
+
 uintptr_t incstack_slot_read(const uintptr_t *slot)
 {
 	return *slot;

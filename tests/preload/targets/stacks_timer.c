@@ -6,7 +6,7 @@
  * meanwhile takes the recorder through each of its slow paths.
  *
  * incstack heap varies
- * incstack heap leaves unchecked: 100000
+ * incstack heap loses samples: the thread has every signal blocked when the process ends
  */
 #include <semaphore.h>
 #include <signal.h>

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The order of the recorder's locks, as a debug build checks it: a wrong one is noted, and
+ * so is a call that may wait for somebody else's lock where it must not.
+ */
+#undef INCSTACK_DEBUG
+#define INCSTACK_DEBUG 1
+#include "../../src/preload/recorder_lock.c"
+
+#include "run_suite.h"
+
+static int broken;
+
+void incstack__record_note(enum incstack__trace_note note)
+{
+	broken += note == INCSTACK__NOTE_BROKEN;
+}
+
+static void begin(void)
+{
+	ck_assert_int_eq(incstack__locks_make(), 0);
+	broken = 0;
+}
+
+START_TEST(right_order)
+{
+	begin();
+	incstack__lock_may_wait();
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
+	ck_assert_int_eq(incstack__lock_take_unless_forking(INCSTACK__LOCK_WALK), 0);
+	incstack__lock_take(INCSTACK__LOCK_RECORDING); /* it has that one */
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	incstack__lock_give(INCSTACK__LOCK_WALK);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	incstack__lock_stopped(1);
+	incstack__lock_stopped(-1);
+	incstack__lock_may_wait();
+	ck_assert_int_eq(broken, 0);
+}
+END_TEST
+
+START_TEST(wrong_order)
+{
+	begin();
+	incstack__lock_take(INCSTACK__LOCK_WALK);
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
+	ck_assert_int_eq(broken, 1);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	incstack__lock_give(INCSTACK__LOCK_WALK);
+	ck_assert_int_eq(broken, 1);
+	incstack__lock_give(INCSTACK__LOCK_WALK);
+	ck_assert_int_eq(broken, 2);
+}
+END_TEST
+
+START_TEST(waiting_with_a_lock)
+{
+	begin();
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
+	incstack__lock_may_wait();
+	ck_assert_int_eq(broken, 1);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	incstack__lock_may_wait();
+	ck_assert_int_eq(broken, 1);
+}
+END_TEST
+
+START_TEST(waiting_while_a_thread_is_stopped)
+{
+	begin();
+	incstack__lock_stopped(1);
+	incstack__lock_may_wait();
+	ck_assert_int_eq(broken, 1);
+	incstack__lock_stopped(-1);
+	incstack__lock_may_wait();
+	ck_assert_int_eq(broken, 1);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *suite = suite_create("lock order");
+	TCase *order = tcase_create("order");
+
+	tcase_add_test(order, right_order);
+	tcase_add_test(order, wrong_order);
+	tcase_add_test(order, waiting_with_a_lock);
+	tcase_add_test(order, waiting_while_a_thread_is_stopped);
+	suite_add_tcase(suite, order);
+	return suite;
+}
+
+int main(void)
+{
+	return run_suite(suite());
+}
