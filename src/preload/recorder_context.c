@@ -3,43 +3,116 @@
  * The records of contexts (swapcontext): each stack has one of its own. A context is
  * left without barriers and with complete traces, for its memory may be gone or another
  * context's before anyone comes back; so nobody must be told of its end. One that was
- * left untold, by instructions of the program's own, is not read again.
+ * left untold, by instructions of the program's own, is not read again. A record is given
+ * up when another context is made in its memory, or when that memory is gone.
  *
  * The recording's lock is held in all of these.
  */
 #define _GNU_SOURCE
+#include <stdbool.h>
 #include <ucontext.h>
 
 #include "recorder.h"
 
 /* Of those beyond, each trace is walked fully, on the shared record. */
-enum { CONTEXTS_MAX = 1024 };
+enum { CONTEXTS_MAX = 16384, LOOK_FIRST = 512 };
+
+/* By their lowest address; no two overlap. */
+static struct incstack__record *by_low[CONTEXTS_MAX];
+static uint32_t look_at = LOOK_FIRST; /* at that many it is asked which of them have ended */
 
 static int runs_on(const struct incstack__record *context, uintptr_t at)
 {
 	return at >= context->low && at < context->high;
 }
 
-/* Found ones come first: the next event is likely theirs, too. */
+/* How many of them begin at or below the address. */
+static uint32_t begun(uintptr_t at)
+{
+	uint32_t low = 0;
+	uint32_t high = incstack__recording.contexts_made;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (by_low[middle]->low <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct incstack__record *find(uintptr_t at)
+{
+	const uint32_t after = begun(at);
+
+	return after > 0 && runs_on(by_low[after - 1], at) ? by_low[after - 1] : NULL;
+}
+
 struct incstack__record *incstack__record_context(uintptr_t at)
 {
-	struct incstack__record **first = &incstack__recording.contexts;
+	struct incstack__record *context = find(at);
 
-	for (struct incstack__record **link = first; *link != NULL; link = &(*link)->next) {
-		struct incstack__record *context = *link;
-
-		if (!runs_on(context, at))
-			continue;
-		*link = context->next;
-		context->next = *first;
-		*first = context;
-		context->tid = gettid();
-		context->settled = 0;
-		incstack_stack_own(context->stack);
-		return context;
-	}
-	return NULL;
+	if (context == NULL)
+		return NULL;
+	context->tid = gettid();
+	context->settled = 0;
+	incstack_stack_own(context->stack);
+	return context;
 }
+
+/* ---- contexts that have ended ---------------------------------------------------------- */
+
+/* Of the core: whether a word of the page can be read. */
+bool incstack__page_readable(uintptr_t address);
+
+/* What it has recorded is written. */
+static void forget(uint32_t at)
+{
+	struct incstack__recording *r = &incstack__recording;
+	struct incstack__record *context = by_low[at];
+	struct incstack__record **link = &r->contexts;
+
+	incstack_stack_own(context->stack);
+	if (!context->settled)
+		incstack_stack_forget(context->stack);
+	incstack__record_flush(context);
+	while (*link != context)
+		link = &(*link)->next;
+	*link = context->next;
+	r->contexts_made--;
+	for (; at < r->contexts_made; at++)
+		by_low[at] = by_low[at + 1];
+	incstack_stack_abandon(context->stack);
+	incstack__record_discard(context);
+}
+
+/* Another context is made where they were. */
+static void forget_overlapping(uintptr_t low, uintptr_t high)
+{
+	for (uint32_t i = begun(high - 1); i > 0 && by_low[i - 1]->high > low; i--)
+		forget(i - 1);
+}
+
+/* Who was left and has no memory any more will not come back. Asked when there are twice as
+ * many as there were after the last time. */
+static void forget_unmapped(void)
+{
+	if (incstack__recording.contexts_made < look_at)
+		return;
+	for (uint32_t i = incstack__recording.contexts_made; i > 0; i--)
+		if (by_low[i - 1]->settled &&
+		    !incstack__page_readable(by_low[i - 1]->high - sizeof(uintptr_t)))
+			forget(i - 1);
+	look_at = 2 * incstack__recording.contexts_made;
+	if (look_at < LOOK_FIRST)
+		look_at = LOOK_FIRST;
+	if (look_at > CONTEXTS_MAX)
+		look_at = CONTEXTS_MAX;
+}
+
+/* ---- switches -------------------------------------------------------------------------- */
 
 void incstack__record_context_leave(uintptr_t at)
 {
@@ -71,6 +144,19 @@ static struct incstack__record *make(uintptr_t low, uintptr_t high)
 	return context;
 }
 
+static void add(struct incstack__record *context)
+{
+	struct incstack__recording *r = &incstack__recording;
+	const uint32_t at = begun(context->low);
+
+	for (uint32_t i = r->contexts_made; i > at; i--)
+		by_low[i] = by_low[i - 1];
+	by_low[at] = context;
+	r->contexts_made++;
+	context->next = r->contexts;
+	__atomic_store_n(&r->contexts, context, __ATOMIC_RELEASE);
+}
+
 /* A thread's own context, too, is saved by swapcontext; that one has no stack to tell. */
 void incstack__record_context_enter(const void *ucontext)
 {
@@ -82,15 +168,19 @@ void incstack__record_context_enter(const void *ucontext)
 	const uintptr_t high = (base + to->uc_stack.ss_size) & ~(uintptr_t)7;
 	struct incstack__record *context = incstack__record_context(sp);
 
-	if (context != NULL || sp < low || sp >= high || r->contexts_made == CONTEXTS_MAX)
+	if (context != NULL || sp < low || sp >= high)
 		return;
-	r->contexts_made++; /* also where it fails: not tried for ever */
+	forget_overlapping(low, high);
+	forget_unmapped();
+	if (r->contexts_made == CONTEXTS_MAX) {
+		incstack__record_note(INCSTACK__NOTE_MANY_CONTEXTS);
+		return;
+	}
 	context = make(low, high);
 	if (context == NULL)
 		return;
 	context->tid = gettid();
-	context->next = r->contexts;
-	__atomic_store_n(&r->contexts, context, __ATOMIC_RELEASE);
+	add(context);
 }
 
 void incstack__record_contexts_flush(pid_t tid, uintptr_t at, int last)
