@@ -44,6 +44,10 @@ test_forks_of_forks() {
 	# shellcheck disable=SC2016
 	record -o trace --follow-children -- sh -c 'x=$(echo $(echo a | cat)); test "$x" = a'
 	equal status "$status" 0
+	# Children that are left alone fork in turn.
+	# shellcheck disable=SC2016
+	record -o trace -- bash -c 'x=$(echo $(echo $(echo $(echo a | cat)))); test "$x" = a'
+	equal status "$status" 0
 }
 
 # What a thread has counted is in the file when its traces are, however it ends.
