@@ -148,6 +148,7 @@ struct incstack_stack {
 	void *identity;              /* what it knows this stack by */
 	uintptr_t mapped_low;        /* readable memory outside of the stack that this walk */
 	uintptr_t mapped_high;       /* has come to; of an `anywhere` one [low, high) itself */
+	uint64_t rules_forgotten;    /* of the runtime, when it looked last (validate) */
 	uint32_t rule_at[RULES_AT];  /* plain ones: see foreseen() */
 };
 _Static_assert(offsetof(struct incstack_stack, arena) == 104, "two lines, with three words of it");
@@ -173,9 +174,12 @@ struct incstack_runtime {
 	struct incstack_embedder embedder;
 	void *context;
 	struct incstack_options options;
-	_Atomic uint64_t rule_count;   /* entries in use */
-	_Atomic uint64_t rules_unkept; /* rules that found no room */
-	atomic_flag rule_lock;
+	_Atomic uint64_t rule_count;          /* entries in use */
+	_Atomic uint64_t rules_unkept;        /* rules that found no room */
+	_Atomic(struct rule_table *) growing; /* the newest table, also before it is used */
+	_Atomic uint64_t rules_forgotten;     /* how often */
+	atomic_uint forgetting;               /* threads that are at it */
+	atomic_flag rule_lock;                /* who has it makes a larger table; nobody waits */
 	/* What signal handlers missed lately: a ring that overwrites the oldest. */
 	_Atomic uintptr_t wanted[RULES_WANTED];
 	atomic_uint wanted_next;
@@ -235,17 +239,6 @@ static inline object *arena_object(stack *s, bool grow, object value)
 	atomic_signal_fence(memory_order_seq_cst);
 	return s->arena.object++;
 }
-
-/* rule.c */
-struct incstack_rule incstack__rule_unpack(packed_rule r);
-packed_rule incstack__rule_find(const runtime *rt, uintptr_t address);
-packed_rule incstack__rule_learn(runtime *rt, uintptr_t address);
-void incstack__rule_want(stack *s, uintptr_t address);
-void incstack__rule_learn_wanted(runtime *rt);
-void incstack__rule_reserve(runtime *rt);
-void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high);
-void incstack__rule_free(runtime *rt);
-void incstack__rule_forked(runtime *rt);
 
 /* How the embedder may be called: never (in a signal handler), or with all
  * registers saved (in the trampoline). */

@@ -60,16 +60,30 @@ static struct rule_table *replaced_by(const struct rule_table *t)
 	return (struct rule_table *)atomic_load_explicit(&t->head.rule, memory_order_relaxed);
 }
 
+/* A rule may be forgotten meanwhile: who forgets clears the old entry first and then looks
+ * for a new one, so one of both sees what the other did. */
+static bool copy_entry(struct rule_table *to, const struct rule_entry *from)
+{
+	uintptr_t k = atomic_load_explicit(&from->key, memory_order_relaxed);
+	packed_rule r = atomic_load_explicit(&from->rule, memory_order_relaxed);
+	if (!k || !r)
+		return false;
+	bool is_new;
+	struct rule_entry *e = claim(to, k, &is_new);
+	for (packed_rule now = r;; r = now) {
+		atomic_store(&e->rule, r);
+		now = atomic_load(&from->rule);
+		if (now == r)
+			return is_new;
+	}
+}
+
 /* Copies what is still true, and counts it. */
 static uint64_t copy(struct rule_table *to, const struct rule_table *from)
 {
 	uint64_t count = 0;
-	for (uint64_t i = 0; from && i < entries_of(from); i++) {
-		uintptr_t k = atomic_load_explicit(&from->entry[i].key, memory_order_relaxed);
-		packed_rule r = atomic_load_explicit(&from->entry[i].rule, memory_order_relaxed);
-		if (k && r)
-			count += insert(to, k, r);
-	}
+	for (uint64_t i = 0; from && i < entries_of(from); i++)
+		count += copy_entry(to, &from->entry[i]);
 	return count;
 }
 
@@ -93,6 +107,7 @@ static void grow(runtime *rt, struct rule_table *old)
 		atomic_init(&t->entry[i].key, 0);
 		atomic_init(&t->entry[i].rule, 0);
 	}
+	atomic_store(&rt->growing, t);
 	atomic_store_explicit(&rt->rule_count, copy(t, old), memory_order_relaxed);
 	atomic_store_explicit(&rt->rules, t, memory_order_release); /* pairs with rule_find */
 #ifdef INCSTACK_HOSTILE
@@ -168,6 +183,17 @@ packed_rule incstack__rule_learn(runtime *rt, uintptr_t address)
 	return keep(rt, address, ask(rt, address));
 }
 
+/* An address without a rule may have got one since: a library was loaded where generated
+ * code was, and nothing went that somebody would have told of. */
+packed_rule incstack__rule_learn_again(runtime *rt, uintptr_t address, packed_rule known)
+{
+	struct incstack_rule rule;
+	if (rt->embedder.find_rule_quickly &&
+	    !rt->embedder.find_rule_quickly(rt->context, address, &rule))
+		return keep(rt, address, pack(&rule));
+	return known;
+}
+
 /* Where memory may be allocated: makes room ahead for what samples will learn. */
 void incstack__rule_reserve(runtime *rt)
 {
@@ -212,28 +238,34 @@ void incstack__rule_learn_wanted(runtime *rt)
 	}
 }
 
-void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high)
+static void forget_in(struct rule_table *t, uintptr_t low, uintptr_t high)
 {
-	while (atomic_flag_test_and_set_explicit(&rt->rule_lock, memory_order_acquire))
-		;
-	struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_relaxed);
 	for (uint64_t i = 0; t && i < entries_of(t); i++) {
 		uintptr_t k = atomic_load_explicit(&t->entry[i].key, memory_order_relaxed);
 		if (k - rule_key(low) < high - low)
-			atomic_store_explicit(&t->entry[i].rule, 0, memory_order_relaxed);
+			atomic_store(&t->entry[i].rule, 0);
 	}
+}
+
+/* Waits for nobody: who makes a larger table meanwhile may be stopped, or be the thread
+ * that a signal handler has interrupted. */
+void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high)
+{
+	atomic_fetch_add(&rt->forgetting, 1);
+	atomic_fetch_add(&rt->rules_forgotten, 1); /* what validate remembers used them */
+	forget_in(atomic_load(&rt->rules), low, high);
+	forget_in(atomic_load(&rt->growing), low, high);
 	for (int i = 0; i < RULES_WANTED; i++)
 		if (atomic_load_explicit(&rt->wanted[i], memory_order_relaxed) - low < high - low)
 			atomic_store_explicit(&rt->wanted[i], 0, memory_order_relaxed);
-	atomic_flag_clear_explicit(&rt->rule_lock, memory_order_release);
+	atomic_fetch_sub(&rt->forgetting, 1);
 }
 
-/* Nobody else is left. Who held the lock may have been about to forget rules. */
+/* Nobody else is left, to make a larger table or to end what it was about to forget. */
 void incstack__rule_forked(runtime *rt)
 {
-	bool held = atomic_flag_test_and_set_explicit(&rt->rule_lock, memory_order_relaxed);
-	atomic_flag_clear_explicit(&rt->rule_lock, memory_order_relaxed);
-	if (held)
+	atomic_flag_clear(&rt->rule_lock);
+	if (atomic_exchange(&rt->forgetting, 0))
 		incstack__rule_forget(rt, 0, UINTPTR_MAX);
 }
 

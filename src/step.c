@@ -13,7 +13,8 @@ struct question {
 static void learn(void *argument)
 {
 	struct question *q = argument;
-	q->rule = incstack__rule_learn(q->rt, q->address);
+	q->rule = q->rule ? incstack__rule_learn_again(q->rt, q->address, q->rule)
+			  : incstack__rule_learn(q->rt, q->address);
 }
 
 packed_rule incstack__rule_of(const struct walker *w, uintptr_t pc, bool exact)
@@ -23,13 +24,14 @@ packed_rule incstack__rule_of(const struct walker *w, uintptr_t pc, bool exact)
 	if (!rt->embedder.find_rule)
 		return RULE_FRAME_POINTER;
 	packed_rule rule = incstack__rule_find(rt, address);
-	if (__builtin_expect(rule != 0, 1))
+	if (__builtin_expect(rule_known(rule), 1))
 		return rule;
 	if (w->ask == ASK_NEVER) {
-		incstack__rule_want(w->stack, address);
-		return 0;
+		if (!rule)
+			incstack__rule_want(w->stack, address);
+		return rule;
 	}
-	struct question q = {rt, address, 0};
+	struct question q = {rt, address, rule};
 	if (w->ask == ASK_SAVED)
 		incstack__call_saved(learn, &q, rt->xsave_bytes);
 	else

@@ -26,6 +26,16 @@ static bool still_base(const stack *s, const object *k, uintptr_t fp)
 	return !stack_word(cfa - sizeof(uintptr_t));
 }
 
+/* Rules were forgotten since the stack was looked at last: what its objects keep may be
+ * rules of code that went. */
+static bool rules_are_old(stack *s)
+{
+	uint64_t now = atomic_load_explicit(&s->runtime->rules_forgotten, memory_order_acquire);
+	bool old = s->rules_forgotten != now;
+	s->rules_forgotten = now;
+	return old;
+}
+
 /* Whether the memo from k, whose own return address was just seen, still describes
  * the stack down to the base (I3): each frame's own rule leads to its parent's
  * slot, and that slot holds what it held. *good is the youngest object that may
@@ -73,8 +83,10 @@ static object *meet(stack *s, struct path *p)
 	if (p->at.pc == barrier_word(k) || FAULT(FAULT_ADDRESS_ALONE))
 		return k;
 	object *good = physical_parent(k);
-	if (s->mode == INCSTACK_MODE_VALIDATE && k->flags & INCSTACK_OBJECT_RAW &&
-	    k->method == p->at.pc && still_true(s, k, p->at.fp, &good))
+	if (s->mode == INCSTACK_MODE_VALIDATE && rules_are_old(s))
+		good = NULL;
+	else if (s->mode == INCSTACK_MODE_VALIDATE && k->flags & INCSTACK_OBJECT_RAW &&
+		 k->method == p->at.pc && still_true(s, k, p->at.fp, &good))
 		return k;
 	p->known = pop_until(s, k, good);
 	return NULL;

@@ -145,7 +145,8 @@ struct incstack_embedder {
 
 	/* As find_rule, and asked before it: what is cheap to tell without a lock. No
 	 * signals are blocked meanwhile, as they are around find_rule, and a handler
-	 * may jump out of it. Where it refuses, find_rule is asked. May be null. */
+	 * may jump out of it. Where it refuses, find_rule is asked. It is asked again about
+	 * an address that had no rule. May be null. */
 	int (*find_rule_quickly)(void *context, uintptr_t address, struct incstack_rule *rule);
 
 	/* Memory for frame objects and traces alone, in pieces of chunk_bytes: for an embedder

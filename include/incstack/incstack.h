@@ -327,7 +327,11 @@ INCSTACK_API int incstack_stack_moved(struct incstack_stack *stack, uintptr_t ne
 
 /* Forgets the rules for [low, high) in all stacks of the runtime, and, in the
  * stack if it is not null, decodes every object captured there. Called before
- * the code goes, for each stack once. Errors: EINVAL, ETHREAD, EBUSY, ENOMEM (the
+ * the code goes, for each stack once. A walk through the code after the call learns its
+ * rules again: where that may be, it is called once more, without a stack, after the code
+ * went and before other code runs at its place. That an address has no rule is remembered,
+ * too: a table without find_rule_quickly needs the call where code appears at an address
+ * that samples may have met before. Errors: EINVAL, ETHREAD, EBUSY, ENOMEM (the
  * code must stay until another call has succeeded).
  * Thread: owner of stack. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_code_unloading(struct incstack_runtime *runtime,

@@ -89,8 +89,14 @@ INCSTACK_API int incstack_native_sample_interrupted(struct incstack_stack *stack
  * locks of libunwind (before glibc 2.35, also of the dynamic linker). */
 INCSTACK_API int incstack_native_walk(struct incstack_frame *frames, int max);
 
-/* Forgets every unwind rule, after code went away (dlclose) and before a sample
- * meets what came to its place; libunwind's own, too. Errors: EINVAL.
+/* Forgets every unwind rule, libunwind's own too. An embedder that unloads code calls it
+ * after the code went (dlclose has returned) and before anybody runs code that may come to
+ * its place: before the next dlopen or mmap of code, or with those excluded meanwhile. A
+ * sample of another thread may run at the same time, since no frame of the code is on its
+ * stack. Traces that were captured before name the code by its address only: who gives
+ * names to addresses retrieves the stacks of all threads before the code goes. Code that
+ * comes needs no call. What libc unloads by itself (iconv, name services) tells nobody.
+ * Errors: EINVAL.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_native_code_unloaded(struct incstack_runtime *runtime);
 

@@ -23,13 +23,16 @@ struct incstack__trace_epoch {
 struct incstack__trace_modules_table {
 	struct incstack__trace_module_info *modules;
 	uint32_t count;
+	uint32_t room;
+	uint32_t *places; /* a hash table: indexes + 1 */
 	struct incstack__trace_epoch **epochs;
 	uint32_t epoch_count;
 };
 
 /* Each returns null, or what is wrong with the payload; incstack__trace_no_memory
- * where memory ran out. */
+ * where memory ran out; incstack__trace_too_many where all the rest of it is used. */
 extern const char incstack__trace_no_memory[];
+extern const char incstack__trace_too_many[];
 const char *incstack__trace_modules_read(struct incstack__trace_modules_table *table,
 					 const unsigned char *payload, size_t length);
 const char *incstack__trace_chunk_read(struct incstack__trace_chunk *chunk,

@@ -14,6 +14,7 @@
 #define CODE_MODULE_SHIFT 48
 
 const char incstack__trace_no_memory[] = "out of memory";
+const char incstack__trace_too_many[] = "too many different modules; the names of some are missing";
 
 static int same_module(const struct incstack__trace_module_info *have,
 		       const struct incstack__trace_module *want, const unsigned char *path)
@@ -23,32 +24,76 @@ static int same_module(const struct incstack__trace_module_info *have,
 	       memcmp(have->path, path, want->path_length) == 0;
 }
 
+static uint32_t hash_of(const struct incstack__trace_module *module)
+{
+	const uint64_t mixed =
+		(module->low ^ module->high << 1 ^ module->path_length) * 0x9e3779b97f4a7c15ull;
+
+	return (uint32_t)(mixed >> 32);
+}
+
+/* Room for one more, and for the index of all: twice as many places, a power of two. */
+static int grow(struct incstack__trace_modules_table *table)
+{
+	const uint32_t room = table->room != 0 ? 2 * table->room : 64;
+	struct incstack__trace_module_info *modules;
+	uint32_t *places;
+
+	if (table->count < table->room)
+		return 0;
+	modules = realloc(table->modules, room * sizeof(*modules));
+	if (modules == NULL)
+		return INCSTACK_ENOMEM;
+	table->modules = modules;
+	places = calloc(2 * (size_t)room, sizeof(*places));
+	if (places == NULL)
+		return INCSTACK_ENOMEM;
+	for (uint32_t i = 0; i < table->count; i++) {
+		uint32_t at = modules[i].hash;
+
+		while (places[at & (2 * room - 1)] != 0)
+			at++;
+		places[at & (2 * room - 1)] = i + 1;
+	}
+	free(table->places);
+	table->places = places;
+	table->room = room;
+	return 0;
+}
+
+/* Finds the module, or adds it. */
 static const char *add_module(struct incstack__trace_modules_table *table,
 			      const struct incstack__trace_module *module,
 			      const unsigned char *path, uint32_t *index)
 {
-	struct incstack__trace_module_info *info;
+	const uint32_t hash = hash_of(module);
+	uint32_t at = hash;
+	uint32_t *place;
 	char *copy;
 
-	for (uint32_t i = table->count; i-- > 0;) {
-		*index = i;
-		if (same_module(&table->modules[i], module, path))
+	if (grow(table) != 0)
+		return incstack__trace_no_memory;
+	for (;; at++) {
+		place = &table->places[at & (2 * table->room - 1)];
+		if (*place == 0)
+			break;
+		*index = *place - 1;
+		if (same_module(&table->modules[*index], module, path))
 			return NULL;
 	}
 	if (table->count == INCSTACK__TRACE_MODULES_MAX)
-		return "too many different modules";
-	if (table->modules == NULL)
-		table->modules = calloc(INCSTACK__TRACE_MODULES_MAX, sizeof(*table->modules));
+		return incstack__trace_too_many;
 	copy = calloc(1, (size_t)module->path_length + 1);
-	if (table->modules == NULL || copy == NULL) {
-		free(copy);
+	if (copy == NULL)
 		return incstack__trace_no_memory;
-	}
 	memcpy(copy, path, module->path_length);
-	info = &table->modules[table->count];
-	*info = (struct incstack__trace_module_info){
-		.bias = module->bias, .low = module->low, .high = module->high, .path = copy};
+	table->modules[table->count] = (struct incstack__trace_module_info){.bias = module->bias,
+									    .low = module->low,
+									    .high = module->high,
+									    .path = copy,
+									    .hash = hash};
 	*index = table->count++;
+	*place = table->count;
 	return NULL;
 }
 
@@ -64,10 +109,15 @@ static const char *read_spans(struct incstack__trace_modules_table *table,
 			      struct incstack__trace_epoch *epoch, const unsigned char *at,
 			      const unsigned char *end)
 {
+	const uint32_t claimed = epoch->count;
 	struct incstack__trace_module module;
-	const char *problem;
+	const char *told = NULL;
 
-	for (uint32_t i = 0; i < epoch->count; i++) {
+	epoch->count = 0;
+	for (uint32_t i = 0; i < claimed; i++) {
+		struct incstack__trace_span *span = &epoch->spans[epoch->count];
+		const char *problem;
+
 		if ((size_t)(end - at) < sizeof(module))
 			return "a list of modules ends early";
 		memcpy(&module, at, sizeof(module));
@@ -77,14 +127,19 @@ static const char *read_spans(struct incstack__trace_modules_table *table,
 			return "the path of a module is malformed";
 		if (module.low >= module.high || module.high - module.low > CODE_OFFSET)
 			return "the address range of a module is malformed";
-		problem = add_module(table, &module, at, &epoch->spans[i].module);
+		problem = add_module(table, &module, at, &span->module);
+		at += module.path_length;
+		if (problem == incstack__trace_too_many) {
+			told = problem;
+			continue;
+		}
 		if (problem != NULL)
 			return problem;
-		epoch->spans[i].low = module.low;
-		epoch->spans[i].high = module.high;
-		at += module.path_length;
+		span->low = module.low;
+		span->high = module.high;
+		epoch->count++;
 	}
-	return at == end ? NULL : "bytes are left behind a list of modules";
+	return at == end ? told : "bytes are left behind a list of modules";
 }
 
 static struct incstack__trace_epoch *new_epoch(uint32_t number, uint32_t count)
@@ -139,12 +194,15 @@ const char *incstack__trace_modules_read(struct incstack__trace_modules_table *t
 	if (epoch == NULL)
 		return incstack__trace_no_memory;
 	problem = read_spans(table, epoch, payload + sizeof(words), payload + length);
-	if (problem == NULL)
-		problem = add_epoch(table, epoch);
-	if (problem != NULL)
-		free_epoch(epoch);
-	else
+	if (problem == NULL || problem == incstack__trace_too_many) {
+		const char *const told = problem;
+
 		qsort(epoch->spans, epoch->count, sizeof(*epoch->spans), by_low);
+		problem = add_epoch(table, epoch);
+		if (problem == NULL)
+			return told;
+	}
+	free_epoch(epoch);
 	return problem;
 }
 
@@ -155,6 +213,7 @@ void incstack__trace_modules_free(struct incstack__trace_modules_table *table)
 	for (uint32_t i = 0; i < table->count; i++)
 		free(table->modules[i].path);
 	free(table->epochs);
+	free(table->places);
 	free(table->modules);
 }
 

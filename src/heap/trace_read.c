@@ -160,10 +160,10 @@ static int scan_blocks(struct incstack__trace_reader *reader)
 		problem = read_block(reader, &block, offset);
 		if (problem == incstack__trace_no_memory)
 			return INCSTACK_ENOMEM;
-		if (problem != NULL) {
+		if (problem != NULL)
 			note_damage(reader, problem, offset);
+		if (problem != NULL && problem != incstack__trace_too_many)
 			return 0;
-		}
 	}
 	return 0;
 }

@@ -16,7 +16,7 @@
 #include "trace_format.h"
 
 #define INCSTACK__TRACE_NO_PARENT UINT32_MAX
-#define INCSTACK__TRACE_MODULES_MAX 4096u /* distinct ones; later ones are damage */
+#define INCSTACK__TRACE_MODULES_MAX 65534u /* distinct ones: a code has 16 bits for it */
 
 struct incstack__trace_problem {
 	const char *what; /* null: none */
@@ -28,6 +28,7 @@ struct incstack__trace_module_info {
 	uint64_t low;
 	uint64_t high;
 	char *path;
+	uint32_t hash;
 };
 
 /* One decoded batch. An object's parent is the next object or one before the run

@@ -20,7 +20,9 @@ struct incstack__recording incstack__recording;
 static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
 {
 	incstack__record_noted(address);
-	if (incstack__record_host_refuses(address)) {
+	/* Until the mode has changed, what was refused is not asked for again. */
+	if (incstack__record_host_refuses(address) ||
+	    __atomic_load_n(&incstack__recording.refused, __ATOMIC_ACQUIRE)) {
 		rule->kind = INCSTACK_RULE_NONE;
 		return 0;
 	}

@@ -147,9 +147,11 @@ struct difference {
 	size_t added;  /* where in the new list the modules begin that the old one has not */
 	int announced; /* all that went */
 	int complete;  /* nothing else went */
+	uint64_t sure; /* so many of those that stayed, the oldest, did stay */
 };
 
-/* The linker appends to its list, and removes from anywhere. */
+/* The linker appends to its list, and removes from anywhere: what went and came back
+ * unseen is, in both lists, behind all that stayed. */
 static struct difference compare(const struct incstack__record_list *fresh)
 {
 	const struct incstack__record_list *known = &modules.known;
@@ -158,6 +160,8 @@ static struct difference compare(const struct incstack__record_list *fresh)
 	struct incstack__record_entry new;
 	size_t next = 0;
 	uint64_t gone = 0;
+	uint64_t stayed;
+	uint64_t unseen;
 	int have = incstack__record_list_next(fresh, &next, &new);
 
 	for (size_t at = 0; incstack__record_list_next(known, &at, &old);) {
@@ -171,6 +175,11 @@ static struct difference compare(const struct incstack__record_list *fresh)
 		difference.announced &= modules.closing != 0 || is_announced(old.module.low);
 	}
 	difference.complete = gone == difference.gone.count && gone == fresh->subs - known->subs;
+	unseen = fresh->subs - known->subs - gone;
+	stayed = known->block.count - gone;
+	difference.sure = stayed > unseen ? stayed - unseen : 0;
+	if (difference.sure < modules.first)
+		difference.sure = modules.first;
 	return difference;
 }
 
@@ -185,6 +194,14 @@ static void forget_rules(const struct difference *difference)
 					difference->gone.span[i].high);
 }
 
+/* Whether the next module of the old list was there all the time. *stayed counts those that
+ * both lists have. */
+static int is_sure(const struct difference *difference, const struct incstack__trace_module *module,
+		   uint64_t *stayed)
+{
+	return !overlaps(&difference->gone, module) && (*stayed)++ < difference->sure;
+}
+
 /* The list that the batches of the epoch are read with from now on: with what was loaded
  * since the last look, without what is not sure. */
 static void write_last(const struct incstack__record_list *fresh,
@@ -193,10 +210,11 @@ static void write_last(const struct incstack__record_list *fresh,
 	struct incstack__record_list last = {0};
 	struct incstack__record_entry entry;
 	size_t added = difference->added;
+	uint64_t stayed = 0;
 	int error = 0;
 
 	for (size_t at = 0; incstack__record_list_next(&modules.known, &at, &entry);)
-		if (exact || !overlaps(&difference->gone, &entry.module))
+		if (exact || is_sure(difference, &entry.module, &stayed))
 			error |= incstack__record_list_add(&last, &entry);
 	while (difference->complete && incstack__record_list_next(fresh, &added, &entry))
 		if (!overlaps(&difference->gone, &entry.module))
@@ -211,16 +229,17 @@ static void write_last(const struct incstack__record_list *fresh,
 static void blur(const struct difference *difference)
 {
 	struct incstack__record_entry entry;
-	const uint32_t sure = !difference->complete;
+	const int sure = !difference->complete;
+	uint64_t stayed = 0;
 
 	for (size_t at = 0; incstack__record_list_next(&modules.known, &at, &entry);) {
 		const size_t count = modules.blurred.count;
 
-		if (overlaps(&difference->gone, &entry.module) == (int)sure)
+		if (is_sure(difference, &entry.module, &stayed) != sure)
 			continue;
 		add_span(&modules.blurred, &entry.module, incstack__recording.epoch);
 		if (modules.blurred.count > count)
-			modules.blurred.span[count].sure = sure;
+			modules.blurred.span[count].sure = (uint32_t)sure;
 	}
 	incstack__record_note(INCSTACK__NOTE_UNLOADED);
 }

@@ -4,6 +4,7 @@
  * through it and no others; where a library takes another's place, the rules of
  * the first are not used for the second.
  */
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,6 +112,49 @@ START_TEST(libraries_in_one_place)
 }
 END_TEST
 
+static OPAQUE void sample_truncated(void)
+{
+	struct incstack_tree *tree = NULL;
+
+	ck_assert_int_eq(incstack_native_sample(stack, 0, 1), 0);
+	ck_assert_int_eq(incstack_retrieve(stack, &tree), 0);
+	ck_assert_uint_gt(tree->truncated, 0);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+}
+
+/* The same code as the library's, at its place, without unwind information. */
+static void visit_generated(void)
+{
+	static const unsigned char bytes[] = {0x48, 0x83, 0xec, 72, 0xff, 0xd7,
+					      0x48, 0x83, 0xc4, 72, 0xc3};
+	char *const page = (char *)((uintptr_t)visiting & ~(uintptr_t)4095);
+
+	ck_assert_ptr_eq(mmap(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+			 page);
+	memcpy(page + ((uintptr_t)visiting - (uintptr_t)page), bytes, sizeof(bytes));
+	visiting(sample_truncated);
+	munmap(page, 8192);
+}
+
+/* That there was no rule is no answer for ever: nobody says when code comes. */
+START_TEST(library_after_generated_code)
+{
+	visit *before;
+
+	checked_open(_i % 2 ? INCSTACK_MODE_VALIDATE : INCSTACK_MODE_PATCH, _i);
+	stack = checked_thread();
+	visit_library("stacks_unload_a", "visit_a");
+	ck_assert_uint_eq(compare_all(stack), 0);
+	before = visiting;
+	visit_generated();
+	visit_library("stacks_unload_a", "visit_a");
+	ck_assert(before == visiting);
+	ck_assert_uint_eq(compare_all(stack), 0);
+	checked_close(stack);
+}
+END_TEST
+
 /* Sanitized builds have no recorder, and none of the libraries for its tests. */
 static int have_libraries(void)
 {
@@ -129,6 +173,8 @@ static Suite *suite(void)
 	tcase_add_loop_test(tc, undescribed_code, 0, 4);
 	if (have_libraries())
 		tcase_add_loop_test(tc, libraries_in_one_place, 0, 4);
+	if (have_libraries())
+		tcase_add_loop_test(tc, library_after_generated_code, 0, 4);
 	suite_add_tcase(s, tc);
 	return s;
 }

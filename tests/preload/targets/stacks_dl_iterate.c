@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * incstack heap varies: one thread allocates until the other is done
+ * incstack heap is not checked: libunwind's walk waits for the linker with a lock of its own
  *
  * A thread lists modules and allocates in the callback, in which it has a lock of the
  * dynamic linker's, while another writes what it has recorded.

@@ -18,10 +18,11 @@ static const char *directory;
 static close_module *close_hidden;
 static visit *visiting;
 static int same_place;
+static void (*in_visit)(void) = allocate;
 
 static void visit_once(void)
 {
-	visiting(allocate);
+	visiting(in_visit);
 }
 
 /* 0 if it went well. */
