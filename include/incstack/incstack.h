@@ -211,7 +211,7 @@ struct incstack_frame_object {
 enum {
 	INCSTACK_OBJECT_FILLED = 1u << 0,    /* captured; otherwise a skeleton */
 	INCSTACK_OBJECT_EXACT = 1u << 1,     /* method (undecoded) is an exact pc */
-	INCSTACK_OBJECT_VIRTUAL = 1u << 2,   /* an inlined frame: shares its callee's address */
+	INCSTACK_OBJECT_VIRTUAL = 1u << 2,   /* its callee is inlined into it and has its address */
 	INCSTACK_OBJECT_BASE = 1u << 3,      /* the outermost frame: the trace is complete */
 	INCSTACK_OBJECT_TRUNCATED = 1u << 4, /* the callers of this frame are unknown */
 	INCSTACK_OBJECT_SIGNAL = 1u << 5,    /* the kernel's signal-return frame */

@@ -50,7 +50,8 @@ struct incstack_profile_frame {
 	const char *file; /* of the source, terminated; null if unknown */
 	uint64_t method; /* as in the frame object; 0 for frames made from a name */
 	int32_t bci;
-	uint32_t flags; /* INCSTACK_OBJECT_VIRTUAL, _SIGNAL, _RAW, _EXACT (of RAW) */
+	uint32_t flags; /* INCSTACK_OBJECT_SIGNAL, _RAW, _EXACT (of RAW); _VIRTUAL: this frame
+	                 * is inlined into its caller (in a frame object, its callee is) */
 };
 
 /* Makes an empty profile with 1..INCSTACK_PROFILE_KINDS_MAX kinds of weight.

@@ -72,18 +72,22 @@ static int origin(struct incstack_profile *profile, const struct incstack_frame_
 }
 
 /* What the frame is, without what only tells how it was recorded. EXACT changes
- * the meaning of a raw pc and of nothing else. */
+ * the meaning of a raw pc and of nothing else. An object that is VIRTUAL shares its callee's
+ * address, because the callee is inlined into it; a frame that is VIRTUAL is inlined itself. */
 static int object_frame(struct incstack_profile *profile,
 			const struct incstack_frame_object *object, uint32_t *frame)
 {
-	uint32_t kept = INCSTACK_OBJECT_VIRTUAL | INCSTACK_OBJECT_SIGNAL | INCSTACK_OBJECT_RAW;
+	uint32_t flags, kept = INCSTACK_OBJECT_SIGNAL | INCSTACK_OBJECT_RAW;
 
 	if (object->flags & INCSTACK_OBJECT_RAW)
 		kept |= INCSTACK_OBJECT_EXACT;
+	flags = object->flags & kept;
+	if (object->parent)
+		flags |= object->parent->flags & INCSTACK_OBJECT_VIRTUAL;
 	return incstack__frame_intern(profile,
 				      &(struct incstack__frame){.method = object->method,
 								.bci = object->bci,
-								.flags = object->flags & kept,
+								.flags = flags,
 								.key = INCSTACK__NONE},
 				      frame);
 }

@@ -57,6 +57,20 @@ static uint32_t said_of_profile(const struct incstack_profile *profile, uint32_t
 	return said;
 }
 
+/* pprof lists inlined frames in the location of the frame they are inlined into, so it
+ * cannot say that the outermost frame of a stack is inlined. */
+static bool outermost_is_inlined(const struct incstack_profile *profile)
+{
+	for (size_t i = 1; i < profile->nodes_used; i++) {
+		const struct incstack__node *node = &profile->nodes[i];
+
+		if (node->parent == INCSTACK_PROFILE_ROOT &&
+		    profile->frames[node->frame].flags & INCSTACK_OBJECT_VIRTUAL)
+			return true;
+	}
+	return false;
+}
+
 uint32_t incstack_profile_losses(const struct incstack_profile *profile,
 				 enum incstack_profile_format format, uint32_t kind)
 {
@@ -65,6 +79,8 @@ uint32_t incstack_profile_losses(const struct incstack_profile *profile,
 	if (!profile)
 		return 0;
 	lost = (unsigned)format < sizeof(unsaid) / sizeof(unsaid[0]) ? unsaid[format] : 0;
+	if (format == INCSTACK_FORMAT_PPROF && !outermost_is_inlined(profile))
+		lost &= ~(uint32_t)INCSTACK_LOSS_INLINING;
 	return profile->losses |
 	       (lost & (said_of_frames(profile) | said_of_profile(profile, kind)));
 }

@@ -12,6 +12,7 @@
 #include "function_set.h"
 #include "gzip.h"
 #include "pprof.h"
+#include "pprof_chains.h"
 #include "writer.h"
 
 struct pprof_writer {
@@ -21,9 +22,11 @@ struct pprof_writer {
 	size_t frames;    /* of the profile, already written */
 	size_t functions; /* of the set, likewise */
 	struct incstack__function_set set;
+	struct incstack__pprof_chains chains;
 	uint64_t strings; /* in the string table so far */
 	uint32_t *path;
-	size_t path_room;
+	uint64_t *ids; /* of the locations of a path, innermost first */
+	size_t path_room, ids_room;
 	pb_byte_t *message, *packed;
 	size_t message_room, packed_room;
 };
@@ -111,6 +114,8 @@ static int begin(struct incstack_profile_writer *common)
 	writer->open = true;
 	error = incstack__function_set_init(&writer->set);
 	if (!error)
+		error = incstack__table_init(&writer->chains.table);
+	if (!error)
 		error = put_string(writer, "", 0, &empty);
 	for (uint32_t k = 0; k < common->profile->kinds && !error; k++)
 		error = put_kind(writer, k);
@@ -142,36 +147,85 @@ static int put_function(struct pprof_writer *writer, uint32_t function)
 	return put_field(writer, PPROF_FUNCTION, bytes, stream.bytes_written);
 }
 
-/* Location: id = 1, line = 4 { function_id = 1, line = 2 }. */
-static int put_location(struct pprof_writer *writer, uint64_t frame, uint64_t function)
+/* Line: function_id = 1, line = 2. The frame's function is in the file already. */
+static int put_line(struct pprof_writer *writer, uint32_t frame, pb_ostream_t *location)
 {
-	int32_t bci = writer->common.profile->frames[frame].bci;
-	pb_byte_t line[4 * INCSTACK__VARINT_MAX], bytes[8 * INCSTACK__VARINT_MAX];
+	const struct incstack_profile *profile = writer->common.profile;
+	int32_t bci = profile->frames[frame].bci;
+	pb_byte_t line[4 * INCSTACK__VARINT_MAX];
 	pb_ostream_t inner = pb_ostream_from_buffer(line, sizeof(line));
-	pb_ostream_t outer = pb_ostream_from_buffer(bytes, sizeof(bytes));
+	uint32_t function;
+	int error = incstack__function_of(&writer->set, profile, frame, &function);
 
-	(void)put_number(&inner, PPROF_LINE_FUNCTION, function);
+	if (error)
+		return error;
+	(void)put_number(&inner, PPROF_LINE_FUNCTION, (uint64_t)function + 1);
 	(void)put_number(&inner, PPROF_LINE_LINE, bci > 0 ? (uint64_t)bci : 0);
-	(void)put_number(&outer, PPROF_LOCATION_ID, frame + 1);
-	(void)pb_encode_tag(&outer, PB_WT_STRING, PPROF_LOCATION_LINE);
-	(void)pb_encode_string(&outer, line, inner.bytes_written);
-	return put_field(writer, PPROF_LOCATION, bytes, outer.bytes_written);
+	(void)pb_encode_tag(location, PB_WT_STRING, PPROF_LOCATION_LINE);
+	(void)pb_encode_string(location, line, inner.bytes_written);
+	return 0;
 }
 
+/* Location: id = 1, line = 4, innermost first: those before the last are inlined. */
+static int put_location(struct pprof_writer *writer, uint64_t id)
+{
+	uint32_t frame, lines = incstack__pprof_chain_lines(&writer->chains, id);
+	uint64_t rest = id;
+	pb_ostream_t message;
+	int error = start(&writer->message, &writer->message_room,
+			  ((size_t)lines * 6 + 2) * INCSTACK__VARINT_MAX, &message);
+
+	if (error)
+		return error;
+	(void)put_number(&message, PPROF_LOCATION_ID, id);
+	while (rest && !error) {
+		rest = incstack__pprof_chain_next(&writer->chains, rest, &frame);
+		error = put_line(writer, frame, &message);
+	}
+	return error ? error
+		     : put_field(writer, PPROF_LOCATION, writer->message, message.bytes_written);
+}
+
+/* New frames: their functions, and the locations of those that are not inlined. */
 static int put_frames(struct pprof_writer *writer)
 {
 	const struct incstack_profile *profile = writer->common.profile;
 	int error = 0;
 
 	for (; writer->frames < profile->frames_used && !error; writer->frames++) {
-		uint32_t function;
+		uint32_t function, frame = (uint32_t)writer->frames;
 
-		error = incstack__function_of(&writer->set, profile, (uint32_t)writer->frames,
-					      &function);
+		error = incstack__function_of(&writer->set, profile, frame, &function);
 		if (!error && function == writer->functions)
 			error = put_function(writer, (uint32_t)writer->functions++);
-		if (!error)
-			error = put_location(writer, writer->frames, (uint64_t)function + 1);
+		if (!error && !(profile->frames[frame].flags & INCSTACK_OBJECT_VIRTUAL))
+			error = put_location(writer, incstack__pprof_chain_single(frame));
+	}
+	return error;
+}
+
+/* Makes locations of the first `depth` frames of the path: an inlined frame is in the location
+ * of its caller. They are written where they are new; *first is where the ids begin. */
+static int put_path(struct pprof_writer *writer, size_t depth, size_t *first)
+{
+	const struct incstack__frame *frames = writer->common.profile->frames;
+	int error = incstack__reserve((void **)&writer->ids, &writer->ids_room, depth,
+				      sizeof(*writer->ids));
+	uint64_t id = 0;
+
+	*first = depth;
+	for (size_t i = depth; i > 0 && !error; i--) {
+		uint32_t frame = writer->path[i - 1];
+
+		if (frames[frame].flags & INCSTACK_OBJECT_VIRTUAL)
+			error = incstack__pprof_chain(&writer->chains, id, frame, &id);
+		else
+			id = incstack__pprof_chain_single(frame);
+		if (i > 1 && frames[writer->path[i - 2]].flags & INCSTACK_OBJECT_VIRTUAL)
+			continue;
+		writer->ids[--*first] = id;
+		if (!error && incstack__pprof_chain_claim(&writer->chains, id))
+			error = put_location(writer, id);
 	}
 	return error;
 }
@@ -181,9 +235,11 @@ static int put_sample(struct pprof_writer *writer, uint32_t node)
 {
 	const struct incstack_profile *profile = writer->common.profile;
 	pb_ostream_t packed, message;
-	size_t depth, ids;
+	size_t depth, first, ids;
 	int error = incstack__node_path(profile, node, &writer->path, &writer->path_room, &depth);
 
+	if (!error)
+		error = put_path(writer, depth, &first);
 	if (!error)
 		error = start(&writer->packed, &writer->packed_room,
 			      (depth + profile->kinds) * INCSTACK__VARINT_MAX, &packed);
@@ -192,8 +248,8 @@ static int put_sample(struct pprof_writer *writer, uint32_t node)
 			      (depth + profile->kinds + 4) * INCSTACK__VARINT_MAX, &message);
 	if (error)
 		return error;
-	for (size_t i = 0; i < depth; i++)
-		(void)pb_encode_varint(&packed, (uint64_t)writer->path[i] + 1);
+	for (size_t i = first; i < depth; i++)
+		(void)pb_encode_varint(&packed, writer->ids[i]);
 	ids = packed.bytes_written;
 	for (uint32_t k = 0; k < profile->kinds; k++)
 		(void)pb_encode_varint(&packed, incstack_profile_self(profile, node, k));
@@ -304,7 +360,9 @@ static void release(struct incstack_profile_writer *common)
 	if (writer->open)
 		incstack__deflater_close(&writer->gzip);
 	incstack__function_set_free(&writer->set);
+	incstack__pprof_chains_free(&writer->chains);
 	free(writer->path);
+	free(writer->ids);
 	free(writer->message);
 	free(writer->packed);
 }

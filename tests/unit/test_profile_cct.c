@@ -83,8 +83,8 @@ START_TEST(recursion_and_virtual_frames_are_kept)
 	struct incstack_profile *profile = made();
 	struct incstack_frame_object base = object(NULL, 1, 0, BASE);
 	struct incstack_frame_object r1 = object(&base, 2, 5, FILLED);
-	struct incstack_frame_object r2 = object(&r1, 2, 5, FILLED);
-	struct incstack_frame_object r3 = object(&r2, 2, 5, FILLED | INCSTACK_OBJECT_VIRTUAL);
+	struct incstack_frame_object r2 = object(&r1, 2, 5, FILLED | INCSTACK_OBJECT_VIRTUAL);
+	struct incstack_frame_object r3 = object(&r2, 2, 5, FILLED);
 	struct incstack_trace t = {.weight = 1, .top = &r3};
 	struct incstack_tree tree = {.traces = &t, .count = 1, .objects = 4};
 	struct incstack_profile_frame f;

@@ -67,12 +67,68 @@ START_TEST(lines_files_and_inlining_are_kept)
 	profile = through(profile, INCSTACK_FORMAT_SPEEDSCOPE);
 	is_f_of_line_7(profile, 1);
 	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_FIREFOX, 0), 0);
-	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_PPROF, 0),
-			  INCSTACK_LOSS_INLINING);
+	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_PPROF, 0), 0);
 	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_FOLDED, 0),
 			  INCSTACK_LOSS_INLINING | INCSTACK_LOSS_LINES | INCSTACK_LOSS_FILES);
 	profile = through(profile, INCSTACK_FORMAT_PPROF);
-	is_f_of_line_7(profile, 0);
+	is_f_of_line_7(profile, 1);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+static char inlined(const struct incstack_profile *profile, uint32_t node)
+{
+	struct incstack_profile_frame frame;
+
+	ck_assert_int_eq(incstack_profile_frame(profile, node, &frame), 0);
+	return frame.flags & INCSTACK_OBJECT_VIRTUAL ? '1' : '0';
+}
+
+/* In traces the caller is marked as virtual; in profiles and files the inlined frame is. The
+ * methods 3 and 4 are inlined, one into the other and that into 2, which 1 calls. */
+START_TEST(inlined_frames_of_traces_are_marked)
+{
+	static const struct incstack_profile_kind kinds[] = {{"samples", "count"}};
+	static const enum incstack_profile_format formats[] = {
+		INCSTACK_FORMAT_FIREFOX, INCSTACK_FORMAT_PPROF, INCSTACK_FORMAT_SPEEDSCOPE};
+	struct incstack_frame_object objects[] = {
+		{NULL, 1, 200, -1, INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_BASE},
+		{&objects[0], 2, 100, -1, INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_VIRTUAL},
+		{&objects[1], 3, 100, -1, INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_VIRTUAL},
+		{&objects[2], 4, 100, -1, INCSTACK_OBJECT_FILLED},
+	};
+	struct incstack_trace trace = {.weight = 1, .top = &objects[3]};
+	struct incstack_tree tree = {.traces = &trace, .count = 1, .objects = 4};
+	struct incstack_profile *profile;
+
+	ck_assert_int_eq(incstack_profile_create(kinds, 1, &profile), 0);
+	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
+	for (int f = 0; f < 4; f++) {
+		ck_assert_uint_eq(incstack_profile_nodes(profile), 5);
+		for (uint32_t node = 1; node < 5; node++)
+			ck_assert_int_eq(inlined(profile, node), "0011"[node - 1]);
+		if (f < 3)
+			profile = through(profile, formats[f]);
+	}
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+/* pprof has no frame that this one could be in. */
+START_TEST(inlining_into_nothing_is_said)
+{
+	struct incstack_profile *profile =
+		profile_of(INCSTACK_FORMAT_SPEEDSCOPE,
+			   "{" FRAMES ",\"profiles\":[{\"unit\":\"none\",\"samples\":[[1,1,0,1]],"
+			   "\"weights\":[3]}]}");
+
+	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_PPROF, 0),
+			  INCSTACK_LOSS_INLINING);
+	profile = through(profile, INCSTACK_FORMAT_PPROF);
+	ck_assert_uint_eq(incstack_profile_nodes(profile), 5);
+	for (uint32_t node = 1; node < 5; node++)
+		ck_assert_int_eq(inlined(profile, node), "0101"[node - 1]);
+	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_PPROF, 0), 0);
 	incstack_profile_destroy(profile);
 }
 END_TEST
@@ -160,8 +216,7 @@ START_TEST(threads_of_one_unit_are_added_up_and_said)
 		"{\"unit\":\"none\",\"samples\":[[0]],\"weights\":[2]}]}");
 
 	ck_assert_uint_eq(total(profile, 0), 3);
-	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_PPROF, 0) &
-				  ~(uint32_t)INCSTACK_LOSS_INLINING,
+	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_PPROF, 0),
 			  INCSTACK_LOSS_THREADS);
 	incstack_profile_destroy(profile);
 }
@@ -235,6 +290,8 @@ int main(void)
 	Suite *suite = suite_create("profile");
 
 	tcase_add_test(tests, lines_files_and_inlining_are_kept);
+	tcase_add_test(tests, inlined_frames_of_traces_are_marked);
+	tcase_add_test(tests, inlining_into_nothing_is_said);
 	tcase_add_test(tests, fractions_add_up);
 	tcase_add_test(tests, open_frames_last_until_the_end);
 	tcase_add_test(tests, own_files_keep_their_kinds);
