@@ -65,3 +65,8 @@ int incstack_stack_forget(struct incstack_stack *s)
 	s->busy = 0;
 	return 0;
 }
+
+int incstack_stack_is_busy(const struct incstack_stack *s)
+{
+	return s && s->busy;
+}

@@ -140,6 +140,11 @@ INCSTACK_API int incstack_stack_forget(struct incstack_stack *stack);
  * Thread: that one. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_stack_forked(struct incstack_stack *stack);
 
+/* 1 while an operation on the stack, or a return through one of its thunks, is in progress:
+ * for a signal handler that wants to know what it has interrupted. 0 for null.
+ * Thread: owner. Signal: yes. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_stack_is_busy(const struct incstack_stack *stack);
+
 /* Makes the calling thread the owner: a fiber resumes on this thread, or the
  * caller holds the thread that runs on the stack. Errors: EINVAL.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */

@@ -196,6 +196,20 @@ void incstack__spool_record_release(struct incstack__record *record);
 void *incstack__spool_chunk(void *context, size_t bytes);
 void incstack__spool_chunk_release(void *context, void *memory, size_t bytes);
 
+/* In a child: a copy of what is there takes its place. */
+void incstack__spool_make_private(void);
+
+/* recorder_fork.c */
+int incstack__record_watch_forks(void);
+/* For the embedder's table: memory that a fork wipes. */
+void *incstack__record_allocate(void *context, size_t bytes);
+void incstack__record_release(void *context, void *memory, size_t bytes);
+/* A private copy takes the place of shared memory; null: there is no memory. */
+void *incstack__record_make_private(void *memory, size_t bytes);
+
+/* recorder_start.c: in a child, with what its parent was told and had found out. */
+void incstack__record_begin_again(const struct incstack__recording *parent);
+
 /* recorder_thread.c */
 int incstack__record_keys(void);
 struct incstack__record *incstack__record_make(void);

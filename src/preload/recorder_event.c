@@ -44,8 +44,7 @@ static __attribute__((noinline)) int end_left_event(uintptr_t sp)
 /* Whether nothing is special about an event of the calling thread, whose record that is. */
 static inline int is_quick(const struct incstack__record *record)
 {
-	return record != NULL && incstack__record_local.state == 0 &&
-	       record->log.used < record->quick &&
+	return record != NULL && record->log.used < record->quick &&
 	       record->changes == __atomic_load_n(&incstack__recording.changes, __ATOMIC_RELAXED);
 }
 
@@ -280,16 +279,21 @@ static __attribute__((noinline)) void alloc_slowly(const void *block, size_t byt
 
 void incstack__record_alloc(const void *block, size_t bytes, struct incstack__caller caller)
 {
-	struct incstack__record *record = incstack__record_local.mine;
+	struct incstack__record *record;
 
+	if (__builtin_expect(incstack__record_local.state != 0, 0)) {
+		alloc_slowly(block, bytes, caller);
+		return;
+	}
+	begin(HERE); /* first: a handler that forks must see that the record is in use */
+	record = incstack__record_local.mine;
 	if (__builtin_expect(!is_quick(record) || elsewhere(record, caller), 0)) {
+		end();
 		alloc_slowly(block, bytes, caller);
 	} else {
 		const struct incstack_top top = top_of(caller);
-		uint64_t trace;
+		const uint64_t trace = take(record, &top, 1);
 
-		begin(HERE);
-		trace = take(record, &top, 1);
 		if (log_alloc(&record->log, record->alone, block, bytes, trace) != 0)
 			drop(record);
 		end();
@@ -316,12 +320,18 @@ static __attribute__((noinline)) void free_slowly(const void *block)
 
 void incstack__record_free(const void *block)
 {
-	struct incstack__record *record = incstack__record_local.mine;
+	struct incstack__record *record;
 
+	if (__builtin_expect(incstack__record_local.state != 0, 0)) {
+		free_slowly(block);
+		return;
+	}
+	begin(HERE);
+	record = incstack__record_local.mine;
 	if (__builtin_expect(!is_quick(record), 0)) {
+		end();
 		free_slowly(block);
 	} else {
-		begin(HERE);
 		if (log_free(&record->log, record->alone, block) != 0)
 			drop(record);
 		end();

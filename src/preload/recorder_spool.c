@@ -318,17 +318,32 @@ void incstack__spool_remove(void)
 		unlink(spool.path);
 }
 
+static uint32_t get_segments(struct incstack__spool_segment *segments)
+{
+	if (spool.header == NULL)
+		return 0;
+	memcpy(segments, spool.header->segment, sizeof(spool.header->segment));
+	return spool.header->segments;
+}
+
 void incstack__spool_leave(void)
 {
 	struct incstack__spool_segment segments[INCSTACK__SPOOL_SEGMENTS];
-	uint32_t count = 0;
+	const uint32_t count = get_segments(segments);
 
-	if (spool.header != NULL) {
-		count = spool.header->segments;
-		memcpy(segments, spool.header->segment, sizeof(segments));
-	}
 	for (uint32_t i = 0; i < count; i++)
 		munmap((void *)segments[i].address, segments[i].bytes);
+	memset(&spool, 0, sizeof(spool));
+	pthread_mutex_init(&lock, NULL);
+}
+
+void incstack__spool_make_private(void)
+{
+	struct incstack__spool_segment segments[INCSTACK__SPOOL_SEGMENTS];
+	const uint32_t count = get_segments(segments);
+
+	for (uint32_t i = 0; i < count; i++)
+		incstack__record_make_private((void *)segments[i].address, segments[i].bytes);
 	memset(&spool, 0, sizeof(spool));
 	pthread_mutex_init(&lock, NULL);
 }

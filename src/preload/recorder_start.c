@@ -123,23 +123,6 @@ static void mark_environment(const char *configuration)
 			*at = entry;
 }
 
-/* A stack that a fork has wiped belongs to no thread, so that nothing is done with it. */
-static void *allocate(void *context, size_t bytes)
-{
-	void *memory = incstack__record_map(bytes);
-
-	(void)context;
-	if (memory != NULL)
-		madvise(memory, bytes, MADV_WIPEONFORK);
-	return memory;
-}
-
-static void release(void *context, void *memory, size_t bytes)
-{
-	(void)context;
-	incstack__record_unmap(memory, bytes);
-}
-
 static int create_runtime(void)
 {
 	static struct incstack_embedder embedder;
@@ -155,8 +138,8 @@ static int create_runtime(void)
 	embedder = *incstack_native_embedder();
 	embedder.find_rule = find_rule;
 	embedder.find_rule_quickly = find_rule;
-	embedder.allocate = allocate;
-	embedder.release = release;
+	embedder.allocate = incstack__record_allocate;
+	embedder.release = incstack__record_release;
 	embedder.allocate_traces = incstack__spool_chunk;
 	embedder.release_traces = incstack__spool_chunk_release;
 	return incstack_runtime_create(&options, &r->runtime);
@@ -184,94 +167,29 @@ static int create_all(void)
 	return create_runtime() != 0 || create_late() != 0;
 }
 
-/* ---- forks ---------------------------------------------------------------------------- */
-
-/* What a child begins with, for its own recording is wiped. */
-static struct incstack__recording forked_from;
-
-/* The state of the thread that forks; a signal handler of an event may. */
-static INCSTACK__TLS uintptr_t state_before;
-
-static void before_fork(void)
-{
-	if (incstack__recording.on)
-		incstack__record_modules();
-	state_before = incstack__record_local.state;
-	incstack__record_local.state = INCSTACK__INSIDE;
-	incstack__lock_fork();
-	forked_from = incstack__recording;
-}
-
-static void after_fork(void)
-{
-	incstack__lock_forked();
-	incstack__record_local.state = state_before;
-}
-
-/* Starts anew with what the parent was told, and what it had found out. */
-static void follow(void)
+void incstack__record_begin_again(const struct incstack__recording *parent)
 {
 	struct incstack__recording *r = &incstack__recording;
 
 	r->fd = -1;
 	r->pid = getpid();
 	r->changes = 1;
-	r->interval = forked_from.interval;
-	r->mode = forked_from.mode;
-	r->why = forked_from.why;
-	r->crosscheck = forked_from.crosscheck;
-	r->follow = forked_from.follow;
-	r->wiped = forked_from.wiped;
-	r->epoch = forked_from.epoch;
-	r->unloading = forked_from.unloading;
-	r->counter = forked_from.counter;
-	memcpy(r->file, forked_from.file, sizeof(r->file));
+	r->interval = parent->interval;
+	r->mode = parent->mode;
+	r->why = parent->why;
+	r->crosscheck = parent->crosscheck;
+	r->follow = parent->follow;
+	r->wiped = parent->wiped;
+	r->epoch = parent->epoch;
+	r->unloading = parent->unloading;
+	r->counter = parent->counter;
+	memcpy(r->file, parent->file, sizeof(r->file));
 	if (open_next(0) != 0 || create_all() != 0)
 		return;
 	incstack_runtime_forked(r->runtime);
 	incstack__native_walk_forked();
 	incstack__record_check_start();
 	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
-}
-
-/* Takes the parent's thunks off the stack that this thread, the only one, runs on. Those that
- * a child keeps which was not told of the fork lead on to where the frames return to, and do
- * no more, for the stack that they belong to is wiped. */
-static void lift_thunks(uintptr_t at)
-{
-	const struct incstack__record *record = incstack__record_local.mine;
-
-	if (record != NULL)
-		incstack_stack_forked(record->stack);
-	for (record = forked_from.contexts; record != NULL; record = record->next)
-		if (at >= record->low && at < record->high)
-			incstack_stack_forked(record->stack);
-}
-
-/* The parent's records are the parent's. */
-static void after_fork_child(void)
-{
-	struct incstack__quiet before;
-
-	incstack__locks_make();
-	if (!forked_from.on) { /* in a sandbox, not even the file may be closed */
-		memset(&incstack__recording, 0, sizeof(incstack__recording));
-		incstack__record_forked();
-		incstack__record_modules_forked();
-		return;
-	}
-	incstack__record_quiet(&before);
-	lift_thunks((uintptr_t)__builtin_frame_address(0));
-	incstack__recording = forked_from;
-	incstack__record_close();
-	memset(&incstack__recording, 0, sizeof(incstack__recording));
-	incstack__record_forked();
-	incstack__spool_leave();
-	if (forked_from.follow)
-		follow();
-	incstack__record_modules_forked();
-	before.state = 0;
-	incstack__record_loud(&before);
 }
 
 static const struct incstack__recorder table = {
@@ -304,8 +222,7 @@ static int start(const char *configuration, long starter)
 
 	if (r->file[0] == '\0' || open_next(starter <= 0 || starter == r->pid) != 0)
 		return -1;
-	if (incstack__locks_make() != 0 ||
-	    pthread_atfork(before_fork, after_fork, after_fork_child) != 0 ||
+	if (incstack__locks_make() != 0 || incstack__record_watch_forks() != 0 ||
 	    incstack__record_keys() != 0 || create_all() != 0) {
 		incstack__record_note(INCSTACK__NOTE_NOT_STARTED);
 		return -1;

@@ -7,6 +7,8 @@
  *   jumps=N        a signal handler jumps out of the recorder, at its first instruction, its
  *                  second and so on, as long as the recorder runs that many; after each N
  *                  allocations; prints how many those are in all
+ *   forks=N        a signal handler forks at each instruction of the recorder, and the child
+ *                  goes on, allocates N times, and exits; prints how many did not end well
  *   blocks=N       N blocks of 1000000 bytes
  *   count=FILE     from now on each thread counts there what it has allocated, in a word of
  *                  its own
@@ -48,6 +50,9 @@ static uintptr_t recorder_low, recorder_high; /* its code */
 static volatile long instruction;             /* of the recorder, in the event */
 static volatile long jump_at;
 static volatile long handled;
+static volatile int forking; /* what a handler does: it forks */
+static volatile int is_child;
+static volatile long bad_children;
 static sigjmp_buf out;
 
 static int find_recorder(struct dl_phdr_info *info, size_t size, void *unused)
@@ -72,14 +77,32 @@ static int may_interrupt(const ucontext_t *at)
 	return pc >= recorder_low && pc < recorder_high && !sigismember(&at->uc_sigmask, SIGALRM);
 }
 
+static void fork_in_handler(ucontext_t *at)
+{
+	const pid_t child = fork();
+	int status = 0;
+
+	if (child == 0) {
+		is_child = 1;
+		at->uc_mcontext.gregs[REG_EFL] &= ~0x100;
+		return;
+	}
+	if (waitpid(child, &status, 0) != child || status != 0)
+		bad_children++;
+}
+
 static void on_instruction(int number, siginfo_t *info, void *context)
 {
 	(void)number;
 	(void)info;
-	if (!may_interrupt(context))
+	if (is_child) /* no more steps */
+		((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~0x100;
+	if (is_child || !may_interrupt(context))
 		return;
 	instruction++;
-	if (jump_at == 0) {
+	if (forking) {
+		fork_in_handler(context);
+	} else if (jump_at == 0) {
 		void *volatile block =
 			malloc(1 << 20); /* mapped: malloc proper may be interrupted */
 
@@ -122,6 +145,19 @@ static void run_handlers(long count)
 	for (long i = 0; i < count; i++)
 		step_through_allocation();
 	printf("handlers %ld\n", handled);
+}
+
+static void run_forks(long count)
+{
+	start_stepping();
+	allocate(24);
+	forking = 1;
+	step_through_allocation();
+	for (long i = 0; i < count; i++)
+		allocate(48);
+	if (is_child)
+		_exit(0);
+	printf("forks %ld %ld\n", instruction, bad_children);
 }
 
 static void run_jumps(long count)
@@ -278,6 +314,8 @@ static int run_step(const char *step)
 		run_handlers(atol(argument));
 	else if ((argument = value(step, "jumps")) != NULL)
 		run_jumps(atol(argument));
+	else if ((argument = value(step, "forks")) != NULL)
+		run_forks(atol(argument));
 	else if ((argument = value(step, "blocks")) != NULL)
 		for (long i = atol(argument); i > 0; i--)
 			allocate_counted(1000000, 0);

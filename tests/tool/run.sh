@@ -301,6 +301,16 @@ test_handlers_in_the_recorder() {
 	equal "recorded and missing" $((calls + missing + ${dropped:-0})) $((handled + 20 + 2))
 }
 
+# A child goes on from any instruction of the recorder that a forking handler interrupts.
+test_forks_in_the_recorder() {
+	local forks bad
+	record -o trace -- "$crash" forks=20
+	equal status "$status" 0
+	read -r forks bad < <(sed -n 's/^forks //p' stdout)
+	[[ $forks -ge 300 ]] || fail "$forks forks"
+	equal "children that ended badly" "$bad" 0
+}
+
 # A jump out of any instruction of the recorder loses one sample at most.
 test_jumps_out_of_the_recorder() {
 	local jumps allocations

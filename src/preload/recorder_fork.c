@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a fork leaves of the recorder in the child. The recording, and all memory of the core
+ * but that of the traces, is wiped: a stack that reads as zero belongs to no thread, so that
+ * nothing is done with it. The memory of the traces is shared with the parent, and therefore
+ * given up. A child that is followed starts anew.
+ *
+ * A signal handler that forks may have interrupted an event, or a return through a thunk,
+ * which the child finishes when its handler returns. For such a fork nothing is wiped, and
+ * the child gets copies of what it shares with the parent, where it does no harm. It is not
+ * recorded.
+ */
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/mman.h>
+
+#include "recorder.h"
+
+/* In front of each piece of memory that is wiped. */
+struct piece {
+	struct piece *next;
+	struct piece **link;
+	size_t bytes;
+} __attribute__((aligned(64)));
+
+static struct piece *pieces;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; no handler runs under it */
+
+/* What a child begins with, for its own recording is wiped. */
+static struct incstack__recording forked_from;
+static int interrupted; /* the thread that forks is in the middle of an event or a return */
+static INCSTACK__TLS uintptr_t state_before;
+
+void *incstack__record_allocate(void *context, size_t bytes)
+{
+	struct piece *piece = incstack__record_map(sizeof(*piece) + bytes);
+
+	(void)context;
+	if (piece == NULL)
+		return NULL;
+	piece->bytes = sizeof(*piece) + bytes;
+	madvise(piece, piece->bytes, MADV_WIPEONFORK);
+	pthread_mutex_lock(&lock);
+	piece->next = pieces;
+	piece->link = &pieces;
+	if (pieces != NULL)
+		pieces->link = &piece->next;
+	pieces = piece;
+	pthread_mutex_unlock(&lock);
+	return piece + 1;
+}
+
+void incstack__record_release(void *context, void *memory, size_t bytes)
+{
+	struct piece *piece = (struct piece *)memory - 1;
+
+	(void)context;
+	(void)bytes;
+	pthread_mutex_lock(&lock);
+	*piece->link = piece->next;
+	if (piece->next != NULL)
+		piece->next->link = piece->link;
+	pthread_mutex_unlock(&lock);
+	incstack__record_unmap(piece, piece->bytes);
+}
+
+static void advise_all(int advice)
+{
+	madvise(&incstack__recording, sizeof(incstack__recording), advice);
+	pthread_mutex_lock(&lock);
+	for (const struct piece *i = pieces; i != NULL; i = i->next)
+		madvise((void *)(uintptr_t)i, i->bytes, advice);
+	pthread_mutex_unlock(&lock);
+}
+
+static int is_interrupted(void)
+{
+	const struct incstack__record *mine = incstack__record_local.mine;
+
+	return mine != NULL && ((state_before != 0 && state_before != INCSTACK__INSIDE) ||
+				incstack_stack_is_busy(mine->stack));
+}
+
+static void before_fork(void)
+{
+	if (incstack__recording.on)
+		incstack__record_modules();
+	state_before = incstack__record_local.state;
+	incstack__record_local.state = INCSTACK__INSIDE;
+	incstack__lock_fork();
+	forked_from = incstack__recording;
+	interrupted = forked_from.on && is_interrupted();
+	if (!interrupted)
+		return;
+	advise_all(MADV_KEEPONFORK);
+	if (forked_from.follow)
+		incstack__record_note(INCSTACK__NOTE_UNRECORDED);
+}
+
+static void after_fork(void)
+{
+	if (interrupted)
+		advise_all(MADV_WIPEONFORK);
+	interrupted = 0;
+	incstack__lock_forked();
+	incstack__record_local.state = state_before;
+}
+
+/* Takes the parent's thunks off the stack that this thread, the only one, runs on. Those that
+ * a child keeps which was not told of the fork lead on to where the frames return to, and do
+ * no more, for the stack that they belong to is wiped. */
+static void lift_thunks(uintptr_t at)
+{
+	const struct incstack__record *record = incstack__record_local.mine;
+
+	if (record != NULL)
+		incstack_stack_forked(record->stack);
+	for (record = forked_from.contexts; record != NULL; record = record->next)
+		if (at >= record->low && at < record->high)
+			incstack_stack_forked(record->stack);
+}
+
+void *incstack__record_make_private(void *memory, size_t bytes)
+{
+	void *copy = incstack__record_map(bytes);
+
+	if (copy == NULL)
+		return NULL;
+	memcpy(copy, memory, bytes);
+	return mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory);
+}
+
+/* The event, or the return, ends as it would have in the parent. */
+static void finish_privately(void)
+{
+	struct incstack__recording *r = &incstack__recording;
+
+	r->on = 0;
+	r->changes = 0;
+	incstack__record_make_private(r->slots, INCSTACK__TRACE_COUNTERS_BYTES);
+	r->slots = NULL; /* which a record still has */
+	incstack__spool_make_private();
+	incstack__record_close();
+	incstack__record_local.state = state_before;
+}
+
+static void begin_anew(void)
+{
+	lift_thunks((uintptr_t)__builtin_frame_address(0));
+	incstack__recording = forked_from;
+	incstack__record_close();
+	memset(&incstack__recording, 0, sizeof(incstack__recording));
+	incstack__record_forked();
+	incstack__spool_leave();
+	if (forked_from.follow)
+		incstack__record_begin_again(&forked_from);
+}
+
+static void after_fork_child(void)
+{
+	struct incstack__quiet before;
+
+	incstack__locks_make();
+	if (!forked_from.on) { /* in a sandbox, not even the file may be closed */
+		memset(&incstack__recording, 0, sizeof(incstack__recording));
+		incstack__record_forked();
+		incstack__record_modules_forked();
+		return;
+	}
+	incstack__record_quiet(&before);
+	pthread_mutex_init(&lock, NULL);
+	pieces = NULL;
+	if (interrupted)
+		finish_privately();
+	else
+		begin_anew();
+	incstack__record_modules_forked();
+	before.state = interrupted ? state_before : 0;
+	interrupted = 0;
+	incstack__record_loud(&before);
+}
+
+int incstack__record_watch_forks(void)
+{
+	return pthread_atfork(before_fork, after_fork, after_fork_child);
+}
