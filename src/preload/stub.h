@@ -25,6 +25,8 @@ static inline const struct incstack__recorder *incstack__stub_recorder_get(void)
 void *incstack__stub_dlsym(void *handle, const char *name);
 /* The loaded object that contains an address, or null. */
 const struct link_map *incstack__stub_object(uintptr_t address);
+/* The real _dl_find_object, by which that is found from then on; 0: there is none. */
+void incstack__stub_object_finder(uintptr_t function);
 /* Called in assembly: see stub_entries.c. */
 uintptr_t incstack__stub_entered(uintptr_t *slot, unsigned number);
 

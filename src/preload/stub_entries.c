@@ -64,6 +64,7 @@ __attribute__((constructor(101))) static void find_all(void)
 	for (unsigned i = 0; i < ENTRIES; i++)
 		if (real[i] == 0)
 			real[i] = find_next(entries[i].name);
+	incstack__stub_object_finder(find_next("_dl_find_object"));
 }
 
 static int has_name(const struct link_map *map, const char *name)

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Its constructor, in which the dynamic linker's lock is held, waits for the program.
+ */
+#include <unistd.h>
+
+extern int loading;
+extern int walked;
+
+__attribute__((constructor)) static void wait_for_walk(void)
+{
+	__atomic_store_n(&loading, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < 1000 && !__atomic_load_n(&walked, __ATOMIC_ACQUIRE); i++)
+		usleep(5000);
+}
