@@ -43,6 +43,9 @@ struct incstack_profile_kind {
 	const char *unit;
 };
 
+/* Flag of a frame that stands for a label of samples, see INCSTACK_KEEP_LABELS. */
+#define INCSTACK_PROFILE_LABEL (1u << 31)
+
 /* A frame as nodes refer to it: every distinct frame exists once. */
 struct incstack_profile_frame {
 	const char *name; /* not terminated; null while nothing has named it */
@@ -51,7 +54,8 @@ struct incstack_profile_frame {
 	uint64_t method; /* as in the frame object; 0 for frames made from a name */
 	int32_t bci;
 	uint32_t flags; /* INCSTACK_OBJECT_SIGNAL, _RAW, _EXACT (of RAW); _VIRTUAL: this frame
-	                 * is inlined into its caller (in a frame object, its callee is) */
+	                 * is inlined into its caller (in a frame object, its callee is);
+	                 * INCSTACK_PROFILE_LABEL */
 };
 
 /* Makes an empty profile with 1..INCSTACK_PROFILE_KINDS_MAX kinds of weight.
@@ -290,6 +294,18 @@ struct incstack_profile_fault {
 	const char *why; /* a constant; null without fault */
 };
 
+/* What is read only if it is asked for, because it tells contexts apart that are the same
+ * without it. Files of pprof say it, and a profile that has it can be written to pprof again. */
+enum incstack_profile_keep {
+	/* Labels of samples: each is a frame "key=value" beneath the frames of the sample. In
+	 * other formats, and in what is made of the profile (merge, select, average, overlay),
+	 * they are frames like others. */
+	INCSTACK_KEEP_LABELS = 1u << 0,
+	/* Mappings, and the mapping and address of each location: frames with different
+	 * addresses differ. What is made of the profile does not have them. */
+	INCSTACK_KEEP_MAPPINGS = 1u << 1,
+};
+
 /* How a file is read; null means all zero. */
 struct incstack_profile_input {
 	/* With nodes_max above 0, full is called between two records once the profile
@@ -300,6 +316,7 @@ struct incstack_profile_input {
 	/* Called now and then with the bytes read from the stream so far; may be null. */
 	void (*progress)(void *context, uint64_t bytes);
 	void *context;
+	uint32_t keep; /* INCSTACK_KEEP_* */
 };
 
 /* Reads a file into a new profile with the kinds that the file has; for folded
@@ -315,8 +332,8 @@ INCSTACK_API int incstack_profile_read(FILE *stream, enum incstack_profile_forma
 
 /* What may be lost between a file and another; the profile's weights and names are not. */
 enum incstack_profile_loss {
-	INCSTACK_LOSS_LABELS = 1u << 0,    /* pprof: labels of samples, which are added up */
-	INCSTACK_LOSS_MAPPINGS = 1u << 1,  /* pprof: mappings, and addresses of named frames */
+	INCSTACK_LOSS_LABELS = 1u << 0,    /* pprof: labels of samples (INCSTACK_KEEP_LABELS) */
+	INCSTACK_LOSS_MAPPINGS = 1u << 1,  /* mappings and addresses (INCSTACK_KEEP_MAPPINGS) */
 	INCSTACK_LOSS_FUNCTIONS = 1u << 2, /* system names, start lines, columns, filters, URL */
 	INCSTACK_LOSS_FILES = 1u << 3,     /* names of source files */
 	INCSTACK_LOSS_LINES = 1u << 4,     /* line numbers; when reading, those beyond 2^31 - 1 */

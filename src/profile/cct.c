@@ -36,6 +36,8 @@ static int profile_init(struct incstack_profile *profile)
 	if (!error)
 		error = incstack__table_init(&profile->node_table);
 	if (!error)
+		error = incstack__extra_init(&profile->extra);
+	if (!error)
 		error = node_add(profile, INCSTACK__NONE, INCSTACK__NONE);
 	return error;
 }
@@ -122,7 +124,7 @@ void incstack_profile_destroy(struct incstack_profile *profile)
 	free(profile->weights);
 	free(profile->program);
 	free(profile->mode);
-	free(profile->extra.comments);
+	incstack__extra_free(&profile->extra);
 	free(profile);
 }
 
@@ -228,8 +230,9 @@ int incstack_profile_frame(const struct incstack_profile *profile, uint32_t node
 	if (!profile || !frame || node == INCSTACK_PROFILE_ROOT || node >= profile->nodes_used)
 		return INCSTACK_EINVAL;
 	f = &profile->frames[profile->nodes[node].frame];
-	*frame = (struct incstack_profile_frame){
-		.method = f->method, .bci = f->bci, .flags = f->flags};
+	*frame = (struct incstack_profile_frame){.bci = f->bci, .flags = f->flags};
+	if (!(f->flags & INCSTACK_PROFILE_LABEL))
+		frame->method = f->method;
 	if (f->file)
 		frame->file = incstack__text(profile, f->file - 1);
 	if (f->name != INCSTACK__NONE) {

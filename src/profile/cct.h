@@ -26,7 +26,8 @@ struct incstack__frame {
 	uint32_t flags;
 	uint32_t key;
 	uint32_t name;
-	uint32_t file; /* of the source, a name's number + 1; 0: unknown */
+	uint32_t file;  /* of the source, a name's number + 1; 0: unknown */
+	uint32_t place; /* the number of its place + 1; 0: none */
 };
 
 struct incstack__node {
@@ -34,8 +35,36 @@ struct incstack__node {
 	uint32_t frame;
 };
 
+/* The file or memory that addresses lie in. */
+struct incstack__mapping {
+	uint64_t start, limit, offset;
+	uint32_t file, build_id;
+	uint32_t has; /* bits that pprof sets where a symbolizer has been */
+};
+
+/* Where the code of a frame lies. */
+struct incstack__place {
+	uint64_t address;
+	uint32_t mapping; /* its number + 1; 0: unknown */
+	uint32_t folded;  /* 1: the code is that of several functions */
+};
+
+/* Of samples. It has a text or a number. The method of its frame is its number. */
+struct incstack__label {
+	uint64_t number;
+	uint32_t key, text, unit;
+};
+
 /* What only pprof can say of a profile. Names are numbers + 1; 0: not said. */
 struct incstack__extra {
+	struct incstack__mapping *mappings;
+	size_t mappings_used, mappings_room;
+	struct incstack__place *places;
+	size_t places_used, places_room;
+	struct incstack__table place_table;
+	struct incstack__label *labels;
+	size_t labels_used, labels_room;
+	struct incstack__table label_table;
 	uint32_t *comments;
 	size_t comments_used, comments_room;
 	uint32_t period_name, period_unit, default_kind;
@@ -86,6 +115,16 @@ int incstack__frame_named(struct incstack_profile *profile, const char *text, si
 /* As this, of a source file; a null file is unknown. */
 int incstack__frame_in(struct incstack_profile *profile, const char *text, size_t length,
 		       const char *file, int32_t bci, uint32_t flags, uint32_t *frame);
+/* As this, with bci, flags and place of the rest. */
+int incstack__frame_at(struct incstack_profile *profile, const char *text, size_t length,
+		       const char *file, const struct incstack__frame *rest, uint32_t *frame);
+/* The frame of a label, and the number + 1 of a place, which are kept once each. */
+int incstack__label_frame(struct incstack_profile *profile, const struct incstack__label *label,
+			  uint32_t *frame);
+int incstack__place_intern(struct incstack_profile *profile, const struct incstack__place *place,
+			   uint32_t *number);
+int incstack__extra_init(struct incstack__extra *extra);
+void incstack__extra_free(struct incstack__extra *extra);
 /* Makes the table anew after keys were changed. */
 int incstack__frame_table_renew(struct incstack_profile *profile);
 int incstack__node_child(struct incstack_profile *profile, uint32_t parent, uint32_t frame,

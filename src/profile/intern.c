@@ -140,7 +140,7 @@ int incstack__name_intern(struct incstack_profile *profile, const char *text, si
 static bool frame_equal(const struct incstack__frame *a, const struct incstack__frame *b)
 {
 	return a->method == b->method && a->bci == b->bci && a->flags == b->flags &&
-	       a->key == b->key && a->file == b->file;
+	       a->key == b->key && a->file == b->file && a->place == b->place;
 }
 
 static int frame_add(struct incstack_profile *profile, const struct incstack__frame *key,
@@ -167,7 +167,8 @@ static uint32_t frame_hash(const struct incstack__frame *key)
 	uint64_t rest = (uint64_t)(uint32_t)key->bci << 32 | key->flags;
 
 	return incstack__hash_pair(key->method + key->key * 0x9e3779b97f4a7c15u +
-					   key->file * 0xc2b2ae3d27d4eb4fu,
+					   key->file * 0xc2b2ae3d27d4eb4fu +
+					   key->place * 0x165667b19e3779f9u,
 				   rest);
 }
 
@@ -213,7 +214,15 @@ int incstack__frame_named(struct incstack_profile *profile, const char *text, si
 int incstack__frame_in(struct incstack_profile *profile, const char *text, size_t length,
 		       const char *file, int32_t bci, uint32_t flags, uint32_t *frame)
 {
-	struct incstack__frame key = {.bci = bci, .flags = flags};
+	struct incstack__frame rest = {.bci = bci, .flags = flags};
+
+	return incstack__frame_at(profile, text, length, file, &rest, frame);
+}
+
+int incstack__frame_at(struct incstack_profile *profile, const char *text, size_t length,
+		       const char *file, const struct incstack__frame *rest, uint32_t *frame)
+{
+	struct incstack__frame key = *rest;
 	int error = incstack__name_intern(profile, text, length, &key.key);
 
 	if (!error && file) {

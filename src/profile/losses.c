@@ -6,16 +6,18 @@
 
 #include "cct.h"
 
+#define EXTRA_LOSSES \
+	(INCSTACK_LOSS_COMMENTS | INCSTACK_LOSS_PERIOD | INCSTACK_LOSS_LABELS | \
+	 INCSTACK_LOSS_MAPPINGS)
 #define FRAME_LOSSES (INCSTACK_LOSS_FILES | INCSTACK_LOSS_LINES | INCSTACK_LOSS_INLINING)
 
 static const uint32_t unsaid[] = {
 	[INCSTACK_FORMAT_FOLDED] = FRAME_LOSSES | INCSTACK_LOSS_KINDS | INCSTACK_LOSS_UNIT |
-				   INCSTACK_LOSS_META | INCSTACK_LOSS_COMMENTS |
-				   INCSTACK_LOSS_PERIOD | INCSTACK_LOSS_NAMES,
+				   INCSTACK_LOSS_META | INCSTACK_LOSS_NAMES | EXTRA_LOSSES,
 	[INCSTACK_FORMAT_PPROF] = INCSTACK_LOSS_INLINING,
-	[INCSTACK_FORMAT_SPEEDSCOPE] = INCSTACK_LOSS_COMMENTS | INCSTACK_LOSS_PERIOD,
-	[INCSTACK_FORMAT_FIREFOX] = INCSTACK_LOSS_COMMENTS | INCSTACK_LOSS_PERIOD,
-	[INCSTACK_FORMAT_HTML] = FRAME_LOSSES | INCSTACK_LOSS_COMMENTS | INCSTACK_LOSS_PERIOD,
+	[INCSTACK_FORMAT_SPEEDSCOPE] = EXTRA_LOSSES,
+	[INCSTACK_FORMAT_FIREFOX] = EXTRA_LOSSES,
+	[INCSTACK_FORMAT_HTML] = FRAME_LOSSES | EXTRA_LOSSES,
 };
 
 static uint32_t said_of_frames(const struct incstack_profile *profile)
@@ -50,6 +52,10 @@ static uint32_t said_of_profile(const struct incstack_profile *profile, uint32_t
 	if (meta->program || meta->mode || meta->time_ns || meta->duration_ns || meta->lost ||
 	    meta->truncated || meta->pruned)
 		said |= INCSTACK_LOSS_META;
+	if (extra->labels_used)
+		said |= INCSTACK_LOSS_LABELS;
+	if (extra->mappings_used || extra->places_used)
+		said |= INCSTACK_LOSS_MAPPINGS;
 	if (extra->comments_used)
 		said |= INCSTACK_LOSS_COMMENTS;
 	if (extra->period || extra->period_name || extra->period_unit || extra->default_kind)

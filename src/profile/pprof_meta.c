@@ -39,19 +39,28 @@ static bool take_comment(struct incstack_profile_meta *meta, const char *comment
 	return false;
 }
 
-/* A string of the file as a name of the profile, + 1; 0 for none. */
-static int extra_name(const struct incstack__pprof_tables *tables, uint64_t string,
-		      struct incstack_profile *profile, uint32_t *name)
+int incstack__pprof_name(const struct incstack__pprof_tables *tables, uint64_t string,
+			 struct incstack_profile *profile, uint32_t *name, bool *valid)
 {
 	const char *text = incstack__pprof_string(tables, string);
 	int error;
 
 	*name = 0;
+	*valid = text || !string;
 	if (!text || !*text)
 		return 0;
 	error = incstack__name_intern(profile, text, strlen(text), name);
 	++*name;
 	return error;
+}
+
+/* The same, where nothing is said of what is not valid. */
+static int extra_name(const struct incstack__pprof_tables *tables, uint64_t string,
+		      struct incstack_profile *profile, uint32_t *name)
+{
+	bool valid;
+
+	return incstack__pprof_name(tables, string, profile, name, &valid);
 }
 
 static int keep_comment(const struct incstack__pprof_tables *tables, uint64_t string,

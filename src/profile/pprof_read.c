@@ -23,6 +23,8 @@ struct pprof_reader {
 	size_t field_room;
 	uint32_t *path; /* of a sample: frames, innermost first */
 	size_t path_room, depth;
+	uint32_t *labels; /* of a sample: their frames */
+	size_t labels_room, labels_used;
 	uint64_t values[INCSTACK_PROFILE_KINDS_MAX];
 	uint32_t values_used;
 };
@@ -158,6 +160,52 @@ static int push_number(struct pprof_reader *pprof, uint32_t field, pb_istream_t 
 	return field == PPROF_SAMPLE_VALUE ? push_value(pprof, number) : 0;
 }
 
+static int push_label(struct pprof_reader *pprof, pb_istream_t *bytes)
+{
+	struct incstack_profile *profile = pprof->reader->profile;
+	uint64_t numbers[PPROF_LABEL_UNIT + 1] = {0};
+	struct incstack__label label = {0};
+	uint32_t *const names[] = {[PPROF_LABEL_KEY] = &label.key,
+				   [PPROF_LABEL_TEXT] = &label.text,
+				   [PPROF_LABEL_UNIT] = &label.unit};
+	const char *why = NULL;
+	int error = incstack__pprof_numbers(bytes, numbers, PPROF_LABEL_UNIT + 1, &why);
+
+	for (uint32_t i = PPROF_LABEL_KEY; i <= PPROF_LABEL_UNIT && !error; i++) {
+		bool valid = true;
+
+		if (i != PPROF_LABEL_NUMBER)
+			error = incstack__pprof_name(&pprof->tables, numbers[i], profile, names[i],
+						     &valid);
+		profile->losses |= valid ? 0 : INCSTACK_LOSS_LABELS;
+	}
+	if (why)
+		return refuse(pprof, why);
+	if (!error)
+		error = incstack__reserve((void **)&pprof->labels, &pprof->labels_room,
+					  pprof->labels_used + 1, sizeof(*pprof->labels));
+	label.number = numbers[PPROF_LABEL_NUMBER];
+	return error ? error
+		     : incstack__label_frame(profile, &label, &pprof->labels[pprof->labels_used++]);
+}
+
+static int read_label(struct pprof_reader *pprof, pb_istream_t *bytes)
+{
+	pb_istream_t label;
+	int error;
+
+	if (!(pprof->reader->input->keep & INCSTACK_KEEP_LABELS)) {
+		pprof->reader->profile->losses |= INCSTACK_LOSS_LABELS;
+		return pb_skip_field(bytes, PB_WT_STRING) ? 0 : refuse(pprof, "a damaged sample");
+	}
+	if (!pb_make_string_substream(bytes, &label))
+		return refuse(pprof, "a damaged sample");
+	error = push_label(pprof, &label);
+	if (!error && !pb_close_string_substream(bytes, &label))
+		error = refuse(pprof, "a damaged sample");
+	return error;
+}
+
 /* A repeated number, packed or not. */
 static int read_sample_field(struct pprof_reader *pprof, pb_istream_t *bytes, uint32_t field,
 			     pb_wire_type_t type)
@@ -167,8 +215,8 @@ static int read_sample_field(struct pprof_reader *pprof, pb_istream_t *bytes, ui
 
 	if (type == PB_WT_VARINT)
 		return push_number(pprof, field, bytes);
-	if (field == PPROF_SAMPLE_LABEL)
-		pprof->reader->profile->losses |= INCSTACK_LOSS_LABELS;
+	if (field == PPROF_SAMPLE_LABEL && type == PB_WT_STRING)
+		return read_label(pprof, bytes);
 	if (type != PB_WT_STRING || field > PPROF_SAMPLE_VALUE)
 		return pb_skip_field(bytes, type) ? 0 : refuse(pprof, "a damaged sample");
 	if (!pb_make_string_substream(bytes, &packed))
@@ -191,6 +239,10 @@ static int add_sample(struct pprof_reader *pprof)
 	while (pprof->depth && !error)
 		error = incstack__node_child(reader->profile, node, pprof->path[--pprof->depth],
 					     &node);
+	if (!error && node == INCSTACK_PROFILE_ROOT && pprof->labels_used)
+		error = incstack__unknown_node(reader->profile, &node);
+	for (size_t i = 0; i < pprof->labels_used && !error; i++)
+		error = incstack__node_child(reader->profile, node, pprof->labels[i], &node);
 	for (uint32_t k = 0; k < pprof->values_used && !error; k++)
 		error = incstack__weigh(reader, node, k, pprof->values[k]);
 	return error ? error : incstack__room(reader);
@@ -203,6 +255,7 @@ static int on_sample(struct pprof_reader *pprof, uint32_t field, pb_istream_t *b
 	if (field != PPROF_SAMPLE)
 		return 0;
 	pprof->depth = 0;
+	pprof->labels_used = 0;
 	pprof->values_used = 0;
 	while (bytes->bytes_left && !error) {
 		pb_wire_type_t type;
@@ -259,6 +312,7 @@ int incstack__read_pprof(struct incstack__reader *reader)
 	if (!pprof)
 		return INCSTACK_ENOMEM;
 	pprof->reader = reader;
+	pprof->tables.keep = reader->input->keep;
 	if (fseek(given, 0, SEEK_CUR)) {
 		error = copy_stream(given, &copy);
 		reader->stream = copy;
@@ -273,6 +327,7 @@ int incstack__read_pprof(struct incstack__reader *reader)
 	incstack__pprof_tables_free(&pprof->tables);
 	free(pprof->field);
 	free(pprof->path);
+	free(pprof->labels);
 	free(pprof);
 	return error;
 }

@@ -16,6 +16,8 @@ int incstack__pprof_tables_init(struct incstack__pprof_tables *tables)
 {
 	int error = incstack__table_init(&tables->function_table);
 
+	if (!error)
+		error = incstack__table_init(&tables->mapping_table);
 	return error ? error : incstack__table_init(&tables->location_table);
 }
 
@@ -27,6 +29,8 @@ void incstack__pprof_tables_free(struct incstack__pprof_tables *tables)
 	free(tables->function_table.slots);
 	free(tables->locations);
 	free(tables->location_table.slots);
+	free(tables->mappings);
+	free(tables->mapping_table.slots);
 	free(tables->lines);
 	free(tables->comments);
 }
@@ -63,8 +67,8 @@ static int add_string(struct incstack__pprof_tables *tables, pb_istream_t *bytes
 	return 0;
 }
 
-/* The numbers of a message by field, up to `count` fields; the rest is skipped. */
-static int read_numbers(pb_istream_t *bytes, uint64_t *numbers, uint32_t count, const char **why)
+int incstack__pprof_numbers(pb_istream_t *bytes, uint64_t *numbers, uint32_t count,
+			    const char **why)
 {
 	while (bytes->bytes_left) {
 		pb_wire_type_t type;
@@ -87,7 +91,7 @@ static int read_numbers(pb_istream_t *bytes, uint64_t *numbers, uint32_t count, 
 static int add_kind(struct incstack__pprof_tables *tables, pb_istream_t *bytes, const char **why)
 {
 	uint64_t numbers[3] = {0};
-	int error = read_numbers(bytes, numbers, 3, why);
+	int error = incstack__pprof_numbers(bytes, numbers, 3, why);
 
 	if (error)
 		return error;
@@ -135,7 +139,7 @@ static int add_function(struct incstack__pprof_tables *tables, pb_istream_t *byt
 			const char **why)
 {
 	uint64_t numbers[6] = {0};
-	int error = read_numbers(bytes, numbers, 6, why);
+	int error = incstack__pprof_numbers(bytes, numbers, 6, why);
 
 	if (error)
 		return error;
@@ -165,7 +169,7 @@ static int add_line(struct incstack__pprof_tables *tables, pb_istream_t *bytes, 
 {
 	uint64_t numbers[4] = {0};
 	uint64_t line;
-	int error = read_numbers(bytes, numbers, 4, why);
+	int error = incstack__pprof_numbers(bytes, numbers, 4, why);
 
 	if (!error && tables->lines_used >= TABLE_ENTRIES_MAX)
 		error = damaged(why);
@@ -203,7 +207,9 @@ static int read_location_field(struct incstack__pprof_tables *tables, pb_istream
 		else if (field == PPROF_LOCATION_ADDRESS)
 			number = &location->address;
 		else if (field == PPROF_LOCATION_MAPPING)
-			tables->losses |= INCSTACK_LOSS_MAPPINGS;
+			number = &location->mapping;
+		else if (field == PPROF_LOCATION_FOLDED)
+			number = &location->folded;
 		return pb_decode_varint(bytes, number) ? 0 : damaged(why);
 	}
 	if (type != PB_WT_STRING || field != PPROF_LOCATION_LINE)
@@ -275,7 +281,7 @@ static int add_period_type(struct incstack__pprof_tables *tables, pb_istream_t *
 			   const char **why)
 {
 	uint64_t numbers[3] = {0};
-	int error = read_numbers(bytes, numbers, 3, why);
+	int error = incstack__pprof_numbers(bytes, numbers, 3, why);
 
 	tables->period_type[0] = numbers[1];
 	tables->period_type[1] = numbers[2];
@@ -287,8 +293,7 @@ int incstack__pprof_table(struct incstack__pprof_tables *tables, uint32_t field,
 {
 	switch (field) {
 	case PPROF_MAPPING:
-		tables->losses |= INCSTACK_LOSS_MAPPINGS;
-		return 0;
+		return incstack__pprof_add_mapping(tables, bytes, why);
 	case PPROF_PERIOD_TYPE:
 		return add_period_type(tables, bytes, why);
 	case PPROF_SAMPLE_TYPE:
@@ -337,7 +342,8 @@ const char *incstack__pprof_string(const struct incstack__pprof_tables *tables, 
 }
 
 static int name_line(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
-		     struct incstack__pprof_line *line, bool outermost, const char **why)
+		     struct incstack__pprof_line *line, struct incstack__frame *rest,
+		     const char **why)
 {
 	const struct incstack__pprof_function *function = find_function(tables, line->function);
 	const char *name = function ? incstack__pprof_string(tables, function->name) : NULL, *file;
@@ -351,18 +357,20 @@ static int name_line(struct incstack__pprof_tables *tables, struct incstack_prof
 	file = incstack__pprof_string(tables, function->file);
 	if (!file)
 		tables->losses |= INCSTACK_LOSS_FILES;
-	return incstack__frame_in(profile, name, strlen(name), file && *file ? file : NULL,
-				  line->bci, outermost ? 0 : INCSTACK_OBJECT_VIRTUAL, &line->frame);
+	rest->bci = line->bci;
+	return incstack__frame_at(profile, name, strlen(name), file && *file ? file : NULL, rest,
+				  &line->frame);
 }
 
 /* A location without lines stands for its address. */
 static int name_address(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
-			struct incstack__pprof_location *location)
+			struct incstack__pprof_location *location, uint32_t place)
 {
 	struct incstack__frame key = {.method = location->address,
 				      .bci = -1,
 				      .flags = INCSTACK_OBJECT_RAW,
-				      .key = INCSTACK__NONE};
+				      .key = INCSTACK__NONE,
+				      .place = place};
 	int error = incstack__reserve((void **)&tables->lines, &tables->lines_room,
 				      tables->lines_used + 1, sizeof(*tables->lines));
 
@@ -376,15 +384,18 @@ static int name_address(struct incstack__pprof_tables *tables, struct incstack_p
 static int name_location(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
 			 struct incstack__pprof_location *location, const char **why)
 {
-	int error = 0;
+	uint32_t place;
+	int error = incstack__pprof_place(tables, profile, location, &place);
 
-	if (location->address)
-		tables->losses |= INCSTACK_LOSS_MAPPINGS;
-	if (!location->count)
-		return name_address(tables, profile, location);
-	for (uint32_t i = 0; i < location->count && !error; i++)
-		error = name_line(tables, profile, &tables->lines[location->first + i],
-				  i + 1 == location->count, why);
+	if (!error && !location->count)
+		return name_address(tables, profile, location, place);
+	for (uint32_t i = 0; i < location->count && !error; i++) {
+		bool outermost = i + 1 == location->count;
+		struct incstack__frame rest = {.flags = outermost ? 0 : INCSTACK_OBJECT_VIRTUAL,
+					       .place = outermost ? place : 0};
+
+		error = name_line(tables, profile, &tables->lines[location->first + i], &rest, why);
+	}
 	return error;
 }
 
@@ -410,6 +421,8 @@ int incstack__pprof_profile(struct incstack__pprof_tables *tables,
 {
 	int error = make_profile(tables, profile, why);
 
+	if (!error)
+		error = incstack__pprof_mappings(tables, *profile);
 	for (size_t i = 0; i < tables->locations_used && !error; i++)
 		error = name_location(tables, *profile, &tables->locations[i], why);
 	if (!error)

@@ -25,10 +25,17 @@ struct incstack__pprof_line {
 	int32_t bci;
 };
 
+struct incstack__pprof_mapping {
+	uint64_t id;
+	uint64_t start, limit, offset;
+	uint64_t file, build_id; /* in the string table */
+	uint32_t has;
+};
+
 /* Its lines are [first, first + count), innermost first; count is never 0 once
  * the profile exists. */
 struct incstack__pprof_location {
-	uint64_t id, address;
+	uint64_t id, address, mapping, folded;
 	uint32_t first, count;
 };
 
@@ -43,6 +50,9 @@ struct incstack__pprof_tables {
 	struct incstack__pprof_location *locations;
 	size_t locations_used, locations_room;
 	struct incstack__table location_table;
+	struct incstack__pprof_mapping *mappings;
+	size_t mappings_used, mappings_room;
+	struct incstack__table mapping_table;
 	struct incstack__pprof_line *lines;
 	size_t lines_used, lines_room;
 	uint64_t kinds[INCSTACK_PROFILE_KINDS_MAX][2]; /* name and unit, in the string table */
@@ -51,6 +61,7 @@ struct incstack__pprof_tables {
 	size_t comments_used, comments_room;
 	uint64_t time_ns, duration_ns;
 	uint64_t period, period_type[2], default_kind; /* the last two in the string table */
+	uint32_t keep;                                 /* INCSTACK_KEEP_* */
 	uint32_t losses; /* INCSTACK_LOSS_*: what is read and cannot be kept */
 };
 
@@ -69,6 +80,23 @@ int incstack__pprof_profile(struct incstack__pprof_tables *tables,
 /* Gives the profile what the file says of itself. */
 int incstack__pprof_meta(const struct incstack__pprof_tables *tables,
 			 struct incstack_profile *profile);
+
+/* The numbers of a message by field, up to `count` fields; the rest is skipped. */
+int incstack__pprof_numbers(pb_istream_t *bytes, uint64_t *numbers, uint32_t count,
+			    const char **why);
+
+/* A string as a name of the profile, + 1; 0 if it is empty or not valid, which *valid says. */
+int incstack__pprof_name(const struct incstack__pprof_tables *tables, uint64_t string,
+			 struct incstack_profile *profile, uint32_t *name, bool *valid);
+
+/* Takes a mapping; gives all to the profile; the place of a location, + 1, 0 for none. What
+ * cannot be kept of them is noted as a loss. */
+int incstack__pprof_add_mapping(struct incstack__pprof_tables *tables, pb_istream_t *bytes,
+				const char **why);
+int incstack__pprof_mappings(struct incstack__pprof_tables *tables,
+			     struct incstack_profile *profile);
+int incstack__pprof_place(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
+			  const struct incstack__pprof_location *location, uint32_t *place);
 
 /* Null if there is no such string, or one that is not UTF-8 without NUL. */
 const char *incstack__pprof_string(const struct incstack__pprof_tables *tables, uint64_t string);

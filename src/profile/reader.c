@@ -29,7 +29,7 @@ int incstack__room(struct incstack__reader *reader)
 }
 
 /* The root stands for no frame, so no format could say that it weighs something. */
-static int unknown_node(struct incstack_profile *profile, uint32_t *node)
+int incstack__unknown_node(struct incstack_profile *profile, uint32_t *node)
 {
 	static const char text[] = "[unknown]";
 	uint32_t frame;
@@ -43,7 +43,7 @@ int incstack__weigh(struct incstack__reader *reader, uint32_t node, uint32_t kin
 	int error = 0;
 
 	if (node == INCSTACK_PROFILE_ROOT)
-		error = unknown_node(reader->profile, &node);
+		error = incstack__unknown_node(reader->profile, &node);
 	if (!error)
 		error = incstack__node_weigh(reader->profile, node, kind, weight);
 

@@ -24,6 +24,8 @@ int incstack__refuse(struct incstack__reader *reader, const char *why);
 void incstack__progress(const struct incstack__reader *reader, uint64_t bytes);
 /* Calls full if it is time to; between two records only. */
 int incstack__room(struct incstack__reader *reader);
+/* The node for what weighs something and has no frames. */
+int incstack__unknown_node(struct incstack_profile *profile, uint32_t *node);
 /* Adds to one kind; what the profile cannot hold is a fault of the input. */
 int incstack__weigh(struct incstack__reader *reader, uint32_t node, uint32_t kind, uint64_t weight);
 

@@ -117,6 +117,8 @@ static int convert(const char *from, int from_format, struct conversion *to)
 	if (!from_format)
 		from_format = incstack_profile_format_of(from);
 	input.full = html ? tool_prune_full : write_part;
+	if (to->format == INCSTACK_FORMAT_PPROF)
+		input.keep = INCSTACK_KEEP_LABELS | INCSTACK_KEEP_MAPPINGS;
 	input.nodes_max = tool_nodes_max(from_format);
 	status = tool_profile_read(from, from_format, &input, &profile);
 	if (!status)

@@ -19,6 +19,8 @@ static const enum incstack_profile_format format = FUZZ_FORMAT;
 
 static struct incstack_profile *read_bytes(const void *data, size_t size)
 {
+	static const struct incstack_profile_input input = {.keep = INCSTACK_KEEP_LABELS |
+								    INCSTACK_KEEP_MAPPINGS};
 	struct incstack_profile *profile = NULL;
 	struct incstack_profile_fault fault;
 	FILE *stream = fmemopen((void *)(uintptr_t)data, size, "r");
@@ -26,7 +28,7 @@ static struct incstack_profile *read_bytes(const void *data, size_t size)
 
 	if (!stream)
 		abort();
-	error = incstack_profile_read(stream, format, NULL, &profile, &fault);
+	error = incstack_profile_read(stream, format, &input, &profile, &fault);
 	if ((error != 0) != (profile == NULL) || (error == INCSTACK_EFORMAT && !fault.why))
 		abort();
 	if (error && format == INCSTACK_FORMAT_FOLDED && (fault.offset > size || !fault.line))

@@ -6,12 +6,15 @@ import json
 from fractions import Fraction
 from math import floor
 
+from pprof_message import PprofWriter, field, fields, numbers, varint
+
 FORMATS = ("folded", "pb.gz", "speedscope.json", "firefox.json")
 META = ("program", "mode", "time_ns", "duration_ns", "lost", "truncated", "pruned")
 
 
 class Profile:
-    """samples: {(labels, stack): weights}; a frame is (name, file, line, inlined)."""
+    """samples: {(labels, stack): weights}; a frame is (name, file, line, inlined, place), where
+    the place, which only pprof has, may be left out."""
 
     def __init__(self, kinds):
         self.kinds = kinds
@@ -20,7 +23,8 @@ class Profile:
                            "meta": tuple("" if k in META[:2] else 0 for k in META)}
 
     def add(self, labels, stack, weights):
-        sums = self.samples.setdefault((labels, tuple(stack)), [0] * len(weights))
+        stack = tuple(frame if len(frame) == 5 else (*frame, ()) for frame in stack)
+        sums = self.samples.setdefault((labels, stack), [0] * len(weights))
         for k, weight in enumerate(weights):
             sums[k] += weight
 
@@ -46,101 +50,14 @@ class Profile:
 
 
 def blank(frame, lost):
-    name, file, line, inlined = frame
+    name, file, line, inlined, place = frame
     if "names" in lost:
         name = name.replace(";", ":").replace("\n", " ")
     return (name, "" if "file" in lost else file, 0 if "line" in lost else line,
-            False if "inlined" in lost else inlined)
+            False if "inlined" in lost else inlined, () if "mappings" in lost else place)
 
 
 # ---- pprof ----
-
-def varint(number):
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def field(number, value):
-    """A number, or bytes."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value) if value else b""
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def fields(data):
-    at = 0
-
-    def number():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(data):
-        tag = number()
-        if tag & 7 == 0:
-            yield tag >> 3, number()
-        else:
-            assert tag & 7 == 2, tag
-            size = number()
-            at += size
-            yield tag >> 3, data[at - size:at]
-
-
-def numbers(data):
-    """Of a packed field."""
-    value = shift = 0
-    for byte in data:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            yield value
-            value = shift = 0
-
-
-class PprofWriter:
-    def __init__(self):
-        self.strings = {"": 0}
-        self.functions = {}
-        self.locations = {}
-        self.body = b""
-
-    def string(self, text):
-        return self.strings.setdefault(text, len(self.strings))
-
-    def function(self, name, file, system, start):
-        key = (name, file, system, start)
-        if key not in self.functions:
-            self.functions[key] = len(self.functions) + 1
-            self.body += field(5, field(1, self.functions[key]) + field(2, self.string(name)) +
-                               field(3, self.string(system)) + field(4, self.string(file)) +
-                               field(5, start))
-        return self.functions[key]
-
-    def location(self, lines, address, mapping):
-        """lines: (function, line, column), innermost first."""
-        key = (tuple(lines), address, mapping)
-        if key not in self.locations:
-            self.locations[key] = len(self.locations) + 1
-            body = field(1, self.locations[key]) + field(2, mapping) + field(3, address)
-            for function, line, column in lines:
-                body += field(4, field(1, function) + field(2, line) + field(3, column))
-            self.body += field(4, body)
-        return self.locations[key]
-
-    def bytes(self):
-        return gzip.compress(self.body + b"".join(
-            field(6, text.encode()) for text in self.strings), 1)
-
 
 def read_pprof(path):
     data = list(fields(gzip.decompress(path.read_bytes())))
@@ -152,13 +69,15 @@ def read_pprof(path):
             kinds.append((strings[kind.get(1, 0)], strings[kind.get(2, 0)]))
     profile = Profile(kinds)
     functions = {f[1]: f for f in (dict(fields(v)) for n, v in data if n == 5)}
-    extra, mapped, locations = set(), set(), {}
+    extra, mappings, locations = set(), {}, {}
     for f in functions.values():
         if f.get(5) or strings[f.get(3, 0)] not in ("", strings[f.get(2, 0)]):
             extra.add((strings[f.get(2, 0)], strings[f.get(3, 0)], f.get(5, 0)))
     for n, v in data:
         if n == 3:
-            mapped.add(tuple(fields(v)))
+            m = dict(fields(v))
+            mappings[m[1]] = (*(m.get(i, 0) for i in (2, 3, 4)), strings[m.get(5, 0)],
+                              strings[m.get(6, 0)], *(m.get(i, 0) for i in (7, 8, 9, 10)))
         if n in (7, 8, 15):
             extra.add((n, strings[v]))
         if n != 4:
@@ -169,8 +88,7 @@ def read_pprof(path):
                 lines.append(dict(fields(w)))
             else:
                 head[m] = w
-        if head.get(2) or head.get(3):
-            mapped.add((head.get(2, 0), head.get(3, 0)))
+        place = (head.get(2, 0), head.get(3, 0), head.get(5, 0))
         frames = []
         for i, line in enumerate(lines):
             f = functions[line[1]]
@@ -178,13 +96,20 @@ def read_pprof(path):
                 extra.add(("column", line[3]))
             frames.append((strings[f.get(2, 0)], strings[f.get(4, 0)], line.get(2, 0),
                            i + 1 < len(lines)))
-        locations[head[1]] = frames or [(hex(head.get(3, 0)), "", 0, False)]
+        frames = frames or [(hex(head.get(3, 0)), "", 0, False)]
+        if any(place):
+            frames[-1] += (place,)
+        locations[head[1]] = frames
+    for frames in locations.values():
+        if len(frames[-1]) == 5:
+            mapping, *rest = frames[-1][4]
+            frames[-1] = (*frames[-1][:4], (mappings.get(mapping, ()), *rest))
     for n, v in data:
         if n == 2:
             read_pprof_sample(profile, v, locations, strings)
     read_pprof_rest(profile, data, strings)
     profile.attributes["functions"] = tuple(sorted(extra, key=str))
-    profile.attributes["mappings"] = tuple(sorted(mapped, key=str))
+    profile.attributes["mappings"] = tuple(mappings.values())
     return profile
 
 
@@ -193,7 +118,8 @@ def read_pprof_sample(profile, data, locations, strings):
     for n, v in fields(data):
         if n == 3:
             label = dict(fields(v))
-            labels.append((strings[label.get(1, 0)], strings[label.get(2, 0)], label.get(3, 0)))
+            labels.append((strings[label.get(1, 0)], strings[label.get(2, 0)], label.get(3, 0),
+                           strings[label.get(4, 0)]))
         else:
             (ids if n == 1 else values).extend([v] if isinstance(v, int) else numbers(v))
     stack = [frame for i in ids for frame in locations[i]][::-1]
@@ -287,10 +213,7 @@ def random_pprof(rng, path):
     kinds = rng.sample(KINDS, rng.choice([1, 1, 2, 3]))
     for name, unit in kinds:
         out.body += field(1, field(1, out.string(name)) + field(2, out.string(unit)))
-    mapping = 0
-    if rng.random() < often:
-        mapping = 1
-        out.body += field(3, field(1, 1) + field(2, 4096) + field(5, out.string("/bin/x")))
+    mappings = random_mappings(rng, out) if rng.random() < often else [0]
     names = [text(rng) for _ in range(rng.randint(1, 8))] + ["n" * rng.choice([1, 5000])]
     locations = []
     for _ in range(rng.randint(1, 12)):
@@ -308,18 +231,38 @@ def random_pprof(rng, path):
         address = rng.randint(1, 2 ** 48) if rng.random() < often else 0
         if rng.random() < often / 9:
             lines, address = [], rng.randint(1, 2 ** 48)
-        locations.append(out.location(lines, address, mapping))
+        locations.append(out.location(lines, address, rng.choice(mappings)))
     big = rng.choice([3, 1000, 2 ** 40, 2 ** 56])
     for _ in range(rng.choice([1, 3, 30])):
         ids = [rng.choice(locations) for _ in range(rng.randint(1, 12))]
         values = [rng.choice([0, 1, rng.randint(0, big)]) for _ in kinds]
         label = b""
-        if rng.random() < often / 2:
-            label = field(3, field(1, out.string("key")) + field(3, rng.randint(1, 3)))
+        while rng.random() < often / 2:
+            label += random_label(rng, out)
         out.body += field(2, field(1, b"".join(map(varint, ids))) +
                           field(2, b"".join(map(varint, values))) + label)
     random_rest(rng, out, often)
     path.write_bytes(out.bytes())
+
+
+def random_mappings(rng, out):
+    """Adds some and returns their identifiers, and 0 for none."""
+    ids = rng.sample(range(1, 2 ** 40), rng.randint(1, 3))
+    for i in ids:
+        has = [field(n, rng.choice([0, 1])) for n in (7, 8, 9, 10)]
+        out.body += field(3, field(1, i) + field(2, rng.randint(0, 2 ** 48)) +
+                          field(3, 2 ** 48) + field(4, rng.choice([0, 4096])) +
+                          field(5, out.string(rng.choice(["", "/bin/x", "/ä"]))) +
+                          field(6, out.string(rng.choice(["", "a0b1"]))) + b"".join(has))
+    return ids + [0]
+
+
+def random_label(rng, out):
+    key = field(1, out.string(rng.choice(["key", "é;", "a=b"])))
+    if rng.random() < 0.5:
+        return field(3, key + field(2, out.string(rng.choice(["1", "x\n", "b=c"]))))
+    number = rng.choice([0, 1, 2 ** 64 - 1])
+    return field(3, key + field(3, number) + field(4, out.string(rng.choice(["", "bytes"]))))
 
 
 def random_rest(rng, out, often):

@@ -43,6 +43,52 @@ static inline struct bytes write_bytes(const struct incstack_profile *profile,
 	return bytes;
 }
 
+/* A pprof file with a mapping, labels and inlined frames: "f" in "g" at two addresses, an
+ * address without a name, and a label without frames. */
+static inline struct bytes labelled_pprof(void)
+{
+	static const char tables[] =
+		"\x0a\x04\x08\x01\x10\x02"
+		"\x1a\x12\x08\x07\x10\x80\x20\x18\x80\x40\x20\x10\x28\x05\x30\x06\x38\x01\x50\x01"
+		"\x2a\x04\x08\x01\x10\x03\x2a\x04\x08\x02\x10\x04"
+		"\x22\x11\x08\x01\x10\x07\x18\xb4\x24\x22\x02\x08\x01\x22\x04\x08\x02\x10\x05"
+		"\x22\x09\x08\x02\x10\x07\x18\xb5\x24\x28\x01"
+		"\x22\x11\x08\x03\x10\x07\x18\xb5\x24\x22\x02\x08\x01\x22\x04\x08\x02\x10\x05";
+	static const char samples[] = "\x12\x14\x1a\x04\x08\x07\x10\x08\x0a\x01\x01\x12\x01\x03"
+				      "\x1a\x06\x08\x09\x18\x2a\x20\x0a"
+				      "\x12\x0c\x0a\x01\x01\x12\x01\x04\x1a\x04\x08\x07\x10\x0b"
+				      "\x12\x06\x0a\x01\x03\x12\x01\x05"
+				      "\x12\x06\x0a\x01\x02\x12\x01\x06"
+				      "\x12\x09\x12\x01\x07\x1a\x04\x08\x07\x10\x08";
+	static const char *const strings[] = {"",    "samples", "count", "f",    "g",     "/bin/x",
+					      "id5", "user",    "ann",   "size", "bytes", "bob"};
+	struct bytes bytes = {NULL, 0};
+	FILE *stream = open_memstream(&bytes.at, &bytes.size);
+
+	ck_assert_ptr_nonnull(stream);
+	fwrite(tables, sizeof(tables) - 1, 1, stream);
+	fwrite(samples, sizeof(samples) - 1, 1, stream);
+	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
+		fprintf(stream, "\x32%c%s", (int)strlen(strings[i]), strings[i]);
+	ck_assert_int_eq(fclose(stream), 0);
+	return bytes;
+}
+
+/* As read_bytes, of pprof and with all that can be kept. */
+static inline struct incstack_profile *read_labelled(struct bytes bytes)
+{
+	static const struct incstack_profile_input input = {.keep = INCSTACK_KEEP_LABELS |
+								    INCSTACK_KEEP_MAPPINGS};
+	struct incstack_profile *profile = NULL;
+	FILE *stream = fmemopen(bytes.at, bytes.size, "r");
+
+	ck_assert_ptr_nonnull(stream);
+	ck_assert_int_eq(
+		incstack_profile_read(stream, INCSTACK_FORMAT_PPROF, &input, &profile, NULL), 0);
+	fclose(stream);
+	return profile;
+}
+
 static inline struct incstack_profile *profile_from(const char *folded)
 {
 	struct incstack_profile *profile = NULL;

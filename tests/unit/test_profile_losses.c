@@ -133,6 +133,57 @@ START_TEST(inlining_into_nothing_is_said)
 }
 END_TEST
 
+static void folded_is(const struct incstack_profile *profile, const char *expected)
+{
+	char *text = folded_text(profile, 0);
+
+	ck_assert_str_eq(text, expected);
+	free(text);
+}
+
+/* From pprof to pprof: the second time the same bytes are written. */
+START_TEST(labels_and_mappings_are_kept)
+{
+	static const char text[] = "0x1235 6\n[unknown];user=ann 7\ng;f 5\n"
+				   "g;f;user=ann;size=42 bytes 3\ng;f;user=bob 4\n";
+	const uint32_t extra = INCSTACK_LOSS_LABELS | INCSTACK_LOSS_MAPPINGS;
+	struct bytes bytes[4] = {labelled_pprof()};
+
+	for (int i = 0; i < 3; i++) {
+		struct incstack_profile *profile = read_labelled(bytes[i]);
+
+		folded_is(profile, text);
+		ck_assert_uint_eq(incstack_profile_nodes(profile), 11);
+		ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_PPROF, 0), 0);
+		ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_FIREFOX, 0),
+				  extra);
+		bytes[i + 1] = write_bytes(profile, INCSTACK_FORMAT_PPROF, 0);
+		incstack_profile_destroy(profile);
+	}
+	ck_assert_uint_eq(bytes[3].size, bytes[2].size);
+	ck_assert_mem_eq(bytes[3].at, bytes[2].at, bytes[2].size);
+	for (int i = 0; i < 4; i++)
+		free(bytes[i].at);
+}
+END_TEST
+
+/* Who does not ask for them gets the contexts without, and is told. */
+START_TEST(labels_and_mappings_are_kept_if_asked_for)
+{
+	struct bytes bytes = labelled_pprof();
+	struct incstack_profile *profile = NULL;
+
+	ck_assert_int_eq(read_bytes(bytes.at, bytes.size, INCSTACK_FORMAT_PPROF, &profile, NULL),
+			 0);
+	folded_is(profile, "0x1235 6\n[unknown] 7\ng;f 12\n");
+	ck_assert_uint_eq(incstack_profile_nodes(profile), 5);
+	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_PPROF, 0),
+			  INCSTACK_LOSS_LABELS | INCSTACK_LOSS_MAPPINGS);
+	incstack_profile_destroy(profile);
+	free(bytes.at);
+}
+END_TEST
+
 START_TEST(fractions_add_up)
 {
 	char *text = NULL;
@@ -292,6 +343,8 @@ int main(void)
 	tcase_add_test(tests, lines_files_and_inlining_are_kept);
 	tcase_add_test(tests, inlined_frames_of_traces_are_marked);
 	tcase_add_test(tests, inlining_into_nothing_is_said);
+	tcase_add_test(tests, labels_and_mappings_are_kept);
+	tcase_add_test(tests, labels_and_mappings_are_kept_if_asked_for);
 	tcase_add_test(tests, fractions_add_up);
 	tcase_add_test(tests, open_frames_last_until_the_end);
 	tcase_add_test(tests, own_files_keep_their_kinds);

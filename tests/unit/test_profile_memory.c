@@ -45,6 +45,8 @@ static void must_be_a(int result, struct incstack_profile *profile)
 
 static enum incstack_profile_format format;
 static struct bytes reference;
+static const struct incstack_profile_input everything = {.keep = INCSTACK_KEEP_LABELS |
+								 INCSTACK_KEEP_MAPPINGS};
 
 static int read_scenario(long n, bool for_ever, bool *something_failed)
 {
@@ -55,7 +57,7 @@ static int read_scenario(long n, bool for_ever, bool *something_failed)
 
 	ck_assert_ptr_nonnull(stream);
 	arm(n, for_ever);
-	result = incstack_profile_read(stream, format, NULL, &profile, &fault);
+	result = incstack_profile_read(stream, format, &everything, &profile, &fault);
 	*something_failed = disarm();
 	fclose(stream);
 	must_be_a(result, profile);
@@ -90,6 +92,23 @@ START_TEST(each_format)
 	if (format != INCSTACK_FORMAT_HTML)
 		fail_each_allocation(read_scenario, 5);
 	free(reference.at);
+	drop_inputs();
+}
+END_TEST
+
+START_TEST(labels_and_mappings)
+{
+	struct bytes bytes = labelled_pprof();
+
+	format = INCSTACK_FORMAT_PPROF;
+	a = read_labelled(bytes);
+	b = NULL;
+	folded_a = folded_text(a, 0);
+	reference = write_bytes(a, format, 0);
+	fail_each_allocation(write_scenario, 1);
+	fail_each_allocation(read_scenario, 5);
+	free(reference.at);
+	free(bytes.at);
 	drop_inputs();
 }
 END_TEST
@@ -328,6 +347,7 @@ int main(void)
 	TCase *all = tcase_create("all");
 
 	tcase_add_loop_test(all, each_format, INCSTACK_FORMAT_FOLDED, INCSTACK_FORMAT_HTML + 1);
+	tcase_add_test(all, labels_and_mappings);
 	tcase_add_test(all, several_profiles);
 	tcase_add_test(all, one_profile);
 	suite_add_tcase(suite, all);
