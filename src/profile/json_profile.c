@@ -248,8 +248,12 @@ int incstack__json_copy(const struct incstack__json_event *event, char **copy)
 	if (event->type != INCSTACK__JSON_STRING)
 		return 0;
 	free(*copy);
-	*copy = strndup(event->text, event->length);
-	return *copy ? 0 : INCSTACK_ENOMEM;
+	*copy = malloc(event->length + 1);
+	if (!*copy)
+		return INCSTACK_ENOMEM;
+	memcpy(*copy, event->text, event->length);
+	(*copy)[event->length] = '\0';
+	return 0;
 }
 
 int incstack__json_profile_meta(struct incstack__json_profile *made, const char *key,
