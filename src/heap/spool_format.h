@@ -57,6 +57,8 @@ struct incstack__spool_live {
 	uint64_t refused;                   /* samples */
 	uint64_t dropped;                   /* events */
 	struct incstack__trace_tally tally; /* the last that was written */
+	uint64_t events;      /* their address if they do not follow the record, else 0 */
+	uint64_t event_bytes; /* room for them there */
 };
 
 _Static_assert(sizeof(struct incstack__spool_header) <= INCSTACK__SPOOL_HEADER_BYTES, "header");

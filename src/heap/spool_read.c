@@ -291,22 +291,33 @@ static int recover_events(struct spool *spool, struct found *found)
 	return error;
 }
 
+/* The log of the record at `at`, empty where nothing makes sense. */
+static struct incstack__trace_log find_log(const struct spool *spool, uint64_t at,
+					   const struct incstack__spool_live *live)
+{
+	struct incstack__trace_log log = {.data = spool->data + at + EVENTS_AT,
+					  .size = INCSTACK__SPOOL_EVENT_BYTES};
+	uint64_t used;
+
+	if (live->events != 0) {
+		log.data = at_address(spool, live->events, live->event_bytes,
+				      INCSTACK__TRACE_WORD_BYTES);
+		log.size = log.data != NULL ? live->event_bytes : 0;
+	}
+	memcpy(&used, spool->data + at + INCSTACK__SPOOL_USED_OFFSET, sizeof(used));
+	if (used <= log.size && used % INCSTACK__TRACE_WORD_BYTES == 0)
+		log.used = used;
+	return log;
+}
+
 static int recover_record(struct spool *spool, uint64_t at, struct found *found)
 {
-	uint64_t used;
 	int error;
 
 	memcpy(&found->live, spool->data + at + INCSTACK__SPOOL_LIVE_OFFSET, sizeof(found->live));
 	if (found->live.magic != INCSTACK__SPOOL_RECORD_MAGIC)
 		return 0;
-	memcpy(&used, spool->data + at + INCSTACK__SPOOL_USED_OFFSET, sizeof(used));
-	if (used > INCSTACK__SPOOL_EVENT_BYTES || used % INCSTACK__TRACE_WORD_BYTES != 0)
-		used = 0;
-	found->log = (struct incstack__trace_log){
-		.data = spool->data + at + EVENTS_AT,
-		.size = INCSTACK__SPOOL_EVENT_BYTES,
-		.used = used,
-	};
+	found->log = find_log(spool, at, &found->live);
 	error = recover_events(spool, found);
 	return error != 0 ? error : put_tally(spool, found);
 }

@@ -192,6 +192,10 @@ void incstack__spool_leave(void);
 /* A record with an empty log, or null. */
 struct incstack__record *incstack__spool_record(void);
 void incstack__spool_record_release(struct incstack__record *record);
+/* Gives the record, whose log is empty, room for so many bytes of events: a power of two up
+ * to LOG_MOST, or what a record has by itself. Where there is no memory the room stays. */
+enum { INCSTACK__SPOOL_LOG_MOST = 4 << 20 };
+void incstack__spool_log_fit(struct incstack__record *record, size_t bytes);
 /* For the embedder's table. */
 void *incstack__spool_chunk(void *context, size_t bytes);
 void incstack__spool_chunk_release(void *context, void *memory, size_t bytes);
@@ -273,6 +277,8 @@ int incstack__record_is_marked(const void *block);
 /* recorder_room.c */
 /* Whether the batch must be written before another event. */
 int incstack__record_is_full(const struct incstack__record *record);
+/* Bytes in use of the record's stack if the caller runs on it, else 0. */
+size_t incstack__record_depth(const struct incstack__record *record);
 /* Room for one more event and its trace; 0: there is none. */
 int incstack__record_make_room(struct incstack__record *record);
 /* So that a kill finds them: the callers that a sample has left to be walked later. */

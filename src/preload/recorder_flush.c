@@ -126,12 +126,26 @@ static void begin_batch(struct incstack__record *record)
 	record->live.epoch = record->epoch;
 }
 
+/* A batch has all frames that the stack is known to have, so it should have many events
+ * where the stack is deep: room for them in proportion to the bytes of the stack in use. */
+static void fit_log(struct incstack__record *record)
+{
+	const size_t depth = incstack__record_depth(record);
+	size_t bytes = INCSTACK__SPOOL_EVENT_BYTES;
+
+	while (bytes < depth / 4 && bytes < INCSTACK__SPOOL_LOG_MOST)
+		bytes *= 2;
+	if (depth != 0 && (bytes > record->log.size || bytes <= record->log.size / 4))
+		incstack__spool_log_fit(record, bytes);
+}
+
 /* What was written is not in the spool any more: first its events, which lead to the rest. A
  * kill before leaves the batch in both; its serial number tells. */
 static void begin_anew(struct incstack__record *record)
 {
 	incstack__trace_log_clear(&record->log);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	fit_log(record);
 	record->live.serial++;
 	record->live.tree = (uintptr_t)incstack_stack_tree(record->stack);
 	begin_batch(record);

@@ -39,8 +39,7 @@ void incstack__record_complete(struct incstack__record *record)
 	enum { DEEP_BYTES = 64 << 10 };
 	struct incstack__quiet before;
 
-	if ((record->high - (uintptr_t)__builtin_frame_address(0) >= DEEP_BYTES &&
-	     record->retrieved > 0) ||
+	if ((incstack__record_depth(record) >= DEEP_BYTES && record->retrieved > 0) ||
 	    !incstack_stack_has_gaps(record->stack))
 		return;
 	incstack__record_quiet(&before);
@@ -48,14 +47,31 @@ void incstack__record_complete(struct incstack__record *record)
 	incstack__record_loud(&before);
 }
 
-/* A coarse clock, read now and then: what is 100 ms old is written. And the one that stamps
- * are counted from. */
+size_t incstack__record_depth(const struct incstack__record *record)
+{
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (record == incstack__recording.late) /* which has any stack */
+		return 0;
+	return here >= record->low && here < record->high ? record->high - here : 0;
+}
+
+/* How long what is recorded waits to be written. That takes as long as the stack is deep, for
+ * a frame some 20 ns. */
+static int64_t patience_ns(const struct incstack__record *record)
+{
+	return FLUSH_AFTER_NS + (int64_t)incstack__record_depth(record) * 16;
+}
+
+/* A coarse clock, read now and then: what is 100 ms old, or older on a deep stack, is
+ * written. And the one that stamps are counted from. */
 static __attribute__((noinline)) void look_at_clock(struct incstack__record *record)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - record->written_ns >= FLUSH_AFTER_NS)
+	if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - record->written_ns >=
+	    patience_ns(record))
 		flush(record);
 	else
 		incstack__record_complete(record);

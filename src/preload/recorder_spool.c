@@ -25,7 +25,10 @@
 enum {
 	RECORD_BYTES = INCSTACK__SPOOL_RECORD_BYTES + INCSTACK__SPOOL_EVENT_BYTES,
 	LEAST_STEP = 1 << 20,
+	LEAST_LOG = 2 * INCSTACK__SPOOL_EVENT_BYTES,
+	LOG_SIZES = 7, /* LEAST_LOG, then twice as much each, up to LOG_MOST */
 };
+_Static_assert(LEAST_LOG << (LOG_SIZES - 1) == INCSTACK__SPOOL_LOG_MOST, "sizes of logs");
 
 /* A piece that is not in use: its first word leads to the next. */
 struct piece {
@@ -41,6 +44,7 @@ static struct spool {
 	size_t left;
 	struct piece *records;
 	struct piece *chunks;
+	struct piece *logs[LOG_SIZES]; /* of those that do not follow a record */
 } spool;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -223,10 +227,51 @@ struct incstack__record *incstack__spool_record(void)
 	return record;
 }
 
+static struct piece **logs_of(size_t bytes)
+{
+	return &spool.logs[__builtin_ctzl(bytes / LEAST_LOG)];
+}
+
+/* The log of a record is one of its own, or what follows the record. It is empty when it
+ * changes, so a reader that finds half of the change finds no event. */
+static void set_log(struct incstack__record *record, void *events, size_t bytes)
+{
+	void *before = record->live.events != 0 ? record->log.data : NULL;
+	const size_t bytes_before = record->log.size;
+
+	record->live.events = events != NULL ? (uintptr_t)events : 0;
+	record->live.event_bytes = events != NULL ? bytes : 0;
+	if (events != NULL)
+		incstack__trace_log_init(&record->log, events, bytes);
+	else
+		incstack__trace_log_init(&record->log,
+					 (unsigned char *)record + INCSTACK__SPOOL_RECORD_BYTES,
+					 INCSTACK__SPOOL_EVENT_BYTES);
+	if (before != NULL)
+		give(logs_of(bytes_before), before);
+}
+
+void incstack__spool_log_fit(struct incstack__record *record, size_t bytes)
+{
+	void *events = NULL;
+	int is_new;
+
+	if (bytes == record->log.size)
+		return;
+	if (bytes > INCSTACK__SPOOL_EVENT_BYTES) {
+		events = take(logs_of(bytes), bytes, &is_new);
+		if (events == NULL)
+			return;
+	}
+	set_log(record, events, bytes);
+}
+
 void incstack__spool_record_release(struct incstack__record *record)
 {
 	record->live.magic = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	record->log.used = 0;
+	incstack__spool_log_fit(record, INCSTACK__SPOOL_EVENT_BYTES);
 	give(&spool.records, record);
 }
 

@@ -193,6 +193,21 @@ test_deep_recursion() {
 	equal "bytes of recurse" "$(folded recurse)" 3200
 }
 
+# A batch has all frames of the stack. So there are few batches where the stack is deep, and
+# a kill loses none of their events.
+test_deep_stack() {
+	local base bytes
+	base=$(bare)
+	record -o trace -- "$target" below=60000:100000
+	bytes=$(folded alloc_blocks)
+	equal traces "$(value traces)" $((base + 100000))
+	[[ $(stat -c %s trace) -lt 5000000 ]] || fail "$(ls -l trace)"
+	record -o trace -- "$target" below=60000:100000 alloc=10 below=60000:50000 kill
+	equal traces "$(value traces)" $((base + 150010))
+	equal lost "$(value lost)" 0
+	equal "bytes of the second run" "$(folded alloc_blocks)" $((bytes * 150010 / 100000))
+}
+
 # Nobody reads the pipe, so the report would wait for ever.
 test_report_is_ended() {
 	local signal

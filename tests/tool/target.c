@@ -10,6 +10,7 @@
  *   deaf=T:N       the same, and then they block all signals, libc's own too
  *   fork=K:N       K children of which each allocates N blocks and exits
  *   deep=N         N frames of one function of which each leaks a block of 8 bytes
+ *   below=D:N      N blocks are allocated below D frames of one function
  *   nest           a child forks a child
  *   exec=PROGRAM   the other arguments go to that program
  *   kill, _exit, abort, status (3)
@@ -57,6 +58,15 @@ NOINLINE void recurse(long depth)
 	use(malloc(8), 0);
 	if (depth > 1)
 		recurse(depth - 1);
+}
+
+NOINLINE void alloc_below(long depth, long count)
+{
+	if (depth > 0)
+		alloc_below(depth - 1, count);
+	else
+		alloc_blocks(count);
+	__asm__ volatile("");
 }
 
 NOINLINE void alloc_small(void)
@@ -169,6 +179,8 @@ static void run_step(char **step)
 		leak_blocks(atol(argument));
 	else if ((argument = value(*step, "deep")) != NULL)
 		recurse(atol(argument));
+	else if ((argument = value(*step, "below")) != NULL)
+		alloc_below(atol(argument), atol(strchr(argument, ':') + 1));
 	else if ((argument = value(*step, "mixed")) != NULL)
 		alloc_mixed(atol(argument));
 	else if ((argument = value(*step, "threads")) != NULL)

@@ -179,6 +179,34 @@ START_TEST(lies_about_records)
 }
 END_TEST
 
+/* As on a deep stack: the events of the first record lie in the upper half of the second's. */
+START_TEST(events_may_lie_elsewhere)
+{
+	const uint64_t from = INCSTACK__SPOOL_HEADER_BYTES + INCSTACK__SPOOL_RECORD_BYTES;
+	const uint64_t to = from + MADE_RECORD_BYTES + INCSTACK__SPOOL_EVENT_BYTES / 2;
+	unsigned char *live = spool + INCSTACK__SPOOL_HEADER_BYTES + INCSTACK__SPOOL_LIVE_OFFSET;
+	uint64_t place[2] = {MADE_ADDRESS + to, 1024}; /* events, event_bytes */
+
+	make();
+	memcpy(spool + to, spool + from, 1024);
+	memset(spool + from, 0, 1024);
+	memcpy(live + offsetof(struct incstack__spool_live, events), place, sizeof(place));
+	expect(2 * MADE_TRACES, 2);
+	make(); /* less room than events */
+	place[1] = 8;
+	memcpy(live + offsetof(struct incstack__spool_live, events), place, sizeof(place));
+	expect(MADE_TRACES, 1);
+	make(); /* more room than there is memory */
+	place[1] = MADE_BYTES;
+	memcpy(live + offsetof(struct incstack__spool_live, events), place, sizeof(place));
+	expect(MADE_TRACES, 1);
+	make(); /* nowhere */
+	place[0] = 8;
+	memcpy(live + offsetof(struct incstack__spool_live, events), place, sizeof(place));
+	expect(MADE_TRACES, 1);
+}
+END_TEST
+
 START_TEST(the_spool_of_another_file)
 {
 	unsigned char *blocks;
@@ -205,6 +233,7 @@ int main(void)
 	tcase_add_test(tests, a_block_that_was_cut_off_is_left_out);
 	tcase_add_test(tests, chains_end);
 	tcase_add_test(tests, lies_about_records);
+	tcase_add_test(tests, events_may_lie_elsewhere);
 	tcase_add_test(tests, the_spool_of_another_file);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
