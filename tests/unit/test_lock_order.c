@@ -50,8 +50,10 @@ START_TEST(wrong_order)
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	incstack__lock_give(INCSTACK__LOCK_WALK);
 	ck_assert_int_eq(broken, 1);
+#ifndef __SANITIZE_THREAD__ /* which ends the test by itself */
 	incstack__lock_give(INCSTACK__LOCK_WALK);
 	ck_assert_int_eq(broken, 2);
+#endif
 }
 END_TEST
 
