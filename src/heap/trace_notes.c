@@ -58,6 +58,9 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 	[INCSTACK__NOTE_UNRECORDED] =
 		"a child, or a program that was executed, could not be recorded: its trace file "
 		"could not be made (permissions, ulimit -f, or a full disk?)",
+	[INCSTACK__NOTE_UNKNOWN_STACKS] =
+		"the program also runs on stacks that nothing describes, for example signal stacks "
+		"or coroutines that it switches by itself; these were walked fully",
 	[INCSTACK__NOTE_BROKEN] =
 		"an invariant of the recorder was broken, which is an error in incstack: please "
 		"report it",

@@ -30,6 +30,7 @@ enum incstack__trace_note {
 	INCSTACK__NOTE_OWN_NEW,          /* the program defines operator new */
 	INCSTACK__NOTE_NOT_STARTED,      /* the file is there, but nothing was recorded */
 	INCSTACK__NOTE_UNRECORDED,       /* a child or the next program has no file */
+	INCSTACK__NOTE_UNKNOWN_STACKS,   /* walked fully */
 	INCSTACK__NOTE_BROKEN,           /* a debug build found an invariant broken */
 	INCSTACK__NOTE_COUNT,
 };

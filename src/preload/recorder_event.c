@@ -198,6 +198,8 @@ static __attribute__((noinline)) uint64_t take_again(struct incstack__record *re
 	if (error == INCSTACK_ELIMIT && reserve(record, INCSTACK__RESERVE_BYTES) == 0)
 		error = incstack_sample(record->stack, record->traces, 0, &top);
 	record->live.refused += error != 0;
+	if (error == INCSTACK_ELIMIT)
+		incstack__record_note(INCSTACK__NOTE_NO_MEMORY);
 	return error != 0 ? INCSTACK__TRACE_NO_TRACE : record->traces++;
 }
 
@@ -255,6 +257,8 @@ static __attribute__((noinline)) void put_elsewhere(const void *block, size_t by
 
 	incstack__record_quiet(&before);
 	record = lock_record((uintptr_t)caller.slot);
+	if (record == incstack__recording.late && incstack__recording.mode != INCSTACK_MODE_FULL)
+		incstack__record_note(INCSTACK__NOTE_UNKNOWN_STACKS);
 	if (incstack_stack_own(record->stack) == 0)
 		put_alloc(record, block, bytes, caller);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);

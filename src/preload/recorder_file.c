@@ -53,9 +53,10 @@ static void read_command(char *command, size_t size)
 void incstack__record_note(enum incstack__trace_note note)
 {
 	struct incstack__trace_slot *slots = incstack__recording.slots;
+	const uint64_t bit = UINT64_C(1) << note;
 
-	if (slots != NULL)
-		__atomic_fetch_or(&slots[0].notes, UINT64_C(1) << note, __ATOMIC_RELAXED);
+	if (slots != NULL && !(__atomic_load_n(&slots[0].notes, __ATOMIC_RELAXED) & bit))
+		__atomic_fetch_or(&slots[0].notes, bit, __ATOMIC_RELAXED);
 }
 
 /* Once a block could not be written whole, nothing that follows can be read. */
