@@ -54,6 +54,10 @@ struct incstack__record {
 	struct incstack__spool_live live __attribute__((aligned(128))); /* for that reader */
 	void *block;                                                    /* where batches are made */
 	size_t block_bytes;
+	/* Of the events, if they could not be written for want of memory: no other is recorded
+	 * until they are, and in the spool they are whole. Else null. */
+	struct incstack_tree *tree;
+	uint32_t tree_epoch;
 	uint64_t countdown; /* bytes until the next sample */
 	uint64_t random;
 	int64_t written_ns;

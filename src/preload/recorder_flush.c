@@ -85,23 +85,20 @@ static int64_t make_batch(struct incstack__record *record, const struct incstack
 	return incstack__trace_batch(record->block, record->block_bytes, of, &record->log, tree);
 }
 
-/* With what has been counted so far behind it: one write for both. */
-static void write_batch(struct incstack__record *record, const struct incstack_tree *tree,
-			uint32_t epoch)
+/* With what has been counted so far behind it: one write for both. Not 0: there is no memory
+ * for the batch, and nothing was written. */
+static int write_batch(struct incstack__record *record, const struct incstack_tree *tree,
+		       uint32_t epoch)
 {
-	const uint64_t events = record->log.used / INCSTACK__TRACE_WORD_BYTES;
-	int64_t bytes = make_batch(record, tree, epoch);
+	const int64_t bytes = make_batch(record, tree, epoch);
 	unsigned char *block = record->block;
 	int64_t more;
 
-	if (bytes < 0) {
-		record->live.dropped += events; /* at most: each takes at least a word */
-		bytes = 0;
-	}
+	if (bytes < 0)
+		return -1;
 	more = put_tally(record, 0, block + bytes);
-	bytes += more > 0 ? more : 0;
-	if (bytes > 0)
-		incstack__record_write(block, (size_t)bytes);
+	incstack__record_write(block, (size_t)(bytes + (more > 0 ? more : 0)));
+	return 0;
 }
 
 /* The stack has gone over to validate by itself: in the middle of an exception, or because
@@ -151,11 +148,30 @@ static void begin_anew(struct incstack__record *record)
 	begin_batch(record);
 }
 
-static void flush(struct incstack__record *record)
+/* Takes the traces of the events over from the core. Not 0: it had no memory, and without
+ * the traces the events' indexes would be wrong: both wait. */
+static int take_tree(struct incstack__record *record)
 {
 	struct incstack_tree *tree = NULL;
+
+	if (record->tree != NULL)
+		return 0;
+	if (incstack_retrieve(record->stack, &tree) != 0)
+		return -1;
+	heed_core(record);
+	record->tree_epoch = incstack__record_modules_settle(record->epoch, tree, &record->blurred);
+	if (record->check != NULL)
+		incstack__record_check_tree(record, tree);
+	record->retrieved += record->traces;
+	record->traces = 0;
+	record->tree = tree;
+	return 0;
+}
+
+static void flush(struct incstack__record *record)
+{
+	struct incstack_tree *tree;
 	struct timespec now;
-	uint32_t epoch;
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	record->written_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
@@ -163,16 +179,12 @@ static void flush(struct incstack__record *record)
 		begin_batch(record);
 		return;
 	}
-	/* Without the traces the events' indexes would be wrong: both wait. */
-	if (incstack_retrieve(record->stack, &tree) != 0)
+	if (take_tree(record) != 0 || write_batch(record, record->tree, record->tree_epoch) != 0) {
+		incstack__record_note(INCSTACK__NOTE_NO_MEMORY);
 		return;
-	heed_core(record);
-	epoch = incstack__record_modules_settle(record->epoch, tree, &record->blurred);
-	if (record->check != NULL)
-		incstack__record_check_tree(record, tree);
-	record->retrieved += record->traces;
-	record->traces = 0;
-	write_batch(record, tree, epoch);
+	}
+	tree = record->tree;
+	record->tree = NULL;
 	begin_anew(record);
 	incstack_tree_release(tree);
 }

@@ -21,6 +21,7 @@ static inline int is_past(const struct incstack__record *record)
 int incstack__record_is_full(const struct incstack__record *record)
 {
 	return record->log.size - record->log.used < INCSTACK__TRACE_WIDE_BYTES ||
+	       record->tree != NULL ||
 	       (record->check != NULL && !incstack__record_check_room(record)) || is_past(record);
 }
 
@@ -101,6 +102,8 @@ int incstack__record_make_room(struct incstack__record *record)
 
 	if (incstack__record_is_full(record))
 		flush(record);
+	if (record->tree != NULL)
+		return 0;
 	if (incstack__recording.fallen && !record->fallen)
 		incstack__record_follow_mode(record);
 	if (record->walker != NULL)

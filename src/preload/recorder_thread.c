@@ -49,6 +49,7 @@ void incstack__record_publish(struct incstack__record *record)
 
 void incstack__record_discard(struct incstack__record *record)
 {
+	incstack_tree_release(record->tree); /* refuses null */
 	incstack__record_check_destroy(record);
 	incstack__record_unmap(record->block, record->block_bytes);
 	incstack__spool_record_release(record);

@@ -208,6 +208,20 @@ test_deep_stack() {
 	equal "bytes of the second run" "$(folded alloc_blocks)" $((bytes * 150010 / 100000))
 }
 
+# The stack is as deep before as it will be later. What was recorded before is not lost, and
+# what could not be is counted.
+test_no_memory() {
+	local base dropped
+	base=$(bare)
+	record -o trace -- "$target" alloc=5000 below=30000:1 tight deep=20000
+	equal status "$status" 0
+	dropped=$(sed -n 's/^warning: \([0-9]*\) events could not be written.*/\1/p' stderr)
+	equal "all traces" $(($(value traces) + $(value lost) + dropped)) $((base + 25002))
+	[[ $dropped -gt 0 ]] || fail "there was memory enough"
+	grep -q '^note: the recorder got no memory' stderr || fail "not said"
+	[[ $(value traces) -ge $((base + 5000)) ]] || fail "$(value traces) traces"
+}
+
 # Nobody reads the pipe, so the report would wait for ever.
 test_report_is_ended() {
 	local signal

@@ -11,16 +11,20 @@
  *   fork=K:N       K children of which each allocates N blocks and exits
  *   deep=N         N frames of one function of which each leaks a block of 8 bytes
  *   below=D:N      N blocks are allocated below D frames of one function
+ *   tight          the process gets no more memory; it has some to allocate from
  *   nest           a child forks a child
  *   exec=PROGRAM   the other arguments go to that program
  *   kill, _exit, abort, status (3)
  * It uses no stdio: what it allocates, it allocates here.
  */
+#include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -141,6 +145,24 @@ static void run_nested(void)
 	wait(NULL);
 }
 
+/* No page more than the process has by now. */
+static void forbid_memory(void)
+{
+	const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	struct rlimit limit = {0, 0};
+	char text[128] = "";
+
+	mallopt(M_TRIM_THRESHOLD, 1 << 30);
+	mallopt(M_MMAP_MAX, 0);
+	use(malloc(16 << 20), 1);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		exit(4);
+	close(fd);
+	limit.rlim_cur = limit.rlim_max = (rlim_t)atol(text) * 4096;
+	if (setrlimit(RLIMIT_AS, &limit) != 0)
+		exit(4);
+}
+
 static void end(const char *how)
 {
 	if (strcmp(how, "kill") == 0)
@@ -193,6 +215,8 @@ static void run_step(char **step)
 		run_children(argument);
 	else if ((argument = value(*step, "exec")) != NULL)
 		execute(argument, step);
+	else if (strcmp(*step, "tight") == 0)
+		forbid_memory();
 	else if (strcmp(*step, "nest") == 0)
 		run_nested();
 	else
