@@ -145,7 +145,8 @@ hostile() {
 # Stacks lie further from each other than that: what is more is a switch of stacks.
 memcheck() {
 	command valgrind -q --error-exitcode=9 --max-stackframe=65536 --leak-check=full \
-		--errors-for-leak-kinds=definite "$@"
+		--errors-for-leak-kinds=definite \
+		--suppressions="$here/memcheck.supp" "$@"
 }
 
 # Memcheck on everything, and on bugs that it must see.
