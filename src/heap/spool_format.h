@@ -43,6 +43,7 @@ struct incstack__spool_header {
  * the number of bytes of the events; at LIVE_OFFSET is what a reader needs besides. */
 #define INCSTACK__SPOOL_RECORD_BYTES 4096u
 #define INCSTACK__SPOOL_EVENT_BYTES (32u << 10)
+#define INCSTACK__SPOOL_EVENT_BYTES_MOST (4u << 20) /* where they do not follow it */
 #define INCSTACK__SPOOL_USED_OFFSET 16u
 #define INCSTACK__SPOOL_LIVE_OFFSET 128u
 

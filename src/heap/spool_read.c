@@ -19,8 +19,9 @@ enum {
 	OBJECT_BYTES = sizeof(object),
 	EVENTS_AT = INCSTACK__SPOOL_RECORD_BYTES,
 	RECORD_BYTES = INCSTACK__SPOOL_RECORD_BYTES + INCSTACK__SPOOL_EVENT_BYTES,
-	/* Traces of one record: more than it has events, for some have none. */
-	TRACES_MOST = 4 * INCSTACK__SPOOL_EVENT_BYTES / INCSTACK__TRACE_WORD_BYTES,
+	/* Traces for each word of room for events: more than there can be events, for some
+	 * traces have none. */
+	TRACES_A_WORD = 4,
 };
 
 struct spool {
@@ -178,8 +179,9 @@ static void add_trace(struct spool *spool, struct found *found, const trace *fro
 /* How many traces the events name; ends the log where an event is malformed. */
 static uint64_t count_traces(struct found *found)
 {
+	const size_t most = TRACES_A_WORD * found->log.size / INCSTACK__TRACE_WORD_BYTES;
 	const struct incstack__trace_chunk chunk = {.event_end = found->log.data + found->log.used,
-						    .traces = TRACES_MOST};
+						    .traces = (uint32_t)most};
 	struct incstack__trace_place place = {.at = found->log.data};
 	struct incstack__trace_event event;
 	uint64_t count = 0;
@@ -299,7 +301,9 @@ static struct incstack__trace_log find_log(const struct spool *spool, uint64_t a
 					  .size = INCSTACK__SPOOL_EVENT_BYTES};
 	uint64_t used;
 
-	if (live->events != 0) {
+	if (live->events != 0 && live->event_bytes > INCSTACK__SPOOL_EVENT_BYTES_MOST) {
+		log.size = 0;
+	} else if (live->events != 0) {
 		log.data = at_address(spool, live->events, live->event_bytes,
 				      INCSTACK__TRACE_WORD_BYTES);
 		log.size = log.data != NULL ? live->event_bytes : 0;

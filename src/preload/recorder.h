@@ -197,8 +197,7 @@ void incstack__spool_leave(void);
 struct incstack__record *incstack__spool_record(void);
 void incstack__spool_record_release(struct incstack__record *record);
 /* Gives the record, whose log is empty, room for so many bytes of events: a power of two up
- * to LOG_MOST, or what a record has by itself. Where there is no memory the room stays. */
-enum { INCSTACK__SPOOL_LOG_MOST = 4 << 20 };
+ * to EVENT_BYTES_MOST, or what a record has by itself. Where there is no memory the room stays. */
 void incstack__spool_log_fit(struct incstack__record *record, size_t bytes);
 /* For the embedder's table. */
 void *incstack__spool_chunk(void *context, size_t bytes);

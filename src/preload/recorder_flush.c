@@ -130,7 +130,7 @@ static void fit_log(struct incstack__record *record)
 	const size_t depth = incstack__record_depth(record);
 	size_t bytes = INCSTACK__SPOOL_EVENT_BYTES;
 
-	while (bytes < depth / 4 && bytes < INCSTACK__SPOOL_LOG_MOST)
+	while (bytes < depth / 4 && bytes < INCSTACK__SPOOL_EVENT_BYTES_MOST)
 		bytes *= 2;
 	if (depth != 0 && (bytes > record->log.size || bytes <= record->log.size / 4))
 		incstack__spool_log_fit(record, bytes);

@@ -26,9 +26,9 @@ enum {
 	RECORD_BYTES = INCSTACK__SPOOL_RECORD_BYTES + INCSTACK__SPOOL_EVENT_BYTES,
 	LEAST_STEP = 1 << 20,
 	LEAST_LOG = 2 * INCSTACK__SPOOL_EVENT_BYTES,
-	LOG_SIZES = 7, /* LEAST_LOG, then twice as much each, up to LOG_MOST */
+	LOG_SIZES = 7, /* LEAST_LOG, then twice as much each, up to EVENT_BYTES_MOST */
 };
-_Static_assert(LEAST_LOG << (LOG_SIZES - 1) == INCSTACK__SPOOL_LOG_MOST, "sizes of logs");
+_Static_assert(LEAST_LOG << (LOG_SIZES - 1) == INCSTACK__SPOOL_EVENT_BYTES_MOST, "sizes of logs");
 
 /* A piece that is not in use: its first word leads to the next. */
 struct piece {

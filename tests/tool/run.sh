@@ -206,6 +206,8 @@ test_deep_stack() {
 	equal traces "$(value traces)" $((base + 150010))
 	equal lost "$(value lost)" 0
 	equal "bytes of the second run" "$(folded alloc_blocks)" $((bytes * 150010 / 100000))
+	record -o trace -- "$target" below=80000:40000 kill
+	equal traces "$(value traces)" $((base + 40000))
 }
 
 # The stack is as deep before as it will be later. What was recorded before is not lost, and
