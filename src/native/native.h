@@ -16,6 +16,10 @@
  * call, with malloc. */
 unw_addr_space_t incstack__native_space(void);
 
+/* The address space in *made, or a new one that caches nothing, with these find_proc_info,
+ * access_mem and access_reg; null: no memory. It is stored in *made and never freed. */
+unw_addr_space_t incstack__native_space_make(unw_addr_space_t *made, unw_accessors_t accessors);
+
 /* Whether .eh_frame gives the address a rule; libunwind may know one where it has none, for
  * example in an object without .eh_frame_hdr. Takes no lock (since glibc 2.35), may be called
  * anywhere. fde: of a known entry. */

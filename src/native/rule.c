@@ -87,23 +87,6 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
 	return result;
 }
 
-static void put_unwind_info(unw_addr_space_t space, unw_proc_info_t *info, void *arg)
-{
-	unw_accessors_t *local = unw_get_accessors(unw_local_addr_space);
-
-	(void)space;
-	(void)arg;
-	local->put_unwind_info(unw_local_addr_space, info, NULL);
-}
-
-static int get_dyn_info_list_addr(unw_addr_space_t space, unw_word_t *list, void *arg)
-{
-	(void)space;
-	(void)list;
-	(void)arg;
-	return -UNW_ENOINFO;
-}
-
 static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
 		      void *arg)
 {
@@ -145,67 +128,19 @@ static int access_reg(unw_addr_space_t space, unw_regnum_t reg, unw_word_t *valu
 	return 0;
 }
 
-static int access_fpreg(unw_addr_space_t space, unw_regnum_t reg, unw_fpreg_t *value, int write,
-			void *arg)
-{
-	(void)space;
-	(void)reg;
-	(void)value;
-	(void)write;
-	(void)arg;
-	return -UNW_EBADREG;
-}
-
-static int resume(unw_addr_space_t space, unw_cursor_t *cursor, void *arg)
-{
-	(void)space;
-	(void)cursor;
-	(void)arg;
-	return -UNW_EINVAL;
-}
-
-static int get_proc_name(unw_addr_space_t space, unw_word_t address, char *name, size_t size,
-			 unw_word_t *offset, void *arg)
-{
-	(void)space;
-	(void)address;
-	(void)name;
-	(void)size;
-	(void)offset;
-	(void)arg;
-	return -UNW_ENOINFO;
-}
-
 /* One for the process: it holds no state of a look-up, since nothing is cached in
  * it (the core caches rules). Never freed, as a program may always ask again. */
 static unw_addr_space_t shared_space;
 
 unw_addr_space_t incstack__native_space(void)
 {
-	static unw_accessors_t accessors = {
+	const unw_accessors_t accessors = {
 		.find_proc_info = find_proc_info,
-		.put_unwind_info = put_unwind_info,
-		.get_dyn_info_list_addr = get_dyn_info_list_addr,
 		.access_mem = access_mem,
 		.access_reg = access_reg,
-		.access_fpreg = access_fpreg,
-		.resume = resume,
-		.get_proc_name = get_proc_name,
 	};
-	unw_addr_space_t space = __atomic_load_n(&shared_space, __ATOMIC_ACQUIRE);
-	unw_addr_space_t mine;
 
-	if (space)
-		return space;
-	mine = unw_create_addr_space(&accessors, 0);
-	if (!mine)
-		return NULL;
-	unw_set_caching_policy(mine, UNW_CACHE_NONE);
-	if (__atomic_compare_exchange_n(&shared_space, &space, mine, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE))
-		return mine;
-	unw_destroy_addr_space(mine);
-	return space;
+	return incstack__native_space_make(&shared_space, accessors);
 }
 
 /* ---- from registers to a rule ------------------------------------------------ */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Address spaces for libunwind: the parts that are the same whatever libunwind is made to
+ * read. Who needs a space says where tables, memory and registers come from.
+ */
+#include <stdbool.h>
+
+#include <libunwind.h>
+
+#include "native.h"
+
+static void put_unwind_info(unw_addr_space_t space, unw_proc_info_t *info, void *arg)
+{
+	unw_accessors_t *local = unw_get_accessors(unw_local_addr_space);
+
+	(void)space;
+	(void)arg;
+	local->put_unwind_info(unw_local_addr_space, info, NULL);
+}
+
+static int get_dyn_info_list_addr(unw_addr_space_t space, unw_word_t *list, void *arg)
+{
+	(void)space;
+	(void)list;
+	(void)arg;
+	return -UNW_ENOINFO;
+}
+
+static int access_fpreg(unw_addr_space_t space, unw_regnum_t reg, unw_fpreg_t *value, int write,
+			void *arg)
+{
+	(void)space;
+	(void)reg;
+	(void)value;
+	(void)write;
+	(void)arg;
+	return -UNW_EBADREG;
+}
+
+static int resume(unw_addr_space_t space, unw_cursor_t *cursor, void *arg)
+{
+	(void)space;
+	(void)cursor;
+	(void)arg;
+	return -UNW_EINVAL;
+}
+
+static int get_proc_name(unw_addr_space_t space, unw_word_t address, char *name, size_t size,
+			 unw_word_t *offset, void *arg)
+{
+	(void)space;
+	(void)address;
+	(void)name;
+	(void)size;
+	(void)offset;
+	(void)arg;
+	return -UNW_ENOINFO;
+}
+
+unw_addr_space_t incstack__native_space_make(unw_addr_space_t *made, unw_accessors_t accessors)
+{
+	unw_addr_space_t space = __atomic_load_n(made, __ATOMIC_ACQUIRE);
+	unw_addr_space_t mine;
+
+	if (space)
+		return space;
+	accessors.put_unwind_info = put_unwind_info;
+	accessors.get_dyn_info_list_addr = get_dyn_info_list_addr;
+	accessors.access_fpreg = access_fpreg;
+	accessors.resume = resume;
+	accessors.get_proc_name = get_proc_name;
+	mine = unw_create_addr_space(&accessors, 0); /* which copies them */
+	if (!mine)
+		return NULL;
+	unw_set_caching_policy(mine, UNW_CACHE_NONE); /* code comes and goes */
+	if (__atomic_compare_exchange_n(made, &space, mine, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return mine;
+	unw_destroy_addr_space(mine);
+	return space;
+}
