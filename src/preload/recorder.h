@@ -211,8 +211,8 @@ int incstack__record_watch_forks(void);
 /* For the embedder's table: memory that a fork wipes. */
 void *incstack__record_allocate(void *context, size_t bytes);
 void incstack__record_release(void *context, void *memory, size_t bytes);
-/* A private copy takes the place of shared memory; null: there is no memory. */
-void *incstack__record_make_private(void *memory, size_t bytes);
+/* A private copy takes the place of shared memory. Without memory for it, nothing changes. */
+void incstack__record_make_private(void *memory, size_t bytes);
 
 /* recorder_start.c: in a child, with what its parent was told and had found out. */
 void incstack__record_begin_again(const struct incstack__recording *parent);

@@ -120,14 +120,14 @@ static void lift_thunks(uintptr_t at)
 			incstack_stack_forked(record->stack);
 }
 
-void *incstack__record_make_private(void *memory, size_t bytes)
+void incstack__record_make_private(void *memory, size_t bytes)
 {
 	void *copy = incstack__record_map(bytes);
 
 	if (copy == NULL)
-		return NULL;
+		return;
 	memcpy(copy, memory, bytes);
-	return mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory);
+	mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory);
 }
 
 /* The event, or the return, ends as it would have in the parent. */

@@ -363,32 +363,29 @@ void incstack__spool_remove(void)
 		unlink(spool.path);
 }
 
-static uint32_t get_segments(struct incstack__spool_segment *segments)
+/* Ends the use of the spool, after `part` was called with each of its segments. Their list
+ * lies in the first of them, so it is copied before. */
+static void part_with(void (*part)(void *memory, size_t bytes))
 {
-	if (spool.header == NULL)
-		return 0;
-	memcpy(segments, spool.header->segment, sizeof(spool.header->segment));
-	return spool.header->segments;
+	struct incstack__spool_segment segments[INCSTACK__SPOOL_SEGMENTS];
+	uint32_t count = 0;
+
+	if (spool.header != NULL) {
+		memcpy(segments, spool.header->segment, sizeof(segments));
+		count = spool.header->segments;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		part((void *)segments[i].address, segments[i].bytes);
+	memset(&spool, 0, sizeof(spool));
+	pthread_mutex_init(&lock, NULL);
 }
 
 void incstack__spool_leave(void)
 {
-	struct incstack__spool_segment segments[INCSTACK__SPOOL_SEGMENTS];
-	const uint32_t count = get_segments(segments);
-
-	for (uint32_t i = 0; i < count; i++)
-		munmap((void *)segments[i].address, segments[i].bytes);
-	memset(&spool, 0, sizeof(spool));
-	pthread_mutex_init(&lock, NULL);
+	part_with(incstack__record_unmap);
 }
 
 void incstack__spool_make_private(void)
 {
-	struct incstack__spool_segment segments[INCSTACK__SPOOL_SEGMENTS];
-	const uint32_t count = get_segments(segments);
-
-	for (uint32_t i = 0; i < count; i++)
-		incstack__record_make_private((void *)segments[i].address, segments[i].bytes);
-	memset(&spool, 0, sizeof(spool));
-	pthread_mutex_init(&lock, NULL);
+	part_with(incstack__record_make_private);
 }
