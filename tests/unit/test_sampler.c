@@ -243,19 +243,17 @@ static void check_ticks(uint64_t ticks, const uint64_t first[2], const uint64_t 
 	ck_assert_uint_le(ticks, (last[1] - first[0]) / interval);
 }
 
-/* Each time a call of set_interval or stop comes in the middle of a retrieve. */
-START_TEST(ticks_during_a_retrieve_are_missed)
+/* A sampler that has been inside a retrieve for thirty ticks; start: when it was started. */
+static struct incstack_sampler *start_and_hold(uint64_t start[2])
 {
 	struct incstack_sampler_options options = {.size = sizeof(options),
+						   .safepoint = safepoint,
 						   .interval_ns = INTERVAL,
 						   .retrieve_ns = UINT64_C(3) * INTERVAL,
 						   .n = 1,
 						   .operation = operation,
 						   .retrieve = long_retrieve};
 	struct incstack_sampler *sampler;
-	uint64_t start[2], change[2], stop[2], before;
-	begin(0);
-	options.safepoint = safepoint;
 	hold_retrieve = true;
 	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), 0);
 	start[0] = now();
@@ -264,6 +262,16 @@ START_TEST(ticks_during_a_retrieve_are_missed)
 	while (atomic_load(&retrieved) == 0)
 		sched_yield();
 	pass_time(30 * INTERVAL);
+	return sampler;
+}
+
+/* Each time a call of set_interval or stop comes in the middle of a retrieve. */
+START_TEST(ticks_during_a_retrieve_are_missed)
+{
+	struct incstack_sampler *sampler;
+	uint64_t start[2], change[2], stop[2], before;
+	begin(0);
+	sampler = start_and_hold(start);
 	change[0] = now();
 	ck_assert_int_eq(incstack_sampler_set_interval(sampler, 3 * INTERVAL), 0);
 	change[1] = now();
@@ -292,25 +300,11 @@ static void *let_retrieve_end(void *argument)
 
 START_TEST(stop_counts_what_was_due)
 {
-	struct incstack_sampler_options options = {.size = sizeof(options),
-						   .interval_ns = INTERVAL,
-						   .retrieve_ns = UINT64_C(3) * INTERVAL,
-						   .n = 1,
-						   .operation = operation,
-						   .retrieve = long_retrieve};
 	struct incstack_sampler *sampler;
 	uint64_t start[2], stop[2];
 	pthread_t helper;
 	begin(0);
-	options.safepoint = safepoint;
-	hold_retrieve = true;
-	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), 0);
-	start[0] = now();
-	ck_assert_int_eq(incstack_sampler_start(sampler), 0);
-	start[1] = now();
-	while (atomic_load(&retrieved) == 0)
-		sched_yield();
-	pass_time(30 * INTERVAL);
+	sampler = start_and_hold(start);
 	stop[0] = now();
 	pthread_create(&helper, NULL, let_retrieve_end, NULL);
 	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
