@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds a function in the dynamic symbol table of a loaded object by reading memory only:
+ * Finds a symbol in the dynamic symbol table of a loaded object by reading memory only:
  * no lock, no allocation, no call into the dynamic linker.
  */
 #ifndef INCSTACK__ELF_SYMBOL_H
@@ -8,9 +8,11 @@
 
 #include <link.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct incstack__elf_tables {
+	uintptr_t bias;
 	const ElfW(Sym) * symbols;
 	const char *names;
 	const uint32_t *gnu_hash;
@@ -18,18 +20,19 @@ struct incstack__elf_tables {
 };
 
 /* The dynamic linker has relocated the pointers of the dynamic section, except where that
- * section is read-only. */
-static inline const void *incstack__elf_pointer(const struct link_map *map, ElfW(Addr) value)
+ * section is read-only, as that of the vDSO is. */
+static inline const void *incstack__elf_pointer(uintptr_t bias, ElfW(Addr) value)
 {
-	return (const void *)(value < map->l_addr ? value + map->l_addr : value);
+	return (const void *)(value < bias ? value + bias : value);
 }
 
-static inline void incstack__elf_tables_read(const struct link_map *map,
+/* The tables of an object: its bias, and its dynamic section or null. False: it has none. */
+static inline bool incstack__elf_tables_read(uintptr_t bias, const ElfW(Dyn) * dynamic,
 					     struct incstack__elf_tables *t)
 {
-	*t = (struct incstack__elf_tables){0};
-	for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
-		const void *p = incstack__elf_pointer(map, d->d_un.d_ptr);
+	*t = (struct incstack__elf_tables){.bias = bias};
+	for (const ElfW(Dyn) *d = dynamic; d && d->d_tag != DT_NULL; d++) {
+		const void *p = incstack__elf_pointer(bias, d->d_un.d_ptr);
 		if (d->d_tag == DT_SYMTAB)
 			t->symbols = p;
 		else if (d->d_tag == DT_STRTAB)
@@ -39,15 +42,15 @@ static inline void incstack__elf_tables_read(const struct link_map *map,
 		else if (d->d_tag == DT_HASH)
 			t->sysv_hash = p;
 	}
+	return t->symbols && t->names && (t->gnu_hash || t->sysv_hash);
 }
 
-/* Whether symbol i is a function that the object defines, with that name. */
+/* Whether the object defines symbol i, and by that name. */
 static inline bool incstack__elf_is(const struct incstack__elf_tables *t, uint32_t i,
 				    const char *name)
 {
-	const ElfW(Sym) *symbol = &t->symbols[i];
-	const char *own = t->names + symbol->st_name;
-	if (symbol->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC)
+	const char *own = t->names + t->symbols[i].st_name;
+	if (t->symbols[i].st_shndx == SHN_UNDEF)
 		return false;
 	while (*name && *own == *name) {
 		name++;
@@ -79,20 +82,29 @@ static inline uint32_t incstack__elf_gnu_find(const struct incstack__elf_tables 
 	}
 }
 
+/* The symbol, if the object defines one of that name, or null. */
+static inline const ElfW(Sym) *
+	incstack__elf_symbol(const struct incstack__elf_tables *t, const char *name)
+{
+	uint32_t found = 0;
+	if (t->gnu_hash)
+		found = incstack__elf_gnu_find(t, name);
+	else
+		for (uint32_t i = 1; i < t->sysv_hash[1] && !found; i++)
+			found = incstack__elf_is(t, i, name) ? i : 0;
+	return found ? &t->symbols[found] : NULL;
+}
+
 /* The address of the function, or 0 if the object does not export one of that name. */
 static inline uintptr_t incstack__elf_function(const struct link_map *map, const char *name)
 {
 	struct incstack__elf_tables t;
-	uint32_t found = 0;
-	incstack__elf_tables_read(map, &t);
-	if (!t.symbols || !t.names)
+	const ElfW(Sym) *symbol = NULL;
+	if (incstack__elf_tables_read(map->l_addr, map->l_ld, &t))
+		symbol = incstack__elf_symbol(&t, name);
+	if (!symbol || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC)
 		return 0;
-	if (t.gnu_hash)
-		found = incstack__elf_gnu_find(&t, name);
-	else if (t.sysv_hash)
-		for (uint32_t i = 1; i < t.sysv_hash[1] && !found; i++)
-			found = incstack__elf_is(&t, i, name) ? i : 0;
-	return found ? map->l_addr + t.symbols[found].st_value : 0;
+	return map->l_addr + symbol->st_value;
 }
 
 #endif

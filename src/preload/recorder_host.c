@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../elf_symbol.h"
 #include "recorder.h"
 
 /* Of the core. */
@@ -58,83 +59,22 @@ struct object {
 	const ElfW(Dyn) * dynamic;
 };
 
-/* ---- symbols, read from memory ------------------------------------------------------- */
-
-struct symbols {
-	const ElfW(Sym) * table;
-	const char *names;
-	const uint32_t *gnu_hash;
-};
-
-/* The dynamic linker replaces the addresses in the dynamic section by those in memory,
- * unless that section is read-only, as that of the vDSO is. */
-static const void *in_memory(const struct object *object, ElfW(Addr) address)
-{
-	return (const void *)(address < object->bias ? object->bias + address : address);
-}
-
-static int find_symbols(const struct object *object, struct symbols *found)
-{
-	memset(found, 0, sizeof(*found));
-	for (const ElfW(Dyn) *d = object->dynamic; d->d_tag != DT_NULL; d++) {
-		if (d->d_tag == DT_SYMTAB)
-			found->table = in_memory(object, d->d_un.d_ptr);
-		else if (d->d_tag == DT_STRTAB)
-			found->names = in_memory(object, d->d_un.d_ptr);
-		else if (d->d_tag == DT_GNU_HASH)
-			found->gnu_hash = in_memory(object, d->d_un.d_ptr);
-	}
-	return found->table != NULL && found->names != NULL && found->gnu_hash != NULL;
-}
-
-static uint32_t gnu_hash(const char *name)
-{
-	uint32_t hash = 5381;
-
-	for (; *name != '\0'; name++)
-		hash = hash * 33 + (unsigned char)*name;
-	return hash;
-}
-
-/* The table is: buckets, first symbol, words of a Bloom filter, its shift; the filter; the
- * buckets; a chain of hashes, of which the lowest bit ends one bucket's. */
-static const ElfW(Sym) * find_symbol(const struct symbols *symbols, const char *name)
-{
-	const uint32_t *table = symbols->gnu_hash;
-	const uint32_t *buckets = table + 4 + table[2] * (sizeof(ElfW(Addr)) / sizeof(*table));
-	const uint32_t *chain = buckets + table[0];
-	const uint32_t hash = gnu_hash(name);
-	uint32_t i = table[0] != 0 ? buckets[hash % table[0]] : 0;
-
-	if (i < table[1])
-		return NULL;
-	for (;; i++) {
-		const ElfW(Sym) *symbol = &symbols->table[i];
-		const uint32_t other = chain[i - table[1]];
-
-		if ((other | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
-		    strcmp(symbols->names + symbol->st_name, name) == 0)
-			return symbol;
-		if (other & 1)
-			return NULL;
-	}
-}
-
 /* The functions that were found. */
 static struct watched {
 	uintptr_t low;
 	uintptr_t bytes;
 } watched[RUNTIMES];
 
-static void watch(const struct object *object, const struct symbols *symbols)
+static void watch(const struct incstack__elf_tables *tables)
 {
 	for (int i = 0; i < RUNTIMES; i++) {
 		const ElfW(Sym) *symbol =
-			runtimes[i].function ? find_symbol(symbols, runtimes[i].function) : NULL;
+			runtimes[i].function ? incstack__elf_symbol(tables, runtimes[i].function)
+					     : NULL;
 
 		if (symbol == NULL)
 			continue;
-		__atomic_store_n(&watched[i].low, object->bias + symbol->st_value,
+		__atomic_store_n(&watched[i].low, tables->bias + symbol->st_value,
 				 __ATOMIC_RELAXED);
 		__atomic_store_n(&watched[i].bytes, symbol->st_size, __ATOMIC_RELEASE);
 	}
@@ -165,13 +105,14 @@ static const struct runtime *runtime_by_file(const char *path)
 
 static const struct runtime *runtime_by_symbol(const struct object *object)
 {
-	struct symbols symbols;
+	struct incstack__elf_tables tables;
 
-	if (!find_symbols(object, &symbols))
+	if (!incstack__elf_tables_read(object->bias, object->dynamic, &tables))
 		return NULL;
-	watch(object, &symbols);
+	watch(&tables);
 	for (int i = 0; i < RUNTIMES; i++)
-		if (runtimes[i].symbol != NULL && find_symbol(&symbols, runtimes[i].symbol) != NULL)
+		if (runtimes[i].symbol != NULL &&
+		    incstack__elf_symbol(&tables, runtimes[i].symbol) != NULL)
 			return &runtimes[i];
 	return NULL;
 }
@@ -360,15 +301,15 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 static int look_for_allocators(struct dl_phdr_info *info, size_t size, void *context)
 {
 	const struct object program = object_of(info);
-	struct symbols symbols;
+	struct incstack__elf_tables tables;
 
 	(void)size;
 	(void)context;
-	if (program.dynamic == NULL || !find_symbols(&program, &symbols))
+	if (!incstack__elf_tables_read(program.bias, program.dynamic, &tables))
 		return 1;
-	if (find_symbol(&symbols, "malloc") != NULL)
+	if (incstack__elf_symbol(&tables, "malloc") != NULL)
 		note_for_good(INCSTACK__NOTE_OWN_MALLOC);
-	if (find_symbol(&symbols, "_Znwm") != NULL)
+	if (incstack__elf_symbol(&tables, "_Znwm") != NULL)
 		note_for_good(INCSTACK__NOTE_OWN_NEW);
 	return 1;
 }

@@ -95,7 +95,7 @@ static uintptr_t find_for(uintptr_t caller, const char *name)
 
 	for (const ElfW(Dyn) *d = map != NULL ? map->l_ld : NULL; d && d->d_tag != DT_NULL; d++)
 		if (d->d_tag == DT_STRTAB)
-			strings = incstack__elf_pointer(map, d->d_un.d_ptr);
+			strings = incstack__elf_pointer(map->l_addr, d->d_un.d_ptr);
 	for (const ElfW(Dyn) *d = strings != NULL ? map->l_ld : NULL;
 	     d && d->d_tag != DT_NULL && found == 0; d++)
 		if (d->d_tag == DT_NEEDED)
