@@ -87,6 +87,7 @@ struct incstack__recording {
 	struct incstack__record *late;     /* under LOCK_RECORDING, as the threads */
 	struct incstack__record *contexts; /* and these */
 	struct incstack__trace_slot *slots;
+	uint64_t slots_taken[INCSTACK__TRACE_SLOTS / 64]; /* recorder_slot.c */
 	uint64_t interval;
 	uint32_t mode;
 	uint64_t why; /* the notes that hold until the process ends */
@@ -229,6 +230,7 @@ static inline struct incstack__record *incstack__record_self(void)
 }
 /* Of a record that is about to be used beside others. */
 uint32_t incstack__record_number(void);
+/* With the slot of what is counted under the recording's lock. */
 int incstack__record_prepare(struct incstack__record *record, uint32_t number);
 /* From here on it is found by who reads the spool. */
 void incstack__record_publish(struct incstack__record *record);
@@ -287,15 +289,17 @@ int incstack__record_make_room(struct incstack__record *record);
 /* So that a kill finds them: the callers that a sample has left to be walked later. */
 void incstack__record_complete(struct incstack__record *record);
 
+/* recorder_slot.c */
+/* A slot that no other thread counts in; or, if none is left, the one that is shared. */
+struct incstack__trace_slot *incstack__slot_take(void);
+void incstack__slot_give(const struct incstack__trace_slot *slot); /* also null */
+/* Whether others may count in it at the same time. */
+int incstack__slot_is_shared(const struct incstack__trace_slot *slot);
+
 /* recorder_event.c */
 static inline int incstack__record_is_unloading(void)
 {
 	return __atomic_load_n(&incstack__recording.unloading, __ATOMIC_RELAXED) != 0;
-}
-
-static inline int incstack__record_shares_slot(const struct incstack__record *record)
-{
-	return record->number == 0 || record->number >= INCSTACK__TRACE_SLOTS - 1;
 }
 
 void incstack__record_alloc(const void *block, size_t bytes, struct incstack__caller caller);

@@ -239,7 +239,7 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 	incstack__record_mark(block);
 	if (record->check != NULL)
 		incstack__record_check_skip(record, record->traces);
-	trace = take(record, &top, !incstack__record_shares_slot(record));
+	trace = take(record, &top, !incstack__slot_is_shared(record->slot));
 	if (record->check != NULL && trace != INCSTACK__TRACE_NO_TRACE)
 		incstack__record_check_walk(record, trace, &top);
 	log_alloc_slowly(&record->log, block, bytes, trace);

@@ -87,7 +87,7 @@ static void allow_quick(struct incstack__record *record, uint32_t changes)
 	const size_t most = record->log.size - 8 * INCSTACK__TRACE_WIDE_BYTES;
 
 	if (record->check != NULL || incstack__recording.interval > 1 ||
-	    incstack__record_shares_slot(record) || incstack__record_is_unloading() ||
+	    incstack__slot_is_shared(record->slot) || incstack__record_is_unloading() ||
 	    has_counter() || record->retrieved + record->traces == 0)
 		return;
 	record->changes = changes;

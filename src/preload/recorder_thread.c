@@ -25,10 +25,8 @@ static void unlock(void)
 
 int incstack__record_prepare(struct incstack__record *record, uint32_t number)
 {
-	const uint32_t last = INCSTACK__TRACE_SLOTS - 1;
-
 	record->number = number;
-	record->slot = &incstack__recording.slots[number < last ? number : last];
+	record->slot = &incstack__recording.slots[0];
 	record->epoch = __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
 	incstack__record_seed(record);
 	record->block_bytes = 2 * INCSTACK__SPOOL_EVENT_BYTES;
@@ -52,6 +50,7 @@ void incstack__record_discard(struct incstack__record *record)
 	incstack_tree_release(record->tree); /* refuses null */
 	incstack__record_check_destroy(record);
 	incstack__record_unmap(record->block, record->block_bytes);
+	incstack__slot_give(record->slot);
 	incstack__spool_record_release(record);
 }
 
@@ -80,6 +79,7 @@ static struct incstack__record *create(void)
 		incstack__record_discard(record);
 		return NULL;
 	}
+	record->slot = incstack__slot_take();
 	incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES);
 	incstack__record_publish(record);
 	lock();

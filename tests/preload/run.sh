@@ -8,6 +8,7 @@
 # MOST", "incstack heap equal: NAME NAME", two functions or modules through which the
 # same is allocated, "incstack heap says: TEXT", "is not checked", which leaves out the
 # second run, "incstack heap loses samples",
+# "shares no slot" where the slot that threads share must stay empty (see trace_format.h),
 # "varies" where the number of traces does, "walks fully" where most samples are on
 # unknown stacks, "leaves unchecked: MOST" for traces of libc's own threads, "mode: MODE"
 # where the program gets another mode than it was run in, or "preload: FILE" where a
@@ -44,6 +45,9 @@ through() {
 all_equal() {
 	test "$(through "$1")" -gt 0 && test "$(through "$1")" = "$(through "$2")"
 }
+last_slot_is_empty() {
+	test "$(od -An -tu8 -j $((4096 + 1023 * 64)) -N 8 "$directory/trace" | tr -d ' ')" = 0
+}
 # record CHECK PROGRAM ARGS. Unquoted: any number of options.
 record() {
 	check=$1
@@ -69,6 +73,7 @@ record() {
 	test -z "$names" || all_equal $names || fail "not the same through $names"
 	text=$(sed -n 's/^.*incstack heap says: *//p' "$source")
 	test -z "$text" || grep -q "$text" "$directory/stderr" || fail "does not say: $text"
+	! grep -q "incstack heap shares no slot" "$source" || last_slot_is_empty || fail "shares a slot"
 	echo "$last"
 }
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The counter slots of threads. A thread has one of its own while it lives; after it the
+ * slot goes to another thread, which counts on from what is there, because a reader adds up
+ * all slots. The first slot is for what is counted under the recording's lock. The last one
+ * is shared by the threads for which no other is left, and never given out.
+ */
+#include "recorder.h"
+
+enum { LAST = INCSTACK__TRACE_SLOTS - 1 };
+
+/* A bit of `slots_taken` for each slot. */
+static uint64_t bit_of(uint32_t number)
+{
+	return UINT64_C(1) << (number % 64);
+}
+
+static int is_given_out(uint32_t number)
+{
+	return number != 0 && number != LAST;
+}
+
+/* Not 0: nobody else has it from now on. What its last owner counted is seen. */
+static int take(uint32_t number)
+{
+	uint64_t *word = &incstack__recording.slots_taken[number / 64];
+
+	return is_given_out(number) &&
+	       !(__atomic_load_n(word, __ATOMIC_RELAXED) & bit_of(number)) &&
+	       !(__atomic_fetch_or(word, bit_of(number), __ATOMIC_ACQUIRE) & bit_of(number));
+}
+
+struct incstack__trace_slot *incstack__slot_take(void)
+{
+	uint32_t number = 0;
+
+	while (number < LAST && !take(number))
+		number++;
+	return &incstack__recording.slots[number];
+}
+
+void incstack__slot_give(const struct incstack__trace_slot *slot)
+{
+	const uint32_t number = slot != NULL ? (uint32_t)(slot - incstack__recording.slots) : 0;
+
+	if (is_given_out(number))
+		__atomic_fetch_and(&incstack__recording.slots_taken[number / 64], ~bit_of(number),
+				   __ATOMIC_RELEASE);
+}
+
+int incstack__slot_is_shared(const struct incstack__trace_slot *slot)
+{
+	return !is_given_out((uint32_t)(slot - incstack__recording.slots));
+}
