@@ -2,8 +2,8 @@
  *
  * Writes what every thread has recorded, before the process ends or becomes
  * another: the other threads are held in the handler of a directed signal while
- * their traces are completed. Who does not answer in time keeps its traces; the
- * reader counts them as lost by the thread's counter of started samples.
+ * their traces are completed. A thread that does not answer in time keeps its
+ * traces; the spool stays then, and the reader finds them there (recorder_spool.c).
  */
 #define _GNU_SOURCE
 #include <errno.h>
