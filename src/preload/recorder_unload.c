@@ -121,7 +121,8 @@ static void withdraw(uint64_t low)
 			modules.announced[i--] = modules.announced[--modules.announced_count];
 }
 
-/* Whether the module is known. Those that were there at the start stay: their destructors run when the process ends. */
+/* Whether the module is known. Those that were there at the start stay: their destructors
+ * run when the process ends. */
 static int announce(uint64_t address)
 {
 	struct incstack__record_entry entry;
