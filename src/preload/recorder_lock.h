@@ -11,6 +11,7 @@ enum incstack__lock {
 	INCSTACK__LOCK_RECORDING, /* the lists of records, the shared record, contexts, modules */
 	INCSTACK__LOCK_MODULES,   /* recorder_unload.c */
 	INCSTACK__LOCK_WALK,      /* libunwind, which only --crosscheck calls */
+	INCSTACK__LOCK_SPOOL,     /* the spool's lists of free memory: recorder_spool.c */
 	INCSTACK__LOCKS,
 };
 

@@ -12,7 +12,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -46,7 +45,6 @@ static struct spool {
 	struct piece *chunks;
 	struct piece *logs[LOG_SIZES]; /* of those that do not follow a record */
 } spool;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct incstack__spool_segment *newest_segment(void)
 {
@@ -154,14 +152,14 @@ static void *take(struct piece **list, size_t bytes, int *is_new)
 {
 	struct piece *piece;
 
-	pthread_mutex_lock(&lock);
+	incstack__lock_take(INCSTACK__LOCK_SPOOL);
 	piece = *list;
 	*is_new = piece == NULL;
 	if (piece != NULL)
 		*list = piece->next;
 	else
 		piece = cut(bytes);
-	pthread_mutex_unlock(&lock);
+	incstack__lock_give(INCSTACK__LOCK_SPOOL);
 	return piece;
 }
 
@@ -169,10 +167,10 @@ static void give(struct piece **list, void *memory)
 {
 	struct piece *piece = memory;
 
-	pthread_mutex_lock(&lock);
+	incstack__lock_take(INCSTACK__LOCK_SPOOL);
 	piece->next = *list;
 	*list = piece;
-	pthread_mutex_unlock(&lock);
+	incstack__lock_give(INCSTACK__LOCK_SPOOL);
 }
 
 void *incstack__spool_chunk(void *context, size_t bytes)
@@ -197,11 +195,11 @@ static void list_record(struct incstack__record *record)
 
 	if (offset == 0)
 		return;
-	pthread_mutex_lock(&lock);
+	incstack__lock_take(INCSTACK__LOCK_SPOOL);
 	record->live.next = spool.header->records;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	spool.header->records = offset;
-	pthread_mutex_unlock(&lock);
+	incstack__lock_give(INCSTACK__LOCK_SPOOL);
 }
 
 struct incstack__record *incstack__spool_record(void)
@@ -377,7 +375,6 @@ static void part_with(void (*part)(void *memory, size_t bytes))
 	for (uint32_t i = 0; i < count; i++)
 		part((void *)segments[i].address, segments[i].bytes);
 	memset(&spool, 0, sizeof(spool));
-	pthread_mutex_init(&lock, NULL);
 }
 
 void incstack__spool_leave(void)

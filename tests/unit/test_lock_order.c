@@ -29,8 +29,10 @@ START_TEST(right_order)
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	ck_assert_int_eq(incstack__lock_take_unless_forking(INCSTACK__LOCK_WALK), 0);
+	incstack__lock_take(INCSTACK__LOCK_SPOOL);
 	incstack__lock_take(INCSTACK__LOCK_RECORDING); /* it has that one */
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	incstack__lock_give(INCSTACK__LOCK_SPOOL);
 	incstack__lock_give(INCSTACK__LOCK_WALK);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
@@ -54,6 +56,20 @@ START_TEST(wrong_order)
 	incstack__lock_give(INCSTACK__LOCK_WALK);
 	ck_assert_int_eq(broken, 2);
 #endif
+}
+END_TEST
+
+/* The last in the order: what has it, takes none. */
+START_TEST(a_lock_under_that_of_the_spool)
+{
+	begin();
+	incstack__lock_take(INCSTACK__LOCK_SPOOL);
+	ck_assert_int_eq(broken, 0);
+	incstack__lock_take((enum incstack__lock)_i);
+	ck_assert_int_eq(broken, 1);
+	incstack__lock_give((enum incstack__lock)_i);
+	incstack__lock_give(INCSTACK__LOCK_SPOOL);
+	ck_assert_int_eq(broken, 1);
 }
 END_TEST
 
@@ -88,6 +104,7 @@ static Suite *suite(void)
 
 	tcase_add_test(order, right_order);
 	tcase_add_test(order, wrong_order);
+	tcase_add_loop_test(order, a_lock_under_that_of_the_spool, 0, INCSTACK__LOCK_SPOOL);
 	tcase_add_test(order, waiting_with_a_lock);
 	tcase_add_test(order, waiting_while_a_thread_is_stopped);
 	suite_add_tcase(suite, order);
