@@ -9,6 +9,8 @@
 
 #include "replay.h"
 
+#define SUM_MAX ((uint64_t)INT64_MAX) /* more is no value of a profile */
+
 /* ---- live allocations: open addressing, no tombstones -------------------------- */
 
 static uint64_t home_of(const struct incstack__replay *replay, uint64_t pointer)
@@ -210,15 +212,24 @@ static double weight_of(const struct incstack__replay *replay,
 }
 
 /* So many bytes are so many allocations of this size; the node keeps the fraction. */
-static uint64_t calls_of(struct incstack__cct_node *node, double weight, uint64_t size)
+static double calls_of(struct incstack__cct_node *node, double weight, uint64_t size)
 {
 	const double calls = size > 0 && weight > (double)size ? weight / (double)size : 1.0;
-	uint64_t whole;
+	double whole;
 
 	node->calls_part += calls;
-	whole = (uint64_t)node->calls_part;
-	node->calls_part -= (double)whole;
+	whole = floor(node->calls_part);
+	node->calls_part -= whole;
 	return whole;
+}
+
+/* What is added to the sum over all nodes, which stays within SUM_MAX whatever sizes a
+ * damaged file claims. So no sum over some of the nodes can wrap. */
+static uint64_t limited(double more, uint64_t sum)
+{
+	const uint64_t room = SUM_MAX - sum;
+
+	return more < (double)room ? (uint64_t)more : room;
 }
 
 static int replay_alloc(struct incstack__replay *replay, const struct incstack__trace_event *event)
@@ -230,8 +241,9 @@ static int replay_alloc(struct incstack__replay *replay, const struct incstack__
 
 	if (node == INCSTACK__CCT_FAILED)
 		return INCSTACK_ENOMEM;
-	weight = (uint64_t)(weight_of(replay, event) + 0.5);
-	calls = calls_of(&replay->cct.nodes[node], weight_of(replay, event), event->size);
+	weight = limited(weight_of(replay, event) + 0.5, replay->bytes);
+	calls = limited(calls_of(&replay->cct.nodes[node], weight_of(replay, event), event->size),
+			replay->calls);
 	replay->newest_node = node;
 	replay->newest_thread = event->thread;
 	values = change(replay, node);

@@ -18,7 +18,7 @@ struct incstack__replay_live {
 struct incstack__replay {
 	struct incstack__cct cct;
 	uint64_t interval;
-	uint64_t calls;
+	uint64_t calls; /* this sum and the next stay at INT64_MAX */
 	uint64_t bytes;
 	uint64_t live;
 	uint64_t peak;

@@ -37,6 +37,16 @@ static void write_thread(uint32_t thread, struct incstack_tree *tree,
 	append(put_batch(file + file_bytes, sizeof(file) - file_bytes, log, thread, 1, tree));
 }
 
+static void start_file(uint64_t interval)
+{
+	struct incstack__trace_header header;
+
+	memset(file, 0, sizeof(file));
+	incstack__trace_header_init(&header, 1, 1, interval, 0, "example");
+	memcpy(file, &header, sizeof(header));
+	file_bytes = INCSTACK__TRACE_START;
+}
+
 static void write_file(uint64_t interval)
 {
 	struct incstack_frame_object main_1 = {
@@ -52,12 +62,8 @@ static void write_file(uint64_t interval)
 	struct incstack_tree two = {t2, 3, 2, 0};
 	uint64_t words[64];
 	struct incstack__trace_log log = log_in(words, sizeof(words));
-	struct incstack__trace_header header;
 
-	memset(file, 0, sizeof(file));
-	incstack__trace_header_init(&header, 1, 1, interval, 0, "example");
-	memcpy(file, &header, sizeof(header));
-	file_bytes = INCSTACK__TRACE_START;
+	start_file(interval);
 	incstack__trace_put_alloc(&log, 10, 1, 100, 0);
 	incstack__trace_put_alloc(&log, 30, 3, 200, 1);
 	incstack__trace_put_free(&log, 50, 3);
@@ -70,13 +76,18 @@ static void write_file(uint64_t interval)
 	write_thread(2, &two, &log);
 }
 
-static void run(uint64_t interval)
+static void run_written(void)
 {
 	struct incstack__trace_problem problem;
 
-	write_file(interval);
 	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
 	ck_assert_int_eq(incstack__replay_run(&replay, reader), 0);
+}
+
+static void run(uint64_t interval)
+{
+	write_file(interval);
+	run_written();
 }
 
 static void finish(void)
@@ -182,6 +193,44 @@ START_TEST(an_interval_scales_bytes_and_calls)
 }
 END_TEST
 
+/* Sizes that no program asks for. Sums stay at the largest value, those over the nodes, too. */
+START_TEST(sizes_without_bounds_do_not_wrap)
+{
+	static const uint64_t sizes[] = {100, UINT64_MAX, (uint64_t)INT64_MAX, UINT64_MAX - 1, 5};
+	const uint64_t count = sizeof(sizes) / sizeof(sizes[0]);
+	const uint64_t intervals[] = {0, 1000, UINT64_MAX};
+	struct incstack_frame_object outer = {
+		.bci = -1, .method = 0x100, .flags = INCSTACK_OBJECT_BASE};
+	struct incstack_frame_object inner = {.bci = -1, .parent = &outer, .method = 0x200};
+	struct incstack_trace traces[2] = {{.next = &traces[1], .top = &inner}, {.top = &outer}};
+	struct incstack_tree tree = {traces, 2, 2, 0};
+	struct incstack__cct_values sum = {0};
+	uint64_t words[64];
+	struct incstack__trace_log log = log_in(words, sizeof(words));
+
+	start_file(intervals[_i]);
+	for (uint64_t i = 0; i < count; i++)
+		incstack__trace_put_alloc(&log, i, 16 * (i + 1), sizes[i], i % 2);
+	for (uint64_t i = 0; i < count; i++)
+		incstack__trace_put_free(&log, count + i, 16 * (i + 1));
+	write_thread(1, &tree, &log);
+	run_written();
+	for (uint32_t i = 0; i < replay.cct.count; i++) {
+		ck_assert_uint_le(replay.cct.nodes[i].values.bytes, INT64_MAX - sum.bytes);
+		ck_assert_uint_le(replay.cct.nodes[i].values.calls, INT64_MAX - sum.calls);
+		sum.bytes += replay.cct.nodes[i].values.bytes;
+		sum.calls += replay.cct.nodes[i].values.calls;
+	}
+	ck_assert_uint_eq(sum.bytes, INT64_MAX);
+	ck_assert_uint_eq(replay.bytes, INT64_MAX);
+	ck_assert_uint_eq(replay.peak, INT64_MAX);
+	ck_assert_uint_eq(replay.live, 0);
+	ck_assert_uint_eq(replay.calls, sum.calls);
+	ck_assert_uint_ge(replay.calls, count);
+	finish();
+}
+END_TEST
+
 /* Different for different i, and at random in the table. */
 static uint64_t scattered(uint64_t i)
 {
@@ -231,6 +280,7 @@ int main(void)
 	tcase_add_test(tests, means_are_as_worked_out);
 	tcase_add_test(tests, popped_frames_are_counted);
 	tcase_add_test(tests, an_interval_scales_bytes_and_calls);
+	tcase_add_loop_test(tests, sizes_without_bounds_do_not_wrap, 0, 3);
 	tcase_add_test(tests, many_pointers_are_found_again);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
