@@ -108,22 +108,34 @@ static void module_range(const struct dl_phdr_info *info, uint64_t *low, uint64_
 	}
 }
 
+/* Its name if that is a path from the root, or else what the kernel says: the program has no
+ * name there, and one relative to a directory says nothing once the program has left it. */
+static const char *name_of(const struct dl_phdr_info *info, uint64_t low, char *path, size_t size)
+{
+	const char *name = info->dlpi_name;
+
+	if (name == NULL || *name == '\0') {
+		const ssize_t got = readlink("/proc/self/exe", path, size - 1);
+
+		path[got > 0 ? got : 0] = '\0';
+		return path;
+	}
+	if (*name != '/' && strchr(name, '/') != NULL && incstack__record_path(low, path, size))
+		return path;
+	return name;
+}
+
 static int add_module(struct incstack__record_list *list, const struct dl_phdr_info *info)
 {
 	char path[4096];
-	const char *name = info->dlpi_name;
+	const char *name;
 	uint64_t low;
 	uint64_t high;
 
 	module_range(info, &low, &high);
 	if (low >= high)
 		return 0;
-	if (name == NULL || *name == '\0') { /* the program has no name there */
-		const ssize_t got = readlink("/proc/self/exe", path, sizeof(path) - 1);
-
-		path[got > 0 ? got : 0] = '\0';
-		name = path;
-	}
+	name = name_of(info, low, path, sizeof(path));
 	if (make_room(list, sizeof(struct incstack__trace_module) + strlen(name)) != 0)
 		return INCSTACK_ENOMEM;
 	return incstack__trace_modules_add(&list->block, name, info->dlpi_addr, low, high);

@@ -37,6 +37,9 @@ void incstack__record_list_write(struct incstack__record_list *list, uint32_t ep
  * whose adds + subs is `known`; 1: the list is new; -1: there is no memory for it. */
 int incstack__record_list_collect(struct incstack__record_list *list, uint64_t known);
 
+/* recorder_path.c: the absolute path of the file that is mapped at the address. 0: not known. */
+int incstack__record_path(uint64_t address, char *path, size_t size);
+
 /* recorder_noted.c: whether no module of the list has gone, and no rule was asked for in one
  * that was new since this was asked last. Waits for no lock, since glibc 2.35. */
 int incstack__record_list_is_true(const struct incstack__record_list *list);

@@ -75,7 +75,8 @@ void incstack__record_noted_forget(void)
 	__atomic_store_n(&newest, NULL, __ATOMIC_RELEASE);
 }
 
-/* The vDSO has no path, and stays. */
+/* The vDSO has no path, and stays. A module that was opened by a relative path is known by its
+ * place alone, for the list has another path of it. */
 static int is_there(const struct incstack__record_entry *entry)
 {
 	const char *path = (const char *)entry->at + sizeof(entry->module);
@@ -89,7 +90,7 @@ static int is_there(const struct incstack__record_entry *entry)
 	    object.dlfo_link_map->l_addr != entry->module.bias)
 		return 0;
 	name = object.dlfo_link_map->l_name;
-	return *name == '\0' || (strncmp(name, path, length) == 0 && name[length] == '\0');
+	return *name != '/' || (strncmp(name, path, length) == 0 && name[length] == '\0');
 }
 
 static int is_listed(const struct incstack__record_list *list, const struct noted *module)

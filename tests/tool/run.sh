@@ -98,6 +98,22 @@ test_threads_that_ended() {
 	equal crosschecked "$(value crosschecked)" "$(value traces)"
 }
 
+# A program may leave the directory to which the paths of its libraries are relative.
+test_relative_paths_of_libraries() {
+	local plugin
+	plugin=$(dirname "$target")/plugin.so
+	mkdir -p one/two
+	cp "$plugin" one/first.so
+	cp "$plugin" one/two/second.so
+	record -o trace --crosscheck -- "$(dirname "$target")/relative" ./one/first.so one/two ../two/second.so
+	equal status "$status" 0
+	equal crosschecked "$(value crosschecked)" "$(value traces)"
+	equal mismatches "$(value mismatches)" 0
+	equal truncated "$(value truncated)" 0
+	equal leaks "$(awk '/;leak_in_plugin [0-9]+$/ { sum += $NF } END { print sum }' trace.folded)" 6000
+	! grep -q '^note:.*load' stderr || fail "a library seems to have gone"
+}
+
 # Threads that do not hear the request keep what they have not written, which is counted.
 test_deaf_threads() {
 	local base
