@@ -15,7 +15,7 @@
 
 #define INCSTACK__SPOOL_SUFFIX ".live"
 #define INCSTACK__SPOOL_MAGIC 0x0a4556494c434e49ull /* "INCLIVE\n" */
-#define INCSTACK__SPOOL_VERSION 1u
+#define INCSTACK__SPOOL_VERSION 2u
 #define INCSTACK__SPOOL_HEADER_BYTES 4096u
 #define INCSTACK__SPOOL_SEGMENTS 96u
 #define INCSTACK__SPOOL_RECORD_MAGIC 0x44524f4345524349ull
@@ -44,6 +44,7 @@ struct incstack__spool_header {
 #define INCSTACK__SPOOL_RECORD_BYTES 4096u
 #define INCSTACK__SPOOL_EVENT_BYTES (32u << 10)
 #define INCSTACK__SPOOL_EVENT_BYTES_MOST (4u << 20) /* where they do not follow it */
+#define INCSTACK__SPOOL_WALK_BYTES_MOST (16u << 20)
 #define INCSTACK__SPOOL_USED_OFFSET 16u
 #define INCSTACK__SPOOL_LIVE_OFFSET 128u
 
@@ -55,11 +56,15 @@ struct incstack__spool_live {
 	uint32_t serial; /* of its last batch */
 	uint32_t epoch;  /* in which its events were recorded */
 	uint32_t reserved;
-	uint64_t refused;                   /* samples */
-	uint64_t dropped;                   /* events */
-	struct incstack__trace_tally tally; /* the last that was written */
+	uint64_t refused;                    /* samples */
+	uint64_t dropped;                    /* events */
+	struct incstack__trace_tally tally;  /* as it was when the events began */
+	struct incstack__trace_tally newest; /* the last that was made, maybe with the events */
 	uint64_t events;      /* their address if they do not follow the record, else 0 */
 	uint64_t event_bytes; /* room for them there */
+	uint64_t walks;       /* address of those of their traces (walks.h), or 0 */
+	uint64_t walk_bytes;  /* room for them there */
+	uint64_t walk_count;
 };
 
 _Static_assert(sizeof(struct incstack__spool_header) <= INCSTACK__SPOOL_HEADER_BYTES, "header");

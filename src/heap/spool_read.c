@@ -11,6 +11,7 @@
 #include "spool_read.h"
 #include "trace_internal.h"
 #include "trace_write.h"
+#include "walks.h"
 
 typedef struct incstack_frame_object object;
 typedef struct incstack_trace trace;
@@ -45,7 +46,8 @@ struct found {
 	struct incstack__trace_log log;
 	trace *traces;
 	struct incstack_tree tree;
-	size_t first_gap;
+	uint64_t compared; /* of these traces, with the walks of --crosscheck */
+	uint64_t mismatches;
 };
 
 uint64_t incstack__trace_end(const unsigned char *data, uint64_t size)
@@ -249,9 +251,12 @@ static int put_batch(struct spool *spool, struct found *found)
 	return used < 0 ? (int)used : 0;
 }
 
+/* Where there are events, the newest tally may have them already: that of a batch that was
+ * written, too. */
 static int put_tally(struct spool *spool, const struct found *found)
 {
-	struct incstack__trace_tally tally = found->live.tally;
+	struct incstack__trace_tally tally =
+		found->log.used != 0 ? found->live.tally : found->live.newest;
 	const size_t room = sizeof(struct incstack__trace_block) + sizeof(tally);
 	int64_t used;
 
@@ -261,12 +266,27 @@ static int put_tally(struct spool *spool, const struct found *found)
 		tally.flags &= ~(uint32_t)INCSTACK__TRACE_TALLY_EXEC; /* that failed */
 	tally.flags |= INCSTACK__TRACE_TALLY_RECOVERED;
 	tally.samples += found->tree.count;
+	tally.crosschecked += found->compared;
+	tally.mismatches += found->mismatches;
 	tally.lost = found->live.refused;
 	tally.events_dropped = found->live.dropped;
 	used = incstack__trace_tally(spool->out + spool->out_bytes, room, found->live.thread,
 				     &tally);
 	spool->out_bytes += used > 0 ? (size_t)used : 0;
 	return 0;
+}
+
+static void compare(const struct spool *spool, struct found *found)
+{
+	const struct incstack__spool_live *live = &found->live;
+	struct incstack__walks walks = {.count = live->walk_count};
+
+	if (live->walk_bytes <= INCSTACK__SPOOL_WALK_BYTES_MOST)
+		walks.words = at_address(spool, live->walks, live->walk_bytes, sizeof(uint64_t));
+	if (walks.words == NULL)
+		return;
+	walks.size = live->walk_bytes / sizeof(uint64_t);
+	incstack__walks_compare(&walks, &found->tree, &found->compared, &found->mismatches);
 }
 
 static int recover_events(struct spool *spool, struct found *found)
@@ -286,6 +306,7 @@ static int recover_events(struct spool *spool, struct found *found)
 	error = found->traces == NULL || spool->gaps == NULL ? INCSTACK_ENOMEM : 0;
 	if (error == 0) {
 		find_traces(spool, found, count);
+		compare(spool, found);
 		error = found->tree.count == count ? put_batch(spool, found) : INCSTACK_ENOMEM;
 	}
 	free(found->traces);

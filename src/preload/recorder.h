@@ -24,10 +24,12 @@
 
 #define INCSTACK__TLS __thread __attribute__((tls_model("initial-exec")))
 
+/* Walks in the spool; the number of them is in `live`. */
+enum { INCSTACK__WALKS_MAX = 8192 };
 struct incstack__record_check {
-	uintptr_t (*frames)[2]; /* (pc, sp) of each walked frame, trace after trace */
-	size_t used;
-	size_t first[8192 + 1]; /* where the walk of trace i starts */
+	uint64_t *words; /* see walks.h */
+	size_t size;
+	uint32_t first[INCSTACK__WALKS_MAX + 1]; /* where the walk of trace i begins */
 	struct incstack_frame *walk;
 	uint64_t compared;
 	uint64_t mismatches;
@@ -200,6 +202,10 @@ void incstack__spool_record_release(struct incstack__record *record);
 /* Gives the record, whose log is empty, room for so many bytes of events: a power of two up
  * to EVENT_BYTES_MOST, or what a record has by itself. Where there is no memory the room stays. */
 void incstack__spool_log_fit(struct incstack__record *record, size_t bytes);
+/* So many bytes, a power of two from ROOM_LEAST to WALK_BYTES_MOST, or null. */
+enum { INCSTACK__SPOOL_ROOM_LEAST = 2 * INCSTACK__SPOOL_EVENT_BYTES };
+void *incstack__spool_room(size_t bytes);
+void incstack__spool_room_release(void *memory, size_t bytes); /* also null */
 /* For the embedder's table. */
 void *incstack__spool_chunk(void *context, size_t bytes);
 void incstack__spool_chunk_release(void *context, void *memory, size_t bytes);
@@ -270,6 +276,8 @@ void incstack__record_check_walk(struct incstack__record *record, uint64_t index
 				 const struct incstack_top *top);
 void incstack__record_check_skip(struct incstack__record *record, uint64_t index);
 void incstack__record_check_tree(struct incstack__record *record, const struct incstack_tree *tree);
+/* After the traces are written: their walks go. */
+void incstack__record_check_clear(struct incstack__record *record);
 
 /* recorder_interval.c */
 /* Starts the choice of samples; interval and number are set. */

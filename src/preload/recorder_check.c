@@ -5,12 +5,65 @@
  * keeps nothing that it has read of code, which comes and goes.
  */
 #define _GNU_SOURCE
+#include <string.h>
+
+#include "../heap/walks.h"
 #include "../native/native.h"
 #include "recorder.h"
 
-enum { WALK_MAX = 1 << 16, STORE_MAX = 1 << 20, TRACES_MAX = 8192 };
-enum { FRAMES_BYTES = STORE_MAX * sizeof(uintptr_t[2]) };
+enum { WALK_MAX = 1 << 16 };
+enum { WORDS_MAX = INCSTACK__SPOOL_WALK_BYTES_MOST / sizeof(uint64_t) };
 enum { WALK_BYTES = WALK_MAX * sizeof(struct incstack_frame) };
+
+static size_t used(const struct incstack__record *record)
+{
+	return record->check->first[record->live.walk_count];
+}
+
+/* Another room in the spool for what is there and more. A kill between the two words leaves
+ * the larger room with the size of the smaller one. Not 0: there is no memory. */
+static int move(struct incstack__record *record, size_t size)
+{
+	struct incstack__record_check *check = record->check;
+	uint64_t *before = check->words;
+	const size_t bytes_before = check->size * sizeof(*before);
+	uint64_t *words = incstack__spool_room(size * sizeof(*words));
+
+	if (words == NULL)
+		return INCSTACK_ENOMEM;
+	if (before != NULL)
+		memcpy(words, before, used(record) * sizeof(*words));
+	check->words = words;
+	check->size = size;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	record->live.walks = (uintptr_t)words;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	record->live.walk_bytes = size * sizeof(*words);
+	incstack__spool_room_release(before, bytes_before);
+	return 0;
+}
+
+/* For so many words behind those in use. Not 0: there is no room. */
+static int make_room(struct incstack__record *record, size_t words)
+{
+	size_t size = record->check->size;
+	struct incstack__quiet before;
+	int error;
+
+	words += used(record);
+	if (words <= size)
+		return 0;
+	if (size == 0)
+		size = INCSTACK__SPOOL_ROOM_LEAST / sizeof(*record->check->words);
+	while (size < words)
+		size *= 2;
+	if (size > WORDS_MAX)
+		return INCSTACK_ENOMEM;
+	incstack__record_quiet(&before);
+	error = move(record, size);
+	incstack__record_loud(&before);
+	return error;
+}
 
 int incstack__record_check_create(struct incstack__record *record)
 {
@@ -19,9 +72,8 @@ int incstack__record_check_create(struct incstack__record *record)
 	record->check = check;
 	if (check == NULL)
 		return INCSTACK_ENOMEM;
-	check->frames = incstack__record_map(FRAMES_BYTES);
 	check->walk = incstack__record_map(WALK_BYTES);
-	return check->frames != NULL && check->walk != NULL ? 0 : INCSTACK_ENOMEM;
+	return check->walk != NULL ? make_room(record, 1) : INCSTACK_ENOMEM;
 }
 
 void incstack__record_check_destroy(struct incstack__record *record)
@@ -30,7 +82,9 @@ void incstack__record_check_destroy(struct incstack__record *record)
 
 	if (check == NULL)
 		return;
-	incstack__record_unmap(check->frames, FRAMES_BYTES);
+	record->live.walks = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	incstack__spool_room_release(check->words, check->size * sizeof(*check->words));
 	incstack__record_unmap(check->walk, WALK_BYTES);
 	incstack__record_unmap(check, sizeof(*check));
 }
@@ -38,7 +92,8 @@ void incstack__record_check_destroy(struct incstack__record *record)
 /* Whether one more walk fits whatever its depth. */
 int incstack__record_check_room(const struct incstack__record *record)
 {
-	return record->traces < TRACES_MAX && record->check->used <= STORE_MAX - WALK_MAX;
+	return record->traces < INCSTACK__WALKS_MAX &&
+	       used(record) + incstack__walk_words(WALK_MAX) < WORDS_MAX;
 }
 
 /* Makes what libunwind needs memory for. */
@@ -64,77 +119,69 @@ static int walk(const struct incstack__record_check *check, const struct incstac
 	return count;
 }
 
+/* In the place of the word that says that there is none. */
+static void put_walk(struct incstack__record *record, uint64_t index,
+		     const struct incstack_frame *frames, size_t count)
+{
+	struct incstack__record_check *check = record->check;
+	uint64_t *at;
+
+	if (make_room(record, incstack__walk_words(count)) != 0)
+		return;
+	at = check->words + check->first[index];
+	for (size_t i = 0; i < count; i++) {
+		at[1 + 2 * i] = frames[i].pc;
+		at[2 + 2 * i] = frames[i].sp;
+	}
+	check->first[index + 1] = check->first[index] + (uint32_t)incstack__walk_words(count);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	*at = count + 1;
+}
+
 /* The walk starts in the recorder: frames younger than the sample's top go. The trace was
  * marked as one without a walk before its sample. */
 void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
 				 const struct incstack_top *top)
 {
-	struct incstack__record_check *check = record->check;
-	struct incstack__quiet before;
+	const struct incstack_frame *frames = record->check->walk;
 	const uintptr_t pc = incstack_slot_read(&top->pc);
+	struct incstack__quiet before;
 	int count;
 	int i = 0;
 
 	incstack__record_quiet(&before);
-	count = walk(check, &before);
-	if (count == 0) {
-		incstack__record_loud(&before);
-		return;
-	}
-	while (i < count && (check->walk[i].sp != top->sp || check->walk[i].pc != pc))
+	count = walk(record->check, &before);
+	while (i < count && (frames[i].sp != top->sp || frames[i].pc != pc))
 		i++;
-	check->used = check->first[index];
-	for (; i < count; i++, check->used++) {
-		check->frames[check->used][0] = check->walk[i].pc;
-		check->frames[check->used][1] = check->walk[i].sp;
-	}
-	check->first[index + 1] = check->used;
+	if (count != 0 && record->live.walk_count == index + 1)
+		put_walk(record, index, frames + i, (size_t)(count - i));
 	incstack__record_loud(&before);
 }
 
-/* There is no walk, and none will come where a jump ends the event: a frame without a pc. */
+/* There is no walk, and none will come where a jump ends the event. A trace whose sample was
+ * refused leaves its place to the next. A jump may end this, too, at any place. */
 void incstack__record_check_skip(struct incstack__record *record, uint64_t index)
 {
 	struct incstack__record_check *check = record->check;
+	struct incstack__spool_live *live = &record->live;
 
-	check->used = check->first[index]; /* which is where the trace before it ends */
-	check->frames[check->used][0] = 0;
-	check->first[index + 1] = ++check->used;
-}
-
-static int skipped(const struct incstack__record_check *check, uint64_t index)
-{
-	const size_t at = check->first[index];
-
-	return at < check->first[index + 1] && check->frames[at][0] == 0;
-}
-
-static int same(const struct incstack__record_check *check, uint64_t index,
-		const struct incstack_frame_object *object)
-{
-	size_t at = check->first[index];
-	const size_t end = check->first[index + 1];
-
-	for (; object != NULL; object = object->parent, at++) {
-		if (at == end || check->frames[at][0] != object->method ||
-		    check->frames[at][1] != object->address)
-			return 0;
-		if (object->flags & INCSTACK_OBJECT_TRUNCATED)
-			return 1;
-	}
-	return at == end;
+	if (index > live->walk_count || index >= INCSTACK__WALKS_MAX || make_room(record, 1) != 0)
+		return;
+	check->words[check->first[index]] = 0;
+	check->first[index + 1] = check->first[index] + 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	live->walk_count = index + 1;
 }
 
 void incstack__record_check_tree(struct incstack__record *record, const struct incstack_tree *tree)
 {
 	struct incstack__record_check *check = record->check;
-	uint64_t index = 0;
+	const struct incstack__walks walks = {check->words, check->size, record->live.walk_count};
 
-	for (const struct incstack_trace *trace = tree->traces; trace != NULL;
-	     trace = trace->next) {
-		check->compared += !skipped(check, index);
-		check->mismatches += !skipped(check, index) && !same(check, index, trace->top);
-		index++;
-	}
-	check->used = 0;
+	incstack__walks_compare(&walks, tree, &check->compared, &check->mismatches);
+}
+
+void incstack__record_check_clear(struct incstack__record *record)
+{
+	record->live.walk_count = 0;
 }

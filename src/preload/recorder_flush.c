@@ -57,7 +57,7 @@ static int64_t put_tally(struct incstack__record *record, uint32_t flags, void *
 	if (count_all(record, &tally) != 0)
 		return -1;
 	tally.flags = flags;
-	record->live.tally = tally;
+	record->live.newest = tally;
 	return incstack__trace_tally(buffer, TALLY_BYTES, record->number, &tally);
 }
 
@@ -142,6 +142,9 @@ static void begin_anew(struct incstack__record *record)
 {
 	incstack__trace_log_clear(&record->log);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	record->live.tally = record->live.newest;
+	if (record->check != NULL)
+		incstack__record_check_clear(record);
 	fit_log(record);
 	record->live.serial++;
 	record->live.tree = (uintptr_t)incstack_stack_tree(record->stack);

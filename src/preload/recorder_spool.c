@@ -24,10 +24,11 @@
 enum {
 	RECORD_BYTES = INCSTACK__SPOOL_RECORD_BYTES + INCSTACK__SPOOL_EVENT_BYTES,
 	LEAST_STEP = 1 << 20,
-	LEAST_LOG = 2 * INCSTACK__SPOOL_EVENT_BYTES,
-	LOG_SIZES = 7, /* LEAST_LOG, then twice as much each, up to EVENT_BYTES_MOST */
+	ROOM_SIZES = 9, /* ROOM_LEAST, then twice as much each, up to WALK_BYTES_MOST */
 };
-_Static_assert(LEAST_LOG << (LOG_SIZES - 1) == INCSTACK__SPOOL_EVENT_BYTES_MOST, "sizes of logs");
+_Static_assert(INCSTACK__SPOOL_ROOM_LEAST << (ROOM_SIZES - 1) == INCSTACK__SPOOL_WALK_BYTES_MOST &&
+		       INCSTACK__SPOOL_EVENT_BYTES_MOST <= INCSTACK__SPOOL_WALK_BYTES_MOST,
+	       "sizes of rooms");
 
 /* A piece that is not in use: its first word leads to the next. */
 struct piece {
@@ -43,7 +44,7 @@ static struct spool {
 	size_t left;
 	struct piece *records;
 	struct piece *chunks;
-	struct piece *logs[LOG_SIZES]; /* of those that do not follow a record */
+	struct piece *rooms[ROOM_SIZES]; /* logs that do not follow a record, and walks */
 } spool;
 
 static const struct incstack__spool_segment *newest_segment(void)
@@ -225,9 +226,22 @@ struct incstack__record *incstack__spool_record(void)
 	return record;
 }
 
-static struct piece **logs_of(size_t bytes)
+static struct piece **rooms_of(size_t bytes)
 {
-	return &spool.logs[__builtin_ctzl(bytes / LEAST_LOG)];
+	return &spool.rooms[__builtin_ctzl(bytes / INCSTACK__SPOOL_ROOM_LEAST)];
+}
+
+void *incstack__spool_room(size_t bytes)
+{
+	int is_new;
+
+	return take(rooms_of(bytes), bytes, &is_new);
+}
+
+void incstack__spool_room_release(void *memory, size_t bytes)
+{
+	if (memory != NULL)
+		give(rooms_of(bytes), memory);
 }
 
 /* The log of a record is one of its own, or what follows the record. It is empty when it
@@ -245,19 +259,17 @@ static void set_log(struct incstack__record *record, void *events, size_t bytes)
 		incstack__trace_log_init(&record->log,
 					 (unsigned char *)record + INCSTACK__SPOOL_RECORD_BYTES,
 					 INCSTACK__SPOOL_EVENT_BYTES);
-	if (before != NULL)
-		give(logs_of(bytes_before), before);
+	incstack__spool_room_release(before, bytes_before);
 }
 
 void incstack__spool_log_fit(struct incstack__record *record, size_t bytes)
 {
 	void *events = NULL;
-	int is_new;
 
 	if (bytes == record->log.size)
 		return;
 	if (bytes > INCSTACK__SPOOL_EVENT_BYTES) {
-		events = take(logs_of(bytes), bytes, &is_new);
+		events = incstack__spool_room(bytes);
 		if (events == NULL)
 			return;
 	}

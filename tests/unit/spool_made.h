@@ -2,7 +2,7 @@
  *
  * A spool as a process might have left it, for the tests of its reader: two records, of
  * which each has three traces. The first goes through a gap; the second shares the callers
- * of the third.
+ * of the third. They were to be crosschecked: there is a walk for each.
  */
 #ifndef INCSTACK_SPOOL_MADE_H
 #define INCSTACK_SPOOL_MADE_H
@@ -22,6 +22,7 @@ enum {
 	MADE_TREE_AT = 64,
 	MADE_OBJECTS_AT = 128,
 	MADE_TRACES_AT = 2048,
+	MADE_WALKS_AT = 3072,
 };
 #define MADE_ADDRESS UINT64_C(0x7f1234560000)
 
@@ -74,6 +75,30 @@ static inline void make_chunk(unsigned char *spool, uint64_t at)
 	}
 }
 
+/* As each trace is; the first walk has a frame where the trace has a gap. */
+static inline uint64_t *made_walk(uint64_t *at, const int *objects, uint64_t count)
+{
+	*at++ = count + 1;
+	for (uint64_t i = 0; i < count; i++) {
+		*at++ = objects[i] < 0 ? 0x9999 : 0x1000 + 16 * (uint64_t)objects[i];
+		*at++ = objects[i] < 0 ? 0x7020 : 0x7000 + 64 * (uint64_t)objects[i];
+	}
+	return at;
+}
+
+static inline void make_walks(unsigned char *spool, uint64_t at)
+{
+	static const int first[] = {0, -1, 1, 2};
+	static const int second[] = {3, 2};
+	static const int third[] = {4, 2};
+	uint64_t words[32];
+	uint64_t *end = made_walk(words, first, 4);
+
+	end = made_walk(end, second, 2);
+	end = made_walk(end, third, 2);
+	memcpy(spool + at, words, (size_t)(end - words) * sizeof(*words));
+}
+
 static inline void make_record(unsigned char *spool, uint32_t number, uint64_t at, uint64_t next)
 {
 	const uint64_t chunk = MADE_CHUNKS_AT + number * MADE_CHUNK_BYTES;
@@ -82,7 +107,10 @@ static inline void make_record(unsigned char *spool, uint32_t number, uint64_t a
 						  .tree = MADE_ADDRESS + chunk + MADE_TREE_AT,
 						  .thread = number,
 						  .epoch = 2,
-						  .serial = 4};
+						  .serial = 4,
+						  .walks = MADE_ADDRESS + chunk + MADE_WALKS_AT,
+						  .walk_bytes = MADE_CHUNK_BYTES - MADE_WALKS_AT,
+						  .walk_count = MADE_TRACES};
 	struct incstack__trace_log log;
 	uint64_t used;
 
@@ -95,6 +123,7 @@ static inline void make_record(unsigned char *spool, uint32_t number, uint64_t a
 	memcpy(spool + at + INCSTACK__SPOOL_USED_OFFSET, &used, sizeof(used));
 	memcpy(spool + at + INCSTACK__SPOOL_LIVE_OFFSET, &live, sizeof(live));
 	make_chunk(spool, chunk);
+	make_walks(spool, chunk + MADE_WALKS_AT);
 }
 
 /* spool has MADE_BYTES, all zero. */

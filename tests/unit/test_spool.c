@@ -77,6 +77,8 @@ START_TEST(a_whole_spool)
 	ck_assert_uint_eq(totals()->gaps, MADE_RECORDS);
 	ck_assert_uint_eq(totals()->truncated, MADE_RECORDS);
 	ck_assert_uint_eq(totals()->tally.samples, MADE_RECORDS * MADE_TRACES);
+	ck_assert_uint_eq(totals()->tally.crosschecked, MADE_RECORDS * MADE_TRACES);
+	ck_assert_uint_eq(totals()->tally.mismatches, 0);
 	ck_assert_uint_eq(totals()->tally.flags, INCSTACK__TRACE_TALLY_RECOVERED);
 	ck_assert_uint_eq(replay.calls, MADE_RECORDS * MADE_TRACES);
 	ck_assert_uint_eq(replay.bytes, MADE_RECORDS * MADE_TRACES * 10);
@@ -86,18 +88,118 @@ START_TEST(a_whole_spool)
 }
 END_TEST
 
-/* As after a kill between the write of a batch and the note of that. */
+static struct incstack__spool_live *live_of(uint64_t record)
+{
+	return (struct incstack__spool_live *)(void *)(spool + INCSTACK__SPOOL_HEADER_BYTES +
+						       record * MADE_RECORD_BYTES +
+						       INCSTACK__SPOOL_LIVE_OFFSET);
+}
+
+/* As after a kill between the write of a batch and the note of that: the newest tally has
+ * the batch, too. */
 START_TEST(a_batch_that_is_in_both_counts_once)
 {
 	make();
+	live_of(1)->tally.samples = live_of(1)->tally.crosschecked = 10;
+	live_of(1)->newest.samples = live_of(1)->newest.crosschecked = 10 + MADE_TRACES;
 	recover();
 	memset(spool, 0, sizeof(spool));
 	make_spool(spool, &header);
+	live_of(1)->tally.samples = live_of(1)->tally.crosschecked = 10;
+	live_of(1)->newest.samples = live_of(1)->newest.crosschecked = 10 + MADE_TRACES;
 	recover();
 	read_file();
 	ck_assert_uint_eq(totals()->repeated, MADE_RECORDS);
 	ck_assert_uint_eq(totals()->traces, MADE_RECORDS * MADE_TRACES);
+	ck_assert_uint_eq(totals()->tally.samples, 10 + MADE_RECORDS * MADE_TRACES);
+	ck_assert_uint_eq(totals()->tally.crosschecked, 10 + MADE_RECORDS * MADE_TRACES);
 	ck_assert_uint_eq(replay.calls, MADE_RECORDS * MADE_TRACES);
+	close_file();
+}
+END_TEST
+
+/* And a kill behind that note: there are no events, and the newest tally has all. */
+START_TEST(a_tally_of_a_batch_that_was_written)
+{
+	make();
+	memset(spool + INCSTACK__SPOOL_HEADER_BYTES + INCSTACK__SPOOL_USED_OFFSET, 0, 8);
+	live_of(0)->tally.crosschecked = 10;
+	live_of(0)->newest.crosschecked = 13;
+	recover();
+	read_file();
+	ck_assert_uint_eq(totals()->tally.crosschecked, 13 + MADE_TRACES);
+	close_file();
+}
+END_TEST
+
+/* How each walk of the first record ends: word by word it is {5, 4 frames}, {3, 2 frames},
+ * {3, 2 frames}. */
+static const struct {
+	int word;
+	uint64_t becomes;
+	uint64_t crosschecked;
+	uint64_t mismatches;
+} walks[] = {
+	{0, 0, 0, 0},          /* none, and what follows is no number of frames */
+	{1, 1, 3, 1},          /* the pc of the top */
+	{2, 1, 3, 1},          /* and its stack pointer */
+	{3, 1, 3, 0},          /* a frame in the gap, which the trace does not have */
+	{6, 1, 3, 1},          /* the frame behind the gap is not there */
+	{8, 1, 3, 1},          /* the outermost frame */
+	{9, 0, 1, 0},          /* the same of the second */
+	{14, 0, 2, 0},         /* none of the third */
+	{9, UINT64_MAX, 1, 0}, /* more frames than there is room for */
+	{14, 2, 3, 1},         /* the third has no callers */
+	{14, 4, 3, 1},         /* or one more than its trace */
+	{14, 1, 3, 1},         /* or no frame at all */
+};
+
+START_TEST(what_walks_say)
+{
+	uint64_t *words = (uint64_t *)(void *)(spool + MADE_CHUNKS_AT + MADE_WALKS_AT);
+
+	make();
+	words[walks[_i].word] = walks[_i].becomes;
+	recover();
+	read_file();
+	ck_assert_uint_eq(totals()->tally.crosschecked, MADE_TRACES + walks[_i].crosschecked);
+	ck_assert_uint_eq(totals()->tally.mismatches, walks[_i].mismatches);
+	ck_assert_uint_eq(totals()->traces, MADE_RECORDS * MADE_TRACES);
+	close_file();
+}
+END_TEST
+
+START_TEST(a_trace_without_a_walk)
+{
+	uint64_t *words = (uint64_t *)(void *)(spool + MADE_CHUNKS_AT + MADE_WALKS_AT);
+
+	make();
+	words[9] = 0;
+	memmove(words + 10, words + 14, 5 * sizeof(*words));
+	recover();
+	read_file();
+	ck_assert_uint_eq(totals()->tally.crosschecked, 2 * MADE_TRACES - 1);
+	ck_assert_uint_eq(totals()->tally.mismatches, 0);
+	close_file();
+}
+END_TEST
+
+START_TEST(lies_about_walks)
+{
+	make();
+	live_of(0)->walks = 8;
+	live_of(1)->walk_bytes = UINT64_MAX;
+	recover();
+	read_file();
+	ck_assert_uint_eq(totals()->tally.crosschecked, 0);
+	close_file();
+	make();
+	live_of(0)->walk_bytes = 8 * 9;
+	live_of(1)->walk_count = 2;
+	recover();
+	read_file();
+	ck_assert_uint_eq(totals()->tally.crosschecked, 1 + 2);
+	ck_assert_uint_eq(totals()->tally.mismatches, 0);
 	close_file();
 }
 END_TEST
@@ -231,6 +333,10 @@ int main(void)
 	tcase_add_test(tests, a_whole_spool);
 	tcase_add_test(tests, a_batch_that_is_in_both_counts_once);
 	tcase_add_test(tests, a_block_that_was_cut_off_is_left_out);
+	tcase_add_test(tests, a_tally_of_a_batch_that_was_written);
+	tcase_add_loop_test(tests, what_walks_say, 0, sizeof(walks) / sizeof(walks[0]));
+	tcase_add_test(tests, a_trace_without_a_walk);
+	tcase_add_test(tests, lies_about_walks);
 	tcase_add_test(tests, chains_end);
 	tcase_add_test(tests, lies_about_records);
 	tcase_add_test(tests, events_may_lie_elsewhere);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Compares traces with walks, frame by frame; see walks.h.
+ */
+#include "walks.h"
+#include "trace_format.h"
+
+typedef struct incstack_frame_object object;
+
+/* Callers up to o were not walked when the process was killed: the walk has them. */
+static size_t behind_gap(const uint64_t *frames, size_t at, size_t count, const object *o)
+{
+	while (at < count && frames[2 * at + 1] != o->address)
+		at++;
+	return at;
+}
+
+static int same(const uint64_t *frames, size_t count, const object *o)
+{
+	size_t at = 0;
+
+	for (; o != NULL; o = o->parent, at++) {
+		if (o->method == INCSTACK__TRACE_GAP_PC) {
+			o = o->parent;
+			if (o == NULL)
+				return 1;
+			at = behind_gap(frames, at, count, o);
+		}
+		if (at == count || frames[2 * at] != o->method || frames[2 * at + 1] != o->address)
+			return 0;
+		if (o->flags & INCSTACK_OBJECT_TRUNCATED)
+			return 1;
+	}
+	return at == count;
+}
+
+void incstack__walks_compare(const struct incstack__walks *walks, const struct incstack_tree *tree,
+			     uint64_t *compared, uint64_t *mismatches)
+{
+	const struct incstack_trace *trace = tree->traces;
+	size_t at = 0;
+
+	for (uint64_t i = 0; i < walks->count && trace != NULL && at < walks->size; i++) {
+		const uint64_t word = walks->words[at++];
+		const uint64_t frames = word != 0 ? word - 1 : 0;
+
+		if (frames > (walks->size - at) / 2)
+			return;
+		if (word != 0 && trace->top->method != INCSTACK__TRACE_GAP_PC) {
+			*compared += 1;
+			*mismatches += !same(walks->words + at, frames, trace->top);
+		}
+		at += 2 * frames;
+		trace = trace->next;
+	}
+}
