@@ -142,8 +142,10 @@ static int read_frame(unw_cursor_t *cursor, struct incstack_frame *frame)
 }
 
 /* libunwind knows nothing of thunks that were made at run time: behind a thunk the
- * walk starts anew, with the registers of the frame that the thunk stands for. */
-static int pass_thunk(unw_cursor_t *cursor, struct walk *walk, const struct incstack_frame *at)
+ * walk starts anew, with the registers of the frame that the thunk stands for. There,
+ * libunwind looks up the address that it is given, and not the one before it: so it is
+ * given that one, for a call may be the last instruction of its function. */
+static int pass_thunk(unw_cursor_t *cursor, struct walk *walk, struct incstack_frame *at)
 {
 	static const unw_regnum_t saved[] = {UNW_X86_64_RBX, UNW_X86_64_RBP, UNW_X86_64_R12,
 					     UNW_X86_64_R13, UNW_X86_64_R14, UNW_X86_64_R15};
@@ -153,8 +155,9 @@ static int pass_thunk(unw_cursor_t *cursor, struct walk *walk, const struct incs
 			return INCSTACK_EUNWIND;
 		*register_of(walk->context, saved[i]) = (greg_t)value;
 	}
-	uintptr_t pc = at->pc;
-	*register_of(walk->context, UNW_X86_64_RIP) = (greg_t)incstack_slot_read(&pc);
+	const uintptr_t pc = at->pc;
+	at->pc = incstack_slot_read(&pc);
+	*register_of(walk->context, UNW_X86_64_RIP) = (greg_t)(at->pc - 1);
 	*register_of(walk->context, UNW_X86_64_RSP) = (greg_t)at->sp;
 	return unw_init_remote(cursor, walk->space, walk) < 0 ? INCSTACK_EUNWIND : 0;
 }
@@ -175,8 +178,7 @@ static int go(unw_cursor_t *cursor, struct walk *walk, struct incstack_frame *fr
 
 		if (read_frame(cursor, &frame) < 0)
 			return ended(count);
-		if (incstack__thunk_contains(frame.pc) &&
-		    (pass_thunk(cursor, walk, &frame) < 0 || read_frame(cursor, &frame) < 0))
+		if (incstack__thunk_contains(frame.pc) && pass_thunk(cursor, walk, &frame) < 0)
 			return ended(count);
 		if (!frame.pc) /* what the outermost frame of a coroutine returns to */
 			break;

@@ -135,6 +135,42 @@ START_TEST(walk_passes_thunks)
 }
 END_TEST
 
+/* A function whose last instruction, as its table says, is a call. */
+void ends_with_call(void (*callee)(void));
+__asm__(".text\n"
+	".type ends_with_call, @function\n"
+	"ends_with_call:\n"
+	"	.cfi_startproc\n"
+	"	subq $8, %rsp\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	call *%rdi\n"
+	"	.cfi_endproc\n"
+	"	addq $8, %rsp\n"
+	"	ret\n"
+	".size ends_with_call, . - ends_with_call\n");
+
+static OPAQUE void walk_with_thunk_at_end(void)
+{
+	struct incstack_frame all[FRAMES];
+	int count = incstack_native_walk(all, FRAMES);
+
+	ck_assert_int_gt(count, 3);
+	ck_assert_uint_eq(all[1].pc, (uintptr_t)ends_with_call + 6);
+	thunk = all[1].pc;
+	ck_assert_int_eq(incstack_native_walk(frames, FRAMES), count);
+	for (int i = 1; i < count; i++) {
+		ck_assert_uint_eq(frames[i].pc, all[i].pc);
+		ck_assert_uint_eq(frames[i].sp, all[i].sp);
+	}
+	thunk = 0;
+}
+
+START_TEST(walk_passes_thunks_to_the_end_of_a_function)
+{
+	ends_with_call(walk_with_thunk_at_end);
+}
+END_TEST
+
 /* Sampled in a handler: what it interrupted, and what the walk says of it. */
 static int interrupted_result;
 
@@ -312,6 +348,7 @@ static Suite *suite(void)
 	tcase_add_test(all, walk_is_that_of_the_caller);
 	tcase_add_test(all, walk_stops_at_max);
 	tcase_add_test(all, walk_passes_thunks);
+	tcase_add_test(all, walk_passes_thunks_to_the_end_of_a_function);
 	tcase_add_test(all, walk_tells_signal_frames);
 	tcase_add_test(all, sample_of_the_caller);
 	tcase_add_test(all, sample_of_the_interrupted);
