@@ -28,6 +28,7 @@ struct saved {
 
 struct state {
 	struct cfi_place cfa;
+	bool computed; /* the CFA, by an expression */
 	struct saved fp, sp, ra;
 };
 
@@ -221,6 +222,15 @@ static void advance(struct program *p, uint64_t units)
 static void set_cfa(struct program *p, uint64_t number, int64_t offset)
 {
 	p->state.cfa = (struct cfi_place){PLACE_REGISTER, number, offset};
+	p->state.computed = false;
+}
+
+/* Only one of the register and the offset is set. Unwinders do not agree on what that means
+ * after an expression. */
+static struct cfi_place *change_cfa(struct program *p, struct reader *r)
+{
+	r->bad |= p->state.computed;
+	return &p->state.cfa;
 }
 
 enum {
@@ -269,16 +279,17 @@ static bool execute_cfa(struct program *p, struct reader *r, unsigned char code)
 		set_cfa(p, number, read_signed(r) * p->cie->data_unit);
 		return true;
 	case DEF_CFA_REGISTER:
-		p->state.cfa.number = read_unsigned(r);
+		change_cfa(p, r)->number = read_unsigned(r);
 		return true;
 	case DEF_CFA_OFFSET:
-		p->state.cfa.offset = (int64_t)read_unsigned(r);
+		change_cfa(p, r)->offset = (int64_t)read_unsigned(r);
 		return true;
 	case DEF_CFA_OFFSET_SIGNED:
-		p->state.cfa.offset = read_signed(r) * p->cie->data_unit;
+		change_cfa(p, r)->offset = read_signed(r) * p->cie->data_unit;
 		return true;
 	case DEF_CFA_EXPRESSION:
 		p->state.cfa = read_expression(p, r);
+		p->state.computed = true;
 		return true;
 	default:
 		return false;
@@ -336,7 +347,9 @@ static void execute(struct program *p, struct reader *r, unsigned char code)
 
 	if (code >> 6 == ADVANCE)
 		advance(p, operand);
-	else if (code >> 6 == OFFSET && operand <= RA)
+	else if (code >> 6 != 0 && operand > RA)
+		r->bad = true;
+	else if (code >> 6 == OFFSET)
 		set_saved(p, operand, AT_OFFSET, (int64_t)read_unsigned(r) * p->cie->data_unit);
 	else if (code >> 6 == RESTORE)
 		restore(p, operand);
@@ -346,8 +359,6 @@ static void execute(struct program *p, struct reader *r, unsigned char code)
 		recall(p, r);
 	else if (code == ARGUMENTS_SIZE)
 		(void)read_unsigned(r);
-	else if (code >> 6 == OFFSET)
-		r->bad = true;
 	else if (code != 0 && !execute_cfa(p, r, code))
 		execute_saved(p, r, code);
 }
@@ -420,8 +431,8 @@ static bool rule_from_frame(const struct state *s, struct incstack_rule *rule)
 {
 	const int64_t ra = below(s, &s->ra);
 
-	if (s->cfa.number != FP || s->ra.where != AT_OFFSET || ra < 0 || s->fp.where != AT_PLACE ||
-	    s->fp.number != FP || (s->fp.offset != 0 && !fits(-s->fp.offset)))
+	if (s->cfa.number != FP || ra < 0 || s->fp.where != AT_PLACE || s->fp.number != FP ||
+	    (s->fp.offset != 0 && !fits(-s->fp.offset)))
 		return false;
 	*rule = (struct incstack_rule){
 		.kind = INCSTACK_RULE_FP_DEREF,
