@@ -47,7 +47,8 @@ struct place {
 
 struct lookup {
 	uintptr_t address;
-	bool found; /* tables know the address; until then no memory is readable */
+	bool found;     /* tables know the address; until then no memory is readable */
+	uintptr_t page; /* the last that real memory was read in */
 };
 
 static unw_word_t place_encode(unsigned zone, int64_t offset)
@@ -87,10 +88,23 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
 	return result;
 }
 
+/* Where unwind tables are, and where an expression in one may point. */
+static bool readable(struct lookup *lookup, uintptr_t address)
+{
+	const uintptr_t page = address & ~(uintptr_t)4095;
+
+	if (address == 0 || address >= CANONICAL_LIMIT || address % sizeof(uintptr_t) != 0)
+		return false;
+	if (page != lookup->page && !incstack__page_readable(page))
+		return false;
+	lookup->page = page;
+	return true;
+}
+
 static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
 		      void *arg)
 {
-	const struct lookup *lookup = arg;
+	struct lookup *lookup = arg;
 	struct place place = place_decode(address);
 
 	(void)space;
@@ -102,8 +116,7 @@ static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *va
 		*value = place_encode(place.zone + ZONE_LOADED, place.offset);
 		return 0;
 	}
-	/* Unwind tables. */
-	if (address == 0 || address >= CANONICAL_LIMIT)
+	if (!readable(lookup, address))
 		return -UNW_EINVAL;
 	memcpy(value, (const void *)address, sizeof(*value));
 	return 0;
@@ -248,6 +261,7 @@ static int read_step(unw_cursor_t *cursor, struct step *step)
 static int find_rule(unw_addr_space_t space, struct lookup *lookup, struct incstack_rule *rule)
 {
 	unw_cursor_t cursor;
+	unw_save_loc_t pc;
 	struct step step;
 	int more;
 
@@ -256,8 +270,11 @@ static int find_rule(unw_addr_space_t space, struct lookup *lookup, struct incst
 	more = unw_step(&cursor);
 	if (!lookup->found || more < 0)
 		return INCSTACK_EUNWIND;
-	/* Sentinels are never 0, so only an undefined return address ends a walk. */
+	/* Sentinels are never 0. So a walk ends where the return address is undefined, and for
+	 * libunwind where the frame pointer is, too: that caller exists. */
 	if (more == 0) {
+		if (unw_get_save_loc(&cursor, UNW_X86_64_RIP, &pc) < 0 || pc.type != UNW_SLT_NONE)
+			return INCSTACK_EUNWIND;
 		rule->kind = INCSTACK_RULE_END;
 		return 0;
 	}
@@ -269,7 +286,7 @@ static int find_rule(unw_addr_space_t space, struct lookup *lookup, struct incst
 int incstack__native_libunwind_rule(unw_addr_space_t space, uintptr_t address,
 				    struct incstack_rule *rule)
 {
-	struct lookup lookup = {address, false};
+	struct lookup lookup = {address, false, UINTPTR_MAX};
 	struct incstack_rule found = {0};
 	const int result = find_rule(space, &lookup, &found);
 
