@@ -199,6 +199,15 @@ void incstack__barriers_forget(stack *s, bool restore)
 	}
 }
 
+/* Whether a return into a frame of s may still be intercepted. */
+bool incstack__stack_is_patched(const stack *s)
+{
+	const object *o = s->newest;
+	while (o && !(o->flags & OBJECT_BARRIER))
+		o = o->parent;
+	return o || s->busy;
+}
+
 /* Nothing is left of s but its address. Its thunks are the parent's, and not used again. */
 void incstack_stack_forked(struct incstack_stack *s)
 {

@@ -40,6 +40,8 @@ bool incstack__thunks_short(const runtime *rt);
 
 /* While pools are closed, none is made: libgcc, which has to be told, might wait for a lock. */
 void incstack__pools_close(bool now);
+
+bool incstack__stack_is_patched(const struct incstack_stack *s);
 /* In the child of fork. */
 void incstack__pool_forked(void);
 void incstack__arena_forked(runtime *rt);

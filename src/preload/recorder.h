@@ -73,8 +73,10 @@ struct incstack__record {
 	uint32_t written;        /* the last time that all were written */
 	const uintptr_t *walker; /* while the program walks its stack: see recorder_shown.c */
 	uintptr_t walker_word;
-	int settled; /* without barriers: a context that was left, a thread that ends */
-	int fallen;  /* has followed the recording into mode validate */
+	int settled;    /* without barriers: a context that was left, a thread that ends */
+	uint32_t used;  /* a context: how often it had been asked which have ended */
+	int comes_back; /* unannounced: it was left by a jump */
+	int fallen;     /* has followed the recording into mode validate */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct incstack__record, next) <= 128, "two lines");
 _Static_assert(offsetof(struct incstack__record, log.used) == INCSTACK__SPOOL_USED_OFFSET &&
@@ -350,7 +352,7 @@ void incstack__record_follow_mode(struct incstack__record *record);
 /* recorder_context.c */
 /* The record of the context whose stack the address is in, the caller's from now on. */
 struct incstack__record *incstack__record_context(uintptr_t at);
-void incstack__record_context_leave(uintptr_t at);
+void incstack__record_context_leave(uintptr_t at, int by_jump);
 void incstack__record_context_enter(const void *ucontext);
 /* Writes the contexts that ran on a thread last, which is the caller or held, at `at`. */
 void incstack__record_contexts_flush(pid_t tid, uintptr_t at, int last);

@@ -3,8 +3,11 @@
  * The records of contexts (swapcontext): each stack has one of its own. A context is
  * left without barriers and with complete traces, for its memory may be gone or another
  * context's before anyone comes back; so nobody must be told of its end. One that was
- * left untold, by instructions of the program's own, is not read again. A record is given
- * up when another context is made in its memory, or when that memory is gone.
+ * left untold, by instructions of the program's own, is not read again.
+ *
+ * A record is given up when another context is made in its memory, when that memory is gone,
+ * or when it was not used for some time: a context that was left by swapcontext comes back by
+ * it, and gets another record then.
  *
  * The recording's lock is held in all of these.
  */
@@ -15,11 +18,13 @@
 #include "recorder.h"
 
 /* Of those beyond, each trace is walked fully, on the shared record. */
-enum { CONTEXTS_MAX = 16384, LOOK_FIRST = 512 };
+enum { CONTEXTS_MAX = 16384, LOOK_FIRST = 64 };
 
 /* By their lowest address; no two overlap. */
 static struct incstack__record *by_low[CONTEXTS_MAX];
 static uint32_t look_at = LOOK_FIRST; /* at that many it is asked which of them have ended */
+static uint32_t look_least = LOOK_FIRST;
+static uint32_t looks;
 
 static int runs_on(const struct incstack__record *context, uintptr_t at)
 {
@@ -58,14 +63,16 @@ struct incstack__record *incstack__record_context(uintptr_t at)
 		return NULL;
 	context->tid = gettid();
 	context->settled = 0;
+	context->used = looks;
 	incstack_stack_own(context->stack);
 	return context;
 }
 
 /* ---- contexts that have ended ---------------------------------------------------------- */
 
-/* Of the core: whether a word of the page can be read. */
+/* Of the core: whether a word of the page can be read, and whether a stack has barriers. */
 bool incstack__page_readable(uintptr_t address);
+bool incstack__stack_is_patched(const struct incstack_stack *stack);
 
 /* What it has recorded is written. */
 static void forget(uint32_t at)
@@ -95,31 +102,63 @@ static void forget_overlapping(uintptr_t low, uintptr_t high)
 		forget(i - 1);
 }
 
-/* Who was left and has no memory any more will not come back. Asked when there are twice as
- * many as there were after the last time. */
-static void forget_unmapped(void)
+/* Whether the thread that it ran on last has gone elsewhere. Where it was not left by
+ * swapcontext, its first function may have returned: without barriers it needs no record. */
+static int is_elsewhere(const struct incstack__record *context, uintptr_t at)
 {
-	if (incstack__recording.contexts_made < look_at)
+	return context->tid == gettid() && !runs_on(context, at) &&
+	       !incstack__stack_is_patched(context->stack);
+}
+
+/* Whether it has no memory any more, or was not used since the last look and nothing is lost
+ * with its record. */
+static int may_go(const struct incstack__record *context, uintptr_t at)
+{
+	if (!incstack__page_readable(context->high - sizeof(uintptr_t)))
+		return 1;
+	return context->used != looks && !context->comes_back &&
+	       (context->settled || is_elsewhere(context, at));
+}
+
+/* Done when there are twice as many as there were after the last time. */
+static void forget_unused(uintptr_t at)
+{
+	const uint32_t *made = &incstack__recording.contexts_made;
+
+	if (*made < look_at)
 		return;
-	for (uint32_t i = incstack__recording.contexts_made; i > 0; i--)
-		if (by_low[i - 1]->settled &&
-		    !incstack__page_readable(by_low[i - 1]->high - sizeof(uintptr_t)))
+	for (uint32_t i = *made; i > 0; i--)
+		if (may_go(by_low[i - 1], at))
 			forget(i - 1);
-	look_at = 2 * incstack__recording.contexts_made;
-	if (look_at < LOOK_FIRST)
-		look_at = LOOK_FIRST;
+	looks++;
+	look_at = 2 * *made > look_least ? 2 * *made : look_least;
 	if (look_at > CONTEXTS_MAX)
 		look_at = CONTEXTS_MAX;
 }
 
+/* Who comes back, and has no record any more, should have kept it: as many are kept from now
+ * on as are in use by turns. Behind what swapcontext has saved lies its return address. */
+static void heed_comeback(uintptr_t sp, uintptr_t low, uintptr_t resumed_at)
+{
+	const uintptr_t *behind = (const uintptr_t *)sp - 1;
+
+	if (sp % sizeof(*behind) != 0 || sp < low + sizeof(*behind) || *behind != resumed_at ||
+	    look_least == CONTEXTS_MAX)
+		return;
+	look_least++;
+	if (look_at < look_least)
+		look_at = look_least;
+}
+
 /* ---- switches -------------------------------------------------------------------------- */
 
-void incstack__record_context_leave(uintptr_t at)
+void incstack__record_context_leave(uintptr_t at, int by_jump)
 {
 	struct incstack__record *context = incstack__record_context(at);
 
 	if (context == NULL)
 		return;
+	context->comes_back = by_jump;
 	incstack_stack_reserve(context->stack, INCSTACK__RESERVE_BYTES);
 	if (incstack_stack_set_mode(context->stack, incstack__recording.mode) == 0)
 		context->settled = 1;
@@ -171,7 +210,8 @@ void incstack__record_context_enter(const void *ucontext)
 	if (context != NULL || sp < low || sp >= high)
 		return;
 	forget_overlapping(low, high);
-	forget_unmapped();
+	heed_comeback(sp, low, (uintptr_t)to->uc_mcontext.gregs[REG_RIP]);
+	forget_unused((uintptr_t)__builtin_frame_address(0));
 	if (r->contexts_made == CONTEXTS_MAX) {
 		incstack__record_note(INCSTACK__NOTE_MANY_CONTEXTS);
 		return;
@@ -180,6 +220,7 @@ void incstack__record_context_enter(const void *ucontext)
 	if (context == NULL)
 		return;
 	context->tid = gettid();
+	context->used = looks;
 	add(context);
 }
 

@@ -354,7 +354,7 @@ static __attribute__((noinline)) void jump_to_context(uintptr_t sp)
 	if (context != NULL)
 		incstack_stack_unwinding_to(context->stack, sp);
 	if (context == NULL || context != incstack__record_context(HERE))
-		incstack__record_context_leave(HERE);
+		incstack__record_context_leave(HERE, 1);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	incstack__record_loud(&before);
 }
@@ -399,7 +399,7 @@ void incstack__record_switch(const void *ucontext)
 		return;
 	incstack__record_quiet(&before);
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
-	incstack__record_context_leave(HERE);
+	incstack__record_context_leave(HERE, 0);
 	incstack__record_context_enter(ucontext);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	incstack__record_loud(&before);

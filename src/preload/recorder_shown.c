@@ -64,7 +64,7 @@ static void lift_context(void)
 		return;
 	incstack__record_quiet(&before);
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
-	incstack__record_context_leave(HERE);
+	incstack__record_context_leave(HERE, 1);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	incstack__record_loud(&before);
 }
