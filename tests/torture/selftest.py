@@ -57,8 +57,15 @@ def verdict_errors():
         if not any(word in error for error in found):
             errors.append(f"{which} with a fault: no verdict with '{word}': {found}")
     known = Program("example", "run true", truncated="known", stale="known", lost="known")
-    found = verdict.judge(known, 2, GOOD, counts(GOOD, truncated=1, stale=1, lost=1), CHECKED)
-    return errors + [f"known reasons: {error}" for error in found]
+    lossy = counts(GOOD, truncated=1, stale=1, lost=1)
+    found = verdict.judge(known, 2, GOOD, lossy, CHECKED)
+    errors += [f"known reasons: {error}" for error in found]
+    partly = counts(CHECKED, crosschecked=9)
+    if not any("not checked" in error for error in verdict.judge(known, 2, GOOD, lossy, partly)):
+        errors.append("a reason for losses passes for one why traces are not checked")
+    known = dataclasses.replace(known, unchecked="known")
+    found = verdict.judge(known, 2, GOOD, lossy, partly)
+    return errors + [f"known reasons, some not checked: {error}" for error in found]
 
 
 if __name__ == "__main__":

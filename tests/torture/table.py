@@ -24,6 +24,7 @@ class Program:
     options: str = ""  # more options of incstack heap
     truncated: str = ""  # why callers may be unknown
     lost: str = ""  # why traces may be lost
+    unchecked: str = ""  # why traces may not be crosschecked
     stale: str = ""  # why frames may go away unannounced
     status: int = 0  # exit status of a bare run
     least: int = 0  # traces for each of $SCALE; fewer means that some were not seen

@@ -57,7 +57,7 @@ def _crosscheck(program, run):
     errors = []
     if counts["mismatches"] > 0:
         errors.append(f"crosscheck: mismatches={counts['mismatches']}")
-    if counts["crosschecked"] < counts["traces"] and not program.lost:
+    if counts["crosschecked"] < counts["traces"] and not program.unchecked:
         errors.append(f"crosscheck: {counts['traces'] - counts['crosschecked']} of "
                       f"{counts['traces']} traces were not checked")
     return errors
