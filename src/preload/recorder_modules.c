@@ -88,7 +88,7 @@ void incstack__record_list_write(struct incstack__record_list *list, uint32_t ep
 
 struct collection {
 	struct incstack__record_list *list;
-	uint64_t known;
+	struct incstack__record_counts known;
 	int result;
 };
 
@@ -144,21 +144,22 @@ static int add_module(struct incstack__record_list *list, const struct dl_phdr_i
 /* The counts are the same in each call: the linker's lock is held in all of them. */
 static int collect_module(struct dl_phdr_info *info, size_t size, void *context)
 {
+	const struct incstack__record_counts counts = {info->dlpi_adds, info->dlpi_subs};
 	struct collection *collection = context;
 
 	(void)size;
-	if (info->dlpi_adds + info->dlpi_subs == collection->known)
+	if (counts.adds == collection->known.adds && counts.subs == collection->known.subs)
 		return 1;
 	collection->result = 1;
-	collection->list->adds = info->dlpi_adds;
-	collection->list->subs = info->dlpi_subs;
+	collection->list->counts = counts;
 	if (add_module(collection->list, info) == 0)
 		return 0;
 	collection->result = -1;
 	return 1;
 }
 
-int incstack__record_list_collect(struct incstack__record_list *list, uint64_t known)
+int incstack__record_list_collect(struct incstack__record_list *list,
+				  struct incstack__record_counts known)
 {
 	struct collection collection = {.list = list, .known = known};
 

@@ -8,11 +8,16 @@
 
 #include "recorder.h"
 
+/* What the dynamic linker has added and removed since the start. */
+struct incstack__record_counts {
+	uint64_t adds;
+	uint64_t subs;
+};
+
 /* All zero: an empty list without memory. */
 struct incstack__record_list {
 	struct incstack__trace_modules block;
-	uint64_t adds; /* what the dynamic linker had added and removed since the start */
-	uint64_t subs;
+	struct incstack__record_counts counts;
 };
 
 struct incstack__record_entry {
@@ -34,8 +39,9 @@ void incstack__record_list_write(struct incstack__record_list *list, uint32_t ep
 
 /* Asks the dynamic linker, which may make the caller wait for a lock that every other
  * thread may hold: the caller holds none of ours. 0: nothing has changed since the list
- * whose adds + subs is `known`; 1: the list is new; -1: there is no memory for it. */
-int incstack__record_list_collect(struct incstack__record_list *list, uint64_t known);
+ * with the counts `known`; 1: the list is new; -1: there is no memory for it. */
+int incstack__record_list_collect(struct incstack__record_list *list,
+				  struct incstack__record_counts known);
 
 /* recorder_path.c: the absolute path of the file that is mapped at the address. 0: not known. */
 int incstack__record_path(uint64_t address, char *path, size_t size);

@@ -56,9 +56,9 @@ struct spans {
 };
 
 static struct {
-	struct incstack__record_list known; /* the newest list of the epoch */
-	uint64_t newest;                    /* its adds + subs; read without the lock */
-	uint64_t first;                     /* its modules that were there at the start */
+	struct incstack__record_list known;    /* the newest list of the epoch */
+	struct incstack__record_counts newest; /* its counts; read without the lock */
+	uint64_t first;                        /* its modules that were there at the start */
 	struct spans blurred;
 	uint64_t announced[ANNOUNCED_MAX]; /* low of modules whose destructors ran */
 	uint32_t announced_count;
@@ -175,8 +175,9 @@ static struct difference compare(const struct incstack__record_list *fresh)
 		add_span(&difference.gone, &old.module, incstack__recording.epoch);
 		difference.announced &= modules.closing != 0 || is_announced(old.module.low);
 	}
-	difference.complete = gone == difference.gone.count && gone == fresh->subs - known->subs;
-	unseen = fresh->subs - known->subs - gone;
+	difference.complete =
+		gone == difference.gone.count && gone == fresh->counts.subs - known->counts.subs;
+	unseen = fresh->counts.subs - known->counts.subs - gone;
 	stayed = known->block.count - gone;
 	difference.sure = stayed > unseen ? stayed - unseen : 0;
 	if (difference.sure < modules.first)
@@ -266,23 +267,29 @@ static void end_epoch(const struct incstack__record_list *fresh)
 	update_windows();
 }
 
+/* Two threads may have looked. With objects in other namespaces, subs can fall. */
+static int is_newer(struct incstack__record_counts a, struct incstack__record_counts b)
+{
+	return a.adds != b.adds ? a.adds > b.adds : (int64_t)(a.subs - b.subs) > 0;
+}
+
 /* The counts come last: who finds them unchanged finds all the rest done. */
 static void publish(struct incstack__record_list *fresh)
 {
-	if (fresh->adds + fresh->subs <= modules.newest)
+	if (!is_newer(fresh->counts, modules.newest))
 		return;
 	if (modules.known.block.data == NULL) {
 		incstack__recording.epoch = 2;
 		modules.first = fresh->block.count;
-	} else if (fresh->subs != modules.known.subs) {
+	} else if (fresh->counts.subs != modules.known.counts.subs) {
 		end_epoch(fresh);
 	}
 	incstack__record_list_write(fresh, incstack__recording.epoch);
 	incstack__record_list_free(&modules.known);
 	modules.known = *fresh;
 	memset(fresh, 0, sizeof(*fresh));
-	__atomic_store_n(&modules.newest, modules.known.adds + modules.known.subs,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&modules.newest.adds, modules.known.counts.adds, __ATOMIC_RELEASE);
+	__atomic_store_n(&modules.newest.subs, modules.known.counts.subs, __ATOMIC_RELEASE);
 }
 
 /* ---- the doors ------------------------------------------------------------------------- */
@@ -301,9 +308,18 @@ static int is_needed(void)
 	return needed;
 }
 
+/* One may be older than the other: then the linker shows something else. */
+static struct incstack__record_counts newest_counts(void)
+{
+	return (struct incstack__record_counts){
+		.adds = __atomic_load_n(&modules.newest.adds, __ATOMIC_ACQUIRE),
+		.subs = __atomic_load_n(&modules.newest.subs, __ATOMIC_ACQUIRE),
+	};
+}
+
 static void look(void)
 {
-	const uint64_t newest = __atomic_load_n(&modules.newest, __ATOMIC_ACQUIRE);
+	const struct incstack__record_counts newest = newest_counts();
 	struct incstack__record_list fresh = {0};
 	int found;
 
