@@ -323,7 +323,8 @@ static void on_new(const void *block, size_t bytes, struct incstack__caller call
 	on_alloc(block, bytes, caller);
 }
 
-const struct incstack__recorder *incstack__recorder_start(const char *configuration)
+const struct incstack__recorder *
+incstack__recorder_start(const char *configuration, const struct incstack__linker_view *before)
 {
 	static const struct incstack__recorder table = {.on_alloc = on_alloc,
 							.on_free = on_free,
@@ -339,6 +340,7 @@ const struct incstack__recorder *incstack__recorder_start(const char *configurat
 							.on_exec = on_exec,
 							.on_exit = on_exit_process};
 	(void)configuration;
+	(void)before;
 	state.pid = getpid();
 	state.thread = self();
 	state.file = getenv("INCSTACK_WINDOWS_FILE");

@@ -74,7 +74,18 @@ struct incstack__recorder {
 	void (*on_exit)(void);
 };
 
-/* Starts recording as `configuration` says; null when it cannot. */
-typedef const struct incstack__recorder *incstack__recorder_start_fn(const char *configuration);
+/* What the data of the dynamic linker held at one moment. */
+struct incstack__linker_view {
+	const uint32_t *data; /* where they are */
+	size_t words;         /* 0: that is not known */
+	uint64_t adds;        /* of dl_iterate_phdr, at that moment */
+	uint64_t subs;
+	uint32_t copy[4096];
+};
+
+/* Starts recording as `configuration` says; null when it cannot. The view is of before the
+ * recorder was loaded. */
+typedef const struct incstack__recorder *
+incstack__recorder_start_fn(const char *configuration, const struct incstack__linker_view *before);
 
 #endif

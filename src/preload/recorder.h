@@ -183,6 +183,9 @@ uint32_t incstack__record_modules_settle(uint32_t epoch, const struct incstack_t
 /* In the child of fork, whose file is open by then. */
 void incstack__record_modules_forked(void);
 
+/* recorder_linker.c: before modules are looked at for the first time. */
+void incstack__record_linker_begin(const struct incstack__linker_view *before);
+
 /* recorder_noted.c */
 /* Before the rule of an address is used for the first time. */
 void incstack__record_noted(uintptr_t address);

@@ -148,6 +148,8 @@ static int collect_module(struct dl_phdr_info *info, size_t size, void *context)
 	struct collection *collection = context;
 
 	(void)size;
+	if (collection->result == 0)
+		incstack__record_linker_compare(counts);
 	if (counts.adds == collection->known.adds && counts.subs == collection->known.subs)
 		return 1;
 	collection->result = 1;

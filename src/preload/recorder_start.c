@@ -232,7 +232,8 @@ static int start(const char *configuration, long starter)
 	return 0;
 }
 
-const struct incstack__recorder *incstack__recorder_start(const char *configuration)
+const struct incstack__recorder *
+incstack__recorder_start(const char *configuration, const struct incstack__linker_view *before_load)
 {
 	struct incstack__recording *r = &incstack__recording;
 	const long starter = option(configuration, "pid", NULL, 0);
@@ -250,6 +251,7 @@ const struct incstack__recorder *incstack__recorder_start(const char *configurat
 	incstack__record_loud(&before);
 	if (error != 0)
 		return NULL;
+	incstack__record_linker_begin(before_load);
 	incstack__record_modules();
 	r->late->epoch = r->late->live.epoch = r->epoch;
 	incstack__record_check_start();

@@ -10,8 +10,9 @@
  *
  * The dynamic linker tells nobody when it removes a module. It counts what it has added and
  * removed, and dl_iterate_phdr tells the counts. `look` compares them with those of the
- * newest list. If a module was removed, it forgets the unwind rules of the module's code
- * and begins a new epoch. It waits for the linker's lock without holding a lock of ours:
+ * newest list, unless the linker's own counters show that nothing has changed
+ * (recorder_linker.c). If a module was removed, it forgets the unwind rules of the module's
+ * code and begins a new epoch. It waits for the linker's lock without holding a lock of ours:
  * the thread that has the linker's lock may be inside a callback that allocates.
  *
  * What is recorded between the moment when a module goes (T1) and the next look must not
@@ -324,6 +325,8 @@ static void look(void)
 	int found;
 
 	incstack__lock_may_wait();
+	if (incstack__record_linker_shows(newest))
+		return;
 	found = incstack__record_list_collect(&fresh, newest);
 	if (found < 0)
 		incstack__record_note(INCSTACK__NOTE_MODULES);

@@ -27,6 +27,8 @@ void *incstack__stub_dlsym(void *handle, const char *name);
 const struct link_map *incstack__stub_object(uintptr_t address);
 /* The real _dl_find_object, by which that is found from then on; 0: there is none. */
 void incstack__stub_object_finder(uintptr_t function);
+/* The data of the dynamic linker as they are now. */
+const struct incstack__linker_view *incstack__stub_view_linker(void);
 /* Called in assembly: see stub_entries.c. */
 uintptr_t incstack__stub_entered(uintptr_t *slot, unsigned number);
 

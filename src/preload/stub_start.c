@@ -112,19 +112,21 @@ static void finish(void)
 static const struct incstack__recorder *open_recorder(const char *configuration)
 {
 	incstack__recorder_start_fn *start = NULL;
+	const struct incstack__linker_view *before;
 	char path[PATH_MAX];
 	void *handle;
 	void *symbol;
 
 	if (recorder_path(path, sizeof(path)) != 0)
 		return NULL;
+	before = incstack__stub_view_linker();
 	/* NODELETE: the target may still run through its thunks while it exits. */
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	symbol = handle != NULL ? dlsym(handle, INCSTACK__RECORDER_SYMBOL) : NULL;
 	if (symbol == NULL)
 		return NULL;
 	memcpy(&start, &symbol, sizeof(start));
-	return start(configuration);
+	return start(configuration, before);
 }
 
 __attribute__((constructor)) static void stub_load(void)
