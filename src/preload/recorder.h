@@ -173,8 +173,6 @@ void incstack__record_unmap(void *memory, size_t bytes); /* also null */
 /* recorder_unload.c */
 /* Looks whether modules came or went. None of the recorder's locks is held. */
 void incstack__record_modules(void);
-/* The same when the process ends, without the dynamic linker if nothing seems to have changed. */
-void incstack__record_modules_at_end(void);
 void incstack__record_modules_unload(enum incstack__unload what, const void *address);
 /* The number of a batch that was recorded in the epoch. Adds the frames whose callers are
  * cut off, because an unload that was not announced makes them doubtful. */
@@ -185,12 +183,6 @@ void incstack__record_modules_forked(void);
 
 /* recorder_linker.c: before modules are looked at for the first time. */
 void incstack__record_linker_begin(const struct incstack__linker_view *before);
-
-/* recorder_noted.c */
-/* Before the rule of an address is used for the first time. */
-void incstack__record_noted(uintptr_t address);
-/* After rules were forgotten. */
-void incstack__record_noted_forget(void);
 
 /* recorder_spool.c: what is null or fails there has a note in the report. */
 enum { INCSTACK__CHUNK_BYTES = 64 << 10 };

@@ -220,7 +220,7 @@ void incstack__record_flush_all(uint32_t flags)
 	int left = 0;
 
 	/* Before any thread is held: it may hold the dynamic linker's lock. */
-	incstack__record_modules_at_end();
+	incstack__record_modules();
 	if (self != NULL)
 		incstack__record_flush(self);
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);

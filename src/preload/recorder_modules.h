@@ -51,8 +51,4 @@ void incstack__record_linker_compare(struct incstack__record_counts counts);
 /* Waits for no lock. Not 0: nothing has changed since these were the counts. */
 int incstack__record_linker_shows(struct incstack__record_counts counts);
 
-/* recorder_noted.c: whether no module of the list has gone, and no rule was asked for in one
- * that was new since this was asked last. Waits for no lock, since glibc 2.35. */
-int incstack__record_list_is_true(const struct incstack__record_list *list);
-
 #endif

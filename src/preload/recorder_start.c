@@ -19,7 +19,6 @@ struct incstack__recording incstack__recording;
  * may be held by a thread that is stopped, or that waits for this one. */
 static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
 {
-	incstack__record_noted(address);
 	/* Until the mode has changed, what was refused is not asked for again. */
 	if (incstack__record_host_refuses(address) ||
 	    __atomic_load_n(&incstack__recording.refused, __ATOMIC_ACQUIRE)) {

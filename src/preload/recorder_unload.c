@@ -256,7 +256,6 @@ static void end_epoch(const struct incstack__record_list *fresh)
 
 	forget_rules(&difference);
 	incstack__record_host_forget();
-	incstack__record_noted_forget();
 	if (!exact)
 		blur(&difference);
 	if (!exact || difference.added < fresh->block.used)
@@ -295,20 +294,6 @@ static void publish(struct incstack__record_list *fresh)
 
 /* ---- the doors ------------------------------------------------------------------------- */
 
-/* While a window is open, the linker's own count alone is exact. */
-static int is_needed(void)
-{
-	int needed;
-
-	if (__atomic_load_n(&incstack__recording.unloading, __ATOMIC_ACQUIRE) != 0)
-		return 1;
-	if (incstack__lock_take_unless_forking(INCSTACK__LOCK_MODULES) != 0)
-		return 0;
-	needed = modules.known.block.data == NULL || !incstack__record_list_is_true(&modules.known);
-	incstack__lock_give(INCSTACK__LOCK_MODULES);
-	return needed;
-}
-
 /* One may be older than the other: then the linker shows something else. */
 static struct incstack__record_counts newest_counts(void)
 {
@@ -345,17 +330,6 @@ void incstack__record_modules(void)
 
 	incstack__record_quiet(&before);
 	look();
-	incstack__record_loud(&before);
-}
-
-/* Where the linker's lock may never come free: a thread is inside dl_iterate_phdr for ever. */
-void incstack__record_modules_at_end(void)
-{
-	struct incstack__quiet before;
-
-	incstack__record_quiet(&before);
-	if (!incstack__recording.shared || is_needed())
-		look();
 	incstack__record_loud(&before);
 }
 
