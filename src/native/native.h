@@ -42,6 +42,11 @@ void incstack__native_walk_forked(void);
 int incstack__native_find_rule_quickly(void *context, uintptr_t address,
 				       struct incstack_rule *rule);
 
+/* Whether the address is in the outermost frame of a context of libc, or of a fiber of
+ * Boost.Context; the latter is asked where no table describes it. May be called anywhere. */
+bool incstack__native_is_context_base(uintptr_t address);
+bool incstack__native_is_fiber_base(uintptr_t address);
+
 /* What libunwind says of the address, for incstack_native_find_rule. */
 int incstack__native_libunwind_rule(unw_addr_space_t space, uintptr_t address,
 				    struct incstack_rule *rule);

@@ -295,49 +295,18 @@ int incstack__native_libunwind_rule(unw_addr_space_t space, uintptr_t address,
 	return result;
 }
 
-/* ---- contexts --------------------------------------------------------------- */
-
-static void nothing(void)
-{
-}
-
-/* Where the function of a context returns to: the outermost frame of its stack, which
- * no table describes. A context that is made, and never runs, tells the address. */
-static uintptr_t learn_context_base(void)
-{
-	uintptr_t stack[64];
-	ucontext_t context;
-
-	if (getcontext(&context) != 0)
-		return 0;
-	context.uc_stack.ss_sp = stack;
-	context.uc_stack.ss_size = sizeof(stack);
-	context.uc_link = NULL;
-	makecontext(&context, nothing, 0);
-	return *(uintptr_t *)context.uc_mcontext.gregs[REG_RSP];
-}
-
-static bool is_context_base(uintptr_t address)
-{
-	static uintptr_t context_base;
-	uintptr_t base = __atomic_load_n(&context_base, __ATOMIC_RELAXED);
-
-	if (!base) {
-		base = learn_context_base();
-		__atomic_store_n(&context_base, base, __ATOMIC_RELAXED);
-	}
-	return address + 1 == base;
-}
-
 /* ---- what the core asks ------------------------------------------------------- */
 
 int incstack__native_find_rule_quickly(void *context, uintptr_t address, struct incstack_rule *rule)
 {
 	(void)context;
-	if (is_context_base(address))
-		*rule = (struct incstack_rule){.kind = INCSTACK_RULE_END};
-	else if (!incstack__native_cfi_rule(address, rule))
-		return INCSTACK_EUNWIND;
+	if (!incstack__native_is_context_base(address)) {
+		if (incstack__native_cfi_rule(address, rule))
+			return 0;
+		if (!incstack__native_is_fiber_base(address))
+			return INCSTACK_EUNWIND;
+	}
+	*rule = (struct incstack_rule){.kind = INCSTACK_RULE_END};
 	return 0;
 }
 

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The outermost frames of coroutines that no unwind table describes: what the function of a
+ * context, and that of a Boost.Context fiber, return to. Each is known exactly, by its
+ * address or by its instructions; any other code without a table may have callers.
+ */
+#define _GNU_SOURCE
+#include <string.h>
+#include <ucontext.h>
+
+#include "native.h"
+
+/* ---- contexts of libc -------------------------------------------------------------- */
+
+static void nothing(void)
+{
+}
+
+/* A context that is made, and never runs, tells the address. */
+static uintptr_t learn_context_base(void)
+{
+	uintptr_t stack[64];
+	ucontext_t context;
+
+	if (getcontext(&context) != 0)
+		return 0;
+	context.uc_stack.ss_sp = stack;
+	context.uc_stack.ss_size = sizeof(stack);
+	context.uc_link = NULL;
+	makecontext(&context, nothing, 0);
+	return *(uintptr_t *)context.uc_mcontext.gregs[REG_RSP];
+}
+
+bool incstack__native_is_context_base(uintptr_t address)
+{
+	static uintptr_t context_base;
+	uintptr_t base = __atomic_load_n(&context_base, __ATOMIC_RELAXED);
+
+	if (!base) {
+		base = learn_context_base();
+		__atomic_store_n(&context_base, base, __ATOMIC_RELAXED);
+	}
+	return address + 1 == base;
+}
+
+/* ---- fibers of Boost.Context, of which PHP and others have copies ------------------------ */
+
+/* The return address of a fiber's function follows the code that starts it: it ends the
+ * process, and was pushed by nobody's call. */
+static const unsigned char starts[] = {
+	0x55,       /* push %rbp, which holds that address */
+	0xff, 0xe3, /* jmp *%rbx, the fiber's function */
+};
+static const unsigned char finishes[] = {
+	0x48, 0x31, 0xff, /* xor %rdi, %rdi */
+	0xe8,             /* call _exit, four bytes away from here */
+};
+enum { CALL_BYTES = 4, HALT = 0xf4 };
+enum { FINISH_BYTES = sizeof(finishes) + CALL_BYTES + 1 };
+
+static bool readable(uintptr_t low, uintptr_t last)
+{
+	const uintptr_t in_page = 4095;
+
+	return incstack__page_readable(low & ~in_page) &&
+	       (((low ^ last) & ~in_page) == 0 || incstack__page_readable(last & ~in_page));
+}
+
+bool incstack__native_is_fiber_base(uintptr_t address)
+{
+	const uintptr_t pc = address + 1;
+	const uintptr_t low = pc - sizeof(starts);
+	const unsigned char *code = (const unsigned char *)low;
+	struct incstack__native_index index;
+
+	if (!incstack__native_find_index(address, &index) || low < index.low ||
+	    pc + FINISH_BYTES > index.high || !readable(low, pc + FINISH_BYTES - 1))
+		return false;
+	return memcmp(code, starts, sizeof(starts)) == 0 &&
+	       memcmp(code + sizeof(starts), finishes, sizeof(finishes)) == 0 &&
+	       code[sizeof(starts) + FINISH_BYTES - 1] == HALT;
+}
