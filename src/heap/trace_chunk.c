@@ -185,6 +185,30 @@ static const char *check_events(const struct incstack__trace_chunk *chunk)
 	return NULL;
 }
 
+/* The stamp of the first event of a batch that is not decoded yet: 1; 0: there is none, or
+ * the batch makes no sense. */
+int incstack__trace_chunk_begin(const unsigned char *payload, size_t length, uint64_t *stamp)
+{
+	struct incstack__trace_place place = {.at = payload + sizeof(struct incstack__trace_batch)};
+	struct incstack__trace_batch batch;
+	struct incstack__trace_chunk chunk;
+	struct incstack__trace_event event;
+	int taken = 0;
+
+	if (length < sizeof(batch))
+		return 0;
+	memcpy(&batch, payload, sizeof(batch));
+	if (batch.event_bytes > length - sizeof(batch))
+		return 0;
+	chunk = (struct incstack__trace_chunk){.traces = batch.traces,
+					       .event_end = place.at + batch.event_bytes};
+	while (taken == 0 && place.at < chunk.event_end)
+		taken = incstack__trace_event_take(&chunk, &place, &event);
+	if (taken > 0)
+		*stamp = event.stamp;
+	return taken > 0;
+}
+
 static int allocate(struct incstack__trace_chunk *chunk)
 {
 	const size_t objects = (size_t)chunk->objects + 1;

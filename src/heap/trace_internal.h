@@ -38,6 +38,7 @@ const char *incstack__trace_modules_read(struct incstack__trace_modules_table *t
 const char *incstack__trace_chunk_read(struct incstack__trace_chunk *chunk,
 				       const struct incstack__trace_modules_table *table,
 				       const unsigned char *payload, size_t length);
+int incstack__trace_chunk_begin(const unsigned char *payload, size_t length, uint64_t *stamp);
 /* Decodes the event at the place and moves it on: 1; 0: only time passes there;
  * -1: it is malformed. */
 int incstack__trace_event_take(const struct incstack__trace_chunk *chunk,

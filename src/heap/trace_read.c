@@ -22,6 +22,7 @@ struct cursor {
 	size_t next_batch;
 	size_t end_batch;
 	uint32_t serial;                    /* of its last batch */
+	int waits;                          /* of the next event only the stamp is known */
 	struct incstack__trace_event event; /* the next one; its stamp is the key in the heap */
 	struct incstack__trace_chunk chunk;
 };
@@ -314,11 +315,25 @@ static int cursor_settle(struct incstack__trace_reader *reader, struct cursor *c
 			if (taken > 0)
 				return 1;
 		}
-		if (cursor->next_batch == cursor->end_batch)
+		if (cursor->next_batch == cursor->end_batch) {
+			incstack__trace_chunk_free(chunk);
 			return 0;
+		}
 		if (load_batch(reader, cursor) != 0)
 			return INCSTACK_ENOMEM;
 	}
+}
+
+/* A thread's first batch is decoded when its turn comes: many threads may have come and gone. */
+static int cursor_wait(const struct incstack__trace_reader *reader, struct cursor *cursor)
+{
+	const unsigned char *at = reader->data + reader->batches.refs[cursor->next_batch].offset;
+	struct incstack__trace_block block;
+
+	memcpy(&block, at, sizeof(block));
+	cursor->waits =
+		incstack__trace_chunk_begin(at + sizeof(block), block.length, &cursor->event.stamp);
+	return cursor->waits;
 }
 
 static size_t make_cursors(struct incstack__trace_reader *reader)
@@ -350,12 +365,13 @@ static int start_merge(struct incstack__trace_reader *reader)
 	reader->cursor_count = make_cursors(reader);
 	reader->totals.threads = reader->cursor_count;
 	for (size_t i = 0; i < reader->cursor_count; i++) {
-		const int settled = cursor_settle(reader, &reader->cursors[i]);
+		struct cursor *cursor = &reader->cursors[i];
+		const int settled = cursor_wait(reader, cursor) ? 1 : cursor_settle(reader, cursor);
 
 		if (settled < 0)
 			return settled;
 		if (settled)
-			reader->heap[reader->heap_count++] = &reader->cursors[i];
+			reader->heap[reader->heap_count++] = cursor;
 	}
 	for (size_t i = reader->heap_count; i-- > 0;)
 		heap_sink(reader, i);
@@ -375,6 +391,7 @@ static int settle_root(struct incstack__trace_reader *reader)
 {
 	const int settled = cursor_settle(reader, reader->heap[0]);
 
+	reader->heap[0]->waits = 0;
 	if (settled == 0)
 		reader->heap[0] = reader->heap[--reader->heap_count];
 	if (settled >= 0)
@@ -391,6 +408,8 @@ int incstack__trace_next(struct incstack__trace_reader *reader, struct incstack_
 	if (!reader->merging)
 		error = start_merge(reader);
 	else if (reader->heap_count > 0)
+		error = settle_root(reader);
+	while (error == 0 && reader->heap_count > 0 && reader->heap[0]->waits)
 		error = settle_root(reader);
 	if (error != 0)
 		reader->heap_count = 0;

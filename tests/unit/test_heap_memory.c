@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reader and replay of heap traces without memory at their Nth allocation, for every N:
- * ENOMEM, or the same result as with memory.
+ * ENOMEM, or the same result as with memory. And how much of it threads need that came and
+ * went one after another.
  */
+#include <malloc.h>
+
 #include "../../src/heap/replay.h"
 #include "failing.h"
 #include "run_suite.h"
@@ -57,13 +60,18 @@ static void write_batch(uint32_t thread, uint32_t batch)
 	append(put_batch(file + file_bytes, sizeof(file) - file_bytes, &log, thread, batch, &tree));
 }
 
-static void write_file(void)
+static void write_header(void)
 {
 	struct incstack__trace_header header;
 
 	incstack__trace_header_init(&header, 1, 1, 0, 0, "example");
 	memcpy(file, &header, sizeof(header));
 	file_bytes = INCSTACK__TRACE_START;
+}
+
+static void write_file(void)
+{
+	write_header();
 	for (uint32_t batch = 0; batch < BATCHES; batch++) {
 		write_modules(batch);
 		for (uint32_t thread = 1; thread <= THREADS; thread++)
@@ -103,12 +111,45 @@ START_TEST(reader_and_replay)
 }
 END_TEST
 
+/* Bytes that reading takes at most at a time. */
+static size_t bytes_for_threads(uint32_t threads)
+{
+	struct incstack__trace_reader *reader = NULL;
+	struct incstack__trace_problem problem;
+	struct incstack__trace_event event;
+	const size_t before = mallinfo2().uordblks;
+	size_t most = 0;
+	uint64_t events = 0;
+
+	write_header();
+	for (uint32_t thread = 1; thread <= threads; thread++)
+		write_batch(thread, thread); /* stamps behind those of the thread before */
+	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
+	for (; incstack__trace_next(reader, &event) == 1; events++)
+		if (mallinfo2().uordblks - before > most)
+			most = mallinfo2().uordblks - before;
+	ck_assert_uint_eq(events, (uint64_t)threads * TRACES);
+	incstack__trace_close(reader);
+	return most;
+}
+
+START_TEST(threads_that_came_and_went)
+{
+	enum { CURSOR_BYTES = 512 };
+	const size_t few = bytes_for_threads(8);
+	const size_t many = bytes_for_threads(128);
+
+	ck_assert_uint_le(many, few + 120 * CURSOR_BYTES);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("heap traces without memory");
 	TCase *all = tcase_create("all");
 
 	tcase_add_test(all, reader_and_replay);
+	tcase_add_test(all, threads_that_came_and_went);
 	suite_add_tcase(suite, all);
 	return run_suite(suite);
 }
