@@ -98,6 +98,8 @@ struct incstack__recording {
 	int fallen;   /* it was patch until recording had begun */
 	int refused;  /* rules of code that must not be patched were refused */
 	uint32_t threads_seen;
+	uint32_t threads_new;  /* since the last look for those that are gone */
+	uint32_t threads_look; /* that were left then */
 	uint32_t contexts_made;
 	uint32_t epoch;     /* recorder_unload.c */
 	uint32_t unloading; /* not 0: events look for code that went */
@@ -293,6 +295,13 @@ size_t incstack__record_depth(const struct incstack__record *record);
 int incstack__record_make_room(struct incstack__record *record);
 /* So that a kill finds them: the callers that a sample has left to be walked later. */
 void incstack__record_complete(struct incstack__record *record);
+
+/* recorder_gone.c */
+int incstack__record_is_gone(const struct incstack__record *record);
+/* Writes what a thread that is gone has recorded. */
+void incstack__record_write_gone(struct incstack__record *record);
+/* Before a thread is recorded: gives up, now and then, those that are gone. */
+void incstack__record_look_for_gone(void);
 
 /* recorder_slot.c */
 /* A slot that no other thread counts in; or, if none is left, the one that is shared. */

@@ -113,18 +113,6 @@ static int is_left(const struct incstack__record *record)
 	return record != incstack__record_local.mine && record->written != times;
 }
 
-/* Those that were asked before have not answered: they may have been in the recorder. */
-static void ask_all(void)
-{
-	for (struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next) {
-		if (!is_left(i))
-			continue;
-		change(i, FREE, WANTED);
-		if (__atomic_load_n(&i->held, __ATOMIC_ACQUIRE) == WANTED)
-			ask(i);
-	}
-}
-
 static void write_held(struct incstack__record *record, int last)
 {
 	if (incstack_stack_own(record->stack) == 0)
@@ -132,6 +120,28 @@ static void write_held(struct incstack__record *record, int last)
 	incstack__record_contexts_flush(record->tid, record->held_at, last);
 	record->written = times;
 	__atomic_store_n(&record->held, RELEASED, __ATOMIC_RELEASE);
+}
+
+static void write_gone(struct incstack__record *record, int last)
+{
+	incstack__record_write_gone(record);
+	incstack__record_contexts_flush(record->tid, 0, last);
+	record->written = times;
+	__atomic_store_n(&record->held, FREE, __ATOMIC_RELEASE);
+}
+
+/* Those that were asked before have not answered: they may have been in the recorder, or be
+ * gone. */
+static void ask_all(int last)
+{
+	for (struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next) {
+		if (!is_left(i))
+			continue;
+		change(i, FREE, WANTED);
+		if (__atomic_load_n(&i->held, __ATOMIC_ACQUIRE) == WANTED && ask(i) != 0 &&
+		    incstack__record_is_gone(i))
+			write_gone(i, last);
+	}
 }
 
 /* Returns how many are left. */
@@ -187,7 +197,7 @@ static int flush_others(int last)
 	incstack__pools_close(1);
 	for (int step = 0; left != 0 && step < WAIT_STEPS; step++) {
 		if (step % ASK_AGAIN == 0)
-			ask_all();
+			ask_all(last);
 		nap();
 		left = write_all_held(last);
 	}

@@ -67,8 +67,10 @@ uint32_t incstack__record_number(void)
 static struct incstack__record *create(void)
 {
 	struct incstack__recording *r = &incstack__recording;
-	struct incstack__record *record = incstack__spool_record();
+	struct incstack__record *record;
 
+	incstack__record_look_for_gone();
+	record = incstack__spool_record();
 	if (record == NULL)
 		return NULL;
 	incstack__lock_may_wait(); /* libc allocates for the attributes, and locks the thread */

@@ -6,8 +6,8 @@
 # program wants stand in its source, in a line "incstack heap options: ..."; so do
 # "incstack heap traces: LEAST", the same of returns, "incstack heap truncates at most:
 # MOST", "incstack heap equal: NAME NAME", two functions or modules through which the
-# same is allocated, "incstack heap says: TEXT", "is not checked", which leaves out the
-# second run, "incstack heap loses samples",
+# same is allocated, "incstack heap says: TEXT", "does not say: TEXT", "is not checked",
+# which leaves out the second run, "incstack heap loses samples",
 # "shares no slot" where the slot that threads share must stay empty (see trace_format.h),
 # "varies" where the number of traces does, "walks fully" where most samples are on
 # unknown stacks, "leaves unchecked: MOST" for traces of libc's own threads, "mode: MODE"
@@ -73,6 +73,8 @@ record() {
 	test -z "$names" || all_equal $names || fail "not the same through $names"
 	text=$(sed -n 's/^.*incstack heap says: *//p' "$source")
 	test -z "$text" || grep -q "$text" "$directory/stderr" || fail "does not say: $text"
+	text=$(sed -n 's/^.*incstack heap does not say: *//p' "$source")
+	test -z "$text" || ! grep -q "$text" "$directory/stderr" || fail "says: $text"
 	! grep -q "incstack heap shares no slot" "$source" || last_slot_is_empty || fail "shares a slot"
 	echo "$last"
 }
