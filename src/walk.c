@@ -200,6 +200,7 @@ void incstack__cut_walk(stack *s, object *o, bool no_memory)
 static object *cut(stack *s, struct path *p, bool no_memory)
 {
 	incstack__cut_walk(s, p->child, no_memory);
+	s->walked += p->n + 1;
 	return p->known;
 }
 
@@ -207,6 +208,7 @@ static object *cut(stack *s, struct path *p, bool no_memory)
 static object *end(stack *s, struct path *p)
 {
 	p->child->flags |= INCSTACK_OBJECT_BASE;
+	s->walked += p->n + 1;
 	if (!p->here)
 		return p->known;
 	pop_until(s, p->known, NULL);

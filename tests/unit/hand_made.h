@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A stack that is laid out by hand: frames of one size with frame pointers, numbered from
+ * the base, each with its code, whose rule a test may change. For tests that must know
+ * which frame gets which barrier.
+ */
+#ifndef HAND_MADE_H
+#define HAND_MADE_H
+
+#include <check.h>
+#include <stdlib.h>
+
+#include "../../src/internal.h"
+
+enum { HAND_FRAMES = 64, HAND_UNIT = 8 * sizeof(uintptr_t), HAND_WORDS = 8 * (HAND_FRAMES + 64) };
+#define HAND_CODE ((uintptr_t)0x100000)
+
+static struct hand {
+	struct incstack_runtime *rt;
+	struct incstack_stack *s;
+	uintptr_t words[HAND_WORDS];
+	struct incstack_rule rules[HAND_FRAMES];
+	unsigned samples;
+	size_t live; /* bytes that were allocated */
+	bool no_memory;
+} hand;
+
+static const struct incstack_rule hand_fp_rule = {INCSTACK_RULE_FP, 16, 8, 16, 0};
+/* Of the same frame; no quick way takes it. */
+static const struct incstack_rule hand_deref_rule = {INCSTACK_RULE_FP_DEREF, -8, 8, 0, 0};
+
+static inline uintptr_t hand_high(void)
+{
+	return (uintptr_t)(hand.words + HAND_WORDS);
+}
+
+/* Where frame n stands, as its callee's return slot says. */
+static inline uintptr_t hand_pc(unsigned n)
+{
+	return HAND_CODE + n * HAND_UNIT + 8;
+}
+
+static inline uintptr_t hand_fp(unsigned n)
+{
+	return hand_high() - HAND_UNIT * (n + 1);
+}
+
+static inline uintptr_t *hand_slot(unsigned n)
+{
+	return (uintptr_t *)hand_fp(n) + 1;
+}
+
+/* Its stack pointer at its call. */
+static inline uintptr_t hand_sp(unsigned n)
+{
+	return (uintptr_t)(hand_slot(n + 1) + 1);
+}
+
+/* ---- the embedder ------------------------------------------------------------------ */
+
+static inline int hand_find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	uintptr_t n = (address - HAND_CODE) / HAND_UNIT;
+	(void)context;
+	if (n >= HAND_FRAMES)
+		return INCSTACK_EUNWIND;
+	*rule = hand.rules[n];
+	return 0;
+}
+
+static inline int hand_decode(void *context, const struct incstack_frame *frame,
+			      struct incstack_virtual_frame *out, int max)
+{
+	(void)context;
+	ck_assert_int_eq(max, INCSTACK_VIRTUAL_MAX);
+	out[0] = (struct incstack_virtual_frame){.method = (frame->pc - HAND_CODE) / HAND_UNIT};
+	return 1;
+}
+
+static inline void *hand_allocate(void *context, size_t bytes)
+{
+	(void)context;
+	if (hand.no_memory)
+		return NULL;
+	hand.live += bytes;
+	return malloc(bytes);
+}
+
+static inline void hand_release(void *context, void *memory, size_t bytes)
+{
+	(void)context;
+	hand.live -= bytes;
+	free(memory);
+}
+
+static inline struct incstack_embedder hand_embedder(void)
+{
+	return (struct incstack_embedder){.size = sizeof(struct incstack_embedder),
+					  .find_rule = hand_find_rule,
+					  .decode = hand_decode,
+					  .allocate = hand_allocate,
+					  .release = hand_release};
+}
+
+/* ---- begin and end ------------------------------------------------------------------ */
+
+/* All frames lie there; which of them exist is said by the samples. */
+static inline void hand_lay_out(void)
+{
+	for (unsigned n = 0; n < HAND_FRAMES; n++) {
+		hand.rules[n] = hand_fp_rule;
+		*(uintptr_t *)hand_fp(n) = n ? hand_fp(n - 1) : 0;
+		((uintptr_t *)hand_fp(n))[-1] = hand_fp(n) + 16;
+		*hand_slot(n) = n ? hand_pc(n - 1) : 0;
+	}
+	hand.rules[0] = (struct incstack_rule){.kind = INCSTACK_RULE_END};
+	hand.samples = 0;
+	hand.no_memory = false;
+}
+
+static inline struct incstack_stack *hand_stack(void)
+{
+	struct incstack_stack *s;
+	ck_assert_int_eq(incstack_stack_create(hand.rt, (uintptr_t)hand.words, hand_high(), &s), 0);
+	return s;
+}
+
+static inline void hand_open_with(struct incstack_options options,
+				  const struct incstack_embedder *embedder)
+{
+	options.size = sizeof(options);
+	options.embedder = embedder;
+	hand_lay_out();
+	ck_assert_int_eq(incstack_runtime_create(&options, &hand.rt), 0);
+	hand.s = hand_stack();
+}
+
+static inline void hand_open(struct incstack_options options)
+{
+	const struct incstack_embedder embedder = hand_embedder();
+	hand_open_with(options, &embedder);
+}
+
+static inline struct incstack_stats hand_stats(void)
+{
+	struct incstack_stats stats = {.size = sizeof(stats)};
+	ck_assert_int_eq(incstack_stack_stats(hand.s, &stats), 0);
+	return stats;
+}
+
+static inline void hand_close(void)
+{
+	ck_assert_int_eq(incstack_stack_verify(hand.s), 0);
+	ck_assert_uint_eq(hand_stats().broken, 0);
+	ck_assert_int_eq(incstack_stack_destroy(hand.s), 0);
+	ck_assert_int_eq(incstack_runtime_destroy(hand.rt), 0);
+	ck_assert_uint_eq(hand.live, 0);
+}
+
+/* ---- the program ---------------------------------------------------------------------- */
+
+static inline struct incstack_top hand_top(unsigned n, uint32_t flags)
+{
+	return (struct incstack_top){
+		.pc = hand_pc(n), .sp = hand_sp(n), .fp = hand_fp(n), .flags = flags};
+}
+
+/* Frame n is on top. */
+static inline void hand_sample(unsigned n)
+{
+	const struct incstack_top top = hand_top(n, 0);
+	ck_assert_int_eq(incstack_sample(hand.s, n, 1, &top), 0);
+	hand.samples++;
+}
+
+static inline bool hand_patched(unsigned n)
+{
+	return is_thunk(*hand_slot(n));
+}
+
+/* Frame n returns, as the processor would go: to where that comes. */
+static inline uintptr_t hand_return(unsigned n)
+{
+	uintptr_t word = *hand_slot(n);
+	return is_thunk(word) ? incstack__returned(thunk_cell(word), hand_fp(n - 1), 0) : word;
+}
+
+/* From o on the trace shows the frames from n to the base. */
+static inline void hand_shows_all(const struct incstack_frame_object *o, unsigned n)
+{
+	for (;; o = o->parent, n--) {
+		ck_assert_ptr_nonnull(o);
+		ck_assert_uint_eq(o->method, n);
+		ck_assert_uint_eq(o->address, hand_sp(n));
+		ck_assert(!(o->flags & (INCSTACK_OBJECT_GAP | INCSTACK_OBJECT_TRUNCATED |
+					INCSTACK_OBJECT_RAW)));
+		if (n == 0)
+			break;
+	}
+	ck_assert(o->flags & INCSTACK_OBJECT_BASE);
+	ck_assert_ptr_null(o->parent);
+}
+
+static inline struct incstack_tree *hand_retrieve(void)
+{
+	struct incstack_tree *tree;
+	ck_assert_int_eq(incstack_retrieve(hand.s, &tree), 0);
+	ck_assert_uint_eq(tree->count, hand.samples);
+	ck_assert_int_eq(incstack_stack_verify(hand.s), 0);
+	hand.samples = 0;
+	return tree;
+}
+
+/* Every trace is that of the frame that its sample was taken in, complete. */
+static inline void hand_all_complete(void)
+{
+	struct incstack_tree *tree = hand_retrieve();
+	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
+		hand_shows_all(t->top, (unsigned)t->id);
+	ck_assert_uint_eq(tree->truncated, 0);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+}
+
+#endif

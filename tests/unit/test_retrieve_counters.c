@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The counters of a stack and of its trees are exact: over several retrieves that hand the
+ * same callers over, over retrieves that fail, and in each mode.
+ */
+#include "hand_made.h"
+#include "run_suite.h"
+
+enum { TOP = 20, UNKNOWN = 10, CHUNK = 512, CHUNKS = 32 };
+
+static const uint32_t modes[] = {INCSTACK_MODE_PATCH, INCSTACK_MODE_VALIDATE, INCSTACK_MODE_FULL};
+
+static void retrieve_and_expect(uint64_t count, uint64_t objects, uint64_t truncated)
+{
+	struct incstack_tree *tree = hand_retrieve();
+	ck_assert_uint_eq(tree->count, count);
+	ck_assert_uint_eq(tree->objects, objects);
+	ck_assert_uint_eq(tree->truncated, truncated);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+}
+
+/* ---- what is truncated ------------------------------------------------------------------ */
+
+/* The frames from the one above the top to the last that is known are handed over each time,
+ * the last one truncated, whether or not a sample led there; it was cut once. */
+START_TEST(truncated_in_each_tree)
+{
+	const uint64_t callers = TOP - UNKNOWN;
+	hand_open((struct incstack_options){.distance = _i});
+	hand.rules[UNKNOWN].kind = INCSTACK_RULE_NONE;
+	for (int i = 0; i < 4; i++) {
+		hand_sample(TOP);
+		retrieve_and_expect(1, callers + 1, 1);
+		ck_assert_uint_eq(hand_stats().truncated, 1);
+	}
+	hand_sample(TOP);
+	hand_sample(TOP);
+	retrieve_and_expect(2, callers + 2 + (uint64_t)_i, 1);
+	ck_assert_uint_eq(hand_stats().truncated, 1);
+	hand_close();
+}
+END_TEST
+
+/* Without a barrier nothing is remembered behind a cut: each trace has its own. */
+START_TEST(truncated_without_barriers)
+{
+	const uint64_t frames = TOP - UNKNOWN + 1;
+	hand_open((struct incstack_options){.mode = modes[1 + _i]});
+	hand.rules[UNKNOWN].kind = INCSTACK_RULE_NONE;
+	for (uint64_t i = 1; i <= 4; i++) {
+		hand_sample(TOP);
+		hand_sample(TOP);
+		retrieve_and_expect(2, 2 * frames, 2);
+		ck_assert_uint_eq(hand_stats().truncated, 2 * i);
+		ck_assert_uint_eq(hand_stats().walked, 2 * i * frames);
+	}
+	hand_close();
+}
+END_TEST
+
+/* ---- what is shared, what is walked ------------------------------------------------------ */
+
+/* By mode: frames that the first sample and the second walk. */
+static const unsigned walks[][2] = {{1, 1}, {TOP + 1, 1}, {TOP + 1, TOP + 1}};
+
+START_TEST(shared_and_walked)
+{
+	hand_open((struct incstack_options){.mode = modes[_i]});
+	hand_sample(TOP); /* off the quick way: rules are unknown */
+	ck_assert_uint_eq(hand_stats().shared, 0);
+	ck_assert_uint_eq(hand_stats().walked, walks[_i][0]);
+	hand_sample(TOP);
+	ck_assert_uint_eq(hand_stats().shared, modes[_i] != INCSTACK_MODE_FULL);
+	ck_assert_uint_eq(hand_stats().walked, walks[_i][0] + walks[_i][1]);
+	hand_all_complete();
+	hand_close();
+}
+END_TEST
+
+/* On the quick way, where nothing is known yet, and then something is. */
+START_TEST(shared_quickly)
+{
+	hand_open((struct incstack_options){.distance = 0});
+	struct incstack_stack *first = hand.s;
+	hand_sample(TOP); /* rules are learned */
+	hand.s = hand_stack();
+	hand_lay_out();
+	for (uint64_t i = 0; i < 3; i++) {
+		hand_sample(TOP);
+		ck_assert_uint_eq(hand_stats().samples, i + 1);
+		ck_assert_uint_eq(hand_stats().shared, i);
+		ck_assert_uint_eq(hand_stats().planted, 1);
+		ck_assert_uint_eq(hand_stats().walked, i + 1);
+	}
+	hand_all_complete();
+	ck_assert_int_eq(incstack_stack_abandon(first), 0);
+	hand_close();
+}
+END_TEST
+
+/* ---- bytes ------------------------------------------------------------------------------ */
+
+static int frames_of_one;
+
+static int decode_to_many(void *context, const struct incstack_frame *frame,
+			  struct incstack_virtual_frame *out, int max)
+{
+	for (int i = 0; i < max; i++)
+		hand_decode(context, frame, out + i, max);
+	return frames_of_one;
+}
+
+/* A retrieve that fails for want of memory has changed nothing: the room up to the limit of
+ * the stack is the same after any number of them. */
+START_TEST(bytes_after_failed_retrieves)
+{
+	struct incstack_embedder embedder = hand_embedder();
+	struct incstack_tree *tree;
+	embedder.decode = decode_to_many;
+	hand_open_with((struct incstack_options){.distance = _i,
+						 .chunk_bytes = CHUNK,
+						 .stack_bytes = CHUNK * CHUNKS},
+		       &embedder);
+	ck_assert_int_eq(incstack_stack_reserve(hand.s, CHUNKS / 2 * CHUNK / 2), 0);
+	const size_t live = hand.live;
+	hand_sample(TOP);
+	frames_of_one = INCSTACK_VIRTUAL_MAX;
+	hand.no_memory = true;
+	for (int i = 0; i < 50; i++) {
+		ck_assert_int_eq(incstack_retrieve(hand.s, &tree), INCSTACK_ENOMEM);
+		ck_assert_int_eq(incstack_stack_verify(hand.s), 0);
+	}
+	hand.no_memory = false;
+	ck_assert_uint_eq(hand.live, live);
+	frames_of_one = 1;
+	hand_all_complete();
+	ck_assert_int_eq(incstack_stack_reserve(hand.s, CHUNKS * CHUNK / 4 * 3), 0);
+	ck_assert_int_eq(incstack_stack_reserve(hand.s, CHUNKS * CHUNK), INCSTACK_ELIMIT);
+	hand_close();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("retrieve counters");
+	TCase *tests = tcase_create("exact");
+	tcase_add_loop_test(tests, truncated_in_each_tree, 0, 4);
+	tcase_add_loop_test(tests, truncated_without_barriers, 0, 2);
+	tcase_add_loop_test(tests, shared_and_walked, 0, 3);
+	tcase_add_test(tests, shared_quickly);
+	tcase_add_loop_test(tests, bytes_after_failed_retrieves, 0, 3);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
