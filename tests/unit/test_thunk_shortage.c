@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * No thunk is left where a barrier is due: in a sample, in a return, in a handler's sample,
+ * on the quick ways and off them. The walk goes on, every trace is complete, no skeleton
+ * stays without its barrier, and barriers come back when there are thunks again.
+ */
+#include "hand_made.h"
+#include "run_suite.h"
+#include "simulated.h"
+
+enum { STEPS = 8000, TOP = 40, FRAMES = TOP + 1, UNUSUAL = 8, LIMITS = 2 };
+
+/* ---- at random ----------------------------------------------------------------------- */
+
+START_TEST(at_random)
+{
+	struct incstack_options options = sim_variant(_i % SIM_PATCHED);
+	options.thunk_limit = 1 + (uint32_t)(_i / SIM_PATCHED % LIMITS);
+	sim.usual = _i / SIM_PATCHED / LIMITS;
+	ck_assert_int_eq(sim_open(options), 0);
+	for (int i = 0; i < STEPS; i++) {
+		if (sim.pending == 0)
+			ck_assert_int_eq(incstack_stack_reserve(sim.s, 4 << 20), 0);
+		sim_step();
+		if (i % 8 == 0)
+			ck_assert_int_eq(incstack_stack_verify(sim.s), 0);
+		if (sim.pending >= SIM_TRACES)
+			ck_assert_int_eq(sim_retrieve(), 0);
+	}
+	ck_assert_int_eq(sim_retrieve(), 0);
+	sim_nothing_is_lost();
+	ck_assert(_i % SIM_PATCHED == 3 || sim_stats().returns > 0); /* not 30 frames further */
+	sim_close();
+}
+END_TEST
+
+/* ---- one frame away from the quick way ------------------------------------------------ */
+
+static struct incstack_stack *other;
+
+/* Another stack has the only thunk. */
+static void take_the_thunk(void)
+{
+	struct incstack_stack *s = hand.s;
+	const struct incstack_top top = hand_top(HAND_FRAMES - 4, 0);
+	hand.s = other = hand_stack();
+	ck_assert_int_eq(incstack_sample(other, 0, 1, &top), 0);
+	ck_assert_uint_eq(hand_stats().planted, 1);
+	hand.s = s;
+}
+
+static void give_the_thunk_back(void)
+{
+	ck_assert_int_eq(incstack_stack_destroy(other), 0);
+}
+
+static void open_with_limit(uint32_t limit, int32_t distance)
+{
+	hand_open((struct incstack_options){.thunk_limit = limit, .distance = distance});
+}
+
+/* Distances up to 5, with the unusual frame at each place below the top. */
+static void open_nth(int n)
+{
+	open_with_limit(1, n / UNUSUAL);
+	hand.rules[TOP - 1 - n % UNUSUAL] = hand_deref_rule;
+}
+enum { PLACES = 6 * UNUSUAL };
+
+START_TEST(in_a_sample)
+{
+	open_nth(_i);
+	take_the_thunk();
+	hand_sample(TOP);
+	hand_sample(TOP);
+	ck_assert_uint_eq(hand_stats().planted, 0);
+	ck_assert_uint_ge(hand_stats().no_thunk, 2);
+	ck_assert_uint_le(hand_stats().no_thunk, 4); /* by the quick way, and off it */
+	ck_assert_uint_eq(hand_stats().walked, 2 * FRAMES);
+	hand_all_complete();
+	give_the_thunk_back();
+	hand_close();
+}
+END_TEST
+
+/* Rules are learned where the embedder may be asked. */
+static void learn_rules(void)
+{
+	struct incstack_stack *s = hand_stack();
+	const struct incstack_top top = hand_top(TOP, INCSTACK_TOP_EXACT);
+	ck_assert_int_eq(incstack_stack_set_mode(s, INCSTACK_MODE_FULL), 0);
+	ck_assert_int_eq(incstack_sample(s, 0, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_destroy(s), 0);
+}
+
+START_TEST(in_the_sample_of_a_handler)
+{
+	const struct incstack_top top =
+		hand_top(TOP, INCSTACK_TOP_INTERRUPTED | INCSTACK_TOP_EXACT);
+	open_nth(_i);
+	learn_rules();
+	take_the_thunk();
+	ck_assert_int_eq(incstack_sample(hand.s, TOP, 1, &top), 0);
+	hand.samples++;
+	ck_assert_uint_eq(hand_stats().planted, 0);
+	ck_assert_uint_eq(hand_stats().no_thunk, 1);
+	hand_all_complete();
+	give_the_thunk_back();
+	hand_close();
+}
+END_TEST
+
+/* The one thunk is the one that is returned through. It may be handed on, but it is not free
+ * before the next operation. */
+START_TEST(in_a_return)
+{
+	unsigned refusals = 0;
+	open_nth(_i);
+	hand_sample(TOP);
+	for (unsigned n = TOP; n > 0; n--) {
+		uint64_t before = hand_stats().no_thunk, planted = hand_stats().planted;
+		const uintptr_t pc = hand_pc(n - 1);
+		ck_assert_uint_eq(hand_return(n), pc);
+		ck_assert_int_eq(incstack_stack_verify(hand.s), 0);
+		refusals += hand_stats().no_thunk > before;
+		ck_assert_uint_le(hand_stats().no_thunk + hand_stats().planted,
+				  before + planted + 1);
+	}
+	ck_assert_uint_le(refusals, 1);
+	hand.samples = 1;
+	struct incstack_tree *tree;
+	ck_assert_int_eq(incstack_retrieve(hand.s, &tree), 0);
+	hand_shows_all(tree->traces->top, TOP);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	hand_close();
+}
+END_TEST
+
+/* ---- what is counted ------------------------------------------------------------------- */
+
+START_TEST(limit_is_exact)
+{
+	const uint32_t limit = 1 + (uint32_t)_i;
+	open_with_limit(limit, 0);
+	for (unsigned i = 1; i <= limit; i++) {
+		hand_sample(8 * i);
+		ck_assert_uint_eq(hand_stats().planted, i);
+	}
+	ck_assert_uint_eq(hand_stats().no_thunk, 0);
+	hand_sample(8 * limit + 8);
+	ck_assert_uint_eq(hand_stats().planted, limit);
+	ck_assert_uint_eq(hand_stats().no_thunk, 1);
+	hand_all_complete();
+	hand_close();
+}
+END_TEST
+
+/* However a stack ends. */
+START_TEST(ended_stacks_have_no_thunks)
+{
+	open_with_limit(1, 0);
+	for (int i = 0; i < 10; i++) {
+		take_the_thunk();
+		if (_i == 0)
+			ck_assert_int_eq(incstack_stack_destroy(other), 0);
+		else
+			ck_assert_int_eq(incstack_stack_abandon(other), 0);
+		hand_lay_out();
+	}
+	hand_close();
+}
+END_TEST
+
+/* Long walks are no rent where no barrier could be had: the next sample that can plants. */
+START_TEST(barriers_come_back)
+{
+	open_with_limit(1, INCSTACK_DISTANCE_ADAPTIVE);
+	ck_assert_int_eq(incstack_stack_reserve(hand.s, 1 << 20), 0);
+	take_the_thunk();
+	for (int i = 0; i < 3; i++)
+		hand_sample(TOP);
+	ck_assert_uint_eq(hand_stats().walked, 3 * FRAMES);
+	give_the_thunk_back();
+	hand_sample(TOP);
+	ck_assert_uint_eq(hand_stats().planted, 1);
+	hand_sample(TOP);
+	ck_assert_uint_lt(hand_stats().walked, 4 * FRAMES);
+	hand_all_complete();
+	hand_close();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("thunk shortage");
+	TCase *tests = tcase_create("no thunk is left");
+	tcase_add_loop_test(tests, at_random, 0, 2 * LIMITS * SIM_PATCHED);
+	tcase_add_loop_test(tests, in_a_sample, 0, PLACES);
+	tcase_add_loop_test(tests, in_the_sample_of_a_handler, 0, PLACES);
+	tcase_add_loop_test(tests, in_a_return, 0, PLACES);
+	tcase_add_loop_test(tests, limit_is_exact, 0, 4);
+	tcase_add_loop_test(tests, ended_stacks_have_no_thunks, 0, 2);
+	tcase_add_test(tests, barriers_come_back);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
