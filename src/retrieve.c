@@ -149,6 +149,14 @@ static bool decodable(const object *o)
 	return (o->flags & relevant) == INCSTACK_OBJECT_RAW;
 }
 
+/* Whether o stands in [low, low + bytes), which may be everything. A return address may be
+ * the end of the code that its call is the last instruction of. */
+static bool stands_in(const object *o, uintptr_t low, uintptr_t bytes)
+{
+	uintptr_t address = o->method - !(o->flags & INCSTACK_OBJECT_EXACT);
+	return bytes == UINTPTR_MAX || address - low < bytes;
+}
+
 /* Decodes what was captured of code in [low, low + bytes). Objects that this adds
  * are decoded: the end is asked for each time. */
 int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes)
@@ -157,7 +165,7 @@ int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes)
 		return 0;
 	for (struct chunk *c = s->arena.first; c; c = c->next)
 		for (object *o = c->objects; o < chunk_end(&s->arena, c); o++)
-			if (decodable(o) && o->method - low < bytes && !decode(s, o))
+			if (decodable(o) && stands_in(o, low, bytes) && !decode(s, o))
 				return INCSTACK_ENOMEM;
 	return 0;
 }

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The contract with code that changes a stack, where barriers are in the way: rewritten
+ * return addresses, frames that moved, frames that are about to be popped, slots that another
+ * stack has patched, and code that is unloaded after its frames were left unannounced.
+ */
+#include <setjmp.h>
+
+#include <incstack/native.h>
+
+#include "hand_made.h"
+#include "run_suite.h"
+
+enum { TOP = 20, RULES = 2 };
+#define HANDLER ((uintptr_t)0x9000000)
+
+/* With ordinary frames, and with frames that no quick way takes. */
+static void open_by(int rules, int32_t distance)
+{
+	hand_open((struct incstack_options){.distance = distance});
+	for (unsigned n = 1; n < HAND_FRAMES && rules; n++)
+		hand.rules[n] = hand_deref_rule;
+}
+
+static uintptr_t return_with(unsigned n, uintptr_t fp)
+{
+	uintptr_t word = *hand_slot(n);
+	ck_assert(is_thunk(word));
+	return incstack__returned(thunk_cell(word), fp, 0);
+}
+
+/* ---- rewritten return addresses --------------------------------------------------------- */
+
+/* No barrier comes where the caller's frame is not what it was captured as: the one further
+ * out gets it. */
+START_TEST(rewritten_slot_gets_no_barrier)
+{
+	open_by(_i, 0);
+	hand_sample(TOP);
+	hand_all_complete();
+	ck_assert_int_eq(incstack_slot_write(hand.s, hand_slot(TOP - 1), HANDLER), 0);
+	ck_assert_uint_eq(*hand_slot(TOP - 1), HANDLER);
+	ck_assert_uint_eq(hand_return(TOP), hand_pc(TOP - 1));
+	ck_assert_uint_eq(*hand_slot(TOP - 1), HANDLER);
+	ck_assert(hand_patched(TOP - 2));
+	ck_assert_uint_eq(hand_return(TOP - 1), HANDLER);
+	hand_sample(TOP - 2);
+	ck_assert_uint_eq(hand_return(TOP - 2), hand_pc(TOP - 3));
+	hand_all_complete();
+	hand_close();
+}
+END_TEST
+
+/* Through a barrier: the frame returns to the new address, the position stays. */
+START_TEST(rewritten_behind_a_barrier)
+{
+	open_by(_i, 0);
+	hand_sample(TOP);
+	ck_assert_int_eq(incstack_slot_write(hand.s, hand_slot(TOP), HANDLER), 0);
+	ck_assert(hand_patched(TOP));
+	ck_assert_uint_eq(incstack_slot_read(hand_slot(TOP)), HANDLER);
+	ck_assert_uint_eq(hand_return(TOP), HANDLER);
+	hand_all_complete();
+	ck_assert_uint_eq(hand_stats().returns, 1);
+	hand_close();
+}
+END_TEST
+
+/* ---- frames that moved -------------------------------------------------------------------- */
+
+/* Frame TOP - 1, whose callee's return and whose own return are both intercepted, moves
+ * inside the room between its neighbours, and its old place is used for something else. */
+START_TEST(moved_frame_with_its_own_barrier)
+{
+	enum { MOVED = TOP - 1 };
+	const uintptr_t delta = (uintptr_t)0 - 16;
+	const uintptr_t fp = hand_fp(MOVED) + delta;
+	uintptr_t *const old = hand_slot(MOVED), *const new = (uintptr_t *)(fp + 8);
+	struct incstack_tree *tree;
+	open_by(_i, 0);
+	hand_sample(MOVED);
+	hand_sample(TOP);
+	ck_assert(hand_patched(MOVED) && hand_patched(TOP));
+	memmove((uintptr_t *)fp - 1, (uintptr_t *)hand_fp(MOVED) - 1, 3 * sizeof(uintptr_t));
+	((uintptr_t *)fp)[-1] += delta; /* the CFA, for the rule that looks there */
+	*(uintptr_t *)hand_fp(TOP) = fp;
+	old[0] = old[-1] = 1;
+	ck_assert_int_eq(incstack_stack_frame_moved(hand.s, (uintptr_t)old, (uintptr_t) new), 0);
+	ck_assert_int_eq(incstack_stack_verify(hand.s), 0);
+
+	tree = hand_retrieve();
+	const struct incstack_frame_object *o = tree->traces->next->top;
+	ck_assert_uint_eq(o->method, TOP);
+	o = o->parent;
+	ck_assert_uint_eq(o->method, MOVED);
+	ck_assert_uint_eq(o->address, hand_sp(MOVED));
+	o = o->parent;
+	ck_assert_uint_eq(o->method, MOVED - 1);
+	ck_assert_uint_eq(o->address, (uintptr_t)(new + 1));
+	hand_shows_all(o->parent, MOVED - 2);
+	ck_assert_uint_eq(tree->truncated, 0);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+
+	ck_assert_uint_eq(return_with(TOP, fp), hand_pc(MOVED));
+	ck_assert(is_thunk(*new));
+	ck_assert_uint_eq(incstack_slot_read(new), hand_pc(MOVED - 1));
+	hand_close();
+}
+END_TEST
+
+/* ---- frames that are about to be popped --------------------------------------------------- */
+
+/* The return address at sp itself is still to be used. */
+START_TEST(slot_at_the_target_is_not_popped)
+{
+	open_by(_i, 0);
+	hand_sample(TOP);
+	const uintptr_t slot = (uintptr_t)hand_slot(TOP), thunk = *hand_slot(TOP);
+	ck_assert_int_eq(incstack_stack_unwinding_to(hand.s, slot), 0);
+	ck_assert_uint_eq(hand_stats().unwound, 0);
+	ck_assert_uint_eq(*hand_slot(TOP), thunk);
+	ck_assert_uint_eq(hand_return(TOP), hand_pc(TOP - 1));
+	ck_assert_uint_eq(hand_stats().returns, 1);
+	ck_assert_int_eq(incstack_stack_unwinding_to(hand.s, hand_sp(TOP - 2)), 0);
+	ck_assert_uint_eq(hand_stats().unwound, 1);
+	hand_sample(TOP - 2);
+	hand_all_complete();
+	ck_assert_uint_eq(hand_stats().stale, 0);
+	hand_close();
+}
+END_TEST
+
+/* What is popped is captured, and nothing in it is patched again. */
+START_TEST(nothing_is_planted_below_the_target)
+{
+	enum { TARGET = TOP / 2 };
+	open_by(_i % RULES, _i / RULES);
+	hand_sample(TOP);
+	ck_assert_uint_eq(hand_stats().planted, 1);
+	unsigned first = TOP - (unsigned)(_i / RULES);
+	ck_assert(hand_patched(first));
+	ck_assert_int_eq(incstack_stack_unwinding_to(hand.s, hand_sp(TARGET)), 0);
+	ck_assert_uint_eq(hand_stats().unwound, 1);
+	ck_assert_uint_eq(hand_stats().planted, 2);
+	for (unsigned n = TARGET + 1; n < first; n++)
+		ck_assert(!hand_patched(n));
+	hand_sample(TARGET);
+	hand_all_complete();
+	ck_assert_uint_eq(hand_stats().stale, 0);
+	hand_close();
+}
+END_TEST
+
+/* ---- slots that show another stack's thunk ------------------------------------------------ */
+
+/* Two states of one stack, those of two embedders for example. Each leaves alone what the
+ * other has patched, in whatever order they end, and shows what is behind it. */
+START_TEST(slots_of_others_are_left_alone)
+{
+	open_by(_i % RULES, 0);
+	struct incstack_stack *const mine = hand.s;
+	hand_sample(TOP);
+	const uintptr_t thunk = *hand_slot(TOP);
+	hand.s = hand_stack();
+	hand.samples = 0;
+	for (int i = 0; i < 2; i++) {
+		hand_sample(TOP);
+		ck_assert_uint_eq(*hand_slot(TOP), thunk);
+		ck_assert(hand_patched(TOP - 1));
+	}
+	hand_all_complete();
+	if (_i / RULES) {
+		hand_sample(TOP); /* the return of TOP - 1 is served, with all below known */
+		ck_assert_uint_eq(hand_return(TOP - 1), hand_pc(TOP - 2));
+		hand_all_complete();
+	}
+	ck_assert_int_eq(incstack_stack_destroy(mine), 0);
+	ck_assert_uint_eq(*hand_slot(TOP), hand_pc(TOP - 1));
+	hand_close();
+	for (unsigned n = 1; n <= TOP - 2; n++)
+		ck_assert(!hand_patched(n));
+}
+END_TEST
+
+/* ---- code that goes ----------------------------------------------------------------------- */
+
+static unsigned decodes;
+static uintptr_t decoded_pc;
+
+static int decode_and_count(void *context, const struct incstack_frame *frame,
+			    struct incstack_virtual_frame *out, int max)
+{
+	decodes++;
+	decoded_pc = frame->pc;
+	return hand_decode(context, frame, out, max);
+}
+
+/* Code is where its calls are, not where they return to: that may be behind its end. */
+START_TEST(unloading_is_about_calls)
+{
+	struct incstack_embedder embedder = hand_embedder();
+	embedder.decode = decode_and_count;
+	hand_open_with((struct incstack_options){.mode = INCSTACK_MODE_FULL}, &embedder);
+	hand_sample(TOP);
+	for (unsigned n = 1; n < TOP; n++) {
+		const uintptr_t pc = hand_pc(n);
+		decodes = 0;
+		ck_assert_int_eq(incstack_code_unloading(hand.rt, hand.s, pc, pc + 1), 0);
+		ck_assert_uint_eq(decodes, 0);
+		ck_assert_int_eq(incstack_code_unloading(hand.rt, hand.s, pc - 1, pc), 0);
+		ck_assert_uint_eq(decodes, 1);
+		ck_assert_uint_eq(decoded_pc, pc);
+	}
+	hand_all_complete();
+	hand_close();
+}
+END_TEST
+
+extern const char __start_victim_code[], __stop_victim_code[];
+static struct incstack_runtime *native_runtime;
+static struct incstack_stack *native_stack;
+static jmp_buf out;
+static bool gone;
+static unsigned in_time, too_late;
+
+static int decode_while_it_is_there(void *context, const struct incstack_frame *frame,
+				    struct incstack_virtual_frame *outcome, int max)
+{
+	const bool inside_it = frame->pc - 1 - (uintptr_t)__start_victim_code <
+			       (uintptr_t)(__stop_victim_code - __start_victim_code);
+	(void)context;
+	ck_assert_int_ge(max, 1);
+	in_time += inside_it && !gone;
+	too_late += inside_it && gone;
+	*outcome = (struct incstack_virtual_frame){.method = frame->pc, .bci = 7};
+	return 1;
+}
+
+__attribute__((noinline)) static void sample_and_leave(void)
+{
+	ck_assert_int_eq(incstack_native_sample(native_stack, 0, 1), 0);
+	longjmp(out, 1);
+}
+
+__attribute__((noinline, section("victim_code"))) static void victim(void)
+{
+	sample_and_leave();
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void leave_victim(void)
+{
+	if (!setjmp(out))
+		victim();
+	__asm__ volatile("");
+}
+
+/* The skeleton of the frame that was left is the last chance to decode its position. */
+START_TEST(unloading_after_a_silent_exit)
+{
+	struct incstack_embedder embedder = *incstack_native_embedder();
+	struct incstack_options options = {
+		.size = sizeof(options), .embedder = &embedder, .distance = 0};
+	struct incstack_tree *tree;
+	embedder.decode = decode_while_it_is_there;
+	ck_assert_int_eq(incstack_runtime_create(&options, &native_runtime), 0);
+	ck_assert_int_eq(incstack_native_thread_stack(native_runtime, &native_stack), 0);
+	leave_victim();
+	ck_assert_int_eq(incstack_code_unloading(native_runtime, native_stack,
+						 (uintptr_t)__start_victim_code,
+						 (uintptr_t)__stop_victim_code),
+			 0);
+	gone = true;
+	ck_assert_uint_eq(in_time, 1);
+	ck_assert_int_eq(incstack_retrieve(native_stack, &tree), 0);
+	const struct incstack_frame_object *o = tree->traces->top->parent;
+	ck_assert(o->flags & INCSTACK_OBJECT_TRUNCATED);
+	ck_assert_int_eq(o->bci, 7);
+	ck_assert_uint_eq(too_late, 0);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	ck_assert_int_eq(incstack_stack_destroy(native_stack), 0);
+	ck_assert_int_eq(incstack_runtime_destroy(native_runtime), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("stack contract");
+	TCase *tests = tcase_create("with barriers in the way");
+	tcase_add_loop_test(tests, rewritten_slot_gets_no_barrier, 0, RULES);
+	tcase_add_loop_test(tests, rewritten_behind_a_barrier, 0, RULES);
+	tcase_add_loop_test(tests, moved_frame_with_its_own_barrier, 0, RULES);
+	tcase_add_loop_test(tests, slot_at_the_target_is_not_popped, 0, RULES);
+	tcase_add_loop_test(tests, nothing_is_planted_below_the_target, 0, 4 * RULES);
+	tcase_add_loop_test(tests, slots_of_others_are_left_alone, 0, 2 * RULES);
+	tcase_add_test(tests, unloading_is_about_calls);
+	tcase_add_test(tests, unloading_after_a_silent_exit);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
