@@ -325,9 +325,11 @@ static struct incstack__trace_log find_log(const struct spool *spool, uint64_t a
 	if (live->events != 0 && live->event_bytes > INCSTACK__SPOOL_EVENT_BYTES_MOST) {
 		log.size = 0;
 	} else if (live->events != 0) {
-		log.data = at_address(spool, live->events, live->event_bytes,
-				      INCSTACK__TRACE_WORD_BYTES);
-		log.size = log.data != NULL ? live->event_bytes : 0;
+		unsigned char *events = at_address(spool, live->events, live->event_bytes,
+						   INCSTACK__TRACE_WORD_BYTES);
+
+		log.data = events != NULL ? events : log.data;
+		log.size = events != NULL ? live->event_bytes : 0;
 	}
 	memcpy(&used, spool->data + at + INCSTACK__SPOOL_USED_OFFSET, sizeof(used));
 	if (used <= log.size && used % INCSTACK__TRACE_WORD_BYTES == 0)
