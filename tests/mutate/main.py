@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""mutate [--seed N] [--count N] [-j N] [--list] [--preset NAME] [PATH...]
+
+Single-point mutants of the product's code at HEAD, chosen by the seed from the files
+given (all but the tool's), each run against the quick tests until one fails. What compiles
+to the same code as before is no mutant, nor is what does not compile.
+"""
+import argparse
+import json
+import pathlib
+import random
+import resource
+import subprocess
+import sys
+import threading
+import time
+
+from operators import mutants_of
+from suite import Order, Runner, tests_of
+from tree import Tree, processors, quiet
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EQUIVALENTS = pathlib.Path(__file__).with_name("equivalents.txt")
+DEFAULT = ("src", ":!src/tool")
+PATIENCE = 3, 10  # a test may take so many times its usual time, and so many seconds more
+
+
+def equivalents(text):
+    """Pairs of path and change. A reason follows each, indented."""
+    heads = [line for line in text.splitlines() if line and line[0] not in "#\t "]
+    return {tuple(head.split(": ", 1)) for head in heads}
+
+
+def sources(commit, paths):
+    listed = subprocess.run(["git", "ls-tree", "-r", "--name-only", commit, "src"], cwd=ROOT,
+                            capture_output=True, text=True, check=True).stdout.split()
+    chosen = [p for p in listed if p.endswith((".c", ".h")) and (
+        any(p == q or p.startswith(q.rstrip("/") + "/") for q in paths) if paths
+        else not p.startswith("src/tool/"))]
+    if not chosen:
+        raise SystemExit("mutate: no C file of src/ is at these paths")
+    return {path: quiet("git", "-C", ROOT, "show", f"{commit}:{path}").stdout for path in chosen}
+
+
+def choose(texts, seed):
+    known = equivalents(EQUIVALENTS.read_text(encoding="utf-8"))
+    found = [mutant for path, text in sorted(texts.items()) for mutant in mutants_of(path, text)
+             if (path, mutant.change) not in known]
+    random.Random(seed).shuffle(found)
+    return found
+
+
+class Campaign:
+    """What the workers share: the next mutant, the order of tests, the results."""
+
+    def __init__(self, mutants, texts, count, order):
+        self.mutants, self.texts, self.count, self.order = iter(mutants), texts, count, order
+        self.lock = threading.Lock()
+        self.running, self.results, self.skipped = 0, [], 0
+
+    def next(self):
+        with self.lock:
+            if len(self.results) + self.running >= self.count:
+                return None
+            self.running += 1
+            return next(self.mutants, None)
+
+    def done(self, mutant, kind, test, seconds):
+        with self.lock:
+            self.running -= 1
+            if kind != "mutant":
+                self.skipped += 1
+                return
+            self.results.append((mutant, test))
+            if test:
+                self.order.note(test[0], mutant.path)
+            verdict = f"noticed by {test[0].name} ({test[1]})" if test else "SURVIVED"
+            print(f"{len(self.results):4} {seconds:4.0f} s {mutant.path}:{mutant.line} "
+                  f"{mutant.operator}: {verdict}", flush=True)
+
+
+class Worker(threading.Thread):
+    def __init__(self, tree, campaign):
+        super().__init__(daemon=True)
+        self.tree, self.campaign = tree, campaign
+        self.tests = tests_of(tree.build_folder)
+        self.runner = Runner(tree.folder.with_suffix(".tmp"))
+
+    def notice(self, mutant):
+        order = self.campaign.order
+        for test in order.tests(self.tests, mutant.path):
+            limit = PATIENCE[0] * order.seconds[test.name] + PATIENCE[1]
+            failure = self.runner.run(test, limit)
+            if failure:
+                return test, failure
+        return None
+
+    def run(self):
+        while mutant := self.campaign.next():
+            start = time.monotonic()
+            source = self.campaign.texts[mutant.path]
+            kind = self.tree.kind(mutant, source)
+            test = self.notice(mutant) if kind == "mutant" else None
+            self.tree.write(mutant.path, source)
+            self.campaign.done(mutant, kind, test, time.monotonic() - start)
+
+
+def usual_times(trees, kept):
+    """How long each test takes without a mutant. One that fails then is left out."""
+    if kept.exists():
+        return json.loads(kept.read_text())
+    seconds, position = {}, iter(range(1 << 30))
+
+    def run_some(tree):
+        runner, tests = Runner(tree.folder.with_suffix(".tmp")), tests_of(tree.build_folder)
+        while (at := next(position)) < len(tests):
+            start = time.monotonic()
+            failure = runner.run(tests[at], 300)
+            if failure:
+                print(f"mutate: {tests[at].name} fails without a mutant and is left out: {failure}")
+            else:
+                seconds[tests[at].name] = round(time.monotonic() - start, 2)
+
+    together([threading.Thread(target=run_some, args=(tree,), daemon=True) for tree in trees])
+    kept.write_text(json.dumps(seconds))
+    return seconds
+
+
+def together(threads):
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def report(campaign, started):
+    survivors = sorted((m for m, test in campaign.results if not test),
+                       key=lambda m: (m.path, m.line))
+    tried = len(campaign.results)
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = usage.ru_utime + usage.ru_stime - started
+    print(f"mutate: {campaign.skipped} had the same code or none; "
+          f"{cpu / max(tried, 1):.1f} s of one processor per mutant")
+    for m in survivors:
+        print(f"survived {m.path}:{m.line} {m.operator}\n    - {m.before}\n    + {m.after}")
+    print(f"mutate: tried={tried} noticed={tried - len(survivors)} survived={len(survivors)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.splitlines()[0],
+                                     description="\n".join(__doc__.splitlines()[2:]))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("-j", "--jobs", type=int, default=processors())
+    parser.add_argument("--list", action="store_true", help="show the mutants, run none")
+    parser.add_argument("--preset", default="release")
+    parser.add_argument("paths", nargs="*", metavar="PATH")
+    options = parser.parse_args()
+    commit = quiet("git", "-C", ROOT, "rev-parse", "HEAD").stdout.strip()
+    texts = sources(commit, options.paths)
+    mutants = choose(texts, options.seed)
+    if options.list:
+        for m in mutants[:options.count]:
+            print(f"{m.path}:{m.line} {m.operator}\n    - {m.before}\n    + {m.after}")
+        return
+    folder = ROOT / "build" / "mutate"
+    folder.mkdir(parents=True, exist_ok=True)
+    trees = [Tree(ROOT, folder / f"tree{n}", options.preset, commit)
+             for n in range(min(options.jobs, options.count))]
+    order = Order(usual_times(trees, folder / f"times-{options.preset}-{commit}.json"))
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    campaign = Campaign(mutants, texts, options.count, order)
+    together([Worker(tree, campaign) for tree in trees])
+    report(campaign, usage.ru_utime + usage.ru_stime)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""A worktree of its own, its build, and what of the build is the product's object code."""
+import hashlib
+import os
+import pathlib
+import subprocess
+
+# Warnings of a mutant are no errors; what the quick tests do not need is not linked.
+OPTIONS = ("-DINCSTACK_WERROR=OFF", "-DINCSTACK_BENCH=OFF", "-DINCSTACK_EXAMPLES=OFF")
+
+
+def quiet(*command, **options):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          check=False, **options)
+
+
+class Tree:
+    def __init__(self, root, folder, preset, commit):
+        self.folder, self.preset = pathlib.Path(folder), preset
+        self.build_folder = self.folder / "build" / preset
+        self.digests = {}
+        if not (self.folder / ".git").exists():
+            quiet("git", "-C", root, "worktree", "prune")
+            self.must("git", "-C", root, "worktree", "add", "-f", "--detach", self.folder, commit)
+        self.must("git", "-C", self.folder, "checkout", "-q", "-f", "--detach", commit)
+        self.must("cmake", "--preset", preset, "-G", "Ninja", *OPTIONS, cwd=self.folder)
+        self.must("ninja", "-C", self.build_folder)
+        self.original = self.objects()
+
+    @staticmethod
+    def must(*command, **options):
+        done = quiet(*command, **options)
+        if done.returncode:
+            raise RuntimeError(f"mutate: {' '.join(map(str, command))}\n"
+                             f"{done.stdout[-3000:]}{done.stderr[-3000:]}")
+
+    def build(self, jobs=1):
+        return quiet("ninja", "-C", self.build_folder, "-j", jobs).returncode == 0
+
+    def objects(self):
+        """A digest of each object of the product, without what only debuggers read."""
+        found = {}
+        for path in sorted((self.build_folder / "CMakeFiles").glob("*.dir/src/**/*.o")):
+            stamp = path.stat().st_mtime_ns
+            if self.digests.get(path, (0,))[0] != stamp:
+                plain = self.build_folder / "plain.o"
+                self.must("objcopy", "--strip-debug", path, plain)
+                self.digests[path] = stamp, hashlib.sha256(plain.read_bytes()).digest()
+            found[path] = self.digests[path][1]
+        return found
+
+    def write(self, path, text):
+        (self.folder / path).write_text(text, encoding="utf-8")
+
+    def kind(self, mutant, source):
+        """Builds it: whether it is a `mutant`, has the `same code`, or no code at all."""
+        self.write(mutant.path, mutant.apply(source))
+        if not self.build():
+            return "no code"
+        return "same code" if self.objects() == self.original else "mutant"
+
+
+def processors():
+    return len(os.sched_getaffinity(0))
