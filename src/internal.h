@@ -33,6 +33,7 @@ enum {
 	OBJECT_BARRIER = 1u << 8, /* the return into this frame is intercepted */
 	OBJECT_GAP = INCSTACK_OBJECT_GAP,
 	OBJECT_DECODE_NOW = 1u << 10, /* never to be decoded after its capture */
+	OBJECT_NO_BARRIER = 1u << 11, /* the return into it must not be intercepted */
 	OBJECT_SHIFT = 12,            /* number of the thunk of its barrier */
 };
 #define OBJECT_FLAGS ((1u << OBJECT_SHIFT) - 1)

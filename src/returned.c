@@ -17,8 +17,9 @@ static bool may_plant(const stack *s, const object *p, uintptr_t plant_from)
 	if (s->by_embedder)
 		return true;
 	uintptr_t slot = (uintptr_t)object_slot(p), word = stack_word(slot);
-	if (p->flags & (INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_TRUNCATED) || slot < plant_from ||
-	    is_thunk(word))
+	const uint32_t never =
+		INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_TRUNCATED | OBJECT_NO_BARRIER;
+	if (p->flags & never || slot < plant_from || is_thunk(word))
 		return false;
 	return !(p->flags & INCSTACK_OBJECT_RAW) || word == p->method;
 }

@@ -137,9 +137,9 @@ static bool may_plant(const struct walker *w, struct path *p, uintptr_t slot)
 	    slot < w->plant_from || is_thunk(stack_word(slot)))
 		return false;
 	packed_rule rule = p->rule = incstack__rule_of(w, p->at.pc, false);
-	return rule_plain(rule) ||
-	       (rule_known(rule) && incstack__rule_unpack(rule).kind != INCSTACK_RULE_SIGNAL &&
-		incstack__rule_unpack(rule).kind != INCSTACK_RULE_END);
+	return rule_plain(rule) || (rule_known(rule) && !rule_forbids_barrier(rule) &&
+				    incstack__rule_unpack(rule).kind != INCSTACK_RULE_SIGNAL &&
+				    incstack__rule_unpack(rule).kind != INCSTACK_RULE_END);
 }
 
 static object *make(const struct walker *w, const struct cursor *at, uint32_t flags)
@@ -222,6 +222,8 @@ static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
 {
 	if (rule_decodes_now(rule))
 		p->child->flags |= OBJECT_DECODE_NOW;
+	if (rule_forbids_barrier(rule))
+		p->child->flags |= OBJECT_NO_BARRIER;
 	if (rule_decodes_now(rule) && w->ask != ASK_NEVER && w->stack->runtime->embedder.decode) {
 		struct incstack_frame f = {at->pc, at->sp, at->fp,
 					   at->exact ? INCSTACK_FRAME_EXACT : 0, 0};

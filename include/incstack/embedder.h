@@ -65,6 +65,9 @@ enum {
 	 * a signal handler's sample captures, where nothing can be called, stays
 	 * INCSTACK_OBJECT_RAW. */
 	INCSTACK_RULE_DECODE_NOW = 1u << 0,
+	/* The return into this code is never intercepted: something reads, moves or
+	 * copies its frames and their return addresses. */
+	INCSTACK_RULE_NO_BARRIER = 1u << 1,
 };
 
 /* One frame as the program's author sees it; a physical frame decodes to one or,

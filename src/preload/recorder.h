@@ -96,7 +96,7 @@ struct incstack__recording {
 	uint32_t mode;
 	uint64_t why; /* the notes that hold until the process ends */
 	int fallen;   /* it was patch until recording had begun */
-	int refused;  /* rules of code that must not be patched were refused */
+	int spared;   /* rules were given that forbid barriers */
 	uint32_t threads_seen;
 	uint32_t threads_new;  /* since the last look for those that are gone */
 	uint32_t threads_look; /* that were left then */
@@ -344,7 +344,7 @@ int incstack__record_host_look(void);
 void incstack__record_host_allocators(void);
 /* Not 0: the code is such a runtime's, which was met for the first time. Its return
  * addresses must not be changed; no lock is taken. */
-int incstack__record_host_refuses(uintptr_t address);
+int incstack__record_host_spares(uintptr_t address);
 /* Code was unloaded: others may come in its place. */
 void incstack__record_host_forget(void);
 /* Patch becomes validate, in each thread before its next event. From any thread, in a

@@ -213,7 +213,7 @@ void incstack__record_fall_back(enum incstack__trace_note note)
 	__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELEASE);
 }
 
-/* The rules that were refused meanwhile are asked for again, by whoever comes first. */
+/* The rules that forbid barriers are asked for again, by whoever comes first. */
 void incstack__record_follow_mode(struct incstack__record *record)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -224,7 +224,7 @@ void incstack__record_follow_mode(struct incstack__record *record)
 		return;
 	incstack__record_quiet(&before);
 	incstack_stack_set_mode(record->stack, r->mode);
-	if (__atomic_exchange_n(&r->refused, 0, __ATOMIC_ACQ_REL))
+	if (__atomic_exchange_n(&r->spared, 0, __ATOMIC_ACQ_REL))
 		incstack_native_code_unloaded(r->runtime);
 	incstack__record_loud(&before);
 }
@@ -337,10 +337,10 @@ int incstack__record_host_look(void)
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
 
-/* The code is the runtime's: no rule of it is given until the mode has changed. */
-static int refuse(const struct runtime *runtime)
+/* The code is the runtime's: its rules forbid barriers until the mode has changed. */
+static int spare(const struct runtime *runtime)
 {
-	__atomic_store_n(&incstack__recording.refused, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&incstack__recording.spared, 1, __ATOMIC_RELEASE);
 	incstack__record_fall_back(runtime->note);
 	return 1;
 }
@@ -354,7 +354,7 @@ static __attribute__((noinline)) int first_look(const struct link_map *map)
 	incstack__record_quiet(&before);
 	found = runtime_of(&object);
 	if (found != NULL)
-		refuse(found);
+		spare(found);
 	incstack__record_loud(&before);
 	return found != NULL;
 }
@@ -367,7 +367,7 @@ static int is_newest(const ElfW(Dyn) * object)
 	return 0;
 }
 
-int incstack__record_host_refuses(uintptr_t address)
+int incstack__record_host_spares(uintptr_t address)
 {
 	const struct runtime *runtime;
 	struct dl_find_object object;
@@ -376,7 +376,7 @@ int incstack__record_host_refuses(uintptr_t address)
 		return 0;
 	runtime = runtime_by_function(address);
 	if (runtime != NULL)
-		return refuse(runtime);
+		return spare(runtime);
 	if (_dl_find_object((void *)address, &object) != 0 || is_newest(object.dlfo_link_map->l_ld))
 		return 0;
 	return first_look(object.dlfo_link_map);
@@ -384,7 +384,7 @@ int incstack__record_host_refuses(uintptr_t address)
 
 #else
 
-int incstack__record_host_refuses(uintptr_t address)
+int incstack__record_host_spares(uintptr_t address)
 {
 	(void)address;
 	return 0;

@@ -19,13 +19,14 @@ struct incstack__recording incstack__recording;
  * may be held by a thread that is stopped, or that waits for this one. */
 static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
 {
-	/* Until the mode has changed, what was refused is not asked for again. */
-	if (incstack__record_host_refuses(address) ||
-	    __atomic_load_n(&incstack__recording.refused, __ATOMIC_ACQUIRE)) {
-		rule->kind = INCSTACK_RULE_NONE;
-		return 0;
-	}
-	return incstack_native_embedder()->find_rule_quickly(context, address, rule);
+	/* Until the mode has changed, no return into code is intercepted that is met now. */
+	const int spared = incstack__record_host_spares(address) ||
+			   __atomic_load_n(&incstack__recording.spared, __ATOMIC_ACQUIRE);
+	const int error = incstack_native_embedder()->find_rule_quickly(context, address, rule);
+
+	if (error == 0 && spared && rule->kind <= INCSTACK_RULE_FP_DEREF)
+		rule->flags |= INCSTACK_RULE_NO_BARRIER;
+	return error;
 }
 
 /* The value of `name` in "name=value;name=value;file=anything", or -1. */

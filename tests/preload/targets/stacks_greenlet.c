@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * incstack heap mode: validate
+ * incstack heap truncates at most: 0
  *
  * A program that loads a library which is known to copy stacks, after it has run for a while:
  * the recorder changes the mode as soon as it meets code of that library.
