@@ -123,14 +123,16 @@ incstack__thunk_pool:
 	.cfi_startproc
 	.cfi_personality 0x9b, DW.ref.incstack__thunk_personality
 	.cfi_def_cfa rsp, 0
-	/* return address = *((pc & -16) + POOL), if there is a thunk at pc & -16; else pc:
-	 * libgcc reads pc from the slot, which may have been restored since it came here.
-	 * A thunk begins with 48 c7 44 24 f8. No other code does so behind a call: a
-	 * function that calls has no red zone. */
-	.cfi_escape 0x16, 16, 42, 0x80, 0, 0x12, 0x09, 0xf0, 0x1a, 0x12, 0x06, \
-		0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0x1a, \
-		0x0e, 0x48, 0xc7, 0x44, 0x24, 0xf8, 0, 0, 0, 0x29, 0x28, 4, 0, 0x13, 0x2f, 7, 0, \
-		0x0c, POOL & 255, (POOL >> 8) & 255, (POOL >> 16) & 255, POOL >> 24, 0x22, 0x06
+	/* return address = *((pc & -16) + POOL) if there is a thunk at pc & -16, else *(CFA - 8),
+	 * which is pc: libgcc reads pc from the slot, which may have been restored since it came
+	 * here. A thunk begins with 48 c7 44 24 f8. No other code does so behind a call: a
+	 * function that calls has no red zone. Valgrind knows neither DW_OP_dup nor DW_OP_bra, so
+	 * slot + is_thunk * (cell - slot) is computed, and read. */
+	.cfi_escape 0x16, 16, 43, 0x09, 0xf8, 0x22, 0x80, 0, 0x09, 0xf0, 0x1a, 0x06, 0x48, 0x24, \
+		0x0c, 0xc7, 0x44, 0x24, 0xf8, 0x08, 32, 0x24, 0x0c, 0, 0, 0, 0x48, 0x22, 0x29, \
+		0x80, 0, 0x09, 0xf0, 0x1a, \
+		0x0c, POOL & 255, (POOL >> 8) & 255, (POOL >> 16) & 255, POOL >> 24, 0x22, \
+		0x77, 0x78, 0x1c, 0x1e, 0x22, 0x06
 	.org incstack__thunk_entry + ENTRY, 0x90
 	.globl incstack__thunks
 	.hidden incstack__thunks
