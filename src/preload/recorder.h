@@ -214,6 +214,9 @@ void incstack__spool_make_private(void);
 
 /* recorder_fork.c */
 int incstack__record_watch_forks(void);
+/* In a child whose fork has interrupted an event, which is over by now perhaps: not 0 if it
+ * is recorded from here on. */
+int incstack__record_begin_late(void);
 /* For the embedder's table: memory that a fork wipes. */
 void *incstack__record_allocate(void *context, size_t bytes);
 void incstack__record_release(void *context, void *memory, size_t bytes);

@@ -105,7 +105,8 @@ static inline struct incstack__record *enter(void)
 	const uintptr_t sp = HERE;
 	struct incstack__record *record;
 
-	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED) &&
+	    !incstack__record_begin_late())
 		return NULL;
 	if (incstack__record_local.state != 0 && !end_left_event(sp))
 		return NULL;

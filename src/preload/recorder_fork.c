@@ -7,8 +7,8 @@
  *
  * A signal handler that forks may have interrupted an event, or a return through a thunk,
  * which the child finishes when its handler returns. For such a fork nothing is wiped, and
- * the child gets copies of what it shares with the parent, where it does no harm. It is not
- * recorded.
+ * the child gets copies of what it shares with the parent, where it does no harm. A child
+ * that is followed starts anew at the thread's next event after that.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -30,6 +30,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; no handler r
 static struct incstack__recording forked_from;
 static int interrupted; /* the thread that forks is in the middle of an event or a return */
 static INCSTACK__TLS uintptr_t state_before;
+/* In the child of such a fork, until it starts anew: the record of that thread, and how many
+ * events found that it cannot yet. */
+static struct incstack__record *unfinished;
+static uint64_t events_missed;
 
 void *incstack__record_allocate(void *context, size_t bytes)
 {
@@ -93,8 +97,6 @@ static void before_fork(void)
 	if (!interrupted)
 		return;
 	advise_all(MADV_KEEPONFORK);
-	if (forked_from.follow)
-		incstack__record_note(INCSTACK__NOTE_UNRECORDED);
 }
 
 static void after_fork(void)
@@ -142,6 +144,10 @@ static void finish_privately(void)
 	incstack__spool_make_private();
 	incstack__record_close();
 	incstack__record_local.state = state_before;
+	forked_from.on = 0;
+	forked_from.fd = -1;
+	events_missed = 0;
+	unfinished = forked_from.follow ? incstack__record_local.mine : NULL;
 }
 
 static void begin_anew(void)
@@ -154,6 +160,46 @@ static void begin_anew(void)
 	incstack__spool_leave();
 	if (forked_from.follow)
 		incstack__record_begin_again(&forked_from);
+}
+
+/* As the fork would have done. */
+static void wipe_all(void)
+{
+	struct piece *next;
+
+	for (struct piece *i = pieces; i != NULL; i = next) {
+		next = i->next;
+		madvise(i, i->bytes, MADV_DONTNEED);
+	}
+	pieces = NULL;
+}
+
+static int is_finished(void)
+{
+	return incstack__record_local.mine == unfinished && incstack__record_local.state == 0 &&
+	       !incstack_stack_is_busy(unfinished->stack);
+}
+
+int incstack__record_begin_late(void)
+{
+	struct incstack__quiet before;
+
+	if (__atomic_load_n(&unfinished, __ATOMIC_RELAXED) == NULL)
+		return 0;
+	if (!is_finished()) {
+		__atomic_add_fetch(&events_missed, 1, __ATOMIC_RELAXED);
+		return 0;
+	}
+	incstack__record_quiet(&before);
+	unfinished = NULL;
+	wipe_all();
+	begin_anew();
+	incstack__record_modules_forked();
+	if (incstack__recording.slots != NULL)
+		incstack__recording.slots[0].interrupting = events_missed;
+	before.state = 0;
+	incstack__record_loud(&before);
+	return incstack__recording.on;
 }
 
 static void after_fork_child(void)
@@ -169,11 +215,12 @@ static void after_fork_child(void)
 	}
 	incstack__record_quiet(&before);
 	pthread_mutex_init(&lock, NULL);
-	pieces = NULL;
-	if (interrupted)
+	if (interrupted) {
 		finish_privately();
-	else
+	} else {
+		pieces = NULL;
 		begin_anew();
+	}
 	incstack__record_modules_forked();
 	before.state = interrupted ? state_before : 0;
 	interrupted = 0;

@@ -7,8 +7,9 @@
  *   jumps=N        a signal handler jumps out of the recorder, at its first instruction, its
  *                  second and so on, as long as the recorder runs that many; after each N
  *                  allocations; prints how many those are in all
- *   forks=N        a signal handler forks at each instruction of the recorder, and the child
- *                  goes on, allocates N times, and exits; prints how many did not end well
+ *   forks=N:E      a signal handler forks at each E'th instruction of the recorder, and the
+ *                  child goes on, allocates N times, and exits; prints how many forks, and how
+ *                  many children did not end well
  *   blocks=N       N blocks of 1000000 bytes
  *   count=FILE     from now on each thread counts there what it has allocated, in a word of
  *                  its own
@@ -50,7 +51,8 @@ static uintptr_t recorder_low, recorder_high; /* its code */
 static volatile long instruction;             /* of the recorder, in the event */
 static volatile long jump_at;
 static volatile long handled;
-static volatile int forking; /* what a handler does: it forks */
+static volatile long forking; /* what a handler does: it forks, at each of so many */
+static volatile long forks;
 static volatile int is_child;
 static volatile long bad_children;
 static sigjmp_buf out;
@@ -82,6 +84,8 @@ static void fork_in_handler(ucontext_t *at)
 	const pid_t child = fork();
 	int status = 0;
 
+	forks++;
+
 	if (child == 0) {
 		is_child = 1;
 		at->uc_mcontext.gregs[REG_EFL] &= ~0x100;
@@ -100,8 +104,9 @@ static void on_instruction(int number, siginfo_t *info, void *context)
 	if (is_child || !may_interrupt(context))
 		return;
 	instruction++;
-	if (forking) {
-		fork_in_handler(context);
+	if (forking != 0) {
+		if (instruction % forking == 0)
+			fork_in_handler(context);
 	} else if (jump_at == 0) {
 		void *volatile block =
 			malloc(1 << 20); /* mapped: malloc proper may be interrupted */
@@ -147,17 +152,19 @@ static void run_handlers(long count)
 	printf("handlers %ld\n", handled);
 }
 
-static void run_forks(long count)
+static void run_forks(const char *argument)
 {
+	const long count = atol(argument);
+
 	start_stepping();
 	allocate(24);
-	forking = 1;
+	forking = atol(strchr(argument, ':') + 1);
 	step_through_allocation();
 	for (long i = 0; i < count; i++)
 		allocate(48);
 	if (is_child)
 		_exit(0);
-	printf("forks %ld %ld\n", instruction, bad_children);
+	printf("forks %ld %ld\n", forks, bad_children);
 }
 
 static void run_jumps(long count)
@@ -315,7 +322,7 @@ static int run_step(const char *step)
 	else if ((argument = value(step, "jumps")) != NULL)
 		run_jumps(atol(argument));
 	else if ((argument = value(step, "forks")) != NULL)
-		run_forks(atol(argument));
+		run_forks(argument);
 	else if ((argument = value(step, "blocks")) != NULL)
 		for (long i = atol(argument); i > 0; i--)
 			allocate_counted(1000000, 0);

@@ -357,11 +357,26 @@ test_handlers_in_the_recorder() {
 # A child goes on from any instruction of the recorder that a forking handler interrupts.
 test_forks_in_the_recorder() {
 	local forks bad
-	limit=280 record -o trace -- "$crash" forks=20 # slow without optimization
+	limit=280 record -o trace -- "$crash" forks=20:1 # slow without optimization
 	equal status "$status" 0
 	read -r forks bad < <(sed -n 's/^forks //p' stdout)
 	[[ $forks -ge 300 ]] || fail "$forks forks"
 	equal "children that ended badly" "$bad" 0
+}
+
+# Those are recorded from the end of the event on that was interrupted.
+test_children_of_forks_in_the_recorder() {
+	local forks bad alone
+	record -o trace -- "$crash" forks=20:31
+	alone=$(value traces)
+	limit=280 record -o trace --follow-children -- "$crash" forks=20:31
+	equal status "$status" 0
+	read -r forks bad < <(sed -n 's/^forks //p' stdout)
+	equal "children that ended badly" "$bad" 0
+	[[ $forks -ge 8 ]] || fail "$forks forks"
+	equal "trace files" "$(find . -name 'trace.*.0' | wc -l)" "$forks"
+	[[ $(value traces) -ge $((alone + 20 * forks)) ]] || fail "$(value traces) traces of $forks children"
+	equal lost "$(value lost)" 0
 }
 
 # A jump out of any instruction of the recorder loses one sample at most.
