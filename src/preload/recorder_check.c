@@ -105,14 +105,14 @@ void incstack__record_check_start(void)
 		incstack_native_walk(frames, 4);
 }
 
-/* libunwind masks signals through libc, which would unblock libc's own: in libc's threads,
- * and while the process forks, there is no walk. */
+/* libunwind masks signals through libc, which would unblock libc's own: in libc's threads
+ * there is no walk, and none where a fork takes long. */
 static int walk(const struct incstack__record_check *check, const struct incstack__quiet *before)
 {
 	int count;
 
 	if (incstack__record_blocks_libc(before) ||
-	    incstack__lock_take_unless_forking(INCSTACK__LOCK_WALK) != 0)
+	    incstack__lock_take_after_fork(INCSTACK__LOCK_WALK) != 0)
 		return 0;
 	count = incstack_native_walk(check->walk, WALK_MAX);
 	incstack__lock_give(INCSTACK__LOCK_WALK);

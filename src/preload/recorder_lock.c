@@ -11,7 +11,10 @@
 #include "recorder.h"
 
 static pthread_mutex_t locks[INCSTACK__LOCKS];
-static int forking; /* threads */
+static int forking;  /* threads */
+static int too_long; /* that one of them takes: nobody waits for it any more */
+
+enum { NAPS_MOST = 500 }; /* of 20 us and more */
 
 #ifdef INCSTACK_DEBUG
 
@@ -81,16 +84,47 @@ void incstack__lock_take(enum incstack__lock lock)
 	pthread_mutex_lock(&locks[lock]);
 }
 
-int incstack__lock_take_unless_forking(enum incstack__lock lock)
+static int take(enum incstack__lock lock)
+{
+	if (pthread_mutex_trylock(&locks[lock]) != 0)
+		return -1;
+	note_taken(lock);
+	return 0;
+}
+
+static int is_forking(void)
+{
+	return __atomic_load_n(&forking, __ATOMIC_SEQ_CST) != 0;
+}
+
+static void nap(void)
 {
 	const struct timespec pause = {.tv_nsec = 20000};
 
-	while (pthread_mutex_trylock(&locks[lock]) != 0) {
-		if (__atomic_load_n(&forking, __ATOMIC_SEQ_CST) != 0)
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
+int incstack__lock_take_unless_forking(enum incstack__lock lock)
+{
+	while (take(lock) != 0) {
+		if (is_forking())
 			return -1;
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		nap();
 	}
-	note_taken(lock);
+	return 0;
+}
+
+int incstack__lock_take_after_fork(enum incstack__lock lock)
+{
+	int naps = 0;
+
+	while (take(lock) != 0) {
+		if (is_forking() && ++naps >= NAPS_MOST)
+			__atomic_store_n(&too_long, 1, __ATOMIC_RELAXED);
+		if (is_forking() && __atomic_load_n(&too_long, __ATOMIC_RELAXED))
+			return -1;
+		nap();
+	}
 	return 0;
 }
 
@@ -106,7 +140,8 @@ void incstack__lock_forked(void)
 {
 	incstack__lock_give(INCSTACK__LOCK_WALK);
 	incstack__lock_give(INCSTACK__LOCK_MODULES);
-	__atomic_sub_fetch(&forking, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_sub_fetch(&forking, 1, __ATOMIC_SEQ_CST) == 0)
+		__atomic_store_n(&too_long, 0, __ATOMIC_RELAXED);
 }
 
 void incstack__lock_give(enum incstack__lock lock)
@@ -122,7 +157,7 @@ int incstack__locks_make(void)
 	pthread_mutexattr_t recursive;
 
 	note_made();
-	forking = 0;
+	forking = too_long = 0;
 	if (pthread_mutexattr_init(&recursive) != 0 ||
 	    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE) != 0)
 		return -1;

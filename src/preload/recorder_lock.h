@@ -19,6 +19,8 @@ enum incstack__lock {
 void incstack__lock_take(enum incstack__lock lock);
 /* Not 0: another thread has it, and a thread forks, which may wait for this one. */
 int incstack__lock_take_unless_forking(enum incstack__lock lock);
+/* The same, but waits a while for the fork, once. */
+int incstack__lock_take_after_fork(enum incstack__lock lock);
 void incstack__lock_give(enum incstack__lock lock);
 /* Around fork, in the thread that forks: until libc has forked, it has the locks under which
  * a child could not go on. libc takes locks of its own meanwhile. */

@@ -5,6 +5,12 @@
  */
 #undef INCSTACK_DEBUG
 #define INCSTACK_DEBUG 1
+#define clock_nanosleep nap_of_test
+#include <semaphore.h>
+#include <time.h>
+
+int nap_of_test(clockid_t clock, int flags, const struct timespec *time, struct timespec *left);
+
 #include "../../src/preload/recorder_lock.c"
 
 #include "run_suite.h"
@@ -73,6 +79,84 @@ START_TEST(a_lock_under_that_of_the_spool)
 }
 END_TEST
 
+static sem_t forks, ends, ended;
+static int naps;
+
+/* A fork comes to its end after ten naps of a walk. */
+int nap_of_test(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
+{
+	(void)clock;
+	(void)flags;
+	(void)time;
+	(void)left;
+	if (++naps == 10) {
+		sem_post(&ends);
+		sem_wait(&ended);
+	}
+	return 0;
+}
+
+static void *fork_until_told(void *unused)
+{
+	incstack__lock_fork();
+	sem_post(&forks);
+	sem_wait(&ends);
+	incstack__lock_forked();
+	sem_post(&ended);
+	return unused;
+}
+
+static pthread_t start_fork(void)
+{
+	pthread_t thread;
+
+	sem_init(&forks, 0, 0);
+	sem_init(&ends, 0, 0);
+	sem_init(&ended, 0, 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, fork_until_told, NULL), 0);
+	sem_wait(&forks);
+	return thread;
+}
+
+START_TEST(a_walk_waits_for_a_fork)
+{
+	pthread_t thread;
+
+	begin();
+	thread = start_fork();
+	naps = 0;
+	ck_assert_int_ne(incstack__lock_take_unless_forking(INCSTACK__LOCK_MODULES), 0);
+	ck_assert_int_eq(naps, 0);
+	ck_assert_int_eq(incstack__lock_take_after_fork(INCSTACK__LOCK_WALK), 0);
+	ck_assert_int_eq(naps, 10);
+	incstack__lock_give(INCSTACK__LOCK_WALK);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(broken, 0);
+}
+END_TEST
+
+/* The thread that forks waits for one that waits for it: once. The next fork is another. */
+START_TEST(a_walk_gives_up_a_fork_that_does_not_end)
+{
+	pthread_t thread;
+
+	begin();
+	for (int times = 0; times < 2; times++) {
+		thread = start_fork();
+		naps = 10;
+		ck_assert_int_ne(incstack__lock_take_after_fork(INCSTACK__LOCK_WALK), 0);
+		ck_assert_int_ge(naps, NAPS_MOST);
+		naps = 10;
+		ck_assert_int_ne(incstack__lock_take_after_fork(INCSTACK__LOCK_WALK), 0);
+		ck_assert_int_eq(naps, 10);
+		sem_post(&ends);
+		pthread_join(thread, NULL);
+	}
+	ck_assert_int_eq(incstack__lock_take_after_fork(INCSTACK__LOCK_WALK), 0);
+	incstack__lock_give(INCSTACK__LOCK_WALK);
+}
+END_TEST
+
 START_TEST(waiting_with_a_lock)
 {
 	begin();
@@ -105,6 +189,8 @@ static Suite *suite(void)
 	tcase_add_test(order, right_order);
 	tcase_add_test(order, wrong_order);
 	tcase_add_loop_test(order, a_lock_under_that_of_the_spool, 0, INCSTACK__LOCK_SPOOL);
+	tcase_add_test(order, a_walk_waits_for_a_fork);
+	tcase_add_test(order, a_walk_gives_up_a_fork_that_does_not_end);
 	tcase_add_test(order, waiting_with_a_lock);
 	tcase_add_test(order, waiting_while_a_thread_is_stopped);
 	suite_add_tcase(suite, order);
