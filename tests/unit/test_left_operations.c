@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Operations that were left in the middle, and what the next one makes of it: those of a
+ * handler on a signal stack, above or below the thread's own; those that are still in
+ * progress, which must not be taken for left; and one that had half gone on to another chunk.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "hand_made.h"
+#include "run_suite.h"
+#include "traced.h"
+
+#define NOINLINE __attribute__((noinline))
+
+/* ---- handlers on a signal stack ----------------------------------------------------------- */
+
+enum { STACK_BYTES = 8 << 20, SIGNAL_BYTES = 1 << 18 };
+
+static sigjmp_buf out;
+static void (*question)(void); /* what the next question for a rule does */
+static int error_in_handler;
+
+static int rule_or_question(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	void (*now)(void) = question;
+	question = NULL;
+	if (now)
+		now();
+	return incstack_native_embedder()->find_rule_quickly(context, address, rule);
+}
+
+static void leave_handler(void)
+{
+	siglongjmp(out, 1);
+}
+
+static void interrupt(void)
+{
+	raise(SIGUSR1);
+}
+
+static void sample_in_handler(int number)
+{
+	(void)number;
+	error_in_handler = incstack_native_sample(traced_stack, 0, 1);
+	__asm__ volatile("");
+}
+
+static void ask_again(void)
+{
+	ck_assert_int_eq(incstack_code_unloading(traced_runtime, NULL, 1, UINTPTR_MAX), 0);
+}
+
+static NOINLINE void sample_deeper(int depth)
+{
+	traced_sample();
+	if (depth)
+		sample_deeper(depth - 1);
+	traced_sample();
+	__asm__ volatile(""); /* no tail call */
+}
+
+/* The handler's sample is left: the next one, on the thread's stack, may begin. */
+static NOINLINE void leave_and_go_on(void)
+{
+	traced_sample();
+	ask_again();
+	if (sigsetjmp(out, 1) == 0) {
+		question = leave_handler;
+		raise(SIGUSR1);
+		ck_abort_msg("the handler returned");
+	}
+	sample_deeper(2);
+	__asm__ volatile("");
+}
+
+/* The thread's sample goes on below the handler, whose own one is refused and counted. */
+static NOINLINE void interrupt_and_go_on(void)
+{
+	traced_sample();
+	ask_again();
+	question = interrupt;
+	sample_deeper(2);
+	ck_assert_int_eq(error_in_handler, INCSTACK_EBUSY);
+	ck_assert_uint_eq(traced_stats().lost_busy, 1);
+}
+
+static void open_stack(void)
+{
+	struct incstack_embedder embedder = *incstack_native_embedder();
+	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+	embedder.find_rule_quickly = rule_or_question;
+	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
+	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &traced_stack), 0);
+	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 1 << 19), 0);
+}
+
+struct place {
+	char *signals;
+	void (*run)(void);
+};
+
+static void *run_there(void *argument)
+{
+	const struct place *place = argument;
+	const stack_t signals = {.ss_sp = place->signals, .ss_size = SIGNAL_BYTES};
+	const stack_t none = {.ss_flags = SS_DISABLE};
+	const struct sigaction action = {.sa_handler = sample_in_handler, .sa_flags = SA_ONSTACK};
+	ck_assert_int_eq(sigaltstack(&signals, NULL), 0);
+	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+	open_stack();
+	place->run();
+	sample_deeper(3);
+	traced_check();
+	sample_deeper(3);
+	ck_assert_int_eq(traced_check(), 0);
+	ck_assert_uint_eq(traced_stats().broken, 0);
+	traced_close();
+	ck_assert_int_eq(sigaltstack(&none, NULL), 0);
+	return NULL;
+}
+
+static void with_signal_stack(bool above, void (*run)(void))
+{
+	char *memory = mmap(NULL, STACK_BYTES + SIGNAL_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct place place = {memory + (above ? STACK_BYTES : 0), run};
+	pthread_attr_t attributes;
+	pthread_t thread;
+	ck_assert(memory != MAP_FAILED);
+	ck_assert_int_eq(pthread_attr_init(&attributes), 0);
+	ck_assert_int_eq(pthread_attr_setstack(&attributes, memory + (above ? 0 : SIGNAL_BYTES),
+					       STACK_BYTES),
+			 0);
+	ck_assert_int_eq(pthread_create(&thread, &attributes, run_there, &place), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	pthread_attr_destroy(&attributes);
+	munmap(memory, STACK_BYTES + SIGNAL_BYTES);
+}
+
+START_TEST(left_by_a_handler)
+{
+	with_signal_stack(_i, leave_and_go_on);
+}
+END_TEST
+
+START_TEST(in_progress_below_a_handler)
+{
+	with_signal_stack(_i, interrupt_and_go_on);
+}
+END_TEST
+
+/* ---- half way to another chunk ------------------------------------------------------------ */
+
+enum { CHUNK = 512, CHUNKS = 48, TOP = 12, SAMPLES = 20 };
+enum { OBJECT_IS_OLD = 1, LIMIT_IS_OLD = 2, CURRENT_IS_OLD = 4, HALVES = 8 };
+
+/* Each chunk with as much behind it that is not the library's. */
+static struct {
+	char chunk[CHUNK];
+	unsigned char guard[CHUNK];
+} region[CHUNKS] __attribute__((aligned(64)));
+static unsigned handed_out;
+static bool downwards;
+
+static void *allocate_next(void *context, size_t bytes)
+{
+	(void)context;
+	ck_assert_uint_eq(bytes, CHUNK);
+	ck_assert_uint_lt(handed_out, CHUNKS);
+	const unsigned n = handed_out++;
+	return region[downwards ? CHUNKS - 1 - n : n].chunk;
+}
+
+static void release_nothing(void *context, void *memory, size_t bytes)
+{
+	(void)context;
+	(void)memory;
+	(void)bytes;
+}
+
+static void guards_are_whole(void)
+{
+	for (unsigned n = 0; n < CHUNKS; n++)
+		for (unsigned i = 0; i < CHUNK; i++)
+			ck_assert_uint_eq(region[n].guard[i], 0xa5);
+}
+
+/* A jump came between the stores by which a stack goes on to its next chunk. */
+static void leave_half_way(int half)
+{
+	struct arena *a = &hand.s->arena;
+	const struct arena before = *a;
+	ck_assert(incstack__arena_next(hand.s));
+	if (half & OBJECT_IS_OLD)
+		a->object = before.object;
+	if (half & LIMIT_IS_OLD)
+		a->limit = before.limit;
+	if (half & CURRENT_IS_OLD)
+		a->current = before.current;
+}
+
+/* Nothing is written outside the chunks, and what was sampled before and after is there. */
+START_TEST(half_way_to_a_chunk)
+{
+	struct incstack_embedder embedder = hand_embedder();
+	struct incstack_tree *tree;
+	embedder.decode = NULL; /* nothing needs more memory at retrieve */
+	embedder.allocate_traces = allocate_next;
+	embedder.release_traces = release_nothing;
+	downwards = _i / HALVES;
+	memset(region, 0xa5, sizeof(region));
+	hand_open_with((struct incstack_options){.mode = INCSTACK_MODE_FULL, .chunk_bytes = CHUNK},
+		       &embedder);
+	ck_assert_int_eq(incstack_stack_reserve(hand.s, CHUNK * (CHUNKS / 3 * 2)), 0);
+	hand_sample(TOP);
+	leave_half_way(_i % HALVES);
+	incstack__forget(hand.s, true);
+	for (int i = 1; i < SAMPLES; i++)
+		hand_sample(TOP);
+	guards_are_whole();
+	tree = hand_retrieve();
+	for (const struct incstack_trace *t = tree->traces; t; t = t->next) {
+		unsigned n = TOP;
+		for (const struct incstack_frame_object *o = t->top; o; o = o->parent, n--) {
+			ck_assert_uint_eq(o->method, hand_pc(n));
+			ck_assert_uint_eq(o->address, hand_sp(n));
+		}
+		ck_assert_uint_eq(n, UINT32_MAX);
+	}
+	ck_assert_uint_eq(tree->objects, SAMPLES * (TOP + 1));
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	hand_close();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("left operations");
+	TCase *tests = tcase_create("in the middle");
+	tcase_add_loop_test(tests, left_by_a_handler, 0, 2);
+	tcase_add_loop_test(tests, in_progress_below_a_handler, 0, 2);
+	tcase_add_loop_test(tests, half_way_to_a_chunk, 0, 2 * HALVES);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
