@@ -110,6 +110,27 @@ START_TEST(in_the_sample_of_a_handler)
 }
 END_TEST
 
+/* After a handler's sample that was refused, which the next sample takes care of. */
+START_TEST(in_a_careful_sample)
+{
+	const struct incstack_top top =
+		hand_top(TOP, INCSTACK_TOP_INTERRUPTED | INCSTACK_TOP_EXACT);
+	open_nth(_i);
+	take_the_thunk();
+	for (uint64_t i = 1; i <= 3; i++) {
+		ck_assert_int_eq(incstack_code_unloading(hand.rt, NULL, 1, UINTPTR_MAX), 0);
+		ck_assert_int_eq(incstack_sample(hand.s, TOP, 1, &top), INCSTACK_EUNWIND);
+		hand_sample(TOP);
+		ck_assert_uint_eq(hand_stats().lost_unwind, i);
+		ck_assert_uint_eq(hand_stats().no_thunk, i);
+	}
+	ck_assert_uint_eq(hand_stats().planted, 0);
+	hand_all_complete();
+	give_the_thunk_back();
+	hand_close();
+}
+END_TEST
+
 /* The one thunk is the one that is returned through. It may be handed on, but it is not free
  * before the next operation. */
 START_TEST(in_a_return)
@@ -132,6 +153,71 @@ START_TEST(in_a_return)
 	ck_assert_int_eq(incstack_retrieve(hand.s, &tree), 0);
 	hand_shows_all(tree->traces->top, TOP);
 	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	hand_close();
+}
+END_TEST
+
+/* ---- stacks that the embedder walks ------------------------------------------------------ */
+
+static int to_caller(void *context, void *identity, struct incstack_frame *frame)
+{
+	const uintptr_t *armed = identity;
+	(void)context;
+	if (frame->sp == 1)
+		return 0;
+	frame->sp--;
+	frame->pc = hand_pc((unsigned)frame->sp);
+	frame->flags = armed[frame->sp] ? INCSTACK_FRAME_ARMED : 0;
+	return 1;
+}
+
+static int arm(void *context, void *identity, uintptr_t frame)
+{
+	uintptr_t *armed = identity;
+	(void)context;
+	ck_assert_uint_eq(armed[frame], 0);
+	armed[frame] = 1;
+	return 0;
+}
+
+static void disarm(void *context, void *identity, uintptr_t frame)
+{
+	uintptr_t *armed = identity;
+	(void)context;
+	ck_assert_uint_eq(armed[frame], 1);
+	armed[frame] = 0;
+}
+
+/* Their barriers take numbers of thunks: without one no frame is armed, and no object stays
+ * that was made for it. */
+START_TEST(by_the_embedder)
+{
+	static uintptr_t armed[HAND_FRAMES];
+	struct incstack_embedder embedder = hand_embedder();
+	struct incstack_tree *tree;
+	embedder.caller = to_caller;
+	embedder.arm = arm;
+	embedder.disarm = disarm;
+	hand_open_with((struct incstack_options){.thunk_limit = 1, .distance = _i}, &embedder);
+	ck_assert_int_eq(incstack_stack_destroy(hand.s), 0);
+	ck_assert_int_eq(incstack_stack_create_embedder(hand.rt, armed, &hand.s), 0);
+	take_the_thunk();
+	const struct incstack_top top = {.pc = hand_pc(TOP), .sp = TOP};
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(incstack_sample(hand.s, 0, 1, &top), 0);
+		hand.samples++;
+		ck_assert_uint_eq(hand_stats().planted, (uint64_t)i);
+		tree = hand_retrieve();
+		ck_assert_uint_eq(tree->objects, TOP);
+		ck_assert_uint_eq(tree->truncated, 0);
+		ck_assert_int_eq(incstack_tree_release(tree), 0);
+		if (i == 0)
+			give_the_thunk_back();
+	}
+	const uintptr_t frame = TOP - 1 - (uintptr_t)_i;
+	ck_assert_uint_eq(armed[frame], 1);
+	armed[frame] = 0; /* told once */
+	ck_assert_int_eq(incstack_stack_returned(hand.s, frame), 0);
 	hand_close();
 }
 END_TEST
@@ -197,6 +283,8 @@ int main(void)
 	tcase_add_loop_test(tests, at_random, 0, 2 * LIMITS * SIM_PATCHED);
 	tcase_add_loop_test(tests, in_a_sample, 0, PLACES);
 	tcase_add_loop_test(tests, in_the_sample_of_a_handler, 0, PLACES);
+	tcase_add_loop_test(tests, in_a_careful_sample, 0, PLACES);
+	tcase_add_loop_test(tests, by_the_embedder, 0, 4);
 	tcase_add_loop_test(tests, in_a_return, 0, PLACES);
 	tcase_add_loop_test(tests, limit_is_exact, 0, 4);
 	tcase_add_loop_test(tests, ended_stacks_have_no_thunks, 0, 2);
