@@ -119,7 +119,6 @@ void incstack__distance_note(stack *s, const trace *t)
 	/* A sample that went on to another chunk is not one list. */
 	if (first < s->arena.current->objects || first > end) {
 		d->last_first = NULL;
-		d->returns = 0;
 		return;
 	}
 	if (d->last_first) {
