@@ -270,11 +270,13 @@ static inline bool frame_ordinary(uintptr_t sp, uintptr_t cfa, uintptr_t saved, 
 	return cfa > sp && cfa < limit && saved + 2 * sizeof(uintptr_t) > sp;
 }
 /* A word of the stack, maybe of another function's red zone. The caller has checked
- * that it lies inside the stack, or that it is mapped (mapped.c). */
+ * that it lies inside the stack, or that it is mapped (mapped.c), but not that it is aligned:
+ * a frame pointer may be anything. */
+typedef uintptr_t stack_any_word __attribute__((aligned(1), may_alias));
 __attribute__((no_sanitize("address", "thread"))) static inline uintptr_t
 stack_word(uintptr_t address)
 {
-	return *(const volatile uintptr_t *)address;
+	return *(const volatile stack_any_word *)address;
 }
 
 /* mapped.c */
