@@ -6,11 +6,14 @@
 // begins anew: each trace equals a full walk or is a marked part of one, and what is sampled
 // later is complete.
 #include <csetjmp>
-#include <cxxabi.h>
 #include <pthread.h>
 
 #include "run_suite.h"
 #include "traced.h"
+
+#ifdef __SANITIZE_ADDRESS__
+extern "C" void __asan_handle_no_return(void);
+#endif
 
 #define NOINLINE __attribute__((noinline))
 
@@ -35,6 +38,14 @@ static std::jmp_buf out;
 
 // ---- the embedder that is left ------------------------------------------------------------
 
+// Frames that a cancelled thread leaves would stay poisoned.
+static void forget_poison()
+{
+#ifdef __SANITIZE_ADDRESS__
+	__asan_handle_no_return();
+#endif
+}
+
 static void leave()
 {
 	left = true;
@@ -42,6 +53,7 @@ static void leave()
 		std::longjmp(out, 1);
 	if (exit_kind == BY_EXCEPTION)
 		throw left_exception();
+	forget_poison();
 	pthread_cancel(pthread_self());
 	pthread_testcancel();
 }
@@ -141,7 +153,7 @@ static NOINLINE void pass_by_cancellation(int level)
 {
 	try {
 		go_down(level);
-	} catch (abi::__forced_unwind &) {
+	} catch (...) {
 		after_landing();
 		throw;
 	}
