@@ -89,6 +89,7 @@ static void walk(stack *s, object *top, const struct incstack_top *from, bool in
 	p.at = (struct cursor){.pc = from->pc, .sp = from->sp, .fp = from->fp};
 	p.at.exact = from->flags & INCSTACK_TOP_EXACT;
 	p.at.decode_now = from->flags & INCSTACK_TOP_DECODE_NOW;
+	p.no_thunk = run && run->stop == STOP_SPENT;
 	uint64_t planted = s->stats.planted;
 	set_newest(s, run ? incstack__walk_on(&w, &p, *run) : incstack__walk(&w, &p));
 	if (s->stats.planted == planted)
@@ -223,27 +224,28 @@ static inline trace *add_run(stack *s, object *end, object *known)
 	return t;
 }
 
-/* A run has gone as far as it may: the ordinary frame ahead, {pc, sp, fp}, gets a barrier
- * and an object at o. False: it cannot have one. */
-__attribute__((noinline)) static bool plant(stack *s, object *o, uintptr_t pc, uintptr_t sp,
-					    uintptr_t fp)
+/* A run has gone as far as it may: the ordinary frame ahead gets a barrier, and an object at
+ * the end of the run. False: it cannot have one; the run stays spent where no thunk is left. */
+__attribute__((noinline)) static bool plant(stack *s, struct reach *r)
 {
-	if (s->mode != INCSTACK_MODE_PATCH || !arena_fits(s, (size_t)(o + 1 - s->arena.object)))
+	object *o = r->end;
+	if (s->mode != INCSTACK_MODE_PATCH || !arena_fits(s, (size_t)(o + 1 - s->arena.object))) {
+		r->stop = STOP_UNUSUAL;
 		return false;
-	*o = skeleton(pc, sp, s->newest);
-	return incstack__barrier_plant(s, o, fp);
+	}
+	*o = skeleton(r->ahead.pc, r->ahead.sp, s->newest);
+	return incstack__barrier_plant(s, o, r->ahead.fp);
 }
 
-/* One of the callers wants a closer look, or the memory of a chunk has ended: goes on from
- * the objects that the run has made, and the frame pointer of the last. */
-__attribute__((noinline)) static int go_on(stack *s, object *end, uintptr_t fp)
+/* One of the callers wants a closer look, or the memory of a chunk has ended, or no thunk is
+ * left: goes on from the objects that the run has made, and the frame pointer of the last. */
+__attribute__((noinline)) static int go_on(stack *s, const struct reach *r)
 {
 	const object *top = s->arena.object;
-	const struct incstack_top from = {.pc = top->method, .sp = top->address, .fp = fp};
-	const struct reach run = {.end = end, .fp = fp, .stop = STOP_UNUSUAL};
+	const struct incstack_top from = {.pc = top->method, .sp = top->address, .fp = r->fp};
 	if (!from.pc)
 		return INCSTACK_EINVAL;
-	complete(s, &from, false, &run);
+	complete(s, &from, false, r);
 	return 0;
 }
 
@@ -255,11 +257,11 @@ static inline void finish_quickly(stack *s, trace *t, uint64_t walked)
 }
 
 /* The run has not met a barrier. */
-__attribute__((noinline)) static int end_elsewhere(stack *s, const struct reach r)
+__attribute__((noinline)) static int end_elsewhere(stack *s, struct reach r)
 {
 	uint64_t walked = (uint64_t)(r.end - s->arena.object);
 	trace *t;
-	if (r.stop == STOP_SPENT && plant(s, r.end, r.ahead.pc, r.ahead.sp, r.ahead.fp)) {
+	if (r.stop == STOP_SPENT && plant(s, &r)) {
 		t = add_run(s, r.end + 1, s->newest);
 		s->alone += !s->newest;
 		set_newest(s, r.end);
@@ -272,7 +274,7 @@ __attribute__((noinline)) static int end_elsewhere(stack *s, const struct reach 
 		s->alone++;
 		walked++;
 	} else {
-		return go_on(s, r.end, r.fp);
+		return go_on(s, &r);
 	}
 	finish_quickly(s, t, walked);
 	return 0;
