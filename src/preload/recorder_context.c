@@ -207,7 +207,8 @@ void incstack__record_context_enter(const void *ucontext)
 	const uintptr_t high = (base + to->uc_stack.ss_size) & ~(uintptr_t)7;
 	struct incstack__record *context = incstack__record_context(sp);
 
-	if (context != NULL || sp < low || sp >= high)
+	if (sp < low || sp >= high ||
+	    (context != NULL && context->low == low && context->high == high))
 		return;
 	forget_overlapping(low, high);
 	heed_comeback(sp, low, (uintptr_t)to->uc_mcontext.gregs[REG_RIP]);
