@@ -47,6 +47,14 @@ function(incstack_common_options target)
 	if(INCSTACK_FUZZ)
 		target_compile_options(${target} PRIVATE $<${not_asm}:-fsanitize=fuzzer-no-link>)
 	endif()
+	# The counters are a mapped file: those of processes that are killed are not lost.
+	if(INCSTACK_COVERAGE)
+		target_compile_options(${target} PRIVATE
+			$<${not_asm}:-fprofile-instr-generate=${PROJECT_BINARY_DIR}/profiles/%m%c.profraw>
+			$<${not_asm}:-fcoverage-mapping>
+			"$<${not_asm}:SHELL:-mllvm -runtime-counter-relocation>")
+		target_link_options(${target} PRIVATE -fprofile-instr-generate)
+	endif()
 	if(INCSTACK_SANITIZE)
 		target_compile_options(${target} PRIVATE -fsanitize=${INCSTACK_SANITIZE}
 			-fno-sanitize-recover=all -fno-omit-frame-pointer)
