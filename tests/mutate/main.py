@@ -2,11 +2,10 @@
 """mutate [--seed N] [--count N] [-j N] [--list] [--preset NAME] [PATH...]
 
 Single-point mutants of the product's code at HEAD, chosen by the seed from the files
-given (all but the tool's), each run against the quick tests until one fails. What compiles
-to the same code as before is no mutant, nor is what does not compile.
+given (all but the tool's), each run against the quick tests that reach it until one fails.
+What compiles to the same code as before is no mutant, nor is what does not compile.
 """
 import argparse
-import json
 import pathlib
 import random
 import resource
@@ -16,6 +15,7 @@ import threading
 import time
 
 from operators import mutants_of
+from reach import Reach, together
 from suite import Order, Runner, tests_of
 from tree import Tree, processors, quiet
 
@@ -53,8 +53,9 @@ def choose(texts, seed):
 class Campaign:
     """What the workers share: the next mutant, the order of tests, the results."""
 
-    def __init__(self, mutants, texts, count, order):
-        self.mutants, self.texts, self.count, self.order = iter(mutants), texts, count, order
+    def __init__(self, mutants, texts, count, reach):
+        self.mutants, self.texts, self.count = iter(mutants), texts, count
+        self.reach, self.order = reach, Order(reach.seconds)
         self.lock = threading.Lock()
         self.running, self.results, self.skipped = 0, [], 0
 
@@ -74,7 +75,9 @@ class Campaign:
             self.results.append((mutant, test))
             if test:
                 self.order.note(test[0], mutant.path)
-            verdict = f"noticed by {test[0].name} ({test[1]})" if test else "SURVIVED"
+            verdict = f"noticed by {test[0]} ({test[1]})" if test else "SURVIVED"
+            if not self.reach.of(mutant, self.texts[mutant.path]):
+                verdict += ", no test reaches it"
             print(f"{len(self.results):4} {seconds:4.0f} s {mutant.path}:{mutant.line} "
                   f"{mutant.operator}: {verdict}", flush=True)
 
@@ -83,16 +86,16 @@ class Worker(threading.Thread):
     def __init__(self, tree, campaign):
         super().__init__(daemon=True)
         self.tree, self.campaign = tree, campaign
-        self.tests = tests_of(tree.build_folder)
+        self.tests = {test.name: test for test in tests_of(tree.build_folder)}
         self.runner = Runner(tree.folder.with_suffix(".tmp"))
 
-    def notice(self, mutant):
-        order = self.campaign.order
-        for test in order.tests(self.tests, mutant.path):
-            limit = PATIENCE[0] * order.seconds[test.name] + PATIENCE[1]
-            failure = self.runner.run(test, limit)
+    def notice(self, mutant, source):
+        order, reaching = self.campaign.order, self.campaign.reach.of(mutant, source)
+        for name in order.sort(reaching, mutant.path):
+            limit = PATIENCE[0] * order.seconds[name] + PATIENCE[1]
+            failure = self.runner.run(self.tests[name], limit)
             if failure:
-                return test, failure
+                return name, failure
         return None
 
     def run(self):
@@ -100,37 +103,9 @@ class Worker(threading.Thread):
             start = time.monotonic()
             source = self.campaign.texts[mutant.path]
             kind = self.tree.kind(mutant, source)
-            test = self.notice(mutant) if kind == "mutant" else None
+            test = self.notice(mutant, source) if kind == "mutant" else None
             self.tree.write(mutant.path, source)
             self.campaign.done(mutant, kind, test, time.monotonic() - start)
-
-
-def usual_times(trees, kept):
-    """How long each test takes without a mutant. One that fails then is left out."""
-    if kept.exists():
-        return json.loads(kept.read_text())
-    seconds, position = {}, iter(range(1 << 30))
-
-    def run_some(tree):
-        runner, tests = Runner(tree.folder.with_suffix(".tmp")), tests_of(tree.build_folder)
-        while (at := next(position)) < len(tests):
-            start = time.monotonic()
-            failure = runner.run(tests[at], 300)
-            if failure:
-                print(f"mutate: {tests[at].name} fails without a mutant and is left out: {failure}")
-            else:
-                seconds[tests[at].name] = round(time.monotonic() - start, 2)
-
-    together([threading.Thread(target=run_some, args=(tree,), daemon=True) for tree in trees])
-    kept.write_text(json.dumps(seconds))
-    return seconds
-
-
-def together(threads):
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
 
 
 def report(campaign, started):
@@ -165,11 +140,13 @@ def main():
         return
     folder = ROOT / "build" / "mutate"
     folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / f"reach-{commit}.json"
+    if not kept.exists():
+        Reach.measure(Tree(ROOT, folder / "tree0", "coverage", commit), options.jobs).save(kept)
+    campaign = Campaign(mutants, texts, options.count, Reach.load(kept))
     trees = [Tree(ROOT, folder / f"tree{n}", options.preset, commit)
              for n in range(min(options.jobs, options.count))]
-    order = Order(usual_times(trees, folder / f"times-{options.preset}-{commit}.json"))
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    campaign = Campaign(mutants, texts, options.count, order)
     together([Worker(tree, campaign) for tree in trees])
     report(campaign, usage.ru_utime + usage.ru_stime)
 

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Each operator makes what it should of a small file, what is no code stays as it is, and the
 list of equivalents names mutants that exist."""
+import collections
 import pathlib
 import unittest
 
 import main
 from operators import mutants_of
-from suite import Order, Test
+from reach import Reach, coverage
+from suite import Order
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -101,17 +103,35 @@ class Choice(unittest.TestCase):
             self.assertIn(f"{head}\n\t", text, "a reason follows")
 
     def test_order(self):
-        tests = [Test(f"{label}.{name}", [], "", [], -1, [label]) for label, name in
-                 (("unit", "test_walk"), ("unit", "test_other"), ("preload", "stacks_x"),
-                  ("lint", "x"))]
-        order = Order({test.name: 1.0 for test in tests})
-        names = lambda path: [test.name for test in order.tests(tests, path)]
-        self.assertEqual(names("src/walk.c")[0], "unit.test_walk")
-        self.assertEqual(names("src/preload/stub_new.c"), ["preload.stacks_x"])
-        order.note(tests[1], "src/walk.c")
-        order.note(tests[1], "src/walk.c")
-        self.assertEqual(names("src/walk.c")[0], "unit.test_other")
-        self.assertNotIn("lint.x", names("src/walk.c"))
+        names = ["unit.test_other", "unit.test_walk", "preload.stacks_x"]
+        order = Order(dict.fromkeys(names, 1.0))
+        self.assertEqual(order.sort(names, "src/walk.c"), [names[1], names[2], names[0]])
+        order.note(names[0], "src/walk.c")
+        self.assertEqual(order.sort(names, "src/walk.c")[0], names[0])
+        self.assertEqual(order.sort(names, "src/api.c")[0], names[0])
+        self.assertEqual(order.sort(names, "src/heap/cct.c")[0], names[2])
+
+    def test_reach(self):
+        reach = Reach({}, {"src/x.c": {"3": ["one"], "4": ["two"]}})
+        source = "int f(int a)\n{\n\tg(a,\n\t  1 + a);\n\tg(2);\n}\n"
+        found = {m.operator: reach.of(m, source) for m in mutants_of("src/x.c", source)}
+        self.assertEqual(found["sum"], {"two"})
+        first, second = [reach.of(m, source) for m in mutants_of("src/x.c", source)
+                         if m.operator == "drop"]
+        self.assertEqual((first, second), ({"one", "two"}, set()))
+
+    def test_coverage(self):
+        files, root = collections.defaultdict(coverage.File), pathlib.Path("/r")
+        coverage.add_lines(files, ["SF:/r/build/x/../../src/a/x.c", "DA:3,1", "DA:4,0",
+                                   "end_of_record", "SF:/r/tests/y.c", "DA:1,1",
+                                   "SF:/r/src/a/x.c", "DA:4,2"], root)
+        coverage.add_branches(files, {"data": [{"files": [{
+            "filename": "/r/src/a/x.c", "branches": [[3, 5, 3, 9, 2, 0, 0, 0, 4],
+                                                     [9, 5, 9, 9, 2, 0, 1, 0, 4],
+                                                     [3, 5, 3, 9, 1, 0, 0, 0, 4]]}]}]}, root)
+        self.assertEqual(list(files), ["a/x.c"])
+        self.assertEqual(dict(files["a/x.c"].lines), {3: 1, 4: 2})
+        self.assertEqual(coverage.covered(files["a/x.c"].branches), (1, 2))
 
 
 if __name__ == "__main__":

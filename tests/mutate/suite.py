@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The quick tests of a build, as ctest lists them: which of them may notice a mutant of a
-file, in which order, and one run of one of them."""
+"""The quick tests of a build, as ctest lists them: one run of one of them, and in which order
+they are asked about a mutant."""
 import collections
 import dataclasses
 import json
@@ -13,16 +13,6 @@ import subprocess
 
 # They look at sources, at the installed files, and at ways to link, not at behaviour.
 IRRELEVANT = "^(slow|lint|package|link|browser|model|bench)$"
-# By folder of src: the labels of the tests that run its code, those that aim at it first.
-LABELS = {
-    "core": ("unit", "toyvm", "native", "stress", "preload", "tool", "gdb"),
-    "arch": ("unit", "native", "toyvm", "preload", "tool", "stress", "gdb"),
-    "native": ("native", "unit", "preload", "tool", "stress", "gdb"),
-    "preload": ("preload", "tool", "native"),
-    "heap": ("unit", "fuzz", "tool", "preload"),
-    "profile": ("unit", "fuzz", "tool", "toyvm"),
-    "tool": ("tool", "unit", "preload"),
-}
 SEPARATE = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
             # Not the test itself: a signal that process 1 does not handle does nothing.
             "sh", "-c", '"$@"; exit $?', "sh")
@@ -63,15 +53,15 @@ def can_separate():
 class Runner:
     """Runs tests so that nothing of them stays: no process, no file."""
 
-    def __init__(self, scratch):
-        self.scratch = pathlib.Path(scratch)
+    def __init__(self, scratch, **environment):
+        self.scratch, self.environment = pathlib.Path(scratch), environment
         self.prefix = SEPARATE if can_separate() else ()
 
     def run(self, test, seconds):
         """None if it passes, or why it does not."""
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.scratch.mkdir(parents=True)
-        environment = dict(os.environ, TMPDIR=str(self.scratch))
+        environment = dict(os.environ, TMPDIR=str(self.scratch), **self.environment)
         environment.update(pair.split("=", 1) for pair in test.environment)
         with open(self.scratch.with_suffix(".out"), "wb") as out, \
              subprocess.Popen([*self.prefix, *test.command], cwd=test.folder, env=environment,
@@ -96,23 +86,19 @@ def be_harmless():
 
 class Order:
     """Tests that noticed other mutants of a file come first, then those that bear its name, then
-    those that aim at its folder; among equals the short ones."""
+    those that noticed mutants of its folder; among equals the short ones."""
 
     def __init__(self, seconds):
         self.seconds, self.noticed = seconds, collections.Counter()
 
-    def note(self, test, path):
-        self.noticed[test.name, path] += 1
-        self.noticed[test.name, folder_of(path)] += 1
+    def note(self, name, path):
+        self.noticed[name, path] += 1
+        self.noticed[name, folder_of(path)] += 1
 
-    def price(self, test, path):
-        labels = LABELS[folder_of(path)]
+    def price(self, name, path):
         stem = pathlib.PurePath(path).stem.split("_")[-1]
-        chance = 1 + 8 * self.noticed[test.name, path] + self.noticed[test.name, folder_of(path)]
-        chance += 4 * (stem in test.name) + 2 * (labels[0] in test.labels)
-        return (0.05 + self.seconds[test.name]) / chance
+        chance = 1 + 8 * self.noticed[name, path] + self.noticed[name, folder_of(path)]
+        return (0.05 + self.seconds[name]) / (chance + 4 * (stem in name))
 
-    def tests(self, tests, path):
-        labels = LABELS[folder_of(path)]
-        able = [t for t in tests if set(labels) & set(t.labels) and t.name in self.seconds]
-        return sorted(able, key=lambda test: self.price(test, path))
+    def sort(self, names, path):
+        return sorted(names, key=lambda name: (self.price(name, path), name))
