@@ -5,7 +5,7 @@
  * the next one or to none.
  *
  * incstack heap traces: 300
- * incstack heap returns: 50
+ * incstack heap returns: 40
  */
 #include <stdlib.h>
 
