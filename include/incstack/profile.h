@@ -251,9 +251,10 @@ struct incstack_profile_stability {
 	struct incstack_profile_quartiles correlation;
 };
 
-/* Compares each of `count` profiles with their average (thesis figure 5.7). What
- * is n/a for a run is left out; NAN if that leaves none. Arguments and errors as
- * of average and compare.
+/* Compares each of `count` profiles with their average (thesis figure 5.7), which is exact
+ * if `count` times the least common multiple of the totals has at most 512 bits. What is
+ * n/a for a run is left out; NAN if that leaves none. Arguments as of average and compare.
+ * Errors: EINVAL, ENOMEM, ELIMIT.
  * Thread: owner of all. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_profile_stability(const struct incstack_profile *const *profiles,
 					    size_t count, uint32_t kind,

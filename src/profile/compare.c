@@ -7,14 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare.h"
 #include "merge.h"
-
-struct pair {
-	const uint64_t *a, *b; /* by node; the root is no edge and not looked at */
-	size_t nodes;
-	unsigned __int128 sum_a, sum_b;
-	uint64_t hottest_a, hottest_b;
-};
+#include "wide.h"
 
 static int overlay(struct incstack_profile *both, const struct incstack_profile *from,
 		   uint32_t kind, uint32_t side)
@@ -29,69 +24,123 @@ static int overlay(struct incstack_profile *both, const struct incstack_profile 
 	return error;
 }
 
-/* The weights of one side; BOTH has those of the nodes and then those of the edges.
- * The root is no edge. */
-static void edge_weights(const struct incstack_profile *both, uint32_t side,
-			 enum incstack_profile_measure measure, uint64_t *weights)
+size_t incstack__edge_count(const struct incstack_profile *tree,
+			    enum incstack_profile_measure measure)
 {
-	size_t nodes = both->nodes_used;
-
-	if (measure != INCSTACK_MEASURE_TOTAL) {
-		for (uint32_t i = 0; i < nodes; i++)
-			weights[i] = incstack_profile_self(both, i, side);
-		weights[0] = 0;
-		weights += nodes;
-	}
-	if (measure != INCSTACK_MEASURE_SELF) {
-		(void)incstack_profile_totals(both, side, weights);
-		weights[0] = 0;
-	}
+	return tree->nodes_used * (measure == INCSTACK_MEASURE_BOTH ? 2 : 1);
 }
 
-static void sum_up(struct pair *pair, struct incstack_profile_difference *difference)
+/* BOTH has the weights of the nodes and then those of the edges. */
+void incstack__edge_weights(const struct incstack_profile *tree,
+			    enum incstack_profile_measure measure, uint64_t *weights)
 {
-	for (size_t i = 1; i < pair->nodes; i++) {
-		uint64_t a = pair->a[i], b = pair->b[i];
+	size_t nodes = tree->nodes_used;
+	uint64_t *totals = weights;
 
-		pair->sum_a += a;
-		pair->sum_b += b;
-		pair->hottest_a = a > pair->hottest_a ? a : pair->hottest_a;
-		pair->hottest_b = b > pair->hottest_b ? b : pair->hottest_b;
+	if (measure == INCSTACK_MEASURE_BOTH) {
+		totals += nodes;
+		memcpy(totals, weights, nodes * sizeof(*weights));
+	}
+	for (size_t i = nodes - 1; i > 0 && measure != INCSTACK_MEASURE_SELF; i--)
+		totals[tree->nodes[i].parent] += totals[i];
+	weights[0] = 0;
+	totals[0] = 0;
+}
+
+/* Of the edges that weigh anything on either side. */
+struct side {
+	struct incstack__wide sum, least, most;
+};
+
+static struct incstack__wide weight_a(const struct incstack__pair *pair, size_t edge)
+{
+	return incstack__wide_load(&pair->a[edge], 1);
+}
+
+static struct incstack__wide weight_b(const struct incstack__pair *pair, size_t edge)
+{
+	return incstack__wide_load(&pair->b[edge * pair->words], pair->words);
+}
+
+static bool has_b(const struct incstack__pair *pair, size_t edge)
+{
+	uint64_t any = 0;
+
+	for (size_t i = 0; i < pair->words; i++)
+		any |= pair->b[edge * pair->words + i];
+	return any != 0;
+}
+
+static void add(struct side *side, struct incstack__wide weight, bool is_first)
+{
+	incstack__wide_add(&side->sum, &weight);
+	if (is_first || incstack__wide_compare(&weight, &side->least) < 0)
+		side->least = weight;
+	if (is_first || incstack__wide_compare(&weight, &side->most) > 0)
+		side->most = weight;
+}
+
+/* Returns how many edges weigh anything. */
+static size_t sum_up(const struct incstack__pair *pair, struct side *side_a, struct side *side_b,
+		     struct incstack_profile_difference *difference)
+{
+	size_t count = 0;
+
+	*side_a = *side_b = (struct side){0};
+	for (size_t i = 0; i < pair->edges; i++) {
+		const bool a = pair->a[i] != 0, b = has_b(pair, i);
+
+		if (!a && !b)
+			continue;
+		add(side_a, weight_a(pair, i), count == 0);
+		add(side_b, weight_b(pair, i), count == 0);
 		difference->common += a && b;
-		difference->only_a += a && !b;
-		difference->only_b += b && !a;
+		difference->only_a += !b;
+		difference->only_b += !a;
+		count++;
 	}
+	return count;
 }
 
-static double overlap(const struct pair *pair)
+static double overlap(const struct incstack__pair *pair, const struct side *side_a,
+		      const struct side *side_b)
 {
-	long double sum = 0, sum_a = (long double)pair->sum_a, sum_b = (long double)pair->sum_b;
+	const long double sum_a = incstack__wide_value(&side_a->sum);
+	const long double sum_b = incstack__wide_value(&side_b->sum);
+	long double sum = 0;
 
-	for (size_t i = 1; i < pair->nodes; i++)
-		if (pair->a[i] && pair->b[i])
+	for (size_t i = 0; i < pair->edges; i++) {
+		const struct incstack__wide b = weight_b(pair, i);
+
+		if (pair->a[i] && has_b(pair, i))
 			sum += fminl((long double)pair->a[i] / sum_a,
-				     (long double)pair->b[i] / sum_b);
+				     incstack__wide_value(&b) / sum_b);
+	}
 	return (double)sum;
 }
 
 /* A threshold such as 0.1 has no exact value, and an edge that weighs exactly a tenth must
  * not fall out: so the threshold is taken as a decimal number of 15 places. */
-static bool hot(uint64_t weight, uint64_t hottest, double threshold)
-{
-	const uint64_t places = UINT64_C(1000000000000000);
-	uint64_t part = (uint64_t)llround(threshold * (double)places);
+#define PLACES UINT64_C(1000000000000000)
 
-	return weight && (unsigned __int128)weight * places >= (unsigned __int128)part * hottest;
+static bool hot(struct incstack__wide weight, const struct incstack__wide *least)
+{
+	weight = incstack__wide_times(weight, PLACES);
+	return incstack__wide_compare(&weight, least) >= 0;
 }
 
-static void cover(const struct pair *pair, double threshold,
+static void cover(const struct incstack__pair *pair, const struct side *side_a,
+		  const struct side *side_b, double threshold,
 		  struct incstack_profile_difference *difference)
 {
+	const uint64_t part = (uint64_t)llround(threshold * (double)PLACES);
+	const struct incstack__wide least_a = incstack__wide_times(side_a->most, part);
+	const struct incstack__wide least_b = incstack__wide_times(side_b->most, part);
 	double both = 0, hot_a = 0, hot_b = 0;
 
-	for (size_t i = 1; i < pair->nodes; i++) {
-		bool a = hot(pair->a[i], pair->hottest_a, threshold);
-		bool b = hot(pair->b[i], pair->hottest_b, threshold);
+	for (size_t i = 0; i < pair->edges; i++) {
+		bool a = pair->a[i] != 0 && hot(weight_a(pair, i), &least_a);
+		bool b = has_b(pair, i) && hot(weight_b(pair, i), &least_b);
 
 		both += a && b;
 		hot_a += a;
@@ -101,41 +150,23 @@ static void cover(const struct pair *pair, double threshold,
 	difference->cover_b = hot_a > 0 ? both / hot_a : (double)NAN;
 }
 
-/* Whether all nodes that weigh anything weigh the same on this side: asked of the
- * integers, since rounding would leave a little variance. */
-static bool constant(const struct pair *pair, const uint64_t *side)
+/* How far a weight lies from the mean, times the number of weights. */
+static long double deviation(struct incstack__wide weight, const struct side *side, size_t count)
 {
-	size_t first = 0;
-
-	for (size_t i = 1; i < pair->nodes; i++) {
-		if (!pair->a[i] && !pair->b[i])
-			continue;
-		if (first && side[i] != side[first])
-			return false;
-		first = first ? first : i;
-	}
-	return true;
+	weight = incstack__wide_times(weight, count);
+	return incstack__wide_difference(&weight, &side->sum);
 }
 
-/* How far a weight lies from the mean, times the number of weights. The difference is
- * taken of integers, so that no large numbers cancel. */
-static long double deviation(uint64_t weight, unsigned __int128 sum, size_t count)
-{
-	unsigned __int128 scaled = (unsigned __int128)weight * count;
-
-	return scaled < sum ? -(long double)(sum - scaled) : (long double)(scaled - sum);
-}
-
-static double pearson(const struct pair *pair, size_t count)
+static double pearson(const struct incstack__pair *pair, const struct side *side_a,
+		      const struct side *side_b, size_t count)
 {
 	long double aa = 0, bb = 0, ab = 0;
 
-	for (size_t i = 1; i < pair->nodes; i++) {
-		long double a = deviation(pair->a[i], pair->sum_a, count);
-		long double b = deviation(pair->b[i], pair->sum_b, count);
-
-		if (!pair->a[i] && !pair->b[i])
+	for (size_t i = 0; i < pair->edges; i++) {
+		if (!pair->a[i] && !has_b(pair, i))
 			continue;
+		const long double a = deviation(weight_a(pair, i), side_a, count);
+		const long double b = deviation(weight_b(pair, i), side_b, count);
 		aa += a * a;
 		bb += b * b;
 		ab += a * b;
@@ -143,49 +174,69 @@ static double pearson(const struct pair *pair, size_t count)
 	return (double)fmaxl(-1, fminl(1, ab / (sqrtl(aa) * sqrtl(bb))));
 }
 
-static double correlation(const struct pair *pair, size_t count)
+static bool is_empty(const struct side *side)
 {
-	bool flat_a = constant(pair, pair->a), flat_b = constant(pair, pair->b);
-
-	if (!flat_a && !flat_b)
-		return pearson(pair, count);
-	/* Flat on both sides and empty on neither, both say 1/n everywhere. */
-	return flat_a && flat_b && pair->sum_a > 0 && pair->sum_b > 0 ? 1 : (double)NAN;
+	return incstack__wide_value(&side->sum) == 0;
 }
 
-static void measure_pair(struct pair *pair, double threshold,
-			 struct incstack_profile_difference *difference)
+static bool is_flat(const struct side *side, uint64_t blur)
 {
+	return incstack__wide_difference(&side->most, &side->least) <= (long double)blur;
+}
+
+/* Whether a side is flat is asked of the integers, for rounding leaves a little variance. */
+static double correlation(const struct incstack__pair *pair, const struct side *side_a,
+			  const struct side *side_b, size_t count)
+{
+	const bool flat_a = is_flat(side_a, 0), flat_b = is_flat(side_b, pair->blur);
+
+	if (!flat_a && !flat_b)
+		return pearson(pair, side_a, side_b, count);
+	/* Flat on both sides and empty on neither, both say 1/n everywhere. */
+	return flat_a && flat_b && !is_empty(side_a) && !is_empty(side_b) ? 1 : (double)NAN;
+}
+
+void incstack__measure(const struct incstack__pair *pair, double threshold,
+		       struct incstack_profile_difference *difference)
+{
+	struct side a, b;
+	size_t count;
+
 	*difference = (struct incstack_profile_difference){0};
-	sum_up(pair, difference);
-	if (!pair->hottest_a && !pair->hottest_b) {
+	count = sum_up(pair, &a, &b, difference);
+	if (count == 0) {
 		difference->overlap = 1;
 		difference->cover_a = 1;
 		difference->cover_b = 1;
 		difference->correlation = 1;
 		return;
 	}
-	difference->overlap = overlap(pair);
-	cover(pair, threshold, difference);
-	difference->correlation =
-		correlation(pair, difference->common + difference->only_a + difference->only_b);
+	difference->overlap = overlap(pair, &a, &b);
+	cover(pair, &a, &b, threshold, difference);
+	difference->correlation = correlation(pair, &a, &b, count);
+}
+
+static void weigh(const struct incstack_profile *both, uint32_t side,
+		  enum incstack_profile_measure measure, uint64_t *weights)
+{
+	for (uint32_t i = 0; i < both->nodes_used; i++)
+		weights[i] = incstack_profile_self(both, i, side);
+	incstack__edge_weights(both, measure, weights);
 }
 
 static int compare_overlaid(const struct incstack_profile *both,
 			    enum incstack_profile_measure measure, double threshold,
 			    struct incstack_profile_difference *difference)
 {
-	size_t count = both->nodes_used * (measure == INCSTACK_MEASURE_BOTH ? 2 : 1);
-	uint64_t *weights = calloc(count * 2, sizeof(*weights));
-	struct pair pair = {.nodes = count};
+	const size_t edges = incstack__edge_count(both, measure);
+	uint64_t *weights = calloc(edges * 2, sizeof(*weights));
+	const struct incstack__pair pair = {weights, weights + edges, edges, 1, 0};
 
 	if (!weights)
 		return INCSTACK_ENOMEM;
-	edge_weights(both, 0, measure, weights);
-	edge_weights(both, 1, measure, weights + count);
-	pair.a = weights;
-	pair.b = weights + count;
-	measure_pair(&pair, threshold, difference);
+	weigh(both, 0, measure, weights);
+	weigh(both, 1, measure, weights + edges);
+	incstack__measure(&pair, threshold, difference);
 	free(weights);
 	return 0;
 }

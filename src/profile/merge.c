@@ -152,7 +152,7 @@ int incstack_profile_select(const struct incstack_profile *profile, uint32_t kin
 	return error;
 }
 
-static bool all_alike(const struct incstack_profile *const *profiles, size_t count)
+bool incstack__kinds_alike(const struct incstack_profile *const *profiles, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!profiles[i] || !kinds_equal(profiles[0], profiles[i]))
@@ -163,7 +163,7 @@ static bool all_alike(const struct incstack_profile *const *profiles, size_t cou
 /* What all integers are up to here as a double, which is what the JSON formats hold. */
 #define EXACT_MAX (UINT64_C(1) << 53)
 
-static uint64_t greatest_divisor(uint64_t a, uint64_t b)
+uint64_t incstack__greatest_divisor(uint64_t a, uint64_t b)
 {
 	while (b) {
 		uint64_t rest = a % b;
@@ -189,7 +189,7 @@ static uint64_t common_total(const struct incstack_profile *const *profiles, siz
 
 		if (!total)
 			continue;
-		uint64_t factor = total / greatest_divisor(common, total);
+		uint64_t factor = total / incstack__greatest_divisor(common, total);
 
 		largest = total > largest ? total : largest;
 		exact = exact && factor <= most / common;
@@ -209,7 +209,7 @@ int incstack_profile_average(const struct incstack_profile *const *profiles, siz
 	struct incstack_profile *made = NULL;
 	int error;
 
-	if (!profiles || !count || !average || !all_alike(profiles, count))
+	if (!profiles || !count || !average || !incstack__kinds_alike(profiles, count))
 		return INCSTACK_EINVAL;
 	for (uint32_t k = 0; k < profiles[0]->kinds; k++)
 		target[k] = common_total(profiles, count, k);

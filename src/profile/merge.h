@@ -17,4 +17,9 @@ enum incstack__sites {
 int incstack__map(struct incstack_profile *into, const struct incstack_profile *from,
 		  enum incstack__sites sites, uint32_t **nodes);
 
+/* Whether all have the same kinds. */
+bool incstack__kinds_alike(const struct incstack_profile *const *profiles, size_t count);
+
+uint64_t incstack__greatest_divisor(uint64_t a, uint64_t b);
+
 #endif

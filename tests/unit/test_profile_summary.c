@@ -143,6 +143,64 @@ START_TEST(what_is_not_applicable_is_left_out)
 }
 END_TEST
 
+/* Weights of 57 bits that differ in the last three. */
+START_TEST(an_average_is_exact)
+{
+	const char *const runs[] = {
+		"a;b;d 72057594037927937\nc;a;d 72057594037927937\n",
+		"a;b;d 72057594037927940\nc;a;d 72057594037927937\n",
+		"a;b;d 72057594037927937\nc;a;d 72057594037927941\n",
+		"a;b;d 72057594037927938\nc;a;d 72057594037927938\n",
+	};
+	struct incstack_profile_stability s = stability_of(runs, 4);
+
+	ck_assert_double_eq_tol(s.correlation.low, -0.5, 1e-12);
+	ck_assert_double_eq_tol(s.correlation.median, 0, 1e-12);
+	ck_assert_double_eq_tol(s.correlation.high, 0.5, 1e-12);
+}
+END_TEST
+
+/* The same in the first order, so that only the totals make a difference. */
+START_TEST(an_average_is_exact_behind_the_weights)
+{
+	const char *const runs[] = {
+		"c;c 72057594037927940\nb;a 72057594037927937\n",
+		"c;c 72057594037927938\nb;a 72057594037927942\n",
+		"c;c 72057594037927937\nb;a 72057594037927936\n",
+	};
+	struct incstack_profile_stability s = stability_of(runs, 3);
+
+	ck_assert_double_eq_tol(s.correlation.low, 0, 1e-12);
+	ck_assert_double_eq_tol(s.correlation.median, 1, 1e-12);
+	ck_assert_double_eq_tol(s.correlation.high, 1, 1e-12);
+}
+END_TEST
+
+/* More runs with large weights than an exact average has room for. The average is flat in
+ * each three of them: what its rounding leaves is no variance. */
+START_TEST(an_average_of_many_runs_is_rounded)
+{
+	static const int shifts[] = {2, -1, -1};
+	const struct incstack_profile *profiles[30];
+	struct incstack_profile_stability s;
+	char text[64];
+
+	for (size_t i = 0; i < 30; i++) {
+		const long weight = (1l << 56) + (long)(i / 3) * 2 + 1, shift = shifts[i % 3];
+
+		(void)snprintf(text, sizeof(text), "a %ld\nb %ld\n", weight + shift,
+			       weight - shift);
+		profiles[i] = profile_from(text);
+	}
+	ck_assert_int_eq(incstack_profile_stability(profiles, 30, 0, INCSTACK_MEASURE_SELF, 1, &s),
+			 0);
+	ck_assert(isnan(s.correlation.median));
+	ck_assert_double_eq_tol(s.overlap.low, 1, 1e-12);
+	for (size_t i = 0; i < 30; i++)
+		incstack_profile_destroy((struct incstack_profile *)(uintptr_t)profiles[i]);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tests = tcase_create("summary");
@@ -155,6 +213,9 @@ int main(void)
 	tcase_add_test(tests, equal_runs_are_stable);
 	tcase_add_test(tests, quartiles_of_runs_that_differ);
 	tcase_add_test(tests, what_is_not_applicable_is_left_out);
+	tcase_add_test(tests, an_average_is_exact);
+	tcase_add_test(tests, an_average_is_exact_behind_the_weights);
+	tcase_add_test(tests, an_average_of_many_runs_is_rounded);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
