@@ -110,6 +110,8 @@ int incstack__record_make_room(struct incstack__record *record)
 		incstack__record_walk_end(record);
 	if (record->log.used >= record->look && record->walker == NULL) {
 		look_at_clock(record);
+		if (record->tree != NULL) /* a batch was due, and there is no memory for it */
+			return 0;
 		record->look = record->log.used + LOOK_AFTER_BYTES;
 		allow_quick(record, changes);
 	}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The recorder's events without the rest of it: what cannot be recorded is counted, each
+ * once, and an event is quick only as long as nothing changes for the whole recording. The
+ * core refuses, and batches fail, as a test says.
+ */
+#define _GNU_SOURCE
+#include "../../src/preload/recorder_event.c"
+#include "../../src/preload/recorder_room.c"
+
+#include "run_suite.h"
+
+#include "record_alone.h"
+
+/* ---- a thread with a record ------------------------------------------------------------- */
+
+enum { LOG_BYTES = 4096 };
+
+static struct incstack__record the_record;
+static uint64_t events_of_it[LOG_BYTES / 8];
+
+/* Of the calling thread, whose stack is what lies around this frame. */
+static struct incstack__record *begin_record(void)
+{
+	struct incstack__record *record = &the_record;
+
+	memset(record, 0, sizeof(*record));
+	incstack__trace_log_init(&record->log, events_of_it, LOG_BYTES);
+	record->slot = &slots[1];
+	record->number = 1;
+	record->high = HERE + LOG_BYTES;
+	record->written_ns = INT64_MAX;
+	incstack__record_local.mine = record;
+	incstack__record_local.state = 0;
+	return record;
+}
+
+static struct incstack__record *begin_test(void)
+{
+	memset(&incstack__recording, 0, sizeof(incstack__recording));
+	memset(slots, 0, sizeof(slots));
+	memset(sample_errors, 0, sizeof(sample_errors));
+	samples = reserves = notes = flushes = rooms = 0;
+	reserve_error = 0;
+	batch_fails = false;
+	incstack__recording.slots = slots;
+	incstack__recording.interval = 1;
+	incstack__recording.changes = 1;
+	incstack__recording.on = 1;
+	return begin_record();
+}
+
+static void put(void)
+{
+	static const char block[16];
+	const uintptr_t slot = (uintptr_t)block;
+
+	incstack__record_alloc(block, sizeof(block), (struct incstack__caller){&slot, 0});
+}
+
+/* ---- refusals --------------------------------------------------------------------------- */
+
+/* The core has no memory: it gets some, and the sample is taken once more. */
+START_TEST(sample_is_taken_again)
+{
+	struct incstack__record *record = begin_test();
+
+	sample_errors[0] = INCSTACK_ELIMIT;
+	put();
+	ck_assert_uint_eq(samples, 2);
+	ck_assert_uint_eq(reserves, 1);
+	ck_assert_uint_eq(record->traces, 1);
+	ck_assert_uint_eq(record->live.refused, 0);
+	ck_assert_uint_eq(record->slot->samples_started, 1);
+	ck_assert_uint_eq(notes, 0);
+}
+END_TEST
+
+/* The event is recorded without a trace, and the next one names its own. */
+static void check_refused(struct incstack__record *record, unsigned taken, unsigned noted)
+{
+	const size_t before = record->log.used;
+
+	put();
+	ck_assert_uint_eq(samples, taken);
+	ck_assert_uint_eq(record->traces, 0);
+	ck_assert_uint_eq(record->live.refused, 1);
+	ck_assert_uint_eq(record->live.dropped, 0);
+	ck_assert_uint_eq(record->slot->samples_started, 1);
+	ck_assert_uint_eq(notes, noted);
+	ck_assert_uint_gt(record->log.used, before);
+	ck_assert_uint_eq(record->log.trace, 0);
+	put();
+	put();
+	ck_assert_uint_eq(record->traces, 2);
+	ck_assert_uint_eq(record->log.trace, 2);
+	ck_assert_uint_eq(record->live.refused, 1);
+	ck_assert_uint_eq(record->slot->samples_started, 3);
+}
+
+START_TEST(no_memory_is_counted)
+{
+	struct incstack__record *record = begin_test();
+
+	sample_errors[0] = INCSTACK_ELIMIT;
+	reserve_error = INCSTACK_ENOMEM;
+	check_refused(record, 1, 1);
+}
+END_TEST
+
+START_TEST(no_memory_twice_is_counted_once)
+{
+	struct incstack__record *record = begin_test();
+
+	sample_errors[0] = sample_errors[1] = INCSTACK_ELIMIT;
+	check_refused(record, 2, 1);
+}
+END_TEST
+
+/* It would be refused again, so it is not asked for again. */
+START_TEST(other_refusal_is_counted)
+{
+	struct incstack__record *record = begin_test();
+
+	sample_errors[0] = INCSTACK_ERANGE;
+	check_refused(record, 1, 0);
+	ck_assert_uint_eq(reserves, 0);
+}
+END_TEST
+
+/* ---- losses ----------------------------------------------------------------------------- */
+
+/* While a batch waits for memory, no event is added to it, and each is counted. */
+START_TEST(events_without_a_batch)
+{
+	struct incstack__record *record = begin_test();
+	static const char block[16];
+
+	for (int i = 0; i < 10; i++)
+		put();
+	record->log.used = record->log.size; /* it is full */
+	record->quick = 0;
+	batch_fails = true;
+	for (unsigned i = 1; i <= 5; i++) {
+		put();
+		incstack__record_free(block);
+		ck_assert_uint_eq(record->live.dropped, 2 * i);
+		ck_assert_uint_eq(flushes, 2 * i);
+	}
+	ck_assert_uint_eq(record->traces, 10);
+	ck_assert_uint_eq(record->live.refused, 0);
+	ck_assert_uint_eq(record->slot->samples_started, 10);
+	batch_fails = false;
+	put();
+	incstack__record_free(block);
+	ck_assert_uint_eq(record->live.dropped, 10);
+	ck_assert_uint_eq(record->traces, 1);
+	ck_assert_uint_eq(record->retrieved, 10);
+	ck_assert_uint_eq(record->slot->samples_started, 11);
+}
+END_TEST
+
+/* The same where the clock asks for the batch and there is room for more events: they would
+ * be events of a batch whose traces were taken over already. */
+START_TEST(batch_that_is_due)
+{
+	struct incstack__record *record = begin_test();
+
+	put();
+	const size_t used = record->log.used;
+	record->look = record->quick = 0;
+	record->written_ns = INT64_MIN / 2;
+	batch_fails = true;
+	for (unsigned i = 1; i <= 3; i++) {
+		put();
+		ck_assert_uint_eq(flushes, i);
+		ck_assert_uint_eq(record->live.dropped, i);
+		ck_assert_uint_eq(record->quick, 0);
+	}
+	ck_assert_uint_eq(record->slot->samples_started, 1);
+	ck_assert_uint_le(record->log.used, used + 8); /* the time */
+	batch_fails = false;
+	put();
+	ck_assert_uint_eq(flushes, 4);
+	ck_assert_uint_eq(record->live.dropped, 3);
+	ck_assert_uint_eq(record->traces, 1);
+}
+END_TEST
+
+/* An event that finds no room although it was to be quick. */
+START_TEST(full_log)
+{
+	struct incstack__record *record = begin_test();
+	static const char block[16];
+
+	put();
+	record->quick = SIZE_MAX;
+	record->changes = incstack__recording.changes;
+	record->log.used = record->log.size;
+	put();
+	ck_assert_uint_eq(record->live.dropped, 1);
+	incstack__record_free(block);
+	ck_assert_uint_eq(record->live.dropped, 2);
+	ck_assert_uint_eq(flushes, 0);
+}
+END_TEST
+
+/* In the middle of another one, whose frame is still there. */
+START_TEST(events_inside_an_event)
+{
+	struct incstack__record *record = begin_test();
+	static const char block[16];
+
+	put();
+	const size_t used = record->log.used;
+	incstack__record_local.state = record->high - 16;
+	put();
+	incstack__record_free(block);
+	ck_assert_uint_eq(record->slot->interrupting, 2);
+	incstack__record_local.state = INCSTACK__INSIDE; /* it is the recorder's own */
+	put();
+	incstack__record_free(block);
+	ck_assert_uint_eq(record->slot->interrupting, 2);
+	ck_assert_uint_eq(record->log.used, used);
+	ck_assert_uint_eq(record->slot->samples_started, 1);
+	incstack__record_local.state = 0;
+}
+END_TEST
+
+/* ---- quick events ----------------------------------------------------------------------- */
+
+/* Events until one is quick; then the next looks at nothing of the recording's. */
+static void make_quick(struct incstack__record *record)
+{
+	for (int i = 0; record->changes != incstack__recording.changes ||
+			record->quick <= record->log.used + INCSTACK__TRACE_WIDE_BYTES;
+	     i++) {
+		ck_assert_int_lt(i, 200);
+		put();
+	}
+	rooms = 0;
+	put();
+	ck_assert_uint_eq(rooms, 0);
+}
+
+START_TEST(change_ends_quick_events)
+{
+	struct incstack__record *record = begin_test();
+	static const char block[16];
+
+	make_quick(record);
+	incstack__record_free(block);
+	ck_assert_uint_eq(rooms, 0);
+	incstack__recording.changes++;
+	put();
+	ck_assert_uint_eq(rooms, 1);
+	incstack__record_free(block);
+	ck_assert_uint_eq(rooms, 2);
+}
+END_TEST
+
+/* What is open was recorded with the code of before: it is written first. */
+START_TEST(new_epoch)
+{
+	struct incstack__record *record = begin_test();
+
+	make_quick(record);
+	incstack__recording.epoch++;
+	incstack__recording.changes++;
+	put();
+	ck_assert_uint_eq(flushes, 1);
+	ck_assert_uint_eq(record->epoch, 1);
+	ck_assert_uint_eq(record->traces, 1);
+}
+END_TEST
+
+/* A second thread: from its first event on, stamps are the clock's. */
+START_TEST(stamps_of_the_clock)
+{
+	struct incstack__record *record = begin_test();
+
+	make_quick(record);
+	ck_assert(record->alone);
+	const uint64_t stamp = record->log.stamp;
+	put();
+	ck_assert_uint_eq(record->log.stamp, stamp + 1);
+	incstack__recording.shared = 1;
+	incstack__recording.changes++;
+	const uint64_t now = __rdtsc();
+	put();
+	ck_assert_uint_ge(record->log.stamp, now);
+	make_quick(record);
+	ck_assert(!record->alone);
+}
+END_TEST
+
+START_TEST(recording_that_is_off)
+{
+	struct incstack__record *record = begin_test();
+
+	make_quick(record);
+	const size_t used = record->log.used;
+	incstack__recording.on = 0;
+	incstack__recording.changes++;
+	put();
+	ck_assert_uint_eq(record->log.used, used);
+	ck_assert_uint_eq(record->slot->interrupting, 0);
+	ck_assert_uint_eq(record->live.dropped, 0);
+}
+END_TEST
+
+/* ---- a slot for several threads --------------------------------------------------------- */
+
+/* Another thread, which counts between any two instructions of this one. */
+static uint64_t counted_beside;
+
+static void count_beside(int number)
+{
+	(void)number;
+	slots[INCSTACK__TRACE_SLOTS - 1].samples_started++;
+	counted_beside++;
+}
+
+#define SET_FLAGS(instruction) \
+	__asm__ volatile("pushfq\n\t" instruction ", (%%rsp)\n\tpopfq" ::: "memory", "cc")
+
+START_TEST(shared_slot)
+{
+	struct incstack__record *record = begin_test();
+
+	record->slot = &slots[INCSTACK__TRACE_SLOTS - 1];
+	ck_assert(signal(SIGTRAP, count_beside) != SIG_ERR);
+	SET_FLAGS("orq $0x100");
+	put();
+	SET_FLAGS("andq $~0x100");
+	ck_assert_uint_gt(counted_beside, 50);
+	ck_assert_uint_eq(record->slot->samples_started, counted_beside + 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("events of the recorder");
+	TCase *events = tcase_create("events");
+
+	tcase_add_test(events, sample_is_taken_again);
+	tcase_add_test(events, no_memory_is_counted);
+	tcase_add_test(events, no_memory_twice_is_counted_once);
+	tcase_add_test(events, other_refusal_is_counted);
+	tcase_add_test(events, events_without_a_batch);
+	tcase_add_test(events, batch_that_is_due);
+	tcase_add_test(events, full_log);
+	tcase_add_test(events, events_inside_an_event);
+	tcase_add_test(events, change_ends_quick_events);
+	tcase_add_test(events, new_epoch);
+	tcase_add_test(events, stamps_of_the_clock);
+	tcase_add_test(events, recording_that_is_off);
+	tcase_add_test(events, shared_slot);
+	suite_add_tcase(suite, events);
+	return run_suite(suite);
+}
