@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Threads that are held while what they recorded is written, without the rest of the
+ * recorder: one that is inside of it is not touched, each is written once, and one that
+ * answers late goes on.
+ */
+#define _GNU_SOURCE
+#include "../../src/preload/recorder_exit.c"
+
+#include "run_suite.h"
+
+/* ---- in place of the core and of the rest of the recorder ------------------------------ */
+
+enum { THREADS = 4 };
+
+struct thread {
+	struct incstack__record record;
+	pthread_t thread;
+	uint64_t steps; /* what it does when it is not held */
+	unsigned flushes;
+	int inside; /* of the recorder: its record must not be touched */
+	int stops, gone;
+};
+
+struct incstack__recording incstack__recording;
+INCSTACK__TLS struct incstack__record_local incstack__record_local;
+static struct thread threads[THREADS];
+static struct incstack__record own_record, late_record;
+static unsigned notes, own_flushes, late_flushes, tallies;
+static INCSTACK__TLS unsigned owned; /* by the calling thread */
+static int touched_inside, moved_while_held;
+
+static struct thread *thread_of(const struct incstack__record *record)
+{
+	for (size_t i = 0; i < THREADS; i++)
+		if (record == &threads[i].record)
+			return &threads[i];
+	return NULL;
+}
+
+static uint64_t steps_of(const struct thread *thread)
+{
+	return __atomic_load_n(&thread->steps, __ATOMIC_ACQUIRE);
+}
+
+static void make_step(struct thread *thread)
+{
+	__atomic_add_fetch(&thread->steps, 1, __ATOMIC_RELAXED);
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* It takes a while, in which a thread that is held does nothing. */
+void incstack__record_flush(struct incstack__record *record)
+{
+	struct thread *thread = thread_of(record);
+
+	own_flushes += record == &own_record;
+	late_flushes += record == &late_record;
+	if (thread == NULL)
+		return;
+	const uint64_t steps = steps_of(thread);
+	thread->flushes++;
+	touched_inside += __atomic_load_n(&thread->inside, __ATOMIC_SEQ_CST);
+	nap();
+	moved_while_held += steps_of(thread) != steps;
+}
+
+void incstack__record_note(enum incstack__trace_note note)
+{
+	notes += note == INCSTACK__NOTE_THREAD_BUSY;
+}
+
+void incstack__record_tally(struct incstack__record *record, uint32_t flags)
+{
+	tallies++;
+}
+
+int incstack_stack_own(struct incstack_stack *stack)
+{
+	owned++;
+	errno = EIO;
+	return 0;
+}
+
+struct incstack__record *incstack__record_make(void)
+{
+	return NULL;
+}
+
+void incstack__record_contexts_flush(pid_t tid, uintptr_t at, int last)
+{
+}
+
+void incstack__record_contexts_flush_rest(int last)
+{
+}
+
+void incstack__record_modules(void)
+{
+}
+
+int incstack__record_is_gone(const struct incstack__record *record)
+{
+	return thread_of(record) != NULL && thread_of(record)->gone;
+}
+
+void incstack__record_write_gone(struct incstack__record *record)
+{
+	thread_of(record)->flushes++;
+}
+
+void incstack__record_await_thread(pid_t tid, int signal)
+{
+}
+
+void incstack__record_quiet(struct incstack__quiet *before)
+{
+}
+
+void incstack__record_loud(const struct incstack__quiet *before)
+{
+}
+
+void incstack__spool_remove(void)
+{
+}
+
+void incstack__pools_close(bool now)
+{
+}
+
+void incstack__lock_take(enum incstack__lock lock)
+{
+}
+
+void incstack__lock_give(enum incstack__lock lock)
+{
+}
+
+#ifdef INCSTACK_DEBUG
+void incstack__lock_stopped(int more)
+{
+}
+#endif
+
+#pragma GCC diagnostic pop
+
+/* ---- threads ---------------------------------------------------------------------------- */
+
+static void set_inside(struct thread *thread, int now)
+{
+	__atomic_store_n(&thread->inside, now, __ATOMIC_SEQ_CST);
+}
+
+/* In an event and out of it again, as often as a program that allocates without pause. */
+static void work(struct thread *thread)
+{
+	incstack__record_local.state = (uintptr_t)__builtin_frame_address(0);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	set_inside(thread, 1);
+	make_step(thread);
+	set_inside(thread, 0);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	incstack__record_local.state = 0;
+	for (int i = 0; i < 20; i++)
+		make_step(thread);
+}
+
+static void *run(void *argument)
+{
+	struct thread *thread = argument;
+
+	incstack__record_local.mine = &thread->record;
+	thread->record.tid = gettid();
+	__atomic_store_n(&thread->steps, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&thread->stops, __ATOMIC_ACQUIRE))
+		work(thread);
+	return NULL;
+}
+
+/* Never held: its signal waits until it ends. */
+static void *run_deaf(void *argument)
+{
+	const uint64_t all = UINT64_MAX;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all));
+	return run(argument);
+}
+
+/* Inside of the recorder all the time, until it stops. */
+static void *run_inside(void *argument)
+{
+	struct thread *thread = argument;
+
+	incstack__record_local.mine = &thread->record;
+	incstack__record_local.state = INCSTACK__INSIDE;
+	thread->record.tid = gettid();
+	set_inside(thread, 1);
+	__atomic_store_n(&thread->steps, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&thread->stops, __ATOMIC_ACQUIRE))
+		nap();
+	return NULL;
+}
+
+static void start(struct thread *thread, void *(*function)(void *))
+{
+	ck_assert_int_eq(pthread_create(&thread->thread, NULL, function, thread), 0);
+	while (steps_of(thread) == 0)
+		nap();
+	thread->record.next = incstack__recording.threads;
+	incstack__recording.threads = &thread->record;
+}
+
+static void stop(struct thread *thread)
+{
+	__atomic_store_n(&thread->stops, 1, __ATOMIC_RELEASE);
+	ck_assert_int_eq(pthread_join(thread->thread, NULL), 0);
+}
+
+static void begin_test(void)
+{
+	incstack__recording.pid = getpid();
+	incstack__recording.on = 1;
+	incstack__recording.late = &late_record;
+	incstack__recording.threads = &own_record;
+	incstack__record_local.mine = &own_record;
+}
+
+/* Each was written once, or was too busy for it (on a busy machine), which is noted. */
+static unsigned busy_times;
+
+static void flush_all(size_t count)
+{
+	unsigned before[THREADS], written = 0;
+
+	for (size_t i = 0; i < count; i++)
+		before[i] = threads[i].flushes;
+	incstack__record_flush_all(INCSTACK__TRACE_TALLY_EXEC);
+	for (size_t i = 0; i < count; i++) {
+		ck_assert_uint_le(threads[i].flushes, before[i] + 1);
+		written += threads[i].flushes - before[i];
+	}
+	busy_times += written < count;
+}
+
+static void check_sums(unsigned all)
+{
+	ck_assert_uint_eq(own_flushes, all);
+	ck_assert_uint_eq(late_flushes, all);
+	ck_assert_uint_eq(tallies, all);
+	ck_assert_uint_eq(notes, busy_times);
+	ck_assert_int_eq(touched_inside, 0);
+	ck_assert_int_eq(moved_while_held, 0);
+}
+
+/* ---- tests ------------------------------------------------------------------------------ */
+
+/* Before exec, which may fail: all go on, and are held again the next time. */
+START_TEST(busy_threads_are_held_between_events)
+{
+	begin_test();
+	for (size_t i = 0; i < THREADS; i++)
+		start(&threads[i], run);
+	for (unsigned round = 1; round <= 5; round++) {
+		flush_all(THREADS);
+		check_sums(round);
+		for (size_t i = 0; i < THREADS; i++) {
+			const uint64_t steps = steps_of(&threads[i]);
+
+			while (steps_of(&threads[i]) == steps)
+				nap();
+		}
+	}
+	ck_assert_uint_lt(busy_times, 5);
+	for (size_t i = 0; i < THREADS; i++)
+		stop(&threads[i]);
+}
+END_TEST
+
+START_TEST(thread_inside_is_not_held)
+{
+	begin_test();
+	start(&threads[0], run);
+	start(&threads[1], run_inside);
+	flush_all(2);
+	check_sums(1);
+	ck_assert_uint_eq(threads[1].flushes, 0);
+	ck_assert_int_eq(threads[1].record.held, FREE);
+	stop(&threads[0]);
+	stop(&threads[1]);
+}
+END_TEST
+
+/* Asked while it had the signal blocked, it finds in the handler that nobody wants it any
+ * more, and is not held. */
+START_TEST(late_answer)
+{
+	siginfo_t info = {.si_code = SI_QUEUE};
+
+	begin_test();
+	start(&threads[0], run_deaf);
+	flush_all(1);
+	check_sums(1);
+	ck_assert_uint_eq(threads[0].flushes, 0);
+	ck_assert_int_eq(threads[0].record.held, FREE);
+	incstack__record_local.mine = &threads[0].record;
+	owned = 0;
+	hold(LIBC_SIGNAL, &info, NULL);
+	ck_assert_uint_eq(owned, 0); /* it has had its stack all the time */
+	ck_assert_int_eq(threads[0].record.held, FREE);
+	ck_assert_uint_eq(incstack__record_local.state, 0);
+	incstack__record_local.mine = &own_record;
+	stop(&threads[0]);
+}
+END_TEST
+
+static void *run_held(void *argument)
+{
+	struct thread *thread = argument;
+	siginfo_t info = {.si_code = SI_QUEUE};
+
+	incstack__record_local.mine = &thread->record;
+	errno = ERANGE;
+	hold(LIBC_SIGNAL, &info, NULL);
+	ck_assert_int_eq(errno, ERANGE);
+	ck_assert_uint_eq(owned, 1); /* again: it was the writer's */
+	ck_assert_uint_eq(incstack__record_local.state, 0);
+	return NULL;
+}
+
+START_TEST(held_thread_goes_on)
+{
+	struct thread *thread = &threads[0];
+
+	begin_test();
+	thread->record.held = WANTED;
+	ck_assert_int_eq(pthread_create(&thread->thread, NULL, run_held, thread), 0);
+	while (__atomic_load_n(&thread->record.held, __ATOMIC_ACQUIRE) != HELD)
+		nap();
+	write_held(&thread->record, 0);
+	ck_assert_int_eq(pthread_join(thread->thread, NULL), 0);
+	ck_assert_uint_eq(thread->flushes, 1);
+	ck_assert_int_eq(thread->record.held, FREE);
+}
+END_TEST
+
+/* Nobody answers for a thread that ended without a word; what it recorded is written once. */
+START_TEST(thread_that_is_gone)
+{
+	begin_test();
+	start(&threads[0], run);
+	start(&threads[1], run);
+	stop(&threads[1]);
+	threads[1].gone = 1;
+	flush_all(2);
+	check_sums(1);
+	ck_assert_uint_eq(threads[1].flushes, 1);
+	ck_assert_int_eq(threads[1].record.held, FREE);
+	stop(&threads[0]);
+}
+END_TEST
+
+/* One that answers just before it is given up is written. */
+START_TEST(answer_at_the_last_moment)
+{
+	begin_test();
+	times = 1;
+	threads[0].record.held = HELD;
+	threads[1].record.held = WANTED;
+	threads[0].record.next = &threads[1].record;
+	incstack__recording.threads = &threads[0].record;
+	ck_assert_int_eq(take_back(0), 1);
+	ck_assert_int_eq(threads[0].record.held, RELEASED);
+	ck_assert_uint_eq(threads[0].flushes, 1);
+	ck_assert_uint_eq(threads[0].record.written, 1);
+	ck_assert_int_eq(threads[1].record.held, FREE);
+	ck_assert_uint_eq(threads[1].flushes, 0);
+}
+END_TEST
+
+/* libc's own use of the signal goes to libc. */
+static int of_libc_called;
+
+static void libc_handler(int number, siginfo_t *info, void *context)
+{
+	of_libc_called += number == LIBC_SIGNAL && info != NULL && context == NULL;
+}
+
+START_TEST(signal_of_libc)
+{
+	siginfo_t info = {.si_code = SI_TKILL};
+
+	begin_test();
+	of_libc.handler = libc_handler;
+	own_record.held = WANTED;
+	hold(LIBC_SIGNAL, &info, NULL);
+	ck_assert_int_eq(of_libc_called, 1);
+	ck_assert_int_eq(own_record.held, WANTED);
+}
+END_TEST
+
+/* The spool stays if anything could not be written. */
+START_TEST(written_or_not)
+{
+	begin_test();
+	ck_assert(all_written());
+	threads[0].record.log.used = 8;
+	own_record.next = &threads[0].record;
+	ck_assert(!all_written());
+	own_record.next = NULL;
+	incstack__recording.contexts = &threads[0].record;
+	ck_assert(!all_written());
+	incstack__recording.contexts = NULL;
+	late_record.log.used = 8;
+	ck_assert(!all_written());
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("end of the recorder");
+	TCase *threads_held = tcase_create("threads");
+
+	tcase_add_test(threads_held, busy_threads_are_held_between_events);
+	tcase_add_test(threads_held, thread_inside_is_not_held);
+	tcase_add_test(threads_held, late_answer);
+	tcase_add_test(threads_held, held_thread_goes_on);
+	tcase_add_test(threads_held, thread_that_is_gone);
+	tcase_add_test(threads_held, answer_at_the_last_moment);
+	tcase_add_test(threads_held, signal_of_libc);
+	tcase_add_test(threads_held, written_or_not);
+	suite_add_tcase(suite, threads_held);
+	return run_suite(suite);
+}
