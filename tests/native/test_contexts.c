@@ -299,6 +299,41 @@ START_TEST(ranges)
 }
 END_TEST
 
+/* Ranges that lie in each other may have a bound in common. */
+START_TEST(ranges_with_one_bound)
+{
+	static const uintptr_t inner[][2] = {{0x3000, 0x5000}, {0x1000, 0x3000}, {0x1000, 0x5000}};
+	static const uintptr_t crossing[][2] = {{0x0800, 0x4800},
+						{0x2000, 0x4000},
+						{0x4800, 0x5800},
+						{0x0800, 0x1008},
+						{0x4ff8, 0x6000}};
+	struct incstack_stack *found = NULL;
+	char memory[5];
+
+	open_all(0);
+	ck_assert_int_eq(incstack_native_stacks_add(stacks, (void *)memory, 0x1000, 0x5000), 0);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_int_eq(incstack_native_stacks_add(stacks, (void *)&memory[i + 1],
+							    inner[i][0], inner[i][1]),
+				 0);
+	ck_assert_int_eq(incstack_native_stacks_add(stacks, (void *)&memory[4], 0x0800, 0x5000), 0);
+	for (size_t i = 0; i < 5; i++)
+		ck_assert_int_eq(incstack_native_stacks_add(stacks, (void *)memory, crossing[i][0],
+							    crossing[i][1]),
+				 INCSTACK_EBUSY);
+	ck_assert_int_eq(incstack_native_stacks_find(stacks, 0x1000, &found), 0);
+	ck_assert_ptr_eq(found, &memory[2]);
+	ck_assert_int_eq(incstack_native_stacks_find(stacks, 0x4fff, &found), 0);
+	ck_assert_ptr_eq(found, &memory[1]);
+	ck_assert_int_eq(incstack_native_stacks_find(stacks, 0x0fff, &found), 0);
+	ck_assert_ptr_eq(found, &memory[4]);
+	for (size_t i = 0; i < 5; i++)
+		ck_assert_int_eq(incstack_native_stacks_remove(stacks, (void *)&memory[i]), 0);
+	ck_assert_int_eq(incstack_native_stacks_destroy(stacks), 0);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("contexts");
@@ -309,6 +344,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(tc, contexts_migrate, -1, 4);
 	tcase_add_loop_test(tc, contexts_destroyed_while_suspended, -1, 4);
 	tcase_add_test(tc, ranges);
+	tcase_add_test(tc, ranges_with_one_bound);
 	suite_add_tcase(s, tc);
 	return s;
 }
