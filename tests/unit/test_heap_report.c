@@ -106,6 +106,39 @@ static const struct incstack__cct_values *values_of(uint64_t one, uint64_t two, 
 	return &replay.cct.nodes[node].values;
 }
 
+/* What a thread did last is known over its batches, whatever others do in between. */
+START_TEST(batches_go_on)
+{
+	struct incstack_frame_object bases[3];
+	struct incstack_frame_object a = {.bci = -1, .parent = &bases[0], .method = 0x200};
+	struct incstack_frame_object x = {.bci = -1, .parent = &a, .method = 0x300};
+	struct incstack_frame_object b = {.bci = -1, .parent = &bases[1], .method = 0x400};
+	struct incstack_trace traces[] = {{.top = &x}, {.top = &b}, {.top = &bases[2]}};
+	struct incstack_tree trees[] = {
+		{&traces[0], 1, 3, 0}, {&traces[1], 1, 2, 0}, {&traces[2], 1, 1, 0}};
+	uint64_t words[64];
+	struct incstack__trace_log log = log_in(words, sizeof(words));
+
+	for (size_t i = 0; i < 3; i++)
+		bases[i] = (struct incstack_frame_object){
+			.bci = -1, .method = 0x100, .flags = INCSTACK_OBJECT_BASE};
+	start_file(0);
+	incstack__trace_put_alloc(&log, 10, 1, 100, 0);
+	write_thread(1, &trees[0], &log);
+	incstack__trace_put_alloc(&log, 20, 2, 50, 0);
+	write_thread(2, &trees[2], &log);
+	incstack__trace_put_free(&log, 30, 1);
+	incstack__trace_put_alloc(&log, 40, 3, 50, 0);
+	write_thread(1, &trees[1], &log);
+	run_written();
+	ck_assert_uint_eq(replay.frees, 1);
+	ck_assert_uint_eq(replay.temporary, 1);
+	ck_assert_uint_eq(replay.popped_count, 1);
+	ck_assert_uint_eq(replay.popped_sum, 2); /* x and a */
+	finish();
+}
+END_TEST
+
 START_TEST(totals_are_as_worked_out)
 {
 	run(0);
@@ -276,6 +309,7 @@ int main(void)
 	TCase *tests = tcase_create("all");
 
 	tcase_add_test(tests, totals_are_as_worked_out);
+	tcase_add_test(tests, batches_go_on);
 	tcase_add_test(tests, contexts_are_as_worked_out);
 	tcase_add_test(tests, means_are_as_worked_out);
 	tcase_add_test(tests, popped_frames_are_counted);

@@ -172,6 +172,41 @@ START_TEST(an_event_in_one_word_is_the_rule)
 }
 END_TEST
 
+/* The shortest form that holds the event. */
+START_TEST(forms_are_short)
+{
+	static const struct {
+		uint32_t kind;
+		uint64_t before, stamp, words;
+	} forms[] = {
+		{INCSTACK__TRACE_ALLOC, 0, INCSTACK__TRACE_STAMP_MAX, 2},
+		{INCSTACK__TRACE_ALLOC, 0, INCSTACK__TRACE_STAMP_MAX + 1, 3}, /* and the time */
+		{INCSTACK__TRACE_FREE, 0, INCSTACK__TRACE_STAMP_MAX, 1},
+		{INCSTACK__TRACE_FREE, 0, INCSTACK__TRACE_STAMP_MAX + 1, 2},
+		{INCSTACK__TRACE_ALLOC, 0, INCSTACK__TRACE_TIME_MAX, 3},
+		{INCSTACK__TRACE_ALLOC, 0, INCSTACK__TRACE_TIME_MAX + 1, 5},
+		{INCSTACK__TRACE_FREE, 0, INCSTACK__TRACE_TIME_MAX, 2},
+		{INCSTACK__TRACE_FREE, 0, INCSTACK__TRACE_TIME_MAX + 1, 5},
+		{INCSTACK__TRACE_ALLOC, INCSTACK__TRACE_TIME_MAX + 1,
+		 INCSTACK__TRACE_TIME_MAX + 1 + INCSTACK__TRACE_STAMP_MAX, 2},
+		{INCSTACK__TRACE_ALLOC, INCSTACK__TRACE_TIME_MAX + 1, 5, 3}, /* back in time */
+	};
+	static uint64_t words[64];
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		struct incstack__trace_log log = log_in(words, sizeof(words));
+		const struct incstack__trace_event event = {.kind = forms[i].kind,
+							    .stamp = forms[i].stamp,
+							    .pointer = 16,
+							    .size = 1,
+							    .trace = 7};
+		log.stamp = forms[i].before;
+		ck_assert_int_eq(put_event(&log, &event), 0);
+		ck_assert_uint_eq(log.used, forms[i].words * INCSTACK__TRACE_WORD_BYTES);
+	}
+}
+END_TEST
+
 /* Whatever form it has: nothing is written past the events' part. */
 START_TEST(a_full_log_refuses)
 {
@@ -199,6 +234,7 @@ int main(void)
 	tcase_add_loop_test(tests, events_of_any_value, 0, sizeof(edges) / sizeof(edges[0]));
 	tcase_add_loop_test(tests, any_sequence_of_events, 0, 100);
 	tcase_add_test(tests, an_event_in_one_word_is_the_rule);
+	tcase_add_test(tests, forms_are_short);
 	tcase_add_loop_test(tests, a_full_log_refuses, 0, 50);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
