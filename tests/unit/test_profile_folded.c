@@ -133,6 +133,27 @@ START_TEST(lines_have_a_largest_length)
 }
 END_TEST
 
+/* The largest is read, with lines before it or without, wherever the reads of the file end. */
+START_TEST(the_largest_line_is_read)
+{
+	const size_t before = (size_t)_i, length = before + INCSTACK_FOLDED_LINE_MAX + 1;
+	struct incstack_profile *profile;
+	struct incstack_profile_fault fault;
+	char *text = malloc(length);
+
+	ck_assert_ptr_nonnull(text);
+	memset(text, 'a', length);
+	for (size_t i = before + 1000; i < length - 1000; i += 1000)
+		text[i] = ';';
+	memcpy(text, "b 1\nb 1\n", before);
+	memcpy(text + length - 3, " 1\n", 3);
+	ck_assert_int_eq(incstack_profile_create(kinds, 1, &profile), 0);
+	ck_assert_int_eq(read_text(profile, text, length, &fault), 0);
+	incstack_profile_destroy(profile);
+	free(text);
+}
+END_TEST
+
 START_TEST(a_total_beyond_int64_is_refused)
 {
 	static const char text[] = "a 9223372036854775807\nb 1\n";
@@ -199,6 +220,8 @@ int main(void)
 	tcase_add_test(tests, bad_lines_are_refused_with_their_place);
 	tcase_add_test(tests, names_that_are_not_text_are_refused);
 	tcase_add_test(tests, lines_have_a_largest_length);
+	tcase_add_loop_test(tests, the_largest_line_is_read, 0, 1);
+	tcase_add_loop_test(tests, the_largest_line_is_read, 4, 5);
 	tcase_add_test(tests, a_total_beyond_int64_is_refused);
 	tcase_add_test(tests, generated_profiles_survive);
 	suite_add_tcase(suite, tests);

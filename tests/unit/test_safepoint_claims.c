@@ -383,6 +383,29 @@ START_TEST(fork_with_requests_open)
 }
 END_TEST
 
+/* Whichever comes first ends the wait. With the other one it would take an hour. */
+START_TEST(wait_ends_by_what_comes_first)
+{
+	const uint64_t hour = UINT64_C(3600) * 1000000000;
+	struct incstack_request *request;
+
+	begin();
+	request = ask_for(1, 0, 20000000);
+	ck_assert_int_eq(incstack_request_wait(request, hour), 0);
+	ck_assert_uint_eq(state_of(request), INCSTACK_REQUEST_TIMED_OUT);
+	ck_assert_int_eq(incstack_request_release(request), 0);
+	request = ask_for(1, 0, hour);
+	ck_assert_int_eq(incstack_request_wait(request, 20000000), INCSTACK_ETIMEDOUT);
+	ck_assert_int_eq(incstack_request_cancel(request), 0);
+	ck_assert_int_eq(incstack_request_release(request), 0);
+	request = ask_for(1, 0, 0);
+	ck_assert_int_eq(incstack_request_wait(request, 20000000), INCSTACK_ETIMEDOUT);
+	ck_assert_int_eq(incstack_request_cancel(request), 0);
+	ck_assert_int_eq(incstack_request_release(request), 0);
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("safepoint_claims");
@@ -395,6 +418,7 @@ int main(void)
 	tcase_add_test(tests, the_split_in_exact_arithmetic);
 	tcase_add_test(tests, a_cancel_sleeps_for_its_winner);
 	tcase_add_test(tests, fork_with_requests_open);
+	tcase_add_test(tests, wait_ends_by_what_comes_first);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
