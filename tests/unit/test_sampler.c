@@ -317,24 +317,61 @@ START_TEST(stop_counts_what_was_due)
 }
 END_TEST
 
+static void no_retrieve(struct incstack_sampler *sampler, void *argument)
+{
+	(void)sampler;
+	(void)argument;
+}
+
+START_TEST(options_at_the_bounds)
+{
+	struct incstack_sampler *sampler;
+	ck_assert_int_eq(incstack_safepoint_create(NULL, &safepoint), 0);
+	const struct incstack_sampler_options good = {.size = sizeof(good),
+						      .safepoint = safepoint,
+						      .interval_ns = INCSTACK_SAMPLER_INTERVAL_MIN,
+						      .n = INT32_MAX,
+						      .operation = operation};
+	ck_assert_int_eq(incstack_sampler_create(&good, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_sampler_create(NULL, &sampler), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_sampler_create(&good, &sampler), 0);
+	ck_assert_int_eq(incstack_sampler_set_interval(sampler, INCSTACK_SAMPLER_INTERVAL_MIN), 0);
+	ck_assert_int_eq(incstack_sampler_set_interval(sampler, INCSTACK_SAMPLER_INTERVAL_MIN - 1),
+			 INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
+	struct incstack_sampler_options bad[] = {good, good, good, good, good, good, good, good};
+	bad[0].size--;
+	bad[1].safepoint = NULL;
+	bad[2].operation = NULL;
+	bad[3].interval_ns--;
+	bad[4].n++;
+	bad[5].flags = UINT32_MAX;
+	bad[6].retrieve_ns = INTERVAL; /* and nobody to call */
+	bad[7].retrieve = no_retrieve; /* and never */
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		ck_assert_int_eq(incstack_sampler_create(&bad[i], &sampler), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_safepoint_destroy(safepoint), 0);
+}
+END_TEST
+
 START_TEST(arguments)
 {
 	struct incstack_sampler *sampler;
-	struct incstack_sampler_options options = {
-		.size = sizeof(options), .interval_ns = INTERVAL, .operation = operation};
-	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), INCSTACK_EINVAL);
+	struct incstack_sampler_stats stats = {.size = sizeof(stats) - 1};
 	ck_assert_int_eq(incstack_safepoint_create(NULL, &safepoint), 0);
-	options.safepoint = safepoint;
-	options.interval_ns = INCSTACK_SAMPLER_INTERVAL_MIN - 1;
-	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), INCSTACK_EINVAL);
-	options.interval_ns = INTERVAL;
-	options.retrieve_ns = INTERVAL; /* and nobody to call */
-	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), INCSTACK_EINVAL);
-	options.retrieve_ns = 0;
+	const struct incstack_sampler_options options = {.size = sizeof(options),
+							 .safepoint = safepoint,
+							 .interval_ns = INTERVAL,
+							 .operation = operation};
 	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), 0);
-	ck_assert_int_eq(incstack_sampler_set_interval(sampler, 1), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_sampler_start(NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_sampler_stop(NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_sampler_stop(sampler), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_sampler_set_interval(NULL, INTERVAL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_sampler_stats(NULL, &stats), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_sampler_stats(sampler, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_sampler_stats(sampler, &stats), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_sampler_destroy(NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
 	ck_assert_int_eq(incstack_safepoint_visit(safepoint, 1, 0, operation, NULL),
 			 INCSTACK_EINVAL);
@@ -355,6 +392,7 @@ int main(void)
 	tcase_add_test(tests, interval_changes);
 	tcase_add_test(tests, ticks_during_a_retrieve_are_missed);
 	tcase_add_test(tests, stop_counts_what_was_due);
+	tcase_add_test(tests, options_at_the_bounds);
 	tcase_add_test(tests, arguments);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
