@@ -11,15 +11,18 @@
 #include "unwinder.h"
 
 /* Whether a barrier may go in front of p, whose callers are known. A position that
- * was decoded cannot be compared; one where a walk was cut has perhaps no rule. */
-static bool may_plant(const stack *s, const object *p, uintptr_t plant_from)
+ * was decoded cannot be compared; one where a walk was cut has perhaps no rule. Nor does
+ * one go where a signal came: an interrupted callee may be about to copy its return address,
+ * and unwinders know a signal frame by the address that leads there. */
+static bool may_plant(const stack *s, const object *p, const object *callee, uintptr_t plant_from)
 {
 	if (s->by_embedder)
 		return true;
 	uintptr_t slot = (uintptr_t)object_slot(p), word = stack_word(slot);
-	const uint32_t never =
-		INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_TRUNCATED | OBJECT_NO_BARRIER;
-	if (p->flags & never || slot < plant_from || is_thunk(word))
+	const uint32_t never = INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_TRUNCATED |
+			       INCSTACK_OBJECT_SIGNAL | OBJECT_NO_BARRIER;
+	if (callee->flags & INCSTACK_OBJECT_EXACT || p->flags & never || slot < plant_from ||
+	    is_thunk(word))
 		return false;
 	return !(p->flags & INCSTACK_OBJECT_RAW) || word == p->method;
 }
@@ -29,14 +32,15 @@ static bool may_plant(const stack *s, const object *p, uintptr_t plant_from)
 static void move_down(stack *s, object *o, uintptr_t plant_from)
 {
 	uint32_t n = s->distance.value;
+	const object *callee = o;
 	object *p = physical_parent(o);
 	bool in_vain = false; /* no thunk is left; an older barrier may be there */
-	for (; p && !(p->flags & OBJECT_BARRIER); p = physical_parent(p)) {
+	for (; p && !(p->flags & OBJECT_BARRIER); callee = p, p = physical_parent(p)) {
 		if (n) {
 			n--;
 			continue;
 		}
-		if (in_vain || !may_plant(s, p, plant_from))
+		if (in_vain || !may_plant(s, p, callee, plant_from))
 			continue;
 		if (incstack__barrier_plant(s, p, 0))
 			break;
