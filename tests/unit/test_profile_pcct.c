@@ -256,6 +256,27 @@ START_TEST(a_full_buffer_is_purged_and_counted)
 }
 END_TEST
 
+/* A sample whose callers were in the tree, that fits exactly when all have gone: its way to
+ * them leads nowhere any more. */
+START_TEST(a_way_is_not_kept_over_a_purge)
+{
+	struct incstack_pcct *pcct = made(3, 0);
+	struct incstack_frame_object m = frame(NULL, M, 0), a = frame(&m, A, 0);
+	struct incstack_frame_object c = frame(&a, C, 0), d = frame(&a, D, 0);
+	struct incstack_trace traces[] = {{.weight = 5, .top = &c},
+					  {.weight = 2, .top = &d, .old = &a}};
+	struct incstack_pcct_stats stats;
+
+	add(pcct, traces, 2);
+	ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), 0);
+	ck_assert_uint_eq(stats.purges, 1);
+	ck_assert_uint_eq(stats.dropped, 0);
+	ck_assert_uint_eq(stats.contexts, 3);
+	weighs(pcct, PATH(M, A, D), 2, 2, 2);
+	incstack_pcct_destroy(pcct);
+}
+END_TEST
+
 /* However many samples, what is remembered are the places on the stack. */
 START_TEST(memory_does_not_grow_with_the_samples)
 {
@@ -424,6 +445,7 @@ int main(void)
 	tcase_add_test(tests, a_sample_too_deep_is_not_connected);
 	tcase_add_test(tests, call_sites_are_different_edges);
 	tcase_add_test(tests, a_full_buffer_is_purged_and_counted);
+	tcase_add_test(tests, a_way_is_not_kept_over_a_purge);
 	tcase_add_test(tests, memory_does_not_grow_with_the_samples);
 	tcase_add_test(tests, the_core_tells_old_activations);
 	tcase_add_test(tests, the_hottest_are_known_at_any_moment);
