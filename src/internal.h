@@ -305,6 +305,10 @@ bool incstack__known_confirm(stack *s, const uintptr_t *frame);
 void incstack__cut(stack *s, object *o);
 void incstack__cut_walk(stack *s, object *o, bool no_memory);
 
+/* full_walk.c: of the recorder, to compare with */
+int incstack__full_walk(stack *s, const struct incstack_top *top, struct incstack_frame *frames,
+			int max);
+
 /* frames.c */
 object *incstack__frames_walk(const struct walker *w, const struct cursor *at, object *child,
 			      object *known);

@@ -77,6 +77,7 @@ static int slot_is_sound(const struct incstack__trace_slot *slot, int first)
 	return memcmp(slot->reserved, zero, sizeof(slot->reserved)) == 0 &&
 	       slot->notes >> INCSTACK__NOTE_COUNT == 0 &&
 	       slot->samples_started <= INCSTACK__TRACE_STARTED_MAX &&
+	       slot->unwound <= slot->samples_started &&
 	       (slot->end == 0 || (first && slot->end >> 16 == INCSTACK__TRACE_ENDED >> 16));
 }
 
@@ -94,6 +95,7 @@ static void read_slots(struct incstack__trace_reader *reader)
 		}
 		reader->totals.started += slot.samples_started;
 		reader->totals.interrupting += slot.interrupting;
+		reader->totals.unwound += slot.unwound;
 		reader->totals.notes |= slot.notes;
 		reader->totals.end |= slot.end;
 	}

@@ -70,6 +70,7 @@ struct incstack__trace_totals {
 	uint64_t traces;          /* in well-formed batches that were reached */
 	uint64_t started;         /* sum of the counters area */
 	uint64_t interrupting;    /* the same: events that were not recorded */
+	uint64_t unwound;         /* the same: traces that were compared with libunwind's */
 	uint64_t notes;           /* of all slots: bits of enum incstack__trace_note */
 	uint64_t end;             /* ENDED and a wait status; 0: not known */
 	uint64_t damaged_slots;   /* whose counts were left out */

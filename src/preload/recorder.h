@@ -29,8 +29,9 @@ enum { INCSTACK__WALKS_MAX = 8192 };
 struct incstack__record_check {
 	uint64_t *words; /* see walks.h */
 	size_t size;
-	uint32_t first[INCSTACK__WALKS_MAX + 1]; /* where the walk of trace i begins */
+	uint32_t first[INCSTACK__WALKS_MAX]; /* where the walk of trace i begins */
 	struct incstack_frame *walk;
+	uint64_t until_unwound; /* traces before the next that libunwind walks, if not all */
 	uint64_t compared;
 	uint64_t mismatches;
 };
@@ -104,7 +105,11 @@ struct incstack__recording {
 	uint32_t epoch;     /* recorder_unload.c */
 	uint32_t unloading; /* not 0: events look for code that went */
 	uint32_t changes;   /* of what an event must heed: on, epoch, unloading, shared; from 1 */
-	int crosscheck;
+	enum incstack__check {
+		INCSTACK__CHECK_NONE,
+		INCSTACK__CHECK_LIBUNWIND,
+		INCSTACK__CHECK_OWN
+	} crosscheck;
 	int follow;
 	int stopping;     /* for good, but the program goes on: it enters a sandbox */
 	uint64_t counter; /* the newest stamp, where the time-stamp counter is forbidden; or 0 */

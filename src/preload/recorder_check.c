@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * --crosscheck: walks the whole stack at every sample and compares the trace with
- * that walk when it is retrieved, frame by frame on (pc, frame address). The walk
- * keeps nothing that it has read of code, which comes and goes.
+ * that walk when it is retrieved, frame by frame on (pc, frame address). The walk is
+ * libunwind's, which keeps nothing that it has read of code, for that comes and goes; or,
+ * with --crosscheck=own, the core's, and only now and then libunwind's.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -15,9 +16,26 @@ enum { WALK_MAX = 1 << 16 };
 enum { WORDS_MAX = INCSTACK__SPOOL_WALK_BYTES_MOST / sizeof(uint64_t) };
 enum { WALK_BYTES = WALK_MAX * sizeof(struct incstack_frame) };
 
+/* A prime: the loops of a program have round lengths. */
+enum { UNWIND_EVERY = 997 };
+
+/* Of the core: the top and its callers; negative: it is busy. */
+int incstack__full_walk(struct incstack_stack *stack, const struct incstack_top *top,
+			struct incstack_frame *frames, int max);
+
+/* Where the walk of a trace begins: behind the one before. */
+static size_t first(const struct incstack__record_check *check, uint64_t index)
+{
+	const uint64_t word = index > 0 ? check->words[check->first[index - 1]] : 0;
+
+	if (index == 0)
+		return 0;
+	return check->first[index - 1] + incstack__walk_words(word != 0 ? word - 1 : 0);
+}
+
 static size_t used(const struct incstack__record *record)
 {
-	return record->check->first[record->live.walk_count];
+	return first(record->check, record->live.walk_count);
 }
 
 /* Another room in the spool for what is there and more. A kill between the two words leaves
@@ -101,25 +119,12 @@ void incstack__record_check_start(void)
 {
 	struct incstack_frame frames[4];
 
-	if (incstack__recording.crosscheck)
+	if (incstack__recording.crosscheck != INCSTACK__CHECK_NONE)
 		incstack_native_walk(frames, 4);
 }
 
-/* libunwind masks signals through libc, which would unblock libc's own: in libc's threads
- * there is no walk, and none where a fork takes long. */
-static int walk(const struct incstack__record_check *check, const struct incstack__quiet *before)
-{
-	int count;
-
-	if (incstack__record_blocks_libc(before) ||
-	    incstack__lock_take_after_fork(INCSTACK__LOCK_WALK) != 0)
-		return 0;
-	count = incstack_native_walk(check->walk, WALK_MAX);
-	incstack__lock_give(INCSTACK__LOCK_WALK);
-	return count;
-}
-
-/* In the place of the word that says that there is none. */
+/* In the place of the word that says that there is none, which changes when all else is
+ * done: a jump may come before. */
 static void put_walk(struct incstack__record *record, uint64_t index,
 		     const struct incstack_frame *frames, size_t count)
 {
@@ -133,15 +138,27 @@ static void put_walk(struct incstack__record *record, uint64_t index,
 		at[1 + 2 * i] = frames[i].pc;
 		at[2 + 2 * i] = frames[i].sp;
 	}
-	check->first[index + 1] = check->first[index] + (uint32_t)incstack__walk_words(count);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	*at = count + 1;
+	__atomic_store_n(at, count + 1, __ATOMIC_RELAXED);
 }
 
-/* The walk starts in the recorder: frames younger than the sample's top go. The trace was
- * marked as one without a walk before its sample. */
-void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
-				 const struct incstack_top *top)
+/* libunwind masks signals through libc, which would unblock libc's own: in libc's threads
+ * there is no walk, and none where a fork takes long. */
+static int unwind(const struct incstack__record_check *check, const struct incstack__quiet *before)
+{
+	int count;
+
+	if (incstack__record_blocks_libc(before) ||
+	    incstack__lock_take_after_fork(INCSTACK__LOCK_WALK) != 0)
+		return 0;
+	count = incstack_native_walk(check->walk, WALK_MAX);
+	incstack__lock_give(INCSTACK__LOCK_WALK);
+	return count;
+}
+
+/* The walk starts in the recorder: frames younger than the sample's top go. Not 0: none. */
+static int walk_with_libunwind(struct incstack__record *record, uint64_t index,
+			       const struct incstack_top *top)
 {
 	const struct incstack_frame *frames = record->check->walk;
 	const uintptr_t pc = incstack_slot_read(&top->pc);
@@ -150,12 +167,49 @@ void incstack__record_check_walk(struct incstack__record *record, uint64_t index
 	int i = 0;
 
 	incstack__record_quiet(&before);
-	count = walk(record->check, &before);
+	count = unwind(record->check, &before);
 	while (i < count && (frames[i].sp != top->sp || frames[i].pc != pc))
 		i++;
-	if (count != 0 && record->live.walk_count == index + 1)
+	if (count != 0) {
 		put_walk(record, index, frames + i, (size_t)(count - i));
+		__atomic_add_fetch(&record->slot->unwound, 1, __ATOMIC_RELAXED);
+	}
 	incstack__record_loud(&before);
+	return count == 0;
+}
+
+/* Takes no lock, and blocks no signal. */
+static void walk_by_ourselves(struct incstack__record *record, uint64_t index,
+			      const struct incstack_top *top)
+{
+	struct incstack_frame *frames = record->check->walk;
+	const int count = incstack__full_walk(record->stack, top, frames, WALK_MAX);
+
+	if (count > 0)
+		put_walk(record, index, frames, (size_t)count);
+}
+
+/* Of every one, or every 997th of a thread from its first on. */
+static int is_for_libunwind(struct incstack__record_check *check)
+{
+	if (incstack__recording.crosscheck == INCSTACK__CHECK_LIBUNWIND)
+		return 1;
+	if (check->until_unwound > 0)
+		return check->until_unwound--, 0;
+	check->until_unwound = UNWIND_EVERY - 1;
+	return 1;
+}
+
+/* The trace was marked as one without a walk before its sample. */
+void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
+				 const struct incstack_top *top)
+{
+	if (record->live.walk_count != index + 1)
+		return;
+	if (is_for_libunwind(record->check) && walk_with_libunwind(record, index, top) == 0)
+		return;
+	if (incstack__recording.crosscheck == INCSTACK__CHECK_OWN)
+		walk_by_ourselves(record, index, top);
 }
 
 /* There is no walk, and none will come where a jump ends the event. A trace whose sample was
@@ -167,8 +221,8 @@ void incstack__record_check_skip(struct incstack__record *record, uint64_t index
 
 	if (index > live->walk_count || index >= INCSTACK__WALKS_MAX || make_room(record, 1) != 0)
 		return;
+	check->first[index] = (uint32_t)first(check, index);
 	check->words[check->first[index]] = 0;
-	check->first[index + 1] = check->first[index] + 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	live->walk_count = index + 1;
 }

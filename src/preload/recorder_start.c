@@ -54,19 +54,28 @@ static uint32_t mode_of(const char *name)
 	return strcmp(name, "validate") == 0 ? INCSTACK_MODE_VALIDATE : INCSTACK_MODE_PATCH;
 }
 
+static enum incstack__check check_of(const char *name)
+{
+	if (strcmp(name, "own") == 0)
+		return INCSTACK__CHECK_OWN;
+	return strcmp(name, "libunwind") == 0 ? INCSTACK__CHECK_LIBUNWIND : INCSTACK__CHECK_NONE;
+}
+
 static void configure(const char *configuration)
 {
 	struct incstack__recording *r = &incstack__recording;
 	const long interval = option(configuration, "interval", NULL, 0);
 	char mode[16] = "patch";
+	char crosscheck[16] = "";
 
 	option(configuration, "file", r->file, sizeof(r->file));
 	option(configuration, "mode", mode, sizeof(mode));
+	option(configuration, "crosscheck", crosscheck, sizeof(crosscheck));
 	r->mode = incstack_native_mode(mode_of(mode));
 	incstack__record_host_look();
 	incstack__record_host_allocators();
 	r->interval = interval > 0 ? (uint64_t)interval : 1;
-	r->crosscheck = option(configuration, "crosscheck", NULL, 0) == 1;
+	r->crosscheck = check_of(crosscheck);
 	r->follow = option(configuration, "follow", NULL, 0) == 1;
 	r->pid = getpid();
 }

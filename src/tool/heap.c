@@ -33,7 +33,10 @@ static const char help[] =
 	"  --mode MODE           patch (default): catches returns, cheapest\n"
 	"                        validate: writes nothing into the program's stacks\n"
 	"                        full: walks the whole stack each time, to compare with\n"
-	"  --crosscheck          compare each trace with a full walk by libunwind; slow\n"
+	"  --crosscheck[=WALKER] compare each trace with a full walk; WALKER is\n"
+	"                        libunwind (default): very slow\n"
+	"                        own: by the recorder itself, and every 997th of a thread\n"
+	"                        by libunwind\n"
 	"  --follow-children     record child processes too, each in FILE.PID.N; without it\n"
 	"                        they are left alone\n"
 	"  -h, --help            this text\n"
@@ -164,6 +167,12 @@ static int check_options(const struct tool_heap_options *options)
 			options->mode);
 		return TOOL_STATUS_USAGE;
 	}
+	if (strcmp(options->crosscheck, "no") != 0 && strcmp(options->crosscheck, "own") != 0 &&
+	    strcmp(options->crosscheck, "libunwind") != 0) {
+		fprintf(stderr, "incstack: --crosscheck is by libunwind or own, not '%s'\n",
+			options->crosscheck);
+		return TOOL_STATUS_USAGE;
+	}
 	if (options->program[0] != NULL)
 		return 0;
 	fprintf(stderr, "incstack: which program? incstack heap -- PROGRAM [ARGS]\n");
@@ -175,11 +184,11 @@ int tool_heap(int argc, char **argv)
 	static const struct option names[] = {{"output", required_argument, NULL, 'o'},
 					      {"interval", required_argument, NULL, 'i'},
 					      {"mode", required_argument, NULL, 'm'},
-					      {"crosscheck", no_argument, NULL, 'c'},
+					      {"crosscheck", optional_argument, NULL, 'c'},
 					      {"follow-children", no_argument, NULL, 'f'},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
-	struct tool_heap_options options = {.interval = 1, .mode = "patch"};
+	struct tool_heap_options options = {.interval = 1, .mode = "patch", .crosscheck = "no"};
 	const char *file = NULL;
 	int option;
 	int status;
@@ -197,7 +206,7 @@ int tool_heap(int argc, char **argv)
 			options.mode = optarg;
 			break;
 		case 'c':
-			options.crosscheck = 1;
+			options.crosscheck = optarg != NULL ? optarg : "libunwind";
 			break;
 		case 'f':
 			options.follow = 1;

@@ -16,7 +16,7 @@ struct tool_heap_options {
 	char *file;                  /* the trace file, absolute */
 	unsigned long long interval; /* mean bytes between samples */
 	const char *mode;
-	int crosscheck;
+	const char *crosscheck; /* the walker that each trace is compared with, or "no" */
 	int follow;
 	char **program; /* and its arguments */
 };

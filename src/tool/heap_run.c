@@ -56,7 +56,7 @@ static void set_environment(const struct tool_heap_options *options, const char 
 	char *text = NULL;
 
 	/* The file comes last: its name may contain anything. */
-	if (asprintf(&text, "interval=%llu;mode=%s;crosscheck=%d;follow=%d;file=%s",
+	if (asprintf(&text, "interval=%llu;mode=%s;crosscheck=%s;follow=%d;file=%s",
 		     options->interval, options->mode, options->crosscheck, options->follow,
 		     options->file) < 0)
 		_exit(TOOL_STATUS_CANNOT_RUN);

@@ -308,6 +308,11 @@ void tool_report_text(const struct tool_report *report, FILE *out, unsigned colu
 		"average\n",
 		totals->traces, totals->threads, replay->cct.count - 1,
 		incstack__replay_depth_mean(replay));
+	if (totals->tally.crosschecked > 0)
+		fprintf(out,
+			"%" PRIu64 " traces were compared with full walks, %" PRIu64
+			" of them by libunwind; %" PRIu64 " differ\n",
+			totals->tally.crosschecked, totals->unwound, totals->tally.mismatches);
 	print_totals(report, out);
 	print_functions(report, out, columns);
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++)

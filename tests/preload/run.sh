@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # run.sh TOOL MODE PROGRAM ARGS: runs the program under the recorder; it must succeed
-# as it does without, and each of its traces must equal a full walk. It does so twice:
-# nothing is quick about an event that is compared with a walk. Options that a
+# as it does without, and each of its traces must equal a full walk. It does so three
+# times: nothing is quick about an event that is compared with a walk, and there are two
+# walkers. Options that a
 # program wants stand in its source, in a line "incstack heap options: ..."; so do
 # "incstack heap traces: LEAST", the same of returns, "incstack heap truncates at most:
 # MOST", "incstack heap equal: NAME NAME", two functions or modules through which the
 # same is allocated, "incstack heap says: TEXT", "does not say: TEXT", "is not checked",
-# which leaves out the second run, "incstack heap loses samples",
+# which leaves out the walkers, "incstack heap loses samples",
 # "shares no slot" where the slot that threads share must stay empty (see trace_format.h),
 # "varies" where the number of traces does, "walks fully" where most samples are on
 # unknown stacks, "leaves unchecked: MOST" for traces of libc's own threads, "mode: MODE"
@@ -82,11 +83,15 @@ record() {
 record "" "$@"
 traces=$(value traces)
 ! grep -q "incstack heap is not checked" "$source" || exit 0
-record --crosscheck "$@"
-grep -qE "incstack heap (loses samples|varies)" "$source" ||
-	test "$(value traces)" = "$traces" || fail "$traces traces without the check"
-if ! grep -q "incstack heap loses samples" "$source"; then
+# crosscheck OPTION PROGRAM ARGS
+crosscheck() {
+	record "$@"
+	grep -qE "incstack heap (loses samples|varies)" "$source" ||
+		test "$(value traces)" = "$traces" || fail "$traces traces without $1"
+	! grep -q "incstack heap loses samples" "$source" || return 0
 	most=$(sed -n 's/^.*incstack heap leaves unchecked: *//p' "$source")
 	test "$(value crosschecked)" -ge $(($(value traces) - ${most:-0})) ||
-		fail "not every trace was checked"
-fi
+		fail "not every trace was checked by $1"
+}
+crosscheck --crosscheck "$@"
+crosscheck --crosscheck=own "$@"

@@ -53,10 +53,14 @@ test_forks_of_forks() {
 
 # What a thread has counted is in the file when its traces are, however it ends.
 test_counters_are_exact() {
-	local base mode
+	local base mode walker
 	base=$(bare)
-	for mode in patch validate full; do
-		record -o trace --crosscheck --mode "$mode" -- "$target" threads=8:5000 alloc=1000
+	for mode in patch validate full own/patch own/validate own/full; do
+		walker=libunwind
+		[[ $mode != */* ]] || walker=${mode%/*}
+		mode=${mode#*/}
+		record -o trace "--crosscheck=$walker" --mode "$mode" -- "$target" threads=8:5000 \
+			alloc=1000
 		equal status "$status" 0
 		# Each pthread_create allocates once.
 		equal traces "$(value traces)" $((base + 8 * 5001 + 1000))
@@ -67,6 +71,9 @@ test_counters_are_exact() {
 		equal stale "$(value stale)" 0
 		equal mode "$(value mode)" "$mode"
 	done
+	# Of each thread the first trace, and every 997th from there.
+	[[ $(<stderr) == *" full walks, $((8 * 6 + 2)) of them by libunwind; 0 differ"* ]] ||
+		fail "not as many by libunwind"
 	equal returns "$(value returns)" 0
 	INCSTACK_MODE=validate record -o trace -- "$target" alloc=10 # the kill switch
 	equal mode "$(value mode)" validate
@@ -472,6 +479,7 @@ test_errors() {
 	refuse 2 'interval' -o trace --interval 0 -- true
 	refuse 2 'interval' -o trace --interval -1 -- true
 	refuse 2 'mode' -o trace --mode fast -- true
+	refuse 2 'own' -o trace --crosscheck=all -- true
 	"$tool" heap --help | grep -q 'incstack: traces=N' || fail "help"
 }
 

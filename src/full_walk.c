@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A full walk to compare a trace with: each frame by its rule, from the top to the base. It
+ * looks at nothing that samples have left but the thunks in return slots, which it sees
+ * through, and it changes nothing that samples look at.
+ */
+#include "internal.h"
+
+static struct incstack_frame frame_of(const struct cursor *at)
+{
+	return (struct incstack_frame){at->pc, at->sp, at->fp, at->exact ? INCSTACK_FRAME_EXACT : 0,
+				       0};
+}
+
+static int walk(stack *s, struct cursor at, struct incstack_frame *frames, int max)
+{
+	const struct walker w = {s, ASK_DIRECTLY, false, 0, 0};
+	int count = 0;
+	incstack__mapped_forget(s);
+	while (at.pc && count < max) {
+		uintptr_t slot;
+		packed_rule rule;
+		frames[count++] = frame_of(&at);
+		if (incstack__step(&w, &at, &slot, &rule) != STEP_FRAME)
+			break;
+		at.pc = incstack__logical_pc(&w, slot, incstack_slot_read(&at.pc));
+	}
+	return count;
+}
+
+/* Of the owner, outside of a signal handler. The top comes first. Returns how many frames, or
+ * INCSTACK_E*. */
+int incstack__full_walk(stack *s, const struct incstack_top *top, struct incstack_frame *frames,
+			int max)
+{
+	int result = enter(s);
+	if (result)
+		return result;
+	const struct cursor at = {.pc = incstack_slot_read(&top->pc),
+				  .sp = top->sp,
+				  .fp = top->fp,
+				  .exact = top->flags & INCSTACK_TOP_EXACT};
+	result = s->by_embedder ? INCSTACK_EINVAL : walk(s, at, frames, max);
+	leave(s);
+	return result;
+}
