@@ -64,10 +64,11 @@ void work(unsigned seed, unsigned rounds)
 int main(int argc, char **argv)
 {
 	const unsigned scale = argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : 1;
+	const unsigned seed = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 0;
 	for (unsigned round = 0; round < 3; round++) {
 		std::vector<std::thread> threads;
 		for (unsigned i = 0; i < 6; i++)
-			threads.emplace_back(work, 10 * round + i, 25 * scale);
+			threads.emplace_back(work, seed + 10 * round + i, 25 * scale);
 		for (auto &thread : threads)
 			thread.join();
 	}

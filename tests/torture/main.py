@@ -11,7 +11,6 @@ import datetime
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -50,18 +49,12 @@ def parse():
     return parser.parse_args()
 
 
-def git_commit():
-    result = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
-                            capture_output=True, text=True, check=False)
-    return result.stdout.strip() or "unknown"
-
-
 class Lane:
     """What all runs share."""
 
     def __init__(self, options):
         self.options = options
-        self.commit = git_commit()
+        self.commit = results.git_commit()
         self.work = options.keep or pathlib.Path(tempfile.mkdtemp(prefix="torture."))
         self.work.mkdir(parents=True, exist_ok=True)
         self.work.chmod(0o777)

@@ -2,11 +2,19 @@
 """The file of results, one JSON object a line, and the table that is made of it."""
 import json
 import re
+import subprocess
 
 from table import HERE
 
 DOCUMENT = HERE.parent.parent / "docs" / "reliability.md"
 BEGIN, END = "<!-- results: written by scripts/torture --render -->", "<!-- end of results -->"
+
+
+def git_commit():
+    """What the tree is at; -dirty where files differ from it."""
+    result = subprocess.run(["git", "-C", str(HERE), "describe", "--always", "--dirty"],
+                            capture_output=True, text=True, check=False)
+    return result.stdout.strip() or "unknown"
 
 
 def read(path):
@@ -44,8 +52,9 @@ def line(result):
     return "\n    ".join([text, *result["errors"]])
 
 
-def _cell(text):
-    return str(text).replace("|", "\\|") or "-"
+def cells(values):
+    """A line of a table."""
+    return "| " + " | ".join(str(value).replace("|", "\\|") or "-" for value in values) + " |"
 
 
 def _row(name, results):
@@ -57,10 +66,9 @@ def _row(name, results):
             for count in ("crosschecked", "mismatches", "lost", "truncated", "stale")}
     failed = sum(result["verdict"] == "FAILED" for result in ran)
     reason = ran[-1]["truncated_reason"] if sums["truncated"] else ""
-    cells = [name, ran[-1]["version"], ran[-1]["mode"], len(ran), failed, sums["crosschecked"],
-             sums["mismatches"], sums["lost"], f"{sums['truncated']}{': ' * bool(reason)}{reason}",
-             sums["stale"]]
-    return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
+    return cells([name, ran[-1]["version"], ran[-1]["mode"], len(ran), failed,
+                  sums["crosschecked"], sums["mismatches"], sums["lost"],
+                  f"{sums['truncated']}{': ' * bool(reason)}{reason}", sums["stale"]])
 
 
 def table(results):
@@ -79,11 +87,16 @@ def table(results):
         "|---|---|---|---|---|---|---|---|---|---|", *rows])
 
 
+def put(text, begin, end):
+    """Puts the text into docs/reliability.md, between these two lines."""
+    document = DOCUMENT.read_text(encoding="utf-8")
+    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.S)
+    if not pattern.search(document):
+        raise SystemExit(f"{DOCUMENT} has no place for the table: {begin}")
+    replacement = f"{begin}\n{text}\n{end}"
+    DOCUMENT.write_text(pattern.sub(lambda _: replacement, document), encoding="utf-8")
+
+
 def render(results):
     """Puts the table into docs/reliability.md."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    pattern = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.S)
-    if not pattern.search(text):
-        raise SystemExit(f"{DOCUMENT} has no place for the table: {BEGIN}")
-    replacement = f"{BEGIN}\n{table(results)}\n{END}"
-    DOCUMENT.write_text(pattern.sub(lambda _: replacement, text), encoding="utf-8")
+    put(table(results), BEGIN, END)
