@@ -38,8 +38,11 @@ uint32_t incstack__thunk_take(stack *s);
 void incstack__thunk_give_back(stack *s, uint32_t number);
 bool incstack__thunks_short(const runtime *rt);
 
-/* While pools are closed, none is made: libgcc, which has to be told, might wait for a lock. */
-void incstack__pools_close(bool now);
+/* From now on a pool is made only by incstack__pools_add: libgcc, which has to be told, might
+ * wait for a lock. */
+void incstack__pools_close(void);
+bool incstack__pools_needed(void);
+void incstack__pools_add(stack *s);
 
 bool incstack__stack_is_patched(const struct incstack_stack *s);
 /* In the child of fork. */

@@ -36,11 +36,23 @@ void incstack__pool_forked(void)
 	atomic_flag_clear_explicit(&generating, memory_order_relaxed);
 }
 
+static _Atomic bool closed;
+
+void incstack__pools_close(void)
+{
+	atomic_store_explicit(&closed, true, memory_order_relaxed);
+}
+
+bool incstack__pools_needed(void)
+{
+	return atomic_load_explicit(&idle, memory_order_relaxed) < LOW_WATER;
+}
+
 /* Makes thunks when few are left: outside samples and returns, for a stack whose
  * mode needs them. One thread does; the others go on with what there is. */
-void incstack__pool_reserve(stack *s)
+void incstack__pools_add(stack *s)
 {
-	if (!has_barriers(s) || atomic_load_explicit(&idle, memory_order_relaxed) >= LOW_WATER ||
+	if (!has_barriers(s) || !incstack__pools_needed() ||
 	    atomic_flag_test_and_set_explicit(&generating, memory_order_acquire))
 		return;
 	if (incstack__pool_generate(s->runtime)) {
@@ -50,6 +62,12 @@ void incstack__pool_reserve(stack *s)
 		atomic_fetch_add_explicit(&idle, INCSTACK__THUNK_COUNT, memory_order_relaxed);
 	}
 	atomic_flag_clear_explicit(&generating, memory_order_release);
+}
+
+void incstack__pool_reserve(stack *s)
+{
+	if (!atomic_load_explicit(&closed, memory_order_relaxed))
+		incstack__pools_add(s);
 }
 
 static uint32_t take_fresh(void)

@@ -138,8 +138,13 @@ extern INCSTACK__TLS struct incstack__record_local {
 } incstack__record_local;
 #define INCSTACK__INSIDE ((uintptr_t)1)
 
-/* Of the core: while pools are closed, none is made, for libgcc would have to be told. */
-void incstack__pools_close(bool now);
+/* Of the core: from now on a pool is made only by incstack__pools_add. */
+void incstack__pools_close(void);
+bool incstack__pools_needed(void);
+void incstack__pools_add(struct incstack_stack *stack);
+
+/* recorder_thunks.c: makes thunks if they are few. Its caller has asked for memory. */
+void incstack__record_make_thunks(struct incstack__record *record, struct incstack__caller caller);
 
 /* recorder_quiet.c */
 struct incstack__quiet {

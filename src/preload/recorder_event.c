@@ -275,6 +275,8 @@ static __attribute__((noinline)) void alloc_slowly(const void *block, size_t byt
 		count_interrupting();
 		return;
 	}
+	if (incstack__pools_needed() && record != incstack__recording.late)
+		incstack__record_make_thunks(record, caller);
 	if (record == incstack__recording.late || !elsewhere(record, caller))
 		put_alloc(record, block, bytes, caller);
 	else

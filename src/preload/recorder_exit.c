@@ -194,7 +194,6 @@ static int flush_others(int last)
 	if (left == 0 || take_signal() != 0)
 		return left;
 	incstack__lock_stopped(1);
-	incstack__pools_close(1);
 	for (int step = 0; left != 0 && step < WAIT_STEPS; step++) {
 		if (step % ASK_AGAIN == 0)
 			ask_all(last);
@@ -205,7 +204,6 @@ static int flush_others(int last)
 		left = take_back(last);
 	if (!last || incstack__recording.stopping)
 		wait_for_released();
-	incstack__pools_close(0);
 	incstack__lock_stopped(-1);
 	set_action(&of_libc, NULL);
 	return left;

@@ -261,6 +261,7 @@ incstack__recorder_start(const char *configuration, const struct incstack__linke
 	if (error != 0)
 		return NULL;
 	incstack__record_linker_begin(before_load);
+	incstack__pools_close();
 	incstack__record_modules();
 	r->late->epoch = r->late->live.epoch = r->epoch;
 	incstack__record_check_start();

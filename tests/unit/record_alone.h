@@ -68,6 +68,15 @@ int incstack_stack_complete(struct incstack_stack *stack)
 	return 0;
 }
 
+bool incstack__pools_needed(void)
+{
+	return false;
+}
+
+void incstack__record_make_thunks(struct incstack__record *record, struct incstack__caller caller)
+{
+}
+
 void incstack__record_note(enum incstack__trace_note note)
 {
 	notes += note == INCSTACK__NOTE_NO_MEMORY;

@@ -127,10 +127,6 @@ void incstack__spool_remove(void)
 {
 }
 
-void incstack__pools_close(bool now)
-{
-}
-
 void incstack__lock_take(enum incstack__lock lock)
 {
 }

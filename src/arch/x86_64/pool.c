@@ -94,13 +94,6 @@ static uint8_t *reserved_range(void)
 	return range;
 }
 
-static _Atomic bool closed;
-
-void incstack__pools_close(bool now)
-{
-	atomic_store(&closed, now);
-}
-
 /* Makes one more pool: 0, or a negative error if the system or the embedder
  * refuses, or if there are as many as there can be. By one thread at a time. */
 int incstack__pool_generate(const runtime *rt)
@@ -108,7 +101,7 @@ int incstack__pool_generate(const runtime *rt)
 	static bool refused; /* they would refuse again */
 	uintptr_t bytes = atomic_load_explicit(&incstack__pools.bytes, memory_order_relaxed);
 	uint8_t *range = reserved_range();
-	if (refused || !range || bytes == (uintptr_t)POOLS * STRIDE || atomic_load(&closed))
+	if (refused || !range || bytes == (uintptr_t)POOLS * STRIDE)
 		return INCSTACK_ENOMEM;
 	if (!make_pool(rt, range + bytes)) {
 		mprotect(range + bytes, STRIDE, PROT_NONE);
