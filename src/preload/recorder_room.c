@@ -95,11 +95,24 @@ static void allow_quick(struct incstack__record *record, uint32_t changes)
 	record->quick = record->look < most ? record->look : most;
 }
 
+/* Whether the stack has room for what is done now and then, which takes some 5 KiB. A fault
+ * in the middle of it would find signals blocked and locks held, and a handler that jumps out
+ * of the fault would leave them so. */
+static int stack_suffices(const struct incstack__record *record)
+{
+	enum { LEAST_BYTES = 8 << 10 };
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	return here < record->low || here >= record->high || here - record->low >= LEAST_BYTES;
+}
+
 /* Room for one more event and its trace. */
 int incstack__record_make_room(struct incstack__record *record)
 {
 	const uint32_t changes = __atomic_load_n(&incstack__recording.changes, __ATOMIC_ACQUIRE);
 
+	if (!stack_suffices(record))
+		return 0;
 	if (incstack__record_is_full(record))
 		flush(record);
 	if (record->tree != NULL)

@@ -145,7 +145,9 @@ static void print_damage(const struct tool_report *report, FILE *out)
 			totals->truncated_bytes);
 	if (totals->tally.events_dropped > 0)
 		fprintf(out,
-			"warning: %" PRIu64 " events could not be written; is the disk full?\n",
+			"warning: %" PRIu64
+			" allocations and deallocations were dropped: the disk is full, "
+			"memory ran out, or a stack was nearly used up\n",
 			totals->tally.events_dropped);
 	if (totals->gaps > 0)
 		fprintf(out,

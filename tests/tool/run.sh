@@ -241,7 +241,7 @@ test_no_memory() {
 	base=$(bare)
 	record -o trace -- "$target" alloc=5000 below=30000:1 tight deep=20000
 	equal status "$status" 0
-	dropped=$(sed -n 's/^warning: \([0-9]*\) events could not be written.*/\1/p' stderr)
+	dropped=$(sed -n 's/^warning: \([0-9]*\) allocations .* were dropped: .*/\1/p' stderr)
 	equal "all traces" $(($(value traces) + $(value lost) + dropped)) $((base + 25002))
 	[[ $dropped -gt 0 ]] || fail "there was memory enough"
 	grep -q '^note: the recorder got no memory' stderr || fail "not said"
@@ -355,7 +355,7 @@ test_handlers_in_the_recorder() {
 	handled=$(sed -n 's/^handlers //p' stdout)
 	calls=$(sed -n 's/^allocated .* in \([0-9]*\) calls$/\1/p' stderr)
 	missing=$(sed -n 's/^warning: \([0-9]*\) allocations .* in signal handlers .*$/\1/p' stderr)
-	dropped=$(sed -n 's/^warning: \([0-9]*\) events could not .*$/\1/p' stderr)
+	dropped=$(sed -n 's/^warning: \([0-9]*\) allocations .* were dropped: .*$/\1/p' stderr)
 	[[ $missing -ge 1000 ]] || fail "no handler interrupted the recorder"
 	# printf has one of its own.
 	equal "recorded and missing" $((calls + missing + ${dropped:-0})) $((handled + 20 + 2))
