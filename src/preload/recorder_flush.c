@@ -171,6 +171,17 @@ static int take_tree(struct incstack__record *record)
 	return 0;
 }
 
+/* Without a batch: every event of the stack may have been dropped. */
+static void write_losses(struct incstack__record *record)
+{
+	struct incstack__trace_tally now;
+
+	if (count_all(record, &now) == 0 &&
+	    (now.events_dropped != record->live.tally.events_dropped ||
+	     now.lost != record->live.tally.lost))
+		incstack__record_tally(record, 0);
+}
+
 static void flush(struct incstack__record *record)
 {
 	struct incstack_tree *tree;
@@ -179,6 +190,7 @@ static void flush(struct incstack__record *record)
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	record->written_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 	if (record->log.used == 0 && record->traces == 0) {
+		write_losses(record);
 		begin_batch(record);
 		return;
 	}

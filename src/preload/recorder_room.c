@@ -100,7 +100,7 @@ static void allow_quick(struct incstack__record *record, uint32_t changes)
  * of the fault would leave them so. */
 static int stack_suffices(const struct incstack__record *record)
 {
-	enum { LEAST_BYTES = 8 << 10 };
+	enum { LEAST_BYTES = 6 << 10 };
 	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 
 	return here < record->low || here >= record->high || here - record->low >= LEAST_BYTES;
