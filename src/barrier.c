@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Return barriers: the thunks that are in use, and the words of the stack that
- * they replace. Only this file and retired.c write to a stack.
+ * Return barriers: plants and lifts them. Besides this file, three others write return slots:
+ * retired.c restores the slots of vanished barriers, contract.c stores a resume address for
+ * the embedder (incstack_slot_write), and the trampoline (thunks.S) restores the slot through
+ * which a return comes.
  *
  * Order of writes: the cell is filled before the slot shows the thunk, and a
  * thunk is reused only when no slot and no unwinder can lead to it (I4).
@@ -35,14 +37,15 @@ static void put_retired(stack *s, uint32_t number)
 	s->retired = number;
 }
 
-/* Its barrier, at `slot`, vanished unannounced: that slot, or a copy of it, may still show
- * it. It leads to the right place until reclaim finds that no return can come. */
+/* Retires a thunk whose barrier at `slot` vanished unannounced. The slot, or a copy of it, may
+ * still hold the thunk. So the cell keeps its resume address until reclaim() in retired.c
+ * finds that no return can come through the thunk. */
 static void retire(stack *s, uint32_t number, uintptr_t slot)
 {
 	struct barrier *b = barrier_of(number);
 	b->fp = slot;
 	b->retired = 1;
-	atomic_signal_fence(memory_order_seq_cst); /* before it is found not live (I8) */
+	atomic_signal_fence(memory_order_seq_cst); /* before the barrier counts as not live (I8) */
 	b->object = NULL;
 	put_retired(s, number);
 }
@@ -53,7 +56,7 @@ static void patch(stack *s, const object *o, uint32_t number)
 	uintptr_t resume = content(slot);
 	const runtime *rt = s->runtime;
 	if (FAULT(FAULT_STORE_FIRST)) {
-		store(slot, thunk_address(number)); /* and somebody looks just then */
+		store(slot, thunk_address(number)); /* and the embedder reads it just then */
 		if (rt->embedder.logical_pc)
 			rt->embedder.logical_pc(rt->context, (uintptr_t)slot, resume);
 	}
@@ -62,7 +65,7 @@ static void patch(stack *s, const object *o, uint32_t number)
 	store(slot, thunk_address(number));
 }
 
-/* The record of the barrier, then the slot (I8). */
+/* Writes the record of the barrier first, then the slot (I8). */
 static inline void intercept(stack *s, object *o, uintptr_t fp, uint32_t number)
 {
 	*barrier_of(number) = (struct barrier){o, fp, 0, 0};
@@ -72,8 +75,9 @@ static inline void intercept(stack *s, object *o, uintptr_t fp, uint32_t number)
 	s->stats.planted++;
 }
 
-/* Intercepts the return into the frame of o, by a thunk or by the embedder; false
- * if there is no thunk (which numbers the embedder's barriers, too). */
+/* Intercepts the return into the frame of o, by a thunk or by the embedder. Returns false if
+ * there is no thunk or the embedder refuses. A barrier of the embedder takes a thunk too, for
+ * its number. */
 bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp)
 {
 	const runtime *rt = s->runtime;
@@ -101,9 +105,9 @@ static void clear(object *o)
 	o->flags &= OBJECT_FLAGS & ~(uint32_t)OBJECT_BARRIER;
 }
 
-/* The return into the frame of o is being served: its thunk intercepts the one into the
- * frame of next from now on. Nobody stands on the thunk: the trampoline has read its
- * cell, and shows unwinders the slot, which it has restored. */
+/* The return into the frame of o is being served, and its thunk now intercepts the return into
+ * the frame of `next`. Reusing the thunk at once is safe: the trampoline has read the cell,
+ * and unwinders see the slot, which the trampoline has restored. */
 void incstack__barrier_pass_on(stack *s, object *o, object *next, uintptr_t fp)
 {
 	uint32_t number = number_of(o);
@@ -111,7 +115,8 @@ void incstack__barrier_pass_on(stack *s, object *o, object *next, uintptr_t fp)
 	intercept(s, next, fp, number);
 }
 
-/* The same, where no further one is needed. */
+/* The return into the frame of o is being served, and no further barrier is needed: the thunk
+ * is free. */
 void incstack__barrier_end(stack *s, object *o)
 {
 	uint32_t number = number_of(o);
@@ -119,14 +124,15 @@ void incstack__barrier_end(stack *s, object *o)
 	put(&s->spare, number);
 }
 
-/* The embedder is trusted to have told. */
+/* Whether the barrier of o is live. A barrier of the embedder counts as live until the
+ * embedder announces its return. */
 bool incstack__barrier_live(const stack *s, const object *o)
 {
 	return o->flags & OBJECT_BARRIER &&
 	       (s->by_embedder || content(object_slot(o)) == thunk_address(number_of(o)));
 }
 
-/* Its thunk leads back to it (I4). */
+/* Whether the record of the thunk leads back to the object and its stack (I4). */
 bool incstack__barrier_recorded(const stack *s, const object *o)
 {
 	return barrier_of(number_of(o))->object == o &&
@@ -138,8 +144,9 @@ uintptr_t incstack__barrier_fp(const object *o)
 	return barrier_of(number_of(o))->fp;
 }
 
-/* Restores the slot if it is still ours. The thunk is free then, unless another copy of the
- * frame may be the true one: `certain` says that a walk from the running frame came here. */
+/* Restores the slot if it still holds our thunk. The thunk is then free if `certain`, which
+ * says that a walk from the running frame has met this frame. Otherwise another copy of the
+ * frame may be the one that runs, and the thunk is retired. */
 void incstack__barrier_lift(stack *s, object *o, bool certain)
 {
 	const runtime *rt = s->runtime;
@@ -157,8 +164,8 @@ void incstack__barrier_lift(stack *s, object *o, bool certain)
 	}
 }
 
-/* The barrier was passed: its thunk stays readable until the next operation,
- * because an unwinder or the trampoline may be standing on it. */
+/* The barrier of o was hit. Its thunk stays readable until the next operation, because an
+ * unwinder or the trampoline may still be using it. */
 void incstack__barrier_drop(stack *s, object *o)
 {
 	uint32_t number = number_of(o);
@@ -166,8 +173,9 @@ void incstack__barrier_drop(stack *s, object *o)
 	put(&s->limbo, number);
 }
 
-/* Whether thunk n of s may be used again; if it has a live barrier, its slot is given back,
- * or else it is retired. Without restore the stack has ended. */
+/* Whether thunk n of s may be used again; if not, the caller retires it. If the slot of a
+ * live barrier holds the thunk, the slot is restored. Without `restore` the stack has ended
+ * and its memory is not touched. */
 static bool free_again(stack *s, uint32_t n, bool restore)
 {
 	const object *o = barrier_of(n)->object;
@@ -184,8 +192,8 @@ static bool free_again(stack *s, uint32_t n, bool restore)
 	return false;
 }
 
-/* Forgets every barrier of s. Chain and lists may be in any state, so its thunks
- * are found by their cells. Without restore the stack has ended (I4). */
+/* Forgets every barrier of s. The chain and the lists may be in any state, so the thunks of s
+ * are found by their cells. Without `restore` the stack has ended (I4). */
 void incstack__barriers_forget(stack *s, bool restore)
 {
 	s->spare = s->limbo = s->retired = 0;
@@ -208,7 +216,8 @@ bool incstack__stack_is_patched(const stack *s)
 	return o || s->busy;
 }
 
-/* Nothing is left of s but its address. Its thunks are the parent's, and not used again. */
+/* In the child of fork, s is only an address that cells hold: its memory may be wiped. Restores
+ * the slots of its barriers. Its thunks belong to the parent's stack and are not reused. */
 void incstack_stack_forked(struct incstack_stack *s)
 {
 	uintptr_t pools = 1 + atomic_load_explicit(&incstack__pools.bytes, memory_order_acquire) /
@@ -230,15 +239,15 @@ void incstack__limbo_empty(stack *s)
 	}
 }
 
-/* The state moved to a copy of the object. */
+/* Makes the barrier lead to a copy of its object. */
 void incstack__barrier_move(object *from, object *to)
 {
 	if (from->flags & OBJECT_BARRIER)
 		barrier_of(number_of(from))->object = to;
 }
 
-/* Takes o, whose frame is gone, off the known chain. A barrier among them was
- * passed unannounced: what lay in its gap is unknown for ever. */
+/* Removes o, whose frame is gone, from the known chain. If o had a barrier, it vanished
+ * unannounced, and the frames in its gap will never be known. */
 object *incstack__known_pop(stack *s, object *o)
 {
 	object *next = physical_parent(o);
@@ -269,7 +278,8 @@ object *incstack__barrier_object(const struct incstack__cell *cell)
 	return barrier_of(thunk_number((uintptr_t)cell - INCSTACK__POOL_BYTES))->object;
 }
 
-/* Gives the slot back; the barrier counts as vanished unannounced. */
+/* Restores the slot of a barrier without changing the known chain. The barrier will count as
+ * vanished unannounced. */
 void incstack__barrier_uncover(stack *s, uint32_t number)
 {
 	const object *o = barrier_of(number)->object;
@@ -278,7 +288,7 @@ void incstack__barrier_uncover(stack *s, uint32_t number)
 		store(object_slot(o), thunk_cell(thunk_address(number))->resume);
 }
 
-/* The stack was copied: a frame pointer into it moves along. */
+/* The stack was moved: shifts the recorded frame pointer if it points into [low, high). */
 void incstack__barrier_shift_fp(const object *o, uintptr_t low, uintptr_t high, uintptr_t delta)
 {
 	struct barrier *b = barrier_of(number_of(o));

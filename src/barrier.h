@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files about thunks share: the records of barriers by the number of their thunk,
- * and the words of stacks that they replace.
+ * Shared by the files that handle thunks: the records of barriers, indexed by thunk number,
+ * and the functions that read and write return slots.
  */
 #ifndef INCSTACK__BARRIER_H
 #define INCSTACK__BARRIER_H
 
 #include "internal.h"
 
-extern struct barrier incstack__barriers[INCSTACK__THUNK_COUNT]; /* of the first pool */
+extern struct barrier incstack__barriers[INCSTACK__THUNK_COUNT]; /* for the first pool */
 
-/* A later pool holds its own, behind its cells. */
+/* The record of a thunk. Each later pool holds its records itself, after its cells. */
 static inline struct barrier *barrier_of(uint32_t number)
 {
 	uint32_t index = number % INCSTACK__THUNK_COUNT;
@@ -20,7 +20,7 @@ static inline struct barrier *barrier_of(uint32_t number)
 	       index;
 }
 
-/* The write into a foreign frame: sanitizers know nothing of it. */
+/* Writes a return slot in another function's frame. Sanitizers would report the access. */
 __attribute__((no_sanitize("address", "thread"))) static inline void store(uintptr_t *slot,
 									   uintptr_t word)
 {
@@ -38,8 +38,8 @@ uint32_t incstack__thunk_take(stack *s);
 void incstack__thunk_give_back(stack *s, uint32_t number);
 bool incstack__thunks_short(const runtime *rt);
 
-/* From now on a pool is made only by incstack__pools_add: libgcc, which has to be told, might
- * wait for a lock. */
+/* From now on only incstack__pools_add makes pools. A new pool must be registered with
+ * libgcc, which might wait for a lock, so the caller chooses the moment. */
 void incstack__pools_close(void);
 bool incstack__pools_needed(void);
 void incstack__pools_add(stack *s);

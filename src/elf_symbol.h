@@ -19,14 +19,15 @@ struct incstack__elf_tables {
 	const uint32_t *sysv_hash;
 };
 
-/* The dynamic linker has relocated the pointers of the dynamic section, except where that
- * section is read-only, as that of the vDSO is. */
+/* The dynamic linker has relocated the pointers of the dynamic section, unless that section
+ * is read-only, as in the vDSO. */
 static inline const void *incstack__elf_pointer(uintptr_t bias, ElfW(Addr) value)
 {
 	return (const void *)(value < bias ? value + bias : value);
 }
 
-/* The tables of an object: its bias, and its dynamic section or null. False: it has none. */
+/* Reads the tables of an object from its bias and its dynamic section, which may be null.
+ * Returns false if the object has no such tables. */
 static inline bool incstack__elf_tables_read(uintptr_t bias, const ElfW(Dyn) * dynamic,
 					     struct incstack__elf_tables *t)
 {
@@ -45,7 +46,7 @@ static inline bool incstack__elf_tables_read(uintptr_t bias, const ElfW(Dyn) * d
 	return t->symbols && t->names && (t->gnu_hash || t->sysv_hash);
 }
 
-/* Whether the object defines symbol i, and by that name. */
+/* Whether the object defines symbol i and the symbol has that name. */
 static inline bool incstack__elf_is(const struct incstack__elf_tables *t, uint32_t i,
 				    const char *name)
 {
@@ -59,8 +60,9 @@ static inline bool incstack__elf_is(const struct incstack__elf_tables *t, uint32
 	return *own == *name;
 }
 
-/* The number of the symbol, or 0. The table has the count of its buckets, the first symbol
- * that it holds, the words of its filter, a shift; then filter, buckets, and the chains. */
+/* Returns the number of the symbol, or 0. The table begins with four words: the number of
+ * buckets, the number of the first symbol in the table, the number of words in the Bloom
+ * filter, and a shift. The filter, the buckets and the chains follow. */
 static inline uint32_t incstack__elf_gnu_find(const struct incstack__elf_tables *t,
 					      const char *name)
 {
@@ -82,7 +84,7 @@ static inline uint32_t incstack__elf_gnu_find(const struct incstack__elf_tables 
 	}
 }
 
-/* The symbol, if the object defines one of that name, or null. */
+/* Returns the symbol, or null if the object defines none of that name. */
 static inline const ElfW(Sym) *
 	incstack__elf_symbol(const struct incstack__elf_tables *t, const char *name)
 {
@@ -95,7 +97,7 @@ static inline const ElfW(Sym) *
 	return found ? &t->symbols[found] : NULL;
 }
 
-/* The address of the function, or 0 if the object does not export one of that name. */
+/* Returns the address of the function, or 0 if the object exports none of that name. */
 static inline uintptr_t incstack__elf_function(const struct link_map *map, const char *name)
 {
 	struct incstack__elf_tables t;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deliberate bugs of the core, for tests/toyvm: its oracle must find each. They
- * exist only where INCSTACK_FAULT is defined: as the number of the one that is
- * compiled in, or as a variable. No library is ever built so.
+ * Deliberate bugs of the core for tests/toyvm, whose oracle must find each of them. They
+ * exist only if INCSTACK_FAULT is defined: either as the number of the one bug that is
+ * compiled in, or as a variable. No library is built with it.
  */
 #ifndef INCSTACK__FAULT_H
 #define INCSTACK__FAULT_H
 
 enum {
-	FAULT_ADDRESS_ALONE = 101, /* a frame is known by its address, whatever its slot holds */
+	FAULT_ADDRESS_ALONE = 101, /* a frame is known by its address, without its slot's content */
 	FAULT_THUNK_REUSED,        /* a thunk is used again before it fired */
 	FAULT_STORE_FIRST,         /* the slot shows the thunk before its cell is filled */
-	FAULT_GAP_FORGOTTEN,       /* what lay between a barrier and the known is left out */
+	FAULT_GAP_FORGOTTEN,       /* frames between a barrier and the known chain are left out */
 	FAULT_POSITION_REWRITTEN,  /* a new resume address becomes the position */
 	FAULT_INCOMPLETE,          /* retrieve does not complete */
 	FAULT_FP_NOT_MOVED,        /* a moved stack's saved frame pointer stays */

@@ -39,18 +39,18 @@ enum {
 #define OBJECT_FLAGS ((1u << OBJECT_SHIFT) - 1)
 #define OBJECT_ORDINARY ((uint32_t)(INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW))
 
-/* What a thunk finds: the word to resume at, and the stack it belongs to. */
+/* What a thunk reads: the address to resume at, and the stack that the thunk belongs to. */
 struct incstack__cell {
 	uintptr_t resume;
 	stack *stack;
 };
 
-/* The rest of a barrier, by number of its thunk. */
+/* The record of a barrier beside the cell, indexed by the number of its thunk. */
 struct barrier {
-	object *object;   /* the frame that control returns into; null: not live */
-	uintptr_t fp;     /* the frame pointer of that frame; of a retired thunk, its slot */
-	uint32_t next;    /* in a list of its stack's thunks */
-	uint32_t retired; /* it is in the list of retired ones */
+	object *object;   /* the frame that control returns into; null: the barrier is not live */
+	uintptr_t fp;     /* the frame pointer of that frame; if retired, the return slot */
+	uint32_t next;    /* the next thunk in a list of its stack */
+	uint32_t retired; /* whether the thunk is in the list of retired thunks */
 };
 
 /* A frame during a walk. */
@@ -68,9 +68,9 @@ struct cursor {
 struct chunk {
 	struct chunk *next;
 	size_t bytes;
-	object *objects; /* first, and how many when the chunk was left */
+	object *objects; /* the first object, and their end when the chunk was left */
 	object *objects_end;
-	struct incstack_tree tree; /* of the first chunk: incstack_stack_tree */
+	struct incstack_tree tree; /* only used in the first chunk: incstack_stack_tree */
 	runtime *runtime;
 };
 static inline bool chunk_contains(const struct chunk *c, const void *p)
@@ -81,7 +81,7 @@ static inline size_t chunk_room(const struct chunk *c)
 {
 	return c->bytes - sizeof(*c);
 }
-/* Where objects and traces of an arena are that is full, whatever is asked for. */
+/* The position of objects and traces in an arena that has no room for any request. */
 #define INCSTACK__NO_ROOM 4096
 
 struct arena {
@@ -103,61 +103,61 @@ static inline object *chunk_end(const struct arena *a, const struct chunk *c)
 /* What the barrier distance is chosen from (distance.c). */
 struct distance {
 	uint32_t value;   /* the barrier distance */
-	uint32_t returns; /* since the last sample */
+	uint32_t returns; /* intercepted since the last sample */
 	uint32_t samples; /* in this window */
 	uint32_t pause;   /* samples before the next window */
 	bool fixed;
 	uint32_t last_count; /* the callers that the last sample walked over */
 	const object *last_first, *last_end;
-	uint16_t popped[INCSTACK_DISTANCE_MAX + 1]; /* samples, by frames left since the last */
+	uint16_t popped[INCSTACK_DISTANCE_MAX + 1]; /* samples, by frames popped before each */
 };
 
-/* Frames whose rules a stack remembers by their place, 16 bytes each. */
+/* How many rules a stack remembers by stack address: one for each 16 bytes. */
 enum { RULES_AT = 1024 };
 
-/* What every sample looks at comes first: two lines of the cache. */
+/* The fields that every sample reads come first and fill two cache lines. */
 struct incstack_stack {
 	uintptr_t busy;  /* the stack pointer of the operation in progress, or 0 */
 	uintptr_t owner; /* the thread that may use it */
 	uintptr_t low, high;
 	object *newest;         /* the youngest known caller; set_newest() sets both */
-	uintptr_t newest_thunk; /* what its slot holds if it has a barrier, else no word */
+	uintptr_t newest_thunk; /* its thunk if it has a barrier, else a value no slot holds */
 	runtime *runtime;
 	trace **last;
 	uint64_t samples, walked; /* counters: see struct incstack_stats */
-	uint64_t look_at;         /* the sample, by number, that the distance is chosen from next */
-	uint32_t careful;         /* why no sample is quick: see below */
-	uint32_t limbo;           /* thunks that an unwinder may still look at */
-	uint32_t near, reach;     /* frames that a sample is meant to walk over, callers that it
-				   * may before it plants (distance.c) */
-	struct arena arena;       /* its first three words */
+	uint64_t look_at;         /* the number of the next sample that distance.c looks at */
+	uint32_t careful;         /* why no sample may take the fast path: see below */
+	uint32_t limbo;           /* thunks that an unwinder may still read */
+	uint32_t near, reach;     /* frames that a sample should walk over, and callers that it
+				   * may walk over before it plants a barrier (distance.c) */
+	struct arena arena;       /* its first three words end the two lines */
 	uint32_t mode;
 	int32_t hidden_rule; /* all ones, unless raw objects keep their rule in bci */
 	uint32_t spare;      /* thunks of this stack, ready to be used */
-	uint32_t retired;    /* those whose barriers vanished unannounced (I4) */
-	uint32_t thunk_low;  /* all thunks that it ever had lie in between */
-	uint32_t thunk_high;
-	bool by_embedder; /* walked by its caller, with its own barriers */
-	bool anywhere;    /* each sample is on a stack that nobody described */
-	bool no_memory;   /* whether the last walk cut an object for want of memory */
+	uint32_t retired;    /* thunks whose barriers vanished unannounced (I4) */
+	uint32_t thunk_low;  /* the numbers of all thunks that the stack ever had lie in */
+	uint32_t thunk_high; /* [thunk_low, thunk_high] */
+	bool by_embedder;    /* walked by the embedder, with the embedder's own barriers */
+	bool anywhere;       /* bounds are unknown: a sample may be on any stack */
+	bool no_memory;      /* whether the last walk cut an object for lack of memory */
 	struct distance distance;
-	struct incstack_stats stats; /* samples and walked stand above */
+	struct incstack_stats stats; /* except samples and walked, which are above */
 	object *met;                 /* the youngest object that the last walk found known */
-	object *cut;                 /* the object that the last walk had to cut, if any */
-	uint64_t retrieved;          /* samples */
-	uint64_t alone;              /* samples with nothing old: the others are `shared` */
-	void *identity;              /* what it knows this stack by */
-	uintptr_t mapped_low;        /* readable memory outside of the stack that this walk */
-	uintptr_t mapped_high;       /* has come to; of an `anywhere` one [low, high) itself */
-	uint64_t rules_forgotten;    /* of the runtime, when it looked last (validate) */
-	uint32_t rule_at[RULES_AT];  /* plain ones: see foreseen() */
+	object *cut;                 /* the object at which the last walk was cut, if any */
+	uint64_t retrieved;          /* samples that were retrieved */
+	uint64_t alone;              /* samples whose objects are all new; others are `shared` */
+	void *identity;              /* the embedder's name of this stack */
+	uintptr_t mapped_low;        /* memory outside the stack known to be readable in this */
+	uintptr_t mapped_high;       /* walk; with `anywhere`, the same as [low, high) */
+	uint64_t rules_forgotten;    /* the runtime's count, as last seen by mode validate */
+	uint32_t rule_at[RULES_AT];  /* plain rules only: see foreseen() */
 };
 _Static_assert(offsetof(struct incstack_stack, arena) == 104, "two lines, with three words of it");
 
 enum {
-	CAREFUL_WALK = 1,  /* frames are an embedder's, compared with what they were, or on a
-			    * stack that nobody described */
-	CAREFUL_WANTS = 2, /* a signal handler wants rules */
+	CAREFUL_WALK = 1,  /* the embedder walks, or mode validate compares frames, or the
+			    * bounds of the stack are unknown */
+	CAREFUL_WANTS = 2, /* a signal handler missed rules that must be looked up */
 };
 
 _Static_assert(offsetof(struct incstack_stack, busy) == INCSTACK__STACK_BUSY, "see layout.h");
@@ -167,27 +167,27 @@ _Static_assert(sizeof(struct incstack__cell) == INCSTACK__THUNK_SIZE, "see layou
 
 enum { RULES_WANTED = 64 };
 
-/* What every sample looks at comes first. */
+/* The fields that every sample reads come first. */
 struct incstack_runtime {
-	_Atomic(struct rule_table *) run_rules; /* as rules, or null: see run.h */
+	_Atomic(struct rule_table *) run_rules; /* same as `rules`, or null: see run.h */
 	_Atomic(struct rule_table *) rules;
 	atomic_bool wanting; /* something is in `wanted` */
 	struct incstack_embedder embedder;
 	void *context;
 	struct incstack_options options;
 	_Atomic uint64_t rule_count;          /* entries in use */
-	_Atomic uint64_t rules_unkept;        /* rules that found no room */
-	_Atomic(struct rule_table *) growing; /* the newest table, also before it is used */
-	_Atomic uint64_t rules_forgotten;     /* how often */
-	atomic_uint forgetting;               /* threads that are at it */
-	atomic_flag rule_lock;                /* who has it makes a larger table; nobody waits */
-	/* What signal handlers missed lately: a ring that overwrites the oldest. */
+	_Atomic uint64_t rules_unkept;        /* rules for which the table had no room */
+	_Atomic(struct rule_table *) growing; /* the newest table, even before it is published */
+	_Atomic uint64_t rules_forgotten;     /* calls of incstack__rule_forget */
+	atomic_uint forgetting;               /* threads inside incstack__rule_forget */
+	atomic_flag rule_lock;                /* held to make a larger table; nobody waits */
+	/* Addresses that signal handlers missed: a ring that overwrites the oldest. */
 	_Atomic uintptr_t wanted[RULES_WANTED];
 	atomic_uint wanted_next;
 	atomic_uint stacks;
 	atomic_uint thunks;  /* taken from the pool */
 	atomic_uint revived; /* returns through retired thunks */
-	struct chunk *kept;  /* of released trees */
+	struct chunk *kept;  /* chunks of released trees */
 	uint32_t kept_count;
 	atomic_flag kept_lock;
 	size_t xsave_bytes;
@@ -228,8 +228,8 @@ static inline bool arena_fits(const stack *s, size_t objects)
 	const char *end = (const char *)s->arena.limit - sizeof(trace);
 	return (const char *)(s->arena.object + objects) <= end;
 }
-/* A new object, null where there is no room; `grow`: memory may be allocated, beyond
- * the limit of the stack if need be, for what was sampled must be completed. It is
+/* Returns a new object, or null if there is no room. With `grow`, it may allocate memory,
+ * even beyond the stack's limit, because sampled traces must be completed. The object is
  * complete before it is counted (I8). */
 static inline object *arena_object(stack *s, bool grow, object value)
 {
@@ -241,8 +241,8 @@ static inline object *arena_object(stack *s, bool grow, object value)
 	return s->arena.object++;
 }
 
-/* How the embedder may be called: never (in a signal handler), or with all
- * registers saved (in the trampoline). */
+/* How the embedder may be called: never (in a signal handler), directly, or with all
+ * registers saved (from the trampoline). */
 enum ask { ASK_NEVER, ASK_DIRECTLY, ASK_SAVED };
 
 /* step.c */
@@ -262,16 +262,16 @@ static inline bool inside(const stack *s, uintptr_t address)
 {
 	return address >= s->low && address < s->high;
 }
-/* Whether a frame at sp is ordinary: its caller's frame begins at cfa, further out and
- * below `limit`, and what is read of it, the word below cfa and the one at `saved`, lies
- * in the frame or, at most, one word below it. All walks ask this, fast or not. */
+/* Whether a frame at sp is ordinary: its caller's frame begins at cfa, which is above sp and
+ * below `limit`; and the words to be read, those at cfa - 8 and at `saved`, lie in the frame
+ * or at most one word below it. The fast and the general walk share this test. */
 static inline bool frame_ordinary(uintptr_t sp, uintptr_t cfa, uintptr_t saved, uintptr_t limit)
 {
 	return cfa > sp && cfa < limit && saved + 2 * sizeof(uintptr_t) > sp;
 }
-/* A word of the stack, maybe of another function's red zone. The caller has checked
- * that it lies inside the stack, or that it is mapped (mapped.c), but not that it is aligned:
- * a frame pointer may be anything. */
+/* A word of the stack, possibly in another function's red zone. The caller has checked that
+ * the word lies inside the stack or is mapped (mapped.c), but not that it is aligned: a frame
+ * pointer register may hold any value. */
 typedef uintptr_t stack_any_word __attribute__((aligned(1), may_alias));
 __attribute__((no_sanitize("address", "thread"))) static inline uintptr_t
 stack_word(uintptr_t address)
@@ -288,24 +288,24 @@ object *incstack__decode(stack *s, object *o, const struct incstack_frame *frame
 			 bool grow);
 
 /* walk.c */
-/* How far a walk has come. */
+/* The progress of a walk. */
 struct path {
 	struct cursor at;
-	object *child;    /* the object of the frame at */
-	object *known;    /* the youngest object that may still be met */
-	object *head;     /* the youngest caller that was made: where a memo begins */
+	object *child;    /* the object of the frame `at` */
+	object *known;    /* the youngest object that the walk may still meet */
+	object *head;     /* the youngest caller made on this stack: validate remembers from it */
 	uint32_t n;       /* callers that were made */
-	bool interrupted; /* a signal interrupted the frame at */
-	bool here;        /* not before, on a signal's stack, nor ever on a strange one */
-	bool no_thunk;    /* none could be had: not asked for again */
-	packed_rule rule; /* of the frame that may be planted at */
+	bool interrupted; /* whether a signal interrupted the frame `at` */
+	bool here;        /* whether the walk has reached this stack: not yet on a signal stack */
+	bool no_thunk;    /* no thunk could be had: do not ask again */
+	packed_rule rule; /* of the frame whose return the barrier would intercept */
 };
 object *incstack__walk(const struct walker *w, struct path *p);
 bool incstack__known_confirm(stack *s, const uintptr_t *frame);
 void incstack__cut(stack *s, object *o);
 void incstack__cut_walk(stack *s, object *o, bool no_memory);
 
-/* full_walk.c: of the recorder, to compare with */
+/* full_walk.c: the recorder compares traces with it */
 int incstack__full_walk(stack *s, const struct incstack_top *top, struct incstack_frame *frames,
 			int max);
 
@@ -401,7 +401,7 @@ static inline uintptr_t thread_self(void)
 	return (uintptr_t)__builtin_thread_pointer();
 }
 int incstack__enter_slowly(stack *s, uintptr_t sp);
-/* Begins an operation on s by its owner; leave() ends it. */
+/* Begins an operation on s, which only its owner may do; leave() ends the operation. */
 __attribute__((always_inline)) static inline int enter(stack *s)
 {
 	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
@@ -411,7 +411,7 @@ __attribute__((always_inline)) static inline int enter(stack *s)
 	atomic_signal_fence(memory_order_seq_cst);
 	return 0;
 }
-/* Debug builds look after each operation whether the invariants hold. */
+/* Debug builds check the invariants at the end of each operation. */
 static inline void leave(stack *s)
 {
 #ifdef INCSTACK_DEBUG
@@ -441,15 +441,15 @@ bool incstack__entry_state(const struct cursor *at, struct cursor *caller);
 void incstack__signal_registers(struct cursor *at);
 int incstack__thunk_contains(uintptr_t pc);
 int incstack__pool_generate(const runtime *rt);
-/* The pools that were made at run time lie in [base, base + bytes), one a stride. */
+/* The pools made at run time lie in [base, base + bytes), one per INCSTACK__POOL_STRIDE. */
 struct incstack__pools {
 	_Atomic uintptr_t base, bytes;
 };
 extern struct incstack__pools incstack__pools;
-/* Where in its pool a word points to that leads to a pool made at run time. */
+/* Whether a word points into the pools made at run time. *offset is relative to their base. */
 static inline bool in_later_pool(uintptr_t word, uintptr_t *offset)
 {
-	/* bytes first: base is what it was when bytes was stored (pool.c) */
+	/* acquire: pairs with the release in pool.c, which stores base before bytes. */
 	uintptr_t bytes = atomic_load_explicit(&incstack__pools.bytes, memory_order_acquire);
 	*offset = word - atomic_load_explicit(&incstack__pools.base, memory_order_relaxed);
 	return __builtin_expect(*offset < bytes, 0);
@@ -462,7 +462,7 @@ static inline bool is_thunk(uintptr_t word)
 	return in_later_pool(word, &offset) &&
 	       offset % INCSTACK__POOL_STRIDE - INCSTACK__ENTRY_BYTES < INCSTACK__POOL_BYTES;
 }
-/* Of a word that is_thunk. */
+/* The number of the thunk at `word`, for which is_thunk() must hold. */
 static inline uint32_t thunk_number(uintptr_t word)
 {
 	uintptr_t offset;
@@ -485,8 +485,8 @@ static inline uintptr_t thunk_address(uint32_t number)
 			 (pool - 1) * INCSTACK__POOL_STRIDE + INCSTACK__ENTRY_BYTES;
 	return thunks + (uintptr_t)(number % INCSTACK__THUNK_COUNT) * INCSTACK__THUNK_SIZE;
 }
-/* What a return slot holds when it has the barrier of o; odd, as no slot is, if o
- * has none. */
+/* The word in the return slot of o if o has a barrier. Otherwise 1, which no return slot
+ * holds. */
 static inline uintptr_t barrier_word(const object *o)
 {
 	return o && o->flags & OBJECT_BARRIER ? thunk_address(o->flags >> OBJECT_SHIFT) : 1;

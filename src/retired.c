@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Retired thunks: their barriers vanished unannounced, because frames were left by a jump
- * that nobody announced. When they can be used again (I4), and what becomes of the thunks
- * of a stack whose state ends.
+ * Retired thunks, whose barriers vanished because a jump left their frames unannounced: when
+ * they can be used again (I4), and what becomes of them when the state of their stack ends.
  */
 #include "barrier.h"
 
-/* A return came through a retired thunk: its frame had not gone. */
+/* Called for a return through a thunk without a live barrier. If the thunk is retired, its
+ * frame had not gone: the stack was copied. */
 void incstack__barrier_revived(stack *s, const struct incstack__cell *cell)
 {
 	if (barrier_of(thunk_number((uintptr_t)cell - INCSTACK__POOL_BYTES))->retired)
 		incstack__copied_note(s);
 }
 
-/* Makes sure that no return comes through the retired thunk, where nobody copies stacks:
- * its slot is dead memory below the running frame and its red zone, or holds something
- * else by now, or is given back. */
+/* Makes sure that no return can come through the retired thunk, provided that nobody copies
+ * stacks. Either its slot is dead memory below the running frame and its red zone, or it holds
+ * another word by now, or it is restored here. */
 static void give_back_slot(uint32_t number, uintptr_t sp)
 {
 	enum { RED_ZONE = 128 };
@@ -35,16 +35,16 @@ static void reclaim(stack *s)
 	}
 }
 
-/* The slots of retired thunks lie elsewhere now. */
+/* The stack was moved, and with it the slots of its retired thunks. */
 void incstack__barriers_moved(stack *s, uintptr_t delta)
 {
 	for (uint32_t n = s->retired; n; n = barrier_of(n)->next)
 		barrier_of(n)->fp += delta;
 }
 
-/* Gives retired thunks back to the pool when few are left: by the owner, running on the
- * stack. Not once a return came through one of them: what is not on the stack may then
- * be a copy elsewhere. */
+/* Gives retired thunks back to the pool when thunks run short. Only the owner may do that,
+ * while it runs on the stack. It is not done once a return has come through a retired thunk,
+ * because slots that are not on the stack may then have copies elsewhere. */
 void incstack__barriers_reclaim(stack *s)
 {
 	if (s->retired && inside(s, stack_pointer()) && incstack__thunks_short(s->runtime) &&
@@ -52,10 +52,11 @@ void incstack__barriers_reclaim(stack *s)
 		reclaim(s);
 }
 
-/* What thunks that copies of a stack may lead to belong to when its state has ended. */
+/* The owner of the retired thunks of destroyed stacks: copies of such a stack may still return
+ * through them, and the trampoline then needs a stack to read. */
 static stack nobody;
 
-/* The state of s ends. */
+/* Releases the thunks of s, whose state ends. */
 void incstack__barriers_end(stack *s)
 {
 	if (!incstack__copied(s->runtime))

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * What happens when a barrier is passed: by a return (the trampoline calls in),
- * by an unwinder (the personality routine of the thunks is called), or because
- * the embedder said so. The frame that is about to run again is captured, and
- * the barrier moves towards the base (ICPE'15 section 5.2, "Intercepting a
- * return").
+ * Handles a barrier that was hit: by a return (the trampoline calls incstack__returned), by
+ * an unwinder (it calls the thunks' personality routine), or because the embedder announced
+ * it. The frame that is about to run again is captured, and the barrier moves towards the
+ * base (ICPE'15 section 5.2, "Intercepting a return").
  */
 #include "internal.h"
 #include "run.h"
 #include "unwinder.h"
 
-/* Whether a barrier may go in front of p, whose callers are known. A position that
- * was decoded cannot be compared; one where a walk was cut has perhaps no rule. Nor does
- * one go where a signal came: an interrupted callee may be about to copy its return address,
- * and unwinders know a signal frame by the address that leads there. */
+/* Whether a barrier may guard p, whose callers are known. A decoded position cannot be
+ * compared with the slot. A position at which a walk was cut may have no rule. A return slot
+ * at a signal must not be patched for two reasons: an interrupted callee may be about to copy
+ * its return address, and unwinders recognize a signal frame by the address in that slot. */
 static bool may_plant(const stack *s, const object *p, const object *callee, uintptr_t plant_from)
 {
 	if (s->by_embedder)
@@ -27,14 +26,15 @@ static bool may_plant(const stack *s, const object *p, const object *callee, uin
 	return !(p->flags & INCSTACK_OBJECT_RAW) || word == p->method;
 }
 
-/* Below o everything is known and cannot have changed: the next barrier needs no
- * walk. It stays the youngest known object (I3), or there is none. */
+/* Plants the next barrier without a walk, because all callers of o are known and cannot have
+ * changed. The guarded object becomes the youngest known one (I3). If nothing can be guarded,
+ * no object is known. */
 static void move_down(stack *s, object *o, uintptr_t plant_from)
 {
 	uint32_t n = s->distance.value;
 	const object *callee = o;
 	object *p = physical_parent(o);
-	bool in_vain = false; /* no thunk is left; an older barrier may be there */
+	bool in_vain = false; /* no thunk is left: look only for an older barrier */
 	for (; p && !(p->flags & OBJECT_BARRIER); callee = p, p = physical_parent(p)) {
 		if (n) {
 			n--;
@@ -55,7 +55,8 @@ static object *fill_gap(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr
 	struct walker w = {s, ask, false, s->distance.value, plant_from};
 	struct path p = {.child = o, .known = (object *)o->parent, .here = true};
 	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = fp};
-	o->parent = NULL; /* first: without the flag it would be taken for the caller (I8) */
+	/* The parent goes first: once the flag is gone, it would be taken for the caller (I8). */
+	o->parent = NULL;
 	atomic_signal_fence(memory_order_seq_cst);
 	o->flags &= ~(uint32_t)OBJECT_GAP;
 	return incstack__walk(&w, &p);
@@ -75,8 +76,9 @@ void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, u
 		set_newest(s, fill_gap(s, o, fp, ask, plant_from));
 }
 
-/* The usual return, into the frame of o, the youngest known: what comes before the next
- * ordinary frame, or the next barrier, is captured. False: nothing was done. */
+/* The fast path of a return into the frame of o, the youngest known object. It captures the
+ * callers up to the next ordinary frame at the barrier distance, or up to the next barrier.
+ * Returns false, having done nothing, if a frame on the way is not ordinary. */
 static bool pass_quickly(stack *s, object *o, uintptr_t fp)
 {
 	object *first = s->arena.object, *known = (object *)o->parent;
@@ -103,9 +105,9 @@ static bool pass_quickly(stack *s, object *o, uintptr_t fp)
 	return true;
 }
 
-/* The trampoline's only call: the cell of the thunk, and the frame pointer of the
- * frame that runs next. Returns where it continues. An operation that was busy
- * then was left by a longjmp. */
+/* The only function that the trampoline calls. It gets the cell of the thunk and the frame
+ * pointer of the frame that runs next, and returns the address to resume at. If an operation
+ * was in progress (old_busy), a longjmp has left it. */
 uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_t old_busy)
 {
 	stack *s = cell->stack;
@@ -134,8 +136,8 @@ enum { UNWIND_CLEANUP_PHASE = 2, UNWIND_HANDLER_FRAME = 4 }; /* actions */
 enum { UNWIND_INSTALL = 7, UNWIND_CONTINUE = 8 };
 enum { UNWIND_RAX = 0, UNWIND_RDX = 1, UNWIND_RBP = 6 };
 
-/* The handler is in the thunk's caller: both have the same frame address, and the
- * unwinder stops at the first. Unwinding goes on without the thunk. */
+/* The handler is in the thunk's caller. Thunk and caller have the same frame address, so the
+ * unwinder stops at the thunk. Unwinding resumes without the thunk. */
 static int leave_thunk(const struct incstack__unwinder *u, struct _Unwind_Context *context,
 		       void *exception, uintptr_t resume)
 {
@@ -145,8 +147,8 @@ static int leave_thunk(const struct incstack__unwinder *u, struct _Unwind_Contex
 	return UNWIND_INSTALL;
 }
 
-/* What the frame behind the thunk's is about to lose is captured, down to the next known
- * frame. Nothing is patched: the next sample does. */
+/* Captures the frames that are about to be popped, down to the next known frame. It patches
+ * nothing; the next sample plants a barrier. */
 static int pass(const struct incstack__unwinder *u, int actions, void *exception,
 		struct _Unwind_Context *context)
 {
@@ -167,8 +169,9 @@ static int pass(const struct incstack__unwinder *u, int actions, void *exception
 	return next;
 }
 
-/* Called for each patched frame: when a handler is searched, and again before any frame
- * further out is touched. Continues, unless the handler is in the direct caller. */
+/* Unwinders call it for each patched frame: when they search for a handler, and again in the
+ * cleanup phase before they touch any frame further out. It lets unwinding continue, unless
+ * the handler is in the direct caller. */
 int incstack__thunk_personality(int version, int actions, uint64_t class, void *exception,
 				struct _Unwind_Context *context)
 {
@@ -186,7 +189,7 @@ int incstack__thunk_personality(int version, int actions, uint64_t class, void *
 	return UNWIND_CONTINUE;
 }
 
-/* The operation that a handler interrupted ends with its frame. */
+/* If the unwinding pops the frame of an interrupted operation, the operation ends. */
 static void end_operation(stack *s, uintptr_t sp)
 {
 	if (s->owner != thread_self() || !s->busy || !incstack__left_behind(s, s->busy, sp))
@@ -202,7 +205,7 @@ int incstack_stack_unwinding_to(struct incstack_stack *s, uintptr_t sp)
 	int error = enter(s);
 	if (error)
 		return error;
-	bool bad = s->by_embedder; /* it has no addresses */
+	bool bad = s->by_embedder; /* its frames have no addresses */
 	if (bad || sp < s->low || sp > s->high) {
 		leave(s);
 		return bad ? INCSTACK_EINVAL : INCSTACK_ERANGE;

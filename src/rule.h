@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An unwind rule in one word, and the table that finds it by the address of the code:
- * what a walk does for every frame.
+ * An unwind rule packed into one word, and its look-up by code address: both are on the path
+ * of every frame of every walk.
  */
 #ifndef INCSTACK__RULE_H
 #define INCSTACK__RULE_H
@@ -12,10 +12,10 @@
 
 #include <incstack/incstack.h>
 
-/* A rule in one word; 0 is "not in the cache". A plain rule, as nearly all are,
- * has its return slot right below the CFA and fits into 32 bits:
+/* A rule in one word; 0 means "not in the cache". Nearly all rules are plain. The return
+ * slot of a plain rule is the word below the CFA, and the rule fits into 32 bits. Its layout:
  *   bit 0: 1 | CFA from the frame pointer: 1 | 0: 1 | fp_offset / 8: 8 | 0: 3 | cfa_offset / 8: 18
- * Any other: 0 | kind: 3 | flags: 4 | ra_offset / 8: 8 | fp_offset / 8: 16 | cfa_offset: 32 */
+ * Other rules: 0 | kind: 3 | flags: 4 | ra_offset / 8: 8 | fp_offset / 8: 16 | cfa_offset: 32 */
 typedef uint64_t packed_rule;
 #define RULE_END ((packed_rule)INCSTACK_RULE_END << 1)
 #define RULE_FRAME_POINTER ((packed_rule)(1 | 1 << 1 | 2 << 3 | 2 << 14))
@@ -36,7 +36,7 @@ static inline uintptr_t rule_cfa(packed_rule r)
 {
 	return r >> 11;
 }
-/* Not of an address that the embedder refused, or was not asked for. */
+/* False if the embedder has no rule for the address, or has not been asked for it. */
 static inline bool rule_known(packed_rule r)
 {
 	return rule_plain(r) || (r && (r >> 1 & 7) <= INCSTACK_RULE_END);
@@ -56,18 +56,18 @@ struct rule_entry {
 	_Atomic packed_rule rule;
 };
 
-/* An open hash table, which offsets of entries are used in as they are, because the head
- * takes the place of the first entry: its key is the mask of an offset, in bytes, with a
- * bit that no address has; its rule is the table that this one replaced, which lives as
- * long as the runtime. */
+/* A hash table with open addressing. The head occupies the place of the first entry, so a
+ * masked byte offset is added to the table's address without adjustment. The head's key is
+ * that mask, combined with a bit that no address has, so no look-up matches it. The head's
+ * rule is the table that this one replaced, which lives as long as the runtime. */
 struct rule_table {
 	struct rule_entry head;
 	struct rule_entry entry[];
 };
 #define RULE_NO_KEY (UINT64_C(1) << 63)
 
-/* What the rule of an address is found by: a return address, whose rule is that of the
- * address before, is a key as it is. */
+/* The key of an address in the table. The rule of a return address is that of the byte before
+ * it. Keys are one above the address of the rule, so a return address is its own key. */
 static inline uintptr_t rule_key(uintptr_t address)
 {
 	return address + 1;

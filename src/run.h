@@ -1,7 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of a walk that nearly all of its time goes into: over frames as nearly
- * all are. A sample inlines it, and leaves every other frame to the walk.
+ * The fast walk: the loop over ordinary frames, in which walks spend nearly all their time.
+ * Samples inline it. The general walk (walk.c) handles every frame that is not ordinary.
+ *
+ * What bounds the loop is the chain of dependent loads from one frame to the next:
+ * - With a frame pointer, the chain is one load a frame: the saved frame pointer at cfa - 16.
+ * - Without one, the next frame lies at sp plus the CFA offset of the rule. The rule is looked
+ *   up by the return address. So the plain chain would be: load the return address, hash it,
+ *   load the table's key and rule, add. foreseen() shortens it: the rule is read from a small
+ *   array indexed by sp, and the looked-up rule is only compared with it. Chain: index the
+ *   array by sp, load, shift, add.
+ * The rest hangs off the chain and overlaps with the next frames as long as branches are
+ * predicted: the look-up by return address, the tests, and the stores of the object. Therefore
+ * branches, not arithmetic or conditional moves, select how the next frame is found: a
+ * predicted branch lets the next load start before the rule is known.
+ *
+ * Both empty __asm__ statements in foreseen() carry weight; the comments there say why. Without
+ * them the code is correct but slower. No operation in the loop needs a fence: commit() and
+ * the callers order the stores (I8).
+ *
+ * To count the instructions of a sample, run callgrind as docs/performance.md says ("Counting
+ * instructions"). Wall-clock times of this loop are too noisy to compare two versions.
  */
 #ifndef INCSTACK__RUN_H
 #define INCSTACK__RUN_H
@@ -10,23 +29,24 @@
 
 #include "internal.h"
 
-/* Where a run came to: the objects it made end there. */
+/* How far a run got. A run is one execution of the loop. */
 struct reach {
-	object *end;
-	uintptr_t fp;
+	object *end;  /* the end of the objects that it made */
+	uintptr_t fp; /* the frame pointer of the last frame reached */
 	enum stop {
-		STOP_UNUSUAL = 1, /* not 0, which would be kept in a register for it */
-		STOP_MET,         /* the next frame is known by its live barrier */
-		STOP_SPENT,       /* the next frame, `ahead`, is ordinary, but one too many */
-		STOP_BASE,        /* it is the outermost */
+		/* Not ordinary. Not 0, because the compiler would keep a 0 in a register. */
+		STOP_UNUSUAL = 1,
+		STOP_MET,   /* the next frame is known by its live barrier */
+		STOP_SPENT, /* the next frame, `ahead`, is ordinary, but the budget is spent */
+		STOP_BASE,  /* the next frame, `ahead`, is the outermost */
 	} stop;
 	struct {
 		uintptr_t pc, sp, fp;
 	} ahead;
 };
 
-/* Where no object of a run that begins at first may begin any more: after so many callers,
- * or where the memory ends, with room left for a trace. */
+/* The address at or above which a run that begins at `first` may start no object: after that
+ * many callers, or where the chunk has no room left for an object and a trace. */
 static inline uintptr_t end_of_run(const stack *s, const object *first, uint32_t callers)
 {
 	uintptr_t end = (uintptr_t)first + callers * sizeof(object);
@@ -34,7 +54,7 @@ static inline uintptr_t end_of_run(const stack *s, const object *first, uint32_t
 	return end < full ? end : full;
 }
 
-/* The last two members of an object, in one store. */
+/* Writes the last two members of an object in one store. */
 static inline void object_set(object *o, int32_t bci, uint32_t flags)
 {
 	uint64_t both = (uint32_t)bci | (uint64_t)flags << 32;
@@ -42,32 +62,38 @@ static inline void object_set(object *o, int32_t bci, uint32_t flags)
 }
 _Static_assert(offsetof(object, flags) == offsetof(object, bci) + sizeof(int32_t), "one store");
 
-/* The rule of a frame at sp. It is, mostly, that of the frame which stood there last: taken
- * from there, it does not keep the next frame waiting for the look-up. */
+/* Returns `rule`, the rule of the frame at sp, but by a shorter chain of dependencies. The
+ * frame that was at this address last mostly had the same rule. So the remembered rule is
+ * returned and `rule`, which comes from the slower look-up, is only compared with it. */
 static inline packed_rule foreseen(stack *s, uintptr_t sp, packed_rule rule)
 {
 	packed_rule was = s->rule_at[sp / 16 % RULES_AT], same = was;
-	__asm__("" : "+r"(same)); /* or the compiler would take `rule`, being equal */
+	/* Hides that `same` equals `was`. Otherwise the compiler, which knows after the
+	 * comparison that `was` equals `rule`, may return `rule` and restore the long chain. */
+	__asm__("" : "+r"(same));
 	if (__builtin_expect(same == rule, 1))
 		return was;
-	__asm__("" : "+r"(sp)); /* where it lies is not worked out before it is wanted */
+	/* Makes the compiler compute the address of the entry again here, on the rare path.
+	 * Otherwise it would keep the address in a register across the comparison. */
+	__asm__("" : "+r"(sp));
 	s->rule_at[sp / 16 % RULES_AT] = (uint32_t)rule;
 	return rule;
 }
 
-/* walk.c: whether the general walk makes the same objects of the frames of a run. */
+/* walk.c: whether the general walk finds the same frames as the run. */
 bool incstack__run_agrees(stack *s, struct cursor at, const object *first, const struct reach *r);
 
-/* Goes on from the frame {sp, fp}, whose rule has that key, while frames have a plain rule,
- * lie inside the stack and are not known; the objects of callers begin at first. What stops
- * it wants a closer look. At `thunk` is what the slot of the known frame holds if it has a
- * barrier. `hidden` is the stack's hidden_rule. Branches on the rule, not
- * arithmetic, lead to the next frame: they are foreseen, and then its loads do not wait. */
+/* Walks from the frame {sp, fp}, whose rule has the key `key`, while the frames have a plain
+ * rule, lie inside the stack and are not known. It writes the objects of the callers from
+ * `first` on. The general walk handles the frame at which the run stops. *thunk is the word
+ * in the return slot of `known` if `known` has a barrier. `hidden` is the stack's
+ * hidden_rule. */
 __attribute__((always_inline)) static inline struct reach
 run_frames(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const object *known,
 	   const uintptr_t *thunk, object *first, uintptr_t end, int32_t hidden)
 {
-	/* pairs with the release in rule.c; null where slots may hold what is no position */
+	/* acquire: pairs with the release in grow (rule.c). The pointer is null if a return
+	 * slot may hold an address that is not a position (embedder.logical_pc). */
 	const struct rule_table *t =
 		atomic_load_explicit(&s->runtime->run_rules, memory_order_acquire);
 	const uintptr_t limit = known ? known->address : s->high;
@@ -92,7 +118,7 @@ run_frames(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const object *kn
 				cfa += r.fp - sp;
 				if (!frame_ordinary(sp, cfa, cfa - rule_fp(rule), limit))
 					break;
-			} else if (cfa >= limit) { /* rule.c: the words lie in the frame */
+			} else if (cfa >= limit) { /* rule.c, plain(): the words are inside */
 				break;
 			}
 			fp = rule_fp(rule) ? stack_word(cfa - rule_fp(rule)) : r.fp;
@@ -124,7 +150,8 @@ run_frames(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const object *kn
 	return r;
 }
 
-/* Debug builds walk again, frame by frame. */
+/* run_frames(). Debug builds repeat it frame by frame by the general walk and count
+ * differences. */
 __attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_t key, uintptr_t sp,
 							      uintptr_t fp, const object *known,
 							      const uintptr_t *thunk, object *first,
@@ -141,8 +168,8 @@ __attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_
 /* walk.c */
 object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r);
 
-/* The objects of a run, up to end, become callers of child: in this order, since a
- * jump out of a handler may come between (I8). */
+/* Makes the objects of a run, up to run_end, callers of `child`. The order of the stores
+ * matters: a jump out of a signal handler may come between any two of them (I8). */
 __attribute__((always_inline)) static inline void commit(stack *s, object *child, object *run_end,
 							 object *parent)
 {
@@ -158,7 +185,7 @@ __attribute__((always_inline)) static inline void commit(stack *s, object *child
 	child->parent = first;
 }
 
-/* The object of the frame ahead, to be guarded by a barrier. */
+/* The object of the frame at {pc, sp}, which the caller guards by a barrier. */
 static inline object skeleton(uintptr_t pc, uintptr_t sp, object *known)
 {
 	return (object){known, pc, sp, -1, INCSTACK_OBJECT_RAW | OBJECT_GAP};

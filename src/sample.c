@@ -6,8 +6,8 @@
 #include "internal.h"
 #include "run.h"
 
-/* A top inside the trampoline's common entry is the return that it serves: the
- * barrier is passed now, and the frame that will run next is the top. */
+/* If the top is in a thunk or in the trampoline's common entry, a return is being served.
+ * The barrier is passed now, and the frame that will run next becomes the top. */
 static void attribute(stack *s, struct cursor *at)
 {
 	struct cursor caller = *at;
@@ -39,7 +39,7 @@ static bool good(const stack *s, const struct incstack_top *top)
 	return top->pc && !misaligned(top) && !(top->flags & INCSTACK_TOP_DECODE_NOW);
 }
 
-/* A trace and its top. There is room for both. */
+/* Writes a trace and its top. The caller has checked that there is room for both. */
 static inline trace *begin(stack *s, uint64_t id, uint64_t weight, uintptr_t pc, uintptr_t sp,
 			   uint32_t flags)
 {
@@ -50,11 +50,11 @@ static inline trace *begin(stack *s, uint64_t id, uint64_t weight, uintptr_t pc,
 	t->weight = weight;
 	t->top = top;
 	*top = (object){top + 1, pc, sp, -1, flags};
-	return t; /* `old` is filled in by who finishes it */
+	return t; /* the caller fills in `old` before finish() */
 }
 
-/* Where the next sample will write: lines that are not in the first cache by then would
- * hold up its stores. */
+/* Prefetches the lines that the next sample will write. Stores bound a sample, and lines that
+ * are missing in the L1 cache would delay them. */
 static inline void expect_another(const stack *s, const trace *t)
 {
 	__builtin_prefetch((const char *)s->arena.object + 64, 1);
@@ -62,7 +62,7 @@ static inline void expect_another(const stack *s, const trace *t)
 	__builtin_prefetch((const char *)t - 64, 1);
 }
 
-/* The trace is complete, with all that was walked over. */
+/* Links the trace, which is complete with all objects that the walk made. */
 static inline void finish(stack *s, trace *t)
 {
 	atomic_signal_fence(memory_order_seq_cst);
@@ -78,12 +78,12 @@ static inline uint32_t flags_of_top(uint32_t flags)
 	       (flags & INCSTACK_TOP_DECODE_NOW ? OBJECT_DECODE_NOW : 0u);
 }
 
-/* The callers of the top, whatever they are; those of the run, if any, are made. */
+/* Walks over the callers of the top, ordinary or not. If `run` is given, it continues behind
+ * the objects that the run has made. */
 static void walk(stack *s, object *top, const struct incstack_top *from, bool interrupted,
 		 const struct reach *run)
 {
-	uint32_t distance =
-		interrupted && !s->reach ? 1 : s->reach; /* its own slot is left alone */
+	uint32_t distance = interrupted && !s->reach ? 1 : s->reach; /* never patch its own slot */
 	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, distance, 0};
 	struct path p = {.child = top, .known = s->newest, .here = inside(s, from->sp)};
 	p.at = (struct cursor){.pc = from->pc, .sp = from->sp, .fp = from->fp};
@@ -98,10 +98,10 @@ static void walk(stack *s, object *top, const struct incstack_top *from, bool in
 		incstack__distance_renew(s);
 }
 
-/* Who samples was reached by a tail call from a function whose return is intercepted, and
- * has read the barrier's thunk in its own return slot: the top is the youngest known frame,
- * and all of it is known. The same position without the thunk proves nothing: the slot may
- * be dead. */
+/* The sampling function was reached by a tail call from a function whose return is
+ * intercepted, so it found the barrier's thunk in its own return slot. Then the top is the
+ * youngest known frame, and all its callers are known. An equal position without the thunk
+ * would prove nothing, because the slot may be dead. */
 static void complete_newest(stack *s)
 {
 	trace *t = s->arena.limit - 1;
@@ -111,7 +111,8 @@ static void complete_newest(stack *s)
 	finish(s, t);
 }
 
-/* The trace waits right below the limit, its top is the next object. */
+/* Completes a trace that begin() has written but not counted: the trace is right below the
+ * limit and its top is the next object. */
 static void complete(stack *s, const struct incstack_top *from, bool interrupted,
 		     const struct reach *run)
 {
@@ -148,8 +149,9 @@ static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_to
 	return 0;
 }
 
-/* In a signal handler: what interrupted the trampoline is a return, and a frame
- * without a rule is refused, for the embedder cannot be asked here. */
+/* Takes a sample in a signal handler. If the signal interrupted the trampoline, the sample
+ * belongs to the frame that is returned to. A top without a cached rule is refused, because
+ * the embedder must not be asked here. */
 static int take_interrupted(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
 {
 	struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp, .exact = true};
@@ -181,7 +183,7 @@ static int take_directly(stack *s, uint64_t id, uint64_t weight, const struct in
 	return take(s, id, weight, top, false);
 }
 
-/* Within an operation: whatever is unusual about the sample. */
+/* Takes any sample, within an operation. */
 __attribute__((noinline)) static int take_carefully(stack *s, uint64_t id, uint64_t weight,
 						    const struct incstack_top *top)
 {
@@ -203,17 +205,19 @@ __attribute__((noinline)) static int sample(stack *s, uint64_t id, uint64_t weig
 	return error;
 }
 
-/* ---- the usual sample: one run over ordinary frames ----------------------------- */
+/* ---- the fast path of a sample: one run over ordinary frames --------------------- */
 
-/* Nothing is unusual about the sample but, maybe, its frames. Asked within the operation:
- * before, a signal handler's sample may use up the room. */
+/* Whether a sample may take the fast path; its frames may still turn out not to be ordinary.
+ * Called within the operation: before it, a sample in a signal handler could use up the
+ * room that was just checked. */
 static inline bool usual(const stack *s, const struct incstack_top *top)
 {
 	return top && !(top->flags | s->careful | s->limbo | misaligned(top)) && arena_fits(s, 2);
 }
 
-/* The objects of a run, up to end, and the trace, which waits right below the limit. A
- * jump out of a signal handler may come between: each counts when it is complete (I8). */
+/* Counts the objects of a run, up to `end`, and the trace, which is right below the limit. A
+ * jump out of a signal handler may come in between, so each is complete before it counts
+ * (I8). */
 static inline trace *add_run(stack *s, object *end, object *known)
 {
 	trace *t = s->arena.limit - 1;
@@ -224,8 +228,9 @@ static inline trace *add_run(stack *s, object *end, object *known)
 	return t;
 }
 
-/* A run has gone as far as it may: the ordinary frame ahead gets a barrier, and an object at
- * the end of the run. False: it cannot have one; the run stays spent where no thunk is left. */
+/* A run has spent its budget: makes an object for the ordinary frame ahead and plants its
+ * barrier. Returns false if that is impossible. r->stop is still STOP_SPENT then if the
+ * reason is that no thunk is left. */
 __attribute__((noinline)) static bool plant(stack *s, struct reach *r)
 {
 	object *o = r->end;
@@ -237,8 +242,9 @@ __attribute__((noinline)) static bool plant(stack *s, struct reach *r)
 	return incstack__barrier_plant(s, o, r->ahead.fp);
 }
 
-/* One of the callers wants a closer look, or the memory of a chunk has ended, or no thunk is
- * left: goes on from the objects that the run has made, and the frame pointer of the last. */
+/* Hands the rest of the sample to the general walk, because a caller is not ordinary, the
+ * chunk is full, or no thunk is left. The walk continues from the objects that the run has
+ * made and from the frame pointer of the last of them. */
 __attribute__((noinline)) static int go_on(stack *s, const struct reach *r)
 {
 	const object *top = s->arena.object;
@@ -256,7 +262,7 @@ static inline void finish_quickly(stack *s, trace *t, uint64_t walked)
 	distance_observe(s, t);
 }
 
-/* The run has not met a barrier. */
+/* Ends a sample whose run did not stop at a live barrier. */
 __attribute__((noinline)) static int end_elsewhere(stack *s, struct reach r)
 {
 	uint64_t walked = (uint64_t)(r.end - s->arena.object);
@@ -280,8 +286,8 @@ __attribute__((noinline)) static int end_elsewhere(stack *s, struct reach r)
 	return 0;
 }
 
-/* Hardly anything is kept over the run, which needs the registers: what it cannot have
- * changed is read again. */
+/* The fast path. It keeps almost no value across the run, which needs the registers, but reads
+ * from the stack object again what the run cannot have changed. */
 static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
 			       const struct incstack_top *top)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of the Itanium unwinder interface that the thunks' personality needs, of one
- * unwinder.
+ * The functions of the Itanium unwinder interface that the thunks' personality routine needs,
+ * as provided by one particular unwinder.
  */
 #ifndef INCSTACK__UNWINDER_H
 #define INCSTACK__UNWINDER_H
@@ -16,7 +16,7 @@ struct incstack__unwinder {
 	uintptr_t (*get_gr)(struct _Unwind_Context *, int);
 	void (*set_ip)(struct _Unwind_Context *, uintptr_t);
 	void (*set_gr)(struct _Unwind_Context *, int, uintptr_t);
-	uintptr_t landing; /* leads to its _Unwind_Resume: see thunks.S */
+	uintptr_t landing; /* the pad that calls its _Unwind_Resume: see thunks.S */
 };
 
 bool incstack__unwinder_resumed(uintptr_t pc, uintptr_t unwinder, void (**resume)(void *));

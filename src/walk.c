@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One walk over the frames of a stack: from a frame towards the base until it
- * meets a frame that is already known, until the distance is used up and a
- * barrier can be planted, or until the stack ends. Samples, intercepted returns
- * and retrieve are this one walk with different bounds.
+ * The general walk over the frames of a stack, from a frame towards the base. It ends where
+ * it meets a known frame, where the barrier distance is used up and a barrier can be planted,
+ * or at the base. Samples, intercepted returns and retrieve all use it, with different bounds.
  */
 #include "internal.h"
 #include "run.h"
@@ -13,8 +12,8 @@ static uintptr_t cfa_by(packed_rule rule, const object *k, uintptr_t fp)
 	return (rule_from_fp(rule) ? fp : k->address) + rule_cfa(rule);
 }
 
-/* Whether the frame of k is still the outermost: by its position, or because there is
- * still no return address behind it. */
+/* Whether the frame of k is still the outermost: either its rule says so, or its return slot
+ * still holds 0. */
 static bool still_base(const stack *s, const object *k, uintptr_t fp)
 {
 	packed_rule rule = (uint32_t)k->bci;
@@ -26,8 +25,8 @@ static bool still_base(const stack *s, const object *k, uintptr_t fp)
 	return !stack_word(cfa - sizeof(uintptr_t));
 }
 
-/* Rules were forgotten since the stack was looked at last: what its objects keep may be
- * rules of code that went. */
+/* Whether rules were forgotten since this stack was last checked. If so, the rules kept in
+ * its objects may belong to code that was unloaded. */
 static bool rules_are_old(stack *s)
 {
 	uint64_t now = atomic_load_explicit(&s->runtime->rules_forgotten, memory_order_acquire);
@@ -36,10 +35,10 @@ static bool rules_are_old(stack *s)
 	return old;
 }
 
-/* Whether the memo from k, whose own return address was just seen, still describes
- * the stack down to the base (I3): each frame's own rule leads to its parent's
- * slot, and that slot holds what it held. *good is the youngest object that may
- * still hold below a mismatch. */
+/* Whether the remembered chain from k to the base still describes the stack (I3). The caller
+ * has just compared the return address of k. For each frame, its own rule must lead to its
+ * parent's slot, and the slot must hold what it held. At a mismatch, *good is the youngest
+ * object beyond it that may still be right. */
 static bool still_true(const stack *s, const object *k, uintptr_t fp, object **good)
 {
 	while (!(k->flags & INCSTACK_OBJECT_BASE)) {
@@ -70,8 +69,8 @@ static object *pop_until(stack *s, object *known, const object *end)
 	return known;
 }
 
-/* The object of the frame at if it and all below are known; otherwise p->known is
- * reduced to what may still be met further down. */
+/* Returns the object of the frame p->at if that frame and all its callers are known.
+ * Otherwise removes from p->known what the walk cannot meet any more, and returns null. */
 static object *meet(stack *s, struct path *p)
 {
 	object *k = p->known;
@@ -92,19 +91,18 @@ static object *meet(stack *s, struct path *p)
 	return NULL;
 }
 
-/* Where the frame that was just reached stands, behind a thunk of ours and a
- * patched return of the embedder's; 0: unknown. */
+/* The position of the frame that was just reached. Sees through a thunk of ours and through a
+ * return address that the embedder patched. 0: unknown. */
 static uintptr_t position(const struct walker *w, const struct cursor *at, uintptr_t slot)
 {
 	uintptr_t pc = is_thunk(at->pc) ? incstack_slot_read(&at->pc) : at->pc;
 	return incstack__logical_pc(w, slot, pc);
 }
 
-/* Takes off the known chain what an exit that nobody announced has popped: dead
- * slots may still show their thunks, so only a walk from the running frame tells.
- * `frame` is that of a public function. False: the walk did not get as far as a
- * known frame. Who holds the owner of another stack has no frame on it, and is
- * trusted. */
+/* Removes from the known chain the frames that an unannounced exit has popped. Dead slots may
+ * still hold thunks, so only a walk from the running frame can tell. `frame` is the frame of
+ * a public function. Returns false if the walk reached no known frame. If the caller runs
+ * on another stack, there is no frame to walk from, and the known chain is trusted. */
 bool incstack__known_confirm(stack *s, const uintptr_t *frame)
 {
 	if (s->mode != INCSTACK_MODE_PATCH || !inside(s, (uintptr_t)frame))
@@ -126,8 +124,8 @@ bool incstack__known_confirm(stack *s, const uintptr_t *frame)
 	return step != STEP_UNKNOWN;
 }
 
-/* Not where nobody knows the code behind the return address: it may be that of a VM
- * which walks its own stack. */
+/* Whether a barrier may be planted at `slot`. Code without a rule must not be patched: it may
+ * belong to a VM that walks its own stack. */
 static bool may_plant(const struct walker *w, struct path *p, uintptr_t slot)
 {
 	if (w->stack->mode != INCSTACK_MODE_PATCH || p->n < w->distance || p->interrupted ||
@@ -150,7 +148,8 @@ static object *make(const struct walker *w, const struct cursor *at, uint32_t fl
 		(object){NULL, at->pc, at->sp, -1, flags | INCSTACK_OBJECT_RAW | exact});
 }
 
-/* A skeleton at p, behind a barrier; null where none can be had. */
+/* Makes a skeleton for the frame p->at and guards it by a barrier. Returns null if there is no
+ * memory or no thunk. */
 static object *plant(const struct walker *w, struct path *p)
 {
 	stack *s = w->stack;
@@ -180,7 +179,7 @@ static object *arrive_known(stack *s, struct path *p, object *k)
 	return arrive(s, p, k);
 }
 
-/* The callers of o will never be known. */
+/* Marks o as truncated: its callers will never be known. */
 void incstack__cut(stack *s, object *o)
 {
 	o->flags = (o->flags & ~(uint32_t)OBJECT_GAP) | INCSTACK_OBJECT_TRUNCATED;
@@ -189,7 +188,7 @@ void incstack__cut(stack *s, object *o)
 	s->stats.truncated++;
 }
 
-/* A walk ends at o, for that reason. */
+/* Ends a walk at o. `no_memory` tells whether lack of memory was the reason. */
 void incstack__cut_walk(stack *s, object *o, bool no_memory)
 {
 	incstack__cut(s, o);
@@ -204,7 +203,8 @@ static object *cut(stack *s, struct path *p, bool no_memory)
 	return p->known;
 }
 
-/* What validate compares with next time; other modes know nothing then. */
+/* Ends a walk at the base. Mode validate remembers the callers for the next comparison; other
+ * modes keep no known chain, as no barrier guards it. */
 static object *end(stack *s, struct path *p)
 {
 	p->child->flags |= INCSTACK_OBJECT_BASE;
@@ -215,8 +215,8 @@ static object *end(stack *s, struct path *p)
 	return s->mode == INCSTACK_MODE_VALIDATE ? p->head : NULL;
 }
 
-/* Takes note of the rule of p->child: decodes it, or keeps it for a comparison.
- * False: no memory. */
+/* Applies the rule of p->child: decodes the object now if the rule demands it, else keeps the
+ * rule for mode validate. Returns false if there is no memory. */
 static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
 		      const struct cursor *at)
 {
@@ -237,8 +237,8 @@ static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
 	return true;
 }
 
-/* The frame at has something unusual, or is where the walk may end: looks closely.
- * Null: there is more to walk. */
+/* Handles the frame p->at, which is not ordinary or at which the walk may end. Sets *ended if
+ * the walk ends there, and then returns the head of the known chain. */
 static object *look(const struct walker *w, struct path *p, bool *ended)
 {
 	stack *s = w->stack;
@@ -284,15 +284,15 @@ static uint32_t callers_left(const struct walker *w, const struct path *p)
 	return w->distance > p->n ? w->distance - p->n : 0;
 }
 
-/* Whether a barrier may go in front of the frame where the run was spent. */
+/* Whether a barrier may guard the frame at which the run stopped with its budget spent. */
 static bool may_plant_ahead(const stack *s, const struct reach *r, uintptr_t plant_from)
 {
 	return s->mode == INCSTACK_MODE_PATCH && r->ahead.sp - sizeof(uintptr_t) >= plant_from &&
 	       arena_fits(s, (size_t)(r->end - s->arena.object) + 1);
 }
 
-/* Plants it, and links the run between child and what is known. Null: there is no
- * thunk, and that frame becomes the last of the run. */
+/* Plants that barrier and links the run between `child` and `known`. Returns null if there is
+ * no thunk; that frame then becomes an ordinary last object of the run. */
 static object *plant_ahead(stack *s, object *child, object *known, struct reach *r)
 {
 	object *o = r->end++;
@@ -316,7 +316,7 @@ static void advance(struct path *p, object *first, struct reach r)
 	p->at = (struct cursor){.pc = p->child->method, .sp = p->child->address, .fp = r.fp};
 }
 
-/* Takes over what a run has made. */
+/* Links the objects that a run has made, and moves the path to their end. */
 static void follow(stack *s, struct path *p, struct reach r)
 {
 	object *first = s->arena.object;
@@ -326,7 +326,8 @@ static void follow(stack *s, struct path *p, struct reach r)
 	advance(p, first, r);
 }
 
-/* Ends the walk with a barrier at the frame ahead; null: it goes on behind it. */
+/* Ends the walk with a barrier at the frame ahead. Returns null if that is impossible and the
+ * walk goes on. */
 static object *stop_ahead(const struct walker *w, struct path *p, struct reach *r)
 {
 	stack *s = w->stack;
@@ -344,8 +345,8 @@ static object *stop_ahead(const struct walker *w, struct path *p, struct reach *
 	return o;
 }
 
-/* From the frame at on; its pc is a key of a rule. The frame of each object of a run is one
- * step from the one before. */
+/* Whether the general walk agrees with a run: one step from the frame of each object must lead
+ * to the frame of the next. The walk begins at the frame `at`, whose pc is a key of a rule. */
 bool incstack__run_agrees(stack *s, struct cursor at, const object *first, const struct reach *r)
 {
 	const struct walker w = {s, ASK_NEVER, false, 0, 0};
@@ -353,7 +354,7 @@ bool incstack__run_agrees(stack *s, struct cursor at, const object *first, const
 		uintptr_t slot;
 		packed_rule rule;
 		enum step step = incstack__step(&w, &at, &slot, &rule);
-		if (!rule) /* forgotten meanwhile */
+		if (!rule) /* another thread has forgotten it since */
 			return true;
 		if (step != STEP_FRAME || !rule_plain(rule) || at.pc != o->method ||
 		    at.sp != o->address)
@@ -362,7 +363,7 @@ bool incstack__run_agrees(stack *s, struct cursor at, const object *first, const
 	return at.fp == r->fp;
 }
 
-/* The run from where the path has come to. */
+/* Executes a run from the frame p->at. */
 static inline struct reach run_from(const struct walker *w, const struct path *p)
 {
 	stack *s = w->stack;
@@ -372,7 +373,7 @@ static inline struct reach run_from(const struct walker *w, const struct path *p
 		   end_of_run(s, first, callers_left(w, p)), s->hidden_rule);
 }
 
-/* Goes on from what a first run has made. */
+/* Continues a walk whose first run, r, was already executed. */
 object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r)
 {
 	stack *s = w->stack;
@@ -393,9 +394,9 @@ object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r
 	}
 }
 
-/* Makes the objects of the callers of p->child, the object of the frame at, and
- * links them to what is already known. Returns the head of the known chain that
- * results: the youngest object that a later walk may meet. */
+/* Makes the objects of the callers of p->child, which is the object of the frame p->at, and
+ * links them to the known chain. Returns the head of the resulting known chain: the youngest
+ * object that a later walk may meet. */
 object *incstack__walk(const struct walker *w, struct path *p)
 {
 	stack *s = w->stack;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the core must know of x86-64 and Linux beside the trampoline: the size of
+ * What the core must know about x86-64 and Linux besides the trampoline: the size of
  * the vector state, whether the hardware keeps a shadow stack, where the kernel
- * leaves the registers of an interrupted frame, and what the trampoline has done
+ * saves the registers of an interrupted frame, and what the trampoline has done
  * to the stack at each of its instructions.
  */
 #include <cpuid.h>
@@ -22,7 +22,7 @@ size_t incstack__xsave_bytes(void)
 	return b;
 }
 
-/* ARCH_SHSTK_STATUS: fails where the kernel or the processor has none. */
+/* ARCH_SHSTK_STATUS fails if the kernel or the processor has no shadow stacks. */
 bool incstack__shadow_stack_on(void)
 {
 	enum { SHSTK_STATUS = 0x5005, SHSTK_ENABLED = 1 };
@@ -30,9 +30,9 @@ bool incstack__shadow_stack_on(void)
 	return syscall(SYS_arch_prctl, SHSTK_STATUS, &features) == 0 && features & SHSTK_ENABLED;
 }
 
-/* rt_sigprocmask reads the new mask before it looks at what is to be done with it. Told to
- * do nothing that exists it fails, and the error says whether it could read. Not by libc,
- * whose syscall() would change errno. */
+/* rt_sigprocmask reads the new mask before it checks its first argument. With an invalid first
+ * argument it always fails, without a side effect, and the error tells whether the mask could
+ * be read. The system call is made directly because libc's syscall() would change errno. */
 bool incstack__page_readable(uintptr_t address)
 {
 	enum { NO_SUCH_CHANGE = 99 };
@@ -45,8 +45,8 @@ bool incstack__page_readable(uintptr_t address)
 	return result == -EINVAL;
 }
 
-/* At the kernel's signal-return code the stack pointer points to a ucontext:
- * five words, then the general registers in the order of <sys/ucontext.h>. */
+/* At the kernel's signal-return code the stack pointer points to a ucontext, which has five
+ * words before the general registers. These are in the order of <sys/ucontext.h>. */
 void incstack__signal_registers(struct cursor *at)
 {
 	enum { FIRST = 5, RBP = FIRST + 10, RSP = FIRST + 15, RIP = FIRST + 16 };
@@ -58,8 +58,8 @@ void incstack__signal_registers(struct cursor *at)
 	at->exact = true;
 }
 
-/* On the landing pad the slot is whole again, or the return address (0 here) is
- * still in a register that the cursor lacks. */
+/* On a landing pad, the slot is restored already, or the return address is still in a register
+ * that the cursor does not have; the caller's pc is then set to 0. */
 static bool landing_state(const struct cursor *at, struct cursor *caller)
 {
 	uintptr_t offset = at->pc - (uintptr_t)incstack__thunk_landing;
@@ -72,8 +72,8 @@ static bool landing_state(const struct cursor *at, struct cursor *caller)
 	return true;
 }
 
-/* If *at stands in the common entry, *caller becomes the frame that runs next.
- * S = rsp + 0, 8, 16, then rbp + 16, and back (thunks.S). */
+/* If *at is in the common entry, sets *caller to the frame that runs next. In the course of the
+ * entry, S is rsp + 0, rsp + 8, rsp + 16, then rbp + 16, and back again (thunks.S). */
 bool incstack__entry_state(const struct cursor *at, struct cursor *caller)
 {
 	uintptr_t pc = at->pc, offset;
@@ -102,7 +102,7 @@ bool incstack__entry_state(const struct cursor *at, struct cursor *caller)
 	return true;
 }
 
-/* For walkers that leave out the lines of thunks. */
+/* For walkers that omit the frames of thunks. */
 int incstack__thunk_contains(uintptr_t pc)
 {
 	uintptr_t offset = pc - (uintptr_t)incstack__thunk_entry, later;

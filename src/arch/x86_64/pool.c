@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pools of thunks that are made at run time, when those in the text run short:
- * copies of the first, entry and all, each at a constant distance from its cells.
- * All lie in one reserved range, so that any word is known as a thunk or not by
- * two comparisons. A pool lives as long as the process: a slot that nobody
- * restored, or an unwinder, may lead to its thunks at any time.
+ * Pools of thunks that are made at run time when those in the text run short. Each is a copy
+ * of the first, including the entry, at a constant distance from its cells. All lie in one
+ * reserved range, so two comparisons tell whether a word is a thunk. A pool lives as long as
+ * the process, because a slot that nobody restored, or an unwinder, may lead to its thunks at
+ * any time.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -14,22 +14,24 @@
 
 enum { POOLS = 64, STRIDE = INCSTACK__POOL_STRIDE };
 enum { CODE = INCSTACK__ENTRY_BYTES + INCSTACK__POOL_BYTES };
-/* The unwind information lies behind the cells and the barriers. */
+/* The offset of the unwind information, which follows the cells and the barrier records. */
 enum { INFO = STRIDE - 2 * INCSTACK__UNWIND_INFO_BYTES - 256 };
 
 _Static_assert(CODE + INCSTACK__POOL_BYTES + INCSTACK__THUNK_COUNT * sizeof(struct barrier) < INFO,
 	       "a pool does not fit in its stride");
 
-/* No address of a program lies at 2^62, so nothing is a thunk of an empty range. */
+/* While there is no pool, the range is empty and begins at 2^62, where no program has memory. */
 struct incstack__pools incstack__pools = {.base = (uintptr_t)1 << 62};
 
-/* libgcc's registration of unwind information, with storage for its node: weak,
- * because the core links no unwinder. The other one allocates, and does not look. */
+/* libgcc's registration of unwind information, with storage for its node, which the caller
+ * provides. __register_frame would allocate the node without checking whether that succeeds.
+ * The references are weak because the core links no unwinder. */
 extern void __register_frame_info(const void *begin, void *node) __attribute__((weak));
 extern const void *_Unwind_Find_FDE(const void *code, void *bases[3]) __attribute__((weak));
 extern const char incstack__thunk_called[];
 
-/* Registered is what the unwinder finds: LLVM's has the same function, which does nothing. */
+/* Registers the unwind information of a pool. The registration counts as successful only if the
+ * unwinder then finds it: LLVM's libunwind has the same function, but it does nothing. */
 static bool register_info(const runtime *rt, const uint8_t *pool, uint8_t *info, size_t bytes)
 {
 	void *bases[3];
@@ -41,8 +43,8 @@ static bool register_info(const runtime *rt, const uint8_t *pool, uint8_t *info,
 	return _Unwind_Find_FDE(pool + INCSTACK__ENTRY_BYTES, bases) != NULL;
 }
 
-/* The copy calls what the original calls, which may be too far for a direct call:
- * through a pointer in the padding behind the entry. */
+/* Makes the copy call what the original calls. The function may be too far away for a direct
+ * call, so the call goes through a pointer in the padding after the entry. */
 static void redirect_call(uint8_t *pool)
 {
 	enum { POINTER = 512 };
@@ -56,7 +58,8 @@ static void redirect_call(uint8_t *pool)
 	memcpy(pool + POINTER, &target, sizeof(target));
 }
 
-/* Describes the entry and the thunks; their paddings belong to the latter. */
+/* Writes the unwind information of the entry and of the thunks. The description of the thunks
+ * includes the padding. Returns its size, or 0 if it could not be copied. */
 static size_t describe(uint8_t *pool)
 {
 	uintptr_t thunks = (uintptr_t)(incstack__thunk_pool - incstack__thunk_entry);
@@ -68,10 +71,10 @@ static size_t describe(uint8_t *pool)
 		end = incstack__unwind_info_copy(end, (uintptr_t)incstack__thunk_pool,
 						 CODE - thunks, (uintptr_t)pool + thunks,
 						 personality);
-	return end ? (size_t)(end - info) + sizeof(uint32_t) : 0; /* and the zero word */
+	return end ? (size_t)(end - info) + sizeof(uint32_t) : 0; /* with the final zero word */
 }
 
-/* Makes the pool at `pool`; never writable and executable at once. */
+/* Makes the pool at `pool`. Its memory is never writable and executable at the same time. */
 static bool make_pool(const runtime *rt, uint8_t *pool)
 {
 	if (mprotect(pool, STRIDE, PROT_READ | PROT_WRITE))
@@ -94,11 +97,11 @@ static uint8_t *reserved_range(void)
 	return range;
 }
 
-/* Makes one more pool: 0, or a negative error if the system or the embedder
- * refuses, or if there are as many as there can be. By one thread at a time. */
+/* Makes one more pool. Returns 0, or a negative error if the system or the embedder refuses or
+ * if the maximum is reached. Only one thread at a time may call it. */
 int incstack__pool_generate(const runtime *rt)
 {
-	static bool refused; /* they would refuse again */
+	static bool refused; /* once refused, a pool would be refused again */
 	uintptr_t bytes = atomic_load_explicit(&incstack__pools.bytes, memory_order_relaxed);
 	uint8_t *range = reserved_range();
 	if (refused || !range || bytes == (uintptr_t)POOLS * STRIDE)
@@ -109,7 +112,7 @@ int incstack__pool_generate(const runtime *rt)
 		return INCSTACK_ENOMEM;
 	}
 	atomic_store_explicit(&incstack__pools.base, (uintptr_t)range, memory_order_relaxed);
-	/* pairs with the acquire in is_thunk and in barrier.c */
+	/* release: pairs with the acquires in in_later_pool, thunks.c and barrier.c. */
 	atomic_store_explicit(&incstack__pools.bytes, bytes + STRIDE, memory_order_release);
 	return 0;
 }

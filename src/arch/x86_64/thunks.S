@@ -7,19 +7,19 @@
  *   incstack__thunks         + 4096   INCSTACK__THUNK_COUNT thunks of 16 bytes
  *   incstack__thunk_cells    + 65536  their cells: { resume address, stack }
  *
- * pool.c copies entry and thunks as they are, so that they must not care where they lie.
+ * pool.c copies the entry and the thunks byte by byte, so they must be position-independent.
  *
- * The distances are constants, so plain CFI expressions find the cell of a
- * thunk from its pc, and every DWARF unwinder passes through (design: one thunk
- * line per barrier). The cells are made writable and not executable at start.
- * The CFA of a thunk is S, its caller's stack pointer, because libunwind takes the
- * one for the other whatever rule rsp has.
+ * The distances are constants, so plain CFI expressions find the cell of a thunk from its pc,
+ * and every DWARF unwinder can walk through a thunk. A backtrace shows one line for each
+ * barrier. The cells are made writable and not executable at start. The CFA of a thunk is S,
+ * its caller's stack pointer, because libunwind takes the CFA for the caller's rsp whatever
+ * rule rsp has.
  *
- * A patched frame returns to a thunk with rsp = S, one word above its slot. The
- * word below rsp (the slot, or dead memory) first carries the offset of the
- * cell, then the resume address: the red zone of S is dead at a return, and
- * signal handlers stay below it. No register changes, flags included where the
- * caller could tell (-fipa-ra keeps values in caller-saved registers).
+ * A patched frame returns to a thunk with rsp = S, one word above its slot. The word below rsp
+ * (the slot, or dead memory) first carries the offset of the cell, then the resume address.
+ * The trampoline may use that memory: the red zone of S is dead at a return, and signal
+ * handlers stay below it. The trampoline changes no register, and no flag that the caller
+ * could notice, because -fipa-ra may keep values in caller-saved registers.
  */
 #include "layout.h"
 
@@ -73,11 +73,11 @@ incstack__thunk_entry_3:
 	movq %rax, 8(%rbp)		/* from here the slot holds the resume address */
 	.cfi_offset rip, -8
 	movq INCSTACK__CELL_STACK(%rdi), %rbx
-	movq INCSTACK__STACK_BUSY(%rbx), %rdx	/* 3: an operation that was left */
+	movq INCSTACK__STACK_BUSY(%rbx), %rdx	/* 3: an operation that a jump left */
 	movq %rsp, INCSTACK__STACK_BUSY(%rbx)
 	movq (%rbp), %rsi		/* 2: the caller's frame pointer */
 	andq $-16, %rsp
-	.byte 0x67			/* addr32: with six bytes pool.c can put another call here */
+	.byte 0x67			/* addr32: six bytes, which pool.c can replace by its call */
 	call incstack__returned
 	.globl incstack__thunk_called
 	.hidden incstack__thunk_called
@@ -123,11 +123,12 @@ incstack__thunk_pool:
 	.cfi_startproc
 	.cfi_personality 0x9b, DW.ref.incstack__thunk_personality
 	.cfi_def_cfa rsp, 0
-	/* return address = *((pc & -16) + POOL) if there is a thunk at pc & -16, else *(CFA - 8),
-	 * which is pc: libgcc reads pc from the slot, which may have been restored since it came
-	 * here. A thunk begins with 48 c7 44 24 f8. No other code does so behind a call: a
-	 * function that calls has no red zone. Valgrind knows neither DW_OP_dup nor DW_OP_bra, so
-	 * slot + is_thunk * (cell - slot) is computed, and read. */
+	/* The return address is *((pc & -16) + POOL) if there is a thunk at pc & -16, else
+	 * *(CFA - 8), which is pc. The second case is needed because libgcc reads pc from the
+	 * slot, and the slot may have been restored since libgcc arrived here. A thunk begins
+	 * with the bytes 48 c7 44 24 f8. No other code does so after a call, because a function
+	 * that makes calls has no red zone. Valgrind supports neither DW_OP_dup nor DW_OP_bra, so
+	 * the expression reads the word at slot + is_thunk * (cell - slot). */
 	.cfi_escape 0x16, 16, 43, 0x09, 0xf8, 0x22, 0x80, 0, 0x09, 0xf0, 0x1a, 0x06, 0x48, 0x24, \
 		0x0c, 0xc7, 0x44, 0x24, 0xf8, 0x08, 32, 0x24, 0x0c, 0, 0, 0, 0x48, 0x22, 0x29, \
 		0x80, 0, 0x09, 0xf0, 0x1a, \
@@ -154,11 +155,12 @@ incstack__thunk_cells:
 	.zero POOL
 	.size incstack__thunk_cells, . - incstack__thunk_cells
 
-/* Where an unwinder is sent when it takes a thunk for the handler's frame, which
- * is the thunk's caller and has the same address. With the return address back in
- * its slot (rdx), unwinding goes on from there (rax: the exception) as if a cleanup
- * of this frame had ended. One pad for each unwinder, because the exception must go
- * to the _Unwind_Resume of the one that it came from. */
+/* The landing pads. An unwinder takes a thunk for the handler's frame if the handler is in the
+ * thunk's caller, which has the same frame address. The personality routine then sends the
+ * unwinder here, with the exception in rax and the return address in rdx. The pad restores the
+ * return slot and resumes unwinding, as if a cleanup of this frame had ended. There is one pad
+ * for each unwinder, because the exception must go to the _Unwind_Resume of the unwinder
+ * that it came from. */
 	.text
 	.balign INCSTACK__LANDING_SIZE
 	.globl incstack__thunk_landing

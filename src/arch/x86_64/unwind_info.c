@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unwind information for a copy of the trampoline: what the assembler wrote for
- * the first pool is found in this object's .eh_frame and written anew for other
- * addresses, so there is one description of the thunks, not two.
+ * Unwind information for a copy of the trampoline. It is made from the information that the
+ * assembler wrote for the first pool, which is found in this object's .eh_frame, with the
+ * addresses replaced. So there is only one description of the thunks.
  */
 #include <link.h>
 #include <string.h>
 
 #include "unwind_info.h"
 
-/* Pointer encodings of the Linux Standard Base, as far as they occur. */
+/* The pointer encodings of the Linux Standard Base that occur here. */
 enum { ABSOLUTE = 0x00, DATAREL_SDATA4 = 0x3b, UDATA4 = 0x03, OMITTED = 0xff };
 
 static uint64_t uleb(const uint8_t **at)
@@ -62,7 +62,7 @@ static int holds(struct dl_phdr_info *info, size_t size, void *argument)
 	return inside;
 }
 
-/* The FDE that begins at pc; null where the linker made no table of them. */
+/* Returns the FDE that begins at pc, or null if the linker made no table of FDEs. */
 static const uint8_t *find_fde(uintptr_t pc)
 {
 	struct search search = {pc, NULL};
@@ -80,7 +80,7 @@ static const uint8_t *find_fde(uintptr_t pc)
 
 /* ---- writing ---------------------------------------------------------------- */
 
-/* A CIE or an FDE: its bytes after the length and the word behind it. */
+/* The bytes of a CIE or an FDE after its length and the word that follows the length. */
 struct record {
 	const uint8_t *at, *end;
 };
@@ -108,7 +108,7 @@ static bool read_common(struct record cie, struct common *c)
 	at += strlen((const char *)at) + 1;
 	c->factors = at;
 	uleb(&at);
-	uleb(&at); /* signed, but skipped alike */
+	uleb(&at); /* an sleb128, but it is skipped the same way */
 	at++;
 	c->factors_bytes = (size_t)(at - c->factors);
 	uint64_t augmentation = uleb(&at);
