@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A process forks while another of its threads is in the middle of an operation: the child,
- * which does not have that thread, goes on.
+ * A process forks while another of its threads, or the embedder within one, is in the middle
+ * of an operation: the child, where that never ends, goes on.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -116,12 +116,101 @@ START_TEST(other_thread_holds_the_table)
 }
 END_TEST
 
+/* ---- in the middle of making thunks --------------------------------------------------------- */
+
+enum { BARRIERS = 4000 }; /* more than there are before some are made */
+
+static unsigned pools_made;
+
+static int to_caller(void *context, void *identity, struct incstack_frame *frame)
+{
+	(void)context;
+	(void)identity;
+	if (frame->sp == 1)
+		return 0;
+	frame->sp--;
+	frame->pc = frame->sp;
+	frame->flags = INCSTACK_FRAME_ARMED; /* asked about the youngest that may be */
+	return 1;
+}
+
+static int arm(void *context, void *identity, uintptr_t frame)
+{
+	(void)context;
+	(void)identity;
+	(void)frame;
+	return 0;
+}
+
+static void disarm(void *context, void *identity, uintptr_t frame)
+{
+	(void)context;
+	(void)identity;
+	(void)frame;
+}
+
+/* The thread that was making them is not there; the child makes its own. */
+static _Noreturn void be_child_that_makes_thunks(void)
+{
+	struct incstack_stats stats = {.size = sizeof(stats)};
+	int good;
+
+	alarm(20);
+	good = incstack_runtime_forked(runtime) == 0 && create_stack(my_stack, &mine) == 0 &&
+	       incstack_stack_reserve(mine, 0) == 0 && incstack_stack_stats(mine, &stats) == 0 &&
+	       stats.pools == 1 && pools_made == 2;
+	_exit(good ? 0 : 1);
+}
+
+static int fork_at_the_first(void *context, const void *info, size_t bytes)
+{
+	int status;
+	pid_t child;
+
+	(void)context;
+	(void)info;
+	(void)bytes;
+	if (++pools_made > 1)
+		return 0;
+	child = fork();
+	if (child == 0)
+		be_child_that_makes_thunks();
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_msg(status == 0, "the child ended with %#x", (unsigned)status);
+	return 0;
+}
+
+START_TEST(fork_while_thunks_are_made)
+{
+	struct incstack_embedder with_arms = embedder;
+	const struct incstack_options options = {
+		.size = sizeof(options), .embedder = &with_arms, .distance = 0};
+
+	with_arms.caller = to_caller;
+	with_arms.arm = arm;
+	with_arms.disarm = disarm;
+	with_arms.register_unwind_info = fork_at_the_first;
+	ck_assert_int_eq(incstack_runtime_create(&options, &runtime), 0);
+	ck_assert_int_eq(incstack_stack_create_embedder(runtime, NULL, &its), 0);
+	for (uintptr_t depth = 2; depth < BARRIERS && pools_made == 0; depth++) {
+		const struct incstack_top top = {.pc = depth, .sp = depth};
+
+		ck_assert_int_eq(incstack_stack_reserve(its, 1 << 12), 0);
+		ck_assert_int_eq(incstack_sample(its, 0, 1, &top), 0);
+	}
+	ck_assert_uint_eq(pools_made, 1);
+	ck_assert_int_eq(incstack_stack_destroy(its), 0);
+	ck_assert_int_eq(incstack_runtime_destroy(runtime), 0);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *suite = suite_create("fork");
 	TCase *fork_case = tcase_create("fork");
 
 	tcase_add_test(fork_case, other_thread_holds_the_table);
+	tcase_add_test(fork_case, fork_while_thunks_are_made);
 	tcase_set_timeout(fork_case, 60);
 	suite_add_tcase(suite, fork_case);
 	return suite;
