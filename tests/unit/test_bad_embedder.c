@@ -93,6 +93,8 @@ static const struct {
 	{{INCSTACK_RULE_FP, 24, 8, 24, 0}, -2 * HAND_UNIT},
 	{{INCSTACK_RULE_FP, 16, 8, 16, LATE}, -2 * HAND_UNIT},
 	{{INCSTACK_RULE_FP_DEREF, -8, 8, 0, 0}, -2 * HAND_UNIT},
+	{{INCSTACK_RULE_FP_DEREF, -2 * HAND_UNIT - 8, 8, 0, 0},
+	 0}, /* as far above it is the stack */
 	{{INCSTACK_RULE_SP, -2 * HAND_UNIT, 8, 0, 0}, 0},
 	{{INCSTACK_RULE_SP, -2 * HAND_UNIT, 8, 0, LATE}, 0},
 	{{INCSTACK_RULE_SP, 0, 16, 0, LATE}, 0},
@@ -139,8 +141,10 @@ START_TEST(rule_leads_elsewhere)
 		*(uintptr_t *)hand_fp(TOP + 1) += (uintptr_t)(intptr_t)bad_rules[bad].fp;
 	else
 		top.fp += (uintptr_t)(intptr_t)bad_rules[bad].fp;
-	for (unsigned n = TOP + 1; n < HAND_FRAMES && !below; n++)
+	for (unsigned n = TOP + 1; n < HAND_FRAMES && !below; n++) {
 		*hand_slot(n) = hand_pc(0); /* who looks there finds the base */
+		((uintptr_t *)hand_fp(n))[-1] = hand_fp(TOP) + 16; /* or goes on */
+	}
 	ck_assert_int_eq(incstack_sample(hand.s, 0, 1, &top), 0);
 	hand.samples++;
 	tree = hand_retrieve();
