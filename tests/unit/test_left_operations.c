@@ -203,6 +203,14 @@ static void leave_half_way(int half)
 		a->current = before.current;
 }
 
+/* All frames are left, and with them the operation that was in progress. */
+static void unwind_to_the_end(void)
+{
+	hand.s->busy = hand_sp(TOP);
+	ck_assert_int_eq(incstack_stack_unwinding_to(hand.s, hand_high()), 0);
+	ck_assert(!incstack_stack_is_busy(hand.s));
+}
+
 /* Nothing is written outside the chunks, and what was sampled before and after is there. */
 START_TEST(half_way_to_a_chunk)
 {
@@ -211,14 +219,17 @@ START_TEST(half_way_to_a_chunk)
 	embedder.decode = NULL; /* nothing needs more memory at retrieve */
 	embedder.allocate_traces = allocate_next;
 	embedder.release_traces = release_nothing;
-	downwards = _i / HALVES;
+	downwards = _i / HALVES % 2;
 	memset(region, 0xa5, sizeof(region));
 	hand_open_with((struct incstack_options){.mode = INCSTACK_MODE_FULL, .chunk_bytes = CHUNK},
 		       &embedder);
 	ck_assert_int_eq(incstack_stack_reserve(hand.s, CHUNK * (CHUNKS / 3 * 2)), 0);
 	hand_sample(TOP);
 	leave_half_way(_i % HALVES);
-	incstack__forget(hand.s, true);
+	if (_i / HALVES / 2)
+		unwind_to_the_end();
+	else
+		incstack__forget(hand.s, true);
 	for (int i = 1; i < SAMPLES; i++)
 		hand_sample(TOP);
 	guards_are_whole();
@@ -243,7 +254,7 @@ int main(void)
 	TCase *tests = tcase_create("in the middle");
 	tcase_add_loop_test(tests, left_by_a_handler, 0, 2);
 	tcase_add_loop_test(tests, in_progress_below_a_handler, 0, 2);
-	tcase_add_loop_test(tests, half_way_to_a_chunk, 0, 2 * HALVES);
+	tcase_add_loop_test(tests, half_way_to_a_chunk, 0, 4 * HALVES);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -98,6 +98,30 @@ START_TEST(shared_quickly)
 }
 END_TEST
 
+/* Quick returns: one that plants again, and one that comes to a frame that is known. */
+START_TEST(walked_in_returns)
+{
+	enum { DISTANCE = 2, BETWEEN = 2 };
+	hand_open((struct incstack_options){.distance = DISTANCE});
+	hand_sample(TOP);
+	hand_all_complete(); /* rules are learned */
+	ck_assert_int_eq(incstack_stack_forget(hand.s), 0);
+	hand_lay_out();
+	hand_sample(TOP - BETWEEN);
+	hand_sample(TOP);
+	const unsigned barrier = TOP - DISTANCE;
+	ck_assert(hand_patched(barrier) && hand_patched(barrier - BETWEEN));
+	uint64_t walked = hand_stats().walked;
+	ck_assert_uint_eq(hand_return(barrier), hand_pc(barrier - 1));
+	ck_assert_uint_eq(hand_stats().walked, walked + BETWEEN);
+	walked = hand_stats().walked;
+	ck_assert_uint_eq(hand_return(barrier - BETWEEN), hand_pc(barrier - BETWEEN - 1));
+	ck_assert_uint_eq(hand_stats().walked, walked + DISTANCE + 1);
+	hand_all_complete();
+	hand_close();
+}
+END_TEST
+
 /* ---- bytes ------------------------------------------------------------------------------ */
 
 static int frames_of_one;
@@ -140,6 +164,24 @@ START_TEST(bytes_after_failed_retrieves)
 }
 END_TEST
 
+/* What was cut for want of memory is not truncated: the next retrieve completes it. */
+START_TEST(truncated_after_failed_retrieves)
+{
+	struct incstack_tree *tree;
+	hand_open((struct incstack_options){.distance = 0, .chunk_bytes = CHUNK});
+	hand_sample(TOP);
+	hand.no_memory = true;
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(incstack_retrieve(hand.s, &tree), INCSTACK_ENOMEM);
+		ck_assert_int_eq(incstack_stack_has_gaps(hand.s), 1);
+		ck_assert_uint_eq(hand_stats().truncated, 0);
+	}
+	hand.no_memory = false;
+	hand_all_complete();
+	hand_close();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("retrieve counters");
@@ -148,7 +190,9 @@ int main(void)
 	tcase_add_loop_test(tests, truncated_without_barriers, 0, 2);
 	tcase_add_loop_test(tests, shared_and_walked, 0, 3);
 	tcase_add_test(tests, shared_quickly);
+	tcase_add_test(tests, walked_in_returns);
 	tcase_add_loop_test(tests, bytes_after_failed_retrieves, 0, 3);
+	tcase_add_test(tests, truncated_after_failed_retrieves);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
