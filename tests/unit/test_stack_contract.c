@@ -182,6 +182,89 @@ START_TEST(slots_of_others_are_left_alone)
 }
 END_TEST
 
+enum { OUTER = TOP / 2, BETWEEN = (TOP + OUTER) / 2 };
+
+/* A return that finds all below known goes past them, too: where objects were decoded when
+ * they were captured, nothing tells but the slot. */
+START_TEST(returns_leave_slots_of_others_alone)
+{
+	open_by(_i % RULES, 0);
+	for (unsigned n = 1; n < HAND_FRAMES && _i / RULES; n++)
+		hand.rules[n].flags = INCSTACK_RULE_DECODE_NOW;
+	struct incstack_stack *const mine = hand.s;
+	hand_sample(OUTER);
+	const uintptr_t thunk = *hand_slot(OUTER);
+	hand.s = hand_stack();
+	hand.samples = 0;
+	hand_sample(TOP);
+	hand_all_complete();
+	for (unsigned n = TOP; n > OUTER; n--)
+		ck_assert_uint_eq(hand_return(n), hand_pc(n - 1));
+	ck_assert_uint_eq(*hand_slot(OUTER), thunk);
+	ck_assert(hand_patched(OUTER - 1));
+	ck_assert_int_eq(incstack_stack_destroy(mine), 0);
+	hand_close();
+}
+END_TEST
+
+/* ---- where a walk is cut ------------------------------------------------------------------ */
+
+/* Nobody knows the code of the last frame that was captured: the return into it is left alone. */
+START_TEST(no_barrier_where_a_walk_was_cut)
+{
+	open_by(_i, 0);
+	hand.rules[OUTER].kind = INCSTACK_RULE_NONE;
+	hand_sample(TOP);
+	struct incstack_tree *tree = hand_retrieve();
+	ck_assert_uint_eq(tree->truncated, 1);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	for (unsigned n = TOP; n > OUTER + 1; n--) {
+		ck_assert(hand_patched(n));
+		ck_assert_uint_eq(hand_return(n), hand_pc(n - 1));
+	}
+	ck_assert_uint_eq(*hand_slot(OUTER + 1), hand_pc(OUTER));
+	hand_close();
+}
+END_TEST
+
+/* Retrieve cuts the chain between two barriers: nobody would find the outer one any more. It
+ * is lifted, and its trace is complete. */
+START_TEST(no_barrier_behind_a_cut)
+{
+	open_by(_i, 0);
+	hand.rules[BETWEEN].kind = INCSTACK_RULE_NONE;
+	hand_sample(OUTER);
+	hand_sample(TOP);
+	ck_assert(hand_patched(OUTER) && hand_patched(TOP));
+	struct incstack_tree *tree = hand_retrieve();
+	hand_shows_all(tree->traces->top, OUTER);
+	ck_assert_uint_eq(tree->truncated, 1);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	ck_assert(hand_patched(TOP));
+	ck_assert_uint_eq(*hand_slot(OUTER), hand_pc(OUTER - 1));
+	hand_close();
+}
+END_TEST
+
+/* A sample on another stack, a signal's, which ends there, says nothing about this one. */
+START_TEST(base_of_another_stack)
+{
+	static uintptr_t elsewhere[16];
+	const struct incstack_top top = {.pc = hand_pc(0), .sp = (uintptr_t)elsewhere};
+	open_by(_i, 0);
+	hand_sample(TOP);
+	ck_assert_int_eq(incstack_sample(hand.s, 0, 1, &top), 0);
+	ck_assert_uint_eq(hand_stats().stale, 0);
+	ck_assert_uint_eq(hand_return(TOP), hand_pc(TOP - 1));
+	hand.samples++;
+	struct incstack_tree *tree = hand_retrieve();
+	hand_shows_all(tree->traces->top, TOP);
+	ck_assert_uint_eq(tree->truncated, 0);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	hand_close();
+}
+END_TEST
+
 /* ---- code that goes ----------------------------------------------------------------------- */
 
 static unsigned decodes;
@@ -283,6 +366,62 @@ START_TEST(unloading_after_a_silent_exit)
 }
 END_TEST
 
+/* ---- who retrieves is nobody that is known ------------------------------------------------- */
+
+extern const char __start_other_code[], __stop_other_code[];
+static uint8_t other_kind;
+
+static int rule_of_other_code(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	if (address - (uintptr_t)__start_other_code >=
+	    (uintptr_t)(__stop_other_code - __start_other_code))
+		return incstack_native_embedder()->find_rule(context, address, rule);
+	*rule = (struct incstack_rule){.kind = other_kind};
+	return 0;
+}
+
+__attribute__((noinline, section("other_code"))) static void
+retrieve_from_other_code(struct incstack_tree **tree)
+{
+	ck_assert_int_eq(incstack_retrieve(native_stack, tree), 0);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void sample_and_retrieve(struct incstack_tree **tree)
+{
+	ck_assert_int_eq(incstack_native_sample(native_stack, 0, 1), 0);
+	retrieve_from_other_code(tree);
+	__asm__ volatile("");
+}
+
+/* A walk from there comes to no known frame: by code without a rule, which proves nothing, or
+ * by an outermost frame, behind which no known one is left. What was open is truncated; nobody
+ * looks for it in frames that may be gone. */
+START_TEST(retrieve_that_meets_no_known_frame)
+{
+	struct incstack_embedder embedder = *incstack_native_embedder();
+	const struct incstack_options options = {
+		.size = sizeof(options), .embedder = &embedder, .distance = 0};
+	struct incstack_stats stats = {.size = sizeof(stats)};
+	struct incstack_tree *tree;
+	embedder.find_rule = rule_of_other_code;
+	embedder.find_rule_quickly = NULL;
+	other_kind = _i ? INCSTACK_RULE_END : INCSTACK_RULE_NONE;
+	ck_assert_int_eq(incstack_runtime_create(&options, &native_runtime), 0);
+	ck_assert_int_eq(incstack_native_thread_stack(native_runtime, &native_stack), 0);
+	sample_and_retrieve(&tree);
+	ck_assert_uint_eq(tree->count, 1);
+	ck_assert_uint_eq(tree->truncated, 1);
+	ck_assert(tree->traces->top->parent->flags & INCSTACK_OBJECT_TRUNCATED);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	ck_assert_int_eq(incstack_stack_stats(native_stack, &stats), 0);
+	ck_assert_uint_eq(stats.stale, (uint64_t)_i);
+	ck_assert_uint_eq(stats.revived, (uint64_t)_i);
+	ck_assert_int_eq(incstack_stack_destroy(native_stack), 0);
+	ck_assert_int_eq(incstack_runtime_destroy(native_runtime), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("stack contract");
@@ -293,8 +432,13 @@ int main(void)
 	tcase_add_loop_test(tests, slot_at_the_target_is_not_popped, 0, RULES);
 	tcase_add_loop_test(tests, nothing_is_planted_below_the_target, 0, 4 * RULES);
 	tcase_add_loop_test(tests, slots_of_others_are_left_alone, 0, 2 * RULES);
+	tcase_add_loop_test(tests, returns_leave_slots_of_others_alone, 0, 2 * RULES);
+	tcase_add_loop_test(tests, no_barrier_where_a_walk_was_cut, 0, RULES);
+	tcase_add_loop_test(tests, no_barrier_behind_a_cut, 0, RULES);
+	tcase_add_loop_test(tests, base_of_another_stack, 0, RULES);
 	tcase_add_test(tests, unloading_is_about_calls);
 	tcase_add_test(tests, unloading_after_a_silent_exit);
+	tcase_add_loop_test(tests, retrieve_that_meets_no_known_frame, 0, 2);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

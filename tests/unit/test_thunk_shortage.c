@@ -156,6 +156,58 @@ START_TEST(in_a_return)
 }
 END_TEST
 
+/* The frame that was to get a barrier is the outermost: its trace ends there, and does not go
+ * on to the frames of before, which are gone. In a quick sample, and behind an unusual frame. */
+START_TEST(at_the_outermost_frame)
+{
+	enum { OTHER = TOP + 10 };
+	const unsigned base = OTHER - 1 - (unsigned)_i;
+	open_with_limit(1, _i);
+	if (_i)
+		hand.rules[OTHER] = hand_deref_rule;
+	hand_sample(OTHER);
+	ck_assert_int_eq(incstack_stack_forget(hand.s), 0); /* rules are learned */
+	hand_lay_out();
+	hand.samples = 1;
+	hand_sample(TOP);
+	*hand_slot(base) = 0;
+	hand_sample(OTHER);
+	ck_assert_uint_eq(hand_stats().planted, 2);
+	ck_assert_uint_eq(hand_stats().no_thunk, 1);
+	struct incstack_tree *tree = hand_retrieve();
+	const struct incstack_frame_object *o = tree->traces->next->next->top;
+	for (unsigned n = OTHER; n > base; n--, o = o->parent)
+		ck_assert_uint_eq(o->method, n);
+	ck_assert_uint_eq(o->method, base);
+	ck_assert(o->flags & INCSTACK_OBJECT_BASE);
+	ck_assert_ptr_null(o->parent);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	hand_close();
+}
+END_TEST
+
+/* The thunk of a return is free by the next operation, which may be the next exit. */
+START_TEST(in_an_exit_after_a_return)
+{
+	enum { OUTER = TOP / 2, TARGET = OUTER / 2 };
+	open_with_limit(2, 0);
+	for (unsigned n = 1; n < HAND_FRAMES; n++)
+		hand.rules[n] = hand_deref_rule; /* no quick way hands a thunk on */
+	hand_sample(OUTER);
+	hand_sample(TOP);
+	ck_assert_uint_eq(hand_return(TOP), hand_pc(TOP - 1));
+	ck_assert_uint_eq(hand_stats().planted, 2);
+	ck_assert_uint_eq(hand_stats().no_thunk, 1);
+	ck_assert_int_eq(incstack_stack_unwinding_to(hand.s, hand_sp(TARGET)), 0);
+	ck_assert_uint_eq(hand_stats().unwound, 1);
+	ck_assert_uint_eq(hand_stats().planted, 3);
+	ck_assert_uint_eq(hand_stats().no_thunk, 1);
+	ck_assert(hand_patched(TARGET));
+	hand_all_complete();
+	hand_close();
+}
+END_TEST
+
 /* ---- stacks that the embedder walks ------------------------------------------------------ */
 
 static int to_caller(void *context, void *identity, struct incstack_frame *frame)
@@ -285,6 +337,8 @@ int main(void)
 	tcase_add_loop_test(tests, in_a_careful_sample, 0, PLACES);
 	tcase_add_loop_test(tests, by_the_embedder, 0, 4);
 	tcase_add_loop_test(tests, in_a_return, 0, PLACES);
+	tcase_add_loop_test(tests, at_the_outermost_frame, 0, 2);
+	tcase_add_test(tests, in_an_exit_after_a_return);
 	tcase_add_loop_test(tests, limit_is_exact, 0, 4);
 	tcase_add_loop_test(tests, ended_stacks_have_no_thunks, 0, 2);
 	tcase_add_test(tests, barriers_come_back);
