@@ -172,6 +172,8 @@ void incstack__record_on_replace(int fd);
 /* recorder_file.c */
 /* Signals are blocked, also in write. */
 int incstack__record_open(const char *path);
+/* Before the process executes another program. */
+void incstack__record_file_leave(void);
 int incstack__record_write(const void *data, size_t bytes);
 /* For the report. From any thread, in a signal handler, too. */
 void incstack__record_note(enum incstack__trace_note note);

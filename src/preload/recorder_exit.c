@@ -260,6 +260,7 @@ void incstack__record_exec(void)
 	if (not_ours())
 		return;
 	incstack__record_quiet(&before);
+	incstack__record_file_leave();
 	incstack__record_flush_all(INCSTACK__TRACE_TALLY_EXEC);
 	incstack__record_loud(&before);
 }

@@ -50,6 +50,23 @@ static void read_command(char *command, size_t size)
 			command[i] = ' ';
 }
 
+/* What this process executes opens the file anew, and may have other rights than this process
+ * had when it opened the file. */
+void incstack__record_file_leave(void)
+{
+	char directory[sizeof(incstack__recording.file)];
+	char *last;
+
+	if (incstack__recording.stopping)
+		return;
+	snprintf(directory, sizeof(directory), "%s", incstack__recording.file);
+	last = strrchr(directory, '/');
+	if (last != NULL)
+		last[last == directory] = '\0';
+	if (access(last != NULL ? directory : ".", W_OK | X_OK) != 0)
+		incstack__record_note(INCSTACK__NOTE_UNRECORDED);
+}
+
 void incstack__record_note(enum incstack__trace_note note)
 {
 	struct incstack__trace_slot *slots = incstack__recording.slots;

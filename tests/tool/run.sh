@@ -33,6 +33,16 @@ bare() {
 	value traces
 }
 
+# The executed program may not write where the file is.
+test_exec_without_rights() {
+	((EUID == 0)) || return 0
+	record -o trace -- setpriv --reuid=65534 --clear-groups "$target"
+	equal status "$status" 0
+	grep -q 'executed, could not be recorded' stderr || fail "says nothing of the executed program"
+	record -o trace -- setpriv --reuid=0 --clear-groups "$target"
+	! grep -q 'executed, could not be recorded' stderr || fail "was recorded"
+}
+
 # Also that a shell, which forks out of forks, comes to its end.
 test_forks_of_forks() {
 	local base

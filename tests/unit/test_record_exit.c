@@ -127,6 +127,10 @@ void incstack__spool_remove(void)
 {
 }
 
+void incstack__record_file_leave(void)
+{
+}
+
 void incstack__lock_take(enum incstack__lock lock)
 {
 }
