@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The door: creation and destruction of runtimes and stacks, ownership, and the
- * checks that every operation on a stack begins with.
+ * The life cycle of runtimes and stacks, ownership, modes, and the checks with which every
+ * operation on a stack begins.
  */
 #include <string.h>
 
@@ -26,7 +26,8 @@ int incstack__enter_slowly(stack *s, uintptr_t sp)
 	return 0;
 }
 
-/* Copies a structure of an older or a newer header: what it lacks is zero. */
+/* Copies a structure of an older or newer version of the header. Members that it lacks become
+ * zero. */
 static void copy_sized(void *to, size_t room, const void *from, size_t size)
 {
 	memset(to, 0, room);
@@ -46,7 +47,7 @@ static bool options_good(const struct incstack_options *o)
 	       (!o->stack_bytes || o->chunk_bytes <= o->stack_bytes);
 }
 
-/* A size that ends in the middle of a field is a mistake. */
+/* Rejects a size that ends in the middle of a member. */
 static bool size_good(size_t size, size_t least, size_t unit)
 {
 	return size >= least && size % unit == 0;
@@ -76,7 +77,7 @@ static void complete_options(struct incstack_options *o)
 		o->mode = INCSTACK_MODE_VALIDATE;
 }
 
-/* Takes over what the caller gave; false if it makes no sense. */
+/* Copies the caller's options and embedder. Returns false if they are invalid. */
 static bool take_options(runtime *rt, const struct incstack_options *o)
 {
 	copy_sized(&rt->options, sizeof(rt->options), o, o->size);
@@ -175,7 +176,7 @@ int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t 
 
 int incstack_stack_create_anywhere(struct incstack_runtime *rt, struct incstack_stack **result)
 {
-	const uintptr_t nowhere = (uintptr_t)1 << 62; /* no memory can be there */
+	const uintptr_t nowhere = (uintptr_t)1 << 62; /* no program has memory there */
 	int error = incstack_stack_create(rt, nowhere, nowhere + sizeof(uintptr_t), result);
 	if (error)
 		return error;
@@ -227,7 +228,8 @@ int incstack_stack_own(struct incstack_stack *s)
 	return 0;
 }
 
-/* Within an operation; `frame` is that of the function that the owner has called. */
+/* Changes the mode within an operation. `frame` is the frame of the public function that the
+ * owner has called. */
 void incstack__mode_change(stack *s, uint32_t mode, const uintptr_t *frame)
 {
 	bool certain = incstack__known_confirm(s, frame);
@@ -259,8 +261,8 @@ int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
 	return 0;
 }
 
-/* What the frames that are open may yet take, or all of the stack for a walk that finds
- * nothing known: the least frame has 16 bytes, its object 32. */
+/* The most bytes that the objects of the open frames can take. It assumes that a walk meets no
+ * known frame. The smallest frame has 16 bytes, its object 32. */
 static size_t room_for_frames(const stack *s)
 {
 	uintptr_t open = s->high - stack_pointer();
@@ -293,7 +295,7 @@ int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 	while (!error && room_in(&s->arena) < bytes + frames)
 		error = incstack__arena_grow(s, false);
 	if (room_in(&s->arena) >= bytes)
-		error = 0; /* without room for all frames, what is open may be truncated */
+		error = 0; /* open traces may be truncated, for lack of room for all frames */
 	leave(s);
 	return error;
 }

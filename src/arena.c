@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory for frame objects and traces: chunks that are taken from the embedder
- * outside samples and used up without a call. Objects fill a chunk from its
+ * Memory for frame objects and traces, in chunks. Chunks are allocated by the embedder outside
+ * samples; a sample uses them without a call to the embedder. Objects fill a chunk from its
  * start, traces from its end.
  */
 #include "barrier.h"
 #include "internal.h"
 
-/* From the embedder, which may have memory for traces alone. */
+/* Allocates a chunk by the embedder, which may have an allocator only for traces. */
 static void *allocate_chunk(runtime *rt, size_t bytes)
 {
 	if (rt->embedder.allocate_traces)
@@ -23,8 +23,9 @@ static void release_chunk(runtime *rt, void *memory, size_t bytes)
 		incstack__release(rt, memory, bytes);
 }
 
-/* Linked when it is an empty chunk, and left when its end is known: a jump out of a signal
- * handler may come between any two of these (I8). */
+/* Makes c the current chunk. The new chunk is made empty before it is linked, and the end of the
+ * old one is recorded before it is left, because a jump out of a signal handler may come
+ * between any two of these steps (I8). */
 static void use(struct arena *a, struct chunk *c)
 {
 	c->next = NULL;
@@ -44,7 +45,8 @@ static void use(struct arena *a, struct chunk *c)
 	a->limit = (trace *)((char *)c + c->bytes);
 }
 
-/* After a jump out of use: what is in the chunks stays, and a new one comes next. */
+/* Repairs the arena after a jump out of use(). The contents of all chunks stay. If the arena's
+ * pointers do not belong to the last chunk, the next object begins a new chunk. */
 void incstack__arena_mend(struct arena *a)
 {
 	struct chunk *last = a->first;
@@ -58,15 +60,15 @@ void incstack__arena_mend(struct arena *a)
 	a->limit = (trace *)INCSTACK__NO_ROOM;
 }
 
-/* Chunks of released trees are kept for the next ones: fresh memory costs more,
- * page by page, than the traces that are written into it. */
+/* Chunks of released trees are kept for the next trees: the page faults of fresh memory cost
+ * more than writing the traces. */
 enum { KEPT_MOST = 64 };
 
 static struct chunk *take_kept(runtime *rt)
 {
 	struct chunk *c = NULL;
 	if (atomic_flag_test_and_set_explicit(&rt->kept_lock, memory_order_acquire))
-		return NULL; /* another thread is at it: do without */
+		return NULL; /* another thread has the lock: do not wait */
 	c = rt->kept;
 	if (c) {
 		rt->kept = c->next;
@@ -90,7 +92,8 @@ static bool keep(runtime *rt, struct chunk *c)
 	return room;
 }
 
-/* Nobody else is left. Who held the lock may have changed half of the list. */
+/* In the child of fork no other thread exists. If a thread of the parent held the lock, the
+ * list may be half changed, so it is abandoned. */
 void incstack__arena_forked(runtime *rt)
 {
 	if (atomic_flag_test_and_set_explicit(&rt->kept_lock, memory_order_relaxed)) {
@@ -117,7 +120,7 @@ void incstack__arena_close(runtime *rt)
 		release_chunk(rt, c, c->bytes);
 }
 
-/* Adds a spare chunk, within the limit of the stack or beyond it. */
+/* Adds a spare chunk. `beyond_limit` allows it to exceed the limit of the stack. */
 int incstack__arena_grow(stack *s, bool beyond_limit)
 {
 	runtime *rt = s->runtime;
@@ -138,7 +141,7 @@ int incstack__arena_grow(stack *s, bool beyond_limit)
 	return 0;
 }
 
-/* Goes on to a spare chunk; false if there is none. */
+/* Makes a spare chunk the current one. Returns false if there is none. */
 bool incstack__arena_next(stack *s)
 {
 	struct chunk *c = s->arena.spare;
@@ -159,7 +162,7 @@ int incstack__arena_open(stack *s)
 	return error;
 }
 
-/* The chunks in use go to *used, the spare ones stay. */
+/* Moves the chunks in use to *used. The spare chunks stay. */
 void incstack__arena_split(stack *s, struct arena *used)
 {
 	*used = s->arena;
@@ -172,7 +175,8 @@ void incstack__arena_split(stack *s, struct arena *used)
 	used->bytes -= s->arena.bytes;
 }
 
-/* The inverse, for an arena that was opened and filled since. */
+/* Undoes incstack__arena_split, even if the stack's arena was opened and filled since. What was
+ * written into it since is dropped. */
 void incstack__arena_join(stack *s, const struct arena *used)
 {
 	struct arena opened = s->arena;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Steps aside for an unwinder whose functions are not known: one that is linked
- * statically into the program or a library. In its search phase, before anything is
- * popped, all return addresses of the thread's stacks are given back, so that the second
- * phase meets no thunk and the personality needs none of its functions.
+ * Steps aside for an unwinder whose functions cannot be found because it is linked statically
+ * into the program or a library. In the unwinder's search phase, before any frame is popped,
+ * all return addresses of the thread's stacks are restored. So the second phase meets no
+ * thunk, and the personality routine needs none of the unwinder's functions.
  */
 #include "internal.h"
 #include "unwinder.h"
 
-/* The open traces are completed as far as there is memory. The stack goes over to mode
- * validate: a destructor that samples in the second phase must not plant again. The
- * cells stay readable, for the unwinder may stand on a thunk. */
+/* Lifts all barriers of s. The open traces are completed as far as there is memory. The stack
+ * changes to mode validate, because a destructor that samples in the second phase must not
+ * plant a barrier. The cells stay readable, because the unwinder may be at a thunk. */
 static void lift(stack *s, const uintptr_t *frame)
 {
 	s->busy = (uintptr_t)frame;
 	s->stats.foreign_unwinders++;
-	/* Without rules nobody can walk through the unwinder's own frames. */
+	/* A walk through the unwinder's own frames needs unwind rules. */
 	if (s->runtime->embedder.find_rule && incstack__known_confirm(s, frame))
 		incstack__complete(s, false);
 	incstack__lift_all(s, true);
@@ -23,11 +23,11 @@ static void lift(stack *s, const uintptr_t *frame)
 	leave(s);
 }
 
-/* The _Unwind_Resume by which a cleanup has come to the unwinder that called the function
- * of `frame`, or null. */
+/* Returns the _Unwind_Resume through which a cleanup entered the unwinder that called the
+ * function of `frame`, or null. */
 static void (*find_resume(stack *s, const uintptr_t *frame))(void *)
 {
-	enum { MOST = 8 }; /* frames of the unwinder */
+	enum { MOST = 8 }; /* frames that the unwinder may have */
 	struct walker w = {s, ASK_DIRECTLY, false, 0, 0};
 	struct cursor at = {.pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
 	enum step step = STEP_FRAME;
@@ -42,10 +42,11 @@ static void (*find_resume(stack *s, const uintptr_t *frame))(void *)
 	return resume;
 }
 
-/* A destructor has planted in the second phase, directly below the handler, and the
- * unwinder takes the thunk for the handler's frame. It must neither stop here nor go on.
- * Asked to resume from here, it passes its own frames, and comes to the same place again,
- * without a thunk there. Returns if that cannot be done. */
+/* A destructor has planted a barrier in the second phase, and the handler is in the frame that
+ * the barrier guards. The unwinder takes the thunk for the handler's frame. It must neither
+ * stop at the thunk nor pass it. Its _Unwind_Resume, called from here, passes the unwinder's
+ * own frames and comes to the same place again, where there is no thunk any more. This function
+ * returns only if that is impossible. */
 void incstack__resume_aside(void *exception, const uintptr_t *frame)
 {
 	void (*resume)(void *) = NULL;
@@ -63,9 +64,9 @@ void incstack__resume_aside(void *exception, const uintptr_t *frame)
 		resume(exception);
 }
 
-/* `frame` is that of the function which the unwinder has called. An operation that a
- * signal handler has interrupted must not find another chain than it left: there only
- * the slots are restored. */
+/* Restores the return addresses of all stacks of the thread. `frame` is the frame of the
+ * function that the unwinder has called. If a signal handler interrupted an operation on a
+ * stack, the operation must find its chain unchanged, so only the slots are restored. */
 void incstack__step_aside(const uintptr_t *frame)
 {
 	stack *s;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The contract with code that changes a stack: deoptimizers that rewrite return
- * addresses, on-stack replacement that moves a frame, runtimes that copy a stack
- * or unload code (design: what every peer got wrong).
+ * The contract with code that changes a stack or the code that runs on it: deoptimizers that
+ * rewrite return addresses, on-stack replacement that moves a frame, runtimes that move a stack
+ * or unload code. docs/embedding.md describes the contract.
  */
 #include "internal.h"
 
@@ -15,8 +15,8 @@ static object *known_at(stack *s, uintptr_t slot)
 	return o && (uintptr_t)object_slot(o) == slot ? o : NULL;
 }
 
-/* The return slot moves. A frame pointer that is recorded for the frame itself, and
- * points into it, moves along. */
+/* Moves a return slot. A frame pointer that is recorded for the frame of the slot, and that
+ * points into that frame, is shifted too. */
 static void move_slot(stack *s, uintptr_t old, uintptr_t new)
 {
 	object *own = NULL, *o = s->newest, *moved = known_at(s, old);
@@ -28,7 +28,7 @@ static void move_slot(stack *s, uintptr_t old, uintptr_t new)
 		moved->address = new + sizeof(uintptr_t);
 }
 
-/* On a stack that the embedder walks a frame has another name now. */
+/* Renames a frame on a stack that the embedder walks. */
 static void rename_frame(stack *s, uintptr_t old, uintptr_t new)
 {
 	for (object *o = s->newest; o; o = (object *)o->parent)

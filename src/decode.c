@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a pc to methods: one raw object becomes the virtual frames that the
- * embedder sees in it (design: capture raw, decode late, where that is right).
+ * Decodes a pc: one raw object becomes the virtual frames that the embedder finds at its pc.
+ * Positions are captured raw and decoded at retrieve, which keeps samples short, unless the
+ * rule or the top says that the position can be decoded only now.
  */
 #include "internal.h"
 
@@ -22,7 +23,7 @@ static void ask_embedder(void *argument)
 		q->count = INCSTACK_VIRTUAL_MAX;
 }
 
-/* Where one more virtual frame goes: o itself, then new callers of the last. */
+/* The object for one more virtual frame: first o itself, then a new caller of `last`. */
 static object *virtual_of(stack *s, object *o, object *last, bool grow)
 {
 	if (!last)
@@ -36,13 +37,13 @@ static object *virtual_of(stack *s, object *o, object *last, bool grow)
 	return v;
 }
 
-/* Decodes o in place; its inlined callers become objects between it and its
- * parent. Returns the outermost; null, with o as it was, if there is no memory. */
+/* Decodes o in place. Its inlined callers become objects between it and its parent. Returns the
+ * outermost of these objects. If there is no memory, it returns null and leaves o unchanged. */
 object *incstack__decode(stack *s, object *o, const struct incstack_frame *frame, enum ask ask,
 			 bool grow)
 {
 	runtime *rt = s->runtime;
-	struct question q; /* not made zero: that might be memset, with vector registers */
+	struct question q; /* not zeroed: that might call memset, which uses vector registers */
 	q.rt = rt;
 	q.frame = frame;
 	if (ask == ASK_SAVED)

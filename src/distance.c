@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses the barrier distance of a stack from what it observes. A barrier that
- * is too near fires often, one that is too far makes every sample walk more. How
- * many frames were left between two samples is counted over a window, and what
- * each distance would have cost follows from the counts. A sample that comes from
- * further up may go on to an older barrier for a while, and pays (distance_pay).
+ * Chooses the barrier distance of a stack from what it observes. A barrier that is too close to
+ * the top fires often; one that is too far makes every sample walk more. Over a window of
+ * samples, the file counts how many frames were popped between two samples, and computes from
+ * the counts what each distance would have cost. A sample from further up than the distance may
+ * walk on to an older barrier for a while, at a price (distance_pay).
  */
 #include <string.h>
 
@@ -13,9 +13,9 @@
 enum {
 	FRAME_COST = 1,  /* to capture a frame */
 	RETURN_COST = 8, /* to intercept a return and to plant the next barrier */
-	WINDOW = 128,    /* samples that are looked at, */
-	IDLE_MIN = 896,  /* and then so many that are not: more after each window that */
-	IDLE_MAX = 7168, /* changed nothing */
+	WINDOW = 128,    /* samples in a window */
+	IDLE_MIN = 896,  /* samples between two windows after a change; doubled, */
+	IDLE_MAX = 7168, /* up to this, after each window that changed nothing */
 };
 
 #ifdef INCSTACK_HOSTILE
@@ -24,7 +24,7 @@ enum { RENT = 0 }; /* barriers wherever they may be */
 enum { RENT = RETURN_COST };
 #endif
 
-/* How many barriers, each that far below the last, a pop of so many frames passes. */
+/* How many barriers a pop of that many frames hits if they are `distance` frames apart. */
 static uint32_t passed(uint32_t popped, uint32_t distance)
 {
 	return popped / (distance + 1);
@@ -40,8 +40,8 @@ static uint32_t cost_of(const struct distance *d, uint32_t distance)
 	return cost;
 }
 
-/* Ends a window: goes where its samples would have been clearly cheaper. Only
- * what some sample popped can be best, or 0. */
+/* Ends a window: changes to the distance at which its samples would have been clearly cheaper.
+ * The best distance is 0 or a number of frames that some sample popped. */
 static void adapt(struct distance *d)
 {
 	uint32_t best = d->value, best_cost = cost_of(d, best);
@@ -66,7 +66,7 @@ void incstack__distance_open(stack *s)
 		.value = fixed < 0 ? 2 : (uint32_t)fixed, .pause = IDLE_MIN, .fixed = fixed >= 0};
 }
 
-/* How far a sample may walk from now on: a barrier was planted, or is wanted elsewhere. */
+/* Resets how far a sample may walk, after a barrier was planted or the distance changed. */
 void incstack__distance_renew(stack *s)
 {
 	bool rents = s->mode == INCSTACK_MODE_PATCH && !s->distance.fixed;
@@ -74,17 +74,18 @@ void incstack__distance_renew(stack *s)
 	s->near = rents ? s->distance.value + 1 : UINT32_MAX;
 }
 
-/* A sample walked over so many frames and planted nothing. What it walked too far is rent;
- * a barrier is bought when as much was paid as it costs, so that both together are at most
- * twice what was best (Karlin et al. 1988, "Competitive snoopy caching"). */
+/* Charges a sample that walked over so many frames and planted no barrier. This is ski rental:
+ * each frame beyond the distance is rent, and a barrier is bought, that is planted, once the
+ * rent paid equals its cost. Rent and price together are then at most twice the optimum
+ * (Karlin et al. 1988, "Competitive snoopy caching"). */
 void incstack__distance_pay(stack *s, uint32_t frames)
 {
 	uint32_t left = s->reach - s->distance.value, rent = frames - s->near;
 	s->reach -= left < rent ? left : rent;
 }
 
-/* How many of the frames of the last sample are not among those of this one. Both
- * are listed youngest first; compared from the base. */
+/* How many frames of the last sample are not in this one. Both lists begin with the youngest
+ * frame; they are compared from the base. */
 static uint32_t left_frames(const struct distance *d, const object *first, const object *end)
 {
 	const object *a = d->last_end, *b = end;
@@ -101,7 +102,7 @@ static uint32_t left_frames(const struct distance *d, const object *first, const
 	return (uint32_t)(a - d->last_first);
 }
 
-/* Takes note of the frames of a sample. */
+/* Records the frames of a sample in the window. */
 void incstack__distance_note(stack *s, const trace *t)
 {
 	const object *first = (const object *)t->top + 1, *end = s->arena.object;
@@ -116,7 +117,7 @@ void incstack__distance_note(stack *s, const trace *t)
 		return;
 	}
 	s->look_at = s->samples + 1;
-	/* A sample that went on to another chunk is not one list. */
+	/* The objects of a sample that continued in another chunk are not one list. */
 	if (first < s->arena.current->objects || first > end) {
 		d->last_first = NULL;
 		return;
@@ -139,7 +140,7 @@ void incstack__distance_note(stack *s, const trace *t)
 	}
 }
 
-/* The objects of the last sample are not there any more. */
+/* The objects of the last sample do not exist any more. */
 void incstack__distance_forget(stack *s)
 {
 	s->distance.last_first = NULL;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Begins anew on a stack whose known chain cannot be trusted: its memory went to
- * somebody else, or an operation was left in the middle by a jump out of a signal
- * handler. Nothing is lost but what was still open, which is truncated.
+ * Resets a stack whose known chain cannot be trusted, because its memory got another use or
+ * because a jump out of a signal handler left an operation in the middle. Traces that were
+ * still open are truncated; nothing else is lost.
  */
 #include "internal.h"
 
-/* Whether an operation that began at `operation` is over, if the thread is at sp
- * or will be: what lies below sp in the same stack is gone, and nobody runs on the
- * stack while an operation that began on another one, a signal's, is in progress. */
+/* Whether an operation that began at the stack pointer `operation` is over, given that the
+ * thread is or will be at sp. Frames below sp on the same stack are gone. An operation that
+ * began on another stack, such as a signal stack, is over too if the thread runs on this
+ * stack, because nothing runs on this stack while that operation is in progress. */
 bool incstack__left_behind(const stack *s, uintptr_t operation, uintptr_t sp)
 {
 	if (s->anywhere)
@@ -29,7 +30,8 @@ static void cut_open(stack *s, object *o)
 	incstack__cut(s, o);
 }
 
-/* The last one may have been linked, but neither counted nor passed. */
+/* Counts the traces again. The last one may have been linked but neither counted nor made the
+ * end of the list. */
 static void count_traces(stack *s)
 {
 	s->last = first_trace(s);
@@ -38,10 +40,11 @@ static void count_traces(stack *s)
 		s->samples++;
 }
 
-/* restore: the stack may be read, and slots that show our thunks be given back. */
+/* Resets the stack. `restore`: the memory of the stack may be accessed, so slots that hold our
+ * thunks are restored. */
 void incstack__forget(stack *s, bool restore)
 {
-	if (!s->runtime) /* barrier.c: nobody's thunk was passed */
+	if (!s->runtime) /* the stack `nobody` (retired.c), through whose thunk a return came */
 		return;
 	incstack__barriers_forget(s, restore);
 	for (struct chunk *c = s->arena.first; c; c = c->next) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stacks that only the embedder can walk, with its own return barrier: heap
- * frames of an interpreter, the watermark of a virtual machine (design 4.1, way 2).
- * A frame is known by the number that the embedder gives it; numbers have no
- * order, so a known frame is met only where the embedder says that it is armed.
+ * Stacks that only the embedder can walk and that have the embedder's own return barrier, for
+ * example the heap frames of an interpreter, or a virtual machine with a stack watermark. The
+ * embedder names each frame by a number. The numbers have no order, so a walk can meet a known
+ * frame only where the embedder says that the frame is armed. docs/embedding.md describes it.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@ int incstack_stack_create_embedder(struct incstack_runtime *rt, void *identity,
 {
 	if (!rt || !rt->embedder.caller || !rt->embedder.arm || !rt->embedder.disarm)
 		return INCSTACK_EINVAL;
-	/* No machine stack: no frame lies in a range where no memory can be. */
+	/* There is no machine stack, so its bounds are a range where no program has memory. */
 	const uintptr_t nowhere = (uintptr_t)1 << 62;
 	int error = incstack_stack_create(rt, nowhere, nowhere + sizeof(uintptr_t), result);
 	if (error)
@@ -27,8 +27,8 @@ int incstack_stack_create_embedder(struct incstack_runtime *rt, void *identity,
 	return 0;
 }
 
-/* The known object whose barrier is on the frame; what is younger was popped
- * without a word. *known is not changed if there is none. */
+/* Returns the known object with a barrier on the frame, or null. Younger known objects were
+ * popped unannounced and are removed from *known. Null leaves *known unchanged. */
 static object *meet(stack *s, object **known, uintptr_t frame)
 {
 	object *k = *known;
@@ -49,7 +49,7 @@ static object *make(const struct walker *w, const struct incstack_frame *f, uint
 			    (object){NULL, f->pc, f->sp, -1, flags | INCSTACK_OBJECT_RAW});
 }
 
-/* A skeleton with a barrier on the frame; null if it cannot be had. */
+/* Makes a skeleton with a barrier on the frame. Returns null if that is impossible. */
 static object *plant(const struct walker *w, const struct incstack_frame *f, object *known)
 {
 	object *o = make(w, f, OBJECT_GAP);
@@ -63,7 +63,7 @@ static object *plant(const struct walker *w, const struct incstack_frame *f, obj
 	return o;
 }
 
-/* Reads the position of the frame of o, if it may not be read later. */
+/* Decodes o now if its position cannot be read later. Returns null if there is no memory. */
 static object *decoded(const struct walker *w, object *o, const struct incstack_frame *f)
 {
 	if (!(o->flags & OBJECT_DECODE_NOW) || !(o->flags & INCSTACK_OBJECT_RAW) ||
@@ -93,7 +93,7 @@ static object *end(stack *s, object *child, object *known)
 	return NULL;
 }
 
-/* incstack__walk for such a stack. */
+/* incstack__walk() for a stack that the embedder walks. */
 object *incstack__frames_walk(const struct walker *w, const struct cursor *at, object *child,
 			      object *known)
 {

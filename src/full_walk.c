@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A full walk to compare a trace with: each frame by its rule, from the top to the base. It
- * looks at nothing that samples have left but the thunks in return slots, which it sees
- * through, and it changes nothing that samples look at.
+ * A full walk, for comparison with a trace: from the top to the base, frame by frame, by the
+ * unwind rules. Of the state that samples leave, it uses only the thunks in return slots, which
+ * it sees through. It changes nothing that samples use.
  */
 #include "internal.h"
 
@@ -28,8 +28,8 @@ static int walk(stack *s, struct cursor at, struct incstack_frame *frames, int m
 	return count;
 }
 
-/* Of the owner, outside of a signal handler. The top comes first. Returns how many frames, or
- * INCSTACK_E*. */
+/* Called by the owner outside signal handlers. Writes the frames, top first. Returns how many
+ * there are, or a negative INCSTACK_E* code. */
 int incstack__full_walk(stack *s, const struct incstack_top *top, struct incstack_frame *frames,
 			int max)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which memory outside of a known stack can be read: a coroutine's stack that nobody
- * described, or a signal's. A walk there goes where the words of the stack lead, and
- * those may be anything. The kernel is asked about each page once in a walk: memory
- * that could be read at one sample may be gone at the next.
+ * Checks which memory outside a known stack can be read, such as a coroutine's stack without
+ * known bounds or a signal stack. A walk there follows the words of the stack, which may have
+ * any value. The kernel is asked about each page once per walk, because memory that was
+ * readable at one sample may be unmapped at the next.
  */
 #include "internal.h"
 
@@ -19,13 +19,13 @@ static void set_mapped(stack *s, uintptr_t low, uintptr_t high)
 	s->high = high;
 }
 
-/* A walk begins. */
+/* Called when a walk begins. */
 void incstack__mapped_forget(stack *s)
 {
 	set_mapped(s, 0, 0);
 }
 
-/* Of an aligned address. */
+/* Whether the word at the address, which must be aligned, can be read. */
 bool incstack__mapped(stack *s, uintptr_t address)
 {
 	uintptr_t page = address & ~(uintptr_t)(PAGE - 1);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Completing the open traces and handing them over. What is still live is
- * copied to a fresh arena first, so the tree owns its objects alone.
+ * Completes the open traces and hands them over. The known chain is first copied to a new
+ * arena, so that nothing else uses the objects of the tree.
  */
 #include <string.h>
 
 #include "internal.h"
 
-/* Fills the gap of o. What was known below it goes to *rest if it was not reached.
- * An error leaves the gap. */
+/* Fills the gap of o. If the walk is cut before it reaches the known chain, *rest is that chain.
+ * On an error the gap stays. */
 static int fill(stack *s, object *o, const struct walker *w, object **rest)
 {
 	object filled = *o;
@@ -29,8 +29,9 @@ static int fill(stack *s, object *o, const struct walker *w, object **rest)
 	return 0;
 }
 
-/* The last of the objects from o on that follow each other in memory as they do in the
- * chain, or the first with a gap. Does not wait for the links that it reads. */
+/* Skips from o over objects without a gap that follow each other in memory as they do in the
+ * chain. Returns the last of them, or the first object with a gap. The next address does not
+ * depend on a load of the parent pointer, so the loads overlap. */
 static object *skip_filled(object *o)
 {
 	while (o->parent == o + 1 && !(o->flags & OBJECT_GAP))
@@ -38,9 +39,10 @@ static object *skip_filled(object *o)
 	return o;
 }
 
-/* Fills every gap of the known chain. ENOMEM, only if memory may be had: some are
- * still open. Where a walk is cut, the chain ends, and what lies below is completed
- * for the traces that led there, and its barriers are lifted: nobody would find them. */
+/* Fills every gap of the known chain. Returns ENOMEM, which only happens with `grow`, if gaps
+ * are left. Where a walk is cut, the chain ends. The part beyond the cut is still completed for
+ * the older traces that lead there, and its barriers are lifted, because no later walk would
+ * find them. */
 int incstack__complete(stack *s, bool grow)
 {
 	struct walker w = {s, ASK_DIRECTLY, grow, UINT32_MAX, UINTPTR_MAX};
@@ -61,7 +63,7 @@ int incstack__complete(stack *s, bool grow)
 	return 0;
 }
 
-/* `certain`: they were met by a walk from the running frame. */
+/* Lifts all barriers of the known chain. `certain`: a walk from the running frame met them. */
 void incstack__lift_all(stack *s, bool certain)
 {
 	for (object *o = s->newest, *next; o; o = next) {
@@ -73,7 +75,7 @@ void incstack__lift_all(stack *s, bool certain)
 	}
 }
 
-/* Nothing is to be done for it but to copy it. */
+/* Whether copying is all that must be done for o. */
 static bool is_plain(const object *o)
 {
 	const uint32_t relevant =
@@ -81,8 +83,9 @@ static bool is_plain(const object *o)
 	return (o->flags & relevant) == INCSTACK_OBJECT_FILLED;
 }
 
-/* Goes on from *o and its copy, the last in the arena, while the caller is the next object
- * and a plain one: without waiting for the links that it reads. Returns the last copy. */
+/* Copies callers of *o as long as the caller is the next object in memory and plain. `copy` is
+ * the copy of *o, the last object in the arena. As in skip_filled(), the loads overlap. Sets *o
+ * to the last object copied and returns its copy. */
 static object *copy_neighbours(stack *s, object **o, object *copy)
 {
 	object *from = *o;
@@ -95,8 +98,9 @@ static object *copy_neighbours(stack *s, object **o, object *copy)
 	return copy;
 }
 
-/* Copies the known chain into the (new) arena of s. *last is the oldest object with
- * something to move to its copy, never an inlined frame's. False: no memory. */
+/* Copies the known chain into the (new) arena of s. *last is the oldest object that has a gap
+ * or a barrier to be moved to its copy; it is never that of an inlined frame. Returns false if
+ * there is no memory. */
 static bool copy_known(stack *s, object *o, const object **last)
 {
 	object *copy = NULL;
@@ -119,8 +123,9 @@ static bool copy_known(stack *s, object *o, const object **last)
 	return true;
 }
 
-/* As far as last. A gap that could not be completed stays one in the copy alone. By
- * now inlined frames may stand between the old ones. */
+/* Moves the barriers of the old objects, up to `last`, to the copies. A gap that could not be
+ * completed stays only in the copy. The objects of inlined frames may lie between the old
+ * objects by now. */
 static void move_barriers(stack *s, object *old, object *copy, const object *last)
 {
 	for (object *next = last ? old : NULL; next; old = next, copy = physical_parent(copy)) {
@@ -141,24 +146,25 @@ static bool decode(stack *s, object *o)
 	return incstack__decode(s, o, &frame, ASK_DIRECTLY, true);
 }
 
-/* A position that lay in the frame is gone: what was not decoded stays so. That of a
- * skeleton is still needed. */
+/* Whether o can be decoded now. A position that was stored in the frame is gone, so an object
+ * with DECODE_NOW stays raw. A skeleton still needs its raw position. */
 static bool decodable(const object *o)
 {
 	const uint32_t relevant = INCSTACK_OBJECT_RAW | OBJECT_DECODE_NOW | OBJECT_GAP;
 	return (o->flags & relevant) == INCSTACK_OBJECT_RAW;
 }
 
-/* Whether o stands in [low, low + bytes), which may be everything. A return address may be
- * the end of the code that its call is the last instruction of. */
+/* Whether the position of o is in [low, low + bytes); UINTPTR_MAX bytes means everywhere. If a
+ * call is the last instruction of the code, the return address is the end of the code, so a
+ * return address is looked up by the byte before it. */
 static bool stands_in(const object *o, uintptr_t low, uintptr_t bytes)
 {
 	uintptr_t address = o->method - !(o->flags & INCSTACK_OBJECT_EXACT);
 	return bytes == UINTPTR_MAX || address - low < bytes;
 }
 
-/* Decodes what was captured of code in [low, low + bytes). Objects that this adds
- * are decoded: the end is asked for each time. */
+/* Decodes the objects whose code is in [low, low + bytes). Decoding adds objects at the end, so
+ * the end is read again in each iteration; the added objects are already decoded. */
 int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes)
 {
 	if (!s->runtime->embedder.decode)
@@ -170,7 +176,7 @@ int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes)
 	return 0;
 }
 
-/* What validate keeps in raw objects is no position. */
+/* Removes the rules that mode validate keeps in the bci of raw objects. */
 void incstack__forget_rules(stack *s)
 {
 	for (struct chunk *c = s->arena.first; c; c = c->next)
@@ -179,7 +185,7 @@ void incstack__forget_rules(stack *s)
 				o->bci = -1;
 }
 
-/* Makes a tree of what was used. */
+/* Makes a tree of the chunks in use. */
 static struct incstack_tree *finish(stack *s, struct arena *used)
 {
 	struct incstack_tree *tree = &used->first->tree;
@@ -195,7 +201,8 @@ static struct incstack_tree *finish(stack *s, struct arena *used)
 	return tree;
 }
 
-/* Inlined frames belong to the tree, so its arena is the stack's for a while. */
+/* Decodes the objects of the tree. The objects of inlined frames must be allocated in the tree's
+ * arena, so this is the stack's arena for the time. */
 static int decode_used(stack *s, struct arena *used)
 {
 	struct arena fresh = s->arena;
@@ -228,7 +235,7 @@ static int hand_over(stack *s, struct incstack_tree **tree)
 	return 0;
 }
 
-/* A jump out of a handler would leave half of it. */
+/* Hands over with signals blocked, because a jump out of a handler would leave it half done. */
 static int hand_over_whole(stack *s, struct incstack_tree **tree)
 {
 	uint64_t before;

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * The cache of unwind rules, shared by all stacks of a runtime: an open hash
- * table from look-up address to packed rule. Nobody who reads or adds takes a lock,
- * and a table that was outgrown stays readable until the runtime ends. It grows, with
- * room ahead, only where memory may be allocated; a sample or a return that finds no
- * room in it (I7) uses the rule and does not keep it, counted.
+ * The cache of unwind rules, shared by all stacks of a runtime: a hash table with open
+ * addressing from code address to packed rule. Readers and writers take no lock. A table that
+ * was replaced by a larger one stays readable until the runtime ends. The table grows ahead of
+ * need, and only where memory may be allocated. If a sample or a return finds no room (I7), it
+ * uses the rule without caching it and counts that.
  */
 
 #include "internal.h"
 
-enum { FIRST_ENTRIES = 8191 }; /* with the head a power of two */
-/* The kind of no rule: the address is known to have none. */
+enum { FIRST_ENTRIES = 8191 }; /* a power of two with the head */
+/* A kind that no rule has: it says that the address is known to have no rule. */
 enum { KIND_UNKNOWN = 7 };
 
 packed_rule incstack__rule_find(const runtime *rt, uintptr_t address)
 {
-	/* pairs with the release in grow */
+	/* acquire: pairs with the release in grow. */
 	const struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_acquire);
 	return t ? rule_in(t, rule_key(address)) : 0;
 }
 
-/* The entry of the key, claimed if it has none yet (then *is_new). Several threads
- * may be at it, and a handler may jump out: an entry without a rule counts as unknown. */
+/* Returns the entry of the key. If there is none, it claims one and sets *is_new. Several
+ * threads may do so at once, and a signal handler may jump out in between, so an entry that has
+ * a key but no rule counts as unknown. */
 static struct rule_entry *claim(struct rule_table *t, uintptr_t key, bool *is_new)
 {
 	for (uint64_t i = rule_hash(key);; i += sizeof(struct rule_entry)) {
@@ -34,7 +35,7 @@ static struct rule_entry *claim(struct rule_table *t, uintptr_t key, bool *is_ne
 	}
 }
 
-/* True: the key is new in the table. */
+/* Returns true if the key is new in the table. */
 static bool insert(struct rule_table *t, uintptr_t key, packed_rule rule)
 {
 	bool is_new;
@@ -43,7 +44,7 @@ static bool insert(struct rule_table *t, uintptr_t key, packed_rule rule)
 	return is_new;
 }
 
-/* The entries of a table, less the head. */
+/* The number of entries of a table, without the head. */
 static uint64_t entries_of(const struct rule_table *t)
 {
 	uintptr_t mask = atomic_load_explicit(&t->head.key, memory_order_relaxed);
@@ -60,8 +61,10 @@ static struct rule_table *replaced_by(const struct rule_table *t)
 	return (struct rule_table *)atomic_load_explicit(&t->head.rule, memory_order_relaxed);
 }
 
-/* A rule may be forgotten meanwhile: who forgets clears the old entry first and then looks
- * for a new one, so one of both sees what the other did. */
+/* Copies an entry to a larger table. Another thread may forget the rule in the meantime. It
+ * clears the old entry first and then looks for one in the new table. Here the new entry is
+ * written first, and then the old one is read again. With sequentially consistent operations on
+ * both sides, at least one thread sees what the other did. Returns whether the key is new. */
 static bool copy_entry(struct rule_table *to, const struct rule_entry *from)
 {
 	uintptr_t k = atomic_load_explicit(&from->key, memory_order_relaxed);
@@ -78,7 +81,7 @@ static bool copy_entry(struct rule_table *to, const struct rule_entry *from)
 	}
 }
 
-/* Copies what is still true, and counts it. */
+/* Copies the entries that are still valid, and returns their number. */
 static uint64_t copy(struct rule_table *to, const struct rule_table *from)
 {
 	uint64_t count = 0;
@@ -87,14 +90,15 @@ static uint64_t copy(struct rule_table *to, const struct rule_table *from)
 	return count;
 }
 
-/* A quarter full: as much again, and more, fits in before the next chance to grow. */
+/* Whether the table is at most a quarter full. It may fill up to a half (keep), so there is room
+ * for as many rules again before the next opportunity to grow. */
 static bool grown_enough(const runtime *rt, const struct rule_table *t)
 {
 	return t &&
 	       atomic_load_explicit(&rt->rule_count, memory_order_relaxed) * 4 <= entries_of(t);
 }
 
-/* Keeps the old table where there is no memory. */
+/* Replaces the table by a larger one. If there is no memory, the old one stays. */
 static void grow(runtime *rt, struct rule_table *old)
 {
 	uint64_t entries = old ? entries_of(old) * 2 + 1 : FIRST_ENTRIES;
@@ -109,16 +113,17 @@ static void grow(runtime *rt, struct rule_table *old)
 	}
 	atomic_store(&rt->growing, t);
 	atomic_store_explicit(&rt->rule_count, copy(t, old), memory_order_relaxed);
-	atomic_store_explicit(&rt->rules, t, memory_order_release); /* pairs with rule_find */
+	/* release: pairs with the acquires in rule_find and keep. */
+	atomic_store_explicit(&rt->rules, t, memory_order_release);
 #ifdef INCSTACK_HOSTILE
-	return; /* every frame is looked at closely */
+	return; /* no fast walk: the general walk handles every frame */
 #endif
-	if (!rt->embedder.logical_pc)
-		atomic_store_explicit(&rt->run_rules, t, memory_order_release); /* with run */
+	if (!rt->embedder.logical_pc) /* release: pairs with the acquire in run_frames. */
+		atomic_store_explicit(&rt->run_rules, t, memory_order_release);
 }
 
-/* Counts what found no room. What is written into a table that is being outgrown may be
- * lost, and is then asked for again. */
+/* Caches a rule, or counts that there is no room. A rule that is written into a table that is
+ * being replaced may be lost; the embedder is then asked for it again. */
 static packed_rule keep(runtime *rt, uintptr_t address, packed_rule rule)
 {
 	struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_acquire);
@@ -173,7 +178,7 @@ static packed_rule ask(runtime *rt, uintptr_t address)
 	return pack(&rule);
 }
 
-/* Asks the embedder and keeps the answer, also that there is none. */
+/* Asks the embedder and caches the answer, even if the answer is that there is no rule. */
 packed_rule incstack__rule_learn(runtime *rt, uintptr_t address)
 {
 	struct incstack_rule rule;
@@ -183,8 +188,8 @@ packed_rule incstack__rule_learn(runtime *rt, uintptr_t address)
 	return keep(rt, address, ask(rt, address));
 }
 
-/* An address without a rule may have got one since: a library was loaded where generated
- * code was, and nothing went that somebody would have told of. */
+/* Asks again about an address that had no rule. It may have one by now, because a library was
+ * loaded at a place where generated code was: no unload was announced then. */
 packed_rule incstack__rule_learn_again(runtime *rt, uintptr_t address, packed_rule known)
 {
 	struct incstack_rule rule;
@@ -194,7 +199,8 @@ packed_rule incstack__rule_learn_again(runtime *rt, uintptr_t address, packed_ru
 	return known;
 }
 
-/* Where memory may be allocated: makes room ahead for what samples will learn. */
+/* Makes room ahead for the rules that samples will learn. Called where memory may be
+ * allocated. */
 void incstack__rule_reserve(runtime *rt)
 {
 	struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_acquire);
@@ -211,22 +217,24 @@ void incstack__rule_reserve(runtime *rt)
 	incstack__signals_restore(blocked, &before);
 }
 
-/* A signal handler, which must not ask, missed the rule. The next sample of the stack
- * outside of one will, or a reserve or retrieve. */
+/* Notes an address whose rule a signal handler missed and must not ask for. The next sample of
+ * the stack outside a signal handler, reserve or retrieve asks for it. */
 void incstack__rule_want(stack *s, uintptr_t address)
 {
 	runtime *rt = s->runtime;
 	unsigned i = atomic_fetch_add_explicit(&rt->wanted_next, 1, memory_order_relaxed);
 	atomic_store_explicit(&rt->wanted[i % RULES_WANTED], address, memory_order_relaxed);
-	/* pairs with the acquire in rule_learn_wanted */
+	/* release: pairs with the acquire in rule_learn_wanted. */
 	atomic_store_explicit(&rt->wanting, true, memory_order_release);
 	s->careful |= CAREFUL_WANTS;
 }
 
-/* Called where the embedder may be asked, so that the next handler finds it. */
+/* Asks for the rules that signal handlers missed, so that the next handler finds them. Called
+ * where the embedder may be asked. */
 void incstack__rule_learn_wanted(runtime *rt)
 {
-	/* Looked at first: the exchange is dear. */
+	/* The cheap load avoids most of the expensive exchanges. The acquire of the exchange pairs
+	 * with the release in rule_want. */
 	if (!atomic_load_explicit(&rt->wanting, memory_order_relaxed) ||
 	    !atomic_exchange_explicit(&rt->wanting, false, memory_order_acquire))
 		return;
@@ -247,12 +255,12 @@ static void forget_in(struct rule_table *t, uintptr_t low, uintptr_t high)
 	}
 }
 
-/* Waits for nobody: who makes a larger table meanwhile may be stopped, or be the thread
- * that a signal handler has interrupted. */
+/* Forgets the rules of [low, high). It waits for no other thread: a thread that is making a
+ * larger table may be stopped, or may be the one that a signal handler has interrupted. */
 void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high)
 {
 	atomic_fetch_add(&rt->forgetting, 1);
-	atomic_fetch_add(&rt->rules_forgotten, 1); /* what validate remembers used them */
+	atomic_fetch_add(&rt->rules_forgotten, 1); /* mode validate may remember such rules */
 	forget_in(atomic_load(&rt->rules), low, high);
 	forget_in(atomic_load(&rt->growing), low, high);
 	for (int i = 0; i < RULES_WANTED; i++)
@@ -261,7 +269,8 @@ void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high)
 	atomic_fetch_sub(&rt->forgetting, 1);
 }
 
-/* Nobody else is left, to make a larger table or to end what it was about to forget. */
+/* In the child of fork no other thread exists. If one was making a larger table, its lock is
+ * released. If one was forgetting rules, all rules are forgotten. */
 void incstack__rule_forked(runtime *rt)
 {
 	atomic_flag_clear(&rt->rule_lock);

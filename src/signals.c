@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keeps signals away from what no jump out of a handler may leave in the middle.
+ * Blocks signals around code that a jump out of a signal handler must not leave half done.
  */
 #include <signal.h>
 #include <sys/syscall.h>
@@ -10,9 +10,9 @@
 
 #define BIT(number) (UINT64_C(1) << ((number)-1))
 
-/* No signals from outside where nothing may be left in the middle: while a lock is held,
- * ours or the embedder's, and while the traces change hands. Returns whether *before is to
- * be restored. */
+/* Blocks all signals except those that the thread's own instructions cause. Used while a lock of
+ * ours or of the embedder is held, and while traces are handed over. Returns whether *before
+ * must be restored. */
 bool incstack__signals_block(uint64_t *before)
 {
 	const uint64_t own = BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP) |

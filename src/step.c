@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One step of a walk: from a frame to its caller, by the rule of its pc.
+ * One step of a walk: from a frame to its caller, by the unwind rule of its pc.
  */
 #include "internal.h"
 
@@ -50,8 +50,9 @@ static void translate(void *argument)
 	t->pc = t->rt->embedder.logical_pc(t->rt->context, t->slot, t->pc);
 }
 
-/* The position behind the return address of a slot: another one if that leads to a
- * handler, which has no rule. Unknown, 0, where the embedder must not be asked. */
+/* The position that the return address in a slot stands for. It differs from the return address
+ * if the embedder has patched the slot with the address of a handler, which has no rule. Returns
+ * 0, unknown, if the embedder would have to be asked but must not be. */
 uintptr_t incstack__logical_pc(const struct walker *w, uintptr_t slot, uintptr_t pc)
 {
 	runtime *rt = w->stack->runtime;
@@ -69,7 +70,8 @@ uintptr_t incstack__logical_pc(const struct walker *w, uintptr_t slot, uintptr_t
 	return t.pc;
 }
 
-/* Inside a known stack words are read from the frame on; anywhere else what is mapped. */
+/* Whether the word at the address can be read. It must not lie below the frame. For a frame
+ * inside a known stack it must lie in the stack; for other frames it must be mapped. */
 static bool readable(stack *s, const struct cursor *at, uintptr_t address)
 {
 	if (address % sizeof(uintptr_t) || address < at->sp)
@@ -78,7 +80,7 @@ static bool readable(stack *s, const struct cursor *at, uintptr_t address)
 						 : incstack__mapped(s, address);
 }
 
-/* Whether the return slot, and the word at `saved`, of the frame can be read. */
+/* Whether the return slot of the frame and the word at `saved` can be read. */
 static bool frame_readable(stack *s, const struct cursor *at, packed_rule rule, uintptr_t cfa,
 			   uintptr_t slot, uintptr_t saved)
 {
@@ -108,7 +110,8 @@ static bool cfa_of(const struct walker *w, const struct cursor *at, const struct
 	}
 }
 
-/* Moves *at to its caller. *slot is the return slot, 0 behind a signal. */
+/* Moves *at to its caller. *slot becomes the return slot, or 0 if the caller was interrupted by
+ * a signal and so has none. */
 enum step incstack__step(const struct walker *w, struct cursor *at, uintptr_t *slot,
 			 packed_rule *rule)
 {

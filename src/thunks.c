@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thunks that no stack has, of all pools: handed out, taken back, and made when few are
- * left. Also who owns the barrier of a thunk, asked without knowing its stack.
+ * The thunks of all pools that no stack has: hands them out, takes them back, and makes more
+ * when few are left. It also finds the stack of a barrier by its thunk.
  */
 #include <sys/mman.h>
 
 #include "barrier.h"
 
 struct barrier incstack__barriers[INCSTACK__THUNK_COUNT];
-/* Thunks 1.. are handed out in turn, after those of the list of returned ones: number
- * in the low half, a tag against reuse between load and exchange in the high. */
+/* Thunks that were given back are a list, which take_returned() prefers. Thunks that were never
+ * used are handed out in order from 1 on. The head of the list has the number of the first
+ * thunk in its low half. The high half is a tag that changes with each update, against the ABA
+ * problem. */
 static _Atomic uint64_t returned;
 static atomic_uint fresh = 1;                        /* thunk 0 means none */
-static atomic_uint idle = INCSTACK__THUNK_COUNT - 1; /* in neither hand of a stack */
+static atomic_uint idle = INCSTACK__THUNK_COUNT - 1; /* thunks that no stack has */
 
 /* More thunks are made when fewer than these are idle. */
 enum { LOW_WATER = INCSTACK__THUNK_COUNT / 4 };
@@ -30,7 +32,7 @@ int incstack__pool_open(void)
 
 static atomic_flag generating = ATOMIC_FLAG_INIT;
 
-/* Nobody else is left; a pool that was half made is made again. */
+/* In the child of fork no other thread exists. A pool that was half made is made again. */
 void incstack__pool_forked(void)
 {
 	atomic_flag_clear_explicit(&generating, memory_order_relaxed);
@@ -48,8 +50,8 @@ bool incstack__pools_needed(void)
 	return atomic_load_explicit(&idle, memory_order_relaxed) < LOW_WATER;
 }
 
-/* Makes thunks when few are left: outside samples and returns, for a stack whose
- * mode needs them. One thread does; the others go on with what there is. */
+/* Makes thunks when few are left, for a stack whose mode needs them. Called outside samples and
+ * returns. Only one thread makes them; others do not wait but use the thunks that exist. */
 void incstack__pools_add(stack *s)
 {
 	if (!has_barriers(s) || !incstack__pools_needed() ||
@@ -107,7 +109,7 @@ static void give_back(uint32_t number)
 	atomic_fetch_add_explicit(&idle, 1, memory_order_relaxed);
 }
 
-/* A thunk for s, 0 if there is none or if it may have no more. */
+/* Returns a thunk for s, or 0 if there is none or if the runtime's limit is reached. */
 uint32_t incstack__thunk_take(stack *s)
 {
 	runtime *rt = s->runtime;
@@ -128,7 +130,7 @@ uint32_t incstack__thunk_take(stack *s)
 	return number;
 }
 
-/* No return can come through it any more. */
+/* Gives a thunk back to the pool. The caller knows that no return can come through it. */
 void incstack__thunk_give_back(stack *s, uint32_t number)
 {
 	barrier_of(number)->retired = 0;
@@ -136,7 +138,7 @@ void incstack__thunk_give_back(stack *s, uint32_t number)
 	atomic_fetch_sub_explicit(&s->runtime->thunks, 1, memory_order_relaxed);
 }
 
-/* Thunks should be looked for among those that stacks have. */
+/* Whether thunks are short, so that the retired thunks of stacks should be reclaimed. */
 bool incstack__thunks_short(const runtime *rt)
 {
 	uint32_t limit = rt->options.thunk_limit;
@@ -144,7 +146,9 @@ bool incstack__thunks_short(const runtime *rt)
 	       (limit && atomic_load_explicit(&rt->thunks, memory_order_relaxed) >= limit);
 }
 
-/* How many threads look at a stack that may be another's, and be freed. */
+/* How many threads are reading a stack that may belong to another thread, which may free it. The
+ * sequentially consistent increment and decrement in owned() pair with the fence and the loads
+ * in incstack__barriers_watched(). */
 static atomic_uint watchers;
 
 static stack *owned(uint32_t number)
@@ -159,8 +163,9 @@ static stack *owned(uint32_t number)
 	return s;
 }
 
-/* The next live barrier on a stack of the calling thread, in the order of the thunks:
- * beginning behind *number, which becomes that of its thunk. Null: there is none. */
+/* Finds the next live barrier on a stack of the calling thread, in the order of thunk numbers,
+ * beginning after *number. Sets *number to its thunk. Returns its stack, or null if there is
+ * none. */
 stack *incstack__barrier_of_thread(uint32_t *number)
 {
 	uint32_t count = atomic_load_explicit(&fresh, memory_order_acquire);
@@ -172,8 +177,8 @@ stack *incstack__barrier_of_thread(uint32_t *number)
 	return NULL;
 }
 
-/* Before a stack without barriers is freed. The bound is for a thread that is stopped, or
- * was lost by fork, just there. */
+/* Waits until no thread reads the stack, which has no barriers any more and is about to be
+ * freed. The wait is bounded because a watcher may be stopped, or may not exist after fork. */
 void incstack__barriers_watched(void)
 {
 	atomic_thread_fence(memory_order_seq_cst);

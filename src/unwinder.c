@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which unwinder calls the thunks' personality. A process may have several: libgcc_s, by
- * which glibc ends threads, LLVM's libunwind, and copies that are linked statically into
- * the program or a library. The context that one of them passes may be given to its own
- * functions only, so these are looked up in the object that the call came from.
+ * Finds out which unwinder calls the thunks' personality routine. A process may have several:
+ * libgcc_s, which glibc uses to end threads, LLVM's libunwind, and copies that are linked
+ * statically into the program or a library. An unwinder's context may be passed only to the
+ * functions of the same unwinder, so they are looked up in the object that the call came from.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -13,18 +13,19 @@
 #include "internal.h"
 #include "unwinder.h"
 
-/* Weak, because the core links no unwinder. They are right for calls from the object that
- * defines them, which need not export them. */
+/* These are weak because the core links no unwinder. They serve calls from the object that
+ * defines them, which may have them without exporting them. */
 extern uintptr_t _Unwind_GetIP(struct _Unwind_Context *) __attribute__((weak));
 extern uintptr_t _Unwind_GetGR(struct _Unwind_Context *, int) __attribute__((weak));
 extern void _Unwind_SetIP(struct _Unwind_Context *, uintptr_t) __attribute__((weak));
 extern void _Unwind_SetGR(struct _Unwind_Context *, int, uintptr_t) __attribute__((weak));
 extern void _Unwind_Resume(void *) __attribute__((weak));
 
-/* Where each landing pad goes on: the _Unwind_Resume of one unwinder. */
+/* The target of each landing pad: the _Unwind_Resume of one unwinder. */
 _Atomic uintptr_t incstack__landing_resume[INCSTACK__LANDINGS];
 
-/* The landing pad of the unwinder with that function; 0: all are taken by others. */
+/* Returns the landing pad of the unwinder that has this _Unwind_Resume, or 0 if other unwinders
+ * use all pads. */
 static uintptr_t landing_of(uintptr_t resume)
 {
 	for (uintptr_t i = 0; i < INCSTACK__LANDINGS; i++) {
@@ -66,7 +67,8 @@ static bool use_exported(const struct link_map *map, struct incstack__unwinder *
 	return complete(u, incstack__elf_function(map, "_Unwind_Resume"));
 }
 
-/* The index of an object's unwind information, sorted, as all linkers write it. */
+/* .eh_frame_hdr, the sorted index of an object's unwind information, in the encoding that all
+ * linkers use. */
 struct eh_frame_header {
 	uint8_t version, frame_encoding, count_encoding, table_encoding;
 	int32_t frame;
@@ -76,8 +78,8 @@ struct eh_frame_header {
 	} table[];
 };
 
-/* Whether the frame's unwind information names a personality routine: its augmentation
- * has a P. The unwinder's own functions have none. */
+/* Whether the unwind information of the code at `address` names a personality routine, that is
+ * whether its augmentation has a P. The unwinder's own functions have no personality. */
 static bool has_personality(const struct eh_frame_header *h, uintptr_t address)
 {
 	static const uint8_t usual[] = {1, 0x1b, 0x03, 0x3b};
@@ -101,7 +103,7 @@ static bool has_personality(const struct eh_frame_header *h, uintptr_t address)
 	return false;
 }
 
-/* What the call in front of pc leads to: call rel32, or call *rel32(%rip). */
+/* The target of the call instruction before pc, if it is call rel32 or call *rel32(%rip). */
 static uintptr_t called_before(uintptr_t pc)
 {
 	const uint8_t *code = (const uint8_t *)pc;
@@ -113,8 +115,9 @@ static uintptr_t called_before(uintptr_t pc)
 	return code[-6] == 0xff && code[-5] == 0x15 ? *(const uintptr_t *)target : 0;
 }
 
-/* Whether the frame that returns to pc is one that has called the _Unwind_Resume of the
- * unwinder, which is linked into the same object; *resume is that function. */
+/* Whether the code at pc is a function with cleanups, which is where the unwinder's frames end.
+ * If it has called the _Unwind_Resume of an unwinder that is linked into the same object, sets
+ * *resume to that function. */
 bool incstack__unwinder_resumed(uintptr_t pc, uintptr_t unwinder, void (**resume)(void *))
 {
 	struct dl_find_object module;
@@ -128,7 +131,8 @@ bool incstack__unwinder_resumed(uintptr_t pc, uintptr_t unwinder, void (**resume
 	return true;
 }
 
-/* The functions of the unwinder whose code contains `caller`; false: nobody knows them. */
+/* Finds the functions of the unwinder whose code contains `caller`. Returns false if they cannot
+ * be found. */
 bool incstack__unwinder_find(uintptr_t caller, struct incstack__unwinder *u)
 {
 	struct dl_find_object module;
@@ -139,13 +143,13 @@ bool incstack__unwinder_find(uintptr_t caller, struct incstack__unwinder *u)
 		return false;
 	if (linked >= (uintptr_t)module.dlfo_map_start && linked < (uintptr_t)module.dlfo_map_end)
 		return use_linked(u);
-	/* Of pools that were made at run time only the linked one was told. */
+	/* Pools made at run time are registered only with the linked unwinder. */
 	if (atomic_load_explicit(&incstack__pools.bytes, memory_order_relaxed))
 		return false;
 	return module.dlfo_link_map && use_exported(module.dlfo_link_map, u);
 }
 
-#else /* nothing tells which object an address is in, without a lock */
+#else /* no function finds the object of an address without a lock */
 
 bool incstack__unwinder_resumed(uintptr_t pc, uintptr_t unwinder, void (**resume)(void *))
 {

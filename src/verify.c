@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Executes docs/invariants.md over a stack. The numbers are those of the
+ * Checks the invariants of docs/invariants.md on a stack. The numbers are those of the
  * document.
  */
 #include "internal.h"
 
-/* Each looks at the youngest objects of the chain, `most` of them. */
+/* Each of the following checks the `most` youngest objects of the chain. */
 static bool ordered(const stack *s, size_t most)
 {
 	uintptr_t last = 0;
@@ -49,15 +49,15 @@ static bool traces_have_tops(const stack *s, size_t most)
 	return true;
 }
 
-/* What a run compares with is the word of the youngest known object. */
+/* The word with which a fast walk compares must be that of the youngest known object. */
 static bool newest_is_right(const stack *s)
 {
 	const object *o = s->newest;
 	return s->newest_thunk == barrier_word(o);
 }
 
-/* The first invariant that does not hold after an operation. Not I2: a frame that
- * was left unannounced breaks it until the next walk, which counts it. */
+/* Returns the number of the first invariant that does not hold, or 0. I2 is not checked: a frame
+ * that was left unannounced breaks it until the next walk, which counts it. */
 int incstack__broken(const stack *s, size_t most)
 {
 	if (!s->by_embedder && !ordered(s, most))

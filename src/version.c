@@ -11,7 +11,7 @@ int incstack_version(void)
 	return INCSTACK_VERSION;
 }
 
-/* Switches without default: the compiler names the code that has no text. */
+/* The switches have no default, so the compiler warns about a code without a text. */
 static const char *tracing_text(enum incstack_error error)
 {
 	switch (error) {
