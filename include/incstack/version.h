@@ -12,8 +12,8 @@
 #define INCSTACK_VERSION \
 	(INCSTACK_VERSION_MAJOR * 10000 + INCSTACK_VERSION_MINOR * 100 + INCSTACK_VERSION_PATCH)
 
-/* Empty in a static build, so that a host library which embeds the archive
- * exports none of it. */
+/* Empty in a static build, so that a host library that contains the archive exports
+ * none of its symbols. */
 #if defined(INCSTACK_SHARED)
 #define INCSTACK_API __attribute__((visibility("default")))
 #else
