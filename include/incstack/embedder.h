@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a program that embeds the library tells it: how to find the caller of a
- * frame (unwind rules), what a position means (decode), and where memory comes
- * from. The core never calls anything of the host but this table.
+ * The functions that an embedder (a program or virtual machine that uses the
+ * library) provides: how to find the caller of a frame (unwind rules), what a
+ * position means (decode), and where memory comes from. The core calls no other
+ * function of the host.
  */
 #ifndef INCSTACK_EMBEDDER_H
 #define INCSTACK_EMBEDDER_H
@@ -15,7 +16,7 @@
 INCSTACK_BEGIN_C
 
 /* A frame as a walk meets it. `sp` is the frame address: the value of the stack
- * pointer in this frame at its call (or, for an exact top, at its pc). */
+ * pointer in this frame at its call (for an exact top: at its pc). */
 struct incstack_frame {
 	uintptr_t pc;
 	uintptr_t sp;
@@ -25,14 +26,14 @@ struct incstack_frame {
 };
 
 enum {
-	INCSTACK_FRAME_EXACT = 1u << 0,  /* pc is where the frame stands, not a return address */
+	INCSTACK_FRAME_EXACT = 1u << 0,  /* pc is the current pc, not a return address */
 	INCSTACK_FRAME_SIGNAL = 1u << 1, /* the kernel's signal-return frame */
-	/* Set by the embedder's `caller`: */
+	/* The embedder's `caller` sets these two: */
 	INCSTACK_FRAME_ARMED = 1u << 2,      /* the barrier that `arm` put on it is still there */
 	INCSTACK_FRAME_DECODE_NOW = 1u << 3, /* as INCSTACK_RULE_DECODE_NOW */
 };
 
-/* How to go from a frame to its caller.
+/* An unwind rule: how to go from a frame to its caller.
  *
  *   CFA          = sp + cfa_offset | fp + cfa_offset | *(fp + cfa_offset)
  *   return slot  = CFA - ra_offset
@@ -42,7 +43,8 @@ enum {
  *
  * Offsets are in bytes, multiples of 8. */
 enum incstack_rule_kind {
-	/* Nothing is known: the walk ends, truncated. Slots that lead there are never patched. */
+	/* The caller is unknown: the trace ends as truncated. A return slot that leads to code
+	 * with this rule is never patched. */
 	INCSTACK_RULE_NONE = 0,
 	INCSTACK_RULE_SP,       /* CFA from the stack pointer */
 	INCSTACK_RULE_FP,       /* CFA from the frame pointer */
@@ -60,102 +62,106 @@ struct incstack_rule {
 };
 
 enum {
-	/* The position of frames at this pc lives in the frame (an interpreter):
-	 * decode is called when the frame is captured, not at retrieve. A frame that
-	 * a signal handler's sample captures, where nothing can be called, stays
-	 * INCSTACK_OBJECT_RAW. */
+	/* The frame itself holds its position (an interpreter). So decode is called
+	 * when the frame is captured, not at retrieve. A sample in a signal handler
+	 * cannot call decode; a frame that it captures stays INCSTACK_OBJECT_RAW. */
 	INCSTACK_RULE_DECODE_NOW = 1u << 0,
-	/* The return into this code is never intercepted: something reads, moves or
-	 * copies its frames and their return addresses. */
+	/* Returns into this code are never intercepted, because something reads, moves
+	 * or copies its frames and their return addresses. */
 	INCSTACK_RULE_NO_BARRIER = 1u << 1,
 };
 
-/* One frame as the program's author sees it; a physical frame decodes to one or,
- * with inlining, several, innermost first. */
+/* One frame at the level of the source. A physical frame decodes to one virtual
+ * frame, or with inlining to several, innermost first. */
 struct incstack_virtual_frame {
 	uint64_t method;
 	int32_t bci; /* -1: unknown */
 	uint32_t reserved;
 };
 
-/* The most virtual frames that one physical frame decodes to; what is deeper is
- * cut at the outer end. */
+/* The maximum number of virtual frames that one physical frame decodes to. Those
+ * beyond it, at the outer end, are dropped. */
 #define INCSTACK_VIRTUAL_MAX 64
 
-/* The table of functions. `size` is sizeof(struct incstack_embedder) of the
- * caller's headers: a table from an older header is accepted, and what it lacks
- * is taken as null. Every function may be null except where stated. */
+/* The table of functions. `size` is sizeof(struct incstack_embedder) in the
+ * caller's headers. A table from an older header is accepted; the functions that it
+ * lacks are taken as null. Every function may be null except where stated. */
 struct incstack_embedder {
 	size_t size;
 
-	/* The rule for a look-up address: the pc of an exact frame, pc - 1 of a
-	 * return address. Writes *rule and returns 0; a negative INCSTACK_E* means
-	 * that the address has no rule. Called once for an address and its unload, and
-	 * again where there was no room to keep it (stats.rules_unkept), from a sample,
-	 * from retrieve, or from a return that found its rule missing (all registers
-	 * are saved then); never from a signal handler: what a sample there missed is
-	 * asked for by the next sample, retrieve or reserve outside of one.
-	 * Null: every frame keeps a frame pointer. */
+	/* Finds the rule for a look-up address: the pc of an exact frame, or pc - 1 of
+	 * a return address. Writes *rule and returns 0; a negative INCSTACK_E* means
+	 * that the address has no rule. The result is cached until the code is
+	 * unloaded, so the function is called once for an address, and again only if
+	 * there was no room to keep the rule (stats.rules_unkept). It is called from a
+	 * sample, from retrieve, or from a return whose rule is not cached (all
+	 * registers are saved then). It is never called from a signal handler: the next
+	 * sample, retrieve or reserve outside of one asks for the rules that were
+	 * missing there. Null: every frame keeps a frame pointer. */
 	int (*find_rule)(void *context, uintptr_t address, struct incstack_rule *rule);
 
-	/* Turns a physical frame into 1..max virtual ones; returns how many, or a
-	 * negative INCSTACK_E*. Null: method = pc, bci = -1. */
+	/* Turns a physical frame into 1..max virtual frames. Returns how many, or a
+	 * negative INCSTACK_E*. With INCSTACK_RULE_DECODE_NOW it is called when the
+	 * frame is captured; otherwise at retrieve, when the frame may be gone, and
+	 * with frame->fp 0. Null: method = pc, bci = -1. */
 	int (*decode)(void *context, const struct incstack_frame *frame,
 		      struct incstack_virtual_frame *out, int max);
 
-	/* The position behind a return address that is not one: where the slot holds
-	 * a deoptimization handler, its logical pc. Asked of return addresses that
-	 * find_rule refuses (of all, if that is null), in the same places; returns pc
-	 * itself where it knows none. In a signal handler, where it cannot be asked, a
-	 * trace ends at such an address, truncated. */
+	/* Returns the logical pc of a frame whose return slot holds the address of a
+	 * handler instead, for example a deoptimization handler; returns `pc` itself if
+	 * there is no other. It is called for return addresses that find_rule refuses
+	 * (for all, if find_rule is null), in the same places as find_rule. It cannot be
+	 * called in a signal handler; there a trace ends at such an address, truncated. */
 	uintptr_t (*logical_pc)(void *context, uintptr_t slot, uintptr_t pc);
 
-	/* Memory. Both or neither; neither means malloc and free. Called only by
-	 * functions that are marked "Allocates: may". Null on failure. */
+	/* Memory. Provide both or neither; neither means malloc and free. Only functions
+	 * marked "Allocates: may" call allocate. It returns null on failure. */
 	void *(*allocate)(void *context, size_t bytes);
 	void (*release)(void *context, void *memory, size_t bytes);
 
-	/* Tells the unwinder that throws the program's exceptions of code that was
-	 * made at run time: `info` is a list of CIEs and FDEs as in .eh_frame, ended by
-	 * a zero word, valid until the process ends. A negative result means that it
-	 * cannot; then the code is not used. Null: __register_frame_info of libgcc, if
-	 * the program has it; without either no more thunks are made than the text has,
-	 * for an exception would not pass them. */
+	/* Registers code that was made at run time with the unwinder that throws the
+	 * program's exceptions. `info` is a list of CIEs and FDEs as in .eh_frame,
+	 * ended by a zero word. It is valid until the process ends. A negative result
+	 * means failure; the code is not used then. Null: __register_frame_info of
+	 * libgcc, if the program has it. With neither function, no thunks are made
+	 * beyond those in the text, because exceptions could not pass them. */
 	int (*register_unwind_info)(void *context, const void *info, size_t bytes);
 
-	/* The next three make stacks that only the embedder can walk, with its own
-	 * return barrier (incstack_stack_create_embedder; `identity` is the pointer
-	 * that was given there): heap frames of an interpreter, or a stack watermark.
-	 * All three or none. There frame.sp is any number but 0 that names a frame
-	 * for as long as it lives, and frame.fp is the embedder's own.
+	/* The next three functions serve stacks that only the embedder can walk and that
+	 * have its own return barrier: heap frames of an interpreter, or a stack
+	 * watermark. Provide all three or none. `identity` is the pointer that was
+	 * passed to incstack_stack_create_embedder. On such a stack frame.sp is any
+	 * number except 0 that names a frame for as long as it lives, and frame.fp is
+	 * for the embedder's use.
 	 *
-	 * caller goes from *frame to the frame that called it. Returns 1; or 0 where
-	 * *frame is the outermost; or a negative INCSTACK_E* where nothing is known
-	 * (the trace is truncated). It must say INCSTACK_FRAME_ARMED for a frame that
-	 * has a barrier, and for no other: a frame that reuses the memory of another
-	 * begins without one. Called from a sample, from retrieve, and from
+	 * caller replaces *frame with its caller and returns 1. It returns 0 if *frame
+	 * is the outermost frame, and a negative INCSTACK_E* if the caller is unknown
+	 * (the trace is truncated). It must set INCSTACK_FRAME_ARMED for every frame
+	 * that has a barrier and for no other. A frame that reuses the memory of another
+	 * starts without a barrier. It is called from a sample, from retrieve, and from
 	 * incstack_stack_returned. */
 	int (*caller)(void *context, void *identity, struct incstack_frame *frame);
 
-	/* Asks to be told, by incstack_stack_returned, before control comes back to
-	 * `frame`, or before it is popped without that. Once: telling disarms it. Who
-	 * pops such a frame untold must take a sample before it retrieves: a sample
-	 * notices (the traces that needed it are truncated), retrieve has no top to
-	 * look from. A negative result means that this frame cannot have a barrier; then its caller
-	 * is tried. */
+	/* arm puts a barrier on `frame`: the embedder must call incstack_stack_returned
+	 * before control returns to `frame`, and before it pops `frame` without a
+	 * return. That call removes the barrier. If you pop the frame without that call,
+	 * take a sample before you retrieve: the sample notices the pop (the traces that
+	 * needed the frame are truncated), retrieve has no top frame to compare with.
+	 * A negative result means that this frame cannot have a barrier; then its caller
+	 * is tried. disarm removes a barrier. */
 	int (*arm)(void *context, void *identity, uintptr_t frame);
 	void (*disarm)(void *context, void *identity, uintptr_t frame);
 
-	/* As find_rule, and asked before it: what is cheap to tell without a lock. No
-	 * signals are blocked meanwhile, as they are around find_rule, and a handler
-	 * may jump out of it. Where it refuses, find_rule is asked. It is asked again about
-	 * an address that had no rule. May be null. */
+	/* As find_rule, but called before it, for rules that are cheap to find without a
+	 * lock. Signals are not blocked during the call, as they are around find_rule,
+	 * and a handler may jump out of it. If it fails, find_rule is called. It is
+	 * called again for an address that had no rule. */
 	int (*find_rule_quickly)(void *context, uintptr_t address, struct incstack_rule *rule);
 
-	/* Memory for frame objects and traces alone, in pieces of chunk_bytes: for an embedder
-	 * that shares it with another process, which reads it by incstack_stack_tree when this
-	 * one is gone. Both or neither; neither means that allocate gives it, too. Null on
-	 * failure. Called as those. */
+	/* Memory for frame objects and traces only, in pieces of chunk_bytes. An embedder can
+	 * share this memory with another process, which reads the traces from there even after
+	 * this process died (incstack_stack_tree). Provide both or neither; neither means
+	 * allocate and release. Otherwise as those two. */
 	void *(*allocate_traces)(void *context, size_t bytes);
 	void (*release_traces)(void *context, void *memory, size_t bytes);
 };

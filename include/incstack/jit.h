@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * For embedders that generate code: names for it that other tools understand, perf
- * through a map file and gdb through its JIT interface. Part of
- * libincstack_profile.a; conventions as in incstack.h and profile.h.
+ * For embedders that generate code: gives the code names that other tools can read.
+ * perf reads a map file, gdb its JIT interface. Part of libincstack_profile.a.
+ * Conventions as in incstack.h and profile.h.
  */
 #ifndef INCSTACK_JIT_H
 #define INCSTACK_JIT_H
@@ -15,19 +15,19 @@ INCSTACK_BEGIN_C
 
 struct incstack_perf_map;
 
-/* Starts the file in which perf looks for names: path, or /tmp/perf-PID.map if that is
- * null. An existing file is replaced, and a link is not followed.
- * Errors: EINVAL, ENOMEM, EIO (INCSTACK_EIO of profile.h; errno says why).
+/* Creates the file in which perf looks for names: `path`, or /tmp/perf-PID.map if `path` is
+ * null. An existing file is replaced, and a symbolic link is not followed.
+ * Errors: EINVAL, ENOMEM; EIO (INCSTACK_EIO of profile.h): errno has the reason.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: on the file. */
 INCSTACK_API int incstack_perf_map_create(const char *path, struct incstack_perf_map **map);
 
-/* Names the code in [address, address + size), also anew: the last name holds. In
- * names a newline becomes a space. Errors: EINVAL, ENOMEM, EIO.
+/* Names the code in [address, address + size). Of several names for the same code the last
+ * one holds. A newline in a name becomes a space. Errors: EINVAL, ENOMEM, EIO.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: on the file. */
 INCSTACK_API int incstack_perf_map_add(struct incstack_perf_map *map, uintptr_t address,
 				       size_t size, const char *name);
 
-/* Closes the file, which stays: perf reads it after the program ended.
+/* Closes the file. The file stays, because perf reads it after the program ended.
  * Thread: any, as the last call. Signal: no. Allocates: never. Blocks: on the file. */
 INCSTACK_API int incstack_perf_map_destroy(struct incstack_perf_map *map);
 
@@ -35,13 +35,13 @@ INCSTACK_API int incstack_perf_map_destroy(struct incstack_perf_map *map);
 
 struct incstack_jit_code;
 
-/* Shows gdb a function that occupies [address, address + size): in backtraces, for
- * breakpoints, in disassembly. Errors: EINVAL, ENOMEM.
+/* Registers a function that occupies [address, address + size) with gdb, for backtraces,
+ * breakpoints and disassembly. Errors: EINVAL, ENOMEM.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: on other registrations. */
 INCSTACK_API int incstack_jit_register(uintptr_t address, size_t size, const char *name,
 				       struct incstack_jit_code **code);
 
-/* Called before the code goes. Errors: EINVAL.
+/* Removes the registration. Call it before the code goes. Errors: EINVAL.
  * Thread: any. Signal: no. Allocates: never. Blocks: on other registrations. */
 INCSTACK_API int incstack_jit_unregister(struct incstack_jit_code *code);
 
