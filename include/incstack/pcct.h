@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an optimizer asks while the program runs: the partial calling context tree
- * and the hot-method counters of Whaley 2000 (sections 5 and 6.5). The memory of
- * contexts and counters is taken once, when they are made. Besides, a tree remembers at
- * which addresses it has visited frames: some 40 bytes for each, so its size is that of
- * the deepest stacks, whatever the number of samples. The hottest entries are known at
- * any moment.
+ * Profiles for an optimizer that queries them while the program runs: the partial
+ * calling context tree (PCCT) and the hot-method counters of Whaley 2000 (sections 5
+ * and 6.5). The memory for contexts and counters is allocated once, at creation. A
+ * tree also remembers the addresses of the frames that it has visited, in about 40
+ * bytes each. So its size depends on the deepest stacks, not on the number of samples.
+ * The hottest entries can be queried at any time.
  *
- * Each belongs to one thread at a time. No function may be called from a signal
- * handler. Conventions as in incstack.h; part of libincstack_profile.a.
+ * A tree or set of counters belongs to one thread at a time, its owner. No function
+ * may be called from a signal handler. Conventions as in incstack.h. Part of
+ * libincstack_profile.a.
  */
 #ifndef INCSTACK_PCCT_H
 #define INCSTACK_PCCT_H
@@ -25,90 +26,93 @@ struct incstack_pcct;
 
 struct incstack_pcct_options {
 	size_t size; /* sizeof(struct incstack_pcct_options) */
-	/* Contexts that fit. When one more is needed, all are purged (section 5.3). */
+	/* Capacity in contexts. When one more is needed, all are purged (section 5.3). */
 	uint32_t contexts;
-	/* Frames that a sample goes up ("limit depth", the figure's BUFSIZE); 0: all. When
-	 * none of them was visited before, the caller of the last is made a root, and the
-	 * sample hangs under it, away from its callers (section 5.4.1). Roots of equal
-	 * methods are one, those of whole samples among them; figure 7 would make many. */
+	/* How many frames of a sample are examined ("limit depth", BUFSIZE in the paper's
+	 * figure 7); 0: all. If none of them was visited before, the caller of the last one
+	 * becomes a root, and the sample is added below it, without its callers (section
+	 * 5.4.1). Roots with the same method, including those of whole samples, are merged;
+	 * figure 7 would keep them apart. */
 	uint32_t depth;
 };
 
-/* A context: a node of the tree together with the edge that leads to it. Different
- * call sites of one caller are different edges. */
+/* A context: a node of the tree with the edge that leads to it. Different call sites in
+ * one caller are different edges. */
 struct incstack_pcct_context {
-	uint32_t parent;    /* NONE: its caller is unknown, or it has none */
-	int32_t call_site;  /* bci of the call in the caller; -1 without caller */
+	uint32_t parent;    /* INCSTACK_PCCT_NONE: the caller is unknown or does not exist */
+	int32_t call_site;  /* bci of the call in the caller; -1 without a caller */
 	uint64_t method;
 	uint64_t time;      /* weight of the samples with this context on top */
-	/* Figure 7's edge weight: weight of the samples that passed the edge to it. These are
-	 * those to which its activation was new, and those for which it was the youngest
-	 * that was not: so one activation that is on top in 100 samples has 100. */
+	/* The edge weight of figure 7: the weight of the samples for which the activation of
+	 * this context was new, or was the youngest one that was not new. So one activation
+	 * that is the top frame of 100 samples counts 100. */
 	uint64_t calls;
-	/* Weight of the samples to which its activation was new: each activation counts
+	/* Weight of the samples for which the activation was new. Each activation counts
 	 * once, with the weight of the sample that met it first. */
 	uint64_t activations;
 };
 
 struct incstack_pcct_stats {
-	uint64_t samples;       /* since it was made */
-	uint64_t purges;
-	uint64_t purged_time;   /* time of all contexts that were purged */
+	uint64_t samples;       /* samples since creation */
+	uint64_t purges;        /* how often all contexts were purged */
+	uint64_t purged_time;   /* total time of the purged contexts */
 	uint64_t unconnected;   /* samples that met no visited frame within depth */
 	uint64_t dropped;       /* samples that need more contexts than fit, or weigh too much */
-	uint32_t contexts;      /* now */
+	uint32_t contexts;      /* contexts in the tree now */
 };
 
-/* Errors: EINVAL, ENOMEM.
+/* Creates an empty tree. Errors: EINVAL, ENOMEM.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_pcct_create(const struct incstack_pcct_options *options,
 				      struct incstack_pcct **pcct);
 
-/* Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+/* Frees the tree; null is allowed.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_pcct_destroy(struct incstack_pcct *pcct);
 
-/* Adds the traces of one retrieve, each with its weight, as figure 7 does. Trees of one
- * stack are added in their order; those of several stacks may take turns. Which
- * activations earlier samples visited follows from incstack_trace.old and from the frames'
- * addresses, over all trees that were added. It is exact with barrier distance 0, which
- * who asks for it sets in the runtime's options, and where no frame is moved; else more
- * activations seem new. So a context with much time and few activations runs long, one
- * with many is called often. Methods must be decoded, or be the same number for every
- * position in the method, to be recognized. An inlined frame is as new as the frame that
- * it is inlined into.
- * Errors: EINVAL, ENOMEM (the rest is not added); ELIMIT, ERANGE (a sample was dropped,
- * the rest is added).
+/* Adds the traces of one retrieve, each with its weight, as in figure 7. Add the trees of
+ * one stack in their order. Trees of several stacks may alternate. incstack_trace.old and
+ * the addresses of the frames show which activations were visited by earlier samples, in all
+ * trees added so far. This is exact if the barrier distance in the runtime's options is 0
+ * and no frame is moved; otherwise some old activations are taken for new ones. A context
+ * with much time and few activations runs long; one with many activations is called often.
+ * A method is recognized only if it is decoded, or is the same number at every position in
+ * the method. An inlined frame is new if the frame that it is inlined into is new.
+ * Errors: EINVAL; ENOMEM: the rest was not added; ELIMIT, ERANGE: a sample was dropped, the
+ * rest was added.
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_pcct_add_tree(struct incstack_pcct *pcct,
 					const struct incstack_tree *tree);
 
-/* Forgets all contexts; the counters go on.
+/* Removes all contexts. The counters of incstack_pcct_stats continue.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_pcct_purge(struct incstack_pcct *pcct);
 
 enum incstack_pcct_order {
 	INCSTACK_PCCT_BY_TIME = 0, /* time-consuming first */
-	INCSTACK_PCCT_BY_CALLS,    /* by figure 7's edge weights */
+	INCSTACK_PCCT_BY_CALLS,    /* by the edge weights of figure 7 */
 	INCSTACK_PCCT_BY_ACTIVATIONS, /* frequently called first */
 };
 
-/* The numbers of the hottest contexts, hottest first; returns how many, up to max
- * and without those that weigh nothing. Numbers hold until the next purge.
+/* Writes the numbers of the hottest contexts, hottest first, without those of weight 0.
+ * Returns how many, at most max. Numbers are valid until the next purge.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_pcct_hottest(const struct incstack_pcct *pcct,
 				       enum incstack_pcct_order order, uint32_t *numbers, int max);
 
-/* The number of the context with this parent (NONE: without caller), call site and
- * method; NONE if there is none.
+/* Returns the number of the context with this parent (INCSTACK_PCCT_NONE: no caller), call
+ * site and method, or INCSTACK_PCCT_NONE if there is no such context.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API uint32_t incstack_pcct_find(const struct incstack_pcct *pcct, uint32_t parent,
 					 int32_t call_site, uint64_t method);
 
-/* Errors: EINVAL. Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+/* Copies a context to *context. Errors: EINVAL.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_pcct_context(const struct incstack_pcct *pcct, uint32_t number,
 				       struct incstack_pcct_context *context);
 
-/* Errors: EINVAL. Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+/* Copies the counters to *stats. Errors: EINVAL.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_pcct_stats(const struct incstack_pcct *pcct,
 				     struct incstack_pcct_stats *stats);
 
@@ -121,28 +125,30 @@ struct incstack_hot_method {
 	uint64_t weight;
 };
 
-/* Makes counters for up to `methods` methods. Errors: EINVAL, ENOMEM.
+/* Creates counters for up to `methods` methods. Errors: EINVAL, ENOMEM.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_hot_create(uint32_t methods, struct incstack_hot **hot);
 
-/* Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+/* Frees the counters; null is allowed.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_hot_destroy(struct incstack_hot *hot);
 
-/* Counts a method. Errors: EINVAL, ELIMIT (no counter is free for a new method; the
- * weight is counted as lost), ERANGE.
+/* Adds `weight` to the counter of a method. Errors: EINVAL, ERANGE; ELIMIT: no counter is
+ * free for a new method, and the weight is counted as lost.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_hot_add(struct incstack_hot *hot, uint64_t method, uint64_t weight);
 
-/* Counts the top method of each trace. Errors: as add; after one the rest is counted.
+/* Adds the weight of each trace to the counter of its top method. Errors: as
+ * incstack_hot_add; the other traces are counted even after an error.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_hot_add_tree(struct incstack_hot *hot, const struct incstack_tree *tree);
 
-/* The hottest methods, hottest first; returns how many, up to max.
+/* Writes the hottest methods, hottest first. Returns how many, at most max.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_hot_hottest(const struct incstack_hot *hot,
 				      struct incstack_hot_method *methods, int max);
 
-/* The weight of what found no counter; 0 without hot.
+/* Returns the total weight that found no free counter; 0 for null.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API uint64_t incstack_hot_lost(const struct incstack_hot *hot);
 
