@@ -3,7 +3,7 @@
  * Partial safepoints: a request asks for n samples. Each thread that reaches a poll
  * draws a ticket. The first n threads run the operation on themselves; the others
  * continue at once. No thread parks, and the requester does not wait (Gnedt 2014,
- * chapter 4; Hofer, Gnedt, Mössenböck, ICPE'15, section 4). Independent of tracing.
+ * chapter 4; Hofer, Gnedt, Mössenböck, ICPE'15, sections 3 and 4). Independent of tracing.
  *
  * Conventions as in incstack.h; here `owner` is the thread that attached. A thread
  * is running, or it is safe, also called waiting: blocked or in native code.
