@@ -3,7 +3,7 @@
  * Stacks that only the embedder can walk and that have the embedder's own return barrier, for
  * example the heap frames of an interpreter, or a virtual machine with a stack watermark. The
  * embedder names each frame by a number. The numbers have no order, so a walk can meet a known
- * frame only where the embedder says that the frame is armed. docs/embedding.md describes it.
+ * frame only where the embedder says that the frame is armed. See embedder.h: `caller`, `arm`.
  */
 #include <string.h>
 

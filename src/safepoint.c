@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The safepoint coordinator as a whole: its life, the rule that splits tickets
+ * The safepoint coordinator as a whole: its life cycle, the rule that splits tickets
  * between running and waiting threads, and the full safepoint.
  */
 #include <stdlib.h>
@@ -72,7 +72,7 @@ int incstack_safepoint_destroy(struct incstack_safepoint *safepoint)
 		return INCSTACK_EBUSY;
 	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++)
 		free(safepoint->requests[i].threads);
-	if (!forked) { /* else a thread of the parent may hold them */
+	if (!forked) { /* in a child, a thread of the parent may have left them locked */
 		pthread_mutex_destroy(&safepoint->lock);
 		pthread_mutex_destroy(&safepoint->stop_lock);
 	}
@@ -96,7 +96,7 @@ int incstack_safepoint_split(uint32_t running, uint32_t waiting, uint32_t n, uin
 	if (n > all)
 		n = (uint32_t)all;
 	uint64_t product = (uint64_t)n * waiting, share = 0;
-	if (all) /* halves up; twice the product may not fit */
+	if (all) /* rounds half up; twice the product could overflow */
 		share = product / all + (product % all >= all - product % all);
 	if (share > waiting)
 		share = waiting;
@@ -107,7 +107,7 @@ int incstack_safepoint_split(uint32_t running, uint32_t waiting, uint32_t n, uin
 	return 0;
 }
 
-/* xorshift64: enough to choose fairly, and the same for the same seed. */
+/* xorshift64: good enough for a fair choice, and reproducible for a seed. */
 uint32_t incstack__random_below(struct incstack_safepoint *safepoint, uint32_t limit)
 {
 	uint64_t x = safepoint->random;
@@ -118,22 +118,24 @@ uint32_t incstack__random_below(struct incstack_safepoint *safepoint, uint32_t l
 	return (uint32_t)((x >> 32) % limit);
 }
 
-/* STEP_STOP for each thread; who is safe and not held is there already. */
+/* STEP_STOP for each thread. A thread that is safe and not held has arrived already. */
 static void tell_stop(struct incstack_safepoint *safepoint)
 {
 	pthread_mutex_lock(&safepoint->lock);
-	/* All, and one for us. relaxed: nobody counts down before it sees its own STOP. */
+	/* All threads and one for this function. relaxed: a thread counts down only after it has
+	 * seen its own STOP. */
 	uint32_t there = 1, attached = safepoint->attached;
 	atomic_store_explicit(&safepoint->stop_left, attached + 1, memory_order_relaxed);
 	for (uint32_t i = 0; i < attached; i++) {
 		struct incstack__thread *thread = safepoint->threads[i];
-		/* The locked operations wait for each other's lines, so these come ahead. */
+		/* The cache misses of locked operations do not overlap, so prefetch. */
 		if (i + INCSTACK__AHEAD < attached)
 			__builtin_prefetch(safepoint->threads[i + INCSTACK__AHEAD], 1);
 		incstack__step(safepoint, INCSTACK_STEP_STOP);
-		/* An addition, because STOP is clear, and x86 returns what was there.
-		 * acq_rel: partners are settle's release, if the thread is safe already, and
-		 * settle, for stop_left. */
+		/* STOP is clear, so an addition sets it; unlike an OR, x86 can do it and return
+		 * the old word in one instruction. acq_rel: the acquire pairs with settle's
+		 * release if the thread is safe already; the release pairs with settle's acquire
+		 * and publishes stop_left. */
 		uint64_t before = atomic_fetch_add_explicit(&thread->open.word, INCSTACK_WORD_STOP,
 							    memory_order_acq_rel);
 		bool safe = (before & INCSTACK_WORD_SAFE) && !(before & INCSTACK_WORD_HELD);
@@ -144,8 +146,8 @@ static void tell_stop(struct incstack_safepoint *safepoint)
 	atomic_fetch_sub_explicit(&safepoint->stop_left, there, memory_order_relaxed);
 }
 
-/* Lets one go on; returns its word as it was. A waiting thread on which claims were left
- * meanwhile is held, and put before *held. */
+/* Lets a thread continue, and returns its old word. If the thread waits and others have left
+ * claims on it in the meantime, it is held and put at the head of *held. */
 static uint64_t let_go(struct incstack__thread *thread, struct incstack__thread **held)
 {
 	uint64_t after, word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
@@ -153,7 +155,7 @@ static uint64_t let_go(struct incstack__thread *thread, struct incstack__thread 
 	do {
 		after = word & ~(INCSTACK_WORD_STOP | INCSTACK_WORD_SLEEP);
 		serve = incstack__free(after) && (word & INCSTACK__REQUEST_MASK);
-		/* release: partner is the acquire of leave. acquire: as in hold. */
+		/* release: partner is the acquire of pass_gate. acquire: as in hold. */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&thread->open.word, &word, serve ? after | INCSTACK_WORD_HELD : after,
 		memory_order_acq_rel, memory_order_relaxed));
@@ -165,8 +167,8 @@ static uint64_t let_go(struct incstack__thread *thread, struct incstack__thread 
 	return word;
 }
 
-/* Lets all go on. Returns how many had not arrived; those will not count down. The
- * threads in *held are the caller's to unhold, without a lock. */
+/* Lets all threads continue. Returns how many had not arrived; those will not count down. The
+ * caller must unhold the threads in *held, without holding a lock. */
 static uint32_t tell_resume(struct incstack_safepoint *safepoint, struct incstack__thread **held)
 {
 	uint32_t missing = 0;
@@ -185,7 +187,8 @@ static uint32_t tell_resume(struct incstack_safepoint *safepoint, struct incstac
 static bool await_all(struct incstack_safepoint *safepoint, uint64_t until)
 {
 	uint32_t left;
-	/* acquire: partner is arrive's acq_rel; the stacks are as their owners left them. */
+	/* acquire: partner is arrive's acq_rel. The owners' writes to their stacks are visible
+	 * then. */
 	while ((left = atomic_load_explicit(&safepoint->stop_left, memory_order_acquire)) != 0) {
 		if (until && incstack__now() >= until)
 			return false;
@@ -194,7 +197,8 @@ static bool await_all(struct incstack_safepoint *safepoint, uint64_t until)
 	return true;
 }
 
-/* After a timeout: who arrived may still have to say so. The next stop counts anew. */
+/* After a timeout: waits for the threads that have arrived but not counted down yet, because the
+ * next stop begins a new count. */
 static void settle_count(struct incstack_safepoint *safepoint, uint32_t missing)
 {
 	atomic_fetch_sub_explicit(&safepoint->stop_left, missing, memory_order_relaxed);
@@ -218,7 +222,7 @@ int incstack_safepoint_stop(struct incstack_safepoint *safepoint,
 	tell_stop(safepoint);
 	bool all = await_all(safepoint, until);
 	uint32_t absent = 0;
-	/* relaxed: only checks the caller's order of calls. */
+	/* relaxed: the flag only serves to check the caller's order of calls. */
 	atomic_store_explicit(&safepoint->stopped, all, memory_order_relaxed);
 	if (!all) {
 		absent = tell_resume(safepoint, &held);

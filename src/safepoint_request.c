@@ -13,13 +13,14 @@ static bool draw(struct incstack_request *request, int kind, uint32_t *number)
 {
 	struct incstack__pool *pool = &request->pools[kind];
 	incstack__step(request->owner, INCSTACK_STEP_DRAW);
-	/* relaxed: the count is all that is read; losers change nothing. */
+	/* relaxed: only the count itself is read, and a thread that gets no ticket writes
+	 * nothing. */
 	uint32_t drawn = atomic_load_explicit(&pool->drawn, memory_order_relaxed);
 	do {
 		if (drawn >= pool->limit) /* also when closed */
 			return false;
-		/* seq_cst, as disarm's load, arm and spent: either disarm sees the bit or
-		 * the starter sees that the tickets are spent. */
+		/* seq_cst, like arm and the loads in disarm and spent: either disarm sees the bit
+		 * that arm set, or the starter sees that the tickets are spent. */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&pool->drawn, &drawn, drawn + 1, memory_order_seq_cst, memory_order_relaxed));
 	*number = drawn;
@@ -29,17 +30,19 @@ static bool draw(struct incstack_request *request, int kind, uint32_t *number)
 /* STEP_DISARM for each thread. */
 void incstack__request_disarm(struct incstack_request *request, bool absent)
 {
-	/* seq_cst: who is listed after this look is the starter's, in STEP_REARM; see draw. */
+	/* seq_cst, see draw: the starter disarms threads that are listed after this load, in
+	 * STEP_REARM. */
 	uint32_t count = atomic_load_explicit(&request->count, memory_order_seq_cst);
 	for (uint32_t i = 0; i < count; i++) {
 		struct incstack__thread *thread = request->threads[i];
 		incstack__step(request->owner, INCSTACK_STEP_DISARM);
-		/* So is a bit that is set after this look; most are clear, and a look leaves
-		 * the line where it is. seq_cst: see draw. */
+		/* The starter also clears a bit that is set after this load. Most bits are clear,
+		 * and a load does not take the cache line from its owner as the fetch_and would.
+		 * seq_cst: see draw. */
 		if (!(atomic_load_explicit(&thread->open.word, memory_order_seq_cst) &
 		      request->bit))
 			continue;
-		/* acq_rel: partner is arm. Exactly one of us and the thread sees the bit. */
+		/* acq_rel: partner is arm. Either we or the thread sees the bit, never both. */
 		uint64_t before = atomic_fetch_and_explicit(&thread->open.word, ~request->bit,
 							    memory_order_acq_rel);
 		if (!(before & request->bit))
@@ -61,7 +64,8 @@ static void run(struct incstack_request *request, struct incstack__thread *threa
 	};
 	incstack__step(request->owner, INCSTACK_STEP_BEGIN);
 	ticket.time = incstack__now();
-	/* release: partner is the acquire of drain; the time lies before cancel's return. */
+	/* release: partner is the acquire of drain, so the ticket's time is before cancel's
+	 * return. */
 	if (atomic_fetch_add_explicit(&request->started, 1, memory_order_release) &
 	    INCSTACK__DRAINED)
 		incstack__futex_wake(&request->started);
@@ -77,8 +81,8 @@ static void finish(struct incstack_request *request)
 	incstack__step(request->owner, INCSTACK_STEP_FINISH);
 	if (request->completed)
 		request->completed(request, request->argument);
-	/* acq_rel: partner is the acquire of ask, wait and reuse; we touch the request
-	 * no more (the wake-up uses its address only). */
+	/* acq_rel: partners are the acquires of wait and reusable. The request is not accessed
+	 * after this; the wake-up uses only its address. */
 	if (atomic_exchange_explicit(&request->ended, INCSTACK__ENDED, memory_order_acq_rel) ==
 	    INCSTACK__SLEPT)
 		incstack__futex_wake(&request->ended);
@@ -87,18 +91,18 @@ static void finish(struct incstack_request *request)
 void incstack__request_drop(struct incstack_request *request)
 {
 	incstack__step(request->owner, INCSTACK_STEP_DROP);
-	/* acq_rel: every operation happens before the end. */
+	/* acq_rel: every operation happens before the end. The acquire of ask is a partner, too. */
 	if (atomic_fetch_sub_explicit(&request->refs, 1, memory_order_acq_rel) == 1)
 		finish(request);
 }
 
-/* STEP_CLOSE: no ticket is drawn after it. Returns how many were. */
+/* STEP_CLOSE: no ticket is drawn after it. Returns how many were drawn before. */
 static uint32_t close_tickets(struct incstack_request *request)
 {
 	uint32_t drawn = 0;
 	for (int kind = INCSTACK__RUN; kind <= INCSTACK__WAIT; kind++) {
 		incstack__step(request->owner, INCSTACK_STEP_CLOSE);
-		/* seq_cst: for disarm, as in draw. */
+		/* seq_cst: for disarm, see draw. */
 		drawn += atomic_fetch_or_explicit(&request->pools[kind].drawn, INCSTACK__CLOSED,
 						  memory_order_seq_cst) &
 			 ~INCSTACK__CLOSED;
@@ -109,7 +113,7 @@ static uint32_t close_tickets(struct incstack_request *request)
 uint32_t incstack__request_end_early(struct incstack_request *request, uint32_t reason)
 {
 	uint32_t none = 0;
-	/* relaxed: read only after the end. */
+	/* relaxed: it is read only after the end, or by the starter, as a hint. */
 	atomic_compare_exchange_strong_explicit(&request->reason, &none, reason,
 						memory_order_relaxed, memory_order_relaxed);
 	uint32_t drawn = close_tickets(request);
@@ -121,7 +125,7 @@ bool incstack__request_take_reference(struct incstack_request *request)
 {
 	uint32_t refs = atomic_load_explicit(&request->refs, memory_order_relaxed);
 	while (refs != 0)
-		/* relaxed: the caller's handle keeps the request itself. */
+		/* relaxed: the caller's handle keeps the slot from being reused. */
 		if (atomic_compare_exchange_weak_explicit(&request->refs, &refs, refs + 1,
 							  memory_order_relaxed,
 							  memory_order_relaxed))
@@ -143,8 +147,9 @@ void incstack__request_meet(struct incstack_request *request, struct incstack__t
 		incstack__request_end_early(request, INCSTACK_REQUEST_TIMED_OUT);
 	} else if (draw(request, INCSTACK__RUN, &number)) {
 		run(request, thread, on_behalf, number);
-		/* After the sample: who polls meanwhile finds no ticket, which is cheaper
-		 * for all than a sample that waits until every word was looked at. */
+		/* The winner of the last ticket disarms after its sample, not before. A thread that
+		 * polls in between finds no ticket, which costs less than delaying the sample
+		 * until every word has been read. */
 		if (number + 1 == request->pools[INCSTACK__RUN].limit)
 			incstack__request_disarm(request, false);
 	}
@@ -160,8 +165,8 @@ void incstack__request_run_held(struct incstack_request *request, struct incstac
 
 /* ---- the handle ---------------------------------------------------------------- */
 
-/* STEP_DRAIN: waits until each winner's operation has started. Sleeps: a winner of
- * lower priority than ours must get the processor. */
+/* STEP_DRAIN: waits until each winner's operation has started. It sleeps rather than spins, so
+ * that a winner of lower priority gets the processor. */
 static void drain(struct incstack_request *request, uint32_t drawn)
 {
 	/* acquire, here and below: partner is the release in run. */
@@ -220,8 +225,9 @@ int incstack_request_ask(struct incstack_request *request, struct incstack_reque
 	if (incstack__forked(request->owner))
 		return INCSTACK_EFORKED;
 	apply_deadline(request);
-	/* acquire: partner is the release of the last drop. The references, not `ended`:
-	 * the completion callback may ask. */
+	/* acquire: partner is the release of the last drop. It reads the references rather than
+	 * `ended`, because the completion callback, which runs before the latter is set, may
+	 * ask. */
 	bool over = atomic_load_explicit(&request->refs, memory_order_acquire) == 0;
 	result->state = over ? final_state(request) : INCSTACK_REQUEST_OPEN;
 	result->wanted = request->n;
@@ -262,7 +268,7 @@ int incstack_request_release(struct incstack_request *request)
 		return INCSTACK_EINVAL;
 	if (incstack__forked(request->owner))
 		return INCSTACK_EFORKED;
-	/* acq_rel: partner is the acquire of reuse. */
+	/* acq_rel: partner is the acquire of reusable. */
 	if (atomic_exchange_explicit(&request->released, true, memory_order_acq_rel))
 		return INCSTACK_EINVAL;
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sampler: one thread, a grid of absolute times, and at each of them one
- * request, or one full safepoint. All that it learns of a sample it learns where
- * the sample is taken and where the request ends.
+ * The sampler: one thread that starts a request, or a full safepoint, at each time of a grid of
+ * absolute times. Its statistics are counted only where a sample is taken and where a request
+ * ends.
  */
 #include <linux/prctl.h>
 #include <sched.h>
@@ -21,8 +21,9 @@
 #define NEVER_NS (UINT64_MAX / 2)
 #define STOP_TIMEOUT_NS UINT64_C(1000000000)
 
-/* One request. In use from its tick to its end, which may be after the next ticks:
- * an operation may take long. As many as the coordinator has requests. */
+/* The sampler's record of one request. It is in use from the request's tick to its end, which may
+ * come after later ticks because an operation may take long. There are as many rounds as the
+ * coordinator has requests. */
 struct round {
 	struct incstack_sampler *sampler;
 	uint64_t due;
@@ -52,18 +53,20 @@ struct incstack_sampler {
 	uint32_t *alive;
 	_Atomic(bool) ending;
 	_Atomic(uint32_t) orders; /* counts changes that the thread must see; it sleeps on it */
-	/* The grid: the next tick, what lies between two, and whether it is started. Its lock is held for a few instructions, and lends its holder our priority. */
+	/* The grid: the time of the next tick, the interval, and whether it is started. The lock
+	 * is held for a few instructions. It inherits priorities, so that a holder of low
+	 * priority does not delay the sampler. */
 	pthread_mutex_t grid_lock;
 	uint64_t due, interval;
 	bool ticking;
-	_Atomic(uint32_t) open;           /* rounds in use; slept on by the end of the thread */
-	struct incstack_request *current; /* of the last tick; the thread's */
-	_Atomic(uint32_t) expected;       /* samples of a tick, as far as known */
+	_Atomic(uint32_t) open;           /* rounds in use; the ending thread sleeps on it */
+	struct incstack_request *current; /* of the last tick; only the thread uses it */
+	_Atomic(uint32_t) expected;       /* samples that a tick should give, as last seen */
 	struct counters counters;
 	struct round rounds[INCSTACK_WORD_REQUESTS];
 };
 
-/* relaxed: counts order nothing. */
+/* relaxed: counters order nothing. */
 static void count(_Atomic(uint64_t) *counter, uint64_t more)
 {
 	if (more)
@@ -91,8 +94,8 @@ static void end_round(struct round *round, uint32_t threads, uint32_t taken)
 	uint32_t wanted = threads < sampler->options.n ? threads : sampler->options.n;
 	count(&sampler->counters.wanted, wanted);
 	count(&sampler->counters.lost, wanted > taken ? wanted - taken : 0);
-	/* release: partners are the acquires of find_round and await_rounds. The
-	 * sampler may go with the second; the wake-up uses its address only. */
+	/* release: partners are the acquires of find_round and await_rounds. The sampler may be
+	 * freed after the second operation; the wake-up uses only its address. */
 	atomic_store_explicit(&round->used, false, memory_order_release);
 	if (atomic_fetch_sub_explicit(&sampler->open, 1, memory_order_release) == 1)
 		incstack__futex_wake(&sampler->open);
@@ -114,7 +117,7 @@ static struct round *find_round(struct incstack_sampler *sampler, uint64_t due)
 		if (atomic_load_explicit(&round->used, memory_order_acquire))
 			continue;
 		round->due = due;
-		/* relaxed: published with the request. */
+		/* relaxed: the start of the request publishes it. */
 		atomic_store_explicit(&round->used, true, memory_order_relaxed);
 		atomic_fetch_add_explicit(&sampler->open, 1, memory_order_relaxed);
 		return round;
@@ -128,7 +131,7 @@ static void give_back(struct round *round)
 	atomic_fetch_sub_explicit(&round->sampler->open, 1, memory_order_relaxed);
 }
 
-/* relaxed: a figure. */
+/* relaxed: only a statistic. */
 static void expect(struct incstack_sampler *sampler, uint32_t threads)
 {
 	atomic_store_explicit(&sampler->expected, threads, memory_order_relaxed);
@@ -188,8 +191,8 @@ static void miss(struct incstack_sampler *sampler, uint64_t ticks)
 	count(&sampler->counters.lost, ticks * each);
 }
 
-/* Ends the grid: what was due until now and got no request is missed. The next one begins
- * now, `interval` before its first tick; 0: none begins. Under `grid_lock`. */
+/* Ends the grid: ticks that were due until now and got no request are missed. A new grid begins
+ * now, with its first tick after `interval`. With 0, no new grid begins. Under `grid_lock`. */
 static void begin_grid(struct incstack_sampler *sampler, uint64_t interval)
 {
 	uint64_t now = incstack__now();
@@ -200,8 +203,8 @@ static void begin_grid(struct incstack_sampler *sampler, uint64_t interval)
 		sampler->due = now + interval;
 }
 
-/* The last time of the grid that is over, and how many before it were skipped. False if
- * none is. *next is the next one. */
+/* Takes the latest tick that is due: *due is its time, and *skipped is how many ticks before it
+ * were skipped. Returns false if no tick is due. *next is the time of the next tick. */
 static bool take_tick(struct incstack_sampler *sampler, uint64_t *due, uint64_t *skipped,
 		      uint64_t *next)
 {
@@ -242,7 +245,7 @@ static void retrieve(struct incstack_sampler *sampler)
 	count(&sampler->counters.retrieves, 1);
 }
 
-/* The next time of the grid that starts at `due` and is not over. */
+/* The first time in the future of the grid that starts at `due`. */
 static uint64_t next_due(uint64_t due, uint64_t interval)
 {
 	return due + ((incstack__now() - due) / interval + 1) * interval;
@@ -255,7 +258,8 @@ static void await_rounds(struct incstack_sampler *sampler)
 		incstack__futex_wait(&sampler->open, open, 0);
 }
 
-/* This thread alone, and none that retrieve may create. What is refused stays as it was. */
+/* Makes the calling thread wake up promptly. Threads that the retrieve callback may create do not
+ * inherit that. A setting that the kernel refuses stays unchanged. */
 static void be_prompt(struct incstack_sampler *sampler)
 {
 	struct scheduling now = {.size = sizeof(now)};
@@ -263,14 +267,14 @@ static void be_prompt(struct incstack_sampler *sampler)
 					     .policy = SCHED_FIFO,
 					     .flags = RESET_ON_FORK,
 					     .priority = 1};
-	prctl(PR_SET_TIMERSLACK, 1UL); /* usual are 50 us: half of a short interval */
+	prctl(PR_SET_TIMERSLACK, 1UL); /* the default is 50 us, half of a short interval */
 	bool wanted = sampler->options.flags & INCSTACK_SAMPLER_REAL_TIME;
 	bool given = wanted && syscall(SYS_sched_setattr, 0, &real_time, 0) == 0;
 	atomic_store_explicit(&sampler->counters.real_time, given, memory_order_relaxed);
 	if (given || syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) != 0 ||
 	    now.policy != SCHED_OTHER)
 		return;
-	/* From Linux 6.12 on, who asks for short slices gets them sooner. */
+	/* From Linux 6.12 on, a thread that asks for short slices is scheduled sooner. */
 	now.runtime = SLICE_NS;
 	now.flags |= RESET_ON_FORK;
 	syscall(SYS_sched_setattr, 0, &now, 0);
@@ -285,8 +289,8 @@ static void *run(void *argument)
 	be_prompt(sampler);
 	for (;;) {
 		uint64_t due, skipped, next;
-		/* acquire: partner is order; before `ending` and the grid, so that no order is
-		 * slept over. */
+		/* acquire: partner is the release of order. It is read before `ending` and the
+		 * grid, so that the thread never sleeps through an order. */
 		uint32_t orders = atomic_load_explicit(&sampler->orders, memory_order_acquire);
 		if (atomic_load_explicit(&sampler->ending, memory_order_relaxed))
 			break;
@@ -296,7 +300,7 @@ static void *run(void *argument)
 			retrieve(sampler);
 			retrieve_due = next_due(retrieve_due, slower);
 		}
-		/* Returns at once when the time is over. */
+		/* It returns at once if the time has passed already. */
 		incstack__futex_wait(&sampler->orders, orders,
 				     next < retrieve_due ? next : retrieve_due);
 	}
@@ -372,7 +376,7 @@ int incstack_sampler_destroy(struct incstack_sampler *sampler)
 {
 	if (!sampler)
 		return INCSTACK_EINVAL;
-	if (!forked(sampler)) { /* else its thread is gone, and the locks may be held */
+	if (!forked(sampler)) { /* in a child there is no thread, and the locks may be held */
 		if (is_started(sampler))
 			return INCSTACK_EBUSY;
 		pthread_mutex_destroy(&sampler->lock);
@@ -383,7 +387,7 @@ int incstack_sampler_destroy(struct incstack_sampler *sampler)
 	return 0;
 }
 
-/* The host's signals are none of the sampler's. */
+/* Creates the thread with all signals blocked, so that it never handles the host's signals. */
 static int create_thread(struct incstack_sampler *sampler)
 {
 	sigset_t all, before;
@@ -422,7 +426,7 @@ int incstack_sampler_start(struct incstack_sampler *sampler)
 	return error;
 }
 
-/* Makes the thread look up. release: partner is the acquire of run. */
+/* Wakes the thread to see a change. release: partner is the acquire of run. */
 static void order(struct incstack_sampler *sampler)
 {
 	atomic_fetch_add_explicit(&sampler->orders, 1, memory_order_release);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The start of a request: how the tickets are shared, which waiting threads the
+ * The start of a request: how the tickets are shared out, which waiting threads the
  * requester holds and samples itself, and on which threads it leaves a claim.
  *
- * Every claim has somebody who will draw for it. A thread that runs draws at its
- * next poll. For a thread that another requester holds, that requester draws before
- * it lets go (unhold); for a waiting thread that a full safepoint stops, resume does.
+ * For every claim, some thread will draw a ticket. A running thread draws at its next poll. If
+ * another requester holds the thread, that requester draws before it lets the thread go
+ * (unhold). If a full safepoint stops a waiting thread, resume draws for it.
  * Model: tests/model/ticket.pml; STEP_x is its step x.
  */
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 bool incstack__request_reusable(struct incstack_request *request)
 {
-	/* acquire: partners are finish and release; nobody touches the slot after both. */
+	/* acquire: partners are finish and release, after which nobody accesses the slot. */
 	return !request->used ||
 	       (atomic_load_explicit(&request->released, memory_order_acquire) &&
 		atomic_load_explicit(&request->ended, memory_order_acquire) == INCSTACK__ENDED);
@@ -63,7 +63,7 @@ static void swap(struct incstack__thread **threads, uint32_t i, uint32_t j)
 
 static bool waits(const struct incstack__thread *thread)
 {
-	/* relaxed: a count to split by; hold and arm look again. */
+	/* relaxed: the value only serves to split the tickets; hold and arm check again. */
 	return incstack__waits(atomic_load_explicit(&thread->open.word, memory_order_relaxed));
 }
 
@@ -96,7 +96,8 @@ static void reset(struct incstack_request *request, const struct incstack_reques
 	request->argument = options->argument;
 	request->waiting = 0;
 	request->mark = request->owner->marks += 2;
-	/* relaxed: published by arm's release and by the caller handing the request on. */
+	/* relaxed: arm's release publishes these stores to the threads, and the caller publishes
+	 * them to whomever it passes the request. */
 	atomic_store_explicit(&request->refs, 1, memory_order_relaxed);
 	atomic_store_explicit(&request->running, 0, memory_order_relaxed);
 	atomic_store_explicit(&request->started, 0, memory_order_relaxed);
@@ -109,9 +110,10 @@ static void reset(struct incstack_request *request, const struct incstack_reques
 		atomic_store_explicit(&request->pools[kind].drawn, 0, memory_order_relaxed);
 }
 
-/* Chooses `want` of the waiting threads at random. The first *held of the list are
- * held then; the next ones cannot be, for now, and get a claim. When a chosen one has
- * left meanwhile, the next is tried. Returns how many were chosen. Under `lock`. */
+/* Chooses `want` of the waiting threads at random and moves them to the front of the list. The
+ * first *held of them are held. The others cannot be held now and will get a claim. If a thread
+ * has stopped waiting in the meantime, the next one is tried. Returns how many were chosen.
+ * Under `lock`. */
 static uint32_t choose_waiting(struct incstack_request *request, uint32_t want, uint32_t *held)
 {
 	uint32_t chosen = 0;
@@ -129,7 +131,7 @@ static uint32_t choose_waiting(struct incstack_request *request, uint32_t want, 
 	return chosen;
 }
 
-/* These three are made anew for each caller: with `waiting` known, little is left of them. */
+/* Inlined into each caller: with a constant `waiting`, most of the code below disappears. */
 #define ANEW static inline __attribute__((always_inline))
 
 /* Puts a thread on the list, once. Under `lock`. */
@@ -139,21 +141,21 @@ ANEW void list(struct incstack_request *request, struct incstack__thread *thread
 		return;
 	thread->mark = mark;
 	thread->refs++;
-	/* relaxed: only this thread changes it. seq_cst: partner is disarm. */
+	/* relaxed load: only this thread changes the count. seq_cst store: partner is disarm. */
 	uint32_t count = atomic_load_explicit(&request->count, memory_order_relaxed);
 	request->threads[count] = thread;
 	atomic_store_explicit(&request->count, count + 1, memory_order_seq_cst);
 }
 
-/* STEP_ARM: leaves a claim on a thread, with a reference of its own. A thread that
- * waits is claimed if `waiting`, and held if nobody else does or stops it: then it is
- * put before *held, and unhold draws. False if the thread is not to be claimed. */
+/* STEP_ARM: leaves a claim on a thread, with a reference of its own. A waiting thread is claimed
+ * only with `waiting`. If nobody else holds or stops it, it is also held and put at the head
+ * of *held, and unhold draws for it. Returns false if the thread cannot be claimed. */
 ANEW bool arm(struct incstack_request *request, struct incstack__thread *thread, bool waiting,
 	      struct incstack__thread **held)
 {
 	uint64_t word, claim;
 	incstack__step(request->owner, INCSTACK_STEP_ARM);
-	/* relaxed: we hold one, so it cannot be the first. */
+	/* relaxed: we hold a reference, so the count cannot be 0. */
 	atomic_fetch_add_explicit(&request->refs, 1, memory_order_relaxed);
 	word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 	do {
@@ -164,8 +166,8 @@ ANEW bool arm(struct incstack_request *request, struct incstack__thread *thread,
 		claim = word | request->bit;
 		if (waiting && incstack__free(word))
 			claim |= INCSTACK_WORD_HELD;
-		/* release: partner is the acquire of serve. acquire: as in hold. seq_cst: see
-		 * draw. */
+		/* release: partners are the acquires of claim and serve_held
+		 * (safepoint_thread.c). acquire: as in hold. seq_cst: see draw. */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&thread->open.word, &word, claim, memory_order_seq_cst, memory_order_relaxed));
 	if (waiting && incstack__free(word)) {
@@ -175,8 +177,8 @@ ANEW bool arm(struct incstack_request *request, struct incstack__thread *thread,
 	return true;
 }
 
-/* Lists and arms; says whether there is one claim more for the running threads'
- * tickets. Under `lock`. */
+/* Lists and arms a thread. Returns whether that adds a claim on the tickets of the running
+ * threads. Under `lock`. */
 ANEW bool claim(struct incstack_request *request, struct incstack__thread *thread, bool waiting,
 		struct incstack__thread **held)
 {
@@ -187,7 +189,7 @@ ANEW bool claim(struct incstack_request *request, struct incstack__thread *threa
 	return true;
 }
 
-/* Shares the tickets, holds or claims the chosen waiting threads, and returns how many
+/* Shares out the tickets, and holds or claims the chosen waiting threads. Returns how many
  * claims there are. Under `lock`. */
 static uint32_t share_out(struct incstack_request *request,
 			  const struct incstack_request_options *options,
@@ -201,21 +203,22 @@ static uint32_t share_out(struct incstack_request *request,
 		chosen = choose_waiting(request, from_waiting, &now_held);
 	}
 	request->pools[INCSTACK__WAIT].limit = now_held;
-	/* Who was waiting and is not any more may run by now. A claim does not say from
-	 * which kind it is, so those on waiting threads draw with the running ones. */
+	/* A claim does not say of which kind it is, and a thread that waited may run by now. So
+	 * claims on waiting threads draw from the tickets of the running threads. */
 	request->pools[INCSTACK__RUN].limit = from_running + (from_waiting - now_held);
-	for (uint32_t i = 0; i < now_held; i++) /* each in its place */
+	for (uint32_t i = 0; i < now_held; i++) /* each keeps its place in the list */
 		list(request, request->threads[i], request->mark + 1);
 	for (uint32_t i = now_held; i < chosen; i++)
 		claims += claim(request, request->threads[i], true, held);
 	return claims;
 }
 
-/* Who runs now will mostly run at the next request, and is looked at first then. Not
- * while stopped: the stopper may be on its way through the list. Under `lock`. */
+/* Moves a running thread to the front, where the next request finds it first: it will probably
+ * run then, too. This is not done during a full safepoint, whose visit may be in the middle of
+ * the list. Under `lock`. */
 static void move_to_front(struct incstack_safepoint *safepoint, uint32_t i, uint32_t front)
 {
-	/* relaxed: who set it has not had the lock yet, or had it before us. */
+	/* relaxed: the thread that set it takes the lock later, or had it before us. */
 	if (i == front || atomic_load_explicit(&safepoint->stopped, memory_order_relaxed))
 		return;
 	swap(safepoint->threads, i, front);
@@ -223,8 +226,8 @@ static void move_to_front(struct incstack_safepoint *safepoint, uint32_t i, uint
 	safepoint->threads[front]->index = front;
 }
 
-/* Claims the running threads, each before the next is looked at: the first sample waits
- * for few of many threads. Returns how many claims there are. Under `lock`. */
+/* Claims the running threads, each before it looks at the next, so that the first sample need not
+ * wait until all threads were looked at. Returns how many claims there are. Under `lock`. */
 static uint32_t claim_running(struct incstack_request *request,
 			      const struct incstack_request_options *options)
 {
@@ -240,7 +243,7 @@ static uint32_t claim_running(struct incstack_request *request,
 		move_to_front(safepoint, i, front++);
 		if (!listed(options, thread) || thread->mark > request->mark)
 			continue;
-		if (count) /* relaxed: a figure */
+		if (count) /* relaxed: only a statistic */
 			atomic_fetch_add_explicit(&request->running, 1, memory_order_relaxed);
 		if (!incstack__request_spent(request))
 			claims += claim(request, thread, false, NULL);
@@ -248,8 +251,8 @@ static uint32_t claim_running(struct incstack_request *request,
 	return claims;
 }
 
-/* Threads go safe and back while they are counted and claimed, so tickets may be left
- * that nobody would draw: they go to whoever is there. Under `lock`. */
+/* Threads go safe and back while they are counted and claimed, so there may be more tickets than
+ * claims. This claims any listed threads for the rest. Under `lock`. */
 static void claim_rest(struct incstack_request *request,
 		       const struct incstack_request_options *options, uint32_t claims,
 		       struct incstack__thread **held)
@@ -265,8 +268,8 @@ static void claim_rest(struct incstack_request *request,
 	}
 }
 
-/* The last ticket may have been drawn, or all closed, before the last bits were set:
- * those would be left behind. Under `lock`. */
+/* If the last ticket was drawn, or all were closed, before the last bits were set, nobody else
+ * clears those bits. Under `lock`. */
 static void take_back(struct incstack_request *request)
 {
 	incstack__step(request->owner, INCSTACK_STEP_REARM);
@@ -275,7 +278,7 @@ static void take_back(struct incstack_request *request)
 			request, atomic_load_explicit(&request->reason, memory_order_relaxed) != 0);
 }
 
-/* The requester's own work, while the running threads come to their polls. */
+/* Samples the threads that the requester holds, while the running threads reach their polls. */
 static void run_held(struct incstack_request *request, struct incstack__thread *held)
 {
 	uint32_t count = request->pools[INCSTACK__WAIT].limit;
@@ -310,8 +313,8 @@ static int begin(struct incstack_safepoint *safepoint,
 	return 0;
 }
 
-/* Ends the requests that were released and whose deadline neither a poll nor an ask has
- * met. True if there was one. */
+/* Ends the requests that were released and whose deadline has passed without a poll or an ask
+ * that would have noticed. Returns true if there was one. */
 static bool end_abandoned(struct incstack_safepoint *safepoint)
 {
 	uint64_t found = 0;
@@ -324,7 +327,7 @@ static bool end_abandoned(struct incstack_safepoint *safepoint)
 			found |= request->bit;
 	}
 	pthread_mutex_unlock(&safepoint->lock);
-	/* Without the lock: completion callbacks may start requests. */
+	/* The lock is not held here, because completion callbacks may start requests. */
 	for (uint64_t bits = found; bits; bits &= bits - 1) {
 		struct incstack_request *request = &safepoint->requests[__builtin_ctzll(bits)];
 		incstack__request_end_early(request, INCSTACK_REQUEST_TIMED_OUT);

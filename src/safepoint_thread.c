@@ -28,7 +28,7 @@ void incstack__futex_wait(_Atomic(uint32_t) *word, uint32_t seen, uint64_t until
 	struct timespec end = {.tv_sec = (time_t)(until / NS_PER_S),
 			       .tv_nsec = (long)(until % NS_PER_S)};
 	int saved = errno;
-	/* BITSET takes an absolute CLOCK_MONOTONIC time. */
+	/* FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time. */
 	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, seen, until ? &end : NULL, NULL,
 		FUTEX_BITSET_MATCH_ANY);
 	errno = saved;
@@ -48,7 +48,7 @@ static struct incstack__thread *inside(struct incstack_safepoint_thread *thread)
 
 void incstack__thread_arrive(struct incstack_safepoint *safepoint)
 {
-	/* acq_rel: partner is the acquire of stop, which then looks at the stacks. */
+	/* acq_rel: partner is the acquire of await_all, after which the stacks are read. */
 	if (atomic_fetch_sub_explicit(&safepoint->stop_left, 1, memory_order_acq_rel) == 1)
 		incstack__futex_wake(&safepoint->stop_left);
 }
@@ -62,8 +62,8 @@ void incstack__thread_open_gate(struct incstack__thread *thread, uint64_t before
 	incstack__futex_wake(&thread->gate);
 }
 
-/* STEP_CLAIM: clears the thread's own bit; false if another did. BUSY comes with
- * it, so that an operation cannot go safe by the fast path. */
+/* STEP_CLAIM: clears a bit in the word of the calling thread. Returns false if another thread
+ * has cleared it. It also sets BUSY, so that an operation cannot go safe by the fast path. */
 static bool claim(struct incstack__thread *thread, uint64_t bit)
 {
 	incstack__step(thread->owner, INCSTACK_STEP_CLAIM);
@@ -71,18 +71,19 @@ static bool claim(struct incstack__thread *thread, uint64_t bit)
 	do {
 		if (!(word & bit))
 			return false;
-		/* acquire: partner is arm. release: who sets this bit again sees what we did. */
+		/* acquire: partner is arm. release: the next arm of this bit sees what was done
+		 * before. */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&thread->open.word, &word, (word & ~bit) | INCSTACK_WORD_BUSY, memory_order_acq_rel,
 		memory_order_relaxed));
 	return true;
 }
 
-/* Draws a ticket for every bit that is set. */
+/* Draws a ticket for every bit that is set in the word. */
 static void serve(struct incstack__thread *thread)
 {
 	uint64_t bits;
-	/* relaxed: claim looks again. */
+	/* relaxed: claim checks again. */
 	while ((bits = atomic_load_explicit(&thread->open.word, memory_order_relaxed) &
 		       INCSTACK__REQUEST_MASK) != 0) {
 		int i = __builtin_ctzll(bits);
@@ -91,8 +92,8 @@ static void serve(struct incstack__thread *thread)
 	}
 }
 
-/* Goes safe, once no request waits for this thread's ticket. state: SAFE, with BUSY
- * if it is stopped at a poll. */
+/* Goes safe once no request waits for a draw of this thread. `state` is SAFE, with BUSY if the
+ * thread is stopped at a poll. */
 static void settle(struct incstack__thread *thread, uint64_t state)
 {
 	for (;;) {
@@ -101,8 +102,8 @@ static void settle(struct incstack__thread *thread, uint64_t state)
 		uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 		if (word & INCSTACK__REQUEST_MASK)
 			continue;
-		/* release: partners are the acquire of hold, and of stop when it arms;
-		 * acquire: stop has set up its count. */
+		/* release: partners are the acquires of hold and of tell_stop. acquire: partner
+		 * is the release of tell_stop, which has set stop_left before. */
 		if (!atomic_compare_exchange_strong_explicit(
 			    &thread->open.word, &word, (word & ~INCSTACK_WORD_BUSY) | state,
 			    memory_order_acq_rel, memory_order_relaxed))
@@ -115,10 +116,11 @@ static void settle(struct incstack__thread *thread, uint64_t state)
 
 static void sleep_at_gate(struct incstack__thread *thread)
 {
-	/* acquire: partner is open_gate's release. Read before the word, so that a change of
-	 * the word after we looked changes the gate too. */
+	/* acquire: partner is open_gate's release. The gate is read before the word, so that a
+	 * later change of the word also changes the gate and the futex does not sleep. */
 	uint32_t seen = atomic_load_explicit(&thread->gate, memory_order_acquire);
-	/* relaxed: only says that a wake-up is wanted; RMW, so it is never lost. */
+	/* relaxed: SLEEP only asks for a wake-up. A read-modify-write cannot lose another
+	 * thread's change. */
 	uint64_t before = atomic_fetch_or_explicit(&thread->open.word, INCSTACK_WORD_SLEEP,
 						   memory_order_relaxed);
 	if (before & (INCSTACK_WORD_STOP | INCSTACK_WORD_HELD))
@@ -136,8 +138,8 @@ static void pass_gate(struct incstack__thread *thread)
 		uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 		if (word & (INCSTACK_WORD_STOP | INCSTACK_WORD_HELD))
 			sleep_at_gate(thread);
-		/* acquire: partners are the releases of unhold and resume. Who was stopped
-		 * at a poll may have been armed meanwhile. */
+		/* acquire: partners are the releases of unhold and let_go. The request bits are
+		 * kept, because a thread that is stopped at a poll may have been armed since. */
 		else if (atomic_compare_exchange_strong_explicit(
 				 &thread->open.word, &word, word & INCSTACK__REQUEST_MASK,
 				 memory_order_acquire, memory_order_relaxed))
@@ -145,14 +147,14 @@ static void pass_gate(struct incstack__thread *thread)
 	}
 }
 
-/* Whether the calling thread, the owner, runs and is not in the middle of something. */
+/* Returns 0 if the calling thread, the owner, runs and is not in its slow path already. */
 static int check_running(const struct incstack__thread *thread)
 {
 	if (!thread)
 		return INCSTACK_EINVAL;
 	if (thread->busy)
 		return INCSTACK_EBUSY;
-	/* Only the owner changes SAFE: relaxed. */
+	/* relaxed: only the owner changes SAFE. */
 	uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 	return word & INCSTACK_WORD_SAFE ? INCSTACK_EINVAL : 0;
 }
@@ -162,7 +164,7 @@ void incstack_safepoint_poll_slow(struct incstack_safepoint_thread *open)
 	struct incstack__thread *thread = inside(open);
 	if (check_running(thread)) /* a safe thread has nothing to poll for */
 		return;
-	if (incstack__forked(thread->owner)) { /* the requests are the parent's */
+	if (incstack__forked(thread->owner)) { /* the requests belong to the parent */
 		atomic_store_explicit(&open->word, 0, memory_order_relaxed);
 		return;
 	}
@@ -173,7 +175,7 @@ void incstack_safepoint_poll_slow(struct incstack_safepoint_thread *open)
 		pass_gate(thread);
 		serve(thread);
 	}
-	/* release: partner is the acquire of stop and arm, as in claim. */
+	/* release: partners are the acquires of tell_stop and arm, as in claim. */
 	atomic_fetch_and_explicit(&open->word, ~INCSTACK_WORD_BUSY, memory_order_release);
 	thread->busy = false;
 }
@@ -208,19 +210,19 @@ bool incstack__thread_hold(struct incstack__thread *thread)
 	do {
 		if (!incstack__free(word))
 			return false;
-		/* acquire: partner is the release of enter and settle. */
+		/* acquire: partners are the releases of enter (the fast path) and settle. */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&thread->open.word, &word, word | INCSTACK_WORD_HELD, memory_order_acquire,
 		memory_order_relaxed));
 	return true;
 }
 
-/* Clears one of the bits and draws for it, on behalf of the held thread. */
+/* Clears one of the request bits and draws a ticket for it, on behalf of the held thread. */
 static void serve_held(struct incstack__thread *thread, uint64_t word)
 {
 	int i = __builtin_ctzll(word & INCSTACK__REQUEST_MASK);
 	incstack__step(thread->owner, INCSTACK_STEP_CLAIM);
-	/* acquire: partner is arm. release: who sets this bit again sees what we did. */
+	/* acquire: partner is arm. release: the next arm of this bit sees what was done before. */
 	if (atomic_compare_exchange_strong_explicit(&thread->open.word, &word,
 						    word & ~(UINT64_C(1) << i),
 						    memory_order_acq_rel, memory_order_relaxed))
@@ -231,14 +233,14 @@ void incstack__thread_unhold(struct incstack__thread *thread)
 {
 	for (;;) {
 		uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
-		/* The claims on a stopped thread are left to resume. */
+		/* Resume serves the claims on a stopped thread. */
 		if ((word & INCSTACK__REQUEST_MASK) && !(word & INCSTACK_WORD_STOP)) {
 			serve_held(thread, word);
 			continue;
 		}
 		incstack__step(thread->owner, INCSTACK_STEP_UNHOLD);
-		/* release: partner is the acquire of leave; what was done for the thread is
-		 * seen. */
+		/* release: partner is the acquire of pass_gate. The thread sees what was done on
+		 * its behalf. */
 		if (!atomic_compare_exchange_strong_explicit(
 			    &thread->open.word, &word,
 			    word & ~(INCSTACK_WORD_HELD | INCSTACK_WORD_SLEEP),
@@ -331,7 +333,8 @@ int incstack_safepoint_attach(struct incstack_safepoint *safepoint,
 	return 0;
 }
 
-/* A claim is given up, not drawn: the thread has no stack left to sample. */
+/* Gives up all claims on the thread without drawing tickets, because there is no stack left to
+ * sample. */
 static void give_up_claims(struct incstack__thread *thread)
 {
 	uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operations on stopped threads: what a full safepoint is for.
+ * Runs operations on threads that a full safepoint has stopped.
  */
 #include "safepoint.h"
 
-/* Chooses among the threads one after the other, each with the chance that is
- * left for its kind; so nothing needs to be listed or shuffled. */
+/* Chooses a random subset of the threads in one pass (selection sampling): each thread is taken
+ * with the probability wanted / left of its kind. So no list is needed and none is shuffled. */
 struct visit {
 	struct incstack_safepoint *safepoint;
-	uint32_t next; /* in the list; a thread that leaves it may put another before this */
-	uint32_t left[2], wanted[2]; /* threads to come, and how many of them to take */
+	uint32_t next; /* index in the list; a detach may move another thread to before it */
+	uint32_t left[2], wanted[2]; /* threads still to come, and how many of them to take */
 };
 
 static int kind_of(const struct incstack__thread *thread)
@@ -17,7 +17,8 @@ static int kind_of(const struct incstack__thread *thread)
 	return thread->ran ? INCSTACK__RUN : INCSTACK__WAIT;
 }
 
-/* Is about to leave the list. GONE is final, and who ran has arrived: relaxed. */
+/* Whether the thread is about to leave the list. relaxed: GONE is final, and a thread that ran
+ * has arrived before. */
 static bool gone(const struct incstack__thread *thread)
 {
 	return atomic_load_explicit(&thread->open.word, memory_order_relaxed) & INCSTACK_WORD_GONE;
