@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The outermost frames of coroutines that no unwind table describes: what the function of a
- * context, and that of a Boost.Context fiber, return to. Each is known exactly, by its
- * address or by its instructions; any other code without a table may have callers.
+ * Recognizes outermost frames of coroutines that no unwind table describes: the code to which
+ * the function of a makecontext context, or of a Boost.Context fiber, returns. Each is
+ * recognized exactly, by its address or by its instructions, because any other code without a
+ * table may have callers.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -16,7 +17,7 @@ static void nothing(void)
 {
 }
 
-/* A context that is made, and never runs, tells the address. */
+/* Makes a context that never runs, to learn the address from it. */
 static uintptr_t learn_context_base(void)
 {
 	uintptr_t stack[64];
@@ -43,17 +44,17 @@ bool incstack__native_is_context_base(uintptr_t address)
 	return address + 1 == base;
 }
 
-/* ---- fibers of Boost.Context, of which PHP and others have copies ------------------------ */
+/* ---- fibers of Boost.Context, which PHP and others have copied ---------------------------- */
 
-/* The return address of a fiber's function follows the code that starts it: it ends the
- * process, and was pushed by nobody's call. */
+/* The return address of a fiber's function is right behind the code that starts the function. No
+ * call has pushed it. The code there ends the process. */
 static const unsigned char starts[] = {
-	0x55,       /* push %rbp, which holds that address */
+	0x55,       /* push %rbp, which holds the return address */
 	0xff, 0xe3, /* jmp *%rbx, the fiber's function */
 };
 static const unsigned char finishes[] = {
 	0x48, 0x31, 0xff, /* xor %rdi, %rdi */
-	0xe8,             /* call _exit, four bytes away from here */
+	0xe8,             /* call _exit, with a four-byte displacement */
 };
 enum { CALL_BYTES = 4, HALT = 0xf4 };
 enum { FINISH_BYTES = sizeof(finishes) + CALL_BYTES + 1 };

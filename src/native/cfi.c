@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The unwind rules, read straight from .eh_frame: no lock, no system call, no memory, some
- * ten times faster than libunwind (which masks signals nine times for a rule). Understands
- * what compilers and assemblers write: CFA from the stack or the frame pointer, return
- * address and frame pointer saved at offsets from it, and the expressions of PLT entries,
- * of frames that align the stack, and of the kernel's signal frame. At the first thing
- * beyond that it gives up.
+ * Reads unwind rules directly from .eh_frame, without a lock, a system call or an allocation. It
+ * is some ten times faster than libunwind, which masks signals nine times for one rule. It
+ * understands what compilers and assemblers write: a CFA relative to the stack or frame pointer,
+ * a return address and a frame pointer saved at offsets from the CFA, and the expressions of
+ * PLT entries, of frames that align the stack, and of the kernel's signal frame. It refuses
+ * everything else.
  */
 #include <ucontext.h>
 
@@ -14,10 +14,10 @@
 #include "cfi.h"
 #include "native.h"
 
-enum { FP = 6, SP = 7, RA = 16 }; /* DWARF's numbers of the registers */
-enum { STATES = 8 };              /* remembered at once: compilers need one or two */
+enum { FP = 6, SP = 7, RA = 16 }; /* the DWARF numbers of the registers */
+enum { STATES = 8 };              /* nested DW_CFA_remember_state; compilers use one or two */
 
-/* Where a register of the caller is. AT_PLACE: where an expression says. */
+/* Where a register of the caller is saved. AT_PLACE: at the address that an expression gives. */
 enum where { SAME, AT_OFFSET, AT_PLACE, NOWHERE, OTHER };
 
 struct saved {
@@ -28,14 +28,14 @@ struct saved {
 
 struct state {
 	struct cfi_place cfa;
-	bool computed; /* the CFA, by an expression */
+	bool computed; /* whether an expression computes the CFA */
 	struct saved fp, sp, ra;
 };
 
 struct cie {
 	uint64_t code_unit;
 	int64_t data_unit;
-	unsigned char encoding; /* of addresses in its FDEs */
+	unsigned char encoding; /* of the addresses in its FDEs */
 	bool has_data;
 	struct reader program;
 };
@@ -85,7 +85,7 @@ static uintptr_t read_encoded(struct reader *r, unsigned char encoding)
 	return value;
 }
 
-/* The reader of one CIE or FDE, without its length. */
+/* Returns a reader of one CIE or FDE, after its length. */
 static struct reader open_entry(const unsigned char *entry)
 {
 	uint32_t length;
@@ -118,7 +118,7 @@ static void read_augmentation(struct reader *r, const char *letters, struct cie 
 		else if (*letters == 'P')
 			skip(&data, encoded_size((unsigned char)read_bytes(&data, 1)));
 		else
-			r->bad |= *letters != 'S'; /* a signal frame is known by its rules */
+			r->bad |= *letters != 'S'; /* signal frames are recognized by their rules */
 	}
 	r->bad |= data.bad;
 }
@@ -168,7 +168,7 @@ static void set_saved(struct program *p, uint64_t number, enum where where, int6
 		*saved = (struct saved){where, offset, 0};
 }
 
-/* Of the expression that comes next. */
+/* Reads and evaluates the expression that comes next. */
 static struct cfi_place read_expression(const struct program *p, struct reader *r)
 {
 	const uint64_t bytes = read_unsigned(r);
@@ -225,8 +225,9 @@ static void set_cfa(struct program *p, uint64_t number, int64_t offset)
 	p->state.computed = false;
 }
 
-/* Only one of the register and the offset is set. Unwinders do not agree on what that means
- * after an expression. */
+/* Called before an instruction that changes only the register or only the offset of the CFA. If
+ * an expression computes the CFA, unwinders do not agree on what that means, so it is
+ * refused. */
 static struct cfi_place *change_cfa(struct program *p, struct reader *r)
 {
 	r->bad |= p->state.computed;
@@ -259,7 +260,8 @@ enum {
 	ARGUMENTS_SIZE = 0x2e,
 };
 
-/* The instructions about the CFA and those that move on; false: another one. */
+/* Executes the instructions that define the CFA or advance the location. Returns false for any
+ * other instruction. */
 static bool execute_cfa(struct program *p, struct reader *r, unsigned char code)
 {
 	uint64_t number;
@@ -296,7 +298,7 @@ static bool execute_cfa(struct program *p, struct reader *r, unsigned char code)
 	}
 }
 
-/* libunwind refuses functions that save vector registers; so they stay refused. */
+/* Refuses functions that save vector registers, as libunwind does. */
 static uint64_t read_register(struct reader *r)
 {
 	const uint64_t number = read_unsigned(r);
@@ -372,17 +374,17 @@ static bool run(struct program *p, struct reader r)
 
 /* ---- the rule -------------------------------------------------------------- */
 
-/* Offsets of the interrupted registers from the stack pointer of the kernel's signal frame,
+/* The offset of an interrupted register from the stack pointer of the kernel's signal frame,
  * which points to the ucontext. */
 #define SAVED(reg) ((int64_t)(offsetof(ucontext_t, uc_mcontext.gregs) + (reg) * sizeof(greg_t)))
 
-/* The distance of a slot below the CFA as the struct holds it. */
+/* Whether struct incstack_rule can hold the distance of a slot below the CFA. */
 static bool fits(int64_t distance)
 {
 	return distance > 0 && distance <= UINT16_MAX && distance % 8 == 0;
 }
 
-/* Where it is saved, as a distance below the CFA, or -1. */
+/* Returns where a register is saved, as a distance below the CFA, or -1. */
 static int64_t below(const struct state *s, const struct saved *saved)
 {
 	int64_t distance = -1;
@@ -407,7 +409,7 @@ static bool is_signal_frame(const struct state *s)
 	       is_at(&s->ra, SP, SAVED(REG_RIP)) && is_at(&s->fp, SP, SAVED(REG_RBP));
 }
 
-/* The CFA is the stack pointer or the frame pointer, and an offset. */
+/* Makes the rule of a frame whose CFA is the stack or frame pointer plus an offset. */
 static bool rule_from_register(const struct state *s, struct incstack_rule *rule)
 {
 	const bool has_fp = s->fp.where != SAME;
@@ -425,8 +427,8 @@ static bool rule_from_register(const struct state *s, struct incstack_rule *rule
 	return true;
 }
 
-/* The CFA is stored in the frame: the return slot is known from the CFA, the saved frame
- * pointer from the frame pointer. */
+/* Makes the rule of a frame in which the CFA is stored. The return slot is relative to the CFA,
+ * the saved frame pointer to the frame pointer. */
 static bool rule_from_frame(const struct state *s, struct incstack_rule *rule)
 {
 	const int64_t ra = below(s, &s->ra);
@@ -467,7 +469,8 @@ static const unsigned char *cie_of(const struct reader *fde)
 	return back ? fde->at - back : NULL;
 }
 
-/* Whether the FDE holds the address and gives it a rule that is understood. */
+/* Reads the rule of the address. Returns false if the FDE does not contain the address or if its
+ * rule is not understood. */
 bool incstack__native_fde_rule(const void *fde, uintptr_t address, struct incstack_rule *rule)
 {
 	struct program p = {.address = address};

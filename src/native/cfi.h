@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the bytes of an unwind table within bounds, and says where the value of a DWARF
- * expression is.
+ * Reads the bytes of an unwind table within bounds, and evaluates DWARF expressions.
  */
 #ifndef INCSTACK_SRC_NATIVE_CFI_H
 #define INCSTACK_SRC_NATIVE_CFI_H
@@ -11,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What is read, and whether it went wrong: then everything reads as 0. */
+/* The bytes to be read. After an error (`bad`), every read returns 0. */
 struct reader {
 	const unsigned char *at, *end;
 	bool bad;
@@ -55,7 +54,7 @@ static inline uint64_t read_long_leb(struct reader *r, bool is_signed)
 	return value;
 }
 
-/* Nearly all are one byte, and then the same with a sign and without. */
+/* Nearly all numbers are one byte below 0x40, which is the same signed and unsigned. */
 static inline uint64_t read_leb(struct reader *r, bool is_signed)
 {
 	if (!r->bad && r->at < r->end && *r->at < 0x40)
@@ -73,21 +72,21 @@ static inline int64_t read_signed(struct reader *r)
 	return (int64_t)read_leb(r, true);
 }
 
-/* What an expression comes to, as far as the registers' values need not be known. */
+/* The symbolic value of an expression, evaluated without the values of registers. */
 enum place_kind {
 	PLACE_UNKNOWN,
-	PLACE_NUMBER,   /* offset */
-	PLACE_REGISTER, /* the register, plus offset */
-	PLACE_LOADED,   /* the word at that address */
+	PLACE_NUMBER,   /* the number `offset` */
+	PLACE_REGISTER, /* the value of the register, plus `offset` */
+	PLACE_LOADED,   /* the word stored at that address */
 };
 
 struct cfi_place {
 	enum place_kind kind;
-	uint64_t number; /* DWARF's, of the register */
+	uint64_t number; /* the DWARF number of the register */
 	int64_t offset;
 };
 
-/* The value of an expression in code at the address. */
+/* Evaluates an expression for the code at `address`. */
 struct cfi_place incstack__cfi_evaluate(struct reader r, uintptr_t address);
 
 #endif

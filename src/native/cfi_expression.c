@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Evaluates the DWARF expressions of unwind tables without values of registers: the result
- * names a register and an offset, or the word that is stored there. That is enough for the
- * three kinds of expressions that are in use on x86-64: those of PLT entries, of frames that
- * align the stack, and of the kernel's signal frame.
+ * Evaluates the DWARF expressions of unwind tables symbolically, without the values of registers.
+ * The result is a register plus an offset, or the word that is stored at that address. That is
+ * enough for the three kinds of expressions that are in use on x86-64: those of PLT entries, of
+ * frames that align the stack, and of the kernel's signal frame.
  */
 #include "cfi.h"
 
@@ -65,7 +65,7 @@ static void push_number(struct machine *m, int64_t value)
 	push(m, PLACE_NUMBER, 0, value);
 }
 
-/* The instruction pointer is known. */
+/* Pushes a register plus an offset. The value of rip is known: it is the address. */
 static void push_register(struct machine *m, uint64_t number)
 {
 	const int64_t offset = read_signed(&m->r);
@@ -144,7 +144,7 @@ static void combine(struct machine *m, unsigned char code)
 		m->r.bad = true;
 }
 
-/* Whether the code is that of a constant, which is pushed. */
+/* Pushes a constant. Returns false if the code is not that of a constant. */
 static bool push_constant(struct machine *m, unsigned char code)
 {
 	struct reader *r = &m->r;

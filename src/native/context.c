@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which stack an address is in: the stacks of threads and of contexts made by
- * makecontext, ordered by address. A table in memory that is reserved once, so
- * that a look-up needs no allocation.
+ * Finds the stack that contains an address, among the stacks of threads and of contexts made by
+ * makecontext. The table is ordered by address and lies in memory that is reserved once, so a
+ * look-up needs no allocation.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -26,7 +26,7 @@ struct incstack_native_stacks {
 	struct incstack_runtime *runtime;
 	pthread_mutex_t lock;
 	size_t count;
-	struct entry entries[ENTRIES]; /* by low; of nested ranges the outer one first */
+	struct entry entries[ENTRIES]; /* ordered by low; an outer range precedes its inner ones */
 };
 
 int incstack_native_stacks_create(struct incstack_runtime *runtime,
@@ -57,7 +57,7 @@ int incstack_native_stacks_destroy(struct incstack_native_stacks *stacks)
 	return 0;
 }
 
-/* How many entries begin at or below the address. */
+/* Returns how many entries begin at or below the address. */
 static size_t begun(const struct incstack_native_stacks *stacks, uintptr_t address)
 {
 	size_t low = 0;
@@ -74,7 +74,7 @@ static size_t begun(const struct incstack_native_stacks *stacks, uintptr_t addre
 	return low;
 }
 
-/* The innermost entry around the address, or null. */
+/* Returns the innermost entry that contains the address, or null. */
 static struct entry *find(struct incstack_native_stacks *stacks, uintptr_t address)
 {
 	for (size_t i = begun(stacks, address); i-- > 0;)
@@ -83,7 +83,7 @@ static struct entry *find(struct incstack_native_stacks *stacks, uintptr_t addre
 	return NULL;
 }
 
-/* Ranges are apart, or one lies in the other. */
+/* Whether the range overlaps an existing one partly. Ranges must be disjoint or nested. */
 static bool crosses(const struct incstack_native_stacks *stacks, uintptr_t low, uintptr_t high)
 {
 	for (size_t i = begun(stacks, high - 1); i-- > 0;) {
@@ -185,7 +185,7 @@ static int make(struct incstack_native_stacks *stacks, uintptr_t low, uintptr_t 
 	struct entry new = {low, high, NULL};
 	int result;
 
-	if (e && e->low == low && e->high == high) { /* another one ran there and is gone */
+	if (e && e->low == low && e->high == high) { /* an earlier context had the same memory */
 		*stack = e->stack;
 		incstack_stack_own(e->stack);
 		return incstack_stack_forget(e->stack);

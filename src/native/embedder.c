@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of the native embedder, and a runtime made from it.
+ * The native embedder: its table of callbacks, and the creation of a runtime that uses it.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "native.h"
 
-/* Not malloc: the host may be inside it when the core asks. */
+/* Allocates by mmap. The host may be inside malloc when the core needs memory. */
 static void *allocate(void *context, size_t bytes)
 {
 	void *memory =
@@ -66,7 +66,8 @@ int incstack_native_runtime_create(const struct incstack_options *options,
 	mine.size = sizeof(mine);
 	mine.embedder = &native_embedder;
 	mine.mode = incstack_native_mode(mine.mode);
-	/* Here, where malloc is allowed, and not at the first unknown pc. */
+	/* The address space is made here because malloc is allowed here. At the first unknown pc
+	 * it is not. */
 	if (!incstack__native_space())
 		return INCSTACK_ENOMEM;
 	return incstack_runtime_create(&mine, runtime);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the native embedder share with each other.
+ * Shared by the files of the native embedder.
  */
 #ifndef INCSTACK_SRC_NATIVE_H
 #define INCSTACK_SRC_NATIVE_H
@@ -12,48 +12,51 @@
 
 #include <incstack/embedder.h>
 
-/* The address space that rules are read in; null: no memory. Made by the first
- * call, with malloc. */
+/* Returns the libunwind address space in which rules are read, or null if there is no memory. The
+ * first call makes it, with malloc. */
 unw_addr_space_t incstack__native_space(void);
 
-/* The address space in *made, or a new one that caches nothing, with these find_proc_info,
- * access_mem and access_reg; null: no memory. It is stored in *made and never freed. */
+/* Returns the address space in *made. If there is none, it makes one that caches nothing and that
+ * uses the find_proc_info, access_mem and access_reg of `accessors`, and stores it in *made; it
+ * is never freed. Returns null if there is no memory. */
 unw_addr_space_t incstack__native_space_make(unw_addr_space_t *made, unw_accessors_t accessors);
 
-/* Whether .eh_frame gives the address a rule; libunwind may know one where it has none, for
- * example in an object without .eh_frame_hdr. Takes no lock (since glibc 2.35), may be called
- * anywhere. fde: of a known entry. */
+/* Reads the rule of an address from .eh_frame. Returns false if that gives none. libunwind may
+ * still know one, for example in an object without .eh_frame_hdr. The function takes no lock
+ * (since glibc 2.35) and may be called anywhere. The second function reads from a given entry. */
 bool incstack__native_cfi_rule(uintptr_t address, struct incstack_rule *rule);
 bool incstack__native_fde_rule(const void *fde, uintptr_t address, struct incstack_rule *rule);
 
-/* The sorted index of the unwind table that has the address: pairs of a function and its
- * entry, as 32-bit distances from the base. */
+/* The sorted index of an unwind table: pairs of a function and its entry, each as a 32-bit
+ * distance from the base. The function below finds the table that covers an address. */
 struct incstack__native_index {
 	uintptr_t base, entries;
 	size_t count;
-	uintptr_t low, high; /* of the object */
+	uintptr_t low, high; /* the range of the object */
 };
 bool incstack__native_find_index(uintptr_t address, struct incstack__native_index *index);
 
-/* In the child of fork. No thread may have been in a walk, but in its own parts. */
+/* To be called in the child of fork, whose walks then use a new address space. At the fork, no
+ * thread may have been in libunwind's part of a walk, because other locks of libunwind cannot be
+ * made anew. */
 void incstack__native_walk_forked(void);
 
-/* The find_rule_quickly of the table: all rules but libunwind's. */
+/* The embedder's find_rule_quickly: finds all rules except those that only libunwind knows. */
 int incstack__native_find_rule_quickly(void *context, uintptr_t address,
 				       struct incstack_rule *rule);
 
-/* Whether the address is in the outermost frame of a context of libc, or of a fiber of
- * Boost.Context; the latter is asked where no table describes it. May be called anywhere. */
+/* Whether the address is in the outermost frame of a libc context, or of a Boost.Context fiber.
+ * The second is only called if no table describes the address. Both may be called anywhere. */
 bool incstack__native_is_context_base(uintptr_t address);
 bool incstack__native_is_fiber_base(uintptr_t address);
 
-/* What libunwind says of the address, for incstack_native_find_rule. */
+/* Asks libunwind for the rule of the address, for incstack_native_find_rule. */
 int incstack__native_libunwind_rule(unw_addr_space_t space, uintptr_t address,
 				    struct incstack_rule *rule);
 
-/* Of the core: whether the pc lies in a pool of thunks. */
+/* Provided by the core: whether the pc is in a pool of thunks. */
 int incstack__thunk_contains(uintptr_t pc);
-/* And whether a page can be read. */
+/* Provided by the core: whether a page can be read. */
 bool incstack__page_readable(uintptr_t page);
 
 #endif

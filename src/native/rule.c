@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The unwind rule of an address: what .eh_frame says of it (cfi.c), and libunwind's where
- * that has none. libunwind has no call that says what it would do at an address, so it is
- * made to do it on a stack that does not exist: one unw_step over an address space whose
- * registers are sentinels and whose stack answers each read with a value that names the
- * address that was read. The registers after the step then spell the rule.
+ * Finds the unwind rule of an address: first in .eh_frame (cfi.c), else by libunwind. libunwind
+ * has no function that returns a rule. So it is made to execute one unw_step in an address
+ * space with a fictitious stack: the registers are sentinels, and each read from the stack
+ * returns a sentinel that encodes the address that was read. The rule can be read from the
+ * registers after the step.
  *
- * A sentinel is a zone and an offset. Zones lie in non-canonical addresses, so
- * none can be taken for code or tables, which are the only real memory read.
+ * A sentinel is a zone and an offset. Zones are in non-canonical addresses, so no sentinel can
+ * be taken for the address of code or of a table, which are the only real memory that is read.
  */
 #define _GNU_SOURCE
 #include <stdbool.h>
@@ -25,8 +25,8 @@ enum {
 	ZONE_NONE = 0,
 	ZONE_SP = 1,
 	ZONE_FP = 2,
-	ZONE_OTHER = 3, /* every other register: nothing may be based on it */
-	/* What a read in a zone returns lies this many zones higher. */
+	ZONE_OTHER = 3, /* every other register; no rule may use it */
+	/* A read in a zone returns a sentinel that is this many zones higher. */
 	ZONE_LOADED = 4,
 	ZONE_LIMIT = 16,
 };
@@ -36,7 +36,7 @@ enum {
 #define ZONE_RADIUS (INT64_C(1) << 32)
 #define CANONICAL_LIMIT (UINT64_C(1) << 47)
 
-/* Offsets of the interrupted registers from the stack pointer of the kernel's
+/* The offset of an interrupted register from the stack pointer of the kernel's
  * signal frame, which points to the ucontext. */
 #define SAVED(reg) ((int64_t)(offsetof(ucontext_t, uc_mcontext.gregs) + (reg) * sizeof(greg_t)))
 
@@ -47,8 +47,8 @@ struct place {
 
 struct lookup {
 	uintptr_t address;
-	bool found;     /* tables know the address; until then no memory is readable */
-	uintptr_t page; /* the last that real memory was read in */
+	bool found;     /* whether a table has the address; before that no memory is readable */
+	uintptr_t page; /* the last page of real memory that was read */
 };
 
 static unw_word_t place_encode(unsigned zone, int64_t offset)
@@ -79,8 +79,8 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
 	int result;
 
 	(void)space;
-	/* Only the address asked for: a step that adjusted it, or that went on to
-	 * another frame, would describe something else. */
+	/* Only the address of the look-up is answered. If a step adjusted it or went on to
+	 * another frame, the answer would describe something else. */
 	if (ip != lookup->address)
 		return -UNW_ENOINFO;
 	result = local->find_proc_info(unw_local_addr_space, ip, info, need, NULL);
@@ -88,7 +88,7 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
 	return result;
 }
 
-/* Where unwind tables are, and where an expression in one may point. */
+/* Whether real memory can be read: unwind tables, and what an expression in one points to. */
 static bool readable(struct lookup *lookup, uintptr_t address)
 {
 	const uintptr_t page = address & ~(uintptr_t)4095;
@@ -108,8 +108,8 @@ static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *va
 	struct place place = place_decode(address);
 
 	(void)space;
-	/* Without tables libunwind guesses from the bytes at the pc and from the
-	 * frame pointer; a refused read ends that. */
+	/* Without a table libunwind guesses from the bytes at the pc and from the frame pointer.
+	 * A refused read prevents that. */
 	if (write || !lookup->found)
 		return -UNW_EINVAL;
 	if (place.zone != ZONE_NONE && place.zone + ZONE_LOADED < ZONE_LIMIT) {
@@ -141,8 +141,8 @@ static int access_reg(unw_addr_space_t space, unw_regnum_t reg, unw_word_t *valu
 	return 0;
 }
 
-/* One for the process: it holds no state of a look-up, since nothing is cached in
- * it (the core caches rules). Never freed, as a program may always ask again. */
+/* The process needs only one: it caches nothing and so holds no state of a look-up (the core
+ * caches rules). It is never freed, because the program may ask for a rule at any time. */
 static unw_addr_space_t shared_space;
 
 unw_addr_space_t incstack__native_space(void)
@@ -160,7 +160,7 @@ unw_addr_space_t incstack__native_space(void)
 
 struct step {
 	struct place cfa;
-	struct place pc; /* where the caller's pc was loaded from, one load on */
+	struct place pc; /* the caller's pc: a sentinel that says where it was loaded from */
 	struct place fp;
 };
 
@@ -169,14 +169,14 @@ static bool offset_fits(int64_t offset)
 	return offset >= INT32_MIN && offset <= INT32_MAX && offset % 8 == 0;
 }
 
-/* The distance of a slot below the CFA as the struct holds it. */
+/* Whether struct incstack_rule can hold the distance of a slot below the CFA. */
 static bool slot_fits(int64_t distance)
 {
 	return distance > 0 && distance <= UINT16_MAX && distance % 8 == 0;
 }
 
-/* The kernel's frame is known by what it loads, not by its name or its bytes: all
- * registers from a ucontext at the stack pointer. */
+/* Whether the step was that of the kernel's signal frame. It is recognized not by its name or its
+ * bytes, but because it loads all registers from a ucontext at the stack pointer. */
 static bool step_is_signal(const struct step *step)
 {
 	const unsigned zone = ZONE_SP + ZONE_LOADED;
@@ -203,8 +203,8 @@ static int set_offsets(const struct step *step, unsigned base, struct incstack_r
 	return 0;
 }
 
-/* CFA = *(fp + offset): the return slot is known from the CFA, the saved frame
- * pointer from the frame pointer. */
+/* Makes a rule with CFA = *(fp + offset). The return slot is relative to the CFA, the saved frame
+ * pointer to the frame pointer. */
 static int set_deref(const struct step *step, struct incstack_rule *rule)
 {
 	const unsigned loaded = ZONE_FP + ZONE_LOADED;
@@ -270,8 +270,9 @@ static int find_rule(unw_addr_space_t space, struct lookup *lookup, struct incst
 	more = unw_step(&cursor);
 	if (!lookup->found || more < 0)
 		return INCSTACK_EUNWIND;
-	/* Sentinels are never 0. So a walk ends where the return address is undefined, and for
-	 * libunwind where the frame pointer is, too: that caller exists. */
+	/* Sentinels are never 0, so the step ends the walk only if the rule says that the return
+	 * address is undefined. libunwind also ends it if the frame pointer is undefined, but
+	 * such a frame has a caller, so it is refused. */
 	if (more == 0) {
 		if (unw_get_save_loc(&cursor, UNW_X86_64_RIP, &pc) < 0 || pc.type != UNW_SLT_NONE)
 			return INCSTACK_EUNWIND;
@@ -295,7 +296,7 @@ int incstack__native_libunwind_rule(unw_addr_space_t space, uintptr_t address,
 	return result;
 }
 
-/* ---- what the core asks ------------------------------------------------------- */
+/* ---- the embedder's callbacks -------------------------------------------------- */
 
 int incstack__native_find_rule_quickly(void *context, uintptr_t address, struct incstack_rule *rule)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples whose top is known without being told: the caller, or what a signal
+ * Samples whose top need not be given: it is the caller, or the code that a signal
  * interrupted.
  */
 #define _GNU_SOURCE
@@ -9,9 +9,9 @@
 
 #include <incstack/native.h>
 
-/* Asking for its own frame address makes the compiler keep a frame pointer in
- * this function, whatever its options: the caller's frame pointer is saved there,
- * the return address above it, and above that the caller's frame begins. */
+/* __builtin_frame_address(0) makes the compiler keep a frame pointer in this function, whatever
+ * its options are. The word there is the caller's frame pointer. The next word is the return
+ * address, and above it the caller's frame begins. */
 __attribute__((noinline)) int incstack_native_sample(struct incstack_stack *stack, uint64_t id,
 						     uint64_t weight)
 {

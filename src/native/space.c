@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Address spaces for libunwind: the parts that are the same whatever libunwind is made to
- * read. Who needs a space says where tables, memory and registers come from.
+ * Makes address spaces for libunwind. It has the callbacks that are the same for all of them.
+ * The caller provides those that read tables, memory and registers.
  */
 #include <stdbool.h>
 
@@ -69,10 +69,10 @@ unw_addr_space_t incstack__native_space_make(unw_addr_space_t *made, unw_accesso
 	accessors.access_fpreg = access_fpreg;
 	accessors.resume = resume;
 	accessors.get_proc_name = get_proc_name;
-	mine = unw_create_addr_space(&accessors, 0); /* which copies them */
+	mine = unw_create_addr_space(&accessors, 0); /* it copies the accessors */
 	if (!mine)
 		return NULL;
-	unw_set_caching_policy(mine, UNW_CACHE_NONE); /* code comes and goes */
+	unw_set_caching_policy(mine, UNW_CACHE_NONE); /* code may be loaded and unloaded */
 	if (__atomic_compare_exchange_n(made, &space, mine, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE))
 		return mine;

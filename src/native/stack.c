@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the calling thread's stack lies.
+ * Finds the bounds of the calling thread's stack.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -8,9 +8,9 @@
 
 #include <incstack/native.h>
 
-/* For the main thread glibc derives the lowest address from RLIMIT_STACK (and the
- * mapping below it), for others from the mapping without its guard: in both cases
- * the addresses that the stack may ever use. */
+/* glibc derives the lowest address of the main thread's stack from RLIMIT_STACK and the mapping
+ * below the stack. For other threads it is the mapping without its guard. Both ranges have all
+ * addresses that the stack may ever use. */
 static int range_of_attributes(const pthread_attr_t *attributes, uintptr_t *low, uintptr_t *high)
 {
 	void *base;
@@ -30,7 +30,7 @@ int incstack_native_stack_range(uintptr_t *low, uintptr_t *high)
 
 	if (!low || !high)
 		return INCSTACK_EINVAL;
-	/* Its errors are of memory and of files of the kernel that do not open. */
+	/* It fails if there is no memory or if a file in /proc cannot be opened. */
 	if (pthread_getattr_np(pthread_self(), &attributes) != 0)
 		return INCSTACK_ENOMEM;
 	result = range_of_attributes(&attributes, low, high);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the unwind table of an address is: _dl_find_object knows the object that was
- * loaded there, without a lock, and its .eh_frame_hdr is a sorted index. Before glibc 2.35
- * the dynamic linker's list is searched, which takes its lock.
+ * Finds the unwind table of an address. _dl_find_object finds the object that is loaded there
+ * without taking a lock, and the object's .eh_frame_hdr is a sorted index of its table. Before
+ * glibc 2.35, dl_iterate_phdr is used, which takes the dynamic linker's lock.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ struct header {
 	} table[];
 };
 
-/* All linkers write the index so; no other is read. */
+/* Whether the index has the encoding that all linkers use. No other encoding is read. */
 static bool is_common(const struct header *h)
 {
 	enum { DATA4 = 0x03, SIGNED_RELATIVE_4 = 0x1b, SIGNED_FROM_HERE_4 = 0x3b };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Code that went away.
+ * Forgets the rules of code that was unloaded.
  */
 #include <stddef.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The full walk with libunwind: slow, and the reference that incremental traces
- * are compared with. It shares nothing with the rules but the tables. libunwind is given an
- * address space of ours, in which the table of an address is found without the dynamic
- * linker's lock: its own search waits for that lock with one of libunwind's held.
+ * The full walk with libunwind: slow, and the reference with which incremental traces are
+ * compared. It shares only the unwind tables with the rules. libunwind gets an address space of
+ * ours, which finds the table of an address without the dynamic linker's lock. libunwind's own
+ * search waits for that lock while it holds a lock of its own.
  */
 #define _GNU_SOURCE
 #include <stdbool.h>
@@ -17,7 +17,8 @@
 
 #include "native.h"
 
-/* Of libunwind, and in no header: reads the entry of an address from a sorted index. */
+/* A function of libunwind that no header declares: reads the entry of an address from a sorted
+ * index. */
 extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t ip,
 					      unw_dyn_info_t *table, unw_proc_info_t *info,
 					      int need, void *arg);
@@ -27,10 +28,10 @@ extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t
 struct walk {
 	unw_addr_space_t space;
 	ucontext_t *context;
-	/* What can be read: code with its tables, and pages that the kernel was asked about. */
+	/* Readable memory: code with its tables, and pages about which the kernel was asked. */
 	struct incstack__native_index code;
 	uintptr_t low, high;
-	bool lost; /* an address has no table: what libunwind guesses then is not read */
+	bool lost; /* an address has no table: reads are refused, so that libunwind cannot guess */
 };
 
 static bool readable(struct walk *walk, uintptr_t address)
@@ -77,7 +78,7 @@ static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *va
 	return 0;
 }
 
-/* libunwind's numbers are DWARF's. */
+/* The register with that libunwind number, which is its DWARF number. */
 static greg_t *register_of(ucontext_t *context, unw_regnum_t number)
 {
 	static const int places[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
@@ -115,7 +116,7 @@ static __attribute__((noinline)) unw_addr_space_t walk_space(void)
 	return incstack__native_space_make(&shared_space, accessors);
 }
 
-/* Its lock may have been held. The space is lost. */
+/* Abandons the address space, because a thread of the parent may have left its lock held. */
 void incstack__native_walk_forked(void)
 {
 	__atomic_store_n(&shared_space, NULL, __ATOMIC_RELEASE);
@@ -135,16 +136,16 @@ static int read_frame(unw_cursor_t *cursor, struct incstack_frame *frame)
 	frame->pc = pc;
 	frame->sp = sp;
 	frame->fp = fp;
-	/* libunwind 1.6 says it of the frame behind the kernel's: the interrupted. */
+	/* libunwind 1.6 returns true for the interrupted frame, not for the kernel's. */
 	frame->flags = unw_is_signal_frame(cursor) > 0 ? INCSTACK_FRAME_EXACT : 0;
 	frame->reserved = 0;
 	return 0;
 }
 
-/* libunwind knows nothing of thunks that were made at run time: behind a thunk the
- * walk starts anew, with the registers of the frame that the thunk stands for. There,
- * libunwind looks up the address that it is given, and not the one before it: so it is
- * given that one, for a call may be the last instruction of its function. */
+/* Walks past a thunk. libunwind does not know thunks that were made at run time, so a new walk
+ * begins with the registers of the frame to which the thunk leads. In the first frame of a walk,
+ * libunwind looks up the pc itself, not the byte before it. So it gets the address of that
+ * byte, because a call may be the last instruction of its function. */
 static int pass_thunk(unw_cursor_t *cursor, struct walk *walk, struct incstack_frame *at)
 {
 	static const unw_regnum_t saved[] = {UNW_X86_64_RBX, UNW_X86_64_RBP, UNW_X86_64_R12,
@@ -162,13 +163,14 @@ static int pass_thunk(unw_cursor_t *cursor, struct walk *walk, struct incstack_f
 	return unw_init_remote(cursor, walk->space, walk) < 0 ? INCSTACK_EUNWIND : 0;
 }
 
-/* Where libunwind guesses, it may step to what cannot be read. */
+/* The result of a walk that cannot go on, which may be because a guess of libunwind led to memory
+ * that cannot be read. What was found is kept. */
 static int ended(int count)
 {
 	return count > 0 ? count : INCSTACK_EUNWIND;
 }
 
-/* Goes on from the cursor's frame, which is the walk function itself. */
+/* Walks from the cursor's frame, which is that of incstack_native_walk. */
 static int go(unw_cursor_t *cursor, struct walk *walk, struct incstack_frame *frames, int max)
 {
 	int count = 0;
@@ -180,7 +182,7 @@ static int go(unw_cursor_t *cursor, struct walk *walk, struct incstack_frame *fr
 			return ended(count);
 		if (incstack__thunk_contains(frame.pc) && pass_thunk(cursor, walk, &frame) < 0)
 			return ended(count);
-		if (!frame.pc) /* what the outermost frame of a coroutine returns to */
+		if (!frame.pc) /* the return address of a coroutine's outermost frame */
 			break;
 		if (count > 0 && frame.flags & INCSTACK_FRAME_EXACT)
 			frames[count - 1].flags |= INCSTACK_FRAME_SIGNAL;
