@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * --crosscheck: walks the whole stack at every sample and compares the trace with
- * that walk when it is retrieved, frame by frame on (pc, frame address). The walk is
- * libunwind's, which keeps nothing that it has read of code, for that comes and goes; or,
- * with --crosscheck=own, the core's, and only now and then libunwind's.
+ * --crosscheck: walks the whole stack at every sample. When the trace is retrieved, it compares
+ * each frame's pc and frame address with that walk. libunwind makes the walk; it caches nothing
+ * about code, because code may be unloaded. With --crosscheck=own, the core makes the walk
+ * (full_walk.c), and libunwind only now and then.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -16,14 +16,14 @@ enum { WALK_MAX = 1 << 16 };
 enum { WORDS_MAX = INCSTACK__SPOOL_WALK_BYTES_MOST / sizeof(uint64_t) };
 enum { WALK_BYTES = WALK_MAX * sizeof(struct incstack_frame) };
 
-/* A prime: the loops of a program have round lengths. */
+/* A prime number, because the loops of a program often have round lengths. */
 enum { UNWIND_EVERY = 997 };
 
-/* Of the core: the top and its callers; negative: it is busy. */
+/* Provided by the core: writes the top and its callers. Negative: the stack is busy. */
 int incstack__full_walk(struct incstack_stack *stack, const struct incstack_top *top,
 			struct incstack_frame *frames, int max);
 
-/* Where the walk of a trace begins: behind the one before. */
+/* Returns where the walk of a trace begins: behind that of the trace before. */
 static size_t first(const struct incstack__record_check *check, uint64_t index)
 {
 	const uint64_t word = index > 0 ? check->words[check->first[index - 1]] : 0;
@@ -38,8 +38,9 @@ static size_t used(const struct incstack__record *record)
 	return first(record->check, record->live.walk_count);
 }
 
-/* Another room in the spool for what is there and more. A kill between the two words leaves
- * the larger room with the size of the smaller one. Not 0: there is no memory. */
+/* Moves the walks to a larger room in the spool. A kill between the stores to `walks` and
+ * `walk_bytes` leaves the larger room with the size of the smaller one, which is readable.
+ * Returns non-zero if there is no memory. */
 static int move(struct incstack__record *record, size_t size)
 {
 	struct incstack__record_check *check = record->check;
@@ -61,7 +62,7 @@ static int move(struct incstack__record *record, size_t size)
 	return 0;
 }
 
-/* For so many words behind those in use. Not 0: there is no room. */
+/* Makes room for that many more words. Returns non-zero if there is no room. */
 static int make_room(struct incstack__record *record, size_t words)
 {
 	size_t size = record->check->size;
@@ -107,14 +108,14 @@ void incstack__record_check_destroy(struct incstack__record *record)
 	incstack__record_unmap(check, sizeof(*check));
 }
 
-/* Whether one more walk fits whatever its depth. */
+/* Whether one more walk fits, whatever its depth is. */
 int incstack__record_check_room(const struct incstack__record *record)
 {
 	return record->traces < INCSTACK__WALKS_MAX &&
 	       used(record) + incstack__walk_words(WALK_MAX) < WORDS_MAX;
 }
 
-/* Makes what libunwind needs memory for. */
+/* Makes a first walk, so that libunwind allocates its memory now. */
 void incstack__record_check_start(void)
 {
 	struct incstack_frame frames[4];
@@ -123,8 +124,8 @@ void incstack__record_check_start(void)
 		incstack_native_walk(frames, 4);
 }
 
-/* In the place of the word that says that there is none, which changes when all else is
- * done: a jump may come before. */
+/* Stores a walk. The word that says that there is no walk is replaced last, because a jump may
+ * end this function at any place. */
 static void put_walk(struct incstack__record *record, uint64_t index,
 		     const struct incstack_frame *frames, size_t count)
 {
@@ -142,8 +143,8 @@ static void put_walk(struct incstack__record *record, uint64_t index,
 	__atomic_store_n(at, count + 1, __ATOMIC_RELAXED);
 }
 
-/* libunwind masks signals through libc, which would unblock libc's own: in libc's threads
- * there is no walk, and none where a fork takes long. */
+/* Walks with libunwind. libunwind masks signals through libc, which would unblock libc's internal
+ * signals, so there is no walk in libc's own threads. There is none while a fork takes long. */
 static int unwind(const struct incstack__record_check *check, const struct incstack__quiet *before)
 {
 	int count;
@@ -156,7 +157,8 @@ static int unwind(const struct incstack__record_check *check, const struct incst
 	return count;
 }
 
-/* The walk starts in the recorder: frames younger than the sample's top go. Not 0: none. */
+/* Walks with libunwind and stores the walk. The walk begins in the recorder, so frames younger than
+ * the sample's top are dropped. Returns non-zero if there is no walk. */
 static int walk_with_libunwind(struct incstack__record *record, uint64_t index,
 			       const struct incstack_top *top)
 {
@@ -178,7 +180,7 @@ static int walk_with_libunwind(struct incstack__record *record, uint64_t index,
 	return count == 0;
 }
 
-/* Takes no lock, and blocks no signal. */
+/* Walks with the core, which takes no lock and blocks no signal. */
 static void walk_by_ourselves(struct incstack__record *record, uint64_t index,
 			      const struct incstack_top *top)
 {
@@ -189,7 +191,8 @@ static void walk_by_ourselves(struct incstack__record *record, uint64_t index,
 		put_walk(record, index, frames, (size_t)count);
 }
 
-/* Of every one, or every 997th of a thread from its first on. */
+/* Whether libunwind walks for this trace: for every one, or with --crosscheck=own for the first of
+ * a thread and every UNWIND_EVERY-th after it. */
 static int is_for_libunwind(struct incstack__record_check *check)
 {
 	if (incstack__recording.crosscheck == INCSTACK__CHECK_LIBUNWIND)
@@ -200,7 +203,8 @@ static int is_for_libunwind(struct incstack__record_check *check)
 	return 1;
 }
 
-/* The trace was marked as one without a walk before its sample. */
+/* Adds the walk of a trace, which incstack__record_check_skip has marked as one without a walk
+ * before its sample. */
 void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
 				 const struct incstack_top *top)
 {
@@ -212,8 +216,9 @@ void incstack__record_check_walk(struct incstack__record *record, uint64_t index
 		walk_by_ourselves(record, index, top);
 }
 
-/* There is no walk, and none will come where a jump ends the event. A trace whose sample was
- * refused leaves its place to the next. A jump may end this, too, at any place. */
+/* Marks the next trace as one without a walk, which it remains if a jump ends the event. If the
+ * sample is refused, the next trace takes its place. A jump may end this function, too, at any
+ * place. */
 void incstack__record_check_skip(struct incstack__record *record, uint64_t index)
 {
 	struct incstack__record_check *check = record->check;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The records of contexts (swapcontext): each stack has one of its own. A context is
- * left without barriers and with complete traces, for its memory may be gone or another
- * context's before anyone comes back; so nobody must be told of its end. One that was
- * left untold, by instructions of the program's own, is not read again.
+ * The records of contexts (swapcontext): each context's stack has its own. When a context is left,
+ * its barriers are lifted and its traces completed, because its memory may be unmapped or
+ * reused before the context is resumed. So the end of a context need not be announced. The
+ * stack of a context that was left unannounced, by instructions of the program, is not read
+ * again.
  *
- * A record is given up when another context is made in its memory, when that memory is gone,
- * or when it was not used for some time: a context that was left by swapcontext comes back by
- * it, and gets another record then.
+ * A record is released when another context is made in its memory, when that memory is
+ * unmapped, or when it was not used for some time. A context that was left by swapcontext is
+ * resumed by swapcontext and then gets a new record.
  *
- * The recording's lock is held in all of these.
+ * The caller of each public function holds the recording's lock.
  */
 #define _GNU_SOURCE
 #include <stdbool.h>
@@ -17,12 +18,12 @@
 
 #include "recorder.h"
 
-/* Of those beyond, each trace is walked fully, on the shared record. */
+/* Contexts beyond the maximum use the shared record, on which each trace is a full walk. */
 enum { CONTEXTS_MAX = 16384, LOOK_FIRST = 64 };
 
-/* By their lowest address; no two overlap. */
+/* The contexts, ordered by their lowest address. No two overlap. */
 static struct incstack__record *by_low[CONTEXTS_MAX];
-static uint32_t look_at = LOOK_FIRST; /* at that many it is asked which of them have ended */
+static uint32_t look_at = LOOK_FIRST; /* the number of contexts at which to look for unused ones */
 static uint32_t look_least = LOOK_FIRST;
 static uint32_t looks;
 
@@ -31,7 +32,7 @@ static int runs_on(const struct incstack__record *context, uintptr_t at)
 	return at >= context->low && at < context->high;
 }
 
-/* How many of them begin at or below the address. */
+/* Returns how many contexts begin at or below the address. */
 static uint32_t begun(uintptr_t at)
 {
 	uint32_t low = 0;
@@ -70,11 +71,11 @@ struct incstack__record *incstack__record_context(uintptr_t at)
 
 /* ---- contexts that have ended ---------------------------------------------------------- */
 
-/* Of the core: whether a word of the page can be read, and whether a stack has barriers. */
+/* Provided by the core: whether a page can be read, and whether a stack has barriers. */
 bool incstack__page_readable(uintptr_t address);
 bool incstack__stack_is_patched(const struct incstack_stack *stack);
 
-/* What it has recorded is written. */
+/* Writes what a context has recorded, and releases its record. */
 static void forget(uint32_t at)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -95,23 +96,24 @@ static void forget(uint32_t at)
 	incstack__record_discard(context);
 }
 
-/* Another context is made where they were. */
+/* Releases the records in a range in which another context is made. */
 static void forget_overlapping(uintptr_t low, uintptr_t high)
 {
 	for (uint32_t i = begun(high - 1); i > 0 && by_low[i - 1]->high > low; i--)
 		forget(i - 1);
 }
 
-/* Whether the thread that it ran on last has gone elsewhere. Where it was not left by
- * swapcontext, its first function may have returned: without barriers it needs no record. */
+/* Whether the thread on which the context ran last, the caller, runs elsewhere now. The context
+ * was not left by swapcontext, so its first function may have returned. It needs no record if
+ * it has no barriers. */
 static int is_elsewhere(const struct incstack__record *context, uintptr_t at)
 {
 	return context->tid == gettid() && !runs_on(context, at) &&
 	       !incstack__stack_is_patched(context->stack);
 }
 
-/* Whether it has no memory any more, or was not used since the last look and nothing is lost
- * with its record. */
+/* Whether a record can be released: its memory is unmapped, or it was not used since the last look
+ * and nothing is lost with it. */
 static int may_go(const struct incstack__record *context, uintptr_t at)
 {
 	if (!incstack__page_readable(context->high - sizeof(uintptr_t)))
@@ -120,7 +122,7 @@ static int may_go(const struct incstack__record *context, uintptr_t at)
 	       (context->settled || is_elsewhere(context, at));
 }
 
-/* Done when there are twice as many as there were after the last time. */
+/* Releases unused records, each time the number of records has doubled. */
 static void forget_unused(uintptr_t at)
 {
 	const uint32_t *made = &incstack__recording.contexts_made;
@@ -136,8 +138,9 @@ static void forget_unused(uintptr_t at)
 		look_at = CONTEXTS_MAX;
 }
 
-/* Who comes back, and has no record any more, should have kept it: as many are kept from now
- * on as are in use by turns. Behind what swapcontext has saved lies its return address. */
+/* If a context is resumed whose record was released, too few records were kept; from now on one
+ * more is kept. Such a context is recognized by the word below the saved stack pointer, which
+ * is the return address of the swapcontext call that left it. */
 static void heed_comeback(uintptr_t sp, uintptr_t low, uintptr_t resumed_at)
 {
 	const uintptr_t *behind = (const uintptr_t *)sp - 1;
@@ -196,7 +199,8 @@ static void add(struct incstack__record *context)
 	__atomic_store_n(&r->contexts, context, __ATOMIC_RELEASE);
 }
 
-/* A thread's own context, too, is saved by swapcontext; that one has no stack to tell. */
+/* Makes the record of a context that is about to run. swapcontext also saves a thread's own
+ * context, whose uc_stack does not describe its stack; that one gets no record. */
 void incstack__record_context_enter(const void *ucontext)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -247,7 +251,7 @@ static int lives(pid_t tid)
 	return 0;
 }
 
-/* Of threads that have ended. */
+/* Writes the contexts that ran last on threads that have ended. */
 void incstack__record_contexts_flush_rest(int last)
 {
 	for (struct incstack__record *c = incstack__recording.contexts; c != NULL; c = c->next)

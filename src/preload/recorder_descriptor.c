@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The descriptor of the trace file, in the descriptor table of a program that closes what
- * it does not know and puts its own files at any number. It is kept out of the low numbers
- * and out of the way of libc's functions that close or replace descriptors; if the program
- * takes it away by a system call, the file is opened again.
+ * The descriptor of the trace file. The program may close descriptors that it does not know, and
+ * may put its own files at any number. So the descriptor has a high number, and it evades libc's
+ * functions that close or replace descriptors. If the program closes it by a system call, the
+ * file is opened again.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 enum { HIGH = 900, BELOW_LIMIT = 24 };
 
-/* The lowest number for the descriptor that the limit leaves room above. */
+/* Returns the lowest number that the descriptor may get, with some room below the limit. */
 static int first_number(void)
 {
 	struct rlimit limit;
@@ -42,14 +42,15 @@ static int is_file(int fd, struct stat *status)
 	       status->st_ino == incstack__recording.inode;
 }
 
-/* Not 0: another process has it locked. A file system without locks has no such process. */
+/* Returns non-zero if another process has locked the file. On a file system without locks, no file
+ * counts as locked. */
 static int is_locked(int fd)
 {
 	return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-/* Whoever writes a trace file has it locked: another run with the same name leaves it
- * alone. What a run before has left is overwritten only then. */
+/* A process that writes a trace file has it locked, so that another run with the same name does not
+ * overwrite it. A file that an earlier run has left is not locked and is overwritten. */
 int incstack__record_create(const char *path, struct stat *status)
 {
 	const int fd = move_high(open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666),
@@ -63,7 +64,8 @@ int incstack__record_create(const char *path, struct stat *status)
 	return -1;
 }
 
-/* By now the number may be that of a file of the program's own. */
+/* The number may belong to a file of the program by now, so device and inode are compared. The
+ * atomics are relaxed: the descriptor is a number, and nothing else is published with it. */
 int incstack__record_descriptor(struct stat *status)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -95,7 +97,8 @@ void incstack__record_close(void)
 	incstack__recording.slots = NULL;
 }
 
-/* A child of vfork has the memory of its parent, but descriptors of its own. */
+/* A child of vfork shares the memory of its parent but has its own descriptors, which it may
+ * close. */
 int incstack__record_on_close(unsigned low, unsigned high)
 {
 	const struct incstack__recording *r = &incstack__recording;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What happens at an allocation, a deallocation, a jump and an unload, in the
+ * Records an allocation, a deallocation, a jump, a switch of contexts or an unload, in the
  * thread that does it.
  */
 #define _GNU_SOURCE
@@ -13,8 +13,9 @@
 
 enum { AHEAD_BYTES = 64 << 10 };
 
-/* Whether the event in progress was left by a jump, if the thread is at sp or will
- * be: its frame is gone. If so it ends here; a sample that it began is lost. */
+/* Ends the event in progress if a jump has left it, that is if its frame is gone, given that the
+ * thread is or will be at sp. A sample that the event began is lost. Returns non-zero if no
+ * event is in progress any more. */
 static __attribute__((noinline)) int end_left_event(uintptr_t sp)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
@@ -23,7 +24,7 @@ static __attribute__((noinline)) int end_left_event(uintptr_t sp)
 
 	if (entered == 0 || entered == INCSTACK__INSIDE)
 		return 0;
-	if (record == NULL) { /* so it was the thread's first event, and nothing is open */
+	if (record == NULL) { /* it was the thread's first event, and nothing is open */
 		if (entered < sp)
 			incstack__record_local.state = 0;
 		return entered < sp;
@@ -41,14 +42,16 @@ static __attribute__((noinline)) int end_left_event(uintptr_t sp)
 	return 1;
 }
 
-/* Whether nothing is special about an event of the calling thread, whose record that is. */
+/* Whether an event of the calling thread, whose record that is, may take the fast path. relaxed:
+ * see struct incstack__recording. */
 static inline int is_quick(const struct incstack__record *record)
 {
 	return record != NULL && record->log.used < record->quick &&
 	       record->changes == __atomic_load_n(&incstack__recording.changes, __ATOMIC_RELAXED);
 }
 
-/* What is between is no handler's, and left by a jump only (end_left_event). */
+/* Between begin() and end(), a signal handler starts no event of its own. Only a jump can leave
+ * that part (end_left_event). */
 static inline void begin(uintptr_t sp)
 {
 	incstack__record_local.state = sp;
@@ -61,8 +64,8 @@ static inline void end(void)
 	incstack__record_local.state = 0;
 }
 
-/* Where no event could begin: if a signal handler has interrupted another one, which is in
- * the middle of what this one would need, it is counted. */
+/* Called where no event could begin. If the reason is that a signal handler has interrupted an
+ * event, whose record is in use, the lost event is counted. */
 static void count_interrupting(void)
 {
 	const uintptr_t state = incstack__record_local.state;
@@ -73,7 +76,7 @@ static void count_interrupting(void)
 				   __ATOMIC_RELAXED);
 }
 
-/* The record of the context whose stack the address is in, or else the shared one. */
+/* Returns the record of the context whose stack contains the address, or else the shared one. */
 static struct incstack__record *find_locked(uintptr_t at)
 {
 	struct incstack__record *record = at != 0 ? incstack__record_context(at) : NULL;
@@ -84,7 +87,8 @@ static struct incstack__record *find_locked(uintptr_t at)
 	return incstack__recording.late;
 }
 
-/* The same, and takes the lock. A look precedes a batch that the event may write. */
+/* Does the same and takes the lock. If the event may write a batch, modules are checked first,
+ * without the lock. */
 static struct incstack__record *lock_record(uintptr_t at)
 {
 	struct incstack__record *record;
@@ -99,7 +103,7 @@ static struct incstack__record *lock_record(uintptr_t at)
 	return find_locked(at);
 }
 
-/* Begins an event: the calling thread's record, or the shared one, locked. */
+/* Begins an event. Returns the calling thread's record, or the shared record, locked, or null. */
 static inline struct incstack__record *enter(void)
 {
 	const uintptr_t sp = HERE;
@@ -116,7 +120,7 @@ static inline struct incstack__record *enter(void)
 	record = incstack__record_self();
 	if (record != NULL)
 		return record;
-	incstack__record_local.state = INCSTACK__INSIDE; /* a jump would leave the lock held */
+	incstack__record_local.state = INCSTACK__INSIDE; /* no jump may leave the lock held */
 	record = lock_record(0);
 	if (record->stack != NULL && incstack_stack_own(record->stack) == 0)
 		return record;
@@ -161,8 +165,9 @@ static struct incstack_top top_of(struct incstack__caller caller)
 	};
 }
 
-/* On a stack that the record of a thread does not describe: a context's has its own; on an
- * unknown one nothing may be patched, the shared record walks fully. */
+/* Whether the caller is on a stack that the thread's record does not describe. A context's stack
+ * has its own record. On an unknown stack nothing may be patched, so the shared record walks it
+ * fully. */
 static inline int elsewhere(const struct incstack__record *record, struct incstack__caller caller)
 {
 	const uintptr_t at = (uintptr_t)caller.slot;
@@ -170,7 +175,7 @@ static inline int elsewhere(const struct incstack__record *record, struct incsta
 	return at < record->low || at >= record->high;
 }
 
-/* Ahead of the sample: a walk that runs out of memory midway is truncated. */
+/* Reserves memory before a sample, because a walk that runs out of memory is truncated. */
 static __attribute__((noinline)) int reserve(struct incstack__record *record, size_t bytes)
 {
 	struct incstack__quiet before;
@@ -182,7 +187,8 @@ static __attribute__((noinline)) int reserve(struct incstack__record *record, si
 	return error;
 }
 
-/* Atomically only where threads share a slot; a kill finds whole words anyway. */
+/* Counts a sample. A read-modify-write is only needed where threads share a slot. In both cases a
+ * kill leaves a whole word. */
 static inline void count_start(const struct incstack__record *record, int alone)
 {
 	uint64_t *started = &record->slot->samples_started;
@@ -218,7 +224,8 @@ static inline uint64_t take(struct incstack__record *record, const struct incsta
 	return record->traces++;
 }
 
-/* Out of line: inlined, each event that was not dropped would add a zero. */
+/* Out of line. If it were inlined, the compiler would add a zero for each event that was not
+ * dropped. */
 static __attribute__((noinline)) void drop(struct incstack__record *record)
 {
 	record->live.dropped++;
@@ -246,7 +253,7 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 	log_alloc_slowly(&record->log, block, bytes, trace);
 	if (record->retrieved == 0 && trace == 0) {
 		incstack__record_complete(record);
-		record->look = 0; /* events may be quick from now on */
+		record->look = 0; /* events may take the fast path from now on */
 	}
 }
 
@@ -292,7 +299,7 @@ void incstack__record_alloc(const void *block, size_t bytes, struct incstack__ca
 		alloc_slowly(block, bytes, caller);
 		return;
 	}
-	begin(HERE); /* first: a handler that forks must see that the record is in use */
+	begin(HERE); /* before the record is used: a handler that forks must see that it is in use */
 	record = incstack__record_local.mine;
 	if (__builtin_expect(!is_quick(record) || elsewhere(record, caller), 0)) {
 		end();
@@ -345,7 +352,7 @@ void incstack__record_free(const void *block)
 	}
 }
 
-/* Within the context that the thread is on, or from it or to another one. */
+/* Handles a jump within a context, or from or to one. */
 static __attribute__((noinline)) void jump_to_context(uintptr_t sp)
 {
 	struct incstack__record *context;
@@ -362,8 +369,9 @@ static __attribute__((noinline)) void jump_to_context(uintptr_t sp)
 	incstack__record_loud(&before);
 }
 
-/* Jumps within the thread's own stack only: one that leaves a signal's or a
- * fiber's stack pops the frames of this one down to its target, too. */
+/* Only a jump whose target is on the thread's own stack pops frames of that stack. A jump that
+ * leaves a signal stack or a fiber's stack also pops the frames of the thread's stack down to
+ * its target. */
 void incstack__record_jump(uintptr_t sp)
 {
 	struct incstack__record *record;
@@ -381,7 +389,8 @@ void incstack__record_jump(uintptr_t sp)
 	leave(record);
 }
 
-/* Without barriers from now on: no way in which its frames go is announced any more. */
+/* Lifts the barriers of a thread that ends, because the popping of its frames is not announced any
+ * more. */
 void incstack__record_thread_end(void)
 {
 	struct incstack__record *record = enter();
@@ -409,7 +418,7 @@ void incstack__record_switch(const void *ucontext)
 	leave(record);
 }
 
-/* Before a dlclose what is recorded is written, with the code still there. */
+/* Before a dlclose, the record is written while the code is still loaded. */
 void incstack__record_unload(enum incstack__unload what, const void *address)
 {
 	struct incstack__record *record;

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes what every thread has recorded, before the process ends or becomes
- * another: the other threads are held in the handler of a directed signal while
- * their traces are completed. A thread that does not answer in time keeps its
- * traces; the spool stays then, and the reader finds them there (recorder_spool.c).
+ * Writes what every thread has recorded, before the process ends or executes another program.
+ * The other threads are held in the handler of a directed signal while their traces are
+ * completed. If a thread does not answer in time, its traces are not written; the spool stays
+ * then, and the reader finds them there (recorder_spool.c).
+ *
+ * The states of `held` hand a record over and back. WANTED: a signal was sent. HELD: the
+ * handler's exchange releases the record, and the acquire load in write_all_held takes it over.
+ * RELEASED: the store in write_held gives it back, and the acquire load in the handler's loop
+ * pairs with it. FREE: the handler's store ends the exchange; it pairs with the acquire loads in
+ * wait_for_released and change().
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,14 +23,14 @@
 
 enum { FREE = 0, WANTED, HELD, RELEASED };
 
-/* Steps are 50 us and more; so nobody is waited for longer than some 100 ms. */
+/* A step is at least 50 us. With these numbers a thread is waited for some 100 ms at most. */
 enum { WAIT_STEPS = 200, ASK_AGAIN = 20, ROUNDS = 10 };
 
-/* The signal by which libc changes the user of all threads. Nobody blocks it or waits for
- * it, for libc takes it out of every mask; all other signals are blocked in many threads. */
+/* The signal with which libc changes the user of all threads. No thread blocks it or waits for it,
+ * because libc removes it from every mask. Every other signal is blocked in many threads. */
 enum { LIBC_SIGNAL = 33 };
 
-/* The kernel's: libc's sigaction does not know that signal. */
+/* The kernel's struct sigaction, because libc's sigaction refuses that signal. */
 struct action {
 	void (*handler)(int number, siginfo_t *info, void *context);
 	uint64_t flags;
@@ -52,7 +58,7 @@ static int change(struct incstack__record *record, int from, int to)
 					   __ATOMIC_ACQUIRE);
 }
 
-/* A thread inside the recorder does not hold still: it is asked again. */
+/* The signal handler. A thread inside the recorder does not hold still; it is asked again. */
 static void hold(int number, siginfo_t *info, void *context)
 {
 	struct incstack__record *record = incstack__record_local.mine;
@@ -76,7 +82,8 @@ static void hold(int number, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* Not 0: no thread can be held. libc has its handler since the first pthread_create. */
+/* Puts our handler in front of libc's, which exists since the first pthread_create. Returns
+ * non-zero if no thread can be held. */
 static int take_signal(void)
 {
 	struct action mine;
@@ -90,7 +97,7 @@ static int take_signal(void)
 	return set_action(&mine, NULL);
 }
 
-/* libc's handler does nothing about a signal that was queued. */
+/* Sends the signal. libc's handler ignores one that was queued. */
 static int ask(const struct incstack__record *record)
 {
 	siginfo_t info;
@@ -105,7 +112,7 @@ static int ask(const struct incstack__record *record)
 
 /* ---- all at once ------------------------------------------------------------------- */
 
-/* Which others are still to be written: each is, once in each time of writing all. */
+/* Counts calls of incstack__record_flush_all, each of which writes each thread once. */
 static uint32_t times;
 
 static int is_left(const struct incstack__record *record)
@@ -130,8 +137,8 @@ static void write_gone(struct incstack__record *record, int last)
 	__atomic_store_n(&record->held, FREE, __ATOMIC_RELEASE);
 }
 
-/* Those that were asked before have not answered: they may have been in the recorder, or be
- * gone. */
+/* Sends the signal to all threads that are left. A thread that was asked before may have been in
+ * the recorder, or be gone. */
 static void ask_all(int last)
 {
 	for (struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next) {
@@ -144,7 +151,7 @@ static void ask_all(int last)
 	}
 }
 
-/* Returns how many are left. */
+/* Writes the threads that are held. Returns how many are left. */
 static int write_all_held(int last)
 {
 	int left = 0;
@@ -160,7 +167,8 @@ static int write_all_held(int last)
 	return left;
 }
 
-/* Who comes too late is not held any more. */
+/* Withdraws the requests that were not answered: a thread that answers later is not held. Returns
+ * how many are left. */
 static int take_back(int last)
 {
 	for (struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next)
@@ -169,7 +177,8 @@ static int take_back(int last)
 	return write_all_held(last);
 }
 
-/* Until they have taken their stacks back, another request would be answered late. */
+/* Waits until the released threads have taken their stacks back. Before that, they would answer
+ * another request late. */
 static void wait_for_released(void)
 {
 	for (int step = 0; step < WAIT_STEPS; step++, nap()) {
@@ -185,8 +194,8 @@ static void wait_for_released(void)
 			incstack__record_await_thread(i->tid, LIBC_SIGNAL);
 }
 
-/* Returns how many did not hold still. While others do, no call is made that may wait for a
- * lock which one of them may have. */
+/* Writes the other threads. Returns how many did not hold still. While threads are held, no call
+ * may wait for a lock that one of them may have. */
 static int flush_others(int last)
 {
 	int left = write_all_held(last);
@@ -219,15 +228,16 @@ static void flush_late(uint32_t flags)
 	incstack__record_tally(late, flags);
 }
 
-/* A thread in the recorder does not hold still, and may be waiting for the lock: it gets
- * it between the rounds. */
+/* Writes all records. A thread in the recorder does not hold still. It may be waiting for the lock,
+ * so it gets the lock between the rounds. */
 void incstack__record_flush_all(uint32_t flags)
 {
 	struct incstack__record *self = incstack__record_self();
 	const int last = (flags & INCSTACK__TRACE_TALLY_PROCESS) != 0;
 	int left = 0;
 
-	/* Before any thread is held: it may hold the dynamic linker's lock. */
+	/* Modules are checked before any thread is held: that one may hold the dynamic linker's
+	 * lock. */
 	incstack__record_modules();
 	if (self != NULL)
 		incstack__record_flush(self);
@@ -246,7 +256,8 @@ void incstack__record_flush_all(uint32_t flags)
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 }
 
-/* A child of vfork runs in its parent's memory: the records are not its own. */
+/* Whether the caller must not write the records. A child of vfork runs in its parent's memory, so
+ * the records do not belong to it. */
 static int not_ours(void)
 {
 	return incstack__record_local.state != 0 || !incstack__recording.on ||
@@ -272,7 +283,8 @@ static int are_written(const struct incstack__record *list)
 	return list == NULL;
 }
 
-/* Of a thread that could not be held, the reader finds in the spool what it recorded. */
+/* Whether every record is written. If a thread could not be held, the reader finds in the spool
+ * what it recorded. */
 static int all_written(void)
 {
 	struct incstack__recording *r = &incstack__recording;

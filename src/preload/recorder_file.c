@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The trace file of this process: its header and shared counters, and appending
+ * The trace file of this process: writes its header, maps its shared counters, and appends
  * blocks.
  */
 #define _GNU_SOURCE
@@ -50,8 +50,8 @@ static void read_command(char *command, size_t size)
 			command[i] = ' ';
 }
 
-/* What this process executes opens the file anew, and may have other rights than this process
- * had when it opened the file. */
+/* Called before exec. The new process image opens a file again, and may have other rights than this
+ * process had when it opened its own. If it cannot, a note says so. */
 void incstack__record_file_leave(void)
 {
 	char directory[sizeof(incstack__recording.file)];
@@ -76,7 +76,7 @@ void incstack__record_note(enum incstack__trace_note note)
 		__atomic_fetch_or(&slots[0].notes, bit, __ATOMIC_RELAXED);
 }
 
-/* Once a block could not be written whole, nothing that follows can be read. */
+/* Stops writing. If a block was not written completely, no block after it could be read. */
 static int give_up(enum incstack__trace_note note)
 {
 	if (__atomic_exchange_n(&incstack__recording.failed, 1, __ATOMIC_RELAXED) == 0)
@@ -84,14 +84,15 @@ static int give_up(enum incstack__trace_note note)
 	return -1;
 }
 
-/* The program that was recorded there executed another one, or is the parent. */
+/* The other file is that of this process before an exec, or that of the parent. */
 void incstack__record_note_in(const char *path, enum incstack__trace_note note)
 {
 	const int fd = open(path, O_RDWR | O_CLOEXEC);
 	struct incstack__trace_slot *slots = MAP_FAILED;
 	struct stat status;
 
-	/* Through memory: a write behind the limit on file sizes would end the program. */
+	/* A mapping is used because a write beyond the limit on file sizes would end the
+	 * program. */
 	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size >= INCSTACK__TRACE_START)
 		slots = mmap(NULL, INCSTACK__TRACE_COUNTERS_BYTES, PROT_READ | PROT_WRITE,
 			     MAP_SHARED, fd, INCSTACK__TRACE_HEADER_BYTES);
@@ -103,7 +104,8 @@ void incstack__record_note_in(const char *path, enum incstack__trace_note note)
 		close(fd);
 }
 
-/* At the limit the kernel sends a signal that ends the program: nothing is written then. */
+/* Whether the file may grow to `end`. A write beyond the limit would raise a signal that ends the
+ * program. */
 static int is_allowed(off_t end)
 {
 	struct rlimit limit;
@@ -112,7 +114,8 @@ static int is_allowed(off_t end)
 	       (rlim_t)end <= limit.rlim_cur;
 }
 
-/* The program lowered the limit meanwhile: that signal is pending, for it is blocked. */
+/* Removes the pending SIGXFSZ, which is blocked, after the program has lowered the limit in the
+ * meantime. */
 static void take_limit_signal(void)
 {
 	const struct timespec none = {0, 0};
@@ -123,7 +126,7 @@ static void take_limit_signal(void)
 	sigtimedwait(&signals, NULL, &none);
 }
 
-/* Signals are blocked. */
+/* Called with signals blocked. */
 static int write_all(int fd, const unsigned char *at, size_t bytes)
 {
 	while (bytes > 0) {
@@ -174,7 +177,7 @@ static int write_header(uint64_t *start_ns)
 	return incstack__record_write(&header, sizeof(header));
 }
 
-/* The file is known by what it is, and opened again by its path. */
+/* Creates the file. Later it is identified by device and inode, and opened again by its path. */
 static int create(const char *path)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -194,8 +197,8 @@ static int map_slots(void)
 	struct incstack__recording *r = &incstack__recording;
 	void *slots;
 
-	/* The space is taken now: a store to a mapped page that finds the disk full would
-	 * end the process. */
+	/* The space is allocated now, because a store to a mapped page would end the process if
+	 * the disk were full. */
 	if (posix_fallocate(r->fd, 0, INCSTACK__TRACE_START) != 0)
 		return -1;
 	slots = mmap(NULL, INCSTACK__TRACE_COUNTERS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -207,7 +210,7 @@ static int map_slots(void)
 	return 0;
 }
 
-/* What cannot be begun leaves no file. */
+/* If recording cannot begin, no file is left. */
 int incstack__record_open(const char *path)
 {
 	struct incstack__recording *r = &incstack__recording;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes blocks of what a thread has recorded: retrieve, encode, one write.
+ * Writes what a thread has recorded: it retrieves the traces, encodes a block, and makes one
+ * write.
  */
 #define _GNU_SOURCE
 #include <time.h>
@@ -9,7 +10,7 @@
 
 enum { TALLY_BYTES = sizeof(struct incstack__trace_block) + sizeof(struct incstack__trace_tally) };
 
-/* The memory for blocks grows to what the batch and a tally take. */
+/* Enlarges the memory for blocks so that a batch of that size and a tally fit. */
 static int grow_block(struct incstack__record *record, size_t bytes)
 {
 	void *memory;
@@ -25,7 +26,7 @@ static int grow_block(struct incstack__record *record, size_t bytes)
 	return 0;
 }
 
-/* Since the record was made. Not 0: it cannot be known now. */
+/* Counts all events since the record was made. Returns non-zero if that is impossible now. */
 static int count_all(const struct incstack__record *record, struct incstack__trace_tally *tally)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
@@ -49,7 +50,7 @@ static int count_all(const struct incstack__record *record, struct incstack__tra
 	return 0;
 }
 
-/* Its bytes; negative: it cannot be counted now. */
+/* Writes a tally to the buffer. Returns its size; negative: it cannot be counted now. */
 static int64_t put_tally(struct incstack__record *record, uint32_t flags, void *buffer)
 {
 	struct incstack__trace_tally tally;
@@ -70,7 +71,7 @@ void incstack__record_tally(struct incstack__record *record, uint32_t flags)
 		incstack__record_write(block, (size_t)used);
 }
 
-/* Its bytes; negative: it could not be made. */
+/* Encodes a batch. Returns its size; negative: there is no memory. */
 static int64_t make_batch(struct incstack__record *record, const struct incstack_tree *tree,
 			  uint32_t epoch)
 {
@@ -85,8 +86,8 @@ static int64_t make_batch(struct incstack__record *record, const struct incstack
 	return incstack__trace_batch(record->block, record->block_bytes, of, &record->log, tree);
 }
 
-/* With what has been counted so far behind it: one write for both. Not 0: there is no memory
- * for the batch, and nothing was written. */
+/* Writes a batch and a tally with one write. Returns non-zero if there is no memory for the batch;
+ * nothing was written then. */
 static int write_batch(struct incstack__record *record, const struct incstack_tree *tree,
 		       uint32_t epoch)
 {
@@ -101,8 +102,8 @@ static int write_batch(struct incstack__record *record, const struct incstack_tr
 	return 0;
 }
 
-/* The stack has gone over to validate by itself: in the middle of an exception, or because
- * frames of a copied stack came back. */
+/* If the core has changed a stack to mode validate, the recording follows. The core does so in the
+ * middle of an exception, or if frames of a copied stack came back. */
 static void heed_core(const struct incstack__record *record)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
@@ -116,15 +117,16 @@ static void heed_core(const struct incstack__record *record)
 		incstack__record_fall_back(INCSTACK__NOTE_MANY_STALE);
 }
 
-/* What is recorded from now on belongs to the epoch of now. */
+/* Begins a batch in the current epoch. acquire: pairs with the release of the epoch's store in
+ * end_epoch (recorder_unload.c). */
 static void begin_batch(struct incstack__record *record)
 {
 	record->epoch = __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
 	record->live.epoch = record->epoch;
 }
 
-/* A batch has all frames that the stack is known to have, so it should have many events
- * where the stack is deep: room for them in proportion to the bytes of the stack in use. */
+/* Adapts the room for events. A batch contains all known frames of the stack, so a batch of a deep
+ * stack should have many events. The room is proportional to the bytes of the stack in use. */
 static void fit_log(struct incstack__record *record)
 {
 	const size_t depth = incstack__record_depth(record);
@@ -136,8 +138,9 @@ static void fit_log(struct incstack__record *record)
 		incstack__spool_log_fit(record, bytes);
 }
 
-/* What was written is not in the spool any more: first its events, which lead to the rest. A
- * kill before leaves the batch in both; its serial number tells. */
+/* Removes what was written from the spool. The events go first, because they lead to the rest. A
+ * kill before that leaves the batch in the spool and in the trace file; readers recognize it by
+ * its serial number. */
 static void begin_anew(struct incstack__record *record)
 {
 	incstack__trace_log_clear(&record->log);
@@ -151,8 +154,8 @@ static void begin_anew(struct incstack__record *record)
 	begin_batch(record);
 }
 
-/* Takes the traces of the events over from the core. Not 0: it had no memory, and without
- * the traces the events' indexes would be wrong: both wait. */
+/* Retrieves the traces of the events from the core. Returns non-zero if the core had no memory.
+ * Without the traces, the indexes in the events would be wrong, so both wait. */
 static int take_tree(struct incstack__record *record)
 {
 	struct incstack_tree *tree = NULL;
@@ -171,7 +174,7 @@ static int take_tree(struct incstack__record *record)
 	return 0;
 }
 
-/* Without a batch: every event of the stack may have been dropped. */
+/* Writes a tally without a batch if there are new losses: every event may have been dropped. */
 static void write_losses(struct incstack__record *record)
 {
 	struct incstack__trace_tally now;
@@ -209,11 +212,11 @@ void incstack__record_flush(struct incstack__record *record)
 	struct incstack__quiet before;
 
 	record->look = record->quick = 0;
-	if (record->walker_word == 0) /* the walk is over by now */
+	if (record->walker_word == 0) /* the walk counts as over: see still_walks */
 		record->walker_word = 1;
 	incstack__record_quiet(&before);
 	flush(record);
-	/* Where nothing may be asked of the kernel, nothing may return to the recorder. */
+	/* In a sandbox no system call may be made, so no return may lead into the recorder. */
 	if (incstack__recording.stopping)
 		record->settled = incstack_stack_set_mode(record->stack, INCSTACK_MODE_FULL) == 0;
 	incstack__record_loud(&before);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a fork leaves of the recorder in the child. The recording, and all memory of the core
- * but that of the traces, is wiped: a stack that reads as zero belongs to no thread, so that
- * nothing is done with it. The memory of the traces is shared with the parent, and therefore
- * given up. A child that is followed starts anew.
+ * The recorder's state in the child of fork. The kernel wipes the recording and all memory of the
+ * core except that of the traces. A stack that reads as zero belongs to no thread, so it is not
+ * used. The memory of the traces is shared with the parent, so the child gives it up. If
+ * children are recorded, the child starts a new recording.
  *
- * A signal handler that forks may have interrupted an event, or a return through a thunk,
- * which the child finishes when its handler returns. For such a fork nothing is wiped, and
- * the child gets copies of what it shares with the parent, where it does no harm. A child
- * that is followed starts anew at the thread's next event after that.
+ * A signal handler that forks may have interrupted an event, or a return through a thunk. The
+ * child finishes it when its handler returns. For such a fork nothing is wiped, and the child
+ * gets private copies of what it shares with the parent, which it may change without harm. If
+ * children are recorded, the new recording starts at the thread's next event after that.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -16,7 +16,7 @@
 
 #include "recorder.h"
 
-/* In front of each piece of memory that is wiped. */
+/* The header of each piece of memory that a fork wipes. */
 struct piece {
 	struct piece *next;
 	struct piece **link;
@@ -24,14 +24,15 @@ struct piece {
 } __attribute__((aligned(64)));
 
 static struct piece *pieces;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; no handler runs under it */
+/* No other lock is taken under this one, and no signal handler runs while it is held. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* What a child begins with, for its own recording is wiped. */
+/* A copy of the parent's recording for the child, whose own is wiped. */
 static struct incstack__recording forked_from;
-static int interrupted; /* the thread that forks is in the middle of an event or a return */
+static int interrupted; /* whether the forking thread is in the middle of an event or a return */
 static INCSTACK__TLS uintptr_t state_before;
-/* In the child of such a fork, until it starts anew: the record of that thread, and how many
- * events found that it cannot yet. */
+/* In the child of such a fork, until it starts a new recording: the record of its thread, and how
+ * many events came too early to be recorded. */
 static struct incstack__record *unfinished;
 static uint64_t events_missed;
 
@@ -108,9 +109,9 @@ static void after_fork(void)
 	incstack__record_local.state = state_before;
 }
 
-/* Takes the parent's thunks off the stack that this thread, the only one, runs on. Those that
- * a child keeps which was not told of the fork lead on to where the frames return to, and do
- * no more, for the stack that they belong to is wiped. */
+/* Restores the return addresses of the stack on which this thread, the only one, runs. In a child
+ * whose fork was not announced, thunks stay on the stack. They still lead to the right return
+ * addresses and do nothing else, because the stack object that they belong to is wiped. */
 static void lift_thunks(uintptr_t at)
 {
 	const struct incstack__record *record = incstack__record_local.mine;
@@ -132,7 +133,7 @@ void incstack__record_make_private(void *memory, size_t bytes)
 	mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory);
 }
 
-/* The event, or the return, ends as it would have in the parent. */
+/* Lets the child finish the interrupted event or return as the parent would, on private copies. */
 static void finish_privately(void)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -140,7 +141,7 @@ static void finish_privately(void)
 	r->on = 0;
 	r->changes = 0;
 	incstack__record_make_private(r->slots, INCSTACK__TRACE_COUNTERS_BYTES);
-	r->slots = NULL; /* which a record still has */
+	r->slots = NULL; /* a record may still point to them, so they stay mapped */
 	incstack__spool_make_private();
 	incstack__record_close();
 	incstack__record_local.state = state_before;
@@ -162,7 +163,7 @@ static void begin_anew(void)
 		incstack__record_begin_again(&forked_from);
 }
 
-/* As the fork would have done. */
+/* Wipes the memory that the fork has not wiped. */
 static void wipe_all(void)
 {
 	struct piece *next;
@@ -207,7 +208,7 @@ static void after_fork_child(void)
 	struct incstack__quiet before;
 
 	incstack__locks_make();
-	if (!forked_from.on) { /* in a sandbox, not even the file may be closed */
+	if (!forked_from.on) { /* nothing more: in a sandbox, even close may be forbidden */
 		memset(&incstack__recording, 0, sizeof(incstack__recording));
 		incstack__record_forked();
 		incstack__record_modules_forked();

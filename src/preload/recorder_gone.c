@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads that ended by the bare system call: no destructor of theirs has run, and what
- * they have recorded is written by others. Their stacks are not touched, for the memory may
- * be another thread's by now.
+ * Threads that ended by the bare system call. None of their destructors has run, so another thread
+ * writes what they have recorded. Their stacks are not accessed, because the memory may belong
+ * to another thread by now.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,7 +14,8 @@
 
 enum { LOOK_FIRST = 16 };
 
-/* Asked by a signal 0, which nobody gets. */
+/* Whether the thread of a record does not exist any more. Signal 0 tests that without being
+ * delivered. */
 int incstack__record_is_gone(const struct incstack__record *record)
 {
 	const pid_t pid = incstack__recording.pid;
@@ -26,7 +27,7 @@ int incstack__record_is_gone(const struct incstack__record *record)
 	return syscall(SYS_rt_tgsigqueueinfo, pid, record->tid, 0, &info) != 0 && errno == ESRCH;
 }
 
-/* The traces that it had open are truncated, and its thunks can be used again. */
+/* Writes the record. Its open traces are truncated, and its thunks can be used again. */
 void incstack__record_write_gone(struct incstack__record *record)
 {
 	if (incstack_stack_own(record->stack) != 0)
@@ -42,7 +43,8 @@ static void give_up(struct incstack__record *record)
 	incstack__record_discard(record);
 }
 
-/* One that has the caller's number is not there any more, either. */
+/* Releases the records of all threads that are gone. The caller has no record yet, so one with the
+ * caller's thread number belongs to a thread that is gone. Returns how many are left. */
 static uint32_t give_up_all(pid_t tid)
 {
 	struct incstack__record **at = &incstack__recording.threads;
@@ -56,7 +58,8 @@ static uint32_t give_up_all(pid_t tid)
 			left++;
 			continue;
 		}
-		__atomic_store_n(at, record->next, __ATOMIC_RELEASE); /* as when one is added */
+		/* release: as in create() of recorder_thread.c. */
+		__atomic_store_n(at, record->next, __ATOMIC_RELEASE);
 		give_up(record);
 	}
 	return left;
@@ -70,7 +73,7 @@ void incstack__record_look_for_gone(void)
 	if (__atomic_add_fetch(&r->threads_new, 1, __ATOMIC_RELAXED) <
 	    __atomic_load_n(&r->threads_look, __ATOMIC_RELAXED) + LOOK_FIRST)
 		return;
-	incstack__record_modules(); /* a look precedes each batch */
+	incstack__record_modules(); /* modules are checked before each batch */
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	left = give_up_all(gettid());
 	__atomic_store_n(&r->threads_look, left, __ATOMIC_RELAXED);

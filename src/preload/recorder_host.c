@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What kind of program is recorded: whether it has a runtime that would not survive a
- * changed return address. Such a runtime is recognized by a symbol or a section of the
- * object that contains it, when recording starts and when a sample meets code of an
- * object for the first time. From then on mode patch is mode validate.
+ * Recognizes runtimes that would not survive a changed return address, by a symbol, a section or
+ * the file name of the object that contains them. It does so when recording starts, and when a
+ * sample meets code of an object for the first time. From then on, mode validate replaces mode
+ * patch.
  *
- * Go is not among them. Its runtime copies and scans the stacks of goroutines, but C code
- * runs on the stack of the system thread, and Go's own code has no unwind information: a
- * walk ends there, and no return address that leads into it is changed.
+ * Go is not among them. Its runtime copies and scans the stacks of goroutines, but C code runs
+ * on the stack of the system thread. Go's own code has no unwind information, so a walk ends
+ * there, and no return address that leads into it is changed.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -21,18 +21,18 @@
 #include "../elf_symbol.h"
 #include "recorder.h"
 
-/* Of the core. */
+/* Provided by the core. */
 bool incstack__shadow_stack_on(void);
 
 static const struct runtime {
 	const char *symbol;  /* defined in the object's dynamic symbol table */
-	const char *section; /* or present in its file, which strip leaves alone */
-	const char *file;    /* or how the name of its file begins, without the directory */
-	/* Or it is one from when this function of its dynamic symbol table runs. */
+	const char *section; /* or present in its file; strip does not remove it */
+	const char *file;    /* or the beginning of its file name, without the directory */
+	/* Or a function in its dynamic symbol table; it counts from when that function runs. */
 	const char *function;
 	enum incstack__trace_note note;
 } runtimes[] = {
-	/* Their collectors look up return addresses in stack maps. OCaml: */
+	/* The collectors of these look up return addresses in stack maps. OCaml: */
 	{.symbol = "caml_frametable", .note = INCSTACK__NOTE_STACK_MAPS},
 	/* GraalVM native image: */
 	{.symbol = "graal_create_isolate", .note = INCSTACK__NOTE_STACK_MAPS},
@@ -41,7 +41,7 @@ static const struct runtime {
 	{.symbol = "DotNetRuntimeDebugHeader", .note = INCSTACK__NOTE_STACK_MAPS},
 	{.section = "__managedcode", .note = INCSTACK__NOTE_STACK_MAPS},
 	{.section = ".managedcode", .note = INCSTACK__NOTE_STACK_MAPS},
-	/* They copy stacks away and back. Python's greenlet, also before 1.0: */
+	/* These copy stacks away and back. Python's greenlet, also before 1.0: */
 	{.file = "_greenlet.", .note = INCSTACK__NOTE_STACK_COPIED},
 	{.file = "greenlet.", .note = INCSTACK__NOTE_STACK_COPIED},
 	/* PyPy, with its stacklets: */
@@ -59,7 +59,8 @@ struct object {
 	const ElfW(Dyn) * dynamic;
 };
 
-/* The functions that were found. */
+/* The functions of the table that were found. The size is stored after the address, with release;
+ * runtime_by_function loads the size first, with acquire. */
 static struct watched {
 	uintptr_t low;
 	uintptr_t bytes;
@@ -134,7 +135,7 @@ static const struct runtime *runtime_of_section(const char *name)
 	return NULL;
 }
 
-/* The names of sections, ended by a zero; what does not fit is not seen. */
+/* Reads the names of sections, ended by a zero. Names that do not fit are ignored. */
 static int read_names(int fd, const ElfW(Ehdr) * file, char names[NAMES_BYTES])
 {
 	ElfW(Shdr) header;
@@ -190,9 +191,9 @@ static const struct runtime *runtime_by_section(const struct object *object)
 	return found;
 }
 
-/* ---- what follows ---------------------------------------------------------------------- */
+/* ---- the fallback ---------------------------------------------------------------------- */
 
-/* A forked child that is recorded says so again. */
+/* Leaves a note in this file and in the files of forked children. */
 static void note_for_good(enum incstack__trace_note note)
 {
 	__atomic_fetch_or(&incstack__recording.why, UINT64_C(1) << note, __ATOMIC_RELAXED);
@@ -207,13 +208,16 @@ void incstack__record_fall_back(enum incstack__trace_note note)
 	if (__atomic_exchange_n(&r->mode, INCSTACK_MODE_VALIDATE, __ATOMIC_RELAXED) !=
 	    INCSTACK_MODE_PATCH)
 		return;
-	if (r->runtime == NULL) /* it will be made in that mode */
+	if (r->runtime == NULL) /* it will be created in that mode */
 		return;
+	/* release, here and below: see struct incstack__recording. */
 	__atomic_store_n(&r->fallen, 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELEASE);
 }
 
-/* The rules that forbid barriers are asked for again, by whoever comes first. */
+/* The first thread that follows also makes the core ask again for the rules that forbid barriers.
+ * The exchange of `spared` pairs with the release in spare() and with the acquire in find_rule
+ * (recorder_start.c). */
 void incstack__record_follow_mode(struct incstack__record *record)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -231,12 +235,14 @@ void incstack__record_follow_mode(struct incstack__record *record)
 
 /* ---- objects --------------------------------------------------------------------------- */
 
-/* The objects that were looked at, by their dynamic sections: an open hash table. */
+/* The objects that were checked, by the address of their dynamic section: a hash table with open
+ * addressing. relaxed suffices, because an entry is only an address that is compared. */
 enum { OBJECTS_BITS = 10 };
 static const ElfW(Dyn) * met[1u << OBJECTS_BITS];
 static const ElfW(Dyn) * newest;
 
-/* Whether it was not there before. A full table takes no more. */
+/* Adds an object. Returns non-zero if it was not in the table before. A full table takes no
+ * more. */
 static int meet(const ElfW(Dyn) * object)
 {
 	const size_t mask = (1u << OBJECTS_BITS) - 1;
@@ -296,8 +302,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 	return *found != NULL;
 }
 
-/* The first object is the program. What it defines it calls itself, past every preloaded
- * object. */
+/* The first object is the program. It calls its own definitions, not those of preloaded objects. */
 static int look_for_allocators(struct dl_phdr_info *info, size_t size, void *context)
 {
 	const struct object program = object_of(info);
@@ -337,7 +342,7 @@ int incstack__record_host_look(void)
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
 
-/* The code is the runtime's: its rules forbid barriers until the mode has changed. */
+/* Called for code of such a runtime: its rules forbid barriers until the mode has changed. */
 static int spare(const struct runtime *runtime)
 {
 	__atomic_store_n(&incstack__recording.spared, 1, __ATOMIC_RELEASE);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which allocations are recorded, where not all are: samples by bytes, and what they
- * allocated.
+ * Chooses which allocations are recorded if not all are: it samples by bytes, and remembers the
+ * addresses of the sampled blocks.
  */
 #include <math.h>
 
 #include "recorder.h"
 
-/* Bytes until the next sample: exponentially distributed, so that each byte has the
- * same chance whatever came before, and no pattern of the program's is in step with it. */
+/* Returns the number of bytes until the next sample. It is exponentially distributed, so each byte
+ * is sampled with the same probability whatever came before, and no pattern of the program can be
+ * in step with the samples. */
 static uint64_t next_gap(struct incstack__record *record)
 {
 	uint64_t x = record->random;
@@ -23,7 +24,8 @@ static uint64_t next_gap(struct incstack__record *record)
 
 void incstack__record_seed(struct incstack__record *record)
 {
-	/* Of the thread's number alone: the same program gives the same samples. */
+	/* The seed depends only on the thread's number, so the same program gives the same
+	 * samples. */
 	record->random = (record->number + 1) * 0x9e3779b97f4a7c15u;
 	record->countdown = 0;
 	for (int i = 0; i < 8; i++)
@@ -44,8 +46,9 @@ int incstack__record_is_sampled(struct incstack__record *record, size_t bytes)
 	return 1;
 }
 
-/* Most deallocations are of what was not recorded. A bit for each recorded address, never
- * cleared: who has none was not. */
+/* Most deallocated blocks were not recorded. Each recorded address sets a bit, which is never
+ * cleared: an address without its bit was not recorded. relaxed: the program itself orders the
+ * allocation of a block before its deallocation. */
 enum { SEEN_BITS = 1 << 22 };
 static uint64_t seen[SEEN_BITS / 64];
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether the dynamic linker has loaded or unloaded anything, without its lock.
+ * Tells without the dynamic linker's lock whether the linker has loaded or unloaded anything.
  *
- * dl_iterate_phdr tells how many objects were added and removed, but it waits for a lock.
- * The thread that has the lock may be in a callback that waits for a lock of the program,
- * which the caller holds. glibc has two counters in its data, _rtld_global: what was added,
- * and what is loaded. Where they lie there differs from version to version, so it is
- * learned. Loading the recorder has changed both. A word that showed one of the numbers
- * before, and has shown it at each look since, is a counter, or follows one by chance. As
- * long as all such words show the numbers of a look, nothing has changed since that look.
+ * dl_iterate_phdr reports how many objects were added and removed, but it waits for a lock. The
+ * thread that has the lock may be in a callback that waits for a lock of the program, which our
+ * caller holds. glibc has two counters in its data, _rtld_global: the objects that were added,
+ * and the objects that are loaded. Their offsets differ between versions, so they are found by
+ * observation. Loading the recorder has changed both counters. A word that had the value of a
+ * counter before, and has had it at each look since, is that counter or follows it by chance. As
+ * long as all such words have the values of a look, nothing has changed since that look.
  *
  * An object in another namespace (dlmopen, LD_AUDIT) is counted by dl_iterate_phdr, but not
- * in the word for what is loaded. That word is then no candidate any more, and the linker
- * is asked each time. The same holds where libc has its counters elsewhere.
+ * in the word for the loaded objects. That word then ceases to be a candidate, and
+ * dl_iterate_phdr is called each time. The same holds if libc has its counters elsewhere.
  */
 #include "recorder_modules.h"
 
@@ -21,7 +21,7 @@ enum { WORDS_MAX = 64 };
 
 static struct word {
 	const uint32_t *at;
-	unsigned shows; /* at each look so far */
+	unsigned shows; /* the counters whose values it has had at each look so far */
 } words[WORDS_MAX];
 
 static size_t count;
@@ -57,7 +57,8 @@ void incstack__record_linker_begin(const struct incstack__linker_view *before)
 	}
 }
 
-/* At first one word could be the only one of both counters. */
+/* At first, one word could be the only candidate for both counters, so two are needed. The release
+ * of `found` pairs with the acquire in incstack__record_linker_shows, which then sees `shows`. */
 void incstack__record_linker_compare(struct incstack__record_counts counts)
 {
 	unsigned all = 0;

@@ -11,16 +11,16 @@
 #include "recorder.h"
 
 static pthread_mutex_t locks[INCSTACK__LOCKS];
-static int forking;  /* threads */
-static int too_long; /* that one of them takes: nobody waits for it any more */
+static int forking;  /* threads that are forking */
+static int too_long; /* a fork has taken too long: no thread waits for it any more */
 
-enum { NAPS_MOST = 500 }; /* of 20 us and more */
+enum { NAPS_MOST = 500 }; /* each at least 20 us */
 
 #ifdef INCSTACK_DEBUG
 
 static INCSTACK__TLS struct {
-	int taken[INCSTACK__LOCKS]; /* how often */
-	int stopped;                /* threads */
+	int taken[INCSTACK__LOCKS]; /* how often this thread has taken each lock */
+	int stopped;                /* threads that this thread has stopped */
 } mine;
 
 static void expect(int holds)
@@ -150,8 +150,8 @@ void incstack__lock_give(enum incstack__lock lock)
 	pthread_mutex_unlock(&locks[lock]);
 }
 
-/* They know their owner by a thread number that a child does not have: it cannot unlock
- * them, only make them anew. */
+/* The locks store their owner's thread number, which the child's thread does not have. So a child
+ * cannot unlock them but must make them anew. */
 int incstack__locks_make(void)
 {
 	pthread_mutexattr_t recursive;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists of modules: collected from the dynamic linker, compared, and written.
+ * Collects lists of modules from the dynamic linker, compares them, and writes them.
  */
 #define _GNU_SOURCE
 #include <link.h>
@@ -32,7 +32,7 @@ int incstack__record_list_same(const struct incstack__record_entry *a,
 	return a->bytes == b->bytes && memcmp(a->at, b->at, a->bytes) == 0;
 }
 
-/* Memory for so many bytes more. Not 0: there is none. */
+/* Makes room for that many more bytes. Returns non-zero if there is no memory. */
 static int make_room(struct incstack__record_list *list, size_t bytes)
 {
 	struct incstack__trace_modules *block = &list->block;
@@ -108,8 +108,9 @@ static void module_range(const struct dl_phdr_info *info, uint64_t *low, uint64_
 	}
 }
 
-/* Its name if that is a path from the root, or else what the kernel says: the program has no
- * name there, and one relative to a directory says nothing once the program has left it. */
+/* Returns the module's name if it is an absolute path, else the path that the kernel knows. The
+ * dynamic linker has no name for the program. A relative path is useless once the program has
+ * changed its directory. */
 static const char *name_of(const struct dl_phdr_info *info, uint64_t low, char *path, size_t size)
 {
 	const char *name = info->dlpi_name;
@@ -141,7 +142,7 @@ static int add_module(struct incstack__record_list *list, const struct dl_phdr_i
 	return incstack__trace_modules_add(&list->block, name, info->dlpi_addr, low, high);
 }
 
-/* The counts are the same in each call: the linker's lock is held in all of them. */
+/* The counts are the same in each call of one iteration, because the linker's lock is held. */
 static int collect_module(struct dl_phdr_info *info, size_t size, void *context)
 {
 	const struct incstack__record_counts counts = {info->dlpi_adds, info->dlpi_subs};

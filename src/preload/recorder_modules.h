@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * A list of the modules of this process: what the dynamic linker had loaded at one
- * moment, in the form of a MODULES block of the trace file.
+ * A list of the modules that the dynamic linker had loaded in this process at one moment, in the
+ * format of a MODULES block of the trace file.
  */
 #ifndef INCSTACK_RECORDER_MODULES_H
 #define INCSTACK_RECORDER_MODULES_H
 
 #include "recorder.h"
 
-/* What the dynamic linker has added and removed since the start. */
+/* How many objects the dynamic linker has added and removed since the start. */
 struct incstack__record_counts {
 	uint64_t adds;
 	uint64_t subs;
 };
 
-/* All zero: an empty list without memory. */
+/* A list that is all zero is empty and has no memory. */
 struct incstack__record_list {
 	struct incstack__trace_modules block;
 	struct incstack__record_counts counts;
@@ -22,33 +22,35 @@ struct incstack__record_list {
 
 struct incstack__record_entry {
 	struct incstack__trace_module module;
-	const unsigned char *at; /* of the module and its path in the list */
+	const unsigned char *at; /* the module and its path in the list */
 	size_t bytes;
 };
 
-/* The entry at *offset, which moves on to the next; offset 0 is the first. 0: there is none. */
+/* Reads the entry at *offset and moves *offset to the next. Offset 0 is the first. Returns 0 if
+ * there is no entry. */
 int incstack__record_list_next(const struct incstack__record_list *list, size_t *offset,
 			       struct incstack__record_entry *entry);
 int incstack__record_list_same(const struct incstack__record_entry *a,
 			       const struct incstack__record_entry *b);
-/* Not 0: there is no memory. */
+/* Adds an entry. Returns non-zero if there is no memory. */
 int incstack__record_list_add(struct incstack__record_list *list,
 			      const struct incstack__record_entry *entry);
 void incstack__record_list_free(struct incstack__record_list *list);
 void incstack__record_list_write(struct incstack__record_list *list, uint32_t epoch);
 
-/* Asks the dynamic linker, which may make the caller wait for a lock that every other
- * thread may hold: the caller holds none of ours. 0: nothing has changed since the list
- * with the counts `known`; 1: the list is new; -1: there is no memory for it. */
+/* Collects the modules from the dynamic linker. That may wait for a lock that any other thread may
+ * hold, so the caller must hold none of the recorder's locks. Returns 0 if nothing has changed
+ * since the counts were `known`, 1 if the list is new, and -1 if there is no memory. */
 int incstack__record_list_collect(struct incstack__record_list *list,
 				  struct incstack__record_counts known);
 
-/* recorder_path.c: the absolute path of the file that is mapped at the address. 0: not known. */
+/* recorder_path.c: the absolute path of the file that is mapped at the address. Returns 0 if it is
+ * not known. */
 int incstack__record_path(uint64_t address, char *path, size_t size);
 
-/* recorder_linker.c. In a callback of dl_iterate_phdr, which told these counts. */
+/* recorder_linker.c: called in a callback of dl_iterate_phdr, with the counts that it reports. */
 void incstack__record_linker_compare(struct incstack__record_counts counts);
-/* Waits for no lock. Not 0: nothing has changed since these were the counts. */
+/* Returns non-zero if nothing has changed since these were the counts. Waits for no lock. */
 int incstack__record_linker_shows(struct incstack__record_counts counts);
 
 #endif
