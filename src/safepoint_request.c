@@ -39,12 +39,11 @@ void incstack__request_disarm(struct incstack_request *request, bool absent)
 		/* The starter also clears a bit that is set after this load. Most bits are clear,
 		 * and a load does not take the cache line from its owner as the fetch_and would.
 		 * seq_cst: see draw. */
-		if (!(atomic_load_explicit(&thread->open.word, memory_order_seq_cst) &
-		      request->bit))
-			continue;
+		uint64_t before = atomic_load_explicit(&thread->open.word, memory_order_seq_cst);
 		/* acq_rel: partner is arm. Either we or the thread sees the bit, never both. */
-		uint64_t before = atomic_fetch_and_explicit(&thread->open.word, ~request->bit,
-							    memory_order_acq_rel);
+		if (before & request->bit)
+			before = atomic_fetch_and_explicit(&thread->open.word, ~request->bit,
+							   memory_order_acq_rel);
 		if (!(before & request->bit))
 			continue;
 		if (absent)
