@@ -12,6 +12,7 @@
 
 #include <incstack/sampler.h>
 
+#include "held_locks.h"
 #include "run_suite.h"
 
 static struct incstack_safepoint *safepoint;
@@ -146,6 +147,23 @@ START_TEST(who_goes_safe_before_the_claim_is_held)
 	/* Waiting threads are not wanted. */
 	request = ask_for(1, 0, 0);
 	ck_assert_uint_eq(state_of(request), INCSTACK_REQUEST_SHORT);
+	incstack_request_release(request);
+	incstack_safepoint_leave(thread);
+	end();
+}
+END_TEST
+
+/* Nor are they counted. */
+START_TEST(who_waits_is_not_running)
+{
+	struct incstack_request_result result = {.size = sizeof(result)};
+	begin();
+	incstack_safepoint_enter(thread);
+	struct incstack_request *request = ask_for(1, 0, 0);
+	ck_assert_int_eq(incstack_request_ask(request, &result), 0);
+	ck_assert_uint_eq(result.state, INCSTACK_REQUEST_SHORT);
+	ck_assert_uint_eq(result.running, 0);
+	ck_assert_uint_eq(samples, 0);
 	incstack_request_release(request);
 	incstack_safepoint_leave(thread);
 	end();
@@ -414,6 +432,7 @@ int main(void)
 	tcase_add_test(tests, a_stopped_thread_is_sampled_at_resume);
 	tcase_add_test(tests, the_stopper_itself_is_sampled_at_resume);
 	tcase_add_test(tests, who_goes_safe_before_the_claim_is_held);
+	tcase_add_test(tests, who_waits_is_not_running);
 	tcase_add_test(tests, abandoned_requests_make_room);
 	tcase_add_test(tests, the_split_in_exact_arithmetic);
 	tcase_add_test(tests, a_cancel_sleeps_for_its_winner);

@@ -7,10 +7,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include <incstack/sampler.h>
 
+#include "held_locks.h"
 #include "run_suite.h"
 
 #define MUTATORS 4
@@ -317,6 +319,56 @@ START_TEST(stop_counts_what_was_due)
 }
 END_TEST
 
+/* The grid goes on where it is by then: the ticks in between get no requests. */
+START_TEST(ticks_after_a_retrieve_are_skipped)
+{
+	struct incstack_sampler *sampler;
+	uint64_t start[2], missed;
+	begin(0);
+	sampler = start_and_hold(start);
+	missed = stats_of(sampler).missed;
+	hold_retrieve = false;
+	await_ticks(sampler, stats_of(sampler).ticks + 40);
+	ck_assert_uint_ge(stats_of(sampler).missed - missed, 28);
+	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
+	check_sums(sampler);
+	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
+	end();
+}
+END_TEST
+
+/* What the system says to a thread that wants the priority of real time. */
+static atomic_int answer_to_real_time, asked_for_real_time;
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, long a, void *b, long c, long d, long e, long f);
+
+long __wrap_syscall(long number, long a, void *b, long c, long d, long e, long f)
+{
+	enum { POLICY = 1, FIFO = 1 };
+	if (number == SYS_sched_setattr && ((const uint32_t *)b)[POLICY] == FIFO) {
+		atomic_fetch_add(&asked_for_real_time, 1);
+		return atomic_load(&answer_to_real_time);
+	}
+	return __real_syscall(number, a, b, c, d, e, f);
+}
+
+START_TEST(real_time_is_told_of)
+{
+	const bool wanted = _i % 2, given = _i / 2;
+	begin(0);
+	struct incstack_sampler *sampler = make(1, wanted ? INCSTACK_SAMPLER_REAL_TIME : 0);
+	atomic_store(&answer_to_real_time, given ? 0 : -1);
+	ck_assert_int_eq(incstack_sampler_start(sampler), 0);
+	await_ticks(sampler, 2);
+	ck_assert_int_eq(atomic_load(&asked_for_real_time), wanted);
+	ck_assert_uint_eq(stats_of(sampler).real_time, wanted && given);
+	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
+	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
+	end();
+}
+END_TEST
+
 static void no_retrieve(struct incstack_sampler *sampler, void *argument)
 {
 	(void)sampler;
@@ -392,6 +444,8 @@ int main(void)
 	tcase_add_test(tests, interval_changes);
 	tcase_add_test(tests, ticks_during_a_retrieve_are_missed);
 	tcase_add_test(tests, stop_counts_what_was_due);
+	tcase_add_test(tests, ticks_after_a_retrieve_are_skipped);
+	tcase_add_loop_test(tests, real_time_is_told_of, 0, 4);
 	tcase_add_test(tests, options_at_the_bounds);
 	tcase_add_test(tests, arguments);
 	suite_add_tcase(suite, tests);
