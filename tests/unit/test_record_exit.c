@@ -29,6 +29,7 @@ static struct incstack__record own_record, late_record;
 static unsigned notes, own_flushes, late_flushes, tallies;
 static INCSTACK__TLS unsigned owned; /* by the calling thread */
 static int touched_inside, moved_while_held;
+static int signals_while_held; /* how many of the program's come then */
 
 static struct thread *thread_of(const struct incstack__record *record)
 {
@@ -62,6 +63,8 @@ void incstack__record_flush(struct incstack__record *record)
 		return;
 	const uint64_t steps = steps_of(thread);
 	thread->flushes++;
+	for (int i = 0; i < signals_while_held; i++, nap())
+		pthread_kill(thread->thread, SIGUSR1);
 	touched_inside += __atomic_load_n(&thread->inside, __ATOMIC_SEQ_CST);
 	nap();
 	moved_while_held += steps_of(thread) != steps;
@@ -279,6 +282,30 @@ START_TEST(busy_threads_are_held_between_events)
 }
 END_TEST
 
+static unsigned handled;
+
+static void step_in_handler(int number)
+{
+	(void)number;
+	handled++;
+	make_step(&threads[0]);
+}
+
+/* The program's own handlers wait until the thread goes on: they would change what is being
+ * written. */
+START_TEST(no_handler_runs_while_held)
+{
+	begin_test();
+	ck_assert(signal(SIGUSR1, step_in_handler) != SIG_ERR);
+	start(&threads[0], run);
+	signals_while_held = 20;
+	flush_all(1);
+	check_sums(1);
+	stop(&threads[0]);
+	ck_assert(busy_times != 0 || handled != 0);
+}
+END_TEST
+
 START_TEST(thread_inside_is_not_held)
 {
 	begin_test();
@@ -424,6 +451,7 @@ int main(void)
 	TCase *threads_held = tcase_create("threads");
 
 	tcase_add_test(threads_held, busy_threads_are_held_between_events);
+	tcase_add_test(threads_held, no_handler_runs_while_held);
 	tcase_add_test(threads_held, thread_inside_is_not_held);
 	tcase_add_test(threads_held, late_answer);
 	tcase_add_test(threads_held, held_thread_goes_on);
