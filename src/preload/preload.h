@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the preloaded stub and the recorder behind it say to each other. The stub
- * is in the target's global scope and therefore links nothing but libc; the
- * recorder carries libunwind and is opened with RTLD_LOCAL, so that the target
- * never binds a name to it.
+ * The interface between the preloaded stub and the recorder. The stub is in the target's global
+ * scope and therefore links only libc. The recorder contains libunwind and is opened with
+ * RTLD_LOCAL, so that the target never binds a name to it.
  */
 #ifndef INCSTACK_PRELOAD_H
 #define INCSTACK_PRELOAD_H
@@ -17,74 +16,76 @@
 
 /* The frame that called an interposed function; small enough for two registers. */
 struct incstack__caller {
-	const uintptr_t *slot; /* where its return address is; may hold a thunk */
+	const uintptr_t *slot; /* the slot of the return address into it; may hold a thunk */
 	uintptr_t fp;          /* its frame pointer register */
 };
 
 enum incstack__unload {
 	INCSTACK__UNLOAD_BEGINS,    /* dlclose is about to be called */
-	INCSTACK__UNLOAD_ENDED,     /* it has returned */
+	INCSTACK__UNLOAD_ENDED,     /* dlclose has returned */
 	INCSTACK__UNLOAD_ANNOUNCED, /* the module runs its last destructor */
 };
 
-/* What a program is about to forbid itself. */
+/* What a program is about to forbid to itself. */
 enum incstack__forbidden {
 	INCSTACK__FORBIDDEN_ALL_CALLS,  /* nearly all system calls: seccomp's strict mode */
-	INCSTACK__FORBIDDEN_SOME_CALLS, /* those that a seccomp filter says */
+	INCSTACK__FORBIDDEN_SOME_CALLS, /* the system calls that a seccomp filter names */
 	INCSTACK__FORBIDDEN_CLOCK,      /* the time-stamp counter */
 };
 
 struct incstack__recorder {
-	/* After the block came, before it goes; it is not null. Both leave errno alone. */
+	/* Called after a block was allocated and before it is freed. The block is not null. Both
+	 * functions preserve errno. */
 	void (*on_alloc)(const void *block, size_t bytes, struct incstack__caller caller);
 	void (*on_free)(const void *block);
-	/* As on_alloc, unless the thread has recorded that block since it asked for its
-	 * position: an allocator may call malloc. */
+	/* Does the same as on_alloc, unless the thread has recorded that block since position()
+	 * returned `position`: an allocator may call malloc. */
 	void (*on_new)(const void *block, size_t bytes, struct incstack__caller caller,
 		       uint64_t position);
 	uint64_t (*position)(void);
-	/* The calling thread will be recorded: whatever that needs is done now. */
+	/* Makes what is needed to record the calling thread. */
 	void (*on_thread)(void);
 	/* Frames below sp are about to be popped without returning. */
 	void (*on_jump)(uintptr_t sp);
-	/* The thread is about to end from where it is: nothing of its stack returns. */
+	/* The thread is about to end, and no frame of its stack will return. */
 	void (*on_thread_end)(void);
 	/* The thread is about to run on the stack of this ucontext_t. */
 	void (*on_switch)(const void *to);
-	/* Code may be unloaded, or is about to be: the module that the address lies in. */
+	/* Code may be unloaded, or the module that contains the address is about to be. */
 	void (*on_unload)(enum incstack__unload what, const void *address);
-	/* The program looks at the return address in the slot: there is no thunk after. */
+	/* The program is about to read the return address in the slot: removes a thunk from it. */
 	void (*on_shown)(uintptr_t *slot);
-	/* It walks its stack: there are no thunks on it until a function returns by the slot;
-	 * its caller, if the function only takes the registers for the walk. */
+	/* The program is about to walk its stack: removes all thunks until the function returns
+	 * through the slot. by_caller: the function only takes the registers for a walk, so the
+	 * thunks are removed until its caller returns. */
 	void (*on_walk)(uintptr_t *slot, int by_caller);
-	/* What is called so may be an unwinder; certain: it is one. */
+	/* `caller` looks up code and may be an unwinder; `certain`: it is one. */
 	void (*on_lookup)(uintptr_t caller, int certain);
-	/* The return address that a thunk's address stands for; all others are themselves. */
+	/* Returns the return address that a thunk stands for. Returns other addresses unchanged. */
 	const void *(*real_address)(const void *address);
-	/* The trace file's descriptor if it is in a range that is about to be closed, or -1;
-	 * and the number is about to become another file's. */
+	/* on_close: returns the trace file's descriptor if it is in a range that is about to be
+	 * closed, else -1. on_replace: fd is about to become another file. */
 	int (*on_close)(unsigned low, unsigned high);
 	void (*on_replace)(int fd);
 	/* filter: a struct sock_fprog. */
 	void (*on_forbid)(enum incstack__forbidden what, const void *filter);
 	/* The process image is about to be replaced; the attempt may fail. */
 	void (*on_exec)(void);
-	/* The process ends: everything is written, nothing is recorded any more. */
+	/* The process ends: writes everything and stops recording. */
 	void (*on_exit)(void);
 };
 
-/* What the data of the dynamic linker held at one moment. */
+/* A copy of the dynamic linker's data. */
 struct incstack__linker_view {
-	const uint32_t *data; /* where they are */
-	size_t words;         /* 0: that is not known */
-	uint64_t adds;        /* of dl_iterate_phdr, at that moment */
+	const uint32_t *data; /* the address of the data */
+	size_t words;         /* 0: the address is not known */
+	uint64_t adds;        /* the counts of dl_iterate_phdr when the copy was made */
 	uint64_t subs;
 	uint32_t copy[4096];
 };
 
-/* Starts recording as `configuration` says; null when it cannot. The view is of before the
- * recorder was loaded. */
+/* Starts recording as `configuration` says. Returns null if that is impossible. The view was made
+ * before the recorder was loaded. */
 typedef const struct incstack__recorder *
 incstack__recorder_start_fn(const char *configuration, const struct incstack__linker_view *before);
 

@@ -299,7 +299,7 @@ void incstack__record_alloc(const void *block, size_t bytes, struct incstack__ca
 		alloc_slowly(block, bytes, caller);
 		return;
 	}
-	begin(HERE); /* before the record is used: a handler that forks must see that it is in use */
+	begin(HERE); /* first: a handler that forks must see that the record is in use */
 	record = incstack__record_local.mine;
 	if (__builtin_expect(!is_quick(record) || elsewhere(record, caller), 0)) {
 		end();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks of allocators that may or may not have called malloc for them: a block that the
- * thread has recorded since is not recorded twice.
+ * Records blocks of allocators that may or may not have called malloc for them. A block that the
+ * thread has recorded since the allocator was called is not recorded twice.
  */
 #include "recorder.h"
 
@@ -13,7 +13,7 @@ uint64_t incstack__record_position(void)
 	return record != NULL ? record->log.used : 0;
 }
 
-/* The words of the event that begins with this one. */
+/* Returns the number of words of the event that begins with this word. */
 static size_t words_of(uint64_t word)
 {
 	switch (word >> INCSTACK__TRACE_KIND_SHIFT) {
@@ -43,7 +43,8 @@ static int allocates(const uint64_t *event, uint64_t block)
 	}
 }
 
-/* Quick events are found in the thread's log. */
+/* Whether the thread has recorded the block since its log had that position. Events of the fast
+ * path are found in the log, the newest one of the slow path in `newest`. */
 static int has_recorded(const void *block, uint64_t position)
 {
 	const struct incstack__record *record = incstack__record_local.mine;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The path of a file that is mapped, as the kernel tells it. The dynamic linker knows a module
- * by the name that the program gave, which may be relative to a directory that the program
- * has left since.
+ * Finds the path of a mapped file, as the kernel knows it. The dynamic linker knows a module by
+ * the name that the program gave, which may be relative to a directory that the program has
+ * left since.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -18,7 +18,7 @@ struct text {
 	char bytes[512];
 };
 
-/* The next character, or 0 at the end. */
+/* Reads the next character. Returns 0 at the end. */
 static int take(struct text *text)
 {
 	if (text->at == text->end) {
@@ -30,7 +30,7 @@ static int take(struct text *text)
 	return text->at < text->end ? (unsigned char)text->bytes[text->at++] : 0;
 }
 
-/* The next number, and *end, the character behind it. */
+/* Reads the next number. *end is the character after it. */
 static uint64_t take_hex(struct text *text, int *end)
 {
 	uint64_t number = 0;
@@ -48,7 +48,8 @@ static uint64_t take_hex(struct text *text, int *end)
 	}
 }
 
-/* The rest of the line from its first slash on; empty: there is none, or it is too long. */
+/* Reads the rest of the line from its first slash on. The path is empty if there is no slash or if
+ * it is too long. */
 static void take_path(struct text *text, char *path, size_t size)
 {
 	size_t length = 0;
@@ -62,7 +63,7 @@ static void take_path(struct text *text, char *path, size_t size)
 	path[length < size ? length : 0] = '\0';
 }
 
-/* A file that was removed, or replaced, is told by this behind its path. */
+/* Removes the suffix that the kernel appends to the path of a file that was removed or replaced. */
 static void cut_deleted(char *path)
 {
 	static const char deleted[] = " (deleted)";

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parts of the recorder that must not be left half done: no handler runs in them,
- * which may jump out, writing is no point of cancellation, errno stays, and what they
- * allocate is not the program's. The program made no such call when it asked for memory.
+ * Protects parts of the recorder that must not be left half done. In such a part no signal handler
+ * runs, which might jump out. write() is no cancellation point, errno is preserved, and
+ * allocations are not recorded. The program, which only asked for memory, must not notice the
+ * recorder's calls.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,9 +15,9 @@
 #define BIT(number) (UINT64_C(1) << ((number)-1))
 #define OF_LIBC (BIT(32) | BIT(33))
 
-/* The kernel's masks: libc takes its own two signals out of every mask that passes through
- * its functions. One of them would then end the process, for the thread that serves timers
- * (SIGEV_THREAD) has that signal blocked, and no handler. */
+/* Sets the mask by the system call, because libc removes its two internal signals from every mask
+ * that passes through its functions. The thread that serves timers (SIGEV_THREAD) has one of
+ * these signals blocked and has no handler for it, so unblocking it would end the process. */
 static void set_mask(int how, const uint64_t *mask, uint64_t *before)
 {
 	syscall(SYS_rt_sigprocmask, how, mask, before, sizeof(*mask));
@@ -43,8 +44,8 @@ void incstack__record_loud(const struct incstack__quiet *before)
 	errno = before->error;
 }
 
-/* The cleanup of a cancelled thread runs in the handler of the first, which blocks that one
- * alone, and has no need of it. */
+/* The cleanup of a cancelled thread runs in the handler of signal 32. There only that signal is
+ * blocked and need not stay so, so this case does not count. */
 int incstack__record_blocks_libc(const struct incstack__quiet *before)
 {
 	return (before->signals & OF_LIBC) != 0 && before->signals != BIT(32);

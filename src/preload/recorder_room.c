@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Room for the next event of a thread, and what is done now and then while it is made: a
- * look at the clock, a batch that is written, callers that are walked.
+ * Makes room for the next event of a thread. Now and then it also reads the clock, writes a
+ * batch, or walks callers that were left open.
  */
 #define _GNU_SOURCE
 #include <time.h>
@@ -11,7 +11,8 @@
 
 enum { LOOK_AFTER_BYTES = 1024, FLUSH_AFTER_NS = 100 * 1000 * 1000 };
 
-/* What it has open was recorded before code went: a new event must not be added. */
+/* Whether the open batch was recorded before code was unloaded, so that no event may be added to
+ * it. acquire: pairs with the release in end_epoch (recorder_unload.c). */
 static inline int is_past(const struct incstack__record *record)
 {
 	return record->epoch != __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
@@ -25,7 +26,8 @@ int incstack__record_is_full(const struct incstack__record *record)
 	       (record->check != NULL && !incstack__record_check_room(record)) || is_past(record);
 }
 
-/* A look precedes each batch. Who has the recording's lock has looked before taking it. */
+/* Writes a batch. Modules are checked before each batch. If the caller holds the recording's lock,
+ * they were checked before it took the lock. */
 static void flush(struct incstack__record *record)
 {
 	if (record == incstack__record_local.mine)
@@ -33,8 +35,8 @@ static void flush(struct incstack__record *record)
 	incstack__record_flush(record);
 }
 
-/* A kill finds the callers unknown that a sample has left to be walked later: so they are
- * walked now and then. On a deep stack that takes as long as the stack is deep. */
+/* Walks the callers that samples have left open, because a kill would leave them unknown. On a deep
+ * stack that takes long, so it is done only before the first batch. */
 void incstack__record_complete(struct incstack__record *record)
 {
 	enum { DEEP_BYTES = 64 << 10 };
@@ -52,20 +54,20 @@ size_t incstack__record_depth(const struct incstack__record *record)
 {
 	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 
-	if (record == incstack__recording.late) /* which has any stack */
+	if (record == incstack__recording.late) /* it may be on any stack */
 		return 0;
 	return here >= record->low && here < record->high ? record->high - here : 0;
 }
 
-/* How long what is recorded waits to be written. That takes as long as the stack is deep, for
- * a frame some 20 ns. */
+/* How long events wait before they are written. A batch takes some 20 ns for each frame of the
+ * stack, so events of a deep stack wait longer. */
 static int64_t patience_ns(const struct incstack__record *record)
 {
 	return FLUSH_AFTER_NS + (int64_t)incstack__record_depth(record) * 16;
 }
 
-/* A coarse clock, read now and then: what is 100 ms old, or older on a deep stack, is
- * written. And the one that stamps are counted from. */
+/* Reads a coarse clock, and writes the batch if it is 100 ms old, or older on a deep stack. Also
+ * adds a time event, from which the stamps of the following events are counted. */
 static __attribute__((noinline)) void look_at_clock(struct incstack__record *record)
 {
 	struct timespec now;
@@ -79,11 +81,10 @@ static __attribute__((noinline)) void look_at_clock(struct incstack__record *rec
 	incstack__trace_put_time(&record->log, has_counter() ? stamp_of_counter() : __rdtsc());
 }
 
-/* How long nothing is special about the thread's events, unless something changes for
- * the whole recording. */
+/* Sets how far the log may be filled by events on the fast path, unless the recording changes. */
 static void allow_quick(struct incstack__record *record, uint32_t changes)
 {
-	/* Events of handlers that interrupt an event find room, too. */
+	/* Signal handlers that interrupt an event need room for their events, too. */
 	const size_t most = record->log.size - 8 * INCSTACK__TRACE_WIDE_BYTES;
 
 	if (record->check != NULL || incstack__recording.interval > 1 ||
@@ -95,9 +96,8 @@ static void allow_quick(struct incstack__record *record, uint32_t changes)
 	record->quick = record->look < most ? record->look : most;
 }
 
-/* Whether the stack has room for what is done now and then, which takes some 5 KiB. A fault
- * in the middle of it would find signals blocked and locks held, and a handler that jumps out
- * of the fault would leave them so. */
+/* Whether the stack has room for the slow work, which takes some 5 KiB. If it faulted in the
+ * middle, a handler that jumps out would leave signals blocked and locks held. */
 static int stack_suffices(const struct incstack__record *record)
 {
 	enum { LEAST_BYTES = 6 << 10 };
@@ -106,9 +106,9 @@ static int stack_suffices(const struct incstack__record *record)
 	return here < record->low || here >= record->high || here - record->low >= LEAST_BYTES;
 }
 
-/* Room for one more event and its trace. */
 int incstack__record_make_room(struct incstack__record *record)
 {
+	/* acquire: pairs with the releases of all additions; see struct incstack__recording. */
 	const uint32_t changes = __atomic_load_n(&incstack__recording.changes, __ATOMIC_ACQUIRE);
 
 	if (!stack_suffices(record))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is done before the program forbids system calls, or the time-stamp counter, to
- * itself. Where a seccomp filter would end the program, or run a handler of its own, at one
- * of the recorder's system calls, everything is written, all return addresses are restored,
- * and the recorder makes no system call any more.
+ * Prepares for the moment when the program forbids itself system calls or the time-stamp counter.
+ * If a seccomp filter would end the program, or run a handler of the program, at one of the
+ * recorder's system calls, everything is written, all return addresses are restored, and the
+ * recorder makes no system call any more.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "../heap/seccomp_filter.h"
 #include "recorder.h"
 
-/* Every one that may be made once recording has begun. */
+/* All system calls that the recorder may make after recording has begun. */
 static const int calls[] = {
 	SYS_access,
 	SYS_arch_prctl,
@@ -67,7 +67,8 @@ static int survives(const struct sock_filter *filter, size_t count, struct secco
 	       incstack__seccomp_survives(result);
 }
 
-/* A write that fails is as bad as one that ends the program: what is recorded is lost. */
+/* Whether write() works. A filter that makes it fail is refused too, because what was recorded
+ * would be lost. */
 static int allows_write(const struct sock_filter *filter, size_t count)
 {
 	const struct seccomp_data call = {.nr = SYS_write,
@@ -88,9 +89,9 @@ static int allows_recording(const struct sock_filter *filter, size_t count)
 	return allows_write(filter, count);
 }
 
-/* The program's memory, which may not be there: the kernel will say so to the program. Asked
- * by a call that the recorder makes anyway, which reads a mask before it looks at what is to
- * be done with it. */
+/* Whether the program's memory can be read. If not, the kernel will report it to the program. The
+ * test uses a system call that the recorder makes anyway: rt_sigprocmask reads the mask before it
+ * checks its first argument, which is invalid here. */
 static int is_readable(const void *memory, size_t bytes)
 {
 	const uintptr_t page = 4096;
@@ -106,8 +107,8 @@ static int is_readable(const void *memory, size_t bytes)
 	return 1;
 }
 
-/* Not 0: the filter ends recording. The program may pass no filter, to find out whether
- * there is seccomp. */
+/* Returns non-zero if the filter ends recording. A program may pass no filter, to find out whether
+ * seccomp is available. */
 static int ends_recording(const struct sock_fprog *program)
 {
 	return program != NULL && is_readable(program, sizeof(*program)) &&
@@ -115,8 +116,8 @@ static int ends_recording(const struct sock_fprog *program)
 	       !allows_recording(program->filter, program->len);
 }
 
-/* Whether the thread has the signal blocked, as it has in a handler; 0: also if it cannot
- * be known. */
+/* Whether the thread has the signal blocked, as it has in the signal's handler. Returns 0 also if
+ * that cannot be found out. */
 static int blocks(pid_t tid, int signal)
 {
 	static const char head[] = "\nSigBlk:\t";
@@ -166,8 +167,9 @@ static void enter_sandbox(int strict, const void *program)
 	incstack__record_exit();
 }
 
-/* From now on each event of each thread is ordered by a counter. It begins where the
- * time-stamp counter will be after a second: a thread may yet finish an event by that. */
+/* From now on a counter orders the events of all threads. It begins at a value that the time-stamp
+ * counter reaches only after about a second, because a thread may still be finishing an event
+ * that the time-stamp counter orders. */
 static void leave_clock(void)
 {
 	struct incstack__recording *r = &incstack__recording;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a program sees of its own stack: before it looks at a return address, or walks, it
- * gets back what the thunks have replaced.
+ * Hides the thunks from the program: before it looks at a return address or walks its stack, the
+ * return addresses that thunks have replaced are restored.
  */
 #define _GNU_SOURCE
 #include "recorder.h"
@@ -21,10 +21,10 @@ static int plants(const struct incstack__record *record)
 	       stats.mode == INCSTACK_MODE_PATCH;
 }
 
-/* The walker's return slot, or one that lies below it. */
+/* A walk of the program: the walker's return slot, or a slot below it. */
 struct walk {
 	uintptr_t *slot;
-	uintptr_t word; /* what it holds, or 0: its caller walks */
+	uintptr_t word; /* the content of the slot; 0: the walker is the caller */
 };
 
 static int is_inside(const struct incstack__record *record, uintptr_t at)
@@ -32,9 +32,9 @@ static int is_inside(const struct incstack__record *record, uintptr_t at)
 	return at >= record->low && at < record->high;
 }
 
-/* A slot that holds what it held may still be the walker's: a dead one is overwritten by
- * the calls that follow. Where the caller walks, or on a signal stack, only a flush tells;
- * then the word is 0. */
+/* Whether the program still walks. If the slot still holds the same word, it may still be the
+ * walker's, because later calls overwrite a dead slot. If the caller walks, or on a signal stack,
+ * the word is 0 and the walk counts as over at the next flush, which sets it to 1. */
 static int still_walks(const struct incstack__record *record, uintptr_t at)
 {
 	const uintptr_t *slot = record->walker;
@@ -69,8 +69,9 @@ static void lift_context(void)
 	incstack__record_loud(&before);
 }
 
-/* The open traces are completed. With a walk, nothing is planted again until it has ended:
- * what the walker calls may allocate. The outer one of two counts. */
+/* Completes the open traces and lifts the barriers. With a walk, no barrier is planted until the
+ * walk has ended, because the walker may call functions that allocate. Of two nested walks the
+ * outer one counts. */
 static void lift(struct incstack__record *record, void *argument)
 {
 	const uint32_t mode = incstack__recording.mode;
@@ -86,7 +87,7 @@ static void lift(struct incstack__record *record, void *argument)
 	    (planting || (record->walker != NULL && !still_walks(record, (uintptr_t)walk->slot)))) {
 		record->walker = walk->slot;
 		record->walker_word = is_inside(record, (uintptr_t)walk->slot) ? walk->word : 0;
-		record->look = record->quick = 0; /* each event asks whether it has ended */
+		record->look = record->quick = 0; /* each event checks whether it has ended */
 	}
 	lift_context();
 }
@@ -99,8 +100,8 @@ static void walked(struct walk *walk)
 		incstack__record_as_event(lift, walk);
 }
 
-/* The walk that a thread without a record has begun. A record is not made here: that may
- * allocate, and a handler may be walking from inside the allocator. */
+/* The walk that a thread without a record has begun. No record is made for it: that might allocate,
+ * and the walker may be a signal handler that has interrupted the allocator. */
 static INCSTACK__TLS struct walk first;
 
 void incstack__record_walk(uintptr_t *slot, int by_caller)
@@ -130,7 +131,7 @@ void incstack__record_shown(uintptr_t *slot)
 		return;
 	if (incstack__record_local.mine != NULL)
 		walked(NULL);
-	if (incstack_slot_read(slot) != *slot) /* the barrier counts as gone unannounced */
+	if (incstack_slot_read(slot) != *slot) /* the barrier counts as vanished unannounced */
 		*slot = real;
 }
 
@@ -139,9 +140,10 @@ const void *incstack__record_real_address(const void *address)
 	return (const void *)incstack_slot_read((const uintptr_t *)&address);
 }
 
-/* An unwinder that is known will call the thunks' personality. Another one, linked
- * statically into the program or a library, must meet no thunk: this comes before it looks
- * at a frame. Where it is not certain that an unwinder asks, lifting is enough. */
+/* Called before a possible unwinder looks at a frame. An unwinder whose functions are known will
+ * call the thunks' personality routine. Another one, which is linked statically into the program or
+ * a library, must meet no thunk. If it is not certain that the caller is an unwinder, it suffices
+ * to lift the barriers. */
 void incstack__record_lookup(uintptr_t caller, int certain)
 {
 	static uintptr_t known;
@@ -152,7 +154,7 @@ void incstack__record_lookup(uintptr_t caller, int certain)
 	    incstack__record_local.state != 0)
 		return;
 	if (incstack_unwinder_known(from)) {
-		if (certain) /* libgcc_s; of others it may not be true for ever */
+		if (certain) /* it is libgcc_s; other answers may change later */
 			__atomic_store_n(&known, from, __ATOMIC_RELAXED);
 		return;
 	}

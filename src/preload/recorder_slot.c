@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The counter slots of threads. A thread has one of its own while it lives; after it the
- * slot goes to another thread, which counts on from what is there, because a reader adds up
- * all slots. The first slot is for what is counted under the recording's lock. The last one
- * is shared by the threads for which no other is left, and never given out.
+ * The counter slots of threads. A thread has its own slot while it lives. Later the slot goes to
+ * another thread, which adds to its counts, because a reader sums up all slots. The first slot is
+ * for counts under the recording's lock. The last one is never given out; the threads for which
+ * no other is left share it.
+ *
+ * The release in incstack__slot_give pairs with the acquire in take(), so that the new owner sees
+ * the counts of the last one.
  */
 #include "recorder.h"
 
@@ -20,7 +23,7 @@ static int is_given_out(uint32_t number)
 	return number != 0 && number != LAST;
 }
 
-/* Not 0: nobody else has it from now on. What its last owner counted is seen. */
+/* Takes a slot for the calling thread. Returns 0 if another thread has it. */
 static int take(uint32_t number)
 {
 	uint64_t *word = &incstack__recording.slots_taken[number / 64];

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory that outlives the process: what threads record is in a file beside the trace file,
- * mapped shared, until it is in a block. The file grows in steps, whose room is taken from
- * the disk before anything is stored there, for a store that found the disk full would end
- * the process. Where it cannot grow, memory of the process alone serves, and a kill loses
- * what is there.
+ * Memory that outlives the process. What threads record is in a file beside the trace file, mapped
+ * shared, until it is written as a block. The file grows in steps. The disk space of a step is
+ * allocated before anything is stored there, because a store would end the process if the disk
+ * were full. If the file cannot grow, private memory is used, and a kill loses its contents.
  *
- * Nothing here is wiped when the process forks: a child that was told of the fork lets go
- * of it, and any other never comes here.
+ * A fork wipes nothing of this. A child that knows of the fork gives the memory up. A child whose
+ * fork was not announced never gets here.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,13 +23,13 @@
 enum {
 	RECORD_BYTES = INCSTACK__SPOOL_RECORD_BYTES + INCSTACK__SPOOL_EVENT_BYTES,
 	LEAST_STEP = 1 << 20,
-	ROOM_SIZES = 9, /* ROOM_LEAST, then twice as much each, up to WALK_BYTES_MOST */
+	ROOM_SIZES = 9, /* powers of two from ROOM_LEAST to WALK_BYTES_MOST */
 };
 _Static_assert(INCSTACK__SPOOL_ROOM_LEAST << (ROOM_SIZES - 1) == INCSTACK__SPOOL_WALK_BYTES_MOST &&
 		       INCSTACK__SPOOL_EVENT_BYTES_MOST <= INCSTACK__SPOOL_WALK_BYTES_MOST,
 	       "sizes of rooms");
 
-/* A piece that is not in use: its first word leads to the next. */
+/* A piece that is not in use. Its first word links to the next. */
 struct piece {
 	struct piece *next;
 };
@@ -40,7 +39,7 @@ static struct spool {
 	char path[4096 + 64];
 	dev_t device;
 	ino_t inode;
-	unsigned char *next; /* of the newest segment, what was not yet given out */
+	unsigned char *next; /* the unused part of the newest segment */
 	size_t left;
 	struct piece *records;
 	struct piece *chunks;
@@ -52,7 +51,7 @@ static const struct incstack__spool_segment *newest_segment(void)
 	return &spool.header->segment[spool.header->segments - 1];
 }
 
-/* Beyond the limit the kernel would send a signal. */
+/* Whether the file may have that size. Beyond the limit the kernel would send a signal. */
 static int within_limit(uint64_t bytes)
 {
 	struct rlimit limit;
@@ -60,7 +59,7 @@ static int within_limit(uint64_t bytes)
 	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
 }
 
-/* Maps `bytes` more of the file, behind `offset`. */
+/* Maps `bytes` more bytes of the file, from `offset` on. */
 static void *map_more(int fd, uint64_t offset, size_t bytes)
 {
 	void *memory;
@@ -71,7 +70,7 @@ static void *map_more(int fd, uint64_t offset, size_t bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The segment counts when it is described. */
+/* Adds a segment, which is counted only after it is described. */
 static void add_segment(void *memory, uint64_t offset, size_t bytes)
 {
 	struct incstack__spool_header *header = spool.header;
@@ -84,8 +83,8 @@ static void add_segment(void *memory, uint64_t offset, size_t bytes)
 	spool.left = bytes;
 }
 
-/* The file is opened for this alone, so that there is no descriptor that the program could
- * close or put another file onto. */
+/* Opens the file only to extend it. So there is no permanent descriptor that the program could
+ * close or replace. */
 static int open_again(void)
 {
 	const int fd = open(spool.path, O_RDWR | O_CLOEXEC);
@@ -99,7 +98,7 @@ static int open_again(void)
 	return fd;
 }
 
-/* Each step is a quarter of what there is, so that a process has few segments. */
+/* Extends the file by a quarter of its size, so that there are few segments. */
 static int extend(size_t least)
 {
 	const struct incstack__spool_segment *last = newest_segment();
@@ -123,7 +122,7 @@ static int extend(size_t least)
 	return 0;
 }
 
-/* A new piece, of the spool if it can be had there. */
+/* Returns a new piece, in the spool if possible. */
 static void *cut(size_t bytes)
 {
 	void *memory = spool.next;
@@ -189,7 +188,7 @@ void incstack__spool_chunk_release(void *context, void *memory, size_t bytes)
 	give(&spool.chunks, memory);
 }
 
-/* Each record in the spool is in its list once, for ever. */
+/* Adds a record to the spool's list, in which each record is once and stays for ever. */
 static void list_record(struct incstack__record *record)
 {
 	const uint64_t offset = offset_of(record);
@@ -244,8 +243,8 @@ void incstack__spool_room_release(void *memory, size_t bytes)
 		give(rooms_of(bytes), memory);
 }
 
-/* The log of a record is one of its own, or what follows the record. It is empty when it
- * changes, so a reader that finds half of the change finds no event. */
+/* Sets the log of a record: a separate room, or the memory that follows the record. The log is
+ * empty then, so a reader that finds the change half done finds no event. */
 static void set_log(struct incstack__record *record, void *events, size_t bytes)
 {
 	void *before = record->live.events != 0 ? record->log.data : NULL;
@@ -285,7 +284,8 @@ void incstack__spool_record_release(struct incstack__record *record)
 	give(&spool.records, record);
 }
 
-/* Field 22, behind the name, which may contain anything. */
+/* Returns the start time of the process: field 22 of /proc/self/stat. The fields are counted from
+ * the end of the name, because the name may contain any character. */
 static uint64_t start_of_process(void)
 {
 	char text[1024];
@@ -310,7 +310,7 @@ static int make_file(void)
 	struct stat status;
 	int fd;
 
-	unlink(spool.path); /* not emptied: it may be the memory of a process */
+	unlink(spool.path); /* not truncated: it may be the memory of another process */
 	fd = open(spool.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0 || fstat(fd, &status) == 0)
 		return fd;
@@ -373,8 +373,8 @@ void incstack__spool_remove(void)
 		unlink(spool.path);
 }
 
-/* Ends the use of the spool, after `part` was called with each of its segments. Their list
- * lies in the first of them, so it is copied before. */
+/* Calls `part` for each segment of the spool and ends its use. The list of segments is in the first
+ * one, so it is copied before. */
 static void part_with(void (*part)(void *memory, size_t bytes))
 {
 	struct incstack__spool_segment segments[INCSTACK__SPOOL_SEGMENTS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How events are stamped, and written into a thread's log.
+ * Stamps events and writes them to a thread's log.
  */
 #ifndef INCSTACK_RECORDER_STAMP_H
 #define INCSTACK_RECORDER_STAMP_H
@@ -14,10 +14,11 @@ static inline int is_alone(void)
 	return !__atomic_load_n(&incstack__recording.shared, __ATOMIC_RELAXED);
 }
 
-/* Stamps order events between records. While there is one only, counting does: a count
- * that starts at the clock's value never overtakes it. Whoever uses a second record
- * says so before its first event, and events that depend on that one see it.
- * Out of line: the compiler then sees that the other stamps follow each other. */
+/* Stamps order the events of different records. While there is only one record, a count suffices: a
+ * count that starts at the clock's value never overtakes the clock. A thread that uses a second
+ * record announces that before its first event (incstack__record_share), and every event that
+ * depends on that event sees it. This function is out of line so that the compiler sees that
+ * the other stamps are consecutive. */
 static __attribute__((noinline)) int
 put_alloc_by_clock(struct incstack__trace_log *log, uintptr_t block, size_t bytes, uint64_t trace)
 {
@@ -45,7 +46,8 @@ static inline int log_free(struct incstack__trace_log *log, int alone, const voi
 	return incstack__trace_put_free(log, log->stamp + 1, (uintptr_t)block);
 }
 
-/* Where the program has forbidden the time-stamp counter; no event is quick then. */
+/* Returns a stamp if the program has forbidden the time-stamp counter. No event takes the fast path
+ * then. seq_cst: the stamps of all threads are in one order. */
 static inline uint64_t stamp_of_counter(void)
 {
 	return __atomic_add_fetch(&incstack__recording.counter, 1, __ATOMIC_SEQ_CST);
@@ -56,7 +58,7 @@ static inline int has_counter(void)
 	return __atomic_load_n(&incstack__recording.counter, __ATOMIC_RELAXED) != 0;
 }
 
-/* Of events that are not quick. */
+/* Logs an event of the slow path. */
 static inline int log_alloc_slowly(struct incstack__trace_log *log, const void *block, size_t bytes,
 				   uint64_t trace)
 {

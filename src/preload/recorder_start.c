@@ -15,11 +15,12 @@
 
 struct incstack__recording incstack__recording;
 
-/* Without libunwind: it unblocks libc's own signals, and its locks and the dynamic linker's
- * may be held by a thread that is stopped, or that waits for this one. */
+/* Finds rules without libunwind, which unblocks libc's internal signals. Also, its locks and that
+ * of the dynamic linker may be held by a thread that is stopped or that waits for this one. */
 static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
 {
-	/* Until the mode has changed, no return into code is intercepted that is met now. */
+	/* Until the mode has changed, no return into code whose rule is asked for now may be
+	 * intercepted. acquire: pairs with the release in spare (recorder_host.c). */
 	const int spared = incstack__record_host_spares(address) ||
 			   __atomic_load_n(&incstack__recording.spared, __ATOMIC_ACQUIRE);
 	const int error = incstack_native_embedder()->find_rule_quickly(context, address, rule);
@@ -29,7 +30,7 @@ static int find_rule(void *context, uintptr_t address, struct incstack_rule *rul
 	return error;
 }
 
-/* The value of `name` in "name=value;name=value;file=anything", or -1. */
+/* Returns the value of `name` in "name=value;name=value;file=anything", or -1. */
 static long option(const char *configuration, const char *name, char *text, size_t size)
 {
 	const size_t length = strlen(name);
@@ -80,7 +81,7 @@ static void configure(const char *configuration)
 	r->pid = getpid();
 }
 
-/* The plain name and that of the process, with the first number that is free. */
+/* Makes a path from the plain name, the process number and the first free image number. */
 static void numbered(char *path, size_t size)
 {
 	for (int image = 0;; image++) {
@@ -91,8 +92,9 @@ static void numbered(char *path, size_t size)
 	}
 }
 
-/* The process that the tool started has the plain name, and when it executes another
- * program that one gets it: a wrapper makes room for the program that it starts. */
+/* Opens the trace file. The file of the process that the tool started has the plain name. If that
+ * process executes another program, the new program gets the plain name, because the first one
+ * was probably a wrapper. */
 static int open_next(int started_by_tool)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -118,8 +120,9 @@ static int open_next(int started_by_tool)
 	return -1;
 }
 
-/* Leaves word in the environment of whatever this process executes. The array is
- * written in place: targets such as shells define their own setenv. */
+/* Adds the process number to the configuration in the environment, for the programs that this
+ * process executes. It writes to the array itself, because targets such as shells define their own
+ * setenv. */
 static void mark_environment(const char *configuration)
 {
 	static char entry[8192];
@@ -154,7 +157,7 @@ static int create_runtime(void)
 	return incstack_runtime_create(&options, &r->runtime);
 }
 
-/* The shared record: any stack, walked fully. */
+/* Creates the shared record, which serves any stack and walks it fully. */
 static int create_late(void)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -170,7 +173,7 @@ static int create_late(void)
 	return 0;
 }
 
-/* Everything that a recording has, but its file and what the process keeps. */
+/* Creates everything that a recording needs, except its file and what the process has anyway. */
 static int create_all(void)
 {
 	return create_runtime() != 0 || create_late() != 0;
@@ -224,7 +227,7 @@ static const struct incstack__recorder table = {
 
 __attribute__((visibility("default"))) incstack__recorder_start_fn incstack__recorder_start;
 
-/* Signals are blocked. */
+/* Called with signals blocked. */
 static int start(const char *configuration, long starter)
 {
 	struct incstack__recording *r = &incstack__recording;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The records of threads: made at a thread's first event, ended by the last
- * round of its TLS destructors, and what a forked child does with them.
+ * The records of threads. A record is made at the thread's first event and released in the last
+ * round of the thread's TLS destructors. A forked child drops its thread's record.
  */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -11,7 +11,7 @@
 
 INCSTACK__TLS struct incstack__record_local incstack__record_local;
 static INCSTACK__TLS int ended;
-static pthread_key_t key; /* a child has it, too */
+static pthread_key_t key; /* it stays valid in a child */
 
 static void lock(void)
 {
@@ -73,7 +73,7 @@ static struct incstack__record *create(void)
 	record = incstack__spool_record();
 	if (record == NULL)
 		return NULL;
-	incstack__lock_may_wait(); /* libc allocates for the attributes, and locks the thread */
+	incstack__lock_may_wait(); /* libc locks the thread and allocates for its attributes */
 	record->tid = gettid();
 	if (incstack__record_prepare(record, incstack__record_number()) != 0 ||
 	    incstack_native_stack_range(&record->low, &record->high) != 0 ||
@@ -86,7 +86,8 @@ static struct incstack__record *create(void)
 	incstack__record_publish(record);
 	lock();
 	record->next = r->threads;
-	__atomic_store_n(&r->threads, record, __ATOMIC_RELEASE); /* a fork may come at any time */
+	/* release: a fork may come at any time, and its child must find a complete record. */
+	__atomic_store_n(&r->threads, record, __ATOMIC_RELEASE);
 	unlock();
 	return record;
 }
@@ -123,15 +124,15 @@ static void unlink_record(const struct incstack__record *record)
 	unlock();
 }
 
-/* Destructors that run after this one may still allocate, so it comes back until
- * the last round. What allocates even later goes to the shared record. */
+/* The TLS destructor. Destructors that run after it may still allocate, so it registers itself
+ * again until the last round. Allocations after that go to the shared record. */
 static void ending(void *value)
 {
 	struct incstack__record *record = value;
 	struct incstack__quiet before;
 
 	if (!incstack__recording.on)
-		return; /* it may be the parent's */
+		return; /* the record may belong to the parent */
 	if (++record->endings < PTHREAD_DESTRUCTOR_ITERATIONS) {
 		pthread_setspecific(key, record);
 		return;
@@ -147,7 +148,7 @@ static void ending(void *value)
 	incstack__record_loud(&before);
 }
 
-/* Who sees the change sees what changed. */
+/* The release of the addition publishes `shared`: see struct incstack__recording. */
 void incstack__record_share(void)
 {
 	struct incstack__recording *r = &incstack__recording;

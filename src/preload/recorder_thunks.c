@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes thunks when they are few. libgcc must be told of them, which takes a lock of its
- * own. It allocates and frees with that lock held, so none are made in such an event.
+ * Makes thunks when few are left. They must be registered with libgcc, which takes its own lock for
+ * that. libgcc allocates and frees memory while it holds the lock, so no thunks are made in an
+ * event that libgcc may have caused: the thread would wait for itself.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

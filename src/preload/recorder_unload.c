@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which code the addresses in a batch mean, where code comes and goes.
+ * Tells to which module the addresses in a batch belong if code is loaded and unloaded.
  *
- * An epoch is the time between two unloads. In one epoch an address means one module at
- * most, so the newest list of an epoch, to which modules are only added, describes all of
+ * An epoch is the time between two unloads. In one epoch an address belongs to at most one
+ * module, so the newest list of an epoch, to which modules are only added, describes all of
  * it. A batch names the epoch in which its events were recorded, and a thread ends its
  * batch before its first event of a new epoch (record->epoch is compared on the slow path;
  * recording.changes leads there).
  *
- * The dynamic linker tells nobody when it removes a module. It counts what it has added and
- * removed, and dl_iterate_phdr tells the counts. `look` compares them with those of the
+ * The dynamic linker does not announce the removal of a module. It counts what it has added and
+ * removed, and dl_iterate_phdr reports the counts. `look` compares them with those of the
  * newest list, unless the linker's own counters show that nothing has changed
- * (recorder_linker.c). If a module was removed, it forgets the unwind rules of the module's
- * code and begins a new epoch. It waits for the linker's lock without holding a lock of ours:
- * the thread that has the linker's lock may be inside a callback that allocates.
+ * (recorder_linker.c). If a module was removed, `look` forgets the unwind rules of the module's
+ * code and begins a new epoch. It waits for the linker's lock without holding a lock of ours,
+ * because the thread that has the linker's lock may be inside a callback that allocates.
  *
- * What is recorded between the moment when a module goes (T1) and the next look must not
- * meet code that came to the same place (T2). So the unload is announced before it (T0):
- * the interposed dlclose opens a window until it returns, and where libc unloads by itself
- * (iconv, NSS) the module's destructors call __cxa_finalize, which opens a window until the
- * module is gone. While a window is open, no event is quick, and each looks before it is
- * recorded. This is exact:
+ * Events between the removal of a module (T1) and the next look must not contain frames of code
+ * that was loaded at the same place (T2). So the unload is announced before it (T0): the
+ * interposed dlclose opens a window until it returns. If libc unloads by itself (iconv, NSS),
+ * the module's destructors call __cxa_finalize, which opens a window until the module is gone.
+ * While a window is open, no event takes the fast path, and each looks before it is recorded.
+ * This is exact:
  * - Before T1 the event's stack may hold frames of the old module. The look finds nothing,
  *   and the event belongs to the old epoch. While such a frame is live the module stays.
  * - After T2 an event with frames of the new module happens after its dlopen, hence after
@@ -28,11 +28,11 @@
  *   ends its batch, and has no old rule.
  * - An event whose stack has frames of neither may be recorded in either epoch.
  *
- * A module that was not announced (made without crtbegin, or opened with RTLD_DEEPBIND, and
- * closed inside libc) is missed until the next look, which precedes every batch. What was
- * recorded in between may mix both modules. The batches of that time get a number of their
- * own, the next odd one, whose list does not have the modules that went. Frames of code that
- * is in doubt keep no callers, which is counted as truncated, and the report says so.
+ * The unload of a module is not announced if libc closes it and it was linked without crtbegin or
+ * opened with RTLD_DEEPBIND. It is noticed at the next look, which precedes every batch. Events
+ * recorded in between may mix both modules. The batches of that time get a number of their own,
+ * the next odd one, whose list does not contain the removed modules. Frames of doubtful code
+ * keep no callers, which counts as truncated, and the report says so.
  *
  * Locks: see docs/invariants.md. `modules` is under LOCK_MODULES.
  */
@@ -46,8 +46,8 @@ enum { ANNOUNCED_MAX = 256 };
 struct span {
 	uint64_t low;
 	uint64_t high;
-	uint32_t epoch; /* of which the code there is not known */
-	uint32_t sure;  /* or the only code that is known */
+	uint32_t epoch; /* in this epoch the code in the span is not known */
+	uint32_t sure;  /* non-zero: only the code in such spans is known */
 };
 
 struct spans {
@@ -59,9 +59,9 @@ struct spans {
 static struct {
 	struct incstack__record_list known;    /* the newest list of the epoch */
 	struct incstack__record_counts newest; /* its counts; read without the lock */
-	uint64_t first;                        /* its modules that were there at the start */
+	uint64_t first;                        /* how many of its modules existed at the start */
 	struct spans blurred;
-	uint64_t announced[ANNOUNCED_MAX]; /* low of modules whose destructors ran */
+	uint64_t announced[ANNOUNCED_MAX]; /* `low` of the modules whose destructors ran */
 	uint32_t announced_count;
 	uint32_t closing; /* threads inside dlclose */
 } modules;
@@ -97,7 +97,8 @@ static int overlaps(const struct spans *spans, const struct incstack__trace_modu
 
 /* ---- announcements; the lock is held ------------------------------------------------ */
 
-/* No event is quick while a window is open. Who sees the change sees the window. */
+/* While a window is open, no event takes the fast path. The release of the addition publishes
+ * `unloading`: see struct incstack__recording. */
 static void update_windows(void)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -122,8 +123,9 @@ static void withdraw(uint64_t low)
 			modules.announced[i--] = modules.announced[--modules.announced_count];
 }
 
-/* Whether the module is known. Those that were there at the start stay: their destructors
- * run when the process ends. */
+/* Announces the unload of the module that contains the address. Returns whether the module is
+ * known. Modules that existed at the start are not announced: their destructors run when the
+ * process ends. */
 static int announce(uint64_t address)
 {
 	struct incstack__record_entry entry;
@@ -146,14 +148,15 @@ static int announce(uint64_t address)
 
 struct difference {
 	struct spans gone;
-	size_t added;  /* where in the new list the modules begin that the old one has not */
-	int announced; /* all that went */
-	int complete;  /* nothing else went */
-	uint64_t sure; /* so many of those that stayed, the oldest, did stay */
+	size_t added;  /* where the modules begin in the new list that are not in the old one */
+	int announced; /* whether all removals were announced */
+	int complete;  /* whether nothing else was removed in between */
+	uint64_t sure; /* how many modules in both lists, the oldest, were never removed */
 };
 
-/* The linker appends to its list, and removes from anywhere: what went and came back
- * unseen is, in both lists, behind all that stayed. */
+/* Compares the new list with the known one. The linker appends to its list and removes from
+ * anywhere. So a module that was removed and loaded again between two looks is behind all modules
+ * that stayed, in both lists. */
 static struct difference compare(const struct incstack__record_list *fresh)
 {
 	const struct incstack__record_list *known = &modules.known;
@@ -197,16 +200,16 @@ static void forget_rules(const struct difference *difference)
 					difference->gone.span[i].high);
 }
 
-/* Whether the next module of the old list was there all the time. *stayed counts those that
- * both lists have. */
+/* Whether the next module of the old list was loaded all the time. *stayed counts the modules that
+ * are in both lists. */
 static int is_sure(const struct difference *difference, const struct incstack__trace_module *module,
 		   uint64_t *stayed)
 {
 	return !overlaps(&difference->gone, module) && (*stayed)++ < difference->sure;
 }
 
-/* The list that the batches of the epoch are read with from now on: with what was loaded
- * since the last look, without what is not sure. */
+/* Writes the list that describes the batches of the ending epoch from now on. It includes what was
+ * loaded since the last look and excludes what is not sure. */
 static void write_last(const struct incstack__record_list *fresh,
 		       const struct difference *difference, int exact)
 {
@@ -227,8 +230,9 @@ static void write_last(const struct incstack__record_list *fresh,
 	incstack__record_list_free(&last);
 }
 
-/* What the unannounced change leaves in doubt: the modules that went, or, if others came
- * and went unseen, all code but that of the modules that stayed. */
+/* Records the code that an unannounced change leaves in doubt: that of the removed modules or, if
+ * other modules were loaded and removed between the looks, all code except that of the modules
+ * that stayed. */
 static void blur(const struct difference *difference)
 {
 	struct incstack__record_entry entry;
@@ -247,7 +251,8 @@ static void blur(const struct difference *difference)
 	incstack__record_note(INCSTACK__NOTE_UNLOADED);
 }
 
-/* A module went: its rules first, so that whoever sees the new epoch has none of them. */
+/* Ends the epoch, because a module was removed. The rules are forgotten first. The release of the
+ * new epoch then makes sure that a thread that loads it with acquire finds none of these rules. */
 static void end_epoch(const struct incstack__record_list *fresh)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -267,13 +272,15 @@ static void end_epoch(const struct incstack__record_list *fresh)
 	update_windows();
 }
 
-/* Two threads may have looked. With objects in other namespaces, subs can fall. */
+/* Whether a is newer than b. Two threads may look at once. With objects in other namespaces, subs
+ * can decrease. */
 static int is_newer(struct incstack__record_counts a, struct incstack__record_counts b)
 {
 	return a.adds != b.adds ? a.adds > b.adds : (int64_t)(a.subs - b.subs) > 0;
 }
 
-/* The counts come last: who finds them unchanged finds all the rest done. */
+/* Makes a list the known one. The counts are stored last, with release: a thread that loads them
+ * with acquire (newest_counts) also sees the rest. */
 static void publish(struct incstack__record_list *fresh)
 {
 	if (!is_newer(fresh->counts, modules.newest))
@@ -292,9 +299,10 @@ static void publish(struct incstack__record_list *fresh)
 	__atomic_store_n(&modules.newest.subs, modules.known.counts.subs, __ATOMIC_RELEASE);
 }
 
-/* ---- the doors ------------------------------------------------------------------------- */
+/* ---- the interface --------------------------------------------------------------------- */
 
-/* One may be older than the other: then the linker shows something else. */
+/* Loads the counts. One may be older than the other; the linker's counters differ from them
+ * then. */
 static struct incstack__record_counts newest_counts(void)
 {
 	return (struct incstack__record_counts){
@@ -348,7 +356,7 @@ void incstack__record_modules_unload(enum incstack__unload what, const void *add
 	struct incstack__quiet before;
 
 	incstack__record_quiet(&before);
-	/* At the end of the process each module is announced, without another look. */
+	/* At the end of the process each module is announced; a known one needs no look. */
 	if (what == INCSTACK__UNLOAD_ANNOUNCED && announce_known((uintptr_t)address)) {
 		incstack__record_loud(&before);
 		return;
@@ -368,7 +376,7 @@ void incstack__record_modules_unload(enum incstack__unload what, const void *add
 	incstack__record_loud(&before);
 }
 
-/* The spans of one epoch lie together. */
+/* Returns the blurred spans of an epoch, which are adjacent. */
 static struct spans blurred_in(uint32_t epoch)
 {
 	struct spans found = {.span = modules.blurred.span};
@@ -383,13 +391,14 @@ static struct spans blurred_in(uint32_t epoch)
 
 static int is_doubtful(const struct spans *blurred, uintptr_t pc)
 {
-	/* A return address may be the first one behind its module. */
+	/* A return address may be the first address behind its module. */
 	const struct incstack__trace_module at = {.low = pc - 1, .high = pc + 1};
 
 	return overlaps(blurred, &at) != (int)blurred->span->sure;
 }
 
-/* Below a frame of code that is not known nothing is sure. Returns how many were cut. */
+/* Cuts off the callers of frames of doubtful code, because nothing beyond such a frame is sure.
+ * Returns how many frames were cut. */
 static uint64_t cut_trace(const struct spans *blurred, const struct incstack_trace *trace)
 {
 	struct incstack_frame_object *next;

@@ -13,7 +13,8 @@
 
 #define INCSTACK__INTERPOSED __attribute__((visibility("default")))
 
-/* Null before the recorder has started and where there is none. */
+/* Null before the recorder has started, or if there is none. The acquire below pairs with the
+ * release in stub_load (stub_start.c). */
 extern const struct incstack__recorder *incstack__stub_recorder;
 
 static inline const struct incstack__recorder *incstack__stub_recorder_get(void)
@@ -21,24 +22,26 @@ static inline const struct incstack__recorder *incstack__stub_recorder_get(void)
 	return __atomic_load_n(&incstack__stub_recorder, __ATOMIC_ACQUIRE);
 }
 
-/* The real dlsym, by which this object finds what is behind it. */
+/* The real dlsym, with which the stub finds the functions that it interposes. */
 void *incstack__stub_dlsym(void *handle, const char *name);
-/* The loaded object that contains an address, or null. */
+/* Returns the loaded object that contains an address, or null. */
 const struct link_map *incstack__stub_object(uintptr_t address);
-/* The real _dl_find_object, by which that is found from then on; 0: there is none. */
+/* Sets the real _dl_find_object, which incstack__stub_object uses from then on. 0: there is
+ * none. */
 void incstack__stub_object_finder(uintptr_t function);
-/* The data of the dynamic linker as they are now. */
+/* Copies the data of the dynamic linker as they are now. */
 const struct incstack__linker_view *incstack__stub_view_linker(void);
-/* Called in assembly: see stub_entries.c. */
+/* Called by assembly code: see stub_entries.c. */
 uintptr_t incstack__stub_entered(uintptr_t *slot, unsigned number);
 
-/* The next definition of a function; null if there is none. */
+/* Finds the next definition of a function. Returns null if there is none. */
 void *incstack__stub_find(void **cache, const char *name);
-/* Ends the process then: the target could not have run without it either. */
+/* Does the same, but ends the process if there is none: the target could not have run without it
+ * either. */
 void *incstack__stub_next(void **cache, const char *name);
 
-/* All are found at the start: a search inside free, which dlsym calls for what its last
- * error left, would make dlsym free that twice. */
+/* All real functions are found at the start. dlsym calls free for the message of its last error. If
+ * free called dlsym to find the real free, dlsym would free that message twice. */
 #define INCSTACK__REAL(name) \
 	static void *name##_cache; \
 	__attribute__((constructor(101))) static void name##_find(void) \

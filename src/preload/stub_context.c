@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interposed switches to another context, announced before they happen. Where a
- * context's function ends, libc switches by itself: nothing is open then.
+ * Interposes the functions that switch to another context, and announces the switch before it
+ * happens. At the end of a context's function libc switches by itself, but no frame of the context
+ * is open then.
  */
 #define _GNU_SOURCE
 #include <ucontext.h>

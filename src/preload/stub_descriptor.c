@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interposed functions that close descriptors or put another file at a number: the
- * recorder's own stays. To the program its number is one that is not open; a program that
- * wants the number gets it.
+ * Interposes the functions that close descriptors or put another file at a number, so that the
+ * recorder's descriptor stays open. To the program, its number seems not to be open. If the
+ * program puts a file at that number, the recorder moves its own.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,7 +19,7 @@ INCSTACK__REAL(close_range)
 INCSTACK__REAL(closefrom)
 #endif
 
-/* Its number if it is in the range, or -1. */
+/* Returns the recorder's descriptor if it is in the range, else -1. */
 static int kept(unsigned low, unsigned high)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
@@ -56,7 +56,8 @@ INCSTACK__INTERPOSED int dup3(int from, int to, int flags)
 }
 
 #if __GLIBC_PREREQ(2, 34)
-/* The range without the number: what is below it, then what is above. */
+/* Closes the range except the recorder's descriptor: first the part below it, then the part
+ * above. */
 INCSTACK__INTERPOSED int close_range(unsigned low, unsigned high, int flags)
 {
 	const int fd = kept(low, high);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interposed functions that look at the return address of their caller, or walk its
- * stack. An ordinary function in front of them would become their caller. Each entry asks
- * stub_entries.c where the real one is, with all arguments kept, and jumps there: stack
- * and return address are as the caller left them, but for thunks of ours.
+ * Interposes functions that read the return address into their caller, or walk its stack. An
+ * ordinary interposed function would become their caller. So each entry preserves all arguments,
+ * gets the address of the real function from stub_entries.c, and jumps there. The stack and the
+ * return address are as the caller left them, except that our thunks are removed.
  */
 	.macro ENTRY name, number
 	.globl \name

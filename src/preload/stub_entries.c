@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the entries of stub_entries.S lead, and what is done before: the program must find
- * no thunk where it looks for return addresses. dlopen and dlsym search on behalf of the
- * object that called them, which behind a tail call they know by a return address that may
- * be a thunk; walkers would name the thunks.
+ * Finds the real functions of the entries in stub_entries.S, and removes thunks before they run,
+ * because the functions must find no thunk where they look for return addresses. dlopen and dlsym
+ * search on behalf of the object that called them. They identify it by the return address, which
+ * may be a thunk after a tail call. Walkers would report the thunks.
  *
- * The real functions are found in the tables of the loaded objects: dlsym cannot be found
- * by itself, and would leave an error for dlerror where there is none of that name.
+ * The real functions are found in the symbol tables of the loaded objects. dlsym cannot find
+ * itself, and it would leave an error for dlerror if a function does not exist.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,8 +31,8 @@ static int end_of_stack(void)
 
 static const struct entry {
 	const char *name;
-	int (*otherwise)(void); /* of walkers: where there is no such function */
-	int by_caller;          /* it takes the registers with which its caller will walk */
+	int (*otherwise)(void); /* for walkers: used if there is no such function */
+	int by_caller;          /* it takes the registers for a walk of its caller */
 } entries[] = {
 	{.name = "dlopen"},
 	{.name = "dlmopen"},
@@ -48,7 +48,7 @@ enum { ENTRIES = sizeof(entries) / sizeof(entries[0]) };
 
 static uintptr_t real[ENTRIES];
 
-/* In the objects behind this one: until the program runs, they are the global scope. */
+/* Searches the objects after this one. Before the program runs, they are the global scope. */
 static uintptr_t find_next(const char *name)
 {
 	const struct link_map *map = incstack__stub_object((uintptr_t)entries);
@@ -74,7 +74,7 @@ static int has_name(const struct link_map *map, const char *name)
 	return strcmp(slash != NULL ? slash + 1 : map->l_name, name) == 0;
 }
 
-/* In an object that the dynamic linker knows by that file name. */
+/* Searches the object that has that file name. */
 static uintptr_t find_in(const char *file, const char *name)
 {
 	const struct link_map *map = incstack__stub_object((uintptr_t)entries);
@@ -85,8 +85,9 @@ static uintptr_t find_in(const char *file, const char *name)
 	return 0;
 }
 
-/* The context of one unwinder may be given to its own functions only: where none is in
- * the global scope, that of the object counts which asks. */
+/* Searches the libraries of the calling object. An unwinder's context may be passed only to the
+ * functions of the same unwinder. So if the global scope has none, the caller's own unwinder must
+ * be used. */
 static uintptr_t find_for(uintptr_t caller, const char *name)
 {
 	const struct link_map *map = incstack__stub_object(caller);
@@ -114,7 +115,7 @@ static uintptr_t find(unsigned number, uintptr_t caller)
 		found = find_for(caller, entry->name);
 		return found != 0 ? found : (uintptr_t)entry->otherwise;
 	}
-	found = find_next(entry->name); /* called before the constructor */
+	found = find_next(entry->name); /* the call came before the constructor */
 	if (found == 0)
 		__builtin_trap(); /* the target could not have run without it either */
 	__atomic_store_n(&real[number], found, __ATOMIC_RELAXED);
@@ -126,7 +127,7 @@ void *incstack__stub_dlsym(void *handle, const char *name)
 	return ((__typeof__(&dlsym))find(2, 0))(handle, name);
 }
 
-/* Called by the entries; they jump to what it returns. */
+/* Called by the entries, which jump to the address that it returns. */
 uintptr_t incstack__stub_entered(uintptr_t *slot, unsigned number)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();

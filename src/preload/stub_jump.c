@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interposed longjmp family: a jump pops frames without returning from them,
- * so it is announced before it happens. So is the end of a thread that exits or was
- * cancelled: inside libc it jumps from one cleanup handler of C code to the next.
+ * Interposes the longjmp family. A jump pops frames without returning from them, so it is announced
+ * before it happens. The end of a thread that exits or was cancelled is announced too, because it
+ * jumps inside libc from one cleanup handler of C code to the next.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -11,10 +11,10 @@
 
 #include "stub.h"
 
-/* Not declared by any header: what _FORTIFY_SOURCE calls. */
+/* The function that _FORTIFY_SOURCE calls. No header declares it. */
 _Noreturn void __longjmp_chk(struct __jmp_buf_tag env[1], int value);
 
-/* What pthread_cleanup_pop leads to in C code, when a thread is cancelled or exits. */
+/* Called at the end of each cleanup handler of C code when a thread is cancelled or exits. */
 _Noreturn void __pthread_unwind_next(__pthread_unwind_buf_t *buffer);
 
 INCSTACK__REAL(longjmp)
@@ -24,8 +24,8 @@ INCSTACK__REAL(__longjmp_chk)
 INCSTACK__REAL(pthread_exit)
 INCSTACK__REAL(__pthread_unwind_next)
 
-/* Where glibc for x86-64 keeps the stack pointer, rotated and xored with the
- * thread's pointer guard. */
+/* The word in which glibc for x86-64 keeps the stack pointer. It is xored with the thread's pointer
+ * guard and rotated. */
 enum { JUMP_SP_WORD = 6, GUARD_ROTATION = 17 };
 
 static uintptr_t jump_target(const struct __jmp_buf_tag *env)

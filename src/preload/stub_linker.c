@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A copy of the dynamic linker's data, made before the recorder is loaded: by what has
- * changed when it is, the recorder finds the linker's counters (recorder_linker.c).
+ * Copies the dynamic linker's data before the recorder is loaded. The recorder finds the linker's
+ * counters by the words that have changed after that (recorder_linker.c).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 
 static struct incstack__linker_view view;
 
-/* The linker's lock is held: nothing changes meanwhile. */
+/* Copies the data while the linker's lock is held, so that nothing changes in the meantime. */
 static int copy(struct dl_phdr_info *info, size_t size, void *unused)
 {
 	(void)size;
@@ -23,7 +23,7 @@ static int copy(struct dl_phdr_info *info, size_t size, void *unused)
 	return 1;
 }
 
-/* The object is glibc's own, as long as its symbol says. */
+/* _rtld_global is a private object of glibc. The size of its symbol says how long it is. */
 const struct incstack__linker_view *incstack__stub_view_linker(void)
 {
 	const void *data = incstack__stub_dlsym(RTLD_DEFAULT, "_rtld_global");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interposed questions about loaded code that unwinders ask before they look at a
- * frame: one that is linked statically into the program or a library shows itself here,
- * before it meets a thunk. And dladdr, which programs ask about their return addresses.
+ * Interposes the functions with which unwinders look up loaded code before they look at a frame. So
+ * an unwinder that is linked statically into the program or a library is noticed before it meets a
+ * thunk. Also interposes dladdr, to which programs pass their return addresses.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interposed allocator. Each entry point keeps a frame pointer, so the
- * frame of its caller is known without unwinding: the sample starts there.
+ * Interposes the allocator. Each entry point has a frame pointer, so the frame of its caller is
+ * known without unwinding. The sample starts there.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,13 +21,13 @@ INCSTACK__REAL(posix_memalign)
 INCSTACK__REAL(valloc)
 INCSTACK__REAL(pvalloc)
 
-/* Only in the body of an entry point: its own frame is meant. */
+/* To be used only in the body of an entry point, because it reads the frame that it is in. */
 #define CALLER(name) \
 	const uintptr_t *const frame_ = __builtin_frame_address(0); \
 	const struct incstack__caller name = {.slot = frame_ + 1, .fp = frame_[0]}
 
-/* dlsym may call calloc before it has found the real one, and free, for what its last
- * error left. */
+/* Memory for dlsym, which may call calloc before it has found the real one. It may also call free,
+ * for the message of its last error. */
 static _Alignas(64) unsigned char arena[4096];
 static size_t arena_used;
 static __thread int searching;
@@ -44,7 +44,7 @@ static void *arena_take(size_t bytes)
 	return at <= sizeof(arena) && bytes <= sizeof(arena) - at ? arena + at : NULL;
 }
 
-/* Null inside the search for it. */
+/* Returns the real calloc, or null inside the search for it. */
 static __typeof__(&calloc) calloc_real(void)
 {
 	__typeof__(&calloc) real =
@@ -58,7 +58,8 @@ static __typeof__(&calloc) calloc_real(void)
 	return real;
 }
 
-/* Null inside the search for it: then its caller is about to free the same block. */
+/* Returns the real free, or null inside the search for it. In that case the outer call is about to
+ * free the same block. */
 static __typeof__(&free) free_real(void)
 {
 	__typeof__(&free) real = (__typeof__(&free))__atomic_load_n(&free_cache, __ATOMIC_RELAXED);
@@ -106,7 +107,8 @@ INCSTACK__INTERPOSED void free(void *block)
 	real(block);
 }
 
-/* C23's, and one that libc no longer has: libc or the allocator may lack each of them. */
+/* Two functions of C23 and one that libc has removed. libc or the allocator may lack each of
+ * them. */
 void free_sized(void *block, size_t bytes);
 void free_aligned_sized(void *block, size_t alignment, size_t bytes);
 void cfree(void *block);
@@ -143,8 +145,8 @@ INCSTACK__INTERPOSED void *calloc(size_t count, size_t bytes)
 	return block;
 }
 
-/* The old block is reported first: once it is gone, another thread may get its
- * address. When the call fails the old block lives, and is reported as new. */
+/* The old block is reported before the call, because after it another thread may get the same
+ * address. If the call fails, the old block still exists and is reported as new. */
 static void *resize(void *old, size_t bytes, struct incstack__caller caller)
 {
 	void *block;

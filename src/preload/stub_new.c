@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interposed operators new and delete of C++. Those of the C++ runtimes call malloc
- * and free, where they are seen: a call is passed on to them by a jump, and has no frame
- * here. Those of jemalloc, tcmalloc, mimalloc or the program's libraries may not: their
- * blocks are recorded here, unless malloc has recorded the same block meanwhile.
+ * Interposes the operators new and delete of C++. The operators of the C++ runtimes call malloc and
+ * free, which are interposed, so a call is passed on to them by a jump and has no frame here. The
+ * operators of jemalloc, tcmalloc, mimalloc or the program's libraries may not call malloc. Their
+ * blocks are recorded here, unless malloc has recorded the same block in the meantime.
  *
- * Nothing has to be undone when the real operator throws, and the frame here has unwind
- * information: an exception passes through it.
+ * If the real operator throws, nothing has to be undone. The frame here has unwind information, so
+ * an exception passes through it.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,7 +17,7 @@
 
 #include "stub.h"
 
-/* Each operator: its number and its name. Those from DELETES on are operators delete. */
+/* The number and the name of each operator. Those from DELETES on are operators delete. */
 #define OPERATORS(X) \
 	X(0, "_Znwm") \
 	X(1, "_Znam") \
@@ -46,15 +46,16 @@ enum { ALIGNED = 4, DELETES = 8, OPERATORS_COUNT = 20 };
 #define NAME(number, name) [number] = (name),
 static const char *const names[OPERATORS_COUNT] = {OPERATORS(NAME)};
 
-/* An operator has three arguments at most, all of them words: the first is the size or the
- * block. One function stands for all, and gets the operator's number as the fourth. */
+/* An operator has at most three arguments, all of them words. The first is the size or the block.
+ * One function type serves all, with the operator's number as the fourth argument. */
 typedef uintptr_t operator_fn(uintptr_t first, uintptr_t second, uintptr_t third, unsigned which);
 
-/* The report takes what follows such a name for the function that wanted the memory. */
+/* The report takes the caller of a function with such a name for the function that wanted the
+ * memory. */
 static operator_fn by_caller __asm__("_Znwm.by_caller");
 static operator_fn record __asm__("_Znwm.recorded");
 
-/* Where a call goes: to the real operator, or to one of the two above. */
+/* The target of each operator: the real operator, or one of the two functions above. */
 #define TARGET(number, name) [number] = by_caller,
 __attribute__((visibility("hidden")))
 operator_fn *incstack__new_targets[OPERATORS_COUNT] = {OPERATORS(TARGET)};
@@ -72,12 +73,12 @@ operator_fn *incstack__new_targets[OPERATORS_COUNT] = {OPERATORS(TARGET)};
 		".popsection\n");
 OPERATORS(ENTRY)
 
-/* The definitions behind this one in the global scope; null in a program without C++. */
+/* The next definitions in the global scope. They are null in a program without C++. */
 static operator_fn *next[OPERATORS_COUNT];
 
 /* ---- recording ------------------------------------------------------------------------ */
 
-/* The caller is the frame that called the entry. */
+/* Calls the real operator and records the block. `caller` is the frame that called the entry. */
 static inline uintptr_t call(operator_fn *real, uintptr_t first, uintptr_t second, uintptr_t third,
 			     unsigned which, struct incstack__caller caller)
 {
@@ -145,12 +146,13 @@ __attribute__((constructor(101))) static void find_operators(void)
 	}
 }
 
-/* A program in C that loads code in C++ out of the global scope: without this object, the
- * caller's own libraries would be searched next. What was found is kept for each object. */
+/* For a program in C that loads code in C++ outside the global scope. Without the stub, the dynamic
+ * linker would then search the caller's own libraries, so the stub does. The result is kept for
+ * each calling object. */
 enum { SCOPES_MAX = 64 };
 static struct scope {
 	const struct link_map *map;
-	uintptr_t bias; /* another object may get the place of one that was unloaded */
+	uintptr_t bias; /* another object may have the link_map of one that was unloaded */
 	struct {
 		operator_fn *real;
 		int calls_malloc;
@@ -158,7 +160,7 @@ static struct scope {
 } scopes[SCOPES_MAX];
 static unsigned scopes_used;
 
-/* Null: all are taken. */
+/* Returns the scope of an object, or null if all entries are taken. */
 static struct scope *scope_of(const struct link_map *map)
 {
 	unsigned i;
@@ -177,8 +179,8 @@ static struct scope *scope_of(const struct link_map *map)
 	return &scopes[i];
 }
 
-/* Found without a lock where libc has the function for it, and without telling the
- * recorder, which would take this object for an unwinder. */
+/* Returns the object that contains an address. It takes no lock if libc has _dl_find_object. It
+ * calls the real one, because the recorder would take the stub for an unwinder. */
 static const struct link_map *object_at(const void *address)
 {
 #ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
@@ -195,7 +197,7 @@ static const struct link_map *object_at(const void *address)
 	return incstack__stub_object((uintptr_t)address);
 }
 
-/* No library of the caller's defines it. There is nobody here who could throw. */
+/* Replaces an operator that no library of the caller defines. It cannot throw an exception. */
 static uintptr_t without_runtime(uintptr_t first, uintptr_t second, unsigned which)
 {
 	if (which >= DELETES) {
@@ -207,7 +209,7 @@ static uintptr_t without_runtime(uintptr_t first, uintptr_t second, unsigned whi
 	return (uintptr_t)malloc(first != 0 ? first : 1);
 }
 
-/* As the caller would find it: in the global scope, then in its own libraries. */
+/* Searches where the caller's would be: in the global scope, then in the caller's own libraries. */
 static operator_fn *find(const char *object, const char *name)
 {
 	void *found = incstack__stub_dlsym(RTLD_NEXT, name);
@@ -219,7 +221,7 @@ static operator_fn *find(const char *object, const char *name)
 	if (handle == NULL)
 		return NULL;
 	found = incstack__stub_dlsym(handle, name);
-	dlclose_next()(handle); /* it stays: its code is running */
+	dlclose_next()(handle); /* the object stays loaded, because its code is running */
 	return (operator_fn *)found;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interposed calls that end a process image: the records are written first.
+ * Interposes the functions that end a process image, and has the records written first.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -85,7 +85,7 @@ INCSTACK__INTERPOSED int execveat(int fd, const char *path, char *const argv[], 
 	return execveat_next()(fd, path, argv, envp, flags);
 }
 
-/* How many arguments there are, the terminating null included. */
+/* Returns the number of arguments, including the terminating null. */
 static size_t count_arguments(va_list list)
 {
 	size_t count = 2;
@@ -102,7 +102,7 @@ static void copy_arguments(char **argv, const char *first, va_list list)
 		*++argv = va_arg(list, char *);
 }
 
-/* A list becomes a vector in the frame of the caller of this macro. */
+/* Makes a vector of an argument list, in the frame in which this macro is used. */
 #define LIST_TO_VECTOR(argv, list, first) \
 	va_start(list, first); \
 	char *argv[count_arguments(list)]; \

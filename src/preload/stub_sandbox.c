@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interposed calls by which a program forbids itself system calls or the time-stamp
- * counter: the recorder looks at what is to be forbidden before it is. Every other use of
- * prctl and syscall is passed on by a jump, as if there were no interposer: a new process
- * may return from syscall on another stack.
+ * Interposes the calls with which a program forbids itself system calls or the time-stamp counter,
+ * so that the recorder can prepare. Every other use of prctl and syscall is passed on by a jump, so
+ * that the stub has no frame: a new process may return from syscall on another stack.
  */
 #define _GNU_SOURCE
 #include <linux/seccomp.h>
@@ -34,7 +33,7 @@ static void announce(enum incstack__forbidden what, const void *filter)
 		recorder->on_forbid(what, filter);
 }
 
-/* Also called where the real functions were not found yet. */
+/* Also called if the real functions were not found yet. */
 void incstack__stub_before_prctl(long option, long mode, const void *filter)
 {
 	if (incstack__stub_prctl == NULL)
@@ -49,7 +48,7 @@ void incstack__stub_before_prctl(long option, long mode, const void *filter)
 
 void incstack__stub_before_syscall(long number, long first, long second, const void *third)
 {
-	(void)second; /* flags of seccomp */
+	(void)second; /* the flags of seccomp */
 	if (incstack__stub_syscall == NULL)
 		find_calls();
 	if (number == SYS_seccomp && first == SECCOMP_SET_MODE_STRICT)
@@ -60,8 +59,9 @@ void incstack__stub_before_syscall(long number, long first, long second, const v
 		incstack__stub_before_prctl(first, second, third);
 }
 
-/* name: two values of the first argument are looked at, and every one before the real
- * function is known. All registers that arguments are in are kept. */
+/* Defines the entry `name`. It calls the recorder for two values of the first argument, and calls
+ * the function above for every value before the real function is known. It preserves all argument
+ * registers. */
 #define ENTRY(name, one, other) \
 	__asm__(".pushsection .text\n" \
 		".globl " #name "\n" \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Starts the recorder when the stub is loaded and ends it when the process
- * ends; finds the real functions.
+ * Starts the recorder when the stub is loaded, ends it when the process ends, and finds the real
+ * functions.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,9 +22,9 @@ void incstack__stub_object_finder(uintptr_t function)
 	__atomic_store_n(&find_object, (__typeof__(&_dl_find_object))function, __ATOMIC_RELEASE);
 }
 
-/* dladdr takes a lock of the dynamic linker. A program that walks its stack inside a
- * callback of dl_iterate_phdr, as libunwind does, holds another one of them, and would wait
- * for ever for a thread that takes both in the other order. */
+/* Finds an object without dladdr, which takes a lock of the dynamic linker. A program that walks
+ * its stack inside a callback of dl_iterate_phdr, as libunwind does, holds another lock of the
+ * linker. It would deadlock with a thread that takes both locks in the other order. */
 static int find_without_lock(uintptr_t address, const struct link_map **map)
 {
 	const __typeof__(&_dl_find_object) find = __atomic_load_n(&find_object, __ATOMIC_ACQUIRE);
@@ -82,7 +82,7 @@ void *incstack__stub_next(void **cache, const char *name)
 	return next;
 }
 
-/* The recorder lies next to this object, wherever that was installed. */
+/* Makes the path of the recorder, which is in the same directory as this object. */
 static int recorder_path(char *path, size_t size)
 {
 	static const char name[] = INCSTACK__RECORDER_FILE;
@@ -120,7 +120,7 @@ static const struct incstack__recorder *open_recorder(const char *configuration)
 	if (recorder_path(path, sizeof(path)) != 0)
 		return NULL;
 	before = incstack__stub_view_linker();
-	/* NODELETE: the target may still run through its thunks while it exits. */
+	/* NODELETE: the target may still return through the recorder's thunks while it exits. */
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	symbol = handle != NULL ? dlsym(handle, INCSTACK__RECORDER_SYMBOL) : NULL;
 	if (symbol == NULL)
@@ -138,7 +138,7 @@ __attribute__((constructor)) static void stub_load(void)
 		return;
 	recorder = open_recorder(configuration);
 	__atomic_store_n(&incstack__stub_recorder, recorder, __ATOMIC_RELEASE);
-	/* Registered first, hence run last. */
+	/* It is registered first and hence runs last. */
 	if (recorder != NULL)
 		at_quick_exit(finish);
 }

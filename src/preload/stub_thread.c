@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interposed question where a thread's stack lies: it allocates with the thread's
- * lock held, and the recorder asks the same when it meets a thread for the first time.
- * So it meets the thread before.
+ * Interposes pthread_getattr_np, which allocates while it holds the thread's lock. The recorder
+ * calls the same function at a thread's first event, which must therefore come before.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interposed calls that take code away. Where libc unloads by itself, its dlclose is
- * not ours, but the module's destructors call __cxa_finalize. dlopen is left alone: it
- * looks up paths on behalf of its caller, which an interposer would become; new code is
- * noticed when it shows up.
+ * Interposes the functions that unload code. If libc unloads a module itself, it does not call our
+ * dlclose, but the module's destructors call __cxa_finalize. dlopen needs no announcement, because
+ * new code is noticed when it is met. An ordinary function must not interpose dlopen anyway, which
+ * looks up paths on behalf of its caller (stub_entries.S).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 
 #include "stub.h"
 
-/* Declared by no header: runs what a module has registered for its end. */
+/* Runs the functions that a module has registered for its end. No header declares it. */
 void __cxa_finalize(void *module);
 
 INCSTACK__REAL(dlclose)
