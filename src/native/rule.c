@@ -153,7 +153,7 @@ unw_addr_space_t incstack__native_space(void)
 		.access_reg = access_reg,
 	};
 
-	return incstack__native_space_make(&shared_space, accessors);
+	return incstack__native_space_make(&shared_space, accessors, UNW_CACHE_NONE);
 }
 
 /* ---- from registers to a rule ------------------------------------------------ */

@@ -57,7 +57,8 @@ static int get_proc_name(unw_addr_space_t space, unw_word_t address, char *name,
 	return -UNW_ENOINFO;
 }
 
-unw_addr_space_t incstack__native_space_make(unw_addr_space_t *made, unw_accessors_t accessors)
+unw_addr_space_t incstack__native_space_make(unw_addr_space_t *made, unw_accessors_t accessors,
+					     unw_caching_policy_t policy)
 {
 	unw_addr_space_t space = __atomic_load_n(made, __ATOMIC_ACQUIRE);
 	unw_addr_space_t mine;
@@ -72,7 +73,7 @@ unw_addr_space_t incstack__native_space_make(unw_addr_space_t *made, unw_accesso
 	mine = unw_create_addr_space(&accessors, 0); /* it copies the accessors */
 	if (!mine)
 		return NULL;
-	unw_set_caching_policy(mine, UNW_CACHE_NONE); /* code may be loaded and unloaded */
+	unw_set_caching_policy(mine, policy);
 	if (__atomic_compare_exchange_n(made, &space, mine, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE))
 		return mine;

@@ -103,9 +103,12 @@ static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *v
 	return 0;
 }
 
+/* Code comes and goes, so libunwind remembers nothing of it in the first. */
 static unw_addr_space_t shared_space;
+static unw_addr_space_t remembering_space;
 
-static __attribute__((noinline)) unw_addr_space_t walk_space(void)
+static __attribute__((noinline)) unw_addr_space_t make_space(unw_addr_space_t *made,
+							     unw_caching_policy_t policy)
 {
 	const unw_accessors_t accessors = {
 		.find_proc_info = find_proc_info,
@@ -113,13 +116,14 @@ static __attribute__((noinline)) unw_addr_space_t walk_space(void)
 		.access_reg = access_reg,
 	};
 
-	return incstack__native_space_make(&shared_space, accessors);
+	return incstack__native_space_make(made, accessors, policy);
 }
 
-/* Abandons the address space, because a thread of the parent may have left its lock held. */
+/* Abandons the address spaces, because a thread of the parent may have left their locks held. */
 void incstack__native_walk_forked(void)
 {
 	__atomic_store_n(&shared_space, NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&remembering_space, NULL, __ATOMIC_RELEASE);
 }
 
 /* ---- the walk ---------------------------------------------------------------------- */
@@ -191,18 +195,57 @@ static int go(unw_cursor_t *cursor, struct walk *walk, struct incstack_frame *fr
 	return count;
 }
 
+/* From the frame of the function that called getcontext, which is left out. */
+static int walk_from(ucontext_t *context, unw_addr_space_t space, struct incstack_frame *frames,
+		     int max)
+{
+	struct walk walk = {.space = space, .context = context};
+	unw_cursor_t cursor;
+
+	if (unw_init_remote(&cursor, space, &walk) < 0)
+		return INCSTACK_EUNWIND;
+	return go(&cursor, &walk, frames, max);
+}
+
 int incstack_native_walk(struct incstack_frame *frames, int max)
 {
-	unw_addr_space_t space = walk_space();
+	unw_addr_space_t space = make_space(&shared_space, UNW_CACHE_NONE);
 	ucontext_t context;
-	struct walk walk = {.space = space, .context = &context};
-	unw_cursor_t cursor;
 
 	if (!frames || max <= 0)
 		return INCSTACK_EINVAL;
 	if (!space)
 		return INCSTACK_ENOMEM;
-	if (getcontext(&context) != 0 || unw_init_remote(&cursor, space, &walk) < 0)
+	if (getcontext(&context) != 0)
 		return INCSTACK_EUNWIND;
-	return go(&cursor, &walk, frames, max);
+	return walk_from(&context, space, frames, max);
+}
+
+static bool has_interrupted(const struct incstack_frame *frames, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (frames[i].flags & INCSTACK_FRAME_EXACT)
+			return true;
+	return false;
+}
+
+/* What libunwind remembers is found by the pc alone. The rule of an interrupted instruction may
+ * be another than that of a return to the same address, so such a walk remembers nothing. */
+int incstack__native_walk_remembering(struct incstack_frame *frames, int max, bool forget)
+{
+	unw_addr_space_t space = make_space(&remembering_space, UNW_CACHE_GLOBAL);
+	ucontext_t context;
+	int count;
+
+	if (!space)
+		return INCSTACK_ENOMEM;
+	if (forget)
+		unw_flush_cache(space, 0, 0);
+	if (getcontext(&context) != 0)
+		return INCSTACK_EUNWIND;
+	count = walk_from(&context, space, frames, max);
+	if (!has_interrupted(frames, count))
+		return count;
+	unw_flush_cache(space, 0, 0);
+	return incstack_native_walk(frames, max);
 }

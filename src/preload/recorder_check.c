@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * --crosscheck: walks the whole stack at every sample. When the trace is retrieved, it compares
- * each frame's pc and frame address with that walk. libunwind makes the walk; it caches nothing
- * about code, because code may be unloaded. With --crosscheck=own, the core makes the walk
- * (full_walk.c), and libunwind only now and then.
+ * each frame's pc and frame address with that walk. libunwind makes the walk; it forgets what it
+ * has cached about code when modules are loaded or unloaded. With --crosscheck=own, the core makes
+ * the walk (full_walk.c), and libunwind only now and then.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "../heap/walks.h"
 #include "../native/native.h"
 #include "recorder.h"
+#include "recorder_modules.h"
 
 enum { WALK_MAX = 1 << 16 };
 enum { WORDS_MAX = INCSTACK__SPOOL_WALK_BYTES_MOST / sizeof(uint64_t) };
@@ -147,12 +148,14 @@ static void put_walk(struct incstack__record *record, uint64_t index,
  * signals, so there is no walk in libc's own threads. There is none while a fork takes long. */
 static int unwind(const struct incstack__record_check *check, const struct incstack__quiet *before)
 {
+	static struct incstack__record_counts modules; /* under the lock of walks */
 	int count;
 
 	if (incstack__record_blocks_libc(before) ||
 	    incstack__lock_take_after_fork(INCSTACK__LOCK_WALK) != 0)
 		return 0;
-	count = incstack_native_walk(check->walk, WALK_MAX);
+	count = incstack__native_walk_remembering(check->walk, WALK_MAX,
+						  !incstack__record_modules_are(&modules));
 	incstack__lock_give(INCSTACK__LOCK_WALK);
 	return count;
 }

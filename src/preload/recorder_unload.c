@@ -311,6 +311,15 @@ static struct incstack__record_counts newest_counts(void)
 	};
 }
 
+int incstack__record_modules_are(struct incstack__record_counts *counts)
+{
+	const struct incstack__record_counts newest = newest_counts();
+	const int same = newest.adds == counts->adds && newest.subs == counts->subs;
+
+	*counts = newest;
+	return same && incstack__record_linker_shows(newest);
+}
+
 static void look(void)
 {
 	const struct incstack__record_counts newest = newest_counts();
