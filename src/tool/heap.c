@@ -24,31 +24,31 @@ static const char help[] =
 	"\n"
 	"Runs PROGRAM and records where it allocates and frees memory: a stack trace at\n"
 	"every malloc, calloc, realloc, aligned_alloc, operator new, on every thread.\n"
-	"Then prints the hottest calling contexts on stderr, and writes FILE.html (a flame\n"
-	"graph, open it in a browser) and FILE.folded (text, one line per context).\n"
+	"When PROGRAM has ended, prints the hottest calling contexts on stderr, and writes\n"
+	"FILE.html (a flame graph for a browser) and FILE.folded (one line per context).\n"
 	"\n"
 	"  -o, --output FILE     the trace file (default: incstack.PID.heap)\n"
-	"  --interval BYTES      one sample per BYTES allocated on average (default: 1, all);\n"
-	"                        totals are estimates then; suffixes k and M are understood\n"
-	"  --mode MODE           patch (default): catches returns, cheapest\n"
-	"                        validate: writes nothing into the program's stacks\n"
-	"                        full: walks the whole stack each time, to compare with\n"
+	"  --interval BYTES      take one sample per BYTES allocated on average, so that totals\n"
+	"                        are estimates; suffixes k and M are allowed (default: 1,\n"
+	"                        every allocation)\n"
+	"  --mode MODE           patch (default): intercepts returns, fastest\n"
+	"                        validate: writes nothing to the program's stacks\n"
+	"                        full: walks the whole stack each time, for comparison\n"
 	"  --crosscheck[=WALKER] compare each trace with a full walk; WALKER is\n"
 	"                        libunwind (default): very slow\n"
-	"                        own: by the recorder itself, and every 997th of a thread\n"
-	"                        by libunwind\n"
-	"  --follow-children     record child processes too, each in FILE.PID.N; without it\n"
-	"                        they are left alone\n"
+	"                        own: the recorder's own walk; every 997th trace of a thread\n"
+	"                        is compared with libunwind instead\n"
+	"  --follow-children     also record child processes, each in FILE.PID.N\n"
 	"  -h, --help            this text\n"
 	"\n"
-	"When the process executes another program, FILE is the last one's; those before\n"
-	"it are in FILE.PID.N. `incstack report FILE` makes the reports once more.\n"
+	"If the process executes other programs, FILE belongs to the last one; the files of\n"
+	"those before it are FILE.PID.N. `incstack report FILE` repeats the reports.\n"
 	"\n"
-	"The last line on stderr sums up all of them for other programs to read:\n"
+	"The last line on stderr has the sums over all of them, for other programs:\n"
 	"  incstack: traces=N crosschecked=N mismatches=N lost=N truncated=N returns=N\n"
 	"            stale=N mode=M depth_mean=X popped_mean=X      (on one line)\n"
-	"The exit status is that of PROGRAM; 128 + N where signal N ended it; 126 or 127\n"
-	"where it could not be run; 2 for wrong options.\n"
+	"The exit status is that of PROGRAM; 128 + N if signal N ended it; 126 or 127 if it\n"
+	"could not be run; 2 for wrong options.\n"
 	"\n"
 	"Example: incstack heap -o /tmp/py -- python3 script.py\n";
 
@@ -157,25 +157,25 @@ static unsigned long long bytes_of(const char *text)
 static int check_options(const struct tool_heap_options *options)
 {
 	if (options->interval == 0) {
-		fprintf(stderr, "incstack: --interval takes a number of bytes above 0, as 4096 or "
-				"64k\n");
+		fprintf(stderr, "incstack: --interval takes a number of bytes above 0, for example "
+				"4096 or 64k\n");
 		return TOOL_STATUS_USAGE;
 	}
 	if (strcmp(options->mode, "patch") != 0 && strcmp(options->mode, "validate") != 0 &&
 	    strcmp(options->mode, "full") != 0) {
-		fprintf(stderr, "incstack: --mode is patch, validate or full, not '%s'\n",
+		fprintf(stderr, "incstack: --mode takes patch, validate or full, not '%s'\n",
 			options->mode);
 		return TOOL_STATUS_USAGE;
 	}
 	if (strcmp(options->crosscheck, "no") != 0 && strcmp(options->crosscheck, "own") != 0 &&
 	    strcmp(options->crosscheck, "libunwind") != 0) {
-		fprintf(stderr, "incstack: --crosscheck is by libunwind or own, not '%s'\n",
+		fprintf(stderr, "incstack: --crosscheck takes libunwind or own, not '%s'\n",
 			options->crosscheck);
 		return TOOL_STATUS_USAGE;
 	}
 	if (options->program[0] != NULL)
 		return 0;
-	fprintf(stderr, "incstack: which program? incstack heap -- PROGRAM [ARGS]\n");
+	fprintf(stderr, "incstack: no program given: incstack heap -- PROGRAM [ARGS]\n");
 	return TOOL_STATUS_USAGE;
 }
 

@@ -16,13 +16,14 @@ static const char help[] =
 	"usage: incstack COMMAND [OPTIONS]\n"
 	"\n"
 	"  heap [OPTIONS] -- PROGRAM [ARGS]   profile what PROGRAM allocates\n"
-	"  report FILE [OPTIONS]              print what is hot in a profile or trace file\n"
+	"  report FILE [OPTIONS]              print the hot spots of a profile or trace file\n"
 	"  convert INPUT OUTPUT               write a profile in another format\n"
-	"  compare A B [C...]                 tell how alike profiles are\n"
+	"  compare A B [C...]                 compute how similar profiles are\n"
 	"  merge -o OUTPUT INPUT...           add up profiles\n"
 	"  --version, --help\n"
 	"\n"
-	"incstack COMMAND --help tells more. Exit status: 0 done, 1 failed, 2 wrong usage.\n";
+	"incstack COMMAND --help lists the options of COMMAND.\n"
+	"Exit status: 0 success, 1 failure, 2 wrong usage.\n";
 
 /* Whether the arguments are about a profile and not about a trace file: they name a
  * format, or a file whose name tells one, or ask for help. */
@@ -47,7 +48,7 @@ int tool_report(int argc, char **argv)
 	if (status)
 		return status;
 	if (argc - optind != 1) {
-		fprintf(stderr, "incstack: which trace file? incstack report FILE\n");
+		fprintf(stderr, "incstack: no trace file given: incstack report FILE\n");
 		return TOOL_USAGE;
 	}
 	return tool_report_make(argv[optind], options.output ? options.output : argv[optind],
@@ -79,7 +80,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc > 1)
-		fprintf(stderr, "incstack: there is no command '%s'\n", command);
+		fprintf(stderr, "incstack: unknown command '%s'\n", command);
 	fputs(help, stderr);
 	return TOOL_USAGE;
 }

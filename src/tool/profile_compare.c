@@ -16,23 +16,25 @@ static const char compare_help[] =
 	"usage: incstack compare [OPTIONS] A B\n"
 	"       incstack compare [OPTIONS] A B C...\n"
 	"\n"
-	"With two profiles: degree of overlap, hot-edge coverage in both directions and\n"
-	"Pearson correlation, by self weight (nodes), by total weight (edges) and of both\n"
-	"together; then the contexts whose share of the self weight changed most. Identical\n"
-	"profiles have 1.000 everywhere. n/a: one side has no variance, or nothing is hot.\n"
-	"With more: how each agrees with the average of all, as median and quartiles.\n"
+	"For two profiles, prints the degree of overlap, the hot-edge coverage in both\n"
+	"directions and the Pearson correlation, by self weight (nodes), by total weight\n"
+	"(edges) and by both together; then the contexts whose share of the self weight\n"
+	"changed most. Identical profiles have 1.000 everywhere. n/a: one side has no\n"
+	"variance or no hot edge. For more profiles, compares each with the average of all\n"
+	"and prints the median and quartiles.\n"
 	"\n"
-	"  -T, --threshold PART       an edge is hot from this part of the hottest; 0.1\n"
-	"  -n, --top NUMBER           so many contexts that changed; 10\n"
-	"  -k, --kind NAME            the kind of weight to compare, by its name in each; the\n"
-	"                             first of A. Its unit must be the same in all\n"
+	"  -T, --threshold PART       an edge is hot if it has at least this part of the\n"
+	"                             hottest edge's weight (default: 0.1)\n"
+	"  -n, --top NUMBER           how many changed contexts to print (default: 10)\n"
+	"  -k, --kind NAME            the kind of weight to compare (default: the first of A);\n"
+	"                             its unit must be the same in all profiles\n"
 	"  -o, --output FILE.html     also write a flame graph of the difference\n"
-	"      --html FILE            the same\n"
-	"  -F, --input-format FORMAT  of all profiles, whatever their names\n"
+	"      --html FILE            the same as --output\n"
+	"  -F, --input-format FORMAT  the format of all profiles, regardless of their names\n"
 	"  -h, --help                 this text\n"
 	"\n"
-	"Exit status: 0 done, 1 a file could not be read or written, 2 wrong usage. How\n"
-	"different the profiles are has no influence.\n";
+	"Exit status: 0 success, 1 a file could not be read or written, 2 wrong usage. The\n"
+	"difference between the profiles does not affect it.\n";
 
 struct change {
 	uint32_t node;
@@ -260,12 +262,12 @@ int tool_compare(int argc, char **argv)
 		return status;
 	}
 	if (argc - optind < 2) {
-		fprintf(stderr, "incstack: compare needs two profiles or more; see incstack "
+		fprintf(stderr, "incstack: compare needs at least two profiles; see incstack "
 				"compare --help\n");
 		return TOOL_USAGE;
 	}
 	if (options.output && count != 2) {
-		fprintf(stderr, "incstack: a flame graph shows the difference of two profiles\n");
+		fprintf(stderr, "incstack: a flame graph needs exactly two profiles\n");
 		return TOOL_USAGE;
 	}
 	profiles = calloc(count, sizeof(struct incstack_profile *));

@@ -13,9 +13,9 @@
 static const char convert_help[] =
 	"usage: incstack convert [OPTIONS] INPUT OUTPUT\n"
 	"\n"
-	"Writes the profile in file INPUT to OUTPUT in another format. The formats follow\n"
-	"from the ends of the names; - is stdin or stdout. One line on stderr says what\n"
-	"OUTPUT cannot carry.\n"
+	"Writes the profile in file INPUT to OUTPUT in another format. The suffix of a name\n"
+	"tells the format; - means stdin or stdout. One line on stderr lists the details\n"
+	"that OUTPUT cannot store.\n"
 	"\n"
 	"  .folded            folded stacks           --format folded\n"
 	"  .pb.gz             pprof                   --format pprof\n"
@@ -23,27 +23,29 @@ static const char convert_help[] =
 	"  .firefox.json      Firefox Profiler        --format firefox\n"
 	"  .html              flame graph, output only --format html\n"
 	"\n"
-	"  -f, --format FORMAT        of OUTPUT, whatever its name\n"
-	"  -F, --input-format FORMAT  of INPUT, whatever its name; folded for -\n"
-	"  -k, --kind NAME            the kind of weight that folded stacks get\n"
+	"  -f, --format FORMAT        the format of OUTPUT, regardless of its name\n"
+	"  -F, --input-format FORMAT  the format of INPUT, regardless of its name (default for\n"
+	"                             -: folded)\n"
+	"  -k, --kind NAME            the kind of weight to write to folded stacks\n"
 	"  -h, --help                 this text\n"
 	"\n"
-	"Exit status: 0 done, 1 a file could not be read or written, 2 wrong usage.\n";
+	"Exit status: 0 success, 1 a file could not be read or written, 2 wrong usage.\n";
 
 static const char merge_help[] =
 	"usage: incstack merge [OPTIONS] -o OUTPUT INPUT...\n"
 	"\n"
 	"Adds up profiles with the same kinds of weight. Formats as in incstack convert.\n"
 	"\n"
-	"  -o, --output FILE          where the sum is written\n"
-	"  -a, --average              first scale each profile to one large total, so that\n"
-	"                             each has an equal say; only shares mean something then\n"
-	"  -f, --format FORMAT        of OUTPUT, whatever its name\n"
-	"  -F, --input-format FORMAT  of all INPUTs, whatever their names\n"
-	"  -k, --kind NAME            the kind of weight that folded stacks get\n"
+	"  -o, --output OUTPUT        the file for the sum\n"
+	"  -a, --average              first scale all profiles to the same large total, so that\n"
+	"                             each counts equally; only relative weights are\n"
+	"                             meaningful then\n"
+	"  -f, --format FORMAT        the format of OUTPUT, regardless of its name\n"
+	"  -F, --input-format FORMAT  the format of all INPUTs, regardless of their names\n"
+	"  -k, --kind NAME            the kind of weight to write to folded stacks\n"
 	"  -h, --help                 this text\n"
 	"\n"
-	"Exit status: 0 done, 1 a file could not be read or written, 2 wrong usage.\n";
+	"Exit status: 0 success, 1 a file could not be read or written, 2 wrong usage.\n";
 
 struct conversion {
 	const char *path, *kind;

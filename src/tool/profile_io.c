@@ -18,8 +18,8 @@ static int format_option(const char *name, int *format)
 	if (*format && !strchr(name, '.'))
 		return TOOL_DONE;
 	fprintf(stderr,
-		"incstack: there is no format '%s'; there are folded, pprof, speedscope, "
-		"firefox, html\n",
+		"incstack: unknown format '%s'; known are folded, pprof, speedscope, firefox, "
+		"html\n",
 		name);
 	return TOOL_USAGE;
 }
@@ -176,13 +176,12 @@ static int input_format(const char *path, int format)
 		return INCSTACK_FORMAT_FOLDED;
 	if (!found)
 		fprintf(stderr,
-			"incstack: %s: the name does not tell the format; say it with "
+			"incstack: %s: the name does not tell the format; use "
 			"--input-format\n",
 			path);
 	if (found != INCSTACK_FORMAT_HTML)
 		return found;
-	fprintf(stderr, "incstack: %s: HTML is written only, it cannot be read\n",
-		shown_path(path));
+	fprintf(stderr, "incstack: %s: HTML can be written, but not read\n", shown_path(path));
 	return 0;
 }
 
@@ -221,8 +220,7 @@ int tool_output_format(const char *path, int format)
 	int found = format ? format : incstack_profile_format_of(path);
 
 	if (!found)
-		fprintf(stderr,
-			"incstack: %s: the name does not tell the format; say it with --format\n",
+		fprintf(stderr, "incstack: %s: the name does not tell the format; use --format\n",
 			strcmp(path, "-") ? path : "(stdout)");
 	return found;
 }

@@ -17,16 +17,17 @@ static const char report_help[] =
 	"       incstack report TRACE-FILE [-o PREFIX]\n"
 	"\n"
 	"Prints the hottest functions and calling contexts of a profile (.folded, .pb.gz,\n"
-	".speedscope.json, .firefox.json; - is stdin), once for each kind of weight. A file\n"
-	"with another name is taken for a trace file of incstack heap: its contexts are\n"
-	"printed, and PREFIX.folded and PREFIX.html written.\n"
+	".speedscope.json, .firefox.json; - means stdin), for each kind of weight. A file\n"
+	"with another name is read as a trace file of incstack heap: its hottest contexts\n"
+	"are printed, and PREFIX.folded and PREFIX.html are written.\n"
 	"\n"
-	"  -f, --format FORMAT   folded, pprof, speedscope, firefox, whatever the name\n"
-	"  -k, --kind NAME       only this kind of weight\n"
-	"  -n, --top NUMBER      so many functions and contexts; 10\n"
+	"  -f, --format FORMAT   the format of PROFILE, regardless of its name: folded, pprof,\n"
+	"                        speedscope, firefox\n"
+	"  -k, --kind NAME       report only this kind of weight\n"
+	"  -n, --top NUMBER      how many functions and contexts to print (default: 10)\n"
 	"  -h, --help            this text\n"
 	"\n"
-	"Exit status: 0 done, 1 the file could not be read, 2 wrong usage.\n";
+	"Exit status: 0 success, 1 the file could not be read, 2 wrong usage.\n";
 
 struct report {
 	const struct incstack_profile *profile;
@@ -188,7 +189,7 @@ int tool_profile_report(int argc, char **argv)
 		return status;
 	}
 	if (argc - optind != 1) {
-		fprintf(stderr, "incstack: which profile? see incstack report --help\n");
+		fprintf(stderr, "incstack: no profile given; see incstack report --help\n");
 		return TOOL_USAGE;
 	}
 	if (!options.format)

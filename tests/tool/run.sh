@@ -482,8 +482,8 @@ test_errors() {
 	refuse 126 'cannot write' -o nowhere/trace -- true
 	refuse 126 'not a regular file' -o /dev/null -- true
 	[[ -c /dev/null ]] || fail "/dev/null is gone"
-	refuse 2 'which program' -o trace
-	refuse 2 'which program' -o trace --
+	refuse 2 'no program given' -o trace
+	refuse 2 'no program given' -o trace --
 	refuse 2 'unrecognized' --nosuchoption
 	refuse 2 'interval' -o trace --interval 10x -- true
 	refuse 2 'interval' -o trace --interval 0 -- true
