@@ -85,7 +85,11 @@ struct incstack_virtual_frame {
 
 /* The table of functions. `size` is sizeof(struct incstack_embedder) in the
  * caller's headers. A table from an older header is accepted; the functions that it
- * lacks are taken as null. Every function may be null except where stated. */
+ * lacks are taken as null. Every function may be null except where stated.
+ *
+ * The library calls these functions on the thread that called it, or that returned
+ * through a barrier. Several threads may call them at once, for different stacks.
+ * Inside them, operations on the same stack fail with INCSTACK_EBUSY. */
 struct incstack_embedder {
 	size_t size;
 

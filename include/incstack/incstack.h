@@ -257,7 +257,7 @@ struct incstack_tree {
  * stack. A caller that holds the stack from outside must take a sample after such a pop.
  * The memory may exceed stack_bytes, because all samples are completed and decoded.
  * Errors: EINVAL, ETHREAD; EBUSY, also from inside decode, counted; ENOMEM: no trace is
- * lost, call it again.
+ * lost, call it again. Algorithm: ICPE'15 section 5.3; here the barriers stay.
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_retrieve(struct incstack_stack *stack, struct incstack_tree **tree);
 
@@ -307,6 +307,7 @@ INCSTACK_API int incstack_slot_write(struct incstack_stack *stack, uintptr_t *sl
  * ends, and what it had open is truncated. retrieve and set_mode must not be ended in this
  * way: block signals around them.
  * Errors: EINVAL, ETHREAD, EBUSY; ERANGE: sp is not in [low, high].
+ * Algorithm: Gnedt 2014, section 3.3 (exception handling).
  * Thread: owner. Signal: right before it jumps out. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_unwinding_to(struct incstack_stack *stack, uintptr_t sp);
 

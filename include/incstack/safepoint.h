@@ -177,7 +177,8 @@ INCSTACK_API int incstack_safepoint_detach(struct incstack_safepoint_thread *thr
 
 /* Computes how n tickets are split. Waiting threads get n * waiting / (running + waiting),
  * rounded to nearest, halves up; running threads get the rest. Neither group gets more
- * tickets than it has threads; the other group gets the surplus.
+ * tickets than it has threads; the other group gets the surplus. Errors: EINVAL.
+ * Algorithm: ICPE'15 section 3.1; Gnedt 2014, section 4.1.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_safepoint_split(uint32_t running, uint32_t waiting, uint32_t n,
 					  uint32_t *from_running, uint32_t *from_waiting);
@@ -275,6 +276,7 @@ struct incstack_request_result {
  * threads differ from incstack_safepoint_split by those threads; the sum does not.
  * *request is valid until incstack_request_release.
  * Errors: EINVAL, ENOMEM, EFORKED; EBUSY: INCSTACK_WORD_REQUESTS requests exist.
+ * Algorithm: ICPE'15 sections 3.1 and 4; here no thread parks after its sample.
  * Thread: any. Signal: no. Allocates: may. Blocks: never for a thread's poll. */
 INCSTACK_API int incstack_request_start(struct incstack_safepoint *safepoint,
 					const struct incstack_request_options *options,
