@@ -45,7 +45,7 @@ bool incstack__pools_needed(void);
 void incstack__pools_add(stack *s);
 
 bool incstack__stack_is_patched(const struct incstack_stack *s);
-/* In the child of fork. */
+/* Both are to be called in the child of fork. */
 void incstack__pool_forked(void);
 void incstack__arena_forked(runtime *rt);
 

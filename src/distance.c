@@ -19,7 +19,7 @@ enum {
 };
 
 #ifdef INCSTACK_HOSTILE
-enum { RENT = 0 }; /* barriers wherever they may be */
+enum { RENT = 0 }; /* a barrier is planted wherever that is possible */
 #else
 enum { RENT = RETURN_COST };
 #endif

@@ -27,14 +27,14 @@ typedef struct incstack_runtime runtime;
 
 _Static_assert(sizeof(object) == 32, "a frame object is 32 bytes");
 
-/* Flags of an object beyond the public ones. A raw object keeps, where bci will
- * be, its packed unwind rule. */
+/* The private flags of an object. In mode validate a raw object keeps its packed unwind rule in
+ * `bci`, until it is decoded. */
 enum {
 	OBJECT_BARRIER = 1u << 8, /* the return into this frame is intercepted */
 	OBJECT_GAP = INCSTACK_OBJECT_GAP,
 	OBJECT_DECODE_NOW = 1u << 10, /* never to be decoded after its capture */
 	OBJECT_NO_BARRIER = 1u << 11, /* the return into it must not be intercepted */
-	OBJECT_SHIFT = 12,            /* number of the thunk of its barrier */
+	OBJECT_SHIFT = 12,            /* above the flags: the number of its barrier's thunk */
 };
 #define OBJECT_FLAGS ((1u << OBJECT_SHIFT) - 1)
 #define OBJECT_ORDINARY ((uint32_t)(INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_RAW))
@@ -100,14 +100,14 @@ static inline object *chunk_end(const struct arena *a, const struct chunk *c)
 	return chunk_contains(c, a->object) ? a->object : c->objects_end;
 }
 
-/* What the barrier distance is chosen from (distance.c). */
+/* The observations from which the barrier distance is chosen (distance.c). */
 struct distance {
 	uint32_t value;   /* the barrier distance */
 	uint32_t returns; /* intercepted since the last sample */
 	uint32_t samples; /* in this window */
 	uint32_t pause;   /* samples before the next window */
 	bool fixed;
-	uint32_t last_count; /* the callers that the last sample walked over */
+	uint32_t last_count; /* how many callers the last sample walked over */
 	const object *last_first, *last_end;
 	uint16_t popped[INCSTACK_DISTANCE_MAX + 1]; /* samples, by frames popped before each */
 };

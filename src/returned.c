@@ -89,7 +89,7 @@ static bool pass_quickly(stack *s, object *o, uintptr_t fp)
 		object *next = r.end++;
 		*next = skeleton(r.ahead.pc, r.ahead.sp, known);
 		incstack__barrier_pass_on(s, o, next, r.ahead.fp);
-		s->newest = next; /* its thunk is the same */
+		s->newest = next; /* newest_thunk stays, because `next` has the same thunk */
 		s->walked += (uint64_t)(r.end - first);
 		commit(s, o, r.end, known);
 	} else if (r.stop == STOP_MET) {

@@ -19,8 +19,11 @@
  * them the code is correct but slower. No operation in the loop needs a fence: commit() and
  * the callers order the stores (I8).
  *
- * To count the instructions of a sample, run callgrind as docs/performance.md says ("Counting
- * instructions"). Wall-clock times of this loop are too noisy to compare two versions.
+ * Wall-clock times of this loop are too noisy to compare two versions; count instructions:
+ *   valgrind --tool=callgrind build/release/bench/walk_bench --cell fp,64,1 --peer ours \
+ *     --iterations 100000
+ * less the same with --peer none, divided by the iterations. docs/performance.md ("Counting
+ * instructions") has the numbers to expect.
  */
 #ifndef INCSTACK__RUN_H
 #define INCSTACK__RUN_H

@@ -11,7 +11,7 @@ struct barrier incstack__barriers[INCSTACK__THUNK_COUNT];
 /* Thunks that were given back are a list, which take_returned() prefers. Thunks that were never
  * used are handed out in order from 1 on. The head of the list has the number of the first
  * thunk in its low half. The high half is a tag that changes with each update, against the ABA
- * problem. */
+ * problem. The release in give_back pairs with the acquires in take_returned, which read `next`. */
 static _Atomic uint64_t returned;
 static atomic_uint fresh = 1;                        /* thunk 0 means none */
 static atomic_uint idle = INCSTACK__THUNK_COUNT - 1; /* thunks that no stack has */

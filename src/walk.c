@@ -29,6 +29,7 @@ static bool still_base(const stack *s, const object *k, uintptr_t fp)
  * its objects may belong to code that was unloaded. */
 static bool rules_are_old(stack *s)
 {
+	/* acquire: pairs with the addition in incstack__rule_forget. */
 	uint64_t now = atomic_load_explicit(&s->runtime->rules_forgotten, memory_order_acquire);
 	bool old = s->rules_forgotten != now;
 	s->rules_forgotten = now;
@@ -306,7 +307,7 @@ static object *plant_ahead(stack *s, object *child, object *known, struct reach 
 	return NULL;
 }
 
-/* Moves the path to the end of the run that begins at first and is linked. */
+/* Moves the path to the end of a run, whose objects begin at `first` and are linked already. */
 static void advance(struct path *p, object *first, struct reach r)
 {
 	p->child = r.end - 1;
