@@ -137,7 +137,8 @@ static const char *refuse_reason(const char *path)
 	if (!S_ISREG(status.st_mode) || access(path, X_OK) != 0)
 		return "it is not an executable file; see chmod +x";
 	if (status.st_mode & (S_ISUID | S_ISGID))
-		return "it is set-uid or set-gid, and the loader preloads nothing into such; "
+		return "it is set-uid or set-gid, and the loader preloads nothing into such "
+		       "programs; "
 		       "profile a copy without that bit";
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)

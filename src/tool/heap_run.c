@@ -45,8 +45,8 @@ static int find_preload(char path[PATH_MAX])
 		}
 	}
 	fprintf(stderr,
-		"incstack: " PRELOAD " is neither beside incstack nor in " INCSTACK_PRELOAD_FROM_BIN
-		" from there; install it there\n");
+		"incstack: cannot find " PRELOAD ", neither in the directory of incstack nor "
+		"relative to it in " INCSTACK_PRELOAD_FROM_BIN "; install it there\n");
 	return TOOL_STATUS_CANNOT_RUN;
 }
 
