@@ -103,7 +103,7 @@ static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *v
 	return 0;
 }
 
-/* Code comes and goes, so libunwind remembers nothing of it in the first. */
+/* In the first space libunwind caches no rules, because code may be loaded and unloaded. */
 static unw_addr_space_t shared_space;
 static unw_addr_space_t remembering_space;
 
@@ -174,7 +174,7 @@ static int ended(int count)
 	return count > 0 ? count : INCSTACK_EUNWIND;
 }
 
-/* Walks from the cursor's frame, which is that of incstack_native_walk. */
+/* Walks from the cursor's frame, which is that of the function that called getcontext. */
 static int go(unw_cursor_t *cursor, struct walk *walk, struct incstack_frame *frames, int max)
 {
 	int count = 0;
@@ -195,7 +195,7 @@ static int go(unw_cursor_t *cursor, struct walk *walk, struct incstack_frame *fr
 	return count;
 }
 
-/* From the frame of the function that called getcontext, which is left out. */
+/* Walks from the frame of the function that called getcontext. That frame is left out. */
 static int walk_from(ucontext_t *context, unw_addr_space_t space, struct incstack_frame *frames,
 		     int max)
 {
@@ -229,8 +229,8 @@ static bool has_interrupted(const struct incstack_frame *frames, int count)
 	return false;
 }
 
-/* What libunwind remembers is found by the pc alone. The rule of an interrupted instruction may
- * be another than that of a return to the same address, so such a walk remembers nothing. */
+/* libunwind finds cached rules by the pc alone. The rule of an interrupted instruction may differ
+ * from that of a return to the same address, so no rule of such a walk is kept. */
 int incstack__native_walk_remembering(struct incstack_frame *frames, int max, bool forget)
 {
 	unw_addr_space_t space = make_space(&remembering_space, UNW_CACHE_GLOBAL);
