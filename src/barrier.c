@@ -152,6 +152,7 @@ void incstack__barrier_lift(stack *s, object *o, bool certain)
 	const runtime *rt = s->runtime;
 	uint32_t number = number_of(o);
 	bool live = incstack__barrier_live(s, o);
+	o->flags |= INCSTACK_OBJECT_FILLED; /* no return will come that captures more of it */
 	if (s->by_embedder)
 		rt->embedder.disarm(rt->context, s->identity, o->address);
 	else if (live)

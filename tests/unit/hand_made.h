@@ -194,6 +194,7 @@ static inline void hand_shows_all(const struct incstack_frame_object *o, unsigne
 		ck_assert_uint_eq(o->address, hand_sp(n));
 		ck_assert(!(o->flags & (INCSTACK_OBJECT_GAP | INCSTACK_OBJECT_TRUNCATED |
 					INCSTACK_OBJECT_RAW)));
+		ck_assert(o->flags & INCSTACK_OBJECT_FILLED);
 		if (n == 0)
 			break;
 	}

@@ -246,6 +246,19 @@ START_TEST(no_barrier_behind_a_cut)
 }
 END_TEST
 
+/* The mode changes while a frame has a barrier: that frame is not missing in the trace. */
+START_TEST(mode_changes_with_a_barrier)
+{
+	open_by(_i, 0);
+	hand_sample(TOP);
+	ck_assert(hand_patched(TOP));
+	ck_assert_int_eq(incstack_stack_set_mode(hand.s, INCSTACK_MODE_VALIDATE), 0);
+	ck_assert(!hand_patched(TOP));
+	hand_all_complete();
+	hand_close();
+}
+END_TEST
+
 /* A sample on another stack, a signal's, which ends there, says nothing about this one. */
 START_TEST(base_of_another_stack)
 {
@@ -435,6 +448,7 @@ int main(void)
 	tcase_add_loop_test(tests, returns_leave_slots_of_others_alone, 0, 2 * RULES);
 	tcase_add_loop_test(tests, no_barrier_where_a_walk_was_cut, 0, RULES);
 	tcase_add_loop_test(tests, no_barrier_behind_a_cut, 0, RULES);
+	tcase_add_loop_test(tests, mode_changes_with_a_barrier, 0, RULES);
 	tcase_add_loop_test(tests, base_of_another_stack, 0, RULES);
 	tcase_add_test(tests, unloading_is_about_calls);
 	tcase_add_test(tests, unloading_after_a_silent_exit);
