@@ -155,6 +155,26 @@ START_TEST(given_back_where_thunks_are_short)
 }
 END_TEST
 
+static NOINLINE void retrieve_with_own_slot(void)
+{
+	volatile uintptr_t *slot = (uintptr_t *)__builtin_frame_address(0) + 1;
+	const uintptr_t resume = incstack_slot_read((const uintptr_t *)slot);
+	*slot = vanish(slot);
+	traced_check();
+	ck_assert_uint_eq(*slot, resume);
+}
+
+/* By a retrieve as well. */
+START_TEST(given_back_by_a_retrieve)
+{
+	open_short(SHORT);
+	retrieve_with_own_slot();
+	ck_assert_uint_eq(traced_stats().revived, 0);
+	traced_check();
+	traced_close();
+}
+END_TEST
+
 static NOINLINE void revive(void)
 {
 	volatile uintptr_t *slot = (uintptr_t *)__builtin_frame_address(0) + 1;
@@ -234,6 +254,7 @@ int main(void)
 	tcase_add_loop_test(tests, leads_to_the_right_place, 0, 3);
 	tcase_add_test(tests, moves_with_the_stack);
 	tcase_add_loop_test(tests, given_back_where_thunks_are_short, 0, 4);
+	tcase_add_test(tests, given_back_by_a_retrieve);
 	tcase_add_test(tests, kept_where_stacks_are_copied);
 	tcase_add_test(tests, dead_memory_is_not_written);
 	suite_add_tcase(suite, tests);

@@ -182,6 +182,33 @@ START_TEST(truncated_after_failed_retrieves)
 }
 END_TEST
 
+/* What lies behind a cut is completed for its own traces, or, where there is no memory for that
+ * either, truncated: nobody comes to it again. */
+START_TEST(truncated_behind_a_cut)
+{
+	enum { OUTER = 10, BETWEEN = 15 };
+	struct incstack_tree *tree;
+	hand_open((struct incstack_options){.distance = 0, .chunk_bytes = CHUNK});
+	hand.rules[BETWEEN].kind = INCSTACK_RULE_NONE;
+	hand_sample(OUTER);
+	hand_sample(TOP);
+	hand.no_memory = true;
+	ck_assert_int_eq(incstack_retrieve(hand.s, &tree), INCSTACK_ENOMEM);
+	hand.no_memory = false;
+	tree = hand_retrieve();
+	ck_assert_uint_eq(tree->truncated, 2);
+	for (const struct incstack_trace *t = tree->traces; t; t = t->next) {
+		const struct incstack_frame_object *o = t->top;
+		for (; o->parent; o = o->parent)
+			ck_assert(!(o->flags & INCSTACK_OBJECT_GAP));
+		ck_assert(!(o->flags & INCSTACK_OBJECT_GAP));
+		ck_assert(o->flags & INCSTACK_OBJECT_TRUNCATED);
+	}
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	hand_close();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("retrieve counters");
@@ -193,6 +220,7 @@ int main(void)
 	tcase_add_test(tests, walked_in_returns);
 	tcase_add_loop_test(tests, bytes_after_failed_retrieves, 0, 3);
 	tcase_add_test(tests, truncated_after_failed_retrieves);
+	tcase_add_test(tests, truncated_behind_a_cut);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
