@@ -353,9 +353,10 @@ void incstack__record_unload(enum incstack__unload what, const void *address);
 /* recorder_sandbox.c */
 void incstack__record_forbid(enum incstack__forbidden what, const void *filter);
 
-/* Waits until the handler of the signal has returned in the thread, because soon even the system
- * call of that return may be forbidden. */
-void incstack__record_await_thread(pid_t tid, int signal);
+/* Waits until the handler of the signal has returned in the thread, and the thread has no such
+ * signal to take any more, because soon even the system call of that return may be forbidden. Each
+ * of the steps takes at least 50 us. */
+void incstack__record_await_thread(pid_t tid, int signal, int steps);
 
 /* recorder_new.c */
 void incstack__record_new(const void *block, size_t bytes, struct incstack__caller caller,

@@ -177,6 +177,17 @@ static int take_back(int last)
 	return write_all_held(last);
 }
 
+/* A thread that was asked may be in the handler, or come to it later, also one that did not answer
+ * in time. A sandbox that begins now may not let it return from there. One that did not answer may
+ * have the signal blocked for ever, so it is waited for only shortly. */
+static void wait_for_handlers(void)
+{
+	for (const struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next)
+		if (i != incstack__record_local.mine)
+			incstack__record_await_thread(i->tid, LIBC_SIGNAL,
+						      i->written == times ? 20000 : 1000);
+}
+
 /* Waits until the released threads have taken their stacks back. Before that, they would answer
  * another request late. */
 static void wait_for_released(void)
@@ -189,9 +200,8 @@ static void wait_for_released(void)
 		if (i == NULL)
 			break;
 	}
-	for (const struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next)
-		if (incstack__recording.stopping && i->written == times)
-			incstack__record_await_thread(i->tid, LIBC_SIGNAL);
+	if (incstack__recording.stopping)
+		wait_for_handlers();
 }
 
 /* Writes the other threads. Returns how many did not hold still. While threads are held, no call

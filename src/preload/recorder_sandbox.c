@@ -116,13 +116,19 @@ static int ends_recording(const struct sock_fprog *program)
 	       !allows_recording(program->filter, program->len);
 }
 
-/* Whether the thread has the signal blocked, as it has in the signal's handler. Returns 0 also if
- * that cannot be found out. */
-static int blocks(pid_t tid, int signal)
+/* One mask of signals in /proc/PID/status, of which `head` begins the line. */
+static uint64_t mask_in(const char *status, const char *head)
 {
-	static const char head[] = "\nSigBlk:\t";
+	const char *at = strstr(status, head);
+
+	return at != NULL ? strtoull(at + strlen(head), NULL, 16) : 0;
+}
+
+/* Whether the thread has the signal blocked, as it has in the signal's handler, or has still to
+ * take it. The kernel reads both masks at one moment. Returns 0 also if that cannot be found out. */
+static int is_due(pid_t tid, int signal)
+{
 	char text[4096];
-	const char *at;
 	ssize_t got;
 	int fd;
 
@@ -132,15 +138,14 @@ static int blocks(pid_t tid, int signal)
 	if (fd >= 0)
 		close(fd);
 	text[got > 0 ? got : 0] = '\0';
-	at = strstr(text, head);
-	return at != NULL && strtoull(at + strlen(head), NULL, 16) >> (signal - 1) & 1;
+	return (mask_in(text, "\nSigBlk:\t") | mask_in(text, "\nSigPnd:\t")) >> (signal - 1) & 1;
 }
 
-void incstack__record_await_thread(pid_t tid, int signal)
+void incstack__record_await_thread(pid_t tid, int signal, int steps)
 {
 	const struct timespec pause = {.tv_nsec = 50000};
 
-	for (int step = 0; step < 20000 && blocks(tid, signal); step++)
+	for (int step = 0; step < steps && is_due(tid, signal); step++)
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 

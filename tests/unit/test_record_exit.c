@@ -19,7 +19,7 @@ struct thread {
 	uint64_t steps; /* what it does when it is not held */
 	unsigned flushes;
 	int inside; /* of the recorder: its record must not be touched */
-	int stops, gone;
+	int stops, gone, awaited;
 };
 
 struct incstack__recording incstack__recording;
@@ -114,8 +114,10 @@ void incstack__record_write_gone(struct incstack__record *record)
 	thread_of(record)->flushes++;
 }
 
-void incstack__record_await_thread(pid_t tid, int signal)
+void incstack__record_await_thread(pid_t tid, int signal, int steps)
 {
+	for (size_t i = 0; i < THREADS; i++)
+		threads[i].awaited += threads[i].record.tid == tid;
 }
 
 void incstack__record_quiet(struct incstack__quiet *before)
@@ -320,6 +322,22 @@ START_TEST(thread_inside_is_not_held)
 }
 END_TEST
 
+/* Before a sandbox, all that were asked must be out of the handler, whether they answered or not. */
+START_TEST(sandbox_waits_for_all_handlers)
+{
+	begin_test();
+	incstack__recording.stopping = 1;
+	start(&threads[0], run);
+	start(&threads[1], run_inside);
+	flush_all(2);
+	ck_assert_uint_eq(threads[1].flushes, 0);
+	ck_assert_int_ge(threads[0].awaited, 1);
+	ck_assert_int_ge(threads[1].awaited, 1);
+	stop(&threads[0]);
+	stop(&threads[1]);
+}
+END_TEST
+
 /* Asked while it had the signal blocked, it finds in the handler that nobody wants it any
  * more, and is not held. */
 START_TEST(late_answer)
@@ -453,6 +471,7 @@ int main(void)
 	tcase_add_test(threads_held, busy_threads_are_held_between_events);
 	tcase_add_test(threads_held, no_handler_runs_while_held);
 	tcase_add_test(threads_held, thread_inside_is_not_held);
+	tcase_add_test(threads_held, sandbox_waits_for_all_handlers);
 	tcase_add_test(threads_held, late_answer);
 	tcase_add_test(threads_held, held_thread_goes_on);
 	tcase_add_test(threads_held, thread_that_is_gone);
