@@ -9,6 +9,7 @@
  * Traces the thread that loaded it only.
  */
 #define UNW_LOCAL_ONLY
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -58,6 +59,8 @@ static struct {
 	uint64_t errors, elsewhere;
 	uint64_t traced[TECHNIQUES], objects[TECHNIQUES]; /* traces and objects retrieved */
 	const char *file;
+	/* libunwind's own: the stub has another, for programs that show their return addresses. */
+	int (*unw_backtrace)(void **pcs, int most);
 } state;
 
 static void *pcs[DEPTH_MAX];
@@ -184,7 +187,7 @@ static void on_alloc(const void *block, size_t bytes, struct incstack__caller ca
 	state.left--;
 	enum technique t = state.order[state.at];
 	if (t == UNW_BACKTRACE)
-		state.errors += unw_backtrace(pcs, DEPTH_MAX) <= 0;
+		state.errors += state.unw_backtrace(pcs, DEPTH_MAX) <= 0;
 	else if (t != COUNT)
 		sample(t, caller);
 	state.traces++;
@@ -317,6 +320,33 @@ static uint64_t position(void)
 	return 0;
 }
 
+static void on_switch(const void *to)
+{
+	(void)to;
+}
+
+static void on_shown(uintptr_t *slot)
+{
+	(void)slot;
+}
+
+static void on_walk(uintptr_t *slot, int by_caller)
+{
+	(void)slot;
+	(void)by_caller;
+}
+
+static void on_lookup(uintptr_t caller, int certain)
+{
+	(void)caller;
+	(void)certain;
+}
+
+static const void *real_address(const void *address)
+{
+	return address;
+}
+
 static void on_new(const void *block, size_t bytes, struct incstack__caller caller, uint64_t since)
 {
 	(void)since;
@@ -336,7 +366,12 @@ incstack__recorder_start(const char *configuration, const struct incstack__linke
 							.on_thread = on_thread,
 							.on_jump = on_jump,
 							.on_thread_end = on_thread,
+							.on_switch = on_switch,
 							.on_unload = on_unload,
+							.on_shown = on_shown,
+							.on_walk = on_walk,
+							.on_lookup = on_lookup,
+							.real_address = real_address,
 							.on_exec = on_exec,
 							.on_exit = on_exit_process};
 	(void)configuration;
@@ -346,10 +381,11 @@ incstack__recorder_start(const char *configuration, const struct incstack__linke
 	state.file = getenv("INCSTACK_WINDOWS_FILE");
 	state.length = number("INCSTACK_WINDOWS_LENGTH", 512);
 	state.random = number("INCSTACK_WINDOWS_SEED", 1);
+	*(void **)&state.unw_backtrace = dlsym(dlopen("libunwind.so.8", RTLD_NOW), "unw_backtrace");
 	state.windows = mmap(NULL, WINDOWS_MAX * sizeof(struct window), PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (!state.file || state.length == 0 || state.windows == MAP_FAILED ||
-	    incstack_native_stack_range(&state.low, &state.high))
+	if (!state.file || !state.unw_backtrace || state.length == 0 ||
+	    state.windows == MAP_FAILED || incstack_native_stack_range(&state.low, &state.high))
 		return NULL;
 	for (enum technique t = 0; t < TECHNIQUES; t++) {
 		state.order[t] = t;
