@@ -177,12 +177,13 @@ static int take_tree(struct incstack__record *record)
 /* Writes a tally without a batch if there are new losses: every event may have been dropped. */
 static void write_losses(struct incstack__record *record)
 {
-	struct incstack__trace_tally now;
+	const struct incstack__trace_tally before = record->live.newest;
+	const struct incstack__trace_tally *now = &record->live.newest;
+	unsigned char block[TALLY_BYTES];
+	const int64_t used = put_tally(record, 0, block);
 
-	if (count_all(record, &now) == 0 &&
-	    (now.events_dropped != record->live.tally.events_dropped ||
-	     now.lost != record->live.tally.lost))
-		incstack__record_tally(record, 0);
+	if (used > 0 && (now->events_dropped != before.events_dropped || now->lost != before.lost))
+		incstack__record_write(block, (size_t)used);
 }
 
 static void flush(struct incstack__record *record)
