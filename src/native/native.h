@@ -64,4 +64,12 @@ int incstack__thunk_contains(uintptr_t pc);
 /* Provided by the core: whether a page can be read. */
 bool incstack__page_readable(uintptr_t page);
 
+/* Adjacent pages that the kernel has said are readable. */
+struct incstack__native_pages {
+	uintptr_t low, high;
+};
+/* Whether the word at the address can be read. If its page is not among them, the function asks the
+ * kernel and adds the page. It refuses a word that is not aligned and may span two pages. */
+bool incstack__native_pages_readable(struct incstack__native_pages *pages, uintptr_t address);
+
 #endif

@@ -47,8 +47,8 @@ struct place {
 
 struct lookup {
 	uintptr_t address;
-	bool found;     /* whether a table has the address; before that no memory is readable */
-	uintptr_t page; /* the last page of real memory that was read */
+	bool found; /* whether a table has the address; before that no memory is readable */
+	struct incstack__native_pages pages;
 };
 
 static unw_word_t place_encode(unsigned zone, int64_t offset)
@@ -88,19 +88,6 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
 	return result;
 }
 
-/* Whether real memory can be read: unwind tables, and what an expression in one points to. */
-static bool readable(struct lookup *lookup, uintptr_t address)
-{
-	const uintptr_t page = address & ~(uintptr_t)4095;
-
-	if (address == 0 || address >= CANONICAL_LIMIT || address % sizeof(uintptr_t) != 0)
-		return false;
-	if (page != lookup->page && !incstack__page_readable(page))
-		return false;
-	lookup->page = page;
-	return true;
-}
-
 static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
 		      void *arg)
 {
@@ -116,7 +103,9 @@ static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *va
 		*value = place_encode(place.zone + ZONE_LOADED, place.offset);
 		return 0;
 	}
-	if (!readable(lookup, address))
+	/* Real memory: unwind tables, and what an expression in one points to. */
+	if (address >= CANONICAL_LIMIT || address % sizeof(uintptr_t) != 0 ||
+	    !incstack__native_pages_readable(&lookup->pages, address))
 		return -UNW_EINVAL;
 	memcpy(value, (const void *)address, sizeof(*value));
 	return 0;
@@ -287,7 +276,7 @@ static int find_rule(unw_addr_space_t space, struct lookup *lookup, struct incst
 int incstack__native_libunwind_rule(unw_addr_space_t space, uintptr_t address,
 				    struct incstack_rule *rule)
 {
-	struct lookup lookup = {address, false, UINTPTR_MAX};
+	struct lookup lookup = {.address = address};
 	struct incstack_rule found = {0};
 	const int result = find_rule(space, &lookup, &found);
 

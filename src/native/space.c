@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
  * Makes address spaces for libunwind. It has the callbacks that are the same for all of them.
- * The caller provides those that read tables, memory and registers.
+ * The caller provides those that read tables, memory and registers. Those that read memory
+ * find out here which pages are readable.
  */
 #include <stdbool.h>
 
 #include <libunwind.h>
 
 #include "native.h"
+
+bool incstack__native_pages_readable(struct incstack__native_pages *pages, uintptr_t address)
+{
+	enum { PAGE = 4096 };
+	const uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
+
+	if (address >= pages->low && address < pages->high)
+		return true;
+	if (address % sizeof(uintptr_t) != 0 || !incstack__page_readable(page))
+		return false;
+	pages->low = page == pages->high ? pages->low : page;
+	pages->high = page + PAGE;
+	return true;
+}
 
 static void put_unwind_info(unw_addr_space_t space, unw_proc_info_t *info, void *arg)
 {

@@ -30,22 +30,14 @@ struct walk {
 	ucontext_t *context;
 	/* Readable memory: code with its tables, and pages about which the kernel was asked. */
 	struct incstack__native_index code;
-	uintptr_t low, high;
+	struct incstack__native_pages pages;
 	bool lost; /* an address has no table: reads are refused, so that libunwind cannot guess */
 };
 
 static bool readable(struct walk *walk, uintptr_t address)
 {
-	const uintptr_t page = address & ~(uintptr_t)4095;
-
-	if (address - walk->code.low < walk->code.high - walk->code.low ||
-	    (address >= walk->low && address < walk->high))
-		return true;
-	if (address % sizeof(uintptr_t) != 0 || !incstack__page_readable(page))
-		return false;
-	walk->low = page == walk->high ? walk->low : page;
-	walk->high = page + 4096;
-	return true;
+	return address - walk->code.low < walk->code.high - walk->code.low ||
+	       incstack__native_pages_readable(&walk->pages, address);
 }
 
 static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info, int need,
