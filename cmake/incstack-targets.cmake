@@ -10,19 +10,6 @@ function(incstack_sources variable)
 	set(${variable} ${found} PARENT_SCOPE)
 endfunction()
 
-# The tracing core runs between a return and its resume address: it may touch no
-# vector register, not in a memcpy that an unoptimizing compiler calls either, and
-# call nothing that the thread sanitizer inserts. Safepoints are apart from it.
-function(incstack_restrict_core_sources)
-	foreach(source IN LISTS ARGN)
-		if(NOT source MATCHES "/safepoint[^/]*$" AND source MATCHES "\\.c$")
-			set_property(SOURCE ${source} DIRECTORY ${PROJECT_SOURCE_DIR}
-				APPEND PROPERTY COMPILE_OPTIONS
-				$<$<CONFIG:Debug>:-O1> -mgeneral-regs-only -fno-sanitize=thread -fno-stack-protector)
-		endif()
-	endforeach()
-endfunction()
-
 function(incstack_common_options target)
 	set(c_only $<COMPILE_LANGUAGE:C>)
 	set(not_asm $<COMPILE_LANGUAGE:C,CXX>)
@@ -70,13 +57,40 @@ function(incstack_internal_library target)
 	incstack_common_options(${target})
 endfunction()
 
+# incstack_core_folders(<target> [<definition>...]): compiles the folders of the core, each with
+# its own flags, as <target>_base, <target>_trace and <target>_safepoint. Their objects are
+# the sources of the archive <target>: ${<target>_objects}.
+function(incstack_core_folders target)
+	set(objects "")
+	foreach(folder IN ITEMS base trace safepoint)
+		incstack_sources(sources src/${folder}/*.c)
+		if(folder STREQUAL "trace")
+			incstack_sources(arch src/arch/x86_64/*.c src/arch/x86_64/*.S)
+			list(APPEND sources ${arch})
+		endif()
+		add_library(${target}_${folder} OBJECT ${sources})
+		set_target_properties(${target}_${folder} PROPERTIES
+			POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+		incstack_common_options(${target}_${folder})
+		target_compile_definitions(${target}_${folder} PRIVATE ${ARGN})
+		list(APPEND objects $<TARGET_OBJECTS:${target}_${folder}>)
+	endforeach()
+	# Tracing runs between a return and its resume address: it may touch no vector register,
+	# not in a memcpy that an unoptimizing compiler calls either, and call nothing that the
+	# thread sanitizer inserts.
+	set(c_only $<COMPILE_LANGUAGE:C>)
+	target_compile_options(${target}_trace PRIVATE
+		$<$<AND:${c_only},$<CONFIG:Debug>>:-O1> $<${c_only}:-mgeneral-regs-only>
+		$<${c_only}:-fno-sanitize=thread> $<${c_only}:-fno-stack-protector>)
+	set(${target}_objects ${objects} PARENT_SCOPE)
+endfunction()
+
 # incstack_library(<target> <component> <source>...): a library that is installed.
 # Always position independent: it is linked into shared objects of virtual machines.
 function(incstack_library target component)
 	incstack_internal_library(${target} ${ARGN})
 	if(component STREQUAL "core")
 		set(name incstack)
-		incstack_restrict_core_sources(${ARGN})
 	else()
 		set(name ${component})
 	endif()

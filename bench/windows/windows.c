@@ -23,7 +23,7 @@
 
 #include <incstack/native.h>
 
-#include "preload/preload.h"
+#include "interpose/preload.h"
 
 enum technique { COUNT, UNW_BACKTRACE, FULL, VALIDATE, PATCH, TECHNIQUES };
 

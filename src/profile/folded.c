@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reader.h"
-#include "writer.h"
+#include "profile/read/reader.h"
+#include "profile/write/writer.h"
 
 struct reader {
 	struct incstack__reader *common;

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../heap/spool_format.h"
+#include "heapfile/spool_format.h"
 #include "heap.h"
 
 static const char help[] =

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include "../heap/trace_format.h"
+#include "heapfile/trace_format.h"
 #include "heap.h"
 
 /* Not the file of another process: of one that ran with the same name at the same time, or

@@ -21,7 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../heap/trace_format.h"
+#include "heapfile/trace_format.h"
 #include "heap.h"
 
 /* The file by its directory and a hash of its name; there are 107 bytes for it. */

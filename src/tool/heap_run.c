@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../heap/trace_format.h"
+#include "heapfile/trace_format.h"
 #include "heap.h"
 
 #define PRELOAD "libincstack_preload.so"

@@ -9,7 +9,7 @@
 
 #include <incstack/profile.h>
 
-#include "../heap/replay.h"
+#include "heapfile/replay.h"
 #include "symbols.h"
 
 struct tool_report {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../heap/trace_notes.h"
+#include "heapfile/trace_notes.h"
 #include "report.h"
 
 #define TOP 5        /* contexts in each list */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../heap/cct.h"
+#include "heapfile/cct.h"
 #include "function_start.h"
 #include "symbols.h"
 

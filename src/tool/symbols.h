@@ -5,7 +5,7 @@
 #ifndef INCSTACK_TOOL_SYMBOLS_H
 #define INCSTACK_TOOL_SYMBOLS_H
 
-#include "../heap/trace_read.h"
+#include "heapfile/trace_read.h"
 
 struct tool_symbols;
 

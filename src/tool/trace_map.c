@@ -18,7 +18,7 @@
 
 #include <incstack/incstack.h>
 
-#include "../heap/spool_read.h"
+#include "heapfile/spool_read.h"
 #include "trace_map.h"
 
 /* What there is to add to a trace file. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which deliberate bug the core of a recorder has: the number, of src/fault.h, that the
+ * Which deliberate bug the core of a recorder has: the number, of src/trace/fault.h, that the
  * environment gives.
  */
 #include <stdlib.h>

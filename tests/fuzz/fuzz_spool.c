@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
-#include "../../src/heap/replay.h"
-#include "../../src/heap/spool_read.h"
+#include "../../src/heapfile/replay.h"
+#include "../../src/heapfile/spool_read.h"
 #include "../unit/spool_made.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

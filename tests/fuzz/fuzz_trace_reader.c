@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
-#include "../../src/heap/replay.h"
-#include "../../src/heap/trace_write.h"
+#include "../../src/heapfile/replay.h"
+#include "../../src/heapfile/trace_write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What the archives define and what they need, read from nm.
+"""What archives and objects define and what they need, read from nm.
 
   prefix     every external symbol starts with incstack_
   undefined  the core needs nothing but a short list of libc, and weak unwinder symbols
-  calls      the tracing core, which the trampoline runs, calls nothing of libc but the
+  calls      the objects of tracing, which the trampoline runs, call nothing of libc but the
              allocator and system calls: even a memcpy that the compiler made would
              touch vector registers
 """
@@ -25,18 +25,18 @@ WEAK = re.compile(
 # Allocation is outside samples and returns; the others leave vector registers alone.
 CORE_CALLS = re.compile(r"^(malloc|free|mmap|munmap|mprotect|syscall|_GLOBAL_OFFSET_TABLE_)$")
 
-# What no return reaches: tickets, making more thunks, creation, what samples choose;
-# and asking for rules, before which all registers are saved.
-OUTSIDE = ("safepoint", "pool.", "unwind_info.", "api.", "distance.", "rule.")
+# What no return reaches: making more thunks, creation, what samples choose; and asking for
+# rules, before which all registers are saved.
+OUTSIDE = ("pool.", "unwind_info.", "life_cycle.", "distance.", "rule.")
 
 
 def parse(text):
-    """nm --format=posix of an archive: (member, name, type) of each external symbol."""
+    """nm --format=posix of archives or objects: (member, name, type) of each external symbol."""
     member = ""
     for line in text.splitlines():
         header = re.match(r"(?:.*\[(.*)\]|(\S+)):$", line)  # of GNU nm, of llvm-nm
         if header:
-            member = header.group(1) or header.group(2)
+            member = (header.group(1) or header.group(2)).split("/")[-1]
             continue
         fields = line.split()
         if len(fields) >= 2:
@@ -74,16 +74,16 @@ RULES = {"prefix": prefix_errors, "undefined": undefined_errors, "calls": calls_
 
 
 def main():
-    nm, rule, archive = sys.argv[1:]
-    out = subprocess.run([nm, "--format=posix", "--extern-only", archive],
+    nm, rule, *files = sys.argv[1:]
+    out = subprocess.run([nm, "--format=posix", "--extern-only", *files],
                          check=True, capture_output=True, text=True)
     symbols = list(parse(out.stdout))
     if not symbols:
-        sys.exit(f"{archive}: no symbols read; nothing was checked")
+        sys.exit("no symbols read; nothing was checked")
     errors = RULES[rule](symbols)
     if errors:
         sys.exit("\n".join(errors))
-    print(f"{archive}: {len(symbols)} symbols, {rule} holds")
+    print(f"{len(symbols)} symbols, {rule} holds")
 
 
 if __name__ == "__main__":

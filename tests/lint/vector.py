@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The tracing core names no vector register: it runs between a return and its resume
-address, where a caller may have live values in any of them. Safepoints are apart."""
+address, where a caller may have live values in any of them."""
 import re
 import subprocess
 import sys
@@ -9,23 +9,23 @@ VECTOR = re.compile(r"%[xyz]?mm[0-9]")
 
 
 def vector_errors(text):
-    """The lines of a disassembled archive that name a vector register."""
+    """The lines of disassembled objects that name a vector register."""
     member, errors = "", []
     for line in text.splitlines():
         header = re.match(r"(\S+):\s+file format", line)
         if header:
             member = header.group(1)
-        elif VECTOR.search(line) and not member.startswith("safepoint"):
+        elif VECTOR.search(line):
             errors.append(f"{member}: {line.strip()}")
     return errors
 
 
 def main():
-    objdump, archive = sys.argv[1:]
-    out = subprocess.run([objdump, "-d", "--no-show-raw-insn", archive],
+    objdump, *objects = sys.argv[1:]
+    out = subprocess.run([objdump, "-d", "--no-show-raw-insn", *objects],
                          check=True, capture_output=True, text=True)
     if "ret" not in out.stdout:
-        sys.exit(f"{archive}: nothing was disassembled")
+        sys.exit("nothing was disassembled")
     errors = vector_errors(out.stdout)
     if errors:
         sys.exit("\n".join(errors[:20]))

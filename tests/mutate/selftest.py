@@ -105,11 +105,11 @@ class Choice(unittest.TestCase):
     def test_order(self):
         names = ["unit.test_other", "unit.test_walk", "preload.stacks_x"]
         order = Order(dict.fromkeys(names, 1.0))
-        self.assertEqual(order.sort(names, "src/walk.c"), [names[1], names[2], names[0]])
-        order.note(names[0], "src/walk.c")
-        self.assertEqual(order.sort(names, "src/walk.c")[0], names[0])
-        self.assertEqual(order.sort(names, "src/api.c")[0], names[0])
-        self.assertEqual(order.sort(names, "src/heap/cct.c")[0], names[2])
+        self.assertEqual(order.sort(names, "src/trace/walk.c"), [names[1], names[2], names[0]])
+        order.note(names[0], "src/trace/walk.c")
+        self.assertEqual(order.sort(names, "src/trace/walk.c")[0], names[0])
+        self.assertEqual(order.sort(names, "src/trace/life_cycle.c")[0], names[0])
+        self.assertEqual(order.sort(names, "src/heapfile/cct.c")[0], names[2])
 
     def test_reach(self):
         reach = Reach({}, {"src/x.c": {"3": ["one"], "4": ["two"]}})

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include "elf_symbol.h"
+#include "base/elf_symbol.h"
 
 #include "../unit/run_suite.h"
 #include "../unit/traced.h"

@@ -3,7 +3,7 @@
  * Deliberate bugs of the embedder: what the papers' authors and others got wrong.
  * TOYVM_FAULT says which is compiled in (a number, or the variable by which
  * toyvm_faulty chooses); without it there is none. Those of the core are in
- * src/fault.h; faults.sh shows that the oracle finds each.
+ * src/trace/fault.h; faults.sh shows that the oracle finds each.
  */
 #ifndef TOYVM_FAULTS_H
 #define TOYVM_FAULTS_H

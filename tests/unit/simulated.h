@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/internal.h"
+#include "../../src/trace/internal.h"
 
 enum {
 	SIM_WORDS = 1 << 16,

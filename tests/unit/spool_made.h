@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "../../src/heap/spool_format.h"
-#include "../../src/heap/trace_write.h"
+#include "../../src/heapfile/spool_format.h"
+#include "../../src/heapfile/trace_write.h"
 
 enum {
 	MADE_RECORD_BYTES = INCSTACK__SPOOL_RECORD_BYTES + INCSTACK__SPOOL_EVENT_BYTES,

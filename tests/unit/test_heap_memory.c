@@ -6,7 +6,7 @@
  */
 #include <malloc.h>
 
-#include "../../src/heap/replay.h"
+#include "../../src/heapfile/replay.h"
 #include "failing.h"
 #include "run_suite.h"
 #include "trace_batch.h"

@@ -16,7 +16,7 @@
  */
 #include <stdlib.h>
 
-#include "../../src/heap/replay.h"
+#include "../../src/heapfile/replay.h"
 #include "run_suite.h"
 #include "trace_batch.h"
 

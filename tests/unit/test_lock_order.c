@@ -11,7 +11,7 @@
 
 int nap_of_test(clockid_t clock, int flags, const struct timespec *time, struct timespec *left);
 
-#include "../../src/preload/recorder_lock.c"
+#include "../../src/recorder/lock.c"
 
 #include "run_suite.h"
 

@@ -5,8 +5,8 @@
  * core refuses, and batches fail, as a test says.
  */
 #define _GNU_SOURCE
-#include "../../src/preload/recorder_event.c"
-#include "../../src/preload/recorder_room.c"
+#include "../../src/recorder/event.c"
+#include "../../src/recorder/room.c"
 
 #include "run_suite.h"
 

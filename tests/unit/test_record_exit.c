@@ -5,7 +5,7 @@
  * answers late goes on.
  */
 #define _GNU_SOURCE
-#include "../../src/preload/recorder_exit.c"
+#include "../../src/recorder/exit.c"
 
 #include "run_suite.h"
 

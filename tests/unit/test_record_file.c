@@ -3,8 +3,8 @@
  * The recorder's trace file: what cannot be begun leaves no file, and leaves alone what is
  * there; what cannot be written any more is noted once, and nothing follows it.
  */
-#include "../../src/preload/recorder_descriptor.c"
-#include "../../src/preload/recorder_file.c"
+#include "../../src/recorder/descriptor.c"
+#include "../../src/recorder/file.c"
 
 #include <stdlib.h>
 #include <signal.h>

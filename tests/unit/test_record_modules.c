@@ -3,7 +3,7 @@
  * The recorder's lists of modules: which entries are the same, lists that outgrow their
  * memory or find none, and what the dynamic linker is asked for.
  */
-#include "../../src/preload/recorder_modules.c"
+#include "../../src/recorder/modules.c"
 
 #include <stdio.h>
 #include <sys/mman.h>

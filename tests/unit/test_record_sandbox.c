@@ -4,7 +4,8 @@
  * counter that no stamp has reached, and recording ends where a filter would not let it go on,
  * and nowhere else.
  */
-#include "../../src/preload/recorder_sandbox.c"
+#include "../../src/recorder/sandbox.c"
+#include "../../src/recorder/seccomp_filter.c"
 
 #include "run_suite.h"
 

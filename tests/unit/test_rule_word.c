@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "../../src/internal.h"
-#include "../../src/rule.h"
+#include "../../src/trace/internal.h"
+#include "../../src/trace/rule.h"
 #include "run_suite.h"
 
 static struct incstack_rule said;

@@ -3,7 +3,7 @@
  * The counter slots of threads that come and go: one that lives has its own as long as
  * there are enough, and what an ended one has counted stays.
  */
-#include "../../src/preload/recorder_slot.c"
+#include "../../src/recorder/slot.c"
 
 #include "run_suite.h"
 

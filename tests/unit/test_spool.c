@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "../../src/heap/replay.h"
-#include "../../src/heap/spool_read.h"
+#include "../../src/heapfile/replay.h"
+#include "../../src/heapfile/spool_read.h"
 #include "run_suite.h"
 #include "spool_made.h"
 

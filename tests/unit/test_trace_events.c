@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "../../src/heap/trace_read.h"
+#include "../../src/heapfile/trace_read.h"
 #include "run_suite.h"
 #include "trace_batch.h"
 

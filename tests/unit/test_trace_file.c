@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "../../src/heap/replay.h"
-#include "../../src/heap/trace_notes.h"
+#include "../../src/heapfile/replay.h"
+#include "../../src/heapfile/trace_notes.h"
 #include "run_suite.h"
 #include "trace_batch.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../src/heap/trace_read.h"
+#include "../../src/heapfile/trace_read.h"
 #include "run_suite.h"
 #include "trace_batch.h"
 

@@ -5,7 +5,7 @@
 #ifndef INCSTACK_TRACE_BATCH_H
 #define INCSTACK_TRACE_BATCH_H
 
-#include "../../src/heap/trace_write.h"
+#include "../../src/heapfile/trace_write.h"
 
 static inline uint64_t random_next(uint64_t *state)
 {

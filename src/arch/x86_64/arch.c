@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../internal.h"
+#include "trace/internal.h"
 
 size_t incstack__xsave_bytes(void)
 {

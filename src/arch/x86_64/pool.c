@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../../barrier.h"
+#include "trace/barrier.h"
 #include "unwind_info.h"
 
 enum { POOLS = 64, STRIDE = INCSTACK__POOL_STRIDE };

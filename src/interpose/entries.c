@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finds the real functions of the entries in entries.S, and removes thunks before they run,
+ * because the functions must find no thunk where they look for return addresses. dlopen and dlsym
+ * search on behalf of the object that called them. They identify it by the return address, which
+ * may be a thunk after a tail call. Walkers would report the thunks.
+ *
+ * The real functions are found in the symbol tables of the loaded objects. dlsym cannot find
+ * itself, and it would leave an error for dlerror if a function does not exist.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+
+#include "stub.h"
+
+static int nothing(void)
+{
+	return 0;
+}
+
+static int failed(void)
+{
+	return -1;
+}
+
+static int end_of_stack(void)
+{
+	return 5; /* _URC_END_OF_STACK */
+}
+
+static const struct entry {
+	const char *name;
+	int (*otherwise)(void); /* for walkers: used if there is no such function */
+	int by_caller;          /* it takes the registers for a walk of its caller */
+} entries[] = {
+	{.name = "dlopen"},
+	{.name = "dlmopen"},
+	{.name = "dlsym"},
+	{.name = "dlvsym"},
+	{.name = "backtrace", .otherwise = nothing},
+	{.name = "_Unwind_Backtrace", .otherwise = end_of_stack},
+	{.name = "unw_backtrace", .otherwise = nothing},
+	{.name = "_Ux86_64_getcontext", .otherwise = failed, .by_caller = 1},
+	{.name = "unw_getcontext", .otherwise = failed, .by_caller = 1},
+};
+enum { ENTRIES = sizeof(entries) / sizeof(entries[0]) };
+
+static uintptr_t real[ENTRIES];
+
+/* Searches the objects after this one. Before the program runs, they are the global scope. */
+static uintptr_t find_next(const char *name)
+{
+	const struct link_map *map = incstack__stub_object((uintptr_t)entries);
+	uintptr_t found = 0;
+
+	while (found == 0 && map != NULL && (map = map->l_next) != NULL)
+		found = incstack__elf_function(map, name);
+	return found;
+}
+
+__attribute__((constructor(101))) static void find_all(void)
+{
+	for (unsigned i = 0; i < ENTRIES; i++)
+		if (real[i] == 0)
+			real[i] = find_next(entries[i].name);
+	incstack__stub_object_finder(find_next("_dl_find_object"));
+}
+
+static int has_name(const struct link_map *map, const char *name)
+{
+	const char *slash = strrchr(map->l_name, '/');
+
+	return strcmp(slash != NULL ? slash + 1 : map->l_name, name) == 0;
+}
+
+/* Searches the object that has that file name. */
+static uintptr_t find_in(const char *file, const char *name)
+{
+	const struct link_map *map = incstack__stub_object((uintptr_t)entries);
+
+	while (map != NULL && (map = map->l_next) != NULL)
+		if (has_name(map, file))
+			return incstack__elf_function(map, name);
+	return 0;
+}
+
+/* Searches the libraries of the calling object. An unwinder's context may be passed only to the
+ * functions of the same unwinder. So if the global scope has none, the caller's own unwinder must
+ * be used. */
+static uintptr_t find_for(uintptr_t caller, const char *name)
+{
+	const struct link_map *map = incstack__stub_object(caller);
+	const char *strings = NULL;
+	uintptr_t found = 0;
+
+	for (const ElfW(Dyn) *d = map != NULL ? map->l_ld : NULL; d && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_STRTAB)
+			strings = incstack__elf_pointer(map->l_addr, d->d_un.d_ptr);
+	for (const ElfW(Dyn) *d = strings != NULL ? map->l_ld : NULL;
+	     d && d->d_tag != DT_NULL && found == 0; d++)
+		if (d->d_tag == DT_NEEDED)
+			found = find_in(strings + d->d_un.d_val, name);
+	return found != 0 ? found : find_in("libgcc_s.so.1", name);
+}
+
+static uintptr_t find(unsigned number, uintptr_t caller)
+{
+	const struct entry *entry = &entries[number];
+	uintptr_t found = __atomic_load_n(&real[number], __ATOMIC_RELAXED);
+
+	if (__builtin_expect(found != 0, 1))
+		return found;
+	if (entry->otherwise != NULL) {
+		found = find_for(caller, entry->name);
+		return found != 0 ? found : (uintptr_t)entry->otherwise;
+	}
+	found = find_next(entry->name); /* the call came before the constructor */
+	if (found == 0)
+		__builtin_trap(); /* the target could not have run without it either */
+	__atomic_store_n(&real[number], found, __ATOMIC_RELAXED);
+	return found;
+}
+
+void *incstack__stub_dlsym(void *handle, const char *name)
+{
+	return ((__typeof__(&dlsym))find(2, 0))(handle, name);
+}
+
+/* Called by the entries, which jump to the address that it returns. */
+uintptr_t incstack__stub_entered(uintptr_t *slot, unsigned number)
+{
+	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
+	const int error = errno;
+	uintptr_t found;
+
+	if (recorder != NULL && entries[number].otherwise != NULL)
+		recorder->on_walk(slot, entries[number].by_caller);
+	if (recorder != NULL)
+		recorder->on_shown(slot);
+	found = find(number, *slot);
+	errno = error;
+	return found;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared by the files of the preloaded stub: the recorder's table and the real
+ * functions behind the interposed ones.
+ */
+#ifndef INCSTACK_STUB_H
+#define INCSTACK_STUB_H
+
+#include <link.h>
+
+#include "base/elf_symbol.h"
+#include "preload.h"
+
+#define INCSTACK__INTERPOSED __attribute__((visibility("default")))
+
+/* Null before the recorder has started, or if there is none. The acquire below pairs with the
+ * release in stub_load (start.c). */
+extern const struct incstack__recorder *incstack__stub_recorder;
+
+static inline const struct incstack__recorder *incstack__stub_recorder_get(void)
+{
+	return __atomic_load_n(&incstack__stub_recorder, __ATOMIC_ACQUIRE);
+}
+
+/* The real dlsym, with which the stub finds the functions that it interposes. */
+void *incstack__stub_dlsym(void *handle, const char *name);
+/* Returns the loaded object that contains an address, or null. */
+const struct link_map *incstack__stub_object(uintptr_t address);
+/* Sets the real _dl_find_object, which incstack__stub_object uses from then on. 0: there is
+ * none. */
+void incstack__stub_object_finder(uintptr_t function);
+/* Copies the data of the dynamic linker as they are now. */
+const struct incstack__linker_view *incstack__stub_view_linker(void);
+/* Called by assembly code: see entries.c. */
+uintptr_t incstack__stub_entered(uintptr_t *slot, unsigned number);
+
+/* Finds the next definition of a function. Returns null if there is none. */
+void *incstack__stub_find(void **cache, const char *name);
+/* Does the same, but ends the process if there is none: the target could not have run without it
+ * either. */
+void *incstack__stub_next(void **cache, const char *name);
+
+/* All real functions are found at the start. dlsym calls free for the message of its last error. If
+ * free called dlsym to find the real free, dlsym would free that message twice. */
+#define INCSTACK__REAL(name) \
+	static void *name##_cache; \
+	__attribute__((constructor(101))) static void name##_find(void) \
+	{ \
+		incstack__stub_find(&name##_cache, #name); \
+	} \
+	static inline __typeof__(&(name)) name##_next(void) \
+	{ \
+		void *next = __atomic_load_n(&name##_cache, __ATOMIC_RELAXED); \
+\
+		if (__builtin_expect(next == NULL, 0)) \
+			next = incstack__stub_next(&name##_cache, #name); \
+		return (__typeof__(&(name)))next; \
+	}
+
+#endif

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Collects the tables of a pprof file and makes an empty profile of them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/pprof.h"
+#include "pprof_tables.h"
+
+/* What the tables may take: more is no profile but an attack with compression. */
+#define TABLE_BYTES_MAX ((size_t)1 << 30)
+#define TABLE_ENTRIES_MAX ((size_t)1 << 26)
+
+int incstack__pprof_tables_init(struct incstack__pprof_tables *tables)
+{
+	int error = incstack__table_init(&tables->function_table);
+
+	if (!error)
+		error = incstack__table_init(&tables->mapping_table);
+	return error ? error : incstack__table_init(&tables->location_table);
+}
+
+void incstack__pprof_tables_free(struct incstack__pprof_tables *tables)
+{
+	free(tables->bytes);
+	free(tables->texts);
+	free(tables->functions);
+	free(tables->function_table.slots);
+	free(tables->locations);
+	free(tables->location_table.slots);
+	free(tables->mappings);
+	free(tables->mapping_table.slots);
+	free(tables->lines);
+	free(tables->comments);
+}
+
+static int damaged(const char **why)
+{
+	*why = "a damaged message";
+	return INCSTACK_EFORMAT;
+}
+
+static int add_string(struct incstack__pprof_tables *tables, pb_istream_t *bytes, const char **why)
+{
+	size_t length = bytes->bytes_left;
+	int error;
+
+	if (tables->bytes_used + length > TABLE_BYTES_MAX ||
+	    tables->texts_used >= TABLE_ENTRIES_MAX) {
+		*why = "the string table is too large";
+		return INCSTACK_EFORMAT;
+	}
+	error = incstack__reserve((void **)&tables->bytes, &tables->bytes_room,
+				  tables->bytes_used + length + 1, 1);
+	if (!error)
+		error = incstack__reserve((void **)&tables->texts, &tables->texts_room,
+					  tables->texts_used + 1, sizeof(*tables->texts));
+	if (error)
+		return error;
+	if (!pb_read(bytes, (pb_byte_t *)tables->bytes + tables->bytes_used, length))
+		return damaged(why);
+	tables->texts[tables->texts_used++] = (struct incstack__pprof_text){
+		.offset = tables->bytes_used, .length = (uint32_t)length};
+	tables->bytes_used += length;
+	tables->bytes[tables->bytes_used++] = 0;
+	return 0;
+}
+
+int incstack__pprof_numbers(pb_istream_t *bytes, uint64_t *numbers, uint32_t count,
+			    const char **why)
+{
+	while (bytes->bytes_left) {
+		pb_wire_type_t type;
+		uint32_t field;
+		uint64_t ignored;
+		bool over;
+
+		if (!pb_decode_tag(bytes, &type, &field, &over))
+			return damaged(why);
+		if (type != PB_WT_VARINT) {
+			if (!pb_skip_field(bytes, type))
+				return damaged(why);
+		} else if (!pb_decode_varint(bytes, field < count ? &numbers[field] : &ignored)) {
+			return damaged(why);
+		}
+	}
+	return 0;
+}
+
+static int add_kind(struct incstack__pprof_tables *tables, pb_istream_t *bytes, const char **why)
+{
+	uint64_t numbers[3] = {0};
+	int error = incstack__pprof_numbers(bytes, numbers, 3, why);
+
+	if (error)
+		return error;
+	if (tables->kinds_used >= INCSTACK_PROFILE_KINDS_MAX) {
+		*why = "more sample types than a profile can have";
+		return INCSTACK_EFORMAT;
+	}
+	tables->kinds[tables->kinds_used][0] = numbers[1];
+	tables->kinds[tables->kinds_used++][1] = numbers[2];
+	return 0;
+}
+
+static uint32_t hash_of(uint64_t id)
+{
+	return incstack__hash_pair(id, 0);
+}
+
+static const struct incstack__pprof_function *
+find_function(const struct incstack__pprof_tables *tables, uint64_t id)
+{
+	size_t cursor = hash_of(id);
+	uint32_t at;
+
+	while ((at = incstack__table_probe(&tables->function_table, hash_of(id), &cursor)) !=
+	       INCSTACK__NONE)
+		if (tables->functions[at].id == id)
+			return &tables->functions[at];
+	return NULL;
+}
+
+const struct incstack__pprof_location *
+incstack__pprof_location(const struct incstack__pprof_tables *tables, uint64_t id)
+{
+	size_t cursor = hash_of(id);
+	uint32_t at;
+
+	while ((at = incstack__table_probe(&tables->location_table, hash_of(id), &cursor)) !=
+	       INCSTACK__NONE)
+		if (tables->locations[at].id == id)
+			return &tables->locations[at];
+	return NULL;
+}
+
+static int add_function(struct incstack__pprof_tables *tables, pb_istream_t *bytes,
+			const char **why)
+{
+	uint64_t numbers[6] = {0};
+	int error = incstack__pprof_numbers(bytes, numbers, 6, why);
+
+	if (error)
+		return error;
+	/* Most writers give the system name of every function, which mostly is its name. */
+	if (numbers[PPROF_FUNCTION_START_LINE] ||
+	    (numbers[PPROF_FUNCTION_SYSTEM_NAME] &&
+	     numbers[PPROF_FUNCTION_SYSTEM_NAME] != numbers[PPROF_FUNCTION_NAME]))
+		tables->losses |= INCSTACK_LOSS_FUNCTIONS;
+	if (find_function(tables, numbers[1]) || tables->functions_used >= TABLE_ENTRIES_MAX) {
+		*why = "two functions with one identifier, or too many";
+		return INCSTACK_EFORMAT;
+	}
+	error = incstack__reserve((void **)&tables->functions, &tables->functions_room,
+				  tables->functions_used + 1, sizeof(*tables->functions));
+	if (!error)
+		error = incstack__table_insert(&tables->function_table, hash_of(numbers[1]),
+					       (uint32_t)tables->functions_used);
+	if (!error)
+		tables->functions[tables->functions_used++] =
+			(struct incstack__pprof_function){.id = numbers[PPROF_FUNCTION_ID],
+							  .name = numbers[PPROF_FUNCTION_NAME],
+							  .file = numbers[PPROF_FUNCTION_FILE]};
+	return error;
+}
+
+static int add_line(struct incstack__pprof_tables *tables, pb_istream_t *bytes, const char **why)
+{
+	uint64_t numbers[4] = {0};
+	uint64_t line;
+	int error = incstack__pprof_numbers(bytes, numbers, 4, why);
+
+	if (!error && tables->lines_used >= TABLE_ENTRIES_MAX)
+		error = damaged(why);
+	if (!error)
+		error = incstack__reserve((void **)&tables->lines, &tables->lines_room,
+					  tables->lines_used + 1, sizeof(*tables->lines));
+	if (error)
+		return error;
+	line = numbers[PPROF_LINE_LINE];
+	if (line > INT32_MAX)
+		tables->losses |= INCSTACK_LOSS_LINES;
+	if (numbers[PPROF_LINE_COLUMN])
+		tables->losses |= INCSTACK_LOSS_FUNCTIONS;
+	tables->lines[tables->lines_used++] = (struct incstack__pprof_line){
+		.function = numbers[PPROF_LINE_FUNCTION],
+		.bci = line > 0 && line <= INT32_MAX ? (int32_t)line : -1};
+	return 0;
+}
+
+static int read_location_field(struct incstack__pprof_tables *tables, pb_istream_t *bytes,
+			       struct incstack__pprof_location *location, const char **why)
+{
+	pb_istream_t line;
+	pb_wire_type_t type;
+	uint32_t field;
+	uint64_t ignored, *number = &ignored;
+	bool over;
+	int error;
+
+	if (!pb_decode_tag(bytes, &type, &field, &over))
+		return damaged(why);
+	if (type == PB_WT_VARINT) {
+		if (field == PPROF_LOCATION_ID)
+			number = &location->id;
+		else if (field == PPROF_LOCATION_ADDRESS)
+			number = &location->address;
+		else if (field == PPROF_LOCATION_MAPPING)
+			number = &location->mapping;
+		else if (field == PPROF_LOCATION_FOLDED)
+			number = &location->folded;
+		return pb_decode_varint(bytes, number) ? 0 : damaged(why);
+	}
+	if (type != PB_WT_STRING || field != PPROF_LOCATION_LINE)
+		return pb_skip_field(bytes, type) ? 0 : damaged(why);
+	if (!pb_make_string_substream(bytes, &line))
+		return damaged(why);
+	error = add_line(tables, &line, why);
+	location->count++;
+	return !error && !pb_close_string_substream(bytes, &line) ? damaged(why) : error;
+}
+
+static int add_location(struct incstack__pprof_tables *tables, pb_istream_t *bytes,
+			const char **why)
+{
+	struct incstack__pprof_location location = {.first = (uint32_t)tables->lines_used};
+	int error = 0;
+
+	while (bytes->bytes_left && !error)
+		error = read_location_field(tables, bytes, &location, why);
+	if (error)
+		return error;
+	if (incstack__pprof_location(tables, location.id) ||
+	    tables->locations_used >= TABLE_ENTRIES_MAX) {
+		*why = "two locations with one identifier, or too many";
+		return INCSTACK_EFORMAT;
+	}
+	error = incstack__reserve((void **)&tables->locations, &tables->locations_room,
+				  tables->locations_used + 1, sizeof(*tables->locations));
+	if (!error)
+		error = incstack__table_insert(&tables->location_table, hash_of(location.id),
+					       (uint32_t)tables->locations_used);
+	if (!error)
+		tables->locations[tables->locations_used++] = location;
+	return error;
+}
+
+/* Far more than anyone writes; what comes after is not looked at. */
+enum { COMMENTS_MAX = 4096 };
+
+static int add_comment(struct incstack__pprof_tables *tables, uint64_t string)
+{
+	int error =
+		tables->comments_used >= COMMENTS_MAX
+			? 0
+			: incstack__reserve((void **)&tables->comments, &tables->comments_room,
+					    tables->comments_used + 1, sizeof(*tables->comments));
+
+	if (!error && tables->comments_used < COMMENTS_MAX)
+		tables->comments[tables->comments_used++] = string;
+	return error;
+}
+
+/* Comments may be packed, as any repeated number. */
+static int add_comments(struct incstack__pprof_tables *tables, pb_istream_t *bytes,
+			const char **why)
+{
+	int error = 0;
+
+	while (bytes->bytes_left && !error) {
+		uint64_t string;
+
+		error = pb_decode_varint(bytes, &string) ? add_comment(tables, string)
+							 : damaged(why);
+	}
+	return error;
+}
+
+static int add_period_type(struct incstack__pprof_tables *tables, pb_istream_t *bytes,
+			   const char **why)
+{
+	uint64_t numbers[3] = {0};
+	int error = incstack__pprof_numbers(bytes, numbers, 3, why);
+
+	tables->period_type[0] = numbers[1];
+	tables->period_type[1] = numbers[2];
+	return error;
+}
+
+int incstack__pprof_table(struct incstack__pprof_tables *tables, uint32_t field,
+			  pb_istream_t *bytes, const char **why)
+{
+	switch (field) {
+	case PPROF_MAPPING:
+		return incstack__pprof_add_mapping(tables, bytes, why);
+	case PPROF_PERIOD_TYPE:
+		return add_period_type(tables, bytes, why);
+	case PPROF_SAMPLE_TYPE:
+		return add_kind(tables, bytes, why);
+	case PPROF_LOCATION:
+		return add_location(tables, bytes, why);
+	case PPROF_FUNCTION:
+		return add_function(tables, bytes, why);
+	case PPROF_STRING:
+		return add_string(tables, bytes, why);
+	case PPROF_COMMENT:
+		return add_comments(tables, bytes, why);
+	default:
+		return 0;
+	}
+}
+
+int incstack__pprof_number(struct incstack__pprof_tables *tables, uint32_t field, uint64_t number)
+{
+	if (field == PPROF_TIME && number <= INT64_MAX)
+		tables->time_ns = number;
+	if (field == PPROF_DURATION && number <= INT64_MAX)
+		tables->duration_ns = number;
+	if (field == PPROF_PERIOD)
+		tables->period = number;
+	if (field == PPROF_DEFAULT_TYPE)
+		tables->default_kind = number;
+	if (field == PPROF_DROP_FRAMES || field == PPROF_KEEP_FRAMES || field == PPROF_DOC_URL)
+		tables->losses |= number ? INCSTACK_LOSS_FUNCTIONS : 0;
+	return field == PPROF_COMMENT ? add_comment(tables, number) : 0;
+}
+
+static const struct incstack__pprof_text *text_of(const struct incstack__pprof_tables *tables,
+						  uint64_t string)
+{
+	return string < tables->texts_used ? &tables->texts[string] : NULL;
+}
+
+const char *incstack__pprof_string(const struct incstack__pprof_tables *tables, uint64_t string)
+{
+	const struct incstack__pprof_text *text = text_of(tables, string);
+
+	if (!text || !incstack__text_valid(tables->bytes + text->offset, text->length))
+		return NULL;
+	return tables->bytes + text->offset;
+}
+
+static int name_line(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
+		     struct incstack__pprof_line *line, struct incstack__frame *rest,
+		     const char **why)
+{
+	const struct incstack__pprof_function *function = find_function(tables, line->function);
+	const char *name = function ? incstack__pprof_string(tables, function->name) : NULL, *file;
+
+	if (!name) {
+		*why = "a function without a name that is UTF-8";
+		return INCSTACK_EFORMAT;
+	}
+	if (!*name)
+		name = "[unknown]";
+	file = incstack__pprof_string(tables, function->file);
+	if (!file)
+		tables->losses |= INCSTACK_LOSS_FILES;
+	rest->bci = line->bci;
+	return incstack__frame_at(profile, name, strlen(name), file && *file ? file : NULL, rest,
+				  &line->frame);
+}
+
+/* A location without lines stands for its address. */
+static int name_address(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
+			struct incstack__pprof_location *location, uint32_t place)
+{
+	struct incstack__frame key = {.method = location->address,
+				      .bci = -1,
+				      .flags = INCSTACK_OBJECT_RAW,
+				      .key = INCSTACK__NONE,
+				      .place = place};
+	int error = incstack__reserve((void **)&tables->lines, &tables->lines_room,
+				      tables->lines_used + 1, sizeof(*tables->lines));
+
+	if (error)
+		return error;
+	location->first = (uint32_t)tables->lines_used++;
+	location->count = 1;
+	return incstack__frame_intern(profile, &key, &tables->lines[location->first].frame);
+}
+
+static int name_location(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
+			 struct incstack__pprof_location *location, const char **why)
+{
+	uint32_t place;
+	int error = incstack__pprof_place(tables, profile, location, &place);
+
+	if (!error && !location->count)
+		return name_address(tables, profile, location, place);
+	for (uint32_t i = 0; i < location->count && !error; i++) {
+		bool outermost = i + 1 == location->count;
+		struct incstack__frame rest = {.flags = outermost ? 0 : INCSTACK_OBJECT_VIRTUAL,
+					       .place = outermost ? place : 0};
+
+		error = name_line(tables, profile, &tables->lines[location->first + i], &rest, why);
+	}
+	return error;
+}
+
+static int make_profile(const struct incstack__pprof_tables *tables,
+			struct incstack_profile **profile, const char **why)
+{
+	struct incstack_profile_kind kinds[INCSTACK_PROFILE_KINDS_MAX];
+
+	if (!tables->kinds_used)
+		*why = "no sample types: this is not a pprof file";
+	for (uint32_t k = 0; k < tables->kinds_used; k++) {
+		kinds[k].name = incstack__pprof_string(tables, tables->kinds[k][0]);
+		kinds[k].unit = incstack__pprof_string(tables, tables->kinds[k][1]);
+		if (!kinds[k].name || !kinds[k].unit)
+			*why = "a sample type without a name that is UTF-8";
+	}
+	return *why ? INCSTACK_EFORMAT
+		    : incstack_profile_create(kinds, tables->kinds_used, profile);
+}
+
+int incstack__pprof_profile(struct incstack__pprof_tables *tables,
+			    struct incstack_profile **profile, const char **why)
+{
+	int error = make_profile(tables, profile, why);
+
+	if (!error)
+		error = incstack__pprof_mappings(tables, *profile);
+	for (size_t i = 0; i < tables->locations_used && !error; i++)
+		error = name_location(tables, *profile, &tables->locations[i], why);
+	if (!error)
+		error = incstack__pprof_meta(tables, *profile);
+	if (!error)
+		(*profile)->losses |= tables->losses;
+	return error;
+}

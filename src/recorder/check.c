@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * --crosscheck: walks the whole stack at every sample. When the trace is retrieved, it compares
+ * each frame's pc and frame address with that walk. libunwind makes the walk; it forgets what it
+ * has cached about code when modules are loaded or unloaded. With --crosscheck=own, the core makes
+ * the walk (full_walk.c), and libunwind only now and then.
+ */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "heapfile/walks.h"
+#include "native/native.h"
+#include "recorder.h"
+#include "modules.h"
+
+enum { WALK_MAX = 1 << 16 };
+enum { WORDS_MAX = INCSTACK__SPOOL_WALK_BYTES_MOST / sizeof(uint64_t) };
+enum { WALK_BYTES = WALK_MAX * sizeof(struct incstack_frame) };
+
+/* A prime number, because the loops of a program often have round lengths. */
+enum { UNWIND_EVERY = 997 };
+
+/* Provided by the core: writes the top and its callers. Negative: the stack is busy. */
+int incstack__full_walk(struct incstack_stack *stack, const struct incstack_top *top,
+			struct incstack_frame *frames, int max);
+
+/* Returns where the walk of a trace begins: behind that of the trace before. */
+static size_t first(const struct incstack__record_check *check, uint64_t index)
+{
+	const uint64_t word = index > 0 ? check->words[check->first[index - 1]] : 0;
+
+	if (index == 0)
+		return 0;
+	return check->first[index - 1] + incstack__walk_words(word != 0 ? word - 1 : 0);
+}
+
+static size_t used(const struct incstack__record *record)
+{
+	return first(record->check, record->live.walk_count);
+}
+
+/* Moves the walks to a larger room in the spool. A kill between the stores to `walks` and
+ * `walk_bytes` leaves the larger room with the size of the smaller one, which is readable.
+ * Returns non-zero if there is no memory. */
+static int move(struct incstack__record *record, size_t size)
+{
+	struct incstack__record_check *check = record->check;
+	uint64_t *before = check->words;
+	const size_t bytes_before = check->size * sizeof(*before);
+	uint64_t *words = incstack__spool_room(size * sizeof(*words));
+
+	if (words == NULL)
+		return INCSTACK_ENOMEM;
+	if (before != NULL)
+		memcpy(words, before, used(record) * sizeof(*words));
+	check->words = words;
+	check->size = size;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	record->live.walks = (uintptr_t)words;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	record->live.walk_bytes = size * sizeof(*words);
+	incstack__spool_room_release(before, bytes_before);
+	return 0;
+}
+
+/* Makes room for that many more words. Returns non-zero if there is no room. */
+static int make_room(struct incstack__record *record, size_t words)
+{
+	size_t size = record->check->size;
+	struct incstack__quiet before;
+	int error;
+
+	words += used(record);
+	if (words <= size)
+		return 0;
+	if (size == 0)
+		size = INCSTACK__SPOOL_ROOM_LEAST / sizeof(*record->check->words);
+	while (size < words)
+		size *= 2;
+	if (size > WORDS_MAX)
+		return INCSTACK_ENOMEM;
+	incstack__record_quiet(&before);
+	error = move(record, size);
+	incstack__record_loud(&before);
+	return error;
+}
+
+int incstack__record_check_create(struct incstack__record *record)
+{
+	struct incstack__record_check *check = incstack__record_map(sizeof(*check));
+
+	record->check = check;
+	if (check == NULL)
+		return INCSTACK_ENOMEM;
+	check->walk = incstack__record_map(WALK_BYTES);
+	return check->walk != NULL ? make_room(record, 1) : INCSTACK_ENOMEM;
+}
+
+void incstack__record_check_destroy(struct incstack__record *record)
+{
+	struct incstack__record_check *check = record->check;
+
+	if (check == NULL)
+		return;
+	record->live.walks = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	incstack__spool_room_release(check->words, check->size * sizeof(*check->words));
+	incstack__record_unmap(check->walk, WALK_BYTES);
+	incstack__record_unmap(check, sizeof(*check));
+}
+
+/* Whether one more walk fits, whatever its depth is. */
+int incstack__record_check_room(const struct incstack__record *record)
+{
+	return record->traces < INCSTACK__WALKS_MAX &&
+	       used(record) + incstack__walk_words(WALK_MAX) < WORDS_MAX;
+}
+
+/* Makes a first walk, so that libunwind allocates its memory now. */
+void incstack__record_check_start(void)
+{
+	struct incstack_frame frames[4];
+
+	if (incstack__recording.crosscheck != INCSTACK__CHECK_NONE)
+		incstack_native_walk(frames, 4);
+}
+
+/* Stores a walk. The word that says that there is no walk is replaced last, because a jump may
+ * end this function at any place. */
+static void put_walk(struct incstack__record *record, uint64_t index,
+		     const struct incstack_frame *frames, size_t count)
+{
+	struct incstack__record_check *check = record->check;
+	uint64_t *at;
+
+	if (make_room(record, incstack__walk_words(count)) != 0)
+		return;
+	at = check->words + check->first[index];
+	for (size_t i = 0; i < count; i++) {
+		at[1 + 2 * i] = frames[i].pc;
+		at[2 + 2 * i] = frames[i].sp;
+	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(at, count + 1, __ATOMIC_RELAXED);
+}
+
+/* Walks with libunwind. libunwind masks signals through libc, which would unblock libc's internal
+ * signals, so there is no walk in libc's own threads. There is none while a fork takes long. */
+static int unwind(const struct incstack__record_check *check, const struct incstack__quiet *before)
+{
+	static struct incstack__record_counts modules; /* under the lock of walks */
+	int count;
+
+	if (incstack__record_blocks_libc(before) ||
+	    incstack__lock_take_after_fork(INCSTACK__LOCK_WALK) != 0)
+		return 0;
+	count = incstack__native_walk_remembering(check->walk, WALK_MAX,
+						  !incstack__record_modules_are(&modules));
+	incstack__lock_give(INCSTACK__LOCK_WALK);
+	return count;
+}
+
+/* Walks with libunwind and stores the walk. The walk begins in the recorder, so frames younger than
+ * the sample's top are dropped. Returns non-zero if there is no walk. */
+static int walk_with_libunwind(struct incstack__record *record, uint64_t index,
+			       const struct incstack_top *top)
+{
+	const struct incstack_frame *frames = record->check->walk;
+	const uintptr_t pc = incstack_slot_read(&top->pc);
+	struct incstack__quiet before;
+	int count;
+	int i = 0;
+
+	incstack__record_quiet(&before);
+	count = unwind(record->check, &before);
+	while (i < count && (frames[i].sp != top->sp || frames[i].pc != pc))
+		i++;
+	if (count != 0) {
+		put_walk(record, index, frames + i, (size_t)(count - i));
+		__atomic_add_fetch(&record->slot->unwound, 1, __ATOMIC_RELAXED);
+	}
+	incstack__record_loud(&before);
+	return count == 0;
+}
+
+/* Walks with the core, which takes no lock and blocks no signal. */
+static void walk_by_ourselves(struct incstack__record *record, uint64_t index,
+			      const struct incstack_top *top)
+{
+	struct incstack_frame *frames = record->check->walk;
+	const int count = incstack__full_walk(record->stack, top, frames, WALK_MAX);
+
+	if (count > 0)
+		put_walk(record, index, frames, (size_t)count);
+}
+
+/* Whether libunwind walks for this trace: for every one, or with --crosscheck=own for the first of
+ * a thread and every UNWIND_EVERY-th after it. */
+static int is_for_libunwind(struct incstack__record_check *check)
+{
+	if (incstack__recording.crosscheck == INCSTACK__CHECK_LIBUNWIND)
+		return 1;
+	if (check->until_unwound > 0)
+		return check->until_unwound--, 0;
+	check->until_unwound = UNWIND_EVERY - 1;
+	return 1;
+}
+
+/* Adds the walk of a trace, which incstack__record_check_skip has marked as one without a walk
+ * before its sample. */
+void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
+				 const struct incstack_top *top)
+{
+	if (record->live.walk_count != index + 1)
+		return;
+	if (is_for_libunwind(record->check) && walk_with_libunwind(record, index, top) == 0)
+		return;
+	if (incstack__recording.crosscheck == INCSTACK__CHECK_OWN)
+		walk_by_ourselves(record, index, top);
+}
+
+/* Marks the next trace as one without a walk, which it remains if a jump ends the event. If the
+ * sample is refused, the next trace takes its place. A jump may end this function, too, at any
+ * place. */
+void incstack__record_check_skip(struct incstack__record *record, uint64_t index)
+{
+	struct incstack__record_check *check = record->check;
+	struct incstack__spool_live *live = &record->live;
+
+	if (index > live->walk_count || index >= INCSTACK__WALKS_MAX || make_room(record, 1) != 0)
+		return;
+	check->first[index] = (uint32_t)first(check, index);
+	check->words[check->first[index]] = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	live->walk_count = index + 1;
+}
+
+void incstack__record_check_tree(struct incstack__record *record, const struct incstack_tree *tree)
+{
+	struct incstack__record_check *check = record->check;
+	const struct incstack__walks walks = {check->words, check->size, record->live.walk_count};
+
+	incstack__walks_compare(&walks, tree, &check->compared, &check->mismatches);
+}
+
+void incstack__record_check_clear(struct incstack__record *record)
+{
+	record->live.walk_count = 0;
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Records an allocation, a deallocation, a jump, a switch of contexts or an unload, in the
+ * thread that does it.
+ */
+#define _GNU_SOURCE
+#include <x86intrin.h>
+
+#include "recorder.h"
+#include "stamp.h"
+
+#define HERE ((uintptr_t)__builtin_frame_address(0))
+
+enum { AHEAD_BYTES = 64 << 10 };
+
+/* Ends the event in progress if a jump has left it, that is if its frame is gone, given that the
+ * thread is or will be at sp. A sample that the event began is lost. Returns non-zero if no
+ * event is in progress any more. */
+static __attribute__((noinline)) int end_left_event(uintptr_t sp)
+{
+	struct incstack_stats stats = {.size = sizeof(stats)};
+	const uintptr_t entered = incstack__record_local.state;
+	struct incstack__record *record = incstack__record_local.mine;
+
+	if (entered == 0 || entered == INCSTACK__INSIDE)
+		return 0;
+	if (record == NULL) { /* it was the thread's first event, and nothing is open */
+		if (entered < sp)
+			incstack__record_local.state = 0;
+		return entered < sp;
+	}
+	if (sp < record->low || sp >= record->high || (entered >= sp && entered < record->high))
+		return 0;
+	incstack_stack_unwinding_to(record->stack, sp);
+	incstack_stack_stats(record->stack, &stats);
+	while (record->traces < stats.samples - record->retrieved) {
+		if (record->check != NULL)
+			incstack__record_check_skip(record, record->traces);
+		record->traces++;
+	}
+	incstack__record_local.state = 0;
+	return 1;
+}
+
+/* Whether an event of the calling thread, whose record that is, may take the fast path. relaxed:
+ * see struct incstack__recording. */
+static inline int is_quick(const struct incstack__record *record)
+{
+	return record != NULL && record->log.used < record->quick &&
+	       record->changes == __atomic_load_n(&incstack__recording.changes, __ATOMIC_RELAXED);
+}
+
+/* Between begin() and end(), a signal handler starts no event of its own. Only a jump can leave
+ * that part (end_left_event). */
+static inline void begin(uintptr_t sp)
+{
+	incstack__record_local.state = sp;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void end(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	incstack__record_local.state = 0;
+}
+
+/* Called where no event could begin. If the reason is that a signal handler has interrupted an
+ * event, whose record is in use, the lost event is counted. */
+static void count_interrupting(void)
+{
+	const uintptr_t state = incstack__record_local.state;
+
+	if (state != 0 && state != INCSTACK__INSIDE && incstack__record_local.mine != NULL &&
+	    __atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+		__atomic_add_fetch(&incstack__record_local.mine->slot->interrupting, 1,
+				   __ATOMIC_RELAXED);
+}
+
+/* Returns the record of the context whose stack contains the address, or else the shared one. */
+static struct incstack__record *find_locked(uintptr_t at)
+{
+	struct incstack__record *record = at != 0 ? incstack__record_context(at) : NULL;
+
+	if (record != NULL)
+		return record;
+	incstack__record_share();
+	return incstack__recording.late;
+}
+
+/* Does the same and takes the lock. If the event may write a batch, modules are checked first,
+ * without the lock. */
+static struct incstack__record *lock_record(uintptr_t at)
+{
+	struct incstack__record *record;
+
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
+	record = find_locked(at);
+	if (!incstack__record_is_full(record) && record->log.used < record->look)
+		return record;
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	incstack__record_modules();
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
+	return find_locked(at);
+}
+
+/* Begins an event. Returns the calling thread's record, or the shared record, locked, or null. */
+static inline struct incstack__record *enter(void)
+{
+	const uintptr_t sp = HERE;
+	struct incstack__record *record;
+
+	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED) &&
+	    !incstack__record_begin_late())
+		return NULL;
+	if (incstack__record_local.state != 0 && !end_left_event(sp))
+		return NULL;
+	begin(sp);
+	if (incstack__record_is_unloading())
+		incstack__record_modules();
+	record = incstack__record_self();
+	if (record != NULL)
+		return record;
+	incstack__record_local.state = INCSTACK__INSIDE; /* no jump may leave the lock held */
+	record = lock_record(0);
+	if (record->stack != NULL && incstack_stack_own(record->stack) == 0)
+		return record;
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	end();
+	return NULL;
+}
+
+static inline void leave(const struct incstack__record *record)
+{
+	if (record == incstack__recording.late)
+		incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	end();
+}
+
+void incstack__record_as_event(void (*function)(struct incstack__record *, void *), void *argument)
+{
+	struct incstack__record *record = enter();
+
+	if (record == NULL)
+		return;
+	function(record, argument);
+	leave(record);
+}
+
+void incstack__record_thread(void)
+{
+	const struct incstack__record *record = enter();
+
+	if (record != NULL)
+		leave(record);
+}
+
+/* ---- allocations ------------------------------------------------------------------ */
+
+static struct incstack_top top_of(struct incstack__caller caller)
+{
+	return (struct incstack_top){
+		.pc = *caller.slot,
+		.sp = (uintptr_t)(caller.slot + 1),
+		.fp = caller.fp,
+	};
+}
+
+/* Whether the caller is on a stack that the thread's record does not describe. A context's stack
+ * has its own record. On an unknown stack nothing may be patched, so the shared record walks it
+ * fully. */
+static inline int elsewhere(const struct incstack__record *record, struct incstack__caller caller)
+{
+	const uintptr_t at = (uintptr_t)caller.slot;
+
+	return at < record->low || at >= record->high;
+}
+
+/* Reserves memory before a sample, because a walk that runs out of memory is truncated. */
+static __attribute__((noinline)) int reserve(struct incstack__record *record, size_t bytes)
+{
+	struct incstack__quiet before;
+	int error;
+
+	incstack__record_quiet(&before);
+	error = incstack_stack_reserve(record->stack, bytes);
+	incstack__record_loud(&before);
+	return error;
+}
+
+/* Counts a sample. A read-modify-write is only needed where threads share a slot. In both cases a
+ * kill leaves a whole word. */
+static inline void count_start(const struct incstack__record *record, int alone)
+{
+	uint64_t *started = &record->slot->samples_started;
+
+	if (alone)
+		__atomic_store_n(started, *started + 1, __ATOMIC_RELAXED);
+	else
+		__atomic_add_fetch(started, 1, __ATOMIC_RELAXED);
+}
+
+static __attribute__((noinline)) uint64_t take_again(struct incstack__record *record,
+						     struct incstack_top top, int error)
+{
+	if (error == INCSTACK_ELIMIT && reserve(record, INCSTACK__RESERVE_BYTES) == 0)
+		error = incstack_sample(record->stack, record->traces, 0, &top);
+	record->live.refused += error != 0;
+	if (error == INCSTACK_ELIMIT)
+		incstack__record_note(INCSTACK__NOTE_NO_MEMORY);
+	return error != 0 ? INCSTACK__TRACE_NO_TRACE : record->traces++;
+}
+
+static inline uint64_t take(struct incstack__record *record, const struct incstack_top *top,
+			    int alone)
+{
+	int error;
+
+	count_start(record, alone);
+	if (__builtin_expect(incstack_stack_room(record->stack) < AHEAD_BYTES, 0))
+		reserve(record, 2 * AHEAD_BYTES);
+	error = incstack_sample(record->stack, record->traces, 0, top);
+	if (__builtin_expect(error != 0, 0))
+		return take_again(record, *top, error);
+	return record->traces++;
+}
+
+/* Out of line. If it were inlined, the compiler would add a zero for each event that was not
+ * dropped. */
+static __attribute__((noinline)) void drop(struct incstack__record *record)
+{
+	record->live.dropped++;
+}
+
+static void put_alloc(struct incstack__record *record, const void *block, size_t bytes,
+		      struct incstack__caller caller)
+{
+	const struct incstack_top top = top_of(caller);
+	uint64_t trace;
+
+	incstack__record_local.newest = block;
+	if (!incstack__record_is_sampled(record, bytes))
+		return;
+	if (!incstack__record_make_room(record)) {
+		drop(record);
+		return;
+	}
+	incstack__record_mark(block);
+	if (record->check != NULL)
+		incstack__record_check_skip(record, record->traces);
+	trace = take(record, &top, !incstack__slot_is_shared(record->slot));
+	if (record->check != NULL && trace != INCSTACK__TRACE_NO_TRACE)
+		incstack__record_check_walk(record, trace, &top);
+	log_alloc_slowly(&record->log, block, bytes, trace);
+	if (record->retrieved == 0 && trace == 0) {
+		incstack__record_complete(record);
+		record->look = 0; /* events may take the fast path from now on */
+	}
+}
+
+static __attribute__((noinline)) void put_elsewhere(const void *block, size_t bytes,
+						    struct incstack__caller caller)
+{
+	struct incstack__record *record;
+	struct incstack__quiet before;
+
+	incstack__record_quiet(&before);
+	record = lock_record((uintptr_t)caller.slot);
+	if (record == incstack__recording.late && incstack__recording.mode != INCSTACK_MODE_FULL)
+		incstack__record_note(INCSTACK__NOTE_UNKNOWN_STACKS);
+	if (incstack_stack_own(record->stack) == 0)
+		put_alloc(record, block, bytes, caller);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	incstack__record_loud(&before);
+}
+
+static __attribute__((noinline)) void alloc_slowly(const void *block, size_t bytes,
+						   struct incstack__caller caller)
+{
+	struct incstack__record *record = enter();
+
+	if (record == NULL) {
+		count_interrupting();
+		return;
+	}
+	if (incstack__pools_needed() && record != incstack__recording.late)
+		incstack__record_make_thunks(record, caller);
+	if (record == incstack__recording.late || !elsewhere(record, caller))
+		put_alloc(record, block, bytes, caller);
+	else
+		put_elsewhere(block, bytes, caller);
+	leave(record);
+}
+
+void incstack__record_alloc(const void *block, size_t bytes, struct incstack__caller caller)
+{
+	struct incstack__record *record;
+
+	if (__builtin_expect(incstack__record_local.state != 0, 0)) {
+		alloc_slowly(block, bytes, caller);
+		return;
+	}
+	begin(HERE); /* first: a handler that forks must see that the record is in use */
+	record = incstack__record_local.mine;
+	if (__builtin_expect(!is_quick(record) || elsewhere(record, caller), 0)) {
+		end();
+		alloc_slowly(block, bytes, caller);
+	} else {
+		const struct incstack_top top = top_of(caller);
+		const uint64_t trace = take(record, &top, 1);
+
+		if (log_alloc(&record->log, record->alone, block, bytes, trace) != 0)
+			drop(record);
+		end();
+	}
+}
+
+static __attribute__((noinline)) void free_slowly(const void *block)
+{
+	struct incstack__record *record;
+
+	if (!incstack__record_is_marked(block) && !incstack__record_is_unloading())
+		return;
+	record = enter();
+	if (record == NULL) {
+		count_interrupting();
+		return;
+	}
+	if (incstack__record_make_room(record))
+		log_free_slowly(&record->log, block);
+	else
+		drop(record);
+	leave(record);
+}
+
+void incstack__record_free(const void *block)
+{
+	struct incstack__record *record;
+
+	if (__builtin_expect(incstack__record_local.state != 0, 0)) {
+		free_slowly(block);
+		return;
+	}
+	begin(HERE);
+	record = incstack__record_local.mine;
+	if (__builtin_expect(!is_quick(record), 0)) {
+		end();
+		free_slowly(block);
+	} else {
+		if (log_free(&record->log, record->alone, block) != 0)
+			drop(record);
+		end();
+	}
+}
+
+/* Handles a jump within a context, or from or to one. */
+static __attribute__((noinline)) void jump_to_context(uintptr_t sp)
+{
+	struct incstack__record *context;
+	struct incstack__quiet before;
+
+	incstack__record_quiet(&before);
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
+	context = incstack__record_context(sp);
+	if (context != NULL)
+		incstack_stack_unwinding_to(context->stack, sp);
+	if (context == NULL || context != incstack__record_context(HERE))
+		incstack__record_context_leave(HERE, 1);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	incstack__record_loud(&before);
+}
+
+/* Only a jump whose target is on the thread's own stack pops frames of that stack. A jump that
+ * leaves a signal stack or a fiber's stack also pops the frames of the thread's stack down to
+ * its target. */
+void incstack__record_jump(uintptr_t sp)
+{
+	struct incstack__record *record;
+
+	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+		return;
+	end_left_event(sp);
+	record = enter();
+	if (record == NULL)
+		return;
+	if (sp >= record->low && sp < record->high)
+		incstack_stack_unwinding_to(record->stack, sp);
+	if (__atomic_load_n(&incstack__recording.contexts, __ATOMIC_ACQUIRE) != NULL)
+		jump_to_context(sp);
+	leave(record);
+}
+
+/* Lifts the barriers of a thread that ends, because the popping of its frames is not announced any
+ * more. */
+void incstack__record_thread_end(void)
+{
+	struct incstack__record *record = enter();
+
+	if (record == NULL)
+		return;
+	if (record != incstack__recording.late && incstack__recording.mode != INCSTACK_MODE_FULL)
+		record->settled = incstack_stack_set_mode(record->stack, INCSTACK_MODE_FULL) == 0;
+	leave(record);
+}
+
+void incstack__record_switch(const void *ucontext)
+{
+	const struct incstack__record *record = enter();
+	struct incstack__quiet before;
+
+	if (record == NULL)
+		return;
+	incstack__record_quiet(&before);
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
+	incstack__record_context_leave(HERE, 0);
+	incstack__record_context_enter(ucontext);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	incstack__record_loud(&before);
+	leave(record);
+}
+
+/* Before a dlclose, the record is written while the code is still loaded. */
+void incstack__record_unload(enum incstack__unload what, const void *address)
+{
+	struct incstack__record *record;
+
+	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED) ||
+	    (incstack__record_local.state != 0 && !end_left_event(HERE)))
+		return;
+	begin(HERE);
+	incstack__record_modules_unload(what, address);
+	record = what == INCSTACK__UNLOAD_BEGINS ? incstack__record_self() : NULL;
+	if (record != NULL)
+		incstack__record_flush(record);
+	end();
+}

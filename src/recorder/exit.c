@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writes what every thread has recorded, before the process ends or executes another program.
+ * The other threads are held in the handler of a directed signal while their traces are
+ * completed. If a thread does not answer in time, its traces are not written; the spool stays
+ * then, and the reader finds them there (spool.c).
+ *
+ * The states of `held` hand a record over and back. WANTED: a signal was sent. HELD: the
+ * handler's exchange releases the record, and the acquire load in write_all_held takes it over.
+ * RELEASED: the store in write_held gives it back, and the acquire load in the handler's loop
+ * pairs with it. FREE: the handler's store ends the exchange; it pairs with the acquire loads in
+ * wait_for_released and change().
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "recorder.h"
+
+enum { FREE = 0, WANTED, HELD, RELEASED };
+
+/* A step is at least 50 us. With these numbers a thread is waited for some 100 ms at most. */
+enum { WAIT_STEPS = 200, ASK_AGAIN = 20, ROUNDS = 10 };
+
+/* The signal with which libc changes the user of all threads. No thread blocks it or waits for it,
+ * because libc removes it from every mask. Every other signal is blocked in many threads. */
+enum { LIBC_SIGNAL = 33 };
+
+/* The kernel's struct sigaction, because libc's sigaction refuses that signal. */
+struct action {
+	void (*handler)(int number, siginfo_t *info, void *context);
+	uint64_t flags;
+	void (*restorer)(void);
+	uint64_t mask;
+};
+
+static struct action of_libc;
+
+static int set_action(const struct action *new, struct action *old)
+{
+	return (int)syscall(SYS_rt_sigaction, LIBC_SIGNAL, new, old, sizeof(new->mask));
+}
+
+static void nap(void)
+{
+	const struct timespec pause = {.tv_nsec = 50000};
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
+static int change(struct incstack__record *record, int from, int to)
+{
+	return __atomic_compare_exchange_n(&record->held, &from, to, 0, __ATOMIC_ACQ_REL,
+					   __ATOMIC_ACQUIRE);
+}
+
+/* The signal handler. A thread inside the recorder does not hold still; it is asked again. */
+static void hold(int number, siginfo_t *info, void *context)
+{
+	struct incstack__record *record = incstack__record_local.mine;
+	const int saved = errno;
+
+	if (info->si_code != SI_QUEUE) {
+		of_libc.handler(number, info, context);
+		return;
+	}
+	if (incstack__record_local.state != 0 || record == NULL)
+		return;
+	record->held_at = (uintptr_t)__builtin_frame_address(0);
+	if (!change(record, WANTED, HELD))
+		return;
+	incstack__record_local.state = INCSTACK__INSIDE;
+	while (__atomic_load_n(&record->held, __ATOMIC_ACQUIRE) == HELD)
+		nap();
+	incstack_stack_own(record->stack);
+	__atomic_store_n(&record->held, FREE, __ATOMIC_RELEASE);
+	incstack__record_local.state = 0;
+	errno = saved;
+}
+
+/* Puts our handler in front of libc's, which exists since the first pthread_create. Returns
+ * non-zero if no thread can be held. */
+static int take_signal(void)
+{
+	struct action mine;
+
+	if (set_action(NULL, &of_libc) != 0 || (uintptr_t)of_libc.handler <= (uintptr_t)SIG_IGN ||
+	    !(of_libc.flags & SA_SIGINFO) || of_libc.handler == hold)
+		return -1;
+	mine = of_libc;
+	mine.handler = hold;
+	mine.mask = UINT64_MAX;
+	return set_action(&mine, NULL);
+}
+
+/* Sends the signal. libc's handler ignores one that was queued. */
+static int ask(const struct incstack__record *record)
+{
+	siginfo_t info;
+
+	memset(&info, 0, sizeof(info));
+	info.si_signo = LIBC_SIGNAL;
+	info.si_code = SI_QUEUE;
+	info.si_pid = incstack__recording.pid;
+	return (int)syscall(SYS_rt_tgsigqueueinfo, incstack__recording.pid, record->tid,
+			    LIBC_SIGNAL, &info);
+}
+
+/* ---- all at once ------------------------------------------------------------------- */
+
+/* Counts calls of incstack__record_flush_all, each of which writes each thread once. */
+static uint32_t times;
+
+static int is_left(const struct incstack__record *record)
+{
+	return record != incstack__record_local.mine && record->written != times;
+}
+
+static void write_held(struct incstack__record *record, int last)
+{
+	if (incstack_stack_own(record->stack) == 0)
+		incstack__record_flush(record);
+	incstack__record_contexts_flush(record->tid, record->held_at, last);
+	record->written = times;
+	__atomic_store_n(&record->held, RELEASED, __ATOMIC_RELEASE);
+}
+
+static void write_gone(struct incstack__record *record, int last)
+{
+	incstack__record_write_gone(record);
+	incstack__record_contexts_flush(record->tid, 0, last);
+	record->written = times;
+	__atomic_store_n(&record->held, FREE, __ATOMIC_RELEASE);
+}
+
+/* Sends the signal to all threads that are left. A thread that was asked before may have been in
+ * the recorder, or be gone. */
+static void ask_all(int last)
+{
+	for (struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next) {
+		if (!is_left(i))
+			continue;
+		change(i, FREE, WANTED);
+		if (__atomic_load_n(&i->held, __ATOMIC_ACQUIRE) == WANTED && ask(i) != 0 &&
+		    incstack__record_is_gone(i))
+			write_gone(i, last);
+	}
+}
+
+/* Writes the threads that are held. Returns how many are left. */
+static int write_all_held(int last)
+{
+	int left = 0;
+
+	for (struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next) {
+		if (!is_left(i))
+			continue;
+		if (__atomic_load_n(&i->held, __ATOMIC_ACQUIRE) == HELD)
+			write_held(i, last);
+		else
+			left++;
+	}
+	return left;
+}
+
+/* Withdraws the requests that were not answered: a thread that answers later is not held. Returns
+ * how many are left. */
+static int take_back(int last)
+{
+	for (struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next)
+		if (is_left(i))
+			change(i, WANTED, FREE);
+	return write_all_held(last);
+}
+
+/* A thread that was asked may be in the handler, or come to it later, also one that did not answer
+ * in time. A sandbox that begins now may not let it return from there. One that did not answer may
+ * have the signal blocked for ever, so it is waited for only shortly. */
+static void wait_for_handlers(void)
+{
+	for (const struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next)
+		if (i != incstack__record_local.mine)
+			incstack__record_await_thread(i->tid, LIBC_SIGNAL,
+						      i->written == times ? 20000 : 1000);
+}
+
+/* Waits until the released threads have taken their stacks back. Before that, they would answer
+ * another request late. */
+static void wait_for_released(void)
+{
+	for (int step = 0; step < WAIT_STEPS; step++, nap()) {
+		const struct incstack__record *i = incstack__recording.threads;
+
+		while (i != NULL && __atomic_load_n(&i->held, __ATOMIC_ACQUIRE) != RELEASED)
+			i = i->next;
+		if (i == NULL)
+			break;
+	}
+	if (incstack__recording.stopping)
+		wait_for_handlers();
+}
+
+/* Writes the other threads. Returns how many did not hold still. While threads are held, no call
+ * may wait for a lock that one of them may have. */
+static int flush_others(int last)
+{
+	int left = write_all_held(last);
+
+	if (left == 0 || take_signal() != 0)
+		return left;
+	incstack__lock_stopped(1);
+	for (int step = 0; left != 0 && step < WAIT_STEPS; step++) {
+		if (step % ASK_AGAIN == 0)
+			ask_all(last);
+		nap();
+		left = write_all_held(last);
+	}
+	if (left != 0)
+		left = take_back(last);
+	if (!last || incstack__recording.stopping)
+		wait_for_released();
+	incstack__lock_stopped(-1);
+	set_action(&of_libc, NULL);
+	return left;
+}
+
+static void flush_late(uint32_t flags)
+{
+	struct incstack__record *late = incstack__recording.late;
+
+	if (incstack_stack_own(late->stack) != 0)
+		return;
+	incstack__record_flush(late);
+	incstack__record_tally(late, flags);
+}
+
+/* Writes all records. A thread in the recorder does not hold still. It may be waiting for the lock,
+ * so it gets the lock between the rounds. */
+void incstack__record_flush_all(uint32_t flags)
+{
+	struct incstack__record *self = incstack__record_self();
+	const int last = (flags & INCSTACK__TRACE_TALLY_PROCESS) != 0;
+	int left = 0;
+
+	/* Modules are checked before any thread is held: that one may hold the dynamic linker's
+	 * lock. */
+	incstack__record_modules();
+	if (self != NULL)
+		incstack__record_flush(self);
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
+	times++;
+	incstack__record_contexts_flush(gettid(), (uintptr_t)__builtin_frame_address(0), last);
+	for (int round = 0; round < ROUNDS && (left = flush_others(last)) != 0; round++) {
+		incstack__lock_give(INCSTACK__LOCK_RECORDING);
+		nap();
+		incstack__lock_take(INCSTACK__LOCK_RECORDING);
+	}
+	if (left != 0)
+		incstack__record_note(INCSTACK__NOTE_THREAD_BUSY);
+	incstack__record_contexts_flush_rest(last);
+	flush_late(flags);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+}
+
+/* Whether the caller must not write the records. A child of vfork runs in its parent's memory, so
+ * the records do not belong to it. */
+static int not_ours(void)
+{
+	return incstack__record_local.state != 0 || !incstack__recording.on ||
+	       getpid() != incstack__recording.pid;
+}
+
+void incstack__record_exec(void)
+{
+	struct incstack__quiet before;
+
+	if (not_ours())
+		return;
+	incstack__record_quiet(&before);
+	incstack__record_file_leave();
+	incstack__record_flush_all(INCSTACK__TRACE_TALLY_EXEC);
+	incstack__record_loud(&before);
+}
+
+static int are_written(const struct incstack__record *list)
+{
+	while (list != NULL && list->log.used == 0)
+		list = list->next;
+	return list == NULL;
+}
+
+/* Whether every record is written. If a thread could not be held, the reader finds in the spool
+ * what it recorded. */
+static int all_written(void)
+{
+	struct incstack__recording *r = &incstack__recording;
+	int written;
+
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
+	written = are_written(r->threads) && are_written(r->contexts) && are_written(r->late);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	return written;
+}
+
+void incstack__record_exit(void)
+{
+	struct incstack__quiet before;
+
+	if (not_ours())
+		return;
+	incstack__record_quiet(&before);
+	__atomic_store_n(&incstack__recording.on, 0, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&incstack__recording.changes, 1, __ATOMIC_SEQ_CST);
+	incstack__record_flush_all(INCSTACK__TRACE_TALLY_PROCESS);
+	if (all_written())
+		incstack__spool_remove();
+	incstack__record_loud(&before);
+}

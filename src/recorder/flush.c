@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writes what a thread has recorded: it retrieves the traces, encodes a block, and makes one
+ * write.
+ */
+#define _GNU_SOURCE
+#include <time.h>
+
+#include "recorder.h"
+
+enum { TALLY_BYTES = sizeof(struct incstack__trace_block) + sizeof(struct incstack__trace_tally) };
+
+/* Enlarges the memory for blocks so that a batch of that size and a tally fit. */
+static int grow_block(struct incstack__record *record, size_t bytes)
+{
+	void *memory;
+
+	bytes += TALLY_BYTES;
+	if (bytes <= record->block_bytes)
+		return 0;
+	memory = incstack__record_remap(record->block, record->block_bytes, bytes);
+	if (memory == NULL)
+		return -1;
+	record->block = memory;
+	record->block_bytes = bytes;
+	return 0;
+}
+
+/* Counts all events since the record was made. Returns non-zero if that is impossible now. */
+static int count_all(const struct incstack__record *record, struct incstack__trace_tally *tally)
+{
+	struct incstack_stats stats = {.size = sizeof(stats)};
+
+	if (incstack_stack_stats(record->stack, &stats) != 0)
+		return -1;
+	*tally = (struct incstack__trace_tally){
+		.mode = record->settled || record->walker != NULL ? incstack__recording.mode
+								  : stats.mode,
+		.samples = stats.samples,
+		.lost = record->live.refused + stats.lost_retrieve,
+		.truncated = stats.truncated + record->blurred,
+		.returns = stats.returns,
+		.stale = stats.stale,
+		.events_dropped = record->live.dropped,
+	};
+	if (record->check != NULL) {
+		tally->crosschecked = record->check->compared;
+		tally->mismatches = record->check->mismatches;
+	}
+	return 0;
+}
+
+/* Writes a tally to the buffer. Returns its size; negative: it cannot be counted now. */
+static int64_t put_tally(struct incstack__record *record, uint32_t flags, void *buffer)
+{
+	struct incstack__trace_tally tally;
+
+	if (count_all(record, &tally) != 0)
+		return -1;
+	tally.flags = flags;
+	record->live.newest = tally;
+	return incstack__trace_tally(buffer, TALLY_BYTES, record->number, &tally);
+}
+
+void incstack__record_tally(struct incstack__record *record, uint32_t flags)
+{
+	unsigned char block[TALLY_BYTES];
+	const int64_t used = put_tally(record, flags, block);
+
+	if (used > 0)
+		incstack__record_write(block, (size_t)used);
+}
+
+/* Encodes a batch. Returns its size; negative: there is no memory. */
+static int64_t make_batch(struct incstack__record *record, const struct incstack_tree *tree,
+			  uint32_t epoch)
+{
+	const struct incstack__trace_batch_of of = {
+		.thread = record->number,
+		.epoch = epoch,
+		.serial = record->live.serial + 1,
+	};
+
+	if (grow_block(record, incstack__trace_batch_bytes(tree, record->log.used)) != 0)
+		return INCSTACK_ENOMEM;
+	return incstack__trace_batch(record->block, record->block_bytes, of, &record->log, tree);
+}
+
+/* Writes a batch and a tally with one write. Returns non-zero if there is no memory for the batch;
+ * nothing was written then. */
+static int write_batch(struct incstack__record *record, const struct incstack_tree *tree,
+		       uint32_t epoch)
+{
+	const int64_t bytes = make_batch(record, tree, epoch);
+	unsigned char *block = record->block;
+	int64_t more;
+
+	if (bytes < 0)
+		return -1;
+	more = put_tally(record, 0, block + bytes);
+	incstack__record_write(block, (size_t)(bytes + (more > 0 ? more : 0)));
+	return 0;
+}
+
+/* If the core has changed a stack to mode validate, the recording follows. The core does so in the
+ * middle of an exception, or if frames of a copied stack came back. */
+static void heed_core(const struct incstack__record *record)
+{
+	struct incstack_stats stats = {.size = sizeof(stats)};
+
+	if (incstack_stack_stats(record->stack, &stats) != 0)
+		return;
+	if (stats.foreign_unwinders != 0)
+		incstack__record_fall_back(INCSTACK__NOTE_FOREIGN_UNWINDER);
+	if (stats.revived != 0 && stats.mode == INCSTACK_MODE_VALIDATE &&
+	    incstack__recording.mode == INCSTACK_MODE_PATCH)
+		incstack__record_fall_back(INCSTACK__NOTE_MANY_STALE);
+}
+
+/* Begins a batch in the current epoch. acquire: pairs with the release of the epoch's store in
+ * end_epoch (unload.c). */
+static void begin_batch(struct incstack__record *record)
+{
+	record->epoch = __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
+	record->live.epoch = record->epoch;
+}
+
+/* Adapts the room for events. A batch contains all known frames of the stack, so a batch of a deep
+ * stack should have many events. The room is proportional to the bytes of the stack in use. */
+static void fit_log(struct incstack__record *record)
+{
+	const size_t depth = incstack__record_depth(record);
+	size_t bytes = INCSTACK__SPOOL_EVENT_BYTES;
+
+	while (bytes < depth / 4 && bytes < INCSTACK__SPOOL_EVENT_BYTES_MOST)
+		bytes *= 2;
+	if (depth != 0 && (bytes > record->log.size || bytes <= record->log.size / 4))
+		incstack__spool_log_fit(record, bytes);
+}
+
+/* Removes what was written from the spool. The events go first, because they lead to the rest. A
+ * kill before that leaves the batch in the spool and in the trace file; readers recognize it by
+ * its serial number. */
+static void begin_anew(struct incstack__record *record)
+{
+	incstack__trace_log_clear(&record->log);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	record->live.tally = record->live.newest;
+	if (record->check != NULL)
+		incstack__record_check_clear(record);
+	fit_log(record);
+	record->live.serial++;
+	record->live.tree = (uintptr_t)incstack_stack_tree(record->stack);
+	begin_batch(record);
+}
+
+/* Retrieves the traces of the events from the core. Returns non-zero if the core had no memory.
+ * Without the traces, the indexes in the events would be wrong, so both wait. */
+static int take_tree(struct incstack__record *record)
+{
+	struct incstack_tree *tree = NULL;
+
+	if (record->tree != NULL)
+		return 0;
+	if (incstack_retrieve(record->stack, &tree) != 0)
+		return -1;
+	heed_core(record);
+	record->tree_epoch = incstack__record_modules_settle(record->epoch, tree, &record->blurred);
+	if (record->check != NULL)
+		incstack__record_check_tree(record, tree);
+	record->retrieved += record->traces;
+	record->traces = 0;
+	record->tree = tree;
+	return 0;
+}
+
+/* Writes a tally without a batch if there are new losses: every event may have been dropped. */
+static void write_losses(struct incstack__record *record)
+{
+	const struct incstack__trace_tally before = record->live.newest;
+	const struct incstack__trace_tally *now = &record->live.newest;
+	unsigned char block[TALLY_BYTES];
+	const int64_t used = put_tally(record, 0, block);
+
+	if (used > 0 && (now->events_dropped != before.events_dropped || now->lost != before.lost))
+		incstack__record_write(block, (size_t)used);
+}
+
+static void flush(struct incstack__record *record)
+{
+	struct incstack_tree *tree;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	record->written_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	if (record->log.used == 0 && record->traces == 0) {
+		write_losses(record);
+		begin_batch(record);
+		return;
+	}
+	if (take_tree(record) != 0 || write_batch(record, record->tree, record->tree_epoch) != 0) {
+		incstack__record_note(INCSTACK__NOTE_NO_MEMORY);
+		return;
+	}
+	tree = record->tree;
+	record->tree = NULL;
+	begin_anew(record);
+	incstack_tree_release(tree);
+}
+
+void incstack__record_flush(struct incstack__record *record)
+{
+	struct incstack__quiet before;
+
+	record->look = record->quick = 0;
+	if (record->walker_word == 0) /* the walk counts as over: see still_walks */
+		record->walker_word = 1;
+	incstack__record_quiet(&before);
+	flush(record);
+	/* In a sandbox no system call may be made, so no return may lead into the recorder. */
+	if (incstack__recording.stopping)
+		record->settled = incstack_stack_set_mode(record->stack, INCSTACK_MODE_FULL) == 0;
+	incstack__record_loud(&before);
+}

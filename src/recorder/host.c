@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Recognizes runtimes that would not survive a changed return address, by a symbol, a section or
+ * the file name of the object that contains them. It does so when recording starts, and when a
+ * sample meets code of an object for the first time. From then on, mode validate replaces mode
+ * patch.
+ *
+ * Go is not among them. Its runtime copies and scans the stacks of goroutines, but C code runs
+ * on the stack of the system thread. Go's own code has no unwind information, so a walk ends
+ * there, and no return address that leads into it is changed.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/elf_symbol.h"
+#include "recorder.h"
+
+/* Provided by the core. */
+bool incstack__shadow_stack_on(void);
+
+static const struct runtime {
+	const char *symbol;  /* defined in the object's dynamic symbol table */
+	const char *section; /* or present in its file; strip does not remove it */
+	const char *file;    /* or the beginning of its file name, without the directory */
+	/* Or a function in its dynamic symbol table; it counts from when that function runs. */
+	const char *function;
+	enum incstack__trace_note note;
+} runtimes[] = {
+	/* The collectors of these look up return addresses in stack maps. OCaml: */
+	{.symbol = "caml_frametable", .note = INCSTACK__NOTE_STACK_MAPS},
+	/* GraalVM native image: */
+	{.symbol = "graal_create_isolate", .note = INCSTACK__NOTE_STACK_MAPS},
+	{.section = ".svm_heap", .note = INCSTACK__NOTE_STACK_MAPS},
+	/* .NET NativeAOT, which also replaces return addresses itself: */
+	{.symbol = "DotNetRuntimeDebugHeader", .note = INCSTACK__NOTE_STACK_MAPS},
+	{.section = "__managedcode", .note = INCSTACK__NOTE_STACK_MAPS},
+	{.section = ".managedcode", .note = INCSTACK__NOTE_STACK_MAPS},
+	/* These copy stacks away and back. Python's greenlet, also before 1.0: */
+	{.file = "_greenlet.", .note = INCSTACK__NOTE_STACK_COPIED},
+	{.file = "greenlet.", .note = INCSTACK__NOTE_STACK_COPIED},
+	/* PyPy, with its stacklets: */
+	{.symbol = "pypy_main_startup", .note = INCSTACK__NOTE_STACK_COPIED},
+	/* Ruby, once a program asks for callcc: */
+	{.function = "ruby_Init_Continuation_body", .note = INCSTACK__NOTE_STACK_COPIED},
+	{.file = "continuation.so", .note = INCSTACK__NOTE_STACK_COPIED},
+};
+enum { RUNTIMES = sizeof(runtimes) / sizeof(runtimes[0]) };
+
+/* One loaded object, as the dynamic linker has it. */
+struct object {
+	const char *path; /* empty: the program */
+	uintptr_t bias;
+	const ElfW(Dyn) * dynamic;
+};
+
+/* The functions of the table that were found. The size is stored after the address, with release;
+ * runtime_by_function loads the size first, with acquire. */
+static struct watched {
+	uintptr_t low;
+	uintptr_t bytes;
+} watched[RUNTIMES];
+
+static void watch(const struct incstack__elf_tables *tables)
+{
+	for (int i = 0; i < RUNTIMES; i++) {
+		const ElfW(Sym) *symbol =
+			runtimes[i].function ? incstack__elf_symbol(tables, runtimes[i].function)
+					     : NULL;
+
+		if (symbol == NULL)
+			continue;
+		__atomic_store_n(&watched[i].low, tables->bias + symbol->st_value,
+				 __ATOMIC_RELAXED);
+		__atomic_store_n(&watched[i].bytes, symbol->st_size, __ATOMIC_RELEASE);
+	}
+}
+
+static const struct runtime *runtime_by_function(uintptr_t address)
+{
+	for (int i = 0; i < RUNTIMES; i++) {
+		const uintptr_t bytes = __atomic_load_n(&watched[i].bytes, __ATOMIC_ACQUIRE);
+
+		if (address - __atomic_load_n(&watched[i].low, __ATOMIC_RELAXED) < bytes)
+			return &runtimes[i];
+	}
+	return NULL;
+}
+
+static const struct runtime *runtime_by_file(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash != NULL ? slash + 1 : path;
+
+	for (int i = 0; i < RUNTIMES; i++)
+		if (runtimes[i].file != NULL &&
+		    strncmp(name, runtimes[i].file, strlen(runtimes[i].file)) == 0)
+			return &runtimes[i];
+	return NULL;
+}
+
+static const struct runtime *runtime_by_symbol(const struct object *object)
+{
+	struct incstack__elf_tables tables;
+
+	if (!incstack__elf_tables_read(object->bias, object->dynamic, &tables))
+		return NULL;
+	watch(&tables);
+	for (int i = 0; i < RUNTIMES; i++)
+		if (runtimes[i].symbol != NULL &&
+		    incstack__elf_symbol(&tables, runtimes[i].symbol) != NULL)
+			return &runtimes[i];
+	return NULL;
+}
+
+/* ---- sections, read from the file ------------------------------------------------------ */
+
+enum { NAMES_BYTES = 1024, HEADERS = 16 };
+
+static int read_at(int fd, void *to, size_t bytes, uint64_t at)
+{
+	return pread(fd, to, bytes, (off_t)at) == (ssize_t)bytes;
+}
+
+static const struct runtime *runtime_of_section(const char *name)
+{
+	for (int i = 0; i < RUNTIMES; i++)
+		if (runtimes[i].section != NULL && strcmp(runtimes[i].section, name) == 0)
+			return &runtimes[i];
+	return NULL;
+}
+
+/* Reads the names of sections, ended by a zero. Names that do not fit are ignored. */
+static int read_names(int fd, const ElfW(Ehdr) * file, char names[NAMES_BYTES])
+{
+	ElfW(Shdr) header;
+	ssize_t got;
+
+	if (!read_at(fd, &header, sizeof(header),
+		     file->e_shoff + file->e_shstrndx * sizeof(header)))
+		return 0;
+	got = pread(fd, names, header.sh_size < NAMES_BYTES ? header.sh_size : NAMES_BYTES - 1,
+		    (off_t)header.sh_offset);
+	if (got <= 0)
+		return 0;
+	memset(names + got, 0, (size_t)(NAMES_BYTES - got));
+	return 1;
+}
+
+static const struct runtime *runtime_in_file(int fd)
+{
+	const struct runtime *found = NULL;
+	ElfW(Shdr) headers[HEADERS];
+	char names[NAMES_BYTES];
+	ElfW(Ehdr) file;
+
+	if (!read_at(fd, &file, sizeof(file), 0) || memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    file.e_shentsize != sizeof(headers[0]) || !read_names(fd, &file, names))
+		return NULL;
+	for (unsigned i = 0; i < file.e_shnum && found == NULL; i += HEADERS) {
+		const unsigned left = file.e_shnum - i;
+		const unsigned count = left < HEADERS ? left : HEADERS;
+
+		if (!read_at(fd, headers, count * sizeof(headers[0]),
+			     file.e_shoff + i * sizeof(headers[0])))
+			return NULL;
+		for (unsigned k = 0; k < count && found == NULL; k++)
+			if (headers[k].sh_name < NAMES_BYTES)
+				found = runtime_of_section(names + headers[k].sh_name);
+	}
+	return found;
+}
+
+static const struct runtime *runtime_by_section(const struct object *object)
+{
+	const char *path = *object->path != '\0' ? object->path : "/proc/self/exe";
+	const struct runtime *found;
+	int fd = -1;
+
+	if (strchr(path, '/') != NULL) /* the vDSO has no file */
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return NULL;
+	found = runtime_in_file(fd);
+	close(fd);
+	return found;
+}
+
+/* ---- the fallback ---------------------------------------------------------------------- */
+
+/* Leaves a note in this file and in the files of forked children. */
+static void note_for_good(enum incstack__trace_note note)
+{
+	__atomic_fetch_or(&incstack__recording.why, UINT64_C(1) << note, __ATOMIC_RELAXED);
+	incstack__record_note(note);
+}
+
+void incstack__record_fall_back(enum incstack__trace_note note)
+{
+	struct incstack__recording *r = &incstack__recording;
+
+	note_for_good(note);
+	if (__atomic_exchange_n(&r->mode, INCSTACK_MODE_VALIDATE, __ATOMIC_RELAXED) !=
+	    INCSTACK_MODE_PATCH)
+		return;
+	if (r->runtime == NULL) /* it will be created in that mode */
+		return;
+	/* release, here and below: see struct incstack__recording. */
+	__atomic_store_n(&r->fallen, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELEASE);
+}
+
+/* The first thread that follows also makes the core ask again for the rules that forbid barriers.
+ * The exchange of `spared` pairs with the release in spare() and with the acquire in find_rule
+ * (start.c). */
+void incstack__record_follow_mode(struct incstack__record *record)
+{
+	struct incstack__recording *r = &incstack__recording;
+	struct incstack__quiet before;
+
+	record->fallen = 1;
+	if (record == r->late)
+		return;
+	incstack__record_quiet(&before);
+	incstack_stack_set_mode(record->stack, r->mode);
+	if (__atomic_exchange_n(&r->spared, 0, __ATOMIC_ACQ_REL))
+		incstack_native_code_unloaded(r->runtime);
+	incstack__record_loud(&before);
+}
+
+/* ---- objects --------------------------------------------------------------------------- */
+
+/* The objects that were checked, by the address of their dynamic section: a hash table with open
+ * addressing. relaxed suffices, because an entry is only an address that is compared. */
+enum { OBJECTS_BITS = 10 };
+static const ElfW(Dyn) * met[1u << OBJECTS_BITS];
+static const ElfW(Dyn) * newest;
+
+/* Adds an object. Returns non-zero if it was not in the table before. A full table takes no
+ * more. */
+static int meet(const ElfW(Dyn) * object)
+{
+	const size_t mask = (1u << OBJECTS_BITS) - 1;
+	const size_t first = ((uintptr_t)object >> 4) * 0x9e3779b97f4a7c15u >> (64 - OBJECTS_BITS);
+
+	for (size_t i = 0; i <= mask; i++) {
+		const ElfW(Dyn) **at = &met[(first + i) & mask];
+		const ElfW(Dyn) *there = NULL;
+
+		if (__atomic_compare_exchange_n(at, &there, object, 0, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED))
+			return 1;
+		if (there == object)
+			return 0;
+	}
+	return 0;
+}
+
+void incstack__record_host_forget(void)
+{
+	memset(met, 0, sizeof(met));
+	for (int i = 0; i < RUNTIMES; i++)
+		__atomic_store_n(&watched[i].bytes, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&newest, NULL, __ATOMIC_RELAXED);
+}
+
+static const struct runtime *runtime_of(const struct object *object)
+{
+	const struct runtime *found;
+
+	if (object->dynamic == NULL || !meet(object->dynamic))
+		return NULL;
+	found = runtime_by_file(object->path);
+	if (found == NULL)
+		found = runtime_by_symbol(object);
+	return found != NULL ? found : runtime_by_section(object);
+}
+
+static struct object object_of(const struct dl_phdr_info *info)
+{
+	struct object object = {.path = info->dlpi_name, .bias = info->dlpi_addr};
+
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			object.dynamic =
+				(const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	return object;
+}
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+{
+	const struct object object = object_of(info);
+	const struct runtime **found = context;
+
+	(void)size;
+	*found = runtime_of(&object);
+	return *found != NULL;
+}
+
+/* The first object is the program. It calls its own definitions, not those of preloaded objects. */
+static int look_for_allocators(struct dl_phdr_info *info, size_t size, void *context)
+{
+	const struct object program = object_of(info);
+	struct incstack__elf_tables tables;
+
+	(void)size;
+	(void)context;
+	if (!incstack__elf_tables_read(program.bias, program.dynamic, &tables))
+		return 1;
+	if (incstack__elf_symbol(&tables, "malloc") != NULL)
+		note_for_good(INCSTACK__NOTE_OWN_MALLOC);
+	if (incstack__elf_symbol(&tables, "_Znwm") != NULL)
+		note_for_good(INCSTACK__NOTE_OWN_NEW);
+	return 1;
+}
+
+void incstack__record_host_allocators(void)
+{
+	dl_iterate_phdr(look_for_allocators, NULL);
+}
+
+int incstack__record_host_look(void)
+{
+	const struct runtime *found = NULL;
+
+	if (incstack__recording.mode != INCSTACK_MODE_PATCH)
+		return 0;
+	if (incstack__recording.runtime == NULL && incstack__shadow_stack_on()) {
+		incstack__record_fall_back(INCSTACK__NOTE_SHADOW_STACK);
+		return 1;
+	}
+	dl_iterate_phdr(look_at, &found);
+	if (found != NULL)
+		incstack__record_fall_back(found->note);
+	return found != NULL;
+}
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
+
+/* Called for code of such a runtime: its rules forbid barriers until the mode has changed. */
+static int spare(const struct runtime *runtime)
+{
+	__atomic_store_n(&incstack__recording.spared, 1, __ATOMIC_RELEASE);
+	incstack__record_fall_back(runtime->note);
+	return 1;
+}
+
+static __attribute__((noinline)) int first_look(const struct link_map *map)
+{
+	const struct object object = {map->l_name, map->l_addr, map->l_ld};
+	const struct runtime *found;
+	struct incstack__quiet before;
+
+	incstack__record_quiet(&before);
+	found = runtime_of(&object);
+	if (found != NULL)
+		spare(found);
+	incstack__record_loud(&before);
+	return found != NULL;
+}
+
+static int is_newest(const ElfW(Dyn) * object)
+{
+	if (__atomic_load_n(&newest, __ATOMIC_RELAXED) == object)
+		return 1;
+	__atomic_store_n(&newest, object, __ATOMIC_RELAXED);
+	return 0;
+}
+
+int incstack__record_host_spares(uintptr_t address)
+{
+	const struct runtime *runtime;
+	struct dl_find_object object;
+
+	if (incstack__recording.mode != INCSTACK_MODE_PATCH)
+		return 0;
+	runtime = runtime_by_function(address);
+	if (runtime != NULL)
+		return spare(runtime);
+	if (_dl_find_object((void *)address, &object) != 0 || is_newest(object.dlfo_link_map->l_ld))
+		return 0;
+	return first_look(object.dlfo_link_map);
+}
+
+#else
+
+int incstack__record_host_spares(uintptr_t address)
+{
+	(void)address;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Makes room for the next event of a thread. Now and then it also reads the clock, writes a
+ * batch, or walks callers that were left open.
+ */
+#define _GNU_SOURCE
+#include <time.h>
+
+#include "recorder.h"
+#include "stamp.h"
+
+enum { LOOK_AFTER_BYTES = 1024, FLUSH_AFTER_NS = 100 * 1000 * 1000 };
+
+/* Whether the open batch was recorded before code was unloaded, so that no event may be added to
+ * it. acquire: pairs with the release in end_epoch (unload.c). */
+static inline int is_past(const struct incstack__record *record)
+{
+	return record->epoch != __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
+}
+
+/* Whether the batch must be written before another event. */
+int incstack__record_is_full(const struct incstack__record *record)
+{
+	return record->log.size - record->log.used < INCSTACK__TRACE_WIDE_BYTES ||
+	       record->tree != NULL ||
+	       (record->check != NULL && !incstack__record_check_room(record)) || is_past(record);
+}
+
+/* Writes a batch. Modules are checked before each batch. If the caller holds the recording's lock,
+ * they were checked before it took the lock. */
+static void flush(struct incstack__record *record)
+{
+	if (record == incstack__record_local.mine)
+		incstack__record_modules();
+	incstack__record_flush(record);
+}
+
+/* Walks the callers that samples have left open, because a kill would leave them unknown. On a deep
+ * stack that takes long, so it is done only before the first batch. */
+void incstack__record_complete(struct incstack__record *record)
+{
+	enum { DEEP_BYTES = 64 << 10 };
+	struct incstack__quiet before;
+
+	if ((incstack__record_depth(record) >= DEEP_BYTES && record->retrieved > 0) ||
+	    !incstack_stack_has_gaps(record->stack))
+		return;
+	incstack__record_quiet(&before);
+	incstack_stack_complete(record->stack);
+	incstack__record_loud(&before);
+}
+
+size_t incstack__record_depth(const struct incstack__record *record)
+{
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (record == incstack__recording.late) /* it may be on any stack */
+		return 0;
+	return here >= record->low && here < record->high ? record->high - here : 0;
+}
+
+/* How long events wait before they are written. A batch takes some 20 ns for each frame of the
+ * stack, so events of a deep stack wait longer. */
+static int64_t patience_ns(const struct incstack__record *record)
+{
+	return FLUSH_AFTER_NS + (int64_t)incstack__record_depth(record) * 16;
+}
+
+/* Reads a coarse clock, and writes the batch if it is 100 ms old, or older on a deep stack. Also
+ * adds a time event, from which the stamps of the following events are counted. */
+static __attribute__((noinline)) void look_at_clock(struct incstack__record *record)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - record->written_ns >=
+	    patience_ns(record))
+		flush(record);
+	else
+		incstack__record_complete(record);
+	incstack__trace_put_time(&record->log, has_counter() ? stamp_of_counter() : __rdtsc());
+}
+
+/* Sets how far the log may be filled by events on the fast path, unless the recording changes. */
+static void allow_quick(struct incstack__record *record, uint32_t changes)
+{
+	/* Signal handlers that interrupt an event need room for their events, too. */
+	const size_t most = record->log.size - 8 * INCSTACK__TRACE_WIDE_BYTES;
+
+	if (record->check != NULL || incstack__recording.interval > 1 ||
+	    incstack__slot_is_shared(record->slot) || incstack__record_is_unloading() ||
+	    has_counter() || record->retrieved + record->traces == 0)
+		return;
+	record->changes = changes;
+	record->alone = is_alone();
+	record->quick = record->look < most ? record->look : most;
+}
+
+/* Whether the stack has room for the slow work, which takes some 5 KiB. If it faulted in the
+ * middle, a handler that jumps out would leave signals blocked and locks held. */
+static int stack_suffices(const struct incstack__record *record)
+{
+	enum { LEAST_BYTES = 6 << 10 };
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	return here < record->low || here >= record->high || here - record->low >= LEAST_BYTES;
+}
+
+int incstack__record_make_room(struct incstack__record *record)
+{
+	/* acquire: pairs with the releases of all additions; see struct incstack__recording. */
+	const uint32_t changes = __atomic_load_n(&incstack__recording.changes, __ATOMIC_ACQUIRE);
+
+	if (!stack_suffices(record))
+		return 0;
+	if (incstack__record_is_full(record))
+		flush(record);
+	if (record->tree != NULL)
+		return 0;
+	if (incstack__recording.fallen && !record->fallen)
+		incstack__record_follow_mode(record);
+	if (record->walker != NULL)
+		incstack__record_walk_end(record);
+	if (record->log.used >= record->look && record->walker == NULL) {
+		look_at_clock(record);
+		if (record->tree != NULL) /* a batch was due, and there is no memory for it */
+			return 0;
+		record->look = record->log.used + LOOK_AFTER_BYTES;
+		allow_quick(record, changes);
+	}
+	return record->log.size - record->log.used >= INCSTACK__TRACE_WIDE_BYTES &&
+	       !is_past(record);
+}

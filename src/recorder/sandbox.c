@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Prepares for the moment when the program forbids itself system calls or the time-stamp counter.
+ * If a seccomp filter would end the program, or run a handler of the program, at one of the
+ * recorder's system calls, everything is written, all return addresses are restored, and the
+ * recorder makes no system call any more.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#include "seccomp_filter.h"
+#include "recorder.h"
+
+/* All system calls that the recorder may make after recording has begun. */
+static const int calls[] = {
+	SYS_access,
+	SYS_arch_prctl,
+	SYS_clock_gettime,
+	SYS_clock_nanosleep,
+	SYS_close,
+	SYS_fallocate,
+	SYS_fcntl,
+	SYS_flock,
+	SYS_fstat,
+	SYS_ftruncate,
+	SYS_futex,
+	SYS_getpid,
+	SYS_gettid,
+	SYS_lseek,
+	SYS_madvise,
+	SYS_mmap,
+	SYS_mprotect,
+	SYS_mremap,
+	SYS_munmap,
+	SYS_newfstatat,
+	SYS_openat,
+	SYS_pread64,
+	SYS_prlimit64,
+	SYS_read,
+	SYS_readlink,
+	SYS_rename,
+	SYS_rt_sigaction,
+	SYS_rt_sigprocmask,
+	SYS_rt_sigtimedwait,
+	SYS_rt_tgsigqueueinfo,
+	SYS_sched_getaffinity,
+	SYS_sched_yield,
+	SYS_unlink,
+};
+
+static int survives(const struct sock_filter *filter, size_t count, struct seccomp_data call)
+{
+	uint32_t result;
+
+	call.arch = AUDIT_ARCH_X86_64;
+	return incstack__seccomp_run(filter, count, &call, &result) != 0 ||
+	       incstack__seccomp_survives(result);
+}
+
+/* Whether write() works. A filter that makes it fail is refused too, because what was recorded
+ * would be lost. */
+static int allows_write(const struct sock_filter *filter, size_t count)
+{
+	const struct seccomp_data call = {.nr = SYS_write,
+					  .arch = AUDIT_ARCH_X86_64,
+					  .args = {(unsigned)incstack__recording.fd, 0, 65536}};
+	uint32_t result;
+
+	return incstack__seccomp_run(filter, count, &call, &result) != 0 ||
+	       (result & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ALLOW ||
+	       (result & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_LOG;
+}
+
+static int allows_recording(const struct sock_filter *filter, size_t count)
+{
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (!survives(filter, count, (struct seccomp_data){.nr = calls[i]}))
+			return 0;
+	return allows_write(filter, count);
+}
+
+/* Whether the program's memory can be read. If not, the kernel will report it to the program. The
+ * test uses a system call that the recorder makes anyway: rt_sigprocmask reads the mask before it
+ * checks its first argument, which is invalid here. */
+static int is_readable(const void *memory, size_t bytes)
+{
+	const uintptr_t page = 4096;
+	const uintptr_t end = (uintptr_t)memory + bytes;
+
+	for (uintptr_t at = (uintptr_t)memory; at < end; at = (at | (page - 1)) + 1) {
+		const uintptr_t word = at & ~(uintptr_t)7;
+
+		if (syscall(SYS_rt_sigprocmask, -1, word, NULL, sizeof(uint64_t)) != 0 &&
+		    errno == EFAULT)
+			return 0;
+	}
+	return 1;
+}
+
+/* Returns non-zero if the filter ends recording. A program may pass no filter, to find out whether
+ * seccomp is available. */
+static int ends_recording(const struct sock_fprog *program)
+{
+	return program != NULL && is_readable(program, sizeof(*program)) &&
+	       is_readable(program->filter, program->len * sizeof(*program->filter)) &&
+	       !allows_recording(program->filter, program->len);
+}
+
+/* One mask of signals in /proc/PID/status, of which `head` begins the line. */
+static uint64_t mask_in(const char *status, const char *head)
+{
+	const char *at = strstr(status, head);
+
+	return at != NULL ? strtoull(at + strlen(head), NULL, 16) : 0;
+}
+
+/* Whether the thread has the signal blocked, as it has in the signal's handler, or has still to
+ * take it. The kernel reads both masks at one moment. Returns 0 also if that cannot be found out. */
+static int is_due(pid_t tid, int signal)
+{
+	char text[4096];
+	ssize_t got;
+	int fd;
+
+	snprintf(text, sizeof(text), "/proc/self/task/%d/status", (int)tid);
+	fd = open(text, O_RDONLY | O_CLOEXEC);
+	got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	text[got > 0 ? got : 0] = '\0';
+	return (mask_in(text, "\nSigBlk:\t") | mask_in(text, "\nSigPnd:\t")) >> (signal - 1) & 1;
+}
+
+void incstack__record_await_thread(pid_t tid, int signal, int steps)
+{
+	const struct timespec pause = {.tv_nsec = 50000};
+
+	for (int step = 0; step < steps && is_due(tid, signal); step++)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
+static int is_recording(void)
+{
+	return __atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED) &&
+	       getpid() == incstack__recording.pid;
+}
+
+static void enter_sandbox(int strict, const void *program)
+{
+	struct incstack__quiet before;
+	int ends;
+
+	if (!is_recording())
+		return;
+	incstack__record_quiet(&before);
+	ends = strict || ends_recording(program);
+	incstack__record_loud(&before);
+	if (!ends)
+		return;
+	incstack__record_note(INCSTACK__NOTE_SECCOMP);
+	__atomic_store_n(&incstack__recording.stopping, 1, __ATOMIC_SEQ_CST);
+	incstack__record_exit();
+}
+
+/* From now on a counter orders the events of all threads. It begins at a value that the time-stamp
+ * counter reaches only after about a second, because a thread may still be finishing an event
+ * that the time-stamp counter orders. */
+static void leave_clock(void)
+{
+	struct incstack__recording *r = &incstack__recording;
+	uint64_t none = 0;
+
+	if (!is_recording())
+		return;
+	incstack__record_note(INCSTACK__NOTE_NO_TSC);
+	__atomic_compare_exchange_n(&r->counter, &none, __rdtsc() + (UINT64_C(1) << 32), 0,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	incstack__record_share();
+	__atomic_add_fetch(&r->changes, 1, __ATOMIC_SEQ_CST);
+}
+
+void incstack__record_forbid(enum incstack__forbidden what, const void *filter)
+{
+	const int saved = errno;
+
+	if (what == INCSTACK__FORBIDDEN_CLOCK)
+		leave_clock();
+	else
+		enter_sandbox(what == INCSTACK__FORBIDDEN_ALL_CALLS, filter);
+	errno = saved;
+}

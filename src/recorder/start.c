@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Starts the recorder: reads its configuration, makes the runtime and the shared
+ * record, and decides what a forked child or a new process image records.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "native/native.h"
+#include "recorder.h"
+
+struct incstack__recording incstack__recording;
+
+/* Finds rules without libunwind, which unblocks libc's internal signals. Also, its locks and that
+ * of the dynamic linker may be held by a thread that is stopped or that waits for this one. */
+static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	/* Until the mode has changed, no return into code whose rule is asked for now may be
+	 * intercepted. acquire: pairs with the release in spare (host.c). */
+	const int spared = incstack__record_host_spares(address) ||
+			   __atomic_load_n(&incstack__recording.spared, __ATOMIC_ACQUIRE);
+	const int error = incstack_native_embedder()->find_rule_quickly(context, address, rule);
+
+	if (error == 0 && spared && rule->kind <= INCSTACK_RULE_FP_DEREF)
+		rule->flags |= INCSTACK_RULE_NO_BARRIER;
+	return error;
+}
+
+/* Returns the value of `name` in "name=value;name=value;file=anything", or -1. */
+static long option(const char *configuration, const char *name, char *text, size_t size)
+{
+	const size_t length = strlen(name);
+	const int rest = strcmp(name, "file") == 0;
+
+	for (const char *at = configuration; at != NULL; at = strchr(at, ';')) {
+		at += *at == ';';
+		if (strncmp(at, name, length) != 0 || at[length] != '=')
+			continue;
+		if (text != NULL)
+			snprintf(text, size, "%.*s", (int)strcspn(at + length + 1, rest ? "" : ";"),
+				 at + length + 1);
+		return atol(at + length + 1);
+	}
+	return -1;
+}
+
+static uint32_t mode_of(const char *name)
+{
+	if (strcmp(name, "full") == 0)
+		return INCSTACK_MODE_FULL;
+	return strcmp(name, "validate") == 0 ? INCSTACK_MODE_VALIDATE : INCSTACK_MODE_PATCH;
+}
+
+static enum incstack__check check_of(const char *name)
+{
+	if (strcmp(name, "own") == 0)
+		return INCSTACK__CHECK_OWN;
+	return strcmp(name, "libunwind") == 0 ? INCSTACK__CHECK_LIBUNWIND : INCSTACK__CHECK_NONE;
+}
+
+static void configure(const char *configuration)
+{
+	struct incstack__recording *r = &incstack__recording;
+	const long interval = option(configuration, "interval", NULL, 0);
+	char mode[16] = "patch";
+	char crosscheck[16] = "";
+
+	option(configuration, "file", r->file, sizeof(r->file));
+	option(configuration, "mode", mode, sizeof(mode));
+	option(configuration, "crosscheck", crosscheck, sizeof(crosscheck));
+	r->mode = incstack_native_mode(mode_of(mode));
+	incstack__record_host_look();
+	incstack__record_host_allocators();
+	r->interval = interval > 0 ? (uint64_t)interval : 1;
+	r->crosscheck = check_of(crosscheck);
+	r->follow = option(configuration, "follow", NULL, 0) == 1;
+	r->pid = getpid();
+}
+
+/* Makes a path from the plain name, the process number and the first free image number. */
+static void numbered(char *path, size_t size)
+{
+	for (int image = 0;; image++) {
+		snprintf(path, size, "%s.%ld.%d", incstack__recording.file,
+			 (long)incstack__recording.pid, image);
+		if (access(path, F_OK) != 0)
+			return;
+	}
+}
+
+/* Opens the trace file. The file of the process that the tool started has the plain name. If that
+ * process executes another program, the new program gets the plain name, because the first one
+ * was probably a wrapper. */
+static int open_next(int started_by_tool)
+{
+	struct incstack__recording *r = &incstack__recording;
+	char path[sizeof(r->file) + 32];
+
+	numbered(path, sizeof(path));
+	if (!started_by_tool) {
+		if (incstack__record_open(path) == 0)
+			return 0;
+		incstack__record_note_in(r->file, INCSTACK__NOTE_UNRECORDED);
+		return -1;
+	}
+	if (access(r->file, F_OK) != 0)
+		return incstack__record_open(r->file);
+	if (rename(r->file, path) != 0)
+		return -1;
+	incstack__spool_rename(r->file, path);
+	if (incstack__record_open(r->file) == 0)
+		return 0;
+	incstack__spool_rename(path, r->file);
+	if (rename(path, r->file) == 0)
+		incstack__record_note_in(r->file, INCSTACK__NOTE_UNRECORDED);
+	return -1;
+}
+
+/* Adds the process number to the configuration in the environment, for the programs that this
+ * process executes. It writes to the array itself, because targets such as shells define their own
+ * setenv. */
+static void mark_environment(const char *configuration)
+{
+	static char entry[8192];
+	const size_t length = strlen(INCSTACK__HEAP_VARIABLE);
+
+	snprintf(entry, sizeof(entry), INCSTACK__HEAP_VARIABLE "=pid=%ld;%s",
+		 (long)incstack__recording.pid, configuration);
+	for (char **at = environ; *at != NULL; at++)
+		if (strncmp(*at, entry, length) == 0 && (*at)[length] == '=')
+			*at = entry;
+}
+
+static int create_runtime(void)
+{
+	static struct incstack_embedder embedder;
+	struct incstack__recording *r = &incstack__recording;
+	struct incstack_options options = {
+		.size = sizeof(options),
+		.embedder = &embedder,
+		.mode = r->mode,
+		.distance = INCSTACK_DISTANCE_ADAPTIVE,
+		.chunk_bytes = INCSTACK__CHUNK_BYTES,
+	};
+
+	embedder = *incstack_native_embedder();
+	embedder.find_rule = find_rule;
+	embedder.find_rule_quickly = find_rule;
+	embedder.allocate = incstack__record_allocate;
+	embedder.release = incstack__record_release;
+	embedder.allocate_traces = incstack__spool_chunk;
+	embedder.release_traces = incstack__spool_chunk_release;
+	return incstack_runtime_create(&options, &r->runtime);
+}
+
+/* Creates the shared record, which serves any stack and walks it fully. */
+static int create_late(void)
+{
+	struct incstack__recording *r = &incstack__recording;
+
+	r->late = incstack__spool_record();
+	if (r->late == NULL)
+		return -1;
+	r->late->high = UINTPTR_MAX;
+	if (incstack_stack_create_anywhere(r->runtime, &r->late->stack) != 0 ||
+	    incstack__record_prepare(r->late, 0) != 0)
+		return -1;
+	incstack__record_publish(r->late);
+	return 0;
+}
+
+/* Creates everything that a recording needs, except its file and what the process has anyway. */
+static int create_all(void)
+{
+	return create_runtime() != 0 || create_late() != 0;
+}
+
+void incstack__record_begin_again(const struct incstack__recording *parent)
+{
+	struct incstack__recording *r = &incstack__recording;
+
+	r->fd = -1;
+	r->pid = getpid();
+	r->changes = 1;
+	r->interval = parent->interval;
+	r->mode = parent->mode;
+	r->why = parent->why;
+	r->crosscheck = parent->crosscheck;
+	r->follow = parent->follow;
+	r->wiped = parent->wiped;
+	r->epoch = parent->epoch;
+	r->unloading = parent->unloading;
+	r->counter = parent->counter;
+	memcpy(r->file, parent->file, sizeof(r->file));
+	if (open_next(0) != 0 || create_all() != 0)
+		return;
+	incstack_runtime_forked(r->runtime);
+	incstack__native_walk_forked();
+	incstack__record_check_start();
+	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
+}
+
+static const struct incstack__recorder table = {
+	.on_alloc = incstack__record_alloc,
+	.on_free = incstack__record_free,
+	.on_new = incstack__record_new,
+	.position = incstack__record_position,
+	.on_thread = incstack__record_thread,
+	.on_jump = incstack__record_jump,
+	.on_thread_end = incstack__record_thread_end,
+	.on_switch = incstack__record_switch,
+	.on_unload = incstack__record_unload,
+	.on_shown = incstack__record_shown,
+	.on_walk = incstack__record_walk,
+	.on_lookup = incstack__record_lookup,
+	.real_address = incstack__record_real_address,
+	.on_forbid = incstack__record_forbid,
+	.on_close = incstack__record_on_close,
+	.on_replace = incstack__record_on_replace,
+	.on_exec = incstack__record_exec,
+	.on_exit = incstack__record_exit,
+};
+
+__attribute__((visibility("default"))) incstack__recorder_start_fn incstack__recorder_start;
+
+/* Called with signals blocked. */
+static int start(const char *configuration, long starter)
+{
+	struct incstack__recording *r = &incstack__recording;
+
+	if (r->file[0] == '\0' || open_next(starter <= 0 || starter == r->pid) != 0)
+		return -1;
+	if (incstack__locks_make() != 0 || incstack__record_watch_forks() != 0 ||
+	    incstack__record_keys() != 0 || create_all() != 0) {
+		incstack__record_note(INCSTACK__NOTE_NOT_STARTED);
+		return -1;
+	}
+	if (starter <= 0)
+		mark_environment(configuration);
+	return 0;
+}
+
+const struct incstack__recorder *
+incstack__recorder_start(const char *configuration, const struct incstack__linker_view *before_load)
+{
+	struct incstack__recording *r = &incstack__recording;
+	const long starter = option(configuration, "pid", NULL, 0);
+	struct incstack__quiet before;
+	int error;
+
+	r->fd = -1;
+	r->changes = 1;
+	configure(configuration);
+	if (starter > 0 && starter != r->pid && !r->follow)
+		return NULL;
+	incstack__record_quiet(&before);
+	r->wiped = madvise(r, sizeof(*r), MADV_WIPEONFORK) == 0;
+	error = start(configuration, starter);
+	incstack__record_loud(&before);
+	if (error != 0)
+		return NULL;
+	incstack__record_linker_begin(before_load);
+	incstack__pools_close();
+	incstack__record_modules();
+	r->late->epoch = r->late->live.epoch = r->epoch;
+	incstack__record_check_start();
+	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
+	return &table;
+}

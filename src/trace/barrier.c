@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Return barriers: plants and lifts them. Besides this file, three others write return slots:
+ * retired.c restores the slots of vanished barriers, stack_change.c stores a resume address for
+ * the embedder (incstack_slot_write), and the trampoline (thunks.S) restores the slot through
+ * which a return comes.
+ *
+ * Order of writes: the cell is filled before the slot shows the thunk, and a
+ * thunk is reused only when no slot and no unwinder can lead to it (I4).
+ */
+#include "barrier.h"
+
+static uint32_t take(stack *s)
+{
+	uint32_t number = s->spare;
+	if (FAULT(FAULT_THUNK_REUSED) && s->stats.planted % 64 == 63 && s->newest &&
+	    s->newest->flags & OBJECT_BARRIER)
+		return s->newest->flags >> OBJECT_SHIFT;
+	if (!number)
+		return incstack__thunk_take(s);
+	s->spare = barrier_of(number)->next;
+	return number;
+}
+
+static void put(uint32_t *list, uint32_t number)
+{
+	struct barrier *b = barrier_of(number);
+	b->object = NULL;
+	b->retired = 0;
+	b->next = *list;
+	*list = number;
+}
+
+static void put_retired(stack *s, uint32_t number)
+{
+	barrier_of(number)->next = s->retired;
+	s->retired = number;
+}
+
+/* Retires a thunk whose barrier at `slot` vanished unannounced. The slot, or a copy of it, may
+ * still hold the thunk. So the cell keeps its resume address until reclaim() in retired.c
+ * finds that no return can come through the thunk. */
+static void retire(stack *s, uint32_t number, uintptr_t slot)
+{
+	struct barrier *b = barrier_of(number);
+	b->fp = slot;
+	b->retired = 1;
+	atomic_signal_fence(memory_order_seq_cst); /* before the barrier counts as not live (I8) */
+	b->object = NULL;
+	put_retired(s, number);
+}
+
+static void patch(stack *s, const object *o, uint32_t number)
+{
+	uintptr_t *slot = object_slot(o);
+	uintptr_t resume = content(slot);
+	const runtime *rt = s->runtime;
+	if (FAULT(FAULT_STORE_FIRST)) {
+		store(slot, thunk_address(number)); /* and the embedder reads it just then */
+		if (rt->embedder.logical_pc)
+			rt->embedder.logical_pc(rt->context, (uintptr_t)slot, resume);
+	}
+	*thunk_cell(thunk_address(number)) = (struct incstack__cell){resume, s};
+	atomic_signal_fence(memory_order_seq_cst); /* the cell before the slot (I4) */
+	store(slot, thunk_address(number));
+}
+
+/* Writes the record of the barrier first, then the slot (I8). */
+static inline void intercept(stack *s, object *o, uintptr_t fp, uint32_t number)
+{
+	*barrier_of(number) = (struct barrier){o, fp, 0, 0};
+	o->flags = (o->flags & OBJECT_FLAGS) | OBJECT_BARRIER | number << OBJECT_SHIFT;
+	if (!s->by_embedder)
+		patch(s, o, number);
+	s->stats.planted++;
+}
+
+/* Intercepts the return into the frame of o, by a thunk or by the embedder. Returns false if
+ * there is no thunk or the embedder refuses. A barrier of the embedder takes a thunk too, for
+ * its number. */
+bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp)
+{
+	const runtime *rt = s->runtime;
+	uint32_t number = take(s);
+	if (!number) {
+		s->stats.no_thunk++;
+		return false;
+	}
+	if (s->by_embedder && rt->embedder.arm(rt->context, s->identity, o->address) < 0) {
+		put(&s->spare, number);
+		s->stats.no_thunk++;
+		return false;
+	}
+	intercept(s, o, fp, number);
+	return true;
+}
+
+static uint32_t number_of(const object *o)
+{
+	return o->flags >> OBJECT_SHIFT;
+}
+
+static void clear(object *o)
+{
+	o->flags &= OBJECT_FLAGS & ~(uint32_t)OBJECT_BARRIER;
+}
+
+/* The return into the frame of o is being served, and its thunk now intercepts the return into
+ * the frame of `next`. Reusing the thunk at once is safe: the trampoline has read the cell,
+ * and unwinders see the slot, which the trampoline has restored. */
+void incstack__barrier_pass_on(stack *s, object *o, object *next, uintptr_t fp)
+{
+	uint32_t number = number_of(o);
+	clear(o);
+	intercept(s, next, fp, number);
+}
+
+/* The return into the frame of o is being served, and no further barrier is needed: the thunk
+ * is free. */
+void incstack__barrier_end(stack *s, object *o)
+{
+	uint32_t number = number_of(o);
+	clear(o);
+	put(&s->spare, number);
+}
+
+/* Whether the barrier of o is live. A barrier of the embedder counts as live until the
+ * embedder announces its return. */
+bool incstack__barrier_live(const stack *s, const object *o)
+{
+	return o->flags & OBJECT_BARRIER &&
+	       (s->by_embedder || content(object_slot(o)) == thunk_address(number_of(o)));
+}
+
+/* Whether the record of the thunk leads back to the object and its stack (I4). */
+bool incstack__barrier_recorded(const stack *s, const object *o)
+{
+	return barrier_of(number_of(o))->object == o &&
+	       (s->by_embedder || thunk_cell(thunk_address(number_of(o)))->stack == s);
+}
+
+uintptr_t incstack__barrier_fp(const object *o)
+{
+	return barrier_of(number_of(o))->fp;
+}
+
+/* Restores the slot if it still holds our thunk. The thunk is then free if `certain`, which
+ * says that a walk from the running frame has met this frame. Otherwise another copy of the
+ * frame may be the one that runs, and the thunk is retired. */
+void incstack__barrier_lift(stack *s, object *o, bool certain)
+{
+	const runtime *rt = s->runtime;
+	uint32_t number = number_of(o);
+	bool live = incstack__barrier_live(s, o);
+	o->flags |= INCSTACK_OBJECT_FILLED; /* no return will come that captures more of it */
+	if (s->by_embedder)
+		rt->embedder.disarm(rt->context, s->identity, o->address);
+	else if (live)
+		store(object_slot(o), thunk_cell(thunk_address(number))->resume);
+	if (s->by_embedder || (live && certain)) {
+		incstack__barrier_end(s, o);
+	} else {
+		clear(o);
+		retire(s, number, (uintptr_t)object_slot(o));
+	}
+}
+
+/* The barrier of o was hit. Its thunk stays readable until the next operation, because an
+ * unwinder or the trampoline may still be using it. */
+void incstack__barrier_drop(stack *s, object *o)
+{
+	uint32_t number = number_of(o);
+	clear(o);
+	put(&s->limbo, number);
+}
+
+/* Whether thunk n of s may be used again; if not, the caller retires it. If the slot of a
+ * live barrier holds the thunk, the slot is restored. Without `restore` the stack has ended
+ * and its memory is not touched. */
+static bool free_again(stack *s, uint32_t n, bool restore)
+{
+	const object *o = barrier_of(n)->object;
+	if (!o)
+		return !restore || !barrier_of(n)->retired;
+	s->stats.stale++;
+	if (!restore)
+		return true;
+	if (content(object_slot(o)) == thunk_address(n)) {
+		store(object_slot(o), thunk_cell(thunk_address(n))->resume);
+		return true;
+	}
+	barrier_of(n)->fp = (uintptr_t)object_slot(o);
+	return false;
+}
+
+/* Forgets every barrier of s. The chain and the lists may be in any state, so the thunks of s
+ * are found by their cells. Without `restore` the stack has ended (I4). */
+void incstack__barriers_forget(stack *s, bool restore)
+{
+	s->spare = s->limbo = s->retired = 0;
+	for (uint32_t n = s->thunk_low; n && n <= s->thunk_high; n++) {
+		if (thunk_cell(thunk_address(n))->stack != s)
+			continue;
+		if (free_again(s, n, restore))
+			put(&s->limbo, n);
+		else
+			retire(s, n, barrier_of(n)->fp);
+	}
+}
+
+/* Whether a return into a frame of s may still be intercepted. */
+bool incstack__stack_is_patched(const stack *s)
+{
+	const object *o = s->newest;
+	while (o && !(o->flags & OBJECT_BARRIER))
+		o = o->parent;
+	return o || s->busy;
+}
+
+/* In the child of fork, s is only an address that cells hold: its memory may be wiped. Restores
+ * the slots of its barriers. Its thunks belong to the parent's stack and are not reused. */
+void incstack_stack_forked(struct incstack_stack *s)
+{
+	uintptr_t pools = 1 + atomic_load_explicit(&incstack__pools.bytes, memory_order_acquire) /
+				      INCSTACK__POOL_STRIDE;
+	for (uint32_t n = 1; s && n < pools * INCSTACK__THUNK_COUNT; n++) {
+		const object *o = barrier_of(n)->object;
+		if (thunk_cell(thunk_address(n))->stack == s && o &&
+		    content(object_slot(o)) == thunk_address(n))
+			store(object_slot(o), thunk_cell(thunk_address(n))->resume);
+	}
+}
+
+void incstack__limbo_empty(stack *s)
+{
+	while (s->limbo) {
+		uint32_t number = s->limbo;
+		s->limbo = barrier_of(number)->next;
+		put(&s->spare, number);
+	}
+}
+
+/* Makes the barrier lead to a copy of its object. */
+void incstack__barrier_move(object *from, object *to)
+{
+	if (from->flags & OBJECT_BARRIER)
+		barrier_of(number_of(from))->object = to;
+}
+
+/* Removes o, whose frame is gone, from the known chain. If o had a barrier, it vanished
+ * unannounced, and the frames in its gap will never be known. */
+object *incstack__known_pop(stack *s, object *o)
+{
+	object *next = physical_parent(o);
+	if (o->flags & OBJECT_BARRIER) {
+		s->stats.stale++;
+		if (s->by_embedder)
+			put(&s->spare, number_of(o));
+		else
+			retire(s, number_of(o), (uintptr_t)object_slot(o));
+		clear(o);
+		if (o->flags & OBJECT_GAP)
+			incstack__cut(s, o);
+		o->flags |= INCSTACK_OBJECT_FILLED;
+	}
+	return next;
+}
+
+uintptr_t incstack_slot_read(const uintptr_t *slot)
+{
+	if (!slot || (uintptr_t)slot % sizeof(uintptr_t))
+		return 0;
+	uintptr_t word = content(slot);
+	return is_thunk(word) ? thunk_cell(word)->resume : word;
+}
+
+object *incstack__barrier_object(const struct incstack__cell *cell)
+{
+	return barrier_of(thunk_number((uintptr_t)cell - INCSTACK__POOL_BYTES))->object;
+}
+
+/* Restores the slot of a barrier without changing the known chain. The barrier will count as
+ * vanished unannounced. */
+void incstack__barrier_uncover(stack *s, uint32_t number)
+{
+	const object *o = barrier_of(number)->object;
+	s->stats.foreign_unwinders++;
+	if (o && content(object_slot(o)) == thunk_address(number))
+		store(object_slot(o), thunk_cell(thunk_address(number))->resume);
+}
+
+/* The stack was moved: shifts the recorded frame pointer if it points into [low, high). */
+void incstack__barrier_shift_fp(const object *o, uintptr_t low, uintptr_t high, uintptr_t delta)
+{
+	struct barrier *b = barrier_of(number_of(o));
+	if (o->flags & OBJECT_BARRIER && !FAULT(FAULT_FP_NOT_MOVED) && b->fp >= low && b->fp < high)
+		b->fp += delta;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The sample: a trace, its top frame object, and a walk that stops at the first
+ * known frame or at a new barrier (ICPE'15 section 5.2, "Taking a sample").
+ */
+#include "internal.h"
+#include "fast_walk.h"
+
+/* If the top is in a thunk or in the trampoline's common entry, a return is being served.
+ * The barrier is passed now, and the frame that will run next becomes the top. */
+static void attribute(stack *s, struct cursor *at)
+{
+	struct cursor caller = *at;
+	if (is_thunk(at->pc)) {
+		caller.pc = thunk_cell(at->pc)->resume;
+	} else if (!incstack__entry_state(at, &caller)) {
+		return;
+	}
+	object *o = s->newest;
+	while (o && (!(o->flags & OBJECT_BARRIER) || o->address < caller.sp))
+		o = (object *)o->parent;
+	if (o && o->address == caller.sp)
+		incstack__barrier_passed(s, o, caller.fp, ASK_NEVER, 0);
+	caller.exact = false;
+	*at = caller;
+}
+
+static inline uint32_t misaligned(const struct incstack_top *top)
+{
+	return (uint32_t)((top->sp | top->slot) % sizeof(uintptr_t));
+}
+
+static bool good(const stack *s, const struct incstack_top *top)
+{
+	if (!top)
+		return false;
+	if (__builtin_expect(s->by_embedder, 0))
+		return top->sp && !(top->flags & INCSTACK_TOP_INTERRUPTED);
+	return top->pc && !misaligned(top) && !(top->flags & INCSTACK_TOP_DECODE_NOW);
+}
+
+/* Writes a trace and its top. The caller has checked that there is room for both. */
+static inline trace *begin(stack *s, uint64_t id, uint64_t weight, uintptr_t pc, uintptr_t sp,
+			   uint32_t flags)
+{
+	object *top = s->arena.object;
+	trace *t = s->arena.limit - 1;
+	t->next = NULL;
+	t->id = id;
+	t->weight = weight;
+	t->top = top;
+	*top = (object){top + 1, pc, sp, -1, flags};
+	return t; /* the caller fills in `old` before finish() */
+}
+
+/* Prefetches the lines that the next sample will write. Stores bound a sample, and lines that
+ * are missing in the L1 cache would delay them. */
+static inline void expect_another(const stack *s, const trace *t)
+{
+	__builtin_prefetch((const char *)s->arena.object + 64, 1);
+	__builtin_prefetch((const char *)s->arena.object + 128, 1);
+	__builtin_prefetch((const char *)t - 64, 1);
+}
+
+/* Links the trace, which is complete with all objects that the walk made. */
+static inline void finish(stack *s, trace *t)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	*s->last = t;
+	s->last = (trace **)&t->next;
+	s->samples++;
+	expect_another(s, t);
+}
+
+static inline uint32_t flags_of_top(uint32_t flags)
+{
+	return OBJECT_ORDINARY | (flags & INCSTACK_TOP_EXACT ? INCSTACK_OBJECT_EXACT : 0u) |
+	       (flags & INCSTACK_TOP_DECODE_NOW ? OBJECT_DECODE_NOW : 0u);
+}
+
+/* Walks over the callers of the top, ordinary or not. If `run` is given, it continues behind
+ * the objects that the run has made. */
+static void walk(stack *s, object *top, const struct incstack_top *from, bool interrupted,
+		 const struct reach *run)
+{
+	uint32_t distance = interrupted && !s->reach ? 1 : s->reach; /* never patch its own slot */
+	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, distance, 0};
+	struct path p = {.child = top, .known = s->newest, .here = inside(s, from->sp)};
+	p.at = (struct cursor){.pc = from->pc, .sp = from->sp, .fp = from->fp};
+	p.at.exact = from->flags & INCSTACK_TOP_EXACT;
+	p.at.decode_now = from->flags & INCSTACK_TOP_DECODE_NOW;
+	p.no_thunk = run && run->stop == STOP_SPENT;
+	uint64_t planted = s->stats.planted;
+	set_newest(s, run ? incstack__walk_on(&w, &p, *run) : incstack__walk(&w, &p));
+	if (s->stats.planted == planted)
+		distance_rent(s, p.n + 1);
+	else
+		incstack__distance_renew(s);
+}
+
+/* The sampling function was reached by a tail call from a function whose return is
+ * intercepted, so it found the barrier's thunk in its own return slot. Then the top is the
+ * youngest known frame, and all its callers are known. An equal position without the thunk
+ * would prove nothing, because the slot may be dead. */
+static void complete_newest(stack *s)
+{
+	trace *t = s->arena.limit - 1;
+	s->newest->flags |= INCSTACK_OBJECT_FILLED;
+	t->top = t->old = s->newest;
+	s->arena.limit = t;
+	finish(s, t);
+}
+
+/* Completes a trace that begin() has written but not counted: the trace is right below the
+ * limit and its top is the next object. */
+static void complete(stack *s, const struct incstack_top *from, bool interrupted,
+		     const struct reach *run)
+{
+	trace *t = s->arena.limit - 1;
+	object *top = s->arena.object;
+	struct incstack_top at = *from;
+	if (!s->by_embedder && is_thunk(at.pc)) {
+		if (at.pc == s->newest_thunk && at.sp == s->newest->address) {
+			complete_newest(s);
+			return;
+		}
+		top->method = at.pc = thunk_cell(at.pc)->resume;
+	}
+	top->parent = NULL;
+	s->arena.limit = t;
+	atomic_signal_fence(memory_order_seq_cst);
+	s->arena.object++;
+	walk(s, top, &at, interrupted, run);
+	t->old = s->met;
+	s->alone += !s->met;
+	finish(s, t);
+	distance_observe(s, t);
+}
+
+static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *from,
+		bool interrupted)
+{
+	if (!arena_fits(s, 2) && !incstack__arena_next(s)) {
+		s->stats.lost_limit++;
+		return INCSTACK_ELIMIT;
+	}
+	begin(s, id, weight, from->pc, from->sp, flags_of_top(from->flags));
+	complete(s, from, interrupted, NULL);
+	return 0;
+}
+
+/* Takes a sample in a signal handler. If the signal interrupted the trampoline, the sample
+ * belongs to the frame that is returned to. A top without a cached rule is refused, because
+ * the embedder must not be asked here. */
+static int take_interrupted(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
+{
+	struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp, .exact = true};
+	attribute(s, &at);
+	uintptr_t address = at.pc - !at.exact;
+	bool known = at.pc;
+	if (known && s->runtime->embedder.find_rule) {
+		known = incstack__rule_find(s->runtime, address);
+		if (!known)
+			incstack__rule_want(s, address);
+	}
+	if (!known) {
+		s->stats.lost_unwind++;
+		return INCSTACK_EUNWIND;
+	}
+	const struct incstack_top from = {
+		at.pc, at.sp, at.fp, 0, at.exact ? INCSTACK_TOP_EXACT : 0u, 0};
+	return take(s, id, weight, &from, true);
+}
+
+static int take_directly(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
+{
+	if (s->limbo)
+		incstack__limbo_empty(s);
+	if (s->careful & CAREFUL_WANTS) {
+		s->careful &= ~(uint32_t)CAREFUL_WANTS;
+		incstack__rule_learn_wanted(s->runtime);
+	}
+	return take(s, id, weight, top, false);
+}
+
+/* Takes any sample, within an operation. */
+__attribute__((noinline)) static int take_carefully(stack *s, uint64_t id, uint64_t weight,
+						    const struct incstack_top *top)
+{
+	if (!good(s, top))
+		return INCSTACK_EINVAL;
+	if (top->flags & INCSTACK_TOP_INTERRUPTED)
+		return take_interrupted(s, id, weight, top);
+	return take_directly(s, id, weight, top);
+}
+
+__attribute__((noinline)) static int sample(stack *s, uint64_t id, uint64_t weight,
+					    const struct incstack_top *top)
+{
+	int error = enter(s);
+	if (error)
+		return error;
+	error = take_carefully(s, id, weight, top);
+	leave(s);
+	return error;
+}
+
+/* ---- the fast path of a sample: one run over ordinary frames --------------------- */
+
+/* Whether a sample may take the fast path; its frames may still turn out not to be ordinary.
+ * Called within the operation: before it, a sample in a signal handler could use up the
+ * room that was just checked. */
+static inline bool usual(const stack *s, const struct incstack_top *top)
+{
+	return top && !(top->flags | s->careful | s->limbo | misaligned(top)) && arena_fits(s, 2);
+}
+
+/* Counts the objects of a run, up to `end`, and the trace, which is right below the limit. A
+ * jump out of a signal handler may come in between, so each is complete before it counts
+ * (I8). */
+static inline trace *add_run(stack *s, object *end, object *known)
+{
+	trace *t = s->arena.limit - 1;
+	t->old = known;
+	atomic_signal_fence(memory_order_seq_cst);
+	s->arena.object = end;
+	s->arena.limit = t;
+	return t;
+}
+
+/* A run has spent its budget: makes an object for the ordinary frame ahead and plants its
+ * barrier. Returns false if that is impossible. r->stop is still STOP_SPENT then if the
+ * reason is that no thunk is left. */
+__attribute__((noinline)) static bool plant(stack *s, struct reach *r)
+{
+	object *o = r->end;
+	if (s->mode != INCSTACK_MODE_PATCH || !arena_fits(s, (size_t)(o + 1 - s->arena.object))) {
+		r->stop = STOP_UNUSUAL;
+		return false;
+	}
+	*o = skeleton(r->ahead.pc, r->ahead.sp, s->newest);
+	return incstack__barrier_plant(s, o, r->ahead.fp);
+}
+
+/* Hands the rest of the sample to the general walk, because a caller is not ordinary, the
+ * chunk is full, or no thunk is left. The walk continues from the objects that the run has
+ * made and from the frame pointer of the last of them. */
+__attribute__((noinline)) static int go_on(stack *s, const struct reach *r)
+{
+	const object *top = s->arena.object;
+	const struct incstack_top from = {.pc = top->method, .sp = top->address, .fp = r->fp};
+	if (!from.pc)
+		return INCSTACK_EINVAL;
+	complete(s, &from, false, r);
+	return 0;
+}
+
+static inline void finish_quickly(stack *s, trace *t, uint64_t walked)
+{
+	s->walked += walked;
+	finish(s, t);
+	distance_observe(s, t);
+}
+
+/* Ends a sample whose run did not stop at a live barrier. */
+__attribute__((noinline)) static int end_elsewhere(stack *s, struct reach r)
+{
+	uint64_t walked = (uint64_t)(r.end - s->arena.object);
+	trace *t;
+	if (r.stop == STOP_SPENT && plant(s, &r)) {
+		t = add_run(s, r.end + 1, s->newest);
+		s->alone += !s->newest;
+		set_newest(s, r.end);
+		incstack__distance_renew(s);
+	} else if (r.stop == STOP_BASE && !s->newest) {
+		distance_rent(s, (uint32_t)walked);
+		*r.end = (object){NULL, r.ahead.pc, r.ahead.sp, -1,
+				  OBJECT_ORDINARY | INCSTACK_OBJECT_BASE};
+		t = add_run(s, r.end + 1, NULL);
+		s->alone++;
+		walked++;
+	} else {
+		return go_on(s, &r);
+	}
+	finish_quickly(s, t, walked);
+	return 0;
+}
+
+/* The fast path. It keeps almost no value across the run, which needs the registers, but reads
+ * from the stack object again what the run cannot have changed. */
+static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
+			       const struct incstack_top *top)
+{
+	object *first = s->arena.object + 1;
+	begin(s, id, weight, top->pc, top->sp, OBJECT_ORDINARY);
+	struct reach r = run(s, top->pc, top->sp, top->fp, s->newest, &s->newest_thunk, first,
+			     end_of_run(s, first, s->reach), -1);
+	if (__builtin_expect(r.stop != STOP_MET, 0))
+		return end_elsewhere(s, r);
+	uint64_t walked = (uint64_t)(r.end - s->arena.object);
+	r.end[-1].parent = s->newest;
+	distance_rent(s, (uint32_t)walked);
+	finish_quickly(s, add_run(s, r.end, s->newest), walked);
+	return 0;
+}
+
+int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
+		    const struct incstack_top *top)
+{
+	int error;
+	if (__builtin_expect(!s || s->owner != thread_self() || s->busy, 0))
+		return sample(s, id, weight, top);
+	s->busy = stack_pointer();
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(usual(s, top), 1))
+		error = take_quickly(s, id, weight, top);
+	else
+		error = take_carefully(s, id, weight, top);
+	leave(s);
+	return error;
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The general walk over the frames of a stack, from a frame towards the base. It ends where
+ * it meets a known frame, where the barrier distance is used up and a barrier can be planted,
+ * or at the base. Samples, intercepted returns and retrieve all use it, with different bounds.
+ */
+#include "internal.h"
+#include "fast_walk.h"
+
+static uintptr_t cfa_by(packed_rule rule, const object *k, uintptr_t fp)
+{
+	return (rule_from_fp(rule) ? fp : k->address) + rule_cfa(rule);
+}
+
+/* Whether the frame of k is still the outermost: either its rule says so, or its return slot
+ * still holds 0. */
+static bool still_base(const stack *s, const object *k, uintptr_t fp)
+{
+	packed_rule rule = (uint32_t)k->bci;
+	if (!(k->flags & INCSTACK_OBJECT_RAW) || !rule_plain(rule))
+		return k->flags & INCSTACK_OBJECT_RAW && rule == RULE_END;
+	uintptr_t cfa = cfa_by(rule, k, fp);
+	if (!frame_ordinary(k->address, cfa, cfa - rule_fp(rule), s->high + 1))
+		return rule == RULE_FRAME_POINTER;
+	return !stack_word(cfa - sizeof(uintptr_t));
+}
+
+/* Whether rules were forgotten since this stack was last checked. If so, the rules kept in
+ * its objects may belong to code that was unloaded. */
+static bool rules_are_old(stack *s)
+{
+	/* acquire: pairs with the addition in incstack__rule_forget. */
+	uint64_t now = atomic_load_explicit(&s->runtime->rules_forgotten, memory_order_acquire);
+	bool old = s->rules_forgotten != now;
+	s->rules_forgotten = now;
+	return old;
+}
+
+/* Whether the remembered chain from k to the base still describes the stack (I3). The caller
+ * has just compared the return address of k. For each frame, its own rule must lead to its
+ * parent's slot, and the slot must hold what it held. At a mismatch, *good is the youngest
+ * object beyond it that may still be right. */
+static bool still_true(const stack *s, const object *k, uintptr_t fp, object **good)
+{
+	while (!(k->flags & INCSTACK_OBJECT_BASE)) {
+		object *p = physical_parent(k);
+		packed_rule rule = (uint32_t)k->bci;
+		*good = p;
+		if (!p || !rule_plain(rule) || !(k->flags & INCSTACK_OBJECT_RAW))
+			return false;
+		uintptr_t cfa = cfa_by(rule, k, fp);
+		if (p->address != cfa ||
+		    !frame_ordinary(k->address, cfa, cfa - rule_fp(rule), s->high + 1))
+			return false;
+		*good = physical_parent(p);
+		if (stack_word(cfa - sizeof(uintptr_t)) != p->method)
+			return false;
+		if (rule_fp(rule))
+			fp = stack_word(cfa - rule_fp(rule));
+		k = p;
+	}
+	*good = NULL;
+	return still_base(s, k, fp);
+}
+
+static object *pop_until(stack *s, object *known, const object *end)
+{
+	while (known && known != end)
+		known = incstack__known_pop(s, known);
+	return known;
+}
+
+/* Returns the object of the frame p->at if that frame and all its callers are known.
+ * Otherwise removes from p->known what the walk cannot meet any more, and returns null. */
+static object *meet(stack *s, struct path *p)
+{
+	object *k = p->known;
+	while (k && k->address < p->at.sp)
+		k = incstack__known_pop(s, k);
+	p->known = k;
+	if (!k || k->address != p->at.sp)
+		return NULL;
+	if (p->at.pc == barrier_word(k) || FAULT(FAULT_ADDRESS_ALONE))
+		return k;
+	object *good = physical_parent(k);
+	if (s->mode == INCSTACK_MODE_VALIDATE && rules_are_old(s))
+		good = NULL;
+	else if (s->mode == INCSTACK_MODE_VALIDATE && k->flags & INCSTACK_OBJECT_RAW &&
+		 k->method == p->at.pc && still_true(s, k, p->at.fp, &good))
+		return k;
+	p->known = pop_until(s, k, good);
+	return NULL;
+}
+
+/* The position of the frame that was just reached. Sees through a thunk of ours and through a
+ * return address that the embedder patched. 0: unknown. */
+static uintptr_t position(const struct walker *w, const struct cursor *at, uintptr_t slot)
+{
+	uintptr_t pc = is_thunk(at->pc) ? incstack_slot_read(&at->pc) : at->pc;
+	return incstack__logical_pc(w, slot, pc);
+}
+
+/* Removes from the known chain the frames that an unannounced exit has popped. Dead slots may
+ * still hold thunks, so only a walk from the running frame can tell. `frame` is the frame of
+ * a public function. Returns false if the walk reached no known frame. If the caller runs
+ * on another stack, there is no frame to walk from, and the known chain is trusted. */
+bool incstack__known_confirm(stack *s, const uintptr_t *frame)
+{
+	if (s->mode != INCSTACK_MODE_PATCH || !inside(s, (uintptr_t)frame))
+		return true;
+	struct walker w = {s, ASK_DIRECTLY, false, 0, 0};
+	struct path p = {.known = s->newest, .here = true};
+	p.at = (struct cursor){.pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
+	uintptr_t slot = (uintptr_t)(frame + 1);
+	enum step step = STEP_FRAME;
+	incstack__mapped_forget(s);
+	while (step == STEP_FRAME && p.known) {
+		packed_rule rule;
+		if (slot && inside(s, slot) && meet(s, &p))
+			break;
+		p.at.pc = position(&w, &p.at, slot);
+		step = incstack__step(&w, &p.at, &slot, &rule);
+	}
+	set_newest(s, step == STEP_END ? pop_until(s, p.known, NULL) : p.known);
+	return step != STEP_UNKNOWN;
+}
+
+/* Whether a barrier may be planted at `slot`. Code without a rule must not be patched: it may
+ * belong to a VM that walks its own stack. */
+static bool may_plant(const struct walker *w, struct path *p, uintptr_t slot)
+{
+	if (w->stack->mode != INCSTACK_MODE_PATCH || p->n < w->distance || p->interrupted ||
+	    p->no_thunk)
+		return false;
+	if (slot != p->at.sp - sizeof(uintptr_t) || slot % sizeof(uintptr_t) ||
+	    slot < w->plant_from || is_thunk(stack_word(slot)))
+		return false;
+	packed_rule rule = p->rule = incstack__rule_of(w, p->at.pc, false);
+	return rule_plain(rule) || (rule_known(rule) && !rule_forbids_barrier(rule) &&
+				    incstack__rule_unpack(rule).kind != INCSTACK_RULE_SIGNAL &&
+				    incstack__rule_unpack(rule).kind != INCSTACK_RULE_END);
+}
+
+static object *make(const struct walker *w, const struct cursor *at, uint32_t flags)
+{
+	const uint32_t exact = at->exact ? INCSTACK_OBJECT_EXACT : 0;
+	return arena_object(
+		w->stack, w->grow,
+		(object){NULL, at->pc, at->sp, -1, flags | INCSTACK_OBJECT_RAW | exact});
+}
+
+/* Makes a skeleton for the frame p->at and guards it by a barrier. Returns null if there is no
+ * memory or no thunk. */
+static object *plant(const struct walker *w, struct path *p)
+{
+	stack *s = w->stack;
+	uint32_t late = rule_decodes_now(p->rule) ? OBJECT_DECODE_NOW : 0;
+	object *o = make(w, &p->at, OBJECT_GAP | late);
+	if (!o)
+		return NULL;
+	if (!incstack__barrier_plant(s, o, p->at.fp)) {
+		s->arena.object--;
+		p->no_thunk = true;
+		return NULL;
+	}
+	o->parent = p->known;
+	return o;
+}
+
+static object *arrive(stack *s, struct path *p, object *k)
+{
+	p->child->parent = k;
+	s->walked += p->n + 1;
+	return s->mode == INCSTACK_MODE_VALIDATE && p->head ? p->head : k;
+}
+
+static object *arrive_known(stack *s, struct path *p, object *k)
+{
+	s->met = k;
+	return arrive(s, p, k);
+}
+
+/* Marks o as truncated: its callers will never be known. */
+void incstack__cut(stack *s, object *o)
+{
+	o->flags = (o->flags & ~(uint32_t)OBJECT_GAP) | INCSTACK_OBJECT_TRUNCATED;
+	o->parent = NULL;
+	s->arena.truncated++;
+	s->stats.truncated++;
+}
+
+/* Ends a walk at o. `no_memory` tells whether lack of memory was the reason. */
+void incstack__cut_walk(stack *s, object *o, bool no_memory)
+{
+	incstack__cut(s, o);
+	s->cut = o;
+	s->no_memory = no_memory;
+}
+
+static object *cut(stack *s, struct path *p, bool no_memory)
+{
+	incstack__cut_walk(s, p->child, no_memory);
+	s->walked += p->n + 1;
+	return p->known;
+}
+
+/* Ends a walk at the base. Mode validate remembers the callers for the next comparison; other
+ * modes keep no known chain, as no barrier guards it. */
+static object *end(stack *s, struct path *p)
+{
+	p->child->flags |= INCSTACK_OBJECT_BASE;
+	s->walked += p->n + 1;
+	if (!p->here)
+		return p->known;
+	pop_until(s, p->known, NULL);
+	return s->mode == INCSTACK_MODE_VALIDATE ? p->head : NULL;
+}
+
+/* Applies the rule of p->child: decodes the object now if the rule demands it, else keeps the
+ * rule for mode validate. Returns false if there is no memory. */
+static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
+		      const struct cursor *at)
+{
+	if (rule_decodes_now(rule))
+		p->child->flags |= OBJECT_DECODE_NOW;
+	if (rule_forbids_barrier(rule))
+		p->child->flags |= OBJECT_NO_BARRIER;
+	if (rule_decodes_now(rule) && w->ask != ASK_NEVER && w->stack->runtime->embedder.decode) {
+		struct incstack_frame f = {at->pc, at->sp, at->fp,
+					   at->exact ? INCSTACK_FRAME_EXACT : 0, 0};
+		object *last = incstack__decode(w->stack, p->child, &f, w->ask, w->grow);
+		p->child = last ? last : p->child;
+		return last;
+	}
+	if (p->child->flags & INCSTACK_OBJECT_RAW)
+		p->child->bci = (rule_plain(rule) || rule == RULE_END ? (int32_t)rule : 0) |
+				w->stack->hidden_rule;
+	return true;
+}
+
+/* Handles the frame p->at, which is not ordinary or at which the walk may end. Sets *ended if
+ * the walk ends there, and then returns the head of the known chain. */
+static object *look(const struct walker *w, struct path *p, bool *ended)
+{
+	stack *s = w->stack;
+	uintptr_t slot;
+	packed_rule rule;
+	struct cursor from = p->at;
+	enum step step = incstack__step(w, &p->at, &slot, &rule);
+	*ended = true;
+	if (!note_rule(w, p, rule, &from))
+		return cut(s, p, true);
+	if (step == STEP_END)
+		return end(s, p);
+	if (step == STEP_UNKNOWN)
+		return cut(s, p, false);
+	bool tracked = slot && inside(s, slot);
+	p->here |= tracked;
+	object *k = tracked ? meet(s, p) : NULL;
+	if (k)
+		return arrive_known(s, p, k);
+	p->at.pc = position(w, &p->at, slot);
+	if (!p->at.pc)
+		return cut(s, p, false);
+	if (tracked && may_plant(w, p, slot) && (k = plant(w, p)) != NULL) {
+		s->met = p->known;
+		return arrive(s, p, k);
+	}
+	k = make(w, &p->at, INCSTACK_OBJECT_FILLED);
+	if (!k)
+		return cut(s, p, true);
+	if (p->at.signal)
+		p->child->flags |= INCSTACK_OBJECT_SIGNAL;
+	p->child->parent = k;
+	p->child = k;
+	p->n++;
+	p->interrupted = p->at.signal;
+	p->head = !tracked ? NULL : p->head ? p->head : k;
+	*ended = false;
+	return NULL;
+}
+
+static uint32_t callers_left(const struct walker *w, const struct path *p)
+{
+	return w->distance > p->n ? w->distance - p->n : 0;
+}
+
+/* Whether a barrier may guard the frame at which the run stopped with its budget spent. */
+static bool may_plant_ahead(const stack *s, const struct reach *r, uintptr_t plant_from)
+{
+	return s->mode == INCSTACK_MODE_PATCH && r->ahead.sp - sizeof(uintptr_t) >= plant_from &&
+	       arena_fits(s, (size_t)(r->end - s->arena.object) + 1);
+}
+
+/* Plants that barrier and links the run between `child` and `known`. Returns null if there is
+ * no thunk; that frame then becomes an ordinary last object of the run. */
+static object *plant_ahead(stack *s, object *child, object *known, struct reach *r)
+{
+	object *o = r->end++;
+	*o = skeleton(r->ahead.pc, r->ahead.sp, known);
+	r->fp = r->ahead.fp;
+	commit(s, child, r->end, known);
+	if (__builtin_expect(incstack__barrier_plant(s, o, r->fp), 1))
+		return o;
+	o->parent = NULL;
+	o->flags = OBJECT_ORDINARY;
+	return NULL;
+}
+
+/* Moves the path to the end of a run, whose objects begin at `first` and are linked already. */
+static void advance(struct path *p, object *first, struct reach r)
+{
+	p->child = r.end - 1;
+	p->head = p->head ? p->head : first;
+	p->n += (uint32_t)(r.end - first);
+	p->interrupted = false;
+	p->at = (struct cursor){.pc = p->child->method, .sp = p->child->address, .fp = r.fp};
+}
+
+/* Links the objects that a run has made, and moves the path to their end. */
+static void follow(stack *s, struct path *p, struct reach r)
+{
+	object *first = s->arena.object;
+	if (r.end == first)
+		return;
+	commit(s, p->child, r.end, NULL);
+	advance(p, first, r);
+}
+
+/* Ends the walk with a barrier at the frame ahead. Returns null if that is impossible and the
+ * walk goes on. */
+static object *stop_ahead(const struct walker *w, struct path *p, struct reach *r)
+{
+	stack *s = w->stack;
+	object *first = s->arena.object;
+	if (p->no_thunk || (p->interrupted && r->end == first) ||
+	    !may_plant_ahead(s, r, w->plant_from))
+		return NULL;
+	object *o = plant_ahead(s, p->child, p->known, r);
+	advance(p, first, *r);
+	p->no_thunk = !o;
+	if (o) {
+		s->met = p->known;
+		s->walked += p->n;
+	}
+	return o;
+}
+
+/* Whether the general walk agrees with a run: one step from the frame of each object must lead
+ * to the frame of the next. The walk begins at the frame `at`, whose pc is a key of a rule. */
+bool incstack__run_agrees(stack *s, struct cursor at, const object *first, const struct reach *r)
+{
+	const struct walker w = {s, ASK_NEVER, false, 0, 0};
+	for (const object *o = first; o < r->end; o++) {
+		uintptr_t slot;
+		packed_rule rule;
+		enum step step = incstack__step(&w, &at, &slot, &rule);
+		if (!rule) /* another thread has forgotten it since */
+			return true;
+		if (step != STEP_FRAME || !rule_plain(rule) || at.pc != o->method ||
+		    at.sp != o->address)
+			return false;
+	}
+	return at.fp == r->fp;
+}
+
+/* Executes a run from the frame p->at. */
+static inline struct reach run_from(const struct walker *w, const struct path *p)
+{
+	stack *s = w->stack;
+	object *first = s->arena.object;
+	uintptr_t thunk = barrier_word(p->known);
+	return run(s, p->at.pc + p->at.exact, p->at.sp, p->at.fp, p->known, &thunk, first,
+		   end_of_run(s, first, callers_left(w, p)), s->hidden_rule);
+}
+
+/* Continues a walk whose first run, r, was already executed. */
+object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r)
+{
+	stack *s = w->stack;
+	s->met = NULL;
+	incstack__mapped_forget(s);
+	for (;;) {
+		bool ended;
+		object *result = r.stop == STOP_SPENT ? stop_ahead(w, p, &r) : NULL;
+		if (result)
+			return result;
+		follow(s, p, r);
+		if (r.stop == STOP_MET)
+			return arrive_known(s, p, p->known);
+		result = look(w, p, &ended);
+		if (ended)
+			return result;
+		r = run_from(w, p);
+	}
+}
+
+/* Makes the objects of the callers of p->child, which is the object of the frame p->at, and
+ * links them to the known chain. Returns the head of the resulting known chain: the youngest
+ * object that a later walk may meet. */
+object *incstack__walk(const struct walker *w, struct path *p)
+{
+	stack *s = w->stack;
+	if (s->by_embedder)
+		return incstack__frames_walk(w, &p->at, p->child, p->known);
+	incstack__mapped_forget(s);
+	return incstack__walk_on(w, p, run_from(w, p));
+}
