@@ -107,6 +107,13 @@ INCSTACK_API int incstack_profile_add_tree(struct incstack_profile *profile,
 					   const struct incstack_tree *tree,
 					   incstack_profile_weigh_fn *weigh, void *context);
 
+/* As add_tree, but below a frame that only has this name, for example the name of a thread.
+ * Errors: as add_tree; EFORMAT: the name is not UTF-8.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_add_tree_below(struct incstack_profile *profile, const char *name,
+						 const struct incstack_tree *tree,
+						 incstack_profile_weigh_fn *weigh, void *context);
+
 /* Adds a single trace, frame by frame: the reference for add_tree. Errors: as add_tree.
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_profile_add_trace(struct incstack_profile *profile,
@@ -126,6 +133,27 @@ typedef size_t incstack_profile_name_fn(void *context, uint64_t method, int32_t 
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_profile_name_frames(struct incstack_profile *profile,
 					      incstack_profile_name_fn *name, void *context);
+
+/* Where a frame is in the source. The strings are UTF-8; they are copied at once. */
+struct incstack_profile_source {
+	const char *name; /* null: the frame keeps its name */
+	const char *file; /* null: unknown */
+	int32_t line;     /* 0 or less: unknown */
+};
+
+/* Looks up the source of a frame. *source has all null and 0 before the call. A result other
+ * than 0 ends incstack_profile_in_source, which returns it. */
+typedef int incstack_profile_source_fn(void *context, const struct incstack_profile_frame *frame,
+				       struct incstack_profile_source *source);
+
+/* Creates a profile with the meta data and weights of `profile`, whose frames are named by
+ * the source. The bci of a frame becomes its line. Frames with the same name, file and line
+ * become one, and so do the contexts that differ in nothing else. `find` is called once for
+ * each frame that is not a label. Errors: EINVAL, ENOMEM, EFORMAT (not UTF-8).
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_in_source(const struct incstack_profile *profile,
+					    incstack_profile_source_fn *find, void *context,
+					    struct incstack_profile **in_source);
 
 /* ---- reading ----------------------------------------------------------------- */
 

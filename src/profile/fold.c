@@ -6,6 +6,7 @@
  * not that of samples times depth.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cct.h"
 
@@ -16,6 +17,7 @@ struct step {
 
 struct fold {
 	struct incstack_profile *profile;
+	uint32_t root;    /* what the outermost frames hang below */
 	struct step *way; /* of the last trace, outermost first */
 	size_t way_room, length;
 	const struct incstack_frame_object **path; /* objects still to fold */
@@ -52,23 +54,24 @@ static int way_push(struct fold *fold, const struct incstack_frame_object *objec
 	return error;
 }
 
-static int truncated_node(struct incstack_profile *profile, uint32_t *node)
+/* The child of `parent` whose frame is only a name. */
+static int named_node(struct incstack_profile *profile, uint32_t parent, const char *name,
+		      uint32_t *node)
 {
-	static const char text[] = "[truncated]";
 	uint32_t frame;
-	int error = incstack__frame_named(profile, text, sizeof(text) - 1, -1, 0, &frame);
+	int error = incstack__frame_named(profile, name, strlen(name), -1, 0, &frame);
 
-	return error ? error : incstack__node_child(profile, INCSTACK_PROFILE_ROOT, frame, node);
+	return error ? error : incstack__node_child(profile, parent, frame, node);
 }
 
 /* Below what the outermost known object hangs. */
-static int origin(struct incstack_profile *profile, const struct incstack_frame_object *outermost,
+static int origin(const struct fold *fold, const struct incstack_frame_object *outermost,
 		  uint32_t *node)
 {
-	*node = INCSTACK_PROFILE_ROOT;
+	*node = fold->root;
 	if (outermost->flags & INCSTACK_OBJECT_BASE)
 		return 0;
-	return truncated_node(profile, node);
+	return named_node(fold->profile, fold->root, "[truncated]", node);
 }
 
 /* What the frame is, without what only tells how it was recorded. EXACT changes
@@ -131,7 +134,7 @@ static int climb(struct fold *fold, const struct incstack_frame_object *top, uin
 			return error;
 	}
 	fold->length = 0;
-	return origin(fold->profile, fold->path[fold->depth - 1], node);
+	return origin(fold, fold->path[fold->depth - 1], node);
 }
 
 static int top_node(struct fold *fold, const struct incstack_frame_object *top, uint32_t *node)
@@ -187,19 +190,41 @@ static int fold_traces(struct fold *fold, const struct incstack_tree *tree,
 	return 0;
 }
 
-int incstack_profile_add_tree(struct incstack_profile *profile, const struct incstack_tree *tree,
-			      incstack_profile_weigh_fn *weigh, void *context)
+static int add_below(struct incstack_profile *profile, uint32_t root,
+		     const struct incstack_tree *tree, incstack_profile_weigh_fn *weigh,
+		     void *context)
 {
-	struct fold fold = {.profile = profile};
+	struct fold fold = {.profile = profile, .root = root};
 	int error;
 
-	if (!profile || !tree)
-		return INCSTACK_EINVAL;
 	error = weigh ? fold_traces(&fold, tree, weigh, context)
 		      : fold_traces(&fold, tree, weigh_default, &profile->kinds);
 	free(fold.way);
 	free(fold.path);
 	return error;
+}
+
+int incstack_profile_add_tree(struct incstack_profile *profile, const struct incstack_tree *tree,
+			      incstack_profile_weigh_fn *weigh, void *context)
+{
+	if (!profile || !tree)
+		return INCSTACK_EINVAL;
+	return add_below(profile, INCSTACK_PROFILE_ROOT, tree, weigh, context);
+}
+
+int incstack_profile_add_tree_below(struct incstack_profile *profile, const char *name,
+				    const struct incstack_tree *tree,
+				    incstack_profile_weigh_fn *weigh, void *context)
+{
+	uint32_t root;
+	int error;
+
+	if (!profile || !tree || !name || !*name)
+		return INCSTACK_EINVAL;
+	if (!incstack__text_valid(name, strlen(name)))
+		return INCSTACK_EFORMAT;
+	error = named_node(profile, INCSTACK_PROFILE_ROOT, name, &root);
+	return error ? error : add_below(profile, root, tree, weigh, context);
 }
 
 int incstack_profile_add_trace(struct incstack_profile *profile, const struct incstack_trace *trace,
@@ -214,7 +239,7 @@ int incstack_profile_add_trace(struct incstack_profile *profile, const struct in
 	for (const struct incstack_frame_object *o = trace->top; o && !error; o = o->parent)
 		error = path_push(&fold, o);
 	if (!error)
-		error = origin(profile, fold.path[fold.depth - 1], &node);
+		error = origin(&fold, fold.path[fold.depth - 1], &node);
 	while (!error && fold.depth)
 		error = object_child(profile, fold.path[--fold.depth], &node);
 	if (!error)

@@ -30,8 +30,8 @@ static int map_frames(struct incstack_profile *into, const struct incstack_profi
 }
 
 /* A parent's number is smaller than its child's, so one pass is enough. */
-static int map_nodes(struct incstack_profile *into, const struct incstack_profile *from,
-		     const uint32_t *frames, uint32_t *map)
+int incstack__map_nodes(struct incstack_profile *into, const struct incstack_profile *from,
+			const uint32_t *frames, uint32_t *map)
 {
 	map[INCSTACK_PROFILE_ROOT] = INCSTACK_PROFILE_ROOT;
 	for (uint32_t i = 1; i < from->nodes_used; i++) {
@@ -56,7 +56,7 @@ int incstack__map(struct incstack_profile *into, const struct incstack_profile *
 	if (!error)
 		error = map_frames(into, from, sites, frames);
 	if (!error)
-		error = map_nodes(into, from, frames, *nodes);
+		error = incstack__map_nodes(into, from, frames, *nodes);
 	free(frames);
 	if (error) {
 		free(*nodes);
@@ -118,8 +118,7 @@ int incstack_profile_merge(struct incstack_profile *into, const struct incstack_
 	return add_scaled(into, from, from->total);
 }
 
-/* An empty profile with the kinds of another. */
-static int create_like(const struct incstack_profile *like, struct incstack_profile **made)
+int incstack__create_like(const struct incstack_profile *like, struct incstack_profile **made)
 {
 	struct incstack_profile_kind kinds[INCSTACK_PROFILE_KINDS_MAX];
 
@@ -213,7 +212,7 @@ int incstack_profile_average(const struct incstack_profile *const *profiles, siz
 		return INCSTACK_EINVAL;
 	for (uint32_t k = 0; k < profiles[0]->kinds; k++)
 		target[k] = common_total(profiles, count, k);
-	error = create_like(profiles[0], &made);
+	error = incstack__create_like(profiles[0], &made);
 	for (size_t i = 0; i < count && !error; i++)
 		error = add_scaled(made, profiles[i], target);
 	if (error) {

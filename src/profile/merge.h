@@ -17,6 +17,14 @@ enum incstack__sites {
 int incstack__map(struct incstack_profile *into, const struct incstack_profile *from,
 		  enum incstack__sites sites, uint32_t **nodes);
 
+/* As this, where the frame of `into` is known for each frame of `from`. map has room for the
+ * nodes of `from`. */
+int incstack__map_nodes(struct incstack_profile *into, const struct incstack_profile *from,
+			const uint32_t *frames, uint32_t *map);
+
+/* An empty profile with the kinds of another. */
+int incstack__create_like(const struct incstack_profile *like, struct incstack_profile **made);
+
 /* Whether all have the same kinds. */
 bool incstack__kinds_alike(const struct incstack_profile *const *profiles, size_t count);
 
