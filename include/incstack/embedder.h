@@ -99,9 +99,9 @@ struct incstack_embedder {
 	 * unloaded, so the function is called once for an address, and again only if
 	 * there was no room to keep the rule (stats.rules_unkept). It is called from a
 	 * sample, from retrieve, or from a return whose rule is not cached (all
-	 * registers are saved then). It is never called from a signal handler: the next
-	 * sample, retrieve or reserve outside of one asks for the rules that were
-	 * missing there. Null: every frame keeps a frame pointer. */
+	 * registers are saved then). It is never called from a signal handler (see
+	 * find_rule_in_handler): the next sample, retrieve or reserve outside of one
+	 * asks for the rules that were missing there. Null: every frame keeps a frame pointer. */
 	int (*find_rule)(void *context, uintptr_t address, struct incstack_rule *rule);
 
 	/* Turns a physical frame into 1..max virtual frames. Returns how many, or a
@@ -168,6 +168,13 @@ struct incstack_embedder {
 	 * allocate and release. Otherwise as those two. */
 	void *(*allocate_traces)(void *context, size_t bytes);
 	void (*release_traces)(void *context, void *memory, size_t bytes);
+
+	/* As find_rule, but called in a sample with INCSTACK_TOP_INTERRUPTED, that is in a
+	 * signal handler. It must be async-signal-safe: it must not allocate, wait for a
+	 * lock, or depend on what the interrupted code may have left half done. If it fails,
+	 * or is null, the rule counts as unknown, and the next sample, retrieve or reserve
+	 * outside of a handler asks find_rule. */
+	int (*find_rule_in_handler)(void *context, uintptr_t address, struct incstack_rule *rule);
 };
 
 INCSTACK_END_C

@@ -241,8 +241,8 @@ static inline object *arena_object(stack *s, bool grow, object value)
 	return s->arena.object++;
 }
 
-/* How the embedder may be called: never (in a signal handler), directly, or with all
- * registers saved (from the trampoline). */
+/* How the embedder may be called: never (in a signal handler, find_rule_in_handler excepted),
+ * directly, or with all registers saved (from the trampoline). */
 enum ask { ASK_NEVER, ASK_DIRECTLY, ASK_SAVED };
 
 /* unwind.c */

@@ -199,6 +199,19 @@ packed_rule incstack__rule_learn_again(runtime *rt, uintptr_t address, packed_ru
 	return known;
 }
 
+/* Asks the embedder in a signal handler, where only one of its functions may be called. If it does
+ * not know the rule, find_rule is asked later. */
+packed_rule incstack__rule_in_handler(stack *s, uintptr_t address)
+{
+	runtime *rt = s->runtime;
+	struct incstack_rule rule;
+	if (rt->embedder.find_rule_in_handler &&
+	    !rt->embedder.find_rule_in_handler(rt->context, address, &rule))
+		return keep(rt, address, pack(&rule));
+	incstack__rule_want(s, address);
+	return 0;
+}
+
 /* Makes room ahead for the rules that samples will learn. Called where memory may be
  * allocated. */
 void incstack__rule_reserve(runtime *rt)

@@ -150,20 +150,13 @@ static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_to
 }
 
 /* Takes a sample in a signal handler. If the signal interrupted the trampoline, the sample
- * belongs to the frame that is returned to. A top without a cached rule is refused, because
- * the embedder must not be asked here. */
+ * belongs to the frame that is returned to. A top whose rule is not known here is refused. */
 static int take_interrupted(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
 {
 	struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp, .exact = true};
 	attribute(s, &at);
-	uintptr_t address = at.pc - !at.exact;
-	bool known = at.pc;
-	if (known && s->runtime->embedder.find_rule) {
-		known = incstack__rule_find(s->runtime, address);
-		if (!known)
-			incstack__rule_want(s, address);
-	}
-	if (!known) {
+	const struct walker asks = {.stack = s, .ask = ASK_NEVER};
+	if (!at.pc || !incstack__rule_of(&asks, at.pc, at.exact)) {
 		s->stats.lost_unwind++;
 		return INCSTACK_EUNWIND;
 	}

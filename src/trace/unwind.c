@@ -26,11 +26,8 @@ packed_rule incstack__rule_of(const struct walker *w, uintptr_t pc, bool exact)
 	packed_rule rule = incstack__rule_find(rt, address);
 	if (__builtin_expect(rule_known(rule), 1))
 		return rule;
-	if (w->ask == ASK_NEVER) {
-		if (!rule)
-			incstack__rule_want(w->stack, address);
-		return rule;
-	}
+	if (w->ask == ASK_NEVER)
+		return rule ? rule : incstack__rule_in_handler(w->stack, address);
 	struct question q = {rt, address, rule};
 	if (w->ask == ASK_SAVED)
 		incstack__call_saved(learn, &q, rt->xsave_bytes);

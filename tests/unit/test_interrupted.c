@@ -103,6 +103,27 @@ START_TEST(own_slot_is_left_alone)
 }
 END_TEST
 
+/* What the embedder answers in a handler is known at once. */
+START_TEST(rules_are_found_in_the_handler)
+{
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+	struct incstack_embedder embedder = *incstack_native_embedder();
+	struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+
+	embedder.find_rule_in_handler = embedder.find_rule_quickly;
+	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
+	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &traced_stack), 0);
+	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 1 << 19), 0);
+	raise(SIGUSR1);
+	ck_assert_int_eq(result, 0);
+	ck_assert_uint_eq(truncated_of_one(), 0);
+	ck_assert_uint_gt(traced_stats().planted, 0);
+	ck_assert_uint_eq(traced_stats().lost_unwind, 0);
+	traced_close();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("interrupted");
@@ -110,6 +131,7 @@ int main(void)
 	tcase_add_test(tc, missed_rules_are_learned);
 	tcase_add_test(tc, missed_rules_of_unloaded_code);
 	tcase_add_test(tc, own_slot_is_left_alone);
+	tcase_add_test(tc, rules_are_found_in_the_handler);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }
