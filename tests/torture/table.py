@@ -29,7 +29,7 @@ class Program:
     status: int = 0  # exit status of a bare run
     least: int = 0  # traces for each of $SCALE; fewer means that some were not seen
     refused: bool = False  # the tool does not start it
-    timeout: int = 120  # seconds for each run
+    timeout: int = 400  # seconds for each run; a crosschecked one takes 20 times as long as bare
     quick: bool = False  # a part of --quick
     exclusive: bool = False  # alone, whatever -j says
 
