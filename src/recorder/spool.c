@@ -23,6 +23,7 @@
 enum {
 	RECORD_BYTES = INCSTACK__SPOOL_RECORD_BYTES + INCSTACK__SPOOL_EVENT_BYTES,
 	LEAST_STEP = 1 << 20,
+	GUARD_BYTES = 4096,
 	ROOM_SIZES = 9, /* powers of two from ROOM_LEAST to WALK_BYTES_MOST */
 };
 _Static_assert(INCSTACK__SPOOL_ROOM_LEAST << (ROOM_SIZES - 1) == INCSTACK__SPOOL_WALK_BYTES_MOST &&
@@ -59,15 +60,35 @@ static int within_limit(uint64_t bytes)
 	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
 }
 
+/* Reserves addresses for a segment and a page before it, which is never readable. The memory below
+ * may be a coroutine's stack. A walk that runs past the base of that stack ends at this page.
+ * Without the page it would take what the recorder writes for a frame. */
+static unsigned char *reserve(size_t bytes)
+{
+	unsigned char *memory = mmap(NULL, GUARD_BYTES + bytes, PROT_NONE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory + GUARD_BYTES;
+}
+
+static void unmap(void *memory, size_t bytes)
+{
+	incstack__record_unmap((unsigned char *)memory - GUARD_BYTES, GUARD_BYTES + bytes);
+}
+
 /* Maps `bytes` more bytes of the file, from `offset` on. */
 static void *map_more(int fd, uint64_t offset, size_t bytes)
 {
-	void *memory;
+	unsigned char *memory;
 
 	if (!within_limit(offset + bytes) || posix_fallocate(fd, (off_t)offset, (off_t)bytes) != 0)
 		return NULL;
-	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
-	return memory == MAP_FAILED ? NULL : memory;
+	memory = reserve(bytes);
+	if (memory == NULL || mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+				   fd, (off_t)offset) != MAP_FAILED)
+		return memory;
+	unmap(memory, bytes);
+	return NULL;
 }
 
 /* Adds a segment, which is counted only after it is described. */
@@ -391,7 +412,7 @@ static void part_with(void (*part)(void *memory, size_t bytes))
 
 void incstack__spool_leave(void)
 {
-	part_with(incstack__record_unmap);
+	part_with(unmap);
 }
 
 void incstack__spool_make_private(void)
