@@ -154,6 +154,18 @@ static void print_damage(const struct tool_report *report, FILE *out)
 			"warning: %" PRIu64 " times callers had not been walked yet when the "
 			"program ended\n",
 			totals->gaps);
+	if (tool_report_lost(totals) > 0)
+		fprintf(out,
+			"warning: %" PRIu64
+			" traces are lost: the process was killed in the middle of them, the disk "
+			"was full, or there was no memory\n",
+			tool_report_lost(totals));
+	if (totals->truncated > 0)
+		fprintf(out,
+			"warning: the callers of %" PRIu64
+			" frames are unknown: their code has no unwind rules, or was left without "
+			"a return\n",
+			totals->truncated);
 	if (totals->interrupting > 0)
 		fprintf(out,
 			"warning: %" PRIu64

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
+ * incstack heap says: frames are unknown
+ *
  * Code made at run time whose frames nobody describes: traces through it are
  * truncated, those before and after are whole. Its VM finds it on the stack by the
  * return addresses that lead to it: they are left alone.
