@@ -128,7 +128,10 @@ class Choice(unittest.TestCase):
         coverage.add_branches(files, {"data": [{"files": [{
             "filename": "/r/src/a/x.c", "branches": [[3, 5, 3, 9, 2, 0, 0, 0, 4],
                                                      [9, 5, 9, 9, 2, 0, 1, 0, 4],
-                                                     [3, 5, 3, 9, 1, 0, 0, 0, 4]]}]}]}, root)
+                                                     [3, 5, 3, 9, 1, 0, 0, 0, 4],
+                                                     [5, 5, 5, 9, 0, 0, 0, 0, 4],
+                                                     [6, 5, 6, 9, 0, 0, 0, 0, 4]]}]}]}, root,
+                              lambda path: "\n" * 4 + "if (FAULT(A) && (b ||\nc))\nd();\n")
         self.assertEqual(list(files), ["a/x.c"])
         self.assertEqual(dict(files["a/x.c"].lines), {3: 1, 4: 2})
         self.assertEqual(coverage.covered(files["a/x.c"].branches), (1, 2))
