@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include "../../src/trace/barrier.h"
 #include "hand_made.h"
 #include "run_suite.h"
 #include "traced.h"
@@ -248,6 +249,72 @@ START_TEST(half_way_to_a_chunk)
 }
 END_TEST
 
+/* ---- what the next operation finds ---------------------------------------------------------- */
+
+/* The thunks of a stack come in any order: those of stacks that ended go to others. All slots
+ * are restored. */
+START_TEST(all_slots_are_restored)
+{
+	enum { OUTER = TOP / 2 };
+	hand_open((struct incstack_options){.distance = 0});
+	struct incstack_stack *const first = hand.s;
+	hand_sample(TOP);
+	hand.s = hand_stack();
+	hand.samples = 0;
+	hand_sample(OUTER);
+	ck_assert_int_eq(incstack_stack_destroy(first), 0);
+	hand_sample(TOP);
+	const uint32_t low = hand.s->thunk_low, high = hand.s->thunk_high;
+	ck_assert_uint_lt(low, high);
+	ck_assert_ptr_eq(barrier_of(low)->object, hand.s->newest);
+	hand.s->busy = hand_sp(TOP);
+	ck_assert_int_eq(incstack_stack_unwinding_to(hand.s, hand_high()), 0);
+	for (unsigned n = 1; n <= TOP; n++)
+		ck_assert(!hand_patched(n));
+	ck_assert_int_eq(incstack_tree_release(hand_retrieve()), 0);
+	hand_close();
+}
+END_TEST
+
+/* Frames of before say nothing about those that come, and the distance is not chosen by them. */
+START_TEST(frames_are_not_compared)
+{
+	hand_open((struct incstack_options){.distance = INCSTACK_DISTANCE_ADAPTIVE});
+	hand_sample(TOP);
+	ck_assert_ptr_nonnull(hand.s->distance.last_first);
+	hand.s->busy = hand_sp(TOP);
+	ck_assert_int_eq(incstack_stack_unwinding_to(hand.s, hand_high()), 0);
+	ck_assert_ptr_null(hand.s->distance.last_first);
+	ck_assert_int_eq(incstack_tree_release(hand_retrieve()), 0);
+	hand_close();
+}
+END_TEST
+
+static void *forget_as_another_thread(void *result)
+{
+	*(int *)result = incstack_stack_forget(hand.s);
+	return NULL;
+}
+
+START_TEST(only_the_owner_forgets)
+{
+	pthread_t thread;
+	int result = 0;
+	hand_open((struct incstack_options){.distance = 0});
+	hand_sample(TOP);
+	ck_assert_int_eq(incstack_stack_forget(NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(pthread_create(&thread, NULL, forget_as_another_thread, &result), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(result, INCSTACK_ETHREAD);
+	ck_assert_int_eq(incstack_stack_is_busy(NULL), 0);
+	hand.s->busy = hand_sp(TOP);
+	ck_assert_int_eq(incstack_stack_is_busy(hand.s), 1);
+	hand.s->busy = 0;
+	hand_all_complete();
+	hand_close();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("left operations");
@@ -255,6 +322,9 @@ int main(void)
 	tcase_add_loop_test(tests, left_by_a_handler, 0, 2);
 	tcase_add_loop_test(tests, in_progress_below_a_handler, 0, 2);
 	tcase_add_loop_test(tests, half_way_to_a_chunk, 0, 4 * HALVES);
+	tcase_add_test(tests, all_slots_are_restored);
+	tcase_add_test(tests, frames_are_not_compared);
+	tcase_add_test(tests, only_the_owner_forgets);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -204,6 +204,37 @@ START_TEST(kept_where_stacks_are_copied)
 }
 END_TEST
 
+/* Once there were enough of them, nothing is patched from the next reserve, retrieve or new
+ * stack on, and what was open is complete. */
+START_TEST(copied_stacks_are_not_patched)
+{
+	enum { ENOUGH = 8 };
+	hand_open((struct incstack_options){.distance = 0});
+	hand_sample(TOP);
+	atomic_store(&hand.rt->revived, ENOUGH - 1);
+	ck_assert_int_eq(incstack_stack_reserve(hand.s, 0), 0);
+	hand_all_complete();
+	ck_assert_uint_eq(hand_stats().mode, INCSTACK_MODE_PATCH);
+	ck_assert(hand_patched(TOP));
+	hand_sample(TOP);
+	atomic_store(&hand.rt->revived, ENOUGH);
+	if (_i) {
+		ck_assert_int_eq(incstack_stack_reserve(hand.s, 0), 0);
+		ck_assert_uint_eq(hand_stats().mode, INCSTACK_MODE_VALIDATE);
+	}
+	hand_all_complete();
+	ck_assert_uint_eq(hand_stats().mode, INCSTACK_MODE_VALIDATE);
+	ck_assert(!hand_patched(TOP));
+	struct incstack_stack *const first = hand.s;
+	ck_assert_int_eq(incstack_stack_set_mode(first, INCSTACK_MODE_PATCH), 0);
+	ck_assert_uint_eq(hand_stats().mode, INCSTACK_MODE_VALIDATE);
+	hand.s = hand_stack();
+	ck_assert_uint_eq(hand_stats().mode, INCSTACK_MODE_VALIDATE);
+	ck_assert_int_eq(incstack_stack_destroy(first), 0);
+	hand_close();
+}
+END_TEST
+
 /* ---- dead memory -------------------------------------------------------------------------- */
 
 enum { FAR = 1 << 16 };
@@ -256,6 +287,7 @@ int main(void)
 	tcase_add_loop_test(tests, given_back_where_thunks_are_short, 0, 4);
 	tcase_add_test(tests, given_back_by_a_retrieve);
 	tcase_add_test(tests, kept_where_stacks_are_copied);
+	tcase_add_loop_test(tests, copied_stacks_are_not_patched, 0, 2);
 	tcase_add_test(tests, dead_memory_is_not_written);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -156,6 +156,31 @@ START_TEST(in_a_return)
 }
 END_TEST
 
+/* All callers are known, none can be guarded, and the one thunk is asked for once. After a
+ * retrieve it is free, for the sample of a handler too. */
+START_TEST(in_a_return_among_known_frames)
+{
+	const struct incstack_top top =
+		hand_top(TOP, INCSTACK_TOP_INTERRUPTED | INCSTACK_TOP_EXACT);
+	open_with_limit(1, 0);
+	learn_rules();
+	hand_sample(TOP);
+	hand_all_complete();
+	ck_assert_uint_eq(hand_return(TOP), hand_pc(TOP - 1));
+	ck_assert_uint_eq(hand_stats().no_thunk, 1);
+	ck_assert_uint_eq(hand_stats().planted, 1);
+	for (unsigned n = 1; n < TOP; n++)
+		ck_assert(!hand_patched(n));
+	hand_all_complete();
+	*hand_slot(TOP) = hand_pc(TOP - 1); /* called again */
+	ck_assert_int_eq(incstack_sample(hand.s, TOP, 1, &top), 0);
+	hand.samples++;
+	ck_assert_uint_eq(hand_stats().planted, 2);
+	hand_all_complete();
+	hand_close();
+}
+END_TEST
+
 /* The frame that was to get a barrier is the outermost: its trace ends there, and does not go
  * on to the frames of before, which are gone. In a quick sample, and behind an unusual frame. */
 START_TEST(at_the_outermost_frame)
@@ -337,6 +362,7 @@ int main(void)
 	tcase_add_loop_test(tests, in_a_careful_sample, 0, PLACES);
 	tcase_add_loop_test(tests, by_the_embedder, 0, 4);
 	tcase_add_loop_test(tests, in_a_return, 0, PLACES);
+	tcase_add_test(tests, in_a_return_among_known_frames);
 	tcase_add_loop_test(tests, at_the_outermost_frame, 0, 2);
 	tcase_add_test(tests, in_an_exit_after_a_return);
 	tcase_add_loop_test(tests, limit_is_exact, 0, 4);
