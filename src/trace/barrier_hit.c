@@ -95,7 +95,6 @@ static bool pass_quickly(stack *s, object *o, uintptr_t fp)
 	} else if (r.stop == STOP_MET) {
 		incstack__barrier_end(s, o);
 		set_newest(s, known);
-		s->met = known;
 		s->walked += (uint64_t)(r.end - first) + 1;
 		commit(s, o, r.end, known);
 	} else {

@@ -133,7 +133,6 @@ uint32_t incstack__thunk_take(stack *s)
 /* Gives a thunk back to the pool. The caller knows that no return can come through it. */
 void incstack__thunk_give_back(stack *s, uint32_t number)
 {
-	barrier_of(number)->retired = 0;
 	give_back(number);
 	atomic_fetch_sub_explicit(&s->runtime->thunks, 1, memory_order_relaxed);
 }
@@ -157,7 +156,7 @@ static stack *owned(uint32_t number)
 	atomic_fetch_add(&watchers, 1);
 	if (__atomic_load_n(&barrier_of(number)->object, __ATOMIC_SEQ_CST))
 		s = thunk_cell(thunk_address(number))->stack;
-	if (s && (s->by_embedder || s->owner != thread_self()))
+	if (s && s->owner != thread_self())
 		s = NULL;
 	atomic_fetch_sub(&watchers, 1);
 	return s;
