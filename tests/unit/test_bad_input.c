@@ -61,6 +61,19 @@ static int accept_return(void *context, void *identity, uintptr_t frame)
 	return 0;
 }
 
+static void forget_return(void *context, void *identity, uintptr_t frame)
+{
+	accept_return(context, identity, frame);
+}
+
+static int know_no_caller(void *context, void *identity, struct incstack_frame *frame)
+{
+	(void)context;
+	(void)identity;
+	(void)frame;
+	return 0;
+}
+
 START_TEST(options_are_checked)
 {
 	reset_options();
@@ -78,7 +91,13 @@ START_TEST(options_are_checked)
 		      SAYS(INCSTACK_EINVAL, WRONG(embedder.size, sizeof(embedder) - 4)),
 		      SAYS(INCSTACK_EINVAL, WRONG(embedder.allocate, NULL)),
 		      SAYS(INCSTACK_EINVAL, WRONG(embedder.release, NULL)),
-		      SAYS(INCSTACK_EINVAL, WRONG(embedder.arm, accept_return)));
+		      SAYS(INCSTACK_EINVAL, WRONG(embedder.arm, accept_return)),
+		      SAYS(INCSTACK_EINVAL, WRONG(embedder.allocate_traces, sim_allocate)),
+		      SAYS(INCSTACK_EINVAL, WRONG(embedder.disarm, forget_return)));
+	reset_options();
+	embedder.caller = know_no_caller;
+	embedder.arm = accept_return; /* and never to be disarmed */
+	ck_assert_int_eq(create(), INCSTACK_EINVAL);
 	reset_options();
 	options.stack_bytes = 1000;
 	options.chunk_bytes = 2000;
@@ -347,33 +366,72 @@ START_TEST(profile_is_checked)
 }
 END_TEST
 
+static void do_nothing(const struct incstack_ticket *ticket, void *argument)
+{
+	(void)ticket;
+	(void)argument;
+}
+
 START_TEST(safepoints_are_checked)
 {
 	struct incstack_safepoint *points;
 	struct incstack_safepoint_thread *thread;
-	struct incstack_request *request;
+	struct incstack_request *request, *other;
 	struct incstack_request_options wanted = {.size = sizeof(wanted)};
+	const struct incstack_request_options good = {
+		.size = sizeof(good), .n = 1, .operation = do_nothing};
+	struct incstack_request_options bad[] = {good, good, good};
 	struct incstack_request_result result = {.size = sizeof(result)};
+	struct incstack_request_result small = {.size = sizeof(small) - 1};
+	struct incstack_safepoint_options odd = {.size = sizeof(odd) - 1};
+	struct incstack_safepoint *others;
 	uint32_t n;
+	bad[0].size--;
+	bad[1].n = UINT32_MAX;
+	bad[2].flags = UINT32_MAX;
 	ck_assert_int_eq(incstack_safepoint_create(NULL, &points), 0);
+	ck_assert_int_eq(incstack_safepoint_create(NULL, &others), 0);
+	ck_assert_int_eq(incstack_safepoint_attach(others, &thread), 0);
+	ck_assert_int_eq(incstack_request_start(others, &good, &request), 0);
 	CHECK_ANSWERS(
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_create(NULL, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_safepoint_create(&odd, &points)),
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_destroy(NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_attach(NULL, &thread)),
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_attach(points, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_detach(NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_split(1, 1, 1, NULL, &n)),
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_stop(NULL, NULL, 0, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_safepoint_stop(points, thread, 0, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_resume(NULL, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_safepoint_resume(points, thread)),
+		SAYS(INCSTACK_EINVAL, incstack_safepoint_visit(NULL, 1, 0, do_nothing, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_safepoint_split(1, 1, 1, &n, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_request_start(points, NULL, &request)),
 		SAYS(INCSTACK_EINVAL, incstack_request_start(points, &wanted, &request)),
 		SAYS(INCSTACK_EINVAL, incstack_request_start(NULL, &wanted, &request)),
 		SAYS(INCSTACK_EINVAL, incstack_request_handshake(points, 1, NULL, NULL, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_request_start(points, &bad[0], &other)),
+		SAYS(INCSTACK_EINVAL, incstack_request_start(points, &bad[1], &other)),
+		SAYS(INCSTACK_EINVAL, incstack_request_start(points, &bad[2], &other)),
 		SAYS(INCSTACK_EINVAL, incstack_request_cancel(NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_request_ask(NULL, &result)),
+		SAYS(INCSTACK_EINVAL, incstack_request_ask(request, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_request_ask(request, &small)),
 		SAYS(INCSTACK_EINVAL, incstack_request_wait(NULL, 1)),
 		SAYS(INCSTACK_EINVAL, incstack_request_release(NULL)));
+	ck_assert_int_eq(incstack_safepoint_stop(points, NULL, 0, NULL), 0);
+	CHECK_ANSWERS(
+		SAYS(INCSTACK_EINVAL, incstack_safepoint_visit(points, 0, 0, do_nothing, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_safepoint_visit(points, 1, 0, NULL, NULL)),
+		SAYS(INCSTACK_EINVAL,
+		     incstack_safepoint_visit(points, 1, UINT32_MAX, do_nothing, NULL)));
+	ck_assert_int_eq(incstack_safepoint_resume(points, NULL), 0);
 	ck_assert_int_eq(incstack_safepoint_destroy(points), 0);
+	ck_assert_int_eq(incstack_request_cancel(request), 0);
+	ck_assert_int_eq(incstack_request_release(request), 0);
+	ck_assert_int_eq(incstack_safepoint_detach(thread), 0);
+	ck_assert_int_eq(incstack_safepoint_destroy(others), 0);
 }
 END_TEST
 
