@@ -12,6 +12,8 @@
 
 #include <incstack/embedder.h>
 
+#include "trace/shared.h"
+
 /* Returns the libunwind address space in which rules are read, or null if there is no memory. The
  * first call makes it, with malloc. */
 unw_addr_space_t incstack__native_space(void);
@@ -58,11 +60,6 @@ bool incstack__native_is_fiber_base(uintptr_t address);
 /* Asks libunwind for the rule of the address, for incstack_native_find_rule. */
 int incstack__native_libunwind_rule(unw_addr_space_t space, uintptr_t address,
 				    struct incstack_rule *rule);
-
-/* Provided by the core: whether the pc is in a pool of thunks. */
-int incstack__thunk_contains(uintptr_t pc);
-/* Provided by the core: whether a page can be read. */
-bool incstack__page_readable(uintptr_t page);
 
 /* Adjacent pages that the kernel has said are readable. */
 struct incstack__native_pages {

@@ -20,10 +20,6 @@ enum { WALK_BYTES = WALK_MAX * sizeof(struct incstack_frame) };
 /* A prime number, because the loops of a program often have round lengths. */
 enum { UNWIND_EVERY = 997 };
 
-/* Provided by the core: writes the top and its callers. Negative: the stack is busy. */
-int incstack__full_walk(struct incstack_stack *stack, const struct incstack_top *top,
-			struct incstack_frame *frames, int max);
-
 /* Returns where the walk of a trace begins: behind that of the trace before. */
 static size_t first(const struct incstack__record_check *check, uint64_t index)
 {

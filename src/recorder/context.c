@@ -71,10 +71,6 @@ struct incstack__record *incstack__record_context(uintptr_t at)
 
 /* ---- contexts that have ended ---------------------------------------------------------- */
 
-/* Provided by the core: whether a page can be read, and whether a stack has barriers. */
-bool incstack__page_readable(uintptr_t address);
-bool incstack__stack_is_patched(const struct incstack_stack *stack);
-
 /* Writes what a context has recorded, and releases its record. */
 static void forget(uint32_t at)
 {

@@ -21,9 +21,6 @@
 #include "base/elf_symbol.h"
 #include "recorder.h"
 
-/* Provided by the core. */
-bool incstack__shadow_stack_on(void);
-
 static const struct runtime {
 	const char *symbol;  /* defined in the object's dynamic symbol table */
 	const char *section; /* or present in its file; strip does not remove it */

@@ -22,6 +22,7 @@
 #include "heapfile/trace_write.h"
 #include "interpose/preload.h"
 #include "lock.h"
+#include "trace/shared.h"
 
 #define INCSTACK__TLS __thread __attribute__((tls_model("initial-exec")))
 
@@ -146,11 +147,6 @@ extern INCSTACK__TLS struct incstack__record_local {
 	const void *newest; /* the block of its newest allocation that took the slow path */
 } incstack__record_local;
 #define INCSTACK__INSIDE ((uintptr_t)1)
-
-/* Provided by the core: from now on only incstack__pools_add makes pools. */
-void incstack__pools_close(void);
-bool incstack__pools_needed(void);
-void incstack__pools_add(struct incstack_stack *stack);
 
 /* thunks.c: makes thunks. `caller` is the frame that called the allocation function. */
 void incstack__record_make_thunks(struct incstack__record *record, struct incstack__caller caller);

@@ -4,8 +4,7 @@
  * samples; a sample uses them without a call to the embedder. Objects fill a chunk from its
  * start, traces from its end.
  */
-#include "barrier.h"
-#include "internal.h"
+#include "arena.h"
 
 /* Allocates a chunk by the embedder, which may have an allocator only for traces. */
 static void *allocate_chunk(runtime *rt, size_t bytes)
@@ -120,12 +119,11 @@ void incstack__arena_close(runtime *rt)
 		release_chunk(rt, c, c->bytes);
 }
 
-/* Adds a spare chunk. `beyond_limit` allows it to exceed the limit of the stack. */
-int incstack__arena_grow(stack *s, bool beyond_limit)
+/* Adds a spare chunk. `beyond_limit` allows it to exceed the limit of a stack. */
+int incstack__arena_grow(runtime *rt, struct arena *a, bool beyond_limit)
 {
-	runtime *rt = s->runtime;
 	size_t bytes = rt->options.chunk_bytes;
-	if (!beyond_limit && s->arena.bytes + bytes > rt->options.stack_bytes)
+	if (!beyond_limit && a->bytes + bytes > rt->options.stack_bytes)
 		return INCSTACK_ELIMIT;
 	struct chunk *c = take_kept(rt);
 	if (!c)
@@ -134,60 +132,60 @@ int incstack__arena_grow(stack *s, bool beyond_limit)
 		return INCSTACK_ENOMEM;
 	c->bytes = bytes;
 	c->runtime = rt;
-	c->next = s->arena.spare;
-	s->arena.spare = c;
-	s->arena.spare_room += chunk_room(c);
-	s->arena.bytes += bytes;
+	c->next = a->spare;
+	a->spare = c;
+	a->spare_room += chunk_room(c);
+	a->bytes += bytes;
 	return 0;
 }
 
 /* Makes a spare chunk the current one. Returns false if there is none. */
-bool incstack__arena_next(stack *s)
+bool incstack__arena_next(struct arena *a)
 {
-	struct chunk *c = s->arena.spare;
+	struct chunk *c = a->spare;
 	if (!c)
 		return false;
-	s->arena.spare = c->next;
-	s->arena.spare_room -= chunk_room(c);
-	use(&s->arena, c);
+	a->spare = c->next;
+	a->spare_room -= chunk_room(c);
+	use(a, c);
 	return true;
 }
 
 /* Makes an empty arena ready for its first object. */
-int incstack__arena_open(stack *s)
+int incstack__arena_open(runtime *rt, struct arena *a)
 {
-	int error = s->arena.spare ? 0 : incstack__arena_grow(s, false);
+	int error = a->spare ? 0 : incstack__arena_grow(rt, a, false);
 	if (!error)
-		incstack__arena_next(s);
+		incstack__arena_next(a);
 	return error;
 }
 
 /* Moves the chunks in use to *used. The spare chunks stay. */
-void incstack__arena_split(stack *s, struct arena *used)
+void incstack__arena_split(struct arena *a, struct arena *used)
 {
-	*used = s->arena;
-	s->arena = (struct arena){
+	*used = *a;
+	*a = (struct arena){
 		.spare = used->spare, .spare_room = used->spare_room, .bytes = used->bytes};
 	used->spare = NULL;
 	used->spare_room = 0;
 	for (struct chunk *c = used->first; c; c = c->next)
-		s->arena.bytes -= c->bytes;
-	used->bytes -= s->arena.bytes;
+		a->bytes -= c->bytes;
+	used->bytes -= a->bytes;
 }
 
-/* Undoes incstack__arena_split, even if the stack's arena was opened and filled since. What was
+/* Undoes incstack__arena_split, even if the arena was opened and filled since. What was
  * written into it since is dropped. */
-void incstack__arena_join(stack *s, const struct arena *used)
+void incstack__arena_join(struct arena *a, const struct arena *used)
 {
-	struct arena opened = s->arena;
+	struct arena opened = *a;
 	for (struct chunk *c = opened.first, *next; c; c = next) {
 		next = c->next;
 		c->next = opened.spare;
 		opened.spare = c;
 		opened.spare_room += chunk_room(c);
 	}
-	s->arena = *used;
-	s->arena.spare = opened.spare;
-	s->arena.spare_room = opened.spare_room;
-	s->arena.bytes += opened.bytes;
+	*a = *used;
+	a->spare = opened.spare;
+	a->spare_room = opened.spare_room;
+	a->bytes += opened.bytes;
 }

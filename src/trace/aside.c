@@ -5,8 +5,14 @@
  * all return addresses of the thread's stacks are restored. So the second phase meets no
  * thunk, and the personality routine needs none of the unwinder's functions.
  */
-#include "internal.h"
+#include "aside.h"
+#include "barrier.h"
+#include "mode.h"
+#include "operation.h"
+#include "retrieve.h"
+#include "unwind.h"
 #include "unwinder.h"
+#include "walk.h"
 
 /* Lifts all barriers of s. The open traces are completed as far as there is memory. The stack
  * changes to mode validate, because a destructor that samples in the second phase must not

@@ -9,6 +9,7 @@
  * thunk is reused only when no slot and no unwinder can lead to it (I4).
  */
 #include "barrier.h"
+#include "fault.h"
 
 static uint32_t take(stack *s)
 {

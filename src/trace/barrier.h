@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shared by the files that handle thunks: the records of barriers, indexed by thunk number,
- * and the functions that read and write return slots.
+ * Return barriers: plants and lifts them, reads and writes return slots.
  */
 #ifndef INCSTACK__BARRIER_H
 #define INCSTACK__BARRIER_H
 
-#include "internal.h"
-
-extern struct barrier incstack__barriers[INCSTACK__THUNK_COUNT]; /* for the first pool */
-
-/* The record of a thunk. Each later pool holds its records itself, after its cells. */
-static inline struct barrier *barrier_of(uint32_t number)
-{
-	uint32_t index = number % INCSTACK__THUNK_COUNT;
-	if (__builtin_expect(number < INCSTACK__THUNK_COUNT, 1))
-		return &incstack__barriers[index];
-	return (struct barrier *)thunk_cell(thunk_address(number - index) + INCSTACK__POOL_BYTES) +
-	       index;
-}
+#include "stack.h"
+#include "thunks.h"
 
 /* Writes a return slot in another function's frame. Sanitizers would report the access. */
 __attribute__((no_sanitize("address", "thread"))) static inline void store(uintptr_t *slot,
@@ -33,20 +21,37 @@ content(const uintptr_t *slot)
 	return *(const volatile uintptr_t *)slot;
 }
 
-/* thunks.c */
-uint32_t incstack__thunk_take(stack *s);
-void incstack__thunk_give_back(stack *s, uint32_t number);
-bool incstack__thunks_short(const runtime *rt);
+bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp);
+void incstack__barrier_pass_on(stack *s, object *o, object *next, uintptr_t fp);
+void incstack__barrier_end(stack *s, object *o);
+void incstack__barrier_lift(stack *s, object *o, bool certain);
+void incstack__barrier_drop(stack *s, object *o);
+void incstack__barriers_forget(stack *s, bool restore);
+bool incstack__barrier_live(const stack *s, const object *o);
+bool incstack__barrier_recorded(const stack *s, const object *o);
+uintptr_t incstack__barrier_fp(const object *o);
+void incstack__barrier_move(object *from, object *to);
+object *incstack__known_pop(stack *s, object *o);
+void incstack__barrier_shift_fp(const object *o, uintptr_t low, uintptr_t high, uintptr_t delta);
+void incstack__limbo_empty(stack *s);
+object *incstack__barrier_object(const struct incstack__cell *cell);
+void incstack__barrier_uncover(stack *s, uint32_t number);
 
-/* From now on only incstack__pools_add makes pools. A new pool must be registered with
- * libgcc, which might wait for a lock, so the caller chooses the moment. */
-void incstack__pools_close(void);
-bool incstack__pools_needed(void);
-void incstack__pools_add(stack *s);
+/* retired.c */
+void incstack__barrier_revived(stack *s, const struct incstack__cell *cell);
+void incstack__barriers_reclaim(stack *s);
+void incstack__barriers_end(stack *s);
+void incstack__barriers_moved(stack *s, uintptr_t delta);
 
-bool incstack__stack_is_patched(const struct incstack_stack *s);
-/* Both are to be called in the child of fork. */
-void incstack__pool_forked(void);
-void incstack__arena_forked(runtime *rt);
+/* copied.c */
+void incstack__copied_note(stack *s);
+/* Whether the runtime is known to copy stacks, so that nothing must be patched any more. Fewer
+ * returns through retired thunks may come from a coroutine that uses a part of the thread's own
+ * stack. */
+static inline bool stacks_are_copied(const runtime *rt)
+{
+	enum { REVIVED_MOST = 8 };
+	return atomic_load_explicit(&rt->revived, memory_order_relaxed) >= REVIVED_MOST;
+}
 
 #endif

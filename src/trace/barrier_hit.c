@@ -5,9 +5,16 @@
  * it. The frame that is about to run again is captured, and the barrier moves towards the
  * base (ICPE'15 section 5.2, "Intercepting a return").
  */
-#include "internal.h"
+#include "aside.h"
+#include "barrier.h"
+#include "barrier_hit.h"
+#include "embedder_walk.h"
 #include "fast_walk.h"
+#include "fault.h"
+#include "operation.h"
+#include "reset.h"
 #include "unwinder.h"
+#include "walk.h"
 
 /* Whether a barrier may guard p, whose callers are known. A decoded position cannot be
  * compared with the slot. A position at which a walk was cut may have no rule. A return slot
@@ -85,7 +92,7 @@ static bool pass_quickly(stack *s, object *o, uintptr_t fp)
 	uintptr_t thunk = barrier_word(known);
 	struct reach r = run(s, o->method, o->address, fp, known, &thunk, first,
 			     end_of_run(s, first, s->distance.value), -1);
-	if (r.stop == STOP_SPENT && arena_fits(s, (size_t)(r.end - first) + 1)) {
+	if (r.stop == STOP_SPENT && arena_fits(&s->arena, (size_t)(r.end - first) + 1)) {
 		object *next = r.end++;
 		*next = skeleton(r.ahead.pc, r.ahead.sp, known);
 		incstack__barrier_pass_on(s, o, next, r.ahead.fp);
@@ -225,4 +232,26 @@ int incstack_stack_unwinding_to(struct incstack_stack *s, uintptr_t sp)
 	}
 	leave(s);
 	return 0;
+}
+
+/* ---- the embedder announces a return ---------------------------------------- */
+
+int incstack_stack_returned(struct incstack_stack *s, uintptr_t frame)
+{
+	int error = enter(s);
+	if (error)
+		return error;
+	object *known = s->newest;
+	object *o = s->by_embedder ? incstack__frames_meet(s, &known, frame) : NULL;
+	if (o) {
+		set_newest(s, known);
+		s->stats.returns++;
+		s->distance.returns++;
+		incstack__limbo_empty(s);
+		incstack__barrier_passed(s, o, incstack__barrier_fp(o), ASK_DIRECTLY, 0);
+	}
+	leave(s);
+	if (!s->by_embedder)
+		return INCSTACK_EINVAL;
+	return o ? 0 : INCSTACK_ERANGE;
 }

@@ -4,7 +4,8 @@
  * Positions are captured raw and decoded at retrieve, which keeps samples short, unless the
  * rule or the top says that the position can be decoded only now.
  */
-#include "internal.h"
+#include "decode.h"
+#include "fault.h"
 
 struct question {
 	runtime *rt;
@@ -29,7 +30,7 @@ static object *virtual_of(stack *s, object *o, object *last, bool grow)
 	if (!last)
 		return o;
 	object *v = arena_object(
-		s, grow,
+		s->runtime, &s->arena, grow,
 		(object){NULL, 0, o->address, 0, INCSTACK_OBJECT_VIRTUAL | INCSTACK_OBJECT_FILLED});
 	if (!v)
 		return NULL;

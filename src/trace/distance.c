@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "internal.h"
+#include "distance.h"
 
 enum {
 	FRAME_COST = 1,  /* to capture a frame */

@@ -5,31 +5,13 @@
  * embedder names each frame by a number. The numbers have no order, so a walk can meet a known
  * frame only where the embedder says that the frame is armed. See embedder.h: `caller`, `arm`.
  */
-#include <string.h>
-
-#include "internal.h"
-
-int incstack_stack_create_embedder(struct incstack_runtime *rt, void *identity,
-				   struct incstack_stack **result)
-{
-	if (!rt || !rt->embedder.caller || !rt->embedder.arm || !rt->embedder.disarm)
-		return INCSTACK_EINVAL;
-	/* There is no machine stack, so its bounds are a range where no program has memory. */
-	const uintptr_t nowhere = (uintptr_t)1 << 62;
-	int error = incstack_stack_create(rt, nowhere, nowhere + sizeof(uintptr_t), result);
-	if (error)
-		return error;
-	stack *s = *result;
-	s->by_embedder = true;
-	s->identity = identity;
-	incstack__mode_use(s, s->mode == INCSTACK_MODE_FULL ? INCSTACK_MODE_FULL
-							    : INCSTACK_MODE_EMBEDDER);
-	return 0;
-}
+#include "barrier.h"
+#include "decode.h"
+#include "embedder_walk.h"
 
 /* Returns the known object with a barrier on the frame, or null. Younger known objects were
  * popped unannounced and are removed from *known. Null leaves *known unchanged. */
-static object *meet(stack *s, object **known, uintptr_t frame)
+object *incstack__frames_meet(stack *s, object **known, uintptr_t frame)
 {
 	object *k = *known;
 	while (k && !(k->flags & OBJECT_BARRIER && k->address == frame))
@@ -45,7 +27,7 @@ static object *make(const struct walker *w, const struct incstack_frame *f, uint
 		flags |= INCSTACK_OBJECT_EXACT;
 	if (f->flags & INCSTACK_FRAME_DECODE_NOW)
 		flags |= OBJECT_DECODE_NOW;
-	return arena_object(w->stack, w->grow,
+	return arena_object(w->stack->runtime, &w->stack->arena, w->grow,
 			    (object){NULL, f->pc, f->sp, -1, flags | INCSTACK_OBJECT_RAW});
 }
 
@@ -111,7 +93,8 @@ object *incstack__frames_walk(const struct walker *w, const struct cursor *at, o
 		s->walked++;
 		if (more <= 0)
 			return more ? cut(s, child, known, false) : end(s, child, known);
-		object *k = f.flags & INCSTACK_FRAME_ARMED ? meet(s, &known, f.sp) : NULL;
+		object *k = f.flags & INCSTACK_FRAME_ARMED ? incstack__frames_meet(s, &known, f.sp)
+							   : NULL;
 		if (k)
 			return arrive(s, child, k, k);
 		bool due = n >= w->distance && s->mode == INCSTACK_MODE_EMBEDDER;
@@ -123,24 +106,4 @@ object *incstack__frames_walk(const struct walker *w, const struct cursor *at, o
 		child->parent = k;
 		child = k;
 	}
-}
-
-int incstack_stack_returned(struct incstack_stack *s, uintptr_t frame)
-{
-	int error = enter(s);
-	if (error)
-		return error;
-	object *known = s->newest;
-	object *o = s->by_embedder ? meet(s, &known, frame) : NULL;
-	if (o) {
-		set_newest(s, known);
-		s->stats.returns++;
-		s->distance.returns++;
-		incstack__limbo_empty(s);
-		incstack__barrier_passed(s, o, incstack__barrier_fp(o), ASK_DIRECTLY, 0);
-	}
-	leave(s);
-	if (!s->by_embedder)
-		return INCSTACK_EINVAL;
-	return o ? 0 : INCSTACK_ERANGE;
 }

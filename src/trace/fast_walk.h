@@ -30,7 +30,7 @@
 
 #include <string.h>
 
-#include "internal.h"
+#include "unwind.h"
 
 /* How far a run got. A run is one execution of the loop. */
 struct reach {
@@ -168,6 +168,7 @@ __attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_
 	return r;
 }
 
+struct path;
 /* walk.c */
 object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r);
 

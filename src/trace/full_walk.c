@@ -4,7 +4,10 @@
  * unwind rules. Of the state that samples leave, it uses only the thunks in return slots, which
  * it sees through. It changes nothing that samples use.
  */
-#include "internal.h"
+#include "mapped.h"
+#include "operation.h"
+#include "shared.h"
+#include "unwind.h"
 
 static struct incstack_frame frame_of(const struct cursor *at)
 {

@@ -6,25 +6,13 @@
 #include <string.h>
 
 #include "barrier.h"
-#include "internal.h"
-
-int incstack__enter_slowly(stack *s, uintptr_t sp)
-{
-	if (!s)
-		return INCSTACK_EINVAL;
-	if (s->owner != thread_self())
-		return INCSTACK_ETHREAD;
-	uintptr_t before = s->busy;
-	if (before && !incstack__left_behind(s, before, sp)) {
-		s->stats.lost_busy++;
-		return INCSTACK_EBUSY;
-	}
-	s->busy = sp;
-	atomic_signal_fence(memory_order_seq_cst);
-	if (before)
-		incstack__forget(s, true);
-	return 0;
-}
+#include "distance.h"
+#include "mode.h"
+#include "operation.h"
+#include "retrieve.h"
+#include "shared.h"
+#include "rule.h"
+#include "walk.h"
 
 /* Copies a structure of an older or newer version of the header. Members that it lacks become
  * zero. */
@@ -134,16 +122,6 @@ int incstack_runtime_forked(struct incstack_runtime *rt)
 	return 0;
 }
 
-void incstack__mode_use(stack *s, uint32_t mode)
-{
-	s->mode = mode;
-	s->hidden_rule = mode == INCSTACK_MODE_VALIDATE ? 0 : -1;
-	s->careful =
-		s->by_embedder || s->anywhere || mode == INCSTACK_MODE_VALIDATE ? CAREFUL_WALK : 0;
-	incstack__distance_renew(s);
-	set_newest(s, NULL);
-}
-
 int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t high,
 			  struct incstack_stack **result)
 {
@@ -158,10 +136,10 @@ int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t 
 	s->high = high;
 	s->owner = thread_self();
 	incstack__distance_open(s);
-	incstack__mode_use(s, rt->options.mode == INCSTACK_MODE_PATCH && incstack__copied(rt)
+	incstack__mode_use(s, rt->options.mode == INCSTACK_MODE_PATCH && stacks_are_copied(rt)
 				      ? INCSTACK_MODE_VALIDATE
 				      : rt->options.mode);
-	int error = incstack__arena_open(s);
+	int error = incstack__arena_open(s->runtime, &s->arena);
 	if (error) {
 		incstack__release(rt, s, sizeof(*s));
 		return error;
@@ -183,6 +161,24 @@ int incstack_stack_create_anywhere(struct incstack_runtime *rt, struct incstack_
 	stack *s = *result;
 	s->anywhere = true;
 	incstack__mode_use(s, INCSTACK_MODE_FULL);
+	return 0;
+}
+
+int incstack_stack_create_embedder(struct incstack_runtime *rt, void *identity,
+				   struct incstack_stack **result)
+{
+	if (!rt || !rt->embedder.caller || !rt->embedder.arm || !rt->embedder.disarm)
+		return INCSTACK_EINVAL;
+	/* There is no machine stack, so its bounds are a range where no program has memory. */
+	const uintptr_t nowhere = (uintptr_t)1 << 62;
+	int error = incstack_stack_create(rt, nowhere, nowhere + sizeof(uintptr_t), result);
+	if (error)
+		return error;
+	stack *s = *result;
+	s->by_embedder = true;
+	s->identity = identity;
+	incstack__mode_use(s, s->mode == INCSTACK_MODE_FULL ? INCSTACK_MODE_FULL
+							    : INCSTACK_MODE_EMBEDDER);
 	return 0;
 }
 
@@ -226,22 +222,6 @@ int incstack_stack_own(struct incstack_stack *s)
 		return INCSTACK_EINVAL;
 	s->owner = thread_self();
 	return 0;
-}
-
-/* Changes the mode within an operation. `frame` is the frame of the public function that the
- * owner has called. */
-void incstack__mode_change(stack *s, uint32_t mode, const uintptr_t *frame)
-{
-	bool certain = incstack__known_confirm(s, frame);
-	if (certain)
-		incstack__complete(s, false);
-	incstack__lift_all(s, certain);
-	if (mode == INCSTACK_MODE_PATCH &&
-	    (incstack__shadow_stack_on() || incstack__copied(s->runtime)))
-		mode = INCSTACK_MODE_VALIDATE;
-	if (s->mode == INCSTACK_MODE_VALIDATE)
-		incstack__forget_rules(s);
-	incstack__mode_use(s, mode);
 }
 
 int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
@@ -293,7 +273,7 @@ int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 	if (room < bytes && bytes - room > s->runtime->options.stack_bytes - s->arena.bytes)
 		error = INCSTACK_ELIMIT;
 	while (!error && room_in(&s->arena) < bytes + frames)
-		error = incstack__arena_grow(s, false);
+		error = incstack__arena_grow(s->runtime, &s->arena, false);
 	if (room_in(&s->arena) >= bytes)
 		error = 0; /* open traces may be truncated, for lack of room for all frames */
 	leave(s);

@@ -5,7 +5,8 @@
  * any value. The kernel is asked about each page once per walk, because memory that was
  * readable at one sample may be unmapped at the next.
  */
-#include "internal.h"
+#include "mapped.h"
+#include "shared.h"
 
 enum { PAGE = 4096 };
 

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "runtime.h"
 
 void *incstack__allocate(runtime *rt, size_t bytes)
 {

@@ -4,7 +4,9 @@
  * because a jump out of a signal handler left an operation in the middle. Traces that were
  * still open are truncated; nothing else is lost.
  */
-#include "internal.h"
+#include "barrier.h"
+#include "distance.h"
+#include "reset.h"
 
 /* Whether an operation that began at the stack pointer `operation` is over, given that the
  * thread is or will be at sp. Frames below sp on the same stack are gone. An operation that

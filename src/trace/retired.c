@@ -59,7 +59,7 @@ static stack nobody;
 /* Releases the thunks of s, whose state ends. */
 void incstack__barriers_end(stack *s)
 {
-	if (!incstack__copied(s->runtime))
+	if (!stacks_are_copied(s->runtime))
 		reclaim(s);
 	for (uint32_t n = s->retired; n; n = barrier_of(n)->next)
 		thunk_cell(thunk_address(n))->stack = &nobody;

@@ -5,7 +5,16 @@
  */
 #include <string.h>
 
-#include "internal.h"
+#include "barrier.h"
+#include "decode.h"
+#include "distance.h"
+#include "fault.h"
+#include "mode.h"
+#include "operation.h"
+#include "retrieve.h"
+#include "signals.h"
+#include "unwind.h"
+#include "walk.h"
 
 /* Fills the gap of o. If the walk is cut before it reaches the known chain, *rest is that chain.
  * On an error the gap stays. */
@@ -89,7 +98,7 @@ static bool is_plain(const object *o)
 static object *copy_neighbours(stack *s, object **o, object *copy)
 {
 	object *from = *o;
-	for (; from->parent == from + 1 && is_plain(from + 1) && arena_fits(s, 1);
+	for (; from->parent == from + 1 && is_plain(from + 1) && arena_fits(&s->arena, 1);
 	     s->arena.object++) {
 		copy->parent = copy + 1;
 		*++copy = *++from;
@@ -106,7 +115,7 @@ static bool copy_known(stack *s, object *o, const object **last)
 	object *copy = NULL;
 	*last = NULL;
 	for (; o; o = (object *)o->parent) {
-		object *c = arena_object(s, true, *o);
+		object *c = arena_object(s->runtime, &s->arena, true, *o);
 		if (!c)
 			return false;
 		s->arena.truncated += !!(o->flags & INCSTACK_OBJECT_TRUNCATED);
@@ -220,10 +229,11 @@ static int hand_over(stack *s, struct incstack_tree **tree)
 	object *newest = s->newest;
 	const object *last;
 	struct arena used;
-	incstack__arena_split(s, &used);
+	incstack__arena_split(&s->arena, &used);
 	set_newest(s, NULL);
-	if (incstack__arena_open(s) || !copy_known(s, newest, &last) || decode_used(s, &used)) {
-		incstack__arena_join(s, &used);
+	if (incstack__arena_open(s->runtime, &s->arena) || !copy_known(s, newest, &last) ||
+	    decode_used(s, &used)) {
+		incstack__arena_join(&s->arena, &used);
 		set_newest(s, newest);
 		return INCSTACK_ENOMEM;
 	}

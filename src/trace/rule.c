@@ -7,7 +7,8 @@
  * uses the rule without caching it and counts that.
  */
 
-#include "internal.h"
+#include "runtime.h"
+#include "signals.h"
 
 enum { FIRST_ENTRIES = 8191 }; /* a power of two with the head */
 /* A kind that no rule has: it says that the address is known to have no rule. */
@@ -199,19 +200,6 @@ packed_rule incstack__rule_learn_again(runtime *rt, uintptr_t address, packed_ru
 	return known;
 }
 
-/* Asks the embedder in a signal handler, where only one of its functions may be called. If it does
- * not know the rule, find_rule is asked later. */
-packed_rule incstack__rule_in_handler(stack *s, uintptr_t address)
-{
-	runtime *rt = s->runtime;
-	struct incstack_rule rule;
-	if (rt->embedder.find_rule_in_handler &&
-	    !rt->embedder.find_rule_in_handler(rt->context, address, &rule))
-		return keep(rt, address, pack(&rule));
-	incstack__rule_want(s, address);
-	return 0;
-}
-
 /* Makes room ahead for the rules that samples will learn. Called where memory may be
  * allocated. */
 void incstack__rule_reserve(runtime *rt)
@@ -232,14 +220,24 @@ void incstack__rule_reserve(runtime *rt)
 
 /* Notes an address whose rule a signal handler missed and must not ask for. The next sample of
  * the stack outside a signal handler, reserve or retrieve asks for it. */
-void incstack__rule_want(stack *s, uintptr_t address)
+static void want(runtime *rt, uintptr_t address)
 {
-	runtime *rt = s->runtime;
 	unsigned i = atomic_fetch_add_explicit(&rt->wanted_next, 1, memory_order_relaxed);
 	atomic_store_explicit(&rt->wanted[i % RULES_WANTED], address, memory_order_relaxed);
 	/* release: pairs with the acquire in rule_learn_wanted. */
 	atomic_store_explicit(&rt->wanting, true, memory_order_release);
-	s->careful |= CAREFUL_WANTS;
+}
+
+/* Asks the embedder in a signal handler, where only one of its functions may be called. If it does
+ * not know the rule, find_rule is asked later. */
+packed_rule incstack__rule_in_handler(runtime *rt, uintptr_t address)
+{
+	struct incstack_rule rule;
+	if (rt->embedder.find_rule_in_handler &&
+	    !rt->embedder.find_rule_in_handler(rt->context, address, &rule))
+		return keep(rt, address, pack(&rule));
+	want(rt, address);
+	return 0;
 }
 
 /* Asks for the rules that signal handlers missed, so that the next handler finds them. Called
@@ -247,7 +245,7 @@ void incstack__rule_want(stack *s, uintptr_t address)
 void incstack__rule_learn_wanted(runtime *rt)
 {
 	/* The cheap load avoids most of the expensive exchanges. The acquire of the exchange pairs
-	 * with the release in rule_want. */
+	 * with the release in want. */
 	if (!atomic_load_explicit(&rt->wanting, memory_order_relaxed) ||
 	    !atomic_exchange_explicit(&rt->wanting, false, memory_order_acquire))
 		return;

@@ -3,8 +3,12 @@
  * The sample: a trace, its top frame object, and a walk that stops at the first
  * known frame or at a new barrier (ICPE'15 section 5.2, "Taking a sample").
  */
-#include "internal.h"
+#include "barrier.h"
+#include "barrier_hit.h"
+#include "distance.h"
 #include "fast_walk.h"
+#include "operation.h"
+#include "walk.h"
 
 /* If the top is in a thunk or in the trampoline's common entry, a return is being served.
  * The barrier is passed now, and the frame that will run next becomes the top. */
@@ -88,7 +92,6 @@ static void walk(stack *s, object *top, const struct incstack_top *from, bool in
 	struct path p = {.child = top, .known = s->newest, .here = inside(s, from->sp)};
 	p.at = (struct cursor){.pc = from->pc, .sp = from->sp, .fp = from->fp};
 	p.at.exact = from->flags & INCSTACK_TOP_EXACT;
-	p.at.decode_now = from->flags & INCSTACK_TOP_DECODE_NOW;
 	p.no_thunk = run && run->stop == STOP_SPENT;
 	uint64_t planted = s->stats.planted;
 	set_newest(s, run ? incstack__walk_on(&w, &p, *run) : incstack__walk(&w, &p));
@@ -140,7 +143,7 @@ static void complete(stack *s, const struct incstack_top *from, bool interrupted
 static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *from,
 		bool interrupted)
 {
-	if (!arena_fits(s, 2) && !incstack__arena_next(s)) {
+	if (!arena_fits(&s->arena, 2) && !incstack__arena_next(&s->arena)) {
 		s->stats.lost_limit++;
 		return INCSTACK_ELIMIT;
 	}
@@ -205,7 +208,8 @@ __attribute__((noinline)) static int sample(stack *s, uint64_t id, uint64_t weig
  * room that was just checked. */
 static inline bool usual(const stack *s, const struct incstack_top *top)
 {
-	return top && !(top->flags | s->careful | s->limbo | misaligned(top)) && arena_fits(s, 2);
+	return top && !(top->flags | s->careful | s->limbo | misaligned(top)) &&
+	       arena_fits(&s->arena, 2);
 }
 
 /* Counts the objects of a run, up to `end`, and the trace, which is right below the limit. A
@@ -227,7 +231,8 @@ static inline trace *add_run(stack *s, object *end, object *known)
 __attribute__((noinline)) static bool plant(stack *s, struct reach *r)
 {
 	object *o = r->end;
-	if (s->mode != INCSTACK_MODE_PATCH || !arena_fits(s, (size_t)(o + 1 - s->arena.object))) {
+	if (s->mode != INCSTACK_MODE_PATCH ||
+	    !arena_fits(&s->arena, (size_t)(o + 1 - s->arena.object))) {
 		r->stop = STOP_UNUSUAL;
 		return false;
 	}

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "signals.h"
 
 #define BIT(number) (UINT64_C(1) << ((number)-1))
 

@@ -4,7 +4,11 @@
  * rewrite return addresses, on-stack replacement that moves a frame, runtimes that move a stack
  * or unload code. docs/embedding.md describes the contract.
  */
-#include "internal.h"
+#include "barrier.h"
+#include "fault.h"
+#include "operation.h"
+#include "retrieve.h"
+#include "walk.h"
 
 /* The known object whose return slot is `slot`, or null. */
 static object *known_at(stack *s, uintptr_t slot)

@@ -5,7 +5,7 @@
  */
 #include <sys/mman.h>
 
-#include "barrier.h"
+#include "thunks.h"
 
 struct barrier incstack__barriers[INCSTACK__THUNK_COUNT];
 /* Thunks that were given back are a list, which take_returned() prefers. Thunks that were never
@@ -182,5 +182,5 @@ void incstack__barriers_watched(void)
 {
 	atomic_thread_fence(memory_order_seq_cst);
 	for (uint32_t i = 0; i < 1u << 20 && atomic_load(&watchers); i++)
-		__builtin_ia32_pause();
+		machine_pause();
 }

@@ -2,7 +2,8 @@
  *
  * One step of a walk: from a frame to its caller, by the unwind rule of its pc.
  */
-#include "internal.h"
+#include "mapped.h"
+#include "unwind.h"
 
 struct question {
 	runtime *rt;
@@ -17,6 +18,15 @@ static void learn(void *argument)
 			  : incstack__rule_learn(q->rt, q->address);
 }
 
+/* Asks in a signal handler. If that is in vain, the next sample outside of one asks. */
+static packed_rule learn_in_handler(stack *s, uintptr_t address)
+{
+	packed_rule rule = incstack__rule_in_handler(s->runtime, address);
+	if (!rule)
+		s->careful |= CAREFUL_WANTS;
+	return rule;
+}
+
 packed_rule incstack__rule_of(const struct walker *w, uintptr_t pc, bool exact)
 {
 	runtime *rt = w->stack->runtime;
@@ -27,7 +37,7 @@ packed_rule incstack__rule_of(const struct walker *w, uintptr_t pc, bool exact)
 	if (__builtin_expect(rule_known(rule), 1))
 		return rule;
 	if (w->ask == ASK_NEVER)
-		return rule ? rule : incstack__rule_in_handler(w->stack, address);
+		return rule ? rule : learn_in_handler(w->stack, address);
 	struct question q = {rt, address, rule};
 	if (w->ask == ASK_SAVED)
 		incstack__call_saved(learn, &q, rt->xsave_bytes);

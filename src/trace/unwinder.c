@@ -9,8 +9,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/elf_symbol.h"
-#include "internal.h"
 #include "unwinder.h"
 
 /* These are weak because the core links no unwinder. They serve calls from the object that
@@ -20,9 +20,6 @@ extern uintptr_t _Unwind_GetGR(struct _Unwind_Context *, int) __attribute__((wea
 extern void _Unwind_SetIP(struct _Unwind_Context *, uintptr_t) __attribute__((weak));
 extern void _Unwind_SetGR(struct _Unwind_Context *, int, uintptr_t) __attribute__((weak));
 extern void _Unwind_Resume(void *) __attribute__((weak));
-
-/* The target of each landing pad: the _Unwind_Resume of one unwinder. */
-_Atomic uintptr_t incstack__landing_resume[INCSTACK__LANDINGS];
 
 /* Returns the landing pad of the unwinder that has this _Unwind_Resume, or 0 if other unwinders
  * use all pads. */

@@ -3,7 +3,8 @@
  * Checks the invariants of docs/invariants.md on a stack. The numbers are those of the
  * document.
  */
-#include "internal.h"
+#include "barrier.h"
+#include "verify.h"
 
 /* Each of the following checks the `most` youngest objects of the chain. */
 static bool ordered(const stack *s, size_t most)

@@ -4,8 +4,13 @@
  * it meets a known frame, where the barrier distance is used up and a barrier can be planted,
  * or at the base. Samples, intercepted returns and retrieve all use it, with different bounds.
  */
-#include "internal.h"
+#include "barrier.h"
+#include "decode.h"
+#include "embedder_walk.h"
 #include "fast_walk.h"
+#include "fault.h"
+#include "mapped.h"
+#include "walk.h"
 
 static uintptr_t cfa_by(packed_rule rule, const object *k, uintptr_t fp)
 {
@@ -145,7 +150,7 @@ static object *make(const struct walker *w, const struct cursor *at, uint32_t fl
 {
 	const uint32_t exact = at->exact ? INCSTACK_OBJECT_EXACT : 0;
 	return arena_object(
-		w->stack, w->grow,
+		w->stack->runtime, &w->stack->arena, w->grow,
 		(object){NULL, at->pc, at->sp, -1, flags | INCSTACK_OBJECT_RAW | exact});
 }
 
@@ -178,23 +183,6 @@ static object *arrive_known(stack *s, struct path *p, object *k)
 {
 	s->met = k;
 	return arrive(s, p, k);
-}
-
-/* Marks o as truncated: its callers will never be known. */
-void incstack__cut(stack *s, object *o)
-{
-	o->flags = (o->flags & ~(uint32_t)OBJECT_GAP) | INCSTACK_OBJECT_TRUNCATED;
-	o->parent = NULL;
-	s->arena.truncated++;
-	s->stats.truncated++;
-}
-
-/* Ends a walk at o. `no_memory` tells whether lack of memory was the reason. */
-void incstack__cut_walk(stack *s, object *o, bool no_memory)
-{
-	incstack__cut(s, o);
-	s->cut = o;
-	s->no_memory = no_memory;
 }
 
 static object *cut(stack *s, struct path *p, bool no_memory)
@@ -289,7 +277,7 @@ static uint32_t callers_left(const struct walker *w, const struct path *p)
 static bool may_plant_ahead(const stack *s, const struct reach *r, uintptr_t plant_from)
 {
 	return s->mode == INCSTACK_MODE_PATCH && r->ahead.sp - sizeof(uintptr_t) >= plant_from &&
-	       arena_fits(s, (size_t)(r->end - s->arena.object) + 1);
+	       arena_fits(&s->arena, (size_t)(r->end - s->arena.object) + 1);
 }
 
 /* Plants that barrier and links the run between `child` and `known`. Returns null if there is

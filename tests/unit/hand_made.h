@@ -10,7 +10,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "../../src/trace/internal.h"
+#include "../../src/trace/stack.h"
 
 enum { HAND_FRAMES = 64, HAND_UNIT = 8 * sizeof(uintptr_t), HAND_WORDS = 8 * (HAND_FRAMES + 64) };
 #define HAND_CODE ((uintptr_t)0x100000)

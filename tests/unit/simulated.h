@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/trace/internal.h"
+#include "../../src/trace/stack.h"
 
 /* Check makes a system call for each assertion that holds. There are millions of them here. */
 #undef ck_assert_msg

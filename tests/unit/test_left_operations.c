@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "../../src/trace/barrier.h"
+#include "../../src/trace/reset.h"
 #include "hand_made.h"
 #include "run_suite.h"
 #include "traced.h"
@@ -195,7 +196,7 @@ static void leave_half_way(int half)
 {
 	struct arena *a = &hand.s->arena;
 	const struct arena before = *a;
-	ck_assert(incstack__arena_next(hand.s));
+	ck_assert(incstack__arena_next(&hand.s->arena));
 	if (half & OBJECT_IS_OLD)
 		a->object = before.object;
 	if (half & LIMIT_IS_OLD)

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "../../src/trace/internal.h"
+#include "../../src/trace/stack.h"
 #include "../../src/trace/rule.h"
 #include "run_suite.h"
 

@@ -8,6 +8,8 @@
 #include <unwind.h>
 
 #include "../../src/trace/unwinder.h"
+#include "../../src/trace/aside.h"
+#include "../../src/trace/thunks.h"
 #include "hand_made.h"
 #include "run_suite.h"
 #include "traced.h"

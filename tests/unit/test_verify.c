@@ -5,6 +5,7 @@
  */
 #include "../../src/trace/barrier.h"
 #include "../../src/trace/fast_walk.h"
+#include "../../src/trace/verify.h"
 #include "hand_made.h"
 #include "run_suite.h"
 

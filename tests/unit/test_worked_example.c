@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "../../src/trace/internal.h"
+#include "../../src/trace/stack.h"
 #include "run_suite.h"
 
 /* Frames of four words, the base at the top of the array. Frame i (0 = entry)

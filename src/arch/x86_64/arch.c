@@ -10,7 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "trace/internal.h"
+#include "arch/arch.h"
+#include "trace/shared.h"
+
+_Atomic uintptr_t incstack__landing_resume[INCSTACK__LANDINGS];
 
 size_t incstack__xsave_bytes(void)
 {

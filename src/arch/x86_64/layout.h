@@ -8,6 +8,7 @@
 #define INCSTACK__THUNK_COUNT 4096   /* thunks in the first pool */
 #define INCSTACK__THUNK_SIZE 16      /* bytes of a thunk, and of its cell */
 #define INCSTACK__POOL_BYTES 65536   /* INCSTACK__THUNK_COUNT * INCSTACK__THUNK_SIZE */
+#define INCSTACK__RECORD_BYTES 24    /* of a barrier; in later pools the records follow the cells */
 #define INCSTACK__ENTRY_BYTES 4096   /* the common entry before the thunks, padded */
 #define INCSTACK__POOL_STRIDE 262144 /* from one pool made at run time to the next */
 #define INCSTACK__LANDINGS 4         /* how many unwinders the thunks can work with */

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "trace/barrier.h"
+#include "arch/arch.h"
+#include "trace/runtime.h"
 #include "unwind_info.h"
 
 enum { POOLS = 64, STRIDE = INCSTACK__POOL_STRIDE };
@@ -17,7 +18,7 @@ enum { CODE = INCSTACK__ENTRY_BYTES + INCSTACK__POOL_BYTES };
 /* The offset of the unwind information, which follows the cells and the barrier records. */
 enum { INFO = STRIDE - 2 * INCSTACK__UNWIND_INFO_BYTES - 256 };
 
-_Static_assert(CODE + INCSTACK__POOL_BYTES + INCSTACK__THUNK_COUNT * sizeof(struct barrier) < INFO,
+_Static_assert(CODE + INCSTACK__POOL_BYTES + INCSTACK__THUNK_COUNT * INCSTACK__RECORD_BYTES < INFO,
 	       "a pool does not fit in its stride");
 
 /* While there is no pool, the range is empty and begins at 2^62, where no program has memory. */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The mode of a stack. It may change while there are barriers and open traces: the traces are
+ * completed as far as there is memory, and the barriers are lifted.
+ */
+#include "barrier.h"
+#include "distance.h"
+#include "mode.h"
+#include "retrieve.h"
+#include "shared.h"
+#include "walk.h"
+
+void incstack__mode_use(stack *s, uint32_t mode)
+{
+	s->mode = mode;
+	s->hidden_rule = mode == INCSTACK_MODE_VALIDATE ? 0 : -1;
+	s->careful =
+		s->by_embedder || s->anywhere || mode == INCSTACK_MODE_VALIDATE ? CAREFUL_WALK : 0;
+	incstack__distance_renew(s);
+	set_newest(s, NULL);
+}
+
+/* Changes the mode within an operation. `frame` is the frame of the public function that the
+ * owner has called. */
+void incstack__mode_change(stack *s, uint32_t mode, const uintptr_t *frame)
+{
+	bool certain = incstack__known_confirm(s, frame);
+	if (certain)
+		incstack__complete(s, false);
+	incstack__lift_all(s, certain);
+	if (mode == INCSTACK_MODE_PATCH &&
+	    (incstack__shadow_stack_on() || stacks_are_copied(s->runtime)))
+		mode = INCSTACK_MODE_VALIDATE;
+	if (s->mode == INCSTACK_MODE_VALIDATE)
+		incstack__forget_rules(s);
+	incstack__mode_use(s, mode);
+}
+
+/* Changes the mode if stacks are copied. Called within an operation of the owner that is neither
+ * a sample nor a return. `frame` is the frame of the public function that the owner called. */
+void incstack__copied_look(stack *s, const uintptr_t *frame)
+{
+	if (s->mode == INCSTACK_MODE_PATCH && stacks_are_copied(s->runtime))
+		incstack__mode_change(s, INCSTACK_MODE_VALIDATE, frame);
+}

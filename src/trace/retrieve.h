@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Completes open traces.
+ */
+#ifndef INCSTACK__RETRIEVE_H
+#define INCSTACK__RETRIEVE_H
+
+#include "stack.h"
+
+int incstack__complete(stack *s, bool grow);
+void incstack__lift_all(stack *s, bool certain);
+void incstack__forget_rules(stack *s);
+int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes);
+
+#endif

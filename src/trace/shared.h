@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What native/ and the recorder use of the core besides its public interface.
+ */
+#ifndef INCSTACK__SHARED_H
+#define INCSTACK__SHARED_H
+
+#include <stdbool.h>
+
+#include <incstack/incstack.h>
+
+/* Whether the word at the address can be read: the whole page can (arch.c). */
+bool incstack__page_readable(uintptr_t address);
+
+/* Whether the pc is in a thunk or in the trampoline (arch.c). For walkers that omit their
+ * frames. */
+int incstack__thunk_contains(uintptr_t pc);
+
+/* Whether the hardware keeps a shadow stack, so that nothing may be patched (arch.c). */
+bool incstack__shadow_stack_on(void);
+
+/* From now on only incstack__pools_add makes pools. A new pool must be registered with
+ * libgcc, which might wait for a lock, so the caller chooses the moment (thunks.c). */
+void incstack__pools_close(void);
+bool incstack__pools_needed(void);
+void incstack__pools_add(struct incstack_stack *s);
+
+/* Whether a return into a frame of the stack may still be intercepted (barrier.c). */
+bool incstack__stack_is_patched(const struct incstack_stack *s);
+
+/* Walks the whole stack and uses nothing from earlier samples (full_walk.c). Writes the frames,
+ * top first. Returns how many there are, or a negative INCSTACK_E* code: the stack is busy. */
+int incstack__full_walk(struct incstack_stack *s, const struct incstack_top *top,
+			struct incstack_frame *frames, int max);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The general walk over the frames of a stack.
+ */
+#ifndef INCSTACK__WALK_H
+#define INCSTACK__WALK_H
+
+#include "unwind.h"
+
+/* The progress of a walk. */
+struct path {
+	struct cursor at;
+	object *child;    /* the object of the frame `at` */
+	object *known;    /* the youngest object that the walk may still meet */
+	object *head;     /* the youngest caller made on this stack: validate remembers from it */
+	uint32_t n;       /* callers that were made */
+	bool interrupted; /* whether a signal interrupted the frame `at` */
+	bool here;        /* whether the walk has reached this stack: not yet on a signal stack */
+	bool no_thunk;    /* no thunk could be had: do not ask again */
+	packed_rule rule; /* of the frame whose return the barrier would intercept */
+};
+object *incstack__walk(const struct walker *w, struct path *p);
+bool incstack__known_confirm(stack *s, const uintptr_t *frame);
+
+#endif
