@@ -2,6 +2,7 @@
 """Each lint rule, shown something that it must refuse and something that it must accept."""
 import unittest
 
+import layers
 import link_order
 import poll
 import sources
@@ -67,6 +68,38 @@ class Sources(unittest.TestCase):
     def test_spdx(self):
         self.assertIsNotNone(sources.spdx_error("int x;\n"))
         self.assertIsNone(sources.spdx_error("/* SPDX-License-Identifier: MIT\n"))
+
+
+class Layers(unittest.TestCase):
+    TEXTS = {"trace/rule.c": '#include "rule.h"\n', "trace/rule.h": "", "trace/walk.c": "",
+             "trace/shared.h": "int incstack__shared(void);", "interpose/preload.h": "",
+             "native/base.c": '#include "trace/shared.h"\n', "safepoint/wait.h": ""}
+
+    def errors(self, symbols=(), **texts):
+        texts = {**self.TEXTS, **{name.replace("_", "/", 1) + ".c": text
+                                  for name, text in texts.items()}}
+        arrows = layers.include_arrows(texts)
+        for arrow, why in layers.call_arrows(symbols).items():
+            arrows[arrow] |= why
+        return layers.errors_of(arrows, texts)[:-len(layers.EXCEPTIONS)]
+
+    def calls(self, caller, callee, name):
+        return self.errors([(caller, name, "U"), (callee, name, "T")])
+
+    def test_accepted(self):
+        self.assertEqual(self.errors(), [])
+        self.assertEqual(self.calls("trace/walk.c", "trace/rule.c", "incstack__rule"), [])
+        self.assertEqual(self.calls("native/base.c", "trace/rule.c", "incstack_sample"), [])
+        self.assertEqual(self.calls("native/base.c", "trace/rule.c", "incstack__shared"), [])
+        self.assertEqual(self.calls("trace/rule.c", "interpose/malloc.c", "malloc"), [])
+
+    def test_refused(self):
+        self.assertEqual(len(self.calls("trace/rule.c", "trace/walk.c", "incstack__walk")), 1)
+        self.assertEqual(len(self.calls("trace/rule.c", "trace/walk.c", "incstack_sample")), 1)
+        self.assertEqual(len(self.calls("native/base.c", "trace/rule.c", "incstack__rule")), 1)
+        self.assertEqual(len(self.errors(native_base='#include "trace/rule.h"')), 1)
+        self.assertEqual(len(self.errors(trace_signals='#include "safepoint/wait.h"')), 1)
+        self.assertEqual(len(list(layers.unplaced(["trace/more.c", "other/more.c"]))), 2)
 
 
 class LinkOrder(unittest.TestCase):

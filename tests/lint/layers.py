@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT
+"""The layers of src/: what a folder may use, and within a folder, which files lie lower.
+
+An arrow runs from a file to each file that it includes, and to each file that defines a symbol
+of ours which its object needs. No arrow may run to a folder that FOLDERS does not list, and none
+upwards within STRATA. EXCEPTIONS are the arrows that may, each with its reason; one that no
+longer exists is an error, too, so that the list only shrinks.
+"""
+import collections
+import fnmatch
+import pathlib
+import re
+import subprocess
+import sys
+
+# The folders whose files a folder may include and call. Every folder may use include/: what
+# is declared there (`incstack_x`, with one underscore) may be called from any folder.
+FOLDERS = {
+    "base": "",
+    "arch": "base trace",
+    "trace": "base arch",
+    "safepoint": "base",
+    "native": "",
+    "profile": "base",
+    "heapfile": "",
+    "recorder": "base heapfile native",
+    "interpose": "base",
+    "tool": "base heapfile",
+}
+
+# Files that a folder may include besides, each an interface made for that.
+DOORS = {
+    "native": "trace/shared.h",
+    "recorder": "trace/shared.h interpose/preload.h",
+}
+
+# Within a folder, lowest first. A name is a file without its suffix.
+STRATA = {
+    "trace": (
+        "object runtime shared fault arena rule memory signals arch/*",
+        "stack barrier retired copied thunks mapped distance unwinder",
+        "reset operation verify",
+        "unwind decode fast_walk embedder_walk walk full_walk",
+        "sample barrier_hit retrieve stack_change mode aside",
+        "life_cycle",
+    ),
+}
+
+EXCEPTIONS = {
+    # The trampoline enters the core, as the embedder does: it is on the way of a return.
+    ("arch/x86_64/thunks.S", "trace/barrier_hit.c"): "the trampoline calls incstack__returned",
+    ("arch/x86_64/pool.c", "trace/barrier_hit.c"): "a pool made at run time does so as well",
+}
+
+
+def folder_of(name):
+    return name.split("/")[0]
+
+
+def place(name):
+    """(the folder whose strata count, the stratum), or None where there are no strata."""
+    folder = folder_of(name)
+    stem = str(pathlib.PurePath(name).with_suffix("")).removeprefix(folder + "/")
+    if folder == "arch":
+        folder, stem = "trace", name
+    for number, names in enumerate(STRATA.get(folder, ())):
+        if any(fnmatch.fnmatch(stem, name) for name in names.split()):
+            return folder, number
+    return None
+
+
+def includes_of(name, text):
+    """The files of src/ that a file includes: of its own folder, or by a path below src/."""
+    for path in re.findall(r'^#\s*include "([^"]+)"', text, re.M):
+        own = pathlib.PurePath(name).parent / path
+        yield str(own), path
+
+
+def include_arrows(texts):
+    arrows = collections.defaultdict(set)
+    for name, text in texts.items():
+        for own, path in includes_of(name, text):
+            target = own if own in texts else path
+            if target not in texts:
+                sys.exit(f"{name}: includes {path}, which is neither beside it nor below src/")
+            arrows[name, target].add("includes it")
+    return arrows
+
+
+def parse(text):
+    """nm --format=posix of objects: (object, name, type) of each external symbol."""
+    member = ""
+    for line in text.splitlines():
+        if line.endswith(":"):
+            member = line[:-1]
+        elif len(fields := line.split()) >= 2:
+            yield member, fields[0], fields[1]
+
+
+def source_of(path, sources):
+    """build/x/CMakeFiles/t.dir/src/trace/walk.c.o -> trace/walk.c"""
+    name = path.split("/src/")[-1].removesuffix(".o")
+    if name not in sources:
+        sys.exit(f"{path}: of no file of src/")
+    return name
+
+
+def call_arrows(symbols):
+    """From (file, symbol, type). Other symbols are libc's, which interpose/ defines, too."""
+    defined, arrows = collections.defaultdict(set), collections.defaultdict(set)
+    symbols = [entry for entry in symbols if entry[1].startswith("incstack_")]
+    for name, symbol, kind in symbols:
+        if kind not in "Uwv":
+            defined[symbol].add(name)
+    for name, symbol, kind in symbols:
+        for target in defined[symbol] if kind in "Uwv" else ():
+            if target != name:
+                arrows[name, target].add(symbol)
+    return arrows
+
+
+def declared(text):
+    """The functions that a header declares."""
+    return set(re.findall(r"\b(incstack__\w+)\(", text))
+
+
+def may(folder, target, why, doors):
+    """Whether a file of the folder may use the other file, of another folder, for `why`."""
+    if folder_of(target) in FOLDERS[folder].split() or target in doors:
+        return True
+    through = set().union(*doors.values())
+    return all(re.match("incstack_[^_]", one) or one in through for one in why)
+
+
+def errors_of(arrows, texts):
+    doors = {folder: {door: declared(texts[door]) for door in names.split()}
+             for folder, names in DOORS.items()}
+    found, excused = [], set()
+    for (name, target), why in sorted(arrows.items()):
+        folder, text = folder_of(name), f"{name} -> {target}: {', '.join(sorted(why))}"
+        low, high = place(name), place(target)
+        if folder != folder_of(target) and not may(folder, target, why, doors.get(folder, {})):
+            error = "is not listed in FOLDERS: " + text
+        elif low and high and low[0] == high[0] and low[1] < high[1]:
+            error = f"runs up from stratum {low[1]} to {high[1]}: {text}"
+        else:
+            continue
+        if (name, target) in EXCEPTIONS:
+            excused.add((name, target))
+        else:
+            found.append(error)
+    return found + [f"EXCEPTIONS has {a} -> {b}, which is no exception"
+                    for a, b in EXCEPTIONS if (a, b) not in excused]
+
+
+def unplaced(names):
+    for name in names:
+        if folder_of(name) not in FOLDERS:
+            yield f"{name}: FOLDERS does not know its folder"
+        elif folder_of(name) in STRATA and not place(name):
+            yield f"{name}: STRATA does not know it"
+
+
+def main():
+    nm, *objects = sys.argv[1:]
+    root = pathlib.Path("src")
+    texts = {str(path.relative_to(root)): path.read_text(encoding="utf-8")
+             for path in root.rglob("*") if path.suffix in (".c", ".h", ".S")}
+    out = subprocess.run([nm, "--format=posix", "--extern-only", *objects],
+                         check=True, capture_output=True, text=True)
+    symbols = [(source_of(path, texts), name, kind) for path, name, kind in parse(out.stdout)]
+    arrows = include_arrows(texts)
+    calls = call_arrows(symbols)
+    for arrow, why in calls.items():
+        arrows[arrow] |= why
+    if not calls:
+        sys.exit("no calls read; nothing was checked")
+    errors = list(unplaced(texts)) + errors_of(arrows, texts)
+    if errors:
+        sys.exit("\n".join(errors))
+    print(f"{len(texts)} files, {len(arrows)} arrows, {len(EXCEPTIONS)} exceptions")
+
+
+if __name__ == "__main__":
+    main()
