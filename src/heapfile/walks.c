@@ -26,6 +26,8 @@ static int same(const uint64_t *frames, size_t count, const object *o)
 				return 1;
 			at = behind_gap(frames, at, count, o);
 		}
+		if (at == INCSTACK__WALK_FRAMES_MOST)
+			return 1;
 		if (at == count || frames[2 * at] != o->method || frames[2 * at + 1] != o->address)
 			return 0;
 		if (o->flags & INCSTACK_OBJECT_TRUNCATED)

@@ -12,6 +12,9 @@
 
 #include <incstack/incstack.h>
 
+/* A longer walk is cut there. The frames beyond it are not compared. */
+enum { INCSTACK__WALK_FRAMES_MOST = (1 << 16) - 64 };
+
 /* One for each trace, in their order: a word, which is 0 where there was no walk, else 1 more
  * than the number of frames; then the pc and the stack pointer of each frame. */
 struct incstack__walks {

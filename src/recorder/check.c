@@ -13,7 +13,8 @@
 #include "recorder.h"
 #include "modules.h"
 
-enum { WALK_MAX = 1 << 16 };
+/* A walk by libunwind begins in the recorder, and has a few frames more. */
+enum { WALK_MAX = INCSTACK__WALK_FRAMES_MOST + 64 };
 enum { WORDS_MAX = INCSTACK__SPOOL_WALK_BYTES_MOST / sizeof(uint64_t) };
 enum { WALK_BYTES = WALK_MAX * sizeof(struct incstack_frame) };
 
@@ -129,6 +130,8 @@ static void put_walk(struct incstack__record *record, uint64_t index,
 	struct incstack__record_check *check = record->check;
 	uint64_t *at;
 
+	if (count > INCSTACK__WALK_FRAMES_MOST)
+		count = INCSTACK__WALK_FRAMES_MOST;
 	if (make_room(record, incstack__walk_words(count)) != 0)
 		return;
 	at = check->words + check->first[index];
