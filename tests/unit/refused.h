@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * In place of the system calls of the sources that are included after it: those that a test
+ * names fail as the kernel would refuse them, from the one with that number on, or only that.
+ */
+#ifndef REFUSED_H
+#define REFUSED_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct refusal {
+	const char *call; /* null: none is refused */
+	unsigned first;   /* its number, from 0 on */
+	unsigned count;   /* how many are refused */
+	int error;
+	unsigned calls; /* that came */
+} refusal;
+
+/* The calls of that name are refused from number `first` on. */
+static inline void refuse(const char *call, unsigned first, unsigned count, int error)
+{
+	refusal = (struct refusal){call, first, count, error, 0};
+}
+
+static inline void refuse_nothing(void)
+{
+	refusal.call = NULL;
+}
+
+static inline bool is_refused(const char *call)
+{
+	if (refusal.call == NULL || strcmp(call, refusal.call) != 0)
+		return false;
+	if (refusal.calls++ - refusal.first >= refusal.count)
+		return false;
+	errno = refusal.error;
+	return true;
+}
+
+#define open(...) (is_refused("open") ? -1 : open(__VA_ARGS__))
+#define read(...) (is_refused("read") ? -1 : read(__VA_ARGS__))
+#define write(...) (is_refused("write") ? -1 : write(__VA_ARGS__))
+#define fstat(...) (is_refused("fstat") ? -1 : fstat(__VA_ARGS__))
+#define flock(...) (is_refused("flock") ? -1 : flock(__VA_ARGS__))
+#define fcntl(...) (is_refused("fcntl") ? -1 : fcntl(__VA_ARGS__))
+#define rename(...) (is_refused("rename") ? -1 : rename(__VA_ARGS__))
+#define mmap(...) (is_refused("mmap") ? MAP_FAILED : mmap(__VA_ARGS__))
+#define mremap(...) (is_refused("mremap") ? MAP_FAILED : mremap(__VA_ARGS__))
+#define getrlimit(...) (is_refused("getrlimit") ? -1 : getrlimit(__VA_ARGS__))
+#define posix_fallocate(...) \
+	(is_refused("posix_fallocate") ? refusal.error : posix_fallocate(__VA_ARGS__))
+
+#endif

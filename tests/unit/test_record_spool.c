@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The memory of the recorder that outlives the process: what it has without a file, when the
+ * file cannot grow, is gone or is another one, and that each piece is used again.
+ */
+#define _GNU_SOURCE
+#include <check.h>
+#include <stdlib.h>
+
+#include "refused.h"
+
+#include "../../src/recorder/spool.c"
+
+#include "run_suite.h"
+
+struct incstack__recording incstack__recording;
+static char folder[32], trace[64], path[80];
+static unsigned notes, locked, mapped, unmapped;
+static bool no_memory;
+
+void *incstack__record_map(size_t bytes)
+{
+	mapped++;
+	return no_memory ? NULL : calloc(1, bytes);
+}
+
+void incstack__record_unmap(void *memory, size_t bytes)
+{
+	unmapped++;
+	ck_assert_int_eq(munmap(memory, bytes), 0);
+}
+
+void incstack__record_make_private(void *memory, size_t bytes)
+{
+	incstack__record_unmap((unsigned char *)memory - GUARD_BYTES, bytes + GUARD_BYTES);
+}
+
+void incstack__record_note(enum incstack__trace_note note)
+{
+	notes += note == INCSTACK__NOTE_NO_SHARED_MEMORY;
+}
+
+void incstack__lock_take(enum incstack__lock lock)
+{
+	ck_assert_int_eq(lock, INCSTACK__LOCK_SPOOL);
+	ck_assert_uint_eq(locked++, 0);
+}
+
+void incstack__lock_give(enum incstack__lock lock)
+{
+	ck_assert_int_eq(lock, INCSTACK__LOCK_SPOOL);
+	ck_assert_uint_eq(--locked, 0);
+}
+
+static void make_folder(void)
+{
+	strcpy(folder, "/tmp/incstack-spool-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(trace, sizeof(trace), "%s/trace", folder);
+	snprintf(path, sizeof(path), "%s" INCSTACK__SPOOL_SUFFIX, trace);
+	incstack__recording.pid = getpid();
+	incstack__recording.wiped = 1;
+}
+
+static void remove_folder(void)
+{
+	unlink(path);
+	ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static off_t size_of_file(void)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 ? status.st_size : -1;
+}
+
+static bool in_spool(const void *memory)
+{
+	return offset_of(memory) != 0;
+}
+
+/* ---- the file --------------------------------------------------------------------------- */
+
+START_TEST(begun_and_removed)
+{
+	const struct incstack__spool_header *header;
+
+	incstack__spool_open(trace, 77);
+	header = spool.header;
+	ck_assert_ptr_nonnull(header);
+	ck_assert_int_eq(size_of_file(), LEAST_STEP);
+	ck_assert_uint_eq(header->magic, INCSTACK__SPOOL_MAGIC);
+	ck_assert_uint_eq(header->start_ns, 77);
+	ck_assert_uint_eq(header->pid, (uint64_t)getpid());
+	ck_assert_uint_gt(header->process_start, 0);
+	ck_assert_uint_eq(notes, 0);
+	ck_assert(in_spool(incstack__spool_record()));
+	incstack__spool_remove();
+	ck_assert_int_eq(size_of_file(), -1);
+}
+END_TEST
+
+/* What another process has put there, or what was taken away, is left alone. */
+START_TEST(only_its_own_is_removed)
+{
+	char other[96];
+
+	incstack__spool_open(trace, 1);
+	snprintf(other, sizeof(other), "%s.other", path);
+	ck_assert_int_eq(rename(path, other), 0);
+	incstack__spool_remove();
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	incstack__spool_remove();
+	ck_assert_int_eq(size_of_file(), 0);
+	ck_assert_int_eq(rename(other, path), 0);
+	spool.device++;
+	incstack__spool_remove();
+	spool.device--;
+	ck_assert_int_ne(size_of_file(), -1);
+	incstack__spool_remove();
+	ck_assert_int_eq(size_of_file(), -1);
+}
+END_TEST
+
+static const struct step {
+	const char *call;
+	unsigned number;
+	bool begun; /* the file is used all the same */
+} steps[] = {
+	{"open", 0, false}, {"fstat", 0, false},    {"posix_fallocate", 0, false},
+	{"mmap", 0, false}, {"mmap", 1, false},     {"open", 1, true},
+	{"read", 0, true},  {"getrlimit", 0, true}, {"fstat", 1, true},
+};
+
+/* Whatever is refused at the start: recording goes on in memory that a kill loses, which is
+ * noted, or the step does not matter. */
+START_TEST(refused_at_the_start)
+{
+	const struct step *step = &steps[_i];
+	struct incstack__record *record;
+
+	refuse(step->call, step->number, 1, EACCES);
+	incstack__spool_open(trace, 1);
+	ck_assert_uint_gt(refusal.calls, step->number);
+	refuse_nothing();
+	ck_assert_int_eq(spool.header != NULL, step->begun);
+	ck_assert_uint_eq(notes, !step->begun);
+	record = incstack__spool_record();
+	ck_assert_ptr_nonnull(record);
+	ck_assert_int_eq(in_spool(record), step->begun);
+	incstack__spool_chunk_release(NULL, incstack__spool_chunk(NULL, INCSTACK__CHUNK_BYTES),
+				      INCSTACK__CHUNK_BYTES);
+	ck_assert_uint_eq(mapped, step->begun ? 0 : 2);
+	if (!step->begun)
+		ck_assert_uint_eq(unmapped, step->number == 1);
+}
+END_TEST
+
+/* Without a mark that fork wipes there is no file, because a child would write into it. */
+START_TEST(no_file_without_a_mark)
+{
+	incstack__recording.wiped = 0;
+	incstack__spool_open(trace, 1);
+	ck_assert_ptr_null(spool.header);
+	ck_assert_int_eq(size_of_file(), -1);
+	incstack__spool_remove();
+	incstack__spool_leave();
+	ck_assert_uint_eq(unmapped, 0);
+}
+END_TEST
+
+/* ---- when it grows ------------------------------------------------------------------------ */
+
+static const struct {
+	const char *call;
+	int error;
+	unsigned number;
+} growths[] = {{"open", ENOENT, 0}, {"fstat", EIO, 0},   {"posix_fallocate", ENOSPC, 0},
+	       {"mmap", ENOMEM, 0}, {"mmap", ENOMEM, 1}, {NULL, 0, 0}};
+enum { GROWTHS = sizeof(growths) / sizeof(growths[0]), OTHER_FILES = 3 };
+
+static void use_up(void)
+{
+	ck_assert_ptr_nonnull(cut(spool.left));
+	ck_assert_uint_eq(spool.left, 0);
+}
+
+/* A piece for which the file cannot grow is private; the next one is in the file again. */
+START_TEST(refused_while_it_grows)
+{
+	void *piece;
+
+	incstack__spool_open(trace, 1);
+	use_up();
+	if (growths[_i].call != NULL)
+		refuse(growths[_i].call, growths[_i].number, 1, growths[_i].error);
+	else
+		spool.header->segments = INCSTACK__SPOOL_SEGMENTS;
+	piece = incstack__spool_room(INCSTACK__SPOOL_ROOM_LEAST);
+	refuse_nothing();
+	ck_assert_ptr_nonnull(piece);
+	ck_assert(!in_spool(piece));
+	ck_assert_uint_eq(notes, 1);
+	ck_assert_uint_eq(mapped, 1);
+	if (growths[_i].call == NULL)
+		spool.header->segments = 1;
+	piece = incstack__spool_room(INCSTACK__SPOOL_ROOM_LEAST);
+	ck_assert(in_spool(piece));
+	ck_assert_uint_eq(spool.header->segments, 2);
+	ck_assert_int_eq(size_of_file(), 2 * LEAST_STEP);
+	ck_assert_uint_eq(notes, 1);
+}
+END_TEST
+
+/* The file at that path is not ours any more. */
+START_TEST(another_file)
+{
+	incstack__spool_open(trace, 1);
+	use_up();
+	if (_i == 0)
+		spool.device++;
+	else if (_i == 1)
+		spool.inode++;
+	else
+		ck_assert_int_eq(unlink(path), 0);
+	ck_assert(!in_spool(incstack__spool_room(INCSTACK__SPOOL_ROOM_LEAST)));
+	ck_assert_uint_eq(spool.header->segments, 1);
+	ck_assert_uint_eq(notes, 1);
+}
+END_TEST
+
+/* The limit on files is kept to the byte, as more would be a signal. */
+START_TEST(limit_of_the_file)
+{
+	struct rlimit limit = {2 * LEAST_STEP - 1, RLIM_INFINITY};
+
+	incstack__spool_open(trace, 1);
+	use_up();
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	ck_assert(!in_spool(incstack__spool_room(INCSTACK__SPOOL_ROOM_LEAST)));
+	limit.rlim_cur++;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	ck_assert(in_spool(incstack__spool_room(INCSTACK__SPOOL_ROOM_LEAST)));
+	ck_assert_int_eq(size_of_file(), 2 * LEAST_STEP);
+}
+END_TEST
+
+/* A piece that is larger than a step. */
+START_TEST(large_pieces)
+{
+	const size_t bytes = INCSTACK__SPOOL_WALK_BYTES_MOST;
+	unsigned char *piece;
+
+	incstack__spool_open(trace, 1);
+	piece = incstack__spool_room(bytes);
+	ck_assert(in_spool(piece));
+	memset(piece, 1, bytes);
+	incstack__spool_room_release(piece, bytes);
+	incstack__spool_room_release(NULL, bytes);
+	ck_assert_ptr_eq(incstack__spool_room(bytes), piece);
+	ck_assert_uint_eq(notes, 0);
+	incstack__spool_leave();
+	ck_assert_uint_eq(unmapped, 2);
+	ck_assert_ptr_null(spool.header);
+}
+END_TEST
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+/* A record is listed once, however often it is used, and begins empty. Chunks have one size. */
+START_TEST(records_are_used_again)
+{
+	struct incstack__record *record, *other;
+
+	incstack__spool_open(trace, 1);
+	record = incstack__spool_record();
+	ck_assert_uint_eq(spool.header->records, offset_of(record));
+	ck_assert_uint_eq(record->live.next, 0);
+	ck_assert_uint_eq(record->log.size, INCSTACK__SPOOL_EVENT_BYTES);
+	record->tid = 5;
+	record->traces = 6;
+	record->log.used = 8;
+	record->live.magic = INCSTACK__SPOOL_RECORD_MAGIC;
+	record->live.thread = 7;
+	incstack__spool_log_fit(record, INCSTACK__SPOOL_EVENT_BYTES_MOST);
+	ck_assert_uint_eq(record->live.event_bytes, INCSTACK__SPOOL_EVENT_BYTES_MOST);
+	ck_assert(in_spool((void *)record->live.events));
+	incstack__spool_record_release(record);
+	ck_assert_uint_eq(record->live.events, 0);
+	ck_assert_ptr_eq(incstack__spool_record(), record);
+	ck_assert_uint_eq(spool.header->records, offset_of(record));
+	ck_assert_uint_eq(record->live.next, 0);
+	ck_assert_uint_eq(record->live.magic, 0);
+	ck_assert_uint_eq(record->live.thread, 0);
+	ck_assert_int_eq(record->tid, 0);
+	ck_assert_uint_eq(record->traces, 0);
+	ck_assert_uint_eq(record->log.used, 0);
+	other = incstack__spool_record();
+	ck_assert_uint_eq(other->live.next, offset_of(record));
+	incstack__spool_record_release(other);
+	ck_assert_ptr_eq(incstack__spool_record(), other);
+	ck_assert_uint_eq(other->live.next, offset_of(record));
+	ck_assert_uint_eq(spool.header->records, offset_of(other));
+	ck_assert_ptr_null(incstack__spool_chunk(NULL, INCSTACK__CHUNK_BYTES - 1));
+	ck_assert_ptr_null(incstack__spool_chunk(NULL, INCSTACK__CHUNK_BYTES + 1));
+}
+END_TEST
+
+/* What there is stays as it is. */
+START_TEST(no_memory_at_all)
+{
+	struct incstack__record *record;
+
+	incstack__recording.wiped = 0;
+	incstack__spool_open(trace, 1);
+	record = incstack__spool_record();
+	incstack__spool_log_fit(record, INCSTACK__SPOOL_EVENT_BYTES_MOST / 2);
+	no_memory = true;
+	ck_assert_ptr_null(incstack__spool_record());
+	incstack__spool_log_fit(record, INCSTACK__SPOOL_EVENT_BYTES_MOST);
+	ck_assert_uint_eq(record->log.size, INCSTACK__SPOOL_EVENT_BYTES_MOST / 2);
+	ck_assert_uint_eq(record->live.events, (uintptr_t)record->log.data);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("spool of the recorder");
+	TCase *files = tcase_create("files");
+
+	tcase_add_checked_fixture(files, make_folder, remove_folder);
+	tcase_add_test(files, begun_and_removed);
+	tcase_add_test(files, only_its_own_is_removed);
+	tcase_add_loop_test(files, refused_at_the_start, 0, sizeof(steps) / sizeof(steps[0]));
+	tcase_add_test(files, no_file_without_a_mark);
+	tcase_add_loop_test(files, refused_while_it_grows, 0, GROWTHS);
+	tcase_add_loop_test(files, another_file, 0, OTHER_FILES);
+	tcase_add_test(files, limit_of_the_file);
+	tcase_add_test(files, large_pieces);
+	tcase_add_test(files, records_are_used_again);
+	tcase_add_test(files, no_memory_at_all);
+	suite_add_tcase(suite, files);
+	return run_suite(suite);
+}
