@@ -110,8 +110,7 @@ static int is_allowed(off_t end)
 {
 	struct rlimit limit;
 
-	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-	       (rlim_t)end <= limit.rlim_cur;
+	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || (rlim_t)end <= limit.rlim_cur;
 }
 
 /* Removes the pending SIGXFSZ, which is blocked, after the program has lowered the limit in the

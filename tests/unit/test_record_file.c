@@ -3,11 +3,16 @@
  * The recorder's trace file: what cannot be begun leaves no file, and leaves alone what is
  * there; what cannot be written any more is noted once, and nothing follows it.
  */
+#define _GNU_SOURCE
+#include <check.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "refused.h"
+
 #include "../../src/recorder/descriptor.c"
 #include "../../src/recorder/file.c"
-
-#include <stdlib.h>
-#include <signal.h>
 
 #include "run_suite.h"
 
@@ -155,6 +160,259 @@ START_TEST(file_that_is_gone)
 }
 END_TEST
 
+/* ---- system calls that are refused ------------------------------------------------------- */
+
+static const struct {
+	const char *call;
+	unsigned number;
+	int error;
+	bool begins;
+} refusals[] = {
+	{"open", 0, EACCES, false},
+	{"fcntl", 0, EMFILE, true}, /* it keeps its number */
+	{"flock", 0, ENOLCK, true}, /* there are no locks */
+	{"flock", 0, EWOULDBLOCK, false},
+	{"fstat", 0, EIO, false},
+	{"open", 1, EACCES, true}, /* no command in the header */
+	{"read", 0, EIO, true},
+	{"fstat", 1, EIO, false},
+	{"write", 0, ENOSPC, false},
+	{"write", 0, EINTR, true},
+	{"posix_fallocate", 0, ENOSPC, false},
+	{"mmap", 0, ENOMEM, false},
+	{"getrlimit", 0, EPERM, true},
+	{"getrlimit", 1, EPERM, true},
+};
+
+START_TEST(refused_at_the_start)
+{
+	refuse(refusals[_i].call, refusals[_i].number, 1, refusals[_i].error);
+	ck_assert_int_eq(incstack__record_open(path), refusals[_i].begins ? 0 : -1);
+	ck_assert_uint_gt(refusal.calls, refusals[_i].number);
+	refuse_nothing();
+	ck_assert_uint_eq(spools, refusals[_i].begins);
+	if (refusals[_i].begins) {
+		ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START);
+		ck_assert_int_eq(incstack__record_write(path, 1), 0);
+		ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START + 1);
+	} else {
+		ck_assert_ptr_null(incstack__recording.slots);
+		ck_assert_int_eq(incstack__recording.fd, -1);
+	}
+	incstack__record_close();
+	ck_assert_int_eq(incstack__record_open(path), 0);
+	incstack__record_close();
+}
+END_TEST
+
+/* Only the first reason is told. */
+START_TEST(refused_writes)
+{
+	static const struct {
+		int error;
+		enum incstack__trace_note note;
+	} reasons[] = {{ENOSPC, INCSTACK__NOTE_FILE_FULL}, {EFBIG, INCSTACK__NOTE_FILE_LIMIT}};
+	sigset_t limit;
+
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	ck_assert_int_eq(sigprocmask(SIG_BLOCK, &limit, NULL), 0);
+	ck_assert_int_eq(incstack__record_open(path), 0);
+	refuse("write", 0, 1, EINTR);
+	ck_assert_int_eq(incstack__record_write(path, 7), 0);
+	ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START + 7);
+	raise(SIGXFSZ);
+	refuse("write", 0, 1, reasons[_i].error);
+	ck_assert_int_eq(incstack__record_write(path, 1), -1);
+	ck_assert_int_eq(sigpending(&limit), 0);
+	ck_assert_int_eq(sigismember(&limit, SIGXFSZ), reasons[_i].error != EFBIG);
+	ck_assert_uint_eq(incstack__recording.slots[0].notes, UINT64_C(1) << reasons[_i].note);
+	ck_assert_int_eq(incstack__record_write(path, 1), -1);
+	ck_assert_int_eq(give_up(INCSTACK__NOTE_FILE_CLOSED), -1);
+	ck_assert_uint_eq(incstack__recording.slots[0].notes, UINT64_C(1) << reasons[_i].note);
+	ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START + 7);
+	incstack__record_close();
+}
+END_TEST
+
+START_TEST(refused_memory)
+{
+	unsigned char *memory = incstack__record_map(4096);
+
+	memory[4095] = 5;
+	refuse("mmap", 0, 1, ENOMEM);
+	ck_assert_ptr_null(incstack__record_map(4096));
+	refuse("mremap", 0, 1, ENOMEM);
+	ck_assert_ptr_null(incstack__record_remap(memory, 4096, 8192));
+	memory = incstack__record_remap(memory, 4096, 8192);
+	ck_assert_int_eq(memory[4095], 5);
+	ck_assert_int_eq(memory[8191], 0);
+	incstack__record_unmap(memory, 8192);
+	incstack__record_unmap(NULL, 8192);
+}
+END_TEST
+
+/* A note in the file of the parent, or of the image before, if that is a trace file. */
+START_TEST(notes_for_others)
+{
+	static const char *const calls[] = {"open", "fstat", "mmap"};
+	const int note = INCSTACK__NOTE_UNRECORDED;
+
+	ck_assert_int_eq(incstack__record_open(path), 0);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		refuse(calls[i], 0, 1, EACCES);
+		incstack__record_note_in(path, note);
+		ck_assert_uint_eq(refusal.calls, 1);
+		ck_assert_int_eq(is_noted(note), 0);
+	}
+	incstack__record_note_in(path, note);
+	ck_assert_int_eq(is_noted(note), 1);
+	incstack__record_close();
+	ck_assert_int_eq(truncate(path, INCSTACK__TRACE_HEADER_BYTES), 0);
+	incstack__record_note_in(path, note); /* a store there would be a signal */
+	ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_HEADER_BYTES);
+}
+END_TEST
+
+/* ---- the number of the descriptor --------------------------------------------------------- */
+
+static const struct {
+	rlim_t limit;
+	int least;
+} numbers[] = {{HIGH + BELOW_LIMIT + 1, HIGH},
+	       {HIGH + BELOW_LIMIT, HIGH},
+	       {3 * BELOW_LIMIT, 2 * BELOW_LIMIT},
+	       {2 * BELOW_LIMIT + 1, BELOW_LIMIT + 1},
+	       {2 * BELOW_LIMIT, 0}};
+
+/* High, where programs do not look, and below the limit with room. */
+START_TEST(numbers_below_the_limit)
+{
+	const struct rlimit limit = {numbers[_i].limit, HIGH + BELOW_LIMIT + 1};
+	int lowest;
+
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return; /* this process may not have so many */
+	lowest = open("/dev/null", O_RDONLY);
+	close(lowest);
+	ck_assert_int_eq(incstack__record_open(path), 0);
+	ck_assert_int_eq(incstack__recording.fd,
+			 numbers[_i].least ? numbers[_i].least : lowest + 1);
+	ck_assert_int_ge(fcntl(incstack__recording.fd, F_GETFD), FD_CLOEXEC);
+	incstack__record_close();
+}
+END_TEST
+
+/* The program puts a file of its own at the number: that file is left alone, and the trace
+ * file is opened again. */
+START_TEST(number_of_the_program)
+{
+	const int other = open(folder, O_RDONLY | O_DIRECTORY);
+	struct stat status;
+	int fd;
+
+	ck_assert_int_eq(incstack__record_open(path), 0);
+	fd = incstack__recording.fd;
+	incstack__recording.on = 1;
+	ck_assert_int_eq(incstack__record_on_close(0, UINT_MAX), fd);
+	ck_assert_int_eq(incstack__record_on_close((unsigned)fd, (unsigned)fd), fd);
+	ck_assert_int_eq(incstack__record_on_close((unsigned)fd + 1, UINT_MAX), -1);
+	ck_assert_int_eq(incstack__record_on_close(0, (unsigned)fd - 1), -1);
+	incstack__recording.pid++; /* a child of vfork */
+	ck_assert_int_eq(incstack__record_on_close(0, UINT_MAX), -1);
+	incstack__recording.pid--;
+	incstack__recording.on = 0;
+	ck_assert_int_eq(incstack__record_on_close(0, UINT_MAX), -1);
+	incstack__recording.on = 1;
+	ck_assert_int_eq(dup2(other, fd), fd);
+	errno = ERANGE;
+	ck_assert_int_eq(incstack__record_on_close(0, UINT_MAX), -1);
+	incstack__record_on_replace(fd);
+	ck_assert_int_eq(errno, ERANGE);
+	ck_assert_int_eq(incstack__recording.fd, fd);
+	ck_assert_int_eq(incstack__record_write(path, 1), 0);
+	ck_assert_int_ne(incstack__recording.fd, fd);
+	ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START + 1);
+	ck_assert_int_eq(fstat(fd, &status), 0);
+	ck_assert(S_ISDIR(status.st_mode));
+	ck_assert_int_eq(is_locked(open(path, O_RDWR)), 1); /* against other runs, as before */
+	/* Of the same device, and of the same number on another one. */
+	const int lowest = fcntl(other, F_DUPFD, HIGH);
+	close(lowest);
+	fd = incstack__recording.fd;
+	incstack__recording.device++;
+	ck_assert_int_eq(incstack__record_on_close(0, UINT_MAX), -1);
+	incstack__recording.device--;
+	incstack__recording.inode++;
+	ck_assert_int_eq(incstack__record_on_close(0, UINT_MAX), -1);
+	ck_assert_int_eq(incstack__record_write(path, 1), -1); /* nor is it what is there now */
+	incstack__recording.inode--;
+	ck_assert_int_eq(fcntl(other, F_DUPFD, HIGH), lowest); /* nothing is left open */
+	ck_assert_int_eq(dup2(other, fd), fd);
+	incstack__record_close();
+	ck_assert_int_eq(fstat(fd, &status), 0);
+	ck_assert_int_eq(incstack__record_on_close(0, UINT_MAX), -1);
+}
+END_TEST
+
+/* It makes way, upwards if possible. */
+START_TEST(number_is_wanted)
+{
+	int fd, moved;
+
+	ck_assert_int_eq(incstack__record_open(path), 0);
+	incstack__recording.on = 1;
+	fd = incstack__recording.fd;
+	incstack__record_on_replace(fd + 1);
+	ck_assert_int_eq(incstack__recording.fd, fd);
+	incstack__record_on_replace(fd);
+	moved = incstack__recording.fd;
+	ck_assert_int_gt(moved, fd);
+	refuse("fcntl", 0, 1, EINVAL);
+	errno = ERANGE;
+	incstack__record_on_replace(moved);
+	ck_assert_int_eq(errno, ERANGE);
+	ck_assert_int_ne(incstack__recording.fd, moved);
+	ck_assert_int_lt(incstack__recording.fd, fd);
+	fd = incstack__recording.fd;
+	refuse("fcntl", 0, 2, EMFILE);
+	incstack__record_on_replace(fd);
+	ck_assert_uint_eq(refusal.calls, 2);
+	ck_assert_int_eq(incstack__recording.fd, fd);
+	refuse_nothing();
+	ck_assert_int_eq(incstack__record_write(path, 1), 0);
+	incstack__record_close();
+}
+END_TEST
+
+/* ---- before exec -------------------------------------------------------------------------- */
+
+/* The next image needs the right to write there. */
+START_TEST(left_for_the_next_image)
+{
+	const int note = INCSTACK__NOTE_UNRECORDED;
+	char *const file = incstack__recording.file;
+
+	ck_assert_int_eq(incstack__record_open(path), 0);
+	strcpy(file, path);
+	incstack__record_file_leave();
+	strcpy(file, "/trace");
+	incstack__record_file_leave();
+	ck_assert_int_eq(chdir(folder), 0);
+	strcpy(file, "trace");
+	incstack__record_file_leave();
+	ck_assert_int_eq(is_noted(note), geteuid() == 0 ? 0 : is_noted(note));
+	strcpy(file, "/no/such/folder/trace");
+	incstack__recording.stopping = 1;
+	incstack__record_file_leave();
+	ck_assert_int_eq(is_noted(note), geteuid() == 0 ? 0 : is_noted(note));
+	incstack__recording.stopping = 0;
+	incstack__record_file_leave();
+	ck_assert_int_eq(is_noted(note), 1);
+	incstack__record_close();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("trace file of the recorder");
@@ -167,6 +425,15 @@ int main(void)
 	tcase_add_test(files, limit_before_the_start);
 	tcase_add_test(files, limit_while_recording);
 	tcase_add_test(files, file_that_is_gone);
+	tcase_add_loop_test(files, refused_at_the_start, 0, sizeof(refusals) / sizeof(refusals[0]));
+	tcase_add_loop_test(files, refused_writes, 0, 2);
+	tcase_add_test(files, refused_memory);
+	tcase_add_test(files, notes_for_others);
+	tcase_add_loop_test(files, numbers_below_the_limit, 0,
+			    sizeof(numbers) / sizeof(numbers[0]));
+	tcase_add_test(files, number_of_the_program);
+	tcase_add_test(files, number_is_wanted);
+	tcase_add_test(files, left_for_the_next_image);
 	suite_add_tcase(suite, files);
 	return run_suite(suite);
 }
