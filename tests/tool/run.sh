@@ -441,6 +441,26 @@ test_exec() {
 	ls trace.*.0 trace.*.0.html >/dev/null
 }
 
+# Each function leaves a file of the image before that ended as it should, and tells the next
+# image which is its own.
+test_exec_by_each_function() {
+	local base by
+	base=$(bare)
+	for by in execv execve execvp execvpe execl execlp execle fexecve execveat; do
+		rm -f trace*
+		record -o trace -- "$target" alloc=77 by=$by exec="$target" alloc=23
+		equal "status of $by" "$status" 0
+		equal "traces of $by" "$(value traces)" $((2 * base + 100))
+		grep -q 'became another program' stderr || fail "$by: it did"
+		! grep -q 'did not end normally' stderr || fail "$by: it did"
+		equal "files of $by" "$(find . -name 'trace.*.0' | wc -l)" 1
+	done
+	record -o trace -- "$target" alloc=77 _Exit
+	equal status "$status" 0
+	equal traces "$(value traces)" $((base + 77))
+	! grep -q 'did not end normally' stderr || fail "_Exit: it did"
+}
+
 test_children() {
 	local base
 	base=$(bare)

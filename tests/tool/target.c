@@ -14,9 +14,11 @@
  *   tight          the process gets no more memory; it has some to allocate from
  *   nest           a child forks a child
  *   exec=PROGRAM   the other arguments go to that program
- *   kill, _exit, abort, status (3)
+ *   by=FUNCTION    the function that the next exec calls; a list has one argument
+ *   kill, _exit, _Exit, abort, status (3)
  * It uses no stdio: what it allocates, it allocates here.
  */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -173,6 +175,25 @@ static void end(const char *how)
 		exit(3);
 	if (strcmp(how, "_exit") == 0)
 		_exit(0);
+	if (strcmp(how, "_Exit") == 0)
+		_Exit(0);
+}
+
+static const char *exec_by = "execvp";
+
+static int is_by(const char *name)
+{
+	return strcmp(exec_by, name) == 0;
+}
+
+static void execute_list(const char *program, const char *argument)
+{
+	if (is_by("execl"))
+		execl(program, program, argument, (char *)NULL);
+	else if (is_by("execlp"))
+		execlp(program, program, argument, (char *)NULL);
+	else if (is_by("execle"))
+		execle(program, program, argument, (char *)NULL, environ);
 }
 
 static void execute(const char *program, char **arguments)
@@ -180,7 +201,20 @@ static void execute(const char *program, char **arguments)
 	char *own = arguments[0];
 
 	arguments[0] = (char *)(uintptr_t)program;
-	execvp(program, arguments);
+	if (is_by("execvp"))
+		execvp(program, arguments);
+	else if (is_by("execv"))
+		execv(program, arguments);
+	else if (is_by("execve"))
+		execve(program, arguments, environ);
+	else if (is_by("execvpe"))
+		execvpe(program, arguments, environ);
+	else if (is_by("fexecve"))
+		fexecve(open(program, O_RDONLY), arguments, environ);
+	else if (is_by("execveat"))
+		execveat(AT_FDCWD, program, arguments, environ, 0);
+	else
+		execute_list(program, arguments[1]);
 	arguments[0] = own;
 }
 
@@ -213,6 +247,8 @@ static void run_step(char **step)
 		run_threads(argument, deaf = 1);
 	else if ((argument = value(*step, "fork")) != NULL)
 		run_children(argument);
+	else if ((argument = value(*step, "by")) != NULL)
+		exec_by = argument;
 	else if ((argument = value(*step, "exec")) != NULL)
 		execute(argument, step);
 	else if (strcmp(*step, "tight") == 0)
