@@ -82,14 +82,16 @@ struct incstack_jvmti_requested {
  *
  * Requests samples of threads of the set. Neither the calling thread nor a thread that is
  * hidden from JVMTI is sampled. A thread without a Java frame counts as sampled and gives no
- * trace. `requested` may be null. The call allocates nothing on a sampled thread.
+ * trace. `requested` may be null. Memory for traces is allocated at the poll of the sampled
+ * thread, before its sample, if there is too little.
  * Errors: JVMTI_ERROR_INVALID_THREAD: an element of `threads` is not a thread;
  * JVMTI_ERROR_NOT_AVAILABLE: too many requests are open. */
 #define INCSTACK_JVMTI_REQUEST_TRACES "incstack.RequestTraces"
 
 /* ---- retrieve ---------------------------------------------------------------------- */
 
-/* The traces of one thread, oldest first, that were requested since the last retrieve.
+/* The traces of one thread, oldest first, that were requested since the last retrieve. Traces of
+ * full walks and incremental ones are in trees of their own: a thread with both has two.
  *
  * In a frame object `method` is a method key (below), `bci` the position in its bytecode, or
  * -1: a native method or unknown. Objects with INCSTACK_OBJECT_VIRTUAL are those whose callee

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Classpath-exception-2.0
+ *
+ * What HotSpot calls, at the places where the tool `insert` puts the calls.
+ */
+#ifndef SHARE_INCSTACK_INCSTACK_HPP
+#define SHARE_INCSTACK_INCSTACK_HPP
+
+#include "jvmtifiles/jvmti.h"
+#include "memory/allStatic.hpp"
+#include "runtime/thread.hpp"
+#include "utilities/growableArray.hpp"
+
+class InstanceKlass;
+class Method;
+
+class IncStack : AllStatic
+{
+      public:
+	/* Whether the thread is asked for a sample. */
+	static bool pending(const JavaThread *thread)
+	{
+		return Atomic::load(&thread->incstack_asked) != 0;
+	}
+	/* The thread is at a poll, and its stack can be walked. */
+	static void at_poll(JavaThread *thread)
+	{
+		if (pending(thread))
+			sample_at_poll(thread);
+	}
+	/* The class is about to go. Called at a safepoint, or by a concurrent collector. */
+	static void class_unloading(InstanceKlass *klass);
+	/* The method is about to go, without its class: an old version. */
+	static void method_freed(Method *method);
+	static void register_functions(GrowableArray<jvmtiExtensionFunctionInfo *> *functions);
+
+      private:
+	static void sample_at_poll(JavaThread *thread);
+};
+
+#endif

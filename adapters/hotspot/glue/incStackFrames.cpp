@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Classpath-exception-2.0
+ *
+ * Frames of HotSpot for the library. A frame at a call is described by its pc, by the stack
+ * pointer that its callee returns with (its name), and by one more word: the frame pointer of an
+ * interpreted frame, the unextended stack pointer of a compiled one.
+ */
+#include "precompiled.hpp"
+#include "code/codeCache.hpp"
+#include "code/debugInfo.hpp"
+#include "code/debugInfoRec.hpp"
+#include "code/nmethod.hpp"
+#include "code/pcDesc.hpp"
+#include "incstack/incStackThread.hpp"
+#include "interpreter/interpreter.hpp"
+#include "oops/method.inline.hpp"
+#include "runtime/frame.inline.hpp"
+#include "runtime/registerMap.hpp"
+#include "runtime/thread.inline.hpp"
+
+#include <incstack/incstack_jvmti.h>
+
+struct incstack_runtime *IncStackFrames::incremental;
+struct incstack_runtime *IncStackFrames::full;
+struct incstack__methods *IncStackFrames::methods;
+
+static const uint32_t MethodsMost = 1u << 22;
+
+/* The barrier distance is one: a thread may be sampled after its youngest frame has compared
+ * the stack pointer and before it has returned. */
+static const int Distance = 1;
+
+static bool create(uint32_t mode, struct incstack_runtime **runtime)
+{
+	static struct incstack_embedder embedder;
+	embedder.size = sizeof(embedder);
+	embedder.decode = IncStackFrames::decode;
+	embedder.caller = IncStackThread::caller;
+	embedder.arm = IncStackThread::arm;
+	embedder.disarm = IncStackThread::disarm;
+	struct incstack_options options = {};
+	options.size = sizeof(options);
+	options.embedder = &embedder;
+	options.mode = mode;
+	options.distance = Distance;
+	return incstack_runtime_create(&options, runtime) == 0;
+}
+
+bool IncStackFrames::open()
+{
+	if (methods == NULL)
+		methods = incstack__methods_create(MethodsMost);
+	return methods != NULL &&
+	       (incremental != NULL || create(INCSTACK_MODE_PATCH, &incremental)) &&
+	       (full != NULL || create(INCSTACK_MODE_FULL, &full));
+}
+
+bool IncStackFrames::is_java(const frame &f)
+{
+	return f.is_interpreted_frame() || (f.cb() != NULL && f.cb()->is_compiled());
+}
+
+frame IncStackFrames::first_java_frame(JavaThread *thread, frame f)
+{
+	RegisterMap map(thread, false /* update_map */, false /* process_frames */);
+	while (!is_java(f) && !f.is_first_frame())
+		f = f.sender(&map);
+	return f;
+}
+
+frame IncStackFrames::rebuild(const struct incstack_frame &at)
+{
+	address pc = (address)at.pc;
+	intptr_t *last = (intptr_t *)at.fp;
+	if (Interpreter::contains(pc))
+		return frame((intptr_t *)at.sp, (intptr_t *)at.sp, last, pc);
+	return frame(last, last, NULL, pc);
+}
+
+void IncStackFrames::describe(const frame &f, uintptr_t name, struct incstack_frame *at)
+{
+	at->pc = (uintptr_t)f.pc();
+	at->sp = name;
+	at->fp = (uintptr_t)(f.is_interpreted_frame() ? f.fp() : f.unextended_sp());
+	at->flags = INCSTACK_FRAME_DECODE_NOW;
+}
+
+static struct incstack_virtual_frame virtual_frame(const Method *method, int bci, uint64_t kind)
+{
+	struct incstack_virtual_frame v = {};
+	v.method = incstack__method_key(IncStackFrames::methods, (uintptr_t)method) | kind << 56;
+	v.bci = bci < 0 ? -1 : bci;
+	return v;
+}
+
+static struct incstack_virtual_frame native_frame(const Method *method)
+{
+	return virtual_frame(method, -1, INCSTACK_JVMTI_KIND_NATIVE);
+}
+
+static struct incstack_virtual_frame interpreted_frame(const frame &f)
+{
+	Method *method = f.interpreter_frame_method();
+	if (method->is_native())
+		return native_frame(method);
+	int bci = method->validate_bci_from_bcp(f.interpreter_frame_bcp());
+	return virtual_frame(method, bci, INCSTACK_JVMTI_KIND_INTERPRETED);
+}
+
+/* The methods at a pc of compiled code, innermost first. */
+static int compiled_frames(CompiledMethod *nm, address pc, struct incstack_virtual_frame *out,
+			   int max)
+{
+	uint64_t kind = nm->is_compiled_by_c1() ? INCSTACK_JVMTI_KIND_C1 : INCSTACK_JVMTI_KIND_C2;
+	const PcDesc *desc = nm->pc_desc_at(pc);
+	int offset = desc == NULL ? DebugInformationRecorder::serialized_null
+				  : desc->scope_decode_offset();
+	int n = 0;
+	while (offset != DebugInformationRecorder::serialized_null && n < max) {
+		DebugInfoReadStream stream(nm, offset);
+		offset = stream.read_int();
+		Method *method = stream.read_method();
+		out[n++] = virtual_frame(method, stream.read_bci(), kind);
+	}
+	if (n == 0)
+		out[n++] = virtual_frame(nm->method(), -1, kind);
+	return n;
+}
+
+int IncStackFrames::decode(void *, const struct incstack_frame *at,
+			   struct incstack_virtual_frame *out, int max)
+{
+	frame f = rebuild(*at);
+	if (f.is_interpreted_frame()) {
+		out[0] = interpreted_frame(f);
+		return 1;
+	}
+	CompiledMethod *nm = f.cb()->as_compiled_method();
+	if (!nm->is_native_method())
+		return compiled_frames(nm, f.pc(), out, max);
+	out[0] = native_frame(nm->method());
+	return 1;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Classpath-exception-2.0
+ *
+ * Requests for samples: partial safepoints on HotSpot's polls, waiting threads by handshakes,
+ * and the full safepoint to compare with.
+ */
+#ifndef SHARE_INCSTACK_INCSTACKREQUEST_HPP
+#define SHARE_INCSTACK_INCSTACKREQUEST_HPP
+
+#include "incstack/incStackThread.hpp"
+#include "jvmtifiles/jvmti.h"
+#include "runtime/threadSMR.hpp"
+
+#include <incstack/incstack_jvmti.h>
+
+/* A set of threads. With a count of 0 it has all. The caller is in the VM. */
+class IncStackThreads : public StackObj
+{
+      public:
+	IncStackThreads(JavaThread *current, jint count, const jthread *threads);
+	~IncStackThreads();
+	/* JVMTI_ERROR_NONE, or what is wrong with the arguments. */
+	jvmtiError error() const
+	{
+		return _error;
+	}
+	uint32_t length() const
+	{
+		return _length;
+	}
+	JavaThread *at(uint32_t i) const
+	{
+		return _threads[i];
+	}
+	/* All threads of the JVM, whether in the set or not. */
+	ThreadsList *list() const
+	{
+		return _handle.list();
+	}
+
+      private:
+	ThreadsListHandle _handle;
+	JavaThread **_threads;
+	uint32_t _length;
+	jvmtiError _error;
+
+	bool has(const JavaThread *thread) const;
+	void add(JavaThread *thread);
+};
+
+class IncStackRequests : AllStatic
+{
+      public:
+	static jvmtiError start(JavaThread *current, const IncStackThreads &threads,
+				const struct incstack_jvmti_request *request,
+				struct incstack_jvmti_requested *requested);
+	static jvmtiError retrieve(JavaThread *current, const IncStackThreads &threads,
+				   struct incstack_jvmti_traces **traces);
+	static void statistics(JavaThread *current, struct incstack_jvmti_statistics *statistics);
+	static jvmtiError release(struct incstack_jvmti_traces *traces);
+	static void set_check(bool on);
+	/* Counts the traces and the counters of a thread that ends. */
+	static void thread_ends(const IncStackThread *thread);
+	/* The fields that concern requests. */
+	static void request_statistics(struct incstack_jvmti_statistics *statistics);
+	/* Takes a sample of the thread: the current one, or one that is stopped. */
+	static void sample(JavaThread *thread, const struct incstack__request *request);
+};
+
+#endif
