@@ -33,7 +33,7 @@ TREE = {
         "  bool armed = global_poll() || thread->is();\n"
         "  if (!armed && (global_poll() || thread->is())) {\n  }\n}\n"
         "void SafepointMechanism::process(J* thread) {\n"
-        "  StackWatermarkSet::on_safepoint(thread);\n  go();\n}\n",
+        "  do {\n    go();\n  } while (again);\n  update_poll_values(thread);\n}\n",
     SHARE + "prims/jvmtiExtensions.cpp":
         "#include \"b/c.hpp\"\nvoid JvmtiExtensions::register_extensions() {\n"
         "  _ext_functions->append(&f);\n}\n",
@@ -93,7 +93,7 @@ class Insert(unittest.TestCase):
         mechanism = now[SHARE + "runtime/safepointMechanism.cpp"]
         self.assertEqual(mechanism.count("IncStack::pending(thread) ||"), 2)
         self.assertRegex(mechanism, r"armed = /\* incstack\{ \*/ IncStack::pending")
-        self.assertRegex(mechanism, r"on_safepoint\(thread\);\n/\* incstack\{ \*/\n +IncStack::at_poll")
+        self.assertRegex(mechanism, r"again\);\n/\* incstack\{ \*/\n +IncStack::at_poll")
         self.assertRegex(mechanism, r'a.hpp"\n/\* incstack\{ \*/\n#include "incstack')
         self.assertRegex(now[SHARE + "runtime/stackWatermark.hpp"],
                          r"virtual /\* \}incstack \*/ void before_unwind")
