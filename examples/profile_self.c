@@ -79,6 +79,6 @@ int main(void)
 		incstack_runtime_destroy(runtime);
 	}
 	if (error)
-		fprintf(stderr, "profile_self: %s\n", incstack_profile_error_text(error));
+		fprintf(stderr, "profile_self: %s\n", incstack_error_text(error));
 	return error != 0;
 }

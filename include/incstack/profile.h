@@ -24,10 +24,6 @@ enum incstack_profile_error {
 	INCSTACK_EIO = -33,     /* the stream failed; errno has the reason */
 };
 
-/* Returns the text of an error code of this header or of incstack.h. Never returns null.
- * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
-INCSTACK_API const char *incstack_profile_error_text(int error);
-
 #define INCSTACK_PROFILE_KINDS_MAX 16
 
 /* Node 0 of every profile is the root. It represents no frame. */

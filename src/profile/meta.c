@@ -1,28 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a profile says of itself: where it comes from, what its kinds are, and the
- * texts of the errors of this library.
+ * What a profile says of itself: where it comes from, and what its kinds are.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cct.h"
-
-const char *incstack_profile_error_text(int error)
-{
-	switch (error) {
-	case INCSTACK_EFORMAT:
-		return "the input is not in the format";
-	case INCSTACK_EIO:
-		return "reading or writing failed";
-	case INCSTACK_ELIMIT:
-		return "more than the format or the tree can hold";
-	case INCSTACK_ERANGE:
-		return "a number or a sum is out of range";
-	default:
-		return incstack_error_text(error);
-	}
-}
 
 static int copy_text(const char *text, char **copy)
 {

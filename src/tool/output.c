@@ -122,7 +122,7 @@ int tool_output_close(const char *path, FILE *stream, int error)
 	if (error) {
 		fprintf(stderr, "incstack: cannot write %s: %s\n", path,
 			error == INCSTACK_EIO && errno ? strerror(errno)
-						       : incstack_profile_error_text(error));
+						       : incstack_error_text(error));
 		remove_output(path, file);
 	}
 	forget_output();

@@ -150,7 +150,7 @@ static int failed(int error)
 {
 	fprintf(stderr, "incstack: cannot compare: %s\n",
 		error == INCSTACK_EINVAL ? "the profiles have different kinds of weight"
-					 : incstack_profile_error_text(error));
+					 : incstack_error_text(error));
 	return TOOL_FAILED;
 }
 

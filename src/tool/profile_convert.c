@@ -228,7 +228,7 @@ static int merge(struct incstack_profile **profiles, size_t count,
 	if (error) {
 		fprintf(stderr, "incstack: cannot merge: %s\n",
 			error == INCSTACK_EINVAL ? "the profiles have different kinds of weight"
-						 : incstack_profile_error_text(error));
+						 : incstack_error_text(error));
 		incstack_profile_destroy(result);
 		return TOOL_FAILED;
 	}

@@ -154,10 +154,10 @@ static void complain(const char *path, int error, const struct incstack_profile_
 {
 	fprintf(stderr, "incstack: %s: ", shown_path(path));
 	if (error == INCSTACK_EIO) {
-		fprintf(stderr, "%s: %s\n", incstack_profile_error_text(error), strerror(errno));
+		fprintf(stderr, "%s: %s\n", incstack_error_text(error), strerror(errno));
 		return;
 	}
-	fprintf(stderr, "%s", fault->why ? fault->why : incstack_profile_error_text(error));
+	fprintf(stderr, "%s", fault->why ? fault->why : incstack_error_text(error));
 	if (error == INCSTACK_EFORMAT || error == INCSTACK_ERANGE) {
 		if (fault->line)
 			fprintf(stderr, " (line %" PRIu64 ", byte %" PRIu64 ")", fault->line,

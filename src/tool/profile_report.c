@@ -173,7 +173,7 @@ static int print_kinds(const struct incstack_profile *profile, const struct tool
 		if (!options->kind || report.kind == only)
 			error = print_kind(&report);
 	if (error)
-		fprintf(stderr, "incstack: %s\n", incstack_profile_error_text(error));
+		fprintf(stderr, "incstack: %s\n", incstack_error_text(error));
 	return error ? TOOL_FAILED : TOOL_DONE;
 }
 

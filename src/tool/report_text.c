@@ -13,7 +13,6 @@
 
 #define TOP 5        /* contexts in each list */
 #define FUNCTIONS 12 /* in the table */
-#define FRAMES 12    /* of a context */
 
 struct metric {
 	const char *title;
@@ -70,24 +69,6 @@ static unsigned rank(const struct incstack__cct *cct, const struct metric *metri
 		best[at] = node;
 	}
 	return count;
-}
-
-void tool_report_frames(const struct tool_report *report, uint32_t node, FILE *out,
-			unsigned columns)
-{
-	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
-	const unsigned width = columns > 40 ? columns - 20 : 20;
-
-	for (unsigned i = 0; node != INCSTACK__CCT_ROOT; i++, node = nodes[node].parent) {
-		const char *name = tool_symbols_name(report->symbols, nodes[node].code);
-
-		if (i == FRAMES) {
-			fprintf(out, "%20s... %u more\n", "", nodes[node].depth);
-			return;
-		}
-		fprintf(out, "%20s%.*s%s\n", "", (int)(width - 3), name,
-			strlen(name) > width - 3 ? "..." : "");
-	}
 }
 
 static uint64_t total_of(const struct incstack__cct *cct, const struct metric *metric)

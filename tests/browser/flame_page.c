@@ -12,7 +12,7 @@ static void check(int error)
 {
 	if (!error)
 		return;
-	fprintf(stderr, "flame_page: %s\n", incstack_profile_error_text(error));
+	fprintf(stderr, "flame_page: %s\n", incstack_error_text(error));
 	exit(1);
 }
 

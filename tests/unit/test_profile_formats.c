@@ -407,9 +407,8 @@ START_TEST(bad_arguments_are_refused)
 	ck_assert_int_eq(incstack_profile_writer_add(NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_profile_set_meta(profile, &meta), INCSTACK_EFORMAT);
 	ck_assert_int_eq(incstack_profile_clear(NULL), INCSTACK_EINVAL);
-	ck_assert_str_eq(incstack_profile_error_text(INCSTACK_EFORMAT),
-			 "the input is not in the format");
-	ck_assert_str_eq(incstack_profile_error_text(INCSTACK_ENOMEM), "out of memory");
+	ck_assert_str_eq(incstack_error_text(INCSTACK_EFORMAT), "the input is not in the format");
+	ck_assert_str_eq(incstack_error_text(INCSTACK_ENOMEM), "out of memory");
 	incstack_profile_destroy(profile);
 }
 END_TEST

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading a profile: the door to the readers of the formats, and what they share.
+ * What the readers of the formats share.
  */
 #include "reader.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 int incstack__refuse(struct incstack__reader *reader, const char *why)
 {
@@ -77,69 +74,4 @@ int incstack__frames_settle(struct incstack_profile *profile,
 		frame->method = 0;
 	}
 	return incstack__frame_table_renew(profile);
-}
-
-static int read_format(struct incstack__reader *reader, enum incstack_profile_format format)
-{
-	switch (format) {
-	case INCSTACK_FORMAT_FOLDED:
-		return incstack__read_folded(reader);
-	case INCSTACK_FORMAT_PPROF:
-		return incstack__read_pprof(reader);
-	case INCSTACK_FORMAT_SPEEDSCOPE:
-		return incstack__read_speedscope(reader);
-	case INCSTACK_FORMAT_FIREFOX:
-		return incstack__read_firefox(reader);
-	case INCSTACK_FORMAT_HTML:
-		break;
-	}
-	return INCSTACK_EINVAL;
-}
-
-int incstack_profile_read(FILE *stream, enum incstack_profile_format format,
-			  const struct incstack_profile_input *input,
-			  struct incstack_profile **profile, struct incstack_profile_fault *fault)
-{
-	static const struct incstack_profile_input plain;
-	struct incstack__reader reader = {.stream = stream, .input = input ? input : &plain};
-	int error;
-
-	if (fault)
-		memset(fault, 0, sizeof(*fault));
-	if (!stream || !profile)
-		return INCSTACK_EINVAL;
-	error = read_format(&reader, format);
-	if (fault)
-		*fault = reader.at;
-	if (error)
-		incstack_profile_destroy(reader.profile);
-	else
-		*profile = reader.profile;
-	return error;
-}
-
-static int ending(const char *path, size_t length, const char *suffix)
-{
-	size_t size = strlen(suffix);
-
-	return length > size && !memcmp(path + length - size, suffix, size);
-}
-
-int incstack_profile_format_of(const char *path)
-{
-	static const struct {
-		const char *suffix, *name;
-		enum incstack_profile_format format;
-	} formats[] = {
-		{".folded", "folded", INCSTACK_FORMAT_FOLDED},
-		{".pb.gz", "pprof", INCSTACK_FORMAT_PPROF},
-		{".speedscope.json", "speedscope", INCSTACK_FORMAT_SPEEDSCOPE},
-		{".firefox.json", "firefox", INCSTACK_FORMAT_FIREFOX},
-		{".html", "html", INCSTACK_FORMAT_HTML},
-	};
-
-	for (size_t i = 0; path && i < sizeof(formats) / sizeof(formats[0]); i++)
-		if (!strcmp(path, formats[i].name) || ending(path, strlen(path), formats[i].suffix))
-			return (int)formats[i].format;
-	return 0;
 }

@@ -1,27 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing a profile, whole or in parts: the door to the writers of the formats.
+ * The steps of writing a profile, whole or in parts, which all formats share.
  */
 #include "writer.h"
 
 #include <stdlib.h>
-
-static const struct incstack__writer_ops *ops_of(enum incstack_profile_format format)
-{
-	switch (format) {
-	case INCSTACK_FORMAT_FOLDED:
-		return &incstack__write_folded;
-	case INCSTACK_FORMAT_PPROF:
-		return &incstack__write_pprof;
-	case INCSTACK_FORMAT_SPEEDSCOPE:
-		return &incstack__write_speedscope;
-	case INCSTACK_FORMAT_FIREFOX:
-		return &incstack__write_firefox;
-	case INCSTACK_FORMAT_HTML:
-		return &incstack__write_html;
-	}
-	return NULL;
-}
 
 /* Runs one step unless an earlier one failed. */
 static int step(struct incstack_profile_writer *writer,
@@ -34,11 +17,10 @@ static int step(struct incstack_profile_writer *writer,
 	return writer->error;
 }
 
-int incstack_profile_writer_begin(const struct incstack_profile *profile,
-				  enum incstack_profile_format format, uint32_t kind, FILE *stream,
-				  struct incstack_profile_writer **writer)
+int incstack__writer_begin(const struct incstack_profile *profile,
+			   const struct incstack__writer_ops *ops, uint32_t kind, FILE *stream,
+			   struct incstack_profile_writer **writer)
 {
-	const struct incstack__writer_ops *ops = ops_of(format);
 	struct incstack_profile_writer *made;
 	int error;
 
@@ -77,16 +59,4 @@ int incstack_profile_writer_finish(struct incstack_profile_writer *writer, int c
 		writer->ops->release(writer);
 	free(writer);
 	return error;
-}
-
-int incstack_profile_write(const struct incstack_profile *profile,
-			   enum incstack_profile_format format, uint32_t kind, FILE *stream)
-{
-	struct incstack_profile_writer *writer;
-	int error = incstack_profile_writer_begin(profile, format, kind, stream, &writer);
-
-	if (error)
-		return error;
-	(void)incstack_profile_writer_add(writer);
-	return incstack_profile_writer_finish(writer, 1);
 }

@@ -24,6 +24,11 @@ struct incstack_profile_writer {
 	int error; /* the first one; nothing is written after it */
 };
 
+/* Begins to write; EINVAL if `ops` is null. */
+int incstack__writer_begin(const struct incstack_profile *profile,
+			   const struct incstack__writer_ops *ops, uint32_t kind, FILE *stream,
+			   struct incstack_profile_writer **writer);
+
 extern const struct incstack__writer_ops incstack__write_folded;
 extern const struct incstack__writer_ops incstack__write_pprof;
 extern const struct incstack__writer_ops incstack__write_speedscope;

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The frames of a context, as text.
+ */
+#include <string.h>
+
+#include "report.h"
+
+#define FRAMES 12 /* of a context */
+
+void tool_report_frames(const struct tool_report *report, uint32_t node, FILE *out,
+			unsigned columns)
+{
+	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
+	const unsigned width = columns > 40 ? columns - 20 : 20;
+
+	for (unsigned i = 0; node != INCSTACK__CCT_ROOT; i++, node = nodes[node].parent) {
+		const char *name = tool_symbols_name(report->symbols, nodes[node].code);
+
+		if (i == FRAMES) {
+			fprintf(out, "%20s... %u more\n", "", nodes[node].depth);
+			return;
+		}
+		fprintf(out, "%20s%.*s%s\n", "", (int)(width - 3), name,
+			strlen(name) > width - 3 ? "..." : "");
+	}
+}
