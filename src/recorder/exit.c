@@ -182,10 +182,13 @@ static int take_back(int last)
  * have the signal blocked for ever, so it is waited for only shortly. */
 static void wait_for_handlers(void)
 {
+	enum { STEPS_OF_ANSWERED = 20000, STEPS_OF_OTHERS = 1000 }; /* a second, 50 ms */
+
 	for (const struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next)
 		if (i != incstack__record_local.mine)
 			incstack__record_await_thread(i->tid, LIBC_SIGNAL,
-						      i->written == times ? 20000 : 1000);
+						      i->written == times ? STEPS_OF_ANSWERED
+									  : STEPS_OF_OTHERS);
 }
 
 /* Waits until the released threads have taken their stacks back. Before that, they would answer
@@ -281,7 +284,7 @@ void incstack__record_exec(void)
 	if (not_ours())
 		return;
 	incstack__record_quiet(&before);
-	incstack__record_file_leave();
+	incstack__record_note_unwritable();
 	incstack__record_flush_all(INCSTACK__TRACE_TALLY_EXEC);
 	incstack__record_loud(&before);
 }

@@ -16,43 +16,18 @@
 
 #include "recorder.h"
 
-void *incstack__record_map(size_t bytes)
-{
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
-void *incstack__record_remap(void *memory, size_t bytes, size_t more)
-{
-	void *moved = mremap(memory, bytes, more, MREMAP_MAYMOVE);
-
-	return moved == MAP_FAILED ? NULL : moved;
-}
-
-void incstack__record_unmap(void *memory, size_t bytes)
-{
-	if (memory != NULL)
-		munmap(memory, bytes);
-}
-
 static void read_command(char *command, size_t size)
 {
-	const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	const ssize_t got = fd >= 0 ? read(fd, command, size - 1) : -1;
+	const size_t bytes = incstack__record_read_small("/proc/self/cmdline", command, size);
 
-	if (fd >= 0)
-		close(fd);
-	command[got > 0 ? got : 0] = '\0';
-	for (ssize_t i = 0; i + 1 < got; i++)
+	for (size_t i = 0; i + 1 < bytes; i++)
 		if (command[i] == '\0')
 			command[i] = ' ';
 }
 
 /* Called before exec. The new process image opens a file again, and may have other rights than this
  * process had when it opened its own. If it cannot, a note says so. */
-void incstack__record_file_leave(void)
+void incstack__record_note_unwritable(void)
 {
 	char directory[sizeof(incstack__recording.file)];
 	char *last;
@@ -65,15 +40,6 @@ void incstack__record_file_leave(void)
 		last[last == directory] = '\0';
 	if (access(last != NULL ? directory : ".", W_OK | X_OK) != 0)
 		incstack__record_note(INCSTACK__NOTE_UNRECORDED);
-}
-
-void incstack__record_note(enum incstack__trace_note note)
-{
-	struct incstack__trace_slot *slots = incstack__recording.slots;
-	const uint64_t bit = UINT64_C(1) << note;
-
-	if (slots != NULL && !(__atomic_load_n(&slots[0].notes, __ATOMIC_RELAXED) & bit))
-		__atomic_fetch_or(&slots[0].notes, bit, __ATOMIC_RELAXED);
 }
 
 /* Stops writing. If a block was not written completely, no block after it could be read. */

@@ -123,16 +123,6 @@ static void lift_thunks(uintptr_t at)
 			incstack_stack_forked(record->stack);
 }
 
-void incstack__record_make_private(void *memory, size_t bytes)
-{
-	void *copy = incstack__record_map(bytes);
-
-	if (copy == NULL)
-		return;
-	memcpy(copy, memory, bytes);
-	mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory);
-}
-
 /* Lets the child finish the interrupted event or return as the parent would, on private copies. */
 static void finish_privately(void)
 {
@@ -151,6 +141,8 @@ static void finish_privately(void)
 	unfinished = forked_from.follow ? incstack__record_local.mine : NULL;
 }
 
+static void (*begin_again)(const struct incstack__recording *);
+
 static void begin_anew(void)
 {
 	lift_thunks((uintptr_t)__builtin_frame_address(0));
@@ -160,7 +152,7 @@ static void begin_anew(void)
 	incstack__record_forked();
 	incstack__spool_leave();
 	if (forked_from.follow)
-		incstack__record_begin_again(&forked_from);
+		begin_again(&forked_from);
 }
 
 /* Wipes the memory that the fork has not wiped. */
@@ -228,7 +220,8 @@ static void after_fork_child(void)
 	incstack__record_loud(&before);
 }
 
-int incstack__record_watch_forks(void)
+int incstack__record_watch_forks(void (*function)(const struct incstack__recording *))
 {
+	begin_again = function;
 	return pthread_atfork(before_fork, after_fork, after_fork_child);
 }

@@ -2,8 +2,7 @@
  *
  * Shared by the files of the recorder: the recording of the process, and the records of its
  * threads. A thread's record belongs to that thread. Another thread accesses it only while it
- * holds the owner in a signal handler (exit.c), or once the owner is gone
- * (gone.c).
+ * holds the owner in a signal handler (exit.c), or once the owner is gone (gone.c).
  */
 #ifndef INCSTACK_RECORDER_H
 #define INCSTACK_RECORDER_H
@@ -148,6 +147,23 @@ extern INCSTACK__TLS struct incstack__record_local {
 } incstack__record_local;
 #define INCSTACK__INSIDE ((uintptr_t)1)
 
+/* recording.c */
+/* Leaves a note for the report. May be called in any thread and in a signal handler. */
+void incstack__record_note(enum incstack__trace_note note);
+/* Called before a second record is used. */
+void incstack__record_share(void);
+
+/* memory.c */
+void *incstack__record_map(size_t bytes);
+/* Enlarges memory, which may move. Null: there is none, and the memory stays as it was. */
+void *incstack__record_remap(void *memory, size_t bytes, size_t more);
+void incstack__record_unmap(void *memory, size_t bytes); /* also null */
+/* Replaces shared memory by a private copy. Without memory for the copy, nothing changes. */
+void incstack__record_make_private(void *memory, size_t bytes);
+
+/* small_file.c: the bytes that could be read. The text ends with a zero. */
+size_t incstack__record_read_small(const char *path, char *text, size_t size);
+
 /* thunks.c: makes thunks. `caller` is the frame that called the allocation function. */
 void incstack__record_make_thunks(struct incstack__record *record, struct incstack__caller caller);
 
@@ -178,17 +194,11 @@ void incstack__record_on_replace(int fd);
 /* file.c */
 /* Called with signals blocked, as is incstack__record_write. */
 int incstack__record_open(const char *path);
-/* Before the process executes another program. */
-void incstack__record_file_leave(void);
+/* Before the process executes another program: notes if that program cannot write the file. */
+void incstack__record_note_unwritable(void);
 int incstack__record_write(const void *data, size_t bytes);
-/* Leaves a note for the report. May be called in any thread and in a signal handler. */
-void incstack__record_note(enum incstack__trace_note note);
 /* Leaves a note in the trace file of another process or process image. */
 void incstack__record_note_in(const char *path, enum incstack__trace_note note);
-void *incstack__record_map(size_t bytes);
-/* Enlarges memory, which may move. Null: there is none, and the memory stays as it was. */
-void *incstack__record_remap(void *memory, size_t bytes, size_t more);
-void incstack__record_unmap(void *memory, size_t bytes); /* also null */
 
 /* unload.c */
 /* Checks whether modules were loaded or unloaded. The caller holds no lock of the recorder. */
@@ -231,18 +241,34 @@ void incstack__spool_chunk_release(void *context, void *memory, size_t bytes);
 void incstack__spool_make_private(void);
 
 /* fork.c */
-int incstack__record_watch_forks(void);
+/* `begin_again` starts recording in a child, with the parent's configuration and findings. */
+int incstack__record_watch_forks(void (*begin_again)(const struct incstack__recording *));
 /* In a child whose fork interrupted an event: starts recording if that event is over by now.
  * Returns non-zero if the child is recorded from now on. */
 int incstack__record_begin_late(void);
 /* The embedder's allocate and release, of memory that a fork wipes. */
 void *incstack__record_allocate(void *context, size_t bytes);
 void incstack__record_release(void *context, void *memory, size_t bytes);
-/* Replaces shared memory by a private copy. Without memory for the copy, nothing changes. */
-void incstack__record_make_private(void *memory, size_t bytes);
 
-/* start.c: starts recording in a child, with the parent's configuration and findings. */
-void incstack__record_begin_again(const struct incstack__recording *parent);
+/* Bytes in use of the record's stack if the caller runs on it, else 0. */
+static inline size_t incstack__record_depth(const struct incstack__record *record)
+{
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (record == incstack__recording.late) /* it may be on any stack */
+		return 0;
+	return here >= record->low && here < record->high ? record->high - here : 0;
+}
+
+/* record.c */
+/* Returns a number for a new record. */
+uint32_t incstack__record_number(void);
+/* Prepares a record, with the counter slot that is used under the recording's lock. */
+int incstack__record_prepare(struct incstack__record *record, uint32_t number);
+/* Makes the record visible to readers of the spool. */
+void incstack__record_publish(struct incstack__record *record);
+/* Releases the memory of a record, which may be only partly prepared. */
+void incstack__record_discard(struct incstack__record *record);
 
 /* thread.c */
 int incstack__record_keys(void);
@@ -254,29 +280,31 @@ static inline struct incstack__record *incstack__record_self(void)
 
 	return mine != NULL ? mine : incstack__record_make();
 }
-/* Returns a number for a new record. */
-uint32_t incstack__record_number(void);
-/* Prepares a record, with the counter slot that is used under the recording's lock. */
-int incstack__record_prepare(struct incstack__record *record, uint32_t number);
-/* Makes the record visible to readers of the spool. */
-void incstack__record_publish(struct incstack__record *record);
-/* Releases the memory of a record, which may be only partly prepared. */
-void incstack__record_discard(struct incstack__record *record);
 /* In a child: the calling thread has no record any more. */
 void incstack__record_forked(void);
-/* Called before a second record is used. */
-void incstack__record_share(void);
 
 /* Runs the function, with the calling thread's record, as an event. */
 void incstack__record_as_event(void (*function)(struct incstack__record *, void *), void *argument);
 
-/* shown.c */
-void incstack__record_shown(uintptr_t *slot);
-void incstack__record_walk(uintptr_t *slot, int by_caller);
+/* walker.c */
+/* A walk of the program: the walker's return slot, or a slot below it. */
+struct incstack__walker {
+	uintptr_t *slot;
+	uintptr_t word; /* the content of the slot; 0: the walker is the caller */
+};
+/* The walk that a thread without a record has begun. No record is made for it: that might allocate,
+ * and the walker may be a signal handler that has interrupted the allocator. */
+extern INCSTACK__TLS struct incstack__walker incstack__walker_first;
+/* Completes the open traces and lifts the barriers. `argument` is the walk, or null. */
+void incstack__walker_lift(struct incstack__record *record, void *argument);
 /* Called for a new record, because its thread may be walking its stack already. */
 void incstack__record_walk_begun(struct incstack__record *record);
 /* If the walk has ended, barriers are planted again. */
 void incstack__record_walk_end(struct incstack__record *record);
+
+/* shown.c */
+void incstack__record_shown(uintptr_t *slot);
+void incstack__record_walk(uintptr_t *slot, int by_caller);
 void incstack__record_lookup(uintptr_t caller, int certain);
 const void *incstack__record_real_address(const void *address);
 
@@ -310,8 +338,6 @@ int incstack__record_is_marked(const void *block);
 /* room.c */
 /* Whether the batch must be written before another event. */
 int incstack__record_is_full(const struct incstack__record *record);
-/* Bytes in use of the record's stack if the caller runs on it, else 0. */
-size_t incstack__record_depth(const struct incstack__record *record);
 /* Makes room for one more event and its trace. Returns 0 if there is none. */
 int incstack__record_make_room(struct incstack__record *record);
 /* Walks the callers that samples have left open, so that they are in the spool after a kill. */
@@ -346,13 +372,14 @@ void incstack__record_switch(const void *ucontext);
 void incstack__record_thread(void);
 void incstack__record_unload(enum incstack__unload what, const void *address);
 
-/* sandbox.c */
-void incstack__record_forbid(enum incstack__forbidden what, const void *filter);
-
+/* await.c */
 /* Waits until the handler of the signal has returned in the thread, and the thread has no such
  * signal to take any more, because soon even the system call of that return may be forbidden. Each
  * of the steps takes at least 50 us. */
 void incstack__record_await_thread(pid_t tid, int signal, int steps);
+
+/* sandbox.c */
+void incstack__record_forbid(enum incstack__forbidden what, const void *filter);
 
 /* new.c */
 void incstack__record_new(const void *block, size_t bytes, struct incstack__caller caller,

@@ -50,15 +50,6 @@ void incstack__record_complete(struct incstack__record *record)
 	incstack__record_loud(&before);
 }
 
-size_t incstack__record_depth(const struct incstack__record *record)
-{
-	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-
-	if (record == incstack__recording.late) /* it may be on any stack */
-		return 0;
-	return here >= record->low && here < record->high ? record->high - here : 0;
-}
-
 /* How long events wait before they are written. A batch takes some 20 ns for each frame of the
  * stack, so events of a deep stack wait longer. */
 static int64_t patience_ns(const struct incstack__record *record)

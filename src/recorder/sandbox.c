@@ -7,14 +7,9 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/audit.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
@@ -114,39 +109,6 @@ static int ends_recording(const struct sock_fprog *program)
 	return program != NULL && is_readable(program, sizeof(*program)) &&
 	       is_readable(program->filter, program->len * sizeof(*program->filter)) &&
 	       !allows_recording(program->filter, program->len);
-}
-
-/* One mask of signals in /proc/PID/status, of which `head` begins the line. */
-static uint64_t mask_in(const char *status, const char *head)
-{
-	const char *at = strstr(status, head);
-
-	return at != NULL ? strtoull(at + strlen(head), NULL, 16) : 0;
-}
-
-/* Whether the thread has the signal blocked, as it has in the signal's handler, or has still to
- * take it. The kernel reads both masks at one moment. Returns 0 also if that cannot be found out. */
-static int is_due(pid_t tid, int signal)
-{
-	char text[4096];
-	ssize_t got;
-	int fd;
-
-	snprintf(text, sizeof(text), "/proc/self/task/%d/status", (int)tid);
-	fd = open(text, O_RDONLY | O_CLOEXEC);
-	got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	text[got > 0 ? got : 0] = '\0';
-	return (mask_in(text, "\nSigBlk:\t") | mask_in(text, "\nSigPnd:\t")) >> (signal - 1) & 1;
-}
-
-void incstack__record_await_thread(pid_t tid, int signal, int steps)
-{
-	const struct timespec pause = {.tv_nsec = 50000};
-
-	for (int step = 0; step < steps && is_due(tid, signal); step++)
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
 static int is_recording(void)

@@ -310,14 +310,10 @@ void incstack__spool_record_release(struct incstack__record *record)
 static uint64_t start_of_process(void)
 {
 	char text[1024];
-	const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	const ssize_t got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
 	const char *at;
 	uint64_t start = 0;
 
-	if (fd >= 0)
-		close(fd);
-	text[got > 0 ? got : 0] = '\0';
+	incstack__record_read_small("/proc/self/stat", text, sizeof(text));
 	at = strrchr(text, ')');
 	for (int field = 2; at != NULL && field < 22; field++)
 		at = strchr(at + 1, ' ');

@@ -13,8 +13,6 @@
 #include "native/native.h"
 #include "recorder.h"
 
-struct incstack__recording incstack__recording;
-
 /* Finds rules without libunwind, which unblocks libc's internal signals. Also, its locks and that
  * of the dynamic linker may be held by a thread that is stopped or that waits for this one. */
 static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
@@ -179,7 +177,7 @@ static int create_all(void)
 	return create_runtime() != 0 || create_late() != 0;
 }
 
-void incstack__record_begin_again(const struct incstack__recording *parent)
+static void begin_again(const struct incstack__recording *parent)
 {
 	struct incstack__recording *r = &incstack__recording;
 
@@ -234,7 +232,7 @@ static int start(const char *configuration, long starter)
 
 	if (r->file[0] == '\0' || open_next(starter <= 0 || starter == r->pid) != 0)
 		return -1;
-	if (incstack__locks_make() != 0 || incstack__record_watch_forks() != 0 ||
+	if (incstack__locks_make() != 0 || incstack__record_watch_forks(begin_again) != 0 ||
 	    incstack__record_keys() != 0 || create_all() != 0) {
 		incstack__record_note(INCSTACK__NOTE_NOT_STARTED);
 		return -1;

@@ -9,7 +9,6 @@
 
 #include "recorder.h"
 
-INCSTACK__TLS struct incstack__record_local incstack__record_local;
 static INCSTACK__TLS int ended;
 static pthread_key_t key; /* it stays valid in a child */
 
@@ -21,47 +20,6 @@ static void lock(void)
 static void unlock(void)
 {
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
-}
-
-int incstack__record_prepare(struct incstack__record *record, uint32_t number)
-{
-	record->number = number;
-	record->slot = &incstack__recording.slots[0];
-	record->epoch = __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
-	incstack__record_seed(record);
-	record->block_bytes = 2 * INCSTACK__SPOOL_EVENT_BYTES;
-	record->block = incstack__record_map(record->block_bytes);
-	if (record->block == NULL)
-		return INCSTACK_ENOMEM;
-	return incstack__recording.crosscheck ? incstack__record_check_create(record) : 0;
-}
-
-void incstack__record_publish(struct incstack__record *record)
-{
-	record->live.thread = record->number;
-	record->live.epoch = record->epoch;
-	record->live.tree = (uintptr_t)incstack_stack_tree(record->stack);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	record->live.magic = INCSTACK__SPOOL_RECORD_MAGIC;
-}
-
-void incstack__record_discard(struct incstack__record *record)
-{
-	incstack_tree_release(record->tree); /* refuses null */
-	incstack__record_check_destroy(record);
-	incstack__record_unmap(record->block, record->block_bytes);
-	incstack__slot_give(record->slot);
-	incstack__spool_record_release(record);
-}
-
-uint32_t incstack__record_number(void)
-{
-	struct incstack__recording *r = &incstack__recording;
-	const uint32_t number = __atomic_add_fetch(&r->threads_seen, 1, 5);
-
-	if (number > 1)
-		incstack__record_share();
-	return number;
 }
 
 static struct incstack__record *create(void)
@@ -146,17 +104,6 @@ static void ending(void *value)
 	ended = 1;
 	incstack__record_discard(record);
 	incstack__record_loud(&before);
-}
-
-/* The release of the addition publishes `shared`: see struct incstack__recording. */
-void incstack__record_share(void)
-{
-	struct incstack__recording *r = &incstack__recording;
-
-	if (__atomic_load_n(&r->shared, __ATOMIC_RELAXED))
-		return;
-	__atomic_store_n(&r->shared, 1, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELEASE);
 }
 
 void incstack__record_forked(void)

@@ -162,6 +162,14 @@ void incstack__request_run_held(struct incstack_request *request, struct incstac
 		run(request, thread, true, number);
 }
 
+bool incstack__request_reusable(struct incstack_request *request)
+{
+	/* acquire: partners are finish and release, after which nobody accesses the slot. */
+	return !request->used ||
+	       (atomic_load_explicit(&request->released, memory_order_acquire) &&
+		atomic_load_explicit(&request->ended, memory_order_acquire) == INCSTACK__ENDED);
+}
+
 /* ---- the handle ---------------------------------------------------------------- */
 
 /* STEP_DRAIN: waits until each winner's operation has started. It sleeps rather than spins, so

@@ -162,6 +162,23 @@ void incstack__threads_unhold(struct incstack__thread *held);
 void incstack__thread_open_gate(struct incstack__thread *thread, uint64_t before);
 /* Counts down that a thread which is told to stop has arrived. */
 void incstack__thread_arrive(struct incstack_safepoint *safepoint);
+static inline struct incstack__thread *incstack__thread_of(struct incstack_safepoint_thread *open)
+{
+	return (struct incstack__thread *)open;
+}
+
+/* Returns 0 if the calling thread, the owner, runs and is not in its slow path already. */
+static inline int incstack__check_running(const struct incstack__thread *thread)
+{
+	if (!thread)
+		return INCSTACK_EINVAL;
+	if (thread->busy)
+		return INCSTACK_EBUSY;
+	/* relaxed: only the owner changes SAFE. */
+	uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
+	return word & INCSTACK_WORD_SAFE ? INCSTACK_EINVAL : 0;
+}
+
 /* Whether the thread went safe itself and is not just stopped at a poll. */
 static inline bool incstack__waits(uint64_t word)
 {

@@ -12,14 +12,6 @@
 
 #include "safepoint.h"
 
-bool incstack__request_reusable(struct incstack_request *request)
-{
-	/* acquire: partners are finish and release, after which nobody accesses the slot. */
-	return !request->used ||
-	       (atomic_load_explicit(&request->released, memory_order_acquire) &&
-		atomic_load_explicit(&request->ended, memory_order_acquire) == INCSTACK__ENDED);
-}
-
 static struct incstack_request *find_slot(struct incstack_safepoint *safepoint)
 {
 	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++)
@@ -167,7 +159,7 @@ ANEW bool arm(struct incstack_request *request, struct incstack__thread *thread,
 		if (waiting && incstack__free(word))
 			claim |= INCSTACK_WORD_HELD;
 		/* release: partners are the acquires of claim and serve_held
-		 * (thread.c). acquire: as in hold. seq_cst: see draw. */
+		 * (poll.c). acquire: as in hold. seq_cst: see draw. */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&thread->open.word, &word, claim, memory_order_seq_cst, memory_order_relaxed));
 	if (waiting && incstack__free(word)) {

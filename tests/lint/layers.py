@@ -21,7 +21,7 @@ FOLDERS = {
     "trace": "base arch",
     "safepoint": "base",
     "native": "",
-    "profile": "base",
+    "profile": "",
     "heapfile": "",
     "recorder": "base heapfile native",
     "interpose": "base",
@@ -34,7 +34,7 @@ DOORS = {
     "recorder": "trace/shared.h interpose/preload.h",
 }
 
-# Within a folder, lowest first. A name is a file without its suffix.
+# Within a folder, lowest first. A name is a file, with or without its suffix.
 STRATA = {
     "trace": (
         "object runtime shared fault arena rule memory signals arch/*",
@@ -43,6 +43,71 @@ STRATA = {
         "unwind decode fast_walk embedder_walk walk full_walk",
         "sample barrier_hit retrieve stack_change mode aside",
         "life_cycle",
+    ),
+    "safepoint": (
+        "safepoint.h wait split",
+        "word request visit",
+        "poll thread safepoint.c",
+        "start stop",
+        "sampler",
+    ),
+    "profile": (
+        "table ranking gzip wide pprof cct.h",
+        "intern write/function_set write/json_write write/pprof_chains write/writer write/flame_page",
+        "extra meta pcct hot jit perf_map",
+        "cct losses read/reader",
+        "fold functions merge prune source read/json_read read/json_profile read/pprof_tables"
+        " read/pprof_m*",
+        "compare read/*_read write/*_write",
+        "stability format",
+    ),
+    "recorder": (
+        "recorder lock modules.h stamp memory recording small_file linker path seccomp_filter",
+        "await descriptor interval quiet slot spool",
+        "file host thunks",
+        "modules unload",
+        "check",
+        "flush record",
+        "context gone",
+        "walker",
+        "room thread",
+        "exit fork",
+        "event sandbox",
+        "new shown",
+        "start",
+    ),
+    "heapfile": (
+        "*_format *.h cct trace_modules trace_notes trace_write walks",
+        "trace_chunk",
+        "spool_read trace_read",
+        "replay",
+    ),
+    "tool": (
+        "*.h folded_fit function_start heap_end heap_lock heap_program output profile_text progress"
+        " report_sum trace_map",
+        "heap_run profile_io symbols",
+        "report_frames report_profile",
+        "report_end",
+        "report_text",
+        "report profile_convert",
+        "heap_report profile_compare profile_report",
+        "heap",
+        "main",
+    ),
+    "interpose": (
+        "*.h object",
+        "entries.c",
+        "linker",
+        "start",
+        "context descriptor entries.S jump lookup malloc new process sandbox thread unload",
+    ),
+    "native": (
+        "native cfi.h cfi_expression space unload",
+        "cfi",
+        "table",
+        "base walk stack",
+        "rule",
+        "embedder context sample",
     ),
 }
 
@@ -61,10 +126,11 @@ def place(name):
     """(the folder whose strata count, the stratum), or None where there are no strata."""
     folder = folder_of(name)
     stem = str(pathlib.PurePath(name).with_suffix("")).removeprefix(folder + "/")
+    whole = name.removeprefix(folder + "/")
     if folder == "arch":
         folder, stem = "trace", name
     for number, names in enumerate(STRATA.get(folder, ())):
-        if any(fnmatch.fnmatch(stem, name) for name in names.split()):
+        if any(fnmatch.fnmatch(one, each) for each in names.split() for one in (stem, whole)):
             return folder, number
     return None
 
@@ -106,11 +172,11 @@ def source_of(path, sources):
 
 
 def call_arrows(symbols):
-    """From (file, symbol, type). Other symbols are libc's, which interpose/ defines, too."""
+    """From (file, symbol, type). What interpose/ defines is called in libc, except ours."""
     defined, arrows = collections.defaultdict(set), collections.defaultdict(set)
-    symbols = [entry for entry in symbols if entry[1].startswith("incstack_")]
+    symbols = list(symbols)
     for name, symbol, kind in symbols:
-        if kind not in "Uwv":
+        if kind not in "Uwv" and (symbol.startswith("incstack_") or folder_of(name) != "interpose"):
             defined[symbol].add(name)
     for name, symbol, kind in symbols:
         for target in defined[symbol] if kind in "Uwv" else ():

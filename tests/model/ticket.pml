@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ticket protocol of src/safepoint/request.c and src/safepoint/thread.c, one
+ * The ticket protocol of src/safepoint/request.c, start.c, poll.c and word.c, one
  * request. Each label or comment in capitals is the INCSTACK_STEP_ of that name;
  * one atomic block is one atomic operation of the C code on one word.
  *

@@ -132,7 +132,7 @@ void incstack__spool_remove(void)
 {
 }
 
-void incstack__record_file_leave(void)
+void incstack__record_note_unwritable(void)
 {
 }
 

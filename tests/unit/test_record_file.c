@@ -13,10 +13,12 @@
 
 #include "../../src/recorder/descriptor.c"
 #include "../../src/recorder/file.c"
+#include "../../src/recorder/memory.c"
+#include "../../src/recorder/recording.c"
+#include "../../src/recorder/small_file.c"
 
 #include "run_suite.h"
 
-struct incstack__recording incstack__recording;
 static char folder[32], path[64];
 static unsigned spools;
 
@@ -395,19 +397,19 @@ START_TEST(left_for_the_next_image)
 
 	ck_assert_int_eq(incstack__record_open(path), 0);
 	strcpy(file, path);
-	incstack__record_file_leave();
+	incstack__record_note_unwritable();
 	strcpy(file, "/trace");
-	incstack__record_file_leave();
+	incstack__record_note_unwritable();
 	ck_assert_int_eq(chdir(folder), 0);
 	strcpy(file, "trace");
-	incstack__record_file_leave();
+	incstack__record_note_unwritable();
 	ck_assert_int_eq(is_noted(note), geteuid() == 0 ? 0 : is_noted(note));
 	strcpy(file, "/no/such/folder/trace");
 	incstack__recording.stopping = 1;
-	incstack__record_file_leave();
+	incstack__record_note_unwritable();
 	ck_assert_int_eq(is_noted(note), geteuid() == 0 ? 0 : is_noted(note));
 	incstack__recording.stopping = 0;
-	incstack__record_file_leave();
+	incstack__record_note_unwritable();
 	ck_assert_int_eq(is_noted(note), 1);
 	incstack__record_close();
 }

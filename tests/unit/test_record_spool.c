@@ -9,6 +9,7 @@
 
 #include "refused.h"
 
+#include "../../src/recorder/small_file.c"
 #include "../../src/recorder/spool.c"
 
 #include "run_suite.h"

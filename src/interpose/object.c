@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The recorder that the stubs call, and the loaded object of an address.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+
+#include "stub.h"
+
+const struct incstack__recorder *incstack__stub_recorder;
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE /* glibc 2.35 */
+
+static __typeof__(&_dl_find_object) find_object;
+
+void incstack__stub_object_finder(uintptr_t function)
+{
+	__atomic_store_n(&find_object, (__typeof__(&_dl_find_object))function, __ATOMIC_RELEASE);
+}
+
+/* Finds an object without dladdr, which takes a lock of the dynamic linker. A program that walks
+ * its stack inside a callback of dl_iterate_phdr, as libunwind does, holds another lock of the
+ * linker. It would deadlock with a thread that takes both locks in the other order. */
+static int find_without_lock(uintptr_t address, const struct link_map **map)
+{
+	const __typeof__(&_dl_find_object) find = __atomic_load_n(&find_object, __ATOMIC_ACQUIRE);
+	struct dl_find_object found;
+
+	if (find == NULL)
+		return -1;
+	*map = find((void *)address, &found) == 0 ? found.dlfo_link_map : NULL;
+	return 0;
+}
+
+#else
+
+void incstack__stub_object_finder(uintptr_t function)
+{
+	(void)function;
+}
+
+static int find_without_lock(uintptr_t address, const struct link_map **map)
+{
+	(void)address;
+	(void)map;
+	return -1;
+}
+
+#endif
+
+const struct link_map *incstack__stub_object(uintptr_t address)
+{
+	const struct link_map *quickly;
+	struct link_map *map = NULL;
+	Dl_info info;
+
+	if (find_without_lock(address, &quickly) == 0)
+		return quickly;
+	if (dladdr1((const void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0)
+		return NULL;
+	return map;
+}

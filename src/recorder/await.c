@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Waits until a thread has returned from the recorder's signal handler.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "recorder.h"
+
+/* One mask of signals in /proc/PID/status, of which `head` begins the line. */
+static uint64_t mask_in(const char *status, const char *head)
+{
+	const char *at = strstr(status, head);
+
+	return at != NULL ? strtoull(at + strlen(head), NULL, 16) : 0;
+}
+
+/* Whether the thread has the signal blocked, as it has in the signal's handler, or has still to
+ * take it. The kernel reads both masks at one moment. Returns 0 also if that cannot be found out. */
+static int is_due(pid_t tid, int signal)
+{
+	char path[64];
+	char text[4096];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)tid);
+	incstack__record_read_small(path, text, sizeof(text));
+	return (mask_in(text, "\nSigBlk:\t") | mask_in(text, "\nSigPnd:\t")) >> (signal - 1) & 1;
+}
+
+void incstack__record_await_thread(pid_t tid, int signal, int steps)
+{
+	const struct timespec pause = {.tv_nsec = 50000};
+
+	for (int step = 0; step < steps && is_due(tid, signal); step++)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+}
