@@ -17,7 +17,7 @@
 
 #include <incstack_jvmti.h>
 
-enum { RETRIEVE_EVERY = 200, DESCRIBE_EVERY = 97 };
+enum { RETRIEVE_EVERY = 200, DESCRIBE_EVERY = 97, KEYS = 1 << 16 };
 
 static jvmtiEnv *jvmti;
 static jvmtiExtensionFunction request, retrieve, release, describe, statistics, set_check;
@@ -25,7 +25,8 @@ static uint32_t flags = INCSTACK_JVMTI_WAITING;
 static long pause_us;
 static int checks = 1;
 static atomic_int stop, running;
-static atomic_ullong frames, traces, errors, described;
+static atomic_ullong frames, traces, errors, described, gone;
+static atomic_ullong keys[KEYS]; /* methods that were met */
 
 static void fail(const char *what, jvmtiError error)
 {
@@ -42,6 +43,7 @@ static void describe_frame(const struct incstack_frame_object *o)
 		return;
 	}
 	atomic_fetch_add(&described, 1);
+	atomic_fetch_add(&gone, m.unloaded);
 	if (!m.name || !m.name[0] || m.class_signature[0] != 'L')
 		fail("a name", 0);
 	(*jvmti)->Deallocate(jvmti, (unsigned char *)m.class_signature);
@@ -54,9 +56,11 @@ static void read_tree(const struct incstack_tree *tree)
 {
 	uint64_t n = 0, depth = 0;
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next, n++)
-		for (const struct incstack_frame_object *o = t->top; o; o = o->parent)
+		for (const struct incstack_frame_object *o = t->top; o; o = o->parent) {
+			atomic_store(&keys[INCSTACK_JVMTI_METHOD_KEY(o->method) % KEYS], o->method);
 			if (++depth % DESCRIBE_EVERY == 0)
 				describe_frame(o);
+		}
 	atomic_fetch_add(&frames, depth);
 	atomic_fetch_add(&traces, n);
 }
@@ -141,6 +145,16 @@ static void JNICALL vm_init(jvmtiEnv *env, JNIEnv *jni, jthread current)
 	(*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_THREAD_END, NULL);
 }
 
+/* Names the methods once more: many of their classes are gone by now. */
+static void describe_again(void)
+{
+	for (size_t i = 0; i < KEYS; i++) {
+		const struct incstack_frame_object o = {.method = keys[i], .bci = -1};
+		if (o.method)
+			describe_frame(&o);
+	}
+}
+
 static void JNICALL vm_death(jvmtiEnv *env, JNIEnv *jni)
 {
 	(void)env;
@@ -150,6 +164,7 @@ static void JNICALL vm_death(jvmtiEnv *env, JNIEnv *jni)
 		const struct timespec t = {0, 1000000};
 		nanosleep(&t, NULL);
 	}
+	describe_again();
 	struct incstack_jvmti_statistics s = {.size = sizeof(s)};
 	jvmtiError error = statistics(jvmti, &s);
 	if (error)
@@ -159,7 +174,8 @@ static void JNICALL vm_death(jvmtiEnv *env, JNIEnv *jni)
 		"crosschecked=%llu "
 		"mismatches=%llu "
 		"skipped=%llu returns=%llu stale=%llu truncated=%llu refused=%llu ended=%llu "
-		"empty=%llu frames=%llu walked=%llu methods=%llu described=%llu errors=%llu\n",
+		"empty=%llu frames=%llu walked=%llu methods=%llu described=%llu gone=%llu "
+		"errors=%llu\n",
 		(unsigned long long)s.requests, (unsigned long long)s.wanted,
 		(unsigned long long)s.lost_closed, (unsigned long long)s.traces,
 		(unsigned long long)traces, (unsigned long long)s.crosschecked,
@@ -169,7 +185,7 @@ static void JNICALL vm_death(jvmtiEnv *env, JNIEnv *jni)
 		(unsigned long long)s.lost_ended, (unsigned long long)s.empty,
 		(unsigned long long)frames, (unsigned long long)s.walked,
 		(unsigned long long)s.methods, (unsigned long long)described,
-		(unsigned long long)errors);
+		(unsigned long long)gone, (unsigned long long)errors);
 }
 
 static int parse(const char *options)
