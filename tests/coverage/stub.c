@@ -9,7 +9,7 @@ void __llvm_profile_initialize(void);
 extern int __llvm_profile_runtime;
 int __llvm_profile_runtime;
 
-__attribute__((constructor(102))) static void count(void)
+__attribute__((constructor(101))) static void count(void)
 {
 	__llvm_profile_initialize();
 }
