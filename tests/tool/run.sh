@@ -662,7 +662,7 @@ test_shadow_stack() {
 test_sandbox() {
 	local kind program
 	program=$(dirname "$target")/../preload/stacks_sandbox
-	for kind in kill trap errno sync strict; do
+	for kind in kill trap errno sync calls strict strict_call; do
 		record -o trace -- "$program" $kind
 		equal "status in $kind" "$status" 0
 		grep -q '^note: .*seccomp' stderr || fail "$kind: not said"

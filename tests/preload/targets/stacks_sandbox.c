@@ -10,6 +10,8 @@
  *   allow                  a filter that allows all but one that nobody makes
  *   sync                   as kill, for all threads, by the system call
  *   strict                 read, write and exit only
+ *   calls                  as kill, by the system call of prctl
+ *   strict_call            as strict, by the system call
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -62,6 +64,8 @@ static int load_list(uint32_t otherwise)
 	if (is("sync"))
 		return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
 				    &program);
+	if (is("calls"))
+		return (int)syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
@@ -78,6 +82,17 @@ static int load_one(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
+/* What is refused or changes nothing. */
+static int ask(void)
+{
+	int clock;
+
+	return prctl(PR_SET_SECCOMP, 77) != -1 || prctl(PR_SET_TSC, PR_TSC_ENABLE) != 0 ||
+	       prctl(PR_GET_TSC, &clock) != 0 || clock != PR_TSC_ENABLE ||
+	       syscall(SYS_seccomp, 77, 0, NULL) != -1 || syscall(SYS_prctl, PR_GET_SECCOMP) != 0 ||
+	       syscall(SYS_getpid) != getpid();
+}
+
 static void enter(void)
 {
 	int error;
@@ -89,8 +104,12 @@ static void enter(void)
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (void *)8) == 0 || errno != EFAULT)
 		_exit(21);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (ask() != 0)
+		_exit(23);
 	if (is("strict"))
 		error = prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	else if (is("strict_call"))
+		error = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL);
 	else if (is("allow"))
 		error = load_one();
 	else
@@ -139,7 +158,7 @@ int main(int argc, char **argv)
 		nest(i % 20, allocate);
 	if (setjmp(target) == 0)
 		nest(10, jump);
-	if (is("strict"))
+	if (is("strict") || is("strict_call"))
 		syscall(SYS_exit, 0);
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
