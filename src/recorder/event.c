@@ -363,7 +363,7 @@ static __attribute__((noinline)) void jump_to_context(uintptr_t sp)
 	context = incstack__record_context(sp);
 	if (context != NULL)
 		incstack_stack_unwinding_to(context->stack, sp);
-	if (context == NULL || context != incstack__record_context(HERE))
+	if (context != incstack__record_context(HERE))
 		incstack__record_context_leave(HERE, 1);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	incstack__record_loud(&before);

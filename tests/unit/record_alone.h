@@ -14,6 +14,13 @@ static unsigned samples, reserves, notes, flushes, rooms;
 static int reserve_error;
 static bool batch_fails;
 
+static int own_error, mode_error;
+static unsigned owned, unwindings, full_modes, skips, locked, lifts, left_by_jump, entered;
+static uintptr_t unwound_to;
+static struct incstack_stack *unwound_stack;
+static struct incstack__record *contexts[2]; /* whose stacks are what lies around them */
+static struct incstack__record *made;
+
 static struct incstack__trace_slot slots[INCSTACK__TRACE_SLOTS];
 
 #pragma GCC diagnostic push
@@ -39,11 +46,15 @@ int incstack_stack_reserve(struct incstack_stack *stack, size_t bytes)
 
 int incstack_stack_own(struct incstack_stack *stack)
 {
-	return 0;
+	owned++;
+	return own_error;
 }
 
 int incstack_stack_unwinding_to(struct incstack_stack *stack, uintptr_t sp)
 {
+	unwindings++;
+	unwound_to = sp;
+	unwound_stack = stack;
 	return 0;
 }
 
@@ -55,7 +66,8 @@ int incstack_stack_stats(const struct incstack_stack *stack, struct incstack_sta
 
 int incstack_stack_set_mode(struct incstack_stack *stack, uint32_t mode)
 {
-	return 0;
+	full_modes += mode == INCSTACK_MODE_FULL;
+	return mode_error;
 }
 
 int incstack_stack_has_gaps(const struct incstack_stack *stack)
@@ -127,20 +139,28 @@ void incstack__record_loud(const struct incstack__quiet *before)
 
 struct incstack__record *incstack__record_make(void)
 {
-	return NULL;
+	return made;
 }
 
 struct incstack__record *incstack__record_context(uintptr_t at)
 {
+	for (size_t i = 0; i < 2; i++)
+		if (contexts[i] != NULL && at >= contexts[i]->low && at < contexts[i]->high)
+			return contexts[i];
 	return NULL;
 }
 
 void incstack__record_context_leave(uintptr_t at, int by_jump)
 {
+	ck_assert_uint_eq(locked, 1);
+	lifts++;
+	left_by_jump += by_jump != 0;
 }
 
 void incstack__record_context_enter(const void *ucontext)
 {
+	ck_assert_uint_eq(locked, 1);
+	entered += ucontext != NULL;
 }
 
 void incstack__record_modules_unload(enum incstack__unload what, const void *address)
@@ -153,14 +173,31 @@ void incstack__record_modules_unload(enum incstack__unload what, const void *add
 	{ \
 		ck_abort_msg(#name); \
 	}
-UNUSED(incstack__record_check_skip, struct incstack__record *record, uint64_t index)
 UNUSED(incstack__record_check_walk, struct incstack__record *record, uint64_t index,
        const struct incstack_top *top)
 UNUSED(incstack__record_follow_mode, struct incstack__record *record)
 UNUSED(incstack__record_walk_end, struct incstack__record *record)
-UNUSED(incstack__record_share, void)
-UNUSED(incstack__lock_take, enum incstack__lock lock)
-UNUSED(incstack__lock_give, enum incstack__lock lock)
+
+void incstack__record_check_skip(struct incstack__record *record, uint64_t index)
+{
+	ck_assert_uint_eq(index, record->traces);
+	skips++;
+}
+
+void incstack__record_share(void)
+{
+	ck_assert_uint_eq(locked, 1);
+}
+
+void incstack__lock_take(enum incstack__lock lock)
+{
+	ck_assert_uint_eq(locked++, 0);
+}
+
+void incstack__lock_give(enum incstack__lock lock)
+{
+	ck_assert_uint_eq(--locked, 0);
+}
 
 int incstack__record_check_room(const struct incstack__record *record)
 {
@@ -182,5 +219,51 @@ int incstack__slot_is_shared(const struct incstack__trace_slot *slot)
 }
 
 #pragma GCC diagnostic pop
+
+/* ---- a thread with a record ------------------------------------------------------------- */
+
+enum { LOG_BYTES = 4096 };
+
+static struct incstack__record the_record;
+static uint64_t events_of_it[LOG_BYTES / 8];
+
+/* Of the calling thread, whose stack is what lies around this frame. */
+static struct incstack__record *begin_record(void)
+{
+	struct incstack__record *record = &the_record;
+
+	memset(record, 0, sizeof(*record));
+	incstack__trace_log_init(&record->log, events_of_it, LOG_BYTES);
+	record->slot = &slots[1];
+	record->number = 1;
+	record->high = HERE + LOG_BYTES;
+	record->written_ns = INT64_MAX;
+	incstack__record_local.mine = record;
+	incstack__record_local.state = 0;
+	return record;
+}
+
+static struct incstack__record *begin_test(void)
+{
+	memset(&incstack__recording, 0, sizeof(incstack__recording));
+	memset(slots, 0, sizeof(slots));
+	memset(sample_errors, 0, sizeof(sample_errors));
+	samples = reserves = notes = flushes = rooms = 0;
+	reserve_error = 0;
+	batch_fails = false;
+	incstack__recording.slots = slots;
+	incstack__recording.interval = 1;
+	incstack__recording.changes = 1;
+	incstack__recording.on = 1;
+	return begin_record();
+}
+
+static void put(void)
+{
+	static const char block[16];
+	const uintptr_t slot = (uintptr_t)block;
+
+	incstack__record_alloc(block, sizeof(block), (struct incstack__caller){&slot, 0});
+}
 
 #endif

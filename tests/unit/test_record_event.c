@@ -12,52 +12,6 @@
 
 #include "record_alone.h"
 
-/* ---- a thread with a record ------------------------------------------------------------- */
-
-enum { LOG_BYTES = 4096 };
-
-static struct incstack__record the_record;
-static uint64_t events_of_it[LOG_BYTES / 8];
-
-/* Of the calling thread, whose stack is what lies around this frame. */
-static struct incstack__record *begin_record(void)
-{
-	struct incstack__record *record = &the_record;
-
-	memset(record, 0, sizeof(*record));
-	incstack__trace_log_init(&record->log, events_of_it, LOG_BYTES);
-	record->slot = &slots[1];
-	record->number = 1;
-	record->high = HERE + LOG_BYTES;
-	record->written_ns = INT64_MAX;
-	incstack__record_local.mine = record;
-	incstack__record_local.state = 0;
-	return record;
-}
-
-static struct incstack__record *begin_test(void)
-{
-	memset(&incstack__recording, 0, sizeof(incstack__recording));
-	memset(slots, 0, sizeof(slots));
-	memset(sample_errors, 0, sizeof(sample_errors));
-	samples = reserves = notes = flushes = rooms = 0;
-	reserve_error = 0;
-	batch_fails = false;
-	incstack__recording.slots = slots;
-	incstack__recording.interval = 1;
-	incstack__recording.changes = 1;
-	incstack__recording.on = 1;
-	return begin_record();
-}
-
-static void put(void)
-{
-	static const char block[16];
-	const uintptr_t slot = (uintptr_t)block;
-
-	incstack__record_alloc(block, sizeof(block), (struct incstack__caller){&slot, 0});
-}
-
 /* ---- refusals --------------------------------------------------------------------------- */
 
 /* The core has no memory: it gets some, and the sample is taken once more. */
