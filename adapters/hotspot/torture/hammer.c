@@ -127,6 +127,37 @@ static void find_functions(void)
 				*wanted[i].function = infos[k].func;
 }
 
+static void expect(const char *what, jvmtiError error, jvmtiError wanted)
+{
+	if (error != wanted)
+		fail(what, error ? error : JVMTI_ERROR_INTERNAL);
+}
+
+/* Wrong arguments are refused. */
+static void check_arguments(void)
+{
+	struct incstack_jvmti_request r = {.size = sizeof(r), .n = 1, .flags = 1u << 30};
+	struct incstack_jvmti_method m = {.size = sizeof(m)};
+	struct incstack_jvmti_traces *all;
+	const jthread none[] = {NULL};
+	expect("no request", request(jvmti, 0, NULL, NULL, NULL), JVMTI_ERROR_NULL_POINTER);
+	expect("flags", request(jvmti, 0, NULL, &r, NULL), JVMTI_ERROR_ILLEGAL_ARGUMENT);
+	r.flags = 0;
+	expect("count", request(jvmti, -1, NULL, &r, NULL), JVMTI_ERROR_ILLEGAL_ARGUMENT);
+	expect("no threads", request(jvmti, 1, NULL, &r, NULL), JVMTI_ERROR_ILLEGAL_ARGUMENT);
+	expect("no thread", request(jvmti, 1, none, &r, NULL), JVMTI_ERROR_INVALID_THREAD);
+	r.size = 4;
+	expect("size", request(jvmti, 0, NULL, &r, NULL), JVMTI_ERROR_ILLEGAL_ARGUMENT);
+	expect("no traces", retrieve(jvmti, 0, NULL, NULL), JVMTI_ERROR_NULL_POINTER);
+	expect("retrieve", retrieve(jvmti, 1, none, &all), JVMTI_ERROR_INVALID_THREAD);
+	expect("release", release(jvmti, NULL), JVMTI_ERROR_NONE);
+	expect("key 0", describe(jvmti, (jlong)0, 0, &m), JVMTI_ERROR_INVALID_METHODID);
+	expect("key", describe(jvmti, (jlong)1 << 54, 0, &m), JVMTI_ERROR_INVALID_METHODID);
+	expect("no name", describe(jvmti, (jlong)1, 0, NULL), JVMTI_ERROR_NULL_POINTER);
+	expect("statistics", statistics(jvmti, NULL), JVMTI_ERROR_NULL_POINTER);
+	expect("check", set_check(jvmti, 2), JVMTI_ERROR_ILLEGAL_ARGUMENT);
+}
+
 static void JNICALL vm_init(jvmtiEnv *env, JNIEnv *jni, jthread current)
 {
 	(void)env;
@@ -136,6 +167,7 @@ static void JNICALL vm_init(jvmtiEnv *env, JNIEnv *jni, jthread current)
 		fprintf(stderr, "hammer: this JVM does not have the library inside\n");
 		exit(3);
 	}
+	check_arguments();
 	jclass class = (*jni)->FindClass(jni, "java/lang/Thread");
 	jmethodID init = (*jni)->GetMethodID(jni, class, "<init>", "(Ljava/lang/String;)V");
 	jthread thread = (*jni)->NewObject(jni, class, init, (*jni)->NewStringUTF(jni, "hammer"));
