@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The agent as the JVM sees it: how it is loaded, the events that it gets, and commands. The
+ * JVM runs on whatever happens here.
+ */
+#include <jvmti.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "say.h"
+#include "session.h"
+
+enum state {
+	UNUSED = 0, /* no session was ever started */
+	WAITING,    /* for the JVM to be initialized */
+	RUNNING,
+	FINISHED,
+};
+
+static struct {
+	pthread_mutex_t lock; /* of the state and the session's life */
+	enum state state;
+	bool dead; /* the JVM ends, or the sampler does not: no session begins any more */
+	struct agent_options options;
+	/* Read-locked by the events of threads and classes. One may come within another. */
+	pthread_rwlock_t events;
+	bool listening;
+	struct agent_session session;
+} agent = {.lock = PTHREAD_MUTEX_INITIALIZER, .events = PTHREAD_RWLOCK_INITIALIZER};
+
+/* ---- commands, under the lock ------------------------------------------------------- */
+
+static void start(JNIEnv *jni, const struct agent_options *options)
+{
+	const char *why = agent_session_start(&agent.session, jni, options);
+
+	if (why)
+		agent_say("%s; nothing is sampled", why);
+	agent.state = why ? UNUSED : RUNNING;
+}
+
+static void finish(JNIEnv *jni)
+{
+	if (agent.state != RUNNING)
+		return;
+	agent.state = FINISHED;
+	if (!agent_session_finish(&agent.session, jni))
+		agent.dead = true;
+}
+
+static void say_status(void)
+{
+	if (agent.state == RUNNING)
+		agent_say("sampling, part %u", (unsigned)agent.session.part);
+	else
+		agent_say("not sampling");
+}
+
+static void obey(JNIEnv *jni, const struct agent_options *options)
+{
+	if (options->command == AGENT_STATUS)
+		say_status();
+	else if (options->command == AGENT_START && agent.state == RUNNING)
+		agent_say("sampling already; stop first, or use the commands dump and next");
+	else if (options->command == AGENT_START)
+		start(jni, options);
+	else if (agent.state != RUNNING)
+		agent_say("not sampling; start first");
+	else if (options->command == AGENT_STOP)
+		finish(jni);
+	else
+		agent_sampler_ask(&agent.session, options->command == AGENT_NEXT
+							  ? AGENT_ASKED_NEXT
+							  : AGENT_ASKED_DUMP);
+}
+
+/* Another thread may have ended this session already, and may even have started the next. */
+void agent_duration_over(uint64_t number, JNIEnv *jni)
+{
+	pthread_mutex_lock(&agent.lock);
+	if (agent.session.number == number)
+		finish(jni);
+	pthread_mutex_unlock(&agent.lock);
+}
+
+/* ---- events ------------------------------------------------------------------------- */
+
+static void JNICALL on_init(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
+{
+	(void)jvmti;
+	(void)thread;
+	pthread_mutex_lock(&agent.lock);
+	if (agent.state == WAITING)
+		start(jni, &agent.options);
+	pthread_mutex_unlock(&agent.lock);
+}
+
+static void JNICALL on_death(jvmtiEnv *jvmti, JNIEnv *jni)
+{
+	(void)jvmti;
+	pthread_mutex_lock(&agent.lock);
+	agent.dead = true;
+	finish(jni);
+	pthread_mutex_unlock(&agent.lock);
+}
+
+void agent_listen(bool on)
+{
+	pthread_rwlock_wrlock(&agent.events);
+	agent.listening = on;
+	pthread_rwlock_unlock(&agent.events);
+}
+
+static void JNICALL on_thread_start(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
+{
+	(void)jvmti;
+	pthread_rwlock_rdlock(&agent.events);
+	if (agent.listening)
+		agent_threads_add(&agent.session.threads, jni, thread);
+	pthread_rwlock_unlock(&agent.events);
+}
+
+static void JNICALL on_thread_end(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
+{
+	struct agent_session *session = &agent.session;
+
+	(void)jvmti;
+	pthread_rwlock_rdlock(&agent.events);
+	if (agent.listening) {
+		agent_threads_remove(&session->threads, jni, thread);
+		if (session->technique->retrieve)
+			session->technique->retrieve(session, jni, thread);
+	}
+	pthread_rwlock_unlock(&agent.events);
+}
+
+static void JNICALL on_class(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass class)
+{
+	(void)jvmti;
+	(void)thread;
+	pthread_rwlock_rdlock(&agent.events);
+	if (agent.listening && !agent.session.technique->retrieve)
+		agent_methods_class(&agent.session.methods, jni, class);
+	pthread_rwlock_unlock(&agent.events);
+}
+
+/* ---- loading ------------------------------------------------------------------------ */
+
+/* A capability that the JVM refuses costs only what it is for. */
+static void add_capabilities(jvmtiEnv *jvmti)
+{
+	jvmtiCapabilities each[3];
+
+	memset(each, 0, sizeof(each));
+	each[0].can_get_line_numbers = 1;
+	each[1].can_get_source_file_name = 1;
+	each[2].can_get_thread_cpu_time = 1;
+	for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++)
+		(void)(*jvmti)->AddCapabilities(jvmti, &each[i]);
+}
+
+/* Returns whether there is an environment. It is made once, and kept. */
+static bool attach(JavaVM *vm)
+{
+	static const jvmtiEventCallbacks callbacks = {.VMInit = on_init,
+						      .VMDeath = on_death,
+						      .ThreadStart = on_thread_start,
+						      .ThreadEnd = on_thread_end,
+						      .ClassPrepare = on_class};
+	const jvmtiEvent events[] = {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH};
+	jvmtiEnv *jvmti = NULL;
+
+	if (agent.session.jvmti)
+		return true;
+	if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_11) != JNI_OK) {
+		agent_say("this JVM is older than version 11; nothing is sampled");
+		return false;
+	}
+	add_capabilities(jvmti);
+	if ((*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof(callbacks)))
+		return false;
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+		if ((*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, events[i], NULL))
+			return false;
+	agent_session_init(&agent.session, vm, jvmti);
+	return true;
+}
+
+static bool read_options(const char *text, struct agent_options *options)
+{
+	char error[AGENT_ERROR_MAX];
+	struct agent_locale locale;
+	bool valid;
+
+	agent_locale_enter(&locale);
+	valid = agent_options_read(text, options, error);
+	agent_locale_leave(&locale);
+	if (!valid)
+		agent_say("%s; nothing is sampled", error);
+	return valid;
+}
+
+/* An error would end the JVM, so there is none. */
+__attribute__((visibility("default"))) JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *text,
+									   void *reserved)
+{
+	(void)reserved;
+	if (!read_options(text, &agent.options))
+		return JNI_OK;
+	if (agent.options.command != AGENT_START)
+		agent_say("the JVM has just started: there is nothing to do for a command but "
+			  "start");
+	else if (attach(vm))
+		agent.state = WAITING;
+	return JNI_OK;
+}
+
+static void attached(JavaVM *vm, const struct agent_options *options)
+{
+	jvmtiPhase phase;
+	JNIEnv *jni = NULL;
+
+	if (!attach(vm) || (*vm)->GetEnv(vm, (void **)&jni, JNI_VERSION_10) != JNI_OK)
+		return;
+	if (agent.dead || (*agent.session.jvmti)->GetPhase(agent.session.jvmti, &phase) ||
+	    phase != JVMTI_PHASE_LIVE)
+		agent_say("the JVM starts or ends just now; nothing is done");
+	else
+		obey(jni, options);
+}
+
+__attribute__((visibility("default"))) JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *text,
+									     void *reserved)
+{
+	static struct agent_options options; /* under the lock */
+
+	(void)reserved;
+	pthread_mutex_lock(&agent.lock);
+	if (read_options(text, &options))
+		attached(vm, &options);
+	pthread_mutex_unlock(&agent.lock);
+	return JNI_OK;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From walks and trees to one profile. Without memory a sample is lost and counted.
+ */
+#include "collector.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct incstack_profile_kind kinds[] = {{"samples", "count"}};
+
+bool agent_collector_open(struct agent_collector *collector)
+{
+	*collector = (struct agent_collector){.lock = PTHREAD_MUTEX_INITIALIZER};
+	return !incstack_profile_create(kinds, 1, &collector->profile);
+}
+
+void agent_collector_close(struct agent_collector *collector)
+{
+	incstack_profile_destroy(collector->profile);
+	free(collector->objects);
+	free(collector->way);
+	collector->profile = NULL;
+	collector->objects = NULL;
+	collector->way = NULL;
+	collector->objects_room = collector->way_room = 0;
+}
+
+static bool make_room(void **array, size_t *room, size_t need, size_t element)
+{
+	size_t more = *room ? *room : 64;
+	void *made;
+
+	if (need <= *room)
+		return true;
+	while (more < need)
+		more *= 2;
+	made = realloc(*array, more * element);
+	if (!made)
+		return false;
+	*array = made;
+	*room = more;
+	return true;
+}
+
+static int add_tree(struct agent_collector *collector, const char *root,
+		    const struct incstack_tree *tree)
+{
+	if (root && *root)
+		return incstack_profile_add_tree_below(collector->profile, root, tree, NULL, NULL);
+	return incstack_profile_add_tree(collector->profile, tree, NULL, NULL);
+}
+
+/* ---- full walks ---- */
+
+/* How many of the outermost frames are the same. */
+static uint32_t common_frames(const struct agent_last_walk *last, const struct agent_frame *frames,
+			      uint32_t count)
+{
+	uint32_t common = 0, most = last->count < count ? last->count : count;
+
+	while (common < most &&
+	       last->frames[last->count - 1 - common].method == frames[count - 1 - common].method &&
+	       last->frames[last->count - 1 - common].bci == frames[count - 1 - common].bci)
+		common++;
+	return common;
+}
+
+/* Without memory the walk is forgotten, and the next one is compared with none. */
+static void remember(struct agent_counts *counts, struct agent_last_walk *last,
+		     const struct agent_frame *frames, uint32_t count)
+{
+	size_t room = last->room;
+	uint32_t common = common_frames(last, frames, count);
+
+	if (last->count) {
+		counts->popped_sum += last->count - common;
+		counts->popped_count++;
+	}
+	last->count = 0;
+	if (!make_room((void **)&last->frames, &room, count, sizeof(*frames)))
+		return;
+	last->room = (uint32_t)room;
+	memcpy(last->frames, frames, count * sizeof(*frames));
+	last->count = count;
+}
+
+void agent_last_walk_free(struct agent_last_walk *last)
+{
+	free(last->frames);
+	*last = (struct agent_last_walk){0};
+}
+
+/* Addresses only have to be in order, as on a stack. */
+static void make_objects(struct incstack_frame_object *objects, const struct agent_frame *frames,
+			 uint32_t count, bool truncated)
+{
+	for (uint32_t i = 0; i < count; i++)
+		objects[i] = (struct incstack_frame_object){.parent = &objects[i + 1],
+							    .method = frames[i].method,
+							    .address = i + 1,
+							    .bci = frames[i].bci,
+							    .flags = INCSTACK_OBJECT_FILLED};
+	objects[count - 1].parent = NULL;
+	objects[count - 1].flags |= truncated ? INCSTACK_OBJECT_TRUNCATED : INCSTACK_OBJECT_BASE;
+}
+
+static bool add_walk(struct agent_collector *collector, const char *root,
+		     const struct agent_frame *frames, uint32_t count, bool truncated)
+{
+	struct incstack_trace trace = {.weight = 1};
+	struct incstack_tree tree = {.traces = &trace, .count = 1, .objects = count};
+
+	if (!make_room((void **)&collector->objects, &collector->objects_room, count,
+		       sizeof(*collector->objects)))
+		return false;
+	make_objects(collector->objects, frames, count, truncated);
+	trace.top = collector->objects;
+	return !add_tree(collector, root, &tree);
+}
+
+void agent_collector_walk(struct agent_collector *collector, const char *root,
+			  const struct agent_frame *frames, uint32_t count, bool truncated,
+			  struct agent_last_walk *last)
+{
+	pthread_mutex_lock(&collector->lock);
+	if (!collector->profile || !add_walk(collector, root, frames, count, truncated)) {
+		collector->counts.lost++;
+	} else {
+		collector->counts.traces++;
+		collector->counts.truncated += truncated;
+		collector->counts.depth_sum += count;
+		if (last)
+			remember(&collector->counts, last, frames, count);
+	}
+	pthread_mutex_unlock(&collector->lock);
+}
+
+/* ---- trees ---- */
+
+/* Cuts the way, outermost first, behind the object if it is on it. The objects of one stack
+ * are ordered by address; inlined frames share one. */
+static bool way_has(struct agent_collector *collector, size_t *length,
+		    const struct incstack_frame_object *object)
+{
+	size_t at = *length;
+
+	while (at && collector->way[at - 1]->address < object->address)
+		at--;
+	*length = at;
+	for (; at && collector->way[at - 1]->address == object->address; at--)
+		if (collector->way[at - 1] == object) {
+			*length = at;
+			return true;
+		}
+	return false;
+}
+
+/* Replaces the way by that of the trace. `*length` is the depth then. Returns how many frames
+ * are shared with the trace before; -1 without memory. */
+static int64_t follow(struct agent_collector *collector, size_t *length,
+		      const struct incstack_frame_object *top)
+{
+	const struct incstack_frame_object *object = top;
+	size_t fresh = 0, shared;
+
+	for (; object && !way_has(collector, length, object); object = object->parent)
+		fresh++;
+	shared = object ? *length : 0;
+	if (!make_room((void **)&collector->way, &collector->way_room, shared + fresh,
+		       sizeof(*collector->way)))
+		return -1;
+	*length = shared + fresh;
+	object = top;
+	for (size_t at = *length; at > shared; object = object->parent)
+		collector->way[--at] = object;
+	return (int64_t)shared;
+}
+
+static void measure(struct agent_collector *collector, const struct incstack_tree *tree)
+{
+	struct agent_counts *counts = &collector->counts;
+	size_t length = 0;
+
+	for (const struct incstack_trace *t = tree->traces; t; t = t->next) {
+		size_t before = length;
+		int64_t shared = follow(collector, &length, t->top);
+
+		if (shared < 0)
+			return;
+		counts->depth_sum += length;
+		if (t == tree->traces)
+			continue;
+		counts->popped_sum += before - (size_t)shared;
+		counts->popped_count++;
+	}
+}
+
+void agent_collector_tree(struct agent_collector *collector, const char *root,
+			  const struct incstack_tree *tree)
+{
+	pthread_mutex_lock(&collector->lock);
+	if (!collector->profile || add_tree(collector, root, tree)) {
+		collector->counts.lost += tree->count;
+	} else {
+		collector->counts.traces += tree->count;
+		collector->counts.truncated += tree->truncated;
+		measure(collector, tree);
+	}
+	pthread_mutex_unlock(&collector->lock);
+}
+
+/* ---- the rest ---- */
+
+void agent_collector_lose(struct agent_collector *collector, uint64_t samples)
+{
+	pthread_mutex_lock(&collector->lock);
+	collector->counts.lost += samples;
+	pthread_mutex_unlock(&collector->lock);
+}
+
+struct incstack_profile *agent_collector_take(struct agent_collector *collector, bool last,
+					      struct agent_counts *counts)
+{
+	struct incstack_profile *taken = NULL, *fresh = NULL;
+
+	pthread_mutex_lock(&collector->lock);
+	*counts = collector->counts;
+	if (last || !incstack_profile_create(kinds, 1, &fresh)) {
+		taken = collector->profile;
+		collector->profile = fresh;
+		collector->counts = (struct agent_counts){0};
+	}
+	pthread_mutex_unlock(&collector->lock);
+	return taken;
+}
+
+int agent_collector_read(struct agent_collector *collector,
+			 int (*read)(void *context, const struct incstack_profile *profile,
+				     const struct agent_counts *counts),
+			 void *context)
+{
+	int error = INCSTACK_EINVAL;
+
+	pthread_mutex_lock(&collector->lock);
+	if (collector->profile)
+		error = read(context, collector->profile, &collector->counts);
+	pthread_mutex_unlock(&collector->lock);
+	return error;
+}

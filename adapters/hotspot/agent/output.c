@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The result: a file gets its name when it is whole. What is no regular file (a pipe) is
+ * written as it is.
+ */
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "names.h"
+#include "say.h"
+
+static bool make_name(const struct agent_session *session, char name[AGENT_FILE_MAX])
+{
+	const struct agent_name_values values = {.process = (long)getpid(),
+						 .start = session->start,
+						 .part = session->part,
+						 .has_parts = session->part > 1 ||
+							      session->options.split_ns};
+
+	return agent_name_make(session->options.file, &values, name, AGENT_FILE_MAX);
+}
+
+static bool is_special(const char *name)
+{
+	struct stat status;
+
+	return !stat(name, &status) && !S_ISREG(status.st_mode);
+}
+
+/* The name beside the file that it has while it is written. */
+static bool make_temporary(const char *name, char temporary[AGENT_FILE_MAX])
+{
+	return snprintf(temporary, AGENT_FILE_MAX, "%s.%ld.part", name, (long)getpid()) <
+	       AGENT_FILE_MAX;
+}
+
+const char *agent_output_probe(const struct agent_session *session, char name[AGENT_FILE_MAX])
+{
+	char temporary[AGENT_FILE_MAX];
+	struct stat status;
+	int file;
+
+	if (!make_name(session, name) || !make_temporary(name, temporary))
+		return "the name is too long";
+	if (!stat(name, &status) && S_ISDIR(status.st_mode))
+		return "it is a directory";
+	if (is_special(name))
+		return access(name, W_OK) ? strerror(errno) : NULL;
+	if (!access(name, F_OK) && access(name, W_OK))
+		return strerror(errno);
+	file = open(temporary, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (file < 0)
+		return strerror(errno);
+	close(file);
+	unlink(temporary);
+	return NULL;
+}
+
+/* ---- the profile ---- */
+
+static void command_line(char *text, size_t size)
+{
+	int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t length = file < 0 ? 0 : read(file, text, size - 1);
+
+	if (file >= 0)
+		close(file);
+	text[length > 0 ? length : 0] = 0;
+	for (ssize_t i = 0; i + 1 < length; i++)
+		if (!text[i])
+			text[i] = ' ';
+}
+
+static int describe(const struct agent_session *session, struct incstack_profile *profile,
+		    const struct agent_counts *counts)
+{
+	char program[1024];
+	uint64_t duration = agent_now() - session->part_ns;
+	struct timespec now;
+	struct incstack_profile_meta meta = {
+		.program = program,
+		.mode = agent_mode_name(session->technique->mode),
+		.duration_ns = duration,
+		.lost = counts->lost,
+		.truncated = counts->truncated,
+	};
+	int error;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	meta.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - duration;
+	command_line(program, sizeof(program));
+	error = incstack_profile_set_meta(profile, &meta);
+	if (error != INCSTACK_EFORMAT)
+		return error;
+	meta.program = NULL;
+	return incstack_profile_set_meta(profile, &meta);
+}
+
+static int write_stream(const struct agent_session *session, const struct incstack_profile *profile,
+			FILE *stream)
+{
+	int error = incstack_profile_write(
+		profile, (enum incstack_profile_format)session->options.format, 0, stream);
+
+	if (fclose(stream) && !error)
+		error = INCSTACK_EIO;
+	return error;
+}
+
+static int write_file(const struct agent_session *session, const struct incstack_profile *profile,
+		      const char *name)
+{
+	char temporary[AGENT_FILE_MAX];
+	const bool special = is_special(name);
+	FILE *stream;
+	int error;
+
+	if (!make_temporary(name, temporary))
+		return INCSTACK_EIO;
+	stream = fopen(special ? name : temporary, "we");
+	if (!stream)
+		return INCSTACK_EIO;
+	error = write_stream(session, profile, stream);
+	if (!special && !error && rename(temporary, name))
+		error = INCSTACK_EIO;
+	if (!special && error) {
+		const int reason = errno;
+
+		unlink(temporary);
+		errno = reason;
+	}
+	return error;
+}
+
+bool agent_output_write(const struct agent_session *session, const struct incstack_profile *profile,
+			const struct agent_counts *counts, char name[AGENT_FILE_MAX])
+{
+	struct incstack_profile *named = NULL;
+	int error = incstack_profile_in_source(profile, session->technique->source,
+					       (void *)(uintptr_t)session, &named);
+
+	if (!error)
+		error = describe(session, named, counts);
+	errno = ENAMETOOLONG;
+	if (!error && !make_name(session, name))
+		error = INCSTACK_EIO;
+	if (!error)
+		error = write_file(session, named, name);
+	if (error)
+		agent_say("cannot write %s: %s", *name ? name : session->options.file,
+			  error == INCSTACK_EIO && errno ? strerror(errno)
+							 : incstack_error_text(error));
+	incstack_profile_destroy(named);
+	return !error;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The thread that samples: at each time of a grid of absolute times it lets the technique take
+ * samples. Times that have passed by then are missed, and their samples lost.
+ */
+#include "session.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+#define RETRIEVE_NS UINT64_C(100000000)
+#define HOUSEKEEPING_NS UINT64_C(1000000000)
+
+enum { STOP_SECONDS = 10 };
+
+uint64_t agent_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* ---- ticks -------------------------------------------------------------------------- */
+
+struct grid {
+	uint64_t due, retrieve, housekeeping, split, end; /* the next time of each */
+};
+
+/* Does what another thread has asked for. Under the lock, which it gives back meanwhile. */
+static void serve(struct agent_session *session, JNIEnv *jni)
+{
+	bool next = session->asked == AGENT_ASKED_NEXT;
+
+	pthread_mutex_unlock(&session->lock);
+	agent_session_dump(session, jni, next);
+	pthread_mutex_lock(&session->lock);
+	session->asked = AGENT_ASKED_NOTHING;
+	pthread_cond_broadcast(&session->changed);
+}
+
+/* Waits until the time is due. Returns false if the session is to stop. */
+static bool sleep_until(struct agent_session *session, JNIEnv *jni, uint64_t due)
+{
+	const struct timespec time = {.tv_sec = (time_t)(due / NS_PER_S),
+				      .tv_nsec = (long)(due % NS_PER_S)};
+	bool stopping;
+
+	pthread_mutex_lock(&session->lock);
+	while (!session->stopping && (session->asked || agent_now() < due))
+		if (session->asked)
+			serve(session, jni);
+		else
+			pthread_cond_timedwait(&session->changed, &session->lock, &time);
+	stopping = session->stopping;
+	pthread_mutex_unlock(&session->lock);
+	return !stopping;
+}
+
+static void count_tick(struct agent_session *session, const struct agent_tick *tick)
+{
+	session->ticks++;
+	session->wanted += tick->wanted;
+	if (tick->wanted > tick->taken)
+		agent_collector_lose(&session->collector, tick->wanted - tick->taken);
+}
+
+/* The next time on the grid. Those that have passed are missed; each would have given as many
+ * samples as the last one. */
+static void advance(struct agent_session *session, struct grid *grid, const struct agent_tick *tick)
+{
+	uint64_t interval = session->options.interval_ns, now = agent_now();
+
+	grid->due += interval;
+	if (grid->due < now) {
+		uint64_t missed = (now - grid->due) / interval + 1;
+
+		session->missed += missed;
+		session->wanted += missed * tick->wanted;
+		agent_collector_lose(&session->collector, missed * tick->wanted);
+		grid->due += missed * interval;
+	}
+}
+
+/* What is done more seldom than samples are taken. */
+static void look_after(struct agent_session *session, JNIEnv *jni, struct grid *grid)
+{
+	if (session->technique->retrieve && grid->due >= grid->retrieve) {
+		session->technique->retrieve(session, jni, NULL);
+		grid->retrieve = grid->due + RETRIEVE_NS;
+	}
+	if (grid->due >= grid->housekeeping) {
+		agent_methods_sweep(&session->methods, jni);
+		grid->housekeeping = grid->due + HOUSEKEEPING_NS;
+	}
+	if (grid->due >= grid->split) {
+		agent_session_dump(session, jni, true);
+		grid->split += session->options.split_ns;
+	}
+}
+
+static void take_tick(struct agent_session *session, JNIEnv *jni, struct grid *grid)
+{
+	struct agent_tick tick = {.due = grid->due};
+
+	if ((*jni)->PushLocalFrame(jni, 64)) { /* the heap is full: no sample */
+		(*jni)->ExceptionClear(jni);
+		tick.wanted = session->samples;
+	} else {
+		session->technique->tick(session, jni, &tick);
+		look_after(session, jni, grid);
+		(*jni)->PopLocalFrame(jni, NULL);
+	}
+	count_tick(session, &tick);
+	advance(session, grid, &tick);
+}
+
+/* Returns whether the duration has passed. */
+static bool take_ticks(struct agent_session *session, JNIEnv *jni)
+{
+	const struct agent_options *options = &session->options;
+	uint64_t now = session->start_ns;
+	struct grid grid = {.due = now + options->interval_ns,
+			    .retrieve = now + RETRIEVE_NS,
+			    .housekeeping = now + HOUSEKEEPING_NS,
+			    .split = options->split_ns ? now + options->split_ns : UINT64_MAX,
+			    .end = options->duration_ns ? now + options->duration_ns : UINT64_MAX};
+
+	while (grid.due <= grid.end) {
+		if (!sleep_until(session, jni, grid.due))
+			return false;
+		take_tick(session, jni, &grid);
+	}
+	return true;
+}
+
+static void JNICALL run(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
+{
+	struct agent_session *session = argument;
+	const uint64_t number = session->number;
+	bool over;
+
+	(void)jvmti;
+	agent_threads_remove(&session->threads, jni, session->sampler);
+	over = take_ticks(session, jni);
+	pthread_mutex_lock(&session->lock);
+	session->ended = true;
+	pthread_cond_broadcast(&session->changed);
+	pthread_mutex_unlock(&session->lock);
+	if (over)
+		agent_duration_over(number, jni);
+}
+
+/* ---- life --------------------------------------------------------------------------- */
+
+/* new Thread("incstack sampler"); null without memory. */
+static jthread make_thread(JNIEnv *jni)
+{
+	jclass class = (*jni)->FindClass(jni, "java/lang/Thread");
+	jmethodID constructor =
+		class ? (*jni)->GetMethodID(jni, class, "<init>", "(Ljava/lang/String;)V") : NULL;
+	jstring name = constructor ? (*jni)->NewStringUTF(jni, "incstack sampler") : NULL;
+	jobject thread = name ? (*jni)->NewObject(jni, class, constructor, name) : NULL;
+	jthread made = thread ? (*jni)->NewGlobalRef(jni, thread) : NULL;
+
+	if ((*jni)->ExceptionCheck(jni))
+		(*jni)->ExceptionClear(jni);
+	return made;
+}
+
+const char *agent_sampler_start(struct agent_session *session, JNIEnv *jni)
+{
+	session->sampler = make_thread(jni);
+	if (!session->sampler)
+		return "no thread can be made: out of memory";
+	if ((*session->jvmti)
+		    ->RunAgentThread(session->jvmti, session->sampler, run, session,
+				     JVMTI_THREAD_MAX_PRIORITY)) {
+		(*jni)->DeleteGlobalRef(jni, session->sampler);
+		session->sampler = NULL;
+		return "no thread can be started";
+	}
+	return NULL;
+}
+
+bool agent_sampler_stop(struct agent_session *session)
+{
+	uint64_t limit = agent_now() + STOP_SECONDS * NS_PER_S;
+	const struct timespec time = {.tv_sec = (time_t)(limit / NS_PER_S),
+				      .tv_nsec = (long)(limit % NS_PER_S)};
+	bool ended;
+
+	pthread_mutex_lock(&session->lock);
+	session->stopping = true;
+	pthread_cond_broadcast(&session->changed);
+	while (!session->ended && agent_now() < limit)
+		pthread_cond_timedwait(&session->changed, &session->lock, &time);
+	ended = session->ended;
+	pthread_mutex_unlock(&session->lock);
+	return ended;
+}
+
+void agent_sampler_ask(struct agent_session *session, enum agent_asked asked)
+{
+	pthread_mutex_lock(&session->lock);
+	if (!session->ended)
+		session->asked = asked;
+	pthread_cond_broadcast(&session->changed);
+	while (session->asked && !session->ended)
+		pthread_cond_wait(&session->changed, &session->lock);
+	pthread_mutex_unlock(&session->lock);
+}

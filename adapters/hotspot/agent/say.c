@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the agent says.
+ */
+#include "say.h"
+
+#include <locale.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void agent_say(const char *format, ...)
+{
+	char line[6000] = "incstack: ";
+	const size_t begin = strlen(line);
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(line + begin, sizeof(line) - begin - 1, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		return;
+	strcat(line, "\n");
+	if (write(STDERR_FILENO, line, strlen(line)) < 0)
+		return; /* nobody listens */
+}
+
+void agent_locale_enter(struct agent_locale *locale)
+{
+	locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+
+	locale->made = plain;
+	locale->before = plain ? uselocale(plain) : NULL;
+}
+
+void agent_locale_leave(const struct agent_locale *locale)
+{
+	if (!locale->made)
+		return;
+	uselocale(locale->before);
+	freelocale(locale->made);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A session: sampling from its start to its result.
+ */
+#include "session.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "say.h"
+
+/* ---- technique ---------------------------------------------------------------------- */
+
+const struct agent_technique *agent_technique_for(enum agent_mode mode, bool extended,
+						  const char **why)
+{
+	static const struct agent_technique *const stock[AGENT_MODE_COUNT] = {
+		[AGENT_MODE_BEST] = &agent_technique_partial,
+		[AGENT_MODE_JVMTI] = &agent_technique_jvmti,
+		[AGENT_MODE_PARTIAL] = &agent_technique_partial,
+	};
+	static const struct agent_technique *const more[AGENT_MODE_COUNT] = {
+		[AGENT_MODE_BEST] = &agent_technique_extended_partial_incremental,
+		[AGENT_MODE_JVMTI] = &agent_technique_jvmti,
+		[AGENT_MODE_PARTIAL] = &agent_technique_extended_partial,
+		[AGENT_MODE_INCREMENTAL] = &agent_technique_extended_incremental,
+		[AGENT_MODE_PARTIAL_INCREMENTAL] = &agent_technique_extended_partial_incremental,
+	};
+
+	*why = "this JVM has no incremental stack traces; use mode=partial, or a JVM that "
+	       "adapters/hotspot/build-jvm made";
+	return extended ? more[mode] : stock[mode];
+}
+
+/* ---- start -------------------------------------------------------------------------- */
+
+/* Those that the process may use. */
+static uint32_t processors(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) < 1)
+		return 1;
+	return (uint32_t)CPU_COUNT(&set);
+}
+
+void agent_session_init(struct agent_session *session, JavaVM *vm, jvmtiEnv *jvmti)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_mutex_init(&session->lock, NULL);
+	pthread_cond_init(&session->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	session->vm = vm;
+	session->jvmti = jvmti;
+}
+
+static void set_events(struct agent_session *session, bool on)
+{
+	const jvmtiEvent events[] = {JVMTI_EVENT_THREAD_START, JVMTI_EVENT_THREAD_END,
+				     JVMTI_EVENT_CLASS_PREPARE};
+
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+		(void)(*session->jvmti)
+			->SetEventNotificationMode(
+				session->jvmti, on ? JVMTI_ENABLE : JVMTI_DISABLE, events[i], NULL);
+}
+
+/* Events first, or a class or thread could come in between. */
+static void learn(struct agent_session *session, JNIEnv *jni)
+{
+	agent_listen(true);
+	set_events(session, true);
+	agent_threads_add_all(&session->threads, jni);
+	if (!session->technique->retrieve)
+		agent_methods_loaded(&session->methods, jni);
+}
+
+static void free_session(struct agent_session *session, JNIEnv *jni)
+{
+	set_events(session, false);
+	agent_listen(false);
+	agent_threads_close(&session->threads, jni);
+	agent_methods_close(&session->methods, jni);
+	agent_collector_close(&session->collector);
+	if (session->sampler)
+		(*jni)->DeleteGlobalRef(jni, session->sampler);
+	free(session->infos);
+	free(session->frames);
+	free(session->chosen);
+	free(session->name);
+	free(session->file);
+}
+
+static void begin(struct agent_session *session, const struct agent_options *options)
+{
+	memset(&session->options, 0, sizeof(*session) - offsetof(struct agent_session, options));
+	session->options = *options;
+	session->number++;
+	session->samples = options->samples ? options->samples : processors();
+	session->start = time(NULL);
+	session->start_ns = session->part_ns = agent_now();
+	session->part = 1;
+}
+
+static void say_start(const struct agent_session *session, const char *file)
+{
+	char interval[32];
+
+	agent_say("sampling every %s, mode %s (%s), to %s",
+		  agent_time_text(session->options.interval_ns, interval),
+		  agent_mode_name(session->technique->mode), session->technique->description, file);
+}
+
+const char *agent_session_start(struct agent_session *session, JNIEnv *jni,
+				const struct agent_options *options)
+{
+	static char text[AGENT_FILE_MAX + 100];
+	char file[AGENT_FILE_MAX] = "";
+	const char *why, *failed;
+	bool extended;
+
+	begin(session, options);
+	extended = agent_extension_find(&session->extension, session->jvmti);
+	session->technique = agent_technique_for(options->mode, extended, &why);
+	if (!session->technique)
+		return why;
+	failed = agent_output_probe(session, file);
+	if (failed) {
+		snprintf(text, sizeof(text), "cannot write %s: %s", file, failed);
+		return text;
+	}
+	agent_threads_open(&session->threads, session->jvmti);
+	agent_methods_open(&session->methods, session->jvmti);
+	failed = agent_collector_open(&session->collector) ? session->technique->start(session)
+							   : "out of memory";
+	if (!failed) {
+		learn(session, jni);
+		failed = agent_sampler_start(session, jni);
+	}
+	if (failed)
+		free_session(session, jni);
+	else
+		say_start(session, file);
+	return failed;
+}
+
+/* ---- result ------------------------------------------------------------------------- */
+
+static double mean(uint64_t sum, uint64_t count)
+{
+	return count ? (double)sum / (double)count : 0;
+}
+
+static double us(const struct agent_session *session, double share)
+{
+	return (double)agent_latency_quantile(&session->latency, share) / 1e3;
+}
+
+/* The last line of a run is meant for programs, and is the same for all recorders. */
+void agent_session_say_stats(const struct agent_session *session,
+			     const struct agent_figures *figures)
+{
+	const struct agent_counts *counts = &figures->counts;
+
+	agent_say("ticks=%" PRIu64 " missed=%" PRIu64 " wanted=%" PRIu64 " virtual=%" PRIu64
+		  " latency_us p2=%.1f p25=%.1f p50=%.1f p75=%.1f p97=%.1f max=%.1f",
+		  session->ticks, session->missed, session->wanted, session->virtual_samples,
+		  us(session, 0.025), us(session, 0.25), us(session, 0.5), us(session, 0.75),
+		  us(session, 0.975), us(session, 1));
+	agent_say("traces=%" PRIu64 " crosschecked=%" PRIu64 " mismatches=%" PRIu64 " lost=%" PRIu64
+		  " truncated=%" PRIu64 " returns=%" PRIu64 " stale=%" PRIu64
+		  " mode=%s depth_mean=%.2f popped_mean=%.2f",
+		  counts->traces, figures->crosschecked, figures->mismatches, counts->lost,
+		  counts->truncated, figures->returns, figures->stale,
+		  agent_mode_name(session->technique->mode),
+		  mean(counts->depth_sum, counts->traces),
+		  mean(counts->popped_sum, counts->popped_count));
+}
+
+static void say_result(const struct agent_session *session, const struct agent_counts *counts,
+		       const char *name)
+{
+	agent_say("%" PRIu64 " samples written to %s%s", counts->traces, name,
+		  session->virtual_samples && !session->technique->retrieve
+			  ? " (those of virtual threads end at their carrier)"
+			  : "");
+}
+
+static void write_part(struct agent_session *session, const struct incstack_profile *profile,
+		       const struct agent_figures *figures)
+{
+	char name[AGENT_FILE_MAX] = "";
+
+	if (agent_output_write(session, profile, &figures->counts, name))
+		say_result(session, &figures->counts, name);
+	if (session->options.stats)
+		agent_session_say_stats(session, figures);
+}
+
+static void write_taken(struct agent_session *session, bool last)
+{
+	struct agent_figures figures = {0};
+	struct incstack_profile *profile =
+		agent_collector_take(&session->collector, last, &figures.counts);
+
+	session->technique->count(session, &figures);
+	if (profile)
+		write_part(session, profile, &figures);
+	else
+		agent_say("no new part can begin: out of memory");
+	incstack_profile_destroy(profile);
+}
+
+static int read_profile(void *context, const struct incstack_profile *profile,
+			const struct agent_counts *counts)
+{
+	struct agent_session *session = context;
+	struct agent_figures figures = {.counts = *counts};
+
+	session->technique->count(session, &figures);
+	write_part(session, profile, &figures);
+	return 0;
+}
+
+void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next)
+{
+	struct agent_locale locale;
+
+	agent_locale_enter(&locale);
+	if (session->technique->retrieve)
+		session->technique->retrieve(session, jni, NULL);
+	if (next) {
+		write_taken(session, false);
+		session->part++;
+		session->part_ns = agent_now();
+	} else {
+		(void)agent_collector_read(&session->collector, read_profile, session);
+	}
+	agent_locale_leave(&locale);
+}
+
+bool agent_session_finish(struct agent_session *session, JNIEnv *jni)
+{
+	struct agent_locale locale;
+
+	if (!agent_sampler_stop(session)) {
+		agent_say("the sampler does not end; no profile is written");
+		return false;
+	}
+	agent_locale_enter(&locale);
+	if (session->technique->retrieve)
+		session->technique->retrieve(session, jni, NULL);
+	write_taken(session, true);
+	agent_locale_leave(&locale);
+	free_session(session, jni);
+	return true;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A session: sampling from its start to its result. A technique takes the samples.
+ */
+#ifndef AGENT_SESSION_H
+#define AGENT_SESSION_H
+
+#include <jvmti.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "collector.h"
+#include "extension.h"
+#include "latency.h"
+#include "methods.h"
+#include "options.h"
+#include "threads.h"
+
+struct agent_session;
+
+/* What a tick did. */
+struct agent_tick {
+	uint64_t due;    /* CLOCK_MONOTONIC, ns */
+	uint32_t wanted; /* samples that it should have given */
+	uint32_t taken;
+};
+
+/* What the last line shows, and what a technique adds to it. */
+struct agent_figures {
+	struct agent_counts counts;
+	uint64_t crosschecked, mismatches, returns, stale;
+};
+
+struct agent_technique {
+	enum agent_mode mode;
+	const char *description; /* for the start line */
+	/* Returns null, or why it cannot be used. */
+	const char *(*start)(struct agent_session *session);
+	void (*tick)(struct agent_session *session, JNIEnv *jni, struct agent_tick *tick);
+	/* Brings the traces of one thread, or of all if it is null, to the collector. May be
+	 * null. */
+	void (*retrieve)(struct agent_session *session, JNIEnv *jni, jthread thread);
+	void (*count)(struct agent_session *session, struct agent_figures *figures);
+	incstack_profile_source_fn *source; /* the context is the session */
+};
+
+/* What the sampler's thread is asked to do between two ticks. */
+enum agent_asked { AGENT_ASKED_NOTHING = 0, AGENT_ASKED_DUMP, AGENT_ASKED_NEXT };
+
+struct agent_session {
+	/* For all sessions, one after the other. */
+	JavaVM *vm;
+	jvmtiEnv *jvmti;
+	uint64_t number;
+	pthread_mutex_t lock; /* of `stopping` to `asked`, and of the latencies */
+	pthread_cond_t changed;
+
+	struct agent_options options; /* the first of those that a session begins with */
+	const struct agent_technique *technique;
+	struct agent_extension extension;
+	struct agent_collector collector;
+	struct agent_methods methods; /* where traces are JVMTI's */
+	struct agent_threads threads;
+
+	/* The sampler's thread, see sampler.c. */
+	bool stopping, ended;
+	enum agent_asked asked;
+	jthread sampler; /* global */
+
+	/* Only the sampler's thread uses these while it runs. If the technique retrieves, threads
+	 * that end also use `latency`. */
+	struct agent_latency latency;
+	uint64_t ticks, missed, wanted;
+	uint64_t crosschecked, mismatches, virtual_samples;
+	uint32_t samples; /* of each tick */
+	jvmtiFrameInfo *infos;
+	struct agent_frame *frames;
+	struct agent_thread **chosen;
+
+	/* Of the techniques of the extension. */
+	struct incstack_jvmti_statistics before;
+	char *name, *file; /* what `source` found last */
+
+	time_t start;
+	uint64_t start_ns, part_ns; /* CLOCK_MONOTONIC; of the part */
+	uint32_t part;
+};
+
+/* The technique for a mode in this JVM; null: it has none, and *why says what to do. */
+const struct agent_technique *agent_technique_for(enum agent_mode mode, bool extended,
+						  const char **why);
+
+/* Once, before the first session. */
+void agent_session_init(struct agent_session *session, JavaVM *vm, jvmtiEnv *jvmti);
+
+/* Starts to sample. Returns null, or why it cannot. */
+const char *agent_session_start(struct agent_session *session, JNIEnv *jni,
+				const struct agent_options *options);
+
+/* Ends sampling, writes the result and frees everything. Returns false if the sampler's thread
+ * does not end: then the session can never be used again. */
+bool agent_session_finish(struct agent_session *session, JNIEnv *jni);
+
+/* On the sampler's thread: writes what there is so far; then, if `next`, begins the next part. */
+void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next);
+
+/* The sampler's thread. Stop returns false if it did not end in time; ask returns when it has
+ * done it, or has ended. */
+const char *agent_sampler_start(struct agent_session *session, JNIEnv *jni);
+bool agent_sampler_stop(struct agent_session *session);
+void agent_sampler_ask(struct agent_session *session, enum agent_asked asked);
+
+/* In agent.c. The sampler's thread calls the first when the duration of session `number` has
+ * passed; it does not use the session any more. The second switches the events of threads and
+ * classes on and off; off, it returns when none of them is in progress. */
+void agent_duration_over(uint64_t number, JNIEnv *jni);
+void agent_listen(bool on);
+
+/* Writes the profile to the file of the current part. Says why if it cannot. */
+bool agent_output_write(const struct agent_session *session, const struct incstack_profile *profile,
+			const struct agent_counts *counts, char name[AGENT_FILE_MAX]);
+
+/* Returns null, or why the file of the first part could not be written. */
+const char *agent_output_probe(const struct agent_session *session, char name[AGENT_FILE_MAX]);
+
+void agent_session_say_stats(const struct agent_session *session,
+			     const struct agent_figures *figures);
+
+uint64_t agent_now(void);
+
+extern const struct agent_technique agent_technique_jvmti, agent_technique_partial;
+extern const struct agent_technique agent_technique_extended_partial,
+	agent_technique_extended_incremental, agent_technique_extended_partial_incremental;
+
+#endif

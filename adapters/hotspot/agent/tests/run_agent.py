@@ -1,0 +1,362 @@
+# SPDX-License-Identifier: MIT
+"""The agent in a stock JVM: run_agent.py <java> <agent> <classes> <incstack> <preload> <test>...
+
+Each test is a function below. On a busy machine the agent gets little of the processor, and what is
+looked for may not have been sampled yet. Then the test is tried again, with twice the work.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+STATS = re.compile(r"^incstack: traces=(\d+) crosschecked=(\d+) mismatches=(\d+) lost=(\d+) "
+                   r"truncated=(\d+) returns=(\d+) stale=(\d+) mode=([a-z-]+) "
+                   r"depth_mean=([\d.]+) popped_mean=([\d.]+)$")
+LIMIT = 120
+WORK_MS = object()  # in a program's arguments
+
+
+class Setting:
+    java = agent = classes = incstack = preload = None
+    work_ms = 200
+
+
+class NotSeenYet(AssertionError):
+    """Something was not sampled, which more work may change."""
+
+
+def require(condition, *what):
+    if not condition:
+        raise AssertionError(" ".join(str(x) for x in what)[:2000])
+
+
+def present(condition, *what):
+    if not condition:
+        raise NotSeenYet(" ".join(str(x) for x in what)[:2000])
+
+
+def run(options, *program, flags=(), environment=None):
+    """The lines of the standard error; the program must have done its work."""
+    program = [str(Setting.work_ms) if x is WORK_MS else x for x in program]
+    agent = [] if options is None else [f"-agentpath:{Setting.agent}={options}"]
+    result = subprocess.run(
+        [Setting.java, "-Xmx256m", "-XX:+UseSerialGC", *flags, *agent, "-cp", Setting.classes,
+         "Scenarios", *program],
+        capture_output=True, text=True, timeout=LIMIT, check=False,
+        env={**os.environ, **(environment or {})})
+    require(result.returncode == 0, result.returncode, result.stdout, result.stderr)
+    require(result.stdout.endswith("done\n"), result.stdout, result.stderr)
+    return result.stderr.splitlines()
+
+
+def stats(lines):
+    found = STATS.match(lines[-1])
+    require(found, lines)
+    names = "traces crosschecked mismatches lost truncated returns stale".split()
+    numbers = dict(zip(names, map(int, found.groups()[:7])))
+    return {**numbers, "mode": found[8], "depth": float(found[9]), "popped": float(found[10])}
+
+
+def folded(path):
+    """{stack: samples} of a profile in any format that can be read."""
+    if path.endswith((".folded", ".collapsed")):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    else:
+        out = path + ".converted.folded"
+        subprocess.run([Setting.incstack, "convert", path, out], check=True,
+                       capture_output=True)
+        with open(out, encoding="utf-8") as file:
+            text = file.read()
+    stacks = {}
+    for line in text.splitlines():
+        stack, weight = line.rsplit(" ", 1)
+        stacks[stack] = stacks.get(stack, 0) + int(weight)
+    return stacks
+
+
+def one_start_one_result(lines, path):
+    require(len(lines) == 2, lines)
+    require(lines[0].startswith("incstack: sampling every ") and lines[0].endswith(" to " + path),
+            lines)
+    require(re.fullmatch(r"incstack: \d+ samples written to " + re.escape(path), lines[1]), lines)
+
+
+# ---- modes and formats ------------------------------------------------------------------
+
+def modes():
+    for mode, technique in (("partial", "GetStackTrace"), ("jvmti", "GetAllStackTraces")):
+        lines = run(f"interval=1ms,mode={mode},file=m.folded,stats", "work", WORK_MS)
+        require(technique in lines[0] and f"mode {mode}" in lines[0], lines)
+        seen, stacks = stats(lines), folded("m.folded")
+        require(seen["mode"] == mode, seen)
+        require(seen["traces"] == sum(stacks.values()), seen, stacks)
+        require(seen["truncated"] == seen["returns"] == seen["stale"] == 0, seen)
+        deep = [s for s in stacks if s.count("Scenarios.deep;") == 101]
+        present(deep, seen)
+        require(all(re.match(r"java\.lang\.Thread\.run;.*\.run;Scenarios\.lambda", s)
+                    for s in deep), deep)
+        present(any("Scenarios.busy" in s and "deep" not in s for s in stacks), seen)
+        require(not any("0x" in s for s in stacks), stacks)  # of hidden classes
+        require(not any("waitForReferencePendingList" in s for s in stacks), stacks)
+        require(not any("Object.wait" in s or "[" in s for s in stacks), stacks)
+        present(10 < seen["depth"] < 110, seen)
+
+
+def formats():
+    for name in ("f.html", "f.folded", "f.collapsed", "f.pb.gz", "f.speedscope.json",
+                 "f.firefox.json", "f.json"):
+        lines = run(f"interval=1ms,file={name}", "work", WORK_MS)
+        one_start_one_result(lines, name)
+        if name == "f.html":
+            with open(name, encoding="utf-8") as file:
+                present("Scenarios.busy" in file.read(), name)
+        elif name == "f.json":
+            os.rename(name, "g.firefox.json")
+            present(any("Scenarios.busy" in s for s in folded("g.firefox.json")), name)
+        else:
+            present(any("Scenarios.busy" in s for s in folded(name)), name)
+    run("interval=1ms,file=noending,format=collapsed", "work", WORK_MS)
+    os.rename("noending", "noending.folded")
+    present(any("Scenarios.busy" in s for s in folded("noending.folded")))
+    require(not glob.glob("*.part"), os.listdir())
+
+
+def lines_of_source():
+    run("interval=1ms,file=l.speedscope.json", "work", WORK_MS)
+    with open("l.speedscope.json", encoding="utf-8") as file:
+        text = file.read()
+    found = re.findall(r'"name":"Scenarios\.busy","file":"Scenarios\.java","line":(\d+)', text)
+    with open(os.environ["SCENARIOS_SOURCE"], encoding="utf-8") as file:
+        source = file.read().splitlines()
+    begin = next(i for i, line in enumerate(source, 1) if "static long busy" in line)
+    present(found, "no line")
+    require(all(begin < int(line) <= begin + 8 for line in found), found, begin)
+    run("interval=1ms,lines=no,file=n.speedscope.json", "work", WORK_MS)
+    with open("n.speedscope.json", encoding="utf-8") as file:
+        require('"line"' not in file.read())
+
+
+def thread_names():
+    for mode in ("partial", "jvmti"):
+        run(f"interval=1ms,mode={mode},file=t.folded,threads,waiting", "work", WORK_MS)
+        stacks = folded("t.folded")
+        require(all(s.startswith("worker A;java.lang.Thread.run;") for s in stacks
+                    if "Scenarios.busy" in s and "deep" not in s), stacks)
+        present(any(s.startswith("worker B;") and "deep" in s for s in stacks), stacks)
+        present(any(s.startswith("idle \u00e4;") and "Object.wait" in s for s in stacks), stacks)
+        require(not any("incstack sampler" in s for s in stacks), stacks)
+
+
+def deep_stacks():
+    lines = run("interval=1ms,file=d.folded,depth=50,stats", "deep", "500", WORK_MS)
+    seen, stacks = stats(lines), folded("d.folded")
+    cut = {s: n for s, n in stacks.items() if s.startswith("[truncated];")}
+    require(sum(cut.values()) == seen["truncated"], seen, stacks)
+    present(cut, seen)
+    require(all(len(s.split(";")) == 51 for s in cut), stacks)
+    lines = run("interval=1ms,file=d.folded,stats", "deep", "500", WORK_MS)
+    require(stats(lines)["truncated"] == 0, lines)
+    present(max(len(s.split(";")) for s in folded("d.folded")) == 504, lines)
+
+
+def check():
+    for mode in ("partial", "jvmti"):
+        seen = stats(run(f"interval=1ms,mode={mode},waiting,check,stats,file=c.folded",
+                         "work", WORK_MS, flags=["-Xcheck:jni"]))
+        require(seen["mismatches"] == 0, seen)
+        present(seen["crosschecked"] > 0, seen)
+
+
+# ---- files, parts, durations ----------------------------------------------------------------
+
+def names_and_parts():
+    run("interval=1ms,file=n-%p-%t.folded", "work", WORK_MS)
+    require([f for f in os.listdir() if re.fullmatch(r"n-\d+-\d{8}-\d{6}\.folded", f)],
+            os.listdir())
+    lines = run("interval=1ms,split=50ms,file=s.folded", "work", WORK_MS)
+    parts = sorted(glob.glob("s-*.folded"))
+    present(len(parts) >= 3 and "s-1.folded" in parts, parts)
+    written = [int(m[1]) for m in (re.match(r"incstack: (\d+) samples written", s) for s in lines)
+               if m]
+    require(sum(sum(folded(p).values()) for p in parts) == sum(written), parts, lines)
+    lines = run("interval=1ms,duration=20ms,file=u.folded", "work", WORK_MS)
+    one_start_one_result(lines, "u.folded")
+
+
+def files_that_cannot_be_written():
+    os.mkdir("folder.html")
+    for name, why in (("no/such/x.html", "No such file or directory"),
+                      ("folder.html", "directory"), ("x" * 300 + ".html", "too long")):
+        lines = run(f"interval=1ms,file={name}", "work", "1")
+        require(len(lines) == 1 and lines[0].startswith(f"incstack: cannot write {name}: ")
+                and why in lines[0] and lines[0].endswith("; nothing is sampled"), lines)
+    lines = run("interval=1ms,format=html,file=/dev/full", "work", WORK_MS)
+    require(lines[-1] == "incstack: cannot write /dev/full: No space left on device", lines)
+    os.mkdir("gone")
+    lines = run(None, "attach", Setting.agent, "interval=1ms,file=gone/x.html", "1", "status", "1")
+    require(os.path.exists("gone/x.html"), lines)
+
+
+# ---- what is refused ------------------------------------------------------------------------
+
+def refusals():
+    for options, part in (("intervall=1ms", "unknown option 'intervall'; known are interval"),
+                          ("interval=1", "option interval is '1'"),
+                          ("file=x.svg", "does not tell the format"),
+                          ("stop", "nothing to do for a command"),
+                          ("mode=incremental", "use mode=partial"),
+                          ("mode=partial-incremental", "use mode=partial")):
+        lines = run(options, "work", "1")
+        require(len(lines) == 1 and part in lines[0], options, lines)
+    require(not os.listdir(), os.listdir())
+
+
+# ---- attach ---------------------------------------------------------------------------------
+
+def attach():
+    lines = run(None, "attach", Setting.agent,
+                "stop", "1",
+                "status", "1",
+                "interval=1ms,file=a-%n.folded,stats", WORK_MS,
+                "interval=1ms", "1",
+                "dump", "1",
+                "next", WORK_MS,
+                "nonsense", "1",
+                "status", "1",
+                "stop", "1",
+                "interval=1ms,file=b.folded,duration=1ms", WORK_MS,
+                "status", "1")
+    text = "\n".join(re.sub(r"(\d+ )(samples)|ticks=.*|traces=.*", r"\2", s) for s in lines)
+    require("incstack: not sampling; start first\nincstack: not sampling\nincstack: sampling every"
+            in text, lines)
+    require("sampling already" in text and "unknown option 'nonsense'" in text, lines)
+    require("incstack: sampling, part 2\n" in text, lines)
+    require(text.count("samples written to a-1.folded") == 2, lines)
+    require(text.count("samples written to a-2.folded") == 1, lines)
+    require(text.count("samples written to b.folded") == 1, lines)
+    require(lines[-1] == "incstack: not sampling", lines)
+    for name in ("a-1.folded", "a-2.folded"):
+        present(any("Scenarios.busy" in s for s in folded(name)), name)
+
+
+def jcmd():
+    """As a user does it."""
+    with subprocess.Popen([Setting.java, "-XX:+UseSerialGC", "-cp", Setting.classes, "Scenarios",
+                           "work", "20000"], stderr=subprocess.PIPE, text=True) as java:
+        try:
+            tool = os.path.join(os.path.dirname(Setting.java), "jcmd")
+            path = os.path.abspath("j.folded")
+            for _ in range(100):
+                result = subprocess.run([tool, str(java.pid), "JVMTI.agent_load", Setting.agent,
+                                         f'"interval=1ms,duration=300ms,file={path}"'],
+                                        capture_output=True, text=True, timeout=60, check=False)
+                if result.returncode == 0:
+                    break
+            require("return code: 0" in result.stdout, result.stdout, result.stderr)
+            lines = [java.stderr.readline().rstrip("\n") for _ in range(2)]
+        finally:
+            java.kill()
+    one_start_one_result(lines, path)
+    present(any("Scenarios.busy" in s for s in folded(path)), lines)
+
+
+def fuzz(seed="1", count="120"):
+    lines = run(None, "fuzz", Setting.agent, seed, count)
+    require(all(line.startswith("incstack: ") or "WARNING" in line for line in lines), lines)
+    present(len([s for s in lines if "written to" in s]) > 3, lines)
+    require(len([s for s in lines if "option" in s]) > 3, lines)
+
+
+def fuzz_long():
+    for seed in range(2, 6):
+        for name in os.listdir():
+            os.remove(name)
+        fuzz(str(seed), "500")
+
+
+# ---- hard programs --------------------------------------------------------------------------
+
+def short_threads(count="2000"):
+    for mode in ("partial", "jvmti"):
+        lines = run(f"interval=500us,mode={mode},file=h.folded,threads,stats", "threads", count)
+        require(sum(folded("h.folded").values()) == stats(lines)["traces"], lines)
+
+
+def short_threads_long():
+    short_threads("20000")
+
+
+def unloading(count="64"):
+    """Classes are unloaded while their methods are in the profile."""
+    lines = run("interval=500us,file=u.folded,stats", "unload", count, flags=["-Xcheck:jni"])
+    lines = [s for s in lines if s.startswith("incstack:")]
+    stacks = folded("u.folded")
+    present(any("Scenarios$Loaded.run;Scenarios.deep" in s for s in stacks), stacks)
+    require(not any("[unknown" in s or "[method" in s for s in stacks),
+            [s for s in stacks if "[unknown" in s or "[method" in s])
+    require(stats(lines)["traces"] == sum(stacks.values()), lines)
+
+
+def unloading_long():
+    unloading("1000")
+
+
+def virtual_threads():
+    release = subprocess.run([Setting.java, "-version"], capture_output=True, text=True,
+                             check=True).stderr
+    if int(re.search(r'version "(\d+)', release)[1]) < 21:
+        sys.exit(77)
+    lines = run("interval=1ms,file=v.folded,stats", "virtual", "200")
+    stacks = folded("v.folded")
+    virtual = sum(n for s, n in stacks.items() if s.endswith(";[virtual thread]"))
+    require(f" virtual={virtual} " in lines[-2], virtual, lines)
+    present(virtual > 0, lines)
+    require(not any(s.endswith("takeVirtualThreadListToUnblock") for s in stacks), "it waits")
+    require("those of virtual threads end at their carrier" in lines[-3], lines)
+    require(not any("Scenarios.deep" in s for s in stacks),
+            [s for s in stacks if "Scenarios.deep" in s])
+
+
+def out_of_memory():
+    """Allocations of the agent fail: samples are lost, and nothing else."""
+    ends = []
+    for first, each in (("1", "1"), ("20", "3"), ("200", "5"), ("100", "97")):
+        lines = run("interval=500us,file=o.folded,threads,stats", "work", WORK_MS,
+                    environment={"LD_PRELOAD": Setting.preload, "FAIL_FROM": first,
+                                 "FAIL_EVERY": each})
+        ends.append(lines[-1])
+        if "out of memory; nothing is sampled" not in lines[0]:
+            require(stats(lines)["lost"] > 0, lines)
+            require("out of memory" in lines[1] or "samples written" in lines[1], lines)
+    require("nothing is sampled" in ends[0] and STATS.match(ends[2]), ends)
+
+
+def attempt(name):
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            globals()[name]()
+        finally:
+            os.chdir("/")
+
+
+def main():
+    Setting.java, Setting.agent, Setting.classes, Setting.incstack, Setting.preload = sys.argv[1:6]
+    for name in sys.argv[6:]:
+        for tries in range(6, 0, -1):
+            try:
+                attempt(name)
+                break
+            except NotSeenYet as error:
+                if tries == 1:
+                    raise
+                print("again:", error)
+                Setting.work_ms *= 2
+        print(f"{name}: good")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The platform threads of the JVM that are alive, with what the agent remembers of each.
+ */
+#ifndef AGENT_THREADS_H
+#define AGENT_THREADS_H
+
+#include <jvmti.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "collector.h"
+
+struct agent_thread {
+	struct agent_thread *next, *before; /* a ring */
+	jthread ref;                        /* global */
+	char *name;                         /* null: not asked for yet */
+	uint32_t references;
+	struct agent_last_walk last; /* only the sampler uses it */
+};
+
+struct agent_threads {
+	jvmtiEnv *jvmti;
+	pthread_mutex_t lock;
+	bool open;
+	struct agent_thread *cursor; /* where the next choice begins; null: no thread */
+	uint32_t count;
+	uint64_t refused; /* threads that there was no memory for */
+};
+
+/* What a choice found. */
+struct agent_choice {
+	struct agent_thread **chosen; /* room for `wanted` */
+	uint32_t count;
+	uint32_t running, waiting; /* as far as they were looked at */
+};
+
+void agent_threads_open(struct agent_threads *threads, jvmtiEnv *jvmti);
+void agent_threads_close(struct agent_threads *threads, JNIEnv *jni);
+
+/* The thread is known from now on; does nothing if it is known already. */
+void agent_threads_add(struct agent_threads *threads, JNIEnv *jni, jthread thread);
+void agent_threads_add_all(struct agent_threads *threads, JNIEnv *jni);
+void agent_threads_remove(struct agent_threads *threads, JNIEnv *jni, jthread thread);
+
+/* Chooses up to `wanted` threads that run, the next ones of the ring each time. With `waiting`
+ * also threads that wait, split as incstack_safepoint_split does. Drop each one of them. */
+void agent_threads_choose(struct agent_threads *threads, uint32_t wanted, bool waiting,
+			  struct agent_choice *choice);
+
+/* The record of a thread; null if it is not known. Drop it. */
+struct agent_thread *agent_threads_find(struct agent_threads *threads, jthread thread);
+void agent_threads_drop(struct agent_threads *threads, JNIEnv *jni, struct agent_thread *thread);
+
+/* The thread's name when it was first asked for. */
+const char *agent_thread_name(struct agent_threads *threads, JNIEnv *jni,
+			      struct agent_thread *thread);
+
+/* Whether a thread with this JVMTI state runs Java code, its own or that of a virtual thread.
+ * Blocked threads and those in native code wait. */
+bool agent_state_runs(jint state);
+
+#endif
