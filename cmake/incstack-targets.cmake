@@ -58,11 +58,11 @@ function(incstack_internal_library target)
 endfunction()
 
 # incstack_core_folders(<target> [<definition>...]): compiles the folders of the core, each with
-# its own flags, as <target>_base, <target>_trace and <target>_safepoint. Their objects are
+# its own flags, as <target>_base and so on. Their objects are
 # the sources of the archive <target>: ${<target>_objects}.
 function(incstack_core_folders target)
 	set(objects "")
-	foreach(folder IN ITEMS base trace safepoint)
+	foreach(folder IN ITEMS base trace safepoint tracer)
 		incstack_sources(sources src/${folder}/*.c)
 		if(folder STREQUAL "trace")
 			incstack_sources(arch src/arch/x86_64/*.c src/arch/x86_64/*.S)

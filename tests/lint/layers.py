@@ -20,6 +20,7 @@ FOLDERS = {
     "arch": "base trace",
     "trace": "base arch",
     "safepoint": "base",
+    "tracer": "",
     "native": "",
     "profile": "",
     "heapfile": "",
