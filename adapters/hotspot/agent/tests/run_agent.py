@@ -334,6 +334,39 @@ def out_of_memory():
     require("nothing is sampled" in ends[0] and STATS.match(ends[2]), ends)
 
 
+# ---- a JVM with the library inside -------------------------------------------------------------
+
+def checked(mode, *program, flags=()):
+    """Each incremental trace is compared with a full walk. Returns counters and stacks."""
+    lines = run(f"interval=500us,mode={mode},file=e.folded,threads,stats,check", *program,
+                flags=flags)
+    if "use mode=partial" in lines[0]:
+        sys.exit(77)
+    seen, stacks = stats(lines), folded("e.folded")
+    require(seen["mode"] == mode and seen["mismatches"] == seen["stale"] == 0, seen)
+    require(seen["traces"] == sum(stacks.values()), seen)
+    require(seen["crosschecked"] == (0 if mode == "partial" else seen["traces"]), seen)
+    require(not any("[" in s or "0x" in s for s in stacks),
+            [s for s in stacks if "[" in s or "0x" in s])
+    present(seen["traces"] > 0 and (mode == "partial" or seen["returns"] > 0), seen)
+    return seen, stacks
+
+
+def extended():
+    for mode in ("partial", "incremental", "partial-incremental"):
+        _, stacks = checked(mode, "work", WORK_MS)
+        deep = [s for s in stacks if s.count("Scenarios.deep;") == 101]
+        present(deep, mode)
+        require(all(re.match(r"worker B;java\.lang\.Thread\.run;.*\.run;Scenarios\.lambda", s)
+                    for s in deep), deep)
+        checked(mode, "threads", "1000")
+        _, stacks = checked(mode, "unload", "64", flags=["-Xcheck:jni"])
+        present(any("Scenarios$Loaded.run;Scenarios.deep" in s for s in stacks), stacks)
+        seen, stacks = checked(mode, "deep", "3000", WORK_MS)
+        require(seen["truncated"] == 0, seen)
+        present(max(len(s.split(";")) for s in stacks) == 3005, mode)
+
+
 def attempt(name):
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
