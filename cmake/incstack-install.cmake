@@ -6,6 +6,9 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/incstack)
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# The files find the prefix from where they are, so an installed tree can be moved.
+file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+set(PC_PREFIX "\${pcfiledir}/${prefix_from_pc}")
 get_property(components GLOBAL PROPERTY INCSTACK_COMPONENTS)
 
 set(pc_description_core "Incremental stack tracing and partial safepoints")
@@ -60,10 +63,23 @@ install(FILES ${PROJECT_BINARY_DIR}/incstack-config.cmake
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/incstack DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
 	FILES_MATCHING PATTERN "*.h")
 
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md
+	${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples
+	DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
 if(TARGET incstack_tool)
 	install(TARGETS incstack_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 	install(DIRECTORY ${PROJECT_SOURCE_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
 		FILES_MATCHING PATTERN "*.1")
+endif()
+if(TARGET incstack_tool)
+	install(FILES completions/incstack.bash RENAME incstack
+		DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+	install(FILES completions/incstack.zsh RENAME _incstack
+		DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+	install(FILES completions/incstack.fish
+		DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 foreach(target incstack_preload incstack_recorder)
 	if(TARGET ${target})

@@ -95,6 +95,9 @@ function(incstack_library target component)
 		set(name ${component})
 	endif()
 	add_library(incstack::${name} ALIAS ${target})
+	if(component STREQUAL "core")
+		add_library(incstack::core ALIAS ${target})
+	endif()
 	set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
 	target_include_directories(${target} PUBLIC
 		$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>

@@ -20,7 +20,8 @@ static const char help[] =
 	"  convert INPUT OUTPUT               write a profile in another format\n"
 	"  compare A B [C...]                 compute how similar profiles are\n"
 	"  merge -o OUTPUT INPUT...           add up profiles\n"
-	"  --version, --help\n"
+	"  help [COMMAND]                     list the options of COMMAND, or this\n"
+	"  --version, -V, --help, -h\n"
 	"\n"
 	"incstack COMMAND --help lists the options of COMMAND.\n"
 	"Exit status: 0 success, 1 failure, 2 wrong usage.\n";
@@ -55,32 +56,60 @@ int tool_report(int argc, char **argv)
 				stdout, tool_columns(stdout), NULL);
 }
 
-int main(int argc, char **argv)
-{
-	static const struct {
-		const char *name;
-		int (*run)(int argc, char **argv);
-	} commands[] = {{"heap", tool_heap},
-			{"report", tool_report},
-			{"convert", tool_convert},
-			{"compare", tool_compare},
-			{"merge", tool_merge}};
-	const char *command = argc > 1 ? argv[1] : "";
+static int print_help(int argc, char **argv);
 
+static int print_version(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	printf("incstack %d.%d.%d\n", INCSTACK_VERSION_MAJOR, INCSTACK_VERSION_MINOR,
+	       INCSTACK_VERSION_PATCH);
+	return 0;
+}
+
+static const struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{"heap", tool_heap},       {"report", tool_report}, {"convert", tool_convert},
+	{"compare", tool_compare}, {"merge", tool_merge},   {"help", print_help},
+	{"--help", print_help},    {"-h", print_help},      {"--version", print_version},
+	{"-V", print_version},
+};
+
+static const struct command *find(const char *name)
+{
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (strcmp(command, commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
-	if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) {
-		fputs(help, stdout);
-		return 0;
-	}
-	if (strcmp(command, "--version") == 0) {
-		printf("incstack %d.%d.%d\n", INCSTACK_VERSION_MAJOR, INCSTACK_VERSION_MINOR,
-		       INCSTACK_VERSION_PATCH);
-		return 0;
-	}
-	if (argc > 1)
-		fprintf(stderr, "incstack: unknown command '%s'\n", command);
+		if (strcmp(name, commands[i].name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+static int refuse(const char *name)
+{
+	if (name)
+		fprintf(stderr, "incstack: unknown command '%s'\n", name);
 	fputs(help, stderr);
 	return TOOL_USAGE;
+}
+
+static int print_help(int argc, char **argv)
+{
+	char option[] = "--help";
+	char *of_command[] = {argc > 1 ? argv[1] : NULL, option, NULL};
+	const struct command *command = argc > 1 ? find(argv[1]) : NULL;
+
+	if (argc > 1 && !command)
+		return refuse(argv[1]);
+	if (command && command->run != print_help)
+		return command->run(2, of_command);
+	fputs(help, stdout);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command = argc > 1 ? find(argv[1]) : NULL;
+
+	return command ? command->run(argc - 1, argv + 1) : refuse(argc > 1 ? argv[1] : NULL);
 }

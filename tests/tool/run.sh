@@ -513,6 +513,39 @@ test_errors() {
 	"$tool" heap --help | grep -q 'incstack: traces=N' || fail "help"
 }
 
+# help and -V are the words that other tools have for --help and --version.
+test_help() {
+	equal "help" "$("$tool" help)" "$("$tool" --help)"
+	equal "-V" "$("$tool" -V)" "$("$tool" --version)"
+	local command
+	for command in heap report convert compare merge; do
+		equal "help $command" "$("$tool" help $command)" "$("$tool" $command --help)"
+		"$tool" help | grep -q "^  $command " || fail "$command"
+	done
+	! "$tool" help nosuchcommand 2>stderr || fail "a command that there is not"
+	grep -q "unknown command 'nosuchcommand'" stderr || fail "$(cat stderr)"
+}
+
+# What bash, zsh and fish offer is what the help lists.
+test_completion() {
+	local folder shell
+	folder=$(dirname "$0")/../../completions
+	# shellcheck source=/dev/null
+	source "$folder/incstack.bash"
+	complete_words() {
+		COMP_WORDS=("$tool" "$@") COMP_CWORD=$#
+		_incstack
+		echo "${COMPREPLY[*]}"
+	}
+	equal "commands" "$(complete_words co)" "compare convert"
+	equal "options" "$(complete_words heap --cr)" "--crosscheck"
+	touch file.folded
+	equal "files" "$(complete_words report file)" "file.folded"
+	for shell in zsh fish; do
+		! command -v $shell >/dev/null || $shell -n "$folder/incstack.$shell" || fail $shell
+	done
+}
+
 test_text_report() {
 	record -o trace -- "$target" leak=50 alloc=300 mixed=10 leak=10 big=70000
 	grep -q '^allocated 90.8 KiB in 381 calls$' stderr || fail "no total"
