@@ -334,6 +334,32 @@ def out_of_memory():
     require("nothing is sampled" in ends[0] and STATS.match(ends[2]), ends)
 
 
+# ---- the experiment ----------------------------------------------------------------------------
+
+def experiment():
+    """Runs once, continues where it stopped, and reports every table."""
+    os.mkdir("programs")
+    with open("programs/run.sh", "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\nexec $J/bin/java $JOPTS -cp {Setting.classes} Scenarios "$@"\n')
+    os.chmod("programs/run.sh", 0o755)
+    home = os.path.dirname(os.path.dirname(Setting.java))
+    command = [sys.executable, "-B", os.environ["EVALUATE"], "run", "--jvm", home, "--workloads",
+               "programs", "--agent", Setting.agent, "--results", "r", "--names",
+               f"work {Setting.work_ms}", "--techniques", "jvmti,partial", "--intervals", "1ms"]
+    subprocess.run([*command, "--rounds", "1"], check=True, capture_output=True, timeout=LIMIT)
+    subprocess.run([*command, "--rounds", "2"], check=True, capture_output=True, timeout=LIMIT)
+    with open("r/results.jsonl", encoding="utf-8") as file:
+        require(len(file.readlines()) == 6)
+    report = subprocess.run([sys.executable, "-B", os.environ["EVALUATE"], "report", "--incstack",
+                             Setting.incstack, "--results", "r"], check=True, text=True,
+                            capture_output=True, timeout=LIMIT).stdout
+    rows = re.findall(r"^\| (?:work \d+ \| )?(jvmti|partial) \|", report, re.M)
+    require(sorted(rows) == ["jvmti"] * 3 + ["partial"] * 3, report)
+    result = subprocess.run([*command[:-2], "--jvm", "/no/such"], check=False, text=True,
+                            capture_output=True)
+    require(result.returncode == 2 and "there is no /no/such" in result.stderr, result.stderr)
+
+
 # ---- a JVM with the library inside -------------------------------------------------------------
 
 def checked(mode, *program, flags=()):
