@@ -228,16 +228,17 @@ static void want(runtime *rt, uintptr_t address)
 	atomic_store_explicit(&rt->wanting, true, memory_order_release);
 }
 
-/* Asks the embedder in a signal handler, where only one of its functions may be called. If it does
- * not know the rule, find_rule is asked later. */
-packed_rule incstack__rule_in_handler(runtime *rt, uintptr_t address)
+/* Asks the embedder in a signal handler, where only one of its functions may be called. `known` is
+ * 0, or says that the address had no rule. If there is still none, find_rule is asked later. */
+packed_rule incstack__rule_in_handler(runtime *rt, uintptr_t address, packed_rule known)
 {
 	struct incstack_rule rule;
 	if (rt->embedder.find_rule_in_handler &&
 	    !rt->embedder.find_rule_in_handler(rt->context, address, &rule))
 		return keep(rt, address, pack(&rule));
-	want(rt, address);
-	return 0;
+	if (!known)
+		want(rt, address);
+	return known;
 }
 
 /* Asks for the rules that signal handlers missed, so that the next handler finds them. Called

@@ -19,9 +19,9 @@ static void learn(void *argument)
 }
 
 /* Asks in a signal handler. If that is in vain, the next sample outside of one asks. */
-static packed_rule learn_in_handler(stack *s, uintptr_t address)
+static packed_rule learn_in_handler(stack *s, uintptr_t address, packed_rule known)
 {
-	packed_rule rule = incstack__rule_in_handler(s->runtime, address);
+	packed_rule rule = incstack__rule_in_handler(s->runtime, address, known);
 	if (!rule)
 		s->careful |= CAREFUL_WANTS;
 	return rule;
@@ -37,7 +37,7 @@ packed_rule incstack__rule_of(const struct walker *w, uintptr_t pc, bool exact)
 	if (__builtin_expect(rule_known(rule), 1))
 		return rule;
 	if (w->ask == ASK_NEVER)
-		return rule ? rule : learn_in_handler(w->stack, address);
+		return learn_in_handler(w->stack, address, rule);
 	struct question q = {rt, address, rule};
 	if (w->ask == ASK_SAVED)
 		incstack__call_saved(learn, &q, rt->xsave_bytes);
@@ -142,6 +142,8 @@ enum step incstack__step(const struct walker *w, struct cursor *at, uintptr_t *s
 	*slot = saved = cfa - r.ra_offset;
 	if (r.fp_offset || realigned)
 		saved = (realigned ? at->fp : cfa) - r.fp_offset;
+	if (at->exact && saved < at->sp) /* the end of the function has popped it already */
+		saved = *slot;
 	if (!frame_readable(w->stack, at, *rule, cfa, *slot, saved))
 		return *rule == RULE_FRAME_POINTER ? STEP_END : STEP_UNKNOWN;
 	if (saved != *slot)

@@ -103,23 +103,54 @@ START_TEST(own_slot_is_left_alone)
 }
 END_TEST
 
-/* What the embedder answers in a handler is known at once. */
-START_TEST(rules_are_found_in_the_handler)
+static void open_with_rules_in_handlers(int number)
 {
 	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
 	struct incstack_embedder embedder = *incstack_native_embedder();
 	struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
 
 	embedder.find_rule_in_handler = embedder.find_rule_quickly;
-	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+	ck_assert_int_eq(sigaction(number, &action, NULL), 0);
 	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
 	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &traced_stack), 0);
 	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 1 << 19), 0);
+}
+
+/* What the embedder answers in a handler is known at once. */
+START_TEST(rules_are_found_in_the_handler)
+{
+	open_with_rules_in_handlers(SIGUSR1);
 	raise(SIGUSR1);
 	ck_assert_int_eq(result, 0);
 	ck_assert_uint_eq(truncated_of_one(), 0);
 	ck_assert_uint_gt(traced_stats().planted, 0);
 	ck_assert_uint_eq(traced_stats().lost_unwind, 0);
+	traced_close();
+}
+END_TEST
+
+/* As gcc ends a function: where it returns, its rule still says that the frame pointer was saved, in
+ * a word that is below the stack pointer by now. */
+void trap_at_return(void);
+__asm__(".text\n.type trap_at_return, @function\n"
+	"trap_at_return:\n"
+	".cfi_startproc\n"
+	"pushq %rbp\n"
+	".cfi_def_cfa_offset 16\n"
+	".cfi_offset %rbp, -16\n"
+	"popq %rbp\n"
+	".cfi_def_cfa_offset 8\n"
+	"int3\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size trap_at_return, . - trap_at_return\n");
+
+START_TEST(popped_frame_pointer)
+{
+	open_with_rules_in_handlers(SIGTRAP);
+	trap_at_return();
+	ck_assert_int_eq(result, 0);
+	ck_assert_uint_eq(truncated_of_one(), 0);
 	traced_close();
 }
 END_TEST
@@ -132,6 +163,7 @@ int main(void)
 	tcase_add_test(tc, missed_rules_of_unloaded_code);
 	tcase_add_test(tc, own_slot_is_left_alone);
 	tcase_add_test(tc, rules_are_found_in_the_handler);
+	tcase_add_test(tc, popped_frame_pointer);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }
