@@ -23,6 +23,7 @@ static uintptr_t low, high; /* of the recorder's code */
 static volatile sig_atomic_t armed;
 static volatile int jumps;
 
+/* Its code is more than one mapping, because writable pages of thunks lie between. */
 static void find_recorder(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -33,7 +34,7 @@ static void find_recorder(void)
 	while (maps != NULL && fgets(line, sizeof(line), maps) != NULL)
 		if (strstr(line, "libincstack_recorder") != NULL &&
 		    sscanf(line, "%lx-%lx %7s", &from, &to, mode) == 3 && mode[2] == 'x') {
-			low = from;
+			low = low != 0 ? low : from;
 			high = to;
 		}
 	if (maps != NULL)
