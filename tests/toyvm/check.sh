@@ -186,7 +186,7 @@ found() {
 faults() {
 	local fault number
 	timeout 60 "$faulty" --seed 5 --programs 30 || fail "found something where there is no bug"
-	grep -ohE '^	(BUG|FAULT)_[A-Z_]+' "$here/faults.h" "$here/../../src/fault.h" | while read -r fault; do
+	grep -ohE '^	(BUG|FAULT)_[A-Z_]+' "$here/faults.h" "$here/../../src/trace/fault.h" | while read -r fault; do
 		number=$(number_of "$fault")
 		found "$fault" "$number" 1 || found "$fault" "$number" 2 || fail "$fault was not found"
 	done
@@ -195,7 +195,7 @@ faults() {
 # The value of an enumerator: the enums start at 1 and 101.
 number_of() {
 	local file=$here/faults.h start=1
-	[[ $1 == FAULT_* ]] && file=$here/../../src/fault.h start=101
+	[[ $1 == FAULT_* ]] && file=$here/../../src/trace/fault.h start=101
 	grep -oE '^	(BUG|FAULT)_[A-Z_]+' "$file" | tr -d '\t' | grep -nx "$1" |
 		awk -F: -v start=$start '{ print $1 + start - 1 }'
 }
