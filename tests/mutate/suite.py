@@ -79,8 +79,12 @@ class Runner:
 
 
 def be_harmless():
-    """If a mutant takes all memory, it is the first to go. A limit would fail other tests."""
+    """If a mutant takes all memory, it is the first to go. A limit would fail other tests. Signals
+    do what they do by default."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # What a shell starts in the background ignores them, and a test's shell cannot change that.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     pathlib.Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
