@@ -21,9 +21,10 @@ void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *old, size_t bytes);
 
-static long until_failure = -1; /* allocations; below 0: none fails */
-static bool failing_for_ever;
-static bool has_failed;
+/* Of the thread that arms: other threads' allocations succeed. */
+static _Thread_local long until_failure = -1; /* allocations; below 0: none fails */
+static _Thread_local bool failing_for_ever;
+static _Thread_local bool has_failed;
 
 static bool fails(void)
 {
@@ -35,19 +36,30 @@ static bool fails(void)
 	return now;
 }
 
+/* Counts a block that was made. A test that wraps free, too, knows how many there are. */
+static _Thread_local long blocks;
+
+static inline void *counted(void *block)
+{
+	blocks += block != NULL;
+	return block;
+}
+
 void *__wrap_malloc(size_t bytes)
 {
-	return fails() ? NULL : __real_malloc(bytes);
+	return fails() ? NULL : counted(__real_malloc(bytes));
 }
 
 void *__wrap_calloc(size_t count, size_t bytes)
 {
-	return fails() ? NULL : __real_calloc(count, bytes);
+	return fails() ? NULL : counted(__real_calloc(count, bytes));
 }
 
 void *__wrap_realloc(void *old, size_t bytes)
 {
-	return fails() ? NULL : __real_realloc(old, bytes);
+	if (fails())
+		return NULL;
+	return old != NULL ? __real_realloc(old, bytes) : counted(__real_realloc(old, bytes));
 }
 
 /* The scenario arms and disarms with this, around the calls that it is about. */

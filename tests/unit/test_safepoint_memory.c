@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The Nth allocation of the safepoint coordinator and of its sampler fails, for each N: what
- * could not be made is refused, nothing is half made, and the next try succeeds.
+ * could not be made is refused, nothing is half made or stays, and the next try succeeds.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,6 +14,8 @@
 #include "failing.h"
 #include "run_suite.h"
 
+void __real_free(void *block);
+void __wrap_free(void *block);
 void *__real_aligned_alloc(size_t alignment, size_t bytes);
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 void *__real_mmap(void *at, size_t bytes, int access, int flags, int fd, off_t offset);
@@ -23,9 +25,15 @@ int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 			  void *(*function)(void *), void *argument);
 
+void __wrap_free(void *block)
+{
+	blocks -= block != NULL;
+	__real_free(block);
+}
+
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
 {
-	return fails() ? NULL : __real_aligned_alloc(alignment, bytes);
+	return fails() ? NULL : counted(__real_aligned_alloc(alignment, bytes));
 }
 
 void *__wrap_mmap(void *at, size_t bytes, int access, int flags, int fd, off_t offset)
@@ -87,10 +95,12 @@ static void end(void)
 
 static int use_coordinator(long n, bool for_ever, bool *something_failed)
 {
+	const long before = blocks; /* an assertion frees blocks of libc's */
 	arm(n, for_ever);
 	int error = incstack_safepoint_create(NULL, &safepoint);
 	if (error) {
 		*something_failed = disarm();
+		ck_assert_int_eq(blocks, before);
 		return error;
 	}
 	error = attach_all();

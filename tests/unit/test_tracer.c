@@ -11,37 +11,8 @@
 
 #include <incstack/tracer.h>
 
+#include "failing.h"
 #include "run_suite.h"
-
-/* ---- memory ---- */
-
-static _Thread_local long until_failure = -1;
-
-static bool fails(void)
-{
-	return until_failure >= 0 && until_failure-- == 0;
-}
-
-void *__real_malloc(size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_malloc(size_t bytes)
-{
-	return fails() ? NULL : __real_malloc(bytes);
-}
-
-void *__real_calloc(size_t count, size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-	return fails() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__real_realloc(void *memory, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-	return fails() ? NULL : __real_realloc(memory, bytes);
-}
 
 /* ---- stacks: a frame is a number, its caller is the next smaller one ---- */
 
@@ -66,21 +37,21 @@ static int caller(void *context, void *identity, struct incstack_frame *frame)
 	return 1;
 }
 
-static int arm(void *context, void *identity, uintptr_t frame)
+static int arm_frame(void *context, void *identity, uintptr_t frame)
 {
 	(void)context;
 	((struct player *)identity)->armed[frame] = true;
 	return 0;
 }
 
-static void disarm(void *context, void *identity, uintptr_t frame)
+static void disarm_frame(void *context, void *identity, uintptr_t frame)
 {
 	(void)context;
 	((struct player *)identity)->armed[frame] = false;
 }
 
 static const struct incstack_embedder embedder = {
-	.size = sizeof(embedder), .caller = caller, .arm = arm, .disarm = disarm};
+	.size = sizeof(embedder), .caller = caller, .arm = arm_frame, .disarm = disarm_frame};
 
 static struct incstack_runtime *runtime;
 static struct incstack_safepoint *safepoint;
@@ -305,9 +276,9 @@ START_TEST(without_memory_no_trace_is_lost)
 		begin(0);
 		request(1, 4, 1);
 		request(2, 4, 1);
-		until_failure = n;
+		arm(n, false);
 		int error = incstack_tracer_retrieve(tracer, NULL, 0, 0, &traces);
-		until_failure = -1;
+		disarm();
 		errors += error != 0;
 		ck_assert(error == 0 || error == INCSTACK_ENOMEM);
 		if (!error) {
@@ -330,9 +301,9 @@ START_TEST(requests_without_memory_do_nothing)
 {
 	const struct incstack_tracer_request options = {.size = sizeof(options), .n = 1};
 	begin(0);
-	until_failure = 0;
+	arm(0, false);
 	ck_assert_int_eq(incstack_tracer_request(tracer, &options, NULL), INCSTACK_ENOMEM);
-	until_failure = -1;
+	disarm();
 	const struct incstack_tracer_request none = {.size = sizeof(none)};
 	ck_assert_int_eq(incstack_tracer_request(tracer, &none, NULL), INCSTACK_EINVAL);
 	end();
