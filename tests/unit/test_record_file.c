@@ -17,9 +17,9 @@
 #include "../../src/recorder/recording.c"
 #include "../../src/recorder/small_file.c"
 
+#include "record_folder.h"
 #include "run_suite.h"
 
-static char folder[32], path[64];
 static unsigned spools;
 
 void incstack__spool_open(const char *of, uint64_t start_ns)
@@ -31,25 +31,10 @@ void incstack__spool_open(const char *of, uint64_t start_ns)
 
 static void make_folder(void)
 {
-	strcpy(folder, "/tmp/incstack-file-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/trace", folder);
+	make_folder_for("trace");
 	incstack__recording.pid = getpid();
 	incstack__recording.interval = 1;
 	incstack__recording.fd = -1;
-}
-
-static void remove_folder(void)
-{
-	unlink(path);
-	ck_assert_int_eq(rmdir(folder), 0);
-}
-
-static off_t size_of_file(void)
-{
-	struct stat status;
-
-	return stat(path, &status) == 0 ? status.st_size : -1;
 }
 
 static void limit_files(rlim_t bytes)

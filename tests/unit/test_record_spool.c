@@ -12,10 +12,11 @@
 #include "../../src/recorder/small_file.c"
 #include "../../src/recorder/spool.c"
 
+#include "record_folder.h"
 #include "run_suite.h"
 
 struct incstack__recording incstack__recording;
-static char folder[32], trace[64], path[80];
+static char trace[64];
 static unsigned notes, locked, mapped, unmapped;
 static bool no_memory;
 
@@ -61,25 +62,10 @@ void incstack__lock_give(enum incstack__lock lock)
 
 static void make_folder(void)
 {
-	strcpy(folder, "/tmp/incstack-spool-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
+	make_folder_for("trace" INCSTACK__SPOOL_SUFFIX);
 	snprintf(trace, sizeof(trace), "%s/trace", folder);
-	snprintf(path, sizeof(path), "%s" INCSTACK__SPOOL_SUFFIX, trace);
 	incstack__recording.pid = getpid();
 	incstack__recording.wiped = 1;
-}
-
-static void remove_folder(void)
-{
-	unlink(path);
-	ck_assert_int_eq(rmdir(folder), 0);
-}
-
-static off_t size_of_file(void)
-{
-	struct stat status;
-
-	return stat(path, &status) == 0 ? status.st_size : -1;
 }
 
 static bool in_spool(const void *memory)
