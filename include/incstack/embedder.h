@@ -18,22 +18,22 @@ INCSTACK_BEGIN_C
 /* A frame as a walk meets it. `sp` is the frame address: the value of the stack
  * pointer in this frame at its call (for an exact top: at its pc). */
 struct incstack_frame {
-	uintptr_t pc;
-	uintptr_t sp;
-	uintptr_t fp;
-	uint32_t flags; /* INCSTACK_FRAME_* */
-	uint32_t reserved;
+	uintptr_t pc;      /* where it stands: a return address, or with EXACT its current pc */
+	uintptr_t sp;      /* the frame address */
+	uintptr_t fp;      /* its frame pointer register */
+	uint32_t flags;    /* INCSTACK_FRAME_* */
+	uint32_t reserved; /* not used; 0 */
 };
 
+/* The flags of a frame. The embedder's `caller` sets the last two. */
 enum {
 	INCSTACK_FRAME_EXACT = 1u << 0,  /* pc is the current pc, not a return address */
 	INCSTACK_FRAME_SIGNAL = 1u << 1, /* the kernel's signal-return frame */
-	/* The embedder's `caller` sets these two: */
 	INCSTACK_FRAME_ARMED = 1u << 2,      /* the barrier that `arm` put on it is still there */
 	INCSTACK_FRAME_DECODE_NOW = 1u << 3, /* as INCSTACK_RULE_DECODE_NOW */
 };
 
-/* An unwind rule: how to go from a frame to its caller.
+/* The kinds of unwind rules. A rule tells how to go from a frame to its caller.
  *
  *   CFA          = sp + cfa_offset | fp + cfa_offset | *(fp + cfa_offset)
  *   return slot  = CFA - ra_offset
@@ -53,14 +53,16 @@ enum incstack_rule_kind {
 	INCSTACK_RULE_END,      /* the outermost frame: the walk ends, complete */
 };
 
+/* An unwind rule; enum incstack_rule_kind says what its offsets mean. */
 struct incstack_rule {
-	uint32_t kind; /* enum incstack_rule_kind */
-	int32_t cfa_offset;
-	uint16_t ra_offset;
-	uint16_t fp_offset;
-	uint32_t flags; /* INCSTACK_RULE_* below */
+	uint32_t kind;      /* enum incstack_rule_kind */
+	int32_t cfa_offset; /* from the register to the CFA, or to the word that holds it */
+	uint16_t ra_offset; /* how far the return slot lies below the CFA; usually 8 */
+	uint16_t fp_offset; /* how far the caller's frame pointer lies below the CFA; 0: unchanged */
+	uint32_t flags;     /* INCSTACK_RULE_* below */
 };
 
+/* The flags of a rule. */
 enum {
 	/* The frame itself holds its position (an interpreter). So decode is called
 	 * when the frame is captured, not at retrieve. A sample in a signal handler
@@ -74,9 +76,9 @@ enum {
 /* One frame at the level of the source. A physical frame decodes to one virtual
  * frame, or with inlining to several, innermost first. */
 struct incstack_virtual_frame {
-	uint64_t method;
-	int32_t bci; /* -1: unknown */
-	uint32_t reserved;
+	uint64_t method;   /* the embedder's identifier of the function */
+	int32_t bci;       /* the position in it; -1: unknown */
+	uint32_t reserved; /* not used; 0 */
 };
 
 /* The maximum number of virtual frames that one physical frame decodes to. Those
@@ -91,7 +93,7 @@ struct incstack_virtual_frame {
  * through a barrier. Several threads may call them at once, for different stacks.
  * Inside them, operations on the same stack fail with INCSTACK_EBUSY. */
 struct incstack_embedder {
-	size_t size;
+	size_t size; /* sizeof(struct incstack_embedder) */
 
 	/* Finds the rule for a look-up address: the pc of an exact frame, or pc - 1 of
 	 * a return address. Writes *rule and returns 0; a negative INCSTACK_E* means
@@ -118,9 +120,12 @@ struct incstack_embedder {
 	 * called in a signal handler; there a trace ends at such an address, truncated. */
 	uintptr_t (*logical_pc)(void *context, uintptr_t slot, uintptr_t pc);
 
-	/* Memory. Provide both or neither; neither means malloc and free. Only functions
-	 * marked "Allocates: may" call allocate. It returns null on failure. */
+	/* Allocates memory; returns null on failure. Provide both this function and release,
+	 * or neither; neither means malloc and free. Only functions marked "Allocates: may"
+	 * call allocate. */
 	void *(*allocate)(void *context, size_t bytes);
+
+	/* Frees memory of allocate. `bytes` is what allocate was asked for. */
 	void (*release)(void *context, void *memory, size_t bytes);
 
 	/* Registers code that was made at run time with the unwinder that throws the
@@ -152,8 +157,10 @@ struct incstack_embedder {
 	 * take a sample before you retrieve: the sample notices the pop (the traces that
 	 * needed the frame are truncated), retrieve has no top frame to compare with.
 	 * A negative result means that this frame cannot have a barrier; then its caller
-	 * is tried. disarm removes a barrier. */
+	 * is tried. */
 	int (*arm)(void *context, void *identity, uintptr_t frame);
+
+	/* disarm removes a barrier that arm put on `frame`. */
 	void (*disarm)(void *context, void *identity, uintptr_t frame);
 
 	/* As find_rule, but called before it, for rules that are cheap to find without a
@@ -167,6 +174,8 @@ struct incstack_embedder {
 	 * this process died (incstack_stack_tree). Provide both or neither; neither means
 	 * allocate and release. Otherwise as those two. */
 	void *(*allocate_traces)(void *context, size_t bytes);
+
+	/* Frees memory of allocate_traces. */
 	void (*release_traces)(void *context, void *memory, size_t bytes);
 
 	/* As find_rule, but called in a sample with INCSTACK_TOP_INTERRUPTED, that is in a

@@ -24,7 +24,7 @@
 
 INCSTACK_BEGIN_C
 
-/* "Counted" means that a field of struct incstack_stats counts the failures. */
+/* Error codes. "Counted" means that a field of struct incstack_stats counts the failures. */
 enum incstack_error {
 	INCSTACK_EINVAL = -1,  /* an argument is null, misaligned or contradictory */
 	INCSTACK_ENOMEM = -2,  /* the embedder's allocate failed */
@@ -48,6 +48,7 @@ INCSTACK_API int incstack_version(void);
 struct incstack_runtime; /* the embedder's table, options, cached unwind rules */
 struct incstack_stack;   /* one stack: of a thread, or of a fiber */
 
+/* How the library notices that frames have returned. */
 enum incstack_mode {
 	INCSTACK_MODE_PATCH = 0, /* return addresses are patched; falls back to validate
 	                          * where the hardware forbids it (shadow stacks) */
@@ -60,11 +61,13 @@ enum incstack_mode {
 /* The library chooses the barrier distance from what it observes. A sample may then walk
  * past the distance to an older barrier, until a new barrier would have cost less. */
 #define INCSTACK_DISTANCE_ADAPTIVE (-1)
+/* The largest barrier distance, in frames. */
 #define INCSTACK_DISTANCE_MAX 64
 
+/* The options of a runtime. incstack_runtime_create copies them and the embedder's table. */
 struct incstack_options {
 	size_t size; /* sizeof(struct incstack_options) */
-	const struct incstack_embedder *embedder;
+	const struct incstack_embedder *embedder; /* never null */
 	void *context;         /* passed to every embedder function */
 	uint64_t stack_bytes;  /* memory limit for the samples of one stack; 0: 1 GiB */
 	uint32_t chunk_bytes;  /* unit of allocation; 0: 64 KiB */
@@ -170,9 +173,10 @@ struct incstack_top {
 	uintptr_t fp;   /* its frame pointer register */
 	uintptr_t slot; /* its return slot; 0: found by its rule */
 	uint32_t flags; /* INCSTACK_TOP_* */
-	uint32_t reserved;
+	uint32_t reserved; /* not used; 0 */
 };
 
+/* The flags of a top. */
 enum {
 	INCSTACK_TOP_EXACT = 1u << 0, /* pc is the current pc (a poll), not a return address */
 	/* The caller is a signal handler that interrupted the frame at pc (implies EXACT).
@@ -216,6 +220,7 @@ struct incstack_frame_object {
 	uint32_t flags;    /* INCSTACK_OBJECT_* */
 };
 
+/* The flags of a frame object. */
 enum {
 	INCSTACK_OBJECT_FILLED = 1u << 0,    /* captured; otherwise a skeleton */
 	INCSTACK_OBJECT_EXACT = 1u << 1,     /* method (undecoded) is an exact pc */
@@ -229,11 +234,12 @@ enum {
 	                                      * set after retrieve (see incstack_stack_tree) */
 };
 
+/* One trace: what one sample has captured. */
 struct incstack_trace {
 	const struct incstack_trace *next; /* the next younger sample */
-	uint64_t id;
-	uint64_t weight;
-	const struct incstack_frame_object *top;
+	uint64_t id;     /* as passed to incstack_sample */
+	uint64_t weight; /* as passed to incstack_sample */
+	const struct incstack_frame_object *top; /* the youngest frame of the trace */
 	/* The youngest object that existed before the sample; null if there is none. It and
 	 * its callers were active at an earlier sample. So was the frame right above it: its
 	 * position may be new, but its activation is not (Whaley 2000, section 5.2: old
@@ -244,7 +250,7 @@ struct incstack_trace {
 
 /* The traces of one retrieve, oldest first, and everything they point to. */
 struct incstack_tree {
-	const struct incstack_trace *traces;
+	const struct incstack_trace *traces; /* the oldest; `next` leads to the others; null: none */
 	uint64_t count;     /* traces */
 	uint64_t objects;   /* frame objects */
 	uint64_t truncated; /* frame objects whose callers are unknown */

@@ -13,6 +13,7 @@ INCSTACK_BEGIN_C
 
 /* ---- perf ---------------------------------------------------------------------- */
 
+/* The file with the names of generated code that perf reads. */
 struct incstack_perf_map;
 
 /* Creates the file in which perf looks for names: `path`, or /tmp/perf-PID.map if `path` is
@@ -33,6 +34,7 @@ INCSTACK_API int incstack_perf_map_destroy(struct incstack_perf_map *map);
 
 /* ---- gdb ------------------------------------------------------------------------- */
 
+/* One function that gdb knows of. */
 struct incstack_jit_code;
 
 /* Registers a function that occupies [address, address + size) with gdb, for backtraces,

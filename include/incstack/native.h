@@ -109,6 +109,8 @@ INCSTACK_API int incstack_native_code_unloaded(struct incstack_runtime *runtime)
  * If no stack is found, sample with the state of the thread's stack: that sample walks fully
  * and patches nothing. Do the same on a signal stack; there the trace continues with the
  * interrupted code. */
+
+/* A set of stacks, to find the stack of an address. */
 struct incstack_native_stacks;
 
 /* Creates an empty set of stacks. Errors: EINVAL, ENOMEM.
@@ -120,14 +122,17 @@ INCSTACK_API int incstack_native_stacks_create(struct incstack_runtime *runtime,
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_native_stacks_destroy(struct incstack_native_stacks *stacks);
 
-/* add adds a stack that was created elsewhere, for example that of a thread. remove removes
- * it; call it before the stack is destroyed. Ranges may be nested, for example if a context
- * runs on an array that lies on another stack. Errors: EINVAL, ENOMEM; EBUSY: the range
- * crosses another; ERANGE: the stack is not in the set.
+/* Adds a stack that was created elsewhere, for example that of a thread. It occupies
+ * [low, high). Ranges may be nested, for example if a context runs on an array that lies on
+ * another stack. Errors: EINVAL, ENOMEM; EBUSY: the range crosses another.
  * Thread: any. Signal: no. Allocates: never. Blocks: on a lock. */
 INCSTACK_API int incstack_native_stacks_add(struct incstack_native_stacks *stacks,
 					    struct incstack_stack *stack, uintptr_t low,
 					    uintptr_t high);
+
+/* Removes a stack from the set. Call it before the stack is destroyed.
+ * Errors: EINVAL; ERANGE: the stack is not in the set.
+ * Thread: any. Signal: no. Allocates: never. Blocks: on a lock. */
 INCSTACK_API int incstack_native_stacks_remove(struct incstack_native_stacks *stacks,
 					       const struct incstack_stack *stack);
 

@@ -20,10 +20,13 @@ INCSTACK_BEGIN_C
 
 /* ---- partial calling context tree -------------------------------------------- */
 
+/* A partial calling context tree. */
 struct incstack_pcct;
 
+/* The number of no context. */
 #define INCSTACK_PCCT_NONE UINT32_MAX
 
+/* The options of a tree. */
 struct incstack_pcct_options {
 	size_t size; /* sizeof(struct incstack_pcct_options) */
 	/* Capacity in contexts. When one more is needed, all are purged (section 5.3). */
@@ -41,7 +44,7 @@ struct incstack_pcct_options {
 struct incstack_pcct_context {
 	uint32_t parent;    /* INCSTACK_PCCT_NONE: the caller is unknown or does not exist */
 	int32_t call_site;  /* bci of the call in the caller; -1 without a caller */
-	uint64_t method;
+	uint64_t method;    /* as in the frame objects */
 	uint64_t time;      /* weight of the samples with this context on top */
 	/* The edge weight of figure 7: the weight of the samples for which the activation of
 	 * this context was new, or was the youngest one that was not new. So one activation
@@ -52,6 +55,7 @@ struct incstack_pcct_context {
 	uint64_t activations;
 };
 
+/* Counters of one tree. */
 struct incstack_pcct_stats {
 	uint64_t samples;       /* samples since creation */
 	uint64_t purges;        /* how often all contexts were purged */
@@ -80,6 +84,7 @@ INCSTACK_API void incstack_pcct_destroy(struct incstack_pcct *pcct);
  * the method. An inlined frame is new if the frame that it is inlined into is new.
  * Errors: EINVAL; ENOMEM: the rest was not added; ELIMIT, ERANGE: a sample was dropped, the
  * rest was added.
+ * Algorithm: Whaley 2000, section 5 and figure 7.
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_pcct_add_tree(struct incstack_pcct *pcct,
 					const struct incstack_tree *tree);
@@ -88,6 +93,7 @@ INCSTACK_API int incstack_pcct_add_tree(struct incstack_pcct *pcct,
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_pcct_purge(struct incstack_pcct *pcct);
 
+/* The weights by which contexts can be ordered. */
 enum incstack_pcct_order {
 	INCSTACK_PCCT_BY_TIME = 0, /* time-consuming first */
 	INCSTACK_PCCT_BY_CALLS,    /* by the edge weights of figure 7 */
@@ -118,11 +124,13 @@ INCSTACK_API int incstack_pcct_stats(const struct incstack_pcct *pcct,
 
 /* ---- hot methods ------------------------------------------------------------------ */
 
+/* A set of counters of methods. */
 struct incstack_hot;
 
+/* A method and its counter. */
 struct incstack_hot_method {
-	uint64_t method;
-	uint64_t weight;
+	uint64_t method; /* as in the frame objects */
+	uint64_t weight; /* the sum of what was added for it */
 };
 
 /* Creates counters for up to `methods` methods. Errors: EINVAL, ENOMEM.
@@ -140,6 +148,7 @@ INCSTACK_API int incstack_hot_add(struct incstack_hot *hot, uint64_t method, uin
 
 /* Adds the weight of each trace to the counter of its top method. Errors: as
  * incstack_hot_add; the other traces are counted even after an error.
+ * Algorithm: Whaley 2000, section 6.5.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_hot_add_tree(struct incstack_hot *hot, const struct incstack_tree *tree);
 

@@ -24,18 +24,21 @@ enum incstack_profile_error {
 	INCSTACK_EIO = -33,     /* the stream failed; errno has the reason */
 };
 
+/* The maximum number of kinds of weight in one profile. */
 #define INCSTACK_PROFILE_KINDS_MAX 16
 
 /* Node 0 of every profile is the root. It represents no frame. */
 #define INCSTACK_PROFILE_ROOT 0u
+/* The number of no node. */
 #define INCSTACK_PROFILE_NONE UINT32_MAX
 
+/* A calling context tree with weights. */
 struct incstack_profile;
 
 /* A kind of weight, for example {"samples", "count"} or {"alloc", "bytes"}. */
 struct incstack_profile_kind {
-	const char *name;
-	const char *unit;
+	const char *name; /* what is counted: "samples" */
+	const char *unit; /* in which unit: "count", "bytes", "nanoseconds" */
 };
 
 /* Flag of a frame that represents a label of samples; see INCSTACK_KEEP_LABELS. */
@@ -44,10 +47,10 @@ struct incstack_profile_kind {
 /* A frame. Nodes refer to frames; every distinct frame exists once in a profile. */
 struct incstack_profile_frame {
 	const char *name; /* not null-terminated; null until the frame is named */
-	size_t name_length;
+	size_t name_length; /* in bytes */
 	const char *file; /* source file, null-terminated; null if unknown */
 	uint64_t method; /* as in the frame object; 0 for frames made from a name */
-	int32_t bci;
+	int32_t bci;     /* as in the frame object; a line after in_source; -1: unknown */
 	uint32_t flags; /* INCSTACK_OBJECT_SIGNAL, _RAW, _EXACT (of RAW); INCSTACK_PROFILE_LABEL;
 	                 * _VIRTUAL: this frame is inlined into its caller (in a frame object it
 	                 * means that the callee is inlined) */
@@ -192,7 +195,7 @@ INCSTACK_API int incstack_profile_totals(const struct incstack_profile *profile,
 /* A function, summed over all its contexts. */
 struct incstack_profile_function {
 	const char *name; /* null-terminated; null if it has none: use method */
-	uint64_t method;
+	uint64_t method;  /* as in the frame object; 0 if the frame was made from a name */
 	uint64_t self;  /* without callees */
 	uint64_t total; /* with callees; recursion counts once */
 };
@@ -239,6 +242,7 @@ enum incstack_profile_measure {
 	INCSTACK_MEASURE_BOTH,     /* self of the nodes and totals of the edges, as one set */
 };
 
+/* How similar two profiles are. */
 struct incstack_profile_difference {
 	double overlap;     /* degree of overlap, 0..1 (Gnedt 2014, figure 5.5) */
 	double cover_a;     /* hot-edge coverage of a over b (figure 5.6); NAN: b has no hot edge */
@@ -254,7 +258,7 @@ struct incstack_profile_difference {
  * relative to the sum over all edges. An edge is hot if it weighs at least threshold (0..1,
  * 15 decimals) times the heaviest edge. For two empty profiles all results are 1. If one
  * side has no variance, the correlation is 1 if the relative weights are equal, else NAN.
- * Errors: EINVAL, ENOMEM.
+ * Errors: EINVAL, ENOMEM. Algorithm: Gnedt 2014, figures 5.5 and 5.6.
  * Thread: owner of both. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_profile_compare(const struct incstack_profile *a,
 					  const struct incstack_profile *b, uint32_t kind,
@@ -270,14 +274,16 @@ INCSTACK_API int incstack_profile_overlay(const struct incstack_profile *a,
 
 /* The quartiles of one value over several runs. */
 struct incstack_profile_quartiles {
-	double low, median, high;
+	double low;    /* the first quartile */
+	double median; /* the second quartile */
+	double high;   /* the third quartile */
 };
 
 /* How similar several runs are: each is compared with the average of all. */
 struct incstack_profile_stability {
-	struct incstack_profile_quartiles overlap;
+	struct incstack_profile_quartiles overlap; /* degree of overlap */
 	struct incstack_profile_quartiles cover; /* coverage of the run over the average */
-	struct incstack_profile_quartiles correlation;
+	struct incstack_profile_quartiles correlation; /* Pearson's correlation */
 };
 
 /* Compares each of `count` profiles with their average (Gnedt 2014, figure 5.7). The average
@@ -305,6 +311,7 @@ INCSTACK_API int incstack_profile_clear(struct incstack_profile *profile);
 
 /* ---- files --------------------------------------------------------------------- */
 
+/* The file formats. */
 enum incstack_profile_format {
 	INCSTACK_FORMAT_FOLDED = 1, /* lines like "main;f;g 42"; has one kind, no meta */
 	INCSTACK_FORMAT_PPROF,      /* gzipped protobuf; plain protobuf is read, too */
@@ -339,14 +346,14 @@ enum incstack_profile_keep {
 
 /* Options for reading a file; a null pointer means all zero. */
 struct incstack_profile_input {
-	/* If nodes_max is not 0, full is called between two records once the profile has
-	 * that many nodes. It must prune the profile, or write and clear it. If it returns
-	 * an error, reading ends with it. Only folded and pprof files call it. */
-	uint32_t nodes_max;
+	uint32_t nodes_max; /* how many nodes the profile may have before full is called; 0: any */
+	/* Called between two records once the profile has nodes_max nodes. It must prune the
+	 * profile, or write and clear it. If it returns an error, reading ends with it. Only
+	 * folded and pprof files call it. */
 	int (*full)(void *context, struct incstack_profile *profile);
 	/* Called from time to time with the number of bytes read so far. May be null. */
 	void (*progress)(void *context, uint64_t bytes);
-	void *context;
+	void *context; /* passed to both */
 	uint32_t keep; /* INCSTACK_KEEP_* */
 };
 
@@ -403,7 +410,7 @@ INCSTACK_API int incstack_profile_write(const struct incstack_profile *profile,
 INCSTACK_API int incstack_profile_write_difference(const struct incstack_profile *both,
 						   FILE *stream);
 
-/* Writes a profile in parts if it does not fit into memory: call begin, then add for each
+/* Writes a profile in parts, if it does not fit into memory: call begin, then add for each
  * part, then finish. All parts use the same profile, which is cleared between them. A
  * context that occurs in several parts occurs several times in the file; readers sum its
  * weights. HTML has one part only. The caller keeps the stream and closes it. */

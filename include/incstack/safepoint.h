@@ -19,6 +19,7 @@
 
 INCSTACK_BEGIN_C
 
+/* Error codes in addition to those of incstack.h. */
 enum incstack_safepoint_error {
 	INCSTACK_ETIMEDOUT = -20, /* timed out */
 	INCSTACK_EFORKED = -21,   /* the coordinator belongs to the parent of this process */
@@ -31,6 +32,8 @@ enum incstack_safepoint_error {
  * destroy frees the coordinator even if threads are attached. The child may create its own
  * coordinator. This needs Linux 4.14; with an older kernel a child must not use it. */
 struct incstack_safepoint;
+
+/* A request for n samples. */
 struct incstack_request;
 
 /* ---- the poll word ----------------------------------------------------------- */
@@ -54,17 +57,23 @@ typedef _Atomic(uint64_t) incstack_poll_word;
 
 /* The public part of a thread; allocated by attach. */
 struct incstack_safepoint_thread {
-	incstack_poll_word word;
+	incstack_poll_word word; /* INCSTACK_WORD_*; compared with 0 at a poll */
 	void *context; /* the embedder's; set by the owner before its first poll or enter */
 	uint64_t id;   /* never 0, never reused: names the thread even after it detached */
 };
 
-/* The slow paths of incstack_poll, incstack_safepoint_enter and incstack_safepoint_leave.
- * The fault handler of a VM that polls by a protected page calls poll_slow, too. They run
- * operations and completion callbacks. Inside an operation poll_slow does nothing.
+/* The slow path of incstack_poll. The fault handler of a VM that polls by a protected page
+ * calls it, too. Like the next two it runs operations and completion callbacks. Inside an
+ * operation it does nothing.
  * Thread: owner. Signal: no. Allocates: never. Blocks: while a full safepoint is in force. */
 INCSTACK_API void incstack_safepoint_poll_slow(struct incstack_safepoint_thread *thread);
+
+/* The slow path of incstack_safepoint_enter. Errors: as there.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_safepoint_enter_slow(struct incstack_safepoint_thread *thread);
+
+/* The slow path of incstack_safepoint_leave. Errors: as there.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: while a full safepoint is in force. */
 INCSTACK_API int incstack_safepoint_leave_slow(struct incstack_safepoint_thread *thread);
 
 /* Polls: one load, one compare, one branch. thread must not be null.
@@ -142,15 +151,16 @@ enum incstack_safepoint_step {
 	INCSTACK_STEP_GONE,      /* before a thread marks itself as detached */
 	INCSTACK_STEP_STOP,      /* before a thread is told to stop */
 	INCSTACK_STEP_RESUME,    /* before a thread is told to continue */
-	INCSTACK_STEP_COUNT
+	INCSTACK_STEP_COUNT      /* the number of steps */
 };
 
+/* The options of a coordinator. */
 struct incstack_safepoint_options {
 	size_t size;   /* sizeof(struct incstack_safepoint_options) */
 	uint64_t seed; /* for the random choice among waiting threads; 0: a fixed seed */
 	/* For tests: called before each step, in slow paths only. May be null. */
 	void (*step)(void *context, enum incstack_safepoint_step step);
-	void *context;
+	void *context; /* passed to step */
 };
 
 /* Creates a coordinator. options may be null. Errors: EINVAL, ENOMEM.
@@ -206,16 +216,21 @@ INCSTACK_API int incstack_safepoint_resume(struct incstack_safepoint *safepoint,
 
 /* The argument of an operation: the ticket that was won. */
 struct incstack_ticket {
-	struct incstack_request *request;
+	struct incstack_request *request; /* null during a full safepoint */
 	struct incstack_safepoint_thread *thread; /* the thread to sample */
 	uint64_t time;      /* start of the operation, CLOCK_MONOTONIC, ns */
 	uint32_t number;    /* from 0, separately for running and for waiting threads */
 	uint32_t on_behalf; /* 1: another thread runs the operation; `thread` is safe and held */
 };
 
+/* What runs for each ticket that was won. It must not enter, stop or detach: these return
+ * INCSTACK_EBUSY in it. */
 typedef void incstack_operation(const struct incstack_ticket *ticket, void *argument);
+
+/* What runs when a request has ended. */
 typedef void incstack_request_completed(struct incstack_request *request, void *argument);
 
+/* The flags of a request. */
 enum {
 	INCSTACK_REQUEST_WAITING = 1u << 0, /* waiting threads are sampled, too */
 };
@@ -230,12 +245,13 @@ INCSTACK_API int incstack_safepoint_visit(struct incstack_safepoint *safepoint, 
 					  uint32_t flags, incstack_operation *operation,
 					  void *argument);
 
+/* What a request asks for. */
 struct incstack_request_options {
 	size_t size; /* sizeof(struct incstack_request_options) */
 	/* The ids of the threads to sample; null and 0: all threads. Detached threads are
 	 * skipped, duplicates count once. The look-up takes count * attached steps. */
 	const uint64_t *ids;
-	uint32_t count;
+	uint32_t count;       /* of ids */
 	uint32_t n;           /* samples wanted, at least 1 */
 	uint32_t flags;       /* INCSTACK_REQUEST_* */
 	/* The deadline, in ns from now; 0: none. It takes effect when a poll, ask or wait
@@ -248,15 +264,17 @@ struct incstack_request_options {
 	void *argument; /* passed to both */
 };
 
+/* The states of a request. */
 enum incstack_request_state {
-	INCSTACK_REQUEST_OPEN = 0,
+	INCSTACK_REQUEST_OPEN = 0,  /* it has not ended */
 	INCSTACK_REQUEST_COMPLETE,  /* n samples were taken */
 	/* Fewer than n: there were fewer threads, or some that it counted on detached. */
 	INCSTACK_REQUEST_SHORT,
 	INCSTACK_REQUEST_TIMED_OUT, /* closed by its deadline */
-	INCSTACK_REQUEST_CANCELLED,
+	INCSTACK_REQUEST_CANCELLED, /* closed by incstack_request_cancel */
 };
 
+/* What became of a request. */
 struct incstack_request_result {
 	size_t size;      /* sizeof(struct incstack_request_result), set by the caller */
 	uint32_t state;   /* enum incstack_request_state; the rest is final when not OPEN */
@@ -283,8 +301,9 @@ INCSTACK_API int incstack_request_start(struct incstack_safepoint *safepoint,
 					struct incstack_request **request);
 
 /* Starts a request, without deadline, for one sample of the thread `id`, whether it runs or
- * waits. If the thread has detached, the request ends without a sample. Otherwise as
- * incstack_request_start, also in errors, Thread, Signal, Allocates and Blocks. */
+ * waits. If the thread has detached, the request ends without a sample.
+ * Errors: as incstack_request_start.
+ * Thread: any. Signal: no. Allocates: may. Blocks: never for a thread's poll. */
 INCSTACK_API int incstack_request_handshake(struct incstack_safepoint *safepoint, uint64_t id,
 					    incstack_operation *operation, void *argument,
 					    struct incstack_request **request);

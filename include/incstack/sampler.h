@@ -13,11 +13,15 @@
 
 INCSTACK_BEGIN_C
 
+/* A thread that starts requests at regular times. */
 struct incstack_sampler;
 
-#define INCSTACK_SAMPLER_INTERVAL_MIN UINT64_C(10000) /* ns */
+#define INCSTACK_SAMPLER_INTERVAL_MIN UINT64_C(10000) /* the shortest interval, in ns */
+
+/* The number of elements of incstack_sampler_stats.latency. */
 #define INCSTACK_SAMPLER_BUCKETS 40
 
+/* The flags of a sampler. */
 enum {
 	INCSTACK_SAMPLER_WAITING = 1u << 0, /* waiting threads are sampled, too */
 	/* Every tick stops all threads, and the sampler runs the operation for them:
@@ -29,9 +33,10 @@ enum {
 	INCSTACK_SAMPLER_REAL_TIME = 1u << 2,
 };
 
+/* The options of a sampler. */
 struct incstack_sampler_options {
 	size_t size; /* sizeof(struct incstack_sampler_options) */
-	struct incstack_safepoint *safepoint;
+	struct incstack_safepoint *safepoint; /* the coordinator of the threads */
 	uint64_t interval_ns;     /* wall time between ticks; at least INTERVAL_MIN */
 	uint64_t retrieve_ns;     /* time between calls of retrieve; 0: never called */
 	uint64_t stop_timeout_ns; /* FULL: the time limit for a stop; 0: one second */
@@ -44,7 +49,7 @@ struct incstack_sampler_options {
 	void *argument; /* passed to both */
 };
 
-/* Ticks lie on a grid of absolute times. Neither a long request nor a late wake-up delays
+/* Counters of a sampler. Ticks lie on a grid of absolute times. Neither a long request nor a late wake-up delays
  * later ticks. A request that is still open at the next tick is closed then. A tick that
  * was due when set_interval or stop is called, and that has no request, counts as missed.
  * Always: ticks == requested + missed. After the sampler was stopped: wanted == taken + lost. */

@@ -14,11 +14,13 @@
 
 INCSTACK_BEGIN_C
 
+/* Requests and retrieves traces of the threads of one coordinator. */
 struct incstack_tracer;
 
+/* The options of a tracer. */
 struct incstack_tracer_options {
 	size_t size; /* sizeof(struct incstack_tracer_options) */
-	struct incstack_safepoint *safepoint;
+	struct incstack_safepoint *safepoint; /* the coordinator of the threads */
 	/* Tells on which stack the thread of the ticket runs, and what its top frame is, and
 	 * makes room there for a sample (incstack_stack_reserve). `top` is null for a retrieve.
 	 * Returns 0, or a negative INCSTACK_E* if the thread has nothing to sample: counted as
@@ -27,7 +29,7 @@ struct incstack_tracer_options {
 	 * call incstack_stack_own before incstack_stack_reserve. */
 	int (*locate)(void *context, const struct incstack_ticket *ticket,
 		      struct incstack_stack **stack, struct incstack_top *top);
-	void *context;
+	void *context; /* passed to locate */
 };
 
 /* Creates a tracer. Errors: EINVAL, ENOMEM.
@@ -39,15 +41,16 @@ INCSTACK_API int incstack_tracer_create(const struct incstack_tracer_options *op
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_tracer_destroy(struct incstack_tracer *tracer);
 
+/* What a request for traces asks for. ids, count, n, flags and deadline_ns are those of struct
+ * incstack_request_options. */
 struct incstack_tracer_request {
 	size_t size; /* sizeof(struct incstack_tracer_request) */
-	/* The next five are those of struct incstack_request_options. */
-	const uint64_t *ids;
-	uint32_t count;
-	uint32_t n;
-	uint32_t flags;
-	uint32_t reserved;
-	uint64_t deadline_ns;
+	const uint64_t *ids;  /* the threads to sample; null and 0: all */
+	uint32_t count;       /* of ids */
+	uint32_t n;           /* samples wanted, at least 1 */
+	uint32_t flags;       /* INCSTACK_REQUEST_* */
+	uint32_t reserved;    /* not used; 0 */
+	uint64_t deadline_ns; /* in ns from now; 0: none */
 	uint64_t id;     /* each trace has it */
 	uint64_t weight; /* each trace has it. 0: it has the time from this call to the sample,
 	                  * in ns, at least 1 */
@@ -55,7 +58,7 @@ struct incstack_tracer_request {
 
 /* Requests samples of n threads of the set, and does not wait for them. If `handle` is not
  * null, *handle is the request, to ask, wait or cancel, and to release.
- * Errors: as incstack_request_start.
+ * Errors: as incstack_request_start. Algorithm: Gnedt 2014, section 3.3.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: never for a thread's poll. */
 INCSTACK_API int incstack_tracer_request(struct incstack_tracer *tracer,
 					 const struct incstack_tracer_request *request,
@@ -65,9 +68,10 @@ INCSTACK_API int incstack_tracer_request(struct incstack_tracer *tracer,
 struct incstack_thread_traces {
 	struct incstack_thread_traces *next; /* those of another thread, in no order */
 	uint64_t thread;                     /* the id of its incstack_safepoint_thread */
-	struct incstack_tree *tree;
+	struct incstack_tree *tree;          /* belongs to the struct incstack_traces */
 };
 
+/* What incstack_tracer_retrieve hands over. */
 struct incstack_traces {
 	struct incstack_thread_traces *threads; /* null if there are no traces */
 	/* Threads of the set that keep their traces for the next retrieve: those that did not

@@ -6,9 +6,14 @@
 #ifndef INCSTACK_VERSION_H
 #define INCSTACK_VERSION_H
 
+/* Changes when a program that uses the library must be changed. */
 #define INCSTACK_VERSION_MAJOR 0
+/* Changes when something is added. */
 #define INCSTACK_VERSION_MINOR 1
+/* Changes when something is repaired. */
 #define INCSTACK_VERSION_PATCH 0
+
+/* The version as one number: 10203 is 1.2.3. */
 #define INCSTACK_VERSION \
 	(INCSTACK_VERSION_MAJOR * 10000 + INCSTACK_VERSION_MINOR * 100 + INCSTACK_VERSION_PATCH)
 
@@ -21,11 +26,11 @@
 #endif
 
 #ifdef __cplusplus
-#define INCSTACK_BEGIN_C extern "C" {
-#define INCSTACK_END_C }
+#define INCSTACK_BEGIN_C extern "C" { /* begins declarations with the linkage of C */
+#define INCSTACK_END_C }              /* ends them */
 #else
-#define INCSTACK_BEGIN_C
-#define INCSTACK_END_C
+#define INCSTACK_BEGIN_C /* begins declarations with the linkage of C */
+#define INCSTACK_END_C   /* ends them */
 #endif
 
 #endif
