@@ -68,11 +68,14 @@ static void fold_shared(struct side *side, const struct incstack_tree *tree)
 
 static void fold_full(struct side *side, const struct incstack_tree *tree)
 {
-	uint64_t weight = 1;
 	double start = now();
 
-	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
-		check(incstack_profile_add_trace(side->profile, t, &weight), "add_trace");
+	for (const struct incstack_trace *t = tree->traces; t; t = t->next) {
+		const struct incstack_trace alone = {.weight = t->weight, .top = t->top};
+		const struct incstack_tree one = {.traces = &alone, .count = 1};
+
+		check(incstack_profile_add_tree(side->profile, &one, NULL, NULL), "add_tree");
+	}
 	side->seconds += now() - start;
 }
 

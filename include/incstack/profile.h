@@ -113,11 +113,21 @@ INCSTACK_API int incstack_profile_add_tree_below(struct incstack_profile *profil
 						 const struct incstack_tree *tree,
 						 incstack_profile_weigh_fn *weigh, void *context);
 
-/* Adds a single trace, frame by frame: the reference for add_tree. Errors: as add_tree.
+/* Finds the node below `parent` with this frame, or adds it, for contexts that are not frame
+ * objects. A frame without a name is one of this method, bci and flags, which name_frames can
+ * name later, as those of add_tree. A frame with a name is one of this name, file, bci and flags.
+ * Errors: EINVAL, also for an empty name and for the flag INCSTACK_PROFILE_LABEL; ENOMEM;
+ * ELIMIT: 2^32 nodes; EFORMAT: the name or file is not UTF-8.
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_profile_add_trace(struct incstack_profile *profile,
-					    const struct incstack_trace *trace,
-					    const uint64_t *weights);
+INCSTACK_API int incstack_profile_add_node(struct incstack_profile *profile, uint32_t parent,
+					   const struct incstack_profile_frame *frame,
+					   uint32_t *node);
+
+/* Adds to the weights of a node, except the root: one number for each kind.
+ * Errors: EINVAL; ERANGE: a total beyond INT64_MAX, and nothing was added.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_profile_add_weights(struct incstack_profile *profile, uint32_t node,
+					      const uint64_t *weights);
 
 /* Writes the name of a method, not null-terminated, to `text`, which has `size` bytes.
  * Returns its length, or 0 if the name is unknown. `flags` are those of the frame. With

@@ -183,6 +183,19 @@ int incstack__node_weigh(struct incstack_profile *profile, uint32_t node, uint32
 	return 0;
 }
 
+int incstack_profile_add_weights(struct incstack_profile *profile, uint32_t node,
+				 const uint64_t *weights)
+{
+	if (!profile || !weights || node == INCSTACK_PROFILE_ROOT || node >= profile->nodes_used)
+		return INCSTACK_EINVAL;
+	for (uint32_t kind = 0; kind < profile->kinds; kind++)
+		if (weights[kind] > (uint64_t)INT64_MAX - profile->total[kind])
+			return INCSTACK_ERANGE;
+	for (uint32_t kind = 0; kind < profile->kinds; kind++)
+		(void)incstack__node_weigh(profile, node, kind, weights[kind]);
+	return 0;
+}
+
 bool incstack__node_weighs(const struct incstack_profile *profile, uint32_t node)
 {
 	for (uint32_t k = 0; k < profile->kinds; k++)
@@ -203,6 +216,36 @@ int incstack__node_path(const struct incstack_profile *profile, uint32_t node, u
 		(*path)[(*depth)++] = profile->nodes[node].frame;
 	}
 	return 0;
+}
+
+static bool text_invalid(const char *text, size_t length)
+{
+	return text && !incstack__text_valid(text, length);
+}
+
+int incstack_profile_add_node(struct incstack_profile *profile, uint32_t parent,
+			      const struct incstack_profile_frame *frame, uint32_t *node)
+{
+	struct incstack__frame key = {.key = INCSTACK__NONE};
+	uint32_t number;
+	int error;
+
+	if (!profile || !frame || !node || parent >= profile->nodes_used ||
+	    frame->flags & INCSTACK_PROFILE_LABEL || (frame->name && !frame->name_length))
+		return INCSTACK_EINVAL;
+	if (text_invalid(frame->name, frame->name_length) ||
+	    (frame->file && text_invalid(frame->file, strlen(frame->file))))
+		return INCSTACK_EFORMAT;
+	key.bci = frame->bci;
+	key.flags = frame->flags;
+	if (frame->name) {
+		error = incstack__frame_at(profile, frame->name, frame->name_length, frame->file,
+					   &key, &number);
+	} else {
+		key.method = frame->method;
+		error = incstack__frame_intern(profile, &key, &number);
+	}
+	return error ? error : incstack__node_child(profile, parent, number, node);
 }
 
 uint32_t incstack_profile_kinds(const struct incstack_profile *profile)

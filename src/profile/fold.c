@@ -151,16 +151,6 @@ static int top_node(struct fold *fold, const struct incstack_frame_object *top, 
 	return error;
 }
 
-static int weigh_node(struct incstack_profile *profile, uint32_t node, const uint64_t *weights)
-{
-	for (uint32_t kind = 0; kind < profile->kinds; kind++)
-		if (weights[kind] > (uint64_t)INT64_MAX - profile->total[kind])
-			return INCSTACK_ERANGE;
-	for (uint32_t kind = 0; kind < profile->kinds; kind++)
-		(void)incstack__node_weigh(profile, node, kind, weights[kind]);
-	return 0;
-}
-
 static void weigh_default(void *context, const struct incstack_trace *trace, uint64_t *weights)
 {
 	uint32_t kinds = *(const uint32_t *)context;
@@ -183,7 +173,7 @@ static int fold_traces(struct fold *fold, const struct incstack_tree *tree,
 		weigh(context, t, weights);
 		error = top_node(fold, t->top, &node);
 		if (!error)
-			error = weigh_node(fold->profile, node, weights);
+			error = incstack_profile_add_weights(fold->profile, node, weights);
 		if (error)
 			return error;
 	}
@@ -225,25 +215,4 @@ int incstack_profile_add_tree_below(struct incstack_profile *profile, const char
 		return INCSTACK_EFORMAT;
 	error = named_node(profile, INCSTACK_PROFILE_ROOT, name, &root);
 	return error ? error : add_below(profile, root, tree, weigh, context);
-}
-
-int incstack_profile_add_trace(struct incstack_profile *profile, const struct incstack_trace *trace,
-			       const uint64_t *weights)
-{
-	struct fold fold = {.profile = profile};
-	uint32_t node = INCSTACK_PROFILE_ROOT;
-	int error = 0;
-
-	if (!profile || !trace || !trace->top || !weights)
-		return INCSTACK_EINVAL;
-	for (const struct incstack_frame_object *o = trace->top; o && !error; o = o->parent)
-		error = path_push(&fold, o);
-	if (!error)
-		error = origin(&fold, fold.path[fold.depth - 1], &node);
-	while (!error && fold.depth)
-		error = object_child(profile, fold.path[--fold.depth], &node);
-	if (!error)
-		error = weigh_node(profile, node, weights);
-	free(fold.path);
-	return error;
 }

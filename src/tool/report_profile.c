@@ -16,68 +16,32 @@ static const struct incstack_profile_kind kinds[] = {
 	{"live at exit", "bytes"},
 };
 
-/* What add_tree folds: an object for each node, a trace for each that has values. */
-struct forest {
-	struct incstack_frame_object *objects;
-	struct incstack_trace *traces;
-	struct incstack_tree tree;
-};
-
 static int has_values(const struct incstack__cct_values *values)
 {
 	return values->bytes != 0 || values->calls != 0 || values->live != 0 || values->peak != 0;
 }
 
-/* A function's name is there once: where it lies is the method. The address is that which the
- * frame would have on a stack whose every frame takes a word. */
-static struct incstack_frame_object
-object_of(const char *name, const struct incstack_frame_object *parent, uint32_t depth)
+/* A function's name is there once: where it lies is the method. */
+static int child(struct incstack_profile *profile, uint32_t parent, const char *name,
+		 uint32_t *node)
 {
-	return (struct incstack_frame_object){
-		.parent = parent,
-		.address = UINT32_MAX - depth,
-		.method = (uintptr_t)name,
-		.bci = -1,
-		.flags = INCSTACK_OBJECT_FILLED | (parent == NULL ? INCSTACK_OBJECT_BASE : 0u),
-	};
+	const struct incstack_profile_frame frame = {.method = (uintptr_t)name, .bci = -1};
+
+	return incstack_profile_add_node(profile, parent, &frame, node);
 }
 
-static void add_trace(struct forest *forest, uint32_t node, const struct incstack_frame_object *top)
+static int child_of_code(struct incstack_profile *profile, const struct tool_report *report,
+			 uint32_t parent, uint64_t code, uint32_t *node)
 {
-	struct incstack_trace *trace = &forest->traces[forest->tree.count];
-
-	*trace = (struct incstack_trace){.id = node, .top = top};
-	if (forest->tree.count++ > 0)
-		trace[-1].next = trace;
-	forest->tree.traces = forest->traces;
+	return child(profile, parent, tool_symbols_name(report->symbols, code), node);
 }
 
-static void plant(struct forest *forest, const struct tool_report *report)
+static int weigh(struct incstack_profile *profile, uint32_t node,
+		 const struct incstack__cct_values *values)
 {
-	const struct incstack__cct *cct = &report->replay->cct;
+	const uint64_t weights[] = {values->bytes, values->calls, values->peak, values->live};
 
-	for (uint32_t i = 1; i < cct->count; i++) {
-		const struct incstack__cct_node *node = &cct->nodes[i];
-
-		forest->objects[i] = object_of(
-			tool_symbols_name(report->symbols, node->code),
-			node->parent == INCSTACK__CCT_ROOT ? NULL : &forest->objects[node->parent],
-			node->depth);
-		if (node->depth <= TOOL_DEPTH_MAX && has_values(&node->values))
-			add_trace(forest, i, &forest->objects[i]);
-	}
-	forest->tree.objects = cct->count;
-}
-
-static void weigh(void *context, const struct incstack_trace *trace, uint64_t *weights)
-{
-	const struct tool_report *report = context;
-	const struct incstack__cct_values *values = &report->replay->cct.nodes[trace->id].values;
-
-	weights[0] = values->bytes;
-	weights[1] = values->calls;
-	weights[2] = values->peak;
-	weights[3] = values->live;
+	return incstack_profile_add_weights(profile, node, weights);
 }
 
 /* ---- contexts that are deeper than a file can have them ------------------------------ */
@@ -86,60 +50,30 @@ static void weigh(void *context, const struct incstack_trace *trace, uint64_t *w
  * as many of them. All contexts that differ only in how often the middle repeats
  * become one, because the frame that stands for the middle does not say how long it was. */
 #define INNERMOST 64
-#define OUTERMOST (TOOL_DEPTH_MAX - INNERMOST)
-#define BATCH 1024
 
-struct deep {
-	struct incstack_frame_object (*objects)[INNERMOST + 1]; /* of each trace */
-	struct forest forest;
-	uint32_t *outer; /* of each node: its ancestor that is OUTERMOST deep */
-};
+/* The outermost part of a node that is TOOL_DEPTH_MAX deep. */
+static uint32_t outer_of(const struct incstack_profile *profile, uint32_t node)
+{
+	for (unsigned i = 0; i < INNERMOST; i++)
+		node = incstack_profile_parent(profile, node);
+	return node;
+}
 
-static void plant_deep(struct deep *deep, const struct tool_report *report,
-		       const struct forest *forest, uint32_t node)
+static int add_deep(struct incstack_profile *profile, const struct tool_report *report,
+		    uint32_t outer, const struct incstack__cct_node *context)
 {
 	static const char middle[] = "[frames left out]";
 	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
-	struct incstack_frame_object *objects = deep->objects[deep->forest.tree.count];
-	uint32_t at = node;
+	const struct incstack__cct_node *inner[INNERMOST];
+	uint32_t node;
+	int error = child(profile, outer, middle, &node);
 
-	objects[INNERMOST] = object_of(middle, &forest->objects[deep->outer[node]], OUTERMOST + 1);
-	for (unsigned i = 0; i < INNERMOST; i++, at = nodes[at].parent)
-		objects[i] = object_of(tool_symbols_name(report->symbols, nodes[at].code),
-				       &objects[i + 1], TOOL_DEPTH_MAX + 1 - i);
-	add_trace(&deep->forest, node, &objects[0]);
-}
-
-static int add_batch(struct incstack_profile *profile, struct deep *deep,
-		     struct tool_report *report)
-{
-	int error;
-
-	deep->forest.tree.objects = deep->forest.tree.count * (INNERMOST + 1);
-	error = incstack_profile_add_tree(profile, &deep->forest.tree, weigh, report);
-	deep->forest.tree = (struct incstack_tree){0};
-	return error;
-}
-
-static int add_deep(struct incstack_profile *profile, struct tool_report *report,
-		    const struct forest *forest, struct deep *deep)
-{
-	const struct incstack__cct *cct = &report->replay->cct;
-	int error = 0;
-
-	for (uint32_t i = 1; i < cct->count && error == 0; i++) {
-		const struct incstack__cct_node *node = &cct->nodes[i];
-
-		deep->outer[i] = node->depth <= OUTERMOST ? i : deep->outer[node->parent];
-		if (node->depth <= TOOL_DEPTH_MAX || !has_values(&node->values))
-			continue;
-		plant_deep(deep, report, forest, i);
-		if (deep->forest.tree.count == BATCH)
-			error = add_batch(profile, deep, report);
-	}
-	if (error == 0 && deep->forest.tree.count > 0)
-		error = add_batch(profile, deep, report);
-	return error;
+	inner[0] = context;
+	for (unsigned i = 1; i < INNERMOST; i++)
+		inner[i] = &nodes[inner[i - 1]->parent];
+	for (unsigned i = INNERMOST; i-- > 0 && error == 0;)
+		error = child_of_code(profile, report, node, inner[i]->code, &node);
+	return error != 0 ? error : weigh(profile, node, &context->values);
 }
 
 uint64_t tool_report_deep(const struct tool_report *report)
@@ -150,25 +84,6 @@ uint64_t tool_report_deep(const struct tool_report *report)
 	for (uint32_t i = 1; i < cct->count; i++)
 		count += cct->nodes[i].depth > TOOL_DEPTH_MAX && has_values(&cct->nodes[i].values);
 	return count;
-}
-
-static int fill_deep(struct incstack_profile *profile, struct tool_report *report,
-		     const struct forest *forest)
-{
-	struct deep deep = {0};
-	int error = INCSTACK_ENOMEM;
-
-	if (tool_report_deep(report) == 0)
-		return 0;
-	deep.objects = calloc(BATCH, sizeof(*deep.objects));
-	deep.forest.traces = calloc(BATCH, sizeof(*deep.forest.traces));
-	deep.outer = calloc(report->replay->cct.count, sizeof(*deep.outer));
-	if (deep.objects != NULL && deep.forest.traces != NULL && deep.outer != NULL)
-		error = add_deep(profile, report, forest, &deep);
-	free(deep.objects);
-	free(deep.forest.traces);
-	free(deep.outer);
-	return error;
 }
 
 /* ---- the profile --------------------------------------------------------------------- */
@@ -225,20 +140,34 @@ static int describe(struct incstack_profile *profile, const struct tool_report *
 	return incstack_profile_set_meta(profile, &meta);
 }
 
-static int fill(struct incstack_profile *profile, const struct tool_report *report,
-		struct forest *forest)
+/* nodes[i] is the profile's node for the context i, for a deep context the outer one of it. A
+ * parent precedes its children. */
+static int add_context(struct incstack_profile *profile, const struct tool_report *report,
+		       uint32_t *nodes, uint32_t i)
 {
-	struct tool_report context = *report;
+	const struct incstack__cct_node *context = &report->replay->cct.nodes[i];
+	const uint32_t parent = nodes[context->parent];
 	int error;
 
-	if (forest->objects == NULL || forest->traces == NULL)
-		return INCSTACK_ENOMEM;
-	plant(forest, report);
-	error = forest->tree.count == 0
-			? 0
-			: incstack_profile_add_tree(profile, &forest->tree, weigh, &context);
-	if (error == 0)
-		error = fill_deep(profile, &context, forest);
+	if (context->depth > TOOL_DEPTH_MAX) {
+		nodes[i] =
+			context->depth == TOOL_DEPTH_MAX + 1 ? outer_of(profile, parent) : parent;
+		return has_values(&context->values) ? add_deep(profile, report, nodes[i], context)
+						    : 0;
+	}
+	error = child_of_code(profile, report, parent, context->code, &nodes[i]);
+	return error != 0 ? error : weigh(profile, nodes[i], &context->values);
+}
+
+static int fill(struct incstack_profile *profile, const struct tool_report *report)
+{
+	const uint32_t count = report->replay->cct.count;
+	uint32_t *nodes = calloc(count, sizeof(*nodes));
+	int error = nodes != NULL ? 0 : INCSTACK_ENOMEM;
+
+	for (uint32_t i = 1; i < count && error == 0; i++)
+		error = add_context(profile, report, nodes, i);
+	free(nodes);
 	if (error == 0)
 		error = name_frames(profile);
 	return error != 0 ? error : describe(profile, report);
@@ -246,17 +175,12 @@ static int fill(struct incstack_profile *profile, const struct tool_report *repo
 
 int tool_report_profile(const struct tool_report *report, struct incstack_profile **profile)
 {
-	const size_t count = report->replay->cct.count;
-	struct forest forest = {.objects = calloc(count, sizeof(*forest.objects)),
-				.traces = calloc(count, sizeof(*forest.traces))};
 	int error = incstack_profile_create(kinds, sizeof(kinds) / sizeof(kinds[0]), profile);
 
 	if (error == 0) {
-		error = fill(*profile, report, &forest);
+		error = fill(*profile, report);
 		if (error != 0)
 			incstack_profile_destroy(*profile);
 	}
-	free(forest.objects);
-	free(forest.traces);
 	return error;
 }

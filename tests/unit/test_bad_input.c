@@ -336,31 +336,45 @@ START_TEST(profile_is_checked)
 	struct incstack_profile *p, *other;
 	const struct incstack_profile_kind kind = {"samples", "count"};
 	struct incstack_profile_frame frame;
+	const struct incstack_profile_frame named = {.name = "f", .name_length = 1};
+	const struct incstack_profile_frame nameless = {.name = ""};
+	const struct incstack_profile_frame label = {.flags = INCSTACK_PROFILE_LABEL};
+	const struct incstack_profile_frame broken = {.name = "\xff", .name_length = 1};
 	struct incstack_profile_difference difference;
+	uint32_t node;
 	struct incstack_tree tree = {0};
 	uint64_t totals[4];
 	ck_assert_int_eq(incstack_profile_create(&kind, 1, &p), 0);
-	CHECK_ANSWERS(SAYS(INCSTACK_EINVAL, incstack_profile_create(NULL, 1, &other)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_create(&kind, 0, &other)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_create(&kind, 17, &other)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_create(&kind, 1, NULL)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_add_tree(NULL, &tree, NULL, NULL)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_add_tree(p, NULL, NULL, NULL)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_add_trace(p, NULL, totals)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_name_frames(p, NULL, NULL)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_frame(p, 0, &frame)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_frame(p, 9, &frame)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_totals(p, 9, totals)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_totals(p, 0, NULL)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_merge(p, NULL)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_average(NULL, 1, &other)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_compare(p, p, 9, INCSTACK_MEASURE_SELF,
-								     0, &difference)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_compare(p, p, 0, INCSTACK_MEASURE_SELF,
-								     2, &difference)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_read_folded(p, 0, NULL, NULL)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_write_folded(p, 0, NULL)),
-		      SAYS(INCSTACK_EINVAL, incstack_profile_write_folded(p, 9, stdout)));
+	CHECK_ANSWERS(
+		SAYS(INCSTACK_EINVAL, incstack_profile_create(NULL, 1, &other)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_create(&kind, 0, &other)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_create(&kind, 17, &other)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_create(&kind, 1, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_add_tree(NULL, &tree, NULL, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_add_tree(p, NULL, NULL, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_add_node(p, 9, &named, &node)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_add_node(p, 0, NULL, &node)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_add_node(p, 0, &nameless, &node)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_add_node(p, 0, &label, &node)),
+		SAYS(INCSTACK_EFORMAT, incstack_profile_add_node(p, 0, &broken, &node)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_add_weights(p, 0, totals)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_add_weights(p, 9, totals)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_name_frames(p, NULL, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_frame(p, 0, &frame)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_frame(p, 9, &frame)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_totals(p, 9, totals)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_totals(p, 0, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_merge(p, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_average(NULL, 1, &other)),
+		SAYS(INCSTACK_EINVAL,
+		     incstack_profile_compare(p, p, 9, INCSTACK_MEASURE_SELF, 0, &difference)),
+		SAYS(INCSTACK_EINVAL,
+		     incstack_profile_compare(p, p, 0, INCSTACK_MEASURE_SELF, 2, &difference)),
+		SAYS(INCSTACK_EINVAL,
+		     incstack_profile_read(NULL, INCSTACK_FORMAT_FOLDED, NULL, &other, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_write(p, INCSTACK_FORMAT_FOLDED, 0, NULL)),
+		SAYS(INCSTACK_EINVAL,
+		     incstack_profile_write(p, INCSTACK_FORMAT_FOLDED, 9, stdout)));
 	incstack_profile_destroy(p);
 	incstack_profile_destroy(NULL);
 }

@@ -213,9 +213,11 @@ static void fold_and_insert(bool ordered)
 
 	ck_assert_int_eq(incstack_profile_add_tree(folded, &tree, NULL, NULL), 0);
 	for (size_t i = 0; i < TRACES; i++) {
-		uint64_t weights[] = {1, traces[i].weight};
+		const struct incstack_trace alone = {.weight = traces[i].weight,
+						     .top = traces[i].top};
+		const struct incstack_tree one = {.traces = &alone, .count = 1};
 
-		ck_assert_int_eq(incstack_profile_add_trace(inserted, &traces[i], weights), 0);
+		ck_assert_int_eq(incstack_profile_add_tree(inserted, &one, NULL, NULL), 0);
 	}
 	ck_assert_uint_gt(incstack_profile_nodes(folded), 1000);
 	ck_assert_uint_eq(incstack_profile_nodes(folded), incstack_profile_nodes(inserted));
@@ -250,13 +252,15 @@ END_TEST
 START_TEST(a_total_beyond_int64_is_refused_whole)
 {
 	struct incstack_profile *profile = made();
-	struct incstack_frame_object base = object(NULL, 1, 0, BASE);
-	struct incstack_trace t = {.top = &base};
+	const struct incstack_profile_frame frame = {.method = 1};
 	uint64_t weights[] = {1, INT64_MAX};
+	uint32_t node;
 
-	ck_assert_int_eq(incstack_profile_add_trace(profile, &t, weights), 0);
+	ck_assert_int_eq(incstack_profile_add_node(profile, INCSTACK_PROFILE_ROOT, &frame, &node),
+			 0);
+	ck_assert_int_eq(incstack_profile_add_weights(profile, node, weights), 0);
 	weights[1] = 1;
-	ck_assert_int_eq(incstack_profile_add_trace(profile, &t, weights), INCSTACK_ERANGE);
+	ck_assert_int_eq(incstack_profile_add_weights(profile, node, weights), INCSTACK_ERANGE);
 	ck_assert_uint_eq(incstack_profile_self(profile, 1, 0), 1);
 	ck_assert_uint_eq(incstack_profile_self(profile, 1, 1), INT64_MAX);
 	incstack_profile_destroy(profile);

@@ -93,10 +93,8 @@ static struct incstack_profile *traced(void)
 {
 	static const struct incstack_profile_kind kinds[] = {{"samples", "count"},
 							     {"alloc \"x\"", "bytes"}};
-	struct incstack_frame_object base = {.method = 16, .bci = -1, .flags = 9};
-	struct incstack_frame_object f = {.parent = &base, .method = 32, .bci = 7, .flags = 1};
-	struct incstack_frame_object g = {.parent = &f, .method = 48, .bci = -1, .flags = 1};
-	struct incstack_trace trace = {.top = &g};
+	static const struct incstack_profile_frame path[] = {
+		{.method = 16, .bci = -1}, {.method = 32, .bci = 7}, {.method = 48, .bci = -1}};
 	const uint64_t weights[] = {3, 9007199254740993};
 	struct incstack_profile_meta meta = {.program = "./prog --x=\"1\"",
 					     .mode = "patch",
@@ -106,9 +104,12 @@ static struct incstack_profile *traced(void)
 					     .truncated = 6,
 					     .pruned = 7};
 	struct incstack_profile *profile = NULL;
+	uint32_t node = INCSTACK_PROFILE_ROOT;
 
 	ck_assert_int_eq(incstack_profile_create(kinds, 2, &profile), 0);
-	ck_assert_int_eq(incstack_profile_add_trace(profile, &trace, weights), 0);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(incstack_profile_add_node(profile, node, &path[i], &node), 0);
+	ck_assert_int_eq(incstack_profile_add_weights(profile, node, weights), 0);
 	ck_assert_int_eq(incstack_profile_set_meta(profile, &meta), 0);
 	return profile;
 }

@@ -236,14 +236,15 @@ START_TEST(own_files_keep_their_kinds)
 	static const enum incstack_profile_format formats[] = {
 		INCSTACK_FORMAT_SPEEDSCOPE, INCSTACK_FORMAT_FIREFOX, INCSTACK_FORMAT_PPROF};
 	static const uint64_t weights[] = {UINT64_C(1) << 40, 5, 6};
-	struct incstack_frame_object object = {
-		.method = 1, .flags = INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_BASE};
-	struct incstack_trace trace = {.top = &object};
+	const struct incstack_profile_frame frame = {.method = 1};
 	struct incstack_profile *profile;
 	struct incstack_profile_kind kind;
+	uint32_t node;
 
 	ck_assert_int_eq(incstack_profile_create(kinds, 3, &profile), 0);
-	ck_assert_int_eq(incstack_profile_add_trace(profile, &trace, weights), 0);
+	ck_assert_int_eq(incstack_profile_add_node(profile, INCSTACK_PROFILE_ROOT, &frame, &node),
+			 0);
+	ck_assert_int_eq(incstack_profile_add_weights(profile, node, weights), 0);
 	for (int f = 0; f < 3; f++) {
 		profile = through(profile, formats[f]);
 		ck_assert_uint_eq(incstack_profile_kinds(profile), 3);
