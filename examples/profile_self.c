@@ -56,7 +56,7 @@ static int write_profile(const struct incstack_tree *tree)
 	if (!error)
 		error = incstack_profile_name_frames(profile, name_of, NULL);
 	if (!error)
-		error = incstack_profile_write_folded(profile, 0, stdout);
+		error = incstack_profile_write(profile, INCSTACK_FORMAT_FOLDED, 0, stdout);
 	incstack_profile_destroy(profile);
 	return error;
 }

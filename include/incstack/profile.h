@@ -407,8 +407,10 @@ INCSTACK_API uint32_t incstack_profile_losses(const struct incstack_profile *pro
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API const char *incstack_profile_loss_text(uint32_t loss);
 
-/* Writes a profile. `kind` is the only one that a folded file contains. Errors: EINVAL,
- * ENOMEM, EIO; ELIMIT: a folded line is longer than INCSTACK_FOLDED_LINE_MAX.
+/* Writes a profile. A folded file contains only the kind `kind`. It has one line for each
+ * distinct stack, callers before callees. In names ';' becomes ':', and a newline becomes a
+ * space. Errors: EINVAL, ENOMEM, EIO; ELIMIT: a folded line is longer than
+ * INCSTACK_FOLDED_LINE_MAX.
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
 INCSTACK_API int incstack_profile_write(const struct incstack_profile *profile,
 					enum incstack_profile_format format, uint32_t kind,
@@ -445,23 +447,6 @@ INCSTACK_API int incstack_profile_writer_finish(struct incstack_profile_writer *
 
 /* The maximum length of a line in a folded file, in bytes. */
 #define INCSTACK_FOLDED_LINE_MAX (16u << 20)
-
-/* Adds folded stacks to one kind of a profile. Each line is one stack, outermost frame first:
- * "main;f;g 42". The function buffers one line. A name is non-empty UTF-8 without ';', NUL
- * and newline. The weight follows the last space. A last line without a newline is
- * rejected as incomplete. Lines before a fault remain added. fault may be null.
- * Errors: EINVAL, ENOMEM, ELIMIT, ERANGE, EIO, EFORMAT.
- * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
-INCSTACK_API int incstack_profile_read_folded(struct incstack_profile *profile, uint32_t kind,
-					      FILE *stream, struct incstack_profile_fault *fault);
-
-/* Writes one line for every node with a weight of this kind, callers before callees. In names
- * ';' becomes ':', and a newline becomes a space. Nodes that differ only in bci give several
- * lines with the same stack.
- * Errors: EINVAL, ENOMEM, EIO; ELIMIT: a line is longer than INCSTACK_FOLDED_LINE_MAX.
- * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
-INCSTACK_API int incstack_profile_write_folded(const struct incstack_profile *profile,
-					       uint32_t kind, FILE *stream);
 
 INCSTACK_END_C
 

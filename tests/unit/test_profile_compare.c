@@ -6,30 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <incstack/profile.h>
-
+#include "profile_files.h"
 #include "run_suite.h"
-
-static struct incstack_profile *profile_of(const char *text)
-{
-	static const struct incstack_profile_kind kind = {"samples", "count"};
-	struct incstack_profile *profile = NULL;
-
-	ck_assert_int_eq(incstack_profile_create(&kind, 1, &profile), 0);
-	if (*text) {
-		FILE *stream = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
-
-		ck_assert_ptr_nonnull(stream);
-		ck_assert_int_eq(incstack_profile_read_folded(profile, 0, stream, NULL), 0);
-		fclose(stream);
-	}
-	return profile;
-}
 
 static struct incstack_profile_difference compare(const char *a, const char *b,
 						  enum incstack_profile_measure measure)
 {
-	struct incstack_profile *p = profile_of(a), *q = profile_of(b);
+	struct incstack_profile *p = profile_from(a), *q = profile_from(b);
 	struct incstack_profile_difference d;
 
 	ck_assert_int_eq(incstack_profile_compare(p, q, 0, measure, 0.1, &d), 0);
@@ -40,15 +23,10 @@ static struct incstack_profile_difference compare(const char *a, const char *b,
 
 static void folded_is(const struct incstack_profile *profile, const char *expected)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *stream = open_memstream(&text, &size);
+	const struct bytes text = write_bytes(profile, INCSTACK_FORMAT_FOLDED, 0);
 
-	ck_assert_ptr_nonnull(stream);
-	ck_assert_int_eq(incstack_profile_write_folded(profile, 0, stream), 0);
-	fclose(stream);
-	ck_assert_str_eq(text, expected);
-	free(text);
+	ck_assert_str_eq(text.at, expected);
+	free(text.at);
 }
 
 START_TEST(identical_profiles_give_one)
@@ -107,7 +85,7 @@ END_TEST
 /* 0.07 * 100 is more than 7 in binary. */
 START_TEST(the_threshold_forgives_rounding)
 {
-	struct incstack_profile *p = profile_of("x 100\ny 7\n"), *q = profile_of("x 30\n");
+	struct incstack_profile *p = profile_from("x 100\ny 7\n"), *q = profile_from("x 30\n");
 	struct incstack_profile_difference d;
 
 	ck_assert_int_eq(incstack_profile_compare(p, q, 0, INCSTACK_MEASURE_SELF, 0.07, &d), 0);
@@ -169,7 +147,8 @@ END_TEST
 
 START_TEST(merge_sums_by_name)
 {
-	struct incstack_profile *p = profile_of("m;x 1\nm 2\n"), *q = profile_of("n 5\nm;x 3\n");
+	struct incstack_profile *p = profile_from("m;x 1\nm 2\n"),
+				*q = profile_from("n 5\nm;x 3\n");
 
 	ck_assert_int_eq(incstack_profile_merge(p, q), 0);
 	folded_is(p, "m 2\nm;x 4\nn 5\n");
@@ -182,7 +161,7 @@ END_TEST
 START_TEST(merge_refuses_other_kinds)
 {
 	static const struct incstack_profile_kind bytes = {"samples", "bytes"};
-	struct incstack_profile *p = profile_of("m 2\n"), *q = NULL;
+	struct incstack_profile *p = profile_from("m 2\n"), *q = NULL;
 
 	ck_assert_int_eq(incstack_profile_create(&bytes, 1, &q), 0);
 	ck_assert_int_eq(incstack_profile_merge(p, q), INCSTACK_EINVAL);
@@ -193,8 +172,8 @@ END_TEST
 
 START_TEST(merge_refuses_a_total_too_large_and_changes_nothing)
 {
-	struct incstack_profile *p = profile_of("m 9223372036854775806\n"),
-				*q = profile_of("a 1\nb 1\n");
+	struct incstack_profile *p = profile_from("m 9223372036854775806\n"),
+				*q = profile_from("a 1\nb 1\n");
 
 	ck_assert_int_eq(incstack_profile_merge(p, q), INCSTACK_ERANGE);
 	folded_is(p, "m 9223372036854775806\n");
@@ -206,7 +185,7 @@ END_TEST
 /* The short run has the same say as the long one: its weights count tenfold. */
 START_TEST(average_gives_each_profile_an_equal_say)
 {
-	struct incstack_profile *p = profile_of("x 90\ny 10\n"), *q = profile_of("x 3\nz 7\n");
+	struct incstack_profile *p = profile_from("x 90\ny 10\n"), *q = profile_from("x 3\nz 7\n");
 	const struct incstack_profile *both[] = {p, q};
 	struct incstack_profile *average = NULL;
 

@@ -9,7 +9,6 @@
 
 struct reader {
 	struct incstack__reader *common;
-	uint32_t kind;
 	char *buffer;
 	size_t room, start, end; /* unread bytes are [start, end) */
 	uint64_t taken;          /* bytes, from the stream */
@@ -72,7 +71,7 @@ static int add_stack(struct reader *reader, const char *stack, size_t length, ui
 		if (error)
 			return error;
 		if (!semicolon)
-			return incstack__weigh(reader->common, node, reader->kind, weight);
+			return incstack__weigh(reader->common, node, 0, weight);
 		stack += part + 1;
 		length -= part + 1;
 	}
@@ -157,36 +156,15 @@ static int read_all(struct reader *reader)
 	return error;
 }
 
-static int read_kind(struct incstack__reader *common, uint32_t kind)
-{
-	struct reader reader = {.common = common, .kind = kind};
-	int error;
-
-	common->at.line = 1;
-	error = read_all(&reader);
-	free(reader.buffer);
-	return error;
-}
-
-int incstack__read_folded(struct incstack__reader *reader)
+int incstack__read_folded(struct incstack__reader *common)
 {
 	static const struct incstack_profile_kind samples = {"samples", "count"};
-	int error = incstack_profile_create(&samples, 1, &reader->profile);
+	struct reader reader = {.common = common};
+	int error = incstack_profile_create(&samples, 1, &common->profile);
 
-	return error ? error : read_kind(reader, 0);
-}
-
-int incstack_profile_read_folded(struct incstack_profile *profile, uint32_t kind, FILE *stream,
-				 struct incstack_profile_fault *fault)
-{
-	static const struct incstack_profile_input plain;
-	struct incstack__reader reader = {.stream = stream, .input = &plain, .profile = profile};
-	int error;
-
-	if (!profile || !stream || kind >= profile->kinds)
-		return INCSTACK_EINVAL;
-	error = read_kind(&reader, kind);
-	if (fault)
-		*fault = reader.at;
+	common->at.line = 1;
+	if (!error)
+		error = read_all(&reader);
+	free(reader.buffer);
 	return error;
 }

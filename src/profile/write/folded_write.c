@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes folded stacks, one context a line. It holds one line at a time.
+ * Writes folded stacks: one line for each stack of names. Contexts that differ only in what a line
+ * does not say, for example the position in a method, become one.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "profile/merge.h"
 #include "writer.h"
+
+static char byte_written(char byte)
+{
+	return byte == ';' ? ':' : byte == '\n' ? ' ' : byte;
+}
 
 static void write_name(const char *text, size_t length, FILE *stream)
 {
-	for (size_t i = 0; i < length; i++) {
-		int byte = text[i] == ';' ? ':' : text[i] == '\n' ? ' ' : text[i];
-
-		putc_unlocked(byte, stream);
-	}
+	for (size_t i = 0; i < length; i++)
+		putc_unlocked(byte_written(text[i]), stream);
 }
 
 static void write_line(const struct incstack_profile *profile, const uint32_t *path, size_t depth,
@@ -46,15 +50,12 @@ static bool fits(const struct incstack_profile *profile, const uint32_t *path, s
 	return size < INCSTACK_FOLDED_LINE_MAX;
 }
 
-int incstack_profile_write_folded(const struct incstack_profile *profile, uint32_t kind,
-				  FILE *stream)
+static int write_lines(const struct incstack_profile *profile, uint32_t kind, FILE *stream)
 {
 	uint32_t *path = NULL;
 	size_t room = 0, depth;
 	int error = 0;
 
-	if (!profile || !stream || kind >= profile->kinds)
-		return INCSTACK_EINVAL;
 	for (uint32_t node = 1; node < profile->nodes_used && !error; node++) {
 		uint64_t weight = incstack_profile_self(profile, node, kind);
 
@@ -69,14 +70,63 @@ int incstack_profile_write_folded(const struct incstack_profile *profile, uint32
 			error = INCSTACK_EIO;
 	}
 	free(path);
-	if (!error && fflush(stream))
-		error = INCSTACK_EIO;
 	return error;
+}
+
+/* Makes in `written` the frame with only the name of each frame. */
+static int name_frames(struct incstack_profile *written, const struct incstack_profile *profile,
+		       uint32_t *frames)
+{
+	char *name = NULL;
+	size_t room = 0;
+	int error = 0;
+
+	for (uint32_t i = 0; i < profile->frames_used && !error; i++) {
+		char buffer[INCSTACK__FRAME_TEXT];
+		size_t length;
+		const char *text = incstack__frame_text(profile, i, buffer, &length);
+
+		error = incstack__reserve((void **)&name, &room, length + 1, 1);
+		for (size_t at = 0; at < length && !error; at++)
+			name[at] = byte_written(text[at]);
+		if (!error)
+			error = incstack__frame_named(written, name, length, -1, 0, &frames[i]);
+	}
+	free(name);
+	return error;
+}
+
+static int write_merged(struct incstack_profile *written,
+			const struct incstack_profile_writer *writer, const uint32_t *frames)
+{
+	const struct incstack_profile *profile = writer->profile;
+	uint32_t *nodes = malloc(profile->nodes_used * sizeof(*nodes));
+	int error = nodes ? incstack__map_nodes(written, profile, frames, nodes) : INCSTACK_ENOMEM;
+
+	for (uint32_t i = 1; i < profile->nodes_used && !error; i++)
+		error = incstack__node_weigh(written, nodes[i], 0,
+					     incstack_profile_self(profile, i, writer->kind));
+	free(nodes);
+	return error ? error : write_lines(written, 0, writer->stream);
 }
 
 static int add(struct incstack_profile_writer *writer)
 {
-	return incstack_profile_write_folded(writer->profile, writer->kind, writer->stream);
+	static const struct incstack_profile_kind weights = {"weights", "count"};
+	const struct incstack_profile *profile = writer->profile;
+	uint32_t *frames = malloc((profile->frames_used + 1) * sizeof(*frames));
+	struct incstack_profile *written = NULL;
+	int error = frames ? incstack_profile_create(&weights, 1, &written) : INCSTACK_ENOMEM;
+
+	if (!error)
+		error = name_frames(written, profile, frames);
+	if (!error && written->frames_used == profile->frames_used)
+		error = write_lines(profile, writer->kind, writer->stream);
+	else if (!error)
+		error = write_merged(written, writer, frames);
+	incstack_profile_destroy(written);
+	free(frames);
+	return error;
 }
 
 const struct incstack__writer_ops incstack__write_folded = {
