@@ -66,7 +66,8 @@ struct incstack__record {
 	uint64_t countdown; /* bytes until the next sample */
 	uint64_t random;
 	int64_t written_ns;
-	size_t look; /* the value of log.used at which the clock is read again */
+	size_t look;        /* the value of log.used at which the clock is read again */
+	uint64_t completed; /* the stamp at which open callers were last walked */
 	uint32_t number;
 	uint32_t epoch; /* in which its open batch was recorded */
 	pid_t tid;

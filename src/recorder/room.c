@@ -9,7 +9,11 @@
 #include "recorder.h"
 #include "stamp.h"
 
-enum { LOOK_AFTER_BYTES = 1024, FLUSH_AFTER_NS = 100 * 1000 * 1000 };
+enum {
+	LOOK_AFTER_BYTES = 1024,
+	FLUSH_AFTER_NS = 100 * 1000 * 1000,
+	COMPLETE_AFTER_TICKS = 1 << 18, /* of the time-stamp counter, some 0.1 ms */
+};
 
 /* Whether the open batch was recorded before code was unloaded, so that no event may be added to
  * it. acquire: pairs with the release in end_epoch (unload.c). */
@@ -57,19 +61,30 @@ static int64_t patience_ns(const struct incstack__record *record)
 	return FLUSH_AFTER_NS + (int64_t)incstack__record_depth(record) * 16;
 }
 
+/* Whether the open callers were last walked long enough ago. Walking them at each call would make
+ * the recording a tenth slower. Without the time-stamp counter nobody knows how long it was. */
+static int is_completion_due(struct incstack__record *record, uint64_t stamp)
+{
+	if (!has_counter() && stamp - record->completed < COMPLETE_AFTER_TICKS)
+		return 0;
+	record->completed = stamp;
+	return 1;
+}
+
 /* Reads a coarse clock, and writes the batch if it is 100 ms old, or older on a deep stack. Also
  * adds a time event, from which the stamps of the following events are counted. */
 static __attribute__((noinline)) void look_at_clock(struct incstack__record *record)
 {
+	const uint64_t stamp = has_counter() ? stamp_of_counter() : __rdtsc();
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - record->written_ns >=
 	    patience_ns(record))
 		flush(record);
-	else
+	else if (is_completion_due(record, stamp))
 		incstack__record_complete(record);
-	incstack__trace_put_time(&record->log, has_counter() ? stamp_of_counter() : __rdtsc());
+	incstack__trace_put_time(&record->log, stamp);
 }
 
 /* Sets how far the log may be filled by events on the fast path, unless the recording changes. */
