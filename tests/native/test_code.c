@@ -91,6 +91,7 @@ static void visit_library(const char *name, const char *function)
 	nest(4, through);
 	ck_assert_int_eq(dlclose(library), 0);
 	ck_assert_int_eq(incstack_native_code_unloaded(checked_runtime), 0);
+	ck_assert_int_eq(incstack_native_code_unloaded(NULL), INCSTACK_EINVAL);
 }
 
 START_TEST(libraries_in_one_place)

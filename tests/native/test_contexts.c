@@ -22,37 +22,23 @@ struct fiber {
 	bool ended;
 };
 
-static struct incstack_native_stacks *stacks;
 static struct fiber fibers[FIBERS];
 static __thread struct incstack_stack *own_stack;
 
 /* In another function than the switch: the compiler may keep a thread's addresses. */
-static OPAQUE void sample_here(void)
+static OPAQUE void sample_thread(void)
 {
-	struct incstack_stack *stack = NULL;
-	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
-
-	if (incstack_native_stacks_find(stacks, sp, &stack) < 0)
-		stack = own_stack;
-	ck_assert_int_eq(sample_checked(stack), 0);
-}
-
-static OPAQUE void switch_to(ucontext_t *from, ucontext_t *to)
-{
-	struct incstack_stack *stack = NULL;
-
-	ck_assert_int_eq(incstack_native_context_switched(stacks, to, &stack), 0);
-	ck_assert_int_eq(swapcontext(from, to), 0);
+	ck_assert_int_eq(sample_checked(own_stack), 0);
 }
 
 static OPAQUE void yield_at(struct fiber *fiber, int depth)
 {
 	if (depth > 0)
 		yield_at(fiber, depth - 1);
-	sample_here();
+	ck_assert_int_eq(sample_checked(fiber->stack), 0);
 	if (depth == 2)
-		switch_to(&fiber->context, fiber->back);
-	sample_here();
+		ck_assert_int_eq(swapcontext(&fiber->context, fiber->back), 0);
+	ck_assert_int_eq(sample_checked(fiber->stack), 0);
 	__asm__ volatile("" ::: "memory");
 }
 
@@ -63,7 +49,23 @@ static void fiber_main(int number)
 	for (int turn = 0; turn < TURNS; turn++)
 		yield_at(fiber, 3 + (turn + number) % DEPTH);
 	fiber->ended = true;
-	switch_to(&fiber->context, fiber->back);
+	ck_assert_int_eq(swapcontext(&fiber->context, fiber->back), 0);
+}
+
+/* A state for the memory of a fiber, or the old one for what begins there anew. */
+static void make_stack(struct fiber *fiber)
+{
+	const uintptr_t low = (uintptr_t)fiber->memory;
+
+	if (fiber->stack) {
+		ck_assert_int_eq(incstack_stack_own(fiber->stack), 0);
+		ck_assert_int_eq(incstack_stack_forget(fiber->stack), 0);
+	} else {
+		ck_assert_int_eq(incstack_stack_create(checked_runtime, low, low + STACK_BYTES,
+						       &fiber->stack),
+				 0);
+	}
+	ck_assert_int_eq(incstack_stack_reserve(fiber->stack, 1 << 20), 0);
 }
 
 static void make_fiber(int number)
@@ -80,26 +82,20 @@ static void make_fiber(int number)
 	fiber->context.uc_stack.ss_size = STACK_BYTES;
 	fiber->context.uc_link = NULL;
 	makecontext(&fiber->context, (void (*)(void))fiber_main, 1, number);
-	ck_assert_int_eq(incstack_native_context_made(stacks, &fiber->context, &fiber->stack), 0);
-	ck_assert_int_eq(incstack_stack_reserve(fiber->stack, 1 << 20), 0);
-}
-
-static void begin_thread(void)
-{
-	uintptr_t low;
-	uintptr_t high;
-
-	own_stack = checked_thread();
-	ck_assert_int_eq(incstack_native_stack_range(&low, &high), 0);
-	ck_assert_int_eq(incstack_native_stacks_add(stacks, own_stack, low, high), 0);
+	make_stack(fiber);
 }
 
 static void end_thread(void)
 {
 	ck_assert_uint_eq(checked_stats(own_stack).stale, 0);
 	ck_assert_uint_eq(compare_all(own_stack), 0);
-	ck_assert_int_eq(incstack_native_stacks_remove(stacks, own_stack), 0);
 	ck_assert_int_eq(incstack_stack_destroy(own_stack), 0);
+}
+
+static void abandon(struct fiber *fiber)
+{
+	ck_assert_int_eq(incstack_stack_abandon(fiber->stack), 0);
+	fiber->stack = NULL;
 }
 
 static OPAQUE void resume(struct fiber *fiber)
@@ -107,9 +103,10 @@ static OPAQUE void resume(struct fiber *fiber)
 	ucontext_t here;
 
 	fiber->back = &here;
-	sample_here();
-	switch_to(&here, &fiber->context);
-	sample_here();
+	sample_thread();
+	ck_assert_int_eq(incstack_stack_own(fiber->stack), 0);
+	ck_assert_int_eq(swapcontext(&here, &fiber->context), 0);
+	sample_thread();
 }
 
 static OPAQUE void resume_at(struct fiber *fiber, int depth)
@@ -129,26 +126,19 @@ static void end_fiber(struct fiber *fiber)
 	ck_assert_uint_eq(stats.stale, 0);
 	ck_assert_int_eq(incstack_stack_own(fiber->stack), 0);
 	ck_assert_uint_eq(compare_all(fiber->stack), 0);
-	ck_assert_int_eq(incstack_native_context_destroyed(stacks, &fiber->context), 0);
+	abandon(fiber);
 }
 
 static void free_fibers(void)
 {
 	for (int i = 0; i < FIBERS; i++)
 		munmap(fibers[i].memory, STACK_BYTES);
-	ck_assert_int_eq(incstack_native_stacks_destroy(stacks), 0);
 	checked_close(NULL);
-}
-
-static void open_all(int distance)
-{
-	checked_open(INCSTACK_MODE_PATCH, distance);
-	ck_assert_int_eq(incstack_native_stacks_create(checked_runtime, &stacks), 0);
 }
 
 static void *run_all(void *argument)
 {
-	begin_thread();
+	own_stack = checked_thread();
 	for (int i = 0; i < FIBERS; i++)
 		make_fiber(i);
 	for (int turn = 0; !fibers[FIBERS - 1].ended; turn++)
@@ -163,7 +153,7 @@ static void *run_all(void *argument)
 
 START_TEST(contexts_below)
 {
-	open_all(_i);
+	checked_open(INCSTACK_MODE_PATCH, _i);
 	run_all(NULL);
 	ck_assert(fibers[0].memory < (char *)__builtin_frame_address(0));
 	free_fibers();
@@ -177,7 +167,7 @@ START_TEST(contexts_above)
 	char *low = mmap((void *)UINT64_C(0x10000000), STACK_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	open_all(_i);
+	checked_open(INCSTACK_MODE_PATCH, _i);
 	ck_assert(low != MAP_FAILED);
 	ck_assert_int_eq(pthread_attr_init(&attributes), 0);
 	ck_assert_int_eq(pthread_attr_setstack(&attributes, low, STACK_BYTES), 0);
@@ -200,7 +190,7 @@ static void *migrating(void *argument)
 	const int me = (int)(intptr_t)argument;
 	struct fiber *fiber = &fibers[0];
 
-	begin_thread();
+	own_stack = checked_thread();
 	pthread_mutex_lock(&turn_lock);
 	for (;;) {
 		while (turn_count % THREADS != me && !fiber->ended)
@@ -220,7 +210,7 @@ START_TEST(contexts_migrate)
 {
 	pthread_t threads[THREADS];
 
-	open_all(_i);
+	checked_open(INCSTACK_MODE_PATCH, _i);
 	for (int i = 0; i < FIBERS; i++)
 		make_fiber(i);
 	for (intptr_t i = 0; i < THREADS; i++)
@@ -230,7 +220,7 @@ START_TEST(contexts_migrate)
 	ck_assert_int_gt(turn_count, TURNS);
 	end_fiber(&fibers[0]);
 	for (int i = 1; i < FIBERS; i++)
-		ck_assert_int_eq(incstack_native_context_destroyed(stacks, &fibers[i].context), 0);
+		abandon(&fibers[i]);
 	free_fibers();
 }
 END_TEST
@@ -239,98 +229,23 @@ END_TEST
  * its memory, or the memory goes. */
 START_TEST(contexts_destroyed_while_suspended)
 {
-	struct incstack_stack *before;
-
-	open_all(_i);
-	begin_thread();
+	checked_open(INCSTACK_MODE_PATCH, _i);
+	own_stack = checked_thread();
 	for (int i = 0; i < FIBERS; i++) {
 		make_fiber(i);
 		resume_at(&fibers[i], i);
-		before = fibers[i].stack;
 		memset(fibers[i].memory, 0xff, STACK_BYTES);
 		make_fiber(i);
-		ck_assert_ptr_eq(before, fibers[i].stack);
 		ck_assert_uint_gt(compare_all(fibers[i].stack), 0);
 		resume_at(&fibers[i], i);
 		ck_assert_uint_eq(compare_all(fibers[i].stack), 0);
 		resume_at(&fibers[i], i);
 		compare_all(fibers[i].stack);
 		memset(fibers[i].memory, 0xff, STACK_BYTES);
-		ck_assert_int_eq(incstack_native_context_destroyed(stacks, &fibers[i].context), 0);
-		ck_assert_int_eq(incstack_native_context_destroyed(stacks, &fibers[i].context),
-				 INCSTACK_ERANGE);
+		abandon(&fibers[i]);
 	}
 	end_thread();
 	free_fibers();
-}
-END_TEST
-
-START_TEST(ranges)
-{
-	struct incstack_stack *found = NULL;
-	struct incstack_stack *outer;
-	char memory[64];
-	struct incstack_stack *inner = (struct incstack_stack *)memory;
-
-	open_all(0);
-	outer = checked_thread();
-	ck_assert_int_eq(incstack_native_stacks_add(stacks, inner, 0x2000, 0x3000), 0);
-	ck_assert_int_eq(incstack_native_stacks_add(stacks, outer, 0x1000, 0x5000), 0);
-	ck_assert_int_eq(incstack_native_stacks_add(stacks, inner, 0x4800, 0x5800), INCSTACK_EBUSY);
-	ck_assert_int_eq(incstack_native_stacks_add(stacks, inner, 0x5000, 0x5000),
-			 INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_native_stacks_find(stacks, 0x2fff, &found), 0);
-	ck_assert_ptr_eq(found, inner);
-	ck_assert_int_eq(incstack_native_stacks_find(stacks, 0x3000, &found), 0);
-	ck_assert_ptr_eq(found, outer);
-	ck_assert_int_eq(incstack_native_stacks_find(stacks, 0x5000, &found), INCSTACK_ERANGE);
-	ck_assert_int_eq(incstack_native_stacks_find(stacks, 0xfff, &found), INCSTACK_ERANGE);
-	ck_assert_int_eq(incstack_native_stacks_destroy(stacks), INCSTACK_EBUSY);
-	ck_assert_int_eq(incstack_native_stacks_remove(stacks, outer), 0);
-	ck_assert_int_eq(incstack_native_stacks_remove(stacks, outer), INCSTACK_ERANGE);
-	ck_assert_int_eq(incstack_native_stacks_remove(stacks, inner), 0);
-	ck_assert_int_eq(incstack_native_stacks_destroy(stacks), 0);
-	ck_assert_int_eq(incstack_native_stacks_create(NULL, &stacks), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_native_context_made(NULL, NULL, NULL), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_native_context_switched(NULL, NULL, NULL), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_native_context_destroyed(NULL, NULL), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_native_code_unloaded(NULL), INCSTACK_EINVAL);
-	checked_close(outer);
-}
-END_TEST
-
-/* Ranges that lie in each other may have a bound in common. */
-START_TEST(ranges_with_one_bound)
-{
-	static const uintptr_t inner[][2] = {{0x3000, 0x5000}, {0x1000, 0x3000}, {0x1000, 0x5000}};
-	static const uintptr_t crossing[][2] = {{0x0800, 0x4800},
-						{0x2000, 0x4000},
-						{0x4800, 0x5800},
-						{0x0800, 0x1008},
-						{0x4ff8, 0x6000}};
-	struct incstack_stack *found = NULL;
-	char memory[5];
-
-	open_all(0);
-	ck_assert_int_eq(incstack_native_stacks_add(stacks, (void *)memory, 0x1000, 0x5000), 0);
-	for (size_t i = 0; i < 3; i++)
-		ck_assert_int_eq(incstack_native_stacks_add(stacks, (void *)&memory[i + 1],
-							    inner[i][0], inner[i][1]),
-				 0);
-	ck_assert_int_eq(incstack_native_stacks_add(stacks, (void *)&memory[4], 0x0800, 0x5000), 0);
-	for (size_t i = 0; i < 5; i++)
-		ck_assert_int_eq(incstack_native_stacks_add(stacks, (void *)memory, crossing[i][0],
-							    crossing[i][1]),
-				 INCSTACK_EBUSY);
-	ck_assert_int_eq(incstack_native_stacks_find(stacks, 0x1000, &found), 0);
-	ck_assert_ptr_eq(found, &memory[2]);
-	ck_assert_int_eq(incstack_native_stacks_find(stacks, 0x4fff, &found), 0);
-	ck_assert_ptr_eq(found, &memory[1]);
-	ck_assert_int_eq(incstack_native_stacks_find(stacks, 0x0fff, &found), 0);
-	ck_assert_ptr_eq(found, &memory[4]);
-	for (size_t i = 0; i < 5; i++)
-		ck_assert_int_eq(incstack_native_stacks_remove(stacks, (void *)&memory[i]), 0);
-	ck_assert_int_eq(incstack_native_stacks_destroy(stacks), 0);
 }
 END_TEST
 
@@ -343,8 +258,6 @@ static Suite *suite(void)
 	tcase_add_loop_test(tc, contexts_above, -1, 4);
 	tcase_add_loop_test(tc, contexts_migrate, -1, 4);
 	tcase_add_loop_test(tc, contexts_destroyed_while_suspended, -1, 4);
-	tcase_add_test(tc, ranges);
-	tcase_add_test(tc, ranges_with_one_bound);
 	suite_add_tcase(s, tc);
 	return s;
 }
