@@ -101,6 +101,42 @@ START_TEST(no_room)
 }
 END_TEST
 
+/* One sample of 20 frames after `fillers` samples of one. Returns whether there was room. */
+static bool last_sample(int distance, unsigned fillers)
+{
+	struct incstack_top t = {.flags = INCSTACK_TOP_DECODE_NOW};
+	struct incstack_tree *tree;
+	setup_with((struct incstack_options){.distance = distance, .chunk_bytes = 512});
+	ck_assert_int_eq(incstack_stack_reserve(s, 512), 0);
+	no_memory = true;
+	t.sp = (uintptr_t)top;
+	for (unsigned i = 0; i < fillers; i++)
+		ck_assert(incstack_sample(s, 0, 1, &t) == 0 || i + 1 == fillers);
+	while (depth < 20)
+		call();
+	t.sp = (uintptr_t)top;
+	const int error = incstack_sample(s, 0, 1, &t);
+	ck_assert(error == 0 || error == INCSTACK_ELIMIT);
+	ck_assert_int_eq(incstack_stack_verify(s), 0);
+	ck_assert_uint_eq(stats_of_stack().planted, armed_now);
+	no_memory = false;
+	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	teardown();
+	ck_assert_uint_eq(armed_now, 0);
+	return error == 0;
+}
+
+/* Room for all frames up to the one where a barrier is due, but not for that one. */
+START_TEST(no_room_for_a_barrier)
+{
+	unsigned fillers = 0;
+	while (last_sample(_i, fillers))
+		fillers++;
+	ck_assert_uint_gt(fillers, 4);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("embedder's barrier, rare");
@@ -109,6 +145,7 @@ int main(void)
 	tcase_add_test(tc, abandoned);
 	tcase_add_test(tc, exact_positions);
 	tcase_add_loop_test(tc, no_room, 0, 2 * count);
+	tcase_add_loop_test(tc, no_room_for_a_barrier, 0, 8);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }
