@@ -82,6 +82,10 @@ class Campaign:
                   f"{mutant.operator}: {verdict}", flush=True)
 
 
+class NoCode(Exception):
+    """The product could be built, but not a test, which includes a file of it."""
+
+
 class Worker(threading.Thread):
     def __init__(self, tree, campaign):
         super().__init__(daemon=True)
@@ -92,8 +96,11 @@ class Worker(threading.Thread):
     def notice(self, mutant, source):
         order, reaching = self.campaign.order, self.campaign.reach.of(mutant, source)
         for name in order.sort(reaching, mutant.path):
+            test = self.tests[name]
+            if not self.tree.build_for(test):
+                raise NoCode
             limit = PATIENCE[0] * order.seconds[name] + PATIENCE[1]
-            failure = self.runner.run(self.tests[name], limit)
+            failure = self.runner.run(test, limit)
             if failure:
                 return name, failure
         return None
@@ -102,8 +109,11 @@ class Worker(threading.Thread):
         while mutant := self.campaign.next():
             start = time.monotonic()
             source = self.campaign.texts[mutant.path]
-            kind = self.tree.kind(mutant, source)
-            test = self.notice(mutant, source) if kind == "mutant" else None
+            kind, test = self.tree.kind(mutant, source), None
+            try:
+                test = self.notice(mutant, source) if kind == "mutant" else None
+            except NoCode:
+                kind = "no code"
             self.tree.write(mutant.path, source)
             self.campaign.done(mutant, kind, test, time.monotonic() - start)
 

@@ -14,27 +14,30 @@ from suite import Runner, tests_of
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "coverage"))
 import report as coverage  # pylint: disable=wrong-import-position
 
-PATIENCE = 300
+PATIENCE = 900
 
 
-def programs(build_folder):
-    """What holds the product's code: the argument of llvm-cov."""
-    found = []
-    for pattern in ("libincstack_*.so", "incstack", "tests/test_*", "tests/*_stress",
-                    "tests/toyvm_*", "tests/fuzz/*"):
-        found += [str(path) for path in sorted(build_folder.glob(pattern))
-                  if path.is_file() and path.stat().st_mode & 1 and path.name != "toyvm_faulty"]
-    return found
+def programs(build_folder, test):
+    """What holds the product's code in this test: the argument of llvm-cov, which takes seconds
+    for all of the tests' programs."""
+    patterns = ["libincstack_*.so", "incstack"]
+    if test.name.startswith("toyvm."):
+        patterns.append("tests/toyvm_*")
+    found = [path for pattern in patterns for path in sorted(build_folder.glob(pattern))]
+    found += [path for path in map(pathlib.Path, test.command)
+              if path.parent in (build_folder / "tests", build_folder / "tests" / "fuzz")]
+    return [str(path) for path in dict.fromkeys(found)
+            if path.is_file() and path.stat().st_mode & 1 and path.name != "toyvm_faulty"]
 
 
-def lines_run(build_folder, profiles):
-    """Pairs of path and line that these profiles show."""
+def lines_run(build_folder, profiles, test):
+    """Pairs of path and line that these profiles of a test show."""
     raw, merged = sorted(profiles.glob("*.profraw")), profiles / "merged"
     # The file of a process that is killed as it starts has no header.
     if not raw or subprocess.run(["llvm-profdata", "merge", "-sparse", "-failure-mode=all", "-o",
                                   merged, *raw], capture_output=True, check=False).returncode:
         return []
-    first, *rest = programs(build_folder)
+    first, *rest = programs(build_folder, test)
     shown = subprocess.run(["llvm-cov", "export", "-format=lcov", "-instr-profile", merged, first,
                             *(word for path in rest for word in ("-object", path))],
                            capture_output=True, text=True, check=False).stdout
@@ -65,7 +68,7 @@ class Reach:
                 name, start = todo[at].name, time.monotonic()
                 failure = runner.run(todo[at], PATIENCE)
                 spent = round(time.monotonic() - start, 2)
-                found = lines_run(tree.build_folder, profiles)
+                found = lines_run(tree.build_folder, profiles, todo[at])
                 with lock:
                     if failure:
                         print(f"mutate: left out, as it fails without a mutant: {name}")

@@ -9,6 +9,10 @@ import subprocess
 OPTIONS = ("-DINCSTACK_WERROR=OFF", "-DINCSTACK_BENCH=OFF", "-DINCSTACK_EXAMPLES=OFF")
 
 
+# By the first part of a test's name: programs that its command does not name.
+MORE = {"toyvm": "tests/toyvm_", "crosscheck": "tests/crosscheck/"}
+
+
 def quiet(*command, **options):
     return subprocess.run([str(word) for word in command], capture_output=True, text=True,
                           check=False, **options)
@@ -25,6 +29,8 @@ class Tree:
         self.must("git", "-C", self.folder, "checkout", "-q", "-f", "--detach", commit)
         self.must("cmake", "--preset", preset, "-G", "Ninja", *OPTIONS, cwd=self.folder)
         self.must("ninja", "-C", self.build_folder)
+        listed = quiet("ninja", "-C", self.build_folder, "-t", "targets", "all").stdout
+        self.programs = {line.split(": ")[0] for line in listed.splitlines() if "_LINKER_" in line}
         self.original = self.objects()
 
     @staticmethod
@@ -34,8 +40,17 @@ class Tree:
             raise RuntimeError(f"mutate: {' '.join(map(str, command))}\n"
                              f"{done.stdout[-3000:]}{done.stderr[-3000:]}")
 
-    def build(self, jobs=1):
-        return quiet("ninja", "-C", self.build_folder, "-j", jobs).returncode == 0
+    def build(self, targets):
+        return quiet("ninja", "-C", self.build_folder, "-j", 1, *targets).returncode == 0
+
+    def build_for(self, test):
+        """Links what this test runs: with each mutant all programs would take too long."""
+        paths = [os.path.relpath(word, self.build_folder) for word in test.command if "/" in word]
+        folder = MORE.get(test.name.split(".")[0], "\0")
+        wanted = [path for path in self.programs
+                  if path in paths or path.startswith(folder) and path != "tests/toyvm_faulty" or
+                  path == "incstack" or "/" not in path and path.endswith(".so")]
+        return self.build(sorted(wanted))
 
     def objects(self):
         """A digest of each object of the product, without what only debuggers read."""
@@ -55,7 +70,7 @@ class Tree:
     def kind(self, mutant, source):
         """Builds it: whether it is a `mutant`, has the `same code`, or no code at all."""
         self.write(mutant.path, mutant.apply(source))
-        if not self.build():
+        if not self.build(str(path.relative_to(self.build_folder)) for path in self.original):
             return "no code"
         return "same code" if self.objects() == self.original else "mutant"
 
