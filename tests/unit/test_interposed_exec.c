@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <check.h>
 #include <dlfcn.h>
+#include <setjmp.h>
 #include <string.h>
 
 #include "../../src/interpose/process.c"
@@ -155,6 +156,39 @@ START_TEST(room_for_lists)
 }
 END_TEST
 
+static jmp_buf back;
+static int ended_with;
+
+static void end(int status)
+{
+	ended_with = status;
+	longjmp(back, 1);
+}
+
+/* Announced before it happens. */
+START_TEST(ends)
+{
+	void *const saved[] = {_exit_cache, _Exit_cache};
+
+	_exit_cache = _Exit_cache = (void *)end;
+	incstack__stub_recorder = _i ? &recorder : NULL;
+	volatile unsigned seen = 0, told = 0;
+	if (setjmp(back) == 0)
+		_exit(3);
+	seen += ended_with == 3;
+	told += announced == (unsigned)_i;
+	if (setjmp(back) == 0)
+		_Exit(4);
+	seen += ended_with == 4;
+	told += announced == 2 * (unsigned)_i;
+	_exit_cache = saved[0]; /* an assertion that fails ends the process */
+	_Exit_cache = saved[1];
+	incstack__stub_recorder = NULL;
+	ck_assert_uint_eq(seen, 2);
+	ck_assert_uint_eq(told, 2);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("interposed exec");
@@ -163,6 +197,7 @@ int main(void)
 	tcase_add_loop_test(tests, vectors, 0, 2);
 	tcase_add_test(tests, lists);
 	tcase_add_test(tests, room_for_lists);
+	tcase_add_loop_test(tests, ends, 0, 2);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
