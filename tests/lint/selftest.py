@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Each lint rule, shown something that it must refuse and something that it must accept."""
+import pathlib
 import unittest
 
+import documents
 import layers
 import link_order
 import poll
@@ -100,6 +102,25 @@ class Layers(unittest.TestCase):
         self.assertEqual(len(self.errors(native_base='#include "trace/rule.h"')), 1)
         self.assertEqual(len(self.errors(trace_signals='#include "safepoint/wait.h"')), 1)
         self.assertEqual(len(list(layers.unplaced(["trace/more.c", "other/more.c"]))), 2)
+
+
+class Documents(unittest.TestCase):
+    def errors(self, name, text):
+        return documents.errors_of(pathlib.Path("."), name, text)
+
+    def test_accepted(self):
+        for text in ("[a](README.md) and [b](https://x.org/src/no.c)", "`src/trace/*.c`, `docs/`",
+                     "build/release/tests/test_x", "tests/unit/test_NAME.c", "/tmp/perf-PID.map"):
+            self.assertEqual(self.errors("README.md", text), [])
+        self.assertEqual(self.errors("src/trace/walk.c", 'f("src/no.c"); /* README.md */'), [])
+        self.assertEqual(self.errors("docs/a.md", "[b](../README.md) and invariants.md"), [])
+
+    def test_refused(self):
+        for text in ("[a](NONE.md)", "`src/no_*.c`", "src/no.c", "see docs/no.md", "/work/tree/x"):
+            self.assertEqual(len(set(self.errors("README.md", text))), 1, text)
+        self.assertEqual(len(self.errors("src/trace/walk.c", "/* src/no.c */")), 1)
+        self.assertEqual(len(self.errors("tests/unit/a.py", "# see src/no.c")), 1)
+        self.assertEqual(len(self.errors("docs/a.md", "../../outside.md")), 1)
 
 
 class LinkOrder(unittest.TestCase):
