@@ -17,7 +17,7 @@ static const char *start(struct agent_session *session)
 
 	if (agent_statistics(&session->extension, &before))
 		return "the JVM's statistics cannot be read";
-	session->before = before;
+	session->before = session->now = before;
 	if (agent_set_check(&session->extension, session->options.check))
 		return "the JVM's check cannot be switched";
 	return NULL;
@@ -82,7 +82,7 @@ static void note_latencies(struct agent_session *session, const struct incstack_
 {
 	pthread_mutex_lock(&session->lock);
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
-		agent_latency_add(&session->latency, t->weight);
+		agent_latency_add(&session->counted.latency, t->weight);
 	pthread_mutex_unlock(&session->lock);
 }
 
@@ -119,6 +119,7 @@ static void count(struct agent_session *session, struct agent_figures *figures)
 
 	if (agent_statistics(&session->extension, &now))
 		return;
+	session->now = now;
 	figures->crosschecked = now.crosschecked - before->crosschecked;
 	figures->mismatches = now.mismatches - before->mismatches;
 	figures->returns = now.returns - before->returns;

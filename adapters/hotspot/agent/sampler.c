@@ -57,8 +57,8 @@ static bool sleep_until(struct agent_session *session, JNIEnv *jni, uint64_t due
 
 static void count_tick(struct agent_session *session, const struct agent_tick *tick)
 {
-	session->ticks++;
-	session->wanted += tick->wanted;
+	session->counted.ticks++;
+	session->counted.wanted += tick->wanted;
 	if (tick->wanted > tick->taken)
 		agent_collector_lose(&session->collector, tick->wanted - tick->taken);
 }
@@ -73,8 +73,8 @@ static void advance(struct agent_session *session, struct grid *grid, const stru
 	if (grid->due < now) {
 		uint64_t missed = (now - grid->due) / interval + 1;
 
-		session->missed += missed;
-		session->wanted += missed * tick->wanted;
+		session->counted.missed += missed;
+		session->counted.wanted += missed * tick->wanted;
 		agent_collector_lose(&session->collector, missed * tick->wanted);
 		grid->due += missed * interval;
 	}
@@ -104,12 +104,13 @@ static void take_tick(struct agent_session *session, JNIEnv *jni, struct grid *g
 	if ((*jni)->PushLocalFrame(jni, 64)) { /* the heap is full: no sample */
 		(*jni)->ExceptionClear(jni);
 		tick.wanted = session->samples;
+		count_tick(session, &tick);
 	} else {
 		session->technique->tick(session, jni, &tick);
+		count_tick(session, &tick); /* before a new part may begin */
 		look_after(session, jni, grid);
 		(*jni)->PopLocalFrame(jni, NULL);
 	}
-	count_tick(session, &tick);
 	advance(session, grid, &tick);
 }
 

@@ -160,7 +160,7 @@ static double mean(uint64_t sum, uint64_t count)
 
 static double us(const struct agent_session *session, double share)
 {
-	return (double)agent_latency_quantile(&session->latency, share) / 1e3;
+	return (double)agent_latency_quantile(&session->counted.latency, share) / 1e3;
 }
 
 /* The last line of a run is meant for programs, and is the same for all recorders. */
@@ -171,9 +171,9 @@ void agent_session_say_stats(const struct agent_session *session,
 
 	agent_say("ticks=%" PRIu64 " missed=%" PRIu64 " wanted=%" PRIu64 " virtual=%" PRIu64
 		  " latency_us p2=%.1f p25=%.1f p50=%.1f p75=%.1f p97=%.1f max=%.1f",
-		  session->ticks, session->missed, session->wanted, session->virtual_samples,
-		  us(session, 0.025), us(session, 0.25), us(session, 0.5), us(session, 0.75),
-		  us(session, 0.975), us(session, 1));
+		  session->counted.ticks, session->counted.missed, session->counted.wanted,
+		  session->counted.virtual_samples, us(session, 0.025), us(session, 0.25),
+		  us(session, 0.5), us(session, 0.75), us(session, 0.975), us(session, 1));
 	agent_say("traces=%" PRIu64 " crosschecked=%" PRIu64 " mismatches=%" PRIu64 " lost=%" PRIu64
 		  " truncated=%" PRIu64 " returns=%" PRIu64 " stale=%" PRIu64
 		  " mode=%s depth_mean=%.2f popped_mean=%.2f",
@@ -188,7 +188,7 @@ static void say_result(const struct agent_session *session, const struct agent_c
 		       const char *name)
 {
 	agent_say("%" PRIu64 " samples written to %s%s", counts->traces, name,
-		  session->virtual_samples && !session->technique->retrieve
+		  session->counted.virtual_samples && !session->technique->retrieve
 			  ? " (those of virtual threads end at their carrier)"
 			  : "");
 }
@@ -204,7 +204,8 @@ static void write_part(struct agent_session *session, const struct incstack_prof
 		agent_session_say_stats(session, figures);
 }
 
-static void write_taken(struct agent_session *session, bool last)
+/* Returns whether the part is over; without memory for the next one it goes on. */
+static bool write_taken(struct agent_session *session, bool last)
 {
 	struct agent_figures figures = {0};
 	struct incstack_profile *profile =
@@ -216,6 +217,18 @@ static void write_taken(struct agent_session *session, bool last)
 	else
 		agent_say("no new part can begin: out of memory");
 	incstack_profile_destroy(profile);
+	return profile != NULL;
+}
+
+/* All counters begin anew. */
+static void begin_part(struct agent_session *session)
+{
+	pthread_mutex_lock(&session->lock);
+	session->counted = (struct agent_part){0};
+	pthread_mutex_unlock(&session->lock);
+	session->before = session->now;
+	session->part++;
+	session->part_ns = agent_now();
 }
 
 static int read_profile(void *context, const struct incstack_profile *profile,
@@ -237,9 +250,8 @@ void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next)
 	if (session->technique->retrieve)
 		session->technique->retrieve(session, jni, NULL);
 	if (next) {
-		write_taken(session, false);
-		session->part++;
-		session->part_ns = agent_now();
+		if (write_taken(session, false))
+			begin_part(session);
 	} else {
 		(void)agent_collector_read(&session->collector, read_profile, session);
 	}
@@ -257,7 +269,7 @@ bool agent_session_finish(struct agent_session *session, JNIEnv *jni)
 	agent_locale_enter(&locale);
 	if (session->technique->retrieve)
 		session->technique->retrieve(session, jni, NULL);
-	write_taken(session, true);
+	(void)write_taken(session, true);
 	agent_locale_leave(&locale);
 	free_session(session, jni);
 	return true;

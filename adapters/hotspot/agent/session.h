@@ -26,6 +26,13 @@ struct agent_tick {
 	uint32_t taken;
 };
 
+/* What the sampler counts in a part. */
+struct agent_part {
+	struct agent_latency latency; /* under the session's lock if the technique retrieves */
+	uint64_t ticks, missed, wanted;
+	uint64_t crosschecked, mismatches, virtual_samples;
+};
+
 /* What the last line shows, and what a technique adds to it. */
 struct agent_figures {
 	struct agent_counts counts;
@@ -41,6 +48,7 @@ struct agent_technique {
 	/* Brings the traces of one thread, or of all if it is null, to the collector. May be
 	 * null. */
 	void (*retrieve)(struct agent_session *session, JNIEnv *jni, jthread thread);
+	/* Adds what was counted since the part began. */
 	void (*count)(struct agent_session *session, struct agent_figures *figures);
 	incstack_profile_source_fn *source; /* the context is the session */
 };
@@ -69,18 +77,16 @@ struct agent_session {
 	jthread sampler; /* global */
 
 	/* Only the sampler's thread uses these while it runs. If the technique retrieves, threads
-	 * that end also use `latency`. */
-	struct agent_latency latency;
-	uint64_t ticks, missed, wanted;
-	uint64_t crosschecked, mismatches, virtual_samples;
+	 * that end also use the latencies. */
+	struct agent_part counted;
 	uint32_t samples; /* of each tick */
 	jvmtiFrameInfo *infos;
 	struct agent_frame *frames;
 	struct agent_thread **chosen;
 
 	/* Of the techniques of the extension. */
-	struct incstack_jvmti_statistics before;
-	char *name, *file; /* what `source` found last */
+	struct incstack_jvmti_statistics before, now; /* when the part began, and at `count` */
+	char *name, *file;                            /* what `source` found last */
 
 	time_t start;
 	uint64_t start_ns, part_ns; /* CLOCK_MONOTONIC; of the part */

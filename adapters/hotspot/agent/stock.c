@@ -44,10 +44,10 @@ static void check(struct agent_session *session, jthread thread, jlong before,
 				  jvmti, 1, &thread, (jint)session->options.depth + 1, &again))
 		return;
 	if (processor_time(session, thread) == before) {
-		session->crosschecked++;
+		session->counted.crosschecked++;
 		if (again->frame_count != count ||
 		    memcmp(again->frame_buffer, frames, (size_t)count * sizeof(*frames)) != 0)
-			session->mismatches++;
+			session->counted.mismatches++;
 	}
 	/* again->thread may be `thread` itself, so it is left to the tick's local frame. */
 	(*jvmti)->Deallocate(jvmti, (unsigned char *)again);
@@ -65,7 +65,7 @@ static void add(struct agent_session *session, JNIEnv *jni, struct agent_thread 
 	uint32_t made =
 		agent_methods_translate(&session->methods, jni, infos, kept, session->frames);
 
-	session->virtual_samples += made > kept;
+	session->counted.virtual_samples += made > kept;
 	agent_collector_walk(
 		&session->collector,
 		session->options.threads ? agent_thread_name(&session->threads, jni, thread) : NULL,
@@ -101,7 +101,7 @@ static void sample(struct agent_session *session, JNIEnv *jni, struct agent_thre
 	if (error)
 		return;
 	tick->taken++;
-	agent_latency_add(&session->latency, agent_now() - tick->due);
+	agent_latency_add(&session->counted.latency, agent_now() - tick->due);
 	check(session, thread->ref, before, session->infos, count);
 	add(session, jni, thread, session->infos, count);
 }
@@ -189,7 +189,7 @@ static void tick_all(struct agent_session *session, JNIEnv *jni, struct agent_ti
 		return;
 	add_all(session, jni, infos, count, tick);
 	for (uint32_t i = 0; i < tick->taken; i++)
-		agent_latency_add(&session->latency, latency);
+		agent_latency_add(&session->counted.latency, latency);
 	(*jvmti)->Deallocate(jvmti, (unsigned char *)infos);
 }
 
@@ -197,8 +197,8 @@ static void tick_all(struct agent_session *session, JNIEnv *jni, struct agent_ti
 
 static void count(struct agent_session *session, struct agent_figures *figures)
 {
-	figures->crosschecked = session->crosschecked;
-	figures->mismatches = session->mismatches;
+	figures->crosschecked = session->counted.crosschecked;
+	figures->mismatches = session->counted.mismatches;
 }
 
 static int source(void *context, const struct incstack_profile_frame *frame,

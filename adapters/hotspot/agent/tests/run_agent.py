@@ -51,12 +51,25 @@ def run(options, *program, flags=(), environment=None):
     return result.stderr.splitlines()
 
 
-def stats(lines):
-    found = STATS.match(lines[-1])
-    require(found, lines)
+def numbers_of(found):
     names = "traces crosschecked mismatches lost truncated returns stale".split()
     numbers = dict(zip(names, map(int, found.groups()[:7])))
     return {**numbers, "mode": found[8], "depth": float(found[9]), "popped": float(found[10])}
+
+
+def stats(lines):
+    found = STATS.match(lines[-1])
+    require(found, lines)
+    return numbers_of(found)
+
+
+def stats_of_parts(lines):
+    """Both lines of each part, in one dictionary."""
+    ticks = [re.match(r"incstack: ticks=\d+ missed=\d+ wanted=(\d+)", s) for s in lines]
+    wanted = [int(found[1]) for found in ticks if found]
+    last = [numbers_of(found) for found in map(STATS.match, lines) if found]
+    require(len(wanted) == len(last), lines)
+    return [{**numbers, "wanted": w} for numbers, w in zip(last, wanted)]
 
 
 def folded(path):
@@ -182,6 +195,11 @@ def names_and_parts():
     written = [int(m[1]) for m in (re.match(r"incstack: (\d+) samples written", s) for s in lines)
                if m]
     require(sum(sum(folded(p).values()) for p in parts) == sum(written), parts, lines)
+    lines = run("interval=1ms,split=50ms,file=w.folded,waiting,check,stats", "work", WORK_MS)
+    counted = stats_of_parts(lines)
+    present(sum(part["crosschecked"] for part in counted) > len(counted) >= 3, counted)
+    require(all(part["wanted"] == part["traces"] + part["lost"] for part in counted), counted)
+    require(all(part["crosschecked"] <= part["traces"] for part in counted), counted)
     lines = run("interval=1ms,duration=20ms,file=u.folded", "work", WORK_MS)
     one_start_one_result(lines, "u.folded")
 
@@ -376,6 +394,16 @@ def checked(mode, *program, flags=()):
             [s for s in stacks if "[" in s or "0x" in s])
     present(seen["traces"] > 0 and (mode == "partial" or seen["returns"] > 0), seen)
     return seen, stacks
+
+
+def extended_parts():
+    """What was counted in one part is not counted in the next one."""
+    lines = run("interval=500us,split=50ms,file=p.folded,stats,check", "work", WORK_MS)
+    if "(partial safepoints, incremental" not in lines[0]:
+        sys.exit(77)
+    counted = stats_of_parts(lines)
+    require(all(part["crosschecked"] == part["traces"] for part in counted), counted)
+    present(len([part for part in counted if part["returns"]]) >= 3, counted)
 
 
 def extended():

@@ -341,8 +341,8 @@ START_TEST(traces_come_to_the_profile)
 		ck_assert_uint_eq(counts.traces, 12);
 		ck_assert_uint_eq(counts.depth_sum, 24);
 		ck_assert_uint_eq(counts.popped_sum, 6);
-		ck_assert_uint_eq(session.latency.count, 12);
-		ck_assert_uint_eq(session.latency.largest, 2000);
+		ck_assert_uint_eq(session.counted.latency.count, 12);
+		ck_assert_uint_eq(session.counted.latency.largest, 2000);
 		end();
 	}
 }
