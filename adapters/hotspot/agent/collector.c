@@ -43,12 +43,27 @@ static bool make_room(void **array, size_t *room, size_t need, size_t element)
 	return true;
 }
 
-static int add_tree(struct agent_collector *collector, const char *root,
-		    const struct incstack_tree *tree)
+static void weigh(void *context, const struct incstack_trace *trace, uint64_t *weights)
 {
-	if (root && *root)
-		return incstack_profile_add_tree_below(collector->profile, root, tree, NULL, NULL);
-	return incstack_profile_add_tree(collector->profile, tree, NULL, NULL);
+	(void)trace;
+	weights[0] = 1;
+	++*(uint64_t *)context;
+}
+
+/* Returns how many traces are in the profile now: all, or those before the one for which
+ * there was no memory. */
+static uint64_t add_tree(struct agent_collector *collector, const char *root,
+			 const struct incstack_tree *tree)
+{
+	struct incstack_profile *profile = collector->profile;
+	uint64_t begun = 0;
+	int error;
+
+	if (!profile)
+		return 0;
+	error = root && *root ? incstack_profile_add_tree_below(profile, root, tree, weigh, &begun)
+			      : incstack_profile_add_tree(profile, tree, weigh, &begun);
+	return error && begun ? begun - 1 : begun;
 }
 
 /* ---- full walks ---- */
@@ -116,7 +131,7 @@ static bool add_walk(struct agent_collector *collector, const char *root,
 		return false;
 	make_objects(collector->objects, frames, count, truncated);
 	trace.top = collector->objects;
-	return !add_tree(collector, root, &tree);
+	return add_tree(collector, root, &tree) == 1;
 }
 
 void agent_collector_walk(struct agent_collector *collector, const char *root,
@@ -124,7 +139,7 @@ void agent_collector_walk(struct agent_collector *collector, const char *root,
 			  struct agent_last_walk *last)
 {
 	pthread_mutex_lock(&collector->lock);
-	if (!collector->profile || !add_walk(collector, root, frames, count, truncated)) {
+	if (!add_walk(collector, root, frames, count, truncated)) {
 		collector->counts.lost++;
 	} else {
 		collector->counts.traces++;
@@ -177,12 +192,14 @@ static int64_t follow(struct agent_collector *collector, size_t *length,
 	return (int64_t)shared;
 }
 
-static void measure(struct agent_collector *collector, const struct incstack_tree *tree)
+/* The depths of the first `count` traces. */
+static void measure(struct agent_collector *collector, const struct incstack_tree *tree,
+		    uint64_t count)
 {
 	struct agent_counts *counts = &collector->counts;
 	size_t length = 0;
 
-	for (const struct incstack_trace *t = tree->traces; t; t = t->next) {
+	for (const struct incstack_trace *t = tree->traces; count; t = t->next, count--) {
 		size_t before = length;
 		int64_t shared = follow(collector, &length, t->top);
 
@@ -199,14 +216,14 @@ static void measure(struct agent_collector *collector, const struct incstack_tre
 void agent_collector_tree(struct agent_collector *collector, const char *root,
 			  const struct incstack_tree *tree)
 {
+	uint64_t added;
+
 	pthread_mutex_lock(&collector->lock);
-	if (!collector->profile || add_tree(collector, root, tree)) {
-		collector->counts.lost += tree->count;
-	} else {
-		collector->counts.traces += tree->count;
-		collector->counts.truncated += tree->truncated;
-		measure(collector, tree);
-	}
+	added = add_tree(collector, root, tree);
+	collector->counts.traces += added;
+	collector->counts.lost += tree->count - added;
+	collector->counts.truncated += tree->truncated;
+	measure(collector, tree, added);
 	pthread_mutex_unlock(&collector->lock);
 }
 

@@ -1,43 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Walks and trees become one profile; what is counted on the way; what happens without memory.
- * In this program the Nth allocation fails (linked with --wrap).
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "failing.h"
 #include "run_suite.h"
 #include "collector.h"
 
 enum { FILLED = INCSTACK_OBJECT_FILLED, BASE = INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_BASE };
-
-static long until_failure = -1; /* allocations; below 0: none fails */
-
-static bool fails(void)
-{
-	return until_failure >= 0 && until_failure-- == 0;
-}
-
-void *__real_malloc(size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_malloc(size_t bytes)
-{
-	return fails() ? NULL : __real_malloc(bytes);
-}
-
-void *__real_calloc(size_t count, size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-	return fails() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__real_realloc(void *memory, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-	return fails() ? NULL : __real_realloc(memory, bytes);
-}
 
 /* Innermost first. */
 static const struct agent_frame fgm[] = {{3, 5}, {2, 9}, {1, 7}};
@@ -152,37 +124,99 @@ START_TEST(parts_begin_anew_and_the_last_ends_all)
 }
 END_TEST
 
-/* Whatever allocation fails: each walk is in the profile or lost, and all goes on. */
+/* ---- without memory ----------------------------------------------------------------- */
+
+enum { WALKS = 15, DEEP = 300, TREES = 6 };
+
+/* What an outcome must be: each sample is in the profile or lost, and all goes on. */
+static int look_at(struct agent_collector *collector, uint64_t wanted, bool failed)
+{
+	struct agent_counts counts;
+	struct incstack_profile *profile = agent_collector_take(collector, true, &counts);
+
+	ck_assert_uint_eq(counts.traces + counts.lost, wanted);
+	ck_assert(failed || !counts.lost);
+	ck_assert_uint_eq(samples(profile), counts.traces);
+	incstack_profile_destroy(profile);
+	agent_collector_close(collector);
+	return counts.lost ? INCSTACK_ENOMEM : 0;
+}
+
+static int walk_without_memory(long n, bool for_ever, bool *something_failed)
+{
+	struct agent_collector collector;
+	struct agent_last_walk last = {0};
+	struct agent_frame frames[DEEP];
+
+	ck_assert(agent_collector_open(&collector));
+	for (uint32_t i = 0; i < DEEP; i++)
+		frames[i] = (struct agent_frame){.method = DEEP - i, .bci = 1};
+	arm(n, for_ever);
+	for (uint32_t i = 1; i <= DEEP; i += DEEP / WALKS)
+		agent_collector_walk(&collector, i % 40 == 1 ? "t" : NULL, frames + DEEP - i, i,
+				     false, &last);
+	*something_failed = disarm();
+	agent_collector_walk(&collector, NULL, frames, DEEP, false, &last);
+	agent_last_walk_free(&last);
+	return look_at(&collector, WALKS + 1, *something_failed);
+}
+
+/* Three traces of a thread, the last one as deep as `depth`. */
+static void add_trees(struct agent_collector *collector, struct incstack_frame_object *objects,
+		      uint32_t depth)
+{
+	struct incstack_trace t3 = {.top = &objects[depth]};
+	struct incstack_trace t2 = {.next = &t3, .top = &objects[0]};
+	struct incstack_trace t1 = {.next = &t2, .top = &objects[1]};
+	const struct incstack_tree tree = {.traces = &t1, .count = 3, .objects = depth + 1};
+
+	agent_collector_tree(collector, depth % 2 ? "t" : NULL, &tree);
+}
+
+static int trees_without_memory(long n, bool for_ever, bool *something_failed)
+{
+	struct agent_collector collector;
+	struct incstack_frame_object objects[DEEP];
+
+	ck_assert(agent_collector_open(&collector));
+	for (uint32_t i = 0; i < DEEP; i++)
+		objects[i] = (struct incstack_frame_object){.parent = i ? &objects[i - 1] : NULL,
+							    .method = i + 1,
+							    .address = DEEP - i,
+							    .flags = i ? FILLED : BASE};
+	arm(n, for_ever);
+	for (uint32_t i = 1; i <= TREES; i++)
+		add_trees(&collector, objects, i * (DEEP / TREES) - 1);
+	*something_failed = disarm();
+	add_trees(&collector, objects, 7);
+	return look_at(&collector, 3 * (TREES + 1), *something_failed);
+}
+
+/* A part that cannot begin leaves the old one as it is. */
+static int next_without_memory(long n, bool for_ever, bool *something_failed)
+{
+	struct agent_collector collector;
+	struct agent_counts counts;
+	struct incstack_profile *profile;
+	int result;
+
+	ck_assert(agent_collector_open(&collector));
+	agent_collector_walk(&collector, NULL, fgm, 3, false, NULL);
+	arm(n, for_ever);
+	profile = agent_collector_take(&collector, false, &counts);
+	*something_failed = disarm();
+	ck_assert_uint_eq(counts.traces, 1);
+	incstack_profile_destroy(profile);
+	agent_collector_walk(&collector, NULL, gm, 2, false, NULL);
+	result = look_at(&collector, profile ? 1 : 2, *something_failed);
+	return profile ? result : INCSTACK_ENOMEM;
+}
+
 START_TEST(without_memory_samples_are_lost_and_counted)
 {
-	bool lost_some = false;
-
-	for (long n = 0; n < 60; n++) {
-		struct agent_collector collector;
-		struct agent_last_walk last = {0};
-		struct agent_counts counts;
-		struct incstack_profile *profile;
-		struct agent_frame frames[300];
-
-		ck_assert(agent_collector_open(&collector));
-		for (uint32_t i = 0; i < 300; i++)
-			frames[i] = (struct agent_frame){.method = 300 - i, .bci = 1};
-		until_failure = n;
-		for (uint32_t i = 1; i <= 300; i += 20)
-			agent_collector_walk(&collector, i % 40 == 1 ? "t" : NULL, frames + 300 - i,
-					     i, false, &last);
-		until_failure = -1;
-		agent_collector_walk(&collector, NULL, frames, 300, false, &last);
-		profile = agent_collector_take(&collector, true, &counts);
-		ck_assert_uint_eq(counts.traces + counts.lost, 16);
-		ck_assert_uint_le(counts.lost, 1);
-		ck_assert_uint_eq(samples(profile), counts.traces);
-		lost_some = lost_some || counts.lost;
-		incstack_profile_destroy(profile);
-		agent_last_walk_free(&last);
-		agent_collector_close(&collector);
-	}
-	ck_assert(lost_some);
+	fail_each_allocation(walk_without_memory, 20);
+	fail_each_allocation(trees_without_memory, 20);
+	fail_each_allocation(next_without_memory, 1);
 }
 END_TEST
 
