@@ -313,8 +313,12 @@ def unloading(count="64"):
     lines = [s for s in lines if s.startswith("incstack:")]
     stacks = folded("u.folded")
     present(any("Scenarios$Loaded.run;Scenarios.deep" in s for s in stacks), stacks)
-    require(not any("[unknown" in s or "[method" in s for s in stacks),
-            [s for s in stacks if "[unknown" in s or "[method" in s])
+    require(not any("[unknown" in s or "[method without" in s for s in stacks),
+            [s for s in stacks if "[" in s])
+    # Between a walk and the names of its methods a class may be unloaded, if the agent gets no
+    # processor there for as long as a collection takes.
+    present(sum(n for s, n in stacks.items() if "[method of" in s) <= 2,
+            [s for s in stacks if "[" in s])
     require(stats(lines)["traces"] == sum(stacks.values()), lines)
 
 
