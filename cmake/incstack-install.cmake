@@ -81,7 +81,12 @@ if(TARGET incstack_tool)
 	install(FILES completions/incstack.fish
 		DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
-foreach(target incstack_preload incstack_recorder)
+# The agent, and what authors of agents need for a JVM with the library inside.
+if(TARGET incstack_java)
+	install(FILES ${PROJECT_SOURCE_DIR}/adapters/hotspot/include/incstack_jvmti.h
+		DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endif()
+foreach(target incstack_preload incstack_recorder incstack_java)
 	if(TARGET ${target})
 		install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/incstack)
 	endif()
