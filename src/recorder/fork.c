@@ -23,9 +23,7 @@ struct piece {
 	size_t bytes;
 } __attribute__((aligned(64)));
 
-static struct piece *pieces;
-/* No other lock is taken under this one, and no signal handler runs while it is held. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct piece *pieces; /* under LOCK_PIECES; no signal handler runs while it is held */
 
 /* A copy of the parent's recording for the child, whose own is wiped. */
 static struct incstack__recording forked_from;
@@ -45,13 +43,13 @@ void *incstack__record_allocate(void *context, size_t bytes)
 		return NULL;
 	piece->bytes = sizeof(*piece) + bytes;
 	madvise(piece, piece->bytes, MADV_WIPEONFORK);
-	pthread_mutex_lock(&lock);
+	incstack__lock_take(INCSTACK__LOCK_PIECES);
 	piece->next = pieces;
 	piece->link = &pieces;
 	if (pieces != NULL)
 		pieces->link = &piece->next;
 	pieces = piece;
-	pthread_mutex_unlock(&lock);
+	incstack__lock_give(INCSTACK__LOCK_PIECES);
 	return piece + 1;
 }
 
@@ -61,21 +59,21 @@ void incstack__record_release(void *context, void *memory, size_t bytes)
 
 	(void)context;
 	(void)bytes;
-	pthread_mutex_lock(&lock);
+	incstack__lock_take(INCSTACK__LOCK_PIECES);
 	*piece->link = piece->next;
 	if (piece->next != NULL)
 		piece->next->link = piece->link;
-	pthread_mutex_unlock(&lock);
+	incstack__lock_give(INCSTACK__LOCK_PIECES);
 	incstack__record_unmap(piece, piece->bytes);
 }
 
 static void advise_all(int advice)
 {
 	madvise(&incstack__recording, sizeof(incstack__recording), advice);
-	pthread_mutex_lock(&lock);
+	incstack__lock_take(INCSTACK__LOCK_PIECES);
 	for (const struct piece *i = pieces; i != NULL; i = i->next)
 		madvise((void *)(uintptr_t)i, i->bytes, advice);
-	pthread_mutex_unlock(&lock);
+	incstack__lock_give(INCSTACK__LOCK_PIECES);
 }
 
 static int is_interrupted(void)
@@ -207,7 +205,6 @@ static void after_fork_child(void)
 		return;
 	}
 	incstack__record_quiet(&before);
-	pthread_mutex_init(&lock, NULL);
 	if (interrupted) {
 		finish_privately();
 	} else {

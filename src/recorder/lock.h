@@ -12,6 +12,7 @@ enum incstack__lock {
 	INCSTACK__LOCK_MODULES,   /* unload.c */
 	INCSTACK__LOCK_WALK,      /* libunwind, which only --crosscheck calls */
 	INCSTACK__LOCK_SPOOL,     /* the spool's lists of free memory: spool.c */
+	INCSTACK__LOCK_PIECES,    /* the list of memory that a fork wipes: fork.c */
 	INCSTACK__LOCKS,
 };
 
