@@ -27,7 +27,7 @@ static void insert(struct incstack__cct *cct, uint32_t node)
 	cct->table[at] = node;
 }
 
-/* The table stays at most half full. */
+/* Doubles the table, which is at most half full. */
 static int grow(struct incstack__cct *cct)
 {
 	const uint32_t room = cct->room == 0 ? FIRST_ROOM : 2 * cct->room;

@@ -10,8 +10,8 @@
 
 #define INCSTACK__CCT_ROOT 0u
 #define INCSTACK__CCT_FAILED UINT32_MAX
-/* Codes of no code: a trace whose outer callers are unknown starts below the
- * first, an allocation without a trace is the second. */
+/* Codes that stand for no code. A trace whose outer callers are unknown starts below
+ * TRUNCATED. An allocation without a trace belongs to the other one. */
 #define INCSTACK__CCT_TRUNCATED UINT64_MAX
 #define INCSTACK__CCT_NO_TRACE (UINT64_MAX - 1)
 
@@ -19,8 +19,8 @@ struct incstack__cct_values {
 	uint64_t calls;
 	uint64_t bytes;
 	uint64_t live;      /* bytes now; after the last event: never freed */
-	uint64_t temporary; /* calls whose block was freed before the next was allocated */
-	uint64_t peak;      /* bytes live when all of the program's live bytes peaked */
+	uint64_t temporary; /* calls whose block was freed before the next one was allocated */
+	uint64_t peak;      /* bytes live when the program's live bytes were at their peak */
 };
 
 struct incstack__cct_node {
@@ -30,7 +30,7 @@ struct incstack__cct_node {
 	uint32_t first_child;
 	uint32_t sibling;
 	uint64_t peak_number; /* the peak that values.peak belongs to */
-	double calls_part;    /* of an estimate of values.calls, below 1 */
+	double calls_part;    /* the fraction of an estimate of values.calls, below 1 */
 	struct incstack__cct_values values;
 };
 
@@ -44,9 +44,9 @@ struct incstack__cct {
 
 int incstack__cct_init(struct incstack__cct *cct);
 void incstack__cct_free(struct incstack__cct *cct);
-/* Finds or adds; INCSTACK__CCT_FAILED where memory ran out. */
+/* Finds or adds a child. Returns INCSTACK__CCT_FAILED if there is no memory. */
 uint32_t incstack__cct_child(struct incstack__cct *cct, uint32_t parent, uint64_t code);
-/* The deepest node that is above or equal to both. */
+/* Returns the deepest node that both nodes lie below, or are. */
 uint32_t incstack__cct_common(const struct incstack__cct *cct, uint32_t a, uint32_t b);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "replay.h"
 
-#define SUM_MAX ((uint64_t)INT64_MAX) /* more is no value of a profile */
+#define SUM_MAX ((uint64_t)INT64_MAX) /* the largest value of a profile */
 
 /* ---- live allocations: open addressing, no tombstones -------------------------- */
 
@@ -45,8 +45,8 @@ static int live_grow(struct incstack__replay *replay)
 	return 0;
 }
 
-/* Closes the gap, so that no search ends too early: an entry moves into it unless
- * its home lies behind the gap. */
+/* Removes an entry and closes the gap, so that no search ends too early: a later entry moves
+ * into the gap unless its home lies behind it. */
 static void live_remove(struct incstack__replay *replay, struct incstack__replay_live *entry)
 {
 	const uint64_t mask = replay->table_size - 1;
@@ -69,8 +69,9 @@ static void live_remove(struct incstack__replay *replay, struct incstack__replay
 
 /* ---- values ---------------------------------------------------------------------- */
 
-/* A node's part of the peak is what it had before its first change after the
- * peak: noting it then costs nothing for the nodes that do not change. */
+/* Returns the values of a node that is about to change. A node's share of the peak is what it
+ * had before its first change after the peak. It is stored at that change, so nodes that do
+ * not change cost nothing. */
 static struct incstack__cct_values *change(struct incstack__replay *replay, uint32_t node)
 {
 	struct incstack__cct_node *changed = &replay->cct.nodes[node];
@@ -127,8 +128,8 @@ static uint32_t start_of(struct incstack__replay *replay, const struct incstack_
 	return incstack__cct_child(&replay->cct, INCSTACK__CCT_ROOT, INCSTACK__CCT_TRUNCATED);
 }
 
-/* Objects from `first` outwards are unresolved up to `last`, which are neighbours:
- * the objects of a run. */
+/* Finds the nodes of the objects from `first` to `last`, which are neighbours: the part of a run
+ * that has no nodes yet. */
 static uint32_t resolve_run(struct incstack__replay *replay, struct incstack__trace_chunk *chunk,
 			    uint32_t first, uint32_t last, uint32_t node)
 {
@@ -139,8 +140,9 @@ static uint32_t resolve_run(struct incstack__replay *replay, struct incstack__tr
 	return node;
 }
 
-/* The outermost parts of a chain lie at the lower indices: resolving all objects
- * up to `top`, run by run upwards, meets every parent before its children. */
+/* Finds the node of an object. Callers that an earlier run brought have lower indices. So it
+ * goes through the objects up to `top`, run by run, and meets every parent before its
+ * children. */
 static uint32_t resolve(struct incstack__replay *replay, struct incstack__trace_chunk *chunk,
 			uint32_t top)
 {
@@ -199,8 +201,8 @@ static uint32_t context_of(struct incstack__replay *replay,
 
 /* ---- events ---------------------------------------------------------------------- */
 
-/* How many bytes an allocation stands for. One of s bytes is sampled with the chance
- * 1 - exp(-s / interval); divided by it, sums are right on average. */
+/* Returns how many bytes an allocation stands for. An allocation of s bytes is sampled with the
+ * probability 1 - exp(-s / interval). Sums of s divided by it are right on average. */
 static double weight_of(const struct incstack__replay *replay,
 			const struct incstack__trace_event *event)
 {
@@ -211,7 +213,7 @@ static double weight_of(const struct incstack__replay *replay,
 	return size / -expm1(-size / (double)replay->interval);
 }
 
-/* So many bytes are so many allocations of this size; the node keeps the fraction. */
+/* Returns how many allocations of this size `weight` bytes are. The node keeps the fraction. */
 static double calls_of(struct incstack__cct_node *node, double weight, uint64_t size)
 {
 	const double calls = size > 0 && weight > (double)size ? weight / (double)size : 1.0;
@@ -223,8 +225,8 @@ static double calls_of(struct incstack__cct_node *node, double weight, uint64_t 
 	return whole;
 }
 
-/* What is added to the sum over all nodes, which stays within SUM_MAX whatever sizes a
- * damaged file claims. So no sum over some of the nodes can wrap. */
+/* Returns what is added to the sum over all nodes. The sum stays within SUM_MAX, whatever sizes
+ * a damaged file claims, so no sum over some of the nodes can wrap. */
 static uint64_t limited(double more, uint64_t sum)
 {
 	const uint64_t room = SUM_MAX - sum;

@@ -18,7 +18,7 @@ struct incstack__replay_live {
 struct incstack__replay {
 	struct incstack__cct cct;
 	uint64_t interval;
-	uint64_t calls; /* this sum and the next stay at INT64_MAX */
+	uint64_t calls; /* this and the next do not exceed INT64_MAX */
 	uint64_t bytes;
 	uint64_t live;
 	uint64_t peak;
@@ -32,9 +32,9 @@ struct incstack__replay {
 	uint64_t traces;
 	uint64_t no_trace; /* allocations whose sample was refused */
 	uint64_t depth_sum;
-	uint64_t popped_sum; /* frames of a thread's last trace that its next does not share */
+	uint64_t popped_sum; /* frames of a trace that the thread's next trace does not share */
 	uint64_t popped_count;
-	uint32_t newest_node; /* of the newest allocation; the root: there is none */
+	uint32_t newest_node; /* of the newest allocation; the root if there is none */
 	uint32_t newest_thread;
 
 	struct incstack__replay_live *table;
@@ -42,8 +42,8 @@ struct incstack__replay {
 	uint64_t table_used;
 };
 
-/* Reads all events. Returns 0, INCSTACK_EINVAL or INCSTACK_ENOMEM. Free it in
- * each case. */
+/* Reads all events. Returns 0, INCSTACK_EINVAL or INCSTACK_ENOMEM. Free *replay in each
+ * case. */
 int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace_reader *reader);
 void incstack__replay_free(struct incstack__replay *replay);
 

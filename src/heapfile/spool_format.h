@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The layout of a spool, FILE.live beside the trace file FILE: memory that the recorder
- * shares with the kernel's page cache, and which therefore outlives the process whatever
- * ends it. In it lie what the threads have recorded since their last batches, as it is
- * while they run, pointers and all. docs/trace-file.md explains it in prose.
+ * The layout of a spool: the file FILE.live beside the trace file FILE. The recorder maps it
+ * shared, so its content outlives the process, whatever ends it. It holds what the threads have
+ * recorded since their last batches, in the form that they work with, pointers included.
+ * docs/trace-file.md explains it in prose.
  */
 #ifndef INCSTACK_HEAP_SPOOL_FORMAT_H
 #define INCSTACK_HEAP_SPOOL_FORMAT_H
@@ -20,14 +20,14 @@
 #define INCSTACK__SPOOL_SEGMENTS 96u
 #define INCSTACK__SPOOL_RECORD_MAGIC 0x44524f4345524349ull
 
-/* A part of the file, and where the process had it in its memory. */
+/* A part of the file, and its address in the process. */
 struct incstack__spool_segment {
 	uint64_t address;
 	uint64_t bytes;
 	uint64_t offset;
 };
 
-/* The first page. What may change is stored when it is complete. */
+/* The first page. A value that changes is stored after what it refers to is complete. */
 struct incstack__spool_header {
 	uint64_t magic;
 	uint32_t version;
@@ -39,11 +39,12 @@ struct incstack__spool_header {
 	struct incstack__spool_segment segment[INCSTACK__SPOOL_SEGMENTS];
 };
 
-/* A record is a page, its events follow. The first words are the recorder's own, among them
- * the number of bytes of the events; at LIVE_OFFSET is what a reader needs besides. */
+/* A record is a page; its events follow. The first words are the recorder's own. One of them, at
+ * USED_OFFSET, is the number of bytes of the events. What else a reader needs is at
+ * LIVE_OFFSET. */
 #define INCSTACK__SPOOL_RECORD_BYTES 4096u
 #define INCSTACK__SPOOL_EVENT_BYTES (32u << 10)
-#define INCSTACK__SPOOL_EVENT_BYTES_MOST (4u << 20) /* where they do not follow it */
+#define INCSTACK__SPOOL_EVENT_BYTES_MOST (4u << 20) /* if they do not follow it */
 #define INCSTACK__SPOOL_WALK_BYTES_MOST (16u << 20)
 #define INCSTACK__SPOOL_USED_OFFSET 16u
 #define INCSTACK__SPOOL_LIVE_OFFSET 128u
@@ -59,10 +60,10 @@ struct incstack__spool_live {
 	uint64_t refused;                    /* samples */
 	uint64_t dropped;                    /* events */
 	struct incstack__trace_tally tally;  /* as it was when the events began */
-	struct incstack__trace_tally newest; /* the last that was made, maybe with the events */
+	struct incstack__trace_tally newest; /* the last one made; it may include the events */
 	uint64_t events;      /* their address if they do not follow the record, else 0 */
 	uint64_t event_bytes; /* room for them there */
-	uint64_t walks;       /* address of those of their traces (walks.h), or 0 */
+	uint64_t walks;       /* address of the walks of their traces (walks.h), or 0 */
 	uint64_t walk_bytes;  /* room for them there */
 	uint64_t walk_count;
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes blocks of a spool; see spool_read.h. Addresses of the process become places in the
- * memory that the spool was read into, if they lie in one of its segments, and are null
- * otherwise. Frame objects are changed where they are: each lies at a multiple of its size,
- * so no two overlap. Traces are copied.
+ * Turns a spool into blocks; see spool_read.h. An address of the process becomes a pointer into
+ * the memory that the spool was read into, if it lies in one of the segments, and null
+ * otherwise. Frame objects are changed in place: each lies at a multiple of its size, so no two
+ * overlap. Traces are copied.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,8 @@ enum {
 	OBJECT_BYTES = sizeof(object),
 	EVENTS_AT = INCSTACK__SPOOL_RECORD_BYTES,
 	RECORD_BYTES = INCSTACK__SPOOL_RECORD_BYTES + INCSTACK__SPOOL_EVENT_BYTES,
-	/* Traces for each word of room for events: more than there can be events, for some
-	 * traces have none. */
+	/* The limit of traces for each word of room for events. It is higher than the number of
+	 * events, because some traces have no event. */
 	TRACES_A_WORD = 4,
 };
 
@@ -29,24 +29,25 @@ struct spool {
 	unsigned char *data;
 	size_t bytes;
 	struct incstack__spool_header header;
-	uint32_t *seen; /* of each place for an object: the mark of the trace that came there */
-	uint32_t mark;  /* of the trace in progress */
-	uint32_t marks_before; /* the record in progress */
-	object *gaps;          /* made here: what stands for callers that were not walked */
+	uint32_t
+		*seen; /* for each place of an object: the mark of the last trace that visited it */
+	uint32_t mark; /* of the trace that is visited now */
+	uint32_t marks_before; /* the last mark of the records before this one */
+	object *gaps;          /* objects made here, for callers that were not walked */
 	size_t gap_count;
 	size_t gap_room;
-	int pending; /* some thread has events */
+	int pending; /* whether a thread has events */
 	unsigned char *out;
 	size_t out_bytes;
 };
 
-/* One record's. */
+/* What was found of one record. */
 struct found {
 	struct incstack__spool_live live;
 	struct incstack__trace_log log;
 	trace *traces;
 	struct incstack_tree tree;
-	uint64_t compared; /* of these traces, with the walks of --crosscheck */
+	uint64_t compared; /* how many of these traces were compared with walks of --crosscheck */
 	uint64_t mismatches;
 };
 
@@ -77,7 +78,7 @@ const struct incstack__spool_header *incstack__spool_header(const void *spool, s
 	return header;
 }
 
-/* What the process had at that address, if all of it lies in the spool; else null. */
+/* Returns what the process had at an address, or null unless all of it lies in the spool. */
 static void *at_address(const struct spool *spool, uint64_t address, size_t bytes, size_t unit)
 {
 	if (address % unit != 0)
@@ -107,8 +108,8 @@ static uint32_t *seen_of(const struct spool *spool, const object *o)
 	return &spool->seen[(size_t)((const unsigned char *)o - spool->data) / OBJECT_BYTES];
 }
 
-/* An object between o and its parent; null: no memory. The block of them must not move, so
- * there is a place for each object that may have one. */
+/* Makes an object that stands between an object and its parent. Returns null if there is no
+ * memory. The block of these must not move, so it has room for as many as there can be. */
 static object *add_gap(struct spool *spool, const object *parent)
 {
 	object *gap = spool->gap_count < spool->gap_room ? &spool->gaps[spool->gap_count++] : NULL;
@@ -124,8 +125,8 @@ static void truncate_at(object *o)
 	o->flags = (o->flags & ~(uint32_t)INCSTACK_OBJECT_BASE) | INCSTACK_OBJECT_TRUNCATED;
 }
 
-/* Makes o one that the encoder can read, and returns its caller if that is still to be
- * done. Each object is visited once, and a chain that comes back to itself is cut. */
+/* Changes o so that the encoder can read it. Returns its caller, or null if that was visited
+ * before. A chain that leads back to itself is cut. */
 static object *visit(struct spool *spool, struct found *found, object *o)
 {
 	const uint32_t kept = INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_EXACT |
@@ -141,7 +142,7 @@ static object *visit(struct spool *spool, struct found *found, object *o)
 	o->bci = -1;
 	before = parent != NULL ? *seen_of(spool, parent) : 0;
 	before = before > spool->marks_before ? before : 0;
-	if (parent == NULL || before == spool->mark) { /* or it goes round in a ring */
+	if (parent == NULL || before == spool->mark) { /* or the chain is a ring */
 		if (!(o->flags & INCSTACK_OBJECT_BASE) || o->parent != NULL)
 			truncate_at(o);
 		return NULL;
@@ -157,7 +158,7 @@ static object *visit(struct spool *spool, struct found *found, object *o)
 	return before != 0 || o->parent == NULL ? NULL : parent;
 }
 
-/* Takes over the next trace; where its top is no object it has one that says nothing. */
+/* Copies the next trace. If its top is no object, it gets one that says nothing. */
 static void add_trace(struct spool *spool, struct found *found, const trace *from)
 {
 	trace *t = &found->traces[found->tree.count];
@@ -178,7 +179,7 @@ static void add_trace(struct spool *spool, struct found *found, const trace *fro
 	found->tree.count++;
 }
 
-/* How many traces the events name; ends the log where an event is malformed. */
+/* Returns how many traces the events refer to. Ends the log before a malformed event. */
 static uint64_t count_traces(struct found *found)
 {
 	const size_t most = TRACES_A_WORD * found->log.size / INCSTACK__TRACE_WORD_BYTES;
@@ -251,8 +252,8 @@ static int put_batch(struct spool *spool, struct found *found)
 	return used < 0 ? (int)used : 0;
 }
 
-/* Where there are events, the newest tally may have them already: that of a batch that was
- * written, too. */
+/* Writes the tally. If there are events, the newest tally may include them already, even if it
+ * belongs to a batch that was written. */
 static int put_tally(struct spool *spool, const struct found *found)
 {
 	struct incstack__trace_tally tally =
@@ -263,7 +264,7 @@ static int put_tally(struct spool *spool, const struct found *found)
 	if (grow(spool, room) != 0)
 		return INCSTACK_ENOMEM;
 	if (spool->pending)
-		tally.flags &= ~(uint32_t)INCSTACK__TRACE_TALLY_EXEC; /* that failed */
+		tally.flags &= ~(uint32_t)INCSTACK__TRACE_TALLY_EXEC; /* the exec failed */
 	tally.flags |= INCSTACK__TRACE_TALLY_RECOVERED;
 	tally.samples += found->tree.count;
 	tally.crosschecked += found->compared;
@@ -298,7 +299,7 @@ static int recover_events(struct spool *spool, struct found *found)
 		return 0;
 	spool->pending = 1;
 	found->traces = calloc(count + 1, sizeof(*found->traces));
-	/* Each object may have one behind it, and each trace may be one. */
+	/* One for each object, which may have a gap behind it, and one for each trace. */
 	spool->gap_room = spool->bytes / OBJECT_BYTES + count;
 	spool->gaps = calloc(spool->gap_room, sizeof(*spool->gaps));
 	spool->gap_count = 0;
@@ -314,7 +315,7 @@ static int recover_events(struct spool *spool, struct found *found)
 	return error;
 }
 
-/* The log of the record at `at`, empty where nothing makes sense. */
+/* Returns the log of the record at `at`; an empty one if the record makes no sense. */
 static struct incstack__trace_log find_log(const struct spool *spool, uint64_t at,
 					   const struct incstack__spool_live *live)
 {
@@ -349,7 +350,7 @@ static int recover_record(struct spool *spool, uint64_t at, struct found *found)
 	return error != 0 ? error : put_tally(spool, found);
 }
 
-/* A list that goes round would have more records than there is room for. */
+/* Reads all records. A list that is a ring would have more records than there is room for. */
 static int recover_records(struct spool *spool)
 {
 	uint64_t at = spool->header.records;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes one BATCH payload, of which nothing is believed: frame objects, traces,
- * and the shape of every event.
+ * Decodes the payload of one BATCH: frame objects, traces, and the form of every event. Nothing
+ * in it is trusted.
  */
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ struct bytes {
 	const unsigned char *end;
 };
 
-/* A number of so many bytes; 0: there are not as many left. */
+/* Reads a number of `length` bytes. Returns 0 if fewer bytes are left. */
 static int get_number(struct bytes *bytes, size_t length, uint64_t *value)
 {
 	*value = 0;
@@ -23,8 +23,8 @@ static int get_number(struct bytes *bytes, size_t length, uint64_t *value)
 	return 1;
 }
 
-/* run is where the current run of next-linked objects began. Back references reach
- * before it only, which is why no chain can close into a ring. */
+/* Reads where the parent of an object is. `run` is where the current run of neighbouring objects
+ * began. A reference back leads to before the run, so no chain can be a ring. */
 static const char *read_parent(struct incstack__trace_chunk *chunk, struct bytes *bytes,
 			       uint32_t index, uint32_t run)
 {
@@ -60,7 +60,7 @@ static const char *read_object(struct incstack__trace_chunk *chunk, struct bytes
 	return read_parent(chunk, bytes, index, run);
 }
 
-/* Each run is what a trace has brought, from its top outwards. */
+/* Reads all objects. Each run has the objects that one trace brought, from its top outwards. */
 static const char *read_objects(struct incstack__trace_chunk *chunk, struct bytes bytes)
 {
 	uint32_t traces = 0;
@@ -83,8 +83,8 @@ static const char *read_objects(struct incstack__trace_chunk *chunk, struct byte
 	return bytes.at == bytes.end ? NULL : "bytes are left behind the frame objects";
 }
 
-/* Each of these takes the event whose first word that is, and returns its bytes; 0: it is
- * not all there. */
+/* Each of the next functions decodes the event that begins with `word` and returns its bytes, or
+ * 0 if it is incomplete. */
 static size_t take_wide(const unsigned char *at, size_t left, uint64_t word,
 			struct incstack__trace_event *event)
 {
@@ -185,8 +185,8 @@ static const char *check_events(const struct incstack__trace_chunk *chunk)
 	return NULL;
 }
 
-/* The stamp of the first event of a batch that is not decoded yet: 1; 0: there is none, or
- * the batch makes no sense. */
+/* Reads the stamp of the first event of a batch that is not decoded yet. Returns 1, or 0 if
+ * there is none or the batch makes no sense. */
 int incstack__trace_chunk_begin(const unsigned char *payload, size_t length, uint64_t *stamp)
 {
 	struct incstack__trace_place place = {.at = payload + sizeof(struct incstack__trace_batch)};
@@ -243,7 +243,7 @@ const char *incstack__trace_chunk_read(struct incstack__trace_chunk *chunk,
 	memcpy(&batch, payload, sizeof(batch));
 	payload += sizeof(batch);
 	length -= sizeof(batch);
-	/* Each object takes two bytes at least: bounds what is allocated. */
+	/* Each object takes at least two bytes. This bounds what is allocated. */
 	if ((uint64_t)batch.object_bytes + batch.event_bytes != length ||
 	    batch.objects > batch.object_bytes / 2 || batch.traces > batch.objects)
 		return "the parts of a batch do not add up";

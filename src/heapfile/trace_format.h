@@ -33,19 +33,19 @@ struct incstack__trace_header {
 	char command[INCSTACK__TRACE_HEADER_BYTES - 56]; /* zero-terminated and zero-filled */
 };
 
-/* One cache line per thread, behind the header, mapped shared: what it says
- * survives a SIGKILL. Lost samples = started - traces found in the blocks. */
+/* The counters of a thread: one cache line behind the header, mapped shared, so that they
+ * survive a SIGKILL. Lost samples = started - traces found in the blocks. */
 struct incstack__trace_slot {
 	uint64_t samples_started;
-	uint64_t notes;        /* bits of enum incstack__trace_note; a reader ors all slots */
+	uint64_t notes; /* bits of enum incstack__trace_note; a reader combines all slots with or */
 	uint64_t interrupting; /* events of signal handlers inside another event: not recorded */
 	uint64_t unwound;      /* traces that were compared with a walk by libunwind */
 	uint64_t reserved[3];  /* zero */
 	uint64_t end;          /* of the first slot: how the process ended; 0 in all others */
 };
 
-/* `end`: this, and the status that wait(2) gave. Written by whoever waited for the process,
- * after it; 0 where nobody did. */
+/* `end` is this plus the status of wait(2). The process that waited writes it after the end;
+ * 0 if nobody did. */
 #define INCSTACK__TRACE_ENDED (1ull << 32)
 /* No thread takes so many samples: a larger count is damage. */
 #define INCSTACK__TRACE_STARTED_MAX ((1ull << 48) - 1)
@@ -57,7 +57,7 @@ enum incstack__trace_block_type {
 };
 
 #define INCSTACK__TRACE_BLOCK_MAGIC 0x4b4c4249u /* "IBLK" */
-#define INCSTACK__TRACE_BLOCK_MAX (1u << 30)    /* most bytes of one payload */
+#define INCSTACK__TRACE_BLOCK_MAX (1u << 30)    /* the maximum length of a payload */
 
 struct incstack__trace_block {
 	uint32_t magic;
@@ -74,36 +74,35 @@ struct incstack__trace_batch {
 	uint32_t traces;
 	uint32_t object_bytes;
 	uint32_t event_bytes;
-	uint32_t
-		serial; /* of the thread's batches, from 1; what comes twice counts once. 0: none */
+	uint32_t serial; /* of batches of the thread, from 1; a repeated one counts once; 0: none */
 };
 
-/* The head byte of an object: flags, where its parent is, and in the upper bits how many
- * bytes its pc takes, less 1. */
+/* The head byte of an object: flags, where its parent is, and in the upper bits the number of
+ * bytes of its pc, minus 1. */
 enum {
 	INCSTACK__TRACE_EXACT = 1u << 0,
 	INCSTACK__TRACE_SIGNAL = 1u << 1,
 	INCSTACK__TRACE_PARENT_NEXT = 0 << 2,      /* the object that follows */
 	INCSTACK__TRACE_PARENT_BACK = 1 << 2,      /* a uint32_t says how far back */
-	INCSTACK__TRACE_PARENT_NONE = 2 << 2,      /* nothing is said of its callers */
+	INCSTACK__TRACE_PARENT_NONE = 2 << 2,      /* its callers are not in the batch */
 	INCSTACK__TRACE_PARENT_BASE = 3 << 2,      /* it is the outermost frame */
 	INCSTACK__TRACE_PARENT_TRUNCATED = 4 << 2, /* its callers are unknown */
 	INCSTACK__TRACE_PARENT = 7 << 2,
 	INCSTACK__TRACE_LENGTH_SHIFT = 5,
 };
 
-/* Events are words. From the top bit the first has: 2 bits kind, 14 bits difference
- * of the stamp to that of the event before it (0 before the first), 48 bits pointer.
- * An allocation's second has: 24 bits trace index, 40 bits size. */
+/* Events are words. The first one has, from the top bit: 2 bits for the kind, 14 bits for the
+ * stamp minus that of the previous event (0 before the first), 48 bits for the pointer. The
+ * second word of an allocation has 24 bits for the trace index and 40 bits for the size. */
 enum incstack__trace_event_kind {
-	/* An allocation in one word: kind, 4 bits difference of the stamp, 14 bits size, 44 bits
+	/* An allocation in one word: kind, 4 bits for the stamp, 14 bits for the size, 44 bits for
 	 * pointer / 16. Its trace follows that of the allocation before it (0: the first). */
 	INCSTACK__TRACE_SMALL = 0,
 	INCSTACK__TRACE_ALLOC = 1,
 	INCSTACK__TRACE_FREE = 2,
-	/* What does not fit: kind and, below it, that of the event; then stamp (not a
-	 * difference), pointer, size, trace index. Or, with TIME set, no event: below it is the
-	 * stamp that the next event's is a difference to. */
+	/* An event that does not fit into the other forms: this kind and, below it, the kind of the
+	 * event; then stamp (not a difference), pointer, size, trace index. Or, with TIME set, no
+	 * event: the bits below are the stamp to which the next event's stamp is relative. */
 	INCSTACK__TRACE_WIDE = 3,
 };
 #define INCSTACK__TRACE_KIND_SHIFT 62
@@ -124,8 +123,8 @@ enum incstack__trace_event_kind {
 #define INCSTACK__TRACE_TIME_SHIFT 61
 #define INCSTACK__TRACE_TIME_MAX ((1ull << INCSTACK__TRACE_TIME_SHIFT) - 1)
 #define INCSTACK__TRACE_ALLOC_BYTES 16u
-#define INCSTACK__TRACE_WORD_BYTES 8u       /* no event has less */
-#define INCSTACK__TRACE_WIDE_BYTES 40u      /* none has more */
+#define INCSTACK__TRACE_WORD_BYTES 8u       /* the shortest event */
+#define INCSTACK__TRACE_WIDE_BYTES 40u      /* the longest event */
 #define INCSTACK__TRACE_NO_TRACE UINT64_MAX /* its sample was refused */
 
 /* MODULES: epoch and count as two uint32_t, then count times this and the path. */
@@ -137,16 +136,17 @@ struct incstack__trace_module {
 	uint32_t reserved;
 };
 
-/* TALLY: what one thread has counted so far. The last of each thread counts; a
- * reader sums those. PROCESS: the process ended; EXEC: it became another program
- * (unless later blocks follow: then that failed). */
+/* TALLY: what one thread has counted so far. The last tally of each thread counts; a reader adds
+ * them up. PROCESS: the process ended. EXEC: it executed another program; if later blocks
+ * follow, that failed. */
 enum {
 	INCSTACK__TRACE_TALLY_PROCESS = 1u << 0,
 	INCSTACK__TRACE_TALLY_EXEC = 1u << 1,
-	INCSTACK__TRACE_TALLY_RECOVERED = 1u << 2, /* made of a spool, after the process's end */
+	INCSTACK__TRACE_TALLY_RECOVERED = 1u
+					  << 2, /* made from a spool after the end of the process */
 };
-/* The pc of an object that stands for the callers between its neighbours: nobody had walked
- * them when the process was killed. */
+/* The pc of an object that stands for the callers between its neighbours, which had not been
+ * walked when the process was killed. */
 #define INCSTACK__TRACE_GAP_PC 1u
 
 struct incstack__trace_tally {
@@ -162,8 +162,9 @@ struct incstack__trace_tally {
 	uint64_t events_dropped;
 };
 
-/* Every step is a bijection of the lane, so that any change confined to one word
- * changes the sum. Kept out of vector registers, where such a product takes three. */
+/* Adds a word to the checksum. Each step is a bijection of the lane, so any change within one
+ * word changes the sum. It is kept out of vector registers, where the product takes three
+ * multiplications. */
 static inline uint64_t incstack__trace_sum_step(uint64_t lane, uint64_t word)
 {
 	__asm__("" : "+r"(lane));
@@ -171,7 +172,7 @@ static inline uint64_t incstack__trace_sum_step(uint64_t lane, uint64_t word)
 	return lane ^ (lane >> 29);
 }
 
-/* The next bytes, 8 at most, as a word. */
+/* Returns the next bytes, at most 8, as a word. */
 static inline uint64_t incstack__trace_sum_word(const unsigned char *at, size_t bytes)
 {
 	uint64_t word = 0;
@@ -192,7 +193,7 @@ static inline uint64_t incstack__trace_sum_tail(uint64_t sum, const unsigned cha
 	return sum;
 }
 
-/* Four lanes: their multiplications overlap. */
+/* Computes the checksum in four lanes, whose multiplications overlap. */
 static inline uint64_t incstack__trace_sum(uint64_t seed, const void *data, size_t bytes)
 {
 	const unsigned char *at = data;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the trace reader share with each other.
+ * Shared by the files of the reader of trace files.
  */
 #ifndef INCSTACK_HEAP_TRACE_INTERNAL_H
 #define INCSTACK_HEAP_TRACE_INTERNAL_H
@@ -24,13 +24,14 @@ struct incstack__trace_modules_table {
 	struct incstack__trace_module_info *modules;
 	uint32_t count;
 	uint32_t room;
-	uint32_t *places; /* a hash table: indexes + 1 */
+	uint32_t *places; /* a hash table of indices + 1 */
 	struct incstack__trace_epoch **epochs;
 	uint32_t epoch_count;
 };
 
-/* Each returns null, or what is wrong with the payload; incstack__trace_no_memory
- * where memory ran out; incstack__trace_too_many where all the rest of it is used. */
+/* Each of these returns null, or what is wrong with the payload: incstack__trace_no_memory if
+ * there is no memory, incstack__trace_too_many if there are too many modules, but everything
+ * else is used. */
 extern const char incstack__trace_no_memory[];
 extern const char incstack__trace_too_many[];
 const char *incstack__trace_modules_read(struct incstack__trace_modules_table *table,
@@ -39,8 +40,8 @@ const char *incstack__trace_chunk_read(struct incstack__trace_chunk *chunk,
 				       const struct incstack__trace_modules_table *table,
 				       const unsigned char *payload, size_t length);
 int incstack__trace_chunk_begin(const unsigned char *payload, size_t length, uint64_t *stamp);
-/* Decodes the event at the place and moves it on: 1; 0: only time passes there;
- * -1: it is malformed. */
+/* Decodes the event at *place and moves *place on. Returns 1, 0 if only time passes there, or -1
+ * if it is malformed. */
 int incstack__trace_event_take(const struct incstack__trace_chunk *chunk,
 			       struct incstack__trace_place *place,
 			       struct incstack__trace_event *event);

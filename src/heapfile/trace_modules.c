@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which code was where: the MODULES blocks of a trace file, and the naming of
- * code by module and offset, so that an address that one library left and
- * another took is two codes.
+ * Reads the MODULES blocks of a trace file, and names code by module and offset. So an address
+ * that belonged to two libraries, one after the other, is two codes.
  */
 #include <stdlib.h>
 
@@ -32,7 +31,7 @@ static uint32_t hash_of(const struct incstack__trace_module *module)
 	return (uint32_t)(mixed >> 32);
 }
 
-/* Room for one more, and for the index of all: twice as many places, a power of two. */
+/* Makes room for one more module. The index has at least twice as many places, a power of two. */
 static int grow(struct incstack__trace_modules_table *table)
 {
 	const uint32_t room = table->room != 0 ? 2 * table->room : 64;
@@ -242,7 +241,7 @@ uint64_t incstack__trace_code(const struct incstack__trace_chunk *chunk, uint32_
 	const uint64_t exact = chunk->flags[object] & INCSTACK__TRACE_EXACT ? CODE_EXACT : 0;
 	const struct incstack__trace_span *span = NULL;
 
-	/* A return address may be the first one behind its module. */
+	/* A return address may lie right behind its module. */
 	if (chunk->epoch != NULL)
 		span = find_span(chunk->epoch, exact ? pc : pc - 1);
 	if (span == NULL)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the recorder could not do, or did in another way than it was asked to, and why:
- * one bit each in the counters area of the trace file, set while the process runs, so
- * that it survives whatever ends the process. The report prints one line for each.
+ * Notes: what the recorder could not do, or did differently than requested, and why. Each is one
+ * bit in the counters area of the trace file. It is set while the process runs, so it survives
+ * whatever ends the process. The report prints one line for each.
  */
 #ifndef INCSTACK_HEAP_TRACE_NOTES_H
 #define INCSTACK_HEAP_TRACE_NOTES_H
@@ -10,21 +10,21 @@
 #include <stdint.h>
 
 enum incstack__trace_note {
-	INCSTACK__NOTE_FILE_CLOSED,      /* the program closed the trace file, and it is gone */
+	INCSTACK__NOTE_FILE_CLOSED,      /* the program closed the trace file; it is gone */
 	INCSTACK__NOTE_FILE_FULL,        /* the trace file could not be written */
 	INCSTACK__NOTE_FILE_LIMIT,       /* RLIMIT_FSIZE */
 	INCSTACK__NOTE_NO_MEMORY,        /* the recorder's own memory, for example RLIMIT_AS */
 	INCSTACK__NOTE_NO_SHARED_MEMORY, /* what a killed process had not written is lost */
 	INCSTACK__NOTE_SECCOMP,          /* the program forbade system calls that we need */
 	INCSTACK__NOTE_NO_TSC,           /* the program forbade the time-stamp counter */
-	INCSTACK__NOTE_FOREIGN_UNWINDER, /* validate from there on */
+	INCSTACK__NOTE_FOREIGN_UNWINDER, /* mode validate from there on */
 	INCSTACK__NOTE_STACK_COPIED,     /* a runtime that copies stacks: validate */
-	INCSTACK__NOTE_MANY_STALE,       /* frames came back that had gone: validate */
+	INCSTACK__NOTE_MANY_STALE,       /* frames came back that had vanished: validate */
 	INCSTACK__NOTE_STACK_MAPS,       /* a collector reads return addresses: validate */
 	INCSTACK__NOTE_SHADOW_STACK,     /* the hardware guards return addresses: validate */
 	INCSTACK__NOTE_MANY_CONTEXTS,    /* some were walked fully */
 	INCSTACK__NOTE_THREAD_BUSY,      /* a thread could not be stopped at the end */
-	INCSTACK__NOTE_UNLOADED,         /* code went away unannounced */
+	INCSTACK__NOTE_UNLOADED,         /* code was unloaded without notice */
 	INCSTACK__NOTE_MODULES,          /* a list of modules could not be made */
 	INCSTACK__NOTE_OWN_MALLOC,       /* the program defines malloc: its calls are not seen */
 	INCSTACK__NOTE_OWN_NEW,          /* the program defines operator new */
@@ -35,7 +35,7 @@ enum incstack__trace_note {
 	INCSTACK__NOTE_COUNT,
 };
 
-/* A line for the report; null for a bit that this version does not know. */
+/* Returns the line for the report, or null for a bit that this version does not know. */
 const char *incstack__trace_note_text(unsigned note);
 
 #endif

@@ -17,12 +17,12 @@ struct block_refs {
 	size_t count;
 };
 
-/* One thread's place in its batches. */
+/* The position of one thread in its batches. */
 struct cursor {
 	size_t next_batch;
 	size_t end_batch;
 	uint32_t serial;                    /* of its last batch */
-	int waits;                          /* of the next event only the stamp is known */
+	int waits;                          /* only the stamp of the next event is known */
 	struct incstack__trace_event event; /* the next one; its stamp is the key in the heap */
 	struct incstack__trace_chunk chunk;
 };
@@ -37,7 +37,7 @@ struct incstack__trace_reader {
 	struct block_refs batches;
 	struct block_refs tallies;
 	struct cursor *cursors;
-	struct cursor **heap; /* the least stamp first */
+	struct cursor **heap; /* the smallest stamp first */
 	size_t heap_count;
 	size_t cursor_count;
 	int merging;
@@ -69,7 +69,7 @@ static const char *check_header(const struct incstack__trace_header *header, siz
 	return NULL;
 }
 
-/* Another process that writes to the same file may have put anything there. */
+/* Whether a slot is consistent: another process may have written anything to the file. */
 static int slot_is_sound(const struct incstack__trace_slot *slot, int first)
 {
 	static const uint64_t zero[sizeof(slot->reserved) / sizeof(uint64_t)];
@@ -139,8 +139,8 @@ static const char *read_block(struct incstack__trace_reader *reader,
 	}
 }
 
-/* A wrong length would lead into the middle of another block: after a block that
- * cannot be trusted nothing is. */
+/* Finds all blocks. It ends at a damaged block, because a wrong length would lead into the middle
+ * of another one. */
 static int scan_blocks(struct incstack__trace_reader *reader)
 {
 	struct incstack__trace_block block;
@@ -198,7 +198,8 @@ static void add_tally(struct incstack__trace_reader *reader, uint64_t offset)
 	sum->flags |= tally.flags;
 	incstack__trace_count(&sum->samples, tally.samples);
 	if (tally.samples > sum->samples / 2)
-		sum->mode = tally.mode; /* of the thread that took most, not of the last */
+		sum->mode =
+			tally.mode; /* of the thread with the most traces, not of the last one */
 	incstack__trace_count(&sum->lost, tally.lost);
 	incstack__trace_count(&sum->crosschecked, tally.crosschecked);
 	incstack__trace_count(&sum->mismatches, tally.mismatches);
@@ -209,7 +210,7 @@ static void add_tally(struct incstack__trace_reader *reader, uint64_t offset)
 	reader->totals.tallies++;
 }
 
-/* A thread's counters only grow: the last of them are those that count. */
+/* Adds up the last tally of each thread, because a thread's counters only grow. */
 static void add_tallies(struct incstack__trace_reader *reader)
 {
 	const struct block_refs *refs = &reader->tallies;
@@ -257,8 +258,8 @@ static void count_chunk(struct incstack__trace_totals *totals,
 	}
 }
 
-/* A process that was killed between the write of a batch and its note of that leaves the
- * same batch in its spool. */
+/* Whether the thread's last batch had the same number. If a process is killed after it wrote a
+ * batch and before it noted that, its spool has the same batch. */
 static int is_repeated(struct cursor *cursor, const unsigned char *payload, size_t length)
 {
 	struct incstack__trace_batch batch;
@@ -304,13 +305,13 @@ static int load_batch(struct incstack__trace_reader *reader, struct cursor *curs
 	return 0;
 }
 
-/* 1: cursor->event is the next one; 0: this thread has no more. */
+/* Reads the next event of a thread into cursor->event. Returns 1, or 0 if there is none. */
 static int cursor_settle(struct incstack__trace_reader *reader, struct cursor *cursor)
 {
 	struct incstack__trace_chunk *chunk = &cursor->chunk;
 
 	for (;;) {
-		int taken = 0; /* below 0: somebody has changed the file since it was checked */
+		int taken = 0; /* below 0 if the file was changed after it was checked */
 
 		while (chunk->place.at < chunk->event_end && taken >= 0) {
 			taken = incstack__trace_event_take(chunk, &chunk->place, &cursor->event);
@@ -326,7 +327,8 @@ static int cursor_settle(struct incstack__trace_reader *reader, struct cursor *c
 	}
 }
 
-/* A thread's first batch is decoded when its turn comes: many threads may have come and gone. */
+/* Reads only the stamp of a thread's first event. Its batch is decoded when its turn comes,
+ * because many threads may have come and gone. */
 static int cursor_wait(const struct incstack__trace_reader *reader, struct cursor *cursor)
 {
 	const unsigned char *at = reader->data + reader->batches.refs[cursor->next_batch].offset;
@@ -387,8 +389,8 @@ static void hand_out(struct cursor *cursor, struct incstack__trace_event *event)
 	event->chunk = &cursor->chunk;
 }
 
-/* The cursor at the root handed its event out in the last call; only now may its
- * chunk go. */
+/* Moves the cursor at the root on. Its event was handed out by the last call, and was valid until
+ * now. */
 static int settle_root(struct incstack__trace_reader *reader)
 {
 	const int settled = cursor_settle(reader, reader->heap[0]);

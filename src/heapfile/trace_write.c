@@ -4,10 +4,10 @@
  */
 #include "trace_write.h"
 
-/* Head, pc, parent; a pc is stored as a word, of which less may count. */
+/* Head, pc, parent. A pc is stored as a word, of which only the lower bytes may count. */
 #define HEADS (sizeof(struct incstack__trace_block) + sizeof(struct incstack__trace_batch))
 #define OBJECT_MAX (1 + sizeof(uint64_t) + sizeof(uint32_t))
-/* In the bci of an object that is not written yet; later its index is there. */
+/* The bci of an object that is not written yet; afterwards the bci is its index. */
 #define NOT_WRITTEN (-1)
 
 /* By value, so that the stores to the block cannot change it. */
@@ -38,7 +38,7 @@ static inline struct cursor put_back(struct cursor to, const struct incstack_fra
 	return to;
 }
 
-/* Of an object that has no parent, or more to say than where it is. */
+/* Returns the head of an object that has no parent, or has flags. */
 static __attribute__((noinline)) unsigned unusual_head(const struct incstack_frame_object *object)
 {
 	unsigned head = (object->flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACE_EXACT : 0u) |
@@ -55,13 +55,13 @@ static __attribute__((noinline)) unsigned unusual_head(const struct incstack_fra
 	return head;
 }
 
-/* From the top outwards until an object that an earlier trace brought. The top is
- * written whether or not it is one, for each run is a trace. Loads come first, since
- * for all that the compiler knows the stores change what they read. */
+/* Writes a run: the objects from `top` outwards, up to one that an earlier trace has brought. The
+ * top is always written, because each run is a trace. Loads come before stores, because the
+ * compiler must assume that the stores change what is loaded. */
 static inline struct cursor put_run(struct cursor to, const struct incstack_frame_object *top)
 {
 	const uint32_t unusual = INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_SIGNAL;
-	/* The tree is the caller's alone until it is released: scratch space. */
+	/* The tree belongs to the caller alone, so its objects may be changed. */
 	struct incstack_frame_object *object = (struct incstack_frame_object *)(uintptr_t)top;
 
 	for (;;) {
@@ -85,7 +85,7 @@ static inline struct cursor put_run(struct cursor to, const struct incstack_fram
 	}
 }
 
-/* Returns where it ends. */
+/* Writes all traces of a tree. Returns where they end. */
 static const unsigned char *put_tree(unsigned char *at, const struct incstack_tree *tree,
 				     struct incstack__trace_batch *batch)
 {
@@ -166,7 +166,7 @@ static void put_pair(struct incstack__trace_log *log, uint64_t stamp, uint64_t p
 	incstack__trace_log_add(log, stamp, words, sizeof(words));
 }
 
-/* Whether nothing but the stamp may be in the way of a form that is not wide. */
+/* Whether the values fit into a form that is not wide, if the stamp does. */
 static int is_narrow(uint64_t pointer, uint64_t size, uint64_t trace)
 {
 	return !(pointer >> INCSTACK__TRACE_STAMP_SHIFT | size >> INCSTACK__TRACE_INDEX_SHIFT |
@@ -213,7 +213,7 @@ int64_t incstack__trace_batch(void *buffer, size_t size, struct incstack__trace_
 	if (buffer == NULL || log == NULL || log->data == NULL || log->used > log->size ||
 	    log->used % 8 != 0)
 		return INCSTACK_EINVAL;
-	/* Checked before the tree is marked, so that the caller can come back. */
+	/* Checked before the tree is changed, so that the caller can try again. */
 	if (size < incstack__trace_batch_bytes(tree, log->used))
 		return INCSTACK_ENOMEM;
 	memcpy(block + HEADS, log->data, log->used);

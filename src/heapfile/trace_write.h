@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Encodes the blocks of a heap trace file inside the profiled process. Nothing
- * here allocates, locks, calls stdio or touches a global: every function may run
- * in a signal handler and inside malloc. The caller owns each buffer and writes
- * finished blocks with one O_APPEND write(2).
+ * Encodes the blocks of a heap trace file inside the recorded process. Nothing here allocates,
+ * takes a lock, calls stdio or uses a global variable, so every function may run in a signal
+ * handler and inside malloc. The caller owns each buffer, and writes each finished block by one
+ * write(2) with O_APPEND.
  *
- * The functions that finish a block return its bytes, INCSTACK_EINVAL, or
- * INCSTACK_ENOMEM where the buffer is too small.
+ * A function that finishes a block returns its length, INCSTACK_EINVAL, or INCSTACK_ENOMEM if
+ * the buffer is too small.
  */
 #ifndef INCSTACK_HEAP_TRACE_WRITE_H
 #define INCSTACK_HEAP_TRACE_WRITE_H
@@ -18,13 +18,13 @@
 
 #include "trace_format.h"
 
-/* Events of one thread since its last batch, in its order. */
+/* The events of one thread since its last batch, in the order in which they happened. */
 struct incstack__trace_log {
 	unsigned char *data; /* the first event, aligned to 8 */
-	size_t size;         /* of all events that find room, `used` of it taken */
+	size_t size;         /* bytes of room for events, of which `used` are taken */
 	size_t used;
 	uint64_t stamp; /* of the newest event; 0: there is none */
-	uint64_t trace; /* what the next allocation has that fits into one word */
+	uint64_t trace; /* of the next allocation that fits into one word */
 };
 
 static inline void incstack__trace_log_clear(struct incstack__trace_log *log)
@@ -34,7 +34,7 @@ static inline void incstack__trace_log_clear(struct incstack__trace_log *log)
 	log->trace = 0;
 }
 
-/* memory is aligned to 8. */
+/* Initializes a log. The memory is aligned to 8. */
 static inline void incstack__trace_log_init(struct incstack__trace_log *log, void *memory,
 					    size_t size)
 {
@@ -48,8 +48,8 @@ static inline int incstack__trace_log_fits(const struct incstack__trace_log *log
 	return log->size - log->used >= bytes;
 }
 
-/* Words that fit. A handler may jump out, and a kill end the thread, at any place: they
- * count when all are there. */
+/* Adds an event whose words fit. A signal handler may jump out, or a kill may end the thread, at
+ * any instruction. So the event counts only after all its words were stored. */
 static inline void incstack__trace_log_add(struct incstack__trace_log *log, uint64_t stamp,
 					   const void *words, size_t bytes)
 {
@@ -60,11 +60,11 @@ static inline void incstack__trace_log_add(struct incstack__trace_log *log, uint
 	log->stamp = stamp;
 }
 
-/* Moves the log's time on, so that the event that comes next counts from there. Nothing is
- * done where there is no room, or no word has room for the stamp. */
+/* Moves the log's time on: the next event's stamp is relative to it. Does nothing if there is no
+ * room, or if the stamp does not fit into a word. */
 void incstack__trace_put_time(struct incstack__trace_log *log, uint64_t stamp);
 
-/* An event whose values do not fit into one word. */
+/* Adds an event whose values do not fit into one word. */
 int incstack__trace_put_long(struct incstack__trace_log *log, uint64_t kind, uint64_t stamp,
 			     uint64_t pointer, uint64_t size, uint64_t trace);
 
@@ -73,9 +73,10 @@ static inline uint64_t incstack__trace_event_word(uint64_t kind, uint64_t since,
 	return kind << INCSTACK__TRACE_KIND_SHIFT | since << INCSTACK__TRACE_STAMP_SHIFT | pointer;
 }
 
-/* An allocation, stamped after it happened. trace: how many traces were taken on
- * this thread since its last batch before this one, or INCSTACK__TRACE_NO_TRACE.
- * Returns 0, or INCSTACK_ENOMEM when the log is full: write a batch first. */
+/* Adds an allocation, which is stamped after it happened. `trace` is the number of traces that
+ * were taken on this thread since its last batch and before this one, or
+ * INCSTACK__TRACE_NO_TRACE. Returns 0, or INCSTACK_ENOMEM if the log is full: write a batch
+ * first. */
 static inline int incstack__trace_put_alloc(struct incstack__trace_log *log, uint64_t stamp,
 					    uint64_t pointer, uint64_t size, uint64_t trace)
 {
@@ -84,7 +85,7 @@ static inline int incstack__trace_put_alloc(struct incstack__trace_log *log, uin
 	const uint64_t word = since << INCSTACK__TRACE_SMALL_STAMP_SHIFT |
 			      size << INCSTACK__TRACE_SMALL_SIZE_SHIFT | rotated;
 
-	/* One branch: a 1 in any place above those that the short form has. */
+	/* One branch: is any bit set above those that the short form has? */
 	if (since / (INCSTACK__TRACE_SMALL_STAMP_MAX + 1) |
 	    size >> INCSTACK__TRACE_SMALL_SIZE_BITS | rotated >> INCSTACK__TRACE_SMALL_SIZE_SHIFT |
 	    (trace ^ log->trace))
@@ -93,11 +94,12 @@ static inline int incstack__trace_put_alloc(struct incstack__trace_log *log, uin
 	if (!incstack__trace_log_fits(log, INCSTACK__TRACE_WORD_BYTES))
 		return INCSTACK_ENOMEM;
 	incstack__trace_log_add(log, stamp, &word, sizeof(word));
-	log->trace = trace + 1; /* last: if a jump comes before, the next one names its trace */
+	log->trace =
+		trace + 1; /* last: if a jump comes before this, the next event names its trace */
 	return 0;
 }
 
-/* A deallocation, stamped before it happens. */
+/* Adds a deallocation, which is stamped before it happens. */
 static inline int incstack__trace_put_free(struct incstack__trace_log *log, uint64_t stamp,
 					   uint64_t pointer)
 {
@@ -113,24 +115,24 @@ static inline int incstack__trace_put_free(struct incstack__trace_log *log, uint
 	return 0;
 }
 
-/* Fills in the header page. command is cut where it does not fit. */
+/* Fills in the header page. `command` is cut if it does not fit. */
 int incstack__trace_header_init(struct incstack__trace_header *header, uint64_t pid,
 				uint64_t start_ns, uint64_t interval, uint32_t mode,
 				const char *command);
 
-/* A buffer of so many bytes is always enough for the batch. tree may be null. */
+/* Returns a number of bytes that is enough for the batch. `tree` may be null. */
 size_t incstack__trace_batch_bytes(const struct incstack_tree *tree, size_t event_bytes);
 
-/* What a batch says of itself. */
+/* The origin of a batch. */
 struct incstack__trace_batch_of {
 	uint32_t thread;
 	uint32_t epoch;
 	uint32_t serial;
 };
 
-/* Makes a block of tree (null: no traces) and log, which stays as it is. Nothing in the tree
- * is decoded: each bci is -1, and serves as scratch, so the tree is the caller's alone and of
- * no use afterwards but to be released. Weights are not written. */
+/* Makes a block from `tree` (null: no traces) and `log`, which does not change. Nothing in the
+ * tree is decoded, so each bci is -1. The function uses these fields: afterwards the tree can
+ * only be released. Weights are not written. */
 int64_t incstack__trace_batch(void *buffer, size_t size, struct incstack__trace_batch_of of,
 			      const struct incstack__trace_log *log,
 			      const struct incstack_tree *tree);
@@ -146,7 +148,7 @@ struct incstack__trace_modules {
 
 int incstack__trace_modules_begin(struct incstack__trace_modules *modules, void *buffer,
 				  size_t size, uint32_t epoch);
-/* INCSTACK_ENOMEM: it does not fit, and what was added before stays. */
+/* Adds a module. Returns INCSTACK_ENOMEM if it does not fit; what was added before stays. */
 int incstack__trace_modules_add(struct incstack__trace_modules *modules, const char *path,
 				uint64_t bias, uint64_t low, uint64_t high);
 int64_t incstack__trace_modules_finish(struct incstack__trace_modules *modules, uint32_t thread);
