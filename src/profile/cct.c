@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calling context tree: its life, its nodes and weights, and looking at it.
+ * The calling context tree: creates it, adds nodes and weights, and answers questions about it.
  */
 #include "cct.h"
 
@@ -133,7 +133,7 @@ static uint32_t node_hash(uint32_t parent, uint32_t frame)
 	return incstack__hash_pair(parent, frame);
 }
 
-/* There are not more nodes than before, so no insertion grows the table. */
+/* Makes the table anew. There are no more nodes than before, so no insertion grows the table. */
 void incstack__node_table_renew(struct incstack_profile *profile)
 {
 	struct incstack__table *table = &profile->node_table;
@@ -171,8 +171,8 @@ int incstack__node_child(struct incstack_profile *profile, uint32_t parent, uint
 	return error;
 }
 
-/* No node can outweigh its profile, so checking the total is enough, and every
- * weight fits the signed 64 bits of the file formats. */
+/* Adds to the weight of a node. No node weighs more than its profile, so it is enough to check
+ * the total. Every weight then fits into the signed 64 bits of the file formats. */
 int incstack__node_weigh(struct incstack_profile *profile, uint32_t node, uint32_t kind,
 			 uint64_t weight)
 {

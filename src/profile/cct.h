@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inside of a profile: interned names, interned frames, and the nodes of the
- * calling context tree, each an array with a table of indices over it.
+ * The data of a profile: names and frames, each distinct one once, and the nodes of the calling
+ * context tree. Each is an array with a hash table of indices.
  */
 #ifndef INCSTACK_PROFILE_CCT_H
 #define INCSTACK_PROFILE_CCT_H
@@ -18,15 +18,15 @@ struct incstack__name {
 	uint32_t hash;
 };
 
-/* key is the name a frame was made from; NONE for frames of traces, whose name
- * is learnt later and must not change what they are found by. */
+/* `key` is the name that the frame was made from. It is NONE for frames of traces: their name
+ * becomes known later and must not change how they are found. */
 struct incstack__frame {
 	uint64_t method;
 	int32_t bci;
 	uint32_t flags;
 	uint32_t key;
 	uint32_t name;
-	uint32_t file;  /* of the source, a name's number + 1; 0: unknown */
+	uint32_t file;  /* the source file: the number of a name + 1; 0: unknown */
 	uint32_t place; /* the number of its place + 1; 0: none */
 };
 
@@ -35,27 +35,27 @@ struct incstack__node {
 	uint32_t frame;
 };
 
-/* The file or memory that addresses lie in. */
+/* A file or memory that contains addresses of code. */
 struct incstack__mapping {
 	uint64_t start, limit, offset;
 	uint32_t file, build_id;
-	uint32_t has; /* bits that pprof sets where a symbolizer has been */
+	uint32_t has; /* bits of pprof that tell what a symbolizer has added */
 };
 
 /* Where the code of a frame lies. */
 struct incstack__place {
 	uint64_t address;
 	uint32_t mapping; /* its number + 1; 0: unknown */
-	uint32_t folded;  /* 1: the code is that of several functions */
+	uint32_t folded;  /* 1: several functions share the code */
 };
 
-/* Of samples. It has a text or a number. The method of its frame is its number. */
+/* A label of samples, with a text or a number. Its index is the method of its frame. */
 struct incstack__label {
 	uint64_t number;
 	uint32_t key, text, unit;
 };
 
-/* What only pprof can say of a profile. Names are numbers + 1; 0: not said. */
+/* What only pprof files contain. Names are their numbers + 1; 0: none. */
 struct incstack__extra {
 	struct incstack__mapping *mappings;
 	size_t mappings_used, mappings_room;
@@ -94,12 +94,12 @@ struct incstack_profile {
 	struct incstack__table node_table;
 
 	char *program, *mode;
-	struct incstack_profile_meta meta; /* the rest of it */
+	struct incstack_profile_meta meta; /* the rest of the meta data */
 	struct incstack__extra extra;
-	uint32_t losses; /* INCSTACK_LOSS_*: what the file said that is not here */
+	uint32_t losses; /* INCSTACK_LOSS_*: what the file had and the profile lacks */
 };
 
-/* Room for one more buffer of hexadecimal digits with its prefix. */
+/* The size of a buffer for a method in hexadecimal digits, with its prefix. */
 enum { INCSTACK__FRAME_TEXT = 24 };
 
 /* Makes room for `need` elements, at least doubling. */
@@ -112,13 +112,13 @@ int incstack__frame_intern(struct incstack_profile *profile, const struct incsta
 			   uint32_t *frame);
 int incstack__frame_named(struct incstack_profile *profile, const char *text, size_t length,
 			  int32_t bci, uint32_t flags, uint32_t *frame);
-/* As this, of a source file; a null file is unknown. */
+/* The same, with a source file; null: unknown. */
 int incstack__frame_in(struct incstack_profile *profile, const char *text, size_t length,
 		       const char *file, int32_t bci, uint32_t flags, uint32_t *frame);
-/* As this, with bci, flags and place of the rest. */
+/* The same, with bci, flags and place. */
 int incstack__frame_at(struct incstack_profile *profile, const char *text, size_t length,
 		       const char *file, const struct incstack__frame *rest, uint32_t *frame);
-/* The frame of a label, and the number + 1 of a place, which are kept once each. */
+/* Finds or adds the frame of a label, and a place, which is returned as its number + 1. */
 int incstack__label_frame(struct incstack_profile *profile, const struct incstack__label *label,
 			  uint32_t *frame);
 int incstack__place_intern(struct incstack_profile *profile, const struct incstack__place *place,
@@ -134,24 +134,24 @@ void incstack__node_table_renew(struct incstack_profile *profile);
 int incstack__node_weigh(struct incstack_profile *profile, uint32_t node, uint32_t kind,
 			 uint64_t weight);
 
-/* A name as a string, valid until the next name is added. */
+/* Returns a name as a string, which is valid until the next name is added. */
 static inline const char *incstack__text(const struct incstack_profile *profile, uint32_t name)
 {
 	return profile->texts + profile->names[name].offset;
 }
 
-/* Whether the node itself weighs anything in any kind. */
+/* Whether the node itself has a weight of any kind. */
 bool incstack__node_weighs(const struct incstack_profile *profile, uint32_t node);
 
-/* The text of a frame: its name, or its method written to buffer. */
+/* Returns the text of a frame: its name, or its method, which is written to `buffer`. */
 const char *incstack__frame_text(const struct incstack_profile *profile, uint32_t frame,
 				 char buffer[INCSTACK__FRAME_TEXT], size_t *length);
 
-/* The frames of a node, innermost first; returns how many there are. */
+/* Writes the frames of a node to *path, innermost first, and their number to *depth. */
 int incstack__node_path(const struct incstack_profile *profile, uint32_t node, uint32_t **path,
 			size_t *room, size_t *depth);
 
-/* A profile without kinds, for readers that learn them last, and what they do then. */
+/* Creates a profile without kinds, for readers that learn them last; and adds kinds to it. */
 int incstack__profile_blank(struct incstack_profile **profile);
 int incstack__profile_set_kinds(struct incstack_profile *profile,
 				const struct incstack_profile_kind *kinds, uint32_t count);

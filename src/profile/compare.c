@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How alike two profiles are. Both are laid over one tree, side by side as two
- * kinds of weight; each measure is then one pass over its nodes.
+ * Compares two profiles. Both become one tree with two kinds of weight. Each measure is one
+ * pass over its nodes.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ size_t incstack__edge_count(const struct incstack_profile *tree,
 	return tree->nodes_used * (measure == INCSTACK_MEASURE_BOTH ? 2 : 1);
 }
 
-/* BOTH has the weights of the nodes and then those of the edges. */
+/* Computes the weights of the edges. BOTH has first those of the nodes, then those of the edges. */
 void incstack__edge_weights(const struct incstack_profile *tree,
 			    enum incstack_profile_measure measure, uint64_t *weights)
 {
@@ -47,7 +47,7 @@ void incstack__edge_weights(const struct incstack_profile *tree,
 	totals[0] = 0;
 }
 
-/* Of the edges that weigh anything on either side. */
+/* Sums of one side, over the edges that have a weight on either side. */
 struct side {
 	struct incstack__wide sum, least, most;
 };
@@ -80,7 +80,7 @@ static void add(struct side *side, struct incstack__wide weight, bool is_first)
 		side->most = weight;
 }
 
-/* Returns how many edges weigh anything. */
+/* Sums up both sides. Returns how many edges have a weight. */
 static size_t sum_up(const struct incstack__pair *pair, struct side *side_a, struct side *side_b,
 		     struct incstack_profile_difference *difference)
 {
@@ -119,8 +119,8 @@ static double overlap(const struct incstack__pair *pair, const struct side *side
 	return (double)sum;
 }
 
-/* A threshold such as 0.1 has no exact value, and an edge that weighs exactly a tenth must
- * not fall out: so the threshold is taken as a decimal number of 15 places. */
+/* A double has no exact value for a threshold such as 0.1, but an edge of exactly a tenth must
+ * be hot. So the threshold is taken as a decimal number with 15 places. */
 #define PLACES UINT64_C(1000000000000000)
 
 static bool hot(struct incstack__wide weight, const struct incstack__wide *least)
@@ -150,7 +150,7 @@ static void cover(const struct incstack__pair *pair, const struct side *side_a,
 	difference->cover_b = hot_a > 0 ? both / hot_a : (double)NAN;
 }
 
-/* How far a weight lies from the mean, times the number of weights. */
+/* Returns the distance of a weight from the mean, times the number of weights. */
 static long double deviation(struct incstack__wide weight, const struct side *side, size_t count)
 {
 	weight = incstack__wide_times(weight, count);
@@ -184,7 +184,8 @@ static bool is_flat(const struct side *side, uint64_t blur)
 	return incstack__wide_difference(&side->most, &side->least) <= (long double)blur;
 }
 
-/* Whether a side is flat is asked of the integers, for rounding leaves a little variance. */
+/* Returns Pearson's correlation. Integers tell whether a side is flat, because rounding would
+ * leave a small variance. */
 static double correlation(const struct incstack__pair *pair, const struct side *side_a,
 			  const struct side *side_b, size_t count)
 {
@@ -192,7 +193,7 @@ static double correlation(const struct incstack__pair *pair, const struct side *
 
 	if (!flat_a && !flat_b)
 		return pearson(pair, side_a, side_b, count);
-	/* Flat on both sides and empty on neither, both say 1/n everywhere. */
+	/* If both sides are flat and not empty, both are 1/n everywhere. */
 	return flat_a && flat_b && !is_empty(side_a) && !is_empty(side_b) ? 1 : (double)NAN;
 }
 

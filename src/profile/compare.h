@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * How alike the weights of the same edges are; shared by compare and stability.
+ * Compares the weights of the same edges. Shared by compare.c and stability.c.
  */
 #ifndef INCSTACK_PROFILE_COMPARE_H
 #define INCSTACK_PROFILE_COMPARE_H
 
 #include "cct.h"
 
-/* The weights of both sides, by edge. Those of b take that many words of wide.h each. */
+/* The weights of both sides, by edge. Each weight of b takes `words` words of wide.h. */
 struct incstack__pair {
 	const uint64_t *a, *b;
 	size_t edges, words;
-	uint64_t blur; /* weights of b that do not lie further apart may be equal */
+	uint64_t blur; /* weights of b that differ by no more than this may be equal */
 };
 
-/* How many edges the measure has in the tree. The root is one that weighs nothing. */
+/* Returns how many edges the measure has in the tree. The root counts as one without weight. */
 size_t incstack__edge_count(const struct incstack_profile *tree,
 			    enum incstack_profile_measure measure);
 
-/* Makes the weights of the edges of those of the nodes, which come first. */
+/* Computes the weights of the edges from those of the nodes, which come first. */
 void incstack__edge_weights(const struct incstack_profile *tree,
 			    enum incstack_profile_measure measure, uint64_t *weights);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What only pprof can say: labels of samples and places of frames, each kept once.
+ * What only pprof files contain: labels of samples and places of frames. Each distinct one is
+ * stored once.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,7 +63,7 @@ static bool labels_equal(const struct incstack__label *a, const struct incstack_
 	       a->unit == b->unit;
 }
 
-/* The number of the label. */
+/* Finds or adds a label. Returns its number. */
 static int label_intern(struct incstack__extra *extra, const struct incstack__label *label,
 			uint32_t *number)
 {
@@ -92,7 +93,7 @@ static const char *text_of(const struct incstack_profile *profile, uint32_t name
 	return name ? incstack__text(profile, name - 1) : "";
 }
 
-/* "key=text" or "key=5 unit": what people see of it. */
+/* Makes the name that users see: "key=text" or "key=5 unit". */
 static int label_name(struct incstack_profile *profile, const struct incstack__label *label,
 		      uint32_t *name)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * From traces to the tree. A trace shares the objects of its outer frames with the
- * trace before it, so the way of that one is remembered with its nodes and only what
- * lies above the first shared object is looked up: the cost is that of the objects,
- * not that of samples times depth.
+ * Adds traces to the tree. A trace shares the objects of its outer frames with the previous
+ * trace. So the path of the previous trace is remembered with its nodes, and only the objects
+ * above the first shared one are looked up. The cost depends on the number of objects, not on
+ * the number of samples times their depth.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,17 +17,17 @@ struct step {
 
 struct fold {
 	struct incstack_profile *profile;
-	uint32_t root;    /* what the outermost frames hang below */
-	struct step *way; /* of the last trace, outermost first */
+	uint32_t root;    /* the node that is the parent of outermost frames */
+	struct step *way; /* the path of the last trace, outermost first */
 	size_t way_room, length;
-	const struct incstack_frame_object **path; /* objects still to fold */
+	const struct incstack_frame_object **path; /* objects that have no node yet */
 	size_t path_room, depth;
 };
 
-/* Whether the object is on the way, which is cut behind it then. Frames lie on a
- * stack in order, so what is younger than the object cannot be met further out;
- * inlined frames share an address. Where addresses are in no order (traces over
- * several stacks) objects are looked up anew, to the same nodes. */
+/* Whether the object is on the remembered path. If so, the path is cut above it. Frames lie on a
+ * stack in order, so a trace that has met the object has no younger objects further out.
+ * Inlined frames share an address. If addresses are in no order (traces over several stacks),
+ * objects are looked up again, and lead to the same nodes. */
 static bool way_meets(struct fold *fold, const struct incstack_frame_object *object)
 {
 	const struct step *way = fold->way;
@@ -54,7 +54,7 @@ static int way_push(struct fold *fold, const struct incstack_frame_object *objec
 	return error;
 }
 
-/* The child of `parent` whose frame is only a name. */
+/* Finds or adds the child of `parent` whose frame is only a name. */
 static int named_node(struct incstack_profile *profile, uint32_t parent, const char *name,
 		      uint32_t *node)
 {
@@ -64,7 +64,7 @@ static int named_node(struct incstack_profile *profile, uint32_t parent, const c
 	return error ? error : incstack__node_child(profile, parent, frame, node);
 }
 
-/* Below what the outermost known object hangs. */
+/* Finds the parent of the outermost known object: the root, or a node for unknown callers. */
 static int origin(const struct fold *fold, const struct incstack_frame_object *outermost,
 		  uint32_t *node)
 {
@@ -74,9 +74,9 @@ static int origin(const struct fold *fold, const struct incstack_frame_object *o
 	return named_node(fold->profile, fold->root, "[truncated]", node);
 }
 
-/* What the frame is, without what only tells how it was recorded. EXACT changes
- * the meaning of a raw pc and of nothing else. An object that is VIRTUAL shares its callee's
- * address, because the callee is inlined into it; a frame that is VIRTUAL is inlined itself. */
+/* Finds or adds the frame of an object, without the flags that tell how it was recorded. EXACT
+ * changes the meaning of a raw pc only. A VIRTUAL object shares its callee's address, because
+ * the callee is inlined into it. A VIRTUAL frame is inlined itself. */
 static int object_frame(struct incstack_profile *profile,
 			const struct incstack_frame_object *object, uint32_t *frame)
 {
@@ -95,7 +95,8 @@ static int object_frame(struct incstack_profile *profile,
 				      frame);
 }
 
-/* A skeleton says nothing of its frame: its callees hang where it would. */
+/* Finds or adds the node of an object below its caller's. A skeleton has no node: its callees are
+ * children of its caller. */
 static int object_child(struct incstack_profile *profile,
 			const struct incstack_frame_object *object, uint32_t *node)
 {
@@ -118,7 +119,7 @@ static int path_push(struct fold *fold, const struct incstack_frame_object *obje
 	return error;
 }
 
-/* Climbs from top to the first object that has a node, or out of the trace. */
+/* Goes from the top to the first object that has a node, or to the end of the trace. */
 static int climb(struct fold *fold, const struct incstack_frame_object *top, uint32_t *node)
 {
 	fold->depth = 0;

@@ -23,7 +23,7 @@ static const struct format {
 };
 enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };
 
-/* The row of a format; that of 0, which is empty, if there is no such format. */
+/* Returns the row of a format, or the empty row 0 if there is no such format. */
 static const struct format *row_of(enum incstack_profile_format format)
 {
 	return &formats[(unsigned)format < FORMATS ? (unsigned)format : 0];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions of a profile: contexts summed by name, recursion counted once.
+ * Sums the contexts of a profile by function. Recursion counts once.
  */
 #include <stdlib.h>
 
 #include "cct.h"
 
-/* Frames are the same function when they have the same name; frames without one
- * when they have the same method, of which the first frame stands for all. */
+/* Returns the number of a node's function. Frames with the same name are the same function. So
+ * are frames without a name that have the same method; the first of them represents all. */
 static uint32_t function_of(const struct incstack_profile *profile, uint32_t node,
 			    const uint32_t *unnamed)
 {
@@ -16,7 +16,7 @@ static uint32_t function_of(const struct incstack_profile *profile, uint32_t nod
 	return name != INCSTACK__NONE ? name : unnamed[frame];
 }
 
-/* Numbers for what has no name, behind those of the names. */
+/* Gives numbers to methods without a name. They follow the numbers of the names. */
 static int number_unnamed(const struct incstack_profile *profile, uint32_t *unnamed)
 {
 	struct incstack__table table;

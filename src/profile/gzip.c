@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gzip from and to streams, with bounded memory.
+ * Reads and writes gzip streams with bounded memory.
  */
 #include <string.h>
 

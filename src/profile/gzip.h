@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams of bytes that are compressed on one side.
+ * Reads compressed or plain streams, and writes compressed ones.
  */
 #ifndef INCSTACK_PROFILE_GZIP_H
 #define INCSTACK_PROFILE_GZIP_H
@@ -19,14 +19,14 @@ struct incstack__inflater {
 	bool gzip, in_member, over;
 	uint64_t read;     /* bytes taken from the stream */
 	uint64_t inflated; /* bytes delivered */
-	const char *why;   /* of the first failure that is not one of the stream */
+	const char *why;   /* the first failure that is not a failure of the stream */
 	unsigned char input[INCSTACK__GZIP_CHUNK];
 	unsigned char output[INCSTACK__GZIP_CHUNK];
-	size_t start, end; /* of what is not delivered yet, in output */
+	size_t start, end; /* of the bytes in `output` that are not delivered yet */
 };
 
 int incstack__inflater_open(struct incstack__inflater *inflater, FILE *stream);
-/* Reads exactly `size` bytes. EFORMAT with a null why: the end came first. */
+/* Reads exactly `size` bytes. EFORMAT with a null `why` means that the stream ended first. */
 int incstack__inflater_read(struct incstack__inflater *inflater, void *bytes, size_t size);
 void incstack__inflater_close(struct incstack__inflater *inflater);
 

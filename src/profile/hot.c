@@ -60,7 +60,8 @@ static uint32_t counter_of(struct incstack_hot *hot, uint64_t method)
 		return INCSTACK__NONE;
 	number = incstack__ranking_push(&hot->ranking);
 	hot->method[number] = method;
-	(void)incstack__table_insert(&hot->table, hash, number); /* made large enough */
+	(void)incstack__table_insert(&hot->table, hash,
+				     number); /* cannot fail: the table was made large enough */
 	return number;
 }
 

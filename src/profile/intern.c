@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names and frames: every distinct one is kept once and known by its number.
+ * Names and frames: each distinct one is stored once and has a number.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ int incstack__reserve(void **array, size_t *room, size_t need, size_t element)
 	return 0;
 }
 
-/* Bytes that follow a lead byte, -1 if it cannot lead. */
+/* Returns how many bytes follow a lead byte of UTF-8, or -1 if it is none. */
 static int followers(unsigned char lead)
 {
 	if (lead < 0x80)
@@ -43,7 +43,8 @@ static int followers(unsigned char lead)
 	return lead >= 0xf0 && lead < 0xf5 ? 3 : -1;
 }
 
-/* Overlong forms, surrogates and what lies past U+10FFFF show in byte two. */
+/* Whether the second byte is allowed. It shows overlong forms, surrogates, and code points beyond
+ * U+10FFFF. */
 static bool second_allowed(unsigned char lead, unsigned char second)
 {
 	switch (lead) {
@@ -113,7 +114,8 @@ static int name_add(struct incstack_profile *profile, const char *text, uint32_t
 	if (error)
 		return error;
 	memcpy(profile->texts + profile->texts_used, text, length);
-	profile->texts[profile->texts_used + length] = 0; /* kinds are handed out as strings */
+	profile->texts[profile->texts_used + length] =
+		0; /* the names of kinds are handed out as strings */
 	profile->names[profile->names_used++] = (struct incstack__name){
 		.offset = profile->texts_used, .length = length, .hash = hash};
 	profile->texts_used += length + 1;
@@ -172,7 +174,7 @@ static uint32_t frame_hash(const struct incstack__frame *key)
 				   rest);
 }
 
-/* Of frames with one key the first is the one that is found. */
+/* Makes the table anew. Of several frames with the same key the first one is found. */
 int incstack__frame_table_renew(struct incstack_profile *profile)
 {
 	struct incstack__table *table = &profile->frame_table;

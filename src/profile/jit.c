@@ -12,7 +12,7 @@
 
 enum { NO_ACTION, REGISTER, UNREGISTER }; /* gdb's numbers */
 
-/* gdb knows the layout of these two and the names of the two symbols below. */
+/* gdb knows the layout of these two structs and the names of the two symbols below. */
 struct jit_code_entry {
 	struct jit_code_entry *next, *previous;
 	const void *object;
@@ -25,7 +25,7 @@ struct jit_descriptor {
 	struct jit_code_entry *relevant, *first;
 };
 
-/* Weak: a program has these once, and its other code generator may bring them. */
+/* Weak: a program may have them only once, and another code generator may define them. */
 INCSTACK_API void __jit_debug_register_code(void);
 INCSTACK_API extern struct jit_descriptor __jit_debug_descriptor;
 
@@ -40,7 +40,7 @@ enum { TEXT = 1, SYMBOLS, STRINGS, SECTION_NAMES, SECTIONS };
 
 static const char section_names[] = "\0.text\0.symtab\0.strtab\0.shstrtab";
 
-/* The object as it lies in memory; the string table follows. */
+/* The object file in memory; the string table follows. */
 struct object {
 	Elf64_Ehdr header;
 	Elf64_Shdr sections[SECTIONS];
@@ -51,7 +51,7 @@ struct object {
 struct incstack_jit_code {
 	struct jit_code_entry entry;
 	struct object object;
-	char strings[]; /* an empty one and the name */
+	char strings[]; /* an empty string and the name */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -62,7 +62,7 @@ static void fill_header(Elf64_Ehdr *header)
 	header->e_ident[EI_CLASS] = ELFCLASS64;
 	header->e_ident[EI_DATA] = ELFDATA2LSB;
 	header->e_ident[EI_VERSION] = EV_CURRENT;
-	header->e_type = ET_EXEC; /* symbols are addresses, nothing is to be relocated */
+	header->e_type = ET_EXEC; /* symbols are addresses; nothing is relocated */
 	header->e_machine = EM_X86_64;
 	header->e_version = EV_CURRENT;
 	header->e_shoff = offsetof(struct object, sections);
@@ -76,12 +76,13 @@ static void fill_object(struct object *object, uintptr_t address, size_t size, s
 {
 	fill_header(&object->header);
 	memcpy(object->names, section_names, sizeof(section_names));
-	object->sections[TEXT] = (Elf64_Shdr){.sh_name = 1,
-					      .sh_type = SHT_NOBITS, /* gdb reads the program */
-					      .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
-					      .sh_addr = address,
-					      .sh_size = size,
-					      .sh_addralign = 1};
+	object->sections[TEXT] =
+		(Elf64_Shdr){.sh_name = 1,
+			     .sh_type = SHT_NOBITS, /* gdb reads the code from the program */
+			     .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+			     .sh_addr = address,
+			     .sh_size = size,
+			     .sh_addralign = 1};
 	object->sections[SYMBOLS] = (Elf64_Shdr){.sh_name = 7,
 						 .sh_type = SHT_SYMTAB,
 						 .sh_offset = offsetof(struct object, symbols),

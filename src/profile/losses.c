@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the formats cannot say: so that nobody has to find out by comparing files.
+ * Tells which details each format cannot contain.
  */
 #include <string.h>
 
@@ -63,8 +63,8 @@ static uint32_t said_of_profile(const struct incstack_profile *profile, uint32_t
 	return said;
 }
 
-/* pprof lists inlined frames in the location of the frame they are inlined into, so it
- * cannot say that the outermost frame of a stack is inlined. */
+/* Whether the outermost frame of a stack is inlined. pprof cannot express this, because it lists
+ * inlined frames in the location of the frame that they are inlined into. */
 static bool outermost_is_inlined(const struct incstack_profile *profile)
 {
 	for (size_t i = 1; i < profile->nodes_used; i++) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Several profiles in one: frames are matched by their texts, because method
- * identifiers mean nothing outside the process that made them.
+ * Merges several profiles into one. Frames are matched by their texts, because identifiers of
+ * methods mean nothing outside of the process that made them.
  */
 #include "merge.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The frame of `into` for each frame of `from`. */
+/* Finds or adds the frame of `into` for each frame of `from`. */
 static int map_frames(struct incstack_profile *into, const struct incstack_profile *from,
 		      enum incstack__sites sites, uint32_t *map)
 {
@@ -29,7 +29,8 @@ static int map_frames(struct incstack_profile *into, const struct incstack_profi
 	return 0;
 }
 
-/* A parent's number is smaller than its child's, so one pass is enough. */
+/* Finds or adds the nodes. The number of a parent is smaller than its child's, so one pass is
+ * enough. */
 int incstack__map_nodes(struct incstack_profile *into, const struct incstack_profile *from,
 			const uint32_t *frames, uint32_t *map)
 {
@@ -92,7 +93,7 @@ static uint64_t scaled(uint64_t weight, uint64_t numerator, uint64_t denominator
 	return denominator ? (uint64_t)((product + denominator / 2) / denominator) : 0;
 }
 
-/* Adds the weights of `from`, each kind scaled so that it would sum to target. */
+/* Adds the weights of `from`. Each kind is scaled so that its sum is `target`. */
 static int add_scaled(struct incstack_profile *into, const struct incstack_profile *from,
 		      const uint64_t *target)
 {
@@ -159,7 +160,7 @@ bool incstack__kinds_alike(const struct incstack_profile *const *profiles, size_
 	return true;
 }
 
-/* What all integers are up to here as a double, which is what the JSON formats hold. */
+/* All integers up to this one are exact as a double, which is what JSON formats hold. */
 #define EXACT_MAX (UINT64_C(1) << 53)
 
 uint64_t incstack__greatest_divisor(uint64_t a, uint64_t b)
@@ -173,9 +174,9 @@ uint64_t incstack__greatest_divisor(uint64_t a, uint64_t b)
 	return a;
 }
 
-/* What each profile's weights are scaled to sum up to: the least common multiple of the
- * totals, which keeps every weight exact; where that is too large, so large a multiple of
- * the largest total that what is rounded does not matter. */
+/* Returns the sum to which each profile's weights are scaled: the least common multiple of the
+ * totals, which keeps every weight exact. If that is too large, it is a multiple of the largest
+ * total, large enough that rounding does not matter. */
 static uint64_t common_total(const struct incstack_profile *const *profiles, size_t count,
 			     uint32_t kind)
 {

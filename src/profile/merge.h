@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finding the contexts of one profile in another; shared by merge and compare.
+ * Finds the contexts of one profile in another. Shared by merge.c and compare.c.
  */
 #ifndef INCSTACK_PROFILE_MERGE_H
 #define INCSTACK_PROFILE_MERGE_H
@@ -8,24 +8,24 @@
 #include "cct.h"
 
 enum incstack__sites {
-	INCSTACK__SITES_KEPT,    /* frames with another bci are other frames */
-	INCSTACK__SITES_IGNORED, /* only names count */
+	INCSTACK__SITES_KEPT,    /* frames with different bci are different */
+	INCSTACK__SITES_IGNORED, /* only names are compared */
 };
 
-/* Makes in `into` a node for every node of `from`; *nodes says which. The caller
+/* Finds or adds a node of `into` for every node of `from`. *nodes has their numbers; the caller
  * frees it. */
 int incstack__map(struct incstack_profile *into, const struct incstack_profile *from,
 		  enum incstack__sites sites, uint32_t **nodes);
 
-/* As this, where the frame of `into` is known for each frame of `from`. map has room for the
- * nodes of `from`. */
+/* The same, if the frame of `into` is known for each frame of `from`. `map` has room for the nodes
+ * of `from`. */
 int incstack__map_nodes(struct incstack_profile *into, const struct incstack_profile *from,
 			const uint32_t *frames, uint32_t *map);
 
-/* An empty profile with the kinds of another. */
+/* Creates an empty profile with the kinds of another one. */
 int incstack__create_like(const struct incstack_profile *like, struct incstack_profile **made);
 
-/* Whether all have the same kinds. */
+/* Whether all profiles have the same kinds. */
 bool incstack__kinds_alike(const struct incstack_profile *const *profiles, size_t count);
 
 uint64_t incstack__greatest_divisor(uint64_t a, uint64_t b);

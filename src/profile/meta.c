@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a profile says of itself: where it comes from, and what its kinds are.
+ * The meta data of a profile: its origin and its kinds.
  */
 #include <stdlib.h>
 #include <string.h>

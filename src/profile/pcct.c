@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The partial calling context tree. A sample goes up from its top to the youngest
- * frame that an earlier sample visited, then down again along the edges of what it
- * passed (Whaley 2000, figure 7). There a bit in the return slot says that a frame was
- * visited, and a new activation clears it. Here a table by frame address says so, and
- * the core tells which activations are new.
+ * The partial calling context tree. A sample goes up from its top to the youngest frame that an
+ * earlier sample visited, then down again, along the edges between the frames that it passed
+ * (Whaley 2000, figure 7). In the paper, a bit in the return slot tells that a frame was
+ * visited, and a new activation clears it. Here a table by frame address tells this, and the
+ * core tells which activations are new.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -20,27 +20,27 @@ struct context {
 	int32_t call_site;
 };
 
-/* What was visited last at a frame address: the figure's bit, and what get_node finds. */
+/* The last visit at a frame address: the bit of figure 7, and what its get_node finds. */
 struct visit {
 	uintptr_t address;
-	uint64_t method; /* of the frame itself, not of what is inlined into it */
+	uint64_t method; /* of the frame itself, not of an inlined one */
 	uint32_t caller; /* context */
-	bool there;      /* false: the activation is gone, or was passed over */
-	uint64_t purges; /* how many there were: `caller` belongs to that tree */
+	bool there;      /* false: the activation has ended, or was passed over */
+	uint64_t purges; /* the number of purges before: `caller` is valid until the next one */
 };
 
-/* A frame on the way up. visit: NONE for what is inlined into the next one. */
+/* A frame on the way up. `visit` is NONE if it is inlined into the next one. */
 struct step {
 	const struct incstack_frame_object *object;
 	uint32_t visit;
 };
 
-/* How a way up ended. */
+/* The end of the way up. */
 struct way {
 	const struct incstack_frame_object *caller; /* of its last frame; null: none */
-	uint32_t context;                           /* the caller's; NONE if unknown */
+	uint32_t context;                           /* of the caller; NONE if unknown */
 	bool unconnected;                           /* the caller is a root of its own */
-	size_t fresh;   /* frames of the path that no sample visited before */
+	size_t fresh;   /* frames of the path that no earlier sample visited */
 	size_t counted; /* frames of the path whose edges count */
 };
 
@@ -48,7 +48,7 @@ struct incstack_pcct {
 	struct incstack_pcct_stats stats;
 	uint32_t room, depth;
 	struct context *contexts;
-	/* By number of the context. */
+	/* By the number of the context. */
 	struct incstack__ranking time, calls, activations;
 	struct incstack__table table;
 	uint64_t total;
@@ -150,7 +150,7 @@ uint32_t incstack_pcct_find(const struct incstack_pcct *pcct, uint32_t parent, i
 	return at;
 }
 
-/* NONE if there is no room. */
+/* Adds a context. Returns NONE if there is no room. */
 static uint32_t make(struct incstack_pcct *pcct, uint32_t parent, int32_t call_site,
 		     uint64_t method)
 {
@@ -170,7 +170,7 @@ static uint32_t make(struct incstack_pcct *pcct, uint32_t parent, int32_t call_s
 
 /* ---- visited frames ---- */
 
-/* The frame into which the object, and what is between, are inlined. */
+/* Returns the physical frame of an object: the one that it is inlined into, or itself. */
 static const struct incstack_frame_object *frame_of(const struct incstack_frame_object *o)
 {
 	while (o->parent && (o->parent->flags & INCSTACK_OBJECT_VIRTUAL))
@@ -178,7 +178,7 @@ static const struct incstack_frame_object *frame_of(const struct incstack_frame_
 	return o;
 }
 
-/* NONE if there is none. */
+/* Returns the visit of a frame, or NONE. */
 static uint32_t visit_find(const struct incstack_pcct *pcct,
 			   const struct incstack_frame_object *frame)
 {
@@ -191,7 +191,7 @@ static uint32_t visit_find(const struct incstack_pcct *pcct,
 	return at;
 }
 
-/* Finds or makes it. */
+/* Finds or adds the visit of a frame. */
 static int visit_get(struct incstack_pcct *pcct, const struct incstack_frame_object *frame,
 		     uint32_t *at)
 {
@@ -226,7 +226,7 @@ static int push(struct incstack_pcct *pcct, const struct incstack_frame_object *
 	return error;
 }
 
-/* The next object that was captured, from this one upwards. */
+/* Returns the first captured object, from this one towards the base. */
 static const struct incstack_frame_object *filled(const struct incstack_frame_object *o)
 {
 	while (o && !(o->flags & INCSTACK_OBJECT_FILLED))
@@ -234,8 +234,8 @@ static const struct incstack_frame_object *filled(const struct incstack_frame_ob
 	return o;
 }
 
-/* Whether it is the frame right above the trace's old object: an old activation, too,
- * because there was a barrier on its return. The base has nothing below it that could be
+/* Whether the frame is right above the trace's old object. Then it is an old activation, too,
+ * because there was a barrier on its return. The base has no frame below it that could be
  * old. */
 static bool above_old(const struct incstack_trace *trace, const struct incstack_frame_object *frame)
 {
@@ -244,7 +244,8 @@ static bool above_old(const struct incstack_trace *trace, const struct incstack_
 	return !trace->old && (frame->flags & INCSTACK_OBJECT_BASE);
 }
 
-/* New activations that the sample does not get to stand where others were visited. */
+/* Marks visits as gone: at the addresses of new activations that the sample does not reach, other
+ * frames were visited. */
 static void pass_over(struct incstack_pcct *pcct, const struct incstack_trace *trace,
 		      const struct incstack_frame_object *o)
 {
@@ -258,8 +259,8 @@ static void pass_over(struct incstack_pcct *pcct, const struct incstack_trace *t
 	}
 }
 
-/* The visit of the frame that the last step belongs to; null if no sample visited this
- * activation. `old`: it is the trace's old object, or below. */
+/* Returns the visit of the frame of the last step, or null if no sample visited this activation.
+ * `old` tells that it is the trace's old object, or a caller of it. */
 static const struct visit *visited(const struct incstack_pcct *pcct,
 				   const struct incstack_trace *trace, bool old)
 {
@@ -272,8 +273,8 @@ static const struct visit *visited(const struct incstack_pcct *pcct,
 	return visit->there && visit->method == last->object->method ? visit : NULL;
 }
 
-/* Goes up from the top to a frame that was visited, and that this tree has a context for
- * the caller of; or to the base, or to the depth limit. */
+/* Goes up from the top to a frame that was visited and whose caller has a context in this tree,
+ * or to the base, or to the depth limit. */
 static int go_up(struct incstack_pcct *pcct, const struct incstack_trace *trace, struct way *way)
 {
 	const struct incstack_frame_object *o = trace->top;
@@ -316,7 +317,7 @@ static int32_t site_in(const struct incstack_frame_object *caller, uint32_t cont
 	return caller && context != INCSTACK_PCCT_NONE ? caller->bci : -1;
 }
 
-/* How many contexts the way down needs that the tree does not have. */
+/* Returns how many contexts the way down needs that the tree does not have. */
 static size_t missing(const struct incstack_pcct *pcct, const struct way *way)
 {
 	const struct incstack_frame_object *caller = way->caller;
@@ -347,7 +348,7 @@ static uint32_t find_or_make(struct incstack_pcct *pcct, uint32_t parent, int32_
 	return found == INCSTACK_PCCT_NONE ? make(pcct, parent, call_site, method) : found;
 }
 
-/* Goes down again, and counts; there is room. Returns the context of the top. */
+/* Goes down again and counts. There must be room. Returns the context of the top. */
 static uint32_t go_down(struct incstack_pcct *pcct, const struct way *way, uint64_t weight)
 {
 	const struct incstack_frame_object *caller = way->caller;
@@ -376,7 +377,7 @@ static uint32_t go_down(struct incstack_pcct *pcct, const struct way *way, uint6
 	return context;
 }
 
-/* Contexts that the sample would need in an empty tree; more than fit say no more. */
+/* Returns how many contexts the sample would need in an empty tree, or more than fit. */
 static uint32_t needs(const struct incstack_pcct *pcct, const struct incstack_trace *trace)
 {
 	uint32_t count = 0, most = pcct->depth == UINT32_MAX ? UINT32_MAX : pcct->depth + 1;
@@ -394,8 +395,8 @@ static int drop_sample(struct incstack_pcct *pcct, const struct incstack_trace *
 	return error;
 }
 
-/* When the contexts do not fit, all go and the sample is added to an empty tree. One that
- * would not fit there either is dropped. */
+/* Adds a sample. If its contexts do not fit, all contexts are purged first. If they would not fit
+ * into an empty tree either, the sample is dropped. */
 static int add_trace(struct incstack_pcct *pcct, const struct incstack_trace *trace)
 {
 	struct way way;

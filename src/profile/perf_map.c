@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The map file of perf: "START SIZE name" a line, in hexadecimal. Each line is one
- * write to a file opened for appending, so threads need no lock.
+ * The map file of perf: lines "START SIZE name" with hexadecimal numbers. Each line is one write
+ * to a file that was opened for appending, so threads need no lock.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ struct incstack_perf_map {
 	int file;
 };
 
-/* The place is in a folder where everyone may write: nothing there is trusted. */
+/* Creates the file. Everyone may write to the folder /tmp, so an existing file is not trusted. */
 static int create_file(const char *path)
 {
 	char usual[64];

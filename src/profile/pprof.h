@@ -45,7 +45,7 @@ enum {
 	PPROF_MAPPING_OFFSET = 4,
 	PPROF_MAPPING_FILE = 5,
 	PPROF_MAPPING_BUILD_ID = 6,
-	PPROF_MAPPING_HAS = 7, /* and the three after it */
+	PPROF_MAPPING_HAS = 7, /* this and the next three */
 	PPROF_MAPPING_FIELDS = 11,
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Less of a profile: small contexts become part of their callers, or all go.
+ * Makes a profile smaller: merges small contexts into their callers, or removes all of them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@ int incstack_profile_clear(struct incstack_profile *profile)
 	return 0;
 }
 
-/* Marks the nodes that weigh enough in some kind. A caller weighs at least what
- * its callees do, so what stays is a tree. */
+/* Marks the nodes that weigh enough in any kind. A caller weighs at least as much as its callees,
+ * so the marked nodes are a tree. */
 static int mark_large(const struct incstack_profile *profile, uint64_t parts, bool *kept)
 {
 	uint64_t *totals = malloc(profile->nodes_used * sizeof(*totals));
@@ -46,7 +46,8 @@ static void move_weights(struct incstack_profile *profile, size_t from, size_t t
 		target[k] = source[k] + (new_node ? 0 : target[k]);
 }
 
-/* Moves what stays to the front; map[i] is where node i, or its caller, went. */
+/* Moves the nodes that stay to the front. map[i] is the new number of node i, or of the caller
+ * that it was merged into. */
 static void compact(struct incstack_profile *profile, const bool *kept, uint32_t *map)
 {
 	size_t used = 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A sorted array that is mended after each change. What grew changes places with
- * the first of each run of equals that it overtakes, so its cost is that of the
- * distinct weights in between and not of the entries.
+ * A sorted array that is repaired after each change. An entry that grew changes places with the
+ * first of each run of equal entries that it overtakes. So the cost depends on the number of
+ * distinct weights in between, not on the number of entries.
  */
 #include "ranking.h"
 
@@ -42,7 +42,7 @@ uint32_t incstack__ranking_push(struct incstack__ranking *ranking)
 	return number;
 }
 
-/* The first place of [0, end) whose weight is not above the given one. */
+/* Returns the first place in [0, end) whose weight is not above the given one. */
 static uint32_t first_not_above(const struct incstack__ranking *ranking, uint32_t end,
 				uint64_t weight)
 {

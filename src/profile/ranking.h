@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers 0..count-1 kept in descending order of their weights while these grow.
+ * Keeps the numbers 0..count-1 in descending order of their weights while these grow.
  */
 #ifndef INCSTACK_PROFILE_RANKING_H
 #define INCSTACK_PROFILE_RANKING_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a profile whose frames are methods and positions to one whose frames are names, files
+ * Turns a profile whose frames are methods and positions into one whose frames are names, files
  * and lines.
  */
 #include <stdlib.h>

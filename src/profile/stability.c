@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How stable a set of runs is: each is compared with the average of all.
+ * Computes how stable a set of runs is: compares each with the average of all.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static int compare_numbers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Between two values where the quartile lies between them. */
+/* Returns a quantile, interpolated if it lies between two values. */
 static double quantile(const double *sorted, size_t count, double part)
 {
 	double place = part * (double)(count - 1);
@@ -43,20 +43,20 @@ static struct incstack_profile_quartiles quartiles(double *values, size_t count)
 						   quantile(values, kept, 0.75)};
 }
 
-/* The runs over the tree of all their contexts. */
+/* The runs, over the tree of all their contexts. */
 struct runs {
 	const struct incstack_profile *const *profiles;
 	size_t count;
 	uint32_t kind;
 	enum incstack_profile_measure measure;
 	struct incstack_profile *tree;
-	uint32_t **nodes; /* of the tree, by run and the run's own node */
+	uint32_t **nodes; /* nodes of the tree, by run and by the run's own node */
 	size_t edges;
 	uint64_t *weights; /* of one run */
-	/* What the weights of each run are scaled to sum up to. */
+	/* The sum to which the weights of each run are scaled. */
 	struct incstack__wide common;
-	uint64_t *average; /* times count and the common total */
-	size_t words;      /* that it has for an edge */
+	uint64_t *average; /* multiplied by count and by the common total */
+	size_t words;      /* of the average of an edge */
 	uint64_t blur;
 };
 
@@ -69,8 +69,8 @@ static size_t words_of(struct incstack__wide wide)
 	return words;
 }
 
-/* The least common multiple of the totals keeps every weight exact. Where that is too large,
- * weights are rounded, each by a half at most. */
+/* Chooses the common total: the least common multiple of the totals, which keeps every weight
+ * exact. If that is too large, weights are rounded, each by at most a half. */
 static void find_common_total(struct runs *runs)
 {
 	struct incstack__wide most = {{0}};
@@ -89,7 +89,7 @@ static void find_common_total(struct runs *runs)
 		if (runs->words <= INCSTACK__WIDE_STORED)
 			continue;
 		memset(most.word, 0xff, INCSTACK__WIDE_STORED * sizeof(*most.word));
-		(void)incstack__wide_divide(&most, 2 * runs->count); /* half: of rounding */
+		(void)incstack__wide_divide(&most, 2 * runs->count); /* half, because of rounding */
 		runs->common = most;
 		runs->words = INCSTACK__WIDE_STORED;
 		runs->blur = runs->count;
@@ -143,7 +143,7 @@ static void put_average(struct runs *runs, size_t edge, const struct incstack__w
 	       runs->words * sizeof(*runs->average));
 }
 
-/* By a run whose weights have that total: exact, or to the nearest. */
+/* Adds a run whose weights have this total, scaled exactly or rounded to the nearest. */
 static void add_to_average(struct runs *runs, uint64_t total)
 {
 	struct incstack__wide factor = runs->common;

@@ -11,7 +11,7 @@
 
 enum { FIRST_SLOTS = 64 };
 
-/* As many as slots may be used before the table grows. */
+/* Returns how many slots may be used before the table grows. */
 static size_t capacity(size_t slots)
 {
 	return slots / 8 * 5;

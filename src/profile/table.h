@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A hash table from a hash to indices of an array that the caller keeps. Keys
- * stay in that array: the caller compares, and growing never looks at them.
+ * A hash table from a hash to indices of an array of the caller. The keys are in that array. The
+ * caller compares them, and growing does not read them.
  */
 #ifndef INCSTACK_PROFILE_TABLE_H
 #define INCSTACK_PROFILE_TABLE_H
@@ -23,12 +23,12 @@ struct incstack__table {
 };
 
 int incstack__table_init(struct incstack__table *table);
-/* Large enough that `count` insertions cannot fail. */
+/* Makes a table so large that `count` insertions cannot fail. */
 int incstack__table_init_for(struct incstack__table *table, size_t count);
 void incstack__table_clear(struct incstack__table *table);
 int incstack__table_insert(struct incstack__table *table, uint32_t hash, uint32_t index);
 
-/* The next index with this hash, NONE after the last. *cursor starts as hash. */
+/* Returns the next index with this hash, or NONE after the last. *cursor is the hash at first. */
 static inline uint32_t incstack__table_probe(const struct incstack__table *table, uint32_t hash,
 					     size_t *cursor)
 {
@@ -42,7 +42,7 @@ static inline uint32_t incstack__table_probe(const struct incstack__table *table
 	}
 }
 
-/* Multiply and fold: every bit of both words reaches the low bits. */
+/* Hashes two words: multiplies and folds, so that every bit of both reaches the low bits. */
 static inline uint32_t incstack__hash_pair(uint64_t a, uint64_t b)
 {
 	uint64_t h = (a ^ 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;

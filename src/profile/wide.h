@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Integers of many bits without a sign: the average of several runs is exact with them,
- * and what differs only behind the 64th bit is not lost to rounding.
+ * Unsigned integers of many bits. With them the average of several runs is exact, and weights
+ * that differ only beyond the 64th bit stay different.
  */
 #ifndef INCSTACK_PROFILE_WIDE_H
 #define INCSTACK_PROFILE_WIDE_H
@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* STORED: of what is kept. The others take what the product with a number of 64 bits, or
- * the sum of many, has more. */
+/* STORED: the words of a stored number. The others have room for a product with a number of 64
+ * bits, or for the sum of many numbers. */
 enum { INCSTACK__WIDE_STORED = 8, INCSTACK__WIDE_WORDS = 10 };
 
 struct incstack__wide {
@@ -51,7 +51,7 @@ static inline struct incstack__wide incstack__wide_times(struct incstack__wide w
 	return wide;
 }
 
-/* Leaves the quotient, and returns the rest. */
+/* Divides *wide. Returns the remainder. */
 static inline uint64_t incstack__wide_divide(struct incstack__wide *wide, uint64_t divisor)
 {
 	unsigned __int128 rest = 0;
@@ -73,7 +73,7 @@ static inline int incstack__wide_compare(const struct incstack__wide *a,
 	return 0;
 }
 
-/* As near as a long double comes. */
+/* Returns the nearest long double. */
 static inline long double incstack__wide_value(const struct incstack__wide *wide)
 {
 	long double value = 0;
@@ -83,7 +83,7 @@ static inline long double incstack__wide_value(const struct incstack__wide *wide
 	return value;
 }
 
-/* Of a minus b, which is taken of the integers, so that no large numbers cancel. */
+/* Returns a - b. The integers are subtracted, so that no large numbers cancel out. */
 static inline long double incstack__wide_difference(const struct incstack__wide *a,
 						    const struct incstack__wide *b)
 {

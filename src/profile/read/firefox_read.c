@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Firefox Profiler's processed format: the tables of a thread are collected and
- * become contexts when the thread ends. Strings belong to the thread, or since
- * version 56 to all threads.
+ * Reads the Firefox Profiler's processed format. The tables of a thread are collected and become
+ * contexts when the thread ends. Strings belong to a thread, or since version 56 to all threads.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +64,7 @@ static const struct incstack__json_place places[] = {
 	{NULL, 0},
 };
 
-/* Numbers of a table; NONE stands for null. */
+/* A column of numbers. NONE stands for null. */
 struct numbers {
 	uint32_t *at;
 	size_t used, room;
@@ -101,7 +100,7 @@ static int push(struct firefox *in, struct numbers *numbers,
 	return error;
 }
 
-/* Of a column that may be missing or hold anything: what is no number counts as null. */
+/* Adds to a column that may be missing or contain anything. What is no number counts as null. */
 static int push_hint(struct firefox *in, struct numbers *numbers,
 		     const struct incstack__json_event *event)
 {
@@ -151,14 +150,14 @@ static void begin_thread(struct firefox *in)
 	in->thread_seen = true;
 }
 
-/* What row i of a column says; NONE for null, and where the column ends before. */
+/* Returns row i of a column; NONE for null, and if the column is shorter. */
 static uint32_t row(const struct numbers *column, size_t i)
 {
 	return i < column->used ? column->at[i] : INCSTACK__NONE;
 }
 
-/* Takes row i of the frame table. Its strings may come later: their numbers, of all threads,
- * stand for them until then. */
+/* Adds row i of the frame table. Its strings may come later; until then their numbers, counted
+ * over all threads, represent them. */
 static int take_frame(struct firefox *in, size_t i)
 {
 	struct incstack__frame_info info = {.bci = -1};
@@ -179,7 +178,7 @@ static int take_frame(struct firefox *in, size_t i)
 	return incstack__json_profile_frame(&in->made, &info);
 }
 
-/* Puts names of the profile in the place of numbers of strings. */
+/* Replaces the numbers of strings by names of the profile. */
 static int resolve_strings(struct firefox *in)
 {
 	for (size_t i = 0; i < in->made.frames_used; i++) {

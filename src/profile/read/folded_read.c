@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads folded stacks, one context a line. It trusts nothing and holds one line at a time.
+ * Reads folded stacks, one context a line. It trusts no input and holds one line
+ * at a time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static int refuse(struct reader *reader, const char *why)
 	return incstack__refuse(reader->common, why);
 }
 
-/* The weight, and *length shortened to the stack before it. */
+/* Reads the weight at the end of a line. Shortens *length to the stack before it. */
 static int parse_weight(struct reader *reader, const char *line, size_t *length, uint64_t *weight)
 {
 	size_t digits = 0;
@@ -90,7 +91,7 @@ static int add_line(struct reader *reader, const char *line, size_t length)
 	return error ? error : add_stack(reader, line, length, weight);
 }
 
-/* Moves what is unread to the front and reads on behind it. */
+/* Moves the unread bytes to the front and reads more behind them. */
 static int fill(struct reader *reader)
 {
 	size_t got;

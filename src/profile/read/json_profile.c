@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names, kinds and weights that come in any order become a profile at the end.
+ * Makes a profile from names, kinds and weights that come in any order.
  */
 #include "json_profile.h"
 
@@ -98,7 +98,7 @@ int incstack__json_profile_weigh(struct incstack__json_profile *made, uint32_t n
 	return error;
 }
 
-/* The sum of what each context weighs in each kind. */
+/* Sums the weights of all contexts by kind. */
 static int sum_up(const struct incstack__json_profile *made, long double *sums)
 {
 	for (size_t i = 0; i < made->weights_used; i++) {
@@ -108,7 +108,7 @@ static int sum_up(const struct incstack__json_profile *made, long double *sums)
 		if (!(value >= 0) || value > (long double)INT64_MAX)
 			return incstack__refuse(made->reader, "a weight that is negative or beyond "
 							      "2^63 - 1");
-		/* A decimal fraction that is whole in its unit is not quite so as a double. */
+		/* A decimal fraction that is an integer in its unit may be slightly off as a double. */
 		if (fabsl(value - roundl(value)) <= value * 0x1p-52L)
 			value = roundl(value);
 		sums[(size_t)w->node * made->kinds + w->kind] += value;
@@ -116,7 +116,8 @@ static int sum_up(const struct incstack__json_profile *made, long double *sums)
 	return 0;
 }
 
-/* Contexts are rounded so that their sum is the rounded sum: what one loses another gets. */
+/* Rounds the weights so that their sum is the rounded sum. What one context loses, the next one
+ * gets. */
 static int round_sums(struct incstack__json_profile *made, const long double *sums)
 {
 	struct incstack_profile *profile = made->reader->profile;
@@ -171,8 +172,7 @@ static int set_kinds(struct incstack__json_profile *made)
 		     : incstack__profile_set_kinds(made->reader->profile, kinds, made->kinds);
 }
 
-/* Frames that were read apart, in threads, may be the same: makes them one, and with them
- * their contexts. */
+/* Merges equal frames, which were read separately for each thread, and their contexts. */
 static int join_frames(struct incstack__reader *reader)
 {
 	struct incstack_profile *apart = reader->profile, *joined;

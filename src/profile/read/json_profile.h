@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A profile on its way out of JSON: frames are numbers until their names are known,
- * and weights wait until the kinds are.
+ * A profile that is read from JSON. Frames are numbers until their names are known. Weights are
+ * kept aside until the kinds are known.
  */
 #ifndef INCSTACK_PROFILE_JSON_PROFILE_H
 #define INCSTACK_PROFILE_JSON_PROFILE_H
@@ -25,7 +25,7 @@ struct incstack__json_profile {
 	uint32_t kinds;
 	uint32_t *names; /* of the profile, by number */
 	size_t names_used, names_room;
-	struct incstack__frame_info *frames; /* by the number of the file */
+	struct incstack__frame_info *frames; /* by their numbers in the file */
 	size_t frames_used, frames_room;
 	char *program, *mode;
 	struct incstack_profile_meta meta;
@@ -33,27 +33,27 @@ struct incstack__json_profile {
 
 int incstack__json_profile_name(struct incstack__json_profile *made, const char *text,
 				size_t length);
-/* A frame with a name that is a number in `names`. */
+/* Adds a frame whose name is a number in `names`. */
 int incstack__json_profile_frame(struct incstack__json_profile *made,
 				 const struct incstack__frame_info *info);
-/* One more kind, of our own files: each is there once, and numbers are in its unit. */
+/* Adds a kind of one of our own files: each kind occurs once, and numbers have its unit. */
 int incstack__json_profile_own_kind(struct incstack__json_profile *made, const char *name,
 				    const char *unit, uint32_t *kind);
-/* The kind with this name and unit, made if there is none. Times become ns. */
+/* Finds or adds the kind with this name and unit. Times become ns. */
 int incstack__json_profile_kind(struct incstack__json_profile *made, const char *name,
 				const char *unit, uint32_t *kind);
 int incstack__json_profile_weigh(struct incstack__json_profile *made, uint32_t node, uint32_t kind,
 				 long double value);
-/* Applies what waits, and checks that it all makes sense. */
+/* Applies what was kept aside, and checks that it is consistent. */
 int incstack__json_profile_settle(struct incstack__json_profile *made);
 void incstack__json_profile_free(struct incstack__json_profile *made);
 
-/* A number that is a whole one from 0 to limit - 1, or an EFORMAT. */
+/* Reads an integer from 0 to limit - 1. Anything else is EFORMAT. */
 int incstack__json_index(struct incstack__json_profile *made,
 			 const struct incstack__json_event *event, size_t limit, uint32_t *index);
-/* A string of its own; replaces and frees *copy. */
+/* Copies a string to *copy, whose old content is freed. */
 int incstack__json_copy(const struct incstack__json_event *event, char **copy);
-/* Takes a member of what incstack__json_meta wrote, by its key. */
+/* Reads a member of what incstack__json_meta wrote, by its key. */
 int incstack__json_profile_meta(struct incstack__json_profile *made, const char *key,
 				const struct incstack__json_event *event);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Follows yajl's events through the text and knows which place each is at. A place
- * is looked up once per array or key, not once per element.
+ * Turns yajl's events into events with their places. A place is looked up once per array or key,
+ * not once per element.
  */
 #include "json_read.h"
 
@@ -23,9 +23,9 @@ struct json {
 	const struct incstack__json_client *client;
 	struct level levels[DEPTH_MAX];
 	size_t depth;
-	char path[PATH_MAX_BYTES]; /* of the value that comes next */
+	char path[PATH_MAX_BYTES]; /* of the next value */
 	size_t length;
-	int next; /* its place; 0: nobody asked */
+	int next; /* its place; 0: not one of the caller's */
 	int error;
 };
 
@@ -39,7 +39,7 @@ static int find_place(const struct json *json)
 	return 0;
 }
 
-/* A path too long for the buffer is one that nobody asked for. */
+/* Appends to the path. If it is too long for the buffer, it is not one of the caller's. */
 static void append(struct json *json, const char *text, size_t length)
 {
 	size_t dot = json->length > 0;
@@ -58,7 +58,7 @@ static void append(struct json *json, const char *text, size_t length)
 	json->next = memchr(text, 0, length) ? 0 : find_place(json);
 }
 
-/* Back to the path of the innermost container. */
+/* Shortens the path to that of the innermost container. */
 static void rewind_path(struct json *json)
 {
 	json->length = json->depth ? json->levels[json->depth - 1].path : 0;
@@ -141,7 +141,7 @@ static int close_level(void *context)
 	json->path[json->length] = 0;
 	if (!send(json, (struct incstack__json_event){.id = level->id, .type = INCSTACK__JSON_END}))
 		return 0;
-	/* In an array what comes next is at the place where this was. */
+	/* In an array the next element has the same place. */
 	json->next = json->depth && json->levels[json->depth - 1].array ? level->id : 0;
 	return 1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON as a stream of events at places that the caller names: no document is built.
+ * Reads JSON as a stream of events at places that the caller names. No document is built.
  */
 #ifndef INCSTACK_PROFILE_JSON_READ_H
 #define INCSTACK_PROFILE_JSON_READ_H
@@ -37,7 +37,7 @@ struct incstack__json_client {
 	void *context;
 };
 
-/* Reads one JSON text. What event returns ends the reading. */
+/* Reads one JSON text. If `event` returns an error, reading ends with it. */
 int incstack__json_read(struct incstack__reader *reader,
 			const struct incstack__json_client *client);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The mappings of a pprof file that is read, and where its locations lie in them.
+ * Reads the mappings of a pprof file, and the places of its locations in them.
  */
 #include "profile/pprof.h"
 #include "pprof_tables.h"
 
-/* More than that no process can have. */
+/* No process can have more. */
 #define MAPPINGS_MAX ((size_t)1 << 26)
 
 static uint32_t find(const struct incstack__pprof_tables *tables, uint64_t id)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a pprof file says of itself: metadata, which our writer puts into comments, and
- * comments of others, period and default sample type, which only pprof knows.
+ * Reads the meta data of a pprof file: our own, which the writer puts into comments, and comments of
+ * other programs, period and default sample type, which only pprof files have.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "pprof_tables.h"
 
-/* Whether the comment is one that our writer makes of the metadata. */
+/* Reads a comment that our writer made of the meta data. Returns false for any other comment. */
 static bool take_comment(struct incstack_profile_meta *meta, const char *comment)
 {
 	static const char prefix[] = "incstack.";
@@ -54,7 +54,7 @@ int incstack__pprof_name(const struct incstack__pprof_tables *tables, uint64_t s
 	return error;
 }
 
-/* The same, where nothing is said of what is not valid. */
+/* The same, but an invalid name is not reported. */
 static int extra_name(const struct incstack__pprof_tables *tables, uint64_t string,
 		      struct incstack_profile *profile, uint32_t *name)
 {

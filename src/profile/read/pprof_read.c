@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * pprof, read twice: first the tables, which may come behind the samples, then the
- * samples one by one. What the tables hold is in pprof_tables.c.
+ * Reads pprof files, in two passes: first the tables, which may come after the samples, then the
+ * samples one by one. pprof_tables.c handles the content of the tables.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "profile/pprof.h"
 #include "pprof_tables.h"
 
-/* No real field is longer; what claims to be is damaged or hostile. */
+/* No real field is longer. One that claims to be is damaged or hostile. */
 #define FIELD_MAX (64u << 20)
 
 struct pprof_reader {
@@ -35,7 +35,7 @@ static bool source(pb_istream_t *stream, pb_byte_t *bytes, size_t count)
 
 	if (!incstack__inflater_read(&pprof->inflater, bytes, count))
 		return true;
-	stream->bytes_left = 0; /* how nanopb is told of the end */
+	stream->bytes_left = 0; /* tells nanopb that the stream has ended */
 	return false;
 }
 
@@ -63,7 +63,7 @@ static int read_bytes(struct pprof_reader *pprof, pb_istream_t *top, uint32_t *s
 typedef int field_fn(struct pprof_reader *pprof, uint32_t field, pb_istream_t *bytes);
 typedef int number_fn(struct pprof_reader *pprof, uint32_t field, uint64_t number);
 
-/* One field of the outermost message. */
+/* Reads one field of the outermost message. */
 static int read_field(struct pprof_reader *pprof, pb_istream_t *top, field_fn *on_field,
 		      number_fn *on_number, bool *over)
 {
@@ -206,7 +206,7 @@ static int read_label(struct pprof_reader *pprof, pb_istream_t *bytes)
 	return error;
 }
 
-/* A repeated number, packed or not. */
+/* Reads a field of a sample. A repeated number may be packed or not. */
 static int read_sample_field(struct pprof_reader *pprof, pb_istream_t *bytes, uint32_t field,
 			     pb_wire_type_t type)
 {
@@ -285,7 +285,7 @@ static int read_twice(struct pprof_reader *pprof)
 	return error ? error : read_pass(pprof, on_sample, NULL);
 }
 
-/* A copy that can be read twice. */
+/* Copies the stream to a file that can be read twice. */
 static int copy_stream(FILE *from, FILE **copy)
 {
 	char buffer[1 << 15];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Collects the tables of a pprof file and makes an empty profile of them.
+ * Collects the tables of a pprof file and makes an empty profile from them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "profile/pprof.h"
 #include "pprof_tables.h"
 
-/* What the tables may take: more is no profile but an attack with compression. */
+/* The limit for the tables. More is not a profile, but an attack by compression. */
 #define TABLE_BYTES_MAX ((size_t)1 << 30)
 #define TABLE_ENTRIES_MAX ((size_t)1 << 26)
 
@@ -143,7 +143,7 @@ static int add_function(struct incstack__pprof_tables *tables, pb_istream_t *byt
 
 	if (error)
 		return error;
-	/* Most writers give the system name of every function, which mostly is its name. */
+	/* Most writers give every function a system name, which is mostly its name. */
 	if (numbers[PPROF_FUNCTION_START_LINE] ||
 	    (numbers[PPROF_FUNCTION_SYSTEM_NAME] &&
 	     numbers[PPROF_FUNCTION_SYSTEM_NAME] != numbers[PPROF_FUNCTION_NAME]))
@@ -246,7 +246,7 @@ static int add_location(struct incstack__pprof_tables *tables, pb_istream_t *byt
 	return error;
 }
 
-/* Far more than anyone writes; what comes after is not looked at. */
+/* Far more than anyone writes. Further ones are skipped. */
 enum { COMMENTS_MAX = 4096 };
 
 static int add_comment(struct incstack__pprof_tables *tables, uint64_t string)
@@ -262,7 +262,7 @@ static int add_comment(struct incstack__pprof_tables *tables, uint64_t string)
 	return error;
 }
 
-/* Comments may be packed, as any repeated number. */
+/* Adds comments, which may be packed like any repeated number. */
 static int add_comments(struct incstack__pprof_tables *tables, pb_istream_t *bytes,
 			const char **why)
 {
@@ -362,7 +362,7 @@ static int name_line(struct incstack__pprof_tables *tables, struct incstack_prof
 				  &line->frame);
 }
 
-/* A location without lines stands for its address. */
+/* Makes the frame of a location without lines, which represents its address. */
 static int name_address(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
 			struct incstack__pprof_location *location, uint32_t place)
 {

@@ -32,8 +32,8 @@ struct incstack__pprof_mapping {
 	uint32_t has;
 };
 
-/* Its lines are [first, first + count), innermost first; count is never 0 once
- * the profile exists. */
+/* A location. Its lines are [first, first + count), innermost first. Once the profile exists,
+ * count is not 0. */
 struct incstack__pprof_location {
 	uint64_t id, address, mapping, folded;
 	uint32_t first, count;
@@ -62,35 +62,35 @@ struct incstack__pprof_tables {
 	uint64_t time_ns, duration_ns;
 	uint64_t period, period_type[2], default_kind; /* the last two in the string table */
 	uint32_t keep;                                 /* INCSTACK_KEEP_* */
-	uint32_t losses; /* INCSTACK_LOSS_*: what is read and cannot be kept */
+	uint32_t losses; /* INCSTACK_LOSS_*: what was read and is not kept */
 };
 
 int incstack__pprof_tables_init(struct incstack__pprof_tables *tables);
 void incstack__pprof_tables_free(struct incstack__pprof_tables *tables);
 
-/* Takes a field of the outermost message. An error of the input sets *why. */
+/* Reads a field of the outermost message. An error of the input sets *why. */
 int incstack__pprof_table(struct incstack__pprof_tables *tables, uint32_t field,
 			  pb_istream_t *bytes, const char **why);
 int incstack__pprof_number(struct incstack__pprof_tables *tables, uint32_t field, uint64_t number);
 
-/* Makes the profile, without samples, and the frames of all lines. */
+/* Makes the profile without samples, and the frames of all lines. */
 int incstack__pprof_profile(struct incstack__pprof_tables *tables,
 			    struct incstack_profile **profile, const char **why);
 
-/* Gives the profile what the file says of itself. */
+/* Gives the meta data of the file to the profile. */
 int incstack__pprof_meta(const struct incstack__pprof_tables *tables,
 			 struct incstack_profile *profile);
 
-/* The numbers of a message by field, up to `count` fields; the rest is skipped. */
+/* Reads the numbers of a message by field, up to `count` fields, and skips the rest. */
 int incstack__pprof_numbers(pb_istream_t *bytes, uint64_t *numbers, uint32_t count,
 			    const char **why);
 
-/* A string as a name of the profile, + 1; 0 if it is empty or not valid, which *valid says. */
+/* Makes a string a name of the profile, + 1; 0 if it is empty or not valid (*valid). */
 int incstack__pprof_name(const struct incstack__pprof_tables *tables, uint64_t string,
 			 struct incstack_profile *profile, uint32_t *name, bool *valid);
 
-/* Takes a mapping; gives all to the profile; the place of a location, + 1, 0 for none. What
- * cannot be kept of them is noted as a loss. */
+/* Three functions: the first reads a mapping, the second gives all mappings to the profile, the
+ * third finds the place of a location, + 1, or 0. What cannot be kept is noted as a loss. */
 int incstack__pprof_add_mapping(struct incstack__pprof_tables *tables, pb_istream_t *bytes,
 				const char **why);
 int incstack__pprof_mappings(struct incstack__pprof_tables *tables,
@@ -98,10 +98,10 @@ int incstack__pprof_mappings(struct incstack__pprof_tables *tables,
 int incstack__pprof_place(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
 			  const struct incstack__pprof_location *location, uint32_t *place);
 
-/* Null if there is no such string, or one that is not UTF-8 without NUL. */
+/* Returns a string, or null if there is none, or if it is not UTF-8 without NUL. */
 const char *incstack__pprof_string(const struct incstack__pprof_tables *tables, uint64_t string);
 
-/* Null if there is none with this identifier. */
+/* Returns the location with this identifier, or null. */
 const struct incstack__pprof_location *
 incstack__pprof_location(const struct incstack__pprof_tables *tables, uint64_t id);
 

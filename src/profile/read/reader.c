@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the readers of the formats share.
+ * Functions that all readers use.
  */
 #include "reader.h"
 
@@ -25,7 +25,8 @@ int incstack__room(struct incstack__reader *reader)
 	return input->full(input->context, reader->profile);
 }
 
-/* The root stands for no frame, so no format could say that it weighs something. */
+/* Finds or adds the node for a weight without frames. It cannot be the root: no format could
+ * express that the root has a weight. */
 int incstack__unknown_node(struct incstack_profile *profile, uint32_t *node)
 {
 	static const char text[] = "[unknown]";

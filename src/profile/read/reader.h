@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the readers of the formats share.
+ * The state and the functions that all readers share.
  */
 #ifndef INCSTACK_PROFILE_READER_H
 #define INCSTACK_PROFILE_READER_H
@@ -19,19 +19,19 @@ int incstack__read_pprof(struct incstack__reader *reader);
 int incstack__read_speedscope(struct incstack__reader *reader);
 int incstack__read_firefox(struct incstack__reader *reader);
 
-/* Notes why, and is EFORMAT. */
+/* Stores the reason and returns EFORMAT. */
 int incstack__refuse(struct incstack__reader *reader, const char *why);
 void incstack__progress(const struct incstack__reader *reader, uint64_t bytes);
-/* Calls full if it is time to; between two records only. */
+/* Calls `full` if the profile has too many nodes. To be called between two records only. */
 int incstack__room(struct incstack__reader *reader);
-/* The node for what weighs something and has no frames. */
+/* Finds or adds the node for a weight without frames. */
 int incstack__unknown_node(struct incstack_profile *profile, uint32_t *node);
-/* Adds to one kind; what the profile cannot hold is a fault of the input. */
+/* Adds to a weight. A weight that the profile cannot hold is a fault of the input. */
 int incstack__weigh(struct incstack__reader *reader, uint32_t node, uint32_t kind, uint64_t weight);
 
-/* Frames that are known by a number of the file before they are known by name. */
+/* Makes a frame that is known by its number in the file, before its name is known. */
 int incstack__frame_placeholder(struct incstack_profile *profile, uint64_t number, uint32_t *frame);
-/* What a file says of a frame. */
+/* The description of a frame in a file. */
 struct incstack__frame_info {
 	uint32_t name; /* of the profile */
 	uint32_t file; /* likewise, + 1; 0: unknown */
@@ -39,8 +39,8 @@ struct incstack__frame_info {
 	uint32_t flags;
 };
 
-/* Describes them all, by their numbers. Numbers that are not below count are refused
- * with EFORMAT. */
+/* Gives all these frames their descriptions, by their numbers. A number that is not below `count`
+ * is EFORMAT. */
 int incstack__frames_settle(struct incstack_profile *profile,
 			    const struct incstack__frame_info *infos, size_t count);
 

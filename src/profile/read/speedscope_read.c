@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * speedscope files, our own and those of others: sampled and evented profiles,
- * whose table of frames may come before or behind them. Profiles of others with
- * one unit are threads of one kind.
+ * Reads speedscope files, our own and those of other programs: sampled and evented profiles. The
+ * table of frames may come before or after them. In files of other programs, profiles with the
+ * same unit are threads of one kind.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static const struct incstack__json_place places[] = {
 struct speedscope {
 	struct incstack__json_profile made;
 	bool profiles_seen, named;
-	struct incstack__frame_info frame; /* the one that is being read */
+	struct incstack__frame_info frame; /* the frame that is read now */
 	size_t first;                      /* of the weights of this profile */
 	size_t weighed;                    /* how many of them have their weight */
 	bool weights_seen;
@@ -113,7 +113,7 @@ static int on_stack(struct speedscope *in, const struct incstack__json_event *ev
 	return error ? error : descend(in, number);
 }
 
-/* Weights belong to samples by their order, and may come before them. */
+/* Adds a weight. Weights belong to samples by their order, and may come before them. */
 static int on_weight(struct speedscope *in, const struct incstack__json_event *event)
 {
 	struct incstack__json_weight *weights = in->made.weights;
@@ -199,7 +199,7 @@ static void begin_profile(struct speedscope *in)
 	in->event = 0;
 }
 
-/* The frames that no event has closed are open until the profile ends. */
+/* Closes the frames that no event has closed, at the end of the profile. */
 static int close_all(struct speedscope *in)
 {
 	if (in->weights_seen || in->node == INCSTACK_PROFILE_ROOT || !(in->end > in->last_at) ||
@@ -208,7 +208,7 @@ static int close_all(struct speedscope *in)
 	return incstack__json_profile_weigh(&in->made, in->node, 0, in->end - in->last_at);
 }
 
-/* Our own files say the kind; in those of others the unit is all that tells. */
+/* Ends a profile. Our own files name its kind. In other files, the unit is the only hint. */
 static int end_profile(struct speedscope *in)
 {
 	const char *unit = in->unit ? in->unit : "none", *name = "weight";
@@ -309,7 +309,7 @@ static int on_frame(struct speedscope *in, const struct incstack__json_event *ev
 	return 0;
 }
 
-/* Of a number that may be a fraction. */
+/* Returns a number that may be a fraction. */
 static long double value_of(const struct incstack__json_event *event)
 {
 	return event->type == INCSTACK__JSON_INTEGER ? (long double)event->integer

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Firefox Profiler's processed format, version 55: a thread for each kind, as
- * a thread has one kind of weight. Tables are arrays side by side; those that grow
- * with the contexts wait in temporary files.
+ * Writes the Firefox Profiler's processed format, version 55. It has a thread for each kind,
+ * because a thread has one kind of weight. A table is several arrays. Those that grow with the
+ * contexts are kept in temporary files.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static int add(struct incstack_profile_writer *common)
 	return ferror(writer->frame.file) || ferror(writer->prefix.file) ? INCSTACK_EIO : 0;
 }
 
-/* A column whose rows are all the same. */
+/* Writes a column whose rows are all equal. */
 static void put_same(const char *name, uint64_t rows, const char *row, FILE *stream)
 {
 	fprintf(stream, ",\"%s\":[", name);
@@ -160,7 +160,7 @@ static int put_frames(struct firefox_writer *writer, FILE *stream)
 	return 0;
 }
 
-/* The names, then the texts of frames without one. */
+/* Writes the names, then the texts of frames without a name. */
 static void put_strings(const struct incstack_profile *profile, FILE *stream)
 {
 	uint64_t rows = profile->names_used;
@@ -180,7 +180,8 @@ static void put_strings(const struct incstack_profile *profile, FILE *stream)
 	putc_unlocked(']', stream);
 }
 
-/* Functions are numbered in the order of their first frames, as are unnamed frames' texts. */
+/* Writes the functions. They are numbered in the order of their first frames, and so are the
+ * texts of frames without a name. */
 static void put_functions(const struct firefox_writer *writer, FILE *stream)
 {
 	const struct incstack_profile *profile = writer->common.profile;

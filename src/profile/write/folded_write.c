@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes folded stacks: one line for each stack of names. Contexts that differ only in what a line
- * does not say, for example the position in a method, become one.
+ * Writes folded stacks: one line for each stack of names. Contexts that differ only
+ * in details that a line does not have, for example the position in a method, become one.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void write_line(const struct incstack_profile *profile, const uint32_t *p
 	fprintf(stream, " %" PRIu64 "\n", weight);
 }
 
-/* Whether our reader takes the line. */
+/* Whether our reader accepts the line. */
 static bool fits(const struct incstack_profile *profile, const uint32_t *path, size_t depth)
 {
 	size_t size = 24; /* the weight */
@@ -73,7 +73,7 @@ static int write_lines(const struct incstack_profile *profile, uint32_t kind, FI
 	return error;
 }
 
-/* Makes in `written` the frame with only the name of each frame. */
+/* Makes in `written`, for each frame, the frame that has only its name. */
 static int name_frames(struct incstack_profile *written, const struct incstack_profile *profile,
 		       uint32_t *frames)
 {

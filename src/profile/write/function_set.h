@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions of a profile as files list them: those of its frames, each once.
+ * The functions of a profile's frames, each once, as files list them.
  */
 #ifndef INCSTACK_PROFILE_FUNCTION_SET_H
 #define INCSTACK_PROFILE_FUNCTION_SET_H
@@ -19,8 +19,8 @@ struct incstack__function_set {
 
 int incstack__function_set_init(struct incstack__function_set *set);
 void incstack__function_set_free(struct incstack__function_set *set);
-/* The number of the function of a frame: that of frames of the same name and file. A frame
- * without a name is a function of its own. */
+/* Finds or adds the function of a frame. Frames with the same name and file have the same one. A
+ * frame without a name is a function of its own. */
 int incstack__function_of(struct incstack__function_set *set,
 			  const struct incstack_profile *profile, uint32_t frame,
 			  uint32_t *function);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The flame graph: the page with the profile's contexts put into it. Contexts
- * narrower than any screen can show are left out; their weight stays in what their
- * callers total, and the page says how many there were.
+ * Writes the flame graph: the page, with the profile's contexts put into it. Contexts that are
+ * too narrow for any screen are left out. Their weight stays in the totals of their callers, and
+ * the page tells how many there were.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct page {
 	const struct incstack_profile *profile;
 	FILE *stream;
 	bool difference, written;
-	uint64_t *totals; /* of each kind one after the other */
+	uint64_t *totals; /* of all nodes, for one kind after the other */
 	uint32_t *number; /* of each node in the page; the root is 0 */
 	uint32_t *name;   /* of each frame in the page, plus one; 0: none yet */
 	uint32_t names, nodes;
@@ -53,7 +53,7 @@ static void put_totals(const struct page *page, uint32_t node)
 	}
 }
 
-/* [parent, name, flags, total...]; the first one to need a name gives its number. */
+/* Writes [parent, name, flags, total...]. The first node that needs a name gives it its number. */
 static void put_node(struct page *page, uint32_t node)
 {
 	const struct incstack__node *n = &page->profile->nodes[node];
@@ -165,7 +165,7 @@ static int add(struct incstack_profile_writer *common)
 	struct html_writer *writer = (struct html_writer *)(void *)common;
 
 	if (writer->page.written)
-		return INCSTACK_EINVAL; /* one part */
+		return INCSTACK_EINVAL; /* HTML has one part */
 	writer->page.written = true;
 	writer->page.profile = common->profile;
 	writer->page.stream = common->stream;

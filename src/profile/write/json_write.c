@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON as the writers need it: strings, numbers, and columns in temporary files.
+ * Writes JSON: strings, numbers, and columns that are kept in temporary files.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static void put_byte(unsigned char byte, FILE *stream)
 		putc_unlocked(byte, stream);
 }
 
-/* U+2028 and U+2029 end a line in old scripts; in JSON they are like any other. */
+/* U+2028 and U+2029 are escaped: in scripts of old browsers they end a line. */
 void incstack__json_text(const char *text, size_t length, FILE *stream)
 {
 	putc_unlocked('"', stream);
@@ -38,7 +38,7 @@ void incstack__json_frame(const struct incstack_profile *profile, uint32_t frame
 	incstack__json_text(text, length, stream);
 }
 
-/* Many of these are written: faster than fprintf. */
+/* Writes a number, faster than fprintf, because there are many. */
 void incstack__json_number(uint64_t number, FILE *stream)
 {
 	char digits[20];

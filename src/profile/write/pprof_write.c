@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * pprof: a gzipped protobuf message whose fields may come in any order, so
- * strings, functions and locations go out when first met, before the samples that
- * need them. Field numbers are those of profile.proto.
+ * Writes pprof files: a gzipped protobuf message. Its fields may come in any order, so strings,
+ * functions and locations are written right before the first sample that needs them. Field
+ * numbers are those of profile.proto.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +20,11 @@ struct pprof_writer {
 	struct incstack__deflater gzip;
 	bool open;
 	size_t frames;    /* of the profile, already written */
-	size_t functions; /* of the set, likewise */
+	size_t functions; /* of the set, already written */
 	struct incstack__function_set set;
 	struct incstack__pprof_chains chains;
-	uint64_t strings;     /* in the string table so far */
-	uint64_t *strings_of; /* of names of the profile: their strings; 0: not written yet */
+	uint64_t strings;     /* in the file's string table so far */
+	uint64_t *strings_of; /* for each name of the profile: its string; 0: not written yet */
 	size_t names, strings_room;
 	size_t mappings; /* of the profile, already written */
 	uint32_t *path;
@@ -39,7 +39,7 @@ static struct pprof_writer *pprof_of(struct incstack_profile_writer *writer)
 	return (struct pprof_writer *)(void *)writer;
 }
 
-/* A stream over a buffer with room for `size` bytes. */
+/* Makes a stream over a buffer with room for `size` bytes. */
 static int start(pb_byte_t **buffer, size_t *room, size_t size, pb_ostream_t *stream)
 {
 	int error = incstack__reserve((void **)buffer, room, size, 1);
@@ -54,7 +54,7 @@ static bool put_number(pb_ostream_t *stream, uint32_t field, uint64_t value)
 	       (pb_encode_tag(stream, PB_WT_VARINT, field) && pb_encode_varint(stream, value));
 }
 
-/* A field of the outermost message: its head, then its bytes. */
+/* Writes a field of the outermost message: its head, then its bytes. */
 static int put_field(struct pprof_writer *writer, uint32_t field, const void *bytes, size_t size)
 {
 	pb_byte_t head[2 * INCSTACK__VARINT_MAX];
@@ -82,7 +82,7 @@ static int put_string(struct pprof_writer *writer, const char *text, size_t leng
 	return put_field(writer, PPROF_STRING, text, length);
 }
 
-/* A name of the profile, + 1, as a string of the file; 0 stays 0. Each is written once. */
+/* Finds the string of a name, which is a number + 1; 0 stays 0. Writes each string once. */
 static int put_name(struct pprof_writer *writer, uint32_t name, uint64_t *string)
 {
 	const struct incstack_profile *profile = writer->common.profile;
@@ -107,7 +107,7 @@ static int put_name(struct pprof_writer *writer, uint32_t name, uint64_t *string
 	return error;
 }
 
-/* A message of up to three numbers in fields 1 to 3. */
+/* Writes a message of up to three numbers in fields 1 to 3. */
 static int put_numbers(struct pprof_writer *writer, uint32_t field, uint64_t a, uint64_t b)
 {
 	pb_byte_t bytes[4 * INCSTACK__VARINT_MAX];
@@ -150,7 +150,7 @@ static int begin(struct incstack_profile_writer *common)
 	return error;
 }
 
-/* A function's identifier is its number + 1. System names stay empty. */
+/* Writes a function. Its identifier is its number + 1. System names stay empty. */
 static int put_function(struct pprof_writer *writer, uint32_t function)
 {
 	const struct incstack_profile *profile = writer->common.profile;
@@ -173,7 +173,7 @@ static int put_function(struct pprof_writer *writer, uint32_t function)
 	return put_field(writer, PPROF_FUNCTION, bytes, stream.bytes_written);
 }
 
-/* Line: function_id = 1, line = 2. The frame's function is in the file already. */
+/* Writes a Line: function_id = 1, line = 2. The frame's function was written before. */
 static int put_line(struct pprof_writer *writer, uint32_t frame, pb_ostream_t *location)
 {
 	const struct incstack_profile *profile = writer->common.profile;
@@ -192,7 +192,7 @@ static int put_line(struct pprof_writer *writer, uint32_t frame, pb_ostream_t *l
 	return 0;
 }
 
-/* An address without a name, as pprof has it: its location has no lines. */
+/* Whether a frame is an address without a name. In pprof, its location has no lines. */
 static bool is_bare(const struct incstack__frame *frame)
 {
 	return frame->place && frame->name == INCSTACK__NONE;
@@ -209,7 +209,7 @@ static void put_place(const struct incstack_profile *profile, uint32_t place, pb
 	(void)put_number(message, PPROF_LOCATION_FOLDED, p->folded);
 }
 
-/* Location: id = 1, line = 4, innermost first: those before the last are inlined. */
+/* Writes a Location: id = 1, line = 4, innermost first. All lines but the last are inlined. */
 static int put_location(struct pprof_writer *writer, uint64_t id)
 {
 	const struct incstack_profile *profile = writer->common.profile;
@@ -232,7 +232,7 @@ static int put_location(struct pprof_writer *writer, uint64_t id)
 		     : put_field(writer, PPROF_LOCATION, writer->message, message.bytes_written);
 }
 
-/* A new frame: its function, and its location unless it is inlined. */
+/* Writes what a new frame needs: its function, and its location unless it is inlined. */
 static int put_frame(struct pprof_writer *writer, uint32_t number)
 {
 	const struct incstack_profile *profile = writer->common.profile;
@@ -252,7 +252,7 @@ static int put_frame(struct pprof_writer *writer, uint32_t number)
 	return error;
 }
 
-/* A mapping's identifier is its number + 1. */
+/* Writes a mapping. Its identifier is its number + 1. */
 static int put_mapping(struct pprof_writer *writer, size_t number)
 {
 	const struct incstack__mapping *mapping = &writer->common.profile->extra.mappings[number];
@@ -276,7 +276,7 @@ static int put_mapping(struct pprof_writer *writer, size_t number)
 	return put_field(writer, PPROF_MAPPING, bytes, stream.bytes_written);
 }
 
-/* What is new since the last part. */
+/* Writes what is new since the last part. */
 static int put_tables(struct pprof_writer *writer)
 {
 	const struct incstack_profile *profile = writer->common.profile;
@@ -289,8 +289,8 @@ static int put_tables(struct pprof_writer *writer)
 	return error;
 }
 
-/* Makes locations of the frames of a path: an inlined frame is in the location of its caller.
- * They are written where they are new; *first is where the ids begin. */
+/* Makes the locations of a path: an inlined frame is in the location of its caller. Writes those
+ * that are new. *first is where their ids begin. */
 static int put_path(struct pprof_writer *writer, const uint32_t *path, size_t depth, size_t *first)
 {
 	const struct incstack__frame *frames = writer->common.profile->frames;
@@ -313,7 +313,7 @@ static int put_path(struct pprof_writer *writer, const uint32_t *path, size_t de
 	return error;
 }
 
-/* Label: key = 1, str = 2, num = 3, num_unit = 4. */
+/* Writes a Label: key = 1, str = 2, num = 3, num_unit = 4. */
 static int put_label(struct pprof_writer *writer, uint32_t frame, pb_ostream_t *sample)
 {
 	const struct incstack_profile *profile = writer->common.profile;
@@ -338,7 +338,7 @@ static int put_label(struct pprof_writer *writer, uint32_t frame, pb_ostream_t *
 	return 0;
 }
 
-/* How many frames of the path, which come first, are labels. */
+/* Returns how many frames at the beginning of the path are labels. */
 static size_t labels_of(const struct pprof_writer *writer, size_t depth)
 {
 	const struct incstack__frame *frames = writer->common.profile->frames;
@@ -349,7 +349,7 @@ static size_t labels_of(const struct pprof_writer *writer, size_t depth)
 	return labels;
 }
 
-/* Sample: location_id = 1, leaf first, and value = 2, both packed, label = 3. */
+/* Writes a Sample: location_id = 1, leaf first, and value = 2, both packed, label = 3. */
 static int put_message(struct pprof_writer *writer, uint32_t node, size_t labels, size_t depth,
 		       size_t first)
 {

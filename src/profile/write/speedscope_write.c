@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * speedscope: one sampled profile for each kind, over a table of frames that all
- * share. Samples and weights are arrays side by side, so each waits in a temporary
- * file; the frames come first, which is what makes reading easy.
+ * Writes speedscope files: one sampled profile for each kind, with a common table of frames.
+ * Samples and weights are two arrays, so each is kept in a temporary file. The frames come first,
+ * which makes the file easy to read.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +98,7 @@ static void put_frames(const struct incstack_profile *profile, FILE *stream)
 	fputs("]},\n", stream);
 }
 
-/* speedscope knows these units and calls everything else "none". */
+/* Returns speedscope's name of a unit; "none" for all that it does not know. */
 static const char *unit_of(const char *unit)
 {
 	static const char *const known[] = {"bytes", "nanoseconds", "microseconds", "milliseconds",

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The steps of writing a profile, whole or in parts, which all formats share.
+ * The steps of writing a profile, at once or in parts, for all formats.
  */
 #include "writer.h"
 
 #include <stdlib.h>
 
-/* Runs one step unless an earlier one failed. */
+/* Runs a step, unless an earlier one has failed. */
 static int step(struct incstack_profile_writer *writer,
 		int (*run)(struct incstack_profile_writer *writer))
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the writers of the formats share: their table of functions, columns that
- * grow side by side in temporary files, and texts in JSON.
+ * What all writers share: their table of functions, columns in temporary files, and texts in
+ * JSON.
  */
 #ifndef INCSTACK_PROFILE_WRITER_H
 #define INCSTACK_PROFILE_WRITER_H
@@ -13,7 +13,7 @@ struct incstack__writer_ops {
 	int (*begin)(struct incstack_profile_writer *writer);
 	int (*add)(struct incstack_profile_writer *writer);
 	int (*finish)(struct incstack_profile_writer *writer);
-	void (*release)(struct incstack_profile_writer *writer); /* after any error, too */
+	void (*release)(struct incstack_profile_writer *writer); /* also after an error */
 };
 
 struct incstack_profile_writer {
@@ -35,7 +35,7 @@ extern const struct incstack__writer_ops incstack__write_speedscope;
 extern const struct incstack__writer_ops incstack__write_firefox;
 extern const struct incstack__writer_ops incstack__write_html;
 
-/* A JSON array that grows while others do: its elements in a temporary file. */
+/* A JSON array that grows at the same time as others. Its elements are in a temporary file. */
 struct incstack__column {
 	FILE *file;
 	uint64_t count;
@@ -46,16 +46,16 @@ void incstack__column_number(struct incstack__column *column, uint64_t number);
 void incstack__column_null(struct incstack__column *column);
 /* Starts an element that the caller writes to column->file. */
 void incstack__column_next(struct incstack__column *column);
-/* Writes all elements, without brackets; may be called again. */
+/* Writes all elements, without brackets. May be called again. */
 int incstack__column_copy(struct incstack__column *column, FILE *stream);
 void incstack__column_close(struct incstack__column *column);
 
-/* A string of JSON that may stand in a script, too. */
+/* Writes a string of JSON that is valid inside a script, too. */
 void incstack__json_text(const char *text, size_t length, FILE *stream);
 void incstack__json_string(const char *text, FILE *stream);
 void incstack__json_frame(const struct incstack_profile *profile, uint32_t frame, FILE *stream);
 void incstack__json_number(uint64_t number, FILE *stream);
-/* The members of an object, without braces. */
+/* Writes the meta data as members of an object, without braces. */
 void incstack__json_meta(const struct incstack_profile *profile, FILE *stream);
 
 #endif
