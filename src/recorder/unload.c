@@ -123,25 +123,31 @@ static void withdraw(uint64_t low)
 			modules.announced[i--] = modules.announced[--modules.announced_count];
 }
 
-/* Announces the unload of the module that contains the address. Returns whether the module is
- * known. Modules that existed at the start are not announced: their destructors run when the
- * process ends. */
-static int announce(uint64_t address)
+/* Finds the module that contains the address. Returns whether its unload must be announced. Modules
+ * that existed at the start are not announced: their destructors run when the process ends. */
+static int is_news(uint64_t address, uint64_t *low)
 {
 	struct incstack__record_entry entry;
 	uint64_t index = 0;
 
+	*low = 0;
 	for (size_t at = 0; incstack__record_list_next(&modules.known, &at, &entry); index++) {
 		if (address < entry.module.low || address >= entry.module.high)
 			continue;
-		if (index < modules.first || is_announced(entry.module.low) ||
-		    modules.announced_count == ANNOUNCED_MAX)
-			return 1;
-		modules.announced[modules.announced_count++] = entry.module.low;
-		update_windows();
-		return 1;
+		*low = entry.module.low;
+		return index >= modules.first && !is_announced(*low);
 	}
-	return 0;
+	return 1;
+}
+
+static void announce(uint64_t address)
+{
+	uint64_t low;
+
+	if (!is_news(address, &low) || low == 0 || modules.announced_count == ANNOUNCED_MAX)
+		return;
+	modules.announced[modules.announced_count++] = low;
+	update_windows();
 }
 
 /* ---- from one list to the next; the lock is held -------------------------------------- */
@@ -350,12 +356,16 @@ void incstack__record_modules(void)
 	incstack__record_loud(&before);
 }
 
-static int announce_known(uintptr_t address)
+/* Whether the announcement changes nothing. At the end of the process each module is announced, and
+ * those of the start need no look. Another one does: the module of that address may have been
+ * replaced since the last look, unannounced. */
+static int is_known_already(uintptr_t address)
 {
+	uint64_t low;
 	int known;
 
 	incstack__lock_take(INCSTACK__LOCK_MODULES);
-	known = announce(address);
+	known = !is_news(address, &low);
 	incstack__lock_give(INCSTACK__LOCK_MODULES);
 	return known;
 }
@@ -365,8 +375,7 @@ void incstack__record_modules_unload(enum incstack__unload what, const void *add
 	struct incstack__quiet before;
 
 	incstack__record_quiet(&before);
-	/* At the end of the process each module is announced; a known one needs no look. */
-	if (what == INCSTACK__UNLOAD_ANNOUNCED && announce_known((uintptr_t)address)) {
+	if (what == INCSTACK__UNLOAD_ANNOUNCED && is_known_already((uintptr_t)address)) {
 		incstack__record_loud(&before);
 		return;
 	}
