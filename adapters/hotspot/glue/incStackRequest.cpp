@@ -39,7 +39,7 @@ static void add(uint64_t *counter, uint64_t n)
 /* ---- sets of threads ---------------------------------------------------------------------- */
 
 IncStackThreads::IncStackThreads(JavaThread *current, jint count, const jthread *threads)
-    : _handle(current), _threads(NULL), _length(0), _error(JVMTI_ERROR_NONE)
+    : _handle(current), _threads(NULL), _length(0), _is_named(count != 0), _error(JVMTI_ERROR_NONE)
 {
 	_threads = NEW_C_HEAP_ARRAY_RETURN_NULL(JavaThread *, _handle.length() + 1, mtInternal);
 	if (_threads == NULL) {
@@ -99,6 +99,14 @@ void IncStackRequests::sample(JavaThread *thread, const struct incstack__request
 	    : result == IncStackThread::NoFrame ? &Total.empty
 						: &Total.lost_refused,
 	    1);
+}
+
+/* The thread that makes the request. It is at no poll, so nobody else puts its new watermark
+ * into the word that its returns are compared with. */
+static void sample_caller(JavaThread *current, const struct incstack__request *request)
+{
+	IncStackRequests::sample(current, request);
+	SafepointMechanism::update_poll_values(current);
 }
 
 void IncStack::sample_at_poll(JavaThread *thread)
@@ -263,10 +271,14 @@ jvmtiError IncStackRequests::start(JavaThread *current, const IncStackThreads &t
 	if (g.running == NULL)
 		return JVMTI_ERROR_OUT_OF_MEMORY;
 	uint32_t n = asked->n != 0 ? asked->n : (uint32_t)os::active_processor_count();
+	uint32_t own = threads.names(current) ? 1 : 0;
+	n -= own;
 	uint32_t from_running = MIN2(n, g.runs), from_waiting = 0;
 	if (asked->flags & INCSTACK_JVMTI_WAITING)
 		incstack_safepoint_split(g.runs, g.waits, n, &from_running, &from_waiting);
 	uint64_t before = Atomic::load(&Total.traces) + Atomic::load(&Total.empty);
+	if (own != 0)
+		sample_caller(current, &r);
 	choose(g.waiting, g.waits, from_waiting);
 	if (asked->flags & INCSTACK_JVMTI_FULL_SAFEPOINT) {
 		choose(g.running, g.runs, from_running);
@@ -284,9 +296,9 @@ jvmtiError IncStackRequests::start(JavaThread *current, const IncStackThreads &t
 			wait(current, threads.list(), (uint32_t)place, r.deadline);
 	}
 	add(&Total.requests, 1);
-	add(&Total.wanted, from_running + from_waiting);
+	add(&Total.wanted, own + from_running + from_waiting);
 	if (requested != NULL) {
-		requested->wanted = from_running + from_waiting;
+		requested->wanted = own + from_running + from_waiting;
 		requested->taken = (uint32_t)MIN2(Atomic::load(&Total.traces) +
 							  Atomic::load(&Total.empty) - before,
 						  (uint64_t)requested->wanted);

@@ -18,6 +18,11 @@ class IncStackThreads : public StackObj
       public:
 	IncStackThreads(JavaThread *current, jint count, const jthread *threads);
 	~IncStackThreads();
+	/* Whether the thread is one of those that the caller named. */
+	bool names(const JavaThread *thread) const
+	{
+		return _is_named && has(thread);
+	}
 	/* JVMTI_ERROR_NONE, or what is wrong with the arguments. */
 	jvmtiError error() const
 	{
@@ -41,6 +46,7 @@ class IncStackThreads : public StackObj
 	ThreadsListHandle _handle;
 	JavaThread **_threads;
 	uint32_t _length;
+	bool _is_named;
 	jvmtiError _error;
 
 	bool has(const JavaThread *thread) const;

@@ -10,6 +10,7 @@
 #include "runtime/handshake.hpp"
 #include "runtime/interfaceSupport.inline.hpp"
 #include "runtime/jniHandles.hpp"
+#include "runtime/safepointMechanism.inline.hpp"
 #include "runtime/thread.inline.hpp"
 
 static pthread_mutex_t Lock = PTHREAD_MUTEX_INITIALIZER;
@@ -30,13 +31,16 @@ void IncStackRequests::thread_ends(const IncStackThread *thread)
 	pthread_mutex_unlock(&Lock);
 }
 
-/* Runs the operation for the thread: directly for the current one. */
+/* Runs the operation for the thread: directly for the current one, whose watermark may be a new
+ * one then. */
 static void execute(JavaThread *current, HandshakeClosure *closure, JavaThread *thread)
 {
-	if (thread == current)
-		closure->do_thread(thread);
-	else
+	if (thread != current) {
 		Handshake::execute(closure, thread);
+		return;
+	}
+	closure->do_thread(thread);
+	SafepointMechanism::update_poll_values(thread);
 }
 
 /* ---- retrieve ------------------------------------------------------------------------------ */
