@@ -28,14 +28,17 @@ public class Calls extends Scenario {
     }
 
     static int step(int depth) throws Throwable {
+        tick();
         return depth == 0 ? 0 : 1 + (int) HANDLE.invokeExact(depth - 1);
     }
 
     static int reflected(int depth) throws Throwable {
+        tick();
         return depth == 0 ? 0 : 1 + (int) METHOD.invoke(null, depth - 1);
     }
 
     static int privileged(int depth) {
+        tick();
         return depth == 0 ? 0
                 : 1 + AccessController.doPrivileged((PrivilegedAction<Integer>) () -> privileged(depth - 1));
     }

@@ -27,6 +27,7 @@ public class Debugged extends Scenario {
         }
 
         static int deep(Victim v, int depth) {
+            tick();
             return depth == 0 ? victim(v, 2000) : deep(v, depth - 1) + 1;
         }
 

@@ -16,6 +16,7 @@ public class Deopt extends Scenario {
             if (depth == 0) {
                 return 0;
             }
+            tick();
             int r = go(depth - 1);
             if (trap != 0) {
                 r += other.hashCode() == 0 ? 1 : 2;

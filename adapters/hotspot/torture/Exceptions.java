@@ -13,6 +13,7 @@ public class Exceptions extends Scenario {
     }
 
     static int through(int depth) {
+        tick();
         if (depth == 0) {
             throw new Up(100);
         }
@@ -51,6 +52,7 @@ public class Exceptions extends Scenario {
     }
 
     static synchronized int locked(int depth) {
+        tick();
         return depth == 0 ? through(3) : locked(depth - 1);
     }
 
@@ -63,6 +65,7 @@ public class Exceptions extends Scenario {
         try {
             through(100);
         } catch (Up e) {
+            tick();
             caught += e.depth;
         }
         try {

@@ -24,6 +24,7 @@ public class Natives extends Scenario {
     static native synchronized int nothingLocked(int x);
 
     static int back(int depth) {
+        tick();
         if (depth == 0) {
             return 0;
         }
@@ -41,6 +42,7 @@ public class Natives extends Scenario {
         if (depth == 0) {
             throw new IllegalArgumentException();
         }
+        tick();
         return thrower(depth - 1) + 1;
     }
 

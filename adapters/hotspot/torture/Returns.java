@@ -8,6 +8,7 @@ public class Returns extends Scenario {
 
     static class A implements Node {
         public int go(Node[] all, int depth, int seed) {
+            tick();
             return depth == 0 ? seed : 1 + all[seed % all.length].go(all, depth - 1, seed + 1);
         }
     }
@@ -34,7 +35,11 @@ public class Returns extends Scenario {
     final Node[] nodes = {new A(), new B(), new C()};
 
     public static int fibonacci(int n) {
-        return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+        if (n < 2) {
+            tick();
+            return n;
+        }
+        return fibonacci(n - 1) + fibonacci(n - 2);
     }
 
     /** Long enough to be replaced by compiled code while it runs. */

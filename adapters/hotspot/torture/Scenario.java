@@ -15,6 +15,16 @@ public abstract class Scenario {
         }
     }
 
+    static final boolean IS_SAMPLED = System.getProperty("sampled") != null;
+    static int ticks;
+
+    /** Now and then the thread samples itself here, if the property says so. */
+    public static void tick() {
+        if (IS_SAMPLED && (++ticks & 31) == 0) {
+            Sampled.now();
+        }
+    }
+
     static final AtomicLong rounds = new AtomicLong();
     static volatile Throwable failure;
 

@@ -2,7 +2,7 @@
  *
  * An agent that samples without a pause, for the torture of a JVM with the library inside:
  *
- *   -agentpath:libhammer.so=[full][,safepoint][,wait][,running][,nocheck][,pause=US]
+ *   -agentpath:libhammer.so=[full][,safepoint][,wait][,running][,nocheck][,pause=US][,lower=N][,listed][,retrieve=N]
  *
  * It requests samples of all threads in a loop, retrieves them often, names the methods, and
  * ends with one line of counters on the standard error. Without `full` traces are incremental
@@ -10,22 +10,24 @@
  */
 #include <jvmti.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <incstack_jvmti.h>
 
-enum { RETRIEVE_EVERY = 200, DESCRIBE_EVERY = 97, KEYS = 1 << 16 };
+enum { DESCRIBE_EVERY = 97, KEYS = 1 << 16 };
 
 static jvmtiEnv *jvmti;
 static jvmtiExtensionFunction request, retrieve, release, describe, statistics, set_check;
 static uint32_t flags = INCSTACK_JVMTI_WAITING;
-static long pause_us;
-static int checks = 1;
+static long pause_us, lower, retrieve_every = 200;
+static int checks = 1, listed;
 static atomic_int stop, running;
-static atomic_ullong frames, traces, errors, described, gone;
+static atomic_ullong frames, traces, errors, described, gone, own;
 static atomic_ullong keys[KEYS]; /* methods that were met */
 
 static void fail(const char *what, jvmtiError error)
@@ -80,6 +82,66 @@ static void retrieve_some(JNIEnv *jni, jint count, const jthread *threads)
 	release(jvmti, all);
 }
 
+/* ---- sets of threads ---------------------------------------------------------------- */
+
+static bool is_listed(JNIEnv *jni, jthread thread, jint count, const jthread *threads)
+{
+	for (jint i = 0; i < count; i++)
+		if ((*jni)->IsSameObject(jni, threads[i], thread))
+			return true;
+	return false;
+}
+
+/* Requests and retrieves traces of every other thread, each listed twice. Some of them may have
+ * ended by now. */
+static void sample_listed(JNIEnv *jni, struct incstack_jvmti_request *r)
+{
+	struct incstack_jvmti_traces *all;
+	jthread *threads = NULL;
+	jint count = 0, half;
+	(*jni)->PushLocalFrame(jni, 4096);
+	(*jvmti)->GetAllThreads(jvmti, &count, &threads);
+	half = count / 2;
+	for (jint i = 0; i < half; i++)
+		threads[i] = threads[half + i];
+	for (int i = 0; i < 20; i++) {
+		jvmtiError error = request(jvmti, 2 * half, threads, r, NULL);
+		if (error)
+			fail("RequestTraces of a list", error);
+	}
+	if (!retrieve(jvmti, 2 * half, threads, &all)) {
+		for (size_t i = 0; i < all->count; i++) {
+			if (!is_listed(jni, all->threads[i].thread, half, threads))
+				fail("a thread that was not listed", JVMTI_ERROR_INTERNAL);
+			read_tree(all->threads[i].tree);
+		}
+		release(jvmti, all);
+	}
+	(*jvmti)->Deallocate(jvmti, (unsigned char *)threads);
+	(*jni)->PopLocalFrame(jni, NULL);
+}
+
+/* A thread that samples itself, see Scenario.tick. */
+JNIEXPORT void JNICALL Java_Sampled_now(JNIEnv *jni, jclass class)
+{
+	static atomic_llong id;
+	struct incstack_jvmti_request r = {.size = sizeof(r), .n = 1};
+	struct incstack_jvmti_requested done = {.size = sizeof(done)};
+	jthread self = NULL;
+	(void)class;
+	r.id = -atomic_fetch_add(&id, 1);
+	(*jvmti)->GetCurrentThread(jvmti, &self);
+	jvmtiError error = request(jvmti, (jint)1, &self, &r, &done);
+	if (error)
+		fail("RequestTraces of the calling thread", error);
+	else if (done.wanted != 1 || done.taken != 1)
+		fail("the sample of the calling thread", JVMTI_ERROR_INTERNAL);
+	atomic_fetch_add(&own, 1);
+	(*jni)->DeleteLocalRef(jni, self);
+}
+
+/* ---- the thread --------------------------------------------------------------------- */
+
 static void JNICALL hammer(jvmtiEnv *env, JNIEnv *jni, void *argument)
 {
 	(void)env;
@@ -90,7 +152,9 @@ static void JNICALL hammer(jvmtiEnv *env, JNIEnv *jni, void *argument)
 		jvmtiError error = request(jvmti, 0, NULL, &r, NULL);
 		if (error)
 			fail("RequestTraces", error);
-		if (i % RETRIEVE_EVERY == 0)
+		if (listed)
+			sample_listed(jni, &r);
+		if (i % retrieve_every == 0)
 			retrieve_some(jni, 0, NULL);
 		if (pause_us) {
 			const struct timespec t = {0, pause_us * 1000};
@@ -174,6 +238,7 @@ static void JNICALL vm_init(jvmtiEnv *env, JNIEnv *jni, jthread current)
 	set_check(jvmti, (jint)checks);
 	atomic_store(&running, 1);
 	(*jvmti)->RunAgentThread(jvmti, thread, hammer, NULL, JVMTI_THREAD_NORM_PRIORITY);
+	setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + (int)lower);
 	(*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, JVMTI_EVENT_THREAD_END, NULL);
 }
 
@@ -207,7 +272,7 @@ static void JNICALL vm_death(jvmtiEnv *env, JNIEnv *jni)
 		"mismatches=%llu "
 		"skipped=%llu returns=%llu stale=%llu truncated=%llu refused=%llu ended=%llu "
 		"empty=%llu frames=%llu walked=%llu methods=%llu described=%llu gone=%llu "
-		"errors=%llu\n",
+		"own=%llu errors=%llu\n",
 		(unsigned long long)s.requests, (unsigned long long)s.wanted,
 		(unsigned long long)s.lost_closed, (unsigned long long)s.traces,
 		(unsigned long long)traces, (unsigned long long)s.crosschecked,
@@ -217,7 +282,7 @@ static void JNICALL vm_death(jvmtiEnv *env, JNIEnv *jni)
 		(unsigned long long)s.lost_ended, (unsigned long long)s.empty,
 		(unsigned long long)frames, (unsigned long long)s.walked,
 		(unsigned long long)s.methods, (unsigned long long)described,
-		(unsigned long long)gone, (unsigned long long)errors);
+		(unsigned long long)gone, (unsigned long long)own, (unsigned long long)errors);
 }
 
 static int parse(const char *options)
@@ -233,9 +298,13 @@ static int parse(const char *options)
 			flags |= INCSTACK_JVMTI_WAIT;
 		else if (!strcmp(o, "running"))
 			flags &= ~(uint32_t)INCSTACK_JVMTI_WAITING;
+		else if (!strcmp(o, "listed"))
+			listed = 1;
 		else if (!strcmp(o, "nocheck"))
 			checks = 0;
-		else if (sscanf(o, "pause=%ld", &pause_us) != 1)
+		else if (sscanf(o, "pause=%ld", &pause_us) != 1 &&
+			 sscanf(o, "lower=%ld", &lower) != 1 &&
+			 (sscanf(o, "retrieve=%ld", &retrieve_every) != 1 || retrieve_every < 1))
 			return -1;
 	}
 	return 0;

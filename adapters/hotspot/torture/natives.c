@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The native methods of Natives and Debugged, loaded by the Java programs. Debugged needs it as
- * an agent, too: a debugger's capabilities can be had only before the JVM runs.
+ * The native methods of Natives, Debugged and Redefined, loaded by the Java programs. The last
+ * two need it as an agent, too: a debugger's capabilities can be had only before the JVM runs.
  */
 #include <jvmti.h>
 #include <stdlib.h>
 #include <string.h>
 
 static jvmtiEnv *jvmti;
-static jboolean can_pop, can_force;
+static jboolean can_pop, can_force, can_redefine;
 
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
 {
@@ -21,10 +21,12 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
 	c.can_suspend = possible.can_suspend;
 	c.can_pop_frame = possible.can_pop_frame;
 	c.can_force_early_return = possible.can_force_early_return;
+	c.can_redefine_classes = possible.can_redefine_classes;
 	(*jvmti)->AddCapabilities(jvmti, &c);
 	(*jvmti)->GetCapabilities(jvmti, &c);
 	can_pop = c.can_pop_frame && c.can_suspend;
 	can_force = c.can_force_early_return && c.can_suspend;
+	can_redefine = c.can_redefine_classes;
 	return JNI_OK;
 }
 
@@ -126,5 +128,19 @@ JNIEXPORT jboolean JNICALL Java_Debugged_forceReturn(JNIEnv *env, jclass class, 
 	jboolean done = on_top(thread, "victim", "deep") &&
 			!(*jvmti)->ForceEarlyReturnInt(jvmti, thread, 7);
 	(*jvmti)->ResumeThread(jvmti, thread);
+	return done;
+}
+
+/* Replaces the class by another version of it. Returns whether it was done. */
+JNIEXPORT jboolean JNICALL Java_Redefined_redefine(JNIEnv *env, jclass class, jclass old,
+						   jbyteArray code)
+{
+	(void)class;
+	jbyte *bytes = (*env)->GetByteArrayElements(env, code, NULL);
+	const jvmtiClassDefinition definition = {old, (*env)->GetArrayLength(env, code),
+						 (const unsigned char *)bytes};
+	jboolean done = can_redefine && bytes && !(*jvmti)->RedefineClasses(jvmti, 1, &definition);
+	if (bytes)
+		(*env)->ReleaseByteArrayElements(env, code, bytes, JNI_ABORT);
 	return done;
 }
