@@ -27,11 +27,15 @@ endif()
 foreach(component IN LISTS components)
 	get_property(target GLOBAL PROPERTY INCSTACK_COMPONENT_${component})
 	install(TARGETS ${target} EXPORT incstack-${component}
-		ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+		ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+		LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 	install(EXPORT incstack-${component} NAMESPACE incstack:: DESTINATION ${package_dir}
 		FILE incstack-${component}-targets.cmake)
 
-	set(PC_NAME ${target})
+	get_target_property(PC_NAME ${target} OUTPUT_NAME)
+	if(NOT PC_NAME)
+		set(PC_NAME ${target})
+	endif()
 	if(component STREQUAL "core")
 		set(pc_file incstack)
 	else()
@@ -39,14 +43,17 @@ foreach(component IN LISTS components)
 	endif()
 	set(PC_DESCRIPTION ${pc_description_${component}})
 	set(PC_REQUIRES ${pc_requires_${component}})
-	set(PC_REQUIRES_PRIVATE ${pc_private_${component}})
-	set(PC_LIBS "-l${target}")
-	if(component STREQUAL "native")
+	set(PC_REQUIRES_PRIVATE "")
+	set(PC_LIBS "-l${PC_NAME}")
+	if(NOT INCSTACK_SHARED)
+		set(PC_REQUIRES_PRIVATE ${pc_private_${component}})
+	endif()
+	if(component STREQUAL "native" AND NOT INCSTACK_SHARED)
 		# gcc_s before libunwind: see CMakeLists.txt. Not under Libs.private,
 		# which pkg-config prints behind the private requirements.
 		string(APPEND PC_LIBS " -Wl,--push-state,--no-as-needed,-lgcc_s,--pop-state -pthread")
 	endif()
-	if(component STREQUAL "profile")
+	if(component STREQUAL "profile" AND NOT INCSTACK_SHARED)
 		string(APPEND PC_LIBS " -lprotobuf-nanopb -lm") # nanopb has no pkg-config file
 	endif()
 	configure_file(${PROJECT_SOURCE_DIR}/cmake/incstack.pc.in

@@ -106,6 +106,32 @@ function(incstack_library target component)
 	set_property(GLOBAL PROPERTY INCSTACK_COMPONENT_${component} ${target})
 endfunction()
 
+# incstack_shared_library(<static> <component> <source>...): the library <static>_shared, which
+# is installed instead of the static one. It exports what the version script says. Until 1.0 a
+# minor version may break the interface, so it is part of the names.
+function(incstack_shared_library static component)
+	set(target ${static}_shared)
+	set(INCSTACK_ABI ${PROJECT_VERSION_MAJOR})
+	if(PROJECT_VERSION_MAJOR EQUAL 0)
+		string(APPEND INCSTACK_ABI .${PROJECT_VERSION_MINOR})
+	endif()
+	set(map ${PROJECT_BINARY_DIR}/incstack.map)
+	configure_file(${PROJECT_SOURCE_DIR}/cmake/incstack.map.in ${map} @ONLY)
+	add_library(${target} SHARED ${ARGN})
+	get_target_property(name ${static} EXPORT_NAME)
+	set_target_properties(${target} PROPERTIES OUTPUT_NAME ${static} EXPORT_NAME ${name}
+		VERSION ${PROJECT_VERSION} SOVERSION ${INCSTACK_ABI} C_VISIBILITY_PRESET hidden
+		INSTALL_RPATH $ORIGIN LINK_DEPENDS ${map})
+	set_target_properties(${static} PROPERTIES EXCLUDE_FROM_ALL ON)
+	incstack_common_options(${target})
+	target_compile_definitions(${target} PRIVATE INCSTACK_SHARED)
+	target_link_options(${target} PRIVATE -Wl,-z,defs -Wl,--version-script=${map})
+	target_include_directories(${target} PUBLIC
+		$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+		$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+	set_property(GLOBAL PROPERTY INCSTACK_COMPONENT_${component} ${target})
+endfunction()
+
 # incstack_preload(<target> <source>...): an object for LD_PRELOAD or dlopen.
 function(incstack_preload target)
 	add_library(${target} SHARED ${ARGN})

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What native/ and the recorder use of the core besides its public interface.
+ * What native/ and the recorder use of the core besides its public interface. A shared
+ * libincstack exports what native/ uses (cmake/incstack.map.in).
  */
 #ifndef INCSTACK__SHARED_H
 #define INCSTACK__SHARED_H
@@ -10,11 +11,11 @@
 #include <incstack/incstack.h>
 
 /* Whether the word at the address can be read: the whole page can (arch.c). */
-bool incstack__page_readable(uintptr_t address);
+INCSTACK_API bool incstack__page_readable(uintptr_t address);
 
 /* Whether the pc is in a thunk or in the trampoline (arch.c). For walkers that omit their
  * frames. */
-int incstack__thunk_contains(uintptr_t pc);
+INCSTACK_API int incstack__thunk_contains(uintptr_t pc);
 
 /* Whether the hardware keeps a shadow stack, so that nothing may be patched (arch.c). */
 bool incstack__shadow_stack_on(void);
