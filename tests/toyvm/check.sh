@@ -124,6 +124,63 @@ walk() {
 	((few > 2000 && many < 6 * few)) || fail "the walk is not linear"
 }
 
+# TRIGGER PROGRAM N: what compilation by that trigger came to, as name=value words.
+adapted() {
+	"${oracle%/*}/toyvm_adaptive" "$1" 50 "$3" "$here/programs/$2.toy"
+}
+
+# The partial tree alone makes compiled code run as soon and as much as counters of calls do, of
+# not more methods but for one, and each trigger computes the same.
+adaptive() {
+	local program n plain counters contexts
+	while read -r program n; do
+		plain=$(adapted nothing "$program" "$n")
+		counters=$(adapted counters "$program" "$n")
+		contexts=$(adapted contexts "$program" "$n")
+		printf '%s\n' "$program" "$counters" "$(adapted methods "$program" "$n")" "$contexts"
+		awk -v RS='[ \n]' -F= '
+			$1 == "trigger" { t = $2 }
+			NF == 2 { v[t, $1] = $2 }
+			END {
+				exit !(v["nothing", "result"] == v["contexts", "result"] &&
+					v["nothing", "result"] == v["counters", "result"] &&
+					v["nothing", "compiled"] == 0 && v["nothing", "in_compiled"] == 0 &&
+					v["contexts", "compiled"] <= v["counters", "compiled"] + 1 &&
+					v["contexts", "peak"] < v["contexts", "looks"] / 10 &&
+					v["contexts", "in_compiled"] > 0.9)
+			}' <<<"$plain $counters $contexts" || fail "$program: the tree chose badly"
+	done <<-END
+		richards 20
+		deltablue 20
+		nbody 40
+		parser 20
+	END
+}
+
+# perf and gdb, where they are and may trace, know the compiled methods by their names.
+listed() {
+	local run=("$oracle" --list --threads 1 --mode full "$here/programs/nbody.toy") text
+	folder=$(mktemp -d)
+	trap 'rm -rf "$folder" $map' EXIT # runs when locals are gone
+	"${run[@]}" --n 2 >/dev/null &
+	map=/tmp/perf-$!.map
+	wait $!
+	grep -q ' attract$' "$map" || fail "no method is in $map"
+	if perf record -q -e cpu-clock -o "$folder/data" true >/dev/null 2>&1; then
+		perf record -q -e cpu-clock -o "$folder/data" "${run[@]}" --n 60 --ticks 1000000 \
+			>/dev/null 2>&1
+		text=$(perf report -i "$folder/data" --stdio -s dso,symbol 2>/dev/null)
+		map+=" $(grep -oE 'tid +[0-9]+' <<<"$text" | awk '{ print "/tmp/perf-" $2 ".map" }' | sort -u)"
+		grep -E 'JIT.* attract' <<<"$text" || fail "perf says: $text"
+	fi
+	gdb -nx -batch -ex run --args true 2>&1 | grep -q 'exited normally' || return 0
+	text=$(gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'break toy_poll' -ex run \
+		-ex 'info inferiors' -ex 'info symbol f->pc' -ex kill \
+		--args "${run[@]}" --n 4 2>&1)
+	map+=" /tmp/perf-$(grep -oE 'process [0-9]+' <<<"$text" | awk 'NR == 1 { print $2 }').map"
+	grep -E '^[a-z]+ \+ [0-9]+ in section' <<<"$text" || fail "gdb says: $text"
+}
+
 # Ten million samples.
 soak() {
 	local seed sum=0 last

@@ -26,6 +26,7 @@ void code_open(void)
 	next = memory;
 	stubs_make();
 	first = next;
+	listing_add((uintptr_t)memory, (size_t)(first - memory), "[stubs]");
 }
 
 uint8_t *code_take(size_t bytes)
@@ -47,6 +48,7 @@ void code_give_back(uint8_t *from, const uint8_t *end)
 void code_reset(void)
 {
 	for (int i = 0; i < blob_count; i++) {
+		listing_remove(blobs[i]->listed);
 		free(blobs[i]->sites);
 		free(blobs[i]->offsets);
 		free(blobs[i]);
@@ -64,6 +66,7 @@ struct blob *blob_new(void)
 
 void blob_publish(struct blob *b)
 {
+	b->listed = listing_add(b->code, b->end - b->code, b->method->name);
 	blobs[atomic_load(&blob_count)] = b;
 	atomic_fetch_add_explicit(&blob_count, 1, memory_order_release); /* pairs with code_find */
 }

@@ -99,7 +99,8 @@ struct fiber *poll(struct fiber *f, bool yield)
 	if (!BUG(BUG_OLD_OWNER))
 		incstack_stack_own(f->stack);
 	if (s->sampling) {
-		f->ticks = INT64_MAX;
+		if (f->ticks < 0)
+			f->ticks = INT64_MAX;
 		if (s->sampling->poll)
 			s->sampling->poll(f);
 		return yield ? fiber_yield(f) : f;

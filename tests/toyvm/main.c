@@ -15,7 +15,7 @@ struct arguments {
 	uint64_t seed, programs, from;
 	int64_t n;
 	struct schedule schedule;
-	bool fixed_distance, fixed_linked, fixed_page, dump;
+	bool fixed_distance, fixed_linked, fixed_page, dump, list;
 	int compare; /* the other mode, or -1 */
 	const char *file;
 };
@@ -25,10 +25,11 @@ static const char usage[] =
 	"                    [--mode patch|validate|full] [--distance N] [--interpreted]\n"
 	"                    [--linked N] [--page 0|1] [--n N] [--fuel N] [--dump] [--hostile] "
 	"[--fault N]\n"
-	"                    [--compare patch|validate|full] [FILE]\n"
+	"                    [--compare patch|validate|full] [--list] [FILE]\n"
 	"N random programs, from that number on up to the first that mismatches, or one\n"
 	"from a file. --compare: each with return barriers and then in that mode, for\n"
-	"the overlap of the profiles; without other threads both are identical.\n";
+	"the overlap of the profiles; without other threads both are identical.\n"
+	"--list: compiled methods have names for perf and gdb.\n";
 
 static _Noreturn void die(const char *what, const char *which)
 {
@@ -138,6 +139,8 @@ static void parse_arguments(struct arguments *a, char **at)
 			a->schedule.hostile = true;
 		else if (!strcmp(*at, "--interpreted"))
 			a->schedule.interpreted = true;
+		else if (!strcmp(*at, "--list"))
+			a->list = true;
 		else if (!strcmp(*at, "--compare") && at[1])
 			a->compare = mode_of(*++at);
 		else if (!strcmp(*at, "--mode") && at[1])
@@ -266,6 +269,8 @@ int main(int argc, char **argv)
 #endif
 	(void)argc;
 	parse_arguments(&a, argv + 1);
+	if (a.list && !listing_open())
+		die("cannot write perf's map", "--list");
 	if (a.file)
 		run_file(&a);
 	uint64_t i = a.from;
@@ -276,5 +281,6 @@ int main(int argc, char **argv)
 			a.seed, i - 1);
 	bool same = a.compare < 0 || modes_print() || a.schedule.threads > 1;
 	print_counters();
+	listing_close();
 	return atomic_load(&counters.mismatches) || !same;
 }

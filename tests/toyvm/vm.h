@@ -245,7 +245,8 @@ struct blob {
 	int32_t site_count;
 	struct scope scopes[SCOPES_MAX];
 	int scope_count;
-	uint32_t *offsets; /* of the instructions of the outermost scope */
+	uint32_t *offsets;                /* of the instructions of the outermost scope */
+	struct incstack_jit_code *listed; /* null: gdb does not know it */
 };
 void code_open(void);
 void code_reset(void);
@@ -257,6 +258,13 @@ void blob_publish(struct blob *b);
 const struct site *blob_site(const struct blob *b, uintptr_t pc);
 void jit_compile(struct thread *t, struct method *m);
 void method_set_interpreted(struct method *m);
+
+/* ---- listing.c: what perf and gdb call the code ------------------------------------ */
+
+bool listing_open(void);
+void listing_close(void);
+struct incstack_jit_code *listing_add(uintptr_t code, size_t size, const char *name);
+void listing_remove(struct incstack_jit_code *listed);
 
 /* ---- what the stubs call: on the C stack, with the registers in f. They return
  * the fiber that goes on. -------------------------------------------------------- */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Names the generated code for perf and gdb, if the run was told to.
+ */
+#include <incstack/jit.h>
+
+#include "vm.h"
+
+static struct incstack_perf_map *map;
+static bool listing;
+
+bool listing_open(void)
+{
+	listing = incstack_perf_map_create(NULL, &map) == 0;
+	return listing;
+}
+
+void listing_close(void)
+{
+	if (listing)
+		incstack_perf_map_destroy(map);
+	listing = false;
+}
+
+struct incstack_jit_code *listing_add(uintptr_t code, size_t size, const char *name)
+{
+	struct incstack_jit_code *listed = NULL;
+	if (listing && (incstack_perf_map_add(map, code, size, name) ||
+			incstack_jit_register(code, size, name, &listed)))
+		COUNT(lost);
+	return listed;
+}
+
+void listing_remove(struct incstack_jit_code *listed)
+{
+	if (listed)
+		incstack_jit_unregister(listed);
+}
