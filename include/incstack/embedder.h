@@ -140,8 +140,8 @@ struct incstack_embedder {
 	 * have its own return barrier: heap frames of an interpreter, or a stack
 	 * watermark. Provide all three or none. `identity` is the pointer that was
 	 * passed to incstack_stack_create_embedder. On such a stack frame.sp is any
-	 * number except 0 that names a frame for as long as it lives, and frame.fp is
-	 * for the embedder's use.
+	 * number except 0 that names a frame for as long as it lives, frame.pc is any
+	 * number that decode understands, and frame.fp is for the embedder's use.
 	 *
 	 * caller replaces *frame with its caller and returns 1. It returns 0 if *frame
 	 * is the outermost frame, and a negative INCSTACK_E* if the caller is unknown
@@ -153,7 +153,8 @@ struct incstack_embedder {
 
 	/* arm puts a barrier on `frame`: the embedder must call incstack_stack_returned
 	 * before control returns to `frame`, and before it pops `frame` without a
-	 * return. That call removes the barrier. If you pop the frame without that call,
+	 * return. That call removes the barrier without calling disarm, so clear your own
+	 * mark before the call. If you pop the frame without that call,
 	 * take a sample before you retrieve: the sample notices the pop (the traces that
 	 * needed the frame are truncated), retrieve has no top frame to compare with.
 	 * A negative result means that this frame cannot have a barrier; then its caller

@@ -320,8 +320,8 @@ INCSTACK_API int incstack_stack_unwinding_to(struct incstack_stack *stack, uintp
 /* Reports, on a stack that the embedder walks, that control is about to return to `frame`,
  * which `arm` put a barrier on, or that `frame` is about to be popped without a return (an
  * exception). Its position must still be that of the call, and its callers must be
- * unchanged. The barrier is removed. The library may arm another frame further out before
- * this function returns. Errors: EINVAL, ETHREAD, EBUSY; ERANGE: the frame had no barrier.
+ * unchanged. The barrier is removed, and disarm is not called for it: clear your own mark
+ * before the call. The library may arm another frame further out before this function returns. Errors: EINVAL, ETHREAD, EBUSY; ERANGE: the frame had no barrier.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_returned(struct incstack_stack *stack, uintptr_t frame);
 

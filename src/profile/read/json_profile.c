@@ -108,7 +108,7 @@ static int sum_up(const struct incstack__json_profile *made, long double *sums)
 		if (!(value >= 0) || value > (long double)INT64_MAX)
 			return incstack__refuse(made->reader, "a weight that is negative or beyond "
 							      "2^63 - 1");
-		/* A decimal fraction that is an integer in its unit may be slightly off as a double. */
+		/* A decimal fraction that is an integer in its unit may be inexact as a double. */
 		if (fabsl(value - roundl(value)) <= value * 0x1p-52L)
 			value = roundl(value);
 		sums[(size_t)w->node * made->kinds + w->kind] += value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the meta data of a pprof file: our own, which the writer puts into comments, and comments of
- * other programs, period and default sample type, which only pprof files have.
+ * Reads the meta data of a pprof file: our own, which the writer puts into comments, and comments
+ * of other programs, period and default sample type, which only pprof files have.
  */
 #include <stdlib.h>
 #include <string.h>
