@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks signals around code that a jump out of a signal handler must not leave half done.
+ * Blocks signals around code that a jump out of a signal handler must not leave half done, and tells
+ * whether a handler runs on a signal stack.
  */
 #include <signal.h>
 #include <sys/syscall.h>
@@ -25,4 +26,11 @@ void incstack__signals_restore(bool blocked, const uint64_t *before)
 {
 	if (blocked)
 		syscall(SYS_rt_sigprocmask, SIG_SETMASK, before, NULL, sizeof(*before));
+}
+
+/* A stack with SS_AUTODISARM counts as none while a handler runs on it. */
+bool incstack__on_signal_stack(void)
+{
+	stack_t current;
+	return !syscall(SYS_sigaltstack, NULL, &current) && current.ss_flags & SS_ONSTACK;
 }

@@ -10,6 +10,7 @@
 #include "fast_walk.h"
 #include "fault.h"
 #include "mapped.h"
+#include "signals.h"
 #include "walk.h"
 
 static uintptr_t cfa_by(packed_rule rule, const object *k, uintptr_t fp)
@@ -107,25 +108,29 @@ static uintptr_t position(const struct walker *w, const struct cursor *at, uintp
 
 /* Removes from the known chain the frames that an unannounced exit has popped. Dead slots may
  * still hold thunks, so only a walk from the running frame can tell. `frame` is the frame of
- * a public function. Returns false if the walk reached no known frame. If the caller runs
- * on another stack, there is no frame to walk from, and the known chain is trusted. */
+ * a public function. On a signal stack, the walk leads through the handler to the interrupted
+ * stack. Returns false if the walk reached no known frame. If the caller runs on another stack,
+ * there is no frame to walk from, and the known chain is trusted. */
 bool incstack__known_confirm(stack *s, const uintptr_t *frame)
 {
-	if (s->mode != INCSTACK_MODE_PATCH || !inside(s, (uintptr_t)frame))
-		return true;
 	struct walker w = {s, ASK_DIRECTLY, false, 0, 0};
-	struct path p = {.known = s->newest, .here = true};
+	struct path p = {.known = s->newest, .here = inside(s, (uintptr_t)frame)};
+	if (s->mode != INCSTACK_MODE_PATCH || (!p.here && !incstack__on_signal_stack()))
+		return true;
 	p.at = (struct cursor){.pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
 	uintptr_t slot = (uintptr_t)(frame + 1);
 	enum step step = STEP_FRAME;
 	incstack__mapped_forget(s);
 	while (step == STEP_FRAME && p.known) {
 		packed_rule rule;
+		p.here |= inside(s, p.at.sp);
 		if (slot && inside(s, slot) && meet(s, &p))
 			break;
 		p.at.pc = position(&w, &p.at, slot);
 		step = incstack__step(&w, &p.at, &slot, &rule);
 	}
+	if (!p.here && step == STEP_END) /* the handler has interrupted another stack */
+		return true;
 	set_newest(s, step == STEP_END ? pop_until(s, p.known, NULL) : p.known);
 	return step != STEP_UNKNOWN;
 }

@@ -2,7 +2,8 @@
  *
  * Samples on stacks that nobody described, and in handlers on a signal stack:
  * their traces are those of a full walk, and the barriers of the thread's stack
- * stay as they were. Then jumps out of a handler that interrupted a sample or a
+ * stay as they were. Frames that left unannounced before are not taken for those at their places.
+ * Then jumps out of a handler that interrupted a sample or a
  * return, at any of their instructions.
  */
 #include <pthread.h>
@@ -194,6 +195,59 @@ START_TEST(handler_samples_and_jumps_out)
 }
 END_TEST
 
+/* ---- an unannounced exit before the handler ----------------------------------------- */
+
+static void comparing_handler(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)info;
+	(void)context;
+	compare_all(stack);
+}
+
+static OPAQUE void sample_and_jump(void)
+{
+	sample_once();
+	siglongjmp(jump, 1);
+}
+
+/* Its frames are larger than those of nest(), so that parts of them remain in memory. */
+static OPAQUE void nest_widely(int depth, void (*action)(void))
+{
+	char room[200];
+
+	__asm__ volatile("" ::"r"(room));
+	if (depth == 0)
+		action();
+	else
+		nest_widely(depth - 1, action);
+	__asm__ volatile("" ::: "memory"); /* no tail call */
+}
+
+static OPAQUE void raise_only(void)
+{
+	ck_assert_int_eq(raise(SIGUSR1), 0);
+}
+
+/* The frames that were sampled are gone, and others are at their places, when a handler on the
+ * signal stack completes the trace. */
+START_TEST(handler_completes_after_exit)
+{
+	checked_open(INCSTACK_MODE_PATCH, _i);
+	stack = checked_thread();
+	set_handler(SIGUSR1, comparing_handler);
+	for (volatile int i = 0; i < 20; i++) {
+		if (sigsetjmp(jump, 1) == 0)
+			nest(DEPTH + i, sample_and_jump);
+		if (i % 2)
+			nest(DEPTH + i + 3, raise_only);
+		else
+			nest_widely(DEPTH - i / 2, raise_only);
+	}
+	checked_close(stack);
+}
+END_TEST
+
 /* ---- a jump out of any instruction -------------------------------------------------- */
 
 static int steps_left;
@@ -320,6 +374,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(strange, strange_stack_above, 0, 4);
 	tcase_add_loop_test(handlers, handler_samples_and_returns, 0, 4);
 	tcase_add_loop_test(handlers, handler_samples_and_jumps_out, 0, 4);
+	tcase_add_loop_test(handlers, handler_completes_after_exit, 0, 4);
 	tcase_add_loop_test(jumps, jump_out_of_any_instruction, 0, 4);
 	suite_add_tcase(s, strange);
 	suite_add_tcase(s, handlers);
