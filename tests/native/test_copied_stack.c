@@ -6,7 +6,7 @@
  * after a few such returns nothing is patched any more.
  */
 #include "../unit/run_suite.h"
-#include "../unit/traced.h"
+#include "traced.h"
 
 #define NOINLINE __attribute__((noinline))
 

@@ -10,7 +10,7 @@
 #include "base/elf_symbol.h"
 
 #include "../unit/run_suite.h"
-#include "../unit/traced.h"
+#include "traced.h"
 
 static int (*throw_with_own_unwinder)(int levels, int rethrown, void (*action)(void));
 

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "../unit/run_suite.h"
-#include "../unit/traced.h"
+#include "traced.h"
 
 enum { BYTES = 64 << 10 };
 

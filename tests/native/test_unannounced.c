@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #include "../unit/run_suite.h"
-#include "../unit/traced.h"
+#include "traced.h"
 
 enum {
 	ROOM = 1 << 20,

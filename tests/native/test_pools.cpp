@@ -4,8 +4,8 @@
  * as the first one for returns, exceptions, unwinders and walkers, and where the
  * system forbids them, traces are as complete as with them.
  */
-#include "real_stack.h"
-#include "run_suite.h"
+#include "../unit/real_stack.h"
+#include "../unit/run_suite.h"
 
 #include <cerrno>
 #include <dlfcn.h>

@@ -327,8 +327,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("spool");
-	TCase *tests = tcase_create("spool");
+	Suite *suite = suite_create("spool reader");
+	TCase *tests = tcase_create("spool reader");
 
 	tcase_add_test(tests, a_whole_spool);
 	tcase_add_test(tests, a_batch_that_is_in_both_counts_once);

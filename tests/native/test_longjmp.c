@@ -7,7 +7,7 @@
 #include <alloca.h>
 
 #include "flavour.h"
-#include "run_suite.h"
+#include "../unit/run_suite.h"
 #include "traced.h"
 
 /* FLAVOURS is a list F(name) made by the build. */

@@ -12,7 +12,7 @@
 
 #include <libunwind.h>
 
-#include "run_suite.h"
+#include "../unit/run_suite.h"
 #include "traced.h"
 
 #define NOINLINE __attribute__((noinline))

@@ -5,7 +5,7 @@
  */
 #include <signal.h>
 
-#include "run_suite.h"
+#include "../unit/run_suite.h"
 #include "traced.h"
 
 static int result;

@@ -15,7 +15,7 @@
 
 #include <incstack/native.h>
 
-#include "run_suite.h"
+#include "../unit/run_suite.h"
 
 #define OPAQUE __attribute__((noinline))
 #define FRAMES 64

@@ -3,7 +3,7 @@
  * Code whose rules forbid barriers: its frames are in every trace, and no return address
  * that leads into it is ever changed, neither by a sample nor by a return.
  */
-#include "run_suite.h"
+#include "../unit/run_suite.h"
 #include "traced.h"
 
 #define NOINLINE __attribute__((noinline))

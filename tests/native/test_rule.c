@@ -18,7 +18,7 @@
 #include <incstack/native.h>
 
 #include "../../src/native/native.h"
-#include "run_suite.h"
+#include "../unit/run_suite.h"
 
 /* No thunks here: the core is not part of this test. */
 int incstack__thunk_contains(uintptr_t pc)

@@ -7,7 +7,7 @@
 #include <alloca.h>
 #include <pthread.h>
 
-#include "run_suite.h"
+#include "../unit/run_suite.h"
 #include "traced.h"
 
 #define NOINLINE __attribute__((noinline))

@@ -8,7 +8,7 @@
 #include <csetjmp>
 #include <pthread.h>
 
-#include "run_suite.h"
+#include "../unit/run_suite.h"
 #include "traced.h"
 
 #ifdef __SANITIZE_ADDRESS__

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "run_suite.h"
+#include "../unit/run_suite.h"
 #include "traced.h"
 
 #define NOINLINE __attribute__((noinline))

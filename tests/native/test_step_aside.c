@@ -10,8 +10,8 @@
 #include "../../src/trace/unwinder.h"
 #include "../../src/trace/aside.h"
 #include "../../src/trace/thunks.h"
-#include "hand_made.h"
-#include "run_suite.h"
+#include "../unit/hand_made.h"
+#include "../unit/run_suite.h"
 #include "traced.h"
 
 #define NOINLINE __attribute__((noinline))

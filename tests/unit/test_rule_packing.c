@@ -124,7 +124,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("rule in a word");
+	Suite *suite = suite_create("rule packing");
 	TCase *rules = tcase_create("rules");
 
 	tcase_add_test(rules, return_slots);

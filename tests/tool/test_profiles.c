@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profile_files.h"
-#include "run_suite.h"
+#include "../unit/profile_files.h"
+#include "../unit/run_suite.h"
 
 static char folder[] = "/tmp/incstack-tool-XXXXXX";
 static char output[1 << 16]; /* of the last command: stdout and stderr */

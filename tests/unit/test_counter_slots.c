@@ -86,8 +86,8 @@ END_TEST
 
 static Suite *suite(void)
 {
-	Suite *suite = suite_create("slots");
-	TCase *t = tcase_create("slots");
+	Suite *suite = suite_create("counter slots");
+	TCase *t = tcase_create("counter slots");
 
 	tcase_add_test(t, one_after_another);
 	tcase_add_test(t, all_at_once);

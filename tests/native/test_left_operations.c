@@ -11,8 +11,8 @@
 
 #include "../../src/trace/barrier.h"
 #include "../../src/trace/reset.h"
-#include "hand_made.h"
-#include "run_suite.h"
+#include "../unit/hand_made.h"
+#include "../unit/run_suite.h"
 #include "traced.h"
 
 #define NOINLINE __attribute__((noinline))

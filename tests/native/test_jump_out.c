@@ -11,7 +11,7 @@
 
 #include <incstack/native.h>
 
-#include "run_suite.h"
+#include "../unit/run_suite.h"
 
 /* A trap takes a while: not at every instruction where there are more of them. */
 #if defined(__SANITIZE_ADDRESS__)

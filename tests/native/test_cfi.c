@@ -9,7 +9,7 @@
 #include <incstack/native.h>
 
 #include "cfi_made.h"
-#include "run_suite.h"
+#include "../unit/run_suite.h"
 
 #define PROGRAM(...) \
 	(const unsigned char[]){__VA_ARGS__}, sizeof((const unsigned char[]){__VA_ARGS__})

@@ -6,8 +6,8 @@
  */
 #include <setjmp.h>
 
-#include "hand_made.h"
-#include "run_suite.h"
+#include "../unit/hand_made.h"
+#include "../unit/run_suite.h"
 #include "traced.h"
 
 #define NOINLINE __attribute__((noinline))

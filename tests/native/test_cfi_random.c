@@ -9,7 +9,7 @@
 #include <incstack/native.h>
 
 #include "cfi_made.h"
-#include "run_suite.h"
+#include "../unit/run_suite.h"
 
 /* ---- the comparison --------------------------------------------------------------- */
 

@@ -228,8 +228,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("usual");
-	TCase *tests = tcase_create("usual");
+	Suite *suite = suite_create("fast paths");
+	TCase *tests = tcase_create("fast paths");
 	tcase_add_loop_test(tests, at_random, 0, SIM_VARIANTS);
 	tcase_add_loop_test(tests, tail_calls, 0, SIM_VARIANTS);
 	tcase_add_test(tests, dead_slot);

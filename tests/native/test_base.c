@@ -10,7 +10,7 @@
 
 #include <incstack/native.h>
 
-#include "run_suite.h"
+#include "../unit/run_suite.h"
 
 /* As Boost.Context has it: what starts a fiber, and what its function returns to. The others
  * are no outermost frames: their code goes on, is entered in another way, or has no end. */
