@@ -544,6 +544,12 @@ test_completion() {
 	for shell in zsh fish; do
 		! command -v $shell >/dev/null || $shell -n "$folder/incstack.$shell" || fail $shell
 	done
+	if command -v fish >/dev/null; then
+		equal "in fish" "$(HOME=$PWD PATH=$(dirname "$tool"):$PATH fish --no-config -c \
+			"source $folder/incstack.fish
+			complete -C 'incstack co'; complete -C 'incstack heap --cr'" | xargs)" \
+			"compare convert --crosscheck"
+	fi
 }
 
 test_text_report() {
