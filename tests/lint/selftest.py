@@ -71,6 +71,15 @@ class Sources(unittest.TestCase):
         self.assertIsNotNone(sources.spdx_error("int x;\n"))
         self.assertIsNone(sources.spdx_error("/* SPDX-License-Identifier: MIT\n"))
 
+    def test_opening(self):
+        for text in ("/* SPDX-License-Identifier: MIT */\nint f(void); /* one two three */\n",
+                     "# SPDX-License-Identifier: MIT\nimport one, two, three\n", "int x;\n"):
+            self.assertIsNotNone(sources.opening_error(text))
+        for text in ("/* SPDX-License-Identifier: MIT\n *\n * Walks a stack.\n */\n",
+                     "// SPDX-License-Identifier: MIT\n//\n// Walks a stack.\nint x;\n",
+                     '#!/usr/bin/python3\n# SPDX-License-Identifier: MIT\n"""Walks a stack."""\n'):
+            self.assertIsNone(sources.opening_error(text))
+
 
 class Layers(unittest.TestCase):
     TEXTS = {"trace/rule.c": '#include "rule.h"\n', "trace/rule.h": "", "trace/walk.c": "",

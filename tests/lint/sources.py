@@ -2,6 +2,7 @@
 """The rules for source files, over the files that git would commit.
 
   spdx             the licence is named at the top
+  opening          a file says its job behind the licence, a folder of src/ in its README.md
   file-length      at most 500 lines
   function-length  at most 80 lines
   headers          every public header compiles alone as C11, C2x and C++17
@@ -46,6 +47,14 @@ def spdx_error(text):
     return None if "SPDX-License-Identifier: " in top else "no SPDX line at the top"
 
 
+def opening_error(text):
+    """The comment with the licence, or the docstring behind it, says what the file is for."""
+    text = re.sub(r"^#!.*\n", "", text)
+    opening = re.match(r'/\*[\s\S]*?\*/|(?://.*\n)+|(?:#.*\n)*(?:"""[\s\S]*?""")?', text).group(0)
+    words = re.findall(r"[A-Za-z]{2,}", re.sub(r"SPDX-License-Identifier.*", "", opening))
+    return None if len(words) >= 2 else "does not say what it is for behind the licence"
+
+
 def function_lengths(text):
     """(line, lines) of each function. The format check makes this exact: a body opens
     with a brace alone in column 0 and is closed by the next brace in column 0."""
@@ -65,6 +74,15 @@ def function_lengths(text):
 def check_spdx():
     return [f"{name}: {error}" for name in files(CODE + (".py", ".cmake", "CMakeLists.txt"))
             if (error := spdx_error(read(name)))]
+
+
+def check_opening():
+    errors = [f"{name}: {error}" for name in files(CODE + (".py",))
+              if (error := opening_error(read(name)))]
+    folders = sorted({str(pathlib.PurePath(name).parent) for name in files(CODE)
+                      if name.startswith("src/")})
+    return errors + [f"{folder}: no README.md says what it is" for folder in folders
+                     if not pathlib.Path(folder, "README.md").is_file()]
 
 
 def check_file_length():
@@ -118,7 +136,7 @@ def check_format(clang_format):
     return [result.stderr + "scripts/format repairs this"] if result.returncode != 0 else []
 
 
-CHECKS = {"spdx": check_spdx, "file-length": check_file_length,
+CHECKS = {"spdx": check_spdx, "opening": check_opening, "file-length": check_file_length,
           "function-length": check_function_length, "headers": check_headers,
           "format": check_format}
 
