@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A function whose CIE and FDE are written by hand, where every unwinder finds them.
+ * A function whose CIE and FDE are written by hand and registered, so that every unwinder finds
+ * them.
  */
 #ifndef CFI_MADE_H
 #define CFI_MADE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * For tests on real stacks: samples that are taken together with a full walk by
- * libunwind, and the comparison of what comes out with those walks.
+ * For tests on real stacks: takes samples together with full walks by libunwind, and compares
+ * the traces with those walks.
  */
 #ifndef CHECKED_H
 #define CHECKED_H

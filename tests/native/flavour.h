@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One scenario of setjmp and longjmp, compiled by each compiler at each level of
- * optimization: what the objects of flavour_longjmp.c export, and what they call.
+ * One scenario of setjmp and longjmp, compiled by each compiler at each level of optimization:
+ * what the objects of flavour_longjmp.c export, and what they call.
  */
 #ifndef FLAVOUR_H
 #define FLAVOUR_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leaves 0 to 4 frames by longjmp, twice, while their returns are intercepted.
- * Compiled many times, with SCENARIO as the name of the one exported function.
+ * Leaves 0 to 4 frames by longjmp, twice, while their returns are intercepted. Compiled many
+ * times, with SCENARIO as the name of the exported function.
  */
 #include <alloca.h>
 #include <string.h>

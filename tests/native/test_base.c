@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The outermost frames of coroutines that no unwind table describes: those of fibers are
- * known by their instructions, and code that looks nearly the same is not taken for them.
+ * Tests the outermost frames of coroutines that no unwind table describes. Those of
+ * Boost.Context fibers are recognized by their instructions; similar code is not.
  */
 #define _GNU_SOURCE
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unwind tables that no compiler writes: what the reader of .eh_frame and libunwind say of
- * each address of a function whose CIE and FDE are written by hand.
+ * Tests unwind tables that no compiler writes: the reader of .eh_frame and libunwind must agree
+ * at each address of a function whose CIE and FDE are written by hand.
  */
 #define _GNU_SOURCE
 #include <ucontext.h>

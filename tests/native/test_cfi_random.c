@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random unwind tables: the reader of .eh_frame against libunwind, at each address of a
- * function whose CIE and FDE are made from a seed.
+ * Tests random unwind tables: the reader of .eh_frame and libunwind must agree at each address of
+ * a function whose CIE and FDE are made from a seed.
  *
- * test_native_cfi_random COUNT [SEED]: so many tables, and nothing else.
+ * test_cfi_random COUNT [SEED]: compares only that many tables.
  */
 #define _GNU_SOURCE
 #include <incstack/native.h>

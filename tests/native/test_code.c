@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Code that comes and goes: without unwind information it truncates the traces
- * through it and no others; where a library takes another's place, the rules of
- * the first are not used for the second.
+ * Tests code that is loaded and unloaded. Code without unwind information truncates the traces
+ * through it and no others. If a library is mapped where another one was, the rules of the first
+ * are not used for it.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

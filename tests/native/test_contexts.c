@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Contexts of makecontext, each on a stack with barriers of its own: above and below
- * the thread's stack, moving between threads, left suspended for ever, begun anew.
+ * Tests contexts of makecontext, each on a stack with its own barriers: above and below the
+ * thread's stack, moved between threads, suspended for ever, and started again.
  */
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A frame whose return slot is changed behind the library's back, and changed back, as a
- * runtime does that copies stacks: its barrier is found gone, and then the return comes
- * through its thunk after all. It must come to the right place, whatever was sampled since;
- * after a few such returns nothing is patched any more.
+ * Tests a return slot that is changed behind the library's back and later changed back, as a
+ * runtime does that copies stacks. The barrier is found missing, and later the return goes
+ * through its thunk after all. It must lead to the right place, whatever was sampled since.
+ * After a few such returns nothing is patched any more.
  */
 #include "../unit/run_suite.h"
 #include "traced.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Exceptions of a library that is linked with an unwinder of its own, through patched
- * frames: no function of another unwinder is called for them, and nothing is lost.
+ * Tests exceptions of a library that is linked with its own unwinder, through patched frames. No
+ * function of another unwinder is called for them, and no trace is lost.
  */
 #include <dlfcn.h>
 #include <unistd.h>

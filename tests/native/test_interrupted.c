@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples in a signal handler on the machine stack: unknown rules are refused,
- * counted, and known at the next try after an operation outside of handlers.
+ * Tests samples in a signal handler on the machine stack. A sample that needs an unknown rule is
+ * refused and counted. After an operation outside of handlers the rule is known.
  */
 #include <signal.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A jump out of a signal handler at the instructions of samples, of intercepted
- * returns and of what lies between (I8). What is sampled before and after must be true:
- * a second stack of the same frames, in mode full, says what is.
+ * Tests a jump out of a signal handler at each instruction of samples, of intercepted returns
+ * and of the code between them (invariant I8). Traces taken before and after the jump are
+ * compared with those of a second stack of the same frames in mode full.
  */
 #include <setjmp.h>
 #include <signal.h>

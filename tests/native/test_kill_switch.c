@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * INCSTACK_MODE takes away what a program asked for, and never adds to it.
+ * Tests that INCSTACK_MODE can restrict the mode that a program asked for, and never extends it.
  */
 #include "../unit/run_suite.h"
 #include "checked.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operations that were left in the middle, and what the next one makes of it: those of a
- * handler on a signal stack, above or below the thread's own; those that are still in
- * progress, which must not be taken for left; and one that had half gone on to another chunk.
+ * Tests operations that a jump left in the middle, and how the next operation continues:
+ * operations of a handler on a signal stack, above or below the thread's stack; operations that
+ * are still in progress, which must not count as left; and one that was left while it moved to
+ * another chunk.
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * setjmp and longjmp over live barriers: out of 0 to 4 frames, twice, in code of
- * both compilers at every level of optimization. An announced jump loses nothing;
- * one that nobody announced leaves prefixes, which are counted.
+ * Tests setjmp and longjmp over live barriers: out of 0 to 4 frames, twice, in code of both
+ * compilers at every level of optimization. An announced jump loses nothing. After an
+ * unannounced one, traces are prefixes, and these are counted.
  */
 #include <alloca.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Code whose rules forbid barriers: its frames are in every trace, and no return address
+ * Tests code whose rules forbid barriers. Its frames are in every trace, and no return address
  * that leads into it is ever changed, neither by a sample nor by a return.
  */
 #include "../unit/run_suite.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Frames that are not like the others, with barriers on the stack: slots inherited by
- * tail calls, alloca, realigned stacks, a return address away from its place, and a
- * hundred thousand frames.
+ * Tests unusual frames with barriers on the stack: slots inherited by tail calls, alloca,
+ * realigned stacks, a return address that is not directly below the CFA, and a hundred thousand
+ * frames.
  */
 #include <alloca.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * More barriers than the text has thunks: pools that are made at run time behave
- * as the first one for returns, exceptions, unwinders and walkers, and where the
- * system forbids them, traces are as complete as with them.
+ * Tests more barriers than the text has thunks. Pools that are made at run time behave like the
+ * first one for returns, exceptions, unwinders and walkers. Where the system forbids them,
+ * traces are just as complete.
  */
 #include "../unit/real_stack.h"
 #include "../unit/run_suite.h"

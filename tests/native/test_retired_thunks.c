@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Thunks whose barriers vanished unannounced. Their slots may come alive again: the return
- * leads to the right place, whatever was planted since. They are used again only where thunks
- * are short, where no return can come, and never after such a return was seen.
+ * Tests thunks whose barriers vanished unannounced. If their slot comes back to life, the return
+ * leads to the right place, whatever was planted since. Such a thunk is reused only if thunks
+ * are short and no return can come, and never after such a return was seen.
  */
 #include <setjmp.h>
 

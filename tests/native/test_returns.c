@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values survive an intercepted return: of every return class, and, as -fipa-ra lets
- * a caller do at -O2, in caller-saved registers. Rules are unknown at first, so the
- * trampoline goes the slow way through libunwind as well.
+ * Tests that an intercepted return preserves values: of every class of return value, and in
+ * caller-saved registers, which -fipa-ra lets a caller use at -O2. Rules are unknown at first,
+ * so the slow path of the trampoline, through libunwind, is tested, too.
  */
 #include <complex.h>
 #include <immintrin.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rules of the native embedder: applied one after the other they must meet the
- * frames that libunwind's own walk meets, on every kind of stack there is.
+ * Tests the rules of the native embedder: applied one after the other, they must meet the same
+ * frames as libunwind's own walk, on every kind of stack.
  */
 #define _GNU_SOURCE
 #include <alloca.h>

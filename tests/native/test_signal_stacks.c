@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples on stacks that nobody described, and in handlers on a signal stack:
- * their traces are those of a full walk, and the barriers of the thread's stack
- * stay as they were. Frames that left unannounced before are not taken for those at their places.
- * Then jumps out of a handler that interrupted a sample or a
- * return, at any of their instructions.
+ * Tests samples on stacks with unknown bounds, and in handlers on a signal stack. Their traces are
+ * those of a full walk, and the barriers of the thread's stack stay as they were. Frames that were
+ * left unannounced before are not taken for the frames that are now at their places. Also tests
+ * jumps out of a handler that interrupted a sample or a return, at any of their instructions.
  */
 #include <pthread.h>
 #include <setjmp.h>

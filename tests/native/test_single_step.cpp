@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The processor's trap flag stops the program at every instruction: of thunks, of
- * the common entry, of the core behind it, and of the landing pad. At each one a
- * sample is taken, or unwinders walk, and must see the frame that runs next.
+ * Stops the program, by the processor's trap flag, at every instruction of thunks, of their
+ * common entry, of the core behind it, and of the landing pad. At each instruction a sample is
+ * taken, or an unwinder walks, and must see the frame that runs next.
  */
 #define UNW_LOCAL_ONLY
 #include <csignal>

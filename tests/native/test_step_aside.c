@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is lifted for an unwinder that can be given nothing to call: the barriers of the
- * calling thread, not those of others; only the slots where an operation is in progress; and
- * no trace is lost. Also how the _Unwind_Resume of such an unwinder is found.
+ * Tests what happens for an unwinder whose functions cannot be called: the barriers of the
+ * calling thread are lifted and those of other threads are not; during an operation only the
+ * slots are restored; no trace is lost. Also tests how that unwinder's _Unwind_Resume is found.
  */
 #include <pthread.h>
 #include <unwind.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples on a stack that nobody described, the way small coroutine libraries make one:
- * painted memory, an exit function's address below the entry's. Its first word is no
- * return address of a call, so the unwind rule that is found for it is another function's,
- * and leads anywhere. A walk there must end, and read only what is mapped.
+ * Tests samples on a stack with unknown bounds that looks like that of a small coroutine
+ * library: it is filled with a pattern, and an exit function's address lies below the entry's.
+ * That address is not the return address of a call, so the rule found for it belongs to another
+ * function and may lead anywhere. A walk must end there and read only mapped memory.
  */
 #define _GNU_SOURCE
 #include <sys/mman.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Frames that are left without notice, by __builtin_longjmp: each leaves a thunk behind.
- * However many there were, thunks are as many as at the start, and so is the work that a
- * sample takes. The same with stacks that came and went.
+ * Tests frames that are left without notice, by __builtin_longjmp; each leaves a thunk behind.
+ * After any number of them, the number of thunks in use and the work of a sample are as at the
+ * start. The same holds for stacks that came and went.
  */
 #include <pthread.h>
 

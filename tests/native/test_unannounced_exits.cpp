@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Exits out of the middle of a sample, and of a return that is being served: by longjmp, by
-// an exception and by cancellation, at each place where the embedder is asked for a rule.
-// Nobody announces them. What follows, a return through a thunk, a sample or a retrieve,
-// begins anew: each trace equals a full walk or is a marked part of one, and what is sampled
-// later is complete.
+// Tests unannounced exits out of a sample and out of an intercepted return: by longjmp, by an
+// exception and by cancellation, at each place where the embedder is asked for a rule. The next
+// return through a thunk, sample or retrieve starts afresh: each trace equals a full walk or is
+// a marked part of one, and later samples are complete.
 #include <csetjmp>
 #include <pthread.h>
 

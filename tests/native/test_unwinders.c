@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Other unwinders walk through patched frames: libunwind, libgcc and glibc see
- * what they see without barriers, once the lines of thunks are left out.
+ * Tests that other unwinders walk through patched frames: libunwind, libgcc and glibc see the
+ * same as without barriers, apart from the lines of the thunks.
  */
 #define UNW_LOCAL_ONLY
 #include <execinfo.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The native embedder around the rules: the full walk, the stack of a thread,
- * the table, and the tops that samples are taken with. The core is replaced by
- * functions that write down what they were given.
+ * Tests the native embedder except its rules: the full walk, the stack of a thread, the table,
+ * and the tops of samples. The core is replaced by functions that write down their arguments.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

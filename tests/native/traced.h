@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * For tests on the machine stack with unwind rules: every sample is taken together
- * with a reference, a full walk by libunwind, and every retrieved trace is compared
- * with its reference frame by frame. A truncated trace must be a prefix.
+ * For tests on the machine stack with unwind rules: takes every sample together with a full walk
+ * by libunwind, and compares every retrieved trace with that walk frame by frame. A truncated
+ * trace must be a prefix.
  */
 #ifndef TRACED_H
 #define TRACED_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stress of the safepoint coordinator: threads that poll, block, exit and come
- * back, against requests that overlap, are cancelled and run out of time, with
- * yields injected between the steps of the protocol. Counts what must not be.
+ * Stress of the safepoint coordinator: threads poll, block, exit and come back, while requests
+ * overlap, are cancelled and time out, with yields injected between the steps of the protocol.
+ * Counts every violation.
  */
 #include <pthread.h>
 #include <sched.h>

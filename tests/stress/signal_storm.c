@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A timer's signal handler samples at arbitrary instructions, of the program, of
- * the library and of its trampoline, while the program samples, retrieves and
- * returns. The program keeps a shadow of its own frames; every trace must agree
- * with the shadow at its sample, and every request must be in one counter.
+ * Samples in a timer's signal handler, at arbitrary instructions of the program, the library and
+ * its trampoline, while the program samples, retrieves and returns. The program keeps a shadow
+ * of its own frames. Every trace must agree with the shadow at its sample, and every request
+ * must be in one counter.
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * No request ends short while enough threads live: two to eight requesters on one to
- * four threads that wait, poll, or go back and forth, with full safepoints in between.
- * Each request must get all its samples, of different threads. The argument is the
+ * Tests that no request ends with too few samples while enough threads live: two to eight
+ * requesters on one to four threads that wait, poll, or alternate, with full safepoints in
+ * between. Each request must get all its samples, of different threads. The argument is the
  * number of requests, over all configurations.
  */
 #include <pthread.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs a scenario with the Nth allocation failing, for every N that it comes to: alone,
- * and with all that follow. The program is linked with --wrap of the functions below, so
- * only what is linked into it fails, not libraries that are loaded.
+ * Makes allocations fail. A scenario runs once for each allocation that it makes: with only that
+ * allocation failing, and with all later ones failing, too. The program is linked with --wrap of
+ * the functions below, so only allocations of code that is linked into it fail, not those of
+ * loaded libraries.
  */
 #ifndef FAILING_H
 #define FAILING_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stack that is laid out by hand: frames of one size with frame pointers, numbered from
- * the base, each with its code, whose rule a test may change. For tests that must know
- * which frame gets which barrier.
+ * A stack laid out by hand, for tests that must know which frame gets which barrier. Frames have
+ * one size and a frame pointer, and are numbered from the base. Each has its own code address,
+ * whose rule a test may change.
  */
 #ifndef HAND_MADE_H
 #define HAND_MADE_H

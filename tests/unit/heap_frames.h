@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Stacks that only the embedder can walk: a small interpreter whose frames are nodes on the
- * heap, each with its position inside and a flag for a return barrier. Random calls, returns,
- * exceptions, moved frames and exits that nobody announced; every trace is compared with what
- * the stack was when it was asked for.
+ * heap. Each frame holds its position and a flag for a return barrier. A random program calls,
+ * returns, throws, moves frames, and leaves frames unannounced. Every trace is compared with the
+ * stack at the time of its request.
  */
 #ifndef HEAP_FRAMES_H
 #define HEAP_FRAMES_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whoever gives a lock back has it: the program is linked with --wrap of the function below,
- * so each call that is linked into it is checked. No lock there is recursive.
+ * Checks that a lock is released by the thread that holds it. The program is linked with --wrap
+ * of the function below, so each call of code that is linked into it is checked. No lock there
+ * is recursive.
  */
 #ifndef HELD_LOCKS_H
 #define HELD_LOCKS_H

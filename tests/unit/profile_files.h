@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Profiles from and to memory, for the tests of the file formats.
+ * Reads and writes profiles in memory, for the tests of the file formats.
  */
 #ifndef INCSTACK_TESTS_PROFILE_FILES_H
 #define INCSTACK_TESTS_PROFILE_FILES_H

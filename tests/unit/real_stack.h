@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * For tests on the machine stack: a stack of the calling thread whose frames keep
- * their frame pointers (a flag of the build), and a sample of the function that calls take_sample.
+ * For tests on the machine stack: the state of the calling thread's stack, whose frames keep
+ * their frame pointers (a compiler option of the test), and a sample whose top is the caller of
+ * take_sample.
  */
 #ifndef REAL_STACK_H
 #define REAL_STACK_H

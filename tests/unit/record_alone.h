@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * In place of the core and of all of the recorder but its events, behind whose sources it is
- * included. The core refuses, and batches fail, as a test says.
+ * Stands in for the core and for the recorder except its events. It is included after the
+ * sources of the events. Samples are refused, and batches fail, when a test says so.
  */
 #ifndef RECORD_ALONE_H
 #define RECORD_ALONE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A folder for one test's files, and the file in it that the test looks at.
+ * A folder for the files of one test, and the size of a file in it.
  */
 #ifndef RECORD_FOLDER_H
 #define RECORD_FOLDER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * In place of the system calls of the sources that are included after it: those that a test
- * names fail as the kernel would refuse them, from the one with that number on, or only that.
+ * Stands in for the system calls of the sources that are included after it. A test names the
+ * calls that fail, and the number of the first call that fails, or of the only one.
  */
 #ifndef REFUSED_H
 #define REFUSED_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stack that is an array, and a program that calls, returns, unwinds and samples
- * on it at random. It has frames with and without frame pointer, frames that decode
- * to two methods, and frames whose position lies inside them. What each sample must
- * show is written down by the program itself, and compared at retrieve.
+ * A stack that is an array, and a program that calls, returns, unwinds and samples on it at
+ * random. Some frames have a frame pointer, some decode to two methods, and some hold their
+ * position themselves. The program notes what each sample must show, and compares that at
+ * retrieve.
  */
 #ifndef SIMULATED_H
 #define SIMULATED_H

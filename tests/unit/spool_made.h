@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A spool as a process might have left it, for the tests of its reader: two records, of
- * which each has three traces. The first goes through a gap; the second shares the callers
- * of the third. They were to be crosschecked: there is a walk for each.
+ * A spool as a process might have left it, for the tests of its reader. It has two records with
+ * three traces each. The first trace contains a gap; the second shares the callers of the third.
+ * Each has a walk, as under --crosscheck.
  */
 #ifndef INCSTACK_SPOOL_MADE_H
 #define INCSTACK_SPOOL_MADE_H

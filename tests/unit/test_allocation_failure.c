@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Nth allocation fails, for every N, in a scenario that uses everything: a clear
- * error or a right result each time, nothing leaks, and what is missing is counted.
+ * Tests a scenario that uses everything while the Nth allocation fails, for every N. Each
+ * operation returns a clear error or a right result, nothing leaks, and what is missing is
+ * counted.
  */
 #include "run_suite.h"
 #include "simulated.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Embedders that break the rules of their own table: decode returns more than there is room
- * for, a rule leads below the frame, outside the stack or to no word, the place of a return
- * address does not fit, arm refuses for ever. The trace ends, marked and counted, nothing is
- * read or written that is not the frame's, and nothing is used up.
+ * Tests embedders that break the rules of their own table: decode returns more than there is
+ * room for; a rule leads below the frame, out of the stack or to an unaligned word; the place of
+ * a return address is wrong; arm always refuses. The trace ends there, marked and counted.
+ * Nothing outside the frame is read or written, and no memory or thunk is used up.
  */
 #include "hand_made.h"
 #include "run_suite.h"

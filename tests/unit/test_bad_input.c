@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What nobody should pass: null, another thread, misaligned or foreign addresses,
- * sizes and options that make no sense. Every public function answers with the
- * error that its header names, and the stack is as it was.
+ * Tests arguments that are invalid: null, another thread, misaligned or foreign addresses,
+ * impossible sizes and options. Every public function returns the error that its header names,
+ * and leaves the stack as it was.
  */
 #include <pthread.h>
 

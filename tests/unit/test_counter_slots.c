@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The counter slots of threads that come and go: one that lives has its own as long as
- * there are enough, and what an ended one has counted stays.
+ * Tests the counter slots of threads that come and go. A living thread has a slot of its own as
+ * long as there are enough, and the counts of an ended thread are kept.
  */
 #include "../../src/recorder/slot.c"
 

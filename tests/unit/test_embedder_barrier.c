@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stacks that only the embedder can walk, with its own return barrier, in random programs.
+ * Tests stacks that only the embedder can walk, with its own return barrier, in random programs.
  */
 #include "heap_frames.h"
 #include "run_suite.h"

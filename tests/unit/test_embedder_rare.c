@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stacks that only the embedder can walk: those that are abandoned, exact positions, and no
- * room for a trace.
+ * Tests rare cases of stacks that only the embedder can walk: abandoned stacks, exact positions,
+ * and no room for a trace.
  */
 #include "heap_frames.h"
 #include "run_suite.h"

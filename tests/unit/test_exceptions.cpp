@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * C++ exceptions, pthread_exit and pthread_cancel through patched frames: nothing
- * is skipped, nothing leaks, and traces that were open are complete afterwards.
+ * Tests C++ exceptions, pthread_exit and pthread_cancel through patched frames: no cleanup is
+ * skipped, nothing leaks, and traces that were open are complete afterwards.
  */
 #include "real_stack.h"
 #include "run_suite.h"

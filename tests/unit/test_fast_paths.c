@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The quick ways of a sample and of a return, which hold no frame for possible but the
- * ordinary ones: at random, with every frame compared; where a barrier is rented and
- * where it is bought; and code that makes way for other code at the same addresses.
+ * Tests the fast paths of samples and returns, which handle only ordinary frames: random
+ * programs, with every frame compared; when a walk passes an old barrier and when a new one is
+ * planted; and code that replaces other code at the same addresses.
  */
 #include "run_suite.h"
 #include "simulated.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Folded stacks that are cut down to a number of bytes.
+ * Tests the shortening of folded stacks to a number of bytes.
  */
 #include <stdlib.h>
 

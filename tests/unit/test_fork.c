@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A process forks while another of its threads, or the embedder within one, is in the middle
- * of an operation: the child, where that never ends, goes on.
+ * Tests a fork while another thread, or the embedder in another thread, is in the middle of an
+ * operation. The child does not have that thread, so the operation never ends there. The child
+ * must work all the same.
  */
 #include <pthread.h>
 #include <semaphore.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reader and replay of heap traces without memory at their Nth allocation, for every N:
- * ENOMEM, or the same result as with memory. And how much of it threads need that came and
- * went one after another.
+ * Tests the reader and the replay of heap traces while the Nth allocation fails, for every N:
+ * the result is ENOMEM, or the same as with memory. Also tests how much memory threads need that
+ * come and go one after another.
  */
 #include <malloc.h>
 

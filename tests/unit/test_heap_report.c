@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replay of an example worked out by hand, with two threads and a known peak.
+ * Tests the replay of an example worked out by hand, with two threads and a known peak.
  *
  *   main(0x100) -> a(0x200) -> x(0x300)     thread 1
  *   main(0x100) -> b(0x400)                 thread 2

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interposed functions that end a process image: each announces that first, and passes on its
- * arguments, also those that are a list. Without the rest of the stub; no program is executed.
+ * Tests the interposed functions that replace or end the process image. Each announces that
+ * first and passes on its arguments, including lists of arguments. The rest of the stub is
+ * missing here, and no program is executed.
  */
 #define _GNU_SOURCE
 #include <check.h>

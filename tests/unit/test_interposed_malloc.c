@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interposed allocator, which is that of this whole program: what it reports, and what it does
- * while libc's functions are searched, in a dynamic linker that allocates and frees meanwhile.
- * Without the rest of the stub.
+ * Tests the interposed allocator, which is the allocator of this whole program: what it reports,
+ * and what it does while it looks up libc's functions, with a dynamic linker that allocates and
+ * frees in the meantime. The rest of the stub is missing here.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The smallest of everything: one thunk, chunks of a few objects, a byte limit that
- * is met in the middle of a trace. Traces are right or marked, what is refused is
- * counted, and after a retrieve it goes on.
+ * Tests the smallest limits: one thunk, chunks of a few objects, and a byte limit that is met in
+ * the middle of a trace. Traces are right or marked, what is refused is counted, and after a
+ * retrieve everything works again.
  */
 #include <signal.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of the recorder's locks, as a debug build checks it: a wrong one is noted, and
- * so is a call that may wait for somebody else's lock where it must not.
+ * Tests that a debug build checks the order of the recorder's locks. A lock taken in the wrong
+ * order is noted, and so is a call that may wait for a foreign lock while a lock is held.
  */
 #undef INCSTACK_DEBUG
 #define INCSTACK_DEBUG 1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Return slots that the embedder has patched itself, for a lazy deoptimization:
- * wherever a walk meets one, the frame stands where it stood before.
+ * Tests return slots that the embedder itself has patched, for example for a lazy
+ * deoptimization. A walk that meets such a slot reports the frame's original position.
  */
 #include <string.h>
 

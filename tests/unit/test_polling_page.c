@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A polling page, as virtual machines have it: a poll is a load from a page, the
- * page's protection arms all threads at once, and the fault handler calls the slow
- * path that an inline poll calls. The words say who is really asked.
+ * Tests a polling page as virtual machines have it. A poll is a load from a page, protecting
+ * that page arms all threads at once, and the fault handler calls the slow path that an inline
+ * poll calls. The threads' words tell which threads were really asked.
  */
 #include <pthread.h>
 #include <sched.h>

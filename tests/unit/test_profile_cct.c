@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calling context tree: what traces become, and that sharing changes
- * nothing but the cost.
+ * Tests the calling context tree: how traces become nodes, and that shared frame objects change
+ * only the cost, not the result.
  */
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Comparison, merge and average, against numbers worked out by hand.
+ * Tests comparison, merge and average against numbers that were worked out by hand.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The partial calling context tree against an algorithm of its own that does what figure
- * 7 of Whaley 2000 says: marks in the frames of a simulated stack, a buffer of limited
- * size, one node for each context. Contexts, time, edge weights and the numbers of
- * activations must be equal, for each depth limit and number of samples per retrieve.
+ * Compares the partial calling context tree with a direct implementation of figure 7 of Whaley
+ * 2000: marks in the frames of a simulated stack, a buffer of limited size, one node for each
+ * context. Contexts, time, edge weights and the numbers of activations must be equal, for each
+ * depth limit and number of samples per retrieve.
  */
 #include <stdbool.h>
 #include <stdlib.h>

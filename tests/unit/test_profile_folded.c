@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Folded stacks: what is read is what is written, and what is refused is
- * refused with its place.
+ * Tests folded stacks: the reader returns what was written, and an error names the place of what
+ * it refuses.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every format gives back what was written, and refuses what is cut off or altered
- * without falling over.
+ * Tests every format: it returns what was written, and refuses files that are cut off or
+ * altered, without a crash.
  */
 #include "profile_files.h"
 #include "run_suite.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names for generated code, as perf and gdb see them: real gdb, where there is one,
- * runs this program anew and must name a generated function in its backtrace.
+ * Tests the names of generated code that perf and gdb see. If gdb is installed, it runs this
+ * program again and must name a generated function in its backtrace.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the formats keep of frames and weights, and what is said when they cannot.
+ * Tests what each format keeps of frames and weights, and that it reports what it cannot keep.
  */
 #include "profile_files.h"
 #include "run_suite.h"

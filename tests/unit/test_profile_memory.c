@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The profile library without memory at its Nth allocation, for every N: ENOMEM, or a
- * result that is as good as with memory; what was there before stays whole.
+ * Tests the profile library while the Nth allocation fails, for every N: the result is ENOMEM,
+ * or as good as with memory. What existed before is unchanged.
  */
 #include <incstack/pcct.h>
 

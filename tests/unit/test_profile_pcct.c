@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The partial calling context tree, on cases that have the properties which Whaley
- * 2000, section 5, states of his figures, worked out by hand here: distinct nodes
- * for distinct contexts, one edge for repeated calls, no node for what was never
- * sampled, calls told from time, full context in recursion, and a sample too deep
- * to be connected. Then real samples, whose old frames the core tells.
+ * Tests the partial calling context tree on cases worked out by hand, with the properties that
+ * Whaley 2000, section 5, states: different nodes for different contexts, one edge for repeated
+ * calls, no node for what was never sampled, calls counted separately from time, full context in
+ * recursion, and a sample too deep to be connected. Then tests real samples, in which the core
+ * tells which frames are old.
  */
 #include <malloc.h>
 #include <stdlib.h>

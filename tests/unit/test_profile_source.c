@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Profiles of methods become profiles of the source, and trees are added below a name.
+ * Tests that profiles of methods become profiles of the source, and that trees are added below a
+ * name.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is said of whole profiles: functions, overlays, nodes and edges as one set,
- * and the stability of runs, against numbers worked out by hand.
+ * Tests summaries of whole profiles against numbers worked out by hand: functions, overlaps,
+ * nodes and edges as one set, and the stability of runs.
  */
 #include <math.h>
 

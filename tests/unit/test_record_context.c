@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The recorder's contexts without the rest of it: which context an address belongs to, which
- * records are released and when, that nothing is lost with them, and what is noted where
+ * Tests the recorder's contexts without the rest of it: to which context an address belongs,
+ * which records are released and when, that nothing is lost with them, and what is noted when
  * there is no room.
  */
 #define _GNU_SOURCE

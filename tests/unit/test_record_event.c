@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The recorder's events without the rest of it: what cannot be recorded is counted, each
- * once, and an event is quick only as long as nothing changes for the whole recording. The
- * core refuses, and batches fail, as a test says.
+ * Tests the recorder's events without the rest of it. What cannot be recorded is counted once.
+ * An event takes the fast path only as long as nothing changes for the whole recording. Samples
+ * are refused, and batches fail, when a test says so.
  */
 #define _GNU_SOURCE
 #include "../../src/recorder/event.c"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads that are held while what they recorded is written, without the rest of the
- * recorder: one that is inside of it is not touched, each is written once, and one that
- * answers late goes on.
+ * Tests the holding of threads while their events are written, without the rest of the recorder.
+ * A thread that is inside the recorder is not touched, each thread is written once, and a thread
+ * that answers late continues.
  */
 #define _GNU_SOURCE
 #include "../../src/recorder/exit.c"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The recorder's trace file: what cannot be begun leaves no file, and leaves alone what is
- * there; what cannot be written any more is noted once, and nothing follows it.
+ * Tests the recorder's trace file. If recording cannot begin, there is no new file, and an
+ * existing one is unchanged. If a write fails, that is noted once, and nothing more is written.
  */
 #define _GNU_SOURCE
 #include <check.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the recorder does where a program jumps, switches to a context, unloads code or ends a
- * thread, and where the shared record has to serve; without the rest of the recorder.
+ * Tests the recorder where a program jumps, switches to a context, unloads code or ends a
+ * thread, and where the shared record must be used; without the rest of the recorder.
  */
 #define _GNU_SOURCE
 #include "../../src/recorder/event.c"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The recorder's lists of modules: which entries are the same, lists that outgrow their
- * memory or find none, and what the dynamic linker is asked for.
+ * Tests the recorder's lists of modules: which entries are equal, lists that need more memory or
+ * get none, and what the dynamic linker is asked for.
  */
 #include "../../src/recorder/modules.c"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks of operators new whose allocator may or may not have called malloc: a block that is in
- * the thread's log already, as an event of any kind, is not recorded again; every other one is.
+ * Tests blocks of operator new, whose allocator may or may not have called malloc. A block that
+ * the thread's log already has, in any kind of event, is not recorded again; every other block
+ * is.
  */
 #include <check.h>
 

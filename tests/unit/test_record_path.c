@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The path of a mapped file from the kernel's list of mappings: any list, read in pieces of
- * any size, to its end or not at all.
+ * Tests finding the path of a mapped file in the kernel's list of mappings: any list, read in
+ * pieces of any size, is read to its end or not at all.
  */
 #define _GNU_SOURCE
 #include <check.h>

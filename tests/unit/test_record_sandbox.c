@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the recorder does before the program forbids something to itself: stamps go on from a
- * counter that no stamp has reached, and recording ends where a filter would not let it go on,
- * and nowhere else.
+ * Tests the recorder before the program restricts itself. Without the time-stamp counter, stamps
+ * continue from a number that no stamp has reached. Recording ends if a filter would forbid it,
+ * and in no other case.
  */
 #include "../../src/recorder/sandbox.c"
 #include "../../src/recorder/seccomp_filter.c"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the recorder does before the program looks at its stack: which walks lift the barriers, and
- * which unwinders end the mode with thunks. Without the rest of the recorder.
+ * Tests the recorder before the program looks at its own stack: which walks lift the barriers,
+ * and which unwinders end mode patch; without the rest of the recorder.
  */
 #define _GNU_SOURCE
 #include <check.h>

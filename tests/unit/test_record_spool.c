@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory of the recorder that outlives the process: what it has without a file, when the
- * file cannot grow, is gone or is another one, and that each piece is used again.
+ * Tests the memory of the recorder that outlives the process: without a file, with a file that
+ * cannot grow, is gone or was replaced, and that each piece is used again.
  */
 #define _GNU_SOURCE
 #include <check.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The counters of a stack and of its trees are exact: over several retrieves that hand the
- * same callers over, over retrieves that fail, and in each mode.
+ * Tests that the counters of a stack and of its trees are exact: over several retrieves that
+ * hand over the same callers, over retrieves that fail, and in each mode.
  */
 #include "hand_made.h"
 #include "run_suite.h"

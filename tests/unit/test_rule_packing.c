@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An unwind rule in a word: what the embedder says comes back as it was, or not at all.
+ * Tests the packing of an unwind rule into one word: it is unpacked as the embedder gave it, or
+ * refused.
  */
 #include <stdlib.h>
 

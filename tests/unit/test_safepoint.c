@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests of the safepoint coordinator that need no second processor: the
- * waiting-thread rule, tickets, cancel in every state, deadlines, exits. Many
- * threads of the coordinator are played by one thread of the system.
+ * Tests of the safepoint coordinator that need no second processor: the waiting-thread rule,
+ * tickets, cancel in every state, deadlines, exits. One thread of the system plays many threads
+ * of the coordinator.
  */
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests of what a request does with threads that are not there to be held: those that
- * another requester holds, or a full safepoint stops. And of requests whose handle was
- * given up, of the split in exact arithmetic, and of the child of a fork.
+ * Tests requests for threads that cannot be held, because another requester holds them or a full
+ * safepoint stops them. Also tests requests whose handle was given up, the exact split of a
+ * request among threads, and the child of a fork.
  */
 #include <pthread.h>
 #include <stdbool.h>

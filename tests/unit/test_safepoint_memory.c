@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Nth allocation of the safepoint coordinator and of its sampler fails, for each N: what
- * could not be made is refused, nothing is half made or stays, and the next try succeeds.
+ * Tests the safepoint coordinator and its sampler while the Nth allocation fails, for every N.
+ * The operation is refused, nothing is left half made, and the next try succeeds.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests of the sampler: its counts add up in every technique, a thread that never
- * polls hangs nothing, the interval changes while it runs, stop leaves nothing
- * behind. They wait for counts and never for a time.
+ * Tests of the sampler: its counts add up in every technique, a thread that never polls does not
+ * block it, the interval can change while it runs, and stop leaves nothing behind. The tests
+ * wait for counts, never for a time.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interpreter of seccomp filters: each instruction, what the kernel would refuse, and
+ * Tests the interpreter of seccomp filters: each instruction, what the kernel would refuse, and
  * filters of arbitrary bytes, which must end and read nothing outside.
  */
 #include <linux/audit.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Traces in memory that the embedder shares with another process, and all else in memory
- * that a fork wipes: whoever reads finds what was sampled, and a child that knows nothing
- * of the library disturbs nothing.
+ * Tests traces in memory that the embedder shares with another process, while all other memory
+ * is wiped by a fork. The reader finds what was sampled, and a child that does not know the
+ * library disturbs nothing.
  */
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A handler on the stack that its signal interrupted: no barrier comes where the handler
- * returns to the kernel's frame, none into the interrupted frame, which has no return slot
- * for that, and none in the slot of that frame itself, which may be about to copy it. The
- * frames behind it get theirs.
+ * Tests samples in a handler that runs on the stack that its signal interrupted. No barrier is
+ * planted where the handler returns to the kernel's frame, none for the interrupted frame, which
+ * has no return slot, and none in the slot of the interrupted function, which may be about to
+ * copy it. The frames behind it get theirs.
  */
 #include "hand_made.h"
 #include "run_suite.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a reader makes of a spool: all that is whole, and of the rest as much as is sure.
+ * Tests the reader of a spool: it returns everything that is whole, and of the rest as much as
+ * is certain.
  */
 #include <stdlib.h>
 

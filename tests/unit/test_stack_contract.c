@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The contract with code that changes a stack, where barriers are in the way: rewritten
- * return addresses, frames that moved, frames that are about to be popped, slots that another
- * stack has patched, and code that is unloaded after its frames were left unannounced.
+ * Tests the functions for code that changes a stack with barriers on it: rewritten return
+ * addresses, frames that moved, frames that are about to be popped, slots that another stack has
+ * patched, and code that is unloaded after its frames were left unannounced.
  */
 #include <setjmp.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * No thunk is left where a barrier is due: in a sample, in a return, in a handler's sample,
- * on the quick ways and off them. The walk goes on, every trace is complete, no skeleton
- * stays without its barrier, and barriers come back when there are thunks again.
+ * Tests what happens when no thunk is left for a barrier: in a sample, in a return, in a
+ * handler's sample, on the fast paths and on the general ones. The walk continues, every trace
+ * is complete, no skeleton keeps a gap without a barrier, and barriers are planted again when
+ * there are thunks.
  */
 #include "hand_made.h"
 #include "run_suite.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Events of a heap trace, of any value and in any order, are read as they were recorded.
+ * Tests that events of a heap trace, of any value and in any order, are read as they were
+ * recorded.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the encoder writes, the reader returns; and no damage goes unnoticed.
+ * Tests that the reader of trace files returns what the encoder wrote, and detects any damage.
  */
 #include <stdlib.h>
 

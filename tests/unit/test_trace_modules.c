@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which module a code is of: with very many modules, and with several lists of one epoch.
+ * Tests to which module an address belongs, with very many modules, and with several lists of
+ * one epoch.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Traces of a set of threads: requested and retrieved by one call each, also without memory,
- * with threads that come to no poll, and while threads run. The stacks are lists of frames that
- * the test walks itself. In this program the Nth allocation fails (linked with --wrap).
+ * Tests traces of a set of threads, requested and retrieved by one call each: also without
+ * memory, with threads that reach no poll, and while threads run. The stacks are lists of frames
+ * that the test walks itself. The program is linked with --wrap, so that the Nth allocation
+ * fails.
  */
 #include <pthread.h>
 #include <stdatomic.h>

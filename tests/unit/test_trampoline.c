@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Real returns through real thunks: every class of return value, the caller-saved
- * registers that -fipa-ra leaves live, unwinders that walk through patched
- * frames, and traces that are the same at every barrier distance.
+ * Tests real returns through real thunks: every class of return value, the caller-saved
+ * registers that -fipa-ra leaves live, unwinders that walk through patched frames, and traces
+ * that are the same at every barrier distance.
  */
 #include "real_stack.h"
 #include "run_suite.h"

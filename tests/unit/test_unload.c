@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rules of code that goes: forgetting them waits for nobody, and what validate has found
- * by them is not used again.
+ * Tests the rules of code that is unloaded: forgetting them waits for nobody, and mode validate
+ * does not use again what it found by them.
  */
 #include "run_suite.h"
 #include "simulated.h"

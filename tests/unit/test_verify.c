@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checks of the invariants notice what they are there for: each invariant is violated by
- * hand, and so is the agreement of the fast walk with the general one.
+ * Tests that the checks of the invariants can fail: each invariant is violated by hand, and so
+ * is the agreement of the fast walk with the general one.
  */
 #include "../../src/trace/barrier.h"
 #include "../../src/trace/fast_walk.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The linked library is that of the headers, and every error code has a text of
- * its own.
+ * Tests that the linked library is that of the headers, and that every error code has its own
+ * text.
  */
 #include <limits.h>
 #include <stdlib.h>

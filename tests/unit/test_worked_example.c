@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The worked example of both papers (ICPE'15 figure 8, thesis figure 3.5): three
- * samples, eight steps, frames a, b, c, u, v. After every step: the tree, the
- * current skeleton object, and the patched slots. The stack is an array in which
- * every frame has a frame pointer, so each step is exactly the one of the papers.
+ * Tests the worked example of both papers (ICPE'15 figure 8, thesis figure 3.5): three samples,
+ * eight steps, frames a, b, c, u, v. After every step it checks the tree, the current skeleton
+ * object, and the patched slots. The stack is an array in which every frame has a frame pointer, so
+ * each step is exactly that of the papers.
  */
 #include <string.h>
 

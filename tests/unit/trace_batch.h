@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Batches of a heap trace file in memory, for the tests of its reader.
+ * Makes batches of a heap trace file in memory, for the tests of its reader.
  */
 #ifndef INCSTACK_TRACE_BATCH_H
 #define INCSTACK_TRACE_BATCH_H
