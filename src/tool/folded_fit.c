@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * How large a file of folded stacks becomes, and a profile that fits into one. Each line is a
- * whole stack, so the file grows with contexts times depth, where the profile itself shares
- * what contexts have in common.
+ * Reduces a profile until its folded stacks fit into a file of a bounded size. Each line is a whole
+ * stack, so the file grows with the number of contexts times their depth. The profile itself
+ * shares what contexts have in common.
  */
 #include <stdlib.h>
 
@@ -17,11 +17,12 @@ static uint64_t digits_of(uint64_t weight)
 	return digits;
 }
 
-/* The bytes of all lines; UINT64_MAX: no memory. */
+/* Returns the bytes of all lines; UINT64_MAX if there is no memory. */
 static uint64_t folded_bytes(const struct incstack_profile *profile)
 {
 	const uint32_t nodes = incstack_profile_nodes(profile);
-	uint64_t *path = calloc(nodes, sizeof(*path)); /* of each node: its names, and a ';' each */
+	uint64_t *path = calloc(
+		nodes, sizeof(*path)); /* for each node: the bytes of its names, each with a ';' */
 	uint64_t sum = 0;
 
 	if (path == NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Searches .eh_frame_hdr: a sorted table of (function, its unwind entry), both 32-bit
- * and relative to the header, which is all that linkers write on x86-64.
+ * Searches .eh_frame_hdr, a sorted table of functions and their unwind entries. Both are 32-bit
+ * offsets from the header, the only form that linkers write on x86-64.
  */
 #include "function_start.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where a function without a name begins: what a stripped file still says.
+ * Finds where a function without a name begins. A stripped file still contains this.
  */
 #ifndef INCSTACK_TOOL_FUNCTION_START_H
 #define INCSTACK_TOOL_FUNCTION_START_H
@@ -8,9 +8,9 @@
 #include <libelf.h>
 #include <stdint.h>
 
-/* The start of the function that holds an address, both as in the file's program
- * headers, by the search table of its unwind information; the address itself where
- * there is none. */
+/* Returns the start of the function that contains an address, from the search table of the unwind
+ * information; the address itself if it has no entry. Addresses are those of the file's program
+ * headers. */
 uint64_t tool_function_start(Elf *elf, uint64_t address);
 
 #endif

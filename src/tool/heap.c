@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * incstack heap: its options, and the way from them to the report.
+ * incstack heap: reads the options, runs the program, and reports.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* asprintf */
@@ -52,7 +52,8 @@ static const char help[] =
 	"\n"
 	"Example: incstack heap -o /tmp/py -- python3 script.py\n";
 
-/* Absolute: the program may change its directory before the recorder opens it. */
+/* Returns the absolute path, because the program may change its directory before the recorder
+ * opens the file. */
 static char *absolute(const char *file)
 {
 	char *directory = NULL;
@@ -72,7 +73,7 @@ static char *absolute(const char *file)
 	return length < 0 ? NULL : path;
 }
 
-/* The program inherits the limit, and could not begin the file. */
+/* Refuses a limit on file sizes under which the program could not begin the file. */
 static int check_limit(const char *file)
 {
 	struct rlimit limit;
@@ -87,8 +88,8 @@ static int check_limit(const char *file)
 	return TOOL_STATUS_CANNOT_RUN;
 }
 
-/* The file is made here, where an error can be said before the program runs. What is
- * no regular file (/dev/full, a pipe) is never replaced. */
+/* Creates the file, so that an error can be reported before the program runs. Something that is no
+ * regular file (/dev/full, a pipe) is never replaced. */
 static int prepare_file(struct tool_heap_options *options, const char *file)
 {
 	struct stat status;
@@ -114,7 +115,7 @@ static int prepare_file(struct tool_heap_options *options, const char *file)
 		return TOOL_STATUS_CANNOT_RUN;
 	}
 	close(fd);
-	unlink(options->file); /* a file that another process still reads stays whole */
+	unlink(options->file); /* another process may still read the old file */
 	if (asprintf(&spool, "%s" INCSTACK__SPOOL_SUFFIX, options->file) >= 0) {
 		unlink(spool);
 		free(spool);
@@ -128,14 +129,14 @@ static int record(const struct tool_heap_options *options)
 	int status;
 	int failed;
 
-	clock_gettime(CLOCK_REALTIME_COARSE, &start); /* as the recorder */
+	clock_gettime(CLOCK_REALTIME_COARSE, &start); /* the clock that the recorder uses */
 	status = tool_heap_run(options);
 	failed = tool_heap_report(options->file,
 				  (uint64_t)start.tv_sec * 1000000000u + (uint64_t)start.tv_nsec);
 	return status == 0 && failed ? TOOL_STATUS_CANNOT_RUN : status;
 }
 
-/* A number of bytes above 0, with k or M behind it; 0: it is none. */
+/* Reads a number of bytes above 0, with an optional k or M. Returns 0 for anything else. */
 static unsigned long long bytes_of(const char *text)
 {
 	char *end = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The subcommands of incstack, each of which gets the arguments behind its name and
+ * The subcommands of incstack, each of which gets the arguments after its name and
  * returns an exit status; and what the files of `incstack heap` share.
  */
 #ifndef INCSTACK_TOOL_HEAP_H
@@ -24,14 +24,14 @@ struct tool_heap_options {
 int tool_heap(int argc, char **argv);
 int tool_report(int argc, char **argv);
 
-/* 0, or an exit status after it has said why the program cannot be profiled. */
+/* Returns 0, or an exit status after a message that tells why the program cannot be profiled. */
 int tool_heap_check_program(const char *program);
-/* Until the tool ends, no other run gets the file; 0, or an exit status after it has said
- * who writes it. The path is absolute. */
+/* Reserves the file for this run until the tool ends. The path is absolute. Returns 0, or an exit
+ * status after a message that tells which process writes it. */
 int tool_heap_lock(const char *file);
-/* Runs it to its end under the recorder; the exit status. */
+/* Runs the program under the recorder until it ends. Returns the exit status. */
 int tool_heap_run(const struct tool_heap_options *options);
-/* Notes in the file how the process that wrote it ended: a status of wait(2). */
+/* Writes into the trace file how the process ended: a status of wait(2). */
 void tool_heap_note_end(const char *file, uint64_t pid, int status);
 /* Reports on every process that has recorded into `file` and the files named after
  * it since start_ns (CLOCK_REALTIME). Returns an exit status. */

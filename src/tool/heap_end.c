@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes into the trace file how the process ended, for whom only its parent knows: a word
- * of the counters area, so that a last block that was cut off stays the end of the file.
+ * Writes into the trace file how the process ended, which only its parent knows. It is a word of
+ * the counters area, not a block, because the last block may be cut off.
  */
 #include <fcntl.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 #include "heapfile/trace_format.h"
 #include "heap.h"
 
-/* Not the file of another process: of one that ran with the same name at the same time, or
- * of an earlier run. */
+/* Whether the file belongs to this process, and not to an earlier run or to another process with
+ * the same file name. */
 static int is_of(int fd, uint64_t pid)
 {
 	static struct incstack__trace_header header;
@@ -30,7 +30,7 @@ void tool_heap_note_end(const char *file, uint64_t pid, int status)
 	if (fd < 0)
 		return;
 	if (is_of(fd, pid) && pwrite(fd, &end, sizeof(end), at) != (ssize_t)sizeof(end)) {
-		/* The disk is full: the report does without. */
+		/* If the disk is full, the report does not have it. */
 	}
 	close(fd);
 }

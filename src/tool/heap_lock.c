@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two runs must not record into one file. A run has a name of the trace file for as long as
- * the tool runs: a socket in the abstract namespace, which ends with its process, whatever
- * ends that. A process that outlives its tool has its own file locked.
+ * Keeps two runs from recording into one file. As long as the tool runs, it holds a socket in the
+ * abstract namespace, whose name is made from the file's name. The socket ends with the tool,
+ * whatever ends it. A process that outlives its tool has locked its own file.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* struct ucred */
@@ -24,7 +24,8 @@
 #include "heapfile/trace_format.h"
 #include "heap.h"
 
-/* The file by its directory and a hash of its name; there are 107 bytes for it. */
+/* Makes the name of the socket from the directory and a hash of the file's name. It has 107
+ * bytes. */
 static socklen_t name_socket(const char *file, struct sockaddr_un *name)
 {
 	const char *slash = strrchr(file, '/');
@@ -45,7 +46,7 @@ static socklen_t name_socket(const char *file, struct sockaddr_un *name)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-/* Who has the name; 0: it cannot be known. */
+/* Returns the process that holds the socket; 0 if it is unknown. */
 static pid_t owner_of(const struct sockaddr_un *name, socklen_t length)
 {
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -60,7 +61,7 @@ static pid_t owner_of(const struct sockaddr_un *name, socklen_t length)
 	return owner.pid;
 }
 
-/* Who writes the file, by its header; 0: nobody. */
+/* Returns the process that writes the file, from its header; 0 if there is none. */
 static pid_t writer_of(const char *file)
 {
 	static struct incstack__trace_header header;
@@ -106,7 +107,7 @@ int tool_heap_lock(const char *file)
 	}
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&name, length) == 0 ||
 	    errno != EADDRINUSE) {
-		listen(fd, 8); /* so that another run learns who it is; stays open */
+		listen(fd, 8); /* lets another run find out who holds it; stays open */
 		return 0;
 	}
 	close(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether a program can be profiled, said before it is started: a program into which
- * the loader preloads nothing would run and leave an empty profile.
+ * Checks before the start whether a program can be profiled. If the dynamic loader preloads
+ * nothing into it, it would run and leave an empty profile.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* asprintf */
@@ -38,8 +38,8 @@ static int find_in_path(const char *program, char path[PATH_MAX])
 	return 0;
 }
 
-/* Whether the dynamic loader runs it, without which nothing can be preloaded. A
- * script is run by an interpreter that is checked when it starts: yes. */
+/* Whether the dynamic loader runs the file; otherwise nothing can be preloaded. A script counts as
+ * yes: its interpreter is checked when it starts. */
 static int is_dynamic(int fd)
 {
 	Elf64_Ehdr header;
@@ -60,7 +60,7 @@ static int is_dynamic(int fd)
 	return 0;
 }
 
-/* Whether a name is in a table of strings: a library that is needed, or a symbol. */
+/* Returns the sanitizer that a name stands for, of a needed library or a symbol; or null. */
 static const char *sanitizer_named(const char *name)
 {
 	if (strncmp(name, "libasan.so", 10) == 0 || strcmp(name, "__asan_init") == 0)
@@ -104,7 +104,8 @@ static const char *sanitizer_in_symbols(Elf *elf, Elf_Scn *section, const GElf_S
 	return reason;
 }
 
-/* gcc links the sanitizer as a library, clang into the program, which exports it. */
+/* Finds a sanitizer. gcc links it as a library; clang links it into the program, which exports its
+ * symbols. */
 static const char *sanitizer_of(int fd)
 {
 	const char *reason = NULL;
@@ -142,7 +143,7 @@ static const char *refuse_reason(const char *path)
 		       "profile a copy without that bit";
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return NULL; /* executable but unreadable: try */
+		return NULL; /* it may be executable though it cannot be read */
 	if (!is_dynamic(fd))
 		reason = "it is static or not for x86-64; link it dynamically";
 	else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reports on every process image that one run recorded: the whole text for that with
+ * Reports on every process image that one run has recorded: the whole text for the one with the
  * most bytes, a line for each other one, and one sum of all.
  */
 #ifndef _GNU_SOURCE
@@ -25,7 +25,7 @@ struct image {
 	struct tool_sum sum;
 };
 
-/* Whether the file was begun by this run. */
+/* Whether this run began the file. */
 static int is_ours(const char *file, uint64_t start_ns)
 {
 	static struct incstack__trace_header header;
@@ -38,7 +38,7 @@ static int is_ours(const char *file, uint64_t start_ns)
 	       header.start_ns >= start_ns;
 }
 
-/* FILE.PID.N with two numbers. */
+/* Whether the suffix is .PID.N with two numbers. */
 static int is_image_name(const char *suffix)
 {
 	const size_t pid = strspn(suffix, "0123456789");
@@ -47,7 +47,7 @@ static int is_image_name(const char *suffix)
 	return pid > 0 && number > 0 && suffix[pid + 1 + number] == 0;
 }
 
-/* In a pattern these stand for themselves only behind a backslash. */
+/* Escapes the characters that have a meaning in patterns. */
 static char *escaped(const char *file)
 {
 	char *pattern = malloc(2 * strlen(file) + sizeof(".*.*"));

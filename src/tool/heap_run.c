@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs a program with the recorder preloaded, and shows how far it is.
+ * Runs a program with the recorder preloaded, and shows its progress.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* asprintf */
@@ -24,7 +24,8 @@
 #define PRELOAD "libincstack_preload.so"
 #define PROGRESS_SECONDS 2
 
-/* In our own directory, or where it is installed relative to that. */
+/* Finds the library to preload: in the tool's own directory, or where it is installed relative to
+ * that. */
 static int find_preload(char path[PATH_MAX])
 {
 	static const char *const places[] = {"/" PRELOAD,
@@ -76,7 +77,7 @@ static void run_child(const struct tool_heap_options *options, const char *prelo
 	_exit(errno == ENOENT ? TOOL_STATUS_NOT_FOUND : TOOL_STATUS_CANNOT_RUN);
 }
 
-/* What all threads have begun, read from the shared counters in the file. */
+/* Returns how many samples all threads have begun, from the shared counters in the file. */
 static uint64_t samples_so_far(const char *file)
 {
 	static struct incstack__trace_slot slots[INCSTACK__TRACE_SLOTS];
@@ -92,8 +93,8 @@ static uint64_t samples_so_far(const char *file)
 	return sum;
 }
 
-/* Waits for a signal: that a child has ended, or one that the program is to have. Now and
- * then it says how far it is. */
+/* Waits for a signal: the end of a child, or a signal that is passed on to the program. Shows the
+ * progress from time to time. */
 static void wait_a_while(const struct tool_heap_options *options, pid_t child,
 			 const sigset_t *awaited, unsigned *seconds)
 {
@@ -139,8 +140,8 @@ static int wait_for(const struct tool_heap_options *options, pid_t child, const 
 	return 128 + WTERMSIG(status);
 }
 
-/* What was sent while the program ran was for the program. From here on the signals are
- * ours: the report can be ended. */
+/* Signals that came while the program ran were meant for the program. From here on they are for
+ * the tool, so that the user can end the report. */
 static void take_signals_back(const sigset_t *awaited, const sigset_t *old_mask,
 			      const struct sigaction *old_int, const struct sigaction *old_quit)
 {
@@ -153,8 +154,8 @@ static void take_signals_back(const sigset_t *awaited, const sigset_t *old_mask,
 	sigprocmask(SIG_SETMASK, old_mask, NULL);
 }
 
-/* Ctrl-C ends the program, and so does what ends us by kill(1) or with the terminal; we
- * stay to report. */
+/* Runs the program. Ctrl-C and other signals that would end the tool are passed on to the program;
+ * the tool stays to report. */
 int tool_heap_run(const struct tool_heap_options *options)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};

@@ -26,8 +26,8 @@ static const char help[] =
 	"incstack COMMAND --help lists the options of COMMAND.\n"
 	"Exit status: 0 success, 1 failure, 2 wrong usage.\n";
 
-/* Whether the arguments are about a profile and not about a trace file: they name a
- * format, or a file whose name tells one, or ask for help. */
+/* Whether the arguments concern a profile and not a trace file: they name a format, or a file whose
+ * name tells its format, or ask for help. */
 static int is_profile(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)

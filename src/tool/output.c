@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Output files. A file gets its name when it is whole: until then it is a temporary one
- * beside it, which goes when the writing fails or a signal ends the tool. What is no regular
- * file (a pipe, a terminal) is written as it is. One output at a time.
+ * Output files. A file gets its name when it is complete. Until then it is a temporary file beside
+ * it, which is removed if writing fails or a signal ends the tool. Something that is no regular
+ * file (a pipe, a terminal) is written directly. There is one output at a time.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* asprintf */
@@ -19,7 +19,7 @@
 
 static struct {
 	char *final;              /* the file's name, with no symbolic link in it */
-	char *volatile temporary; /* null: there is none */
+	char *volatile temporary; /* null if there is none */
 } output;
 
 static const int ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ};
@@ -54,8 +54,8 @@ static void forget_output(void)
 	output.final = NULL;
 }
 
-/* The temporary file beside the final one, with its permissions if that exists; -1: it cannot be
- * had, for example because only the file and not its directory may be written. */
+/* Creates the temporary file beside the final one, with its permissions if that exists. Returns -1
+ * if that is impossible, for example because the directory cannot be written. */
 static int open_temporary(const char *path, const struct stat *existing)
 {
 	char *temporary = NULL;
@@ -101,7 +101,7 @@ FILE *tool_output_open(const char *path)
 	return stream;
 }
 
-/* Without a temporary file, what was written is the file itself. */
+/* Removes what was written: the temporary file, or the file itself if there is none. */
 static void remove_output(const char *path, int is_file)
 {
 	if (output.temporary != NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The subcommands on profiles. Each gets the arguments behind its name and returns
+ * The subcommands on profiles. Each gets the arguments after its name and returns
  * an exit status.
  */
 #ifndef INCSTACK_TOOL_PROFILE_H

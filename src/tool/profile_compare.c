@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * incstack compare: how alike two profiles are and where they differ most, or how
- * stable a set of runs is.
+ * incstack compare: computes how similar two profiles are and where they differ most, or how stable
+ * a set of runs is.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -194,7 +194,7 @@ static int compare_runs(struct incstack_profile **profiles, size_t count, uint32
 	return TOOL_DONE;
 }
 
-/* The first kind if none has the name. */
+/* Returns the kind with this name, or the first one if there is none. */
 static uint32_t kind_like(const struct incstack_profile *profile, const char *name)
 {
 	struct incstack_profile_kind known;
@@ -205,8 +205,8 @@ static uint32_t kind_like(const struct incstack_profile *profile, const char *na
 	return 0;
 }
 
-/* Leaves of each profile the kind that is compared: the one that the user names; else the
- * first one of the first profile, and of the others that of the same name, or their
+/* Reduces each profile to the kind that is compared: the one that the user names; otherwise the
+ * first kind of the first profile, and of the others the one with the same name, or else the
  * first. Units must be equal. */
 static int select_kinds(struct incstack_profile **profiles, size_t count, const char *name)
 {

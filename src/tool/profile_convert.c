@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * incstack convert and incstack merge. Converting holds a part of the profile at a
- * time: when it became large it is written and forgotten.
+ * incstack convert and incstack merge. Converting holds a part of the profile at a time. When the
+ * part is large it is written and cleared.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ struct conversion {
 	FILE *stream;
 	struct incstack_profile_writer *writer;
 	uint32_t losses;
-	int status; /* once a message was given */
+	int status; /* set once a message was printed */
 };
 
 static int begin(struct conversion *to, const struct incstack_profile *profile)
@@ -91,7 +91,7 @@ static void tell_pruned(const struct incstack_profile *profile)
 			meta.pruned);
 }
 
-/* The last part, which is the only one of most profiles. */
+/* Writes the last part. Most profiles have only one. */
 static int finish(struct conversion *to, struct incstack_profile *profile)
 {
 	uint32_t kind;
@@ -179,8 +179,8 @@ static void destroy_all(struct incstack_profile **profiles, size_t count)
 	free(profiles);
 }
 
-/* Into the first, which was made by merging it into an empty one: frames that only
- * differ in where they were read from become one that way. */
+/* Merges all profiles into the first one, which was merged into an empty one before. So frames
+ * become one if they differ only in the file that they come from. */
 static int sum(struct incstack_profile **profiles, size_t count, struct incstack_profile **result)
 {
 	struct incstack_profile_kind kinds[INCSTACK_PROFILE_KINDS_MAX];
@@ -195,7 +195,7 @@ static int sum(struct incstack_profile **profiles, size_t count, struct incstack
 	return error;
 }
 
-/* A sum has no metadata, comments and period; of which inputs had some, the reading lost. */
+/* Returns the losses: a sum has no meta data, comments and period, which some inputs had. */
 static uint32_t merged_losses(struct incstack_profile **profiles, size_t count,
 			      const struct incstack_profile *result,
 			      const struct tool_options *options, uint32_t kind)

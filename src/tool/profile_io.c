@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files in and out of the subcommands on profiles.
+ * Opens and closes the files of the subcommands on profiles.
  */
 #include "profile_io.h"
 
@@ -106,7 +106,7 @@ static void show(uint64_t bytes)
 	progress.shown = 1;
 }
 
-/* Ten times a second, and not at all where it is over before that. */
+/* Shows the progress ten times a second; not at all if reading ends before that. */
 static void on_progress(void *context, uint64_t bytes)
 {
 	struct timespec now;
@@ -281,7 +281,7 @@ int tool_kind_find(const struct incstack_profile *profile, const char *name, uin
 	return TOOL_USAGE;
 }
 
-/* Half of the nodes must go, or the next call would come too soon. */
+/* Removes at least half of the nodes; otherwise the next call would come too soon. */
 int tool_prune_full(void *context, struct incstack_profile *profile)
 {
 	uint32_t target = incstack_profile_nodes(profile) / 2;

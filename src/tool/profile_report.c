@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * incstack report on a profile: where it comes from, its hottest functions, its
- * hottest contexts.
+ * incstack report for a profile: its origin, its hottest functions, its hottest contexts.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -99,7 +98,7 @@ static int print_functions(const struct report *report)
 	return error;
 }
 
-/* Keeps best[] in descending order of self weight; returns how many. */
+/* Finds the hottest nodes, in descending order of self weight. Returns how many. */
 static size_t hottest(const struct report *report, uint32_t *best)
 {
 	const struct incstack_profile *profile = report->profile;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text that fits the terminal.
+ * Prints names and amounts so that they fit the terminal.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static size_t characters(const char *text)
 	return count;
 }
 
-/* The text behind its first `count` characters. */
+/* Returns the text after its first `count` characters. */
 static const char *skip(const char *text, size_t count)
 {
 	for (; *text && (count || continues(*text)); text++)
@@ -30,7 +30,7 @@ static const char *skip(const char *text, size_t count)
 	return text;
 }
 
-/* Nothing in a name may steer the terminal. */
+/* Prints a name without characters that control the terminal. */
 static void put_plain(const char *text, size_t bytes, FILE *out)
 {
 	for (size_t i = 0; i < bytes; i++)
@@ -87,7 +87,7 @@ static void put_frame(const struct incstack_profile *profile, uint32_t node, FIL
 		fwrite(frame.name, 1, frame.name_length, out);
 	else
 		fprintf(out, "0x%" PRIx64, frame.method);
-	if (frame.bci > 0) /* contexts may differ in nothing else */
+	if (frame.bci > 0) /* contexts may differ only in this */
 		fprintf(out, ":%" PRId32, frame.bci);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Says on a terminal what a long report is doing, once a second. The line is written by a
- * timer's signal, so that nothing that works has to ask the clock.
+ * Shows on a terminal what a long report is doing, once a second. The handler of a timer's signal
+ * writes the line, so the code that works need not read the clock.
  */
 #include "progress.h"
 
@@ -49,7 +49,7 @@ static void on_second(int number)
 	length = put_number(line, length, sizeof(line), (unsigned)++seconds);
 	length = put_text(line, length, sizeof(line), " s\033[K");
 	if (write(STDERR_FILENO, line, length) < 0) {
-		/* The terminal is gone: there is nobody to tell. */
+		/* The terminal may be gone; there is nobody to tell. */
 	}
 	errno = error;
 }

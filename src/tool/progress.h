@@ -6,7 +6,7 @@
 #define INCSTACK_TOOL_PROGRESS_H
 
 void tool_progress_start(const char *file);
-/* What is done now; a literal. */
+/* Sets the name of the current phase; a string literal. */
 void tool_progress_phase(const char *text);
 void tool_progress_end(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a trace file to its reports.
+ * Makes the reports of a trace file.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* asprintf */
@@ -34,8 +34,8 @@ unsigned tool_columns(FILE *out)
 	return columns < 50 ? 50 : (unsigned)columns;
 }
 
-/* Lost: what was started, or what the recorder says that it refused, and has no
- * trace in the file. */
+/* Computes the sum. Lost are the samples that were started, or that the recorder refused, and that
+ * have no trace in the file. */
 static void take_sum(const struct tool_report *report, struct tool_sum *sum)
 {
 	const struct incstack__trace_totals *totals = incstack__trace_reader_totals(report->reader);
@@ -77,7 +77,7 @@ static int say_error(int error)
 	return 1;
 }
 
-/* The flame graph leaves out what is too narrow by itself. */
+/* Writes the profile as folded stacks and as a flame graph, which leaves out what is too narrow. */
 static int write_profile(struct incstack_profile *profile, const char *prefix, FILE *out)
 {
 	struct incstack_profile_meta meta;

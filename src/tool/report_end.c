@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the report says of the end of a process: how it came, as far as that is known, and
- * for one that did not come from the program's own exit, what the process had allocated last.
+ * Reports how a process ended, as far as that is known. If the program did not exit by itself, also
+ * what it had allocated last.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* sigabbrev_np */
@@ -22,8 +22,8 @@ static void print_signal(int number, FILE *out)
 		fprintf(out, "The program was killed by signal %d.\n", number);
 }
 
-/* Events are in the order of their stamps, so this is no claim about the instruction that
- * failed: it says what was allocated last. */
+/* Prints the newest allocation. Events are ordered by their stamps, so this does not tell which
+ * instruction failed, only what was allocated last. */
 static void print_newest(const struct tool_report *report, FILE *out, unsigned columns)
 {
 	const struct incstack__replay *replay = report->replay;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The frames of a context, as text.
+ * Prints the frames of a context.
  */
 #include <string.h>
 
 #include "report.h"
 
-#define FRAMES 12 /* of a context */
+#define FRAMES 12 /* of a context, at most */
 
 void tool_report_frames(const struct tool_report *report, uint32_t node, FILE *out,
 			unsigned columns)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the replayed calling context tree to a profile, which the profile library
- * writes as flame graph and folded stacks. Contexts that differ only in where a
- * function calls become one.
+ * Turns the replayed calling context tree into a profile, which the profile library writes as flame
+ * graph and folded stacks. Contexts that differ only in the place of a call within a function
+ * become one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static int has_values(const struct incstack__cct_values *values)
 	return values->bytes != 0 || values->calls != 0 || values->live != 0 || values->peak != 0;
 }
 
-/* A function's name is there once: where it lies is the method. */
+/* Finds or adds the node of a function. Each name is stored once, so its address is the method. */
 static int child(struct incstack_profile *profile, uint32_t parent, const char *name,
 		 uint32_t *node)
 {
@@ -46,12 +46,12 @@ static int weigh(struct incstack_profile *profile, uint32_t node,
 
 /* ---- contexts that are deeper than a file can have them ------------------------------ */
 
-/* Lines and towers of thousands of frames are of no use, and a program that recurses so deeply has
- * as many of them. All contexts that differ only in how often the middle repeats
- * become one, because the frame that stands for the middle does not say how long it was. */
+/* Nobody can read lines and towers of thousands of frames, and a program that recurses so deeply has
+ * thousands of them. Contexts that differ only in how often the middle repeats become one, because
+ * the frame that replaces the middle does not tell how long it was. */
 #define INNERMOST 64
 
-/* The outermost part of a node that is TOOL_DEPTH_MAX deep. */
+/* Returns the outermost part of a node that is TOOL_DEPTH_MAX deep. */
 static uint32_t outer_of(const struct incstack_profile *profile, uint32_t node)
 {
 	for (unsigned i = 0; i < INNERMOST; i++)
@@ -109,7 +109,8 @@ static size_t name_of(void *context, uint64_t method, int32_t bci, uint32_t flag
 	return put_name(method, text, size, *(const int *)context);
 }
 
-/* Symbols and paths may be any bytes; what is not UTF-8 is shown as question marks. */
+/* Names all frames. Symbols and paths may be any bytes; those that are not UTF-8 become question
+ * marks. */
 static int name_frames(struct incstack_profile *profile)
 {
 	int ascii = 0;
@@ -140,7 +141,7 @@ static int describe(struct incstack_profile *profile, const struct tool_report *
 	return incstack_profile_set_meta(profile, &meta);
 }
 
-/* nodes[i] is the profile's node for the context i, for a deep context the outer one of it. A
+/* Adds context i. nodes[i] becomes its node, or for a deep context the node of its outer part. A
  * parent precedes its children. */
 static int add_context(struct incstack_profile *profile, const struct tool_report *report,
 		       uint32_t *nodes, uint32_t i)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The last line of a report, and the numbers that it shares with the text.
+ * Prints the last line of a report, and computes the numbers that it shares with the text.
  */
 #include <inttypes.h>
 

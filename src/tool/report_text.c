@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The report for the terminal: totals, the functions that allocate most, then the
- * contexts that matter most.
+ * Prints the report for the terminal: totals, the functions that allocate most, then the most
+ * important contexts.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static void format_value(char *text, size_t size, uint64_t value, int is_bytes)
 	snprintf(text, size, unit == 0 ? "%.0f %s" : "%.1f %s", scaled, units[unit]);
 }
 
-/* Keeps best[] in descending order. */
+/* Inserts a node into best[], which is in descending order. */
 static unsigned rank(const struct incstack__cct *cct, const struct metric *metric,
 		     uint32_t best[TOP])
 {
@@ -191,7 +191,7 @@ static void add_values(struct incstack__cct_values *sum, const struct incstack__
 	sum->peak += more->peak;
 }
 
-/* The function that wanted the memory: operator new only hands on. */
+/* Returns the function that requested the memory. operator new only passes on requests. */
 static uint32_t site_of(const struct tool_report *report, uint32_t node)
 {
 	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
@@ -213,7 +213,7 @@ static struct function function_of(const struct tool_report *report, uint32_t no
 				 tool_symbols_module(report->symbols, code), nodes[node].values};
 }
 
-/* The functions that call the allocator, by bytes; the caller frees them. */
+/* Finds the functions that call the allocator, by bytes. The caller frees them. */
 static size_t find_functions(const struct tool_report *report, struct function **out)
 {
 	const struct incstack__cct *cct = &report->replay->cct;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Symbolizes with libdwfl: each module of the trace file is reported once, with
- * the bias it had in the profiled process, in a session of its own, because two
- * modules may have had the same addresses at different times.
+ * Finds names with libdwfl. Each module of the trace file is reported once, with the bias that it
+ * had in the recorded process. It gets a session of its own, because two modules may have had the
+ * same addresses at different times.
  */
 #include <dlfcn.h>
 #include <elfutils/libdwfl.h>
@@ -35,7 +35,7 @@ struct tool_symbols {
 	struct known_code *codes;
 	size_t code_room;
 	size_t code_count;
-	char **texts; /* each name once */
+	char **texts; /* each distinct name */
 	size_t text_room;
 	size_t text_count;
 	demangle_fn *demangle; /* null: names stay mangled */
@@ -120,7 +120,7 @@ static void session_open(struct session *session, const struct incstack__trace_m
 {
 	session->info = info;
 	if (info->path[0] != '/')
-		return; /* the vdso and the like have no file */
+		return; /* for example the vdso has no file */
 	session->dwfl = dwfl_begin(&callbacks);
 	if (session->dwfl == NULL)
 		return;
@@ -170,7 +170,7 @@ static const char *find_name(struct tool_symbols *symbols, uint64_t code)
 	if (code == INCSTACK__CCT_NO_TRACE)
 		return "[no trace]";
 	info = incstack__trace_code_module(symbols->reader, code, &pc, &exact);
-	/* A return address may be the first of the next function. */
+	/* A return address may be the first address of the next function. */
 	pc -= exact ? 0 : 1;
 	if (info == NULL && !exact && pc == INCSTACK__TRACE_GAP_PC - 1)
 		return "[callers not yet walked]";
@@ -239,8 +239,8 @@ const char *tool_symbols_module(struct tool_symbols *symbols, uint64_t code)
 	return info == NULL ? "" : base_name(info->path);
 }
 
-/* Of libstdc++, if it is there: who profiles C++ has it, and who does not needs
- * none. It stays loaded. */
+/* Finds the demangler of libstdc++, if that is installed. Users who profile C++ programs have it;
+ * others do not need it. It stays loaded. */
 static demangle_fn *find_demangle(void)
 {
 	void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);

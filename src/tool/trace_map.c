@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Trace files and their spools. A report reads both and changes neither, for the process may
- * still run. When `incstack heap` has seen a process end, it makes one file of the two.
+ * Trace files and their spools. A report reads both and changes neither, because the process may
+ * still run. After `incstack heap` has seen a process end, it turns the two into one file.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* asprintf */
@@ -21,7 +21,7 @@
 #include "heapfile/spool_read.h"
 #include "trace_map.h"
 
-/* What there is to add to a trace file. */
+/* What a spool adds to a trace file. */
 struct rest {
 	unsigned char *blocks;
 	size_t bytes;
@@ -42,7 +42,8 @@ static int read_whole(int fd, unsigned char *to, size_t bytes)
 	return 0;
 }
 
-/* In memory of our own, whatever becomes of the file. Null: there is none. */
+/* Copies the spool into memory, because the file may still change. Returns null if there is no
+ * spool. */
 static unsigned char *read_spool(const char *path, size_t *size)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -70,7 +71,7 @@ static char *spool_path(const char *file)
 	return asprintf(&path, "%s" INCSTACK__SPOOL_SUFFIX, file) < 0 ? NULL : path;
 }
 
-/* Not 0: there is nothing to add, or no memory for it. */
+/* Reads the rest. Returns other than 0 if there is nothing to add, or no memory for it. */
 static int read_rest(const char *file, const struct incstack__trace_header *header,
 		     struct rest *rest)
 {
@@ -153,7 +154,7 @@ void tool_trace_unmap(void *data, size_t size)
 
 /* ---- settling --------------------------------------------------------------------------- */
 
-/* When a process of that number started, or 0: there is none. */
+/* Returns when the process with this number started; 0 if there is none. */
 static uint64_t start_of(uint64_t pid)
 {
 	char path[64];
@@ -191,7 +192,7 @@ static int append(int fd, uint64_t end, const struct rest *rest)
 	return 0;
 }
 
-/* The end of the blocks, for which the file is looked through. */
+/* Finds the end of the blocks by reading the file. */
 static uint64_t end_of(int fd)
 {
 	struct stat status;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Trace files, and what processes that ended without writing have left beside them.
+ * Reads trace files together with what processes that ended without writing have left beside them.
  */
 #ifndef INCSTACK_TOOL_TRACE_MAP_H
 #define INCSTACK_TOOL_TRACE_MAP_H
 
 #include <stddef.h>
 
-/* Maps a trace file, and behind its last block what its spool still has. Returns not 0 after
- * it has said why that failed. */
+/* Maps a trace file, and after its last block what its spool still has. Returns 0, or prints why it
+ * failed. */
 int tool_trace_map(const char *file, void **data, size_t *size);
 void tool_trace_unmap(void *data, size_t size);
 
-/* Moves what the spool of a process that is gone has into its trace file. */
+/* Moves what the spool of an ended process has into its trace file. */
 void tool_trace_settle(const char *file);
 
 #endif
