@@ -154,9 +154,9 @@ struct incstack_embedder {
 	/* arm puts a barrier on `frame`: the embedder must call incstack_stack_returned
 	 * before control returns to `frame`, and before it pops `frame` without a
 	 * return. That call removes the barrier without calling disarm, so clear your own
-	 * mark before the call. If you pop the frame without that call,
-	 * take a sample before you retrieve: the sample notices the pop (the traces that
-	 * needed the frame are truncated), retrieve has no top frame to compare with.
+	 * mark before the call. If you pop the frame without that call, provide `youngest`,
+	 * or take a sample before you retrieve: the sample notices the pop, and the traces
+	 * that needed the frame are truncated.
 	 * A negative result means that this frame cannot have a barrier; then its caller
 	 * is tried. */
 	int (*arm)(void *context, void *identity, uintptr_t frame);
@@ -185,6 +185,13 @@ struct incstack_embedder {
 	 * or is null, the rule counts as unknown, and the next sample, retrieve or reserve
 	 * outside of a handler asks find_rule. */
 	int (*find_rule_in_handler)(void *context, uintptr_t address, struct incstack_rule *rule);
+
+	/* As `caller`, but sets *frame, which is all zero, to the youngest frame of the stack; 0: the
+	 * stack has no frame. retrieve, complete and set_mode call it first, to notice frames that
+	 * were popped without incstack_stack_returned. The traces that needed them are truncated
+	 * (stats.stale, stats.truncated), and `caller` is not called for them. Null: those frames
+	 * must not be popped in this way; see `arm`. */
+	int (*youngest)(void *context, void *identity, struct incstack_frame *frame);
 };
 
 INCSTACK_END_C

@@ -21,6 +21,27 @@ object *incstack__frames_meet(stack *s, object **known, uintptr_t frame)
 	return k;
 }
 
+/* Removes from the known chain the frames that were popped unannounced, if the embedder tells
+ * where the stack ends. Returns false if a walk from there reaches no known frame. */
+bool incstack__frames_confirm(stack *s)
+{
+	const runtime *rt = s->runtime;
+	struct incstack_frame f = {0};
+	object *known = s->newest;
+	if (!known || !rt->embedder.youngest)
+		return true;
+	int more = rt->embedder.youngest(rt->context, s->identity, &f);
+	while (more > 0 &&
+	       !(f.flags & INCSTACK_FRAME_ARMED && incstack__frames_meet(s, &known, f.sp))) {
+		f.flags = 0;
+		more = rt->embedder.caller(rt->context, s->identity, &f);
+	}
+	while (more == 0 && known) /* the whole stack was seen, and no barrier */
+		known = incstack__known_pop(s, known);
+	set_newest(s, known);
+	return more >= 0;
+}
+
 static object *make(const struct walker *w, const struct incstack_frame *f, uint32_t flags)
 {
 	if (f->flags & INCSTACK_FRAME_EXACT)

@@ -113,6 +113,8 @@ static uintptr_t position(const struct walker *w, const struct cursor *at, uintp
  * there is no frame to walk from, and the known chain is trusted. */
 bool incstack__known_confirm(stack *s, const uintptr_t *frame)
 {
+	if (s->by_embedder)
+		return incstack__frames_confirm(s);
 	struct walker w = {s, ASK_DIRECTLY, false, 0, 0};
 	struct path p = {.known = s->newest, .here = inside(s, (uintptr_t)frame)};
 	if (s->mode != INCSTACK_MODE_PATCH || (!p.here && !incstack__on_signal_stack()))

@@ -23,6 +23,7 @@ struct node {
 	int32_t bci;
 	bool armed;
 	bool inlined;
+	bool gone; /* popped: nobody may ask for its caller */
 };
 
 enum { TRACES = 64, DEPTH_MAX = 200, STEPS = 10000 };
@@ -35,6 +36,7 @@ static int no_arms;             /* every so many frames refuse a barrier */
 static const struct node *wall; /* nobody knows its caller */
 static bool all_exact;          /* positions are where frames stand, not where they return */
 static bool careless;           /* frees armed frames without a word */
+static bool tells_youngest;     /* lets retrieve notice that by itself */
 static uint64_t next_method, armed_now, arms;
 
 /* What the stack held at each sample that was not retrieved yet. */
@@ -65,6 +67,7 @@ static inline int walk_to_caller(void *context, void *identity, struct incstack_
 	ck_assert_ptr_eq(identity, &rt);
 	(void)context;
 	const struct node *caller = node_of(frame->sp)->caller;
+	ck_assert(!node_of(frame->sp)->gone);
 	if (wall && node_of(frame->sp) == wall)
 		return INCSTACK_EUNWIND;
 	if (!caller)
@@ -74,6 +77,16 @@ static inline int walk_to_caller(void *context, void *identity, struct incstack_
 	frame->flags = INCSTACK_FRAME_DECODE_NOW | (all_exact ? INCSTACK_FRAME_EXACT : 0) |
 		       (caller->armed ? INCSTACK_FRAME_ARMED : 0);
 	return 1;
+}
+
+static inline int tell_youngest(void *context, void *identity, struct incstack_frame *frame)
+{
+	ck_assert_ptr_eq(identity, &rt);
+	(void)context;
+	frame->pc = 1;
+	frame->sp = (uintptr_t)top;
+	frame->flags = INCSTACK_FRAME_DECODE_NOW | (top && top->armed ? INCSTACK_FRAME_ARMED : 0);
+	return top != NULL;
 }
 
 static inline int arm(void *context, void *identity, uintptr_t frame)
@@ -123,7 +136,7 @@ static inline void call(void)
 		free_nodes = n->caller;
 	else
 		n = malloc(sizeof(*n));
-	*n = (struct node){top, next_method += 2, (int32_t)random_below(100), false, false};
+	*n = (struct node){top, next_method += 2, (int32_t)random_below(100), false, false, false};
 	n->inlined = random_below(4) == 0;
 	top = n;
 	depth++;
@@ -142,6 +155,7 @@ static inline void pop(void)
 {
 	struct node *n = top;
 	top = n->caller;
+	n->gone = true;
 	n->caller = free_nodes;
 	free_nodes = n;
 	depth--;
@@ -216,7 +230,7 @@ static inline unsigned retrieve(void)
 {
 	struct incstack_tree *tree;
 	unsigned missing = 0;
-	if (careless) /* only a walk from the top notices */
+	if (careless && !tells_youngest) /* only a walk from the top notices */
 		sample();
 	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->count, record_count);
@@ -275,6 +289,7 @@ static inline void setup_with(struct incstack_options options)
 					     .caller = walk_to_caller,
 					     .arm = arm,
 					     .disarm = disarm,
+					     .youngest = tells_youngest ? tell_youngest : NULL,
 					     .allocate = allocate,
 					     .release = release};
 	options.size = sizeof(options);

@@ -50,6 +50,33 @@ START_TEST(unannounced_exits)
 }
 END_TEST
 
+/* Nobody says anything, and no sample comes between: retrieve asks where the stack ends. */
+START_TEST(retrieve_notices_unannounced_exits)
+{
+	struct incstack_tree *tree;
+	tells_youngest = true;
+	careless = true;
+	setup(distances[_i], INCSTACK_MODE_PATCH);
+	const unsigned missing = run();
+	ck_assert_int_eq(missing > 0, stats_of_stack().truncated > 0);
+	if (distances[_i] < 5 && distances[_i] >= 0)
+		ck_assert_uint_gt(stats_of_stack().truncated, 0);
+	for (unsigned left = 90; left <= 90; left -= 45) {
+		while (depth < 150)
+			call();
+		sample();
+		while (depth > left)
+			pop();
+		ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+		ck_assert_uint_eq(tree->count, 1);
+		ck_assert_uint_eq(tree->truncated, 1);
+		ck_assert_int_eq(incstack_tree_release(tree), 0);
+	}
+	ck_assert_uint_eq(depth, 0);
+	teardown();
+}
+END_TEST
+
 /* The walk ends at the second of two methods in one frame, and what it saw until then is
  * handed over, and kept for the next samples. */
 START_TEST(callers_unknown)
@@ -128,6 +155,7 @@ int main(void)
 	tcase_add_loop_test(tc, every_trace_is_right, 0, count);
 	tcase_add_loop_test(tc, refused_arms, 0, count);
 	tcase_add_loop_test(tc, unannounced_exits, 0, count);
+	tcase_add_loop_test(tc, retrieve_notices_unannounced_exits, 0, count);
 	tcase_add_loop_test(tc, callers_unknown, 0, count);
 	tcase_add_test(tc, modes_change);
 	tcase_add_test(tc, bad_input);
