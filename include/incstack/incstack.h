@@ -267,7 +267,8 @@ struct incstack_tree {
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_retrieve(struct incstack_stack *stack, struct incstack_tree **tree);
 
-/* Frees a tree. Call it before the runtime is destroyed.
+/* Frees a tree. Call it before the runtime is destroyed. Errors: EINVAL; EBUSY: the tree was
+ * released before (noticed unless its memory was given back or has become another tree).
  * Thread: any, one at a time. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_tree_release(struct incstack_tree *tree);
 

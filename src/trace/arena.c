@@ -132,6 +132,7 @@ int incstack__arena_grow(runtime *rt, struct arena *a, bool beyond_limit)
 		return INCSTACK_ENOMEM;
 	c->bytes = bytes;
 	c->runtime = rt;
+	c->handed_over = false;
 	c->next = a->spare;
 	a->spare = c;
 	a->spare_room += chunk_room(c);

@@ -16,6 +16,7 @@ struct chunk {
 	object *objects_end;
 	struct incstack_tree tree; /* only used in the first chunk: incstack_stack_tree */
 	runtime *runtime;
+	bool handed_over; /* only used in the first chunk: the tree was retrieved, not released */
 };
 static inline bool chunk_contains(const struct chunk *c, const void *p)
 {

@@ -198,6 +198,7 @@ void incstack__forget_rules(stack *s)
 static struct incstack_tree *finish(stack *s, struct arena *used)
 {
 	struct incstack_tree *tree = &used->first->tree;
+	used->first->handed_over = true;
 	tree->count = s->samples - s->retrieved;
 	tree->objects = 0;
 	tree->truncated = used->truncated;
@@ -309,6 +310,9 @@ int incstack_tree_release(struct incstack_tree *tree)
 	if (!tree)
 		return INCSTACK_EINVAL;
 	struct chunk *first = (struct chunk *)((char *)tree - offsetof(struct chunk, tree));
+	if (!first->handed_over)
+		return INCSTACK_EBUSY;
+	first->handed_over = false;
 	incstack__arena_free(first->runtime, first);
 	return 0;
 }
