@@ -28,11 +28,12 @@ INCSTACK_BEGIN_C
 enum incstack_error {
 	INCSTACK_EINVAL = -1,  /* an argument is null, misaligned or contradictory */
 	INCSTACK_ENOMEM = -2,  /* the embedder's allocate failed */
-	INCSTACK_ELIMIT = -3,  /* the stack has no room left; counted */
+	INCSTACK_ELIMIT = -3,  /* a limit is reached, for example stack_bytes */
 	INCSTACK_ETHREAD = -4, /* the caller does not own the stack */
 	INCSTACK_EBUSY = -5,   /* another operation on the stack is in progress; counted */
 	INCSTACK_EUNWIND = -6, /* the top frame has no unwind rule; counted */
 	INCSTACK_ERANGE = -7,  /* an address lies outside the stack */
+	INCSTACK_EROOM = -8,   /* no room for the trace: reserve some; counted */
 };
 
 /* Returns the text of an error code, "success" for 0. Never returns null.
@@ -190,13 +191,21 @@ enum {
  * the trace carries them unchanged. A refused sample is counted.
  * A top outside [low, high) is on another stack, for example a signal stack. The walk
  * patches nothing there. It continues as usual where it reaches this stack.
- * Errors: EINVAL, ETHREAD, EBUSY, EUNWIND; ELIMIT: call incstack_stack_reserve first.
+ * Errors: EINVAL, ETHREAD, EBUSY, EUNWIND; EROOM: call incstack_stack_reserve first.
  * Algorithm: ICPE'15 section 5.2, with the barrier `distance` frames below the top. An
  * adaptive distance uses ski rental (Karlin et al. 1988): a barrier is planted once the
  * walking that it would have saved equals its cost.
  * Thread: owner. Signal: with INCSTACK_TOP_INTERRUPTED. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
 				 const struct incstack_top *top);
+
+/* As incstack_sample, but first makes room if little is left. For polls and other places where
+ * the caller may allocate: samples taken in this way need no incstack_stack_reserve.
+ * Errors: as incstack_sample and incstack_stack_reserve; ELIMIT: the traces take up stack_bytes,
+ * so retrieve them first.
+ * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
+INCSTACK_API int incstack_sample_at_poll(struct incstack_stack *stack, uint64_t id, uint64_t weight,
+					 const struct incstack_top *top);
 
 /* Makes room for at least `bytes` of traces, and for all frames that the stack has now, so
  * that returns can complete the open traces without an allocation (up to stack_bytes).
@@ -366,7 +375,7 @@ struct incstack_stats {
 	uint64_t planted;         /* barriers planted */
 	uint32_t mode;            /* enum incstack_mode in force */
 	int32_t distance;         /* barrier distance in force */
-	uint64_t lost_limit;      /* samples refused: no memory within the limit */
+	uint64_t lost_limit;      /* samples refused: no room was reserved */
 	uint64_t lost_busy;       /* samples refused: another operation in progress */
 	uint64_t lost_unwind;     /* samples refused: no rule for the top frame */
 	uint64_t lost_retrieve;   /* traces dropped with the stack before retrieve */

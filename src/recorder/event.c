@@ -202,10 +202,10 @@ static inline void count_start(const struct incstack__record *record, int alone)
 static __attribute__((noinline)) uint64_t take_again(struct incstack__record *record,
 						     struct incstack_top top, int error)
 {
-	if (error == INCSTACK_ELIMIT && reserve(record, INCSTACK__RESERVE_BYTES) == 0)
+	if (error == INCSTACK_EROOM && reserve(record, INCSTACK__RESERVE_BYTES) == 0)
 		error = incstack_sample(record->stack, record->traces, 0, &top);
 	record->live.refused += error != 0;
-	if (error == INCSTACK_ELIMIT)
+	if (error == INCSTACK_EROOM)
 		incstack__record_note(INCSTACK__NOTE_NO_MEMORY);
 	return error != 0 ? INCSTACK__TRACE_NO_TRACE : record->traces++;
 }

@@ -288,6 +288,17 @@ size_t incstack_stack_room(const struct incstack_stack *s)
 	return room > frames ? room - frames : 0;
 }
 
+int incstack_sample_at_poll(struct incstack_stack *s, uint64_t id, uint64_t weight,
+			    const struct incstack_top *top)
+{
+	if (!s)
+		return INCSTACK_EINVAL;
+	size_t enough = s->runtime->options.chunk_bytes / 2;
+	int reserved = incstack_stack_room(s) < enough ? incstack_stack_reserve(s, enough) : 0;
+	int error = incstack_sample(s, id, weight, top);
+	return error == INCSTACK_EROOM && reserved ? reserved : error;
+}
+
 int incstack_stack_stats(const struct incstack_stack *s, struct incstack_stats *stats)
 {
 	if (!s || !stats || stats->size < sizeof(size_t))

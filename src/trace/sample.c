@@ -145,7 +145,7 @@ static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_to
 {
 	if (!arena_fits(&s->arena, 2) && !incstack__arena_next(&s->arena)) {
 		s->stats.lost_limit++;
-		return INCSTACK_ELIMIT;
+		return INCSTACK_EROOM;
 	}
 	begin(s, id, weight, from->pc, from->sp, flags_of_top(from->flags));
 	complete(s, from, interrupted, NULL);

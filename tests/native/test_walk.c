@@ -57,7 +57,7 @@ int incstack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
 	sampled = *top;
 	sampled_id = id;
 	sampled_weight = weight;
-	return INCSTACK_ELIMIT;
+	return INCSTACK_EROOM;
 }
 
 int incstack_runtime_create(const struct incstack_options *options,
@@ -210,7 +210,7 @@ START_TEST(sample_of_the_caller)
 {
 	uintptr_t sp;
 
-	ck_assert_int_eq(incstack_native_sample(NULL, 1, 2), INCSTACK_ELIMIT);
+	ck_assert_int_eq(incstack_native_sample(NULL, 1, 2), INCSTACK_EROOM);
 	walk_here(FRAMES);
 	/* This function's frame, at another call in it. */
 	sp = frames[1].sp;
@@ -230,7 +230,7 @@ START_TEST(sample_of_the_interrupted)
 
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
 	ck_assert_int_eq(raise(SIGUSR1), 0);
-	ck_assert_int_eq(interrupted_result, INCSTACK_ELIMIT);
+	ck_assert_int_eq(interrupted_result, INCSTACK_EROOM);
 	ck_assert_uint_eq(sampled.flags, INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED);
 	ck_assert_uint_eq(sampled.slot, 0);
 	ck_assert_uint_eq(sampled_id, 3);

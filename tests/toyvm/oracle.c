@@ -84,7 +84,7 @@ void oracle_sample(struct fiber *f, uint64_t *random)
 	incstack_stack_reserve(f->stack, 512 + count * 64);
 	int error = incstack_sample(f->stack, o->first + o->record_count, weight, &top);
 	if (error) {
-		if (error == INCSTACK_ELIMIT)
+		if (error == INCSTACK_EROOM)
 			COUNT(lost);
 		else
 			COUNT(mismatches);

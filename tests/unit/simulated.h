@@ -63,7 +63,8 @@ static struct sim {
 	unsigned fail_at, fail_until;
 	size_t fail_above;
 	unsigned allocations, live;
-	bool usual; /* without deoptimization: most samples and returns are quick */
+	bool usual;    /* without deoptimization: most samples and returns are quick */
+	bool at_polls; /* samples make room by themselves */
 } sim;
 
 static uint64_t sim_below(uint64_t n)
@@ -233,8 +234,9 @@ static inline int sim_sample_of(const struct sim_frame *top, uintptr_t pc)
 				 .sp = top->sp,
 				 .fp = top->fp,
 				 .flags = sim.usual ? 0 : INCSTACK_TOP_EXACT};
-	sim.inside = true;
-	int error = incstack_sample(sim.s, sim.pending, 1, &t);
+	sim.inside = !sim.at_polls;
+	int error = sim.at_polls ? incstack_sample_at_poll(sim.s, sim.pending, 1, &t)
+				 : incstack_sample(sim.s, sim.pending, 1, &t);
 	sim.inside = false;
 	if (error) {
 		sim.refused++;

@@ -88,6 +88,53 @@ START_TEST(byte_limit)
 }
 END_TEST
 
+/* Samples at polls make room by themselves, until the limit is reached. */
+START_TEST(polls_need_no_reserve)
+{
+	struct incstack_options options = sim_variant(_i);
+	options.chunk_bytes = 16 * CHUNK;
+	options.stack_bytes = 256 * CHUNK;
+	ck_assert_int_eq(sim_open(options), 0);
+	sim.at_polls = true;
+	for (int i = 0; i < STEPS; i++) {
+		sim_step();
+		if (sim.pending >= SIM_TRACES)
+			ck_assert_int_eq(sim_retrieve(), 0);
+	}
+	ck_assert_int_eq(sim_retrieve(), 0);
+	ck_assert_uint_gt(sim.taken, 1000);
+	sim_nothing_is_lost();
+	options.chunk_bytes = CHUNK;
+	options.stack_bytes = CHUNK;
+	sim_close();
+	ck_assert_int_eq(sim_open(options), 0);
+	sim.at_polls = true;
+	while (sim.refused == 0 && sim.pending < SIM_TRACES)
+		sim_step();
+	ck_assert_int_eq(sim_sample(), INCSTACK_ELIMIT);
+	sim.at_polls = false;
+	ck_assert_int_eq(sim_sample(), INCSTACK_EROOM);
+	ck_assert_int_eq(sim_retrieve(), 0);
+	sim_close();
+}
+END_TEST
+
+START_TEST(a_tree_is_released_once)
+{
+	struct incstack_tree *tree;
+	ck_assert_int_eq(sim_open(sim_variant(_i)), 0);
+	ck_assert_int_eq(incstack_retrieve(sim.s, &tree), 0);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	ck_assert_int_eq(incstack_tree_release(tree), INCSTACK_EBUSY);
+	ck_assert_int_eq(sim_sample(), 0);
+	ck_assert_int_eq(sim_retrieve(), 0);
+	ck_assert_int_eq(incstack_tree_release(
+				 (struct incstack_tree *)(uintptr_t)incstack_stack_tree(sim.s)),
+			 INCSTACK_EBUSY); /* its traces are still being taken */
+	sim_close();
+}
+END_TEST
+
 /* The limit again, with the counters of what was refused. */
 START_TEST(refusals_are_counted)
 {
@@ -259,6 +306,8 @@ int main(void)
 	tcase_add_loop_test(tc, one_thunk, 0, SIM_VARIANTS);
 	tcase_add_loop_test(tc, byte_limit, 0, SIM_VARIANTS);
 	tcase_add_loop_test(tc, refusals_are_counted, 0, SIM_VARIANTS);
+	tcase_add_loop_test(tc, polls_need_no_reserve, 0, SIM_VARIANTS);
+	tcase_add_loop_test(tc, a_tree_is_released_once, 0, SIM_VARIANTS);
 	tcase_add_loop_test(tc, room_is_there, 0, SIM_VARIANTS);
 	tcase_add_loop_test(tc, unannounced_exits, 0, SIM_VARIANTS);
 	tcase_add_test(tc, more_rules_than_room);

@@ -19,7 +19,7 @@ START_TEST(sample_is_taken_again)
 {
 	struct incstack__record *record = begin_test();
 
-	sample_errors[0] = INCSTACK_ELIMIT;
+	sample_errors[0] = INCSTACK_EROOM;
 	put();
 	ck_assert_uint_eq(samples, 2);
 	ck_assert_uint_eq(reserves, 1);
@@ -56,7 +56,7 @@ START_TEST(no_memory_is_counted)
 {
 	struct incstack__record *record = begin_test();
 
-	sample_errors[0] = INCSTACK_ELIMIT;
+	sample_errors[0] = INCSTACK_EROOM;
 	reserve_error = INCSTACK_ENOMEM;
 	check_refused(record, 1, 1);
 }
@@ -66,7 +66,7 @@ START_TEST(no_memory_twice_is_counted_once)
 {
 	struct incstack__record *record = begin_test();
 
-	sample_errors[0] = sample_errors[1] = INCSTACK_ELIMIT;
+	sample_errors[0] = sample_errors[1] = INCSTACK_EROOM;
 	check_refused(record, 2, 1);
 }
 END_TEST

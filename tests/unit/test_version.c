@@ -26,6 +26,7 @@ static const int codes[] = {0,
 			    INCSTACK_EBUSY,
 			    INCSTACK_EUNWIND,
 			    INCSTACK_ERANGE,
+			    INCSTACK_EROOM,
 			    INCSTACK_ETIMEDOUT,
 			    INCSTACK_EFORKED,
 			    INCSTACK_EFORMAT,
@@ -47,7 +48,7 @@ END_TEST
 
 START_TEST(other_numbers_are_unknown)
 {
-	const int others[] = {1, INT_MAX, INT_MIN, INCSTACK_ERANGE - 1};
+	const int others[] = {1, INT_MAX, INT_MIN, INCSTACK_EROOM - 1};
 
 	ck_assert_str_eq(incstack_error_text(0), "success");
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
