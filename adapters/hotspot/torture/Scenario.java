@@ -46,6 +46,9 @@ public abstract class Scenario {
     public static void main(String[] args) throws Exception {
         long end = System.nanoTime() + (long) (Double.parseDouble(args[0]) * 1e9);
         int count = Integer.parseInt(args[1]);
+        if (IS_SAMPLED) {
+            Sampled.now(); // its library is loaded before a thread can be stopped in that
+        }
         Thread[] threads = new Thread[count];
         for (int i = 0; i < count; i++) {
             Scenario scenario = make(args[2 + i % (args.length - 2)]);
