@@ -7,6 +7,7 @@ looked for may not have been sampled yet. Then the test is tried again, with twi
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -365,20 +366,31 @@ def experiment():
         file.write(f'#!/bin/sh\nexec $J/bin/java $JOPTS -cp {Setting.classes} Scenarios "$@"\n')
     os.chmod("programs/run.sh", 0o755)
     home = os.path.dirname(os.path.dirname(Setting.java))
-    command = [sys.executable, "-B", os.environ["EVALUATE"], "run", "--jvm", home, "--workloads",
-               "programs", "--agent", Setting.agent, "--results", "r", "--names",
-               f"work {Setting.work_ms}", "--techniques", "jvmti,partial", "--intervals", "1ms"]
-    subprocess.run([*command, "--rounds", "1"], check=True, capture_output=True, timeout=LIMIT)
-    subprocess.run([*command, "--rounds", "2"], check=True, capture_output=True, timeout=LIMIT)
-    with open("r/results.jsonl", encoding="utf-8") as file:
-        require(len(file.readlines()) == 6)
-    report = subprocess.run([sys.executable, "-B", os.environ["EVALUATE"], "report", "--incstack",
-                             Setting.incstack, "--results", "r"], check=True, text=True,
-                            capture_output=True, timeout=LIMIT).stdout
+    command = [sys.executable, "-B", os.environ["EVALUATE"], "--jvm", home, "--workloads",
+               "programs", "--agent", Setting.agent, "--incstack", Setting.incstack, "--results",
+               "r", "--names", f"work {Setting.work_ms}", "--techniques", "jvmti,partial",
+               "--intervals", "1ms"]
+
+    def evaluate(*options):
+        return subprocess.run([*command, *options], check=False, text=True, capture_output=True,
+                              timeout=LIMIT)
+
+    result = evaluate("--minutes", "0")
+    require(result.returncode == 1 and "there are no results in r" in result.stderr, result.stderr)
+    for rounds, rows in (("1", 4), ("2", 8), ("2", 8)):
+        result = evaluate("--rounds", rounds)
+        require(result.returncode == 0, result.stderr)
+        with open("r/results.jsonl", encoding="utf-8") as file:
+            require(len(file.readlines()) == rows)
+    with open("r/report.md", encoding="utf-8") as file:
+        report = file.read()
     rows = re.findall(r"^\| (?:work \d+ \| )?(jvmti|partial) \|", report, re.M)
-    require(sorted(rows) == ["jvmti"] * 3 + ["partial"] * 3, report)
-    result = subprocess.run([*command[:-2], "--jvm", "/no/such"], check=False, text=True,
-                            capture_output=True)
+    require(sorted(rows) == ["jvmti"] * 4 + ["partial"] * 4, report)
+    require(report.count("Overhead in %") == 2 and "Failed:" not in report, report)
+    for plot in ("overhead.svg", "latency.svg") if shutil.which("gnuplot") else ():
+        with open(f"r/{plot}", encoding="utf-8") as file:
+            require("partial" in file.read(), plot)
+    result = evaluate("--jvm", "/no/such")
     require(result.returncode == 2 and "there is no /no/such" in result.stderr, result.stderr)
 
 

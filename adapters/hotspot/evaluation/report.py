@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Tables of an experiment, as Markdown."""
+import concurrent.futures
+import itertools
+import math
+import os
+import platform
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+
+from results import (MODES, TECHNIQUES, geometric_mean, good, intervals_of, noise, overheads,
+                     profile_name, quartiles, workloads_of)
+
+
+def cell(values, scale=1.0):
+    if not values:
+        return ""
+    low, middle, high = quartiles(values)
+    return f"{middle * scale:.1f} ({low * scale:.1f} to {high * scale:.1f})"
+
+
+def table(file, title, columns, lines):
+    if not lines:
+        return
+    print(f"\n### {title}\n\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}", file=file)
+    for line in lines:
+        print(f"| {' | '.join(str(value) for value in line)} |", file=file)
+
+
+# ---- head ---------------------------------------------------------------------------------------
+
+
+def processor_name():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        found = re.search(r"^model name\s*: (.*)$", file.read(), re.M)
+    return found[1] if found else platform.machine()
+
+
+def head(file, rows):
+    times = sorted(row["time"] for row in rows)
+    loads = [row["load"] for row in rows]
+    rounds = len({row["key"][3] for row in rows})
+    print(f"{times[0]} to {times[-1]}; {processor_name()}, {os.cpu_count()} processors, "
+          f"Linux {platform.release()}; {len(rows)} runs in {rounds} rounds.", file=file)
+    print(f"\n    evaluate {' '.join(map(shlex.quote, sys.argv[1:]))}\n", file=file)
+    failed = [row for row in rows if row not in good(rows)]
+    for row in failed:
+        print(f"Failed: {' '.join(map(str, row['key']))}.", file=file)
+    busy = statistics.median(loads)
+    print(f"The load of the machine before a run was {busy:.1f} (median), {max(loads):.1f} at most.",
+          file=file)
+
+
+# ---- cost -----------------------------------------------------------------------------------
+
+
+def write_overhead(file, rows, interval, measure, name):
+    workloads, found = workloads_of(rows), overheads(rows, interval, measure)
+    lines = [[technique, *(cell(found[technique][w], 100) for w in workloads),
+              f"{100 * geometric_mean(found[technique], workloads):.1f}"]
+             for technique in TECHNIQUES if technique in found]
+    differences = noise(rows, measure)
+    lines.append(["(none, twice: difference)", *(cell(differences[w], 100) for w in workloads), ""])
+    table(file, f"Overhead in % of {name}, every {interval}: median (quartiles)",
+          ["technique", *workloads, "geometric mean"], lines)
+
+
+# ---- samples --------------------------------------------------------------------------------
+
+
+def samples_line(workload, technique, runs):
+    obtained = [r["stats"]["traces"] / max(1, r["latency"][2]) for r in runs]
+    missed = [r["latency"][1] / max(1, r["latency"][0] + r["latency"][1]) for r in runs]
+    middle = [statistics.median(r["latency"][k] for r in runs) for k in range(3, 9)]
+    return [workload, technique, cell(obtained, 100), cell(missed, 100),
+            cell([r["stats"]["traces"] for r in runs]),
+            cell([r["stats"]["truncated"] for r in runs]),
+            cell([r["stats"]["depth_mean"] for r in runs]), *(f"{value:.0f}" for value in middle)]
+
+
+def write_samples(file, rows, interval):
+    lines = []
+    for workload, technique in itertools.product(workloads_of(rows), MODES):
+        runs = [row for row in good(rows)
+                if row["key"][:3] == (workload, technique, interval) and "stats" in row]
+        if runs:
+            lines.append(samples_line(workload, technique, runs))
+    table(file, f"Samples and their latency in us, every {interval}",
+          ["workload", "technique", "obtained, % of expected", "times missed, %", "samples",
+           "truncated", "frames", "2.5 %", "25 %", "50 %", "75 %", "97.5 %", "largest"], lines)
+
+
+# ---- similarity -----------------------------------------------------------------------------
+
+
+def compare(incstack, one, other):
+    """Overlap, and hot-edge coverage of the first over the second, of the edges, in percent."""
+    result = subprocess.run([incstack, "compare", "-n", "0", one, other], capture_output=True,
+                            text=True, check=True)
+    found = {line[:30].strip(): line[30:].split() for line in result.stdout.splitlines()}
+    return [100 * float(found[name][1]) if found[name][1] != "n/a" else math.nan
+            for name in ("degree of overlap", "hot-edge coverage, A over B")]
+
+
+def similarities(arguments, pairs):
+    """Two lists: overlap and coverage of each pair of runs whose profiles are there."""
+    paths = [[os.path.join(arguments.results, profile_name(key) + ".pb.gz") for key in pair]
+             for pair in pairs]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = pool.map(lambda pair: compare(arguments.incstack, *pair),
+                         [pair for pair in paths if all(map(os.path.exists, pair))])
+    columns = list(zip(*found)) or [(), ()]
+    return [[value for value in column if not math.isnan(value)] for column in columns]
+
+
+def write_similarity(file, arguments, rows, interval):
+    lines = []
+    for workload, technique in itertools.product(workloads_of(rows), MODES):
+        keys = sorted(row["key"] for row in good(rows)
+                      if row["key"][:3] == (workload, technique, interval))
+        within = similarities(arguments, list(itertools.combinations(keys, 2)))
+        between = [[], []]
+        if technique != "jvmti":
+            between = similarities(arguments, [(key, (workload, "jvmti", interval, key[3]))
+                                               for key in keys])
+        if any(within + between):
+            lines.append([workload, technique, *map(cell, within), *map(cell, between)])
+    table(file, f"Similarity of the edges in %, every {interval}",
+          ["workload", "technique", "overlap within", "coverage within", "overlap with jvmti",
+           "coverage over jvmti"], lines)
+
+
+def write(file, arguments, rows):
+    head(file, rows)
+    for interval in intervals_of(rows):
+        write_overhead(file, rows, interval, "processor", "processor time")
+        write_overhead(file, rows, interval, "wall", "run time")
+        write_samples(file, rows, interval)
+        write_similarity(file, arguments, rows, interval)
