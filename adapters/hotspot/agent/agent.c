@@ -30,13 +30,21 @@ static struct {
 
 /* ---- commands, under the lock ------------------------------------------------------- */
 
-static void start(JNIEnv *jni, const struct agent_options *options)
+/* Says why something cannot be done. */
+static bool refuse(const char *why)
+{
+	agent_say("%s", why);
+	return false;
+}
+
+static bool start(JNIEnv *jni, const struct agent_options *options)
 {
 	const char *why = agent_session_start(&agent.session, jni, options);
 
 	if (why)
 		agent_say("%s; nothing is sampled", why);
 	agent.state = why ? UNUSED : RUNNING;
+	return !why;
 }
 
 static void finish(JNIEnv *jni)
@@ -56,22 +64,24 @@ static void say_status(void)
 		agent_say("not sampling");
 }
 
-static void obey(JNIEnv *jni, const struct agent_options *options)
+/* Returns whether it was done. */
+static bool obey(JNIEnv *jni, const struct agent_options *options)
 {
+	if (options->command == AGENT_START)
+		return agent.state == RUNNING ? refuse("sampling already; stop first, or use the "
+						       "commands dump and next")
+					      : start(jni, options);
 	if (options->command == AGENT_STATUS)
 		say_status();
-	else if (options->command == AGENT_START && agent.state == RUNNING)
-		agent_say("sampling already; stop first, or use the commands dump and next");
-	else if (options->command == AGENT_START)
-		start(jni, options);
 	else if (agent.state != RUNNING)
-		agent_say("not sampling; start first");
+		return refuse("not sampling; start first");
 	else if (options->command == AGENT_STOP)
 		finish(jni);
 	else
 		agent_sampler_ask(&agent.session, options->command == AGENT_NEXT
 							  ? AGENT_ASKED_NEXT
 							  : AGENT_ASKED_DUMP);
+	return true;
 }
 
 /* Another thread may have ended this session already, and may even have started the next. */
@@ -91,7 +101,7 @@ static void JNICALL on_init(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 	(void)thread;
 	pthread_mutex_lock(&agent.lock);
 	if (agent.state == WAITING)
-		start(jni, &agent.options);
+		(void)start(jni, &agent.options);
 	pthread_mutex_unlock(&agent.lock);
 }
 
@@ -215,29 +225,30 @@ __attribute__((visibility("default"))) JNIEXPORT jint JNICALL Agent_OnLoad(JavaV
 	return JNI_OK;
 }
 
-static void attached(JavaVM *vm, const struct agent_options *options)
+static bool attached(JavaVM *vm, const struct agent_options *options)
 {
 	jvmtiPhase phase;
 	JNIEnv *jni = NULL;
 
 	if (!attach(vm) || (*vm)->GetEnv(vm, (void **)&jni, JNI_VERSION_10) != JNI_OK)
-		return;
+		return false;
 	if (agent.dead || (*agent.session.jvmti)->GetPhase(agent.session.jvmti, &phase) ||
 	    phase != JVMTI_PHASE_LIVE)
-		agent_say("the JVM starts or ends just now; nothing is done");
-	else
-		obey(jni, options);
+		return refuse("the JVM starts or ends just now; nothing is done");
+	return obey(jni, options);
 }
 
+/* The one who attaches sees only whether it was done: the reason is on the program's standard
+ * error. An error does not end the JVM here. */
 __attribute__((visibility("default"))) JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *text,
 									     void *reserved)
 {
 	static struct agent_options options; /* under the lock */
+	bool done;
 
 	(void)reserved;
 	pthread_mutex_lock(&agent.lock);
-	if (read_options(text, &options))
-		attached(vm, &options);
+	done = read_options(text, &options) && attached(vm, &options);
 	pthread_mutex_unlock(&agent.lock);
-	return JNI_OK;
+	return done ? JNI_OK : JNI_ERR;
 }

@@ -12,90 +12,9 @@ import subprocess
 import sys
 import tempfile
 
-STATS = re.compile(r"^incstack: traces=(\d+) crosschecked=(\d+) mismatches=(\d+) lost=(\d+) "
-                   r"truncated=(\d+) returns=(\d+) stale=(\d+) mode=([a-z-]+) "
-                   r"depth_mean=([\d.]+) popped_mean=([\d.]+)$")
-LIMIT = 120
-WORK_MS = object()  # in a program's arguments
-
-
-class Setting:
-    java = agent = classes = incstack = preload = None
-    work_ms = 200
-
-
-class NotSeenYet(AssertionError):
-    """Something was not sampled, which more work may change."""
-
-
-def require(condition, *what):
-    if not condition:
-        raise AssertionError(" ".join(str(x) for x in what)[:2000])
-
-
-def present(condition, *what):
-    if not condition:
-        raise NotSeenYet(" ".join(str(x) for x in what)[:2000])
-
-
-def run(options, *program, flags=(), environment=None):
-    """The lines of the standard error; the program must have done its work."""
-    program = [str(Setting.work_ms) if x is WORK_MS else x for x in program]
-    agent = [] if options is None else [f"-agentpath:{Setting.agent}={options}"]
-    result = subprocess.run(
-        [Setting.java, "-Xmx256m", "-XX:+UseSerialGC", *flags, *agent, "-cp", Setting.classes,
-         "Scenarios", *program],
-        capture_output=True, text=True, timeout=LIMIT, check=False,
-        env={**os.environ, **(environment or {})})
-    require(result.returncode == 0, result.returncode, result.stdout, result.stderr)
-    require(result.stdout.endswith("done\n"), result.stdout, result.stderr)
-    return result.stderr.splitlines()
-
-
-def numbers_of(found):
-    names = "traces crosschecked mismatches lost truncated returns stale".split()
-    numbers = dict(zip(names, map(int, found.groups()[:7])))
-    return {**numbers, "mode": found[8], "depth": float(found[9]), "popped": float(found[10])}
-
-
-def stats(lines):
-    found = STATS.match(lines[-1])
-    require(found, lines)
-    return numbers_of(found)
-
-
-def stats_of_parts(lines):
-    """Both lines of each part, in one dictionary."""
-    ticks = [re.match(r"incstack: ticks=\d+ missed=\d+ wanted=(\d+)", s) for s in lines]
-    wanted = [int(found[1]) for found in ticks if found]
-    last = [numbers_of(found) for found in map(STATS.match, lines) if found]
-    require(len(wanted) == len(last), lines)
-    return [{**numbers, "wanted": w} for numbers, w in zip(last, wanted)]
-
-
-def folded(path):
-    """{stack: samples} of a profile in any format that can be read."""
-    if path.endswith((".folded", ".collapsed")):
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    else:
-        out = path + ".converted.folded"
-        subprocess.run([Setting.incstack, "convert", path, out], check=True,
-                       capture_output=True)
-        with open(out, encoding="utf-8") as file:
-            text = file.read()
-    stacks = {}
-    for line in text.splitlines():
-        stack, weight = line.rsplit(" ", 1)
-        stacks[stack] = stacks.get(stack, 0) + int(weight)
-    return stacks
-
-
-def one_start_one_result(lines, path):
-    require(len(lines) == 2, lines)
-    require(lines[0].startswith("incstack: sampling every ") and lines[0].endswith(" to " + path),
-            lines)
-    require(re.fullmatch(r"incstack: \d+ samples written to " + re.escape(path), lines[1]), lines)
+from harness import (LIMIT, STATS, WORK_MS, NotSeenYet, Setting, folded, load_by_jcmd,
+                     load_when_ready, one_start_one_result, present, require, run, running, stats,
+                     stats_of_parts)
 
 
 # ---- modes and formats ------------------------------------------------------------------
@@ -263,23 +182,42 @@ def attach():
 
 def jcmd():
     """As a user does it."""
-    with subprocess.Popen([Setting.java, "-XX:+UseSerialGC", "-cp", Setting.classes, "Scenarios",
-                           "work", "20000"], stderr=subprocess.PIPE, text=True) as java:
-        try:
-            tool = os.path.join(os.path.dirname(Setting.java), "jcmd")
-            path = os.path.abspath("j.folded")
-            for _ in range(100):
-                result = subprocess.run([tool, str(java.pid), "JVMTI.agent_load", Setting.agent,
-                                         f'"interval=1ms,duration=300ms,file={path}"'],
-                                        capture_output=True, text=True, timeout=60, check=False)
-                if result.returncode == 0:
-                    break
-            require("return code: 0" in result.stdout, result.stdout, result.stderr)
-            lines = [java.stderr.readline().rstrip("\n") for _ in range(2)]
-        finally:
-            java.kill()
-    one_start_one_result(lines, path)
-    present(any("Scenarios.busy" in s for s in folded(path)), lines)
+    path = os.path.abspath("j.folded")
+    with running() as java:
+        result = load_when_ready(java, f"interval=1ms,duration=300ms,file={path}")
+        require("return code: 0" in result.stdout, result.stdout, result.stderr)
+        lines = [java.stderr.readline().rstrip("\n") for _ in range(2)]
+        one_start_one_result(lines, path)
+        present(any("Scenarios.busy" in s for s in folded(path)), lines)
+        for options, why in (("nonsense", "unknown option"), ("stop", "not sampling"),
+                             ("mode=incremental", "use mode=partial"),
+                             ("file=/no/such/x.html", "No such file or directory")):
+            result = load_by_jcmd(java, options)
+            line = java.stderr.readline()
+            require("return code: -1" in result.stdout and why in line, result.stdout, line)
+        require(java.poll() is None, "it ended")
+
+
+def other_users():
+    """One user may not attach to the JVM of another one; root may, but the file is the user's."""
+    nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        sys.exit(77)
+    with running() as java:
+        require("return code: 0" in load_when_ready(java, "duration=1ms,file=u.html").stdout)
+        require(len([java.stderr.readline() for _ in range(2)]) == 2)
+        result = load_by_jcmd(java, "file=/tmp/x.html", *nobody)
+        require(result.returncode != 0 and "return code" not in result.stdout, result.stdout)
+        result = load_by_jcmd(java, "status")
+        require(java.stderr.readline() == "incstack: not sampling\n", "it sees nothing of that")
+    os.mkdir("mine", mode=0o700)
+    path = os.path.abspath("mine/x.html")
+    with running(*nobody) as java:
+        result = load_when_ready(java, f"file={path}")
+        line = java.stderr.readline()
+        require("return code: -1" in result.stdout, result.stdout, result.stderr)
+        require(line == f"incstack: cannot write {path}: Permission denied; nothing is sampled\n",
+                line)
 
 
 def fuzz(seed="1", count="120"):
@@ -355,6 +293,19 @@ def out_of_memory():
             require(stats(lines)["lost"] > 0, lines)
             require("out of memory" in lines[1] or "samples written" in lines[1], lines)
     require("nothing is sampled" in ends[0] and STATS.match(ends[2]), ends)
+
+
+def out_of_memory_long():
+    """From the Nth allocation on all fail, or only the Nth and its multiples."""
+    first, number = 1, 0
+    while first < 3000:
+        each = str(first) if number % 2 else "1"
+        lines = run("interval=500us,file=o.folded,threads,stats", "work", "20",
+                    environment={"LD_PRELOAD": Setting.preload, "FAIL_FROM": str(first),
+                                 "FAIL_EVERY": each})
+        require(all(line.startswith("incstack: ") for line in lines), first, each, lines)
+        require("nothing is sampled" in lines[-1] or STATS.match(lines[-1]), first, each, lines)
+        first, number = first + 1 + first // 8, number + 1
 
 
 # ---- the experiment ----------------------------------------------------------------------------
