@@ -152,12 +152,12 @@ function(incstack_link_existing target)
 	endforeach()
 endfunction()
 
-# incstack_programs(<folder> <library>...): one program per C file of the folder, as
+# incstack_programs(<folder> <library>...): one program per C or C++ file of the folder, as
 # build/<preset>/<folder>/<name>, linked with those of the libraries that exist. The
 # files of a folder <folder>/<name>/ belong to the program; *_fp.c and *_nofp.c
 # there say how they are compiled.
 function(incstack_programs folder)
-	incstack_sources(sources ${folder}/*.c)
+	incstack_sources(sources ${folder}/*.c ${folder}/*.cpp)
 	foreach(source IN LISTS sources)
 		cmake_path(GET source STEM name)
 		incstack_sources(parts ${folder}/${name}/*.c)

@@ -3,7 +3,7 @@
  * A native program that profiles itself: it samples at chosen points, folds the
  * traces into a calling context tree, and writes folded stacks to stdout.
  *
- *     profile_self | incstack convert - flame.html --input-format folded
+ *     2_native | incstack convert - flame.html --input-format folded
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -79,6 +79,6 @@ int main(void)
 		incstack_runtime_destroy(runtime);
 	}
 	if (error)
-		fprintf(stderr, "profile_self: %s\n", incstack_error_text(error));
+		fprintf(stderr, "2_native: %s\n", incstack_error_text(error));
 	return error != 0;
 }

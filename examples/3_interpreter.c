@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An interpreter whose frames are on the heap. Only the interpreter can walk them, so it provides
+ * the walk, and a mark in a frame is the barrier. It prints folded stacks.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <incstack/profile.h>
+
+/* The language: a digit calls that function, 's' takes a sample, the end returns. */
+static const char *const names[] = {NULL, "main", "parse", "eval", "leaf"};
+static const char *const code[] = {NULL, "2s32", "33s", "4s4s", "ss"};
+
+struct frame {
+	struct frame *caller;
+	unsigned function, at; /* the first function is 1, because no pc is 0 */
+	int armed;             /* the library wants to know before it runs again */
+};
+
+static const struct incstack_profile_kind kind = {"samples", "count"};
+static struct frame *top;
+static struct incstack_stack *stack;
+
+/* A number that decode understands without the frame. */
+static uintptr_t pc_of(const struct frame *frame)
+{
+	return 100 * frame->function + frame->at;
+}
+
+static int caller(void *context, void *identity, struct incstack_frame *frame)
+{
+	const struct frame *to = ((struct frame *)frame->sp)->caller; /* sp names the frame */
+	if (to != NULL)
+		*frame = (struct incstack_frame){.pc = pc_of(to),
+						 .sp = (uintptr_t)to,
+						 .flags = to->armed ? INCSTACK_FRAME_ARMED : 0};
+	return (void)context, (void)identity, to != NULL;
+}
+
+static int arm(void *context, void *identity, uintptr_t frame)
+{
+	((struct frame *)frame)->armed = 1;
+	return (void)context, (void)identity, 0;
+}
+
+static void disarm(void *context, void *identity, uintptr_t frame)
+{
+	(void)context, (void)identity, ((struct frame *)frame)->armed = 0;
+}
+
+static int decode(void *context, const struct incstack_frame *frame,
+		  struct incstack_virtual_frame *out, int max)
+{
+	*out = (struct incstack_virtual_frame){frame->pc / 100, (int32_t)(frame->pc % 100), 0};
+	return (void)context, (void)max, 1;
+}
+
+static size_t name(void *context, uint64_t method, int32_t bci, uint32_t flags, char *text,
+		   size_t size)
+{
+	(void)context, (void)bci, (void)flags;
+	return (size_t)snprintf(text, size, "%s", names[method]);
+}
+
+static void call(unsigned function)
+{
+	struct frame *callee = calloc(1, sizeof(*callee));
+	*callee = (struct frame){.caller = top, .function = function};
+	top = callee;
+}
+
+/* The caller of the top frame is about to run again. */
+static void give_back(void)
+{
+	struct frame *callee = top;
+
+	top = callee->caller;
+	free(callee);
+	if (top && top->armed) {
+		top->armed = 0;
+		incstack_stack_returned(stack, (uintptr_t)top);
+	}
+}
+
+/* Runs the top frame until all have returned. */
+static int run(void)
+{
+	int error = 0;
+
+	for (call(1); top && error == 0;) {
+		const char op = code[top->function][top->at++];
+		const struct incstack_top here = {.pc = pc_of(top), .sp = (uintptr_t)top};
+
+		if (op == 0)
+			give_back();
+		else if (op == 's')
+			error = incstack_sample_at_poll(stack, 0, 1, &here);
+		else
+			call((unsigned)(op - '0'));
+	}
+	return error;
+}
+
+int main(void)
+{
+	const struct incstack_embedder embedder = {sizeof(embedder), .caller = caller, .arm = arm,
+						   .disarm = disarm, .decode = decode};
+	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+	struct incstack_runtime *runtime;
+	struct incstack_profile *profile;
+	struct incstack_tree *tree;
+	return incstack_runtime_create(&options, &runtime) ||
+	       incstack_stack_create_embedder(runtime, NULL, &stack) || run() ||
+	       incstack_retrieve(stack, &tree) || incstack_profile_create(&kind, 1, &profile) ||
+	       incstack_profile_add_tree(profile, tree, NULL, NULL) ||
+	       incstack_profile_name_frames(profile, name, NULL) ||
+	       incstack_profile_write(profile, INCSTACK_FORMAT_FOLDED, 0, stdout);
+}
