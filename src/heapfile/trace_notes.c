@@ -19,8 +19,8 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 		"the recorder got no memory (ulimit -v?); some traces were refused and are counted "
 		"as lost",
 	[INCSTACK__NOTE_NO_SHARED_MEMORY] =
-		"memory that outlives the process could not be had; what a killed process had not "
-		"yet written is lost",
+		"memory that outlives the process was not available; if the process was killed, "
+		"what it had not written is lost",
 	[INCSTACK__NOTE_SECCOMP] =
 		"the program entered a sandbox (seccomp) that forbids system calls of the "
 		"recorder; recording stopped there",
@@ -32,7 +32,7 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 	[INCSTACK__NOTE_STACK_COPIED] =
 		"the program has a runtime that copies stacks; mode validate from there on",
 	[INCSTACK__NOTE_MANY_STALE] =
-		"frames came back that had gone (does the program copy stacks?); mode validate "
+		"frames that had vanished came back (does the program copy stacks?); mode validate "
 		"from there on",
 	[INCSTACK__NOTE_STACK_MAPS] =
 		"the program's garbage collector reads return addresses; mode validate",
@@ -49,9 +49,9 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 	[INCSTACK__NOTE_MODULES] =
 		"the list of loaded modules could not be kept (no memory?); some names are missing",
 	[INCSTACK__NOTE_OWN_MALLOC] =
-		"the program itself defines malloc; what it allocates with that is not recorded",
+		"the program itself defines malloc; what it allocates with it is not recorded",
 	[INCSTACK__NOTE_OWN_NEW] =
-		"the program itself defines operator new; only what that takes from malloc is "
+		"the program itself defines operator new; only what it takes from malloc is "
 		"recorded",
 	[INCSTACK__NOTE_NOT_STARTED] =
 		"the recorder could not start (no memory?); nothing was recorded",
@@ -59,8 +59,8 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 		"a child, or a program that was executed, could not be recorded: its trace file "
 		"could not be made (permissions, ulimit -f, or a full disk?)",
 	[INCSTACK__NOTE_UNKNOWN_STACKS] =
-		"the program also runs on stacks that nothing describes, for example signal stacks "
-		"or coroutines that it switches by itself; these were walked fully",
+		"the program also runs on stacks with unknown bounds, for example signal stacks or "
+		"coroutines that it switches by itself; these were walked fully",
 	[INCSTACK__NOTE_BROKEN] =
 		"an invariant of the recorder was broken, which is an error in incstack: please "
 		"report it",

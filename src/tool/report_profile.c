@@ -46,7 +46,7 @@ static int weigh(struct incstack_profile *profile, uint32_t node,
 
 /* ---- contexts that are deeper than a file can have them ------------------------------ */
 
-/* Nobody can read lines and towers of thousands of frames, and a program that recurses so deeply has
+/* Nobody can read lines and towers of thousands of frames. A program that recurses so deeply has
  * thousands of them. Contexts that differ only in how often the middle repeats become one, because
  * the frame that replaces the middle does not tell how long it was. */
 #define INNERMOST 64

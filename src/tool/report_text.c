@@ -115,14 +115,14 @@ static void print_damage(const struct tool_report *report, FILE *out)
 
 	if (totals->damaged_slots > 0)
 		fprintf(out,
-			"warning: the counters of %" PRIu64 " threads make no sense (did two runs "
-			"write to this file?); how many traces are lost is not known\n",
+			"warning: the counters of %" PRIu64 " threads are inconsistent (did two "
+			"runs write to this file?); it is unknown how many traces are lost\n",
 			totals->damaged_slots);
 	if (problem.what != NULL && problem.offset >= INCSTACK__TRACE_START)
 		fprintf(out, "warning: damaged at byte %" PRIu64 ": %s; read up to there\n",
 			problem.offset, problem.what);
 	if (totals->truncated_bytes > 0)
-		fprintf(out, "warning: the last block was not written whole (%" PRIu64 " bytes)\n",
+		fprintf(out, "warning: the last block is incomplete (%" PRIu64 " bytes)\n",
 			totals->truncated_bytes);
 	if (totals->tally.events_dropped > 0)
 		fprintf(out,
@@ -132,8 +132,8 @@ static void print_damage(const struct tool_report *report, FILE *out)
 			totals->tally.events_dropped);
 	if (totals->gaps > 0)
 		fprintf(out,
-			"warning: %" PRIu64 " times callers had not been walked yet when the "
-			"program ended\n",
+			"warning: %" PRIu64 " times callers had not been walked when the program "
+			"ended\n",
 			totals->gaps);
 	if (tool_report_lost(totals) > 0)
 		fprintf(out,
@@ -154,7 +154,7 @@ static void print_damage(const struct tool_report *report, FILE *out)
 			"interrupted another one are missing\n",
 			totals->interrupting);
 	if (totals->tally.samples == 0 && totals->started == 0)
-		fprintf(out, "warning: no allocation was seen; does the program bring its own "
+		fprintf(out, "warning: no allocation was recorded; does the program have its own "
 			     "allocator?\n");
 }
 

@@ -172,7 +172,7 @@ test_killed() {
 	record -o trace -- "$target" alloc=50 kill # before anything was written
 	equal traces "$(value traces)" $((base + 50))
 	[[ ! -e trace.live ]] || fail "the spool is still there"
-	! grep -q 'no allocation was seen' stderr || fail "they were"
+	! grep -q 'no allocation was recorded' stderr || fail "they were"
 }
 
 # How the program ended, and what it allocated last; also in a report that is made later.
@@ -206,7 +206,7 @@ test_damaged_counters() {
 	record -o trace -- "$target" alloc=100
 	head -c 40 trace | dd of=trace bs=1 seek=$((4096 + 5 * 64)) conv=notrunc status=none
 	"$tool" report trace >shown
-	grep -q '^warning: the counters of 1 threads make no sense' shown || fail "not said"
+	grep -q '^warning: the counters of 1 threads are inconsistent' shown || fail "not said"
 	! grep -Eq '[0-9]{12}' shown || fail "a number that cannot be"
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The agent as the JVM sees it: how it is loaded, the events that it gets, and commands. The
- * JVM runs on whatever happens here.
+ * The entry points of the agent: loading, the events of the JVM, and commands. Whatever happens
+ * here, the JVM continues.
  */
 #include <jvmti.h>
 #include <pthread.h>
@@ -18,9 +18,9 @@ enum state {
 };
 
 static struct {
-	pthread_mutex_t lock; /* of the state and the session's life */
+	pthread_mutex_t lock; /* protects the state, and the start and end of a session */
 	enum state state;
-	bool dead; /* the JVM ends, or the sampler does not: no session begins any more */
+	bool dead; /* the JVM ends, or the sampler cannot be stopped: no session begins any more */
 	struct agent_options options;
 	/* Read-locked by the events of threads and classes. One may come within another. */
 	pthread_rwlock_t events;
@@ -156,7 +156,7 @@ static void JNICALL on_class(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclas
 
 /* ---- loading ------------------------------------------------------------------------ */
 
-/* A capability that the JVM refuses costs only what it is for. */
+/* Adds capabilities. If the JVM refuses one, only what needs it is missing. */
 static void add_capabilities(jvmtiEnv *jvmti)
 {
 	jvmtiCapabilities each[3];
@@ -169,7 +169,7 @@ static void add_capabilities(jvmtiEnv *jvmti)
 		(void)(*jvmti)->AddCapabilities(jvmti, &each[i]);
 }
 
-/* Returns whether there is an environment. It is made once, and kept. */
+/* Creates the JVMTI environment, once. Returns whether there is one. */
 static bool attach(JavaVM *vm)
 {
 	static const jvmtiEventCallbacks callbacks = {.VMInit = on_init,
@@ -210,7 +210,7 @@ static bool read_options(const char *text, struct agent_options *options)
 	return valid;
 }
 
-/* An error would end the JVM, so there is none. */
+/* Never returns an error, because that would end the JVM. */
 __attribute__((visibility("default"))) JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *text,
 									   void *reserved)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From walks and trees to one profile. Without memory a sample is lost and counted.
+ * Collects walks and trees in one profile. If there is no memory, a sample is lost and counted.
  */
 #include "collector.h"
 
@@ -68,7 +68,7 @@ static uint64_t add_tree(struct agent_collector *collector, const char *root,
 
 /* ---- full walks ---- */
 
-/* How many of the outermost frames are the same. */
+/* Returns how many of the outermost frames are the same. */
 static uint32_t common_frames(const struct agent_last_walk *last, const struct agent_frame *frames,
 			      uint32_t count)
 {
@@ -81,7 +81,7 @@ static uint32_t common_frames(const struct agent_last_walk *last, const struct a
 	return common;
 }
 
-/* Without memory the walk is forgotten, and the next one is compared with none. */
+/* Remembers the walk. If there is no memory, the next one has nothing to be compared with. */
 static void remember(struct agent_counts *counts, struct agent_last_walk *last,
 		     const struct agent_frame *frames, uint32_t count)
 {
@@ -106,7 +106,7 @@ void agent_last_walk_free(struct agent_last_walk *last)
 	*last = (struct agent_last_walk){0};
 }
 
-/* Addresses only have to be in order, as on a stack. */
+/* Makes frame objects. Their addresses only have to be in order, as on a stack. */
 static void make_objects(struct incstack_frame_object *objects, const struct agent_frame *frames,
 			 uint32_t count, bool truncated)
 {
@@ -153,8 +153,8 @@ void agent_collector_walk(struct agent_collector *collector, const char *root,
 
 /* ---- trees ---- */
 
-/* Cuts the way, outermost first, behind the object if it is on it. The objects of one stack
- * are ordered by address; inlined frames share one. */
+/* Whether the path, outermost first, contains the object. If so, the path is cut after it. The
+ * objects of one stack are ordered by address; inlined frames share one address. */
 static bool way_has(struct agent_collector *collector, size_t *length,
 		    const struct incstack_frame_object *object)
 {
@@ -171,8 +171,8 @@ static bool way_has(struct agent_collector *collector, size_t *length,
 	return false;
 }
 
-/* Replaces the way by that of the trace. `*length` is the depth then. Returns how many frames
- * are shared with the trace before; -1 without memory. */
+/* Replaces the path by that of the trace, whose depth becomes *length. Returns how many frames it
+ * shares with the previous trace, or -1 if there is no memory. */
 static int64_t follow(struct agent_collector *collector, size_t *length,
 		      const struct incstack_frame_object *top)
 {
@@ -192,7 +192,7 @@ static int64_t follow(struct agent_collector *collector, size_t *length,
 	return (int64_t)shared;
 }
 
-/* The depths of the first `count` traces. */
+/* Measures the depths of the first `count` traces. */
 static void measure(struct agent_collector *collector, const struct incstack_tree *tree,
 		    uint64_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From walks and trees to one profile, with what is counted on the way. Knows nothing of the
- * JVM. Any thread may call the functions.
+ * Collects walks and trees in one profile, and counts. Knows nothing of the JVM. Any thread may
+ * call the functions.
  */
 #ifndef AGENT_COLLECTOR_H
 #define AGENT_COLLECTOR_H
@@ -18,7 +18,8 @@ struct agent_frame {
 
 struct agent_counts {
 	uint64_t traces;
-	uint64_t lost; /* samples wanted but not taken, or not kept for want of memory */
+	uint64_t
+		lost; /* samples that were wanted and not taken, or for which there was no memory */
 	uint64_t truncated;
 	uint64_t depth_sum;
 	uint64_t popped_sum, popped_count; /* frames that the next trace of a thread lacks */
@@ -36,7 +37,7 @@ struct agent_collector {
 	struct agent_counts counts;
 	struct incstack_frame_object *objects; /* of one walk */
 	size_t objects_room;
-	const struct incstack_frame_object **way; /* of the last trace of a tree */
+	const struct incstack_frame_object **way; /* the path of the last trace of a tree */
 	size_t way_room;
 };
 
@@ -56,9 +57,9 @@ void agent_collector_tree(struct agent_collector *collector, const char *root,
 
 void agent_collector_lose(struct agent_collector *collector, uint64_t samples);
 
-/* Hands over the profile and its counts, and begins anew; if it is the last part, it does not
- * begin anew. Without memory for a new profile it returns null and keeps all. The caller frees
- * the profile. */
+/* Hands over the profile and its counts, and starts a new one unless it is the last part. If there
+ * is no memory for a new one, it returns null and keeps everything. The caller frees the
+ * profile. */
 struct incstack_profile *agent_collector_take(struct agent_collector *collector, bool last,
 					      struct agent_counts *counts);
 

@@ -39,7 +39,8 @@ static uint32_t flags_of(const struct agent_session *session)
 	}
 }
 
-/* What the request did not give by the next tick is lost, which the JVM counts. */
+/* Requests samples. Those that the request has not yielded by the next tick are lost; the JVM
+ * counts them. */
 static void tick_extended(struct agent_session *session, JNIEnv *jni, struct agent_tick *tick)
 {
 	struct incstack_jvmti_request request = {.size = sizeof(request),
@@ -60,7 +61,7 @@ static void tick_extended(struct agent_session *session, JNIEnv *jni, struct age
 
 /* ---- retrieve ----------------------------------------------------------------------- */
 
-/* The name of a thread that has perhaps ended since. */
+/* Finds the name of a thread that may have ended since. */
 static void root_of(struct agent_session *session, JNIEnv *jni,
 		    const struct incstack_jvmti_thread_traces *one, char name[256])
 {

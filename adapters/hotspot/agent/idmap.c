@@ -13,7 +13,7 @@ static size_t place_of(const struct agent_idmap *map, uint64_t id)
 	return (size_t)((id * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (map->room - 1);
 }
 
-/* Where the id is, or the free place where it would be. There is always a free one. */
+/* Returns the place of the id, or the free place where it would be. There is always a free one. */
 static struct agent_idmap_entry *probe(const struct agent_idmap *map, uint64_t id)
 {
 	size_t at = place_of(map, id);
@@ -58,8 +58,8 @@ bool agent_idmap_put(struct agent_idmap *map, uint64_t id, uint32_t owner, uint3
 	return true;
 }
 
-/* An entry that stays may have to move into the gap before it: insert it anew. A round begins
- * behind a free place, so that no entry is inserted before its own run of entries. */
+/* Inserts all entries anew, because one that stays may have to move into the gap before it. It
+ * begins after a free place, so that no entry is inserted before its own run of entries. */
 static void settle(struct agent_idmap *map)
 {
 	size_t start = 0;

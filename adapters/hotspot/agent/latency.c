@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * How late samples are.
+ * Counts how late samples are; see latency.h.
  */
 #include "latency.h"
 
-/* The octave, and its eighth: the three bits behind the first. */
+/* Returns the bucket: the octave, and its eighth, which the three bits after the first one tell. */
 static unsigned bucket_of(uint64_t ns)
 {
 	unsigned octave, bucket;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How late samples are: a histogram whose buckets are an eighth of an octave wide. Knows
+ * Counts how late samples are, in a histogram whose buckets are an eighth of an octave wide. Knows
  * nothing of the JVM.
  */
 #ifndef AGENT_LATENCY_H

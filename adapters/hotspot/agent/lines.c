@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Line numbers from positions in bytecode.
+ * Finds line numbers of positions in bytecode.
  */
 #include "lines.h"
 
-/* The entry that begins last, not behind the position. */
+/* Takes the last entry that does not begin after the position. */
 int32_t agent_line_of(const struct agent_line *lines, uint32_t count, int32_t bci)
 {
 	int32_t begin = -1, line = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Line numbers from positions in bytecode. Knows nothing of the JVM.
+ * Finds line numbers of positions in bytecode. Knows nothing of the JVM.
  */
 #ifndef AGENT_LINES_H
 #define AGENT_LINES_H

@@ -66,7 +66,7 @@ static bool grow(void **array, uint32_t *room, uint32_t count, size_t element)
 
 /* ---- classes ---- */
 
-/* Without memory the class is left out, and its methods stay unknown. */
+/* Registers a class. If there is no memory, the class is left out, and its methods stay unknown. */
 static void register_class(struct agent_methods *methods, jweak class, const jmethodID *ids,
 			   jint count)
 {
@@ -127,7 +127,7 @@ static bool class_gone(void *context, uint32_t owner)
 	return !methods->classes[owner];
 }
 
-/* Numbers of classes are not used again: 8 bytes for each class that ever was. */
+/* Forgets unloaded classes. Their numbers are not used again, which costs 8 bytes for each. */
 void agent_methods_sweep(struct agent_methods *methods, JNIEnv *jni)
 {
 	uint32_t gone = 0;
@@ -182,14 +182,14 @@ static bool is_continuation(const char *name)
 	return !strncmp(name, class, sizeof(class) - 1);
 }
 
-/* These native methods wait inside of the JVM. */
+/* Whether this is a native method that waits inside the JVM. */
 static bool is_idle(const char *name)
 {
 	return !strcmp(name, "java.lang.ref.Reference.waitForReferencePendingList") ||
 	       !strcmp(name, "java.lang.VirtualThread.takeVirtualThreadListToUnblock");
 }
 
-/* The class is held by a local reference: the identifier is valid. */
+/* Describes a method. A local reference holds its class, so its identifier is valid. */
 static bool describe(jvmtiEnv *jvmti, jclass class, jmethodID id, struct agent_method *method)
 {
 	char *signature = NULL, *name = NULL, *file = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the agent says.
+ * Prints the messages of the agent.
  */
 #include "say.h"
 

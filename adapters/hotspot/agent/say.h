@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the agent says: single lines on the standard error.
+ * Prints the messages of the agent: single lines on the standard error.
  */
 #ifndef AGENT_SAY_H
 #define AGENT_SAY_H

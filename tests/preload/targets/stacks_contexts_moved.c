@@ -2,7 +2,7 @@
  *
  * incstack heap truncates at most: 0
  * incstack heap returns: 200
- * incstack heap does not say: stacks that nothing describes
+ * incstack heap does not say: stacks with unknown bounds
  *
  * Contexts that are left for ever, and others that begin in their memory with other bounds,
  * as in blocks of malloc: the frames of each lie below those of the one before.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * incstack heap walks fully
- * incstack heap says: the program also runs on stacks that nothing describes
+ * incstack heap says: the program also runs on stacks with unknown bounds
  *
  * A coroutine as small libraries make it: a painted stack, the address of an exit function
  * below the entry's, registers popped from the paint. Right before the exit function, in
