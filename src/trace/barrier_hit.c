@@ -90,8 +90,8 @@ static bool pass_quickly(stack *s, object *o, uintptr_t fp)
 {
 	object *first = s->arena.object, *known = (object *)o->parent;
 	uintptr_t thunk = barrier_word(known);
-	struct reach r = run(s, o->method, o->address, fp, known, &thunk, first,
-			     end_of_run(s, first, s->distance.value), -1);
+	struct fast_walk r = fast_walk(s, o->method, o->address, fp, known, &thunk, first,
+				       fast_walk_end(s, first, s->distance.value), -1);
 	if (r.stop == STOP_SPENT && arena_fits(&s->arena, (size_t)(r.end - first) + 1)) {
 		object *next = r.end++;
 		*next = skeleton(r.ahead.pc, r.ahead.sp, known);
@@ -99,7 +99,7 @@ static bool pass_quickly(stack *s, object *o, uintptr_t fp)
 		s->newest = next; /* newest_thunk stays, because `next` has the same thunk */
 		s->walked += (uint64_t)(r.end - first);
 		commit(s, o, r.end, known);
-	} else if (r.stop == STOP_MET) {
+	} else if (r.stop == STOP_KNOWN) {
 		incstack__barrier_end(s, o);
 		set_newest(s, known);
 		s->walked += (uint64_t)(r.end - first) + 1;

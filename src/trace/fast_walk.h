@@ -7,7 +7,7 @@
  * - With a frame pointer, the chain is one load a frame: the saved frame pointer at cfa - 16.
  * - Without one, the next frame lies at sp plus the CFA offset of the rule. The rule is looked
  *   up by the return address. So the plain chain would be: load the return address, hash it,
- *   load the table's key and rule, add. foreseen() shortens it: the rule is read from a small
+ *   load the table's key and rule, add. predicted_rule() shortens it: the rule is read from a small
  *   array indexed by sp, and the looked-up rule is only compared with it. Chain: index the
  *   array by sp, load, shift, add.
  * The rest hangs off the chain and overlaps with the next frames as long as branches are
@@ -15,7 +15,7 @@
  * branches, not arithmetic or conditional moves, select how the next frame is found: a
  * predicted branch lets the next load start before the rule is known.
  *
- * Both empty __asm__ statements in foreseen() carry weight; the comments there say why. Without
+ * Both empty __asm__ statements in predicted_rule() carry weight; the comments there say why. Without
  * them the code is correct but slower. No operation in the loop needs a fence: commit() and
  * the callers order the stores (I8).
  *
@@ -25,21 +25,21 @@
  * less the same with --peer none, divided by the iterations. docs/performance.md ("Counting
  * instructions") has the numbers to expect.
  */
-#ifndef INCSTACK__RUN_H
-#define INCSTACK__RUN_H
+#ifndef INCSTACK__FAST_WALK_H
+#define INCSTACK__FAST_WALK_H
 
 #include <string.h>
 
 #include "unwind.h"
 
-/* How far a run got. A run is one execution of the loop. */
-struct reach {
+/* How far a fast walk got. */
+struct fast_walk {
 	object *end;  /* the end of the objects that it made */
 	uintptr_t fp; /* the frame pointer of the last frame reached */
 	enum stop {
 		/* Not ordinary. Not 0, because the compiler would keep a 0 in a register. */
-		STOP_UNUSUAL = 1,
-		STOP_MET,   /* the next frame is known by its live barrier */
+		STOP_OTHER = 1,
+		STOP_KNOWN, /* the next frame is known by its live barrier */
 		STOP_SPENT, /* the next frame, `ahead`, is ordinary, but the budget is spent */
 		STOP_BASE,  /* the next frame, `ahead`, is the outermost */
 	} stop;
@@ -48,9 +48,9 @@ struct reach {
 	} ahead;
 };
 
-/* The address at or above which a run that begins at `first` may start no object: after that
- * many callers, or where the chunk has no room left for an object and a trace. */
-static inline uintptr_t end_of_run(const stack *s, const object *first, uint32_t callers)
+/* The address at or above which a fast walk whose objects begin at `first` may start no object:
+ * after that many callers, or where the chunk has no room left for an object and a trace. */
+static inline uintptr_t fast_walk_end(const stack *s, const object *first, uint32_t callers)
 {
 	uintptr_t end = (uintptr_t)first + callers * sizeof(object);
 	uintptr_t full = (uintptr_t)(s->arena.limit - 1) - (sizeof(object) - 1);
@@ -68,7 +68,7 @@ _Static_assert(offsetof(object, flags) == offsetof(object, bci) + sizeof(int32_t
 /* Returns `rule`, the rule of the frame at sp, but by a shorter chain of dependencies. The
  * frame that was at this address last mostly had the same rule. So the remembered rule is
  * returned and `rule`, which comes from the slower look-up, is only compared with it. */
-static inline packed_rule foreseen(stack *s, uintptr_t sp, packed_rule rule)
+static inline packed_rule predicted_rule(stack *s, uintptr_t sp, packed_rule rule)
 {
 	packed_rule was = s->rule_at[sp / 16 % RULES_AT], same = was;
 	/* Hides that `same` equals `was`. Otherwise the compiler, which knows after the
@@ -83,27 +83,28 @@ static inline packed_rule foreseen(stack *s, uintptr_t sp, packed_rule rule)
 	return rule;
 }
 
-/* walk.c: whether the general walk finds the same frames as the run. */
-bool incstack__run_agrees(stack *s, struct cursor at, const object *first, const struct reach *r);
+/* walk.c: whether the general walk finds the same frames as the fast walk. */
+bool incstack__fast_walk_agrees(stack *s, struct cursor at, const object *first,
+				const struct fast_walk *r);
 
 /* Walks from the frame {sp, fp}, whose rule has the key `key`, while the frames have a plain
  * rule, lie inside the stack and are not known. It writes the objects of the callers from
- * `first` on. The general walk handles the frame at which the run stops. *thunk is the word
+ * `first` on. The general walk handles the frame at which this one stops. *thunk is the word
  * in the return slot of `known` if `known` has a barrier. `hidden` is the stack's
  * hidden_rule. */
-__attribute__((always_inline)) static inline struct reach
-run_frames(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const object *known,
-	   const uintptr_t *thunk, object *first, uintptr_t end, int32_t hidden)
+__attribute__((always_inline)) static inline struct fast_walk
+fast_walk_frames(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const object *known,
+		 const uintptr_t *thunk, object *first, uintptr_t end, int32_t hidden)
 {
 	/* acquire: pairs with the release in grow (rule.c). The pointer is null if a return
 	 * slot may hold an address that is not a position (embedder.logical_pc). */
 	const struct rule_table *t =
-		atomic_load_explicit(&s->runtime->run_rules, memory_order_acquire);
+		atomic_load_explicit(&s->runtime->fast_rules, memory_order_acquire);
 	const uintptr_t limit = known ? known->address : s->high;
-	struct reach r;
+	struct fast_walk r;
 	r.end = first;
 	r.fp = fp;
-	r.stop = STOP_UNUSUAL;
+	r.stop = STOP_OTHER;
 	packed_rule rule = t && sp >= s->low ? rule_in(t, key) : 0;
 	uintptr_t cfa;
 	if (!rule_plain(rule))
@@ -115,7 +116,7 @@ run_frames(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const object *kn
 				break;
 			fp = stack_word(cfa - 16);
 		} else {
-			rule = foreseen(s, sp, rule);
+			rule = predicted_rule(s, sp, rule);
 			cfa = sp + rule_cfa(rule);
 			if (rule_from_fp(rule)) {
 				cfa += r.fp - sp;
@@ -149,42 +150,41 @@ run_frames(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const object *kn
 		object_set(o, (int32_t)(uint32_t)next | hidden, OBJECT_ORDINARY);
 	}
 	if (cfa == limit && stack_word(cfa - sizeof(uintptr_t)) == *thunk)
-		r.stop = STOP_MET;
+		r.stop = STOP_KNOWN;
 	return r;
 }
 
-/* run_frames(). Debug builds repeat it frame by frame by the general walk and count
+/* fast_walk_frames(). Debug builds repeat it frame by frame by the general walk and count
  * differences. */
-__attribute__((always_inline)) static inline struct reach run(stack *s, uintptr_t key, uintptr_t sp,
-							      uintptr_t fp, const object *known,
-							      const uintptr_t *thunk, object *first,
-							      uintptr_t end, int32_t hidden)
+__attribute__((always_inline)) static inline struct fast_walk
+fast_walk(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const object *known,
+	  const uintptr_t *thunk, object *first, uintptr_t end, int32_t hidden)
 {
-	struct reach r = run_frames(s, key, sp, fp, known, thunk, first, end, hidden);
+	struct fast_walk r = fast_walk_frames(s, key, sp, fp, known, thunk, first, end, hidden);
 #ifdef INCSTACK_DEBUG
 	struct cursor at = {.pc = key, .sp = sp, .fp = fp};
-	s->stats.broken += !incstack__run_agrees(s, at, first, &r);
+	s->stats.broken += !incstack__fast_walk_agrees(s, at, first, &r);
 #endif
 	return r;
 }
 
 struct path;
 /* walk.c */
-object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r);
+object *incstack__walk_continue(const struct walker *w, struct path *p, struct fast_walk r);
 
-/* Makes the objects of a run, up to run_end, callers of `child`. The order of the stores
+/* Makes the objects of a fast walk, up to `end`, callers of `child`. The order of the stores
  * matters: a jump out of a signal handler may come between any two of them (I8). */
-__attribute__((always_inline)) static inline void commit(stack *s, object *child, object *run_end,
+__attribute__((always_inline)) static inline void commit(stack *s, object *child, object *end,
 							 object *parent)
 {
 	object *first = s->arena.object;
-	if (run_end == first) {
+	if (end == first) {
 		child->parent = parent;
 		return;
 	}
-	run_end[-1].parent = parent;
+	end[-1].parent = parent;
 	atomic_signal_fence(memory_order_seq_cst);
-	s->arena.object = run_end;
+	s->arena.object = end;
 	atomic_signal_fence(memory_order_seq_cst);
 	child->parent = first;
 }

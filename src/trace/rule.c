@@ -119,8 +119,8 @@ static void grow(runtime *rt, struct rule_table *old)
 #ifdef INCSTACK_HOSTILE
 	return; /* no fast walk: the general walk handles every frame */
 #endif
-	if (!rt->embedder.logical_pc) /* release: pairs with the acquire in run_frames. */
-		atomic_store_explicit(&rt->run_rules, t, memory_order_release);
+	if (!rt->embedder.logical_pc) /* release: pairs with the acquire in fast_walk_frames. */
+		atomic_store_explicit(&rt->fast_rules, t, memory_order_release);
 }
 
 /* Caches a rule, or counts that there is no room. A rule that is written into a table that is

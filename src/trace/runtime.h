@@ -17,7 +17,7 @@ enum { RULES_WANTED = 64 };
 
 /* The fields that every sample reads come first. */
 struct incstack_runtime {
-	_Atomic(struct rule_table *) run_rules; /* same as `rules`, or null: see fast_walk.h */
+	_Atomic(struct rule_table *) fast_rules; /* same as `rules`, or null: see fast_walk.h */
 	_Atomic(struct rule_table *) rules;
 	atomic_bool wanting; /* something is in `wanted` */
 	struct incstack_embedder embedder;

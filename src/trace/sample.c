@@ -82,19 +82,19 @@ static inline uint32_t flags_of_top(uint32_t flags)
 	       (flags & INCSTACK_TOP_DECODE_NOW ? OBJECT_DECODE_NOW : 0u);
 }
 
-/* Walks over the callers of the top, ordinary or not. If `run` is given, it continues behind
- * the objects that the run has made. */
+/* Walks over the callers of the top, ordinary or not. If `fast` is given, it continues
+ * behind the objects that the fast walk has made. */
 static void walk(stack *s, object *top, const struct incstack_top *from, bool interrupted,
-		 const struct reach *run)
+		 const struct fast_walk *fast)
 {
 	uint32_t distance = interrupted && !s->reach ? 1 : s->reach; /* never patch its own slot */
 	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, distance, 0};
 	struct path p = {.child = top, .known = s->newest, .here = inside(s, from->sp)};
 	p.at = (struct cursor){.pc = from->pc, .sp = from->sp, .fp = from->fp};
 	p.at.exact = from->flags & INCSTACK_TOP_EXACT;
-	p.no_thunk = run && run->stop == STOP_SPENT;
+	p.no_thunk = fast && fast->stop == STOP_SPENT;
 	uint64_t planted = s->stats.planted;
-	set_newest(s, run ? incstack__walk_on(&w, &p, *run) : incstack__walk(&w, &p));
+	set_newest(s, fast ? incstack__walk_continue(&w, &p, *fast) : incstack__walk(&w, &p));
 	if (s->stats.planted == planted)
 		distance_rent(s, p.n + 1);
 	else
@@ -117,7 +117,7 @@ static void complete_newest(stack *s)
 /* Completes a trace that begin() has written but not counted: the trace is right below the
  * limit and its top is the next object. */
 static void complete(stack *s, const struct incstack_top *from, bool interrupted,
-		     const struct reach *run)
+		     const struct fast_walk *fast)
 {
 	trace *t = s->arena.limit - 1;
 	object *top = s->arena.object;
@@ -133,7 +133,7 @@ static void complete(stack *s, const struct incstack_top *from, bool interrupted
 	s->arena.limit = t;
 	atomic_signal_fence(memory_order_seq_cst);
 	s->arena.object++;
-	walk(s, top, &at, interrupted, run);
+	walk(s, top, &at, interrupted, fast);
 	t->old = s->met;
 	s->alone += !s->met;
 	finish(s, t);
@@ -201,7 +201,7 @@ __attribute__((noinline)) static int sample(stack *s, uint64_t id, uint64_t weig
 	return error;
 }
 
-/* ---- the fast path of a sample: one run over ordinary frames --------------------- */
+/* ---- the fast path of a sample: one fast walk over ordinary frames--------------- */
 
 /* Whether a sample may take the fast path; its frames may still turn out not to be ordinary.
  * Called within the operation: before it, a sample in a signal handler could use up the
@@ -212,10 +212,10 @@ static inline bool usual(const stack *s, const struct incstack_top *top)
 	       arena_fits(&s->arena, 2);
 }
 
-/* Counts the objects of a run, up to `end`, and the trace, which is right below the limit. A
+/* Counts the objects of a fast walk, up to `end`, and the trace, which is right below the limit. A
  * jump out of a signal handler may come in between, so each is complete before it counts
  * (I8). */
-static inline trace *add_run(stack *s, object *end, object *known)
+static inline trace *add_objects(stack *s, object *end, object *known)
 {
 	trace *t = s->arena.limit - 1;
 	t->old = known;
@@ -225,15 +225,15 @@ static inline trace *add_run(stack *s, object *end, object *known)
 	return t;
 }
 
-/* A run has spent its budget: makes an object for the ordinary frame ahead and plants its
+/* The fast walk has spent its budget: makes an object for the ordinary frame ahead and plants its
  * barrier. Returns false if that is impossible. r->stop is still STOP_SPENT then if the
  * reason is that no thunk is left. */
-__attribute__((noinline)) static bool plant(stack *s, struct reach *r)
+__attribute__((noinline)) static bool plant(stack *s, struct fast_walk *r)
 {
 	object *o = r->end;
 	if (s->mode != INCSTACK_MODE_PATCH ||
 	    !arena_fits(&s->arena, (size_t)(o + 1 - s->arena.object))) {
-		r->stop = STOP_UNUSUAL;
+		r->stop = STOP_OTHER;
 		return false;
 	}
 	*o = skeleton(r->ahead.pc, r->ahead.sp, s->newest);
@@ -241,9 +241,9 @@ __attribute__((noinline)) static bool plant(stack *s, struct reach *r)
 }
 
 /* Hands the rest of the sample to the general walk, because a caller is not ordinary, the
- * chunk is full, or no thunk is left. The walk continues from the objects that the run has
- * made and from the frame pointer of the last of them. */
-__attribute__((noinline)) static int go_on(stack *s, const struct reach *r)
+ * chunk is full, or no thunk is left. The walk continues from the objects that the fast
+ * walk has made and from the frame pointer of the last of them. */
+__attribute__((noinline)) static int go_on(stack *s, const struct fast_walk *r)
 {
 	const object *top = s->arena.object;
 	const struct incstack_top from = {.pc = top->method, .sp = top->address, .fp = r->fp};
@@ -260,13 +260,13 @@ static inline void finish_quickly(stack *s, trace *t, uint64_t walked)
 	distance_observe(s, t);
 }
 
-/* Ends a sample whose run did not stop at a live barrier. */
-__attribute__((noinline)) static int end_elsewhere(stack *s, struct reach r)
+/* Ends a sample whose fast walk did not stop at a live barrier. */
+__attribute__((noinline)) static int end_elsewhere(stack *s, struct fast_walk r)
 {
 	uint64_t walked = (uint64_t)(r.end - s->arena.object);
 	trace *t;
 	if (r.stop == STOP_SPENT && plant(s, &r)) {
-		t = add_run(s, r.end + 1, s->newest);
+		t = add_objects(s, r.end + 1, s->newest);
 		s->alone += !s->newest;
 		set_newest(s, r.end);
 		incstack__distance_renew(s);
@@ -274,7 +274,7 @@ __attribute__((noinline)) static int end_elsewhere(stack *s, struct reach r)
 		distance_rent(s, (uint32_t)walked);
 		*r.end = (object){NULL, r.ahead.pc, r.ahead.sp, -1,
 				  OBJECT_ORDINARY | INCSTACK_OBJECT_BASE};
-		t = add_run(s, r.end + 1, NULL);
+		t = add_objects(s, r.end + 1, NULL);
 		s->alone++;
 		walked++;
 	} else {
@@ -284,21 +284,21 @@ __attribute__((noinline)) static int end_elsewhere(stack *s, struct reach r)
 	return 0;
 }
 
-/* The fast path. It keeps almost no value across the run, which needs the registers, but reads
- * from the stack object again what the run cannot have changed. */
+/* The fast path. It keeps almost no value across the fast walk, which needs the registers, but
+ * reads from the stack object again what that cannot have changed. */
 static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
 			       const struct incstack_top *top)
 {
 	object *first = s->arena.object + 1;
 	begin(s, id, weight, top->pc, top->sp, OBJECT_ORDINARY);
-	struct reach r = run(s, top->pc, top->sp, top->fp, s->newest, &s->newest_thunk, first,
-			     end_of_run(s, first, s->reach), -1);
-	if (__builtin_expect(r.stop != STOP_MET, 0))
+	struct fast_walk r = fast_walk(s, top->pc, top->sp, top->fp, s->newest, &s->newest_thunk,
+				       first, fast_walk_end(s, first, s->reach), -1);
+	if (__builtin_expect(r.stop != STOP_KNOWN, 0))
 		return end_elsewhere(s, r);
 	uint64_t walked = (uint64_t)(r.end - s->arena.object);
 	r.end[-1].parent = s->newest;
 	distance_rent(s, (uint32_t)walked);
-	finish_quickly(s, add_run(s, r.end, s->newest), walked);
+	finish_quickly(s, add_objects(s, r.end, s->newest), walked);
 	return 0;
 }
 

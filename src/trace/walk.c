@@ -280,16 +280,16 @@ static uint32_t callers_left(const struct walker *w, const struct path *p)
 	return w->distance > p->n ? w->distance - p->n : 0;
 }
 
-/* Whether a barrier may guard the frame at which the run stopped with its budget spent. */
-static bool may_plant_ahead(const stack *s, const struct reach *r, uintptr_t plant_from)
+/* Whether a barrier may guard the frame at which the fast walk stopped with its budget spent. */
+static bool may_plant_ahead(const stack *s, const struct fast_walk *r, uintptr_t plant_from)
 {
 	return s->mode == INCSTACK_MODE_PATCH && r->ahead.sp - sizeof(uintptr_t) >= plant_from &&
 	       arena_fits(&s->arena, (size_t)(r->end - s->arena.object) + 1);
 }
 
-/* Plants that barrier and links the run between `child` and `known`. Returns null if there is
- * no thunk; that frame then becomes an ordinary last object of the run. */
-static object *plant_ahead(stack *s, object *child, object *known, struct reach *r)
+/* Plants that barrier and links the objects of the fast walk between `child` and `known`. Returns null if there is
+ * no thunk; that frame then becomes an ordinary last object. */
+static object *plant_ahead(stack *s, object *child, object *known, struct fast_walk *r)
 {
 	object *o = r->end++;
 	*o = skeleton(r->ahead.pc, r->ahead.sp, known);
@@ -302,8 +302,8 @@ static object *plant_ahead(stack *s, object *child, object *known, struct reach 
 	return NULL;
 }
 
-/* Moves the path to the end of a run, whose objects begin at `first` and are linked already. */
-static void advance(struct path *p, object *first, struct reach r)
+/* Moves the path to the end of a fast walk, whose objects begin at `first` and are linked already. */
+static void advance(struct path *p, object *first, struct fast_walk r)
 {
 	p->child = r.end - 1;
 	p->head = p->head ? p->head : first;
@@ -312,8 +312,8 @@ static void advance(struct path *p, object *first, struct reach r)
 	p->at = (struct cursor){.pc = p->child->method, .sp = p->child->address, .fp = r.fp};
 }
 
-/* Links the objects that a run has made, and moves the path to their end. */
-static void follow(stack *s, struct path *p, struct reach r)
+/* Links the objects that a fast walk has made, and moves the path to their end. */
+static void follow(stack *s, struct path *p, struct fast_walk r)
 {
 	object *first = s->arena.object;
 	if (r.end == first)
@@ -324,7 +324,7 @@ static void follow(stack *s, struct path *p, struct reach r)
 
 /* Ends the walk with a barrier at the frame ahead. Returns null if that is impossible and the
  * walk goes on. */
-static object *stop_ahead(const struct walker *w, struct path *p, struct reach *r)
+static object *stop_ahead(const struct walker *w, struct path *p, struct fast_walk *r)
 {
 	stack *s = w->stack;
 	object *first = s->arena.object;
@@ -341,9 +341,10 @@ static object *stop_ahead(const struct walker *w, struct path *p, struct reach *
 	return o;
 }
 
-/* Whether the general walk agrees with a run: one step from the frame of each object must lead
+/* Whether the general walk agrees with a fast walk: one step from the frame of each object must lead
  * to the frame of the next. The walk begins at the frame `at`, whose pc is a key of a rule. */
-bool incstack__run_agrees(stack *s, struct cursor at, const object *first, const struct reach *r)
+bool incstack__fast_walk_agrees(stack *s, struct cursor at, const object *first,
+				const struct fast_walk *r)
 {
 	const struct walker w = {s, ASK_NEVER, false, 0, 0};
 	for (const object *o = first; o < r->end; o++) {
@@ -359,18 +360,18 @@ bool incstack__run_agrees(stack *s, struct cursor at, const object *first, const
 	return at.fp == r->fp;
 }
 
-/* Executes a run from the frame p->at. */
-static inline struct reach run_from(const struct walker *w, const struct path *p)
+/* Makes a fast walk from the frame p->at. */
+static inline struct fast_walk fast_walk_from(const struct walker *w, const struct path *p)
 {
 	stack *s = w->stack;
 	object *first = s->arena.object;
 	uintptr_t thunk = barrier_word(p->known);
-	return run(s, p->at.pc + p->at.exact, p->at.sp, p->at.fp, p->known, &thunk, first,
-		   end_of_run(s, first, callers_left(w, p)), s->hidden_rule);
+	return fast_walk(s, p->at.pc + p->at.exact, p->at.sp, p->at.fp, p->known, &thunk, first,
+			 fast_walk_end(s, first, callers_left(w, p)), s->hidden_rule);
 }
 
-/* Continues a walk whose first run, r, was already executed. */
-object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r)
+/* Continues a walk whose first fast walk, r, was already made. */
+object *incstack__walk_continue(const struct walker *w, struct path *p, struct fast_walk r)
 {
 	stack *s = w->stack;
 	s->met = NULL;
@@ -381,12 +382,12 @@ object *incstack__walk_on(const struct walker *w, struct path *p, struct reach r
 		if (result)
 			return result;
 		follow(s, p, r);
-		if (r.stop == STOP_MET)
+		if (r.stop == STOP_KNOWN)
 			return arrive_known(s, p, p->known);
 		result = look(w, p, &ended);
 		if (ended)
 			return result;
-		r = run_from(w, p);
+		r = fast_walk_from(w, p);
 	}
 }
 
@@ -399,5 +400,5 @@ object *incstack__walk(const struct walker *w, struct path *p)
 	if (s->by_embedder)
 		return incstack__frames_walk(w, &p->at, p->child, p->known);
 	incstack__mapped_forget(s);
-	return incstack__walk_on(w, p, run_from(w, p));
+	return incstack__walk_continue(w, p, fast_walk_from(w, p));
 }

@@ -116,7 +116,7 @@ enum { FRAMES = 3 };
 /* What the fast walk makes of FRAMES callers of the top, and then one of them is wrong. */
 struct reached {
 	object objects[FRAMES];
-	struct reach r;
+	struct fast_walk r;
 	struct cursor at;
 };
 
@@ -135,7 +135,7 @@ static struct reached reach_from_top(void)
 static bool agrees(struct reached reached)
 {
 	reached.r.end = reached.objects + FRAMES;
-	return incstack__run_agrees(hand.s, reached.at, reached.objects, &reached.r);
+	return incstack__fast_walk_agrees(hand.s, reached.at, reached.objects, &reached.r);
 }
 
 START_TEST(fast_walk_is_compared)
