@@ -70,8 +70,8 @@ void incstack__distance_open(stack *s)
 void incstack__distance_renew(stack *s)
 {
 	bool rents = s->mode == INCSTACK_MODE_PATCH && !s->distance.fixed;
-	s->reach = has_barriers(s) ? s->distance.value + rents * RENT : UINT32_MAX;
-	s->near = rents ? s->distance.value + 1 : UINT32_MAX;
+	s->walk_limit = has_barriers(s) ? s->distance.value + rents * RENT : UINT32_MAX;
+	s->walk_target = rents ? s->distance.value + 1 : UINT32_MAX;
 }
 
 /* Charges a sample that walked over so many frames and planted no barrier. This is ski rental:
@@ -80,8 +80,8 @@ void incstack__distance_renew(stack *s)
  * (Karlin et al. 1988, "Competitive snoopy caching"). */
 void incstack__distance_pay(stack *s, uint32_t frames)
 {
-	uint32_t left = s->reach - s->distance.value, rent = frames - s->near;
-	s->reach -= left < rent ? left : rent;
+	uint32_t left = s->walk_limit - s->distance.value, rent = frames - s->walk_target;
+	s->walk_limit -= left < rent ? left : rent;
 }
 
 /* How many frames of the last sample are not in this one. Both lists begin with the youngest
@@ -108,15 +108,15 @@ void incstack__distance_note(stack *s, const trace *t)
 	const object *first = (const object *)t->top + 1, *end = s->arena.object;
 	struct distance *d = &s->distance;
 	if (d->fixed) {
-		s->look_at = UINT64_MAX;
+		s->observe_at = UINT64_MAX;
 		return;
 	}
 	if (!has_barriers(s)) {
-		s->look_at = s->samples + IDLE_MIN;
+		s->observe_at = s->samples + IDLE_MIN;
 		d->last_first = NULL;
 		return;
 	}
-	s->look_at = s->samples + 1;
+	s->observe_at = s->samples + 1;
 	/* The objects of a sample that continued in another chunk are not one list. */
 	if (first < s->arena.current->objects || first > end) {
 		d->last_first = NULL;
@@ -135,7 +135,7 @@ void incstack__distance_note(stack *s, const trace *t)
 	if (d->samples >= WINDOW) {
 		adapt(d);
 		incstack__distance_renew(s);
-		s->look_at = s->samples + d->pause;
+		s->observe_at = s->samples + d->pause;
 		d->last_first = NULL;
 	}
 }

@@ -14,12 +14,12 @@ void incstack__distance_renew(stack *s);
 void incstack__distance_pay(stack *s, uint32_t frames);
 static inline void distance_rent(stack *s, uint32_t frames)
 {
-	if (frames > s->near)
+	if (frames > s->walk_target)
 		incstack__distance_pay(s, frames);
 }
 static inline void distance_observe(stack *s, const trace *t)
 {
-	if (__builtin_expect(s->samples >= s->look_at, 0))
+	if (__builtin_expect(s->samples >= s->observe_at, 0))
 		incstack__distance_note(s, t);
 }
 

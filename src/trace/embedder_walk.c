@@ -78,7 +78,7 @@ static object *decoded(const struct walker *w, object *o, const struct incstack_
 static object *arrive(stack *s, object *child, object *k, object *met)
 {
 	child->parent = k;
-	s->met = met;
+	s->first_known = met;
 	return k;
 }
 
@@ -103,7 +103,7 @@ object *incstack__frames_walk(const struct walker *w, const struct cursor *at, o
 	stack *s = w->stack;
 	const runtime *rt = s->runtime;
 	struct incstack_frame f = {at->pc, at->sp, at->fp, at->exact ? INCSTACK_FRAME_EXACT : 0, 0};
-	s->met = NULL;
+	s->first_known = NULL;
 	for (uint32_t n = 0;; n++) {
 		object *last = decoded(w, child, &f);
 		if (!last)

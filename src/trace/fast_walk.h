@@ -15,8 +15,8 @@
  * branches, not arithmetic or conditional moves, select how the next frame is found: a
  * predicted branch lets the next load start before the rule is known.
  *
- * Both empty __asm__ statements in predicted_rule() carry weight; the comments there say why. Without
- * them the code is correct but slower. No operation in the loop needs a fence: commit() and
+ * Both empty __asm__ statements in predicted_rule() carry weight; the comments there say why.
+ * Without them the code is correct but slower. No operation in the loop needs a fence: commit() and
  * the callers order the stores (I8).
  *
  * Wall-clock times of this loop are too noisy to compare two versions; count instructions:

@@ -22,13 +22,13 @@ static void copy_sized(void *to, size_t room, const void *from, size_t size)
 	memcpy(to, from, size < room ? size : room);
 }
 
-static bool embedder_good(const struct incstack_embedder *e)
+static bool embedder_is_valid(const struct incstack_embedder *e)
 {
 	return !e->allocate == !e->release && !e->allocate_traces == !e->release_traces &&
 	       !e->caller == !e->arm && !e->arm == !e->disarm;
 }
 
-static bool options_good(const struct incstack_options *o)
+static bool options_are_valid(const struct incstack_options *o)
 {
 	return o->mode <= INCSTACK_MODE_FULL && o->distance >= INCSTACK_DISTANCE_ADAPTIVE &&
 	       o->distance <= INCSTACK_DISTANCE_MAX &&
@@ -36,15 +36,15 @@ static bool options_good(const struct incstack_options *o)
 }
 
 /* Rejects a size that ends in the middle of a member. */
-static bool size_good(size_t size, size_t least, size_t unit)
+static bool size_is_valid(size_t size, size_t least, size_t unit)
 {
 	return size >= least && size % unit == 0;
 }
 
 static bool sizes_good(const struct incstack_options *o)
 {
-	return o && size_good(o->size, offsetof(struct incstack_options, stack_bytes), 4) &&
-	       o->embedder && size_good(o->embedder->size, sizeof(size_t), sizeof(void *));
+	return o && size_is_valid(o->size, offsetof(struct incstack_options, stack_bytes), 4) &&
+	       o->embedder && size_is_valid(o->embedder->size, sizeof(size_t), sizeof(void *));
 }
 
 static void complete_options(struct incstack_options *o)
@@ -71,7 +71,7 @@ static bool take_options(runtime *rt, const struct incstack_options *o)
 	copy_sized(&rt->options, sizeof(rt->options), o, o->size);
 	copy_sized(&rt->embedder, sizeof(rt->embedder), o->embedder, o->embedder->size);
 	rt->context = o->context;
-	if (!options_good(&rt->options) || !embedder_good(&rt->embedder))
+	if (!options_are_valid(&rt->options) || !embedder_is_valid(&rt->embedder))
 		return false;
 	complete_options(&rt->options);
 	return true;
@@ -309,7 +309,7 @@ int incstack_stack_stats(const struct incstack_stack *s, struct incstack_stats *
 	now.walked = s->walked;
 	now.mode = s->mode;
 	now.distance = (int32_t)s->distance.value;
-	now.shared = s->samples > s->alone ? s->samples - s->alone : 0;
+	now.shared = s->samples > s->all_new ? s->samples - s->all_new : 0;
 	now.rules_unkept = atomic_load_explicit(&s->runtime->rules_unkept, memory_order_relaxed);
 	memcpy(stats, &now, now.size < sizeof(now) ? now.size : sizeof(now));
 	return 0;

@@ -14,8 +14,8 @@ void incstack__mode_use(stack *s, uint32_t mode)
 {
 	s->mode = mode;
 	s->hidden_rule = mode == INCSTACK_MODE_VALIDATE ? 0 : -1;
-	s->careful =
-		s->by_embedder || s->anywhere || mode == INCSTACK_MODE_VALIDATE ? CAREFUL_WALK : 0;
+	s->slow_reasons =
+		s->by_embedder || s->anywhere || mode == INCSTACK_MODE_VALIDATE ? SLOW_WALK : 0;
 	incstack__distance_renew(s);
 	set_newest(s, NULL);
 }

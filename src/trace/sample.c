@@ -12,7 +12,7 @@
 
 /* If the top is in a thunk or in the trampoline's common entry, a return is being served.
  * The barrier is passed now, and the frame that will run next becomes the top. */
-static void attribute(stack *s, struct cursor *at)
+static void finish_return(stack *s, struct cursor *at)
 {
 	struct cursor caller = *at;
 	if (is_thunk(at->pc)) {
@@ -34,7 +34,7 @@ static inline uint32_t misaligned(const struct incstack_top *top)
 	return (uint32_t)((top->sp | top->slot) % sizeof(uintptr_t));
 }
 
-static bool good(const stack *s, const struct incstack_top *top)
+static bool top_is_valid(const stack *s, const struct incstack_top *top)
 {
 	if (!top)
 		return false;
@@ -87,7 +87,8 @@ static inline uint32_t flags_of_top(uint32_t flags)
 static void walk(stack *s, object *top, const struct incstack_top *from, bool interrupted,
 		 const struct fast_walk *fast)
 {
-	uint32_t distance = interrupted && !s->reach ? 1 : s->reach; /* never patch its own slot */
+	uint32_t distance =
+		interrupted && !s->walk_limit ? 1 : s->walk_limit; /* never patch its own slot */
 	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, distance, 0};
 	struct path p = {.child = top, .known = s->newest, .here = inside(s, from->sp)};
 	p.at = (struct cursor){.pc = from->pc, .sp = from->sp, .fp = from->fp};
@@ -134,8 +135,8 @@ static void complete(stack *s, const struct incstack_top *from, bool interrupted
 	atomic_signal_fence(memory_order_seq_cst);
 	s->arena.object++;
 	walk(s, top, &at, interrupted, fast);
-	t->old = s->met;
-	s->alone += !s->met;
+	t->old = s->first_known;
+	s->all_new += !s->first_known;
 	finish(s, t);
 	distance_observe(s, t);
 }
@@ -157,7 +158,7 @@ static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_to
 static int take_interrupted(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
 {
 	struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp, .exact = true};
-	attribute(s, &at);
+	finish_return(s, &at);
 	const struct walker asks = {.stack = s, .ask = ASK_NEVER};
 	if (!at.pc || !incstack__rule_of(&asks, at.pc, at.exact)) {
 		s->stats.lost_unwind++;
@@ -172,18 +173,18 @@ static int take_directly(stack *s, uint64_t id, uint64_t weight, const struct in
 {
 	if (s->limbo)
 		incstack__limbo_empty(s);
-	if (s->careful & CAREFUL_WANTS) {
-		s->careful &= ~(uint32_t)CAREFUL_WANTS;
+	if (s->slow_reasons & SLOW_RULES_WANTED) {
+		s->slow_reasons &= ~(uint32_t)SLOW_RULES_WANTED;
 		incstack__rule_learn_wanted(s->runtime);
 	}
 	return take(s, id, weight, top, false);
 }
 
 /* Takes any sample, within an operation. */
-__attribute__((noinline)) static int take_carefully(stack *s, uint64_t id, uint64_t weight,
-						    const struct incstack_top *top)
+__attribute__((noinline)) static int take_slowly(stack *s, uint64_t id, uint64_t weight,
+						 const struct incstack_top *top)
 {
-	if (!good(s, top))
+	if (!top_is_valid(s, top))
 		return INCSTACK_EINVAL;
 	if (top->flags & INCSTACK_TOP_INTERRUPTED)
 		return take_interrupted(s, id, weight, top);
@@ -196,7 +197,7 @@ __attribute__((noinline)) static int sample(stack *s, uint64_t id, uint64_t weig
 	int error = enter(s);
 	if (error)
 		return error;
-	error = take_carefully(s, id, weight, top);
+	error = take_slowly(s, id, weight, top);
 	leave(s);
 	return error;
 }
@@ -206,9 +207,9 @@ __attribute__((noinline)) static int sample(stack *s, uint64_t id, uint64_t weig
 /* Whether a sample may take the fast path; its frames may still turn out not to be ordinary.
  * Called within the operation: before it, a sample in a signal handler could use up the
  * room that was just checked. */
-static inline bool usual(const stack *s, const struct incstack_top *top)
+static inline bool can_sample_fast(const stack *s, const struct incstack_top *top)
 {
-	return top && !(top->flags | s->careful | s->limbo | misaligned(top)) &&
+	return top && !(top->flags | s->slow_reasons | s->limbo | misaligned(top)) &&
 	       arena_fits(&s->arena, 2);
 }
 
@@ -243,7 +244,7 @@ __attribute__((noinline)) static bool plant(stack *s, struct fast_walk *r)
 /* Hands the rest of the sample to the general walk, because a caller is not ordinary, the
  * chunk is full, or no thunk is left. The walk continues from the objects that the fast
  * walk has made and from the frame pointer of the last of them. */
-__attribute__((noinline)) static int go_on(stack *s, const struct fast_walk *r)
+__attribute__((noinline)) static int continue_slowly(stack *s, const struct fast_walk *r)
 {
 	const object *top = s->arena.object;
 	const struct incstack_top from = {.pc = top->method, .sp = top->address, .fp = r->fp};
@@ -253,7 +254,7 @@ __attribute__((noinline)) static int go_on(stack *s, const struct fast_walk *r)
 	return 0;
 }
 
-static inline void finish_quickly(stack *s, trace *t, uint64_t walked)
+static inline void finish_fast(stack *s, trace *t, uint64_t walked)
 {
 	s->walked += walked;
 	finish(s, t);
@@ -267,7 +268,7 @@ __attribute__((noinline)) static int end_elsewhere(stack *s, struct fast_walk r)
 	trace *t;
 	if (r.stop == STOP_SPENT && plant(s, &r)) {
 		t = add_objects(s, r.end + 1, s->newest);
-		s->alone += !s->newest;
+		s->all_new += !s->newest;
 		set_newest(s, r.end);
 		incstack__distance_renew(s);
 	} else if (r.stop == STOP_BASE && !s->newest) {
@@ -275,30 +276,29 @@ __attribute__((noinline)) static int end_elsewhere(stack *s, struct fast_walk r)
 		*r.end = (object){NULL, r.ahead.pc, r.ahead.sp, -1,
 				  OBJECT_ORDINARY | INCSTACK_OBJECT_BASE};
 		t = add_objects(s, r.end + 1, NULL);
-		s->alone++;
+		s->all_new++;
 		walked++;
 	} else {
-		return go_on(s, &r);
+		return continue_slowly(s, &r);
 	}
-	finish_quickly(s, t, walked);
+	finish_fast(s, t, walked);
 	return 0;
 }
 
 /* The fast path. It keeps almost no value across the fast walk, which needs the registers, but
  * reads from the stack object again what that cannot have changed. */
-static inline int take_quickly(stack *s, uint64_t id, uint64_t weight,
-			       const struct incstack_top *top)
+static inline int take_fast(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
 {
 	object *first = s->arena.object + 1;
 	begin(s, id, weight, top->pc, top->sp, OBJECT_ORDINARY);
 	struct fast_walk r = fast_walk(s, top->pc, top->sp, top->fp, s->newest, &s->newest_thunk,
-				       first, fast_walk_end(s, first, s->reach), -1);
+				       first, fast_walk_end(s, first, s->walk_limit), -1);
 	if (__builtin_expect(r.stop != STOP_KNOWN, 0))
 		return end_elsewhere(s, r);
 	uint64_t walked = (uint64_t)(r.end - s->arena.object);
 	r.end[-1].parent = s->newest;
 	distance_rent(s, (uint32_t)walked);
-	finish_quickly(s, add_objects(s, r.end, s->newest), walked);
+	finish_fast(s, add_objects(s, r.end, s->newest), walked);
 	return 0;
 }
 
@@ -310,10 +310,10 @@ int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
 		return sample(s, id, weight, top);
 	s->busy = stack_pointer();
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(usual(s, top), 1))
-		error = take_quickly(s, id, weight, top);
+	if (__builtin_expect(can_sample_fast(s, top), 1))
+		error = take_fast(s, id, weight, top);
 	else
-		error = take_carefully(s, id, weight, top);
+		error = take_slowly(s, id, weight, top);
 	leave(s);
 	return error;
 }

@@ -32,11 +32,11 @@ struct incstack_stack {
 	runtime *runtime;
 	trace **last;
 	uint64_t samples, walked; /* counters: see struct incstack_stats */
-	uint64_t look_at;         /* the number of the next sample that distance.c looks at */
-	uint32_t careful;         /* why no sample may take the fast path: see below */
+	uint64_t observe_at;      /* the number of the next sample that distance.c observes */
+	uint32_t slow_reasons;    /* why no sample may take the fast path: see below */
 	uint32_t limbo;           /* thunks that an unwinder may still read */
-	uint32_t near, reach;     /* frames that a sample should walk over, and callers that it
-				   * may walk over before it plants a barrier (distance.c) */
+	uint32_t walk_target;     /* frames that a sample should walk over (distance.c) */
+	uint32_t walk_limit;      /* callers that it may walk over before it plants a barrier */
 	struct arena arena;       /* its first three words end the two lines */
 	uint32_t mode;
 	int32_t hidden_rule; /* all ones, unless raw objects keep their rule in bci */
@@ -49,10 +49,10 @@ struct incstack_stack {
 	bool no_memory;      /* whether the last walk cut an object for lack of memory */
 	struct distance distance;
 	struct incstack_stats stats; /* except samples and walked, which are above */
-	object *met;                 /* the youngest object that the last walk found known */
+	object *first_known;         /* the youngest object that the last walk found known */
 	object *cut;                 /* the object at which the last walk was cut, if any */
 	uint64_t retrieved;          /* samples that were retrieved */
-	uint64_t alone;              /* samples whose objects are all new; others are `shared` */
+	uint64_t all_new;            /* samples whose objects are all new; others are `shared` */
 	void *identity;              /* the embedder's name of this stack */
 	uintptr_t mapped_low;        /* memory outside the stack known to be readable in this */
 	uintptr_t mapped_high;       /* walk; with `anywhere`, the same as [low, high) */
@@ -63,9 +63,9 @@ _Static_assert(offsetof(struct incstack_stack, arena) == 104, "two lines, with t
 _Static_assert(offsetof(struct incstack_stack, busy) == INCSTACK__STACK_BUSY, "see layout.h");
 
 enum {
-	CAREFUL_WALK = 1,  /* the embedder walks, or mode validate compares frames, or the
+	SLOW_WALK = 1,         /* the embedder walks, or mode validate compares frames, or the
 			    * bounds of the stack are unknown */
-	CAREFUL_WANTS = 2, /* a signal handler missed rules that must be looked up */
+	SLOW_RULES_WANTED = 2, /* a signal handler missed rules that must be looked up */
 };
 
 static inline trace **first_trace(const stack *s)

@@ -23,7 +23,7 @@ static packed_rule learn_in_handler(stack *s, uintptr_t address, packed_rule kno
 {
 	packed_rule rule = incstack__rule_in_handler(s->runtime, address, known);
 	if (!rule)
-		s->careful |= CAREFUL_WANTS;
+		s->slow_reasons |= SLOW_RULES_WANTED;
 	return rule;
 }
 

@@ -188,7 +188,7 @@ static object *arrive(stack *s, struct path *p, object *k)
 
 static object *arrive_known(stack *s, struct path *p, object *k)
 {
-	s->met = k;
+	s->first_known = k;
 	return arrive(s, p, k);
 }
 
@@ -258,7 +258,7 @@ static object *look(const struct walker *w, struct path *p, bool *ended)
 	if (!p->at.pc)
 		return cut(s, p, false);
 	if (tracked && may_plant(w, p, slot) && (k = plant(w, p)) != NULL) {
-		s->met = p->known;
+		s->first_known = p->known;
 		return arrive(s, p, k);
 	}
 	k = make(w, &p->at, INCSTACK_OBJECT_FILLED);
@@ -287,8 +287,8 @@ static bool may_plant_ahead(const stack *s, const struct fast_walk *r, uintptr_t
 	       arena_fits(&s->arena, (size_t)(r->end - s->arena.object) + 1);
 }
 
-/* Plants that barrier and links the objects of the fast walk between `child` and `known`. Returns null if there is
- * no thunk; that frame then becomes an ordinary last object. */
+/* Plants that barrier and links the objects of the fast walk between `child` and `known`.
+ * Returns null if there is no thunk; that frame then becomes an ordinary last object. */
 static object *plant_ahead(stack *s, object *child, object *known, struct fast_walk *r)
 {
 	object *o = r->end++;
@@ -302,7 +302,7 @@ static object *plant_ahead(stack *s, object *child, object *known, struct fast_w
 	return NULL;
 }
 
-/* Moves the path to the end of a fast walk, whose objects begin at `first` and are linked already. */
+/* Moves the path to the end of a fast walk. Its objects begin at `first` and are linked already. */
 static void advance(struct path *p, object *first, struct fast_walk r)
 {
 	p->child = r.end - 1;
@@ -335,7 +335,7 @@ static object *stop_ahead(const struct walker *w, struct path *p, struct fast_wa
 	advance(p, first, *r);
 	p->no_thunk = !o;
 	if (o) {
-		s->met = p->known;
+		s->first_known = p->known;
 		s->walked += p->n;
 	}
 	return o;
@@ -374,7 +374,7 @@ static inline struct fast_walk fast_walk_from(const struct walker *w, const stru
 object *incstack__walk_continue(const struct walker *w, struct path *p, struct fast_walk r)
 {
 	stack *s = w->stack;
-	s->met = NULL;
+	s->first_known = NULL;
 	incstack__mapped_forget(s);
 	for (;;) {
 		bool ended;
