@@ -72,7 +72,7 @@ struct incstack__record *incstack__record_context(uintptr_t at)
 /* ---- contexts that have ended ---------------------------------------------------------- */
 
 /* Writes what a context has recorded, and releases its record. */
-static void forget(uint32_t at)
+static void discard(uint32_t at)
 {
 	struct incstack__recording *r = &incstack__recording;
 	struct incstack__record *context = by_low[at];
@@ -93,10 +93,10 @@ static void forget(uint32_t at)
 }
 
 /* Releases the records in a range in which another context is made. */
-static void forget_overlapping(uintptr_t low, uintptr_t high)
+static void discard_overlapping(uintptr_t low, uintptr_t high)
 {
 	for (uint32_t i = begun(high - 1); i > 0 && by_low[i - 1]->high > low; i--)
-		forget(i - 1);
+		discard(i - 1);
 }
 
 /* Whether the thread on which the context ran last, the caller, runs elsewhere now. The context
@@ -119,7 +119,7 @@ static int may_go(const struct incstack__record *context, uintptr_t at)
 }
 
 /* Releases unused records, each time the number of records has doubled. */
-static void forget_unused(uintptr_t at)
+static void discard_unused(uintptr_t at)
 {
 	const uint32_t *made = &incstack__recording.contexts_made;
 
@@ -127,7 +127,7 @@ static void forget_unused(uintptr_t at)
 		return;
 	for (uint32_t i = *made; i > 0; i--)
 		if (may_go(by_low[i - 1], at))
-			forget(i - 1);
+			discard(i - 1);
 	looks++;
 	look_at = 2 * *made > look_least ? 2 * *made : look_least;
 	if (look_at > CONTEXTS_MAX)
@@ -210,9 +210,9 @@ void incstack__record_context_enter(const void *ucontext)
 	if (sp < low || sp >= high ||
 	    (context != NULL && context->low == low && context->high == high))
 		return;
-	forget_overlapping(low, high);
+	discard_overlapping(low, high);
 	heed_comeback(sp, low, (uintptr_t)to->uc_mcontext.gregs[REG_RIP]);
-	forget_unused((uintptr_t)__builtin_frame_address(0));
+	discard_unused((uintptr_t)__builtin_frame_address(0));
 	if (r->contexts_made == CONTEXTS_MAX) {
 		incstack__record_note(INCSTACK__NOTE_MANY_CONTEXTS);
 		return;

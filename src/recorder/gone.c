@@ -65,7 +65,7 @@ static uint32_t give_up_all(pid_t tid)
 	return left;
 }
 
-void incstack__record_look_for_gone(void)
+void incstack__record_release_gone(void)
 {
 	struct incstack__recording *r = &incstack__recording;
 	uint32_t left;

@@ -258,7 +258,7 @@ static int meet(const ElfW(Dyn) * object)
 	return 0;
 }
 
-void incstack__record_host_forget(void)
+void incstack__record_host_clear(void)
 {
 	memset(met, 0, sizeof(met));
 	for (int i = 0; i < RUNTIMES; i++)

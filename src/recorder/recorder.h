@@ -350,7 +350,7 @@ int incstack__record_is_gone(const struct incstack__record *record);
 void incstack__record_write_gone(struct incstack__record *record);
 /* Called before a thread is recorded: now and then releases the records of threads that are
  * gone. */
-void incstack__record_look_for_gone(void);
+void incstack__record_release_gone(void);
 
 /* slot.c */
 /* Returns a slot that no other thread uses or, if none is left, the shared slot. */
@@ -397,7 +397,7 @@ void incstack__record_host_allocators(void);
  * into it must not be changed. Takes no lock. */
 int incstack__record_host_spares(uintptr_t address);
 /* Called after code was unloaded, because other code may be loaded in its place. */
-void incstack__record_host_forget(void);
+void incstack__record_host_clear(void);
 /* Changes mode patch to validate, in each thread before its next event. May be called in any
  * thread and in a signal handler. */
 void incstack__record_fall_back(enum incstack__trace_note note);

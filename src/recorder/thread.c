@@ -27,7 +27,7 @@ static struct incstack__record *create(void)
 	struct incstack__recording *r = &incstack__recording;
 	struct incstack__record *record;
 
-	incstack__record_look_for_gone();
+	incstack__record_release_gone();
 	record = incstack__spool_record();
 	if (record == NULL)
 		return NULL;

@@ -195,7 +195,7 @@ static struct difference compare(const struct incstack__record_list *fresh)
 	return difference;
 }
 
-static void forget_rules(const struct difference *difference)
+static void invalidate_rules(const struct difference *difference)
 {
 	struct incstack_runtime *runtime = incstack__recording.runtime;
 
@@ -265,8 +265,8 @@ static void end_epoch(const struct incstack__record_list *fresh)
 	struct difference difference = compare(fresh);
 	const int exact = difference.complete && difference.announced;
 
-	forget_rules(&difference);
-	incstack__record_host_forget();
+	invalidate_rules(&difference);
+	incstack__record_host_clear();
 	if (!exact)
 		blur(&difference);
 	if (!exact || difference.added < fresh->block.used)

@@ -196,7 +196,7 @@ static bool free_again(stack *s, uint32_t n, bool restore)
 
 /* Forgets every barrier of s. The chain and the lists may be in any state, so the thunks of s
  * are found by their cells. Without `restore` the stack has ended (I4). */
-void incstack__barriers_forget(stack *s, bool restore)
+void incstack__barriers_discard(stack *s, bool restore)
 {
 	s->spare = s->limbo = s->retired = 0;
 	for (uint32_t n = s->thunk_low; n && n <= s->thunk_high; n++) {

@@ -26,7 +26,7 @@ void incstack__barrier_pass_on(stack *s, object *o, object *next, uintptr_t fp);
 void incstack__barrier_end(stack *s, object *o);
 void incstack__barrier_lift(stack *s, object *o, bool certain);
 void incstack__barrier_drop(stack *s, object *o);
-void incstack__barriers_forget(stack *s, bool restore);
+void incstack__barriers_discard(stack *s, bool restore);
 bool incstack__barrier_live(const stack *s, const object *o);
 bool incstack__barrier_recorded(const stack *s, const object *o);
 uintptr_t incstack__barrier_fp(const object *o);

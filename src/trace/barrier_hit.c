@@ -119,7 +119,7 @@ uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_
 	stack *s = cell->stack;
 	uintptr_t resume = cell->resume;
 	if (__builtin_expect(old_busy != 0, 0))
-		incstack__forget(s, true);
+		incstack__reset_stack(s, true);
 	bool youngest = (uintptr_t)cell - INCSTACK__POOL_BYTES == s->newest_thunk;
 	object *o = youngest ? s->newest : incstack__barrier_object(cell);
 	s->stats.returns++;
@@ -200,7 +200,7 @@ static void end_operation(stack *s, uintptr_t sp)
 {
 	if (s->owner != thread_self() || !s->busy || !incstack__left_behind(s, s->busy, sp))
 		return;
-	incstack__forget(s, true);
+	incstack__reset_stack(s, true);
 	leave(s);
 }
 
@@ -217,7 +217,7 @@ int incstack_stack_unwinding_to(struct incstack_stack *s, uintptr_t sp)
 		return bad ? INCSTACK_EINVAL : INCSTACK_ERANGE;
 	}
 	incstack__limbo_empty(s);
-	bool certain = incstack__known_confirm(s, __builtin_frame_address(0));
+	bool certain = incstack__known_remove_popped(s, __builtin_frame_address(0));
 	object *o = s->newest;
 	while (o && (uintptr_t)object_slot(o) < sp) {
 		if (certain && o->flags & OBJECT_BARRIER) {

@@ -141,7 +141,7 @@ void incstack__distance_note(stack *s, const trace *t)
 }
 
 /* The objects of the last sample do not exist any more. */
-void incstack__distance_forget(stack *s)
+void incstack__distance_clear_last(stack *s)
 {
 	s->distance.last_first = NULL;
 }

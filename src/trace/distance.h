@@ -9,7 +9,7 @@
 
 void incstack__distance_open(stack *s);
 void incstack__distance_note(stack *s, const trace *t);
-void incstack__distance_forget(stack *s);
+void incstack__distance_clear_last(stack *s);
 void incstack__distance_renew(stack *s);
 void incstack__distance_pay(stack *s, uint32_t frames);
 static inline void distance_rent(stack *s, uint32_t frames)

@@ -23,7 +23,7 @@ object *incstack__frames_meet(stack *s, object **known, uintptr_t frame)
 
 /* Removes from the known chain the frames that were popped unannounced, if the embedder tells
  * where the stack ends. Returns false if a walk from there reaches no known frame. */
-bool incstack__frames_confirm(stack *s)
+bool incstack__frames_remove_popped(stack *s)
 {
 	const runtime *rt = s->runtime;
 	struct incstack_frame f = {0};

@@ -9,7 +9,7 @@
 
 object *incstack__frames_walk(const struct walker *w, const struct cursor *at, object *child,
 			      object *known);
-bool incstack__frames_confirm(stack *s);
+bool incstack__frames_remove_popped(stack *s);
 object *incstack__frames_meet(stack *s, object **known, uintptr_t frame);
 
 #endif

@@ -19,7 +19,7 @@ static int walk(stack *s, struct cursor at, struct incstack_frame *frames, int m
 {
 	const struct walker w = {s, ASK_DIRECTLY, false, 0, 0};
 	int count = 0;
-	incstack__mapped_forget(s);
+	incstack__mapped_clear(s);
 	while (at.pc && count < max) {
 		uintptr_t slot;
 		packed_rule rule;

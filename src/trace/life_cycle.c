@@ -211,7 +211,7 @@ int incstack_stack_abandon(struct incstack_stack *s)
 		if (o->flags & OBJECT_BARRIER)
 			incstack__barrier_drop(s, o);
 	if (!s->by_embedder)
-		incstack__barriers_forget(s, false);
+		incstack__barriers_discard(s, false);
 	free_stack(s);
 	return 0;
 }
@@ -265,7 +265,7 @@ int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 	if (error)
 		return error;
 	incstack__barriers_reclaim(s);
-	incstack__copied_look(s, __builtin_frame_address(0));
+	incstack__copied_check(s, __builtin_frame_address(0));
 	incstack__pool_reserve(s);
 	incstack__rule_reserve(s->runtime);
 	incstack__rule_learn_wanted(s->runtime);

@@ -21,7 +21,7 @@ static void set_mapped(stack *s, uintptr_t low, uintptr_t high)
 }
 
 /* Called when a walk begins. */
-void incstack__mapped_forget(stack *s)
+void incstack__mapped_clear(stack *s)
 {
 	set_mapped(s, 0, 0);
 }

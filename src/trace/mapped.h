@@ -8,6 +8,6 @@
 #include "stack.h"
 
 bool incstack__mapped(stack *s, uintptr_t address);
-void incstack__mapped_forget(stack *s);
+void incstack__mapped_clear(stack *s);
 
 #endif

@@ -24,7 +24,7 @@ void incstack__mode_use(stack *s, uint32_t mode)
  * owner has called. */
 void incstack__mode_change(stack *s, uint32_t mode, const uintptr_t *frame)
 {
-	bool certain = incstack__known_confirm(s, frame);
+	bool certain = incstack__known_remove_popped(s, frame);
 	if (certain)
 		incstack__complete(s, false);
 	incstack__lift_all(s, certain);
@@ -32,13 +32,13 @@ void incstack__mode_change(stack *s, uint32_t mode, const uintptr_t *frame)
 	    (incstack__shadow_stack_on() || stacks_are_copied(s->runtime)))
 		mode = INCSTACK_MODE_VALIDATE;
 	if (s->mode == INCSTACK_MODE_VALIDATE)
-		incstack__forget_rules(s);
+		incstack__clear_hidden_rules(s);
 	incstack__mode_use(s, mode);
 }
 
 /* Changes the mode if stacks are copied. Called within an operation of the owner that is neither
  * a sample nor a return. `frame` is the frame of the public function that the owner called. */
-void incstack__copied_look(stack *s, const uintptr_t *frame)
+void incstack__copied_check(stack *s, const uintptr_t *frame)
 {
 	if (s->mode == INCSTACK_MODE_PATCH && stacks_are_copied(s->runtime))
 		incstack__mode_change(s, INCSTACK_MODE_VALIDATE, frame);

@@ -9,6 +9,6 @@
 
 void incstack__mode_use(stack *s, uint32_t mode);
 void incstack__mode_change(stack *s, uint32_t mode, const uintptr_t *frame);
-void incstack__copied_look(stack *s, const uintptr_t *frame);
+void incstack__copied_check(stack *s, const uintptr_t *frame);
 
 #endif

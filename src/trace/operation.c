@@ -20,6 +20,6 @@ int incstack__enter_slowly(stack *s, uintptr_t sp)
 	s->busy = sp;
 	atomic_signal_fence(memory_order_seq_cst);
 	if (before)
-		incstack__forget(s, true);
+		incstack__reset_stack(s, true);
 	return 0;
 }

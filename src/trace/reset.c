@@ -44,11 +44,11 @@ static void count_traces(stack *s)
 
 /* Resets the stack. `restore`: the memory of the stack may be accessed, so slots that hold our
  * thunks are restored. */
-void incstack__forget(stack *s, bool restore)
+void incstack__reset_stack(stack *s, bool restore)
 {
 	if (!s->runtime) /* the stack `nobody` (retired.c), through whose thunk a return came */
 		return;
-	incstack__barriers_forget(s, restore);
+	incstack__barriers_discard(s, restore);
 	for (struct chunk *c = s->arena.first; c; c = c->next) {
 		const object *end = chunk_end(&s->arena, c);
 		for (object *o = c->objects; o < end; o++)
@@ -57,7 +57,7 @@ void incstack__forget(stack *s, bool restore)
 	incstack__arena_mend(&s->arena);
 	count_traces(s);
 	set_newest(s, NULL);
-	incstack__distance_forget(s);
+	incstack__distance_clear_last(s);
 }
 
 int incstack_stack_forget(struct incstack_stack *s)
@@ -66,7 +66,7 @@ int incstack_stack_forget(struct incstack_stack *s)
 		return INCSTACK_EINVAL;
 	if (s->owner != thread_self())
 		return INCSTACK_ETHREAD;
-	incstack__forget(s, false);
+	incstack__reset_stack(s, false);
 	s->busy = 0;
 	return 0;
 }

@@ -186,7 +186,7 @@ int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes)
 }
 
 /* Removes the rules that mode validate keeps in the bci of raw objects. */
-void incstack__forget_rules(stack *s)
+void incstack__clear_hidden_rules(stack *s)
 {
 	for (struct chunk *c = s->arena.first; c; c = c->next)
 		for (object *o = c->objects; o < chunk_end(&s->arena, c); o++)
@@ -205,7 +205,7 @@ static struct incstack_tree *finish(stack *s, struct arena *used)
 	used->current->objects_end = chunk_end(used, used->current);
 	for (const struct chunk *c = used->first; c; c = c->next)
 		tree->objects += (uint64_t)(c->objects_end - c->objects);
-	incstack__distance_forget(s);
+	incstack__distance_clear_last(s);
 	s->last = first_trace(s);
 	s->retrieved = s->samples;
 	return tree;
@@ -219,7 +219,7 @@ static int decode_used(stack *s, struct arena *used)
 	s->arena = *used;
 	int error = incstack__decode_range(s, 0, UINTPTR_MAX);
 	if (!error && s->mode == INCSTACK_MODE_VALIDATE)
-		incstack__forget_rules(s);
+		incstack__clear_hidden_rules(s);
 	*used = s->arena;
 	s->arena = fresh;
 	return error;
@@ -265,12 +265,12 @@ int incstack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
 		incstack__limbo_empty(s);
 		incstack__rule_reserve(s->runtime);
 		incstack__rule_learn_wanted(s->runtime);
-		if (incstack__known_confirm(s, __builtin_frame_address(0)))
+		if (incstack__known_remove_popped(s, __builtin_frame_address(0)))
 			error = incstack__complete(s, true);
 		if (!error)
 			error = hand_over_whole(s, tree);
 		incstack__barriers_reclaim(s);
-		incstack__copied_look(s, __builtin_frame_address(0));
+		incstack__copied_check(s, __builtin_frame_address(0));
 		incstack__pool_reserve(s);
 	} else {
 		error = INCSTACK_EINVAL;
@@ -284,7 +284,7 @@ int incstack_stack_complete(struct incstack_stack *s)
 	int error = enter(s);
 	if (error)
 		return error;
-	if (incstack__known_confirm(s, __builtin_frame_address(0)))
+	if (incstack__known_remove_popped(s, __builtin_frame_address(0)))
 		error = incstack__complete(s, true);
 	leave(s);
 	return error;

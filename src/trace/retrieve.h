@@ -9,7 +9,7 @@
 
 int incstack__complete(stack *s, bool grow);
 void incstack__lift_all(stack *s, bool certain);
-void incstack__forget_rules(stack *s);
+void incstack__clear_hidden_rules(stack *s);
 int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes);
 
 #endif

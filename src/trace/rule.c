@@ -62,7 +62,7 @@ static struct rule_table *replaced_by(const struct rule_table *t)
 	return (struct rule_table *)atomic_load_explicit(&t->head.rule, memory_order_relaxed);
 }
 
-/* Copies an entry to a larger table. Another thread may forget the rule in the meantime. It
+/* Copies an entry to a larger table. Another thread may invalidate the rule in the meantime. It
  * clears the old entry first and then looks for one in the new table. Here the new entry is
  * written first, and then the old one is read again. With sequentially consistent operations on
  * both sides, at least one thread sees what the other did. Returns whether the key is new. */
@@ -258,7 +258,7 @@ void incstack__rule_learn_wanted(runtime *rt)
 	}
 }
 
-static void forget_in(struct rule_table *t, uintptr_t low, uintptr_t high)
+static void invalidate_in(struct rule_table *t, uintptr_t low, uintptr_t high)
 {
 	for (uint64_t i = 0; t && i < entries_of(t); i++) {
 		uintptr_t k = atomic_load_explicit(&t->entry[i].key, memory_order_relaxed);
@@ -269,25 +269,25 @@ static void forget_in(struct rule_table *t, uintptr_t low, uintptr_t high)
 
 /* Forgets the rules of [low, high). It waits for no other thread: a thread that is making a
  * larger table may be stopped, or may be the one that a signal handler has interrupted. */
-void incstack__rule_forget(runtime *rt, uintptr_t low, uintptr_t high)
+void incstack__rules_invalidate(runtime *rt, uintptr_t low, uintptr_t high)
 {
-	atomic_fetch_add(&rt->forgetting, 1);
-	atomic_fetch_add(&rt->rules_forgotten, 1); /* mode validate may remember such rules */
-	forget_in(atomic_load(&rt->rules), low, high);
-	forget_in(atomic_load(&rt->growing), low, high);
+	atomic_fetch_add(&rt->invalidating, 1);
+	atomic_fetch_add(&rt->rules_invalidated, 1); /* mode validate may remember such rules */
+	invalidate_in(atomic_load(&rt->rules), low, high);
+	invalidate_in(atomic_load(&rt->growing), low, high);
 	for (int i = 0; i < RULES_WANTED; i++)
 		if (atomic_load_explicit(&rt->wanted[i], memory_order_relaxed) - low < high - low)
 			atomic_store_explicit(&rt->wanted[i], 0, memory_order_relaxed);
-	atomic_fetch_sub(&rt->forgetting, 1);
+	atomic_fetch_sub(&rt->invalidating, 1);
 }
 
 /* In the child of fork no other thread exists. If one was making a larger table, its lock is
- * released. If one was forgetting rules, all rules are forgotten. */
+ * released. If one was invalidating rules, all rules are forgotten. */
 void incstack__rule_forked(runtime *rt)
 {
 	atomic_flag_clear(&rt->rule_lock);
-	if (atomic_exchange(&rt->forgetting, 0))
-		incstack__rule_forget(rt, 0, UINTPTR_MAX);
+	if (atomic_exchange(&rt->invalidating, 0))
+		incstack__rules_invalidate(rt, 0, UINTPTR_MAX);
 }
 
 void incstack__rule_free(runtime *rt)

@@ -103,7 +103,7 @@ packed_rule incstack__rule_learn_again(struct incstack_runtime *rt, uintptr_t ad
 				       packed_rule known);
 void incstack__rule_learn_wanted(struct incstack_runtime *rt);
 void incstack__rule_reserve(struct incstack_runtime *rt);
-void incstack__rule_forget(struct incstack_runtime *rt, uintptr_t low, uintptr_t high);
+void incstack__rules_invalidate(struct incstack_runtime *rt, uintptr_t low, uintptr_t high);
 void incstack__rule_free(struct incstack_runtime *rt);
 void incstack__rule_forked(struct incstack_runtime *rt);
 

@@ -26,8 +26,8 @@ struct incstack_runtime {
 	_Atomic uint64_t rule_count;          /* entries in use */
 	_Atomic uint64_t rules_unkept;        /* rules for which the table had no room */
 	_Atomic(struct rule_table *) growing; /* the newest table, even before it is published */
-	_Atomic uint64_t rules_forgotten;     /* calls of incstack__rule_forget */
-	atomic_uint forgetting;               /* threads inside incstack__rule_forget */
+	_Atomic uint64_t rules_invalidated;   /* calls of incstack__rules_invalidate */
+	atomic_uint invalidating;             /* threads inside incstack__rules_invalidate */
 	atomic_flag rule_lock;                /* held to make a larger table; nobody waits */
 	/* Addresses that signal handlers missed: a ring that overwrites the oldest. */
 	_Atomic uintptr_t wanted[RULES_WANTED];

@@ -56,7 +56,7 @@ struct incstack_stack {
 	void *identity;              /* the embedder's name of this stack */
 	uintptr_t mapped_low;        /* memory outside the stack known to be readable in this */
 	uintptr_t mapped_high;       /* walk; with `anywhere`, the same as [low, high) */
-	uint64_t rules_forgotten;    /* the runtime's count, as last seen by mode validate */
+	uint64_t rules_invalidated;  /* the runtime's count, as last seen by mode validate */
 	uint32_t rule_at[RULES_AT];  /* plain rules only: see predicted_rule() */
 };
 _Static_assert(offsetof(struct incstack_stack, arena) == 104, "two lines, with three words of it");

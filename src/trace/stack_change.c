@@ -121,12 +121,12 @@ int incstack_code_unloading(struct incstack_runtime *rt, struct incstack_stack *
 		int error = enter(s);
 		if (error)
 			return error;
-		incstack__known_confirm(s, __builtin_frame_address(0));
+		incstack__known_remove_popped(s, __builtin_frame_address(0));
 		error = incstack__decode_range(s, low, high - low);
 		leave(s);
 		if (error)
 			return error;
 	}
-	incstack__rule_forget(rt, low, high);
+	incstack__rules_invalidate(rt, low, high);
 	return 0;
 }

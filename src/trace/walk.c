@@ -35,10 +35,10 @@ static bool still_base(const stack *s, const object *k, uintptr_t fp)
  * its objects may belong to code that was unloaded. */
 static bool rules_are_old(stack *s)
 {
-	/* acquire: pairs with the addition in incstack__rule_forget. */
-	uint64_t now = atomic_load_explicit(&s->runtime->rules_forgotten, memory_order_acquire);
-	bool old = s->rules_forgotten != now;
-	s->rules_forgotten = now;
+	/* acquire: pairs with the addition in incstack__rules_invalidate. */
+	uint64_t now = atomic_load_explicit(&s->runtime->rules_invalidated, memory_order_acquire);
+	bool old = s->rules_invalidated != now;
+	s->rules_invalidated = now;
 	return old;
 }
 
@@ -111,10 +111,10 @@ static uintptr_t position(const struct walker *w, const struct cursor *at, uintp
  * a public function. On a signal stack, the walk leads through the handler to the interrupted
  * stack. Returns false if the walk reached no known frame. If the caller runs on another stack,
  * there is no frame to walk from, and the known chain is trusted. */
-bool incstack__known_confirm(stack *s, const uintptr_t *frame)
+bool incstack__known_remove_popped(stack *s, const uintptr_t *frame)
 {
 	if (s->by_embedder)
-		return incstack__frames_confirm(s);
+		return incstack__frames_remove_popped(s);
 	struct walker w = {s, ASK_DIRECTLY, false, 0, 0};
 	struct path p = {.known = s->newest, .here = inside(s, (uintptr_t)frame)};
 	if (s->mode != INCSTACK_MODE_PATCH || (!p.here && !incstack__on_signal_stack()))
@@ -122,7 +122,7 @@ bool incstack__known_confirm(stack *s, const uintptr_t *frame)
 	p.at = (struct cursor){.pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
 	uintptr_t slot = (uintptr_t)(frame + 1);
 	enum step step = STEP_FRAME;
-	incstack__mapped_forget(s);
+	incstack__mapped_clear(s);
 	while (step == STEP_FRAME && p.known) {
 		packed_rule rule;
 		p.here |= inside(s, p.at.sp);
@@ -341,8 +341,8 @@ static object *stop_ahead(const struct walker *w, struct path *p, struct fast_wa
 	return o;
 }
 
-/* Whether the general walk agrees with a fast walk: one step from the frame of each object must lead
- * to the frame of the next. The walk begins at the frame `at`, whose pc is a key of a rule. */
+/* Whether the general walk agrees with a fast walk: one step from the frame of each object must
+ * lead to the frame of the next. The walk begins at the frame `at`, whose pc is a key of a rule. */
 bool incstack__fast_walk_agrees(stack *s, struct cursor at, const object *first,
 				const struct fast_walk *r)
 {
@@ -375,7 +375,7 @@ object *incstack__walk_continue(const struct walker *w, struct path *p, struct f
 {
 	stack *s = w->stack;
 	s->first_known = NULL;
-	incstack__mapped_forget(s);
+	incstack__mapped_clear(s);
 	for (;;) {
 		bool ended;
 		object *result = r.stop == STOP_SPENT ? stop_ahead(w, p, &r) : NULL;
@@ -399,6 +399,6 @@ object *incstack__walk(const struct walker *w, struct path *p)
 	stack *s = w->stack;
 	if (s->by_embedder)
 		return incstack__frames_walk(w, &p->at, p->child, p->known);
-	incstack__mapped_forget(s);
+	incstack__mapped_clear(s);
 	return incstack__walk_continue(w, p, fast_walk_from(w, p));
 }

@@ -20,6 +20,6 @@ struct path {
 	packed_rule rule; /* of the frame whose return the barrier would intercept */
 };
 object *incstack__walk(const struct walker *w, struct path *p);
-bool incstack__known_confirm(stack *s, const uintptr_t *frame);
+bool incstack__known_remove_popped(stack *s, const uintptr_t *frame);
 
 #endif

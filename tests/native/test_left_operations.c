@@ -232,7 +232,7 @@ START_TEST(half_way_to_a_chunk)
 	if (_i / HALVES / 2)
 		unwind_to_the_end();
 	else
-		incstack__forget(hand.s, true);
+		incstack__reset_stack(hand.s, true);
 	for (int i = 1; i < SAMPLES; i++)
 		hand_sample(TOP);
 	guards_are_whole();

@@ -150,7 +150,7 @@ void incstack__record_note(enum incstack__trace_note note)
 	notes_modules += note == INCSTACK__NOTE_MODULES;
 }
 
-void incstack__record_host_forget(void)
+void incstack__record_host_clear(void)
 {
 	forgot++;
 }

@@ -306,7 +306,7 @@ START_TEST(running_record_stays)
 	context->used = looks;
 	ck_assert_int_eq(may_go(context, base_of(1)), 0);
 	look_at = 1; /* and the next look is not too early */
-	forget_unused(base_of(1));
+	discard_unused(base_of(1));
 	ck_assert_uint_eq(look_at, LOOK_FIRST);
 }
 END_TEST
@@ -320,24 +320,24 @@ START_TEST(comebacks_are_heeded)
 	((uintptr_t *)sp)[-1] = word;
 	enter_at(base_of(0), BYTES, sp, 78);
 	ck_assert_uint_eq(look_least, LOOK_FIRST);
-	forget(0);
+	discard(0);
 	enter_at(base_of(0), BYTES, sp, 77);
 	ck_assert_uint_eq(look_least, LOOK_FIRST + 1);
 	ck_assert_uint_eq(look_at, LOOK_FIRST + 1);
-	forget(0);
+	discard(0);
 	enter_at(base_of(0), BYTES, base_of(0), 0); /* the word is another one's */
-	forget(0);
+	discard(0);
 	memcpy((void *)(sp + 1 - sizeof(word)), &word, sizeof(word));
 	enter_at(base_of(0), BYTES, sp + 1, 77);
 	((uintptr_t *)sp)[-1] = 77;
 	ck_assert_uint_eq(look_least, LOOK_FIRST + 1);
 	look_at = 2 * LOOK_FIRST;
-	forget(0);
+	discard(0);
 	enter_at(base_of(0), BYTES, sp, 77);
 	ck_assert_uint_eq(look_least, LOOK_FIRST + 2);
 	ck_assert_uint_eq(look_at, 2 * LOOK_FIRST);
 	look_least = CONTEXTS_MAX;
-	forget(0);
+	discard(0);
 	enter_at(base_of(0), BYTES, sp, 77);
 	ck_assert_uint_eq(look_least, CONTEXTS_MAX);
 }
