@@ -109,7 +109,7 @@ static void clear(object *o)
 /* The return into the frame of o is being served, and its thunk now intercepts the return into
  * the frame of `next`. Reusing the thunk at once is safe: the trampoline has read the cell,
  * and unwinders see the slot, which the trampoline has restored. */
-void incstack__barrier_pass_on(stack *s, object *o, object *next, uintptr_t fp)
+void incstack__barrier_reuse(stack *s, object *o, object *next, uintptr_t fp)
 {
 	uint32_t number = number_of(o);
 	clear(o);
@@ -118,7 +118,7 @@ void incstack__barrier_pass_on(stack *s, object *o, object *next, uintptr_t fp)
 
 /* The return into the frame of o is being served, and no further barrier is needed: the thunk
  * is free. */
-void incstack__barrier_end(stack *s, object *o)
+void incstack__barrier_free(stack *s, object *o)
 {
 	uint32_t number = number_of(o);
 	clear(o);
@@ -159,7 +159,7 @@ void incstack__barrier_lift(stack *s, object *o, bool certain)
 	else if (live)
 		store(object_slot(o), thunk_cell(thunk_address(number))->resume);
 	if (s->by_embedder || (live && certain)) {
-		incstack__barrier_end(s, o);
+		incstack__barrier_free(s, o);
 	} else {
 		clear(o);
 		retire(s, number, (uintptr_t)object_slot(o));
@@ -168,7 +168,7 @@ void incstack__barrier_lift(stack *s, object *o, bool certain)
 
 /* The barrier of o was hit. Its thunk stays readable until the next operation, because an
  * unwinder or the trampoline may still be using it. */
-void incstack__barrier_drop(stack *s, object *o)
+void incstack__barrier_free_later(stack *s, object *o)
 {
 	uint32_t number = number_of(o);
 	clear(o);

@@ -22,10 +22,10 @@ content(const uintptr_t *slot)
 }
 
 bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp);
-void incstack__barrier_pass_on(stack *s, object *o, object *next, uintptr_t fp);
-void incstack__barrier_end(stack *s, object *o);
+void incstack__barrier_reuse(stack *s, object *o, object *next, uintptr_t fp);
+void incstack__barrier_free(stack *s, object *o);
 void incstack__barrier_lift(stack *s, object *o, bool certain);
-void incstack__barrier_drop(stack *s, object *o);
+void incstack__barrier_free_later(stack *s, object *o);
 void incstack__barriers_discard(stack *s, bool restore);
 bool incstack__barrier_live(const stack *s, const object *o);
 bool incstack__barrier_recorded(const stack *s, const object *o);
@@ -40,7 +40,7 @@ void incstack__barrier_uncover(stack *s, uint32_t number);
 /* retired.c */
 void incstack__barrier_revived(stack *s, const struct incstack__cell *cell);
 void incstack__barriers_reclaim(stack *s);
-void incstack__barriers_end(stack *s);
+void incstack__barriers_close(stack *s);
 void incstack__barriers_moved(stack *s, uintptr_t delta);
 
 /* copied.c */

@@ -75,7 +75,7 @@ void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, u
 		set_newest(s, incstack__known_pop(s, s->newest));
 	if (!s->newest)
 		return;
-	incstack__barrier_drop(s, o);
+	incstack__barrier_free_later(s, o);
 	o->flags |= INCSTACK_OBJECT_FILLED;
 	if (!(o->flags & OBJECT_GAP) || (FAULT(FAULT_GAP_FORGOTTEN) && o->parent))
 		move_down(s, o, plant_from);
@@ -95,12 +95,12 @@ static bool pass_quickly(stack *s, object *o, uintptr_t fp)
 	if (r.stop == STOP_SPENT && arena_fits(&s->arena, (size_t)(r.end - first) + 1)) {
 		object *next = r.end++;
 		*next = skeleton(r.ahead.pc, r.ahead.sp, known);
-		incstack__barrier_pass_on(s, o, next, r.ahead.fp);
+		incstack__barrier_reuse(s, o, next, r.ahead.fp);
 		s->newest = next; /* newest_thunk stays, because `next` has the same thunk */
 		s->walked += (uint64_t)(r.end - first);
 		commit(s, o, r.end, known);
 	} else if (r.stop == STOP_KNOWN) {
-		incstack__barrier_end(s, o);
+		incstack__barrier_free(s, o);
 		set_newest(s, known);
 		s->walked += (uint64_t)(r.end - first) + 1;
 		commit(s, o, r.end, known);

@@ -185,7 +185,7 @@ int incstack_stack_create_embedder(struct incstack_runtime *rt, void *identity,
 static void free_stack(stack *s)
 {
 	runtime *rt = s->runtime;
-	incstack__barriers_end(s);
+	incstack__barriers_close(s);
 	incstack__barriers_watched();
 	incstack__arena_free(rt, s->arena.first);
 	incstack__arena_free(rt, s->arena.spare);
@@ -209,7 +209,7 @@ int incstack_stack_abandon(struct incstack_stack *s)
 		return INCSTACK_EINVAL;
 	for (object *o = s->newest; s->by_embedder && o; o = (object *)o->parent)
 		if (o->flags & OBJECT_BARRIER)
-			incstack__barrier_drop(s, o);
+			incstack__barrier_free_later(s, o);
 	if (!s->by_embedder)
 		incstack__barriers_discard(s, false);
 	free_stack(s);

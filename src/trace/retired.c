@@ -57,7 +57,7 @@ void incstack__barriers_reclaim(stack *s)
 static stack nobody;
 
 /* Releases the thunks of s, whose state ends. */
-void incstack__barriers_end(stack *s)
+void incstack__barriers_close(stack *s)
 {
 	if (!stacks_are_copied(s->runtime))
 		reclaim(s);
