@@ -64,7 +64,7 @@ static int move(struct incstack__record *record, size_t size)
 static int make_room(struct incstack__record *record, size_t words)
 {
 	size_t size = record->check->size;
-	struct incstack__quiet before;
+	struct incstack__protection before;
 	int error;
 
 	words += used(record);
@@ -76,9 +76,9 @@ static int make_room(struct incstack__record *record, size_t words)
 		size *= 2;
 	if (size > WORDS_MAX)
 		return INCSTACK_ENOMEM;
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	error = move(record, size);
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 	return error;
 }
 
@@ -145,7 +145,8 @@ static void put_walk(struct incstack__record *record, uint64_t index,
 
 /* Walks with libunwind. libunwind masks signals through libc, which would unblock libc's internal
  * signals, so there is no walk in libc's own threads. There is none while a fork takes long. */
-static int unwind(const struct incstack__record_check *check, const struct incstack__quiet *before)
+static int unwind(const struct incstack__record_check *check,
+		  const struct incstack__protection *before)
 {
 	static struct incstack__record_counts modules; /* under the lock of walks */
 	int count;
@@ -166,11 +167,11 @@ static int walk_with_libunwind(struct incstack__record *record, uint64_t index,
 {
 	const struct incstack_frame *frames = record->check->walk;
 	const uintptr_t pc = incstack_slot_read(&top->pc);
-	struct incstack__quiet before;
+	struct incstack__protection before;
 	int count;
 	int i = 0;
 
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	count = unwind(record->check, &before);
 	while (i < count && (frames[i].sp != top->sp || frames[i].pc != pc))
 		i++;
@@ -178,7 +179,7 @@ static int walk_with_libunwind(struct incstack__record *record, uint64_t index,
 		put_walk(record, index, frames + i, (size_t)(count - i));
 		__atomic_add_fetch(&record->slot->unwound, 1, __ATOMIC_RELAXED);
 	}
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 	return count == 0;
 }
 

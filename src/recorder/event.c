@@ -178,12 +178,12 @@ static inline int elsewhere(const struct incstack__record *record, struct incsta
 /* Reserves memory before a sample, because a walk that runs out of memory is truncated. */
 static __attribute__((noinline)) int reserve(struct incstack__record *record, size_t bytes)
 {
-	struct incstack__quiet before;
+	struct incstack__protection before;
 	int error;
 
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	error = incstack_stack_reserve(record->stack, bytes);
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 	return error;
 }
 
@@ -261,16 +261,16 @@ static __attribute__((noinline)) void put_elsewhere(const void *block, size_t by
 						    struct incstack__caller caller)
 {
 	struct incstack__record *record;
-	struct incstack__quiet before;
+	struct incstack__protection before;
 
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	record = lock_record((uintptr_t)caller.slot);
 	if (record == incstack__recording.late && incstack__recording.mode != INCSTACK_MODE_FULL)
 		incstack__record_note(INCSTACK__NOTE_UNKNOWN_STACKS);
 	if (incstack_stack_own(record->stack) == 0)
 		put_alloc(record, block, bytes, caller);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 }
 
 static __attribute__((noinline)) void alloc_slowly(const void *block, size_t bytes,
@@ -356,9 +356,9 @@ void incstack__record_free(const void *block)
 static __attribute__((noinline)) void jump_to_context(uintptr_t sp)
 {
 	struct incstack__record *context;
-	struct incstack__quiet before;
+	struct incstack__protection before;
 
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	context = incstack__record_context(sp);
 	if (context != NULL)
@@ -366,7 +366,7 @@ static __attribute__((noinline)) void jump_to_context(uintptr_t sp)
 	if (context != incstack__record_context(HERE))
 		incstack__record_context_leave(HERE, 1);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 }
 
 /* Only a jump whose target is on the thread's own stack pops frames of that stack. A jump that
@@ -405,16 +405,16 @@ void incstack__record_thread_end(void)
 void incstack__record_switch(const void *ucontext)
 {
 	const struct incstack__record *record = enter();
-	struct incstack__quiet before;
+	struct incstack__protection before;
 
 	if (record == NULL)
 		return;
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	incstack__record_context_leave(HERE, 0);
 	incstack__record_context_enter(ucontext);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 	leave(record);
 }
 

@@ -279,14 +279,14 @@ static int not_ours(void)
 
 void incstack__record_exec(void)
 {
-	struct incstack__quiet before;
+	struct incstack__protection before;
 
 	if (not_ours())
 		return;
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	incstack__record_note_unwritable();
 	incstack__record_flush_all(INCSTACK__TRACE_TALLY_EXEC);
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 }
 
 static int are_written(const struct incstack__record *list)
@@ -311,15 +311,15 @@ static int all_written(void)
 
 void incstack__record_exit(void)
 {
-	struct incstack__quiet before;
+	struct incstack__protection before;
 
 	if (not_ours())
 		return;
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	__atomic_store_n(&incstack__recording.on, 0, __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&incstack__recording.changes, 1, __ATOMIC_SEQ_CST);
 	incstack__record_flush_all(INCSTACK__TRACE_TALLY_PROCESS);
 	if (all_written())
 		incstack__spool_remove();
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 }

@@ -210,15 +210,15 @@ static void flush(struct incstack__record *record)
 
 void incstack__record_flush(struct incstack__record *record)
 {
-	struct incstack__quiet before;
+	struct incstack__protection before;
 
 	record->look = record->quick = 0;
 	if (record->walker_word == 0) /* the walk counts as over: see still_walks */
 		record->walker_word = 1;
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	flush(record);
 	/* In a sandbox no system call may be made, so no return may lead into the recorder. */
 	if (incstack__recording.stopping)
 		record->settled = incstack_stack_set_mode(record->stack, INCSTACK_MODE_FULL) == 0;
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 }

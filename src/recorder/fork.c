@@ -173,7 +173,7 @@ static int is_finished(void)
 
 int incstack__record_begin_late(void)
 {
-	struct incstack__quiet before;
+	struct incstack__protection before;
 
 	if (__atomic_load_n(&unfinished, __ATOMIC_RELAXED) == NULL)
 		return 0;
@@ -181,7 +181,7 @@ int incstack__record_begin_late(void)
 		__atomic_add_fetch(&events_missed, 1, __ATOMIC_RELAXED);
 		return 0;
 	}
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	unfinished = NULL;
 	wipe_all();
 	begin_anew();
@@ -189,13 +189,13 @@ int incstack__record_begin_late(void)
 	if (incstack__recording.slots != NULL)
 		incstack__recording.slots[0].interrupting = events_missed;
 	before.state = 0;
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 	return incstack__recording.on;
 }
 
 static void after_fork_child(void)
 {
-	struct incstack__quiet before;
+	struct incstack__protection before;
 
 	incstack__locks_make();
 	if (!forked_from.on) { /* nothing more: in a sandbox, even close may be forbidden */
@@ -204,7 +204,7 @@ static void after_fork_child(void)
 		incstack__record_modules_forked();
 		return;
 	}
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	if (interrupted) {
 		finish_privately();
 	} else {
@@ -214,7 +214,7 @@ static void after_fork_child(void)
 	incstack__record_modules_forked();
 	before.state = interrupted ? state_before : 0;
 	interrupted = 0;
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 }
 
 int incstack__record_watch_forks(void (*function)(const struct incstack__recording *))

@@ -218,16 +218,16 @@ void incstack__record_fall_back(enum incstack__trace_note note)
 void incstack__record_follow_mode(struct incstack__record *record)
 {
 	struct incstack__recording *r = &incstack__recording;
-	struct incstack__quiet before;
+	struct incstack__protection before;
 
 	record->fallen = 1;
 	if (record == r->late)
 		return;
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	incstack_stack_set_mode(record->stack, r->mode);
 	if (__atomic_exchange_n(&r->spared, 0, __ATOMIC_ACQ_REL))
 		incstack_native_code_unloaded(r->runtime);
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 }
 
 /* ---- objects --------------------------------------------------------------------------- */
@@ -351,13 +351,13 @@ static __attribute__((noinline)) int first_look(const struct link_map *map)
 {
 	const struct object object = {map->l_name, map->l_addr, map->l_ld};
 	const struct runtime *found;
-	struct incstack__quiet before;
+	struct incstack__protection before;
 
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	found = runtime_of(&object);
 	if (found != NULL)
 		spare(found);
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 	return found != NULL;
 }
 

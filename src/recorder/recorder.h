@@ -168,17 +168,17 @@ size_t incstack__record_read_small(const char *path, char *text, size_t size);
 /* thunks.c: makes thunks. `caller` is the frame that called the allocation function. */
 void incstack__record_make_thunks(struct incstack__record *record, struct incstack__caller caller);
 
-/* quiet.c */
-struct incstack__quiet {
+/* protect.c */
+struct incstack__protection {
 	uint64_t signals; /* the kernel's mask */
 	uintptr_t state;
 	int cancel;
 	int error;
 };
-void incstack__record_quiet(struct incstack__quiet *before);
-void incstack__record_loud(const struct incstack__quiet *before);
+void incstack__record_protect(struct incstack__protection *before);
+void incstack__record_unprotect(const struct incstack__protection *before);
 /* Whether the thread had libc's internal signals blocked, which only libc's own threads have. */
-int incstack__record_blocks_libc(const struct incstack__quiet *before);
+int incstack__record_blocks_libc(const struct incstack__protection *before);
 
 /* descriptor.c */
 /* Creates the file, or empties it. Negative: that failed, or another process writes the file. */

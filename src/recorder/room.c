@@ -44,14 +44,14 @@ static void flush(struct incstack__record *record)
 void incstack__record_complete(struct incstack__record *record)
 {
 	enum { DEEP_BYTES = 64 << 10 };
-	struct incstack__quiet before;
+	struct incstack__protection before;
 
 	if ((incstack__record_depth(record) >= DEEP_BYTES && record->retrieved > 0) ||
 	    !incstack_stack_has_gaps(record->stack))
 		return;
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	incstack_stack_complete(record->stack);
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 }
 
 /* How long events wait before they are written. A batch takes some 20 ns for each frame of the

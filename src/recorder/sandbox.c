@@ -103,14 +103,14 @@ static int is_recording(void)
 
 static void enter_sandbox(int strict, const void *program)
 {
-	struct incstack__quiet before;
+	struct incstack__protection before;
 	int ends;
 
 	if (!is_recording())
 		return;
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	ends = strict || ends_recording(program);
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 	if (!ends)
 		return;
 	incstack__record_note(INCSTACK__NOTE_SECCOMP);

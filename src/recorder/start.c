@@ -247,7 +247,7 @@ incstack__recorder_start(const char *configuration, const struct incstack__linke
 {
 	struct incstack__recording *r = &incstack__recording;
 	const long starter = option(configuration, "pid", NULL, 0);
-	struct incstack__quiet before;
+	struct incstack__protection before;
 	int error;
 
 	r->fd = -1;
@@ -255,10 +255,10 @@ incstack__recorder_start(const char *configuration, const struct incstack__linke
 	configure(configuration);
 	if (starter > 0 && starter != r->pid && !r->follow)
 		return NULL;
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	r->wiped = madvise(r, sizeof(*r), MADV_WIPEONFORK) == 0;
 	error = start(configuration, starter);
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 	if (error != 0)
 		return NULL;
 	incstack__record_linker_begin(before_load);

@@ -52,12 +52,12 @@ static struct incstack__record *create(void)
 
 struct incstack__record *incstack__record_make(void)
 {
-	struct incstack__quiet before;
+	struct incstack__protection before;
 	struct incstack__record *made;
 
 	if (ended)
 		return NULL;
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	made = create();
 	if (made == NULL)
 		ended = 1;
@@ -66,7 +66,7 @@ struct incstack__record *incstack__record_make(void)
 	incstack__record_local.mine = made;
 	if (made != NULL)
 		incstack__record_walk_begun(made);
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 	return made;
 }
 
@@ -87,7 +87,7 @@ static void unlink_record(const struct incstack__record *record)
 static void ending(void *value)
 {
 	struct incstack__record *record = value;
-	struct incstack__quiet before;
+	struct incstack__protection before;
 
 	if (!incstack__recording.on)
 		return; /* the record may belong to the parent */
@@ -95,7 +95,7 @@ static void ending(void *value)
 		pthread_setspecific(key, record);
 		return;
 	}
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	unlink_record(record);
 	incstack__record_modules();
 	incstack__record_flush(record);
@@ -103,7 +103,7 @@ static void ending(void *value)
 	incstack__record_local.mine = NULL;
 	ended = 1;
 	incstack__record_discard(record);
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 }
 
 void incstack__record_forked(void)

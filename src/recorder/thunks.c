@@ -37,12 +37,12 @@ static int may_be_unwinder(uintptr_t pc)
 
 void incstack__record_make_thunks(struct incstack__record *record, struct incstack__caller caller)
 {
-	struct incstack__quiet before;
+	struct incstack__protection before;
 
 	if (_Unwind_Find_FDE == NULL || may_be_unwinder(incstack_slot_read(caller.slot)))
 		return;
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	incstack__lock_may_wait();
 	incstack__pools_add(record->stack);
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 }

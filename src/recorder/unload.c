@@ -349,11 +349,11 @@ static void look(void)
 
 void incstack__record_modules(void)
 {
-	struct incstack__quiet before;
+	struct incstack__protection before;
 
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	look();
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 }
 
 /* Whether the announcement changes nothing. At the end of the process each module is announced, and
@@ -372,11 +372,11 @@ static int is_known_already(uintptr_t address)
 
 void incstack__record_modules_unload(enum incstack__unload what, const void *address)
 {
-	struct incstack__quiet before;
+	struct incstack__protection before;
 
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	if (what == INCSTACK__UNLOAD_ANNOUNCED && is_known_already((uintptr_t)address)) {
-		incstack__record_loud(&before);
+		incstack__record_unprotect(&before);
 		return;
 	}
 	look();
@@ -391,7 +391,7 @@ void incstack__record_modules_unload(enum incstack__unload what, const void *add
 		update_windows();
 	}
 	incstack__lock_give(INCSTACK__LOCK_MODULES);
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 }
 
 /* Returns the blurred spans of an epoch, which are adjacent. */

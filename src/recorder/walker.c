@@ -48,15 +48,15 @@ void incstack__record_walk_end(struct incstack__record *record)
 static void lift_context(void)
 {
 	struct incstack__recording *r = &incstack__recording;
-	struct incstack__quiet before;
+	struct incstack__protection before;
 
 	if (__atomic_load_n(&r->contexts, __ATOMIC_ACQUIRE) == NULL)
 		return;
-	incstack__record_quiet(&before);
+	incstack__record_protect(&before);
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	incstack__record_context_leave(HERE, 1);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
-	incstack__record_loud(&before);
+	incstack__record_unprotect(&before);
 }
 
 /* Completes the open traces and lifts the barriers. With a walk, no barrier is planted until the

@@ -64,7 +64,7 @@ STRATA = {
     ),
     "recorder": (
         "recorder lock modules.h stamp memory recording small_file linker path seccomp_filter",
-        "await descriptor interval quiet slot spool",
+        "await descriptor interval protect slot spool",
         "file host thunks",
         "modules unload",
         "check",

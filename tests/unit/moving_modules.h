@@ -162,13 +162,13 @@ int incstack__record_host_look(void)
 	return 0;
 }
 
-void incstack__record_quiet(struct incstack__quiet *before)
+void incstack__record_protect(struct incstack__protection *before)
 {
 	(void)before;
 	ck_assert_int_eq(quiet++, 0);
 }
 
-void incstack__record_loud(const struct incstack__quiet *before)
+void incstack__record_unprotect(const struct incstack__protection *before)
 {
 	(void)before;
 	ck_assert_int_eq(--quiet, 0);

@@ -129,11 +129,11 @@ int incstack__record_is_marked(const void *block)
 	return 1;
 }
 
-void incstack__record_quiet(struct incstack__quiet *before)
+void incstack__record_protect(struct incstack__protection *before)
 {
 }
 
-void incstack__record_loud(const struct incstack__quiet *before)
+void incstack__record_unprotect(const struct incstack__protection *before)
 {
 }
 

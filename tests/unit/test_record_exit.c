@@ -120,11 +120,11 @@ void incstack__record_await_thread(pid_t tid, int signal, int steps)
 		threads[i].awaited += threads[i].record.tid == tid;
 }
 
-void incstack__record_quiet(struct incstack__quiet *before)
+void incstack__record_protect(struct incstack__protection *before)
 {
 }
 
-void incstack__record_loud(const struct incstack__quiet *before)
+void incstack__record_unprotect(const struct incstack__protection *before)
 {
 }
 

@@ -33,13 +33,13 @@ void incstack__record_share(void)
 	shares++;
 }
 
-void incstack__record_quiet(struct incstack__quiet *before)
+void incstack__record_protect(struct incstack__protection *before)
 {
 	(void)before;
 	quiets++;
 }
 
-void incstack__record_loud(const struct incstack__quiet *before)
+void incstack__record_unprotect(const struct incstack__protection *before)
 {
 	(void)before;
 	quiets--;

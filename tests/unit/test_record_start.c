@@ -150,8 +150,8 @@ COUNT(void, incstack__pools_close, closed, , void)
 COUNT(void, incstack__record_check_start, checks, , void)
 COUNT(int, incstack_runtime_forked, forked, 0, struct incstack_runtime *runtime)
 COUNT(void, incstack__native_walk_forked, forked, , void)
-COUNT(void, incstack__record_quiet, quiet, , struct incstack__quiet *before)
-COUNT(void, incstack__record_loud, loud, , const struct incstack__quiet *before)
+COUNT(void, incstack__record_protect, quiet, , struct incstack__protection *before)
+COUNT(void, incstack__record_unprotect, loud, , const struct incstack__protection *before)
 
 void incstack__record_modules(void)
 {

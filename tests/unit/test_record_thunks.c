@@ -24,13 +24,13 @@ uintptr_t incstack_slot_read(const uintptr_t *slot)
 	return *slot == THUNK ? behind_thunk : *slot;
 }
 
-void incstack__record_quiet(struct incstack__quiet *before)
+void incstack__record_protect(struct incstack__protection *before)
 {
 	ck_assert_int_eq(quiet++, 0);
 	before->signals = 77;
 }
 
-void incstack__record_loud(const struct incstack__quiet *before)
+void incstack__record_unprotect(const struct incstack__protection *before)
 {
 	ck_assert_int_eq(--quiet, 0);
 	ck_assert_uint_eq(before->signals, 77);

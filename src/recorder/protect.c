@@ -23,7 +23,7 @@ static void set_mask(int how, const uint64_t *mask, uint64_t *before)
 	syscall(SYS_rt_sigprocmask, how, mask, before, sizeof(*mask));
 }
 
-void incstack__record_quiet(struct incstack__quiet *before)
+void incstack__record_protect(struct incstack__protection *before)
 {
 	const uint64_t own = BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP) |
 			     BIT(SIGSYS) | BIT(SIGABRT);
@@ -36,7 +36,7 @@ void incstack__record_quiet(struct incstack__quiet *before)
 	incstack__record_local.state = INCSTACK__INSIDE;
 }
 
-void incstack__record_loud(const struct incstack__quiet *before)
+void incstack__record_unprotect(const struct incstack__protection *before)
 {
 	incstack__record_local.state = before->state;
 	set_mask(SIG_SETMASK, &before->signals, NULL);
@@ -46,7 +46,7 @@ void incstack__record_loud(const struct incstack__quiet *before)
 
 /* The cleanup of a cancelled thread runs in the handler of signal 32. There only that signal is
  * blocked and need not stay so, so this case does not count. */
-int incstack__record_blocks_libc(const struct incstack__quiet *before)
+int incstack__record_blocks_libc(const struct incstack__protection *before)
 {
 	return (before->signals & OF_LIBC) != 0 && before->signals != BIT(32);
 }
