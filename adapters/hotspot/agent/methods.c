@@ -226,10 +226,28 @@ static uint32_t name_method(struct agent_methods *methods, JNIEnv *jni, uint32_t
 	return number;
 }
 
+/* A method of an old version of its class, which nothing announces, or of a class that is being
+ * prepared just now. HotSpot refuses an identifier whose class is gone. */
+static struct agent_idmap_entry *find_out(struct agent_methods *methods, JNIEnv *jni, jmethodID id)
+{
+	jclass class = NULL;
+	jweak weak;
+
+	if ((*methods->jvmti)->GetMethodDeclaringClass(methods->jvmti, id, &class))
+		return NULL;
+	weak = (*jni)->NewWeakGlobalRef(jni, class);
+	(*jni)->DeleteLocalRef(jni, class);
+	if (weak)
+		register_class(methods, weak, &id, 1);
+	return agent_idmap_find(&methods->map, (uint64_t)(uintptr_t)id);
+}
+
 static uint32_t number_of(struct agent_methods *methods, JNIEnv *jni, jmethodID id)
 {
 	struct agent_idmap_entry *entry = agent_idmap_find(&methods->map, (uint64_t)(uintptr_t)id);
 
+	if (!entry)
+		entry = find_out(methods, jni, id);
 	if (!entry)
 		return AGENT_METHOD_UNKNOWN;
 	if (!entry->number) {

@@ -4,6 +4,8 @@
 // "done" at its end.
 import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
+import java.lang.instrument.ClassDefinition;
+import java.lang.instrument.Instrumentation;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
 import java.lang.management.ThreadMXBean;
@@ -131,6 +133,41 @@ public class Scenarios {
                 + ManagementFactory.getClassLoadingMXBean().getUnloadedClassCount());
     }
 
+    // ---- a class that is redefined while its methods run -----------------------------------
+
+    static Instrumentation instrumentation;
+
+    public static void premain(String options, Instrumentation given) {
+        instrumentation = given;
+    }
+
+    // A method that refers to the constant becomes obsolete when that changes.
+    public static class Changing {
+        static long old(Runnable change) {
+            int constant = 0x12345678;
+            change.run();
+            return busy(20) + constant;
+        }
+    }
+
+    static void redefine(int count) throws Exception {
+        byte[] code = Scenarios.class.getResourceAsStream("Scenarios$Changing.class").readAllBytes();
+        int at = 0;
+        while (code[at] != 3 || code[at + 1] != 0x12 || code[at + 2] != 0x34 || code[at + 3] != 0x56)
+            at++;
+        int place = at + 4;
+        long before = samplerTime();
+        for (int i = 0; i < count || !isEnough(before); i++)
+            Changing.old(() -> {
+                try {
+                    code[place]++;
+                    instrumentation.redefineClasses(new ClassDefinition(Changing.class, code));
+                } catch (ReflectiveOperationException | java.lang.instrument.UnmodifiableClassException e) {
+                    throw new IllegalStateException(e);
+                }
+            });
+    }
+
     // By reflection, because the oldest JDK that compiles this has none.
     static void virtual(int count) throws Exception {
         Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
@@ -205,6 +242,7 @@ public class Scenarios {
         case "deep": deepWork(Integer.parseInt(args[1]), Long.parseLong(args[2])); break;
         case "threads": threads(Integer.parseInt(args[1])); break;
         case "unload": unload(Integer.parseInt(args[1])); break;
+        case "redefine": redefine(Integer.parseInt(args[1])); break;
         case "virtual": virtual(Integer.parseInt(args[1])); break;
         case "attach": attach(args); break;
         case "fuzz": fuzz(args[1], Long.parseLong(args[2]), Integer.parseInt(args[3])); break;

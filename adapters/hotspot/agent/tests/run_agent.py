@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 from harness import (LIMIT, STATS, WORK_MS, NotSeenYet, Setting, folded, load_by_jcmd,
                      load_when_ready, one_start_one_result, present, require, run, running, stats,
@@ -263,6 +264,17 @@ def unloading(count="64"):
 
 def unloading_long():
     unloading("1000")
+
+
+def redefining():
+    """Methods of an old version of their class have their names, too."""
+    with zipfile.ZipFile("redefine.jar", "w") as jar:
+        jar.writestr("META-INF/MANIFEST.MF",
+                     "Premain-Class: Scenarios\nCan-Redefine-Classes: true\n")
+    run("interval=500us,file=r.folded", "redefine", "5", flags=["-javaagent:redefine.jar"])
+    stacks = folded("r.folded")
+    require(not any("[" in s for s in stacks), [s for s in stacks if "[" in s])
+    present(any("Scenarios$Changing.old;Scenarios.busy" in s for s in stacks), stacks)
 
 
 def virtual_threads():
