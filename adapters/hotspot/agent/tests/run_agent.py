@@ -353,6 +353,14 @@ def experiment():
     for plot in ("overhead.svg", "latency.svg") if shutil.which("gnuplot") else ():
         with open(f"r/{plot}", encoding="utf-8") as file:
             require("partial" in file.read(), plot)
+    with open("d.md", "w", encoding="utf-8") as file:
+        file.write("kept\n<!-- results -->\nold\n")
+    os.mkdir("images")
+    require(evaluate("--rounds", "2", "--document", "d.md").returncode == 0)
+    with open("d.md", encoding="utf-8") as file:
+        text = file.read()
+    require(text.startswith("kept\n<!-- results -->\n") and "old" not in text and report in text
+            .replace(" --document d.md", ""), text)
     result = evaluate("--jvm", "/no/such")
     require(result.returncode == 2 and "there is no /no/such" in result.stderr, result.stderr)
 
