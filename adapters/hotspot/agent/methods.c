@@ -67,15 +67,19 @@ static bool grow(void **array, uint32_t *room, uint32_t count, size_t element)
 /* ---- classes ---- */
 
 /* Registers a class. If there is no memory, the class is left out, and its methods stay unknown. */
-static void register_class(struct agent_methods *methods, jweak class, const jmethodID *ids,
-			   jint count)
+static void register_class(struct agent_methods *methods, JNIEnv *jni, jclass class,
+			   const jmethodID *ids, jint count)
 {
 	uint32_t number = methods->class_count;
+	jweak weak;
 
 	if (!grow((void **)&methods->classes, &methods->class_room, number,
 		  sizeof(*methods->classes)))
 		return;
-	methods->classes[number] = class;
+	weak = (*jni)->NewWeakGlobalRef(jni, class);
+	if (!weak)
+		return;
+	methods->classes[number] = weak;
 	methods->class_count++;
 	for (jint i = 0; i < count; i++)
 		if (ids[i])
@@ -88,14 +92,12 @@ void agent_methods_class(struct agent_methods *methods, JNIEnv *jni, jclass clas
 	jvmtiEnv *jvmti = methods->jvmti;
 	jmethodID *ids = NULL;
 	jint count = 0;
-	jweak weak;
 
 	if ((*jvmti)->GetClassMethods(jvmti, class, &count, &ids))
 		return;
-	weak = count ? (*jni)->NewWeakGlobalRef(jni, class) : NULL;
-	if (weak) {
+	if (count) {
 		pthread_mutex_lock(&methods->lock);
-		register_class(methods, weak, ids, count);
+		register_class(methods, jni, class, ids, count);
 		pthread_mutex_unlock(&methods->lock);
 	}
 	(*jvmti)->Deallocate(jvmti, (unsigned char *)ids);
@@ -231,14 +233,11 @@ static uint32_t name_method(struct agent_methods *methods, JNIEnv *jni, uint32_t
 static struct agent_idmap_entry *find_out(struct agent_methods *methods, JNIEnv *jni, jmethodID id)
 {
 	jclass class = NULL;
-	jweak weak;
 
 	if ((*methods->jvmti)->GetMethodDeclaringClass(methods->jvmti, id, &class))
 		return NULL;
-	weak = (*jni)->NewWeakGlobalRef(jni, class);
+	register_class(methods, jni, class, &id, 1);
 	(*jni)->DeleteLocalRef(jni, class);
-	if (weak)
-		register_class(methods, weak, &id, 1);
 	return agent_idmap_find(&methods->map, (uint64_t)(uintptr_t)id);
 }
 
