@@ -23,11 +23,12 @@ static uint32_t take(stack *s)
 	return number;
 }
 
-static void put(uint32_t *list, uint32_t number)
+static void put(uint32_t *list, uint32_t number, uintptr_t slot)
 {
 	struct barrier *b = barrier_of(number);
 	b->object = NULL;
-	b->retired = 0;
+	b->fp = slot;
+	b->retired = NOT_RETIRED;
 	b->next = *list;
 	*list = number;
 }
@@ -45,7 +46,7 @@ static void retire(stack *s, uint32_t number, uintptr_t slot)
 {
 	struct barrier *b = barrier_of(number);
 	b->fp = slot;
-	b->retired = 1;
+	b->retired = RETIRED_VANISHED;
 	atomic_signal_fence(memory_order_seq_cst); /* before the barrier counts as not live (I8) */
 	b->object = NULL;
 	put_retired(s, number);
@@ -88,7 +89,7 @@ bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp)
 		return false;
 	}
 	if (s->by_embedder && rt->embedder.arm(rt->context, s->identity, o->address) < 0) {
-		put(&s->spare, number);
+		put(&s->spare, number, 0);
 		s->stats.no_thunk++;
 		return false;
 	}
@@ -122,7 +123,7 @@ void incstack__barrier_free(stack *s, object *o)
 {
 	uint32_t number = number_of(o);
 	clear(o);
-	put(&s->spare, number);
+	put(&s->spare, number, 0);
 }
 
 /* Whether the barrier of o is live. A barrier of the embedder counts as live until the
@@ -166,13 +167,47 @@ void incstack__barrier_lift(stack *s, object *o, bool certain)
 	}
 }
 
-/* The barrier of o was hit. Its thunk stays readable until the next operation, because an
- * unwinder or the trampoline may still be using it. */
+/* The barrier of o was hit. Its thunk stays readable, because an unwinder or the trampoline may
+ * still be using it. */
 void incstack__barrier_free_later(stack *s, object *o)
 {
 	uint32_t number = number_of(o);
 	clear(o);
-	put(&s->limbo, number);
+	put(&s->limbo, number, (uintptr_t)object_slot(o));
+}
+
+/* Whether nobody can be using a thunk in limbo any more, because its slot holds another word or is
+ * dead memory below the running frame. A handler may have interrupted the unwinder or the
+ * trampoline; they are above it then. */
+static bool is_over(const stack *s, uint32_t number)
+{
+	const uintptr_t slot = barrier_of(number)->fp, sp = stack_pointer();
+	if (s->by_embedder || !slot)
+		return true;
+	return inside(s, sp) &&
+	       (slot < sp || content((const uintptr_t *)slot) != thunk_address(number));
+}
+
+/* The frames below sp are about to be popped by a jump, with all that may be using thunks there. */
+void incstack__limbo_release(stack *s, uintptr_t sp)
+{
+	for (uint32_t n = s->limbo; n; n = barrier_of(n)->next)
+		barrier_of(n)->fp = barrier_of(n)->fp < sp ? 0 : barrier_of(n)->fp;
+}
+
+/* Thunks that may still be in use are retired. */
+void incstack__limbo_empty(stack *s)
+{
+	while (s->limbo) {
+		uint32_t number = s->limbo;
+		s->limbo = barrier_of(number)->next;
+		if (is_over(s, number)) {
+			put(&s->spare, number, 0);
+		} else {
+			barrier_of(number)->retired = RETIRED_IN_USE;
+			put_retired(s, number);
+		}
+	}
 }
 
 /* Whether thunk n of s may be used again; if not, the caller retires it. If the slot of a
@@ -202,8 +237,10 @@ void incstack__barriers_discard(stack *s, bool restore)
 	for (uint32_t n = s->thunk_low; n && n <= s->thunk_high; n++) {
 		if (thunk_cell(thunk_address(n))->stack != s)
 			continue;
+		const bool hit = restore && !barrier_of(n)->object;
+		const uintptr_t slot = hit ? barrier_of(n)->fp : 0;
 		if (free_again(s, n, restore))
-			put(&s->limbo, n);
+			put(&s->limbo, n, slot);
 		else
 			retire(s, n, barrier_of(n)->fp);
 	}
@@ -232,15 +269,6 @@ void incstack_stack_forked(struct incstack_stack *s)
 	}
 }
 
-void incstack__limbo_empty(stack *s)
-{
-	while (s->limbo) {
-		uint32_t number = s->limbo;
-		s->limbo = barrier_of(number)->next;
-		put(&s->spare, number);
-	}
-}
-
 /* Makes the barrier lead to a copy of its object. */
 void incstack__barrier_move(object *from, object *to)
 {
@@ -256,7 +284,7 @@ object *incstack__known_pop(stack *s, object *o)
 	if (o->flags & OBJECT_BARRIER) {
 		s->stats.stale++;
 		if (s->by_embedder)
-			put(&s->spare, number_of(o));
+			put(&s->spare, number_of(o), 0);
 		else
 			retire(s, number_of(o), (uintptr_t)object_slot(o));
 		clear(o);

@@ -33,6 +33,7 @@ uintptr_t incstack__barrier_fp(const object *o);
 void incstack__barrier_move(object *from, object *to);
 object *incstack__known_pop(stack *s, object *o);
 void incstack__barrier_shift_fp(const object *o, uintptr_t low, uintptr_t high, uintptr_t delta);
+void incstack__limbo_release(stack *s, uintptr_t sp);
 void incstack__limbo_empty(stack *s);
 object *incstack__barrier_object(const struct incstack__cell *cell);
 void incstack__barrier_uncover(stack *s, uint32_t number);

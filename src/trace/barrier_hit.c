@@ -230,6 +230,7 @@ int incstack_stack_unwinding_to(struct incstack_stack *s, uintptr_t sp)
 			set_newest(s, o);
 		}
 	}
+	incstack__limbo_release(s, sp);
 	leave(s);
 	return 0;
 }

@@ -5,11 +5,12 @@
  */
 #include "barrier.h"
 
-/* Called for a return through a thunk without a live barrier. If the thunk is retired, its
- * frame had not gone: the stack was copied. */
+/* Called for a return through a thunk without a live barrier. If the thunk was retired because its
+ * barrier had vanished, its frame had not gone: the stack was copied. */
 void incstack__barrier_revived(stack *s, const struct incstack__cell *cell)
 {
-	if (barrier_of(thunk_number((uintptr_t)cell - INCSTACK__POOL_BYTES))->retired)
+	if (barrier_of(thunk_number((uintptr_t)cell - INCSTACK__POOL_BYTES))->retired ==
+	    RETIRED_VANISHED)
 		incstack__copied_note(s);
 }
 
@@ -24,22 +25,43 @@ static void give_back_slot(uint32_t number, uintptr_t sp)
 		store(slot, thunk_cell(thunk_address(number))->resume);
 }
 
-static void reclaim(stack *s)
+/* Whether an unwinder or the trampoline may still read the cell. */
+static bool may_be_in_use(uint32_t number, uintptr_t sp)
 {
-	uintptr_t sp = stack_pointer();
+	const struct barrier *b = barrier_of(number);
+	return b->retired == RETIRED_IN_USE && b->fp >= sp &&
+	       content((const uintptr_t *)b->fp) == thunk_address(number);
+}
+
+static void reclaim(stack *s, bool ends)
+{
+	uintptr_t sp = inside(s, stack_pointer()) ? stack_pointer() : s->low;
+	uint32_t kept = 0;
 	while (s->retired) {
 		uint32_t number = s->retired;
 		s->retired = barrier_of(number)->next;
-		give_back_slot(number, inside(s, sp) ? sp : s->low);
+		if (!ends && may_be_in_use(number, sp)) {
+			barrier_of(number)->next = kept;
+			kept = number;
+			continue;
+		}
+		give_back_slot(number, sp);
 		incstack__thunk_give_back(s, number);
 	}
+	s->retired = kept;
 }
 
-/* The stack was moved, and with it the slots of its retired thunks. */
+static void move_slots(uint32_t number, uintptr_t delta)
+{
+	for (; number; number = barrier_of(number)->next)
+		barrier_of(number)->fp += barrier_of(number)->fp ? delta : 0;
+}
+
+/* The stack was moved, and with it the slots of thunks that were hit or are retired. */
 void incstack__barriers_moved(stack *s, uintptr_t delta)
 {
-	for (uint32_t n = s->retired; n; n = barrier_of(n)->next)
-		barrier_of(n)->fp += delta;
+	move_slots(s->retired, delta);
+	move_slots(s->limbo, delta);
 }
 
 /* Gives retired thunks back to the pool when thunks run short. Only the owner may do that,
@@ -49,7 +71,7 @@ void incstack__barriers_reclaim(stack *s)
 {
 	if (s->retired && inside(s, stack_pointer()) && incstack__thunks_short(s->runtime) &&
 	    !atomic_load_explicit(&s->runtime->revived, memory_order_relaxed))
-		reclaim(s);
+		reclaim(s, false);
 }
 
 /* The owner of the retired thunks of destroyed stacks: copies of such a stack may still return
@@ -59,11 +81,11 @@ static stack nobody;
 /* Releases the thunks of s, whose state ends. */
 void incstack__barriers_close(stack *s)
 {
+	incstack__limbo_empty(s);
 	if (!stacks_are_copied(s->runtime))
-		reclaim(s);
+		reclaim(s, true);
 	for (uint32_t n = s->retired; n; n = barrier_of(n)->next)
 		thunk_cell(thunk_address(n))->stack = &nobody;
-	incstack__limbo_empty(s);
 	while (s->spare) {
 		uint32_t number = s->spare;
 		s->spare = barrier_of(number)->next;

@@ -9,12 +9,19 @@
 #include "shared.h"
 #include "stack.h"
 
+/* Why a thunk is retired. */
+enum {
+	NOT_RETIRED,
+	RETIRED_VANISHED, /* its barrier vanished unannounced */
+	RETIRED_IN_USE, /* its barrier was hit, and an unwinder or the trampoline may read its cell */
+};
+
 /* The record of a barrier beside the cell, indexed by the number of its thunk. */
 struct barrier {
-	object *object;   /* the frame that control returns into; null: the barrier is not live */
-	uintptr_t fp;     /* the frame pointer of that frame; if retired, the return slot */
-	uint32_t next;    /* the next thunk in a list of its stack */
-	uint32_t retired; /* whether the thunk is in the list of retired thunks */
+	object *object; /* the frame that control returns into; null: the barrier is not live */
+	uintptr_t fp;   /* the frame pointer of that frame; if it was hit or is retired, the slot */
+	uint32_t next;  /* the next thunk in a list of its stack */
+	uint32_t retired; /* whether the thunk is in the list of retired thunks, and why */
 };
 _Static_assert(sizeof(struct barrier) == INCSTACK__RECORD_BYTES, "see layout.h");
 
