@@ -61,7 +61,7 @@ void incstack__signal_registers(struct cursor *at);
 int incstack__pool_generate(const struct incstack_runtime *rt);
 
 /* And, for other parts of the project too (trace/shared.h): incstack__page_readable,
- * incstack__shadow_stack_on and incstack__thunk_contains. */
+ * incstack__shadow_stack_on, incstack__thunk_contains and incstack__trampoline_contains. */
 
 /* ---- what it calls: the trampoline and unwinders enter the core here (barrier_hit.c) --- */
 

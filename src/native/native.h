@@ -69,4 +69,22 @@ struct incstack__native_pages {
  * kernel and adds the page. It refuses a word that is not aligned and may span two pages. */
 bool incstack__native_pages_readable(struct incstack__native_pages *pages, uintptr_t address);
 
+/* interrupted.c: whether the rules describe the code that a signal has interrupted. All of it may be
+ * called in a signal handler, if `find` may. */
+enum incstack__native_described {
+	INCSTACK__NATIVE_DESCRIBED,
+	INCSTACK__NATIVE_NO_RULE, /* of the interrupted code */
+	INCSTACK__NATIVE_INEXACT, /* a return address is not one */
+};
+struct incstack__native_bounds {
+	uintptr_t low, high;
+};
+typedef int incstack__native_find(void *context, uintptr_t address, struct incstack_rule *rule);
+struct incstack_top;
+enum incstack__native_described incstack__native_is_described(incstack__native_find *find,
+							      struct incstack__native_bounds stack,
+							      const struct incstack_top *top);
+/* Whether the instruction before pc is a call. It also tells so of some data. */
+bool incstack__native_follows_call(uintptr_t pc);
+
 #endif

@@ -17,6 +17,10 @@ INCSTACK_API bool incstack__page_readable(uintptr_t address);
  * frames. */
 INCSTACK_API int incstack__thunk_contains(uintptr_t pc);
 
+/* Whether the pc is there or on a landing pad (arch.c). A sample there belongs to the frame that runs
+ * next. */
+INCSTACK_API int incstack__trampoline_contains(uintptr_t pc);
+
 /* Whether the hardware keeps a shadow stack, so that nothing may be patched (arch.c). */
 bool incstack__shadow_stack_on(void);
 

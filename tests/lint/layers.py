@@ -108,7 +108,7 @@ STRATA = {
         "table",
         "base walk stack",
         "rule",
-        "embedder context sample",
+        "embedder context sample interrupted",
     ),
 }
 

@@ -113,3 +113,10 @@ int incstack__thunk_contains(uintptr_t pc)
 		offset = later % INCSTACK__POOL_STRIDE;
 	return offset < INCSTACK__ENTRY_BYTES + INCSTACK__POOL_BYTES;
 }
+
+/* For those who sample what a signal has interrupted. */
+int incstack__trampoline_contains(uintptr_t pc)
+{
+	return incstack__thunk_contains(pc) || pc - (uintptr_t)incstack__thunk_landing <
+						       INCSTACK__LANDINGS * INCSTACK__LANDING_SIZE;
+}

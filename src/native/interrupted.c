@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whether the unwind rules describe the code that a signal has interrupted. A compiler's tables are
+ * exact at every instruction. Those of hand-written code may be exact only at calls, and code that
+ * puts return addresses elsewhere (a retpoline, the end of an unwinder's work) has none that are.
+ * A wrong rule leads to a word that is no return address, or to a wrong frame above it. So the
+ * return addresses of the interrupted frame and of its caller must each stand behind a call.
+ */
+#include <stddef.h>
+
+#include <incstack/incstack.h>
+
+#include "native.h"
+
+typedef uintptr_t any_word __attribute__((aligned(1), may_alias));
+
+/* A frame on the way. The bounds are those of the stack; if sp is outside, the kernel is asked. */
+struct place {
+	struct incstack__native_bounds stack;
+	uintptr_t pc, sp, fp;
+};
+
+static bool is_mapped(uintptr_t low, uintptr_t last)
+{
+	const uintptr_t in_page = 4095;
+
+	return incstack__page_readable(low & ~in_page) &&
+	       (((low ^ last) & ~in_page) == 0 || incstack__page_readable(last & ~in_page));
+}
+
+static bool is_readable(const struct place *at, uintptr_t address)
+{
+	const uintptr_t last = address + sizeof(uintptr_t) - 1;
+
+	if (at->sp >= at->stack.low && at->sp < at->stack.high)
+		return address >= at->stack.low && last < at->stack.high && last > address;
+	return is_mapped(address, last);
+}
+
+static bool read_word(const struct place *at, uintptr_t address, uintptr_t *word)
+{
+	if (!is_readable(at, address))
+		return false;
+	*word = *(const volatile any_word *)address;
+	return true;
+}
+
+/* The length of an indirect call with this ModRM byte and the byte behind it. */
+static size_t indirect_length(unsigned char modrm, unsigned char sib)
+{
+	static const size_t displacement[] = {0, 1, 4};
+	const unsigned mode = modrm >> 6;
+	const unsigned base = modrm & 7;
+
+	if (mode == 3)
+		return 2;
+	if (mode == 0 && base == 5)
+		return 6;
+	if (base == 4)
+		return 3 + (mode == 0 && (sib & 7) == 5 ? 4 : displacement[mode]);
+	return 2 + displacement[mode];
+}
+
+enum { LONGEST = 7, DIRECT = 5, DIRECT_OPCODE = 0xe8, INDIRECT_OPCODE = 0xff };
+
+bool incstack__native_follows_call(uintptr_t pc)
+{
+	const unsigned char *end = (const unsigned char *)pc;
+
+	if (end[-DIRECT] == DIRECT_OPCODE)
+		return true;
+	for (size_t length = 2; length <= LONGEST; length++) {
+		const unsigned char *at = end - length;
+
+		if (at[0] == INDIRECT_OPCODE && (at[1] >> 3 & 7) == 2 &&
+		    indirect_length(at[1], length > 2 ? at[2] : 0) == length)
+			return true;
+	}
+	return false;
+}
+
+/* Moves to the caller. Returns false if a word cannot be read. */
+static bool step(struct place *at, const struct incstack_rule *rule)
+{
+	const bool realigned = rule->kind == INCSTACK_RULE_FP_DEREF;
+	uintptr_t cfa = (rule->kind == INCSTACK_RULE_SP ? at->sp : at->fp) +
+			(uintptr_t)(intptr_t)rule->cfa_offset;
+	uintptr_t slot;
+
+	if (realigned && !read_word(at, cfa, &cfa))
+		return false;
+	slot = cfa - rule->ra_offset;
+	if (cfa <= at->sp || slot < at->sp || slot % sizeof(uintptr_t) != 0 ||
+	    !read_word(at, slot, &at->pc))
+		return false;
+	at->pc = incstack_slot_read(&at->pc);
+	if ((rule->fp_offset != 0 || realigned) &&
+	    !read_word(at, (realigned ? at->fp : cfa) - rule->fp_offset, &at->fp))
+		return false;
+	at->sp = cfa;
+	return true;
+}
+
+/* Whether control may return to pc: pc stands behind a call, or in a frame that is entered without
+ * one: the kernel's signal frame, or the outermost frame of a context. Code without a rule may be
+ * made at run time; the kernel is asked whether it exists. */
+static bool is_return_address(incstack__native_find *find, uintptr_t pc)
+{
+	struct incstack_rule rule;
+
+	if (find(NULL, pc - 1, &rule) != 0)
+		return is_mapped(pc - LONGEST, pc - 1) && incstack__native_follows_call(pc);
+	return rule.kind == INCSTACK_RULE_SIGNAL || rule.kind == INCSTACK_RULE_END ||
+	       incstack__native_follows_call(pc);
+}
+
+enum incstack__native_described incstack__native_is_described(incstack__native_find *find,
+							      struct incstack__native_bounds stack,
+							      const struct incstack_top *top)
+{
+	enum { FRAMES = 2 };
+	struct place at = {stack, top->pc, top->sp, top->fp};
+	struct incstack_rule rule;
+
+	for (int i = 0; i < FRAMES; i++) {
+		if (find(NULL, at.pc - (i != 0), &rule) != 0)
+			return i == 0 ? INCSTACK__NATIVE_NO_RULE : INCSTACK__NATIVE_DESCRIBED;
+		if (rule.kind == INCSTACK_RULE_SIGNAL || rule.kind == INCSTACK_RULE_END)
+			return INCSTACK__NATIVE_DESCRIBED;
+		if (!step(&at, &rule))
+			return INCSTACK__NATIVE_INEXACT;
+		if (at.pc == 0)
+			return INCSTACK__NATIVE_DESCRIBED;
+		if (!is_return_address(find, at.pc))
+			return INCSTACK__NATIVE_INEXACT;
+	}
+	return INCSTACK__NATIVE_DESCRIBED;
+}
