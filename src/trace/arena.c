@@ -60,7 +60,8 @@ void incstack__arena_mend(struct arena *a)
 }
 
 /* Chunks of released trees are kept for the next trees: the page faults of fresh memory cost
- * more than writing the traces. */
+ * more than writing the traces. Nobody waits for kept_lock. Each acquire of it pairs with the
+ * release of its last holder. */
 enum { KEPT_MOST = 64 };
 
 static struct chunk *take_kept(runtime *rt)

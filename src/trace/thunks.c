@@ -21,7 +21,7 @@ enum { LOW_WATER = INCSTACK__THUNK_COUNT / 4 };
 
 int incstack__pool_open(void)
 {
-	static atomic_int state;
+	static atomic_int state; /* the acquire pairs with the release below */
 	if (atomic_load_explicit(&state, memory_order_acquire))
 		return 0;
 	if (mprotect(incstack__thunk_cells, INCSTACK__POOL_BYTES, PROT_READ | PROT_WRITE))
