@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# alone.sh STUB DIRECTORY TARGET: the preloaded library without a recorder, because nothing says what
-# to record: programs that use all that it interposes run as they do without it.
+# alone.sh STUB DIRECTORY TARGET: tests the preloaded library without a recorder, because nothing
+# tells what to record. Programs that use all interposed functions must run as they do without it.
 set -eu
 stub=$1 directory=$2 target=$3
 

@@ -1,19 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh TOOL MODE PROGRAM ARGS: runs the program under the recorder; it must succeed
-# as it does without, and each of its traces must equal a full walk. It does so three
-# times: nothing is quick about an event that is compared with a walk, and there are two
-# walkers. Options that a
-# program wants stand in its source, in a line "incstack heap options: ..."; so do
-# "incstack heap traces: LEAST", the same of returns, "incstack heap truncates at most:
-# MOST", "incstack heap equal: NAME NAME", two functions or modules through which the
-# same is allocated, "incstack heap says: TEXT", "does not say: TEXT", "is not checked",
-# which leaves out the walkers, "incstack heap loses samples",
-# "shares no slot" where the slot that threads share must stay empty (see trace_format.h),
-# "varies" where the number of traces does, "walks fully" where most samples are on
-# unknown stacks, "leaves unchecked: MOST" for traces of libc's own threads, "mode: MODE"
-# where the program gets another mode than it was run in, or "preload: FILE" where a
-# library of plugins/ is preloaded behind the recorder.
+# run.sh TOOL MODE PROGRAM ARGS: runs the program under the recorder. It must succeed as it
+# does without the recorder, and each of its traces must equal a full walk. It runs three
+# times: without walks, because an event that is compared with a walk takes no fast path, and
+# with each of the two walkers. The source of a program has lines that begin with
+# "incstack heap", and tell what is special about it:
+#   options: OPTIONS          more options of incstack heap
+#   traces: N, returns: N     at least so many
+#   truncates at most: N
+#   equal: NAME NAME          two functions or modules through which the same is allocated
+#   says: TEXT, does not say: TEXT
+#   is not checked            no walkers
+#   loses samples
+#   shares no slot            the slot that threads share must stay empty (trace_format.h)
+#   varies                    the number of traces varies
+#   walks fully               most samples are on unknown stacks
+#   leaves unchecked: N       traces of libc's own threads
+#   mode: MODE                the mode at the end, if it is not that of the command line
+#   preload: FILE             a library of plugins/ that is preloaded after the recorder
 set -eu
 tool=$1 mode=$2 program=$3
 shift 2

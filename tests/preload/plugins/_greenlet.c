@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Has the name of the extension module by which Python programs copy stacks.
+ * Has the name of the extension module with which Python programs copy stacks.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Preloaded, it stands for a full disk: a high descriptor takes 300000 bytes in all.
+ * Preloaded, it simulates a full disk: 300000 bytes in total can be written to high descriptors.
  */
 #define _GNU_SOURCE
 #include <errno.h>

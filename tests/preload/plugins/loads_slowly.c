@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Its constructor, in which the dynamic linker's lock is held, waits for the program.
+ * Its constructor waits for the program, while the dynamic linker's lock is held.
  */
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Preloaded, it stands for hardware that guards return addresses: the kernel says so.
+ * Preloaded, it simulates hardware that protects return addresses: the kernel reports it.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a library built by GraalVM native-image looks like: it exports the function that
- * makes an isolate, and its collector looks up the return addresses that lead into it.
+ * Looks like a library built by GraalVM native-image: it exports the function that makes an
+ * isolate, and its collector looks up the return addresses that lead into it.
  */
 #include <stdint.h>
 

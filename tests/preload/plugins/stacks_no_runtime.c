@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Code that calls the operators of C++, in an object that links no C++ runtime. There is one
- * only where the recorder is: its stub has them.
+ * Calls the operators of C++ in an object that links no C++ runtime. Only the recorder's stub
+ * defines these operators.
  */
 #include <stddef.h>
 #include <stdlib.h>

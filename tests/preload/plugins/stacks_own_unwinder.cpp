@@ -2,8 +2,8 @@
  *
  * A library that is linked with an unwinder of its own, as some extension modules of
  * interpreters are: it throws, catches in callers near and far, throws again, and throws
- * inside a destructor. What the caller wants to happen happens in every frame and, while
- * an exception passes, in every destructor.
+ * inside a destructor. It calls a function of the caller in every frame and, while an exception
+ * passes, in every destructor.
  */
 #include <stdexcept>
 

@@ -2,6 +2,6 @@
  *
  * incstack plugin links with: -nostartfiles
  *
- * As stacks_unload_a, without the compiler's start files: nobody is told when it goes.
+ * Like stacks_unload_a, without the compiler's start files: nothing announces its unload.
  */
 #include "stacks_unload_a.c"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A function whose frame is small; its twin's has another size at the same code.
+ * A function with a small frame. Its twin has the same code with a frame of another size.
  */
 #ifndef FRAME
 #define FRAME "64"

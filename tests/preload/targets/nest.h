@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What several targets do: allocate, under as many frames as they like.
+ * Shared by several targets: allocates below a given number of frames.
  */
 #ifndef NEST_H
 #define NEST_H

@@ -4,8 +4,8 @@
  * incstack heap equal: by_malloc by_others
  * incstack heap says: Still live at exit: 0 B
  *
- * Each way to allocate is recorded once, with the size that was asked for, and what fails is
- * not; what was not resized exists on.
+ * Allocates in every way. Each allocation is recorded once, with the requested size; one that
+ * fails is not recorded. A block that could not be resized still exists.
  */
 #include <errno.h>
 #include <malloc.h>

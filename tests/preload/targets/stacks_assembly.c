@@ -3,8 +3,8 @@
  * incstack heap walks fully: on stacks that nobody announced
  * incstack heap truncates at most: 0
  *
- * Coroutines that switch stacks by instructions of their own, as Ruby and Boost.Context
- * do: nobody is told. The outermost frame of each returns to address 0.
+ * Coroutines that switch stacks by their own instructions, without notice, as in Ruby and
+ * Boost.Context. The outermost frame of each returns to address 0.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The program walks its own stack, by backtrace and by _Unwind_Backtrace with a callback
- * that allocates: all frames are its own or libc's, none is missing, none added; also in a
- * signal handler. The first backtrace has to load libgcc_s, which allocates.
+ * that allocates, also in a signal handler. All frames belong to the program or to libc; none is
+ * missing and none is added. The first backtrace loads libgcc_s, which allocates.
  */
 #include <dlfcn.h>
 #include <execinfo.h>

@@ -2,9 +2,9 @@
  *
  * incstack heap mode: validate
  *
- * Continuations that are called more than once, as Ruby's callcc makes them: a piece of the
- * stack is copied away, and back again and again, so that frames return several times. What
- * makes them possible there has the name by which the recorder knows it.
+ * Continuations that are called more than once, as Ruby's callcc makes them: a part of the
+ * stack is copied away, and back again several times, so the same frames return several times.
+ * The function that does this has the name by which the recorder recognizes Ruby.
  */
 #include <setjmp.h>
 #include <stdint.h>

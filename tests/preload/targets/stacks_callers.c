@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls dlopen, dlsym and their kin last of all, by a jump: they search on behalf of their
- * caller, which they know by the return address of the function that jumped. The program's
- * own RUNPATH alone leads to the library.
+ * Calls dlopen, dlsym and similar functions by tail calls. They search on behalf of their caller,
+ * which they identify by the return address of the function that jumped to them. Only the
+ * program's own RUNPATH leads to the library.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -2,7 +2,7 @@
  *
  * incstack heap options: --interval 64k
  *
- * Threads in calloc at the same time: all get memory, and that of the allocator.
+ * Calls calloc in several threads at the same time. All get memory of the allocator.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * incstack heap truncates at most: 0
  * incstack heap varies
  *
- * Threads in C that are cancelled or exit from within a recursion: libc jumps from one
- * cleanup handler, which allocates, to the next.
+ * Threads in C that are cancelled, or exit inside a recursion. libc jumps from one cleanup
+ * handler to the next; each handler allocates.
  */
 #include <pthread.h>
 #include <stdatomic.h>

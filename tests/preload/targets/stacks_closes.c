@@ -2,8 +2,8 @@
  *
  * incstack heap traces: 20000
  *
- * A daemon: it leaves its directory and closes every descriptor that it knows nothing of.
- * Later all numbers are those of a file of its own, which nobody else may write to.
+ * A daemon: it leaves its directory and closes every descriptor that it does not know. Later its
+ * own file is at every number, and nothing else may write to that file.
  */
 #include <fcntl.h>
 #include <stdio.h>

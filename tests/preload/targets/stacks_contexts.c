@@ -2,8 +2,8 @@
  *
  * incstack heap truncates at most: 0
  *
- * Contexts that allocate, on stacks below and above that of their thread, moving
- * from one thread to another, and left for ever while suspended.
+ * Contexts that allocate. Their stacks lie below and above that of their thread. They move from
+ * one thread to another, and some are suspended and never resumed.
  */
 #include <pthread.h>
 #include <stdlib.h>

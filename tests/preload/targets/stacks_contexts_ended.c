@@ -3,9 +3,9 @@
  * incstack heap truncates at most: 0
  * incstack heap returns: 3000
  *
- * Contexts that come and go, never where others were. Their first function returns, or they
- * are left for ever; their memory is unmapped, or stays. One comes back again and again. The
- * recorder must give up what it keeps of the others: it has mappings for each.
+ * Contexts that come and go, always at new addresses. Their first function returns, or they are
+ * never resumed; their memory is unmapped, or stays. One context is resumed many times. The
+ * recorder must free its records of the others, each of which has mappings.
  */
 #include <stdint.h>
 #include <stdio.h>

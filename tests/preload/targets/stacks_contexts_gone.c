@@ -3,8 +3,8 @@
  * incstack heap truncates at most: 0
  * incstack heap returns: 900
  *
- * Contexts whose memory goes while they are suspended: left by swapcontext, or by a
- * jump. One forks, and one ends the process. Only contexts allocate under many frames.
+ * Contexts whose memory is unmapped while they are suspended; they were left by swapcontext or by
+ * a jump. One forks, and one ends the process. Only contexts allocate below many frames.
  */
 #include <setjmp.h>
 #include <sys/mman.h>

@@ -3,9 +3,9 @@
  * incstack heap truncates at most: 0
  * incstack heap returns: 6000
  *
- * Contexts that come and go, many at a time: each allocates under many frames and ends, and
- * its memory is unmapped, or used for a larger one. The recorder must not run out of
- * records: the last ones have barriers as the first ones had.
+ * Contexts that come and go, many at a time. Each allocates below many frames and ends; its
+ * memory is unmapped, or used for a larger context. The recorder must not run out of records:
+ * the last contexts have barriers like the first ones.
  */
 #include <stdint.h>
 #include <sys/mman.h>

@@ -4,8 +4,8 @@
  * incstack heap returns: 200
  * incstack heap does not say: stacks with unknown bounds
  *
- * Contexts that are left for ever, and others that begin in their memory with other bounds,
- * as in blocks of malloc: the frames of each lie below those of the one before.
+ * Contexts that are never resumed, and new ones in their memory with other bounds, as in blocks
+ * of malloc. The frames of each lie below those of the previous one.
  */
 #include <sys/mman.h>
 #include <ucontext.h>

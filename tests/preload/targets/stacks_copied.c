@@ -3,9 +3,9 @@
  * incstack heap mode: validate
  * incstack heap varies
  *
- * Coroutines that take turns on one piece of the thread's stack, as greenlets do: who stops
- * is copied to the heap, who goes on is copied back to the same addresses. Nothing announces
- * it, and nothing about the program can be recognized but what happens.
+ * Coroutines that take turns on one part of the thread's stack, like greenlets: one that stops is
+ * copied to the heap, one that continues is copied back to the same addresses. Nothing announces
+ * this, and the recorder can recognize the program only by what happens.
  */
 #include <setjmp.h>
 #include <stdint.h>

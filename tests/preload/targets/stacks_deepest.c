@@ -2,7 +2,7 @@
  *
  * incstack heap truncates at most: 0
  *
- * Stacks with more frames than one comparison of --crosscheck holds.
+ * Stacks with more frames than --crosscheck compares.
  */
 #include <stdlib.h>
 

@@ -2,9 +2,9 @@
  *
  * incstack heap traces: 60000
  *
- * A daemon: it closes every descriptor and puts files of its own at every number, where
- * the recorder cannot open the trace file again, for that has another name meanwhile.
- * Nothing is lost, and the program's files are its own.
+ * A daemon: it closes every descriptor and puts files of its own at every number. The recorder
+ * cannot open the trace file again, because the file was renamed in the meantime. Nothing is
+ * lost, and nothing is written to the program's files.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
  *
  * incstack heap is not checked: libunwind's walk waits for the linker with a lock of its own
  *
- * A thread lists modules and allocates in the callback, in which it has a lock of the
- * dynamic linker's, while another writes what it has recorded.
+ * A thread lists modules and allocates in the callback, where it holds a lock of the dynamic
+ * linker, while another thread writes what it has recorded.
  */
 #include <link.h>
 #include <pthread.h>

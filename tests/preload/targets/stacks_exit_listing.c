@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The process ends while a thread is inside a list of the loaded objects, with the dynamic
- * linker's lock held, and never comes out.
+ * The process ends while a thread lists the loaded objects. It holds the dynamic linker's lock and
+ * never returns.
  *
  * incstack heap returns: 0
  */

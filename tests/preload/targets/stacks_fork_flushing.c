@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A thread on a context of its own flushes all streams, one of which allocates as it is
- * written, while the main thread forks. libc holds the lock of its list of streams during
- * the one and takes it for the other; the recorder must not hold a lock of its own then
- * that an allocation wants.
+ * A thread on a context of its own flushes all streams, one of which allocates when it is written,
+ * while the main thread forks. libc holds the lock of its list of streams for both. So during
+ * the fork the recorder must hold no lock that an allocation needs.
  *
  * incstack heap options: --follow-children
  * incstack heap varies

@@ -2,6 +2,6 @@
  *
  * incstack heap options: --follow-children
  *
- * As stacks_fork, where the children record into files of their own.
+ * Like stacks_fork, but the children record into files of their own.
  */
 #include "stacks_fork.c"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads whose first allocation is one that pthread_getattr_np makes with the lock of
- * the thread held, as a Java virtual machine's threads do.
+ * Threads whose first allocation comes from pthread_getattr_np, which holds the lock of the
+ * thread, as in a Java virtual machine.
  *
  * incstack heap returns: 0
  */

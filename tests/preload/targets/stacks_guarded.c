@@ -2,8 +2,8 @@
  *
  * incstack heap traces: 40000
  *
- * Before each part of the recorder's shared memory lies a page that cannot be read, so that a walk
- * past the base of a stack that lies below cannot take the recorder's data for frames.
+ * Checks that a page that cannot be read lies before each part of the recorder's shared memory. So
+ * a walk past the base of a stack below it cannot take the recorder's data for frames.
  */
 #include <stdio.h>
 #include <string.h>

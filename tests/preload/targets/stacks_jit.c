@@ -2,9 +2,9 @@
  *
  * incstack heap says: frames are unknown
  *
- * Code made at run time whose frames nobody describes: traces through it are
- * truncated, those before and after are whole. Its VM finds it on the stack by the
- * return addresses that lead to it: they are left alone.
+ * Code made at run time without unwind rules. Traces through it are truncated; those before and
+ * after are complete. Its VM finds this code on the stack by the return addresses that lead into
+ * it, so these are not changed.
  */
 #include <dlfcn.h>
 #include <stdint.h>

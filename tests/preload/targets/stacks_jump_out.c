@@ -3,9 +3,9 @@
  * incstack heap loses samples: those that a jump ends
  * incstack heap traces: 100000
  *
- * Jumps out of the recorder itself, at any of its instructions: a signal handler
- * looks whether it interrupted the recorder, and only then jumps (out of malloc
- * proper, no program may). The thread must go on being recorded.
+ * Jumps out of the recorder at any of its instructions. A signal handler checks whether it has
+ * interrupted the recorder, and jumps only then (no program may jump out of malloc itself). The
+ * thread must still be recorded afterwards.
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -2,8 +2,8 @@
  *
  * incstack heap is not checked: libunwind's walk waits for the linker
  *
- * A callback of dl_iterate_phdr, in which its thread has a lock of the dynamic linker's,
- * waits for a mutex of a thread that allocates, until what that recorded must be written.
+ * A callback of dl_iterate_phdr, whose thread holds a lock of the dynamic linker, waits for a
+ * mutex. Another thread holds the mutex and allocates until what it has recorded must be written.
  */
 #include <link.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A thread walks its stack in a callback of dl_iterate_phdr while another one is inside
- * dlopen: each has one of the dynamic linker's two locks, and the walk needs neither.
+ * dlopen. Each holds one of the dynamic linker's two locks; the walk needs neither.
  */
 #include <dlfcn.h>
 #include <link.h>

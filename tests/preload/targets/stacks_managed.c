@@ -2,8 +2,8 @@
  *
  * incstack heap mode: validate
  *
- * What a program built by .NET NativeAOT looks like: its code is in a section with a name
- * of its own, and its runtime compares the return addresses that it finds on the stack.
+ * Looks like a program built by .NET NativeAOT: its code is in a section with a special name, and
+ * its runtime compares the return addresses that it finds on the stack.
  */
 #include <stdint.h>
 #include <stdlib.h>

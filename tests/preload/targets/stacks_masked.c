@@ -2,8 +2,8 @@
  *
  * incstack heap traces: 800
  *
- * Threads that block all signals, as many libraries' do, and wait when the process ends:
- * what they have recorded is written then. One waits for any signal: none may come.
+ * Threads that block all signals, like those of many libraries, and wait when the process ends.
+ * What they have recorded is written. One thread waits for any signal; none may come.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -3,9 +3,8 @@
  * incstack heap truncates at most: 4
  * incstack heap equal: visit_a visit_b
  *
- * Libraries that come and go, one at the place of the other, after the program has loaded
- * another library in a namespace of its own, where dl_iterate_phdr counts what was
- * unloaded wrongly.
+ * Libraries that come and go, one at the place of the other, after the program has loaded another
+ * library in a namespace of its own. dl_iterate_phdr then counts unloaded libraries wrongly.
  */
 #include "visit.h"
 

@@ -2,8 +2,8 @@
  *
  * incstack heap traces: 600
  *
- * A C program that opens more objects than the recorder remembers, whose operators new are
- * those of nobody; and functions that only an unwinder has, where there is none.
+ * A C program that opens more objects than the recorder remembers. They call operators new that no
+ * library defines, and functions that only an unwinder has, while there is no unwinder.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

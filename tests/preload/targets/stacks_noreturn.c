@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Allocates below functions whose last instruction is a call that does not return. The
- * return address of such a call is the first byte behind the function, which belongs to
- * the next one or to none.
+ * return address of such a call is the first byte after the function, which belongs to the next
+ * function or to none.
  *
  * incstack heap traces: 300
  * incstack heap returns: 40

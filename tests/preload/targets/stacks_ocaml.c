@@ -2,8 +2,8 @@
  *
  * incstack heap mode: validate
  *
- * What a program built by ocamlopt looks like: it exports the table of its return
- * addresses, and its collector looks those up that it finds on the stack.
+ * Looks like a program built by ocamlopt: it exports the table of its return addresses, and its
+ * collector looks up those that it finds on the stack.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A thread allocates until its stack overflows. The handler of the fault, on a stack of its
- * own, jumps back, and it all happens again. The fault may come anywhere in the recorder, but
- * not where signals are blocked: the kernel ends a process whose fault is blocked.
+ * A thread allocates until its stack overflows. The handler of the fault runs on an alternate stack
+ * and jumps back, again and again. The fault may come anywhere in the recorder, except where
+ * signals are blocked: the kernel ends a process whose fault is blocked.
  *
  * incstack heap loses samples
  * incstack heap traces: 4000

@@ -2,9 +2,9 @@
  *
  * incstack heap is not checked: a walk of each deep stack takes too long
  *
- * A program with code of its own registers descriptions of it with libgcc, which sorts them
- * when it looks for one: it allocates then, with a lock held. Nearly all allocations are of
- * this kind when thunks run short.
+ * A program registers unwind information of its own code with libgcc. libgcc sorts it at the first
+ * look-up, and allocates with a lock held. When thunks run short, nearly all allocations are of
+ * this kind.
  */
 #include <stdint.h>
 

@@ -7,7 +7,7 @@
  * says how:
  *   kill (or none), trap   a filter that allows few system calls
  *   errno                  the same, but the others return an error
- *   allow                  a filter that allows all but one that nobody makes
+ *   allow                  a filter that forbids only a call that nobody makes
  *   sync                   as kill, for all threads, by the system call
  *   strict                 read, write and exit only
  *   calls                  as kill, by the system call of prctl

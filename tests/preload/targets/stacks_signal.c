@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handlers on a signal stack that allocate and return, or jump out; the signal
- * comes by itself or from a timer, at any instruction of the recorder too.
+ * Handlers on a signal stack that allocate and return, or jump out. The program raises the signal,
+ * or a timer does at any instruction, also of the recorder.
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A C++ program that is linked with -static-libgcc -static-libstdc++: its unwinder is a
- * part of it, and exports nothing. Exceptions are caught near and far, from a thread and
- * from a signal handler, too.
+ * part of it, and exports nothing. Exceptions are caught in near and far callers, in threads and
+ * in signal handlers.
  * incstack heap mode: validate
  */
 #include <csignal>

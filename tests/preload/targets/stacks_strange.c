@@ -3,10 +3,11 @@
  * incstack heap walks fully
  * incstack heap says: the program also runs on stacks with unknown bounds
  *
- * A coroutine as small libraries make it: a painted stack, the address of an exit function
- * below the entry's, registers popped from the paint. Right before the exit function, in
- * the text, ends a function whose rule leads by the frame pointer, and so into the paint.
- * It allocates there, and on a stack that comes and goes, with nothing mapped behind it.
+ * A coroutine like those of small libraries: its stack is filled with a pattern, the address of an
+ * exit function lies below the entry's, and registers are popped from the pattern. In the text,
+ * right before the exit function, ends a function whose rule uses the frame pointer and so leads
+ * into the pattern. The program allocates there, and on a stack that comes and goes, behind which
+ * nothing is mapped.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * incstack heap truncates at most: 0
  * incstack heap returns: 1000
  *
- * A function whose return is intercepted since it allocated further up ends with a tail
- * call of malloc, which then shares its return slot, and the barrier in it.
+ * A function allocates, so its return is intercepted. It ends with a tail call of malloc, which
+ * then shares its return slot and the barrier in it.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Visits one of two plugins that come to the same place, and closes it again as libc
- * closes its own: by a dlclose that nobody can interpose.
+ * Visits one of two plugins that are loaded at the same place, and closes it like libc closes its
+ * own modules: by a dlclose that cannot be interposed.
  */
 #ifndef VISIT_H
 #define VISIT_H
