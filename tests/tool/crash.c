@@ -14,10 +14,12 @@
  *   count=FILE     from now on each thread counts there what it has allocated, in a word of
  *                  its own
  *   threads=T:US   T threads allocate at changing depths; goes on after US microseconds
+ *   growing=T:US   T threads allocate without pause, the Nth with N frames of descend, each block
+ *                  a byte larger; after US microseconds prints how many blocks each has
  *   crash=HOW      in a new thread: see end()
  *   rawfork=N      a child that nobody is told of allocates N blocks, and exits
  *   fork=N:HOW     the same by fork, ends in that way
- *   segv, abort, kill, exit_group
+ *   segv, abort, kill, exit_group, exit, _exit, _Exit, quick_exit
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -246,6 +248,44 @@ static void run_threads(const char *argument)
 	usleep((unsigned)atoi(strchr(argument, ':') + 1));
 }
 
+/* Each block is a byte larger than the one before, up to a limit. */
+enum { LARGEST = 4096 };
+
+static void descend(int depth);
+static void (*volatile further)(int) = descend;
+
+NOINLINE static void descend(int depth)
+{
+	if (depth > 1)
+		further(depth - 1);
+	for (;;)
+		allocate_counted(1 + counts[number * WORDS] % LARGEST, 1);
+}
+
+static void *grow_for_ever(void *argument)
+{
+	number = (unsigned)(uintptr_t)argument;
+	further((int)number);
+	return NULL;
+}
+
+/* Prints how many blocks each thread has allocated when the program goes on. */
+static void run_growing(const char *argument)
+{
+	const unsigned count = (unsigned)atoi(argument);
+	pthread_t thread;
+
+	for (unsigned i = 1; i <= count && i <= THREADS_MAX; i++)
+		if (pthread_create(&thread, NULL, grow_for_ever, (void *)(uintptr_t)i) != 0)
+			exit(3);
+	usleep((unsigned)atoi(strchr(argument, ':') + 1));
+	printf("growing");
+	for (unsigned i = 1; i <= count; i++)
+		printf(" %lu", (unsigned long)counts[i * WORDS]);
+	printf("\n");
+	fflush(stdout);
+}
+
 static int *volatile nowhere;
 
 static void end(const char *how)
@@ -258,6 +298,14 @@ static void end(const char *how)
 		kill(getpid(), SIGKILL);
 	if (strcmp(how, "exit_group") == 0)
 		syscall(SYS_exit_group, 0);
+	if (strcmp(how, "_exit") == 0)
+		_exit(0);
+	if (strcmp(how, "_Exit") == 0)
+		_Exit(0);
+	if (strcmp(how, "quick_exit") == 0)
+		quick_exit(0);
+	if (strcmp(how, "exit") == 0)
+		exit(0);
 	exit(4);
 }
 
@@ -330,6 +378,8 @@ static int run_step(const char *step)
 		count_in(argument);
 	else if ((argument = value(step, "threads")) != NULL)
 		run_threads(argument);
+	else if ((argument = value(step, "growing")) != NULL)
+		run_growing(argument);
 	else if ((argument = value(step, "crash")) != NULL)
 		run_crash(argument);
 	else if ((argument = value(step, "rawfork")) != NULL)

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Allocates in a function that only its own file can name.
+ * Allocates in functions that only its own file can name.
  */
 #include <stdlib.h>
 
 void leak_in_plugin(int count);
+void *make_in_plugin(size_t bytes);
+
+__attribute__((noinline)) void *make_in_plugin(size_t bytes)
+{
+	void *volatile block = malloc(bytes);
+
+	return block;
+}
 
 __attribute__((noinline)) void leak_in_plugin(int count)
 {

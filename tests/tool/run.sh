@@ -131,6 +131,24 @@ test_relative_paths_of_libraries() {
 	! grep -q '^note:.*load' stderr || fail "a library seems to have gone"
 }
 
+# calls and bytes at exit of a function in the report, whose bytes are whole tenths of a unit.
+row() { awk -v f="$1" '$7 == f { print $3, $5 * ($6 == "KiB" ? 1024 : $6 == "MiB" ? 1048576 : 1) }' stderr; }
+
+# Blocks that are freed by another thread, while the code that allocated them goes and comes, and
+# the last words of threads that end.
+test_blocks_are_handed_over() {
+	local mode
+	for mode in patch validate; do
+		record -o trace --crosscheck=own --mode $mode -- "$(dirname "$target")/handover" \
+			"$(dirname "$target")/plugin.so" 160
+		equal status "$status" 0
+		equal "blocks of the plugin" "$(row make_in_plugin)" "3200 $((320 * 64))"
+		equal "blocks of late threads" "$(row make_late)" "160 $((16 * 64))"
+		equal mismatches "$(value mismatches)" 0
+		equal lost "$(value lost)" 0
+	done
+}
+
 # Threads that do not hear the request keep what they have not written, which is counted.
 test_deaf_threads() {
 	local base
@@ -354,6 +372,39 @@ test_killed_at_any_moment() {
 		equal mismatches "$(value mismatches)" 0
 		! grep -q damaged stderr || fail "damaged"
 		[[ ! -e trace.live ]] || fail "the spool is still there"
+	done
+}
+
+# prefix THREAD SEEN COUNTED: the sizes that were recorded of a thread are those of its first
+# blocks, one after the other: at least of those that were seen, at most of all and one.
+prefix() {
+	local bytes
+	bytes=$(awk -v n="$1" '{ line = $0; if (gsub(/;descend/, "", line) == n) sum += $NF }
+		END { print sum + 0 }' trace.folded)
+	awk -v bytes="$bytes" -v seen="$2" -v counted="$3" 'BEGIN {
+		for (n = 0; sum < bytes; n++) sum += 1 + n % 4096
+		exit sum != bytes || n < seen || n > counted + 1
+	}' || fail "thread $1: $bytes bytes, $2 blocks seen, $3 counted"
+}
+
+# The process ends in each way while threads allocate without pause: what each of them had
+# allocated by then is there, without a gap, and nothing twice. On a machine with much other work a
+# thread may not run for the second that it is waited for, which the report says.
+test_ends_while_threads_allocate() {
+	local end options i
+	for end in exit _exit _Exit quick_exit; do
+		for options in --mode=patch --crosscheck=own; do
+			record -o trace "$options" -- "$crash" count=counts growing=3:20000 "$end"
+			equal "status of $end" "$status" 0
+			! grep -q 'a thread could not be stopped' stderr || continue
+			equal lost "$(value lost)" 0
+			equal mismatches "$(value mismatches)" 0
+			read -ra seen < <(sed -n 's/^growing //p' stdout)
+			mapfile -t counted < <(od -An -v -tu8 -w64 counts | awk '{ print $1 }')
+			for i in 1 2 3; do
+				prefix "$i" "${seen[i - 1]}" "${counted[i]}"
+			done
+		done
 	done
 }
 
