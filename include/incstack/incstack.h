@@ -98,7 +98,9 @@ INCSTACK_API int incstack_runtime_destroy(struct incstack_runtime *runtime);
 INCSTACK_API int incstack_runtime_forked(struct incstack_runtime *runtime);
 
 /* Creates the state of the stack that occupies [low, high). The calling thread owns it.
- * It has room for one chunk of traces. Errors: EINVAL, ENOMEM.
+ * It has room for one chunk of traces. Create one state for each stack. A second one is not
+ * refused, but the two share nothing: each walks the frames that only the other one knows, and
+ * patches no slot that the other one has patched. Errors: EINVAL, ENOMEM.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_stack_create(struct incstack_runtime *runtime, uintptr_t low,
 				       uintptr_t high, struct incstack_stack **stack);
