@@ -3,6 +3,8 @@
  * A native program that profiles itself: it samples at chosen points, folds the
  * traces into a calling context tree, and writes folded stacks to stdout.
  *
+ * Link it with -rdynamic (CMake: ENABLE_EXPORTS), or dladdr does not know the functions.
+ *
  *     2_native | incstack convert - flame.html --input-format folded
  */
 #define _GNU_SOURCE

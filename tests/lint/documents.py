@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What documents and comments cite is in the repository: links, names of documents, and paths that
-begin with a folder of the project. NAME in a path stands for any name. Nothing cites a file of
-somebody's machine."""
+begin with a folder of the project. NAME in a path stands for any name. Documents name only functions
+and constants that some source has. Nothing cites a file of somebody's machine."""
 import pathlib
 import re
 import subprocess
@@ -14,6 +14,7 @@ PATH = re.compile(r"(?<![\w/.$}>%~*+-])((?:" + "|".join(FOLDERS) + r")/[\w./*-]*
 DOCUMENT = re.compile(r"(?<![\w/.-])((?:\.\./)*[\w/-]+\.md)\b")
 LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]+)")
 OUTSIDE = re.compile(r"(?<![\w.])/(?:home|root|work|Users)/[\w.-]+")
+IDENTIFIER = re.compile(r"\b(?:incstack_[a-z_0-9]+|INCSTACK_[A-Z_0-9]+)")
 THEIRS = "src/hotspot/"  # of a JDK's source tree
 
 COMMENTS = {
@@ -71,6 +72,21 @@ def errors_of(root, name, text):
     return outside + missing
 
 
+def unknown_names(known):
+    """What documents call a function, constant or variable, and no other file has. A name may be
+    the beginning of several."""
+    have = set()
+    for name, text in known.items():
+        if not name.endswith((".md", ".1")):
+            have.update(IDENTIFIER.findall(text))
+    for name, text in known.items():
+        if name.endswith((".md", ".1")):
+            for number, line in enumerate(text.split("\n"), 1):
+                for used in IDENTIFIER.findall(line):
+                    if not any(one.startswith(used) for one in have):
+                        yield f"{name}:{number}: names {used}, which does not exist"
+
+
 def texts():
     git = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"],
                          capture_output=True, text=True, check=True)
@@ -91,6 +107,7 @@ def main():
     if count < 100:
         sys.exit(f"only {count} citations found; nothing was checked")
     errors = {error for name, text in known.items() for error in errors_of(root, name, text)}
+    errors.update(unknown_names(known))
     if errors:
         sys.exit("\n".join(sorted(errors)))
     print(f"{count} citations")

@@ -131,6 +131,12 @@ class Documents(unittest.TestCase):
         self.assertEqual(len(self.errors("tests/unit/a.py", "# see src/no.c")), 1)
         self.assertEqual(len(self.errors("docs/a.md", "../../outside.md")), 1)
 
+    def test_names(self):
+        known = {"a.h": "int incstack_x_get(void);", "b.md": "`incstack_x_get`, `incstack_x`"}
+        self.assertEqual(list(documents.unknown_names(known)), [])
+        known["b.md"] = "`incstack_y`, INCSTACK_NO"
+        self.assertEqual(len(list(documents.unknown_names(known))), 2)
+
 
 class LinkOrder(unittest.TestCase):
     def test_order(self):
