@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fuzzes the reader of spools. The input is a sequence of {offset in three bytes, length,
- * bytes}, which are put over a spool that is as it should be. What is made of it must be
- * blocks that the reader of trace files takes.
+ * bytes}, which overwrite parts of a valid spool. The result must be blocks that the reader of
+ * trace files accepts.
  */
 #include <stdlib.h>
 

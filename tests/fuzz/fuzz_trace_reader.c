@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fuzzes the reader and the replay of heap trace files. The input is a sequence
- * of {type byte, length byte pair, payload}; header and checksums are made right
- * here, or no input would ever get past them.
+ * of {type byte, length byte pair, payload}; header and checksums are made
+ * valid here; otherwise no input would get past them.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the fuzzers of the profile readers do: whatever is accepted is written, read
- * again and must weigh the same. FUZZ_FORMAT is the format of the one that includes.
+ * Shared by the fuzzers of the profile readers. A file that is accepted is written and read again,
+ * and must have the same weights. FUZZ_FORMAT is the format of the file that includes this one.
  */
 #ifndef INCSTACK_TESTS_FUZZ_PROFILE_H
 #define INCSTACK_TESTS_FUZZ_PROFILE_H

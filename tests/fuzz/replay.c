@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The main of a fuzzer where there is no libFuzzer: runs the files it is given.
+ * The main function of a fuzzer without libFuzzer: runs the files that are its arguments.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""gdb's bt through patched frames: test_unwinders stops in the same frames first without
-and then with barriers, and the two must be equal but for the lines of thunks. Then a
-return is stepped through the trampoline, with a complete bt at each instruction.
+"""Tests gdb's bt through patched frames. test_unwinders stops in the same frames without and with
+barriers. The two backtraces must be equal apart from the lines of thunks. Then gdb steps a return
+through the trampoline; bt must be complete at each instruction.
 
-Usage: backtrace.py <gdb> <test_unwinders>; 77 where gdb cannot trace."""
+Usage: backtrace.py <gdb> <test_unwinders>. The status is 77 if gdb cannot trace."""
 import itertools
 import re
 import subprocess

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A program in C that knows nothing of exceptions and loads the traced C++ code,
- * by its dependencies or, with LOADED, at run time and out of the global scope.
+ * A C program without exceptions that loads the traced C++ code: as a dependency, or with LOADED at
+ * run time and outside of the global scope.
  */
 #ifdef LOADED
 #include <dlfcn.h>

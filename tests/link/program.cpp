@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Linked in every way that tests/link/run knows: traces through barriers must be
- * those of full walks, and exceptions must pass, also to a handler in the direct
- * caller of a patched frame. With the frame pointers that the core alone wants.
+ * A program that tests/link/run links in every way. Traces through barriers must equal full walks,
+ * and exceptions must pass, also to a handler in the direct caller of a patched frame. It is
+ * compiled with frame pointers, which the core needs if it is used alone.
  */
 #include <cstdint>
 #include <cstdio>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens plugins by paths relative to its directory, and leaves the directory. The second is
- * opened when the path of the first says nothing any more: the list of modules is made anew.
+ * Opens plugins by paths relative to its directory, and leaves the directory. The second
+ * one is opened when the path of the first one is no longer valid: then the list of modules is
+ * made anew.
  */
 #include <dlfcn.h>
 #include <stddef.h>

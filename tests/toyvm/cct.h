@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cct.c: one tree, built twice.
+ * The calling context tree of the oracle, and its comparison with the library's (cct.c).
  */
 #ifndef TOYVM_CCT_H
 #define TOYVM_CCT_H

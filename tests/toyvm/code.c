@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory for generated code, and the table from addresses to what is known
- * of the code there. Readers take no lock: entries are added in the order of
- * their addresses and published by the count.
+ * The memory for generated code, and the table that describes the code at each address. Readers
+ * take no lock: entries are added in the order of their addresses, and the count publishes them.
  */
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Statements and expressions of the toy language to bytecode, while they are
- * read. Jumps leave only statements, so the operand stack is empty at each label.
+ * Compiles statements and expressions of the toy language to bytecode while they are read. Jumps
+ * only leave statements, so the operand stack is empty at each label.
  */
 #include <stdlib.h>
 #include <string.h>

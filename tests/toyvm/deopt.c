@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Changing the kind of a frame in place, at the top or in the middle of a stack,
- * and exceptions. A compiled frame is as large as the interpreted frames that it
- * may become, so nothing below or above it moves; a frame that is replaced by a
- * compiled one at a back edge does move.
+ * Changes the kind of a frame in place, at the top or in the middle of a stack, and throws
+ * exceptions. A compiled frame is as large as the interpreted frames that it may become, so its
+ * neighbours do not move. A frame that is replaced by a compiled one at a back edge does move.
  */
 #include "vm.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What happens at a poll: samples, and everything that may happen to frames
- * between a sample and its completion, at random.
+ * Makes things happen at polls, at random: samples, and everything that may happen to frames
+ * between a sample and its completion.
  */
 #include "vm.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deliberate bugs of the embedder: what the papers' authors and others got wrong.
- * TOYVM_FAULT says which is compiled in (a number, or the variable by which
- * toyvm_faulty chooses); without it there is none. Those of the core are in
- * src/trace/fault.h; faults.sh shows that the oracle finds each.
+ * Deliberate bugs of the embedder: mistakes that the authors of the papers and others have made.
+ * TOYVM_FAULT selects the one that is compiled in: a number, or the variable by which toyvm_faulty
+ * chooses. Without it there is none. Those of the core are in src/trace/fault.h. check.sh shows
+ * that the oracle finds each.
  */
 #ifndef TOYVM_FAULTS_H
 #define TOYVM_FAULTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fibers: their stacks, which grow by being copied; the threads that they run on
- * and migrate between; and one run of a program from start to end.
+ * Fibers: their stacks, which grow by being copied, and the threads between which they migrate.
+ * Also one run of a program, from start to end.
  */
 #include <stdlib.h>
 #include <string.h>

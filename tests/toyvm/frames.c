@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The frames of a fiber as the VM walks them, and the same knowledge in the form
- * in which the library asks for it: unwind rules, positions, patched returns.
+ * Walks the frames of a fiber for the VM, and describes them to the library: unwind rules,
+ * positions, patched returns. This is the embedding.
  */
 #include "vm.h"
 

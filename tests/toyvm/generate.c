@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random programs as text. All recursion goes down with d and stops without
- * fuel, all loops are counted: every program ends.
+ * Makes random programs as text. Every program ends: recursion decreases d and stops without fuel,
+ * and all loops are counted.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The heap: two spaces, and a collector that stops all threads, walks all stacks
- * through the library's barriers, and moves every object.
+ * The heap: two spaces, and a collector that stops all threads, walks all stacks through the
+ * library's barriers, and moves every object.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The template compiler: frames without frame pointer, whose size is known only
- * to the blob; inlining; polls at returns and back edges. Handlers are never
- * compiled: who catches is deoptimized first.
+ * The template compiler. Its frames have no frame pointer, and only the blob knows their size. It
+ * inlines, and polls at returns and back edges. Handlers are never compiled: a method that
+ * catches is deoptimized first.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fibers whose frames are a chain on the heap, with return barriers of the VM's
- * own: a flag per frame. A frame has the layout of those on a machine stack, so
- * the collector and the VM's walk need not know the difference; its name is its
- * frame pointer. These fibers are interpreted.
+ * own: a flag per frame. A frame has the layout of frames on a machine stack,
+ * so the collector and the VM's walk need not tell them apart. The name of a frame is its frame
+ * pointer. These fibers are interpreted.
  */
 #include <stdlib.h>
 #include <string.h>

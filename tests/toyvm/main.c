@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * toyvm_oracle: runs programs, random ones or from files, with every event of the
- * VM on, and says in its last line what happened.
+ * toyvm_oracle: runs programs, random ones or from files, with every event of the VM enabled. Its
+ * last line counts what happened.
  */
 #include <errno.h>
 #include <inttypes.h>

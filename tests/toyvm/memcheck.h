@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What valgrind's memcheck cannot see. It follows the stack pointer: what that
- * passes downward is new and undefined, what it passes upward is dead. Here C code,
- * on another stack, builds and pops frames of a fiber, so it says how far the
- * fiber's stack reaches then. These are the only annotations of the VM.
+ * Tells valgrind's memcheck what it cannot see. Memcheck follows the stack pointer: memory that it
+ * passes downwards is new and undefined, memory that it passes upwards is dead. Here C code on
+ * another stack pushes and pops frames of a fiber, so it reports how far the fiber's stack
+ * reaches. These are the only annotations of the VM.
  */
 #ifndef TOYVM_MEMCHECK_H
 #define TOYVM_MEMCHECK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The same run twice, with return barriers and in another mode, full walks at every
- * sample as a rule: whether both give the same profile, and what each costs.
+ * Makes the same run twice, with return barriers and in another mode (usually full walks at every
+ * sample). Checks that both yield the same profile, and prints what each costs.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Native methods: C functions on the thread's own stack, each with a frame of the
- * VM that stands for it. They call back, catch, and block.
+ * VM that represents it. They call back, catch, and block.
  */
 #include <sched.h>
 

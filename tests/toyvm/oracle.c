@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The oracle: what the stack was at each sample, from the record that the VM
- * keeps of its own, and the comparison with what the library retrieves.
+ * The oracle: notes what the stack was at each sample, from the VM's own record of its calls, and
+ * compares that with what the library retrieves.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The polling page: compiled code polls by reading a page of its thread, which who
- * wants something makes unreadable. The fault handler knows a poll by the page and
- * goes on in a stub, so that the slow path runs outside the handler, as at any other
- * poll. The page only says "look at the poll word": it may fault in vain.
+ * The polling page. Compiled code polls by reading a page of its thread; a thread that requests
+ * something makes the page unreadable. The fault handler recognizes a poll by the page and
+ * continues in a stub, so the slow path runs outside of the handler, as at any other poll. A
+ * fault only means that the poll word must be read; it may have no request.
  */
 #include <signal.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The toy language in one pass: tokens from a text, declarations, and the tables
- * of names. Statements and expressions are in compile.c.
+ * Parses the toy language in one pass: tokens, declarations, and the tables of names. Statements
+ * and expressions are in compile.c.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What parse.c and compile.c share: the state of the parser.
+ * The state of the parser, which parse.c and compile.c share.
  */
 #ifndef TOYVM_PARSE_H
 #define TOYVM_PARSE_H

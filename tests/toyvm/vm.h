@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The toy VM: its data, and the functions that its files share. C code never runs
- * on the stacks of the VM: generated stubs leave for the thread's C stack with the
- * registers in the fiber, and whatever C made of them is what goes on. So all
- * frames of a fiber are plain data, which deoptimization, on-stack replacement,
- * exceptions, the collector and stack growth read and rewrite.
+ * on the stacks of the VM: generated stubs save the registers in the fiber and switch to the
+ * thread's C stack; afterwards they load what C code has made of the registers. So all frames of a
+ * fiber are plain data, which deoptimization, on-stack replacement, exceptions, the collector and
+ * stack growth read and change.
  */
 #ifndef TOYVM_VM_H
 #define TOYVM_VM_H
