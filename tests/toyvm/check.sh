@@ -81,6 +81,7 @@ random() {
 	echo "$last"
 	[[ $last == *"on the heap: samples="[1-9]*returns=[1-9]* ]] || fail "no frames on the heap"
 	[[ $last == *"page: faults="[1-9]* ]] || fail "nobody polled by a page"
+	[[ $last == *"limits: refused="[1-9]*no_thunk=[1-9]*no_arm=[1-9]* ]] || fail "no limits"
 	last=$(tail -n 1 <<<"$last")
 	awk '{
 		for (i = 2; i <= NF; i++) { split($i, f, "="); v[f[1]] = f[2] }
@@ -185,7 +186,7 @@ listed() {
 soak() {
 	local seed sum=0 last
 	for seed in 11 12 13 14 15 16; do
-		last=$("$oracle" --seed "$seed" --programs 75) || fail "seed $seed: $last"
+		last=$("$oracle" --seed "$seed" --programs 100) || fail "seed $seed: $last"
 		last=$(tail -n 1 <<<"$last")
 		echo "$last"
 		last=${last#*samples=}

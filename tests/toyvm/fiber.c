@@ -234,7 +234,10 @@ static void open_vm(struct vm *vm)
 					   .embedder = &embedder,
 					   .context = vm,
 					   .mode = (uint32_t)vm->schedule.mode,
-					   .distance = vm->schedule.distance};
+					   .distance = vm->schedule.distance,
+					   .stack_bytes = vm->schedule.stack_bytes,
+					   .chunk_bytes = (uint32_t)vm->schedule.stack_bytes / 4,
+					   .thunk_limit = vm->schedule.thunk_limit};
 	if (incstack_runtime_create(&options, &vm->runtime) ||
 	    incstack_safepoint_create(NULL, &vm->safepoint))
 		abort();

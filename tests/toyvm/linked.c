@@ -142,8 +142,13 @@ static void set_armed(uintptr_t frame, value armed)
 
 int linked_arm(void *context, void *identity, uintptr_t frame)
 {
+	const struct fiber *f = identity;
+	const uint32_t arms = f->vm->schedule.arms;
 	(void)context;
-	(void)identity;
+	if (arms && random_below(&f->thread->random, arms) == 0) {
+		COUNT(no_arm);
+		return INCSTACK_EUNWIND;
+	}
 	set_armed(frame, 1);
 	return 0;
 }

@@ -209,6 +209,16 @@ static void run_file(const struct arguments *a)
 	free(text);
 }
 
+/* Where thunks or memory run out, or frames refuse barriers, traces are refused or cut off, but
+ * never wrong. */
+static void limit(struct schedule *s, uint64_t *random)
+{
+	static const uint32_t thunks[] = {0, 0, 0, 0, 1, 4, 20, 100};
+	s->thunk_limit = thunks[random_below(random, 8)];
+	s->arms = random_below(random, 4) ? 0 : 1 + random_below(random, 4);
+	s->stack_bytes = random_below(random, 4) ? 0 : 16 << 10;
+}
+
 static void random_program(const struct arguments *a, uint64_t seed)
 {
 	static const int distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 0, 1, 2, 5};
@@ -225,6 +235,7 @@ static void random_program(const struct arguments *a, uint64_t seed)
 	s->silent_exits = random_below(&random, 8) == 0;
 	if (!a->fixed_page)
 		s->page = random_below(&random, 4) == 0;
+	limit(s, &random);
 	char *text = program_generate(seed);
 	if (a->dump)
 		puts(text);
@@ -248,6 +259,10 @@ static void print_counters(void)
 	if (counters.linked_samples)
 		printf("toyvm: frames on the heap: samples=%" PRIu64 " returns=%" PRIu64 "\n",
 		       counters.linked_samples, counters.linked_returns);
+	if (counters.refused + counters.no_thunk + counters.no_arm)
+		printf("toyvm: limits: refused=%" PRIu64 " no_thunk=%" PRIu64 " no_arm=%" PRIu64
+		       "\n",
+		       counters.refused, counters.no_thunk, counters.no_arm);
 	if (counters.pages)
 		printf("toyvm: polling page: faults=%" PRIu64 "\n", counters.pages);
 #define ITEM(name) " " #name "=%" PRIu64

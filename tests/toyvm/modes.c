@@ -38,6 +38,7 @@ static struct incstack_profile *run(struct program *p, const struct schedule *s,
 	one.mode = mode;
 	one.lazily = true;
 	one.silent_exits = false;
+	one.stack_bytes = 0;
 	vm_run(p, &one, seed, n, false);
 	seen.seconds[which] += seconds() - start;
 	return one.profile;

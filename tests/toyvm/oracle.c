@@ -84,7 +84,9 @@ void oracle_sample(struct fiber *f, uint64_t *random)
 	incstack_stack_reserve(f->stack, 512 + count * 64);
 	int error = incstack_sample(f->stack, o->first + o->record_count, weight, &top);
 	if (error) {
-		if (error == INCSTACK_EROOM)
+		if (error == INCSTACK_EROOM && f->vm->schedule.stack_bytes)
+			COUNT(refused);
+		else if (error == INCSTACK_EROOM)
 			COUNT(lost);
 		else
 			COUNT(mismatches);
@@ -121,21 +123,27 @@ static void show(const struct fiber *f, const struct record *r, const struct inc
 	}
 }
 
-/* A trace may be cut off only where the VM kept an exit to itself, never wrong. */
+/* Where the VM keeps exits to itself or limits the memory of traces. */
+static bool may_be_cut(const struct fiber *f)
+{
+	return f->vm->schedule.silent_exits || f->vm->schedule.stack_bytes;
+}
+
+/* A trace may be cut off only there, and is never wrong. */
 static bool same(const struct oracle *o, const struct record *r, const struct incstack_trace *t,
-		 bool silent_exits, bool *inlined)
+		 bool cut, bool *inlined)
 {
 	const uint64_t *entry = o->entries + r->start + r->count;
 	const struct incstack_frame_object *f = t->top;
 	for (size_t i = 0; i < r->count; i++, f = f->parent) {
 		entry--;
-		if (f && silent_exits && f->flags & INCSTACK_OBJECT_TRUNCATED &&
+		if (f && cut && f->flags & INCSTACK_OBJECT_TRUNCATED &&
 		    f->flags & INCSTACK_OBJECT_RAW)
 			return true; /* its frame went before its position was read */
 		if (!f || f->method != *entry >> 32 || f->bci != (int32_t)*entry)
 			return false;
 		*inlined |= (f->flags & INCSTACK_OBJECT_VIRTUAL) != 0;
-		if (!f->parent && silent_exits && f->flags & INCSTACK_OBJECT_TRUNCATED) {
+		if (!f->parent && cut && f->flags & INCSTACK_OBJECT_TRUNCATED) {
 			COUNT(truncated);
 			return t->weight == r->weight;
 		}
@@ -148,13 +156,13 @@ static void compare(struct fiber *f, const struct incstack_trace *t, size_t i)
 	struct oracle *o = f->oracle;
 	bool inlined = false;
 	const struct record *r = &o->records[i];
-	if (t->id != o->first + i || !same(o, r, t, f->vm->schedule.silent_exits, &inlined)) {
+	if (t->id != o->first + i || !same(o, r, t, may_be_cut(f), &inlined)) {
 		if (COUNT(mismatches) < 3)
 			show(f, r, t);
 	}
 	if (inlined)
 		COUNT(inlined);
-	if (!f->vm->schedule.silent_exits)
+	if (!may_be_cut(f))
 		cct_add_record(o->cct, o->entries + r->start, r->count);
 }
 
@@ -169,7 +177,10 @@ void oracle_look(struct fiber *f)
 /* At the end of a fiber. */
 void oracle_finish(struct fiber *f)
 {
+	struct incstack_stats stats = {.size = sizeof(stats)};
 	oracle_retrieve(f);
+	incstack_stack_stats(f->stack, &stats);
+	atomic_fetch_add_explicit(&counters.no_thunk, stats.no_thunk, memory_order_relaxed);
 	if (!f->vm->schedule.sampling && !cct_same(f->oracle->cct))
 		COUNT(mismatches);
 }
@@ -200,7 +211,7 @@ void oracle_retrieve(struct fiber *f)
 	}
 	if (i != o->record_count && !f->vm->schedule.sampling)
 		COUNT(mismatches);
-	if (!f->vm->schedule.silent_exits)
+	if (!may_be_cut(f))
 		cct_add_tree(o->cct, tree);
 	if (f->vm->schedule.profile)
 		add_to_profile(f->vm, tree);

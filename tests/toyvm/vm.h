@@ -96,7 +96,10 @@ struct schedule {
 	bool page;         /* compiled code polls by a page, not by the word */
 	uint32_t linked;   /* of eight fibers, how many have their frames on the heap */
 	bool silent_exits; /* some exceptions are not announced: traces may be cut off */
-	bool lazily;       /* no deoptimization asks for barriers: every mode does the same */
+	uint32_t thunk_limit;
+	uint64_t stack_bytes; /* limit of each fiber's traces: some are refused or cut off */
+	uint32_t arms;        /* frames on the heap refuse a barrier, one of so many times */
+	bool lazily;          /* no deoptimization asks for barriers: every mode does the same */
 	/* Null, or to which all retrieved traces are added. */
 	struct incstack_profile *profile;
 	/* Null, or whose sampling is all that happens at polls. Called around the run. */
@@ -113,7 +116,7 @@ struct sampling {
 struct counters {
 	_Atomic uint64_t samples, mismatches, lost, exceptions, deopts, deopt_first, barrier_first,
 		osr, moved, inlined, gc, fibers, natives, threads, truncated, linked_samples,
-		linked_returns, pages;
+		linked_returns, pages, refused, no_thunk, no_arm;
 	_Atomic uint64_t depths[4096];
 };
 extern struct counters counters;
