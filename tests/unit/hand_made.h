@@ -10,6 +10,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "../../src/trace/barrier.h"
 #include "../../src/trace/stack.h"
 
 enum { HAND_FRAMES = 64, HAND_UNIT = 8 * sizeof(uintptr_t), HAND_WORDS = 8 * (HAND_FRAMES + 64) };
@@ -178,11 +179,16 @@ static inline bool hand_patched(unsigned n)
 	return is_thunk(*hand_slot(n));
 }
 
-/* Frame n returns, as the processor would go: to where that comes. */
+/* Frame n returns, as the processor would do it, and nothing uses its slot any more. The library
+ * could not see that, because the test runs on another stack. Returns where its caller continues. */
 static inline uintptr_t hand_return(unsigned n)
 {
 	uintptr_t word = *hand_slot(n);
-	return is_thunk(word) ? incstack__returned(thunk_cell(word), hand_fp(n - 1), 0) : word;
+	if (!is_thunk(word))
+		return word;
+	uintptr_t resume = incstack__returned(thunk_cell(word), hand_fp(n - 1), 0);
+	incstack__limbo_release(hand.s, hand_sp(n - 1));
+	return resume;
 }
 
 /* From o on the trace shows the frames from n to the base. */
