@@ -3,6 +3,8 @@
  * The least that an embedder needs: a table with one function, which tells how to walk frames
  * that keep a frame pointer. The program samples a recursion and prints how few frames were
  * walked for all that the traces show.
+ *
+ * Build: cc -fno-omit-frame-pointer 1_frames.c $(pkg-config --static --cflags --libs incstack)
  */
 #include <inttypes.h>
 #include <pthread.h>

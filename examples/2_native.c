@@ -6,6 +6,8 @@
  * Link it with -rdynamic (CMake: ENABLE_EXPORTS), or dladdr does not know the functions.
  *
  *     2_native | incstack convert - flame.html --input-format folded
+ *
+ * Build: cc -rdynamic 2_native.c $(pkg-config --static --cflags --libs incstack-native incstack-profile)
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

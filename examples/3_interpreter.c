@@ -2,6 +2,7 @@
  *
  * An interpreter whose frames are on the heap. Only the interpreter can walk them, so it provides
  * the walk, and a mark in a frame is the barrier. It prints folded stacks.
+ * Build: cc 3_interpreter.c $(pkg-config --static --cflags --libs incstack-profile)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,33 +10,30 @@
 #include <incstack/profile.h>
 
 /* The language: a digit calls that function, 's' takes a sample, the end returns. */
-static const char *const names[] = {NULL, "main", "parse", "eval", "leaf"};
-static const char *const code[] = {NULL, "2s32", "33s", "4s4s", "ss"};
+static const char *const names[] = {"main", "parse", "eval", "leaf"};
+static const char *const code[] = {"1s21", "22s", "3s3s", "ss"};
 
 struct frame {
 	struct frame *caller;
-	unsigned function, at; /* the first function is 1, because no pc is 0 */
-	int armed;             /* the library wants to know before it runs again */
+	unsigned function, at;
+	int armed; /* the library wants to know before it runs again */
 };
 
 static const struct incstack_profile_kind kind = {"samples", "count"};
 static struct frame *top;
 static struct incstack_stack *stack;
-
 /* A number that decode understands without the frame. */
-static uintptr_t pc_of(const struct frame *frame)
-{
-	return 100 * frame->function + frame->at;
-}
+#define PC_OF(frame) (100 * (frame)->function + (frame)->at)
 
 static int caller(void *context, void *identity, struct incstack_frame *frame)
 {
 	const struct frame *to = ((struct frame *)frame->sp)->caller; /* sp names the frame */
-	if (to != NULL)
-		*frame = (struct incstack_frame){.pc = pc_of(to),
-						 .sp = (uintptr_t)to,
-						 .flags = to->armed ? INCSTACK_FRAME_ARMED : 0};
-	return (void)context, (void)identity, to != NULL;
+	if (to == NULL)
+		return (void)context, (void)identity, 0; /* it was the outermost frame */
+	*frame = (struct incstack_frame){.pc = PC_OF(to),
+					 .sp = (uintptr_t)to,
+					 .flags = to->armed ? INCSTACK_FRAME_ARMED : 0};
+	return 1;
 }
 
 static int arm(void *context, void *identity, uintptr_t frame)
@@ -59,25 +57,23 @@ static int decode(void *context, const struct incstack_frame *frame,
 static size_t name(void *context, uint64_t method, int32_t bci, uint32_t flags, char *text,
 		   size_t size)
 {
-	(void)context, (void)bci, (void)flags;
-	return (size_t)snprintf(text, size, "%s", names[method]);
+	return (void)context, (void)bci, (void)flags,
+	       (size_t)snprintf(text, size, "%s", names[method]);
 }
 
 static void call(unsigned function)
 {
-	struct frame *callee = calloc(1, sizeof(*callee));
+	struct frame *callee = malloc(sizeof(*callee));
 	*callee = (struct frame){.caller = top, .function = function};
 	top = callee;
 }
 
-/* The caller of the top frame is about to run again. */
 static void give_back(void)
 {
 	struct frame *callee = top;
-
 	top = callee->caller;
 	free(callee);
-	if (top && top->armed) {
+	if (top && top->armed) { /* it is about to run again */
 		top->armed = 0;
 		incstack_stack_returned(stack, (uintptr_t)top);
 	}
@@ -87,20 +83,17 @@ static void give_back(void)
 static int run(void)
 {
 	int error = 0;
-
-	for (call(1); top && error == 0;) {
+	for (call(0); top && error == 0;) {
 		const char op = code[top->function][top->at++];
-		const struct incstack_top here = {.pc = pc_of(top), .sp = (uintptr_t)top};
-
-		if (op == 0)
-			give_back();
-		else if (op == 's')
+		const struct incstack_top here = {.pc = PC_OF(top), .sp = (uintptr_t)top};
+		if (op == 's')
 			error = incstack_sample_at_poll(stack, 0, 1, &here);
 		else
-			call((unsigned)(op - '0'));
+			op ? call((unsigned)(op - '0')) : give_back();
 	}
 	return error;
 }
+#define FAILS(call) ((error = (call)) != 0)
 
 int main(void)
 {
@@ -110,10 +103,17 @@ int main(void)
 	struct incstack_runtime *runtime;
 	struct incstack_profile *profile;
 	struct incstack_tree *tree;
-	return incstack_runtime_create(&options, &runtime) ||
-	       incstack_stack_create_embedder(runtime, NULL, &stack) || run() ||
-	       incstack_retrieve(stack, &tree) || incstack_profile_create(&kind, 1, &profile) ||
-	       incstack_profile_add_tree(profile, tree, NULL, NULL) ||
-	       incstack_profile_name_frames(profile, name, NULL) ||
-	       incstack_profile_write(profile, INCSTACK_FORMAT_FOLDED, 0, stdout);
+	int error;
+	if (FAILS(incstack_runtime_create(&options, &runtime)) ||
+	    FAILS(incstack_stack_create_embedder(runtime, NULL, &stack)) || FAILS(run()) ||
+	    FAILS(incstack_retrieve(stack, &tree)) ||
+	    FAILS(incstack_profile_create(&kind, 1, &profile)) ||
+	    FAILS(incstack_profile_add_tree(profile, tree, NULL, NULL)) ||
+	    FAILS(incstack_profile_name_frames(profile, name, NULL)) ||
+	    FAILS(incstack_profile_write(profile, INCSTACK_FORMAT_FOLDED, 0, stdout)))
+		return fprintf(stderr, "3_interpreter: %s\n", incstack_error_text(error)), 1;
+	incstack_profile_destroy(profile);
+	incstack_tree_release(tree);
+	incstack_stack_destroy(stack);
+	return incstack_runtime_destroy(runtime);
 }

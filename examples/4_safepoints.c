@@ -2,6 +2,7 @@
  *
  * Partial safepoints: four threads work and poll. Each request wants samples of two of them; the
  * first two that reach a poll sample themselves, the others run on.
+ * Build: cc 4_safepoints.c $(pkg-config --static --cflags --libs incstack-native)
  */
 #include <inttypes.h>
 #include <pthread.h>

@@ -77,7 +77,8 @@ struct incstack_options {
 	uint32_t thunk_limit;  /* limit for live barriers in this runtime; 0: no limit */
 };
 
-/* Creates a runtime. Values that are out of bounds but harmless are clamped.
+/* Creates a runtime. chunk_bytes and stack_bytes are clamped to what is possible; a distance or
+ * a mode out of bounds is an error.
  * Errors: EINVAL, also for options that contradict each other (a chunk larger than a
  * stack's limit; only one of allocate and release) and for a size that ends in the middle
  * of a field; ENOMEM.
