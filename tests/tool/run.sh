@@ -396,7 +396,9 @@ test_ends_while_threads_allocate() {
 		for options in --mode=patch --crosscheck=own; do
 			record -o trace "$options" -- "$crash" count=counts growing=3:20000 "$end"
 			equal "status of $end" "$status" 0
-			! grep -q 'a thread could not be stopped' stderr || continue
+			# A loss that the report explains may happen, rarely.
+			! grep -qE 'a thread could not be stopped|the recorder got no memory' stderr ||
+				continue
 			equal lost "$(value lost)" 0
 			equal mismatches "$(value mismatches)" 0
 			read -ra seen < <(sed -n 's/^growing //p' stdout)

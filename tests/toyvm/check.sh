@@ -172,7 +172,7 @@ listed() {
 			>/dev/null 2>&1
 		text=$(perf report -i "$folder/data" --stdio -s dso,symbol 2>/dev/null)
 		map+=" $(grep -oE 'tid +[0-9]+' <<<"$text" | awk '{ print "/tmp/perf-" $2 ".map" }' | sort -u)"
-		grep -E 'JIT.* attract' <<<"$text" || fail "perf says: $text"
+		grep -E 'JIT.* (attract|square|root|body|advance|main) ' <<<"$text" || fail "perf says: $text"
 	fi
 	gdb -nx -batch -ex run --args true 2>&1 | grep -q 'exited normally' || return 0
 	text=$(gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'break toy_poll' -ex run \
