@@ -39,6 +39,7 @@ static struct incstack_profile *run(struct program *p, const struct schedule *s,
 	one.lazily = true;
 	one.silent_exits = false;
 	one.stack_bytes = 0;
+	one.arms = 0; /* a refusal takes a random number, and only mode patch asks */
 	vm_run(p, &one, seed, n, false);
 	seen.seconds[which] += seconds() - start;
 	return one.profile;
