@@ -155,8 +155,8 @@ struct incstack_embedder {
 	 * before control returns to `frame`, and before it pops `frame` without a
 	 * return. That call removes the barrier without calling disarm, so clear your own
 	 * mark before the call. If you pop the frame without that call, provide `youngest`,
-	 * or take a sample before you retrieve: the sample notices the pop, and the traces
-	 * that needed the frame are truncated.
+	 * or take a sample before you retrieve: a sample that is not refused notices the
+	 * pop, and the traces that needed the frame are truncated.
 	 * A negative result means that this frame cannot have a barrier; then its caller
 	 * is tried. */
 	int (*arm)(void *context, void *identity, uintptr_t frame);
