@@ -184,8 +184,7 @@ static bool is_over(const stack *s, uint32_t number)
 	const uintptr_t slot = barrier_of(number)->fp, sp = stack_pointer();
 	if (s->by_embedder || !slot)
 		return true;
-	return inside(s, sp) &&
-	       (slot < sp || content((const uintptr_t *)slot) != thunk_address(number));
+	return inside(s, sp) && !slot_holds_thunk(number, sp);
 }
 
 /* The frames below sp are about to be popped by a jump, with all that may be using thunks there. */

@@ -21,6 +21,14 @@ content(const uintptr_t *slot)
 	return *(const volatile uintptr_t *)slot;
 }
 
+/* Whether the slot of a thunk that was hit or is retired is not below `lowest` and still holds the
+ * thunk. */
+static inline bool slot_holds_thunk(uint32_t number, uintptr_t lowest)
+{
+	const uintptr_t *slot = (const uintptr_t *)barrier_of(number)->fp;
+	return (uintptr_t)slot >= lowest && content(slot) == thunk_address(number);
+}
+
 bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp);
 void incstack__barrier_reuse(stack *s, object *o, object *next, uintptr_t fp);
 void incstack__barrier_free(stack *s, object *o);

@@ -20,17 +20,15 @@ void incstack__barrier_revived(stack *s, const struct incstack__cell *cell)
 static void give_back_slot(uint32_t number, uintptr_t sp)
 {
 	enum { RED_ZONE = 128 };
-	uintptr_t *slot = (uintptr_t *)barrier_of(number)->fp;
-	if ((uintptr_t)slot >= sp - RED_ZONE && content(slot) == thunk_address(number))
-		store(slot, thunk_cell(thunk_address(number))->resume);
+	if (slot_holds_thunk(number, sp - RED_ZONE))
+		store((uintptr_t *)barrier_of(number)->fp,
+		      thunk_cell(thunk_address(number))->resume);
 }
 
 /* Whether an unwinder or the trampoline may still read the cell. */
 static bool may_be_in_use(uint32_t number, uintptr_t sp)
 {
-	const struct barrier *b = barrier_of(number);
-	return b->retired == RETIRED_IN_USE && b->fp >= sp &&
-	       content((const uintptr_t *)b->fp) == thunk_address(number);
+	return barrier_of(number)->retired == RETIRED_IN_USE && slot_holds_thunk(number, sp);
 }
 
 static void reclaim(stack *s, bool ends)
