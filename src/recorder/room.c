@@ -62,7 +62,7 @@ static int64_t patience_ns(const struct incstack__record *record)
 }
 
 /* Whether the open callers were last walked long enough ago. Walking them at each call would make
- * the recording a tenth slower. Without the time-stamp counter nobody knows how long it was. */
+ * the recording a tenth slower. Without the time-stamp counter the time is unknown. */
 static int is_completion_due(struct incstack__record *record, uint64_t stamp)
 {
 	if (!has_counter() && stamp - record->completed < COMPLETE_AFTER_TICKS)

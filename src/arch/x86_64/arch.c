@@ -114,7 +114,7 @@ int incstack__thunk_contains(uintptr_t pc)
 	return offset < INCSTACK__ENTRY_BYTES + INCSTACK__POOL_BYTES;
 }
 
-/* For those who sample what a signal has interrupted. */
+/* Also true in the landing pads. A sample of interrupted code must not begin at such a pc. */
 int incstack__trampoline_contains(uintptr_t pc)
 {
 	return incstack__thunk_contains(pc) || pc - (uintptr_t)incstack__thunk_landing <
