@@ -209,23 +209,25 @@ void incstack__limbo_empty(stack *s)
 	}
 }
 
-/* Whether thunk n of s may be used again; if not, the caller retires it. If the slot of a
- * live barrier holds the thunk, the slot is restored. Without `restore` the stack has ended
- * and its memory is not touched. */
-static bool free_again(stack *s, uint32_t n, bool restore)
+/* Takes thunk n from its barrier, if it has one. If the slot of the barrier holds the thunk, the
+ * slot is restored; otherwise the thunk is retired. A thunk that was retired stays so, for the
+ * same reason. Without `restore` the stack has ended and its memory is not touched. */
+static void discard(stack *s, uint32_t n, bool restore)
 {
-	const object *o = barrier_of(n)->object;
-	if (!o)
-		return !restore || !barrier_of(n)->retired;
-	s->stats.stale++;
-	if (!restore)
-		return true;
-	if (content(object_slot(o)) == thunk_address(n)) {
-		store(object_slot(o), thunk_cell(thunk_address(n))->resume);
-		return true;
+	const struct barrier *b = barrier_of(n);
+	s->stats.stale += b->object != NULL;
+	if (!restore) {
+		put(&s->limbo, n, 0);
+	} else if (!b->object && b->retired) {
+		put_retired(s, n);
+	} else if (!b->object) {
+		put(&s->limbo, n, b->fp);
+	} else if (content(object_slot(b->object)) == thunk_address(n)) {
+		store(object_slot(b->object), thunk_cell(thunk_address(n))->resume);
+		put(&s->limbo, n, 0);
+	} else {
+		retire(s, n, (uintptr_t)object_slot(b->object));
 	}
-	barrier_of(n)->fp = (uintptr_t)object_slot(o);
-	return false;
 }
 
 /* Forgets every barrier of s. The chain and the lists may be in any state, so the thunks of s
@@ -233,16 +235,9 @@ static bool free_again(stack *s, uint32_t n, bool restore)
 void incstack__barriers_discard(stack *s, bool restore)
 {
 	s->spare = s->limbo = s->retired = 0;
-	for (uint32_t n = s->thunk_low; n && n <= s->thunk_high; n++) {
-		if (thunk_cell(thunk_address(n))->stack != s)
-			continue;
-		const bool hit = restore && !barrier_of(n)->object;
-		const uintptr_t slot = hit ? barrier_of(n)->fp : 0;
-		if (free_again(s, n, restore))
-			put(&s->limbo, n, slot);
-		else
-			retire(s, n, barrier_of(n)->fp);
-	}
+	for (uint32_t n = s->thunk_low; n && n <= s->thunk_high; n++)
+		if (thunk_cell(thunk_address(n))->stack == s)
+			discard(s, n, restore);
 }
 
 /* Whether a return into a frame of s may still be intercepted. */

@@ -6,6 +6,7 @@
  */
 #include <setjmp.h>
 
+#include "../../src/trace/reset.h"
 #include "../unit/hand_made.h"
 #include "../unit/run_suite.h"
 #include "traced.h"
@@ -75,6 +76,25 @@ START_TEST(moves_with_the_stack)
 	ck_assert_uint_eq(*moved, hand_pc(TOP - 1));
 	ck_assert_uint_eq(*hand_slot(TOP), thunk);
 	ck_assert_int_eq(incstack_runtime_destroy(hand.rt), 0);
+}
+END_TEST
+
+/* A return is being served, so its thunk may still be read. A reset does not forget why the thunk is
+ * kept: a second return through it does not show that the stack was copied. */
+START_TEST(kept_by_a_reset_for_the_same_reason)
+{
+	hand_open((struct incstack_options){.distance = 0});
+	hand_sample(TOP);
+	struct incstack__cell *cell = thunk_cell(*hand_slot(TOP));
+	const uint32_t number = thunk_number(*hand_slot(TOP));
+	ck_assert_uint_eq(incstack__returned(cell, hand_fp(TOP - 1), 0), hand_pc(TOP - 1));
+	incstack__limbo_empty(hand.s);
+	ck_assert_uint_eq(barrier_of(number)->retired, RETIRED_IN_USE);
+	incstack__reset_stack(hand.s, true);
+	ck_assert_uint_eq(barrier_of(number)->retired, RETIRED_IN_USE);
+	ck_assert_uint_eq(hand_return(TOP), hand_pc(TOP - 1));
+	ck_assert_uint_eq(hand_stats().revived, 0);
+	hand_close();
 }
 END_TEST
 
@@ -284,6 +304,7 @@ int main(void)
 	TCase *tests = tcase_create("vanished barriers");
 	tcase_add_loop_test(tests, leads_to_the_right_place, 0, 3);
 	tcase_add_test(tests, moves_with_the_stack);
+	tcase_add_test(tests, kept_by_a_reset_for_the_same_reason);
 	tcase_add_loop_test(tests, given_back_where_thunks_are_short, 0, 4);
 	tcase_add_test(tests, given_back_by_a_retrieve);
 	tcase_add_test(tests, kept_where_stacks_are_copied);
