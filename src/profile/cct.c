@@ -47,9 +47,8 @@ static bool kinds_valid(const struct incstack_profile_kind *kinds, uint32_t coun
 	if (!kinds || count < 1 || count > INCSTACK_PROFILE_KINDS_MAX)
 		return false;
 	for (uint32_t i = 0; i < count; i++)
-		if (!kinds[i].name || !kinds[i].unit ||
-		    !incstack__text_valid(kinds[i].name, strlen(kinds[i].name)) ||
-		    !incstack__text_valid(kinds[i].unit, strlen(kinds[i].unit)))
+		if (!kinds[i].name || !kinds[i].unit || !incstack__string_valid(kinds[i].name) ||
+		    !incstack__string_valid(kinds[i].unit))
 			return false;
 	return true;
 }
@@ -218,11 +217,6 @@ int incstack__node_path(const struct incstack_profile *profile, uint32_t node, u
 	return 0;
 }
 
-static bool text_invalid(const char *text, size_t length)
-{
-	return text && !incstack__text_valid(text, length);
-}
-
 int incstack_profile_add_node(struct incstack_profile *profile, uint32_t parent,
 			      const struct incstack_profile_frame *frame, uint32_t *node)
 {
@@ -233,8 +227,8 @@ int incstack_profile_add_node(struct incstack_profile *profile, uint32_t parent,
 	if (!profile || !frame || !node || parent >= profile->nodes_used ||
 	    frame->flags & INCSTACK_PROFILE_LABEL || (frame->name && !frame->name_length))
 		return INCSTACK_EINVAL;
-	if (text_invalid(frame->name, frame->name_length) ||
-	    (frame->file && text_invalid(frame->file, strlen(frame->file))))
+	if ((frame->name && !incstack__text_valid(frame->name, frame->name_length)) ||
+	    !incstack__string_valid(frame->file))
 		return INCSTACK_EFORMAT;
 	key.bci = frame->bci;
 	key.flags = frame->flags;

@@ -106,6 +106,8 @@ enum { INCSTACK__FRAME_TEXT = 24 };
 int incstack__reserve(void **array, size_t *room, size_t need, size_t element);
 
 bool incstack__text_valid(const char *text, size_t length);
+/* The same for a string; null, which means none, is valid, too. */
+bool incstack__string_valid(const char *string);
 int incstack__name_intern(struct incstack_profile *profile, const char *text, size_t length,
 			  uint32_t *name);
 int incstack__frame_intern(struct incstack_profile *profile, const struct incstack__frame *key,

@@ -80,6 +80,11 @@ bool incstack__text_valid(const char *text, size_t length)
 	return true;
 }
 
+bool incstack__string_valid(const char *string)
+{
+	return !string || incstack__text_valid(string, strlen(string));
+}
+
 static uint32_t name_find(const struct incstack_profile *profile, const char *text, size_t length,
 			  uint32_t hash)
 {

@@ -17,8 +17,7 @@ struct naming {
 
 static bool source_valid(const struct incstack_profile_source *source)
 {
-	return (!source->name || incstack__text_valid(source->name, strlen(source->name))) &&
-	       (!source->file || incstack__text_valid(source->file, strlen(source->file)));
+	return incstack__string_valid(source->name) && incstack__string_valid(source->file);
 }
 
 static void public_frame(const struct incstack_profile *profile, uint32_t number,
