@@ -110,6 +110,8 @@ static int write_merged(struct incstack_profile *written,
 	return error ? error : write_lines(written, 0, writer->stream);
 }
 
+/* `written` gets the names of all frames. If no two frames share a name, the profile is written as
+ * it is, without a second tree, which would need as much memory as the first. */
 static int add(struct incstack_profile_writer *writer)
 {
 	static const struct incstack_profile_kind weights = {"weights", "count"};
