@@ -12,7 +12,7 @@
 enum {
 	LOOK_AFTER_BYTES = 1024,
 	FLUSH_AFTER_NS = 100 * 1000 * 1000,
-	COMPLETE_AFTER_TICKS = 1 << 18, /* of the time-stamp counter, some 0.1 ms */
+	COMPLETE_AFTER_TICKS = 1 << 21, /* of the time-stamp counter, some 1 ms */
 };
 
 /* Whether the open batch was recorded before code was unloaded, so that no event may be added to
