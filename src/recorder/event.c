@@ -187,6 +187,15 @@ static __attribute__((noinline)) int reserve(struct incstack__record *record, si
 	return error;
 }
 
+/* Remembers how much the batch takes, so that the next batch begins with that much memory (flush.c).
+ * Each reservation in between costs two system calls. */
+static __attribute__((noinline)) void reserve_ahead(struct incstack__record *record)
+{
+	if (record->batch_room < INCSTACK__BATCH_ROOM_MOST)
+		record->batch_room += AHEAD_BYTES;
+	reserve(record, 2 * AHEAD_BYTES);
+}
+
 /* Counts a sample. A read-modify-write is only needed where threads share a slot. In both cases a
  * kill leaves a whole word. */
 static inline void count_start(const struct incstack__record *record, int alone)
@@ -217,7 +226,7 @@ static inline uint64_t take(struct incstack__record *record, const struct incsta
 
 	count_start(record, alone);
 	if (__builtin_expect(incstack_stack_room(record->stack) < AHEAD_BYTES, 0))
-		reserve(record, 2 * AHEAD_BYTES);
+		reserve_ahead(record);
 	error = incstack_sample(record->stack, record->traces, 0, top);
 	if (__builtin_expect(error != 0, 0))
 		return take_again(record, *top, error);

@@ -206,6 +206,8 @@ static void flush(struct incstack__record *record)
 	record->tree = NULL;
 	begin_anew(record);
 	incstack_tree_release(tree);
+	if (record->batch_room != 0 && !incstack__recording.stopping)
+		incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES + record->batch_room);
 }
 
 void incstack__record_flush(struct incstack__record *record)

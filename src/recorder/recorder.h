@@ -68,6 +68,7 @@ struct incstack__record {
 	int64_t written_ns;
 	size_t look;        /* the value of log.used at which the clock is read again */
 	uint64_t completed; /* the stamp at which open callers were last walked */
+	size_t batch_room; /* bytes for traces that the largest batch needed besides RESERVE_BYTES */
 	uint32_t number;
 	uint32_t epoch; /* in which its open batch was recorded */
 	pid_t tid;
@@ -310,7 +311,7 @@ void incstack__record_lookup(uintptr_t caller, int certain);
 const void *incstack__record_real_address(const void *address);
 
 /* flush.c */
-enum { INCSTACK__RESERVE_BYTES = 128 << 10 };
+enum { INCSTACK__RESERVE_BYTES = 128 << 10, INCSTACK__BATCH_ROOM_MOST = 1 << 20 };
 void incstack__record_flush(struct incstack__record *record);
 /* Writes what the record has counted so far. */
 void incstack__record_tally(struct incstack__record *record, uint32_t flags);
