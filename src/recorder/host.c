@@ -5,6 +5,10 @@
  * sample meets code of an object for the first time. From then on, mode validate replaces mode
  * patch.
  *
+ * To find a section, the object's file must be read. Only the program's is read when recording
+ * starts. Those of libraries are read when a sample meets their code. That is early enough, because
+ * the runtimes with such sections look only at return addresses that lead into their own code.
+ *
  * Go is not among them. Its runtime copies and scans the stacks of goroutines, but C code runs
  * on the stack of the system thread. Go's own code has no unwind information, so a walk ends
  * there, and no return address that leads into it is changed.
@@ -48,6 +52,13 @@ static const struct runtime {
 	{.file = "continuation.so", .note = INCSTACK__NOTE_STACK_COPIED},
 };
 enum { RUNTIMES = sizeof(runtimes) / sizeof(runtimes[0]) };
+
+/* Whether code is checked when a sample meets it. That needs _dl_find_object (glibc 2.35). */
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+enum { CHECKS_CODE = 1 };
+#else
+enum { CHECKS_CODE = 0 };
+#endif
 
 /* One loaded object, as the dynamic linker has it. */
 struct object {
@@ -117,7 +128,8 @@ static const struct runtime *runtime_by_symbol(const struct object *object)
 
 /* ---- sections, read from the file ------------------------------------------------------ */
 
-enum { NAMES_BYTES = 1024, HEADERS = 16 };
+/* Small, because a sample may meet a library for the first time on a small stack. */
+enum { NAMES_BYTES = 1024, HEADERS = 4 };
 
 static int read_at(int fd, void *to, size_t bytes, uint64_t at)
 {
@@ -232,21 +244,24 @@ void incstack__record_follow_mode(struct incstack__record *record)
 
 /* ---- objects --------------------------------------------------------------------------- */
 
-/* The objects that were checked, by the address of their dynamic section: a hash table with open
- * addressing. relaxed suffices, because an entry is only an address that is compared. */
+/* Objects by the address of their dynamic section: a hash table with open addressing. relaxed
+ * suffices, because an entry is only an address that is compared. */
 enum { OBJECTS_BITS = 10 };
-static const ElfW(Dyn) * met[1u << OBJECTS_BITS];
+typedef const ElfW(Dyn) * object_table[1u << OBJECTS_BITS];
+
+static object_table met;      /* checked by file name and by symbols */
+static object_table searched; /* checked by sections, too */
 static const ElfW(Dyn) * newest;
 
 /* Adds an object. Returns non-zero if it was not in the table before. A full table takes no
  * more. */
-static int meet(const ElfW(Dyn) * object)
+static int add(object_table table, const ElfW(Dyn) * object)
 {
 	const size_t mask = (1u << OBJECTS_BITS) - 1;
 	const size_t first = ((uintptr_t)object >> 4) * 0x9e3779b97f4a7c15u >> (64 - OBJECTS_BITS);
 
 	for (size_t i = 0; i <= mask; i++) {
-		const ElfW(Dyn) **at = &met[(first + i) & mask];
+		const ElfW(Dyn) **at = &table[(first + i) & mask];
 		const ElfW(Dyn) *there = NULL;
 
 		if (__atomic_compare_exchange_n(at, &there, object, 0, __ATOMIC_RELAXED,
@@ -261,21 +276,30 @@ static int meet(const ElfW(Dyn) * object)
 void incstack__record_host_clear(void)
 {
 	memset(met, 0, sizeof(met));
+	memset(searched, 0, sizeof(searched));
 	for (int i = 0; i < RUNTIMES; i++)
 		__atomic_store_n(&watched[i].bytes, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&newest, NULL, __ATOMIC_RELAXED);
 }
 
-static const struct runtime *runtime_of(const struct object *object)
+static const struct runtime *runtime_by_names(const struct object *object)
 {
 	const struct runtime *found;
 
-	if (object->dynamic == NULL || !meet(object->dynamic))
+	if (object->dynamic == NULL || !add(met, object->dynamic))
 		return NULL;
 	found = runtime_by_file(object->path);
-	if (found == NULL)
-		found = runtime_by_symbol(object);
-	return found != NULL ? found : runtime_by_section(object);
+	return found != NULL ? found : runtime_by_symbol(object);
+}
+
+/* Also reads the object's file. That takes several system calls. */
+static const struct runtime *runtime_of(const struct object *object)
+{
+	const struct runtime *found = runtime_by_names(object);
+
+	if (found != NULL || object->dynamic == NULL || !add(searched, object->dynamic))
+		return found;
+	return runtime_by_section(object);
 }
 
 static struct object object_of(const struct dl_phdr_info *info)
@@ -295,7 +319,10 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 	const struct runtime **found = context;
 
 	(void)size;
-	*found = runtime_of(&object);
+	if (CHECKS_CODE && *object.path != '\0')
+		*found = runtime_by_names(&object);
+	else
+		*found = runtime_of(&object);
 	return *found != NULL;
 }
 
@@ -337,7 +364,7 @@ int incstack__record_host_look(void)
 	return found != NULL;
 }
 
-#ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
 
 /* Called for code of such a runtime: its rules forbid barriers until the mode has changed. */
 static int spare(const struct runtime *runtime)
