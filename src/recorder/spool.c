@@ -84,9 +84,14 @@ static void *map_more(int fd, uint64_t offset, size_t bytes)
 	if (!within_limit(offset + bytes) || posix_fallocate(fd, (off_t)offset, (off_t)bytes) != 0)
 		return NULL;
 	memory = reserve(bytes);
-	if (memory == NULL || mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-				   fd, (off_t)offset) != MAP_FAILED)
+	if (memory == NULL)
+		return NULL;
+	if (mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		 (off_t)offset) != MAP_FAILED) {
+		/* Nothing is in the file yet, so there is nothing to read ahead. */
+		madvise(memory, bytes, MADV_RANDOM);
 		return memory;
+	}
 	unmap(memory, bytes);
 	return NULL;
 }
