@@ -35,7 +35,7 @@ static struct incstack__record *create(void)
 	record->tid = gettid();
 	if (incstack__record_prepare(record, incstack__record_number()) != 0 ||
 	    incstack_native_stack_range(&record->low, &record->high) != 0 ||
-	    incstack_native_thread_stack(r->runtime, &record->stack) != 0) {
+	    incstack_stack_create(r->runtime, record->low, record->high, &record->stack) != 0) {
 		incstack__record_discard(record);
 		return NULL;
 	}
