@@ -63,7 +63,7 @@ struct incstack__record *incstack__record_context(uintptr_t at)
 	if (context == NULL)
 		return NULL;
 	context->tid = gettid();
-	context->settled = 0;
+	context->no_barriers = 0;
 	context->used = looks;
 	incstack_stack_own(context->stack);
 	return context;
@@ -79,7 +79,7 @@ static void discard(uint32_t at)
 	struct incstack__record **link = &r->contexts;
 
 	incstack_stack_own(context->stack);
-	if (!context->settled)
+	if (!context->no_barriers)
 		incstack_stack_forget(context->stack);
 	incstack__record_flush(context);
 	while (*link != context)
@@ -115,7 +115,7 @@ static int may_go(const struct incstack__record *context, uintptr_t at)
 	if (!incstack__page_readable(context->high - sizeof(uintptr_t)))
 		return 1;
 	return context->used != looks && !context->comes_back &&
-	       (context->settled || is_elsewhere(context, at));
+	       (context->no_barriers || is_elsewhere(context, at));
 }
 
 /* Releases unused records, each time the number of records has doubled. */
@@ -160,7 +160,7 @@ void incstack__record_context_leave(uintptr_t at, int by_jump)
 	context->comes_back = by_jump;
 	incstack_stack_reserve(context->stack, INCSTACK__RESERVE_BYTES);
 	if (incstack_stack_set_mode(context->stack, incstack__recording.mode) == 0)
-		context->settled = 1;
+		context->no_barriers = 1;
 }
 
 static struct incstack__record *make(uintptr_t low, uintptr_t high)
@@ -230,7 +230,7 @@ void incstack__record_contexts_flush(pid_t tid, uintptr_t at, int last)
 	for (struct incstack__record *c = incstack__recording.contexts; c != NULL; c = c->next) {
 		if (c->tid != tid || incstack_stack_own(c->stack) != 0)
 			continue;
-		if (!c->settled && !runs_on(c, at)) {
+		if (!c->no_barriers && !runs_on(c, at)) {
 			if (!last)
 				continue;
 			incstack_stack_forget(c->stack);

@@ -84,7 +84,7 @@ static struct incstack__record *find_locked(uintptr_t at)
 	if (record != NULL)
 		return record;
 	incstack__record_share();
-	return incstack__recording.late;
+	return incstack__recording.shared_record;
 }
 
 /* Does the same and takes the lock. If the event may write a batch, modules are checked first,
@@ -131,7 +131,7 @@ static inline struct incstack__record *enter(void)
 
 static inline void leave(const struct incstack__record *record)
 {
-	if (record == incstack__recording.late)
+	if (record == incstack__recording.shared_record)
 		incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	end();
 }
@@ -274,7 +274,8 @@ static __attribute__((noinline)) void put_elsewhere(const void *block, size_t by
 
 	incstack__record_protect(&before);
 	record = lock_record((uintptr_t)caller.slot);
-	if (record == incstack__recording.late && incstack__recording.mode != INCSTACK_MODE_FULL)
+	if (record == incstack__recording.shared_record &&
+	    incstack__recording.mode != INCSTACK_MODE_FULL)
 		incstack__record_note(INCSTACK__NOTE_UNKNOWN_STACKS);
 	if (incstack_stack_own(record->stack) == 0)
 		put_alloc(record, block, bytes, caller);
@@ -291,9 +292,9 @@ static __attribute__((noinline)) void alloc_slowly(const void *block, size_t byt
 		count_interrupting();
 		return;
 	}
-	if (incstack__pools_needed() && record != incstack__recording.late)
+	if (incstack__pools_needed() && record != incstack__recording.shared_record)
 		incstack__record_make_thunks(record, caller);
-	if (record == incstack__recording.late || !elsewhere(record, caller))
+	if (record == incstack__recording.shared_record || !elsewhere(record, caller))
 		put_alloc(record, block, bytes, caller);
 	else
 		put_elsewhere(block, bytes, caller);
@@ -406,8 +407,10 @@ void incstack__record_thread_end(void)
 
 	if (record == NULL)
 		return;
-	if (record != incstack__recording.late && incstack__recording.mode != INCSTACK_MODE_FULL)
-		record->settled = incstack_stack_set_mode(record->stack, INCSTACK_MODE_FULL) == 0;
+	if (record != incstack__recording.shared_record &&
+	    incstack__recording.mode != INCSTACK_MODE_FULL)
+		record->no_barriers =
+			incstack_stack_set_mode(record->stack, INCSTACK_MODE_FULL) == 0;
 	leave(record);
 }
 

@@ -233,12 +233,12 @@ static int flush_others(int last)
 
 static void flush_late(uint32_t flags)
 {
-	struct incstack__record *late = incstack__recording.late;
+	struct incstack__record *shared = incstack__recording.shared_record;
 
-	if (incstack_stack_own(late->stack) != 0)
+	if (incstack_stack_own(shared->stack) != 0)
 		return;
-	incstack__record_flush(late);
-	incstack__record_tally(late, flags);
+	incstack__record_flush(shared);
+	incstack__record_tally(shared, flags);
 }
 
 /* Writes all records. A thread in the recorder does not hold still. It may be waiting for the lock,
@@ -304,7 +304,8 @@ static int all_written(void)
 	int written;
 
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
-	written = are_written(r->threads) && are_written(r->contexts) && are_written(r->late);
+	written = are_written(r->threads) && are_written(r->contexts) &&
+		  are_written(r->shared_record);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	return written;
 }

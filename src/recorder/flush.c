@@ -34,8 +34,8 @@ static int count_all(const struct incstack__record *record, struct incstack__tra
 	if (incstack_stack_stats(record->stack, &stats) != 0)
 		return -1;
 	*tally = (struct incstack__trace_tally){
-		.mode = record->settled || record->walker != NULL ? incstack__recording.mode
-								  : stats.mode,
+		.mode = record->no_barriers || record->walker != NULL ? incstack__recording.mode
+								      : stats.mode,
 		.samples = stats.samples,
 		.lost = record->live.refused + stats.lost_retrieve,
 		.truncated = stats.truncated + record->blurred,
@@ -221,6 +221,7 @@ void incstack__record_flush(struct incstack__record *record)
 	flush(record);
 	/* In a sandbox no system call may be made, so no return may lead into the recorder. */
 	if (incstack__recording.stopping)
-		record->settled = incstack_stack_set_mode(record->stack, INCSTACK_MODE_FULL) == 0;
+		record->no_barriers =
+			incstack_stack_set_mode(record->stack, INCSTACK_MODE_FULL) == 0;
 	incstack__record_unprotect(&before);
 }

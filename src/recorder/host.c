@@ -233,7 +233,7 @@ void incstack__record_follow_mode(struct incstack__record *record)
 	struct incstack__protection before;
 
 	record->fallen = 1;
-	if (record == r->late)
+	if (record == r->shared_record)
 		return;
 	incstack__record_protect(&before);
 	incstack_stack_set_mode(record->stack, r->mode);

@@ -72,16 +72,16 @@ struct incstack__record {
 	uint32_t number;
 	uint32_t epoch; /* in which its open batch was recorded */
 	pid_t tid;
-	int endings;             /* how often its TLS destructor has run */
+	int destructor_runs;     /* how often its TLS destructor has run */
 	int held;                /* FREE, WANTED, HELD or RELEASED: exit.c */
 	uintptr_t held_at;       /* the stack pointer of the thread while it is held */
 	uint32_t written;        /* the last flush of all records that wrote this one */
 	const uintptr_t *walker; /* while the program walks its stack: see shown.c */
 	uintptr_t walker_word;
-	int settled;    /* has no barriers: a context that was left, a thread that ends */
-	uint32_t used;  /* of a context: the value of `looks` (context.c) at its last use */
-	int comes_back; /* of a context: it was left by a jump and may be resumed unannounced */
-	int fallen;     /* whether it has followed the recording into mode validate */
+	int no_barriers; /* mode full: a context that was left, a thread that ends */
+	uint32_t used;   /* of a context: the value of `looks` (context.c) at its last use */
+	int comes_back;  /* of a context: it was left by a jump and may be resumed unannounced */
+	int fallen;      /* whether it has followed the recording into mode validate */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct incstack__record, next) <= 128, "two lines");
 _Static_assert(offsetof(struct incstack__record, log.used) == INCSTACK__SPOOL_USED_OFFSET &&
@@ -100,7 +100,7 @@ _Static_assert(offsetof(struct incstack__record, log.used) == INCSTACK__SPOOL_US
 struct incstack__recording {
 	struct incstack_runtime *runtime;
 	struct incstack__record *threads;
-	struct incstack__record *late; /* the shared record */
+	struct incstack__record *shared_record; /* see struct incstack__record */
 	struct incstack__record *contexts;
 	struct incstack__trace_slot *slots;
 	uint64_t slots_taken[INCSTACK__TRACE_SLOTS / 64]; /* slot.c */
@@ -257,7 +257,7 @@ static inline size_t incstack__record_depth(const struct incstack__record *recor
 {
 	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 
-	if (record == incstack__recording.late) /* it may be on any stack */
+	if (record == incstack__recording.shared_record) /* it may be on any stack */
 		return 0;
 	return here >= record->low && here < record->high ? record->high - here : 0;
 }

@@ -160,14 +160,14 @@ static int create_late(void)
 {
 	struct incstack__recording *r = &incstack__recording;
 
-	r->late = incstack__spool_record();
-	if (r->late == NULL)
+	r->shared_record = incstack__spool_record();
+	if (r->shared_record == NULL)
 		return -1;
-	r->late->high = UINTPTR_MAX;
-	if (incstack_stack_create_anywhere(r->runtime, &r->late->stack) != 0 ||
-	    incstack__record_prepare(r->late, 0) != 0)
+	r->shared_record->high = UINTPTR_MAX;
+	if (incstack_stack_create_anywhere(r->runtime, &r->shared_record->stack) != 0 ||
+	    incstack__record_prepare(r->shared_record, 0) != 0)
 		return -1;
-	incstack__record_publish(r->late);
+	incstack__record_publish(r->shared_record);
 	return 0;
 }
 
@@ -264,7 +264,7 @@ incstack__recorder_start(const char *configuration, const struct incstack__linke
 	incstack__record_linker_begin(before_load);
 	incstack__pools_close();
 	incstack__record_modules();
-	r->late->epoch = r->late->live.epoch = r->epoch;
+	r->shared_record->epoch = r->shared_record->live.epoch = r->epoch;
 	incstack__record_check_start();
 	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
 	return &table;

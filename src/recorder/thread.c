@@ -91,7 +91,7 @@ static void ending(void *value)
 
 	if (!incstack__recording.on)
 		return; /* the record may belong to the parent */
-	if (++record->endings < PTHREAD_DESTRUCTOR_ITERATIONS) {
+	if (++record->destructor_runs < PTHREAD_DESTRUCTOR_ITERATIONS) {
 		pthread_setspecific(key, record);
 		return;
 	}

@@ -12,7 +12,7 @@ static int plants(const struct incstack__record *record)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
 
-	return record != incstack__recording.late &&
+	return record != incstack__recording.shared_record &&
 	       incstack_stack_stats(record->stack, &stats) == 0 &&
 	       stats.mode == INCSTACK_MODE_PATCH;
 }
@@ -41,7 +41,7 @@ void incstack__record_walk_end(struct incstack__record *record)
 	if (still_walks(record, HERE))
 		return;
 	record->walker = NULL;
-	if (!record->settled)
+	if (!record->no_barriers)
 		incstack_stack_set_mode(record->stack, incstack__recording.mode);
 }
 

@@ -194,10 +194,10 @@ START_TEST(found_by_address)
 		const uintptr_t low = base_of(order[i]);
 
 		context->tid = 1;
-		context->settled = 1;
+		context->no_barriers = 1;
 		ck_assert_ptr_eq(incstack__record_context(low), context);
 		ck_assert_int_eq(context->tid, gettid());
-		ck_assert_int_eq(context->settled, 0);
+		ck_assert_int_eq(context->no_barriers, 0);
 		ck_assert_ptr_eq(incstack__record_context(low + BYTES - 1), context);
 		ck_assert_ptr_null(incstack__record_context(low + BYTES));
 		ck_assert_ptr_null(incstack__record_context(low - 1));
@@ -240,13 +240,13 @@ START_TEST(memory_is_used_again)
 {
 	for (unsigned n = 0; n < 6; n++)
 		enter(n);
-	records[2].settled = 1;
+	records[2].no_barriers = 1;
 	enter_at(base_of(1) + 64, 2 * BYTES, base_of(1) + 128, 1); /* in that of 1, 2 and 3 */
 	ck_assert_uint_eq(listed(), 4);
 	ck_assert_uint_eq(flushed, 3);
 	ck_assert_uint_eq(abandoned, 3);
 	ck_assert_uint_eq(discarded, 3);
-	ck_assert_uint_eq(forgotten, 2);                     /* what was settled is complete */
+	ck_assert_uint_eq(forgotten, 2); /* without barriers, a trace is complete */
 	enter_at(base_of(5), BYTES / 2, base_of(5) + 64, 1); /* the same lowest address */
 	ck_assert_uint_eq(listed(), 4);
 	ck_assert_uint_eq(flushed, 4);
@@ -273,14 +273,14 @@ START_TEST(unused_records_go)
 	for (; n < 2 * LOOK_FIRST; n++)
 		enter(n);
 	for (unsigned i = 0; i < n; i++) {
-		records[i].settled = i % 2 == 0;
+		records[i].no_barriers = i % 2 == 0;
 		records[i].comes_back = 0;
 	}
 	patched = (uintptr_t)stack_of(&records[1]);
 	records[3].tid = 1; /* it may run there */
 	records[4].comes_back = 1;
 	ck_assert_ptr_nonnull(incstack__record_context(base_of(6))); /* used */
-	records[6].settled = 1;
+	records[6].no_barriers = 1;
 	unreadable = base_of(9) - sizeof(uintptr_t); /* the memory of 8 is gone */
 	records[8].used = looks;
 	enter(n); /* those from LOOK_FIRST on were used since the first look */
@@ -355,7 +355,7 @@ START_TEST(more_than_there_may_be)
 	ck_assert_uint_eq(look_at, CONTEXTS_MAX);
 	ck_assert_uint_eq(flushed, 0);
 	records[5].comes_back = 0;
-	records[5].settled = 1;
+	records[5].no_barriers = 1;
 	ck_assert_ptr_nonnull(enter(CONTEXTS_MAX));
 	ck_assert_uint_eq(flushed, 1);
 	ck_assert_uint_eq(listed(), CONTEXTS_MAX);
@@ -372,11 +372,11 @@ START_TEST(left)
 	incstack__record_context_leave(base_of(0), 1);
 	ck_assert_uint_eq(reserved, 0);
 	incstack__record_context_leave(base_of(1), 1);
-	ck_assert_int_eq(context->settled, 1);
+	ck_assert_int_eq(context->no_barriers, 1);
 	ck_assert_int_eq(context->comes_back, 1);
 	mode_refused = true;
 	incstack__record_context_leave(base_of(1), 0);
-	ck_assert_int_eq(context->settled, 0);
+	ck_assert_int_eq(context->no_barriers, 0);
 	ck_assert_int_eq(context->comes_back, 0);
 	ck_assert_uint_eq(reserved, 2);
 }
@@ -389,7 +389,7 @@ START_TEST(written_at_the_end)
 
 	for (unsigned n = 0; n < 4; n++)
 		enter(n);
-	records[0].settled = 1;
+	records[0].no_barriers = 1;
 	records[3].tid = other;
 	/* Those of this thread that were left, and the one that it runs on. */
 	incstack__record_contexts_flush(gettid(), base_of(1), 0);
@@ -402,7 +402,7 @@ START_TEST(written_at_the_end)
 	incstack__record_contexts_flush(other, base_of(1), 0);
 	ck_assert_uint_eq(flushed, 5);
 	/* Those whose threads have ended. */
-	records[3].settled = 1;
+	records[3].no_barriers = 1;
 	alive.next = &records[7];
 	records[7].tid = gettid();
 	incstack__recording.threads = &alive;

@@ -25,8 +25,8 @@ struct thread {
 struct incstack__recording incstack__recording;
 INCSTACK__TLS struct incstack__record_local incstack__record_local;
 static struct thread threads[THREADS];
-static struct incstack__record own_record, late_record;
-static unsigned notes, own_flushes, late_flushes, tallies;
+static struct incstack__record own_record, for_all;
+static unsigned notes, own_flushes, shared_flushes, tallies;
 static INCSTACK__TLS unsigned owned; /* by the calling thread */
 static int touched_inside, moved_while_held;
 static int signals_while_held; /* how many of the program's come then */
@@ -58,7 +58,7 @@ void incstack__record_flush(struct incstack__record *record)
 	struct thread *thread = thread_of(record);
 
 	own_flushes += record == &own_record;
-	late_flushes += record == &late_record;
+	shared_flushes += record == &for_all;
 	if (thread == NULL)
 		return;
 	const uint64_t steps = steps_of(thread);
@@ -228,7 +228,7 @@ static void begin_test(void)
 {
 	incstack__recording.pid = getpid();
 	incstack__recording.on = 1;
-	incstack__recording.late = &late_record;
+	incstack__recording.shared_record = &for_all;
 	incstack__recording.threads = &own_record;
 	incstack__record_local.mine = &own_record;
 }
@@ -253,7 +253,7 @@ static void flush_all(size_t count)
 static void check_sums(unsigned all)
 {
 	ck_assert_uint_eq(own_flushes, all);
-	ck_assert_uint_eq(late_flushes, all);
+	ck_assert_uint_eq(shared_flushes, all);
 	ck_assert_uint_eq(tallies, all);
 	ck_assert_uint_eq(notes, busy_times);
 	ck_assert_int_eq(touched_inside, 0);
@@ -458,7 +458,7 @@ START_TEST(written_or_not)
 	incstack__recording.contexts = &threads[0].record;
 	ck_assert(!all_written());
 	incstack__recording.contexts = NULL;
-	late_record.log.used = 8;
+	for_all.log.used = 8;
 	ck_assert(!all_written());
 }
 END_TEST

@@ -11,23 +11,23 @@
 
 #include "record_alone.h"
 
-static struct incstack__record late_record, context_record;
-static uint64_t late_events[LOG_BYTES / 8];
+static struct incstack__record for_all, context_record;
+static uint64_t shared_events[LOG_BYTES / 8];
 
 /* A recording with the shared record, whose stack is any. */
 static struct incstack__record *begin_shared(void)
 {
 	struct incstack__record *record = begin_test();
 
-	memset(&late_record, 0, sizeof(late_record));
-	incstack__trace_log_init(&late_record.log, late_events, LOG_BYTES);
-	late_record.slot = &slots[0];
-	late_record.high = UINTPTR_MAX;
-	late_record.written_ns = INT64_MAX;
-	late_record.look = LOG_BYTES;
-	late_record.stack = (struct incstack_stack *)&late_record;
+	memset(&for_all, 0, sizeof(for_all));
+	incstack__trace_log_init(&for_all.log, shared_events, LOG_BYTES);
+	for_all.slot = &slots[0];
+	for_all.high = UINTPTR_MAX;
+	for_all.written_ns = INT64_MAX;
+	for_all.look = LOG_BYTES;
+	for_all.stack = (struct incstack_stack *)&for_all;
 	record->stack = (struct incstack_stack *)record;
-	incstack__recording.late = &late_record;
+	incstack__recording.shared_record = &for_all;
 	own_error = mode_error = 0;
 	owned = unwindings = full_modes = skips = locked = lifts = left_by_jump = entered = 0;
 	contexts[0] = contexts[1] = made = NULL;
@@ -80,14 +80,14 @@ START_TEST(jumps_and_contexts)
 	incstack__record_jump(context_record.high);
 	ck_assert_uint_eq(unwindings, 1);
 	ck_assert_uint_eq(lifts, 1);
-	late_record.low = context_record.high;
-	contexts[1] = &late_record;
+	for_all.low = context_record.high;
+	contexts[1] = &for_all;
 	incstack__record_jump(context_record.high);
 	ck_assert_uint_eq(unwindings, 2);
-	ck_assert_ptr_eq(unwound_stack, late_record.stack);
+	ck_assert_ptr_eq(unwound_stack, for_all.stack);
 	ck_assert_uint_eq(lifts, 2);
 	ck_assert_uint_eq(left_by_jump, 2);
-	incstack__record_switch(&late_record);
+	incstack__record_switch(&for_all);
 	ck_assert_uint_eq(lifts, 3);
 	ck_assert_uint_eq(left_by_jump, 2);
 	ck_assert_uint_eq(entered, 1);
@@ -102,7 +102,7 @@ START_TEST(inside_an_event)
 
 	incstack__record_local.state = INCSTACK__INSIDE;
 	incstack__record_jump(HERE);
-	incstack__record_switch(&late_record);
+	incstack__record_switch(&for_all);
 	incstack__record_thread_end();
 	incstack__record_unload(INCSTACK__UNLOAD_BEGINS, NULL);
 	incstack__record_thread();
@@ -181,10 +181,10 @@ START_TEST(end_of_a_thread)
 
 	incstack__record_thread_end();
 	ck_assert_uint_eq(full_modes, 1);
-	ck_assert_int_eq(record->settled, 1);
+	ck_assert_int_eq(record->no_barriers, 1);
 	mode_error = INCSTACK_EBUSY;
 	incstack__record_thread_end();
-	ck_assert_int_eq(record->settled, 0);
+	ck_assert_int_eq(record->no_barriers, 0);
 	incstack__recording.mode = INCSTACK_MODE_FULL;
 	incstack__record_thread_end();
 	ck_assert_uint_eq(full_modes, 2);
@@ -204,26 +204,26 @@ START_TEST(shared_record)
 
 	record->low = record->high = 0;
 	put(); /* its caller is on no known stack */
-	ck_assert_uint_gt(late_record.log.used, 0);
+	ck_assert_uint_gt(for_all.log.used, 0);
 	ck_assert_uint_eq(record->log.used, 0);
-	const size_t used = late_record.log.used;
+	const size_t used = for_all.log.used;
 	own_error = INCSTACK_EBUSY;
 	put();
-	ck_assert_uint_eq(late_record.log.used, used);
+	ck_assert_uint_eq(for_all.log.used, used);
 	incstack__record_local.mine = NULL;
 	put();
 	incstack__record_jump(HERE);
-	incstack__record_switch(&late_record);
+	incstack__record_switch(&for_all);
 	incstack__record_thread_end();
-	incstack__record_free(&late_record);
-	ck_assert_uint_eq(late_record.log.used, used);
+	incstack__record_free(&for_all);
+	ck_assert_uint_eq(for_all.log.used, used);
 	ck_assert_uint_eq(entered, 0);
 	ck_assert_uint_eq(locked, 0);
 	ck_assert_uint_eq(incstack__record_local.state, 0);
 	own_error = 0;
 	put();
-	ck_assert_uint_gt(late_record.log.used, used);
-	late_record.stack = NULL; /* in a child in which it could not be made */
+	ck_assert_uint_gt(for_all.log.used, used);
+	for_all.stack = NULL; /* in a child in which it could not be made */
 	put();
 	ck_assert_uint_eq(locked, 0);
 }
