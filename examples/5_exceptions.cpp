@@ -50,7 +50,7 @@ void fiber_main()
 
 void resume()
 {
-	incstack_stack_own(fiber_stack); // another thread may have run it before
+	incstack_stack_set_owner(fiber_stack); // another thread may have run it before
 	swapcontext(&program, &fiber);
 }
 

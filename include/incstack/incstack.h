@@ -12,7 +12,7 @@
  * on failure. It checks its arguments in every build. Its comment states:
  *   Thread     who may call it: "any", or "owner": the thread that runs on the stack,
  *              or a thread that holds that thread stopped and has called
- *              incstack_stack_own
+ *              incstack_stack_set_owner
  *   Signal     whether a signal handler may call it
  *   Allocates  whether it may call the embedder's allocate
  *   Blocks     whether it may wait
@@ -158,7 +158,7 @@ INCSTACK_API int incstack_stack_is_busy(const struct incstack_stack *stack);
 /* Makes the calling thread the owner. Call it when a fiber resumes on this thread, or when
  * the caller holds the thread that runs on the stack. Errors: EINVAL.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_stack_own(struct incstack_stack *stack);
+INCSTACK_API int incstack_stack_set_owner(struct incstack_stack *stack);
 
 /* Changes how the library notices returns, even while traces are open. It completes the
  * open traces as far as the reserved memory allows, truncates and counts the others, then

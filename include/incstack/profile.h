@@ -20,7 +20,7 @@ INCSTACK_BEGIN_C
 
 /* Error codes in addition to those of incstack.h. */
 enum incstack_profile_error {
-	INCSTACK_EFORMAT = -32, /* the input is not in the format; see the fault */
+	INCSTACK_EFORMAT = -32, /* the input is not in the format; see the problem */
 	INCSTACK_EIO = -33,     /* the stream failed; errno has the reason */
 };
 
@@ -336,10 +336,10 @@ enum incstack_profile_format {
 INCSTACK_API int incstack_profile_format_of(const char *path);
 
 /* Where and why reading a file failed. */
-struct incstack_profile_fault {
+struct incstack_profile_problem {
 	uint64_t line;   /* from 1; 0 in formats without lines */
 	uint64_t offset; /* of the line, or of the byte or field in the uncompressed data */
-	const char *why; /* a constant string; null if there was no fault */
+	const char *why; /* a constant string; null if there was none */
 };
 
 /* Optional details of pprof files. They are read only on request, because they split contexts
@@ -371,13 +371,13 @@ struct incstack_profile_input {
  * {"samples", "count"}. If the stream of a pprof file cannot seek, a temporary file is
  * used. In JSON files of other programs, times are converted to nanoseconds, fractional
  * weights are rounded in such a way that their sum stays, and profiles or threads with the
- * same unit become one kind. fault may be null.
+ * same unit become one kind. problem may be null.
  * Errors: EINVAL, ENOMEM, ELIMIT, ERANGE, EIO, EFORMAT.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: on the stream. */
 INCSTACK_API int incstack_profile_read(FILE *stream, enum incstack_profile_format format,
 				       const struct incstack_profile_input *input,
 				       struct incstack_profile **profile,
-				       struct incstack_profile_fault *fault);
+				       struct incstack_profile_problem *problem);
 
 /* Details that conversion between files can lose. Weights and names are never lost. */
 enum incstack_profile_loss {

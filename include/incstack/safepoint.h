@@ -241,9 +241,9 @@ enum {
  * as in incstack_safepoint_split. Returns how many operations it ran.
  * Errors: EINVAL, also without a full safepoint; EFORKED.
  * Thread: the one that stopped. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_safepoint_visit(struct incstack_safepoint *safepoint, uint32_t n,
-					  uint32_t flags, incstack_operation *operation,
-					  void *argument);
+INCSTACK_API int incstack_safepoint_run_operation(struct incstack_safepoint *safepoint, uint32_t n,
+						  uint32_t flags, incstack_operation *operation,
+						  void *argument);
 
 /* What a request asks for. */
 struct incstack_request_options {
@@ -254,7 +254,7 @@ struct incstack_request_options {
 	uint32_t count;       /* of ids */
 	uint32_t n;           /* samples wanted, at least 1 */
 	uint32_t flags;       /* INCSTACK_REQUEST_* */
-	/* The deadline, in ns from now; 0: none. It takes effect when a poll, ask or wait
+	/* The deadline, in ns from now; 0: none. It takes effect when a poll, status or wait
 	 * sees it, or, after release, when a start needs the place of the request. */
 	uint64_t deadline_ns;
 	incstack_operation *operation; /* enter, stop and detach return INCSTACK_EBUSY in it */
@@ -318,8 +318,8 @@ INCSTACK_API int incstack_request_cancel(struct incstack_request *request);
 /* Copies the state of a request to *result, after applying its deadline.
  * Errors: EINVAL, EFORKED.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_request_ask(struct incstack_request *request,
-				      struct incstack_request_result *result);
+INCSTACK_API int incstack_request_status(struct incstack_request *request,
+					 struct incstack_request_result *result);
 
 /* Waits until the request has ended, also by its deadline. Do not call it from a running
  * attached thread, from an operation, or between stop and resume: it could wait for itself.

@@ -26,7 +26,7 @@ struct incstack_tracer_options {
 	 * Returns 0, or a negative INCSTACK_E* if the thread has nothing to sample: counted as
 	 * empty. It is called like an operation: on that thread at its poll, or, while it
 	 * waits, on another thread. The tracer has made that thread the owner of nothing yet:
-	 * call incstack_stack_own before incstack_stack_reserve. */
+	 * call incstack_stack_set_owner before incstack_stack_reserve. */
 	int (*locate)(void *context, const struct incstack_ticket *ticket,
 		      struct incstack_stack **stack, struct incstack_top *top);
 	void *context; /* passed to locate */
@@ -57,7 +57,7 @@ struct incstack_tracer_request {
 };
 
 /* Requests samples of n threads of the set, and does not wait for them. If `handle` is not
- * null, *handle is the request, to ask, wait or cancel, and to release.
+ * null, *handle is the request, for status, wait or cancel, and for release.
  * Errors: as incstack_request_start. Algorithm: Gnedt 2014, section 3.3.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: never for a thread's poll. */
 INCSTACK_API int incstack_tracer_request(struct incstack_tracer *tracer,

@@ -46,20 +46,21 @@ int incstack_profile_format_of(const char *path)
 
 int incstack_profile_read(FILE *stream, enum incstack_profile_format format,
 			  const struct incstack_profile_input *input,
-			  struct incstack_profile **profile, struct incstack_profile_fault *fault)
+			  struct incstack_profile **profile,
+			  struct incstack_profile_problem *problem)
 {
 	static const struct incstack_profile_input plain;
 	struct incstack__reader reader = {.stream = stream, .input = input ? input : &plain};
 	const struct format *row = row_of(format);
 	int error;
 
-	if (fault)
-		memset(fault, 0, sizeof(*fault));
+	if (problem)
+		memset(problem, 0, sizeof(*problem));
 	if (!stream || !profile || !row->read)
 		return INCSTACK_EINVAL;
 	error = row->read(&reader);
-	if (fault)
-		*fault = reader.at;
+	if (problem)
+		*problem = reader.at;
 	if (error)
 		incstack_profile_destroy(reader.profile);
 	else

@@ -65,7 +65,7 @@ struct incstack__record *incstack__record_context(uintptr_t at)
 	context->tid = gettid();
 	context->no_barriers = 0;
 	context->used = looks;
-	incstack_stack_own(context->stack);
+	incstack_stack_set_owner(context->stack);
 	return context;
 }
 
@@ -78,7 +78,7 @@ static void discard(uint32_t at)
 	struct incstack__record *context = by_low[at];
 	struct incstack__record **link = &r->contexts;
 
-	incstack_stack_own(context->stack);
+	incstack_stack_set_owner(context->stack);
 	if (!context->no_barriers)
 		incstack_stack_forget(context->stack);
 	incstack__record_flush(context);
@@ -228,7 +228,7 @@ void incstack__record_context_enter(const void *ucontext)
 void incstack__record_contexts_flush(pid_t tid, uintptr_t at, int last)
 {
 	for (struct incstack__record *c = incstack__recording.contexts; c != NULL; c = c->next) {
-		if (c->tid != tid || incstack_stack_own(c->stack) != 0)
+		if (c->tid != tid || incstack_stack_set_owner(c->stack) != 0)
 			continue;
 		if (!c->no_barriers && !runs_on(c, at)) {
 			if (!last)

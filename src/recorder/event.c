@@ -122,7 +122,7 @@ static inline struct incstack__record *enter(void)
 		return record;
 	incstack__record_local.state = INCSTACK__INSIDE; /* no jump may leave the lock held */
 	record = lock_record(0);
-	if (record->stack != NULL && incstack_stack_own(record->stack) == 0)
+	if (record->stack != NULL && incstack_stack_set_owner(record->stack) == 0)
 		return record;
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	end();
@@ -277,7 +277,7 @@ static __attribute__((noinline)) void put_elsewhere(const void *block, size_t by
 	if (record == incstack__recording.shared_record &&
 	    incstack__recording.mode != INCSTACK_MODE_FULL)
 		incstack__record_note(INCSTACK__NOTE_UNKNOWN_STACKS);
-	if (incstack_stack_own(record->stack) == 0)
+	if (incstack_stack_set_owner(record->stack) == 0)
 		put_alloc(record, block, bytes, caller);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	incstack__record_unprotect(&before);

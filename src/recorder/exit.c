@@ -76,7 +76,7 @@ static void hold(int number, siginfo_t *info, void *context)
 	incstack__record_local.state = INCSTACK__INSIDE;
 	while (__atomic_load_n(&record->held, __ATOMIC_ACQUIRE) == HELD)
 		nap();
-	incstack_stack_own(record->stack);
+	incstack_stack_set_owner(record->stack);
 	__atomic_store_n(&record->held, FREE, __ATOMIC_RELEASE);
 	incstack__record_local.state = 0;
 	errno = saved;
@@ -122,7 +122,7 @@ static int is_left(const struct incstack__record *record)
 
 static void write_held(struct incstack__record *record, int last)
 {
-	if (incstack_stack_own(record->stack) == 0)
+	if (incstack_stack_set_owner(record->stack) == 0)
 		incstack__record_flush(record);
 	incstack__record_contexts_flush(record->tid, record->held_at, last);
 	record->written = times;
@@ -235,7 +235,7 @@ static void flush_late(uint32_t flags)
 {
 	struct incstack__record *shared = incstack__recording.shared_record;
 
-	if (incstack_stack_own(shared->stack) != 0)
+	if (incstack_stack_set_owner(shared->stack) != 0)
 		return;
 	incstack__record_flush(shared);
 	incstack__record_tally(shared, flags);

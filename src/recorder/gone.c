@@ -30,7 +30,7 @@ int incstack__record_is_gone(const struct incstack__record *record)
 /* Writes the record. Its open traces are truncated, and its thunks can be used again. */
 void incstack__record_write_gone(struct incstack__record *record)
 {
-	if (incstack_stack_own(record->stack) != 0)
+	if (incstack_stack_set_owner(record->stack) != 0)
 		return;
 	incstack_stack_forget(record->stack);
 	incstack__record_flush(record);

@@ -225,7 +225,8 @@ static uint32_t final_state(struct incstack_request *request)
 	return reason ? reason : INCSTACK_REQUEST_SHORT;
 }
 
-int incstack_request_ask(struct incstack_request *request, struct incstack_request_result *result)
+int incstack_request_status(struct incstack_request *request,
+			    struct incstack_request_result *result)
 {
 	if (!request || !result || result->size != sizeof(*result))
 		return INCSTACK_EINVAL;

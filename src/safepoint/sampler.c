@@ -104,7 +104,7 @@ static void end_round(struct round *round, uint32_t threads, uint32_t taken)
 static void completed(struct incstack_request *request, void *argument)
 {
 	struct incstack_request_result result = {.size = sizeof(result)};
-	incstack_request_ask(request, &result);
+	incstack_request_status(request, &result);
 	end_round(argument, result.running + result.waiting, result.taken);
 }
 
@@ -143,7 +143,7 @@ static void close_current(struct incstack_sampler *sampler)
 	if (!sampler->current)
 		return;
 	incstack__request_expire(sampler->current);
-	incstack_request_ask(sampler->current, &result);
+	incstack_request_status(sampler->current, &result);
 	expect(sampler, result.running + result.waiting);
 	incstack_request_release(sampler->current);
 	sampler->current = NULL;
@@ -173,7 +173,8 @@ static int stop_all(struct incstack_sampler *sampler, struct round *round)
 		incstack_safepoint_stop(safepoint, NULL, sampler->options.stop_timeout_ns, NULL);
 	if (error)
 		return error;
-	int taken = incstack_safepoint_visit(safepoint, sampler->options.n, flags, sample, round);
+	int taken = incstack_safepoint_run_operation(safepoint, sampler->options.n, flags, sample,
+						     round);
 	incstack_safepoint_resume(safepoint, NULL);
 	expect(sampler, (uint32_t)taken);
 	end_round(round, (uint32_t)taken, (uint32_t)taken);

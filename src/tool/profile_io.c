@@ -150,20 +150,20 @@ static const char *shown_path(const char *path)
 	return strcmp(path, "-") ? path : "(stdin)";
 }
 
-static void complain(const char *path, int error, const struct incstack_profile_fault *fault)
+static void complain(const char *path, int error, const struct incstack_profile_problem *problem)
 {
 	fprintf(stderr, "incstack: %s: ", shown_path(path));
 	if (error == INCSTACK_EIO) {
 		fprintf(stderr, "%s: %s\n", incstack_error_text(error), strerror(errno));
 		return;
 	}
-	fprintf(stderr, "%s", fault->why ? fault->why : incstack_error_text(error));
+	fprintf(stderr, "%s", problem->why ? problem->why : incstack_error_text(error));
 	if (error == INCSTACK_EFORMAT || error == INCSTACK_ERANGE) {
-		if (fault->line)
-			fprintf(stderr, " (line %" PRIu64 ", byte %" PRIu64 ")", fault->line,
-				fault->offset);
+		if (problem->line)
+			fprintf(stderr, " (line %" PRIu64 ", byte %" PRIu64 ")", problem->line,
+				problem->offset);
 		else
-			fprintf(stderr, " (byte %" PRIu64 ")", fault->offset);
+			fprintf(stderr, " (byte %" PRIu64 ")", problem->offset);
 	}
 	fputc('\n', stderr);
 }
@@ -189,7 +189,7 @@ int tool_profile_read(const char *path, int format, struct incstack_profile_inpu
 		      struct incstack_profile **profile)
 {
 	struct incstack_profile_input plain = {0};
-	struct incstack_profile_fault fault;
+	struct incstack_profile_problem problem;
 	FILE *stream = stdin;
 	int error;
 
@@ -206,10 +206,10 @@ int tool_profile_read(const char *path, int format, struct incstack_profile_inpu
 	input->progress = on_progress;
 	progress_start(stream);
 	error = incstack_profile_read(stream, (enum incstack_profile_format)format, input, profile,
-				      &fault);
+				      &problem);
 	progress_end();
 	if (error)
-		complain(path, error, &fault);
+		complain(path, error, &problem);
 	if (stream != stdin)
 		fclose(stream);
 	return error ? TOOL_FAILED : TOOL_DONE;

@@ -41,7 +41,7 @@ static bool size_is_valid(size_t size, size_t least, size_t unit)
 	return size >= least && size % unit == 0;
 }
 
-static bool sizes_good(const struct incstack_options *o)
+static bool sizes_valid(const struct incstack_options *o)
 {
 	return o && size_is_valid(o->size, offsetof(struct incstack_options, stack_bytes), 4) &&
 	       o->embedder && size_is_valid(o->embedder->size, sizeof(size_t), sizeof(void *));
@@ -81,7 +81,7 @@ int incstack_runtime_create(const struct incstack_options *options,
 			    struct incstack_runtime **result)
 {
 	runtime seed;
-	if (!result || !sizes_good(options) || !take_options(&seed, options))
+	if (!result || !sizes_valid(options) || !take_options(&seed, options))
 		return INCSTACK_EINVAL;
 	runtime *rt = incstack__allocate(&seed, sizeof(*rt));
 	if (!rt)
@@ -216,7 +216,7 @@ int incstack_stack_abandon(struct incstack_stack *s)
 	return 0;
 }
 
-int incstack_stack_own(struct incstack_stack *s)
+int incstack_stack_set_owner(struct incstack_stack *s)
 {
 	if (!s)
 		return INCSTACK_EINVAL;

@@ -69,7 +69,7 @@ static struct incstack_stack *locate(struct incstack_tracer *tracer,
 {
 	struct incstack_stack *stack = NULL;
 	if (tracer->options.locate(tracer->options.context, ticket, &stack, top) || !stack ||
-	    incstack_stack_own(stack))
+	    incstack_stack_set_owner(stack))
 		return NULL;
 	return stack;
 }
@@ -214,7 +214,7 @@ static uint64_t await(struct incstack_request *request, uint64_t timeout_ns)
 		incstack_request_cancel(request);
 		incstack_request_wait(request, 0);
 	}
-	incstack_request_ask(request, &result);
+	incstack_request_status(request, &result);
 	incstack_request_release(request);
 	return result.absent;
 }

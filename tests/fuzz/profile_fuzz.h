@@ -22,16 +22,16 @@ static struct incstack_profile *read_bytes(const void *data, size_t size)
 	static const struct incstack_profile_input input = {.keep = INCSTACK_KEEP_LABELS |
 								    INCSTACK_KEEP_MAPPINGS};
 	struct incstack_profile *profile = NULL;
-	struct incstack_profile_fault fault;
+	struct incstack_profile_problem problem;
 	FILE *stream = fmemopen((void *)(uintptr_t)data, size, "r");
 	int error;
 
 	if (!stream)
 		abort();
-	error = incstack_profile_read(stream, format, &input, &profile, &fault);
-	if ((error != 0) != (profile == NULL) || (error == INCSTACK_EFORMAT && !fault.why))
+	error = incstack_profile_read(stream, format, &input, &profile, &problem);
+	if ((error != 0) != (profile == NULL) || (error == INCSTACK_EFORMAT && !problem.why))
 		abort();
-	if (error && format == INCSTACK_FORMAT_FOLDED && (fault.offset > size || !fault.line))
+	if (error && format == INCSTACK_FORMAT_FOLDED && (problem.offset > size || !problem.line))
 		abort();
 	fclose(stream);
 	return profile;

@@ -47,7 +47,7 @@ STRATA = {
     ),
     "safepoint": (
         "safepoint.h wait split",
-        "word request visit",
+        "word request run_operation",
         "poll thread safepoint.c",
         "start stop",
         "sampler",

@@ -58,7 +58,7 @@ static void make_stack(struct fiber *fiber)
 	const uintptr_t low = (uintptr_t)fiber->memory;
 
 	if (fiber->stack) {
-		ck_assert_int_eq(incstack_stack_own(fiber->stack), 0);
+		ck_assert_int_eq(incstack_stack_set_owner(fiber->stack), 0);
 		ck_assert_int_eq(incstack_stack_forget(fiber->stack), 0);
 	} else {
 		ck_assert_int_eq(incstack_stack_create(checked_runtime, low, low + STACK_BYTES,
@@ -104,7 +104,7 @@ static OPAQUE void resume(struct fiber *fiber)
 
 	fiber->back = &here;
 	sample_thread();
-	ck_assert_int_eq(incstack_stack_own(fiber->stack), 0);
+	ck_assert_int_eq(incstack_stack_set_owner(fiber->stack), 0);
 	ck_assert_int_eq(swapcontext(&here, &fiber->context), 0);
 	sample_thread();
 }
@@ -124,7 +124,7 @@ static void end_fiber(struct fiber *fiber)
 
 	ck_assert_uint_gt(stats.returns, TURNS);
 	ck_assert_uint_eq(stats.stale, 0);
-	ck_assert_int_eq(incstack_stack_own(fiber->stack), 0);
+	ck_assert_int_eq(incstack_stack_set_owner(fiber->stack), 0);
 	ck_assert_uint_eq(compare_all(fiber->stack), 0);
 	abandon(fiber);
 }

@@ -177,7 +177,7 @@ static void check(struct trial *trial, struct incstack_request *request)
 		atomic_fetch_add(&stuck, 1);
 		return; /* its trial is leaked: it may still be written */
 	}
-	incstack_request_ask(request, &got);
+	incstack_request_status(request, &got);
 	incstack_request_release(request);
 	uint32_t count = atomic_load(&trial->operations);
 	uint64_t cancelled = atomic_load(&trial->cancelled);
@@ -242,7 +242,7 @@ static struct trial *begin(uint64_t *state, struct incstack_request **request)
 	return trial;
 }
 
-static void visit(const struct incstack_ticket *ticket, void *argument)
+static void mark(const struct incstack_ticket *ticket, void *argument)
 {
 	(void)argument;
 	if (ticket->thread->context)
@@ -254,9 +254,9 @@ static void full_stop(uint64_t *state)
 	uint64_t limit = draw(state, 2) ? 0 : 1 + draw(state, 100000);
 	if (incstack_safepoint_stop(safepoint, NULL, limit, NULL) == 0) {
 		atomic_fetch_add(&stops, 1);
-		incstack_safepoint_visit(safepoint, 1 + draw(state, 8),
-					 draw(state, 2) ? INCSTACK_REQUEST_WAITING : 0, visit,
-					 NULL);
+		incstack_safepoint_run_operation(safepoint, 1 + draw(state, 8),
+						 draw(state, 2) ? INCSTACK_REQUEST_WAITING : 0,
+						 mark, NULL);
 		incstack_safepoint_resume(safepoint, NULL);
 	}
 }

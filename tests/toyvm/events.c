@@ -15,7 +15,7 @@ static void ticket(const struct incstack_ticket *ticket, void *argument)
 	if (!t->fiber || t->fiber->pc == stubs.base)
 		return;
 	fiber_looked_at = t->fiber;
-	incstack_stack_own(t->fiber->stack);
+	incstack_stack_set_owner(t->fiber->stack);
 	oracle_sample(t->fiber, &random);
 	fiber_looked_at = own;
 }
@@ -97,7 +97,7 @@ struct fiber *poll(struct fiber *f, bool yield)
 	const struct schedule *s = &f->vm->schedule;
 	incstack_poll(t->safepoint);
 	if (!BUG(BUG_OLD_OWNER))
-		incstack_stack_own(f->stack);
+		incstack_stack_set_owner(f->stack);
 	if (s->sampling) {
 		if (f->ticks < 0)
 			f->ticks = INT64_MAX;

@@ -163,7 +163,7 @@ static void run_on(struct thread *t, struct fiber *f)
 	f->page = t->page;
 	t->fiber = fiber_looked_at = f;
 	if (!BUG(BUG_OLD_OWNER))
-		incstack_stack_own(f->stack);
+		incstack_stack_set_owner(f->stack);
 }
 
 /* Gives the thread to another fiber that waits, if there is one. */

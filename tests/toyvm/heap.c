@@ -138,5 +138,5 @@ void heap_collect(struct fiber *f)
 		return;
 	copy_all(t->vm);
 	incstack_safepoint_resume(t->vm->safepoint, t->safepoint);
-	incstack_stack_own(f->stack);
+	incstack_stack_set_owner(f->stack);
 }

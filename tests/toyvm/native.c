@@ -48,7 +48,7 @@ static void blocks(struct fiber *f)
 	incstack_safepoint_enter(f->thread->safepoint);
 	sched_yield();
 	incstack_safepoint_leave(f->thread->safepoint);
-	incstack_stack_own(f->stack);
+	incstack_stack_set_owner(f->stack);
 }
 
 static value argument_of(struct fiber *f, int i)

@@ -19,14 +19,14 @@ struct bytes {
 
 static inline int read_bytes(const void *data, size_t size, enum incstack_profile_format format,
 			     struct incstack_profile **profile,
-			     struct incstack_profile_fault *fault)
+			     struct incstack_profile_problem *problem)
 {
 	FILE *stream =
 		size ? fmemopen((void *)(uintptr_t)data, size, "r") : fopen("/dev/null", "r");
 	int error;
 
 	ck_assert_ptr_nonnull(stream);
-	error = incstack_profile_read(stream, format, NULL, profile, fault);
+	error = incstack_profile_read(stream, format, NULL, profile, problem);
 	fclose(stream);
 	return error;
 }
@@ -92,10 +92,10 @@ static inline struct incstack_profile *read_labelled(struct bytes bytes)
 static inline struct incstack_profile *profile_from(const char *folded)
 {
 	struct incstack_profile *profile = NULL;
-	struct incstack_profile_fault fault;
+	struct incstack_profile_problem problem;
 
 	ck_assert_int_eq(
-		read_bytes(folded, strlen(folded), INCSTACK_FORMAT_FOLDED, &profile, &fault), 0);
+		read_bytes(folded, strlen(folded), INCSTACK_FORMAT_FOLDED, &profile, &problem), 0);
 	return profile;
 }
 

@@ -44,7 +44,7 @@ int incstack_stack_reserve(struct incstack_stack *stack, size_t bytes)
 	return reserve_error;
 }
 
-int incstack_stack_own(struct incstack_stack *stack)
+int incstack_stack_set_owner(struct incstack_stack *stack)
 {
 	owned++;
 	return own_error;

@@ -182,7 +182,7 @@ START_TEST(stacks_are_checked)
 		      SAYS(INCSTACK_EINVAL, incstack_stack_create_embedder(sim.rt, NULL, &other)),
 		      SAYS(INCSTACK_EINVAL, incstack_stack_destroy(NULL)),
 		      SAYS(INCSTACK_EINVAL, incstack_stack_abandon(NULL)),
-		      SAYS(INCSTACK_EINVAL, incstack_stack_own(NULL)),
+		      SAYS(INCSTACK_EINVAL, incstack_stack_set_owner(NULL)),
 		      SAYS(INCSTACK_EINVAL, incstack_stack_set_mode(NULL, INCSTACK_MODE_FULL)),
 		      SAYS(INCSTACK_EINVAL, incstack_stack_set_mode(sim.s, INCSTACK_MODE_EMBEDDER)),
 		      SAYS(INCSTACK_EINVAL, incstack_stack_set_mode(sim.s, (enum incstack_mode)77)),
@@ -288,7 +288,7 @@ END_TEST
 static void *own_and_go_on(void *argument)
 {
 	(void)argument;
-	ck_assert_int_eq(incstack_stack_own(sim.s), 0);
+	ck_assert_int_eq(incstack_stack_set_owner(sim.s), 0);
 	for (int i = 0; i < 500; i++)
 		sim_step();
 	ck_assert_int_eq(sim_retrieve(), 0);
@@ -302,7 +302,7 @@ START_TEST(owners_change)
 	ck_assert_int_eq(pthread_create(&thread, NULL, own_and_go_on, NULL), 0);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	ck_assert_int_eq(sim_retrieve(), INCSTACK_ETHREAD);
-	ck_assert_int_eq(incstack_stack_own(sim.s), 0);
+	ck_assert_int_eq(incstack_stack_set_owner(sim.s), 0);
 	close_stack();
 }
 END_TEST
@@ -419,7 +419,8 @@ START_TEST(safepoints_are_checked)
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_stop(points, thread, 0, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_resume(NULL, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_resume(points, thread)),
-		SAYS(INCSTACK_EINVAL, incstack_safepoint_visit(NULL, 1, 0, do_nothing, NULL)),
+		SAYS(INCSTACK_EINVAL,
+		     incstack_safepoint_run_operation(NULL, 1, 0, do_nothing, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_split(1, 1, 1, &n, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_request_start(points, NULL, &request)),
 		SAYS(INCSTACK_EINVAL, incstack_request_start(points, &wanted, &request)),
@@ -429,17 +430,18 @@ START_TEST(safepoints_are_checked)
 		SAYS(INCSTACK_EINVAL, incstack_request_start(points, &bad[1], &other)),
 		SAYS(INCSTACK_EINVAL, incstack_request_start(points, &bad[2], &other)),
 		SAYS(INCSTACK_EINVAL, incstack_request_cancel(NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_request_ask(NULL, &result)),
-		SAYS(INCSTACK_EINVAL, incstack_request_ask(request, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_request_ask(request, &small)),
+		SAYS(INCSTACK_EINVAL, incstack_request_status(NULL, &result)),
+		SAYS(INCSTACK_EINVAL, incstack_request_status(request, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_request_status(request, &small)),
 		SAYS(INCSTACK_EINVAL, incstack_request_wait(NULL, 1)),
 		SAYS(INCSTACK_EINVAL, incstack_request_release(NULL)));
 	ck_assert_int_eq(incstack_safepoint_stop(points, NULL, 0, NULL), 0);
 	CHECK_ANSWERS(
-		SAYS(INCSTACK_EINVAL, incstack_safepoint_visit(points, 0, 0, do_nothing, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_safepoint_visit(points, 1, 0, NULL, NULL)),
 		SAYS(INCSTACK_EINVAL,
-		     incstack_safepoint_visit(points, 1, UINT32_MAX, do_nothing, NULL)));
+		     incstack_safepoint_run_operation(points, 0, 0, do_nothing, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_safepoint_run_operation(points, 1, 0, NULL, NULL)),
+		SAYS(INCSTACK_EINVAL,
+		     incstack_safepoint_run_operation(points, 1, UINT32_MAX, do_nothing, NULL)));
 	ck_assert_int_eq(incstack_safepoint_resume(points, NULL), 0);
 	ck_assert_int_eq(incstack_safepoint_destroy(points), 0);
 	ck_assert_int_eq(incstack_request_cancel(request), 0);

@@ -110,7 +110,7 @@ START_TEST(other_thread_holds_the_table)
 	ck_assert_msg(status == 0, "the child ended with %#x", (unsigned)status);
 	sem_post(&may_leave);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
-	ck_assert_int_eq(incstack_stack_own(its), 0);
+	ck_assert_int_eq(incstack_stack_set_owner(its), 0);
 	ck_assert_int_eq(incstack_stack_destroy(its), 0);
 	ck_assert_int_eq(incstack_runtime_destroy(runtime), 0);
 	ck_assert_int_eq(incstack_runtime_forked(NULL), INCSTACK_EINVAL);

@@ -10,9 +10,9 @@
 #include "run_suite.h"
 
 static int read_text(struct incstack_profile **profile, const char *text, size_t length,
-		     struct incstack_profile_fault *fault)
+		     struct incstack_profile_problem *problem)
 {
-	return read_bytes(text, length, INCSTACK_FORMAT_FOLDED, profile, fault);
+	return read_bytes(text, length, INCSTACK_FORMAT_FOLDED, profile, problem);
 }
 
 static char *written(const struct incstack_profile *profile)
@@ -23,11 +23,11 @@ static char *written(const struct incstack_profile *profile)
 static void round_trip(const char *text, const char *expected)
 {
 	struct incstack_profile *profile;
-	struct incstack_profile_fault fault;
+	struct incstack_profile_problem problem;
 	char *out;
 
-	ck_assert_int_eq(read_text(&profile, text, strlen(text), &fault), 0);
-	ck_assert_ptr_null(fault.why);
+	ck_assert_int_eq(read_text(&profile, text, strlen(text), &problem), 0);
+	ck_assert_ptr_null(problem.why);
 	out = written(profile);
 	ck_assert_str_eq(out, expected);
 	free(out);
@@ -95,13 +95,13 @@ static void refused(const char *text, size_t length, uint64_t line, uint64_t off
 		    const char *why)
 {
 	struct incstack_profile *profile;
-	struct incstack_profile_fault fault;
+	struct incstack_profile_problem problem;
 
-	ck_assert_int_eq(read_text(&profile, text, length, &fault), INCSTACK_EFORMAT);
-	ck_assert_uint_eq(fault.line, line);
-	ck_assert_uint_eq(fault.offset, offset);
-	ck_assert_ptr_nonnull(fault.why);
-	ck_assert_msg(strstr(fault.why, why), "%s", fault.why);
+	ck_assert_int_eq(read_text(&profile, text, length, &problem), INCSTACK_EFORMAT);
+	ck_assert_uint_eq(problem.line, line);
+	ck_assert_uint_eq(problem.offset, offset);
+	ck_assert_ptr_nonnull(problem.why);
+	ck_assert_msg(strstr(problem.why, why), "%s", problem.why);
 }
 
 #define REFUSED(text, line, offset, why) refused(text, sizeof(text) - 1, line, offset, why)
@@ -155,7 +155,7 @@ START_TEST(the_largest_line_is_read)
 {
 	const size_t before = (size_t)_i, length = before + INCSTACK_FOLDED_LINE_MAX + 1;
 	struct incstack_profile *profile;
-	struct incstack_profile_fault fault;
+	struct incstack_profile_problem problem;
 	char *text = malloc(length);
 
 	ck_assert_ptr_nonnull(text);
@@ -164,7 +164,7 @@ START_TEST(the_largest_line_is_read)
 		text[i] = ';';
 	memcpy(text, "b 1\nb 1\n", before);
 	memcpy(text + length - 3, " 1\n", 3);
-	ck_assert_int_eq(read_text(&profile, text, length, &fault), 0);
+	ck_assert_int_eq(read_text(&profile, text, length, &problem), 0);
 	incstack_profile_destroy(profile);
 	free(text);
 }
@@ -174,10 +174,10 @@ START_TEST(a_total_beyond_int64_is_refused)
 {
 	static const char text[] = "a 9223372036854775807\nb 1\n";
 	struct incstack_profile *profile;
-	struct incstack_profile_fault fault;
+	struct incstack_profile_problem problem;
 
-	ck_assert_int_eq(read_text(&profile, text, sizeof(text) - 1, &fault), INCSTACK_ERANGE);
-	ck_assert_uint_eq(fault.line, 2);
+	ck_assert_int_eq(read_text(&profile, text, sizeof(text) - 1, &problem), INCSTACK_ERANGE);
+	ck_assert_uint_eq(problem.line, 2);
 }
 END_TEST
 

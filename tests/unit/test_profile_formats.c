@@ -57,12 +57,12 @@ static struct incstack_profile *through(const struct incstack_profile *profile,
 					enum incstack_profile_format format)
 {
 	struct bytes bytes = write_bytes(profile, format, 0);
-	struct incstack_profile_fault fault;
+	struct incstack_profile_problem problem;
 	struct incstack_profile *back = NULL;
-	int error = read_bytes(bytes.at, bytes.size, format, &back, &fault);
+	int error = read_bytes(bytes.at, bytes.size, format, &back, &problem);
 
-	ck_assert_msg(!error, "format %d: %s at %llu", (int)format, fault.why,
-		      (unsigned long long)fault.offset);
+	ck_assert_msg(!error, "format %d: %s at %llu", (int)format, problem.why,
+		      (unsigned long long)problem.offset);
 	free(bytes.at);
 	return back;
 }
@@ -165,12 +165,12 @@ START_TEST(what_is_cut_off_is_refused_at_every_length)
 
 		/* A closing newline may be missing. */
 		for (size_t size = 0; size + 1 < bytes.size; size++) {
-			struct incstack_profile_fault fault;
-			int error = read_bytes(bytes.at, size, readable[f], &back, &fault);
+			struct incstack_profile_problem problem;
+			int error = read_bytes(bytes.at, size, readable[f], &back, &problem);
 
 			ck_assert_msg(error == INCSTACK_EFORMAT, "format %d cut to %zu: error %d",
 				      (int)readable[f], size, error);
-			ck_assert_ptr_nonnull(fault.why);
+			ck_assert_ptr_nonnull(problem.why);
 		}
 		free(bytes.at);
 	}
@@ -191,16 +191,16 @@ START_TEST(altered_bytes_do_no_harm)
 		struct bytes bytes = write_bytes(profile, readable[f], 0);
 
 		for (int i = 0; i < 2000; i++) {
-			struct incstack_profile_fault fault;
+			struct incstack_profile_problem problem;
 			struct incstack_profile *back = NULL;
 			size_t at = (next_random(&random) << 8 ^ next_random(&random)) % bytes.size;
 			char old = bytes.at[at];
 			int error;
 
 			bytes.at[at] = (char)next_random(&random);
-			error = read_bytes(bytes.at, bytes.size, readable[f], &back, &fault);
+			error = read_bytes(bytes.at, bytes.size, readable[f], &back, &problem);
 			ck_assert(!error || error == INCSTACK_EFORMAT || error == INCSTACK_ERANGE);
-			ck_assert(!error || fault.why);
+			ck_assert(!error || problem.why);
 			refused += error != 0;
 			if (!error)
 				incstack_profile_destroy(back);
@@ -218,12 +218,12 @@ END_TEST
 
 static void reads_as(enum incstack_profile_format format, const char *text, const char *folded)
 {
-	struct incstack_profile_fault fault;
+	struct incstack_profile_problem problem;
 	struct incstack_profile *profile = NULL;
-	int error = read_bytes(text, strlen(text), format, &profile, &fault);
+	int error = read_bytes(text, strlen(text), format, &profile, &problem);
 	char *got;
 
-	ck_assert_msg(!error, "%s at %llu", fault.why, (unsigned long long)fault.offset);
+	ck_assert_msg(!error, "%s at %llu", problem.why, (unsigned long long)problem.offset);
 	got = folded_text(profile, 0);
 	ck_assert_str_eq(got, folded);
 	free(got);
@@ -232,12 +232,12 @@ static void reads_as(enum incstack_profile_format format, const char *text, cons
 
 static void refuses(enum incstack_profile_format format, const char *text, const char *why)
 {
-	struct incstack_profile_fault fault;
+	struct incstack_profile_problem problem;
 	struct incstack_profile *profile = NULL;
 
-	ck_assert_int_eq(read_bytes(text, strlen(text), format, &profile, &fault),
+	ck_assert_int_eq(read_bytes(text, strlen(text), format, &profile, &problem),
 			 INCSTACK_EFORMAT);
-	ck_assert_ptr_nonnull(strstr(fault.why, why));
+	ck_assert_ptr_nonnull(strstr(problem.why, why));
 }
 
 START_TEST(speedscope_of_others)
@@ -349,19 +349,19 @@ START_TEST(a_profile_in_parts_is_the_same_profile)
 		struct incstack_profile_input input = {
 			.nodes_max = 50, .full = write_part, .context = &parts};
 		struct incstack_profile *profile = NULL, *back = NULL;
-		struct incstack_profile_fault fault;
+		struct incstack_profile_problem problem;
 		FILE *stream = fmemopen(text, strlen(text), "r");
 		char *folded;
 
 		ck_assert_int_eq(incstack_profile_read(stream, INCSTACK_FORMAT_FOLDED, &input,
-						       &profile, &fault),
+						       &profile, &problem),
 				 0);
 		fclose(stream);
 		ck_assert_int_gt(parts.count, 10);
 		ck_assert_int_eq(write_part(&parts, profile), 0);
 		ck_assert_int_eq(incstack_profile_writer_finish(parts.writer, 1), 0);
 		fclose(parts.stream);
-		ck_assert_int_eq(read_bytes(bytes.at, bytes.size, readable[f], &back, &fault), 0);
+		ck_assert_int_eq(read_bytes(bytes.at, bytes.size, readable[f], &back, &problem), 0);
 		folded = folded_text(back, 0);
 		ck_assert_str_eq(folded, expected);
 		free(folded);

@@ -7,11 +7,11 @@
 
 static struct incstack_profile *profile_of(enum incstack_profile_format format, const char *text)
 {
-	struct incstack_profile_fault fault;
+	struct incstack_profile_problem problem;
 	struct incstack_profile *profile = NULL;
-	int error = read_bytes(text, strlen(text), format, &profile, &fault);
+	int error = read_bytes(text, strlen(text), format, &profile, &problem);
 
-	ck_assert_msg(!error, "%s at %llu", fault.why, (unsigned long long)fault.offset);
+	ck_assert_msg(!error, "%s at %llu", problem.why, (unsigned long long)problem.offset);
 	return profile;
 }
 

@@ -51,13 +51,13 @@ static const struct incstack_profile_input everything = {.keep = INCSTACK_KEEP_L
 static int read_scenario(long n, bool for_ever, bool *something_failed)
 {
 	struct incstack_profile *profile = NULL;
-	struct incstack_profile_fault fault;
+	struct incstack_profile_problem problem;
 	FILE *stream = fmemopen(reference.at, reference.size, "r");
 	int result;
 
 	ck_assert_ptr_nonnull(stream);
 	arm(n, for_ever);
-	result = incstack_profile_read(stream, format, &everything, &profile, &fault);
+	result = incstack_profile_read(stream, format, &everything, &profile, &problem);
 	*something_failed = disarm();
 	fclose(stream);
 	must_be_a(result, profile);

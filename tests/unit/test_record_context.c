@@ -81,7 +81,7 @@ int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t 
 	return no_stack ? INCSTACK_ENOMEM : 0;
 }
 
-int incstack_stack_own(struct incstack_stack *stack)
+int incstack_stack_set_owner(struct incstack_stack *stack)
 {
 	ck_assert_ptr_nonnull(stack);
 	return other_owner ? INCSTACK_EINVAL : 0;

@@ -80,7 +80,7 @@ void incstack__record_tally(struct incstack__record *record, uint32_t flags)
 	tallies++;
 }
 
-int incstack_stack_own(struct incstack_stack *stack)
+int incstack_stack_set_owner(struct incstack_stack *stack)
 {
 	owned++;
 	errno = EIO;

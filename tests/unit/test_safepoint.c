@@ -79,7 +79,7 @@ static void ask_for(uint32_t n, uint32_t flags, uint64_t deadline)
 static struct incstack_request_result result(void)
 {
 	struct incstack_request_result got = {.size = sizeof(got)};
-	ck_assert_int_eq(incstack_request_ask(request, &got), 0);
+	ck_assert_int_eq(incstack_request_status(request, &got), 0);
 	return got;
 }
 
@@ -408,17 +408,17 @@ START_TEST(full_stop)
 }
 END_TEST
 
-/* Notes whom it visits; a request, which looks at all threads, comes in between. */
-static void visit_and_ask(const struct incstack_ticket *ticket, void *argument)
+/* Notes the thread. In between it starts a request, which looks at all threads. */
+static void note_and_request(const struct incstack_ticket *ticket, void *argument)
 {
 	((const struct incstack_safepoint_thread **)argument)[total++] = ticket->thread;
 	ck_assert_int_eq(incstack_request_handshake(safepoint, 1, sample, NULL, &request), 0);
 	incstack_request_release(request);
 }
 
-START_TEST(a_visit_goes_to_each_once)
+START_TEST(an_operation_runs_once_for_each)
 {
-	const struct incstack_safepoint_thread *visited[3];
+	const struct incstack_safepoint_thread *noted[3];
 	unsigned long counter = 0;
 	pthread_t tid;
 	begin(0, 2);
@@ -428,11 +428,11 @@ START_TEST(a_visit_goes_to_each_once)
 	while (!atomic_load(&in_loop))
 		usleep(100);
 	ck_assert_int_eq(incstack_safepoint_stop(safepoint, NULL, 0, NULL), 0);
-	ck_assert_int_eq(incstack_safepoint_visit(safepoint, 3, INCSTACK_REQUEST_WAITING,
-						  visit_and_ask, visited),
+	ck_assert_int_eq(incstack_safepoint_run_operation(safepoint, 3, INCSTACK_REQUEST_WAITING,
+							  note_and_request, noted),
 			 3);
-	ck_assert(visited[0] == threads[0] && visited[1] == threads[1]);
-	ck_assert_int_eq(index_of(visited[2]), -1);
+	ck_assert(noted[0] == threads[0] && noted[1] == threads[1]);
+	ck_assert_int_eq(index_of(noted[2]), -1);
 	ck_assert_int_eq(incstack_safepoint_resume(safepoint, NULL), 0);
 	atomic_store(&leave_loop, true);
 	pthread_join(tid, NULL);
@@ -492,7 +492,7 @@ int main(void)
 	tcase_add_test(tests, cancel_in_every_step);
 	tcase_add_test(tests, bits_set_in_vain_are_taken_back);
 	tcase_add_test(tests, full_stop);
-	tcase_add_test(tests, a_visit_goes_to_each_once);
+	tcase_add_test(tests, an_operation_runs_once_for_each);
 	tcase_add_test(tests, full_stop_gives_up);
 	tcase_add_test(tests, arguments);
 	suite_add_tcase(suite, tests);

@@ -43,7 +43,7 @@ static struct incstack_request *ask_for(uint32_t n, uint32_t flags, uint64_t dea
 static uint32_t state_of(struct incstack_request *request)
 {
 	struct incstack_request_result result = {.size = sizeof(result)};
-	ck_assert_int_eq(incstack_request_ask(request, &result), 0);
+	ck_assert_int_eq(incstack_request_status(request, &result), 0);
 	return result.state;
 }
 
@@ -160,7 +160,7 @@ START_TEST(who_waits_is_not_running)
 	begin();
 	incstack_safepoint_enter(thread);
 	struct incstack_request *request = ask_for(1, 0, 0);
-	ck_assert_int_eq(incstack_request_ask(request, &result), 0);
+	ck_assert_int_eq(incstack_request_status(request, &result), 0);
 	ck_assert_uint_eq(result.state, INCSTACK_REQUEST_SHORT);
 	ck_assert_uint_eq(result.running, 0);
 	ck_assert_uint_eq(samples, 0);
@@ -315,7 +315,7 @@ static int child_of_fork(void)
 	REQUIRE(incstack_safepoint_enter(thread) == 0);
 	REQUIRE(incstack_safepoint_leave(thread) == 0);
 	REQUIRE(incstack_request_start(safepoint, &options, &request) == INCSTACK_EFORKED);
-	REQUIRE(incstack_request_ask(open_request, &result) == INCSTACK_EFORKED);
+	REQUIRE(incstack_request_status(open_request, &result) == INCSTACK_EFORKED);
 	REQUIRE(incstack_request_wait(open_request, 0) == INCSTACK_EFORKED);
 	REQUIRE(incstack_request_cancel(open_request) == INCSTACK_EFORKED);
 	REQUIRE(incstack_request_release(open_request) == INCSTACK_EFORKED);
@@ -333,7 +333,7 @@ static int child_of_fork(void)
 	REQUIRE(incstack_safepoint_attach(safepoint, &thread) == 0);
 	REQUIRE(incstack_request_start(safepoint, &options, &request) == 0);
 	incstack_poll(thread);
-	REQUIRE(incstack_request_ask(request, &result) == 0);
+	REQUIRE(incstack_request_status(request, &result) == 0);
 	REQUIRE(samples == 1 && result.state == INCSTACK_REQUEST_COMPLETE);
 	REQUIRE(incstack_request_release(request) == 0);
 	REQUIRE(incstack_safepoint_detach(thread) == 0);

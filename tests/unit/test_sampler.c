@@ -425,7 +425,7 @@ START_TEST(arguments)
 	ck_assert_int_eq(incstack_sampler_stats(sampler, &stats), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_sampler_destroy(NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
-	ck_assert_int_eq(incstack_safepoint_visit(safepoint, 1, 0, operation, NULL),
+	ck_assert_int_eq(incstack_safepoint_run_operation(safepoint, 1, 0, operation, NULL),
 			 INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_safepoint_resume(safepoint, NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_safepoint_destroy(safepoint), 0);

@@ -109,7 +109,7 @@ static void begin(int running)
 
 static void detach(struct player *player)
 {
-	incstack_stack_own(player->stack);
+	incstack_stack_set_owner(player->stack);
 	ck_assert_int_eq(incstack_stack_destroy(player->stack), 0);
 	incstack_safepoint_leave(player->thread);
 	ck_assert_int_eq(incstack_safepoint_detach(player->thread), 0);
@@ -128,7 +128,7 @@ static void end(void)
 /* Returns from frames, as the embedder must: barriers are announced. */
 static void pop_to(struct player *player, uintptr_t depth)
 {
-	incstack_stack_own(player->stack);
+	incstack_stack_set_owner(player->stack);
 	for (uintptr_t d = atomic_load(&player->depth); d > depth; d--) {
 		if (player->armed[d - 1])
 			incstack_stack_returned(player->stack, d - 1);
@@ -323,7 +323,7 @@ static void *play(void *argument)
 		incstack_poll(player->thread);
 		pop_to(player, 3);
 		incstack_poll(player->thread);
-		incstack_stack_own(player->stack);
+		incstack_stack_set_owner(player->stack);
 		atomic_store(&player->depth, 10);
 	}
 	incstack_safepoint_enter(player->thread);

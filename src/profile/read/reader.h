@@ -11,7 +11,7 @@ struct incstack__reader {
 	FILE *stream;
 	const struct incstack_profile_input *input; /* never null */
 	struct incstack_profile *profile;           /* made by the format's reader */
-	struct incstack_profile_fault at;
+	struct incstack_profile_problem at;
 };
 
 int incstack__read_folded(struct incstack__reader *reader);

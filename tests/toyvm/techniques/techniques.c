@@ -79,7 +79,7 @@ static void sample(const struct incstack_ticket *ticket, void *argument)
 		.pc = f->pc, .sp = f->sp, .fp = f->fp, .flags = INCSTACK_TOP_EXACT};
 	uint64_t depth = (uint64_t)(f->shadow - f->shadow_base);
 	fiber_looked_at = f;
-	incstack_stack_own(f->stack);
+	incstack_stack_set_owner(f->stack);
 	incstack_stack_reserve(f->stack, 512 + depth * 64);
 	if (incstack_sample(f->stack, ticket->time, 1, &top))
 		COUNT(mismatches);
@@ -96,7 +96,7 @@ static void retrieve_one(const struct incstack_ticket *ticket, void *argument)
 	if (!f)
 		return;
 	fiber_looked_at = f;
-	incstack_stack_own(f->stack);
+	incstack_stack_set_owner(f->stack);
 	if (incstack_retrieve(f->stack, &tree) == 0)
 		incstack_tree_release(tree);
 	fiber_looked_at = own;

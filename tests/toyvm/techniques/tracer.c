@@ -48,7 +48,7 @@ static int locate(void *context, const struct incstack_ticket *ticket,
 		return 0;
 	*top = (struct incstack_top){
 		.pc = f->pc, .sp = f->sp, .fp = f->fp, .flags = INCSTACK_TOP_EXACT};
-	incstack_stack_own(f->stack);
+	incstack_stack_set_owner(f->stack);
 	return incstack_stack_reserve(f->stack, 512 + (size_t)(f->shadow - f->shadow_base) * 64);
 }
 
