@@ -9,8 +9,8 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("trace", "safepoint", "arch", "base", "native", "interpose", "recorder", "heapfile",
-           "profile", "tool")
+FOLDERS = ("trace", "safepoint", "tracer", "arch", "base", "native", "interpose", "recorder",
+           "heapfile", "profile", "tool")
 
 
 class File:
