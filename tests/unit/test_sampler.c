@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include <incstack/sampler.h>
@@ -119,9 +118,25 @@ static void check_sums(struct incstack_sampler *sampler)
 	ck_assert_uint_eq(atomic_load(&inside), 0);
 }
 
+static uint64_t now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* No sample came later than the time that has passed. */
+static void check_latencies(struct incstack_sampler *sampler, uint64_t passed)
+{
+	const struct incstack_sampler_stats stats = stats_of(sampler);
+	for (int i = 0; i < INCSTACK_SAMPLER_BUCKETS; i++)
+		ck_assert(stats.latency[i] == 0 || UINT64_C(1) << i <= passed);
+}
+
 static void sample_and_check(uint32_t n, uint32_t flags)
 {
 	struct incstack_sampler *sampler = make(n, flags);
+	const uint64_t start = now();
 	for (int round = 0; round < 2; round++) {
 		ck_assert_int_eq(incstack_sampler_start(sampler), 0);
 		ck_assert_int_eq(incstack_sampler_start(sampler), INCSTACK_EBUSY);
@@ -131,6 +146,7 @@ static void sample_and_check(uint32_t n, uint32_t flags)
 			sched_yield();
 		ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
 		check_sums(sampler);
+		check_latencies(sampler, now() - start);
 	}
 	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
 }
@@ -214,13 +230,6 @@ START_TEST(interval_changes)
 END_TEST
 
 static atomic_bool hold_retrieve;
-
-static uint64_t now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static void long_retrieve(struct incstack_sampler *sampler, void *argument)
 {
@@ -337,33 +346,26 @@ START_TEST(ticks_after_a_retrieve_are_skipped)
 }
 END_TEST
 
-/* What the system says to a thread that wants the priority of real time. */
-static atomic_int answer_to_real_time, asked_for_real_time;
-
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, long a, void *b, long c, long d, long e, long f);
-
-long __wrap_syscall(long number, long a, void *b, long c, long d, long e, long f)
+/* Of the grid of retrieves none comes twice, however late they are. */
+START_TEST(retrieves_have_a_grid_of_their_own)
 {
-	enum { POLICY = 1, FIFO = 1 };
-	if (number == SYS_sched_setattr && ((const uint32_t *)b)[POLICY] == FIFO) {
-		atomic_fetch_add(&asked_for_real_time, 1);
-		return atomic_load(&answer_to_real_time);
-	}
-	return __real_syscall(number, a, b, c, d, e, f);
-}
-
-START_TEST(real_time_is_told_of)
-{
-	const bool wanted = _i % 2, given = _i / 2;
+	enum { TICKS = 20 };
+	struct incstack_sampler *sampler;
+	struct incstack_sampler_options options = {.size = sizeof(options),
+						   .interval_ns = INTERVAL,
+						   .retrieve_ns = UINT64_C(1) * TICKS * INTERVAL,
+						   .n = 1,
+						   .operation = operation,
+						   .retrieve = retrieve};
 	begin(0);
-	struct incstack_sampler *sampler = make(1, wanted ? INCSTACK_SAMPLER_REAL_TIME : 0);
-	atomic_store(&answer_to_real_time, given ? 0 : -1);
+	options.safepoint = safepoint;
+	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), 0);
 	ck_assert_int_eq(incstack_sampler_start(sampler), 0);
-	await_ticks(sampler, 2);
-	ck_assert_int_eq(atomic_load(&asked_for_real_time), wanted);
-	ck_assert_uint_eq(stats_of(sampler).real_time, wanted && given);
+	while (atomic_load(&retrieved) < 4)
+		sched_yield();
 	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
+	ck_assert_uint_ge(stats_of(sampler).ticks, TICKS * atomic_load(&retrieved) - 1);
+	check_sums(sampler);
 	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
 	end();
 }
@@ -445,7 +447,7 @@ int main(void)
 	tcase_add_test(tests, ticks_during_a_retrieve_are_missed);
 	tcase_add_test(tests, stop_counts_what_was_due);
 	tcase_add_test(tests, ticks_after_a_retrieve_are_skipped);
-	tcase_add_loop_test(tests, real_time_is_told_of, 0, 4);
+	tcase_add_test(tests, retrieves_have_a_grid_of_their_own);
 	tcase_add_test(tests, options_at_the_bounds);
 	tcase_add_test(tests, arguments);
 	suite_add_tcase(suite, tests);

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tests what the sampler's thread asks of the scheduler. The system's answers are made by hand.
+ */
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+
+#include <incstack/sampler.h>
+
+#include "run_suite.h"
+
+static struct incstack_safepoint *safepoint;
+
+static void operation(const struct incstack_ticket *ticket, void *argument)
+{
+	(void)ticket;
+	(void)argument;
+}
+
+static struct incstack_sampler_stats stats_of(struct incstack_sampler *sampler)
+{
+	struct incstack_sampler_stats stats = {.size = sizeof(stats)};
+	ck_assert_int_eq(incstack_sampler_stats(sampler, &stats), 0);
+	return stats;
+}
+
+/* A sampler that has had two ticks, so its thread has asked. */
+static struct incstack_sampler *begin(uint32_t flags)
+{
+	struct incstack_sampler_options options = {.size = sizeof(options),
+						   .interval_ns = 100000,
+						   .n = 1,
+						   .flags = flags,
+						   .operation = operation};
+	struct incstack_sampler *sampler;
+	ck_assert_int_eq(incstack_safepoint_create(NULL, &safepoint), 0);
+	options.safepoint = safepoint;
+	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), 0);
+	ck_assert_int_eq(incstack_sampler_start(sampler), 0);
+	while (stats_of(sampler).ticks < 2)
+		sched_yield();
+	return sampler;
+}
+
+static void end(struct incstack_sampler *sampler)
+{
+	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
+	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
+	ck_assert_int_eq(incstack_safepoint_destroy(safepoint), 0);
+}
+
+/* What the system says to a thread that wants the priority of real time. */
+static atomic_int answer_to_real_time, asked_for_real_time;
+
+/* What it says to one that asks how it is scheduled, and what that one then wishes. */
+enum { UNKNOWN = -1 };
+struct scheduling {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+static struct scheduling told, wish;
+static atomic_int answer_to_question, wishes;
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, long a, void *b, long c, long d, long e, long f);
+
+long __wrap_syscall(long number, long a, void *b, long c, long d, long e, long f)
+{
+	enum { POLICY = 1, FIFO = 1 };
+	if (number == SYS_sched_setattr && ((const uint32_t *)b)[POLICY] == FIFO) {
+		atomic_fetch_add(&asked_for_real_time, 1);
+		return atomic_load(&answer_to_real_time);
+	}
+	if (number == SYS_sched_setattr) {
+		atomic_fetch_add(&wishes, 1);
+		wish = *(const struct scheduling *)b;
+	}
+	if (number == SYS_sched_getattr && told.size != 0) {
+		*(struct scheduling *)b = told;
+		return atomic_load(&answer_to_question);
+	}
+	return __real_syscall(number, a, b, c, d, e, f);
+}
+
+START_TEST(real_time_is_told_of)
+{
+	const bool wanted = _i % 2, given = _i / 2;
+	atomic_store(&answer_to_real_time, given ? 0 : -1);
+	struct incstack_sampler *sampler = begin(wanted ? INCSTACK_SAMPLER_REAL_TIME : 0);
+	ck_assert_int_eq(atomic_load(&asked_for_real_time), wanted);
+	ck_assert_uint_eq(stats_of(sampler).real_time, wanted && given);
+	end(sampler);
+}
+END_TEST
+
+/* The sampler's thread asks for short slices, and for nothing else: it stays as nice as it is. What
+ * is scheduled in another way, or in an unknown one, stays so. */
+START_TEST(only_the_slice_changes)
+{
+	const bool usual = _i < 2, known = _i != 3;
+	told = (struct scheduling){
+		.size = sizeof(told), .policy = usual ? SCHED_OTHER : SCHED_BATCH, .nice = 7 * _i};
+	if (!known)
+		told.policy = SCHED_OTHER;
+	atomic_store(&answer_to_question, known ? 0 : UNKNOWN);
+	end(begin(0));
+	ck_assert_int_eq(atomic_load(&wishes), usual);
+	if (usual) {
+		ck_assert_uint_eq(wish.policy, SCHED_OTHER);
+		ck_assert_int_eq(wish.nice, told.nice);
+		ck_assert_uint_gt(wish.runtime, 0);
+		ck_assert_uint_eq(wish.flags, 1); /* children have none of it */
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("the sampler's thread");
+	TCase *tests = tcase_create("scheduling");
+	tcase_add_loop_test(tests, real_time_is_told_of, 0, 4);
+	tcase_add_loop_test(tests, only_the_slice_changes, 0, 4);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
