@@ -19,10 +19,10 @@
 
 enum { DEPTH = 9000, EAGER_DEPTH = 4400, RESERVE_EVERY = 256, MARGIN = 1000 };
 
-static bool forbid_code;
+static bool forbid_code, forbid_data;
 extern "C" int mprotect(void *address, size_t bytes, int protection) noexcept
 {
-	if (forbid_code && protection & PROT_EXEC) {
+	if ((forbid_code && protection & PROT_EXEC) || (forbid_data && protection & PROT_WRITE)) {
 		errno = EACCES;
 		return -1;
 	}
@@ -229,6 +229,64 @@ START_TEST(unwinder_is_deaf)
 }
 END_TEST
 
+START_TEST(memory_of_pools_refused)
+{
+	setup();
+	forbid_data = true;
+	expect_eager();
+	close_all();
+}
+END_TEST
+
+/* Without the cells of the first pool there is no barrier, so there is no runtime; later there
+ * may be. */
+START_TEST(first_pool_refused)
+{
+	struct incstack_embedder embedder = {};
+	struct incstack_options options = {};
+	embedder.size = sizeof(embedder);
+	options.size = sizeof(options);
+	options.embedder = &embedder;
+	forbid_data = true;
+	ck_assert_int_eq(incstack_runtime_create(&options, &rt), INCSTACK_ENOMEM);
+	forbid_data = false;
+	setup();
+	ck_assert_int_eq(descend(MARGIN), MARGIN + 1);
+	ck_assert_uint_ge(stats_of_stack().returns, MARGIN);
+	close_all();
+}
+END_TEST
+
+/* A stack whose frames use up all thunks, one by one, before it may make more. */
+static NOINLINE int descend_without_reserve(int depth)
+{
+	take_sample();
+	int result = depth ? descend_without_reserve(depth - 1) : 0;
+	__asm__ volatile("" ::: "memory");
+	return result + 1;
+}
+
+/* However often none was left, the pool that is made later has all of its thunks. */
+START_TEST(pool_is_made_after_all_are_used)
+{
+	setup();
+	ck_assert_int_eq(incstack_stack_reserve(s, 8 << 20), 0);
+	ck_assert_int_eq(descend_without_reserve(EAGER_DEPTH), EAGER_DEPTH + 1);
+	struct incstack_stats stats = stats_of_stack();
+	ck_assert_uint_eq(stats.pools, 0);
+	ck_assert_uint_gt(stats.no_thunk, 100);
+	const uint64_t planted = stats.planted, refused = stats.no_thunk;
+	check_traces(EAGER_DEPTH);
+	ck_assert_int_eq(descend(DEPTH), DEPTH + 1);
+	stats = stats_of_stack();
+	ck_assert_uint_ge(stats.pools, 1);
+	ck_assert_uint_eq(stats.no_thunk, refused);
+	ck_assert_uint_ge(stats.planted - planted, DEPTH);
+	check_traces(DEPTH);
+	close_all();
+}
+END_TEST
+
 static const void *registered;
 static size_t registered_bytes;
 static int keep_info(void *, const void *info, size_t bytes)
@@ -288,11 +346,14 @@ int main()
 {
 	Suite *suite = suite_create("pools");
 	TCase *tc = tcase_create("made at run time");
+	tcase_add_test(tc, first_pool_refused); /* with CK_FORK=no, while there is none */
 	tcase_add_test(tc, returns);
 	tcase_add_test(tc, unwinders_pass);
 	tcase_add_test(tc, slots_are_readable);
 	tcase_add_test(tc, exceptions_pass);
 	tcase_add_test(tc, executable_memory_refused);
+	tcase_add_test(tc, memory_of_pools_refused);
+	tcase_add_test(tc, pool_is_made_after_all_are_used);
 	tcase_add_test(tc, unwinder_is_deaf);
 	tcase_add_test(tc, embedder_refuses);
 	tcase_add_test(tc, embedder_registers);

@@ -126,6 +126,25 @@ START_TEST(coordinator)
 }
 END_TEST
 
+/* What the first request made serves the later ones, also those to fewer threads. */
+START_TEST(later_requests_need_no_memory)
+{
+	ck_assert_int_eq(incstack_safepoint_create(NULL, &safepoint), 0);
+	ck_assert_int_eq(attach_all(), 0);
+	ck_assert_int_eq(sample_all(), 0);
+	for (unsigned n = THREADS; n > THREADS - 3; n--) {
+		arm(0, true);
+		operations = 0;
+		const int error = sample_all();
+		disarm();
+		ck_assert_int_eq(error, 0);
+		ck_assert_uint_eq(operations, n);
+		ck_assert_int_eq(incstack_safepoint_detach(threads[--attached]), 0);
+	}
+	end();
+}
+END_TEST
+
 static int use_sampler(long n, bool for_ever, bool *something_failed)
 {
 	struct incstack_sampler_options options = {.size = sizeof(options),
@@ -163,6 +182,7 @@ int main(void)
 	Suite *suite = suite_create("memory of safepoints");
 	TCase *tests = tcase_create("each allocation fails");
 	tcase_add_test(tests, coordinator);
+	tcase_add_test(tests, later_requests_need_no_memory);
 	tcase_add_test(tests, sampler);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -295,6 +295,7 @@ START_TEST(by_the_embedder)
 	ck_assert_uint_eq(armed[frame], 1);
 	armed[frame] = 0; /* told once */
 	ck_assert_int_eq(incstack_stack_returned(hand.s, frame), 0);
+	ck_assert_uint_eq(hand_stats().returns, 1);
 	hand_close();
 }
 END_TEST
