@@ -527,6 +527,11 @@ test_children() {
 	equal mode "$(value mode)" patch
 	equal "trace files" "$(find . -name 'a trace; mode=full.*.0' | wc -l)" 3
 	equal "flame graphs" "$(find . -name '*.html' | wc -l)" 6 # with bare's and trace's
+	local child
+	for child in 'a trace; mode=full'.*.0.folded; do
+		equal "blocks of $child" "$(awk '/;alloc_blocks [0-9]+$/ { print $NF }' "$child")" 24000
+		! grep -qE '(^|;)0x' "$child" || fail "$child: frames without names"
+	done
 }
 
 # refuse STATUS PATTERN ARGUMENTS...: the error says what is wrong.
