@@ -4,6 +4,7 @@
  * Boost.Context fibers are recognized by their instructions; similar code is not.
  */
 #define _GNU_SOURCE
+#include <malloc.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -56,6 +57,21 @@ START_TEST(copy_of_the_base_of_a_fiber)
 }
 END_TEST
 
+/* Asked as often as there are events, it keeps no memory. */
+START_TEST(bounds_keep_no_memory)
+{
+	uintptr_t low = 0, high = 0;
+
+	for (int i = 0; i < 20; i++) /* libc keeps some blocks that were freed */
+		ck_assert_int_eq(incstack_native_stack_range(&low, &high), 0);
+	const size_t before = mallinfo2().uordblks;
+	for (int i = 0; i < 1000; i++)
+		ck_assert(incstack_native_stack_range(&low, &high) == 0);
+	ck_assert_uint_lt(mallinfo2().uordblks, before + 8000);
+	ck_assert((uintptr_t)__builtin_frame_address(0) - low < high - low);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *suite = suite_create("native base");
@@ -63,6 +79,7 @@ static Suite *suite(void)
 
 	tcase_add_test(all, base_of_a_fiber);
 	tcase_add_test(all, copy_of_the_base_of_a_fiber);
+	tcase_add_test(all, bounds_keep_no_memory);
 	suite_add_tcase(suite, all);
 	return suite;
 }

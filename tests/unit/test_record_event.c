@@ -248,6 +248,27 @@ START_TEST(stamps_of_the_clock)
 }
 END_TEST
 
+/* Where the program has forbidden the clock: each event has a later number than all before it. */
+START_TEST(stamps_of_the_counter)
+{
+	struct incstack__record *record = begin_test();
+	static const char block[16];
+
+	incstack__recording.shared = _i % 2;
+	incstack__recording.counter = 1000;
+	for (uint64_t last = 1000; last < 1020; last = record->log.stamp) {
+		put();
+		ck_assert_uint_gt(record->log.stamp, last);
+		ck_assert_uint_le(record->log.stamp, incstack__recording.counter);
+		last = record->log.stamp;
+		incstack__record_free(block);
+		ck_assert_uint_gt(record->log.stamp, last);
+		ck_assert_uint_le(record->log.stamp, incstack__recording.counter);
+	}
+	ck_assert_uint_le(incstack__recording.counter, 1040);
+}
+END_TEST
+
 START_TEST(recording_that_is_off)
 {
 	struct incstack__record *record = begin_test();
@@ -308,6 +329,7 @@ int main(void)
 	tcase_add_test(events, change_ends_quick_events);
 	tcase_add_test(events, new_epoch);
 	tcase_add_test(events, stamps_of_the_clock);
+	tcase_add_loop_test(events, stamps_of_the_counter, 0, 2);
 	tcase_add_test(events, recording_that_is_off);
 	tcase_add_test(events, shared_slot);
 	suite_add_tcase(suite, events);

@@ -179,13 +179,25 @@ static void use_up(void)
 	ck_assert_uint_eq(spool.left, 0);
 }
 
+/* The lowest descriptor that is free. The program finds the same one before and after. */
+static int free_descriptor(void)
+{
+	const int fd = dup(0);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	return fd;
+}
+
 /* A piece for which the file cannot grow is private; the next one is in the file again. */
 START_TEST(refused_while_it_grows)
 {
 	void *piece;
+	int fd;
 
 	incstack__spool_open(trace, 1);
 	use_up();
+	fd = free_descriptor();
 	if (growths[_i].call != NULL)
 		refuse(growths[_i].call, growths[_i].number, 1, growths[_i].error);
 	else
@@ -203,6 +215,7 @@ START_TEST(refused_while_it_grows)
 	ck_assert_uint_eq(spool.header->segments, 2);
 	ck_assert_int_eq(size_of_file(), 2 * LEAST_STEP);
 	ck_assert_uint_eq(notes, 1);
+	ck_assert_int_eq(free_descriptor(), fd);
 }
 END_TEST
 
@@ -211,6 +224,7 @@ START_TEST(another_file)
 {
 	incstack__spool_open(trace, 1);
 	use_up();
+	const int fd = free_descriptor();
 	if (_i == 0)
 		spool.device++;
 	else if (_i == 1)
@@ -220,6 +234,7 @@ START_TEST(another_file)
 	ck_assert(!in_spool(incstack__spool_room(INCSTACK__SPOOL_ROOM_LEAST)));
 	ck_assert_uint_eq(spool.header->segments, 1);
 	ck_assert_uint_eq(notes, 1);
+	ck_assert_int_eq(free_descriptor(), fd);
 }
 END_TEST
 
