@@ -226,31 +226,32 @@ static inline trace *add_objects(stack *s, object *end, object *known)
 	return t;
 }
 
-/* The fast walk has spent its budget: makes an object for the ordinary frame ahead and plants its
- * barrier. Returns false if that is impossible. r->stop is still STOP_SPENT then if the
- * reason is that no thunk is left. */
-__attribute__((noinline)) static bool plant(stack *s, struct fast_walk *r)
+/* The fast walk has spent its budget: makes the object o for the ordinary frame ahead and plants its
+ * barrier. Returns STOP_KNOWN if it has, STOP_SPENT if no thunk is left, and STOP_OTHER if that is
+ * impossible for another reason. */
+__attribute__((noinline)) static enum stop plant(stack *s, object *o, uintptr_t pc, uintptr_t sp,
+						 uintptr_t fp)
 {
-	object *o = r->end;
 	if (s->mode != INCSTACK_MODE_PATCH ||
-	    !arena_fits(&s->arena, (size_t)(o + 1 - s->arena.object))) {
-		r->stop = STOP_OTHER;
-		return false;
-	}
-	*o = skeleton(r->ahead.pc, r->ahead.sp, s->newest);
-	return incstack__barrier_plant(s, o, r->ahead.fp);
+	    !arena_fits(&s->arena, (size_t)(o + 1 - s->arena.object)))
+		return STOP_OTHER;
+	*o = skeleton(pc, sp, s->newest);
+	return incstack__barrier_plant(s, o, fp) ? STOP_KNOWN : STOP_SPENT;
 }
 
 /* Hands the rest of the sample to the general walk, because a caller is not ordinary, the
  * chunk is full, or no thunk is left. The walk continues from the objects that the fast
  * walk has made and from the frame pointer of the last of them. */
-__attribute__((noinline)) static int continue_slowly(stack *s, const struct fast_walk *r)
+__attribute__((noinline)) static int continue_slowly(stack *s, object *end, uintptr_t fp,
+						     enum stop stop, uintptr_t ahead_pc,
+						     uintptr_t ahead_sp, uintptr_t ahead_fp)
 {
 	const object *top = s->arena.object;
-	const struct incstack_top from = {.pc = top->method, .sp = top->address, .fp = r->fp};
+	const struct incstack_top from = {.pc = top->method, .sp = top->address, .fp = fp};
+	const struct fast_walk r = {end, fp, stop, {ahead_pc, ahead_sp, ahead_fp}};
 	if (!from.pc)
 		return INCSTACK_EINVAL;
-	complete(s, &from, false, r);
+	complete(s, &from, false, &r);
 	return 0;
 }
 
@@ -261,12 +262,16 @@ static inline void finish_fast(stack *s, trace *t, uint64_t walked)
 	distance_observe(s, t);
 }
 
-/* Ends a sample whose fast walk did not stop at a live barrier. */
+/* Ends a sample whose fast walk did not stop at a live barrier. Nothing here needs r
+ * as a whole, so the compiler passes its members in registers, and incstack_sample needs no stack
+ * frame. */
 __attribute__((noinline)) static int end_elsewhere(stack *s, struct fast_walk r)
 {
 	uint64_t walked = (uint64_t)(r.end - s->arena.object);
 	trace *t;
-	if (r.stop == STOP_SPENT && plant(s, &r)) {
+	if (r.stop == STOP_SPENT)
+		r.stop = plant(s, r.end, r.ahead.pc, r.ahead.sp, r.ahead.fp);
+	if (r.stop == STOP_KNOWN) {
 		t = add_objects(s, r.end + 1, s->newest);
 		s->all_new += !s->newest;
 		set_newest(s, r.end);
@@ -279,7 +284,7 @@ __attribute__((noinline)) static int end_elsewhere(stack *s, struct fast_walk r)
 		s->all_new++;
 		walked++;
 	} else {
-		return continue_slowly(s, &r);
+		return continue_slowly(s, r.end, r.fp, r.stop, r.ahead.pc, r.ahead.sp, r.ahead.fp);
 	}
 	finish_fast(s, t, walked);
 	return 0;
