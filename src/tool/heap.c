@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * incstack heap: reads the options, runs the program, and reports.
+ * incstack heap: reads its options.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* asprintf */
-#endif
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "heapfile/spool_format.h"
-#include "heap.h"
+#include "record.h"
 
 static const char help[] =
 	"usage: incstack heap [OPTIONS] [--] PROGRAM [ARGS]\n"
@@ -52,90 +43,6 @@ static const char help[] =
 	"\n"
 	"Example: incstack heap -o /tmp/py -- python3 script.py\n";
 
-/* Returns the absolute path, because the program may change its directory before the recorder
- * opens the file. */
-static char *absolute(const char *file)
-{
-	char *directory = NULL;
-	char *path = NULL;
-	int length;
-
-	if (file != NULL && file[0] == '/')
-		return strdup(file);
-	directory = getcwd(NULL, 0);
-	if (directory == NULL)
-		return NULL;
-	if (file != NULL)
-		length = asprintf(&path, "%s/%s", directory, file);
-	else
-		length = asprintf(&path, "%s/incstack.%d.heap", directory, (int)getpid());
-	free(directory);
-	return length < 0 ? NULL : path;
-}
-
-/* Refuses a limit on file sizes under which the program could not begin the file. */
-static int check_limit(const char *file)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-	    limit.rlim_cur >= INCSTACK__TRACE_START)
-		return 0;
-	fprintf(stderr,
-		"incstack: cannot write %s: the limit on file sizes (ulimit -f) is %llu bytes, and "
-		"a trace file begins with %u; raise the limit\n",
-		file, (unsigned long long)limit.rlim_cur, (unsigned)INCSTACK__TRACE_START);
-	return TOOL_STATUS_CANNOT_RUN;
-}
-
-/* Creates the file, so that an error can be reported before the program runs. Something that is no
- * regular file (/dev/full, a pipe) is never replaced. */
-static int prepare_file(struct tool_heap_options *options, const char *file)
-{
-	struct stat status;
-	char *spool;
-	int fd;
-
-	options->file = absolute(file);
-	if (options->file == NULL) {
-		fprintf(stderr, "incstack: the current directory is gone; give -o a full path\n");
-		return TOOL_STATUS_CANNOT_RUN;
-	}
-	if (stat(options->file, &status) == 0 && !S_ISREG(status.st_mode)) {
-		fprintf(stderr, "incstack: %s is not a regular file; choose another with -o\n",
-			options->file);
-		return TOOL_STATUS_CANNOT_RUN;
-	}
-	if (check_limit(options->file) != 0 || tool_heap_lock(options->file) != 0)
-		return TOOL_STATUS_CANNOT_RUN;
-	fd = open(options->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-	if (fd < 0) {
-		fprintf(stderr, "incstack: cannot write %s: %s; choose another file with -o\n",
-			options->file, strerror(errno));
-		return TOOL_STATUS_CANNOT_RUN;
-	}
-	close(fd);
-	unlink(options->file); /* another process may still read the old file */
-	if (asprintf(&spool, "%s" INCSTACK__SPOOL_SUFFIX, options->file) >= 0) {
-		unlink(spool);
-		free(spool);
-	}
-	return 0;
-}
-
-static int record(const struct tool_heap_options *options)
-{
-	struct timespec start;
-	int status;
-	int failed;
-
-	clock_gettime(CLOCK_REALTIME_COARSE, &start); /* the clock that the recorder uses */
-	status = tool_heap_run(options);
-	failed = tool_heap_report(options->file,
-				  (uint64_t)start.tv_sec * 1000000000u + (uint64_t)start.tv_nsec);
-	return status == 0 && failed ? TOOL_STATUS_CANNOT_RUN : status;
-}
-
 /* Reads a number of bytes above 0, with an optional k or M. Returns 0 for anything else. */
 static unsigned long long bytes_of(const char *text)
 {
@@ -155,28 +62,12 @@ static unsigned long long bytes_of(const char *text)
 	return bytes << shift;
 }
 
-static int check_options(const struct tool_heap_options *options)
+static int check_interval(const struct tool_record_options *options)
 {
-	if (options->interval == 0) {
-		fprintf(stderr, "incstack: --interval takes a number of bytes above 0, for example "
-				"4096 or 64k\n");
-		return TOOL_STATUS_USAGE;
-	}
-	if (strcmp(options->mode, "patch") != 0 && strcmp(options->mode, "validate") != 0 &&
-	    strcmp(options->mode, "full") != 0) {
-		fprintf(stderr, "incstack: --mode takes patch, validate or full, not '%s'\n",
-			options->mode);
-		return TOOL_STATUS_USAGE;
-	}
-	if (strcmp(options->crosscheck, "no") != 0 && strcmp(options->crosscheck, "own") != 0 &&
-	    strcmp(options->crosscheck, "libunwind") != 0) {
-		fprintf(stderr, "incstack: --crosscheck takes libunwind or own, not '%s'\n",
-			options->crosscheck);
-		return TOOL_STATUS_USAGE;
-	}
-	if (options->program[0] != NULL)
+	if (options->interval != 0)
 		return 0;
-	fprintf(stderr, "incstack: no program given: incstack heap -- PROGRAM [ARGS]\n");
+	fprintf(stderr, "incstack: --interval takes a number of bytes above 0, for example "
+			"4096 or 64k\n");
 	return TOOL_STATUS_USAGE;
 }
 
@@ -189,7 +80,8 @@ int tool_heap(int argc, char **argv)
 					      {"follow-children", no_argument, NULL, 'f'},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
-	struct tool_heap_options options = {.interval = 1, .mode = "patch", .crosscheck = "no"};
+	struct tool_record_options options = {
+		.command = "heap", .interval = 1, .mode = "patch", .crosscheck = "no"};
 	const char *file = NULL;
 	int option;
 	int status;
@@ -221,13 +113,6 @@ int tool_heap(int argc, char **argv)
 		}
 	}
 	options.program = argv + optind;
-	status = check_options(&options);
-	if (status == 0)
-		status = tool_heap_check_program(options.program[0]);
-	if (status == 0)
-		status = prepare_file(&options, file);
-	if (status == 0)
-		status = record(&options);
-	free(options.file);
-	return status;
+	status = check_interval(&options);
+	return status != 0 ? status : tool_record(&options, file);
 }

@@ -7,7 +7,7 @@
 
 #include <incstack/version.h>
 
-#include "heap.h"
+#include "record.h"
 #include "profile.h"
 #include "profile_io.h"
 #include "report.h"

@@ -84,14 +84,15 @@ STRATA = {
         "replay",
     ),
     "tool": (
-        "*.h folded_fit function_start heap_end heap_lock heap_program output profile_text progress"
-        " report_sum trace_map",
-        "heap_run profile_io symbols",
+        "*.h folded_fit function_start output profile_text progress"
+        " record_end record_lock record_program report_sum trace_map",
+        "record_run profile_io symbols",
         "report_frames report_profile",
         "report_end",
         "report_text",
         "report profile_convert",
-        "heap_report profile_compare profile_report",
+        "record_report profile_compare profile_report",
+        "record",
         "heap",
         "main",
     ),

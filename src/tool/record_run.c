@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "heapfile/trace_format.h"
-#include "heap.h"
+#include "record.h"
 
 #define PRELOAD "libincstack_preload.so"
 #define PROGRESS_SECONDS 2
@@ -51,7 +51,7 @@ static int find_preload(char path[PATH_MAX])
 	return TOOL_STATUS_CANNOT_RUN;
 }
 
-static void set_environment(const struct tool_heap_options *options, const char *preload)
+static void set_environment(const struct tool_record_options *options, const char *preload)
 {
 	const char *others = getenv("LD_PRELOAD");
 	char *text = NULL;
@@ -68,7 +68,7 @@ static void set_environment(const struct tool_heap_options *options, const char 
 	setenv("LD_PRELOAD", text, 1);
 }
 
-static void run_child(const struct tool_heap_options *options, const char *preload)
+static void run_child(const struct tool_record_options *options, const char *preload)
 {
 	set_environment(options, preload);
 	execvp(options->program[0], options->program);
@@ -95,7 +95,7 @@ static uint64_t samples_so_far(const char *file)
 
 /* Waits for a signal: the end of a child, or a signal that is passed on to the program. Shows the
  * progress from time to time. */
-static void wait_a_while(const struct tool_heap_options *options, pid_t child,
+static void wait_a_while(const struct tool_record_options *options, pid_t child,
 			 const sigset_t *awaited, unsigned *seconds)
 {
 	const struct timespec pause = {.tv_sec = PROGRESS_SECONDS};
@@ -116,7 +116,7 @@ static double seconds_of(const struct timeval *time)
 	return (double)time->tv_sec + (double)time->tv_usec / 1e6;
 }
 
-static int wait_for(const struct tool_heap_options *options, pid_t child, const sigset_t *awaited)
+static int wait_for(const struct tool_record_options *options, pid_t child, const sigset_t *awaited)
 {
 	unsigned seconds = 0;
 	struct rusage used;
@@ -128,7 +128,7 @@ static int wait_for(const struct tool_heap_options *options, pid_t child, const 
 			return TOOL_STATUS_CANNOT_RUN;
 		wait_a_while(options, child, awaited, &seconds);
 	}
-	tool_heap_note_end(options->file, (uint64_t)child, status);
+	tool_record_note_end(options->file, (uint64_t)child, status);
 	if (seconds > 0 && isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
 	fprintf(stderr, "incstack: the program took %.3f s of CPU time, recording included\n",
@@ -156,7 +156,7 @@ static void take_signals_back(const sigset_t *awaited, const sigset_t *old_mask,
 
 /* Runs the program. Ctrl-C and other signals that would end the tool are passed on to the program;
  * the tool stays to report. */
-int tool_heap_run(const struct tool_heap_options *options)
+int tool_record_run(const struct tool_record_options *options)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	struct sigaction old_int;

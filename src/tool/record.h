@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The subcommands of incstack, each of which gets the arguments after its name and
- * returns an exit status; and what the files of `incstack heap` share.
+ * returns an exit status; and what the files share that record a program.
  */
-#ifndef INCSTACK_TOOL_HEAP_H
-#define INCSTACK_TOOL_HEAP_H
+#ifndef INCSTACK_TOOL_RECORD_H
+#define INCSTACK_TOOL_RECORD_H
 
 #include <stdint.h>
 
@@ -12,7 +12,8 @@
 #define TOOL_STATUS_CANNOT_RUN 126
 #define TOOL_STATUS_NOT_FOUND 127
 
-struct tool_heap_options {
+struct tool_record_options {
+	const char *command;         /* the name of the subcommand */
 	char *file;                  /* the trace file, absolute */
 	unsigned long long interval; /* mean bytes between samples */
 	const char *mode;
@@ -24,17 +25,21 @@ struct tool_heap_options {
 int tool_heap(int argc, char **argv);
 int tool_report(int argc, char **argv);
 
+/* Checks the options, runs the program and reports. `file` is the trace file, or null. Returns an
+ * exit status. */
+int tool_record(struct tool_record_options *options, const char *file);
+
 /* Returns 0, or an exit status after a message that tells why the program cannot be profiled. */
-int tool_heap_check_program(const char *program);
+int tool_record_check_program(const char *program);
 /* Reserves the file for this run until the tool ends. The path is absolute. Returns 0, or an exit
  * status after a message that tells which process writes it. */
-int tool_heap_lock(const char *file);
+int tool_record_lock(const char *file);
 /* Runs the program under the recorder until it ends. Returns the exit status. */
-int tool_heap_run(const struct tool_heap_options *options);
+int tool_record_run(const struct tool_record_options *options);
 /* Writes into the trace file how the process ended: a status of wait(2). */
-void tool_heap_note_end(const char *file, uint64_t pid, int status);
+void tool_record_note_end(const char *file, uint64_t pid, int status);
 /* Reports on every process that has recorded into `file` and the files named after
  * it since start_ns (CLOCK_REALTIME). Returns an exit status. */
-int tool_heap_report(const char *file, uint64_t start_ns);
+int tool_record_report(const char *file, uint64_t start_ns);
 
 #endif

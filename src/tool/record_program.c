@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "heap.h"
+#include "record.h"
 
 static int find_in_path(const char *program, char path[PATH_MAX])
 {
@@ -152,7 +152,7 @@ static const char *refuse_reason(const char *path)
 	return reason;
 }
 
-int tool_heap_check_program(const char *program)
+int tool_record_check_program(const char *program)
 {
 	char path[PATH_MAX];
 	const char *reason;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "heapfile/trace_format.h"
-#include "heap.h"
+#include "record.h"
 
 /* Whether the file belongs to this process, and not to an earlier run or to another process with
  * the same file name. */
@@ -21,7 +21,7 @@ static int is_of(int fd, uint64_t pid)
 	       header.version == INCSTACK__TRACE_VERSION;
 }
 
-void tool_heap_note_end(const char *file, uint64_t pid, int status)
+void tool_record_note_end(const char *file, uint64_t pid, int status)
 {
 	const uint64_t end = INCSTACK__TRACE_ENDED | (uint16_t)status;
 	const off_t at = INCSTACK__TRACE_HEADER_BYTES + offsetof(struct incstack__trace_slot, end);

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "heapfile/trace_format.h"
-#include "heap.h"
+#include "record.h"
 
 /* Makes the name of the socket from the directory and a hash of the file's name. It has 107
  * bytes. */
@@ -94,7 +94,7 @@ static int refuse(const char *file, pid_t writer)
 	return TOOL_STATUS_CANNOT_RUN;
 }
 
-int tool_heap_lock(const char *file)
+int tool_record_lock(const char *file)
 {
 	struct sockaddr_un name;
 	const socklen_t length = name_socket(file, &name);

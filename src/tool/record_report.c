@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "heap.h"
+#include "record.h"
 #include "report.h"
 #include "trace_map.h"
 
@@ -127,7 +127,7 @@ static void print_all(const struct image *images, size_t count)
 	tool_sum_print(&sum, stderr);
 }
 
-int tool_heap_report(const char *file, uint64_t start_ns)
+int tool_record_report(const char *file, uint64_t start_ns)
 {
 	struct image *images;
 	const size_t count = find_images(file, start_ns, &images);

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checks the options of the commands that record a program, prepares the trace file, runs the program,
+ * and reports.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* asprintf */
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "heapfile/spool_format.h"
+#include "record.h"
+
+/* Returns the absolute path, because the program may change its directory before the recorder
+ * opens the file. */
+static char *absolute(const char *file, const char *kind)
+{
+	char *directory = NULL;
+	char *path = NULL;
+	int length;
+
+	if (file != NULL && file[0] == '/')
+		return strdup(file);
+	directory = getcwd(NULL, 0);
+	if (directory == NULL)
+		return NULL;
+	if (file != NULL)
+		length = asprintf(&path, "%s/%s", directory, file);
+	else
+		length = asprintf(&path, "%s/incstack.%d.%s", directory, (int)getpid(), kind);
+	free(directory);
+	return length < 0 ? NULL : path;
+}
+
+/* Refuses a limit on file sizes under which the program could not begin the file. */
+static int check_limit(const char *file)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+	    limit.rlim_cur >= INCSTACK__TRACE_START)
+		return 0;
+	fprintf(stderr,
+		"incstack: cannot write %s: the limit on file sizes (ulimit -f) is %llu bytes, and "
+		"a trace file begins with %u; raise the limit\n",
+		file, (unsigned long long)limit.rlim_cur, (unsigned)INCSTACK__TRACE_START);
+	return TOOL_STATUS_CANNOT_RUN;
+}
+
+/* Creates the file, so that an error can be reported before the program runs. Something that is no
+ * regular file (/dev/full, a pipe) is never replaced. */
+static int prepare_file(struct tool_record_options *options, const char *file)
+{
+	struct stat status;
+	char *spool;
+	int fd;
+
+	options->file = absolute(file, options->command);
+	if (options->file == NULL) {
+		fprintf(stderr, "incstack: the current directory is gone; give -o a full path\n");
+		return TOOL_STATUS_CANNOT_RUN;
+	}
+	if (stat(options->file, &status) == 0 && !S_ISREG(status.st_mode)) {
+		fprintf(stderr, "incstack: %s is not a regular file; choose another with -o\n",
+			options->file);
+		return TOOL_STATUS_CANNOT_RUN;
+	}
+	if (check_limit(options->file) != 0 || tool_record_lock(options->file) != 0)
+		return TOOL_STATUS_CANNOT_RUN;
+	fd = open(options->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0) {
+		fprintf(stderr, "incstack: cannot write %s: %s; choose another file with -o\n",
+			options->file, strerror(errno));
+		return TOOL_STATUS_CANNOT_RUN;
+	}
+	close(fd);
+	unlink(options->file); /* another process may still read the old file */
+	if (asprintf(&spool, "%s" INCSTACK__SPOOL_SUFFIX, options->file) >= 0) {
+		unlink(spool);
+		free(spool);
+	}
+	return 0;
+}
+
+static int record(const struct tool_record_options *options)
+{
+	struct timespec start;
+	int status;
+	int failed;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &start); /* the clock that the recorder uses */
+	status = tool_record_run(options);
+	failed = tool_record_report(options->file,
+				    (uint64_t)start.tv_sec * 1000000000u + (uint64_t)start.tv_nsec);
+	return status == 0 && failed ? TOOL_STATUS_CANNOT_RUN : status;
+}
+
+static int check(const struct tool_record_options *options)
+{
+	if (strcmp(options->mode, "patch") != 0 && strcmp(options->mode, "validate") != 0 &&
+	    strcmp(options->mode, "full") != 0) {
+		fprintf(stderr, "incstack: --mode takes patch, validate or full, not '%s'\n",
+			options->mode);
+		return TOOL_STATUS_USAGE;
+	}
+	if (strcmp(options->crosscheck, "no") != 0 && strcmp(options->crosscheck, "own") != 0 &&
+	    strcmp(options->crosscheck, "libunwind") != 0) {
+		fprintf(stderr, "incstack: --crosscheck takes libunwind or own, not '%s'\n",
+			options->crosscheck);
+		return TOOL_STATUS_USAGE;
+	}
+	if (options->program[0] != NULL)
+		return 0;
+	fprintf(stderr, "incstack: no program given: incstack %s -- PROGRAM [ARGS]\n",
+		options->command);
+	return TOOL_STATUS_USAGE;
+}
+
+int tool_record(struct tool_record_options *options, const char *file)
+{
+	int status = check(options);
+
+	if (status == 0)
+		status = tool_record_check_program(options->program[0]);
+	if (status == 0)
+		status = prepare_file(options, file);
+	if (status == 0)
+		status = record(options);
+	free(options->file);
+	return status;
+}
