@@ -323,17 +323,7 @@ void incstack__replay_free(struct incstack__replay *replay)
 	replay->table = NULL;
 }
 
-static double mean(uint64_t sum, uint64_t count)
-{
-	return count == 0 ? 0.0 : (double)sum / (double)count;
-}
-
 double incstack__replay_depth_mean(const struct incstack__replay *replay)
 {
-	return mean(replay->depth_sum, replay->traces);
-}
-
-double incstack__replay_popped_mean(const struct incstack__replay *replay)
-{
-	return mean(replay->popped_sum, replay->popped_count);
+	return replay->traces == 0 ? 0.0 : (double)replay->depth_sum / (double)replay->traces;
 }

@@ -48,6 +48,5 @@ int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace
 void incstack__replay_free(struct incstack__replay *replay);
 
 double incstack__replay_depth_mean(const struct incstack__replay *replay);
-double incstack__replay_popped_mean(const struct incstack__replay *replay);
 
 #endif

@@ -104,16 +104,6 @@ static void nap(void)
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
-int incstack__lock_take_unless_forking(enum incstack__lock lock)
-{
-	while (take(lock) != 0) {
-		if (is_forking())
-			return -1;
-		nap();
-	}
-	return 0;
-}
-
 int incstack__lock_take_after_fork(enum incstack__lock lock)
 {
 	int naps = 0;

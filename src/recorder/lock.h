@@ -19,11 +19,8 @@ enum incstack__lock {
 /* Takes a lock. A thread may take a lock again that it holds. It must not take a lock that comes
  * before one that it holds, unless it holds the former already. */
 void incstack__lock_take(enum incstack__lock lock);
-/* Takes a lock. Returns non-zero if another thread has it while a thread forks, because the fork
- * may wait for the caller. */
-int incstack__lock_take_unless_forking(enum incstack__lock lock);
-/* Does the same, but waits a while for the fork. Once that was too long, no thread waits any more
- * until the fork has ended. */
+/* Takes a lock. Returns non-zero if another thread has it and a fork takes too long, because the
+ * fork may wait for the caller. Then no thread waits any more until the fork has ended. */
 int incstack__lock_take_after_fork(enum incstack__lock lock);
 void incstack__lock_give(enum incstack__lock lock);
 /* Called around fork, in the thread that forks. Until libc has forked, the thread holds the locks
