@@ -12,13 +12,11 @@ int incstack_safepoint_split(uint32_t running, uint32_t waiting, uint32_t n, uin
 	uint64_t all = (uint64_t)running + waiting;
 	if (n > all)
 		n = (uint32_t)all;
+	/* Rounds half up; twice the product could overflow. As n is at most `all`, neither part is
+	 * more than there are. */
 	uint64_t product = (uint64_t)n * waiting, share = 0;
-	if (all) /* rounds half up; twice the product could overflow */
+	if (all)
 		share = product / all + (product % all >= all - product % all);
-	if (share > waiting)
-		share = waiting;
-	if (n - share > running)
-		share = n - running;
 	*from_waiting = (uint32_t)share;
 	*from_running = n - (uint32_t)share;
 	return 0;

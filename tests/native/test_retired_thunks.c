@@ -255,6 +255,42 @@ START_TEST(copied_stacks_are_not_patched)
 }
 END_TEST
 
+/* Of a return that is being served: until the frame that it comes from is gone, the thunk stays
+ * as it is, however short thunks are. */
+static NOINLINE void serve_own_return(void)
+{
+	volatile uintptr_t *slot = (uintptr_t *)__builtin_frame_address(0) + 1;
+	traced_sample();
+	traced_check(); /* all callers are known: the next barrier gets another thunk */
+	const uintptr_t thunk = *slot;
+	const uint32_t number = thunk_number(thunk);
+	ck_assert_uint_ne(thunk, incstack_slot_read((const uintptr_t *)slot));
+	ck_assert_uint_eq(incstack__returned(thunk_cell(thunk), slot[-1], 0),
+			  incstack_slot_read((const uintptr_t *)slot));
+	incstack__limbo_empty(traced_stack);
+	ck_assert_uint_eq(barrier_of(number)->retired, RETIRED_IN_USE);
+	for (int i = 0; i < 3; i++) {
+		reserve();
+		ck_assert_uint_eq(*slot, thunk);
+		ck_assert_uint_eq(barrier_of(number)->retired, RETIRED_IN_USE);
+	}
+}
+
+START_TEST(kept_while_a_return_is_served)
+{
+	open_short(SHORT);
+	for (int i = 0; i < 4; i++) {
+		serve_own_return();
+		ck_assert_int_eq(descend(3), 4);
+		reserve();
+		ck_assert_uint_eq(traced_stack->retired, 0); /* its slot is dead by now */
+	}
+	ck_assert_uint_eq(traced_stats().revived, 0);
+	traced_check();
+	traced_close();
+}
+END_TEST
+
 /* ---- dead memory -------------------------------------------------------------------------- */
 
 enum { FAR = 1 << 16 };
@@ -308,6 +344,7 @@ int main(void)
 	tcase_add_loop_test(tests, given_back_where_thunks_are_short, 0, 4);
 	tcase_add_test(tests, given_back_by_a_retrieve);
 	tcase_add_test(tests, kept_where_stacks_are_copied);
+	tcase_add_test(tests, kept_while_a_return_is_served);
 	tcase_add_loop_test(tests, copied_stacks_are_not_patched, 0, 2);
 	tcase_add_test(tests, dead_memory_is_not_written);
 	suite_add_tcase(suite, tests);

@@ -8,8 +8,8 @@
  *                  second and so on, as long as the recorder runs that many; after each N
  *                  allocations; prints how many those are in all
  *   forks=N:E      a signal handler forks at each E'th instruction of the recorder, and the
- *                  child goes on, allocates N times, and exits; prints how many forks, and how
- *                  many children did not end well
+ *                  child allocates once in the handler, goes on, allocates N times, and exits;
+ *                  prints how many forks, and how many children did not end well
  *   blocks=N       N blocks of 1000000 bytes
  *   count=FILE     from now on each thread counts there what it has allocated, in a word of
  *                  its own
@@ -89,6 +89,9 @@ static void fork_in_handler(ucontext_t *at)
 	forks++;
 
 	if (child == 0) {
+		void *volatile block = malloc(1 << 20);
+
+		(void)block;
 		is_child = 1;
 		at->uc_mcontext.gregs[REG_EFL] &= ~0x100;
 		return;

@@ -131,6 +131,14 @@ test_relative_paths_of_libraries() {
 	! grep -q '^note:.*load' stderr || fail "a library seems to have gone"
 }
 
+# The parent looks at what is loaded before it forks, as a child that is killed never does.
+test_killed_child_of_a_plugin() {
+	record -o trace --follow-children -- "$(dirname "$target")/late" "$(dirname "$target")/plugin.so"
+	equal status "$status" 0
+	equal lost "$(value lost)" 0
+	equal leaks "$(awk '/;leak_in_plugin [0-9]+$/ { sum += $NF } END { print sum }' trace.*.0.folded)" 4000
+}
+
 # calls and bytes at exit of a function in the report, whose bytes are whole tenths of a unit.
 row() { awk -v f="$1" '$7 == f { print $3, $5 * ($6 == "KiB" ? 1024 : $6 == "MiB" ? 1048576 : 1) }' stderr; }
 
@@ -446,6 +454,13 @@ test_children_of_forks_in_the_recorder() {
 	[[ $forks -ge 8 ]] || fail "$forks forks"
 	equal "trace files" "$(find . -name 'trace.*.0' | wc -l)" "$forks"
 	[[ $(value traces) -ge $((alone + 20 * forks)) ]] || fail "$(value traces) traces of $forks children"
+	# The child's event in the handler came too early, or is one more.
+	local child
+	for child in $(find . -name 'trace.*.0' | head -n 12); do
+		"$tool" report "$child" >shown 2>&1
+		grep -qE '^warning: 1 allocations .* in signal handlers|^21 traces' shown ||
+			fail "the event in the handler of $child is not counted"
+	done
 	equal lost "$(value lost)" 0
 }
 

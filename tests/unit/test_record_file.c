@@ -290,6 +290,17 @@ START_TEST(numbers_below_the_limit)
 }
 END_TEST
 
+/* A program that was started without descriptors would read the trace file from number 0. */
+START_TEST(number_0_is_free)
+{
+	ck_assert_int_eq(close(0), 0);
+	ck_assert_int_eq(incstack__record_open(path), 0);
+	ck_assert_int_gt(incstack__recording.fd, 0);
+	ck_assert_int_eq(fcntl(0, F_GETFD), -1);
+	incstack__record_close();
+}
+END_TEST
+
 /* The program puts a file of its own at the number: that file is left alone, and the trace
  * file is opened again. */
 START_TEST(number_of_the_program)
@@ -419,6 +430,7 @@ int main(void)
 	tcase_add_loop_test(files, numbers_below_the_limit, 0,
 			    sizeof(numbers) / sizeof(numbers[0]));
 	tcase_add_test(files, number_of_the_program);
+	tcase_add_test(files, number_0_is_free);
 	tcase_add_test(files, number_is_wanted);
 	tcase_add_test(files, left_for_the_next_image);
 	suite_add_tcase(suite, files);

@@ -55,6 +55,15 @@ START_TEST(jumps_on_the_own_stack)
 	incstack__record_jump(HERE + 128);
 	ck_assert_uint_eq(unwindings, 5);
 	ck_assert_uint_eq(incstack__record_local.state, 0);
+	/* To the frame that the event is in: it goes on. */
+	const uintptr_t entered_at = HERE + 128;
+	incstack__record_local.state = entered_at;
+	incstack__record_jump(entered_at);
+	ck_assert_uint_eq(incstack__record_local.state, entered_at);
+	ck_assert_uint_eq(unwindings, 5);
+	incstack__record_jump(entered_at + 1);
+	ck_assert_uint_eq(incstack__record_local.state, 0);
+	unwindings = 5;
 	incstack__recording.on = 0;
 	incstack__record_jump(HERE);
 	ck_assert_uint_eq(unwindings, 5);

@@ -229,6 +229,47 @@ START_TEST(interval_changes)
 }
 END_TEST
 
+/* Nothing but the call ends the sleep of a sampler whose next tick is far away. */
+START_TEST(interval_changes_in_a_sleep)
+{
+	struct incstack_sampler *sampler;
+	struct incstack_sampler_options options = {.size = sizeof(options),
+						   .interval_ns = UINT64_C(1) << 62,
+						   .n = 1,
+						   .operation = operation};
+	begin(0);
+	options.safepoint = safepoint;
+	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), 0);
+	ck_assert_int_eq(incstack_sampler_start(sampler), 0);
+	sched_yield();
+	ck_assert_int_eq(incstack_sampler_set_interval(sampler, INTERVAL), 0);
+	while (atomic_load(&samples) < 5)
+		sched_yield();
+	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
+	check_sums(sampler);
+	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
+	end();
+}
+END_TEST
+
+/* There are more ticks than requests at a time: those that ended are used again. */
+START_TEST(requests_are_used_again)
+{
+	struct incstack_sampler *sampler;
+	begin(_i ? 1 : 0);
+	sampler = make(1, _i ? INCSTACK_SAMPLER_FULL : 0);
+	ck_assert_int_eq(incstack_sampler_start(sampler), 0);
+	while (stats_of(sampler).requested < 2 * INCSTACK_WORD_REQUESTS) {
+		ck_assert_uint_lt(stats_of(sampler).missed, 1 << 17);
+		sched_yield();
+	}
+	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
+	check_sums(sampler);
+	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
+	end();
+}
+END_TEST
+
 static atomic_bool hold_retrieve;
 
 static void long_retrieve(struct incstack_sampler *sampler, void *argument)
@@ -444,6 +485,8 @@ int main(void)
 	tcase_add_test(tests, nobody_polls_partial);
 	tcase_add_test(tests, nobody_polls_full);
 	tcase_add_test(tests, interval_changes);
+	tcase_add_test(tests, interval_changes_in_a_sleep);
+	tcase_add_loop_test(tests, requests_are_used_again, 0, 2);
 	tcase_add_test(tests, ticks_during_a_retrieve_are_missed);
 	tcase_add_test(tests, stop_counts_what_was_due);
 	tcase_add_test(tests, ticks_after_a_retrieve_are_skipped);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tests small parts of the recorder by themselves: notes, the step to a shared recording, and the
+ * wait for a thread that is in a signal handler.
+ */
+#define _GNU_SOURCE
+#include <check.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static int nap(clockid_t clock, int flags, const struct timespec *time, struct timespec *left);
+#define clock_nanosleep nap
+#include "../../src/recorder/await.c"
+#include "../../src/recorder/recording.c"
+
+#include "run_suite.h"
+
+enum { TID = 4711, SIGNAL = 33, FOR_EVER = 1000 };
+
+static char status[512]; /* of the thread, as the kernel writes it */
+static int naps, ends_after;
+
+size_t incstack__record_read_small(const char *path, char *text, size_t size)
+{
+	ck_assert_str_eq(path, "/proc/self/task/4711/status");
+	ck_assert_uint_gt(size, sizeof(status));
+	strcpy(text, naps < ends_after ? status : "Name:\tx\nSigPnd:\t0\nSigBlk:\t0\n");
+	return strlen(text);
+}
+
+static int nap(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
+{
+	ck_assert_int_eq(clock, CLOCK_MONOTONIC);
+	ck_assert_int_eq(flags, 0);
+	ck_assert(time->tv_sec == 0 && time->tv_nsec > 0);
+	ck_assert_ptr_null(left);
+	naps++;
+	return 0;
+}
+
+static int naps_for(const char *pending, const char *blocked, int until, int steps)
+{
+	snprintf(status, sizeof(status),
+		 "Name:\tSigBlk:\nSigPnd:\t%s\nShdPnd:\tffffffffffffffff\nSigBlk:\t%s\n"
+		 "SigIgn:\tffffffffffffffff\nSigCgt:\tffffffffffffffff\n",
+		 pending, blocked);
+	naps = 0;
+	ends_after = until;
+	incstack__record_await_thread(TID, SIGNAL, steps);
+	return naps;
+}
+
+#define NONE "0000000000000000"
+#define THAT "0000000100000000"
+#define OTHERS "fffffffeffffffff"
+
+/* The thread has to take the signal, or is in its handler. All other signals say nothing. */
+START_TEST(awaits_the_signal)
+{
+	ck_assert_int_eq(naps_for(THAT, NONE, FOR_EVER, 7), 7);
+	ck_assert_int_eq(naps_for(NONE, THAT, FOR_EVER, 7), 7);
+	ck_assert_int_eq(naps_for(THAT, NONE, 3, 7), 3);
+	ck_assert_int_eq(naps_for(OTHERS, THAT, 3, 7), 3);
+	ck_assert_int_eq(naps_for(NONE, NONE, FOR_EVER, 7), 0);
+	ck_assert_int_eq(naps_for(OTHERS, OTHERS, FOR_EVER, 7), 0);
+	ck_assert_int_eq(naps_for(THAT, THAT, FOR_EVER, 0), 0);
+}
+END_TEST
+
+/* Each note is kept, and none says that there was another. */
+START_TEST(notes_add_up)
+{
+	static struct incstack__trace_slot slots[INCSTACK__TRACE_SLOTS];
+
+	incstack__record_note(INCSTACK__NOTE_MODULES); /* no file yet */
+	incstack__recording.slots = slots;
+	ck_assert_uint_eq(slots[0].notes, 0);
+	for (int i = 0; i < 2; i++) {
+		incstack__record_note(INCSTACK__NOTE_MODULES);
+		incstack__record_note(INCSTACK__NOTE_UNLOADED);
+	}
+	ck_assert_uint_eq(slots[0].notes, UINT64_C(1) << INCSTACK__NOTE_MODULES |
+						  UINT64_C(1) << INCSTACK__NOTE_UNLOADED);
+}
+END_TEST
+
+/* Every record notices the step: events are quick only as long as nothing changes. */
+START_TEST(sharing_is_a_change)
+{
+	incstack__recording.changes = 5;
+	for (int i = 0; i < 3; i++) {
+		incstack__record_share();
+		ck_assert_int_eq(incstack__recording.shared, 1);
+		ck_assert_uint_eq(incstack__recording.changes, 6);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("parts of the recorder");
+	TCase *tests = tcase_create("alone");
+
+	tcase_add_test(tests, awaits_the_signal);
+	tcase_add_test(tests, notes_add_up);
+	tcase_add_test(tests, sharing_is_a_change);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
