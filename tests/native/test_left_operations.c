@@ -66,16 +66,20 @@ static NOINLINE void sample_deeper(int depth)
 	__asm__ volatile(""); /* no tail call */
 }
 
-/* The handler's sample is left: the next one, on the thread's stack, may begin. */
+/* The handler's sample is left: the next one, on the thread's stack, may begin. It discards the
+ * barriers that the samples before had planted, and counts them. */
 static NOINLINE void leave_and_go_on(void)
 {
 	traced_sample();
+	const uint64_t stale = traced_stats().stale;
 	ask_again();
 	if (sigsetjmp(out, 1) == 0) {
 		question = leave_handler;
 		raise(SIGUSR1);
 		ck_abort_msg("the handler returned");
 	}
+	traced_sample();
+	ck_assert_uint_gt(traced_stats().stale, stale);
 	sample_deeper(2);
 	__asm__ volatile("");
 }
