@@ -73,6 +73,27 @@ START_TEST(begun_and_ended)
 }
 END_TEST
 
+/* The rest of a block that the kernel took in part follows, as it does on a nearly full disk. */
+START_TEST(written_in_parts)
+{
+	static const char block[] = "a block in three parts";
+	char read_back[sizeof(block)];
+	int fd;
+
+	ck_assert_int_eq(incstack__record_open(path), 0);
+	refuse("write", 0, 2, 0);
+	ck_assert_int_eq(incstack__record_write(block, sizeof(block)), 0);
+	ck_assert_uint_eq(refusal.calls, 3);
+	ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START + sizeof(block));
+	fd = open(path, O_RDONLY);
+	ck_assert_int_eq(pread(fd, read_back, sizeof(block), INCSTACK__TRACE_START), sizeof(block));
+	ck_assert_str_eq(read_back, block);
+	close(fd);
+	ck_assert_uint_eq(incstack__recording.slots[0].notes, 0);
+	incstack__record_close();
+}
+END_TEST
+
 /* Another run writes there. */
 START_TEST(file_of_another_run)
 {
@@ -418,6 +439,7 @@ int main(void)
 
 	tcase_add_checked_fixture(files, make_folder, remove_folder);
 	tcase_add_test(files, begun_and_ended);
+	tcase_add_test(files, written_in_parts);
 	tcase_add_test(files, file_of_another_run);
 	tcase_add_test(files, what_is_no_file_stays);
 	tcase_add_test(files, limit_before_the_start);
