@@ -75,13 +75,13 @@ void cct_add_tree(struct cct *c, const struct incstack_tree *tree)
 		abort();
 }
 
-/* The library tells inlined frames from others, the oracle does not: several of its
- * nodes may be one of ours. */
+/* Compares the trees. The library distinguishes inlined frames from others, the oracle does not. So
+ * several of the library's nodes may be one node of the oracle. */
 bool cct_same(const struct cct *c)
 {
 	uint32_t count = incstack_profile_nodes(c->profile), met = 1;
 	uint32_t *mine = calloc(count, sizeof(*mine));
-	int64_t *left = calloc(c->count, sizeof(*left)); /* -1 - self: not met yet */
+	int64_t *left = calloc(c->count, sizeof(*left)); /* -1 - self: not found yet */
 	bool same = true;
 	for (uint32_t i = 1; i < c->count; i++)
 		left[i] = -1 - (int64_t)c->nodes[i].self;

@@ -43,7 +43,7 @@ void code_give_back(uint8_t *from, const uint8_t *end)
 		next = from;
 }
 
-/* A program has ended: nothing of it runs or will be decoded. */
+/* Forgets all code after a program has ended: none of it runs or will be decoded. */
 void code_reset(void)
 {
 	for (int i = 0; i < blob_count; i++) {
@@ -98,7 +98,7 @@ const struct site *blob_site(const struct blob *b, uintptr_t pc)
 			high = middle;
 	}
 	if (b->sites[low].offset != offset)
-		abort(); /* nobody stands there: the VM is broken */
+		abort(); /* no frame can be there: the VM is broken */
 	return &b->sites[low];
 }
 

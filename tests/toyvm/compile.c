@@ -18,7 +18,7 @@ static int32_t here(const struct parser *p)
 	return p->method->count;
 }
 
-/* change: of the depth of the operand stack. */
+/* Appends an instruction. `change` is how it changes the depth of the operand stack. */
 static int32_t emit(struct parser *p, enum op op, int64_t a, uint32_t b, int change)
 {
 	struct method *m = p->method;
@@ -252,7 +252,8 @@ static int declare(struct parser *p, const char *name)
 	return i;
 }
 
-/* The store that makes of the expression just compiled the left side of '='. */
+/* Turns the expression that was just compiled into the left side of '=': its load becomes a
+ * store. */
 static void assign(struct parser *p)
 {
 	struct method *m = p->method;

@@ -6,8 +6,8 @@
  */
 #include "vm.h"
 
-/* Makes interpreted frames of a compiled one, from its virtual frame `from`
- * outward; frame->fp and frame->sp become those of the innermost. */
+/* Turns a compiled frame into interpreted ones: one for each of its virtual frames from `from`
+ * outward. frame->fp and frame->sp become those of the innermost. */
 static void replace(struct frame *frame, int from)
 {
 	value words[SCOPES_MAX * 8 + SLOTS_MAX * 4];
@@ -46,7 +46,7 @@ static void replace_youngest(struct fiber *f, struct frame *frame, int from)
 	f->pc = stubs.returned;
 }
 
-/* The youngest frame, at a poll. */
+/* Deoptimizes the youngest frame, at a poll. */
 static void deopt_youngest(struct fiber *f, struct frame *frame)
 {
 	if (has_barrier(frame->slot))
@@ -55,8 +55,9 @@ static void deopt_youngest(struct fiber *f, struct frame *frame)
 	f->resume = stubs.resume_poll;
 }
 
-/* A frame whose callee saved the frame pointer, which therefore can be changed.
- * Not through a barrier: that knows the frame by its compiled layout. */
+/* Deoptimizes a frame at once. Its callee has saved the frame pointer, so it can be changed there.
+ * A frame whose return slot has a barrier cannot be replaced in this way, because the barrier knows
+ * the frame by its compiled layout. */
 static void deopt_eager(struct fiber *f, struct frame *frame, uintptr_t *saved_fp)
 {
 	uintptr_t *slot = (uintptr_t *)frame->sp - 1;
@@ -69,7 +70,7 @@ static void deopt_eager(struct fiber *f, struct frame *frame, uintptr_t *saved_f
 	incstack_slot_write(f->stack, slot, stubs.returned);
 }
 
-/* The frame stays as it is until control returns to it. */
+/* Deoptimizes a frame later: it stays as it is until control returns to it. */
 static void deopt_lazily(struct fiber *f, const struct frame *frame)
 {
 	uintptr_t *slot = (uintptr_t *)frame->sp - 1;
@@ -112,7 +113,7 @@ void deopt_random(struct fiber *f)
 	} while (frame_next(f, &frame));
 }
 
-/* Control returns to a frame that was deoptimized lazily. */
+/* Called when control returns to a frame that is to be deoptimized. */
 struct fiber *toy_deopt_return(struct fiber *f)
 {
 	struct frame frame;
@@ -126,9 +127,9 @@ struct fiber *toy_deopt_return(struct fiber *f)
 	return toy_returned(f);
 }
 
-/* Replaces the youngest frame, which is interpreted and stands at a back edge, by
- * one of b. The space that an adapter left in front of its return slot goes, so
- * the slot moves. Null: no room. */
+/* Replaces the youngest frame, which is interpreted and is at a back edge, by a frame of the
+ * compiled method b. The space that an adapter left in front of its return slot is removed, so the
+ * slot moves. Returns null if there is no room. */
 struct fiber *osr(struct fiber *f, const struct blob *b)
 {
 	const struct method *m = b->method;
@@ -170,7 +171,7 @@ static const struct handler *find_handler(const struct virtual *v)
 	return NULL;
 }
 
-/* The frames younger than this one go. */
+/* Pops the frames that are younger than `to`. */
 static void unwind(struct fiber *f, const struct frame *to, bool barrier)
 {
 	uintptr_t sp = to->sp;
@@ -207,7 +208,7 @@ static struct fiber *catch (struct fiber *f, struct frame *frame, int at, const 
 	return f;
 }
 
-/* Back to the native method that called in; it sees f->throwing. */
+/* Returns to the native method that called; it sees f->throwing. */
 static struct fiber *to_native(struct fiber *f, const struct frame *frame)
 {
 	f->fp = frame->fp;
@@ -216,7 +217,7 @@ static struct fiber *to_native(struct fiber *f, const struct frame *frame)
 	return f;
 }
 
-/* f->exception goes from the youngest frame to the next handler. */
+/* Throws f->exception: control goes from the youngest frame to the next handler. */
 struct fiber *throw_value(struct fiber *f)
 {
 	struct frame frame;
@@ -248,7 +249,8 @@ struct fiber *throw_value(struct fiber *f)
 	return toy_fiber_end(f);
 }
 
-/* A call found no room for its frame. A native caller sees the exception first. */
+/* Throws f->exception because a call has no room for its frame. A native caller sees the
+ * exception first. */
 struct fiber *throw_from_call(struct fiber *f)
 {
 	if (f->pc != stubs.called_back)

@@ -11,7 +11,7 @@
 enum reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
 
 struct emitter {
-	uint8_t *at, *end; /* at == end: full */
+	uint8_t *at, *end; /* if equal, the emitter is full */
 };
 
 static inline void emit_bytes(struct emitter *e, const void *bytes, size_t n)
@@ -73,7 +73,7 @@ static inline void emit_through(struct emitter *e, unsigned extension, unsigned 
 	emit_memory(e, 0xff, extension, base, offset);
 }
 
-/* jmp (0xe9), call (0xe8) to a known address in reach. */
+/* jmp (0xe9) or call (0xe8) to an address that is near enough for 32 bits. */
 static inline void emit_to(struct emitter *e, uint8_t opcode, uintptr_t target)
 {
 	EMIT(e, opcode);

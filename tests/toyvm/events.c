@@ -5,7 +5,7 @@
  */
 #include "vm.h"
 
-/* A ticket was drawn: by the fiber's own thread, or on its behalf. */
+/* Called for each ticket that was drawn, by the fiber's own thread or on its behalf. */
 static void ticket(const struct incstack_ticket *ticket, void *argument)
 {
 	struct thread *t = ticket->thread->context;
@@ -20,7 +20,7 @@ static void ticket(const struct incstack_ticket *ticket, void *argument)
 	fiber_looked_at = own;
 }
 
-/* Asks for samples of some threads, this one among them. */
+/* Requests samples of some threads. This thread may be among them. */
 static void request(struct fiber *f)
 {
 	struct incstack_request *r;
@@ -34,7 +34,7 @@ static void request(struct fiber *f)
 	incstack_request_release(r);
 }
 
-/* Returns that deoptimization had patched first and the library then. */
+/* Counts the return slots that deoptimization patched before the library did. */
 static void count_deopt_first(struct fiber *f)
 {
 	for (int i = 0; i < f->lazy_count; i++) {

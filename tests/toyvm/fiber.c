@@ -23,7 +23,7 @@ bool fiber_has_barrier(struct fiber *f)
 	return s.planted > s.returns + s.unwound + s.stale;
 }
 
-/* Copies the stack elsewhere, with so much room. */
+/* Copies the stack to new memory with `usable` bytes. */
 void fiber_move(struct fiber *f, uintptr_t usable)
 {
 	struct fiber old = *f;
@@ -41,13 +41,13 @@ void fiber_move(struct fiber *f, uintptr_t usable)
 	for (int i = 0; i < f->lazy_count; i++)
 		f->lazy[i].slot += delta;
 	if (BUG(BUG_STACK_MOVE_UNTOLD))
-		return; /* and the old one stays, or the library would write to freed memory */
+		return; /* the old stack stays, because the library will write to it */
 	incstack_stack_moved(f->stack, f->low, f->high);
 	if (!BUG(SLIP_STACK_FREED))
 		free((void *)old.low);
 }
 
-/* Makes sure that so much fits below sp. */
+/* Makes sure that `bytes` fit below sp. */
 bool fiber_grow(struct fiber *f, uintptr_t bytes)
 {
 	uintptr_t usable = f->high - f->limit;
@@ -166,7 +166,7 @@ static void run_on(struct thread *t, struct fiber *f)
 		incstack_stack_set_owner(f->stack);
 }
 
-/* Gives the thread to another fiber that waits, if there is one. */
+/* Lets another fiber that waits run on the thread, if there is one. */
 struct fiber *fiber_yield(struct fiber *f)
 {
 	struct thread *t = f->thread;
@@ -270,7 +270,7 @@ static void close_vm(struct vm *vm)
 	code_reset();
 }
 
-/* Runs main(n) and all that it starts; returns the sum of what was printed. */
+/* Runs main(n) and all fibers that it starts. Returns the sum of the numbers printed. */
 uint64_t vm_run(struct program *p, const struct schedule *s, uint64_t seed, int64_t n, bool print)
 {
 	struct thread threads[THREADS_MAX] = {0};

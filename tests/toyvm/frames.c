@@ -106,7 +106,7 @@ static int find_rule(void *context, uintptr_t address, struct incstack_rule *rul
 	return 0;
 }
 
-/* What a look-up that forgets the "- 1" of return addresses may find. */
+/* Returns what a look-up may find that forgets to subtract 1 from a return address. */
 static uintptr_t next_call(uintptr_t pc)
 {
 	const struct blob *b = code_find(pc);
@@ -126,7 +126,7 @@ static int decode(void *context, const struct incstack_frame *frame,
 	if (BUG(BUG_NEXT_CALL))
 		seen.pc = next_call(seen.pc);
 	if (has_frame_pointer(seen.pc) && !seen.fp)
-		return INCSTACK_EUNWIND; /* too late: the position was in the frame */
+		return INCSTACK_EUNWIND; /* too late: the frame that held the position is gone */
 	if (!read_frame(&seen)) {
 		out[0] = (struct incstack_virtual_frame){0, 0, 0};
 		return 1;
@@ -141,13 +141,14 @@ static uintptr_t logical_pc(void *context, uintptr_t slot, uintptr_t pc)
 {
 	(void)context;
 	if (incstack_slot_read((const uintptr_t *)slot) != pc)
-		COUNT(mismatches); /* the truth must be known at every moment */
+		COUNT(mismatches); /* the library must know the return address at every moment */
 	return pc == stubs.deopt && !BUG(BUG_STUB_AS_POSITION)
 		       ? lazy_find(fiber_looked_at, slot)->pc
 		       : pc;
 }
 
-/* More thunks are wanted: nothing but the library and the VM walks these stacks. */
+/* Called when the library makes more thunks. No unwinder needs to know them, because only the
+ * library and the VM walk these stacks. */
 static int no_unwinder(void *context, const void *info, size_t bytes)
 {
 	(void)context;

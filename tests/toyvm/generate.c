@@ -40,7 +40,8 @@ static void call(struct generator *g)
 		fprintf(g->out, "var o = new C%u();\no.value = s;\ns = s + o.v%u(d - 1, x);\n",
 			class, below(g, 2));
 	} else if (kind < 15) {
-		/* Above native frames a fiber stays on its thread: most are near the top. */
+		/* A fiber with native frames stays on its thread. So most native calls
+		 * are made near the top. */
 		fprintf(g->out,
 			"if (d < %u) { s = s + %s(&g%u, d - 1); }\nelse { s = s + f%u(d - 1, x); "
 			"}\n",

@@ -55,7 +55,8 @@ static value *take_local(struct thread *t, size_t words)
 struct object *heap_new(struct fiber *f, uint32_t class, uint32_t length)
 {
 	struct thread *t = f->thread;
-	size_t words = 1 + (size_t)length + !length; /* room for where it moves to */
+	size_t words = 1 + (size_t)length +
+		       !length; /* at least one word, for the new address when the object moves */
 	if (random_below(&t->random, 4096) == 0)
 		heap_collect(f);
 	struct object *o = (struct object *)take_local(t, words);
@@ -123,7 +124,8 @@ static void copy_all(struct vm *vm)
 			move(vm, &o->fields[i]);
 		at += 1 + object_length(o) + !object_length(o);
 	}
-	memset(old, 0xda, (size_t)(used - old) * sizeof(value)); /* even, and no address */
+	memset(old, 0xda,
+	       (size_t)(used - old) * sizeof(value)); /* an even word that is not an address */
 	for (int i = 0; i < vm->schedule.threads; i++)
 		vm->threads[i].free = vm->threads[i].free_end = NULL;
 }

@@ -36,7 +36,7 @@ static struct object *object_of(value v)
 	return is_int(v) ? NULL : (struct object *)(uintptr_t)v;
 }
 
-/* The field or element that an instruction means, or null. */
+/* Returns the field or the element that an instruction accesses, or null. */
 static value *element(struct fiber *f, value of, int64_t i)
 {
 	struct object *o = object_of(of);
@@ -164,8 +164,8 @@ static bool memory_op(struct fiber *f, struct instruction ins, value *top, const
 	}
 }
 
-/* Everything but control flow, on the operand stack of a frame of either kind:
- * top[1] is the youngest value, top[0] the next free slot. False: it throws. */
+/* Executes an instruction that is not control flow, on the operand stack of a frame of either kind.
+ * top[1] is the youngest value, top[0] the next free slot. Returns false if it throws. */
 bool do_op(struct fiber *f, const struct virtual *v)
 {
 	struct instruction ins = v->method->body[v->bci];
@@ -297,8 +297,8 @@ static struct virtual youngest(struct fiber *f)
 				frame_word(f->fp, FRAME_SLOTS)};
 }
 
-/* The method that a virtual call means; null: it throws. The receiver is the
- * first argument; v->depth counts the arguments. */
+/* Returns the method that a virtual call selects, or null if it throws. The receiver is the first
+ * argument; v->depth counts the arguments. */
 struct method *resolve(struct fiber *f, const struct virtual *v)
 {
 	struct instruction ins = v->method->body[v->bci];
@@ -350,7 +350,7 @@ struct fiber *give_result(struct fiber *f, value result)
 	return f;
 }
 
-/* The instructions that poll, once they have polled. Null: goes on here. */
+/* Executes an instruction that polls, after its poll. Returns null if the frame continues. */
 static struct fiber *polled(struct fiber *f)
 {
 	struct virtual v = youngest(f);
@@ -417,7 +417,7 @@ struct fiber *toy_interpret(struct fiber *f)
 	}
 }
 
-/* A callee returned. */
+/* Called when a callee has returned to an interpreted frame. */
 struct fiber *toy_returned(struct fiber *f)
 {
 	struct virtual v = youngest(f);
@@ -456,7 +456,7 @@ struct fiber *toy_page(struct fiber *f)
 	return poll_compiled(f, stubs.page_again);
 }
 
-/* Finds the method of a virtual call; compiled code then calls f->callee. */
+/* Finds the method of a virtual call. Compiled code then calls f->callee. */
 struct fiber *toy_resolve(struct fiber *f)
 {
 	struct frame frame;
@@ -469,7 +469,7 @@ struct fiber *toy_resolve(struct fiber *f)
 	return f;
 }
 
-/* A compiled method found no room for its frame; sp points at its return slot. */
+/* Called by a compiled method that has no room for its frame. sp points at its return slot. */
 struct fiber *toy_grow(struct fiber *f)
 {
 	const struct blob *b = code_find(f->pc);

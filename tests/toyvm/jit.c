@@ -14,9 +14,9 @@ struct compiler {
 	struct thread *thread;
 	const struct schedule *schedule;
 	struct blob *b;
-	uint8_t *sizes[64]; /* where the frame size is to be written */
+	uint8_t *sizes[64]; /* the places where the frame size will be written */
 	int size_count, level;
-	uint32_t bytes; /* that the scopes being compiled need when they are interpreted */
+	uint32_t bytes; /* that the scopes being compiled need if they are interpreted */
 };
 
 struct jump {
@@ -73,7 +73,7 @@ static void frame_size(struct compiler *c)
 	emit_int(&c->e, 0);
 }
 
-/* The oracle's record of this frame says where it stands. */
+/* Stores the position in the oracle's record of this frame. */
 static void record_bci(struct compiler *c, int32_t bci)
 {
 	EMIT(&c->e, 0x41, 0xc7, 0x06); /* mov dword [r14], bci */
@@ -137,7 +137,7 @@ static void compare(struct emitter *e, uint8_t set)
 	EMIT(e, 0x48, 0x8d, 0x44, 0x00, 0x01);      /* lea rax, [rax + rax + 1] */
 }
 
-/* Both operands are integers, or C decides. */
+/* An operation with two operands. If they are not both integers, C code does it. */
 static void binary(struct compiler *c, const struct inlined *in, struct instruction ins,
 		   int32_t bci)
 {
@@ -154,7 +154,7 @@ static void binary(struct compiler *c, const struct inlined *in, struct instruct
 	emit_land(e, fast, e->at);
 	if (ins.op == OP_ADD) {
 		emit_registers(e, 0x01, RAX, RCX);
-		EMIT(e, 0x48, 0xff, 0xc8); /* dec rax: one tag too many */
+		EMIT(e, 0x48, 0xff, 0xc8); /* dec rax: the sum has two tags */
 	} else if (ins.op == OP_SUB) {
 		emit_registers(e, 0x29, RAX, RCX);
 		EMIT(e, 0x48, 0xff, 0xc0); /* inc rax */
@@ -354,7 +354,8 @@ static void compile_scope(struct compiler *c, struct inlined *in)
 		c->b->offsets = in->offsets;
 }
 
-/* rsp: the return slot. Without room, C grows the stack and starts anew. */
+/* rsp points at the return slot. If there is no room, C code grows the stack and calls the method
+ * again. */
 static void prologue(struct compiler *c, const struct inlined *root)
 {
 	struct emitter *e = &c->e;
@@ -373,7 +374,7 @@ static void prologue(struct compiler *c, const struct inlined *root)
 	clear_locals(c, root);
 }
 
-/* False: no room for the code. */
+/* Returns false if there is no room for the code. */
 static bool generate(struct compiler *c, struct method *m)
 {
 	enum { CODE_MAX = 64 << 10 };

@@ -24,7 +24,7 @@ void linked_begin(struct fiber *f)
 	f->resume = stubs.linked_call;
 }
 
-/* Null: too deep. */
+/* Returns null if the chain is too deep. */
 uintptr_t linked_new(struct fiber *f, const struct method *m)
 {
 	if (f->shadow - f->shadow_base > LINKED_DEPTH_MAX) {
@@ -43,8 +43,8 @@ bool linked_barrier(uintptr_t fp)
 	return *frame_word(*frame_word(fp, 0), FRAME_ARMED) != 0;
 }
 
-/* The caller is about to run again, or to be popped: its position is still that
- * of the call. */
+/* Announces that the caller is about to run again or to be popped. Its position is still that of
+ * the call. */
 static void tell(struct fiber *f)
 {
 	value *armed = frame_word(f->fp, FRAME_ARMED);
@@ -70,7 +70,7 @@ void linked_pop(struct fiber *f)
 		tell(f);
 }
 
-/* An exception: each frame on the way down is told of. */
+/* Pops the frames down to fp for an exception, and announces each one. */
 void linked_unwind(struct fiber *f, uintptr_t fp)
 {
 	while (f->fp != fp) {
@@ -87,7 +87,7 @@ struct fiber *toy_linked_call(struct fiber *f)
 	return push_frame(f) ? toy_interpret(f) : throw_from_call(f);
 }
 
-/* The youngest frame is gone, its caller goes on at pc. */
+/* Pops the youngest frame. Its caller continues at pc. */
 struct fiber *linked_return(struct fiber *f, uintptr_t pc)
 {
 	if (pc == stubs.base)
@@ -96,7 +96,7 @@ struct fiber *linked_return(struct fiber *f, uintptr_t pc)
 	return f;
 }
 
-/* One of the youngest frames goes elsewhere. */
+/* Moves one of the youngest frames. */
 void linked_move(struct fiber *f)
 {
 	value *link = (value *)&f->fp;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names the generated code for perf and gdb, if the run was told to.
+ * Tells perf and gdb the names of the generated code, if an option of the run asks for it.
  */
 #include <incstack/jit.h>
 

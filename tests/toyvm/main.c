@@ -75,7 +75,7 @@ static int64_t number_of(const struct option *o, const char *text)
 	return n;
 }
 
-/* The arguments that are numbers; -2: as the seed says. */
+/* The arguments that are numbers. -2: chosen by the seed. */
 struct numbers {
 	int64_t programs, from, n, threads, ticks, fuel, linked, page, distance, fault;
 };
@@ -209,15 +209,15 @@ static void run_file(const struct arguments *a)
 	free(text);
 }
 
-/* Where thunks or memory run out, or frames refuse barriers, traces are refused or cut off, but
- * never wrong. */
+/* Sets limits. If thunks or memory run out, or frames refuse barriers, traces are refused or
+ * truncated. They are never wrong. */
 static void limit(struct schedule *s, uint64_t *random)
 {
 	static const uint32_t thunks[] = {0, 0, 0, 0, 1, 4, 20, 100};
 	s->thunk_limit = thunks[random_below(random, 8)];
 	s->arms = random_below(random, 4) ? 0 : 1 + random_below(random, 4);
 	s->stack_bytes = random_below(random, 4) ? 0 : 16 << 10;
-	if (s->stack_bytes) /* only a sample that is not refused notices an exit */
+	if (s->stack_bytes) /* an exit is noticed only by a sample that is not refused */
 		s->silent_exits = false;
 }
 

@@ -17,7 +17,7 @@
 #define VALGRIND_MAKE_MEM_UNDEFINED(from, bytes) ((void)(from), (void)(bytes))
 #endif
 
-/* Below the stack pointer so much is alive, by the ABI and for memcheck. */
+/* The bytes below the stack pointer that are in use, by the ABI and for memcheck. */
 enum { RED_ZONE = 128 };
 
 /* The stack ended at `from` and now ends at `to`. */

@@ -11,13 +11,13 @@
 
 #include "vm.h"
 
-/* The least of every program, each for the edges' totals and for the nodes' own weights. */
+/* The lowest agreement of all programs, for the totals of edges and for the nodes' own weights. */
 static struct {
 	double overlap, cover, correlation;
 	uint64_t programs, identical, weight[2];
 	double seconds[2];
 } seen = {.overlap = 1, .cover = 1, .correlation = 1};
-static const double hot = 0.1; /* of the heaviest edge, as `incstack compare` has it */
+static const double hot = 0.1; /* share of the heaviest edge, as in `incstack compare` */
 
 static double seconds(void)
 {
@@ -39,7 +39,7 @@ static struct incstack_profile *run(struct program *p, const struct schedule *s,
 	one.lazily = true;
 	one.silent_exits = false;
 	one.stack_bytes = 0;
-	one.arms = 0; /* a refusal takes a random number, and only mode patch asks */
+	one.arms = 0; /* a refusal takes a random number, and only mode patch asks for barriers */
 	vm_run(p, &one, seed, n, false);
 	seen.seconds[which] += seconds() - start;
 	return one.profile;
@@ -83,7 +83,9 @@ void modes_run(struct program *p, const struct schedule *s, int mode, uint64_t s
 	const int modes[2] = {INCSTACK_MODE_PATCH, mode};
 	struct incstack_profile *profiles[2];
 	for (int i = 0; i < 2; i++) {
-		int which = i ^ (int)(seen.programs & 1); /* who is first has cold caches */
+		int which =
+			i ^ (int)(seen.programs &
+				  1); /* they take turns, because the first one has cold caches */
 		profiles[which] = run(p, s, which, modes[which], seed, n);
 	}
 	compare(profiles[0], profiles[1]);

@@ -22,8 +22,8 @@ struct fiber *toy_native(struct fiber *f)
 	return give_result(f, result);
 }
 
-/* From a native method: calls m. What it throws is in f->throwing. The position
- * of a native frame is the number of its calls. */
+/* Calls a method from a native method. f->throwing says whether it threw. The position of a native
+ * frame is the number of its calls. */
 static value call_back(struct fiber *f, value method, value argument)
 {
 	const struct program *p = f->vm->program;
@@ -42,7 +42,7 @@ static value call_back(struct fiber *f, value method, value argument)
 	return f->result;
 }
 
-/* A native method that blocks: others may look at the stack meanwhile. */
+/* A native method that blocks. Other threads may read the stack meanwhile. */
 static void blocks(struct fiber *f)
 {
 	incstack_safepoint_enter(f->thread->safepoint);

@@ -15,8 +15,8 @@
 struct counters counters;
 int toyvm_fault;
 
-/* The library hands memory from thread to thread in code that thread sanitizer does
- * not see: this says so. */
+/* The library hands memory from thread to thread in code that the thread sanitizer does not see.
+ * These annotations tell it. */
 #if defined(__SANITIZE_THREAD__)
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
@@ -69,7 +69,7 @@ static void remember(struct oracle *o, const uint64_t *entries, size_t count, ui
 	o->used += count;
 }
 
-/* Samples the fiber, whose thread is the caller or is held by it. */
+/* Takes a sample of the fiber. The caller is the fiber's thread, or holds it. */
 void oracle_sample(struct fiber *f, uint64_t *random)
 {
 	struct oracle *o = f->oracle;
@@ -100,7 +100,7 @@ void oracle_sample(struct fiber *f, uint64_t *random)
 				  memory_order_relaxed);
 }
 
-/* The youngest frames of both. */
+/* Prints the youngest frames of the record and of the trace. */
 static void show(const struct fiber *f, const struct record *r, const struct incstack_trace *t)
 {
 	const struct program *p = f->vm->program;
@@ -123,13 +123,13 @@ static void show(const struct fiber *f, const struct record *r, const struct inc
 	}
 }
 
-/* Where the VM keeps exits to itself or limits the memory of traces. */
+/* Whether traces may be truncated: exits are not announced, or the memory of traces is limited. */
 static bool may_be_cut(const struct fiber *f)
 {
 	return f->vm->schedule.silent_exits || f->vm->schedule.stack_bytes;
 }
 
-/* A trace may be cut off only there, and is never wrong. */
+/* Whether the trace is the recorded one, or its youngest part if it may be truncated. */
 static bool same(const struct oracle *o, const struct record *r, const struct incstack_trace *t,
 		 bool cut, bool *inlined)
 {
@@ -139,7 +139,7 @@ static bool same(const struct oracle *o, const struct record *r, const struct in
 		entry--;
 		if (f && cut && f->flags & INCSTACK_OBJECT_TRUNCATED &&
 		    f->flags & INCSTACK_OBJECT_RAW)
-			return true; /* its frame went before its position was read */
+			return true; /* the frame was gone before its position was read */
 		if (!f || f->method != *entry >> 32 || f->bci != (int32_t)*entry)
 			return false;
 		*inlined |= (f->flags & INCSTACK_OBJECT_VIRTUAL) != 0;
@@ -166,15 +166,15 @@ static void compare(struct fiber *f, const struct incstack_trace *t, size_t i)
 		cct_add_record(o->cct, o->entries + r->start, r->count);
 }
 
-/* An exit that nobody announced is noticed by the next look at the stack: before
- * the library is told or asked of frames that may be long gone, it must look. */
+/* Takes a sample, so that the library notices exits that were not announced. This is necessary
+ * before it is told or asked about frames that may be gone. */
 void oracle_look(struct fiber *f)
 {
 	if (f->vm->schedule.silent_exits)
 		oracle_sample(f, &f->thread->random);
 }
 
-/* At the end of a fiber. */
+/* Called at the end of a fiber. */
 void oracle_finish(struct fiber *f)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};

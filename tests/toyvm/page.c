@@ -22,7 +22,9 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
 	uintptr_t at = (uintptr_t)info->si_addr, pc = (uintptr_t)r[REG_RIP];
 	if (at < first || at >= last || !code_find(pc)) {
-		sigaction(signal, &before, NULL); /* and there it faults again */
+		sigaction(
+			signal, &before,
+			NULL); /* the instruction faults again, with the handler that was there before */
 		return;
 	}
 	struct fiber *f = (struct fiber *)r[REG_R15];
@@ -66,14 +68,14 @@ static void arm(struct vm *vm, int stops)
 	pthread_mutex_unlock(&vm->page_lock);
 }
 
-/* Behind a request: the poll words are set. */
+/* Makes the pages of threads with a request unreadable. Called after the poll words were set. */
 void pages_arm(struct vm *vm)
 {
 	arm(vm, 0);
 }
 
-/* Around a stop of all threads, which sets the words and waits: until it is over,
- * no thread that polled too early makes its page readable. */
+/* Called around a stop of all threads, which sets the words and waits. Until it is over, a thread
+ * that polled before its word was set does not make its page readable. */
 void pages_stop(struct vm *vm)
 {
 	arm(vm, 1);
@@ -88,7 +90,8 @@ void pages_stopped(struct vm *vm)
 	pthread_mutex_unlock(&vm->page_lock);
 }
 
-/* Before the thread looks at its word, so that who sets it later arms again. */
+/* Makes the page readable before the thread reads its word. So whoever sets the word later makes
+ * the page unreadable again. */
 void page_disarm(struct thread *t)
 {
 	COUNT(pages);

@@ -187,7 +187,8 @@ static struct method *add_method(struct parser *p, const char *name)
 	return m;
 }
 
-/* The first pass meets only the heads, so that bodies may call what comes later. */
+/* Skips a body. The first pass reads only the heads of methods, so that bodies may call methods
+ * that follow. */
 static void skip_body(struct parser *p)
 {
 	int depth = 0;

@@ -37,7 +37,7 @@ struct parser {
 
 _Noreturn void parse_fail(struct parser *p, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The same about the name that was read last. */
+/* The same for the name that was read last. */
 _Noreturn void parse_refuse(struct parser *p, const char *what);
 void parse_next(struct parser *p);
 bool parse_word(struct parser *p, const char *word);
@@ -49,7 +49,7 @@ int parse_add(struct parser *p, struct names *names, const char *name);
 int parse_selector(struct parser *p, const char *name);
 struct method *parse_method(struct parser *p, const char *name);
 
-/* compile.c: the block of m into its body. */
+/* compile.c: compiles the block of m. */
 void compile_body(struct parser *p, struct method *m);
 
 #endif

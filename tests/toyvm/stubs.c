@@ -44,7 +44,7 @@ static void resume(struct emitter *e)
 	emit_through(e, 4, FIBER(resume));
 }
 
-/* Leaves the VM's stack, calls function(fiber), and goes on with its result. */
+/* Leaves the VM's stack, calls function(fiber), and continues with the fiber that it returns. */
 static void to_c(struct emitter *e, struct fiber *(*function)(struct fiber *))
 {
 	save_state(e);
@@ -79,12 +79,12 @@ static void make_enter(struct emitter *e)
 	for (int i = 0; i < C_SAVED; i++)
 		push(e, c_saved[i]);
 	emit_registers(e, 0x89, R15, RDI);
-	emit_through(e, 6, FIBER(c_sp)); /* push: an outer enter's */
+	emit_through(e, 6, FIBER(c_sp)); /* push the stack pointer of an outer enter */
 	emit_store(e, FIBER(c_sp), RSP);
 	resume(e);
 }
 
-/* Behind enter: the way back. */
+/* The stub that returns from enter. */
 static void make_leave(struct emitter *e)
 {
 	stubs.leave = here(e);
@@ -97,7 +97,7 @@ static void make_leave(struct emitter *e)
 	EMIT(e, 0xc3);
 }
 
-/* Calls fiber->callee; returns where that returns to. */
+/* A stub that calls fiber->callee. Returns the address that the callee returns to. */
 static uintptr_t make_call(struct emitter *e)
 {
 	emit_load(e, R10, FIBER(callee));
@@ -118,7 +118,7 @@ static uintptr_t make_entry(struct emitter *e, struct fiber *(*function)(struct 
 	return entry;
 }
 
-/* What compiled code calls: its return address is its position. */
+/* A stub that compiled code calls. Its return address is the position in that code. */
 static uintptr_t make_exit(struct emitter *e, struct fiber *(*function)(struct fiber *))
 {
 	uintptr_t start = here(e);

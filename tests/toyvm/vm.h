@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The toy VM: its data, and the functions that its files share. C code never runs
- * on the stacks of the VM: generated stubs save the registers in the fiber and switch to the
- * thread's C stack; afterwards they load what C code has made of the registers. So all frames of a
- * fiber are plain data, which deoptimization, on-stack replacement, exceptions, the collector and
- * stack growth read and change.
+ * The toy VM: its data, and the functions that its files share. C code never runs on the stacks
+ * of the VM: generated stubs save the registers in the fiber and switch to the thread's C stack.
+ * Afterwards they load the registers, which C code may have changed. So all frames of a fiber are
+ * plain data, which deoptimization, on-stack replacement, exceptions, the collector and stack
+ * growth read and change.
  */
 #ifndef TOYVM_VM_H
 #define TOYVM_VM_H
@@ -42,11 +42,11 @@ struct lazy {
 	bool barrier_first, counted;
 };
 
-/* Everything that runs is a fiber. The first members are known to the stubs. */
+/* Everything that runs is a fiber. The stubs know the offsets of the first members. */
 struct fiber {
 	uintptr_t pc, sp, fp; /* of the youngest frame; pc as after its call */
 	uint64_t *shadow;     /* its entry in the oracle's record */
-	uintptr_t resume;     /* where it goes on */
+	uintptr_t resume;     /* the address at which it continues */
 	uintptr_t c_sp;       /* of the thread's C stack */
 	value result;
 	struct method *callee;
@@ -61,11 +61,11 @@ struct fiber {
 	uintptr_t low, high;
 	uint64_t *shadow_base;
 	struct incstack_stack *stack;
-	bool linked;   /* its frames are on the heap: linked.c */
-	value base[3]; /* what stands for the outermost of those */
+	bool linked;   /* whether its frames are on the heap: linked.c */
+	value base[3]; /* represents the caller of the outermost of those frames */
 	struct lazy lazy[LAZY_MAX];
 	int lazy_count;
-	int pinned; /* native frames, which C frames of the thread belong to */
+	int pinned; /* how many native frames it has: these have C frames on the thread's own stack */
 	bool throwing;
 	int64_t fuel;
 	value exception;
@@ -78,16 +78,16 @@ struct thread {
 	struct vm *vm;
 	struct fiber *fiber;
 	struct incstack_safepoint_thread *safepoint;
-	struct fiber *dead; /* it has ended; its thread has not left it yet */
+	struct fiber *dead; /* a fiber that has ended but whose stack the thread still uses */
 	char *page;         /* read by the polls of compiled code: page.c */
 	uint64_t random;
 	value *free, *free_end; /* its part of the heap */
 	pthread_t id;
 };
 
-/* What happens how often, by one thread in 65536 events. */
+/* How often each event happens: how many of 65536 events of a thread. */
 struct schedule {
-	uint32_t ticks; /* most polls between events; 0: one at every poll */
+	uint32_t ticks; /* the most polls between two events; 0: an event at every poll */
 	uint32_t inline_levels, compile_after;
 	int mode, distance, threads;
 	int fuel;          /* of each fiber; 0: 4000 */
@@ -95,14 +95,15 @@ struct schedule {
 	bool interpreted;  /* nothing is compiled */
 	bool page;         /* compiled code polls by a page, not by the word */
 	uint32_t linked;   /* of eight fibers, how many have their frames on the heap */
-	bool silent_exits; /* some exceptions are not announced: traces may be cut off */
+	bool silent_exits; /* some exceptions are not announced: traces may be truncated */
 	uint32_t thunk_limit;
-	uint64_t stack_bytes; /* limit of each fiber's traces: some are refused or cut off */
-	uint32_t arms;        /* frames on the heap refuse a barrier, one of so many times */
-	bool lazily;          /* no deoptimization asks for barriers: every mode does the same */
-	/* Null, or to which all retrieved traces are added. */
+	uint64_t stack_bytes; /* the limit of each fiber's traces: some are refused or truncated */
+	uint32_t
+		arms; /* one of this many requests for a barrier in a frame on the heap is refused */
+	bool lazily; /* frames are deoptimized lazily, whatever barriers exist: every mode does the same */
+	/* The profile to which all retrieved traces are added; may be null. */
 	struct incstack_profile *profile;
-	/* Null, or whose sampling is all that happens at polls. Called around the run. */
+	/* If not null, its sampling is all that happens at polls. Called around the run. */
 	const struct sampling *sampling;
 };
 
@@ -127,7 +128,7 @@ struct vm {
 	struct schedule schedule;
 	struct incstack_runtime *runtime;
 	struct incstack_safepoint *safepoint;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects all members below */
 	pthread_cond_t changed;
 	struct fiber *queue, **queue_end, *fibers;
 	struct thread *threads;
@@ -147,9 +148,10 @@ struct vm {
 /* The stubs of generated code, by purpose. */
 struct stubs {
 	void (*enter)(struct fiber *f); /* from C; returns when the VM leaves */
-	uintptr_t call, returned;       /* an interpreted frame calls; where that returns to */
+	uintptr_t call,
+		returned; /* an interpreted frame calls; the address that the callee returns to */
 	uintptr_t callback, called_back;
-	uintptr_t leave; /* to C, behind enter */
+	uintptr_t leave; /* returns to C, from enter */
 	uintptr_t ret;   /* returns fiber->result */
 	uintptr_t start; /* calls fiber->callee as the first frame */
 	uintptr_t base;  /* the return address of the first frame */
@@ -159,7 +161,8 @@ struct stubs {
 	uintptr_t deopt; /* the return address of a frame that waits for deoptimization */
 	/* of compiled code; they pop their return address into fiber->pc */
 	uintptr_t poll, slow, resolve, grow;
-	uintptr_t page, page_again; /* a poll by the page faulted; polls so again */
+	uintptr_t page,
+		page_again; /* a poll by the page has faulted; the same, and then the page is polled again */
 };
 extern struct stubs stubs;
 void stubs_make(void);
@@ -181,13 +184,14 @@ static inline uintptr_t frame_bytes(const struct method *m)
 {
 	return (3 + m->slots) * sizeof(value);
 }
-/* C code moves the end of the fiber's stack: before it writes there, after it reads. */
+/* Moves the end of the fiber's stack. C code calls it before it writes there and after it has
+ * read. */
 static inline void set_sp(struct fiber *f, uintptr_t sp)
 {
 	memcheck_stack(f->sp, sp);
 	f->sp = sp;
 }
-/* The youngest frame has a frame pointer: the stack ends with it. */
+/* Makes the stack end with the youngest frame, which has a frame pointer. */
 static inline void end_with_frame(struct fiber *f)
 {
 	if (!f->linked)
@@ -207,12 +211,12 @@ struct frame {
 	uintptr_t pc, sp, fp;
 	uintptr_t *slot;         /* its return slot */
 	const struct blob *blob; /* null: it has a frame pointer */
-	bool lazy;               /* its pc is patched out of the slot below */
+	bool lazy; /* the slot below holds the deoptimization stub instead of its pc */
 	int count;
 	struct virtual frames[SCOPES_MAX]; /* innermost first */
 };
 void frame_first(struct fiber *f, struct frame *frame);
-bool frame_next(struct fiber *f, struct frame *frame); /* false: at the base */
+bool frame_next(struct fiber *f, struct frame *frame); /* returns false at the base */
 struct lazy *lazy_find(struct fiber *f, uintptr_t slot);
 void lazy_remove(struct fiber *f, struct lazy *l);
 static inline bool has_barrier(const uintptr_t *slot)
@@ -221,7 +225,7 @@ static inline bool has_barrier(const uintptr_t *slot)
 }
 bool returns_to_barrier(const struct fiber *f, const uintptr_t *slot);
 extern const struct incstack_embedder embedder;
-/* Whose stack the calling thread's calls of the library are about. */
+/* The fiber on whose stack the calling thread's calls of the library operate. */
 extern _Thread_local struct fiber *fiber_looked_at;
 
 /* ---- jit.c -------------------------------------------------------------------- */
@@ -249,11 +253,11 @@ struct blob {
 	struct scope scopes[SCOPES_MAX];
 	int scope_count;
 	uint32_t *offsets;                /* of the instructions of the outermost scope */
-	struct incstack_jit_code *listed; /* null: gdb does not know it */
+	struct incstack_jit_code *listed; /* null: not registered with gdb */
 };
 void code_open(void);
 void code_reset(void);
-uint8_t *code_take(size_t bytes); /* null: full */
+uint8_t *code_take(size_t bytes); /* null if the memory is full */
 void code_give_back(uint8_t *from, const uint8_t *end);
 const struct blob *code_find(uintptr_t address);
 struct blob *blob_new(void);
@@ -262,7 +266,7 @@ const struct site *blob_site(const struct blob *b, uintptr_t pc);
 void jit_compile(struct thread *t, struct method *m);
 void method_set_interpreted(struct method *m);
 
-/* ---- listing.c: what perf and gdb call the code ------------------------------------ */
+/* ---- listing.c: names of the code for perf and gdb --------------------------------- */
 
 bool listing_open(void);
 void listing_close(void);

@@ -2,7 +2,8 @@
  *
  * toyvm_adaptive: the partial calling context tree as the only trigger of compilation, which is
  * what Whaley 2000 made it for, compared with counters of calls and with counters of sampled
- * methods. One thread; it samples itself at every so many polls, so each run is the same.
+ * methods. The program has one thread, which samples itself after a fixed number of polls. So
+ * each run is the same.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,11 +16,11 @@
 
 enum {
 	BATCH = 64,   /* samples between two choices */
-	HOTTEST = 64, /* entries that are looked at in a choice */
+	HOTTEST = 64, /* entries that a choice considers */
 	SHARE = 24,   /* one part in so many of the weight is hot */
-	DEPTH = 20,   /* frames of a sample that are looked at */
-	CALLS = 200,  /* the trigger of the counters */
-	WINDOW = 32,  /* looks that one share is computed of */
+	DEPTH = 20,   /* frames of a sample that are considered */
+	CALLS = 200,  /* the number of calls after which the counters compile a method */
+	WINDOW = 32,  /* the number of looks from which one share is computed */
 	LOOKS_MAX = 1 << 20,
 };
 
@@ -165,7 +166,7 @@ static uint32_t in_compiled_code(uint32_t from, uint32_t to)
 	return count;
 }
 
-/* The first look at which compiled code runs as much, 19 parts of 20, as in the last quarter. */
+/* Returns the first look at which compiled code runs 19/20 as much as in the last quarter. */
 static uint32_t peak(void)
 {
 	const uint32_t quarter = run.looks / 4;

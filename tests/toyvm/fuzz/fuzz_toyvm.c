@@ -21,18 +21,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(&program, bytes, 8);
 	memcpy(&events, bytes + 8, 8);
 	bool hostile = bytes[22] % 8 == 0;
-	struct schedule s = {.ticks = bytes[16] % 32,
-			     .inline_levels = bytes[17] % 5,
-			     .compile_after = bytes[18] % 16,
-			     .mode = bytes[19] % 3,
-			     .distance = bytes[20] % 10 - 1,
-			     .fuel = hostile ? 20
-					     : 100, /* tenths of a second under the sanitizers */
-			     .threads = 1 + bytes[21] % 3,
-			     .hostile = hostile,
-			     .silent_exits = bytes[23] % 8 == 0,
-			     .linked = bytes[24] % 3 * 4,
-			     .page = bytes[25] % 2 == 1};
+	struct schedule s = {
+		.ticks = bytes[16] % 32,
+		.inline_levels = bytes[17] % 5,
+		.compile_after = bytes[18] % 16,
+		.mode = bytes[19] % 3,
+		.distance = bytes[20] % 10 - 1,
+		.fuel = hostile ? 20
+				: 100, /* this takes some tenths of a second under the sanitizers */
+		.threads = 1 + bytes[21] % 3,
+		.hostile = hostile,
+		.silent_exits = bytes[23] % 8 == 0,
+		.linked = bytes[24] % 3 * 4,
+		.page = bytes[25] % 2 == 1};
 	char *text = program_generate(program);
 	struct parse_error error;
 	struct program *p = program_parse(text, strlen(text), &error);

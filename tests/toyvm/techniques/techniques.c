@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * toyvm_techniques: what the four techniques of the papers that need no signals
- * cost on the toy VM, against no sampling. 64 threads, each under 120 frames,
- * compute the same; all techniques take turns in random order. The first round warms
- * up and does not count.
+ * toyvm_techniques: measures what the four techniques of the papers that need no signals cost on
+ * the toy VM, compared with no sampling. 64 threads, each below 120 frames, compute the same. All
+ * techniques take turns in random order. The first round warms up and does not count.
  */
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +38,7 @@ static const char text[] =
 	"  while (i < 63) { spawn(&worker, n); i = i + 1; }\n"
 	"  worker(n); return 0; }\n";
 
-/* The run that goes on, and what came of it. */
+/* The current run and its results. */
 static struct {
 	enum technique technique;
 	uint64_t interval;
@@ -194,11 +193,12 @@ static void round_of_all(struct program *program, int64_t n, int round)
 
 /* ---- what came of it ----------------------------------------------------------------------- */
 
-/* Which of four is best is seen in the same rounds, so each may be compared with each: six
+/* The four techniques are measured in the same rounds, so any two may be compared. There are six
  * comparisons, each with a sixth of the error (Bonferroni). */
 #define PAIRS 6
 
-/* What a technique took more than another, in percent of no sampling, round by round. */
+/* How much longer one technique took than another, round by round, in percent of the time without
+ * sampling. */
 static struct interval difference(enum technique a, enum technique b, int clock, int rounds,
 				  double confidence)
 {
@@ -267,7 +267,7 @@ int main(int argc, char **argv)
 	     "      us per sample      obtained of expected");
 	for (int i = 0; i < 3; i++) {
 		run.interval = intervals[i];
-		round_of_all(program, n, 0); /* warms up; its times are written over */
+		round_of_all(program, n, 0); /* warms up; its times are overwritten */
 		memset(wanted, 0, sizeof(wanted));
 		memset(taken, 0, sizeof(taken));
 		for (int round = 0; round < rounds; round++)

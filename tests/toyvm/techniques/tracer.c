@@ -31,7 +31,7 @@ static struct {
 	struct incstack_tracer *tracer;
 	pthread_t thread;
 	_Atomic(bool) over;
-	uint64_t truncated, wrong;          /* objects; traces with a strange id */
+	uint64_t truncated, wrong; /* truncated objects; traces with an id that was not asked for */
 	struct incstack_tracer_stats stats; /* of all rounds */
 } run;
 

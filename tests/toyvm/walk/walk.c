@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * toyvm_walk FRAMES [LAPS]: walks a stack of that many frames as the collector does,
- * with a barrier in every return slot, LAPS times; says what a frame costs. A test
- * counts the instructions of walk_all under callgrind.
+ * toyvm_walk FRAMES [LAPS]: walks a stack of that many frames as the collector does, LAPS times,
+ * with a barrier in every return slot. Prints what a frame costs. A test counts the instructions of
+ * walk_all under callgrind.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static const char text[] = "def down(n) { yield(); if (n < 1) { return 0; }\n"
 static uint64_t frames, laps = 1, seen, barriers;
 static double nanoseconds;
 
-/* Every frame by the VM's walk, which reads each slot through the library. */
+/* Walks all frames as the VM does, which reads each slot through the library. */
 __attribute__((noinline)) static uint64_t walk_all(struct fiber *f)
 {
 	struct frame frame;
@@ -48,7 +48,7 @@ static double now(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* A sample at every depth on the way down; the deepest frame's is followed by the walk. */
+/* Takes a sample at every depth on the way down. At the deepest frame the walk follows. */
 static void at_poll(struct fiber *f)
 {
 	const struct incstack_top top = {.pc = f->pc, .sp = f->sp, .fp = f->fp};
