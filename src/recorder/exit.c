@@ -58,7 +58,8 @@ static int change(struct incstack__record *record, int from, int to)
 					   __ATOMIC_ACQUIRE);
 }
 
-/* The signal handler. A thread inside the recorder does not hold still; it is asked again. */
+/* The signal handler. A thread inside the recorder, or in a return through a thunk, does not hold
+ * still; it is asked again. */
 static void hold(int number, siginfo_t *info, void *context)
 {
 	struct incstack__record *record = incstack__record_local.mine;
@@ -68,7 +69,8 @@ static void hold(int number, siginfo_t *info, void *context)
 		of_libc.handler(number, info, context);
 		return;
 	}
-	if (incstack__record_local.state != 0 || record == NULL)
+	if (incstack__record_local.state != 0 || record == NULL ||
+	    incstack_stack_is_busy(record->stack))
 		return;
 	record->held_at = (uintptr_t)__builtin_frame_address(0);
 	if (!change(record, WANTED, HELD))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Tests the holding of threads while their events are written, without the rest of the recorder.
- * A thread that is inside the recorder is not touched, each thread is written once, and a thread
- * that answers late continues.
+ * A thread that is inside the recorder, or in a return through a thunk, is not touched, each thread
+ * is written once, and a thread that answers late continues.
  */
 #define _GNU_SOURCE
 #include "../../src/recorder/exit.c"
@@ -28,6 +28,7 @@ static struct thread threads[THREADS];
 static struct incstack__record own_record, for_all;
 static unsigned notes, own_flushes, shared_flushes, tallies;
 static INCSTACK__TLS unsigned owned; /* by the calling thread */
+static INCSTACK__TLS int in_return;  /* through a thunk: an operation is in progress */
 static int touched_inside, moved_while_held;
 static int signals_while_held; /* how many of the program's come then */
 
@@ -85,6 +86,11 @@ int incstack_stack_set_owner(struct incstack_stack *stack)
 	owned++;
 	errno = EIO;
 	return 0;
+}
+
+int incstack_stack_is_busy(const struct incstack_stack *stack)
+{
+	return in_return;
 }
 
 struct incstack__record *incstack__record_make(void)
@@ -194,13 +200,16 @@ static void *run_deaf(void *argument)
 	return run(argument);
 }
 
-/* Inside of the recorder all the time, until it stops. */
+/* Inside of the recorder all the time, or of the core, until it stops. */
+static int returns;
+
 static void *run_inside(void *argument)
 {
 	struct thread *thread = argument;
 
 	incstack__record_local.mine = &thread->record;
-	incstack__record_local.state = INCSTACK__INSIDE;
+	incstack__record_local.state = returns ? 0 : INCSTACK__INSIDE;
+	in_return = returns;
 	thread->record.tid = gettid();
 	set_inside(thread, 1);
 	__atomic_store_n(&thread->steps, 1, __ATOMIC_RELEASE);
@@ -310,6 +319,7 @@ END_TEST
 
 START_TEST(thread_inside_is_not_held)
 {
+	returns = _i;
 	begin_test();
 	start(&threads[0], run);
 	start(&threads[1], run_inside);
@@ -470,7 +480,7 @@ int main(void)
 
 	tcase_add_test(threads_held, busy_threads_are_held_between_events);
 	tcase_add_test(threads_held, no_handler_runs_while_held);
-	tcase_add_test(threads_held, thread_inside_is_not_held);
+	tcase_add_loop_test(threads_held, thread_inside_is_not_held, 0, 2);
 	tcase_add_test(threads_held, sandbox_waits_for_all_handlers);
 	tcase_add_test(threads_held, late_answer);
 	tcase_add_test(threads_held, held_thread_goes_on);
