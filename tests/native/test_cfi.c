@@ -392,6 +392,31 @@ START_TEST(bounds)
 }
 END_TEST
 
+static bool has_rule(void)
+{
+	struct incstack_rule rule;
+
+	return incstack__native_fde_rule(fde.start, (uintptr_t)made, &rule);
+}
+
+/* What the lengths inside an entry cover ends with the entry. libunwind reads on. */
+START_TEST(lengths_beyond_the_entry)
+{
+	enum { CIE_DATA = 15, FDE_DATA = 16 }; /* the lengths of the augmentation data */
+
+	make(PROGRAM(NOP, NOP));
+	fde.start[FDE_DATA] = 2;
+	ck_assert(has_rule());
+	fde.start[FDE_DATA] = 3;
+	ck_assert(!has_rule());
+	fde.start[FDE_DATA] = 0;
+	ck_assert(has_rule());
+	ck_assert_uint_eq(cie.start[CIE_DATA], 1);
+	cie.start[CIE_DATA] = (unsigned char)(cie.at - cie.start - CIE_DATA);
+	ck_assert(!has_rule());
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *suite = suite_create("native CFI");
@@ -412,6 +437,7 @@ static Suite *suite(void)
 	tcase_add_test(tables, signal_frames);
 	tcase_add_test(tables, another_address);
 	tcase_add_test(tables, bounds);
+	tcase_add_test(tables, lengths_beyond_the_entry);
 	suite_add_tcase(suite, tables);
 	return suite;
 }

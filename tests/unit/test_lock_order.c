@@ -155,6 +155,21 @@ START_TEST(a_walk_gives_up_a_fork_that_does_not_end)
 }
 END_TEST
 
+/* The thread that forked ends its fork in the parent. The child has none in progress. */
+START_TEST(a_child_is_not_forking)
+{
+	begin();
+	incstack__lock_fork();
+	too_long = 1;
+	ck_assert_int_eq(incstack__locks_make(), 0);
+	ck_assert_int_eq(is_forking(), 0);
+	ck_assert_int_eq(too_long, 0);
+	ck_assert_int_eq(incstack__lock_take_after_fork(INCSTACK__LOCK_WALK), 0);
+	incstack__lock_give(INCSTACK__LOCK_WALK);
+	ck_assert_int_eq(broken, 0);
+}
+END_TEST
+
 START_TEST(waiting_with_a_lock)
 {
 	begin();
@@ -189,6 +204,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(order, a_lock_under_that_of_the_spool, 0, INCSTACK__LOCK_SPOOL);
 	tcase_add_test(order, a_walk_waits_for_a_fork);
 	tcase_add_test(order, a_walk_gives_up_a_fork_that_does_not_end);
+	tcase_add_test(order, a_child_is_not_forking);
 	tcase_add_test(order, waiting_with_a_lock);
 	tcase_add_test(order, waiting_while_a_thread_is_stopped);
 	suite_add_tcase(suite, order);

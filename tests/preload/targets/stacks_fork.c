@@ -4,6 +4,7 @@
  * goes on allocating), vfork with exec, posix_spawn, system, fork of a thread.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,18 @@ static void allocate(void)
 	free(block);
 }
 
+/* A child has the mask of its parent. */
 static void do_fork(void)
 {
+	sigset_t mask;
+
 	child = fork();
+	if (child != 0)
+		return;
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	for (int number = 1; number < NSIG; number++)
+		if (sigismember(&mask, number) == 1)
+			_exit(7);
 }
 
 /* The child leaves through the frame that called vfork: exec, or _exit on failure. */
