@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What folding shared frame objects saves: the traces of a real stack go into a calling
- * context tree once as retrieved trees and once trace by trace. Both sides are timed in
- * turns, per retrieve, with the same tree, hash and numbers as frames: no text is
- * compared. How much is saved depends on how much samples share, so without arguments
- * the plane is shown: changed frames of 200, by samples per retrieve.
+ * Measures what folding shared frame objects saves. The traces of a real stack go into a calling
+ * context tree once as retrieved trees and once trace by trace. Both sides are timed in turns, per
+ * retrieve, with the same tree and hash. Frames are numbers, so no text is compared. How much is
+ * saved depends on how much samples share. So without arguments a table is printed, by changed
+ * frames (of 200) and samples per retrieve.
  *
  * usage: cct_bench [SAMPLES [DEPTH CHANGED SAMPLES_PER_RETRIEVE]]
  */
@@ -79,7 +79,7 @@ static void fold_full(struct side *side, const struct incstack_tree *tree)
 	side->seconds += now() - start;
 }
 
-/* Room for one batch: traces, their objects, and the trunk. */
+/* Reserves room for one batch: traces, their objects, and the frames that no sample changes. */
 static void reserve(const struct bench *bench)
 {
 	check(incstack_stack_reserve(bench->stack, 64 * (bench->batch * (bench->changed + 3) +
@@ -95,7 +95,8 @@ static void retrieve(struct bench *bench)
 	if (tree->truncated)
 		check(-1, "truncated traces");
 	bench->tree_depth = depth_of(tree->traces);
-	if (bench->taken / bench->batch % 2) { /* neither side always finds a warm cache */
+	if (bench->taken / bench->batch %
+	    2) { /* in turns, so that both sides find a warm cache equally often */
 		fold_shared(&bench->shared, tree);
 		fold_full(&bench->full, tree);
 	} else {
@@ -119,7 +120,7 @@ static int leaf_0(struct bench *bench, uint64_t levels);
 static int leaf_1(struct bench *bench, uint64_t levels);
 static int leaf_2(struct bench *bench, uint64_t levels);
 
-/* Which function is called next, of three, is decided anew at every level. */
+/* Chooses anew at every level which of three functions is called next. */
 static int next_leaf(struct bench *bench, uint64_t levels)
 {
 	static step_fn *const leaves[] = {leaf_0, leaf_1, leaf_2};
@@ -147,7 +148,7 @@ __attribute__((noinline)) static int trunk(struct bench *bench, uint64_t levels)
 
 	if (levels > 1) {
 		sum = trunk(bench, levels - 1);
-		__asm__ volatile("" : "+r"(sum)); /* or the recursion becomes a loop */
+		__asm__ volatile("" : "+r"(sum)); /* otherwise the recursion becomes a loop */
 		return sum;
 	}
 	while (bench->taken < bench->samples)
@@ -164,7 +165,7 @@ static struct side new_side(void)
 	return side;
 }
 
-/* One measurement of a point: into empty trees, and both must become equal. */
+/* Measures one point, with empty trees at first. Both trees must become equal. */
 static void measure(struct bench *bench)
 {
 	struct incstack_frame frames[64]; /* of main and its callers */

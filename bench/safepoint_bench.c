@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a request for two samples costs, by a full safepoint and by a partial one:
- * the time to the first and to the last sample, and how long mutators stall. Beside
- * them the parking of the papers, and the barest stop there is. docs/performance.md
- * says how it is measured.
+ * Measures what a request for two samples costs, by a full safepoint and by a partial one: the
+ * time to the first and to the last sample, and how long mutators stall. For comparison it also
+ * measures the parking of the papers, and a bare stop, the least that stopping threads can cost.
+ * docs/performance.md says how it is measured.
  *
  * safepoint_bench [--csv] [--trials N]
  */
@@ -38,7 +38,7 @@ struct frame {
 	uint64_t pc[7];
 };
 
-/* The poll word of the barest stop. */
+/* The poll word of the bare stop. */
 struct bare {
 	_Alignas(64) _Atomic(uint32_t) word;
 	bool counts; /* its thread runs */
@@ -51,7 +51,7 @@ struct mutator {
 	_Alignas(64) struct frame frames[FRAMES];
 };
 
-/* The trial that goes on. */
+/* The trial in progress. Threads sleep on the words that are marked "slept on". */
 static struct {
 	_Atomic(uint64_t) first, last; /* starts and ends of samples */
 	_Atomic(uint32_t) done;        /* samples taken; slept on */
@@ -61,7 +61,7 @@ static struct {
 	_Atomic(uint32_t) variant;
 } trial;
 
-/* What was measured of one configuration. */
+/* The measurements of one configuration. */
 static struct {
 	uint32_t count; /* trials of each variant */
 	uint32_t *times[VARIANTS][MEASURES], *requester;
@@ -118,7 +118,7 @@ static void operation(const struct incstack_ticket *ticket, void *argument)
 	sample(ticket->thread->context);
 }
 
-/* The papers': who has sampled itself waits until all have. */
+/* The operation of the papers: a thread that has sampled itself waits until all have. */
 static void parking_operation(const struct incstack_ticket *ticket, void *argument)
 {
 	(void)argument;
@@ -151,7 +151,7 @@ static void stall(struct mutator *me, struct incstack_safepoint_thread *self, bo
 	else
 		incstack_safepoint_poll_slow(self);
 	uint64_t stalled = now() - start;
-	futex(&trial.done, FUTEX_WAKE, INT_MAX); /* one stall may meet two trials */
+	futex(&trial.done, FUTEX_WAKE, INT_MAX); /* one stall may overlap two trials */
 	uint32_t i = atomic_fetch_add(&seen.stall_count[variant], 1);
 	if (i < STALLS_MAX)
 		seen.stalls[variant][i] = stalled < UINT32_MAX ? (uint32_t)stalled : UINT32_MAX;
@@ -202,8 +202,8 @@ static void *mutator(void *argument)
 
 /* ---- trials --------------------------------------------------------------------------- */
 
-/* Among hundreds of threads that compute, an ordinary sleeper waits for its turn
- * for seconds. False if it is refused. */
+/* Changes the priority. Among hundreds of threads that compute, an ordinary thread that wakes up
+ * waits seconds for its turn. Returns false if the change is refused. */
 static bool set_real_time(bool on)
 {
 	const struct sched_param priority = {.sched_priority = on};
@@ -218,8 +218,8 @@ static void gap(void)
 	nanosleep(&time, NULL);
 }
 
-/* Woken by a mutator after its stall. By a futex, because to set a timer before
- * the other mutator has the processor back would be measured, too. */
+/* Waits until a mutator wakes it after its stall. It uses a futex and no timer: setting a timer
+ * before the other mutator has the processor back would be measured, too. */
 static void await_samples(void)
 {
 	uint32_t done;
@@ -261,8 +261,8 @@ static uint64_t full_stop(uint64_t *stopped)
 	return start;
 }
 
-/* Arms every thread, waits until those that run have come, lets them go: no states,
- * no races with threads that block, nothing to look up. */
+/* Arms every thread, waits until those that run have arrived, and releases them. There are no
+ * states, no races with threads that block, and no look-ups. */
 static uint64_t bare_stop(uint32_t threads, uint64_t *stopped)
 {
 	uint32_t left, sampled = 0;
@@ -305,7 +305,7 @@ static void try(enum variant variant, uint32_t threads, uint32_t number)
 		seen.times[variant][i][number] = (uint32_t)(times[i] - start);
 }
 
-/* All variants once in each round, in random order. */
+/* Runs all variants once in each round, in random order. */
 static void measure(uint32_t threads)
 {
 	enum variant order[VARIANTS] = {FULL, PARTIAL, PARKING, BARE};
@@ -333,7 +333,7 @@ static void start_mutators(uint32_t threads, uint32_t runnable)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 256 << 10);
 	for (uint32_t i = 0; i < threads; i++) {
-		/* The threads that run lie among the others. */
+		/* The threads that run are spread among the others. */
 		mutators[i].bare = &bare[i];
 		atomic_store(&bare[i].word, 0);
 		mutators[i].runs = bare[i].counts =
@@ -364,7 +364,7 @@ static struct percentile stall_of(enum variant variant)
 	return percentile_of(seen.stalls[variant], count < STALLS_MAX ? count : STALLS_MAX, 0.5);
 }
 
-/* Of the ratio: the quotients of the outer ends, which is wider than 95 %. */
+/* The interval of the ratio has the quotients of the outer ends, so it is wider than 95 %. */
 static void print_row(uint32_t threads, uint32_t runnable, const char *name,
 		      const struct percentile v[VARIANTS])
 {

@@ -13,7 +13,8 @@ struct interval {
 	double mean, half;
 };
 
-/* How likely Student's t lies between -t and t: Abramowitz and Stegun, 26.7.3 and 26.7.4. */
+/* Returns the probability that Student's t lies between -t and t (Abramowitz and Stegun, 26.7.3 and
+ * 26.7.4). */
 static inline double student_within(double t, int freedom)
 {
 	double angle = atan(t / sqrt(freedom)), c = cos(angle), s = sin(angle);
@@ -25,7 +26,7 @@ static inline double student_within(double t, int freedom)
 	return freedom % 2 ? 2 / 3.14159265358979323846 * (angle + s * sum) : s * sum;
 }
 
-/* The t between whose two signs that part of the values lies. */
+/* Returns the t for which this part of the values lies between -t and t. */
 static inline double student(int freedom, double confidence)
 {
 	double low = 0, high = 1e6;
@@ -59,8 +60,8 @@ static inline int compare_times(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A percentile, and between which values it lies with a confidence of 95 %: by the numbers
- * of values below it, which are binomial, whatever the distribution. */
+/* A percentile, and the values between which it lies with a confidence of 95 %. The number of
+ * values below a percentile has a binomial distribution, whatever the distribution of the values. */
 struct percentile {
 	double value, low, high;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The cost of a trace by depth of the stack and by frames changed since the last
- * one, against other ways to walk. Prints ratios: only those mean something on a
- * machine that is shared.
+ * Measures the cost of a trace, by depth of the stack and by frames changed since the last trace,
+ * and compares it with other ways to walk. Prints ratios, because only those mean something on a
+ * shared machine.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -122,8 +122,8 @@ static void progress(int done, int all)
 		fprintf(stderr, "\r%d of %d batches%s", done, all, done < all ? "" : "\r\033[K");
 }
 
-/* A batch of each cell, and again: what else the machine does changes within seconds, and
- * reaches all cells then. */
+/* Measures one batch of each cell, then again. The load of the machine changes within seconds; in
+ * this way it affects all cells alike. */
 static int measure(const struct cell *cells, int count, const struct arguments *a,
 		   struct result *results)
 {
@@ -155,7 +155,7 @@ static void report(const struct result *results, int count, int csv)
 	fflush(stdout);
 }
 
-/* A sample must cost the same on a deep stack. */
+/* Checks that a sample costs the same on a deep stack. */
 static int measure_growth(const struct arguments *a)
 {
 	int failed = 0;

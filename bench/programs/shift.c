@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Preloaded: moves the heap of a program by INCSTACK_SHIFT bytes. Where its data lie in
- * the lines of the cache makes a program some percent faster or slower, and whatever is
- * allocated before its own code runs decides that; averaged over many places it is gone.
+ * Is preloaded and moves the heap of a program by INCSTACK_SHIFT bytes. A program is some percent
+ * faster or slower depending on how its data lie in cache lines, and that depends on what was
+ * allocated before its own code ran. An average over many shifts removes this effect.
  */
 #include <stdlib.h>
 

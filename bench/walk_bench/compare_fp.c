@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The untimed first pass: every peer walks the same stack and must see the same
- * frames, and two successive stacks must differ in as many frames as is claimed.
- * With frame pointers, so that the bare walk passes the functions of this file.
+ * The first pass, which is not timed: every peer walks the same stack and must see the same frames,
+ * and two successive stacks must differ in as many frames as the table says. This file is compiled
+ * with frame pointers, so that the walk by frame pointers passes its functions.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct comparison {
 	int failed;
 };
 
-/* Drops what is younger than the frame that `first` returns to. */
+/* Drops the frames that are younger than the frame that `first` returns to. */
 static void drop_younger(struct list *list, uintptr_t first)
 {
 	size_t i = 0;
@@ -33,7 +33,7 @@ static void drop_younger(struct list *list, uintptr_t first)
 	memmove(list->pcs, list->pcs + i, list->count * sizeof(list->pcs[0]));
 }
 
-/* Says the first only. */
+/* Prints only the first complaint. */
 static void complain(struct comparison *c, enum peer peer, size_t at)
 {
 	if (c->failed++)
@@ -46,7 +46,8 @@ static void complain(struct comparison *c, enum peer peer, size_t at)
 		(unsigned long long)c->turn);
 }
 
-/* The frame pointer walk knows its base only: a prefix of the others. */
+/* Compares a peer with the reference. The walk by frame pointers ends at the base of the workload,
+ * so it sees a prefix of what the others see. */
 static void check(struct comparison *c, enum peer peer)
 {
 	size_t least = peer == PEER_FP_WALK ? c->cell->depth : c->reference.count;
@@ -58,7 +59,8 @@ static void check(struct comparison *c, enum peer peer)
 		complain(c, peer, at);
 }
 
-/* The frames above the floor are new; the floor's own position has moved, too. */
+/* Checks how many frames have changed: those above the floor are new, and the floor's own position
+ * has changed, too. */
 static void check_change(struct comparison *c)
 {
 	size_t count = c->cell->popped, at = 1;
@@ -97,7 +99,7 @@ static void compare_peers(struct workload *w)
 
 /* ---- ours, whose barriers stay from one turn to the next ---------------------------- */
 
-/* What libunwind saw at each turn; the traces are compared when all are complete. */
+/* What libunwind saw at each turn. The traces are compared when all of them are complete. */
 static struct list seen[TURNS];
 
 static void walk_slowly(struct list *list)
@@ -115,13 +117,14 @@ static void check_trace(struct comparison *c, const struct incstack_trace *t)
 	c->seen.count = 0;
 	for (const struct incstack_frame_object *o = t->top; o; o = o->parent)
 		c->seen.pcs[c->seen.count++] = (uintptr_t)o->method;
-	/* The top of our trace is compare_ours; the walk below it is what is compared. */
+	/* The top of our trace is compare_ours. Only the walk below it is compared. */
 	if (c->seen.count == c->reference.count + 1)
 		drop_younger(&c->seen, c->seen.pcs[1]);
 	check(c, PEER_OURS);
 }
 
-/* Retrieves, as often as not: callers that are known stay, and are met again. */
+/* Retrieves and compares, but not after each turn: callers that are known stay, and later walks
+ * find them again. */
 static void check_traces(struct comparison *c)
 {
 	struct incstack_tree *tree;

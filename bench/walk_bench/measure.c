@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Timing of a cell. The workload descends once; at the boundary of each window the
- * next peer is chosen. A batch of rounds gives a median time of each peer, from
- * which the median time of the workload alone is taken off, and so one ratio.
+ * Times a cell. The workload descends once. At the boundary of each window the next peer is
+ * chosen. A batch of rounds gives the median time of each peer. Less the median time of the
+ * workload alone, these give one ratio.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ struct measurement {
 
 static double ticks_per_ns;
 
-/* The rate of the time stamp counter, once. */
+/* Measures the rate of the time stamp counter, once. */
 static void calibrate(void)
 {
 	struct timespec from, to;
@@ -111,7 +111,8 @@ static void begin_window(struct measurement *m, struct workload *w)
 	peer_begin(peer);
 	w->sample = peer_sample(peer);
 	m->warm = 1;
-	/* Enough to warm the caches, for ours also to plant; slow peers need less. */
+	/* Enough turns to warm the caches, and for our peer to plant barriers. Slow peers need
+	 * less. */
 	w->left = m->turns[peer] < WARM_UP ? m->turns[peer] / 4 + 1 : WARM_UP;
 }
 
@@ -120,7 +121,7 @@ static void size_window(struct measurement *m, enum peer peer, double ns_per_tur
 {
 	double turns = m->plan->window_us * 1e3 / ns_per_turn;
 	if (peer == PEER_OURS || peer == PEER_OWN_WALK) {
-		/* Whole intervals, or the retrieve at the end would weigh too much. */
+		/* Whole intervals. Otherwise the retrieve at the end would weigh too much. */
 		uint64_t interval = peer == PEER_OURS ? peers.ours.interval : peers.full.interval;
 		uint64_t n = (uint64_t)turns / interval;
 		turns = (double)((n ? n : 1) * interval);

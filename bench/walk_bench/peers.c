@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The walkers that are compared. All of them begin at the function that the
- * workload calls, or at its caller.
+ * The walkers that are compared. All of them begin at the function that the workload calls, or at
+ * its caller.
  */
 #define UNW_LOCAL_ONLY
 #include <dlfcn.h>
@@ -16,11 +16,11 @@
 const char *const peer_names[PEER_COUNT] = {"none",  "ours",    "unw_backtrace", "libgcc",
 					    "glibc", "fp_walk", "own_walk"};
 
-/* What a consumer with bounded memory does: traces are handed over when they fill
- * about this many bytes, which fit in the second-level cache. */
+/* As a consumer with bounded memory would do it, traces are handed over when they fill about this
+ * many bytes, which fit in the second-level cache. */
 enum { BYTES_MAX = 1 << 20, INTERVAL_MIN = 16 };
 
-/* Memory is reserved ahead for this many traces at once. */
+/* BATCH: memory is reserved for this many traces at once. */
 enum { BATCH = 64, FRAMES_OURS = INCSTACK_DISTANCE_MAX + 16 + 8, FRAMES_BELOW = 8 };
 enum { BYTES_LIFT = FRAMES_MAX * sizeof(struct incstack_frame_object) };
 
@@ -56,7 +56,7 @@ static _Unwind_Reason_Code note(struct _Unwind_Context *context, void *argument)
 {
 	struct peers *p = argument;
 	void *pc = (void *)libgcc_ip(context);
-	/* It reports one frame more, the caller of _start. */
+	/* The unwinder reports one frame more, the caller of _start. */
 	if (!pc || p->count == FRAMES_MAX)
 		return _URC_END_OF_STACK;
 	p->pcs[p->count++] = pc;
@@ -70,8 +70,8 @@ static void sample_libgcc(struct workload *w)
 	libgcc_backtrace(note, &peers);
 }
 
-/* The least that a walk can be. It ends at the base of the workload, because the
- * frames below have no frame pointers. */
+/* The simplest possible walk. It ends at the base of the workload, because the frames below have no
+ * frame pointers. */
 static void sample_fp(struct workload *w)
 {
 	const uintptr_t *frame = __builtin_frame_address(0);
@@ -85,7 +85,7 @@ static void sample_fp(struct workload *w)
 
 /* ---- ours ------------------------------------------------------------------------- */
 
-/* As many traces as fill the bytes, as those of the last tree did. */
+/* Returns how many traces fill the bytes if they are as large as those of the last tree. */
 static uint64_t interval_of(uint64_t traces, uint64_t objects)
 {
 	uint64_t bytes = traces * sizeof(struct incstack_trace) +
@@ -226,7 +226,7 @@ void peer_finish(enum peer peer)
 
 void peer_end(enum peer peer)
 {
-	/* Lifting completes what is open, and must not run out of memory there. */
+	/* The change of mode completes the open traces. It must not run out of memory. */
 	if (peer == PEER_OURS)
 		peers.errors += !!incstack_stack_reserve(peers.ours.stack, BYTES_LIFT) ||
 				!!incstack_stack_set_mode(peers.ours.stack, INCSTACK_MODE_FULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is measured: ways to get the stack of the workload. Each is a function
- * that the workload calls as its sample.
+ * The ways to get the stack of the workload that are measured. Each is a function that the workload
+ * calls as its sample.
  */
 #ifndef INCSTACK_BENCH_PEERS_H
 #define INCSTACK_BENCH_PEERS_H
@@ -28,21 +28,21 @@ extern const char *const peer_names[PEER_COUNT];
 
 enum { FRAMES_MAX = 1024 + 64 };
 
-/* Our side of a peer: traces are retrieved after `interval` of them, which is
- * adapted to what they take. */
+/* The state of a peer that uses the library. Traces are retrieved when there are `interval` of
+ * them, a number that is adapted to their size. */
 struct tracer {
 	struct incstack_runtime *runtime;
 	struct incstack_stack *stack;
 	uint64_t interval;
 	uint64_t pending; /* not yet retrieved */
-	uint64_t upkeep;  /* when so many are, room is made */
-	size_t room;      /* that a trace may take */
+	uint64_t upkeep;  /* the number of pending traces at which room is made */
+	size_t room;      /* bytes that a trace may take */
 	uint64_t errors;
 	uint64_t traces; /* retrieved */
 	uint64_t incomplete;
 };
 
-/* Global, because a walker that is handed the workload only shall find it fast. */
+/* Global, so that a walker, which gets only the workload, finds it fast. */
 struct peers {
 	struct tracer ours, full;
 	void *pcs[FRAMES_MAX];
@@ -52,25 +52,25 @@ struct peers {
 };
 extern struct peers peers;
 
-/* Finds the functions and creates the two stacks for traces of `depth` frames on
- * the calling thread. 0, or -1 after a message. */
+/* Finds the functions and creates the two stacks for traces of `depth` frames on the calling
+ * thread. Returns 0, or -1 after a message. */
 int peers_open(unsigned depth);
 void peers_close(void);
 
 /* The sample function of a peer. */
 void (*peer_sample(enum peer peer))(struct workload *);
 
-/* Before and after a window of it. Barriers exist only between these two calls for
- * PEER_OURS. finish is part of what is measured, it retrieves what is open. */
+/* Called before and after a window of the peer. Barriers exist only between peer_begin and peer_end
+ * of PEER_OURS. peer_finish belongs to what is measured: it retrieves the open traces. */
 void peer_begin(enum peer peer);
 void peer_finish(enum peer peer);
 void peer_end(enum peer peer);
 
-/* The return addresses that the last sample of the peer saw, youngest first. For
- * ours: retrieves. Returns how many. */
+/* Writes the return addresses that the last sample of the peer saw, youngest first, and returns how
+ * many there are. For our peers it retrieves. */
 size_t peer_last(enum peer peer, uintptr_t *pcs, size_t max);
 
-/* Traces of the two tracers that failed or are incomplete. */
+/* Returns how many traces of the two tracers failed or are incomplete. */
 uint64_t peers_faults(void);
 
 #endif

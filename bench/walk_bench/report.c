@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rows and the goals. The goals are those that the project has set itself; a
- * cell that misses one is marked, and nothing else happens.
+ * Prints the rows and the goals. The project has set these goals itself. A cell that misses one is
+ * marked, and nothing else happens.
  */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is printed: the rows of the table, and how the goals stand.
+ * Prints the rows of the table, and which goals are reached.
  */
 #ifndef INCSTACK_BENCH_REPORT_H
 #define INCSTACK_BENCH_REPORT_H
@@ -14,7 +14,7 @@ void report_csv(FILE *out, const struct result *result);
 void report_header(FILE *out);
 void report_cell(FILE *out, const struct result *result);
 
-/* What is required and what was seen. */
+/* Prints what is required and what was measured. */
 void report_goals(FILE *out, const struct result *results, int count);
 void report_growth(FILE *out, const struct cell *deep, const struct cell *flat, struct ratio ratio);
 

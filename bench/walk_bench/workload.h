@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stack of a chosen depth whose youngest frames really return and are really
- * called again between two samples. The same source is compiled with and without
- * frame pointers.
+ * A stack of a chosen depth. Its youngest frames really return and are really called again between
+ * two samples. The same source is compiled with and without frame pointers.
  */
 #ifndef INCSTACK_BENCH_WORKLOAD_H
 #define INCSTACK_BENCH_WORKLOAD_H
@@ -11,15 +10,15 @@
 
 struct workload {
 	unsigned depth;  /* frames between the base and the sample */
-	unsigned popped; /* of these return between two samples, at most depth */
-	/* At the top of the stack, once a turn; its caller is the top frame. */
+	unsigned popped; /* how many of these return between two samples; at most depth */
+	/* Called at the top of the stack, once in each turn. Its caller is the top frame. */
 	void (*sample)(struct workload *);
-	/* When `left` turns were made: chooses what comes next. */
+	/* Called after `left` turns: chooses what comes next. */
 	void (*boundary)(struct workload *);
 	uint64_t left;
 	void *context;
 
-	/* Of the workload itself. */
+	/* The state of the workload itself. */
 	unsigned turn;
 	unsigned floor; /* the frame that runs again and calls anew */
 	int done;

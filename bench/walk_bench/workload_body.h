@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions of the workload; the including file defines RUN and says by its
- * name how it is compiled.
+ * The functions of the workload. The file that includes this one defines RUN; its name says how it
+ * is compiled.
  *
- * Which of four call sites in two functions makes a frame depends on the turn, so
- * two successive frames at one depth never have the same return address. The
- * sequence is regular: what the processor mispredicts here would drown what the
- * peers are measured for.
+ * A frame is made by one of four call sites in two functions. The turn decides by which one, so two
+ * successive frames at one depth never have the same return address. The sequence is regular,
+ * because mispredicted branches of the workload would hide the differences between the peers.
  */
 #include "workload.h"
 
@@ -26,7 +25,7 @@ static inline __attribute__((always_inline)) void top(struct workload *w)
 		w->boundary(w);
 }
 
-/* The four results are used differently, or the compiler would merge the calls. */
+/* The four results are used differently. Otherwise the compiler would merge the calls. */
 static inline __attribute__((always_inline)) unsigned frame(struct workload *w, unsigned depth)
 {
 	unsigned sum = depth;

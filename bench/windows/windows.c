@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Measures what a trace at every allocation costs a program that nobody here wrote.
- * Stands where the recorder of `incstack heap` stands, behind the same stub, and
- * changes the way of tracing from one short window of allocations to the next, in
- * random order: blocks of windows, one of each technique. Writes the time of each
- * window when the program ends; programs.py makes figures of them.
+ * Measures what a trace at every allocation costs a real program. It replaces the recorder of
+ * `incstack heap` behind the same stub, and changes the technique of tracing from one short window
+ * of allocations to the next. The windows form blocks with one window of each technique, in random
+ * order. When the program ends, it writes the time of each window. bench/programs/windows.py
+ * computes the figures.
  *
- * Traces the thread that loaded it only.
+ * It traces only the thread that loaded it.
  */
 #define UNW_LOCAL_ONLY
 #include <dlfcn.h>
@@ -42,7 +42,7 @@ static struct {
 	int busy;
 	pid_t pid;
 	uintptr_t thread, low, high;
-	/* Each has a cache of rules of its own, as the peer has: it learns what it meets. */
+	/* Each technique has its own cache of rules, as libunwind has, and fills it as it runs. */
 	struct incstack_runtime *runtimes[TECHNIQUES];
 	struct incstack_stack *stacks[TECHNIQUES];
 
@@ -59,7 +59,8 @@ static struct {
 	uint64_t errors, elsewhere;
 	uint64_t traced[TECHNIQUES], objects[TECHNIQUES]; /* traces and objects retrieved */
 	const char *file;
-	/* libunwind's own: the stub has another, for programs that show their return addresses. */
+	/* The function of libunwind. The stub has another one of this name, for programs that show
+	 * their return addresses. */
 	int (*unw_backtrace)(void **pcs, int most);
 } state;
 
@@ -70,7 +71,7 @@ static uintptr_t self(void)
 	return (uintptr_t)__builtin_thread_pointer();
 }
 
-/* Of the thread: others who share the processor do not count. */
+/* The time of the thread. Other threads on the same processor do not count. */
 static int64_t now(void)
 {
 	struct timespec t;
@@ -118,8 +119,8 @@ static void set_mode(enum technique t, enum incstack_mode mode)
 		incstack_stack_reserve(stack, AHEAD_BYTES) || incstack_stack_set_mode(stack, mode);
 }
 
-/* The first allocations of a window are not timed: what the technique before left
- * in the caches, and the first barriers. */
+/* The first allocations of a window are not timed. They meet what the previous technique left in
+ * the caches, and plant the first barriers. */
 static void begin_window(void)
 {
 	enum technique t = state.order[state.at];
@@ -286,7 +287,7 @@ static int open_technique(enum technique t)
 	       incstack_native_thread_stack(state.runtimes[t], &state.stacks[t]);
 }
 
-/* For a look with a profiler: all windows are of one technique. */
+/* Makes all windows use one technique, for a look with a profiler. */
 static void only(const char *name)
 {
 	for (enum technique t = 0; t < TECHNIQUES; t++)
