@@ -58,8 +58,8 @@ bool agent_idmap_put(struct agent_idmap *map, uint64_t id, uint32_t owner, uint3
 	return true;
 }
 
-/* Inserts all entries anew, because one that stays may have to move into the gap before it. It
- * begins after a free place, so that no entry is inserted before its own run of entries. */
+/* Inserts all entries anew, because an entry may have to move into a gap before it. The loop starts
+ * after a free place, so that no entry is inserted before its own run of entries. */
 static void settle(struct agent_idmap *map)
 {
 	size_t start = 0;

@@ -11,7 +11,7 @@ struct agent_line {
 	int32_t bci, line;
 };
 
-/* The line of a position, from a table in any order; 0: unknown. */
+/* Returns the line of a position, from a table in any order; 0 if it is unknown. */
 int32_t agent_line_of(const struct agent_line *lines, uint32_t count, int32_t bci);
 
 #endif

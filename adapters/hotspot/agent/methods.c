@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The methods of a stock JVM, under numbers of our own.
+ * The methods of a stock JVM, to which the agent gives numbers.
  */
 #include "methods.h"
 
@@ -48,7 +48,7 @@ void agent_methods_close(struct agent_methods *methods, JNIEnv *jni)
 	pthread_mutex_unlock(&methods->lock);
 }
 
-/* Room for one more element; false without memory. */
+/* Makes room for one more element. Returns false if there is no memory. */
 static bool grow(void **array, uint32_t *room, uint32_t count, size_t element)
 {
 	uint32_t more = *room ? *room * 2 : 1024;
@@ -228,8 +228,9 @@ static uint32_t name_method(struct agent_methods *methods, JNIEnv *jni, uint32_t
 	return number;
 }
 
-/* A method of an old version of its class, which nothing announces, or of a class that is being
- * prepared just now. HotSpot refuses an identifier whose class is gone. */
+/* Finds the class of a method that is not registered: the method of an old version of its class,
+ * which nothing announces, or of a class that is just being prepared. HotSpot refuses an identifier
+ * whose class was unloaded. */
 static struct agent_idmap_entry *find_out(struct agent_methods *methods, JNIEnv *jni, jmethodID id)
 {
 	jclass class = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The methods of a stock JVM, under numbers of our own. A jmethodID is no longer valid when its
- * class is unloaded, and nothing announces that. So each class is registered when it is
+ * The methods of a stock JVM, to which the agent gives numbers. A jmethodID is no longer valid when
+ * its class is unloaded, and nothing announces that. So each class is registered when it is
  * prepared, with a weak reference. A method is named when it is sampled first, while its class
  * is held by a reference. After that the JVM is not asked again.
  */
@@ -16,7 +16,7 @@
 #include "idmap.h"
 #include "lines.h"
 
-/* Numbers of frames that are no methods. */
+/* Numbers of frames that are not methods. */
 enum {
 	AGENT_METHOD_UNKNOWN = 1, /* a method of no registered class */
 	AGENT_METHOD_UNLOADED,    /* its class was unloaded before it was named */
@@ -46,7 +46,7 @@ struct agent_methods {
 void agent_methods_open(struct agent_methods *methods, jvmtiEnv *jvmti);
 void agent_methods_close(struct agent_methods *methods, JNIEnv *jni);
 
-/* Registers a class that is prepared, and all classes that are. */
+/* The first registers a class that is being prepared, the second all prepared classes. */
 void agent_methods_class(struct agent_methods *methods, JNIEnv *jni, jclass class);
 void agent_methods_loaded(struct agent_methods *methods, JNIEnv *jni);
 
@@ -56,8 +56,8 @@ void agent_methods_sweep(struct agent_methods *methods, JNIEnv *jni);
 /* Whether the thread with this innermost method only seems to run. */
 bool agent_methods_idle(struct agent_methods *methods, JNIEnv *jni, jmethodID innermost);
 
-/* Translates frames as JVMTI has them. If the innermost one runs a virtual thread, a frame is
- * added that says so; `frames` has room for count + 1. Returns how many there are. */
+/* Translates the frames of JVMTI. If the innermost one runs a virtual thread, a frame is added that
+ * says so; `frames` has room for count + 1. Returns how many frames there are. */
 uint32_t agent_methods_translate(struct agent_methods *methods, JNIEnv *jni,
 				 const jvmtiFrameInfo *infos, uint32_t count,
 				 struct agent_frame *frames);

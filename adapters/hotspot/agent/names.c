@@ -19,7 +19,7 @@ bool agent_name_valid(const char *pattern, char *wrong)
 	return true;
 }
 
-/* The text of one letter. */
+/* Writes the text that replaces one letter. */
 static void expand(char letter, const struct agent_name_values *values, char *text, size_t size)
 {
 	struct tm local;
@@ -70,7 +70,7 @@ static bool names_parts(const char *pattern)
 	return false;
 }
 
-/* Where the endings of the file's own name begin: at the first dot that is not the first
+/* Returns where the ending of the file's own name begins: at the first dot that is not the first
  * character. "out.pb.gz" has the ending ".pb.gz". */
 static size_t ending(const char *name)
 {

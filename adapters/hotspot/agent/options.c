@@ -38,7 +38,7 @@ struct item {
 
 /* ---- complaints ---- */
 
-/* What a user typed, safe to print and short. */
+/* Returns what the user typed, shortened and safe to print. */
 static const char *shown(const char *text, char copy[SHOWN + 4])
 {
 	size_t i = 0;
@@ -68,7 +68,7 @@ static bool refuse_value(struct reading *reading, const struct item *item, const
 
 /* ---- values ---- */
 
-/* A number with a unit. Without one it is in ns, as other agents have it. */
+/* Reads a number with a unit. Without a unit it is in ns, as in other agents. */
 static bool time_value(const char *text, uint64_t *ns)
 {
 	static const struct {
@@ -247,7 +247,7 @@ static bool read_list(struct reading *reading, char *list)
 	return true;
 }
 
-/* What follows from other options. */
+/* Sets options that follow from others. */
 static bool complete(struct reading *reading)
 {
 	struct agent_options *o = reading->options;

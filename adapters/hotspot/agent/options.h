@@ -20,7 +20,7 @@ enum agent_mode {
 };
 
 enum agent_command {
-	AGENT_START = 0, /* also where no command is given */
+	AGENT_START = 0, /* also if no command is given */
 	AGENT_STOP,      /* ends sampling and writes the profile */
 	AGENT_DUMP,      /* writes what there is so far, and continues */
 	AGENT_NEXT,      /* writes this part, and begins the next */
@@ -36,8 +36,8 @@ struct agent_options {
 	uint64_t interval_ns;
 	uint64_t duration_ns; /* 0: until the JVM ends */
 	uint64_t split_ns;    /* 0: one part */
-	uint32_t samples;     /* of each tick; 0: as many as there are processors */
-	uint32_t depth;       /* frames of a trace, at most, where walks are JVMTI's */
+	uint32_t samples;     /* for each tick; 0: the number of processors */
+	uint32_t depth;       /* the most frames of a trace if JVMTI walks the stacks */
 	int format;           /* enum incstack_profile_format */
 	bool threads;         /* thread names as roots */
 	bool waiting;         /* waiting threads, too */
@@ -52,7 +52,7 @@ struct agent_options {
 bool agent_options_read(const char *text, struct agent_options *options,
 			char error[AGENT_ERROR_MAX]);
 
-/* "partial-incremental"; of BEST: "best". */
+/* The name of a mode: "partial-incremental"; for BEST "best". */
 const char *agent_mode_name(enum agent_mode mode);
 
 /* A time as people write it: "10 ms", "0.25 s"; uses one of the larger units. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The result: a file gets its name when it is whole. What is no regular file (a pipe) is
- * written as it is.
+ * Writes the result. A file gets its name when it is complete. Anything but a regular file, such as
+ * a pipe, is written directly.
  */
 #include "session.h"
 
@@ -34,7 +34,7 @@ static bool is_special(const char *name)
 	return !stat(name, &status) && !S_ISREG(status.st_mode);
 }
 
-/* The name beside the file that it has while it is written. */
+/* Makes the name that the file has while it is written, in the same folder. */
 static bool make_temporary(const char *name, char temporary[AGENT_FILE_MAX])
 {
 	return snprintf(temporary, AGENT_FILE_MAX, "%s.%ld.part", name, (long)getpid()) <

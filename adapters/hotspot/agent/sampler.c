@@ -25,7 +25,7 @@ struct grid {
 	uint64_t due, retrieve, housekeeping, split, end; /* the next time of each */
 };
 
-/* Does what another thread has asked for. Under the lock, which it gives back meanwhile. */
+/* Does what another thread has asked for. Called under the lock, which it releases meanwhile. */
 static void serve(struct agent_session *session, JNIEnv *jni)
 {
 	bool next = session->asked == AGENT_ASKED_NEXT;
@@ -63,8 +63,8 @@ static void count_tick(struct agent_session *session, const struct agent_tick *t
 		agent_collector_lose(&session->collector, tick->wanted - tick->taken);
 }
 
-/* The next time on the grid. Those that have passed are missed; each would have given as many
- * samples as the last one. */
+/* Sets the next time on the grid. Times that have passed are missed. Each is counted with as many
+ * samples as the last tick. */
 static void advance(struct agent_session *session, struct grid *grid, const struct agent_tick *tick)
 {
 	uint64_t interval = session->options.interval_ns, now = agent_now();
@@ -80,7 +80,7 @@ static void advance(struct agent_session *session, struct grid *grid, const stru
 	}
 }
 
-/* What is done more seldom than samples are taken. */
+/* Does the work that is not done at every tick. */
 static void look_after(struct agent_session *session, JNIEnv *jni, struct grid *grid)
 {
 	if (session->technique->retrieve && grid->due >= grid->retrieve) {
@@ -152,7 +152,7 @@ static void JNICALL run(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
 
 /* ---- life --------------------------------------------------------------------------- */
 
-/* new Thread("incstack sampler"); null without memory. */
+/* Returns new Thread("incstack sampler"), or null if there is no memory. */
 static jthread make_thread(JNIEnv *jni)
 {
 	jclass class = (*jni)->FindClass(jni, "java/lang/Thread");

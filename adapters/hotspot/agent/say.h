@@ -5,7 +5,7 @@
 #ifndef AGENT_SAY_H
 #define AGENT_SAY_H
 
-/* One line, begun with "incstack: ", in one write. */
+/* Prints one line, which begins with "incstack: ", in one write. */
 __attribute__((format(printf, 1, 2))) void agent_say(const char *format, ...);
 
 /* Makes the calling thread read and print numbers as C does, whatever the JVM has set for the

@@ -38,7 +38,7 @@ const struct agent_technique *agent_technique_for(enum agent_mode mode, bool ext
 
 /* ---- start -------------------------------------------------------------------------- */
 
-/* Those that the process may use. */
+/* Returns the number of processors that the process may use. */
 static uint32_t processors(void)
 {
 	cpu_set_t set;
@@ -72,7 +72,8 @@ static void set_events(struct agent_session *session, bool on)
 				session->jvmti, on ? JVMTI_ENABLE : JVMTI_DISABLE, events[i], NULL);
 }
 
-/* Events first, or a class or thread could come in between. */
+/* Learns which classes and threads exist. Their events are switched on first. Otherwise one could
+ * be missed that appears in between. */
 static void learn(struct agent_session *session, JNIEnv *jni)
 {
 	agent_listen(true);
@@ -204,7 +205,8 @@ static void write_part(struct agent_session *session, const struct incstack_prof
 		agent_session_say_stats(session, figures);
 }
 
-/* Returns whether the part is over; without memory for the next one it goes on. */
+/* Writes the part. Returns whether it is over. If there is no memory for the next part, it
+ * continues. */
 static bool write_taken(struct agent_session *session, bool last)
 {
 	struct agent_figures figures = {0};
@@ -220,7 +222,7 @@ static bool write_taken(struct agent_session *session, bool last)
 	return profile != NULL;
 }
 
-/* All counters begin anew. */
+/* Begins a part: all counters start at 0. */
 static void begin_part(struct agent_session *session)
 {
 	pthread_mutex_lock(&session->lock);

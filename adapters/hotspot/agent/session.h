@@ -41,14 +41,14 @@ struct agent_figures {
 
 struct agent_technique {
 	enum agent_mode mode;
-	const char *description; /* for the start line */
+	const char *description; /* for the line that is printed at the start */
 	/* Returns null, or why it cannot be used. */
 	const char *(*start)(struct agent_session *session);
 	void (*tick)(struct agent_session *session, JNIEnv *jni, struct agent_tick *tick);
 	/* Brings the traces of one thread, or of all if it is null, to the collector. May be
 	 * null. */
 	void (*retrieve)(struct agent_session *session, JNIEnv *jni, jthread thread);
-	/* Adds what was counted since the part began. */
+	/* Adds the counts since the part began. */
 	void (*count)(struct agent_session *session, struct agent_figures *figures);
 	incstack_profile_source_fn *source; /* the context is the session */
 };
@@ -57,7 +57,7 @@ struct agent_technique {
 enum agent_asked { AGENT_ASKED_NOTHING = 0, AGENT_ASKED_DUMP, AGENT_ASKED_NEXT };
 
 struct agent_session {
-	/* For all sessions, one after the other. */
+	/* The same for all sessions, which follow one another. */
 	JavaVM *vm;
 	jvmtiEnv *jvmti;
 	uint64_t number;
@@ -68,7 +68,7 @@ struct agent_session {
 	const struct agent_technique *technique;
 	struct agent_extension extension;
 	struct agent_collector collector;
-	struct agent_methods methods; /* where traces are JVMTI's */
+	struct agent_methods methods; /* used if the traces are JVMTI's */
 	struct agent_threads threads;
 
 	/* The sampler's thread, see sampler.c. */
@@ -84,7 +84,7 @@ struct agent_session {
 	struct agent_frame *frames;
 	struct agent_thread **chosen;
 
-	/* Of the techniques of the extension. */
+	/* For the techniques of the extension. */
 	struct incstack_jvmti_statistics before, now; /* when the part began, and at `count` */
 	char *name, *file;                            /* what `source` found last */
 
@@ -93,14 +93,15 @@ struct agent_session {
 	uint32_t part;
 };
 
-/* The technique for a mode in this JVM; null: it has none, and *why says what to do. */
+/* Returns the technique for a mode in this JVM, or null if there is none; then *why says what to
+ * do. */
 const struct agent_technique *agent_technique_for(enum agent_mode mode, bool extended,
 						  const char **why);
 
-/* Once, before the first session. */
+/* Called once, before the first session. */
 void agent_session_init(struct agent_session *session, JavaVM *vm, jvmtiEnv *jvmti);
 
-/* Starts to sample. Returns null, or why it cannot. */
+/* Starts sampling. Returns null, or why it cannot start. */
 const char *agent_session_start(struct agent_session *session, JNIEnv *jni,
 				const struct agent_options *options);
 
@@ -108,7 +109,8 @@ const char *agent_session_start(struct agent_session *session, JNIEnv *jni,
  * does not end: then the session can never be used again. */
 bool agent_session_finish(struct agent_session *session, JNIEnv *jni);
 
-/* On the sampler's thread: writes what there is so far; then, if `next`, begins the next part. */
+/* Called on the sampler's thread. Writes what there is so far. Then, if `next`, begins the next
+ * part. */
 void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next);
 
 /* The sampler's thread. Stop returns false if it did not end in time; ask returns when it has
@@ -123,7 +125,7 @@ void agent_sampler_ask(struct agent_session *session, enum agent_asked asked);
 void agent_duration_over(uint64_t number, JNIEnv *jni);
 void agent_listen(bool on);
 
-/* Writes the profile to the file of the current part. Says why if it cannot. */
+/* Writes the profile to the file of the current part. Prints the reason if it cannot. */
 bool agent_output_write(const struct agent_session *session, const struct incstack_profile *profile,
 			const struct agent_counts *counts, char name[AGENT_FILE_MAX]);
 

@@ -32,8 +32,9 @@ static jlong processor_time(const struct agent_session *session, jthread thread)
 	return ns;
 }
 
-/* Compares a walk with another one, made by another function. If the thread used no processor
- * time between the begin of the first and the end of the second, it stood still. */
+/* Compares a walk with another one, made by another function. If the thread used no processor time
+ * between the start of the first walk and the end of the second, it did not run, and the two must
+ * be equal. */
 static void check(struct agent_session *session, jthread thread, jlong before,
 		  const jvmtiFrameInfo *frames, jint count)
 {
@@ -55,7 +56,8 @@ static void check(struct agent_session *session, jthread thread, jlong before,
 
 /* ---- one trace ---------------------------------------------------------------------- */
 
-/* A frame more than `depth` was asked for, which shows that there are more. */
+/* Adds a trace. The walk asked for one frame more than `depth`; if it is there, the trace is
+ * truncated. */
 static void add(struct agent_session *session, JNIEnv *jni, struct agent_thread *thread,
 		const jvmtiFrameInfo *infos, jint count)
 {
@@ -74,7 +76,7 @@ static void add(struct agent_session *session, JNIEnv *jni, struct agent_thread 
 
 /* ---- partial ------------------------------------------------------------------------ */
 
-/* Whether a walk is no sample: without a Java frame, or of a thread that only seems to run. */
+/* Whether a walk is not a sample: it has no Java frame, or the thread only seems to run. */
 static bool is_empty(struct agent_session *session, JNIEnv *jni, const jvmtiFrameInfo *infos,
 		     jint count)
 {
@@ -82,7 +84,7 @@ static bool is_empty(struct agent_session *session, JNIEnv *jni, const jvmtiFram
 			  agent_methods_idle(&session->methods, jni, infos[0].method));
 }
 
-/* A thread that has ended since it was chosen needs no sample. */
+/* Samples a thread. If it has ended since it was chosen, no sample is needed. */
 static void sample(struct agent_session *session, JNIEnv *jni, struct agent_thread *thread,
 		   struct agent_tick *tick)
 {
@@ -144,7 +146,7 @@ static void add_all(struct agent_session *session, JNIEnv *jni, const jvmtiStack
 	tick->wanted = tick->taken;
 }
 
-/* The thread that is looked at again after all were: the next one of the ring. */
+/* Chooses the thread that is walked again after all were walked: the next one in the ring. */
 static struct agent_thread *choose_checked(struct agent_session *session, jlong *before)
 {
 	struct agent_choice choice = {.chosen = session->chosen};

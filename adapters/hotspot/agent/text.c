@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The length without an address at the end. */
+/* Returns the length without an address at the end. */
 static size_t without_address(const char *name, size_t length)
 {
 	size_t at = length;
@@ -40,7 +40,7 @@ char *agent_method_name(const char *class_signature, const char *method)
 	return name;
 }
 
-/* Reads one character of up to three bytes; 0: there is none. */
+/* Reads one character of up to three bytes. Returns 0 if there is none. */
 static uint32_t read_character(const unsigned char *text, size_t *bytes)
 {
 	*bytes = 1;
@@ -81,7 +81,7 @@ static size_t write_character(uint32_t c, unsigned char *to)
 	return 4;
 }
 
-/* The character that a high surrogate and what follows it stand for; 0: none. */
+/* Returns the character that a high surrogate and the next one form, or 0 if they form none. */
 static uint32_t join(uint32_t high, const unsigned char *text, size_t *bytes)
 {
 	size_t more;
@@ -103,7 +103,7 @@ static int is_shown(uint32_t c, size_t bytes)
 	return c >= ' ' && c != 0x7f && bytes == shortest && (c < 0xd800 || c > 0xdfff);
 }
 
-/* What is written is never longer than what was read. */
+/* The result is never longer than the original. */
 void agent_text_repair(char *text)
 {
 	const unsigned char *from = (const unsigned char *)text;

@@ -12,8 +12,8 @@
  * without memory. The caller frees it. */
 char *agent_method_name(const char *class_signature, const char *method);
 
-/* Makes modified UTF-8, the JVM's, valid UTF-8 in place: pairs of surrogates become one
- * character, and what is none becomes '?'. Control characters become '?', too. */
+/* Turns the JVM's modified UTF-8 into valid UTF-8, in place. Pairs of surrogates become one
+ * character. Bytes that form no character become '?', and so do control characters. */
 void agent_text_repair(char *text);
 
 #endif

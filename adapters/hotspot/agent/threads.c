@@ -60,7 +60,7 @@ static struct agent_thread *record_of(struct agent_threads *threads, jthread thr
 	return record;
 }
 
-/* A thread that is about to end has no storage any more: then it is not added. */
+/* Adds a thread, unless it is about to end: then it has no storage any more. */
 static bool add(struct agent_threads *threads, struct agent_thread *made)
 {
 	if (!threads->open || record_of(threads, made->ref) ||
@@ -180,7 +180,7 @@ const char *agent_thread_name(struct agent_threads *threads, JNIEnv *jni,
 
 /* ---- choice ---- */
 
-/* JVMTI says of a thread that carries a virtual thread that it waits, but for nothing. */
+/* Whether the thread carries a virtual thread: JVMTI reports that it waits, but for nothing. */
 static bool carries(jint state)
 {
 	const jint reasons = JVMTI_THREAD_STATE_PARKED | JVMTI_THREAD_STATE_SLEEPING |
@@ -228,8 +228,8 @@ static void choose_running(struct agent_threads *threads, uint32_t wanted,
 	}
 }
 
-/* All are counted first, as in a partial safepoint. Between the two rounds a thread may start
- * or stop to wait. What one group lacks then, the other one gives. */
+/* Counts all threads first, as a partial safepoint does. Between the two rounds a thread may start
+ * or stop waiting. If one group then has too few threads, the other group fills up. */
 static void choose_both(struct agent_threads *threads, uint32_t wanted, struct agent_choice *choice)
 {
 	uint32_t from_running = 0, from_waiting = 0;

@@ -25,20 +25,20 @@ struct agent_threads {
 	bool open;
 	struct agent_thread *cursor; /* where the next choice begins; null: no thread */
 	uint32_t count;
-	uint64_t refused; /* threads that there was no memory for */
+	uint64_t refused; /* threads for which there was no memory */
 };
 
-/* What a choice found. */
+/* The result of a choice. */
 struct agent_choice {
 	struct agent_thread **chosen; /* room for `wanted` */
 	uint32_t count;
-	uint32_t running, waiting; /* as far as they were looked at */
+	uint32_t running, waiting; /* only those that the choice looked at */
 };
 
 void agent_threads_open(struct agent_threads *threads, jvmtiEnv *jvmti);
 void agent_threads_close(struct agent_threads *threads, JNIEnv *jni);
 
-/* The thread is known from now on; does nothing if it is known already. */
+/* Adds a thread, unless it is known already. */
 void agent_threads_add(struct agent_threads *threads, JNIEnv *jni, jthread thread);
 void agent_threads_add_all(struct agent_threads *threads, JNIEnv *jni);
 void agent_threads_remove(struct agent_threads *threads, JNIEnv *jni, jthread thread);
@@ -52,7 +52,7 @@ void agent_threads_choose(struct agent_threads *threads, uint32_t wanted, bool w
 struct agent_thread *agent_threads_find(struct agent_threads *threads, jthread thread);
 void agent_threads_drop(struct agent_threads *threads, JNIEnv *jni, struct agent_thread *thread);
 
-/* The thread's name when it was first asked for. */
+/* Returns the name that the thread had when its name was first asked for. */
 const char *agent_thread_name(struct agent_threads *threads, JNIEnv *jni,
 			      struct agent_thread *thread);
 

@@ -33,8 +33,8 @@ int incstack__armed_remove(struct incstack__armed *armed, uintptr_t name);
 /* Whether the frame is armed: 1 or 0. */
 int incstack__armed_has(const struct incstack__armed *armed, uintptr_t name);
 
-/* Removes all names below `limit` and returns how many they were. *oldest is the last of
- * them: the frame that runs next, or the one that runs now. */
+/* Removes all names below `limit` and returns their number. *oldest is the oldest of them: the
+ * frame that runs now or next. */
 uint32_t incstack__armed_take(struct incstack__armed *armed, uintptr_t limit, uintptr_t *oldest);
 
 /* Returns the name of the youngest armed frame, or 0. */

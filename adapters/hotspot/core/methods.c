@@ -81,7 +81,8 @@ static bool claim(struct incstack__methods *m, uintptr_t method, uint32_t i)
 uint32_t incstack__method_key(struct incstack__methods *methods, uintptr_t method)
 {
 	uint32_t end = 0, key;
-	/* The same place again after a claim: it holds the method now, this one or another. */
+	/* After a claim the search continues at the same place, which now holds this method or
+	 * another. */
 	while (!(key = search(methods, method, end, &end)) && end != UINT32_MAX)
 		claim(methods, method, end);
 	if (!key)

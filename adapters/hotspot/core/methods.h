@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Method keys: numbers that name methods for ever, also when the memory that described the
- * method has a new use. A key is made without a lock or an allocation, so a sample can do it.
+ * Method keys: numbers that name methods for ever, even after the memory that described the method
+ * has a new use. A key is made without a lock or an allocation, so a sample can do it.
  */
 #ifndef INCSTACK_HOTSPOT_METHODS_H
 #define INCSTACK_HOTSPOT_METHODS_H
@@ -15,7 +15,7 @@ INCSTACK_BEGIN_C
 
 struct incstack__methods;
 
-/* What is left of a method that is gone. The strings lie behind it in the same memory. */
+/* What is kept of a method that no longer exists. The strings follow it in the same memory. */
 struct incstack__method_names {
 	const char *class_signature;
 	const char *name;
@@ -35,13 +35,14 @@ uint32_t incstack__method_key(struct incstack__methods *methods, uintptr_t metho
 /* Returns the key if there is one, else 0. */
 uint32_t incstack__method_find(const struct incstack__methods *methods, uintptr_t method);
 
-/* Returns the address of the method, or 0 if it is gone or there was never such a key; then
- * *names are its names, or null. The caller prevents that the method goes meanwhile. */
+/* Returns the address of the method. Returns 0 if the method no longer exists or there was never
+ * such a key; then *names are its names, or null. The caller makes sure that the method is not
+ * freed meanwhile. */
 uintptr_t incstack__method_of(const struct incstack__methods *methods, uint32_t key,
 			      const struct incstack__method_names **names);
 
-/* The method is about to go: keeps its names, a malloc'ed object or null, and makes a new key
- * if the address is met again. */
+/* Called when the method is about to be freed. Keeps `names`, a malloc'ed object or null. If the
+ * address is used again, it gets a new key. */
 void incstack__method_gone(struct incstack__methods *methods, uint32_t key,
 			   struct incstack__method_names *names);
 

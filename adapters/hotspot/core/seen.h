@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The check mode: what a full walk saw at each sample of a stack is kept until the traces are
- * retrieved, and compared with them then, frame by frame.
+ * The check mode. What a full walk saw at each sample of a stack is kept until the traces are
+ * retrieved. Then each trace is compared with it, frame by frame.
  */
 #ifndef INCSTACK_HOTSPOT_SEEN_H
 #define INCSTACK_HOTSPOT_SEEN_H

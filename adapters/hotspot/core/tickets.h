@@ -49,8 +49,8 @@ void incstack__tickets_taken(struct incstack__tickets *tickets, uint32_t place);
 /* Returns how many samples of the open request are still to be taken. */
 uint32_t incstack__tickets_left(const struct incstack__tickets *tickets, uint32_t place);
 
-/* Closes the request: no ticket is drawn from now on. Waits for samples in progress only in
- * so far as the place is not used again before they ended. */
+/* Closes the request: no ticket is drawn from now on. Does not wait for samples in progress, but
+ * the place is not used again before they have ended. */
 void incstack__tickets_close(struct incstack__tickets *tickets, uint32_t place);
 
 /* Closes the requests without deadline and those whose deadline has passed. */

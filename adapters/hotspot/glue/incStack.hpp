@@ -16,7 +16,7 @@ class Method;
 class IncStack : AllStatic
 {
       public:
-	/* Whether the thread is asked for a sample. */
+	/* Whether a request asks the thread for a sample. */
 	static bool pending(const JavaThread *thread)
 	{
 		return Atomic::load(&thread->incstack_asked) != 0;
@@ -27,9 +27,9 @@ class IncStack : AllStatic
 		if (pending(thread))
 			sample_at_poll(thread);
 	}
-	/* The class is about to go. Called at a safepoint, or by a concurrent collector. */
+	/* The class is about to be unloaded. Called at a safepoint, or by a concurrent collector. */
 	static void class_unloading(InstanceKlass *klass);
-	/* The method is about to go, without its class: an old version. */
+	/* The method, an old version, is about to be freed without its class. */
 	static void method_freed(Method *method);
 	static void register_functions(GrowableArray<jvmtiExtensionFunctionInfo *> *functions);
 

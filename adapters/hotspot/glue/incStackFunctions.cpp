@@ -10,7 +10,7 @@
 #include "prims/jvmtiEnvBase.hpp"
 #include "runtime/interfaceSupport.inline.hpp"
 
-/* The thread that calls, or null; then *error says why. */
+/* Returns the calling thread, or null with the reason in *error. */
 static JavaThread *caller(jvmtiError *error)
 {
 	Thread *thread = Thread::current_or_null();

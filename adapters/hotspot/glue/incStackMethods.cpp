@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Classpath-exception-2.0
  *
- * Names of methods for agents, also of those that are gone: when a class is unloaded or a method
- * freed, the names of its methods that have a key are kept.
+ * Names of methods for agents, also of methods that no longer exist: when a class is unloaded or a
+ * method is freed, the names of the methods with a key are kept.
  */
 #include "precompiled.hpp"
 #include "incstack/incStack.hpp"
@@ -12,8 +12,8 @@
 #include "oops/method.inline.hpp"
 #include "runtime/os.hpp"
 
-/* Held while names are read, so that no method goes meanwhile. No thread stops while it holds
- * this, so a collector may wait for it. */
+/* Held while names are read, so that no method is freed meanwhile. No thread stops at a safepoint
+ * while it holds this lock, so a collector may wait for it. */
 static pthread_mutex_t Lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct incstack__method_names *names_of(Method *method)

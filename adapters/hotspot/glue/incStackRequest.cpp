@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Classpath-exception-2.0
  *
- * Requests for samples. A running thread is asked by a bit in its word and by its armed poll. It
- * draws a ticket there and samples itself. HotSpot lets the requester run a handshake for a
- * thread that waits, so those are sampled by the requester.
+ * Requests for samples. A request sets a bit in the word of each running thread and arms its poll.
+ * At the poll the thread draws a ticket and samples itself. HotSpot lets the requester run a
+ * handshake for a thread that waits, so the requester samples waiting threads.
  */
 #include "precompiled.hpp"
 #include "incstack/incStack.hpp"
@@ -101,8 +101,8 @@ void IncStackRequests::sample(JavaThread *thread, const struct incstack__request
 	    1);
 }
 
-/* The thread that makes the request. It is at no poll, so nobody else puts its new watermark
- * into the word that its returns are compared with. */
+/* Samples the thread that makes the request. It is not at a poll. So this function must store its
+ * new watermark in the word with which returns are compared. */
 static void sample_caller(JavaThread *current, const struct incstack__request *request)
 {
 	IncStackRequests::sample(current, request);
@@ -205,7 +205,8 @@ static void choose(JavaThread **threads, uint32_t count, uint32_t n)
 	}
 }
 
-/* Asks the threads for a sample. No other thread may have the bit: it may be left over. */
+/* Asks the threads for a sample. An earlier request may have left the bit in other threads; it is
+ * cleared first. */
 static void ask(const ThreadsList *all, const Groups &g, uint32_t place)
 {
 	uint64_t bit = UINT64_C(1) << place;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Classpath-exception-2.0
  *
- * Requests for samples: partial safepoints on HotSpot's polls, waiting threads by handshakes,
- * and the full safepoint to compare with.
+ * Requests for samples: partial safepoints at HotSpot's polls, handshakes with waiting threads, and
+ * the full safepoint for comparison.
  */
 #ifndef SHARE_INCSTACK_INCSTACKREQUEST_HPP
 #define SHARE_INCSTACK_INCSTACKREQUEST_HPP
@@ -12,7 +12,7 @@
 
 #include <incstack/incstack_jvmti.h>
 
-/* A set of threads. With a count of 0 it has all. The caller is in the VM. */
+/* A set of threads. A count of 0 means all threads. The caller is in the VM. */
 class IncStackThreads : public StackObj
 {
       public:
@@ -23,7 +23,7 @@ class IncStackThreads : public StackObj
 	{
 		return _is_named && has(thread);
 	}
-	/* JVMTI_ERROR_NONE, or what is wrong with the arguments. */
+	/* JVMTI_ERROR_NONE, or the error in the arguments. */
 	jvmtiError error() const
 	{
 		return _error;

@@ -14,7 +14,7 @@
 #include "runtime/thread.inline.hpp"
 
 static pthread_mutex_t Lock = PTHREAD_MUTEX_INITIALIZER;
-/* Of threads that have ended; guarded by Lock. */
+/* The counters of threads that have ended; protected by Lock. */
 static struct incstack_stats Ended;
 static uint64_t EndedTraces, EndedSkipped;
 /* Of all retrieves, by atomic additions. */
@@ -31,8 +31,8 @@ void IncStackRequests::thread_ends(const IncStackThread *thread)
 	pthread_mutex_unlock(&Lock);
 }
 
-/* Runs the operation for the thread: directly for the current one, whose watermark may be a new
- * one then. */
+/* Runs the operation for the thread. For the current thread it runs directly; the thread may have a
+ * new watermark afterwards. */
 static void execute(JavaThread *current, HandshakeClosure *closure, JavaThread *thread)
 {
 	if (thread != current) {

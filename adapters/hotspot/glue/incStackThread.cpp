@@ -77,7 +77,8 @@ void IncStackThread::set_watermark()
 	Atomic::release_store(&_watermark, youngest == 0 ? 0 : youngest - Below);
 }
 
-/* The frame is, or is about to be, the youngest: what is armed up to it has been returned to. */
+/* Called when f is, or is about to be, the youngest frame: control has returned to all armed frames
+ * up to it. */
 void IncStackThread::expose(const frame &f)
 {
 	uintptr_t oldest = 0;
@@ -163,7 +164,8 @@ void IncStackThread::record(uint64_t sample)
 	}
 }
 
-/* The stack, owned by the current thread, with room for a walk over all frames above sp. */
+/* Returns the stack. The current thread owns it, and it has room for a walk over all frames above
+ * sp. */
 struct incstack_stack *IncStackThread::ready(bool is_full, uintptr_t sp)
 {
 	struct incstack_stack *stack = is_full ? _full : _stack;

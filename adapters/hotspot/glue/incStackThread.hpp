@@ -22,7 +22,8 @@ class IncStackThread : public StackWatermark
       public:
 	/* The state of a thread, or null if it was never sampled. */
 	static IncStackThread *of(JavaThread *thread);
-	/* The state of a thread: the current one, or one that is stopped. Null: no memory. */
+	/* The state of a thread: the current one, or one that is stopped. Null if there is no
+	 * memory. */
 	static IncStackThread *make(JavaThread *thread);
 	virtual ~IncStackThread();
 
@@ -70,7 +71,7 @@ class IncStackThread : public StackWatermark
 	}
 
       private:
-	/* Which of the two stacks the library asks for. */
+	/* Tells the library's functions which of the two stacks is meant. */
 	struct Identity {
 		IncStackThread *thread;
 		bool has_barriers;
@@ -83,7 +84,7 @@ class IncStackThread : public StackWatermark
 	struct incstack__seen _seen;
 	uint64_t _taken, _full_taken;         /* samples */
 	uint64_t _retrieved, _full_retrieved; /* of them */
-	uint64_t _skipped;                    /* armed frames that were gone when it was noticed */
+	uint64_t _skipped;                    /* armed frames that were found to be gone */
 
 	explicit IncStackThread(JavaThread *thread);
 	bool open();
@@ -108,7 +109,7 @@ class IncStackFrames : AllStatic
 	static struct incstack_runtime *incremental;
 	static struct incstack_runtime *full;
 	static struct incstack__methods *methods;
-	/* Makes them at the first use. False: no memory. */
+	/* Creates the runtimes at the first use. Returns false if there is no memory. */
 	static bool open();
 };
 
