@@ -140,6 +140,23 @@ START_TEST(handler_for_a_call)
 }
 END_TEST
 
+/* Such a filter begins most sandboxes. The recorder makes no calls of another kind. */
+START_TEST(calls_of_other_kinds)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
+		RETURN(SECCOMP_RET_KILL_PROCESS),
+		RETURN(SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {.len = 4, .filter = filter};
+
+	begin();
+	forbid(INCSTACK__FORBIDDEN_SOME_CALLS, &program);
+	nothing_happened();
+}
+END_TEST
+
 /* A call that fails harms nobody, but a write that fails is a loss. */
 START_TEST(calls_that_fail)
 {
@@ -218,6 +235,7 @@ int main(void)
 	tcase_add_test(sandboxes, counter_begins_ahead_of_the_clock);
 	tcase_add_loop_test(sandboxes, each_call_is_needed, 0, CALLS);
 	tcase_add_test(sandboxes, handler_for_a_call);
+	tcase_add_test(sandboxes, calls_of_other_kinds);
 	tcase_add_test(sandboxes, calls_that_fail);
 	tcase_add_test(sandboxes, write_to_one_descriptor);
 	tcase_add_test(sandboxes, strict_mode);

@@ -75,11 +75,21 @@ static bool in_spool(const void *memory)
 
 /* ---- the file --------------------------------------------------------------------------- */
 
+static int next_descriptor(void)
+{
+	const int fd = dup(STDERR_FILENO);
+
+	close(fd);
+	return fd;
+}
+
 START_TEST(begun_and_removed)
 {
 	const struct incstack__spool_header *header;
+	const int next = next_descriptor();
 
 	incstack__spool_open(trace, 77);
+	ck_assert_int_eq(next_descriptor(), next); /* the program's descriptors are its own */
 	header = spool.header;
 	ck_assert_ptr_nonnull(header);
 	ck_assert_int_eq(size_of_file(), LEAST_STEP);
