@@ -118,6 +118,28 @@ START_TEST(unannounced)
 }
 END_TEST
 
+/* Another module was at the place of one that is there again, and no look came in between. Its code
+ * must not pass for that of the first. */
+START_TEST(the_same_module_again)
+{
+	counters_known = _i;
+	begin();
+	load(2);
+	incstack__record_modules();
+	sample(true);
+	const struct module first = loaded[STAY];
+	unload(STAY);
+	load(2);
+	for (int i = 0; i < BATCH - 2; i++)
+		sample(false);
+	unload(STAY);
+	loaded[count++] = first;
+	adds++;
+	flush();
+	ck_assert_uint_gt(compare_all(), 0);
+}
+END_TEST
+
 /* Which modules are gone cannot be kept: all of them are in doubt. */
 START_TEST(no_memory_for_spans)
 {
@@ -227,6 +249,7 @@ int main(void)
 
 	tcase_add_loop_test(tests, announced, 0, 2);
 	tcase_add_loop_test(tests, unannounced, 0, 2);
+	tcase_add_loop_test(tests, the_same_module_again, 0, 2);
 	tcase_add_test(tests, no_memory_for_spans);
 	tcase_add_test(tests, no_memory_for_lists);
 	tcase_add_test(tests, too_many_announcements);
