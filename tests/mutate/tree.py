@@ -30,6 +30,7 @@ class Tree:
         self.must("cmake", "--preset", preset, "-G", "Ninja", *OPTIONS, cwd=self.folder)
         self.must("ninja", "-C", self.build_folder)
         listed = quiet("ninja", "-C", self.build_folder, "-t", "targets", "all").stdout
+        self.targets = {line.split(": ")[0] for line in listed.splitlines()}
         self.programs = {line.split(": ")[0] for line in listed.splitlines() if "_LINKER_" in line}
         self.original = self.objects()
 
@@ -56,6 +57,8 @@ class Tree:
         """A digest of each object of the product, without what only debuggers read."""
         found = {}
         for path in sorted((self.build_folder / "CMakeFiles").glob("*.dir/src/**/*.o")):
+            if str(path.relative_to(self.build_folder)) not in self.targets:
+                continue  # left by another commit
             stamp = path.stat().st_mtime_ns
             if self.digests.get(path, (0,))[0] != stamp:
                 plain = self.build_folder / "plain.o"
