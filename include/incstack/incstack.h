@@ -334,7 +334,8 @@ INCSTACK_API int incstack_stack_unwinding_to(struct incstack_stack *stack, uintp
  * which `arm` put a barrier on, or that `frame` is about to be popped without a return (an
  * exception). Its position must still be that of the call, and its callers must be
  * unchanged. The barrier is removed, and disarm is not called for it: clear your own mark
- * before the call. The library may arm another frame further out before this function returns. Errors: EINVAL, ETHREAD, EBUSY; ERANGE: the frame had no barrier.
+ * before the call. The library may arm another frame further out before this function returns.
+ * Errors: EINVAL, ETHREAD, EBUSY; ERANGE: the frame had no barrier.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_returned(struct incstack_stack *stack, uintptr_t frame);
 
@@ -353,10 +354,10 @@ INCSTACK_API int incstack_stack_moved(struct incstack_stack *stack, uintptr_t ne
 				      uintptr_t new_high);
 
 /* Reports that the code in [low, high) is about to be unloaded. Call it before the code
- * goes, once for each stack. It forgets the rules for that code in all stacks of the
+ * is unloaded, once for each stack. It forgets the rules for that code in all stacks of the
  * runtime. If `stack` is not null, it also decodes every object captured there. A walk
  * through the code after the call learns its rules again. If that can happen, call it once
- * more, with a null stack, after the code went and before other code runs in its place.
+ * more, with a null stack, after the code was unloaded and before other code runs in its place.
  * The runtime also remembers that an address has no rule. So a table without
  * find_rule_quickly needs this call when code appears at an address that samples may have
  * met before. Errors: EINVAL, ETHREAD, EBUSY; ENOMEM: the code must stay until another

@@ -49,10 +49,11 @@ struct incstack_sampler_options {
 	void *argument; /* passed to both */
 };
 
-/* Counters of a sampler. Ticks lie on a grid of absolute times. Neither a long request nor a late wake-up delays
- * later ticks. A request that is still open at the next tick is closed then. A tick that
- * was due when set_interval or stop is called, and that has no request, counts as missed.
- * Always: ticks == requested + missed. After the sampler was stopped: wanted == taken + lost. */
+/* Counters of a sampler. Ticks lie on a grid of absolute times. Neither a long request nor a
+ * late wake-up delays later ticks. A request that is still open at the next tick is closed
+ * then. A tick that was due when set_interval or stop is called, and that has no request,
+ * counts as missed. Always: ticks == requested + missed. After the sampler was stopped:
+ * wanted == taken + lost. */
 struct incstack_sampler_stats {
 	size_t size;        /* sizeof(struct incstack_sampler_stats), set by the caller */
 	uint64_t ticks;     /* times at which a request was due */

@@ -62,7 +62,7 @@ static object *fill_gap(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr
 	struct walker w = {s, ask, false, s->distance.value, plant_from};
 	struct path p = {.child = o, .known = (object *)o->parent, .here = true};
 	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = fp};
-	/* The parent goes first: once the flag is gone, it would be taken for the caller (I8). */
+	/* The parent is cleared first. Without the flag it would be taken for the caller (I8). */
 	o->parent = NULL;
 	atomic_signal_fence(memory_order_seq_cst);
 	o->flags &= ~(uint32_t)OBJECT_GAP;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life cycle of runtimes and stacks, ownership, modes, and the checks with which every
- * operation on a stack begins.
+ * The life cycle of runtimes and stacks: their options, how they are created and destroyed, who
+ * owns a stack and in which mode it is. Also room for samples, and the counters.
  */
 #include <string.h>
 

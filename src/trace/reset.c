@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Resets a stack whose known chain cannot be trusted, because its memory got another use or
- * because a jump out of a signal handler left an operation in the middle. Traces that were
+ * Resets a stack whose known chain cannot be trusted, because the memory of the stack has a new
+ * use or because a jump out of a signal handler left an operation half done. Traces that were
  * still open are truncated; nothing else is lost.
  */
 #include "barrier.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Retired thunks, whose barriers vanished because a jump left their frames unannounced: when
- * they can be used again (I4), and what becomes of them when the state of their stack ends.
+ * Retired thunks: when they can be used again (I4), and what becomes of them when the state of
+ * their stack ends. Most had barriers that vanished because a jump left their frames unannounced.
+ * The others were hit, and an unwinder or the trampoline may still read their cells.
  */
 #include "barrier.h"
 
 /* Called for a return through a thunk without a live barrier. If the thunk was retired because its
- * barrier had vanished, its frame had not gone: the stack was copied. */
+ * barrier had vanished, its frame still exists: the stack was copied. */
 void incstack__barrier_revived(stack *s, const struct incstack__cell *cell)
 {
 	if (barrier_of(thunk_number((uintptr_t)cell - INCSTACK__POOL_BYTES))->retired ==

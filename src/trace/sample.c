@@ -226,9 +226,9 @@ static inline trace *add_objects(stack *s, object *end, object *known)
 	return t;
 }
 
-/* The fast walk has spent its budget: makes the object o for the ordinary frame ahead and plants its
- * barrier. Returns STOP_KNOWN if it has, STOP_SPENT if no thunk is left, and STOP_OTHER if that is
- * impossible for another reason. */
+/* The fast walk has spent its budget: makes the object o for the ordinary frame ahead and plants
+ * its barrier. Returns STOP_KNOWN if it has, STOP_SPENT if no thunk is left, and STOP_OTHER if that
+ * is impossible for another reason. */
 __attribute__((noinline)) static enum stop plant(stack *s, object *o, uintptr_t pc, uintptr_t sp,
 						 uintptr_t fp)
 {
@@ -290,8 +290,8 @@ __attribute__((noinline)) static int end_elsewhere(stack *s, struct fast_walk r)
 	return 0;
 }
 
-/* The fast path. It keeps almost no value across the fast walk, which needs the registers, but
- * reads from the stack object again what that cannot have changed. */
+/* The fast path. The fast walk needs the registers, so almost no value is kept across it. What the
+ * walk cannot have changed is read from the stack object again. */
 static inline int take_fast(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
 {
 	object *first = s->arena.object + 1;

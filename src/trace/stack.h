@@ -41,7 +41,7 @@ struct incstack_stack {
 	uint32_t mode;
 	int32_t hidden_rule; /* all ones, unless raw objects keep their rule in bci */
 	uint32_t spare;      /* thunks of this stack, ready to be used */
-	uint32_t retired;    /* thunks whose barriers vanished unannounced (I4) */
+	uint32_t retired;    /* thunks that must not be reused yet: retired.c */
 	uint32_t thunk_low;  /* the numbers of all thunks that the stack ever had lie in */
 	uint32_t thunk_high; /* [thunk_low, thunk_high] */
 	bool by_embedder;    /* walked by the embedder, with the embedder's own barriers */
