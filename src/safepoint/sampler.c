@@ -5,19 +5,15 @@
  * ends.
  */
 #include <linux/prctl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <incstack/sampler.h>
 
 #include "safepoint.h"
 
-#define RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
-#define SLICE_NS UINT64_C(100000)
 #define NEVER_NS (UINT64_MAX / 2)
 #define STOP_TIMEOUT_NS UINT64_C(1000000000)
 
@@ -34,15 +30,6 @@ struct counters {
 	_Atomic(uint64_t) ticks, requested, late, missed, wanted, taken, lost, retrieves;
 	_Atomic(uint64_t) real_time;
 	_Atomic(uint64_t) latency[INCSTACK_SAMPLER_BUCKETS];
-};
-
-/* The kernel's struct sched_attr, first version. */
-struct scheduling {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;
 };
 
 struct incstack_sampler {
@@ -259,26 +246,10 @@ static void await_rounds(struct incstack_sampler *sampler)
 		incstack__futex_wait(&sampler->open, open, 0);
 }
 
-/* Makes the calling thread wake up promptly. Threads that the retrieve callback may create do not
- * inherit that. A setting that the kernel refuses stays unchanged. */
 static void be_prompt(struct incstack_sampler *sampler)
 {
-	struct scheduling now = {.size = sizeof(now)};
-	const struct scheduling real_time = {.size = sizeof(real_time),
-					     .policy = SCHED_FIFO,
-					     .flags = RESET_ON_FORK,
-					     .priority = 1};
-	prctl(PR_SET_TIMERSLACK, 1UL); /* the default is 50 us, half of a short interval */
-	bool wanted = sampler->options.flags & INCSTACK_SAMPLER_REAL_TIME;
-	bool given = wanted && syscall(SYS_sched_setattr, 0, &real_time, 0) == 0;
+	bool given = incstack__be_prompt(sampler->options.flags & INCSTACK_SAMPLER_REAL_TIME);
 	atomic_store_explicit(&sampler->counters.real_time, given, memory_order_relaxed);
-	if (given || syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) != 0 ||
-	    now.policy != SCHED_OTHER)
-		return;
-	/* From Linux 6.12 on, a thread that asks for short slices is scheduled sooner. */
-	now.runtime = SLICE_NS;
-	now.flags |= RESET_ON_FORK;
-	syscall(SYS_sched_setattr, 0, &now, 0);
 }
 
 static void *run(void *argument)

@@ -46,7 +46,7 @@ STRATA = {
         "life_cycle",
     ),
     "safepoint": (
-        "safepoint.h wait split",
+        "safepoint.h wait split prompt",
         "word request run_operation",
         "poll thread safepoint.c",
         "start stop",

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what the sampler's thread asks of the scheduler. The system's answers are made by hand.
+ * Tests what the sampler's thread, and that of another sampler, ask of the scheduler. The system's answers are made by hand.
  */
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include <incstack/sampler.h>
@@ -119,12 +120,25 @@ START_TEST(only_the_slice_changes)
 }
 END_TEST
 
+START_TEST(another_thread_asks_for_the_same)
+{
+	told = (struct scheduling){.size = sizeof(told), .policy = SCHED_OTHER, .nice = 3};
+	prctl(PR_SET_TIMERSLACK, 50000UL);
+	incstack_sampler_be_prompt();
+	ck_assert_int_eq(prctl(PR_GET_TIMERSLACK), 1);
+	ck_assert_int_eq(atomic_load(&asked_for_real_time), 0);
+	ck_assert_int_eq(atomic_load(&wishes), 1);
+	ck_assert_int_eq(wish.nice, 3);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("the sampler's thread");
 	TCase *tests = tcase_create("scheduling");
 	tcase_add_loop_test(tests, real_time_is_told_of, 0, 4);
 	tcase_add_loop_test(tests, only_the_slice_changes, 0, 4);
+	tcase_add_test(tests, another_thread_asks_for_the_same);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

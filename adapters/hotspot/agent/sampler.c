@@ -3,6 +3,8 @@
  * The thread that samples: at each time of a grid of absolute times it lets the technique take
  * samples. Times that have passed by then are missed, and their samples lost.
  */
+#include <incstack/sampler.h>
+
 #include "session.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -140,6 +142,7 @@ static void JNICALL run(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
 	bool over;
 
 	(void)jvmti;
+	incstack_sampler_be_prompt();
 	agent_threads_remove(&session->threads, jni, session->sampler);
 	over = take_ticks(session, jni);
 	pthread_mutex_lock(&session->lock);
