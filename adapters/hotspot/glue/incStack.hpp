@@ -27,6 +27,14 @@ class IncStack : AllStatic
 		if (pending(thread))
 			sample_at_poll(thread);
 	}
+	/* Whether the poll is armed for samples only. Then the thread has nothing to learn of changed
+	 * code, and needs no cross-modify fence (cpuid, which is slow in virtual machines). */
+	static bool is_alone(JavaThread *thread);
+	static bool clear(bool *is_alone)
+	{
+		*is_alone = false;
+		return true;
+	}
 	/* The class is about to be unloaded. Called at a safepoint, or by a concurrent collector. */
 	static void class_unloading(InstanceKlass *klass);
 	/* The method, an old version, is about to be freed without its class. */

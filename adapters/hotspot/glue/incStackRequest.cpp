@@ -205,6 +205,31 @@ static void choose(JavaThread **threads, uint32_t count, uint32_t n)
 	}
 }
 
+/* The word of a poll that is armed for samples only. HotSpot arms it with the lowest bit alone. */
+static const uintptr_t Armed = 3;
+
+/* Arms the poll, unless HotSpot has armed it. The page comes first: a thread that polls it in
+ * between polls again until the word is armed. In the other order, the page of a thread that has
+ * processed the word already would stay armed. */
+static void arm(JavaThread *thread)
+{
+	volatile uintptr_t *word =
+		(volatile uintptr_t *)((address)thread +
+				       in_bytes(JavaThread::polling_word_offset()));
+	OrderAccess::release();
+	thread->poll_data()->set_polling_page((uintptr_t)SafepointMechanism::get_polling_page());
+	uintptr_t seen = Atomic::load(word), old;
+	do
+		old = seen;
+	while (!(old & SafepointMechanism::poll_bit()) &&
+	       (seen = Atomic::cmpxchg(word, old, Armed)) != old);
+}
+
+bool IncStack::is_alone(JavaThread *thread)
+{
+	return thread->poll_data()->get_polling_word() == Armed;
+}
+
 /* Asks the threads for a sample. An earlier request may have left the bit in other threads; it is
  * cleared first. */
 static void ask(const ThreadsList *all, const Groups &g, uint32_t place)
@@ -216,7 +241,7 @@ static void ask(const ThreadsList *all, const Groups &g, uint32_t place)
 					   __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < g.runs; i++) {
 		__atomic_fetch_or(&g.running[i]->incstack_asked, bit, __ATOMIC_SEQ_CST);
-		SafepointMechanism::arm_local_poll_release(g.running[i]);
+		arm(g.running[i]);
 	}
 }
 

@@ -32,8 +32,11 @@ TREE = {
         "void SafepointMechanism::update_poll_values(J* thread) {\n"
         "  bool armed = global_poll() || thread->is();\n"
         "  if (!armed && (global_poll() || thread->is())) {\n  }\n}\n"
-        "void SafepointMechanism::process(J* thread) {\n"
-        "  do {\n    go();\n  } while (again);\n  update_poll_values(thread);\n}\n",
+        "void SafepointMechanism::process(J* thread) {\n  bool need_rechecking;\n"
+        "  do {\n    Synchronize::block(thread);\n"
+        "    again = has() && thread->handshake_state()->process_by_self();\n"
+        "  } while (again);\n  update_poll_values(thread);\n"
+        "  OrderAccess::cross_modify_fence();\n}\n",
     SHARE + "prims/jvmtiExtensions.cpp":
         "#include \"b/c.hpp\"\nvoid JvmtiExtensions::register_extensions() {\n"
         "  _ext_functions->append(&f);\n}\n",
@@ -94,6 +97,11 @@ class Insert(unittest.TestCase):
         self.assertEqual(mechanism.count("IncStack::pending(thread) ||"), 2)
         self.assertRegex(mechanism, r"armed = /\* incstack\{ \*/ IncStack::pending")
         self.assertRegex(mechanism, r"again\);\n/\* incstack\{ \*/\n +IncStack::at_poll")
+        self.assertRegex(mechanism, r"IncStack::is_alone\(thread\);\n/\* \}incstack \*/\n +bool need")
+        self.assertRegex(mechanism, r"alone = false;\n/\* \}incstack \*/\n +Synchronize::block")
+        self.assertRegex(mechanism, r"has\(\) && /\* incstack\{ \*/ IncStack::clear\(&incstack_alone\) "
+                                    r"&& /\* \}incstack \*/ thread->handshake_state")
+        self.assertRegex(mechanism, r"if \(!incstack_alone\) /\* \}incstack \*/ OrderAccess::cross")
         self.assertRegex(mechanism, r'a.hpp"\n/\* incstack\{ \*/\n#include "incstack')
         self.assertRegex(now[SHARE + "runtime/stackWatermark.hpp"],
                          r"virtual /\* \}incstack \*/ void before_unwind")
