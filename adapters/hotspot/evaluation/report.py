@@ -6,10 +6,8 @@ import math
 import os
 import platform
 import re
-import shlex
 import statistics
 import subprocess
-import sys
 
 from results import (MODES, TECHNIQUES, geometric_mean, good, intervals_of, noise, overheads,
                      profile_name, quartiles, workloads_of)
@@ -39,19 +37,28 @@ def processor_name():
     return found[1] if found else platform.machine()
 
 
-def head(file, rows):
+def command(folder):
+    """The command of the run, as kept beside its results."""
+    path = os.path.join(folder, "command")
+    if not os.path.exists(path):
+        return "evaluate run"
+    with open(path, encoding="utf-8") as file:
+        return file.read().strip()
+
+
+def head(file, arguments, rows):
     times = sorted(row["time"] for row in rows)
-    loads = [row["load"] for row in rows]
+    others = [row["others"] for row in rows if "others" in row]
     rounds = len({row["key"][3] for row in rows})
     print(f"{times[0]} to {times[-1]}; {processor_name()}, {os.cpu_count()} processors, "
           f"Linux {platform.release()}; {len(rows)} runs in {rounds} rounds.", file=file)
-    print(f"\n    evaluate {' '.join(map(shlex.quote, sys.argv[1:]))}\n", file=file)
+    print(f"\n    {command(arguments.results)}\n", file=file)
     failed = [row for row in rows if row not in good(rows)]
     for row in failed:
         print(f"Failed: {' '.join(map(str, row['key']))}.", file=file)
-    busy = statistics.median(loads)
-    print(f"The load of the machine before a run was {busy:.1f} (median), {max(loads):.1f} at most.",
-          file=file)
+    if others:
+        print(f"Other programs used {100 * statistics.median(others):.1f} % of the processors during a "
+              f"run (median), {100 * max(others):.1f} % at most.", file=file)
 
 
 # ---- cost -----------------------------------------------------------------------------------
@@ -83,10 +90,12 @@ def samples_line(workload, technique, runs):
 
 def write_samples(file, rows, interval):
     lines = []
-    for workload, technique in itertools.product(workloads_of(rows), MODES):
-        runs = [row for row in good(rows)
-                if row["key"][:3] == (workload, technique, interval) and "stats" in row]
-        if runs:
+    for workload, technique in itertools.product(workloads_of(rows), TECHNIQUES):
+        runs = [row for row in good(rows) if row["key"][:3] == (workload, technique, interval)]
+        if runs and technique == "jfr":
+            counts = [row["samples"] for row in runs]
+            lines.append([workload, technique, "", "", cell(counts), *[""] * 8])
+        elif runs:
             lines.append(samples_line(workload, technique, runs))
     table(file, f"Samples and their latency in us, every {interval}",
           ["workload", "technique", "obtained, % of expected", "times missed, %", "samples",
@@ -134,7 +143,7 @@ def write_similarity(file, arguments, rows, interval):
 
 
 def write(file, arguments, rows):
-    head(file, rows)
+    head(file, arguments, rows)
     for interval in intervals_of(rows):
         write_overhead(file, rows, interval, "processor", "processor time")
         write_overhead(file, rows, interval, "wall", "run time")

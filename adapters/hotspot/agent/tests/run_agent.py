@@ -352,6 +352,8 @@ def experiment():
     rows = re.findall(r"^\| (?:work \d+ \| )?(jvmti|partial) \|", report, re.M)
     require(sorted(rows) == ["jvmti"] * 4 + ["partial"] * 4, report)
     require(report.count("Overhead in %") == 2 and "Failed:" not in report, report)
+    require("--jvm HOME --workloads FOLDER" in report and os.getcwd() not in report and
+            home not in report, report)
     for plot in ("overhead.svg", "latency.svg") if shutil.which("gnuplot") else ():
         with open(f"r/{plot}", encoding="utf-8") as file:
             require("partial" in file.read(), plot)
@@ -362,7 +364,7 @@ def experiment():
     with open("d.md", encoding="utf-8") as file:
         text = file.read()
     require(text.startswith("kept\n<!-- results -->\n") and "old" not in text and report in text
-            .replace(" --document d.md", ""), text)
+            .replace(" --document FILE", ""), text)
     result = evaluate("--jvm", "/no/such")
     require(result.returncode == 2 and "there is no /no/such" in result.stderr, result.stderr)
 
