@@ -8,7 +8,6 @@
 #include "session.h"
 
 #define NS_PER_S UINT64_C(1000000000)
-#define RETRIEVE_NS UINT64_C(100000000)
 #define HOUSEKEEPING_NS UINT64_C(1000000000)
 
 enum { STOP_SECONDS = 10 };
@@ -24,7 +23,7 @@ uint64_t agent_now(void)
 /* ---- ticks -------------------------------------------------------------------------- */
 
 struct grid {
-	uint64_t due, retrieve, housekeeping, split, end; /* the next time of each */
+	uint64_t due, housekeeping, split, end; /* the next time of each */
 };
 
 /* Does what another thread has asked for. Called under the lock, which it releases meanwhile. */
@@ -85,10 +84,6 @@ static void advance(struct agent_session *session, struct grid *grid, const stru
 /* Does the work that is not done at every tick. */
 static void look_after(struct agent_session *session, JNIEnv *jni, struct grid *grid)
 {
-	if (session->technique->retrieve && grid->due >= grid->retrieve) {
-		session->technique->retrieve(session, jni, NULL);
-		grid->retrieve = grid->due + RETRIEVE_NS;
-	}
 	if (grid->due >= grid->housekeeping) {
 		agent_methods_sweep(&session->methods, jni);
 		grid->housekeeping = grid->due + HOUSEKEEPING_NS;
@@ -122,7 +117,6 @@ static bool take_ticks(struct agent_session *session, JNIEnv *jni)
 	const struct agent_options *options = &session->options;
 	uint64_t now = session->start_ns;
 	struct grid grid = {.due = now + options->interval_ns,
-			    .retrieve = now + RETRIEVE_NS,
 			    .housekeeping = now + HOUSEKEEPING_NS,
 			    .split = options->split_ns ? now + options->split_ns : UINT64_MAX,
 			    .end = options->duration_ns ? now + options->duration_ns : UINT64_MAX};
@@ -142,6 +136,7 @@ static void JNICALL run(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
 	bool over;
 
 	(void)jvmti;
+	agent_retriever_start(session, jni);
 	incstack_sampler_be_prompt();
 	agent_threads_remove(&session->threads, jni, session->sampler);
 	over = take_ticks(session, jni);
@@ -155,13 +150,13 @@ static void JNICALL run(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
 
 /* ---- life --------------------------------------------------------------------------- */
 
-/* Returns new Thread("incstack sampler"), or null if there is no memory. */
-static jthread make_thread(JNIEnv *jni)
+/* Returns new Thread(name), as a global reference; null if there is no memory. */
+static jthread make_thread(JNIEnv *jni, const char *its_name)
 {
 	jclass class = (*jni)->FindClass(jni, "java/lang/Thread");
 	jmethodID constructor =
 		class ? (*jni)->GetMethodID(jni, class, "<init>", "(Ljava/lang/String;)V") : NULL;
-	jstring name = constructor ? (*jni)->NewStringUTF(jni, "incstack sampler") : NULL;
+	jstring name = constructor ? (*jni)->NewStringUTF(jni, its_name) : NULL;
 	jobject thread = name ? (*jni)->NewObject(jni, class, constructor, name) : NULL;
 	jthread made = thread ? (*jni)->NewGlobalRef(jni, thread) : NULL;
 
@@ -170,19 +165,25 @@ static jthread make_thread(JNIEnv *jni)
 	return made;
 }
 
-const char *agent_sampler_start(struct agent_session *session, JNIEnv *jni)
+const char *agent_thread_start(struct agent_session *session, JNIEnv *jni, const char *name,
+			       jvmtiStartFunction function, jthread *thread)
 {
-	session->sampler = make_thread(jni);
-	if (!session->sampler)
+	*thread = make_thread(jni, name);
+	if (!*thread)
 		return "no thread can be made: out of memory";
 	if ((*session->jvmti)
-		    ->RunAgentThread(session->jvmti, session->sampler, run, session,
+		    ->RunAgentThread(session->jvmti, *thread, function, session,
 				     JVMTI_THREAD_MAX_PRIORITY)) {
-		(*jni)->DeleteGlobalRef(jni, session->sampler);
-		session->sampler = NULL;
+		(*jni)->DeleteGlobalRef(jni, *thread);
+		*thread = NULL;
 		return "no thread can be started";
 	}
 	return NULL;
+}
+
+const char *agent_sampler_start(struct agent_session *session, JNIEnv *jni)
+{
+	return agent_thread_start(session, jni, "incstack sampler", run, &session->sampler);
 }
 
 bool agent_sampler_stop(struct agent_session *session)
@@ -195,9 +196,9 @@ bool agent_sampler_stop(struct agent_session *session)
 	pthread_mutex_lock(&session->lock);
 	session->stopping = true;
 	pthread_cond_broadcast(&session->changed);
-	while (!session->ended && agent_now() < limit)
+	while ((!session->ended || session->retriever_runs) && agent_now() < limit)
 		pthread_cond_timedwait(&session->changed, &session->lock, &time);
-	ended = session->ended;
+	ended = session->ended && !session->retriever_runs;
 	pthread_mutex_unlock(&session->lock);
 	return ended;
 }

@@ -55,6 +55,7 @@ void agent_session_init(struct agent_session *session, JavaVM *vm, jvmtiEnv *jvm
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_mutex_init(&session->lock, NULL);
+	pthread_mutex_init(&session->retrieving, NULL);
 	pthread_cond_init(&session->changed, &attributes);
 	pthread_condattr_destroy(&attributes);
 	session->vm = vm;
@@ -92,6 +93,8 @@ static void free_session(struct agent_session *session, JNIEnv *jni)
 	agent_collector_close(&session->collector);
 	if (session->sampler)
 		(*jni)->DeleteGlobalRef(jni, session->sampler);
+	if (session->retriever)
+		(*jni)->DeleteGlobalRef(jni, session->retriever);
 	free(session->infos);
 	free(session->frames);
 	free(session->chosen);
@@ -249,6 +252,7 @@ void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next)
 	struct agent_locale locale;
 
 	agent_locale_enter(&locale);
+	pthread_mutex_lock(&session->retrieving); /* else some traces were counted in two parts */
 	if (session->technique->retrieve)
 		session->technique->retrieve(session, jni, NULL);
 	if (next) {
@@ -257,6 +261,7 @@ void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next)
 	} else {
 		(void)agent_collector_read(&session->collector, read_profile, session);
 	}
+	pthread_mutex_unlock(&session->retrieving);
 	agent_locale_leave(&locale);
 }
 

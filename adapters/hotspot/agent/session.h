@@ -63,6 +63,8 @@ struct agent_session {
 	uint64_t number;
 	pthread_mutex_t lock; /* of `stopping` to `asked`, and of the latencies */
 	pthread_cond_t changed;
+	pthread_mutex_t
+		retrieving; /* held while all threads' traces are brought to the collector */
 
 	struct agent_options options; /* the first of those that a session begins with */
 	const struct agent_technique *technique;
@@ -71,10 +73,10 @@ struct agent_session {
 	struct agent_methods methods; /* used if the traces are JVMTI's */
 	struct agent_threads threads;
 
-	/* The sampler's thread, see sampler.c. */
-	bool stopping, ended;
+	/* The sampler's thread (sampler.c), and the one that retrieves (retriever.c). */
+	bool stopping, ended, retriever_runs;
 	enum agent_asked asked;
-	jthread sampler; /* global */
+	jthread sampler, retriever; /* global */
 
 	/* Only the sampler's thread uses these while it runs. If the technique retrieves, threads
 	 * that end also use the latencies. */
@@ -118,6 +120,15 @@ void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next);
 const char *agent_sampler_start(struct agent_session *session, JNIEnv *jni);
 bool agent_sampler_stop(struct agent_session *session);
 void agent_sampler_ask(struct agent_session *session, enum agent_asked asked);
+
+/* Starts the thread that retrieves, if the technique needs one. It ends, and clears
+ * `retriever_runs`, soon after `stopping` is set. Without it, traces are retrieved when the
+ * profile is written. */
+void agent_retriever_start(struct agent_session *session, JNIEnv *jni);
+
+/* In sampler.c: starts a thread of the agent. *thread is a global reference then. */
+const char *agent_thread_start(struct agent_session *session, JNIEnv *jni, const char *name,
+			       jvmtiStartFunction run, jthread *thread);
 
 /* In agent.c. The sampler's thread calls the first when the duration of session `number` has
  * passed; it does not use the session any more. The second switches the events of threads and

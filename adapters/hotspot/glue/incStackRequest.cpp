@@ -177,12 +177,17 @@ struct Groups : public StackObj {
 		running = NEW_C_HEAP_ARRAY_RETURN_NULL(JavaThread *, 2 * n, mtInternal);
 		waiting = running == NULL ? NULL : running + n;
 		for (uint32_t i = 0; running != NULL && i < threads.length(); i++)
-			if (threads.at(i) != current)
+			if (threads.at(i) != current && is_meant(threads, threads.at(i)))
 				add(threads.at(i));
 	}
 	~Groups()
 	{
 		FREE_C_HEAP_ARRAY(JavaThread *, running);
+	}
+	/* Threads of agents run native code; they would draw tickets for nothing. */
+	static bool is_meant(const IncStackThreads &threads, JavaThread *thread)
+	{
+		return threads.names(thread) || !thread->is_jvmti_agent_thread();
 	}
 	void add(JavaThread *thread)
 	{

@@ -80,10 +80,11 @@ struct incstack_jvmti_requested {
  *                          const struct incstack_jvmti_request *request,
  *                          struct incstack_jvmti_requested *requested)
  *
- * Requests samples of threads of the set. A thread that is hidden from JVMTI is not sampled, and
- * the calling thread only if `threads` names it: the first of the n samples is its own then, taken
- * before the call returns. So an agent can trace the thread of an event. A thread without a Java frame counts as sampled and gives no
- * trace. `requested` may be null. Memory for traces is allocated at the poll of the sampled
+ * Requests samples of threads of the set. A thread that is hidden from JVMTI is not sampled. The
+ * calling thread, and those that agents started, are sampled only if `threads` names them. The
+ * first of the n samples is the caller's own then, taken before the call returns; so an agent
+ * can trace the thread of an event. A thread without a Java frame counts as sampled and gives
+ * no trace. `requested` may be null. Memory for traces is allocated at the poll of the sampled
  * thread, before its sample, if there is too little.
  * Errors: JVMTI_ERROR_INVALID_THREAD: an element of `threads` is not a thread;
  * JVMTI_ERROR_NOT_AVAILABLE: too many requests are open. */

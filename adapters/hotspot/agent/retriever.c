@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The thread that retrieves traces, where the technique retrieves. A retrieve waits until each
+ * sampled thread has reached a poll. If more threads run than there are processors, that takes
+ * many intervals, and the sampler's thread would miss them.
+ */
+#include "session.h"
+
+#define RETRIEVE_NS UINT64_C(100000000)
+#define NS_PER_S UINT64_C(1000000000)
+
+static void retrieve(struct agent_session *session, JNIEnv *jni)
+{
+	pthread_mutex_lock(&session->retrieving);
+	session->technique->retrieve(session, jni, NULL);
+	pthread_mutex_unlock(&session->retrieving);
+}
+
+/* Returns false if the session is to stop. */
+static bool sleep_until(struct agent_session *session, uint64_t due)
+{
+	const struct timespec time = {.tv_sec = (time_t)(due / NS_PER_S),
+				      .tv_nsec = (long)(due % NS_PER_S)};
+	bool stopping;
+
+	pthread_mutex_lock(&session->lock);
+	while (!session->stopping && agent_now() < due)
+		pthread_cond_timedwait(&session->changed, &session->lock, &time);
+	stopping = session->stopping;
+	pthread_mutex_unlock(&session->lock);
+	return !stopping;
+}
+
+static void JNICALL run(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
+{
+	struct agent_session *session = argument;
+
+	(void)jvmti;
+	agent_threads_remove(&session->threads, jni, session->retriever);
+	while (sleep_until(session, agent_now() + RETRIEVE_NS))
+		if ((*jni)->PushLocalFrame(jni, 64)) { /* the heap is full: later */
+			(*jni)->ExceptionClear(jni);
+		} else {
+			retrieve(session, jni);
+			(*jni)->PopLocalFrame(jni, NULL);
+		}
+	pthread_mutex_lock(&session->lock);
+	session->retriever_runs = false;
+	pthread_cond_broadcast(&session->changed);
+	pthread_mutex_unlock(&session->lock);
+}
+
+void agent_retriever_start(struct agent_session *session, JNIEnv *jni)
+{
+	if (!session->technique->retrieve)
+		return;
+	session->retriever_runs = true;
+	if (agent_thread_start(session, jni, "incstack retriever", run, &session->retriever))
+		session->retriever_runs = false;
+}
