@@ -3,7 +3,7 @@
 
 Single-point mutants of the product's code at HEAD, chosen by the seed from the files
 given (all but the tool's), each run against the quick tests that reach it until one fails.
-What compiles to the same code as before is no mutant, nor is what does not compile.
+A change that does not compile, or compiles to the same code as before, is not a mutant.
 """
 import argparse
 import pathlib
@@ -22,7 +22,7 @@ from tree import Tree, processors, quiet
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EQUIVALENTS = pathlib.Path(__file__).with_name("equivalents.txt")
 DEFAULT = ("src", ":!src/tool")
-PATIENCE = 3, 10  # a test may take so many times its usual time, and so many seconds more
+PATIENCE = 3, 10  # the limit of a test: this many times its usual time, and this many seconds more
 
 
 def equivalents(text):
@@ -51,7 +51,7 @@ def choose(texts, seed):
 
 
 class Campaign:
-    """What the workers share: the next mutant, the order of tests, the results."""
+    """The state that the workers share: the next mutant, the order of tests, the results."""
 
     def __init__(self, mutants, texts, count, reach):
         self.mutants, self.texts, self.count = iter(mutants), texts, count
@@ -83,7 +83,7 @@ class Campaign:
 
 
 class NoCode(Exception):
-    """The product could be built, but not a test, which includes a file of it."""
+    """The product can be built, but a test that includes one of its files cannot."""
 
 
 class Worker(threading.Thread):

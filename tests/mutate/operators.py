@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Every single-point mutant of one C file: what is replaced, where, and by what.
+"""Finds every single-point mutant of one C file: what is replaced, where, and by what.
 
-It reads tokens, not a grammar. What a mutant of it makes of a declaration does not compile,
-and is no mutant.
+It reads tokens, not a grammar. A mutated declaration does not compile, so it is not
+a mutant.
 """
 import dataclasses
 import re
@@ -22,7 +22,7 @@ SUM = {"+": "-", "-": "+", "+=": "-=", "-=": "+=", "++": "--", "--": "++"}
 ORDER = re.compile(r"(__ATOMIC|memory_order)_(acquire|release|acq_rel|seq_cst)$", re.I)
 ASSIGN = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"}
 JUMPS = {"return", "break", "continue", "goto"}
-# A statement that begins so is a declaration, or no single statement.
+# A statement that begins with one of these is a declaration, or not a single statement.
 OTHER = set("""if else for while do switch case default struct union enum const volatile static
     extern register inline typedef unsigned signed void char short int long float double
     bool _Bool _Atomic _Alignas _Thread_local _Static_assert static_assert __asm__ asm""".split())
@@ -130,7 +130,7 @@ class Reader:
                     self.swap(operator, at, table[text])
             binary = previous.kind in ("name", "number") and previous.text != "return" or \
                 previous.text in (")", "]")
-            # What counts a loop down would only time out.
+            # A mutated counter of a loop would only time out.
             if text in SUM and (not self.depth[at] if text in ("++", "--") else binary):
                 self.swap("sum", at, SUM[text])
             elif text == "?":
@@ -144,7 +144,7 @@ class Reader:
         self.add("negate", start, end, f"!({self.source[start:end]})")
 
     def arms(self, at):
-        """`c ? a : b`, which is how a minimum is written, to `c ? b : a`."""
+        """Changes `c ? a : b`, which is how a minimum is written, to `c ? b : a`."""
         first, colon = at + 1, self.run(at + 1, ":")
         end = colon and self.run(colon + 1, ";", ",", ":", ")", "]", "}")
         if not end:
@@ -154,7 +154,7 @@ class Reader:
         self.add("arms", self.tokens[first].start, self.tokens[end - 1].end, f"{two} : {one}")
 
     def run(self, at, *ends):
-        """The next of these signs that stands in no bracket and in no inner `?`."""
+        """Finds the next of these signs that is not inside a bracket or an inner `?`."""
         inner = 0
         while at < len(self.tokens):
             if self.is_sign(at, ":") and inner:
@@ -176,7 +176,7 @@ class Reader:
         return self.ends_head(before)
 
     def ends_head(self, at):
-        """Whether this is the end of `if (...)` or of its like."""
+        """Whether this is the end of `if (...)` or of a similar statement."""
         return self.is_sign(at, ")") and \
             self.tokens[self.opened[at] - 1].text in ("if", "for", "while", "switch")
 
@@ -198,7 +198,7 @@ class Reader:
         self.add("drop", token.start, self.tokens[end].end, ";")
 
     def early(self, at, void):
-        """A return as the first statement of a block; not where a jump is that already."""
+        """Inserts a return as the first statement of a block, unless that is a jump already."""
         if self.tokens[at + 1].text in (*JUMPS, "case", "default") or self.is_sign(at + 1, "}"):
             return
         start = self.tokens[at].end

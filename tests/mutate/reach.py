@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which lines each quick test runs, from a coverage build, and how long it takes there."""
+"""Finds which lines each quick test runs, from a coverage build, and how long it takes there."""
 import collections
 import json
 import pathlib
@@ -18,8 +18,8 @@ PATIENCE = 900
 
 
 def programs(build_folder, test):
-    """What holds the product's code in this test: the argument of llvm-cov, which takes seconds
-    for all of the tests' programs."""
+    """The objects with the product's code in this test, as arguments of llvm-cov. With the
+    programs of all tests, llvm-cov would take seconds."""
     patterns = ["libincstack_*.so", "incstack"]
     if test.name.startswith("toyvm."):
         patterns.append("tests/toyvm_*")
@@ -88,7 +88,7 @@ class Reach:
         path.write_text(json.dumps([self.seconds, self.tests]), encoding="utf-8")
 
     def of(self, mutant, source):
-        """The names of the tests that run a line of what the mutant replaces."""
+        """The names of the tests that run a line that the mutant replaces."""
         last = source.count("\n", 0, mutant.end) + 1
         lines = self.tests.get(mutant.path, {})
         return {name for line in range(mutant.line, last + 1) for name in lines.get(str(line), ())}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Each operator makes what it should of a small file, what is no code stays as it is, and the
-list of equivalents names mutants that exist."""
+"""Tests that each operator changes a small file as it should, that it changes only code, and that
+the list of equivalents names mutants that exist."""
 import collections
 import pathlib
 import unittest

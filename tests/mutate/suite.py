@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The quick tests of a build, as ctest lists them: one run of one of them, and in which order
-they are asked about a mutant."""
+"""The quick tests of a build, as ctest lists them: how one of them is run, and in which order they
+are tried on a mutant."""
 import collections
 import dataclasses
 import json
@@ -14,7 +14,7 @@ import subprocess
 # They look at sources, at the installed files, and at ways to link, not at behaviour.
 IRRELEVANT = "^(slow|lint|package|link|browser|model|bench)$"
 SEPARATE = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
-            # Not the test itself: a signal that process 1 does not handle does nothing.
+            # The test is not process 1, in which a signal without a handler does nothing.
             "sh", "-c", '"$@"; exit $?', "sh")
 
 
@@ -51,14 +51,14 @@ def can_separate():
 
 
 class Runner:
-    """Runs tests so that nothing of them stays: no process, no file."""
+    """Runs tests and removes all processes and files that they leave behind."""
 
     def __init__(self, scratch, **environment):
         self.scratch, self.environment = pathlib.Path(scratch), environment
         self.prefix = SEPARATE if can_separate() else ()
 
     def run(self, test, seconds):
-        """None if it passes, or why it does not."""
+        """Returns None if it passes, or why it does not."""
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.scratch.mkdir(parents=True)
         environment = dict(os.environ, TMPDIR=str(self.scratch), **self.environment)
@@ -79,10 +79,11 @@ class Runner:
 
 
 def be_harmless():
-    """If a mutant takes all memory, it is the first to go. A limit would fail other tests. Signals
-    do what they do by default."""
+    """Makes the kernel end the mutant first if it takes all memory. A limit of memory would make
+    other tests fail. All signals get their default action."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # What a shell starts in the background ignores them, and a test's shell cannot change that.
+    # A background process of a shell ignores these signals, and the shell of a test cannot
+        # change that.
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     pathlib.Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A worktree of its own, its build, and what of the build is the product's object code."""
+"""A separate worktree, its build, and the files of the build that are the product's object code."""
 import hashlib
 import os
 import pathlib
 import subprocess
 
-# Warnings of a mutant are no errors; what the quick tests do not need is not linked.
+# Warnings of a mutant are not errors. What the quick tests do not need is not linked.
 OPTIONS = ("-DINCSTACK_WERROR=OFF", "-DINCSTACK_BENCH=OFF", "-DINCSTACK_EXAMPLES=OFF")
 
 
@@ -45,7 +45,8 @@ class Tree:
         return quiet("ninja", "-C", self.build_folder, "-j", 1, *targets).returncode == 0
 
     def build_for(self, test):
-        """Links what this test runs: with each mutant all programs would take too long."""
+        """Links the programs that this test runs. All programs for each mutant would take too
+        long."""
         paths = [os.path.relpath(word, self.build_folder) for word in test.command if "/" in word]
         folder = MORE.get(test.name.split(".")[0], "\0")
         wanted = [path for path in self.programs
@@ -54,7 +55,7 @@ class Tree:
         return self.build(sorted(wanted))
 
     def objects(self):
-        """A digest of each object of the product, without what only debuggers read."""
+        """A digest of each object of the product, without the sections that only debuggers read."""
         found = {}
         for path in sorted((self.build_folder / "CMakeFiles").glob("*.dir/src/**/*.o")):
             if str(path.relative_to(self.build_folder)) not in self.targets:
@@ -71,7 +72,7 @@ class Tree:
         (self.folder / path).write_text(text, encoding="utf-8")
 
     def kind(self, mutant, source):
-        """Builds it: whether it is a `mutant`, has the `same code`, or no code at all."""
+        """Builds it. Returns "mutant", "same code", or "no code" if it does not compile."""
         self.write(mutant.path, mutant.apply(source))
         if not self.build(str(path.relative_to(self.build_folder)) for path in self.original):
             return "no code"

@@ -2,8 +2,8 @@
 """The torture lane; scripts/torture --help says what it does.
 
 Each program of programs.toml runs three times: bare, recorded, and recorded with
---crosscheck. What differs from the bare run, and what the recorder counts without a known
-reason, is an error."""
+--crosscheck. A difference from the bare run is an error, and so is a loss that the recorder counts
+without a known reason."""
 import argparse
 import collections
 import concurrent.futures
@@ -22,7 +22,7 @@ import verdict
 from table import HERE, read_table
 
 ROOT = HERE.parent.parent
-FAILED_MAX = 3  # runs of each program of which everything is kept
+FAILED_MAX = 3  # failed runs of each program of which everything is kept
 
 
 def parse():
@@ -50,7 +50,7 @@ def parse():
 
 
 class Lane:
-    """What all runs share."""
+    """The state that all runs share."""
 
     def __init__(self, options):
         self.options = options
@@ -106,7 +106,7 @@ class Lane:
             scale=scale, seed=seed)
 
     def keep_failed(self, program, work, seed):
-        """What the first failed runs of a program left, for whoever looks for the cause."""
+        """Keeps what the first failed runs of a program wrote, so that the cause can be found."""
         kept = self.options.results.parent / "failed"
         if len(list(kept.glob(f"{program.name}.*"))) < FAILED_MAX:
             shutil.copytree(work, kept / f"{program.name}.{seed}", dirs_exist_ok=True,
@@ -151,7 +151,7 @@ def choose(options):
 
 
 def behind(options, programs):
-    """Those that ran less often than others so far: a round that was interrupted goes on."""
+    """The programs that ran less often than others so far. So an interrupted round continues."""
     if options.traces == 0:
         return programs
     done = collections.Counter(result["name"] for result in results.read(options.results))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Debian packages: which are there, in which version, and how missing ones come."""
+"""Debian packages: which are installed, in which version, and how missing ones are installed."""
 import os
 import subprocess
 
@@ -22,15 +22,15 @@ def missing(names):
 
 
 def install(names):
-    """Installs what is missing; returns an error text, or "". One package that cannot
-    be had must not keep the others away, so the caller asks for one entry at a time."""
+    """Installs what is missing. Returns an error text, or "". The caller asks for one entry at
+    a time, so that a package that cannot be installed does not prevent the others."""
     wanted = missing(names)
     if not wanted:
         return ""
     if os.geteuid() != 0:
         return f"not root, and these packages are missing: {' '.join(wanted)}"
     command = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *wanted]
-    # Services that start by themselves would hold the ports and burn the time.
+    # Services that start by themselves would occupy ports and use processor time.
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive", RUNLEVEL="1")
     result = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if result.returncode == 0:

@@ -7,7 +7,7 @@
 set -u
 server=
 
-# run PROGRAM ARGUMENTS...: in the foreground. RUN_AS=USER runs it as that user.
+# run PROGRAM ARGUMENTS...: runs it in the foreground. RUN_AS=USER runs it as that user.
 run() {
 	find_user
 	if [[ -z $INCSTACK ]]; then
@@ -21,7 +21,7 @@ run() {
 	return "$status"
 }
 
-# serve PROGRAM ARGUMENTS...: in the background; $server is the process to wait for.
+# serve PROGRAM ARGUMENTS...: runs it in the background. $server is the process to wait for.
 serve() {
 	find_user
 	if [[ -z $INCSTACK ]]; then
@@ -42,7 +42,7 @@ find_user() {
 	fi
 }
 
-# The process of the program that serve started.
+# Prints the process number of the program that serve started.
 program() {
 	if [[ -z $INCSTACK ]]; then
 		echo "$server"
@@ -51,13 +51,13 @@ program() {
 	fi
 }
 
-# stop [SIGNAL]: ends the program that serve started; its exit status.
+# stop [SIGNAL]: ends the program that serve started, and returns its exit status.
 stop() {
 	kill "-${1:-TERM}" "$(program)" 2>/dev/null
 	wait "$server"
 }
 
-# await COMMAND...: until it succeeds, for 30 seconds at most.
+# await COMMAND...: repeats the command until it succeeds, for 30 seconds at most.
 await() {
 	for _ in {1..300}; do
 		"$@" >/dev/null 2>&1 && return
@@ -67,7 +67,7 @@ await() {
 	return 1
 }
 
-# What the program wrote on its standard error, before the tool's own lines.
+# Prints what the program wrote on its standard error, before the tool's own lines.
 program_errors() {
 	sed -e '/^incstack: the program took/,$d' -e '/incstack: the program took/{s/incstack: the program took.*//;q;}' "$1"
 }

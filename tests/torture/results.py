@@ -11,7 +11,7 @@ BEGIN, END = "<!-- results: written by scripts/torture --render -->", "<!-- end 
 
 
 def git_commit():
-    """What the tree is at; -dirty where files differ from it."""
+    """The commit of the tree, with -dirty if files differ from it."""
     result = subprocess.run(["git", "-C", str(HERE), "describe", "--always", "--dirty"],
                             capture_output=True, text=True, check=False)
     return result.stdout.strip() or "unknown"
@@ -36,7 +36,7 @@ def crosschecked(results):
 
 
 def line(result):
-    """The result line for people."""
+    """The result as a line that people read."""
     head = f"{result['name']:<20} {result['verdict']:<7}"
     if "crosscheck" not in result:
         return f"{head} {'; '.join(result['errors'])}"

@@ -17,7 +17,7 @@ COUNTS = ("traces", "crosschecked", "mismatches", "lost", "truncated", "returns"
 
 @dataclasses.dataclass
 class Run:
-    status: int  # exit status; None: out of time
+    status: int  # exit status; None: timed out
     stdout: bytes
     stderr: bytes
     seconds: float
@@ -35,8 +35,8 @@ def _environment(inputs, extra):
 
 
 def bash(script, directory, environment, timeout, outputs):
-    """Status (None: out of time), stdout, stderr, seconds. Output goes to files: a server
-    that outlives the script would keep a pipe open."""
+    """Returns status (None: timed out), stdout, stderr and seconds. Output goes to files, because
+    a server that outlives the script would keep a pipe open."""
     environment = dict(environment, HOME=str(directory))
     command = [sys.executable, str(HERE / "supervise.py"), str(timeout), script]
     start = time.monotonic()
@@ -69,8 +69,9 @@ def _read_reports(directory):
 
 
 def run(program, work, how, tool, options, variables):
-    """Runs an entry in `work`; bare if `tool` is empty. What it wrote and its reports stay in
-    files that are named by `how`; the place is the same each time, for it may be in the output."""
+    """Runs an entry in `work`; bare if `tool` is empty. Its output and its reports stay in files
+    with `how` in their names. The folder is the same each time, because its name may be in the
+    output."""
     place, reports = work / "place", work / f"reports.{how}"
     for directory in (place, reports):
         shutil.rmtree(directory, ignore_errors=True)
@@ -85,7 +86,7 @@ def run(program, work, how, tool, options, variables):
 
 
 def prepare(program, work, variables):
-    """Makes the input; an error text, or "". """
+    """Makes the input. Returns an error text, or ""."""
     inputs = work / "input"
     if (inputs / ".done").exists():
         return ""

@@ -29,7 +29,7 @@ def counts(run, **changed):
     return dataclasses.replace(run, counts=dict(run.counts, **changed))
 
 
-# What is changed in the recorded or the crosschecked run, and a word of the verdict.
+# A change of the recorded or the crosschecked run, and a word that the verdict must have.
 FAULTS = (
     ("recorded", dataclasses.replace(GOOD, status=139), "exit status"),
     ("recorded", dataclasses.replace(GOOD, status=None), "hangs"),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""supervise.py SECONDS SCRIPT: runs a script of bash and exits with its status; 124 after
-SECONDS. Every process that the script leaves behind becomes a child of this one, whatever
-it does to its session, its parent and its environment, and is ended before this one ends. That
-is when the script ends, or when the driver does."""
+"""supervise.py SECONDS SCRIPT: runs a script of bash and exits with its status, or with 124 after
+SECONDS. Every process that the script leaves behind becomes a child of this process, whatever it
+does to its session, its parent and its environment. This process ends when the script or the
+driver ends. Before that it ends all these children."""
 import ctypes
 import os
 import pathlib

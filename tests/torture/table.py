@@ -19,19 +19,19 @@ class Program:
     kind: str = ""
     prepare: str = ""  # a script that makes the input in $IN, once, outside of the recorder
     normalise: tuple = ()  # pairs of a regular expression and what its matches become
-    compare: str = "both"  # of what the program writes: both, stdout, none
+    compare: str = "both"  # which output must equal that of the bare run: both, stdout, none
     mode: str = "patch"  # in force at the end; "any": depends on the machine or on chance
     options: str = ""  # more options of incstack heap
     truncated: str = ""  # why callers may be unknown
     lost: str = ""  # why traces may be lost
     unchecked: str = ""  # why traces may not be crosschecked
-    stale: str = ""  # why frames may go away unannounced
+    stale: str = ""  # why frames may be popped unannounced
     status: int = 0  # exit status of a bare run
-    least: int = 0  # traces for each of $SCALE; fewer means that some were not seen
-    refused: bool = False  # the tool does not start it
+    least: int = 0  # the fewest traces for each unit of $SCALE
+    refused: bool = False  # the tool does not start this program
     timeout: int = 400  # seconds for each run; a crosschecked one takes 20 times as long as bare
     quick: bool = False  # a part of --quick
-    exclusive: bool = False  # alone, whatever -j says
+    exclusive: bool = False  # runs alone, whatever -j says
 
 
 def _program(name, fields):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is wrong with the runs of an entry: a list of texts, empty if nothing is."""
+"""Returns what is wrong with the runs of an entry: a list of texts, empty if nothing is wrong."""
 
 
 def _normalised(data, program):
@@ -14,7 +14,7 @@ def _status(value):
 
 
 def outputs_differ(program, bare, recorded):
-    """The names of the outputs that are not as in the bare run."""
+    """The names of the outputs that differ from those of the bare run."""
     names = {"both": ("stdout", "stderr"), "stdout": ("stdout",), "none": ()}[program.compare]
     return [name for name in names
             if _normalised(getattr(bare, name), program)
