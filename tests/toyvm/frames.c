@@ -116,6 +116,16 @@ static uintptr_t next_call(uintptr_t pc)
 
 _Thread_local struct fiber *fiber_looked_at;
 
+/* The frames that a method has inlined, as it were. Their positions are below -1. */
+static int decode_more(const struct frame *seen, struct incstack_virtual_frame *out, int max)
+{
+	const uint64_t method = seen->frames[0].method->id;
+	const int more = has_more_frames(method) ? fiber_looked_at->vm->schedule.more_frames : 0;
+	for (int i = 1; i <= more && i < max; i++)
+		out[i] = (struct incstack_virtual_frame){method, -1 - i, 0};
+	return 1 + more;
+}
+
 static int decode(void *context, const struct incstack_frame *frame,
 		  struct incstack_virtual_frame *out, int max)
 {
@@ -134,6 +144,8 @@ static int decode(void *context, const struct incstack_frame *frame,
 	for (int i = 0; i < seen.count && i < max; i++)
 		out[i] = (struct incstack_virtual_frame){seen.frames[i].method->id,
 							 seen.frames[i].bci, 0};
+	if (seen.count == 1)
+		return decode_more(&seen, out, max);
 	return BUG(BUG_INLINED_FORGOTTEN) ? 1 : seen.count;
 }
 

@@ -238,6 +238,11 @@ static void random_program(const struct arguments *a, uint64_t seed)
 	if (!a->fixed_page)
 		s->page = random_below(&random, 4) == 0;
 	limit(s, &random);
+	if (seed % 16 == 7) {
+		static const int more[] = {1, INCSTACK_VIRTUAL_MAX - 1, INCSTACK_VIRTUAL_MAX, 100};
+		s->more_frames = more[seed / 16 % 4];
+		s->interpreted = true;
+	}
 	char *text = program_generate(seed);
 	if (a->dump)
 		puts(text);

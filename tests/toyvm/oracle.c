@@ -36,6 +36,7 @@ struct oracle {
 	struct record *records;
 	size_t record_count, record_room;
 	uint64_t first; /* the id of records[0] */
+	uint64_t *wide; /* see widen() */
 	struct cct *cct;
 };
 
@@ -51,6 +52,7 @@ void oracle_free(struct oracle *o)
 	cct_free(o->cct);
 	free(o->entries);
 	free(o->records);
+	free(o->wide);
 	free(o);
 }
 
@@ -69,11 +71,31 @@ static void remember(struct oracle *o, const uint64_t *entries, size_t count, ui
 	o->used += count;
 }
 
+/* The entries with those that frames decode to in addition, up to the library's limit. */
+static const uint64_t *widen(struct oracle *o, const uint64_t *entries, size_t *count, int more)
+{
+	size_t n = 0;
+	if (more > INCSTACK_VIRTUAL_MAX - 1)
+		more = INCSTACK_VIRTUAL_MAX - 1;
+	o->wide = realloc(o->wide, *count * INCSTACK_VIRTUAL_MAX * sizeof(uint64_t));
+	for (size_t i = 0; i < *count; i++) {
+		const uint64_t method = entries[i] >> 32;
+		for (int k = has_more_frames(method) ? more : 0; k > 0; k--)
+			o->wide[n++] = method << 32 | (uint32_t)(-1 - k);
+		o->wide[n++] = entries[i];
+	}
+	*count = n;
+	return o->wide;
+}
+
 /* Takes a sample of the fiber. The caller is the fiber's thread, or holds it. */
 void oracle_sample(struct fiber *f, uint64_t *random)
 {
 	struct oracle *o = f->oracle;
 	size_t count = (size_t)(f->shadow - f->shadow_base) + 1;
+	const uint64_t *entries = f->shadow_base;
+	if (f->vm->schedule.more_frames)
+		entries = widen(o, entries, &count, f->vm->schedule.more_frames);
 	struct incstack_top top = {.pc = f->pc, .sp = f->sp, .fp = f->fp};
 	top.flags = random_below(random, 2) ? INCSTACK_TOP_EXACT : 0;
 	if (f->linked) {
@@ -92,7 +114,7 @@ void oracle_sample(struct fiber *f, uint64_t *random)
 			COUNT(mismatches);
 		return;
 	}
-	remember(o, f->shadow_base, count, weight);
+	remember(o, entries, count, weight);
 	COUNT(samples);
 	if (f->linked)
 		COUNT(linked_samples);

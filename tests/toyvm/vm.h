@@ -100,6 +100,9 @@ struct schedule {
 	uint64_t stack_bytes; /* the limit of each fiber's traces: some are refused or truncated */
 	uint32_t
 		arms; /* one of this many requests for a barrier in a frame on the heap is refused */
+	/* Every fourth method decodes to so many more virtual frames, of which the library keeps
+	 * INCSTACK_VIRTUAL_MAX. Only if nothing is compiled: a compiled frame has several methods. */
+	int more_frames;
 	bool lazily; /* frames are deoptimized lazily, whatever barriers exist: every mode does the same */
 	/* The profile to which all retrieved traces are added; may be null. */
 	struct incstack_profile *profile;
@@ -225,6 +228,10 @@ static inline bool has_barrier(const uintptr_t *slot)
 }
 bool returns_to_barrier(const struct fiber *f, const uintptr_t *slot);
 extern const struct incstack_embedder embedder;
+static inline bool has_more_frames(uint64_t method)
+{
+	return method % 4 == 1;
+}
 /* The fiber on whose stack the calling thread's calls of the library operate. */
 extern _Thread_local struct fiber *fiber_looked_at;
 
