@@ -131,7 +131,7 @@ test_relative_paths_of_libraries() {
 	! grep -q '^note:.*load' stderr || fail "a library seems to have gone"
 }
 
-# The parent looks at what is loaded before it forks, as a child that is killed never does.
+# A child that is killed leaves the modules of its parent and its traces for the reader.
 test_killed_child_of_a_plugin() {
 	record -o trace --follow-children -- "$(dirname "$target")/late" "$(dirname "$target")/plugin.so"
 	equal status "$status" 0

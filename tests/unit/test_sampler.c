@@ -229,29 +229,6 @@ START_TEST(interval_changes)
 }
 END_TEST
 
-/* Nothing but the call ends the sleep of a sampler whose next tick is far away. */
-START_TEST(interval_changes_in_a_sleep)
-{
-	struct incstack_sampler *sampler;
-	struct incstack_sampler_options options = {.size = sizeof(options),
-						   .interval_ns = UINT64_C(1) << 62,
-						   .n = 1,
-						   .operation = operation};
-	begin(0);
-	options.safepoint = safepoint;
-	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), 0);
-	ck_assert_int_eq(incstack_sampler_start(sampler), 0);
-	sched_yield();
-	ck_assert_int_eq(incstack_sampler_set_interval(sampler, INTERVAL), 0);
-	while (atomic_load(&samples) < 5)
-		sched_yield();
-	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
-	check_sums(sampler);
-	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
-	end();
-}
-END_TEST
-
 /* There are more ticks than requests at a time: those that ended are used again. */
 START_TEST(requests_are_used_again)
 {
@@ -286,6 +263,29 @@ static void pass_time(uint64_t ns)
 	while (now() < end)
 		sched_yield();
 }
+
+/* Nothing but the call ends the sleep of a sampler whose next tick is far away. */
+START_TEST(interval_changes_in_a_sleep)
+{
+	struct incstack_sampler *sampler;
+	struct incstack_sampler_options options = {.size = sizeof(options),
+						   .interval_ns = UINT64_C(1) << 62,
+						   .n = 1,
+						   .operation = operation};
+	begin(0);
+	options.safepoint = safepoint;
+	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), 0);
+	ck_assert_int_eq(incstack_sampler_start(sampler), 0);
+	pass_time(100 * INTERVAL); /* most likely it sleeps by now */
+	ck_assert_int_eq(incstack_sampler_set_interval(sampler, INTERVAL), 0);
+	while (atomic_load(&samples) < 5)
+		sched_yield();
+	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
+	check_sums(sampler);
+	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
+	end();
+}
+END_TEST
 
 /* Ticks on the grid of `interval` that lie between calls made then and now. */
 static void check_ticks(uint64_t ticks, const uint64_t first[2], const uint64_t last[2],
