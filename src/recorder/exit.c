@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "interrupted.h"
 #include "recorder.h"
 
 enum { FREE = 0, WANTED, HELD, RELEASED };
@@ -73,6 +74,7 @@ static void hold(int number, siginfo_t *info, void *context)
 	    incstack_stack_is_busy(record->stack))
 		return;
 	record->held_at = (uintptr_t)__builtin_frame_address(0);
+	record->held_top = incstack__interrupted_top(context);
 	if (!change(record, WANTED, HELD))
 		return;
 	incstack__record_local.state = INCSTACK__INSIDE;
@@ -124,8 +126,10 @@ static int is_left(const struct incstack__record *record)
 
 static void write_held(struct incstack__record *record, int last)
 {
-	if (incstack_stack_set_owner(record->stack) == 0)
+	if (incstack_stack_set_owner(record->stack) == 0) {
+		incstack__interrupted_settle(record);
 		incstack__record_flush(record);
+	}
 	incstack__record_contexts_flush(record->tid, record->held_at, last);
 	record->written = times;
 	__atomic_store_n(&record->held, RELEASED, __ATOMIC_RELEASE);

@@ -72,11 +72,12 @@ struct incstack__record {
 	uint32_t number;
 	uint32_t epoch; /* in which its open batch was recorded */
 	pid_t tid;
-	int destructor_runs;     /* how often its TLS destructor has run */
-	int held;                /* FREE, WANTED, HELD or RELEASED: exit.c */
-	uintptr_t held_at;       /* the stack pointer of the thread while it is held */
-	uint32_t written;        /* the last flush of all records that wrote this one */
-	const uintptr_t *walker; /* while the program walks its stack: see shown.c */
+	int destructor_runs;          /* how often its TLS destructor has run */
+	int held;                     /* FREE, WANTED, HELD or RELEASED: exit.c */
+	uintptr_t held_at;            /* the stack pointer of the thread while it is held */
+	struct incstack_top held_top; /* what the signal has interrupted that holds it */
+	uint32_t written;             /* the last flush of all records that wrote this one */
+	const uintptr_t *walker;      /* while the program walks its stack: see shown.c */
 	uintptr_t walker_word;
 	int no_barriers; /* mode full: a context that was left, a thread that ends */
 	uint32_t used;   /* of a context: the value of `looks` (context.c) at its last use */

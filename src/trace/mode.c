@@ -6,6 +6,7 @@
 #include "barrier.h"
 #include "distance.h"
 #include "mode.h"
+#include "operation.h"
 #include "retrieve.h"
 #include "shared.h"
 #include "walk.h"
@@ -34,6 +35,19 @@ void incstack__mode_change(stack *s, uint32_t mode, const uintptr_t *frame)
 	if (s->mode == INCSTACK_MODE_VALIDATE)
 		incstack__clear_hidden_rules(s);
 	incstack__mode_use(s, mode);
+}
+
+int incstack__stack_interrupted_at(stack *s, const struct incstack_top *top)
+{
+	int error = enter(s);
+	if (error)
+		return error;
+	if (!s->by_embedder && !(top && incstack__known_remove_popped_at(s, top))) {
+		incstack__lift_all(s, false);
+		set_newest(s, NULL);
+	}
+	leave(s);
+	return 0;
 }
 
 /* Changes the mode if stacks are copied. Called within an operation of the owner that is neither

@@ -33,6 +33,12 @@ void incstack__pools_add(struct incstack_stack *s);
 /* Whether a return into a frame of the stack may still be intercepted (barrier.c). */
 bool incstack__stack_is_patched(const struct incstack_stack *s);
 
+/* The owner of the stack was interrupted at `top` and holds still, and the caller has taken the stack
+ * over. Removes the frames that are gone from what is known, because operations on another stack
+ * cannot see that they are. Without `top`, or if the rules do not lead from it to the stack, nothing
+ * stays known, and the callers that were not captured are truncated (mode.c). */
+int incstack__stack_interrupted_at(struct incstack_stack *s, const struct incstack_top *top);
+
 /* Walks the whole stack and uses nothing from earlier samples (full_walk.c). Writes the frames,
  * top first. Returns how many there are, or a negative INCSTACK_E* code: the stack is busy. */
 int incstack__full_walk(struct incstack_stack *s, const struct incstack_top *top,

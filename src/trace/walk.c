@@ -107,20 +107,13 @@ static uintptr_t position(const struct walker *w, const struct cursor *at, uintp
 }
 
 /* Removes from the known chain the frames that an unannounced exit has popped. Dead slots may
- * still hold thunks, so only a walk from the running frame can tell. `frame` is the frame of
- * a public function. On a signal stack, the walk leads through the handler to the interrupted
- * stack. Returns false if the walk reached no known frame. If the caller runs on another stack,
- * there is no frame to walk from, and the known chain is trusted. */
-bool incstack__known_remove_popped(stack *s, const uintptr_t *frame)
+ * still hold thunks, so only a walk from the running frame can tell. It begins at the frame `at`,
+ * which was entered through `slot`, or was interrupted if that is 0. Returns false if the walk
+ * reached no known frame. */
+static bool remove_popped(stack *s, struct cursor at, uintptr_t slot)
 {
-	if (s->by_embedder)
-		return incstack__frames_remove_popped(s);
 	struct walker w = {s, ASK_DIRECTLY, false, 0, 0};
-	struct path p = {.known = s->newest, .here = inside(s, (uintptr_t)frame)};
-	if (s->mode != INCSTACK_MODE_PATCH || (!p.here && !incstack__on_signal_stack()))
-		return true;
-	p.at = (struct cursor){.pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
-	uintptr_t slot = (uintptr_t)(frame + 1);
+	struct path p = {.at = at, .known = s->newest, .here = inside(s, at.sp)};
 	enum step step = STEP_FRAME;
 	incstack__mapped_clear(s);
 	while (step == STEP_FRAME && p.known) {
@@ -135,6 +128,27 @@ bool incstack__known_remove_popped(stack *s, const uintptr_t *frame)
 		return true;
 	set_newest(s, step == STEP_END ? pop_until(s, p.known, NULL) : p.known);
 	return step != STEP_UNKNOWN;
+}
+
+/* The same for the thread that runs. `frame` is the frame of a public function. On a signal stack,
+ * the walk leads through the handler to the interrupted stack. If the caller runs on another
+ * stack, there is no frame to walk from, and the known chain is trusted. */
+bool incstack__known_remove_popped(stack *s, const uintptr_t *frame)
+{
+	if (s->by_embedder)
+		return incstack__frames_remove_popped(s);
+	if (s->mode != INCSTACK_MODE_PATCH ||
+	    (!inside(s, (uintptr_t)frame) && !incstack__on_signal_stack()))
+		return true;
+	const struct cursor at = {.pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
+	return remove_popped(s, at, (uintptr_t)(frame + 1));
+}
+
+/* The same for a thread that was interrupted at `top` and holds still. */
+bool incstack__known_remove_popped_at(stack *s, const struct incstack_top *top)
+{
+	const struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp, .exact = true};
+	return s->mode != INCSTACK_MODE_PATCH || remove_popped(s, at, 0);
 }
 
 /* Whether a barrier may be planted at `slot`. Code without a rule must not be patched: it may

@@ -21,5 +21,6 @@ struct path {
 };
 object *incstack__walk(const struct walker *w, struct path *p);
 bool incstack__known_remove_popped(stack *s, const uintptr_t *frame);
+bool incstack__known_remove_popped_at(stack *s, const struct incstack_top *top);
 
 #endif

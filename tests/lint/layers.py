@@ -67,6 +67,7 @@ STRATA = {
         "await descriptor interval protect slot spool",
         "file host thunks",
         "modules unload",
+        "interrupted",
         "check",
         "flush record",
         "context gone",

@@ -17,7 +17,7 @@ struct thread {
 	struct incstack__record record;
 	pthread_t thread;
 	uint64_t steps; /* what it does when it is not held */
-	unsigned flushes;
+	unsigned flushes, settlings;
 	int inside; /* of the recorder: its record must not be touched */
 	int stops, gone, awaited;
 };
@@ -29,7 +29,7 @@ static struct incstack__record own_record, for_all;
 static unsigned notes, own_flushes, shared_flushes, tallies;
 static INCSTACK__TLS unsigned owned; /* by the calling thread */
 static INCSTACK__TLS int in_return;  /* through a thunk: an operation is in progress */
-static int touched_inside, moved_while_held;
+static int touched_inside, moved_while_held, unsettled;
 static int signals_while_held; /* how many of the program's come then */
 
 static struct thread *thread_of(const struct incstack__record *record)
@@ -58,6 +58,7 @@ void incstack__record_flush(struct incstack__record *record)
 {
 	struct thread *thread = thread_of(record);
 
+	unsettled += thread != NULL && !thread->gone && thread->settlings != thread->flushes + 1;
 	own_flushes += record == &own_record;
 	shared_flushes += record == &for_all;
 	if (thread == NULL)
@@ -126,28 +127,25 @@ void incstack__record_await_thread(pid_t tid, int signal, int steps)
 		threads[i].awaited += threads[i].record.tid == tid;
 }
 
-void incstack__record_protect(struct incstack__protection *before)
+#define DOES_NOTHING(name, ...) \
+	void name(__VA_ARGS__) \
+	{ \
+	}
+DOES_NOTHING(incstack__record_protect, struct incstack__protection *before)
+DOES_NOTHING(incstack__record_unprotect, const struct incstack__protection *before)
+DOES_NOTHING(incstack__spool_remove, void)
+DOES_NOTHING(incstack__record_note_unwritable, void)
+DOES_NOTHING(incstack__lock_take, enum incstack__lock lock)
+DOES_NOTHING(incstack__lock_give, enum incstack__lock lock)
+
+struct incstack_top incstack__interrupted_top(const void *ucontext)
 {
+	return (struct incstack_top){.pc = ucontext != NULL};
 }
 
-void incstack__record_unprotect(const struct incstack__protection *before)
+void incstack__interrupted_settle(struct incstack__record *record)
 {
-}
-
-void incstack__spool_remove(void)
-{
-}
-
-void incstack__record_note_unwritable(void)
-{
-}
-
-void incstack__lock_take(enum incstack__lock lock)
-{
-}
-
-void incstack__lock_give(enum incstack__lock lock)
-{
+	thread_of(record)->settlings++;
 }
 
 #ifdef INCSTACK_DEBUG
@@ -267,6 +265,7 @@ static void check_sums(unsigned all)
 	ck_assert_uint_eq(notes, busy_times);
 	ck_assert_int_eq(touched_inside, 0);
 	ck_assert_int_eq(moved_while_held, 0);
+	ck_assert_int_eq(unsettled, 0);
 }
 
 /* ---- tests ------------------------------------------------------------------------------ */

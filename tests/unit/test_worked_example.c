@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "../../src/trace/shared.h"
 #include "../../src/trace/stack.h"
 #include "run_suite.h"
 
@@ -217,6 +218,69 @@ START_TEST(unannounced_exit)
 }
 END_TEST
 
+/* The trace of v, which was sampled: v and c are known, and the rest if `all`. */
+static void check_trace_of_v(bool all)
+{
+	const uintptr_t want[] = {PC('v', 1), PC('c', 1), PC('b', 1), PC('a', 1), PC('e', 1)};
+	struct incstack_tree *tree;
+	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_uint_eq(tree->truncated, all ? 0 : 1);
+	const object *o = tree->traces->top;
+	for (int i = 0; i < (all ? 5 : 2); i++, o = o->parent) {
+		check_object(o, want[i], true);
+		ck_assert_int_eq(!!(o->flags & INCSTACK_OBJECT_TRUNCATED), !all && i == 1);
+	}
+	ck_assert_ptr_null(o);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+}
+
+static void sample_v(void)
+{
+	call(B, PC('a', 1));
+	call(C, PC('b', 1));
+	call(V, PC('c', 1));
+	sample(1, V, PC('v', 1));
+	check_patched("....!");
+}
+
+/* The thread is held, so that another one retrieves its traces. A jump has popped b unannounced,
+ * and a has called it again. The frame is larger now: its first words are new, and v's slot, in
+ * it, still holds the thunk. */
+START_TEST(held_after_unannounced_exit)
+{
+	const struct incstack_top top = {
+		.pc = PC('b', 9), .sp = FP(V) - 8, .fp = FP(B), .flags = INCSTACK_TOP_EXACT};
+	sample_v();
+	call(B, PC('a', 2));
+	*SLOT(C) = PC('x', 1);
+	*(uintptr_t *)FP(C) = 0;
+	ck_assert_int_eq(incstack__stack_interrupted_at(s, &top), 0);
+	check_trace_of_v(false);
+}
+END_TEST
+
+START_TEST(held_without_exit)
+{
+	const struct incstack_top top = {
+		.pc = PC('v', 2), .sp = FP(V) - 8, .fp = FP(V), .flags = INCSTACK_TOP_EXACT};
+	sample_v();
+	ck_assert_int_eq(incstack__stack_interrupted_at(s, &top), 0);
+	check_patched("....!");
+	check_trace_of_v(true);
+}
+END_TEST
+
+/* Nobody can say which frames are gone: no return is intercepted any more, and nothing is guessed. */
+START_TEST(held_in_unknown_code)
+{
+	sample_v();
+	ck_assert_int_eq(incstack__stack_interrupted_at(s, NULL), 0);
+	check_patched(".....");
+	ck_assert_uint_eq(*SLOT(V), PC('c', 1));
+	check_trace_of_v(false);
+}
+END_TEST
+
 START_TEST(announced_exit)
 {
 	call(B, PC('a', 1));
@@ -268,6 +332,9 @@ int main(void)
 	tcase_add_test(tc, eight_steps);
 	tcase_add_test(tc, retrieve_completes);
 	tcase_add_test(tc, unannounced_exit);
+	tcase_add_test(tc, held_after_unannounced_exit);
+	tcase_add_test(tc, held_without_exit);
+	tcase_add_test(tc, held_in_unknown_code);
 	tcase_add_test(tc, announced_exit);
 	tcase_add_test(tc, bad_input);
 	suite_add_tcase(suite, tc);
