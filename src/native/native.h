@@ -81,6 +81,8 @@ struct incstack__native_bounds {
 };
 typedef int incstack__native_find(void *context, uintptr_t address, struct incstack_rule *rule);
 struct incstack_top;
+/* The frame that a signal has interrupted, from the context that its handler got. */
+struct incstack_top incstack__native_interrupted_top(const void *ucontext);
 enum incstack__native_described incstack__native_is_described(incstack__native_find *find,
 							      struct incstack__native_bounds stack,
 							      const struct incstack_top *top);

@@ -9,6 +9,8 @@
 
 #include <incstack/native.h>
 
+#include "native/native.h"
+
 /* __builtin_frame_address(0) makes the compiler keep a frame pointer in this function, whatever
  * its options are. The word there is the caller's frame pointer. The next word is the return
  * address, and above it the caller's frame begins. */
@@ -25,17 +27,25 @@ __attribute__((noinline)) int incstack_native_sample(struct incstack_stack *stac
 	return incstack_sample(stack, id, weight, &top);
 }
 
+struct incstack_top incstack__native_interrupted_top(const void *ucontext)
+{
+	const ucontext_t *context = ucontext;
+
+	return (struct incstack_top){
+		.pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP],
+		.sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP],
+		.fp = (uintptr_t)context->uc_mcontext.gregs[REG_RBP],
+		.flags = INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED,
+	};
+}
+
 int incstack_native_sample_interrupted(struct incstack_stack *stack, uint64_t id, uint64_t weight,
 				       const void *ucontext)
 {
-	const ucontext_t *context = ucontext;
-	struct incstack_top top = {0};
+	struct incstack_top top;
 
-	if (!context)
+	if (!ucontext)
 		return INCSTACK_EINVAL;
-	top.pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
-	top.sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
-	top.fp = (uintptr_t)context->uc_mcontext.gregs[REG_RBP];
-	top.flags = INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED;
+	top = incstack__native_interrupted_top(ucontext);
 	return incstack_sample(stack, id, weight, &top);
 }
