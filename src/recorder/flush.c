@@ -206,7 +206,7 @@ static void flush(struct incstack__record *record)
 	record->tree = NULL;
 	begin_anew(record);
 	incstack_tree_release(tree);
-	if (record->batch_room != 0 && !incstack__recording.stopping)
+	if (record->batch_room != 0 && incstack__recording.on)
 		incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES + record->batch_room);
 }
 
