@@ -56,7 +56,8 @@ int incstack__record_create(const char *path, struct stat *status)
 	const int fd = move_high(open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666),
 				 first_number());
 
-	/* Each of these calls refuses a file that could not be opened. */
+	if (fd < 0)
+		return -1;
 	if (!is_locked(fd) && ftruncate(fd, 0) == 0 && fstat(fd, status) == 0)
 		return fd;
 	close(fd);
