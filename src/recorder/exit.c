@@ -238,7 +238,7 @@ static int flush_others(int last)
 	return left;
 }
 
-static void flush_late(uint32_t flags)
+static void flush_shared_record(uint32_t flags)
 {
 	struct incstack__record *shared = incstack__recording.shared_record;
 
@@ -272,7 +272,7 @@ void incstack__record_flush_all(uint32_t flags)
 	if (left != 0)
 		incstack__record_note(INCSTACK__NOTE_THREAD_BUSY);
 	incstack__record_contexts_flush_rest(last);
-	flush_late(flags);
+	flush_shared_record(flags);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 }
 

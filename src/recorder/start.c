@@ -156,7 +156,7 @@ static int create_runtime(void)
 }
 
 /* Creates the shared record, which serves any stack and walks it fully. */
-static int create_late(void)
+static int create_shared_record(void)
 {
 	struct incstack__recording *r = &incstack__recording;
 
@@ -174,7 +174,7 @@ static int create_late(void)
 /* Creates everything that a recording needs, except its file and what the process has anyway. */
 static int create_all(void)
 {
-	return create_runtime() != 0 || create_late() != 0;
+	return create_runtime() != 0 || create_shared_record() != 0;
 }
 
 static void begin_again(const struct incstack__recording *parent)

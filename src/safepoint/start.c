@@ -206,8 +206,8 @@ static uint32_t share_out(struct incstack_request *request,
 }
 
 /* Moves a running thread to the front, where the next request finds it first: it will probably
- * run then, too. This is not done during a full safepoint, whose run_operation may be in the middle of
- * the list. Under `lock`. */
+ * run then, too. This is not done during a full safepoint, because
+ * incstack_safepoint_run_operation may be in the middle of the list. Under `lock`. */
 static void move_to_front(struct incstack_safepoint *safepoint, uint32_t i, uint32_t front)
 {
 	/* relaxed: the thread that set it takes the lock later, or had it before us. */
