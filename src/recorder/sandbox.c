@@ -35,6 +35,7 @@ static const int calls[] = {
 	SYS_rt_sigtimedwait, SYS_rt_tgsigqueueinfo,
 	SYS_sigaltstack,     SYS_sched_getaffinity,
 	SYS_sched_yield,     SYS_unlink,
+	SYS_pwritev,
 };
 
 static int survives(const struct sock_filter *filter, size_t count, struct seccomp_data call)

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "recorder.h"
@@ -24,6 +25,9 @@ enum {
 	RECORD_BYTES = INCSTACK__SPOOL_RECORD_BYTES + INCSTACK__SPOOL_EVENT_BYTES,
 	LEAST_STEP = 1 << 20,
 	GUARD_BYTES = 4096,
+	UNIT_BYTES = 64 << 10,
+	FILLED_FIRST = 4 * UNIT_BYTES,
+	FILLED_AHEAD = 3 * UNIT_BYTES,
 	ROOM_SIZES = 9, /* powers of two from ROOM_LEAST to WALK_BYTES_MOST */
 };
 _Static_assert(INCSTACK__SPOOL_ROOM_LEAST << (ROOM_SIZES - 1) == INCSTACK__SPOOL_WALK_BYTES_MOST &&
@@ -42,6 +46,7 @@ static struct spool {
 	ino_t inode;
 	unsigned char *next; /* the unused part of the newest segment */
 	size_t left;
+	unsigned char *filled; /* zeros were written to the file up to here */
 	struct piece *records;
 	struct piece *chunks;
 	struct piece *rooms[ROOM_SIZES]; /* logs that do not follow a record, and walks */
@@ -88,12 +93,28 @@ static void *map_more(int fd, uint64_t offset, size_t bytes)
 		return NULL;
 	if (mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
 		 (off_t)offset) != MAP_FAILED) {
-		/* Nothing is in the file yet, so there is nothing to read ahead. */
+		/* Nothing else is in the file yet, so there is nothing to read ahead. */
 		madvise(memory, bytes, MADV_RANDOM);
 		return memory;
 	}
 	unmap(memory, bytes);
 	return NULL;
+}
+
+/* Writes zeros to a part of the file that is empty anyway, so that the kernel has its pages in large
+ * units. Otherwise it would read each page from the file when it is touched for the first time,
+ * and then prepare it for being written, which takes several times as long. */
+static void fill(int fd, uint64_t offset, size_t bytes)
+{
+	static const unsigned char zeros[4096];
+	struct iovec unit[UNIT_BYTES / sizeof(zeros)];
+
+	for (size_t i = 0; i < UNIT_BYTES / sizeof(zeros); i++)
+		unit[i] = (struct iovec){(void *)(uintptr_t)zeros, sizeof(zeros)};
+	for (size_t at = 0; at < bytes; at += UNIT_BYTES)
+		if (pwritev(fd, unit, UNIT_BYTES / sizeof(zeros), (off_t)(offset + at)) !=
+		    UNIT_BYTES)
+			return;
 }
 
 /* Adds a segment, which is counted only after it is described. */
@@ -105,7 +126,7 @@ static void add_segment(void *memory, uint64_t offset, size_t bytes)
 		.address = (uintptr_t)memory, .bytes = bytes, .offset = offset};
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	header->segments++;
-	spool.next = memory;
+	spool.next = spool.filled = memory;
 	spool.left = bytes;
 }
 
@@ -148,19 +169,41 @@ static int extend(size_t least)
 	return 0;
 }
 
+/* Fills the file up to the pieces that were cut, and some more. Nothing was stored there yet. If that
+ * fails, the pages are only slower at first. */
+static void fill_ahead(void)
+{
+	const struct incstack__spool_segment *segment = newest_segment();
+	const uint64_t offset = segment->offset + ((uintptr_t)spool.filled - segment->address);
+	const size_t most = (size_t)(spool.next + spool.left - spool.filled);
+	size_t bytes = (size_t)(spool.next - spool.filled) + FILLED_AHEAD;
+	int fd;
+
+	bytes = bytes < most ? bytes & ~(size_t)(UNIT_BYTES - 1) : most;
+	spool.filled += bytes;
+	fd = open_again();
+	if (fd < 0)
+		return;
+	if (within_limit(offset + bytes))
+		fill(fd, offset, bytes);
+	close(fd);
+}
+
 /* Returns a new piece, in the spool if possible. */
 static void *cut(size_t bytes)
 {
-	void *memory = spool.next;
+	void *memory;
 
-	if (spool.header != NULL && (spool.left >= bytes || extend(bytes) == 0)) {
-		memory = spool.next;
-		spool.next += bytes;
-		spool.left -= bytes;
-		return memory;
+	if (spool.header == NULL || (spool.left < bytes && extend(bytes) != 0)) {
+		incstack__record_note(INCSTACK__NOTE_NO_SHARED_MEMORY);
+		return incstack__record_map(bytes);
 	}
-	incstack__record_note(INCSTACK__NOTE_NO_SHARED_MEMORY);
-	return incstack__record_map(bytes);
+	memory = spool.next;
+	spool.next += bytes;
+	spool.left -= bytes;
+	if (spool.next > spool.filled)
+		fill_ahead();
+	return memory;
 }
 
 static uint64_t offset_of(const void *memory)
@@ -354,6 +397,7 @@ static void describe(struct incstack__spool_header *header, int fd, uint64_t sta
 	}
 	spool.header = header;
 	add_segment(header, 0, LEAST_STEP);
+	spool.filled += FILLED_FIRST;
 	spool.next += INCSTACK__SPOOL_HEADER_BYTES;
 	spool.left -= INCSTACK__SPOOL_HEADER_BYTES;
 	header->magic = INCSTACK__SPOOL_MAGIC;
@@ -368,10 +412,12 @@ void incstack__spool_open(const char *trace, uint64_t start_ns)
 	fd = incstack__recording.wiped ? make_file() : -1;
 	if (fd >= 0)
 		memory = map_more(fd, 0, LEAST_STEP);
-	if (memory != NULL)
+	if (memory != NULL) {
+		fill(fd, 0, FILLED_FIRST);
 		describe(memory, fd, start_ns);
-	else
+	} else {
 		incstack__record_note(INCSTACK__NOTE_NO_SHARED_MEMORY);
+	}
 	if (fd >= 0)
 		close(fd);
 }

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static struct refusal {
@@ -55,6 +56,7 @@ static inline ssize_t refused_write(int fd, const void *data, size_t bytes)
 #define open(...) (is_refused("open") ? -1 : open(__VA_ARGS__))
 #define read(...) (is_refused("read") ? -1 : read(__VA_ARGS__))
 #define write(...) (is_refused("write") ? refused_write(__VA_ARGS__) : write(__VA_ARGS__))
+#define pwritev(...) (is_refused("pwritev") ? -1 : pwritev(__VA_ARGS__))
 #define fstat(...) (is_refused("fstat") ? -1 : fstat(__VA_ARGS__))
 #define flock(...) (is_refused("flock") ? -1 : flock(__VA_ARGS__))
 #define fcntl(...) (is_refused("fcntl") ? -1 : fcntl(__VA_ARGS__))

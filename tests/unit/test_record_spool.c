@@ -284,6 +284,87 @@ START_TEST(large_pieces)
 }
 END_TEST
 
+/* ---- pages that are there before they are touched ----------------------------------------- */
+
+static bool is_there(const void *memory, size_t bytes)
+{
+	const uintptr_t first = (uintptr_t)memory & ~(uintptr_t)4095;
+	const size_t pages = ((uintptr_t)memory + bytes - first + 4095) / 4096;
+	unsigned char there[LEAST_STEP / 4096];
+
+	ck_assert_uint_le(pages, sizeof(there));
+	ck_assert_int_eq(mincore((void *)first, pages * 4096, there), 0);
+	for (size_t i = 0; i < pages; i++)
+		if (!(there[i] & 1))
+			return false;
+	return true;
+}
+
+static bool holds(const unsigned char *memory, size_t bytes, unsigned char value)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (memory[i] != value)
+			return false;
+	return true;
+}
+
+/* New pieces hold zeros and are in memory already. Those from before keep what they hold. */
+START_TEST(pages_are_there)
+{
+	enum { PIECES = 40 };
+	unsigned char *piece[PIECES];
+
+	incstack__spool_open(trace, 1);
+	ck_assert(is_there(spool.header, FILLED_FIRST));
+	ck_assert_uint_eq(spool.header->magic, INCSTACK__SPOOL_MAGIC);
+	for (int i = 0; i < PIECES; i++) {
+		piece[i] = incstack__spool_chunk(NULL, INCSTACK__CHUNK_BYTES);
+		ck_assert(in_spool(piece[i]));
+		ck_assert(is_there(piece[i], INCSTACK__CHUNK_BYTES));
+		ck_assert(holds(piece[i], INCSTACK__CHUNK_BYTES, 0));
+		memset(piece[i], i + 1, INCSTACK__CHUNK_BYTES);
+	}
+	for (int i = 0; i < PIECES; i++)
+		ck_assert(holds(piece[i], INCSTACK__CHUNK_BYTES, (unsigned char)(i + 1)));
+	ck_assert_uint_gt(spool.header->segments, 1);
+	ck_assert_uint_eq(spool.header->magic, INCSTACK__SPOOL_MAGIC);
+	ck_assert_uint_eq(notes, 0);
+}
+END_TEST
+
+static const struct {
+	const char *call;
+	int error;
+} fills[] = {{"pwritev", ENOSPC}, {"open", ENOENT}, {"fstat", EIO}, {NULL, 0}};
+enum { FILLS = sizeof(fills) / sizeof(fills[0]) };
+
+/* If the file cannot be written, or may not any more, its pages come when they are touched. */
+START_TEST(pages_come_later)
+{
+	struct rlimit limit = {FILLED_FIRST + 1, RLIM_INFINITY};
+	unsigned char *piece;
+	int fd;
+
+	incstack__spool_open(trace, 1);
+	ck_assert_ptr_nonnull(cut((size_t)(spool.filled - spool.next)));
+	fd = free_descriptor();
+	if (fills[_i].call != NULL)
+		refuse(fills[_i].call, 0, 1, fills[_i].error);
+	else
+		ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	piece = incstack__spool_chunk(NULL, INCSTACK__CHUNK_BYTES);
+	ck_assert(refusal.call == NULL || refusal.calls > 0);
+	refuse_nothing();
+	ck_assert(in_spool(piece));
+	ck_assert_int_eq(free_descriptor(), fd);
+	memset(piece, 1, INCSTACK__CHUNK_BYTES);
+	while (spool.left >= INCSTACK__CHUNK_BYTES)
+		ck_assert(in_spool(incstack__spool_chunk(NULL, INCSTACK__CHUNK_BYTES)));
+	ck_assert(holds(piece, INCSTACK__CHUNK_BYTES, 1));
+	ck_assert_uint_eq(notes, 0);
+}
+END_TEST
+
 /* ---- records ------------------------------------------------------------------------------ */
 
 /* A record is listed once, however often it is used, and begins empty. Chunks have one size. */
@@ -356,6 +437,8 @@ int main(void)
 	tcase_add_loop_test(files, another_file, 0, OTHER_FILES);
 	tcase_add_test(files, limit_of_the_file);
 	tcase_add_test(files, large_pieces);
+	tcase_add_test(files, pages_are_there);
+	tcase_add_loop_test(files, pages_come_later, 0, FILLS);
 	tcase_add_test(files, records_are_used_again);
 	tcase_add_test(files, no_memory_at_all);
 	suite_add_tcase(suite, files);
