@@ -16,6 +16,9 @@ class Method;
 class IncStack : AllStatic
 {
       public:
+	/* The word of a poll that is armed for samples only. HotSpot arms it with the lowest bit
+	 * alone. */
+	static const uintptr_t Armed = 3;
 	/* Whether a request asks the thread for a sample. */
 	static bool pending(const JavaThread *thread)
 	{

@@ -210,9 +210,6 @@ static void choose(JavaThread **threads, uint32_t count, uint32_t n)
 	}
 }
 
-/* The word of a poll that is armed for samples only. HotSpot arms it with the lowest bit alone. */
-static const uintptr_t Armed = 3;
-
 /* Arms the poll, unless HotSpot has armed it. The page comes first: a thread that polls it in
  * between polls again until the word is armed. In the other order, the page of a thread that has
  * processed the word already would stay armed. */
@@ -227,7 +224,7 @@ static void arm(JavaThread *thread)
 	do
 		old = seen;
 	while (!(old & SafepointMechanism::poll_bit()) &&
-	       (seen = Atomic::cmpxchg(word, old, Armed)) != old);
+	       (seen = Atomic::cmpxchg(word, old, IncStack::Armed)) != old);
 }
 
 bool IncStack::is_alone(JavaThread *thread)

@@ -25,12 +25,14 @@ TREE = {
         "X(a, OptoRuntime::handle_exception_C_helper(J* c))\n  c->clear_exception_oop_and_pc();\n"
         "JRT_END\n\nint rethrow() {\n  after_unwind(c);\n}\n",
     SHARE + "runtime/safepoint.cpp":
+        "#include \"a.hpp\"\n#include \"b/c.hpp\"\n"
         "void ThreadSafepointState::handle_polling_page_exception() {\n"
         "  check(cb->is_safepoint_stub(), \"\");\n  go();\n}\n",
     SHARE + "runtime/safepointMechanism.cpp":
         "#include \"a.hpp\"\n#include \"b/c.hpp\"\n#include \"b/d.hpp\"\n"
         "void SafepointMechanism::update_poll_values(J* thread) {\n"
         "  bool armed = global_poll() || thread->is();\n"
+        "  thread->set_polling_page(poll_page);\n"
         "  if (!armed && (global_poll() || thread->is())) {\n  }\n}\n"
         "void SafepointMechanism::process(J* thread) {\n  bool need_rechecking;\n"
         "  do {\n    Synchronize::block(thread);\n"
@@ -96,6 +98,8 @@ class Insert(unittest.TestCase):
         mechanism = now[SHARE + "runtime/safepointMechanism.cpp"]
         self.assertEqual(mechanism.count("IncStack::pending(thread) ||"), 2)
         self.assertRegex(mechanism, r"armed = /\* incstack\{ \*/ IncStack::pending")
+        self.assertRegex(mechanism, r"= IncStack::Armed;\n    \}\n/\* \}incstack \*/\n  thread->set_pol")
+        self.assertRegex(mechanism, r"continue;\n    \}\n/\* \}incstack \*/\n  if \(!armed && \(/\* inc")
         self.assertRegex(mechanism, r"again\);\n/\* incstack\{ \*/\n +IncStack::at_poll")
         self.assertRegex(mechanism, r"IncStack::is_alone\(thread\);\n/\* \}incstack \*/\n +bool need")
         self.assertRegex(mechanism, r"alone = false;\n/\* \}incstack \*/\n +Synchronize::block")
@@ -162,8 +166,16 @@ class Insert(unittest.TestCase):
         self.assertIn(SHARE + "oops/method.cpp:", self.refuse("--undo", self.tree))
 
     def test_another_version_is_refused(self):
-        self.edit("make/conf/version-numbers.conf", "17", "21")
-        self.assertIn("JDK 21", self.refuse(self.tree))
+        name = "make/conf/version-numbers.conf"
+        self.edit(name, "17", "21")
+        self.assertIn(f"{name}: this is JDK 21;", self.refuse(self.tree))
+        (self.tree / name).write_text("", encoding="utf-8")
+        self.assertIn(f"{name}: this is JDK unknown;", self.refuse(self.tree))
+        (self.tree / name).unlink()
+        older = self.tree / "make/autoconf/version-numbers"
+        older.parent.mkdir()
+        older.write_text("DEFAULT_VERSION_FEATURE=16\n", encoding="utf-8")
+        self.assertIn("make/autoconf/version-numbers: this is JDK 16;", self.refuse(self.tree))
 
     def test_no_tree_is_refused(self):
         self.assertIn("JDK source tree", self.refuse(self.folder / "nothing"))
