@@ -139,7 +139,7 @@ static void JNICALL on_thread_end(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 	if (agent.listening) {
 		agent_threads_remove(&session->threads, jni, thread);
 		if (session->technique->retrieve)
-			session->technique->retrieve(session, jni, thread);
+			agent_session_retrieve(session, jni, thread);
 	}
 	pthread_rwlock_unlock(&agent.events);
 }

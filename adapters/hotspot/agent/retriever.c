@@ -9,13 +9,6 @@
 #define RETRIEVE_NS UINT64_C(100000000)
 #define NS_PER_S UINT64_C(1000000000)
 
-static void retrieve(struct agent_session *session, JNIEnv *jni)
-{
-	pthread_mutex_lock(&session->retrieving);
-	session->technique->retrieve(session, jni, NULL);
-	pthread_mutex_unlock(&session->retrieving);
-}
-
 /* Returns false if the session is to stop. */
 static bool sleep_until(struct agent_session *session, uint64_t due)
 {
@@ -41,7 +34,7 @@ static void JNICALL run(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
 		if ((*jni)->PushLocalFrame(jni, 64)) { /* the heap is full: later */
 			(*jni)->ExceptionClear(jni);
 		} else {
-			retrieve(session, jni);
+			agent_session_retrieve(session, jni, NULL);
 			(*jni)->PopLocalFrame(jni, NULL);
 		}
 	pthread_mutex_lock(&session->lock);

@@ -162,9 +162,9 @@ static double mean(uint64_t sum, uint64_t count)
 	return count ? (double)sum / (double)count : 0;
 }
 
-static double us(const struct agent_session *session, double share)
+static double us(const struct agent_part *part, double share)
 {
-	return (double)agent_latency_quantile(&session->counted.latency, share) / 1e3;
+	return (double)agent_latency_quantile(&part->latency, share) / 1e3;
 }
 
 /* The last line of a run is meant for programs, and is the same for all recorders. */
@@ -172,12 +172,12 @@ void agent_session_say_stats(const struct agent_session *session,
 			     const struct agent_figures *figures)
 {
 	const struct agent_counts *counts = &figures->counts;
+	const struct agent_part *part = &figures->part;
 
 	agent_say("ticks=%" PRIu64 " missed=%" PRIu64 " wanted=%" PRIu64 " virtual=%" PRIu64
 		  " latency_us p2=%.1f p25=%.1f p50=%.1f p75=%.1f p97=%.1f max=%.1f",
-		  session->counted.ticks, session->counted.missed, session->counted.wanted,
-		  session->counted.virtual_samples, us(session, 0.025), us(session, 0.25),
-		  us(session, 0.5), us(session, 0.75), us(session, 0.975), us(session, 1));
+		  part->ticks, part->missed, part->wanted, part->virtual_samples, us(part, 0.025),
+		  us(part, 0.25), us(part, 0.5), us(part, 0.75), us(part, 0.975), us(part, 1));
 	agent_say("traces=%" PRIu64 " crosschecked=%" PRIu64 " mismatches=%" PRIu64 " lost=%" PRIu64
 		  " truncated=%" PRIu64 " returns=%" PRIu64 " stale=%" PRIu64
 		  " mode=%s depth_mean=%.2f popped_mean=%.2f",
@@ -188,11 +188,11 @@ void agent_session_say_stats(const struct agent_session *session,
 		  mean(counts->popped_sum, counts->popped_count));
 }
 
-static void say_result(const struct agent_session *session, const struct agent_counts *counts,
+static void say_result(const struct agent_session *session, const struct agent_figures *figures,
 		       const char *name)
 {
-	agent_say("%" PRIu64 " samples written to %s%s", counts->traces, name,
-		  session->counted.virtual_samples && !session->technique->retrieve
+	agent_say("%" PRIu64 " samples written to %s%s", figures->counts.traces, name,
+		  figures->part.virtual_samples && !session->technique->retrieve
 			  ? " (those of virtual threads end at their carrier)"
 			  : "");
 }
@@ -203,35 +203,48 @@ static void write_part(struct agent_session *session, const struct incstack_prof
 	char name[AGENT_FILE_MAX] = "";
 
 	if (agent_output_write(session, profile, &figures->counts, name))
-		say_result(session, &figures->counts, name);
+		say_result(session, figures, name);
 	if (session->options.stats)
 		agent_session_say_stats(session, figures);
 }
 
-/* Writes the part. Returns whether it is over. If there is no memory for the next part, it
- * continues. */
-static bool write_taken(struct agent_session *session, bool last)
+static void count(struct agent_session *session, struct agent_figures *figures)
 {
-	struct agent_figures figures = {0};
-	struct incstack_profile *profile =
-		agent_collector_take(&session->collector, last, &figures.counts);
-
-	session->technique->count(session, &figures);
-	if (profile)
-		write_part(session, profile, &figures);
-	else
-		agent_say("no new part can begin: out of memory");
-	incstack_profile_destroy(profile);
-	return profile != NULL;
+	pthread_mutex_lock(&session->lock);
+	figures->part = session->counted;
+	pthread_mutex_unlock(&session->lock);
+	session->technique->count(session, figures);
 }
 
-/* Begins a part: all counters start at 0. */
-static void begin_part(struct agent_session *session)
+/* Takes the profile of the part, and its counters; those of the next part start at 0. Returns null if
+ * there is no memory for the next part; then this one continues. Called while no traces are brought to the
+ * collector, or some would be counted in two parts. */
+static struct incstack_profile *take_part(struct agent_session *session, bool last,
+					  struct agent_figures *figures)
 {
+	struct incstack_profile *profile =
+		agent_collector_take(&session->collector, last, &figures->counts);
+
+	if (!profile)
+		return NULL;
+	count(session, figures);
 	pthread_mutex_lock(&session->lock);
 	session->counted = (struct agent_part){0};
 	pthread_mutex_unlock(&session->lock);
 	session->before = session->now;
+	return profile;
+}
+
+/* Writes the part that was taken. The next one begins. */
+static void finish_part(struct agent_session *session, struct incstack_profile *profile,
+			const struct agent_figures *figures)
+{
+	if (!profile) {
+		agent_say("no new part can begin: out of memory");
+		return;
+	}
+	write_part(session, profile, figures);
+	incstack_profile_destroy(profile);
 	session->part++;
 	session->part_ns = agent_now();
 }
@@ -242,31 +255,55 @@ static int read_profile(void *context, const struct incstack_profile *profile,
 	struct agent_session *session = context;
 	struct agent_figures figures = {.counts = *counts};
 
-	session->technique->count(session, &figures);
+	count(session, &figures);
 	write_part(session, profile, &figures);
 	return 0;
 }
 
+void agent_session_retrieve(struct agent_session *session, JNIEnv *jni, jthread thread)
+{
+	pthread_mutex_lock(&session->retrieving);
+	session->technique->retrieve(session, jni, thread);
+	pthread_mutex_unlock(&session->retrieving);
+}
+
+/* Retrieves what is left, and takes the part. */
+static struct incstack_profile *end_part(struct agent_session *session, JNIEnv *jni, bool last,
+					 struct agent_figures *figures)
+{
+	struct incstack_profile *profile;
+
+	pthread_mutex_lock(&session->retrieving);
+	if (session->technique->retrieve)
+		session->technique->retrieve(session, jni, NULL);
+	profile = take_part(session, last, figures);
+	pthread_mutex_unlock(&session->retrieving);
+	return profile;
+}
+
 void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next)
 {
+	struct agent_figures figures = {0};
 	struct agent_locale locale;
 
 	agent_locale_enter(&locale);
-	pthread_mutex_lock(&session->retrieving); /* else some traces were counted in two parts */
-	if (session->technique->retrieve)
-		session->technique->retrieve(session, jni, NULL);
 	if (next) {
-		if (write_taken(session, false))
-			begin_part(session);
+		struct incstack_profile *profile = end_part(session, jni, false, &figures);
+
+		finish_part(session, profile, &figures);
 	} else {
+		pthread_mutex_lock(&session->retrieving);
+		if (session->technique->retrieve)
+			session->technique->retrieve(session, jni, NULL);
 		(void)agent_collector_read(&session->collector, read_profile, session);
+		pthread_mutex_unlock(&session->retrieving);
 	}
-	pthread_mutex_unlock(&session->retrieving);
 	agent_locale_leave(&locale);
 }
 
 bool agent_session_finish(struct agent_session *session, JNIEnv *jni)
 {
+	struct agent_figures figures = {0};
 	struct agent_locale locale;
 
 	if (!agent_sampler_stop(session)) {
@@ -274,9 +311,7 @@ bool agent_session_finish(struct agent_session *session, JNIEnv *jni)
 		return false;
 	}
 	agent_locale_enter(&locale);
-	if (session->technique->retrieve)
-		session->technique->retrieve(session, jni, NULL);
-	(void)write_taken(session, true);
+	finish_part(session, end_part(session, jni, true, &figures), &figures);
 	agent_locale_leave(&locale);
 	free_session(session, jni);
 	return true;

@@ -33,9 +33,10 @@ struct agent_part {
 	uint64_t crosschecked, mismatches, virtual_samples;
 };
 
-/* What the last line shows, and what a technique adds to it. */
+/* What the last two lines show. A technique adds the last four. */
 struct agent_figures {
 	struct agent_counts counts;
+	struct agent_part part;
 	uint64_t crosschecked, mismatches, returns, stale;
 };
 
@@ -63,8 +64,7 @@ struct agent_session {
 	uint64_t number;
 	pthread_mutex_t lock; /* of `stopping` to `asked`, and of the latencies */
 	pthread_cond_t changed;
-	pthread_mutex_t
-		retrieving; /* held while all threads' traces are brought to the collector */
+	pthread_mutex_t retrieving; /* held while traces are brought to the collector */
 
 	struct agent_options options; /* the first of those that a session begins with */
 	const struct agent_technique *technique;
@@ -110,6 +110,9 @@ const char *agent_session_start(struct agent_session *session, JNIEnv *jni,
 /* Ends sampling, writes the result and frees everything. Returns false if the sampler's thread
  * does not end: then the session can never be used again. */
 bool agent_session_finish(struct agent_session *session, JNIEnv *jni);
+
+/* Retrieves the traces of one thread, or of all if it is null. The technique can retrieve. */
+void agent_session_retrieve(struct agent_session *session, JNIEnv *jni, jthread thread);
 
 /* Called on the sampler's thread. Writes what there is so far. Then, if `next`, begins the next
  * part. */
