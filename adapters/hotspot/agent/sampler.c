@@ -27,7 +27,7 @@ struct grid {
 };
 
 /* Does what another thread has asked for. Called under the lock, which it releases meanwhile. */
-static void serve(struct agent_session *session, JNIEnv *jni)
+static void serve(struct agent_session *session, JNIEnv *jni, uint64_t due)
 {
 	bool next = session->asked == AGENT_ASKED_NEXT;
 
@@ -35,22 +35,37 @@ static void serve(struct agent_session *session, JNIEnv *jni)
 	agent_session_dump(session, jni, next);
 	pthread_mutex_lock(&session->lock);
 	session->asked = AGENT_ASKED_NOTHING;
+	agent_ticker_set(&session->ticker, due);
 	pthread_cond_broadcast(&session->changed);
+}
+
+/* Waits for the time, or until another thread wants something; perhaps for a shorter time. Called
+ * under the lock, which it releases meanwhile. */
+static void doze(struct agent_session *session, uint64_t due)
+{
+	const struct timespec time = {.tv_sec = (time_t)(due / NS_PER_S),
+				      .tv_nsec = (long)(due % NS_PER_S)};
+
+	if (!session->ticker.works) {
+		pthread_cond_timedwait(&session->changed, &session->lock, &time);
+		return;
+	}
+	pthread_mutex_unlock(&session->lock);
+	agent_ticker_wait(&session->ticker, due);
+	pthread_mutex_lock(&session->lock);
 }
 
 /* Waits until the time is due. Returns false if the session is to stop. */
 static bool sleep_until(struct agent_session *session, JNIEnv *jni, uint64_t due)
 {
-	const struct timespec time = {.tv_sec = (time_t)(due / NS_PER_S),
-				      .tv_nsec = (long)(due % NS_PER_S)};
 	bool stopping;
 
 	pthread_mutex_lock(&session->lock);
 	while (!session->stopping && (session->asked || agent_now() < due))
 		if (session->asked)
-			serve(session, jni);
+			serve(session, jni, due);
 		else
-			pthread_cond_timedwait(&session->changed, &session->lock, &time);
+			doze(session, due);
 	stopping = session->stopping;
 	pthread_mutex_unlock(&session->lock);
 	return !stopping;
@@ -121,6 +136,7 @@ static bool take_ticks(struct agent_session *session, JNIEnv *jni)
 			    .split = options->split_ns ? now + options->split_ns : UINT64_MAX,
 			    .end = options->duration_ns ? now + options->duration_ns : UINT64_MAX};
 
+	agent_ticker_set(&session->ticker, grid.due);
 	while (grid.due <= grid.end) {
 		if (!sleep_until(session, jni, grid.due))
 			return false;
@@ -183,7 +199,15 @@ const char *agent_thread_start(struct agent_session *session, JNIEnv *jni, const
 
 const char *agent_sampler_start(struct agent_session *session, JNIEnv *jni)
 {
+	agent_ticker_open(&session->ticker, session->options.interval_ns);
 	return agent_thread_start(session, jni, "incstack sampler", run, &session->sampler);
+}
+
+/* Called under the lock. */
+static void notify(struct agent_session *session)
+{
+	pthread_cond_broadcast(&session->changed);
+	agent_ticker_wake(&session->ticker);
 }
 
 bool agent_sampler_stop(struct agent_session *session)
@@ -195,7 +219,7 @@ bool agent_sampler_stop(struct agent_session *session)
 
 	pthread_mutex_lock(&session->lock);
 	session->stopping = true;
-	pthread_cond_broadcast(&session->changed);
+	notify(session);
 	while ((!session->ended || session->retriever_runs) && agent_now() < limit)
 		pthread_cond_timedwait(&session->changed, &session->lock, &time);
 	ended = session->ended && !session->retriever_runs;
@@ -208,7 +232,7 @@ void agent_sampler_ask(struct agent_session *session, enum agent_asked asked)
 	pthread_mutex_lock(&session->lock);
 	if (!session->ended)
 		session->asked = asked;
-	pthread_cond_broadcast(&session->changed);
+	notify(session);
 	while (session->asked && !session->ended)
 		pthread_cond_wait(&session->changed, &session->lock);
 	pthread_mutex_unlock(&session->lock);

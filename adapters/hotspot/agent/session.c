@@ -91,6 +91,7 @@ static void free_session(struct agent_session *session, JNIEnv *jni)
 	agent_threads_close(&session->threads, jni);
 	agent_methods_close(&session->methods, jni);
 	agent_collector_close(&session->collector);
+	agent_ticker_close(&session->ticker);
 	if (session->sampler)
 		(*jni)->DeleteGlobalRef(jni, session->sampler);
 	if (session->retriever)
@@ -106,6 +107,7 @@ static void begin(struct agent_session *session, const struct agent_options *opt
 {
 	memset(&session->options, 0, sizeof(*session) - offsetof(struct agent_session, options));
 	session->options = *options;
+	session->ticker = AGENT_TICKER_CLOSED;
 	session->number++;
 	session->samples = options->samples ? options->samples : processors();
 	session->start = time(NULL);

@@ -16,6 +16,7 @@
 #include "methods.h"
 #include "options.h"
 #include "threads.h"
+#include "ticker.h"
 
 struct agent_session;
 
@@ -77,6 +78,7 @@ struct agent_session {
 	bool stopping, ended, retriever_runs;
 	enum agent_asked asked;
 	jthread sampler, retriever; /* global */
+	struct agent_ticker ticker; /* of the sampler */
 
 	/* Only the sampler's thread uses these while it runs. If the technique retrieves, threads
 	 * that end also use the latencies. */
