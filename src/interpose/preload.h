@@ -45,6 +45,8 @@ struct incstack__recorder {
 	uint64_t (*position)(void);
 	/* Makes what is needed to record the calling thread. */
 	void (*on_thread)(void);
+	/* Null, or called at the begin of each thread that the program makes. */
+	void (*on_thread_begin)(void);
 	/* Frames below sp are about to be popped without returning. */
 	void (*on_jump)(uintptr_t sp);
 	/* The thread is about to end, and no frame of its stack will return. */

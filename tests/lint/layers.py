@@ -102,7 +102,7 @@ STRATA = {
         "entries.c",
         "linker",
         "start",
-        "context descriptor entries.S jump lookup malloc new process sandbox thread unload",
+        "context descriptor entries.S jump lookup malloc new process sandbox thread create unload",
     ),
     "native": (
         "native cfi.h cfi_expression space unload",
