@@ -201,13 +201,16 @@ static uint32_t context_of(struct incstack__replay *replay,
 
 /* ---- events ---------------------------------------------------------------------- */
 
-/* Returns how many bytes an allocation stands for. An allocation of s bytes is sampled with the
- * probability 1 - exp(-s / interval). Sums of s divided by it are right on average. */
+/* Returns how many nanoseconds a tick stands for, or how many bytes an allocation. An allocation of
+ * s bytes is sampled with the probability 1 - exp(-s / interval). Sums of s divided by it are right
+ * on average. */
 static double weight_of(const struct incstack__replay *replay,
 			const struct incstack__trace_event *event)
 {
 	const double size = event->size > 0 ? (double)event->size : 1.0;
 
+	if (replay->kind == INCSTACK__TRACE_OF_CPU)
+		return (double)event->size * (double)replay->interval;
 	if (replay->interval <= 1)
 		return (double)event->size;
 	return size / -expm1(-size / (double)replay->interval);
@@ -244,8 +247,11 @@ static int replay_alloc(struct incstack__replay *replay, const struct incstack__
 	if (node == INCSTACK__CCT_FAILED)
 		return INCSTACK_ENOMEM;
 	weight = limited(weight_of(replay, event) + 0.5, replay->bytes);
-	calls = limited(calls_of(&replay->cct.nodes[node], weight_of(replay, event), event->size),
-			replay->calls);
+	calls = replay->kind == INCSTACK__TRACE_OF_CPU
+			? limited(1, replay->calls)
+			: limited(calls_of(&replay->cct.nodes[node], weight_of(replay, event),
+					   event->size),
+				  replay->calls);
 	replay->newest_node = node;
 	replay->newest_thread = event->thread;
 	values = change(replay, node);
@@ -302,6 +308,7 @@ int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace
 	if (reader == NULL)
 		return INCSTACK_EINVAL;
 	replay->interval = incstack__trace_reader_header(reader)->interval;
+	replay->kind = incstack__trace_reader_header(reader)->kind;
 	if (incstack__cct_init(&replay->cct) != 0 || live_grow(replay) != 0)
 		return INCSTACK_ENOMEM;
 	while ((more = incstack__trace_next(reader, &event)) == 1) {

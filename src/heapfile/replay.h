@@ -18,6 +18,8 @@ struct incstack__replay_live {
 struct incstack__replay {
 	struct incstack__cct cct;
 	uint64_t interval;
+	uint32_t kind;  /* enum incstack__trace_kind. Of a CPU profile: `calls` are samples, `bytes`
+			* nanoseconds, and nothing is live */
 	uint64_t calls; /* this and the next do not exceed INT64_MAX */
 	uint64_t bytes;
 	uint64_t live;

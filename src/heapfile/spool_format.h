@@ -15,7 +15,7 @@
 
 #define INCSTACK__SPOOL_SUFFIX ".live"
 #define INCSTACK__SPOOL_MAGIC 0x0a4556494c434e49ull /* "INCLIVE\n" */
-#define INCSTACK__SPOOL_VERSION 2u
+#define INCSTACK__SPOOL_VERSION 3u
 #define INCSTACK__SPOOL_HEADER_BYTES 4096u
 #define INCSTACK__SPOOL_SEGMENTS 96u
 #define INCSTACK__SPOOL_RECORD_MAGIC 0x44524f4345524349ull
@@ -66,6 +66,7 @@ struct incstack__spool_live {
 	uint64_t walks;       /* address of the walks of their traces (walks.h), or 0 */
 	uint64_t walk_bytes;  /* room for them there */
 	uint64_t walk_count;
+	uint64_t ticks[INCSTACK__TICKS];
 };
 
 _Static_assert(sizeof(struct incstack__spool_header) <= INCSTACK__SPOOL_HEADER_BYTES, "header");

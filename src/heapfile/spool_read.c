@@ -271,6 +271,7 @@ static int put_tally(struct spool *spool, const struct found *found)
 	tally.mismatches += found->mismatches;
 	tally.lost = found->live.refused;
 	tally.events_dropped = found->live.dropped;
+	memcpy(tally.ticks, found->live.ticks, sizeof(tally.ticks));
 	used = incstack__trace_tally(spool->out + spool->out_bytes, room, found->live.thread,
 				     &tally);
 	spool->out_bytes += used > 0 ? (size_t)used : 0;

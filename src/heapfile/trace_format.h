@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The layout of a heap trace file, shared by the recorder inside the profiled
+ * The layout of a trace file, shared by the recorder inside the profiled
  * process and the reader outside of it. docs/trace-file.md explains it in prose.
  * Everything is little-endian and position-independent.
  */
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define INCSTACK__TRACE_MAGIC 0x0a50414548434e49ull /* "INCHEAP\n" */
-#define INCSTACK__TRACE_VERSION 5u
+#define INCSTACK__TRACE_VERSION 6u
 #define INCSTACK__TRACE_HEADER_BYTES 4096u
 #define INCSTACK__TRACE_SLOTS 1024u
 #define INCSTACK__TRACE_SLOT_BYTES 64u
@@ -27,10 +27,20 @@ struct incstack__trace_header {
 	uint64_t checksum; /* of this page, with this field 0 */
 	uint64_t pid;
 	uint64_t start_ns; /* CLOCK_REALTIME */
-	uint64_t interval; /* mean bytes between samples; 0 or 1: every allocation */
+	uint64_t interval; /* heap: mean bytes between samples; 0 or 1: every allocation
+			    * CPU: nanoseconds between ticks */
 	uint32_t slots;
 	uint32_t slot_bytes;
-	char command[INCSTACK__TRACE_HEADER_BYTES - 56]; /* zero-terminated and zero-filled */
+	uint32_t kind; /* enum incstack__trace_kind */
+	uint32_t reserved;
+	char command[INCSTACK__TRACE_HEADER_BYTES - 64]; /* zero-terminated and zero-filled */
+};
+
+enum incstack__trace_kind {
+	INCSTACK__TRACE_OF_HEAP, /* events are allocations and deallocations */
+	INCSTACK__TRACE_OF_CPU,  /* events are ticks of timers, written as allocations: the size
+				  * is how many ticks the event stands for, the pointer is 0 */
+	INCSTACK__TRACE_KINDS,
 };
 
 /* The counters of a thread: one cache line behind the header, mapped shared, so that they
@@ -149,6 +159,25 @@ enum {
  * walked when the process was killed. */
 #define INCSTACK__TRACE_GAP_PC 1u
 
+/* What became of the ticks of CPU time. Their sum is how many were expected. */
+enum incstack__tick {
+	INCSTACK__TICK_TAKEN,
+	INCSTACK__TICK_QUEUED,
+	/* Failed: a signal came, and no sample could be taken. */
+	INCSTACK__TICK_NO_RULE,   /* the interrupted code has no unwind rule */
+	INCSTACK__TICK_INEXACT,   /* its rule does not describe this instruction */
+	INCSTACK__TICK_RECORDER,  /* the recorder, or a return through a thunk, was interrupted */
+	INCSTACK__TICK_NO_ROOM,   /* no room for the trace */
+	INCSTACK__TICK_NO_STACK,  /* too little of the stack was left */
+	INCSTACK__TICK_UNLOADING, /* code was being unloaded */
+	INCSTACK__TICK_NO_RECORD, /* of a thread that had just begun or was about to end */
+	/* Lost: no signal came for them. */
+	INCSTACK__TICK_MERGED, /* the kernel's clock ticks less often; the next one stands for them */
+	INCSTACK__TICKS,
+};
+#define INCSTACK__TICK_FAILED_FIRST INCSTACK__TICK_NO_RULE
+#define INCSTACK__TICK_LOST_FIRST INCSTACK__TICK_MERGED
+
 struct incstack__trace_tally {
 	uint32_t flags;
 	uint32_t mode; /* enum incstack_mode in force at the end */
@@ -160,6 +189,8 @@ struct incstack__trace_tally {
 	uint64_t returns;
 	uint64_t stale;
 	uint64_t events_dropped;
+	uint64_t cpu_ns;                 /* CPU time of the thread; the next are counts of it */
+	uint64_t ticks[INCSTACK__TICKS]; /* by enum incstack__tick */
 };
 
 /* Adds a word to the checksum. Each step is a bijection of the lane, so any change within one
@@ -233,6 +264,6 @@ _Static_assert(sizeof(struct incstack__trace_slot) == INCSTACK__TRACE_SLOT_BYTES
 _Static_assert(sizeof(struct incstack__trace_block) == 24, "block");
 _Static_assert(sizeof(struct incstack__trace_batch) == 24, "batch");
 _Static_assert(sizeof(struct incstack__trace_module) == 32, "module");
-_Static_assert(sizeof(struct incstack__trace_tally) == 72, "tally");
+_Static_assert(sizeof(struct incstack__trace_tally) == 80 + 8 * INCSTACK__TICKS, "tally");
 
 #endif

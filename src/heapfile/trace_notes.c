@@ -61,6 +61,8 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 	[INCSTACK__NOTE_UNKNOWN_STACKS] =
 		"the program also runs on stacks with unknown bounds, for example signal stacks or "
 		"coroutines that it switches by itself; these were walked fully",
+	[INCSTACK__NOTE_NO_TIMER] =
+		"a thread could not have a timer (ulimit -i counts them); its time is missing",
 	[INCSTACK__NOTE_BROKEN] =
 		"an invariant of the recorder was broken, which is an error in incstack: please "
 		"report it",

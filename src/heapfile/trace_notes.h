@@ -32,6 +32,7 @@ enum incstack__trace_note {
 	INCSTACK__NOTE_UNRECORDED,       /* a child or the next program has no file */
 	INCSTACK__NOTE_UNKNOWN_STACKS,   /* walked fully */
 	INCSTACK__NOTE_BROKEN,           /* a debug build found an invariant broken */
+	INCSTACK__NOTE_NO_TIMER,         /* a thread could not have a timer */
 	INCSTACK__NOTE_COUNT,
 };
 

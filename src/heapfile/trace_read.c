@@ -55,7 +55,7 @@ static void note_damage(struct incstack__trace_reader *reader, const char *what,
 static const char *check_header(const struct incstack__trace_header *header, size_t size)
 {
 	if (size < sizeof(header->magic) || header->magic != INCSTACK__TRACE_MAGIC)
-		return "this is not a heap trace file";
+		return "this is not a trace file";
 	if (size < INCSTACK__TRACE_START)
 		return "the header is cut off";
 	if (header->version != INCSTACK__TRACE_VERSION)
@@ -64,6 +64,7 @@ static const char *check_header(const struct incstack__trace_header *header, siz
 		return "the header is damaged";
 	if (header->slots != INCSTACK__TRACE_SLOTS ||
 	    header->slot_bytes != INCSTACK__TRACE_SLOT_BYTES ||
+	    header->kind >= INCSTACK__TRACE_KINDS || header->reserved != 0 ||
 	    header->command[sizeof(header->command) - 1] != 0)
 		return "the header is malformed";
 	return NULL;
@@ -207,6 +208,9 @@ static void add_tally(struct incstack__trace_reader *reader, uint64_t offset)
 	incstack__trace_count(&sum->returns, tally.returns);
 	incstack__trace_count(&sum->stale, tally.stale);
 	incstack__trace_count(&sum->events_dropped, tally.events_dropped);
+	incstack__trace_count(&sum->cpu_ns, tally.cpu_ns);
+	for (int i = 0; i < INCSTACK__TICKS; i++)
+		incstack__trace_count(&sum->ticks[i], tally.ticks[i]);
 	reader->totals.tallies++;
 }
 

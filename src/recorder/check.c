@@ -113,13 +113,16 @@ int incstack__record_check_room(const struct incstack__record *record)
 	       used(record) + incstack__walk_words(WALK_MAX) < WORDS_MAX;
 }
 
-/* Makes a first walk, so that libunwind allocates its memory now. */
+/* Makes a first walk of each kind, so that libunwind allocates its memory now: a later walk may be made
+ * in a signal handler, which may have interrupted the allocator. */
 void incstack__record_check_start(void)
 {
 	struct incstack_frame frames[4];
 
-	if (incstack__recording.crosscheck != INCSTACK__CHECK_NONE)
-		incstack_native_walk(frames, 4);
+	if (incstack__recording.crosscheck == INCSTACK__CHECK_NONE)
+		return;
+	incstack_native_walk(frames, 4);
+	incstack__native_walk_remembering(frames, 4, true);
 }
 
 /* Stores a walk. The word that says that there is no walk is replaced last, because a jump may
@@ -183,6 +186,13 @@ static int walk_with_libunwind(struct incstack__record *record, uint64_t index,
 	return count == 0;
 }
 
+/* Whether the walk ended because the handler of a tick may not look up the rules of a new module. A
+ * trace may be longer: its callers are walked later. */
+static int is_cut_short(const struct incstack_frame *last)
+{
+	return incstack__record_local.handling && !incstack__record_host_knows(last->pc - 1);
+}
+
 /* Walks with the core, which takes no lock and blocks no signal. */
 static void walk_by_ourselves(struct incstack__record *record, uint64_t index,
 			      const struct incstack_top *top)
@@ -190,7 +200,7 @@ static void walk_by_ourselves(struct incstack__record *record, uint64_t index,
 	struct incstack_frame *frames = record->check->walk;
 	const int count = incstack__full_walk(record->stack, top, frames, WALK_MAX);
 
-	if (count > 0)
+	if (count > 0 && !is_cut_short(&frames[count - 1]))
 		put_walk(record, index, frames, (size_t)count);
 }
 

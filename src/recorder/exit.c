@@ -326,6 +326,9 @@ void incstack__record_exit(void)
 	incstack__record_protect(&before);
 	__atomic_store_n(&incstack__recording.on, 0, __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&incstack__recording.changes, 1, __ATOMIC_SEQ_CST);
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
+	incstack__timers_stop();
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	incstack__record_flush_all(INCSTACK__TRACE_TALLY_PROCESS);
 	if (all_written())
 		incstack__spool_remove();

@@ -139,6 +139,8 @@ static int write_header(uint64_t *start_ns)
 	incstack__trace_header_init(&header, (uint64_t)incstack__recording.pid, *start_ns,
 				    incstack__recording.interval, incstack__recording.mode,
 				    command);
+	header.kind = incstack__recording.kind;
+	header.checksum = incstack__trace_header_sum(header);
 	return incstack__record_write(&header, sizeof(header));
 }
 

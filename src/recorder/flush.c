@@ -4,6 +4,7 @@
  * write.
  */
 #define _GNU_SOURCE
+#include <string.h>
 #include <time.h>
 
 #include "recorder.h"
@@ -18,6 +19,8 @@ static int grow_block(struct incstack__record *record, size_t bytes)
 	bytes += TALLY_BYTES;
 	if (bytes <= record->block_bytes)
 		return 0;
+	if (incstack__record_local.handling)
+		return -1;
 	memory = incstack__record_remap(record->block, record->block_bytes, bytes);
 	if (memory == NULL)
 		return -1;
@@ -42,7 +45,9 @@ static int count_all(const struct incstack__record *record, struct incstack__tra
 		.returns = stats.returns,
 		.stale = stats.stale,
 		.events_dropped = record->live.dropped,
+		.cpu_ns = incstack__timer_cpu_ns(record),
 	};
+	memcpy(tally->ticks, record->live.ticks, sizeof(tally->ticks));
 	if (record->check != NULL) {
 		tally->crosschecked = record->check->compared;
 		tally->mismatches = record->check->mismatches;
@@ -134,7 +139,8 @@ static void fit_log(struct incstack__record *record)
 
 	while (bytes < depth / 4 && bytes < INCSTACK__SPOOL_EVENT_BYTES_MOST)
 		bytes *= 2;
-	if (depth != 0 && (bytes > record->log.size || bytes <= record->log.size / 4))
+	if (depth != 0 && incstack__recording.kind == INCSTACK__TRACE_OF_HEAP &&
+	    (bytes > record->log.size || bytes <= record->log.size / 4))
 		incstack__spool_log_fit(record, bytes);
 }
 
@@ -199,7 +205,8 @@ static void flush(struct incstack__record *record)
 		return;
 	}
 	if (take_tree(record) != 0 || write_batch(record, record->tree, record->tree_epoch) != 0) {
-		incstack__record_note(INCSTACK__NOTE_NO_MEMORY);
+		if (!incstack__record_local.handling) /* else the next call tries again */
+			incstack__record_note(INCSTACK__NOTE_NO_MEMORY);
 		return;
 	}
 	tree = record->tree;

@@ -36,9 +36,11 @@ static uint64_t events_missed;
 
 void *incstack__record_allocate(void *context, size_t bytes)
 {
-	struct piece *piece = incstack__record_map(sizeof(*piece) + bytes);
+	struct piece *piece = NULL;
 
 	(void)context;
+	if (!incstack__record_local.handling)
+		piece = incstack__record_map(sizeof(*piece) + bytes);
 	if (piece == NULL)
 		return NULL;
 	piece->bytes = sizeof(*piece) + bytes;

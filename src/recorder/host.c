@@ -7,7 +7,9 @@
  *
  * To find a section, the object's file must be read. Only the program's is read when recording
  * starts. Those of libraries are read when a sample meets their code. That is early enough, because
- * the runtimes with such sections look only at return addresses that lead into their own code.
+ * the runtimes with such sections look only at return addresses that lead into their own code. But a
+ * sample of a CPU profile is taken in a signal handler, which reads no file. So there all files are
+ * read when the objects are found, and traces end at code of an object that was not.
  *
  * Go is not among them. Its runtime copies and scans the stacks of goroutines, but C code runs
  * on the stack of the system thread. Go's own code has no unwind information, so a walk ends
@@ -74,8 +76,17 @@ static struct watched {
 	uintptr_t bytes;
 } watched[RUNTIMES];
 
-static void watch(const struct incstack__elf_tables *tables)
+static int is_cpu_profile(void)
 {
+	return incstack__recording.kind == INCSTACK__TRACE_OF_CPU;
+}
+
+/* Ticks seldom come while such a function runs. So in a CPU profile the function stands for the
+ * runtime, whether it is called or not, and is returned. */
+static const struct runtime *watch(const struct incstack__elf_tables *tables)
+{
+	const struct runtime *found = NULL;
+
 	for (int i = 0; i < RUNTIMES; i++) {
 		const ElfW(Sym) *symbol =
 			runtimes[i].function ? incstack__elf_symbol(tables, runtimes[i].function)
@@ -86,7 +97,9 @@ static void watch(const struct incstack__elf_tables *tables)
 		__atomic_store_n(&watched[i].low, tables->bias + symbol->st_value,
 				 __ATOMIC_RELAXED);
 		__atomic_store_n(&watched[i].bytes, symbol->st_size, __ATOMIC_RELEASE);
+		found = &runtimes[i];
 	}
+	return is_cpu_profile() ? found : NULL;
 }
 
 static const struct runtime *runtime_by_function(uintptr_t address)
@@ -115,15 +128,16 @@ static const struct runtime *runtime_by_file(const char *path)
 static const struct runtime *runtime_by_symbol(const struct object *object)
 {
 	struct incstack__elf_tables tables;
+	const struct runtime *found;
 
 	if (!incstack__elf_tables_read(object->bias, object->dynamic, &tables))
 		return NULL;
-	watch(&tables);
-	for (int i = 0; i < RUNTIMES; i++)
+	found = watch(&tables);
+	for (int i = 0; i < RUNTIMES && found == NULL; i++)
 		if (runtimes[i].symbol != NULL &&
 		    incstack__elf_symbol(&tables, runtimes[i].symbol) != NULL)
-			return &runtimes[i];
-	return NULL;
+			found = &runtimes[i];
+	return found;
 }
 
 /* ---- sections, read from the file ------------------------------------------------------ */
@@ -226,7 +240,7 @@ void incstack__record_fall_back(enum incstack__trace_note note)
 
 /* The first thread that follows also makes the core ask again for the rules that forbid barriers.
  * The exchange of `spared` pairs with the release in spare() and with the acquire in find_rule
- * (start.c). */
+ * (rule.c). */
 void incstack__record_follow_mode(struct incstack__record *record)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -253,12 +267,17 @@ static object_table met;      /* checked by file name and by symbols */
 static object_table searched; /* checked by sections, too */
 static const ElfW(Dyn) * newest;
 
+static size_t first_place(const ElfW(Dyn) * object)
+{
+	return ((uintptr_t)object >> 4) * 0x9e3779b97f4a7c15u >> (64 - OBJECTS_BITS);
+}
+
 /* Adds an object. Returns non-zero if it was not in the table before. A full table takes no
  * more. */
 static int add(object_table table, const ElfW(Dyn) * object)
 {
 	const size_t mask = (1u << OBJECTS_BITS) - 1;
-	const size_t first = ((uintptr_t)object >> 4) * 0x9e3779b97f4a7c15u >> (64 - OBJECTS_BITS);
+	const size_t first = first_place(object);
 
 	for (size_t i = 0; i <= mask; i++) {
 		const ElfW(Dyn) **at = &table[(first + i) & mask];
@@ -269,6 +288,20 @@ static int add(object_table table, const ElfW(Dyn) * object)
 			return 1;
 		if (there == object)
 			return 0;
+	}
+	return 0;
+}
+
+static int is_in(object_table table, const ElfW(Dyn) * object)
+{
+	const size_t mask = (1u << OBJECTS_BITS) - 1;
+	const size_t first = first_place(object);
+	const ElfW(Dyn) *there = object;
+
+	for (size_t i = 0; i <= mask && there != NULL; i++) {
+		there = __atomic_load_n(&table[(first + i) & mask], __ATOMIC_RELAXED);
+		if (there == object)
+			return 1;
 	}
 	return 0;
 }
@@ -319,7 +352,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 	const struct runtime **found = context;
 
 	(void)size;
-	if (CHECKS_CODE && *object.path != '\0')
+	if (CHECKS_CODE && *object.path != '\0' && !is_cpu_profile())
 		*found = runtime_by_names(&object);
 	else
 		*found = runtime_of(&object);
@@ -408,7 +441,16 @@ int incstack__record_host_spares(uintptr_t address)
 		return spare(runtime);
 	if (_dl_find_object((void *)address, &object) != 0 || is_newest(object.dlfo_link_map->l_ld))
 		return 0;
-	return first_look(object.dlfo_link_map);
+	return incstack__record_local.handling ? 0 : first_look(object.dlfo_link_map);
+}
+
+int incstack__record_host_knows(uintptr_t address)
+{
+	struct dl_find_object object;
+
+	return incstack__recording.mode != INCSTACK_MODE_PATCH ||
+	       _dl_find_object((void *)address, &object) != 0 ||
+	       is_in(searched, object.dlfo_link_map->l_ld);
 }
 
 #else
@@ -417,6 +459,12 @@ int incstack__record_host_spares(uintptr_t address)
 {
 	(void)address;
 	return 0;
+}
+
+int incstack__record_host_knows(uintptr_t address)
+{
+	(void)address;
+	return 1;
 }
 
 #endif

@@ -1,27 +1,39 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds out which frames of a thread are gone that another thread holds; see interrupted.h.
+ * What is known of the code that a signal has interrupted; see interrupted.h.
  */
 #include "interrupted.h"
-#include "native/native.h"
 
-static int is_described(const struct incstack__record *record, const struct incstack_top *top)
+enum incstack__native_described
+incstack__interrupted_is_described(const struct incstack__record *record,
+				   const struct incstack_top *top)
 {
-	const struct incstack__native_bounds bounds = {record->low, record->high};
-
-	return !incstack__trampoline_contains(top->pc) &&
-	       incstack__native_is_described(incstack_native_embedder()->find_rule_quickly, bounds,
-					     top) == INCSTACK__NATIVE_DESCRIBED;
+	return incstack__native_is_described(
+		incstack__record_find_rule,
+		(struct incstack__native_bounds){record->low, record->high}, top);
 }
 
-/* The program may have left frames by a jump of its own since the last sample. Nothing is done if the
- * thread runs on another stack, that of a coroutine or one for signals, because its own stack does
- * not change meanwhile. Nothing is done either if the rules do not describe the interrupted
- * instruction, which may be one of the trampoline. */
+static int is_in_own_stack(const struct incstack__record *record, uintptr_t sp)
+{
+	return sp >= record->low && sp < record->high;
+}
+
+/* The program may have left frames by a jump of its own since the last sample. A heap profile does
+ * nothing if the thread runs on another stack, that of a coroutine or one for signals, because its
+ * own stack does not change meanwhile. It does nothing either if the rules do not describe the
+ * interrupted instruction, which may be one of the trampoline.
+ *
+ * Ticks also interrupt the unwinder of an exception. It passes by barriers in return slots that it has
+ * read before, so the newest known frames may be gone. A CPU profile therefore forgets all frames if
+ * the rules cannot tell which are left. */
 void incstack__interrupted_settle(struct incstack__record *record)
 {
 	const struct incstack_top *top = &record->held_top;
 
-	if (top->sp >= record->low && top->sp < record->high && is_described(record, top))
+	if (incstack__trampoline_contains(top->pc) ||
+	    incstack__interrupted_is_described(record, top) != INCSTACK__NATIVE_DESCRIBED)
+		top = NULL;
+	if (incstack__recording.kind == INCSTACK__TRACE_OF_CPU ||
+	    (top != NULL && is_in_own_stack(record, top->sp)))
 		incstack__stack_interrupted_at(record->stack, top);
 }

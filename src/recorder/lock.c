@@ -84,7 +84,7 @@ void incstack__lock_take(enum incstack__lock lock)
 	pthread_mutex_lock(&locks[lock]);
 }
 
-static int take(enum incstack__lock lock)
+int incstack__lock_try(enum incstack__lock lock)
 {
 	if (pthread_mutex_trylock(&locks[lock]) != 0)
 		return -1;
@@ -108,7 +108,7 @@ int incstack__lock_take_after_fork(enum incstack__lock lock)
 {
 	int naps = 0;
 
-	while (take(lock) != 0) {
+	while (incstack__lock_try(lock) != 0) {
 		if (is_forking() && ++naps >= NAPS_MOST)
 			__atomic_store_n(&too_long, 1, __ATOMIC_RELAXED);
 		if (is_forking() && __atomic_load_n(&too_long, __ATOMIC_RELAXED))

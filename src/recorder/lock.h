@@ -22,6 +22,8 @@ void incstack__lock_take(enum incstack__lock lock);
 /* Takes a lock. Returns non-zero if another thread has it and a fork takes too long, because the
  * fork may wait for the caller. Then no thread waits any more until the fork has ended. */
 int incstack__lock_take_after_fork(enum incstack__lock lock);
+/* Takes a lock if no other thread has it; returns non-zero otherwise. */
+int incstack__lock_try(enum incstack__lock lock);
 void incstack__lock_give(enum incstack__lock lock);
 /* Called around fork, in the thread that forks. Until libc has forked, the thread holds the locks
  * whose data a child could not use if they were half changed. libc takes locks of its own in

@@ -48,5 +48,7 @@ void incstack__record_unprotect(const struct incstack__protection *before)
  * blocked and need not stay so, so this case does not count. */
 int incstack__record_blocks_libc(const struct incstack__protection *before)
 {
+	if (incstack__record_local.handling) /* of signal 33, which blocks all but 32 */
+		return incstack__record_local.no_second_tick || (before->signals & BIT(32)) != 0;
 	return (before->signals & OF_LIBC) != 0 && before->signals != BIT(32);
 }

@@ -5,15 +5,21 @@
 #define _GNU_SOURCE
 #include "recorder.h"
 
+/* The memory in which batches are made, where it cannot grow later. Only what is used takes pages. */
+enum { BLOCK_BYTES_AHEAD = 4 << 20 };
+
 int incstack__record_prepare(struct incstack__record *record, uint32_t number)
 {
 	record->number = number;
 	record->slot = &incstack__recording.slots[0];
 	record->epoch = __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
 	incstack__record_seed(record);
-	record->block_bytes = 2 * INCSTACK__SPOOL_EVENT_BYTES;
+	record->block_bytes = incstack__recording.kind == INCSTACK__TRACE_OF_CPU
+				      ? BLOCK_BYTES_AHEAD
+				      : 2 * INCSTACK__SPOOL_EVENT_BYTES;
 	record->block = incstack__record_map(record->block_bytes);
-	if (record->block == NULL)
+	if (record->block == NULL || (incstack__recording.kind == INCSTACK__TRACE_OF_CPU &&
+				      incstack__own_stack_make(record) != 0))
 		return INCSTACK_ENOMEM;
 	return incstack__recording.crosscheck ? incstack__record_check_create(record) : 0;
 }
@@ -29,8 +35,10 @@ void incstack__record_publish(struct incstack__record *record)
 
 void incstack__record_discard(struct incstack__record *record)
 {
+	incstack__timer_stop(record);
 	incstack_tree_release(record->tree); /* refuses null */
 	incstack__record_check_destroy(record);
+	incstack__own_stack_release(record);
 	incstack__record_unmap(record->block, record->block_bytes);
 	incstack__slot_give(record->slot);
 	incstack__spool_record_release(record);

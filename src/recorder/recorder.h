@@ -79,10 +79,16 @@ struct incstack__record {
 	uint32_t written;             /* the last flush of all records that wrote this one */
 	const uintptr_t *walker;      /* while the program walks its stack: see shown.c */
 	uintptr_t walker_word;
-	int no_barriers; /* mode full: a context that was left, a thread that ends */
-	uint32_t used;   /* of a context: the value of `looks` (context.c) at its last use */
-	int comes_back;  /* of a context: it was left by a jump and may be resumed unannounced */
-	int fallen;      /* whether it has followed the recording into mode validate */
+	int no_barriers;    /* mode full: a context that was left, a thread that ends */
+	uint32_t used;      /* of a context: the value of `looks` (context.c) at its last use */
+	int comes_back;     /* of a context: it was left by a jump and may be resumed unannounced */
+	int fallen;         /* whether it has followed the recording into mode validate */
+	int opening;        /* of a CPU profile: calls that still look for a new module */
+	int due;            /* of a CPU profile: the next call of the recorder serves it */
+	int timer;          /* the kernel's number of it, plus 1; 0: none */
+	uint32_t since;     /* ticks since it was served */
+	char *own_stack;    /* of a CPU profile: own_stack.c */
+	uint64_t cpu_start; /* CPU time of the thread when its timer was started */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct incstack__record, next) <= 128, "two lines");
 _Static_assert(offsetof(struct incstack__record, log.used) == INCSTACK__SPOOL_USED_OFFSET &&
@@ -105,7 +111,9 @@ struct incstack__recording {
 	struct incstack__record *contexts;
 	struct incstack__trace_slot *slots;
 	uint64_t slots_taken[INCSTACK__TRACE_SLOTS / 64]; /* slot.c */
-	uint64_t interval;
+	uint64_t interval; /* bytes, or of a CPU profile nanoseconds */
+	uint32_t kind;     /* enum incstack__trace_kind */
+	int elapsed;       /* tests: timers count elapsed time, of sleeping threads, too */
 	uint32_t mode;
 	uint64_t why; /* the notes that hold until the process ends */
 	int fallen;   /* whether the mode changed from patch to validate during recording */
@@ -147,6 +155,8 @@ extern INCSTACK__TLS struct incstack__record_local {
 	 * allocations. It is one word, so that no handler finds it half changed. */
 	uintptr_t state;
 	const void *newest; /* the block of its newest allocation that took the slow path */
+	int handling;       /* in the handler of a tick: nothing is allocated, no lock waited for */
+	int no_second_tick; /* in that handler, and another tick would overwrite the handler's frame */
 } incstack__record_local;
 #define INCSTACK__INSIDE ((uintptr_t)1)
 
@@ -217,7 +227,7 @@ void incstack__record_modules_forked(void);
 /* linker.c: called before modules are checked for the first time. */
 void incstack__record_linker_begin(const struct incstack__linker_view *before);
 
-/* spool.c: if one of these fails or returns null, it has left a note for the report. */
+/* spool.c, spool_file.c: if one of these fails or returns null, it has left a note for the report. */
 enum { INCSTACK__CHUNK_BYTES = 64 << 10 };
 /* Makes the spool beside the trace file, whose header has the time start_ns. */
 void incstack__spool_open(const char *trace, uint64_t start_ns);
@@ -236,6 +246,8 @@ void incstack__spool_log_fit(struct incstack__record *record, size_t bytes);
 enum { INCSTACK__SPOOL_ROOM_LEAST = 2 * INCSTACK__SPOOL_EVENT_BYTES };
 void *incstack__spool_room(size_t bytes);
 void incstack__spool_room_release(void *memory, size_t bytes); /* also null */
+/* Enlarges the spool so that it has memory for the handlers of ticks in all threads. */
+void incstack__spool_ahead(void);
 /* The embedder's allocate_traces and release_traces. */
 void *incstack__spool_chunk(void *context, size_t bytes);
 void incstack__spool_chunk_release(void *context, void *memory, size_t bytes);
@@ -375,6 +387,58 @@ void incstack__record_switch(const void *ucontext);
 void incstack__record_thread(void);
 void incstack__record_unload(enum incstack__unload what, const void *address);
 
+/* tick.c: the handler of a timer's signal. It samples what the signal has interrupted.
+ * `ticks` of the timer have passed since the last signal. */
+void incstack__tick(uint64_t ticks, const void *ucontext);
+
+/* own_stack.c */
+int incstack__own_stack_make(struct incstack__record *record);
+void incstack__own_stack_release(struct incstack__record *record);
+/* Calls the function on the record's own stack. The caller has blocked signals and is not on that
+ * stack. */
+void incstack__own_stack_run(const struct incstack__record *record, void (*function)(void *),
+			     void *argument);
+/* The stack on which the caller runs, and how many bytes it has left. */
+struct incstack__place {
+	enum {
+		INCSTACK__ON_THREAD_STACK,
+		INCSTACK__ON_SIGNAL_STACK,
+		INCSTACK__ON_OTHER_STACK, /* for example a fiber's; its size is not known */
+	} where;
+	size_t left;
+};
+enum { INCSTACK__STACK_TO_SERVE = 8 << 10 };
+struct incstack__place incstack__place_of_caller(const struct incstack__record *record,
+						 const stack_t *of_signals);
+
+/* timer.c */
+/* Takes the signal of the ticks for that function, if it was not taken or libc has it again. The
+ * caller holds the recording's lock, because flush_all (exit.c) takes the same signal. */
+int incstack__timer_signal(void (*tick)(uint64_t ticks, const void *ucontext));
+/* Starts the calling thread's timer, and stops that of any record, or all. */
+void incstack__timer_start(struct incstack__record *record);
+void incstack__timer_stop(struct incstack__record *record);
+void incstack__timers_stop(void); /* with the recording's lock */
+/* Returns the CPU time of the record's thread while it was recorded. */
+uint64_t incstack__timer_cpu_ns(const struct incstack__record *record);
+
+/* serve.c: what ticks need and their handler must not do, done at the program's next call of
+ * a function that the stub interposes. */
+void incstack__serve_alloc(const void *block, size_t bytes, struct incstack__caller caller);
+void incstack__serve_free(const void *block);
+void incstack__serve_new(const void *block, size_t bytes, struct incstack__caller caller,
+			 uint64_t position);
+void incstack__serve_switch(const void *ucontext);
+void incstack__serve_thread(void);
+void incstack__serve_shown(uintptr_t *slot);
+/* Takes the signal of the ticks, and makes the record of the thread, with its timer. */
+void incstack__serve_begin(void);
+
+/* renew.c: writes the batch of a CPU profile and makes room for the next. The second function does so
+ * in a handler, if that needs no allocation and no waiting. */
+void incstack__renew(struct incstack__record *record);
+void incstack__renew_in_handler(struct incstack__record *record);
+
 /* await.c */
 /* Waits until the handler of the signal has returned in the thread, and the thread has no such
  * signal to take any more, because soon even the system call of that return may be forbidden. Each
@@ -398,6 +462,10 @@ void incstack__record_host_allocators(void);
 /* Returns non-zero if the code belongs to such a runtime, met for the first time. Return addresses
  * into it must not be changed. Takes no lock. */
 int incstack__record_host_spares(uintptr_t address);
+/* The embedder's find_rule. */
+int incstack__record_find_rule(void *context, uintptr_t address, struct incstack_rule *rule);
+/* Whether the object that contains the code was looked at before. May be called in a handler. */
+int incstack__record_host_knows(uintptr_t address);
 /* Called after code was unloaded, because other code may be loaded in its place. */
 void incstack__record_host_clear(void);
 /* Changes mode patch to validate, in each thread before its next event. May be called in any

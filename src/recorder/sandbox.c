@@ -38,6 +38,14 @@ static const int calls[] = {
 	SYS_pwritev,
 };
 
+/* Those of the timers of a CPU profile, whose handler also returns by a system call. */
+static const int timer_calls[] = {
+	SYS_rt_sigreturn,
+	SYS_timer_create,
+	SYS_timer_delete,
+	SYS_timer_settime,
+};
+
 static int survives(const struct sock_filter *filter, size_t count, struct seccomp_data call)
 {
 	uint32_t result;
@@ -61,11 +69,22 @@ static int allows_write(const struct sock_filter *filter, size_t count)
 	       (result & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_LOG;
 }
 
+static int allows_calls(const struct sock_filter *filter, size_t count, const int *numbers,
+			size_t many)
+{
+	for (size_t i = 0; i < many; i++)
+		if (!survives(filter, count, (struct seccomp_data){.nr = numbers[i]}))
+			return 0;
+	return 1;
+}
+
 static int allows_recording(const struct sock_filter *filter, size_t count)
 {
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		if (!survives(filter, count, (struct seccomp_data){.nr = calls[i]}))
-			return 0;
+	if (!allows_calls(filter, count, calls, sizeof(calls) / sizeof(calls[0])) ||
+	    (incstack__recording.kind == INCSTACK__TRACE_OF_CPU &&
+	     !allows_calls(filter, count, timer_calls,
+			   sizeof(timer_calls) / sizeof(timer_calls[0]))))
+		return 0;
 	return allows_write(filter, count);
 }
 

@@ -1,33 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
  * Memory that outlives the process. What threads record is in a file beside the trace file, mapped
- * shared, until it is written as a block. The file grows in steps. The disk space of a step is
- * allocated before anything is stored there, because a store would end the process if the disk
- * were full. If the file cannot grow, private memory is used, and a kill loses its contents.
+ * shared, until it is written as a block (spool_file.c). If the file cannot grow, private memory is
+ * used, and a kill loses its contents. Here the memory is cut into pieces of the sizes that are in
+ * use, and pieces that were released are used again.
  *
  * A fork wipes nothing of this. A child that knows of the fork gives the memory up. A child whose
  * fork was not announced never gets here.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "recorder.h"
+#include "spool_file.h"
 
 enum {
 	RECORD_BYTES = INCSTACK__SPOOL_RECORD_BYTES + INCSTACK__SPOOL_EVENT_BYTES,
-	LEAST_STEP = 1 << 20,
-	GUARD_BYTES = 4096,
-	UNIT_BYTES = 64 << 10,
-	FILLED_FIRST = 4 * UNIT_BYTES,
-	FILLED_AHEAD = 3 * UNIT_BYTES,
 	ROOM_SIZES = 9, /* powers of two from ROOM_LEAST to WALK_BYTES_MOST */
 };
 _Static_assert(INCSTACK__SPOOL_ROOM_LEAST << (ROOM_SIZES - 1) == INCSTACK__SPOOL_WALK_BYTES_MOST &&
@@ -39,206 +26,96 @@ struct piece {
 	struct piece *next;
 };
 
+struct pieces {
+	struct piece *free;
+	struct piece *returned; /* by handlers of ticks, without the lock */
+};
+
 static struct spool {
-	struct incstack__spool_header *header; /* null: there is no file */
-	char path[4096 + 64];
-	dev_t device;
-	ino_t inode;
-	unsigned char *next; /* the unused part of the newest segment */
-	size_t left;
-	unsigned char *filled; /* zeros were written to the file up to here */
-	struct piece *records;
-	struct piece *chunks;
-	struct piece *rooms[ROOM_SIZES]; /* logs that do not follow a record, and walks */
+	size_t users; /* records in use */
+	struct pieces records;
+	struct pieces chunks;
+	struct pieces rooms[ROOM_SIZES]; /* logs that do not follow a record, and walks */
 } spool;
 
-static const struct incstack__spool_segment *newest_segment(void)
-{
-	return &spool.header->segment[spool.header->segments - 1];
-}
-
-/* Whether the file may have that size. Beyond the limit the kernel would send a signal. */
-static int within_limit(uint64_t bytes)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
-}
-
-/* Reserves addresses for a segment and a page before it, which is never readable. The memory below
- * may be a coroutine's stack. A walk that runs past the base of that stack ends at this page.
- * Without the page it would take what the recorder writes for a frame. */
-static unsigned char *reserve(size_t bytes)
-{
-	unsigned char *memory = mmap(NULL, GUARD_BYTES + bytes, PROT_NONE,
-				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return memory == MAP_FAILED ? NULL : memory + GUARD_BYTES;
-}
-
-static void unmap(void *memory, size_t bytes)
-{
-	incstack__record_unmap((unsigned char *)memory - GUARD_BYTES, GUARD_BYTES + bytes);
-}
-
-/* Maps `bytes` more bytes of the file, from `offset` on. */
-static void *map_more(int fd, uint64_t offset, size_t bytes)
-{
-	unsigned char *memory;
-
-	if (!within_limit(offset + bytes) || posix_fallocate(fd, (off_t)offset, (off_t)bytes) != 0)
-		return NULL;
-	memory = reserve(bytes);
-	if (memory == NULL)
-		return NULL;
-	if (mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
-		 (off_t)offset) != MAP_FAILED) {
-		/* Nothing else is in the file yet, so there is nothing to read ahead. */
-		madvise(memory, bytes, MADV_RANDOM);
-		return memory;
-	}
-	unmap(memory, bytes);
-	return NULL;
-}
-
-/* Writes zeros to a part of the file that is empty anyway, so that the kernel has its pages in large
- * units. Otherwise it would read each page from the file when it is touched for the first time,
- * and then prepare it for being written, which takes several times as long. */
-static void fill(int fd, uint64_t offset, size_t bytes)
-{
-	static const unsigned char zeros[4096];
-	struct iovec unit[UNIT_BYTES / sizeof(zeros)];
-
-	for (size_t i = 0; i < UNIT_BYTES / sizeof(zeros); i++)
-		unit[i] = (struct iovec){(void *)(uintptr_t)zeros, sizeof(zeros)};
-	for (size_t at = 0; at < bytes; at += UNIT_BYTES)
-		if (pwritev(fd, unit, UNIT_BYTES / sizeof(zeros), (off_t)(offset + at)) !=
-		    UNIT_BYTES)
-			return;
-}
-
-/* Adds a segment, which is counted only after it is described. */
-static void add_segment(void *memory, uint64_t offset, size_t bytes)
-{
-	struct incstack__spool_header *header = spool.header;
-
-	header->segment[header->segments] = (struct incstack__spool_segment){
-		.address = (uintptr_t)memory, .bytes = bytes, .offset = offset};
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	header->segments++;
-	spool.next = spool.filled = memory;
-	spool.left = bytes;
-}
-
-/* Opens the file only to extend it. So there is no permanent descriptor that the program could
- * close or replace. */
-static int open_again(void)
-{
-	const int fd = open(spool.path, O_RDWR | O_CLOEXEC);
-	struct stat status;
-
-	if (fd >= 0 && (fstat(fd, &status) != 0 || status.st_dev != spool.device ||
-			status.st_ino != spool.inode)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-/* Extends the file by a quarter of its size, so that there are few segments. */
-static int extend(size_t least)
-{
-	const struct incstack__spool_segment *last = newest_segment();
-	const uint64_t offset = last->offset + last->bytes;
-	size_t bytes = (offset / 4 + LEAST_STEP) & ~(size_t)(LEAST_STEP - 1);
-	void *memory;
-	int fd;
-
-	if (spool.header->segments == INCSTACK__SPOOL_SEGMENTS)
-		return -1;
-	fd = open_again();
-	if (fd < 0)
-		return -1;
-	if (bytes < least)
-		bytes = (least + LEAST_STEP) & ~(size_t)(LEAST_STEP - 1);
-	memory = map_more(fd, offset, bytes);
-	close(fd);
-	if (memory == NULL)
-		return -1;
-	add_segment(memory, offset, bytes);
-	return 0;
-}
-
-/* Fills the file up to the pieces that were cut, and some more. Nothing was stored there yet. If that
- * fails, the pages are only slower at first. */
-static void fill_ahead(void)
-{
-	const struct incstack__spool_segment *segment = newest_segment();
-	const uint64_t offset = segment->offset + ((uintptr_t)spool.filled - segment->address);
-	const size_t most = (size_t)(spool.next + spool.left - spool.filled);
-	size_t bytes = (size_t)(spool.next - spool.filled) + FILLED_AHEAD;
-	int fd;
-
-	bytes = bytes < most ? bytes & ~(size_t)(UNIT_BYTES - 1) : most;
-	spool.filled += bytes;
-	fd = open_again();
-	if (fd < 0)
-		return;
-	if (within_limit(offset + bytes))
-		fill(fd, offset, bytes);
-	close(fd);
-}
-
-/* Returns a new piece, in the spool if possible. */
+/* Returns a new piece, in the file if possible. In the handler of a tick there is only what the
+ * file still has. */
 static void *cut(size_t bytes)
 {
-	void *memory;
+	void *memory = incstack__spool_file_cut(bytes);
 
-	if (spool.header == NULL || (spool.left < bytes && extend(bytes) != 0)) {
-		incstack__record_note(INCSTACK__NOTE_NO_SHARED_MEMORY);
-		return incstack__record_map(bytes);
-	}
-	memory = spool.next;
-	spool.next += bytes;
-	spool.left -= bytes;
-	if (spool.next > spool.filled)
-		fill_ahead();
-	return memory;
+	if (memory != NULL || incstack__record_local.handling)
+		return memory;
+	incstack__record_note(INCSTACK__NOTE_NO_SHARED_MEMORY);
+	return incstack__record_map(bytes);
 }
 
-static uint64_t offset_of(const void *memory)
+/* The handler of a tick does not wait for a lock. */
+static int take_lock(void)
 {
-	for (uint32_t i = 0; spool.header != NULL && i < spool.header->segments; i++) {
-		const struct incstack__spool_segment *s = &spool.header->segment[i];
-
-		if ((uintptr_t)memory - s->address < s->bytes)
-			return s->offset + ((uintptr_t)memory - s->address);
-	}
+	if (incstack__record_local.handling)
+		return incstack__lock_try(INCSTACK__LOCK_SPOOL);
+	incstack__lock_take(INCSTACK__LOCK_SPOOL);
 	return 0;
 }
 
-static void *take(struct piece **list, size_t bytes, int *is_new)
+/* Each thread may soon need memory in its handler. That of many threads is limited. */
+void incstack__spool_ahead(void)
+{
+	enum { AHEAD = 2 << 20, AHEAD_OF_USER = 3 * INCSTACK__CHUNK_BYTES, AHEAD_MOST = 64 << 20 };
+	size_t bytes;
+
+	incstack__lock_take(INCSTACK__LOCK_SPOOL);
+	bytes = AHEAD + __atomic_load_n(&spool.users, __ATOMIC_RELAXED) * AHEAD_OF_USER;
+	incstack__spool_file_ahead(bytes < AHEAD_MOST ? bytes : AHEAD_MOST);
+	incstack__lock_give(INCSTACK__LOCK_SPOOL);
+}
+
+/* Returns a free piece, or null. The lock is held. Handlers only add to `returned`. */
+static struct piece *take_free(struct pieces *pieces)
 {
 	struct piece *piece;
 
-	incstack__lock_take(INCSTACK__LOCK_SPOOL);
-	piece = *list;
-	*is_new = piece == NULL;
+	if (pieces->free == NULL)
+		pieces->free = __atomic_exchange_n(&pieces->returned, NULL, __ATOMIC_ACQUIRE);
+	piece = pieces->free;
 	if (piece != NULL)
-		*list = piece->next;
-	else
+		pieces->free = piece->next;
+	return piece;
+}
+
+static void *take(struct pieces *pieces, size_t bytes, int *is_new)
+{
+	struct piece *piece;
+
+	if (take_lock() != 0)
+		return NULL;
+	piece = take_free(pieces);
+	*is_new = piece == NULL;
+	if (piece == NULL)
 		piece = cut(bytes);
 	incstack__lock_give(INCSTACK__LOCK_SPOOL);
 	return piece;
 }
 
-static void give(struct piece **list, void *memory)
+static void give_without_lock(struct pieces *pieces, struct piece *piece)
+{
+	piece->next = __atomic_load_n(&pieces->returned, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&pieces->returned, &piece->next, piece, 1,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+static void give(struct pieces *pieces, void *memory)
 {
 	struct piece *piece = memory;
 
-	incstack__lock_take(INCSTACK__LOCK_SPOOL);
-	piece->next = *list;
-	*list = piece;
+	if (take_lock() != 0) {
+		give_without_lock(pieces, piece);
+		return;
+	}
+	piece->next = pieces->free;
+	pieces->free = piece;
 	incstack__lock_give(INCSTACK__LOCK_SPOOL);
 }
 
@@ -260,14 +137,15 @@ void incstack__spool_chunk_release(void *context, void *memory, size_t bytes)
 /* Adds a record to the spool's list, in which each record is once and stays for ever. */
 static void list_record(struct incstack__record *record)
 {
-	const uint64_t offset = offset_of(record);
+	struct incstack__spool_header *header = incstack__spool_file_header();
+	const uint64_t offset = incstack__spool_file_offset(record);
 
 	if (offset == 0)
 		return;
 	incstack__lock_take(INCSTACK__LOCK_SPOOL);
-	record->live.next = spool.header->records;
+	record->live.next = header->records;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	spool.header->records = offset;
+	header->records = offset;
 	incstack__lock_give(INCSTACK__LOCK_SPOOL);
 }
 
@@ -279,6 +157,7 @@ struct incstack__record *incstack__spool_record(void)
 
 	if (record == NULL)
 		return NULL;
+	__atomic_add_fetch(&spool.users, 1, __ATOMIC_RELAXED);
 	next = is_new ? 0 : record->live.next;
 	record->live.magic = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -294,7 +173,7 @@ struct incstack__record *incstack__spool_record(void)
 	return record;
 }
 
-static struct piece **rooms_of(size_t bytes)
+static struct pieces *rooms_of(size_t bytes)
 {
 	return &spool.rooms[__builtin_ctzl(bytes / INCSTACK__SPOOL_ROOM_LEAST)];
 }
@@ -350,119 +229,18 @@ void incstack__spool_record_release(struct incstack__record *record)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	record->log.used = 0;
 	incstack__spool_log_fit(record, INCSTACK__SPOOL_EVENT_BYTES);
+	__atomic_sub_fetch(&spool.users, 1, __ATOMIC_RELAXED);
 	give(&spool.records, record);
-}
-
-/* Returns the start time of the process: field 22 of /proc/self/stat. The fields are counted from
- * the end of the name, because the name may contain any character. */
-static uint64_t start_of_process(void)
-{
-	char text[1024];
-	const char *at;
-	uint64_t start = 0;
-
-	incstack__record_read_small("/proc/self/stat", text, sizeof(text));
-	at = strrchr(text, ')');
-	for (int field = 2; at != NULL && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	for (at = at != NULL ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
-		start = start * 10 + (uint64_t)(*at - '0');
-	return start;
-}
-
-static int make_file(void)
-{
-	struct stat status;
-	int fd;
-
-	unlink(spool.path); /* not truncated: it may be the memory of another process */
-	fd = open(spool.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0 || fstat(fd, &status) == 0)
-		return fd;
-	close(fd);
-	return -1;
-}
-
-static void describe(struct incstack__spool_header *header, int fd, uint64_t start_ns)
-{
-	struct stat status;
-
-	header->version = INCSTACK__SPOOL_VERSION;
-	header->pid = (uint64_t)incstack__recording.pid;
-	header->start_ns = start_ns;
-	header->process_start = start_of_process();
-	if (fstat(fd, &status) == 0) {
-		spool.device = status.st_dev;
-		spool.inode = status.st_ino;
-	}
-	spool.header = header;
-	add_segment(header, 0, LEAST_STEP);
-	spool.filled += FILLED_FIRST;
-	spool.next += INCSTACK__SPOOL_HEADER_BYTES;
-	spool.left -= INCSTACK__SPOOL_HEADER_BYTES;
-	header->magic = INCSTACK__SPOOL_MAGIC;
-}
-
-void incstack__spool_open(const char *trace, uint64_t start_ns)
-{
-	void *memory = NULL;
-	int fd;
-
-	snprintf(spool.path, sizeof(spool.path), "%s" INCSTACK__SPOOL_SUFFIX, trace);
-	fd = incstack__recording.wiped ? make_file() : -1;
-	if (fd >= 0)
-		memory = map_more(fd, 0, LEAST_STEP);
-	if (memory != NULL) {
-		fill(fd, 0, FILLED_FIRST);
-		describe(memory, fd, start_ns);
-	} else {
-		incstack__record_note(INCSTACK__NOTE_NO_SHARED_MEMORY);
-	}
-	if (fd >= 0)
-		close(fd);
-}
-
-void incstack__spool_rename(const char *trace, const char *new_trace)
-{
-	char old[sizeof(spool.path)];
-	char new[sizeof(spool.path)];
-
-	snprintf(old, sizeof(old), "%s" INCSTACK__SPOOL_SUFFIX, trace);
-	snprintf(new, sizeof(new), "%s" INCSTACK__SPOOL_SUFFIX, new_trace);
-	rename(old, new);
-}
-
-void incstack__spool_remove(void)
-{
-	struct stat status;
-
-	if (spool.header != NULL && stat(spool.path, &status) == 0 &&
-	    status.st_dev == spool.device && status.st_ino == spool.inode)
-		unlink(spool.path);
-}
-
-/* Calls `part` for each segment of the spool and ends its use. The list of segments is in the first
- * one, so it is copied before. */
-static void part_with(void (*part)(void *memory, size_t bytes))
-{
-	struct incstack__spool_segment segments[INCSTACK__SPOOL_SEGMENTS];
-	uint32_t count = 0;
-
-	if (spool.header != NULL) {
-		memcpy(segments, spool.header->segment, sizeof(segments));
-		count = spool.header->segments;
-	}
-	for (uint32_t i = 0; i < count; i++)
-		part((void *)segments[i].address, segments[i].bytes);
-	memset(&spool, 0, sizeof(spool));
 }
 
 void incstack__spool_leave(void)
 {
-	part_with(unmap);
+	incstack__spool_file_leave();
+	memset(&spool, 0, sizeof(spool));
 }
 
 void incstack__spool_make_private(void)
 {
-	part_with(incstack__record_make_private);
+	incstack__spool_file_make_private();
+	memset(&spool, 0, sizeof(spool));
 }

@@ -13,21 +13,6 @@
 #include "native/native.h"
 #include "recorder.h"
 
-/* Finds rules without libunwind, which unblocks libc's internal signals. Also, its locks and that
- * of the dynamic linker may be held by a thread that is stopped or that waits for this one. */
-static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
-{
-	/* Until the mode has changed, no return into code whose rule is asked for now may be
-	 * intercepted. acquire: pairs with the release in spare (host.c). */
-	const int spared = incstack__record_host_spares(address) ||
-			   __atomic_load_n(&incstack__recording.spared, __ATOMIC_ACQUIRE);
-	const int error = incstack_native_embedder()->find_rule_quickly(context, address, rule);
-
-	if (error == 0 && spared && rule->kind <= INCSTACK_RULE_FP_DEREF)
-		rule->flags |= INCSTACK_RULE_NO_BARRIER;
-	return error;
-}
-
 /* Returns the value of `name` in "name=value;name=value;file=anything", or -1. */
 static long option(const char *configuration, const char *name, char *text, size_t size)
 {
@@ -70,13 +55,18 @@ static void configure(const char *configuration)
 	option(configuration, "file", r->file, sizeof(r->file));
 	option(configuration, "mode", mode, sizeof(mode));
 	option(configuration, "crosscheck", crosscheck, sizeof(crosscheck));
+	r->kind = option(configuration, "kind", NULL, 0) == INCSTACK__TRACE_OF_CPU
+			  ? INCSTACK__TRACE_OF_CPU
+			  : INCSTACK__TRACE_OF_HEAP;
 	r->mode = incstack_native_mode(mode_of(mode));
 	incstack__record_host_look();
-	incstack__record_host_allocators();
 	r->interval = interval > 0 ? (uint64_t)interval : 1;
+	r->elapsed = option(configuration, "elapsed", NULL, 0) == 1;
 	r->crosscheck = check_of(crosscheck);
 	r->follow = option(configuration, "follow", NULL, 0) == 1;
 	r->pid = getpid();
+	if (r->kind == INCSTACK__TRACE_OF_HEAP)
+		incstack__record_host_allocators();
 }
 
 /* Makes a path from the plain name, the process number and the first free image number. */
@@ -146,8 +136,10 @@ static int create_runtime(void)
 	};
 
 	embedder = *incstack_native_embedder();
-	embedder.find_rule = find_rule;
-	embedder.find_rule_quickly = find_rule;
+	embedder.find_rule = incstack__record_find_rule;
+	embedder.find_rule_quickly = incstack__record_find_rule;
+	if (r->kind == INCSTACK__TRACE_OF_CPU)
+		embedder.find_rule_in_handler = incstack__record_find_rule;
 	embedder.allocate = incstack__record_allocate;
 	embedder.release = incstack__record_release;
 	embedder.allocate_traces = incstack__spool_chunk;
@@ -185,6 +177,8 @@ static void begin_again(const struct incstack__recording *parent)
 	r->pid = getpid();
 	r->changes = 1;
 	r->interval = parent->interval;
+	r->kind = parent->kind;
+	r->elapsed = parent->elapsed;
 	r->mode = parent->mode;
 	r->why = parent->why;
 	r->crosscheck = parent->crosscheck;
@@ -200,6 +194,8 @@ static void begin_again(const struct incstack__recording *parent)
 	incstack__native_walk_forked();
 	incstack__record_check_start();
 	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
+	if (r->kind == INCSTACK__TRACE_OF_CPU)
+		incstack__serve_begin();
 }
 
 static const struct incstack__recorder table = {
@@ -213,6 +209,28 @@ static const struct incstack__recorder table = {
 	.on_switch = incstack__record_switch,
 	.on_unload = incstack__record_unload,
 	.on_shown = incstack__record_shown,
+	.on_walk = incstack__record_walk,
+	.on_lookup = incstack__record_lookup,
+	.real_address = incstack__record_real_address,
+	.on_forbid = incstack__record_forbid,
+	.on_close = incstack__record_on_close,
+	.on_replace = incstack__record_on_replace,
+	.on_exec = incstack__record_exec,
+	.on_exit = incstack__record_exit,
+};
+
+static const struct incstack__recorder cpu_table = {
+	.on_alloc = incstack__serve_alloc,
+	.on_free = incstack__serve_free,
+	.on_new = incstack__serve_new,
+	.position = incstack__record_position,
+	.on_thread = incstack__serve_thread,
+	.on_thread_begin = incstack__serve_thread,
+	.on_jump = incstack__record_jump,
+	.on_thread_end = incstack__record_thread_end,
+	.on_switch = incstack__serve_switch,
+	.on_unload = incstack__record_unload,
+	.on_shown = incstack__serve_shown,
 	.on_walk = incstack__record_walk,
 	.on_lookup = incstack__record_lookup,
 	.real_address = incstack__record_real_address,
@@ -267,5 +285,8 @@ incstack__recorder_start(const char *configuration, const struct incstack__linke
 	r->shared_record->epoch = r->shared_record->live.epoch = r->epoch;
 	incstack__record_check_start();
 	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
-	return &table;
+	if (r->kind == INCSTACK__TRACE_OF_HEAP)
+		return &table;
+	incstack__serve_thread();
+	return &cpu_table;
 }

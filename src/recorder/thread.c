@@ -43,6 +43,8 @@ static struct incstack__record *create(void)
 	incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES);
 	incstack__record_publish(record);
 	lock();
+	if (r->kind == INCSTACK__TRACE_OF_CPU)
+		incstack__timer_start(record);
 	record->next = r->threads;
 	/* release: a fork may come at any time, and its child must find a complete record. */
 	__atomic_store_n(&r->threads, record, __ATOMIC_RELEASE);

@@ -326,6 +326,11 @@ int incstack__record_modules_are(struct incstack__record_counts *counts)
 	return same && incstack__record_linker_shows(newest);
 }
 
+int incstack__record_modules_unchanged(void)
+{
+	return incstack__record_linker_shows(newest_counts());
+}
+
 static void look(void)
 {
 	const struct incstack__record_counts newest = newest_counts();
@@ -435,14 +440,25 @@ static uint64_t cut_trace(const struct spans *blurred, const struct incstack_tra
 	return cut;
 }
 
+/* A handler of ticks has the lock already if the epoch was older when it began to write the batch
+ * (renew.c). Otherwise the epoch has changed since then, and the batch is written as if that had
+ * happened later. */
+static int lock_to_settle(void)
+{
+	if (incstack__record_local.handling)
+		return incstack__lock_try(INCSTACK__LOCK_MODULES);
+	incstack__lock_take(INCSTACK__LOCK_MODULES);
+	return 0;
+}
+
 uint32_t incstack__record_modules_settle(uint32_t epoch, const struct incstack_tree *tree,
 					 uint64_t *truncated)
 {
 	struct spans blurred;
 
-	if (epoch == __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE))
+	if (epoch == __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE) ||
+	    lock_to_settle() != 0)
 		return epoch;
-	incstack__lock_take(INCSTACK__LOCK_MODULES);
 	blurred = blurred_in(epoch);
 	for (const struct incstack_trace *i = tree->traces; blurred.count != 0 && i != NULL;
 	     i = i->next)

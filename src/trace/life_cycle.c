@@ -299,6 +299,11 @@ int incstack_sample_at_poll(struct incstack_stack *s, uint64_t id, uint64_t weig
 	return error == INCSTACK_EROOM && reserved ? reserved : error;
 }
 
+size_t incstack__stack_sample_room(const stack *s)
+{
+	return room_in(&s->arena);
+}
+
 int incstack_stack_stats(const struct incstack_stack *s, struct incstack_stats *stats)
 {
 	if (!s || !stats || stats->size < sizeof(size_t))

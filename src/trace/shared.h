@@ -39,6 +39,10 @@ bool incstack__stack_is_patched(const struct incstack_stack *s);
  * stays known, and the callers that were not captured are truncated (mode.c). */
 int incstack__stack_interrupted_at(struct incstack_stack *s, const struct incstack_top *top);
 
+/* As incstack_stack_room, but without what the completion of open traces may need: the room for
+ * samples alone (life_cycle.c). */
+size_t incstack__stack_sample_room(const struct incstack_stack *s);
+
 /* Walks the whole stack and uses nothing from earlier samples (full_walk.c). Writes the frames,
  * top first. Returns how many there are, or a negative INCSTACK_E* code: the stack is busy. */
 int incstack__full_walk(struct incstack_stack *s, const struct incstack_top *top,

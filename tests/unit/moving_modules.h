@@ -91,6 +91,8 @@ int incstack__record_linker_shows(struct incstack__record_counts counts)
 enum { EPOCHS = 2 * STEPS };
 
 struct incstack__recording incstack__recording;
+INCSTACK__TLS struct incstack__record_local incstack__record_local;
+static bool is_locked_elsewhere;
 static struct incstack__trace_modules written[EPOCHS]; /* the newest list of each */
 static char rules[PLACES][24]; /* the module of the rules that are known of a place */
 static size_t mapped;
@@ -178,6 +180,15 @@ void incstack__lock_take(enum incstack__lock lock)
 {
 	ck_assert_int_eq(lock, INCSTACK__LOCK_MODULES);
 	ck_assert_int_eq(locked++, 0);
+}
+
+/* As if another thread had the lock, or not. */
+int incstack__lock_try(enum incstack__lock lock)
+{
+	if (is_locked_elsewhere)
+		return -1;
+	incstack__lock_take(lock);
+	return 0;
 }
 
 void incstack__lock_give(enum incstack__lock lock)

@@ -11,67 +11,10 @@
 
 #include "../../src/recorder/small_file.c"
 #include "../../src/recorder/spool.c"
+#include "../../src/recorder/spool_file.c"
 
-#include "record_folder.h"
 #include "run_suite.h"
-
-struct incstack__recording incstack__recording;
-static char trace[64];
-static unsigned notes, locked, mapped, unmapped;
-static bool no_memory;
-
-/* The spool keeps this memory until the process ends, so it is remembered here: a leak check then
- * finds it. */
-void *incstack__record_map(size_t bytes)
-{
-	static void *kept[16];
-
-	if (no_memory || mapped == sizeof(kept) / sizeof(kept[0]))
-		return mapped++, NULL;
-	kept[mapped] = calloc(1, bytes);
-	return kept[mapped++];
-}
-
-void incstack__record_unmap(void *memory, size_t bytes)
-{
-	unmapped++;
-	ck_assert_int_eq(munmap(memory, bytes), 0);
-}
-
-void incstack__record_make_private(void *memory, size_t bytes)
-{
-	incstack__record_unmap((unsigned char *)memory - GUARD_BYTES, bytes + GUARD_BYTES);
-}
-
-void incstack__record_note(enum incstack__trace_note note)
-{
-	notes += note == INCSTACK__NOTE_NO_SHARED_MEMORY;
-}
-
-void incstack__lock_take(enum incstack__lock lock)
-{
-	ck_assert_int_eq(lock, INCSTACK__LOCK_SPOOL);
-	ck_assert_uint_eq(locked++, 0);
-}
-
-void incstack__lock_give(enum incstack__lock lock)
-{
-	ck_assert_int_eq(lock, INCSTACK__LOCK_SPOOL);
-	ck_assert_uint_eq(--locked, 0);
-}
-
-static void make_folder(void)
-{
-	make_folder_for("trace" INCSTACK__SPOOL_SUFFIX);
-	snprintf(trace, sizeof(trace), "%s/trace", folder);
-	incstack__recording.pid = getpid();
-	incstack__recording.wiped = 1;
-}
-
-static bool in_spool(const void *memory)
-{
-	return offset_of(memory) != 0;
-}
+#include "spooled.h"
 
 /* ---- the file --------------------------------------------------------------------------- */
 
@@ -90,7 +33,7 @@ START_TEST(begun_and_removed)
 
 	incstack__spool_open(trace, 77);
 	ck_assert_int_eq(next_descriptor(), next); /* the program's descriptors are its own */
-	header = spool.header;
+	header = spool_file.header;
 	ck_assert_ptr_nonnull(header);
 	ck_assert_int_eq(size_of_file(), LEAST_STEP);
 	ck_assert_uint_eq(header->magic, INCSTACK__SPOOL_MAGIC);
@@ -117,9 +60,9 @@ START_TEST(only_its_own_is_removed)
 	incstack__spool_remove();
 	ck_assert_int_eq(size_of_file(), 0);
 	ck_assert_int_eq(rename(other, path), 0);
-	spool.device++;
+	spool_file.device++;
 	incstack__spool_remove();
-	spool.device--;
+	spool_file.device--;
 	ck_assert_int_ne(size_of_file(), -1);
 	incstack__spool_remove();
 	ck_assert_int_eq(size_of_file(), -1);
@@ -147,7 +90,7 @@ START_TEST(refused_at_the_start)
 	incstack__spool_open(trace, 1);
 	ck_assert_uint_gt(refusal.calls, step->number);
 	refuse_nothing();
-	ck_assert_int_eq(spool.header != NULL, step->begun);
+	ck_assert_int_eq(spool_file.header != NULL, step->begun);
 	ck_assert_uint_eq(notes, !step->begun);
 	record = incstack__spool_record();
 	ck_assert_ptr_nonnull(record);
@@ -165,7 +108,7 @@ START_TEST(no_file_without_a_mark)
 {
 	incstack__recording.wiped = 0;
 	incstack__spool_open(trace, 1);
-	ck_assert_ptr_null(spool.header);
+	ck_assert_ptr_null(spool_file.header);
 	ck_assert_int_eq(size_of_file(), -1);
 	incstack__spool_remove();
 	incstack__spool_leave();
@@ -185,8 +128,8 @@ enum { GROWTHS = sizeof(growths) / sizeof(growths[0]), OTHER_FILES = 3 };
 
 static void use_up(void)
 {
-	ck_assert_ptr_nonnull(cut(spool.left));
-	ck_assert_uint_eq(spool.left, 0);
+	ck_assert_ptr_nonnull(cut(spool_file.left));
+	ck_assert_uint_eq(spool_file.left, 0);
 }
 
 /* The lowest descriptor that is free. The program finds the same one before and after. */
@@ -211,7 +154,7 @@ START_TEST(refused_while_it_grows)
 	if (growths[_i].call != NULL)
 		refuse(growths[_i].call, growths[_i].number, 1, growths[_i].error);
 	else
-		spool.header->segments = INCSTACK__SPOOL_SEGMENTS;
+		spool_file.header->segments = INCSTACK__SPOOL_SEGMENTS;
 	piece = incstack__spool_room(INCSTACK__SPOOL_ROOM_LEAST);
 	refuse_nothing();
 	ck_assert_ptr_nonnull(piece);
@@ -219,10 +162,10 @@ START_TEST(refused_while_it_grows)
 	ck_assert_uint_eq(notes, 1);
 	ck_assert_uint_eq(mapped, 1);
 	if (growths[_i].call == NULL)
-		spool.header->segments = 1;
+		spool_file.header->segments = 1;
 	piece = incstack__spool_room(INCSTACK__SPOOL_ROOM_LEAST);
 	ck_assert(in_spool(piece));
-	ck_assert_uint_eq(spool.header->segments, 2);
+	ck_assert_uint_eq(spool_file.header->segments, 2);
 	ck_assert_int_eq(size_of_file(), 2 * LEAST_STEP);
 	ck_assert_uint_eq(notes, 1);
 	ck_assert_int_eq(free_descriptor(), fd);
@@ -236,13 +179,13 @@ START_TEST(another_file)
 	use_up();
 	const int fd = free_descriptor();
 	if (_i == 0)
-		spool.device++;
+		spool_file.device++;
 	else if (_i == 1)
-		spool.inode++;
+		spool_file.inode++;
 	else
 		ck_assert_int_eq(unlink(path), 0);
 	ck_assert(!in_spool(incstack__spool_room(INCSTACK__SPOOL_ROOM_LEAST)));
-	ck_assert_uint_eq(spool.header->segments, 1);
+	ck_assert_uint_eq(spool_file.header->segments, 1);
 	ck_assert_uint_eq(notes, 1);
 	ck_assert_int_eq(free_descriptor(), fd);
 }
@@ -280,7 +223,7 @@ START_TEST(large_pieces)
 	ck_assert_uint_eq(notes, 0);
 	incstack__spool_leave();
 	ck_assert_uint_eq(unmapped, 2);
-	ck_assert_ptr_null(spool.header);
+	ck_assert_ptr_null(spool_file.header);
 }
 END_TEST
 
@@ -315,8 +258,8 @@ START_TEST(pages_are_there)
 	unsigned char *piece[PIECES];
 
 	incstack__spool_open(trace, 1);
-	ck_assert(is_there(spool.header, FILLED_FIRST));
-	ck_assert_uint_eq(spool.header->magic, INCSTACK__SPOOL_MAGIC);
+	ck_assert(is_there(spool_file.header, FILLED_FIRST));
+	ck_assert_uint_eq(spool_file.header->magic, INCSTACK__SPOOL_MAGIC);
 	for (int i = 0; i < PIECES; i++) {
 		piece[i] = incstack__spool_chunk(NULL, INCSTACK__CHUNK_BYTES);
 		ck_assert(in_spool(piece[i]));
@@ -326,8 +269,8 @@ START_TEST(pages_are_there)
 	}
 	for (int i = 0; i < PIECES; i++)
 		ck_assert(holds(piece[i], INCSTACK__CHUNK_BYTES, (unsigned char)(i + 1)));
-	ck_assert_uint_gt(spool.header->segments, 1);
-	ck_assert_uint_eq(spool.header->magic, INCSTACK__SPOOL_MAGIC);
+	ck_assert_uint_gt(spool_file.header->segments, 1);
+	ck_assert_uint_eq(spool_file.header->magic, INCSTACK__SPOOL_MAGIC);
 	ck_assert_uint_eq(notes, 0);
 }
 END_TEST
@@ -346,7 +289,7 @@ START_TEST(pages_come_later)
 	int fd;
 
 	incstack__spool_open(trace, 1);
-	ck_assert_ptr_nonnull(cut((size_t)(spool.filled - spool.next)));
+	ck_assert_ptr_nonnull(cut((size_t)(spool_file.filled - spool_file.next)));
 	fd = free_descriptor();
 	if (fills[_i].call != NULL)
 		refuse(fills[_i].call, 0, 1, fills[_i].error);
@@ -358,7 +301,7 @@ START_TEST(pages_come_later)
 	ck_assert(in_spool(piece));
 	ck_assert_int_eq(free_descriptor(), fd);
 	memset(piece, 1, INCSTACK__CHUNK_BYTES);
-	while (spool.left >= INCSTACK__CHUNK_BYTES)
+	while (spool_file.left >= INCSTACK__CHUNK_BYTES)
 		ck_assert(in_spool(incstack__spool_chunk(NULL, INCSTACK__CHUNK_BYTES)));
 	ck_assert(holds(piece, INCSTACK__CHUNK_BYTES, 1));
 	ck_assert_uint_eq(notes, 0);
@@ -374,7 +317,7 @@ START_TEST(records_are_used_again)
 
 	incstack__spool_open(trace, 1);
 	record = incstack__spool_record();
-	ck_assert_uint_eq(spool.header->records, offset_of(record));
+	ck_assert_uint_eq(spool_file.header->records, incstack__spool_file_offset(record));
 	ck_assert_uint_eq(record->live.next, 0);
 	ck_assert_uint_eq(record->log.size, INCSTACK__SPOOL_EVENT_BYTES);
 	record->tid = 5;
@@ -388,7 +331,7 @@ START_TEST(records_are_used_again)
 	incstack__spool_record_release(record);
 	ck_assert_uint_eq(record->live.events, 0);
 	ck_assert_ptr_eq(incstack__spool_record(), record);
-	ck_assert_uint_eq(spool.header->records, offset_of(record));
+	ck_assert_uint_eq(spool_file.header->records, incstack__spool_file_offset(record));
 	ck_assert_uint_eq(record->live.next, 0);
 	ck_assert_uint_eq(record->live.magic, 0);
 	ck_assert_uint_eq(record->live.thread, 0);
@@ -396,11 +339,11 @@ START_TEST(records_are_used_again)
 	ck_assert_uint_eq(record->traces, 0);
 	ck_assert_uint_eq(record->log.used, 0);
 	other = incstack__spool_record();
-	ck_assert_uint_eq(other->live.next, offset_of(record));
+	ck_assert_uint_eq(other->live.next, incstack__spool_file_offset(record));
 	incstack__spool_record_release(other);
 	ck_assert_ptr_eq(incstack__spool_record(), other);
-	ck_assert_uint_eq(other->live.next, offset_of(record));
-	ck_assert_uint_eq(spool.header->records, offset_of(other));
+	ck_assert_uint_eq(other->live.next, incstack__spool_file_offset(record));
+	ck_assert_uint_eq(spool_file.header->records, incstack__spool_file_offset(other));
 	ck_assert_ptr_null(incstack__spool_chunk(NULL, INCSTACK__CHUNK_BYTES - 1));
 	ck_assert_ptr_null(incstack__spool_chunk(NULL, INCSTACK__CHUNK_BYTES + 1));
 }

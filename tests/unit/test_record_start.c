@@ -27,10 +27,9 @@ static struct incstack_options created;
 static struct incstack_embedder created_embedder;
 static char opened[4][PATH], noted_in[PATH], renamed[4][2 * PATH];
 static unsigned opens, spools_renamed, notes, quiet, loud, looks, published, linker, closed,
-	modules, checks, forked, spares_asked;
+	modules, checks, forked, served, begun;
 static unsigned refused_opens; /* bit n: the nth open is refused */
 static bool no_keys, no_locks, no_forks, no_record, no_stack, no_room, no_runtime;
-static int native_error, spares;
 static void (*again)(const struct incstack__recording *);
 
 #pragma GCC diagnostic push
@@ -75,17 +74,9 @@ uint32_t incstack_native_mode(uint32_t wanted)
 	return wanted;
 }
 
-static int find_native(void *context, uintptr_t address, struct incstack_rule *rule)
-{
-	if (native_error == 0)
-		*rule = (struct incstack_rule){.kind = (uint8_t)address};
-	return native_error;
-}
-
 const struct incstack_embedder *incstack_native_embedder(void)
 {
-	static const struct incstack_embedder embedder = {.size = sizeof(embedder),
-							  .find_rule_quickly = find_native};
+	static const struct incstack_embedder embedder = {.size = sizeof(embedder)};
 	return &embedder;
 }
 
@@ -144,12 +135,13 @@ int incstack__record_keys(void)
 	}
 COUNT(int, incstack__record_host_look, looks, 0, void)
 COUNT(void, incstack__record_host_allocators, looks, , void)
-COUNT(int, incstack__record_host_spares, spares_asked, spares, uintptr_t address)
 COUNT(void, incstack__record_linker_begin, linker, , const struct incstack__linker_view *before)
 COUNT(void, incstack__pools_close, closed, , void)
 COUNT(void, incstack__record_check_start, checks, , void)
 COUNT(int, incstack_runtime_forked, forked, 0, struct incstack_runtime *runtime)
 COUNT(void, incstack__native_walk_forked, forked, , void)
+COUNT(void, incstack__serve_thread, served, , void)
+COUNT(void, incstack__serve_begin, begun, , void)
 COUNT(void, incstack__record_protect, quiet, , struct incstack__protection *before)
 COUNT(void, incstack__record_unprotect, loud, , const struct incstack__protection *before)
 
@@ -172,6 +164,14 @@ UNUSED(void, incstack__record_new, const void *block, size_t bytes, struct incst
        uint64_t position)
 UNUSED(uint64_t, incstack__record_position, void)
 UNUSED(void, incstack__record_thread, void)
+UNUSED(int, incstack__record_find_rule, void *context, uintptr_t address,
+       struct incstack_rule *rule)
+UNUSED(void, incstack__serve_alloc, const void *block, size_t bytes, struct incstack__caller caller)
+UNUSED(void, incstack__serve_free, const void *block)
+UNUSED(void, incstack__serve_new, const void *block, size_t bytes, struct incstack__caller caller,
+       uint64_t position)
+UNUSED(void, incstack__serve_switch, const void *ucontext)
+UNUSED(void, incstack__serve_shown, uintptr_t *slot)
 UNUSED(void, incstack__record_jump, uintptr_t sp)
 UNUSED(void, incstack__record_thread_end, void)
 UNUSED(void, incstack__record_switch, const void *to)
@@ -281,25 +281,25 @@ START_TEST(options_and_defaults)
 }
 END_TEST
 
-START_TEST(rules_without_barriers)
+START_TEST(kinds_of_recording)
 {
-	struct incstack_rule rule = {0};
+	const struct incstack__recorder *heap = start_with("file=%s");
+	const struct incstack__recorder *cpu;
 
-	ck_assert_ptr_nonnull(start_with("file=%s"));
-	for (int by = 0; by < 3; by++) {
-		spares = by == 1;
-		incstack__recording.spared = by == 2;
-		for (uintptr_t kind = 0; kind <= INCSTACK_RULE_END; kind++) {
-			memset(&rule, 0, sizeof(rule));
-			ck_assert_int_eq(created_embedder.find_rule(NULL, kind, &rule), 0);
-			ck_assert_int_eq((rule.flags & INCSTACK_RULE_NO_BARRIER) != 0,
-					 by && kind <= INCSTACK_RULE_FP_DEREF);
-		}
-	}
-	native_error = INCSTACK_EUNWIND;
-	memset(&rule, 0, sizeof(rule));
-	ck_assert_int_eq(created_embedder.find_rule_quickly(NULL, 1, &rule), INCSTACK_EUNWIND);
-	ck_assert_uint_eq(rule.flags, 0);
+	ck_assert_uint_eq(incstack__recording.kind, INCSTACK__TRACE_OF_HEAP);
+	ck_assert_ptr_null(created_embedder.find_rule_in_handler);
+	ck_assert_ptr_null(heap->on_thread_begin);
+	ck_assert_uint_eq(served, 0);
+	cpu = start_with("kind=1;interval=1000000;file=%s");
+	ck_assert_ptr_nonnull(cpu);
+	ck_assert_uint_eq(incstack__recording.kind, INCSTACK__TRACE_OF_CPU);
+	ck_assert(created_embedder.find_rule == incstack__record_find_rule);
+	ck_assert(created_embedder.find_rule_in_handler == incstack__record_find_rule);
+	ck_assert(cpu->on_thread_begin == incstack__serve_thread);
+	ck_assert_uint_eq(served, 1);
+	ck_assert_int_eq(incstack__recording.elapsed, 0);
+	ck_assert_ptr_nonnull(start_with("kind=1;elapsed=1;file=%s"));
+	ck_assert_int_eq(incstack__recording.elapsed, 1);
 }
 END_TEST
 
@@ -471,7 +471,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, make_folder, clean);
 	tcase_add_test(tests, options_and_defaults);
-	tcase_add_test(tests, rules_without_barriers);
+	tcase_add_test(tests, kinds_of_recording);
 	tcase_add_test(tests, file_of_the_first_process);
 	tcase_add_test(tests, file_that_is_refused);
 	tcase_add_test(tests, file_of_a_child);

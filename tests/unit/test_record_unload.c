@@ -226,6 +226,31 @@ START_TEST(late_looks)
 }
 END_TEST
 
+/* It does not wait for the lock. What it writes then belongs to the epoch in which it was recorded. */
+START_TEST(settled_in_a_handler)
+{
+	struct incstack_frame_object frame = {.flags = INCSTACK_OBJECT_BASE};
+	const struct incstack_trace trace = {.top = &frame};
+	const struct incstack_tree tree = {.traces = &trace};
+	uint64_t cut_here = 0;
+
+	begin();
+	load(2);
+	incstack__record_modules();
+	frame.method = loaded[2].low + 1;
+	unload(2);
+	incstack__record_modules();
+	incstack__record_local.handling = 1;
+	is_locked_elsewhere = true;
+	ck_assert_uint_eq(incstack__record_modules_settle(2, &tree, &cut_here), 2);
+	is_locked_elsewhere = false;
+	ck_assert_uint_eq(cut_here, 0);
+	ck_assert_uint_eq(incstack__record_modules_settle(2, &tree, &cut_here), 3);
+	ck_assert_uint_eq(cut_here, 1);
+	incstack__record_local.handling = 0;
+}
+END_TEST
+
 /* The list is written to the child's file, if it has one. */
 START_TEST(forked_child)
 {
@@ -254,6 +279,7 @@ int main(void)
 	tcase_add_test(tests, no_memory_for_lists);
 	tcase_add_test(tests, too_many_announcements);
 	tcase_add_test(tests, late_looks);
+	tcase_add_test(tests, settled_in_a_handler);
 	tcase_add_test(tests, forked_child);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finds the unwind rules for the core, in the handler of a tick too.
+ */
+#include "native/native.h"
+#include "recorder.h"
+
+/* Finds rules without libunwind, which unblocks libc's internal signals. Also, its locks and that
+ * of the dynamic linker may be held by a thread that is stopped or that waits for this one.
+ *
+ * In a handler it never fails with INCSTACK_EUNWIND, because another thread would ask for the rule
+ * later, perhaps while the code is unloaded. Only the thread that runs the code may read its rules. */
+int incstack__record_find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	if (incstack__record_local.handling && !incstack__record_host_knows(address))
+		return INCSTACK_EBUSY;
+	/* Until the mode has changed, no return into code whose rule is asked for now may be
+	 * intercepted. acquire: pairs with the release in spare (host.c). */
+	const int spared = incstack__record_host_spares(address) ||
+			   __atomic_load_n(&incstack__recording.spared, __ATOMIC_ACQUIRE);
+	const int error = incstack_native_embedder()->find_rule_quickly(context, address, rule);
+
+	if (error == 0 && spared && rule->kind <= INCSTACK_RULE_FP_DEREF)
+		rule->flags |= INCSTACK_RULE_NO_BARRIER;
+	return error == INCSTACK_EUNWIND && incstack__record_local.handling ? INCSTACK_EBUSY
+									    : error;
+}

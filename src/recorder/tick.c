@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Samples the code that the signal of a timer has interrupted. The handler may have interrupted
+ * anything: libc with its locks held, the recorder, a return through a thunk. So it only reads and
+ * stores. Memory, rules of new code and writing are left to the next call of the program that the
+ * stub interposes (serve.c), or are done here if that needs no memory from the kernel and
+ * no waiting.
+ *
+ * Each tick is counted as taken, or as failed with the reason.
+ */
+#define _GNU_SOURCE
+#include <time.h>
+#include <ucontext.h>
+
+#include "interrupted.h"
+#include "modules.h"
+#include "recorder.h"
+
+enum {
+	EVENT_BYTES = INCSTACK__TRACE_WIDE_BYTES + INCSTACK__TRACE_WORD_BYTES,
+	ROOM_BYTES = 8 << 10,
+	SERVE_AFTER_TICKS = 25,
+	STACK_TO_UNWIND = 24 << 10, /* by libunwind */
+};
+
+struct tick {
+	struct incstack__record *record;
+	uint64_t ticks;
+	struct incstack_top top;
+	int is_elsewhere; /* on the stack of a fiber */
+	int may_serve;
+};
+
+/* Whether the open batch cannot take another event: code was unloaded since it began, or it is
+ * full, or the mode of the recording has changed. */
+static int must_be_served(const struct incstack__record *record)
+{
+	return record->epoch != __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE) ||
+	       record->log.size - record->log.used < EVENT_BYTES || record->tree != NULL ||
+	       incstack__stack_sample_room(record->stack) < ROOM_BYTES ||
+	       (record->check != NULL && !incstack__record_check_room(record)) ||
+	       (incstack__recording.fallen && !record->fallen);
+}
+
+/* Whether a module may have gone whose rules are still known. */
+static int is_unloading(void)
+{
+	return incstack__record_is_unloading() && !incstack__record_modules_unchanged();
+}
+
+/* Whether the batch should be written after a sample, while there is still room if that fails. */
+static int should_be_served(const struct incstack__record *record)
+{
+	return must_be_served(record) || record->log.used > record->log.size / 2 ||
+	       incstack__stack_sample_room(record->stack) < INCSTACK__RESERVE_BYTES / 2;
+}
+
+static enum incstack__tick is_described(const struct incstack__record *record,
+					const struct incstack_top *top)
+{
+	switch (incstack__interrupted_is_described(record, top)) {
+	case INCSTACK__NATIVE_NO_RULE:
+		return INCSTACK__TICK_NO_RULE;
+	case INCSTACK__NATIVE_INEXACT:
+		return INCSTACK__TICK_INEXACT;
+	default:
+		return INCSTACK__TICK_TAKEN;
+	}
+}
+
+/* Writes the batch if that must be done before the next sample. The traces are completed by a walk
+ * through the interrupted frames, so the rules must describe these. */
+static void serve_if_due(const struct tick *tick)
+{
+	struct incstack__record *record = tick->record;
+
+	if (must_be_served(record) && !incstack_stack_is_busy(record->stack) && !is_unloading() &&
+	    !incstack__trampoline_contains(tick->top.pc) &&
+	    is_described(record, &tick->top) == INCSTACK__TICK_TAKEN)
+		incstack__renew_in_handler(record);
+}
+
+/* Whether a sample can be taken. */
+static enum incstack__tick check(const struct tick *tick)
+{
+	const struct incstack__record *record = tick->record;
+	enum incstack__tick what = INCSTACK__TICK_TAKEN;
+
+	if (incstack_stack_is_busy(record->stack))
+		return INCSTACK__TICK_RECORDER;
+	if (is_unloading())
+		return INCSTACK__TICK_UNLOADING;
+	if (!incstack__trampoline_contains(tick->top.pc))
+		what = is_described(record, &tick->top);
+	if (what != INCSTACK__TICK_TAKEN || !must_be_served(record))
+		return what;
+	return tick->may_serve ? INCSTACK__TICK_NO_ROOM : INCSTACK__TICK_NO_STACK;
+}
+
+/* Takes the sample. In the trampoline the pc is not that of the trace's top, so there is no walk to
+ * compare. */
+static enum incstack__tick take(struct incstack__record *record, const struct incstack_top *top)
+{
+	uint64_t *started = &record->slot->samples_started;
+	int error;
+
+	if (record->check != NULL)
+		incstack__record_check_skip(record, record->traces);
+	__atomic_add_fetch(started, 1, __ATOMIC_RELAXED);
+	error = incstack_sample(record->stack, record->traces, 0, top);
+	if (error != 0) {
+		__atomic_sub_fetch(started, 1, __ATOMIC_RELAXED);
+		if (error == INCSTACK_EUNWIND)
+			return INCSTACK__TICK_NO_RULE;
+		return error == INCSTACK_EBUSY ? INCSTACK__TICK_RECORDER : INCSTACK__TICK_NO_ROOM;
+	}
+	if (record->check != NULL && !incstack__trampoline_contains(top->pc))
+		incstack__record_check_walk(record, record->traces, top);
+	record->traces++;
+	return INCSTACK__TICK_TAKEN;
+}
+
+/* The vDSO reads the time-stamp counter, which the program may have forbidden. */
+static uint64_t stamp_now(void)
+{
+	struct timespec now;
+
+	if (__atomic_load_n(&incstack__recording.counter, __ATOMIC_RELAXED) != 0)
+		return __atomic_add_fetch(&incstack__recording.counter, 1, __ATOMIC_SEQ_CST);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void count(struct incstack__record *record, enum incstack__tick what, uint64_t ticks)
+{
+	__atomic_add_fetch(&record->live.ticks[what], 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&record->live.ticks[INCSTACK__TICK_MERGED], ticks - 1, __ATOMIC_RELAXED);
+}
+
+static uint64_t truncated(const struct incstack__record *record)
+{
+	struct incstack_stats stats = {.size = sizeof(stats)};
+
+	incstack_stack_stats(record->stack, &stats);
+	return stats.truncated;
+}
+
+static void store(struct incstack__record *record, uint64_t ticks, uint64_t trace)
+{
+	if (incstack__trace_put_alloc(&record->log, stamp_now(), 0, ticks, trace) != 0)
+		record->live.dropped++;
+}
+
+/* Mostly called on the record's own stack, from which the core cannot see which frames are gone. After
+ * a sample it knows that. */
+static void sample(void *argument)
+{
+	const struct tick *tick = argument;
+	struct incstack__record *record = tick->record;
+	const uint64_t cut = truncated(record);
+	enum incstack__tick what;
+
+	if (tick->is_elsewhere)
+		serve_if_due(tick);
+	what = check(tick);
+	if (what == INCSTACK__TICK_TAKEN)
+		what = take(record, &tick->top);
+	count(record, what, tick->ticks);
+	store(record, tick->ticks,
+	      what == INCSTACK__TICK_TAKEN ? record->traces - 1 : INCSTACK__TRACE_NO_TRACE);
+	if (what == INCSTACK__TICK_TAKEN && should_be_served(record) &&
+	    !incstack__trampoline_contains(tick->top.pc))
+		incstack__renew_in_handler(record);
+	if (++record->since % SERVE_AFTER_TICKS == 0 || what != INCSTACK__TICK_TAKEN ||
+	    truncated(record) != cut)
+		record->due = 1;
+}
+
+/* The program's stack may be too small for a sample. But a batch that must be written before a sample
+ * is written there: the core then finds out which frames are gone. A handler on a signal stack
+ * stays there if it can, because the kernel takes that stack for unused otherwise. */
+static void handle(struct incstack__record *record, uint64_t ticks, const ucontext_t *context)
+{
+	const struct incstack__place place = incstack__place_of_caller(record, &context->uc_stack);
+	const int suffices = place.left >= INCSTACK__STACK_TO_SERVE;
+	struct tick tick = {
+		.record = record,
+		.ticks = ticks,
+		.top = incstack__native_interrupted_top(context),
+		.is_elsewhere = place.where == INCSTACK__ON_OTHER_STACK,
+		.may_serve = suffices || place.where == INCSTACK__ON_OTHER_STACK,
+	};
+
+	if (suffices)
+		serve_if_due(&tick);
+	incstack__record_local.no_second_tick =
+		place.where == INCSTACK__ON_SIGNAL_STACK && place.left < STACK_TO_UNWIND;
+	if (suffices && place.where == INCSTACK__ON_SIGNAL_STACK)
+		sample(&tick);
+	else
+		incstack__own_stack_run(record, sample, &tick);
+}
+
+void incstack__tick(uint64_t ticks, const void *ucontext)
+{
+	struct incstack__record *record = incstack__record_local.mine;
+
+	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+		return;
+	if (record == NULL) {
+		count(incstack__recording.shared_record, INCSTACK__TICK_NO_RECORD, ticks);
+	} else if (incstack__record_local.state != 0) {
+		count(record, INCSTACK__TICK_RECORDER, ticks);
+	} else {
+		incstack__record_local.state = (uintptr_t)__builtin_frame_address(0);
+		incstack__record_local.handling = 1;
+		handle(record, ticks, ucontext);
+		incstack__record_local.handling = 0;
+		incstack__record_local.state = 0;
+	}
+}
