@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "heapfile/trace_format.h"
 #include "record.h"
 
 static const char help[] =
@@ -80,8 +81,11 @@ int tool_heap(int argc, char **argv)
 					      {"follow-children", no_argument, NULL, 'f'},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
-	struct tool_record_options options = {
-		.command = "heap", .interval = 1, .mode = "patch", .crosscheck = "no"};
+	struct tool_record_options options = {.command = "heap",
+					      .kind = INCSTACK__TRACE_OF_HEAP,
+					      .interval = 1,
+					      .mode = "patch",
+					      .crosscheck = "no"};
 	const char *file = NULL;
 	int option;
 	int status;

@@ -15,6 +15,7 @@
 static const char help[] =
 	"usage: incstack COMMAND [OPTIONS]\n"
 	"\n"
+	"  cpu [OPTIONS] -- PROGRAM [ARGS]    profile where PROGRAM spends CPU time\n"
 	"  heap [OPTIONS] -- PROGRAM [ARGS]   profile what PROGRAM allocates\n"
 	"  report FILE [OPTIONS]              print the hot spots of a profile or trace file\n"
 	"  convert INPUT OUTPUT               write a profile in another format\n"
@@ -71,9 +72,11 @@ static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{"heap", tool_heap},       {"report", tool_report}, {"convert", tool_convert},
-	{"compare", tool_compare}, {"merge", tool_merge},   {"help", print_help},
-	{"--help", print_help},    {"-h", print_help},      {"--version", print_version},
+	{"cpu", tool_cpu},         {"heap", tool_heap},
+	{"report", tool_report},   {"convert", tool_convert},
+	{"compare", tool_compare}, {"merge", tool_merge},
+	{"help", print_help},      {"--help", print_help},
+	{"-h", print_help},        {"--version", print_version},
 	{"-V", print_version},
 };
 

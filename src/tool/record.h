@@ -14,14 +14,16 @@
 
 struct tool_record_options {
 	const char *command;         /* the name of the subcommand */
+	unsigned kind;               /* enum incstack__trace_kind */
 	char *file;                  /* the trace file, absolute */
-	unsigned long long interval; /* mean bytes between samples */
+	unsigned long long interval; /* mean bytes, or nanoseconds, between samples */
 	const char *mode;
 	const char *crosscheck; /* the walker that each trace is compared with, or "no" */
 	int follow;
 	char **program; /* and its arguments */
 };
 
+int tool_cpu(int argc, char **argv);
 int tool_heap(int argc, char **argv);
 int tool_report(int argc, char **argv);
 

@@ -34,14 +34,14 @@ unsigned tool_columns(FILE *out)
 	return columns < 50 ? 50 : (unsigned)columns;
 }
 
-/* Computes the sum. Lost are the samples that were started, or that the recorder refused, and that
- * have no trace in the file. */
 static void take_sum(const struct tool_report *report, struct tool_sum *sum)
 {
 	const struct incstack__trace_totals *totals = incstack__trace_reader_totals(report->reader);
 	const struct incstack__replay *replay = report->replay;
 
 	*sum = (struct tool_sum){
+		.is_cpu = tool_report_is_cpu(report),
+		.cpu_ns = replay->bytes,
 		.traces = totals->traces,
 		.crosschecked = totals->tally.crosschecked,
 		.mismatches = totals->tally.mismatches,
@@ -56,6 +56,7 @@ static void take_sum(const struct tool_report *report, struct tool_sum *sum)
 		.mode_traces = totals->traces,
 		.mode = totals->tally.mode,
 	};
+	memcpy(sum->ticks, totals->tally.ticks, sizeof(sum->ticks));
 }
 
 static int write_file(const struct incstack_profile *profile, enum incstack_profile_format format,
@@ -101,7 +102,8 @@ static int write_profile(struct incstack_profile *profile, const char *prefix, F
 	return failed;
 }
 
-static int write_files(const struct tool_report *report, const char *prefix, FILE *out)
+static int write_files(const struct tool_report *report, const char *prefix, FILE *out,
+		       unsigned columns)
 {
 	struct incstack_profile *profile;
 	const uint64_t deep = tool_report_deep(report);
@@ -113,6 +115,8 @@ static int write_files(const struct tool_report *report, const char *prefix, FIL
 
 	if (error != 0)
 		return say_error(error);
+	if (tool_report_is_cpu(report))
+		tool_report_cpu(report, profile, out, columns);
 	if (deep > 0)
 		fprintf(out,
 			"\nnote: %" PRIu64 " contexts have more than %d frames; flame graph and "
@@ -133,9 +137,10 @@ static int report_reader(struct incstack__trace_reader *reader, const char *pref
 	if (incstack__replay_run(&replay, reader) != 0 || report.symbols == NULL) {
 		fprintf(stderr, "incstack: out of memory; try a larger --interval\n");
 	} else {
-		tool_report_text(&report, out, columns);
+		if (!tool_report_is_cpu(&report))
+			tool_report_heap(&report, out, columns);
 		fflush(out);
-		status = write_files(&report, prefix, out);
+		status = write_files(&report, prefix, out, columns);
 		if (sum != NULL)
 			take_sum(&report, sum);
 	}

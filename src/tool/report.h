@@ -18,9 +18,25 @@ struct tool_report {
 	struct tool_symbols *symbols;
 };
 
-/* Prints the report for people: totals, then the hottest contexts by each metric. */
-void tool_report_text(const struct tool_report *report, FILE *out, unsigned columns);
-/* Parts of it: how the process ended; a context, innermost frame first. */
+int tool_report_is_cpu(const struct tool_report *report);
+
+/* Prints the report for people: totals, then the hottest functions and contexts. That of a CPU
+ * profile takes the functions from the profile. */
+void tool_report_heap(const struct tool_report *report, FILE *out, unsigned columns);
+void tool_report_cpu(const struct tool_report *report, const struct incstack_profile *profile,
+		     FILE *out, unsigned columns);
+
+/* Parts of it: what was recorded, and what is wrong with it; the hottest contexts by a metric; how
+ * the process ended; a context, innermost frame first. */
+struct tool_metric {
+	const char *title;
+	size_t offset;    /* in struct incstack__cct_values */
+	const char *unit; /* as in a profile */
+};
+void tool_report_head(const struct tool_report *report, const char *title, FILE *out,
+		      unsigned columns);
+void tool_report_metric(const struct tool_report *report, const struct tool_metric *metric,
+			FILE *out, unsigned columns);
 void tool_report_end(const struct tool_report *report, FILE *out, unsigned columns);
 void tool_report_frames(const struct tool_report *report, uint32_t node, FILE *out,
 			unsigned columns);
@@ -51,10 +67,19 @@ struct tool_sum {
 	uint64_t bytes;
 	uint64_t mode_traces; /* of the file whose mode is shown: the one with the most traces */
 	uint32_t mode;
+	int is_cpu;
+	uint64_t cpu_ns;                 /* that the samples stand for */
+	uint64_t ticks[INCSTACK__TICKS]; /* of a CPU profile */
 };
 
 void tool_sum_add(struct tool_sum *sum, const struct tool_sum *one);
+/* Prints the last line, or of a CPU profile the last two. */
 void tool_sum_print(const struct tool_sum *sum, FILE *out);
+/* What became of the ticks. */
+struct tool_ticks {
+	uint64_t expected, failed, lost;
+};
+struct tool_ticks tool_ticks_of(const uint64_t ticks[INCSTACK__TICKS]);
 
 /* Returns the width of the terminal that a stream writes to, else $COLUMNS, else 100; at least
  * 50. */

@@ -16,6 +16,11 @@ static const struct incstack_profile_kind kinds[] = {
 	{"live at exit", "bytes"},
 };
 
+static const struct incstack_profile_kind cpu_kinds[] = {
+	{"CPU time", "nanoseconds"},
+	{"samples", "count"},
+};
+
 static int has_values(const struct incstack__cct_values *values)
 {
 	return values->bytes != 0 || values->calls != 0 || values->live != 0 || values->peak != 0;
@@ -176,7 +181,11 @@ static int fill(struct incstack_profile *profile, const struct tool_report *repo
 
 int tool_report_profile(const struct tool_report *report, struct incstack_profile **profile)
 {
-	int error = incstack_profile_create(kinds, sizeof(kinds) / sizeof(kinds[0]), profile);
+	int error =
+		tool_report_is_cpu(report)
+			? incstack_profile_create(cpu_kinds,
+						  sizeof(cpu_kinds) / sizeof(cpu_kinds[0]), profile)
+			: incstack_profile_create(kinds, sizeof(kinds) / sizeof(kinds[0]), profile);
 
 	if (error == 0) {
 		error = fill(*profile, report);

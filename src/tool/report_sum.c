@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints the last line of a report, and computes the numbers that it shares with the text.
+ * Prints the last line of a report, or the last two of a CPU profile's, and computes the numbers that
+ * it shares with the text.
  */
 #include <inttypes.h>
 
 #include "report.h"
 
+int tool_report_is_cpu(const struct tool_report *report)
+{
+	return incstack__trace_reader_header(report->reader)->kind == INCSTACK__TRACE_OF_CPU;
+}
+
+/* Lost are the samples that were started, or that the recorder refused, and that have no trace in the
+ * file. */
 uint64_t tool_report_lost(const struct incstack__trace_totals *totals)
 {
 	if (totals->started == 0)
@@ -37,6 +45,36 @@ void tool_sum_add(struct tool_sum *sum, const struct tool_sum *one)
 	incstack__trace_count(&sum->popped_sum, one->popped_sum);
 	incstack__trace_count(&sum->popped_count, one->popped_count);
 	incstack__trace_count(&sum->bytes, one->bytes);
+	sum->is_cpu |= one->is_cpu;
+	incstack__trace_count(&sum->cpu_ns, one->cpu_ns);
+	for (int i = 0; i < INCSTACK__TICKS; i++)
+		incstack__trace_count(&sum->ticks[i], one->ticks[i]);
+}
+
+struct tool_ticks tool_ticks_of(const uint64_t ticks[INCSTACK__TICKS])
+{
+	struct tool_ticks all = {0};
+
+	for (int i = 0; i < INCSTACK__TICKS; i++) {
+		incstack__trace_count(&all.expected, ticks[i]);
+		if (i >= INCSTACK__TICK_LOST_FIRST)
+			incstack__trace_count(&all.lost, ticks[i]);
+		else if (i >= INCSTACK__TICK_FAILED_FIRST)
+			incstack__trace_count(&all.failed, ticks[i]);
+	}
+	return all;
+}
+
+static void print_ticks(const struct tool_sum *sum, FILE *out)
+{
+	const struct tool_ticks all = tool_ticks_of(sum->ticks);
+	const uint64_t signals = all.expected - all.lost;
+
+	fprintf(out,
+		"incstack: expected=%" PRIu64 " taken=%" PRIu64 " queued=%" PRIu64
+		" failed=%" PRIu64 " lost=%" PRIu64 " reached_ns=%" PRIu64 "\n",
+		all.expected, sum->ticks[INCSTACK__TICK_TAKEN], sum->ticks[INCSTACK__TICK_QUEUED],
+		all.failed, all.lost, signals > 0 ? sum->cpu_ns / signals : 0);
 }
 
 static double mean(uint64_t total, uint64_t count)
@@ -46,6 +84,8 @@ static double mean(uint64_t total, uint64_t count)
 
 void tool_sum_print(const struct tool_sum *sum, FILE *out)
 {
+	if (sum->is_cpu)
+		print_ticks(sum, out);
 	fprintf(out,
 		"incstack: traces=%" PRIu64 " crosschecked=%" PRIu64 " mismatches=%" PRIu64
 		" lost=%" PRIu64 " truncated=%" PRIu64 " returns=%" PRIu64 " stale=%" PRIu64

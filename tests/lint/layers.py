@@ -93,10 +93,11 @@ STRATA = {
         "report_frames report_profile",
         "report_end",
         "report_text",
+        "report_cpu report_heap",
         "report profile_convert",
         "record_report profile_compare profile_report",
         "record",
-        "heap",
+        "cpu heap",
         "main",
     ),
     "interpose": (

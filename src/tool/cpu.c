@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * incstack cpu: its options.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heapfile/trace_format.h"
+#include "record.h"
+
+static const char help[] =
+	"usage: incstack cpu [OPTIONS] [--] PROGRAM [ARGS]\n"
+	"\n"
+	"Runs PROGRAM and takes a stack trace of each of its threads whenever the thread has\n"
+	"used CPU time for an interval. When PROGRAM has ended, prints the hottest functions\n"
+	"and calling contexts on stderr, and writes FILE.html (a flame graph for a browser)\n"
+	"and FILE.folded (one line per context).\n"
+	"\n"
+	"  -o, --output FILE     the trace file (default: incstack.PID.cpu)\n"
+	"  -i, --interval TIME   CPU time between two samples of a thread, for example 1ms\n"
+	"                        (default), 500us; at least 100us. The kernel's clock ticks\n"
+	"                        less often on most systems, mostly each 4ms; the report says\n"
+	"                        which interval was reached, and times are right all the same\n"
+	"  --mode MODE           patch (default): intercepts returns, fastest\n"
+	"                        validate: writes nothing to the program's stacks\n"
+	"                        full: walks the whole stack each time, for comparison\n"
+	"  --crosscheck[=WALKER] compare each trace with a full walk; WALKER is\n"
+	"                        libunwind (default) or own: the recorder's own walk; every\n"
+	"                        997th trace of a thread is compared with libunwind instead\n"
+	"  --follow-children     also record child processes, each in FILE.PID.N\n"
+	"  -h, --help            this text\n"
+	"\n"
+	"The timers use signal 33, which no program can use or block. So a program may use\n"
+	"SIGPROF and timers of its own. As with every profiler that uses signals, system calls\n"
+	"of PROGRAM may fail with EINTR where a signal handler makes them fail.\n"
+	"\n"
+	"If the process executes other programs, FILE belongs to the last one; the files of\n"
+	"those before it are FILE.PID.N. `incstack report FILE` repeats the reports.\n"
+	"\n"
+	"The last two lines on stderr have the sums over all of them, for other programs:\n"
+	"  incstack: expected=N taken=N queued=N failed=N lost=N reached_ns=N\n"
+	"  incstack: traces=N crosschecked=N mismatches=N lost=N truncated=N returns=N\n"
+	"            stale=N mode=M depth_mean=X popped_mean=X      (on one line)\n"
+	"The exit status is that of PROGRAM; 128 + N if signal N ended it; 126 or 127 if it\n"
+	"could not be run; 2 for wrong options.\n"
+	"\n"
+	"Example: incstack cpu -o /tmp/py -- python3 script.py\n";
+
+enum { LEAST_NS = 100000 };
+
+/* A time with its unit, in nanoseconds; 0: it is none. */
+static unsigned long long time_of(const char *text)
+{
+	static const struct {
+		const char *unit;
+		unsigned long long ns;
+	} units[] = {{"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+	char *end = NULL;
+	unsigned long long number;
+
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(end, units[i].unit) == 0 && errno == 0 && text[0] >= '0' &&
+		    text[0] <= '9' && number <= 3600 * 1000000000ull / units[i].ns)
+			return number * units[i].ns;
+	return 0;
+}
+
+static int check_interval(unsigned long long interval)
+{
+	if (interval >= LEAST_NS)
+		return 0;
+	fprintf(stderr, "incstack: --interval takes a time from 100us to 3600s, for example 1ms\n");
+	return TOOL_STATUS_USAGE;
+}
+
+int tool_cpu(int argc, char **argv)
+{
+	static const struct option names[] = {{"output", required_argument, NULL, 'o'},
+					      {"interval", required_argument, NULL, 'i'},
+					      {"mode", required_argument, NULL, 'm'},
+					      {"crosscheck", optional_argument, NULL, 'c'},
+					      {"follow-children", no_argument, NULL, 'f'},
+					      {"help", no_argument, NULL, 'h'},
+					      {NULL, 0, NULL, 0}};
+	struct tool_record_options options = {.command = "cpu",
+					      .kind = INCSTACK__TRACE_OF_CPU,
+					      .interval = 1000000,
+					      .mode = "patch",
+					      .crosscheck = "no"};
+	const char *file = NULL;
+	int option;
+	int status;
+
+	argv[0] = (char[]){"incstack cpu"};
+	while ((option = getopt_long(argc, argv, "+o:i:h", names, NULL)) != -1) {
+		switch (option) {
+		case 'o':
+			file = optarg;
+			break;
+		case 'i':
+			options.interval = time_of(optarg);
+			break;
+		case 'm':
+			options.mode = optarg;
+			break;
+		case 'c':
+			options.crosscheck = optarg != NULL ? optarg : "libunwind";
+			break;
+		case 'f':
+			options.follow = 1;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return 0;
+		default:
+			fprintf(stderr, "incstack: see incstack cpu --help\n");
+			return TOOL_STATUS_USAGE;
+		}
+	}
+	options.program = argv + optind;
+	status = check_interval(options.interval);
+	return status != 0 ? status : tool_record(&options, file);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The report on a CPU profile for the terminal: how well the program was sampled, the functions that
+ * used most time, then the hottest contexts.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "profile_io.h"
+#include "report.h"
+
+#define FUNCTIONS 12 /* in the table */
+
+static const struct tool_metric time_metric = {
+	"CPU time", offsetof(struct incstack__cct_values, bytes), "nanoseconds"};
+
+static const char *const reasons[INCSTACK__TICKS] = {
+	[INCSTACK__TICK_NO_RULE] = "the code has no unwind rule",
+	[INCSTACK__TICK_INEXACT] = "the unwind rule does not describe the instruction",
+	[INCSTACK__TICK_RECORDER] = "the recorder was interrupted",
+	[INCSTACK__TICK_NO_ROOM] = "no room for the trace",
+	[INCSTACK__TICK_NO_STACK] = "the stack was nearly used up",
+	[INCSTACK__TICK_UNLOADING] = "code was being unloaded",
+	[INCSTACK__TICK_NO_RECORD] = "the thread had just begun or was about to end",
+	[INCSTACK__TICK_MERGED] = "the kernel's clock ticks less often; the samples stand for them",
+};
+
+/* Prints a line for each reason that has ticks. */
+static void print_ticks(const struct incstack__trace_tally *tally, FILE *out)
+{
+	const struct tool_ticks all = tool_ticks_of(tally->ticks);
+
+	fprintf(out,
+		"of %" PRIu64 " expected ticks %" PRIu64 " gave a trace, %" PRIu64
+		" were queued, %" PRIu64 " failed, %" PRIu64 " were lost\n",
+		all.expected, tally->ticks[INCSTACK__TICK_TAKEN],
+		tally->ticks[INCSTACK__TICK_QUEUED], all.failed, all.lost);
+	for (int i = INCSTACK__TICK_FAILED_FIRST; i < INCSTACK__TICKS; i++)
+		if (tally->ticks[i] > 0)
+			fprintf(out, "%12" PRIu64 " %s: %s\n", tally->ticks[i],
+				i < INCSTACK__TICK_LOST_FIRST ? "failed" : "lost", reasons[i]);
+}
+
+static void print_time(const struct tool_report *report, FILE *out)
+{
+	const struct incstack__trace_totals *totals = incstack__trace_reader_totals(report->reader);
+	const struct tool_ticks all = tool_ticks_of(totals->tally.ticks);
+	const uint64_t signals = all.expected - all.lost;
+	const uint64_t asked = report->replay->interval;
+	char used[32];
+	char clock[32];
+	char wanted[32];
+	char reached[32];
+
+	fprintf(out, "%s of CPU time were sampled; the clocks of the threads say %s\n",
+		tool_amount(report->replay->bytes, "nanoseconds", used, sizeof(used)),
+		tool_amount(totals->tally.cpu_ns, "nanoseconds", clock, sizeof(clock)));
+	if (signals > 0)
+		fprintf(out, "a sample each %s on average; asked for: %s\n",
+			tool_amount(all.expected * asked / signals, "nanoseconds", reached,
+				    sizeof(reached)),
+			tool_amount(asked, "nanoseconds", wanted, sizeof(wanted)));
+	print_ticks(&totals->tally, out);
+}
+
+static double share(uint64_t part, uint64_t total)
+{
+	return total > 0 ? 100.0 * (double)part / (double)total : 0;
+}
+
+static void print_functions(const struct tool_report *report,
+			    const struct incstack_profile *profile, FILE *out, unsigned columns)
+{
+	struct incstack_profile_function functions[FUNCTIONS];
+	const uint64_t total = report->replay->bytes;
+	size_t count = FUNCTIONS;
+
+	if (incstack_profile_functions(profile, 0, functions, &count) != 0 || count == 0)
+		return;
+	fprintf(out, "\n%12s %6s %12s %6s  function\n", "self", "", "total", "");
+	for (size_t i = 0; i < count; i++) {
+		char self[32];
+		char all[32];
+
+		fprintf(out, "%12s %5.1f%% %12s %5.1f%%  ",
+			tool_amount(functions[i].self, "nanoseconds", self, sizeof(self)),
+			share(functions[i].self, total),
+			tool_amount(functions[i].total, "nanoseconds", all, sizeof(all)),
+			share(functions[i].total, total));
+		tool_put_clipped(functions[i].name != NULL ? functions[i].name : "?", columns - 41,
+				 '>', out);
+		fputc('\n', out);
+	}
+}
+
+void tool_report_cpu(const struct tool_report *report, const struct incstack_profile *profile,
+		     FILE *out, unsigned columns)
+{
+	tool_report_head(report, "CPU profile", out, columns);
+	print_time(report, out);
+	print_functions(report, profile, out, columns);
+	tool_report_metric(report, &time_metric, out, columns);
+}

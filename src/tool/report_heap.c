@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The report on a heap profile for the terminal: totals, the functions that allocate most, then the
+ * contexts that matter most.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile_io.h"
+#include "report.h"
+
+#define FUNCTIONS 12 /* in the table */
+
+static const struct tool_metric metrics[] = {
+	{"Allocated", offsetof(struct incstack__cct_values, bytes), "bytes"},
+	{"Allocations", offsetof(struct incstack__cct_values, calls), "count"},
+	{"Live at the peak", offsetof(struct incstack__cct_values, peak), "bytes"},
+	{"Still live at exit", offsetof(struct incstack__cct_values, live), "bytes"},
+};
+
+/* ---- functions ------------------------------------------------------------------- */
+
+struct function {
+	const char *name; /* equal names are one pointer */
+	const char *module;
+	struct incstack__cct_values values;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const uintptr_t left = (uintptr_t)((const struct function *)a)->name;
+	const uintptr_t right = (uintptr_t)((const struct function *)b)->name;
+
+	return left < right ? -1 : left > right;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const uint64_t left = ((const struct function *)a)->values.bytes;
+	const uint64_t right = ((const struct function *)b)->values.bytes;
+
+	return left < right ? 1 : -(left > right);
+}
+
+static void add_values(struct incstack__cct_values *sum, const struct incstack__cct_values *more)
+{
+	sum->bytes += more->bytes;
+	sum->calls += more->calls;
+	sum->temporary += more->temporary;
+	sum->live += more->live;
+	sum->peak += more->peak;
+}
+
+/* Returns the function that requested the memory. operator new only passes on requests. */
+static uint32_t site_of(const struct tool_report *report, uint32_t node)
+{
+	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
+	static const char new[] = "operator new";
+
+	while (nodes[node].parent != INCSTACK__CCT_ROOT &&
+	       strncmp(tool_symbols_name(report->symbols, nodes[node].code), new,
+		       sizeof(new) - 1) == 0)
+		node = nodes[node].parent;
+	return node;
+}
+
+static struct function function_of(const struct tool_report *report, uint32_t node)
+{
+	const struct incstack__cct_node *nodes = report->replay->cct.nodes;
+	const uint64_t code = nodes[site_of(report, node)].code;
+
+	return (struct function){tool_symbols_name(report->symbols, code),
+				 tool_symbols_module(report->symbols, code), nodes[node].values};
+}
+
+/* Finds the functions that call the allocator, by bytes. The caller frees them. */
+static size_t find_functions(const struct tool_report *report, struct function **out)
+{
+	const struct incstack__cct *cct = &report->replay->cct;
+	struct function *functions = calloc(cct->count, sizeof(*functions));
+	size_t count = 0;
+	size_t kept = 0;
+
+	*out = functions;
+	for (uint32_t node = 1; functions != NULL && node < cct->count; node++)
+		if (cct->nodes[node].values.calls > 0)
+			functions[count++] = function_of(report, node);
+	if (count == 0)
+		return 0;
+	qsort(functions, count, sizeof(*functions), by_name);
+	for (size_t i = 1; i < count; i++) {
+		if (functions[i].name == functions[kept].name)
+			add_values(&functions[kept].values, &functions[i].values);
+		else
+			functions[++kept] = functions[i];
+	}
+	qsort(functions, kept + 1, sizeof(*functions), by_bytes);
+	return kept + 1;
+}
+
+static void print_functions(const struct tool_report *report, FILE *out, unsigned columns)
+{
+	struct function *functions;
+	const size_t count = find_functions(report, &functions);
+	const int width = columns > 68 ? (int)columns - 48 : 20;
+
+	if (count > 0)
+		fprintf(out, "\n%11s %10s %10s %11s   %s\n", "allocated", "calls", "temporary",
+			"at exit", "function (module)");
+	for (size_t i = 0; i < count && i < FUNCTIONS; i++) {
+		const struct function *f = &functions[i];
+		char bytes[32];
+		char live[32];
+		char text[512];
+
+		tool_amount(f->values.bytes, "bytes", bytes, sizeof(bytes));
+		tool_amount(f->values.live, "bytes", live, sizeof(live));
+		if (*f->module && strncmp(f->name, f->module, strlen(f->module)) != 0)
+			snprintf(text, sizeof(text), "%s (%s)", f->name, f->module);
+		else
+			snprintf(text, sizeof(text), "%s", f->name);
+		fprintf(out, "%11s %10" PRIu64 " %10" PRIu64 " %11s   %.*s\n", bytes,
+			f->values.calls, f->values.temporary, live, width, text);
+	}
+	free(functions);
+}
+
+/* ---- all of it ------------------------------------------------------------------- */
+
+static void print_totals(const struct tool_report *report, FILE *out)
+{
+	const struct incstack__replay *replay = report->replay;
+	char bytes[32];
+	char peak[32];
+	char live[32];
+
+	tool_amount(replay->bytes, "bytes", bytes, sizeof(bytes));
+	tool_amount(replay->peak, "bytes", peak, sizeof(peak));
+	tool_amount(replay->live, "bytes", live, sizeof(live));
+	fprintf(out, "allocated %s in %" PRIu64 " calls%s\nat the peak %s, still live at exit %s\n",
+		bytes, replay->calls, replay->interval > 1 ? " (estimated)" : "", peak, live);
+	if (replay->interval <= 1)
+		fprintf(out,
+			"temporary: %" PRIu64 " calls (%.1f%%), freed before the thread's next\n",
+			replay->temporary,
+			replay->calls > 0
+				? 100.0 * (double)replay->temporary / (double)replay->calls
+				: 0.0);
+}
+
+void tool_report_heap(const struct tool_report *report, FILE *out, unsigned columns)
+{
+	tool_report_head(report, "Heap profile", out, columns);
+	print_totals(report, out);
+	print_functions(report, out, columns);
+	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++)
+		tool_report_metric(report, &metrics[i], out, columns);
+}

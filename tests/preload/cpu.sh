@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# cpu.sh TOOL STUB PROGRAM ARGS: runs the program as a CPU profile does, with timers that count
+# elapsed time, which tick far more often than those of CPU time can. The program must succeed, and
+# each trace must equal a full walk.
+set -eu
+tool=$1 stub=$2 program=$3
+shift 2
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
+source=$(ls "$(dirname "$0")/targets/$(basename "$program")".c* | head -n 1)
+preload=$(sed -n 's/^.*incstack heap preload: *//p' "$source")
+test -z "$preload" || stub=$stub:$(dirname "$program")/$preload
+
+fail() {
+	echo "$(basename "$program"), $check: $*" >&2
+	cat "$directory/stderr" "$directory/report" >&2
+	exit 1
+}
+
+for check in no libunwind own; do
+	rm -f "$directory"/*
+	LD_PRELOAD=$stub \
+		INCSTACK_HEAP="kind=1;elapsed=1;interval=100000;mode=patch;crosscheck=$check;file=$directory/trace" \
+		"$@" >"$directory/stdout" 2>"$directory/stderr" || fail "exit status $?"
+	"$tool" report "$directory/trace" >"$directory/report" 2>&1 || fail "no report"
+	! grep -q "^warning: damaged" "$directory/report" || fail "a damaged file"
+	! grep -q "invariant of the recorder was broken" "$directory/report" || fail "a broken invariant"
+	! grep -q "by libunwind; [1-9][0-9]* differ" "$directory/report" || fail "mismatches"
+	grep "expected ticks" "$directory/report"
+done

@@ -1,0 +1,206 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# cpu.sh TOOL TARGET NAME runs the function test_NAME in a new directory. TARGET uses CPU time in
+# functions with known names.
+set -euo pipefail
+tool=$1 target=$2
+manual=$(realpath "$(dirname "${BASH_SOURCE[0]}")")/../../man/incstack-cpu.1
+
+fail() {
+	echo "$*" >&2
+	[[ ! -f stderr ]] || cat stderr >&2
+	exit 1
+}
+
+equal() { [[ $2 == "$3" ]] || fail "$1 is $2, not $3"; }
+
+# record ARGUMENTS...: incstack cpu, whatever its exit status, which is in $status.
+record() {
+	status=0
+	timeout 60 "$tool" cpu "$@" >stdout 2>stderr </dev/null || status=$?
+	last=$(tail -n 1 stderr)
+	ticks=$(tail -n 2 stderr | head -n 1)
+}
+
+# One number of the last line, or of the line before it.
+value() { sed -n "s/^incstack: .*\<$1=\([^ ]*\).*\$/\1/p" <<<"$last"; }
+tick() { sed -n "s/^incstack: .*\<$1=\([^ ]*\).*\$/\1/p" <<<"$ticks"; }
+
+# Nanoseconds in contexts that match.
+spent() { awk -v pattern="$1" '$0 ~ pattern { sum += $NF } END { print sum + 0 }' trace.folded; }
+
+has() { (($(spent "$1") > 0)) || fail "no time in $1"; }
+
+adds_up() {
+	equal expected "$(tick expected)" \
+		$(($(tick taken) + $(tick queued) + $(tick failed) + $(tick lost)))
+	equal traces "$(value traces)" "$(tick taken)"
+	equal mismatches "$(value mismatches)" 0
+	equal "lost traces" "$(value lost)" 0
+}
+
+test_spin() {
+	record -o trace --crosscheck -- "$target" spin
+	equal status "$status" 0
+	adds_up
+	equal crosschecked "$(value crosschecked)" "$(value traces)"
+	has ';main;outer;inner '
+	# The sum of all contexts is the time that the report states: so many ticks.
+	equal "all time" "$(spent .)" $(($(tick expected) * 1000000))
+	grep -q 'CPU time were sampled' stderr || fail "no time in the report"
+	grep -q '% *outer$' stderr || fail "no table of functions"
+	[[ -s trace.html ]] || fail "no flame graph"
+	"$tool" report trace >again 2>&1
+	grep -q '% *outer$' again || fail "the report cannot be repeated"
+}
+
+test_modes() {
+	local mode
+	for mode in patch validate full; do
+		record -o trace --crosscheck=own --mode "$mode" -i 2ms -- "$target" spin
+		equal status "$status" 0
+		equal mode "$(value mode)" "$mode"
+		adds_up
+		has ';main;outer;inner '
+	done
+}
+
+# Nothing that a program does with signals keeps its threads from being sampled.
+test_signals() {
+	local how
+	for how in masked sigprof users; do
+		record -o trace --crosscheck -- "$target" "$how"
+		equal "status of $how" "$status" 0
+		adds_up
+		has 'outer;inner '
+	done
+	record -o trace -- "$target" masked
+	has ';masked;outer;inner '
+}
+
+# libc takes the signal of the timers for itself when it makes the first thread.
+test_created() {
+	record -o trace -- "$target" created
+	equal status "$status" 0
+	adds_up
+	has ';main;created;outer;inner '
+}
+
+# elapsed INTERVAL WALKER HOW...: records the target with timers of elapsed time, which tick more often
+# than those of CPU time can. The interval is in nanoseconds.
+elapsed() {
+	local interval=$1 walker=$2
+	shift 2
+	rm -f trace*
+	LD_PRELOAD=$(dirname "$tool")/libincstack_preload.so \
+		INCSTACK_HEAP="kind=1;elapsed=1;interval=$interval;crosscheck=$walker;file=$PWD/trace" \
+		"$target" "$@" 2>stderr || fail "$1: exit status $?"
+	"$tool" report trace >report 2>>stderr
+	[[ $walker == no ]] ||
+		(($(sed -n 's/^\([0-9]*\) traces were compared .* 0 differ$/\1/p' report) > 0)) ||
+		fail "$(cat report)"
+}
+
+# Such a thread is served by its handler alone, until it has filled its log several times.
+test_quiet() {
+	elapsed 100000 own quiet "$PWD/trace"
+	has ';quiet;outer;inner '
+}
+
+# Memory was set aside for the handler of each of many such threads.
+test_crowd() {
+	elapsed 1000000 no crowd
+	has ';crowded;descend;.*;inner '
+	! grep 'failed: no room' report || fail "$(cat report)"
+}
+
+# The sample needs more stack than the program has there.
+test_fiber() {
+	elapsed 100000 own fiber
+	has ';outer;inner '
+	! grep 'the clocks of the threads say 0 ns' report || fail "the thread used no time"
+}
+
+# Threads that throw, fork, execute, load and unload, and end, under as many signals as come.
+test_storm() {
+	local storm
+	storm=$(dirname "$target")/cpu_storm
+	record -o trace -i 100us --crosscheck -- "$storm" 1 "$(dirname "$target")/plugin.so"
+	equal status "$status" 0
+	grep -q ' 0 wrong$' stdout || fail "the program's results are wrong"
+	adds_up
+	(($(value crosschecked) > 0)) || fail "nothing was compared"
+	rm -f trace*
+	LD_PRELOAD=$(dirname "$tool")/libincstack_preload.so \
+		INCSTACK_HEAP="kind=1;elapsed=1;interval=200000;file=$PWD/trace" \
+		"$storm" 1 "$(dirname "$target")/plugin.so" >stdout 2>stderr || fail "storm: $?"
+	grep -q ' 0 wrong$' stdout || fail "the program's results are wrong"
+	"$tool" report trace >report 2>&1
+	has 'sum_down'
+}
+
+test_ends() {
+	record -o trace -- "$target" killed
+	equal status "$status" 137
+	has ';main;outer;inner '
+	grep -q 'killed by SIGKILL' stderr || fail "says nothing of the signal"
+	equal expected "$(tick expected)" \
+		$(($(tick taken) + $(tick queued) + $(tick failed) + $(tick lost)))
+	record -o trace -- "$target" exec spin
+	equal status "$status" 0
+	has ';main;outer;inner '
+	[[ $(ls trace.*.0) ]] || fail "no file of the first program"
+	adds_up
+}
+
+test_children() {
+	rm -f trace*
+	record -o trace -- "$target" fork
+	equal status "$status" 0
+	equal "children's time" "$(spent outer)" 0
+	record -o trace --follow-children -- "$target" fork
+	equal status "$status" 0
+	adds_up
+	"$tool" report "$(ls trace.*.0)" >/dev/null
+	grep -q 'outer;inner' trace.*.0.folded || fail "the child has no time"
+}
+
+test_options() {
+	local wrong
+	for wrong in 0 1 99us 1m -1ms 4000s 1.5ms 99999999999999999999s ms; do
+		record "--interval=$wrong" -- "$target"
+		equal "status with $wrong" "$status" 2
+		grep -q -- '--interval takes a time' stderr || fail "does not explain --interval"
+	done
+	record
+	equal "status without a program" "$status" 2
+	grep -q 'incstack cpu -- PROGRAM' stderr || fail "does not say what is missing"
+	record --mode=nothing -- "$target"
+	equal "status with a wrong mode" "$status" 2
+	record -- ./no-such-program
+	equal "status without the program" "$status" 127
+	record -i 100us -o trace -- "$target"
+	equal status "$status" 0
+	adds_up
+	record -- "$target"
+	ls incstack.*.cpu >/dev/null || fail "the file has another name"
+	record --help
+	equal "status of help" "$status" 0
+	grep -q 'usage: incstack cpu' stdout || fail "no help"
+}
+
+# Each option of the help stands in the manual page.
+test_manual() {
+	local option
+	"$tool" cpu --help | sed -n 's/^  .*\(--[a-z-]*\).*$/\1/p' | grep -v help | sort -u >options
+	[[ $(wc -l <options) -ge 5 ]] || fail "too few options"
+	while read -r option; do
+		grep -q "Fl -${option#--}" "$manual" || fail "the manual lacks $option"
+	done <options
+}
+
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
+cd "$directory"
+"test_$3"
