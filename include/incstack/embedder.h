@@ -183,7 +183,9 @@ struct incstack_embedder {
 	 * signal handler. It must be async-signal-safe: it must not allocate, wait for a
 	 * lock, or depend on what the interrupted code may have left half done. If it fails,
 	 * or is null, the rule counts as unknown, and the next sample, retrieve or reserve
-	 * outside of a handler asks find_rule. */
+	 * outside of a handler asks find_rule. That may happen on another thread, after the
+	 * code was unloaded. If find_rule reads memory that is unloaded with the code, fail
+	 * with INCSTACK_EBUSY: then only the next handler that meets the code asks again. */
 	int (*find_rule_in_handler)(void *context, uintptr_t address, struct incstack_rule *rule);
 
 	/* As `caller`, but sets *frame, which is all zero, to the youngest frame of the stack; 0: the

@@ -229,14 +229,17 @@ static void want(runtime *rt, uintptr_t address)
 }
 
 /* Asks the embedder in a signal handler, where only one of its functions may be called. `known` is
- * 0, or says that the address had no rule. If there is still none, find_rule is asked later. */
+ * 0, or says that the address had no rule. If there is still none, find_rule is asked later. But
+ * with INCSTACK_EBUSY only the next handler asks again. */
 packed_rule incstack__rule_in_handler(runtime *rt, uintptr_t address, packed_rule known)
 {
 	struct incstack_rule rule;
-	if (rt->embedder.find_rule_in_handler &&
-	    !rt->embedder.find_rule_in_handler(rt->context, address, &rule))
+	int error = INCSTACK_EUNWIND;
+	if (rt->embedder.find_rule_in_handler)
+		error = rt->embedder.find_rule_in_handler(rt->context, address, &rule);
+	if (!error)
 		return keep(rt, address, pack(&rule));
-	if (!known)
+	if (!known && error != INCSTACK_EBUSY)
 		want(rt, address);
 	return known;
 }

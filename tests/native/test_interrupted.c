@@ -103,13 +103,15 @@ START_TEST(own_slot_is_left_alone)
 }
 END_TEST
 
-static void open_with_rules_in_handlers(int number)
+typedef int find_rule(void *context, uintptr_t address, struct incstack_rule *rule);
+
+static void open_with(find_rule *in_handler, int number)
 {
 	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
 	struct incstack_embedder embedder = *incstack_native_embedder();
 	struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
 
-	embedder.find_rule_in_handler = embedder.find_rule_quickly;
+	embedder.find_rule_in_handler = in_handler;
 	ck_assert_int_eq(sigaction(number, &action, NULL), 0);
 	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
 	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &traced_stack), 0);
@@ -119,12 +121,36 @@ static void open_with_rules_in_handlers(int number)
 /* What the embedder answers in a handler is known at once. */
 START_TEST(rules_are_found_in_the_handler)
 {
-	open_with_rules_in_handlers(SIGUSR1);
+	open_with(incstack_native_embedder()->find_rule_quickly, SIGUSR1);
 	raise(SIGUSR1);
 	ck_assert_int_eq(result, 0);
 	ck_assert_uint_eq(truncated_of_one(), 0);
 	ck_assert_uint_gt(traced_stats().planted, 0);
 	ck_assert_uint_eq(traced_stats().lost_unwind, 0);
+	traced_close();
+}
+END_TEST
+
+static int fails_with;
+
+static int not_now(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	(void)context;
+	(void)address;
+	(void)rule;
+	return fails_with;
+}
+
+/* Whoever asks later may ask about code that is being unloaded. The embedder decides. */
+START_TEST(rules_are_asked_for_later)
+{
+	fails_with = _i ? INCSTACK_EBUSY : INCSTACK_EUNWIND;
+	open_with(not_now, SIGUSR1);
+	raise(SIGUSR1);
+	ck_assert_int_eq(result, INCSTACK_EUNWIND);
+	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 0), 0);
+	raise(SIGUSR1);
+	ck_assert_int_eq(result, _i ? INCSTACK_EUNWIND : 0);
 	traced_close();
 }
 END_TEST
@@ -147,7 +173,7 @@ __asm__(".text\n.type trap_at_return, @function\n"
 
 START_TEST(popped_frame_pointer)
 {
-	open_with_rules_in_handlers(SIGTRAP);
+	open_with(incstack_native_embedder()->find_rule_quickly, SIGTRAP);
 	trap_at_return();
 	ck_assert_int_eq(result, 0);
 	ck_assert_uint_eq(truncated_of_one(), 0);
@@ -163,6 +189,7 @@ int main(void)
 	tcase_add_test(tc, missed_rules_of_unloaded_code);
 	tcase_add_test(tc, own_slot_is_left_alone);
 	tcase_add_test(tc, rules_are_found_in_the_handler);
+	tcase_add_loop_test(tc, rules_are_asked_for_later, 0, 2);
 	tcase_add_test(tc, popped_frame_pointer);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
