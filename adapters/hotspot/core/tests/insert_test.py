@@ -4,6 +4,7 @@
     insert_test.py TOOL
 """
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -58,19 +59,21 @@ class Insert(unittest.TestCase):
             (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
             (self.tree / name).write_text(text, encoding="utf-8")
 
-    def run_tool(self, *arguments):
+    def run_tool(self, *arguments, room=resource.RLIM_INFINITY):
         return subprocess.run([sys.executable, "-B", TOOL, *map(str, arguments)],
-                              capture_output=True, text=True, check=False)
+                              capture_output=True, text=True, check=False,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
 
     def insert(self, *arguments):
         result = self.run_tool(*arguments)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         return result.stdout
 
-    def refuse(self, *arguments):
-        """Runs the tool, which must change nothing. Returns its message, one line."""
+    def refuse(self, *arguments, room=resource.RLIM_INFINITY):
+        """Runs the tool, which must change nothing and cannot write files larger than `room`. Returns
+        its message, one line."""
         before = self.read()
-        result = self.run_tool(*arguments)
+        result = self.run_tool(*arguments, room=room)
         self.assertNotEqual(result.returncode, 0)
         self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
         self.assertEqual(self.read(), before)
@@ -164,6 +167,18 @@ class Insert(unittest.TestCase):
         self.assertEqual(self.state(), "half")
         self.edit(SHARE + "oops/method.cpp", "/* }incstack */", "")
         self.assertIn(SHARE + "oops/method.cpp:", self.refuse("--undo", self.tree))
+
+    def test_without_room_nothing_is_changed(self):
+        large = self.folder / "glue.cpp"
+        large.write_text("x" * 9000, encoding="utf-8")
+        self.assertRegex(self.refuse(self.tree, large, room=8192), "glue.cpp: File too large")
+        name = "make/hotspot/lib/CompileJvm.gmk"  # is written last
+        (self.tree / name).write_text(TREE[name] + "#" * 9000, encoding="utf-8")
+        self.assertRegex(self.refuse(self.tree, room=8192), "CompileJvm.gmk: .*nothing was changed")
+        self.insert(self.tree, large)
+        self.assertRegex(self.refuse("--undo", self.tree, room=8192), "nothing was changed")
+        self.insert("--undo", self.tree)
+        self.assertEqual(self.state(), "original")
 
     def test_another_version_is_refused(self):
         name = "make/conf/version-numbers.conf"
