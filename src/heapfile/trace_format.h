@@ -224,33 +224,70 @@ static inline uint64_t incstack__trace_sum_tail(uint64_t sum, const unsigned cha
 	return sum;
 }
 
-/* Computes the checksum in four lanes, whose multiplications overlap. */
-static inline uint64_t incstack__trace_sum(uint64_t seed, const void *data, size_t bytes)
+/* A checksum is computed in four lanes, whose multiplications overlap. */
+struct incstack__trace_sum {
+	uint64_t first;
+	uint64_t second;
+	uint64_t third;
+	uint64_t fourth;
+};
+
+/* `bytes`: of all that will be added. */
+static inline struct incstack__trace_sum incstack__trace_sum_begin(uint64_t seed, size_t bytes)
+{
+	return (struct incstack__trace_sum){seed ^ bytes, 1, 2, 3};
+}
+
+/* Adds the whole units of 32 bytes. */
+static inline struct incstack__trace_sum incstack__trace_sum_add(struct incstack__trace_sum sum,
+								 const void *data, size_t bytes)
 {
 	const unsigned char *at = data;
-	uint64_t first = seed ^ bytes;
-	uint64_t second = 1;
-	uint64_t third = 2;
-	uint64_t fourth = 3;
 
 	for (; bytes >= 32; at += 32, bytes -= 32) {
-		first = incstack__trace_sum_step(first, incstack__trace_sum_word(at, 8));
-		second = incstack__trace_sum_step(second, incstack__trace_sum_word(at + 8, 8));
-		third = incstack__trace_sum_step(third, incstack__trace_sum_word(at + 16, 8));
-		fourth = incstack__trace_sum_step(fourth, incstack__trace_sum_word(at + 24, 8));
+		sum.first = incstack__trace_sum_step(sum.first, incstack__trace_sum_word(at, 8));
+		sum.second =
+			incstack__trace_sum_step(sum.second, incstack__trace_sum_word(at + 8, 8));
+		sum.third =
+			incstack__trace_sum_step(sum.third, incstack__trace_sum_word(at + 16, 8));
+		sum.fourth =
+			incstack__trace_sum_step(sum.fourth, incstack__trace_sum_word(at + 24, 8));
 	}
-	first = incstack__trace_sum_step(first, second);
-	first = incstack__trace_sum_step(first, third);
-	first = incstack__trace_sum_step(first, fourth);
-	return incstack__trace_sum_tail(first, at, bytes);
+	return sum;
+}
+
+/* Adds the last bytes and returns the checksum. */
+static inline uint64_t incstack__trace_sum_end(struct incstack__trace_sum sum, const void *data,
+					       size_t bytes)
+{
+	uint64_t all;
+
+	sum = incstack__trace_sum_add(sum, data, bytes);
+	all = incstack__trace_sum_step(sum.first, sum.second);
+	all = incstack__trace_sum_step(all, sum.third);
+	all = incstack__trace_sum_step(all, sum.fourth);
+	return incstack__trace_sum_tail(all, (const unsigned char *)data + bytes / 32 * 32,
+					bytes % 32);
+}
+
+static inline uint64_t incstack__trace_sum(uint64_t seed, const void *data, size_t bytes)
+{
+	return incstack__trace_sum_end(incstack__trace_sum_begin(seed, bytes), data, bytes);
+}
+
+/* Begins the checksum of a block. */
+static inline struct incstack__trace_sum
+incstack__trace_block_begin(struct incstack__trace_block block)
+{
+	block.checksum = 0;
+	return incstack__trace_sum_begin(incstack__trace_sum(0, &block, sizeof(block)),
+					 block.length);
 }
 
 static inline uint64_t incstack__trace_block_sum(struct incstack__trace_block block,
 						 const void *payload)
 {
-	block.checksum = 0;
-	return incstack__trace_sum(incstack__trace_sum(0, &block, sizeof(block)), payload,
-				   block.length);
+	return incstack__trace_sum_end(incstack__trace_block_begin(block), payload, block.length);
 }
 
 static inline uint64_t incstack__trace_header_sum(struct incstack__trace_header header)

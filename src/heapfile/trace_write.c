@@ -202,27 +202,109 @@ size_t incstack__trace_batch_bytes(const struct incstack_tree *tree, size_t even
 	return tree == NULL ? events : events + (tree->objects + tree->count) * OBJECT_MAX;
 }
 
+/* How the events are divided. The first part ends with a unit of the checksum, and the second one
+ * consists of such units. */
+struct division {
+	size_t first;
+	size_t middle;
+	size_t rest;
+};
+
+static struct division divide(size_t events)
+{
+	enum { UNIT = 32, FIRST = UNIT - sizeof(struct incstack__trace_batch) % UNIT };
+	struct division d = {.rest = events};
+
+	if (events >= FIRST + UNIT) {
+		d.first = FIRST;
+		d.middle = (events - FIRST) / UNIT * UNIT;
+		d.rest -= d.first + d.middle;
+	}
+	return d;
+}
+
+/* Writes the contents of a batch behind its two heads. */
+static struct incstack__trace_batch put_batch(unsigned char *block,
+					      const struct incstack__trace_log *log,
+					      const struct incstack_tree *tree, struct division d,
+					      struct iovec *parts)
+{
+	struct incstack__trace_batch batch = {.event_bytes = (uint32_t)log->used};
+	const size_t heads = d.first != 0 ? HEADS : sizeof(struct incstack__trace_block);
+	unsigned char *at = block + HEADS + d.first;
+	const unsigned char *end = at + d.rest;
+
+	memcpy(block + HEADS, log->data, d.first);
+	memcpy(at, log->data + d.first + d.middle, d.rest);
+	if (tree != NULL)
+		end = put_tree(at + d.rest, tree, &batch);
+	parts[0] = (struct iovec){block, heads + d.first};
+	parts[1] = (struct iovec){log->data + d.first, d.middle};
+	parts[2] =
+		(struct iovec){block + parts[0].iov_len, (size_t)(end - block) - parts[0].iov_len};
+	return batch;
+}
+
+/* Fills in the two heads of a batch whose other contents are complete. Returns its size. */
+static int64_t finish_batch(unsigned char *block, struct incstack__trace_batch_of of,
+			    struct incstack__trace_batch batch, const struct iovec *parts)
+{
+	const size_t bytes = parts[0].iov_len + parts[1].iov_len + parts[2].iov_len;
+	struct incstack__trace_block head = {.magic = INCSTACK__TRACE_BLOCK_MAGIC,
+					     .type = INCSTACK__TRACE_BATCH,
+					     .thread = of.thread};
+	struct incstack__trace_sum sum;
+
+	if (bytes - sizeof(head) > INCSTACK__TRACE_BLOCK_MAX)
+		return INCSTACK_EINVAL;
+	head.length = (uint32_t)(bytes - sizeof(head));
+	batch.epoch = of.epoch;
+	batch.serial = of.serial;
+	memcpy(block + sizeof(head), &batch, sizeof(batch));
+	sum = incstack__trace_block_begin(head);
+	sum = incstack__trace_sum_add(sum, block + sizeof(head), parts[0].iov_len - sizeof(head));
+	sum = incstack__trace_sum_add(sum, parts[1].iov_base, parts[1].iov_len);
+	head.checksum = incstack__trace_sum_end(sum, parts[2].iov_base, parts[2].iov_len);
+	memcpy(block, &head, sizeof(head));
+	return (int64_t)bytes;
+}
+
+static int64_t make_batch(void *buffer, size_t size, struct incstack__trace_batch_of of,
+			  const struct incstack__trace_log *log, const struct incstack_tree *tree,
+			  struct division d, struct iovec *parts)
+{
+	unsigned char *block = buffer;
+
+	if (size < incstack__trace_batch_bytes(tree, log->used))
+		return INCSTACK_ENOMEM;
+	return finish_batch(block, of, put_batch(block, log, tree, d, parts), parts);
+}
+
+static int is_valid(const void *buffer, const struct incstack__trace_log *log)
+{
+	return buffer != NULL && log != NULL && log->data != NULL && log->used <= log->size &&
+	       log->used % 8 == 0;
+}
+
 int64_t incstack__trace_batch(void *buffer, size_t size, struct incstack__trace_batch_of of,
 			      const struct incstack__trace_log *log,
 			      const struct incstack_tree *tree)
 {
-	struct incstack__trace_batch batch = {.epoch = of.epoch, .serial = of.serial};
-	unsigned char *block = buffer;
-	const unsigned char *end;
+	struct iovec parts[INCSTACK__TRACE_BATCH_PARTS];
 
-	if (buffer == NULL || log == NULL || log->data == NULL || log->used > log->size ||
-	    log->used % 8 != 0)
+	if (!is_valid(buffer, log))
 		return INCSTACK_EINVAL;
-	/* Checked before the tree is changed, so that the caller can try again. */
-	if (size < incstack__trace_batch_bytes(tree, log->used))
-		return INCSTACK_ENOMEM;
-	memcpy(block + HEADS, log->data, log->used);
-	end = block + HEADS + log->used;
-	if (tree != NULL)
-		end = put_tree(block + HEADS + log->used, tree, &batch);
-	batch.event_bytes = (uint32_t)log->used;
-	memcpy(block + sizeof(struct incstack__trace_block), &batch, sizeof(batch));
-	return finish_block(block, (size_t)(end - block), INCSTACK__TRACE_BATCH, of.thread);
+	return make_batch(buffer, size, of, log, tree, (struct division){.rest = log->used}, parts);
+}
+
+int64_t incstack__trace_batch_parts(void *buffer, size_t size, struct incstack__trace_batch_of of,
+				    const struct incstack__trace_log *log,
+				    const struct incstack_tree *tree,
+				    struct iovec parts[INCSTACK__TRACE_BATCH_PARTS])
+{
+	if (!is_valid(buffer, log))
+		return INCSTACK_EINVAL;
+	return make_batch(buffer, size, of, log, tree, divide(log->used), parts);
 }
 
 int incstack__trace_modules_begin(struct incstack__trace_modules *modules, void *buffer,

@@ -13,6 +13,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include <incstack/incstack.h>
 
@@ -136,6 +137,14 @@ struct incstack__trace_batch_of {
 int64_t incstack__trace_batch(void *buffer, size_t size, struct incstack__trace_batch_of of,
 			      const struct incstack__trace_log *log,
 			      const struct incstack_tree *tree);
+
+/* The same in parts, which follow each other in the block. Most of the events stay in the log and are
+ * the part in the middle. The others are in the buffer; the last one ends where the block ends. */
+enum { INCSTACK__TRACE_BATCH_PARTS = 3 };
+int64_t incstack__trace_batch_parts(void *buffer, size_t size, struct incstack__trace_batch_of of,
+				    const struct incstack__trace_log *log,
+				    const struct incstack_tree *tree,
+				    struct iovec parts[INCSTACK__TRACE_BATCH_PARTS]);
 
 /* A MODULES block: begin, add each module, finish. */
 struct incstack__trace_modules {

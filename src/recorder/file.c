@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -91,11 +92,23 @@ static void take_limit_signal(void)
 	sigtimedwait(&signals, NULL, &none);
 }
 
+/* Leaves out what was written. */
+static void advance(struct iovec *parts, int count, size_t done)
+{
+	for (int i = 0; i < count; i++) {
+		const size_t here = done < parts[i].iov_len ? done : parts[i].iov_len;
+
+		parts[i].iov_base = (unsigned char *)parts[i].iov_base + here;
+		parts[i].iov_len -= here;
+		done -= here;
+	}
+}
+
 /* Called with signals blocked. */
-static int write_all(int fd, const unsigned char *at, size_t bytes)
+static int write_all(int fd, struct iovec *parts, int count, size_t bytes)
 {
 	while (bytes > 0) {
-		const ssize_t done = write(fd, at, bytes);
+		const ssize_t done = writev(fd, parts, count);
 
 		if (done < 0 && errno == EINTR)
 			continue;
@@ -105,17 +118,20 @@ static int write_all(int fd, const unsigned char *at, size_t bytes)
 		}
 		if (done <= 0)
 			return give_up(INCSTACK__NOTE_FILE_FULL);
-		at += done;
+		advance(parts, count, (size_t)done);
 		bytes -= (size_t)done;
 	}
 	return 0;
 }
 
-int incstack__record_write(const void *data, size_t bytes)
+int incstack__record_write_parts(struct iovec *parts, int count)
 {
 	struct stat status;
+	size_t bytes = 0;
 	int fd;
 
+	for (int i = 0; i < count; i++)
+		bytes += parts[i].iov_len;
 	if (__atomic_load_n(&incstack__recording.failed, __ATOMIC_RELAXED) != 0)
 		return -1;
 	fd = incstack__record_descriptor(&status);
@@ -123,7 +139,14 @@ int incstack__record_write(const void *data, size_t bytes)
 		return give_up(INCSTACK__NOTE_FILE_CLOSED);
 	if (!is_allowed(status.st_size + (off_t)bytes))
 		return give_up(INCSTACK__NOTE_FILE_LIMIT);
-	return write_all(fd, data, bytes);
+	return write_all(fd, parts, count, bytes);
+}
+
+int incstack__record_write(const void *data, size_t bytes)
+{
+	struct iovec part = {(void *)(uintptr_t)data, bytes};
+
+	return incstack__record_write_parts(&part, 1);
 }
 
 static int write_header(uint64_t *start_ns)

@@ -78,7 +78,7 @@ void incstack__record_tally(struct incstack__record *record, uint32_t flags)
 
 /* Encodes a batch. Returns its size; negative: there is no memory. */
 static int64_t make_batch(struct incstack__record *record, const struct incstack_tree *tree,
-			  uint32_t epoch)
+			  uint32_t epoch, struct iovec *parts)
 {
 	const struct incstack__trace_batch_of of = {
 		.thread = record->number,
@@ -88,7 +88,8 @@ static int64_t make_batch(struct incstack__record *record, const struct incstack
 
 	if (grow_block(record, incstack__trace_batch_bytes(tree, record->log.used)) != 0)
 		return INCSTACK_ENOMEM;
-	return incstack__trace_batch(record->block, record->block_bytes, of, &record->log, tree);
+	return incstack__trace_batch_parts(record->block, record->block_bytes, of, &record->log,
+					   tree, parts);
 }
 
 /* Writes a batch and a tally with one write. Returns non-zero if there is no memory for the batch;
@@ -96,14 +97,15 @@ static int64_t make_batch(struct incstack__record *record, const struct incstack
 static int write_batch(struct incstack__record *record, const struct incstack_tree *tree,
 		       uint32_t epoch)
 {
-	const int64_t bytes = make_batch(record, tree, epoch);
-	unsigned char *block = record->block;
+	struct iovec parts[INCSTACK__TRACE_BATCH_PARTS];
+	struct iovec *last = &parts[INCSTACK__TRACE_BATCH_PARTS - 1];
 	int64_t more;
 
-	if (bytes < 0)
+	if (make_batch(record, tree, epoch, parts) < 0)
 		return -1;
-	more = put_tally(record, 0, block + bytes);
-	incstack__record_write(block, (size_t)(bytes + (more > 0 ? more : 0)));
+	more = put_tally(record, 0, (unsigned char *)last->iov_base + last->iov_len);
+	last->iov_len += (size_t)(more > 0 ? more : 0);
+	incstack__record_write_parts(parts, INCSTACK__TRACE_BATCH_PARTS);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Protects parts of the recorder that must not be left half done. In such a part no signal handler
- * runs, which might jump out. write() is no cancellation point, errno is preserved, and
+ * runs, which might jump out. writev() is no cancellation point, errno is preserved, and
  * allocations are not recorded. The program, which only asked for memory, must not notice the
  * recorder's calls.
  */

@@ -210,6 +210,8 @@ int incstack__record_open(const char *path);
 /* Before the process executes another program: notes if that program cannot write the file. */
 void incstack__record_note_unwritable(void);
 int incstack__record_write(const void *data, size_t bytes);
+/* Writes the parts with one system call, and changes their description. */
+int incstack__record_write_parts(struct iovec *parts, int count);
 /* Leaves a note in the trace file of another process or process image. */
 void incstack__record_note_in(const char *path, enum incstack__trace_note note);
 

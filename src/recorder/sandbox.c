@@ -55,13 +55,13 @@ static int survives(const struct sock_filter *filter, size_t count, struct secco
 	       incstack__seccomp_survives(result);
 }
 
-/* Whether write() works. A filter that makes it fail is refused too, because what was recorded
+/* Whether writev() works. A filter that makes it fail is refused too, because what was recorded
  * would be lost. */
 static int allows_write(const struct sock_filter *filter, size_t count)
 {
-	const struct seccomp_data call = {.nr = SYS_write,
+	const struct seccomp_data call = {.nr = SYS_writev,
 					  .arch = AUDIT_ARCH_X86_64,
-					  .args = {(unsigned)incstack__recording.fd, 0, 65536}};
+					  .args = {(unsigned)incstack__recording.fd, 0, 3}};
 	uint32_t result;
 
 	return incstack__seccomp_run(filter, count, &call, &result) != 0 ||

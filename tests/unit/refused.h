@@ -47,15 +47,17 @@ static inline bool is_refused(const char *call)
 	return true;
 }
 
-/* With error 0, half of it is written. */
-static inline ssize_t refused_write(int fd, const void *data, size_t bytes)
+/* With error 0, three bytes of the first part that is not empty are written, or the last one of it. */
+static inline ssize_t refused_writev(int fd, const struct iovec *part, int count)
 {
-	return refusal.error != 0 ? -1 : write(fd, data, bytes / 2);
+	while (count-- > 1 && part->iov_len == 0)
+		part++;
+	return refusal.error != 0 ? -1 : write(fd, part->iov_base, part->iov_len > 3 ? 3 : 1);
 }
 
 #define open(...) (is_refused("open") ? -1 : open(__VA_ARGS__))
 #define read(...) (is_refused("read") ? -1 : read(__VA_ARGS__))
-#define write(...) (is_refused("write") ? refused_write(__VA_ARGS__) : write(__VA_ARGS__))
+#define writev(...) (is_refused("writev") ? refused_writev(__VA_ARGS__) : writev(__VA_ARGS__))
 #define pwritev(...) (is_refused("pwritev") ? -1 : pwritev(__VA_ARGS__))
 #define fstat(...) (is_refused("fstat") ? -1 : fstat(__VA_ARGS__))
 #define flock(...) (is_refused("flock") ? -1 : flock(__VA_ARGS__))

@@ -76,14 +76,15 @@ END_TEST
 /* The rest of a block that the kernel took in part follows, as it does on a nearly full disk. */
 START_TEST(written_in_parts)
 {
-	static const char block[] = "a block in three parts";
+	static char block[] = "a block in three parts, of which the second is empty";
+	struct iovec parts[] = {{block, 9}, {block, 0}, {block + 9, sizeof(block) - 9}};
 	char read_back[sizeof(block)];
 	int fd;
 
 	ck_assert_int_eq(incstack__record_open(path), 0);
-	refuse("write", 0, 2, 0);
-	ck_assert_int_eq(incstack__record_write(block, sizeof(block)), 0);
-	ck_assert_uint_eq(refusal.calls, 3);
+	refuse("writev", 0, (unsigned)_i, 0);
+	ck_assert_int_eq(incstack__record_write_parts(parts, 3), 0);
+	ck_assert_uint_eq(refusal.calls, (unsigned)_i + 1);
 	ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START + sizeof(block));
 	fd = open(path, O_RDONLY);
 	ck_assert_int_eq(pread(fd, read_back, sizeof(block), INCSTACK__TRACE_START), sizeof(block));
@@ -184,8 +185,8 @@ static const struct {
 	{"open", 1, EACCES, true}, /* no command in the header */
 	{"read", 0, EIO, true},
 	{"fstat", 1, EIO, false},
-	{"write", 0, ENOSPC, false},
-	{"write", 0, EINTR, true},
+	{"writev", 0, ENOSPC, false},
+	{"writev", 0, EINTR, true},
 	{"posix_fallocate", 0, ENOSPC, false},
 	{"mmap", 0, ENOMEM, false},
 	{"getrlimit", 0, EPERM, true},
@@ -226,11 +227,11 @@ START_TEST(refused_writes)
 	sigaddset(&limit, SIGXFSZ);
 	ck_assert_int_eq(sigprocmask(SIG_BLOCK, &limit, NULL), 0);
 	ck_assert_int_eq(incstack__record_open(path), 0);
-	refuse("write", 0, 1, EINTR);
+	refuse("writev", 0, 1, EINTR);
 	ck_assert_int_eq(incstack__record_write(path, 7), 0);
 	ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START + 7);
 	raise(SIGXFSZ);
-	refuse("write", 0, 1, reasons[_i].error);
+	refuse("writev", 0, 1, reasons[_i].error);
 	ck_assert_int_eq(incstack__record_write(path, 1), -1);
 	ck_assert_int_eq(sigpending(&limit), 0);
 	ck_assert_int_eq(sigismember(&limit, SIGXFSZ), reasons[_i].error != EFBIG);
@@ -439,7 +440,7 @@ int main(void)
 
 	tcase_add_checked_fixture(files, make_folder, remove_folder);
 	tcase_add_test(files, begun_and_ended);
-	tcase_add_test(files, written_in_parts);
+	tcase_add_loop_test(files, written_in_parts, 0, sizeof("a block in three"));
 	tcase_add_test(files, file_of_another_run);
 	tcase_add_test(files, what_is_no_file_stays);
 	tcase_add_test(files, limit_before_the_start);

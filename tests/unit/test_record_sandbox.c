@@ -163,9 +163,9 @@ START_TEST(calls_that_fail)
 	begin();
 	forbid_call(SYS_mmap, SECCOMP_RET_ERRNO | EPERM);
 	forbid_call(SYS_ptrace, SECCOMP_RET_KILL_PROCESS);
-	forbid_call(SYS_write, SECCOMP_RET_LOG);
+	forbid_call(SYS_writev, SECCOMP_RET_LOG);
 	nothing_happened();
-	forbid_call(SYS_write, SECCOMP_RET_ERRNO | EPERM);
+	forbid_call(SYS_writev, SECCOMP_RET_ERRNO | EPERM);
 	recording_ended();
 }
 END_TEST
@@ -175,7 +175,7 @@ START_TEST(write_to_one_descriptor)
 {
 	struct sock_filter filter[] = {
 		NR,
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 0, 3),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_writev, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 7, 1, 0),
 		RETURN(SECCOMP_RET_KILL_PROCESS),

@@ -354,6 +354,47 @@ START_TEST(too_small_a_buffer_can_be_tried_again)
 }
 END_TEST
 
+/* The block is the same whether its events are copied or stay in the log. */
+START_TEST(parts_make_the_same_block)
+{
+	static struct made made[2];
+	static uint64_t words[64];
+	static unsigned char whole[1 << 16], apart[1 << 16];
+	const struct incstack__trace_batch_of of = {.thread = 1, .epoch = 2, .serial = 3};
+	struct incstack__trace_log log = log_in(words, sizeof(words));
+	struct iovec parts[INCSTACK__TRACE_BATCH_PARTS];
+	uint64_t seed = 11;
+	int64_t bytes;
+	size_t at = 0;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		words[i] = random_next(&seed);
+	log.used = (size_t)_i * sizeof(words[0]);
+	make_tree(&made[0], 5);
+	make_tree(&made[1], 5);
+	bytes = incstack__trace_batch(whole, sizeof(whole), of, &log, &made[0].tree);
+	ck_assert_int_gt(bytes, 0);
+	ck_assert_int_eq(
+		incstack__trace_batch_parts(apart, sizeof(apart), of, &log, &made[1].tree, parts),
+		bytes);
+	for (int i = 0; i < INCSTACK__TRACE_BATCH_PARTS; i++) {
+		ck_assert_int_eq(memcmp(whole + at, parts[i].iov_base, parts[i].iov_len), 0);
+		at += parts[i].iov_len;
+	}
+	ck_assert_uint_eq(at, (size_t)bytes);
+	if (log.used >= 40) /* at most the first word and less than four of the last are copied */
+		ck_assert_uint_ge(parts[1].iov_len, log.used - 8 - 24);
+	if (parts[1].iov_len > 0)
+		ck_assert_ptr_eq(parts[1].iov_base, &words[1]);
+	ck_assert_uint_le((uintptr_t)parts[2].iov_base + parts[2].iov_len,
+			  (uintptr_t)apart + sizeof(apart));
+	ck_assert_int_eq(incstack__trace_batch_parts(apart, 8, of, &log, NULL, parts),
+			 INCSTACK_ENOMEM);
+	ck_assert_int_eq(incstack__trace_batch_parts(apart, 8, of, NULL, NULL, parts),
+			 INCSTACK_EINVAL);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("trace_file");
@@ -368,6 +409,7 @@ int main(void)
 	tcase_add_test(tests, a_block_cut_off_is_counted);
 	tcase_add_test(tests, a_ring_of_objects_is_refused);
 	tcase_add_test(tests, too_small_a_buffer_can_be_tried_again);
+	tcase_add_loop_test(tests, parts_make_the_same_block, 0, 20);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
