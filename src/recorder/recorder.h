@@ -331,6 +331,10 @@ void incstack__record_flush(struct incstack__record *record);
 /* Writes what the record has counted so far. */
 void incstack__record_tally(struct incstack__record *record, uint32_t flags);
 
+/* libunwind.c: loads libunwind, before one of its functions is called. Returns non-zero if it cannot
+ * be loaded. */
+int incstack__record_libunwind(void);
+
 /* check.c */
 int incstack__record_check_create(struct incstack__record *record);
 void incstack__record_check_destroy(struct incstack__record *record);

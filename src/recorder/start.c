@@ -250,8 +250,10 @@ static int start(const char *configuration, long starter)
 
 	if (r->file[0] == '\0' || open_next(starter <= 0 || starter == r->pid) != 0)
 		return -1;
-	if (incstack__locks_make() != 0 || incstack__record_watch_forks(begin_again) != 0 ||
-	    incstack__record_keys() != 0 || create_all() != 0) {
+	if (incstack__locks_make() != 0 ||
+	    (r->crosscheck != INCSTACK__CHECK_NONE && incstack__record_libunwind() != 0) ||
+	    incstack__record_watch_forks(begin_again) != 0 || incstack__record_keys() != 0 ||
+	    create_all() != 0) {
 		incstack__record_note(INCSTACK__NOTE_NOT_STARTED);
 		return -1;
 	}

@@ -63,7 +63,8 @@ STRATA = {
         "stability format",
     ),
     "recorder": (
-        "recorder lock modules.h stamp memory recording small_file linker path seccomp_filter",
+        "recorder lock modules.h stamp memory recording small_file linker path seccomp_filter"
+        " libunwind",
         "await descriptor interval own_stack protect slot spool_file",
         "spool",
         "file host thunks",
@@ -123,6 +124,9 @@ EXCEPTIONS = {
     ("arch/x86_64/pool.c", "trace/barrier_hit.c"): "a pool made at run time does so as well",
 }
 
+# Files that define functions of libraries: of libc, and of libunwind.
+STAND_INS = ("interpose/*", "recorder/libunwind.c")
+
 
 def folder_of(name):
     return name.split("/")[0]
@@ -177,12 +181,16 @@ def source_of(path, sources):
     return name
 
 
+def is_stand_in(name):
+    return any(fnmatch.fnmatch(name, pattern) for pattern in STAND_INS)
+
+
 def call_arrows(symbols):
-    """From (file, symbol, type). What interpose/ defines is called in libc, except ours."""
+    """From (file, symbol, type). What STAND_INS define is called in a library, except ours."""
     defined, arrows = collections.defaultdict(set), collections.defaultdict(set)
     symbols = list(symbols)
     for name, symbol, kind in symbols:
-        if kind not in "Uwv" and (symbol.startswith("incstack_") or folder_of(name) != "interpose"):
+        if kind not in "Uwv" and (symbol.startswith("incstack_") or not is_stand_in(name)):
             defined[symbol].add(name)
     for name, symbol, kind in symbols:
         for target in defined[symbol] if kind in "Uwv" else ():

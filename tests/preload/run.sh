@@ -87,11 +87,13 @@ record() {
 record "" "$@"
 traces=$(value traces)
 ! grep -q "incstack heap is not checked" "$source" || exit 0
-# crosscheck OPTION PROGRAM ARGS
+# crosscheck OPTION PROGRAM ARGS. Libunwind, which is loaded for the check, has let the dynamic
+# linker's table of objects grow before the program loads its own, so that is one allocation less.
 crosscheck() {
 	record "$@"
 	grep -qE "incstack heap (loses samples|varies)" "$source" ||
-		test "$(value traces)" = "$traces" || fail "$traces traces without $1"
+		test "$(value traces)" = "$traces" || test "$(value traces)" = $((traces - 1)) ||
+		fail "$traces traces without $1"
 	! grep -q "incstack heap loses samples" "$source" || return 0
 	most=$(sed -n 's/^.*incstack heap leaves unchecked: *//p' "$source")
 	test "$(value crosschecked)" -ge $(($(value traces) - ${most:-0})) ||

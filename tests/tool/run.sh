@@ -61,6 +61,19 @@ test_forks_of_forks() {
 	equal status "$status" 0
 }
 
+# The program's process has libunwind only if it is needed.
+test_libunwind_for_crosscheck() {
+	local walker
+	record -o trace -- grep -q libunwind /proc/self/maps
+	equal status "$status" 1
+	for walker in libunwind own; do
+		record -o trace "--crosscheck=$walker" -- grep -q libunwind /proc/self/maps
+		equal status "$status" 0
+		equal mismatches "$(value mismatches)" 0
+		equal crosschecked "$(value crosschecked)" "$(value traces)"
+	done
+}
+
 # What a thread has counted is in the file when its traces are, however it ends.
 test_counters_are_exact() {
 	local base mode walker

@@ -29,7 +29,8 @@ static char opened[4][PATH], noted_in[PATH], renamed[4][2 * PATH];
 static unsigned opens, spools_renamed, notes, quiet, loud, looks, published, linker, closed,
 	modules, checks, forked, served, begun;
 static unsigned refused_opens; /* bit n: the nth open is refused */
-static bool no_keys, no_locks, no_forks, no_record, no_stack, no_room, no_runtime;
+static bool no_keys, no_locks, no_forks, no_record, no_stack, no_room, no_runtime, no_libunwind;
+static unsigned loaded;
 static void (*again)(const struct incstack__recording *);
 
 #pragma GCC diagnostic push
@@ -125,6 +126,12 @@ int incstack__record_watch_forks(void (*function)(const struct incstack__recordi
 int incstack__record_keys(void)
 {
 	return no_keys ? -1 : 0;
+}
+
+int incstack__record_libunwind(void)
+{
+	loaded++;
+	return no_libunwind ? -1 : 0;
 }
 
 #define COUNT(type, name, counter, result, ...) \
@@ -253,6 +260,7 @@ START_TEST(options_and_defaults)
 	ck_assert_uint_eq(loud, 1);
 	ck_assert_uint_eq(published, 1);
 	ck_assert_uint_eq(linker + closed + modules + checks, 4);
+	ck_assert_uint_eq(loaded, 0);
 	ck_assert_uint_eq(notes, 0);
 	ck_assert_uint_eq(created.mode, INCSTACK_MODE_PATCH);
 	ck_assert_int_eq(created.distance, INCSTACK_DISTANCE_ADAPTIVE);
@@ -268,12 +276,14 @@ START_TEST(options_and_defaults)
 	ck_assert_uint_eq(r->mode, INCSTACK_MODE_FULL);
 	ck_assert_uint_eq(r->interval, 512);
 	ck_assert_int_eq(r->crosscheck, INCSTACK__CHECK_OWN);
+	ck_assert_uint_eq(loaded, 1);
 	ck_assert_int_eq(r->follow, 1);
 	/* A path may hold what separates options. */
 	ck_assert_str_eq(r->file + strlen(path), ";mode=validate");
 	ck_assert_ptr_nonnull(start_with("modes=full;mode=validate;crosscheck=libunwind;file=%s"));
 	ck_assert_uint_eq(r->mode, INCSTACK_MODE_VALIDATE);
 	ck_assert_int_eq(r->crosscheck, INCSTACK__CHECK_LIBUNWIND);
+	ck_assert_uint_eq(loaded, 2);
 	ck_assert_ptr_nonnull(start_with("interval=0;file=%s"));
 	ck_assert_uint_eq(r->interval, 1);
 	ck_assert_ptr_nonnull(start_with("interval=-5;file=%s"));
@@ -406,12 +416,12 @@ END_TEST
 START_TEST(without_what_it_needs)
 {
 	bool *const missing[] = {&no_locks,  &no_forks, &no_keys, &no_runtime,
-				 &no_record, &no_stack, &no_room};
+				 &no_record, &no_stack, &no_room, &no_libunwind};
 	const unsigned count = sizeof(missing) / sizeof(missing[0]);
 
 	for (unsigned i = 0; i < count; i++) {
 		*missing[i] = true;
-		ck_assert_ptr_null(start_with("file=%s"));
+		ck_assert_ptr_null(start_with("crosscheck=own;file=%s"));
 		*missing[i] = false;
 		ck_assert_uint_eq(notes, i + 1);
 		ck_assert_int_eq(incstack__recording.on, 0);
@@ -419,6 +429,7 @@ START_TEST(without_what_it_needs)
 		ck_assert_uint_eq(loud, i + 1);
 	}
 	ck_assert_uint_eq(published + linker + modules + checks, 0);
+	no_libunwind = true;
 	ck_assert_ptr_nonnull(start_with("file=%s"));
 }
 END_TEST
