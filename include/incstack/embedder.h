@@ -76,9 +76,20 @@ enum {
 /* One frame at the level of the source. A physical frame decodes to one virtual
  * frame, or with inlining to several, innermost first. */
 struct incstack_virtual_frame {
-	uint64_t method;   /* the embedder's identifier of the function */
-	int32_t bci;       /* the position in it; -1: unknown */
-	uint32_t reserved; /* not used; 0 */
+	uint64_t method; /* the embedder's identifier of the function */
+	int32_t bci;     /* the position in it; -1: unknown */
+	uint32_t kind;   /* enum incstack_frame_kind; only the frame iterator passes it on */
+};
+
+/* How a frame runs. decode may tell it of the outermost virtual frame of a physical one; those
+ * that are inlined into it are INLINED whatever it says. */
+enum incstack_frame_kind {
+	INCSTACK_KIND_UNKNOWN = 0, /* decode did not tell, or could not be asked */
+	INCSTACK_KIND_INTERPRETED, /* an interpreter executes it */
+	INCSTACK_KIND_COMPILED,    /* the embedder's compiler has made its code */
+	INCSTACK_KIND_INLINED,     /* it has no physical frame of its own */
+	INCSTACK_KIND_WRAPPER,     /* a stub or native method between the embedder's code and C */
+	INCSTACK_KIND_C,           /* C, C++ and the like; each frame if the table has no decode */
 };
 
 /* The maximum number of virtual frames that one physical frame decodes to. Those
@@ -167,7 +178,8 @@ struct incstack_embedder {
 	/* As find_rule, but called before it, for rules that are cheap to find without a
 	 * lock. Signals are not blocked during the call, as they are around find_rule,
 	 * and a handler may jump out of it. If it fails, find_rule is called. It is
-	 * called again for an address that had no rule. */
+	 * called again for an address that had no rule. The frame iterator calls it in signal
+	 * handlers, too, if the table has no find_rule_in_handler. */
 	int (*find_rule_quickly)(void *context, uintptr_t address, struct incstack_rule *rule);
 
 	/* Memory for frame objects and traces only, in pieces of chunk_bytes. An embedder can
@@ -194,6 +206,11 @@ struct incstack_embedder {
 	 * (stats.stale, stats.truncated), and `caller` is not called for them. Null: those frames
 	 * must not be popped in this way; see `arm`. */
 	int (*youngest)(void *context, void *identity, struct incstack_frame *frame);
+
+	/* As decode, but called by the frame iterator over interrupted code (frames.h). It must be
+	 * async-signal-safe, as find_rule_in_handler. Null: such frames are not decoded. */
+	int (*decode_in_handler)(void *context, const struct incstack_frame *frame,
+				 struct incstack_virtual_frame *out, int max);
 };
 
 INCSTACK_END_C

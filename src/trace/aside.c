@@ -34,7 +34,7 @@ static void lift(stack *s, const uintptr_t *frame)
 static void (*find_resume(stack *s, const uintptr_t *frame))(void *)
 {
 	enum { MOST = 8 }; /* frames that the unwinder may have */
-	struct walker w = {s, ASK_DIRECTLY, false, 0, 0};
+	const struct stepper w = stepper_of(s, ASK_DIRECTLY);
 	struct cursor at = {.pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
 	enum step step = STEP_FRAME;
 	void (*resume)(void *) = NULL;

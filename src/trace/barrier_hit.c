@@ -59,7 +59,7 @@ static void move_down(stack *s, object *o, uintptr_t plant_from)
 /* Captures the callers of o, up to the next barrier. */
 static object *fill_gap(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from)
 {
-	struct walker w = {s, ask, false, s->distance.value, plant_from};
+	const struct walker w = {stepper_of(s, ask), s, false, s->distance.value, plant_from};
 	struct path p = {.child = o, .known = (object *)o->parent, .here = true};
 	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = fp};
 	/* The parent is cleared first. Without the flag it would be taken for the caller (I8). */

@@ -72,7 +72,7 @@ static object *decoded(const struct walker *w, object *o, const struct incstack_
 	if (!(o->flags & OBJECT_DECODE_NOW) || !(o->flags & INCSTACK_OBJECT_RAW) ||
 	    !w->stack->runtime->embedder.decode)
 		return o;
-	return incstack__decode(w->stack, o, f, w->ask, w->grow);
+	return incstack__decode(w->stack, o, f, w->steps.ask, w->grow);
 }
 
 static object *arrive(stack *s, object *child, object *k, object *met)

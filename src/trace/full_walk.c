@@ -4,7 +4,6 @@
  * unwind rules. Of the state that samples leave, it uses only the thunks in return slots, which
  * it sees through. It changes nothing that samples use.
  */
-#include "mapped.h"
 #include "operation.h"
 #include "shared.h"
 #include "unwind.h"
@@ -17,16 +16,14 @@ static struct incstack_frame frame_of(const struct cursor *at)
 
 static int walk(stack *s, struct cursor at, struct incstack_frame *frames, int max)
 {
-	const struct walker w = {s, ASK_DIRECTLY, false, 0, 0};
+	struct stepper w = stepper_of(s, ASK_DIRECTLY);
+	struct mapped mapped = {0, 0};
+	enum step step = at.pc ? STEP_FRAME : STEP_UNKNOWN;
 	int count = 0;
-	incstack__mapped_clear(s);
-	while (at.pc && count < max) {
-		uintptr_t slot;
-		packed_rule rule;
+	w.mapped = &mapped;
+	while (step == STEP_FRAME && count < max) {
 		frames[count++] = frame_of(&at);
-		if (incstack__step(&w, &at, &slot, &rule) != STEP_FRAME)
-			break;
-		at.pc = incstack__logical_pc(&w, slot, incstack_slot_read(&at.pc));
+		step = incstack__caller(&w, &at, incstack__rule_of(&w, at.pc, at.exact));
 	}
 	return count;
 }

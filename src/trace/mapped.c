@@ -10,30 +10,31 @@
 
 enum { PAGE = 4096 };
 
-static void set_mapped(stack *s, uintptr_t low, uintptr_t high)
+/* Whether the word at the address, which must be aligned, can be read. */
+bool incstack__mapped(struct mapped *m, uintptr_t address)
 {
-	s->mapped_low = low;
-	s->mapped_high = high;
+	uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
+	if (address >= m->low && address < m->high)
+		return true;
+	if (!incstack__page_readable(page))
+		return false;
+	m->low = page == m->high ? m->low : page;
+	m->high = page + PAGE;
+	return true;
+}
+
+/* Called after each step of a walk: what is readable takes the place of unknown bounds. */
+void incstack__mapped_use(stack *s)
+{
 	if (!s->anywhere)
 		return;
-	s->low = low;
-	s->high = high;
+	s->low = s->mapped.low;
+	s->high = s->mapped.high;
 }
 
 /* Called when a walk begins. */
 void incstack__mapped_clear(stack *s)
 {
-	set_mapped(s, 0, 0);
-}
-
-/* Whether the word at the address, which must be aligned, can be read. */
-bool incstack__mapped(stack *s, uintptr_t address)
-{
-	uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
-	if (address >= s->mapped_low && address < s->mapped_high)
-		return true;
-	if (!incstack__page_readable(page))
-		return false;
-	set_mapped(s, page == s->mapped_high ? s->mapped_low : page, page + PAGE);
-	return true;
+	s->mapped = (struct mapped){0, 0};
+	incstack__mapped_use(s);
 }

@@ -7,7 +7,8 @@
 
 #include "stack.h"
 
-bool incstack__mapped(stack *s, uintptr_t address);
+bool incstack__mapped(struct mapped *m, uintptr_t address);
 void incstack__mapped_clear(stack *s);
+void incstack__mapped_use(stack *s);
 
 #endif

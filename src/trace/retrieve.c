@@ -54,7 +54,7 @@ static object *skip_filled(object *o)
  * find them. */
 int incstack__complete(stack *s, bool grow)
 {
-	struct walker w = {s, ASK_DIRECTLY, grow, UINT32_MAX, UINTPTR_MAX};
+	const struct walker w = {stepper_of(s, ASK_DIRECTLY), s, grow, UINT32_MAX, UINTPTR_MAX};
 	bool lost = false;
 	for (object *o = s->newest, *rest = NULL; o; o = rest ? rest : (object *)o->parent) {
 		rest = NULL;

@@ -228,15 +228,18 @@ static void want(runtime *rt, uintptr_t address)
 	atomic_store_explicit(&rt->wanting, true, memory_order_release);
 }
 
-/* Asks the embedder in a signal handler, where only one of its functions may be called. `known` is
- * 0, or says that the address had no rule. If there is still none, find_rule is asked later. But
- * with INCSTACK_EBUSY only the next handler asks again. */
-packed_rule incstack__rule_in_handler(runtime *rt, uintptr_t address, packed_rule known)
+/* Asks the embedder in a signal handler, where only one of its functions may be called; with
+ * `quickly`, another one takes its place if it is missing. `known` is 0, or says that the address
+ * had no rule. If there is still none, find_rule is asked later. But with INCSTACK_EBUSY only the
+ * next handler asks again. */
+packed_rule incstack__rule_in_handler(runtime *rt, uintptr_t address, packed_rule known,
+				      bool quickly)
 {
+	int (*find)(void *, uintptr_t, struct incstack_rule *) = rt->embedder.find_rule_in_handler;
 	struct incstack_rule rule;
-	int error = INCSTACK_EUNWIND;
-	if (rt->embedder.find_rule_in_handler)
-		error = rt->embedder.find_rule_in_handler(rt->context, address, &rule);
+	if (!find && quickly)
+		find = rt->embedder.find_rule_quickly;
+	int error = find ? find(rt->context, address, &rule) : INCSTACK_EUNWIND;
 	if (!error)
 		return keep(rt, address, pack(&rule));
 	if (!known && error != INCSTACK_EBUSY)

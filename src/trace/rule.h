@@ -98,7 +98,7 @@ struct incstack_rule incstack__rule_unpack(packed_rule r);
 packed_rule incstack__rule_find(const struct incstack_runtime *rt, uintptr_t address);
 packed_rule incstack__rule_learn(struct incstack_runtime *rt, uintptr_t address);
 packed_rule incstack__rule_in_handler(struct incstack_runtime *rt, uintptr_t address,
-				      packed_rule known);
+				      packed_rule known, bool quickly);
 packed_rule incstack__rule_learn_again(struct incstack_runtime *rt, uintptr_t address,
 				       packed_rule known);
 void incstack__rule_learn_wanted(struct incstack_runtime *rt);

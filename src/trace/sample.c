@@ -14,19 +14,13 @@
  * The barrier is passed now, and the frame that will run next becomes the top. */
 static void finish_return(stack *s, struct cursor *at)
 {
-	struct cursor caller = *at;
-	if (is_thunk(at->pc)) {
-		caller.pc = thunk_cell(at->pc)->resume;
-	} else if (!incstack__entry_state(at, &caller)) {
+	if (!incstack__pass_trampoline(at))
 		return;
-	}
 	object *o = s->newest;
-	while (o && (!(o->flags & OBJECT_BARRIER) || o->address < caller.sp))
+	while (o && (!(o->flags & OBJECT_BARRIER) || o->address < at->sp))
 		o = (object *)o->parent;
-	if (o && o->address == caller.sp)
-		incstack__barrier_passed(s, o, caller.fp, ASK_NEVER, 0);
-	caller.exact = false;
-	*at = caller;
+	if (o && o->address == at->sp)
+		incstack__barrier_passed(s, o, at->fp, ASK_NEVER, 0);
 }
 
 static inline uint32_t misaligned(const struct incstack_top *top)
@@ -89,7 +83,8 @@ static void walk(stack *s, object *top, const struct incstack_top *from, bool in
 {
 	uint32_t distance =
 		interrupted && !s->walk_limit ? 1 : s->walk_limit; /* never patch its own slot */
-	struct walker w = {s, interrupted ? ASK_NEVER : ASK_DIRECTLY, false, distance, 0};
+	const struct walker w = {stepper_of(s, interrupted ? ASK_NEVER : ASK_DIRECTLY), s, false,
+				 distance, 0};
 	struct path p = {.child = top, .known = s->newest, .here = inside(s, from->sp)};
 	p.at = (struct cursor){.pc = from->pc, .sp = from->sp, .fp = from->fp};
 	p.at.exact = from->flags & INCSTACK_TOP_EXACT;
@@ -159,14 +154,23 @@ static int take_interrupted(stack *s, uint64_t id, uint64_t weight, const struct
 {
 	struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp, .exact = true};
 	finish_return(s, &at);
-	const struct walker asks = {.stack = s, .ask = ASK_NEVER};
-	if (!at.pc || !incstack__rule_of(&asks, at.pc, at.exact)) {
+	const struct stepper steps = stepper_of(s, ASK_NEVER);
+	if (!at.pc || !incstack__rule_of(&steps, at.pc, at.exact)) {
 		s->stats.lost_unwind++;
 		return INCSTACK_EUNWIND;
 	}
 	const struct incstack_top from = {
 		at.pc, at.sp, at.fp, 0, at.exact ? INCSTACK_TOP_EXACT : 0u, 0};
 	return take(s, id, weight, &from, true);
+}
+
+/* Rules that were missing are learned by the next sample outside of handlers. */
+static int take_in_handler(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
+{
+	int error = take_interrupted(s, id, weight, top);
+	if (atomic_load_explicit(&s->runtime->wanting, memory_order_relaxed))
+		s->slow_reasons |= SLOW_RULES_WANTED;
+	return error;
 }
 
 static int take_directly(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
@@ -187,7 +191,7 @@ __attribute__((noinline)) static int take_slowly(stack *s, uint64_t id, uint64_t
 	if (!top_is_valid(s, top))
 		return INCSTACK_EINVAL;
 	if (top->flags & INCSTACK_TOP_INTERRUPTED)
-		return take_interrupted(s, id, weight, top);
+		return take_in_handler(s, id, weight, top);
 	return take_directly(s, id, weight, top);
 }
 

@@ -19,6 +19,11 @@ struct distance {
 	uint16_t popped[INCSTACK_DISTANCE_MAX + 1]; /* samples, by frames popped before each */
 };
 
+/* Memory outside of known stacks that the kernel has said is readable. */
+struct mapped {
+	uintptr_t low, high;
+};
+
 /* How many rules a stack remembers by stack address: one for each 16 bytes. */
 enum { RULES_AT = 1024 };
 
@@ -54,8 +59,7 @@ struct incstack_stack {
 	uint64_t retrieved;          /* samples that were retrieved */
 	uint64_t all_new;            /* samples whose objects are all new; others are `shared` */
 	void *identity;              /* the embedder's name of this stack */
-	uintptr_t mapped_low;        /* memory outside the stack known to be readable in this */
-	uintptr_t mapped_high;       /* walk; with `anywhere`, the same as [low, high) */
+	struct mapped mapped;        /* in this walk; with `anywhere`, the same as [low, high) */
 	uint64_t rules_invalidated;  /* the runtime's count, as last seen by mode validate */
 	uint32_t rule_at[RULES_AT];  /* plain rules only: see predicted_rule() */
 };

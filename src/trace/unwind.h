@@ -7,22 +7,41 @@
 
 #include "stack.h"
 
-/* How the embedder may be called: never (in a signal handler, find_rule_in_handler excepted),
- * directly, or with all registers saved (from the trampoline). */
-enum ask { ASK_NEVER, ASK_DIRECTLY, ASK_SAVED };
+/* How the embedder may be called: never (in a signal handler, find_rule_in_handler excepted); the
+ * same, but find_rule_quickly may take the place of a missing find_rule_in_handler; directly; or
+ * with all registers saved (from the trampoline). */
+enum ask { ASK_NEVER, ASK_QUICKLY, ASK_DIRECTLY, ASK_SAVED };
 
 enum step { STEP_FRAME, STEP_END, STEP_UNKNOWN };
-struct walker {
-	stack *stack;
+/* What a step needs: rules, and memory that may be read. */
+struct stepper {
+	runtime *rt;
+	uintptr_t low, high;   /* a stack; equal if its bounds are unknown */
+	struct mapped *mapped; /* outside of it */
 	enum ask ask;
+};
+struct walker {
+	struct stepper steps;
+	stack *stack;
 	bool grow;            /* whether the arena may grow */
 	uint32_t distance;    /* callers to capture before a barrier is planted */
 	uintptr_t plant_from; /* lowest slot that may be patched */
 };
-packed_rule incstack__rule_of(const struct walker *w, uintptr_t pc, bool exact);
-uintptr_t incstack__logical_pc(const struct walker *w, uintptr_t slot, uintptr_t pc);
-enum step incstack__step(const struct walker *w, struct cursor *at, uintptr_t *slot,
+packed_rule incstack__rule_of(const struct stepper *w, uintptr_t pc, bool exact);
+uintptr_t incstack__logical_pc(const struct stepper *w, uintptr_t slot, uintptr_t pc);
+enum step incstack__step(const struct stepper *w, struct cursor *at, uintptr_t *slot,
 			 packed_rule *rule);
+enum step incstack__step_by(const struct stepper *w, struct cursor *at, uintptr_t *slot,
+			    packed_rule rule);
+
+bool incstack__pass_trampoline(struct cursor *at);
+enum step incstack__caller(const struct stepper *w, struct cursor *at, packed_rule rule);
+
+static inline struct stepper stepper_of(stack *s, enum ask ask)
+{
+	return (struct stepper){s->runtime, s->anywhere ? 0 : s->low, s->anywhere ? 0 : s->high,
+				&s->mapped, ask};
+}
 
 /* Whether a frame at sp is ordinary: its caller's frame begins at cfa, which is above sp and
  * below `limit`; and the words to be read, those at cfa - 8 and at `saved`, lie in the frame

@@ -100,7 +100,7 @@ static object *meet(stack *s, struct path *p)
 
 /* The position of the frame that was just reached. Sees through a thunk of ours and through a
  * return address that the embedder patched. 0: unknown. */
-static uintptr_t position(const struct walker *w, const struct cursor *at, uintptr_t slot)
+static uintptr_t position(const struct stepper *w, const struct cursor *at, uintptr_t slot)
 {
 	uintptr_t pc = is_thunk(at->pc) ? incstack_slot_read(&at->pc) : at->pc;
 	return incstack__logical_pc(w, slot, pc);
@@ -112,7 +112,7 @@ static uintptr_t position(const struct walker *w, const struct cursor *at, uintp
  * reached no known frame. */
 static bool remove_popped(stack *s, struct cursor at, uintptr_t slot)
 {
-	struct walker w = {s, ASK_DIRECTLY, false, 0, 0};
+	const struct stepper w = stepper_of(s, ASK_DIRECTLY);
 	struct path p = {.at = at, .known = s->newest, .here = inside(s, at.sp)};
 	enum step step = STEP_FRAME;
 	incstack__mapped_clear(s);
@@ -161,7 +161,7 @@ static bool may_plant(const struct walker *w, struct path *p, uintptr_t slot)
 	if (slot != p->at.sp - sizeof(uintptr_t) || slot % sizeof(uintptr_t) ||
 	    slot < w->plant_from || is_thunk(stack_word(slot)))
 		return false;
-	packed_rule rule = p->rule = incstack__rule_of(w, p->at.pc, false);
+	packed_rule rule = p->rule = incstack__rule_of(&w->steps, p->at.pc, false);
 	return rule_plain(rule) || (rule_known(rule) && !rule_forbids_barrier(rule) &&
 				    incstack__rule_unpack(rule).kind != INCSTACK_RULE_SIGNAL &&
 				    incstack__rule_unpack(rule).kind != INCSTACK_RULE_END);
@@ -234,10 +234,11 @@ static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
 		p->child->flags |= OBJECT_DECODE_NOW;
 	if (rule_forbids_barrier(rule))
 		p->child->flags |= OBJECT_NO_BARRIER;
-	if (rule_decodes_now(rule) && w->ask != ASK_NEVER && w->stack->runtime->embedder.decode) {
+	if (rule_decodes_now(rule) && w->steps.ask != ASK_NEVER &&
+	    w->stack->runtime->embedder.decode) {
 		struct incstack_frame f = {at->pc, at->sp, at->fp,
 					   at->exact ? INCSTACK_FRAME_EXACT : 0, 0};
-		object *last = incstack__decode(w->stack, p->child, &f, w->ask, w->grow);
+		object *last = incstack__decode(w->stack, p->child, &f, w->steps.ask, w->grow);
 		p->child = last ? last : p->child;
 		return last;
 	}
@@ -255,7 +256,8 @@ static object *look(const struct walker *w, struct path *p, bool *ended)
 	uintptr_t slot;
 	packed_rule rule;
 	struct cursor from = p->at;
-	enum step step = incstack__step(w, &p->at, &slot, &rule);
+	enum step step = incstack__step(&w->steps, &p->at, &slot, &rule);
+	incstack__mapped_use(s);
 	*ended = true;
 	if (!note_rule(w, p, rule, &from))
 		return cut(s, p, true);
@@ -268,7 +270,7 @@ static object *look(const struct walker *w, struct path *p, bool *ended)
 	object *k = tracked ? meet(s, p) : NULL;
 	if (k)
 		return arrive_known(s, p, k);
-	p->at.pc = position(w, &p->at, slot);
+	p->at.pc = position(&w->steps, &p->at, slot);
 	if (!p->at.pc)
 		return cut(s, p, false);
 	if (tracked && may_plant(w, p, slot) && (k = plant(w, p)) != NULL) {
@@ -360,7 +362,7 @@ static object *stop_ahead(const struct walker *w, struct path *p, struct fast_wa
 bool incstack__fast_walk_agrees(stack *s, struct cursor at, const object *first,
 				const struct fast_walk *r)
 {
-	const struct walker w = {s, ASK_NEVER, false, 0, 0};
+	const struct stepper w = stepper_of(s, ASK_NEVER);
 	for (const object *o = first; o < r->end; o++) {
 		uintptr_t slot;
 		packed_rule rule;

@@ -41,7 +41,7 @@ STRATA = {
         "object runtime shared fault arena rule memory signals arch/*",
         "stack barrier retired copied thunks mapped distance unwinder",
         "reset operation verify",
-        "unwind decode fast_walk embedder_walk walk full_walk",
+        "unwind decode fast_walk embedder_walk walk full_walk frames",
         "sample barrier_hit retrieve stack_change mode aside",
         "life_cycle",
     ),
@@ -114,7 +114,7 @@ STRATA = {
         "table",
         "base walk stack",
         "rule",
-        "embedder context sample interrupted",
+        "embedder context sample frames interrupted",
     ),
 }
 

@@ -60,6 +60,19 @@ START_TEST(missed_rules_are_learned)
 }
 END_TEST
 
+/* A sample outside of handlers asks, too. */
+START_TEST(the_next_sample_learns)
+{
+	open_all();
+	raise(SIGUSR1);
+	ck_assert_int_eq(result, INCSTACK_EUNWIND);
+	ck_assert_int_eq(incstack_native_sample(traced_stack, 0, 1), 0);
+	raise(SIGUSR1);
+	ck_assert_int_eq(result, 0);
+	traced_close();
+}
+END_TEST
+
 /* What is being unloaded is not asked for any more. */
 START_TEST(missed_rules_of_unloaded_code)
 {
@@ -186,6 +199,7 @@ int main(void)
 	Suite *suite = suite_create("interrupted");
 	TCase *tc = tcase_create("unknown rules");
 	tcase_add_test(tc, missed_rules_are_learned);
+	tcase_add_test(tc, the_next_sample_learns);
 	tcase_add_test(tc, missed_rules_of_unloaded_code);
 	tcase_add_test(tc, own_slot_is_left_alone);
 	tcase_add_test(tc, rules_are_found_in_the_handler);

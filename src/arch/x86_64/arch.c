@@ -77,26 +77,51 @@ static bool landing_state(const struct cursor *at, struct cursor *caller)
 	return true;
 }
 
-/* If *at is in the common entry, sets *caller to the frame that runs next. In the course of the
- * entry, S is rsp + 0, rsp + 8, rsp + 16, then rbp + 16, and back again (thunks.S). */
+/* The pc in the first pool that corresponds to *at, and the pool of *at. */
+static uintptr_t pc_in_first_pool(const struct cursor *at, const char **pool)
+{
+	uintptr_t offset;
+	*pool = incstack__thunk_entry;
+	if (!in_later_pool(at->pc, &offset))
+		return at->pc;
+	*pool = (const char *)(at->pc - offset % INCSTACK__POOL_STRIDE);
+	return (uintptr_t)incstack__thunk_entry + offset % INCSTACK__POOL_STRIDE;
+}
+
+static bool in_entry(uintptr_t pc)
+{
+	return pc >= (uintptr_t)incstack__thunk_entry && pc <= (uintptr_t)incstack__thunk_entry_5;
+}
+
+/* In the course of the entry, S is rsp + 0, rsp + 8, rsp + 16, then rbp + 16, and back again
+ * (thunks.S). */
+static uintptr_t entry_s(const struct cursor *at, uintptr_t pc)
+{
+	if (pc >= (uintptr_t)incstack__thunk_entry_3 && pc < (uintptr_t)incstack__thunk_entry_4)
+		return at->fp + 16;
+	if (pc == (uintptr_t)incstack__thunk_entry_2)
+		return at->sp + 16;
+	if (pc == (uintptr_t)incstack__thunk_entry_1 || pc == (uintptr_t)incstack__thunk_entry_4)
+		return at->sp + 8;
+	return at->sp;
+}
+
+/* The first of the two words that incstack__entry_state may read. */
+uintptr_t incstack__entry_reads(const struct cursor *at)
+{
+	const char *pool;
+	uintptr_t pc = pc_in_first_pool(at, &pool);
+	return in_entry(pc) ? entry_s(at, pc) - 16 : at->sp;
+}
+
+/* If *at is in the common entry, sets *caller to the frame that runs next. */
 bool incstack__entry_state(const struct cursor *at, struct cursor *caller)
 {
-	uintptr_t pc = at->pc, offset;
-	const char *pool = incstack__thunk_entry;
-	if (in_later_pool(pc, &offset)) {
-		pc = (uintptr_t)incstack__thunk_entry + offset % INCSTACK__POOL_STRIDE;
-		pool = (const char *)(at->pc - offset % INCSTACK__POOL_STRIDE);
-	}
-	if (pc < (uintptr_t)incstack__thunk_entry || pc > (uintptr_t)incstack__thunk_entry_5)
+	const char *pool;
+	uintptr_t pc = pc_in_first_pool(at, &pool);
+	if (!in_entry(pc))
 		return landing_state(at, caller);
-	uintptr_t s = at->sp;
-	if (pc >= (uintptr_t)incstack__thunk_entry_3 && pc < (uintptr_t)incstack__thunk_entry_4)
-		s = at->fp + 16;
-	else if (pc == (uintptr_t)incstack__thunk_entry_2)
-		s += 16;
-	else if (pc == (uintptr_t)incstack__thunk_entry_1 ||
-		 pc == (uintptr_t)incstack__thunk_entry_4)
-		s += 8;
+	uintptr_t s = entry_s(at, pc);
 	caller->sp = s;
 	caller->pc = *(uintptr_t *)(s - 8);
 	if (caller->pc < INCSTACK__POOL_BYTES) /* still the offset of the cell */

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The frame iterator: walks over a stack one frame at a time, from the top to the base. It needs
+ * no memory but its own struct, has no limit of depth, and changes nothing that samples use. It
+ * finds callers by the rules of the embedder's table, and reads the original return addresses
+ * where barriers have replaced them. It may walk in a signal handler, and over the stack of
+ * another thread that holds still, for example one that waits in its handler.
+ *
+ *     struct incstack_frames frames;
+ *     int more = incstack_frames_begin(&frames, runtime, low, high, &top);
+ *     while (more >= 0 && (more = incstack_frames_next(&frames)) > 0)
+ *             use(frames.method, frames.bci, frames.kind);
+ *
+ * Conventions as in incstack.h. A walk belongs to one thread at a time.
+ */
+#ifndef INCSTACK_FRAMES_H
+#define INCSTACK_FRAMES_H
+
+#include <incstack/incstack.h>
+
+INCSTACK_BEGIN_C
+
+/* The state of a walk; only the iterator uses it. */
+struct incstack_frames_state {
+	struct incstack_runtime *runtime;   /* whose table finds rules */
+	struct incstack_stack *stack;       /* the state of the stack; may be null */
+	struct incstack_frame start;        /* the top */
+	uintptr_t sp;                       /* the stack pointer when the walk was prepared */
+	uintptr_t low;                      /* the bounds of the stack; equal: unknown */
+	uintptr_t high;                     /* the other one */
+	uintptr_t mapped_low;               /* outside of it, what the kernel said is readable */
+	uintptr_t mapped_high;              /* the end of that */
+	uint64_t rule;                      /* of the frame */
+	int32_t first;                      /* the first result */
+	int32_t result;                     /* of the next call that shows no frame; 1: go on */
+	uint32_t interrupted;               /* whether the top was interrupted at any place */
+	uint32_t begun;                     /* whether the top was shown */
+	uint32_t lowered;                   /* signal frames that led to a lower address */
+	uint32_t count;                     /* of `decoded` */
+	uint32_t next;                      /* of them, the first that was not shown */
+	struct incstack_virtual_frame decoded[INCSTACK_VIRTUAL_MAX]; /* those frames */
+};
+
+/* A walk. After incstack_frames_next has returned 1, the first members describe a frame. They may
+ * only be read. Inlined frames come before the frame that they are inlined into, and share its
+ * `frame`. */
+struct incstack_frames {
+	struct incstack_frame frame; /* the physical frame; flags: EXACT and SIGNAL */
+	uint64_t method;             /* from decode; the pc if that could not be asked */
+	int32_t bci;                 /* from decode; -1: unknown */
+	uint32_t kind;               /* enum incstack_frame_kind */
+	struct incstack_frames_state state; /* private */
+};
+
+/* Prepares a walk from *top towards the base. With INCSTACK_TOP_INTERRUPTED, the top was
+ * interrupted at any place: the caller is a signal handler, or walks over a thread that waits in
+ * one. Then the table's find_rule, decode and logical_pc are not called, because they may wait
+ * for a lock that the interrupted code has. find_rule_in_handler and decode_in_handler take their
+ * places. If the table has no find_rule_in_handler, find_rule_quickly is called; do not walk over
+ * interrupted code if that is not async-signal-safe.
+ *
+ * The stack occupies [low, high). If both are 0 the bounds are unknown. Before the walk reads a
+ * word outside of the bounds, it asks the kernel whether the page is readable: a system call for
+ * each page. top->slot is ignored.
+ * Errors: EINVAL; EUNWIND: the top is code of the library that serves a return, and the frame
+ * that runs next is not known.
+ * Thread: any, while the code on the stack holds still. Signal: yes, with INTERRUPTED.
+ * Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_frames_begin(struct incstack_frames *frames,
+				       struct incstack_runtime *runtime, uintptr_t low,
+				       uintptr_t high, const struct incstack_top *top);
+
+/* As incstack_frames_begin, over a stack that has a state. It refuses to walk while an operation
+ * on the stack is in progress, or was interrupted. A stack that the embedder walks is walked by
+ * `caller` of the table, but not from an interrupted top; if `top` is null, the walk begins at
+ * the frame that `youngest` tells.
+ * Errors: EINVAL, EUNWIND, and EBUSY: an operation, or a return through a barrier, is in progress.
+ * Thread: any, while the code on the stack holds still. Signal: yes, with INTERRUPTED.
+ * Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_frames_begin_stack(struct incstack_frames *frames,
+					     struct incstack_stack *stack,
+					     const struct incstack_top *top);
+
+/* Goes to the next frame: first the top, then its caller, and so on. Returns 1 if there is one,
+ * and 0 if the last one was the outermost frame. A negative result says why the caller of the last
+ * frame is unknown; EUNWIND: it has no rule, or its words cannot be read or contradict each other.
+ * Each further call returns the same.
+ * Errors: EINVAL, EUNWIND.
+ * Thread: any, while the code on the stack holds still. Signal: if the top was INTERRUPTED.
+ * Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_frames_next(struct incstack_frames *frames);
+
+/* Goes back to the beginning: the next call of incstack_frames_next shows the top again.
+ * Errors: as incstack_frames_begin_stack.
+ * Thread: any, while the code on the stack holds still. Signal: if the top was INTERRUPTED.
+ * Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_frames_rewind(struct incstack_frames *frames);
+
+INCSTACK_END_C
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tests whom the frame iterator asks where code was interrupted, and what it refuses: a stack with an
+ * operation in progress, and bad arguments.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+
+#include "run_suite.h"
+#include "shown_frames.h"
+
+enum { SIZE = sizeof(uintptr_t), PAGE = 4096, TOP = SHOWN_TOP };
+
+/* ---- whom it asks --------------------------------------------------------------------- */
+
+static unsigned asked, asked_quickly, asked_in_handler, decoded_in_handler;
+
+static int count_find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	asked++;
+	return hand_find_rule(context, address, rule);
+}
+
+static int count_quickly(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	asked_quickly++;
+	return hand_find_rule(context, address, rule);
+}
+
+static int count_in_handler(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	asked_in_handler++;
+	return hand_find_rule(context, address, rule);
+}
+
+static int decode_in_handler(void *context, const struct incstack_frame *frame,
+			     struct incstack_virtual_frame *out, int max)
+{
+	decoded_in_handler++;
+	return hand_decode(context, frame, out, max);
+}
+
+static int decode_never(void *context, const struct incstack_frame *frame,
+			struct incstack_virtual_frame *out, int max)
+{
+	(void)context;
+	(void)frame;
+	(void)out;
+	ck_abort_msg("decode was called for %d frames", max);
+	return 0;
+}
+
+static void open_counting(bool quickly, bool in_handler, bool decodes)
+{
+	struct incstack_embedder embedder = hand_embedder();
+	embedder.find_rule = count_find_rule;
+	embedder.find_rule_quickly = quickly ? count_quickly : NULL;
+	embedder.find_rule_in_handler = in_handler ? count_in_handler : NULL;
+	embedder.decode = decode_never;
+	embedder.decode_in_handler = decodes ? decode_in_handler : NULL;
+	hand_open_with((struct incstack_options){}, &embedder);
+	asked = asked_quickly = asked_in_handler = decoded_in_handler = 0;
+}
+
+/* Shows frame n as one that was not decoded. */
+static void shows_raw(unsigned n)
+{
+	ck_assert_int_eq(incstack_frames_next(&frames), 1);
+	ck_assert_uint_eq(frames.method, hand_pc(n));
+	ck_assert_uint_eq(frames.kind, INCSTACK_KIND_UNKNOWN);
+}
+
+START_TEST(interrupted_asks_nobody_else)
+{
+	open_counting(true, true, false);
+	begin_at(TOP, INCSTACK_TOP_INTERRUPTED);
+	for (unsigned n = TOP + 1; n-- > 0;)
+		shows_raw(n);
+	ends(0);
+	ck_assert_uint_eq(asked + asked_quickly, 0);
+	ck_assert_uint_eq(asked_in_handler, TOP + 1);
+	hand_close();
+}
+END_TEST
+
+START_TEST(interrupted_asks_quickly)
+{
+	open_counting(true, false, true);
+	begin_at(TOP, INCSTACK_TOP_INTERRUPTED);
+	shows_all(TOP);
+	ck_assert_uint_eq(asked, 0);
+	ck_assert_uint_eq(asked_quickly, TOP + 1);
+	ck_assert_uint_eq(decoded_in_handler, TOP + 1);
+	hand_close();
+}
+END_TEST
+
+/* What is missing there is learned by the next walk from a top that was not interrupted. */
+START_TEST(interrupted_misses_rules)
+{
+	open_counting(false, false, true);
+	begin_at(TOP, INCSTACK_TOP_INTERRUPTED);
+	shows(TOP);
+	ends(INCSTACK_EUNWIND);
+	ck_assert_uint_eq(asked, 0);
+	begin_at(TOP, 0);
+	ck_assert_uint_eq(asked, 1);
+	begin_at(TOP, INCSTACK_TOP_INTERRUPTED);
+	shows(TOP);
+	shows(TOP - 1);
+	ends(INCSTACK_EUNWIND);
+	hand_close();
+}
+END_TEST
+
+/* ---- operations on the stack ------------------------------------------------------------ */
+
+static jmp_buf outside;
+static bool jumps;
+
+static int decode_and_walk(void *context, const struct incstack_frame *frame,
+			   struct incstack_virtual_frame *out, int max)
+{
+	const struct incstack_top top = hand_top(TOP, 0);
+	struct incstack_frames own;
+	if (jumps)
+		longjmp(outside, 1);
+	ck_assert_int_eq(incstack_frames_begin_stack(&own, hand.s, &top), INCSTACK_EBUSY);
+	ck_assert_int_eq(incstack_frames_next(&own), INCSTACK_EBUSY);
+	ck_assert_int_eq(incstack_frames_rewind(&frames), INCSTACK_EBUSY);
+	return hand_decode(context, frame, out, max);
+}
+
+START_TEST(refuses_a_busy_stack)
+{
+	struct incstack_embedder embedder = hand_embedder();
+	embedder.decode = decode_and_walk;
+	hand_open_with((struct incstack_options){}, &embedder);
+	begin_at(TOP, 0);
+	hand_sample(TOP);
+	hand_all_complete();
+	ck_assert_int_eq(incstack_frames_rewind(&frames), 0);
+	hand_close();
+}
+END_TEST
+
+static struct incstack_stack *left;
+
+static void leave_operation(uintptr_t low, uintptr_t high)
+{
+	const struct incstack_top top = hand_top(3, 0);
+	ck_assert_int_eq(incstack_stack_create(hand.rt, low, high, &left), 0);
+	jumps = true;
+	if (setjmp(outside) == 0)
+		incstack_sample(left, 0, 1, &top);
+	jumps = false;
+	ck_assert(incstack_stack_is_busy(left));
+}
+
+static void walk_from(uintptr_t sp, int result)
+{
+	const struct incstack_top top = {.pc = hand_pc(3), .sp = sp};
+	ck_assert_int_eq(incstack_frames_begin_stack(&frames, left, &top), result);
+}
+
+static void *walk_elsewhere(void *sp)
+{
+	walk_from((uintptr_t)sp, INCSTACK_EBUSY);
+	return NULL;
+}
+
+/* The operation was left by a jump. Frames that are older than it may run, younger ones not. Another
+ * thread cannot know whose operation it was. Nor is it known of one that began on another stack. */
+START_TEST(walks_after_a_left_operation)
+{
+	struct incstack_embedder embedder = hand_embedder();
+	const uintptr_t high = (uintptr_t)__builtin_frame_address(0) + PAGE;
+	pthread_t thread;
+	embedder.decode = decode_and_walk;
+	hand_open_with((struct incstack_options){}, &embedder);
+	hand.rules[3].flags = INCSTACK_RULE_DECODE_NOW;
+	leave_operation(high - 64 * PAGE, high);
+	walk_from(high - 60 * PAGE, INCSTACK_EBUSY);
+	walk_from(high - SIZE, 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, walk_elsewhere, (void *)(high - SIZE)), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(incstack_stack_abandon(left), 0);
+	leave_operation(high, high + PAGE);
+	walk_from(high + PAGE - SIZE, INCSTACK_EBUSY);
+	ck_assert_int_eq(incstack_stack_abandon(left), 0);
+	hand_close();
+}
+END_TEST
+
+/* ---- bad arguments ------------------------------------------------------------------------ */
+
+START_TEST(refuses_bad_arguments)
+{
+	struct incstack_top top = hand_top(TOP, 0);
+	hand_open((struct incstack_options){});
+	ck_assert_int_eq(incstack_frames_next(NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_frames_rewind(NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_frames_begin_stack(NULL, hand.s, &top), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_frames_begin(NULL, hand.rt, 0, 0, &top), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_frames_begin(&frames, hand.rt, 2, 1, &top), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_frames_begin(&frames, NULL, 0, 0, &top), INCSTACK_EINVAL);
+	ends(INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_frames_rewind(&frames), INCSTACK_EINVAL);
+	begin_at(TOP, 0);
+	shows(TOP);
+	ck_assert_int_eq(incstack_frames_begin_stack(&frames, hand.s, NULL), INCSTACK_EINVAL);
+	ends(INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_frames_begin_stack(&frames, NULL, &top), INCSTACK_EINVAL);
+	top.sp++;
+	ck_assert_int_eq(incstack_frames_begin_stack(&frames, hand.s, &top), INCSTACK_EINVAL);
+	top = hand_top(TOP, INCSTACK_TOP_DECODE_NOW);
+	ck_assert_int_eq(incstack_frames_begin_stack(&frames, hand.s, &top), INCSTACK_EINVAL);
+	top = hand_top(TOP, 0);
+	top.pc = 0;
+	ck_assert_int_eq(incstack_frames_begin(&frames, hand.rt, 0, 0, &top), INCSTACK_EINVAL);
+	ends(INCSTACK_EINVAL);
+	hand_close();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("frames, asked and refused");
+	TCase *tc = tcase_create("whom it asks");
+	tcase_add_test(tc, interrupted_asks_nobody_else);
+	tcase_add_test(tc, interrupted_asks_quickly);
+	tcase_add_test(tc, interrupted_misses_rules);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("what it refuses");
+	tcase_add_test(tc, refuses_a_busy_stack);
+	tcase_add_test(tc, walks_after_a_left_operation);
+	tcase_add_test(tc, refuses_bad_arguments);
+	suite_add_tcase(suite, tc);
+	return run_suite(suite);
+}
