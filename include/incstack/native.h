@@ -7,6 +7,7 @@
 #ifndef INCSTACK_NATIVE_H
 #define INCSTACK_NATIVE_H
 
+#include <incstack/frames.h>
 #include <incstack/incstack.h>
 
 INCSTACK_BEGIN_C
@@ -89,6 +90,26 @@ INCSTACK_API int incstack_native_sample_interrupted(struct incstack_stack *stack
  * Thread: any. Signal: yes, where libunwind can. Allocates: the first call. Blocks: on
  * locks of libunwind (before glibc 2.35, also of the dynamic linker). */
 INCSTACK_API int incstack_native_walk(struct incstack_frame *frames, int max);
+
+/* Prepares a walk over the calling thread's stack, from the caller of this function, which must not
+ * return before the walk has ended (frames.h). If `stack` is null, the bounds of the stack are
+ * unknown, and the rules are those of `runtime`. Otherwise `runtime` is not used.
+ * Errors: as incstack_frames_begin_stack.
+ * Thread: any. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_native_frames_begin(struct incstack_frames *frames,
+					      struct incstack_runtime *runtime,
+					      struct incstack_stack *stack);
+
+/* Prepares a walk from the frame that a signal interrupted. `ucontext` is the third argument of the
+ * signal handler. The walk may be made in that handler, or by another thread while the thread
+ * waits in it. `runtime` and `stack` as above.
+ * Errors: as incstack_frames_begin_stack.
+ * Thread: any, while the interrupted thread stays in the handler. Signal: yes (before glibc 2.35
+ * only if the rules are known). Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_native_frames_begin_interrupted(struct incstack_frames *frames,
+							  struct incstack_runtime *runtime,
+							  struct incstack_stack *stack,
+							  const void *ucontext);
 
 /* Forgets every unwind rule, also those that libunwind has cached. An embedder that unloads
  * code calls it after the code went (dlclose has returned) and before other code can run in
