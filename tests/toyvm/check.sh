@@ -80,6 +80,7 @@ random() {
 	last=$("$oracle" --seed 1 --programs 30)
 	echo "$last"
 	[[ $last == *"on the heap: samples="[1-9]*returns=[1-9]* ]] || fail "no frames on the heap"
+	[[ $last == *"iterator: walks="[1-9][0-9][0-9]* ]] || fail "the iterator was not checked"
 	[[ $last == *"page: faults="[1-9]* ]] || fail "nobody polled by a page"
 	[[ $last == *"limits: refused="[1-9]*no_thunk=[1-9]*no_arm=[1-9]* ]] || fail "no limits"
 	last=$(tail -n 1 <<<"$last")

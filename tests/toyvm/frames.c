@@ -126,6 +126,13 @@ static int decode_more(const struct frame *seen, struct incstack_virtual_frame *
 	return 1 + more;
 }
 
+static uint32_t kind_of(const struct frame *frame)
+{
+	if (frame->blob)
+		return INCSTACK_KIND_COMPILED;
+	return frame->frames[0].method->native ? INCSTACK_KIND_WRAPPER : INCSTACK_KIND_INTERPRETED;
+}
+
 static int decode(void *context, const struct incstack_frame *frame,
 		  struct incstack_virtual_frame *out, int max)
 {
@@ -143,7 +150,7 @@ static int decode(void *context, const struct incstack_frame *frame,
 	}
 	for (int i = 0; i < seen.count && i < max; i++)
 		out[i] = (struct incstack_virtual_frame){seen.frames[i].method->id,
-							 seen.frames[i].bci, 0};
+							 seen.frames[i].bci, kind_of(&seen)};
 	if (seen.count == 1)
 		return decode_more(&seen, out, max);
 	return BUG(BUG_INLINED_FORGOTTEN) ? 1 : seen.count;

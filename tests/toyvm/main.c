@@ -270,6 +270,7 @@ static void print_counters(void)
 		printf("toyvm: limits: refused=%" PRIu64 " no_thunk=%" PRIu64 " no_arm=%" PRIu64
 		       "\n",
 		       counters.refused, counters.no_thunk, counters.no_arm);
+	printf("toyvm: frame iterator: walks=%" PRIu64 "\n", counters.walks);
 	if (counters.pages)
 		printf("toyvm: polling page: faults=%" PRIu64 "\n", counters.pages);
 #define ITEM(name) " " #name "=%" PRIu64

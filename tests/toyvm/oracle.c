@@ -25,6 +25,8 @@ void __tsan_release(void *address);
 #define __tsan_release(address) ((void)(address))
 #endif
 
+enum { ITERATE_EVERY = 16 }; /* samples: a walk over the whole stack takes long */
+
 struct record {
 	size_t start, count;
 	uint64_t weight;
@@ -115,7 +117,8 @@ void oracle_sample(struct fiber *f, uint64_t *random)
 		return;
 	}
 	remember(o, entries, count, weight);
-	COUNT(samples);
+	if (COUNT(samples) % ITERATE_EVERY == 0)
+		iterate(f, &top, entries, count);
 	if (f->linked)
 		COUNT(linked_samples);
 	atomic_fetch_add_explicit(&counters.depths[count < 4095 ? count : 4095], 1,

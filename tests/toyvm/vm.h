@@ -120,7 +120,7 @@ struct sampling {
 struct counters {
 	_Atomic uint64_t samples, mismatches, lost, exceptions, deopts, deopt_first, barrier_first,
 		osr, moved, inlined, gc, fibers, natives, threads, truncated, linked_samples,
-		linked_returns, pages, refused, no_thunk, no_arm;
+		linked_returns, pages, refused, no_thunk, no_arm, walks;
 	_Atomic uint64_t depths[4096];
 };
 extern struct counters counters;
@@ -372,6 +372,11 @@ uint64_t vm_run(struct program *p, const struct schedule *s, uint64_t seed, int6
  * profiles of all such runs compare, and returns whether they are identical ---- */
 void modes_run(struct program *p, const struct schedule *s, int mode, uint64_t seed, int64_t n);
 bool modes_print(void);
+
+/* ---- iterate.c: checks the frame iterator against the oracle's record -------------------- */
+
+void iterate(struct fiber *f, const struct incstack_top *top, const uint64_t *entries,
+	     size_t count);
 
 /* ---- events.c, oracle.c ---------------------------------------------------------------- */
 

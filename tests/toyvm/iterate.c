@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checks the frame iterator: over a stack that was just sampled it must show the frames of the
+ * oracle's record, and the kind of each as the VM's own walk knows it.
+ */
+#include <stdio.h>
+
+#include <incstack/frames.h>
+
+#include "vm.h"
+
+static uint32_t kind_of(const struct frame *frame, int i)
+{
+	if (i + 1 < frame->count)
+		return INCSTACK_KIND_INLINED;
+	if (frame->blob)
+		return INCSTACK_KIND_COMPILED;
+	return frame->frames[i].method->native ? INCSTACK_KIND_WRAPPER : INCSTACK_KIND_INTERPRETED;
+}
+
+/* The iterator shows this entry of the record next. */
+static bool shows(struct incstack_frames *frames, uint64_t entry)
+{
+	return incstack_frames_next(frames) > 0 && frames->method == entry >> 32 &&
+	       frames->bci == (int32_t)entry;
+}
+
+/* entries[0] is the base, which the VM's own walk does not show. */
+static bool shows_kinds(struct fiber *f, struct incstack_frames *frames, const uint64_t *entries,
+			size_t count)
+{
+	struct frame own;
+	bool more = f->pc != stubs.base;
+	if (more)
+		frame_first(f, &own);
+	for (; more; more = frame_next(f, &own))
+		for (int i = 0; i < own.count; i++)
+			if (count-- < 2 || !shows(frames, entries[count]) ||
+			    frames->kind != kind_of(&own, i) || frames->frame.sp == 0)
+				return false;
+	return count == 1 && shows(frames, entries[0]) && incstack_frames_next(frames) == 0;
+}
+
+/* The same without the kinds, where methods decode to frames that the VM does not have. */
+static bool shows_entries(struct incstack_frames *frames, const uint64_t *entries, size_t count)
+{
+	while (count-- > 0)
+		if (!shows(frames, entries[count]))
+			return false;
+	return incstack_frames_next(frames) == 0;
+}
+
+static bool agrees(struct fiber *f, struct incstack_frames *frames, const uint64_t *entries,
+		   size_t count)
+{
+	if (f->vm->schedule.more_frames)
+		return shows_entries(frames, entries, count) && !incstack_frames_rewind(frames) &&
+		       shows_entries(frames, entries, count);
+	return shows_kinds(f, frames, entries, count) && !incstack_frames_rewind(frames) &&
+	       shows_entries(frames, entries, count);
+}
+
+/* Walks twice from the top, with the state of the stack or without it. */
+void iterate(struct fiber *f, const struct incstack_top *top, const uint64_t *entries, size_t count)
+{
+	struct incstack_frames frames;
+	const bool with_state = f->linked || count % 2;
+	const int error =
+		with_state ? incstack_frames_begin_stack(&frames, f->stack, top)
+			   : incstack_frames_begin(&frames, f->vm->runtime, f->low, f->high, top);
+	COUNT(walks);
+	if ((error || !agrees(f, &frames, entries, count)) && COUNT(mismatches) < 3)
+		fprintf(stderr, "the frame iterator shows another stack (%zu frames)\n", count);
+}
