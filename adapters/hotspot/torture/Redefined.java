@@ -64,6 +64,10 @@ public class Redefined extends Scenario {
         }
     }
 
+    long atLeast() {
+        return 100;
+    }
+
     void round(long number) throws Throwable {
         if (number % 50 == 0) {
             changing = new Loader(NAME).loadClass(NAME);

@@ -4,6 +4,10 @@
 public class Unload extends Scenario {
     static byte[][] garbage = new byte[64][];
 
+    long atLeast() {
+        return 100;
+    }
+
     void round(long number) throws Throwable {
         Class<?> c = new Loader("Returns").loadClass("Returns");
         var m = c.getDeclaredMethod("fibonacci", int.class);
