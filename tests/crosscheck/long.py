@@ -130,13 +130,13 @@ def judge(status, counts):
 
 
 def judge_ticks(counts, ticks):
-    """Traces that were taken during an intercepted return are not compared. They are few."""
+    """Most traces are compared, except where the program starts many threads (the manual page)."""
     rest = ticks["taken"] + ticks["queued"] + ticks["failed"] + ticks["lost"]
     if ticks["expected"] != rest:
         yield f"{ticks['expected']} ticks were expected, but {rest} are counted"
     if ticks["taken"] != counts["traces"]:
         yield f"{ticks['taken']} ticks gave {counts['traces']} traces"
-    if not 0 < counts["traces"] * 0.98 <= counts["crosschecked"] <= counts["traces"]:
+    if not 0 < counts["traces"] / 2 <= counts["crosschecked"] <= counts["traces"]:
         yield f"{counts['crosschecked']} of {counts['traces']} compared"
 
 
