@@ -36,6 +36,18 @@ def walk(rows):
                  [list(key) + [cell.get(peer, "") for peer in PEERS] for key, cell in cells.items()])
 
 
+def handler(rows):
+    names = list(dict.fromkeys(row["technique"] for row in rows))
+    cells = {}
+    for row in rows:
+        text = row["ns"]
+        if row["technique"] != "incremental":
+            text += f" = {row['ratio']} [{row['ratio_low']}..{row['ratio_high']}]"
+        cells.setdefault(row["depth"], {})[row["technique"]] = text
+    return table(["depth"] + names, [[depth] + [cell[name] for name in names]
+                                     for depth, cell in cells.items()])
+
+
 def windows(rows):
     head = ["program", "depth", "unw_backtrace ns", "full ns", "validate ns", "patch ns",
             "unw_backtrace / patch", "full / patch", "asked"]
@@ -54,6 +66,9 @@ def heaptrack(rows):
                         for r in rows])
 
 
+MAKERS = {"walk": walk, "handler": handler, "windows": windows, "heaptrack": heaptrack}
+
+
 def machine(path):
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
         model = re.search(r"model name\s*: (.*)", lines.read()).group(1)
@@ -66,13 +81,15 @@ def machine(path):
 def main():
     parser = argparse.ArgumentParser(description="Figures into docs/performance.md.")
     parser.add_argument("--build", default=os.path.join(ROOT, "build/release"))
-    directory = os.path.join(parser.parse_args().build, "bench")
+    parser.add_argument("--only", choices=MAKERS, help="leave the other tables as they are")
+    arguments = parser.parse_args()
+    directory = os.path.join(arguments.build, "bench")
     document = os.path.join(ROOT, "docs/performance.md")
     with open(document, encoding="utf-8") as text:
         page = text.read()
-    for name, make in (("walk", walk), ("windows", windows), ("heaptrack", heaptrack)):
+    for name in [arguments.only] if arguments.only else MAKERS:
         path = os.path.join(directory, f"{name}.csv")
-        block = f"{machine(path)}\n\n{make(read(path))}"
+        block = f"{machine(path)}\n\n{MAKERS[name](read(path))}"
         page, found = re.subn(f"<!-- {name} -->.*?<!-- end -->",
                               lambda _, n=name, b=block: f"<!-- {n} -->\n{b}\n<!-- end -->",
                               page, flags=re.DOTALL)
