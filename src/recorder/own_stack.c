@@ -7,8 +7,6 @@
  * interrupts the recorder.
  */
 #define _GNU_SOURCE
-#include <stdio.h>
-#include <errno.h>
 #include "recorder.h"
 
 /* The deepest use that was seen is 5 KiB; it is 21 KiB with a walk by libunwind. */
@@ -48,14 +46,6 @@ int incstack__own_stack_make(struct incstack__record *record)
 
 void incstack__own_stack_release(struct incstack__record *record)
 {
-	if (record->own_stack) { /*TEMP*/
-		size_t i = 0;
-		while (i < OWN_STACK_BYTES && !record->own_stack[i])
-			i++;
-		FILE *f = fopen("/tmp/h-cpu3/mark", "a");
-		fprintf(f, "%zu %s\n", (size_t)OWN_STACK_BYTES - i, program_invocation_short_name);
-		fclose(f);
-	}
 	incstack__record_unmap(record->own_stack, OWN_STACK_BYTES);
 	record->own_stack = NULL;
 }
