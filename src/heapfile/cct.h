@@ -14,6 +14,9 @@
  * TRUNCATED. An allocation without a trace belongs to the other one. */
 #define INCSTACK__CCT_TRUNCATED UINT64_MAX
 #define INCSTACK__CCT_NO_TRACE (UINT64_MAX - 1)
+/* The threads of a group (trace_read.h). No module has a number so large. */
+#define INCSTACK__CCT_THREADS (UINT64_C(0xffff) << 48)
+#define INCSTACK__CCT_NO_THREAD (INCSTACK__CCT_THREADS + UINT32_MAX) /* an unknown one */
 
 struct incstack__cct_values {
 	uint64_t calls;

@@ -120,12 +120,34 @@ static void note_peak(struct incstack__replay *replay, uint64_t stamp)
 
 /* ---- contexts -------------------------------------------------------------------- */
 
+/* Returns the node below which the contexts of a thread lie. */
+static uint32_t root_of(struct incstack__replay *replay, uint32_t number)
+{
+	const struct incstack__trace_thread *thread;
+	uint64_t code = INCSTACK__CCT_NO_THREAD;
+
+	if (!replay->by_thread)
+		return INCSTACK__CCT_ROOT;
+	thread = incstack__trace_reader_thread(replay->reader, number);
+	if (thread != NULL && thread->name[0] != 0)
+		code = INCSTACK__CCT_THREADS + thread->group;
+	return incstack__cct_child(&replay->cct, INCSTACK__CCT_ROOT, code);
+}
+
+/* Returns the node below the root of a thread with this code. */
+static uint32_t special(struct incstack__replay *replay, uint32_t number, uint64_t code)
+{
+	const uint32_t root = root_of(replay, number);
+
+	return root == INCSTACK__CCT_FAILED ? root : incstack__cct_child(&replay->cct, root, code);
+}
+
 static uint32_t start_of(struct incstack__replay *replay, const struct incstack__trace_chunk *chunk,
 			 uint32_t outermost)
 {
 	if ((chunk->flags[outermost] & INCSTACK__TRACE_PARENT) != INCSTACK__TRACE_PARENT_TRUNCATED)
-		return INCSTACK__CCT_ROOT;
-	return incstack__cct_child(&replay->cct, INCSTACK__CCT_ROOT, INCSTACK__CCT_TRUNCATED);
+		return root_of(replay, chunk->thread);
+	return special(replay, chunk->thread, INCSTACK__CCT_TRUNCATED);
 }
 
 /* Finds the nodes of the objects from `first` to `last`, which are neighbours: the part of a run
@@ -173,7 +195,7 @@ static void compare_with_last(struct incstack__replay *replay, struct incstack__
 	const struct incstack__cct_node *nodes = replay->cct.nodes;
 
 	replay->traces++;
-	replay->depth_sum += nodes[node].depth;
+	replay->depth_sum += nodes[node].depth - (unsigned)replay->by_thread;
 	if (chunk->last != 0) {
 		const uint32_t common = incstack__cct_common(&replay->cct, chunk->last, node);
 
@@ -190,8 +212,7 @@ static uint32_t context_of(struct incstack__replay *replay,
 
 	if (event->trace == INCSTACK__TRACE_NO_TRACE) {
 		replay->no_trace++;
-		return incstack__cct_child(&replay->cct, INCSTACK__CCT_ROOT,
-					   INCSTACK__CCT_NO_TRACE);
+		return special(replay, event->thread, INCSTACK__CCT_NO_TRACE);
 	}
 	node = resolve(replay, event->chunk, event->chunk->top[event->trace]);
 	if (node != INCSTACK__CCT_FAILED)
@@ -297,7 +318,8 @@ static void settle_peaks(struct incstack__replay *replay)
 		change(replay, node);
 }
 
-int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace_reader *reader)
+int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace_reader *reader,
+			 int by_thread)
 {
 	struct incstack__trace_event event;
 	int more;
@@ -309,6 +331,8 @@ int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace
 		return INCSTACK_EINVAL;
 	replay->interval = incstack__trace_reader_header(reader)->interval;
 	replay->kind = incstack__trace_reader_header(reader)->kind;
+	replay->by_thread = by_thread != 0;
+	replay->reader = reader;
 	if (incstack__cct_init(&replay->cct) != 0 || live_grow(replay) != 0)
 		return INCSTACK_ENOMEM;
 	while ((more = incstack__trace_next(reader, &event)) == 1) {

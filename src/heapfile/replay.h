@@ -20,6 +20,7 @@ struct incstack__replay {
 	uint64_t interval;
 	uint32_t kind;  /* enum incstack__trace_kind. Of a CPU profile: `calls` are samples, `bytes`
 			* nanoseconds, and nothing is live */
+	int by_thread;  /* whether contexts begin with the name of their thread */
 	uint64_t calls; /* this and the next do not exceed INT64_MAX */
 	uint64_t bytes;
 	uint64_t live;
@@ -38,15 +39,17 @@ struct incstack__replay {
 	uint64_t popped_count;
 	uint32_t newest_node; /* of the newest allocation; the root if there is none */
 	uint32_t newest_thread;
+	const struct incstack__trace_reader *reader;
 
 	struct incstack__replay_live *table;
 	uint64_t table_size;
 	uint64_t table_used;
 };
 
-/* Reads all events. Returns 0, INCSTACK_EINVAL or INCSTACK_ENOMEM. Free *replay in each
- * case. */
-int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace_reader *reader);
+/* Reads all events. If `by_thread` is set, contexts lie below the threads of the same name. Returns
+ * 0, INCSTACK_EINVAL or INCSTACK_ENOMEM. Free *replay in each case. */
+int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace_reader *reader,
+			 int by_thread);
 void incstack__replay_free(struct incstack__replay *replay);
 
 double incstack__replay_depth_mean(const struct incstack__replay *replay);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define INCSTACK__TRACE_MAGIC 0x0a50414548434e49ull /* "INCHEAP\n" */
-#define INCSTACK__TRACE_VERSION 6u
+#define INCSTACK__TRACE_VERSION 7u
 #define INCSTACK__TRACE_HEADER_BYTES 4096u
 #define INCSTACK__TRACE_SLOTS 1024u
 #define INCSTACK__TRACE_SLOT_BYTES 64u
@@ -178,6 +178,8 @@ enum incstack__tick {
 #define INCSTACK__TICK_FAILED_FIRST INCSTACK__TICK_NO_RULE
 #define INCSTACK__TICK_LOST_FIRST INCSTACK__TICK_MERGED
 
+#define INCSTACK__TRACE_NAME_BYTES 16u
+
 struct incstack__trace_tally {
 	uint32_t flags;
 	uint32_t mode; /* enum incstack_mode in force at the end */
@@ -191,6 +193,8 @@ struct incstack__trace_tally {
 	uint64_t events_dropped;
 	uint64_t cpu_ns;                 /* CPU time of the thread; the next are counts of it */
 	uint64_t ticks[INCSTACK__TICKS]; /* by enum incstack__tick */
+	uint64_t tid; /* the kernel's number of the thread; 0: of no one thread */
+	char name[INCSTACK__TRACE_NAME_BYTES]; /* the thread's; zero-filled, and perhaps full */
 };
 
 /* Adds a word to the checksum. Each step is a bijection of the lane, so any change within one
@@ -301,6 +305,6 @@ _Static_assert(sizeof(struct incstack__trace_slot) == INCSTACK__TRACE_SLOT_BYTES
 _Static_assert(sizeof(struct incstack__trace_block) == 24, "block");
 _Static_assert(sizeof(struct incstack__trace_batch) == 24, "batch");
 _Static_assert(sizeof(struct incstack__trace_module) == 32, "module");
-_Static_assert(sizeof(struct incstack__trace_tally) == 80 + 8 * INCSTACK__TICKS, "tally");
+_Static_assert(sizeof(struct incstack__trace_tally) == 104 + 8 * INCSTACK__TICKS, "tally");
 
 #endif

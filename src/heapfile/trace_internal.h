@@ -29,6 +29,23 @@ struct incstack__trace_modules_table {
 	uint32_t epoch_count;
 };
 
+/* Those of the tallies, by number. */
+struct incstack__trace_threads {
+	struct incstack__trace_thread *all;
+	size_t count;
+};
+
+/* Adds a thread; the numbers ascend. Each returns 0 or INCSTACK_ENOMEM. */
+int incstack__trace_threads_add(struct incstack__trace_threads *threads, uint32_t number,
+				const struct incstack__trace_tally *tally);
+/* Finds the threads with the same name. Called when all are there. */
+int incstack__trace_threads_group(struct incstack__trace_threads *threads);
+const struct incstack__trace_thread *
+incstack__trace_threads_find(const struct incstack__trace_threads *threads, uint32_t number);
+/* Adds the tally of a thread to the sums. */
+void incstack__trace_tally_add(struct incstack__trace_totals *totals,
+			       const struct incstack__trace_tally *tally);
+
 /* Each of these returns null, or what is wrong with the payload: incstack__trace_no_memory if
  * there is no memory, incstack__trace_too_many if there are too many modules, but everything
  * else is used. */

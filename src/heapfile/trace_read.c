@@ -34,6 +34,7 @@ struct incstack__trace_reader {
 	struct incstack__trace_problem problem;
 	struct incstack__trace_totals totals;
 	struct incstack__trace_modules_table modules;
+	struct incstack__trace_threads threads;
 	struct block_refs batches;
 	struct block_refs tallies;
 	struct cursor *cursors;
@@ -59,7 +60,7 @@ static const char *check_header(const struct incstack__trace_header *header, siz
 	if (size < INCSTACK__TRACE_START)
 		return "the header is cut off";
 	if (header->version != INCSTACK__TRACE_VERSION)
-		return "the file's version is not supported";
+		return "the file's version is not supported: another version of incstack made it";
 	if (header->checksum != incstack__trace_header_sum(*header))
 		return "the header is damaged";
 	if (header->slots != INCSTACK__TRACE_SLOTS ||
@@ -190,40 +191,28 @@ static void sort_by_thread(struct block_refs *refs)
 
 /* ---- tallies ------------------------------------------------------------------ */
 
-static void add_tally(struct incstack__trace_reader *reader, uint64_t offset)
+static int add_tally(struct incstack__trace_reader *reader, const struct block_ref *ref)
 {
-	struct incstack__trace_tally *sum = &reader->totals.tally;
 	struct incstack__trace_tally tally;
 
-	memcpy(&tally, reader->data + offset + sizeof(struct incstack__trace_block), sizeof(tally));
-	sum->flags |= tally.flags;
-	incstack__trace_count(&sum->samples, tally.samples);
-	if (tally.samples > sum->samples / 2)
-		sum->mode =
-			tally.mode; /* of the thread with the most traces, not of the last one */
-	incstack__trace_count(&sum->lost, tally.lost);
-	incstack__trace_count(&sum->crosschecked, tally.crosschecked);
-	incstack__trace_count(&sum->mismatches, tally.mismatches);
-	incstack__trace_count(&sum->truncated, tally.truncated);
-	incstack__trace_count(&sum->returns, tally.returns);
-	incstack__trace_count(&sum->stale, tally.stale);
-	incstack__trace_count(&sum->events_dropped, tally.events_dropped);
-	incstack__trace_count(&sum->cpu_ns, tally.cpu_ns);
-	for (int i = 0; i < INCSTACK__TICKS; i++)
-		incstack__trace_count(&sum->ticks[i], tally.ticks[i]);
-	reader->totals.tallies++;
+	memcpy(&tally, reader->data + ref->offset + sizeof(struct incstack__trace_block),
+	       sizeof(tally));
+	incstack__trace_tally_add(&reader->totals, &tally);
+	return incstack__trace_threads_add(&reader->threads, ref->thread, &tally);
 }
 
 /* Adds up the last tally of each thread, because a thread's counters only grow. */
-static void add_tallies(struct incstack__trace_reader *reader)
+static int add_tallies(struct incstack__trace_reader *reader)
 {
 	const struct block_refs *refs = &reader->tallies;
+	int error = 0;
 
 	reader->totals.tally.mode = reader->header.mode;
 	sort_by_thread(&reader->tallies);
-	for (size_t i = 0; i < refs->count; i++)
+	for (size_t i = 0; i < refs->count && error == 0; i++)
 		if (i + 1 == refs->count || refs->refs[i + 1].thread != refs->refs[i].thread)
-			add_tally(reader, refs->refs[i].offset);
+			error = add_tally(reader, &refs->refs[i]);
+	return error != 0 ? error : incstack__trace_threads_group(&reader->threads);
 }
 
 /* ---- the merge --------------------------------------------------------------- */
@@ -451,11 +440,10 @@ int incstack__trace_open(const void *data, size_t size, struct incstack__trace_r
 		return INCSTACK_EINVAL;
 	}
 	read_slots(reader);
-	if (scan_blocks(reader) != 0) {
+	if (scan_blocks(reader) != 0 || add_tallies(reader) != 0) {
 		incstack__trace_close(reader);
 		return INCSTACK_ENOMEM;
 	}
-	add_tallies(reader);
 	*out = reader;
 	return 0;
 }
@@ -467,6 +455,7 @@ void incstack__trace_close(struct incstack__trace_reader *reader)
 	for (size_t i = 0; i < reader->cursor_count; i++)
 		incstack__trace_chunk_free(&reader->cursors[i].chunk);
 	incstack__trace_modules_free(&reader->modules);
+	free(reader->threads.all);
 	free(reader->cursors);
 	free(reader->heap);
 	free(reader->batches.refs);
@@ -490,6 +479,17 @@ struct incstack__trace_problem
 incstack__trace_reader_problem(const struct incstack__trace_reader *reader)
 {
 	return reader->problem;
+}
+
+const struct incstack__trace_thread *
+incstack__trace_reader_thread(const struct incstack__trace_reader *reader, uint32_t number)
+{
+	return incstack__trace_threads_find(&reader->threads, number);
+}
+
+const char *incstack__trace_reader_name(const struct incstack__trace_reader *reader, uint64_t group)
+{
+	return group < reader->threads.count ? reader->threads.all[group].name : "";
 }
 
 const struct incstack__trace_module_info *

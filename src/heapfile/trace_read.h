@@ -86,6 +86,14 @@ struct incstack__trace_totals {
 	uint64_t tallies;
 };
 
+/* A thread of the recorded process. */
+struct incstack__trace_thread {
+	uint32_t number; /* the recorder's */
+	uint32_t group;  /* of the threads with this name: the place of the first one */
+	uint64_t tid;    /* the kernel's number; 0: unknown */
+	char name[INCSTACK__TRACE_NAME_BYTES + 1]; /* printable; empty: unknown */
+};
+
 struct incstack__trace_reader;
 
 /* Adds to a sum, which stays at the largest number instead of wrapping: the file may be
@@ -106,6 +114,12 @@ const struct incstack__trace_header *
 incstack__trace_reader_header(const struct incstack__trace_reader *reader);
 const struct incstack__trace_totals *
 incstack__trace_reader_totals(const struct incstack__trace_reader *reader);
+/* Returns what is known of a thread, or null. */
+const struct incstack__trace_thread *
+incstack__trace_reader_thread(const struct incstack__trace_reader *reader, uint32_t number);
+/* Returns the name of a group of threads, or an empty text. */
+const char *incstack__trace_reader_name(const struct incstack__trace_reader *reader,
+					uint64_t group);
 /* Returns the first damage. Its `what` is null if there is none. */
 struct incstack__trace_problem
 incstack__trace_reader_problem(const struct incstack__trace_reader *reader);

@@ -46,7 +46,9 @@ static int count_all(const struct incstack__record *record, struct incstack__tra
 		.stale = stats.stale,
 		.events_dropped = record->live.dropped,
 		.cpu_ns = incstack__timer_cpu_ns(record),
+		.tid = (uint64_t)record->tid,
 	};
+	incstack__record_name(record, tally->name);
 	memcpy(tally->ticks, record->live.ticks, sizeof(tally->ticks));
 	if (record->check != NULL) {
 		tally->crosschecked = record->check->compared;
@@ -182,15 +184,22 @@ static int take_tree(struct incstack__record *record)
 	return 0;
 }
 
-/* Writes a tally without a batch if there are new losses: every event may have been dropped. */
-static void write_losses(struct incstack__record *record)
+static int is_news(const struct incstack__trace_tally *before,
+		   const struct incstack__trace_tally *now)
+{
+	return now->events_dropped != before->events_dropped || now->lost != before->lost ||
+	       memcmp(now->name, before->name, sizeof(now->name)) != 0;
+}
+
+/* Writes a tally without a batch if there are new losses, because every event may have been dropped,
+ * or a new name. */
+static void write_news(struct incstack__record *record)
 {
 	const struct incstack__trace_tally before = record->live.newest;
-	const struct incstack__trace_tally *now = &record->live.newest;
 	unsigned char block[TALLY_BYTES];
 	const int64_t used = put_tally(record, 0, block);
 
-	if (used > 0 && (now->events_dropped != before.events_dropped || now->lost != before.lost))
+	if (used > 0 && is_news(&before, &record->live.newest))
 		incstack__record_write(block, (size_t)used);
 }
 
@@ -202,7 +211,7 @@ static void flush(struct incstack__record *record)
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	record->written_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 	if (record->log.used == 0 && record->traces == 0) {
-		write_losses(record);
+		write_news(record);
 		begin_batch(record);
 		return;
 	}

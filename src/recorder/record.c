@@ -27,6 +27,8 @@ int incstack__record_prepare(struct incstack__record *record, uint32_t number)
 void incstack__record_publish(struct incstack__record *record)
 {
 	record->live.thread = record->number;
+	record->live.newest.tid = (uint64_t)record->tid;
+	record->live.tally = record->live.newest;
 	record->live.epoch = record->epoch;
 	record->live.tree = (uintptr_t)incstack_stack_tree(record->stack);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);

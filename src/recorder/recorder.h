@@ -174,6 +174,11 @@ void incstack__record_unmap(void *memory, size_t bytes); /* also null */
 /* Replaces shared memory by a private copy. Without memory for the copy, nothing changes. */
 void incstack__record_make_private(void *memory, size_t bytes);
 
+/* name.c: the name of the record's thread, or the last one that was known. */
+void incstack__record_name(const struct incstack__record *record,
+			   char name[INCSTACK__TRACE_NAME_BYTES]);
+void incstack__record_name_own(char name[INCSTACK__TRACE_NAME_BYTES]); /* the caller's */
+
 /* small_file.c: the bytes that could be read. The text ends with a zero. */
 size_t incstack__record_read_small(const char *path, char *text, size_t size);
 

@@ -78,9 +78,17 @@ static int allows_calls(const struct sock_filter *filter, size_t count, const in
 	return 1;
 }
 
+/* Programs that allow prctl often do so by its first argument. */
+static int allows_name(const struct sock_filter *filter, size_t count)
+{
+	return survives(filter, count,
+			(struct seccomp_data){.nr = SYS_prctl, .args = {PR_GET_NAME}});
+}
+
 static int allows_recording(const struct sock_filter *filter, size_t count)
 {
-	if (!allows_calls(filter, count, calls, sizeof(calls) / sizeof(calls[0])) ||
+	if (!allows_name(filter, count) ||
+	    !allows_calls(filter, count, calls, sizeof(calls) / sizeof(calls[0])) ||
 	    (incstack__recording.kind == INCSTACK__TRACE_OF_CPU &&
 	     !allows_calls(filter, count, timer_calls,
 			   sizeof(timer_calls) / sizeof(timer_calls[0]))))

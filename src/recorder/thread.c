@@ -33,6 +33,7 @@ static struct incstack__record *create(void)
 		return NULL;
 	incstack__lock_may_wait(); /* libc locks the thread and allocates for its attributes */
 	record->tid = gettid();
+	incstack__record_name_own(record->live.newest.name);
 	if (incstack__record_prepare(record, incstack__record_number()) != 0 ||
 	    incstack_native_stack_range(&record->low, &record->high) != 0 ||
 	    incstack_stack_create(r->runtime, record->low, record->high, &record->stack) != 0) {

@@ -30,6 +30,7 @@ static const char help[] =
 	"  --crosscheck[=WALKER] compare each trace with a full walk; WALKER is\n"
 	"                        libunwind (default) or own: the recorder's own walk; every\n"
 	"                        997th trace of a thread is compared with libunwind instead\n"
+	"  -t, --threads         begin each calling context with the name of its thread\n"
 	"  --follow-children     also record child processes, each in FILE.PID.N\n"
 	"  -h, --help            this text\n"
 	"\n"
@@ -85,6 +86,7 @@ int tool_cpu(int argc, char **argv)
 					      {"mode", required_argument, NULL, 'm'},
 					      {"crosscheck", optional_argument, NULL, 'c'},
 					      {"follow-children", no_argument, NULL, 'f'},
+					      {"threads", no_argument, NULL, 't'},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
 	struct tool_record_options options = {.command = "cpu",
@@ -97,7 +99,7 @@ int tool_cpu(int argc, char **argv)
 	int status;
 
 	argv[0] = (char[]){"incstack cpu"};
-	while ((option = getopt_long(argc, argv, "+o:i:h", names, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "+o:i:th", names, NULL)) != -1) {
 		switch (option) {
 		case 'o':
 			file = optarg;
@@ -113,6 +115,9 @@ int tool_cpu(int argc, char **argv)
 			break;
 		case 'f':
 			options.follow = 1;
+			break;
+		case 't':
+			options.by_thread = 1;
 			break;
 		case 'h':
 			fputs(help, stdout);

@@ -54,7 +54,7 @@ int tool_report(int argc, char **argv)
 		return TOOL_USAGE;
 	}
 	return tool_report_make(argv[optind], options.output ? options.output : argv[optind],
-				stdout, tool_columns(stdout), NULL);
+				options.threads, stdout, tool_columns(stdout), NULL);
 }
 
 static int print_help(int argc, char **argv);

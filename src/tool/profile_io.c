@@ -60,6 +60,9 @@ static int take_option(int option, struct tool_options *options)
 	case 'a':
 		options->average = 1;
 		return TOOL_DONE;
+	case 't':
+		options->threads = 1;
+		return TOOL_DONE;
 	case 'h':
 		options->help = 1;
 		return TOOL_DONE;
@@ -78,12 +81,13 @@ int tool_options_read(int argc, char **argv, struct tool_options *options)
 					      {"threshold", required_argument, NULL, 'T'},
 					      {"top", required_argument, NULL, 'n'},
 					      {"average", no_argument, NULL, 'a'},
+					      {"threads", no_argument, NULL, 't'},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
 	int option, status = TOOL_DONE;
 
 	*options = (struct tool_options){.threshold = 0.1, .top = 10};
-	while (!status && (option = getopt_long(argc, argv, "o:k:f:F:T:n:ah", names, NULL)) != -1)
+	while (!status && (option = getopt_long(argc, argv, "o:k:f:F:T:n:ath", names, NULL)) != -1)
 		status = take_option(option, options);
 	return status;
 }

@@ -19,7 +19,7 @@ struct tool_options {
 	int format, input_format; /* enum incstack_profile_format; 0: by extension */
 	double threshold;
 	unsigned long top;
-	int average, help;
+	int average, threads, help;
 };
 
 /* Reads options up to the first argument that is no option (optind). */

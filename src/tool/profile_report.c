@@ -13,7 +13,7 @@
 
 static const char report_help[] =
 	"usage: incstack report [OPTIONS] PROFILE\n"
-	"       incstack report TRACE-FILE [-o PREFIX]\n"
+	"       incstack report [-t] TRACE-FILE [-o PREFIX]\n"
 	"\n"
 	"Prints the hottest functions and calling contexts of a profile (.folded, .pb.gz,\n"
 	".speedscope.json, .firefox.json; - means stdin), for each kind of weight. A file\n"
@@ -24,6 +24,7 @@ static const char report_help[] =
 	"                        speedscope, firefox\n"
 	"  -k, --kind NAME       report only this kind of weight\n"
 	"  -n, --top NUMBER      how many functions and contexts to print (default: 10)\n"
+	"  -t, --threads         of a trace file: begin each context with the name of its thread\n"
 	"  -h, --help            this text\n"
 	"\n"
 	"Exit status: 0 success, 1 the file could not be read, 2 wrong usage.\n";

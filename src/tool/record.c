@@ -98,7 +98,7 @@ static int record(const struct tool_record_options *options)
 
 	clock_gettime(CLOCK_REALTIME_COARSE, &start); /* the clock that the recorder uses */
 	status = tool_record_run(options);
-	failed = tool_record_report(options->file,
+	failed = tool_record_report(options,
 				    (uint64_t)start.tv_sec * 1000000000u + (uint64_t)start.tv_nsec);
 	return status == 0 && failed ? TOOL_STATUS_CANNOT_RUN : status;
 }

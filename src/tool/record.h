@@ -20,6 +20,7 @@ struct tool_record_options {
 	const char *mode;
 	const char *crosscheck; /* the walker that each trace is compared with, or "no" */
 	int follow;
+	int by_thread;  /* whether contexts begin with the name of their thread */
 	char **program; /* and its arguments */
 };
 
@@ -40,8 +41,8 @@ int tool_record_lock(const char *file);
 int tool_record_run(const struct tool_record_options *options);
 /* Writes into the trace file how the process ended: a status of wait(2). */
 void tool_record_note_end(const char *file, uint64_t pid, int status);
-/* Reports on every process that has recorded into `file` and the files named after
+/* Reports on every process that has recorded into the file and the files named after
  * it since start_ns (CLOCK_REALTIME). Returns an exit status. */
-int tool_record_report(const char *file, uint64_t start_ns);
+int tool_record_report(const struct tool_record_options *options, uint64_t start_ns);
 
 #endif

@@ -82,7 +82,7 @@ static size_t find_images(const char *file, uint64_t start_ns, struct image **im
 	return count;
 }
 
-static int report_image(struct image *image)
+static int report_image(struct image *image, int by_thread)
 {
 	FILE *text = image->file == NULL ? NULL : open_memstream(&image->text, &image->text_bytes);
 	int status;
@@ -91,8 +91,8 @@ static int report_image(struct image *image)
 		fprintf(stderr, "incstack: out of memory\n");
 		return 1;
 	}
-	status =
-		tool_report_make(image->file, image->file, text, tool_columns(stderr), &image->sum);
+	status = tool_report_make(image->file, image->file, by_thread, text, tool_columns(stderr),
+				  &image->sum);
 	fclose(text);
 	return status;
 }
@@ -127,8 +127,9 @@ static void print_all(const struct image *images, size_t count)
 	tool_sum_print(&sum, stderr);
 }
 
-int tool_record_report(const char *file, uint64_t start_ns)
+int tool_record_report(const struct tool_record_options *options, uint64_t start_ns)
 {
+	const char *file = options->file;
 	struct image *images;
 	const size_t count = find_images(file, start_ns, &images);
 	int failed = count == 0;
@@ -144,7 +145,7 @@ int tool_record_report(const char *file, uint64_t start_ns)
 		if (images[i].file != NULL)
 			tool_trace_settle(images[i].file);
 	for (size_t i = 0; i < count; i++)
-		failed |= report_image(&images[i]);
+		failed |= report_image(&images[i], options->by_thread);
 	if (count > 0)
 		print_all(images, count);
 	for (size_t i = 0; i < count; i++) {

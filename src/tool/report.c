@@ -127,14 +127,14 @@ static int write_files(const struct tool_report *report, const char *prefix, FIL
 	return failed;
 }
 
-static int report_reader(struct incstack__trace_reader *reader, const char *prefix, FILE *out,
-			 unsigned columns, struct tool_sum *sum)
+static int report_reader(struct incstack__trace_reader *reader, const char *prefix, int by_thread,
+			 FILE *out, unsigned columns, struct tool_sum *sum)
 {
 	struct incstack__replay replay;
 	struct tool_report report = {reader, &replay, tool_symbols_open(reader)};
 	int status = 1;
 
-	if (incstack__replay_run(&replay, reader) != 0 || report.symbols == NULL) {
+	if (incstack__replay_run(&replay, reader, by_thread) != 0 || report.symbols == NULL) {
 		fprintf(stderr, "incstack: out of memory; try a larger --interval\n");
 	} else {
 		if (!tool_report_is_cpu(&report))
@@ -149,8 +149,8 @@ static int report_reader(struct incstack__trace_reader *reader, const char *pref
 	return status;
 }
 
-int tool_report_make(const char *file, const char *prefix, FILE *out, unsigned columns,
-		     struct tool_sum *sum)
+int tool_report_make(const char *file, const char *prefix, int by_thread, FILE *out,
+		     unsigned columns, struct tool_sum *sum)
 {
 	struct incstack__trace_reader *reader;
 	struct incstack__trace_problem problem = {"out of memory", 0};
@@ -163,7 +163,7 @@ int tool_report_make(const char *file, const char *prefix, FILE *out, unsigned c
 	tool_progress_phase("reading the events");
 	tool_progress_start(file);
 	if (incstack__trace_open(data, size, &reader, &problem) == 0) {
-		status = report_reader(reader, prefix, out, columns, sum);
+		status = report_reader(reader, prefix, by_thread, out, columns, sum);
 		incstack__trace_close(reader);
 	} else {
 		fprintf(stderr,

@@ -86,8 +86,9 @@ struct tool_ticks tool_ticks_of(const uint64_t ticks[INCSTACK__TICKS]);
 unsigned tool_columns(FILE *out);
 
 /* Reads `file`, prints the text report for a terminal of that width to `out`, and writes
- * PREFIX.folded and PREFIX.html. sum may be null. Returns an exit status. */
-int tool_report_make(const char *file, const char *prefix, FILE *out, unsigned columns,
-		     struct tool_sum *sum);
+ * PREFIX.folded and PREFIX.html. If `by_thread` is set, contexts begin with the name of their thread.
+ * sum may be null. Returns an exit status. */
+int tool_report_make(const char *file, const char *prefix, int by_thread, FILE *out,
+		     unsigned columns, struct tool_sum *sum);
 
 #endif

@@ -169,6 +169,11 @@ static const char *find_name(struct tool_symbols *symbols, uint64_t code)
 		return "[callers unknown]";
 	if (code == INCSTACK__CCT_NO_TRACE)
 		return "[no trace]";
+	if (code == INCSTACK__CCT_NO_THREAD)
+		return "[unknown thread]";
+	if (code >= INCSTACK__CCT_THREADS)
+		return intern(symbols, incstack__trace_reader_name(symbols->reader,
+								   code - INCSTACK__CCT_THREADS));
 	info = incstack__trace_code_module(symbols->reader, code, &pc, &exact);
 	/* A return address may be the first address of the next function. */
 	pc -= exact ? 0 : 1;

@@ -31,7 +31,7 @@ static void read_all(const struct incstack__trace_header *header, const unsigned
 		abort();
 	if (incstack__trace_reader_totals(reader)->truncated_bytes != 0)
 		abort();
-	incstack__replay_run(&replay, reader);
+	incstack__replay_run(&replay, reader, 0);
 	incstack__replay_free(&replay);
 	incstack__trace_close(reader);
 	free(file);

@@ -32,7 +32,7 @@ static void read_all(const unsigned char *file, size_t size)
 
 	if (incstack__trace_open(file, size, &reader, &problem) != 0)
 		return;
-	incstack__replay_run(&replay, reader);
+	incstack__replay_run(&replay, reader, 0);
 	incstack__replay_free(&replay);
 	incstack__trace_close(reader);
 }

@@ -65,7 +65,7 @@ STRATA = {
     "recorder": (
         "recorder lock modules.h stamp memory recording small_file linker path seccomp_filter"
         " libunwind",
-        "await descriptor interval own_stack protect slot spool_file",
+        "name await descriptor interval own_stack protect slot spool_file",
         "spool",
         "file host thunks",
         "modules rule unload timer",
@@ -83,7 +83,7 @@ STRATA = {
     ),
     "heapfile": (
         "*_format *.h cct trace_modules trace_notes trace_write walks",
-        "trace_chunk",
+        "trace_chunk trace_threads",
         "spool_read trace_read",
         "replay",
     ),

@@ -140,6 +140,37 @@ test_storm() {
 	has 'sum_down'
 }
 
+# begins_with NAME FUNCTION: whether all contexts of the function, of which there are some, begin with
+# that name.
+begins_with() {
+	local all below
+	all=$(grep -c ";$2" trace.folded) || fail "no context of $2"
+	below=$(grep -c "^$1;.*;$2" trace.folded) || fail "$2 is not below $1"
+	equal "contexts of $2 below $1" "$below" "$all"
+}
+
+# The contexts of a thread begin with the name that it had last, those of both kinds of profiles.
+test_threads() {
+	record -o trace -t --crosscheck -- "$target" named
+	equal status "$status" 0
+	adds_up
+	begins_with red 'red;outer;inner '
+	begins_with late 'waiting;outer;inner '
+	begins_with cpu_target 'main;named;outer;inner '
+	equal "all time" "$(spent .)" $(($(tick expected) * 1000000))
+	"$tool" report trace >/dev/null
+	equal "time below a name without -t" "$(spent '^red;')" 0
+	"$tool" report -t trace >report
+	begins_with red 'red;outer;inner '
+	grep -q '% *red$' report || fail "no thread in the report"
+	"$tool" heap -o trace -t -- "$target" named 2>stderr || fail "heap: exit status $?"
+	begins_with red 'red;allocate '
+	begins_with late 'waiting;allocate '
+	record -o trace -t -- "$target" killed
+	equal "status when killed" "$status" 137
+	begins_with cpu_target 'main;outer;inner '
+}
+
 test_ends() {
 	record -o trace -- "$target" killed
 	equal status "$status" 137

@@ -12,12 +12,15 @@
  *   quiet    in a thread that calls nothing that a recorder could interpose, until it has written to
  *            the file that the second argument names eight times
  *   crowd    in 60 threads that call nothing that a recorder could interpose
+ *   named    in two threads that name themselves red, and in one that gets the name late just before
+ *            the program ends; each allocates, too
  *   fiber    on a stack of 6 KiB; a store below it is a fault
  */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -171,6 +174,45 @@ static int crowd(void)
 	return 0;
 }
 
+__attribute__((noinline)) static void allocate(void)
+{
+	void *volatile block = malloc(1000);
+
+	free(block);
+}
+
+__attribute__((noinline)) static void *red(void *unused)
+{
+	pthread_setname_np(pthread_self(), "red");
+	allocate();
+	outer();
+	return unused;
+}
+
+__attribute__((noinline)) static void *waiting(void *ready)
+{
+	allocate();
+	outer();
+	__atomic_store_n((int *)ready, 1, __ATOMIC_RELEASE);
+	while (pause() != 0)
+		;
+	return ready;
+}
+
+__attribute__((noinline)) static int named(void)
+{
+	static int ready;
+	pthread_t late;
+
+	if (in_thread(red, NULL) != 0 || in_thread(red, NULL) != 0 ||
+	    pthread_create(&late, NULL, waiting, &ready) != 0)
+		return 1;
+	while (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	outer();
+	return pthread_setname_np(late, "late") != 0;
+}
+
 static int fiber(void)
 {
 	enum { STACK_BYTES = 6 << 10, PAGE = 4096 };
@@ -219,6 +261,8 @@ int main(int arguments, char **argv)
 		return in_thread(quiet, argv[2]) || grown < GROWTHS;
 	if (strcmp(how, "crowd") == 0)
 		return crowd();
+	if (strcmp(how, "named") == 0)
+		return named();
 	if (strcmp(how, "fiber") == 0)
 		return fiber();
 	outer();

@@ -89,7 +89,7 @@ static int replay_scenario(long n, bool for_ever, bool *something_failed)
 	arm(n, for_ever);
 	result = incstack__trace_open(file, file_bytes, &reader, &problem);
 	if (result == 0) {
-		result = incstack__replay_run(&replay, reader);
+		result = incstack__replay_run(&replay, reader, 0);
 		*something_failed = disarm();
 		if (result == 0) {
 			ck_assert_uint_eq(replay.calls, THREADS * BATCHES * TRACES);

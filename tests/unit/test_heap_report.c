@@ -81,7 +81,7 @@ static void run_written(void)
 	struct incstack__trace_problem problem;
 
 	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
-	ck_assert_int_eq(incstack__replay_run(&replay, reader), 0);
+	ck_assert_int_eq(incstack__replay_run(&replay, reader, 0), 0);
 }
 
 static void run(uint64_t interval)
@@ -206,7 +206,7 @@ START_TEST(popped_frames_are_counted)
 		incstack__trace_put_alloc(&log, i, 16 + i, 1, i);
 	write_thread(1, &tree, &log);
 	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
-	ck_assert_int_eq(incstack__replay_run(&replay, reader), 0);
+	ck_assert_int_eq(incstack__replay_run(&replay, reader, 0), 0);
 	ck_assert_uint_eq(replay.popped_sum, 3);
 	ck_assert_uint_eq(replay.popped_count, 2);
 	ck_assert_double_eq_tol(incstack__replay_depth_mean(&replay), 8.0 / 3, 1e-9);
@@ -294,7 +294,7 @@ START_TEST(many_pointers_are_found_again)
 	memcpy(whole + file_bytes, big, (size_t)bytes);
 	ck_assert_int_eq(incstack__trace_open(whole, file_bytes + (size_t)bytes, &reader, &problem),
 			 0);
-	ck_assert_int_eq(incstack__replay_run(&replay, reader), 0);
+	ck_assert_int_eq(incstack__replay_run(&replay, reader, 0), 0);
 	ck_assert_uint_eq(replay.unknown_frees, 0);
 	ck_assert_uint_eq(replay.implied_frees, 0);
 	ck_assert_uint_eq(replay.live, 20000);

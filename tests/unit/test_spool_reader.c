@@ -46,7 +46,7 @@ static void read_file(void)
 	struct incstack__trace_problem problem;
 
 	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
-	ck_assert_int_eq(incstack__replay_run(&replay, reader), 0);
+	ck_assert_int_eq(incstack__replay_run(&replay, reader, 0), 0);
 	ck_assert_ptr_null(incstack__trace_reader_problem(reader).what);
 }
 

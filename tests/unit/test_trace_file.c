@@ -204,7 +204,7 @@ static int damage_noticed(const unsigned char *data, size_t size)
 
 	if (incstack__trace_open(data, size, &reader, &problem) != 0)
 		return problem.what != NULL;
-	ck_assert_int_eq(incstack__replay_run(&replay, reader), 0);
+	ck_assert_int_eq(incstack__replay_run(&replay, reader, 0), 0);
 	totals = incstack__trace_reader_totals(reader);
 	noticed = incstack__trace_reader_problem(reader).what != NULL ||
 		  totals->truncated_bytes > 0 || totals->notes != 0 || totals->interrupting != 0 ||

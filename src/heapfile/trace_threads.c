@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the tallies of a trace file say of each thread, and their sums.
+ */
+#include <stdlib.h>
+
+#include "trace_internal.h"
+
+void incstack__trace_tally_add(struct incstack__trace_totals *totals,
+			       const struct incstack__trace_tally *tally)
+{
+	struct incstack__trace_tally *sum = &totals->tally;
+
+	sum->flags |= tally->flags;
+	incstack__trace_count(&sum->samples, tally->samples);
+	if (tally->samples > sum->samples / 2)
+		sum->mode = tally->mode; /* of the thread with the most traces */
+	incstack__trace_count(&sum->lost, tally->lost);
+	incstack__trace_count(&sum->crosschecked, tally->crosschecked);
+	incstack__trace_count(&sum->mismatches, tally->mismatches);
+	incstack__trace_count(&sum->truncated, tally->truncated);
+	incstack__trace_count(&sum->returns, tally->returns);
+	incstack__trace_count(&sum->stale, tally->stale);
+	incstack__trace_count(&sum->events_dropped, tally->events_dropped);
+	incstack__trace_count(&sum->cpu_ns, tally->cpu_ns);
+	for (int i = 0; i < INCSTACK__TICKS; i++)
+		incstack__trace_count(&sum->ticks[i], tally->ticks[i]);
+	totals->tallies++;
+}
+
+/* Copies a name. A program may give its threads any bytes as names. */
+static void copy_name(char *to, const char *from)
+{
+	for (unsigned i = 0; i < INCSTACK__TRACE_NAME_BYTES && from[i] != 0; i++)
+		to[i] = (unsigned char)from[i] < ' ' || from[i] == 0x7f ? '?' : from[i];
+}
+
+int incstack__trace_threads_add(struct incstack__trace_threads *threads, uint32_t number,
+				const struct incstack__trace_tally *tally)
+{
+	const size_t count = threads->count;
+	struct incstack__trace_thread *grown = threads->all;
+
+	if ((count & (count - 1)) == 0)
+		grown = realloc(grown, (count == 0 ? 1 : 2 * count) * sizeof(*grown));
+	if (grown == NULL)
+		return INCSTACK_ENOMEM;
+	threads->all = grown;
+	grown[count] = (struct incstack__trace_thread){.number = number, .tid = tally->tid};
+	copy_name(grown[count].name, tally->name);
+	threads->count++;
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct incstack__trace_thread *left = *(struct incstack__trace_thread *const *)a;
+	const struct incstack__trace_thread *right = *(struct incstack__trace_thread *const *)b;
+	const int order = strcmp(left->name, right->name);
+
+	return order != 0 ? order : left < right ? -1 : left > right;
+}
+
+int incstack__trace_threads_group(struct incstack__trace_threads *threads)
+{
+	struct incstack__trace_thread **sorted = calloc(threads->count + 1, sizeof(void *));
+
+	if (sorted == NULL)
+		return INCSTACK_ENOMEM;
+	for (size_t i = 0; i < threads->count; i++)
+		sorted[i] = &threads->all[i];
+	qsort(sorted, threads->count, sizeof(void *), by_name);
+	for (size_t i = 0; i < threads->count; i++)
+		sorted[i]->group = i > 0 && strcmp(sorted[i]->name, sorted[i - 1]->name) == 0
+					   ? sorted[i - 1]->group
+					   : (uint32_t)(sorted[i] - threads->all);
+	free(sorted);
+	return 0;
+}
+
+static int by_number(const void *key, const void *thread)
+{
+	const uint32_t number = *(const uint32_t *)key;
+	const uint32_t other = ((const struct incstack__trace_thread *)thread)->number;
+
+	return number < other ? -1 : number > other;
+}
+
+const struct incstack__trace_thread *
+incstack__trace_threads_find(const struct incstack__trace_threads *threads, uint32_t number)
+{
+	if (threads->count == 0)
+		return NULL;
+	return bsearch(&number, threads->all, threads->count, sizeof(*threads->all), by_number);
+}
