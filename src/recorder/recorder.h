@@ -398,58 +398,6 @@ void incstack__record_switch(const void *ucontext);
 void incstack__record_thread(void);
 void incstack__record_unload(enum incstack__unload what, const void *address);
 
-/* tick.c: the handler of a timer's signal. It samples what the signal has interrupted.
- * `ticks` of the timer have passed since the last signal. */
-void incstack__tick(uint64_t ticks, const void *ucontext);
-
-/* own_stack.c */
-int incstack__own_stack_make(struct incstack__record *record);
-void incstack__own_stack_release(struct incstack__record *record);
-/* Calls the function on the record's own stack. The caller has blocked signals and is not on that
- * stack. */
-void incstack__own_stack_run(const struct incstack__record *record, void (*function)(void *),
-			     void *argument);
-/* The stack on which the caller runs, and how many bytes it has left. */
-struct incstack__place {
-	enum {
-		INCSTACK__ON_THREAD_STACK,
-		INCSTACK__ON_SIGNAL_STACK,
-		INCSTACK__ON_OTHER_STACK, /* for example a fiber's; its size is not known */
-	} where;
-	size_t left;
-};
-enum { INCSTACK__STACK_TO_SERVE = 8 << 10 };
-struct incstack__place incstack__place_of_caller(const struct incstack__record *record,
-						 const stack_t *of_signals);
-
-/* timer.c */
-/* Takes the signal of the ticks for that function, if it was not taken or libc has it again. The
- * caller holds the recording's lock, because flush_all (exit.c) takes the same signal. */
-int incstack__timer_signal(void (*tick)(uint64_t ticks, const void *ucontext));
-/* Starts the calling thread's timer, and stops that of any record, or all. */
-void incstack__timer_start(struct incstack__record *record);
-void incstack__timer_stop(struct incstack__record *record);
-void incstack__timers_stop(void); /* with the recording's lock */
-/* Returns the CPU time of the record's thread while it was recorded. */
-uint64_t incstack__timer_cpu_ns(const struct incstack__record *record);
-
-/* serve.c: what ticks need and their handler must not do, done at the program's next call of
- * a function that the stub interposes. */
-void incstack__serve_alloc(const void *block, size_t bytes, struct incstack__caller caller);
-void incstack__serve_free(const void *block);
-void incstack__serve_new(const void *block, size_t bytes, struct incstack__caller caller,
-			 uint64_t position);
-void incstack__serve_switch(const void *ucontext);
-void incstack__serve_thread(void);
-void incstack__serve_shown(uintptr_t *slot);
-/* Takes the signal of the ticks, and makes the record of the thread, with its timer. */
-void incstack__serve_begin(void);
-
-/* renew.c: writes the batch of a CPU profile and makes room for the next. The second function does so
- * in a handler, if that needs no allocation and no waiting. */
-void incstack__renew(struct incstack__record *record);
-void incstack__renew_in_handler(struct incstack__record *record);
-
 /* await.c */
 /* Waits until the handler of the signal has returned in the thread, and the thread has no such
  * signal to take any more, because soon even the system call of that return may be forbidden. Each
@@ -500,5 +448,7 @@ void incstack__record_contexts_flush_rest(int last);
 void incstack__record_flush_all(uint32_t flags);
 void incstack__record_exec(void);
 void incstack__record_exit(void);
+
+#include "ticks.h"
 
 #endif

@@ -63,8 +63,8 @@ STRATA = {
         "stability format",
     ),
     "recorder": (
-        "recorder lock modules.h stamp memory recording small_file linker path seccomp_filter"
-        " libunwind",
+        "recorder lock modules.h ticks.h stamp memory recording small_file linker path"
+        " seccomp_filter libunwind",
         "name await descriptor interval own_stack protect slot spool_file",
         "spool",
         "file host thunks",
