@@ -217,6 +217,38 @@ INCSTACK_API int incstack_profile_functions(const struct incstack_profile *profi
 					    struct incstack_profile_function *functions,
 					    size_t *count);
 
+/* ---- time ---------------------------------------------------------------------- */
+
+/* A thread of a timeline. */
+struct incstack_profile_thread {
+	const char *name; /* may be empty */
+	uint64_t id; /* the system's number of it; 0: unknown */
+};
+
+/* A part of a context's weight, and when it was added. */
+struct incstack_profile_sample {
+	uint64_t time_ns; /* when the sample was taken, in ns since any moment */
+	uint64_t weight;  /* of kind 0; if that is a time, the time that has passed before the sample */
+	uint32_t thread;  /* its place in the list of threads */
+	uint32_t node;    /* of the profile */
+};
+
+/* The threads of a profile, and their samples. */
+struct incstack_profile_timeline {
+	const struct incstack_profile_thread *threads; /* in the order of Firefox files */
+	const struct incstack_profile_sample *samples; /* in any order */
+	size_t thread_count; /* the number of threads */
+	size_t sample_count; /* the number of samples */
+};
+
+/* Copies a timeline into the profile, in place of an earlier one; null: the profile has none.
+ * HTML and Firefox files contain it. Profiles that are made from this one do not, and it is
+ * dropped when nodes are removed (prune, clear).
+ * Errors: EINVAL, ENOMEM, ELIMIT (2^32 threads), EFORMAT (a name is not UTF-8).
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_set_timeline(struct incstack_profile *profile,
+					       const struct incstack_profile_timeline *timeline);
+
 /* ---- several profiles ---------------------------------------------------------- */
 
 /* Adds `from`, which must have the same kinds, to `into`. Two frames are the same if their

@@ -258,6 +258,24 @@ static uint64_t limited(double more, uint64_t sum)
 	return more < (double)room ? (uint64_t)more : room;
 }
 
+static int keep_sample(struct incstack__replay *replay, const struct incstack__trace_event *event,
+		       uint64_t weight, uint32_t node)
+{
+	const size_t count = replay->sample_count;
+	struct incstack__replay_sample *grown = replay->samples;
+
+	if (count >= INCSTACK__REPLAY_SAMPLES_MAX)
+		return 0;
+	if ((count & (count - 1)) == 0)
+		grown = realloc(grown, (count == 0 ? 1 : 2 * count) * sizeof(*grown));
+	if (grown == NULL)
+		return INCSTACK_ENOMEM;
+	replay->samples = grown;
+	grown[replay->sample_count++] = (struct incstack__replay_sample){
+		.stamp = event->stamp, .weight = weight, .thread = event->thread, .node = node};
+	return 0;
+}
+
 static int replay_alloc(struct incstack__replay *replay, const struct incstack__trace_event *event)
 {
 	const uint32_t node = context_of(replay, event);
@@ -280,6 +298,8 @@ static int replay_alloc(struct incstack__replay *replay, const struct incstack__
 	values->bytes += weight;
 	replay->calls += calls;
 	replay->bytes += weight;
+	if (replay->kind == INCSTACK__TRACE_OF_CPU)
+		return keep_sample(replay, event, weight, node);
 	if (event->pointer == 0)
 		return 0;
 	if (acquire(replay, event->pointer, weight, node) != 0)
@@ -351,7 +371,9 @@ void incstack__replay_free(struct incstack__replay *replay)
 		return;
 	incstack__cct_free(&replay->cct);
 	free(replay->table);
+	free(replay->samples);
 	replay->table = NULL;
+	replay->samples = NULL;
 }
 
 double incstack__replay_depth_mean(const struct incstack__replay *replay)

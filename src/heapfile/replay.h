@@ -15,6 +15,16 @@ struct incstack__replay_live {
 	uint32_t node;
 };
 
+/* A tick of a CPU profile. */
+struct incstack__replay_sample {
+	uint64_t stamp;
+	uint64_t weight;
+	uint32_t thread;
+	uint32_t node;
+};
+/* More are not kept; then there is no timeline. */
+#define INCSTACK__REPLAY_SAMPLES_MAX (1u << 24)
+
 struct incstack__replay {
 	struct incstack__cct cct;
 	uint64_t interval;
@@ -40,6 +50,9 @@ struct incstack__replay {
 	uint32_t newest_node; /* of the newest allocation; the root if there is none */
 	uint32_t newest_thread;
 	const struct incstack__trace_reader *reader;
+
+	struct incstack__replay_sample *samples; /* in the order of their stamps */
+	size_t sample_count;
 
 	struct incstack__replay_live *table;
 	uint64_t table_size;

@@ -28,11 +28,34 @@ void incstack__trace_tally_add(struct incstack__trace_totals *totals,
 	totals->tallies++;
 }
 
-/* Copies a name. A program may give its threads any bytes as names. */
-static void copy_name(char *to, const char *from)
+/* Returns the bytes of the character of UTF-8 that begins there, or 0. */
+static unsigned character(const unsigned char *at)
 {
-	for (unsigned i = 0; i < INCSTACK__TRACE_NAME_BYTES && from[i] != 0; i++)
-		to[i] = (unsigned char)from[i] < ' ' || from[i] == 0x7f ? '?' : from[i];
+	const unsigned bytes = at[0] < 0x80   ? 1
+			       : at[0] < 0xc2 ? 0
+			       : at[0] < 0xe0 ? 2
+			       : at[0] < 0xf0 ? 3
+			       : at[0] < 0xf5 ? 4
+					      : 0;
+
+	for (unsigned i = 1; i < bytes; i++)
+		if (at[i] >> 6 != 2)
+			return 0;
+	return bytes;
+}
+
+/* Copies a name. A program may give its threads any bytes as names, and the kernel cuts them. */
+static void copy_name(char to[INCSTACK__TRACE_NAME_BYTES + 1], const char *from)
+{
+	unsigned bytes;
+
+	memcpy(to, from, INCSTACK__TRACE_NAME_BYTES);
+	for (char *at = to; *at != 0; at += bytes) {
+		bytes = character((unsigned char *)at);
+		if (bytes == 0 || (unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
+		bytes += bytes == 0;
+	}
 }
 
 int incstack__trace_threads_add(struct incstack__trace_threads *threads, uint32_t number,

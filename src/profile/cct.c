@@ -124,6 +124,7 @@ void incstack_profile_destroy(struct incstack_profile *profile)
 	free(profile->program);
 	free(profile->mode);
 	incstack__extra_free(&profile->extra);
+	incstack__timeline_drop(profile);
 	free(profile);
 }
 

@@ -11,6 +11,7 @@
 #include <incstack/profile.h>
 
 #include "table.h"
+#include "timeline.h"
 
 struct incstack__name {
 	size_t offset; /* into texts */
@@ -96,6 +97,7 @@ struct incstack_profile {
 	char *program, *mode;
 	struct incstack_profile_meta meta; /* the rest of the meta data */
 	struct incstack__extra extra;
+	struct incstack__timeline *timeline; /* or null */
 	uint32_t losses; /* INCSTACK_LOSS_*: what the file had and the profile lacks */
 };
 

@@ -87,6 +87,8 @@ uint32_t incstack_profile_losses(const struct incstack_profile *profile,
 	lost = (unsigned)format < sizeof(unsaid) / sizeof(unsaid[0]) ? unsaid[format] : 0;
 	if (format == INCSTACK_FORMAT_PPROF && !outermost_is_inlined(profile))
 		lost &= ~(uint32_t)INCSTACK_LOSS_INLINING;
+	if (format == INCSTACK_FORMAT_FIREFOX && profile->timeline)
+		lost |= INCSTACK_LOSS_KINDS;
 	return profile->losses |
 	       (lost & (said_of_frames(profile) | said_of_profile(profile, kind)));
 }

@@ -11,6 +11,7 @@ int incstack_profile_clear(struct incstack_profile *profile)
 {
 	if (!profile)
 		return INCSTACK_EINVAL;
+	incstack__timeline_drop(profile);
 	incstack__table_clear(&profile->node_table);
 	profile->nodes_used = 1;
 	memset(profile->weights, 0, profile->kinds * sizeof(*profile->weights));
@@ -62,6 +63,7 @@ static void compact(struct incstack_profile *profile, const bool *kept, uint32_t
 			profile->nodes[used++] = (struct incstack__node){
 				.parent = parent, .frame = profile->nodes[i].frame};
 	}
+	incstack__timeline_drop(profile);
 	profile->meta.pruned += profile->nodes_used - used;
 	profile->nodes_used = used;
 }

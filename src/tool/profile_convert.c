@@ -9,11 +9,14 @@
 
 #include "profile.h"
 #include "profile_io.h"
+#include "report.h"
 
 static const char convert_help[] =
 	"usage: incstack convert [OPTIONS] INPUT OUTPUT\n"
 	"\n"
-	"Writes the profile in file INPUT to OUTPUT in another format. The suffix of a name\n"
+	"Writes the profile in file INPUT, which may be a trace file of incstack cpu or heap,\n"
+	"to OUTPUT in another format. Of incstack cpu, HTML and Firefox files show when each\n"
+	"thread was sampled. The suffix of a name\n"
 	"tells the format; - means stdin or stdout. One line on stderr lists the details\n"
 	"that OUTPUT cannot store.\n"
 	"\n"
@@ -27,6 +30,8 @@ static const char convert_help[] =
 	"  -F, --input-format FORMAT  the format of INPUT, regardless of its name (default for\n"
 	"                             -: folded)\n"
 	"  -k, --kind NAME            the kind of weight to write to folded stacks\n"
+	"  -t, --threads              of a trace file: begin contexts with the name of their "
+	"thread\n"
 	"  -h, --help                 this text\n"
 	"\n"
 	"Exit status: 0 success, 1 a file could not be read or written, 2 wrong usage.\n";
@@ -110,15 +115,42 @@ static int finish(struct conversion *to, struct incstack_profile *profile)
 	return error;
 }
 
+static int end(struct conversion *to, const struct incstack_profile *profile, int status, int error)
+{
+	if (to->status)
+		status = to->status;
+	else if (to->stream)
+		status |=
+			tool_output_close(to->path, to->stream, status ? INCSTACK_EFORMAT : error);
+	else if (error)
+		status = TOOL_FAILED;
+	if (!status && to->format == INCSTACK_FORMAT_HTML)
+		tell_pruned(profile);
+	if (!status)
+		tool_tell_losses(to->losses);
+	return status;
+}
+
+static int convert_trace(const char *from, int by_thread, struct conversion *to)
+{
+	struct incstack_profile *profile = NULL;
+	int status = tool_trace_profile(from, by_thread, &profile);
+
+	if (!status)
+		status = end(to, profile, status, finish(to, profile));
+	incstack_profile_destroy(profile);
+	return status;
+}
+
 static int convert(const char *from, int from_format, struct conversion *to)
 {
 	struct incstack_profile_input input = {.context = to};
 	struct incstack_profile *profile = NULL;
-	int status, error = 0, html = to->format == INCSTACK_FORMAT_HTML;
+	int status, error = 0;
 
 	if (!from_format)
 		from_format = incstack_profile_format_of(from);
-	input.full = html ? tool_prune_full : write_part;
+	input.full = to->format == INCSTACK_FORMAT_HTML ? tool_prune_full : write_part;
 	if (to->format == INCSTACK_FORMAT_PPROF)
 		input.keep = INCSTACK_KEEP_LABELS | INCSTACK_KEEP_MAPPINGS;
 	input.nodes_max = tool_nodes_max(from_format);
@@ -127,17 +159,7 @@ static int convert(const char *from, int from_format, struct conversion *to)
 		error = finish(to, profile);
 	else if (to->writer)
 		(void)incstack_profile_writer_finish(to->writer, 0);
-	if (to->status)
-		status = to->status;
-	else if (to->stream)
-		status |=
-			tool_output_close(to->path, to->stream, status ? INCSTACK_EFORMAT : error);
-	else if (error)
-		status = TOOL_FAILED;
-	if (!status && html)
-		tell_pruned(profile);
-	if (!status)
-		tool_tell_losses(to->losses);
+	status = end(to, profile, status, error);
 	incstack_profile_destroy(profile);
 	return status;
 }
@@ -167,6 +189,9 @@ int tool_convert(int argc, char **argv)
 	to.path = argv[optind + 1];
 	to.kind = options.kind;
 	to.format = (enum incstack_profile_format)format;
+	if (!options.input_format && !incstack_profile_format_of(argv[optind]) &&
+	    tool_trace_is_one(argv[optind]))
+		return convert_trace(argv[optind], options.threads, &to);
 	return convert(argv[optind], options.input_format, &to);
 }
 

@@ -127,30 +127,54 @@ static int write_files(const struct tool_report *report, const char *prefix, FIL
 	return failed;
 }
 
-static int report_reader(struct incstack__trace_reader *reader, const char *prefix, int by_thread,
-			 FILE *out, unsigned columns, struct tool_sum *sum)
+/* What is made of a trace file. */
+struct work {
+	const char *prefix; /* of the files to write */
+	FILE *out;
+	unsigned columns;
+	struct tool_sum *sum;
+	struct incstack_profile **profile; /* not null: only the profile is made */
+};
+
+static int make_reports(const struct tool_report *report, const struct work *work)
+{
+	int status;
+
+	if (!tool_report_is_cpu(report))
+		tool_report_heap(report, work->out, work->columns);
+	fflush(work->out);
+	status = write_files(report, work->prefix, work->out, work->columns);
+	if (work->sum != NULL)
+		take_sum(report, work->sum);
+	return status;
+}
+
+static int make_profile(const struct tool_report *report, struct incstack_profile **profile)
+{
+	const int error = tool_report_profile(report, profile);
+
+	return error != 0 ? say_error(error) : 0;
+}
+
+static int replay_reader(struct incstack__trace_reader *reader, int by_thread,
+			 const struct work *work)
 {
 	struct incstack__replay replay;
 	struct tool_report report = {reader, &replay, tool_symbols_open(reader)};
 	int status = 1;
 
-	if (incstack__replay_run(&replay, reader, by_thread) != 0 || report.symbols == NULL) {
+	if (incstack__replay_run(&replay, reader, by_thread) != 0 || report.symbols == NULL)
 		fprintf(stderr, "incstack: out of memory; try a larger --interval\n");
-	} else {
-		if (!tool_report_is_cpu(&report))
-			tool_report_heap(&report, out, columns);
-		fflush(out);
-		status = write_files(&report, prefix, out, columns);
-		if (sum != NULL)
-			take_sum(&report, sum);
-	}
+	else if (work->profile != NULL)
+		status = make_profile(&report, work->profile);
+	else
+		status = make_reports(&report, work);
 	tool_symbols_close(report.symbols);
 	incstack__replay_free(&replay);
 	return status;
 }
 
-int tool_report_make(const char *file, const char *prefix, int by_thread, FILE *out,
-		     unsigned columns, struct tool_sum *sum)
+static int read_file(const char *file, int by_thread, const struct work *work)
 {
 	struct incstack__trace_reader *reader;
 	struct incstack__trace_problem problem = {"out of memory", 0};
@@ -163,7 +187,7 @@ int tool_report_make(const char *file, const char *prefix, int by_thread, FILE *
 	tool_progress_phase("reading the events");
 	tool_progress_start(file);
 	if (incstack__trace_open(data, size, &reader, &problem) == 0) {
-		status = report_reader(reader, prefix, by_thread, out, columns, sum);
+		status = replay_reader(reader, by_thread, work);
 		incstack__trace_close(reader);
 	} else {
 		fprintf(stderr,
@@ -175,4 +199,29 @@ int tool_report_make(const char *file, const char *prefix, int by_thread, FILE *
 	tool_progress_end();
 	tool_trace_unmap(data, size);
 	return status;
+}
+
+int tool_report_make(const char *file, const char *prefix, int by_thread, FILE *out,
+		     unsigned columns, struct tool_sum *sum)
+{
+	const struct work work = {.prefix = prefix, .out = out, .columns = columns, .sum = sum};
+
+	return read_file(file, by_thread, &work);
+}
+
+int tool_trace_profile(const char *file, int by_thread, struct incstack_profile **profile)
+{
+	return read_file(file, by_thread, &(struct work){.profile = profile});
+}
+
+int tool_trace_is_one(const char *file)
+{
+	FILE *stream = fopen(file, "re");
+	uint64_t magic = 0;
+	const int is_one = stream != NULL && fread(&magic, sizeof(magic), 1, stream) == 1 &&
+			   magic == INCSTACK__TRACE_MAGIC;
+
+	if (stream != NULL)
+		fclose(stream);
+	return is_one;
 }

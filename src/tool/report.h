@@ -46,6 +46,10 @@ void tool_report_frames(const struct tool_report *report, uint32_t node, FILE *o
 #define TOOL_DEPTH_MAX 512
 int tool_report_profile(const struct tool_report *report, struct incstack_profile **profile);
 
+/* Gives the profile its timeline. nodes[i] is the node of context i. Without memory for it, or if its
+ * stamps are no times, there is none. Returns 0 or INCSTACK_E*. */
+int tool_report_timeline(const struct tool_report *report, const uint32_t *nodes,
+			 struct incstack_profile *profile);
 /* Returns how many contexts are deeper than that. */
 uint64_t tool_report_deep(const struct tool_report *report);
 
@@ -84,6 +88,11 @@ struct tool_ticks tool_ticks_of(const uint64_t ticks[INCSTACK__TICKS]);
 /* Returns the width of the terminal that a stream writes to, else $COLUMNS, else 100; at least
  * 50. */
 unsigned tool_columns(FILE *out);
+
+/* Whether a file begins like a trace file. */
+int tool_trace_is_one(const char *file);
+/* Makes the profile of a trace file; the caller destroys it. Returns an exit status. */
+int tool_trace_profile(const char *file, int by_thread, struct incstack_profile **profile);
 
 /* Reads `file`, prints the text report for a terminal of that width to `out`, and writes
  * PREFIX.folded and PREFIX.html. If `by_thread` is set, contexts begin with the name of their thread.

@@ -53,9 +53,18 @@ key('i');seen.straight=boxes().length;
 seen.colors=new Set([...straight.kids.values()].map(n=>n.kind)).size;
 seen.kind=kindOf('std::sort',0)+kindOf('[x]',0)+kindOf('f',4)+kindOf('a.b.C.run',0)+kindOf('do_idle_[k]',0)
   +kindOf('libc.so.6+0x271d0',0);
+const rows=[...document.querySelectorAll('#time .row')];
+seen.rows=rows.map(r=>r.firstChild.textContent);
+seen.thread=rows[0].firstChild.title;
+seen.bars=rows.slice(0,2).map(r=>r.lastChild.firstChild.getAttribute('d'));
+seen.drawn=rows[0].lastChild.firstChild.getBBox().width;
+const area=rows[0].lastChild.getBoundingClientRect();
+rows[0].lastChild.onmousemove({clientX:area.left+area.width/5+1,clientY:area.top});
+seen.tip=tip.textContent;
 """
 
 DIFF = """
+seen.rows=document.querySelectorAll('#time *').length;
 seen.title=$('title').textContent;
 seen.sides=$('metrics').textContent;
 const c=name=>box(name).style.background;
@@ -77,10 +86,13 @@ EXPECTED = {
         "leaves": [["</script><b>\"x\"\\", 40], ["eval", 15], ["parse", 15], ["std::sort", 30]],
         "callers": [["eval", 5], ["main", 10]], "straight": 7, "colors": 1,
         "kind": "cppspecialinlinedmanagedkernelnative",
+        "rows": ["worker <b> 60", "(no name) 40", ""], "thread": "worker <b>, thread 42",
+        "bars": ["M60 1V0.000h1V1z", "M299 1V0.333h1V1z"], "drawn": 1,
+        "tip": "worker <b>: 60, 600 ns after the first sample",
     },
     "diff": {
         "title": "Flame graph: difference", "sides": "a 100b 100", "colors": ["less", "more"],
-        "path": "30.0% to 10.0%  all > main > parse > std::sort",
+        "rows": 0, "path": "30.0% to 10.0%  all > main > parse > std::sort",
     },
 }
 

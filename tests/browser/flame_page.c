@@ -16,6 +16,18 @@ static void check(int error)
 	exit(1);
 }
 
+/* Two threads with a sample each, a fifth of the time and all of it after a first one that has no
+ * weight. */
+static void add_timeline(struct incstack_profile *profile)
+{
+	static const struct incstack_profile_thread threads[] = {{"worker <b>", 42}, {"", 0}};
+	static const struct incstack_profile_sample samples[] = {
+		{1000, 0, 0, 1}, {1600, 60, 0, 1}, {4000, 40, 1, 1}};
+	const struct incstack_profile_timeline timeline = {threads, samples, 2, 3};
+
+	check(incstack_profile_set_timeline(profile, &timeline));
+}
+
 static FILE *create(const char *directory, const char *name)
 {
 	char path[4096];
@@ -56,6 +68,7 @@ int main(int argc, char **argv)
 	plain = create(argv[1], "plain.html");
 	diff = create(argv[1], "diff.html");
 	check(incstack_profile_set_meta(a, &meta));
+	add_timeline(a);
 	check(incstack_profile_write(a, INCSTACK_FORMAT_HTML, 0, plain));
 	check(incstack_profile_overlay(a, b, 0, &both));
 	check(incstack_profile_write_difference(both, diff));

@@ -53,9 +53,9 @@ STRATA = {
         "sampler",
     ),
     "profile": (
-        "table ranking gzip wide pprof cct.h",
+        "table ranking gzip wide pprof cct.h timeline.h",
         "intern write/function_set write/json_write write/pprof_chains write/writer write/flame_page",
-        "extra meta pcct hot jit perf_map",
+        "extra meta pcct hot jit perf_map timeline.c",
         "cct losses read/reader",
         "fold functions merge prune source read/json_read read/json_profile read/pprof_tables"
         " read/pprof_m*",
@@ -91,12 +91,13 @@ STRATA = {
         "*.h folded_fit function_start output profile_text progress"
         " record_end record_lock record_program report_sum trace_map",
         "record_run profile_io symbols",
-        "report_frames report_profile",
+        "report_frames report_timeline",
+        "report_profile",
         "report_end",
         "report_text",
         "report_cpu report_heap",
-        "report profile_convert",
-        "record_report profile_compare profile_report",
+        "report",
+        "profile_convert record_report profile_compare profile_report",
         "record",
         "cpu heap",
         "main",

@@ -171,6 +171,32 @@ test_threads() {
 	begins_with cpu_target 'main;outer;inner '
 }
 
+# The samples have times and threads in Firefox files, and in the page.
+test_timeline() {
+	record -o trace -- "$target" named
+	equal status "$status" 0
+	grep -q '^\["late",[0-9]*,[0-9]*,\[' trace.html || fail "no timeline in the page"
+	"$tool" convert trace trace.firefox.json
+	python3 - $(($(tick expected) * 1000000)) <<-'CHECK' || fail "wrong times"
+		import json, sys
+		seen = {}
+		weight = 0
+		for thread in json.load(open("trace.firefox.json"))["threads"]:
+		    samples = thread["samples"]
+		    assert samples["time"] == sorted(samples["time"]) and thread["tid"] > 1
+		    assert len(samples["time"]) == len(samples["stack"]) == samples["length"] > 1
+		    seen.setdefault(thread["name"], []).append((samples["time"][0], samples["time"][-1]))
+		    weight += sum(samples["weight"])
+		assert len(seen["red"]) == 2 and len(seen["late"]) == 1 == len(seen["cpu_target"]), seen
+		(first, second), late, whole = sorted(seen["red"]), seen["late"][0], seen["cpu_target"][0]
+		assert 0 <= first[0] < first[1] < second[0] < second[1] < late[0] < late[1] < whole[1], seen
+		assert weight == int(sys.argv[1]), weight
+	CHECK
+	"$tool" convert -t trace trace.pb.gz 2>/dev/null
+	"$tool" convert trace.pb.gz trace.folded 2>/dev/null
+	begins_with late 'waiting;outer;inner '
+}
+
 test_ends() {
 	record -o trace -- "$target" killed
 	equal status "$status" 137

@@ -395,6 +395,57 @@ START_TEST(parts_make_the_same_block)
 }
 END_TEST
 
+static void append_name(uint32_t thread, const char *name, uint64_t tid)
+{
+	struct incstack__trace_tally tally = {.tid = tid};
+
+	memcpy(tally.name, name, strnlen(name, sizeof(tally.name)));
+	append(incstack__trace_tally(file + file_bytes, sizeof(file) - file_bytes, thread, &tally));
+}
+
+/* The last name of each thread counts, and is printable UTF-8 whatever the program has made of it. */
+START_TEST(threads_have_the_names_that_they_had_last)
+{
+	static const struct {
+		const char *given, *read;
+		uint32_t group; /* the place of the first thread with that name */
+	} names[] = {
+		{"worker", "worker", 0},
+		{"main", "main", 1},
+		{"worker", "worker", 0},
+		{"", "", 3},
+		{"0123456789abcdefgh", "0123456789abcdef", 4},
+		{"a\nb\x7f\xff", "a?b??", 5},
+		{"\xc3\xb6\xe2\x82\xac", "\xc3\xb6\xe2\x82\xac", 6},
+		{"cut \xe2\x82", "cut ??", 7},
+		{"\xf0\x9f\x98\x80\x80\xc1\xbf", "\xf0\x9f\x98\x80???", 8},
+	};
+	const uint32_t count = sizeof(names) / sizeof(names[0]);
+	struct incstack__trace_reader *reader;
+	struct incstack__trace_problem problem;
+
+	start_file();
+	for (uint32_t i = count; i-- > 0;) {
+		append_name(10 * i, "earlier", 1);
+		append_name(10 * i, names[i].given, 100 + i);
+	}
+	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct incstack__trace_thread *thread =
+			incstack__trace_reader_thread(reader, 10 * i);
+
+		ck_assert_ptr_nonnull(thread);
+		ck_assert_str_eq(thread->name, names[i].read);
+		ck_assert_uint_eq(thread->tid, 100 + i);
+		ck_assert_uint_eq(thread->group, names[i].group);
+		ck_assert_str_eq(incstack__trace_reader_name(reader, thread->group), thread->name);
+	}
+	ck_assert_ptr_null(incstack__trace_reader_thread(reader, 5));
+	ck_assert_str_eq(incstack__trace_reader_name(reader, count), "");
+	incstack__trace_close(reader);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("trace_file");
@@ -410,6 +461,7 @@ int main(void)
 	tcase_add_test(tests, a_ring_of_objects_is_refused);
 	tcase_add_test(tests, too_small_a_buffer_can_be_tried_again);
 	tcase_add_loop_test(tests, parts_make_the_same_block, 0, 20);
+	tcase_add_test(tests, threads_have_the_names_that_they_had_last);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -11,6 +11,7 @@
 enum place {
 	THREAD = 1,
 	NAME,
+	KIND,
 	KIND_UNIT,
 	WEIGHT_TYPE,
 	SAMPLE_STACK,
@@ -37,6 +38,7 @@ static const char *const meta_keys[] = {"program", "mode",      "time_ns", "dura
 static const struct incstack__json_place places[] = {
 	{"threads.#", THREAD},
 	{"threads.#.name", NAME},
+	{"threads.#.kind", KIND},
 	{"threads.#.kindUnit", KIND_UNIT},
 	{"threads.#.samples.weightType", WEIGHT_TYPE},
 	{"threads.#.samples.stack.#", SAMPLE_STACK},
@@ -74,7 +76,7 @@ struct firefox {
 	struct incstack__json_profile made;
 	bool thread_seen, shared;
 	size_t strings; /* before those of this thread */
-	char *name, *kind_unit, *weight_type;
+	char *name, *kind, *kind_unit, *weight_type;
 	struct numbers sample_stack, stack_frame, stack_prefix;
 	struct numbers frame_func, frame_line, frame_inlined, func_name, func_file;
 	struct incstack__json_weight *weights; /* only the value counts */
@@ -132,9 +134,11 @@ static int push_weight(struct firefox *in, const struct incstack__json_event *ev
 static void begin_thread(struct firefox *in)
 {
 	free(in->name);
+	free(in->kind);
 	free(in->kind_unit);
 	free(in->weight_type);
 	in->name = NULL;
+	in->kind = NULL;
 	in->kind_unit = NULL;
 	in->weight_type = NULL;
 	in->sample_stack.used = 0;
@@ -229,6 +233,10 @@ static int thread_kind(struct firefox *in, uint32_t *kind)
 {
 	const char *type = in->weight_type ? in->weight_type : "samples";
 
+	if (in->kind && in->kind_unit) { /* one of the threads of a timeline */
+		in->made.reader->profile->losses |= INCSTACK_LOSS_THREADS;
+		return incstack__json_profile_same_kind(&in->made, in->kind, in->kind_unit, kind);
+	}
 	if (in->kind_unit)
 		return incstack__json_profile_own_kind(&in->made, in->name ? in->name : "",
 						       in->kind_unit, kind);
@@ -331,6 +339,8 @@ static int on_json(void *context, const struct incstack__json_event *event)
 		return on_thread(in, event);
 	case NAME:
 		return incstack__json_copy(event, &in->name);
+	case KIND:
+		return incstack__json_copy(event, &in->kind);
 	case KIND_UNIT:
 		return incstack__json_copy(event, &in->kind_unit);
 	case WEIGHT_TYPE:
@@ -348,6 +358,7 @@ static int on_json(void *context, const struct incstack__json_event *event)
 static void release(struct firefox *in)
 {
 	free(in->name);
+	free(in->kind);
 	free(in->kind_unit);
 	free(in->weight_type);
 	free(in->sample_stack.at);

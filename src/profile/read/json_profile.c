@@ -72,6 +72,15 @@ int incstack__json_profile_own_kind(struct incstack__json_profile *made, const c
 	return add_kind(made, name, unit, 1, kind);
 }
 
+int incstack__json_profile_same_kind(struct incstack__json_profile *made, const char *name,
+				     const char *unit, uint32_t *kind)
+{
+	for (*kind = 0; *kind < made->kinds; ++*kind)
+		if (!strcmp(made->kind_name[*kind], name) && !strcmp(made->kind_unit[*kind], unit))
+			return 0;
+	return add_kind(made, name, unit, 1, kind);
+}
+
 int incstack__json_profile_kind(struct incstack__json_profile *made, const char *name,
 				const char *unit, uint32_t *kind)
 {

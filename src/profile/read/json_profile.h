@@ -39,6 +39,9 @@ int incstack__json_profile_frame(struct incstack__json_profile *made,
 /* Adds a kind of one of our own files: each kind occurs once, and numbers have its unit. */
 int incstack__json_profile_own_kind(struct incstack__json_profile *made, const char *name,
 				    const char *unit, uint32_t *kind);
+/* The same, but finds the kind if it is there. */
+int incstack__json_profile_same_kind(struct incstack__json_profile *made, const char *name,
+				     const char *unit, uint32_t *kind);
 /* Finds or adds the kind with this name and unit. Times become ns. */
 int incstack__json_profile_kind(struct incstack__json_profile *made, const char *name,
 				const char *unit, uint32_t *kind);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes the Firefox Profiler's processed format, version 55. It has a thread for each kind,
- * because a thread has one kind of weight. A table is several arrays. Those that grow with the
+ * because a thread has one kind of weight; or those of the timeline. A table is several arrays. Those that grow with the
  * contexts are kept in temporary files.
  */
 #include <inttypes.h>
@@ -71,18 +71,6 @@ static int add(struct incstack_profile_writer *common)
 	return ferror(writer->frame.file) || ferror(writer->prefix.file) ? INCSTACK_EIO : 0;
 }
 
-/* Writes a column whose rows are all equal. */
-static void put_same(const char *name, uint64_t rows, const char *row, FILE *stream)
-{
-	fprintf(stream, ",\"%s\":[", name);
-	for (uint64_t i = 0; i < rows; i++) {
-		if (i)
-			putc_unlocked(',', stream);
-		fputs(row, stream);
-	}
-	putc_unlocked(']', stream);
-}
-
 static void put_counting(const char *name, uint64_t rows, FILE *stream)
 {
 	fprintf(stream, ",\"%s\":[", name);
@@ -150,12 +138,12 @@ static int put_frames(struct firefox_writer *writer, FILE *stream)
 		fprintf(stream, "%s%d", i ? "," : "",
 			profile->frames[i].flags & INCSTACK_OBJECT_VIRTUAL ? 1 : 0);
 	putc_unlocked(']', stream);
-	put_same("address", rows, "-1", stream);
-	put_same("category", rows, "0", stream);
-	put_same("subcategory", rows, "0", stream);
-	put_same("nativeSymbol", rows, "null", stream);
-	put_same("innerWindowID", rows, "null", stream);
-	put_same("column", rows, "null", stream);
+	incstack__json_same("address", rows, "-1", stream);
+	incstack__json_same("category", rows, "0", stream);
+	incstack__json_same("subcategory", rows, "0", stream);
+	incstack__json_same("nativeSymbol", rows, "null", stream);
+	incstack__json_same("innerWindowID", rows, "null", stream);
+	incstack__json_same("column", rows, "null", stream);
 	putc_unlocked('}', stream);
 	return 0;
 }
@@ -205,11 +193,11 @@ static void put_functions(const struct firefox_writer *writer, FILE *stream)
 			fputs("null", stream);
 	}
 	putc_unlocked(']', stream);
-	put_same("isJS", rows, "false", stream);
-	put_same("relevantForJS", rows, "false", stream);
-	put_same("resource", rows, "-1", stream);
-	put_same("lineNumber", rows, "null", stream);
-	put_same("columnNumber", rows, "null", stream);
+	incstack__json_same("isJS", rows, "false", stream);
+	incstack__json_same("relevantForJS", rows, "false", stream);
+	incstack__json_same("resource", rows, "-1", stream);
+	incstack__json_same("lineNumber", rows, "null", stream);
+	incstack__json_same("columnNumber", rows, "null", stream);
 	putc_unlocked('}', stream);
 }
 
@@ -262,7 +250,9 @@ static int finish(struct incstack_profile_writer *common)
 		(double)profile->meta.time_ns / 1e6);
 	incstack__json_meta(profile, stream);
 	fputs("}},\n\"libs\":[],\"pages\":[],\"threads\":[", stream);
-	for (uint32_t k = 0; k < profile->kinds && !error; k++)
+	if (profile->timeline)
+		error = incstack__write_threads(profile, stream);
+	for (uint32_t k = 0; k < profile->kinds && !error && !profile->timeline; k++)
 		error = put_thread(firefox_of(common), k);
 	fputs("]}\n", stream);
 	return error;

@@ -123,7 +123,12 @@ static int put_data(struct page *page)
 	put_nodes(page);
 	fputs("],\n\"names\":[", stream);
 	error = put_names(page);
-	fprintf(stream, "],\"hidden\":%" PRIu64 "}", page->hidden);
+	fprintf(stream, "],\"hidden\":%" PRIu64, page->hidden);
+	if (!error && page->profile->timeline) {
+		fputs(",\n\"timeline\":", stream);
+		error = incstack__write_bars(page->profile, stream);
+	}
+	putc_unlocked('}', stream);
 	return error;
 }
 

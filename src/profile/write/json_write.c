@@ -64,6 +64,17 @@ void incstack__json_meta(const struct incstack_profile *profile, FILE *stream)
 		meta->time_ns, meta->duration_ns, meta->lost, meta->truncated, meta->pruned);
 }
 
+void incstack__json_same(const char *name, uint64_t rows, const char *row, FILE *stream)
+{
+	fprintf(stream, ",\"%s\":[", name);
+	for (uint64_t i = 0; i < rows; i++) {
+		if (i)
+			putc_unlocked(',', stream);
+		fputs(row, stream);
+	}
+	putc_unlocked(']', stream);
+}
+
 int incstack__column_open(struct incstack__column *column)
 {
 	column->count = 0;

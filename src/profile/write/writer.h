@@ -35,6 +35,11 @@ extern const struct incstack__writer_ops incstack__write_speedscope;
 extern const struct incstack__writer_ops incstack__write_firefox;
 extern const struct incstack__writer_ops incstack__write_html;
 
+/* Writes the timeline for the page of the flame graph: bars for the busiest threads. */
+int incstack__write_bars(const struct incstack_profile *profile, FILE *stream);
+/* Writes the threads of the timeline for the Firefox Profiler. */
+int incstack__write_threads(const struct incstack_profile *profile, FILE *stream);
+
 /* A JSON array that grows at the same time as others. Its elements are in a temporary file. */
 struct incstack__column {
 	FILE *file;
@@ -55,6 +60,8 @@ void incstack__json_text(const char *text, size_t length, FILE *stream);
 void incstack__json_string(const char *text, FILE *stream);
 void incstack__json_frame(const struct incstack_profile *profile, uint32_t frame, FILE *stream);
 void incstack__json_number(uint64_t number, FILE *stream);
+/* Writes the elements of a column whose rows are all equal. */
+void incstack__json_same(const char *name, uint64_t rows, const char *row, FILE *stream);
 /* Writes the meta data as members of an object, without braces. */
 void incstack__json_meta(const struct incstack_profile *profile, FILE *stream);
 

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * When the contexts of a profile got their weights, by thread.
+ */
+#ifndef INCSTACK_PROFILE_TIMELINE_H
+#define INCSTACK_PROFILE_TIMELINE_H
+
+#include <stdint.h>
+
+#include <incstack/profile.h>
+
+struct incstack__timeline_thread {
+	uint32_t name; /* its number in the profile */
+	uint64_t id;
+	size_t first; /* of its samples */
+	size_t count;
+};
+
+struct incstack__timeline {
+	struct incstack__timeline_thread *threads;
+	size_t thread_count;
+	struct incstack_profile_sample *samples; /* by thread, then by time */
+	size_t sample_count;
+};
+
+/* Removes the timeline of a profile, if it has one. */
+void incstack__timeline_drop(struct incstack_profile *profile);
+
+#endif
