@@ -115,10 +115,17 @@ bool incstack__native_find_index(uintptr_t address, struct incstack__native_inde
 	return true;
 }
 
+const void *incstack__native_entry_of(const void *header, uintptr_t address)
+{
+	return is_common(header) ? fde_of(header, address) : NULL;
+}
+
 bool incstack__native_cfi_rule(uintptr_t address, struct incstack_rule *rule)
 {
 	struct object object;
+	const void *fde = NULL;
 
-	return find(address, &object) && object.header && is_common(object.header) &&
-	       incstack__native_fde_rule(fde_of(object.header, address), address, rule);
+	if (find(address, &object) && object.header)
+		fde = incstack__native_entry_of(object.header, address);
+	return fde && incstack__native_fde_rule(fde, address, rule);
 }

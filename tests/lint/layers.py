@@ -110,12 +110,13 @@ STRATA = {
         "context descriptor entries.S jump lookup malloc new process sandbox thread create unload",
     ),
     "native": (
-        "native cfi.h cfi_expression space unload",
+        "native cfi.h image.h cfi_expression space unload",
         "cfi",
         "table",
         "base walk stack",
         "rule",
         "embedder context sample frames interrupted",
+        "image.c",
     ),
 }
 
