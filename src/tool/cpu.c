@@ -4,15 +4,18 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "attach.h"
 #include "heapfile/trace_format.h"
 #include "record.h"
 
 static const char help[] =
 	"usage: incstack cpu [OPTIONS] [--] PROGRAM [ARGS]\n"
+	"       incstack cpu [-o FILE] [-i TIME] [-t] [-d SECONDS] -p PID\n"
 	"\n"
 	"Runs PROGRAM and takes a stack trace of each of its threads whenever the thread has\n"
 	"used CPU time for an interval. When PROGRAM has ended, prints the hottest functions\n"
@@ -32,6 +35,11 @@ static const char help[] =
 	"                        997th trace of a thread is compared with libunwind instead\n"
 	"  -t, --threads         begin each calling context with the name of its thread\n"
 	"  --follow-children     also record child processes, each in FILE.PID.N\n"
+	"  -p, --pid PID         sample the process PID, which runs already, until Ctrl-C or its\n"
+	"                        end. Nothing is loaded into it and it is never stopped: the\n"
+	"                        kernel takes the samples (perf_event_open). It must be of the\n"
+	"                        same user, and of x86-64; or run incstack as root\n"
+	"  -d, --duration SECS   with -p: end after that time, for example 10 or 0.5\n"
 	"  -h, --help            this text\n"
 	"\n"
 	"The timers use signal 33, which no program can use or block. So a program may use\n"
@@ -46,7 +54,8 @@ static const char help[] =
 	"  incstack: traces=N crosschecked=N mismatches=N lost=N truncated=N returns=N\n"
 	"            stale=N mode=M depth_mean=X popped_mean=X      (on one line)\n"
 	"The exit status is that of PROGRAM; 128 + N if signal N ended it; 126 or 127 if it\n"
-	"could not be run; 2 for wrong options.\n"
+	"could not be run; 2 for wrong options. With -p it is 0; 126 if the process cannot be\n"
+	"sampled, 127 if there is none.\n"
 	"\n"
 	"Example: incstack cpu -o /tmp/py -- python3 script.py\n";
 
@@ -71,12 +80,58 @@ static unsigned long long time_of(const char *text)
 	return 0;
 }
 
-static int check_interval(unsigned long long interval)
+/* What the command line asks for. */
+struct request {
+	struct tool_record_options options;
+	const char *file;
+	const char *pid;      /* null: a program is run */
+	const char *duration; /* null: none */
+};
+
+static int refuse(const char *message)
 {
-	if (interval >= LEAST_NS)
-		return 0;
-	fprintf(stderr, "incstack: --interval takes a time from 100us to 3600s, for example 1ms\n");
+	fprintf(stderr, "incstack: %s\n", message);
 	return TOOL_STATUS_USAGE;
+}
+
+static int sample_process(struct request *request)
+{
+	struct tool_record_options *options = &request->options;
+	double seconds = 0;
+	char *end = NULL;
+	long pid;
+
+	errno = 0;
+	pid = strtol(request->pid, &end, 10);
+	if (errno != 0 || *end != '\0' || pid <= 0 || pid > INT_MAX)
+		return refuse("--pid takes the number of a process");
+	if (options->program[0] != NULL || options->mode != NULL || options->crosscheck != NULL ||
+	    options->follow)
+		return refuse("--pid takes no program, and neither --mode, --crosscheck nor "
+			      "--follow-children");
+	if (request->duration != NULL) {
+		seconds = strtod(request->duration, &end);
+		if (end == request->duration || *end != '\0' || !(seconds > 0 && seconds <= 1e9))
+			return refuse("--duration takes a number of seconds, for example 10");
+	}
+	return tool_attach(options, request->file, (pid_t)pid, seconds);
+}
+
+static int run(struct request *request)
+{
+	struct tool_record_options *options = &request->options;
+
+	if (options->interval < LEAST_NS)
+		return refuse("--interval takes a time from 100us to 3600s, for example 1ms");
+	if (request->pid != NULL)
+		return sample_process(request);
+	if (request->duration != NULL)
+		return refuse("--duration needs --pid");
+	if (options->mode == NULL)
+		options->mode = "patch";
+	if (options->crosscheck == NULL)
+		options->crosscheck = "no";
+	return tool_record(options, request->file);
 }
 
 int tool_cpu(int argc, char **argv)
@@ -87,37 +142,41 @@ int tool_cpu(int argc, char **argv)
 					      {"crosscheck", optional_argument, NULL, 'c'},
 					      {"follow-children", no_argument, NULL, 'f'},
 					      {"threads", no_argument, NULL, 't'},
+					      {"pid", required_argument, NULL, 'p'},
+					      {"duration", required_argument, NULL, 'd'},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
-	struct tool_record_options options = {.command = "cpu",
-					      .kind = INCSTACK__TRACE_OF_CPU,
-					      .interval = 1000000,
-					      .mode = "patch",
-					      .crosscheck = "no"};
-	const char *file = NULL;
+	struct request request = {
+		.options = {.command = "cpu", .kind = INCSTACK__TRACE_OF_CPU, .interval = 1000000}};
+	struct tool_record_options *options = &request.options;
 	int option;
-	int status;
 
 	argv[0] = (char[]){"incstack cpu"};
-	while ((option = getopt_long(argc, argv, "+o:i:th", names, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "+o:i:p:d:th", names, NULL)) != -1) {
 		switch (option) {
 		case 'o':
-			file = optarg;
+			request.file = optarg;
 			break;
 		case 'i':
-			options.interval = time_of(optarg);
+			options->interval = time_of(optarg);
 			break;
 		case 'm':
-			options.mode = optarg;
+			options->mode = optarg;
 			break;
 		case 'c':
-			options.crosscheck = optarg != NULL ? optarg : "libunwind";
+			options->crosscheck = optarg != NULL ? optarg : "libunwind";
 			break;
 		case 'f':
-			options.follow = 1;
+			options->follow = 1;
+			break;
+		case 'p':
+			request.pid = optarg;
+			break;
+		case 'd':
+			request.duration = optarg;
 			break;
 		case 't':
-			options.by_thread = 1;
+			options->by_thread = 1;
 			break;
 		case 'h':
 			fputs(help, stdout);
@@ -127,7 +186,6 @@ int tool_cpu(int argc, char **argv)
 			return TOOL_STATUS_USAGE;
 		}
 	}
-	options.program = argv + optind;
-	status = check_interval(options.interval);
-	return status != 0 ? status : tool_record(&options, file);
+	options->program = argv + optind;
+	return run(&request);
 }

@@ -55,9 +55,9 @@ static int check_limit(const char *file)
 	return TOOL_STATUS_CANNOT_RUN;
 }
 
-/* Creates the file, so that an error can be reported before the program runs. Something that is no
+/* The file is created, so that an error can be reported before the program runs. Something that is no
  * regular file (/dev/full, a pipe) is never replaced. */
-static int prepare_file(struct tool_record_options *options, const char *file)
+int tool_record_prepare(struct tool_record_options *options, const char *file)
 {
 	struct stat status;
 	char *spool;
@@ -131,7 +131,7 @@ int tool_record(struct tool_record_options *options, const char *file)
 	if (status == 0)
 		status = tool_record_check_program(options->program[0]);
 	if (status == 0)
-		status = prepare_file(options, file);
+		status = tool_record_prepare(options, file);
 	if (status == 0)
 		status = record(options);
 	free(options->file);

@@ -32,6 +32,10 @@ int tool_report(int argc, char **argv);
  * exit status. */
 int tool_record(struct tool_record_options *options, const char *file);
 
+/* Names and reserves the trace file, of which `file` is the name or null, and removes an older one.
+ * Returns 0, or an exit status after a message. */
+int tool_record_prepare(struct tool_record_options *options, const char *file);
+
 /* Returns 0, or an exit status after a message that tells why the program cannot be profiled. */
 int tool_record_check_program(const char *program);
 /* Reserves the file for this run until the tool ends. The path is absolute. Returns 0, or an exit

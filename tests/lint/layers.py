@@ -33,6 +33,7 @@ FOLDERS = {
 DOORS = {
     "native": "trace/shared.h",
     "recorder": "trace/shared.h interpose/preload.h",
+    "tool": "native/image.h",
 }
 
 # Within a folder, lowest first. A name is a file, with or without its suffix.
@@ -89,7 +90,10 @@ STRATA = {
     ),
     "tool": (
         "*.h folded_fit function_start output profile_text progress"
-        " record_end record_lock record_program report_sum trace_map",
+        " record_end record_lock record_program report_sum trace_map"
+        " attach_process attach_events attach_read attach_image",
+        "attach_space",
+        "attach_walk attach_file",
         "record_run profile_io symbols",
         "report_frames report_timeline",
         "report_profile",
@@ -98,7 +102,8 @@ STRATA = {
         "report_cpu report_heap",
         "report",
         "profile_convert record_report profile_compare profile_report",
-        "record",
+        "record.c",
+        "attach.c",
         "cpu heap",
         "main",
     ),

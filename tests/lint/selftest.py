@@ -84,7 +84,8 @@ class Sources(unittest.TestCase):
 class Layers(unittest.TestCase):
     TEXTS = {"trace/rule.c": '#include "rule.h"\n', "trace/rule.h": "", "trace/walk.c": "",
              "trace/shared.h": "int incstack__shared(void);", "interpose/preload.h": "",
-             "native/base.c": '#include "trace/shared.h"\n', "safepoint/wait.h": ""}
+             "native/base.c": '#include "trace/shared.h"\n', "native/image.h": "",
+             "safepoint/wait.h": ""}
 
     def errors(self, symbols=(), **texts):
         texts = {**self.TEXTS, **{name.replace("_", "/", 1) + ".c": text

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Profiles a program that runs already, until the user, a time or the program ends that, and reports.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* ppoll */
+#endif
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach.h"
+
+enum end { END_NOT, END_BY_USER, END_OF_TIME, END_OF_PROCESS, END_BY_ERROR };
+
+struct attached {
+	pid_t pid;
+	int pidfd;
+	int signals;
+	uint64_t until; /* CLOCK_MONOTONIC, ns; 0: for ever */
+	struct tool_attach_events *events;
+	struct tool_attach_space *space;
+	struct tool_attach_file *file;
+	int changed; /* the modules have changed since they were written */
+	uint64_t samples;
+	struct tool_attach_frame frames[TOOL_ATTACH_FRAMES];
+};
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* ---- what the kernel reports --------------------------------------------------------------- */
+
+static void on_sample(void *context, const struct tool_attach_sample *sample)
+{
+	struct attached *a = context;
+	enum incstack__tick what;
+	size_t count;
+
+	if (a->changed)
+		tool_attach_file_modules(a->file, a->space);
+	a->changed = 0;
+	what = tool_attach_walk(a->space, sample, a->frames, &count);
+	tool_attach_file_tick(a->file, sample, what, a->frames, count);
+	a->samples++;
+}
+
+static void on_lost(void *context, uint64_t time, uint64_t count)
+{
+	struct attached *a = context;
+
+	tool_attach_file_lost(a->file, time, count);
+}
+
+static void on_mapped(void *context, const struct tool_attach_mapping *mapping)
+{
+	struct attached *a = context;
+
+	a->changed |= tool_attach_space_map(a->space, mapping);
+}
+
+static void on_executed(void *context)
+{
+	struct attached *a = context;
+
+	tool_attach_space_clear(a->space);
+	a->changed = 1;
+}
+
+static void on_ended(void *context, pid_t tid)
+{
+	struct attached *a = context;
+
+	tool_attach_file_ended(a->file, tid);
+}
+
+static void read_events(struct attached *a)
+{
+	const struct tool_attach_handler handler = {on_sample,   on_lost,  on_mapped,
+						    on_executed, on_ended, a};
+
+	tool_attach_events_read(a->events, &handler);
+}
+
+/* ---- the time in between ---------------------------------------------------------------------- */
+
+static enum end wait_a_while(const struct attached *a)
+{
+	struct pollfd fds[] = {{a->signals, POLLIN, 0}, {a->pidfd, POLLIN, 0}};
+
+	poll(fds, 2, tool_attach_events_pause(a->events));
+	if (fds[0].revents != 0)
+		return END_BY_USER;
+	if (fds[1].revents != 0)
+		return END_OF_PROCESS;
+	if (tool_attach_file_failed(a->file))
+		return END_BY_ERROR;
+	return a->until != 0 && now(CLOCK_MONOTONIC) >= a->until ? END_OF_TIME : END_NOT;
+}
+
+static void show_progress(const struct attached *a, uint64_t start)
+{
+	enum { EACH_NS = 2000000000 };
+	static uint64_t shown;
+	const uint64_t passed = now(CLOCK_MONOTONIC) - start;
+
+	if (passed / EACH_NS == shown || !isatty(STDERR_FILENO))
+		return;
+	shown = passed / EACH_NS;
+	fprintf(stderr, "\rincstack: %" PRIu64 " s, %" PRIu64 " samples \033[K",
+		passed / 1000000000, a->samples);
+}
+
+static enum end run(struct attached *a)
+{
+	const uint64_t start = now(CLOCK_MONOTONIC);
+	enum end end;
+
+	while ((end = wait_a_while(a)) == END_NOT) {
+		read_events(a);
+		show_progress(a, start);
+	}
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+	return end;
+}
+
+/* Ends the sampling and writes the rest. Returns an exit status. */
+static int finish(struct attached *a, enum end end)
+{
+	uint64_t cpu_ns;
+	uint64_t lost;
+
+	tool_attach_events_stop(a->events);
+	read_events(a);
+	cpu_ns = tool_attach_events_used(a->events, &lost);
+	if (lost > 0)
+		tool_attach_file_lost(a->file, now(CLOCK_MONOTONIC), lost);
+	if (end == END_OF_PROCESS)
+		fprintf(stderr, "incstack: process %d has ended\n", (int)a->pid);
+	else
+		fprintf(stderr, "incstack: process %d goes on without being sampled\n",
+			(int)a->pid);
+	return tool_attach_file_end(a->file, cpu_ns) != 0 ? TOOL_STATUS_CANNOT_RUN : 0;
+}
+
+static int record(struct attached *a, const struct tool_record_options *options)
+{
+	a->space = tool_attach_space_new(a->pid);
+	a->file = tool_attach_file_new(options, a->pid);
+	if (a->file == NULL || a->space == NULL)
+		return TOOL_STATUS_CANNOT_RUN;
+	if (tool_attach_space_read(a->space) != 0) {
+		fprintf(stderr, "incstack: cannot profile process %d: it has ended\n", (int)a->pid);
+		return TOOL_STATUS_CANNOT_RUN;
+	}
+	tool_attach_file_modules(a->file, a->space);
+	fprintf(stderr, "incstack: sampling process %d (threads: %zu); %s\n", (int)a->pid,
+		tool_attach_events_threads(a->events),
+		a->until != 0 ? "Ctrl-C ends it early" : "Ctrl-C ends it");
+	if (tool_attach_events_only_user(a->events))
+		fprintf(stderr, "incstack: time in system calls is not sampled: that needs root or "
+				"sysctl kernel.perf_event_paranoid=1\n");
+	return finish(a, run(a));
+}
+
+/* ---- begin and end ---------------------------------------------------------------------------- */
+
+/* From here on the signals that would end the tool end the sampling. */
+static int take_signals(sigset_t *before)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, before);
+	signal(SIGXFSZ, SIG_IGN);
+	return signalfd(-1, &signals, SFD_CLOEXEC);
+}
+
+/* The signals that came so far were meant for the sampling. The next ones end the report. */
+static void give_signals_back(const struct attached *a, const sigset_t *before)
+{
+	struct signalfd_siginfo info;
+	struct pollfd fd = {a->signals, POLLIN, 0};
+
+	while (poll(&fd, 1, 0) > 0 && read(a->signals, &info, sizeof(info)) > 0)
+		;
+	close(a->signals);
+	sigprocmask(SIG_SETMASK, before, NULL);
+}
+
+static int attach(struct attached *a, struct tool_record_options *options, const char *file,
+		  double seconds)
+{
+	int status = tool_attach_process(a->pid, &a->pidfd);
+
+	if (status == 0)
+		status = tool_attach_events_open(&a->events, a->pid, options->interval);
+	if (status == 0)
+		status = tool_record_prepare(options, file);
+	if (seconds > 0)
+		a->until = now(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9);
+	if (status == 0)
+		status = record(a, options);
+	tool_attach_events_close(a->events);
+	tool_attach_space_free(a->space);
+	if (a->file != NULL)
+		tool_attach_file_free(a->file);
+	if (a->pidfd >= 0)
+		close(a->pidfd);
+	return status;
+}
+
+int tool_attach(struct tool_record_options *options, const char *file, pid_t pid, double seconds)
+{
+	static struct attached attached;
+	const uint64_t start = now(CLOCK_REALTIME_COARSE); /* the clock of the header */
+	sigset_t before;
+	int status;
+
+	attached = (struct attached){.pid = pid, .pidfd = -1, .signals = take_signals(&before)};
+	status = attach(&attached, options, file, seconds);
+	give_signals_back(&attached, &before);
+	if (status == 0 && tool_record_report(options, start) != 0)
+		status = TOOL_STATUS_CANNOT_RUN;
+	free(options->file);
+	return status;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared by the files that profile a program that runs already. Nothing is loaded into the program
+ * and it is never stopped: the kernel copies registers and stacks, and the tool walks the copies.
+ */
+#ifndef INCSTACK_TOOL_ATTACH_H
+#define INCSTACK_TOOL_ATTACH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <incstack/embedder.h>
+
+#include "heapfile/trace_format.h"
+#include "record.h"
+
+/* attach_process.c */
+/* Returns 0 and a descriptor of the process, or an exit status after a message that tells why the
+ * process cannot be profiled. */
+int tool_attach_process(pid_t pid, int *pidfd);
+
+/* attach_events.c: the events that the kernel reports, in buffers that it shares with the tool. */
+struct tool_attach_events;
+
+/* What the kernel has copied when a tick came. */
+struct tool_attach_sample {
+	pid_t tid;
+	uint64_t time; /* CLOCK_MONOTONIC */
+	uint64_t pc, sp, fp;
+	int is_native;             /* whether the thread ran 64-bit code */
+	const unsigned char *copy; /* of the stack from sp on; valid during the call */
+	size_t bytes;
+};
+
+/* A mapping, as in a line of /proc/PID/maps. */
+struct tool_attach_mapping {
+	uint64_t low, high, offset, device, inode;
+	int is_code;
+	const char *path; /* "": none */
+};
+
+struct tool_attach_handler {
+	void (*sample)(void *context, const struct tool_attach_sample *sample);
+	void (*lost)(void *context, uint64_t time, uint64_t count);
+	void (*mapped)(void *context, const struct tool_attach_mapping *mapping); /* code */
+	void (*executed)(void *context); /* another program; its mappings follow */
+	void (*ended)(void *context, pid_t tid);
+	void *context;
+};
+
+/* Begins to sample all threads of the process, also those that it makes later. Returns 0, or an
+ * exit status after a message. */
+int tool_attach_events_open(struct tool_attach_events **events, pid_t pid, uint64_t interval);
+/* Passes on what the kernel has reported, in the order in which it happened. */
+void tool_attach_events_read(struct tool_attach_events *events,
+			     const struct tool_attach_handler *handler);
+/* Ends the sampling; what was reported before can still be read. */
+void tool_attach_events_stop(struct tool_attach_events *events);
+/* Returns the CPU time that the threads have used in between. *lost is how many records had no room and
+ * were not reported: the kernel reports them with the next record that has. */
+uint64_t tool_attach_events_used(const struct tool_attach_events *events, uint64_t *lost);
+void tool_attach_events_close(struct tool_attach_events *events);
+/* How long the buffers last, in milliseconds. */
+int tool_attach_events_pause(const struct tool_attach_events *events);
+/* Whether the kernel reports nothing while a thread is in the kernel. */
+int tool_attach_events_only_user(const struct tool_attach_events *events);
+size_t tool_attach_events_threads(const struct tool_attach_events *events);
+
+/* attach_image.c: copies of the objects of another process. */
+struct tool_attach_module {
+	uint64_t low, high, bias;
+	uint64_t device, inode;
+	uint64_t origin; /* where the file would begin if it were mapped as its code is */
+	uintptr_t local; /* where its copy begins; 0: there is none */
+	uintptr_t header;
+	int is_vdso;
+	char *path;
+};
+
+/* Describes and copies the module of which the mapping is the code. Returns non-zero if there is no
+ * memory. A file that cannot be read gives a module without a copy. */
+int tool_attach_image_open(pid_t pid, const struct tool_attach_mapping *mapping,
+			   struct tool_attach_module *module);
+void tool_attach_image_close(struct tool_attach_module *module);
+
+/* attach_space.c: the code of another process. */
+struct tool_attach_space;
+
+enum tool_attach_code {
+	TOOL_ATTACH_RULE,
+	TOOL_ATTACH_NO_RULE,
+	TOOL_ATTACH_NO_CALL, /* no return address: no call stands before it */
+	TOOL_ATTACH_NO_CODE,
+};
+
+struct tool_attach_space *tool_attach_space_new(pid_t pid);
+void tool_attach_space_free(struct tool_attach_space *space); /* also null */
+/* Reads which code is mapped now. Returns non-zero if that is impossible. */
+int tool_attach_space_read(struct tool_attach_space *space);
+/* Code was mapped, in place of what was there. Returns whether the modules have changed. */
+int tool_attach_space_map(struct tool_attach_space *space,
+			  const struct tool_attach_mapping *mapping);
+/* Nothing is mapped any more. */
+void tool_attach_space_clear(struct tool_attach_space *space);
+const struct tool_attach_module *tool_attach_space_modules(const struct tool_attach_space *space,
+							   size_t *count);
+/* Finds the rule of a pc: of an interrupted instruction, or a return address. */
+enum tool_attach_code tool_attach_space_rule(struct tool_attach_space *space, uint64_t pc,
+					     int is_exact, struct incstack_rule *rule);
+
+/* attach_walk.c */
+struct tool_attach_frame {
+	uint64_t pc, address;
+	uint32_t flags; /* INCSTACK_OBJECT_* */
+};
+enum { TOOL_ATTACH_FRAMES = 4096 };
+/* Walks the copy of a stack. Returns TAKEN and the frames, the youngest first, or why there is no
+ * trace. */
+enum incstack__tick tool_attach_walk(struct tool_attach_space *space,
+				     const struct tool_attach_sample *sample,
+				     struct tool_attach_frame *frames, size_t *count);
+
+/* attach_file.c: the trace file. */
+struct tool_attach_file;
+
+/* Begins the trace file of a process. Returns null after a message if that fails. */
+struct tool_attach_file *tool_attach_file_new(const struct tool_record_options *options, pid_t pid);
+/* From now on the code addresses are those of these modules. */
+void tool_attach_file_modules(struct tool_attach_file *file, const struct tool_attach_space *space);
+/* Adds a tick of a thread, with its trace if there is one (`count` is not 0). */
+void tool_attach_file_tick(struct tool_attach_file *file, const struct tool_attach_sample *sample,
+			   enum incstack__tick what, const struct tool_attach_frame *frames,
+			   size_t count);
+/* Adds ticks of unknown threads, for whose samples there was no room. */
+void tool_attach_file_lost(struct tool_attach_file *file, uint64_t time, uint64_t count);
+/* The thread has ended: its number may be given to another one. */
+void tool_attach_file_ended(struct tool_attach_file *file, pid_t tid);
+/* Writes what is left. Returns non-zero, after a message, if something could not be written. */
+int tool_attach_file_end(struct tool_attach_file *file, uint64_t cpu_ns);
+/* Whether a write has failed. */
+int tool_attach_file_failed(const struct tool_attach_file *file);
+void tool_attach_file_free(struct tool_attach_file *file);
+
+/* attach.c: profiles the process until Ctrl-C, the end of the time (in seconds; 0: none) or its own
+ * end, and reports. Returns an exit status. */
+int tool_attach(struct tool_record_options *options, const char *file, pid_t pid, double seconds);
+
+#endif

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lets the kernel sample the threads of another process (perf_event_open). The kernel counts the CPU
+ * time of each thread, and when it has used an interval, copies its registers and the youngest part
+ * of its stack into a buffer. The process is not stopped, gets no signal, and cannot notice it. The
+ * events end with the tool, whatever ends it.
+ *
+ * Events that threads inherit need a buffer for each processor. So each thread has an event for each
+ * processor, too.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* syscall */
+#endif
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach_events.h"
+
+enum { COPY_BYTES = 56 << 10, PAGE = 4096 };
+enum { RINGS_BYTES = 16 << 20, RING_MOST = 4 << 20, RING_LEAST = 256 << 10 };
+enum { REGISTER_FP = 6, REGISTER_SP = 7, REGISTER_PC = 8 }; /* the kernel's numbers */
+
+struct list {
+	pid_t *tids;
+	size_t count;
+};
+
+/* ---- opening ---------------------------------------------------------------------- */
+
+static struct perf_event_attr attributes(uint64_t interval)
+{
+	return (struct perf_event_attr){
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(struct perf_event_attr),
+		.config = PERF_COUNT_SW_TASK_CLOCK,
+		.sample_period = interval,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+			       PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
+		.sample_regs_user = 1u << REGISTER_FP | 1u << REGISTER_SP | 1u << REGISTER_PC,
+		.sample_stack_user = COPY_BYTES,
+		.read_format = PERF_FORMAT_LOST,
+		.inherit = 1,
+		.inherit_thread = 1,
+		.sample_id_all = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+}
+
+static int open_event(struct perf_event_attr *attr, pid_t tid, int processor)
+{
+	return (int)syscall(SYS_perf_event_open, attr, tid, processor, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* Finds out what the system allows: to see threads in the kernel, too; and what it knows: to count
+ * what had no room (Linux 6.0), and that only threads inherit, not child processes (5.13). Returns the error number if it allows nothing. */
+static int negotiate(struct tool_attach_events *events)
+{
+	struct perf_event_attr *attr = &events->attr;
+	int fd = open_event(attr, events->pid, -1);
+
+	if (fd < 0 && (errno == EACCES || errno == EPERM)) {
+		attr->exclude_kernel = 1;
+		fd = open_event(attr, events->pid, -1);
+	}
+	if (fd < 0 && errno == EINVAL) {
+		attr->read_format = 0;
+		fd = open_event(attr, events->pid, -1);
+	}
+	if (fd < 0 && errno == EINVAL) {
+		attr->inherit_thread = 0;
+		fd = open_event(attr, events->pid, -1);
+	}
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+/* Makes the buffer of a processor. An unprivileged user may lock little memory. The least size stays
+ * for the buffers that follow. */
+static int map_ring(struct tool_attach_events *events, struct tool_attach_ring *ring)
+{
+	void *memory = MAP_FAILED;
+
+	for (; events->ring_bytes >= RING_LEAST; events->ring_bytes /= 2) {
+		memory = mmap(NULL, PAGE + events->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			      ring->fd, 0);
+		if (memory != MAP_FAILED)
+			break;
+	}
+	if (memory == MAP_FAILED) {
+		errno = ENOBUFS;
+		return -1;
+	}
+	ring->bytes = events->ring_bytes;
+	ring->page = memory;
+	ring->data = (unsigned char *)memory + PAGE;
+	return 0;
+}
+
+static int add_event(struct tool_attach_events *events, pid_t tid, size_t processor)
+{
+	struct tool_attach_ring *ring = &events->rings[processor];
+	struct tool_attach_event *more =
+		reallocarray(events->events, events->count + 1, sizeof(*events->events));
+	const int fd = open_event(&events->attr, tid, (int)processor);
+	struct tool_attach_event *event;
+
+	if (more != NULL)
+		events->events = more;
+	if (fd < 0 || more == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	event = &events->events[events->count++];
+	*event = (struct tool_attach_event){tid, fd, 0};
+	ioctl(fd, PERF_EVENT_IOC_ID, &event->id);
+	if (ring->page != NULL)
+		return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd);
+	ring->fd = fd;
+	return map_ring(events, ring);
+}
+
+/* Returns non-zero, with errno, if the thread cannot be sampled. One that has ended is none. */
+static int add_thread(struct tool_attach_events *events, pid_t tid)
+{
+	for (size_t i = 0; i < events->ring_count; i++)
+		if (add_event(events, tid, i) != 0) {
+			if (errno == ENODEV) /* that processor is off */
+				continue;
+			return errno == ESRCH ? 0 : -1;
+		}
+	events->threads++;
+	return 0;
+}
+
+static struct list list_threads(pid_t pid)
+{
+	struct list list = {0};
+	const struct dirent *entry;
+	char path[64];
+	DIR *directory;
+	pid_t *more;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	directory = opendir(path);
+	while (directory != NULL && (entry = readdir(directory)) != NULL) {
+		if (entry->d_name[0] == '.')
+			continue;
+		more = reallocarray(list.tids, list.count + 1, sizeof(*list.tids));
+		if (more == NULL)
+			break;
+		list.tids = more;
+		list.tids[list.count++] = atoi(entry->d_name);
+	}
+	if (directory != NULL)
+		closedir(directory);
+	return list;
+}
+
+static int is_known(const struct tool_attach_events *events, pid_t tid)
+{
+	for (size_t i = 0; i < events->count; i++)
+		if (events->events[i].tid == tid)
+			return 1;
+	return 0;
+}
+
+static int add_threads(struct tool_attach_events *events)
+{
+	const struct list list = list_threads(events->pid);
+	int failed = 0;
+
+	for (size_t i = 0; i < list.count && !failed; i++)
+		if (!is_known(events, list.tids[i]))
+			failed = add_thread(events, list.tids[i]);
+	free(list.tids);
+	return failed;
+}
+
+/* A thread that was made meanwhile has inherited events if its maker had some by then. As that is not
+ * known, the second look gives events to all of them, and is_inherited() finds what comes twice. */
+static int add_all_threads(struct tool_attach_events *events)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (add_threads(events) != 0)
+		return -1;
+	events->early = events->count;
+	return add_threads(events);
+}
+
+static const char *reason_of(int error, char *text, size_t size)
+{
+	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	int level = 0;
+
+	if (file != NULL) {
+		if (fscanf(file, "%d", &level) != 1)
+			level = 0;
+		fclose(file);
+	}
+	if (error == EACCES || error == EPERM)
+		snprintf(text, size,
+			 "the kernel does not allow it: it belongs to another user, or "
+			 "perf_event_open is forbidden (sysctl kernel.perf_event_paranoid is %d, 2 "
+			 "is low enough); run incstack as that user or as root",
+			 level);
+	else if (error == EMFILE)
+		snprintf(text, size,
+			 "it has too many threads for the limit on open files; raise "
+			 "ulimit -n");
+	else if (error == ENOBUFS)
+		snprintf(text, size,
+			 "no memory for the samples may be locked; raise ulimit -l or "
+			 "sysctl kernel.perf_event_mlock_kb");
+	else if (error == ESRCH)
+		snprintf(text, size, "it has ended");
+	else if (error == ENOSYS || error == EOPNOTSUPP || error == ENOENT)
+		snprintf(text, size, "the kernel has no perf_event_open, which that needs");
+	else
+		snprintf(text, size, "%s", strerror(error));
+	return text;
+}
+
+static size_t ring_bytes(size_t rings)
+{
+	size_t bytes = RING_MOST;
+
+	while (bytes > RINGS_BYTES / rings && bytes > RING_LEAST)
+		bytes /= 2;
+	return bytes;
+}
+
+static int open_all(struct tool_attach_events *events)
+{
+	int error = negotiate(events);
+
+	if (error == 0 && add_all_threads(events) != 0)
+		error = errno;
+	return error == 0 && events->threads == 0 ? ESRCH : error;
+}
+
+int tool_attach_events_open(struct tool_attach_events **made, pid_t pid, uint64_t interval)
+{
+	struct tool_attach_events *events = calloc(1, sizeof(*events));
+	const long processors = sysconf(_SC_NPROCESSORS_CONF);
+	char text[512];
+	int error = ENOMEM;
+
+	*made = events;
+	if (events != NULL) {
+		events->attr = attributes(interval);
+		events->pid = pid;
+		events->ring_count = processors > 0 ? (size_t)processors : 1;
+		events->ring_bytes = ring_bytes(events->ring_count);
+		events->rings = calloc(events->ring_count, sizeof(*events->rings));
+		if (events->rings != NULL)
+			error = open_all(events);
+	}
+	if (error == 0)
+		return 0;
+	fprintf(stderr, "incstack: cannot profile process %d: %s\n", (int)pid,
+		reason_of(error, text, sizeof(text)));
+	return TOOL_STATUS_CANNOT_RUN;
+}
+
+/* ---- the end ---------------------------------------------------------------------------- */
+
+void tool_attach_events_stop(struct tool_attach_events *events)
+{
+	for (size_t i = 0; i < events->count; i++)
+		ioctl(events->events[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+uint64_t tool_attach_events_used(const struct tool_attach_events *events, uint64_t *lost)
+{
+	struct {
+		uint64_t used;
+		uint64_t lost;
+	} values = {0};
+	uint64_t all_lost = 0;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < events->count; i++) {
+		if (read(events->events[i].fd, &values, sizeof(values)) < 0)
+			continue;
+		sum += values.used;
+		all_lost += values.lost;
+	}
+	*lost = all_lost > events->lost ? all_lost - events->lost : 0;
+	return sum;
+}
+
+void tool_attach_events_close(struct tool_attach_events *events)
+{
+	if (events == NULL)
+		return;
+	for (size_t i = 0; events->rings != NULL && i < events->ring_count; i++)
+		if (events->rings[i].page != NULL)
+			munmap(events->rings[i].page, PAGE + events->rings[i].bytes);
+	for (size_t i = 0; i < events->count; i++)
+		close(events->events[i].fd);
+	free(events->rings);
+	free(events->events);
+	free(events->found);
+	free(events);
+}
+
+int tool_attach_events_pause(const struct tool_attach_events *events)
+{
+	const uint64_t samples = events->ring_bytes / TOOL_ATTACH_RECORD_MOST;
+	const uint64_t milliseconds = samples * events->attr.sample_period / 1000000 / 4;
+
+	if (milliseconds > 50)
+		return 50;
+	return milliseconds > 1 ? (int)milliseconds : 1;
+}
+
+int tool_attach_events_only_user(const struct tool_attach_events *events)
+{
+	return events->attr.exclude_kernel;
+}
+
+size_t tool_attach_events_threads(const struct tool_attach_events *events)
+{
+	return events->threads;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared by the two files on the kernel's events: one opens them, one reads them.
+ */
+#ifndef INCSTACK_TOOL_ATTACH_EVENTS_H
+#define INCSTACK_TOOL_ATTACH_EVENTS_H
+
+#include <linux/perf_event.h>
+
+#include "attach.h"
+
+enum { TOOL_ATTACH_RECORD_MOST = 64 << 10 }; /* bytes of a record */
+
+/* The buffer of a processor: a page that describes it, then the records. */
+struct tool_attach_ring {
+	struct perf_event_mmap_page *page;
+	unsigned char *data;
+	size_t bytes;
+	int fd;
+	uint64_t tail; /* the position up to which records were found */
+};
+
+struct tool_attach_event {
+	pid_t tid;
+	int fd;
+	uint64_t id;
+};
+
+struct tool_attach_events {
+	struct perf_event_attr attr;
+	pid_t pid;
+	struct tool_attach_ring *rings;
+	size_t ring_count;
+	size_t ring_bytes;
+	struct tool_attach_event *events;
+	size_t count;
+	size_t early; /* events of the threads that were there at the first look */
+	size_t threads;
+	struct tool_attach_found *found; /* records that were not passed on yet */
+	size_t found_room;
+	uint64_t lost; /* records for which there was no room, as reported so far */
+};
+
+/* A record in a buffer. */
+struct tool_attach_found {
+	uint64_t time;
+	const struct tool_attach_ring *ring;
+	uint64_t at;
+};
+
+#endif

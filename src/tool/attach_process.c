@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checks whether a running process can be profiled.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* syscall */
+#endif
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attach.h"
+
+static int refuse(pid_t pid, const char *reason)
+{
+	fprintf(stderr, "incstack: cannot profile process %d: %s\n", (int)pid, reason);
+	return TOOL_STATUS_CANNOT_RUN;
+}
+
+static size_t read_file(pid_t pid, const char *name, char *text, size_t size)
+{
+	char path[64];
+	ssize_t got = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		got = read(fd, text, size - 1);
+		close(fd);
+	}
+	text[got > 0 ? got : 0] = '\0';
+	return got > 0 ? (size_t)got : 0;
+}
+
+/* Returns what follows the name in /proc/PID/status. */
+static const char *field(const char *status, const char *name)
+{
+	const char *at = strstr(status, name);
+
+	return at != NULL ? at + strlen(name) : "";
+}
+
+/* Reads flags of the kernel's task from /proc/PID/stat, after the name, which may contain anything. */
+static int is_kernel_thread(pid_t pid)
+{
+	enum { PF_KTHREAD = 0x00200000 };
+	char text[1024];
+	const char *at;
+	unsigned flags = 0;
+
+	read_file(pid, "stat", text, sizeof(text));
+	at = strrchr(text, ')');
+	return at != NULL && sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	       (flags & PF_KTHREAD) != 0;
+}
+
+/* The beginning of a program: the header of the file and those of its segments. */
+union program {
+	Elf64_Ehdr header;
+	char bytes[4096];
+};
+
+/* Whether the program has an index of unwind rules, which gcc -static leaves out. */
+static int has_rules(const union program *program, size_t bytes)
+{
+	Elf64_Phdr segment;
+
+	for (unsigned i = 0; i < program->header.e_phnum; i++) {
+		const uint64_t at = program->header.e_phoff + i * sizeof(segment);
+
+		if (at > bytes - sizeof(segment))
+			return 1; /* not known */
+		memcpy(&segment, program->bytes + at, sizeof(segment));
+		if (segment.p_type == PT_GNU_EH_FRAME)
+			return 1;
+	}
+	return 0;
+}
+
+/* The program must have 64-bit code for this processor. */
+static int check_program(pid_t pid)
+{
+	static union program program;
+	size_t bytes;
+
+	errno = 0;
+	bytes = read_file(pid, "exe", program.bytes, sizeof(program.bytes));
+	if (bytes < sizeof(program.header))
+		return refuse(pid, errno == EACCES || errno == EPERM
+					   ? "it belongs to another user, or has rights that you "
+					     "lack; run incstack as that user or as root"
+					   : "its program cannot be read");
+	if (memcmp(program.header.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    program.header.e_ident[EI_CLASS] != ELFCLASS64 || program.header.e_machine != EM_X86_64)
+		return refuse(pid, "its program is not for x86-64");
+	if (!has_rules(&program, bytes))
+		return refuse(pid,
+			      "its program has no .eh_frame_hdr, the index of unwind rules, as "
+			      "most static programs; link it with -Wl,--eh-frame-hdr");
+	return 0;
+}
+
+static int check(pid_t pid)
+{
+	char status[4096];
+	char reason[96];
+	int group;
+
+	if (read_file(pid, "status", status, sizeof(status)) == 0) {
+		fprintf(stderr, "incstack: no process %d\n", (int)pid);
+		return TOOL_STATUS_NOT_FOUND;
+	}
+	group = atoi(field(status, "\nTgid:"));
+	if (group != pid) {
+		snprintf(reason, sizeof(reason), "it is a thread of process %d; use -p %d", group,
+			 group);
+		return refuse(pid, reason);
+	}
+	if (strchr("ZX", field(status, "\nState:\t")[0]) != NULL)
+		return refuse(pid, "it has ended");
+	if (is_kernel_thread(pid))
+		return refuse(pid, "it is a thread of the kernel");
+	return check_program(pid);
+}
+
+/* The descriptor is opened first, so that it is that of the process that is checked. */
+int tool_attach_process(pid_t pid, int *pidfd)
+{
+	int error;
+	int status;
+
+	*pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	error = errno;
+	status = check(pid);
+	if (status != 0 || *pidfd >= 0)
+		return status;
+	return refuse(pid, error == ENOSYS ? "that needs Linux 5.3 or newer" : strerror(error));
+}

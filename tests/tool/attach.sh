@@ -1,0 +1,411 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# attach.sh TOOL TARGET NAME runs the function test_NAME in a new directory. TARGET runs until it is
+# killed, in functions with known names; see attach_target.c. Where the kernel allows no samples, the
+# tests are skipped (77).
+set -euo pipefail
+tool=$1 target=$2
+pids=()
+frames='outer(;(inner(;leaf)?|twin(;twig)?))?' # what a trace may end with
+
+fail() {
+	echo "$*" >&2
+	[[ ! -f stderr ]] || cat stderr >&2
+	exit 1
+}
+
+equal() { [[ $2 == "$3" ]] || fail "$1 is $2, not $3"; }
+
+# begin COMMAND...: runs it in the background until it has written a line. Its number is in $pid.
+begin() {
+	: >begun
+	"$@" >begun &
+	pid=$!
+	pids+=("$pid")
+	until [[ -s begun ]]; do kill -0 "$pid"; done
+}
+
+# attach ARGUMENTS...: incstack cpu -p, whatever its exit status, which is in $status.
+attach() {
+	status=0
+	timeout 60 "$tool" cpu "$@" >stdout 2>stderr </dev/null || status=$?
+	last=$(tail -n 1 stderr)
+	ticks=$(tail -n 2 stderr | head -n 1)
+}
+
+# during COMMAND...: attaches to the command from before it works until it ends; $ended is its status.
+during() {
+	rm -f go
+	begin "$@"
+	timeout 60 "$tool" cpu -o trace -i "${interval:-1ms}" -p "$pid" 2>stderr &
+	until grep -q 'sampling process' stderr; do kill -0 $!; done
+	: >go
+	status=0 ended=0
+	wait $! || status=$?
+	wait "$pid" || ended=$?
+	last=$(tail -n 1 stderr)
+	ticks=$(tail -n 2 stderr | head -n 1)
+	grep -q "process $pid has ended" stderr || fail "does not say that the program has ended"
+	adds_up
+}
+
+value() { sed -n "s/^incstack: .*\<$1=\([^ ]*\).*\$/\1/p" <<<"$last"; }
+tick() { sed -n "s/^incstack: .*\<$1=\([^ ]*\).*\$/\1/p" <<<"$ticks"; }
+spent() { { grep -E "$1" trace.folded || true; } | awk '{ sum += $NF } END { print sum + 0 }'; }
+has() { (($(spent "$1") > 0)) || fail "no time in $1: $(cat trace.folded)"; }
+
+adds_up() {
+	equal status "$status" 0
+	equal expected "$(tick expected)" \
+		$(($(tick taken) + $(tick queued) + $(tick failed) + $(tick lost)))
+	equal traces "$(value traces)" "$(tick taken)"
+	equal "lost traces" "$(value lost)" 0
+	((${1:-1} == 0 || $(tick taken) > 0)) || fail "no trace"
+}
+
+# What a process has that an attached tool could leave or change.
+state_of() {
+	cat "/proc/$1/maps" "/proc/$1/timers"
+	find "/proc/$1/fd" "/proc/$1/task" -maxdepth 1 -printf '%p %l\n' | sort
+	grep -E '^(TracerPid|FDSize|Threads|(Sig|Shd)Pnd|Sig[BIC]|Seccomp|VmData|VmStk)' \
+		"/proc/$1/status"
+}
+
+test_spin() {
+	begin "$target" spin
+	state_of "$pid" >before
+	"$tool" cpu -o trace -d 0.5 -p "$pid" 2>stderr &
+	until [[ -s trace ]]; do :; done
+	state_of "$pid" >during
+	wait $! || fail "exit status $?"
+	state_of "$pid" >after
+	cmp before during || fail "$(diff before during)"
+	cmp before after || fail "$(diff before after)"
+	last=$(tail -n 1 stderr) ticks=$(tail -n 2 stderr | head -n 1) status=0
+	adds_up
+	equal failed "$(tick failed)" 0
+	equal truncated "$(value truncated)" 0
+	# Whatever the moment, the trace is that of the program.
+	equal "other contexts" "$(spent .)" "$(spent '^_start;.*;main;'"$frames ")"
+	has ';main;outer;inner'
+	grep -q "process $pid goes on" stderr || fail "does not say that the program goes on"
+	"$tool" report trace >again
+	grep -q '% *leaf$' again || fail "the report cannot be repeated"
+	kill -0 "$pid" || fail "the program has ended"
+}
+
+# Threads that begin and end during the time. The kernel's clock says how much there was to see.
+test_threads() {
+	local seen used sampled
+	during "$target" threads
+	equal "other contexts" "$(spent ';outer')" "$(spent ';worker;'"$frames ")"
+	has ';worker;outer;inner'
+	seen=$(sed -n 's/.* traces of \([0-9]*\) threads.*/\1/p' stderr)
+	((seen > 50 && seen <= 61)) || fail "$seen threads were seen, not 60 or 61"
+	used=$(tail -n 1 begun) sampled=$(($(spent .) / 1000000))
+	((sampled > used / 2 && sampled < used + used / 10 + 10)) ||
+		fail "$sampled ms were sampled of $used"
+}
+
+# With -t each context begins with the name of its thread.
+test_names() {
+	begin "$target" spin
+	attach -o trace -t -d 0.2 -p "$pid"
+	adds_up
+	equal "contexts of no thread" "$(spent .)" "$(spent '^attach_target;_start;.*;main;outer')"
+}
+
+# No call of the program is interrupted.
+test_calls() {
+	interval=100us during "$target" calls
+	equal "the program's status" "$ended" 0
+	has ';make_calls;outer;inner'
+	has ';make_calls;.*epoll_wait'
+}
+
+# The handler of a signal: its callers are those of the interrupted code, if they are on its stack.
+test_signals() {
+	begin "$target" handler
+	attach -o trace -d 0.3 -p "$pid"
+	adds_up
+	has '^_start;.*;main;in_handler;.*;on_signal;outer;inner'
+	equal truncated "$(value truncated)" 0
+	kill -KILL "$pid"
+	begin "$target" aside
+	attach -o trace -d 0.3 -p "$pid"
+	adds_up
+	has '^[[]callers unknown[]];.*;on_signal;outer;inner'
+	equal "other contexts" "$(spent .)" "$(spent '^[[]callers unknown[]];.*;on_signal;outer')"
+}
+
+# Children are not sampled.
+test_forks() {
+	during "$target" forks
+	has ';make_children;outer;inner'
+	equal "children's time" "$(spent ';child')" 0
+}
+
+# A stack that does not fit into the copy: its callers are unknown, which is counted.
+test_deep() {
+	begin "$target" deep 100
+	attach -o trace -d 0.3 -p "$pid"
+	adds_up
+	equal truncated "$(value truncated)" 0
+	has '^_start;.*;main;(descend;){101}outer;inner'
+	kill "$pid"
+	begin "$target" deep 2000
+	attach -o trace -d 0.3 -p "$pid"
+	adds_up
+	(($(value truncated) > 0)) || fail "does not count unknown callers"
+	equal "other contexts" "$(spent .)" \
+		"$(spent '^\[callers unknown\];(descend;){20,40}'"$frames ")"
+}
+
+# Two libraries that are mapped at the same address, one after the other.
+test_reload() {
+	during "$target" reload "$(dirname "$target")"/attach_{first,second}.so
+	equal "the program's status" "$ended" 0
+	has ';reload;plugin_run;in_first;outer'
+	has ';reload;plugin_run;in_second;outer'
+	equal "other functions" "$(spent ';outer')" \
+		"$(spent ';run_once;reload;plugin_run;in_(first|second);'"$frames ")"
+}
+
+test_exec() {
+	during "$target" exec reload "$(dirname "$target")"/attach_{first,second}.so
+	equal "the program's status" "$ended" 0
+	has ';main;run_once;before;outer;inner'
+	has ';reload;plugin_run;in_second;outer'
+}
+
+# No library could be loaded into these.
+test_closed() {
+	begin "$target" strict
+	attach -o trace -d 0.3 -p "$pid"
+	adds_up
+	has ';main;outer;inner'
+	begin "$(dirname "$target")/attach_static" spin
+	attach -o trace -d 0.3 -p "$pid"
+	adds_up
+	has ';main;outer;inner'
+	begin "$(dirname "$target")/attach_static_bare" spin
+	refuses 126 'eh_frame_hdr' -p "$pid"
+}
+
+# The program that runs is no longer the file of that name.
+test_replaced() {
+	((UID == 0)) || exit 77 # opening a removed file that is mapped needs rights
+	cp "$target" program
+	begin ./program spin
+	rm program
+	cp /bin/true program
+	attach -o trace -d 0.3 -p "$pid"
+	adds_up
+	has ';main;outer;inner'
+}
+
+# The program is in a file system that only it can see. Others see another file of that name.
+test_elsewhere() {
+	unshare -m true 2>/dev/null || exit 77
+	mkdir hidden
+	cp /bin/true hidden/program
+	# shellcheck disable=SC2016 # the other shell expands it
+	begin unshare -m bash -c 'mount -t tmpfs none hidden && cp "$1" hidden/program &&
+		exec hidden/program spin' - "$target"
+	cmp -s hidden/program /bin/true || fail "the file system is not hidden"
+	attach -o trace -d 0.3 -p "$pid"
+	adds_up
+	has ';main;outer;inner'
+}
+
+# A program that sleeps, and one that is stopped: there is nothing to see, and nothing changes.
+test_idle() {
+	sleep 1000 &
+	pids+=($!)
+	attach -o trace -d 0.2 -p $!
+	adds_up 0
+	begin "$target" spin
+	kill -STOP "$pid"
+	until grep -q '^State:.T' "/proc/$pid/status"; do :; done
+	attach -o trace -d 0.2 -p "$pid"
+	adds_up 0
+	grep -q '^State:.T' "/proc/$pid/status" || fail "it was continued"
+	kill -CONT "$pid"
+	attach -o trace -d 0.2 -p "$pid"
+	adds_up
+}
+
+# The tool ends when the user, or the program, ends it.
+test_ends() {
+	local end
+	for end in INT TERM; do
+		rm -f trace
+		begin "$target" spin
+		timeout --foreground -s "$end" 0.5 "$tool" cpu -o trace -p "$pid" 2>stderr || true
+		grep -q "process $pid goes on" stderr || fail "SIG$end does not end it well"
+		grep -q '% *leaf$' stderr || fail "no report after SIG$end"
+	done
+	during "$target" ends
+	has ';run_once;before;outer;inner'
+	# A tool that is killed leaves nothing either, and what it has written can be read.
+	begin "$target" spin
+	state_of "$pid" >before
+	"$tool" cpu -o trace -p "$pid" 2>/dev/null &
+	sleep 0.5
+	kill -KILL $!
+	wait $! || true
+	state_of "$pid" >after
+	cmp before after || fail "$(diff before after)"
+	attach -o trace -d 0.2 -p "$pid"
+	adds_up
+}
+
+# CPU time of the process in ticks of 10 ms.
+used() { sed 's/.*) //' "/proc/$pid/stat" | awk '{ print $12 + $13 }'; }
+
+# Whether the ticks are as many as the clocks of the threads say.
+clock_says_so() {
+	local clock
+	clock=$(sed -n 's/.*the clocks of the threads say \([0-9.]*\) ms$/\1/p' stderr)
+	awk -v clock="$clock" -v ticks="$(tick expected)" 'BEGIN {
+		right = ticks > clock * 9.5 && ticks < clock * 10.5
+		print right ? "yes" : ticks " of " clock * 10
+	}'
+}
+
+# While the tool is stopped, its buffers run over, which is counted.
+test_overrun() {
+	local before
+	begin "$target" spin
+	"$tool" cpu -o trace -i 100us -d 0.2 -p "$pid" 2>stderr &
+	until grep -q 'sampling process' stderr; do kill -0 $!; done
+	kill -STOP $!
+	before=$(used)
+	until (($(used) - before >= 10)); do sleep 0.05; done
+	kill -CONT $!
+	wait $! || fail "exit status $?"
+	last=$(tail -n 1 stderr) ticks=$(tail -n 2 stderr | head -n 1) status=0
+	adds_up
+	(($(tick failed) > 0)) || fail "counts no loss"
+	grep -q 'failed: no room for the trace' stderr || fail "does not say why"
+	equal "ticks within 5 %" "$(clock_says_so)" yes
+}
+
+# Two at a time do not disturb each other.
+test_together() {
+	begin "$target" spin
+	"$tool" cpu -o other -d 0.5 -p "$pid" 2>/dev/null &
+	attach -o trace -d 0.3 -p "$pid"
+	adds_up
+	wait $! || fail "the other one: exit status $?"
+	equal "other contexts" "$(spent .)" "$(spent '^_start;.*;main;'"$frames ")"
+}
+
+# refuses STATUS TEXT ARGUMENTS...: one line with the text, and nothing is written.
+refuses() {
+	local expected=$1 text=$2
+	shift 2
+	attach -o refused "$@"
+	equal "status of $*" "$status" "$expected"
+	grep -q -- "$text" stderr || fail "'$*' does not say '$text'"
+	equal "lines of $*" "$(wc -l <stderr)" 1
+	[[ ! -e refused ]] || fail "a file was made for $*"
+}
+
+# An ELF program for i386 that runs for ever.
+make_i386() {
+	{
+		printf '\x7fELF\1\1\1\0\0\0\0\0\0\0\0\0\2\0\3\0\1\0\0\0\x54\x80\4\x08\x34\0\0\0\0\0\0\0'
+		printf '\0\0\0\0\x34\0\x20\0\1\0\x28\0\0\0\0\0'
+		printf '\1\0\0\0\0\0\0\0\0\x80\4\x08\0\x80\4\x08\x56\0\0\0\x56\0\0\0\5\0\0\0\0\x10\0\0'
+		printf '\xeb\xfe'
+	} >"$1"
+	chmod +x "$1"
+}
+
+test_refused() {
+	local zombie word
+	begin "$target" spin
+	for word in 0 -1 x 12x 99999999999; do
+		refuses 2 'takes the number of a process' -p "$word"
+	done
+	for word in 0 -1 x 1x; do
+		refuses 2 '--duration takes' -p "$pid" -d "$word"
+	done
+	refuses 2 '--duration needs --pid' -d 1 -- true
+	refuses 2 'takes no program' -p "$pid" -- true
+	refuses 2 'neither --mode' -p "$pid" --mode patch
+	refuses 2 'neither --mode' -p "$pid" --crosscheck
+	refuses 2 'neither --mode' -p "$pid" --follow-children
+	refuses 127 'no process 4194305' -p 4194305
+	begin python3 -c 'import os, time
+child = os.fork()
+if child == 0:
+    os._exit(0)
+print(child, flush=True)
+time.sleep(1000)'
+	zombie=$(cat begun)
+	until grep -q '^State:.Z' "/proc/$zombie/status"; do :; done
+	refuses 126 'it has ended' -p "$zombie"
+	[[ ! -e /proc/2/exe && $(cat /proc/2/comm) == kthreadd ]] && refuses 126 'thread of the kernel' -p 2
+	begin python3 -c 'import threading, time
+threading.Thread(target=time.sleep, args=(1000,)).start()
+print(flush=True)'
+	refuses 126 "it is a thread of process $pid" -p "$(
+		find "/proc/$pid/task" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -n | tail -n 1
+	)"
+	make_i386 small
+	./small 2>/dev/null &
+	pids+=($!)
+	sleep 0.2
+	kill -0 $! 2>/dev/null && refuses 126 'is not for x86-64' -p $!
+	if ((UID == 0)); then
+		chmod 777 .
+		setpriv --reuid 65534 --clear-groups "$tool" cpu -o refused -p "$pid" 2>stderr &&
+			fail "samples another user's process"
+		grep -q 'another user' stderr || fail "does not say whose process it is"
+		[[ ! -e refused ]] || fail "a file was made"
+	fi
+}
+
+# Without privileges, too: fewer buffers, and the kernel may not show its own time.
+test_unprivileged() {
+	((UID == 0)) || exit 77
+	(($(cat /proc/sys/kernel/perf_event_paranoid) <= 2)) || exit 77
+	chmod 777 .
+	begin setpriv --reuid 65534 --clear-groups "$target" spin
+	pid=$(pgrep -P "$pid" || echo "$pid")
+	status=0
+	setpriv --reuid 65534 --clear-groups "$tool" cpu -o trace -d 0.5 -p "$pid" 2>stderr ||
+		status=$?
+	last=$(tail -n 1 stderr) ticks=$(tail -n 2 stderr | head -n 1)
+	adds_up
+	has ';main;outer;inner'
+}
+
+# A full disk ends the sampling with one line.
+test_full() {
+	begin "$target" spin
+	(
+		ulimit -f 80
+		attach -o trace -p "$pid" -i 100us
+		equal status "$status" 126
+		equal messages "$(grep -c 'cannot write' stderr)" 1
+	)
+	kill -0 "$pid" || fail "the program has ended"
+}
+
+allowed() {
+	begin "$target" spin
+	attach -o probe -d 0.1 -p "$pid"
+	! grep -q 'perf_event_open' stderr || exit 77
+	kill "$pid"
+}
+
+scratch=$(mktemp -d)
+readonly scratch
+trap 'kill -KILL "${pids[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+cd "$scratch"
+allowed
+"test_$3"
