@@ -103,6 +103,23 @@ static struct incstack__record *lock_record(uintptr_t at)
 	return find_locked(at);
 }
 
+/* Continues an event of a thread that has no record. */
+static struct incstack__record *enter_shared(void)
+{
+	struct incstack__record *record;
+
+	incstack__record_local.state = INCSTACK__INSIDE; /* no jump may leave the lock held */
+	if (incstack__record_begin_unlisted()) {
+		record = lock_record(0);
+		if (record->stack != NULL && incstack_stack_set_owner(record->stack) == 0)
+			return record;
+		incstack__lock_give(INCSTACK__LOCK_RECORDING);
+		incstack__record_end_unlisted();
+	}
+	end();
+	return NULL;
+}
+
 /* Begins an event. Returns the calling thread's record, or the shared record, locked, or null. */
 static inline struct incstack__record *enter(void)
 {
@@ -118,21 +135,15 @@ static inline struct incstack__record *enter(void)
 	if (incstack__record_is_unloading())
 		incstack__record_modules();
 	record = incstack__record_self();
-	if (record != NULL)
-		return record;
-	incstack__record_local.state = INCSTACK__INSIDE; /* no jump may leave the lock held */
-	record = lock_record(0);
-	if (record->stack != NULL && incstack_stack_set_owner(record->stack) == 0)
-		return record;
-	incstack__lock_give(INCSTACK__LOCK_RECORDING);
-	end();
-	return NULL;
+	return record != NULL ? record : enter_shared();
 }
 
 static inline void leave(const struct incstack__record *record)
 {
-	if (record == incstack__recording.shared_record)
+	if (record == incstack__recording.shared_record) {
 		incstack__lock_give(INCSTACK__LOCK_RECORDING);
+		incstack__record_end_unlisted();
+	}
 	end();
 }
 

@@ -132,6 +132,7 @@ struct incstack__recording {
 	} crosscheck;
 	int follow;
 	int stopping;     /* recording stops before the program ends: it enters a sandbox */
+	int unlisted;     /* threads that make system calls without a record in the list */
 	uint64_t counter; /* the newest stamp if the time-stamp counter is forbidden, else 0 */
 	int on;
 	int wiped;  /* whether forks wipe it; if not, no record may be shared with a child */
@@ -295,6 +296,11 @@ void incstack__record_discard(struct incstack__record *record);
 /* thread.c */
 int incstack__record_keys(void);
 struct incstack__record *incstack__record_make(void);
+/* Stand around the system calls of a thread whose record is not in the list. The first returns 0 if
+ * the program is about to forbid such calls; for that it waits for the others. */
+int incstack__record_begin_unlisted(void);
+void incstack__record_end_unlisted(void);
+void incstack__record_await_unlisted(void);
 /* Returns the thread's record. Null: it has none any more, or there was no memory for it. */
 static inline struct incstack__record *incstack__record_self(void)
 {

@@ -143,6 +143,8 @@ static void enter_sandbox(int strict, const void *program)
 		return;
 	incstack__record_note(INCSTACK__NOTE_SECCOMP);
 	__atomic_store_n(&incstack__recording.stopping, 1, __ATOMIC_SEQ_CST);
+	if (incstack__record_local.state == 0)
+		incstack__record_await_unlisted();
 	incstack__record_exit();
 }
 

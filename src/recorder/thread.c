@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <limits.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "recorder.h"
@@ -53,15 +54,40 @@ static struct incstack__record *create(void)
 	return record;
 }
 
-struct incstack__record *incstack__record_make(void)
+int incstack__record_begin_unlisted(void)
 {
-	struct incstack__protection before;
-	struct incstack__record *made;
+	struct incstack__recording *r = &incstack__recording;
 
-	if (ended)
-		return NULL;
-	incstack__record_protect(&before);
-	made = create();
+	/* seq_cst, as the accesses of incstack__record_await_unlisted: this thread sees `stopping`, or
+	 * that one sees the count. */
+	__atomic_add_fetch(&r->unlisted, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&r->stopping, __ATOMIC_SEQ_CST))
+		return 1;
+	__atomic_sub_fetch(&r->unlisted, 1, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+void incstack__record_end_unlisted(void)
+{
+	__atomic_sub_fetch(&incstack__recording.unlisted, 1, __ATOMIC_SEQ_CST);
+}
+
+void incstack__record_await_unlisted(void)
+{
+	enum { NAPS = 20000 };
+	const struct timespec nap = {.tv_nsec = 50000};
+
+	for (int i = 0; i < NAPS; i++) {
+		if (__atomic_load_n(&incstack__recording.unlisted, __ATOMIC_SEQ_CST) <= 0)
+			return;
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+	}
+}
+
+static struct incstack__record *make(void)
+{
+	struct incstack__record *made = create();
+
 	if (made == NULL)
 		ended = 1;
 	else
@@ -69,6 +95,21 @@ struct incstack__record *incstack__record_make(void)
 	incstack__record_local.mine = made;
 	if (made != NULL)
 		incstack__record_walk_begun(made);
+	return made;
+}
+
+struct incstack__record *incstack__record_make(void)
+{
+	struct incstack__protection before;
+	struct incstack__record *made = NULL;
+
+	if (ended)
+		return NULL;
+	incstack__record_protect(&before);
+	if (incstack__record_begin_unlisted()) {
+		made = make();
+		incstack__record_end_unlisted();
+	}
 	incstack__record_unprotect(&before);
 	return made;
 }
@@ -85,6 +126,16 @@ static void unlink_record(const struct incstack__record *record)
 	unlock();
 }
 
+static void release(struct incstack__record *record)
+{
+	incstack__record_modules();
+	incstack__record_flush(record);
+	incstack_stack_destroy(record->stack);
+	incstack__record_local.mine = NULL;
+	ended = 1;
+	incstack__record_discard(record);
+}
+
 /* The TLS destructor. Destructors that run after it may still allocate, so it registers itself
  * again until the last round. Allocations after that go to the shared record. */
 static void ending(void *value)
@@ -99,19 +150,18 @@ static void ending(void *value)
 		return;
 	}
 	incstack__record_protect(&before);
-	unlink_record(record);
-	incstack__record_modules();
-	incstack__record_flush(record);
-	incstack_stack_destroy(record->stack);
-	incstack__record_local.mine = NULL;
-	ended = 1;
-	incstack__record_discard(record);
+	if (incstack__record_begin_unlisted()) {
+		unlink_record(record);
+		release(record);
+		incstack__record_end_unlisted();
+	}
 	incstack__record_unprotect(&before);
 }
 
 void incstack__record_forked(void)
 {
 	incstack__record_local = (struct incstack__record_local){0};
+	incstack__recording.unlisted = 0;
 	ended = 0;
 	pthread_setspecific(key, NULL);
 }

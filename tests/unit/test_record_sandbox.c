@@ -12,13 +12,23 @@
 /* ---- in place of the rest of the recorder ----------------------------------------------- */
 
 struct incstack__recording incstack__recording;
+INCSTACK__TLS struct incstack__record_local incstack__record_local;
 static uint64_t notes;
-static unsigned exits, shares, quiets;
+static unsigned exits, shares, quiets, awaited;
+
+/* Threads that begin from now on see that recording stops. */
+void incstack__record_await_unlisted(void)
+{
+	ck_assert_int_eq(incstack__recording.stopping, 1);
+	ck_assert_uint_eq(exits, 0);
+	awaited++;
+}
 
 void incstack__record_exit(void)
 {
 	ck_assert_int_eq(incstack__recording.stopping, 1);
 	ck_assert_uint_eq(quiets, 0); /* it makes itself quiet */
+	ck_assert_uint_eq(awaited, incstack__record_local.state == 0);
 	exits++;
 }
 
