@@ -112,7 +112,7 @@ static int stack_suffices(const struct incstack__record *record)
 	return here < record->low || here >= record->high || here - record->low >= LEAST_BYTES;
 }
 
-int incstack__record_make_room(struct incstack__record *record)
+static int try_to_make_room(struct incstack__record *record)
 {
 	/* acquire: pairs with the releases of all additions; see struct incstack__recording. */
 	const uint32_t changes = __atomic_load_n(&incstack__recording.changes, __ATOMIC_ACQUIRE);
@@ -136,4 +136,18 @@ int incstack__record_make_room(struct incstack__record *record)
 	}
 	return record->log.size - record->log.used >= INCSTACK__TRACE_WIDE_BYTES &&
 	       !is_past(record);
+}
+
+/* Code may be unloaded between the end of a batch and the last check. Then the new batch must end, too. */
+int incstack__record_make_room(struct incstack__record *record)
+{
+	enum { TRIES = 4 };
+
+	for (int i = 0; i < TRIES; i++) {
+		if (try_to_make_room(record))
+			return 1;
+		if (!is_past(record))
+			return 0;
+	}
+	return 0;
 }

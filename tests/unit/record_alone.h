@@ -11,6 +11,7 @@ INCSTACK__TLS struct incstack__record_local incstack__record_local;
 
 static int sample_errors[4]; /* what the next calls return, the first first */
 static unsigned samples, reserves, notes, flushes, rooms;
+static unsigned unloads; /* of code, each right after a batch was written */
 static int reserve_error;
 static bool batch_fails;
 
@@ -118,6 +119,10 @@ void incstack__record_flush(struct incstack__record *record)
 	record->retrieved += record->traces;
 	record->traces = 0;
 	record->epoch = incstack__recording.epoch;
+	if (unloads > 0) {
+		unloads--;
+		incstack__recording.epoch++;
+	}
 }
 
 /* Every look, of an event that is not quick, begins with one at the unloading. */

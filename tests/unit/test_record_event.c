@@ -228,6 +228,24 @@ START_TEST(new_epoch)
 }
 END_TEST
 
+/* Code is unloaded after the batch was written: the new one is written, too. If that goes on, the event
+ * is dropped and counted. */
+START_TEST(new_epochs_meanwhile)
+{
+	struct incstack__record *record = begin_test();
+
+	make_quick(record);
+	incstack__recording.epoch++;
+	incstack__recording.changes++;
+	unloads = _i ? 1000 : 2;
+	put();
+	unloads = 0;
+	ck_assert_uint_eq(flushes, _i ? 4 : 3);
+	ck_assert_uint_eq(record->traces, !_i);
+	ck_assert_uint_eq(record->live.dropped, (unsigned)_i);
+}
+END_TEST
+
 /* A second thread: from its first event on, stamps are the clock's. */
 START_TEST(stamps_of_the_clock)
 {
@@ -328,6 +346,7 @@ int main(void)
 	tcase_add_test(events, events_inside_an_event);
 	tcase_add_test(events, change_ends_quick_events);
 	tcase_add_test(events, new_epoch);
+	tcase_add_loop_test(events, new_epochs_meanwhile, 0, 2);
 	tcase_add_test(events, stamps_of_the_clock);
 	tcase_add_loop_test(events, stamps_of_the_counter, 0, 2);
 	tcase_add_test(events, recording_that_is_off);
