@@ -19,7 +19,13 @@
 
 int incstack__trampoline_contains(uintptr_t pc);
 
-enum { DEEPEST = 20000, WALK_MAX = DEEPEST + 64, SIGNALS = 200, TRAP_FLAG = 0x100 };
+enum {
+	DEEPEST = 20000,
+	WALK_MAX = DEEPEST + 64,
+	SIGNALS = 200,
+	SIGNALS_MOST = 20000,
+	TRAP_FLAG = 0x100
+};
 
 #define OPAQUE __attribute__((noinline))
 
@@ -251,7 +257,7 @@ static struct {
 	struct reference reference;
 	const void *context;
 } held;
-static atomic_bool over;
+static atomic_bool over, working;
 
 static void wait_in_handler(int number, siginfo_t *info, void *context)
 {
@@ -270,7 +276,7 @@ static void open_held(int flags)
 					 .sa_flags = SA_SIGINFO | flags};
 	ck_assert_int_eq(pipe(held.request) | pipe(held.done), 0);
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
-	over = false;
+	over = working = false;
 }
 
 static void await_handler(void)
@@ -311,6 +317,7 @@ static void *work(void *signal_stack)
 		nest(20, sample_and_compute);
 		nest(7, sample_and_compute);
 		errors += incstack_retrieve(stack, &tree) != 0 || incstack_tree_release(tree) != 0;
+		working = true;
 	}
 	errors += incstack_stack_destroy(stack) != 0;
 	if (signal_stack) /* a sanitizer frees its own */
@@ -335,8 +342,9 @@ START_TEST(over_a_waiting_thread)
 	open_runtime(INCSTACK_DISTANCE_ADAPTIVE);
 	open_held(_i ? SA_ONSTACK : 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, work_on_top, _i ? signal_stack : NULL), 0);
-	usleep(1000);
-	for (int i = 0; i < SIGNALS; i++) {
+	while (!working) /* its stack is not open before */
+		usleep(100);
+	for (int i = 0; i < SIGNALS || (walked == 0 && i < SIGNALS_MOST); i++) {
 		const struct reference *r = &held.reference;
 		ck_assert_int_eq(pthread_kill(thread, SIGUSR1), 0);
 		await_handler();
