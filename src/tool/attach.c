@@ -202,15 +202,14 @@ static void give_signals_back(const struct attached *a, const sigset_t *before)
 	sigprocmask(SIG_SETMASK, before, NULL);
 }
 
-static int attach(struct attached *a, struct tool_record_options *options, const char *file,
-		  double seconds)
+static int attach(struct attached *a, struct tool_record_options *options, double seconds)
 {
 	int status = tool_attach_process(a->pid, &a->pidfd);
 
 	if (status == 0)
 		status = tool_attach_events_open(&a->events, a->pid, options->interval);
 	if (status == 0)
-		status = tool_record_prepare(options, file);
+		status = tool_record_prepare(options);
 	if (seconds > 0)
 		a->until = now(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9);
 	if (status == 0)
@@ -224,7 +223,7 @@ static int attach(struct attached *a, struct tool_record_options *options, const
 	return status;
 }
 
-int tool_attach(struct tool_record_options *options, const char *file, pid_t pid, double seconds)
+int tool_attach(struct tool_record_options *options, pid_t pid, double seconds)
 {
 	static struct attached attached;
 	const uint64_t start = now(CLOCK_REALTIME_COARSE); /* the clock of the header */
@@ -232,7 +231,7 @@ int tool_attach(struct tool_record_options *options, const char *file, pid_t pid
 	int status;
 
 	attached = (struct attached){.pid = pid, .pidfd = -1, .signals = take_signals(&before)};
-	status = attach(&attached, options, file, seconds);
+	status = attach(&attached, options, seconds);
 	give_signals_back(&attached, &before);
 	if (status == 0 && tool_record_report(options, start) != 0)
 		status = TOOL_STATUS_CANNOT_RUN;

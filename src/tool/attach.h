@@ -144,6 +144,6 @@ void tool_attach_file_free(struct tool_attach_file *file);
 
 /* attach.c: profiles the process until Ctrl-C, the end of the time (in seconds; 0: none) or its own
  * end, and reports. Returns an exit status. */
-int tool_attach(struct tool_record_options *options, const char *file, pid_t pid, double seconds);
+int tool_attach(struct tool_record_options *options, pid_t pid, double seconds);
 
 #endif

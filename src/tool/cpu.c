@@ -3,7 +3,6 @@
  * incstack cpu: its options.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +82,6 @@ static unsigned long long time_of(const char *text)
 /* What the command line asks for. */
 struct request {
 	struct tool_record_options options;
-	const char *file;
 	const char *pid;      /* null: a program is run */
 	const char *duration; /* null: none */
 };
@@ -114,7 +112,7 @@ static int sample_process(struct request *request)
 		if (end == request->duration || *end != '\0' || !(seconds > 0 && seconds <= 1e9))
 			return refuse("--duration takes a number of seconds, for example 10");
 	}
-	return tool_attach(options, request->file, (pid_t)pid, seconds);
+	return tool_attach(options, (pid_t)pid, seconds);
 }
 
 static int run(struct request *request)
@@ -127,21 +125,13 @@ static int run(struct request *request)
 		return sample_process(request);
 	if (request->duration != NULL)
 		return refuse("--duration needs --pid");
-	if (options->mode == NULL)
-		options->mode = "patch";
-	if (options->crosscheck == NULL)
-		options->crosscheck = "no";
-	return tool_record(options, request->file);
+	return tool_record(options);
 }
 
 int tool_cpu(int argc, char **argv)
 {
-	static const struct option names[] = {{"output", required_argument, NULL, 'o'},
+	static const struct option names[] = {TOOL_RECORD_LONG_OPTIONS,
 					      {"interval", required_argument, NULL, 'i'},
-					      {"mode", required_argument, NULL, 'm'},
-					      {"crosscheck", optional_argument, NULL, 'c'},
-					      {"follow-children", no_argument, NULL, 'f'},
-					      {"threads", no_argument, NULL, 't'},
 					      {"pid", required_argument, NULL, 'p'},
 					      {"duration", required_argument, NULL, 'd'},
 					      {"help", no_argument, NULL, 'h'},
@@ -154,20 +144,8 @@ int tool_cpu(int argc, char **argv)
 	argv[0] = (char[]){"incstack cpu"};
 	while ((option = getopt_long(argc, argv, "+o:i:p:d:th", names, NULL)) != -1) {
 		switch (option) {
-		case 'o':
-			request.file = optarg;
-			break;
 		case 'i':
 			options->interval = time_of(optarg);
-			break;
-		case 'm':
-			options->mode = optarg;
-			break;
-		case 'c':
-			options->crosscheck = optarg != NULL ? optarg : "libunwind";
-			break;
-		case 'f':
-			options->follow = 1;
 			break;
 		case 'p':
 			request.pid = optarg;
@@ -175,13 +153,12 @@ int tool_cpu(int argc, char **argv)
 		case 'd':
 			request.duration = optarg;
 			break;
-		case 't':
-			options->by_thread = 1;
-			break;
 		case 'h':
 			fputs(help, stdout);
 			return 0;
 		default:
+			if (tool_record_take_option(options, option, optarg))
+				break;
 			fprintf(stderr, "incstack: see incstack cpu --help\n");
 			return TOOL_STATUS_USAGE;
 		}

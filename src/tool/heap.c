@@ -3,7 +3,6 @@
  * incstack heap: reads its options.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,53 +74,32 @@ static int check_interval(const struct tool_record_options *options)
 
 int tool_heap(int argc, char **argv)
 {
-	static const struct option names[] = {{"output", required_argument, NULL, 'o'},
+	static const struct option names[] = {TOOL_RECORD_LONG_OPTIONS,
 					      {"interval", required_argument, NULL, 'i'},
-					      {"mode", required_argument, NULL, 'm'},
-					      {"crosscheck", optional_argument, NULL, 'c'},
-					      {"follow-children", no_argument, NULL, 'f'},
-					      {"threads", no_argument, NULL, 't'},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
-	struct tool_record_options options = {.command = "heap",
-					      .kind = INCSTACK__TRACE_OF_HEAP,
-					      .interval = 1,
-					      .mode = "patch",
-					      .crosscheck = "no"};
-	const char *file = NULL;
+	struct tool_record_options options = {
+		.command = "heap", .kind = INCSTACK__TRACE_OF_HEAP, .interval = 1};
 	int option;
 	int status;
 
 	argv[0] = (char[]){"incstack heap"};
 	while ((option = getopt_long(argc, argv, "+o:th", names, NULL)) != -1) {
 		switch (option) {
-		case 'o':
-			file = optarg;
-			break;
 		case 'i':
 			options.interval = bytes_of(optarg);
-			break;
-		case 'm':
-			options.mode = optarg;
-			break;
-		case 'c':
-			options.crosscheck = optarg != NULL ? optarg : "libunwind";
-			break;
-		case 'f':
-			options.follow = 1;
-			break;
-		case 't':
-			options.by_thread = 1;
 			break;
 		case 'h':
 			fputs(help, stdout);
 			return 0;
 		default:
+			if (tool_record_take_option(&options, option, optarg))
+				break;
 			fprintf(stderr, "incstack: see incstack heap --help\n");
 			return TOOL_STATUS_USAGE;
 		}
 	}
 	options.program = argv + optind;
 	status = check_interval(&options);
-	return status != 0 ? status : tool_record(&options, file);
+	return status != 0 ? status : tool_record(&options);
 }

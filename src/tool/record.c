@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks the options of the commands that record a program, prepares the trace file, runs the program,
- * and reports.
+ * Takes and checks the options of the commands that record a program, prepares the trace file, runs
+ * the program, and reports.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* asprintf */
@@ -57,13 +57,13 @@ static int check_limit(const char *file)
 
 /* The file is created, so that an error can be reported before the program runs. Something that is no
  * regular file (/dev/full, a pipe) is never replaced. */
-int tool_record_prepare(struct tool_record_options *options, const char *file)
+int tool_record_prepare(struct tool_record_options *options)
 {
 	struct stat status;
 	char *spool;
 	int fd;
 
-	options->file = absolute(file, options->command);
+	options->file = absolute(options->output, options->command);
 	if (options->file == NULL) {
 		fprintf(stderr, "incstack: the current directory is gone; give -o a full path\n");
 		return TOOL_STATUS_CANNOT_RUN;
@@ -103,6 +103,37 @@ static int record(const struct tool_record_options *options)
 	return status == 0 && failed ? TOOL_STATUS_CANNOT_RUN : status;
 }
 
+int tool_record_take_option(struct tool_record_options *options, int option, const char *argument)
+{
+	switch (option) {
+	case 'o':
+		options->output = argument;
+		return 1;
+	case 'm':
+		options->mode = argument;
+		return 1;
+	case 'c':
+		options->crosscheck = argument != NULL ? argument : "libunwind";
+		return 1;
+	case 'f':
+		options->follow = 1;
+		return 1;
+	case 't':
+		options->by_thread = 1;
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static void set_defaults(struct tool_record_options *options)
+{
+	if (options->mode == NULL)
+		options->mode = "patch";
+	if (options->crosscheck == NULL)
+		options->crosscheck = "no";
+}
+
 static int check(const struct tool_record_options *options)
 {
 	if (strcmp(options->mode, "patch") != 0 && strcmp(options->mode, "validate") != 0 &&
@@ -124,14 +155,16 @@ static int check(const struct tool_record_options *options)
 	return TOOL_STATUS_USAGE;
 }
 
-int tool_record(struct tool_record_options *options, const char *file)
+int tool_record(struct tool_record_options *options)
 {
-	int status = check(options);
+	int status;
 
+	set_defaults(options);
+	status = check(options);
 	if (status == 0)
 		status = tool_record_check_program(options->program[0]);
 	if (status == 0)
-		status = tool_record_prepare(options, file);
+		status = tool_record_prepare(options);
 	if (status == 0)
 		status = record(options);
 	free(options->file);

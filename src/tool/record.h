@@ -6,6 +6,7 @@
 #ifndef INCSTACK_TOOL_RECORD_H
 #define INCSTACK_TOOL_RECORD_H
 
+#include <getopt.h>
 #include <stdint.h>
 
 #define TOOL_STATUS_USAGE 2
@@ -15,26 +16,39 @@
 struct tool_record_options {
 	const char *command;         /* the name of the subcommand */
 	unsigned kind;               /* enum incstack__trace_kind */
+	const char *output;          /* the name of the trace file; null: the default */
 	char *file;                  /* the trace file, absolute */
 	unsigned long long interval; /* mean bytes, or nanoseconds, between samples */
-	const char *mode;
-	const char *crosscheck; /* the walker that each trace is compared with, or "no" */
+	const char *mode;            /* null: "patch" */
+	const char *crosscheck;      /* the walker that each trace is compared with; null: "no" */
 	int follow;
 	int by_thread;  /* whether contexts begin with the name of their thread */
 	char **program; /* and its arguments */
 };
 
+/* The rows of a table for getopt_long that all commands have. */
+/* clang-format off */
+#define TOOL_RECORD_LONG_OPTIONS \
+	{"output", required_argument, NULL, 'o'}, \
+	{"mode", required_argument, NULL, 'm'}, \
+	{"crosscheck", optional_argument, NULL, 'c'}, \
+	{"follow-children", no_argument, NULL, 'f'}, \
+	{"threads", no_argument, NULL, 't'}
+/* clang-format on */
+
 int tool_cpu(int argc, char **argv);
 int tool_heap(int argc, char **argv);
 int tool_report(int argc, char **argv);
 
-/* Checks the options, runs the program and reports. `file` is the trace file, or null. Returns an
- * exit status. */
-int tool_record(struct tool_record_options *options, const char *file);
+/* Notes an option of TOOL_RECORD_LONG_OPTIONS. Returns whether it is one of them. */
+int tool_record_take_option(struct tool_record_options *options, int option, const char *argument);
 
-/* Names and reserves the trace file, of which `file` is the name or null, and removes an older one.
- * Returns 0, or an exit status after a message. */
-int tool_record_prepare(struct tool_record_options *options, const char *file);
+/* Checks the options, runs the program and reports. Returns an exit status. */
+int tool_record(struct tool_record_options *options);
+
+/* Names and reserves the trace file and removes an older one. Returns 0, or an exit status after a
+ * message. */
+int tool_record_prepare(struct tool_record_options *options);
 
 /* Returns 0, or an exit status after a message that tells why the program cannot be profiled. */
 int tool_record_check_program(const char *program);
