@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "attach.h"
@@ -30,14 +29,6 @@ struct attached {
 	uint64_t samples;
 	struct tool_attach_frame frames[TOOL_ATTACH_FRAMES];
 };
-
-static uint64_t now(clockid_t clock)
-{
-	struct timespec time;
-
-	clock_gettime(clock, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
 
 /* ---- what the kernel reports --------------------------------------------------------------- */
 
@@ -105,14 +96,15 @@ static enum end wait_a_while(const struct attached *a)
 		return END_OF_PROCESS;
 	if (tool_attach_file_failed(a->file))
 		return END_BY_ERROR;
-	return a->until != 0 && now(CLOCK_MONOTONIC) >= a->until ? END_OF_TIME : END_NOT;
+	return a->until != 0 && tool_record_now(CLOCK_MONOTONIC) >= a->until ? END_OF_TIME
+									     : END_NOT;
 }
 
 static void show_progress(const struct attached *a, uint64_t start)
 {
 	enum { EACH_NS = 2000000000 };
 	static uint64_t shown;
-	const uint64_t passed = now(CLOCK_MONOTONIC) - start;
+	const uint64_t passed = tool_record_now(CLOCK_MONOTONIC) - start;
 
 	if (passed / EACH_NS == shown || !isatty(STDERR_FILENO))
 		return;
@@ -123,7 +115,7 @@ static void show_progress(const struct attached *a, uint64_t start)
 
 static enum end run(struct attached *a)
 {
-	const uint64_t start = now(CLOCK_MONOTONIC);
+	const uint64_t start = tool_record_now(CLOCK_MONOTONIC);
 	enum end end;
 
 	while ((end = wait_a_while(a)) == END_NOT) {
@@ -145,7 +137,7 @@ static int finish(struct attached *a, enum end end)
 	read_events(a);
 	cpu_ns = tool_attach_events_used(a->events, &lost);
 	if (lost > 0)
-		tool_attach_file_lost(a->file, now(CLOCK_MONOTONIC), lost);
+		tool_attach_file_lost(a->file, tool_record_now(CLOCK_MONOTONIC), lost);
 	if (end == END_OF_PROCESS)
 		fprintf(stderr, "incstack: process %d has ended\n", (int)a->pid);
 	else
@@ -211,7 +203,7 @@ static int attach(struct attached *a, struct tool_record_options *options, doubl
 	if (status == 0)
 		status = tool_record_prepare(options);
 	if (seconds > 0)
-		a->until = now(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9);
+		a->until = tool_record_now(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9);
 	if (status == 0)
 		status = record(a, options);
 	tool_attach_events_close(a->events);
@@ -226,7 +218,7 @@ static int attach(struct attached *a, struct tool_record_options *options, doubl
 int tool_attach(struct tool_record_options *options, pid_t pid, double seconds)
 {
 	static struct attached attached;
-	const uint64_t start = now(CLOCK_REALTIME_COARSE); /* the clock of the header */
+	const uint64_t start = tool_record_now(CLOCK_REALTIME_COARSE); /* the clock of the header */
 	sigset_t before;
 	int status;
 

@@ -15,6 +15,11 @@
 #include "heapfile/trace_format.h"
 #include "record.h"
 
+/* attach_proc.c */
+/* Reads the beginning of /proc/PID/NAME and ends it with a zero byte. Returns how many bytes there are
+ * before that; 0 if the file cannot be read. */
+size_t tool_attach_read_proc(pid_t pid, const char *name, char *text, size_t size);
+
 /* attach_process.c */
 /* Returns 0 and a descriptor of the process, or an exit status after a message that tells why the
  * process cannot be profiled. */

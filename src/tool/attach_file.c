@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <incstack/incstack.h>
@@ -106,19 +105,13 @@ static void clear(struct thread *thread)
 static void read_name(pid_t pid, pid_t tid, char *name)
 {
 	char text[INCSTACK__TRACE_NAME_BYTES] = {0};
-	char path[64];
-	ssize_t got;
-	int fd;
+	char comm[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	snprintf(comm, sizeof(comm), "task/%d/comm", (int)tid);
+	if (tool_attach_read_proc(pid, comm, text, sizeof(text)) == 0)
 		return;
-	got = read(fd, text, sizeof(text));
-	close(fd);
-	text[strcspn(text, "\n")] = '\0'; /* the name has at most one byte less */
-	if (got > 0)
-		memcpy(name, text, sizeof(text));
+	text[strcspn(text, "\n")] = '\0';
+	memcpy(name, text, sizeof(text));
 }
 
 /* Writes the batch of a thread and its tally. */
@@ -330,18 +323,9 @@ void tool_attach_file_ended(struct tool_attach_file *file, pid_t tid)
 
 static void read_command(pid_t pid, char *command, size_t size)
 {
-	char path[64];
-	ssize_t got = 0;
-	int fd;
+	const size_t got = tool_attach_read_proc(pid, "cmdline", command, size);
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		got = read(fd, command, size - 1);
-		close(fd);
-	}
-	command[got > 0 ? got : 0] = '\0';
-	for (ssize_t i = 0; i + 1 < got; i++)
+	for (size_t i = 0; i + 1 < got; i++)
 		if (command[i] == '\0')
 			command[i] = ' ';
 	for (size_t end = strlen(command); end > 0 && command[end - 1] == ' '; end--)
@@ -354,12 +338,9 @@ static void write_header(struct tool_attach_file *file, const struct tool_record
 	static struct incstack__trace_header header;
 	static const unsigned char counters[INCSTACK__TRACE_COUNTERS_BYTES];
 	char command[sizeof(header.command)];
-	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	read_command(pid, command, sizeof(command));
-	incstack__trace_header_init(&header, (uint64_t)pid,
-				    (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+	incstack__trace_header_init(&header, (uint64_t)pid, tool_record_now(CLOCK_REALTIME_COARSE),
 				    options->interval, INCSTACK_MODE_FULL, command);
 	header.kind = options->kind;
 	header.checksum = incstack__trace_header_sum(header);

@@ -7,7 +7,6 @@
 #endif
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,22 +20,6 @@ static int refuse(pid_t pid, const char *reason)
 {
 	fprintf(stderr, "incstack: cannot profile process %d: %s\n", (int)pid, reason);
 	return TOOL_STATUS_CANNOT_RUN;
-}
-
-static size_t read_file(pid_t pid, const char *name, char *text, size_t size)
-{
-	char path[64];
-	ssize_t got = -1;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		got = read(fd, text, size - 1);
-		close(fd);
-	}
-	text[got > 0 ? got : 0] = '\0';
-	return got > 0 ? (size_t)got : 0;
 }
 
 /* Returns what follows the name in /proc/PID/status. */
@@ -55,7 +38,7 @@ static int is_kernel_thread(pid_t pid)
 	const char *at;
 	unsigned flags = 0;
 
-	read_file(pid, "stat", text, sizeof(text));
+	tool_attach_read_proc(pid, "stat", text, sizeof(text));
 	at = strrchr(text, ')');
 	return at != NULL && sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
 	       (flags & PF_KTHREAD) != 0;
@@ -91,7 +74,7 @@ static int check_program(pid_t pid)
 	size_t bytes;
 
 	errno = 0;
-	bytes = read_file(pid, "exe", program.bytes, sizeof(program.bytes));
+	bytes = tool_attach_read_proc(pid, "exe", program.bytes, sizeof(program.bytes));
 	if (bytes < sizeof(program.header))
 		return refuse(pid, errno == EACCES || errno == EPERM
 					   ? "it belongs to another user, or has rights that you "
@@ -113,7 +96,7 @@ static int check(pid_t pid)
 	char reason[96];
 	int group;
 
-	if (read_file(pid, "status", status, sizeof(status)) == 0) {
+	if (tool_attach_read_proc(pid, "status", status, sizeof(status)) == 0) {
 		fprintf(stderr, "incstack: no process %d\n", (int)pid);
 		return TOOL_STATUS_NOT_FOUND;
 	}

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 
 #include "attach_events.h"
 
@@ -176,20 +175,12 @@ static void pass_on(struct tool_attach_events *events, const struct tool_attach_
 	}
 }
 
-static uint64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 /* Records that come during the look wait for the next one: an older one may come yet in a buffer that
  * was looked at before. */
 void tool_attach_events_read(struct tool_attach_events *events,
 			     const struct tool_attach_handler *handler)
 {
-	const uint64_t until = now();
+	const uint64_t until = tool_record_now(CLOCK_MONOTONIC);
 	size_t count = 0;
 
 	for (size_t i = 0; i < events->ring_count; i++)

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "heapfile/spool_format.h"
@@ -92,14 +91,11 @@ int tool_record_prepare(struct tool_record_options *options)
 
 static int record(const struct tool_record_options *options)
 {
-	struct timespec start;
-	int status;
-	int failed;
+	/* The clock that the recorder uses. */
+	const uint64_t start = tool_record_now(CLOCK_REALTIME_COARSE);
+	const int status = tool_record_run(options);
+	const int failed = tool_record_report(options, start);
 
-	clock_gettime(CLOCK_REALTIME_COARSE, &start); /* the clock that the recorder uses */
-	status = tool_record_run(options);
-	failed = tool_record_report(options,
-				    (uint64_t)start.tv_sec * 1000000000u + (uint64_t)start.tv_nsec);
 	return status == 0 && failed ? TOOL_STATUS_CANNOT_RUN : status;
 }
 

@@ -8,6 +8,7 @@
 
 #include <getopt.h>
 #include <stdint.h>
+#include <time.h>
 
 #define TOOL_STATUS_USAGE 2
 #define TOOL_STATUS_CANNOT_RUN 126
@@ -35,6 +36,15 @@ struct tool_record_options {
 	{"follow-children", no_argument, NULL, 'f'}, \
 	{"threads", no_argument, NULL, 't'}
 /* clang-format on */
+
+/* Returns the time of a clock in nanoseconds. */
+static inline uint64_t tool_record_now(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
 
 int tool_cpu(int argc, char **argv);
 int tool_heap(int argc, char **argv);

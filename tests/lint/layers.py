@@ -91,7 +91,7 @@ STRATA = {
     "tool": (
         "*.h folded_fit function_start output profile_text progress"
         " record_end record_lock record_program report_sum trace_map"
-        " attach_process attach_events attach_read attach_image",
+        " attach_proc attach_process attach_events attach_read attach_image",
         "attach_space",
         "attach_walk attach_file",
         "record_run profile_io symbols",
