@@ -55,7 +55,7 @@ STRATA = {
     ),
     "profile": (
         "table ranking gzip wide pprof cct.h timeline.h",
-        "intern write/function_set write/json_write write/pprof_chains write/writer write/flame_page",
+        "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/writer write/flame_page",
         "extra meta pcct hot jit perf_map timeline.c",
         "cct losses read/reader",
         "fold functions merge prune source read/json_read read/json_profile read/pprof_tables"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "firefox_thread.h"
 #include "function_set.h"
 #include "writer.h"
 
@@ -71,17 +72,6 @@ static int add(struct incstack_profile_writer *common)
 	return ferror(writer->frame.file) || ferror(writer->prefix.file) ? INCSTACK_EIO : 0;
 }
 
-static void put_counting(const char *name, uint64_t rows, FILE *stream)
-{
-	fprintf(stream, ",\"%s\":[", name);
-	for (uint64_t i = 0; i < rows; i++) {
-		if (i)
-			putc_unlocked(',', stream);
-		incstack__json_number(i, stream);
-	}
-	putc_unlocked(']', stream);
-}
-
 static int put_samples(struct firefox_writer *writer, uint32_t k, const char *unit, FILE *stream)
 {
 	uint64_t rows = writer->stack[k].count;
@@ -94,7 +84,7 @@ static int put_samples(struct firefox_writer *writer, uint32_t k, const char *un
 	if (!error)
 		error = incstack__column_copy(&writer->weight[k], stream);
 	putc_unlocked(']', stream);
-	put_counting("time", rows, stream);
+	incstack__json_counting("time", rows, stream);
 	putc_unlocked('}', stream);
 	return error;
 }
@@ -129,22 +119,8 @@ static int put_frames(struct firefox_writer *writer, FILE *stream)
 			putc_unlocked(',', stream);
 		incstack__json_number(function, stream);
 	}
-	fputs("],\"line\":[", stream);
-	for (size_t i = 0; i < rows; i++)
-		fprintf(stream, profile->frames[i].bci > 0 ? "%s%d" : "%snull", i ? "," : "",
-			(int)profile->frames[i].bci);
-	fputs("],\"inlineDepth\":[", stream);
-	for (size_t i = 0; i < rows; i++)
-		fprintf(stream, "%s%d", i ? "," : "",
-			profile->frames[i].flags & INCSTACK_OBJECT_VIRTUAL ? 1 : 0);
 	putc_unlocked(']', stream);
-	incstack__json_same("address", rows, "-1", stream);
-	incstack__json_same("category", rows, "0", stream);
-	incstack__json_same("subcategory", rows, "0", stream);
-	incstack__json_same("nativeSymbol", rows, "null", stream);
-	incstack__json_same("innerWindowID", rows, "null", stream);
-	incstack__json_same("column", rows, "null", stream);
-	putc_unlocked('}', stream);
+	incstack__firefox_frames(profile, NULL, rows, stream);
 	return 0;
 }
 
@@ -193,12 +169,7 @@ static void put_functions(const struct firefox_writer *writer, FILE *stream)
 			fputs("null", stream);
 	}
 	putc_unlocked(']', stream);
-	incstack__json_same("isJS", rows, "false", stream);
-	incstack__json_same("relevantForJS", rows, "false", stream);
-	incstack__json_same("resource", rows, "-1", stream);
-	incstack__json_same("lineNumber", rows, "null", stream);
-	incstack__json_same("columnNumber", rows, "null", stream);
-	putc_unlocked('}', stream);
+	incstack__firefox_functions(rows, stream);
 }
 
 static int put_thread(struct firefox_writer *writer, uint32_t k)
@@ -213,12 +184,7 @@ static int put_thread(struct firefox_writer *writer, uint32_t k)
 	incstack__json_string(kind.name, stream);
 	fputs(",\"kindUnit\":", stream);
 	incstack__json_string(kind.unit, stream);
-	fprintf(stream,
-		",\"processType\":\"default\",\"processName\":\"profile\","
-		"\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,"
-		"\"unregisterTime\":null,\"pausedRanges\":[],\"isMainThread\":%s,"
-		"\"pid\":\"1\",\"tid\":%u",
-		k ? "false" : "true", (unsigned)k + 1);
+	incstack__firefox_head(k == 0, k + 1, stream);
 	error = put_samples(writer, k, kind.unit, stream);
 	if (!error)
 		error = put_stacks(writer, stream);
@@ -226,11 +192,7 @@ static int put_thread(struct firefox_writer *writer, uint32_t k)
 		error = put_frames(writer, stream);
 	put_strings(profile, stream);
 	put_functions(writer, stream);
-	fputs(",\n\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]},"
-	      "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],"
-	      "\"functionSize\":[]},\"markers\":{\"length\":0,\"data\":[],\"name\":[],"
-	      "\"startTime\":[],\"endTime\":[],\"phase\":[],\"category\":[]}}",
-	      stream);
+	incstack__firefox_end(stream);
 	return error;
 }
 

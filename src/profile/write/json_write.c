@@ -75,6 +75,17 @@ void incstack__json_same(const char *name, uint64_t rows, const char *row, FILE 
 	putc_unlocked(']', stream);
 }
 
+void incstack__json_counting(const char *name, uint64_t rows, FILE *stream)
+{
+	fprintf(stream, ",\"%s\":[", name);
+	for (uint64_t i = 0; i < rows; i++) {
+		if (i)
+			putc_unlocked(',', stream);
+		incstack__json_number(i, stream);
+	}
+	putc_unlocked(']', stream);
+}
+
 int incstack__column_open(struct incstack__column *column)
 {
 	column->count = 0;

@@ -3,10 +3,10 @@
  * Writes the threads of a timeline in the Firefox Profiler's processed format. Each has its own
  * tables, which contain only what its samples need.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "firefox_thread.h"
 #include "writer.h"
 
 /* The numbers in a thread's tables, plus 1, of the nodes, the frames, which are functions, too, and
@@ -136,40 +136,14 @@ static void put_stacks(const struct tables *tables)
 	fputs("]}", stream);
 }
 
-static void put_counting(uint32_t rows, FILE *stream)
-{
-	for (uint32_t i = 0; i < rows; i++) {
-		put_comma(i, stream);
-		incstack__json_number(i, stream);
-	}
-}
-
 static void put_frames(const struct tables *tables)
 {
-	const struct incstack__frame *frames = tables->profile->frames;
 	uint32_t rows = tables->frames.used;
 	FILE *stream = tables->stream;
 
-	fprintf(stream, ",\n\"frameTable\":{\"length\":%u,\"func\":[", rows);
-	put_counting(rows, stream);
-	fputs("],\"line\":[", stream);
-	for (uint32_t i = 0; i < rows; i++) {
-		int32_t line = frames[tables->frames.back[i]].bci;
-
-		fprintf(stream, line > 0 ? "%s%d" : "%snull", i ? "," : "", (int)line);
-	}
-	fputs("],\"inlineDepth\":[", stream);
-	for (uint32_t i = 0; i < rows; i++)
-		fprintf(stream, "%s%d", i ? "," : "",
-			frames[tables->frames.back[i]].flags & INCSTACK_OBJECT_VIRTUAL ? 1 : 0);
-	putc_unlocked(']', stream);
-	incstack__json_same("address", rows, "-1", stream);
-	incstack__json_same("category", rows, "0", stream);
-	incstack__json_same("subcategory", rows, "0", stream);
-	incstack__json_same("nativeSymbol", rows, "null", stream);
-	incstack__json_same("innerWindowID", rows, "null", stream);
-	incstack__json_same("column", rows, "null", stream);
-	putc_unlocked('}', stream);
+	fprintf(stream, ",\n\"frameTable\":{\"length\":%u", rows);
+	incstack__json_counting("func", rows, stream);
+	incstack__firefox_frames(tables->profile, tables->frames.back, rows, stream);
 }
 
 /* The strings are the names of the functions, then those of the files. */
@@ -179,9 +153,9 @@ static void put_functions(const struct tables *tables)
 	uint32_t rows = tables->frames.used;
 	FILE *stream = tables->stream;
 
-	fprintf(stream, ",\n\"funcTable\":{\"length\":%u,\"name\":[", rows);
-	put_counting(rows, stream);
-	fputs("],\"fileName\":[", stream);
+	fprintf(stream, ",\n\"funcTable\":{\"length\":%u", rows);
+	incstack__json_counting("name", rows, stream);
+	fputs(",\"fileName\":[", stream);
 	for (uint32_t i = 0; i < rows; i++) {
 		uint32_t file = profile->frames[tables->frames.back[i]].file;
 
@@ -192,12 +166,8 @@ static void put_functions(const struct tables *tables)
 			fputs("null", stream);
 	}
 	putc_unlocked(']', stream);
-	incstack__json_same("isJS", rows, "false", stream);
-	incstack__json_same("relevantForJS", rows, "false", stream);
-	incstack__json_same("resource", rows, "-1", stream);
-	incstack__json_same("lineNumber", rows, "null", stream);
-	incstack__json_same("columnNumber", rows, "null", stream);
-	fputs("},\n\"stringArray\":[", stream);
+	incstack__firefox_functions(rows, stream);
+	fputs(",\n\"stringArray\":[", stream);
 	for (uint32_t i = 0; i < rows; i++) {
 		put_comma(i, stream);
 		incstack__json_frame(profile, tables->frames.back[i], stream);
@@ -228,12 +198,7 @@ static void put_head(const struct tables *tables, const struct incstack__timelin
 	incstack__json_string(kind.name, stream);
 	fputs(",\"kindUnit\":", stream);
 	incstack__json_string(kind.unit, stream);
-	fprintf(stream,
-		",\"processType\":\"default\",\"processName\":\"profile\","
-		"\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,"
-		"\"unregisterTime\":null,\"pausedRanges\":[],\"isMainThread\":%s,"
-		"\"pid\":\"1\",\"tid\":%" PRIu64,
-		is_first ? "true" : "false", thread->id);
+	incstack__firefox_head(is_first, thread->id, stream);
 }
 
 static void put_thread(struct tables *tables, const struct incstack__timeline_thread *thread,
@@ -251,11 +216,7 @@ static void put_thread(struct tables *tables, const struct incstack__timeline_th
 	put_stacks(tables);
 	put_frames(tables);
 	put_functions(tables);
-	fputs(",\n\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]},"
-	      "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],"
-	      "\"functionSize\":[]},\"markers\":{\"length\":0,\"data\":[],\"name\":[],"
-	      "\"startTime\":[],\"endTime\":[],\"phase\":[],\"category\":[]}}",
-	      tables->stream);
+	incstack__firefox_end(tables->stream);
 }
 
 static uint64_t first_time(const struct incstack__timeline *timeline)

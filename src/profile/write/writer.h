@@ -62,6 +62,8 @@ void incstack__json_frame(const struct incstack_profile *profile, uint32_t frame
 void incstack__json_number(uint64_t number, FILE *stream);
 /* Writes the elements of a column whose rows are all equal. */
 void incstack__json_same(const char *name, uint64_t rows, const char *row, FILE *stream);
+/* Writes a column that numbers the rows, from 0 on. */
+void incstack__json_counting(const char *name, uint64_t rows, FILE *stream);
 /* Writes the meta data as members of an object, without braces. */
 void incstack__json_meta(const struct incstack_profile *profile, FILE *stream);
 
