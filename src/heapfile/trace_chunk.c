@@ -7,28 +7,48 @@
 
 #include "trace_internal.h"
 
-struct bytes {
+/* The objects that are left, and the guesses for their pcs. */
+struct objects {
 	const unsigned char *at;
 	const unsigned char *end;
+	uint64_t previous; /* what the next object follows, for its guess */
+	uint64_t guesses[INCSTACK__TRACE_GUESSES];
 };
 
 /* Reads a number of `length` bytes. Returns 0 if fewer bytes are left. */
-static int get_number(struct bytes *bytes, size_t length, uint64_t *value)
+static int get_number(struct objects *objects, size_t length, uint64_t *value)
 {
 	*value = 0;
-	if ((size_t)(bytes->end - bytes->at) < length)
+	if ((size_t)(objects->end - objects->at) < length)
 		return 0;
-	memcpy(value, bytes->at, length);
-	bytes->at += length;
+	memcpy(value, objects->at, length);
+	objects->at += length;
+	return 1;
+}
+
+static int get_pc(struct objects *objects, uint64_t head, uint64_t *pc)
+{
+	const size_t length = head >> INCSTACK__TRACE_LENGTH_SHIFT;
+	uint64_t *guess = &objects->guesses[incstack__trace_guess_index(objects->previous)];
+	uint64_t difference;
+
+	if (!get_number(objects,
+			length == INCSTACK__TRACE_LENGTH_WIDE ? sizeof(difference) : length,
+			&difference))
+		return 0;
+	*pc = *guess ^ difference;
+	*guess = *pc;
+	objects->previous = *pc;
 	return 1;
 }
 
 /* Reads where the parent of an object is. `run` is where the current run of neighbouring objects
  * began. A reference back leads to before the run, so no chain can be a ring. */
-static const char *read_parent(struct incstack__trace_chunk *chunk, struct bytes *bytes,
+static const char *read_parent(struct incstack__trace_chunk *chunk, struct objects *objects,
 			       uint32_t index, uint32_t run)
 {
 	const unsigned where = chunk->flags[index] & INCSTACK__TRACE_PARENT;
+	const int is_near = where == INCSTACK__TRACE_PARENT_NEAR;
 	uint64_t back;
 
 	chunk->parent[index] = INCSTACK__TRACE_NO_PARENT;
@@ -36,38 +56,38 @@ static const char *read_parent(struct incstack__trace_chunk *chunk, struct bytes
 		chunk->parent[index] = index + 1;
 		return index + 1 < chunk->objects ? NULL : "the last frame object has no parent";
 	}
-	if (where != INCSTACK__TRACE_PARENT_BACK)
+	if (where != INCSTACK__TRACE_PARENT_BACK && !is_near)
 		return NULL;
-	if (!get_number(bytes, sizeof(uint32_t), &back) || back > index || index - back >= run)
+	if (!get_number(objects, is_near ? sizeof(uint16_t) : sizeof(uint32_t), &back) ||
+	    back > index || index - back >= run)
 		return "the parent of a frame object is malformed";
 	chunk->parent[index] = index - (uint32_t)back;
 	return NULL;
 }
 
-static const char *read_object(struct incstack__trace_chunk *chunk, struct bytes *bytes,
+static const char *read_object(struct incstack__trace_chunk *chunk, struct objects *objects,
 			       uint32_t index, uint32_t run)
 {
-	uint64_t difference;
 	uint64_t head;
 
-	if (!get_number(bytes, 1, &head) ||
-	    (head & INCSTACK__TRACE_PARENT) > INCSTACK__TRACE_PARENT_TRUNCATED)
+	if (!get_number(objects, 1, &head) ||
+	    (head & INCSTACK__TRACE_PARENT) > INCSTACK__TRACE_PARENT_NEAR)
 		return "a frame object is malformed";
-	if (!get_number(bytes, 1 + (head >> INCSTACK__TRACE_LENGTH_SHIFT), &difference))
+	if (!get_pc(objects, head, &chunk->pc[index]))
 		return "the address of a frame object is malformed";
-	chunk->pc[index] = (index > 0 ? chunk->pc[index - 1] : 0) ^ difference;
 	chunk->flags[index] = head & ((1u << INCSTACK__TRACE_LENGTH_SHIFT) - 1);
-	return read_parent(chunk, bytes, index, run);
+	return read_parent(chunk, objects, index, run);
 }
 
 /* Reads all objects. Each run has the objects that one trace brought, from its top outwards. */
-static const char *read_objects(struct incstack__trace_chunk *chunk, struct bytes bytes)
+static const char *read_objects(struct incstack__trace_chunk *chunk, const unsigned char *end)
 {
+	struct objects objects = {.at = chunk->event_end, .end = end, .previous = ~UINT64_C(0)};
 	uint32_t traces = 0;
 	uint32_t run = 0;
 
 	for (uint32_t i = 0; i < chunk->objects; i++) {
-		const char *problem = read_object(chunk, &bytes, i, run);
+		const char *problem = read_object(chunk, &objects, i, run);
 
 		if (problem != NULL)
 			return problem;
@@ -75,12 +95,14 @@ static const char *read_objects(struct incstack__trace_chunk *chunk, struct byte
 			return "there are more runs of frame objects than traces";
 		if (i == run)
 			chunk->top[traces++] = i;
-		if (chunk->parent[i] != i + 1)
+		if (chunk->parent[i] != i + 1) {
+			objects.previous = ~chunk->pc[run];
 			run = i + 1;
+		}
 	}
 	if (traces < chunk->traces)
 		return "a trace has no frame object";
-	return bytes.at == bytes.end ? NULL : "bytes are left behind the frame objects";
+	return objects.at == end ? NULL : "bytes are left behind the frame objects";
 }
 
 /* Each of the next functions decodes the event that begins with `word` and returns its bytes, or
@@ -243,9 +265,9 @@ const char *incstack__trace_chunk_read(struct incstack__trace_chunk *chunk,
 	memcpy(&batch, payload, sizeof(batch));
 	payload += sizeof(batch);
 	length -= sizeof(batch);
-	/* Each object takes at least two bytes. This bounds what is allocated. */
+	/* Each object takes at least one byte. This bounds what is allocated. */
 	if ((uint64_t)batch.object_bytes + batch.event_bytes != length ||
-	    batch.objects > batch.object_bytes / 2 || batch.traces > batch.objects)
+	    batch.objects > batch.object_bytes || batch.traces > batch.objects)
 		return "the parts of a batch do not add up";
 	chunk->objects = batch.objects;
 	chunk->traces = batch.traces;
@@ -254,7 +276,7 @@ const char *incstack__trace_chunk_read(struct incstack__trace_chunk *chunk,
 		return incstack__trace_no_memory;
 	chunk->place = (struct incstack__trace_place){.at = payload};
 	chunk->event_end = payload + batch.event_bytes;
-	problem = read_objects(chunk, (struct bytes){chunk->event_end, payload + length});
+	problem = read_objects(chunk, payload + length);
 	return problem != NULL ? problem : check_events(chunk);
 }
 

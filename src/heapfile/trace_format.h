@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define INCSTACK__TRACE_MAGIC 0x0a50414548434e49ull /* "INCHEAP\n" */
-#define INCSTACK__TRACE_VERSION 7u
+#define INCSTACK__TRACE_VERSION 8u
 #define INCSTACK__TRACE_HEADER_BYTES 4096u
 #define INCSTACK__TRACE_SLOTS 1024u
 #define INCSTACK__TRACE_SLOT_BYTES 64u
@@ -88,7 +88,8 @@ struct incstack__trace_batch {
 };
 
 /* The head byte of an object: flags, where its parent is, and in the upper bits the number of
- * bytes of its pc, minus 1. */
+ * bytes in which its pc differs from the guess, from the lowest to the highest that differs; 7
+ * stands for 8. */
 enum {
 	INCSTACK__TRACE_EXACT = 1u << 0,
 	INCSTACK__TRACE_SIGNAL = 1u << 1,
@@ -97,9 +98,24 @@ enum {
 	INCSTACK__TRACE_PARENT_NONE = 2 << 2,      /* its callers are not in the batch */
 	INCSTACK__TRACE_PARENT_BASE = 3 << 2,      /* it is the outermost frame */
 	INCSTACK__TRACE_PARENT_TRUNCATED = 4 << 2, /* its callers are unknown */
+	INCSTACK__TRACE_PARENT_NEAR = 5 << 2,      /* a uint16_t says how far back */
 	INCSTACK__TRACE_PARENT = 7 << 2,
 	INCSTACK__TRACE_LENGTH_SHIFT = 5,
+	INCSTACK__TRACE_LENGTH_WIDE = 7,
 };
+
+/* The guesses of a batch, all 0 at its start. The pc that followed a pc the last time is the guess for
+ * the next time. The first object of a run follows the complement of the first pc of the run
+ * before. */
+enum {
+	INCSTACK__TRACE_GUESSES_LOG = 10,
+	INCSTACK__TRACE_GUESSES = 1 << INCSTACK__TRACE_GUESSES_LOG
+};
+
+static inline unsigned incstack__trace_guess_index(uint64_t previous)
+{
+	return (unsigned)(previous * 0x9e3779b97f4a7c15ull >> (64 - INCSTACK__TRACE_GUESSES_LOG));
+}
 
 /* Events are words. The first one has, from the top bit: 2 bits for the kind, 14 bits for the
  * stamp minus that of the previous event (0 before the first), 48 bits for the pointer. The

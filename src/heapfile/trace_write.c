@@ -6,6 +6,8 @@
 
 /* Head, pc, parent. A pc is stored as a word, of which only the lower bytes may count. */
 #define HEADS (sizeof(struct incstack__trace_block) + sizeof(struct incstack__trace_batch))
+#define GUESSES_BYTES (INCSTACK__TRACE_GUESSES * sizeof(uint64_t))
+#define GUESSES_ROOM (GUESSES_BYTES + sizeof(uint64_t) - 1) /* at any address */
 #define OBJECT_MAX (1 + sizeof(uint64_t) + sizeof(uint32_t))
 /* The bci of an object that is not written yet; afterwards the bci is its index. */
 #define NOT_WRITTEN (-1)
@@ -13,41 +15,62 @@
 /* By value, so that the stores to the block cannot change it. */
 struct cursor {
 	unsigned char *at;
-	uint64_t previous_pc;
+	uint64_t *guesses;
+	uint64_t previous; /* what the next object follows, for its guess */
 	int32_t next_index;
 };
 
+/* Writes the head and the pc. Most guesses are right or wrong in a few bytes; no branch depends on
+ * which. */
 static inline struct cursor put_pc(struct cursor to, unsigned head, uint64_t pc)
 {
-	const uint64_t difference = pc ^ to.previous_pc;
+	uint64_t *guess = &to.guesses[incstack__trace_guess_index(to.previous)];
+	const uint64_t difference = pc ^ *guess;
 	const unsigned highest = (unsigned)__builtin_clzll(difference | 1) ^ 63; /* bit */
+	unsigned bytes = highest / 8 + (difference != 0);
 
-	*to.at = (unsigned char)(head | highest / 8 << INCSTACK__TRACE_LENGTH_SHIFT);
+	*guess = pc;
+	to.previous = pc;
 	memcpy(to.at + 1, &difference, sizeof(difference));
-	to.at += 2 + highest / 8;
-	to.previous_pc = pc;
+	if (__builtin_expect(bytes >= INCSTACK__TRACE_LENGTH_WIDE, 0)) {
+		*to.at = (unsigned char)(head | INCSTACK__TRACE_LENGTH_WIDE
+							<< INCSTACK__TRACE_LENGTH_SHIFT);
+		bytes = sizeof(difference);
+	} else {
+		*to.at = (unsigned char)(head | bytes << INCSTACK__TRACE_LENGTH_SHIFT);
+	}
+	to.at += 1 + bytes;
 	return to;
 }
 
-static inline struct cursor put_back(struct cursor to, const struct incstack_frame_object *parent)
+/* Completes the object that was written at `head`: its parent is before the run. */
+static inline struct cursor put_back(struct cursor to, unsigned char *head,
+				     const struct incstack_frame_object *parent)
 {
 	const uint32_t back = (uint32_t)(to.next_index - 1 - parent->bci);
+	const uint16_t near = (uint16_t)back;
 
-	memcpy(to.at, &back, sizeof(back));
-	to.at += sizeof(back);
+	if (__builtin_expect(near == back, 1)) {
+		*head |= INCSTACK__TRACE_PARENT_NEAR;
+		memcpy(to.at, &near, sizeof(near));
+		to.at += sizeof(near);
+	} else {
+		*head |= INCSTACK__TRACE_PARENT_BACK;
+		memcpy(to.at, &back, sizeof(back));
+		to.at += sizeof(back);
+	}
 	return to;
 }
 
-/* Returns the head of an object that has no parent, or has flags. */
+/* Returns the head of an object that has no parent, or has flags, without a reference back. */
 static __attribute__((noinline)) unsigned unusual_head(const struct incstack_frame_object *object)
 {
 	unsigned head = (object->flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACE_EXACT : 0u) |
 			(object->flags & INCSTACK_OBJECT_SIGNAL ? INCSTACK__TRACE_SIGNAL : 0u);
 
 	if (object->parent != NULL)
-		head |= object->parent->bci > NOT_WRITTEN ? INCSTACK__TRACE_PARENT_BACK
-							  : INCSTACK__TRACE_PARENT_NEXT;
-	else if (object->flags & INCSTACK_OBJECT_TRUNCATED)
+		return head;
+	if (object->flags & INCSTACK_OBJECT_TRUNCATED)
 		head |= INCSTACK__TRACE_PARENT_TRUNCATED;
 	else
 		head |= object->flags & INCSTACK_OBJECT_BASE ? INCSTACK__TRACE_PARENT_BASE
@@ -68,31 +91,35 @@ static inline struct cursor put_run(struct cursor to, const struct incstack_fram
 		const struct incstack_frame_object *parent = object->parent;
 		const uint32_t flags = object->flags;
 		const uint64_t pc = object->method;
+		unsigned char *head = to.at;
 
 		object->bci = to.next_index++;
 		if (__builtin_expect(parent == NULL || (flags & unusual) != 0, 0)) {
 			to = put_pc(to, unusual_head(object), pc);
 			if (parent == NULL)
 				return to;
-			if (parent->bci > NOT_WRITTEN)
-				return put_back(to, parent);
-		} else if (parent->bci > NOT_WRITTEN) {
-			return put_back(put_pc(to, INCSTACK__TRACE_PARENT_BACK, pc), parent);
 		} else {
 			to = put_pc(to, INCSTACK__TRACE_PARENT_NEXT, pc);
 		}
+		if (parent->bci > NOT_WRITTEN)
+			return put_back(to, head, parent);
 		object = (struct incstack_frame_object *)(uintptr_t)parent;
 	}
 }
 
 /* Writes all traces of a tree. Returns where they end. */
-static const unsigned char *put_tree(unsigned char *at, const struct incstack_tree *tree,
+static const unsigned char *put_tree(unsigned char *at, uint64_t *guesses,
+				     const struct incstack_tree *tree,
 				     struct incstack__trace_batch *batch)
 {
-	struct cursor to = {.at = at};
+	struct cursor to = {.at = at, .guesses = guesses};
+	uint64_t top = 0;
 
+	memset(guesses, 0, GUESSES_BYTES);
 	for (const struct incstack_trace *trace = tree->traces; trace != NULL;
 	     trace = trace->next) {
+		to.previous = ~top;
+		top = trace->top->method;
 		to = put_run(to, trace->top);
 		batch->traces++;
 	}
@@ -199,7 +226,8 @@ size_t incstack__trace_batch_bytes(const struct incstack_tree *tree, size_t even
 {
 	const size_t events = HEADS + event_bytes;
 
-	return tree == NULL ? events : events + (tree->objects + tree->count) * OBJECT_MAX;
+	return tree == NULL ? events
+			    : events + (tree->objects + tree->count) * OBJECT_MAX + GUESSES_ROOM;
 }
 
 /* How the events are divided. The first part ends with a unit of the checksum, and the second one
@@ -224,7 +252,7 @@ static struct division divide(size_t events)
 }
 
 /* Writes the contents of a batch behind its two heads. */
-static struct incstack__trace_batch put_batch(unsigned char *block,
+static struct incstack__trace_batch put_batch(unsigned char *block, uint64_t *guesses,
 					      const struct incstack__trace_log *log,
 					      const struct incstack_tree *tree, struct division d,
 					      struct iovec *parts)
@@ -237,7 +265,7 @@ static struct incstack__trace_batch put_batch(unsigned char *block,
 	memcpy(block + HEADS, log->data, d.first);
 	memcpy(at, log->data + d.first + d.middle, d.rest);
 	if (tree != NULL)
-		end = put_tree(at + d.rest, tree, &batch);
+		end = put_tree(at + d.rest, guesses, tree, &batch);
 	parts[0] = (struct iovec){block, heads + d.first};
 	parts[1] = (struct iovec){log->data + d.first, d.middle};
 	parts[2] =
@@ -269,6 +297,14 @@ static int64_t finish_batch(unsigned char *block, struct incstack__trace_batch_o
 	return (int64_t)bytes;
 }
 
+/* The guesses are at the end of the buffer. */
+static uint64_t *guesses_in(unsigned char *buffer, size_t size)
+{
+	const uintptr_t at = (uintptr_t)(buffer + size) - GUESSES_BYTES;
+
+	return (uint64_t *)(at & ~(uintptr_t)(sizeof(uint64_t) - 1));
+}
+
 static int64_t make_batch(void *buffer, size_t size, struct incstack__trace_batch_of of,
 			  const struct incstack__trace_log *log, const struct incstack_tree *tree,
 			  struct division d, struct iovec *parts)
@@ -277,7 +313,8 @@ static int64_t make_batch(void *buffer, size_t size, struct incstack__trace_batc
 
 	if (size < incstack__trace_batch_bytes(tree, log->used))
 		return INCSTACK_ENOMEM;
-	return finish_batch(block, of, put_batch(block, log, tree, d, parts), parts);
+	return finish_batch(block, of,
+			    put_batch(block, guesses_in(block, size), log, tree, d, parts), parts);
 }
 
 static int is_valid(const void *buffer, const struct incstack__trace_log *log)

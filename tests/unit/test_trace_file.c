@@ -309,7 +309,12 @@ END_TEST
 START_TEST(a_ring_of_objects_is_refused)
 {
 	const unsigned char payload[] = {
-		INCSTACK__TRACE_PARENT_NEXT, 2, INCSTACK__TRACE_PARENT_BACK, 2, 1, 0, 0, 0};
+		1 << INCSTACK__TRACE_LENGTH_SHIFT | INCSTACK__TRACE_PARENT_NEXT,
+		2,
+		1 << INCSTACK__TRACE_LENGTH_SHIFT | INCSTACK__TRACE_PARENT_NEAR,
+		2,
+		1,
+		0};
 	const struct incstack__trace_batch batch = {1, 2, 1, sizeof(payload), 0, 0};
 	struct incstack__trace_block block = {.magic = INCSTACK__TRACE_BLOCK_MAGIC,
 					      .type = INCSTACK__TRACE_BATCH,
