@@ -11,18 +11,10 @@
 
 #include "native/native.h"
 
-/* __builtin_frame_address(0) makes the compiler keep a frame pointer in this function, whatever
- * its options are. The word there is the caller's frame pointer. The next word is the return
- * address, and above it the caller's frame begins. */
 __attribute__((noinline)) int incstack_native_sample(struct incstack_stack *stack, uint64_t id,
 						     uint64_t weight)
 {
-	const uintptr_t *frame = __builtin_frame_address(0);
-	const struct incstack_top top = {
-		.pc = frame[1],
-		.sp = (uintptr_t)(frame + 2),
-		.fp = frame[0],
-	};
+	const struct incstack_top top = incstack__native_caller_top(__builtin_frame_address(0));
 
 	return incstack_sample(stack, id, weight, &top);
 }
