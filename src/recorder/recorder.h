@@ -161,6 +161,16 @@ extern INCSTACK__TLS struct incstack__record_local {
 } incstack__record_local;
 #define INCSTACK__INSIDE ((uintptr_t)1)
 
+/* Takes a lock. The handler of a tick does not wait for it: the function returns non-zero there if
+ * another thread has the lock. */
+static inline int incstack__record_lock(enum incstack__lock lock)
+{
+	if (incstack__record_local.handling)
+		return incstack__lock_try(lock);
+	incstack__lock_take(lock);
+	return 0;
+}
+
 /* recording.c */
 /* Leaves a note for the report. May be called in any thread and in a signal handler. */
 void incstack__record_note(enum incstack__trace_note note);

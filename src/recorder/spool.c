@@ -50,15 +50,6 @@ static void *cut(size_t bytes)
 	return incstack__record_map(bytes);
 }
 
-/* The handler of a tick does not wait for a lock. */
-static int take_lock(void)
-{
-	if (incstack__record_local.handling)
-		return incstack__lock_try(INCSTACK__LOCK_SPOOL);
-	incstack__lock_take(INCSTACK__LOCK_SPOOL);
-	return 0;
-}
-
 /* Each thread may soon need memory in its handler. That of many threads is limited. */
 void incstack__spool_ahead(void)
 {
@@ -88,7 +79,7 @@ static void *take(struct pieces *pieces, size_t bytes, int *is_new)
 {
 	struct piece *piece;
 
-	if (take_lock() != 0)
+	if (incstack__record_lock(INCSTACK__LOCK_SPOOL) != 0)
 		return NULL;
 	piece = take_free(pieces);
 	*is_new = piece == NULL;
@@ -110,7 +101,7 @@ static void give(struct pieces *pieces, void *memory)
 {
 	struct piece *piece = memory;
 
-	if (take_lock() != 0) {
+	if (incstack__record_lock(INCSTACK__LOCK_SPOOL) != 0) {
 		give_without_lock(pieces, piece);
 		return;
 	}

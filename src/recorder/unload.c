@@ -443,21 +443,13 @@ static uint64_t cut_trace(const struct spans *blurred, const struct incstack_tra
 /* A handler of ticks has the lock already if the epoch was older when it began to write the batch
  * (renew.c). Otherwise the epoch has changed since then, and the batch is written as if that had
  * happened later. */
-static int lock_to_settle(void)
-{
-	if (incstack__record_local.handling)
-		return incstack__lock_try(INCSTACK__LOCK_MODULES);
-	incstack__lock_take(INCSTACK__LOCK_MODULES);
-	return 0;
-}
-
 uint32_t incstack__record_modules_settle(uint32_t epoch, const struct incstack_tree *tree,
 					 uint64_t *truncated)
 {
 	struct spans blurred;
 
 	if (epoch == __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE) ||
-	    lock_to_settle() != 0)
+	    incstack__record_lock(INCSTACK__LOCK_MODULES) != 0)
 		return epoch;
 	blurred = blurred_in(epoch);
 	for (const struct incstack_trace *i = tree->traces; blurred.count != 0 && i != NULL;
