@@ -143,7 +143,7 @@ static void fit_log(struct incstack__record *record)
 
 	while (bytes < depth / 4 && bytes < INCSTACK__SPOOL_EVENT_BYTES_MOST)
 		bytes *= 2;
-	if (depth != 0 && incstack__recording.kind == INCSTACK__TRACE_OF_HEAP &&
+	if (depth != 0 && !incstack__record_is_cpu_profile() &&
 	    (bytes > record->log.size || bytes <= record->log.size / 4))
 		incstack__spool_log_fit(record, bytes);
 }

@@ -76,11 +76,6 @@ static struct watched {
 	uintptr_t bytes;
 } watched[RUNTIMES];
 
-static int is_cpu_profile(void)
-{
-	return incstack__recording.kind == INCSTACK__TRACE_OF_CPU;
-}
-
 /* Ticks seldom come while such a function runs. So in a CPU profile the function stands for the
  * runtime, whether it is called or not, and is returned. */
 static const struct runtime *watch(const struct incstack__elf_tables *tables)
@@ -99,7 +94,7 @@ static const struct runtime *watch(const struct incstack__elf_tables *tables)
 		__atomic_store_n(&watched[i].bytes, symbol->st_size, __ATOMIC_RELEASE);
 		found = &runtimes[i];
 	}
-	return is_cpu_profile() ? found : NULL;
+	return incstack__record_is_cpu_profile() ? found : NULL;
 }
 
 static const struct runtime *runtime_by_function(uintptr_t address)
@@ -352,7 +347,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 	const struct runtime **found = context;
 
 	(void)size;
-	if (CHECKS_CODE && *object.path != '\0' && !is_cpu_profile())
+	if (CHECKS_CODE && *object.path != '\0' && !incstack__record_is_cpu_profile())
 		*found = runtime_by_names(&object);
 	else
 		*found = runtime_of(&object);

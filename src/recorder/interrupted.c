@@ -33,7 +33,6 @@ void incstack__interrupted_settle(struct incstack__record *record)
 	if (incstack__trampoline_contains(top->pc) ||
 	    incstack__interrupted_is_described(record, top) != INCSTACK__NATIVE_DESCRIBED)
 		top = NULL;
-	if (incstack__recording.kind == INCSTACK__TRACE_OF_CPU ||
-	    (top != NULL && is_in_own_stack(record, top->sp)))
+	if (incstack__record_is_cpu_profile() || (top != NULL && is_in_own_stack(record, top->sp)))
 		incstack__stack_interrupted_at(record->stack, top);
 }

@@ -14,12 +14,11 @@ int incstack__record_prepare(struct incstack__record *record, uint32_t number)
 	record->slot = &incstack__recording.slots[0];
 	record->epoch = __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
 	incstack__record_seed(record);
-	record->block_bytes = incstack__recording.kind == INCSTACK__TRACE_OF_CPU
-				      ? BLOCK_BYTES_AHEAD
-				      : 2 * INCSTACK__SPOOL_EVENT_BYTES;
+	record->block_bytes = incstack__record_is_cpu_profile() ? BLOCK_BYTES_AHEAD
+								: 2 * INCSTACK__SPOOL_EVENT_BYTES;
 	record->block = incstack__record_map(record->block_bytes);
-	if (record->block == NULL || (incstack__recording.kind == INCSTACK__TRACE_OF_CPU &&
-				      incstack__own_stack_make(record) != 0))
+	if (record->block == NULL ||
+	    (incstack__record_is_cpu_profile() && incstack__own_stack_make(record) != 0))
 		return INCSTACK_ENOMEM;
 	return incstack__recording.crosscheck ? incstack__record_check_create(record) : 0;
 }

@@ -147,6 +147,13 @@ struct incstack__recording {
 } __attribute__((aligned(4096)));
 
 extern struct incstack__recording incstack__recording;
+
+/* Whether CPU time is recorded, and not the heap. */
+static inline int incstack__record_is_cpu_profile(void)
+{
+	return incstack__recording.kind == INCSTACK__TRACE_OF_CPU;
+}
+
 /* The recorder's state of the calling thread. */
 extern INCSTACK__TLS struct incstack__record_local {
 	struct incstack__record *mine;

@@ -89,7 +89,7 @@ static int allows_recording(const struct sock_filter *filter, size_t count)
 {
 	if (!allows_name(filter, count) ||
 	    !allows_calls(filter, count, calls, sizeof(calls) / sizeof(calls[0])) ||
-	    (incstack__recording.kind == INCSTACK__TRACE_OF_CPU &&
+	    (incstack__record_is_cpu_profile() &&
 	     !allows_calls(filter, count, timer_calls,
 			   sizeof(timer_calls) / sizeof(timer_calls[0]))))
 		return 0;

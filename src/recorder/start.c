@@ -65,7 +65,7 @@ static void configure(const char *configuration)
 	r->crosscheck = check_of(crosscheck);
 	r->follow = option(configuration, "follow", NULL, 0) == 1;
 	r->pid = getpid();
-	if (r->kind == INCSTACK__TRACE_OF_HEAP)
+	if (!incstack__record_is_cpu_profile())
 		incstack__record_host_allocators();
 }
 
@@ -138,7 +138,7 @@ static int create_runtime(void)
 	embedder = *incstack_native_embedder();
 	embedder.find_rule = incstack__record_find_rule;
 	embedder.find_rule_quickly = incstack__record_find_rule;
-	if (r->kind == INCSTACK__TRACE_OF_CPU)
+	if (incstack__record_is_cpu_profile())
 		embedder.find_rule_in_handler = incstack__record_find_rule;
 	embedder.allocate = incstack__record_allocate;
 	embedder.release = incstack__record_release;
@@ -194,7 +194,7 @@ static void begin_again(const struct incstack__recording *parent)
 	incstack__native_walk_forked();
 	incstack__record_check_start();
 	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
-	if (r->kind == INCSTACK__TRACE_OF_CPU)
+	if (incstack__record_is_cpu_profile())
 		incstack__serve_begin();
 }
 
@@ -287,7 +287,7 @@ incstack__recorder_start(const char *configuration, const struct incstack__linke
 	r->shared_record->epoch = r->shared_record->live.epoch = r->epoch;
 	incstack__record_check_start();
 	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
-	if (r->kind == INCSTACK__TRACE_OF_HEAP)
+	if (!incstack__record_is_cpu_profile())
 		return &table;
 	incstack__serve_thread();
 	return &cpu_table;

@@ -45,7 +45,7 @@ static struct incstack__record *create(void)
 	incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES);
 	incstack__record_publish(record);
 	lock();
-	if (r->kind == INCSTACK__TRACE_OF_CPU)
+	if (incstack__record_is_cpu_profile())
 		incstack__timer_start(record);
 	record->next = r->threads;
 	/* release: a fork may come at any time, and its child must find a complete record. */
