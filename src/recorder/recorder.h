@@ -385,6 +385,12 @@ void incstack__record_mark(const void *block);
 int incstack__record_is_marked(const void *block);
 
 /* room.c */
+/* Whether the open batch was recorded before code was unloaded, so that no event may be added to
+ * it. acquire: pairs with the release in end_epoch (unload.c). */
+static inline int incstack__record_is_past(const struct incstack__record *record)
+{
+	return record->epoch != __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
+}
 /* Whether the batch must be written before another event. */
 int incstack__record_is_full(const struct incstack__record *record);
 /* Makes room for one more event and its trace. Returns 0 if there is none. */
@@ -436,6 +442,12 @@ void incstack__record_new(const void *block, size_t bytes, struct incstack__call
 uint64_t incstack__record_position(void);
 
 /* host.c */
+/* Whether the record's stack does not have yet the mode to which the recording fell back. */
+static inline int incstack__record_must_follow_mode(const struct incstack__record *record)
+{
+	return incstack__recording.fallen && !record->fallen;
+}
+
 /* Looks for what does not work with mode patch: hardware that guards return addresses, and
  * certain runtimes among the loaded objects. Returns non-zero if the mode is validate now. */
 int incstack__record_host_look(void);

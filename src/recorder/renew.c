@@ -8,7 +8,7 @@
 
 static void follow(struct incstack__record *record)
 {
-	if (incstack__recording.fallen && !record->fallen)
+	if (incstack__record_must_follow_mode(record))
 		incstack__record_follow_mode(record);
 	if (record->walker != NULL)
 		incstack__record_walk_end(record);
@@ -30,8 +30,7 @@ void incstack__renew(struct incstack__record *record)
  * long. */
 void incstack__renew_in_handler(struct incstack__record *record)
 {
-	const int is_older =
-		record->epoch != __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
+	const int is_older = incstack__record_is_past(record);
 
 	if (is_older && incstack__lock_try(INCSTACK__LOCK_MODULES) != 0)
 		return;

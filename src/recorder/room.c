@@ -15,19 +15,13 @@ enum {
 	COMPLETE_AFTER_TICKS = 1 << 21, /* of the time-stamp counter, some 1 ms */
 };
 
-/* Whether the open batch was recorded before code was unloaded, so that no event may be added to
- * it. acquire: pairs with the release in end_epoch (unload.c). */
-static inline int is_past(const struct incstack__record *record)
-{
-	return record->epoch != __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE);
-}
-
 /* Whether the batch must be written before another event. */
 int incstack__record_is_full(const struct incstack__record *record)
 {
 	return record->log.size - record->log.used < INCSTACK__TRACE_WIDE_BYTES ||
 	       record->tree != NULL ||
-	       (record->check != NULL && !incstack__record_check_room(record)) || is_past(record);
+	       (record->check != NULL && !incstack__record_check_room(record)) ||
+	       incstack__record_is_past(record);
 }
 
 /* Writes a batch. Modules are checked before each batch. If the caller holds the recording's lock,
@@ -123,7 +117,7 @@ static int try_to_make_room(struct incstack__record *record)
 		flush(record);
 	if (record->tree != NULL)
 		return 0;
-	if (incstack__recording.fallen && !record->fallen)
+	if (incstack__record_must_follow_mode(record))
 		incstack__record_follow_mode(record);
 	if (record->walker != NULL)
 		incstack__record_walk_end(record);
@@ -135,7 +129,7 @@ static int try_to_make_room(struct incstack__record *record)
 		allow_quick(record, changes);
 	}
 	return record->log.size - record->log.used >= INCSTACK__TRACE_WIDE_BYTES &&
-	       !is_past(record);
+	       !incstack__record_is_past(record);
 }
 
 /* Code may be unloaded between the end of a batch and the last check. Then the new batch must end, too. */
@@ -146,7 +140,7 @@ int incstack__record_make_room(struct incstack__record *record)
 	for (int i = 0; i < TRIES; i++) {
 		if (try_to_make_room(record))
 			return 1;
-		if (!is_past(record))
+		if (!incstack__record_is_past(record))
 			return 0;
 	}
 	return 0;

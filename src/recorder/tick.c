@@ -35,11 +35,10 @@ struct tick {
  * full, or the mode of the recording has changed. */
 static int must_be_served(const struct incstack__record *record)
 {
-	return record->epoch != __atomic_load_n(&incstack__recording.epoch, __ATOMIC_ACQUIRE) ||
-	       record->log.size - record->log.used < EVENT_BYTES || record->tree != NULL ||
+	return incstack__record_is_full(record) ||
+	       record->log.size - record->log.used < EVENT_BYTES ||
 	       incstack__stack_sample_room(record->stack) < ROOM_BYTES ||
-	       (record->check != NULL && !incstack__record_check_room(record)) ||
-	       (incstack__recording.fallen && !record->fallen);
+	       incstack__record_must_follow_mode(record);
 }
 
 /* Whether a module may have gone whose rules are still known. */
