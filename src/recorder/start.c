@@ -198,47 +198,34 @@ static void begin_again(const struct incstack__recording *parent)
 		incstack__serve_begin();
 }
 
-static const struct incstack__recorder table = {
+/* The functions that a recording of the heap and a CPU profile share. */
+#define IN_BOTH_TABLES \
+	.position = incstack__record_position, .on_jump = incstack__record_jump, \
+	.on_thread_end = incstack__record_thread_end, .on_unload = incstack__record_unload, \
+	.on_walk = incstack__record_walk, .on_lookup = incstack__record_lookup, \
+	.real_address = incstack__record_real_address, .on_forbid = incstack__record_forbid, \
+	.on_close = incstack__record_on_close, .on_replace = incstack__record_on_replace, \
+	.on_exec = incstack__record_exec, .on_exit = incstack__record_exit
+
+static const struct incstack__recorder heap_table = {
+	IN_BOTH_TABLES,
 	.on_alloc = incstack__record_alloc,
 	.on_free = incstack__record_free,
 	.on_new = incstack__record_new,
-	.position = incstack__record_position,
 	.on_thread = incstack__record_thread,
-	.on_jump = incstack__record_jump,
-	.on_thread_end = incstack__record_thread_end,
 	.on_switch = incstack__record_switch,
-	.on_unload = incstack__record_unload,
 	.on_shown = incstack__record_shown,
-	.on_walk = incstack__record_walk,
-	.on_lookup = incstack__record_lookup,
-	.real_address = incstack__record_real_address,
-	.on_forbid = incstack__record_forbid,
-	.on_close = incstack__record_on_close,
-	.on_replace = incstack__record_on_replace,
-	.on_exec = incstack__record_exec,
-	.on_exit = incstack__record_exit,
 };
 
 static const struct incstack__recorder cpu_table = {
+	IN_BOTH_TABLES,
 	.on_alloc = incstack__serve_alloc,
 	.on_free = incstack__serve_free,
 	.on_new = incstack__serve_new,
-	.position = incstack__record_position,
 	.on_thread = incstack__serve_thread,
 	.on_thread_begin = incstack__serve_thread,
-	.on_jump = incstack__record_jump,
-	.on_thread_end = incstack__record_thread_end,
 	.on_switch = incstack__serve_switch,
-	.on_unload = incstack__record_unload,
 	.on_shown = incstack__serve_shown,
-	.on_walk = incstack__record_walk,
-	.on_lookup = incstack__record_lookup,
-	.real_address = incstack__record_real_address,
-	.on_forbid = incstack__record_forbid,
-	.on_close = incstack__record_on_close,
-	.on_replace = incstack__record_on_replace,
-	.on_exec = incstack__record_exec,
-	.on_exit = incstack__record_exit,
 };
 
 __attribute__((visibility("default"))) incstack__recorder_start_fn incstack__recorder_start;
@@ -288,7 +275,7 @@ incstack__recorder_start(const char *configuration, const struct incstack__linke
 	incstack__record_check_start();
 	__atomic_store_n(&r->on, 1, __ATOMIC_RELEASE);
 	if (!incstack__record_is_cpu_profile())
-		return &table;
+		return &heap_table;
 	incstack__serve_thread();
 	return &cpu_table;
 }
