@@ -9,13 +9,8 @@ tool=$1 target=$2
 pids=()
 frames='outer(;(inner(;leaf)?|twin(;twig)?))?' # what a trace may end with
 
-fail() {
-	echo "$*" >&2
-	[[ ! -f stderr ]] || cat stderr >&2
-	exit 1
-}
-
-equal() { [[ $2 == "$3" ]] || fail "$1 is $2, not $3"; }
+# shellcheck source=tests/tool/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # begin COMMAND...: runs it in the background until it has written a line. Its number is in $pid.
 begin() {
@@ -30,8 +25,7 @@ begin() {
 attach() {
 	status=0
 	timeout 60 "$tool" cpu "$@" >stdout 2>stderr </dev/null || status=$?
-	last=$(tail -n 1 stderr)
-	ticks=$(tail -n 2 stderr | head -n 1)
+	keep_sums
 }
 
 # during COMMAND...: attaches to the command from before it works until it ends; $ended is its status.
@@ -44,14 +38,11 @@ during() {
 	status=0 ended=0
 	wait $! || status=$?
 	wait "$pid" || ended=$?
-	last=$(tail -n 1 stderr)
-	ticks=$(tail -n 2 stderr | head -n 1)
+	keep_sums
 	grep -q "process $pid has ended" stderr || fail "does not say that the program has ended"
 	adds_up
 }
 
-value() { sed -n "s/^incstack: .*\<$1=\([^ ]*\).*\$/\1/p" <<<"$last"; }
-tick() { sed -n "s/^incstack: .*\<$1=\([^ ]*\).*\$/\1/p" <<<"$ticks"; }
 spent() { { grep -E "$1" trace.folded || true; } | awk '{ sum += $NF } END { print sum + 0 }'; }
 has() { (($(spent "$1") > 0)) || fail "no time in $1: $(cat trace.folded)"; }
 
@@ -82,7 +73,8 @@ test_spin() {
 	state_of "$pid" >after
 	cmp before during || fail "$(diff before during)"
 	cmp before after || fail "$(diff before after)"
-	last=$(tail -n 1 stderr) ticks=$(tail -n 2 stderr | head -n 1) status=0
+	keep_sums
+	status=0
 	adds_up
 	equal failed "$(tick failed)" 0
 	equal truncated "$(value truncated)" 0
@@ -285,7 +277,8 @@ test_overrun() {
 	until (($(used) - before >= 10)); do sleep 0.05; done
 	kill -CONT $!
 	wait $! || fail "exit status $?"
-	last=$(tail -n 1 stderr) ticks=$(tail -n 2 stderr | head -n 1) status=0
+	keep_sums
+	status=0
 	adds_up
 	(($(tick failed) > 0)) || fail "counts no loss"
 	grep -q 'failed: no room for the trace' stderr || fail "does not say why"
@@ -379,7 +372,7 @@ test_unprivileged() {
 	status=0
 	setpriv --reuid 65534 --clear-groups "$tool" cpu -o trace -d 0.5 -p "$pid" 2>stderr ||
 		status=$?
-	last=$(tail -n 1 stderr) ticks=$(tail -n 2 stderr | head -n 1)
+	keep_sums
 	adds_up
 	has ';main;outer;inner'
 }

@@ -7,25 +7,15 @@ set -euo pipefail
 tool=$1 target=$2
 manual=$(realpath "$(dirname "${BASH_SOURCE[0]}")")/../../man/incstack-cpu.1
 
-fail() {
-	echo "$*" >&2
-	[[ ! -f stderr ]] || cat stderr >&2
-	exit 1
-}
-
-equal() { [[ $2 == "$3" ]] || fail "$1 is $2, not $3"; }
+# shellcheck source=tests/tool/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # record ARGUMENTS...: incstack cpu, whatever its exit status, which is in $status.
 record() {
 	status=0
 	timeout 60 "$tool" cpu "$@" >stdout 2>stderr </dev/null || status=$?
-	last=$(tail -n 1 stderr)
-	ticks=$(tail -n 2 stderr | head -n 1)
+	keep_sums
 }
-
-# One number of the last line, or of the line before it.
-value() { sed -n "s/^incstack: .*\<$1=\([^ ]*\).*\$/\1/p" <<<"$last"; }
-tick() { sed -n "s/^incstack: .*\<$1=\([^ ]*\).*\$/\1/p" <<<"$ticks"; }
 
 # Nanoseconds in contexts that match.
 spent() { awk -v pattern="$1" '$0 ~ pattern { sum += $NF } END { print sum + 0 }' trace.folded; }

@@ -8,13 +8,8 @@ set -euo pipefail
 tool=$1 target=$2 crash=$(dirname "$2")/crash
 manual=$(realpath "$(dirname "${BASH_SOURCE[0]}")")/../../man/incstack-heap.1
 
-fail() {
-	echo "$*" >&2
-	[[ ! -f stderr ]] || cat stderr >&2
-	exit 1
-}
-
-equal() { [[ $2 == "$3" ]] || fail "$1 is $2, not $3"; }
+# shellcheck source=tests/tool/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # record ARGUMENTS...: incstack heap, whatever its exit status, which is in $status; it is
 # ended after 60 seconds, or $limit.
@@ -23,9 +18,6 @@ record() {
 	timeout "${limit:-60}" "$tool" heap "$@" >stdout 2>stderr </dev/null || status=$?
 	last=$(tail -n 1 stderr)
 }
-
-# One number of the last line.
-value() { sed -n "s/^incstack: .*\<$1=\([^ ]*\).*\$/\1/p" <<<"$last"; }
 
 # The traces of a program that takes no step.
 bare() {

@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+#
+# What the tests of the tool share: run.sh, cpu.sh and attach.sh source it.
+
+fail() {
+	echo "$*" >&2
+	[[ ! -f stderr ]] || cat stderr >&2
+	exit 1
+}
+
+equal() { [[ $2 == "$3" ]] || fail "$1 is $2, not $3"; }
+
+# Keeps the lines of stderr that have the sums: the last one and, of a CPU profile, the one before it.
+keep_sums() {
+	last=$(tail -n 1 stderr)
+	ticks=$(tail -n 2 stderr | head -n 1)
+}
+
+# One number of the last line, or of the line before it.
+value() { sed -n "s/^incstack: .*\<$1=\([^ ]*\).*\$/\1/p" <<<"$last"; }
+tick() { sed -n "s/^incstack: .*\<$1=\([^ ]*\).*\$/\1/p" <<<"$ticks"; }
