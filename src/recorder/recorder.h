@@ -313,8 +313,9 @@ void incstack__record_discard(struct incstack__record *record);
 /* thread.c */
 int incstack__record_keys(void);
 struct incstack__record *incstack__record_make(void);
-/* Stand around the system calls of a thread whose record is not in the list. The first returns 0 if
- * the program is about to forbid such calls; for that it waits for the others. */
+/* Called before and after a thread makes system calls while its record is not in the list. The first
+ * returns 0 if the program is about to forbid such calls. The third waits until no thread makes them,
+ * or for some seconds. */
 int incstack__record_begin_unlisted(void);
 void incstack__record_end_unlisted(void);
 void incstack__record_await_unlisted(void);

@@ -66,8 +66,9 @@ static int open_event(struct perf_event_attr *attr, pid_t tid, int processor)
 	return (int)syscall(SYS_perf_event_open, attr, tid, processor, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Finds out what the system allows: to see threads in the kernel, too; and what it knows: to count
- * what had no room (Linux 6.0), and that only threads inherit, not child processes (5.13). Returns the error number if it allows nothing. */
+/* Finds out what the system allows: to sample time in the kernel, too. Finds out what it knows: to
+ * count what had no room (Linux 6.0), and to let only threads inherit events, not child processes
+ * (5.13). Returns 0, or the error number if it allows nothing. */
 static int negotiate(struct tool_attach_events *events)
 {
 	struct perf_event_attr *attr = &events->attr;

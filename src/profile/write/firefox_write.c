@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the Firefox Profiler's processed format, version 55. It has a thread for each kind,
- * because a thread has one kind of weight; or those of the timeline. A table is several arrays. Those that grow with the
- * contexts are kept in temporary files.
+ * Writes the Firefox Profiler's processed format, version 55. A profile with a timeline has the
+ * threads of the timeline. Any other has a thread for each kind, because a thread has one kind of
+ * weight. A table is several arrays. Those that grow with the contexts are kept in temporary files.
  */
 #include <inttypes.h>
 #include <stdlib.h>
