@@ -137,7 +137,7 @@ static void discard_unused(uintptr_t at)
 /* If a context is resumed whose record was released, too few records were kept; from now on one
  * more is kept. Such a context is recognized by the word below the saved stack pointer, which
  * is the return address of the swapcontext call that left it. */
-static void heed_comeback(uintptr_t sp, uintptr_t low, uintptr_t resumed_at)
+static void keep_more_after_comeback(uintptr_t sp, uintptr_t low, uintptr_t resumed_at)
 {
 	const uintptr_t *behind = (const uintptr_t *)sp - 1;
 
@@ -211,7 +211,7 @@ void incstack__record_context_enter(const void *ucontext)
 	    (context != NULL && context->low == low && context->high == high))
 		return;
 	discard_overlapping(low, high);
-	heed_comeback(sp, low, (uintptr_t)to->uc_mcontext.gregs[REG_RIP]);
+	keep_more_after_comeback(sp, low, (uintptr_t)to->uc_mcontext.gregs[REG_RIP]);
 	discard_unused((uintptr_t)__builtin_frame_address(0));
 	if (r->contexts_made == CONTEXTS_MAX) {
 		incstack__record_note(INCSTACK__NOTE_MANY_CONTEXTS);

@@ -113,7 +113,7 @@ static int write_batch(struct incstack__record *record, const struct incstack_tr
 
 /* If the core has changed a stack to mode validate, the recording follows. The core does so in the
  * middle of an exception, or if frames of a copied stack came back. */
-static void heed_core(const struct incstack__record *record)
+static void follow_mode_of_core(const struct incstack__record *record)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
 
@@ -174,7 +174,7 @@ static int take_tree(struct incstack__record *record)
 		return 0;
 	if (incstack_retrieve(record->stack, &tree) != 0)
 		return -1;
-	heed_core(record);
+	follow_mode_of_core(record);
 	record->tree_epoch = incstack__record_modules_settle(record->epoch, tree, &record->blurred);
 	if (record->check != NULL)
 		incstack__record_check_tree(record, tree);

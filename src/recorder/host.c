@@ -229,24 +229,24 @@ void incstack__record_fall_back(enum incstack__trace_note note)
 	if (r->runtime == NULL) /* it will be created in that mode */
 		return;
 	/* release, here and below: see struct incstack__recording. */
-	__atomic_store_n(&r->fallen, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&r->mode_changed, 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELEASE);
 }
 
 /* The first thread that follows also makes the core ask again for the rules that forbid barriers.
- * The exchange of `spared` pairs with the release in spare() and with the acquire in find_rule
- * (rule.c). */
+ * The exchange of `barriers_forbidden` pairs with the release in forbid_barriers() and with the
+ * acquire in find_rule (rule.c). */
 void incstack__record_follow_mode(struct incstack__record *record)
 {
 	struct incstack__recording *r = &incstack__recording;
 	struct incstack__protection before;
 
-	record->fallen = 1;
+	record->mode_changed = 1;
 	if (record == r->shared_record)
 		return;
 	incstack__record_protect(&before);
 	incstack_stack_set_mode(record->stack, r->mode);
-	if (__atomic_exchange_n(&r->spared, 0, __ATOMIC_ACQ_REL))
+	if (__atomic_exchange_n(&r->barriers_forbidden, 0, __ATOMIC_ACQ_REL))
 		incstack_native_code_unloaded(r->runtime);
 	incstack__record_unprotect(&before);
 }
@@ -395,9 +395,9 @@ int incstack__record_host_look(void)
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 
 /* Called for code of such a runtime: its rules forbid barriers until the mode has changed. */
-static int spare(const struct runtime *runtime)
+static int forbid_barriers(const struct runtime *runtime)
 {
-	__atomic_store_n(&incstack__recording.spared, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&incstack__recording.barriers_forbidden, 1, __ATOMIC_RELEASE);
 	incstack__record_fall_back(runtime->note);
 	return 1;
 }
@@ -411,7 +411,7 @@ static __attribute__((noinline)) int first_look(const struct link_map *map)
 	incstack__record_protect(&before);
 	found = runtime_of(&object);
 	if (found != NULL)
-		spare(found);
+		forbid_barriers(found);
 	incstack__record_unprotect(&before);
 	return found != NULL;
 }
@@ -424,7 +424,7 @@ static int is_newest(const ElfW(Dyn) * object)
 	return 0;
 }
 
-int incstack__record_host_spares(uintptr_t address)
+int incstack__record_host_forbids_barriers(uintptr_t address)
 {
 	const struct runtime *runtime;
 	struct dl_find_object object;
@@ -433,7 +433,7 @@ int incstack__record_host_spares(uintptr_t address)
 		return 0;
 	runtime = runtime_by_function(address);
 	if (runtime != NULL)
-		return spare(runtime);
+		return forbid_barriers(runtime);
 	if (_dl_find_object((void *)address, &object) != 0 || is_newest(object.dlfo_link_map->l_ld))
 		return 0;
 	return incstack__record_local.handling ? 0 : first_look(object.dlfo_link_map);
@@ -450,7 +450,7 @@ int incstack__record_host_knows(uintptr_t address)
 
 #else
 
-int incstack__record_host_spares(uintptr_t address)
+int incstack__record_host_forbids_barriers(uintptr_t address)
 {
 	(void)address;
 	return 0;

@@ -82,7 +82,7 @@ struct incstack__record {
 	int no_barriers;    /* mode full: a context that was left, a thread that ends */
 	uint32_t used;      /* of a context: the value of `looks` (context.c) at its last use */
 	int comes_back;     /* of a context: it was left by a jump and may be resumed unannounced */
-	int fallen;         /* whether it has followed the recording into mode validate */
+	int mode_changed;   /* whether it has followed the recording into mode validate */
 	int opening;        /* of a CPU profile: calls that still look for a new module */
 	int due;            /* of a CPU profile: the next call of the recorder serves it */
 	int timer;          /* the kernel's number of it, plus 1; 0: none */
@@ -115,9 +115,9 @@ struct incstack__recording {
 	uint32_t kind;     /* enum incstack__trace_kind */
 	int elapsed;       /* tests: timers count elapsed time, of sleeping threads, too */
 	uint32_t mode;
-	uint64_t why; /* the notes that hold until the process ends */
-	int fallen;   /* whether the mode changed from patch to validate during recording */
-	int spared;   /* whether rules that forbid barriers were given out */
+	uint64_t why;     /* the notes that hold until the process ends */
+	int mode_changed; /* whether the mode changed from patch to validate during recording */
+	int barriers_forbidden; /* whether rules that forbid barriers were given out */
 	uint32_t threads_seen;
 	uint32_t threads_new;  /* threads since the last look for threads that are gone */
 	uint32_t threads_look; /* threads that were left at that look */
@@ -446,7 +446,7 @@ uint64_t incstack__record_position(void);
 /* Whether the record's stack does not have yet the mode to which the recording fell back. */
 static inline int incstack__record_must_follow_mode(const struct incstack__record *record)
 {
-	return incstack__recording.fallen && !record->fallen;
+	return incstack__recording.mode_changed && !record->mode_changed;
 }
 
 /* Looks for what does not work with mode patch: hardware that guards return addresses, and
@@ -456,7 +456,7 @@ int incstack__record_host_look(void);
 void incstack__record_host_allocators(void);
 /* Returns non-zero if the code belongs to such a runtime, met for the first time. Return addresses
  * into it must not be changed. Takes no lock. */
-int incstack__record_host_spares(uintptr_t address);
+int incstack__record_host_forbids_barriers(uintptr_t address);
 /* The embedder's find_rule. */
 int incstack__record_find_rule(void *context, uintptr_t address, struct incstack_rule *rule);
 /* Whether the object that contains the code was looked at before. May be called in a handler. */

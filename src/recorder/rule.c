@@ -15,12 +15,13 @@ int incstack__record_find_rule(void *context, uintptr_t address, struct incstack
 	if (incstack__record_local.handling && !incstack__record_host_knows(address))
 		return INCSTACK_EBUSY;
 	/* Until the mode has changed, no return into code whose rule is asked for now may be
-	 * intercepted. acquire: pairs with the release in spare (host.c). */
-	const int spared = incstack__record_host_spares(address) ||
-			   __atomic_load_n(&incstack__recording.spared, __ATOMIC_ACQUIRE);
+	 * intercepted. acquire: pairs with the release in forbid_barriers (host.c). */
+	const int forbidden =
+		incstack__record_host_forbids_barriers(address) ||
+		__atomic_load_n(&incstack__recording.barriers_forbidden, __ATOMIC_ACQUIRE);
 	const int error = incstack_native_embedder()->find_rule_quickly(context, address, rule);
 
-	if (error == 0 && spared && rule->kind <= INCSTACK_RULE_FP_DEREF)
+	if (error == 0 && forbidden && rule->kind <= INCSTACK_RULE_FP_DEREF)
 		rule->flags |= INCSTACK_RULE_NO_BARRIER;
 	return error == INCSTACK_EUNWIND && incstack__record_local.handling ? INCSTACK_EBUSY
 									    : error;

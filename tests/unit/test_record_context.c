@@ -313,7 +313,7 @@ END_TEST
 
 /* Where the word below the stack pointer is the return address of the switch that left it, a
  * context comes back: one more is kept from then on. */
-START_TEST(comebacks_are_heeded)
+START_TEST(comebacks_keep_one_more)
 {
 	const uintptr_t sp = base_of(0) + 64, word = 77;
 
@@ -429,7 +429,7 @@ int main(void)
 	tcase_add_test(contexts, memory_is_used_again);
 	tcase_add_test(contexts, unused_records_go);
 	tcase_add_test(contexts, running_record_stays);
-	tcase_add_test(contexts, comebacks_are_heeded);
+	tcase_add_test(contexts, comebacks_keep_one_more);
 	tcase_add_test(contexts, more_than_there_may_be);
 	tcase_add_test(contexts, left);
 	tcase_add_test(contexts, written_at_the_end);

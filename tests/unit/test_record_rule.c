@@ -14,12 +14,12 @@
 struct incstack__recording incstack__recording;
 INCSTACK__TLS struct incstack__record_local incstack__record_local;
 
-static int native_error, spares, knows = 1;
+static int native_error, forbids, knows = 1;
 
-int incstack__record_host_spares(uintptr_t address)
+int incstack__record_host_forbids_barriers(uintptr_t address)
 {
 	(void)address;
-	return spares;
+	return forbids;
 }
 
 int incstack__record_host_knows(uintptr_t address)
@@ -48,8 +48,8 @@ START_TEST(rules_without_barriers)
 	struct incstack_rule rule;
 
 	for (int by = 0; by < 3; by++) {
-		spares = by == 1;
-		incstack__recording.spared = by == 2;
+		forbids = by == 1;
+		incstack__recording.barriers_forbidden = by == 2;
 		for (uintptr_t kind = 0; kind <= INCSTACK_RULE_END; kind++) {
 			memset(&rule, 0, sizeof(rule));
 			ck_assert_int_eq(incstack__record_find_rule(NULL, kind, &rule), 0);

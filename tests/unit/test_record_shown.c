@@ -22,7 +22,7 @@ static struct incstack__record record;
 static uintptr_t *barrier_at; /* the slot with a thunk */
 static bool refuses;          /* a lift leaves the barrier there */
 static uintptr_t unwinder;    /* an address that is known */
-static unsigned lifts, asked, fallen;
+static unsigned lifts, asked, fall_backs;
 static struct incstack__walker lifted; /* by which walk */
 
 uintptr_t incstack_slot_read(const uintptr_t *slot)
@@ -54,7 +54,7 @@ void incstack__record_as_event(void (*function)(struct incstack__record *, void 
 void incstack__record_fall_back(enum incstack__trace_note why)
 {
 	ck_assert_int_eq(why, INCSTACK__NOTE_FOREIGN_UNWINDER);
-	fallen++;
+	fall_backs++;
 }
 
 static void begin(void)
@@ -66,7 +66,7 @@ static void begin(void)
 	barrier_at = NULL;
 	refuses = false;
 	unwinder = 0;
-	lifts = asked = fallen = 0;
+	lifts = asked = fall_backs = 0;
 }
 
 /* ---- tests --------------------------------------------------------------------------------- */
@@ -141,7 +141,7 @@ START_TEST(unwinders)
 	incstack__record_local.state = INCSTACK__INSIDE;
 	incstack__record_lookup(foreign, 1);
 	incstack__record_local.state = 0;
-	ck_assert_uint_eq(asked + lifts + fallen, 0);
+	ck_assert_uint_eq(asked + lifts + fall_backs, 0);
 
 	incstack__record_lookup(known, 0); /* this answer may change */
 	incstack__record_lookup(known, 0);
@@ -150,19 +150,19 @@ START_TEST(unwinders)
 	incstack__record_lookup(known, 1);
 	incstack__record_lookup(known, 0);
 	ck_assert_uint_eq(asked, 3);
-	ck_assert_uint_eq(lifts + fallen, 0);
+	ck_assert_uint_eq(lifts + fall_backs, 0);
 
 	incstack__record_lookup(foreign, 0);
 	ck_assert_uint_eq(lifts, 1);
-	ck_assert_uint_eq(fallen, 0);
+	ck_assert_uint_eq(fall_backs, 0);
 	ck_assert_ptr_null(lifted.slot);
 	incstack__record_lookup(foreign, 1);
 	ck_assert_uint_eq(lifts, 2);
-	ck_assert_uint_eq(fallen, 1);
+	ck_assert_uint_eq(fall_backs, 1);
 	incstack__record_local.mine = NULL;
 	incstack__record_lookup(foreign, 1);
 	ck_assert_uint_eq(lifts, 2);
-	ck_assert_uint_eq(fallen, 2);
+	ck_assert_uint_eq(fall_backs, 2);
 	incstack__record_lookup((uintptr_t)_end, 0); /* the first byte behind the recorder */
 	ck_assert_uint_eq(asked, 7);
 }
