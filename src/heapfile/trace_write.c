@@ -26,19 +26,19 @@ static inline struct cursor put_pc(struct cursor to, unsigned head, uint64_t pc)
 {
 	uint64_t *guess = &to.guesses[incstack__trace_guess_index(to.previous)];
 	const uint64_t difference = pc ^ *guess;
-	const unsigned highest = (unsigned)__builtin_clzll(difference | 1) ^ 63; /* bit */
-	unsigned bytes = highest / 8 + (difference != 0);
+	/* A bit more than the difference has, so that none has one. */
+	const unsigned bits = (unsigned)__builtin_clzll(2 * difference + 1) ^ 63;
+	unsigned code = (bits + 7) / 8;
+	unsigned bytes = code;
 
 	*guess = pc;
 	to.previous = pc;
-	memcpy(to.at + 1, &difference, sizeof(difference));
-	if (__builtin_expect(bytes >= INCSTACK__TRACE_LENGTH_WIDE, 0)) {
-		*to.at = (unsigned char)(head | INCSTACK__TRACE_LENGTH_WIDE
-							<< INCSTACK__TRACE_LENGTH_SHIFT);
+	if (__builtin_expect(difference >> 48 != 0, 0)) {
+		code = INCSTACK__TRACE_LENGTH_WIDE;
 		bytes = sizeof(difference);
-	} else {
-		*to.at = (unsigned char)(head | bytes << INCSTACK__TRACE_LENGTH_SHIFT);
 	}
+	*to.at = (unsigned char)(head | code << INCSTACK__TRACE_LENGTH_SHIFT);
+	memcpy(to.at + 1, &difference, sizeof(difference));
 	to.at += 1 + bytes;
 	return to;
 }
