@@ -92,6 +92,16 @@ enum incstack_frame_kind {
 	INCSTACK_KIND_C,           /* C, C++ and the like; each frame if the table has no decode */
 };
 
+/* What a signal has interrupted, for `interrupted`. */
+struct incstack_interruption {
+	const void *ucontext;  /* the third argument of the signal handler */
+	void *identity;        /* of a stack that only the embedder can walk; otherwise null */
+	uintptr_t low;         /* the lowest address of the stack; 0 if it is not known */
+	uintptr_t high;        /* where the stack begins; 0 if that is not known */
+};
+
+struct incstack_top; /* incstack.h */
+
 /* The maximum number of virtual frames that one physical frame decodes to. Those
  * beyond it, at the outer end, are dropped. */
 #define INCSTACK_VIRTUAL_MAX 64
@@ -211,6 +221,27 @@ struct incstack_embedder {
 	 * async-signal-safe, as find_rule_in_handler. Null: such frames are not decoded. */
 	int (*decode_in_handler)(void *context, const struct incstack_frame *frame,
 				 struct incstack_virtual_frame *out, int max);
+
+	/* Tells for incstack_sample_signal what a signal has interrupted. *top is all zero. It runs
+	 * in the handler and must be async-signal-safe. Returns
+	 *   1   if the state is described: rules lead from the pc, sp and fp of *top to the
+	 *       callers, at this very instruction. The sample is taken at once. Not possible on
+	 *       a stack that only the embedder can walk: there 1 means 0.
+	 *   0   if not: *top goes into the queue. Its pc is then any number that `decode`
+	 *       understands; sp is the stack pointer (the name of the frame, where only the
+	 *       embedder can walk). With INCSTACK_TOP_DECODE_NOW, `decode` is called when the
+	 *       queue is drained, with this pc, sp and fp.
+	 *   a negative INCSTACK_E* if nothing is known: the request fails.
+	 * In the second case the flag INCSTACK_TOP_STAYS promises that the interrupted frame is
+	 * still on the stack when the queue is drained, because the machine drains it at the next
+	 * poll, and a frame that ends polls before. top.slot must be its return slot then. If the
+	 * frame is popped without a poll after all, incstack_stack_unwinding_to withdraws the
+	 * promise; so drain the queue before frames are popped that no function announces.
+	 * Without the promise the trace is marked as biased. It begins with the frame above
+	 * top.slot, if that is known, otherwise with the youngest frame above top.sp. Null:
+	 * incstack_sample_signal returns INCSTACK_EINVAL. */
+	int (*interrupted)(void *context, const struct incstack_interruption *at,
+			   struct incstack_top *top);
 };
 
 INCSTACK_END_C

@@ -188,6 +188,9 @@ enum {
 	INCSTACK_TOP_INTERRUPTED = 1u << 1,
 	/* On a stack that the embedder walks: as INCSTACK_RULE_DECODE_NOW. */
 	INCSTACK_TOP_DECODE_NOW = 1u << 2,
+	/* Set by the embedder's `interrupted` only (see embedder.h): the frame stays on the stack
+	 * until the queue is drained. */
+	INCSTACK_TOP_STAYS = 1u << 3,
 };
 
 /* Takes a sample: starts a trace whose top is *top. `id` and `weight` are the caller's;
@@ -242,6 +245,10 @@ enum {
 	INCSTACK_OBJECT_SIGNAL = 1u << 5,    /* the kernel's signal-return frame */
 	INCSTACK_OBJECT_RAW = 1u << 6,       /* method is still the pc: there is no decode, or the
 	                                      * position was gone before it could be read */
+	INCSTACK_OBJECT_INTERRUPTED = 1u << 7, /* a top that a signal interrupted */
+	INCSTACK_OBJECT_LATE = 1u << 12,     /* a top of a trace from a queue; with INTERRUPTED it
+	                                      * is the frame that was interrupted, otherwise the
+	                                      * trace is biased (incstack_trace_taken) */
 	INCSTACK_OBJECT_GAP = 1u << 9,       /* parent is a caller, but not the direct one; never
 	                                      * set after retrieve (see incstack_stack_tree) */
 };

@@ -12,6 +12,7 @@
 #include "fast_walk.h"
 #include "fault.h"
 #include "operation.h"
+#include "queue.h"
 #include "reset.h"
 #include "unwinder.h"
 #include "walk.h"
@@ -231,6 +232,7 @@ int incstack_stack_unwinding_to(struct incstack_stack *s, uintptr_t sp)
 		}
 	}
 	incstack__limbo_release(s, sp);
+	incstack__queue_popped(s, sp);
 	leave(s);
 	return 0;
 }

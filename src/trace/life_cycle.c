@@ -9,6 +9,7 @@
 #include "distance.h"
 #include "mode.h"
 #include "operation.h"
+#include "queue.h"
 #include "retrieve.h"
 #include "shared.h"
 #include "rule.h"
@@ -187,6 +188,7 @@ static void free_stack(stack *s)
 	runtime *rt = s->runtime;
 	incstack__barriers_close(s);
 	incstack__barriers_watched();
+	incstack__queue_free(s);
 	incstack__arena_free(rt, s->arena.first);
 	incstack__arena_free(rt, s->arena.spare);
 	incstack__release(rt, s, sizeof(*s));
@@ -293,6 +295,8 @@ int incstack_sample_at_poll(struct incstack_stack *s, uint64_t id, uint64_t weig
 {
 	if (!s)
 		return INCSTACK_EINVAL;
+	if (__builtin_expect(incstack_queue_pending(s), 0))
+		incstack_queue_drain(s, top);
 	size_t enough = s->runtime->options.chunk_bytes / 2;
 	int reserved = incstack_stack_room(s) < enough ? incstack_stack_reserve(s, enough) : 0;
 	int error = incstack_sample(s, id, weight, top);
@@ -316,6 +320,34 @@ int incstack_stack_stats(const struct incstack_stack *s, struct incstack_stats *
 	now.distance = (int32_t)s->distance.value;
 	now.shared = s->samples > s->all_new ? s->samples - s->all_new : 0;
 	now.rules_unkept = atomic_load_explicit(&s->runtime->rules_unkept, memory_order_relaxed);
+	memcpy(stats, &now, now.size < sizeof(now) ? now.size : sizeof(now));
+	return 0;
+}
+
+static uint64_t read(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+int incstack_stack_signal_stats(const struct incstack_stack *s, struct incstack_signal_stats *stats)
+{
+	if (!s || !stats || stats->size < sizeof(size_t))
+		return INCSTACK_EINVAL;
+	const struct signal_counts *counts = &s->signals;
+	struct incstack_signal_stats now = {
+		.size = stats->size,
+		.requests = read(&counts->requests),
+		.in_handler = read(&counts->in_handler),
+		.from_queue = counts->from_queue,
+		.biased = counts->biased,
+		.pending = incstack__queue_requests(s),
+		.merged = read(&counts->merged),
+		.drains = counts->drains,
+		.capacity = s->queue ? s->queue->capacity : 0,
+		.attempts = s->queue ? s->queue->attempts : 0,
+	};
+	for (int i = 0; i < INCSTACK_FAILURES; i++)
+		now.failed[i] = read(&counts->failed[i]);
 	memcpy(stats, &now, now.size < sizeof(now) ? now.size : sizeof(now));
 	return 0;
 }

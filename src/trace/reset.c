@@ -6,6 +6,7 @@
  */
 #include "barrier.h"
 #include "distance.h"
+#include "queue.h"
 #include "reset.h"
 
 /* Whether an operation that began at the stack pointer `operation` is over, given that the
@@ -58,6 +59,7 @@ void incstack__reset_stack(stack *s, bool restore)
 	count_traces(s);
 	set_newest(s, NULL);
 	incstack__distance_clear_last(s);
+	incstack__queue_reset(s);
 }
 
 int incstack_stack_forget(struct incstack_stack *s)
@@ -67,6 +69,7 @@ int incstack_stack_forget(struct incstack_stack *s)
 	if (s->owner != thread_self())
 		return INCSTACK_ETHREAD;
 	incstack__reset_stack(s, false);
+	incstack__queue_drop(s);
 	s->busy = 0;
 	return 0;
 }

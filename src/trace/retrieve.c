@@ -72,16 +72,35 @@ int incstack__complete(stack *s, bool grow)
 	return 0;
 }
 
-/* Lifts all barriers of the known chain. `certain`: a walk from the running frame met them. */
-void incstack__lift_all(stack *s, bool certain)
+/* Lifts the barriers of o and its callers. */
+static void lift(stack *s, object *o, bool certain)
 {
-	for (object *o = s->newest, *next; o; o = next) {
+	for (object *next; o; o = next) {
 		next = (object *)o->parent;
 		if (o->flags & OBJECT_BARRIER)
 			incstack__barrier_lift(s, o, certain);
 		if (o->flags & OBJECT_GAP)
 			incstack__cut(s, o);
 	}
+}
+
+/* Captures callers of o, which has a gap: as many as a sample would, down to a new barrier or to the
+ * known chain. If the walk is cut, that chain is out of reach, and its barriers are lifted. Returns
+ * false if there is no memory; the gap stays then. */
+bool incstack__gap_narrow(stack *s, object *o)
+{
+	const struct walker w = {stepper_of(s, ASK_DIRECTLY), s, true, s->walk_limit, 0};
+	object *rest = NULL;
+	if (fill(s, o, &w, &rest))
+		return false;
+	lift(s, rest, true);
+	return true;
+}
+
+/* Lifts all barriers of the known chain. `certain`: a walk from the running frame met them. */
+void incstack__lift_all(stack *s, bool certain)
+{
+	lift(s, s->newest, certain);
 }
 
 /* Whether copying is all that must be done for o. */

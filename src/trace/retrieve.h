@@ -8,6 +8,7 @@
 #include "stack.h"
 
 int incstack__complete(stack *s, bool grow);
+bool incstack__gap_narrow(stack *s, object *o);
 void incstack__lift_all(stack *s, bool certain);
 void incstack__clear_hidden_rules(stack *s);
 int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes);

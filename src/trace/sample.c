@@ -5,9 +5,11 @@
  */
 #include "barrier.h"
 #include "barrier_hit.h"
+#include "decode.h"
 #include "distance.h"
 #include "fast_walk.h"
 #include "operation.h"
+#include "sample.h"
 #include "walk.h"
 
 /* If the top is in a thunk or in the trampoline's common entry, a return is being served.
@@ -73,7 +75,8 @@ static inline void finish(stack *s, trace *t)
 static inline uint32_t flags_of_top(uint32_t flags)
 {
 	return OBJECT_ORDINARY | (flags & INCSTACK_TOP_EXACT ? INCSTACK_OBJECT_EXACT : 0u) |
-	       (flags & INCSTACK_TOP_DECODE_NOW ? OBJECT_DECODE_NOW : 0u);
+	       (flags & INCSTACK_TOP_DECODE_NOW ? OBJECT_DECODE_NOW : 0u) |
+	       (flags & INCSTACK_TOP_INTERRUPTED ? INCSTACK_OBJECT_INTERRUPTED : 0u);
 }
 
 /* Walks over the callers of the top, ordinary or not. If `fast` is given, it continues
@@ -159,8 +162,9 @@ static int take_interrupted(stack *s, uint64_t id, uint64_t weight, const struct
 		s->stats.lost_unwind++;
 		return INCSTACK_EUNWIND;
 	}
-	const struct incstack_top from = {
-		at.pc, at.sp, at.fp, 0, at.exact ? INCSTACK_TOP_EXACT : 0u, 0};
+	const uint32_t exact = at.exact ? INCSTACK_TOP_EXACT : 0u;
+	const struct incstack_top from = {at.pc, at.sp, at.fp, 0, exact | INCSTACK_TOP_INTERRUPTED,
+					  0};
 	return take(s, id, weight, &from, true);
 }
 
@@ -171,6 +175,47 @@ static int take_in_handler(stack *s, uint64_t id, uint64_t weight, const struct 
 	if (atomic_load_explicit(&s->runtime->wanting, memory_order_relaxed))
 		s->slow_reasons |= SLOW_RULES_WANTED;
 	return error;
+}
+
+/* Captures the frames from *poll to the first known one, as a sample does, but makes no trace. Returns
+ * the object of *poll, or null if there is no room. */
+object *incstack__sample_frames(stack *s, const struct incstack_top *poll)
+{
+	struct incstack_top at = *poll;
+	if (!arena_fits(&s->arena, 1) && !incstack__arena_next(&s->arena))
+		return NULL;
+	if (!s->by_embedder && is_thunk(at.pc)) { /* see complete_newest() */
+		if (at.pc == s->newest_thunk && at.sp == s->newest->address)
+			return s->first_known = s->newest;
+		at.pc = thunk_cell(at.pc)->resume;
+	}
+	object *top = s->arena.object;
+	*top = (object){NULL, at.pc, at.sp, -1, flags_of_top(at.flags)};
+	atomic_signal_fence(memory_order_seq_cst);
+	s->arena.object++;
+	walk(s, top, &at, false, NULL);
+	return top;
+}
+
+/* Adds a trace whose top and callers are given. If `now` is not null, the top is decoded now.
+ * Returns false if there is no room. */
+bool incstack__sample_add(stack *s, const struct incstack_queued *what, object top,
+			  const object *old, const struct incstack_frame *now)
+{
+	if (!arena_fits(&s->arena, 2) && !incstack__arena_next(&s->arena))
+		return false;
+	trace *t = begin(s, what->id, what->weight, top.method, top.address, top.flags);
+	object *o = s->arena.object;
+	*o = top;
+	s->arena.limit = t;
+	atomic_signal_fence(memory_order_seq_cst);
+	s->arena.object++;
+	if (now && !incstack__decode(s, o, now, ASK_DIRECTLY, true))
+		return false;
+	t->old = old;
+	s->all_new += !old;
+	finish(s, t);
+	return true;
 }
 
 static int take_directly(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)

@@ -5,6 +5,8 @@
 #ifndef INCSTACK__STACK_H
 #define INCSTACK__STACK_H
 
+#include <incstack/signal.h>
+
 #include "arena.h"
 
 /* The observations from which the barrier distance is chosen (distance.c). */
@@ -22,6 +24,13 @@ struct distance {
 /* Memory outside of known stacks that the kernel has said is readable. */
 struct mapped {
 	uintptr_t low, high;
+};
+
+/* What became of the requests of signal handlers: struct incstack_signal_stats. */
+struct signal_counts {
+	uint64_t from_queue, biased, drains;
+	_Atomic uint64_t requests, in_handler, merged; /* handlers count these */
+	_Atomic uint64_t failed[INCSTACK_FAILURES];
 };
 
 /* How many rules a stack remembers by stack address: one for each 16 bytes. */
@@ -61,7 +70,10 @@ struct incstack_stack {
 	void *identity;              /* the embedder's name of this stack */
 	struct mapped mapped;        /* in this walk; with `anywhere`, the same as [low, high) */
 	uint64_t rules_invalidated;  /* the runtime's count, as last seen by mode validate */
-	uint32_t rule_at[RULES_AT];  /* plain rules only: see predicted_rule() */
+	struct queue *queue;         /* requests that wait for a poll; may be null */
+	struct incstack_queue_hooks hooks;
+	struct signal_counts signals;
+	uint32_t rule_at[RULES_AT]; /* plain rules only: see predicted_rule() */
 };
 _Static_assert(offsetof(struct incstack_stack, arena) == 104, "two lines, with three words of it");
 _Static_assert(offsetof(struct incstack_stack, busy) == INCSTACK__STACK_BUSY, "see layout.h");

@@ -7,6 +7,7 @@
 #include "barrier.h"
 #include "fault.h"
 #include "operation.h"
+#include "queue.h"
 #include "retrieve.h"
 #include "walk.h"
 
@@ -87,6 +88,8 @@ int incstack_stack_frame_moved(struct incstack_stack *s, uintptr_t old_slot, uin
 		rename_frame(s, old_slot, new_slot);
 	else if (!error)
 		move_slot(s, old_slot, new_slot);
+	if (!error)
+		incstack__queue_unsettle(s); /* one of them may wait for that frame */
 	leave(s);
 	return error;
 }
@@ -106,6 +109,7 @@ int incstack_stack_moved(struct incstack_stack *s, uintptr_t new_low, uintptr_t 
 		incstack__barrier_shift_fp(o, s->low, s->high, delta);
 	}
 	incstack__barriers_moved(s, delta);
+	incstack__queue_moved(s, delta);
 	s->low = new_low;
 	s->high = new_high;
 	leave(s);

@@ -41,10 +41,10 @@ STRATA = {
     "trace": (
         "object runtime shared fault arena rule memory signals arch/*",
         "stack barrier retired copied thunks mapped distance unwinder",
-        "reset operation verify",
+        "reset operation verify queue",
         "unwind decode fast_walk embedder_walk walk full_walk frames",
-        "sample barrier_hit retrieve stack_change mode aside",
-        "life_cycle",
+        "sample barrier_hit retrieve stack_change mode aside signal",
+        "life_cycle drain",
     ),
     "safepoint": (
         "safepoint.h wait split prompt",

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Samples in signal handlers: one call for a handler, and the queue of a stack.
+ *
+ * A sampler that waits for a poll sees only the places where code polls, so its profiles are
+ * biased. A signal can interrupt any instruction, but not every interrupted state can be
+ * described. So the handler samples at once where the embedder says that the state is described.
+ * Elsewhere it notes the top frame in the stack's queue. The next poll drains the queue: each
+ * request becomes a trace whose top is the interrupted frame, and whose callers come from the
+ * incremental state (Bechberger, "Taming the Bias: Unbiased Safepoint-Based Stack Walking";
+ * JEP 518 does the same with a full walk for each request).
+ *
+ * Conventions as in incstack.h. docs/signals.md is a guide.
+ */
+#ifndef INCSTACK_SIGNAL_H
+#define INCSTACK_SIGNAL_H
+
+#include <incstack/incstack.h>
+
+INCSTACK_BEGIN_C
+
+/* How a trace was taken. */
+enum incstack_taken {
+	INCSTACK_TAKEN_DIRECTLY = 0, /* by incstack_sample, outside of handlers */
+	INCSTACK_TAKEN_IN_HANDLER,   /* immediate: the handler walked from the interrupted frame */
+	INCSTACK_TAKEN_FROM_QUEUE,   /* queued: the top is the interrupted frame, where it was
+				      * interrupted; its callers were seen later */
+	INCSTACK_TAKEN_BIASED,       /* queued, but the interrupted frame may have ended. The top is
+				      * the youngest frame that may be one of its callers, as far as
+				      * the addresses tell, where that was when the queue was drained.
+				      * If such a frame has ended, too, a later one shows in its
+				      * place. */
+};
+
+/* Returns how the trace was taken.
+ * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
+INCSTACK_API enum incstack_taken incstack_trace_taken(const struct incstack_trace *trace);
+
+/* What incstack_sample_signal returns if it has put the request into the queue. */
+#define INCSTACK_QUEUED 1
+
+/* Takes a sample of what a signal interrupted. `ucontext` is the third argument of the signal
+ * handler. The embedder's `interrupted` reads it. A state that is described is sampled at once:
+ * the result is 0. If it is not described, or if that sample fails (the signal interrupted an
+ * operation on the stack, a rule is unknown, or there is no room), the request goes into the
+ * queue of the stack: the result is INCSTACK_QUEUED, and the caller should make the thread poll
+ * soon. A request that equals its predecessor in the queue is added to it: the same top, and no
+ * frame was captured in between. The trace then has the sum of their weights and the
+ * identifier of the first. Without a queue the sample is refused. Each request is in one counter
+ * of struct incstack_signal_stats.
+ * Errors: EINVAL, also if the table has no `interrupted`; ETHREAD; ELIMIT: the queue is full; what
+ * `interrupted` returns; without a queue also EBUSY, EUNWIND, EROOM.
+ * Thread: owner. Signal: yes. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_sample_signal(struct incstack_stack *stack, uint64_t id, uint64_t weight,
+					const void *ucontext);
+
+/* Sets the capacity of the queue, in requests; 0 removes it. A new stack has none. The requests
+ * that are in the queue stay, the oldest first; those that do not fit are counted as dropped.
+ * Errors: EINVAL, also for more than 2^20; ETHREAD, EBUSY, ENOMEM.
+ * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
+INCSTACK_API int incstack_queue_resize(struct incstack_stack *stack, uint32_t capacity);
+
+/* A request in the queue. */
+struct incstack_queued {
+	uint64_t id;     /* of the first of its requests */
+	uint64_t weight; /* the sum of theirs */
+	struct incstack_top top; /* what `interrupted` wrote */
+	uint32_t count; /* equal requests */
+	int32_t reason; /* why it was not sampled at once: an error of incstack_sample */
+};
+
+/* Copies request n of the queue to *element: 0 is the oldest, -1 the youngest.
+ * Errors: EINVAL; ERANGE: there are fewer; EBUSY: a handler is just writing it.
+ * Thread: owner. Signal: yes. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_queue_element(const struct incstack_stack *stack, int32_t n,
+					struct incstack_queued *element);
+
+/* Functions that incstack_queue_drain calls before and after it turns requests into traces, but
+ * not if the queue is empty. They may call any function on the stack; a drain inside them is
+ * refused (EBUSY). `end` is the place to adapt the capacity. Each may be null. */
+struct incstack_queue_hooks {
+	size_t size; /* sizeof(struct incstack_queue_hooks) */
+	/* Called before a drain, with the number of elements of the queue. */
+	void (*begin)(void *context, struct incstack_stack *stack, uint32_t elements);
+	/* Called after a drain, with the number of traces that it has made. */
+	void (*end)(void *context, struct incstack_stack *stack, uint32_t traces);
+	void *context; /* passed to both */
+};
+
+/* Sets the functions; null removes them. Errors: EINVAL, ETHREAD.
+ * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_queue_hook(struct incstack_stack *stack,
+				     const struct incstack_queue_hooks *hooks);
+
+/* Turns the requests in the queue into traces, oldest first, and makes room for them.
+ * incstack_sample_at_poll calls it. `poll` is the top frame now, as for incstack_sample. A machine
+ * that promises INCSTACK_TOP_STAYS calls it at every poll at which incstack_queue_pending tells
+ * that there are requests, before that poll changes the stack or returns.
+ * Errors: EINVAL, ETHREAD, EBUSY; ENOMEM, ELIMIT, EROOM: no room; the requests that remain stay in
+ * the queue, and their traces will be biased.
+ * Algorithm: the frames from `poll` to the first known one are captured once, by the walk of a
+ * sample, for all requests.
+ * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
+INCSTACK_API int incstack_queue_drain(struct incstack_stack *stack,
+				      const struct incstack_top *poll);
+
+/* Returns how many elements the queue has; 0 for null. It is as fast as a poll needs it.
+ * Thread: owner. Signal: yes. Allocates: never. Blocks: never. */
+INCSTACK_API uint32_t incstack_queue_pending(const struct incstack_stack *stack);
+
+/* Why a request has no trace. */
+enum incstack_signal_failure {
+	INCSTACK_FAILED_STATE = 0, /* `interrupted` could not tell what was interrupted */
+	INCSTACK_FAILED_UNWIND,    /* no queue, and the state is not described */
+	INCSTACK_FAILED_BUSY,      /* no queue, and an operation on the stack was interrupted */
+	INCSTACK_FAILED_ROOM,      /* no queue, and no room was reserved */
+	INCSTACK_FAILED_FULL,      /* the queue was full */
+	INCSTACK_FAILED_OWNER,     /* another thread owned the stack */
+	INCSTACK_FAILED_LEFT,      /* a jump out of a handler left it half done */
+	INCSTACK_FAILED_GONE,      /* no frame of that time was left when the queue was drained */
+	INCSTACK_FAILED_DROPPED,   /* in the queue of a stack that was forgotten, or resized */
+	INCSTACK_FAILURES, /* how many there are */
+};
+
+/* What became of the calls of incstack_sample_signal on one stack. Every request is in exactly one
+ * of in_handler, from_queue, biased, pending and failed. */
+struct incstack_signal_stats {
+	size_t size; /* sizeof(struct incstack_signal_stats), set by the caller */
+	uint64_t requests;   /* calls */
+	uint64_t in_handler; /* sampled at once */
+	uint64_t from_queue; /* their traces are INCSTACK_TAKEN_FROM_QUEUE */
+	uint64_t biased;     /* their traces are INCSTACK_TAKEN_BIASED */
+	uint64_t pending;    /* in the queue */
+	uint64_t failed[INCSTACK_FAILURES]; /* by enum incstack_signal_failure */
+	uint64_t merged;     /* added to an equal predecessor; they are also counted above */
+	uint64_t drains;     /* of a queue that was not empty */
+	uint32_t capacity;   /* of the queue */
+	uint32_t attempts;   /* to put a request into the queue, since the last drain */
+};
+
+/* Copies the counters to *stats. Errors: EINVAL.
+ * Thread: owner, or any while no operation is in progress. Signal: no.
+ * Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_stack_signal_stats(const struct incstack_stack *stack,
+				       struct incstack_signal_stats *stats);
+
+INCSTACK_END_C
+
+#endif

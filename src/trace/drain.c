@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The drain of a queue: at a poll, each request of a signal handler becomes a trace. The frames from
+ * the poll to the first known one are captured once, by the walk of a sample. The trace of a request
+ * consists of its own top frame and of the callers that this walk has found.
+ *
+ * The interrupted frame is found by its return slot, if the embedder promises that it is still there.
+ * Otherwise the trace begins with the youngest frame that may be one of its callers, as far as the
+ * addresses tell, and is biased (JEP 518 marks such traces in the same way).
+ */
+#include "operation.h"
+#include "queue.h"
+#include "retrieve.h"
+#include "sample.h"
+
+struct drain {
+	stack *s;
+	object *poll;       /* the youngest frame now */
+	const object *seen; /* it and its callers were active in an earlier trace */
+	uint32_t made;      /* traces */
+};
+
+/* The frame of a request, and its caller, which may be null. `seen`: the caller was seen before. */
+struct spot {
+	object *frame, *caller;
+	bool seen;
+};
+
+/* Moves to the caller. A caller in a gap is captured first. */
+static bool step(const struct drain *d, struct spot *at)
+{
+	at->frame = at->caller;
+	at->seen |= at->frame == d->seen;
+	if (!at->frame || (at->frame->flags & OBJECT_GAP && !incstack__gap_narrow(d->s, at->frame)))
+		return false;
+	at->caller = physical_parent(at->frame);
+	at->seen |= at->caller == d->seen;
+	return true;
+}
+
+static bool is_frame(const stack *s, const struct spot *at, const struct incstack_top *top)
+{
+	if (s->by_embedder)
+		return at->frame->address == top->sp;
+	return at->caller && at->caller->address == top->slot + sizeof(uintptr_t);
+}
+
+/* The interrupted frame, if it stays. */
+static bool find_frame(const struct drain *d, const struct incstack_top *top, struct spot *at)
+{
+	*at = (struct spot){.caller = d->poll};
+	if (!(top->flags & INCSTACK_TOP_STAYS))
+		return false;
+	while (step(d, at))
+		if (is_frame(d->s, at, top))
+			return true;
+	return false;
+}
+
+/* The youngest frame that may be a caller of the interrupted one. The frames that only the embedder
+ * can walk have no order. */
+static bool find_caller(const struct drain *d, const struct incstack_top *top, struct spot *at)
+{
+	const uintptr_t lowest = top->slot ? top->slot : top->sp;
+	*at = (struct spot){.caller = d->poll};
+	while (step(d, at))
+		if (d->s->by_embedder ? at->frame->address == top->sp : at->frame->address > lowest)
+			return true;
+	return false;
+}
+
+/* How the chain ends whose last frame is that of o. */
+static uint32_t end_of(const object *o)
+{
+	while (o->parent)
+		o = o->parent;
+	return o->flags & (INCSTACK_OBJECT_BASE | INCSTACK_OBJECT_TRUNCATED);
+}
+
+static object interrupted_top(const struct spot *at, const struct incstack_top *top)
+{
+	uint32_t flags = OBJECT_ORDINARY | INCSTACK_OBJECT_INTERRUPTED | INCSTACK_OBJECT_LATE;
+	if (top->flags & INCSTACK_TOP_EXACT)
+		flags |= INCSTACK_OBJECT_EXACT;
+	if (top->flags & INCSTACK_TOP_DECODE_NOW)
+		flags |= OBJECT_DECODE_NOW;
+	if (!at->caller)
+		flags |= end_of(at->frame);
+	return (object){at->caller, top->pc, top->sp, -1, flags};
+}
+
+static object biased_top(const struct spot *at)
+{
+	const uint32_t kept = INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_RAW |
+			      INCSTACK_OBJECT_BASE | INCSTACK_OBJECT_TRUNCATED |
+			      INCSTACK_OBJECT_SIGNAL | OBJECT_DECODE_NOW;
+	object top = *at->frame;
+	top.flags = (top.flags & kept) | INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_LATE;
+	top.bci = top.flags & INCSTACK_OBJECT_RAW ? -1 : top.bci; /* it may hide a rule */
+	return top;
+}
+
+static void count_truncated(stack *s, const object *top)
+{
+	const uint32_t one = !!(top->flags & INCSTACK_OBJECT_TRUNCATED);
+	s->arena.truncated += one;
+	s->stats.truncated += one;
+}
+
+/* Adds the trace of a request. Returns false if there is no room. */
+static bool add(struct drain *d, const struct incstack_queued *what, const struct spot *at,
+		bool exact)
+{
+	stack *s = d->s;
+	const object top = exact ? interrupted_top(at, &what->top) : biased_top(at);
+	const struct incstack_frame frame = {top.method, top.address, what->top.fp,
+					     INCSTACK_FRAME_EXACT, 0};
+	const bool decodes = exact && top.flags & OBJECT_DECODE_NOW && s->runtime->embedder.decode;
+	const object *old = at->seen ? at->caller : d->seen;
+	if (!incstack__sample_add(s, what, top, old, decodes ? &frame : NULL))
+		return false;
+	if (!at->seen && at->caller)
+		d->seen = at->caller;
+	count_truncated(s, &top);
+	d->made++;
+	return true;
+}
+
+static void make_trace(struct drain *d, const struct incstack_queued *what)
+{
+	stack *s = d->s;
+	struct spot at;
+	bool exact = find_frame(d, &what->top, &at);
+	if (!exact && !find_caller(d, &what->top, &at))
+		count_failure(s, INCSTACK_FAILED_GONE, what->count);
+	else if (!add(d, what, &at, exact))
+		count_failure(s, INCSTACK_FAILED_ROOM, what->count);
+	else if (exact)
+		s->signals.from_queue += what->count;
+	else
+		s->signals.biased += what->count;
+	incstack__queue_settled(s);
+}
+
+/* Turns the given number of requests into traces. Those that came in the meantime stay, but what
+ * they have interrupted is this poll, after which their frames may end without another. */
+static int drain(stack *s, const struct incstack_top *poll, uint32_t requests, uint32_t *made)
+{
+	struct incstack_queued what;
+	int error = enter(s);
+	if (error)
+		return error;
+	struct drain d = {.s = s, .poll = incstack__sample_frames(s, poll)};
+	d.seen = s->first_known;
+	while (d.poll && requests-- && s->queue && incstack__queue_take(s, &what))
+		make_trace(&d, &what);
+	s->signals.drains++;
+	incstack__queue_unsettle(s);
+	*made = d.made;
+	leave(s);
+	return d.poll ? 0 : INCSTACK_EROOM;
+}
+
+static size_t room_for(uint32_t requests)
+{
+	enum { OBJECTS_EACH = 4 };
+	return requests * (OBJECTS_EACH * sizeof(object) + sizeof(trace)) + 4096;
+}
+
+static int drain_with_hooks(stack *s, const struct incstack_top *poll, uint32_t requests)
+{
+	const struct incstack_queue_hooks hooks = s->hooks;
+	uint32_t made = 0;
+	s->queue->draining = true;
+	s->queue->attempts = 0;
+	if (hooks.begin)
+		hooks.begin(hooks.context, s, requests);
+	int error = drain(s, poll, requests, &made);
+	if (hooks.end)
+		hooks.end(hooks.context, s, made);
+	if (s->queue)
+		s->queue->draining = false;
+	return error;
+}
+
+static bool is_valid(const stack *s, const struct incstack_top *poll)
+{
+	if (s->by_embedder)
+		return poll->sp;
+	return poll->pc && poll->sp % sizeof(uintptr_t) == 0 &&
+	       !(poll->flags & INCSTACK_TOP_DECODE_NOW);
+}
+
+int incstack_queue_drain(struct incstack_stack *s, const struct incstack_top *poll)
+{
+	uint32_t requests = incstack_queue_pending(s);
+	if (!s || !poll || !is_valid(s, poll) || poll->flags & INCSTACK_TOP_INTERRUPTED)
+		return INCSTACK_EINVAL;
+	if (s->owner != thread_self())
+		return INCSTACK_ETHREAD;
+	if (!requests)
+		return 0;
+	if (s->queue->draining)
+		return INCSTACK_EBUSY;
+	int error = incstack_stack_reserve(s, room_for(requests));
+	if (error == INCSTACK_EBUSY)
+		return error;
+	if (error)
+		incstack__queue_unsettle(s);
+	return error ? error : drain_with_hooks(s, poll, requests);
+}

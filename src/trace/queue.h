@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The queue of a stack: requests of signal handlers that wait for a poll.
+ */
+#ifndef INCSTACK__QUEUE_H
+#define INCSTACK__QUEUE_H
+
+#include <incstack/signal.h>
+
+#include "stack.h"
+
+/* The states of a place. Only the one that changes EMPTY or WAITING to WRITING may write there. */
+enum { PLACE_EMPTY, PLACE_WRITING, PLACE_WAITING };
+
+struct request {
+	_Atomic uint32_t state;
+	uint64_t known; /* what was known of the stack: two requests that differ are not equal */
+	struct incstack_queued what;
+};
+
+/* A ring. Handlers add at the tail, which only they move. The drain, which a handler may
+ * interrupt, removes at the head, which only it moves. */
+struct queue {
+	_Atomic uint64_t head, tail;
+	uint32_t capacity;
+	_Atomic uint32_t attempts; /* since the last drain */
+	uint32_t in_hand;          /* requests that the drain has removed and not yet counted */
+	bool draining;
+	struct request places[];
+};
+
+bool incstack__queue_put(stack *s, const struct incstack_queued *what);
+bool incstack__queue_take(stack *s, struct incstack_queued *what);
+void incstack__queue_settled(stack *s);
+void incstack__queue_drop(stack *s);
+void incstack__queue_reset(stack *s);
+void incstack__queue_unsettle(stack *s);
+void incstack__queue_popped(stack *s, uintptr_t sp);
+void incstack__queue_moved(stack *s, uintptr_t delta);
+uint64_t incstack__queue_requests(const stack *s);
+void incstack__queue_free(stack *s);
+
+/* Handlers count, too, and handlers that interrupt these. */
+static inline void count_requests(_Atomic uint64_t *counter, uint32_t requests)
+{
+	atomic_fetch_add_explicit(counter, requests, memory_order_relaxed);
+}
+
+static inline void count_failure(stack *s, enum incstack_signal_failure why, uint32_t requests)
+{
+	count_requests(&s->signals.failed[why], requests);
+}
+
+#endif
