@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
@@ -94,12 +95,23 @@ static void ask_walker(const void *context)
 static enum technique technique;
 static uint64_t handler_ticks;
 
+/* The walk alone, without the question whether the state is described. */
+static int sample(const void *context)
+{
+	const greg_t *registers = ((const ucontext_t *)context)->uc_mcontext.gregs;
+	const struct incstack_top top = {.pc = (uintptr_t)registers[REG_RIP],
+					 .sp = (uintptr_t)registers[REG_RSP],
+					 .fp = (uintptr_t)registers[REG_RBP],
+					 .flags = INCSTACK_TOP_INTERRUPTED};
+	return incstack_sample(stack, 0, 1, &top);
+}
+
 static void look(const void *context)
 {
 	switch (technique) {
 	case OURS:
 	case FULL:
-		failures += incstack_native_sample_interrupted(stack, 0, 1, context) != 0;
+		failures += sample(context) != 0;
 		break;
 	case ITERATOR:
 		seen = iterate(context);

@@ -9,6 +9,7 @@
 
 #include <incstack/frames.h>
 #include <incstack/incstack.h>
+#include <incstack/signal.h>
 
 INCSTACK_BEGIN_C
 
@@ -38,7 +39,8 @@ INCSTACK_API int incstack_native_find_rule(void *context, uintptr_t address,
 					   struct incstack_rule *rule);
 
 /* Returns the table of native stacks: find_rule as above, no decode (method = pc), memory
- * directly from mmap, so that malloc itself can be traced. Never null, always the same.
+ * directly from mmap, so that malloc itself can be traced. Rules are also found in signal handlers
+ * (since glibc 2.35). Never null, always the same.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API const struct incstack_embedder *incstack_native_embedder(void);
 
@@ -77,11 +79,21 @@ INCSTACK_API int incstack_native_thread_stack(struct incstack_runtime *runtime,
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_native_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight);
 
-/* Takes a sample whose top is the frame that a signal interrupted. `ucontext` is the third
- * argument of the signal handler. Errors: EINVAL, and those of incstack_sample.
- * Thread: owner. Signal: yes. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_native_sample_interrupted(struct incstack_stack *stack, uint64_t id,
-						    uint64_t weight, const void *ucontext);
+/* Tells for incstack_sample_signal what a signal has interrupted on a native stack. It serves as
+ * `interrupted` of an embedder's table. The state is described if the unwind
+ * tables have a rule for this very instruction, and the return addresses of the interrupted frame and
+ * of its caller each stand behind a call: the tables of hand-written code are exact only at calls.
+ * The library's trampoline is described, too. Other states go into the queue, and their traces are
+ * biased, because nothing promises that the interrupted function is still running when the queue is
+ * drained. Before glibc 2.35 only the trampoline is described. `context` is not used.
+ * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_native_interrupted(void *context, const struct incstack_interruption *at,
+					     struct incstack_top *top);
+
+/* Drains the queue of the stack (incstack_queue_drain); the poll's top is the caller of this function.
+ * Errors: as incstack_queue_drain.
+ * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
+INCSTACK_API int incstack_native_queue_drain(struct incstack_stack *stack);
 
 /* Walks the whole stack with libunwind, from the caller of this function, as a reference
  * for incremental traces. Writes up to max frames, youngest first, without the library's

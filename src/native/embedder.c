@@ -27,12 +27,21 @@ static void release(void *context, void *memory, size_t bytes)
 	munmap(memory, bytes);
 }
 
+static int find_rule_in_handler(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	return incstack__native_finds_in_handlers
+		       ? incstack__native_find_rule_quickly(context, address, rule)
+		       : INCSTACK_EUNWIND;
+}
+
 static const struct incstack_embedder native_embedder = {
 	.size = sizeof(struct incstack_embedder),
 	.find_rule = incstack_native_find_rule,
 	.allocate = allocate,
 	.release = release,
 	.find_rule_quickly = incstack__native_find_rule_quickly,
+	.find_rule_in_handler = find_rule_in_handler,
+	.interrupted = incstack_native_interrupted,
 };
 
 const struct incstack_embedder *incstack_native_embedder(void)

@@ -55,6 +55,9 @@ int incstack__native_walk_remembering(struct incstack_frame *frames, int max, bo
 int incstack__native_find_rule_quickly(void *context, uintptr_t address,
 				       struct incstack_rule *rule);
 
+/* Whether that function may be called in a signal handler: it takes no lock. */
+extern const bool incstack__native_finds_in_handlers;
+
 /* Whether the address is in the outermost frame of a libc context, or of a Boost.Context fiber.
  * The second is only called if no table describes the address. Both may be called anywhere. */
 bool incstack__native_is_context_base(uintptr_t address);

@@ -31,13 +31,24 @@ struct incstack_top incstack__native_interrupted_top(const void *ucontext)
 	};
 }
 
-int incstack_native_sample_interrupted(struct incstack_stack *stack, uint64_t id, uint64_t weight,
-				       const void *ucontext)
+int incstack_native_interrupted(void *context, const struct incstack_interruption *at,
+				struct incstack_top *top)
 {
-	struct incstack_top top;
-
-	if (!ucontext)
+	(void)context;
+	if (!at || !at->ucontext || !top)
 		return INCSTACK_EINVAL;
-	top = incstack__native_interrupted_top(ucontext);
-	return incstack_sample(stack, id, weight, &top);
+	*top = incstack__native_interrupted_top(at->ucontext);
+	if (incstack__trampoline_contains(top->pc))
+		return 1;
+	return incstack__native_finds_in_handlers &&
+	       incstack__native_is_described(incstack__native_find_rule_quickly,
+					     (struct incstack__native_bounds){at->low, at->high},
+					     top) == INCSTACK__NATIVE_DESCRIBED;
+}
+
+__attribute__((noinline)) int incstack_native_queue_drain(struct incstack_stack *stack)
+{
+	const struct incstack_top top = incstack__native_caller_top(__builtin_frame_address(0));
+
+	return incstack_queue_drain(stack, &top);
 }

@@ -54,6 +54,8 @@ struct object {
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE /* _dl_find_object: glibc 2.35 */
 
+const bool incstack__native_finds_in_handlers = true;
+
 static bool find(uintptr_t address, struct object *found)
 {
 	struct dl_find_object object;
@@ -66,6 +68,8 @@ static bool find(uintptr_t address, struct object *found)
 }
 
 #else
+
+const bool incstack__native_finds_in_handlers = false;
 
 struct search {
 	uintptr_t address;

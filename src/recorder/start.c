@@ -136,6 +136,7 @@ static int create_runtime(void)
 	};
 
 	embedder = *incstack_native_embedder();
+	embedder.find_rule_in_handler = NULL;
 	embedder.find_rule = incstack__record_find_rule;
 	embedder.find_rule_quickly = incstack__record_find_rule;
 	if (incstack__record_is_cpu_profile())

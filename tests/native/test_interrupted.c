@@ -14,14 +14,28 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
 	(void)number;
 	(void)info;
-	result = incstack_native_sample_interrupted(traced_stack, 0, 1, context);
+	result = incstack_sample_signal(traced_stack, 0, 1, context);
 }
 
-static void open_all(void)
+typedef int find_rule(void *context, uintptr_t address, struct incstack_rule *rule);
+
+static void open_with(find_rule *in_handler, int number)
 {
 	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
-	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
-	traced_open(0, INCSTACK_MODE_PATCH);
+	struct incstack_embedder embedder = *incstack_native_embedder();
+	struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+
+	embedder.find_rule_in_handler = in_handler;
+	ck_assert_int_eq(sigaction(number, &action, NULL), 0);
+	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
+	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &traced_stack), 0);
+	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 1 << 19), 0);
+}
+
+/* Only rules that were learned outside of a handler are known in one. */
+static void open_all(void)
+{
+	open_with(NULL, SIGUSR1);
 }
 
 static uint64_t truncated_of_one(void)
@@ -115,21 +129,6 @@ START_TEST(own_slot_is_left_alone)
 	traced_close();
 }
 END_TEST
-
-typedef int find_rule(void *context, uintptr_t address, struct incstack_rule *rule);
-
-static void open_with(find_rule *in_handler, int number)
-{
-	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
-	struct incstack_embedder embedder = *incstack_native_embedder();
-	struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
-
-	embedder.find_rule_in_handler = in_handler;
-	ck_assert_int_eq(sigaction(number, &action, NULL), 0);
-	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
-	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &traced_stack), 0);
-	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 1 << 19), 0);
-}
 
 /* What the embedder answers in a handler is known at once. */
 START_TEST(rules_are_found_in_the_handler)

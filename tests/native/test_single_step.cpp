@@ -135,8 +135,7 @@ static void sample_here(uintptr_t pc, void *context, bool trampoline)
 {
 	ck_assert_int_lt(stop_count, STOPS);
 	stops[stop_count] = {pc, next_cfa, trampoline};
-	int result = incstack_native_sample_interrupted(traced_stack, (uint64_t)stop_count++ + 1, 1,
-							context);
+	int result = incstack_sample_signal(traced_stack, (uint64_t)stop_count++ + 1, 1, context);
 	if (result == 0)
 		return;
 	refused[-result & 7]++;

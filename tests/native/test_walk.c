@@ -60,6 +60,21 @@ int incstack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
 	return INCSTACK_EROOM;
 }
 
+int incstack_queue_drain(struct incstack_stack *stack, const struct incstack_top *poll)
+{
+	(void)stack;
+	sampled = *poll;
+	return INCSTACK_EROOM;
+}
+
+int incstack__trampoline_contains(uintptr_t pc);
+
+int incstack__trampoline_contains(uintptr_t pc)
+{
+	(void)pc;
+	return 0;
+}
+
 int incstack_runtime_create(const struct incstack_options *options,
 			    struct incstack_runtime **runtime)
 {
@@ -178,7 +193,8 @@ static void handler(int number, siginfo_t *info, void *context)
 	(void)number;
 	(void)info;
 	walk_here(FRAMES);
-	interrupted_result = incstack_native_sample_interrupted(NULL, 3, 4, context);
+	interrupted_result = incstack_native_interrupted(
+		NULL, &(struct incstack_interruption){.ucontext = context}, &sampled);
 }
 
 START_TEST(walk_tells_signal_frames)
@@ -224,18 +240,28 @@ START_TEST(sample_of_the_caller)
 }
 END_TEST
 
-START_TEST(sample_of_the_interrupted)
+START_TEST(drain_at_the_caller)
+{
+	ck_assert_int_eq(incstack_native_queue_drain(NULL), INCSTACK_EROOM);
+	walk_here(FRAMES);
+	ck_assert_uint_eq(sampled.sp, frames[1].sp);
+	ck_assert_uint_eq(sampled.fp, frames[1].fp);
+	ck_assert_uint_lt(frames[1].pc - sampled.pc, 400);
+	ck_assert_uint_eq(sampled.flags, 0);
+}
+END_TEST
+
+START_TEST(what_was_interrupted)
 {
 	struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO};
+	struct incstack_interruption none = {0};
 
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
 	ck_assert_int_eq(raise(SIGUSR1), 0);
-	ck_assert_int_eq(interrupted_result, INCSTACK_EROOM);
+	ck_assert_int_eq(interrupted_result, 1);
 	ck_assert_uint_eq(sampled.flags, INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED);
 	ck_assert_uint_eq(sampled.slot, 0);
-	ck_assert_uint_eq(sampled_id, 3);
-	ck_assert_uint_eq(sampled_weight, 4);
-	ck_assert_int_eq(incstack_native_sample_interrupted(NULL, 3, 4, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_native_interrupted(NULL, &none, &sampled), INCSTACK_EINVAL);
 }
 END_TEST
 
@@ -350,7 +376,8 @@ static Suite *suite(void)
 	tcase_add_test(all, walk_passes_thunks_to_the_end_of_a_function);
 	tcase_add_test(all, walk_tells_signal_frames);
 	tcase_add_test(all, sample_of_the_caller);
-	tcase_add_test(all, sample_of_the_interrupted);
+	tcase_add_test(all, drain_at_the_caller);
+	tcase_add_test(all, what_was_interrupted);
 	tcase_add_test(all, range_of_the_main_thread);
 	tcase_add_test(all, stack_of_a_thread);
 	tcase_add_test(all, table);

@@ -324,7 +324,8 @@ START_TEST(native_is_checked)
 		SAYS(INCSTACK_EINVAL, incstack_native_stack_range(&word, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_native_thread_stack(NULL, &mine)),
 		SAYS(INCSTACK_EINVAL, incstack_native_sample(NULL, 1, 1)),
-		SAYS(INCSTACK_EINVAL, incstack_native_sample_interrupted(NULL, 1, 1, &word)),
+		SAYS(INCSTACK_EINVAL, incstack_native_interrupted(NULL, NULL, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_native_queue_drain(NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_native_walk(NULL, 4)),
 		SAYS(INCSTACK_EINVAL, incstack_native_walk(frames, 0)),
 		SAYS(INCSTACK_EINVAL, incstack_native_walk(frames, -1)));
