@@ -8,6 +8,7 @@
  * Otherwise the trace begins with the youngest frame that may be one of its callers, as far as the
  * addresses tell, and is biased (JEP 518 marks such traces in the same way).
  */
+#include "fault.h"
 #include "operation.h"
 #include "queue.h"
 #include "retrieve.h"
@@ -86,7 +87,8 @@ static object interrupted_top(const struct spot *at, const struct incstack_top *
 		flags |= OBJECT_DECODE_NOW;
 	if (!at->caller)
 		flags |= end_of(at->frame);
-	return (object){at->caller, top->pc, top->sp, -1, flags};
+	const bool at_poll = FAULT(FAULT_QUEUED_AT_POLL) && at->frame->flags & INCSTACK_OBJECT_RAW;
+	return (object){at->caller, at_poll ? at->frame->method : top->pc, top->sp, -1, flags};
 }
 
 static object biased_top(const struct spot *at)

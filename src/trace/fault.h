@@ -16,6 +16,7 @@ enum {
 	FAULT_INCOMPLETE,          /* retrieve does not complete */
 	FAULT_FP_NOT_MOVED,        /* a moved stack's saved frame pointer stays */
 	FAULT_VIRTUAL_DROPPED,     /* decoding keeps only the innermost frame */
+	FAULT_QUEUED_AT_POLL,      /* a trace from the queue shows where the frame is at the poll */
 };
 
 #ifdef INCSTACK_FAULT

@@ -201,6 +201,26 @@ hostile() {
 	"$oracle" --seed 3 --programs "$1" --hostile || fail "see above"
 }
 
+# Signals at random instants: every trace is exact, or begins with a caller and is marked. Two bugs,
+# of the embedder and of the core, are found.
+signals() {
+	local last
+	last=$("$oracle" --signals 20 --fuel 300 --seed 9 --programs "$1") || fail "$last"
+	echo "$last"
+	[[ $last == *"vanished barriers="[1-9]* ]] || fail "every exit was announced"
+	last=$(grep -o 'signals: .*' <<<"$last") || fail "no signals"
+	awk '{
+		for (i = 2; i <= NF; i++) { split($i, f, "="); v[f[1]] = f[2] }
+		exit !(v["immediate"] > 20 && v["queued"] > 10000 && v["biased"] > 100 &&
+			v["later"] * 4 < v["biased"] && v["unknown"] < v["queued"] / 2)
+	}' <<<"$last" || fail "the run was not what it should be"
+	[[ -x $faulty ]] || return 0
+	found BUG_END_PROMISED "$(number_of BUG_END_PROMISED)" 1 "--signals 20 --fuel 300" ||
+		fail "a broken promise was not found"
+	found FAULT_QUEUED_AT_POLL "$(number_of FAULT_QUEUED_AT_POLL)" 1 "--signals 20 --fuel 300" ||
+		fail "the position of the poll was taken for that of the signal"
+}
+
 # Stacks lie further from each other than that: what is more is a switch of stacks.
 memcheck() {
 	command valgrind -q --error-exitcode=9 --max-stackframe=65536 --leak-check=full \
@@ -227,10 +247,11 @@ corpus() {
 	"${oracle%/*}/toyvm_corpus" "$here"/fuzz/corpus/* || fail "see above"
 }
 
-# FAULT NUMBER THREADS: says how the bug showed itself, or fails.
+# FAULT NUMBER THREADS ARGUMENTS: says how the bug showed itself, or fails.
 found() {
 	local status=0 says
-	says=$(ulimit -c 0; timeout 60 "$faulty" --seed 5 --programs 30 --threads "$3" --fault "$2" 2>/dev/null) ||
+	# shellcheck disable=SC2086 # words
+	says=$(ulimit -c 0; timeout 60 "$faulty" --seed 5 --programs 30 --threads "$3" --fault "$2" $4 2>/dev/null) ||
 		status=$?
 	case $status in
 	1) echo "$1: $(grep -o 'mismatches=[0-9]*' <<<"$says")" ;;
@@ -247,7 +268,8 @@ faults() {
 	timeout 60 "$faulty" --seed 5 --programs 30 || fail "found something where there is no bug"
 	grep -ohE '^	(BUG|FAULT)_[A-Z_]+' "$here/faults.h" "$here/../../src/trace/fault.h" | while read -r fault; do
 		number=$(number_of "$fault")
-		found "$fault" "$number" 1 || found "$fault" "$number" 2 || fail "$fault was not found"
+		found "$fault" "$number" 1 "" || found "$fault" "$number" 2 "" ||
+			found "$fault" "$number" 1 "--signals 20 --fuel 300" || fail "$fault was not found"
 	done
 }
 

@@ -50,6 +50,7 @@ void code_reset(void)
 		listing_remove(blobs[i]->listed);
 		free(blobs[i]->sites);
 		free(blobs[i]->offsets);
+		free(blobs[i]->marks);
 		free(blobs[i]);
 	}
 	atomic_store(&blob_count, 0);
@@ -100,6 +101,27 @@ const struct site *blob_site(const struct blob *b, uintptr_t pc)
 	if (b->sites[low].offset != offset)
 		abort(); /* no frame can be there: the VM is broken */
 	return &b->sites[low];
+}
+
+const struct mark *blob_mark(const struct blob *b, uintptr_t pc)
+{
+	const uint32_t offset = (uint32_t)(pc - b->code);
+	int low = 0, high = b->mark_count;
+	if (!b->mark_count)
+		return NULL;
+	while (high - low > 1) {
+		int middle = (low + high) / 2;
+		if (b->marks[middle].offset <= offset)
+			low = middle;
+		else
+			high = middle;
+	}
+	return &b->marks[low];
+}
+
+bool code_contains(uintptr_t pc)
+{
+	return pc - (uintptr_t)memory < CODE_BYTES;
 }
 
 void method_set_interpreted(struct method *m)

@@ -171,11 +171,11 @@ static const struct handler *find_handler(const struct virtual *v)
 	return NULL;
 }
 
-/* Pops the frames that are younger than `to`. */
-static void unwind(struct fiber *f, const struct frame *to, bool barrier)
+/* Pops the frames that are younger than `to`, which return to so many barriers. */
+static void unwind(struct fiber *f, const struct frame *to, uint32_t barriers)
 {
 	uintptr_t sp = to->sp;
-	if (barrier)
+	if (barriers)
 		COUNT(exceptions);
 	if (f->linked) {
 		linked_unwind(f, to->fp);
@@ -183,9 +183,12 @@ static void unwind(struct fiber *f, const struct frame *to, bool barrier)
 	}
 	if (BUG(SLIP_UNWOUND_FIRST))
 		set_sp(f, sp);
+	if (to->blob)
+		signals_drain(f); /* that frame will have another size */
 	bool silent = f->vm->schedule.silent_exits && random_below(&f->thread->random, 4) == 0;
 	if (!silent && !BUG(BUG_NO_UNWINDING))
 		incstack_stack_unwinding_to(f->stack, sp + (BUG(BUG_UNWINDS_TOO_FAR) ? 512 : 0));
+	f->vanished += silent ? barriers : 0;
 	for (int i = f->lazy_count - 1; i >= 0; i--)
 		if (f->lazy[i].slot < sp)
 			lazy_remove(f, &f->lazy[i]);
@@ -221,12 +224,15 @@ static struct fiber *to_native(struct fiber *f, const struct frame *frame)
 struct fiber *throw_value(struct fiber *f)
 {
 	struct frame frame;
-	bool youngest = true, barrier = false;
+	bool youngest = true;
+	uint32_t barriers = 0;
+	if (f->linked || f->vm->schedule.silent_exits || f->fuel % 2)
+		signals_drain(f); /* otherwise the exception is announced: see unwind() */
 	oracle_look(f);
 	frame_first(f, &frame);
 	do {
 		if (!youngest && frame.pc == stubs.called_back) {
-			unwind(f, &frame, barrier);
+			unwind(f, &frame, barriers);
 			return to_native(f, &frame);
 		}
 		for (int i = 0; i < frame.count; i++) {
@@ -234,14 +240,14 @@ struct fiber *throw_value(struct fiber *f)
 			if (!h)
 				continue;
 			if (!youngest)
-				unwind(f, &frame, barrier);
+				unwind(f, &frame, barriers);
 			return catch (f, &frame, i, h);
 		}
 		f->shadow -= frame.count;
-		barrier |= returns_to_barrier(f, frame.slot);
+		barriers += returns_to_barrier(f, frame.slot);
 		youngest = false;
 	} while (frame_next(f, &frame));
-	unwind(f, &frame, barrier);
+	unwind(f, &frame, barriers);
 	if (!f->linked) {
 		set_sp(f, frame.sp);
 		f->fp = 0;

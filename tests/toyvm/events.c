@@ -98,6 +98,7 @@ struct fiber *poll(struct fiber *f, bool yield)
 	incstack_poll(t->safepoint);
 	if (!BUG(BUG_OLD_OWNER))
 		incstack_stack_set_owner(f->stack);
+	signals_drain(f);
 	if (s->sampling) {
 		if (f->ticks < 0)
 			f->ticks = INT64_MAX;
@@ -111,6 +112,7 @@ struct fiber *poll(struct fiber *f, bool yield)
 	else
 		some(f);
 	count_deopt_first(f);
+	signals_go_on(f);
 	if (yield || s->hostile || random_below(&t->random, 6) == 0)
 		return fiber_yield(f);
 	return f;

@@ -114,6 +114,8 @@ struct fiber *fiber_spawn(struct vm *vm, struct method *m, value argument)
 	f->linked = fibers_number(vm) % 8 < vm->schedule.linked;
 	if (f->shadow == MAP_FAILED || !new_stack(f))
 		abort();
+	if (vm->schedule.signals && incstack_queue_resize(f->stack, 64))
+		abort();
 	f->shadow[0] = 0; /* the base: method 0, bci 0 */
 	f->pc = stubs.base;
 	f->sp = f->high - 16;
@@ -124,6 +126,7 @@ struct fiber *fiber_spawn(struct vm *vm, struct method *m, value argument)
 		linked_begin(f);
 	f->callee = m;
 	f->args[0] = argument;
+	f->flags = 0x202; /* interrupts are enabled, nothing else */
 	f->fuel = vm->schedule.fuel ? vm->schedule.fuel : 4000;
 	f->oracle = oracle_new();
 	pthread_mutex_lock(&vm->lock);
@@ -192,6 +195,7 @@ struct fiber *toy_fiber_end(struct fiber *f)
 {
 	f->pc = stubs.base;
 	f->args[0] = f->args[1] = f->args[2] = f->args[3] = 0;
+	signals_drain(f);
 	oracle_finish(f);
 	f->thread->dead = f;
 	f->resume = stubs.leave;
@@ -218,12 +222,14 @@ static void *thread_main(void *argument)
 	struct fiber *f;
 	incstack_safepoint_attach(t->vm->safepoint, &t->safepoint);
 	t->safepoint->context = t;
+	signals_begin(t);
 	while ((f = wait_for_work(t))) {
 		run_on(t, f);
 		f->c_sp = 0;
 		stubs.enter(f);
 		fiber_free(t->dead);
 	}
+	signals_end(t);
 	incstack_safepoint_detach(t->safepoint);
 	return NULL;
 }
@@ -275,6 +281,8 @@ uint64_t vm_run(struct program *p, const struct schedule *s, uint64_t seed, int6
 {
 	struct thread threads[THREADS_MAX] = {0};
 	struct vm vm = {.program = p, .schedule = *s, .threads = threads, .print = print};
+	if (s->signals)
+		signals_open();
 	code_open();
 	open_vm(&vm);
 	fiber_spawn(&vm, p->main, value_of(n));

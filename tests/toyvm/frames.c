@@ -93,8 +93,11 @@ static int find_rule(void *context, uintptr_t address, struct incstack_rule *rul
 {
 	(void)context;
 	const struct blob *b = code_find(address);
+	const struct mark *mark = b ? blob_mark(b, address) : NULL;
 	if (b)
-		*rule = (struct incstack_rule){INCSTACK_RULE_SP, (int32_t)b->bytes + 8, 8, 0, 0};
+		*rule = (struct incstack_rule){INCSTACK_RULE_SP,
+					       (mark && mark->bare ? 0 : (int32_t)b->bytes) + 8, 8,
+					       0, 0};
 	else if (address == stubs.base || address == stubs.base - 1)
 		rule->kind = INCSTACK_RULE_END;
 	else if (has_frame_pointer(address) || has_frame_pointer(address + 1))
@@ -133,10 +136,33 @@ static uint32_t kind_of(const struct frame *frame)
 	return frame->frames[0].method->native ? INCSTACK_KIND_WRAPPER : INCSTACK_KIND_INTERPRETED;
 }
 
+/* The frames at an instruction that a signal has interrupted. */
+static int decode_mark(const struct blob *b, const struct mark *mark,
+		       struct incstack_virtual_frame *out)
+{
+	int count = 0, scope = mark->scope;
+	for (int32_t bci = mark->bci; scope >= 0;) {
+		out[count++] = (struct incstack_virtual_frame){b->scopes[scope].method->id, bci, 0};
+		bci = b->scopes[scope].bci;
+		scope = b->scopes[scope].parent;
+	}
+	out[count - 1].kind = INCSTACK_KIND_COMPILED;
+	return count;
+}
+
 static int decode(void *context, const struct incstack_frame *frame,
 		  struct incstack_virtual_frame *out, int max)
 {
 	(void)context;
+	const struct blob *b = frame->flags & INCSTACK_FRAME_EXACT ? code_find(frame->pc) : NULL;
+	if (frame->pc >> 63) { /* position_number() */
+		const uint64_t key = frame->pc << 1 >> 1;
+		out[0] = (struct incstack_virtual_frame){key >> 32, (int32_t)key,
+							 INCSTACK_KIND_INTERPRETED};
+		return 1;
+	}
+	if (b && blob_mark(b, frame->pc))
+		return decode_mark(b, blob_mark(b, frame->pc), out);
 	struct frame seen = {.pc = frame->pc, .sp = frame->sp, .fp = frame->fp};
 	if (fiber_looked_at->linked)
 		seen.fp = seen.sp;
@@ -179,6 +205,8 @@ static int no_unwinder(void *context, const void *info, size_t bytes)
 const struct incstack_embedder embedder = {
 	.size = sizeof(struct incstack_embedder),
 	.find_rule = find_rule,
+	.find_rule_in_handler = find_rule,
+	.interrupted = signals_interrupted,
 	.decode = decode,
 	.logical_pc = logical_pc,
 	.caller = linked_caller,

@@ -387,6 +387,8 @@ struct fiber *toy_interpret(struct fiber *f)
 		struct instruction ins = v.method->body[v.bci];
 		value *top = v.slots - v.method->locals - v.depth;
 		set_bci(f, v.bci);
+		if (f->thread->instants)
+			signals_bytecode(f);
 		struct fiber *next = NULL;
 		switch (ins.op) {
 		case OP_JMP:

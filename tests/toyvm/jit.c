@@ -63,6 +63,23 @@ static void site(struct compiler *c, const struct inlined *in, int32_t bci, uint
 	b->sites[b->site_count++] = (struct site){offset_now(c), in->index, bci, depth};
 }
 
+/* From here on the code belongs to that position. */
+static void mark_as(struct compiler *c, struct mark mark)
+{
+	struct blob *b = c->b;
+	if (!c->schedule->signals)
+		return;
+	if (!(b->mark_count & (b->mark_count + 1)))
+		b->marks = realloc(b->marks, sizeof(*b->marks) * 2 * (size_t)(b->mark_count + 1));
+	mark.offset = offset_now(c);
+	b->marks[b->mark_count++] = mark;
+}
+
+static void mark(struct compiler *c, int16_t scope, int32_t bci)
+{
+	mark_as(c, (struct mark){.scope = scope, .bci = bci});
+}
+
 static void frame_size(struct compiler *c)
 {
 	if (c->size_count == (int)(sizeof(c->sizes) / sizeof(c->sizes[0]))) {
@@ -93,7 +110,9 @@ static void slow(struct compiler *c, const struct inlined *in, int32_t bci, uint
 	leave(c, in, stubs.slow, bci, depth);
 }
 
-static void emit_poll(struct compiler *c, const struct inlined *in, int32_t bci, uint32_t depth)
+/* `ending`: after the poll the frame returns. */
+static void emit_poll(struct compiler *c, const struct inlined *in, int32_t bci, uint32_t depth,
+		      bool ending)
 {
 	struct emitter *e = &c->e;
 	uint8_t *asked = NULL;
@@ -108,6 +127,8 @@ static void emit_poll(struct compiler *c, const struct inlined *in, int32_t bci,
 		asked = emit_branch(e, 0x5);
 	}
 	emit_memory(e, 0xff, 1, R15, offsetof(struct fiber, ticks)); /* dec */
+	if (ending)
+		mark_as(c, (struct mark){.scope = in->index, .bci = bci, .ending = true});
 	uint8_t *goes_on = emit_branch(e, 0x9);
 	if (asked)
 		emit_land(e, asked, e->at);
@@ -200,9 +221,9 @@ static bool want_inline(const struct compiler *c, const struct method *m)
 static void enter_record(struct compiler *c, const struct method *m)
 {
 	struct emitter *e = &c->e;
-	EMIT(e, 0x49, 0x83, 0xc6, 0x08); /* add r14, 8 */
 	emit_constant(e, RAX, shadow_key(m, 0));
-	emit_store(e, R14, 0, RAX);
+	emit_store(e, R14, 8, RAX);
+	EMIT(e, 0x49, 0x83, 0xc6, 0x08); /* add r14, 8: from here on the record has the frame */
 }
 
 static void clear_locals(struct compiler *c, const struct inlined *in)
@@ -234,6 +255,7 @@ static void inline_call(struct compiler *c, const struct inlined *in, struct met
 	}
 	clear_locals(c, &inner);
 	enter_record(c, m);
+	mark(c, inner.index, 0);
 	c->level++;
 	compile_scope(c, &inner);
 	c->level--;
@@ -243,15 +265,20 @@ static void inline_call(struct compiler *c, const struct inlined *in, struct met
 static void ret(struct compiler *c, struct inlined *in, struct instruction ins, int32_t bci)
 {
 	struct emitter *e = &c->e;
-	emit_poll(c, in, bci, ins.depth);
+	emit_poll(c, in, bci, ins.depth, in->index == 0);
 	emit_load(e, RAX, RSP, operand(in, ins.depth - 1u));
 	EMIT(e, 0x49, 0x83, 0xee, 0x08); /* sub r14, 8 */
 	if (in->index) {
+		mark(c, in->scope->parent, in->scope->bci);
 		emit_store(e, RSP, word(in->result), RAX);
 		jump_to(c, in, jump(e), -1);
 	} else {
+		struct mark end = {.bci = bci, .ending = true, .unrecorded = true};
+		mark_as(c, end);
 		EMIT(e, 0x48, 0x81, 0xc4); /* add rsp, size */
 		frame_size(c);
+		end.bare = true;
+		mark_as(c, end);
 		EMIT(e, 0xc3);
 	}
 }
@@ -306,7 +333,7 @@ static void compile_one(struct compiler *c, struct inlined *in, struct instructi
 		branch(c, in, ins);
 		break;
 	case OP_LOOP:
-		emit_poll(c, in, bci, ins.depth);
+		emit_poll(c, in, bci, ins.depth, false);
 		jump_to(c, in, jump(&c->e), ins.a);
 		break;
 	case OP_YIELD:
@@ -340,6 +367,9 @@ static void compile_scope(struct compiler *c, struct inlined *in)
 	in->jumps = calloc(count, sizeof(*in->jumps));
 	for (int32_t bci = 0; bci < m->count; bci++) {
 		in->offsets[bci] = offset_now(c);
+		if (c->schedule->signals)
+			record_bci(c, bci);
+		mark(c, in->index, bci);
 		compile_one(c, in, m->body[bci], bci);
 	}
 	for (int i = 0; i < in->jump_count; i++) {
@@ -359,6 +389,8 @@ static void compile_scope(struct compiler *c, struct inlined *in)
 static void prologue(struct compiler *c, const struct inlined *root)
 {
 	struct emitter *e = &c->e;
+	struct mark begin = {.bare = true, .unrecorded = true};
+	mark_as(c, begin);
 	EMIT(e, 0x48, 0x8d, 0x84, 0x24); /* lea rax, [rsp - size] */
 	frame_size(c);
 	emit_memory(e, 0x3b, RAX, R15, offsetof(struct fiber, limit));
@@ -368,7 +400,10 @@ static void prologue(struct compiler *c, const struct inlined *root)
 	emit_land(e, room, e->at);
 	EMIT(e, 0x48, 0x81, 0xec); /* sub rsp, size */
 	frame_size(c);
+	begin.bare = false;
+	mark_as(c, begin);
 	enter_record(c, root->scope->method);
+	mark(c, 0, 0);
 	for (uint32_t i = 0; i < root->scope->method->params; i++)
 		emit_store(e, RSP, local(root, i), arg_registers[i]);
 	clear_locals(c, root);
@@ -417,6 +452,7 @@ void jit_compile(struct thread *t, struct method *m)
 		} else {
 			free(c.b->sites);
 			free(c.b->offsets);
+			free(c.b->marks);
 			atomic_store(&m->calls, 0);
 		}
 	}

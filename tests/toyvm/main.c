@@ -25,10 +25,11 @@ static const char usage[] =
 	"                    [--mode patch|validate|full] [--distance N] [--interpreted]\n"
 	"                    [--linked N] [--page 0|1] [--n N] [--fuel N] [--dump] [--hostile] "
 	"[--fault N]\n"
-	"                    [--compare patch|validate|full] [--list] [FILE]\n"
+	"                    [--compare patch|validate|full] [--signals N] [--list] [FILE]\n"
 	"N random programs, from that number on up to the first that mismatches, or one\n"
 	"from a file. --compare: each with return barriers and then in that mode, for\n"
 	"the overlap of the profiles; without other threads both are identical.\n"
+	"--signals: one of N instructions is interrupted by a signal that takes a sample.\n"
 	"--list: compiled methods have names for perf and gdb.\n";
 
 static _Noreturn void die(const char *what, const char *which)
@@ -77,7 +78,7 @@ static int64_t number_of(const struct option *o, const char *text)
 
 /* The arguments that are numbers. -2: chosen by the seed. */
 struct numbers {
-	int64_t programs, from, n, threads, ticks, fuel, linked, page, distance, fault;
+	int64_t programs, from, n, threads, ticks, fuel, linked, page, distance, fault, signals;
 };
 
 static bool number_option(struct numbers *to, const char *name, const char *text)
@@ -93,6 +94,7 @@ static bool number_option(struct numbers *to, const char *name, const char *text
 		{"--page", 0, 1, &to->page},
 		{"--distance", INCSTACK_DISTANCE_ADAPTIVE, INCSTACK_DISTANCE_MAX, &to->distance},
 		{"--fault", 0, INT32_MAX, &to->fault},
+		{"--signals", 0, INT32_MAX, &to->signals},
 	};
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		if (strcmp(options[i].name, name) != 0)
@@ -120,6 +122,7 @@ static void set_numbers(struct arguments *a, const struct numbers *from)
 	s->linked = a->fixed_linked ? (uint32_t)from->linked : 0;
 	s->page = from->page > 0;
 	s->distance = a->fixed_distance ? (int)from->distance : 0;
+	s->signals = (uint32_t)from->signals;
 	toyvm_fault = (int)from->fault;
 }
 
@@ -243,6 +246,13 @@ static void random_program(const struct arguments *a, uint64_t seed)
 		s->more_frames = more[seed / 16 % 4];
 		s->interpreted = true;
 	}
+	if (s->signals) { /* the record of what was interrupted is that of the VM's own frames */
+		s->stack_bytes = 0;
+		s->more_frames = 0;
+		s->interpreted = false;
+		s->compile_after *=
+			(uint32_t)(seed % 2); /* a handler walks only over compiled frames */
+	}
 	char *text = program_generate(seed);
 	if (a->dump)
 		puts(text);
@@ -270,7 +280,15 @@ static void print_counters(void)
 		printf("toyvm: limits: refused=%" PRIu64 " no_thunk=%" PRIu64 " no_arm=%" PRIu64
 		       "\n",
 		       counters.refused, counters.no_thunk, counters.no_arm);
+	if (counters.vanished + counters.truncated)
+		printf("toyvm: vanished barriers=%" PRIu64 " truncated traces=%" PRIu64 "\n",
+		       counters.vanished, counters.truncated);
 	printf("toyvm: frame iterator: walks=%" PRIu64 "\n", counters.walks);
+	if (counters.immediate + counters.queued + counters.biased)
+		printf("toyvm: signals: immediate=%" PRIu64 " queued=%" PRIu64 " biased=%" PRIu64
+		       " later=%" PRIu64 " unknown=%" PRIu64 "\n",
+		       counters.immediate, counters.queued, counters.biased, counters.later,
+		       counters.unknown);
 	if (counters.pages)
 		printf("toyvm: polling page: faults=%" PRIu64 "\n", counters.pages);
 #define ITEM(name) " " #name "=%" PRIu64

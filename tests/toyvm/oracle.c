@@ -125,6 +125,45 @@ void oracle_sample(struct fiber *f, uint64_t *random)
 				  memory_order_relaxed);
 }
 
+static uint64_t merged(const struct fiber *f)
+{
+	struct incstack_signal_stats stats = {.size = sizeof(stats)};
+	incstack_stack_signal_stats(f->stack, &stats);
+	return stats.merged;
+}
+
+/* The youngest request in the queue stands for this one, too. */
+static void add_weight(struct fiber *f, uint64_t weight)
+{
+	struct incstack_queued youngest;
+	if (incstack_queue_element(f->stack, -1, &youngest))
+		COUNT(mismatches);
+	else
+		f->oracle->records[youngest.id - f->oracle->first].weight += weight;
+}
+
+/* It may use malloc in the handler, because nothing that does is interrupted. */
+void oracle_signal(struct fiber *f, size_t count, uint64_t youngest, uint64_t weight,
+		   const void *ucontext)
+{
+	struct oracle *o = f->oracle;
+	const uint64_t before = merged(f);
+	int result = incstack_sample_signal(f->stack, o->first + o->record_count, weight, ucontext);
+	if (result < 0) {
+		COUNT(unknown);
+		return;
+	}
+	if (merged(f) != before) {
+		add_weight(f, weight);
+		return;
+	}
+	remember(o, f->shadow_base, count, weight);
+	if (youngest) {
+		remember(o, &youngest, 1, 0);
+		o->records[--o->record_count - 1].count++;
+	}
+}
+
 /* Prints the youngest frames of the record and of the trace. */
 static void show(const struct fiber *f, const struct record *r, const struct incstack_trace *t)
 {
@@ -148,10 +187,17 @@ static void show(const struct fiber *f, const struct record *r, const struct inc
 	}
 }
 
-/* Whether traces may be truncated: exits are not announced, or the memory of traces is limited. */
+/* Whether traces may be truncated: a barrier has vanished without notice, or the memory of traces
+ * is limited. */
 static bool may_be_cut(const struct fiber *f)
 {
-	return f->vm->schedule.silent_exits || f->vm->schedule.stack_bytes;
+	return f->vanished || f->vm->schedule.stack_bytes;
+}
+
+/* Whether every trace is complete in any schedule of the threads. */
+static bool is_complete(const struct fiber *f)
+{
+	return !f->vm->schedule.silent_exits && !f->vm->schedule.stack_bytes;
 }
 
 /* Whether the trace is the recorded one, or its youngest part if it may be truncated. */
@@ -168,12 +214,95 @@ static bool same(const struct oracle *o, const struct record *r, const struct in
 		if (!f || f->method != *entry >> 32 || f->bci != (int32_t)*entry)
 			return false;
 		*inlined |= (f->flags & INCSTACK_OBJECT_VIRTUAL) != 0;
-		if (!f->parent && cut && f->flags & INCSTACK_OBJECT_TRUNCATED) {
-			COUNT(truncated);
+		if (!f->parent && cut && f->flags & INCSTACK_OBJECT_TRUNCATED)
 			return t->weight == r->weight;
-		}
 	}
 	return !f && t->weight == r->weight;
+}
+
+/* The number of frames of the trace, inlined ones included. */
+static size_t length(const struct incstack_trace *t)
+{
+	size_t count = 0;
+	for (const struct incstack_frame_object *f = t->top; f; f = f->parent)
+		count++;
+	return count;
+}
+
+/* Whether the object shows that entry. The position of a truncated frame may be unknown: the frame was
+ * gone before it was read. */
+static bool shows(const struct incstack_frame_object *f, uint64_t entry)
+{
+	const uint32_t gone = INCSTACK_OBJECT_TRUNCATED | INCSTACK_OBJECT_RAW;
+	return (f->flags & gone) == gone || (f->method == entry >> 32 && f->bci == (int32_t)entry);
+}
+
+/* How many frames of the trace, counted from its end, are those of the record from entry `first` on.
+ * *next is the method of the next one. */
+static size_t common(const struct oracle *o, const struct record *r, const struct incstack_trace *t,
+		     size_t first, uint64_t *next)
+{
+	const struct incstack_frame_object *f = t->top;
+	size_t same = 0;
+	for (size_t at = first + length(t); at-- > first; f = f->parent) {
+		const bool equal = at < r->count && shows(f, o->entries[r->start + at]);
+		*next = equal ? *next : f->method;
+		same = equal ? same + 1 : 0;
+	}
+	return same;
+}
+
+/* Whether a biased trace that ends at that entry shows the callers that the record has. One of them may
+ * have gone on, and called others: after a frame was replaced by a smaller one, addresses do not tell
+ * this. */
+static bool callers_from(const struct oracle *o, const struct record *r,
+			 const struct incstack_trace *t, size_t first)
+{
+	uint64_t next = 0;
+	const size_t same = common(o, r, t, first, &next), all = length(t), at = first + same;
+	if (!same || (same < all && (at >= r->count || next != o->entries[r->start + at] >> 32)))
+		return false;
+	if (same + 1 < all)
+		COUNT(later);
+	return true;
+}
+
+static bool is_truncated(const struct incstack_trace *t)
+{
+	const struct incstack_frame_object *f = t->top;
+	while (f->parent)
+		f = f->parent;
+	return f->flags & INCSTACK_OBJECT_TRUNCATED;
+}
+
+/* The same, wherever the trace ends if it may be truncated. */
+static bool same_callers(const struct oracle *o, const struct record *r,
+			 const struct incstack_trace *t, bool cut)
+{
+	const size_t ends = cut && is_truncated(t) ? r->count : 1;
+	for (size_t first = 0; t->weight == r->weight && first < ends; first++)
+		if (callers_from(o, r, t, first))
+			return true;
+	return false;
+}
+
+static bool as_recorded(struct fiber *f, const struct record *r, const struct incstack_trace *t,
+			bool *inlined)
+{
+	switch (incstack_trace_taken(t)) {
+	case INCSTACK_TAKEN_BIASED:
+		COUNT(biased);
+		return same_callers(f->oracle, r, t, may_be_cut(f));
+	case INCSTACK_TAKEN_IN_HANDLER:
+		COUNT(immediate);
+		break;
+	case INCSTACK_TAKEN_FROM_QUEUE:
+		COUNT(queued);
+		break;
+	default:
+		break;
+	}
+	return same(f->oracle, r, t, may_be_cut(f), inlined);
 }
 
 static void compare(struct fiber *f, const struct incstack_trace *t, size_t i)
@@ -181,13 +310,15 @@ static void compare(struct fiber *f, const struct incstack_trace *t, size_t i)
 	struct oracle *o = f->oracle;
 	bool inlined = false;
 	const struct record *r = &o->records[i];
-	if (t->id != o->first + i || !same(o, r, t, may_be_cut(f), &inlined)) {
+	if (is_truncated(t))
+		COUNT(truncated);
+	if (!as_recorded(f, r, t, &inlined)) {
 		if (COUNT(mismatches) < 3)
 			show(f, r, t);
 	}
 	if (inlined)
 		COUNT(inlined);
-	if (!may_be_cut(f))
+	if (is_complete(f) && !f->vm->schedule.signals)
 		cct_add_record(o->cct, o->entries + r->start, r->count);
 }
 
@@ -206,6 +337,9 @@ void oracle_finish(struct fiber *f)
 	oracle_retrieve(f);
 	incstack_stack_stats(f->stack, &stats);
 	atomic_fetch_add_explicit(&counters.no_thunk, stats.no_thunk, memory_order_relaxed);
+	atomic_fetch_add_explicit(&counters.vanished, stats.stale, memory_order_relaxed);
+	if (stats.stale != f->vanished)
+		COUNT(mismatches);
 	if (!f->vm->schedule.sampling && !cct_same(f->oracle->cct))
 		COUNT(mismatches);
 }
@@ -231,12 +365,16 @@ void oracle_retrieve(struct fiber *f)
 	__tsan_acquire(f->vm->runtime);
 	size_t i = 0;
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next, i++) {
-		if (i < o->record_count)
-			compare(f, t, i);
+		/* Without signals the traces are in the order of their samples. */
+		if (t->id - o->first < o->record_count &&
+		    (f->vm->schedule.signals || t->id == o->first + i))
+			compare(f, t, t->id - o->first);
+		else if (!f->vm->schedule.sampling)
+			COUNT(mismatches);
 	}
 	if (i != o->record_count && !f->vm->schedule.sampling)
 		COUNT(mismatches);
-	if (!may_be_cut(f))
+	if (is_complete(f) && !f->vm->schedule.signals)
 		cct_add_tree(o->cct, tree);
 	if (f->vm->schedule.profile)
 		add_to_profile(f->vm, tree);

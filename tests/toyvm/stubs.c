@@ -44,15 +44,29 @@ static void resume(struct emitter *e)
 	emit_through(e, 4, FIBER(resume));
 }
 
-/* Leaves the VM's stack, calls function(fiber), and continues with the fiber that it returns. */
+static void load_flags(struct emitter *e)
+{
+	EMIT(e, 0x9d); /* popf */
+}
+
+/* Leaves the VM's stack, calls function(fiber), and continues with the fiber that it returns. For
+ * signals.c the processor steps through the VM's code, if the fiber says so, but not through C. */
 static void to_c(struct emitter *e, struct fiber *(*function)(struct fiber *))
 {
 	save_state(e);
 	emit_load(e, RSP, FIBER(c_sp));
 	emit_registers(e, 0x89, RDI, R15);
+	if (stubs_step) {
+		EMIT(e, 0x68, 0x02, 0x02, 0, 0); /* push: interrupts are enabled, nothing else */
+		load_flags(e);
+	}
 	emit_constant(e, RAX, (uint64_t)(uintptr_t)function);
 	EMIT(e, 0xff, 0xd0); /* call rax */
 	emit_registers(e, 0x89, R15, RAX);
+	if (stubs_step) {
+		emit_memory(e, 0xff, 6, FIBER(flags)); /* push */
+		load_flags(e);
+	}
 	resume(e);
 }
 
@@ -90,6 +104,10 @@ static void make_leave(struct emitter *e)
 	stubs.leave = here(e);
 	save_state(e);
 	emit_load(e, RSP, FIBER(c_sp));
+	if (stubs_step) {
+		EMIT(e, 0x68, 0x02, 0x02, 0, 0);
+		load_flags(e);
+	}
 	pop(e, RAX);
 	emit_store(e, FIBER(c_sp), RAX);
 	for (int i = C_SAVED - 1; i >= 0; i--)

@@ -14,6 +14,7 @@
 
 #include <incstack/incstack.h>
 #include <incstack/safepoint.h>
+#include <incstack/signal.h>
 
 #include "memcheck.h"
 #include "program.h"
@@ -52,7 +53,8 @@ struct fiber {
 	struct method *callee;
 	value args[PARAMS_MAX];
 	uintptr_t limit;
-	int64_t ticks; /* polls until the next event */
+	int64_t ticks;  /* polls until the next event */
+	uint64_t flags; /* of the processor, when C code returns to the VM: signals.c */
 	incstack_poll_word *word;
 	const char *page; /* of its thread */
 
@@ -72,6 +74,7 @@ struct fiber {
 	struct fiber *next; /* in the queue */
 	struct fiber *all;  /* of all fibers */
 	struct oracle *oracle;
+	uint64_t vanished; /* barriers whose frames were popped without notice */
 };
 
 struct thread {
@@ -81,7 +84,8 @@ struct thread {
 	struct fiber *dead; /* a fiber that has ended but whose stack the thread still uses */
 	char *page;         /* read by the polls of compiled code: page.c */
 	uint64_t random;
-	value *free, *free_end; /* its part of the heap */
+	value *free, *free_end;    /* its part of the heap */
+	struct instants *instants; /* of its signals; null: it gets none */
 	pthread_t id;
 };
 
@@ -103,6 +107,9 @@ struct schedule {
 	/* Every fourth method decodes to so many more virtual frames, of which the library keeps
 	 * INCSTACK_VIRTUAL_MAX. Only if nothing is compiled: a compiled frame has several methods. */
 	int more_frames;
+	/* One of this many instructions of compiled code, and of the interpreter, is interrupted by a
+	 * signal whose handler takes a sample; 0: none. */
+	uint32_t signals;
 	bool lazily; /* frames are deoptimized lazily, whatever barriers exist: every mode does the same */
 	/* The profile to which all retrieved traces are added; may be null. */
 	struct incstack_profile *profile;
@@ -120,7 +127,8 @@ struct sampling {
 struct counters {
 	_Atomic uint64_t samples, mismatches, lost, exceptions, deopts, deopt_first, barrier_first,
 		osr, moved, inlined, gc, fibers, natives, threads, truncated, linked_samples,
-		linked_returns, pages, refused, no_thunk, no_arm, walks;
+		linked_returns, pages, refused, no_thunk, no_arm, walks, immediate, queued, biased,
+		later, unknown, vanished;
 	_Atomic uint64_t depths[4096];
 };
 extern struct counters counters;
@@ -244,6 +252,16 @@ struct site {
 	int32_t bci;
 	uint32_t depth;
 };
+/* Where code begins that belongs to a position: what is between two marks belongs to the first. Only
+ * made for signals. */
+struct mark {
+	uint32_t offset;
+	int16_t scope;
+	bool bare;       /* the stack pointer points at the return slot: there is no frame */
+	bool ending;     /* the frame returns without another poll */
+	bool unrecorded; /* the oracle's record does not have the frame */
+	int32_t bci;
+};
 struct scope {
 	struct method *method;
 	int16_t parent;
@@ -259,6 +277,8 @@ struct blob {
 	int32_t site_count;
 	struct scope scopes[SCOPES_MAX];
 	int scope_count;
+	struct mark *marks; /* sorted */
+	int mark_count;
 	uint32_t *offsets;                /* of the instructions of the outermost scope */
 	struct incstack_jit_code *listed; /* null: not registered with gdb */
 };
@@ -270,6 +290,8 @@ const struct blob *code_find(uintptr_t address);
 struct blob *blob_new(void);
 void blob_publish(struct blob *b);
 const struct site *blob_site(const struct blob *b, uintptr_t pc);
+const struct mark *blob_mark(const struct blob *b, uintptr_t pc); /* null: the VM has no signals */
+bool code_contains(uintptr_t pc);
 void jit_compile(struct thread *t, struct method *m);
 void method_set_interpreted(struct method *m);
 
@@ -279,6 +301,24 @@ bool listing_open(void);
 void listing_close(void);
 struct incstack_jit_code *listing_add(uintptr_t code, size_t size, const char *name);
 void listing_remove(struct incstack_jit_code *listed);
+
+/* ---- signals.c: signals at random instants, and what the library is told of them ------ */
+
+extern bool
+	stubs_step; /* whether the stubs load the flags of the fiber; set before they are made */
+void signals_open(void);
+void signals_begin(struct thread *t);
+void signals_end(struct thread *t);
+void signals_go_on(struct fiber *f);
+void signals_bytecode(struct fiber *f);
+void signals_drain(struct fiber *f);
+int signals_interrupted(void *context, const struct incstack_interruption *at,
+			struct incstack_top *top);
+/* The number of a position in a frame that has a frame pointer. */
+static inline uintptr_t position_number(uint64_t key)
+{
+	return (uintptr_t)1 << 63 | key;
+}
 
 /* ---- what the stubs call: on the C stack, with the registers in f. They return
  * the fiber that goes on. -------------------------------------------------------- */
@@ -384,6 +424,10 @@ struct fiber *poll(struct fiber *f, bool yield);
 struct oracle *oracle_new(void);
 void oracle_sample(struct fiber *f, uint64_t *random);
 void oracle_look(struct fiber *f);
+/* Asks for a sample in a signal handler. The record has `count` entries, and one more, `youngest`,
+ * if that is not 0. */
+void oracle_signal(struct fiber *f, size_t count, uint64_t youngest, uint64_t weight,
+		   const void *ucontext);
 void oracle_retrieve(struct fiber *f);
 void oracle_finish(struct fiber *f);
 void oracle_free(struct oracle *o);
