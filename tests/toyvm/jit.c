@@ -265,7 +265,8 @@ static void inline_call(struct compiler *c, const struct inlined *in, struct met
 static void ret(struct compiler *c, struct inlined *in, struct instruction ins, int32_t bci)
 {
 	struct emitter *e = &c->e;
-	emit_poll(c, in, bci, ins.depth, in->index == 0);
+	if (!in->index || !c->schedule->quiet)
+		emit_poll(c, in, bci, ins.depth, in->index == 0);
 	emit_load(e, RAX, RSP, operand(in, ins.depth - 1u));
 	EMIT(e, 0x49, 0x83, 0xee, 0x08); /* sub r14, 8 */
 	if (in->index) {

@@ -110,6 +110,7 @@ struct schedule {
 	/* One of this many instructions of compiled code, and of the interpreter, is interrupted by a
 	 * signal whose handler takes a sample; 0: none. */
 	uint32_t signals;
+	bool quiet; /* inlined returns do not poll, as in HotSpot */
 	bool lazily; /* frames are deoptimized lazily, whatever barriers exist: every mode does the same */
 	/* The profile to which all retrieved traces are added; may be null. */
 	struct incstack_profile *profile;
