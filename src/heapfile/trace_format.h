@@ -50,7 +50,8 @@ struct incstack__trace_slot {
 	uint64_t notes; /* bits of enum incstack__trace_note; a reader combines all slots with or */
 	uint64_t interrupting; /* events of signal handlers inside another event: not recorded */
 	uint64_t unwound;      /* traces that were compared with a walk by libunwind */
-	uint64_t reserved[3];  /* zero */
+	uint64_t failed_calls; /* system calls that returned EINTR because of a tick */
+	uint64_t reserved[2];  /* zero */
 	uint64_t end;          /* of the first slot: how the process ended; 0 in all others */
 };
 

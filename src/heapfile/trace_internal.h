@@ -35,6 +35,10 @@ struct incstack__trace_threads {
 	size_t count;
 };
 
+/* Adds up the counter slots of a file. Returns where the first damaged one is, or 0. */
+uint64_t incstack__trace_slots_read(const unsigned char *file,
+				    struct incstack__trace_totals *totals);
+
 /* Adds a thread; the numbers ascend. Each returns 0 or INCSTACK_ENOMEM. */
 int incstack__trace_threads_add(struct incstack__trace_threads *threads, uint32_t number,
 				const struct incstack__trace_tally *tally);

@@ -71,36 +71,13 @@ static const char *check_header(const struct incstack__trace_header *header, siz
 	return NULL;
 }
 
-/* Whether a slot is consistent: another process may have written anything to the file. */
-static int slot_is_sound(const struct incstack__trace_slot *slot, int first)
-{
-	static const uint64_t zero[sizeof(slot->reserved) / sizeof(uint64_t)];
-
-	return memcmp(slot->reserved, zero, sizeof(slot->reserved)) == 0 &&
-	       slot->notes >> INCSTACK__NOTE_COUNT == 0 &&
-	       slot->samples_started <= INCSTACK__TRACE_STARTED_MAX &&
-	       slot->unwound <= slot->samples_started &&
-	       (slot->end == 0 || (first && slot->end >> 16 == INCSTACK__TRACE_ENDED >> 16));
-}
-
 static void read_slots(struct incstack__trace_reader *reader)
 {
-	struct incstack__trace_slot slot;
-	uint64_t offset = INCSTACK__TRACE_HEADER_BYTES;
+	const uint64_t damaged = incstack__trace_slots_read(reader->data, &reader->totals);
 
-	for (; offset < INCSTACK__TRACE_START; offset += sizeof(slot)) {
-		memcpy(&slot, reader->data + offset, sizeof(slot));
-		if (!slot_is_sound(&slot, offset == INCSTACK__TRACE_HEADER_BYTES)) {
-			note_damage(reader, "a counter slot is damaged", offset);
-			reader->totals.damaged_slots++;
-			continue;
-		}
-		reader->totals.started += slot.samples_started;
-		reader->totals.interrupting += slot.interrupting;
-		reader->totals.unwound += slot.unwound;
-		reader->totals.notes |= slot.notes;
-		reader->totals.end |= slot.end;
-	}
+	if (damaged != 0)
+		reader->problem =
+			(struct incstack__trace_problem){"a counter slot is damaged", damaged};
 }
 
 /* ---- blocks ------------------------------------------------------------------ */

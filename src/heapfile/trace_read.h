@@ -72,6 +72,7 @@ struct incstack__trace_totals {
 	uint64_t started;         /* sum of the counters area */
 	uint64_t interrupting;    /* likewise: events that were not recorded */
 	uint64_t unwound;         /* likewise: traces that were compared with libunwind's */
+	uint64_t failed_calls;    /* likewise: system calls that a tick has interrupted */
 	uint64_t notes;           /* of all slots: bits of enum incstack__trace_note */
 	uint64_t end;             /* ENDED and a wait status; 0: unknown */
 	uint64_t damaged_slots;   /* whose counts were left out */

@@ -2,6 +2,10 @@
  *
  * What is known of the code that a signal has interrupted; see interrupted.h.
  */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+
 #include "interrupted.h"
 
 enum incstack__native_described
@@ -11,6 +15,19 @@ incstack__interrupted_is_described(const struct incstack__record *record,
 	return incstack__native_is_described(
 		incstack__record_find_rule,
 		(struct incstack__native_bounds){record->low, record->high}, top);
+}
+
+/* The signal is delivered before the instruction behind the system call runs. */
+int incstack__interrupted_failed_call(const ucontext_t *context)
+{
+	static const unsigned char instruction[] = {0x0f, 0x05}; /* syscall */
+	const greg_t *registers = context->uc_mcontext.gregs;
+	const uintptr_t call = (uintptr_t)registers[REG_RIP] - sizeof(instruction);
+	const uintptr_t page = call & ~(uintptr_t)4095;
+
+	return registers[REG_RAX] == -EINTR && page == ((call + 1) & ~(uintptr_t)4095) &&
+	       incstack__page_readable(page) &&
+	       memcmp((const void *)call, instruction, sizeof(instruction)) == 0;
 }
 
 static int is_in_own_stack(const struct incstack__record *record, uintptr_t sp)

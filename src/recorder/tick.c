@@ -200,12 +200,23 @@ static void handle(struct incstack__record *record, uint64_t ticks, const uconte
 		incstack__own_stack_run(record, sample, &tick);
 }
 
+static void count_failed_call(const struct incstack__record *record, const void *ucontext)
+{
+	const struct incstack__record *counting =
+		record != NULL ? record : incstack__recording.shared_record;
+
+	if (incstack__interrupted_failed_call(ucontext))
+		__atomic_add_fetch(&counting->slot->failed_calls, 1, __ATOMIC_RELAXED);
+}
+
 void incstack__tick(uint64_t ticks, const void *ucontext)
 {
 	struct incstack__record *record = incstack__record_local.mine;
 
 	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
 		return;
+	if (incstack__record_local.state == 0)
+		count_failed_call(record, ucontext);
 	if (record == NULL) {
 		count(incstack__recording.shared_record, INCSTACK__TICK_NO_RECORD, ticks);
 	} else if (incstack__record_local.state != 0) {

@@ -62,6 +62,11 @@ static void print_time(const struct tool_report *report, FILE *out)
 				    sizeof(reached)),
 			tool_amount(asked, "nanoseconds", wanted, sizeof(wanted)));
 	print_ticks(&totals->tally, out);
+	if (totals->failed_calls > 0)
+		fprintf(out,
+			"%" PRIu64 " system calls of the program returned EINTR because a tick "
+			"interrupted them\n",
+			totals->failed_calls);
 }
 
 static double share(uint64_t part, uint64_t total)

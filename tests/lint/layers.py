@@ -84,7 +84,7 @@ STRATA = {
     ),
     "heapfile": (
         "*_format *.h cct trace_modules trace_notes trace_write walks",
-        "trace_chunk trace_threads",
+        "trace_chunk trace_slots trace_threads",
         "spool_read trace_read",
         "replay",
     ),

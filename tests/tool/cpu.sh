@@ -94,7 +94,7 @@ elapsed() {
 	rm -f trace*
 	LD_PRELOAD=$(dirname "$tool")/libincstack_preload.so \
 		INCSTACK_HEAP="kind=1;elapsed=1;interval=$interval;crosscheck=$walker;file=$PWD/trace" \
-		"$target" "$@" 2>stderr || fail "$1: exit status $?"
+		"$target" "$@" >stdout 2>stderr || fail "$1: exit status $?"
 	"$tool" report trace >report 2>>stderr
 	[[ $walker == no ]] ||
 		(($(sed -n 's/^\([0-9]*\) traces were compared .* 0 differ$/\1/p' report) > 0)) ||
@@ -119,6 +119,16 @@ test_fiber() {
 	elapsed 100000 own fiber
 	has ';outer;inner '
 	! grep 'the clocks of the threads say 0 ns' report || fail "the thread used no time"
+}
+
+# Calls that the kernel does not restart after a signal are counted.
+test_failed_calls() {
+	local interrupted
+	elapsed 5000000 no waits
+	interrupted=$(sed -n 's/ interrupted$//p' stdout)
+	((interrupted > 0)) || fail "nothing was interrupted"
+	grep -q "^$interrupted system calls of the program returned EINTR" report ||
+		fail "$interrupted calls were interrupted: $(cat report)"
 }
 
 # Threads that throw, fork, execute, load and unload, and end, under as many signals as come.

@@ -208,7 +208,8 @@ static int damage_noticed(const unsigned char *data, size_t size)
 	totals = incstack__trace_reader_totals(reader);
 	noticed = incstack__trace_reader_problem(reader).what != NULL ||
 		  totals->truncated_bytes > 0 || totals->notes != 0 || totals->interrupting != 0 ||
-		  totals->unwound != 0 || !(totals->tally.flags & INCSTACK__TRACE_TALLY_PROCESS) ||
+		  totals->unwound != 0 || totals->failed_calls != 0 ||
+		  !(totals->tally.flags & INCSTACK__TRACE_TALLY_PROCESS) ||
 		  totals->started != totals->traces;
 	incstack__replay_free(&replay);
 	incstack__trace_close(reader);
