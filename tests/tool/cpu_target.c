@@ -14,9 +14,12 @@
  *   crowd    in 60 threads that call nothing that a recorder could interpose
  *   named    in two threads that name themselves red, and in one that gets the name late just before
  *            the program ends; each allocates, too
+ *   waits    not at all: it waits fifty times for nothing, and prints how often that was interrupted
  *   fiber    on a stack of 6 KiB; a store below it is a fault
  */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -123,6 +126,16 @@ static int sigprof(void)
 		return 1;
 	outer();
 	return own_ticks == 0;
+}
+
+static int waits(void)
+{
+	int interrupted = 0;
+
+	for (int i = 0; i < 50; i++)
+		interrupted += poll(NULL, 0, 20) != 0 && errno == EINTR;
+	printf("%d interrupted\n", interrupted);
+	return 0;
 }
 
 static int users(void)
@@ -254,6 +267,8 @@ int main(int arguments, char **argv)
 		return in_thread(masked, NULL);
 	if (strcmp(how, "created") == 0)
 		return created();
+	if (strcmp(how, "waits") == 0)
+		return waits();
 	if (strcmp(how, "sigprof") == 0)
 		return sigprof();
 	if (strcmp(how, "users") == 0)
