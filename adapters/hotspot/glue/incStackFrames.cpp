@@ -20,16 +20,20 @@
 #include <incstack/incstack_jvmti.h>
 
 struct incstack_runtime *IncStackFrames::incremental;
+struct incstack_runtime *IncStackFrames::intercepting;
 struct incstack_runtime *IncStackFrames::full;
 struct incstack__methods *IncStackFrames::methods;
 
 static const uint32_t MethodsMost = 1u << 22;
 
-/* The barrier distance is one: a thread may be sampled after its youngest frame has compared
- * the stack pointer and before it has returned. */
-static const int Distance = 1;
+/* The barrier distances, in frames. An intercepted return saves the registers, finds its frame and
+ * enters the library. That takes as long as walking over some ten frames, which would mostly be
+ * returned to soon. The least is 1, because a thread may be sampled after its youngest frame has
+ * compared the stack pointer and before it has returned. */
+static const int Distance = 15;
+static const int LeastDistance = 1;
 
-static bool create(uint32_t mode, struct incstack_runtime **runtime)
+static bool create(uint32_t mode, int distance, struct incstack_runtime **runtime)
 {
 	static struct incstack_embedder embedder;
 	embedder.size = sizeof(embedder);
@@ -41,7 +45,7 @@ static bool create(uint32_t mode, struct incstack_runtime **runtime)
 	options.size = sizeof(options);
 	options.embedder = &embedder;
 	options.mode = mode;
-	options.distance = Distance;
+	options.distance = distance;
 	return incstack_runtime_create(&options, runtime) == 0;
 }
 
@@ -50,8 +54,10 @@ bool IncStackFrames::open()
 	if (methods == NULL)
 		methods = incstack__methods_create(MethodsMost);
 	return methods != NULL &&
-	       (incremental != NULL || create(INCSTACK_MODE_PATCH, &incremental)) &&
-	       (full != NULL || create(INCSTACK_MODE_FULL, &full));
+	       (incremental != NULL || create(INCSTACK_MODE_PATCH, Distance, &incremental)) &&
+	       (intercepting != NULL ||
+		create(INCSTACK_MODE_PATCH, LeastDistance, &intercepting)) &&
+	       (full != NULL || create(INCSTACK_MODE_FULL, Distance, &full));
 }
 
 bool IncStackFrames::is_java(const frame &f)

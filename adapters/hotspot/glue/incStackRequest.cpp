@@ -341,6 +341,11 @@ void IncStackRequests::set_check(bool on)
 	Atomic::store(&Checking, on);
 }
 
+bool IncStackRequests::is_checking()
+{
+	return Atomic::load(&Checking);
+}
+
 void IncStackRequests::request_statistics(struct incstack_jvmti_statistics *s)
 {
 	uint64_t refused;

@@ -64,6 +64,7 @@ class IncStackRequests : AllStatic
 	static void statistics(JavaThread *current, struct incstack_jvmti_statistics *statistics);
 	static jvmtiError release(struct incstack_jvmti_traces *traces);
 	static void set_check(bool on);
+	static bool is_checking();
 	/* Counts the traces and the counters of a thread that ends. */
 	static void thread_ends(const IncStackThread *thread);
 	/* The fields that concern requests. */

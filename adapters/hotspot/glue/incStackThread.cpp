@@ -31,10 +31,19 @@ IncStackThread::IncStackThread(JavaThread *thread)
 	incstack__seen_init(&_seen);
 }
 
+/* Returns the runtime of the next thread. While traces are checked, every other thread intercepts as
+ * many returns as possible. */
+static struct incstack_runtime *runtime_of_next()
+{
+	static uint32_t count;
+	return IncStackRequests::is_checking() && Atomic::fetch_and_add(&count, 1u) % 2 == 0
+		       ? IncStackFrames::intercepting
+		       : IncStackFrames::incremental;
+}
+
 bool IncStackThread::open()
 {
-	return incstack_stack_create_embedder(IncStackFrames::incremental, &_identity, &_stack) ==
-		       0 &&
+	return incstack_stack_create_embedder(runtime_of_next(), &_identity, &_stack) == 0 &&
 	       incstack_stack_create_embedder(IncStackFrames::full, &_full_identity, &_full) == 0;
 }
 

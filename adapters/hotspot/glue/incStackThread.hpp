@@ -107,6 +107,8 @@ class IncStackFrames : AllStatic
 			  struct incstack_virtual_frame *out, int max);
 
 	static struct incstack_runtime *incremental;
+	/* Likewise, with the least barrier distance: for tests, since it intercepts most returns. */
+	static struct incstack_runtime *intercepting;
 	static struct incstack_runtime *full;
 	static struct incstack__methods *methods;
 	/* Creates the runtimes at the first use. Returns false if there is no memory. */
