@@ -4,6 +4,7 @@
  */
 #include "collector.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -231,9 +232,14 @@ void agent_collector_tree(struct agent_collector *collector, const char *root,
 
 void agent_collector_lose(struct agent_collector *collector, uint64_t samples)
 {
-	pthread_mutex_lock(&collector->lock);
-	collector->counts.lost += samples;
-	pthread_mutex_unlock(&collector->lock);
+	atomic_fetch_add_explicit(&collector->lost, samples, memory_order_relaxed);
+}
+
+/* Moves the losses that were counted without the lock to the others. Called under the lock. */
+static void gather_losses(struct agent_collector *collector)
+{
+	collector->counts.lost +=
+		atomic_exchange_explicit(&collector->lost, 0, memory_order_relaxed);
 }
 
 struct incstack_profile *agent_collector_take(struct agent_collector *collector, bool last,
@@ -242,6 +248,7 @@ struct incstack_profile *agent_collector_take(struct agent_collector *collector,
 	struct incstack_profile *taken = NULL, *fresh = NULL;
 
 	pthread_mutex_lock(&collector->lock);
+	gather_losses(collector);
 	*counts = collector->counts;
 	if (last || !incstack_profile_create(kinds, 1, &fresh)) {
 		taken = collector->profile;
@@ -260,6 +267,7 @@ int agent_collector_read(struct agent_collector *collector,
 	int error = INCSTACK_EINVAL;
 
 	pthread_mutex_lock(&collector->lock);
+	gather_losses(collector);
 	if (collector->profile)
 		error = read(context, collector->profile, &collector->counts);
 	pthread_mutex_unlock(&collector->lock);

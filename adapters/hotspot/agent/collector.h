@@ -35,6 +35,7 @@ struct agent_collector {
 	pthread_mutex_t lock;
 	struct incstack_profile *profile;
 	struct agent_counts counts;
+	_Atomic(uint64_t) lost;                /* more of them, without the lock */
 	struct incstack_frame_object *objects; /* of one walk */
 	size_t objects_room;
 	const struct incstack_frame_object **way; /* the path of the last trace of a tree */
@@ -55,6 +56,7 @@ void agent_collector_walk(struct agent_collector *collector, const char *root,
 void agent_collector_tree(struct agent_collector *collector, const char *root,
 			  const struct incstack_tree *tree);
 
+/* Counts samples that were lost. Never waits. */
 void agent_collector_lose(struct agent_collector *collector, uint64_t samples);
 
 /* Hands over the profile and its counts, and starts a new one unless it is the last part. If there

@@ -79,11 +79,15 @@ static void root_of(struct agent_session *session, JNIEnv *jni,
 	(*session->jvmti)->Deallocate(session->jvmti, (unsigned char *)info.name);
 }
 
+/* Holds the lock only for the sum of all traces, because the sampler's thread takes it at each tick. */
 static void note_latencies(struct agent_session *session, const struct incstack_tree *tree)
 {
-	pthread_mutex_lock(&session->lock);
+	struct agent_latency sum = {.count = 0};
+
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
-		agent_latency_add(&session->counted.latency, t->weight);
+		agent_latency_add(&sum, t->weight);
+	pthread_mutex_lock(&session->lock);
+	agent_latency_merge(&session->counted.latency, &sum);
 	pthread_mutex_unlock(&session->lock);
 }
 

@@ -124,6 +124,34 @@ START_TEST(parts_begin_anew_and_the_last_ends_all)
 }
 END_TEST
 
+static int lose_more(void *context, const struct incstack_profile *profile,
+		     const struct agent_counts *counts)
+{
+	(void)profile;
+	ck_assert_uint_eq(counts->lost, 2);
+	agent_collector_lose(context, 3);
+	return 0;
+}
+
+START_TEST(losses_are_counted_while_the_profile_is_in_use)
+{
+	struct agent_collector collector;
+	struct agent_counts counts;
+	struct incstack_profile *profile;
+
+	ck_assert(agent_collector_open(&collector));
+	agent_collector_lose(&collector, 2);
+	ck_assert_int_eq(agent_collector_read(&collector, lose_more, &collector), 0);
+	profile = agent_collector_take(&collector, false, &counts);
+	ck_assert_uint_eq(counts.lost, 5);
+	incstack_profile_destroy(profile);
+	profile = agent_collector_take(&collector, true, &counts);
+	ck_assert_uint_eq(counts.lost, 0);
+	incstack_profile_destroy(profile);
+	agent_collector_close(&collector);
+}
+END_TEST
+
 /* ---- without memory ----------------------------------------------------------------- */
 
 enum { WALKS = 15, DEEP = 300, TREES = 6 };
@@ -228,6 +256,7 @@ int main(void)
 	tcase_add_test(tests, walks_are_counted_and_compared_with_the_last_of_their_thread);
 	tcase_add_test(tests, trees_are_counted_by_what_they_share);
 	tcase_add_test(tests, parts_begin_anew_and_the_last_ends_all);
+	tcase_add_test(tests, losses_are_counted_while_the_profile_is_in_use);
 	tcase_add_test(tests, without_memory_samples_are_lost_and_counted);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
