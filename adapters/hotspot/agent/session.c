@@ -66,8 +66,10 @@ static void set_events(struct agent_session *session, bool on)
 {
 	const jvmtiEvent events[] = {JVMTI_EVENT_THREAD_START, JVMTI_EVENT_THREAD_END,
 				     JVMTI_EVENT_CLASS_PREPARE};
+	/* The traces of the extension have names without jmethodIDs, and need no classes. */
+	size_t count = session->technique->retrieve ? 2 : 3;
 
-	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+	for (size_t i = 0; i < count; i++)
 		(void)(*session->jvmti)
 			->SetEventNotificationMode(
 				session->jvmti, on ? JVMTI_ENABLE : JVMTI_DISABLE, events[i], NULL);
