@@ -178,6 +178,8 @@ static bool *flag_of(struct reading *reading, const char *name)
 		return &o->threads;
 	if (!strcmp(name, "waiting"))
 		return &o->waiting;
+	if (!strcmp(name, "realtime"))
+		return &o->realtime;
 	if (!strcmp(name, "stats"))
 		return &o->stats;
 	if (!strcmp(name, "check"))
@@ -197,8 +199,8 @@ static bool read_command(struct reading *reading, const struct item *item)
 		}
 	return complain(reading, "unknown option ", item->name,
 			"; known are interval, mode, file, format, duration, split, samples, "
-			"depth, threads, waiting, lines, stats, check, and the commands start, "
-			"stop, dump, next, status");
+			"depth, threads, waiting, lines, realtime, stats, check, and the commands "
+			"start, stop, dump, next, status");
 }
 
 static bool read_item(struct reading *reading, struct item *item)

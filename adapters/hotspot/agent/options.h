@@ -42,6 +42,7 @@ struct agent_options {
 	bool threads;         /* thread names as roots */
 	bool waiting;         /* waiting threads, too */
 	bool lines;           /* contexts with line numbers */
+	bool realtime;        /* the sampler has a real-time priority, if that is allowed */
 	bool stats;
 	bool check;
 	char file[AGENT_FILE_MAX]; /* a template: see names.h */

@@ -3,8 +3,13 @@
  * The thread that samples: at each time of a grid of absolute times it lets the technique take
  * samples. Times that have passed by then are missed, and their samples lost.
  */
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
 #include <incstack/sampler.h>
 
+#include "say.h"
 #include "session.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -145,6 +150,17 @@ static bool take_ticks(struct agent_session *session, JNIEnv *jni)
 	return true;
 }
 
+/* Without a real-time priority the kernel may let another thread run on for some milliseconds. */
+static void be_prompt(const struct agent_options *options)
+{
+	const struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+
+	incstack_sampler_be_prompt();
+	if (options->realtime && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest))
+		agent_say("the sampler gets no real-time priority (%s); it samples without",
+			  strerror(errno));
+}
+
 static void JNICALL run(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
 {
 	struct agent_session *session = argument;
@@ -153,7 +169,7 @@ static void JNICALL run(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
 
 	(void)jvmti;
 	agent_retriever_start(session, jni);
-	incstack_sampler_be_prompt();
+	be_prompt(&session->options);
 	agent_threads_remove(&session->threads, jni, session->sampler);
 	over = take_ticks(session, jni);
 	pthread_mutex_lock(&session->lock);

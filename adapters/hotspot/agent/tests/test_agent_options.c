@@ -42,6 +42,7 @@ START_TEST(nothing_means_the_defaults)
 		ck_assert_uint_eq(o.depth, 2048);
 		ck_assert_int_eq(o.format, INCSTACK_FORMAT_HTML);
 		ck_assert(!o.threads && !o.waiting && !o.lines && !o.stats && !o.check);
+		ck_assert(!o.realtime);
 		ck_assert_str_eq(o.file, "incstack-%p.html");
 	}
 }
@@ -51,7 +52,7 @@ START_TEST(all_options_are_read)
 {
 	struct agent_options o = read_good("interval=250us,mode=partial-incremental,file=a.pb.gz,"
 					   "duration=1.5s,split=100ms,samples=3,depth=70,threads,"
-					   "waiting=yes,lines=no,stats=on,check=1");
+					   "waiting=yes,lines=no,stats=on,check=1,realtime");
 
 	ck_assert_uint_eq(o.interval_ns, 250000);
 	ck_assert_int_eq(o.mode, AGENT_MODE_PARTIAL_INCREMENTAL);
@@ -61,7 +62,7 @@ START_TEST(all_options_are_read)
 	ck_assert_uint_eq(o.split_ns, 100000000);
 	ck_assert_uint_eq(o.samples, 3);
 	ck_assert_uint_eq(o.depth, 70);
-	ck_assert(o.threads && o.waiting && !o.lines && o.stats && o.check);
+	ck_assert(o.threads && o.waiting && !o.lines && o.stats && o.check && o.realtime);
 	ck_assert(!read_good("threads=no,threads=off,threads=0,threads=false").threads);
 }
 END_TEST
