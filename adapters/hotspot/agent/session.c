@@ -179,9 +179,11 @@ void agent_session_say_stats(const struct agent_session *session,
 	const struct agent_part *part = &figures->part;
 
 	agent_say("ticks=%" PRIu64 " missed=%" PRIu64 " wanted=%" PRIu64 " virtual=%" PRIu64
-		  " latency_us p2=%.1f p25=%.1f p50=%.1f p75=%.1f p97=%.1f max=%.1f",
+		  " latency_us p2=%.1f p25=%.1f p50=%.1f p75=%.1f p97=%.1f max=%.1f "
+		  "processor_ms=%.1f",
 		  part->ticks, part->missed, part->wanted, part->virtual_samples, us(part, 0.025),
-		  us(part, 0.25), us(part, 0.5), us(part, 0.75), us(part, 0.975), us(part, 1));
+		  us(part, 0.25), us(part, 0.5), us(part, 0.75), us(part, 0.975), us(part, 1),
+		  (double)figures->processor_ns / 1e6);
 	agent_say("traces=%" PRIu64 " crosschecked=%" PRIu64 " mismatches=%" PRIu64 " lost=%" PRIu64
 		  " truncated=%" PRIu64 " returns=%" PRIu64 " stale=%" PRIu64
 		  " mode=%s depth_mean=%.2f popped_mean=%.2f",
@@ -214,9 +216,13 @@ static void write_part(struct agent_session *session, const struct incstack_prof
 
 static void count(struct agent_session *session, struct agent_figures *figures)
 {
+	uint64_t now;
+
 	pthread_mutex_lock(&session->lock);
 	figures->part = session->counted;
 	pthread_mutex_unlock(&session->lock);
+	now = agent_threads_processor_time(&session->threads);
+	figures->processor_ns = now > session->processor_ns ? now - session->processor_ns : 0;
 	session->technique->count(session, figures);
 }
 
@@ -236,6 +242,7 @@ static struct incstack_profile *take_part(struct agent_session *session, bool la
 	session->counted = (struct agent_part){0};
 	pthread_mutex_unlock(&session->lock);
 	session->before = session->now;
+	session->processor_ns += figures->processor_ns;
 	return profile;
 }
 

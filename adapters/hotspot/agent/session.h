@@ -39,6 +39,7 @@ struct agent_figures {
 	struct agent_counts counts;
 	struct agent_part part;
 	uint64_t crosschecked, mismatches, returns, stale;
+	uint64_t processor_ns; /* of the threads that could be sampled */
 };
 
 struct agent_technique {
@@ -92,6 +93,7 @@ struct agent_session {
 	struct incstack_jvmti_statistics before, now; /* when the part began, and at `count` */
 	char *name, *file;                            /* what `source` found last */
 
+	uint64_t processor_ns; /* of the threads, when the part began */
 	time_t start;
 	uint64_t start_ns, part_ns; /* CLOCK_MONOTONIC; of the part */
 	uint32_t part;

@@ -49,6 +49,39 @@ static void free_thread(JNIEnv *jni, struct agent_thread *thread)
 	free(thread);
 }
 
+/* ---- processor time ---- */
+
+/* 0 if the JVM cannot tell. */
+static uint64_t time_of(const struct agent_threads *threads, const struct agent_thread *thread)
+{
+	jlong ns = 0;
+
+	if ((*threads->jvmti)->GetThreadCpuTime(threads->jvmti, thread->ref, &ns) || ns < 0)
+		return 0;
+	return (uint64_t)ns;
+}
+
+static uint64_t time_since(const struct agent_threads *threads, const struct agent_thread *thread)
+{
+	uint64_t now = time_of(threads, thread);
+
+	return now > thread->began_ns ? now - thread->began_ns : 0;
+}
+
+uint64_t agent_threads_processor_time(struct agent_threads *threads)
+{
+	uint64_t sum;
+
+	pthread_mutex_lock(&threads->lock);
+	sum = threads->ended_ns;
+	for (uint32_t i = threads->count; i; i--) {
+		sum += time_since(threads, threads->cursor);
+		threads->cursor = threads->cursor->next;
+	}
+	pthread_mutex_unlock(&threads->lock);
+	return sum;
+}
+
 /* ---- life ---- */
 
 static struct agent_thread *record_of(struct agent_threads *threads, jthread thread)
@@ -66,6 +99,7 @@ static bool add(struct agent_threads *threads, struct agent_thread *made)
 	if (!threads->open || record_of(threads, made->ref) ||
 	    (*threads->jvmti)->SetThreadLocalStorage(threads->jvmti, made->ref, made))
 		return false;
+	made->began_ns = time_of(threads, made);
 	link_in(threads, made);
 	return true;
 }
@@ -112,6 +146,7 @@ void agent_threads_remove(struct agent_threads *threads, JNIEnv *jni, jthread th
 	record = threads->open ? record_of(threads, thread) : NULL;
 	if (record) {
 		(*threads->jvmti)->SetThreadLocalStorage(threads->jvmti, thread, NULL);
+		threads->ended_ns += time_since(threads, record);
 		link_out(threads, record);
 	}
 	pthread_mutex_unlock(&threads->lock);

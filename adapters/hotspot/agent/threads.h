@@ -16,6 +16,7 @@ struct agent_thread {
 	jthread ref;                        /* global */
 	char *name;                         /* null: not asked for yet */
 	uint32_t references;
+	uint64_t began_ns;           /* its processor time when it was added */
 	struct agent_last_walk last; /* only the sampler uses it */
 };
 
@@ -25,7 +26,8 @@ struct agent_threads {
 	bool open;
 	struct agent_thread *cursor; /* where the next choice begins; null: no thread */
 	uint32_t count;
-	uint64_t refused; /* threads for which there was no memory */
+	uint64_t refused;  /* threads for which there was no memory */
+	uint64_t ended_ns; /* processor time of threads that are not there any more */
 };
 
 /* The result of a choice. */
@@ -42,6 +44,9 @@ void agent_threads_close(struct agent_threads *threads, JNIEnv *jni);
 void agent_threads_add(struct agent_threads *threads, JNIEnv *jni, jthread thread);
 void agent_threads_add_all(struct agent_threads *threads, JNIEnv *jni);
 void agent_threads_remove(struct agent_threads *threads, JNIEnv *jni, jthread thread);
+
+/* The processor time in ns that the threads have used since they were added, also those that ended. */
+uint64_t agent_threads_processor_time(struct agent_threads *threads);
 
 /* Chooses up to `wanted` threads that run, the next ones of the ring each time. With `waiting`
  * also threads that wait, split as incstack_safepoint_split does. Drop each one of them. */

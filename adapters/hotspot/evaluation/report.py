@@ -78,11 +78,18 @@ def write_overhead(file, rows, interval, measure, name):
 # ---- samples --------------------------------------------------------------------------------
 
 
+def milliseconds(interval):
+    return float(interval.removesuffix("ms"))
+
+
 def samples_line(workload, technique, runs):
     obtained = [r["stats"]["traces"] / max(1, r["latency"][2]) for r in runs]
+    allowed = [100 * r["stats"]["traces"] * milliseconds(r["key"][2]) / max(0.1, r["threads_ms"])
+               for r in runs if "threads_ms" in r]
     missed = [r["latency"][1] / max(1, r["latency"][0] + r["latency"][1]) for r in runs]
     middle = [statistics.median(r["latency"][k] for r in runs) for k in range(3, 9)]
-    return [workload, technique, cell(obtained, 100), cell(missed, 100),
+    return [workload, technique, cell(obtained, 100), cell(allowed),
+            cell(missed, 100),
             cell([r["stats"]["traces"] for r in runs]),
             cell([r["stats"]["truncated"] for r in runs]),
             cell([r["stats"]["depth_mean"] for r in runs]), *(f"{value:.0f}" for value in middle)]
@@ -94,11 +101,12 @@ def write_samples(file, rows, interval):
         runs = [row for row in good(rows) if row["key"][:3] == (workload, technique, interval)]
         if runs and technique == "jfr":
             counts = [row["samples"] for row in runs]
-            lines.append([workload, technique, "", "", cell(counts), *[""] * 8])
+            lines.append([workload, technique, "", "", "", cell(counts), *[""] * 8])
         elif runs:
             lines.append(samples_line(workload, technique, runs))
     table(file, f"Samples and their latency in us, every {interval}",
-          ["workload", "technique", "obtained, % of expected", "times missed, %", "samples",
+          ["workload", "technique", "obtained, % of expected", "% of processor time",
+           "times missed, %", "samples",
            "truncated", "frames", "2.5 %", "25 %", "50 %", "75 %", "97.5 %", "largest"], lines)
 
 

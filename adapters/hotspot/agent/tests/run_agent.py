@@ -7,16 +7,17 @@ looked for may not have been sampled yet. Then the test is tried again, with twi
 import glob
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 
 from harness import (LIMIT, STATS, WORK_MS, NotSeenYet, Setting, folded, load_by_jcmd,
                      load_when_ready, one_start_one_result, present, require, run, running, stats,
                      stats_of_parts)
+from priority import realtime
 
 
 # ---- modes and formats ------------------------------------------------------------------
@@ -140,56 +141,19 @@ def files_that_cannot_be_written():
     require(os.path.exists("gone/x.html"), lines)
 
 
-# ---- priority -------------------------------------------------------------------------------
+# ---- processor time -------------------------------------------------------------------------
 
-def may_be_real_time():
-    """Whether a child of ours, which is what the program is, too, may have such a priority."""
-    child = os.fork()
-    if not child:
-        try:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-            os._exit(0)
-        except OSError:
-            os._exit(1)
-    return os.waitpid(child, 0)[1] == 0
-
-
-def policy_of_sampler(process):
-    for thread in map(int, os.listdir(f"/proc/{process}/task")):
-        with open(f"/proc/{process}/task/{thread}/comm", encoding="utf-8") as file:
-            if file.read() == "incstack sample\n":
-                return os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK
-    return None
-
-
-def becomes(process, policy):
-    """Whether the sampler gets the policy, soon after its session has started."""
-    for _ in range(200):
-        if policy_of_sampler(process) == policy:
-            return True
-        time.sleep(0.01)
-    return False
-
-
-def sampled_with(java, options, policy, line):
-    load_when_ready(java, f"interval=1ms,file={os.path.abspath('r.folded')}{options}")
-    lines = [java.stderr.readline() for _ in range(1 + len(line))]
-    require(all(any(part in s for s in lines) for part in ["sampling every", *line]), lines)
-    require(becomes(java.pid, policy), lines)
-    load_by_jcmd(java, "stop")
-    require("samples written" in java.stderr.readline(), options)
-
-
-def realtime():
-    without = ["prlimit", "--rtprio=0", "--"]
-    if os.getuid() == 0:
-        without += ["setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice"]
-    with running(*without) as java:
-        sampled_with(java, ",realtime", os.SCHED_OTHER, ["no real-time priority"])
-    if may_be_real_time():
-        with running() as java:
-            sampled_with(java, "", os.SCHED_OTHER, [])
-            sampled_with(java, ",realtime", os.SCHED_FIFO, [])
+def processor_time():
+    """Of the threads of the program, which have ended by then: most of what its process uses if nothing
+    is compiled."""
+    for split, parts in (("", 1), (",split=50ms", 4)):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        lines = run(f"interval=10ms,file=c.folded,stats{split}", "work", WORK_MS, flags=["-Xint"])
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = 1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        found = [float(s.rpartition(" processor_ms=")[2]) for s in lines if " ticks=" in s]
+        require(sum(found) < used, found, used)
+        present(len(found) >= parts and sum(found) > used / 3, found, used)
 
 
 # ---- what is refused ------------------------------------------------------------------------
