@@ -147,6 +147,16 @@ class Insert(unittest.TestCase):
         self.insert("--undo", self.tree)
         self.assertEqual(self.read(), TREE)
 
+    def test_an_older_insertion_is_refused_and_can_be_undone(self):
+        self.insert(self.tree)
+        self.edit(SHARE + "runtime/thread.hpp", "volatile uint64_t", "volatile uint32_t")
+        said = self.refuse(self.tree)
+        self.assertIn("another version", said)
+        self.assertIn(f"`insert --undo {self.tree}`", said)
+        self.assertEqual(said.strip().count("\n"), 0)
+        self.insert("--undo", self.tree)
+        self.assertEqual(self.read(), TREE)
+
     def test_an_unexpected_place_is_refused(self):
         for name, old, new in (
                 (SHARE + "runtime/stackWatermark.hpp", "void before_unwind();", "void gone();"),
