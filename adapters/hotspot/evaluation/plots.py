@@ -9,7 +9,8 @@ import sys
 from results import MODES, TECHNIQUES, good, intervals_of, overheads, quartiles, workloads_of
 
 COLORS = {"jvmti": "#a03020", "partial": "#d08030", "incremental": "#4070b0",
-          "partial-incremental": "#208050", "jfr": "#707070"}
+          "partial-incremental": "#208050", "partial-incremental+realtime": "#60b080",
+          "jfr": "#707070"}
 
 
 def series(name, lines):

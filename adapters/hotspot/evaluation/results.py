@@ -7,7 +7,7 @@ import os
 import statistics
 
 MODES = ("jvmti", "partial", "incremental", "partial-incremental")
-TECHNIQUES = (*MODES, "jfr")
+TECHNIQUES = (*MODES, "partial-incremental+realtime", "jfr")
 
 
 def profile_name(key):
