@@ -221,6 +221,44 @@ signals() {
 		fail "the position of the poll was taken for that of the signal"
 }
 
+# LAYER NAME ARGUMENTS: runs the oracle, and says how many traces the layer has compared. Zero fail.
+layer() {
+	local says
+	# shellcheck disable=SC2086 # words
+	says=$("$oracle" $3) || fail "$1: $says"
+	says=$(grep -oE "\b$2=[0-9]+" <<<"$says" | head -n 1)
+	echo "$1: compared ${says#*=}"
+	((${says#*=} > 0)) || fail "$1: nothing was compared"
+}
+
+# LAYER FAULT ARGUMENTS: the layer finds the bug; those below it, in the following ARGUMENTS, do not.
+only() {
+	local number below
+	number=$(number_of "$2")
+	found "$1: $2" "$number" 1 "$3" || fail "$1 does not find $2"
+	shift 3
+	for below in "$@"; do
+		# shellcheck disable=SC2086 # words
+		"$faulty" --seed 5 --programs 4 --threads 1 --fault "$number" $below >/dev/null 2>&1 ||
+			fail "a layer below finds $2, too: $below"
+	done
+}
+
+# Each layer is checked against the one below it: the VM's own record, full walks at polls, incremental
+# traces at polls, and those of signals. Each has a bug that it finds and that does not show below it.
+layers() {
+	local full="--mode full --fuel 300 --programs 4" both="--compare full --fuel 300 --programs 4"
+	local signals="--signals 20 --fuel 300"
+	layer "full walks at polls" samples "--seed 31 --threads 1 $full"
+	layer "incremental at polls" samples "--seed 31 --threads 1 $both"
+	layer "by signals, in the handler" immediate "--seed 9 --programs 6 --threads 1 $signals"
+	layer "by signals, from the queue" queued "--seed 9 --programs 6 --threads 1 $signals"
+	[[ -x $faulty ]] || return 0
+	only "full walks at polls" BUG_NEXT_CALL "$full"
+	only "incremental at polls" FAULT_GAP_FORGOTTEN "$both" "$full"
+	only "by signals" FAULT_QUEUED_AT_POLL "$signals" "$full" "$both"
+}
+
 # Stacks lie further from each other than that: what is more is a switch of stacks.
 memcheck() {
 	command valgrind -q --error-exitcode=9 --max-stackframe=65536 --leak-check=full \
