@@ -17,6 +17,7 @@ enum {
 	FAULT_FP_NOT_MOVED,        /* a moved stack's saved frame pointer stays */
 	FAULT_VIRTUAL_DROPPED,     /* decoding keeps only the innermost frame */
 	FAULT_QUEUED_AT_POLL,      /* a trace from the queue shows where the frame is at the poll */
+	FAULT_INTERRUPTED_AS_CALL, /* an interrupted position is taken for a return address */
 };
 
 #ifdef INCSTACK_FAULT

@@ -8,6 +8,7 @@
 #include "decode.h"
 #include "distance.h"
 #include "fast_walk.h"
+#include "fault.h"
 #include "operation.h"
 #include "sample.h"
 #include "walk.h"
@@ -162,7 +163,8 @@ static int take_interrupted(stack *s, uint64_t id, uint64_t weight, const struct
 		s->stats.lost_unwind++;
 		return INCSTACK_EUNWIND;
 	}
-	const uint32_t exact = at.exact ? INCSTACK_TOP_EXACT : 0u;
+	const uint32_t exact =
+		at.exact && !FAULT(FAULT_INTERRUPTED_AS_CALL) ? INCSTACK_TOP_EXACT : 0u;
 	const struct incstack_top from = {at.pc, at.sp, at.fp, 0, exact | INCSTACK_TOP_INTERRUPTED,
 					  0};
 	return take(s, id, weight, &from, true);
