@@ -5,63 +5,14 @@
 # killed, in functions with known names; see attach_target.c. Where the kernel allows no samples, the
 # tests are skipped (77).
 set -euo pipefail
-tool=$1 target=$2
-pids=()
+tool=$1 target=$2 command=cpu
 frames='outer(;(inner(;leaf)?|twin(;twig)?))?' # what a trace may end with
 
-# shellcheck source=tests/tool/common.sh
-. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-
-# begin COMMAND...: runs it in the background until it has written a line. Its number is in $pid.
-begin() {
-	: >begun
-	"$@" >begun &
-	pid=$!
-	pids+=("$pid")
-	until [[ -s begun ]]; do kill -0 "$pid"; done
-}
-
-# attach ARGUMENTS...: incstack cpu -p, whatever its exit status, which is in $status.
-attach() {
-	status=0
-	timeout 60 "$tool" cpu "$@" >stdout 2>stderr </dev/null || status=$?
-	keep_sums
-}
-
-# during COMMAND...: attaches to the command from before it works until it ends; $ended is its status.
-during() {
-	rm -f go
-	begin "$@"
-	timeout 60 "$tool" cpu -o trace -i "${interval:-1ms}" -p "$pid" 2>stderr &
-	until grep -q 'sampling process' stderr; do kill -0 $!; done
-	: >go
-	status=0 ended=0
-	wait $! || status=$?
-	wait "$pid" || ended=$?
-	keep_sums
-	grep -q "process $pid has ended" stderr || fail "does not say that the program has ended"
-	adds_up
-}
+# shellcheck source=tests/tool/attach_common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/attach_common.sh"
 
 spent() { { grep -E "$1" trace.folded || true; } | awk '{ sum += $NF } END { print sum + 0 }'; }
 has() { (($(spent "$1") > 0)) || fail "no time in $1: $(cat trace.folded)"; }
-
-adds_up() {
-	equal status "$status" 0
-	equal expected "$(tick expected)" \
-		$(($(tick taken) + $(tick queued) + $(tick failed) + $(tick lost)))
-	equal traces "$(value traces)" "$(tick taken)"
-	equal "lost traces" "$(value lost)" 0
-	((${1:-1} == 0 || $(tick taken) > 0)) || fail "no trace"
-}
-
-# What a process has that an attached tool could leave or change.
-state_of() {
-	cat "/proc/$1/maps" "/proc/$1/timers"
-	find "/proc/$1/fd" "/proc/$1/task" -maxdepth 1 -printf '%p %l\n' | sort
-	grep -E '^(TracerPid|FDSize|Threads|(Sig|Shd)Pnd|Sig[BIC]|Seccomp|VmData|VmStk)' \
-		"/proc/$1/status"
-}
 
 test_spin() {
 	begin "$target" spin
@@ -295,17 +246,6 @@ test_together() {
 	equal "other contexts" "$(spent .)" "$(spent '^_start;.*;main;'"$frames ")"
 }
 
-# refuses STATUS TEXT ARGUMENTS...: one line with the text, and nothing is written.
-refuses() {
-	local expected=$1 text=$2
-	shift 2
-	attach -o refused "$@"
-	equal "status of $*" "$status" "$expected"
-	grep -q -- "$text" stderr || fail "'$*' does not say '$text'"
-	equal "lines of $*" "$(wc -l <stderr)" 1
-	[[ ! -e refused ]] || fail "a file was made for $*"
-}
-
 # An ELF program for i386 that runs for ever.
 make_i386() {
 	{
@@ -396,9 +336,4 @@ allowed() {
 	kill "$pid"
 }
 
-scratch=$(mktemp -d)
-readonly scratch
-trap 'kill -KILL "${pids[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
-cd "$scratch"
-allowed
-"test_$3"
+run_test "$3"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# What the tests of the tool share: run.sh, cpu.sh and attach.sh source it.
+# What the tests of the tool share: run.sh, cpu.sh and attach_common.sh source it.
 
 fail() {
 	echo "$*" >&2
@@ -11,7 +11,7 @@ fail() {
 
 equal() { [[ $2 == "$3" ]] || fail "$1 is $2, not $3"; }
 
-# Keeps the lines of stderr that have the sums: the last one and, of a CPU profile, the one before it.
+# Keeps the lines of stderr that have the sums: the last one and, of a CPU profile or of -p, the one before it.
 keep_sums() {
 	last=$(tail -n 1 stderr)
 	ticks=$(tail -n 2 stderr | head -n 1)
