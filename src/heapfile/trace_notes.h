@@ -33,6 +33,8 @@ enum incstack__trace_note {
 	INCSTACK__NOTE_UNKNOWN_STACKS,   /* walked fully */
 	INCSTACK__NOTE_BROKEN,           /* a debug build found an invariant broken */
 	INCSTACK__NOTE_NO_TIMER,         /* a thread could not have a timer */
+	INCSTACK__NOTE_ATTACHED,         /* the process ran before and after */
+	INCSTACK__NOTE_NEW_NOT_FOLLOWED, /* operator new does not call malloc */
 	INCSTACK__NOTE_COUNT,
 };
 

@@ -10,12 +10,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "attach.h"
+#include "heapfile/trace_notes.h"
 
-enum end { END_NOT, END_BY_USER, END_OF_TIME, END_OF_PROCESS, END_BY_ERROR };
+enum end { END_NOT, END_BY_USER, END_OF_TIME, END_OF_PROCESS, END_OF_PROGRAM, END_BY_ERROR };
 
 struct attached {
 	pid_t pid;
@@ -25,12 +27,22 @@ struct attached {
 	struct tool_attach_events *events;
 	struct tool_attach_space *space;
 	struct tool_attach_file *file;
-	int changed; /* the modules have changed since they were written */
+	struct tool_attach_heap *heap; /* null: CPU time is sampled */
+	int has_program;               /* it has not executed another one */
+	int changed;                   /* the modules have changed since they were written */
 	uint64_t samples;
 	struct tool_attach_frame frames[TOOL_ATTACH_FRAMES];
 };
 
 /* ---- what the kernel reports --------------------------------------------------------------- */
+
+/* The file has the modules that are mapped now. */
+static void write_modules(struct attached *a)
+{
+	if (a->changed)
+		tool_attach_file_modules(a->file, a->space);
+	a->changed = 0;
+}
 
 static void on_sample(void *context, const struct tool_attach_sample *sample)
 {
@@ -38,9 +50,7 @@ static void on_sample(void *context, const struct tool_attach_sample *sample)
 	enum incstack__tick what;
 	size_t count;
 
-	if (a->changed)
-		tool_attach_file_modules(a->file, a->space);
-	a->changed = 0;
+	write_modules(a);
 	what = tool_attach_walk(a->space, sample, a->frames, &count);
 	tool_attach_file_tick(a->file, sample, what, a->frames, count);
 	a->samples++;
@@ -51,6 +61,24 @@ static void on_lost(void *context, uint64_t time, uint64_t count)
 	struct attached *a = context;
 
 	tool_attach_file_lost(a->file, time, count);
+}
+
+static void on_hit(void *context, const struct tool_attach_hit *hit)
+{
+	struct attached *a = context;
+
+	if (!a->has_program)
+		return;
+	write_modules(a);
+	tool_attach_heap_hit(a->heap, hit);
+	a->samples++;
+}
+
+static void on_hits_lost(void *context, enum tool_attach_hit_kind kind, uint64_t count)
+{
+	struct attached *a = context;
+
+	tool_attach_heap_lost(a->heap, kind, count);
 }
 
 static void on_mapped(void *context, const struct tool_attach_mapping *mapping)
@@ -66,19 +94,28 @@ static void on_executed(void *context)
 
 	tool_attach_space_clear(a->space);
 	a->changed = 1;
+	a->has_program = 0;
 }
 
 static void on_ended(void *context, pid_t tid)
 {
 	struct attached *a = context;
 
+	if (a->heap != NULL)
+		tool_attach_heap_ended(a->heap, tid);
 	tool_attach_file_ended(a->file, tid);
 }
 
 static void read_events(struct attached *a)
 {
-	const struct tool_attach_handler handler = {on_sample,   on_lost,  on_mapped,
-						    on_executed, on_ended, a};
+	const struct tool_attach_handler handler = {.sample = on_sample,
+						    .lost = on_lost,
+						    .hit = on_hit,
+						    .hits_lost = on_hits_lost,
+						    .mapped = on_mapped,
+						    .executed = on_executed,
+						    .ended = on_ended,
+						    .context = a};
 
 	tool_attach_events_read(a->events, &handler);
 }
@@ -94,6 +131,8 @@ static enum end wait_a_while(const struct attached *a)
 		return END_BY_USER;
 	if (fds[1].revents != 0)
 		return END_OF_PROCESS;
+	if (a->heap != NULL && !a->has_program)
+		return END_OF_PROGRAM;
 	if (tool_attach_file_failed(a->file))
 		return END_BY_ERROR;
 	return a->until != 0 && tool_record_now(CLOCK_MONOTONIC) >= a->until ? END_OF_TIME
@@ -109,8 +148,17 @@ static void show_progress(const struct attached *a, uint64_t start)
 	if (passed / EACH_NS == shown || !isatty(STDERR_FILENO))
 		return;
 	shown = passed / EACH_NS;
-	fprintf(stderr, "\rincstack: %" PRIu64 " s, %" PRIu64 " samples \033[K",
-		passed / 1000000000, a->samples);
+	fprintf(stderr, "\rincstack: %" PRIu64 " s, %" PRIu64 " %s \033[K", passed / 1000000000,
+		a->samples, a->heap != NULL ? "calls" : "samples");
+}
+
+/* The kernel does not wait for the tool, so a tool that has to wait for a processor loses records. */
+static void hurry(const struct attached *a)
+{
+	enum { PRIORITY = -10 };
+
+	if (a->heap != NULL)
+		setpriority(PRIO_PROCESS, 0, PRIORITY); /* which may be forbidden */
 }
 
 static enum end run(struct attached *a)
@@ -127,42 +175,75 @@ static enum end run(struct attached *a)
 	return end;
 }
 
+/* What no buffer had room for, and was not reported yet. */
+static void add_lost(struct attached *a)
+{
+	if (a->heap == NULL)
+		return;
+	for (enum tool_attach_hit_kind kind = 0; kind < TOOL_ATTACH_HIT_KINDS; kind++) {
+		const uint64_t lost = tool_attach_probes_lost(a->events, kind);
+
+		if (lost > 0)
+			tool_attach_heap_lost(a->heap, kind, lost);
+	}
+	tool_attach_heap_end(a->heap);
+}
+
+static void say_end(const struct attached *a, enum end end)
+{
+	const char *what = end == END_OF_PROCESS   ? "has ended"
+			   : end == END_OF_PROGRAM ? "has become another program"
+			   : a->heap != NULL       ? "goes on without being recorded"
+						   : "goes on without being sampled";
+
+	fprintf(stderr, "incstack: process %d %s\n", (int)a->pid, what);
+}
+
 /* Ends the sampling and writes the rest. Returns an exit status. */
 static int finish(struct attached *a, enum end end)
 {
 	uint64_t cpu_ns;
 	uint64_t lost;
 
+	if (a->heap != NULL)
+		tool_attach_probes_stop(a->events);
 	tool_attach_events_stop(a->events);
 	read_events(a);
 	cpu_ns = tool_attach_events_used(a->events, &lost);
-	if (lost > 0)
+	if (lost > 0 && a->heap == NULL)
 		tool_attach_file_lost(a->file, tool_record_now(CLOCK_MONOTONIC), lost);
-	if (end == END_OF_PROCESS)
-		fprintf(stderr, "incstack: process %d has ended\n", (int)a->pid);
-	else
-		fprintf(stderr, "incstack: process %d goes on without being sampled\n",
-			(int)a->pid);
-	return tool_attach_file_end(a->file, cpu_ns) != 0 ? TOOL_STATUS_CANNOT_RUN : 0;
+	add_lost(a);
+	say_end(a, end);
+	return tool_attach_file_end(a->file, a->heap == NULL ? cpu_ns : 0) != 0
+		       ? TOOL_STATUS_CANNOT_RUN
+		       : 0;
+}
+
+static void say_begin(const struct attached *a)
+{
+	fprintf(stderr, "incstack: %s process %d (threads: %zu); %s\n",
+		a->heap != NULL ? "recording" : "sampling", (int)a->pid,
+		tool_attach_events_threads(a->events),
+		a->until != 0 ? "Ctrl-C ends it early" : "Ctrl-C ends it");
+	if (a->heap == NULL && tool_attach_events_only_user(a->events))
+		fprintf(stderr, "incstack: time in system calls is not sampled: that needs root or "
+				"sysctl kernel.perf_event_paranoid=1\n");
 }
 
 static int record(struct attached *a, const struct tool_record_options *options)
 {
-	a->space = tool_attach_space_new(a->pid);
 	a->file = tool_attach_file_new(options, a->pid);
-	if (a->file == NULL || a->space == NULL)
+	if (a->file == NULL)
 		return TOOL_STATUS_CANNOT_RUN;
-	if (tool_attach_space_read(a->space) != 0) {
-		fprintf(stderr, "incstack: cannot profile process %d: it has ended\n", (int)a->pid);
-		return TOOL_STATUS_CANNOT_RUN;
-	}
 	tool_attach_file_modules(a->file, a->space);
-	fprintf(stderr, "incstack: sampling process %d (threads: %zu); %s\n", (int)a->pid,
-		tool_attach_events_threads(a->events),
-		a->until != 0 ? "Ctrl-C ends it early" : "Ctrl-C ends it");
-	if (tool_attach_events_only_user(a->events))
-		fprintf(stderr, "incstack: time in system calls is not sampled: that needs root or "
-				"sysctl kernel.perf_event_paranoid=1\n");
+	if (options->kind == INCSTACK__TRACE_OF_HEAP) {
+		tool_attach_file_note(a->file, INCSTACK__NOTE_ATTACHED);
+		a->heap = tool_attach_heap_new(a->file, a->space);
+		if (a->heap == NULL)
+			return TOOL_STATUS_CANNOT_RUN;
+	}
+	say_begin(a);
+	hurry(a);
 	return finish(a, run(a));
 }
 
@@ -194,12 +275,41 @@ static void give_signals_back(const struct attached *a, const sigset_t *before)
 	sigprocmask(SIG_SETMASK, before, NULL);
 }
 
+static int read_space(struct attached *a)
+{
+	a->space = tool_attach_space_new(a->pid);
+	if (a->space != NULL && tool_attach_space_read(a->space) == 0)
+		return 0;
+	fprintf(stderr, "incstack: cannot profile process %d: it has ended\n", (int)a->pid);
+	return TOOL_STATUS_CANNOT_RUN;
+}
+
+static int open_probes(struct attached *a)
+{
+	struct tool_attach_probe *probes = NULL;
+	size_t count = 0;
+	int status = tool_attach_process_may_return(a->pid);
+
+	if (status == 0)
+		status = tool_attach_functions_find(a->pid, a->space, &probes, &count);
+	if (status == 0)
+		status = tool_attach_probes_open(a->events, probes, count);
+	tool_attach_functions_free(probes, count);
+	return status;
+}
+
 static int attach(struct attached *a, struct tool_record_options *options, double seconds)
 {
+	const int is_heap = options->kind == INCSTACK__TRACE_OF_HEAP;
 	int status = tool_attach_process(a->pid, &a->pidfd);
 
 	if (status == 0)
-		status = tool_attach_events_open(&a->events, a->pid, options->interval);
+		status = tool_attach_events_open(&a->events, a->pid,
+						 is_heap ? 0 : options->interval);
+	if (status == 0)
+		status = read_space(a);
+	if (status == 0 && is_heap)
+		status = open_probes(a);
 	if (status == 0)
 		status = tool_record_prepare(options);
 	if (seconds > 0)
@@ -207,6 +317,7 @@ static int attach(struct attached *a, struct tool_record_options *options, doubl
 	if (status == 0)
 		status = record(a, options);
 	tool_attach_events_close(a->events);
+	tool_attach_heap_free(a->heap);
 	tool_attach_space_free(a->space);
 	if (a->file != NULL)
 		tool_attach_file_free(a->file);
@@ -222,7 +333,8 @@ int tool_attach(struct tool_record_options *options, pid_t pid, double seconds)
 	sigset_t before;
 	int status;
 
-	attached = (struct attached){.pid = pid, .pidfd = -1, .signals = take_signals(&before)};
+	attached = (struct attached){
+		.pid = pid, .pidfd = -1, .signals = take_signals(&before), .has_program = 1};
 	status = attach(&attached, options, seconds);
 	give_signals_back(&attached, &before);
 	if (status == 0 && tool_record_report(options, start) != 0)

@@ -24,6 +24,8 @@ size_t tool_attach_read_proc(pid_t pid, const char *name, char *text, size_t siz
 /* Returns 0 and a descriptor of the process, or an exit status after a message that tells why the
  * process cannot be profiled. */
 int tool_attach_process(pid_t pid, int *pidfd);
+/* The same for probes that change return addresses while a function runs. */
+int tool_attach_process_may_return(pid_t pid);
 
 /* attach_events.c: the events that the kernel reports, in buffers that it shares with the tool. */
 struct tool_attach_events;
@@ -45,17 +47,38 @@ struct tool_attach_mapping {
 	const char *path; /* "": none */
 };
 
+/* What a probe reports. The records of each kind have buffers of their own, so that it is known what
+ * a lost record was. */
+enum tool_attach_hit_kind {
+	TOOL_ATTACH_ENTRY,  /* a call, with a copy of the stack */
+	TOOL_ATTACH_RETURN, /* the return of a call */
+	TOOL_ATTACH_FREE,   /* a call, without a copy */
+	TOOL_ATTACH_HIT_KINDS,
+};
+
+/* A thread has come to a probe. */
+struct tool_attach_hit {
+	struct tool_attach_sample at;
+	enum tool_attach_hit_kind kind;
+	uint32_t probe; /* its number */
+	uint64_t arguments[3];
+	uint64_t result;
+	uint64_t value; /* of the word that an indirect result is in */
+};
+
 struct tool_attach_handler {
 	void (*sample)(void *context, const struct tool_attach_sample *sample);
 	void (*lost)(void *context, uint64_t time, uint64_t count);
+	void (*hit)(void *context, const struct tool_attach_hit *hit);
+	void (*hits_lost)(void *context, enum tool_attach_hit_kind kind, uint64_t count);
 	void (*mapped)(void *context, const struct tool_attach_mapping *mapping); /* code */
 	void (*executed)(void *context); /* another program; its mappings follow */
 	void (*ended)(void *context, pid_t tid);
 	void *context;
 };
 
-/* Begins to sample all threads of the process, also those that it makes later. Returns 0, or an
- * exit status after a message. */
+/* Begins to sample all threads of the process, also those that it makes later. If the interval is 0,
+ * only mappings and the ends of threads are reported. Returns 0, or an exit status after a message. */
 int tool_attach_events_open(struct tool_attach_events **events, pid_t pid, uint64_t interval);
 /* Passes on what the kernel has reported, in the order in which it happened. */
 void tool_attach_events_read(struct tool_attach_events *events,
@@ -71,6 +94,30 @@ int tool_attach_events_pause(const struct tool_attach_events *events);
 /* Whether the kernel reports nothing while a thread is in the kernel. */
 int tool_attach_events_only_user(const struct tool_attach_events *events);
 size_t tool_attach_events_threads(const struct tool_attach_events *events);
+
+/* attach_probes.c: breakpoints of the kernel. */
+struct tool_attach_probe {
+	char *path;      /* the file, under a name by which the tool can open it */
+	uint64_t offset; /* of an instruction in the file */
+	uint32_t number; /* which each hit has */
+	enum tool_attach_hit_kind kind;
+	/* The function stores its result where its first argument points to. Its return reports the
+	 * stored word. */
+	int is_indirect;
+};
+
+/* Begins to report the hits of all threads, also of later ones. Returns 0, or an exit status after a
+ * message. */
+int tool_attach_probes_open(struct tool_attach_events *events,
+			    const struct tool_attach_probe *probes, size_t count);
+/* Removes the breakpoints; what was reported before can still be read. */
+void tool_attach_probes_stop(struct tool_attach_events *events);
+/* How many hits had no room and were not reported. */
+uint64_t tool_attach_probes_lost(const struct tool_attach_events *events,
+				 enum tool_attach_hit_kind kind);
+void tool_attach_probes_close(struct tool_attach_events *events);
+/* Returns an event of a single breakpoint, or -1 with errno. */
+int tool_attach_probe_event(pid_t pid, const char *path, uint64_t offset, int at_return);
 
 /* attach_image.c: copies of the objects of another process. */
 struct tool_attach_module {
@@ -125,6 +172,10 @@ enum { TOOL_ATTACH_FRAMES = 4096 };
 enum incstack__tick tool_attach_walk(struct tool_attach_space *space,
 				     const struct tool_attach_sample *sample,
 				     struct tool_attach_frame *frames, size_t *count);
+/* The same from the caller of a function that has just been entered. */
+enum incstack__tick tool_attach_walk_callers(struct tool_attach_space *space,
+					     const struct tool_attach_sample *sample,
+					     struct tool_attach_frame *frames, size_t *count);
 
 /* attach_file.c: the trace file. */
 struct tool_attach_file;
@@ -133,10 +184,31 @@ struct tool_attach_file;
 struct tool_attach_file *tool_attach_file_new(const struct tool_record_options *options, pid_t pid);
 /* From now on the code addresses are those of these modules. */
 void tool_attach_file_modules(struct tool_attach_file *file, const struct tool_attach_space *space);
+/* A block of memory that a thread has allocated. */
+struct tool_attach_block {
+	pid_t tid;
+	uint64_t time;
+	uint64_t pointer; /* 0: not known */
+	uint64_t bytes;
+};
+
 /* Adds a tick of a thread, with its trace if there is one (`count` is not 0). */
 void tool_attach_file_tick(struct tool_attach_file *file, const struct tool_attach_sample *sample,
 			   enum incstack__tick what, const struct tool_attach_frame *frames,
 			   size_t count);
+/* Adds an allocation, with its trace if there is one. */
+void tool_attach_file_alloc(struct tool_attach_file *file, const struct tool_attach_block *block,
+			    enum incstack__tick what, const struct tool_attach_frame *frames,
+			    size_t count);
+void tool_attach_file_free_block(struct tool_attach_file *file, pid_t tid, uint64_t time,
+				 uint64_t pointer);
+/* Counts allocations of which there is no more. */
+void tool_attach_file_count(struct tool_attach_file *file, enum incstack__tick what,
+			    uint64_t count);
+/* Counts deallocations that were not seen. */
+void tool_attach_file_dropped(struct tool_attach_file *file, uint64_t count);
+/* Sets a bit of enum incstack__trace_note. */
+void tool_attach_file_note(struct tool_attach_file *file, unsigned note);
 /* Adds ticks of unknown threads, for whose samples there was no room. */
 void tool_attach_file_lost(struct tool_attach_file *file, uint64_t time, uint64_t count);
 /* The thread has ended: its number may be given to another one. */
@@ -147,8 +219,47 @@ int tool_attach_file_end(struct tool_attach_file *file, uint64_t cpu_ns);
 int tool_attach_file_failed(const struct tool_attach_file *file);
 void tool_attach_file_free(struct tool_attach_file *file);
 
+/* attach_functions.c: the functions of a process that allocate. */
+enum tool_attach_function {
+	TOOL_ATTACH_MALLOC,
+	TOOL_ATTACH_CALLOC,
+	TOOL_ATTACH_REALLOC,
+	TOOL_ATTACH_ALIGNED,
+	TOOL_ATTACH_POSIX_MEMALIGN,
+	TOOL_ATTACH_NEW,
+	TOOL_ATTACH_DEALLOCATE,
+};
+
+/* Finds them. The number of a probe is an enum tool_attach_function. Returns 0, or an exit status after
+ * a message. */
+int tool_attach_functions_find(pid_t pid, const struct tool_attach_space *space,
+			       struct tool_attach_probe **probes, size_t *count);
+void tool_attach_functions_free(struct tool_attach_probe *probes, size_t count);
+
+/* attach_sandbox.c */
+/* Whether this kernel lets a process in a sandbox (seccomp) return through a probe. */
+int tool_attach_sandbox_is_safe(void);
+
+/* attach_heap.c: allocations, made from the calls that the kernel reports. */
+struct tool_attach_heap;
+
+struct tool_attach_heap *tool_attach_heap_new(struct tool_attach_file *file,
+					      struct tool_attach_space *space);
+void tool_attach_heap_free(struct tool_attach_heap *heap); /* also null */
+void tool_attach_heap_hit(struct tool_attach_heap *heap, const struct tool_attach_hit *hit);
+void tool_attach_heap_lost(struct tool_attach_heap *heap, enum tool_attach_hit_kind kind,
+			   uint64_t count);
+/* The thread has ended. */
+void tool_attach_heap_ended(struct tool_attach_heap *heap, pid_t tid);
+/* No hits follow. */
+void tool_attach_heap_end(struct tool_attach_heap *heap);
+
 /* attach.c: profiles the process until Ctrl-C, the end of the time (in seconds; 0: none) or its own
  * end, and reports. Returns an exit status. */
 int tool_attach(struct tool_record_options *options, pid_t pid, double seconds);
+
+/* attach_options.c: profiles what the options say: a process, or a program that is run. Returns an exit
+ * status. */
+int tool_attach_or_record(struct tool_record_options *options);
 
 #endif

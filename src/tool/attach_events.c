@@ -25,7 +25,7 @@
 
 #include "attach_events.h"
 
-enum { COPY_BYTES = 56 << 10, PAGE = 4096 };
+enum { COPY_BYTES = 56 << 10 };
 enum { RINGS_BYTES = 16 << 20, RING_MOST = 4 << 20, RING_LEAST = 256 << 10 };
 enum { REGISTER_FP = 6, REGISTER_SP = 7, REGISTER_PC = 8 }; /* the kernel's numbers */
 
@@ -36,9 +36,10 @@ struct list {
 
 /* ---- opening ---------------------------------------------------------------------- */
 
+/* Without an interval the kernel reports only what changes: mappings, and the ends of threads. */
 static struct perf_event_attr attributes(uint64_t interval)
 {
-	return (struct perf_event_attr){
+	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(struct perf_event_attr),
 		.config = PERF_COUNT_SW_TASK_CLOCK,
@@ -59,6 +60,13 @@ static struct perf_event_attr attributes(uint64_t interval)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 	};
+
+	if (interval == 0) {
+		attr.config = PERF_COUNT_SW_DUMMY;
+		attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID;
+		attr.sample_regs_user = attr.sample_stack_user = 0;
+	}
+	return attr;
 }
 
 static int open_event(struct perf_event_attr *attr, pid_t tid, int processor)
@@ -99,8 +107,8 @@ static int map_ring(struct tool_attach_events *events, struct tool_attach_ring *
 	void *memory = MAP_FAILED;
 
 	for (; events->ring_bytes >= RING_LEAST; events->ring_bytes /= 2) {
-		memory = mmap(NULL, PAGE + events->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-			      ring->fd, 0);
+		memory = mmap(NULL, TOOL_ATTACH_PAGE + events->ring_bytes, PROT_READ | PROT_WRITE,
+			      MAP_SHARED, ring->fd, 0);
 		if (memory != MAP_FAILED)
 			break;
 	}
@@ -110,7 +118,7 @@ static int map_ring(struct tool_attach_events *events, struct tool_attach_ring *
 	}
 	ring->bytes = events->ring_bytes;
 	ring->page = memory;
-	ring->data = (unsigned char *)memory + PAGE;
+	ring->data = (unsigned char *)memory + TOOL_ATTACH_PAGE;
 	return 0;
 }
 
@@ -317,9 +325,10 @@ void tool_attach_events_close(struct tool_attach_events *events)
 {
 	if (events == NULL)
 		return;
+	tool_attach_probes_close(events);
 	for (size_t i = 0; events->rings != NULL && i < events->ring_count; i++)
 		if (events->rings[i].page != NULL)
-			munmap(events->rings[i].page, PAGE + events->rings[i].bytes);
+			munmap(events->rings[i].page, TOOL_ATTACH_PAGE + events->rings[i].bytes);
 	for (size_t i = 0; i < events->count; i++)
 		close(events->events[i].fd);
 	free(events->rings);
@@ -331,7 +340,8 @@ void tool_attach_events_close(struct tool_attach_events *events)
 int tool_attach_events_pause(const struct tool_attach_events *events)
 {
 	const uint64_t samples = events->ring_bytes / TOOL_ATTACH_RECORD_MOST;
-	const uint64_t milliseconds = samples * events->attr.sample_period / 1000000 / 4;
+	const uint64_t milliseconds =
+		events->hits.is_open ? 1 : samples * events->attr.sample_period / 1000000 / 4;
 
 	if (milliseconds > 50)
 		return 50;

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shared by the two files on the kernel's events: one opens them, one reads them.
+ * Shared by the files on the kernel's events: two open them, one reads them.
  */
 #ifndef INCSTACK_TOOL_ATTACH_EVENTS_H
 #define INCSTACK_TOOL_ATTACH_EVENTS_H
 
 #include <linux/perf_event.h>
 
-#include "attach.h"
+#include "attach_probes.h"
 
+enum { TOOL_ATTACH_PAGE = 4096 };
 enum { TOOL_ATTACH_RECORD_MOST = 64 << 10 }; /* bytes of a record */
+
+/* The registers of a hit, by the kernel's numbers: rax, rdx, rsi, rdi, rbp, rsp, rip. */
+enum { TOOL_ATTACH_HIT_REGISTERS = 1u << 0 | 0x1f8u };
 
 /* The buffer of a processor: a page that describes it, then the records. */
 struct tool_attach_ring {
@@ -26,6 +30,18 @@ struct tool_attach_event {
 	uint64_t id;
 };
 
+/* The probes and their buffers, by kind and processor. */
+struct tool_attach_hits {
+	int is_open;
+	struct tool_attach_maps maps;
+	size_t processors;
+	struct tool_attach_ring *rings;
+	size_t ring_count;
+	int *probes;
+	size_t count;
+	uint64_t lost[TOOL_ATTACH_HIT_KINDS]; /* as reported so far */
+};
+
 struct tool_attach_events {
 	struct perf_event_attr attr;
 	pid_t pid;
@@ -38,6 +54,7 @@ struct tool_attach_events {
 	size_t threads;
 	struct tool_attach_found *found; /* records that were not passed on yet */
 	size_t found_room;
+	struct tool_attach_hits hits;
 	uint64_t lost; /* records for which there was no room, as reported so far */
 };
 

@@ -53,6 +53,7 @@ struct tool_attach_file {
 	uint32_t epoch;
 	uint32_t numbers;
 	uint64_t started; /* samples */
+	uint64_t notes;
 	struct thread *threads;
 };
 
@@ -259,13 +260,13 @@ static void add_trace(struct thread *thread, const struct tool_attach_frame *fra
 	thread->tally.truncated += (frames[count - 1].flags & INCSTACK_OBJECT_TRUNCATED) != 0;
 }
 
-/* Adds a tick. Its trace, if it has one, comes next. */
-static void add_tick(struct thread *thread, uint64_t time, enum incstack__tick what, uint64_t ticks)
+/* Adds an event that is an allocation. Its trace, if it has one, comes next. */
+static void add_event(struct thread *thread, uint64_t time, uint64_t pointer, uint64_t size,
+		      enum incstack__tick what)
 {
-	incstack__trace_put_alloc(&thread->log, time, 0, ticks,
+	incstack__trace_put_alloc(&thread->log, time, pointer, size,
 				  what == INCSTACK__TICK_TAKEN ? thread->trace_count
 							       : INCSTACK__TRACE_NO_TRACE);
-	thread->tally.ticks[what] += ticks;
 }
 
 static int has_room(const struct thread *thread, size_t count)
@@ -274,32 +275,82 @@ static int has_room(const struct thread *thread, size_t count)
 	       OBJECTS - thread->object_count >= count;
 }
 
-void tool_attach_file_tick(struct tool_attach_file *file, const struct tool_attach_sample *sample,
-			   enum incstack__tick what, const struct tool_attach_frame *frames,
-			   size_t count)
+/* Returns the thread with room for an event and a trace. */
+static struct thread *thread_with_room(struct tool_attach_file *file, pid_t tid, size_t count)
 {
-	struct thread *thread = thread_of(file, sample->tid);
+	struct thread *thread = thread_of(file, tid);
+
+	if (thread != NULL && !has_room(thread, count))
+		flush(file, thread, 0);
+	return thread;
+}
+
+void tool_attach_file_alloc(struct tool_attach_file *file, const struct tool_attach_block *block,
+			    enum incstack__tick what, const struct tool_attach_frame *frames,
+			    size_t count)
+{
+	struct thread *thread = thread_with_room(file, block->tid, count);
 
 	if (thread == NULL)
 		return;
-	if (!has_room(thread, count))
-		flush(file, thread, 0);
-	add_tick(thread, sample->time, what, 1);
+	add_event(thread, block->time, block->pointer, block->bytes, what);
+	thread->tally.ticks[what]++;
 	if (what != INCSTACK__TICK_TAKEN)
 		return;
 	file->started++;
 	add_trace(thread, frames, count);
 }
 
-void tool_attach_file_lost(struct tool_attach_file *file, uint64_t time, uint64_t count)
+/* A tick is written as an allocation of one byte. */
+void tool_attach_file_tick(struct tool_attach_file *file, const struct tool_attach_sample *sample,
+			   enum incstack__tick what, const struct tool_attach_frame *frames,
+			   size_t count)
+{
+	const struct tool_attach_block tick = {sample->tid, sample->time, 0, 1};
+
+	tool_attach_file_alloc(file, &tick, what, frames, count);
+}
+
+void tool_attach_file_free_block(struct tool_attach_file *file, pid_t tid, uint64_t time,
+				 uint64_t pointer)
+{
+	struct thread *thread = thread_with_room(file, tid, 0);
+
+	if (thread != NULL)
+		incstack__trace_put_free(&thread->log, time, pointer);
+}
+
+void tool_attach_file_count(struct tool_attach_file *file, enum incstack__tick what, uint64_t count)
 {
 	struct thread *thread = thread_of(file, UNKNOWN);
 
+	if (thread != NULL)
+		thread->tally.ticks[what] += count;
+}
+
+void tool_attach_file_dropped(struct tool_attach_file *file, uint64_t count)
+{
+	struct thread *thread = thread_of(file, UNKNOWN);
+
+	if (thread != NULL)
+		thread->tally.events_dropped += count;
+}
+
+void tool_attach_file_lost(struct tool_attach_file *file, uint64_t time, uint64_t count)
+{
+	struct thread *thread = thread_with_room(file, UNKNOWN, 0);
+
 	if (thread == NULL)
 		return;
-	if (!has_room(thread, 0))
-		flush(file, thread, 0);
-	add_tick(thread, time, INCSTACK__TICK_NO_ROOM, count);
+	add_event(thread, time, 0, count, INCSTACK__TICK_NO_ROOM);
+	thread->tally.ticks[INCSTACK__TICK_NO_ROOM] += count;
+}
+
+void tool_attach_file_note(struct tool_attach_file *file, unsigned note)
+{
+	file->notes |= UINT64_C(1) << note;
+	put(file, &file->notes, sizeof(file->notes),
+	    INCSTACK__TRACE_HEADER_BYTES + offsetof(struct incstack__trace_slot, notes));
 }
 
 /* The last thread stays in the list, because its tally ends the file. */

@@ -113,6 +113,20 @@ static int check(pid_t pid)
 	return check_program(pid);
 }
 
+int tool_attach_process_may_return(pid_t pid)
+{
+	char status[4096];
+
+	tool_attach_read_proc(pid, "status", status, sizeof(status));
+	if (strstr(field(status, "\nx86_Thread_features:"), "shstk") != NULL)
+		return refuse(pid,
+			      "its return addresses are guarded by the hardware (shadow stack)");
+	if (!tool_attach_sandbox_is_safe())
+		return refuse(pid, "on this kernel a probed function ends a process that is in a "
+				   "sandbox (seccomp); use Linux 6.14 or newer, or before 6.11");
+	return 0;
+}
+
 /* The descriptor is opened first, so that it is that of the process that is checked. */
 int tool_attach_process(pid_t pid, int *pidfd)
 {

@@ -144,12 +144,64 @@ static void pass_mapping(const uint64_t *words, const struct tool_attach_handler
 	handler->mapped(handler->context, &mapping);
 }
 
+/* The words of a hit: pid and tid, time, id, the size and the first half of what the program wrote (the
+ * number of the probe), the other half (a value), kind of registers, the registers; of an entry, the
+ * size of the copy, the copy, how much of it was read. */
+static void pass_hit(const struct tool_attach_events *events, const uint64_t *words,
+		     enum tool_attach_hit_kind kind, const struct tool_attach_handler *handler)
+{
+	struct tool_attach_hit hit = {
+		.at = {.tid = (pid_t)(words[0] >> 32), .time = words[1]},
+		.kind = kind,
+		.probe = (uint32_t)(words[3] >> 32),
+		.value = words[4],
+	};
+
+	if ((pid_t)words[0] != events->pid || words[5] != PERF_SAMPLE_REGS_ABI_64)
+		return;
+	hit.at.is_native = 1;
+	hit.result = words[6];
+	hit.arguments[2] = words[7];
+	hit.arguments[1] = words[8];
+	hit.arguments[0] = words[9];
+	hit.at.fp = words[10];
+	hit.at.sp = words[11];
+	hit.at.pc = words[12];
+	if (kind == TOOL_ATTACH_ENTRY) {
+		hit.at.copy = (const unsigned char *)(words + 14);
+		hit.at.bytes = words[13] != 0 ? words[14 + words[13] / sizeof(uint64_t)] : 0;
+	}
+	handler->hit(handler->context, &hit);
+}
+
+/* Passes on a record of a buffer of hits. Returns non-zero if it is none. */
+static int pass_hits(struct tool_attach_events *events, const struct tool_attach_found *found,
+		     const struct perf_event_header *head,
+		     const struct tool_attach_handler *handler)
+{
+	struct tool_attach_hits *hits = &events->hits;
+	enum tool_attach_hit_kind kind;
+
+	if (found->ring < hits->rings || found->ring >= hits->rings + hits->ring_count)
+		return -1;
+	kind = (enum tool_attach_hit_kind)((size_t)(found->ring - hits->rings) / hits->processors);
+	if (head->type == PERF_RECORD_SAMPLE) {
+		pass_hit(events, words_of(head), kind, handler);
+	} else if (head->type == PERF_RECORD_LOST) { /* id, number */
+		hits->lost[kind] += words_of(head)[1];
+		handler->hits_lost(handler->context, kind, words_of(head)[1]);
+	}
+	return 0;
+}
+
 static void pass_on(struct tool_attach_events *events, const struct tool_attach_found *found,
 		    const struct tool_attach_handler *handler)
 {
 	const struct perf_event_header *head = record_at(found->ring, found->at);
 	const uint64_t *words = words_of(head);
 
+	if (pass_hits(events, found, head, handler) == 0)
+		return;
 	switch (head->type) {
 	case PERF_RECORD_SAMPLE:
 		pass_sample(events, words, handler);
@@ -175,23 +227,38 @@ static void pass_on(struct tool_attach_events *events, const struct tool_attach_
 	}
 }
 
+/* Gives the room of the records that were found back to the kernel. */
+static void give_back(struct tool_attach_ring *rings, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rings[i].page != NULL)
+			__atomic_store_n(&rings[i].page->data_tail, rings[i].tail,
+					 __ATOMIC_RELEASE);
+}
+
+static size_t find_all(struct tool_attach_events *events, struct tool_attach_ring *rings,
+		       size_t ring_count, uint64_t until, size_t count)
+{
+	for (size_t i = 0; i < ring_count; i++)
+		if (rings[i].page != NULL)
+			count = find_records(events, &rings[i], until, count);
+	return count;
+}
+
 /* Records that come during the look wait for the next one: an older one may come yet in a buffer that
  * was looked at before. */
 void tool_attach_events_read(struct tool_attach_events *events,
 			     const struct tool_attach_handler *handler)
 {
+	struct tool_attach_hits *hits = &events->hits;
 	const uint64_t until = tool_record_now(CLOCK_MONOTONIC);
-	size_t count = 0;
+	size_t count = find_all(events, events->rings, events->ring_count, until, 0);
 
-	for (size_t i = 0; i < events->ring_count; i++)
-		if (events->rings[i].page != NULL)
-			count = find_records(events, &events->rings[i], until, count);
+	count = find_all(events, hits->rings, hits->ring_count, until, count);
 	if (count > 1)
 		qsort(events->found, count, sizeof(*events->found), by_time);
 	for (size_t i = 0; i < count; i++)
 		pass_on(events, &events->found[i], handler);
-	for (size_t i = 0; i < events->ring_count; i++) /* gives the room back to the kernel */
-		if (events->rings[i].page != NULL)
-			__atomic_store_n(&events->rings[i].page->data_tail, events->rings[i].tail,
-					 __ATOMIC_RELEASE);
+	give_back(events->rings, events->ring_count);
+	give_back(hits->rings, hits->ring_count);
 }

@@ -162,6 +162,8 @@ int tool_attach_space_map(struct tool_attach_space *space,
 	const int is_module = mapping->inode != 0 || strcmp(mapping->path, "[vdso]") == 0;
 	int changed;
 
+	if (strcmp(mapping->path, "[uprobes]") == 0)
+		return 0; /* where the kernel's breakpoints keep code: no caller is there */
 	if (!is_module)
 		add_code(space, mapping);
 	changed = is_module ? add_module(space, mapping)

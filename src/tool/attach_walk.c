@@ -124,17 +124,36 @@ static enum incstack__tick walk(struct tool_attach_space *space, struct place at
 	}
 }
 
+/* Walks from there, if the thread ran 64-bit code. */
+static enum incstack__tick walk_from(struct tool_attach_space *space, struct place at,
+				     struct tool_attach_frame *frames, size_t *count)
+{
+	enum incstack__tick what = INCSTACK__TICK_NO_RULE;
+
+	*count = 0;
+	if (at.sample->is_native)
+		what = walk(space, at, frames, count);
+	if (what != INCSTACK__TICK_TAKEN)
+		*count = 0;
+	return what;
+}
+
 enum incstack__tick tool_attach_walk(struct tool_attach_space *space,
 				     const struct tool_attach_sample *sample,
 				     struct tool_attach_frame *frames, size_t *count)
 {
 	const struct place top = {sample, sample->pc, sample->sp, sample->fp, 1};
-	enum incstack__tick what = INCSTACK__TICK_NO_RULE;
 
-	*count = 0;
-	if (sample->is_native)
-		what = walk(space, top, frames, count);
-	if (what != INCSTACK__TICK_TAKEN)
-		*count = 0;
-	return what;
+	return walk_from(space, top, frames, count);
+}
+
+enum incstack__tick tool_attach_walk_callers(struct tool_attach_space *space,
+					     const struct tool_attach_sample *sample,
+					     struct tool_attach_frame *frames, size_t *count)
+{
+	struct place caller = {sample, 0, sample->sp + sizeof(uint64_t), sample->fp, 0};
+
+	if (!read_word(&caller, sample->sp, &caller.pc))
+		caller.pc = 0; /* no code */
+	return walk_from(space, caller, frames, count);
 }

@@ -3,7 +3,6 @@
  * incstack cpu: its options.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,90 +78,42 @@ static unsigned long long time_of(const char *text)
 	return 0;
 }
 
-/* What the command line asks for. */
-struct request {
-	struct tool_record_options options;
-	const char *pid;      /* null: a program is run */
-	const char *duration; /* null: none */
-};
-
-static int refuse(const char *message)
+static int check_interval(const struct tool_record_options *options)
 {
-	fprintf(stderr, "incstack: %s\n", message);
+	if (options->interval >= LEAST_NS)
+		return 0;
+	fprintf(stderr, "incstack: --interval takes a time from 100us to 3600s, for example 1ms\n");
 	return TOOL_STATUS_USAGE;
-}
-
-static int sample_process(struct request *request)
-{
-	struct tool_record_options *options = &request->options;
-	double seconds = 0;
-	char *end = NULL;
-	long pid;
-
-	errno = 0;
-	pid = strtol(request->pid, &end, 10);
-	if (errno != 0 || *end != '\0' || pid <= 0 || pid > INT_MAX)
-		return refuse("--pid takes the number of a process");
-	if (options->program[0] != NULL || options->mode != NULL || options->crosscheck != NULL ||
-	    options->follow)
-		return refuse("--pid takes no program, and neither --mode, --crosscheck nor "
-			      "--follow-children");
-	if (request->duration != NULL) {
-		seconds = strtod(request->duration, &end);
-		if (end == request->duration || *end != '\0' || !(seconds > 0 && seconds <= 1e9))
-			return refuse("--duration takes a number of seconds, for example 10");
-	}
-	return tool_attach(options, (pid_t)pid, seconds);
-}
-
-static int run(struct request *request)
-{
-	struct tool_record_options *options = &request->options;
-
-	if (options->interval < LEAST_NS)
-		return refuse("--interval takes a time from 100us to 3600s, for example 1ms");
-	if (request->pid != NULL)
-		return sample_process(request);
-	if (request->duration != NULL)
-		return refuse("--duration needs --pid");
-	return tool_record(options);
 }
 
 int tool_cpu(int argc, char **argv)
 {
 	static const struct option names[] = {TOOL_RECORD_LONG_OPTIONS,
 					      {"interval", required_argument, NULL, 'i'},
-					      {"pid", required_argument, NULL, 'p'},
-					      {"duration", required_argument, NULL, 'd'},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
-	struct request request = {
-		.options = {.command = "cpu", .kind = INCSTACK__TRACE_OF_CPU, .interval = 1000000}};
-	struct tool_record_options *options = &request.options;
+	struct tool_record_options options = {
+		.command = "cpu", .kind = INCSTACK__TRACE_OF_CPU, .interval = 1000000};
 	int option;
+	int status;
 
 	argv[0] = (char[]){"incstack cpu"};
 	while ((option = getopt_long(argc, argv, "+o:i:p:d:th", names, NULL)) != -1) {
 		switch (option) {
 		case 'i':
-			options->interval = time_of(optarg);
-			break;
-		case 'p':
-			request.pid = optarg;
-			break;
-		case 'd':
-			request.duration = optarg;
+			options.interval = time_of(optarg);
 			break;
 		case 'h':
 			fputs(help, stdout);
 			return 0;
 		default:
-			if (tool_record_take_option(options, option, optarg))
+			if (tool_record_take_option(&options, option, optarg))
 				break;
 			fprintf(stderr, "incstack: see incstack cpu --help\n");
 			return TOOL_STATUS_USAGE;
 		}
 	}
-	options->program = argv + optind;
-	return run(&request);
+	options.program = argv + optind;
+	status = check_interval(&options);
+	return status != 0 ? status : tool_attach_or_record(&options);
 }

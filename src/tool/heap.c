@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heapfile/trace_format.h"
-#include "record.h"
+#include "attach.h"
 
 static const char help[] =
 	"usage: incstack heap [OPTIONS] [--] PROGRAM [ARGS]\n"
+	"       incstack heap [-o FILE] [-t] [-d SECONDS] -p PID\n"
 	"\n"
 	"Runs PROGRAM and records where it allocates and frees memory: a stack trace at\n"
 	"every malloc, calloc, realloc, aligned_alloc, operator new, on every thread.\n"
@@ -31,6 +31,12 @@ static const char help[] =
 	"                        is compared with libunwind instead\n"
 	"  -t, --threads         begin each calling context with the name of its thread\n"
 	"  --follow-children     also record child processes, each in FILE.PID.N\n"
+	"  -p, --pid PID         record the process PID, which runs already, until Ctrl-C or its\n"
+	"                        end: what it allocates meanwhile. Nothing is loaded into it:\n"
+	"                        the kernel puts breakpoints on malloc, free and so on, which\n"
+	"                        needs root. It is much slower meanwhile: each call costs\n"
+	"                        microseconds\n"
+	"  -d, --duration SECS   with -p: end after that time, for example 10 or 0.5\n"
 	"  -h, --help            this text\n"
 	"\n"
 	"If the process executes other programs, FILE belongs to the last one; the files of\n"
@@ -39,8 +45,11 @@ static const char help[] =
 	"The last line on stderr has the sums over all of them, for other programs:\n"
 	"  incstack: traces=N crosschecked=N mismatches=N lost=N truncated=N returns=N\n"
 	"            stale=N mode=M depth_mean=X popped_mean=X      (on one line)\n"
+	"With -p a line before it says what became of the calls that allocate:\n"
+	"  incstack: expected=N taken=N queued=N failed=N lost=N\n"
 	"The exit status is that of PROGRAM; 128 + N if signal N ended it; 126 or 127 if it\n"
-	"could not be run; 2 for wrong options.\n"
+	"could not be run; 2 for wrong options. With -p it is 0; 126 if the process cannot be\n"
+	"recorded, 127 if there is none.\n"
 	"\n"
 	"Example: incstack heap -o /tmp/py -- python3 script.py\n";
 
@@ -84,7 +93,7 @@ int tool_heap(int argc, char **argv)
 	int status;
 
 	argv[0] = (char[]){"incstack heap"};
-	while ((option = getopt_long(argc, argv, "+o:th", names, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "+o:p:d:th", names, NULL)) != -1) {
 		switch (option) {
 		case 'i':
 			options.interval = bytes_of(optarg);
@@ -101,5 +110,5 @@ int tool_heap(int argc, char **argv)
 	}
 	options.program = argv + optind;
 	status = check_interval(&options);
-	return status != 0 ? status : tool_record(&options);
+	return status != 0 ? status : tool_attach_or_record(&options);
 }

@@ -23,8 +23,10 @@ struct tool_record_options {
 	const char *mode;            /* null: "patch" */
 	const char *crosscheck;      /* the walker that each trace is compared with; null: "no" */
 	int follow;
-	int by_thread;  /* whether contexts begin with the name of their thread */
-	char **program; /* and its arguments */
+	int by_thread;        /* whether contexts begin with the name of their thread */
+	const char *pid;      /* of a process that runs already; null: a program is run */
+	const char *duration; /* of the recording of that; null: until it ends */
+	char **program;       /* and its arguments */
 };
 
 /* The rows of a table for getopt_long that all commands have. */
@@ -34,6 +36,8 @@ struct tool_record_options {
 	{"mode", required_argument, NULL, 'm'}, \
 	{"crosscheck", optional_argument, NULL, 'c'}, \
 	{"follow-children", no_argument, NULL, 'f'}, \
+	{"pid", required_argument, NULL, 'p'}, \
+	{"duration", required_argument, NULL, 'd'}, \
 	{"threads", no_argument, NULL, 't'}
 /* clang-format on */
 

@@ -41,6 +41,7 @@ static void take_sum(const struct tool_report *report, struct tool_sum *sum)
 
 	*sum = (struct tool_sum){
 		.is_cpu = tool_report_is_cpu(report),
+		.is_attached = tool_report_is_attached(report),
 		.cpu_ns = replay->bytes,
 		.traces = totals->traces,
 		.crosschecked = totals->tally.crosschecked,

@@ -19,6 +19,8 @@ struct tool_report {
 };
 
 int tool_report_is_cpu(const struct tool_report *report);
+/* Whether the process was recorded from outside, while it ran. */
+int tool_report_is_attached(const struct tool_report *report);
 
 /* Prints the report for people: totals, then the hottest functions and contexts. That of a CPU
  * profile takes the functions from the profile. */
@@ -72,18 +74,22 @@ struct tool_sum {
 	uint64_t mode_traces; /* of the file whose mode is shown: the one with the most traces */
 	uint32_t mode;
 	int is_cpu;
+	int is_attached;
 	uint64_t cpu_ns;                 /* that the samples stand for */
-	uint64_t ticks[INCSTACK__TICKS]; /* of a CPU profile */
+	uint64_t ticks[INCSTACK__TICKS]; /* of a CPU profile, or of -p */
 };
 
 void tool_sum_add(struct tool_sum *sum, const struct tool_sum *one);
-/* Prints the last line, or of a CPU profile the last two. */
+/* Prints the last line, or of a CPU profile and of -p the last two. */
 void tool_sum_print(const struct tool_sum *sum, FILE *out);
 /* What became of the ticks. */
 struct tool_ticks {
 	uint64_t expected, failed, lost;
 };
 struct tool_ticks tool_ticks_of(const uint64_t ticks[INCSTACK__TICKS]);
+
+/* report_ticks.c: prints a line on all of them and one for each reason. */
+void tool_report_ticks(const struct tool_report *report, FILE *out);
 
 /* Returns the width of the terminal that a stream writes to, else $COLUMNS, else 100; at least
  * 50. */

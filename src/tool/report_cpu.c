@@ -15,33 +15,6 @@
 static const struct tool_metric time_metric = {
 	"CPU time", offsetof(struct incstack__cct_values, bytes), "nanoseconds"};
 
-static const char *const reasons[INCSTACK__TICKS] = {
-	[INCSTACK__TICK_NO_RULE] = "the code has no unwind rule",
-	[INCSTACK__TICK_INEXACT] = "the unwind rule does not describe the instruction",
-	[INCSTACK__TICK_RECORDER] = "the recorder was interrupted",
-	[INCSTACK__TICK_NO_ROOM] = "no room for the trace",
-	[INCSTACK__TICK_NO_STACK] = "the stack was nearly used up",
-	[INCSTACK__TICK_UNLOADING] = "code was being unloaded",
-	[INCSTACK__TICK_NO_RECORD] = "the thread had just begun or was about to end",
-	[INCSTACK__TICK_MERGED] = "the kernel's clock ticks less often; the samples stand for them",
-};
-
-/* Prints a line for each reason that has ticks. */
-static void print_ticks(const struct incstack__trace_tally *tally, FILE *out)
-{
-	const struct tool_ticks all = tool_ticks_of(tally->ticks);
-
-	fprintf(out,
-		"of %" PRIu64 " expected ticks %" PRIu64 " gave a trace, %" PRIu64
-		" were queued, %" PRIu64 " failed, %" PRIu64 " were lost\n",
-		all.expected, tally->ticks[INCSTACK__TICK_TAKEN],
-		tally->ticks[INCSTACK__TICK_QUEUED], all.failed, all.lost);
-	for (int i = INCSTACK__TICK_FAILED_FIRST; i < INCSTACK__TICKS; i++)
-		if (tally->ticks[i] > 0)
-			fprintf(out, "%12" PRIu64 " %s: %s\n", tally->ticks[i],
-				i < INCSTACK__TICK_LOST_FIRST ? "failed" : "lost", reasons[i]);
-}
-
 static void print_time(const struct tool_report *report, FILE *out)
 {
 	const struct incstack__trace_totals *totals = incstack__trace_reader_totals(report->reader);
@@ -61,7 +34,7 @@ static void print_time(const struct tool_report *report, FILE *out)
 			tool_amount(all.expected * asked / signals, "nanoseconds", reached,
 				    sizeof(reached)),
 			tool_amount(asked, "nanoseconds", wanted, sizeof(wanted)));
-	print_ticks(&totals->tally, out);
+	tool_report_ticks(report, out);
 	if (totals->failed_calls > 0)
 		fprintf(out,
 			"%" PRIu64 " system calls of the program returned EINTR because a tick "

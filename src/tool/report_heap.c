@@ -154,6 +154,8 @@ void tool_report_heap(const struct tool_report *report, FILE *out, unsigned colu
 {
 	tool_report_head(report, "Heap profile", out, columns);
 	print_totals(report, out);
+	if (tool_report_is_attached(report))
+		tool_report_ticks(report, out);
 	print_functions(report, out, columns);
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++)
 		tool_report_metric(report, &metrics[i], out, columns);

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints the last line of a report, or the last two of a CPU profile's, and computes the numbers that
+ * Prints the last line of a report, or the last two of a CPU profile's and of -p, and computes the numbers that
  * it shares with the text.
  */
 #include <inttypes.h>
 
+#include "heapfile/trace_notes.h"
 #include "report.h"
 
 int tool_report_is_cpu(const struct tool_report *report)
 {
 	return incstack__trace_reader_header(report->reader)->kind == INCSTACK__TRACE_OF_CPU;
+}
+
+int tool_report_is_attached(const struct tool_report *report)
+{
+	return (incstack__trace_reader_totals(report->reader)->notes >> INCSTACK__NOTE_ATTACHED &
+		1) != 0;
 }
 
 /* Lost are the samples that were started, or that the recorder refused, and that have no trace in the
@@ -46,6 +53,7 @@ void tool_sum_add(struct tool_sum *sum, const struct tool_sum *one)
 	incstack__trace_count(&sum->popped_count, one->popped_count);
 	incstack__trace_count(&sum->bytes, one->bytes);
 	sum->is_cpu |= one->is_cpu;
+	sum->is_attached |= one->is_attached;
 	incstack__trace_count(&sum->cpu_ns, one->cpu_ns);
 	for (int i = 0; i < INCSTACK__TICKS; i++)
 		incstack__trace_count(&sum->ticks[i], one->ticks[i]);
@@ -72,9 +80,12 @@ static void print_ticks(const struct tool_sum *sum, FILE *out)
 
 	fprintf(out,
 		"incstack: expected=%" PRIu64 " taken=%" PRIu64 " queued=%" PRIu64
-		" failed=%" PRIu64 " lost=%" PRIu64 " reached_ns=%" PRIu64 "\n",
+		" failed=%" PRIu64 " lost=%" PRIu64,
 		all.expected, sum->ticks[INCSTACK__TICK_TAKEN], sum->ticks[INCSTACK__TICK_QUEUED],
-		all.failed, all.lost, signals > 0 ? sum->cpu_ns / signals : 0);
+		all.failed, all.lost);
+	if (sum->is_cpu)
+		fprintf(out, " reached_ns=%" PRIu64, signals > 0 ? sum->cpu_ns / signals : 0);
+	fputc('\n', out);
 }
 
 static double mean(uint64_t total, uint64_t count)
@@ -84,7 +95,7 @@ static double mean(uint64_t total, uint64_t count)
 
 void tool_sum_print(const struct tool_sum *sum, FILE *out)
 {
-	if (sum->is_cpu)
+	if (sum->is_cpu || sum->is_attached)
 		print_ticks(sum, out);
 	fprintf(out,
 		"incstack: traces=%" PRIu64 " crosschecked=%" PRIu64 " mismatches=%" PRIu64

@@ -96,7 +96,12 @@ static void print_damage(const struct tool_report *report, FILE *out)
 	if (totals->truncated_bytes > 0)
 		fprintf(out, "warning: the last block is incomplete (%" PRIu64 " bytes)\n",
 			totals->truncated_bytes);
-	if (totals->tally.events_dropped > 0)
+	if (totals->tally.events_dropped > 0 && tool_report_is_attached(report))
+		fprintf(out,
+			"warning: %" PRIu64 " deallocations were not seen, because the tool could "
+			"not keep up with them; their blocks look live\n",
+			totals->tally.events_dropped);
+	else if (totals->tally.events_dropped > 0)
 		fprintf(out,
 			"warning: %" PRIu64
 			" %s were dropped: the disk is full, memory ran out, or a stack was nearly "

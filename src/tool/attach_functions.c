@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finds the functions by which a running process allocates memory. As the dynamic linker does, it takes
+ * each from the first object that exports one of its name.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* reallocarray */
+#endif
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach_objects.h"
+
+static const struct name {
+	const char *name;
+	enum tool_attach_function function;
+} names[] = {
+	{"malloc", TOOL_ATTACH_MALLOC},
+	{"calloc", TOOL_ATTACH_CALLOC},
+	{"realloc", TOOL_ATTACH_REALLOC},
+	{"aligned_alloc", TOOL_ATTACH_ALIGNED},
+	{"memalign", TOOL_ATTACH_ALIGNED},
+	{"posix_memalign", TOOL_ATTACH_POSIX_MEMALIGN},
+	{"valloc", TOOL_ATTACH_MALLOC},
+	{"pvalloc", TOOL_ATTACH_MALLOC},
+	{"_Znwm", TOOL_ATTACH_NEW},
+	{"_Znam", TOOL_ATTACH_NEW},
+	{"_ZnwmRKSt9nothrow_t", TOOL_ATTACH_NEW},
+	{"_ZnamRKSt9nothrow_t", TOOL_ATTACH_NEW},
+	{"_ZnwmSt11align_val_t", TOOL_ATTACH_NEW},
+	{"_ZnamSt11align_val_t", TOOL_ATTACH_NEW},
+	{"_ZnwmSt11align_val_tRKSt9nothrow_t", TOOL_ATTACH_NEW},
+	{"_ZnamSt11align_val_tRKSt9nothrow_t", TOOL_ATTACH_NEW},
+	{"free", TOOL_ATTACH_DEALLOCATE},
+	{"cfree", TOOL_ATTACH_DEALLOCATE},
+	{"free_sized", TOOL_ATTACH_DEALLOCATE},
+	{"free_aligned_sized", TOOL_ATTACH_DEALLOCATE},
+};
+enum { NAMES = sizeof(names) / sizeof(names[0]) };
+
+struct search {
+	struct tool_attach_probe *probes;
+	size_t count;
+	char found[NAMES];
+};
+
+/* ---- what to probe ------------------------------------------------------------------------- */
+
+static int add_probe(struct search *search, const struct tool_attach_object *object,
+		     uint64_t offset, enum tool_attach_function function,
+		     enum tool_attach_hit_kind kind)
+{
+	struct tool_attach_probe *more;
+
+	for (size_t i = 0; i < search->count; i++) /* an alias */
+		if (search->probes[i].offset == offset && search->probes[i].kind == kind &&
+		    strcmp(search->probes[i].path, object->module->path) == 0)
+			return 0;
+	more = reallocarray(search->probes, search->count + 1, sizeof(*more));
+	if (more == NULL)
+		return -1;
+	search->probes = more;
+	more[search->count] = (struct tool_attach_probe){
+		.path = strdup(object->module->path),
+		.offset = offset,
+		.number = function,
+		.kind = kind,
+		.is_indirect = function == TOOL_ATTACH_POSIX_MEMALIGN,
+	};
+	return more[search->count].path == NULL || ++search->count == 0 ? -1 : 0;
+}
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+/* The libraries whose operator new calls malloc. */
+static int is_language(const char *path)
+{
+	const char *name = name_of(path);
+
+	return strncmp(name, "libstdc++.", 10) == 0 || strncmp(name, "libc++", 6) == 0;
+}
+
+/* Operator new may throw, and the unwinder finds no way through a return address that the kernel has
+ * replaced. So its return is not probed. */
+static int add_function(struct search *search, const struct tool_attach_object *object,
+			const struct name *name, uint64_t address)
+{
+	uint64_t offset;
+
+	if (name->function != TOOL_ATTACH_POSIX_MEMALIGN) /* which has a third argument */
+		address = tool_attach_entry(object, address);
+	if (tool_attach_object_offset(object, address, &offset) != 0)
+		return 0;
+	if (name->function == TOOL_ATTACH_DEALLOCATE)
+		return add_probe(search, object, offset, name->function, TOOL_ATTACH_FREE);
+	if (name->function == TOOL_ATTACH_NEW && is_language(object->module->path))
+		return 0;
+	if (add_probe(search, object, offset, name->function, TOOL_ATTACH_ENTRY) != 0)
+		return -1;
+	return name->function == TOOL_ATTACH_NEW
+		       ? 0
+		       : add_probe(search, object, offset, name->function, TOOL_ATTACH_RETURN);
+}
+
+/* ---- the search ------------------------------------------------------------------------------ */
+
+static int take_symbol(void *context, const struct tool_attach_object *object, const char *symbol,
+		       uint64_t address)
+{
+	struct search *search = context;
+	int error = 0;
+
+	for (int i = 0; i < NAMES && error == 0; i++)
+		if (!search->found[i] && strcmp(names[i].name, symbol) == 0) {
+			search->found[i] = 1;
+			error = add_function(search, object, &names[i], address);
+		}
+	return error;
+}
+
+static int has(const struct search *search, enum tool_attach_function function)
+{
+	for (size_t i = 0; i < search->count; i++)
+		if (search->probes[i].number == function)
+			return 1;
+	return 0;
+}
+
+static int refuse(pid_t pid, const char *reason)
+{
+	fprintf(stderr, "incstack: cannot record process %d: %s\n", (int)pid, reason);
+	return TOOL_STATUS_CANNOT_RUN;
+}
+
+/* Whether the recorder is loaded. */
+static int is_recorded(const struct tool_attach_space *space)
+{
+	size_t count;
+	const struct tool_attach_module *modules = tool_attach_space_modules(space, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(name_of(modules[i].path), "libincstack_recorder.so", 23) == 0)
+			return 1;
+	return 0;
+}
+
+int tool_attach_functions_find(pid_t pid, const struct tool_attach_space *space,
+			       struct tool_attach_probe **probes, size_t *count)
+{
+	struct search search = {.probes = NULL};
+	int error;
+
+	*probes = NULL;
+	*count = 0;
+	if (is_recorded(space))
+		return refuse(pid, "incstack heap has started it and records it already");
+	error = tool_attach_objects_search(pid, space, take_symbol, &search);
+
+	*probes = search.probes;
+	*count = search.count;
+	if (error != 0)
+		return refuse(pid, "out of memory");
+	if (!has(&search, TOOL_ATTACH_MALLOC) || !has(&search, TOOL_ATTACH_DEALLOCATE))
+		return refuse(pid, "its functions malloc and free are not found; a static program "
+				   "needs its symbols");
+	return 0;
+}
+
+void tool_attach_functions_free(struct tool_attach_probe *probes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(probes[i].path);
+	free(probes);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Prints what became of the ticks of a CPU profile, or of the calls that a process made while incstack
+ * heap -p was attached.
+ */
+#include <inttypes.h>
+
+#include "report.h"
+
+static const char *const reasons[INCSTACK__TICKS] = {
+	[INCSTACK__TICK_NO_RULE] = "the code has no unwind rule",
+	[INCSTACK__TICK_INEXACT] = "the unwind rule does not describe the instruction",
+	[INCSTACK__TICK_RECORDER] = "the recorder was interrupted",
+	[INCSTACK__TICK_NO_ROOM] = "no room for the trace",
+	[INCSTACK__TICK_NO_STACK] = "the stack was nearly used up",
+	[INCSTACK__TICK_UNLOADING] = "code was being unloaded",
+	[INCSTACK__TICK_NO_RECORD] = "the thread had just begun or was about to end",
+	[INCSTACK__TICK_MERGED] = "the kernel's clock ticks less often; the samples stand for them",
+};
+
+static const char *reason_of(const struct tool_report *report, int tick)
+{
+	if (!tool_report_is_cpu(report) && tick == INCSTACK__TICK_NO_RECORD)
+		return "no return was seen, as at the end of the recording";
+	return reasons[tick];
+}
+
+void tool_report_ticks(const struct tool_report *report, FILE *out)
+{
+	const uint64_t *ticks = incstack__trace_reader_totals(report->reader)->tally.ticks;
+	const struct tool_ticks all = tool_ticks_of(ticks);
+
+	fprintf(out,
+		"of %" PRIu64 " expected %s %" PRIu64 " gave a trace, %" PRIu64
+		" were queued, %" PRIu64 " failed, %" PRIu64 " were lost\n",
+		all.expected, tool_report_is_cpu(report) ? "ticks" : "calls",
+		ticks[INCSTACK__TICK_TAKEN], ticks[INCSTACK__TICK_QUEUED], all.failed, all.lost);
+	for (int i = INCSTACK__TICK_FAILED_FIRST; i < INCSTACK__TICKS; i++)
+		if (ticks[i] > 0)
+			fprintf(out, "%12" PRIu64 " %s: %s\n", ticks[i],
+				i < INCSTACK__TICK_LOST_FIRST ? "failed" : "lost",
+				reason_of(report, i));
+}
