@@ -174,6 +174,7 @@ test_detach() {
 		begin "$target" spin
 		left_of >before
 		code_of >code
+		rm -f stderr # of the time before
 		"$tool" heap -o trace -p "$pid" 2>stderr &
 		until grep -q 'recording process' stderr; do kill -0 $!; done
 		sleep 0.2
