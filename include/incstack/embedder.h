@@ -71,6 +71,10 @@ enum {
 	/* Returns into this code are never intercepted, because something reads, moves
 	 * or copies its frames and their return addresses. */
 	INCSTACK_RULE_NO_BARRIER = 1u << 1,
+	/* The function changes its own return address and the registers that it has saved before it
+	 * ends, as those functions of an unwinder do that jump to a landing pad. A native sample of
+	 * code that was interrupted in it, or in a function that it called, is not taken. */
+	INCSTACK_RULE_RETURN_CHANGES = 1u << 2,
 };
 
 /* One frame at the level of the source. A physical frame decodes to one virtual

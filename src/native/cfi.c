@@ -14,8 +14,8 @@
 #include "cfi.h"
 #include "native.h"
 
-enum { FP = 6, SP = 7, RA = 16 }; /* the DWARF numbers of the registers */
-enum { STATES = 8 };              /* nested DW_CFA_remember_state; compilers use one or two */
+enum { RAX = 0, RDX = 1, FP = 6, SP = 7, RA = 16 }; /* the DWARF numbers of the registers */
+enum { STATES = 8 }; /* nested DW_CFA_remember_state; compilers use one or two */
 
 /* Where a register of the caller is saved. AT_PLACE: at the address that an expression gives. */
 enum where { SAME, AT_OFFSET, AT_PLACE, NOWHERE, OTHER };
@@ -45,6 +45,7 @@ struct program {
 	uintptr_t at, address;
 	struct state state, initial, remembered[STATES];
 	unsigned depth;
+	bool return_changes; /* it saves the registers in which a landing pad takes the exception */
 };
 
 /* ---- addresses ---------------------------------------------------------------- */
@@ -164,6 +165,7 @@ static void set_saved(struct program *p, uint64_t number, enum where where, int6
 {
 	struct saved *saved = saved_of(&p->state, number);
 
+	p->return_changes |= where == AT_OFFSET && (number == RAX || number == RDX);
 	if (saved)
 		*saved = (struct saved){where, offset, 0};
 }
@@ -491,5 +493,8 @@ bool incstack__native_fde_rule(const void *fde, uintptr_t address, struct incsta
 	if (r.bad || !run(&p, cie.program))
 		return false;
 	p.initial = p.state;
-	return p.at == low && run(&p, r) && rule_of(&p.state, rule);
+	if (p.at != low || !run(&p, r) || !rule_of(&p.state, rule))
+		return false;
+	rule->flags |= p.return_changes ? (uint32_t)INCSTACK_RULE_RETURN_CHANGES : 0;
+	return true;
 }

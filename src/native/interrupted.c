@@ -4,7 +4,9 @@
  * exact at every instruction. Those of hand-written code may be exact only at calls, and code that
  * puts return addresses elsewhere (a retpoline, the end of an unwinder's work) has none that are.
  * A wrong rule leads to a word that is no return address, or to a wrong frame above it. So the
- * return addresses of the interrupted frame and of its caller must each stand behind a call.
+ * return addresses of the interrupted frame and of its caller must each stand behind a call, and
+ * neither may be a function that changes its own return address: those of an unwinder do so, and
+ * the function that they call for it changes their saved registers.
  */
 #include <stddef.h>
 
@@ -127,6 +129,8 @@ enum incstack__native_described incstack__native_is_described(incstack__native_f
 			return i == 0 ? INCSTACK__NATIVE_NO_RULE : INCSTACK__NATIVE_DESCRIBED;
 		if (rule.kind == INCSTACK_RULE_SIGNAL || rule.kind == INCSTACK_RULE_END)
 			return INCSTACK__NATIVE_DESCRIBED;
+		if (rule.flags & INCSTACK_RULE_RETURN_CHANGES)
+			return INCSTACK__NATIVE_INEXACT;
 		if (!step(&at, &rule))
 			return INCSTACK__NATIVE_INEXACT;
 		if (at.pc == 0)

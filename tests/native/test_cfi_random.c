@@ -27,8 +27,11 @@ static bool agree(size_t at, bool may_refuse, struct sums *sums)
 
 	sums->asked++;
 	sums->refused += !known && other_knows;
-	if (known)
+	if (known) {
 		sums->kinds[own.kind]++;
+		/* libunwind does not tell that a function changes its return address. */
+		own.flags &= ~(uint32_t)INCSTACK_RULE_RETURN_CHANGES;
+	}
 	if (known ? other_knows && memcmp(&own, &other, sizeof(own)) == 0
 		  : may_refuse || !other_knows)
 		return true;

@@ -386,7 +386,8 @@ static bool compare_readers(uintptr_t address)
 	ck_assert_int_eq(quick.cfa_offset, rule.cfa_offset);
 	ck_assert_uint_eq(quick.ra_offset, rule.ra_offset);
 	ck_assert_uint_eq(quick.fp_offset, rule.fp_offset);
-	ck_assert_uint_eq(quick.flags, rule.flags);
+	/* libunwind does not tell that a function changes its return address. */
+	ck_assert_uint_eq(quick.flags & ~(uint32_t)INCSTACK_RULE_RETURN_CHANGES, rule.flags);
 	return true;
 }
 
