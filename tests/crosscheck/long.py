@@ -115,8 +115,8 @@ def processor_seconds():
     return used.ru_utime + used.ru_stime
 
 
-def judge(status, counts):
-    """What is wrong with a run; "": nothing."""
+def judge(status, counts, compared=0.5):
+    """What is wrong with a run; "": nothing. Of a CPU profile, that part must be compared."""
     if counts is None:
         return f"exit status {status}, and no report"
     wrong = [f"exit status {status}"] if status else []
@@ -125,18 +125,18 @@ def judge(status, counts):
     if ticks is None and not 0 < counts["traces"] == counts["crosschecked"]:
         wrong.append(f"{counts['crosschecked']} of {counts['traces']} compared")
     if ticks is not None:
-        wrong += judge_ticks(counts, ticks)
+        wrong += judge_ticks(counts, ticks, compared)
     return ", ".join(wrong)
 
 
-def judge_ticks(counts, ticks):
+def judge_ticks(counts, ticks, compared):
     """Most traces are compared, except where the program starts many threads (the manual page)."""
     rest = ticks["taken"] + ticks["queued"] + ticks["failed"] + ticks["lost"]
     if ticks["expected"] != rest:
         yield f"{ticks['expected']} ticks were expected, but {rest} are counted"
     if ticks["taken"] != counts["traces"]:
         yield f"{ticks['taken']} ticks gave {counts['traces']} traces"
-    if not 0 < counts["traces"] / 2 <= counts["crosschecked"] <= counts["traces"]:
+    if not 0 < counts["traces"] * compared <= counts["crosschecked"] <= counts["traces"]:
         yield f"{counts['crosschecked']} of {counts['traces']} compared"
 
 
@@ -163,8 +163,8 @@ def run(name, program, seed, options):
     return {"name": name, "version": packages.version(program.get("package", "")),
             "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "seed": seed, "seconds": round(processor_seconds() - before, 2),
-            "wrong": judge(status, counts), "counts": counts or dict.fromkeys(
-                (*COUNTS, "unwound"), 0)}
+            "wrong": judge(status, counts, program.get("compared", 0.5)),
+            "counts": counts or dict.fromkeys((*COUNTS, "unwound"), 0)}
 
 
 # ---- all runs --------------------------------------------------------------------------------

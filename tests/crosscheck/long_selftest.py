@@ -45,6 +45,9 @@ def verdict_errors():
         said = long.judge(0, {**GOOD_TICKS, **changed, "ticks": {**GOOD_TICKS["ticks"], **ticks}})
         if words not in said:
             yield f"ticks {ticks}, {changed}: '{said}' says nothing of {words}"
+    few = {**GOOD_TICKS, "crosschecked": 1}
+    if "compared" not in long.judge(0, few) or long.judge(0, few, 0.1) != "":
+        yield "the part that must be compared is not heeded"
     for status, changed, words in FAULTS:
         said = long.judge(status, {**GOOD, **changed})
         if words not in said:
