@@ -15,7 +15,8 @@ import statistics
 import subprocess
 import sys
 
-from targets import RESAMPLED, chosen, interval, options, run, trimmed_mean, write_csv
+from targets import (RESAMPLED, chosen, interval, options, run, run_moved, trimmed_mean,
+                     write_csv)
 
 WANTED = 5.0
 PLACES = ["/usr/lib/heaptrack", "/usr/lib/*/heaptrack"]
@@ -33,14 +34,6 @@ def find_heaptrack(name):
 def remove(path):
     if os.path.exists(path):
         os.remove(path)
-
-
-def run_moved(target, arguments, environment):
-    """With its heap where it has not been before."""
-    shift = os.path.join(arguments.build, "bench/libbench_shift.so")
-    preload = " ".join([environment.get("LD_PRELOAD", ""), shift]).strip()
-    return run(target, {**environment, "LD_PRELOAD": preload,
-                        "INCSTACK_SHIFT": f"{16 * random.randrange(4096):05}"})
 
 
 def run_bare(target, arguments, path):

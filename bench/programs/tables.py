@@ -66,7 +66,17 @@ def heaptrack(rows):
                         for r in rows])
 
 
-MAKERS = {"walk": walk, "handler": handler, "windows": windows, "heaptrack": heaptrack}
+def cpu(rows):
+    names = list(dict.fromkeys(row["profiler"] for row in rows))
+    cells = {}
+    for r in rows:
+        cells.setdefault((r["program"], r["bare_s"]), {})[r["profiler"]] = (
+            f"{r['added_percent']} [{r['added_low']}..{r['added_high']}], {r['samples_a_second']}/s")
+    return table(["program", "bare s"] + names, [[*key] + [cell[name] for name in names]
+                                                 for key, cell in cells.items()])
+
+
+MAKERS = {"walk": walk, "handler": handler, "windows": windows, "heaptrack": heaptrack, "cpu": cpu}
 
 
 def machine(path):

@@ -164,3 +164,15 @@ def run(target, environment):
     if process.returncode != 0:
         raise RuntimeError(f"{target.name} ended with {process.returncode}")
     return usage.ru_utime + usage.ru_stime
+
+
+def moved(arguments, environment):
+    """The environment for a heap that is where it has not been before."""
+    shift = os.path.join(arguments.build, "bench/libbench_shift.so")
+    preload = " ".join([environment.get("LD_PRELOAD", ""), shift]).strip()
+    return {**environment, "LD_PRELOAD": preload,
+            "INCSTACK_SHIFT": f"{16 * random.randrange(4096):05}"}
+
+
+def run_moved(target, arguments, environment):
+    return run(target, moved(arguments, environment))
