@@ -17,7 +17,15 @@
 #include "attach.h"
 #include "heapfile/trace_notes.h"
 
-enum end { END_NOT, END_BY_USER, END_OF_TIME, END_OF_PROCESS, END_OF_PROGRAM, END_BY_ERROR };
+enum end {
+	END_NOT,
+	END_BY_USER,
+	END_OF_TIME,
+	END_OF_PROCESS,
+	END_OF_PROGRAM,
+	END_OF_MAIN_THREAD,
+	END_BY_ERROR
+};
 
 struct attached {
 	pid_t pid;
@@ -29,6 +37,7 @@ struct attached {
 	struct tool_attach_file *file;
 	struct tool_attach_heap *heap; /* null: CPU time is sampled */
 	int has_program;               /* it has not executed another one */
+	int main_has_ended;            /* its main thread */
 	int changed;                   /* the modules have changed since they were written */
 	uint64_t samples;
 	struct tool_attach_frame frames[TOOL_ATTACH_FRAMES];
@@ -103,6 +112,7 @@ static void on_ended(void *context, pid_t tid)
 
 	if (a->heap != NULL)
 		tool_attach_heap_ended(a->heap, tid);
+	a->main_has_ended |= tid == a->pid;
 	tool_attach_file_ended(a->file, tid);
 }
 
@@ -122,6 +132,16 @@ static void read_events(struct attached *a)
 
 /* ---- the time in between ---------------------------------------------------------------------- */
 
+/* The kernel removes the breakpoints with the main thread. Mostly the whole process ends then, but the
+ * other threads may go on. */
+static enum end end_of_main_thread(const struct attached *a)
+{
+	enum { PATIENCE_MS = 1000 };
+	struct pollfd process = {a->pidfd, POLLIN, 0};
+
+	return poll(&process, 1, PATIENCE_MS) > 0 ? END_OF_PROCESS : END_OF_MAIN_THREAD;
+}
+
 static enum end wait_a_while(const struct attached *a)
 {
 	struct pollfd fds[] = {{a->signals, POLLIN, 0}, {a->pidfd, POLLIN, 0}};
@@ -133,6 +153,8 @@ static enum end wait_a_while(const struct attached *a)
 		return END_OF_PROCESS;
 	if (a->heap != NULL && !a->has_program)
 		return END_OF_PROGRAM;
+	if (a->heap != NULL && a->main_has_ended)
+		return end_of_main_thread(a);
 	if (tool_attach_file_failed(a->file))
 		return END_BY_ERROR;
 	return a->until != 0 && tool_record_now(CLOCK_MONOTONIC) >= a->until ? END_OF_TIME
@@ -193,8 +215,10 @@ static void say_end(const struct attached *a, enum end end)
 {
 	const char *what = end == END_OF_PROCESS   ? "has ended"
 			   : end == END_OF_PROGRAM ? "has become another program"
-			   : a->heap != NULL       ? "goes on without being recorded"
-						   : "goes on without being sampled";
+			   : end == END_OF_MAIN_THREAD
+				   ? "has lost its main thread; the kernel records no others then"
+			   : a->heap != NULL ? "goes on without being recorded"
+					     : "goes on without being sampled";
 
 	fprintf(stderr, "incstack: process %d %s\n", (int)a->pid, what);
 }

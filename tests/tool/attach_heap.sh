@@ -114,6 +114,21 @@ test_own_new() {
 	equal "calls failed" "$(tick failed)" 0
 }
 
+# The kernel removes the breakpoints with the main thread, so the recording ends.
+test_main_thread() {
+	begin "$target" leaves
+	: >stderr
+	{
+		until grep -q 'recording process' stderr; do sleep 0.1; done
+		: >go
+	} &
+	pids+=("$!")
+	attach -o trace -p "$pid"
+	adds_up
+	grep -q "process $pid has lost its main thread" stderr || fail "does not say how it ended"
+	kill -0 "$pid" || fail "the process has ended"
+}
+
 # Calls of malloc that do not return are counted, and those that follow are recorded.
 test_jump() {
 	during "$target"_own jump

@@ -10,6 +10,7 @@
  *   threads  in threads that begin meanwhile; others free their blocks
  *   burst    as often as the second argument says
  *   forks    and children, in by_child
+ *   leaves   by_malloc; then its main thread ends, and another goes on until it is killed
  *   exec     in by_malloc, then it becomes this program with the other arguments
  *   jump     so, but some calls of malloc are left by a jump; only with an allocator of its own
  * With OWN_MALLOC it defines the functions itself. Some of them call others.
@@ -243,6 +244,22 @@ static __attribute__((noinline)) void by_spin(void)
 	}
 }
 
+static void *stay(void *unused)
+{
+	pause();
+	return unused;
+}
+
+static int leave(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, stay, NULL) != 0)
+		return 1;
+	by_malloc(1000);
+	pthread_exit(NULL);
+}
+
 static int is(const char *text, const char *name)
 {
 	return strcmp(text, name) == 0;
@@ -256,6 +273,8 @@ static int run_once(const char *how, char **arguments)
 		return make_threads();
 	if (is(how, "forks"))
 		return make_children();
+	if (is(how, "leaves"))
+		return leave();
 	if (is(how, "zero"))
 		by_zero();
 	if (is(how, "jump"))
