@@ -87,6 +87,19 @@ const struct blob *code_find(uintptr_t address)
 	return NULL;
 }
 
+bool callers_are_compiled(uintptr_t slot)
+{
+	for (;;) {
+		const uintptr_t pc = incstack_slot_read((const uintptr_t *)slot);
+		const struct blob *b = code_find(pc - 1);
+		if (pc == stubs.base)
+			return true;
+		if (!b)
+			return false;
+		slot += 8 + b->bytes;
+	}
+}
+
 const struct site *blob_site(const struct blob *b, uintptr_t pc)
 {
 	uint32_t offset = (uint32_t)(pc - b->code);

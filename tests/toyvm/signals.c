@@ -41,20 +41,6 @@ static void choose(struct instants *in, uint32_t mean)
 
 /* ---- what the library asks in the handler ------------------------------------------------ */
 
-/* Whether all callers are compiled. A handler cannot tell where an interpreted frame stands. */
-static bool callers_are_compiled(uintptr_t slot)
-{
-	for (;;) {
-		const uintptr_t pc = incstack_slot_read((const uintptr_t *)slot);
-		const struct blob *b = code_find(pc - 1);
-		if (pc == stubs.base)
-			return true;
-		if (!b)
-			return false;
-		slot += 8 + b->bytes;
-	}
-}
-
 /* In the interpreter the frame is known. It polls before it returns. */
 static int in_interpreter(const struct fiber *f, struct incstack_top *top)
 {

@@ -288,6 +288,9 @@ void code_reset(void);
 uint8_t *code_take(size_t bytes); /* null if the memory is full */
 void code_give_back(uint8_t *from, const uint8_t *end);
 const struct blob *code_find(uintptr_t address);
+/* Whether the return slot and those of all callers lead to compiled code. A handler cannot tell where
+ * an interpreted frame stands. */
+bool callers_are_compiled(uintptr_t slot);
 struct blob *blob_new(void);
 void blob_publish(struct blob *b);
 const struct site *blob_site(const struct blob *b, uintptr_t pc);

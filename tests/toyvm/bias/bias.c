@@ -64,19 +64,6 @@ static _Thread_local struct thread *mine;
 
 /* ---- what the library asks in the handler ------------------------------------------------ */
 
-static bool callers_are_compiled(uintptr_t slot)
-{
-	for (;;) {
-		const uintptr_t pc = incstack_slot_read((const uintptr_t *)slot);
-		const struct blob *b = code_find(pc - 1);
-		if (pc == stubs.base)
-			return true;
-		if (!b)
-			return false;
-		slot += 8 + b->bytes;
-	}
-}
-
 int signals_interrupted(void *context, const struct incstack_interruption *at,
 			struct incstack_top *top)
 {
