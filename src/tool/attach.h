@@ -157,6 +157,9 @@ int tool_attach_space_map(struct tool_attach_space *space,
 void tool_attach_space_clear(struct tool_attach_space *space);
 const struct tool_attach_module *tool_attach_space_modules(const struct tool_attach_space *space,
 							   size_t *count);
+/* The module whose code has the address; null: none. */
+const struct tool_attach_module *tool_attach_space_module(const struct tool_attach_space *space,
+							  uint64_t address);
 /* Finds the rule of a pc: of an interrupted instruction, or a return address. */
 enum tool_attach_code tool_attach_space_rule(struct tool_attach_space *space, uint64_t pc,
 					     int is_exact, struct incstack_rule *rule);

@@ -113,18 +113,6 @@ static uint64_t auxiliary(pid_t pid, uint64_t type)
 	return 0;
 }
 
-static const struct tool_attach_module *module_at(const struct tool_attach_space *space,
-						  uint64_t address)
-{
-	size_t count;
-	const struct tool_attach_module *modules = tool_attach_space_modules(space, &count);
-
-	for (size_t i = 0; i < count; i++)
-		if (address >= modules[i].low && address < modules[i].high)
-			return &modules[i];
-	return NULL;
-}
-
 /* Reads where the dynamic linker keeps its list from the program's dynamic section. Returns 0 if there
  * is none. */
 static uint64_t list_of(pid_t pid, int memory, const struct tool_attach_module *program)
@@ -165,7 +153,7 @@ static int search_list(int memory, const struct tool_attach_space *space, uint64
 
 		if (read_at(memory, at, &object, sizeof(object)) != 0)
 			break;
-		module = module_at(space, (uintptr_t)object.l_ld);
+		module = tool_attach_space_module(space, (uintptr_t)object.l_ld);
 		if (module != NULL)
 			result = take_symbols(module, SHT_DYNSYM, take, context);
 		at = (uintptr_t)object.l_next;
@@ -176,7 +164,8 @@ static int search_list(int memory, const struct tool_attach_space *space, uint64
 int tool_attach_objects_search(pid_t pid, const struct tool_attach_space *space,
 			       tool_attach_take *take, void *context)
 {
-	const struct tool_attach_module *program = module_at(space, auxiliary(pid, AT_ENTRY));
+	const struct tool_attach_module *program =
+		tool_attach_space_module(space, auxiliary(pid, AT_ENTRY));
 	char path[64];
 	uint64_t list;
 	int memory;

@@ -194,8 +194,8 @@ int tool_attach_space_read(struct tool_attach_space *space)
 
 /* ---- rules -------------------------------------------------------------------------------- */
 
-static const struct tool_attach_module *module_of(const struct tool_attach_space *space,
-						  uint64_t pc)
+const struct tool_attach_module *tool_attach_space_module(const struct tool_attach_space *space,
+							  uint64_t address)
 {
 	size_t low = 0;
 	size_t high = space->count;
@@ -203,9 +203,9 @@ static const struct tool_attach_module *module_of(const struct tool_attach_space
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (pc < space->modules[middle].low)
+		if (address < space->modules[middle].low)
 			high = middle;
-		else if (pc >= space->modules[middle].high)
+		else if (address >= space->modules[middle].high)
 			low = middle + 1;
 		else
 			return &space->modules[middle];
@@ -232,7 +232,7 @@ static enum tool_attach_code find(const struct tool_attach_space *space, uint64_
 				  struct incstack_rule *rule)
 {
 	const uint64_t address = pc - !is_exact;
-	const struct tool_attach_module *module = module_of(space, address);
+	const struct tool_attach_module *module = tool_attach_space_module(space, address);
 	struct incstack__native_image image;
 	int has_rule;
 
