@@ -19,6 +19,18 @@ static struct request *place(struct queue *q, uint64_t number)
 	return &q->places[number % q->capacity];
 }
 
+/* The number of the oldest request. No queue is as an empty one. */
+static uint64_t oldest(const struct queue *q)
+{
+	return q ? load(&q->head) : 0;
+}
+
+/* Returns the request with the number, which becomes that of the next one. Null: there is none. */
+static struct request *next(struct queue *q, uint64_t *number)
+{
+	return q && *number != load(&q->tail) ? place(q, (*number)++) : NULL;
+}
+
 static bool change(struct request *r, uint32_t from, uint32_t to)
 {
 	return atomic_compare_exchange_strong_explicit(&r->state, &from, to, memory_order_acq_rel,
@@ -129,17 +141,17 @@ void incstack__queue_drop(stack *s)
 /* From now on no request promises that its frame stays. */
 void incstack__queue_unsettle(stack *s)
 {
-	struct queue *q = s->queue;
-	for (uint64_t i = q ? load(&q->head) : 0; q && i != load(&q->tail); i++)
-		place(q, i)->what.top.flags &= ~(uint32_t)INCSTACK_TOP_STAYS;
+	uint64_t number = oldest(s->queue);
+	for (struct request *r; (r = next(s->queue, &number));)
+		r->what.top.flags &= ~(uint32_t)INCSTACK_TOP_STAYS;
 }
 
 /* The frames below sp were popped. Their callers begin at sp. */
 void incstack__queue_popped(stack *s, uintptr_t sp)
 {
-	struct queue *q = s->queue;
-	for (uint64_t i = q ? load(&q->head) : 0; q && i != load(&q->tail); i++) {
-		struct incstack_top *top = &place(q, i)->what.top;
+	uint64_t number = oldest(s->queue);
+	for (struct request *r; (r = next(s->queue, &number));) {
+		struct incstack_top *top = &r->what.top;
 		if ((top->slot ? top->slot : top->sp) >= sp)
 			continue;
 		top->flags &= ~(uint32_t)INCSTACK_TOP_STAYS;
@@ -162,9 +174,9 @@ void incstack__queue_reset(stack *s)
 /* The stack was moved. */
 void incstack__queue_moved(stack *s, uintptr_t delta)
 {
-	struct queue *q = s->queue;
-	for (uint64_t i = q ? load(&q->head) : 0; q && i != load(&q->tail); i++) {
-		struct incstack_top *top = &place(q, i)->what.top;
+	uint64_t number = oldest(s->queue);
+	for (struct request *r; (r = next(s->queue, &number));) {
+		struct incstack_top *top = &r->what.top;
 		bool fp_inside = inside(s, top->fp);
 		top->sp += delta;
 		top->fp += fp_inside ? delta : 0;
@@ -183,10 +195,10 @@ void incstack__queue_free(stack *s)
 /* The sum of the counts of its elements. Called by the owner outside of handlers. */
 uint64_t incstack__queue_requests(const stack *s)
 {
-	struct queue *q = s->queue;
-	uint64_t sum = q ? q->in_hand : 0;
-	for (uint64_t i = q ? load(&q->head) : 0; q && i != load(&q->tail); i++)
-		sum += place(q, i)->what.count;
+	uint64_t sum = s->queue ? s->queue->in_hand : 0;
+	uint64_t number = oldest(s->queue);
+	for (struct request *r; (r = next(s->queue, &number));)
+		sum += r->what.count;
 	return sum;
 }
 
@@ -198,7 +210,7 @@ int incstack_queue_element(const struct incstack_stack *s, int32_t n,
 	if (!s || !element)
 		return INCSTACK_EINVAL;
 	struct queue *q = s->queue;
-	uint64_t head = q ? load(&q->head) : 0, tail = q ? load(&q->tail) : 0;
+	uint64_t head = oldest(q), tail = q ? load(&q->tail) : 0;
 	uint64_t from_front = n < 0 ? tail - head + (uint64_t)(int64_t)n : (uint64_t)n;
 	if (from_front >= tail - head)
 		return INCSTACK_ERANGE;
