@@ -93,9 +93,9 @@ INCSTACK_API int incstack_queue_hook(struct incstack_stack *stack,
 				     const struct incstack_queue_hooks *hooks);
 
 /* Turns the requests in the queue into traces, oldest first, and makes room for them.
- * incstack_sample_at_poll calls it. `poll` is the top frame now, as for incstack_sample. A machine
- * that promises INCSTACK_TOP_STAYS calls it at every poll at which incstack_queue_pending tells
- * that there are requests, before that poll changes the stack or returns.
+ * incstack_sample_at_poll calls it. `poll` is the top frame now, as for incstack_sample. An
+ * embedder that promises INCSTACK_TOP_STAYS calls it at every poll at which incstack_queue_pending
+ * tells that there are requests, before that poll changes the stack or returns.
  * Errors: EINVAL, ETHREAD, EBUSY; ENOMEM, ELIMIT, EROOM: no room; the requests that remain stay in
  * the queue, and their traces will be biased.
  * Algorithm: the frames from `poll` to the first known one are captured once, by the walk of a
@@ -104,7 +104,8 @@ INCSTACK_API int incstack_queue_hook(struct incstack_stack *stack,
 INCSTACK_API int incstack_queue_drain(struct incstack_stack *stack,
 				      const struct incstack_top *poll);
 
-/* Returns how many elements the queue has; 0 for null. It is as fast as a poll needs it.
+/* Returns how many elements the queue has; 0 for null. It is fast enough to be called at every
+ * poll.
  * Thread: owner. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API uint32_t incstack_queue_pending(const struct incstack_stack *stack);
 

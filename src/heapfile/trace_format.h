@@ -105,8 +105,8 @@ enum {
 	INCSTACK__TRACE_LENGTH_WIDE = 7,
 };
 
-/* The guesses of a batch, all 0 at its start. The pc that followed a pc the last time is the guess for
- * the next time. The first object of a run follows the complement of the first pc of the run
+/* The guesses of a batch, all 0 at its start. The guess for what follows a pc is what followed it
+ * the last time. The first object of a run follows the complement of the first pc of the run
  * before. */
 enum {
 	INCSTACK__TRACE_GUESSES_LOG = 10,

@@ -26,7 +26,7 @@ static inline struct cursor put_pc(struct cursor to, unsigned head, uint64_t pc)
 {
 	uint64_t *guess = &to.guesses[incstack__trace_guess_index(to.previous)];
 	const uint64_t difference = pc ^ *guess;
-	/* A bit more than the difference has, so that none has one. */
+	/* The doubled difference plus one has one bit more than the difference, and is never 0. */
 	const unsigned bits = (unsigned)__builtin_clzll(2 * difference + 1) ^ 63;
 	unsigned code = (bits + 7) / 8;
 	unsigned bytes = code;

@@ -40,9 +40,9 @@ static int is_in_own_stack(const struct incstack__record *record, uintptr_t sp)
  * own stack does not change meanwhile. It does nothing either if the rules do not describe the
  * interrupted instruction, which may be one of the trampoline.
  *
- * Ticks also interrupt the unwinder of an exception. It passes by barriers in return slots that it has
- * read before, so the newest known frames may be gone. A CPU profile therefore forgets all frames if
- * the rules cannot tell which are left. */
+ * Ticks also interrupt the unwinder of an exception. It passes by barriers in return slots that it
+ * has read before, so the newest known frames may be gone. A CPU profile therefore forgets all
+ * frames if the rules cannot tell which are left. */
 void incstack__interrupted_settle(struct incstack__record *record)
 {
 	const struct incstack_top *top = &record->held_top;

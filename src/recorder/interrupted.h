@@ -15,8 +15,8 @@ enum incstack__native_described
 incstack__interrupted_is_described(const struct incstack__record *record,
 				   const struct incstack_top *top);
 
-/* Whether the signal has made a system call of the program return EINTR. Calls that the kernel restarts are
- * not among them. */
+/* Whether the signal has made a system call of the program return EINTR. Calls that the kernel
+ * restarts are not among them. */
 int incstack__interrupted_failed_call(const ucontext_t *context);
 
 /* Removes the frames that are gone from what is known of the stack of a held thread. The caller has

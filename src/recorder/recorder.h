@@ -443,7 +443,7 @@ void incstack__record_new(const void *block, size_t bytes, struct incstack__call
 uint64_t incstack__record_position(void);
 
 /* host.c */
-/* Whether the record's stack does not have yet the mode to which the recording fell back. */
+/* Whether the record's stack does not yet have the mode to which the recording fell back. */
 static inline int incstack__record_must_follow_mode(const struct incstack__record *record)
 {
 	return incstack__recording.mode_changed && !record->mode_changed;

@@ -132,7 +132,8 @@ static int try_to_make_room(struct incstack__record *record)
 	       !incstack__record_is_past(record);
 }
 
-/* Code may be unloaded between the end of a batch and the last check. Then the new batch must end, too. */
+/* Code may be unloaded between the end of a batch and the last check. Then the new batch must
+ * end, too. */
 int incstack__record_make_room(struct incstack__record *record)
 {
 	enum { TRIES = 4 };

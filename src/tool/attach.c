@@ -216,7 +216,7 @@ static void say_end(const struct attached *a, enum end end)
 	const char *what = end == END_OF_PROCESS   ? "has ended"
 			   : end == END_OF_PROGRAM ? "has become another program"
 			   : end == END_OF_MAIN_THREAD
-				   ? "has lost its main thread; the kernel records no others then"
+				   ? "has lost its main thread; nothing is recorded after that"
 			   : a->heap != NULL ? "goes on without being recorded"
 					     : "goes on without being sampled";
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tries whether a process in a sandbox survives the return of a probed function. Since Linux 6.11 the
- * code to which it returns makes a system call, and before 6.14 a sandbox ended the process for it. The
- * one that tries it is a child of the tool.
+ * Tests whether a process in a sandbox survives the return of a probed function. Since Linux 6.11 the
+ * code to which it returns makes a system call, and before 6.14 a sandbox ended the process for it. A
+ * child of the tool is tested.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* dl_iterate_phdr */

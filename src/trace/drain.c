@@ -98,7 +98,8 @@ static object biased_top(const struct spot *at)
 			      INCSTACK_OBJECT_SIGNAL | OBJECT_DECODE_NOW;
 	object top = *at->frame;
 	top.flags = (top.flags & kept) | INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_LATE;
-	top.bci = top.flags & INCSTACK_OBJECT_RAW ? -1 : top.bci; /* it may hide a rule */
+	/* A raw object may keep a rule there, which is no position. */
+	top.bci = top.flags & INCSTACK_OBJECT_RAW ? -1 : top.bci;
 	return top;
 }
 
