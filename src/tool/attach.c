@@ -304,8 +304,7 @@ static int read_space(struct attached *a)
 	a->space = tool_attach_space_new(a->pid);
 	if (a->space != NULL && tool_attach_space_read(a->space) == 0)
 		return 0;
-	fprintf(stderr, "incstack: cannot profile process %d: it has ended\n", (int)a->pid);
-	return TOOL_STATUS_CANNOT_RUN;
+	return tool_attach_refuse(a->pid, "profile", "it has ended");
 }
 
 static int open_probes(struct attached *a)

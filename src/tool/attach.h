@@ -19,6 +19,8 @@
 /* Reads the beginning of /proc/PID/NAME and ends it with a zero byte. Returns how many bytes there are
  * before that; 0 if the file cannot be read. */
 size_t tool_attach_read_proc(pid_t pid, const char *name, char *text, size_t size);
+/* Prints why the tool cannot profile or record (the verb) the process. Returns an exit status. */
+int tool_attach_refuse(pid_t pid, const char *verb, const char *reason);
 
 /* attach_process.c */
 /* Returns 0 and a descriptor of the process, or an exit status after a message that tells why the

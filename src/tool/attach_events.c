@@ -289,9 +289,7 @@ int tool_attach_events_open(struct tool_attach_events **made, pid_t pid, uint64_
 	}
 	if (error == 0)
 		return 0;
-	fprintf(stderr, "incstack: cannot profile process %d: %s\n", (int)pid,
-		reason_of(error, text, sizeof(text)));
-	return TOOL_STATUS_CANNOT_RUN;
+	return tool_attach_refuse(pid, "profile", reason_of(error, text, sizeof(text)));
 }
 
 /* ---- the end ---------------------------------------------------------------------------- */

@@ -6,7 +6,6 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* reallocarray */
 #endif
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,12 +131,6 @@ static int has(const struct search *search, enum tool_attach_function function)
 	return 0;
 }
 
-static int refuse(pid_t pid, const char *reason)
-{
-	fprintf(stderr, "incstack: cannot record process %d: %s\n", (int)pid, reason);
-	return TOOL_STATUS_CANNOT_RUN;
-}
-
 /* Whether the recorder is loaded. */
 static int is_recorded(const struct tool_attach_space *space)
 {
@@ -159,16 +152,19 @@ int tool_attach_functions_find(pid_t pid, const struct tool_attach_space *space,
 	*probes = NULL;
 	*count = 0;
 	if (is_recorded(space))
-		return refuse(pid, "incstack heap has started it and records it already");
+		return tool_attach_refuse(pid, "record",
+					  "incstack heap has started it and records it already");
 	error = tool_attach_objects_search(pid, space, take_symbol, &search);
 
 	*probes = search.probes;
 	*count = search.count;
 	if (error != 0)
-		return refuse(pid, "out of memory");
+		return tool_attach_refuse(pid, "record", "out of memory");
 	if (!has(&search, TOOL_ATTACH_MALLOC) || !has(&search, TOOL_ATTACH_DEALLOCATE))
-		return refuse(pid, "its functions malloc and free are not found; a static program "
-				   "needs its symbols");
+		return tool_attach_refuse(
+			pid, "record",
+			"its functions malloc and free are not found; a static program "
+			"needs its symbols");
 	return 0;
 }
 

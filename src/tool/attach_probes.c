@@ -226,9 +226,7 @@ int tool_attach_probes_open(struct tool_attach_events *events,
 		error = open_probes(hits, events->pid, probes, count);
 	if (error == 0)
 		return 0;
-	fprintf(stderr, "incstack: cannot record process %d: %s\n", (int)events->pid,
-		reason_of(error));
-	return TOOL_STATUS_CANNOT_RUN;
+	return tool_attach_refuse(events->pid, "record", reason_of(error));
 }
 
 /* ---- the end ---------------------------------------------------------------------------- */

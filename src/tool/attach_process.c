@@ -16,12 +16,6 @@
 
 #include "attach.h"
 
-static int refuse(pid_t pid, const char *reason)
-{
-	fprintf(stderr, "incstack: cannot profile process %d: %s\n", (int)pid, reason);
-	return TOOL_STATUS_CANNOT_RUN;
-}
-
 /* Returns what follows the name in /proc/PID/status. */
 static const char *field(const char *status, const char *name)
 {
@@ -76,17 +70,20 @@ static int check_program(pid_t pid)
 	errno = 0;
 	bytes = tool_attach_read_proc(pid, "exe", program.bytes, sizeof(program.bytes));
 	if (bytes < sizeof(program.header))
-		return refuse(pid, errno == EACCES || errno == EPERM
-					   ? "it belongs to another user, or has rights that you "
-					     "lack; run incstack as that user or as root"
-					   : "its program cannot be read");
+		return tool_attach_refuse(
+			pid, "profile",
+			errno == EACCES || errno == EPERM
+				? "it belongs to another user, or has rights that you "
+				  "lack; run incstack as that user or as root"
+				: "its program cannot be read");
 	if (memcmp(program.header.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    program.header.e_ident[EI_CLASS] != ELFCLASS64 || program.header.e_machine != EM_X86_64)
-		return refuse(pid, "its program is not for x86-64");
+		return tool_attach_refuse(pid, "profile", "its program is not for x86-64");
 	if (!has_rules(&program, bytes))
-		return refuse(pid,
-			      "its program has no .eh_frame_hdr, the index of unwind rules, as "
-			      "most static programs; link it with -Wl,--eh-frame-hdr");
+		return tool_attach_refuse(
+			pid, "profile",
+			"its program has no .eh_frame_hdr, the index of unwind rules, as "
+			"most static programs; link it with -Wl,--eh-frame-hdr");
 	return 0;
 }
 
@@ -104,12 +101,12 @@ static int check(pid_t pid)
 	if (group != pid) {
 		snprintf(reason, sizeof(reason), "it is a thread of process %d; use -p %d", group,
 			 group);
-		return refuse(pid, reason);
+		return tool_attach_refuse(pid, "profile", reason);
 	}
 	if (strchr("ZX", field(status, "\nState:\t")[0]) != NULL)
-		return refuse(pid, "it has ended");
+		return tool_attach_refuse(pid, "profile", "it has ended");
 	if (is_kernel_thread(pid))
-		return refuse(pid, "it is a thread of the kernel");
+		return tool_attach_refuse(pid, "profile", "it is a thread of the kernel");
 	return check_program(pid);
 }
 
@@ -119,11 +116,14 @@ int tool_attach_process_may_return(pid_t pid)
 
 	tool_attach_read_proc(pid, "status", status, sizeof(status));
 	if (strstr(field(status, "\nx86_Thread_features:"), "shstk") != NULL)
-		return refuse(pid,
-			      "its return addresses are guarded by the hardware (shadow stack)");
+		return tool_attach_refuse(
+			pid, "profile",
+			"its return addresses are guarded by the hardware (shadow stack)");
 	if (!tool_attach_sandbox_is_safe())
-		return refuse(pid, "on this kernel a probed function ends a process that is in a "
-				   "sandbox (seccomp); use Linux 6.14 or newer, or before 6.11");
+		return tool_attach_refuse(
+			pid, "profile",
+			"on this kernel a probed function ends a process that is in a "
+			"sandbox (seccomp); use Linux 6.14 or newer, or before 6.11");
 	return 0;
 }
 
@@ -138,5 +138,7 @@ int tool_attach_process(pid_t pid, int *pidfd)
 	status = check(pid);
 	if (status != 0 || *pidfd >= 0)
 		return status;
-	return refuse(pid, error == ENOSYS ? "that needs Linux 5.3 or newer" : strerror(error));
+	return tool_attach_refuse(pid, "profile",
+				  error == ENOSYS ? "that needs Linux 5.3 or newer"
+						  : strerror(error));
 }
