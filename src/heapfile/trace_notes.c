@@ -69,6 +69,9 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 	[INCSTACK__NOTE_NEW_NOT_FOLLOWED] =
 		"the program's operator new does not call malloc; its blocks are counted, but "
 		"never as live",
+	[INCSTACK__NOTE_WALL] =
+		"wall-clock time: a thread counts while it waits as while it runs; child processes "
+		"were not sampled",
 	[INCSTACK__NOTE_BROKEN] =
 		"an invariant of the recorder was broken, which is an error in incstack: please "
 		"report it",

@@ -35,10 +35,13 @@ struct attached {
 	struct tool_attach_events *events;
 	struct tool_attach_space *space;
 	struct tool_attach_file *file;
-	struct tool_attach_heap *heap; /* null: CPU time is sampled */
-	int has_program;               /* it has not executed another one */
-	int main_has_ended;            /* its main thread */
-	int changed;                   /* the modules have changed since they were written */
+	struct tool_attach_heap *heap;   /* null: CPU time is sampled */
+	struct tool_attach_waits *waits; /* null: only CPU time */
+	struct tool_attach_child child;  /* the program that is run; pid -1: none */
+	int is_held;                     /* it is not the program yet */
+	int has_program;                 /* it has not executed another one */
+	int main_has_ended;              /* its main thread */
+	int changed;                     /* the modules have changed since they were written */
 	uint64_t samples;
 	struct tool_attach_frame frames[TOOL_ATTACH_FRAMES];
 };
@@ -55,21 +58,55 @@ static void write_modules(struct attached *a)
 
 static void on_sample(void *context, const struct tool_attach_sample *sample)
 {
+	struct tool_attach_block tick = {sample->tid, sample->time, 0, 1};
 	struct attached *a = context;
 	enum incstack__tick what;
 	size_t count;
 
+	if (a->is_held)
+		return;
 	write_modules(a);
+	if (a->waits != NULL)
+		tick.bytes = tool_attach_waits_ran(a->waits, sample->tid, sample->time);
+	if (tick.bytes == 0)
+		return;
 	what = tool_attach_walk(a->space, sample, a->frames, &count);
-	tool_attach_file_tick(a->file, sample, what, a->frames, count);
+	tool_attach_file_ticks(a->file, &tick, what, a->frames, count);
 	a->samples++;
 }
 
-static void on_lost(void *context, uint64_t time, uint64_t count)
+static void on_lost(void *context, uint64_t since, uint64_t time, uint64_t count)
 {
 	struct attached *a = context;
 
-	tool_attach_file_lost(a->file, time, count);
+	if (a->waits != NULL)
+		tool_attach_waits_lost(a->waits, since);
+	else
+		tool_attach_file_lost(a->file, time, count);
+}
+
+static void on_left(void *context, const struct tool_attach_sample *sample)
+{
+	struct attached *a = context;
+
+	if (a->is_held)
+		return;
+	write_modules(a);
+	tool_attach_waits_left(a->waits, sample);
+	a->samples++;
+}
+
+static void on_switched(void *context, pid_t tid, uint64_t time, int is_on)
+{
+	struct attached *a = context;
+
+	if (a->is_held)
+		return;
+	write_modules(a);
+	if (is_on)
+		tool_attach_waits_back(a->waits, tid, time);
+	else
+		tool_attach_waits_begin(a->waits, tid, time);
 }
 
 static void on_hit(void *context, const struct tool_attach_hit *hit)
@@ -97,21 +134,26 @@ static void on_mapped(void *context, const struct tool_attach_mapping *mapping)
 	a->changed |= tool_attach_space_map(a->space, mapping);
 }
 
-static void on_executed(void *context)
+static void on_executed(void *context, uint64_t time)
 {
 	struct attached *a = context;
 
 	tool_attach_space_clear(a->space);
+	if (a->waits != NULL)
+		tool_attach_waits_clear(a->waits, time);
 	a->changed = 1;
 	a->has_program = 0;
+	a->is_held = 0;
 }
 
-static void on_ended(void *context, pid_t tid)
+static void on_ended(void *context, pid_t tid, uint64_t time)
 {
 	struct attached *a = context;
 
 	if (a->heap != NULL)
 		tool_attach_heap_ended(a->heap, tid);
+	if (a->waits != NULL)
+		tool_attach_waits_ended(a->waits, tid, time);
 	a->main_has_ended |= tid == a->pid;
 	tool_attach_file_ended(a->file, tid);
 }
@@ -120,6 +162,8 @@ static void read_events(struct attached *a)
 {
 	const struct tool_attach_handler handler = {.sample = on_sample,
 						    .lost = on_lost,
+						    .left = on_left,
+						    .switched = on_switched,
 						    .hit = on_hit,
 						    .hits_lost = on_hits_lost,
 						    .mapped = on_mapped,
@@ -142,13 +186,25 @@ static enum end end_of_main_thread(const struct attached *a)
 	return poll(&process, 1, PATIENCE_MS) > 0 ? END_OF_PROCESS : END_OF_MAIN_THREAD;
 }
 
+/* Passes a signal on to the program that is run. One of the terminal goes to both. */
+static enum end take_signal(const struct attached *a)
+{
+	struct signalfd_siginfo info;
+
+	if (a->child.pid < 0)
+		return END_BY_USER;
+	if (read(a->signals, &info, sizeof(info)) > 0 && info.ssi_signo != SIGINT)
+		kill(a->child.pid, (int)info.ssi_signo);
+	return END_NOT;
+}
+
 static enum end wait_a_while(const struct attached *a)
 {
 	struct pollfd fds[] = {{a->signals, POLLIN, 0}, {a->pidfd, POLLIN, 0}};
 
 	poll(fds, 2, tool_attach_events_pause(a->events));
 	if (fds[0].revents != 0)
-		return END_BY_USER;
+		return take_signal(a);
 	if (fds[1].revents != 0)
 		return END_OF_PROCESS;
 	if (a->heap != NULL && !a->has_program)
@@ -179,7 +235,7 @@ static void hurry(const struct attached *a)
 {
 	enum { PRIORITY = -10 };
 
-	if (a->heap != NULL)
+	if (a->heap != NULL || a->waits != NULL)
 		setpriority(PRIO_PROCESS, 0, PRIORITY); /* which may be forbidden */
 }
 
@@ -189,7 +245,11 @@ static enum end run(struct attached *a)
 	enum end end;
 
 	while ((end = wait_a_while(a)) == END_NOT) {
+		const uint64_t now = tool_record_now(CLOCK_MONOTONIC);
+
 		read_events(a);
+		if (a->waits != NULL)
+			tool_attach_waits_account(a->waits, a->events, now);
 		show_progress(a, start);
 	}
 	if (isatty(STDERR_FILENO))
@@ -220,12 +280,14 @@ static void say_end(const struct attached *a, enum end end)
 			   : a->heap != NULL ? "goes on without being recorded"
 					     : "goes on without being sampled";
 
-	fprintf(stderr, "incstack: process %d %s\n", (int)a->pid, what);
+	if (a->child.pid < 0)
+		fprintf(stderr, "incstack: process %d %s\n", (int)a->pid, what);
 }
 
 /* Ends the sampling and writes the rest. Returns an exit status. */
 static int finish(struct attached *a, enum end end)
 {
+	const uint64_t end_ns = tool_record_now(CLOCK_MONOTONIC);
 	uint64_t cpu_ns;
 	uint64_t lost;
 
@@ -234,7 +296,9 @@ static int finish(struct attached *a, enum end end)
 	tool_attach_events_stop(a->events);
 	read_events(a);
 	cpu_ns = tool_attach_events_used(a->events, &lost);
-	if (lost > 0 && a->heap == NULL)
+	if (a->waits != NULL)
+		cpu_ns = tool_attach_waits_end(a->waits, end_ns, lost > 0);
+	else if (lost > 0 && a->heap == NULL)
 		tool_attach_file_lost(a->file, tool_record_now(CLOCK_MONOTONIC), lost);
 	add_lost(a);
 	say_end(a, end);
@@ -245,6 +309,8 @@ static int finish(struct attached *a, enum end end)
 
 static void say_begin(const struct attached *a)
 {
+	if (a->child.pid > 0)
+		return;
 	fprintf(stderr, "incstack: %s process %d (threads: %zu); %s\n",
 		a->heap != NULL ? "recording" : "sampling", (int)a->pid,
 		tool_attach_events_threads(a->events),
@@ -252,6 +318,17 @@ static void say_begin(const struct attached *a)
 	if (a->heap == NULL && tool_attach_events_only_user(a->events))
 		fprintf(stderr, "incstack: time in system calls is not sampled: that needs root or "
 				"sysctl kernel.perf_event_paranoid=1\n");
+}
+
+static int begin_waits(struct attached *a, const struct tool_record_options *options)
+{
+	tool_attach_file_note(a->file, INCSTACK__NOTE_WALL);
+	a->waits = tool_attach_waits_new(a->file, a->space, a->pid, options->interval);
+	if (a->waits == NULL)
+		return -1;
+	if (!a->is_held)
+		tool_attach_waits_look(a->waits, a->events);
+	return 0;
 }
 
 static int record(struct attached *a, const struct tool_record_options *options)
@@ -266,8 +343,12 @@ static int record(struct attached *a, const struct tool_record_options *options)
 		if (a->heap == NULL)
 			return TOOL_STATUS_CANNOT_RUN;
 	}
+	if (options->is_wall && begin_waits(a, options) != 0)
+		return TOOL_STATUS_CANNOT_RUN;
 	say_begin(a);
 	hurry(a);
+	if (a->child.pid > 0)
+		tool_attach_let_go(&a->child);
 	return finish(a, run(a));
 }
 
@@ -328,7 +409,7 @@ static int attach(struct attached *a, struct tool_record_options *options, doubl
 
 	if (status == 0)
 		status = tool_attach_events_open(&a->events, a->pid,
-						 is_heap ? 0 : options->interval);
+						 is_heap ? 0 : options->interval, options->is_wall);
 	if (status == 0)
 		status = read_space(a);
 	if (status == 0 && is_heap)
@@ -341,11 +422,22 @@ static int attach(struct attached *a, struct tool_record_options *options, doubl
 		status = record(a, options);
 	tool_attach_events_close(a->events);
 	tool_attach_heap_free(a->heap);
+	tool_attach_waits_free(a->waits);
 	tool_attach_space_free(a->space);
 	if (a->file != NULL)
 		tool_attach_file_free(a->file);
 	if (a->pidfd >= 0)
 		close(a->pidfd);
+	return status;
+}
+
+static int launch(struct attached *a, const struct tool_record_options *options,
+		  const sigset_t *mask)
+{
+	const int status = tool_attach_launch(options->program, mask, &a->child);
+
+	a->pid = a->child.pid;
+	a->is_held = 1;
 	return status;
 }
 
@@ -355,13 +447,20 @@ int tool_attach(struct tool_record_options *options, pid_t pid, double seconds)
 	const uint64_t start = tool_record_now(CLOCK_REALTIME_COARSE); /* the clock of the header */
 	sigset_t before;
 	int status;
+	int ended;
 
-	attached = (struct attached){
-		.pid = pid, .pidfd = -1, .signals = take_signals(&before), .has_program = 1};
-	status = attach(&attached, options, seconds);
+	attached = (struct attached){.pid = pid,
+				     .pidfd = -1,
+				     .child = {-1, -1},
+				     .signals = take_signals(&before),
+				     .has_program = 1};
+	status = options->program[0] != NULL ? launch(&attached, options, &before) : 0;
+	if (status == 0)
+		status = attach(&attached, options, seconds);
+	ended = attached.child.pid > 0 ? tool_attach_child_end(&attached.child, options->file) : 0;
 	give_signals_back(&attached, &before);
 	if (status == 0 && tool_record_report(options, start) != 0)
 		status = TOOL_STATUS_CANNOT_RUN;
 	free(options->file);
-	return status;
+	return status != 0 ? status : ended;
 }

@@ -6,6 +6,7 @@
 #ifndef INCSTACK_TOOL_ATTACH_H
 #define INCSTACK_TOOL_ATTACH_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -70,18 +71,27 @@ struct tool_attach_hit {
 
 struct tool_attach_handler {
 	void (*sample)(void *context, const struct tool_attach_sample *sample);
-	void (*lost)(void *context, uint64_t time, uint64_t count);
+	/* `since` is the time of the last record in that buffer that was not lost. */
+	void (*lost)(void *context, uint64_t since, uint64_t time, uint64_t count);
+	/* Only of events that report waits: the thread has left its processor; it is on one or not. */
+	void (*left)(void *context, const struct tool_attach_sample *sample);
+	void (*switched)(void *context, pid_t tid, uint64_t time, int is_on);
 	void (*hit)(void *context, const struct tool_attach_hit *hit);
 	void (*hits_lost)(void *context, enum tool_attach_hit_kind kind, uint64_t count);
 	void (*mapped)(void *context, const struct tool_attach_mapping *mapping); /* code */
-	void (*executed)(void *context); /* another program; its mappings follow */
-	void (*ended)(void *context, pid_t tid);
+	void (*executed)(void *context, uint64_t time); /* another program; its mappings follow */
+	void (*ended)(void *context, pid_t tid, uint64_t time);
 	void *context;
 };
 
 /* Begins to sample all threads of the process, also those that it makes later. If the interval is 0,
- * only mappings and the ends of threads are reported. Returns 0, or an exit status after a message. */
-int tool_attach_events_open(struct tool_attach_events **events, pid_t pid, uint64_t interval);
+ * only mappings and the ends of threads are reported. With is_wall, it is reported when a thread leaves
+ * a processor and when it is back. Returns 0, or an exit status after a message. */
+int tool_attach_events_open(struct tool_attach_events **events, pid_t pid, uint64_t interval,
+			    int is_wall);
+/* Calls a function for each thread that the process has now. */
+void tool_attach_events_each(const struct tool_attach_events *events,
+			     void (*call)(void *context, pid_t tid), void *context);
 /* Passes on what the kernel has reported, in the order in which it happened. */
 void tool_attach_events_read(struct tool_attach_events *events,
 			     const struct tool_attach_handler *handler);
@@ -197,12 +207,12 @@ struct tool_attach_block {
 	uint64_t bytes;
 };
 
-/* Adds a tick of a thread, with its trace if there is one (`count` is not 0). */
-void tool_attach_file_tick(struct tool_attach_file *file, const struct tool_attach_sample *sample,
-			   enum incstack__tick what, const struct tool_attach_frame *frames,
-			   size_t count);
 /* Adds an allocation, with its trace if there is one. */
 void tool_attach_file_alloc(struct tool_attach_file *file, const struct tool_attach_block *block,
+			    enum incstack__tick what, const struct tool_attach_frame *frames,
+			    size_t count);
+/* Adds as many ticks as the block has bytes, which share a trace. */
+void tool_attach_file_ticks(struct tool_attach_file *file, const struct tool_attach_block *block,
 			    enum incstack__tick what, const struct tool_attach_frame *frames,
 			    size_t count);
 void tool_attach_file_free_block(struct tool_attach_file *file, pid_t tid, uint64_t time,
@@ -259,8 +269,50 @@ void tool_attach_heap_ended(struct tool_attach_heap *heap, pid_t tid);
 /* No hits follow. */
 void tool_attach_heap_end(struct tool_attach_heap *heap);
 
+/* attach_waits.c: the time that threads spend off a processor. */
+struct tool_attach_waits;
+
+struct tool_attach_waits *tool_attach_waits_new(struct tool_attach_file *file,
+						struct tool_attach_space *space, pid_t pid,
+						uint64_t interval);
+void tool_attach_waits_free(struct tool_attach_waits *waits); /* also null */
+/* The thread has left its processor, with this stack. */
+void tool_attach_waits_left(struct tool_attach_waits *waits,
+			    const struct tool_attach_sample *sample);
+/* The same without a stack; and it is back. */
+void tool_attach_waits_begin(struct tool_attach_waits *waits, pid_t tid, uint64_t time);
+void tool_attach_waits_back(struct tool_attach_waits *waits, pid_t tid, uint64_t time);
+/* The thread ran when a tick came. Returns how many ticks that stands for. */
+uint64_t tool_attach_waits_ran(struct tool_attach_waits *waits, pid_t tid, uint64_t time);
+/* Looks which threads wait on which there was no report, and reads their stacks. */
+void tool_attach_waits_look(struct tool_attach_waits *waits,
+			    const struct tool_attach_events *events);
+/* Reports after that time were lost: what a thread did until the next report on it is unknown. */
+void tool_attach_waits_lost(struct tool_attach_waits *waits, uint64_t time);
+/* The thread has ended. */
+void tool_attach_waits_ended(struct tool_attach_waits *waits, pid_t tid, uint64_t time);
+/* Writes the long waits that go on, up to that time. Looks again if reports were lost. */
+void tool_attach_waits_account(struct tool_attach_waits *waits,
+			       const struct tool_attach_events *events, uint64_t time);
+/* Writes all waits that go on, and as lost what is missing if reports were lost. Returns how long all
+ * threads have lived, in ns. */
+uint64_t tool_attach_waits_end(struct tool_attach_waits *waits, uint64_t time, int has_lost);
+/* Forgets all threads. */
+void tool_attach_waits_clear(struct tool_attach_waits *waits, uint64_t time);
+/* attach_launch.c: a program that waits for the tool before it begins. */
+struct tool_attach_child {
+	pid_t pid;
+	int gate;
+};
+
+/* Starts it, with this signal mask. Returns 0, or an exit status after a message. */
+int tool_attach_launch(char **program, const sigset_t *mask, struct tool_attach_child *child);
+void tool_attach_let_go(struct tool_attach_child *child);
+/* Waits for its end and says how it ended. One that was not let go ends. Returns its exit status. */
+int tool_attach_child_end(struct tool_attach_child *child, const char *file);
+
 /* attach.c: profiles the process until Ctrl-C, the end of the time (in seconds; 0: none) or its own
- * end, and reports. Returns an exit status. */
+ * end, and reports. If the options name a program, runs that instead. Returns an exit status. */
 int tool_attach(struct tool_record_options *options, pid_t pid, double seconds);
 
 /* attach_options.c: profiles what the options say: a process, or a program that is run. Returns an exit

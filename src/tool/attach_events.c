@@ -25,7 +25,7 @@
 
 #include "attach_events.h"
 
-enum { COPY_BYTES = 56 << 10 };
+enum { COPY_BYTES = 56 << 10, SWITCH_COPY_BYTES = 16 << 10 };
 enum { RINGS_BYTES = 16 << 20, RING_MOST = 4 << 20, RING_LEAST = 256 << 10 };
 enum { REGISTER_FP = 6, REGISTER_SP = 7, REGISTER_PC = 8 }; /* the kernel's numbers */
 
@@ -45,7 +45,7 @@ static struct perf_event_attr attributes(uint64_t interval)
 		.config = PERF_COUNT_SW_TASK_CLOCK,
 		.sample_period = interval,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
-			       PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
+			       PERF_SAMPLE_PERIOD | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
 		.sample_regs_user = 1u << REGISTER_FP | 1u << REGISTER_SP | 1u << REGISTER_PC,
 		.sample_stack_user = COPY_BYTES,
 		.read_format = PERF_FORMAT_LOST,
@@ -66,6 +66,18 @@ static struct perf_event_attr attributes(uint64_t interval)
 		attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID;
 		attr.sample_regs_user = attr.sample_stack_user = 0;
 	}
+	return attr;
+}
+
+/* The switches of the processors from and to threads. Each is reported with its time, and that from a
+ * thread is a sample, too. */
+static struct perf_event_attr switch_attributes(struct perf_event_attr attr)
+{
+	attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+	attr.sample_period = TOOL_ATTACH_SWITCH_PERIOD;
+	attr.sample_stack_user = SWITCH_COPY_BYTES;
+	attr.context_switch = 1;
+	attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = 0;
 	return attr;
 }
 
@@ -97,7 +109,8 @@ static int negotiate(struct tool_attach_events *events)
 	if (fd < 0)
 		return errno;
 	close(fd);
-	return 0;
+	events->switch_attr = switch_attributes(*attr);
+	return events->is_wall && attr->exclude_kernel ? EACCES : 0;
 }
 
 /* Makes the buffer of a processor. An unprivileged user may lock little memory. The least size stays
@@ -122,12 +135,13 @@ static int map_ring(struct tool_attach_events *events, struct tool_attach_ring *
 	return 0;
 }
 
-static int add_event(struct tool_attach_events *events, pid_t tid, size_t processor)
+static int add_event(struct tool_attach_events *events, pid_t tid, size_t processor, int is_switch)
 {
 	struct tool_attach_ring *ring = &events->rings[processor];
 	struct tool_attach_event *more =
 		reallocarray(events->events, events->count + 1, sizeof(*events->events));
-	const int fd = open_event(&events->attr, tid, (int)processor);
+	const int fd =
+		open_event(is_switch ? &events->switch_attr : &events->attr, tid, (int)processor);
 	struct tool_attach_event *event;
 
 	if (more != NULL)
@@ -138,7 +152,7 @@ static int add_event(struct tool_attach_events *events, pid_t tid, size_t proces
 		return -1;
 	}
 	event = &events->events[events->count++];
-	*event = (struct tool_attach_event){tid, fd, 0};
+	*event = (struct tool_attach_event){tid, fd, 0, is_switch};
 	ioctl(fd, PERF_EVENT_IOC_ID, &event->id);
 	if (ring->page != NULL)
 		return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd);
@@ -150,7 +164,8 @@ static int add_event(struct tool_attach_events *events, pid_t tid, size_t proces
 static int add_thread(struct tool_attach_events *events, pid_t tid)
 {
 	for (size_t i = 0; i < events->ring_count; i++)
-		if (add_event(events, tid, i) != 0) {
+		if (add_event(events, tid, i, 0) != 0 ||
+		    (events->is_wall && add_event(events, tid, i, 1) != 0)) {
 			if (errno == ENODEV) /* that processor is off */
 				continue;
 			return errno == ESRCH ? 0 : -1;
@@ -181,6 +196,16 @@ static struct list list_threads(pid_t pid)
 	if (directory != NULL)
 		closedir(directory);
 	return list;
+}
+
+void tool_attach_events_each(const struct tool_attach_events *events,
+			     void (*call)(void *context, pid_t tid), void *context)
+{
+	const struct list list = list_threads(events->pid);
+
+	for (size_t i = 0; i < list.count; i++)
+		call(context, list.tids[i]);
+	free(list.tids);
 }
 
 static int is_known(const struct tool_attach_events *events, pid_t tid)
@@ -219,8 +244,10 @@ static int add_all_threads(struct tool_attach_events *events)
 	return add_threads(events);
 }
 
-static const char *reason_of(int error, char *text, size_t size)
+static const char *reason_of(const struct tool_attach_events *events, int error, char *text,
+			     size_t size)
 {
+	const int needed = events != NULL && events->is_wall ? 1 : 2;
 	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
 	int level = 0;
 
@@ -230,11 +257,12 @@ static const char *reason_of(int error, char *text, size_t size)
 		fclose(file);
 	}
 	if (error == EACCES || error == EPERM)
-		snprintf(text, size,
-			 "the kernel does not allow it: it belongs to another user, or "
-			 "perf_event_open is forbidden (sysctl kernel.perf_event_paranoid is %d, 2 "
-			 "is low enough); run incstack as that user or as root",
-			 level);
+		snprintf(
+			text, size,
+			"the kernel does not allow it: it belongs to another user, or "
+			"perf_event_open is forbidden (sysctl kernel.perf_event_paranoid is %d, %d "
+			"is low enough); run incstack as %s",
+			level, needed, needed == 2 ? "that user or as root" : "root");
 	else if (error == EMFILE)
 		snprintf(text, size,
 			 "it has too many threads for the limit on open files; raise "
@@ -252,11 +280,13 @@ static const char *reason_of(int error, char *text, size_t size)
 	return text;
 }
 
-static size_t ring_bytes(size_t rings)
+/* Switches come in bursts, so their buffers are four times as large. */
+static size_t ring_bytes(size_t rings, int is_wall)
 {
-	size_t bytes = RING_MOST;
+	const size_t times = is_wall ? 4 : 1;
+	size_t bytes = RING_MOST * times;
 
-	while (bytes > RINGS_BYTES / rings && bytes > RING_LEAST)
+	while (bytes > RINGS_BYTES * times / rings && bytes > RING_LEAST)
 		bytes /= 2;
 	return bytes;
 }
@@ -270,7 +300,8 @@ static int open_all(struct tool_attach_events *events)
 	return error == 0 && events->threads == 0 ? ESRCH : error;
 }
 
-int tool_attach_events_open(struct tool_attach_events **made, pid_t pid, uint64_t interval)
+int tool_attach_events_open(struct tool_attach_events **made, pid_t pid, uint64_t interval,
+			    int is_wall)
 {
 	struct tool_attach_events *events = calloc(1, sizeof(*events));
 	const long processors = sysconf(_SC_NPROCESSORS_CONF);
@@ -280,16 +311,17 @@ int tool_attach_events_open(struct tool_attach_events **made, pid_t pid, uint64_
 	*made = events;
 	if (events != NULL) {
 		events->attr = attributes(interval);
+		events->is_wall = is_wall;
 		events->pid = pid;
 		events->ring_count = processors > 0 ? (size_t)processors : 1;
-		events->ring_bytes = ring_bytes(events->ring_count);
+		events->ring_bytes = ring_bytes(events->ring_count, is_wall);
 		events->rings = calloc(events->ring_count, sizeof(*events->rings));
 		if (events->rings != NULL)
 			error = open_all(events);
 	}
 	if (error == 0)
 		return 0;
-	return tool_attach_refuse(pid, "profile", reason_of(error, text, sizeof(text)));
+	return tool_attach_refuse(pid, "profile", reason_of(events, error, text, sizeof(text)));
 }
 
 /* ---- the end ---------------------------------------------------------------------------- */
@@ -312,7 +344,7 @@ uint64_t tool_attach_events_used(const struct tool_attach_events *events, uint64
 	for (size_t i = 0; i < events->count; i++) {
 		if (read(events->events[i].fd, &values, sizeof(values)) < 0)
 			continue;
-		sum += values.used;
+		sum += events->events[i].is_switch ? 0 : values.used;
 		all_lost += values.lost;
 	}
 	*lost = all_lost > events->lost ? all_lost - events->lost : 0;
@@ -337,10 +369,13 @@ void tool_attach_events_close(struct tool_attach_events *events)
 
 int tool_attach_events_pause(const struct tool_attach_events *events)
 {
+	enum { SWITCHES_MS = 5 }; /* they may come faster than ticks */
 	const uint64_t samples = events->ring_bytes / TOOL_ATTACH_RECORD_MOST;
 	const uint64_t milliseconds =
 		events->hits.is_open ? 1 : samples * events->attr.sample_period / 1000000 / 4;
 
+	if (events->is_wall)
+		return SWITCHES_MS;
 	if (milliseconds > 50)
 		return 50;
 	return milliseconds > 1 ? (int)milliseconds : 1;

@@ -10,6 +10,7 @@
 #include "attach_probes.h"
 
 enum { TOOL_ATTACH_PAGE = 4096 };
+enum { TOOL_ATTACH_SWITCH_PERIOD = 1 };      /* tells samples of switches from ticks */
 enum { TOOL_ATTACH_RECORD_MOST = 64 << 10 }; /* bytes of a record */
 
 /* The registers of a hit, by the kernel's numbers: rax, rdx, rsi, rdi, rbp, rsp, rip. */
@@ -21,13 +22,15 @@ struct tool_attach_ring {
 	unsigned char *data;
 	size_t bytes;
 	int fd;
-	uint64_t tail; /* the position up to which records were found */
+	uint64_t passed; /* the time of the record that was passed on last */
+	uint64_t tail;   /* the position up to which records were found */
 };
 
 struct tool_attach_event {
 	pid_t tid;
 	int fd;
 	uint64_t id;
+	int is_switch; /* of the processor to another thread */
 };
 
 /* The probes and their buffers, by kind and processor. */
@@ -44,6 +47,8 @@ struct tool_attach_hits {
 
 struct tool_attach_events {
 	struct perf_event_attr attr;
+	struct perf_event_attr switch_attr; /* if is_wall */
+	int is_wall;
 	pid_t pid;
 	struct tool_attach_ring *rings;
 	size_t ring_count;
@@ -61,7 +66,7 @@ struct tool_attach_events {
 /* A record in a buffer. */
 struct tool_attach_found {
 	uint64_t time;
-	const struct tool_attach_ring *ring;
+	struct tool_attach_ring *ring;
 	uint64_t at;
 };
 

@@ -285,30 +285,36 @@ static struct thread *thread_with_room(struct tool_attach_file *file, pid_t tid,
 	return thread;
 }
 
-void tool_attach_file_alloc(struct tool_attach_file *file, const struct tool_attach_block *block,
-			    enum incstack__tick what, const struct tool_attach_frame *frames,
-			    size_t count)
+/* Adds an event that counts as so many ticks, and its trace. */
+static void add(struct tool_attach_file *file, const struct tool_attach_block *block,
+		uint64_t ticks, enum incstack__tick what, const struct tool_attach_frame *frames,
+		size_t count)
 {
 	struct thread *thread = thread_with_room(file, block->tid, count);
 
 	if (thread == NULL)
 		return;
 	add_event(thread, block->time, block->pointer, block->bytes, what);
-	thread->tally.ticks[what]++;
+	thread->tally.ticks[what] += ticks;
 	if (what != INCSTACK__TICK_TAKEN)
 		return;
 	file->started++;
 	add_trace(thread, frames, count);
 }
 
-/* A tick is written as an allocation of one byte. */
-void tool_attach_file_tick(struct tool_attach_file *file, const struct tool_attach_sample *sample,
-			   enum incstack__tick what, const struct tool_attach_frame *frames,
-			   size_t count)
+void tool_attach_file_alloc(struct tool_attach_file *file, const struct tool_attach_block *block,
+			    enum incstack__tick what, const struct tool_attach_frame *frames,
+			    size_t count)
 {
-	const struct tool_attach_block tick = {sample->tid, sample->time, 0, 1};
+	add(file, block, 1, what, frames, count);
+}
 
-	tool_attach_file_alloc(file, &tick, what, frames, count);
+/* Ticks are written as an allocation of as many bytes. */
+void tool_attach_file_ticks(struct tool_attach_file *file, const struct tool_attach_block *block,
+			    enum incstack__tick what, const struct tool_attach_frame *frames,
+			    size_t count)
+{
+	add(file, block, block->bytes, what, frames, count);
 }
 
 void tool_attach_file_free_block(struct tool_attach_file *file, pid_t tid, uint64_t time,
@@ -383,6 +389,17 @@ static void read_command(pid_t pid, char *command, size_t size)
 		command[end - 1] = '\0'; /* some programs fill it up with blanks */
 }
 
+/* Writes the program and its arguments, as many as there is room for. */
+static void join(char **words, char *command, size_t size)
+{
+	size_t used = 0;
+
+	command[0] = '\0';
+	for (size_t i = 0; words[i] != NULL && used < size; i++)
+		used += (size_t)snprintf(command + used, size - used, "%s%s", i > 0 ? " " : "",
+					 words[i]);
+}
+
 static void write_header(struct tool_attach_file *file, const struct tool_record_options *options,
 			 pid_t pid)
 {
@@ -390,7 +407,10 @@ static void write_header(struct tool_attach_file *file, const struct tool_record
 	static const unsigned char counters[INCSTACK__TRACE_COUNTERS_BYTES];
 	char command[sizeof(header.command)];
 
-	read_command(pid, command, sizeof(command));
+	if (options->program[0] == NULL)
+		read_command(pid, command, sizeof(command));
+	else
+		join(options->program, command, sizeof(command));
 	incstack__trace_header_init(&header, (uint64_t)pid, tool_record_now(CLOCK_REALTIME_COARSE),
 				    options->interval, INCSTACK_MODE_FULL, command);
 	header.kind = options->kind;

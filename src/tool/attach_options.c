@@ -40,11 +40,25 @@ static int attach(struct tool_record_options *options)
 	return tool_attach(options, (pid_t)pid, seconds);
 }
 
+static int launch(struct tool_record_options *options)
+{
+	int status;
+
+	if (options->mode != NULL || options->crosscheck != NULL || options->follow)
+		return refuse("--wall takes neither --mode, --crosscheck nor --follow-children");
+	if (options->program[0] == NULL)
+		return refuse("no program given: incstack cpu --wall -- PROGRAM [ARGS]");
+	status = tool_record_check_program(options->program[0]);
+	return status != 0 ? status : tool_attach(options, 0, 0);
+}
+
 int tool_attach_or_record(struct tool_record_options *options)
 {
 	if (options->pid != NULL)
 		return attach(options);
 	if (options->duration != NULL)
 		return refuse("--duration needs --pid");
+	if (options->is_wall)
+		return launch(options);
 	return tool_record(options);
 }

@@ -105,8 +105,8 @@ static int is_inherited(const struct tool_attach_events *events, pid_t tid, uint
 	return has_own;
 }
 
-/* The words of a sample: pid and tid, time, id, kind of registers, the registers, the size of the
- * copy, the copy, how much of it was read. */
+/* The words of a sample: pid and tid, time, id, period, kind of registers, the registers, the size of
+ * the copy, the copy, how much of it was read. */
 static void pass_sample(const struct tool_attach_events *events, const uint64_t *words,
 			const struct tool_attach_handler *handler)
 {
@@ -114,17 +114,33 @@ static void pass_sample(const struct tool_attach_events *events, const uint64_t 
 
 	if ((pid_t)words[0] != events->pid || is_inherited(events, sample.tid, words[2]))
 		return;
-	sample.is_native = words[3] == PERF_SAMPLE_REGS_ABI_64;
+	sample.is_native = words[4] == PERF_SAMPLE_REGS_ABI_64;
 	if (sample.is_native) {
-		const uint64_t size = words[7];
+		const uint64_t size = words[8];
 
-		sample.fp = words[4];
-		sample.sp = words[5];
-		sample.pc = words[6];
-		sample.copy = (const unsigned char *)(words + 8);
-		sample.bytes = size != 0 ? words[8 + size / sizeof(uint64_t)] : 0;
+		sample.fp = words[5];
+		sample.sp = words[6];
+		sample.pc = words[7];
+		sample.copy = (const unsigned char *)(words + 9);
+		sample.bytes = size != 0 ? words[9 + size / sizeof(uint64_t)] : 0;
 	}
-	handler->sample(handler->context, &sample);
+	if (words[3] == TOOL_ATTACH_SWITCH_PERIOD)
+		handler->left(handler->context, &sample);
+	else
+		handler->sample(handler->context, &sample);
+}
+
+/* The words of a switch: pid and tid, time, id. */
+static void pass_switch(const struct tool_attach_events *events,
+			const struct perf_event_header *head,
+			const struct tool_attach_handler *handler)
+{
+	const uint64_t *words = words_of(head);
+	const pid_t tid = (pid_t)(words[0] >> 32);
+
+	if ((pid_t)words[0] == events->pid && !is_inherited(events, tid, words[2]))
+		handler->switched(handler->context, tid, words[1],
+				  (head->misc & PERF_RECORD_MISC_SWITCH_OUT) == 0);
 }
 
 /* The words of a mapping: pid and tid, address, length, offset, device, inode, generation of the inode,
@@ -199,16 +215,21 @@ static void pass_on(struct tool_attach_events *events, const struct tool_attach_
 {
 	const struct perf_event_header *head = record_at(found->ring, found->at);
 	const uint64_t *words = words_of(head);
+	const uint64_t before = found->ring->passed;
 
+	found->ring->passed = found->time;
 	if (pass_hits(events, found, head, handler) == 0)
 		return;
 	switch (head->type) {
 	case PERF_RECORD_SAMPLE:
 		pass_sample(events, words, handler);
 		break;
+	case PERF_RECORD_SWITCH:
+		pass_switch(events, head, handler);
+		break;
 	case PERF_RECORD_LOST: /* id, number */
 		events->lost += words[1];
-		handler->lost(handler->context, found->time, words[1]);
+		handler->lost(handler->context, before, found->time, words[1]);
 		break;
 	case PERF_RECORD_MMAP2:
 		if ((pid_t)words[0] == events->pid)
@@ -216,11 +237,11 @@ static void pass_on(struct tool_attach_events *events, const struct tool_attach_
 		break;
 	case PERF_RECORD_EXIT: /* pid and that of the parent, tid and that of the parent */
 		if ((pid_t)words[0] == events->pid)
-			handler->ended(handler->context, (pid_t)words[1]);
+			handler->ended(handler->context, (pid_t)words[1], found->time);
 		break;
 	case PERF_RECORD_COMM:
 		if ((pid_t)words[0] == events->pid && head->misc & PERF_RECORD_MISC_COMM_EXEC)
-			handler->executed(handler->context);
+			handler->executed(handler->context, found->time);
 		break;
 	default:
 		break;

@@ -13,7 +13,7 @@
 
 static const char help[] =
 	"usage: incstack cpu [OPTIONS] [--] PROGRAM [ARGS]\n"
-	"       incstack cpu [-o FILE] [-i TIME] [-t] [-d SECONDS] -p PID\n"
+	"       incstack cpu [-o FILE] [-i TIME] [--wall] [-t] [-d SECONDS] -p PID\n"
 	"\n"
 	"Runs PROGRAM and takes a stack trace of each of its threads whenever the thread has\n"
 	"used CPU time for an interval. When PROGRAM has ended, prints the hottest functions\n"
@@ -25,6 +25,11 @@ static const char help[] =
 	"                        (default), 500us; at least 100us. The kernel's clock ticks\n"
 	"                        less often on most systems, mostly each 4ms; the report says\n"
 	"                        which interval was reached, and times are right all the same\n"
+	"  --wall                also sample the time in which a thread waits: for input, a lock,\n"
+	"                        a timer or a processor. The kernel reports each wait, so that\n"
+	"                        waiting threads cost nothing, and no system call is\n"
+	"                        interrupted. Needs root or sysctl kernel.perf_event_paranoid=1;\n"
+	"                        child processes are not sampled\n"
 	"  --mode MODE           patch (default): intercepts returns, fastest\n"
 	"                        validate: writes nothing to the program's stacks\n"
 	"                        full: walks the whole stack each time, for comparison\n"
@@ -90,6 +95,7 @@ int tool_cpu(int argc, char **argv)
 {
 	static const struct option names[] = {TOOL_RECORD_LONG_OPTIONS,
 					      {"interval", required_argument, NULL, 'i'},
+					      {"wall", no_argument, NULL, 'w'},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
 	struct tool_record_options options = {
@@ -102,6 +108,9 @@ int tool_cpu(int argc, char **argv)
 		switch (option) {
 		case 'i':
 			options.interval = time_of(optarg);
+			break;
+		case 'w':
+			options.is_wall = 1;
 			break;
 		case 'h':
 			fputs(help, stdout);

@@ -8,6 +8,7 @@
 
 #include <getopt.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define TOOL_STATUS_USAGE 2
@@ -23,6 +24,7 @@ struct tool_record_options {
 	const char *mode;            /* null: "patch" */
 	const char *crosscheck;      /* the walker that each trace is compared with; null: "no" */
 	int follow;
+	int is_wall;          /* whether the time in which a thread waits is sampled, too */
 	int by_thread;        /* whether contexts begin with the name of their thread */
 	const char *pid;      /* of a process that runs already; null: a program is run */
 	const char *duration; /* of the recording of that; null: until it ends */
@@ -71,6 +73,10 @@ int tool_record_check_program(const char *program);
 int tool_record_lock(const char *file);
 /* Runs the program under the recorder until it ends. Returns the exit status. */
 int tool_record_run(const struct tool_record_options *options);
+/* Says why the program cannot be run; keeps errno. */
+void tool_record_say_not_run(const char *program, int error);
+/* Says how the program has ended: `status` is that of wait(2). Returns the exit status. */
+int tool_record_say_end(int status, const struct rusage *used);
 /* Writes into the trace file how the process ended: a status of wait(2). */
 void tool_record_note_end(const char *file, uint64_t pid, int status);
 /* Reports on every process that has recorded into the file and the files named after

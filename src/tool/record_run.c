@@ -68,12 +68,18 @@ static void set_environment(const struct tool_record_options *options, const cha
 	setenv("LD_PRELOAD", text, 1);
 }
 
+void tool_record_say_not_run(const char *program, int error)
+{
+	fprintf(stderr, "incstack: cannot run %s: %s%s\n", program, strerror(error),
+		error == ENOENT ? "; does its interpreter (#! line, or ELF loader) exist?" : "");
+	errno = error;
+}
+
 static void run_child(const struct tool_record_options *options, const char *preload)
 {
 	set_environment(options, preload);
 	execvp(options->program[0], options->program);
-	fprintf(stderr, "incstack: cannot run %s: %s%s\n", options->program[0], strerror(errno),
-		errno == ENOENT ? "; does its interpreter (#! line, or ELF loader) exist?" : "");
+	tool_record_say_not_run(options->program[0], errno);
 	_exit(errno == ENOENT ? TOOL_STATUS_NOT_FOUND : TOOL_STATUS_CANNOT_RUN);
 }
 
@@ -116,6 +122,17 @@ static double seconds_of(const struct timeval *time)
 	return (double)time->tv_sec + (double)time->tv_usec / 1e6;
 }
 
+int tool_record_say_end(int status, const struct rusage *used)
+{
+	fprintf(stderr, "incstack: the program took %.3f s of CPU time, recording included\n",
+		seconds_of(&used->ru_utime) + seconds_of(&used->ru_stime));
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status);
+	fprintf(stderr, "incstack: the program was ended by signal %d (%s)\n", WTERMSIG(status),
+		strsignal(WTERMSIG(status)));
+	return 128 + WTERMSIG(status);
+}
+
 static int wait_for(const struct tool_record_options *options, pid_t child, const sigset_t *awaited)
 {
 	unsigned seconds = 0;
@@ -131,13 +148,7 @@ static int wait_for(const struct tool_record_options *options, pid_t child, cons
 	tool_record_note_end(options->file, (uint64_t)child, status);
 	if (seconds > 0 && isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
-	fprintf(stderr, "incstack: the program took %.3f s of CPU time, recording included\n",
-		seconds_of(&used.ru_utime) + seconds_of(&used.ru_stime));
-	if (!WIFSIGNALED(status))
-		return WEXITSTATUS(status);
-	fprintf(stderr, "incstack: the program was ended by signal %d (%s)\n", WTERMSIG(status),
-		strsignal(WTERMSIG(status)));
-	return 128 + WTERMSIG(status);
+	return tool_record_say_end(status, &used);
 }
 
 /* Signals that came while the program ran were meant for the program. From here on they are for

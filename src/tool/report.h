@@ -21,6 +21,8 @@ struct tool_report {
 int tool_report_is_cpu(const struct tool_report *report);
 /* Whether the process was recorded from outside, while it ran. */
 int tool_report_is_attached(const struct tool_report *report);
+/* Whether the time in which threads wait was sampled, too. */
+int tool_report_is_wall(const struct tool_report *report);
 
 /* Prints the report for people: totals, then the hottest functions and contexts. That of a CPU
  * profile takes the functions from the profile. */

@@ -15,6 +15,14 @@
 static const struct tool_metric time_metric = {
 	"CPU time", offsetof(struct incstack__cct_values, bytes), "nanoseconds"};
 
+static const struct tool_metric wall_metric = {
+	"wall-clock time", offsetof(struct incstack__cct_values, bytes), "nanoseconds"};
+
+static const struct tool_metric *metric_of(const struct tool_report *report)
+{
+	return tool_report_is_wall(report) ? &wall_metric : &time_metric;
+}
+
 static void print_time(const struct tool_report *report, FILE *out)
 {
 	const struct incstack__trace_totals *totals = incstack__trace_reader_totals(report->reader);
@@ -26,10 +34,11 @@ static void print_time(const struct tool_report *report, FILE *out)
 	char wanted[32];
 	char reached[32];
 
-	fprintf(out, "%s of CPU time were sampled; the clocks of the threads say %s\n",
+	fprintf(out, "%s of %s were sampled; the clocks of the threads say %s\n",
 		tool_amount(report->replay->bytes, "nanoseconds", used, sizeof(used)),
+		metric_of(report)->title,
 		tool_amount(totals->tally.cpu_ns, "nanoseconds", clock, sizeof(clock)));
-	if (signals > 0)
+	if (signals > 0 && !tool_report_is_wall(report))
 		fprintf(out, "a sample each %s on average; asked for: %s\n",
 			tool_amount(all.expected * asked / signals, "nanoseconds", reached,
 				    sizeof(reached)),
@@ -75,8 +84,9 @@ static void print_functions(const struct tool_report *report,
 void tool_report_cpu(const struct tool_report *report, const struct incstack_profile *profile,
 		     FILE *out, unsigned columns)
 {
-	tool_report_head(report, "CPU profile", out, columns);
+	tool_report_head(report, tool_report_is_wall(report) ? "wall-clock profile" : "CPU profile",
+			 out, columns);
 	print_time(report, out);
 	print_functions(report, profile, out, columns);
-	tool_report_metric(report, &time_metric, out, columns);
+	tool_report_metric(report, metric_of(report), out, columns);
 }

@@ -21,6 +21,11 @@ static const struct incstack_profile_kind cpu_kinds[] = {
 	{"samples", "count"},
 };
 
+static const struct incstack_profile_kind wall_kinds[] = {
+	{"wall-clock time", "nanoseconds"},
+	{"samples", "count"},
+};
+
 static int has_values(const struct incstack__cct_values *values)
 {
 	return values->bytes != 0 || values->calls != 0 || values->live != 0 || values->peak != 0;
@@ -181,13 +186,14 @@ static int fill(struct incstack_profile *profile, const struct tool_report *repo
 	return error != 0 ? error : describe(profile, report);
 }
 
+#define CREATE(kinds, profile) \
+	incstack_profile_create(kinds, sizeof(kinds) / sizeof((kinds)[0]), profile)
+
 int tool_report_profile(const struct tool_report *report, struct incstack_profile **profile)
 {
-	int error =
-		tool_report_is_cpu(report)
-			? incstack_profile_create(cpu_kinds,
-						  sizeof(cpu_kinds) / sizeof(cpu_kinds[0]), profile)
-			: incstack_profile_create(kinds, sizeof(kinds) / sizeof(kinds[0]), profile);
+	int error = tool_report_is_wall(report)  ? CREATE(wall_kinds, profile)
+		    : tool_report_is_cpu(report) ? CREATE(cpu_kinds, profile)
+						 : CREATE(kinds, profile);
 
 	if (error == 0) {
 		error = fill(*profile, report);

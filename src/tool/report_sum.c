@@ -19,6 +19,12 @@ int tool_report_is_attached(const struct tool_report *report)
 		1) != 0;
 }
 
+int tool_report_is_wall(const struct tool_report *report)
+{
+	return (incstack__trace_reader_totals(report->reader)->notes >> INCSTACK__NOTE_WALL & 1) !=
+	       0;
+}
+
 /* Lost are the samples that were started, or that the recorder refused, and that have no trace in the
  * file. */
 uint64_t tool_report_lost(const struct incstack__trace_totals *totals)

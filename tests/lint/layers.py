@@ -94,7 +94,7 @@ STRATA = {
         " attach_proc attach_program attach_image",
         "attach_probes attach_read",
         "attach_events attach_sandbox attach_space",
-        "attach_process attach_objects attach_walk attach_file",
+        "attach_process attach_objects attach_walk attach_file attach_waits attach_launch",
         "attach_entry",
         "attach_functions attach_heap",
         "record_run profile_io symbols",

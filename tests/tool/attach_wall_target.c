@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Programs for attach_wall.sh that wait in functions with known names, and print what their own clocks say.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile unsigned long sink;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static double now(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static __attribute__((noinline)) void work(double seconds)
+{
+	const double end = now(CLOCK_THREAD_CPUTIME_ID) + seconds;
+
+	while (now(CLOCK_THREAD_CPUTIME_ID) < end)
+		sink++;
+}
+
+static __attribute__((noinline)) void rest(double seconds)
+{
+	struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+	if (nanosleep(&time, NULL) != 0)
+		puts("interrupted");
+	sink++;
+}
+
+static __attribute__((noinline)) void want_lock(void)
+{
+	pthread_mutex_lock(&mutex);
+	pthread_mutex_unlock(&mutex);
+	sink++;
+}
+
+/* Waits that are much shorter than an interval. */
+static __attribute__((noinline)) void nap(void)
+{
+	for (int i = 0; i < 1000; i++)
+		rest(0.0002);
+}
+
+static void *waiter(void *unused)
+{
+	want_lock();
+	return unused;
+}
+
+static void *sleeper(void *unused)
+{
+	rest(1.0);
+	return unused;
+}
+
+static void join_all(pthread_t *threads, int count)
+{
+	for (int i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void lock(void)
+{
+	pthread_t thread;
+
+	pthread_mutex_lock(&mutex);
+	pthread_create(&thread, NULL, waiter, NULL);
+	rest(0.5);
+	pthread_mutex_unlock(&mutex);
+	join_all(&thread, 1);
+}
+
+static void crowd(void)
+{
+	enum { THREADS = 1000 };
+	static pthread_t threads[THREADS];
+	pthread_attr_t attributes;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 64 << 10);
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&threads[i], &attributes, sleeper, NULL) != 0)
+			exit(77);
+	join_all(threads, THREADS);
+}
+
+static void parts(void)
+{
+	const double start = now(CLOCK_MONOTONIC);
+	double rested;
+
+	rest(0.4);
+	rested = now(CLOCK_MONOTONIC) - start;
+	work(0.2);
+	printf("rest %.0f\n", rested * 1000);
+}
+
+static void naps(void)
+{
+	const double start = now(CLOCK_MONOTONIC);
+
+	nap();
+	printf("nap %.0f\n", (now(CLOCK_MONOTONIC) - start) * 1000);
+}
+
+static int requests[2];
+static int answers[2];
+
+static void *answer(void *unused)
+{
+	char byte;
+
+	while (read(requests[0], &byte, 1) == 1 && write(answers[1], &byte, 1) == 1)
+		sink++;
+	return unused;
+}
+
+/* More switches of the processor than anybody could record. */
+static void flood(void)
+{
+	const double start = now(CLOCK_MONOTONIC);
+	pthread_t thread;
+	char byte = 0;
+
+	if (pipe(requests) != 0 || pipe(answers) != 0)
+		exit(1);
+	pthread_create(&thread, NULL, answer, NULL);
+	for (int i = 0; i < 50000; i++)
+		if (write(requests[1], &byte, 1) != 1 || read(answers[0], &byte, 1) != 1)
+			exit(1);
+	close(requests[1]);
+	pthread_join(thread, NULL);
+	printf("flood %.0f\n", (now(CLOCK_MONOTONIC) - start) * 1000);
+}
+
+static void on_signal(int number)
+{
+	printf("got %d\n", number);
+	fflush(stdout);
+	_exit(3);
+}
+
+static void signals(void)
+{
+	signal(SIGTERM, on_signal);
+	puts("ready");
+	fflush(stdout);
+	rest(30);
+}
+
+/* Waits until it is killed, for -p. */
+static void wait_for_ever(void)
+{
+	pthread_t thread;
+
+	pthread_mutex_lock(&mutex);
+	pthread_create(&thread, NULL, waiter, NULL);
+	rest(0.1);
+	puts("waits");
+	fflush(stdout);
+	rest(60);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} programs[] = {{"parts", parts},       {"naps", naps},   {"lock", lock},
+			{"crowd", crowd},       {"flood", flood}, {"signals", signals},
+			{"wait", wait_for_ever}};
+
+	for (size_t i = 0; argc == 2 && i < sizeof(programs) / sizeof(programs[0]); i++)
+		if (strcmp(argv[1], programs[i].name) == 0) {
+			programs[i].run();
+			return 7;
+		}
+	if (argc == 3)
+		execv(argv[0], (char *[]){argv[0], argv[2], NULL});
+	return 2;
+}
