@@ -59,10 +59,12 @@ test_lock() {
 	near "$(spent ';waiter;want_lock;.*lock')" 500 "waits for the lock"
 }
 
-# A thousand threads that wait: each has its full time, and few traces.
+# A thousand threads that wait: each has its full time, and few traces. On a busy machine some reports are
+# lost; then the tool looks where the threads wait, and the time before that is counted as failed.
 test_crowd() {
 	wall 7 -- "$target" crowd
-	near "$(spent ';sleeper;rest;')" 1000000 "waits"
+	near $(($(spent ';sleeper;rest;') + $(tick failed))) 1000000 "waits"
+	(($(spent ';sleeper;rest;') > 800000)) || fail "$(tick failed) ticks failed"
 	(($(value traces) < 100000)) || fail "$(value traces) traces"
 }
 
