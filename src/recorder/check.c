@@ -8,7 +8,7 @@
 #define _GNU_SOURCE
 #include <string.h>
 
-#include "heapfile/walks.h"
+#include "tracefile/walks.h"
 #include "native/native.h"
 #include "recorder.h"
 #include "modules.h"

@@ -93,7 +93,7 @@ void incstack__record_close(void)
 
 	if (is_file(fd, &status))
 		close(fd);
-	incstack__record_unmap(incstack__recording.slots, INCSTACK__TRACE_COUNTERS_BYTES);
+	incstack__record_unmap(incstack__recording.slots, INCSTACK__TRACEFILE_COUNTERS_BYTES);
 	incstack__recording.slots = NULL;
 }
 

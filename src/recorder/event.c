@@ -227,7 +227,7 @@ static __attribute__((noinline)) uint64_t take_again(struct incstack__record *re
 	record->live.refused += error != 0;
 	if (error == INCSTACK_EROOM)
 		incstack__record_note(INCSTACK__NOTE_NO_MEMORY);
-	return error != 0 ? INCSTACK__TRACE_NO_TRACE : record->traces++;
+	return error != 0 ? INCSTACK__TRACEFILE_NO_TRACE : record->traces++;
 }
 
 static inline uint64_t take(struct incstack__record *record, const struct incstack_top *top,
@@ -268,7 +268,7 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 	if (record->check != NULL)
 		incstack__record_check_skip(record, record->traces);
 	trace = take(record, &top, !incstack__slot_is_shared(record->slot));
-	if (record->check != NULL && trace != INCSTACK__TRACE_NO_TRACE)
+	if (record->check != NULL && trace != INCSTACK__TRACEFILE_NO_TRACE)
 		incstack__record_check_walk(record, trace, &top);
 	log_alloc_slowly(&record->log, block, bytes, trace);
 	if (record->retrieved == 0 && trace == 0) {

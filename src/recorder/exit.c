@@ -253,7 +253,7 @@ static void flush_shared_record(uint32_t flags)
 void incstack__record_flush_all(uint32_t flags)
 {
 	struct incstack__record *self = incstack__record_self();
-	const int last = (flags & INCSTACK__TRACE_TALLY_PROCESS) != 0;
+	const int last = (flags & INCSTACK__TRACEFILE_TALLY_PROCESS) != 0;
 	int left = 0;
 
 	/* Modules are checked before any thread is held: that one may hold the dynamic linker's
@@ -292,7 +292,7 @@ void incstack__record_exec(void)
 		return;
 	incstack__record_protect(&before);
 	incstack__record_note_unwritable();
-	incstack__record_flush_all(INCSTACK__TRACE_TALLY_EXEC);
+	incstack__record_flush_all(INCSTACK__TRACEFILE_TALLY_EXEC);
 	incstack__record_unprotect(&before);
 }
 
@@ -329,7 +329,7 @@ void incstack__record_exit(void)
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	incstack__timers_stop();
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
-	incstack__record_flush_all(INCSTACK__TRACE_TALLY_PROCESS);
+	incstack__record_flush_all(INCSTACK__TRACEFILE_TALLY_PROCESS);
 	if (all_written())
 		incstack__spool_remove();
 	incstack__record_unprotect(&before);

@@ -44,7 +44,7 @@ void incstack__record_note_unwritable(void)
 }
 
 /* Stops writing. If a block was not written completely, no block after it could be read. */
-static int give_up(enum incstack__trace_note note)
+static int give_up(enum incstack__tracefile_note note)
 {
 	if (__atomic_exchange_n(&incstack__recording.failed, 1, __ATOMIC_RELAXED) == 0)
 		incstack__record_note(note);
@@ -52,20 +52,20 @@ static int give_up(enum incstack__trace_note note)
 }
 
 /* The other file is that of this process before an exec, or that of the parent. */
-void incstack__record_note_in(const char *path, enum incstack__trace_note note)
+void incstack__record_note_in(const char *path, enum incstack__tracefile_note note)
 {
 	const int fd = open(path, O_RDWR | O_CLOEXEC);
-	struct incstack__trace_slot *slots = MAP_FAILED;
+	struct incstack__tracefile_slot *slots = MAP_FAILED;
 	struct stat status;
 
 	/* A mapping is used because a write beyond the limit on file sizes would end the
 	 * program. */
-	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size >= INCSTACK__TRACE_START)
-		slots = mmap(NULL, INCSTACK__TRACE_COUNTERS_BYTES, PROT_READ | PROT_WRITE,
-			     MAP_SHARED, fd, INCSTACK__TRACE_HEADER_BYTES);
+	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size >= INCSTACK__TRACEFILE_START)
+		slots = mmap(NULL, INCSTACK__TRACEFILE_COUNTERS_BYTES, PROT_READ | PROT_WRITE,
+			     MAP_SHARED, fd, INCSTACK__TRACEFILE_HEADER_BYTES);
 	if (slots != MAP_FAILED) {
 		__atomic_fetch_or(&slots[0].notes, UINT64_C(1) << note, __ATOMIC_RELAXED);
-		munmap(slots, INCSTACK__TRACE_COUNTERS_BYTES);
+		munmap(slots, INCSTACK__TRACEFILE_COUNTERS_BYTES);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -151,7 +151,7 @@ int incstack__record_write(const void *data, size_t bytes)
 
 static int write_header(uint64_t *start_ns)
 {
-	static struct incstack__trace_header header;
+	static struct incstack__tracefile_header header;
 	char command[sizeof(header.command)];
 	struct timespec now;
 
@@ -159,11 +159,11 @@ static int write_header(uint64_t *start_ns)
 	clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	*start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	read_command(command, sizeof(command));
-	incstack__trace_header_init(&header, (uint64_t)incstack__recording.pid, *start_ns,
-				    incstack__recording.interval, incstack__recording.mode,
-				    command);
+	incstack__tracefile_header_init(&header, (uint64_t)incstack__recording.pid, *start_ns,
+					incstack__recording.interval, incstack__recording.mode,
+					command);
 	header.kind = incstack__recording.kind;
-	header.checksum = incstack__trace_header_sum(header);
+	header.checksum = incstack__tracefile_header_sum(header);
 	return incstack__record_write(&header, sizeof(header));
 }
 
@@ -189,10 +189,10 @@ static int map_slots(void)
 
 	/* The space is allocated now, because a store to a mapped page would end the process if
 	 * the disk were full. */
-	if (posix_fallocate(r->fd, 0, INCSTACK__TRACE_START) != 0)
+	if (posix_fallocate(r->fd, 0, INCSTACK__TRACEFILE_START) != 0)
 		return -1;
-	slots = mmap(NULL, INCSTACK__TRACE_COUNTERS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-		     r->fd, INCSTACK__TRACE_HEADER_BYTES);
+	slots = mmap(NULL, INCSTACK__TRACEFILE_COUNTERS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		     r->fd, INCSTACK__TRACEFILE_HEADER_BYTES);
 	if (slots == MAP_FAILED)
 		return -1;
 	r->slots = slots;
@@ -207,7 +207,7 @@ int incstack__record_open(const char *path)
 	uint64_t start_ns;
 
 	r->failed = 0;
-	if (!is_allowed(INCSTACK__TRACE_START) || create(path) != 0)
+	if (!is_allowed(INCSTACK__TRACEFILE_START) || create(path) != 0)
 		return -1;
 	if (write_header(&start_ns) == 0 && map_slots() == 0) {
 		incstack__spool_open(path, start_ns);

@@ -9,7 +9,10 @@
 
 #include "recorder.h"
 
-enum { TALLY_BYTES = sizeof(struct incstack__trace_block) + sizeof(struct incstack__trace_tally) };
+enum {
+	TALLY_BYTES =
+		sizeof(struct incstack__tracefile_block) + sizeof(struct incstack__tracefile_tally)
+};
 
 /* Enlarges the memory for blocks so that a batch of that size and a tally fit. */
 static int grow_block(struct incstack__record *record, size_t bytes)
@@ -30,13 +33,13 @@ static int grow_block(struct incstack__record *record, size_t bytes)
 }
 
 /* Counts all events since the record was made. Returns non-zero if that is impossible now. */
-static int count_all(const struct incstack__record *record, struct incstack__trace_tally *tally)
+static int count_all(const struct incstack__record *record, struct incstack__tracefile_tally *tally)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
 
 	if (incstack_stack_stats(record->stack, &stats) != 0)
 		return -1;
-	*tally = (struct incstack__trace_tally){
+	*tally = (struct incstack__tracefile_tally){
 		.mode = record->no_barriers || record->walker != NULL ? incstack__recording.mode
 								      : stats.mode,
 		.samples = stats.samples,
@@ -60,13 +63,13 @@ static int count_all(const struct incstack__record *record, struct incstack__tra
 /* Writes a tally to the buffer. Returns its size; negative: it cannot be counted now. */
 static int64_t put_tally(struct incstack__record *record, uint32_t flags, void *buffer)
 {
-	struct incstack__trace_tally tally;
+	struct incstack__tracefile_tally tally;
 
 	if (count_all(record, &tally) != 0)
 		return -1;
 	tally.flags = flags;
 	record->live.newest = tally;
-	return incstack__trace_tally(buffer, TALLY_BYTES, record->number, &tally);
+	return incstack__tracefile_tally(buffer, TALLY_BYTES, record->number, &tally);
 }
 
 void incstack__record_tally(struct incstack__record *record, uint32_t flags)
@@ -82,16 +85,16 @@ void incstack__record_tally(struct incstack__record *record, uint32_t flags)
 static int64_t make_batch(struct incstack__record *record, const struct incstack_tree *tree,
 			  uint32_t epoch, struct iovec *parts)
 {
-	const struct incstack__trace_batch_of of = {
+	const struct incstack__tracefile_batch_of of = {
 		.thread = record->number,
 		.epoch = epoch,
 		.serial = record->live.serial + 1,
 	};
 
-	if (grow_block(record, incstack__trace_batch_bytes(tree, record->log.used)) != 0)
+	if (grow_block(record, incstack__tracefile_batch_bytes(tree, record->log.used)) != 0)
 		return INCSTACK_ENOMEM;
-	return incstack__trace_batch_parts(record->block, record->block_bytes, of, &record->log,
-					   tree, parts);
+	return incstack__tracefile_batch_parts(record->block, record->block_bytes, of, &record->log,
+					       tree, parts);
 }
 
 /* Writes a batch and a tally with one write. Returns non-zero if there is no memory for the batch;
@@ -99,15 +102,15 @@ static int64_t make_batch(struct incstack__record *record, const struct incstack
 static int write_batch(struct incstack__record *record, const struct incstack_tree *tree,
 		       uint32_t epoch)
 {
-	struct iovec parts[INCSTACK__TRACE_BATCH_PARTS];
-	struct iovec *last = &parts[INCSTACK__TRACE_BATCH_PARTS - 1];
+	struct iovec parts[INCSTACK__TRACEFILE_BATCH_PARTS];
+	struct iovec *last = &parts[INCSTACK__TRACEFILE_BATCH_PARTS - 1];
 	int64_t more;
 
 	if (make_batch(record, tree, epoch, parts) < 0)
 		return -1;
 	more = put_tally(record, 0, (unsigned char *)last->iov_base + last->iov_len);
 	last->iov_len += (size_t)(more > 0 ? more : 0);
-	incstack__record_write_parts(parts, INCSTACK__TRACE_BATCH_PARTS);
+	incstack__record_write_parts(parts, INCSTACK__TRACEFILE_BATCH_PARTS);
 	return 0;
 }
 
@@ -153,7 +156,7 @@ static void fit_log(struct incstack__record *record)
  * its serial number. */
 static void begin_anew(struct incstack__record *record)
 {
-	incstack__trace_log_clear(&record->log);
+	incstack__tracefile_log_clear(&record->log);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	record->live.tally = record->live.newest;
 	if (record->check != NULL)
@@ -184,8 +187,8 @@ static int take_tree(struct incstack__record *record)
 	return 0;
 }
 
-static int is_news(const struct incstack__trace_tally *before,
-		   const struct incstack__trace_tally *now)
+static int is_news(const struct incstack__tracefile_tally *before,
+		   const struct incstack__tracefile_tally *now)
 {
 	return now->events_dropped != before->events_dropped || now->lost != before->lost ||
 	       memcmp(now->name, before->name, sizeof(now->name)) != 0;
@@ -195,7 +198,7 @@ static int is_news(const struct incstack__trace_tally *before,
  * or a new name. */
 static void write_news(struct incstack__record *record)
 {
-	const struct incstack__trace_tally before = record->live.newest;
+	const struct incstack__tracefile_tally before = record->live.newest;
 	unsigned char block[TALLY_BYTES];
 	const int64_t used = put_tally(record, 0, block);
 

@@ -130,7 +130,7 @@ static void finish_privately(void)
 
 	r->on = 0;
 	r->changes = 0;
-	incstack__record_make_private(r->slots, INCSTACK__TRACE_COUNTERS_BYTES);
+	incstack__record_make_private(r->slots, INCSTACK__TRACEFILE_COUNTERS_BYTES);
 	r->slots = NULL; /* a record may still point to them, so they stay mapped */
 	incstack__spool_make_private();
 	incstack__record_close();

@@ -33,7 +33,7 @@ static const struct runtime {
 	const char *file;    /* or the beginning of its file name, without the directory */
 	/* Or a function in its dynamic symbol table; it counts from when that function runs. */
 	const char *function;
-	enum incstack__trace_note note;
+	enum incstack__tracefile_note note;
 } runtimes[] = {
 	/* The collectors of these look up return addresses in stack maps. OCaml: */
 	{.symbol = "caml_frametable", .note = INCSTACK__NOTE_STACK_MAPS},
@@ -212,13 +212,13 @@ static const struct runtime *runtime_by_section(const struct object *object)
 /* ---- the fallback ---------------------------------------------------------------------- */
 
 /* Leaves a note in this file and in the files of forked children. */
-static void note_for_good(enum incstack__trace_note note)
+static void note_for_good(enum incstack__tracefile_note note)
 {
 	__atomic_fetch_or(&incstack__recording.why, UINT64_C(1) << note, __ATOMIC_RELAXED);
 	incstack__record_note(note);
 }
 
-void incstack__record_fall_back(enum incstack__trace_note note)
+void incstack__record_fall_back(enum incstack__tracefile_note note)
 {
 	struct incstack__recording *r = &incstack__recording;
 

@@ -10,7 +10,7 @@
 #include "modules.h"
 
 enum { FIRST_BYTES = 1 << 16 };
-enum { HEADS = sizeof(struct incstack__trace_block) + 2 * sizeof(uint32_t) };
+enum { HEADS = sizeof(struct incstack__tracefile_block) + 2 * sizeof(uint32_t) };
 
 int incstack__record_list_next(const struct incstack__record_list *list, size_t *offset,
 			       struct incstack__record_entry *entry)
@@ -35,7 +35,7 @@ int incstack__record_list_same(const struct incstack__record_entry *a,
 /* Makes room for that many more bytes. Returns non-zero if there is no memory. */
 static int make_room(struct incstack__record_list *list, size_t bytes)
 {
-	struct incstack__trace_modules *block = &list->block;
+	struct incstack__tracefile_modules *block = &list->block;
 	size_t size = block->size != 0 ? block->size : FIRST_BYTES;
 	void *memory;
 
@@ -54,7 +54,7 @@ static int make_room(struct incstack__record_list *list, size_t bytes)
 	memory = incstack__record_map(size);
 	if (memory == NULL)
 		return INCSTACK_ENOMEM;
-	return incstack__trace_modules_begin(block, memory, size, 0);
+	return incstack__tracefile_modules_begin(block, memory, size, 0);
 }
 
 int incstack__record_list_add(struct incstack__record_list *list,
@@ -79,7 +79,7 @@ void incstack__record_list_write(struct incstack__record_list *list, uint32_t ep
 	int64_t used;
 
 	list->block.epoch = epoch;
-	used = incstack__trace_modules_finish(&list->block, 0);
+	used = incstack__tracefile_modules_finish(&list->block, 0);
 	if (used > 0)
 		incstack__record_write(list->block.data, (size_t)used);
 }
@@ -137,9 +137,9 @@ static int add_module(struct incstack__record_list *list, const struct dl_phdr_i
 	if (low >= high)
 		return 0;
 	name = name_of(info, low, path, sizeof(path));
-	if (make_room(list, sizeof(struct incstack__trace_module) + strlen(name)) != 0)
+	if (make_room(list, sizeof(struct incstack__tracefile_module) + strlen(name)) != 0)
 		return INCSTACK_ENOMEM;
-	return incstack__trace_modules_add(&list->block, name, info->dlpi_addr, low, high);
+	return incstack__tracefile_modules_add(&list->block, name, info->dlpi_addr, low, high);
 }
 
 /* The counts are the same in each call of one iteration, because the linker's lock is held. */

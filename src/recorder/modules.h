@@ -16,12 +16,12 @@ struct incstack__record_counts {
 
 /* A list that is all zero is empty and has no memory. */
 struct incstack__record_list {
-	struct incstack__trace_modules block;
+	struct incstack__tracefile_modules block;
 	struct incstack__record_counts counts;
 };
 
 struct incstack__record_entry {
-	struct incstack__trace_module module;
+	struct incstack__tracefile_module module;
 	const unsigned char *at; /* the module and its path in the list */
 	size_t bytes;
 };

@@ -13,10 +13,10 @@
 #include "recorder.h"
 
 /* Another thread is held meanwhile, or is gone; then it keeps the name that it had. */
-static void read_other(pid_t tid, char name[INCSTACK__TRACE_NAME_BYTES])
+static void read_other(pid_t tid, char name[INCSTACK__TRACEFILE_NAME_BYTES])
 {
 	char path[64];
-	char text[INCSTACK__TRACE_NAME_BYTES + 1];
+	char text[INCSTACK__TRACEFILE_NAME_BYTES + 1];
 	size_t bytes;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%ld/comm", (long)tid);
@@ -24,11 +24,11 @@ static void read_other(pid_t tid, char name[INCSTACK__TRACE_NAME_BYTES])
 	if (bytes == 0)
 		return;
 	bytes -= text[bytes - 1] == '\n';
-	memset(name, 0, INCSTACK__TRACE_NAME_BYTES);
+	memset(name, 0, INCSTACK__TRACEFILE_NAME_BYTES);
 	memcpy(name, text, bytes);
 }
 
-void incstack__record_name_own(char name[INCSTACK__TRACE_NAME_BYTES])
+void incstack__record_name_own(char name[INCSTACK__TRACEFILE_NAME_BYTES])
 {
 	syscall(SYS_prctl, PR_GET_NAME, name, 0, 0, 0);
 }
@@ -41,9 +41,9 @@ static int is_own(const struct incstack__record *record)
 }
 
 void incstack__record_name(const struct incstack__record *record,
-			   char name[INCSTACK__TRACE_NAME_BYTES])
+			   char name[INCSTACK__TRACEFILE_NAME_BYTES])
 {
-	memcpy(name, record->live.newest.name, INCSTACK__TRACE_NAME_BYTES);
+	memcpy(name, record->live.newest.name, INCSTACK__TRACEFILE_NAME_BYTES);
 	if (record->tid == 0)
 		return;
 	if (is_own(record))

@@ -16,13 +16,13 @@ uint64_t incstack__record_position(void)
 /* Returns the number of words of the event that begins with this word. */
 static size_t words_of(uint64_t word)
 {
-	switch (word >> INCSTACK__TRACE_KIND_SHIFT) {
-	case INCSTACK__TRACE_ALLOC:
-		return INCSTACK__TRACE_ALLOC_BYTES / INCSTACK__TRACE_WORD_BYTES;
-	case INCSTACK__TRACE_WIDE:
-		return word >> INCSTACK__TRACE_TIME_SHIFT == INCSTACK__TRACE_TIME
+	switch (word >> INCSTACK__TRACEFILE_KIND_SHIFT) {
+	case INCSTACK__TRACEFILE_ALLOC:
+		return INCSTACK__TRACEFILE_ALLOC_BYTES / INCSTACK__TRACEFILE_WORD_BYTES;
+	case INCSTACK__TRACEFILE_WIDE:
+		return word >> INCSTACK__TRACEFILE_TIME_SHIFT == INCSTACK__TRACEFILE_TIME
 			       ? 1
-			       : INCSTACK__TRACE_WIDE_BYTES / INCSTACK__TRACE_WORD_BYTES;
+			       : INCSTACK__TRACEFILE_WIDE_BYTES / INCSTACK__TRACEFILE_WORD_BYTES;
 	default:
 		return 1;
 	}
@@ -30,14 +30,14 @@ static size_t words_of(uint64_t word)
 
 static int allocates(const uint64_t *event, uint64_t block)
 {
-	switch (event[0] >> INCSTACK__TRACE_KIND_SHIFT) {
-	case INCSTACK__TRACE_SMALL:
-		return (event[0] & INCSTACK__TRACE_SMALL_POINTER_MAX) == block / 16;
-	case INCSTACK__TRACE_ALLOC:
-		return (event[0] & INCSTACK__TRACE_POINTER_MAX) == block;
-	case INCSTACK__TRACE_WIDE:
+	switch (event[0] >> INCSTACK__TRACEFILE_KIND_SHIFT) {
+	case INCSTACK__TRACEFILE_SMALL:
+		return (event[0] & INCSTACK__TRACEFILE_SMALL_POINTER_MAX) == block / 16;
+	case INCSTACK__TRACEFILE_ALLOC:
+		return (event[0] & INCSTACK__TRACEFILE_POINTER_MAX) == block;
+	case INCSTACK__TRACEFILE_WIDE:
 		return words_of(event[0]) > 1 && event[2] == block &&
-		       (event[0] & 3) != INCSTACK__TRACE_FREE;
+		       (event[0] & 3) != INCSTACK__TRACEFILE_FREE;
 	default:
 		return 0;
 	}

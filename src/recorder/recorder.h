@@ -16,9 +16,9 @@
 #include <incstack/incstack.h>
 #include <incstack/native.h>
 
-#include "heapfile/spool_format.h"
-#include "heapfile/trace_notes.h"
-#include "heapfile/trace_write.h"
+#include "tracefile/spool_format.h"
+#include "tracefile/notes.h"
+#include "tracefile/write.h"
 #include "interpose/preload.h"
 #include "lock.h"
 #include "trace/shared.h"
@@ -43,9 +43,9 @@ struct incstack__record_check {
  * both when the process is gone. The child of a fork without notification has it mapped too,
  * but stores nothing there, because `changes` of its recording is 0. */
 struct incstack__record {
-	struct incstack__trace_log log;
+	struct incstack__tracefile_log log;
 	struct incstack_stack *stack;
-	struct incstack__trace_slot *slot;
+	struct incstack__tracefile_slot *slot;
 	size_t quick;    /* while log.used is below this, an event takes the fast path */
 	uint64_t traces; /* taken since the last batch */
 	uintptr_t low;   /* the bounds of the stack */
@@ -109,10 +109,10 @@ struct incstack__recording {
 	struct incstack__record *threads;
 	struct incstack__record *shared_record; /* see struct incstack__record */
 	struct incstack__record *contexts;
-	struct incstack__trace_slot *slots;
-	uint64_t slots_taken[INCSTACK__TRACE_SLOTS / 64]; /* slot.c */
+	struct incstack__tracefile_slot *slots;
+	uint64_t slots_taken[INCSTACK__TRACEFILE_SLOTS / 64]; /* slot.c */
 	uint64_t interval; /* bytes, or of a CPU profile nanoseconds */
-	uint32_t kind;     /* enum incstack__trace_kind */
+	uint32_t kind;     /* enum incstack__tracefile_kind */
 	int elapsed;       /* tests: timers count elapsed time, of sleeping threads, too */
 	uint32_t mode;
 	uint64_t why;     /* the notes that hold until the process ends */
@@ -151,7 +151,7 @@ extern struct incstack__recording incstack__recording;
 /* Whether CPU time is recorded, and not the heap. */
 static inline int incstack__record_is_cpu_profile(void)
 {
-	return incstack__recording.kind == INCSTACK__TRACE_OF_CPU;
+	return incstack__recording.kind == INCSTACK__TRACEFILE_OF_CPU;
 }
 
 /* The recorder's state of the calling thread. */
@@ -180,7 +180,7 @@ static inline int incstack__record_lock(enum incstack__lock lock)
 
 /* recording.c */
 /* Leaves a note for the report. May be called in any thread and in a signal handler. */
-void incstack__record_note(enum incstack__trace_note note);
+void incstack__record_note(enum incstack__tracefile_note note);
 /* Called before a second record is used. */
 void incstack__record_share(void);
 
@@ -194,8 +194,8 @@ void incstack__record_make_private(void *memory, size_t bytes);
 
 /* name.c: the name of the record's thread, or the last one that was known. */
 void incstack__record_name(const struct incstack__record *record,
-			   char name[INCSTACK__TRACE_NAME_BYTES]);
-void incstack__record_name_own(char name[INCSTACK__TRACE_NAME_BYTES]); /* the caller's */
+			   char name[INCSTACK__TRACEFILE_NAME_BYTES]);
+void incstack__record_name_own(char name[INCSTACK__TRACEFILE_NAME_BYTES]); /* the caller's */
 
 /* small_file.c: the bytes that could be read. The text ends with a zero. */
 size_t incstack__record_read_small(const char *path, char *text, size_t size);
@@ -236,7 +236,7 @@ int incstack__record_write(const void *data, size_t bytes);
 /* Writes the parts with one system call, and changes their description. */
 int incstack__record_write_parts(struct iovec *parts, int count);
 /* Leaves a note in the trace file of another process or process image. */
-void incstack__record_note_in(const char *path, enum incstack__trace_note note);
+void incstack__record_note_in(const char *path, enum incstack__tracefile_note note);
 
 /* unload.c */
 /* Checks whether modules were loaded or unloaded. The caller holds no lock of the recorder. */
@@ -409,10 +409,10 @@ void incstack__record_release_gone(void);
 
 /* slot.c */
 /* Returns a slot that no other thread uses or, if none is left, the shared slot. */
-struct incstack__trace_slot *incstack__slot_take(void);
-void incstack__slot_give(const struct incstack__trace_slot *slot); /* also null */
+struct incstack__tracefile_slot *incstack__slot_take(void);
+void incstack__slot_give(const struct incstack__tracefile_slot *slot); /* also null */
 /* Whether other threads may count in the slot at the same time. */
-int incstack__slot_is_shared(const struct incstack__trace_slot *slot);
+int incstack__slot_is_shared(const struct incstack__tracefile_slot *slot);
 
 /* event.c */
 static inline int incstack__record_is_unloading(void)
@@ -465,7 +465,7 @@ int incstack__record_host_knows(uintptr_t address);
 void incstack__record_host_clear(void);
 /* Changes mode patch to validate, in each thread before its next event. May be called in any
  * thread and in a signal handler. */
-void incstack__record_fall_back(enum incstack__trace_note note);
+void incstack__record_fall_back(enum incstack__tracefile_note note);
 /* Gives the record's stack the mode to which the recording fell back. */
 void incstack__record_follow_mode(struct incstack__record *record);
 

@@ -8,9 +8,9 @@
 struct incstack__recording incstack__recording;
 INCSTACK__TLS struct incstack__record_local incstack__record_local;
 
-void incstack__record_note(enum incstack__trace_note note)
+void incstack__record_note(enum incstack__tracefile_note note)
 {
-	struct incstack__trace_slot *slots = incstack__recording.slots;
+	struct incstack__tracefile_slot *slots = incstack__recording.slots;
 	const uint64_t bit = UINT64_C(1) << note;
 
 	if (slots != NULL && !(__atomic_load_n(&slots[0].notes, __ATOMIC_RELAXED) & bit))

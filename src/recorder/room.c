@@ -18,7 +18,7 @@ enum {
 /* Whether the batch must be written before another event. */
 int incstack__record_is_full(const struct incstack__record *record)
 {
-	return record->log.size - record->log.used < INCSTACK__TRACE_WIDE_BYTES ||
+	return record->log.size - record->log.used < INCSTACK__TRACEFILE_WIDE_BYTES ||
 	       record->tree != NULL ||
 	       (record->check != NULL && !incstack__record_check_room(record)) ||
 	       incstack__record_is_past(record);
@@ -78,14 +78,14 @@ static __attribute__((noinline)) void look_at_clock(struct incstack__record *rec
 		flush(record);
 	else if (is_completion_due(record, stamp))
 		incstack__record_complete(record);
-	incstack__trace_put_time(&record->log, stamp);
+	incstack__tracefile_put_time(&record->log, stamp);
 }
 
 /* Sets how far the log may be filled by events on the fast path, unless the recording changes. */
 static void allow_quick(struct incstack__record *record, uint32_t changes)
 {
 	/* Signal handlers that interrupt an event need room for their events, too. */
-	const size_t most = record->log.size - 8 * INCSTACK__TRACE_WIDE_BYTES;
+	const size_t most = record->log.size - 8 * INCSTACK__TRACEFILE_WIDE_BYTES;
 
 	if (record->check != NULL || incstack__recording.interval > 1 ||
 	    incstack__slot_is_shared(record->slot) || incstack__record_is_unloading() ||
@@ -128,7 +128,7 @@ static int try_to_make_room(struct incstack__record *record)
 		record->look = record->log.used + LOOK_AFTER_BYTES;
 		allow_quick(record, changes);
 	}
-	return record->log.size - record->log.used >= INCSTACK__TRACE_WIDE_BYTES &&
+	return record->log.size - record->log.used >= INCSTACK__TRACEFILE_WIDE_BYTES &&
 	       !incstack__record_is_past(record);
 }
 

@@ -10,7 +10,7 @@
  */
 #include "recorder.h"
 
-enum { LAST = INCSTACK__TRACE_SLOTS - 1 };
+enum { LAST = INCSTACK__TRACEFILE_SLOTS - 1 };
 
 /* A bit of `slots_taken` for each slot. */
 static uint64_t bit_of(uint32_t number)
@@ -33,7 +33,7 @@ static int take(uint32_t number)
 	       !(__atomic_fetch_or(word, bit_of(number), __ATOMIC_ACQUIRE) & bit_of(number));
 }
 
-struct incstack__trace_slot *incstack__slot_take(void)
+struct incstack__tracefile_slot *incstack__slot_take(void)
 {
 	uint32_t number = 0;
 
@@ -42,7 +42,7 @@ struct incstack__trace_slot *incstack__slot_take(void)
 	return &incstack__recording.slots[number];
 }
 
-void incstack__slot_give(const struct incstack__trace_slot *slot)
+void incstack__slot_give(const struct incstack__tracefile_slot *slot)
 {
 	const uint32_t number = slot != NULL ? (uint32_t)(slot - incstack__recording.slots) : 0;
 
@@ -51,7 +51,7 @@ void incstack__slot_give(const struct incstack__trace_slot *slot)
 				   __ATOMIC_RELEASE);
 }
 
-int incstack__slot_is_shared(const struct incstack__trace_slot *slot)
+int incstack__slot_is_shared(const struct incstack__tracefile_slot *slot)
 {
 	return !is_given_out((uint32_t)(slot - incstack__recording.slots));
 }

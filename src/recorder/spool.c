@@ -156,9 +156,9 @@ struct incstack__record *incstack__spool_record(void)
 	memset((void *)(&record->live + 1), 0,
 	       sizeof(*record) - offsetof(struct incstack__record, live) - sizeof(record->live));
 	record->live = (struct incstack__spool_live){.next = next};
-	incstack__trace_log_init(&record->log,
-				 (unsigned char *)record + INCSTACK__SPOOL_RECORD_BYTES,
-				 INCSTACK__SPOOL_EVENT_BYTES);
+	incstack__tracefile_log_init(&record->log,
+				     (unsigned char *)record + INCSTACK__SPOOL_RECORD_BYTES,
+				     INCSTACK__SPOOL_EVENT_BYTES);
 	if (is_new)
 		list_record(record);
 	return record;
@@ -192,11 +192,11 @@ static void set_log(struct incstack__record *record, void *events, size_t bytes)
 	record->live.events = events != NULL ? (uintptr_t)events : 0;
 	record->live.event_bytes = events != NULL ? bytes : 0;
 	if (events != NULL)
-		incstack__trace_log_init(&record->log, events, bytes);
+		incstack__tracefile_log_init(&record->log, events, bytes);
 	else
-		incstack__trace_log_init(&record->log,
-					 (unsigned char *)record + INCSTACK__SPOOL_RECORD_BYTES,
-					 INCSTACK__SPOOL_EVENT_BYTES);
+		incstack__tracefile_log_init(&record->log,
+					     (unsigned char *)record + INCSTACK__SPOOL_RECORD_BYTES,
+					     INCSTACK__SPOOL_EVENT_BYTES);
 	incstack__spool_room_release(before, bytes_before);
 }
 

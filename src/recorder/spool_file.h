@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "heapfile/spool_format.h"
+#include "tracefile/spool_format.h"
 
 /* The mapped beginning of the file; null: there is no file. */
 struct incstack__spool_header *incstack__spool_file_header(void);

@@ -19,31 +19,32 @@ static inline int is_alone(void)
  * record announces that before its first event (incstack__record_share), and every event that
  * depends on that event sees it. This function is out of line so that the compiler sees that
  * the other stamps are consecutive. */
-static __attribute__((noinline)) int
-put_alloc_by_clock(struct incstack__trace_log *log, uintptr_t block, size_t bytes, uint64_t trace)
+static __attribute__((noinline)) int put_alloc_by_clock(struct incstack__tracefile_log *log,
+							uintptr_t block, size_t bytes,
+							uint64_t trace)
 {
-	return incstack__trace_put_alloc(log, __rdtsc(), block, bytes, trace);
+	return incstack__tracefile_put_alloc(log, __rdtsc(), block, bytes, trace);
 }
 
-static __attribute__((noinline)) int put_free_by_clock(struct incstack__trace_log *log,
+static __attribute__((noinline)) int put_free_by_clock(struct incstack__tracefile_log *log,
 						       uintptr_t block)
 {
-	return incstack__trace_put_free(log, __rdtsc(), block);
+	return incstack__tracefile_put_free(log, __rdtsc(), block);
 }
 
-static inline int log_alloc(struct incstack__trace_log *log, int alone, const void *block,
+static inline int log_alloc(struct incstack__tracefile_log *log, int alone, const void *block,
 			    size_t bytes, uint64_t trace)
 {
 	if (!alone)
 		return put_alloc_by_clock(log, (uintptr_t)block, bytes, trace);
-	return incstack__trace_put_alloc(log, log->stamp + 1, (uintptr_t)block, bytes, trace);
+	return incstack__tracefile_put_alloc(log, log->stamp + 1, (uintptr_t)block, bytes, trace);
 }
 
-static inline int log_free(struct incstack__trace_log *log, int alone, const void *block)
+static inline int log_free(struct incstack__tracefile_log *log, int alone, const void *block)
 {
 	if (!alone)
 		return put_free_by_clock(log, (uintptr_t)block);
-	return incstack__trace_put_free(log, log->stamp + 1, (uintptr_t)block);
+	return incstack__tracefile_put_free(log, log->stamp + 1, (uintptr_t)block);
 }
 
 /* Returns a stamp if the program has forbidden the time-stamp counter. No event takes the fast path
@@ -59,19 +60,20 @@ static inline int has_counter(void)
 }
 
 /* Logs an event of the slow path. */
-static inline int log_alloc_slowly(struct incstack__trace_log *log, const void *block, size_t bytes,
-				   uint64_t trace)
+static inline int log_alloc_slowly(struct incstack__tracefile_log *log, const void *block,
+				   size_t bytes, uint64_t trace)
 {
 	if (!has_counter())
 		return log_alloc(log, is_alone(), block, bytes, trace);
-	return incstack__trace_put_alloc(log, stamp_of_counter(), (uintptr_t)block, bytes, trace);
+	return incstack__tracefile_put_alloc(log, stamp_of_counter(), (uintptr_t)block, bytes,
+					     trace);
 }
 
-static inline int log_free_slowly(struct incstack__trace_log *log, const void *block)
+static inline int log_free_slowly(struct incstack__tracefile_log *log, const void *block)
 {
 	if (!has_counter())
 		return log_free(log, is_alone(), block);
-	return incstack__trace_put_free(log, stamp_of_counter(), (uintptr_t)block);
+	return incstack__tracefile_put_free(log, stamp_of_counter(), (uintptr_t)block);
 }
 
 #endif

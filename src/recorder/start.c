@@ -55,9 +55,9 @@ static void configure(const char *configuration)
 	option(configuration, "file", r->file, sizeof(r->file));
 	option(configuration, "mode", mode, sizeof(mode));
 	option(configuration, "crosscheck", crosscheck, sizeof(crosscheck));
-	r->kind = option(configuration, "kind", NULL, 0) == INCSTACK__TRACE_OF_CPU
-			  ? INCSTACK__TRACE_OF_CPU
-			  : INCSTACK__TRACE_OF_HEAP;
+	r->kind = option(configuration, "kind", NULL, 0) == INCSTACK__TRACEFILE_OF_CPU
+			  ? INCSTACK__TRACEFILE_OF_CPU
+			  : INCSTACK__TRACEFILE_OF_HEAP;
 	r->mode = incstack_native_mode(mode_of(mode));
 	incstack__record_host_look();
 	r->interval = interval > 0 ? (uint64_t)interval : 1;

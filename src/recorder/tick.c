@@ -17,7 +17,7 @@
 #include "recorder.h"
 
 enum {
-	EVENT_BYTES = INCSTACK__TRACE_WIDE_BYTES + INCSTACK__TRACE_WORD_BYTES,
+	EVENT_BYTES = INCSTACK__TRACEFILE_WIDE_BYTES + INCSTACK__TRACEFILE_WORD_BYTES,
 	ROOM_BYTES = 8 << 10,
 	SERVE_AFTER_TICKS = 25,
 	STACK_TO_UNWIND = 24 << 10, /* by libunwind */
@@ -146,7 +146,7 @@ static uint64_t truncated(const struct incstack__record *record)
 
 static void store(struct incstack__record *record, uint64_t ticks, uint64_t trace)
 {
-	if (incstack__trace_put_alloc(&record->log, stamp_now(), 0, ticks, trace) != 0)
+	if (incstack__tracefile_put_alloc(&record->log, stamp_now(), 0, ticks, trace) != 0)
 		record->live.dropped++;
 }
 
@@ -166,7 +166,7 @@ static void sample(void *argument)
 		what = take(record, &tick->top);
 	count(record, what, tick->ticks);
 	store(record, tick->ticks,
-	      what == INCSTACK__TICK_TAKEN ? record->traces - 1 : INCSTACK__TRACE_NO_TRACE);
+	      what == INCSTACK__TICK_TAKEN ? record->traces - 1 : INCSTACK__TRACEFILE_NO_TRACE);
 	if (what == INCSTACK__TICK_TAKEN && should_be_served(record) &&
 	    !incstack__trampoline_contains(tick->top.pc))
 		incstack__renew_in_handler(record);

@@ -68,7 +68,7 @@ static struct {
 
 /* ---- spans of addresses --------------------------------------------------------------- */
 
-static void add_span(struct spans *spans, const struct incstack__trace_module *module,
+static void add_span(struct spans *spans, const struct incstack__tracefile_module *module,
 		     uint32_t epoch)
 {
 	const size_t used = spans->count * sizeof(*spans->span);
@@ -87,7 +87,7 @@ static void add_span(struct spans *spans, const struct incstack__trace_module *m
 	spans->span[spans->count++] = (struct span){module->low, module->high, epoch, 0};
 }
 
-static int overlaps(const struct spans *spans, const struct incstack__trace_module *module)
+static int overlaps(const struct spans *spans, const struct incstack__tracefile_module *module)
 {
 	for (size_t i = 0; i < spans->count; i++)
 		if (module->low < spans->span[i].high && spans->span[i].low < module->high)
@@ -208,8 +208,8 @@ static void invalidate_rules(const struct difference *difference)
 
 /* Whether the next module of the old list was loaded all the time. *stayed counts the modules that
  * are in both lists. */
-static int is_sure(const struct difference *difference, const struct incstack__trace_module *module,
-		   uint64_t *stayed)
+static int is_sure(const struct difference *difference,
+		   const struct incstack__tracefile_module *module, uint64_t *stayed)
 {
 	return !overlaps(&difference->gone, module) && (*stayed)++ < difference->sure;
 }
@@ -415,7 +415,7 @@ static struct spans blurred_in(uint32_t epoch)
 static int is_doubtful(const struct spans *blurred, uintptr_t pc)
 {
 	/* A return address may be the first address behind its module. */
-	const struct incstack__trace_module at = {.low = pc - 1, .high = pc + 1};
+	const struct incstack__tracefile_module at = {.low = pc - 1, .high = pc + 1};
 
 	return overlaps(blurred, &at) != (int)blurred->span->sure;
 }

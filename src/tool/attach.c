@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "attach.h"
-#include "heapfile/trace_notes.h"
+#include "tracefile/notes.h"
 
 enum end {
 	END_NOT,
@@ -337,7 +337,7 @@ static int record(struct attached *a, const struct tool_record_options *options)
 	if (a->file == NULL)
 		return TOOL_STATUS_CANNOT_RUN;
 	tool_attach_file_modules(a->file, a->space);
-	if (options->kind == INCSTACK__TRACE_OF_HEAP) {
+	if (options->kind == INCSTACK__TRACEFILE_OF_HEAP) {
 		tool_attach_file_note(a->file, INCSTACK__NOTE_ATTACHED);
 		a->heap = tool_attach_heap_new(a->file, a->space);
 		if (a->heap == NULL)
@@ -404,7 +404,7 @@ static int open_probes(struct attached *a)
 
 static int attach(struct attached *a, struct tool_record_options *options, double seconds)
 {
-	const int is_heap = options->kind == INCSTACK__TRACE_OF_HEAP;
+	const int is_heap = options->kind == INCSTACK__TRACEFILE_OF_HEAP;
 	int status = tool_attach_process(a->pid, &a->pidfd);
 
 	if (status == 0)

@@ -13,7 +13,7 @@
 
 #include <incstack/embedder.h>
 
-#include "heapfile/trace_format.h"
+#include "tracefile/format.h"
 #include "record.h"
 
 /* attach_proc.c */
@@ -222,7 +222,7 @@ void tool_attach_file_count(struct tool_attach_file *file, enum incstack__tick w
 			    uint64_t count);
 /* Counts deallocations that were not seen. */
 void tool_attach_file_dropped(struct tool_attach_file *file, uint64_t count);
-/* Sets a bit of enum incstack__trace_note. */
+/* Sets a bit of enum incstack__tracefile_note. */
 void tool_attach_file_note(struct tool_attach_file *file, unsigned note);
 /* Adds ticks of unknown threads, for whose samples there was no room. */
 void tool_attach_file_lost(struct tool_attach_file *file, uint64_t time, uint64_t count);

@@ -17,12 +17,15 @@
 #include <incstack/incstack.h>
 
 #include "attach.h"
-#include "heapfile/trace_write.h"
+#include "tracefile/write.h"
 
 /* How much a batch has at most. */
 enum { EVENT_BYTES = 32 << 10, TRACES = 2048, OBJECTS = 8 * TOOL_ATTACH_FRAMES };
-enum { TALLY_BYTES = sizeof(struct incstack__trace_block) + sizeof(struct incstack__trace_tally) };
-enum { EVENT_MOST = INCSTACK__TRACE_WIDE_BYTES + INCSTACK__TRACE_WORD_BYTES };
+enum {
+	TALLY_BYTES =
+		sizeof(struct incstack__tracefile_block) + sizeof(struct incstack__tracefile_tally)
+};
+enum { EVENT_MOST = INCSTACK__TRACEFILE_WIDE_BYTES + INCSTACK__TRACEFILE_WORD_BYTES };
 
 /* Instead of a thread's number: ticks whose thread is not known, a thread that has ended. */
 enum { UNKNOWN = 0, ENDED = -1 };
@@ -32,8 +35,8 @@ struct thread {
 	pid_t tid;
 	uint32_t number;
 	uint32_t serial;
-	struct incstack__trace_log log;
-	struct incstack__trace_tally tally;
+	struct incstack__tracefile_log log;
+	struct incstack__tracefile_tally tally;
 	size_t object_count;
 	size_t trace_count;
 	/* The objects of the newest trace, the outermost first. */
@@ -93,19 +96,20 @@ static void append(struct tool_attach_file *file, const void *data, int64_t byte
 static void put_started(struct tool_attach_file *file)
 {
 	put(file, &file->started, sizeof(file->started),
-	    INCSTACK__TRACE_HEADER_BYTES + offsetof(struct incstack__trace_slot, samples_started));
+	    INCSTACK__TRACEFILE_HEADER_BYTES +
+		    offsetof(struct incstack__tracefile_slot, samples_started));
 }
 
 static void clear(struct thread *thread)
 {
-	incstack__trace_log_clear(&thread->log);
+	incstack__tracefile_log_clear(&thread->log);
 	thread->object_count = thread->trace_count = thread->known_count = 0;
 }
 
 /* Reads the name of a thread. One that has ended keeps the name that was read before. */
 static void read_name(pid_t pid, pid_t tid, char *name)
 {
-	char text[INCSTACK__TRACE_NAME_BYTES] = {0};
+	char text[INCSTACK__TRACEFILE_NAME_BYTES] = {0};
 	char comm[32];
 
 	snprintf(comm, sizeof(comm), "task/%d/comm", (int)tid);
@@ -118,13 +122,14 @@ static void read_name(pid_t pid, pid_t tid, char *name)
 /* Writes the batch of a thread and its tally. */
 static void flush(struct tool_attach_file *file, struct thread *thread, uint32_t flags)
 {
-	const struct incstack__trace_batch_of of = {thread->number, file->epoch, ++thread->serial};
+	const struct incstack__tracefile_batch_of of = {thread->number, file->epoch,
+							++thread->serial};
 	const struct incstack_tree tree = {
 		.traces = thread->trace_count > 0 ? thread->traces : NULL,
 		.count = thread->trace_count,
 		.objects = thread->object_count,
 	};
-	const size_t size = incstack__trace_batch_bytes(&tree, thread->log.used) + TALLY_BYTES;
+	const size_t size = incstack__tracefile_batch_bytes(&tree, thread->log.used) + TALLY_BYTES;
 	unsigned char *block = malloc(size);
 	int64_t bytes;
 
@@ -137,10 +142,10 @@ static void flush(struct tool_attach_file *file, struct thread *thread, uint32_t
 		thread->traces[thread->trace_count - 1].next = NULL;
 	thread->tally.flags = flags;
 	read_name(file->pid, thread->tid, thread->tally.name);
-	bytes = incstack__trace_batch(block, size, of, &thread->log, &tree);
+	bytes = incstack__tracefile_batch(block, size, of, &thread->log, &tree);
 	if (bytes > 0)
-		bytes += incstack__trace_tally(block + bytes, size - (size_t)bytes, thread->number,
-					       &thread->tally);
+		bytes += incstack__tracefile_tally(block + bytes, size - (size_t)bytes,
+						   thread->number, &thread->tally);
 	append(file, block, bytes);
 	put_started(file);
 	free(block);
@@ -156,24 +161,24 @@ static void flush_all(struct tool_attach_file *file, uint32_t flags)
 
 void tool_attach_file_modules(struct tool_attach_file *file, const struct tool_attach_space *space)
 {
-	struct incstack__trace_modules block;
+	struct incstack__tracefile_modules block;
 	size_t count;
 	const struct tool_attach_module *modules = tool_attach_space_modules(space, &count);
-	size_t size = sizeof(struct incstack__trace_block) + 2 * sizeof(uint32_t);
+	size_t size = sizeof(struct incstack__tracefile_block) + 2 * sizeof(uint32_t);
 	void *buffer;
 
 	flush_all(file, 0);
 	file->epoch += 2;
 	for (size_t i = 0; i < count; i++)
-		size += sizeof(struct incstack__trace_module) + strlen(modules[i].path);
+		size += sizeof(struct incstack__tracefile_module) + strlen(modules[i].path);
 	buffer = malloc(size);
 	if (buffer == NULL)
 		return;
-	incstack__trace_modules_begin(&block, buffer, size, file->epoch);
+	incstack__tracefile_modules_begin(&block, buffer, size, file->epoch);
 	for (size_t i = 0; i < count; i++)
-		incstack__trace_modules_add(&block, modules[i].path, modules[i].bias,
-					    modules[i].low, modules[i].high);
-	append(file, buffer, incstack__trace_modules_finish(&block, 0));
+		incstack__tracefile_modules_add(&block, modules[i].path, modules[i].bias,
+						modules[i].low, modules[i].high);
+	append(file, buffer, incstack__tracefile_modules_finish(&block, 0));
 	free(buffer);
 }
 
@@ -193,7 +198,7 @@ static struct thread *add_thread(struct tool_attach_file *file, pid_t tid, uint3
 	thread->tally.mode = INCSTACK_MODE_FULL;
 	read_name(file->pid, file->pid, thread->tally.name); /* one that ends soon keeps it */
 	read_name(file->pid, tid, thread->tally.name);
-	incstack__trace_log_init(&thread->log, thread->events, sizeof(thread->events));
+	incstack__tracefile_log_init(&thread->log, thread->events, sizeof(thread->events));
 	thread->next = file->threads;
 	file->threads = thread;
 	return thread;
@@ -264,9 +269,9 @@ static void add_trace(struct thread *thread, const struct tool_attach_frame *fra
 static void add_event(struct thread *thread, uint64_t time, uint64_t pointer, uint64_t size,
 		      enum incstack__tick what)
 {
-	incstack__trace_put_alloc(&thread->log, time, pointer, size,
-				  what == INCSTACK__TICK_TAKEN ? thread->trace_count
-							       : INCSTACK__TRACE_NO_TRACE);
+	incstack__tracefile_put_alloc(&thread->log, time, pointer, size,
+				      what == INCSTACK__TICK_TAKEN ? thread->trace_count
+								   : INCSTACK__TRACEFILE_NO_TRACE);
 }
 
 static int has_room(const struct thread *thread, size_t count)
@@ -323,7 +328,7 @@ void tool_attach_file_free_block(struct tool_attach_file *file, pid_t tid, uint6
 	struct thread *thread = thread_with_room(file, tid, 0);
 
 	if (thread != NULL)
-		incstack__trace_put_free(&thread->log, time, pointer);
+		incstack__tracefile_put_free(&thread->log, time, pointer);
 }
 
 void tool_attach_file_count(struct tool_attach_file *file, enum incstack__tick what, uint64_t count)
@@ -356,7 +361,7 @@ void tool_attach_file_note(struct tool_attach_file *file, unsigned note)
 {
 	file->notes |= UINT64_C(1) << note;
 	put(file, &file->notes, sizeof(file->notes),
-	    INCSTACK__TRACE_HEADER_BYTES + offsetof(struct incstack__trace_slot, notes));
+	    INCSTACK__TRACEFILE_HEADER_BYTES + offsetof(struct incstack__tracefile_slot, notes));
 }
 
 /* The last thread stays in the list, because its tally ends the file. */
@@ -403,18 +408,19 @@ static void join(char **words, char *command, size_t size)
 static void write_header(struct tool_attach_file *file, const struct tool_record_options *options,
 			 pid_t pid)
 {
-	static struct incstack__trace_header header;
-	static const unsigned char counters[INCSTACK__TRACE_COUNTERS_BYTES];
+	static struct incstack__tracefile_header header;
+	static const unsigned char counters[INCSTACK__TRACEFILE_COUNTERS_BYTES];
 	char command[sizeof(header.command)];
 
 	if (options->program[0] == NULL)
 		read_command(pid, command, sizeof(command));
 	else
 		join(options->program, command, sizeof(command));
-	incstack__trace_header_init(&header, (uint64_t)pid, tool_record_now(CLOCK_REALTIME_COARSE),
-				    options->interval, INCSTACK_MODE_FULL, command);
+	incstack__tracefile_header_init(&header, (uint64_t)pid,
+					tool_record_now(CLOCK_REALTIME_COARSE), options->interval,
+					INCSTACK_MODE_FULL, command);
 	header.kind = options->kind;
-	header.checksum = incstack__trace_header_sum(header);
+	header.checksum = incstack__tracefile_header_sum(header);
 	append(file, &header, sizeof(header));
 	append(file, counters, sizeof(counters));
 }
@@ -453,7 +459,7 @@ int tool_attach_file_end(struct tool_attach_file *file, uint64_t cpu_ns)
 	if (file->threads == NULL)
 		return -1;
 	file->threads->tally.cpu_ns = cpu_ns; /* only the sum over all threads is known */
-	flush_all(file, INCSTACK__TRACE_TALLY_PROCESS);
+	flush_all(file, INCSTACK__TRACEFILE_TALLY_PROCESS);
 	return file->failed;
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "attach.h"
-#include "heapfile/trace_notes.h"
+#include "tracefile/notes.h"
 
 /* A call that has not returned yet. */
 struct call {

@@ -29,7 +29,7 @@ static int attach(struct tool_record_options *options)
 	    options->follow)
 		return refuse("--pid takes no program, and neither --mode, --crosscheck nor "
 			      "--follow-children");
-	if (options->kind == INCSTACK__TRACE_OF_HEAP && options->interval != 1)
+	if (options->kind == INCSTACK__TRACEFILE_OF_HEAP && options->interval != 1)
 		return refuse("--pid takes no --interval: the kernel stops the process at each "
 			      "call, recorded or not");
 	if (options->duration != NULL) {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "attach.h"
-#include "heapfile/trace_format.h"
+#include "tracefile/format.h"
 #include "record.h"
 
 static const char help[] =
@@ -99,7 +99,7 @@ int tool_cpu(int argc, char **argv)
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
 	struct tool_record_options options = {
-		.command = "cpu", .kind = INCSTACK__TRACE_OF_CPU, .interval = 1000000};
+		.command = "cpu", .kind = INCSTACK__TRACEFILE_OF_CPU, .interval = 1000000};
 	int option;
 	int status;
 

@@ -88,7 +88,7 @@ int tool_heap(int argc, char **argv)
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
 	struct tool_record_options options = {
-		.command = "heap", .kind = INCSTACK__TRACE_OF_HEAP, .interval = 1};
+		.command = "heap", .kind = INCSTACK__TRACEFILE_OF_HEAP, .interval = 1};
 	int option;
 	int status;
 

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "heapfile/spool_format.h"
+#include "tracefile/spool_format.h"
 #include "record.h"
 
 /* Returns the absolute path, because the program may change its directory before the recorder
@@ -45,12 +45,12 @@ static int check_limit(const char *file)
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-	    limit.rlim_cur >= INCSTACK__TRACE_START)
+	    limit.rlim_cur >= INCSTACK__TRACEFILE_START)
 		return 0;
 	fprintf(stderr,
 		"incstack: cannot write %s: the limit on file sizes (ulimit -f) is %llu bytes, and "
 		"a trace file begins with %u; raise the limit\n",
-		file, (unsigned long long)limit.rlim_cur, (unsigned)INCSTACK__TRACE_START);
+		file, (unsigned long long)limit.rlim_cur, (unsigned)INCSTACK__TRACEFILE_START);
 	return TOOL_STATUS_CANNOT_RUN;
 }
 

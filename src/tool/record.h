@@ -17,7 +17,7 @@
 
 struct tool_record_options {
 	const char *command;         /* the name of the subcommand */
-	unsigned kind;               /* enum incstack__trace_kind */
+	unsigned kind;               /* enum incstack__tracefile_kind */
 	const char *output;          /* the name of the trace file; null: the default */
 	char *file;                  /* the trace file, absolute */
 	unsigned long long interval; /* mean bytes, or nanoseconds, between samples */

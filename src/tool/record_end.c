@@ -7,24 +7,25 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include "heapfile/trace_format.h"
+#include "tracefile/format.h"
 #include "record.h"
 
 /* Whether the file belongs to this process, and not to an earlier run or to another process with
  * the same file name. */
 static int is_of(int fd, uint64_t pid)
 {
-	static struct incstack__trace_header header;
+	static struct incstack__tracefile_header header;
 
 	return pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
-	       header.magic == INCSTACK__TRACE_MAGIC && header.pid == pid &&
-	       header.version == INCSTACK__TRACE_VERSION;
+	       header.magic == INCSTACK__TRACEFILE_MAGIC && header.pid == pid &&
+	       header.version == INCSTACK__TRACEFILE_VERSION;
 }
 
 void tool_record_note_end(const char *file, uint64_t pid, int status)
 {
-	const uint64_t end = INCSTACK__TRACE_ENDED | (uint16_t)status;
-	const off_t at = INCSTACK__TRACE_HEADER_BYTES + offsetof(struct incstack__trace_slot, end);
+	const uint64_t end = INCSTACK__TRACEFILE_ENDED | (uint16_t)status;
+	const off_t at =
+		INCSTACK__TRACEFILE_HEADER_BYTES + offsetof(struct incstack__tracefile_slot, end);
 	const int fd = open(file, O_RDWR | O_CLOEXEC);
 
 	if (fd < 0)

@@ -21,7 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "heapfile/trace_format.h"
+#include "tracefile/format.h"
 #include "record.h"
 
 /* Makes the name of the socket from the directory and a hash of the file's name. It has 107
@@ -64,7 +64,7 @@ static pid_t owner_of(const struct sockaddr_un *name, socklen_t length)
 /* Returns the process that writes the file, from its header; 0 if there is none. */
 static pid_t writer_of(const char *file)
 {
-	static struct incstack__trace_header header;
+	static struct incstack__tracefile_header header;
 	const int fd = open(file, O_RDONLY | O_CLOEXEC);
 	pid_t writer = 0;
 

@@ -28,13 +28,13 @@ struct image {
 /* Whether this run began the file. */
 static int is_ours(const char *file, uint64_t start_ns)
 {
-	static struct incstack__trace_header header;
+	static struct incstack__tracefile_header header;
 	const int fd = open(file, O_RDONLY | O_CLOEXEC);
 	const ssize_t got = fd < 0 ? -1 : pread(fd, &header, sizeof(header), 0);
 
 	if (fd >= 0)
 		close(fd);
-	return got == (ssize_t)sizeof(header) && header.magic == INCSTACK__TRACE_MAGIC &&
+	return got == (ssize_t)sizeof(header) && header.magic == INCSTACK__TRACEFILE_MAGIC &&
 	       header.start_ns >= start_ns;
 }
 

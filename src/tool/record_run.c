@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "heapfile/trace_format.h"
+#include "tracefile/format.h"
 #include "record.h"
 
 #define PRELOAD "libincstack_preload.so"
@@ -86,14 +86,14 @@ static void run_child(const struct tool_record_options *options, const char *pre
 /* Returns how many samples all threads have begun, from the shared counters in the file. */
 static uint64_t samples_so_far(const char *file)
 {
-	static struct incstack__trace_slot slots[INCSTACK__TRACE_SLOTS];
+	static struct incstack__tracefile_slot slots[INCSTACK__TRACEFILE_SLOTS];
 	const int fd = open(file, O_RDONLY | O_CLOEXEC);
 	uint64_t sum = 0;
 
 	if (fd < 0)
 		return 0;
-	if (pread(fd, slots, sizeof(slots), INCSTACK__TRACE_HEADER_BYTES) == sizeof(slots))
-		for (unsigned i = 0; i < INCSTACK__TRACE_SLOTS; i++)
+	if (pread(fd, slots, sizeof(slots), INCSTACK__TRACEFILE_HEADER_BYTES) == sizeof(slots))
+		for (unsigned i = 0; i < INCSTACK__TRACEFILE_SLOTS; i++)
 			sum += slots[i].samples_started;
 	close(fd);
 	return sum;

@@ -36,7 +36,8 @@ unsigned tool_columns(FILE *out)
 
 static void take_sum(const struct tool_report *report, struct tool_sum *sum)
 {
-	const struct incstack__trace_totals *totals = incstack__trace_reader_totals(report->reader);
+	const struct incstack__tracefile_totals *totals =
+		incstack__tracefile_reader_totals(report->reader);
 	const struct incstack__replay *replay = report->replay;
 
 	*sum = (struct tool_sum){
@@ -157,7 +158,7 @@ static int make_profile(const struct tool_report *report, struct incstack_profil
 	return error != 0 ? say_error(error) : 0;
 }
 
-static int replay_reader(struct incstack__trace_reader *reader, int by_thread,
+static int replay_reader(struct incstack__tracefile_reader *reader, int by_thread,
 			 const struct work *work)
 {
 	struct incstack__replay replay;
@@ -177,8 +178,8 @@ static int replay_reader(struct incstack__trace_reader *reader, int by_thread,
 
 static int read_file(const char *file, int by_thread, const struct work *work)
 {
-	struct incstack__trace_reader *reader;
-	struct incstack__trace_problem problem = {"out of memory", 0};
+	struct incstack__tracefile_reader *reader;
+	struct incstack__tracefile_problem problem = {"out of memory", 0};
 	void *data;
 	size_t size;
 	int status = 1;
@@ -187,9 +188,9 @@ static int read_file(const char *file, int by_thread, const struct work *work)
 		return 1;
 	tool_progress_phase("reading the events");
 	tool_progress_start(file);
-	if (incstack__trace_open(data, size, &reader, &problem) == 0) {
+	if (incstack__tracefile_open(data, size, &reader, &problem) == 0) {
 		status = replay_reader(reader, by_thread, work);
-		incstack__trace_close(reader);
+		incstack__tracefile_close(reader);
 	} else {
 		fprintf(stderr,
 			"incstack: %s: %s (byte %" PRIu64
@@ -220,7 +221,7 @@ int tool_trace_is_one(const char *file)
 	FILE *stream = fopen(file, "re");
 	uint64_t magic = 0;
 	const int is_one = stream != NULL && fread(&magic, sizeof(magic), 1, stream) == 1 &&
-			   magic == INCSTACK__TRACE_MAGIC;
+			   magic == INCSTACK__TRACEFILE_MAGIC;
 
 	if (stream != NULL)
 		fclose(stream);

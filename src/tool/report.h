@@ -9,11 +9,11 @@
 
 #include <incstack/profile.h>
 
-#include "heapfile/replay.h"
+#include "tracefile/replay.h"
 #include "symbols.h"
 
 struct tool_report {
-	const struct incstack__trace_reader *reader;
+	const struct incstack__tracefile_reader *reader;
 	const struct incstack__replay *replay;
 	struct tool_symbols *symbols;
 };
@@ -57,7 +57,7 @@ int tool_report_timeline(const struct tool_report *report, const uint32_t *nodes
 /* Returns how many contexts are deeper than that. */
 uint64_t tool_report_deep(const struct tool_report *report);
 
-uint64_t tool_report_lost(const struct incstack__trace_totals *totals);
+uint64_t tool_report_lost(const struct incstack__tracefile_totals *totals);
 const char *tool_mode_name(uint32_t mode);
 
 /* The content of the last line; for several files it is the sum. */

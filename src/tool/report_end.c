@@ -36,9 +36,9 @@ static void print_newest(const struct tool_report *report, FILE *out, unsigned c
 	tool_report_frames(report, replay->newest_node, out, columns);
 }
 
-static void print_unknown(const struct incstack__trace_totals *totals, FILE *out)
+static void print_unknown(const struct incstack__tracefile_totals *totals, FILE *out)
 {
-	if (totals->tally.flags & INCSTACK__TRACE_TALLY_RECOVERED)
+	if (totals->tally.flags & INCSTACK__TRACEFILE_TALLY_RECOVERED)
 		fprintf(out, "The program did not end normally; what it had not written was "
 			     "recovered.\n");
 	else
@@ -48,11 +48,12 @@ static void print_unknown(const struct incstack__trace_totals *totals, FILE *out
 
 void tool_report_end(const struct tool_report *report, FILE *out, unsigned columns)
 {
-	const struct incstack__trace_totals *totals = incstack__trace_reader_totals(report->reader);
+	const struct incstack__tracefile_totals *totals =
+		incstack__tracefile_reader_totals(report->reader);
 	const int status = (int)(totals->end & 0xffff);
 	const int known = totals->end != 0;
 
-	if (totals->tally.flags & INCSTACK__TRACE_TALLY_EXEC) {
+	if (totals->tally.flags & INCSTACK__TRACEFILE_TALLY_EXEC) {
 		fprintf(out, "The process became another program (exec).\n");
 		return;
 	}
@@ -60,8 +61,9 @@ void tool_report_end(const struct tool_report *report, FILE *out, unsigned colum
 		fprintf(out, "The program exited with status %d.\n", WEXITSTATUS(status));
 	if (known && WIFSIGNALED(status))
 		print_signal(WTERMSIG(status), out);
-	if (!(totals->tally.flags & INCSTACK__TRACE_TALLY_PROCESS))
+	if (!(totals->tally.flags & INCSTACK__TRACEFILE_TALLY_PROCESS))
 		print_unknown(totals, out);
-	if (known ? WIFSIGNALED(status) : !(totals->tally.flags & INCSTACK__TRACE_TALLY_PROCESS))
+	if (known ? WIFSIGNALED(status)
+		  : !(totals->tally.flags & INCSTACK__TRACEFILE_TALLY_PROCESS))
 		print_newest(report, out, columns);
 }

@@ -134,8 +134,10 @@ static int name_frames(struct incstack_profile *profile)
 
 static int describe(struct incstack_profile *profile, const struct tool_report *report)
 {
-	const struct incstack__trace_totals *totals = incstack__trace_reader_totals(report->reader);
-	const struct incstack__trace_header *header = incstack__trace_reader_header(report->reader);
+	const struct incstack__tracefile_totals *totals =
+		incstack__tracefile_reader_totals(report->reader);
+	const struct incstack__tracefile_header *header =
+		incstack__tracefile_reader_header(report->reader);
 	struct incstack_profile_meta meta = {
 		.program = header->command,
 		.mode = tool_mode_name(totals->tally.mode),

@@ -5,29 +5,31 @@
  */
 #include <inttypes.h>
 
-#include "heapfile/trace_notes.h"
+#include "tracefile/notes.h"
 #include "report.h"
 
 int tool_report_is_cpu(const struct tool_report *report)
 {
-	return incstack__trace_reader_header(report->reader)->kind == INCSTACK__TRACE_OF_CPU;
+	return incstack__tracefile_reader_header(report->reader)->kind ==
+	       INCSTACK__TRACEFILE_OF_CPU;
 }
 
 int tool_report_is_attached(const struct tool_report *report)
 {
-	return (incstack__trace_reader_totals(report->reader)->notes >> INCSTACK__NOTE_ATTACHED &
+	return (incstack__tracefile_reader_totals(report->reader)->notes >>
+			INCSTACK__NOTE_ATTACHED &
 		1) != 0;
 }
 
 int tool_report_is_wall(const struct tool_report *report)
 {
-	return (incstack__trace_reader_totals(report->reader)->notes >> INCSTACK__NOTE_WALL & 1) !=
-	       0;
+	return (incstack__tracefile_reader_totals(report->reader)->notes >> INCSTACK__NOTE_WALL &
+		1) != 0;
 }
 
 /* Lost are the samples that were started, or that the recorder refused, and that have no trace in the
  * file. */
-uint64_t tool_report_lost(const struct incstack__trace_totals *totals)
+uint64_t tool_report_lost(const struct incstack__tracefile_totals *totals)
 {
 	if (totals->started == 0)
 		return totals->tally.lost;
@@ -47,22 +49,22 @@ void tool_sum_add(struct tool_sum *sum, const struct tool_sum *one)
 		sum->mode_traces = one->mode_traces;
 		sum->mode = one->mode;
 	}
-	incstack__trace_count(&sum->traces, one->traces);
-	incstack__trace_count(&sum->crosschecked, one->crosschecked);
-	incstack__trace_count(&sum->mismatches, one->mismatches);
-	incstack__trace_count(&sum->lost, one->lost);
-	incstack__trace_count(&sum->truncated, one->truncated);
-	incstack__trace_count(&sum->returns, one->returns);
-	incstack__trace_count(&sum->stale, one->stale);
-	incstack__trace_count(&sum->depth_sum, one->depth_sum);
-	incstack__trace_count(&sum->popped_sum, one->popped_sum);
-	incstack__trace_count(&sum->popped_count, one->popped_count);
-	incstack__trace_count(&sum->bytes, one->bytes);
+	incstack__tracefile_count(&sum->traces, one->traces);
+	incstack__tracefile_count(&sum->crosschecked, one->crosschecked);
+	incstack__tracefile_count(&sum->mismatches, one->mismatches);
+	incstack__tracefile_count(&sum->lost, one->lost);
+	incstack__tracefile_count(&sum->truncated, one->truncated);
+	incstack__tracefile_count(&sum->returns, one->returns);
+	incstack__tracefile_count(&sum->stale, one->stale);
+	incstack__tracefile_count(&sum->depth_sum, one->depth_sum);
+	incstack__tracefile_count(&sum->popped_sum, one->popped_sum);
+	incstack__tracefile_count(&sum->popped_count, one->popped_count);
+	incstack__tracefile_count(&sum->bytes, one->bytes);
 	sum->is_cpu |= one->is_cpu;
 	sum->is_attached |= one->is_attached;
-	incstack__trace_count(&sum->cpu_ns, one->cpu_ns);
+	incstack__tracefile_count(&sum->cpu_ns, one->cpu_ns);
 	for (int i = 0; i < INCSTACK__TICKS; i++)
-		incstack__trace_count(&sum->ticks[i], one->ticks[i]);
+		incstack__tracefile_count(&sum->ticks[i], one->ticks[i]);
 }
 
 struct tool_ticks tool_ticks_of(const uint64_t ticks[INCSTACK__TICKS])
@@ -70,11 +72,11 @@ struct tool_ticks tool_ticks_of(const uint64_t ticks[INCSTACK__TICKS])
 	struct tool_ticks all = {0};
 
 	for (int i = 0; i < INCSTACK__TICKS; i++) {
-		incstack__trace_count(&all.expected, ticks[i]);
+		incstack__tracefile_count(&all.expected, ticks[i]);
 		if (i >= INCSTACK__TICK_LOST_FIRST)
-			incstack__trace_count(&all.lost, ticks[i]);
+			incstack__tracefile_count(&all.lost, ticks[i]);
 		else if (i >= INCSTACK__TICK_FAILED_FIRST)
-			incstack__trace_count(&all.failed, ticks[i]);
+			incstack__tracefile_count(&all.failed, ticks[i]);
 	}
 	return all;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heapfile/trace_notes.h"
+#include "tracefile/notes.h"
 #include "profile_io.h"
 #include "report.h"
 
@@ -75,22 +75,23 @@ void tool_report_metric(const struct tool_report *report, const struct tool_metr
 static void print_notes(uint64_t notes, FILE *out)
 {
 	for (unsigned note = 0; note < 64; note++)
-		if (notes >> note & 1 && incstack__trace_note_text(note) != NULL)
-			fprintf(out, "note: %s\n", incstack__trace_note_text(note));
+		if (notes >> note & 1 && incstack__tracefile_note_text(note) != NULL)
+			fprintf(out, "note: %s\n", incstack__tracefile_note_text(note));
 }
 
 static void print_damage(const struct tool_report *report, FILE *out)
 {
-	const struct incstack__trace_totals *totals = incstack__trace_reader_totals(report->reader);
-	const struct incstack__trace_problem problem =
-		incstack__trace_reader_problem(report->reader);
+	const struct incstack__tracefile_totals *totals =
+		incstack__tracefile_reader_totals(report->reader);
+	const struct incstack__tracefile_problem problem =
+		incstack__tracefile_reader_problem(report->reader);
 
 	if (totals->damaged_slots > 0)
 		fprintf(out,
 			"warning: the counters of %" PRIu64 " threads are inconsistent (did two "
 			"runs write to this file?); it is unknown how many traces are lost\n",
 			totals->damaged_slots);
-	if (problem.what != NULL && problem.offset >= INCSTACK__TRACE_START)
+	if (problem.what != NULL && problem.offset >= INCSTACK__TRACEFILE_START)
 		fprintf(out, "warning: damaged at byte %" PRIu64 ": %s; read up to there\n",
 			problem.offset, problem.what);
 	if (totals->truncated_bytes > 0)
@@ -143,10 +144,11 @@ void tool_report_head(const struct tool_report *report, const char *title, FILE 
 		      unsigned columns)
 {
 	const struct incstack__replay *replay = report->replay;
-	const struct incstack__trace_totals *totals = incstack__trace_reader_totals(report->reader);
+	const struct incstack__tracefile_totals *totals =
+		incstack__tracefile_reader_totals(report->reader);
 
 	fprintf(out, "%s of: %.*s\n", title, (int)(columns > 40 ? columns - 17 : 23),
-		incstack__trace_reader_header(report->reader)->command);
+		incstack__tracefile_reader_header(report->reader)->command);
 	print_damage(report, out);
 	tool_report_end(report, out, columns);
 	print_notes(totals->notes, out);

@@ -27,7 +27,7 @@ static const char *reason_of(const struct tool_report *report, int tick)
 
 void tool_report_ticks(const struct tool_report *report, FILE *out)
 {
-	const uint64_t *ticks = incstack__trace_reader_totals(report->reader)->tally.ticks;
+	const uint64_t *ticks = incstack__tracefile_reader_totals(report->reader)->tally.ticks;
 	const struct tool_ticks all = tool_ticks_of(ticks);
 
 	fprintf(out,

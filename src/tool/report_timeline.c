@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heapfile/trace_notes.h"
+#include "tracefile/notes.h"
 #include "report.h"
 
 /* The threads that have samples, by their numbers. */
@@ -25,8 +25,8 @@ static int by_number(const void *a, const void *b)
 
 static struct incstack_profile_thread describe(const struct tool_report *report, uint32_t number)
 {
-	const struct incstack__trace_thread *thread =
-		incstack__trace_reader_thread(report->reader, number);
+	const struct incstack__tracefile_thread *thread =
+		incstack__tracefile_reader_thread(report->reader, number);
 
 	if (thread == NULL || thread->name[0] == 0)
 		return (struct incstack_profile_thread){.name = "[unknown thread]"};
@@ -89,7 +89,8 @@ static int set(struct incstack_profile *profile, const struct tool_report *repor
 int tool_report_timeline(const struct tool_report *report, const uint32_t *nodes,
 			 struct incstack_profile *profile)
 {
-	const struct incstack__trace_totals *totals = incstack__trace_reader_totals(report->reader);
+	const struct incstack__tracefile_totals *totals =
+		incstack__tracefile_reader_totals(report->reader);
 	struct found found = {0};
 	int error;
 

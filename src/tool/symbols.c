@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heapfile/cct.h"
+#include "tracefile/cct.h"
 #include "function_start.h"
 #include "symbols.h"
 
 typedef char *demangle_fn(const char *name, char *buffer, size_t *length, int *status);
 
 struct session {
-	const struct incstack__trace_module_info *info;
+	const struct incstack__tracefile_module_info *info;
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 };
@@ -29,8 +29,8 @@ struct known_code {
 };
 
 struct tool_symbols {
-	const struct incstack__trace_reader *reader;
-	struct session sessions[INCSTACK__TRACE_MODULES_MAX];
+	const struct incstack__tracefile_reader *reader;
+	struct session sessions[INCSTACK__TRACEFILE_MODULES_MAX];
 	unsigned session_count;
 	struct known_code *codes;
 	size_t code_room;
@@ -116,7 +116,8 @@ static const char *base_name(const char *path)
 	return slash == NULL ? path : slash + 1;
 }
 
-static void session_open(struct session *session, const struct incstack__trace_module_info *info)
+static void session_open(struct session *session,
+			 const struct incstack__tracefile_module_info *info)
 {
 	session->info = info;
 	if (info->path[0] != '/')
@@ -130,7 +131,7 @@ static void session_open(struct session *session, const struct incstack__trace_m
 }
 
 static struct session *session_of(struct tool_symbols *symbols,
-				  const struct incstack__trace_module_info *info)
+				  const struct incstack__tracefile_module_info *info)
 {
 	for (unsigned i = 0; i < symbols->session_count; i++)
 		if (symbols->sessions[i].info == info)
@@ -156,7 +157,7 @@ static const char *demangled(struct tool_symbols *symbols, const char *name)
 
 static const char *find_name(struct tool_symbols *symbols, uint64_t code)
 {
-	const struct incstack__trace_module_info *info;
+	const struct incstack__tracefile_module_info *info;
 	const struct session *session;
 	const char *name = NULL;
 	Elf *elf = NULL;
@@ -172,12 +173,12 @@ static const char *find_name(struct tool_symbols *symbols, uint64_t code)
 	if (code == INCSTACK__CCT_NO_THREAD)
 		return "[unknown thread]";
 	if (code >= INCSTACK__CCT_THREADS)
-		return intern(symbols, incstack__trace_reader_name(symbols->reader,
-								   code - INCSTACK__CCT_THREADS));
-	info = incstack__trace_code_module(symbols->reader, code, &pc, &exact);
+		return intern(symbols, incstack__tracefile_reader_name(
+					       symbols->reader, code - INCSTACK__CCT_THREADS));
+	info = incstack__tracefile_code_module(symbols->reader, code, &pc, &exact);
 	/* A return address may be the first address of the next function. */
 	pc -= exact ? 0 : 1;
-	if (info == NULL && !exact && pc == INCSTACK__TRACE_GAP_PC - 1)
+	if (info == NULL && !exact && pc == INCSTACK__TRACEFILE_GAP_PC - 1)
 		return "[callers not yet walked]";
 	if (info == NULL) {
 		snprintf(text, sizeof(text), "0x%" PRIx64, pc);
@@ -236,11 +237,11 @@ const char *tool_symbols_name(struct tool_symbols *symbols, uint64_t code)
 
 const char *tool_symbols_module(struct tool_symbols *symbols, uint64_t code)
 {
-	const struct incstack__trace_module_info *info;
+	const struct incstack__tracefile_module_info *info;
 	uint64_t pc;
 	int exact;
 
-	info = incstack__trace_code_module(symbols->reader, code, &pc, &exact);
+	info = incstack__tracefile_code_module(symbols->reader, code, &pc, &exact);
 	return info == NULL ? "" : base_name(info->path);
 }
 
@@ -256,7 +257,7 @@ static demangle_fn *find_demangle(void)
 	return demangle;
 }
 
-struct tool_symbols *tool_symbols_open(const struct incstack__trace_reader *reader)
+struct tool_symbols *tool_symbols_open(const struct incstack__tracefile_reader *reader)
 {
 	struct tool_symbols *symbols = calloc(1, sizeof(*symbols));
 

@@ -5,12 +5,12 @@
 #ifndef INCSTACK_TOOL_SYMBOLS_H
 #define INCSTACK_TOOL_SYMBOLS_H
 
-#include "heapfile/trace_read.h"
+#include "tracefile/read.h"
 
 struct tool_symbols;
 
 /* Creates the symbols. The reader must outlive them. Returns null if there is no memory. */
-struct tool_symbols *tool_symbols_open(const struct incstack__trace_reader *reader);
+struct tool_symbols *tool_symbols_open(const struct incstack__tracefile_reader *reader);
 void tool_symbols_close(struct tool_symbols *symbols);
 
 /* Returns the name of a code of the calling context tree: the function, else "module+0xoffset" with

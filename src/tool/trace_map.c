@@ -18,7 +18,7 @@
 
 #include <incstack/incstack.h>
 
-#include "heapfile/spool_read.h"
+#include "tracefile/spool_read.h"
 #include "trace_map.h"
 
 /* What a spool adds to a trace file. */
@@ -72,7 +72,7 @@ static char *spool_path(const char *file)
 }
 
 /* Reads the rest. Returns other than 0 if there is nothing to add, or no memory for it. */
-static int read_rest(const char *file, const struct incstack__trace_header *header,
+static int read_rest(const char *file, const struct incstack__tracefile_header *header,
 		     struct rest *rest)
 {
 	const struct incstack__spool_header *spool;
@@ -111,14 +111,14 @@ static void *map_with_room(int fd, size_t size, size_t room)
 	return mmap(base, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0);
 }
 
-static int read_header(int fd, struct incstack__trace_header *header)
+static int read_header(int fd, struct incstack__tracefile_header *header)
 {
 	return pread(fd, header, sizeof(*header), 0) == (ssize_t)sizeof(*header) ? 0 : -1;
 }
 
 int tool_trace_map(const char *file, void **data, size_t *size)
 {
-	static struct incstack__trace_header header;
+	static struct incstack__tracefile_header header;
 	const int fd = open(file, O_RDONLY | O_CLOEXEC);
 	struct stat status;
 	struct rest rest = {0};
@@ -135,7 +135,7 @@ int tool_trace_map(const char *file, void **data, size_t *size)
 	if (failed) {
 		fprintf(stderr, "incstack: cannot read %s: %s\n", file, strerror(errno));
 	} else if (rest.bytes > 0) {
-		const uint64_t end = incstack__trace_end(*data, *size);
+		const uint64_t end = incstack__tracefile_end(*data, *size);
 
 		memcpy((unsigned char *)*data + end, rest.blocks, rest.bytes);
 		*size = end + rest.bytes;
@@ -204,14 +204,14 @@ static uint64_t end_of(int fd)
 	data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
 		return 0;
-	end = incstack__trace_end(data, (uint64_t)status.st_size);
+	end = incstack__tracefile_end(data, (uint64_t)status.st_size);
 	munmap(data, (size_t)status.st_size);
 	return end;
 }
 
 void tool_trace_settle(const char *file)
 {
-	static struct incstack__trace_header header;
+	static struct incstack__tracefile_header header;
 	const int fd = open(file, O_RDWR | O_CLOEXEC);
 	char *path = spool_path(file);
 	struct rest rest = {0};

@@ -10,7 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("trace", "safepoint", "tracer", "arch", "base", "native", "interpose", "recorder",
-           "heapfile", "profile", "tool")
+           "tracefile", "profile", "tool")
 
 
 class File:

@@ -6,34 +6,34 @@
  */
 #include <stdlib.h>
 
-#include "../../src/heapfile/replay.h"
-#include "../../src/heapfile/spool_read.h"
+#include "../../src/tracefile/replay.h"
+#include "../../src/tracefile/spool_read.h"
 #include "../unit/spool_made.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void read_all(const struct incstack__trace_header *header, const unsigned char *blocks,
+static void read_all(const struct incstack__tracefile_header *header, const unsigned char *blocks,
 		     size_t bytes)
 {
-	const size_t size = INCSTACK__TRACE_START + bytes;
+	const size_t size = INCSTACK__TRACEFILE_START + bytes;
 	unsigned char *file = calloc(1, size);
-	struct incstack__trace_reader *reader;
-	struct incstack__trace_problem problem;
+	struct incstack__tracefile_reader *reader;
+	struct incstack__tracefile_problem problem;
 	struct incstack__replay replay;
 
 	if (file == NULL)
 		return;
 	memcpy(file, header, sizeof(*header));
 	if (bytes > 0)
-		memcpy(file + INCSTACK__TRACE_START, blocks, bytes);
-	if (incstack__trace_end(file, size) != size ||
-	    incstack__trace_open(file, size, &reader, &problem) != 0)
+		memcpy(file + INCSTACK__TRACEFILE_START, blocks, bytes);
+	if (incstack__tracefile_end(file, size) != size ||
+	    incstack__tracefile_open(file, size, &reader, &problem) != 0)
 		abort();
-	if (incstack__trace_reader_totals(reader)->truncated_bytes != 0)
+	if (incstack__tracefile_reader_totals(reader)->truncated_bytes != 0)
 		abort();
 	incstack__replay_run(&replay, reader, 0);
 	incstack__replay_free(&replay);
-	incstack__trace_close(reader);
+	incstack__tracefile_close(reader);
 	free(file);
 }
 
@@ -56,7 +56,7 @@ static void put_over(unsigned char *spool, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct incstack__trace_header header;
+	static struct incstack__tracefile_header header;
 	unsigned char *spool = aligned_alloc(64, MADE_BYTES);
 	unsigned char *blocks;
 	size_t bytes;
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (spool == NULL)
 		return 0;
 	memset(spool, 0, MADE_BYTES);
-	incstack__trace_header_init(&header, 1, 1, 0, 0, "fuzz");
+	incstack__tracefile_header_init(&header, 1, 1, 0, 0, "fuzz");
 	make_spool(spool, &header);
 	put_over(spool, data, size);
 	if (incstack__spool_recover(spool, MADE_BYTES, &header, &blocks, &bytes) == 0)

@@ -23,10 +23,10 @@ FOLDERS = {
     "tracer": "",
     "native": "",
     "profile": "",
-    "heapfile": "",
-    "recorder": "base heapfile native",
+    "tracefile": "",
+    "recorder": "base tracefile native",
     "interpose": "base",
-    "tool": "base heapfile",
+    "tool": "base tracefile",
 }
 
 # Files that a folder may include besides, each an interface made for that.
@@ -82,10 +82,10 @@ STRATA = {
         "serve",
         "start",
     ),
-    "heapfile": (
-        "*_format *.h cct trace_modules trace_notes trace_write walks",
-        "trace_chunk trace_slots trace_threads",
-        "spool_read trace_read",
+    "tracefile": (
+        "*_format *.h cct modules notes walks write",
+        "chunk slots threads",
+        "read spool_read",
         "replay",
     ),
     "tool": (

@@ -109,7 +109,7 @@ class Choice(unittest.TestCase):
         order.note(names[0], "src/trace/walk.c")
         self.assertEqual(order.sort(names, "src/trace/walk.c")[0], names[0])
         self.assertEqual(order.sort(names, "src/trace/life_cycle.c")[0], names[0])
-        self.assertEqual(order.sort(names, "src/heapfile/cct.c")[0], names[2])
+        self.assertEqual(order.sort(names, "src/tracefile/cct.c")[0], names[2])
 
     def test_reach(self):
         reach = Reach({}, {"src/x.c": {"3": ["one"], "4": ["two"]}})

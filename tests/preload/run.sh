@@ -12,7 +12,7 @@
 #   says: TEXT, does not say: TEXT
 #   is not checked            no walkers
 #   loses samples
-#   shares no slot            the slot that threads share must stay empty (trace_format.h)
+#   shares no slot            the slot that threads share must stay empty (tracefile/format.h)
 #   varies                    the number of traces varies
 #   walks fully               most samples are on unknown stacks
 #   leaves unchecked: N       traces of libc's own threads

@@ -93,7 +93,7 @@ enum { EPOCHS = 2 * STEPS };
 struct incstack__recording incstack__recording;
 INCSTACK__TLS struct incstack__record_local incstack__record_local;
 static bool is_locked_elsewhere;
-static struct incstack__trace_modules written[EPOCHS]; /* the newest list of each */
+static struct incstack__tracefile_modules written[EPOCHS]; /* the newest list of each */
 static char rules[PLACES][24]; /* the module of the rules that are known of a place */
 static size_t mapped;
 static bool no_spans, no_lists;
@@ -124,11 +124,11 @@ void incstack__record_unmap(void *memory, size_t bytes)
 
 int incstack__record_write(const void *data, size_t bytes)
 {
-	struct incstack__trace_block block;
+	struct incstack__tracefile_block block;
 	uint32_t epoch;
 
 	memcpy(&block, data, sizeof(block));
-	ck_assert_uint_eq(block.type, INCSTACK__TRACE_MODULES);
+	ck_assert_uint_eq(block.type, INCSTACK__TRACEFILE_MODULES);
 	memcpy(&epoch, (const char *)data + sizeof(block), sizeof(epoch));
 	ck_assert_uint_lt(epoch, EPOCHS);
 	free(written[epoch].data);
@@ -146,7 +146,7 @@ int incstack__record_path(uint64_t address, char *path, size_t size)
 	return 0;
 }
 
-void incstack__record_note(enum incstack__trace_note note)
+void incstack__record_note(enum incstack__tracefile_note note)
 {
 	notes_unloaded += note == INCSTACK__NOTE_UNLOADED;
 	notes_modules += note == INCSTACK__NOTE_MODULES;

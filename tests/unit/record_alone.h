@@ -22,7 +22,7 @@ static struct incstack_stack *unwound_stack;
 static struct incstack__record *contexts[2]; /* whose stacks are what lies around them */
 static struct incstack__record *made;
 
-static struct incstack__trace_slot slots[INCSTACK__TRACE_SLOTS];
+static struct incstack__tracefile_slot slots[INCSTACK__TRACEFILE_SLOTS];
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -99,7 +99,7 @@ void incstack__record_end_unlisted(void)
 {
 }
 
-void incstack__record_note(enum incstack__trace_note note)
+void incstack__record_note(enum incstack__tracefile_note note)
 {
 	notes += note == INCSTACK__NOTE_NO_MEMORY;
 }
@@ -115,7 +115,7 @@ void incstack__record_flush(struct incstack__record *record)
 	record->tree = batch_fails ? &waiting : NULL;
 	if (batch_fails)
 		return;
-	incstack__trace_log_clear(&record->log);
+	incstack__tracefile_log_clear(&record->log);
 	record->retrieved += record->traces;
 	record->traces = 0;
 	record->epoch = incstack__recording.epoch;
@@ -227,9 +227,9 @@ int incstack__record_begin_late(void)
 	return 0;
 }
 
-int incstack__slot_is_shared(const struct incstack__trace_slot *slot)
+int incstack__slot_is_shared(const struct incstack__tracefile_slot *slot)
 {
-	return slot == &slots[INCSTACK__TRACE_SLOTS - 1];
+	return slot == &slots[INCSTACK__TRACEFILE_SLOTS - 1];
 }
 
 #pragma GCC diagnostic pop
@@ -247,7 +247,7 @@ static struct incstack__record *begin_record(void)
 	struct incstack__record *record = &the_record;
 
 	memset(record, 0, sizeof(*record));
-	incstack__trace_log_init(&record->log, events_of_it, LOG_BYTES);
+	incstack__tracefile_log_init(&record->log, events_of_it, LOG_BYTES);
 	record->slot = &slots[1];
 	record->number = 1;
 	record->high = HERE + LOG_BYTES;

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "../../src/heapfile/spool_format.h"
-#include "../../src/heapfile/trace_write.h"
+#include "../../src/tracefile/spool_format.h"
+#include "../../src/tracefile/write.h"
 
 enum {
 	MADE_RECORD_BYTES = INCSTACK__SPOOL_RECORD_BYTES + INCSTACK__SPOOL_EVENT_BYTES,
@@ -111,14 +111,14 @@ static inline void make_record(unsigned char *spool, uint32_t number, uint64_t a
 						  .walks = MADE_ADDRESS + chunk + MADE_WALKS_AT,
 						  .walk_bytes = MADE_CHUNK_BYTES - MADE_WALKS_AT,
 						  .walk_count = MADE_TRACES};
-	struct incstack__trace_log log;
+	struct incstack__tracefile_log log;
 	uint64_t used;
 
-	incstack__trace_log_init(&log, spool + at + INCSTACK__SPOOL_RECORD_BYTES,
-				 INCSTACK__SPOOL_EVENT_BYTES);
+	incstack__tracefile_log_init(&log, spool + at + INCSTACK__SPOOL_RECORD_BYTES,
+				     INCSTACK__SPOOL_EVENT_BYTES);
 	for (uint64_t i = 0; i < MADE_TRACES; i++)
-		incstack__trace_put_alloc(&log, 100 * i + number, 0x5000 + 4096 * number + 32 * i,
-					  10, i);
+		incstack__tracefile_put_alloc(&log, 100 * i + number,
+					      0x5000 + 4096 * number + 32 * i, 10, i);
 	used = log.used;
 	memcpy(spool + at + INCSTACK__SPOOL_USED_OFFSET, &used, sizeof(used));
 	memcpy(spool + at + INCSTACK__SPOOL_LIVE_OFFSET, &live, sizeof(live));
@@ -127,7 +127,7 @@ static inline void make_record(unsigned char *spool, uint32_t number, uint64_t a
 }
 
 /* spool has MADE_BYTES, all zero. */
-static inline void make_spool(unsigned char *spool, const struct incstack__trace_header *of)
+static inline void make_spool(unsigned char *spool, const struct incstack__tracefile_header *of)
 {
 	struct incstack__spool_header header = {.magic = INCSTACK__SPOOL_MAGIC,
 						.version = INCSTACK__SPOOL_VERSION,

@@ -41,7 +41,7 @@ void incstack__record_make_private(void *memory, size_t bytes)
 	incstack__record_unmap((unsigned char *)memory - GUARD_BYTES, bytes + GUARD_BYTES);
 }
 
-void incstack__record_note(enum incstack__trace_note note)
+void incstack__record_note(enum incstack__tracefile_note note)
 {
 	notes += note == INCSTACK__NOTE_NO_SHARED_MEMORY;
 }

@@ -7,10 +7,10 @@
 
 #include "run_suite.h"
 
-enum { OWN = INCSTACK__TRACE_SLOTS - 2, EVER = 100000 };
+enum { OWN = INCSTACK__TRACEFILE_SLOTS - 2, EVER = 100000 };
 
 struct incstack__recording incstack__recording;
-static struct incstack__trace_slot slots[INCSTACK__TRACE_SLOTS];
+static struct incstack__tracefile_slot slots[INCSTACK__TRACEFILE_SLOTS];
 
 static void begin(void)
 {
@@ -19,9 +19,9 @@ static void begin(void)
 	incstack__recording.slots = slots;
 }
 
-static struct incstack__trace_slot *take_and_count(void)
+static struct incstack__tracefile_slot *take_and_count(void)
 {
-	struct incstack__trace_slot *slot = incstack__slot_take();
+	struct incstack__tracefile_slot *slot = incstack__slot_take();
 
 	slot->samples_started++;
 	return slot;
@@ -31,7 +31,7 @@ static uint64_t counted(void)
 {
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < INCSTACK__TRACE_SLOTS; i++)
+	for (unsigned i = 0; i < INCSTACK__TRACEFILE_SLOTS; i++)
 		sum += slots[i].samples_started;
 	return sum;
 }
@@ -40,7 +40,7 @@ START_TEST(one_after_another)
 {
 	begin();
 	for (int i = 0; i < EVER; i++) {
-		struct incstack__trace_slot *slot = take_and_count();
+		struct incstack__tracefile_slot *slot = take_and_count();
 
 		ck_assert_int_eq(incstack__slot_is_shared(slot), 0);
 		incstack__slot_give(slot);
@@ -52,8 +52,8 @@ END_TEST
 
 START_TEST(all_at_once)
 {
-	struct incstack__trace_slot *shared;
-	struct incstack__trace_slot *given;
+	struct incstack__tracefile_slot *shared;
+	struct incstack__tracefile_slot *given;
 
 	begin();
 	for (int i = 0; i < OWN; i++)
@@ -61,7 +61,7 @@ START_TEST(all_at_once)
 	for (unsigned i = 1; i <= OWN; i++) /* nobody has the same as another */
 		ck_assert_uint_eq(slots[i].samples_started, 1);
 	shared = take_and_count();
-	ck_assert_ptr_eq(shared, &slots[INCSTACK__TRACE_SLOTS - 1]);
+	ck_assert_ptr_eq(shared, &slots[INCSTACK__TRACEFILE_SLOTS - 1]);
 	ck_assert_int_eq(incstack__slot_is_shared(shared), 1);
 	ck_assert_ptr_eq(take_and_count(), shared);
 	incstack__slot_give(shared);

@@ -6,10 +6,10 @@
  */
 #include <malloc.h>
 
-#include "../../src/heapfile/replay.h"
+#include "../../src/tracefile/replay.h"
 #include "failing.h"
 #include "run_suite.h"
-#include "trace_batch.h"
+#include "tracefile_batch.h"
 
 enum { THREADS = 3, BATCHES = 4, TRACES = 150, FRAMES = 5 };
 
@@ -24,15 +24,17 @@ static void append(int64_t bytes)
 
 static void write_modules(uint32_t epoch)
 {
-	struct incstack__trace_modules modules;
+	struct incstack__tracefile_modules modules;
 
-	ck_assert_int_eq(incstack__trace_modules_begin(&modules, file + file_bytes,
-						       sizeof(file) - file_bytes, epoch),
+	ck_assert_int_eq(incstack__tracefile_modules_begin(&modules, file + file_bytes,
+							   sizeof(file) - file_bytes, epoch),
 			 0);
-	ck_assert_int_eq(incstack__trace_modules_add(&modules, "/bin/one", 0, 0x1000, 0x200000), 0);
+	ck_assert_int_eq(incstack__tracefile_modules_add(&modules, "/bin/one", 0, 0x1000, 0x200000),
+			 0);
 	ck_assert_int_eq(
-		incstack__trace_modules_add(&modules, "/lib/two", 0x200000, 0x200000, 0x400000), 0);
-	append(incstack__trace_modules_finish(&modules, 1));
+		incstack__tracefile_modules_add(&modules, "/lib/two", 0x200000, 0x200000, 0x400000),
+		0);
+	append(incstack__tracefile_modules_finish(&modules, 1));
 }
 
 /* Each trace has a context of its own, and what it allocates stays. */
@@ -41,7 +43,7 @@ static void write_batch(uint32_t thread, uint32_t batch)
 	static struct incstack_frame_object frames[TRACES][FRAMES];
 	static struct incstack_trace traces[TRACES];
 	static uint64_t words[16 * TRACES];
-	struct incstack__trace_log log = log_in(words, sizeof(words));
+	struct incstack__tracefile_log log = log_in(words, sizeof(words));
 	const struct incstack_tree tree = {traces, TRACES, (uint64_t)TRACES * FRAMES, 0};
 
 	for (uint64_t i = 0; i < TRACES; i++) {
@@ -54,19 +56,19 @@ static void write_batch(uint32_t thread, uint32_t batch)
 				f + 1 < FRAMES ? 0 : INCSTACK_OBJECT_BASE};
 		traces[i] = (struct incstack_trace){.next = i + 1 < TRACES ? &traces[i + 1] : NULL,
 						    .top = &frames[i][0]};
-		incstack__trace_put_alloc(&log, 1000 * batch + 2 * i + thread,
-					  0x10000 + number * 16, 8, i);
+		incstack__tracefile_put_alloc(&log, 1000 * batch + 2 * i + thread,
+					      0x10000 + number * 16, 8, i);
 	}
 	append(put_batch(file + file_bytes, sizeof(file) - file_bytes, &log, thread, batch, &tree));
 }
 
 static void write_header(void)
 {
-	struct incstack__trace_header header;
+	struct incstack__tracefile_header header;
 
-	incstack__trace_header_init(&header, 1, 1, 0, 0, "example");
+	incstack__tracefile_header_init(&header, 1, 1, 0, 0, "example");
 	memcpy(file, &header, sizeof(header));
-	file_bytes = INCSTACK__TRACE_START;
+	file_bytes = INCSTACK__TRACEFILE_START;
 }
 
 static void write_file(void)
@@ -81,13 +83,13 @@ static void write_file(void)
 
 static int replay_scenario(long n, bool for_ever, bool *something_failed)
 {
-	struct incstack__trace_reader *reader = NULL;
-	struct incstack__trace_problem problem;
+	struct incstack__tracefile_reader *reader = NULL;
+	struct incstack__tracefile_problem problem;
 	struct incstack__replay replay;
 	int result;
 
 	arm(n, for_ever);
-	result = incstack__trace_open(file, file_bytes, &reader, &problem);
+	result = incstack__tracefile_open(file, file_bytes, &reader, &problem);
 	if (result == 0) {
 		result = incstack__replay_run(&replay, reader, 0);
 		*something_failed = disarm();
@@ -95,10 +97,10 @@ static int replay_scenario(long n, bool for_ever, bool *something_failed)
 			ck_assert_uint_eq(replay.calls, THREADS * BATCHES * TRACES);
 			ck_assert_uint_eq(replay.live, 8 * replay.calls);
 			ck_assert_uint_eq(replay.cct.count, 1 + replay.calls * FRAMES);
-			ck_assert_uint_eq(incstack__trace_reader_totals(reader)->damaged, 0);
+			ck_assert_uint_eq(incstack__tracefile_reader_totals(reader)->damaged, 0);
 		}
 		incstack__replay_free(&replay);
-		incstack__trace_close(reader);
+		incstack__tracefile_close(reader);
 	}
 	*something_failed = disarm();
 	return result;
@@ -114,9 +116,9 @@ END_TEST
 /* Bytes that reading takes at most at a time. */
 static size_t bytes_for_threads(uint32_t threads)
 {
-	struct incstack__trace_reader *reader = NULL;
-	struct incstack__trace_problem problem;
-	struct incstack__trace_event event;
+	struct incstack__tracefile_reader *reader = NULL;
+	struct incstack__tracefile_problem problem;
+	struct incstack__tracefile_event event;
 	const size_t before = mallinfo2().uordblks;
 	size_t most = 0;
 	uint64_t events = 0;
@@ -124,12 +126,12 @@ static size_t bytes_for_threads(uint32_t threads)
 	write_header();
 	for (uint32_t thread = 1; thread <= threads; thread++)
 		write_batch(thread, thread); /* stamps behind those of the thread before */
-	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
-	for (; incstack__trace_next(reader, &event) == 1; events++)
+	ck_assert_int_eq(incstack__tracefile_open(file, file_bytes, &reader, &problem), 0);
+	for (; incstack__tracefile_next(reader, &event) == 1; events++)
 		if (mallinfo2().uordblks - before > most)
 			most = mallinfo2().uordblks - before;
 	ck_assert_uint_eq(events, (uint64_t)threads * TRACES);
-	incstack__trace_close(reader);
+	incstack__tracefile_close(reader);
 	return most;
 }
 

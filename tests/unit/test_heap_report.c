@@ -16,14 +16,14 @@
  */
 #include <stdlib.h>
 
-#include "../../src/heapfile/replay.h"
+#include "../../src/tracefile/replay.h"
 #include "run_suite.h"
-#include "trace_batch.h"
+#include "tracefile_batch.h"
 
 static unsigned char file[1 << 18];
 static size_t file_bytes;
 static struct incstack__replay replay;
-static struct incstack__trace_reader *reader;
+static struct incstack__tracefile_reader *reader;
 
 static void append(int64_t bytes)
 {
@@ -32,19 +32,19 @@ static void append(int64_t bytes)
 }
 
 static void write_thread(uint32_t thread, struct incstack_tree *tree,
-			 struct incstack__trace_log *log)
+			 struct incstack__tracefile_log *log)
 {
 	append(put_batch(file + file_bytes, sizeof(file) - file_bytes, log, thread, 1, tree));
 }
 
 static void start_file(uint64_t interval)
 {
-	struct incstack__trace_header header;
+	struct incstack__tracefile_header header;
 
 	memset(file, 0, sizeof(file));
-	incstack__trace_header_init(&header, 1, 1, interval, 0, "example");
+	incstack__tracefile_header_init(&header, 1, 1, interval, 0, "example");
 	memcpy(file, &header, sizeof(header));
-	file_bytes = INCSTACK__TRACE_START;
+	file_bytes = INCSTACK__TRACEFILE_START;
 }
 
 static void write_file(uint64_t interval)
@@ -61,26 +61,26 @@ static void write_file(uint64_t interval)
 	struct incstack_tree one = {t1, 2, 3, 0};
 	struct incstack_tree two = {t2, 3, 2, 0};
 	uint64_t words[64];
-	struct incstack__trace_log log = log_in(words, sizeof(words));
+	struct incstack__tracefile_log log = log_in(words, sizeof(words));
 
 	start_file(interval);
-	incstack__trace_put_alloc(&log, 10, 1, 100, 0);
-	incstack__trace_put_alloc(&log, 30, 3, 200, 1);
-	incstack__trace_put_free(&log, 50, 3);
-	incstack__trace_put_free(&log, 70, 9);
+	incstack__tracefile_put_alloc(&log, 10, 1, 100, 0);
+	incstack__tracefile_put_alloc(&log, 30, 3, 200, 1);
+	incstack__tracefile_put_free(&log, 50, 3);
+	incstack__tracefile_put_free(&log, 70, 9);
 	write_thread(1, &one, &log);
-	incstack__trace_put_alloc(&log, 20, 2, 50, 0);
-	incstack__trace_put_free(&log, 40, 1);
-	incstack__trace_put_alloc(&log, 60, 1, 70, 1);
-	incstack__trace_put_alloc(&log, 80, 1, 30, 2);
+	incstack__tracefile_put_alloc(&log, 20, 2, 50, 0);
+	incstack__tracefile_put_free(&log, 40, 1);
+	incstack__tracefile_put_alloc(&log, 60, 1, 70, 1);
+	incstack__tracefile_put_alloc(&log, 80, 1, 30, 2);
 	write_thread(2, &two, &log);
 }
 
 static void run_written(void)
 {
-	struct incstack__trace_problem problem;
+	struct incstack__tracefile_problem problem;
 
-	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
+	ck_assert_int_eq(incstack__tracefile_open(file, file_bytes, &reader, &problem), 0);
 	ck_assert_int_eq(incstack__replay_run(&replay, reader, 0), 0);
 }
 
@@ -93,7 +93,7 @@ static void run(uint64_t interval)
 static void finish(void)
 {
 	incstack__replay_free(&replay);
-	incstack__trace_close(reader);
+	incstack__tracefile_close(reader);
 }
 
 static const struct incstack__cct_values *values_of(uint64_t one, uint64_t two, uint64_t three)
@@ -117,18 +117,18 @@ START_TEST(batches_go_on)
 	struct incstack_tree trees[] = {
 		{&traces[0], 1, 3, 0}, {&traces[1], 1, 2, 0}, {&traces[2], 1, 1, 0}};
 	uint64_t words[64];
-	struct incstack__trace_log log = log_in(words, sizeof(words));
+	struct incstack__tracefile_log log = log_in(words, sizeof(words));
 
 	for (size_t i = 0; i < 3; i++)
 		bases[i] = (struct incstack_frame_object){
 			.bci = -1, .method = 0x100, .flags = INCSTACK_OBJECT_BASE};
 	start_file(0);
-	incstack__trace_put_alloc(&log, 10, 1, 100, 0);
+	incstack__tracefile_put_alloc(&log, 10, 1, 100, 0);
 	write_thread(1, &trees[0], &log);
-	incstack__trace_put_alloc(&log, 20, 2, 50, 0);
+	incstack__tracefile_put_alloc(&log, 20, 2, 50, 0);
 	write_thread(2, &trees[2], &log);
-	incstack__trace_put_free(&log, 30, 1);
-	incstack__trace_put_alloc(&log, 40, 3, 50, 0);
+	incstack__tracefile_put_free(&log, 30, 1);
+	incstack__tracefile_put_alloc(&log, 40, 3, 50, 0);
 	write_thread(1, &trees[1], &log);
 	run_written();
 	ck_assert_uint_eq(replay.frees, 1);
@@ -197,15 +197,15 @@ START_TEST(popped_frames_are_counted)
 		{.next = &traces[1], .top = &x}, {.next = &traces[2], .top = &b}, {.top = &x}};
 	struct incstack_tree tree = {traces, 3, 4, 0};
 	uint64_t words[64];
-	struct incstack__trace_log log = log_in(words, sizeof(words));
-	struct incstack__trace_problem problem;
+	struct incstack__tracefile_log log = log_in(words, sizeof(words));
+	struct incstack__tracefile_problem problem;
 
 	write_file(0);
-	file_bytes = INCSTACK__TRACE_START;
+	file_bytes = INCSTACK__TRACEFILE_START;
 	for (uint64_t i = 0; i < 3; i++)
-		incstack__trace_put_alloc(&log, i, 16 + i, 1, i);
+		incstack__tracefile_put_alloc(&log, i, 16 + i, 1, i);
 	write_thread(1, &tree, &log);
-	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
+	ck_assert_int_eq(incstack__tracefile_open(file, file_bytes, &reader, &problem), 0);
 	ck_assert_int_eq(incstack__replay_run(&replay, reader, 0), 0);
 	ck_assert_uint_eq(replay.popped_sum, 3);
 	ck_assert_uint_eq(replay.popped_count, 2);
@@ -240,13 +240,13 @@ START_TEST(sizes_without_bounds_do_not_wrap)
 	struct incstack_tree tree = {traces, 2, 2, 0};
 	struct incstack__cct_values sum = {0};
 	uint64_t words[64];
-	struct incstack__trace_log log = log_in(words, sizeof(words));
+	struct incstack__tracefile_log log = log_in(words, sizeof(words));
 
 	start_file(intervals[_i]);
 	for (uint64_t i = 0; i < count; i++)
-		incstack__trace_put_alloc(&log, i, 16 * (i + 1), sizes[i], i % 2);
+		incstack__tracefile_put_alloc(&log, i, 16 * (i + 1), sizes[i], i % 2);
 	for (uint64_t i = 0; i < count; i++)
-		incstack__trace_put_free(&log, count + i, 16 * (i + 1));
+		incstack__tracefile_put_free(&log, count + i, 16 * (i + 1));
 	write_thread(1, &tree, &log);
 	run_written();
 	for (uint32_t i = 0; i < replay.cct.count; i++) {
@@ -276,15 +276,16 @@ START_TEST(many_pointers_are_found_again)
 {
 	static uint64_t words[8 * 40000];
 	static unsigned char big[sizeof(words) + 4096];
-	struct incstack__trace_log log = log_in(words, sizeof(words));
-	struct incstack__trace_problem problem;
+	struct incstack__tracefile_log log = log_in(words, sizeof(words));
+	struct incstack__tracefile_problem problem;
 
 	write_file(0);
-	file_bytes = INCSTACK__TRACE_START;
+	file_bytes = INCSTACK__TRACEFILE_START;
 	for (uint64_t i = 0; i < 30000; i++) {
-		incstack__trace_put_alloc(&log, i, scattered(i), 1, INCSTACK__TRACE_NO_TRACE);
+		incstack__tracefile_put_alloc(&log, i, scattered(i), 1,
+					      INCSTACK__TRACEFILE_NO_TRACE);
 		if (i % 3 == 2)
-			incstack__trace_put_free(&log, i, scattered(i / 2));
+			incstack__tracefile_put_free(&log, i, scattered(i / 2));
 	}
 	const int64_t bytes = put_batch(big, sizeof(big), &log, 1, 1, NULL);
 	unsigned char *whole = malloc(file_bytes + (size_t)bytes);
@@ -292,8 +293,8 @@ START_TEST(many_pointers_are_found_again)
 	ck_assert_int_gt(bytes, 0);
 	memcpy(whole, file, file_bytes);
 	memcpy(whole + file_bytes, big, (size_t)bytes);
-	ck_assert_int_eq(incstack__trace_open(whole, file_bytes + (size_t)bytes, &reader, &problem),
-			 0);
+	ck_assert_int_eq(
+		incstack__tracefile_open(whole, file_bytes + (size_t)bytes, &reader, &problem), 0);
 	ck_assert_int_eq(incstack__replay_run(&replay, reader, 0), 0);
 	ck_assert_uint_eq(replay.unknown_frees, 0);
 	ck_assert_uint_eq(replay.implied_frees, 0);

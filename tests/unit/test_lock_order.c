@@ -17,7 +17,7 @@ int nap_of_test(clockid_t clock, int flags, const struct timespec *time, struct 
 
 static int broken;
 
-void incstack__record_note(enum incstack__trace_note note)
+void incstack__record_note(enum incstack__tracefile_note note)
 {
 	broken += note == INCSTACK__NOTE_BROKEN;
 }

@@ -66,7 +66,7 @@ void incstack__record_flush(struct incstack__record *record)
 	flushed++;
 }
 
-void incstack__record_note(enum incstack__trace_note note)
+void incstack__record_note(enum incstack__tracefile_note note)
 {
 	notes += note == INCSTACK__NOTE_MANY_CONTEXTS;
 }

@@ -187,7 +187,7 @@ END_TEST
 static void make_quick(struct incstack__record *record)
 {
 	for (int i = 0; record->changes != incstack__recording.changes ||
-			record->quick <= record->log.used + INCSTACK__TRACE_WIDE_BYTES;
+			record->quick <= record->log.used + INCSTACK__TRACEFILE_WIDE_BYTES;
 	     i++) {
 		ck_assert_int_lt(i, 200);
 		put();
@@ -310,7 +310,7 @@ static uint64_t counted_beside;
 static void count_beside(int number)
 {
 	(void)number;
-	slots[INCSTACK__TRACE_SLOTS - 1].samples_started++;
+	slots[INCSTACK__TRACEFILE_SLOTS - 1].samples_started++;
 	counted_beside++;
 }
 
@@ -321,7 +321,7 @@ START_TEST(shared_slot)
 {
 	struct incstack__record *record = begin_test();
 
-	record->slot = &slots[INCSTACK__TRACE_SLOTS - 1];
+	record->slot = &slots[INCSTACK__TRACEFILE_SLOTS - 1];
 	ck_assert(signal(SIGTRAP, count_beside) != SIG_ERR);
 	SET_FLAGS("orq $0x100");
 	put();

@@ -72,7 +72,7 @@ void incstack__record_flush(struct incstack__record *record)
 	moved_while_held += steps_of(thread) != steps;
 }
 
-void incstack__record_note(enum incstack__trace_note note)
+void incstack__record_note(enum incstack__tracefile_note note)
 {
 	notes += note == INCSTACK__NOTE_THREAD_BUSY;
 }
@@ -250,7 +250,7 @@ static void flush_all(size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		before[i] = threads[i].flushes;
-	incstack__record_flush_all(INCSTACK__TRACE_TALLY_EXEC);
+	incstack__record_flush_all(INCSTACK__TRACEFILE_TALLY_EXEC);
 	for (size_t i = 0; i < count; i++) {
 		ck_assert_uint_le(threads[i].flushes, before[i] + 1);
 		written += threads[i].flushes - before[i];

@@ -44,7 +44,7 @@ static void limit_files(rlim_t bytes)
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static int is_noted(enum incstack__trace_note note)
+static int is_noted(enum incstack__tracefile_note note)
 {
 	return incstack__recording.slots[0].notes >> note & 1;
 }
@@ -59,12 +59,13 @@ START_TEST(begun_and_ended)
 	ck_assert_int_eq(incstack__record_open(path), 0);
 	ck_assert_uint_eq(spools, 1);
 	ck_assert_str_eq(incstack__recording.path, path);
-	ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START);
+	ck_assert_int_eq(size_of_file(), INCSTACK__TRACEFILE_START);
 	ck_assert_uint_eq(incstack__recording.slots[0].notes, 4);
 	ck_assert_int_eq(incstack__record_write(block, sizeof(block)), 0);
-	ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START + sizeof(block));
+	ck_assert_int_eq(size_of_file(), INCSTACK__TRACEFILE_START + sizeof(block));
 	fd = open(path, O_RDONLY);
-	ck_assert_int_eq(pread(fd, read_back, sizeof(block), INCSTACK__TRACE_START), sizeof(block));
+	ck_assert_int_eq(pread(fd, read_back, sizeof(block), INCSTACK__TRACEFILE_START),
+			 sizeof(block));
 	ck_assert_str_eq(read_back, block);
 	close(fd);
 	incstack__record_close();
@@ -85,9 +86,10 @@ START_TEST(written_in_parts)
 	refuse("writev", 0, (unsigned)_i, 0);
 	ck_assert_int_eq(incstack__record_write_parts(parts, 3), 0);
 	ck_assert_uint_eq(refusal.calls, (unsigned)_i + 1);
-	ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START + sizeof(block));
+	ck_assert_int_eq(size_of_file(), INCSTACK__TRACEFILE_START + sizeof(block));
 	fd = open(path, O_RDONLY);
-	ck_assert_int_eq(pread(fd, read_back, sizeof(block), INCSTACK__TRACE_START), sizeof(block));
+	ck_assert_int_eq(pread(fd, read_back, sizeof(block), INCSTACK__TRACEFILE_START),
+			 sizeof(block));
 	ck_assert_str_eq(read_back, block);
 	close(fd);
 	ck_assert_uint_eq(incstack__recording.slots[0].notes, 0);
@@ -108,7 +110,7 @@ START_TEST(file_of_another_run)
 	ck_assert_int_eq(size_of_file(), sizeof(path));
 	close(fd); /* it has ended: what it has left is overwritten */
 	ck_assert_int_eq(incstack__record_open(path), 0);
-	ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START);
+	ck_assert_int_eq(size_of_file(), INCSTACK__TRACEFILE_START);
 	incstack__record_close();
 }
 END_TEST
@@ -126,10 +128,10 @@ END_TEST
 /* The header alone would be too long. */
 START_TEST(limit_before_the_start)
 {
-	limit_files(INCSTACK__TRACE_START - 1);
+	limit_files(INCSTACK__TRACEFILE_START - 1);
 	ck_assert_int_eq(incstack__record_open(path), -1);
 	ck_assert_int_eq(size_of_file(), -1);
-	limit_files(INCSTACK__TRACE_START);
+	limit_files(INCSTACK__TRACEFILE_START);
 	ck_assert_int_eq(incstack__record_open(path), 0);
 	incstack__record_close();
 }
@@ -142,14 +144,14 @@ START_TEST(limit_while_recording)
 	static const char block[100];
 
 	ck_assert_int_eq(incstack__record_open(path), 0);
-	limit_files(INCSTACK__TRACE_START + sizeof(block));
+	limit_files(INCSTACK__TRACEFILE_START + sizeof(block));
 	ck_assert_int_eq(incstack__record_write(block, sizeof(block)), 0);
 	ck_assert_int_eq(is_noted(INCSTACK__NOTE_FILE_LIMIT), 0);
 	ck_assert_int_eq(incstack__record_write(block, 1), -1);
 	ck_assert_int_eq(is_noted(INCSTACK__NOTE_FILE_LIMIT), 1);
 	limit_files(RLIM_INFINITY);
 	ck_assert_int_eq(incstack__record_write(block, 1), -1);
-	ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START + sizeof(block));
+	ck_assert_int_eq(size_of_file(), INCSTACK__TRACEFILE_START + sizeof(block));
 	incstack__record_close();
 }
 END_TEST
@@ -201,9 +203,9 @@ START_TEST(refused_at_the_start)
 	refuse_nothing();
 	ck_assert_uint_eq(spools, refusals[_i].begins);
 	if (refusals[_i].begins) {
-		ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START);
+		ck_assert_int_eq(size_of_file(), INCSTACK__TRACEFILE_START);
 		ck_assert_int_eq(incstack__record_write(path, 1), 0);
-		ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START + 1);
+		ck_assert_int_eq(size_of_file(), INCSTACK__TRACEFILE_START + 1);
 	} else {
 		ck_assert_ptr_null(incstack__recording.slots);
 		ck_assert_int_eq(incstack__recording.fd, -1);
@@ -219,7 +221,7 @@ START_TEST(refused_writes)
 {
 	static const struct {
 		int error;
-		enum incstack__trace_note note;
+		enum incstack__tracefile_note note;
 	} reasons[] = {{ENOSPC, INCSTACK__NOTE_FILE_FULL}, {EFBIG, INCSTACK__NOTE_FILE_LIMIT}};
 	sigset_t limit;
 
@@ -229,7 +231,7 @@ START_TEST(refused_writes)
 	ck_assert_int_eq(incstack__record_open(path), 0);
 	refuse("writev", 0, 1, EINTR);
 	ck_assert_int_eq(incstack__record_write(path, 7), 0);
-	ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START + 7);
+	ck_assert_int_eq(size_of_file(), INCSTACK__TRACEFILE_START + 7);
 	raise(SIGXFSZ);
 	refuse("writev", 0, 1, reasons[_i].error);
 	ck_assert_int_eq(incstack__record_write(path, 1), -1);
@@ -239,7 +241,7 @@ START_TEST(refused_writes)
 	ck_assert_int_eq(incstack__record_write(path, 1), -1);
 	ck_assert_int_eq(give_up(INCSTACK__NOTE_FILE_CLOSED), -1);
 	ck_assert_uint_eq(incstack__recording.slots[0].notes, UINT64_C(1) << reasons[_i].note);
-	ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START + 7);
+	ck_assert_int_eq(size_of_file(), INCSTACK__TRACEFILE_START + 7);
 	incstack__record_close();
 }
 END_TEST
@@ -277,9 +279,9 @@ START_TEST(notes_for_others)
 	incstack__record_note_in(path, note);
 	ck_assert_int_eq(is_noted(note), 1);
 	incstack__record_close();
-	ck_assert_int_eq(truncate(path, INCSTACK__TRACE_HEADER_BYTES), 0);
+	ck_assert_int_eq(truncate(path, INCSTACK__TRACEFILE_HEADER_BYTES), 0);
 	incstack__record_note_in(path, note); /* a store there would be a signal */
-	ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_HEADER_BYTES);
+	ck_assert_int_eq(size_of_file(), INCSTACK__TRACEFILE_HEADER_BYTES);
 }
 END_TEST
 
@@ -352,7 +354,7 @@ START_TEST(number_of_the_program)
 	ck_assert_int_eq(incstack__recording.fd, fd);
 	ck_assert_int_eq(incstack__record_write(path, 1), 0);
 	ck_assert_int_ne(incstack__recording.fd, fd);
-	ck_assert_int_eq(size_of_file(), INCSTACK__TRACE_START + 1);
+	ck_assert_int_eq(size_of_file(), INCSTACK__TRACEFILE_START + 1);
 	ck_assert_int_eq(fstat(fd, &status), 0);
 	ck_assert(S_ISDIR(status.st_mode));
 	ck_assert_int_eq(is_locked(open(path, O_RDWR)), 1); /* against other runs, as before */

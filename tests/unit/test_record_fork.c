@@ -16,8 +16,8 @@ struct incstack__recording incstack__recording;
 INCSTACK__TLS struct incstack__record_local incstack__record_local;
 
 static struct incstack__record own_record;
-static struct incstack__trace_slot parent_slots[INCSTACK__TRACE_SLOTS];
-static struct incstack__trace_slot child_slots[INCSTACK__TRACE_SLOTS];
+static struct incstack__tracefile_slot parent_slots[INCSTACK__TRACEFILE_SLOTS];
+static struct incstack__tracefile_slot child_slots[INCSTACK__TRACEFILE_SLOTS];
 static unsigned beginnings, lifted, closed;
 static int is_busy;
 

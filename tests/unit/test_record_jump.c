@@ -20,7 +20,7 @@ static struct incstack__record *begin_shared(void)
 	struct incstack__record *record = begin_test();
 
 	memset(&for_all, 0, sizeof(for_all));
-	incstack__trace_log_init(&for_all.log, shared_events, LOG_BYTES);
+	incstack__tracefile_log_init(&for_all.log, shared_events, LOG_BYTES);
 	for_all.slot = &slots[0];
 	for_all.high = UINTPTR_MAX;
 	for_all.written_ns = INT64_MAX;

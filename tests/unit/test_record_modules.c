@@ -49,10 +49,10 @@ void incstack__record_unmap(void *memory, size_t bytes)
 
 int incstack__record_write(const void *data, size_t bytes)
 {
-	struct incstack__trace_block block;
+	struct incstack__tracefile_block block;
 
 	memcpy(&block, data, sizeof(block));
-	ck_assert_uint_eq(block.type, INCSTACK__TRACE_MODULES);
+	ck_assert_uint_eq(block.type, INCSTACK__TRACEFILE_MODULES);
 	ck_assert_uint_ge(bytes, HEADS);
 	written++;
 	return 0;
@@ -78,8 +78,9 @@ enum { LOW = 0x1000, HIGH = 0x3000, BIAS = 0x800 };
 
 static void add(struct incstack__record_list *list, const char *path, uint64_t bias, uint64_t low)
 {
-	ck_assert_int_eq(make_room(list, sizeof(struct incstack__trace_module) + strlen(path)), 0);
-	ck_assert_int_eq(incstack__trace_modules_add(&list->block, path, bias, low, HIGH), 0);
+	ck_assert_int_eq(make_room(list, sizeof(struct incstack__tracefile_module) + strlen(path)),
+			 0);
+	ck_assert_int_eq(incstack__tracefile_modules_add(&list->block, path, bias, low, HIGH), 0);
 }
 
 /* All that is kept of a module counts, and nothing behind it is looked at. */

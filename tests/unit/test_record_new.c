@@ -6,7 +6,7 @@
  */
 #include <check.h>
 
-#include "../../src/heapfile/trace_write.h"
+#include "../../src/tracefile/write.h"
 #include "../../src/recorder/new.c"
 
 #include "run_suite.h"
@@ -32,7 +32,7 @@ static void begin(void)
 {
 	incstack__record_local.mine = &mine;
 	incstack__record_local.newest = NULL;
-	incstack__trace_log_init(&mine.log, log_bytes, sizeof(log_bytes));
+	incstack__tracefile_log_init(&mine.log, log_bytes, sizeof(log_bytes));
 	recorded = 0;
 }
 
@@ -48,16 +48,16 @@ static bool is_recorded(uint64_t block, uint64_t position)
 /* The kinds of events, told apart by their first words. */
 static uint64_t kind_at(uint64_t position)
 {
-	return *(const uint64_t *)(log_bytes + position) >> INCSTACK__TRACE_KIND_SHIFT;
+	return *(const uint64_t *)(log_bytes + position) >> INCSTACK__TRACEFILE_KIND_SHIFT;
 }
 
 static const struct {
 	uint64_t block, bytes, time;
 	uint64_t kind;
 } events[] = {
-	{NEAR, 16, 1, INCSTACK__TRACE_SMALL},
-	{NEAR, 1 << 20, 1, INCSTACK__TRACE_ALLOC},
-	{NEAR, (uint64_t)1 << 50, 1, INCSTACK__TRACE_WIDE},
+	{NEAR, 16, 1, INCSTACK__TRACEFILE_SMALL},
+	{NEAR, 1 << 20, 1, INCSTACK__TRACEFILE_ALLOC},
+	{NEAR, (uint64_t)1 << 50, 1, INCSTACK__TRACEFILE_WIDE},
 };
 
 START_TEST(recorded_by_malloc)
@@ -65,14 +65,15 @@ START_TEST(recorded_by_malloc)
 	uint64_t position;
 
 	begin();
-	incstack__trace_put_alloc(&mine.log, 0, 0x9000, 16, 0); /* before the operator */
+	incstack__tracefile_put_alloc(&mine.log, 0, 0x9000, 16, 0); /* before the operator */
 	position = incstack__record_position();
 	ck_assert_uint_eq(position, mine.log.used);
 	for (uint64_t i = 0; i < 3; i++) /* what the allocator has also allocated */
-		incstack__trace_put_alloc(&mine.log, 0, 0xa000 + 64 * i, events[i].bytes, 1 + i);
+		incstack__tracefile_put_alloc(&mine.log, 0, 0xa000 + 64 * i, events[i].bytes,
+					      1 + i);
 	const uint64_t at = mine.log.used;
-	incstack__trace_put_alloc(&mine.log, events[_i].time, events[_i].block, events[_i].bytes,
-				  4);
+	incstack__tracefile_put_alloc(&mine.log, events[_i].time, events[_i].block,
+				      events[_i].bytes, 4);
 	ck_assert_uint_eq(kind_at(at), events[_i].kind);
 	ck_assert(!is_recorded(events[_i].block, position));
 	ck_assert(is_recorded(events[_i].block + 16, position));
@@ -90,15 +91,15 @@ START_TEST(freed_and_timed)
 
 	begin();
 	position = incstack__record_position();
-	incstack__trace_put_free(&mine.log, 0, NEAR);
-	incstack__trace_put_free(&mine.log, 0, FAR);
+	incstack__tracefile_put_free(&mine.log, 0, NEAR);
+	incstack__tracefile_put_free(&mine.log, 0, FAR);
 	ck_assert(is_recorded(NEAR, position));
 	ck_assert(is_recorded(FAR, position));
 	const uint64_t at = mine.log.used, late = (uint64_t)1 << 30;
-	incstack__trace_put_time(&mine.log, late);
-	ck_assert_uint_eq(mine.log.used, at + INCSTACK__TRACE_WORD_BYTES);
-	ck_assert_uint_eq(kind_at(at), INCSTACK__TRACE_WIDE);
-	incstack__trace_put_alloc(&mine.log, late + 1, NEAR, 16, 0);
+	incstack__tracefile_put_time(&mine.log, late);
+	ck_assert_uint_eq(mine.log.used, at + INCSTACK__TRACEFILE_WORD_BYTES);
+	ck_assert_uint_eq(kind_at(at), INCSTACK__TRACEFILE_WIDE);
+	incstack__tracefile_put_alloc(&mine.log, late + 1, NEAR, 16, 0);
 	ck_assert(!is_recorded(NEAR, position));
 	ck_assert(is_recorded(NEAR + 16, position));
 }
@@ -110,14 +111,14 @@ START_TEST(not_in_the_log)
 	uint64_t position;
 
 	begin();
-	incstack__trace_put_alloc(&mine.log, 0, NEAR, 16, 0);
+	incstack__tracefile_put_alloc(&mine.log, 0, NEAR, 16, 0);
 	position = incstack__record_position();
 	incstack__record_local.newest = (const void *)NEAR;
 	ck_assert(!is_recorded(NEAR, position));
 	ck_assert_uint_eq(incstack__record_position(), position);
 	ck_assert_ptr_null(incstack__record_local.newest);
 	ck_assert(is_recorded(NEAR, position));
-	incstack__trace_log_clear(&mine.log);
+	incstack__tracefile_log_clear(&mine.log);
 	ck_assert(is_recorded(NEAR, position));
 	incstack__record_local.mine = NULL;
 	ck_assert_uint_eq(incstack__record_position(), 0);

@@ -72,7 +72,7 @@ END_TEST
 /* Each note is kept, and none says that there was another. */
 START_TEST(notes_add_up)
 {
-	static struct incstack__trace_slot slots[INCSTACK__TRACE_SLOTS];
+	static struct incstack__tracefile_slot slots[INCSTACK__TRACEFILE_SLOTS];
 
 	incstack__record_note(INCSTACK__NOTE_MODULES); /* no file yet */
 	incstack__recording.slots = slots;

@@ -32,7 +32,7 @@ void incstack__record_exit(void)
 	exits++;
 }
 
-void incstack__record_note(enum incstack__trace_note note)
+void incstack__record_note(enum incstack__tracefile_note note)
 {
 	notes |= UINT64_C(1) << note;
 }

@@ -51,7 +51,7 @@ void incstack__record_as_event(void (*function)(struct incstack__record *, void 
 	function(incstack__record_local.mine, argument);
 }
 
-void incstack__record_fall_back(enum incstack__trace_note why)
+void incstack__record_fall_back(enum incstack__tracefile_note why)
 {
 	ck_assert_int_eq(why, INCSTACK__NOTE_FOREIGN_UNWINDER);
 	fall_backs++;

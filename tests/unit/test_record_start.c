@@ -50,7 +50,7 @@ int incstack__record_open(const char *file)
 	return refused_opens >> number & 1 ? -1 : 0;
 }
 
-void incstack__record_note_in(const char *file, enum incstack__trace_note note)
+void incstack__record_note_in(const char *file, enum incstack__tracefile_note note)
 {
 	ck_assert_int_eq(note, INCSTACK__NOTE_UNRECORDED);
 	keep(noted_in, file);
@@ -65,7 +65,7 @@ void incstack__spool_rename(const char *trace, const char *new_trace)
 	keep(both + strlen(both), new_trace);
 }
 
-void incstack__record_note(enum incstack__trace_note note)
+void incstack__record_note(enum incstack__tracefile_note note)
 {
 	notes += note == INCSTACK__NOTE_NOT_STARTED;
 }
@@ -296,13 +296,13 @@ START_TEST(kinds_of_recording)
 	const struct incstack__recorder *heap = start_with("file=%s");
 	const struct incstack__recorder *cpu;
 
-	ck_assert_uint_eq(incstack__recording.kind, INCSTACK__TRACE_OF_HEAP);
+	ck_assert_uint_eq(incstack__recording.kind, INCSTACK__TRACEFILE_OF_HEAP);
 	ck_assert_ptr_null(created_embedder.find_rule_in_handler);
 	ck_assert_ptr_null(heap->on_thread_begin);
 	ck_assert_uint_eq(served, 0);
 	cpu = start_with("kind=1;interval=1000000;file=%s");
 	ck_assert_ptr_nonnull(cpu);
-	ck_assert_uint_eq(incstack__recording.kind, INCSTACK__TRACE_OF_CPU);
+	ck_assert_uint_eq(incstack__recording.kind, INCSTACK__TRACEFILE_OF_CPU);
 	ck_assert(created_embedder.find_rule == incstack__record_find_rule);
 	ck_assert(created_embedder.find_rule_in_handler == incstack__record_find_rule);
 	ck_assert(cpu->on_thread_begin == incstack__serve_thread);

@@ -5,26 +5,26 @@
  */
 #include <stdlib.h>
 
-#include "../../src/heapfile/replay.h"
-#include "../../src/heapfile/spool_read.h"
+#include "../../src/tracefile/replay.h"
+#include "../../src/tracefile/spool_read.h"
 #include "run_suite.h"
 #include "spool_made.h"
 
 static _Alignas(64) unsigned char spool[MADE_BYTES];
-static unsigned char file[INCSTACK__TRACE_START + (1 << 16)];
+static unsigned char file[INCSTACK__TRACEFILE_START + (1 << 16)];
 static size_t file_bytes;
-static struct incstack__trace_header header;
+static struct incstack__tracefile_header header;
 static struct incstack__replay replay;
-static struct incstack__trace_reader *reader;
+static struct incstack__tracefile_reader *reader;
 
 static void make(void)
 {
 	memset(spool, 0, sizeof(spool));
 	memset(file, 0, sizeof(file));
-	incstack__trace_header_init(&header, 7, 8, 0, 0, "spool");
+	incstack__tracefile_header_init(&header, 7, 8, 0, 0, "spool");
 	make_spool(spool, &header);
 	memcpy(file, &header, sizeof(header));
-	file_bytes = INCSTACK__TRACE_START;
+	file_bytes = INCSTACK__TRACEFILE_START;
 }
 
 /* Puts what there is behind the file. */
@@ -43,22 +43,22 @@ static void recover(void)
 
 static void read_file(void)
 {
-	struct incstack__trace_problem problem;
+	struct incstack__tracefile_problem problem;
 
-	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
+	ck_assert_int_eq(incstack__tracefile_open(file, file_bytes, &reader, &problem), 0);
 	ck_assert_int_eq(incstack__replay_run(&replay, reader, 0), 0);
-	ck_assert_ptr_null(incstack__trace_reader_problem(reader).what);
+	ck_assert_ptr_null(incstack__tracefile_reader_problem(reader).what);
 }
 
 static void close_file(void)
 {
 	incstack__replay_free(&replay);
-	incstack__trace_close(reader);
+	incstack__tracefile_close(reader);
 }
 
-static const struct incstack__trace_totals *totals(void)
+static const struct incstack__tracefile_totals *totals(void)
 {
-	return incstack__trace_reader_totals(reader);
+	return incstack__tracefile_reader_totals(reader);
 }
 
 static struct incstack_frame_object *object(uint64_t chunk, uint64_t index)
@@ -80,7 +80,7 @@ START_TEST(a_whole_spool)
 	ck_assert_uint_eq(totals()->tally.samples, MADE_RECORDS * MADE_TRACES);
 	ck_assert_uint_eq(totals()->tally.crosschecked, MADE_RECORDS * MADE_TRACES);
 	ck_assert_uint_eq(totals()->tally.mismatches, 0);
-	ck_assert_uint_eq(totals()->tally.flags, INCSTACK__TRACE_TALLY_RECOVERED);
+	ck_assert_uint_eq(totals()->tally.flags, INCSTACK__TRACEFILE_TALLY_RECOVERED);
 	ck_assert_uint_eq(replay.calls, MADE_RECORDS * MADE_TRACES);
 	ck_assert_uint_eq(replay.bytes, MADE_RECORDS * MADE_TRACES * 10);
 	/* Frames of the three traces: with the one that stands for the gap, 4, 2 and 2. */
@@ -207,16 +207,16 @@ END_TEST
 
 START_TEST(a_block_that_was_cut_off_is_left_out)
 {
-	const uint64_t start = INCSTACK__TRACE_START;
-	struct incstack__trace_tally tally = {0};
+	const uint64_t start = INCSTACK__TRACEFILE_START;
+	struct incstack__tracefile_tally tally = {0};
 
 	make();
-	file_bytes += (size_t)incstack__trace_tally(file + file_bytes, 256, 1, &tally);
-	ck_assert_uint_eq(incstack__trace_end(file, file_bytes), file_bytes);
-	ck_assert_uint_eq(incstack__trace_end(file, file_bytes - 1), start);
-	ck_assert_uint_eq(incstack__trace_end(file, start + 3), start);
-	ck_assert_uint_eq(incstack__trace_end(file, start), start);
-	ck_assert_uint_eq(incstack__trace_end(file, 100), 100);
+	file_bytes += (size_t)incstack__tracefile_tally(file + file_bytes, 256, 1, &tally);
+	ck_assert_uint_eq(incstack__tracefile_end(file, file_bytes), file_bytes);
+	ck_assert_uint_eq(incstack__tracefile_end(file, file_bytes - 1), start);
+	ck_assert_uint_eq(incstack__tracefile_end(file, start + 3), start);
+	ck_assert_uint_eq(incstack__tracefile_end(file, start), start);
+	ck_assert_uint_eq(incstack__tracefile_end(file, 100), 100);
 }
 END_TEST
 

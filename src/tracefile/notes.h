@@ -4,12 +4,12 @@
  * bit in the counters area of the trace file. It is set while the process runs, so it survives
  * whatever ends the process. The report prints one line for each.
  */
-#ifndef INCSTACK_HEAP_TRACE_NOTES_H
-#define INCSTACK_HEAP_TRACE_NOTES_H
+#ifndef INCSTACK_TRACEFILE_NOTES_H
+#define INCSTACK_TRACEFILE_NOTES_H
 
 #include <stdint.h>
 
-enum incstack__trace_note {
+enum incstack__tracefile_note {
 	INCSTACK__NOTE_FILE_CLOSED,      /* the program closed the trace file; it is gone */
 	INCSTACK__NOTE_FILE_FULL,        /* the trace file could not be written */
 	INCSTACK__NOTE_FILE_LIMIT,       /* RLIMIT_FSIZE */
@@ -40,6 +40,6 @@ enum incstack__trace_note {
 };
 
 /* Returns the line for the report, or null for a bit that this version does not know. */
-const char *incstack__trace_note_text(unsigned note);
+const char *incstack__tracefile_note_text(unsigned note);
 
 #endif

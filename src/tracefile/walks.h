@@ -4,8 +4,8 @@
  * recorder compares when it retrieves traces. The reader of a spool compares those that the
  * process did not get to.
  */
-#ifndef INCSTACK_HEAP_WALKS_H
-#define INCSTACK_HEAP_WALKS_H
+#ifndef INCSTACK_TRACEFILE_WALKS_H
+#define INCSTACK_TRACEFILE_WALKS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Walks the blocks of a heap trace file and merges the threads' events by stamp.
+ * Walks the blocks of a trace file and merges the threads' events by stamp.
  */
 #include <stdlib.h>
 
-#include "trace_internal.h"
-#include "trace_notes.h"
+#include "internal.h"
+#include "notes.h"
 
 struct block_ref {
 	uint64_t offset;
@@ -21,20 +21,20 @@ struct block_refs {
 struct cursor {
 	size_t next_batch;
 	size_t end_batch;
-	uint32_t serial;                    /* of its last batch */
-	int waits;                          /* only the stamp of the next event is known */
-	struct incstack__trace_event event; /* the next one; its stamp is the key in the heap */
-	struct incstack__trace_chunk chunk;
+	uint32_t serial;                        /* of its last batch */
+	int waits;                              /* only the stamp of the next event is known */
+	struct incstack__tracefile_event event; /* the next one; its stamp is the key in the heap */
+	struct incstack__tracefile_chunk chunk;
 };
 
-struct incstack__trace_reader {
+struct incstack__tracefile_reader {
 	const unsigned char *data;
 	size_t size;
-	struct incstack__trace_header header;
-	struct incstack__trace_problem problem;
-	struct incstack__trace_totals totals;
-	struct incstack__trace_modules_table modules;
-	struct incstack__trace_threads threads;
+	struct incstack__tracefile_header header;
+	struct incstack__tracefile_problem problem;
+	struct incstack__tracefile_totals totals;
+	struct incstack__tracefile_modules_table modules;
+	struct incstack__tracefile_threads threads;
 	struct block_refs batches;
 	struct block_refs tallies;
 	struct cursor *cursors;
@@ -44,40 +44,41 @@ struct incstack__trace_reader {
 	int merging;
 };
 
-static void note_damage(struct incstack__trace_reader *reader, const char *what, uint64_t offset)
+static void note_damage(struct incstack__tracefile_reader *reader, const char *what,
+			uint64_t offset)
 {
 	reader->totals.damaged++;
 	if (reader->problem.what == NULL)
-		reader->problem = (struct incstack__trace_problem){what, offset};
+		reader->problem = (struct incstack__tracefile_problem){what, offset};
 }
 
 /* ---- the header and its counters ------------------------------------------- */
 
-static const char *check_header(const struct incstack__trace_header *header, size_t size)
+static const char *check_header(const struct incstack__tracefile_header *header, size_t size)
 {
-	if (size < sizeof(header->magic) || header->magic != INCSTACK__TRACE_MAGIC)
+	if (size < sizeof(header->magic) || header->magic != INCSTACK__TRACEFILE_MAGIC)
 		return "this is not a trace file";
-	if (size < INCSTACK__TRACE_START)
+	if (size < INCSTACK__TRACEFILE_START)
 		return "the header is cut off";
-	if (header->version != INCSTACK__TRACE_VERSION)
+	if (header->version != INCSTACK__TRACEFILE_VERSION)
 		return "the file's version is not supported: another version of incstack made it";
-	if (header->checksum != incstack__trace_header_sum(*header))
+	if (header->checksum != incstack__tracefile_header_sum(*header))
 		return "the header is damaged";
-	if (header->slots != INCSTACK__TRACE_SLOTS ||
-	    header->slot_bytes != INCSTACK__TRACE_SLOT_BYTES ||
-	    header->kind >= INCSTACK__TRACE_KINDS || header->reserved != 0 ||
+	if (header->slots != INCSTACK__TRACEFILE_SLOTS ||
+	    header->slot_bytes != INCSTACK__TRACEFILE_SLOT_BYTES ||
+	    header->kind >= INCSTACK__TRACEFILE_KINDS || header->reserved != 0 ||
 	    header->command[sizeof(header->command) - 1] != 0)
 		return "the header is malformed";
 	return NULL;
 }
 
-static void read_slots(struct incstack__trace_reader *reader)
+static void read_slots(struct incstack__tracefile_reader *reader)
 {
-	const uint64_t damaged = incstack__trace_slots_read(reader->data, &reader->totals);
+	const uint64_t damaged = incstack__tracefile_slots_read(reader->data, &reader->totals);
 
 	if (damaged != 0)
 		reader->problem =
-			(struct incstack__trace_problem){"a counter slot is damaged", damaged};
+			(struct incstack__tracefile_problem){"a counter slot is damaged", damaged};
 }
 
 /* ---- blocks ------------------------------------------------------------------ */
@@ -90,27 +91,27 @@ static const char *note_block(struct block_refs *refs, uint32_t thread, uint64_t
 	if ((count & (count - 1)) == 0)
 		grown = realloc(grown, (count == 0 ? 1 : 2 * count) * sizeof(*grown));
 	if (grown == NULL)
-		return incstack__trace_no_memory;
+		return incstack__tracefile_no_memory;
 	refs->refs = grown;
 	refs->refs[refs->count++] = (struct block_ref){offset, thread};
 	return NULL;
 }
 
-static const char *read_block(struct incstack__trace_reader *reader,
-			      const struct incstack__trace_block *block, uint64_t offset)
+static const char *read_block(struct incstack__tracefile_reader *reader,
+			      const struct incstack__tracefile_block *block, uint64_t offset)
 {
 	const unsigned char *payload = reader->data + offset + sizeof(*block);
 
-	if (block->checksum != incstack__trace_block_sum(*block, payload))
+	if (block->checksum != incstack__tracefile_block_sum(*block, payload))
 		return "the checksum of a block is wrong";
 	reader->totals.blocks++;
 	switch (block->type) {
-	case INCSTACK__TRACE_MODULES:
-		return incstack__trace_modules_read(&reader->modules, payload, block->length);
-	case INCSTACK__TRACE_BATCH:
+	case INCSTACK__TRACEFILE_MODULES:
+		return incstack__tracefile_modules_read(&reader->modules, payload, block->length);
+	case INCSTACK__TRACEFILE_BATCH:
 		return note_block(&reader->batches, block->thread, offset);
-	case INCSTACK__TRACE_TALLY:
-		if (block->length != sizeof(struct incstack__trace_tally))
+	case INCSTACK__TRACEFILE_TALLY:
+		if (block->length != sizeof(struct incstack__tracefile_tally))
 			return "a tally has the wrong size";
 		return note_block(&reader->tallies, block->thread, offset);
 	default:
@@ -120,10 +121,10 @@ static const char *read_block(struct incstack__trace_reader *reader,
 
 /* Finds all blocks. It ends at a damaged block, because a wrong length would lead into the middle
  * of another one. */
-static int scan_blocks(struct incstack__trace_reader *reader)
+static int scan_blocks(struct incstack__tracefile_reader *reader)
 {
-	struct incstack__trace_block block;
-	uint64_t offset = INCSTACK__TRACE_START;
+	struct incstack__tracefile_block block;
+	uint64_t offset = INCSTACK__TRACEFILE_START;
 	const char *problem;
 
 	for (; offset < reader->size; offset += sizeof(block) + block.length) {
@@ -131,7 +132,7 @@ static int scan_blocks(struct incstack__trace_reader *reader)
 
 		memset(&block, 0, sizeof(block));
 		memcpy(&block, reader->data + offset, left < sizeof(block) ? left : sizeof(block));
-		if (left >= sizeof(block) && block.magic != INCSTACK__TRACE_BLOCK_MAGIC) {
+		if (left >= sizeof(block) && block.magic != INCSTACK__TRACEFILE_BLOCK_MAGIC) {
 			note_damage(reader, "no block where one should start", offset);
 			return 0;
 		}
@@ -140,11 +141,11 @@ static int scan_blocks(struct incstack__trace_reader *reader)
 			return 0;
 		}
 		problem = read_block(reader, &block, offset);
-		if (problem == incstack__trace_no_memory)
+		if (problem == incstack__tracefile_no_memory)
 			return INCSTACK_ENOMEM;
 		if (problem != NULL)
 			note_damage(reader, problem, offset);
-		if (problem != NULL && problem != incstack__trace_too_many)
+		if (problem != NULL && problem != incstack__tracefile_too_many)
 			return 0;
 	}
 	return 0;
@@ -168,18 +169,18 @@ static void sort_by_thread(struct block_refs *refs)
 
 /* ---- tallies ------------------------------------------------------------------ */
 
-static int add_tally(struct incstack__trace_reader *reader, const struct block_ref *ref)
+static int add_tally(struct incstack__tracefile_reader *reader, const struct block_ref *ref)
 {
-	struct incstack__trace_tally tally;
+	struct incstack__tracefile_tally tally;
 
-	memcpy(&tally, reader->data + ref->offset + sizeof(struct incstack__trace_block),
+	memcpy(&tally, reader->data + ref->offset + sizeof(struct incstack__tracefile_block),
 	       sizeof(tally));
-	incstack__trace_tally_add(&reader->totals, &tally);
-	return incstack__trace_threads_add(&reader->threads, ref->thread, &tally);
+	incstack__tracefile_tally_add(&reader->totals, &tally);
+	return incstack__tracefile_threads_add(&reader->threads, ref->thread, &tally);
 }
 
 /* Adds up the last tally of each thread, because a thread's counters only grow. */
-static int add_tallies(struct incstack__trace_reader *reader)
+static int add_tallies(struct incstack__tracefile_reader *reader)
 {
 	const struct block_refs *refs = &reader->tallies;
 	int error = 0;
@@ -189,12 +190,12 @@ static int add_tallies(struct incstack__trace_reader *reader)
 	for (size_t i = 0; i < refs->count && error == 0; i++)
 		if (i + 1 == refs->count || refs->refs[i + 1].thread != refs->refs[i].thread)
 			error = add_tally(reader, &refs->refs[i]);
-	return error != 0 ? error : incstack__trace_threads_group(&reader->threads);
+	return error != 0 ? error : incstack__tracefile_threads_group(&reader->threads);
 }
 
 /* ---- the merge --------------------------------------------------------------- */
 
-static void heap_sink(struct incstack__trace_reader *reader, size_t at)
+static void heap_sink(struct incstack__tracefile_reader *reader, size_t at)
 {
 	struct cursor **heap = reader->heap;
 
@@ -214,17 +215,17 @@ static void heap_sink(struct incstack__trace_reader *reader, size_t at)
 	}
 }
 
-static void count_chunk(struct incstack__trace_totals *totals,
-			const struct incstack__trace_chunk *chunk)
+static void count_chunk(struct incstack__tracefile_totals *totals,
+			const struct incstack__tracefile_chunk *chunk)
 {
 	totals->batches++;
 	totals->traces += chunk->traces;
 	for (uint32_t i = 0; i < chunk->objects; i++) {
-		const uint64_t gap = chunk->pc[i] == INCSTACK__TRACE_GAP_PC;
+		const uint64_t gap = chunk->pc[i] == INCSTACK__TRACEFILE_GAP_PC;
 
 		totals->gaps += gap;
-		totals->truncated += gap || (chunk->flags[i] & INCSTACK__TRACE_PARENT) ==
-						    INCSTACK__TRACE_PARENT_TRUNCATED;
+		totals->truncated += gap || (chunk->flags[i] & INCSTACK__TRACEFILE_PARENT) ==
+						    INCSTACK__TRACEFILE_PARENT_TRUNCATED;
 	}
 }
 
@@ -232,7 +233,7 @@ static void count_chunk(struct incstack__trace_totals *totals,
  * batch and before it noted that, its spool has the same batch. */
 static int is_repeated(struct cursor *cursor, const unsigned char *payload, size_t length)
 {
-	struct incstack__trace_batch batch;
+	struct incstack__tracefile_batch batch;
 	uint32_t last = cursor->serial;
 
 	if (length < sizeof(batch))
@@ -243,10 +244,10 @@ static int is_repeated(struct cursor *cursor, const unsigned char *payload, size
 	return batch.serial != 0 && batch.serial == last;
 }
 
-static int load_batch(struct incstack__trace_reader *reader, struct cursor *cursor)
+static int load_batch(struct incstack__tracefile_reader *reader, struct cursor *cursor)
 {
 	const struct block_ref *ref = &reader->batches.refs[cursor->next_batch++];
-	struct incstack__trace_block block;
+	struct incstack__tracefile_block block;
 	const uint32_t last = cursor->chunk.last;
 	const uint64_t latest = cursor->chunk.latest;
 	const char *problem;
@@ -256,12 +257,12 @@ static int load_batch(struct incstack__trace_reader *reader, struct cursor *curs
 		reader->totals.repeated++;
 		return 0;
 	}
-	incstack__trace_chunk_free(&cursor->chunk);
-	problem = incstack__trace_chunk_read(&cursor->chunk, &reader->modules,
-					     reader->data + ref->offset + sizeof(block),
-					     block.length);
+	incstack__tracefile_chunk_free(&cursor->chunk);
+	problem = incstack__tracefile_chunk_read(&cursor->chunk, &reader->modules,
+						 reader->data + ref->offset + sizeof(block),
+						 block.length);
 	if (problem != NULL)
-		incstack__trace_chunk_free(&cursor->chunk);
+		incstack__tracefile_chunk_free(&cursor->chunk);
 	cursor->chunk.thread = ref->thread;
 	cursor->chunk.last = last;
 	cursor->chunk.latest = latest;
@@ -269,27 +270,28 @@ static int load_batch(struct incstack__trace_reader *reader, struct cursor *curs
 		count_chunk(&reader->totals, &cursor->chunk);
 		return 0;
 	}
-	if (problem == incstack__trace_no_memory)
+	if (problem == incstack__tracefile_no_memory)
 		return INCSTACK_ENOMEM;
 	note_damage(reader, problem, ref->offset);
 	return 0;
 }
 
 /* Reads the next event of a thread into cursor->event. Returns 1, or 0 if there is none. */
-static int cursor_settle(struct incstack__trace_reader *reader, struct cursor *cursor)
+static int cursor_settle(struct incstack__tracefile_reader *reader, struct cursor *cursor)
 {
-	struct incstack__trace_chunk *chunk = &cursor->chunk;
+	struct incstack__tracefile_chunk *chunk = &cursor->chunk;
 
 	for (;;) {
 		int taken = 0; /* below 0 if the file was changed after it was checked */
 
 		while (chunk->place.at < chunk->event_end && taken >= 0) {
-			taken = incstack__trace_event_take(chunk, &chunk->place, &cursor->event);
+			taken = incstack__tracefile_event_take(chunk, &chunk->place,
+							       &cursor->event);
 			if (taken > 0)
 				return 1;
 		}
 		if (cursor->next_batch == cursor->end_batch) {
-			incstack__trace_chunk_free(chunk);
+			incstack__tracefile_chunk_free(chunk);
 			return 0;
 		}
 		if (load_batch(reader, cursor) != 0)
@@ -299,18 +301,18 @@ static int cursor_settle(struct incstack__trace_reader *reader, struct cursor *c
 
 /* Reads only the stamp of a thread's first event. Its batch is decoded when its turn comes,
  * because many threads may have come and gone. */
-static int cursor_wait(const struct incstack__trace_reader *reader, struct cursor *cursor)
+static int cursor_wait(const struct incstack__tracefile_reader *reader, struct cursor *cursor)
 {
 	const unsigned char *at = reader->data + reader->batches.refs[cursor->next_batch].offset;
-	struct incstack__trace_block block;
+	struct incstack__tracefile_block block;
 
 	memcpy(&block, at, sizeof(block));
-	cursor->waits =
-		incstack__trace_chunk_begin(at + sizeof(block), block.length, &cursor->event.stamp);
+	cursor->waits = incstack__tracefile_chunk_begin(at + sizeof(block), block.length,
+							&cursor->event.stamp);
 	return cursor->waits;
 }
 
-static size_t make_cursors(struct incstack__trace_reader *reader)
+static size_t make_cursors(struct incstack__tracefile_reader *reader)
 {
 	size_t threads = 0;
 
@@ -326,7 +328,7 @@ static size_t make_cursors(struct incstack__trace_reader *reader)
 	return threads;
 }
 
-static int start_merge(struct incstack__trace_reader *reader)
+static int start_merge(struct incstack__tracefile_reader *reader)
 {
 	const size_t room = reader->batches.count + 1;
 
@@ -352,7 +354,7 @@ static int start_merge(struct incstack__trace_reader *reader)
 	return 0;
 }
 
-static void hand_out(struct cursor *cursor, struct incstack__trace_event *event)
+static void hand_out(struct cursor *cursor, struct incstack__tracefile_event *event)
 {
 	*event = cursor->event;
 	event->thread = cursor->chunk.thread;
@@ -361,7 +363,7 @@ static void hand_out(struct cursor *cursor, struct incstack__trace_event *event)
 
 /* Moves the cursor at the root on. Its event was handed out by the last call, and was valid until
  * now. */
-static int settle_root(struct incstack__trace_reader *reader)
+static int settle_root(struct incstack__tracefile_reader *reader)
 {
 	const int settled = cursor_settle(reader, reader->heap[0]);
 
@@ -373,7 +375,8 @@ static int settle_root(struct incstack__trace_reader *reader)
 	return settled < 0 ? settled : 0;
 }
 
-int incstack__trace_next(struct incstack__trace_reader *reader, struct incstack__trace_event *event)
+int incstack__tracefile_next(struct incstack__tracefile_reader *reader,
+			     struct incstack__tracefile_event *event)
 {
 	int error = 0;
 
@@ -395,14 +398,14 @@ int incstack__trace_next(struct incstack__trace_reader *reader, struct incstack_
 
 /* ---- open and close ------------------------------------------------------------ */
 
-int incstack__trace_open(const void *data, size_t size, struct incstack__trace_reader **out,
-			 struct incstack__trace_problem *problem)
+int incstack__tracefile_open(const void *data, size_t size, struct incstack__tracefile_reader **out,
+			     struct incstack__tracefile_problem *problem)
 {
-	struct incstack__trace_reader *reader;
+	struct incstack__tracefile_reader *reader;
 
 	if ((data == NULL && size > 0) || out == NULL || problem == NULL)
 		return INCSTACK_EINVAL;
-	*problem = (struct incstack__trace_problem){0};
+	*problem = (struct incstack__tracefile_problem){0};
 	reader = calloc(1, sizeof(*reader));
 	if (reader == NULL)
 		return INCSTACK_ENOMEM;
@@ -413,25 +416,25 @@ int incstack__trace_open(const void *data, size_t size, struct incstack__trace_r
 		       size < sizeof(reader->header) ? size : sizeof(reader->header));
 	problem->what = check_header(&reader->header, size);
 	if (problem->what != NULL) {
-		incstack__trace_close(reader);
+		incstack__tracefile_close(reader);
 		return INCSTACK_EINVAL;
 	}
 	read_slots(reader);
 	if (scan_blocks(reader) != 0 || add_tallies(reader) != 0) {
-		incstack__trace_close(reader);
+		incstack__tracefile_close(reader);
 		return INCSTACK_ENOMEM;
 	}
 	*out = reader;
 	return 0;
 }
 
-void incstack__trace_close(struct incstack__trace_reader *reader)
+void incstack__tracefile_close(struct incstack__tracefile_reader *reader)
 {
 	if (reader == NULL)
 		return;
 	for (size_t i = 0; i < reader->cursor_count; i++)
-		incstack__trace_chunk_free(&reader->cursors[i].chunk);
-	incstack__trace_modules_free(&reader->modules);
+		incstack__tracefile_chunk_free(&reader->cursors[i].chunk);
+	incstack__tracefile_modules_free(&reader->modules);
 	free(reader->threads.all);
 	free(reader->cursors);
 	free(reader->heap);
@@ -440,38 +443,39 @@ void incstack__trace_close(struct incstack__trace_reader *reader)
 	free(reader);
 }
 
-const struct incstack__trace_header *
-incstack__trace_reader_header(const struct incstack__trace_reader *reader)
+const struct incstack__tracefile_header *
+incstack__tracefile_reader_header(const struct incstack__tracefile_reader *reader)
 {
 	return &reader->header;
 }
 
-const struct incstack__trace_totals *
-incstack__trace_reader_totals(const struct incstack__trace_reader *reader)
+const struct incstack__tracefile_totals *
+incstack__tracefile_reader_totals(const struct incstack__tracefile_reader *reader)
 {
 	return &reader->totals;
 }
 
-struct incstack__trace_problem
-incstack__trace_reader_problem(const struct incstack__trace_reader *reader)
+struct incstack__tracefile_problem
+incstack__tracefile_reader_problem(const struct incstack__tracefile_reader *reader)
 {
 	return reader->problem;
 }
 
-const struct incstack__trace_thread *
-incstack__trace_reader_thread(const struct incstack__trace_reader *reader, uint32_t number)
+const struct incstack__tracefile_thread *
+incstack__tracefile_reader_thread(const struct incstack__tracefile_reader *reader, uint32_t number)
 {
-	return incstack__trace_threads_find(&reader->threads, number);
+	return incstack__tracefile_threads_find(&reader->threads, number);
 }
 
-const char *incstack__trace_reader_name(const struct incstack__trace_reader *reader, uint64_t group)
+const char *incstack__tracefile_reader_name(const struct incstack__tracefile_reader *reader,
+					    uint64_t group)
 {
 	return group < reader->threads.count ? reader->threads.all[group].name : "";
 }
 
-const struct incstack__trace_module_info *
-incstack__trace_code_module(const struct incstack__trace_reader *reader, uint64_t code,
-			    uint64_t *pc, int *exact)
+const struct incstack__tracefile_module_info *
+incstack__tracefile_code_module(const struct incstack__tracefile_reader *reader, uint64_t code,
+				uint64_t *pc, int *exact)
 {
-	return incstack__trace_modules_of(&reader->modules, code, pc, exact);
+	return incstack__tracefile_modules_of(&reader->modules, code, pc, exact);
 }

@@ -3,7 +3,7 @@
  * Compares traces with walks, frame by frame; see walks.h.
  */
 #include "walks.h"
-#include "trace_format.h"
+#include "format.h"
 
 typedef struct incstack_frame_object object;
 
@@ -21,7 +21,7 @@ static int same(const uint64_t *frames, size_t count, const object *o)
 	size_t at = 0;
 
 	for (; o != NULL; o = o->parent, at++) {
-		if (o->method == INCSTACK__TRACE_GAP_PC) {
+		if (o->method == INCSTACK__TRACEFILE_GAP_PC) {
 			o = o->parent;
 			if (o == NULL)
 				return 1;
@@ -49,7 +49,7 @@ void incstack__walks_compare(const struct incstack__walks *walks, const struct i
 
 		if (frames > (walks->size - at) / 2)
 			return;
-		if (word != 0 && trace->top->method != INCSTACK__TRACE_GAP_PC) {
+		if (word != 0 && trace->top->method != INCSTACK__TRACEFILE_GAP_PC) {
 			*compared += 1;
 			*mismatches += !same(walks->words + at, frames, trace->top);
 		}

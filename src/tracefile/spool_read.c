@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "spool_read.h"
-#include "trace_internal.h"
-#include "trace_write.h"
+#include "internal.h"
+#include "write.h"
 #include "walks.h"
 
 typedef struct incstack_frame_object object;
@@ -44,21 +44,21 @@ struct spool {
 /* What was found of one record. */
 struct found {
 	struct incstack__spool_live live;
-	struct incstack__trace_log log;
+	struct incstack__tracefile_log log;
 	trace *traces;
 	struct incstack_tree tree;
 	uint64_t compared; /* how many of these traces were compared with walks of --crosscheck */
 	uint64_t mismatches;
 };
 
-uint64_t incstack__trace_end(const unsigned char *data, uint64_t size)
+uint64_t incstack__tracefile_end(const unsigned char *data, uint64_t size)
 {
-	uint64_t at = INCSTACK__TRACE_START;
-	struct incstack__trace_block block;
+	uint64_t at = INCSTACK__TRACEFILE_START;
+	struct incstack__tracefile_block block;
 
 	while (at < size && size - at >= sizeof(block)) {
 		memcpy(&block, data + at, sizeof(block));
-		if (block.magic != INCSTACK__TRACE_BLOCK_MAGIC ||
+		if (block.magic != INCSTACK__TRACEFILE_BLOCK_MAGIC ||
 		    block.length > size - at - sizeof(block))
 			break;
 		at += sizeof(block) + block.length;
@@ -66,8 +66,8 @@ uint64_t incstack__trace_end(const unsigned char *data, uint64_t size)
 	return at < size ? at : size;
 }
 
-const struct incstack__spool_header *incstack__spool_header(const void *spool, size_t bytes,
-							    const struct incstack__trace_header *of)
+const struct incstack__spool_header *
+incstack__spool_header(const void *spool, size_t bytes, const struct incstack__tracefile_header *of)
 {
 	const struct incstack__spool_header *header = spool;
 
@@ -115,7 +115,7 @@ static object *add_gap(struct spool *spool, const object *parent)
 	object *gap = spool->gap_count < spool->gap_room ? &spool->gaps[spool->gap_count++] : NULL;
 
 	if (gap != NULL)
-		*gap = (object){parent, INCSTACK__TRACE_GAP_PC, 0, -1, INCSTACK_OBJECT_FILLED};
+		*gap = (object){parent, INCSTACK__TRACEFILE_GAP_PC, 0, -1, INCSTACK_OBJECT_FILLED};
 	return gap;
 }
 
@@ -182,23 +182,24 @@ static void add_trace(struct spool *spool, struct found *found, const trace *fro
 /* Returns how many traces the events refer to. Ends the log before a malformed event. */
 static uint64_t count_traces(struct found *found)
 {
-	const size_t most = TRACES_A_WORD * found->log.size / INCSTACK__TRACE_WORD_BYTES;
-	const struct incstack__trace_chunk chunk = {.event_end = found->log.data + found->log.used,
-						    .traces = (uint32_t)most};
-	struct incstack__trace_place place = {.at = found->log.data};
-	struct incstack__trace_event event;
+	const size_t most = TRACES_A_WORD * found->log.size / INCSTACK__TRACEFILE_WORD_BYTES;
+	const struct incstack__tracefile_chunk chunk = {
+		.event_end = found->log.data + found->log.used, .traces = (uint32_t)most};
+	struct incstack__tracefile_place place = {.at = found->log.data};
+	struct incstack__tracefile_event event;
 	uint64_t count = 0;
 	int taken;
 
 	while (place.at < chunk.event_end) {
 		const unsigned char *before = place.at;
 
-		taken = incstack__trace_event_take(&chunk, &place, &event);
+		taken = incstack__tracefile_event_take(&chunk, &place, &event);
 		if (taken < 0) {
 			found->log.used = (size_t)(before - found->log.data);
 			break;
 		}
-		if (taken > 0 && event.trace != INCSTACK__TRACE_NO_TRACE && event.trace >= count)
+		if (taken > 0 && event.trace != INCSTACK__TRACEFILE_NO_TRACE &&
+		    event.trace >= count)
 			count = event.trace + 1;
 	}
 	return count;
@@ -235,18 +236,18 @@ static int grow(struct spool *spool, size_t bytes)
 static int put_batch(struct spool *spool, struct found *found)
 {
 	const struct incstack__spool_live *live = &found->live;
-	const struct incstack__trace_batch_of of = {
+	const struct incstack__tracefile_batch_of of = {
 		.thread = live->thread,
 		.epoch = live->epoch,
 		.serial = live->serial + 1,
 	};
-	const size_t room = incstack__trace_batch_bytes(&found->tree, found->log.used);
+	const size_t room = incstack__tracefile_batch_bytes(&found->tree, found->log.used);
 	int64_t used;
 
 	if (grow(spool, room) != 0)
 		return INCSTACK_ENOMEM;
-	used = incstack__trace_batch(spool->out + spool->out_bytes, room, of, &found->log,
-				     &found->tree);
+	used = incstack__tracefile_batch(spool->out + spool->out_bytes, room, of, &found->log,
+					 &found->tree);
 	if (used > 0)
 		spool->out_bytes += (size_t)used;
 	return used < 0 ? (int)used : 0;
@@ -256,24 +257,24 @@ static int put_batch(struct spool *spool, struct found *found)
  * belongs to a batch that was written. */
 static int put_tally(struct spool *spool, const struct found *found)
 {
-	struct incstack__trace_tally tally =
+	struct incstack__tracefile_tally tally =
 		found->log.used != 0 ? found->live.tally : found->live.newest;
-	const size_t room = sizeof(struct incstack__trace_block) + sizeof(tally);
+	const size_t room = sizeof(struct incstack__tracefile_block) + sizeof(tally);
 	int64_t used;
 
 	if (grow(spool, room) != 0)
 		return INCSTACK_ENOMEM;
 	if (spool->pending)
-		tally.flags &= ~(uint32_t)INCSTACK__TRACE_TALLY_EXEC; /* the exec failed */
-	tally.flags |= INCSTACK__TRACE_TALLY_RECOVERED;
+		tally.flags &= ~(uint32_t)INCSTACK__TRACEFILE_TALLY_EXEC; /* the exec failed */
+	tally.flags |= INCSTACK__TRACEFILE_TALLY_RECOVERED;
 	tally.samples += found->tree.count;
 	tally.crosschecked += found->compared;
 	tally.mismatches += found->mismatches;
 	tally.lost = found->live.refused;
 	tally.events_dropped = found->live.dropped;
 	memcpy(tally.ticks, found->live.ticks, sizeof(tally.ticks));
-	used = incstack__trace_tally(spool->out + spool->out_bytes, room, found->live.thread,
-				     &tally);
+	used = incstack__tracefile_tally(spool->out + spool->out_bytes, room, found->live.thread,
+					 &tally);
 	spool->out_bytes += used > 0 ? (size_t)used : 0;
 	return 0;
 }
@@ -317,24 +318,24 @@ static int recover_events(struct spool *spool, struct found *found)
 }
 
 /* Returns the log of the record at `at`; an empty one if the record makes no sense. */
-static struct incstack__trace_log find_log(const struct spool *spool, uint64_t at,
-					   const struct incstack__spool_live *live)
+static struct incstack__tracefile_log find_log(const struct spool *spool, uint64_t at,
+					       const struct incstack__spool_live *live)
 {
-	struct incstack__trace_log log = {.data = spool->data + at + EVENTS_AT,
-					  .size = INCSTACK__SPOOL_EVENT_BYTES};
+	struct incstack__tracefile_log log = {.data = spool->data + at + EVENTS_AT,
+					      .size = INCSTACK__SPOOL_EVENT_BYTES};
 	uint64_t used;
 
 	if (live->events != 0 && live->event_bytes > INCSTACK__SPOOL_EVENT_BYTES_MOST) {
 		log.size = 0;
 	} else if (live->events != 0) {
 		unsigned char *events = at_address(spool, live->events, live->event_bytes,
-						   INCSTACK__TRACE_WORD_BYTES);
+						   INCSTACK__TRACEFILE_WORD_BYTES);
 
 		log.data = events != NULL ? events : log.data;
 		log.size = events != NULL ? live->event_bytes : 0;
 	}
 	memcpy(&used, spool->data + at + INCSTACK__SPOOL_USED_OFFSET, sizeof(used));
-	if (used <= log.size && used % INCSTACK__TRACE_WORD_BYTES == 0)
+	if (used <= log.size && used % INCSTACK__TRACEFILE_WORD_BYTES == 0)
 		log.used = used;
 	return log;
 }
@@ -372,7 +373,7 @@ static int recover_records(struct spool *spool)
 }
 
 int incstack__spool_recover(unsigned char *data, size_t bytes,
-			    const struct incstack__trace_header *of, unsigned char **blocks,
+			    const struct incstack__tracefile_header *of, unsigned char **blocks,
 			    size_t *block_bytes)
 {
 	struct spool spool = {.data = data, .bytes = bytes};

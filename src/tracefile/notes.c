@@ -2,7 +2,7 @@
  *
  * The texts of the notes, as the report prints them.
  */
-#include "trace_notes.h"
+#include "notes.h"
 
 #include <stddef.h>
 
@@ -77,7 +77,7 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 		"report it",
 };
 
-const char *incstack__trace_note_text(unsigned note)
+const char *incstack__tracefile_note_text(unsigned note)
 {
 	return note < INCSTACK__NOTE_COUNT ? texts[note] : NULL;
 }

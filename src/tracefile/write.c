@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Encodes the blocks of a heap trace file; see trace_write.h.
+ * Encodes the blocks of a trace file; see write.h.
  */
-#include "trace_write.h"
+#include "write.h"
 
 /* Head, pc, parent. A pc is stored as a word, of which only the lower bytes may count. */
-#define HEADS (sizeof(struct incstack__trace_block) + sizeof(struct incstack__trace_batch))
-#define GUESSES_BYTES (INCSTACK__TRACE_GUESSES * sizeof(uint64_t))
+#define HEADS (sizeof(struct incstack__tracefile_block) + sizeof(struct incstack__tracefile_batch))
+#define GUESSES_BYTES (INCSTACK__TRACEFILE_GUESSES * sizeof(uint64_t))
 #define GUESSES_ROOM (GUESSES_BYTES + sizeof(uint64_t) - 1) /* at any address */
 #define OBJECT_MAX (1 + sizeof(uint64_t) + sizeof(uint32_t))
 /* The bci of an object that is not written yet; afterwards the bci is its index. */
@@ -24,7 +24,7 @@ struct cursor {
  * which. */
 static inline struct cursor put_pc(struct cursor to, unsigned head, uint64_t pc)
 {
-	uint64_t *guess = &to.guesses[incstack__trace_guess_index(to.previous)];
+	uint64_t *guess = &to.guesses[incstack__tracefile_guess_index(to.previous)];
 	const uint64_t difference = pc ^ *guess;
 	/* The doubled difference plus one has one bit more than the difference, and is never 0. */
 	const unsigned bits = (unsigned)__builtin_clzll(2 * difference + 1) ^ 63;
@@ -34,10 +34,10 @@ static inline struct cursor put_pc(struct cursor to, unsigned head, uint64_t pc)
 	*guess = pc;
 	to.previous = pc;
 	if (__builtin_expect(difference >> 48 != 0, 0)) {
-		code = INCSTACK__TRACE_LENGTH_WIDE;
+		code = INCSTACK__TRACEFILE_LENGTH_WIDE;
 		bytes = sizeof(difference);
 	}
-	*to.at = (unsigned char)(head | code << INCSTACK__TRACE_LENGTH_SHIFT);
+	*to.at = (unsigned char)(head | code << INCSTACK__TRACEFILE_LENGTH_SHIFT);
 	memcpy(to.at + 1, &difference, sizeof(difference));
 	to.at += 1 + bytes;
 	return to;
@@ -51,11 +51,11 @@ static inline struct cursor put_back(struct cursor to, unsigned char *head,
 	const uint16_t near = (uint16_t)back;
 
 	if (__builtin_expect(near == back, 1)) {
-		*head |= INCSTACK__TRACE_PARENT_NEAR;
+		*head |= INCSTACK__TRACEFILE_PARENT_NEAR;
 		memcpy(to.at, &near, sizeof(near));
 		to.at += sizeof(near);
 	} else {
-		*head |= INCSTACK__TRACE_PARENT_BACK;
+		*head |= INCSTACK__TRACEFILE_PARENT_BACK;
 		memcpy(to.at, &back, sizeof(back));
 		to.at += sizeof(back);
 	}
@@ -65,16 +65,16 @@ static inline struct cursor put_back(struct cursor to, unsigned char *head,
 /* Returns the head of an object that has no parent, or has flags, without a reference back. */
 static __attribute__((noinline)) unsigned unusual_head(const struct incstack_frame_object *object)
 {
-	unsigned head = (object->flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACE_EXACT : 0u) |
-			(object->flags & INCSTACK_OBJECT_SIGNAL ? INCSTACK__TRACE_SIGNAL : 0u);
+	unsigned head = (object->flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACEFILE_EXACT : 0u) |
+			(object->flags & INCSTACK_OBJECT_SIGNAL ? INCSTACK__TRACEFILE_SIGNAL : 0u);
 
 	if (object->parent != NULL)
 		return head;
 	if (object->flags & INCSTACK_OBJECT_TRUNCATED)
-		head |= INCSTACK__TRACE_PARENT_TRUNCATED;
+		head |= INCSTACK__TRACEFILE_PARENT_TRUNCATED;
 	else
-		head |= object->flags & INCSTACK_OBJECT_BASE ? INCSTACK__TRACE_PARENT_BASE
-							     : INCSTACK__TRACE_PARENT_NONE;
+		head |= object->flags & INCSTACK_OBJECT_BASE ? INCSTACK__TRACEFILE_PARENT_BASE
+							     : INCSTACK__TRACEFILE_PARENT_NONE;
 	return head;
 }
 
@@ -99,7 +99,7 @@ static inline struct cursor put_run(struct cursor to, const struct incstack_fram
 			if (parent == NULL)
 				return to;
 		} else {
-			to = put_pc(to, INCSTACK__TRACE_PARENT_NEXT, pc);
+			to = put_pc(to, INCSTACK__TRACEFILE_PARENT_NEXT, pc);
 		}
 		if (parent->bci > NOT_WRITTEN)
 			return put_back(to, head, parent);
@@ -110,7 +110,7 @@ static inline struct cursor put_run(struct cursor to, const struct incstack_fram
 /* Writes all traces of a tree. Returns where they end. */
 static const unsigned char *put_tree(unsigned char *at, uint64_t *guesses,
 				     const struct incstack_tree *tree,
-				     struct incstack__trace_batch *batch)
+				     struct incstack__tracefile_batch *batch)
 {
 	struct cursor to = {.at = at, .guesses = guesses};
 	uint64_t top = 0;
@@ -130,99 +130,101 @@ static const unsigned char *put_tree(unsigned char *at, uint64_t *guesses,
 
 static int64_t finish_block(void *buffer, size_t bytes, uint32_t type, uint32_t thread)
 {
-	struct incstack__trace_block block = {
-		.magic = INCSTACK__TRACE_BLOCK_MAGIC, .type = type, .thread = thread};
+	struct incstack__tracefile_block block = {
+		.magic = INCSTACK__TRACEFILE_BLOCK_MAGIC, .type = type, .thread = thread};
 	unsigned char *payload = (unsigned char *)buffer + sizeof(block);
 
-	if (bytes - sizeof(block) > INCSTACK__TRACE_BLOCK_MAX)
+	if (bytes - sizeof(block) > INCSTACK__TRACEFILE_BLOCK_MAX)
 		return INCSTACK_EINVAL;
 	block.length = (uint32_t)(bytes - sizeof(block));
-	block.checksum = incstack__trace_block_sum(block, payload);
+	block.checksum = incstack__tracefile_block_sum(block, payload);
 	memcpy(buffer, &block, sizeof(block));
 	return (int64_t)bytes;
 }
 
-int incstack__trace_header_init(struct incstack__trace_header *header, uint64_t pid,
-				uint64_t start_ns, uint64_t interval, uint32_t mode,
-				const char *command)
+int incstack__tracefile_header_init(struct incstack__tracefile_header *header, uint64_t pid,
+				    uint64_t start_ns, uint64_t interval, uint32_t mode,
+				    const char *command)
 {
 	size_t length;
 
 	if (header == NULL || command == NULL)
 		return INCSTACK_EINVAL;
 	memset(header, 0, sizeof(*header));
-	header->magic = INCSTACK__TRACE_MAGIC;
-	header->version = INCSTACK__TRACE_VERSION;
+	header->magic = INCSTACK__TRACEFILE_MAGIC;
+	header->version = INCSTACK__TRACEFILE_VERSION;
 	header->mode = mode;
 	header->pid = pid;
 	header->start_ns = start_ns;
 	header->interval = interval;
-	header->slots = INCSTACK__TRACE_SLOTS;
-	header->slot_bytes = INCSTACK__TRACE_SLOT_BYTES;
+	header->slots = INCSTACK__TRACEFILE_SLOTS;
+	header->slot_bytes = INCSTACK__TRACEFILE_SLOT_BYTES;
 	length = strnlen(command, sizeof(header->command) - 1);
 	memcpy(header->command, command, length);
-	header->checksum = incstack__trace_header_sum(*header);
+	header->checksum = incstack__tracefile_header_sum(*header);
 	return 0;
 }
 
-void incstack__trace_put_time(struct incstack__trace_log *log, uint64_t stamp)
+void incstack__tracefile_put_time(struct incstack__tracefile_log *log, uint64_t stamp)
 {
-	const uint64_t word = (uint64_t)INCSTACK__TRACE_TIME << INCSTACK__TRACE_TIME_SHIFT | stamp;
+	const uint64_t word =
+		(uint64_t)INCSTACK__TRACEFILE_TIME << INCSTACK__TRACEFILE_TIME_SHIFT | stamp;
 
-	if (incstack__trace_log_fits(log, sizeof(word)) && stamp <= INCSTACK__TRACE_TIME_MAX)
-		incstack__trace_log_add(log, stamp, &word, sizeof(word));
+	if (incstack__tracefile_log_fits(log, sizeof(word)) &&
+	    stamp <= INCSTACK__TRACEFILE_TIME_MAX)
+		incstack__tracefile_log_add(log, stamp, &word, sizeof(word));
 }
 
-static void put_wide(struct incstack__trace_log *log, uint64_t kind, uint64_t stamp,
+static void put_wide(struct incstack__tracefile_log *log, uint64_t kind, uint64_t stamp,
 		     uint64_t pointer, uint64_t size, uint64_t trace)
 {
-	const uint64_t words[] = {(uint64_t)INCSTACK__TRACE_WIDE << INCSTACK__TRACE_KIND_SHIFT |
-					  kind,
-				  stamp, pointer, size, trace};
+	const uint64_t words[] = {
+		(uint64_t)INCSTACK__TRACEFILE_WIDE << INCSTACK__TRACEFILE_KIND_SHIFT | kind, stamp,
+		pointer, size, trace};
 
-	incstack__trace_log_add(log, stamp, words, sizeof(words));
+	incstack__tracefile_log_add(log, stamp, words, sizeof(words));
 }
 
-static void put_pair(struct incstack__trace_log *log, uint64_t stamp, uint64_t pointer,
+static void put_pair(struct incstack__tracefile_log *log, uint64_t stamp, uint64_t pointer,
 		     uint64_t size, uint64_t trace)
 {
-	const uint64_t words[] = {
-		incstack__trace_event_word(INCSTACK__TRACE_ALLOC, stamp - log->stamp, pointer),
-		trace << INCSTACK__TRACE_INDEX_SHIFT | size};
+	const uint64_t words[] = {incstack__tracefile_event_word(INCSTACK__TRACEFILE_ALLOC,
+								 stamp - log->stamp, pointer),
+				  trace << INCSTACK__TRACEFILE_INDEX_SHIFT | size};
 
-	incstack__trace_log_add(log, stamp, words, sizeof(words));
+	incstack__tracefile_log_add(log, stamp, words, sizeof(words));
 }
 
 /* Whether the values fit into a form that is not wide, if the stamp does. */
 static int is_narrow(uint64_t pointer, uint64_t size, uint64_t trace)
 {
-	return !(pointer >> INCSTACK__TRACE_STAMP_SHIFT | size >> INCSTACK__TRACE_INDEX_SHIFT |
-		 trace >> INCSTACK__TRACE_INDEX_BITS);
+	return !(pointer >> INCSTACK__TRACEFILE_STAMP_SHIFT |
+		 size >> INCSTACK__TRACEFILE_INDEX_SHIFT | trace >> INCSTACK__TRACEFILE_INDEX_BITS);
 }
 
-int incstack__trace_put_long(struct incstack__trace_log *log, uint64_t kind, uint64_t stamp,
-			     uint64_t pointer, uint64_t size, uint64_t trace)
+int incstack__tracefile_put_long(struct incstack__tracefile_log *log, uint64_t kind, uint64_t stamp,
+				 uint64_t pointer, uint64_t size, uint64_t trace)
 {
-	const int late = stamp - log->stamp > INCSTACK__TRACE_STAMP_MAX;
+	const int late = stamp - log->stamp > INCSTACK__TRACEFILE_STAMP_MAX;
 
-	if (!incstack__trace_log_fits(log, INCSTACK__TRACE_WIDE_BYTES))
+	if (!incstack__tracefile_log_fits(log, INCSTACK__TRACEFILE_WIDE_BYTES))
 		return INCSTACK_ENOMEM;
-	if (!is_narrow(pointer, size, kind == INCSTACK__TRACE_FREE ? 0 : trace) ||
-	    (late && stamp > INCSTACK__TRACE_TIME_MAX)) {
+	if (!is_narrow(pointer, size, kind == INCSTACK__TRACEFILE_FREE ? 0 : trace) ||
+	    (late && stamp > INCSTACK__TRACEFILE_TIME_MAX)) {
 		put_wide(log, kind, stamp, pointer, size, trace);
 	} else {
 		if (late)
-			incstack__trace_put_time(log, stamp);
-		if (kind == INCSTACK__TRACE_FREE)
-			return incstack__trace_put_free(log, stamp, pointer);
+			incstack__tracefile_put_time(log, stamp);
+		if (kind == INCSTACK__TRACEFILE_FREE)
+			return incstack__tracefile_put_free(log, stamp, pointer);
 		put_pair(log, stamp, pointer, size, trace);
 	}
-	if (trace != INCSTACK__TRACE_NO_TRACE)
+	if (trace != INCSTACK__TRACEFILE_NO_TRACE)
 		log->trace = trace + 1;
 	return 0;
 }
 
-size_t incstack__trace_batch_bytes(const struct incstack_tree *tree, size_t event_bytes)
+size_t incstack__tracefile_batch_bytes(const struct incstack_tree *tree, size_t event_bytes)
 {
 	const size_t events = HEADS + event_bytes;
 
@@ -240,7 +242,7 @@ struct division {
 
 static struct division divide(size_t events)
 {
-	enum { UNIT = 32, FIRST = UNIT - sizeof(struct incstack__trace_batch) % UNIT };
+	enum { UNIT = 32, FIRST = UNIT - sizeof(struct incstack__tracefile_batch) % UNIT };
 	struct division d = {.rest = events};
 
 	if (events >= FIRST + UNIT) {
@@ -252,13 +254,13 @@ static struct division divide(size_t events)
 }
 
 /* Writes the contents of a batch behind its two heads. */
-static struct incstack__trace_batch put_batch(unsigned char *block, uint64_t *guesses,
-					      const struct incstack__trace_log *log,
-					      const struct incstack_tree *tree, struct division d,
-					      struct iovec *parts)
+static struct incstack__tracefile_batch put_batch(unsigned char *block, uint64_t *guesses,
+						  const struct incstack__tracefile_log *log,
+						  const struct incstack_tree *tree,
+						  struct division d, struct iovec *parts)
 {
-	struct incstack__trace_batch batch = {.event_bytes = (uint32_t)log->used};
-	const size_t heads = d.first != 0 ? HEADS : sizeof(struct incstack__trace_block);
+	struct incstack__tracefile_batch batch = {.event_bytes = (uint32_t)log->used};
+	const size_t heads = d.first != 0 ? HEADS : sizeof(struct incstack__tracefile_block);
 	unsigned char *at = block + HEADS + d.first;
 	const unsigned char *end = at + d.rest;
 
@@ -274,25 +276,26 @@ static struct incstack__trace_batch put_batch(unsigned char *block, uint64_t *gu
 }
 
 /* Fills in the two heads of a batch whose other contents are complete. Returns its size. */
-static int64_t finish_batch(unsigned char *block, struct incstack__trace_batch_of of,
-			    struct incstack__trace_batch batch, const struct iovec *parts)
+static int64_t finish_batch(unsigned char *block, struct incstack__tracefile_batch_of of,
+			    struct incstack__tracefile_batch batch, const struct iovec *parts)
 {
 	const size_t bytes = parts[0].iov_len + parts[1].iov_len + parts[2].iov_len;
-	struct incstack__trace_block head = {.magic = INCSTACK__TRACE_BLOCK_MAGIC,
-					     .type = INCSTACK__TRACE_BATCH,
-					     .thread = of.thread};
-	struct incstack__trace_sum sum;
+	struct incstack__tracefile_block head = {.magic = INCSTACK__TRACEFILE_BLOCK_MAGIC,
+						 .type = INCSTACK__TRACEFILE_BATCH,
+						 .thread = of.thread};
+	struct incstack__tracefile_sum sum;
 
-	if (bytes - sizeof(head) > INCSTACK__TRACE_BLOCK_MAX)
+	if (bytes - sizeof(head) > INCSTACK__TRACEFILE_BLOCK_MAX)
 		return INCSTACK_EINVAL;
 	head.length = (uint32_t)(bytes - sizeof(head));
 	batch.epoch = of.epoch;
 	batch.serial = of.serial;
 	memcpy(block + sizeof(head), &batch, sizeof(batch));
-	sum = incstack__trace_block_begin(head);
-	sum = incstack__trace_sum_add(sum, block + sizeof(head), parts[0].iov_len - sizeof(head));
-	sum = incstack__trace_sum_add(sum, parts[1].iov_base, parts[1].iov_len);
-	head.checksum = incstack__trace_sum_end(sum, parts[2].iov_base, parts[2].iov_len);
+	sum = incstack__tracefile_block_begin(head);
+	sum = incstack__tracefile_sum_add(sum, block + sizeof(head),
+					  parts[0].iov_len - sizeof(head));
+	sum = incstack__tracefile_sum_add(sum, parts[1].iov_base, parts[1].iov_len);
+	head.checksum = incstack__tracefile_sum_end(sum, parts[2].iov_base, parts[2].iov_len);
 	memcpy(block, &head, sizeof(head));
 	return (int64_t)bytes;
 }
@@ -305,63 +308,64 @@ static uint64_t *guesses_in(unsigned char *buffer, size_t size)
 	return (uint64_t *)(at & ~(uintptr_t)(sizeof(uint64_t) - 1));
 }
 
-static int64_t make_batch(void *buffer, size_t size, struct incstack__trace_batch_of of,
-			  const struct incstack__trace_log *log, const struct incstack_tree *tree,
-			  struct division d, struct iovec *parts)
+static int64_t make_batch(void *buffer, size_t size, struct incstack__tracefile_batch_of of,
+			  const struct incstack__tracefile_log *log,
+			  const struct incstack_tree *tree, struct division d, struct iovec *parts)
 {
 	unsigned char *block = buffer;
 
-	if (size < incstack__trace_batch_bytes(tree, log->used))
+	if (size < incstack__tracefile_batch_bytes(tree, log->used))
 		return INCSTACK_ENOMEM;
 	return finish_batch(block, of,
 			    put_batch(block, guesses_in(block, size), log, tree, d, parts), parts);
 }
 
-static int is_valid(const void *buffer, const struct incstack__trace_log *log)
+static int is_valid(const void *buffer, const struct incstack__tracefile_log *log)
 {
 	return buffer != NULL && log != NULL && log->data != NULL && log->used <= log->size &&
 	       log->used % 8 == 0;
 }
 
-int64_t incstack__trace_batch(void *buffer, size_t size, struct incstack__trace_batch_of of,
-			      const struct incstack__trace_log *log,
-			      const struct incstack_tree *tree)
+int64_t incstack__tracefile_batch(void *buffer, size_t size, struct incstack__tracefile_batch_of of,
+				  const struct incstack__tracefile_log *log,
+				  const struct incstack_tree *tree)
 {
-	struct iovec parts[INCSTACK__TRACE_BATCH_PARTS];
+	struct iovec parts[INCSTACK__TRACEFILE_BATCH_PARTS];
 
 	if (!is_valid(buffer, log))
 		return INCSTACK_EINVAL;
 	return make_batch(buffer, size, of, log, tree, (struct division){.rest = log->used}, parts);
 }
 
-int64_t incstack__trace_batch_parts(void *buffer, size_t size, struct incstack__trace_batch_of of,
-				    const struct incstack__trace_log *log,
-				    const struct incstack_tree *tree,
-				    struct iovec parts[INCSTACK__TRACE_BATCH_PARTS])
+int64_t incstack__tracefile_batch_parts(void *buffer, size_t size,
+					struct incstack__tracefile_batch_of of,
+					const struct incstack__tracefile_log *log,
+					const struct incstack_tree *tree,
+					struct iovec parts[INCSTACK__TRACEFILE_BATCH_PARTS])
 {
 	if (!is_valid(buffer, log))
 		return INCSTACK_EINVAL;
 	return make_batch(buffer, size, of, log, tree, divide(log->used), parts);
 }
 
-int incstack__trace_modules_begin(struct incstack__trace_modules *modules, void *buffer,
-				  size_t size, uint32_t epoch)
+int incstack__tracefile_modules_begin(struct incstack__tracefile_modules *modules, void *buffer,
+				      size_t size, uint32_t epoch)
 {
-	const size_t heads = sizeof(struct incstack__trace_block) + 2 * sizeof(uint32_t);
+	const size_t heads = sizeof(struct incstack__tracefile_block) + 2 * sizeof(uint32_t);
 
 	if (modules == NULL || buffer == NULL)
 		return INCSTACK_EINVAL;
 	if (size < heads)
 		return INCSTACK_ENOMEM;
-	*modules = (struct incstack__trace_modules){
+	*modules = (struct incstack__tracefile_modules){
 		.data = buffer, .size = size, .used = heads, .epoch = epoch};
 	return 0;
 }
 
-int incstack__trace_modules_add(struct incstack__trace_modules *modules, const char *path,
-				uint64_t bias, uint64_t low, uint64_t high)
+int incstack__tracefile_modules_add(struct incstack__tracefile_modules *modules, const char *path,
+				    uint64_t bias, uint64_t low, uint64_t high)
 {
-	struct incstack__trace_module module = {.bias = bias, .low = low, .high = high};
+	struct incstack__tracefile_module module = {.bias = bias, .low = low, .high = high};
 	size_t length;
 
 	if (modules == NULL || modules->data == NULL || path == NULL || low >= high)
@@ -377,7 +381,8 @@ int incstack__trace_modules_add(struct incstack__trace_modules *modules, const c
 	return 0;
 }
 
-int64_t incstack__trace_modules_finish(struct incstack__trace_modules *modules, uint32_t thread)
+int64_t incstack__tracefile_modules_finish(struct incstack__tracefile_modules *modules,
+					   uint32_t thread)
 {
 	uint32_t words[2];
 
@@ -385,20 +390,20 @@ int64_t incstack__trace_modules_finish(struct incstack__trace_modules *modules, 
 		return INCSTACK_EINVAL;
 	words[0] = modules->epoch;
 	words[1] = modules->count;
-	memcpy(modules->data + sizeof(struct incstack__trace_block), words, sizeof(words));
-	return finish_block(modules->data, modules->used, INCSTACK__TRACE_MODULES, thread);
+	memcpy(modules->data + sizeof(struct incstack__tracefile_block), words, sizeof(words));
+	return finish_block(modules->data, modules->used, INCSTACK__TRACEFILE_MODULES, thread);
 }
 
-int64_t incstack__trace_tally(void *buffer, size_t size, uint32_t thread,
-			      const struct incstack__trace_tally *counters)
+int64_t incstack__tracefile_tally(void *buffer, size_t size, uint32_t thread,
+				  const struct incstack__tracefile_tally *counters)
 {
-	const size_t bytes = sizeof(struct incstack__trace_block) + sizeof(*counters);
+	const size_t bytes = sizeof(struct incstack__tracefile_block) + sizeof(*counters);
 
 	if (buffer == NULL || counters == NULL)
 		return INCSTACK_EINVAL;
 	if (size < bytes)
 		return INCSTACK_ENOMEM;
-	memcpy((unsigned char *)buffer + sizeof(struct incstack__trace_block), counters,
+	memcpy((unsigned char *)buffer + sizeof(struct incstack__tracefile_block), counters,
 	       sizeof(*counters));
-	return finish_block(buffer, bytes, INCSTACK__TRACE_TALLY, thread);
+	return finish_block(buffer, bytes, INCSTACK__TRACEFILE_TALLY, thread);
 }

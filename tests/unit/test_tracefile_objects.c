@@ -5,9 +5,9 @@
  */
 #include <stdlib.h>
 
-#include "../../src/heapfile/trace_read.h"
+#include "../../src/tracefile/read.h"
 #include "run_suite.h"
-#include "trace_batch.h"
+#include "tracefile_batch.h"
 
 enum { DEEP = 70000, TRACES = 3 };
 
@@ -54,54 +54,56 @@ static void add_trace(struct made *made, const struct incstack_frame_object *top
 static size_t write_file(struct made *made)
 {
 	uint64_t words[TRACES];
-	struct incstack__trace_log log = log_in(words, sizeof(words));
-	struct incstack__trace_header header;
-	struct incstack__trace_batch batch;
+	struct incstack__tracefile_log log = log_in(words, sizeof(words));
+	struct incstack__tracefile_header header;
+	struct incstack__tracefile_batch batch;
 	int64_t bytes;
 
 	for (uint64_t i = 0; i < made->tree.count; i++)
-		ck_assert_int_eq(incstack__trace_put_alloc(&log, i, 16, 8, i), 0);
-	ck_assert_int_eq(incstack__trace_header_init(&header, 7, 1, 0, 0, "program"), 0);
+		ck_assert_int_eq(incstack__tracefile_put_alloc(&log, i, 16, 8, i), 0);
+	ck_assert_int_eq(incstack__tracefile_header_init(&header, 7, 1, 0, 0, "program"), 0);
 	memcpy(made->file, &header, sizeof(header));
-	bytes = put_batch(made->file + INCSTACK__TRACE_START,
-			  sizeof(made->file) - INCSTACK__TRACE_START, &log, 1, 1, &made->tree);
+	bytes = put_batch(made->file + INCSTACK__TRACEFILE_START,
+			  sizeof(made->file) - INCSTACK__TRACEFILE_START, &log, 1, 1, &made->tree);
 	ck_assert_int_gt(bytes, 0);
-	made->file_bytes = INCSTACK__TRACE_START + (size_t)bytes;
-	memcpy(&batch, made->file + INCSTACK__TRACE_START + sizeof(struct incstack__trace_block),
+	made->file_bytes = INCSTACK__TRACEFILE_START + (size_t)bytes;
+	memcpy(&batch,
+	       made->file + INCSTACK__TRACEFILE_START + sizeof(struct incstack__tracefile_block),
 	       sizeof(batch));
 	return batch.object_bytes;
 }
 
 /* Whether the trace that was read has the pcs of the one that was made. */
 static void check_trace(const struct incstack_trace *made,
-			const struct incstack__trace_event *event)
+			const struct incstack__tracefile_event *event)
 {
-	const struct incstack__trace_chunk *chunk = event->chunk;
+	const struct incstack__tracefile_chunk *chunk = event->chunk;
 	uint32_t object = chunk->top[event->trace];
 	const struct incstack_frame_object *frame = made->top;
 
 	for (; frame != NULL; frame = frame->parent, object = chunk->parent[object]) {
-		ck_assert_uint_ne(object, INCSTACK__TRACE_NO_PARENT);
+		ck_assert_uint_ne(object, INCSTACK__TRACEFILE_NO_PARENT);
 		ck_assert_uint_eq(chunk->pc[object], frame->method);
 	}
-	ck_assert_uint_eq(object, INCSTACK__TRACE_NO_PARENT);
+	ck_assert_uint_eq(object, INCSTACK__TRACEFILE_NO_PARENT);
 }
 
 static void check_file(const struct made *made)
 {
-	struct incstack__trace_reader *reader;
-	struct incstack__trace_problem problem;
-	struct incstack__trace_event event;
+	struct incstack__tracefile_reader *reader;
+	struct incstack__tracefile_problem problem;
+	struct incstack__tracefile_event event;
 	uint64_t events = 0;
 
-	ck_assert_int_eq(incstack__trace_open(made->file, made->file_bytes, &reader, &problem), 0);
-	while (incstack__trace_next(reader, &event) == 1) {
+	ck_assert_int_eq(incstack__tracefile_open(made->file, made->file_bytes, &reader, &problem),
+			 0);
+	while (incstack__tracefile_next(reader, &event) == 1) {
 		check_trace(&made->traces[event.trace], &event);
 		events++;
 	}
-	ck_assert_ptr_null(incstack__trace_reader_problem(reader).what);
+	ck_assert_ptr_null(incstack__tracefile_reader_problem(reader).what);
 	ck_assert_uint_eq(events, made->tree.count);
-	incstack__trace_close(reader);
+	incstack__tracefile_close(reader);
 }
 
 /* The same callers again: a byte for each object, and two for the distance to the parent. */

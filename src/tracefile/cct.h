@@ -3,8 +3,8 @@
  * The calling context tree of a heap profile: a node is its parent and a code.
  * Values are the node's own; those of its callees are not included.
  */
-#ifndef INCSTACK_HEAP_CCT_H
-#define INCSTACK_HEAP_CCT_H
+#ifndef INCSTACK_TRACEFILE_CCT_H
+#define INCSTACK_TRACEFILE_CCT_H
 
 #include <stdint.h>
 
@@ -14,7 +14,7 @@
  * TRUNCATED. An allocation without a trace belongs to the other one. */
 #define INCSTACK__CCT_TRUNCATED UINT64_MAX
 #define INCSTACK__CCT_NO_TRACE (UINT64_MAX - 1)
-/* The threads of a group (trace_read.h). No module has a number so large. */
+/* The threads of a group (read.h). No module has a number so large. */
 #define INCSTACK__CCT_THREADS (UINT64_C(0xffff) << 48)
 #define INCSTACK__CCT_NO_THREAD (INCSTACK__CCT_THREADS + UINT32_MAX) /* an unknown one */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replays the events of a heap trace file; see replay.h.
+ * Replays the events of a trace file; see replay.h.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -123,12 +123,12 @@ static void note_peak(struct incstack__replay *replay, uint64_t stamp)
 /* Returns the node below which the contexts of a thread lie. */
 static uint32_t root_of(struct incstack__replay *replay, uint32_t number)
 {
-	const struct incstack__trace_thread *thread;
+	const struct incstack__tracefile_thread *thread;
 	uint64_t code = INCSTACK__CCT_NO_THREAD;
 
 	if (!replay->by_thread)
 		return INCSTACK__CCT_ROOT;
-	thread = incstack__trace_reader_thread(replay->reader, number);
+	thread = incstack__tracefile_reader_thread(replay->reader, number);
 	if (thread != NULL && thread->name[0] != 0)
 		code = INCSTACK__CCT_THREADS + thread->group;
 	return incstack__cct_child(&replay->cct, INCSTACK__CCT_ROOT, code);
@@ -142,21 +142,23 @@ static uint32_t special(struct incstack__replay *replay, uint32_t number, uint64
 	return root == INCSTACK__CCT_FAILED ? root : incstack__cct_child(&replay->cct, root, code);
 }
 
-static uint32_t start_of(struct incstack__replay *replay, const struct incstack__trace_chunk *chunk,
-			 uint32_t outermost)
+static uint32_t start_of(struct incstack__replay *replay,
+			 const struct incstack__tracefile_chunk *chunk, uint32_t outermost)
 {
-	if ((chunk->flags[outermost] & INCSTACK__TRACE_PARENT) != INCSTACK__TRACE_PARENT_TRUNCATED)
+	if ((chunk->flags[outermost] & INCSTACK__TRACEFILE_PARENT) !=
+	    INCSTACK__TRACEFILE_PARENT_TRUNCATED)
 		return root_of(replay, chunk->thread);
 	return special(replay, chunk->thread, INCSTACK__CCT_TRUNCATED);
 }
 
 /* Finds the nodes of the objects from `first` to `last`, which are neighbours: the part of a run
  * that has no nodes yet. */
-static uint32_t resolve_run(struct incstack__replay *replay, struct incstack__trace_chunk *chunk,
-			    uint32_t first, uint32_t last, uint32_t node)
+static uint32_t resolve_run(struct incstack__replay *replay,
+			    struct incstack__tracefile_chunk *chunk, uint32_t first, uint32_t last,
+			    uint32_t node)
 {
 	for (uint32_t i = last + 1; i-- > first && node != INCSTACK__CCT_FAILED;) {
-		node = incstack__cct_child(&replay->cct, node, incstack__trace_code(chunk, i));
+		node = incstack__cct_child(&replay->cct, node, incstack__tracefile_code(chunk, i));
 		chunk->node[i] = node;
 	}
 	return node;
@@ -165,7 +167,7 @@ static uint32_t resolve_run(struct incstack__replay *replay, struct incstack__tr
 /* Finds the node of an object. Callers that an earlier run brought have lower indices. So it
  * goes through the objects up to `top`, run by run, and meets every parent before its
  * children. */
-static uint32_t resolve(struct incstack__replay *replay, struct incstack__trace_chunk *chunk,
+static uint32_t resolve(struct incstack__replay *replay, struct incstack__tracefile_chunk *chunk,
 			uint32_t top)
 {
 	uint32_t first = top;
@@ -178,7 +180,7 @@ static uint32_t resolve(struct incstack__replay *replay, struct incstack__trace_
 
 		while (chunk->parent[last] == last + 1 && chunk->node[last + 1] == 0)
 			last++;
-		if (chunk->parent[last] == INCSTACK__TRACE_NO_PARENT)
+		if (chunk->parent[last] == INCSTACK__TRACEFILE_NO_PARENT)
 			node = start_of(replay, chunk, last);
 		else
 			node = chunk->node[chunk->parent[last]];
@@ -189,8 +191,8 @@ static uint32_t resolve(struct incstack__replay *replay, struct incstack__trace_
 	return chunk->node[top];
 }
 
-static void compare_with_last(struct incstack__replay *replay, struct incstack__trace_chunk *chunk,
-			      uint32_t node)
+static void compare_with_last(struct incstack__replay *replay,
+			      struct incstack__tracefile_chunk *chunk, uint32_t node)
 {
 	const struct incstack__cct_node *nodes = replay->cct.nodes;
 
@@ -206,11 +208,11 @@ static void compare_with_last(struct incstack__replay *replay, struct incstack__
 }
 
 static uint32_t context_of(struct incstack__replay *replay,
-			   const struct incstack__trace_event *event)
+			   const struct incstack__tracefile_event *event)
 {
 	uint32_t node;
 
-	if (event->trace == INCSTACK__TRACE_NO_TRACE) {
+	if (event->trace == INCSTACK__TRACEFILE_NO_TRACE) {
 		replay->no_trace++;
 		return special(replay, event->thread, INCSTACK__CCT_NO_TRACE);
 	}
@@ -226,11 +228,11 @@ static uint32_t context_of(struct incstack__replay *replay,
  * s bytes is sampled with the probability 1 - exp(-s / interval). Sums of s divided by it are right
  * on average. */
 static double weight_of(const struct incstack__replay *replay,
-			const struct incstack__trace_event *event)
+			const struct incstack__tracefile_event *event)
 {
 	const double size = event->size > 0 ? (double)event->size : 1.0;
 
-	if (replay->kind == INCSTACK__TRACE_OF_CPU)
+	if (replay->kind == INCSTACK__TRACEFILE_OF_CPU)
 		return (double)event->size * (double)replay->interval;
 	if (replay->interval <= 1)
 		return (double)event->size;
@@ -258,8 +260,9 @@ static uint64_t limited(double more, uint64_t sum)
 	return more < (double)room ? (uint64_t)more : room;
 }
 
-static int keep_sample(struct incstack__replay *replay, const struct incstack__trace_event *event,
-		       uint64_t weight, uint32_t node)
+static int keep_sample(struct incstack__replay *replay,
+		       const struct incstack__tracefile_event *event, uint64_t weight,
+		       uint32_t node)
 {
 	const size_t count = replay->sample_count;
 	struct incstack__replay_sample *grown = replay->samples;
@@ -276,7 +279,8 @@ static int keep_sample(struct incstack__replay *replay, const struct incstack__t
 	return 0;
 }
 
-static int replay_alloc(struct incstack__replay *replay, const struct incstack__trace_event *event)
+static int replay_alloc(struct incstack__replay *replay,
+			const struct incstack__tracefile_event *event)
 {
 	const uint32_t node = context_of(replay, event);
 	struct incstack__cct_values *values;
@@ -286,7 +290,7 @@ static int replay_alloc(struct incstack__replay *replay, const struct incstack__
 	if (node == INCSTACK__CCT_FAILED)
 		return INCSTACK_ENOMEM;
 	weight = limited(weight_of(replay, event) + 0.5, replay->bytes);
-	calls = replay->kind == INCSTACK__TRACE_OF_CPU
+	calls = replay->kind == INCSTACK__TRACEFILE_OF_CPU
 			? limited(1, replay->calls)
 			: limited(calls_of(&replay->cct.nodes[node], weight_of(replay, event),
 					   event->size),
@@ -298,7 +302,7 @@ static int replay_alloc(struct incstack__replay *replay, const struct incstack__
 	values->bytes += weight;
 	replay->calls += calls;
 	replay->bytes += weight;
-	if (replay->kind == INCSTACK__TRACE_OF_CPU)
+	if (replay->kind == INCSTACK__TRACEFILE_OF_CPU)
 		return keep_sample(replay, event, weight, node);
 	if (event->pointer == 0)
 		return 0;
@@ -310,7 +314,7 @@ static int replay_alloc(struct incstack__replay *replay, const struct incstack__
 }
 
 static void note_temporary(struct incstack__replay *replay,
-			   const struct incstack__trace_event *event, uint32_t node)
+			   const struct incstack__tracefile_event *event, uint32_t node)
 {
 	if (event->chunk->latest != event->pointer || replay->interval > 1)
 		return;
@@ -319,7 +323,8 @@ static void note_temporary(struct incstack__replay *replay,
 	replay->temporary++;
 }
 
-static void replay_free(struct incstack__replay *replay, const struct incstack__trace_event *event)
+static void replay_free(struct incstack__replay *replay,
+			const struct incstack__tracefile_event *event)
 {
 	struct incstack__replay_live *entry = live_find(replay, event->pointer);
 
@@ -338,10 +343,10 @@ static void settle_peaks(struct incstack__replay *replay)
 		change(replay, node);
 }
 
-int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace_reader *reader,
+int incstack__replay_run(struct incstack__replay *replay, struct incstack__tracefile_reader *reader,
 			 int by_thread)
 {
-	struct incstack__trace_event event;
+	struct incstack__tracefile_event event;
 	int more;
 
 	if (replay == NULL)
@@ -349,14 +354,14 @@ int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace
 	*replay = (struct incstack__replay){0};
 	if (reader == NULL)
 		return INCSTACK_EINVAL;
-	replay->interval = incstack__trace_reader_header(reader)->interval;
-	replay->kind = incstack__trace_reader_header(reader)->kind;
+	replay->interval = incstack__tracefile_reader_header(reader)->interval;
+	replay->kind = incstack__tracefile_reader_header(reader)->kind;
 	replay->by_thread = by_thread != 0;
 	replay->reader = reader;
 	if (incstack__cct_init(&replay->cct) != 0 || live_grow(replay) != 0)
 		return INCSTACK_ENOMEM;
-	while ((more = incstack__trace_next(reader, &event)) == 1) {
-		if (event.kind == INCSTACK__TRACE_FREE)
+	while ((more = incstack__tracefile_next(reader, &event)) == 1) {
+		if (event.kind == INCSTACK__TRACEFILE_FREE)
 			replay_free(replay, &event);
 		else if (replay_alloc(replay, &event) != 0)
 			return INCSTACK_ENOMEM;

@@ -5,14 +5,14 @@
  */
 #include <stdlib.h>
 
-#include "trace_internal.h"
+#include "internal.h"
 
 /* The objects that are left, and the guesses for their pcs. */
 struct objects {
 	const unsigned char *at;
 	const unsigned char *end;
 	uint64_t previous; /* what the next object follows, for its guess */
-	uint64_t guesses[INCSTACK__TRACE_GUESSES];
+	uint64_t guesses[INCSTACK__TRACEFILE_GUESSES];
 };
 
 /* Reads a number of `length` bytes. Returns 0 if fewer bytes are left. */
@@ -28,12 +28,12 @@ static int get_number(struct objects *objects, size_t length, uint64_t *value)
 
 static int get_pc(struct objects *objects, uint64_t head, uint64_t *pc)
 {
-	const size_t length = head >> INCSTACK__TRACE_LENGTH_SHIFT;
-	uint64_t *guess = &objects->guesses[incstack__trace_guess_index(objects->previous)];
+	const size_t length = head >> INCSTACK__TRACEFILE_LENGTH_SHIFT;
+	uint64_t *guess = &objects->guesses[incstack__tracefile_guess_index(objects->previous)];
 	uint64_t difference;
 
 	if (!get_number(objects,
-			length == INCSTACK__TRACE_LENGTH_WIDE ? sizeof(difference) : length,
+			length == INCSTACK__TRACEFILE_LENGTH_WIDE ? sizeof(difference) : length,
 			&difference))
 		return 0;
 	*pc = *guess ^ difference;
@@ -44,19 +44,19 @@ static int get_pc(struct objects *objects, uint64_t head, uint64_t *pc)
 
 /* Reads where the parent of an object is. `run` is where the current run of neighbouring objects
  * began. A reference back leads to before the run, so no chain can be a ring. */
-static const char *read_parent(struct incstack__trace_chunk *chunk, struct objects *objects,
+static const char *read_parent(struct incstack__tracefile_chunk *chunk, struct objects *objects,
 			       uint32_t index, uint32_t run)
 {
-	const unsigned where = chunk->flags[index] & INCSTACK__TRACE_PARENT;
-	const int is_near = where == INCSTACK__TRACE_PARENT_NEAR;
+	const unsigned where = chunk->flags[index] & INCSTACK__TRACEFILE_PARENT;
+	const int is_near = where == INCSTACK__TRACEFILE_PARENT_NEAR;
 	uint64_t back;
 
-	chunk->parent[index] = INCSTACK__TRACE_NO_PARENT;
-	if (where == INCSTACK__TRACE_PARENT_NEXT) {
+	chunk->parent[index] = INCSTACK__TRACEFILE_NO_PARENT;
+	if (where == INCSTACK__TRACEFILE_PARENT_NEXT) {
 		chunk->parent[index] = index + 1;
 		return index + 1 < chunk->objects ? NULL : "the last frame object has no parent";
 	}
-	if (where != INCSTACK__TRACE_PARENT_BACK && !is_near)
+	if (where != INCSTACK__TRACEFILE_PARENT_BACK && !is_near)
 		return NULL;
 	if (!get_number(objects, is_near ? sizeof(uint16_t) : sizeof(uint32_t), &back) ||
 	    back > index || index - back >= run)
@@ -65,22 +65,22 @@ static const char *read_parent(struct incstack__trace_chunk *chunk, struct objec
 	return NULL;
 }
 
-static const char *read_object(struct incstack__trace_chunk *chunk, struct objects *objects,
+static const char *read_object(struct incstack__tracefile_chunk *chunk, struct objects *objects,
 			       uint32_t index, uint32_t run)
 {
 	uint64_t head;
 
 	if (!get_number(objects, 1, &head) ||
-	    (head & INCSTACK__TRACE_PARENT) > INCSTACK__TRACE_PARENT_NEAR)
+	    (head & INCSTACK__TRACEFILE_PARENT) > INCSTACK__TRACEFILE_PARENT_NEAR)
 		return "a frame object is malformed";
 	if (!get_pc(objects, head, &chunk->pc[index]))
 		return "the address of a frame object is malformed";
-	chunk->flags[index] = head & ((1u << INCSTACK__TRACE_LENGTH_SHIFT) - 1);
+	chunk->flags[index] = head & ((1u << INCSTACK__TRACEFILE_LENGTH_SHIFT) - 1);
 	return read_parent(chunk, objects, index, run);
 }
 
 /* Reads all objects. Each run has the objects that one trace brought, from its top outwards. */
-static const char *read_objects(struct incstack__trace_chunk *chunk, const unsigned char *end)
+static const char *read_objects(struct incstack__tracefile_chunk *chunk, const unsigned char *end)
 {
 	struct objects objects = {.at = chunk->event_end, .end = end, .previous = ~UINT64_C(0)};
 	uint32_t traces = 0;
@@ -108,7 +108,7 @@ static const char *read_objects(struct incstack__trace_chunk *chunk, const unsig
 /* Each of the next functions decodes the event that begins with `word` and returns its bytes, or
  * 0 if it is incomplete. */
 static size_t take_wide(const unsigned char *at, size_t left, uint64_t word,
-			struct incstack__trace_event *event)
+			struct incstack__tracefile_event *event)
 {
 	uint64_t words[5];
 
@@ -123,54 +123,55 @@ static size_t take_wide(const unsigned char *at, size_t left, uint64_t word,
 	return sizeof(words);
 }
 
-static size_t take_small(const struct incstack__trace_place *place, uint64_t word,
-			 struct incstack__trace_event *event)
+static size_t take_small(const struct incstack__tracefile_place *place, uint64_t word,
+			 struct incstack__tracefile_event *event)
 {
-	event->kind = INCSTACK__TRACE_ALLOC;
-	event->stamp = place->stamp + (word >> INCSTACK__TRACE_SMALL_STAMP_SHIFT);
-	event->pointer = (word & INCSTACK__TRACE_SMALL_POINTER_MAX) * 16;
-	event->size = (word >> INCSTACK__TRACE_SMALL_SIZE_SHIFT) & INCSTACK__TRACE_SMALL_SIZE_MAX;
+	event->kind = INCSTACK__TRACEFILE_ALLOC;
+	event->stamp = place->stamp + (word >> INCSTACK__TRACEFILE_SMALL_STAMP_SHIFT);
+	event->pointer = (word & INCSTACK__TRACEFILE_SMALL_POINTER_MAX) * 16;
+	event->size =
+		(word >> INCSTACK__TRACEFILE_SMALL_SIZE_SHIFT) & INCSTACK__TRACEFILE_SMALL_SIZE_MAX;
 	event->trace = place->trace;
-	return INCSTACK__TRACE_WORD_BYTES;
+	return INCSTACK__TRACEFILE_WORD_BYTES;
 }
 
-static size_t take_pair(const struct incstack__trace_place *place, size_t left, uint64_t word,
-			struct incstack__trace_event *event)
+static size_t take_pair(const struct incstack__tracefile_place *place, size_t left, uint64_t word,
+			struct incstack__tracefile_event *event)
 {
 	uint64_t second;
 
-	event->kind = (uint32_t)(word >> INCSTACK__TRACE_KIND_SHIFT);
-	event->stamp =
-		place->stamp + ((word >> INCSTACK__TRACE_STAMP_SHIFT) & INCSTACK__TRACE_STAMP_MAX);
-	event->pointer = word & INCSTACK__TRACE_POINTER_MAX;
+	event->kind = (uint32_t)(word >> INCSTACK__TRACEFILE_KIND_SHIFT);
+	event->stamp = place->stamp +
+		       ((word >> INCSTACK__TRACEFILE_STAMP_SHIFT) & INCSTACK__TRACEFILE_STAMP_MAX);
+	event->pointer = word & INCSTACK__TRACEFILE_POINTER_MAX;
 	event->size = 0;
-	event->trace = INCSTACK__TRACE_NO_TRACE;
-	if (event->kind == INCSTACK__TRACE_FREE)
-		return INCSTACK__TRACE_WORD_BYTES;
-	if (left < INCSTACK__TRACE_ALLOC_BYTES)
+	event->trace = INCSTACK__TRACEFILE_NO_TRACE;
+	if (event->kind == INCSTACK__TRACEFILE_FREE)
+		return INCSTACK__TRACEFILE_WORD_BYTES;
+	if (left < INCSTACK__TRACEFILE_ALLOC_BYTES)
 		return 0;
 	memcpy(&second, place->at + sizeof(word), sizeof(second));
-	event->size = second & INCSTACK__TRACE_SIZE_MAX;
-	event->trace = second >> INCSTACK__TRACE_INDEX_SHIFT;
-	return INCSTACK__TRACE_ALLOC_BYTES;
+	event->size = second & INCSTACK__TRACEFILE_SIZE_MAX;
+	event->trace = second >> INCSTACK__TRACEFILE_INDEX_SHIFT;
+	return INCSTACK__TRACEFILE_ALLOC_BYTES;
 }
 
-static size_t take_any(const struct incstack__trace_place *place, size_t left, uint64_t word,
-		       struct incstack__trace_event *event)
+static size_t take_any(const struct incstack__tracefile_place *place, size_t left, uint64_t word,
+		       struct incstack__tracefile_event *event)
 {
-	switch (word >> INCSTACK__TRACE_KIND_SHIFT) {
-	case INCSTACK__TRACE_SMALL:
+	switch (word >> INCSTACK__TRACEFILE_KIND_SHIFT) {
+	case INCSTACK__TRACEFILE_SMALL:
 		return take_small(place, word, event);
-	case INCSTACK__TRACE_WIDE:
+	case INCSTACK__TRACEFILE_WIDE:
 		return take_wide(place->at, left, word, event);
 	default:
 		return take_pair(place, left, word, event);
 	}
 }
 
-int incstack__trace_event_take(const struct incstack__trace_chunk *chunk,
-			       struct incstack__trace_place *place,
-			       struct incstack__trace_event *event)
+int incstack__tracefile_event_take(const struct incstack__tracefile_chunk *chunk,
+				   struct incstack__tracefile_place *place,
+				   struct incstack__tracefile_event *event)
 {
 	const size_t left = (size_t)(chunk->event_end - place->at);
 	uint64_t word;
@@ -179,42 +180,43 @@ int incstack__trace_event_take(const struct incstack__trace_chunk *chunk,
 	if (left < sizeof(word))
 		return -1;
 	memcpy(&word, place->at, sizeof(word));
-	if (word >> INCSTACK__TRACE_TIME_SHIFT == INCSTACK__TRACE_TIME) {
-		place->stamp = word & INCSTACK__TRACE_TIME_MAX;
+	if (word >> INCSTACK__TRACEFILE_TIME_SHIFT == INCSTACK__TRACEFILE_TIME) {
+		place->stamp = word & INCSTACK__TRACEFILE_TIME_MAX;
 		place->at += sizeof(word);
 		return 0;
 	}
 	bytes = take_any(place, left, word, event);
 	if (bytes == 0 ||
-	    (event->kind != INCSTACK__TRACE_ALLOC && event->kind != INCSTACK__TRACE_FREE) ||
-	    (event->trace != INCSTACK__TRACE_NO_TRACE && event->trace >= chunk->traces))
+	    (event->kind != INCSTACK__TRACEFILE_ALLOC && event->kind != INCSTACK__TRACEFILE_FREE) ||
+	    (event->trace != INCSTACK__TRACEFILE_NO_TRACE && event->trace >= chunk->traces))
 		return -1;
 	place->at += bytes;
 	place->stamp = event->stamp;
-	if (event->trace != INCSTACK__TRACE_NO_TRACE)
+	if (event->trace != INCSTACK__TRACEFILE_NO_TRACE)
 		place->trace = event->trace + 1;
 	return 1;
 }
 
-static const char *check_events(const struct incstack__trace_chunk *chunk)
+static const char *check_events(const struct incstack__tracefile_chunk *chunk)
 {
-	struct incstack__trace_place place = chunk->place;
-	struct incstack__trace_event event;
+	struct incstack__tracefile_place place = chunk->place;
+	struct incstack__tracefile_event event;
 
 	while (place.at < chunk->event_end)
-		if (incstack__trace_event_take(chunk, &place, &event) < 0)
+		if (incstack__tracefile_event_take(chunk, &place, &event) < 0)
 			return "an event is malformed";
 	return NULL;
 }
 
 /* Reads the stamp of the first event of a batch that is not decoded yet. Returns 1, or 0 if
  * there is none or the batch makes no sense. */
-int incstack__trace_chunk_begin(const unsigned char *payload, size_t length, uint64_t *stamp)
+int incstack__tracefile_chunk_begin(const unsigned char *payload, size_t length, uint64_t *stamp)
 {
-	struct incstack__trace_place place = {.at = payload + sizeof(struct incstack__trace_batch)};
-	struct incstack__trace_batch batch;
-	struct incstack__trace_chunk chunk;
-	struct incstack__trace_event event;
+	struct incstack__tracefile_place place = {.at = payload +
+							sizeof(struct incstack__tracefile_batch)};
+	struct incstack__tracefile_batch batch;
+	struct incstack__tracefile_chunk chunk;
+	struct incstack__tracefile_event event;
 	int taken = 0;
 
 	if (length < sizeof(batch))
@@ -222,16 +224,16 @@ int incstack__trace_chunk_begin(const unsigned char *payload, size_t length, uin
 	memcpy(&batch, payload, sizeof(batch));
 	if (batch.event_bytes > length - sizeof(batch))
 		return 0;
-	chunk = (struct incstack__trace_chunk){.traces = batch.traces,
-					       .event_end = place.at + batch.event_bytes};
+	chunk = (struct incstack__tracefile_chunk){.traces = batch.traces,
+						   .event_end = place.at + batch.event_bytes};
 	while (taken == 0 && place.at < chunk.event_end)
-		taken = incstack__trace_event_take(&chunk, &place, &event);
+		taken = incstack__tracefile_event_take(&chunk, &place, &event);
 	if (taken > 0)
 		*stamp = event.stamp;
 	return taken > 0;
 }
 
-static int allocate(struct incstack__trace_chunk *chunk)
+static int allocate(struct incstack__tracefile_chunk *chunk)
 {
 	const size_t objects = (size_t)chunk->objects + 1;
 	const size_t traces = (size_t)chunk->traces + 1;
@@ -244,8 +246,8 @@ static int allocate(struct incstack__trace_chunk *chunk)
 	return chunk->pc && chunk->parent && chunk->flags && chunk->node && chunk->top;
 }
 
-static const struct incstack__trace_epoch *
-find_epoch(const struct incstack__trace_modules_table *table, uint32_t number)
+static const struct incstack__tracefile_epoch *
+find_epoch(const struct incstack__tracefile_modules_table *table, uint32_t number)
 {
 	for (uint32_t i = table->epoch_count; i-- > 0;)
 		if (table->epochs[i]->number == number)
@@ -253,11 +255,11 @@ find_epoch(const struct incstack__trace_modules_table *table, uint32_t number)
 	return NULL;
 }
 
-const char *incstack__trace_chunk_read(struct incstack__trace_chunk *chunk,
-				       const struct incstack__trace_modules_table *table,
-				       const unsigned char *payload, size_t length)
+const char *incstack__tracefile_chunk_read(struct incstack__tracefile_chunk *chunk,
+					   const struct incstack__tracefile_modules_table *table,
+					   const unsigned char *payload, size_t length)
 {
-	struct incstack__trace_batch batch;
+	struct incstack__tracefile_batch batch;
 	const char *problem;
 
 	if (length < sizeof(batch))
@@ -273,14 +275,14 @@ const char *incstack__trace_chunk_read(struct incstack__trace_chunk *chunk,
 	chunk->traces = batch.traces;
 	chunk->epoch = find_epoch(table, batch.epoch);
 	if (!allocate(chunk))
-		return incstack__trace_no_memory;
-	chunk->place = (struct incstack__trace_place){.at = payload};
+		return incstack__tracefile_no_memory;
+	chunk->place = (struct incstack__tracefile_place){.at = payload};
 	chunk->event_end = payload + batch.event_bytes;
 	problem = read_objects(chunk, payload + length);
 	return problem != NULL ? problem : check_events(chunk);
 }
 
-void incstack__trace_chunk_free(struct incstack__trace_chunk *chunk)
+void incstack__tracefile_chunk_free(struct incstack__tracefile_chunk *chunk)
 {
 	free(chunk->pc);
 	free(chunk->parent);

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../src/heapfile/trace_read.h"
+#include "../../src/tracefile/read.h"
 #include "run_suite.h"
-#include "trace_batch.h"
+#include "tracefile_batch.h"
 
 enum { FILE_BYTES = 8 << 20, MODULE_BYTES = 0x1000 };
 #define FIRST 0x10000000ull
@@ -18,13 +18,13 @@ static size_t file_bytes;
 
 static void start_file(void)
 {
-	struct incstack__trace_header header;
+	struct incstack__tracefile_header header;
 
 	file = calloc(1, FILE_BYTES);
 	ck_assert_ptr_nonnull(file);
-	ck_assert_int_eq(incstack__trace_header_init(&header, 7, 1, 0, 0, "cmd"), 0);
+	ck_assert_int_eq(incstack__tracefile_header_init(&header, 7, 1, 0, 0, "cmd"), 0);
 	memcpy(file, &header, sizeof(header));
-	file_bytes = INCSTACK__TRACE_START;
+	file_bytes = INCSTACK__TRACEFILE_START;
 }
 
 static void append(int64_t bytes)
@@ -41,26 +41,27 @@ static uint64_t low_of(uint32_t module)
 /* Modules [first, end), each at a place of its own. */
 static void append_modules(uint32_t epoch, uint32_t first, uint32_t end)
 {
-	struct incstack__trace_modules modules;
+	struct incstack__tracefile_modules modules;
 	char path[32];
 
-	ck_assert_int_eq(incstack__trace_modules_begin(&modules, file + file_bytes,
-						       FILE_BYTES - file_bytes, epoch),
+	ck_assert_int_eq(incstack__tracefile_modules_begin(&modules, file + file_bytes,
+							   FILE_BYTES - file_bytes, epoch),
 			 0);
 	for (uint32_t i = first; i < end; i++) {
 		snprintf(path, sizeof(path), "/lib/%u", i);
-		ck_assert_int_eq(incstack__trace_modules_add(&modules, path, low_of(i), low_of(i),
-							     low_of(i) + MODULE_BYTES),
+		ck_assert_int_eq(incstack__tracefile_modules_add(&modules, path, low_of(i),
+								 low_of(i),
+								 low_of(i) + MODULE_BYTES),
 				 0);
 	}
-	append(incstack__trace_modules_finish(&modules, 0));
+	append(incstack__tracefile_modules_finish(&modules, 0));
 }
 
 /* An allocation, by code of that module. */
 static void append_batch(uint32_t epoch, uint32_t module, uint64_t stamp)
 {
 	uint64_t words[256];
-	struct incstack__trace_log log = log_in(words, sizeof(words));
+	struct incstack__tracefile_log log = log_in(words, sizeof(words));
 	const struct incstack_frame_object object = {.method = low_of(module) + 100,
 						     .flags = INCSTACK_OBJECT_FILLED |
 							      INCSTACK_OBJECT_BASE,
@@ -69,38 +70,38 @@ static void append_batch(uint32_t epoch, uint32_t module, uint64_t stamp)
 	struct incstack_trace trace = {.top = &copy};
 	const struct incstack_tree tree = {&trace, 1, 1, 0};
 
-	ck_assert_int_eq(incstack__trace_put_alloc(&log, stamp, 0x1000, 8, 0), 0);
+	ck_assert_int_eq(incstack__tracefile_put_alloc(&log, stamp, 0x1000, 8, 0), 0);
 	append(put_batch(file + file_bytes, FILE_BYTES - file_bytes, &log, 1, epoch, &tree));
 }
 
 /* The path of the module that the next allocation is of. */
-static void check_next(struct incstack__trace_reader *reader, const char *path)
+static void check_next(struct incstack__tracefile_reader *reader, const char *path)
 {
-	const struct incstack__trace_module_info *info;
-	struct incstack__trace_event event;
+	const struct incstack__tracefile_module_info *info;
+	struct incstack__tracefile_event event;
 	uint64_t pc;
 	int exact;
 
-	ck_assert_int_eq(incstack__trace_next(reader, &event), 1);
-	info = incstack__trace_code_module(reader, incstack__trace_code(event.chunk, 0), &pc,
-					   &exact);
+	ck_assert_int_eq(incstack__tracefile_next(reader, &event), 1);
+	info = incstack__tracefile_code_module(reader, incstack__tracefile_code(event.chunk, 0),
+					       &pc, &exact);
 	ck_assert((info == NULL) == (path == NULL));
 	if (path != NULL)
 		ck_assert_str_eq(info->path, path);
 }
 
-static struct incstack__trace_reader *open_file(void)
+static struct incstack__tracefile_reader *open_file(void)
 {
-	struct incstack__trace_reader *reader;
-	struct incstack__trace_problem problem;
+	struct incstack__tracefile_reader *reader;
+	struct incstack__tracefile_problem problem;
 
-	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
+	ck_assert_int_eq(incstack__tracefile_open(file, file_bytes, &reader, &problem), 0);
 	return reader;
 }
 
 START_TEST(very_many_modules)
 {
-	struct incstack__trace_reader *reader;
+	struct incstack__tracefile_reader *reader;
 
 	start_file();
 	append_modules(2, 0, 60000);
@@ -109,26 +110,26 @@ START_TEST(very_many_modules)
 	reader = open_file();
 	check_next(reader, "/lib/3");
 	check_next(reader, "/lib/59999");
-	ck_assert_ptr_null(incstack__trace_reader_problem(reader).what);
-	incstack__trace_close(reader);
+	ck_assert_ptr_null(incstack__tracefile_reader_problem(reader).what);
+	incstack__tracefile_close(reader);
 	free(file);
 }
 END_TEST
 
 START_TEST(too_many_modules_are_told)
 {
-	struct incstack__trace_reader *reader;
+	struct incstack__tracefile_reader *reader;
 
 	start_file();
-	append_modules(2, 0, INCSTACK__TRACE_MODULES_MAX + 5);
+	append_modules(2, 0, INCSTACK__TRACEFILE_MODULES_MAX + 5);
 	append_batch(2, 3, 1);
-	append_batch(2, INCSTACK__TRACE_MODULES_MAX + 1, 2);
+	append_batch(2, INCSTACK__TRACEFILE_MODULES_MAX + 1, 2);
 	reader = open_file();
 	check_next(reader, "/lib/3");
 	check_next(reader, NULL);
-	ck_assert_ptr_nonnull(incstack__trace_reader_problem(reader).what);
-	ck_assert_uint_eq(incstack__trace_reader_totals(reader)->damaged, 1);
-	incstack__trace_close(reader);
+	ck_assert_ptr_nonnull(incstack__tracefile_reader_problem(reader).what);
+	ck_assert_uint_eq(incstack__tracefile_reader_totals(reader)->damaged, 1);
+	incstack__tracefile_close(reader);
 	free(file);
 }
 END_TEST
@@ -136,7 +137,7 @@ END_TEST
 /* Modules come in an epoch: its last list counts, also for batches before it. */
 START_TEST(the_last_list_counts)
 {
-	struct incstack__trace_reader *reader;
+	struct incstack__tracefile_reader *reader;
 
 	start_file();
 	append_modules(2, 0, 4);
@@ -148,14 +149,14 @@ START_TEST(the_last_list_counts)
 	reader = open_file();
 	check_next(reader, "/lib/5");
 	check_next(reader, NULL);
-	incstack__trace_close(reader);
+	incstack__tracefile_close(reader);
 	free(file);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("trace_modules");
+	Suite *suite = suite_create("tracefile_modules");
 	TCase *tests = tcase_create("all");
 
 	tcase_add_test(tests, very_many_modules);

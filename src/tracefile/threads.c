@@ -4,27 +4,27 @@
  */
 #include <stdlib.h>
 
-#include "trace_internal.h"
+#include "internal.h"
 
-void incstack__trace_tally_add(struct incstack__trace_totals *totals,
-			       const struct incstack__trace_tally *tally)
+void incstack__tracefile_tally_add(struct incstack__tracefile_totals *totals,
+				   const struct incstack__tracefile_tally *tally)
 {
-	struct incstack__trace_tally *sum = &totals->tally;
+	struct incstack__tracefile_tally *sum = &totals->tally;
 
 	sum->flags |= tally->flags;
-	incstack__trace_count(&sum->samples, tally->samples);
+	incstack__tracefile_count(&sum->samples, tally->samples);
 	if (tally->samples > sum->samples / 2)
 		sum->mode = tally->mode; /* of the thread with the most traces */
-	incstack__trace_count(&sum->lost, tally->lost);
-	incstack__trace_count(&sum->crosschecked, tally->crosschecked);
-	incstack__trace_count(&sum->mismatches, tally->mismatches);
-	incstack__trace_count(&sum->truncated, tally->truncated);
-	incstack__trace_count(&sum->returns, tally->returns);
-	incstack__trace_count(&sum->stale, tally->stale);
-	incstack__trace_count(&sum->events_dropped, tally->events_dropped);
-	incstack__trace_count(&sum->cpu_ns, tally->cpu_ns);
+	incstack__tracefile_count(&sum->lost, tally->lost);
+	incstack__tracefile_count(&sum->crosschecked, tally->crosschecked);
+	incstack__tracefile_count(&sum->mismatches, tally->mismatches);
+	incstack__tracefile_count(&sum->truncated, tally->truncated);
+	incstack__tracefile_count(&sum->returns, tally->returns);
+	incstack__tracefile_count(&sum->stale, tally->stale);
+	incstack__tracefile_count(&sum->events_dropped, tally->events_dropped);
+	incstack__tracefile_count(&sum->cpu_ns, tally->cpu_ns);
 	for (int i = 0; i < INCSTACK__TICKS; i++)
-		incstack__trace_count(&sum->ticks[i], tally->ticks[i]);
+		incstack__tracefile_count(&sum->ticks[i], tally->ticks[i]);
 	totals->tallies++;
 }
 
@@ -45,11 +45,11 @@ static unsigned character(const unsigned char *at)
 }
 
 /* Copies a name. A program may give its threads any bytes as names, and the kernel cuts them. */
-static void copy_name(char to[INCSTACK__TRACE_NAME_BYTES + 1], const char *from)
+static void copy_name(char to[INCSTACK__TRACEFILE_NAME_BYTES + 1], const char *from)
 {
 	unsigned bytes;
 
-	memcpy(to, from, INCSTACK__TRACE_NAME_BYTES);
+	memcpy(to, from, INCSTACK__TRACEFILE_NAME_BYTES);
 	for (char *at = to; *at != 0; at += bytes) {
 		bytes = character((unsigned char *)at);
 		if (bytes == 0 || (unsigned char)*at < ' ' || *at == 0x7f)
@@ -58,18 +58,18 @@ static void copy_name(char to[INCSTACK__TRACE_NAME_BYTES + 1], const char *from)
 	}
 }
 
-int incstack__trace_threads_add(struct incstack__trace_threads *threads, uint32_t number,
-				const struct incstack__trace_tally *tally)
+int incstack__tracefile_threads_add(struct incstack__tracefile_threads *threads, uint32_t number,
+				    const struct incstack__tracefile_tally *tally)
 {
 	const size_t count = threads->count;
-	struct incstack__trace_thread *grown = threads->all;
+	struct incstack__tracefile_thread *grown = threads->all;
 
 	if ((count & (count - 1)) == 0)
 		grown = realloc(grown, (count == 0 ? 1 : 2 * count) * sizeof(*grown));
 	if (grown == NULL)
 		return INCSTACK_ENOMEM;
 	threads->all = grown;
-	grown[count] = (struct incstack__trace_thread){.number = number, .tid = tally->tid};
+	grown[count] = (struct incstack__tracefile_thread){.number = number, .tid = tally->tid};
 	copy_name(grown[count].name, tally->name);
 	threads->count++;
 	return 0;
@@ -77,16 +77,18 @@ int incstack__trace_threads_add(struct incstack__trace_threads *threads, uint32_
 
 static int by_name(const void *a, const void *b)
 {
-	const struct incstack__trace_thread *left = *(struct incstack__trace_thread *const *)a;
-	const struct incstack__trace_thread *right = *(struct incstack__trace_thread *const *)b;
+	const struct incstack__tracefile_thread *left =
+		*(struct incstack__tracefile_thread *const *)a;
+	const struct incstack__tracefile_thread *right =
+		*(struct incstack__tracefile_thread *const *)b;
 	const int order = strcmp(left->name, right->name);
 
 	return order != 0 ? order : left < right ? -1 : left > right;
 }
 
-int incstack__trace_threads_group(struct incstack__trace_threads *threads)
+int incstack__tracefile_threads_group(struct incstack__tracefile_threads *threads)
 {
-	struct incstack__trace_thread **sorted = calloc(threads->count + 1, sizeof(void *));
+	struct incstack__tracefile_thread **sorted = calloc(threads->count + 1, sizeof(void *));
 
 	if (sorted == NULL)
 		return INCSTACK_ENOMEM;
@@ -104,13 +106,13 @@ int incstack__trace_threads_group(struct incstack__trace_threads *threads)
 static int by_number(const void *key, const void *thread)
 {
 	const uint32_t number = *(const uint32_t *)key;
-	const uint32_t other = ((const struct incstack__trace_thread *)thread)->number;
+	const uint32_t other = ((const struct incstack__tracefile_thread *)thread)->number;
 
 	return number < other ? -1 : number > other;
 }
 
-const struct incstack__trace_thread *
-incstack__trace_threads_find(const struct incstack__trace_threads *threads, uint32_t number)
+const struct incstack__tracefile_thread *
+incstack__tracefile_threads_find(const struct incstack__tracefile_threads *threads, uint32_t number)
 {
 	if (threads->count == 0)
 		return NULL;

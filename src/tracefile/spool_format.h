@@ -5,13 +5,13 @@
  * recorded since their last batches, in the form that they work with, pointers included.
  * docs/trace-file.md explains it in prose.
  */
-#ifndef INCSTACK_HEAP_SPOOL_FORMAT_H
-#define INCSTACK_HEAP_SPOOL_FORMAT_H
+#ifndef INCSTACK_TRACEFILE_SPOOL_FORMAT_H
+#define INCSTACK_TRACEFILE_SPOOL_FORMAT_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace_format.h"
+#include "format.h"
 
 #define INCSTACK__SPOOL_SUFFIX ".live"
 #define INCSTACK__SPOOL_MAGIC 0x0a4556494c434e49ull /* "INCLIVE\n" */
@@ -57,10 +57,10 @@ struct incstack__spool_live {
 	uint32_t serial; /* of its last batch */
 	uint32_t epoch;  /* in which its events were recorded */
 	uint32_t reserved;
-	uint64_t refused;                    /* samples */
-	uint64_t dropped;                    /* events */
-	struct incstack__trace_tally tally;  /* as it was when the events began */
-	struct incstack__trace_tally newest; /* the last one made; it may include the events */
+	uint64_t refused;                        /* samples */
+	uint64_t dropped;                        /* events */
+	struct incstack__tracefile_tally tally;  /* as it was when the events began */
+	struct incstack__tracefile_tally newest; /* the last one made; it may include the events */
 	uint64_t events;      /* their address if they do not follow the record, else 0 */
 	uint64_t event_bytes; /* room for them there */
 	uint64_t walks;       /* address of the walks of their traces (walks.h), or 0 */

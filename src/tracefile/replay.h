@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replays the events of a heap trace file: what each calling context allocated,
+ * Replays the events of a trace file: what each calling context allocated,
  * what of it was live at the peak, and what was never freed.
  */
-#ifndef INCSTACK_HEAP_REPLAY_H
-#define INCSTACK_HEAP_REPLAY_H
+#ifndef INCSTACK_TRACEFILE_REPLAY_H
+#define INCSTACK_TRACEFILE_REPLAY_H
 
 #include "cct.h"
-#include "trace_read.h"
+#include "read.h"
 
 struct incstack__replay_live {
 	uint64_t pointer; /* 0: an empty place */
@@ -28,7 +28,8 @@ struct incstack__replay_sample {
 struct incstack__replay {
 	struct incstack__cct cct;
 	uint64_t interval;
-	uint32_t kind;  /* enum incstack__trace_kind. Of a CPU profile: `calls` are samples, `bytes`
+	uint32_t
+		kind; /* enum incstack__tracefile_kind. Of a CPU profile: `calls` are samples, `bytes`
 			* nanoseconds, and nothing is live */
 	int by_thread;  /* whether contexts begin with the name of their thread */
 	uint64_t calls; /* this and the next do not exceed INT64_MAX */
@@ -49,7 +50,7 @@ struct incstack__replay {
 	uint64_t popped_count;
 	uint32_t newest_node; /* of the newest allocation; the root if there is none */
 	uint32_t newest_thread;
-	const struct incstack__trace_reader *reader;
+	const struct incstack__tracefile_reader *reader;
 
 	struct incstack__replay_sample *samples; /* in the order of their stamps */
 	size_t sample_count;
@@ -61,7 +62,7 @@ struct incstack__replay {
 
 /* Reads all events. If `by_thread` is set, contexts lie below the threads of the same name. Returns
  * 0, INCSTACK_EINVAL or INCSTACK_ENOMEM. Free *replay in each case. */
-int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace_reader *reader,
+int incstack__replay_run(struct incstack__replay *replay, struct incstack__tracefile_reader *reader,
 			 int by_thread);
 void incstack__replay_free(struct incstack__replay *replay);
 

@@ -4,10 +4,10 @@
  */
 #include <stdlib.h>
 
-#include "../../src/heapfile/replay.h"
-#include "../../src/heapfile/trace_notes.h"
+#include "../../src/tracefile/replay.h"
+#include "../../src/tracefile/notes.h"
 #include "run_suite.h"
-#include "trace_batch.h"
+#include "tracefile_batch.h"
 
 #define OBJECTS 64
 #define TRACES 48
@@ -58,14 +58,14 @@ static void make_tree(struct made *made, uint64_t seed)
 
 static void start_file(void)
 {
-	struct incstack__trace_header header;
-	struct incstack__trace_slot slot = {.samples_started = 2 * TRACES};
+	struct incstack__tracefile_header header;
+	struct incstack__tracefile_slot slot = {.samples_started = 2 * TRACES};
 
 	memset(file, 0, sizeof(file));
-	ck_assert_int_eq(incstack__trace_header_init(&header, 7, 1, 0, 0, "cmd arg"), 0);
+	ck_assert_int_eq(incstack__tracefile_header_init(&header, 7, 1, 0, 0, "cmd arg"), 0);
 	memcpy(file, &header, sizeof(header));
-	memcpy(file + INCSTACK__TRACE_HEADER_BYTES, &slot, sizeof(slot));
-	file_bytes = INCSTACK__TRACE_START;
+	memcpy(file + INCSTACK__TRACEFILE_HEADER_BYTES, &slot, sizeof(slot));
+	file_bytes = INCSTACK__TRACEFILE_START;
 }
 
 static void append(int64_t bytes)
@@ -76,27 +76,29 @@ static void append(int64_t bytes)
 
 static void append_modules(uint32_t epoch)
 {
-	struct incstack__trace_modules modules;
+	struct incstack__tracefile_modules modules;
 
-	ck_assert_int_eq(incstack__trace_modules_begin(&modules, file + file_bytes,
-						       sizeof(file) - file_bytes, epoch),
+	ck_assert_int_eq(incstack__tracefile_modules_begin(&modules, file + file_bytes,
+							   sizeof(file) - file_bytes, epoch),
 			 0);
-	ck_assert_int_eq(incstack__trace_modules_add(&modules, "/bin/b", 0, 0x600000, 0x800000), 0);
-	ck_assert_int_eq(incstack__trace_modules_add(&modules, "/bin/a", 0, 0x400000, 0x500000), 0);
-	append(incstack__trace_modules_finish(&modules, 0));
+	ck_assert_int_eq(incstack__tracefile_modules_add(&modules, "/bin/b", 0, 0x600000, 0x800000),
+			 0);
+	ck_assert_int_eq(incstack__tracefile_modules_add(&modules, "/bin/a", 0, 0x400000, 0x500000),
+			 0);
+	append(incstack__tracefile_modules_finish(&modules, 0));
 }
 
 static void append_batch(struct made *made, uint32_t thread, uint64_t stamp)
 {
 	uint64_t words[TRACES * 32];
-	struct incstack__trace_log log = log_in(words, sizeof(words));
+	struct incstack__tracefile_log log = log_in(words, sizeof(words));
 
 	for (uint64_t i = 0; i < TRACES; i++) {
+		ck_assert_int_eq(incstack__tracefile_put_alloc(&log, stamp + 10 * i,
+							       0x1000 + 16 * i, 8 + i, i),
+				 0);
 		ck_assert_int_eq(
-			incstack__trace_put_alloc(&log, stamp + 10 * i, 0x1000 + 16 * i, 8 + i, i),
-			0);
-		ck_assert_int_eq(
-			incstack__trace_put_free(&log, stamp + 10 * i + 4, 0x1000 + 16 * i), 0);
+			incstack__tracefile_put_free(&log, stamp + 10 * i + 4, 0x1000 + 16 * i), 0);
 	}
 	append(put_batch(file + file_bytes, sizeof(file) - file_bytes, &log, thread, 1,
 			 &made->tree));
@@ -105,12 +107,13 @@ static void append_batch(struct made *made, uint32_t thread, uint64_t stamp)
 
 static void append_end(void)
 {
-	const struct incstack__trace_tally earlier = {.samples = TRACES, .returns = 3};
-	const struct incstack__trace_tally end = {
-		.flags = INCSTACK__TRACE_TALLY_PROCESS, .samples = 2 * TRACES, .returns = 5};
+	const struct incstack__tracefile_tally earlier = {.samples = TRACES, .returns = 3};
+	const struct incstack__tracefile_tally end = {
+		.flags = INCSTACK__TRACEFILE_TALLY_PROCESS, .samples = 2 * TRACES, .returns = 5};
 
-	append(incstack__trace_tally(file + file_bytes, sizeof(file) - file_bytes, 0, &earlier));
-	append(incstack__trace_tally(file + file_bytes, sizeof(file) - file_bytes, 0, &end));
+	append(incstack__tracefile_tally(file + file_bytes, sizeof(file) - file_bytes, 0,
+					 &earlier));
+	append(incstack__tracefile_tally(file + file_bytes, sizeof(file) - file_bytes, 0, &end));
 }
 
 static void make_file(struct made made[2], uint64_t seed)
@@ -124,18 +127,18 @@ static void make_file(struct made made[2], uint64_t seed)
 	append_end();
 }
 
-static void check_alloc(const struct made *made, const struct incstack__trace_event *event)
+static void check_alloc(const struct made *made, const struct incstack__tracefile_event *event)
 {
-	const struct incstack__trace_chunk *chunk = event->chunk;
+	const struct incstack__tracefile_chunk *chunk = event->chunk;
 	uint32_t object = chunk->top[event->trace];
 	uint32_t depth = 0;
 
 	ck_assert_uint_eq(event->size, 8 + event->trace);
 	ck_assert_uint_eq(event->pointer, 0x1000 + 16 * event->trace);
-	for (; object != INCSTACK__TRACE_NO_PARENT; object = chunk->parent[object]) {
+	for (; object != INCSTACK__TRACEFILE_NO_PARENT; object = chunk->parent[object]) {
 		ck_assert_uint_eq(chunk->pc[object], made->pcs[event->trace][depth++]);
-		if (chunk->parent[object] == INCSTACK__TRACE_NO_PARENT)
-			ck_assert_uint_eq(chunk->flags[object], INCSTACK__TRACE_PARENT_BASE);
+		if (chunk->parent[object] == INCSTACK__TRACEFILE_NO_PARENT)
+			ck_assert_uint_eq(chunk->flags[object], INCSTACK__TRACEFILE_PARENT_BASE);
 	}
 	ck_assert_uint_eq(depth, made->depth[event->trace]);
 }
@@ -143,76 +146,77 @@ static void check_alloc(const struct made *made, const struct incstack__trace_ev
 START_TEST(round_trip)
 {
 	static struct made made[2];
-	struct incstack__trace_reader *reader;
-	struct incstack__trace_problem problem;
-	struct incstack__trace_event event;
+	struct incstack__tracefile_reader *reader;
+	struct incstack__tracefile_problem problem;
+	struct incstack__tracefile_event event;
 	uint64_t stamp = 0;
 	uint64_t allocs = 0;
 	uint64_t frees = 0;
 
 	make_file(made, (uint64_t)_i);
-	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
-	ck_assert_str_eq(incstack__trace_reader_header(reader)->command, "cmd arg");
-	while (incstack__trace_next(reader, &event) == 1) {
+	ck_assert_int_eq(incstack__tracefile_open(file, file_bytes, &reader, &problem), 0);
+	ck_assert_str_eq(incstack__tracefile_reader_header(reader)->command, "cmd arg");
+	while (incstack__tracefile_next(reader, &event) == 1) {
 		ck_assert_uint_ge(event.stamp, stamp);
 		stamp = event.stamp;
-		allocs += event.kind == INCSTACK__TRACE_ALLOC;
-		frees += event.kind == INCSTACK__TRACE_FREE;
-		if (event.kind == INCSTACK__TRACE_ALLOC)
+		allocs += event.kind == INCSTACK__TRACEFILE_ALLOC;
+		frees += event.kind == INCSTACK__TRACEFILE_FREE;
+		if (event.kind == INCSTACK__TRACEFILE_ALLOC)
 			check_alloc(&made[event.thread - 1], &event);
 	}
 	ck_assert_uint_eq(allocs, 2 * TRACES);
 	ck_assert_uint_eq(frees, 2 * TRACES);
-	ck_assert_ptr_null(incstack__trace_reader_problem(reader).what);
-	ck_assert_uint_eq(incstack__trace_reader_totals(reader)->traces, 2 * TRACES);
-	ck_assert_uint_eq(incstack__trace_reader_totals(reader)->started, 2 * TRACES);
-	ck_assert_uint_eq(incstack__trace_reader_totals(reader)->tally.returns, 5);
-	incstack__trace_close(reader);
+	ck_assert_ptr_null(incstack__tracefile_reader_problem(reader).what);
+	ck_assert_uint_eq(incstack__tracefile_reader_totals(reader)->traces, 2 * TRACES);
+	ck_assert_uint_eq(incstack__tracefile_reader_totals(reader)->started, 2 * TRACES);
+	ck_assert_uint_eq(incstack__tracefile_reader_totals(reader)->tally.returns, 5);
+	incstack__tracefile_close(reader);
 }
 END_TEST
 
 START_TEST(notes_of_all_slots_are_read)
 {
 	static struct made made[2];
-	struct incstack__trace_reader *reader;
-	struct incstack__trace_problem problem;
-	struct incstack__trace_slot *slots;
+	struct incstack__tracefile_reader *reader;
+	struct incstack__tracefile_problem problem;
+	struct incstack__tracefile_slot *slots;
 
 	make_file(made, 1);
-	slots = (struct incstack__trace_slot *)(void *)(file + INCSTACK__TRACE_HEADER_BYTES);
+	slots = (struct incstack__tracefile_slot *)(void *)(file +
+							    INCSTACK__TRACEFILE_HEADER_BYTES);
 	slots[0].notes = 1u << INCSTACK__NOTE_SECCOMP;
-	slots[INCSTACK__TRACE_SLOTS - 1].notes = 1u << INCSTACK__NOTE_FILE_FULL;
-	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
-	ck_assert_uint_eq(incstack__trace_reader_totals(reader)->notes,
+	slots[INCSTACK__TRACEFILE_SLOTS - 1].notes = 1u << INCSTACK__NOTE_FILE_FULL;
+	ck_assert_int_eq(incstack__tracefile_open(file, file_bytes, &reader, &problem), 0);
+	ck_assert_uint_eq(incstack__tracefile_reader_totals(reader)->notes,
 			  1u << INCSTACK__NOTE_SECCOMP | 1u << INCSTACK__NOTE_FILE_FULL);
-	ck_assert_ptr_null(incstack__trace_reader_problem(reader).what);
-	incstack__trace_close(reader);
+	ck_assert_ptr_null(incstack__tracefile_reader_problem(reader).what);
+	incstack__tracefile_close(reader);
 	for (unsigned note = 0; note < INCSTACK__NOTE_COUNT; note++)
-		ck_assert_ptr_nonnull(incstack__trace_note_text(note));
-	ck_assert_ptr_null(incstack__trace_note_text(INCSTACK__NOTE_COUNT));
+		ck_assert_ptr_nonnull(incstack__tracefile_note_text(note));
+	ck_assert_ptr_null(incstack__tracefile_note_text(INCSTACK__NOTE_COUNT));
 }
 END_TEST
 
 /* Reads everything; says whether anything was noticed. */
 static int damage_noticed(const unsigned char *data, size_t size)
 {
-	struct incstack__trace_reader *reader;
-	struct incstack__trace_problem problem;
+	struct incstack__tracefile_reader *reader;
+	struct incstack__tracefile_problem problem;
 	struct incstack__replay replay;
-	const struct incstack__trace_totals *totals;
+	const struct incstack__tracefile_totals *totals;
 	int noticed;
 
-	if (incstack__trace_open(data, size, &reader, &problem) != 0)
+	if (incstack__tracefile_open(data, size, &reader, &problem) != 0)
 		return problem.what != NULL;
 	ck_assert_int_eq(incstack__replay_run(&replay, reader, 0), 0);
-	totals = incstack__trace_reader_totals(reader);
-	noticed = incstack__trace_reader_problem(reader).what != NULL ||
+	totals = incstack__tracefile_reader_totals(reader);
+	noticed = incstack__tracefile_reader_problem(reader).what != NULL ||
 		  totals->truncated_bytes > 0 || totals->notes != 0 || totals->interrupting != 0 ||
 		  totals->unwound != 0 || totals->failed_calls != 0 ||
-		  !(totals->tally.flags & INCSTACK__TRACE_TALLY_PROCESS) ||
+		  !(totals->tally.flags & INCSTACK__TRACEFILE_TALLY_PROCESS) ||
 		  totals->started != totals->traces;
 	incstack__replay_free(&replay);
-	incstack__trace_close(reader);
+	incstack__tracefile_close(reader);
 	return noticed;
 }
 
@@ -224,7 +228,8 @@ START_TEST(every_flipped_byte_is_noticed)
 	ck_assert_int_eq(damage_noticed(file, file_bytes), 0);
 	for (size_t at = 0; at < file_bytes; at++) {
 		/* Most of the counters area is alike. */
-		if (at > INCSTACK__TRACE_HEADER_BYTES + 256 && at < INCSTACK__TRACE_START - 64)
+		if (at > INCSTACK__TRACEFILE_HEADER_BYTES + 256 &&
+		    at < INCSTACK__TRACEFILE_START - 64)
 			continue;
 		file[at] ^= (unsigned char)(1 << (at % 8));
 		ck_assert_msg(damage_noticed(file, file_bytes), "flip at %zu", at);
@@ -240,7 +245,7 @@ START_TEST(every_truncation_is_noticed)
 
 	make_file(made, 2);
 	for (size_t size = 0; size < file_bytes; size++) {
-		if (size > 64 && size < INCSTACK__TRACE_START - 64)
+		if (size > 64 && size < INCSTACK__TRACEFILE_START - 64)
 			continue;
 		/* A copy of the exact size, so that the sanitizer sees any read behind it. */
 		copy = malloc(size + 1);
@@ -253,12 +258,12 @@ END_TEST
 
 static void reseal(size_t offset)
 {
-	struct incstack__trace_block block;
+	struct incstack__tracefile_block block;
 
 	memcpy(&block, file + offset, sizeof(block));
 	if (block.length > file_bytes - offset - sizeof(block))
 		return;
-	block.checksum = incstack__trace_block_sum(block, file + offset + sizeof(block));
+	block.checksum = incstack__tracefile_block_sum(block, file + offset + sizeof(block));
 	memcpy(file + offset, &block, sizeof(block));
 }
 
@@ -267,8 +272,8 @@ static void reseal(size_t offset)
 START_TEST(lies_with_right_checksums_do_no_harm)
 {
 	static struct made made[2];
-	struct incstack__trace_block block;
-	size_t offset = INCSTACK__TRACE_START;
+	struct incstack__tracefile_block block;
+	size_t offset = INCSTACK__TRACEFILE_START;
 	size_t noticed = 0;
 
 	make_file(made, 3);
@@ -289,19 +294,19 @@ END_TEST
 START_TEST(a_block_cut_off_is_counted)
 {
 	static struct made made[2];
-	struct incstack__trace_reader *reader;
-	struct incstack__trace_problem problem;
+	struct incstack__tracefile_reader *reader;
+	struct incstack__tracefile_problem problem;
 	size_t start;
 
 	make_file(made, 4);
-	start = file_bytes - sizeof(struct incstack__trace_block) -
-		sizeof(struct incstack__trace_tally);
+	start = file_bytes - sizeof(struct incstack__tracefile_block) -
+		sizeof(struct incstack__tracefile_tally);
 	for (size_t size = start; size < file_bytes; size++) {
-		ck_assert_int_eq(incstack__trace_open(file, size, &reader, &problem), 0);
-		ck_assert_uint_eq(incstack__trace_reader_totals(reader)->truncated_bytes,
+		ck_assert_int_eq(incstack__tracefile_open(file, size, &reader, &problem), 0);
+		ck_assert_uint_eq(incstack__tracefile_reader_totals(reader)->truncated_bytes,
 				  size - start);
-		ck_assert_ptr_null(incstack__trace_reader_problem(reader).what);
-		incstack__trace_close(reader);
+		ck_assert_ptr_null(incstack__tracefile_reader_problem(reader).what);
+		incstack__tracefile_close(reader);
 	}
 }
 END_TEST
@@ -310,33 +315,33 @@ END_TEST
 START_TEST(a_ring_of_objects_is_refused)
 {
 	const unsigned char payload[] = {
-		1 << INCSTACK__TRACE_LENGTH_SHIFT | INCSTACK__TRACE_PARENT_NEXT,
+		1 << INCSTACK__TRACEFILE_LENGTH_SHIFT | INCSTACK__TRACEFILE_PARENT_NEXT,
 		2,
-		1 << INCSTACK__TRACE_LENGTH_SHIFT | INCSTACK__TRACE_PARENT_NEAR,
+		1 << INCSTACK__TRACEFILE_LENGTH_SHIFT | INCSTACK__TRACEFILE_PARENT_NEAR,
 		2,
 		1,
 		0};
-	const struct incstack__trace_batch batch = {1, 2, 1, sizeof(payload), 0, 0};
-	struct incstack__trace_block block = {.magic = INCSTACK__TRACE_BLOCK_MAGIC,
-					      .type = INCSTACK__TRACE_BATCH,
-					      .length = sizeof(batch) + sizeof(payload)};
-	struct incstack__trace_reader *reader;
-	struct incstack__trace_problem problem;
-	struct incstack__trace_event event;
+	const struct incstack__tracefile_batch batch = {1, 2, 1, sizeof(payload), 0, 0};
+	struct incstack__tracefile_block block = {.magic = INCSTACK__TRACEFILE_BLOCK_MAGIC,
+						  .type = INCSTACK__TRACEFILE_BATCH,
+						  .length = sizeof(batch) + sizeof(payload)};
+	struct incstack__tracefile_reader *reader;
+	struct incstack__tracefile_problem problem;
+	struct incstack__tracefile_event event;
 
 	start_file();
 	memcpy(file + file_bytes + sizeof(block), &batch, sizeof(batch));
 	memcpy(file + file_bytes + sizeof(block) + sizeof(batch), payload, sizeof(payload));
-	block.checksum = incstack__trace_block_sum(block, file + file_bytes + sizeof(block));
+	block.checksum = incstack__tracefile_block_sum(block, file + file_bytes + sizeof(block));
 	memcpy(file + file_bytes, &block, sizeof(block));
 	file_bytes += sizeof(block) + block.length;
-	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
-	ck_assert_int_eq(incstack__trace_next(reader, &event), 0);
-	problem = incstack__trace_reader_problem(reader);
+	ck_assert_int_eq(incstack__tracefile_open(file, file_bytes, &reader, &problem), 0);
+	ck_assert_int_eq(incstack__tracefile_next(reader, &event), 0);
+	problem = incstack__tracefile_reader_problem(reader);
 	ck_assert_ptr_nonnull(problem.what);
 	ck_assert_str_eq(problem.what, "the parent of a frame object is malformed");
-	ck_assert_uint_eq(problem.offset, INCSTACK__TRACE_START);
-	incstack__trace_close(reader);
+	ck_assert_uint_eq(problem.offset, INCSTACK__TRACEFILE_START);
+	incstack__tracefile_close(reader);
 }
 END_TEST
 
@@ -344,19 +349,20 @@ START_TEST(too_small_a_buffer_can_be_tried_again)
 {
 	static struct made made[1];
 	static uint64_t words[4096];
-	const struct incstack__trace_batch_of of = {.thread = 1, .epoch = 1};
-	struct incstack__trace_log log = log_in(words, sizeof(words));
+	const struct incstack__tracefile_batch_of of = {.thread = 1, .epoch = 1};
+	struct incstack__tracefile_log log = log_in(words, sizeof(words));
 	size_t enough;
 
 	make_tree(made, 9);
-	enough = incstack__trace_batch_bytes(&made->tree, 0);
-	ck_assert_int_eq(incstack__trace_batch(file, enough - 1, of, &log, &made->tree),
+	enough = incstack__tracefile_batch_bytes(&made->tree, 0);
+	ck_assert_int_eq(incstack__tracefile_batch(file, enough - 1, of, &log, &made->tree),
 			 INCSTACK_ENOMEM);
-	ck_assert_int_gt(incstack__trace_batch(file, enough, of, &log, &made->tree), 0);
-	ck_assert_int_eq(incstack__trace_batch(file, enough, of, NULL, &made->tree),
+	ck_assert_int_gt(incstack__tracefile_batch(file, enough, of, &log, &made->tree), 0);
+	ck_assert_int_eq(incstack__tracefile_batch(file, enough, of, NULL, &made->tree),
 			 INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack__trace_tally(file, 8, 0, &(struct incstack__trace_tally){0}),
-			 INCSTACK_ENOMEM);
+	ck_assert_int_eq(
+		incstack__tracefile_tally(file, 8, 0, &(struct incstack__tracefile_tally){0}),
+		INCSTACK_ENOMEM);
 }
 END_TEST
 
@@ -366,9 +372,9 @@ START_TEST(parts_make_the_same_block)
 	static struct made made[2];
 	static uint64_t words[64];
 	static unsigned char whole[1 << 16], apart[1 << 16];
-	const struct incstack__trace_batch_of of = {.thread = 1, .epoch = 2, .serial = 3};
-	struct incstack__trace_log log = log_in(words, sizeof(words));
-	struct iovec parts[INCSTACK__TRACE_BATCH_PARTS];
+	const struct incstack__tracefile_batch_of of = {.thread = 1, .epoch = 2, .serial = 3};
+	struct incstack__tracefile_log log = log_in(words, sizeof(words));
+	struct iovec parts[INCSTACK__TRACEFILE_BATCH_PARTS];
 	uint64_t seed = 11;
 	int64_t bytes;
 	size_t at = 0;
@@ -378,12 +384,12 @@ START_TEST(parts_make_the_same_block)
 	log.used = (size_t)_i * sizeof(words[0]);
 	make_tree(&made[0], 5);
 	make_tree(&made[1], 5);
-	bytes = incstack__trace_batch(whole, sizeof(whole), of, &log, &made[0].tree);
+	bytes = incstack__tracefile_batch(whole, sizeof(whole), of, &log, &made[0].tree);
 	ck_assert_int_gt(bytes, 0);
-	ck_assert_int_eq(
-		incstack__trace_batch_parts(apart, sizeof(apart), of, &log, &made[1].tree, parts),
-		bytes);
-	for (int i = 0; i < INCSTACK__TRACE_BATCH_PARTS; i++) {
+	ck_assert_int_eq(incstack__tracefile_batch_parts(apart, sizeof(apart), of, &log,
+							 &made[1].tree, parts),
+			 bytes);
+	for (int i = 0; i < INCSTACK__TRACEFILE_BATCH_PARTS; i++) {
 		ck_assert_int_eq(memcmp(whole + at, parts[i].iov_base, parts[i].iov_len), 0);
 		at += parts[i].iov_len;
 	}
@@ -394,19 +400,20 @@ START_TEST(parts_make_the_same_block)
 		ck_assert_ptr_eq(parts[1].iov_base, &words[1]);
 	ck_assert_uint_le((uintptr_t)parts[2].iov_base + parts[2].iov_len,
 			  (uintptr_t)apart + sizeof(apart));
-	ck_assert_int_eq(incstack__trace_batch_parts(apart, 8, of, &log, NULL, parts),
+	ck_assert_int_eq(incstack__tracefile_batch_parts(apart, 8, of, &log, NULL, parts),
 			 INCSTACK_ENOMEM);
-	ck_assert_int_eq(incstack__trace_batch_parts(apart, 8, of, NULL, NULL, parts),
+	ck_assert_int_eq(incstack__tracefile_batch_parts(apart, 8, of, NULL, NULL, parts),
 			 INCSTACK_EINVAL);
 }
 END_TEST
 
 static void append_name(uint32_t thread, const char *name, uint64_t tid)
 {
-	struct incstack__trace_tally tally = {.tid = tid};
+	struct incstack__tracefile_tally tally = {.tid = tid};
 
 	memcpy(tally.name, name, strnlen(name, sizeof(tally.name)));
-	append(incstack__trace_tally(file + file_bytes, sizeof(file) - file_bytes, thread, &tally));
+	append(incstack__tracefile_tally(file + file_bytes, sizeof(file) - file_bytes, thread,
+					 &tally));
 }
 
 /* The last name of each thread counts, and is printable UTF-8 whatever the program has made of it. */
@@ -427,34 +434,35 @@ START_TEST(threads_have_the_names_that_they_had_last)
 		{"\xf0\x9f\x98\x80\x80\xc1\xbf", "\xf0\x9f\x98\x80???", 8},
 	};
 	const uint32_t count = sizeof(names) / sizeof(names[0]);
-	struct incstack__trace_reader *reader;
-	struct incstack__trace_problem problem;
+	struct incstack__tracefile_reader *reader;
+	struct incstack__tracefile_problem problem;
 
 	start_file();
 	for (uint32_t i = count; i-- > 0;) {
 		append_name(10 * i, "earlier", 1);
 		append_name(10 * i, names[i].given, 100 + i);
 	}
-	ck_assert_int_eq(incstack__trace_open(file, file_bytes, &reader, &problem), 0);
+	ck_assert_int_eq(incstack__tracefile_open(file, file_bytes, &reader, &problem), 0);
 	for (uint32_t i = 0; i < count; i++) {
-		const struct incstack__trace_thread *thread =
-			incstack__trace_reader_thread(reader, 10 * i);
+		const struct incstack__tracefile_thread *thread =
+			incstack__tracefile_reader_thread(reader, 10 * i);
 
 		ck_assert_ptr_nonnull(thread);
 		ck_assert_str_eq(thread->name, names[i].read);
 		ck_assert_uint_eq(thread->tid, 100 + i);
 		ck_assert_uint_eq(thread->group, names[i].group);
-		ck_assert_str_eq(incstack__trace_reader_name(reader, thread->group), thread->name);
+		ck_assert_str_eq(incstack__tracefile_reader_name(reader, thread->group),
+				 thread->name);
 	}
-	ck_assert_ptr_null(incstack__trace_reader_thread(reader, 5));
-	ck_assert_str_eq(incstack__trace_reader_name(reader, count), "");
-	incstack__trace_close(reader);
+	ck_assert_ptr_null(incstack__tracefile_reader_thread(reader, 5));
+	ck_assert_str_eq(incstack__tracefile_reader_name(reader, count), "");
+	incstack__tracefile_close(reader);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("trace_file");
+	Suite *suite = suite_create("tracefile");
 	TCase *tests = tcase_create("all");
 
 	tcase_set_timeout(tests, 120);

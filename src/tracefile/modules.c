@@ -5,25 +5,26 @@
  */
 #include <stdlib.h>
 
-#include "trace_internal.h"
+#include "internal.h"
 
 #define CODE_OFFSET_BITS 47
 #define CODE_OFFSET ((1ull << CODE_OFFSET_BITS) - 1)
 #define CODE_EXACT (1ull << CODE_OFFSET_BITS)
 #define CODE_MODULE_SHIFT 48
 
-const char incstack__trace_no_memory[] = "out of memory";
-const char incstack__trace_too_many[] = "too many different modules; the names of some are missing";
+const char incstack__tracefile_no_memory[] = "out of memory";
+const char incstack__tracefile_too_many[] =
+	"too many different modules; the names of some are missing";
 
-static int same_module(const struct incstack__trace_module_info *have,
-		       const struct incstack__trace_module *want, const unsigned char *path)
+static int same_module(const struct incstack__tracefile_module_info *have,
+		       const struct incstack__tracefile_module *want, const unsigned char *path)
 {
 	return have->low == want->low && have->high == want->high && have->bias == want->bias &&
 	       strlen(have->path) == want->path_length &&
 	       memcmp(have->path, path, want->path_length) == 0;
 }
 
-static uint32_t hash_of(const struct incstack__trace_module *module)
+static uint32_t hash_of(const struct incstack__tracefile_module *module)
 {
 	const uint64_t mixed =
 		(module->low ^ module->high << 1 ^ module->path_length) * 0x9e3779b97f4a7c15ull;
@@ -32,10 +33,10 @@ static uint32_t hash_of(const struct incstack__trace_module *module)
 }
 
 /* Makes room for one more module. The index has at least twice as many places, a power of two. */
-static int grow(struct incstack__trace_modules_table *table)
+static int grow(struct incstack__tracefile_modules_table *table)
 {
 	const uint32_t room = table->room != 0 ? 2 * table->room : 64;
-	struct incstack__trace_module_info *modules;
+	struct incstack__tracefile_module_info *modules;
 	uint32_t *places;
 
 	if (table->count < table->room)
@@ -61,8 +62,8 @@ static int grow(struct incstack__trace_modules_table *table)
 }
 
 /* Finds the module, or adds it. */
-static const char *add_module(struct incstack__trace_modules_table *table,
-			      const struct incstack__trace_module *module,
+static const char *add_module(struct incstack__tracefile_modules_table *table,
+			      const struct incstack__tracefile_module *module,
 			      const unsigned char *path, uint32_t *index)
 {
 	const uint32_t hash = hash_of(module);
@@ -71,7 +72,7 @@ static const char *add_module(struct incstack__trace_modules_table *table,
 	char *copy;
 
 	if (grow(table) != 0)
-		return incstack__trace_no_memory;
+		return incstack__tracefile_no_memory;
 	for (;; at++) {
 		place = &table->places[at & (2 * table->room - 1)];
 		if (*place == 0)
@@ -80,17 +81,18 @@ static const char *add_module(struct incstack__trace_modules_table *table,
 		if (same_module(&table->modules[*index], module, path))
 			return NULL;
 	}
-	if (table->count == INCSTACK__TRACE_MODULES_MAX)
-		return incstack__trace_too_many;
+	if (table->count == INCSTACK__TRACEFILE_MODULES_MAX)
+		return incstack__tracefile_too_many;
 	copy = calloc(1, (size_t)module->path_length + 1);
 	if (copy == NULL)
-		return incstack__trace_no_memory;
+		return incstack__tracefile_no_memory;
 	memcpy(copy, path, module->path_length);
-	table->modules[table->count] = (struct incstack__trace_module_info){.bias = module->bias,
-									    .low = module->low,
-									    .high = module->high,
-									    .path = copy,
-									    .hash = hash};
+	table->modules[table->count] =
+		(struct incstack__tracefile_module_info){.bias = module->bias,
+							 .low = module->low,
+							 .high = module->high,
+							 .path = copy,
+							 .hash = hash};
 	*index = table->count++;
 	*place = table->count;
 	return NULL;
@@ -98,23 +100,23 @@ static const char *add_module(struct incstack__trace_modules_table *table,
 
 static int by_low(const void *a, const void *b)
 {
-	const struct incstack__trace_span *left = a;
-	const struct incstack__trace_span *right = b;
+	const struct incstack__tracefile_span *left = a;
+	const struct incstack__tracefile_span *right = b;
 
 	return left->low < right->low ? -1 : left->low > right->low;
 }
 
-static const char *read_spans(struct incstack__trace_modules_table *table,
-			      struct incstack__trace_epoch *epoch, const unsigned char *at,
+static const char *read_spans(struct incstack__tracefile_modules_table *table,
+			      struct incstack__tracefile_epoch *epoch, const unsigned char *at,
 			      const unsigned char *end)
 {
 	const uint32_t claimed = epoch->count;
-	struct incstack__trace_module module;
+	struct incstack__tracefile_module module;
 	const char *told = NULL;
 
 	epoch->count = 0;
 	for (uint32_t i = 0; i < claimed; i++) {
-		struct incstack__trace_span *span = &epoch->spans[epoch->count];
+		struct incstack__tracefile_span *span = &epoch->spans[epoch->count];
 		const char *problem;
 
 		if ((size_t)(end - at) < sizeof(module))
@@ -128,7 +130,7 @@ static const char *read_spans(struct incstack__trace_modules_table *table,
 			return "the address range of a module is malformed";
 		problem = add_module(table, &module, at, &span->module);
 		at += module.path_length;
-		if (problem == incstack__trace_too_many) {
+		if (problem == incstack__tracefile_too_many) {
 			told = problem;
 			continue;
 		}
@@ -141,9 +143,9 @@ static const char *read_spans(struct incstack__trace_modules_table *table,
 	return at == end ? told : "bytes are left behind a list of modules";
 }
 
-static struct incstack__trace_epoch *new_epoch(uint32_t number, uint32_t count)
+static struct incstack__tracefile_epoch *new_epoch(uint32_t number, uint32_t count)
 {
-	struct incstack__trace_epoch *epoch = calloc(1, sizeof(*epoch));
+	struct incstack__tracefile_epoch *epoch = calloc(1, sizeof(*epoch));
 
 	if (epoch == NULL)
 		return NULL;
@@ -156,44 +158,44 @@ static struct incstack__trace_epoch *new_epoch(uint32_t number, uint32_t count)
 	return NULL;
 }
 
-static void free_epoch(struct incstack__trace_epoch *epoch)
+static void free_epoch(struct incstack__tracefile_epoch *epoch)
 {
 	free(epoch->spans);
 	free(epoch);
 }
 
-static const char *add_epoch(struct incstack__trace_modules_table *table,
-			     struct incstack__trace_epoch *epoch)
+static const char *add_epoch(struct incstack__tracefile_modules_table *table,
+			     struct incstack__tracefile_epoch *epoch)
 {
 	const uint32_t count = table->epoch_count;
-	struct incstack__trace_epoch **grown = table->epochs;
+	struct incstack__tracefile_epoch **grown = table->epochs;
 
 	if ((count & (count - 1)) == 0)
 		grown = realloc(grown, (count == 0 ? 1 : 2 * (size_t)count) * sizeof(*grown));
 	if (grown == NULL)
-		return incstack__trace_no_memory;
+		return incstack__tracefile_no_memory;
 	table->epochs = grown;
 	table->epochs[table->epoch_count++] = epoch;
 	return NULL;
 }
 
-const char *incstack__trace_modules_read(struct incstack__trace_modules_table *table,
-					 const unsigned char *payload, size_t length)
+const char *incstack__tracefile_modules_read(struct incstack__tracefile_modules_table *table,
+					     const unsigned char *payload, size_t length)
 {
-	struct incstack__trace_epoch *epoch;
+	struct incstack__tracefile_epoch *epoch;
 	const char *problem;
 	uint32_t words[2];
 
 	if (length < sizeof(words))
 		return "a list of modules is too short";
 	memcpy(words, payload, sizeof(words));
-	if (words[1] > (length - sizeof(words)) / sizeof(struct incstack__trace_module))
+	if (words[1] > (length - sizeof(words)) / sizeof(struct incstack__tracefile_module))
 		return "a list of modules claims more than it holds";
 	epoch = new_epoch(words[0], words[1]);
 	if (epoch == NULL)
-		return incstack__trace_no_memory;
+		return incstack__tracefile_no_memory;
 	problem = read_spans(table, epoch, payload + sizeof(words), payload + length);
-	if (problem == NULL || problem == incstack__trace_too_many) {
+	if (problem == NULL || problem == incstack__tracefile_too_many) {
 		const char *const told = problem;
 
 		qsort(epoch->spans, epoch->count, sizeof(*epoch->spans), by_low);
@@ -205,7 +207,7 @@ const char *incstack__trace_modules_read(struct incstack__trace_modules_table *t
 	return problem;
 }
 
-void incstack__trace_modules_free(struct incstack__trace_modules_table *table)
+void incstack__tracefile_modules_free(struct incstack__tracefile_modules_table *table)
 {
 	for (uint32_t i = 0; i < table->epoch_count; i++)
 		free_epoch(table->epochs[i]);
@@ -216,8 +218,8 @@ void incstack__trace_modules_free(struct incstack__trace_modules_table *table)
 	free(table->modules);
 }
 
-static const struct incstack__trace_span *find_span(const struct incstack__trace_epoch *epoch,
-						    uint64_t pc)
+static const struct incstack__tracefile_span *
+find_span(const struct incstack__tracefile_epoch *epoch, uint64_t pc)
 {
 	uint32_t low = 0;
 	uint32_t high = epoch->count;
@@ -235,11 +237,11 @@ static const struct incstack__trace_span *find_span(const struct incstack__trace
 	return &epoch->spans[low - 1];
 }
 
-uint64_t incstack__trace_code(const struct incstack__trace_chunk *chunk, uint32_t object)
+uint64_t incstack__tracefile_code(const struct incstack__tracefile_chunk *chunk, uint32_t object)
 {
 	const uint64_t pc = chunk->pc[object];
-	const uint64_t exact = chunk->flags[object] & INCSTACK__TRACE_EXACT ? CODE_EXACT : 0;
-	const struct incstack__trace_span *span = NULL;
+	const uint64_t exact = chunk->flags[object] & INCSTACK__TRACEFILE_EXACT ? CODE_EXACT : 0;
+	const struct incstack__tracefile_span *span = NULL;
 
 	/* A return address may lie right behind its module. */
 	if (chunk->epoch != NULL)
@@ -250,9 +252,9 @@ uint64_t incstack__trace_code(const struct incstack__trace_chunk *chunk, uint32_
 	       ((pc - span->low) & CODE_OFFSET);
 }
 
-const struct incstack__trace_module_info *
-incstack__trace_modules_of(const struct incstack__trace_modules_table *table, uint64_t code,
-			   uint64_t *pc, int *exact)
+const struct incstack__tracefile_module_info *
+incstack__tracefile_modules_of(const struct incstack__tracefile_modules_table *table, uint64_t code,
+			       uint64_t *pc, int *exact)
 {
 	const uint64_t module = code >> CODE_MODULE_SHIFT;
 

@@ -6,19 +6,19 @@
  */
 #include <stdlib.h>
 
-#include "../../src/heapfile/replay.h"
-#include "../../src/heapfile/trace_write.h"
+#include "../../src/tracefile/replay.h"
+#include "../../src/tracefile/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t add_block(unsigned char *out, const uint8_t *data, size_t length, uint8_t type)
 {
-	struct incstack__trace_block block = {.magic = INCSTACK__TRACE_BLOCK_MAGIC,
-					      .type = type & 3,
-					      .thread = type >> 4,
-					      .length = (uint32_t)length};
+	struct incstack__tracefile_block block = {.magic = INCSTACK__TRACEFILE_BLOCK_MAGIC,
+						  .type = type & 3,
+						  .thread = type >> 4,
+						  .length = (uint32_t)length};
 
-	block.checksum = incstack__trace_block_sum(block, data);
+	block.checksum = incstack__tracefile_block_sum(block, data);
 	memcpy(out, &block, sizeof(block));
 	memcpy(out + sizeof(block), data, length);
 	return sizeof(block) + length;
@@ -26,28 +26,28 @@ static size_t add_block(unsigned char *out, const uint8_t *data, size_t length, 
 
 static void read_all(const unsigned char *file, size_t size)
 {
-	struct incstack__trace_reader *reader;
-	struct incstack__trace_problem problem;
+	struct incstack__tracefile_reader *reader;
+	struct incstack__tracefile_problem problem;
 	struct incstack__replay replay;
 
-	if (incstack__trace_open(file, size, &reader, &problem) != 0)
+	if (incstack__tracefile_open(file, size, &reader, &problem) != 0)
 		return;
 	incstack__replay_run(&replay, reader, 0);
 	incstack__replay_free(&replay);
-	incstack__trace_close(reader);
+	incstack__tracefile_close(reader);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* A block of three input bytes becomes one of 24. */
-	const size_t room = INCSTACK__TRACE_START + 9 * size;
+	const size_t room = INCSTACK__TRACEFILE_START + 9 * size;
 	unsigned char *file = calloc(1, room);
-	struct incstack__trace_header header;
-	size_t used = INCSTACK__TRACE_START;
+	struct incstack__tracefile_header header;
+	size_t used = INCSTACK__TRACEFILE_START;
 
 	if (file == NULL)
 		return 0;
-	incstack__trace_header_init(&header, 1, 1, 0, 0, "fuzz");
+	incstack__tracefile_header_init(&header, 1, 1, 0, 0, "fuzz");
 	memcpy(file, &header, sizeof(header));
 	while (size >= 3) {
 		const size_t want = (size_t)data[1] | (size_t)data[2] << 8;

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared by the files of the reader of trace files.
+ */
+#ifndef INCSTACK_TRACEFILE_INTERNAL_H
+#define INCSTACK_TRACEFILE_INTERNAL_H
+
+#include <incstack/incstack.h>
+
+#include "read.h"
+
+/* The modules that were loaded at one time, by ascending low. */
+struct incstack__tracefile_epoch {
+	uint32_t number;
+	uint32_t count;
+	struct incstack__tracefile_span {
+		uint64_t low;
+		uint64_t high;
+		uint32_t module;
+	} * spans;
+};
+
+struct incstack__tracefile_modules_table {
+	struct incstack__tracefile_module_info *modules;
+	uint32_t count;
+	uint32_t room;
+	uint32_t *places; /* a hash table of indices + 1 */
+	struct incstack__tracefile_epoch **epochs;
+	uint32_t epoch_count;
+};
+
+/* Those of the tallies, by number. */
+struct incstack__tracefile_threads {
+	struct incstack__tracefile_thread *all;
+	size_t count;
+};
+
+/* Adds up the counter slots of a file. Returns where the first damaged one is, or 0. */
+uint64_t incstack__tracefile_slots_read(const unsigned char *file,
+					struct incstack__tracefile_totals *totals);
+
+/* Adds a thread; the numbers ascend. Each returns 0 or INCSTACK_ENOMEM. */
+int incstack__tracefile_threads_add(struct incstack__tracefile_threads *threads, uint32_t number,
+				    const struct incstack__tracefile_tally *tally);
+/* Finds the threads with the same name. Called when all are there. */
+int incstack__tracefile_threads_group(struct incstack__tracefile_threads *threads);
+const struct incstack__tracefile_thread *
+incstack__tracefile_threads_find(const struct incstack__tracefile_threads *threads,
+				 uint32_t number);
+/* Adds the tally of a thread to the sums. */
+void incstack__tracefile_tally_add(struct incstack__tracefile_totals *totals,
+				   const struct incstack__tracefile_tally *tally);
+
+/* Each of these returns null, or what is wrong with the payload: incstack__tracefile_no_memory if
+ * there is no memory, incstack__tracefile_too_many if there are too many modules, but everything
+ * else is used. */
+extern const char incstack__tracefile_no_memory[];
+extern const char incstack__tracefile_too_many[];
+const char *incstack__tracefile_modules_read(struct incstack__tracefile_modules_table *table,
+					     const unsigned char *payload, size_t length);
+const char *incstack__tracefile_chunk_read(struct incstack__tracefile_chunk *chunk,
+					   const struct incstack__tracefile_modules_table *table,
+					   const unsigned char *payload, size_t length);
+int incstack__tracefile_chunk_begin(const unsigned char *payload, size_t length, uint64_t *stamp);
+/* Decodes the event at *place and moves *place on. Returns 1, 0 if only time passes there, or -1
+ * if it is malformed. */
+int incstack__tracefile_event_take(const struct incstack__tracefile_chunk *chunk,
+				   struct incstack__tracefile_place *place,
+				   struct incstack__tracefile_event *event);
+const struct incstack__tracefile_module_info *
+incstack__tracefile_modules_of(const struct incstack__tracefile_modules_table *table, uint64_t code,
+			       uint64_t *pc, int *exact);
+void incstack__tracefile_modules_free(struct incstack__tracefile_modules_table *table);
+void incstack__tracefile_chunk_free(struct incstack__tracefile_chunk *chunk);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads the counter slots of a trace file.
+ */
+#include "internal.h"
+#include "notes.h"
+
+/* Whether a slot is consistent: another process may have written anything to the file. */
+static int is_sound(const struct incstack__tracefile_slot *slot, int first)
+{
+	static const uint64_t zero[sizeof(slot->reserved) / sizeof(uint64_t)];
+
+	return memcmp(slot->reserved, zero, sizeof(slot->reserved)) == 0 &&
+	       slot->notes >> INCSTACK__NOTE_COUNT == 0 &&
+	       slot->samples_started <= INCSTACK__TRACEFILE_STARTED_MAX &&
+	       slot->unwound <= slot->samples_started &&
+	       (slot->end == 0 || (first && slot->end >> 16 == INCSTACK__TRACEFILE_ENDED >> 16));
+}
+
+static void add(struct incstack__tracefile_totals *totals,
+		const struct incstack__tracefile_slot *slot)
+{
+	totals->started += slot->samples_started;
+	totals->unwound += slot->unwound;
+	incstack__tracefile_count(&totals->interrupting, slot->interrupting);
+	incstack__tracefile_count(&totals->failed_calls, slot->failed_calls);
+	totals->notes |= slot->notes;
+	totals->end |= slot->end;
+}
+
+uint64_t incstack__tracefile_slots_read(const unsigned char *file,
+					struct incstack__tracefile_totals *totals)
+{
+	struct incstack__tracefile_slot slot;
+	uint64_t damaged = 0;
+
+	for (uint64_t offset = INCSTACK__TRACEFILE_HEADER_BYTES; offset < INCSTACK__TRACEFILE_START;
+	     offset += sizeof(slot)) {
+		memcpy(&slot, file + offset, sizeof(slot));
+		if (is_sound(&slot, offset == INCSTACK__TRACEFILE_HEADER_BYTES)) {
+			add(totals, &slot);
+			continue;
+		}
+		damaged = damaged == 0 ? offset : damaged;
+		totals->damaged_slots++;
+		totals->damaged++;
+	}
+	return damaged;
+}
