@@ -186,14 +186,15 @@ static enum end end_of_main_thread(const struct attached *a)
 	return poll(&process, 1, PATIENCE_MS) > 0 ? END_OF_PROCESS : END_OF_MAIN_THREAD;
 }
 
-/* Passes a signal on to the program that is run. One of the terminal goes to both. */
+/* Passes a signal on to the program that is run. A key of the terminal sends its signal to both. */
 static enum end take_signal(const struct attached *a)
 {
 	struct signalfd_siginfo info;
 
 	if (a->child.pid < 0)
 		return END_BY_USER;
-	if (read(a->signals, &info, sizeof(info)) > 0 && info.ssi_signo != SIGINT)
+	if (read(a->signals, &info, sizeof(info)) > 0 && info.ssi_signo != SIGINT &&
+	    info.ssi_signo != SIGQUIT)
 		kill(a->child.pid, (int)info.ssi_signo);
 	return END_NOT;
 }
@@ -363,8 +364,8 @@ static int take_signals(sigset_t *before)
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGQUIT);
 	sigprocmask(SIG_BLOCK, &signals, before);
-	signal(SIGXFSZ, SIG_IGN);
 	return signalfd(-1, &signals, SFD_CLOEXEC);
 }
 
@@ -407,6 +408,7 @@ static int attach(struct attached *a, struct tool_record_options *options, doubl
 	const int is_heap = options->kind == INCSTACK__TRACEFILE_OF_HEAP;
 	int status = tool_attach_process(a->pid, &a->pidfd);
 
+	signal(SIGXFSZ, SIG_IGN); /* of this process, not of a program that it runs */
 	if (status == 0)
 		status = tool_attach_events_open(&a->events, a->pid,
 						 is_heap ? 0 : options->interval, options->is_wall);

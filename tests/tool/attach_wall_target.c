@@ -54,7 +54,10 @@ static __attribute__((noinline)) void nap(void)
 
 static void *waiter(void *unused)
 {
+	const double start = now(CLOCK_MONOTONIC);
+
 	want_lock();
+	printf("lock %.0f\n", (now(CLOCK_MONOTONIC) - start) * 1000);
 	return unused;
 }
 
