@@ -338,6 +338,8 @@ static int record(struct attached *a, const struct tool_record_options *options)
 	if (a->file == NULL)
 		return TOOL_STATUS_CANNOT_RUN;
 	tool_attach_file_modules(a->file, a->space);
+	if (options->kind == INCSTACK__TRACEFILE_OF_CPU && a->child.pid < 0)
+		tool_attach_file_note(a->file, INCSTACK__NOTE_OUTSIDE);
 	if (options->kind == INCSTACK__TRACEFILE_OF_HEAP) {
 		tool_attach_file_note(a->file, INCSTACK__NOTE_ATTACHED);
 		a->heap = tool_attach_heap_new(a->file, a->space);

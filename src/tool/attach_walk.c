@@ -102,7 +102,7 @@ static enum incstack__tick walk(struct tool_attach_space *space, struct place at
 
 	for (size_t i = 0;; i++) {
 		code = tool_attach_space_rule(space, at.pc, at.is_exact, &rule);
-		if (i == 0 && code != TOOL_ATTACH_RULE)
+		if (i == 0 && (code == TOOL_ATTACH_NO_CODE || code == TOOL_ATTACH_NO_CALL))
 			return INCSTACK__TICK_NO_RULE;
 		if (code == TOOL_ATTACH_NO_CODE || code == TOOL_ATTACH_NO_CALL)
 			return i <= CHECKED ? INCSTACK__TICK_INEXACT

@@ -12,7 +12,9 @@
 #include <string.h>
 
 #include "tracefile/cct.h"
+#include "tracefile/notes.h"
 #include "function_start.h"
+#include "jit_names.h"
 #include "symbols.h"
 
 typedef char *demangle_fn(const char *name, char *buffer, size_t *length, int *status);
@@ -38,6 +40,8 @@ struct tool_symbols {
 	char **texts; /* each distinct name */
 	size_t text_room;
 	size_t text_count;
+	struct tool_jit_names *jit;
+	int has_read_jit;
 	demangle_fn *demangle; /* null: names stay mangled */
 };
 
@@ -155,6 +159,29 @@ static const char *demangled(struct tool_symbols *symbols, const char *name)
 	return result;
 }
 
+/* Names code that is in no module. The files of a process that ran before it was sampled may be older
+ * than the profile. */
+static const char *name_outside(struct tool_symbols *symbols, uint64_t pc)
+{
+	const struct incstack__tracefile_header *header =
+		incstack__tracefile_reader_header(symbols->reader);
+	const struct incstack__tracefile_totals *totals =
+		incstack__tracefile_reader_totals(symbols->reader);
+	const int ran_before = (totals->notes >> INCSTACK__NOTE_ATTACHED & 1) != 0 ||
+			       (totals->notes >> INCSTACK__NOTE_OUTSIDE & 1) != 0;
+	const char *name;
+	char text[32];
+
+	if (!symbols->has_read_jit)
+		symbols->jit = tool_jit_names_read(header->pid, ran_before ? 0 : header->start_ns);
+	symbols->has_read_jit = 1;
+	name = tool_jit_names_find(symbols->jit, pc);
+	if (name != NULL)
+		return demangled(symbols, name);
+	snprintf(text, sizeof(text), "0x%" PRIx64, pc);
+	return intern(symbols, text);
+}
+
 static const char *find_name(struct tool_symbols *symbols, uint64_t code)
 {
 	const struct incstack__tracefile_module_info *info;
@@ -180,10 +207,8 @@ static const char *find_name(struct tool_symbols *symbols, uint64_t code)
 	pc -= exact ? 0 : 1;
 	if (info == NULL && !exact && pc == INCSTACK__TRACEFILE_GAP_PC - 1)
 		return "[callers not yet walked]";
-	if (info == NULL) {
-		snprintf(text, sizeof(text), "0x%" PRIx64, pc);
-		return intern(symbols, text);
-	}
+	if (info == NULL)
+		return name_outside(symbols, pc);
 	session = session_of(symbols, info);
 	if (session->module != NULL)
 		name = dwfl_module_addrname(session->module, pc);
@@ -275,6 +300,7 @@ void tool_symbols_close(struct tool_symbols *symbols)
 	for (unsigned i = 0; i < symbols->session_count; i++)
 		if (symbols->sessions[i].dwfl != NULL)
 			dwfl_end(symbols->sessions[i].dwfl);
+	tool_jit_names_free(symbols->jit);
 	for (size_t i = 0; i < symbols->text_room; i++)
 		free(symbols->texts[i]);
 	free(symbols->texts);

@@ -72,6 +72,8 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 	[INCSTACK__NOTE_WALL] =
 		"wall-clock time: a thread counts while it waits as while it runs; child processes "
 		"were not sampled",
+	[INCSTACK__NOTE_OUTSIDE] =
+		"sampled from outside (-p): what the process did before and after is not known",
 	[INCSTACK__NOTE_BROKEN] =
 		"an invariant of the recorder was broken, which is an error in incstack: please "
 		"report it",

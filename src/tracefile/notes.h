@@ -36,6 +36,7 @@ enum incstack__tracefile_note {
 	INCSTACK__NOTE_ATTACHED,         /* the process ran before and after */
 	INCSTACK__NOTE_NEW_NOT_FOLLOWED, /* operator new does not call malloc */
 	INCSTACK__NOTE_WALL,             /* time in which threads wait was sampled, too */
+	INCSTACK__NOTE_OUTSIDE,          /* CPU: the process ran before and after */
 	INCSTACK__NOTE_COUNT,
 };
 

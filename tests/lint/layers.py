@@ -89,7 +89,7 @@ STRATA = {
         "replay",
     ),
     "tool": (
-        "*.h folded_fit function_start output profile_text progress"
+        "*.h folded_fit function_start jit_names output profile_text progress"
         " record_end record_lock record_program report_sum trace_map"
         " attach_proc attach_program attach_image",
         "attach_probes attach_read",

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads what runtimes write about the code that they make. Anybody may write to /tmp, so a file counts
+ * only if it is regular and belongs to the user or to root, and nothing in it is trusted.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* getline */
+#endif
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "jit_names.h"
+
+enum { ENTRIES_MOST = 4 << 20 };
+enum { RECORD_MOST = 64 << 20 }; /* bytes of a record of a jitdump */
+/* How many entries are looked at for one address, or one move: a damaged file may have them overlap. */
+enum { LOOKS_MOST = 1 << 16 };
+#define DUMP_MAGIC 0x4a695444u
+
+struct entry {
+	uint64_t start, size;
+	size_t order; /* later ones replace what was there */
+	char *name;
+};
+
+struct tool_jit_names {
+	struct entry *entries;
+	size_t count;
+	uint64_t largest; /* size */
+};
+
+/* ---- the table ---------------------------------------------------------------------- */
+
+static void add(struct tool_jit_names *names, uint64_t start, uint64_t size, const char *name)
+{
+	const size_t count = names->count;
+	struct entry *grown = names->entries;
+
+	if (size == 0 || size > UINT64_MAX - start || name[0] == '\0' || count >= ENTRIES_MOST)
+		return;
+	if ((count & (count - 1)) == 0)
+		grown = reallocarray(grown, count == 0 ? 1 : 2 * count, sizeof(*grown));
+	if (grown == NULL)
+		return;
+	names->entries = grown;
+	grown[count] = (struct entry){start, size, count, strdup(name)};
+	if (grown[count].name == NULL)
+		return;
+	names->count++;
+	if (size > names->largest)
+		names->largest = size;
+}
+
+static int by_start(const void *left, const void *right)
+{
+	const struct entry *a = left;
+	const struct entry *b = right;
+
+	return a->start != b->start ? (a->start > b->start) - (a->start < b->start)
+				    : (a->order > b->order) - (a->order < b->order);
+}
+
+const char *tool_jit_names_find(const struct tool_jit_names *names, uint64_t address)
+{
+	const struct entry *found = NULL;
+	size_t low = 0;
+	size_t least;
+	size_t high = names != NULL ? names->count : 0;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (names->entries[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	least = low > LOOKS_MOST ? low - LOOKS_MOST : 0;
+	for (; low > least && address - names->entries[low - 1].start < names->largest; low--) {
+		const struct entry *entry = &names->entries[low - 1];
+
+		if (address - entry->start < entry->size &&
+		    (found == NULL || entry->order > found->order))
+			found = entry;
+	}
+	return found != NULL ? found->name : NULL;
+}
+
+/* ---- files --------------------------------------------------------------------------- */
+
+static FILE *open_trusted(const char *path, uint64_t since_ns)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat status;
+	FILE *file = NULL;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+	    (status.st_uid == geteuid() || status.st_uid == 0 || geteuid() == 0) &&
+	    (uint64_t)status.st_mtim.tv_sec >= since_ns / 1000000000u)
+		file = fdopen(fd, "r");
+	if (file == NULL)
+		close(fd);
+	return file;
+}
+
+/* Lines: START SIZE NAME, with hexadecimal numbers. */
+static void read_map(struct tool_jit_names *names, FILE *file)
+{
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t length;
+
+	while ((length = getline(&line, &room, file)) > 0) {
+		uint64_t start;
+		uint64_t size;
+		int at = 0;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (sscanf(line, "%" SCNx64 " %" SCNx64 " %n", &start, &size, &at) == 2 && at > 0)
+			add(names, start, size, line + at);
+	}
+	free(line);
+}
+
+/* The head of each record of a jitdump, and the fields of those that load or move code. */
+struct record {
+	uint32_t id, bytes;
+	uint64_t time;
+};
+struct load {
+	uint32_t pid, tid;
+	uint64_t vma, address, size, index;
+};
+struct move {
+	uint32_t pid, tid;
+	uint64_t vma, from, to, size, index;
+};
+enum { RECORD_LOAD = 0, RECORD_MOVE = 1 };
+
+/* The body has a zero byte behind it. */
+static void take_record(struct tool_jit_names *names, uint32_t id, const char *body, size_t bytes)
+{
+	const size_t least = names->count > LOOKS_MOST ? names->count - LOOKS_MOST : 0;
+	struct load load;
+	struct move move;
+	const char *name;
+
+	if (id == RECORD_LOAD && bytes > sizeof(load)) {
+		memcpy(&load, body, sizeof(load));
+		add(names, load.address, load.size, body + sizeof(load));
+	} else if (id == RECORD_MOVE && bytes >= sizeof(move)) {
+		memcpy(&move, body, sizeof(move));
+		name = NULL;
+		for (size_t i = names->count; i-- > least && name == NULL;)
+			if (names->entries[i].start == move.from)
+				name = names->entries[i].name;
+		if (name != NULL)
+			add(names, move.to, move.size, name);
+	}
+}
+
+static void read_dump(struct tool_jit_names *names, FILE *file)
+{
+	struct {
+		uint32_t magic, version, bytes, machine, padding, pid;
+		uint64_t time, flags;
+	} head;
+	struct record record;
+	char *body = NULL;
+	char *grown;
+
+	if (fread(&head, sizeof(head), 1, file) != 1 || head.magic != DUMP_MAGIC ||
+	    head.bytes < sizeof(head) || fseek(file, (long)head.bytes, SEEK_SET) != 0)
+		return;
+	while (fread(&record, sizeof(record), 1, file) == 1 && record.bytes >= sizeof(record) &&
+	       record.bytes <= RECORD_MOST) {
+		const size_t bytes = record.bytes - sizeof(record);
+
+		grown = realloc(body, bytes + 1);
+		if (grown == NULL)
+			break;
+		body = grown;
+		if (fread(body, 1, bytes, file) != bytes)
+			break;
+		body[bytes] = '\0';
+		take_record(names, record.id, body, bytes);
+	}
+	free(body);
+}
+
+struct tool_jit_names *tool_jit_names_of(FILE *map, FILE *dump)
+{
+	struct tool_jit_names *names = calloc(1, sizeof(*names));
+
+	if (names != NULL && map != NULL)
+		read_map(names, map);
+	if (names != NULL && dump != NULL)
+		read_dump(names, dump);
+	if (names != NULL && names->count > 1)
+		qsort(names->entries, names->count, sizeof(*names->entries), by_start);
+	return names;
+}
+
+struct tool_jit_names *tool_jit_names_read(uint64_t pid, uint64_t since_ns)
+{
+	struct tool_jit_names *names;
+	char path[64];
+	FILE *map;
+	FILE *dump;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%" PRIu64 ".map", pid);
+	map = open_trusted(path, since_ns);
+	snprintf(path, sizeof(path), "jit-%" PRIu64 ".dump", pid);
+	dump = open_trusted(path, since_ns);
+	names = tool_jit_names_of(map, dump);
+	if (map != NULL)
+		fclose(map);
+	if (dump != NULL)
+		fclose(dump);
+	return names;
+}
+
+void tool_jit_names_free(struct tool_jit_names *names)
+{
+	for (size_t i = 0; names != NULL && i < names->count; i++)
+		free(names->entries[i].name);
+	if (names != NULL)
+		free(names->entries);
+	free(names);
+}

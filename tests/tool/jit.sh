@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# jit.sh TOOL TARGET NAME runs the function test_NAME in a new directory. TARGET makes code at run time and
+# tells its name as runtimes tell it to perf; see jit_target.c.
+set -euo pipefail
+tool=$1 target=$2 command=cpu
+
+# shellcheck source=tests/tool/attach_common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/attach_common.sh"
+
+spent() { { grep -E "$1" trace.folded || true; } | awk '{ sum += $NF } END { print sum + 0 }'; }
+allowed() { :; }
+
+# record HOW: the recorder takes traces of functions that the code calls, not of the code itself.
+record() {
+	status=0
+	"$tool" cpu -o trace -- "$target" "$1" 0.5 >stdout 2>stderr || status=$?
+	equal status "$status" 0
+	rm -f "/tmp/perf-$(cat stdout).map"
+	(($(spent ';inner;spin ') > 0)) || fail "no trace"
+}
+
+test_map() {
+	record map
+	equal "time in spin" "$(spent ';inner;spin ')" "$(spent '^\[callers unknown\];made at run time;work;inner;spin ')"
+}
+
+test_dump() {
+	record dump
+	equal "time in spin" "$(spent ';inner;spin ')" "$(spent '^\[callers unknown\];made at run time;work;inner;spin ')"
+}
+
+# The file of an earlier process with the same number, and one that somebody has put there.
+test_foreign() {
+	local how
+	for how in old link; do
+		record "$how"
+		equal "named by $how" "$(spent 'made at run time')" 0
+		(($(spent '^\[callers unknown\];0x[0-9a-f]*;work;inner;spin ') > 0)) || fail "no address"
+	done
+}
+
+# Attached to a process that wrote its file long ago. The kernel samples the code itself, too.
+test_running() {
+	begin "$target" old 60
+	attach -o trace -d 0.5 -p "$pid"
+	forbidden
+	adds_up
+	rm -f "/tmp/perf-$pid.map"
+	(($(spent '^\[callers unknown\];made at run time ') > 0)) || fail "no time in the code"
+	(($(spent '^\[callers unknown\];made at run time;work;inner;spin ') > 0)) || fail "no time below the code"
+	equal "no trace" "$(spent 'no trace')" 0
+}
+
+run_test "$3"
