@@ -121,13 +121,15 @@ test_fiber() {
 	! grep 'the clocks of the threads say 0 ns' report || fail "the thread used no time"
 }
 
-# Calls that the kernel does not restart after a signal are counted.
+# Calls that the kernel does not restart after a signal are counted. If a second tick comes before the
+# program has run an instruction, the call looks as if it was made again.
 test_failed_calls() {
-	local interrupted
+	local interrupted counted
 	elapsed 5000000 no waits
 	interrupted=$(sed -n 's/ interrupted$//p' stdout)
 	((interrupted > 0)) || fail "nothing was interrupted"
-	grep -q "^$interrupted system calls of the program returned EINTR" report ||
+	counted=$(sed -n 's/ system calls of the program returned EINTR .*//p' report)
+	((counted >= interrupted && counted <= interrupted + 3)) ||
 		fail "$interrupted calls were interrupted: $(cat report)"
 }
 
