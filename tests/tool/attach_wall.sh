@@ -99,8 +99,8 @@ test_signals() {
 # The program gets what it would get without the tool.
 test_bare() {
 	cat >state <<-'END'
-		grep -E '^(Sig[BIC]|Shd|Cap|Seccomp|NoNewPrivs)' /proc/$$/status
-		ls /proc/$$/fd
+		grep -E '^(Sig[BIC]|Shd|Cap|Seccomp|NoNewPrivs)' /proc/self/status
+		ls /proc/self/fd
 		ulimit -a
 		nice
 		env | sort
