@@ -314,20 +314,29 @@ static const struct runtime *runtime_by_names(const struct object *object)
 {
 	const struct runtime *found;
 
-	if (object->dynamic == NULL || !add(met, object->dynamic))
+	if (object->dynamic == NULL || is_in(met, object->dynamic))
 		return NULL;
 	found = runtime_by_file(object->path);
-	return found != NULL ? found : runtime_by_symbol(object);
+	if (found == NULL)
+		found = runtime_by_symbol(object);
+	if (found == NULL)
+		add(met, object->dynamic);
+	return found;
 }
 
-/* Also reads the object's file. That takes several system calls. */
+/* Also reads the object's file. That takes several system calls. An object is added to a table, or
+ * becomes the newest, only after the checks and only if it is harmless. Otherwise another thread would take
+ * it for harmless during the checks. */
 static const struct runtime *runtime_of(const struct object *object)
 {
 	const struct runtime *found = runtime_by_names(object);
 
-	if (found != NULL || object->dynamic == NULL || !add(searched, object->dynamic))
+	if (found != NULL || object->dynamic == NULL || is_in(searched, object->dynamic))
 		return found;
-	return runtime_by_section(object);
+	found = runtime_by_section(object);
+	if (found == NULL)
+		add(searched, object->dynamic);
+	return found;
 }
 
 static struct object object_of(const struct dl_phdr_info *info)
@@ -416,14 +425,6 @@ static __attribute__((noinline)) int first_look(const struct link_map *map)
 	return found != NULL;
 }
 
-static int is_newest(const ElfW(Dyn) * object)
-{
-	if (__atomic_load_n(&newest, __ATOMIC_RELAXED) == object)
-		return 1;
-	__atomic_store_n(&newest, object, __ATOMIC_RELAXED);
-	return 0;
-}
-
 int incstack__record_host_forbids_barriers(uintptr_t address)
 {
 	const struct runtime *runtime;
@@ -434,9 +435,14 @@ int incstack__record_host_forbids_barriers(uintptr_t address)
 	runtime = runtime_by_function(address);
 	if (runtime != NULL)
 		return forbid_barriers(runtime);
-	if (_dl_find_object((void *)address, &object) != 0 || is_newest(object.dlfo_link_map->l_ld))
+	if (_dl_find_object((void *)address, &object) != 0 ||
+	    __atomic_load_n(&newest, __ATOMIC_RELAXED) == object.dlfo_link_map->l_ld ||
+	    incstack__record_local.handling)
 		return 0;
-	return incstack__record_local.handling ? 0 : first_look(object.dlfo_link_map);
+	if (first_look(object.dlfo_link_map))
+		return 1;
+	__atomic_store_n(&newest, object.dlfo_link_map->l_ld, __ATOMIC_RELAXED);
+	return 0;
 }
 
 int incstack__record_host_knows(uintptr_t address)
