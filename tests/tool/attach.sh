@@ -221,11 +221,12 @@ clock_says_so() {
 test_overrun() {
 	local before
 	begin "$target" spin
-	"$tool" cpu -o trace -i 100us -d 0.2 -p "$pid" 2>stderr &
+	"$tool" cpu -o trace -i 100us -p "$pid" 2>stderr &
 	until grep -q 'sampling process' stderr; do kill -0 $!; done
 	kill -STOP $!
 	before=$(used)
 	until (($(used) - before >= 10)); do sleep 0.05; done
+	kill -TERM $!
 	kill -CONT $!
 	wait $! || fail "exit status $?"
 	keep_sums
