@@ -14,12 +14,10 @@
 #include <incstack/embedder.h>
 
 #include "tracefile/format.h"
+#include "proc.h"
 #include "record.h"
 
-/* attach_proc.c */
-/* Reads the beginning of /proc/PID/NAME and ends it with a zero byte. Returns how many bytes there are
- * before that; 0 if the file cannot be read. */
-size_t tool_attach_read_proc(pid_t pid, const char *name, char *text, size_t size);
+/* attach_refuse.c */
 /* Prints why the tool cannot profile or record (the verb) the process. Returns an exit status. */
 int tool_attach_refuse(pid_t pid, const char *verb, const char *reason);
 

@@ -113,7 +113,7 @@ static void read_name(pid_t pid, pid_t tid, char *name)
 	char comm[32];
 
 	snprintf(comm, sizeof(comm), "task/%d/comm", (int)tid);
-	if (tool_attach_read_proc(pid, comm, text, sizeof(text)) == 0)
+	if (tool_proc_read(pid, comm, text, sizeof(text)) == 0)
 		return;
 	text[strcspn(text, "\n")] = '\0';
 	memcpy(name, text, sizeof(text));
@@ -385,7 +385,7 @@ void tool_attach_file_ended(struct tool_attach_file *file, pid_t tid)
 
 static void read_command(pid_t pid, char *command, size_t size)
 {
-	const size_t got = tool_attach_read_proc(pid, "cmdline", command, size);
+	const size_t got = tool_proc_read(pid, "cmdline", command, size);
 
 	for (size_t i = 0; i + 1 < got; i++)
 		if (command[i] == '\0')

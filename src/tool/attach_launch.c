@@ -26,9 +26,7 @@ static void run_child(char **program, int gate, const sigset_t *mask)
 		if (errno != EINTR)
 			_exit(TOOL_STATUS_CANNOT_RUN);
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	execvp(program[0], program);
-	tool_record_say_not_run(program[0], errno);
-	_exit(errno == ENOENT ? TOOL_STATUS_NOT_FOUND : TOOL_STATUS_CANNOT_RUN);
+	tool_record_exec(program);
 }
 
 int tool_attach_launch(char **program, const sigset_t *mask, struct tool_attach_child *child)

@@ -104,7 +104,7 @@ static uint64_t auxiliary(pid_t pid, uint64_t type)
 		char bytes[8192];
 		Elf64_auxv_t entries[8192 / sizeof(Elf64_auxv_t)];
 	} vector;
-	const size_t count = tool_attach_read_proc(pid, "auxv", vector.bytes, sizeof(vector)) /
+	const size_t count = tool_proc_read(pid, "auxv", vector.bytes, sizeof(vector)) /
 			     sizeof(vector.entries[0]);
 
 	for (size_t i = 0; i < count; i++)

@@ -24,18 +24,11 @@ static const char *field(const char *status, const char *name)
 	return at != NULL ? at + strlen(name) : "";
 }
 
-/* Reads flags of the kernel's task from /proc/PID/stat, after the name, which may contain anything. */
 static int is_kernel_thread(pid_t pid)
 {
 	enum { PF_KTHREAD = 0x00200000 };
-	char text[1024];
-	const char *at;
-	unsigned flags = 0;
 
-	tool_attach_read_proc(pid, "stat", text, sizeof(text));
-	at = strrchr(text, ')');
-	return at != NULL && sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
-	       (flags & PF_KTHREAD) != 0;
+	return (tool_proc_stat(pid, "stat", TOOL_PROC_FLAGS) & PF_KTHREAD) != 0;
 }
 
 /* The beginning of a program: the header of the file and those of its segments. */
@@ -68,7 +61,7 @@ static int check_program(pid_t pid)
 	size_t bytes;
 
 	errno = 0;
-	bytes = tool_attach_read_proc(pid, "exe", program.bytes, sizeof(program.bytes));
+	bytes = tool_proc_read(pid, "exe", program.bytes, sizeof(program.bytes));
 	if (bytes < sizeof(program.header))
 		return tool_attach_refuse(
 			pid, "profile",
@@ -93,7 +86,7 @@ static int check(pid_t pid)
 	char reason[96];
 	int group;
 
-	if (tool_attach_read_proc(pid, "status", status, sizeof(status)) == 0) {
+	if (tool_proc_read(pid, "status", status, sizeof(status)) == 0) {
 		fprintf(stderr, "incstack: no process %d\n", (int)pid);
 		return TOOL_STATUS_NOT_FOUND;
 	}
@@ -114,7 +107,7 @@ int tool_attach_process_may_return(pid_t pid)
 {
 	char status[4096];
 
-	tool_attach_read_proc(pid, "status", status, sizeof(status));
+	tool_proc_read(pid, "status", status, sizeof(status));
 	if (strstr(field(status, "\nx86_Thread_features:"), "shstk") != NULL)
 		return tool_attach_refuse(
 			pid, "profile",

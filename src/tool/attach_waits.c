@@ -306,7 +306,7 @@ static int read_registers(pid_t pid, pid_t tid, struct tool_attach_sample *sampl
 	const char *at;
 
 	snprintf(name, sizeof(name), "task/%d/syscall", (int)tid);
-	tool_attach_read_proc(pid, name, text, sizeof(text));
+	tool_proc_read(pid, name, text, sizeof(text));
 	at = strrchr(text, ' ');
 	for (const char *before = text; at != NULL && (before = strchr(before, ' ')) != at;
 	     before++)
@@ -320,19 +320,12 @@ static int read_registers(pid_t pid, pid_t tid, struct tool_attach_sample *sampl
 static uint64_t begin_of(pid_t pid, pid_t tid, uint64_t least)
 {
 	const uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
-	uint64_t ticks = 0;
 	char name[32];
-	char text[1024];
-	char *at;
+	uint64_t begin;
 
 	snprintf(name, sizeof(name), "task/%d/stat", (int)tid);
-	tool_attach_read_proc(pid, name, text, sizeof(text));
-	at = strrchr(text, ')');
-	for (int field = 2; at != NULL && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	if (at != NULL)
-		ticks = strtoull(at, NULL, 10);
-	return ticks * tick_ns > least ? ticks * tick_ns : least;
+	begin = tool_proc_stat(pid, name, TOOL_PROC_START) * tick_ns;
+	return begin > least ? begin : least;
 }
 
 /* Reads up to the end of the stack, page by page. */

@@ -73,8 +73,8 @@ int tool_record_check_program(const char *program);
 int tool_record_lock(const char *file);
 /* Runs the program under the recorder until it ends. Returns the exit status. */
 int tool_record_run(const struct tool_record_options *options);
-/* Says why the program cannot be run; keeps errno. */
-void tool_record_say_not_run(const char *program, int error);
+/* Becomes the program. If that fails, says why and ends this process. */
+_Noreturn void tool_record_exec(char **program);
 /* Says how the program has ended: `status` is that of wait(2). Returns the exit status. */
 int tool_record_say_end(int status, const struct rusage *used);
 /* Writes into the trace file how the process ended: a status of wait(2). */

@@ -68,19 +68,21 @@ static void set_environment(const struct tool_record_options *options, const cha
 	setenv("LD_PRELOAD", text, 1);
 }
 
-void tool_record_say_not_run(const char *program, int error)
+_Noreturn void tool_record_exec(char **program)
 {
-	fprintf(stderr, "incstack: cannot run %s: %s%s\n", program, strerror(error),
+	int error;
+
+	execvp(program[0], program);
+	error = errno;
+	fprintf(stderr, "incstack: cannot run %s: %s%s\n", program[0], strerror(error),
 		error == ENOENT ? "; does its interpreter (#! line, or ELF loader) exist?" : "");
-	errno = error;
+	_exit(error == ENOENT ? TOOL_STATUS_NOT_FOUND : TOOL_STATUS_CANNOT_RUN);
 }
 
 static void run_child(const struct tool_record_options *options, const char *preload)
 {
 	set_environment(options, preload);
-	execvp(options->program[0], options->program);
-	tool_record_say_not_run(options->program[0], errno);
-	_exit(errno == ENOENT ? TOOL_STATUS_NOT_FOUND : TOOL_STATUS_CANNOT_RUN);
+	tool_record_exec(options->program);
 }
 
 /* Returns how many samples all threads have begun, from the shared counters in the file. */

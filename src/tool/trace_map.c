@@ -8,7 +8,7 @@
 #endif
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,7 @@
 #include <incstack/incstack.h>
 
 #include "tracefile/spool_read.h"
+#include "proc.h"
 #include "trace_map.h"
 
 /* What a spool adds to a trace file. */
@@ -157,22 +158,7 @@ void tool_trace_unmap(void *data, size_t size)
 /* Returns when the process with this number started; 0 if there is none. */
 static uint64_t start_of(uint64_t pid)
 {
-	char path[64];
-	char text[1024];
-	const char *at;
-	ssize_t got;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	text[got > 0 ? got : 0] = 0;
-	at = strrchr(text, ')');
-	for (int field = 2; at != NULL && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	return at != NULL ? strtoull(at, NULL, 10) : 0;
+	return pid <= INT_MAX ? tool_proc_stat((pid_t)pid, "stat", TOOL_PROC_START) : 0;
 }
 
 static int append(int fd, uint64_t end, const struct rest *rest)

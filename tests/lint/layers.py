@@ -91,7 +91,7 @@ STRATA = {
     "tool": (
         "*.h folded_fit function_start jit_names output profile_text progress"
         " record_end record_lock record_program report_sum trace_map"
-        " attach_proc attach_program attach_image",
+        " attach_refuse attach_program proc attach_image",
         "attach_probes attach_read",
         "attach_events attach_sandbox attach_space",
         "attach_process attach_objects attach_walk attach_file attach_waits",

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads small files in /proc that describe another process.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* O_CLOEXEC */
+#endif
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proc.h"
+
+size_t tool_proc_read(pid_t pid, const char *name, char *text, size_t size)
+{
+	char path[64];
+	ssize_t got = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		got = read(fd, text, size - 1);
+		close(fd);
+	}
+	text[got > 0 ? got : 0] = '\0';
+	return got > 0 ? (size_t)got : 0;
+}
+
+uint64_t tool_proc_stat(pid_t pid, const char *name, int number)
+{
+	enum { NAME = 2 }; /* the field before the last ')'; it may contain anything */
+	char text[1024];
+	const char *at;
+
+	tool_proc_read(pid, name, text, sizeof(text));
+	at = strrchr(text, ')');
+	for (int field = NAME; at != NULL && field < number; field++)
+		at = strchr(at + 1, ' ');
+	return at != NULL ? strtoull(at, NULL, 10) : 0;
+}
