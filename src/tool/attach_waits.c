@@ -5,7 +5,7 @@
  * time is divided into ticks, which all have the trace of the place where it waits.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* twalk_r, tdestroy, process_vm_readv */
+#define _GNU_SOURCE 1 /* memrchr, twalk_r, tdestroy, process_vm_readv */
 #endif
 #include <inttypes.h>
 #include <search.h>
@@ -101,23 +101,38 @@ static int by_tid(const void *left, const void *right)
 	return (a->tid > b->tid) - (a->tid < b->tid);
 }
 
-/* Returns the thread, or null if there is no memory. The first tick of a new one comes after a part of
- * an interval that depends on its number, so that short waits are met as often as they should. */
-static struct thread *thread_of(struct tool_attach_waits *waits, pid_t tid, uint64_t time)
+/* Returns the thread if it is known, or null. */
+static struct thread *find_thread(const struct tool_attach_waits *waits, pid_t tid)
 {
 	const struct thread key = {.tid = tid};
+	struct thread *const *node = tfind(&key, &waits->threads, by_tid);
+
+	return node != NULL ? *node : NULL;
+}
+
+/* The first tick comes after a part of an interval that depends on the thread's number, so that short
+ * waits are met as often as they should. Returns null if there is no memory. */
+static struct thread *add_thread(struct tool_attach_waits *waits, pid_t tid, uint64_t time)
+{
 	struct thread *thread = calloc(1, sizeof(*thread));
-	struct thread **node;
 
 	if (thread == NULL)
 		return NULL;
-	*thread = key;
+	thread->tid = tid;
 	thread->begin = time;
 	thread->part = (uint64_t)(uint32_t)tid * 2654435761u % waits->interval;
-	node = tsearch(thread, &waits->threads, by_tid);
-	if (node == NULL || *node != thread)
-		free(thread);
-	return node != NULL ? *node : NULL;
+	if (tsearch(thread, &waits->threads, by_tid) != NULL)
+		return thread;
+	free(thread);
+	return NULL;
+}
+
+/* Returns the thread, also a new one, or null if there is no memory. */
+static struct thread *thread_of(struct tool_attach_waits *waits, pid_t tid, uint64_t time)
+{
+	struct thread *thread = find_thread(waits, tid);
+
+	return thread != NULL ? thread : add_thread(waits, tid, time);
 }
 
 /* ---- time ----------------------------------------------------------------------------------- */
@@ -190,14 +205,14 @@ uint64_t tool_attach_waits_ran(struct tool_attach_waits *waits, pid_t tid, uint6
 {
 	struct thread *thread = thread_of(waits, tid, time);
 	const int64_t interval = (int64_t)waits->interval;
+	const int was_on = thread != NULL && thread->state == STATE_ON;
 	int64_t ticks = 1;
 
-	if (thread != NULL && thread->state == STATE_ON) {
+	if (thread != NULL)
 		change(waits, thread, STATE_ON, time);
+	if (was_on) {
 		ticks = (thread->run + interval / 2) / interval;
 		thread->run -= ticks * interval;
-	} else if (thread != NULL) {
-		change(waits, thread, STATE_ON, time);
 	}
 	waits->ticks += (uint64_t)ticks;
 	return (uint64_t)ticks;
@@ -210,8 +225,8 @@ static void account_one(const void *node, VISIT visit, void *context)
 
 	if (visit != postorder && visit != leaf)
 		return;
-	if (thread->state == STATE_OFF && moment->time - thread->since >= moment->least &&
-	    moment->time > thread->since)
+	if (thread->state == STATE_OFF && moment->time > thread->since &&
+	    moment->time - thread->since >= moment->least)
 		account(moment->waits, thread, moment->time);
 	if (moment->is_lost)
 		thread->state = STATE_UNKNOWN;
@@ -253,9 +268,7 @@ void tool_attach_waits_lost(struct tool_attach_waits *waits, uint64_t time)
 
 void tool_attach_waits_ended(struct tool_attach_waits *waits, pid_t tid, uint64_t time)
 {
-	const struct thread key = {.tid = tid};
-	struct thread **node = tfind(&key, &waits->threads, by_tid);
-	struct thread *thread = node != NULL ? *node : NULL;
+	struct thread *thread = find_thread(waits, tid);
 
 	if (thread == NULL)
 		return;
@@ -296,7 +309,7 @@ void tool_attach_waits_left(struct tool_attach_waits *waits,
 	walk(waits, thread, sample);
 }
 
-/* ---- threads on which there was no report ------------------------------------------------------------------- */
+/* ---- threads on which there was no report --------------------------------------------------- */
 
 /* Reads the stack pointer and the pc of a thread that waits in the kernel; they come last. */
 static int read_registers(pid_t pid, pid_t tid, struct tool_attach_sample *sample)
@@ -308,12 +321,10 @@ static int read_registers(pid_t pid, pid_t tid, struct tool_attach_sample *sampl
 	snprintf(name, sizeof(name), "task/%d/syscall", (int)tid);
 	tool_proc_read(pid, name, text, sizeof(text));
 	at = strrchr(text, ' ');
-	for (const char *before = text; at != NULL && (before = strchr(before, ' ')) != at;
-	     before++)
-		if (strchr(before + 1, ' ') == at)
-			return sscanf(before, " %" SCNx64 " %" SCNx64, &sample->sp, &sample->pc) ==
-			       2;
-	return 0;
+	if (at != NULL)
+		at = memrchr(text, ' ', (size_t)(at - text));
+	return at != NULL &&
+	       sscanf(at, " %" SCNx64 " %" SCNx64, &sample->sp, &sample->pc) == 2;
 }
 
 /* Returns when the thread was made, or `least` if that was later. The kernel counts it in ticks. */
@@ -338,8 +349,8 @@ static size_t read_stack(pid_t pid, uint64_t sp, unsigned char *copy)
 	for (size_t i = 0; i < PAGES; i++) {
 		const uint64_t low = i == 0 ? sp : (sp / PAGE + i) * PAGE;
 
-		pages[i] = (struct iovec){(void *)low,
-					  PAGE - low % PAGE}; // NOLINT(performance-no-int-to-ptr)
+		pages[i].iov_base = (void *)low; // NOLINT(performance-no-int-to-ptr)
+		pages[i].iov_len = PAGE - low % PAGE;
 	}
 	got = process_vm_readv(pid, &whole, 1, pages, PAGES, 0);
 	return got > 0 ? (size_t)got : 0;
