@@ -323,8 +323,7 @@ static int read_registers(pid_t pid, pid_t tid, struct tool_attach_sample *sampl
 	at = strrchr(text, ' ');
 	if (at != NULL)
 		at = memrchr(text, ' ', (size_t)(at - text));
-	return at != NULL &&
-	       sscanf(at, " %" SCNx64 " %" SCNx64, &sample->sp, &sample->pc) == 2;
+	return at != NULL && sscanf(at, " %" SCNx64 " %" SCNx64, &sample->sp, &sample->pc) == 2;
 }
 
 /* Returns when the thread was made, or `least` if that was later. The kernel counts it in ticks. */

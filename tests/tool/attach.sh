@@ -11,7 +11,6 @@ frames='outer(;(inner(;leaf)?|twin(;twig)?))?' # what a trace may end with
 # shellcheck source=tests/tool/attach_common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/attach_common.sh"
 
-spent() { { grep -E "$1" trace.folded || true; } | awk '{ sum += $NF } END { print sum + 0 }'; }
 has() { (($(spent "$1") > 0)) || fail "no time in $1: $(cat trace.folded)"; }
 
 test_spin() {
@@ -46,7 +45,7 @@ test_threads() {
 	has ';worker;outer;inner'
 	seen=$(sed -n 's/.* traces of \([0-9]*\) threads.*/\1/p' stderr)
 	((seen > 50 && seen <= 61)) || fail "$seen threads were seen, not 60 or 61"
-	used=$(tail -n 1 begun) sampled=$(($(spent .) / 1000000))
+	used=$(tail -n 1 begun) sampled=$(spent_ms .)
 	((sampled > used / 2 && sampled < used + used / 10 + 10)) ||
 		fail "$sampled ms were sampled of $used"
 }

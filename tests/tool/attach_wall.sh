@@ -10,7 +10,6 @@ tool=$1 target=$2 command=cpu
 # shellcheck source=tests/tool/attach_common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/attach_common.sh"
 
-spent() { { grep -E "$1" trace.folded || true; } | awk '{ sum += $NF } END { print int(sum / 1e6) }'; }
 
 # near MS EXPECTED WHAT: within 3 % and 3 ms.
 near() {
@@ -41,8 +40,8 @@ allowed() {
 
 test_parts() {
 	wall 7 -- "$target" parts
-	near "$(spent ';main;parts;rest;')" "$(sed -n 's/^rest //p' stdout)" "waits"
-	(($(spent ';main;parts;work') >= 195)) || fail "$(spent ';work') ms of work, not 200"
+	near "$(spent_ms ';main;parts;rest;')" "$(sed -n 's/^rest //p' stdout)" "waits"
+	(($(spent_ms ';main;parts;work') >= 195)) || fail "$(spent_ms ';work') ms of work, not 200"
 	# The dynamic loader begins with instructions whose callers are not described.
 	(($(tick failed) <= 2 && $(value truncated) <= 2)) || fail "some traces have no callers"
 	grep -q '^wall-clock profile of: ' stderr || fail "the report does not name its kind"
@@ -51,20 +50,20 @@ test_parts() {
 # Waits that are shorter than the interval are sampled as often as they should.
 test_naps() {
 	wall 7 -- "$target" naps
-	near "$(spent ';nap;')" "$(sed -n 's/^nap //p' stdout)" "short waits"
+	near "$(spent_ms ';nap;')" "$(sed -n 's/^nap //p' stdout)" "short waits"
 }
 
 test_lock() {
 	wall 7 -- "$target" lock
-	near "$(spent ';waiter;want_lock;.*lock')" "$(sed -n 's/^lock //p' stdout)" "waits for the lock"
+	near "$(spent_ms ';waiter;want_lock;.*lock')" "$(sed -n 's/^lock //p' stdout)" "waits for the lock"
 }
 
 # A thousand threads that wait: each has its full time, and few traces. On a busy machine some reports are
 # lost; then the tool looks where the threads wait, and the time before that is counted as failed.
 test_crowd() {
 	wall 7 -- "$target" crowd
-	near $(($(spent ';sleeper;rest;') + $(tick failed))) 1000000 "waits"
-	(($(spent ';sleeper;rest;') > 800000)) || fail "$(tick failed) ticks failed"
+	near $(($(spent_ms ';sleeper;rest;') + $(tick failed))) 1000000 "waits"
+	(($(spent_ms ';sleeper;rest;') > 800000)) || fail "$(tick failed) ticks failed"
 	(($(value traces) < 100000)) || fail "$(value traces) traces"
 }
 
@@ -75,12 +74,12 @@ test_flood() {
 	lived=$(sed -n 's/^flood //p' stdout)
 	(($(tick expected) >= lived * 2 - lived / 50 && $(tick expected) <= lived * 2 + 60)) ||
 		fail "$(tick expected) ticks of two threads in $lived ms"
-	equal "time of contexts" "$(spent .)" "$(tick expected)"
+	equal "time of contexts" "$(spent_ms .)" "$(tick expected)"
 }
 
 test_exec() {
 	wall 7 -- "$target" exec parts
-	near "$(spent ';main;parts;rest;')" "$(sed -n 's/^rest //p' stdout)" "waits"
+	near "$(spent_ms ';main;parts;rest;')" "$(sed -n 's/^rest //p' stdout)" "waits"
 }
 
 # A signal to the tool goes to the program, and the report is made.
@@ -119,22 +118,22 @@ test_killed() {
 	wait $! || status=$?
 	equal status "$status" 137
 	grep -q 'ended by signal 9' stderr || fail "does not say how the program ended"
-	(($(spent ';main;signals;rest;') > 0)) || fail "the wait is missing"
+	(($(spent_ms ';main;signals;rest;') > 0)) || fail "the wait is missing"
 }
 
 # Threads that wait since before the attachment.
 test_running() {
 	begin "$target" wait
 	wall 0 -d 0.5 -p "$pid"
-	(($(spent ';main;wait_for_ever;rest;') > 490)) || fail "$(spent ';rest;') ms of rest"
-	(($(spent ';waiter;want_lock;.*lock') > 490)) || fail "$(spent ';want_lock;') ms for the lock"
+	(($(spent_ms ';main;wait_for_ever;rest;') > 490)) || fail "$(spent_ms ';rest;') ms of rest"
+	(($(spent_ms ';waiter;want_lock;.*lock') > 490)) || fail "$(spent_ms ';want_lock;') ms for the lock"
 	equal failed "$(tick failed)" 0
 	kill -0 "$pid" || fail "the program has ended"
 }
 
 test_threads() {
 	wall 7 -t -- "$target" lock
-	equal "contexts of no thread" "$(spent .)" "$(spent '^attach_wall')"
+	equal "contexts of no thread" "$(spent_ms .)" "$(spent_ms '^attach_wall')"
 }
 
 test_refusals() {

@@ -18,7 +18,7 @@ record() {
 }
 
 # Nanoseconds in contexts that match.
-spent() { awk -v pattern="$1" '$0 ~ pattern { sum += $NF } END { print sum + 0 }' trace.folded; }
+spent() { awk -v pattern="$1" '$0 ~ pattern { sum += $NF } END { printf "%.0f\n", sum }' trace.folded; }
 
 has() { (($(spent "$1") > 0)) || fail "no time in $1"; }
 

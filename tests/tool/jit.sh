@@ -9,7 +9,6 @@ tool=$1 target=$2 command=cpu
 # shellcheck source=tests/tool/attach_common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/attach_common.sh"
 
-spent() { { grep -E "$1" trace.folded || true; } | awk '{ sum += $NF } END { print sum + 0 }'; }
 allowed() { :; }
 
 # record HOW: the recorder takes traces of functions that the code calls, not of the code itself.
