@@ -267,9 +267,8 @@ static size_t first_place(const ElfW(Dyn) * object)
 	return ((uintptr_t)object >> 4) * 0x9e3779b97f4a7c15u >> (64 - OBJECTS_BITS);
 }
 
-/* Adds an object. Returns non-zero if it was not in the table before. A full table takes no
- * more. */
-static int add(object_table table, const ElfW(Dyn) * object)
+/* A full table takes no more objects. */
+static void add(object_table table, const ElfW(Dyn) * object)
 {
 	const size_t mask = (1u << OBJECTS_BITS) - 1;
 	const size_t first = first_place(object);
@@ -279,12 +278,10 @@ static int add(object_table table, const ElfW(Dyn) * object)
 		const ElfW(Dyn) *there = NULL;
 
 		if (__atomic_compare_exchange_n(at, &there, object, 0, __ATOMIC_RELAXED,
-						__ATOMIC_RELAXED))
-			return 1;
-		if (there == object)
-			return 0;
+						__ATOMIC_RELAXED) ||
+		    there == object)
+			return;
 	}
-	return 0;
 }
 
 static int is_in(object_table table, const ElfW(Dyn) * object)

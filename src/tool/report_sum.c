@@ -16,15 +16,14 @@ int tool_report_is_cpu(const struct tool_report *report)
 
 int tool_report_is_attached(const struct tool_report *report)
 {
-	return (incstack__tracefile_reader_totals(report->reader)->notes >>
-			INCSTACK__NOTE_ATTACHED &
-		1) != 0;
+	return incstack__tracefile_has_note(incstack__tracefile_reader_totals(report->reader),
+					    INCSTACK__NOTE_ATTACHED);
 }
 
 int tool_report_is_wall(const struct tool_report *report)
 {
-	return (incstack__tracefile_reader_totals(report->reader)->notes >> INCSTACK__NOTE_WALL &
-		1) != 0;
+	return incstack__tracefile_has_note(incstack__tracefile_reader_totals(report->reader),
+					    INCSTACK__NOTE_WALL);
 }
 
 /* Lost are the samples that were started, or that the recorder refused, and that have no trace in the

@@ -95,7 +95,7 @@ int tool_report_timeline(const struct tool_report *report, const uint32_t *nodes
 	int error;
 
 	if (report->replay->sample_count == INCSTACK__REPLAY_SAMPLES_MAX ||
-	    totals->notes >> INCSTACK__NOTE_NO_TSC & 1)
+	    incstack__tracefile_has_note(totals, INCSTACK__NOTE_NO_TSC))
 		return 0;
 	error = find_threads(report, &found);
 	if (error == 0)

@@ -40,9 +40,8 @@ struct tool_symbols {
 	char **texts; /* each distinct name */
 	size_t text_room;
 	size_t text_count;
-	struct tool_jit_names *jit;
-	int has_read_jit;
-	demangle_fn *demangle; /* null: names stay mangled */
+	struct tool_jit_names *jit; /* null: not read yet */
+	demangle_fn *demangle;      /* null: names stay mangled */
 };
 
 static char no_debuginfo[] = "";
@@ -167,14 +166,13 @@ static const char *name_outside(struct tool_symbols *symbols, uint64_t pc)
 		incstack__tracefile_reader_header(symbols->reader);
 	const struct incstack__tracefile_totals *totals =
 		incstack__tracefile_reader_totals(symbols->reader);
-	const int ran_before = (totals->notes >> INCSTACK__NOTE_ATTACHED & 1) != 0 ||
-			       (totals->notes >> INCSTACK__NOTE_OUTSIDE & 1) != 0;
+	const int ran_before = incstack__tracefile_has_note(totals, INCSTACK__NOTE_ATTACHED) ||
+			       incstack__tracefile_has_note(totals, INCSTACK__NOTE_OUTSIDE);
 	const char *name;
 	char text[32];
 
-	if (!symbols->has_read_jit)
+	if (symbols->jit == NULL)
 		symbols->jit = tool_jit_names_read(header->pid, ran_before ? 0 : header->start_ns);
-	symbols->has_read_jit = 1;
 	name = tool_jit_names_find(symbols->jit, pc);
 	if (name != NULL)
 		return demangled(symbols, name);

@@ -105,6 +105,13 @@ static inline void incstack__tracefile_count(uint64_t *sum, uint64_t more)
 		*sum = UINT64_MAX;
 }
 
+/* Whether any thread has set the note, one of enum incstack__tracefile_note. */
+static inline int incstack__tracefile_has_note(const struct incstack__tracefile_totals *totals,
+					       unsigned note)
+{
+	return (totals->notes >> note & 1) != 0;
+}
+
 /* Reads from memory, which must stay valid and unchanged until close. Returns 0, INCSTACK_ENOMEM,
  * or INCSTACK_EINVAL with the reason in *problem if this is no readable trace file. */
 int incstack__tracefile_open(const void *data, size_t size,
