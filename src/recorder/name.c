@@ -12,7 +12,7 @@
 
 #include "recorder.h"
 
-/* Another thread is held meanwhile, or is gone; then it keeps the name that it had. */
+/* Another thread is held during that, or is gone; then it keeps the name that it had. */
 static void read_other(pid_t tid, char name[INCSTACK__TRACEFILE_NAME_BYTES])
 {
 	char path[64];

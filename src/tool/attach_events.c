@@ -228,8 +228,9 @@ static int add_threads(struct tool_attach_events *events)
 	return failed;
 }
 
-/* A thread that was made meanwhile has inherited events if its maker had some by then. As that is not
- * known, the second look gives events to all of them, and is_inherited() finds what comes twice. */
+/* A thread that was made during the first look has inherited events if its maker had some by then. As
+ * that is not known, the second look gives events to all of them, and is_inherited() finds what comes
+ * twice. */
 static int add_all_threads(struct tool_attach_events *events)
 {
 	struct rlimit limit;

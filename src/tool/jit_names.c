@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads what runtimes write about the code that they make. Anybody may write to /tmp, so a file counts
- * only if it is regular and belongs to the user or to root, and nothing in it is trusted.
+ * Reads what runtimes write about the code that they make. Anybody may write to /tmp, so a file is
+ * read only if it is regular and belongs to the user or to root, and nothing in it is trusted.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* getline */
