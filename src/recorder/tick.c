@@ -136,6 +136,13 @@ static void count(struct incstack__record *record, enum incstack__tick what, uin
 	__atomic_add_fetch(&record->live.ticks[INCSTACK__TICK_MERGED], ticks - 1, __ATOMIC_RELAXED);
 }
 
+/* Counts a tick that gets no event, with those before it that it would have stood for. */
+static void count_without_event(struct incstack__record *record, enum incstack__tick what,
+				uint64_t ticks)
+{
+	__atomic_add_fetch(&record->live.ticks[what], ticks, __ATOMIC_RELAXED);
+}
+
 static uint64_t truncated(const struct incstack__record *record)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
@@ -218,9 +225,10 @@ void incstack__tick(uint64_t ticks, const void *ucontext)
 	if (incstack__record_local.state == 0)
 		count_failed_call(record, ucontext);
 	if (record == NULL) {
-		count(incstack__recording.shared_record, INCSTACK__TICK_NO_RECORD, ticks);
+		count_without_event(incstack__recording.shared_record, INCSTACK__TICK_NO_RECORD,
+				    ticks);
 	} else if (incstack__record_local.state != 0) {
-		count(record, INCSTACK__TICK_RECORDER, ticks);
+		count_without_event(record, INCSTACK__TICK_RECORDER, ticks);
 	} else {
 		incstack__record_local.state = (uintptr_t)__builtin_frame_address(0);
 		incstack__record_local.handling = 1;
