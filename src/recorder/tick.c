@@ -132,14 +132,6 @@ static uint64_t stamp_now(void)
 
 static void count(struct incstack__record *record, enum incstack__tick what, uint64_t ticks)
 {
-	__atomic_add_fetch(&record->live.ticks[what], 1, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&record->live.ticks[INCSTACK__TICK_MERGED], ticks - 1, __ATOMIC_RELAXED);
-}
-
-/* Counts a tick that gets no event, with those before it that it would have stood for. */
-static void count_without_event(struct incstack__record *record, enum incstack__tick what,
-				uint64_t ticks)
-{
 	__atomic_add_fetch(&record->live.ticks[what], ticks, __ATOMIC_RELAXED);
 }
 
@@ -151,8 +143,19 @@ static uint64_t truncated(const struct incstack__record *record)
 	return stats.truncated;
 }
 
-static void store(struct incstack__record *record, uint64_t ticks, uint64_t trace)
+/* Stores an event and counts the tick. The event stands for the ticks before it for which no signal
+ * came. Time of the recorder gets no event, so all its ticks have failed. */
+static void store(struct incstack__record *record, enum incstack__tick what, uint64_t ticks)
 {
+	const uint64_t trace =
+		what == INCSTACK__TICK_TAKEN ? record->traces - 1 : INCSTACK__TRACEFILE_NO_TRACE;
+
+	if (what == INCSTACK__TICK_RECORDER) {
+		count(record, what, ticks);
+		return;
+	}
+	count(record, what, 1);
+	count(record, INCSTACK__TICK_MERGED, ticks - 1);
 	if (incstack__tracefile_put_alloc(&record->log, stamp_now(), 0, ticks, trace) != 0)
 		record->live.dropped++;
 }
@@ -171,9 +174,7 @@ static void sample(void *argument)
 	what = check(tick);
 	if (what == INCSTACK__TICK_TAKEN)
 		what = take(record, &tick->top);
-	count(record, what, tick->ticks);
-	store(record, tick->ticks,
-	      what == INCSTACK__TICK_TAKEN ? record->traces - 1 : INCSTACK__TRACEFILE_NO_TRACE);
+	store(record, what, tick->ticks);
 	if (what == INCSTACK__TICK_TAKEN && should_be_served(record) &&
 	    !incstack__trampoline_contains(tick->top.pc))
 		incstack__renew_in_handler(record);
@@ -225,10 +226,9 @@ void incstack__tick(uint64_t ticks, const void *ucontext)
 	if (incstack__record_local.state == 0)
 		count_failed_call(record, ucontext);
 	if (record == NULL) {
-		count_without_event(incstack__recording.shared_record, INCSTACK__TICK_NO_RECORD,
-				    ticks);
+		count(incstack__recording.shared_record, INCSTACK__TICK_NO_RECORD, ticks);
 	} else if (incstack__record_local.state != 0) {
-		count_without_event(record, INCSTACK__TICK_RECORDER, ticks);
+		count(record, INCSTACK__TICK_RECORDER, ticks);
 	} else {
 		incstack__record_local.state = (uintptr_t)__builtin_frame_address(0);
 		incstack__record_local.handling = 1;
