@@ -37,7 +37,7 @@ static int is_in_own_stack(const struct incstack__record *record, uintptr_t sp)
 
 /* The program may have left frames by a jump of its own since the last sample. A heap profile does
  * nothing if the thread runs on another stack, that of a coroutine or one for signals, because its
- * own stack does not change until then. It does nothing either if the rules do not describe the
+ * own stack does not change while it runs there. It does nothing either if the rules do not describe the
  * interrupted instruction, which may be one of the trampoline.
  *
  * Ticks also interrupt the unwinder of an exception. It passes by barriers in return slots that it

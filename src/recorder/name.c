@@ -12,7 +12,7 @@
 
 #include "recorder.h"
 
-/* Another thread is held during that, or is gone; then it keeps the name that it had. */
+/* Reads the name of another thread, which is held or gone. One that is gone keeps its known name. */
 static void read_other(pid_t tid, char name[INCSTACK__TRACEFILE_NAME_BYTES])
 {
 	char path[64];

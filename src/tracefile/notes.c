@@ -63,9 +63,9 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 		"coroutines that it switches by itself; these were walked fully",
 	[INCSTACK__NOTE_NO_TIMER] =
 		"a thread could not have a timer (ulimit -i counts them); its time is missing",
-	[INCSTACK__NOTE_ATTACHED] = "recorded from outside (-p): only what was allocated during "
-				    "the recording is known, and \"at "
-				    "exit\" means at the end of the recording",
+	[INCSTACK__NOTE_ATTACHED] =
+		"recorded from outside (-p): what was allocated before is not known, and "
+		"\"at exit\" means at the end of the recording",
 	[INCSTACK__NOTE_NEW_NOT_FOLLOWED] =
 		"the program's operator new does not call malloc; its blocks are counted, but "
 		"never as live",

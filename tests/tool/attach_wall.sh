@@ -10,7 +10,6 @@ tool=$1 target=$2 command=cpu
 # shellcheck source=tests/tool/attach_common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/attach_common.sh"
 
-
 # near MS EXPECTED WHAT: within 3 % and 3 ms.
 near() {
 	(($1 >= $2 * 97 / 100 - 3 && $1 <= $2 * 103 / 100 + 3)) || fail "$3: $1 ms, not $2"
