@@ -22,8 +22,7 @@ forbidden() {
 	! grep -E 'perf_event_open|CONFIG_UPROBES|CAP_SYS_ADMIN' stderr || exit 77
 }
 
-# spent REGEX: nanoseconds in the contexts that match. spent_ms REGEX: the same in milliseconds.
-spent() { { grep -E "$1" trace.folded || true; } | awk '{ sum += $NF } END { printf "%.0f\n", sum }'; }
+# spent_ms REGEX: milliseconds in the contexts that match.
 spent_ms() { echo $(($(spent "$1") / 1000000)); }
 
 # attach ARGUMENTS...: incstack $command -p, whatever its exit status, which is in $status.

@@ -20,3 +20,10 @@ keep_sums() {
 # One number of the last line, or of the line before it.
 value() { sed -n "s/^incstack: .*\<$1=\([^ ]*\).*\$/\1/p" <<<"$last"; }
 tick() { sed -n "s/^incstack: .*\<$1=\([^ ]*\).*\$/\1/p" <<<"$ticks"; }
+
+# spent REGEX: nanoseconds in the contexts that match; nothing if there is no profile. Not every awk prints
+# large sums as whole numbers.
+spent() {
+	[[ ! -f trace.folded ]] || { grep -E "$1" trace.folded || true; } |
+		awk '{ sum += $NF } END { printf "%.0f\n", sum }'
+}

@@ -17,9 +17,6 @@ record() {
 	keep_sums
 }
 
-# Nanoseconds in contexts that match.
-spent() { awk -v pattern="$1" '$0 ~ pattern { sum += $NF } END { printf "%.0f\n", sum }' trace.folded; }
-
 has() { (($(spent "$1") > 0)) || fail "no time in $1"; }
 
 # Nanoseconds of all ticks that have an event. Those that interrupted the recorder, or came when their
