@@ -187,11 +187,20 @@ static bool is_over(const stack *s, uint32_t number)
 	return inside(s, sp) && !slot_holds_thunk(number, sp);
 }
 
-/* The frames below sp are about to be popped by a jump, with all that may be using thunks there. */
+/* The frames below sp are about to be popped by a jump, with all that may be using thunks there.
+ * Their slots are restored first: a signal handler may walk over them before the jump is done, when
+ * a thunk may already have another slot and another resume address. */
 void incstack__limbo_release(stack *s, uintptr_t sp)
 {
-	for (uint32_t n = s->limbo; n; n = barrier_of(n)->next)
-		barrier_of(n)->fp = barrier_of(n)->fp < sp ? 0 : barrier_of(n)->fp;
+	const uintptr_t lowest = inside(s, stack_pointer()) ? stack_pointer() : s->low;
+	for (uint32_t n = s->limbo; n; n = barrier_of(n)->next) {
+		struct barrier *b = barrier_of(n);
+		if (b->fp >= sp)
+			continue;
+		if (b->fp && slot_holds_thunk(n, lowest))
+			store((uintptr_t *)b->fp, thunk_cell(thunk_address(n))->resume);
+		b->fp = 0;
+	}
 }
 
 /* Thunks that may still be in use are retired. */

@@ -151,6 +151,24 @@ START_TEST(nothing_is_planted_below_the_target)
 }
 END_TEST
 
+/* A handler may sample between the announcement and the jump, and then plant a barrier with the same
+ * thunk. */
+START_TEST(sampled_between_the_announcement_and_the_jump)
+{
+	enum { TARGET = TOP / 2 };
+	open_by(_i % RULES, _i / RULES);
+	hand_sample(TOP - 1);
+	ck_assert(hand_patched(TOP - 1 - (unsigned)(_i / RULES)));
+	ck_assert_int_eq(incstack_stack_unwinding_to(hand.s, hand_sp(TARGET)), 0);
+	for (unsigned n = TARGET + 1; n <= TOP; n++)
+		ck_assert(!hand_patched(n));
+	hand_sample(TOP);
+	ck_assert(hand_patched(TOP - (unsigned)(_i / RULES)));
+	hand_all_complete();
+	hand_close();
+}
+END_TEST
+
 /* ---- slots that show another stack's thunk ------------------------------------------------ */
 
 /* Two states of one stack, those of two embedders for example. Each leaves alone what the
@@ -444,6 +462,7 @@ int main(void)
 	tcase_add_loop_test(tests, moved_frame_with_its_own_barrier, 0, RULES);
 	tcase_add_loop_test(tests, slot_at_the_target_is_not_popped, 0, RULES);
 	tcase_add_loop_test(tests, nothing_is_planted_below_the_target, 0, 4 * RULES);
+	tcase_add_loop_test(tests, sampled_between_the_announcement_and_the_jump, 0, 4 * RULES);
 	tcase_add_loop_test(tests, slots_of_others_are_left_alone, 0, 2 * RULES);
 	tcase_add_loop_test(tests, returns_leave_slots_of_others_alone, 0, 2 * RULES);
 	tcase_add_loop_test(tests, no_barrier_where_a_walk_was_cut, 0, RULES);
