@@ -81,12 +81,14 @@ refuses() {
 	[[ ! -e refused ]] || fail "a file was made for $*"
 }
 
-# run_test NAME: calls test_NAME in a new directory, if `allowed` does not skip it.
+# run_test NAME: calls test_NAME in a new directory, if `allowed` does not skip it. What that has left there is
+# removed: a test that waits for a line in stderr must not find the line of an earlier tool.
 run_test() {
 	scratch=$(mktemp -d)
 	readonly scratch
 	trap 'kill -KILL "${pids[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
 	cd "$scratch" || exit 1
 	allowed
+	rm -f ./*
 	"test_$1"
 }
