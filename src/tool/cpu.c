@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attach.h"
+#include "tool/attach/attach.h"
 #include "tracefile/format.h"
-#include "record.h"
+#include "tool/record/record.h"
 
 static const char help[] =
 	"usage: incstack cpu [OPTIONS] [--] PROGRAM [ARGS]\n"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attach.h"
+#include "tool/attach/attach.h"
 
 static const char help[] =
 	"usage: incstack heap [OPTIONS] [--] PROGRAM [ARGS]\n"

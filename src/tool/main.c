@@ -7,10 +7,10 @@
 
 #include <incstack/version.h>
 
-#include "record.h"
-#include "profile.h"
+#include "tool/record/record.h"
+#include "tool/profile/profile.h"
 #include "profile_io.h"
-#include "report.h"
+#include "tool/report/report.h"
 
 static const char help[] =
 	"usage: incstack COMMAND [OPTIONS]\n"

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "attach_events.h"
+#include "events.h"
 
 enum { COPY_BYTES = 56 << 10, SWITCH_COPY_BYTES = 16 << 10 };
 enum { RINGS_BYTES = 16 << 20, RING_MOST = 4 << 20, RING_LEAST = 256 << 10 };

@@ -14,21 +14,21 @@
 #include <incstack/embedder.h>
 
 #include "tracefile/format.h"
-#include "proc.h"
-#include "record.h"
+#include "tool/proc.h"
+#include "tool/record/record.h"
 
-/* attach_refuse.c */
+/* refuse.c */
 /* Prints why the tool cannot profile or record (the verb) the process. Returns an exit status. */
 int tool_attach_refuse(pid_t pid, const char *verb, const char *reason);
 
-/* attach_process.c */
+/* process.c */
 /* Returns 0 and a descriptor of the process, or an exit status after a message that tells why the
  * process cannot be profiled. */
 int tool_attach_process(pid_t pid, int *pidfd);
 /* The same for probes that change return addresses while a function runs. */
 int tool_attach_process_may_return(pid_t pid);
 
-/* attach_events.c: the events that the kernel reports, in buffers that it shares with the tool. */
+/* events.c: the events that the kernel reports, in buffers that it shares with the tool. */
 struct tool_attach_events;
 
 /* What the kernel has copied when a tick came. */
@@ -105,7 +105,7 @@ int tool_attach_events_pause(const struct tool_attach_events *events);
 int tool_attach_events_only_user(const struct tool_attach_events *events);
 size_t tool_attach_events_threads(const struct tool_attach_events *events);
 
-/* attach_probes.c: breakpoints of the kernel. */
+/* probes.c: breakpoints of the kernel. */
 struct tool_attach_probe {
 	char *path;      /* the file, under a name by which the tool can open it */
 	uint64_t offset; /* of an instruction in the file */
@@ -129,7 +129,7 @@ void tool_attach_probes_close(struct tool_attach_events *events);
 /* Returns an event of a single breakpoint, or -1 with errno. */
 int tool_attach_probe_event(pid_t pid, const char *path, uint64_t offset, int at_return);
 
-/* attach_image.c: copies of the objects of another process. */
+/* image.c: copies of the objects of another process. */
 struct tool_attach_module {
 	uint64_t low, high, bias;
 	uint64_t device, inode;
@@ -146,7 +146,7 @@ int tool_attach_image_open(pid_t pid, const struct tool_attach_mapping *mapping,
 			   struct tool_attach_module *module);
 void tool_attach_image_close(struct tool_attach_module *module);
 
-/* attach_space.c: the code of another process. */
+/* space.c: the code of another process. */
 struct tool_attach_space;
 
 enum tool_attach_code {
@@ -174,7 +174,7 @@ const struct tool_attach_module *tool_attach_space_module(const struct tool_atta
 enum tool_attach_code tool_attach_space_rule(struct tool_attach_space *space, uint64_t pc,
 					     int is_exact, struct incstack_rule *rule);
 
-/* attach_walk.c */
+/* walk.c */
 struct tool_attach_frame {
 	uint64_t pc, address;
 	uint32_t flags; /* INCSTACK_OBJECT_* */
@@ -190,7 +190,7 @@ enum incstack__tick tool_attach_walk_callers(struct tool_attach_space *space,
 					     const struct tool_attach_sample *sample,
 					     struct tool_attach_frame *frames, size_t *count);
 
-/* attach_file.c: the trace file. */
+/* file.c: the trace file. */
 struct tool_attach_file;
 
 /* Begins the trace file of a process. Returns null after a message if that fails. */
@@ -232,7 +232,7 @@ int tool_attach_file_end(struct tool_attach_file *file, uint64_t cpu_ns);
 int tool_attach_file_failed(const struct tool_attach_file *file);
 void tool_attach_file_free(struct tool_attach_file *file);
 
-/* attach_functions.c: the functions of a process that allocate. */
+/* functions.c: the functions of a process that allocate. */
 enum tool_attach_function {
 	TOOL_ATTACH_MALLOC,
 	TOOL_ATTACH_CALLOC,
@@ -249,11 +249,11 @@ int tool_attach_functions_find(pid_t pid, const struct tool_attach_space *space,
 			       struct tool_attach_probe **probes, size_t *count);
 void tool_attach_functions_free(struct tool_attach_probe *probes, size_t count);
 
-/* attach_sandbox.c */
+/* sandbox.c */
 /* Whether this kernel lets a process in a sandbox (seccomp) return through a probe. */
 int tool_attach_sandbox_is_safe(void);
 
-/* attach_heap.c: allocations, made from the calls that the kernel reports. */
+/* heap.c: allocations, made from the calls that the kernel reports. */
 struct tool_attach_heap;
 
 struct tool_attach_heap *tool_attach_heap_new(struct tool_attach_file *file,
@@ -267,7 +267,7 @@ void tool_attach_heap_ended(struct tool_attach_heap *heap, pid_t tid);
 /* No hits follow. */
 void tool_attach_heap_end(struct tool_attach_heap *heap);
 
-/* attach_waits.c: the time that threads spend off a processor. */
+/* waits.c: the time that threads spend off a processor. */
 struct tool_attach_waits;
 
 struct tool_attach_waits *tool_attach_waits_new(struct tool_attach_file *file,
@@ -297,7 +297,7 @@ void tool_attach_waits_account(struct tool_attach_waits *waits,
 uint64_t tool_attach_waits_end(struct tool_attach_waits *waits, uint64_t time, int has_lost);
 /* Forgets all threads. */
 void tool_attach_waits_clear(struct tool_attach_waits *waits, uint64_t time);
-/* attach_launch.c: a program that waits for the tool before it begins. */
+/* launch.c: a program that waits for the tool before it begins. */
 struct tool_attach_child {
 	pid_t pid;
 	int gate;
@@ -313,7 +313,7 @@ int tool_attach_child_end(struct tool_attach_child *child, const char *file);
  * end, and reports. If the options name a program, runs that instead. Returns an exit status. */
 int tool_attach(struct tool_record_options *options, pid_t pid, double seconds);
 
-/* attach_options.c: profiles what the options say: a process, or a program that is run. Returns an exit
+/* options.c: profiles what the options say: a process, or a program that is run. Returns an exit
  * status. */
 int tool_attach_or_record(struct tool_record_options *options);
 

@@ -14,8 +14,8 @@
 #include <incstack/incstack.h>
 
 #include "folded_fit.h"
-#include "profile_io.h"
-#include "progress.h"
+#include "tool/profile_io.h"
+#include "tool/progress.h"
 #include "report.h"
 #include "trace_map.h"
 

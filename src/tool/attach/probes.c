@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "attach_events.h"
+#include "events.h"
 
 #define SOURCE "/sys/bus/event_source/devices/uprobe/"
 

@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "profile.h"
-#include "profile_io.h"
-#include "report.h"
+#include "tool/profile_io.h"
+#include "tool/report/report.h"
 
 static const char report_help[] =
 	"usage: incstack report [OPTIONS] PROFILE\n"

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "attach_objects.h"
+#include "objects.h"
 
 enum { BYTES = 5, PASSED_MOST = 16 };
 

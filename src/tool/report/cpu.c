@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "profile_io.h"
+#include "tool/profile_io.h"
 #include "report.h"
 
 #define FUNCTIONS 12 /* in the table */

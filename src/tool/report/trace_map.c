@@ -19,7 +19,7 @@
 #include <incstack/incstack.h>
 
 #include "tracefile/spool_read.h"
-#include "proc.h"
+#include "tool/proc.h"
 #include "trace_map.h"
 
 /* What a spool adds to a trace file. */

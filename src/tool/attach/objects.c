@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach_objects.h"
+#include "objects.h"
 
 enum { OBJECTS_MOST = 10000 };
 

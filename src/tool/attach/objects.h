@@ -28,7 +28,7 @@ const unsigned char *tool_attach_object_code(const struct tool_attach_object *ob
 int tool_attach_object_offset(const struct tool_attach_object *object, uint64_t address,
 			      uint64_t *offset);
 
-/* attach_entry.c: returns the address of the instruction of a function that gets its breakpoint. The
+/* entry.c: returns the address of the instruction of a function that gets its breakpoint. The
  * first two arguments and the stack are those of the call; rax, rcx and rdx may have changed. */
 uint64_t tool_attach_entry(const struct tool_attach_object *object, uint64_t address);
 

@@ -90,7 +90,7 @@ struct tool_ticks {
 };
 struct tool_ticks tool_ticks_of(const uint64_t ticks[INCSTACK__TICKS]);
 
-/* report_ticks.c: prints a line on all of them and one for each reason. */
+/* ticks.c: prints a line on all of them and one for each reason. */
 void tool_report_ticks(const struct tool_report *report, FILE *out);
 
 /* Returns the width of the terminal that a stream writes to, else $COLUMNS, else 100; at least

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attach_objects.h"
+#include "objects.h"
 
 static const struct name {
 	const char *name;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "profile.h"
-#include "profile_io.h"
-#include "report.h"
+#include "tool/profile_io.h"
+#include "tool/report/report.h"
 
 static const char convert_help[] =
 	"usage: incstack convert [OPTIONS] INPUT OUTPUT\n"

@@ -7,7 +7,7 @@
 
 #include <linux/perf_event.h>
 
-#include "attach_probes.h"
+#include "probes.h"
 
 enum { TOOL_ATTACH_PAGE = 4096 };
 enum { TOOL_ATTACH_SWITCH_PERIOD = 1 };      /* tells samples of switches from ticks */

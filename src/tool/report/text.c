@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "tracefile/notes.h"
-#include "profile_io.h"
+#include "tool/profile_io.h"
 #include "report.h"
 
 #define TOP 5 /* contexts in each list */

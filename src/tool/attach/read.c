@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#include "attach_events.h"
+#include "events.h"
 
 /* Returns the record at that position, or a copy if it wraps around the end of the buffer. */
 static const struct perf_event_header *record_at(const struct tool_attach_ring *ring, uint64_t at)

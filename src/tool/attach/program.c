@@ -14,7 +14,7 @@
 #include <sys/user.h>
 #include <unistd.h>
 
-#include "attach_probes.h"
+#include "probes.h"
 
 enum { THREADS_MOST = 16384 }; /* inside of functions with an indirect result, at a time */
 

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "record.h"
-#include "report.h"
-#include "trace_map.h"
+#include "tool/report/report.h"
+#include "tool/report/trace_map.h"
 
 struct image {
 	char *file;

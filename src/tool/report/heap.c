@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile_io.h"
+#include "tool/profile_io.h"
 #include "report.h"
 
 #define FUNCTIONS 12 /* in the table */

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "profile.h"
-#include "profile_io.h"
-#include "report.h"
+#include "tool/profile_io.h"
+#include "tool/report/report.h"
 
 static const char compare_help[] =
 	"usage: incstack compare [OPTIONS] A B\n"

@@ -8,7 +8,7 @@
 
 #include "attach.h"
 
-/* attach_program.c: the programs that the kernel runs at the probes. */
+/* program.c: the programs that the kernel runs at the probes. */
 struct tool_attach_maps {
 	int outputs[TOOL_ATTACH_HIT_KINDS]; /* the buffers of each processor */
 	int places;                         /* where threads inside a function want its result */
