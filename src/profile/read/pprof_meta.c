@@ -39,22 +39,7 @@ static bool take_comment(struct incstack_profile_meta *meta, const char *comment
 	return false;
 }
 
-int incstack__pprof_name(const struct incstack__pprof_tables *tables, uint64_t string,
-			 struct incstack_profile *profile, uint32_t *name, bool *valid)
-{
-	const char *text = incstack__pprof_string(tables, string);
-	int error;
-
-	*name = 0;
-	*valid = text || !string;
-	if (!text || !*text)
-		return 0;
-	error = incstack__name_intern(profile, text, strlen(text), name);
-	++*name;
-	return error;
-}
-
-/* The same, but an invalid name is not reported. */
+/* As incstack__pprof_name, but an invalid name is not reported. */
 static int extra_name(const struct incstack__pprof_tables *tables, uint64_t string,
 		      struct incstack_profile *profile, uint32_t *name)
 {

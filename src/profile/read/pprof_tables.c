@@ -35,12 +35,6 @@ void incstack__pprof_tables_free(struct incstack__pprof_tables *tables)
 	free(tables->comments);
 }
 
-static int damaged(const char **why)
-{
-	*why = "a damaged message";
-	return INCSTACK_EFORMAT;
-}
-
 static int add_string(struct incstack__pprof_tables *tables, pb_istream_t *bytes, const char **why)
 {
 	size_t length = bytes->bytes_left;
@@ -59,32 +53,11 @@ static int add_string(struct incstack__pprof_tables *tables, pb_istream_t *bytes
 	if (error)
 		return error;
 	if (!pb_read(bytes, (pb_byte_t *)tables->bytes + tables->bytes_used, length))
-		return damaged(why);
+		return incstack__pprof_damaged(why);
 	tables->texts[tables->texts_used++] = (struct incstack__pprof_text){
 		.offset = tables->bytes_used, .length = (uint32_t)length};
 	tables->bytes_used += length;
 	tables->bytes[tables->bytes_used++] = 0;
-	return 0;
-}
-
-int incstack__pprof_numbers(pb_istream_t *bytes, uint64_t *numbers, uint32_t count,
-			    const char **why)
-{
-	while (bytes->bytes_left) {
-		pb_wire_type_t type;
-		uint32_t field;
-		uint64_t ignored;
-		bool over;
-
-		if (!pb_decode_tag(bytes, &type, &field, &over))
-			return damaged(why);
-		if (type != PB_WT_VARINT) {
-			if (!pb_skip_field(bytes, type))
-				return damaged(why);
-		} else if (!pb_decode_varint(bytes, field < count ? &numbers[field] : &ignored)) {
-			return damaged(why);
-		}
-	}
 	return 0;
 }
 
@@ -172,7 +145,7 @@ static int add_line(struct incstack__pprof_tables *tables, pb_istream_t *bytes, 
 	int error = incstack__pprof_numbers(bytes, numbers, 4, why);
 
 	if (!error && tables->lines_used >= TABLE_ENTRIES_MAX)
-		error = damaged(why);
+		error = incstack__pprof_damaged(why);
 	if (!error)
 		error = incstack__reserve((void **)&tables->lines, &tables->lines_room,
 					  tables->lines_used + 1, sizeof(*tables->lines));
@@ -200,7 +173,7 @@ static int read_location_field(struct incstack__pprof_tables *tables, pb_istream
 	int error;
 
 	if (!pb_decode_tag(bytes, &type, &field, &over))
-		return damaged(why);
+		return incstack__pprof_damaged(why);
 	if (type == PB_WT_VARINT) {
 		if (field == PPROF_LOCATION_ID)
 			number = &location->id;
@@ -210,15 +183,16 @@ static int read_location_field(struct incstack__pprof_tables *tables, pb_istream
 			number = &location->mapping;
 		else if (field == PPROF_LOCATION_FOLDED)
 			number = &location->folded;
-		return pb_decode_varint(bytes, number) ? 0 : damaged(why);
+		return pb_decode_varint(bytes, number) ? 0 : incstack__pprof_damaged(why);
 	}
 	if (type != PB_WT_STRING || field != PPROF_LOCATION_LINE)
-		return pb_skip_field(bytes, type) ? 0 : damaged(why);
+		return pb_skip_field(bytes, type) ? 0 : incstack__pprof_damaged(why);
 	if (!pb_make_string_substream(bytes, &line))
-		return damaged(why);
+		return incstack__pprof_damaged(why);
 	error = add_line(tables, &line, why);
 	location->count++;
-	return !error && !pb_close_string_substream(bytes, &line) ? damaged(why) : error;
+	return !error && !pb_close_string_substream(bytes, &line) ? incstack__pprof_damaged(why)
+								  : error;
 }
 
 static int add_location(struct incstack__pprof_tables *tables, pb_istream_t *bytes,
@@ -272,7 +246,7 @@ static int add_comments(struct incstack__pprof_tables *tables, pb_istream_t *byt
 		uint64_t string;
 
 		error = pb_decode_varint(bytes, &string) ? add_comment(tables, string)
-							 : damaged(why);
+							 : incstack__pprof_damaged(why);
 	}
 	return error;
 }
@@ -324,21 +298,6 @@ int incstack__pprof_number(struct incstack__pprof_tables *tables, uint32_t field
 	if (field == PPROF_DROP_FRAMES || field == PPROF_KEEP_FRAMES || field == PPROF_DOC_URL)
 		tables->losses |= number ? INCSTACK_LOSS_FUNCTIONS : 0;
 	return field == PPROF_COMMENT ? add_comment(tables, number) : 0;
-}
-
-static const struct incstack__pprof_text *text_of(const struct incstack__pprof_tables *tables,
-						  uint64_t string)
-{
-	return string < tables->texts_used ? &tables->texts[string] : NULL;
-}
-
-const char *incstack__pprof_string(const struct incstack__pprof_tables *tables, uint64_t string)
-{
-	const struct incstack__pprof_text *text = text_of(tables, string);
-
-	if (!text || !incstack__text_valid(tables->bytes + text->offset, text->length))
-		return NULL;
-	return tables->bytes + text->offset;
 }
 
 static int name_line(struct incstack__pprof_tables *tables, struct incstack_profile *profile,

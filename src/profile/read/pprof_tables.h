@@ -77,17 +77,23 @@ int incstack__pprof_number(struct incstack__pprof_tables *tables, uint32_t field
 int incstack__pprof_profile(struct incstack__pprof_tables *tables,
 			    struct incstack_profile **profile, const char **why);
 
-/* Gives the meta data of the file to the profile. */
-int incstack__pprof_meta(const struct incstack__pprof_tables *tables,
-			 struct incstack_profile *profile);
+/* pprof_fields.c. Sets *why and returns INCSTACK_EFORMAT. */
+int incstack__pprof_damaged(const char **why);
 
 /* Reads the numbers of a message by field, up to `count` fields, and skips the rest. */
 int incstack__pprof_numbers(pb_istream_t *bytes, uint64_t *numbers, uint32_t count,
 			    const char **why);
 
+/* Returns a string, or null if there is none, or if it is not UTF-8 without NUL. */
+const char *incstack__pprof_string(const struct incstack__pprof_tables *tables, uint64_t string);
+
 /* Makes a string a name of the profile, + 1; 0 if it is empty or not valid (*valid). */
 int incstack__pprof_name(const struct incstack__pprof_tables *tables, uint64_t string,
 			 struct incstack_profile *profile, uint32_t *name, bool *valid);
+
+/* Gives the meta data of the file to the profile. */
+int incstack__pprof_meta(const struct incstack__pprof_tables *tables,
+			 struct incstack_profile *profile);
 
 /* Three functions: the first reads a mapping, the second gives all mappings to the profile, the
  * third finds the place of a location, + 1, or 0. What cannot be kept is noted as a loss. */
@@ -97,9 +103,6 @@ int incstack__pprof_mappings(struct incstack__pprof_tables *tables,
 			     struct incstack_profile *profile);
 int incstack__pprof_place(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
 			  const struct incstack__pprof_location *location, uint32_t *place);
-
-/* Returns a string, or null if there is none, or if it is not UTF-8 without NUL. */
-const char *incstack__pprof_string(const struct incstack__pprof_tables *tables, uint64_t string);
 
 /* Returns the location with this identifier, or null. */
 const struct incstack__pprof_location *
