@@ -6,7 +6,7 @@
  * chapter 4; Hofer, Gnedt, Mössenböck, ICPE'15, sections 3 and 4). Independent of tracing.
  *
  * Conventions as in incstack.h; here `owner` is the thread that attached. A thread
- * is running, or it is safe, also called waiting: blocked or in native code.
+ * is running, or it is waiting: blocked or in native code.
  */
 #ifndef INCSTACK_SAFEPOINT_H
 #define INCSTACK_SAFEPOINT_H
@@ -52,8 +52,8 @@ typedef _Atomic(uint64_t) incstack_poll_word;
 #define INCSTACK_WORD_GONE (UINT64_C(1) << 59)  /* the thread has detached */
 #define INCSTACK_WORD_SLEEP (UINT64_C(1) << 60) /* blocked in leave; must be woken */
 #define INCSTACK_WORD_STOP (UINT64_C(1) << 61)  /* a full safepoint is wanted */
-#define INCSTACK_WORD_HELD (UINT64_C(1) << 62)  /* another thread works on this safe one */
-#define INCSTACK_WORD_SAFE (UINT64_C(1) << 63)  /* blocked or in native code */
+#define INCSTACK_WORD_HELD (UINT64_C(1) << 62)  /* another thread works on this waiting one */
+#define INCSTACK_WORD_WAITING (UINT64_C(1) << 63)  /* blocked or in native code */
 
 /* The public part of a thread; allocated by attach. */
 struct incstack_safepoint_thread {
@@ -90,39 +90,39 @@ static inline void incstack_poll(struct incstack_safepoint_thread *thread)
 		incstack_safepoint_poll_slow(thread);
 }
 
-/* Makes the thread safe. Call it before code that blocks and before native code. Other
+/* Marks the thread as waiting. Call it before code that blocks and before native code. Other
  * threads may then access this thread's stack. Tickets are drawn as at a poll.
- * Errors: EINVAL: it is safe already; EBUSY: called inside an operation.
+ * Errors: EINVAL: it is waiting already; EBUSY: called inside an operation.
  * Thread: owner, running. Signal: no. Allocates: never. Blocks: never. */
 static inline int incstack_safepoint_enter(struct incstack_safepoint_thread *thread)
 {
 	uint64_t running = 0;
 	/* release: the thread that holds this one sees what it did (acquire in hold). */
 #ifdef __cplusplus
-	if (__atomic_compare_exchange_n(&thread->word, &running, INCSTACK_WORD_SAFE, false,
+	if (__atomic_compare_exchange_n(&thread->word, &running, INCSTACK_WORD_WAITING, false,
 					__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		return 0;
 #else
-	if (atomic_compare_exchange_strong_explicit(&thread->word, &running, INCSTACK_WORD_SAFE,
+	if (atomic_compare_exchange_strong_explicit(&thread->word, &running, INCSTACK_WORD_WAITING,
 						    memory_order_release, memory_order_relaxed))
 		return 0;
 #endif
 	return incstack_safepoint_enter_slow(thread);
 }
 
-/* Makes the thread running again. Errors: EINVAL: the thread is not safe.
- * Thread: owner, safe. Signal: no. Allocates: never. Blocks: while a full
+/* Marks the thread as running again. Errors: EINVAL: the thread is not waiting.
+ * Thread: owner, waiting. Signal: no. Allocates: never. Blocks: while a full
  * safepoint is in force or a requester works on this thread. */
 static inline int incstack_safepoint_leave(struct incstack_safepoint_thread *thread)
 {
-	uint64_t safe = INCSTACK_WORD_SAFE;
+	uint64_t waiting = INCSTACK_WORD_WAITING;
 	/* acquire: pairs with the release in unhold and in resume. */
 #ifdef __cplusplus
-	if (__atomic_compare_exchange_n(&thread->word, &safe, UINT64_C(0), false, __ATOMIC_ACQUIRE,
+	if (__atomic_compare_exchange_n(&thread->word, &waiting, UINT64_C(0), false, __ATOMIC_ACQUIRE,
 					__ATOMIC_RELAXED))
 		return 0;
 #else
-	if (atomic_compare_exchange_strong_explicit(&thread->word, &safe, UINT64_C(0),
+	if (atomic_compare_exchange_strong_explicit(&thread->word, &waiting, UINT64_C(0),
 						    memory_order_acquire, memory_order_relaxed))
 		return 0;
 #endif
@@ -146,8 +146,8 @@ enum incstack_safepoint_step {
 	INCSTACK_STEP_CLOSE,     /* before cancel or deadline closes the tickets */
 	INCSTACK_STEP_DRAIN,     /* cancel checks whether all winners have started */
 	INCSTACK_STEP_UNHOLD,    /* before a waiting thread is released */
-	INCSTACK_STEP_ENTER,     /* before a thread goes safe */
-	INCSTACK_STEP_LEAVE,     /* before a safe thread runs again */
+	INCSTACK_STEP_ENTER,     /* before a thread begins to wait */
+	INCSTACK_STEP_LEAVE,     /* before a waiting thread runs again */
 	INCSTACK_STEP_GONE,      /* before a thread marks itself as detached */
 	INCSTACK_STEP_STOP,      /* before a thread is told to stop */
 	INCSTACK_STEP_RESUME,    /* before a thread is told to continue */
@@ -180,7 +180,7 @@ INCSTACK_API int incstack_safepoint_attach(struct incstack_safepoint *safepoint,
 					   struct incstack_safepoint_thread **thread);
 
 /* Detaches the thread and frees *thread. A request that counted on this thread gets one
- * sample less. Errors: EBUSY: called inside an operation; EINVAL: the thread is safe;
+ * sample less. Errors: EBUSY: called inside an operation; EINVAL: the thread is waiting;
  * EFORKED.
  * Thread: owner, running. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_safepoint_detach(struct incstack_safepoint_thread *thread);
@@ -194,8 +194,8 @@ INCSTACK_API int incstack_safepoint_split(uint32_t running, uint32_t waiting, ui
 					  uint32_t *from_running, uint32_t *from_waiting);
 
 /* Starts a full safepoint. Returns 0 when every other attached thread is stopped at a poll or
- * safe; they stay so until resume. `self` is the calling thread if it is attached and
- * running, else null; it is safe until resume. Requests started before resume take their
+ * waiting; they stay so until resume. `self` is the calling thread if it is attached and
+ * running, else null; it counts as waiting until resume. Requests started before resume take their
  * samples after it, so the caller must not wait for them.
  * Errors: EINVAL, EFORKED; EBUSY: called inside an operation; ETIMEDOUT: it took longer than
  * timeout_ns (0: no limit), all threads continue, and *missing (may be null) is the number
@@ -220,7 +220,7 @@ struct incstack_ticket {
 	struct incstack_safepoint_thread *thread; /* the thread to sample */
 	uint64_t time;      /* start of the operation, CLOCK_MONOTONIC, ns */
 	uint32_t number;    /* from 0, separately for running and for waiting threads */
-	uint32_t on_behalf; /* 1: another thread runs the operation; `thread` is safe and held */
+	uint32_t on_behalf; /* 1: another thread runs the operation; `thread` is waiting and held */
 };
 
 /* What runs for each ticket that was won. It must not enter, stop or detach: these return

@@ -88,7 +88,7 @@ INCSTACK_API int incstack_sampler_start(struct incstack_sampler *sampler);
 
 /* Stops the sampler. Returns after the thread and the last operation have ended. It may be
  * started again. Errors: EINVAL: it is not started; EFORKED.
- * Thread: any that is not attached, or is safe; not an operation or retrieve.
+ * Thread: any that is not attached, or is waiting; not an operation or retrieve.
  * Signal: no. Allocates: never. Blocks: yes. */
 INCSTACK_API int incstack_sampler_stop(struct incstack_sampler *sampler);
 

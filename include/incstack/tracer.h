@@ -85,7 +85,7 @@ struct incstack_traces {
  * (incstack_retrieve). A set of the calling thread alone is better retrieved in that way.
  * Errors, after none of which a trace is lost: EINVAL, ENOMEM, EFORKED; EBUSY:
  * INCSTACK_WORD_REQUESTS requests exist.
- * Thread: any that may call incstack_request_wait: not attached, or safe.
+ * Thread: any that may call incstack_request_wait: not attached, or waiting.
  * Signal: no. Allocates: malloc, and as incstack_retrieve. Blocks: yes. */
 INCSTACK_API int incstack_tracer_retrieve(struct incstack_tracer *tracer, const uint64_t *ids,
 					  uint32_t count, uint64_t timeout_ns,

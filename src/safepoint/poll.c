@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The slow side of polls, of going safe and back, and the draws for held threads. Every transition
- * is one atomic operation on the thread's word. Model: tests/model/ticket.pml; STEP_x is its step x.
+ * The slow paths of poll, enter and leave, and the draws for held threads. Every transition is one
+ * atomic operation on the thread's word. Model: tests/model/ticket.pml; STEP_x is its step x.
  */
 #include "safepoint.h"
 
 /* STEP_CLAIM: clears a bit in the word of the calling thread. Returns false if another thread
- * has cleared it. It also sets BUSY, so that an operation cannot go safe by the fast path. */
+ * has cleared it. It also sets BUSY, so that an operation cannot begin to wait by the fast path. */
 static bool claim(struct incstack__thread *thread, uint64_t bit)
 {
 	incstack__step(thread->owner, INCSTACK_STEP_CLAIM);
@@ -35,8 +35,8 @@ static void serve(struct incstack__thread *thread)
 	}
 }
 
-/* Goes safe once no request waits for a draw of this thread. `state` is SAFE, with BUSY if the
- * thread is stopped at a poll. */
+/* Begins to wait once no request needs a draw of this thread. `state` is WAITING, with BUSY if
+ * the thread is stopped at a poll. */
 static void settle(struct incstack__thread *thread, uint64_t state)
 {
 	for (;;) {
@@ -93,7 +93,7 @@ static void pass_gate(struct incstack__thread *thread)
 void incstack_safepoint_poll_slow(struct incstack_safepoint_thread *open)
 {
 	struct incstack__thread *thread = incstack__thread_of(open);
-	if (incstack__check_running(thread)) /* a safe thread has nothing to poll for */
+	if (incstack__check_running(thread)) /* a waiting thread has nothing to poll for */
 		return;
 	if (incstack__forked(thread->owner)) { /* the requests belong to the parent */
 		atomic_store_explicit(&open->word, 0, memory_order_relaxed);
@@ -102,7 +102,7 @@ void incstack_safepoint_poll_slow(struct incstack_safepoint_thread *open)
 	thread->busy = true;
 	serve(thread);
 	while (atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_STOP) {
-		settle(thread, INCSTACK_WORD_SAFE | INCSTACK_WORD_BUSY);
+		settle(thread, INCSTACK_WORD_WAITING | INCSTACK_WORD_BUSY);
 		pass_gate(thread);
 		serve(thread);
 	}
@@ -118,7 +118,7 @@ int incstack_safepoint_enter_slow(struct incstack_safepoint_thread *open)
 	if (error)
 		return error;
 	thread->busy = true;
-	settle(thread, INCSTACK_WORD_SAFE);
+	settle(thread, INCSTACK_WORD_WAITING);
 	thread->busy = false;
 	return 0;
 }
@@ -128,7 +128,7 @@ int incstack_safepoint_leave_slow(struct incstack_safepoint_thread *open)
 	struct incstack__thread *thread = incstack__thread_of(open);
 	if (!thread)
 		return INCSTACK_EINVAL;
-	if (!(atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_SAFE))
+	if (!(atomic_load_explicit(&open->word, memory_order_relaxed) & INCSTACK_WORD_WAITING))
 		return INCSTACK_EINVAL;
 	pass_gate(thread);
 	return 0;

@@ -11,18 +11,18 @@
 /* STEP_DRAW: draws a ticket and sets *number. Returns false if no ticket is left. */
 static bool draw(struct incstack_request *request, int kind, uint32_t *number)
 {
-	struct incstack__pool *pool = &request->pools[kind];
+	struct incstack__tickets *tickets = &request->tickets[kind];
 	incstack__step(request->owner, INCSTACK_STEP_DRAW);
 	/* relaxed: only the count itself is read, and a thread that gets no ticket writes
 	 * nothing. */
-	uint32_t drawn = atomic_load_explicit(&pool->drawn, memory_order_relaxed);
+	uint32_t drawn = atomic_load_explicit(&tickets->drawn, memory_order_relaxed);
 	do {
-		if (drawn >= pool->limit) /* also when closed */
+		if (drawn >= tickets->limit) /* also when closed */
 			return false;
 		/* seq_cst, like arm and the loads in disarm and spent: either disarm sees the bit
 		 * that arm set, or the starter sees that the tickets are spent. */
 	} while (!atomic_compare_exchange_weak_explicit(
-		&pool->drawn, &drawn, drawn + 1, memory_order_seq_cst, memory_order_relaxed));
+		&tickets->drawn, &drawn, drawn + 1, memory_order_seq_cst, memory_order_relaxed));
 	*number = drawn;
 	return true;
 }
@@ -102,7 +102,7 @@ static uint32_t close_tickets(struct incstack_request *request)
 	for (int kind = INCSTACK__RUN; kind <= INCSTACK__WAIT; kind++) {
 		incstack__step(request->owner, INCSTACK_STEP_CLOSE);
 		/* seq_cst: for disarm, see draw. */
-		drawn += atomic_fetch_or_explicit(&request->pools[kind].drawn, INCSTACK__CLOSED,
+		drawn += atomic_fetch_or_explicit(&request->tickets[kind].drawn, INCSTACK__CLOSED,
 						  memory_order_seq_cst) &
 			 ~INCSTACK__CLOSED;
 	}
@@ -149,7 +149,7 @@ void incstack__request_meet(struct incstack_request *request, struct incstack__t
 		/* The winner of the last ticket disarms after its sample, not before. A thread that
 		 * polls in between finds no ticket, which costs less than delaying the sample
 		 * until every word has been read. */
-		if (number + 1 == request->pools[INCSTACK__RUN].limit)
+		if (number + 1 == request->tickets[INCSTACK__RUN].limit)
 			incstack__request_disarm(request, false);
 	}
 	incstack__request_drop(request);

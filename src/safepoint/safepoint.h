@@ -47,7 +47,7 @@ struct incstack__block {
 #define INCSTACK__DRAINED (UINT32_C(1) << 31)
 
 /* The tickets of one kind. */
-struct incstack__pool {
+struct incstack__tickets {
 	_Atomic(uint32_t) drawn;
 	uint32_t limit;
 };
@@ -71,7 +71,7 @@ struct incstack_request {
 	_Atomic(uint32_t) ended;
 	_Atomic(bool) released;
 	bool used; /* under `lock` */
-	struct incstack__pool pools[2];
+	struct incstack__tickets tickets[2];
 	_Atomic(uint32_t) running;
 	uint32_t n, waiting;
 	uint64_t mark;     /* above those of all earlier requests; under `lock` */
@@ -130,8 +130,8 @@ void incstack__request_run_held(struct incstack_request *request, struct incstac
 /* Whether no claim can win any more. */
 static inline bool incstack__request_spent(struct incstack_request *request)
 {
-	struct incstack__pool *pool = &request->pools[INCSTACK__RUN];
-	return atomic_load_explicit(&pool->drawn, memory_order_seq_cst) >= pool->limit;
+	struct incstack__tickets *tickets = &request->tickets[INCSTACK__RUN];
+	return atomic_load_explicit(&tickets->drawn, memory_order_seq_cst) >= tickets->limit;
 }
 /* Takes back the request's bits in all threads, with their references. If `absent`, it counts
  * these threads as absent. */
@@ -174,15 +174,15 @@ static inline int incstack__check_running(const struct incstack__thread *thread)
 		return INCSTACK_EINVAL;
 	if (thread->busy)
 		return INCSTACK_EBUSY;
-	/* relaxed: only the owner changes SAFE. */
+	/* relaxed: only the owner changes WAITING. */
 	uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
-	return word & INCSTACK_WORD_SAFE ? INCSTACK_EINVAL : 0;
+	return word & INCSTACK_WORD_WAITING ? INCSTACK_EINVAL : 0;
 }
 
-/* Whether the thread went safe itself and is not just stopped at a poll. */
+/* Whether the thread waits of its own accord and is not just stopped at a poll. */
 static inline bool incstack__waits(uint64_t word)
 {
-	return (word & INCSTACK_WORD_SAFE) && !(word & INCSTACK_WORD_BUSY);
+	return (word & INCSTACK_WORD_WAITING) && !(word & INCSTACK_WORD_BUSY);
 }
 
 /* Whether the thread waits, no requester holds it, and no full safepoint stops it. */

@@ -99,7 +99,7 @@ static void reset(struct incstack_request *request, const struct incstack_reques
 	atomic_store_explicit(&request->ended, INCSTACK__OPEN, memory_order_relaxed);
 	atomic_store_explicit(&request->released, false, memory_order_relaxed);
 	for (int kind = INCSTACK__RUN; kind <= INCSTACK__WAIT; kind++)
-		atomic_store_explicit(&request->pools[kind].drawn, 0, memory_order_relaxed);
+		atomic_store_explicit(&request->tickets[kind].drawn, 0, memory_order_relaxed);
 }
 
 /* Chooses `want` of the waiting threads at random and moves them to the front of the list. The
@@ -194,10 +194,10 @@ static uint32_t share_out(struct incstack_request *request,
 					 &from_running, &from_waiting);
 		chosen = choose_waiting(request, from_waiting, &now_held);
 	}
-	request->pools[INCSTACK__WAIT].limit = now_held;
+	request->tickets[INCSTACK__WAIT].limit = now_held;
 	/* A claim does not say of which kind it is, and a thread that waited may run by now. So
 	 * claims on waiting threads draw from the tickets of the running threads. */
-	request->pools[INCSTACK__RUN].limit = from_running + (from_waiting - now_held);
+	request->tickets[INCSTACK__RUN].limit = from_running + (from_waiting - now_held);
 	for (uint32_t i = 0; i < now_held; i++) /* each keeps its place in the list */
 		list(request, request->threads[i], request->mark + 1);
 	for (uint32_t i = now_held; i < chosen; i++)
@@ -243,8 +243,8 @@ static uint32_t claim_running(struct incstack_request *request,
 	return claims;
 }
 
-/* Threads go safe and back while they are counted and claimed, so there may be more tickets than
- * claims. This claims any listed threads for the rest. Under `lock`. */
+/* Threads begin and cease to wait while they are counted and claimed, so there may be more
+ * tickets than claims. This claims any listed threads for the rest. Under `lock`. */
 static void claim_rest(struct incstack_request *request,
 		       const struct incstack_request_options *options, uint32_t claims,
 		       struct incstack__thread **held)
@@ -252,7 +252,7 @@ static void claim_rest(struct incstack_request *request,
 	struct incstack_safepoint *safepoint = request->owner;
 	for (uint32_t i = 0; i < safepoint->attached; i++) {
 		struct incstack__thread *thread = safepoint->threads[i];
-		if (claims >= request->pools[INCSTACK__RUN].limit ||
+		if (claims >= request->tickets[INCSTACK__RUN].limit ||
 		    incstack__request_spent(request))
 			return;
 		if (thread->mark <= request->mark && listed(options, thread))
@@ -273,7 +273,7 @@ static void take_back(struct incstack_request *request)
 /* Samples the threads that the requester holds, while the running threads reach their polls. */
 static void run_held(struct incstack_request *request, struct incstack__thread *held)
 {
-	uint32_t count = request->pools[INCSTACK__WAIT].limit;
+	uint32_t count = request->tickets[INCSTACK__WAIT].limit;
 	for (uint32_t i = 0; i < count; i++) {
 		incstack__request_run_held(request, request->threads[i]);
 		incstack__thread_unhold(request->threads[i]);

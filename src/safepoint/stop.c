@@ -5,7 +5,7 @@
  */
 #include "safepoint.h"
 
-/* STEP_STOP for each thread. A thread that is safe and not held has arrived already. */
+/* STEP_STOP for each thread. A thread that is waiting and not held has arrived already. */
 static void tell_stop(struct incstack_safepoint *safepoint)
 {
 	pthread_mutex_lock(&safepoint->lock);
@@ -21,13 +21,13 @@ static void tell_stop(struct incstack_safepoint *safepoint)
 		incstack__step(safepoint, INCSTACK_STEP_STOP);
 		/* STOP is clear, so an addition sets it; unlike an OR, x86 can do it and return
 		 * the old word in one instruction. acq_rel: the acquire pairs with settle's
-		 * release if the thread is safe already; the release pairs with settle's acquire
+		 * release if the thread is waiting already; the release pairs with settle's acquire
 		 * and publishes stop_left. */
 		uint64_t before = atomic_fetch_add_explicit(&thread->open.word, INCSTACK_WORD_STOP,
 							    memory_order_acq_rel);
-		bool safe = (before & INCSTACK_WORD_SAFE) && !(before & INCSTACK_WORD_HELD);
+		bool waiting = (before & INCSTACK_WORD_WAITING) && !(before & INCSTACK_WORD_HELD);
 		thread->ran = !incstack__waits(before);
-		there += safe || (before & INCSTACK_WORD_GONE);
+		there += waiting || (before & INCSTACK_WORD_GONE);
 	}
 	pthread_mutex_unlock(&safepoint->lock);
 	atomic_fetch_sub_explicit(&safepoint->stop_left, there, memory_order_relaxed);
@@ -63,8 +63,8 @@ static uint32_t tell_resume(struct incstack_safepoint *safepoint, struct incstac
 	for (uint32_t i = 0; i < safepoint->attached; i++) {
 		incstack__step(safepoint, INCSTACK_STEP_RESUME);
 		uint64_t before = let_go(safepoint->threads[i], held);
-		bool safe = (before & INCSTACK_WORD_SAFE) && !(before & INCSTACK_WORD_HELD);
-		if (!safe && !(before & INCSTACK_WORD_GONE))
+		bool waiting = (before & INCSTACK_WORD_WAITING) && !(before & INCSTACK_WORD_HELD);
+		if (!waiting && !(before & INCSTACK_WORD_GONE))
 			missing++;
 	}
 	pthread_mutex_unlock(&safepoint->lock);

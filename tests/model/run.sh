@@ -49,7 +49,7 @@ holds safety -DN=2
 holds safety -DMUTE -DT=3 -DN=1 -DMUST_CANCEL -DNO_EXIT -DALL_RUN
 holds liveness -DN=1 -DNO_CANCEL
 holds liveness -DMUTE -DN=2 -DMUST_CANCEL
-holds liveness -DMUTE -DN=1 -DNO_EXIT -DNO_SAFE -DNO_CANCEL -DALL_RUN
+holds liveness -DMUTE -DN=1 -DNO_EXIT -DNO_WAIT -DNO_CANCEL -DALL_RUN
 holds safety -DN=1 -DRIVAL -DNO_CANCEL -DNO_EXIT -DNO_SHORT
 holds safety -DN=2 -DRIVAL -DNO_CANCEL -DNO_EXIT -DNO_SHORT
 holds liveness -DN=1 -DRIVAL -DNO_CANCEL
@@ -70,11 +70,11 @@ finds safety -DFAULT_CANCEL_REF
 finds safety -DFAULT_UNHOLD
 finds liveness -DNO_CANCEL -DFAULT_EXIT
 finds liveness -DNO_CANCEL -DFAULT_ENTER
-finds liveness -DNO_CANCEL -DFAULT_ARM_SAFE
+finds liveness -DNO_CANCEL -DFAULT_ARM_WAITING
 finds liveness -DNO_CANCEL -DFAULT_ARM_GONE
 finds liveness -DMUTE -DMUST_CANCEL -DFAULT_CLOSE_DISARM
-finds liveness -DMUTE -DN=1 -DNO_EXIT -DNO_SAFE -DNO_CANCEL -DALL_RUN -DFAULT_DISARM
-finds liveness -DMUTE -DN=1 -DNO_EXIT -DNO_SAFE -DNO_CANCEL -DALL_RUN -DFAULT_REARM
+finds liveness -DMUTE -DN=1 -DNO_EXIT -DNO_WAIT -DNO_CANCEL -DALL_RUN -DFAULT_DISARM
+finds liveness -DMUTE -DN=1 -DNO_EXIT -DNO_WAIT -DNO_CANCEL -DALL_RUN -DFAULT_REARM
 
 echo "model: configurations=$configurations faults=$faults missed=$missed wrong=$wrong"
 [ $((missed + wrong)) -eq 0 ]

@@ -5,12 +5,13 @@
  * one atomic block is one atomic operation of the C code on one word.
  *
  * Safety (assertions): at most N operations, never two for one thread, none
- * starts after cancel returned, one end and only after the last operation, and
- * who is sampled by the requester is safe meanwhile.
+ * starts after cancel returned, one end and only after the last operation, and a
+ * thread that the requester samples waits meanwhile.
  * Liveness: every request ends (ltl ends), nobody is left at a gate (end states).
  *
- * -DMUTE: the last thread never polls, goes safe or exits. -DNO_EXIT: no thread
- * exits. -DNO_SAFE: none goes safe. -DALL_RUN: none waits at first. -DNO_CANCEL, -DMUST_CANCEL: cancel never or always comes; else maybe.
+ * -DMUTE: the last thread never polls, begins to wait or exits. -DNO_EXIT: no thread
+ * exits. -DNO_WAIT: none begins to wait. -DALL_RUN: none waits at first. -DNO_CANCEL,
+ * -DMUST_CANCEL: cancel never or always comes; else maybe.
  * -DRIVAL: another requester, or a full safepoint, may have the threads that wait, and
  * later lets them go. -DNO_SHORT: the request must end with N samples.
  * T threads, N samples wanted. -DFAULT_x: a seeded fault, which run.sh requires to be found.
@@ -23,7 +24,7 @@
 #endif
 
 /* The word of a thread. */
-bool claim[T], safe[T], held[T], gone[T];
+bool claim[T], waiting[T], held[T], gone[T];
 /* Only with RIVAL: who has HELD of a thread, and STOP, which the rival also takes back. */
 bool rivals[T], stop[T];
 /* The request. The tickets of running (RUN) and waiting (WAIT) threads. */
@@ -38,9 +39,9 @@ byte listed;
 /* What the assertions count. */
 byte by_thread[T], operations;
 #ifdef RIVAL
-#define FREE(t) (safe[t] && !held[t] && !stop[t])
+#define FREE(t) (waiting[t] && !held[t] && !stop[t])
 #else
-#define FREE(t) (safe[t] && !held[t])
+#define FREE(t) (waiting[t] && !held[t])
 #endif
 
 inline drop() {
@@ -109,9 +110,9 @@ inline perform(whom, kind) {
 		by_thread[whom]++;
 		assert(by_thread[whom] == 1);
 		assert(!gone[whom]);
-		assert(kind == RUN || safe[whom])
+		assert(kind == RUN || waiting[whom])
 	};
-	atomic { assert(kind == RUN || safe[whom]); taken++ }
+	atomic { assert(kind == RUN || waiting[whom]); taken++ }
 }
 
 inline meet(whom) {
@@ -187,7 +188,7 @@ proctype thread(byte me) {
 	bool seen, last, won, entered;
 	byte d, most, number;
 	if
-	:: safe[me] -> goto in_safe
+	:: waiting[me] -> goto in_wait
 	:: else
 	fi;
 poll:
@@ -195,7 +196,7 @@ poll:
 	if
 	:: over -> goto done
 	:: true -> goto poll
-#ifndef NO_SAFE
+#ifndef NO_WAIT
 	:: true -> goto enter
 #endif
 #ifndef NO_EXIT
@@ -206,27 +207,27 @@ enter:
 	serve();
 	/* ENTER */
 	atomic {
-#ifdef FAULT_ENTER /* goes safe with a claim on it */
+#ifdef FAULT_ENTER /* begins to wait with a claim on it */
 		entered = true;
 #else
 		entered = !claim[me];
 #endif
-		safe[me] = entered
+		waiting[me] = entered
 	};
 	if
 	:: entered -> entered = false
 	:: else -> goto enter
 	fi;
-in_safe:
+in_wait:
 	if
 	:: true /* comes back soon */
 	:: true -> over /* or stays as long as the request lasts */
 	fi;
 	/* LEAVE */
 #ifdef FAULT_LEAVE /* passes the gate although it is held */
-	safe[me] = false;
+	waiting[me] = false;
 #else
-	atomic { !held[me] && !stop[me] -> safe[me] = false };
+	atomic { !held[me] && !stop[me] -> waiting[me] = false };
 #endif
 	goto poll;
 exit:
@@ -242,8 +243,8 @@ done:
 	skip
 }
 
-/* A thread that waits is claimed if `waiting`, and held if nobody has it. */
-inline arm(waiting) {
+/* A thread that waits is claimed if `also_waiting`, and held if nobody has it. */
+inline arm(also_waiting) {
 	/* ARM */
 	listed = (listed > i + 1 -> listed : i + 1);
 #ifndef FAULT_ARM_REF /* the reference comes after the bit */
@@ -251,8 +252,8 @@ inline arm(waiting) {
 #endif
 	atomic {
 		armed = true;
-#ifndef FAULT_ARM_SAFE /* arms who will not come */
-		armed = armed && (!safe[i] || waiting);
+#ifndef FAULT_ARM_WAITING /* arms a thread that will not come */
+		armed = armed && (!waiting[i] || also_waiting);
 #endif
 #ifndef FAULT_ARM_GONE /* arms who has gone */
 		armed = armed && !gone[i];
@@ -261,7 +262,7 @@ inline arm(waiting) {
 #ifdef FAULT_ARM_HELD /* leaves a claim on a thread that nobody has */
 #else
 		if
-		:: armed && waiting && FREE(i) -> held[i] = true; mine[i] = true
+		:: armed && also_waiting && FREE(i) -> held[i] = true; mine[i] = true
 		:: else
 		fi
 #endif
@@ -379,18 +380,18 @@ proctype rival() {
 	:: mine -> mine = false; unhold(0)
 	:: else
 	fi;
-	/* STOP; who runs would first go safe, which this thread does not wait for. */
+	/* STOP; a running thread would first begin to wait, which this thread does not wait for. */
 	stop[0] = true;
 	if
 	:: true
-	:: true -> (safe[0] && !held[0]) || over || gone[0]
+	:: true -> (waiting[0] && !held[0]) || over || gone[0]
 	fi;
 	/* RESUME */
 	atomic {
 		stop[0] = false;
 #ifndef FAULT_RESUME_CLAIM /* leaves the claims to nobody */
 		if
-		:: safe[0] && !held[0] && claim[0] -> held[0] = true; mine = true
+		:: waiting[0] && !held[0] && claim[0] -> held[0] = true; mine = true
 		:: else
 		fi
 #endif
@@ -470,9 +471,9 @@ init {
 			:: true
 #ifdef ALL_RUN
 #elif defined(MUTE)
-			:: i < T - 1 -> safe[i] = true
+			:: i < T - 1 -> waiting[i] = true
 #else
-			:: safe[i] = true
+			:: waiting[i] = true
 #endif
 			fi;
 #ifdef MUTE

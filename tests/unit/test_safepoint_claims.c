@@ -125,7 +125,7 @@ START_TEST(the_stopper_itself_is_sampled_at_resume)
 }
 END_TEST
 
-/* Goes safe when the thread is counted as running, and is about to be claimed. */
+/* Begins to wait when the thread is counted as running, and is about to be claimed. */
 static void go_safe(void *context, enum incstack_safepoint_step step)
 {
 	(void)context;
