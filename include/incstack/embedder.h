@@ -15,10 +15,10 @@
 
 INCSTACK_BEGIN_C
 
-/* A frame as a walk meets it. `sp` is the frame address: the value of the stack
+/* A frame, as a walk sees it. `sp` is the frame address: the value of the stack
  * pointer in this frame at its call (for an exact top: at its pc). */
 struct incstack_frame {
-	uintptr_t pc;      /* where it stands: a return address, or with EXACT its current pc */
+	uintptr_t pc;      /* its position: a return address, or with EXACT its current pc */
 	uintptr_t sp;      /* the frame address */
 	uintptr_t fp;      /* its frame pointer register */
 	uint32_t flags;    /* INCSTACK_FRAME_* */
@@ -71,9 +71,9 @@ enum {
 	/* Returns into this code are never intercepted, because something reads, moves
 	 * or copies its frames and their return addresses. */
 	INCSTACK_RULE_NO_BARRIER = 1u << 1,
-	/* The function changes its own return address and the registers that it has saved before it
-	 * ends, as those functions of an unwinder do that jump to a landing pad. A native sample of
-	 * code that was interrupted in it, or in a function that it called, is not taken. */
+	/* The function changes its own return address and its saved registers before it ends. The
+	 * functions of an unwinder that jump to a landing pad do this. A native sample is refused
+	 * if the signal interrupted this function, or a function that it called. */
 	INCSTACK_RULE_RETURN_CHANGES = 1u << 2,
 };
 
@@ -85,15 +85,15 @@ struct incstack_virtual_frame {
 	uint32_t kind;   /* enum incstack_frame_kind; only the frame iterator passes it on */
 };
 
-/* How a frame runs. decode may tell it of the outermost virtual frame of a physical one; those
- * that are inlined into it are INLINED whatever it says. */
+/* How a frame runs. decode may set the kind of the outermost virtual frame of a physical frame.
+ * The frames that are inlined into it always have the kind INLINED. */
 enum incstack_frame_kind {
-	INCSTACK_KIND_UNKNOWN = 0, /* decode did not tell, or could not be asked */
+	INCSTACK_KIND_UNKNOWN = 0, /* decode did not set it, or could not be called */
 	INCSTACK_KIND_INTERPRETED, /* an interpreter executes it */
 	INCSTACK_KIND_COMPILED,    /* the embedder's compiler has made its code */
 	INCSTACK_KIND_INLINED,     /* it has no physical frame of its own */
 	INCSTACK_KIND_WRAPPER,     /* a stub or native method between the embedder's code and C */
-	INCSTACK_KIND_C,           /* C, C++ and the like; each frame if the table has no decode */
+	INCSTACK_KIND_C,           /* C, C++ and the like; every frame if the table has no decode */
 };
 
 /* What a signal has interrupted, for `interrupted`. */
@@ -128,7 +128,7 @@ struct incstack_embedder {
 	 * sample, from retrieve, or from a return whose rule is not cached (all
 	 * registers are saved then). It is never called from a signal handler (see
 	 * find_rule_in_handler): the next sample, retrieve or reserve outside of one
-	 * asks for the rules that were missing there. Null: every frame keeps a frame pointer. */
+	 * looks up the rules that were missing there. Null: every frame keeps a frame pointer. */
 	int (*find_rule)(void *context, uintptr_t address, struct incstack_rule *rule);
 
 	/* Turns a physical frame into 1..max virtual frames. Returns how many, or a
@@ -150,12 +150,12 @@ struct incstack_embedder {
 	 * call allocate. */
 	void *(*allocate)(void *context, size_t bytes);
 
-	/* Frees memory of allocate. `bytes` is what allocate was asked for. */
+	/* Frees memory of allocate. `bytes` is the size that was passed to allocate. */
 	void (*release)(void *context, void *memory, size_t bytes);
 
 	/* Registers code that was made at run time with the unwinder that throws the
 	 * program's exceptions. `info` is a list of CIEs and FDEs as in .eh_frame,
-	 * ended by a zero word. It is valid until the process ends. A negative result
+	 * terminated by a zero word. It is valid until the process ends. A negative result
 	 * means failure; the code is not used then. Null: __register_frame_info of
 	 * libgcc, if the program has it. With neither function, no thunks are made
 	 * beyond those in the text, because exceptions could not pass them. */
@@ -199,7 +199,7 @@ struct incstack_embedder {
 	/* Memory for frame objects and traces only, in pieces of chunk_bytes. An embedder can
 	 * share this memory with another process, which reads the traces from there even after
 	 * this process died (incstack_stack_tree). Provide both or neither; neither means
-	 * allocate and release. Otherwise as those two. */
+	 * allocate and release. In all other respects they are like those two. */
 	void *(*allocate_traces)(void *context, size_t bytes);
 
 	/* Frees memory of allocate_traces. */
@@ -226,7 +226,7 @@ struct incstack_embedder {
 	int (*decode_in_handler)(void *context, const struct incstack_frame *frame,
 				 struct incstack_virtual_frame *out, int max);
 
-	/* Tells for incstack_sample_signal what a signal has interrupted. *top is all zero. It runs
+	/* Describes to incstack_sample_signal what a signal has interrupted. *top is all zero. It runs
 	 * in the handler and must be async-signal-safe. Returns
 	 *   1   if the state is described: rules lead from the pc, sp and fp of *top to the
 	 *       callers, at this very instruction. The sample is taken at once. Not possible on
@@ -236,12 +236,12 @@ struct incstack_embedder {
 	 *       embedder can walk). With INCSTACK_TOP_DECODE_NOW, `decode` is called when the
 	 *       queue is drained, with this pc, sp and fp.
 	 *   a negative INCSTACK_E* if nothing is known: the request fails.
-	 * In the second case the flag INCSTACK_TOP_STAYS promises that the interrupted frame is
-	 * still on the stack when the queue is drained, because the machine drains it at the next
-	 * poll, and a frame that ends polls before. top.slot must be its return slot then. If the
-	 * frame is popped without a poll after all, incstack_stack_unwinding_to withdraws the
-	 * promise; so drain the queue before frames are popped that no function announces.
-	 * Without the promise the trace is marked as biased. It begins with the frame above
+	 * With the result 0, the flag INCSTACK_TOP_STAYS promises that the interrupted frame will
+	 * still be on the stack when the queue is drained: the embedder drains the queue at the
+	 * next poll, and every frame polls before it ends. top.slot must then be the frame's return
+	 * slot. If the frame is popped without a poll after all, incstack_stack_unwinding_to
+	 * withdraws the promise. So drain the queue before frames are popped without an
+	 * announcement. Without the promise the trace is marked as biased. It begins with the frame above
 	 * top.slot, if that is known, otherwise with the youngest frame above top.sp. Null:
 	 * incstack_sample_signal returns INCSTACK_EINVAL. */
 	int (*interrupted)(void *context, const struct incstack_interruption *at,

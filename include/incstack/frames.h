@@ -26,19 +26,19 @@ struct incstack_frames_state {
 	struct incstack_stack *stack;       /* the state of the stack; may be null */
 	struct incstack_frame start;        /* the top */
 	uintptr_t sp;                       /* the stack pointer when the walk was prepared */
-	uintptr_t low;                      /* the bounds of the stack; equal: unknown */
-	uintptr_t high;                     /* the other one */
-	uintptr_t mapped_low;               /* outside of it, what the kernel said is readable */
-	uintptr_t mapped_high;              /* the end of that */
-	uint64_t rule;                      /* of the frame */
+	uintptr_t low;                      /* the lowest address of the stack; equal to high: unknown */
+	uintptr_t high;                     /* where the stack begins */
+	uintptr_t mapped_low;               /* memory outside of the stack that is known to be readable */
+	uintptr_t mapped_high;              /* the end of this memory */
+	uint64_t rule;                      /* the rule of the frame */
 	int32_t first;                      /* the first result */
-	int32_t result;                     /* of the next call that shows no frame; 1: go on */
+	int32_t result;                     /* what the call after the last frame returns; 1: go on */
 	uint32_t interrupted;               /* whether the top was interrupted at any place */
 	uint32_t begun;                     /* whether the top was shown */
 	uint32_t lowered;                   /* signal frames that led to a lower address */
-	uint32_t count;                     /* of `decoded` */
-	uint32_t next;                      /* of them, the first that was not shown */
-	struct incstack_virtual_frame decoded[INCSTACK_VIRTUAL_MAX]; /* those frames */
+	uint32_t count;                     /* the elements of `decoded` that are set */
+	uint32_t next;                      /* the first of them that was not shown yet */
+	struct incstack_virtual_frame decoded[INCSTACK_VIRTUAL_MAX]; /* of `frame` */
 };
 
 /* A walk. After incstack_frames_next has returned 1, the first members describe a frame. They may
@@ -46,7 +46,7 @@ struct incstack_frames_state {
  * `frame`. */
 struct incstack_frames {
 	struct incstack_frame frame; /* the physical frame; flags: EXACT and SIGNAL */
-	uint64_t method;             /* from decode; the pc if that could not be asked */
+	uint64_t method;             /* from decode; the pc if decode could not be called */
 	int32_t bci;                 /* from decode; -1: unknown */
 	uint32_t kind;               /* enum incstack_frame_kind */
 	struct incstack_frames_state state; /* private */
@@ -55,15 +55,15 @@ struct incstack_frames {
 /* Prepares a walk from *top towards the base. With INCSTACK_TOP_INTERRUPTED, the top was
  * interrupted at any place: the caller is a signal handler, or walks over a thread that waits in
  * one. Then the table's find_rule, decode and logical_pc are not called, because they may wait
- * for a lock that the interrupted code has. find_rule_in_handler and decode_in_handler take their
- * places. If the table has no find_rule_in_handler, find_rule_quickly is called; do not walk over
- * interrupted code if that is not async-signal-safe.
+ * for a lock that the interrupted code holds. find_rule_in_handler and decode_in_handler take their
+ * places. If the table has no find_rule_in_handler, find_rule_quickly is called. Do not walk over
+ * interrupted code if that function is not async-signal-safe.
  *
  * The stack occupies [low, high). If both are 0 the bounds are unknown. Before the walk reads a
  * word outside of the bounds, it asks the kernel whether the page is readable: a system call for
  * each page. top->slot is ignored.
- * Errors: EINVAL; EUNWIND: the top is code of the library that serves a return, and the frame
- * that runs next is not known.
+ * Errors: EINVAL; EUNWIND: the top is in the library's own code that handles a return, and
+ * the frame that runs next is not known.
  * Thread: any, while the code on the stack holds still. Signal: yes, with INTERRUPTED.
  * Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_frames_begin(struct incstack_frames *frames,
@@ -73,7 +73,7 @@ INCSTACK_API int incstack_frames_begin(struct incstack_frames *frames,
 /* As incstack_frames_begin, over a stack that has a state. It refuses to walk while an operation
  * on the stack is in progress, or was interrupted. A stack that the embedder walks is walked by
  * `caller` of the table, but not from an interrupted top; if `top` is null, the walk begins at
- * the frame that `youngest` tells.
+ * the frame that `youngest` returns.
  * Errors: EINVAL, EUNWIND, and EBUSY: an operation, or a return through a barrier, is in progress.
  * Thread: any, while the code on the stack holds still. Signal: yes, with INTERRUPTED.
  * Allocates: never. Blocks: never. */

@@ -147,7 +147,7 @@ INCSTACK_API int incstack_stack_forget(struct incstack_stack *stack);
  * thunks. The calling thread must be the only one of the child. The state of the stack may
  * have been wiped (MADV_WIPEONFORK) and must not be used afterwards. The memory of its
  * frame objects must still exist. Null is allowed and does nothing.
- * Thread: that one. Signal: no. Allocates: never. Blocks: never. */
+ * Thread: the only one. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_stack_forked(struct incstack_stack *stack);
 
 /* Returns 1 while an operation on the stack, or a return through one of its thunks, is in
@@ -170,8 +170,8 @@ INCSTACK_API int incstack_stack_set_mode(struct incstack_stack *stack, enum incs
 
 /* The frame that is the top of a trace. The trace does not show younger frames. */
 struct incstack_top {
-	/* The position of the frame. A return address is passed exactly as its slot holds
-	 * it, even if it is a barrier's thunk. So a hook may be reached by a tail call. */
+	/* The position of the frame. Pass a return address exactly as its slot holds it, even
+	 * if it is a barrier's thunk. So the function that samples may be tail-called. */
 	uintptr_t pc;
 	uintptr_t sp;   /* its stack pointer */
 	uintptr_t fp;   /* its frame pointer register */
@@ -246,7 +246,7 @@ enum {
 	INCSTACK_OBJECT_RAW = 1u << 6,       /* method is still the pc: there is no decode, or the
 	                                      * position was gone before it could be read */
 	INCSTACK_OBJECT_INTERRUPTED = 1u << 7, /* a top that a signal interrupted */
-	INCSTACK_OBJECT_LATE = 1u << 12,     /* a top of a trace from a queue; with INTERRUPTED it
+	INCSTACK_OBJECT_LATE = 1u << 12,     /* the top of a trace from a queue; with INTERRUPTED it
 	                                      * is the frame that was interrupted, otherwise the
 	                                      * trace is biased (incstack_trace_taken) */
 	INCSTACK_OBJECT_GAP = 1u << 9,       /* parent is a caller, but not the direct one; never
@@ -422,7 +422,7 @@ INCSTACK_API int incstack_stack_stats(const struct incstack_stack *stack,
 /* Returns 1 if exceptions of the unwinder whose code contains `code` can pass patched
  * frames, else 0. An unwinder cannot if it does not export the functions of the Itanium
  * C++ ABI, for example because it is linked statically into its user, or if thunks were
- * made at run time and it was not told of them. Before such an unwinder walks, lift the
+ * made at run time and were not registered with it. Before such an unwinder walks, lift the
  * barriers with incstack_stack_set_mode.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_unwinder_known(uintptr_t code);

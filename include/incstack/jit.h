@@ -22,8 +22,8 @@ struct incstack_perf_map;
  * Thread: any. Signal: no. Allocates: malloc. Blocks: on the file. */
 INCSTACK_API int incstack_perf_map_create(const char *path, struct incstack_perf_map **map);
 
-/* Names the code in [address, address + size). Of several names for the same code the last
- * one holds. A newline in a name becomes a space. Errors: EINVAL, ENOMEM, EIO.
+/* Names the code in [address, address + size). If the same code gets several names,
+ * the last one counts. A newline in a name becomes a space. Errors: EINVAL, ENOMEM, EIO.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: on the file. */
 INCSTACK_API int incstack_perf_map_add(struct incstack_perf_map *map, uintptr_t address,
 				       size_t size, const char *name);
@@ -34,7 +34,7 @@ INCSTACK_API int incstack_perf_map_destroy(struct incstack_perf_map *map);
 
 /* ---- gdb ------------------------------------------------------------------------- */
 
-/* One function that gdb knows of. */
+/* A function that is registered with gdb. */
 struct incstack_jit_code;
 
 /* Registers a function that occupies [address, address + size) with gdb, for backtraces,
@@ -43,7 +43,7 @@ struct incstack_jit_code;
 INCSTACK_API int incstack_jit_register(uintptr_t address, size_t size, const char *name,
 				       struct incstack_jit_code **code);
 
-/* Removes the registration. Call it before the code goes. Errors: EINVAL.
+/* Removes the registration. Call it before the code is freed. Errors: EINVAL.
  * Thread: any. Signal: no. Allocates: never. Blocks: on other registrations. */
 INCSTACK_API int incstack_jit_unregister(struct incstack_jit_code *code);
 

@@ -33,7 +33,7 @@ INCSTACK_BEGIN_C
  * incstack_native_embedder(): it takes no lock (since glibc 2.35) and changes no mask.
  * Errors: EINVAL, ENOMEM; EUNWIND: no entry, or one that the struct cannot express.
  * Thread: any. Signal: no. Allocates: never (the first call makes a small object
- * with malloc unless incstack_native_runtime_create did). Blocks: on the
+ * with malloc, unless incstack_native_runtime_create was called before). Blocks: on the
  * dynamic linker's lock. */
 INCSTACK_API int incstack_native_find_rule(void *context, uintptr_t address,
 					   struct incstack_rule *rule);
@@ -79,10 +79,10 @@ INCSTACK_API int incstack_native_thread_stack(struct incstack_runtime *runtime,
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_native_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight);
 
-/* Tells for incstack_sample_signal what a signal has interrupted on a native stack. It serves as
- * `interrupted` of an embedder's table. The state is described if the unwind
- * tables have a rule for this very instruction, and the return addresses of the interrupted frame and
- * of its caller each stand behind a call: the tables of hand-written code are exact only at calls.
+/* Describes to incstack_sample_signal what a signal has interrupted on a native stack. It serves as
+ * `interrupted` of an embedder's table. The state is described if the unwind tables have a rule for
+ * this very instruction, and if a call instruction precedes each of the return addresses of the
+ * interrupted frame and of its caller: the tables of hand-written code are exact only at calls.
  * The library's trampoline is described, too. Other states go into the queue, and their traces are
  * biased, because nothing promises that the interrupted function is still running when the queue is
  * drained. Before glibc 2.35 only the trampoline is described. `context` is not used.
@@ -124,12 +124,12 @@ INCSTACK_API int incstack_native_frames_begin_interrupted(struct incstack_frames
 							  const void *ucontext);
 
 /* Forgets every unwind rule, also those that libunwind has cached. An embedder that unloads
- * code calls it after the code went (dlclose has returned) and before other code can run in
- * its place: before the next dlopen or mmap of code, or while those are excluded. Other
+ * code calls it after the code was removed (dlclose has returned) and before other code can run
+ * in its place: before the next dlopen or mmap of code, or while these cannot happen. Other
  * threads may sample at the same time, because no frame of the code is on their stacks.
  * Earlier traces name the code by its address only. To give them names, retrieve the stacks
- * of all threads before the code goes. Newly loaded code needs no call. libc also unloads
- * code by itself (iconv, name services) and reports it to nobody.
+ * of all threads before the code is removed. Newly loaded code needs no call. libc also unloads
+ * code by itself (iconv, name services) and does not report it.
  * Errors: EINVAL.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_native_code_unloaded(struct incstack_runtime *runtime);

@@ -23,7 +23,7 @@ INCSTACK_BEGIN_C
 /* A partial calling context tree. */
 struct incstack_pcct;
 
-/* The number of no context. */
+/* The number that stands for no context. */
 #define INCSTACK_PCCT_NONE UINT32_MAX
 
 /* The options of a tree. */
@@ -51,7 +51,7 @@ struct incstack_pcct_context {
 	 * that is the top frame of 100 samples counts 100. */
 	uint64_t calls;
 	/* Weight of the samples for which the activation was new. Each activation counts
-	 * once, with the weight of the sample that met it first. */
+	 * once, with the weight of the first sample that saw it. */
 	uint64_t activations;
 };
 
@@ -60,7 +60,7 @@ struct incstack_pcct_stats {
 	uint64_t samples;       /* samples since creation */
 	uint64_t purges;        /* how often all contexts were purged */
 	uint64_t purged_time;   /* total time of the purged contexts */
-	uint64_t unconnected;   /* samples that met no visited frame within depth */
+	uint64_t unconnected;   /* samples without a visited frame within depth */
 	uint64_t dropped;       /* samples that need more contexts than fit, or weigh too much */
 	uint32_t contexts;      /* contexts in the tree now */
 };

@@ -29,7 +29,7 @@ enum incstack_profile_error {
 
 /* Node 0 of every profile is the root. It represents no frame. */
 #define INCSTACK_PROFILE_ROOT 0u
-/* The number of no node. */
+/* The number that stands for no node. */
 #define INCSTACK_PROFILE_NONE UINT32_MAX
 
 /* A calling context tree with weights. */
@@ -114,8 +114,9 @@ INCSTACK_API int incstack_profile_add_tree_below(struct incstack_profile *profil
 						 incstack_profile_weigh_fn *weigh, void *context);
 
 /* Finds the node below `parent` with this frame, or adds it, for contexts that are not frame
- * objects. A frame without a name is one of this method, bci and flags, which name_frames can
- * name later, as those of add_tree. A frame with a name is one of this name, file, bci and flags.
+ * objects. A frame without a name is identified by its method, bci and flags. name_frames can
+ * name it later, like the frames of add_tree. A frame with a name is identified by its name, file,
+ * bci and flags.
  * Errors: EINVAL, also for an empty name and for the flag INCSTACK_PROFILE_LABEL; ENOMEM;
  * ELIMIT: 2^32 nodes; EFORMAT: the name or file is not UTF-8.
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
@@ -222,15 +223,15 @@ INCSTACK_API int incstack_profile_functions(const struct incstack_profile *profi
 /* A thread of a timeline. */
 struct incstack_profile_thread {
 	const char *name; /* may be empty */
-	uint64_t id; /* the system's number of it; 0: unknown */
+	uint64_t id; /* the system's id of the thread; 0: unknown */
 };
 
 /* A part of a context's weight, and when it was added. */
 struct incstack_profile_sample {
-	uint64_t time_ns; /* when the sample was taken, in ns since any moment */
-	uint64_t weight;  /* of kind 0; if that is a time, the time that has passed before the sample */
-	uint32_t thread;  /* its place in the list of threads */
-	uint32_t node;    /* of the profile */
+	uint64_t time_ns; /* when the sample was taken, in ns since an arbitrary moment */
+	uint64_t weight;  /* of kind 0; if that is a time, the time before the sample */
+	uint32_t thread;  /* its index in the list of threads */
+	uint32_t node;    /* the node of the profile */
 };
 
 /* The threads of a profile, and their samples. */
@@ -341,8 +342,8 @@ INCSTACK_API int incstack_profile_stability(const struct incstack_profile *const
 
 /* ---- reducing a profile ----------------------------------------------------------- */
 
-/* Merges every context into its caller whose total is, in every kind, below the profile's
- * total divided by `parts`. Counts it in meta.pruned. The profile's totals do not change.
+/* Merges into its caller every context whose total is, in every kind, below the profile's
+ * total divided by `parts`. Counts them in meta.pruned. The profile's totals do not change.
  * Errors: EINVAL, ENOMEM.
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_profile_prune(struct incstack_profile *profile, uint64_t parts);
@@ -402,7 +403,7 @@ struct incstack_profile_input {
 /* Reads a file into a new profile, which gets the kinds of the file; for folded files
  * {"samples", "count"}. If the stream of a pprof file cannot seek, a temporary file is
  * used. In JSON files of other programs, times are converted to nanoseconds, fractional
- * weights are rounded in such a way that their sum stays, and profiles or threads with the
+ * weights are rounded so that their sum does not change, and profiles or threads with the
  * same unit become one kind. problem may be null.
  * Errors: EINVAL, ENOMEM, ELIMIT, ERANGE, EIO, EFORMAT.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: on the stream. */
@@ -425,7 +426,7 @@ enum incstack_profile_loss {
 	INCSTACK_LOSS_COMMENTS = 1u << 9,  /* pprof: comments of other programs */
 	INCSTACK_LOSS_PERIOD = 1u << 10,   /* pprof: period and default sample type */
 	INCSTACK_LOSS_NAMES = 1u << 11,    /* folded: ';' and newlines in names */
-	INCSTACK_LOSS_FRACTIONS = 1u << 12, /* JSON: contexts are rounded so that the sum stays */
+	INCSTACK_LOSS_FRACTIONS = 1u << 12, /* JSON: weights are rounded; their sum does not change */
 	INCSTACK_LOSS_THREADS = 1u << 13,   /* JSON of other programs: the thread or profile, its name */
 };
 

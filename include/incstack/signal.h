@@ -26,9 +26,9 @@ enum incstack_taken {
 	INCSTACK_TAKEN_FROM_QUEUE,   /* queued: the top is the interrupted frame, where it was
 				      * interrupted; its callers were seen later */
 	INCSTACK_TAKEN_BIASED,       /* queued, but the interrupted frame may have ended. The top is
-				      * the youngest frame that may be one of its callers, as far as
-				      * the addresses tell, where that was when the queue was drained.
-				      * If such a frame has ended, too, a later one shows in its
+				      * the youngest frame whose address allows that it is one of
+				      * its callers, at its position when the queue was drained. If
+				      * that caller has ended, too, a later frame may show in its
 				      * place. */
 };
 
@@ -44,12 +44,12 @@ INCSTACK_API enum incstack_taken incstack_trace_taken(const struct incstack_trac
  * the result is 0. If it is not described, or if that sample fails (the signal interrupted an
  * operation on the stack, a rule is unknown, or there is no room), the request goes into the
  * queue of the stack: the result is INCSTACK_QUEUED, and the caller should make the thread poll
- * soon. A request that equals its predecessor in the queue is added to it: the same top, and no
- * frame was captured in between. The trace then has the sum of their weights and the
- * identifier of the first. Without a queue the sample is refused. Each request is in one counter
+ * soon. A request is added to its predecessor in the queue if it has the same top and no frame was
+ * captured in between. The trace then has the sum of their weights and the identifier of the
+ * first. Without a queue the sample is refused. Each request is in one counter
  * of struct incstack_signal_stats.
- * Errors: EINVAL, also if the table has no `interrupted`; ETHREAD; ELIMIT: the queue is full; what
- * `interrupted` returns; without a queue also EBUSY, EUNWIND, EROOM.
+ * Errors: EINVAL, also if the table has no `interrupted`; ETHREAD; ELIMIT: the queue is full; the
+ * errors of `interrupted`; without a queue also EBUSY, EUNWIND, EROOM.
  * Thread: owner. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_sample_signal(struct incstack_stack *stack, uint64_t id, uint64_t weight,
 					const void *ucontext);
@@ -62,15 +62,15 @@ INCSTACK_API int incstack_queue_resize(struct incstack_stack *stack, uint32_t ca
 
 /* A request in the queue. */
 struct incstack_queued {
-	uint64_t id;     /* of the first of its requests */
-	uint64_t weight; /* the sum of theirs */
+	uint64_t id;     /* the identifier of its first request */
+	uint64_t weight; /* the sum of the weights of its requests */
 	struct incstack_top top; /* what `interrupted` wrote */
-	uint32_t count; /* equal requests */
+	uint32_t count; /* how many equal requests it stands for */
 	int32_t reason; /* why it was not sampled at once: an error of incstack_sample */
 };
 
 /* Copies request n of the queue to *element: 0 is the oldest, -1 the youngest.
- * Errors: EINVAL; ERANGE: there are fewer; EBUSY: a handler is just writing it.
+ * Errors: EINVAL; ERANGE: there are fewer; EBUSY: a handler is writing it at this moment.
  * Thread: owner. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_queue_element(const struct incstack_stack *stack, int32_t n,
 					struct incstack_queued *element);
@@ -95,7 +95,7 @@ INCSTACK_API int incstack_queue_hook(struct incstack_stack *stack,
 /* Turns the requests in the queue into traces, oldest first, and makes room for them.
  * incstack_sample_at_poll calls it. `poll` is the top frame now, as for incstack_sample. An
  * embedder that promises INCSTACK_TOP_STAYS calls it at every poll at which incstack_queue_pending
- * tells that there are requests, before that poll changes the stack or returns.
+ * is not 0, before that poll changes the stack or returns.
  * Errors: EINVAL, ETHREAD, EBUSY; ENOMEM, ELIMIT, EROOM: no room; the requests that remain stay in
  * the queue, and their traces will be biased.
  * Algorithm: the frames from `poll` to the first known one are captured once, by the walk of a
@@ -120,7 +120,7 @@ enum incstack_signal_failure {
 	INCSTACK_FAILED_LEFT,      /* a jump out of a handler left it half done */
 	INCSTACK_FAILED_GONE,      /* no frame of that time was left when the queue was drained */
 	INCSTACK_FAILED_DROPPED,   /* in the queue of a stack that was forgotten, or resized */
-	INCSTACK_FAILURES, /* how many there are */
+	INCSTACK_FAILURES, /* the number of reasons */
 };
 
 /* What became of the calls of incstack_sample_signal on one stack. Every request is in exactly one
@@ -136,7 +136,7 @@ struct incstack_signal_stats {
 	uint64_t merged;     /* added to an equal predecessor; they are also counted above */
 	uint64_t drains;     /* of a queue that was not empty */
 	uint32_t capacity;   /* of the queue */
-	uint32_t attempts;   /* to put a request into the queue, since the last drain */
+	uint32_t attempts;   /* to put a request into the queue since the last drain */
 };
 
 /* Copies the counters to *stats. Errors: EINVAL.

@@ -21,12 +21,12 @@ struct incstack_tracer;
 struct incstack_tracer_options {
 	size_t size; /* sizeof(struct incstack_tracer_options) */
 	struct incstack_safepoint *safepoint; /* the coordinator of the threads */
-	/* Tells on which stack the thread of the ticket runs, and what its top frame is, and
-	 * makes room there for a sample (incstack_stack_reserve). `top` is null for a retrieve.
+	/* Finds the stack on which the thread of the ticket runs, and its top frame, and makes
+	 * room for a sample there (incstack_stack_reserve). `top` is null for a retrieve.
 	 * Returns 0, or a negative INCSTACK_E* if the thread has nothing to sample: counted as
 	 * empty. It is called like an operation: on that thread at its poll, or, while it
-	 * waits, on another thread. The tracer has made that thread the owner of nothing yet:
-	 * call incstack_stack_set_owner before incstack_stack_reserve. */
+	 * waits, on another thread. The tracer does not make the calling thread the owner of
+	 * the stack: call incstack_stack_set_owner before incstack_stack_reserve. */
 	int (*locate)(void *context, const struct incstack_ticket *ticket,
 		      struct incstack_stack **stack, struct incstack_top *top);
 	void *context; /* passed to locate */
@@ -51,9 +51,9 @@ struct incstack_tracer_request {
 	uint32_t flags;       /* INCSTACK_REQUEST_* */
 	uint32_t reserved;    /* not used; 0 */
 	uint64_t deadline_ns; /* in ns from now; 0: none */
-	uint64_t id;     /* each trace has it */
-	uint64_t weight; /* each trace has it. 0: it has the time from this call to the sample,
-	                  * in ns, at least 1 */
+	uint64_t id;     /* the identifier of each trace */
+	uint64_t weight; /* the weight of each trace. 0: the time from this call to the sample, in
+	                  * ns, at least 1 */
 };
 
 /* Requests samples of n threads of the set, and does not wait for them. If `handle` is not
@@ -66,7 +66,7 @@ INCSTACK_API int incstack_tracer_request(struct incstack_tracer *tracer,
 
 /* The traces of one thread, at least one. */
 struct incstack_thread_traces {
-	struct incstack_thread_traces *next; /* those of another thread, in no order */
+	struct incstack_thread_traces *next; /* the traces of another thread; in no order */
 	uint64_t thread;                     /* the id of its incstack_safepoint_thread */
 	struct incstack_tree *tree;          /* belongs to the struct incstack_traces */
 };
@@ -75,14 +75,14 @@ struct incstack_thread_traces {
 struct incstack_traces {
 	struct incstack_thread_traces *threads; /* null if there are no traces */
 	/* Threads of the set that keep their traces for the next retrieve: those that did not
-	 * reach a poll in time, and those that there was no memory for. */
+	 * reach a poll in time, and those for which there was no memory. */
 	uint64_t missing;
 };
 
 /* Retrieves the traces of the threads with the ids; null and 0: of all threads. Every thread
  * retrieves at its next poll, those that wait are retrieved at once. Returns when all have done
  * so, or timeout_ns (0: no limit) have passed. A thread that detaches must retrieve before that
- * (incstack_retrieve). A set of the calling thread alone is better retrieved in that way.
+ * (incstack_retrieve). For the calling thread alone, incstack_retrieve is simpler.
  * Errors, after none of which a trace is lost: EINVAL, ENOMEM, EFORKED; EBUSY:
  * INCSTACK_WORD_REQUESTS requests exist.
  * Thread: any that may call incstack_request_wait: not attached, or waiting.
