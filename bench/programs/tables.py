@@ -50,7 +50,7 @@ def handler(rows):
 
 def windows(rows):
     head = ["program", "depth", "unw_backtrace ns", "full ns", "validate ns", "patch ns",
-            "unw_backtrace / patch", "full / patch", "asked"]
+            "unw_backtrace / patch", "full / patch", "goal"]
     return table(head, [[r["program"], r["depth"], r["unw_backtrace_ns"], r["full_ns"],
                          r["validate_ns"], r["patch_ns"],
                          f"{r['ratio']} [{r['ratio_low']}..{r['ratio_high']}]", r["full_ratio"],
@@ -59,7 +59,7 @@ def windows(rows):
 
 def heaptrack(rows):
     head = ["program", "allocations", "bare s", "heaptrack added s", "incstack added s",
-            "heaptrack ns each", "incstack ns each", "heaptrack / incstack", "asked"]
+            "heaptrack ns each", "incstack ns each", "heaptrack / incstack", "goal"]
     return table(head, [[r["program"], r["allocations"], r["bare_s"], r["heaptrack_added_s"],
                          r["incstack_added_s"], r["heaptrack_ns"], r["incstack_ns"],
                          f"{r['ratio']} [{r['ratio_low']}..{r['ratio_high']}]", r["wanted"]]
