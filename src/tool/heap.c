@@ -49,7 +49,7 @@ static const char help[] =
 	"  incstack: expected=N taken=N queued=N failed=N lost=N\n"
 	"The exit status is that of PROGRAM; 128 + N if signal N ended it; 126 or 127 if it\n"
 	"could not be run; 2 for wrong options. With -p it is 0; 126 if the process cannot be\n"
-	"recorded, 127 if there is none.\n"
+	"recorded, 127 if it does not exist.\n"
 	"\n"
 	"Example: incstack heap -o /tmp/py -- python3 script.py\n";
 

@@ -24,7 +24,7 @@ static const char report_help[] =
 	"                        speedscope, firefox\n"
 	"  -k, --kind NAME       report only this kind of weight\n"
 	"  -n, --top NUMBER      how many functions and contexts to print (default: 10)\n"
-	"  -t, --threads         of a trace file: begin each context with the name of its thread\n"
+	"  -t, --threads         for a trace file: begin each context with the name of its thread\n"
 	"  -h, --help            this text\n"
 	"\n"
 	"Exit status: 0 success, 1 the file could not be read, 2 wrong usage.\n";
