@@ -94,6 +94,8 @@ STRATA = {
         "*.h report/folded_fit report/function_start report/jit_names output profile_text progress"
         " record/end record/lock record/program report/sum report/trace_map"
         " attach/refuse attach/program proc attach/image",
+        "attach/links",
+        "attach/children",
         "attach/probes attach/read",
         "attach/events attach/sandbox attach/space",
         "attach/process attach/objects attach/walk attach/file attach/waits",

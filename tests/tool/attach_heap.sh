@@ -27,14 +27,14 @@ calls() {
 # All that the program does in mode counts.
 counted() {
 	equal "the program's status" "$ended" 0
-	calls $((1000 + 7 + 302 + 5 + 1))
+	calls $((1000 + 7 + 302 + 6 + 1))
 	made by_malloc '97.7 KiB 1000 0 B'
 	made by_calloc '700 B 7 700 B'
 	made by_realloc '44.2 KiB 302 40 B'
-	made by_aligned '627 B 5 371 B'
+	made by_aligned '672 B 6 416 B'
 	made by_failure ''
 	made by_old '60 B 1 60 B'
-	grep -q 'still live at exit 1.1 KiB' stderr || fail "not all that lives was freed or kept"
+	grep -q 'still live at exit 1.2 KiB' stderr || fail "not all that lives was freed or kept"
 }
 
 test_counts() {
@@ -144,6 +144,60 @@ test_forks() {
 	equal "the program's status" "$ended" 0
 	made by_malloc '4.9 KiB 50 0 B'
 	made by_child ''
+}
+
+# A child has the breakpoints of its parent only until the tool has noticed it. The parent keeps them. No
+# other tool has breakpoints in this program, whose end would remove those of the child, too.
+test_child() {
+	local child parent tries=0
+	rm -f go
+	cp "$target"_own own
+	begin ./own parent
+	parent=$pid
+	code_of >code
+	"$tool" heap -o trace -p "$pid" 2>stderr &
+	until grep -q 'recording process' stderr; do kill -0 $!; done
+	: >go
+	until child=$(pgrep -P "$parent"); do kill -0 $!; done
+	pids+=("$child")
+	until pid=$child code_of | cmp -s - code; do
+		((++tries < 300)) || fail "the child still has breakpoints"
+		sleep 0.1
+	done
+	! code_of | cmp -s - code || fail "the parent has lost its breakpoints"
+	sleep 0.2
+	kill -TERM $!
+	wait $! || fail "the status of the tool is $?"
+	[[ -n $(row by_spin) ]] || fail "records nothing"
+}
+
+# Whether the tool, whose number is in $1, has links of many probes.
+has_links() { grep -qs 'link_type' "/proc/$1/fdinfo/"*; }
+
+# A kernel without links that report all threads; the tool asks its version.
+test_single() {
+	local mode
+	begin "$target" spin
+	"$tool" heap -o trace -p "$pid" 2>stderr &
+	until grep -q 'recording process' stderr; do kill -0 $!; done
+	has_links $! || {
+		echo "this kernel has no other probes than single ones"
+		exit 77
+	}
+	kill $!
+	wait $!
+	printf 'exec setarch x86_64 --uname-2.6 "%s" "$@"\n' "$tool" >single
+	chmod +x single
+	tool=./single
+	begin "$target" spin
+	"$tool" heap -o trace -p "$pid" 2>stderr &
+	until grep -q 'recording process' stderr; do kill -0 $!; done
+	! has_links $! || fail "does not ask for the version"
+	kill $!
+	wait $!
+	for mode in counts threads forks; do
+		"test_$mode"
+	done
 }
 
 test_exec() {

@@ -10,6 +10,7 @@
  *   threads  in threads that begin meanwhile; others free their blocks
  *   burst    as often as the second argument says
  *   forks    and children, in by_child
+ *   parent   in by_spin, with a child that does nothing, until it is killed
  *   leaves   by_malloc; then its main thread ends, and another goes on until it is killed
  *   exec     in by_malloc, then it becomes this program with the other arguments
  *   jump     so, but some calls of malloc are left by a jump; only with an allocator of its own
@@ -151,6 +152,7 @@ static __attribute__((noinline)) void by_aligned(void)
 	keep(aligned_alloc(64, 128));
 	keep(memalign(32, 99));
 	keep(valloc(33));
+	keep(pvalloc(45)); /* always of libc, or of a preloaded allocator */
 	free(aligned_alloc(128, 256));
 }
 
@@ -275,6 +277,11 @@ static int run_once(const char *how, char **arguments)
 		return make_children();
 	if (is(how, "leaves"))
 		return leave();
+	if (is(how, "parent") && fork() == 0)
+		for (;;)
+			pause();
+	if (is(how, "parent"))
+		by_spin();
 	if (is(how, "zero"))
 		by_zero();
 	if (is(how, "jump"))

@@ -35,7 +35,9 @@ struct attached {
 	struct tool_attach_events *events;
 	struct tool_attach_space *space;
 	struct tool_attach_file *file;
-	struct tool_attach_heap *heap;   /* null: CPU time is sampled */
+	struct tool_attach_heap *heap; /* null: CPU time is sampled */
+	struct tool_attach_probe *probes;
+	size_t probe_count;
 	struct tool_attach_waits *waits; /* null: only CPU time */
 	struct tool_attach_child child;  /* the program that is run; pid -1: none */
 	int is_held;                     /* it is not the program yet */
@@ -393,15 +395,12 @@ static int read_space(struct attached *a)
 
 static int open_probes(struct attached *a)
 {
-	struct tool_attach_probe *probes = NULL;
-	size_t count = 0;
 	int status = tool_attach_process_may_return(a->pid);
 
 	if (status == 0)
-		status = tool_attach_functions_find(a->pid, a->space, &probes, &count);
+		status = tool_attach_functions_find(a->pid, a->space, &a->probes, &a->probe_count);
 	if (status == 0)
-		status = tool_attach_probes_open(a->events, probes, count);
-	tool_attach_functions_free(probes, count);
+		status = tool_attach_probes_open(a->events, a->probes, a->probe_count);
 	return status;
 }
 
@@ -425,6 +424,7 @@ static int attach(struct attached *a, struct tool_record_options *options, doubl
 	if (status == 0)
 		status = record(a, options);
 	tool_attach_events_close(a->events);
+	tool_attach_functions_free(a->probes, a->probe_count);
 	tool_attach_heap_free(a->heap);
 	tool_attach_waits_free(a->waits);
 	tool_attach_space_free(a->space);

@@ -64,7 +64,7 @@ struct tool_attach_hit {
 	uint32_t probe; /* its number */
 	uint64_t arguments[3];
 	uint64_t result;
-	uint64_t value; /* of the word that an indirect result is in */
+	uint64_t value; /* of the word in which posix_memalign has stored its result */
 };
 
 struct tool_attach_handler {
@@ -111,13 +111,12 @@ struct tool_attach_probe {
 	uint64_t offset; /* of an instruction in the file */
 	uint32_t number; /* which each hit has */
 	enum tool_attach_hit_kind kind;
-	/* The function stores its result where its first argument points to. Its return reports the
-	 * stored word. */
-	int is_indirect;
 };
 
+enum { TOOL_ATTACH_PROBES = 64 }; /* at most */
+
 /* Begins to report the hits of all threads, also of later ones. Returns 0, or an exit status after a
- * message. */
+ * message. The probes must stay until tool_attach_events_close(). */
 int tool_attach_probes_open(struct tool_attach_events *events,
 			    const struct tool_attach_probe *probes, size_t count);
 /* Removes the breakpoints; what was reported before can still be read. */

@@ -40,8 +40,10 @@ struct tool_attach_hits {
 	size_t processors;
 	struct tool_attach_ring *rings;
 	size_t ring_count;
+	int is_linked; /* a descriptor stands for many probes */
 	int *probes;
 	size_t count;
+	struct tool_attach_children children;
 	uint64_t lost[TOOL_ATTACH_HIT_KINDS]; /* as reported so far */
 };
 

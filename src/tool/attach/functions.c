@@ -37,6 +37,7 @@ static const struct name {
 	{"free_aligned_sized", TOOL_ATTACH_DEALLOCATE},
 };
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
+_Static_assert(2 * NAMES <= TOOL_ATTACH_PROBES, "a call and a return of each");
 
 struct search {
 	struct tool_attach_probe *probes;
@@ -65,7 +66,6 @@ static int add_probe(struct search *search, const struct tool_attach_object *obj
 		.offset = offset,
 		.number = function,
 		.kind = kind,
-		.is_indirect = function == TOOL_ATTACH_POSIX_MEMALIGN,
 	};
 	return more[search->count].path == NULL || ++search->count == 0 ? -1 : 0;
 }

@@ -151,43 +151,71 @@ int tool_attach_probe_event(pid_t pid, const char *path, uint64_t offset, int at
 	return open_event(&attr, pid, -1);
 }
 
-/* The event needs no room of its own: the program writes to the buffers. */
-static int open_probe(struct tool_attach_hits *hits, pid_t pid,
-		      const struct tool_attach_probe *probe)
+/* The event needs no room of its own: the program writes to the buffers. Returns a descriptor, or -1
+ * with errno. */
+static int open_single(pid_t pid, int program, const struct tool_attach_probe *probe)
 {
-	const int program = tool_attach_program_load(&hits->maps, probe);
-	int error = program < 0 ? errno : 0;
-	int fd = -1;
+	const int fd = tool_attach_probe_event(pid, probe->path, probe->offset,
+					       probe->kind == TOOL_ATTACH_RETURN);
+	int error;
 
-	if (error == 0) {
-		fd = tool_attach_probe_event(pid, probe->path, probe->offset,
-					     probe->kind == TOOL_ATTACH_RETURN);
-		error = fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) != 0 ? errno : 0;
-		close(program);
-	}
-	if (error != 0) {
-		if (fd >= 0)
-			close(fd);
+	if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) == 0)
+		return fd;
+	error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+/* Opens the first of the probes; if links work, together with those of the same link. */
+static int open_probe(struct tool_attach_hits *hits, pid_t pid,
+		      const struct tool_attach_probe *probes, size_t count)
+{
+	const int program = tool_attach_program_load(&hits->maps, probes, hits->is_linked);
+	int error;
+	int fd;
+
+	if (program < 0)
+		return errno;
+	fd = hits->is_linked ? tool_attach_link_open(pid, program, probes, count)
+			     : open_single(pid, program, probes);
+	error = errno;
+	close(program);
+	if (fd < 0)
 		return error;
-	}
 	hits->probes[hits->count++] = fd;
 	return 0;
 }
 
 /* The kinds in this order: no block may seem to live because only its allocation was seen. */
+static int open_all_probes(struct tool_attach_hits *hits, pid_t pid,
+			   const struct tool_attach_probe *probes, size_t count)
+{
+	int error = 0;
+
+	for (int kind = TOOL_ATTACH_HIT_KINDS; kind-- > 0;)
+		for (size_t i = 0; i < count && error == 0; i++)
+			if (probes[i].kind == (enum tool_attach_hit_kind)kind &&
+			    !(hits->is_linked && tool_attach_link_has(probes, i)))
+				error = open_probe(hits, pid, &probes[i], count - i);
+	return error;
+}
+
+/* A kernel may have been built without links. */
 static int open_probes(struct tool_attach_hits *hits, pid_t pid,
 		       const struct tool_attach_probe *probes, size_t count)
 {
-	int error = 0;
+	int error;
 
 	hits->probes = calloc(count, sizeof(*hits->probes));
 	if (hits->probes == NULL)
 		return ENOMEM;
-	for (int kind = TOOL_ATTACH_HIT_KINDS; kind-- > 0;)
-		for (size_t i = 0; i < count && error == 0; i++)
-			if (probes[i].kind == (enum tool_attach_hit_kind)kind)
-				error = open_probe(hits, pid, &probes[i]);
-	return error;
+	hits->is_linked = tool_attach_links_work();
+	error = open_all_probes(hits, pid, probes, count);
+	if (!hits->is_linked || hits->count > 0 || (error != EINVAL && error != EOPNOTSUPP))
+		return error;
+	hits->is_linked = 0;
+	return open_all_probes(hits, pid, probes, count);
 }
 
 static const char *reason_of(int error)
@@ -218,6 +246,8 @@ int tool_attach_probes_open(struct tool_attach_events *events,
 	int error;
 
 	hits->processors = events->ring_count;
+	hits->children =
+		(struct tool_attach_children){.pid = events->pid, .probes = probes, .count = count};
 	error = tool_attach_maps_open(&hits->maps, hits->processors);
 	hits->is_open = 1;
 	if (error == 0)
@@ -231,8 +261,7 @@ int tool_attach_probes_open(struct tool_attach_events *events,
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
-/* In the opposite order. The kernel takes a tenth of a second to remove a probe, so the reports end
- * before that. */
+/* The kernel takes a tenth of a second and more to remove probes, so the reports end before that. */
 void tool_attach_probes_stop(struct tool_attach_events *events)
 {
 	struct tool_attach_hits *hits = &events->hits;
@@ -240,8 +269,9 @@ void tool_attach_probes_stop(struct tool_attach_events *events)
 	for (int kind = 0; kind < TOOL_ATTACH_HIT_KINDS; kind++)
 		for (unsigned i = 0; i < hits->processors; i++)
 			tool_attach_maps_clear(hits->maps.outputs[kind], i);
-	while (hits->count > 0)
-		close(hits->probes[--hits->count]);
+	tool_attach_children_end(&hits->children);
+	tool_attach_links_close(hits->probes, hits->count);
+	hits->count = 0;
 }
 
 uint64_t tool_attach_probes_lost(const struct tool_attach_events *events,

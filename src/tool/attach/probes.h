@@ -6,6 +6,9 @@
 #ifndef INCSTACK_TOOL_ATTACH_PROBES_H
 #define INCSTACK_TOOL_ATTACH_PROBES_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "attach.h"
 
 /* program.c: the programs that the kernel runs at the probes. */
@@ -20,8 +23,44 @@ int tool_attach_maps_set(int map, unsigned processor, int event);
 /* From now on programs write nothing there. */
 void tool_attach_maps_clear(int map, unsigned processor);
 void tool_attach_maps_close(struct tool_attach_maps *maps);
-/* Returns a descriptor of the program, or -1 with errno. */
+/* Loads the program of a probe; with is_linked, of all probes of its kind in a link. Returns its
+ * descriptor, or -1 with errno. */
 int tool_attach_program_load(const struct tool_attach_maps *maps,
-			     const struct tool_attach_probe *probe);
+			     const struct tool_attach_probe *probe, int is_linked);
+/* Loads one for links that does nothing. */
+int tool_attach_program_empty(void);
+
+/* links.c: many probes that end at once. */
+enum { TOOL_ATTACH_UPROBE_MULTI = 48 }; /* BPF_TRACE_UPROBE_MULTI, which older headers lack */
+
+/* Whether this kernel has links that report all threads. */
+int tool_attach_links_work(void);
+/* Links the program to those of the probes, of which there are `count`, that have the kind and the file
+ * of the first one. Returns a descriptor, or -1 with errno. */
+int tool_attach_link_open(pid_t pid, int program, const struct tool_attach_probe *probes,
+			  size_t count);
+/* Whether probe `at` is in the link of an earlier one. */
+int tool_attach_link_has(const struct tool_attach_probe *probes, size_t at);
+/* Links a program that does nothing to all probes of calls. Returns how many links that made. */
+size_t tool_attach_links_of_calls(pid_t pid, const struct tool_attach_probe *probes, size_t count,
+				  int *fds);
+/* Closes descriptors of links or of single probes. */
+void tool_attach_links_close(const int *fds, size_t count);
+
+/* children.c: children that were forked with the breakpoints of their parent. */
+struct tool_attach_children {
+	pid_t pid; /* of the parent */
+	const struct tool_attach_probe *probes;
+	size_t count;
+	int has_new;    /* a child was forked since the last look */
+	int is_running; /* the thread */
+	atomic_int is_done;
+	pthread_t thread;
+};
+
+/* Frees new children from the breakpoints, in a thread. Returns at once. */
+void tool_attach_children_free(struct tool_attach_children *children);
+/* Waits for the thread. */
+void tool_attach_children_end(struct tool_attach_children *children);
 
 #endif

@@ -84,7 +84,7 @@ void tool_attach_maps_close(struct tool_attach_maps *maps)
 /* ---- instructions ------------------------------------------------------------------------ */
 
 struct program {
-	struct bpf_insn code[40];
+	struct bpf_insn code[48];
 	size_t count;
 };
 
@@ -132,6 +132,29 @@ static void put_thread(struct program *program)
 	put(program, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_10, BPF_REG_0, THREAD_AT, 0);
 }
 
+/* In register 7. A link gives the program the number of the probe that was hit. */
+static void find_number(struct program *program, uint32_t number, int is_linked)
+{
+	if (is_linked)
+		call(program, BPF_FUNC_get_attach_cookie);
+	else
+		set(program, BPF_REG_0, (int32_t)number);
+	copy(program, BPF_REG_7, BPF_REG_0);
+	put(program, BPF_STX | BPF_MEM | BPF_W, BPF_REG_10, BPF_REG_7, RECORD_AT, 0);
+}
+
+/* What follows is skipped unless the function has an indirect result. Returns where, for end_if(). */
+static size_t if_indirect(struct program *program)
+{
+	put(program, BPF_JMP | BPF_JNE | BPF_K, BPF_REG_7, 0, 0, TOOL_ATTACH_POSIX_MEMALIGN);
+	return program->count;
+}
+
+static void end_if(struct program *program, size_t at)
+{
+	program->code[at - 1].off = (int16_t)(program->count - at);
+}
+
 /* Notes where the thread wants the result: its first argument. */
 static void note_place(struct program *program, int places)
 {
@@ -149,17 +172,46 @@ static void note_place(struct program *program, int places)
 /* Reads the result from there, if the call was seen. */
 static void read_place(struct program *program, int places)
 {
-	enum { SKIPPED = 5 }; /* instructions: the last three statements have that many */
+	size_t at;
 
 	put_thread(program);
 	set_map(program, BPF_REG_1, places);
 	point(program, BPF_REG_2, THREAD_AT);
 	call(program, BPF_FUNC_map_lookup_elem);
-	put(program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, SKIPPED, 0);
+	put(program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 0, 0);
+	at = program->count;
 	put(program, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_3, BPF_REG_0, 0, 0);
 	point(program, BPF_REG_1, VALUE_AT);
 	set(program, BPF_REG_2, sizeof(uint64_t));
 	call(program, BPF_FUNC_probe_read_user);
+	end_if(program, at);
+}
+
+static void end(struct program *program)
+{
+	set(program, BPF_REG_0, 0);
+	put(program, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
+static int load(const struct program *program, int is_linked)
+{
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_KPROBE,
+		.expected_attach_type = is_linked ? TOOL_ATTACH_UPROBE_MULTI : 0,
+		.insns = (uintptr_t)program->code,
+		.insn_cnt = (uint32_t)program->count,
+		.license = (uintptr_t) "Dual MIT/GPL",
+	};
+
+	return bpf(BPF_PROG_LOAD, &attr);
+}
+
+int tool_attach_program_empty(void)
+{
+	struct program program = {.count = 0};
+
+	end(&program);
+	return load(&program, 1);
 }
 
 static void write_record(struct program *program, int output)
@@ -170,28 +222,24 @@ static void write_record(struct program *program, int output)
 	point(program, BPF_REG_4, RECORD_AT);
 	set(program, BPF_REG_5, RECORD_BYTES);
 	call(program, BPF_FUNC_perf_event_output);
-	set(program, BPF_REG_0, 0);
-	put(program, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
 int tool_attach_program_load(const struct tool_attach_maps *maps,
-			     const struct tool_attach_probe *probe)
+			     const struct tool_attach_probe *probe, int is_linked)
 {
 	struct program program = {.count = 0};
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_KPROBE,
-		.insns = (uintptr_t)program.code,
-		.license = (uintptr_t) "Dual MIT/GPL",
-	};
+	size_t at;
 
 	copy(&program, BPF_REG_6, BPF_REG_1); /* the registers of the thread */
-	put(&program, BPF_ST | BPF_MEM | BPF_W, BPF_REG_10, 0, RECORD_AT, (int32_t)probe->number);
 	put(&program, BPF_ST | BPF_MEM | BPF_DW, BPF_REG_10, 0, VALUE_AT, 0);
-	if (probe->is_indirect && probe->kind == TOOL_ATTACH_ENTRY)
+	find_number(&program, probe->number, is_linked);
+	at = if_indirect(&program);
+	if (probe->kind == TOOL_ATTACH_ENTRY)
 		note_place(&program, maps->places);
-	if (probe->is_indirect && probe->kind == TOOL_ATTACH_RETURN)
+	if (probe->kind == TOOL_ATTACH_RETURN)
 		read_place(&program, maps->places);
+	end_if(&program, at);
 	write_record(&program, maps->outputs[probe->kind]);
-	attr.insn_cnt = (uint32_t)program.count;
-	return bpf(BPF_PROG_LOAD, &attr);
+	end(&program);
+	return load(&program, is_linked);
 }

@@ -227,8 +227,13 @@ static void pass_on(struct tool_attach_events *events, const struct tool_attach_
 	case PERF_RECORD_SWITCH:
 		pass_switch(events, head, handler);
 		break;
+	case PERF_RECORD_FORK: /* as EXIT */
+		if ((pid_t)words[0] != events->pid)
+			events->hits.children.has_new = 1;
+		break;
 	case PERF_RECORD_LOST: /* id, number */
 		events->lost += words[1];
+		events->hits.children.has_new = 1; /* perhaps */
 		handler->lost(handler->context, before, found->time, words[1]);
 		break;
 	case PERF_RECORD_MMAP2:
@@ -282,4 +287,6 @@ void tool_attach_events_read(struct tool_attach_events *events,
 		pass_on(events, &events->found[i], handler);
 	give_back(events->rings, events->ring_count);
 	give_back(hits->rings, hits->ring_count);
+	if (hits->is_linked)
+		tool_attach_children_free(&hits->children);
 }
