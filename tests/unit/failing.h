@@ -22,7 +22,7 @@ void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *old, size_t bytes);
 
-/* Of the thread that arms: other threads' allocations succeed. */
+/* State of the thread that arms: the allocations of other threads succeed. */
 static _Thread_local long until_failure = -1; /* allocations; below 0: none fails */
 static _Thread_local bool failing_for_ever;
 static _Thread_local bool has_failed;
@@ -95,7 +95,7 @@ static inline void fail_each_allocation(scenario_fn *scenario, long least)
 					      (something_failed && result == INCSTACK_ENOMEM),
 				      "allocation %ld: %d", n, result);
 		}
-		ck_assert_int_gt(n, least); /* else nothing was tested */
+		ck_assert_int_gt(n, least); /* otherwise nothing was tested */
 	}
 }
 

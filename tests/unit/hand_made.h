@@ -27,7 +27,7 @@ static struct hand {
 } hand;
 
 static const struct incstack_rule hand_fp_rule = {INCSTACK_RULE_FP, 16, 8, 16, 0};
-/* Of the same frame; no quick way takes it. */
+/* The same frame, but the fast paths cannot handle its rule. */
 static const struct incstack_rule hand_deref_rule = {INCSTACK_RULE_FP_DEREF, -8, 8, 0, 0};
 
 static inline uintptr_t hand_high(void)
@@ -35,7 +35,7 @@ static inline uintptr_t hand_high(void)
 	return (uintptr_t)(hand.words + HAND_WORDS);
 }
 
-/* Where frame n stands, as its callee's return slot says. */
+/* The position of frame n, as the return slot of its callee holds it. */
 static inline uintptr_t hand_pc(unsigned n)
 {
 	return HAND_CODE + n * HAND_UNIT + 8;
@@ -51,7 +51,7 @@ static inline uintptr_t *hand_slot(unsigned n)
 	return (uintptr_t *)hand_fp(n) + 1;
 }
 
-/* Its stack pointer at its call. */
+/* The stack pointer of the frame at its call. */
 static inline uintptr_t hand_sp(unsigned n)
 {
 	return (uintptr_t)(hand_slot(n + 1) + 1);
@@ -105,7 +105,7 @@ static inline struct incstack_embedder hand_embedder(void)
 
 /* ---- begin and end ------------------------------------------------------------------ */
 
-/* All frames lie there; which of them exist is said by the samples. */
+/* All frames lie there. The samples say which of them exist. */
 static inline void hand_lay_out(void)
 {
 	for (unsigned n = 0; n < HAND_FRAMES; n++) {
@@ -218,7 +218,7 @@ static inline struct incstack_tree *hand_retrieve(void)
 	return tree;
 }
 
-/* Every trace is that of the frame that its sample was taken in, complete. */
+/* Every trace begins with the frame that its sample was taken in, and is complete. */
 static inline void hand_all_complete(void)
 {
 	struct incstack_tree *tree = hand_retrieve();

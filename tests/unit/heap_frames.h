@@ -23,7 +23,7 @@ struct node {
 	int32_t bci;
 	bool armed;
 	bool inlined;
-	bool gone; /* popped: nobody may ask for its caller */
+	bool gone; /* popped: its caller must not be requested */
 };
 
 enum { TRACES = 64, DEPTH_MAX = 200, STEPS = 10000 };
@@ -32,10 +32,10 @@ static struct incstack_runtime *rt;
 static struct incstack_stack *s;
 static struct node *top, *free_nodes;
 static unsigned depth;
-static int no_arms;             /* every so many frames refuse a barrier */
-static const struct node *wall; /* nobody knows its caller */
-static bool all_exact;          /* positions are where frames stand, not where they return */
-static bool careless;           /* frees armed frames without a word */
+static int no_arms;             /* one of so many frames refuses a barrier */
+static const struct node *wall; /* its caller is unknown */
+static bool all_exact;          /* positions are current ones, not those of returns */
+static bool careless;           /* frees armed frames without an announcement */
 static bool tells_youngest;     /* lets retrieve notice that by itself */
 static uint64_t next_method, armed_now, arms;
 
@@ -111,7 +111,7 @@ static inline void disarm(void *context, void *identity, uintptr_t frame)
 	armed_now--;
 }
 
-/* The truth of a frame, asked by the library and by the oracle. */
+/* The frame as it is, for the library and for the oracle. */
 static inline int decode_node(const struct node *n, struct incstack_virtual_frame *out)
 {
 	out[0] = (struct incstack_virtual_frame){.method = n->method, .bci = n->bci};
@@ -216,7 +216,8 @@ static inline unsigned compare(const struct incstack_trace *t)
 	for (const struct incstack_frame_object *o = t->top; o; o = o->parent, i++) {
 		ck_assert_uint_lt(i, r->count);
 		truncated = o->flags & INCSTACK_OBJECT_TRUNCATED;
-		/* The frame that vanished: that it was there is known, not where it stood. */
+		/* Of the frame that vanished it is known that it existed, but not at which
+		 * position. */
 		bool raw = truncated && o->flags & INCSTACK_OBJECT_RAW;
 		ck_assert_uint_eq(o->method, raw ? 1 : r->frames[i].method);
 		ck_assert_int_eq(o->bci, raw ? -1 : r->frames[i].bci);

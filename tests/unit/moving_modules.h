@@ -94,7 +94,7 @@ struct incstack__recording incstack__recording;
 INCSTACK__TLS struct incstack__record_local incstack__record_local;
 static bool is_locked_elsewhere;
 static struct incstack__tracefile_modules written[EPOCHS]; /* the newest list of each */
-static char rules[PLACES][24]; /* the module of the rules that are known of a place */
+static char rules[PLACES][24]; /* the module whose rules are known for a place */
 static size_t mapped;
 static bool no_spans, no_lists;
 static unsigned notes_unloaded, notes_modules, looks, forgot;
@@ -333,7 +333,7 @@ static const char *module_of(uint32_t epoch, uintptr_t pc)
 	return name;
 }
 
-static unsigned known_in_doubt; /* frames of lists without the code that is not known */
+static unsigned known_in_doubt; /* frames in lists that lack the unknown code */
 
 /* Modules that were there all the time are always known. */
 static bool stays(const struct kept *k)

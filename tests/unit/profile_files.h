@@ -74,7 +74,7 @@ static inline struct bytes labelled_pprof(void)
 	return bytes;
 }
 
-/* As read_bytes, of pprof and with all that can be kept. */
+/* As read_bytes, for pprof, and with all details that can be kept. */
 static inline struct incstack_profile *read_labelled(struct bytes bytes)
 {
 	static const struct incstack_profile_input input = {.keep = INCSTACK_KEEP_LABELS |

@@ -9,7 +9,7 @@
 struct incstack__recording incstack__recording;
 INCSTACK__TLS struct incstack__record_local incstack__record_local;
 
-static int sample_errors[4]; /* what the next calls return, the first first */
+static int sample_errors[4]; /* what the next calls return, in this order */
 static unsigned samples, reserves, notes, flushes, rooms;
 static unsigned unloads; /* of code, each right after a batch was written */
 static int reserve_error;
@@ -104,7 +104,7 @@ void incstack__record_note(enum incstack__tracefile_note note)
 	notes += note == INCSTACK__NOTE_NO_MEMORY;
 }
 
-/* The batch goes, or its events wait for memory. */
+/* The batch is written, or its events wait for memory. */
 void incstack__record_flush(struct incstack__record *record)
 {
 	static struct incstack_tree waiting;
@@ -125,7 +125,7 @@ void incstack__record_flush(struct incstack__record *record)
 	}
 }
 
-/* Every look, of an event that is not quick, begins with one at the unloading. */
+/* The slow path of every event begins with a check for unloads. */
 void incstack__record_modules(void)
 {
 	rooms++;
@@ -181,7 +181,7 @@ void incstack__record_modules_unload(enum incstack__unload what, const void *add
 {
 }
 
-/* What none of these events needs. */
+/* Functions that none of these events needs. */
 #define UNUSED(name, ...) \
 	void name(__VA_ARGS__) \
 	{ \
@@ -241,7 +241,7 @@ enum { LOG_BYTES = 4096 };
 static struct incstack__record the_record;
 static uint64_t events_of_it[LOG_BYTES / 8];
 
-/* Of the calling thread, whose stack is what lies around this frame. */
+/* A record of the calling thread. Its stack is the memory around this frame. */
 static struct incstack__record *begin_record(void)
 {
 	struct incstack__record *record = &the_record;

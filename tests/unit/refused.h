@@ -19,11 +19,11 @@
 #include <unistd.h>
 
 static struct refusal {
-	const char *call; /* null: none is refused */
+	const char *call; /* null: no call is refused */
 	unsigned first;   /* its number, from 0 on */
 	unsigned count;   /* how many are refused */
 	int error;
-	unsigned calls; /* that came */
+	unsigned calls; /* how many calls came */
 } refusal;
 
 /* The calls of that name are refused from number `first` on. */

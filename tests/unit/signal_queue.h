@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * For tests of samples in signal handlers: a simulated stack with a queue, and what its embedder says
- * of interrupted states.
+ * For tests of samples in signal handlers: a simulated stack with a queue, and how its embedder
+ * describes interrupted states.
  */
 #ifndef SIGNAL_QUEUE_H
 #define SIGNAL_QUEUE_H
@@ -11,7 +11,7 @@
 
 enum { NUMBERED = 40 };
 
-/* What the embedder says of an interrupted state. */
+/* How the embedder describes an interrupted state. */
 enum state { DESCRIBED, PROMISED, ENDING, UNKNOWN, STATES };
 
 static enum state state;

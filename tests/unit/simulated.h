@@ -38,7 +38,7 @@ struct sim_frame {
 	uintptr_t pc; /* of its call, or where it stands */
 	uintptr_t sp, fp;
 	uintptr_t slot;   /* its return slot */
-	uintptr_t resume; /* what the slot must hold, were it not for the library */
+	uintptr_t resume; /* what the slot would hold without the library */
 };
 
 struct sim_record {
@@ -58,13 +58,13 @@ static struct sim {
 	uint64_t random;
 	bool careless;   /* exceptions are not announced */
 	bool inside;     /* a sample, a return: nothing may be allocated (I7) */
-	unsigned layout; /* that of the frames; with another one the code is another */
+	unsigned layout; /* of the frames; a new one stands for other code */
 	unsigned asked;  /* for rules */
 	/* These survive sim_open: which allocations fail, by number or by size. */
 	unsigned fail_at, fail_until;
 	size_t fail_above;
 	unsigned allocations, live;
-	bool usual;    /* without deoptimization: most samples and returns are quick */
+	bool usual;    /* without deoptimization, so most samples and returns take the fast path */
 	bool at_polls; /* samples make room by themselves */
 } sim;
 
@@ -168,7 +168,7 @@ static inline struct sim_frame *sim_top(void)
 	return &sim.frames[sim.depth - 1];
 }
 
-/* A frame runs on: it stands somewhere else. */
+/* A frame runs on, so its position changes. */
 static inline void sim_stand(struct sim_frame *f)
 {
 	f->pc = SIM_CODE + f->method * SIM_CALLS + 1 + sim_below(SIM_CALLS - 1);
@@ -193,7 +193,7 @@ static inline void sim_call(void)
 	sim_stand(sim_top());
 }
 
-/* Through a thunk as the processor would go; what comes out must be what went in. */
+/* Goes through a thunk as the processor would. What comes out must be what went in. */
 static inline void sim_return(void)
 {
 	struct sim_frame *f = sim_top(), *caller = f - 1;
@@ -259,7 +259,7 @@ static inline int sim_sample(void)
 	return sim_sample_of(sim_top(), sim_top()->pc);
 }
 
-/* A trace shows what the program wrote down, or a marked part of it. */
+/* A trace shows what the program noted, or a part of it that is marked. */
 static inline void sim_compare(const struct incstack_trace *t)
 {
 	const struct sim_record *r = &sim.records[t->id];
@@ -281,7 +281,7 @@ static inline void sim_compare(const struct incstack_trace *t)
 static inline int sim_retrieve(void)
 {
 	struct incstack_tree *tree;
-	if (sim.careless) /* nobody runs here, so only a sample can notice */
+	if (sim.careless) /* no code runs on this stack, so only a sample can notice */
 		sim_sample();
 	int error = incstack_retrieve(sim.s, &tree);
 	ck_assert_int_eq(incstack_stack_verify(sim.s), 0);

@@ -75,7 +75,7 @@ static inline void make_chunk(unsigned char *spool, uint64_t at)
 	}
 }
 
-/* As each trace is; the first walk has a frame where the trace has a gap. */
+/* As each trace, but the first walk has a frame where the trace has a gap. */
 static inline uint64_t *made_walk(uint64_t *at, const int *objects, uint64_t count)
 {
 	*at++ = count + 1;

@@ -40,7 +40,7 @@ static void steps(void)
 	}
 }
 
-/* False: the stack could not even be created. */
+/* Returns false if the stack could not be created. */
 static bool scenario(struct incstack_options options)
 {
 	int error = sim_open(options);
@@ -100,7 +100,7 @@ START_TEST(several_fail)
 }
 END_TEST
 
-/* Then the rules are asked for again and again, and traces are right all the same. */
+/* Then the rules are looked up again and again, and the traces are still right. */
 START_TEST(no_memory_for_rules)
 {
 	sim.fail_at = 0;

@@ -81,8 +81,8 @@ END_TEST
 
 enum { LATE = INCSTACK_RULE_DECODE_NOW, UP = 8 * HAND_UNIT };
 
-/* Each leads from TOP, whose frame pointer lies `fp` bytes away from its place, to a word
- * that is not the frame's. */
+/* Each rule leads from TOP, whose frame pointer lies `fp` bytes away from its place, to a word that
+ * does not belong to the frame. */
 static const struct {
 	struct incstack_rule rule;
 	int fp;
@@ -93,12 +93,11 @@ static const struct {
 	{{INCSTACK_RULE_FP, 24, 8, 24, 0}, -2 * HAND_UNIT},
 	{{INCSTACK_RULE_FP, 16, 8, 16, LATE}, -2 * HAND_UNIT},
 	{{INCSTACK_RULE_FP_DEREF, -8, 8, 0, 0}, -2 * HAND_UNIT},
-	{{INCSTACK_RULE_FP_DEREF, -2 * HAND_UNIT - 8, 8, 0, 0},
-	 0}, /* as far above it is the stack */
+	{{INCSTACK_RULE_FP_DEREF, -2 * HAND_UNIT - 8, 8, 0, 0}, 0}, /* as far above the stack */
 	{{INCSTACK_RULE_SP, -2 * HAND_UNIT, 8, 0, 0}, 0},
 	{{INCSTACK_RULE_SP, -2 * HAND_UNIT, 8, 0, LATE}, 0},
 	{{INCSTACK_RULE_SP, 0, 16, 0, LATE}, 0},
-	/* the return slot is the frame's, the saved frame pointer is not */
+	/* the return slot lies in the frame, the saved frame pointer does not */
 	{{INCSTACK_RULE_FP, 16, 8, 16 + UP, 0}, 0},
 	{{INCSTACK_RULE_FP, 16, 8, 16 + UP, LATE}, 0},
 	{{INCSTACK_RULE_FP_DEREF, -8, 8, UP, 0}, 0},
@@ -107,10 +106,10 @@ static const struct {
 	{{INCSTACK_RULE_FP, 24, 8, 24, 0}, 1 << 20},
 	{{INCSTACK_RULE_FP, 16, 8, 16, LATE}, 1 << 20},
 	{{INCSTACK_RULE_FP_DEREF, 1 << 20, 8, 0, 0}, 0},
-	/* no word */
+	/* not a word */
 	{{INCSTACK_RULE_FP, 16, 8, 16, LATE}, 4},
 	{{INCSTACK_RULE_FP_DEREF, -4, 8, 0, 0}, 0},
-	/* no kind, or no place for a return address that the library can express */
+	/* an unknown kind, or a place of the return address that the library cannot express */
 	{{17, 16, 8, 16, 0}, 0},
 	{{INCSTACK_RULE_FP, 16, 2048, 16, 0}, 0},
 	{{INCSTACK_RULE_FP, 16, 4, 16, 0}, 0},
@@ -118,15 +117,14 @@ static const struct {
 };
 enum { BAD_RULES = sizeof(bad_rules) / sizeof(*bad_rules) };
 
-/* A frame pointer that leads nowhere, and no rule but "there is one", is how the outermost
- * frame looks. */
+/* A frame pointer that leads nowhere, with the default rule, is how the outermost frame looks. */
 static bool ends_a_chain(struct incstack_rule r)
 {
 	return r.kind == INCSTACK_RULE_FP && r.cfa_offset == 16 && r.ra_offset == 8 &&
 	       r.fp_offset == 16 && !r.flags;
 }
 
-/* As the top, and as a caller. A frame below the stack pointer looks like one: who reads it
+/* As the top, and as a caller. A frame below the stack pointer looks like one: a walk that reads it
  * goes on to the base. */
 START_TEST(rule_leads_elsewhere)
 {
@@ -142,7 +140,7 @@ START_TEST(rule_leads_elsewhere)
 	else
 		top.fp += (uintptr_t)(intptr_t)bad_rules[bad].fp;
 	for (unsigned n = TOP + 1; n < HAND_FRAMES && !below; n++) {
-		*hand_slot(n) = hand_pc(0); /* who looks there finds the base */
+		*hand_slot(n) = hand_pc(0); /* a walk that looks there finds the base */
 		((uintptr_t *)hand_fp(n))[-1] = hand_fp(TOP) + 16; /* or goes on */
 	}
 	ck_assert_int_eq(incstack_sample(hand.s, 0, 1, &top), 0);
@@ -163,7 +161,7 @@ START_TEST(rule_leads_elsewhere)
 }
 END_TEST
 
-/* The furthest place that fits: the frame's CFA lies so far above its return slot. */
+/* The largest distance that fits between a frame's CFA and its return slot. */
 START_TEST(furthest_return_slot)
 {
 	enum { FURTHEST = 2040 };
@@ -175,7 +173,8 @@ START_TEST(furthest_return_slot)
 	((uintptr_t *)top.sp)[1] = hand_pc(1);
 	ck_assert_int_eq(incstack_sample(hand.s, 0, 1, &top), 0);
 	hand.samples++;
-	ck_assert_uint_eq(((uintptr_t *)top.sp)[1], hand_pc(1)); /* a slot of no known place */
+	ck_assert_uint_eq(((uintptr_t *)top.sp)[1], hand_pc(1)); /* a slot whose place is not known
+	                                                          * */
 	ck_assert_uint_eq(*hand_slot(2), hand_pc(1));
 	struct incstack_tree *tree = hand_retrieve();
 	hand_shows_all(tree->traces->top->parent, 1);
@@ -190,7 +189,7 @@ START_TEST(misaligned_slot_is_left_alone)
 {
 	const uintptr_t at = hand_fp(TOP) + 4, saved = hand_fp(TOP - 1), pc = hand_pc(TOP - 1);
 	hand_open((struct incstack_options){.distance = 0});
-	if (_i) /* no quick way */
+	if (_i) /* not for the fast paths */
 		hand.rules[TOP - 1] = hand_deref_rule;
 	struct incstack_top top = hand_top(TOP, 0);
 	top.fp = at;
@@ -265,7 +264,8 @@ static void open_by_name(void)
 	armed = 0;
 }
 
-/* Every frame is asked for, each time, in vain. No object and no thunk is lost by it. */
+/* A barrier is requested for every frame, each time, in vain. No object and no thunk is lost by it.
+ * */
 START_TEST(arm_refuses_for_ever)
 {
 	open_by_name();
@@ -291,7 +291,7 @@ START_TEST(arm_refuses_for_ever)
 }
 END_TEST
 
-/* Frames that pretend to be armed, but are unknown, are frames. */
+/* Frames that claim to be armed, but are unknown, are treated as ordinary frames. */
 START_TEST(armed_by_nobody)
 {
 	open_by_name();

@@ -58,7 +58,7 @@ START_TEST(all_at_once)
 	begin();
 	for (int i = 0; i < OWN; i++)
 		ck_assert_int_eq(incstack__slot_is_shared(take_and_count()), 0);
-	for (unsigned i = 1; i <= OWN; i++) /* nobody has the same as another */
+	for (unsigned i = 1; i <= OWN; i++) /* no two threads have the same one */
 		ck_assert_uint_eq(slots[i].samples_started, 1);
 	shared = take_and_count();
 	ck_assert_ptr_eq(shared, &slots[INCSTACK__TRACEFILE_SLOTS - 1]);

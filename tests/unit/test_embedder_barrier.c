@@ -34,8 +34,8 @@ START_TEST(refused_arms)
 }
 END_TEST
 
-/* Frames that vanish unannounced: what nobody saw is missing, marked and counted,
- * and nothing is spliced to a wrong caller. */
+/* Frames that vanish unannounced: what was not seen is missing, marked and counted, and no trace
+ * continues with a wrong caller. */
 START_TEST(unannounced_exits)
 {
 	careless = true;
@@ -50,7 +50,7 @@ START_TEST(unannounced_exits)
 }
 END_TEST
 
-/* Nobody says anything, and no sample comes between: retrieve asks where the stack ends. */
+/* No announcement, and no sample in between: retrieve asks where the stack ends. */
 START_TEST(retrieve_notices_unannounced_exits)
 {
 	struct incstack_tree *tree;

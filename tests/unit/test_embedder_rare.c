@@ -6,7 +6,7 @@
 #include "heap_frames.h"
 #include "run_suite.h"
 
-/* The embedder's stack is gone: nobody disarms its frames, and its thunks serve others. */
+/* The embedder's stack is gone: its frames are not disarmed, and its thunks serve other stacks. */
 START_TEST(abandoned)
 {
 	setup_with((struct incstack_options){.distance = 0, .thunk_limit = 2});
@@ -30,7 +30,7 @@ START_TEST(abandoned)
 }
 END_TEST
 
-/* What the embedder says of a frame is in its trace. */
+/* What the embedder reports about a frame is in its trace. */
 START_TEST(exact_positions)
 {
 	struct incstack_tree *tree;
@@ -50,8 +50,8 @@ START_TEST(exact_positions)
 }
 END_TEST
 
-/* No room for the frames of a trace, wherever it ends: what is missing is marked, and after the
- * next reserve nothing is. */
+/* No room for the frames of a trace, wherever it ends: what is missing is marked. After the next
+ * reserve nothing is missing. */
 START_TEST(no_room)
 {
 	struct incstack_tree *tree;

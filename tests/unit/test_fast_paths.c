@@ -56,8 +56,9 @@ START_TEST(at_random)
 }
 END_TEST
 
-/* Who samples was reached by a tail call of the youngest function: its frame is that one's,
- * and the word in the return slot, a barrier's maybe, is where its caller stands. */
+/* The function that samples was reached by a tail call of the youngest function. So its frame
+ * replaces that one's, and the word in its return slot, perhaps a barrier's thunk, is the position
+ * of its caller. */
 START_TEST(tail_calls)
 {
 	open_usual(sim_variant(_i));
@@ -78,9 +79,9 @@ START_TEST(tail_calls)
 }
 END_TEST
 
-/* A frame stands where it stood when its callee was called, but that one was left
- * unannounced: its slot, which still shows the thunk, is dead, and what was captured of the
- * frame is not true any more. */
+/* The position of a frame is that of an earlier call, but the callee was left unannounced. Its
+ * slot, which still shows the thunk, is dead, and what was captured of the frame is no longer true.
+ * */
 START_TEST(dead_slot)
 {
 	open_usual(sim_variant(0));
@@ -120,7 +121,7 @@ START_TEST(other_code)
 }
 END_TEST
 
-/* What is unloaded, up to the last byte, is asked for again, and nothing else. */
+/* What is unloaded, up to the last byte, is looked up again, and nothing else. */
 START_TEST(unloading_is_exact)
 {
 	open_usual((struct incstack_options){.mode = INCSTACK_MODE_FULL});
@@ -152,9 +153,8 @@ static void return_to(unsigned depth)
 		sim_return();
 }
 
-/* Samples by turns here and SHALLOW frames further up: from there each walk is longer than
- * the distance, but what a barrier would save until those frames are left again is not
- * what it costs. */
+/* Samples alternate between here and SHALLOW frames further up. From there each walk is longer than
+ * the distance, but a barrier would save less than it costs before those frames are left again. */
 START_TEST(rent_before_buying)
 {
 	open_usual(sim_variant(4));
@@ -173,7 +173,7 @@ START_TEST(rent_before_buying)
 	ck_assert_uint_lt(sim_stats().returns - returns, 2 * pairs);
 	ck_assert_int_eq(sim_retrieve(), 0);
 
-	/* But where samples stay, the next ones are cheap: a barrier was bought. */
+	/* If the samples stay at one depth, the next ones are cheap: a barrier was bought. */
 	call_to(40 + SHALLOW);
 	for (int i = 0; i < SHALLOW; i++)
 		sim_sample();
@@ -186,7 +186,7 @@ START_TEST(rent_before_buying)
 }
 END_TEST
 
-/* A fixed distance is kept: no rent. */
+/* A fixed distance is kept: there is no ski rental. */
 START_TEST(fixed_distance)
 {
 	open_usual(sim_variant(2));
@@ -205,8 +205,8 @@ START_TEST(fixed_distance)
 }
 END_TEST
 
-/* Room is reserved for the frames that there are, too: they are captured when they return,
- * and nobody may allocate then. */
+/* Room is reserved for the existing frames, too: they are captured when they return, and nothing
+ * may be allocated then. */
 START_TEST(room_for_what_is_open)
 {
 	struct incstack_options options = sim_variant(_i);
@@ -236,7 +236,7 @@ int main(void)
 	tcase_add_loop_test(tests, other_code, 0, 3);
 	tcase_add_test(tests, unloading_is_exact);
 #ifdef INCSTACK_HOSTILE
-	(void)rent_before_buying; /* nothing is rented */
+	(void)rent_before_buying; /* no walk beyond the distance */
 #else
 	tcase_add_test(tests, rent_before_buying);
 #endif

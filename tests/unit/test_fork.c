@@ -28,7 +28,7 @@ static atomic_bool waits;
 static uintptr_t my_stack[STACK_BYTES / sizeof(uintptr_t)];
 static uintptr_t its_stack[STACK_BYTES / sizeof(uintptr_t)];
 
-/* The table of rules is allocated with its lock held, and is larger than all else here. */
+/* The table of rules is allocated with its lock held, and is larger than any other block here. */
 static void *allocate(void *context, size_t bytes)
 {
 	(void)context;
@@ -75,7 +75,7 @@ static void *other(void *argument)
 	return NULL;
 }
 
-/* Ended by the alarm where it waits for the other thread. */
+/* The alarm ends it if it waits for the other thread. */
 static _Noreturn void be_child(void)
 {
 	struct incstack_tree *tree = NULL;

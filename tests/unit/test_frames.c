@@ -153,7 +153,7 @@ START_TEST(inlined_frames_and_kinds)
 	for (unsigned n = 6; n-- > 0;)
 		shows_inlined(n);
 	ends(0);
-	begin_at(9, 0); /* more than there is room for */
+	begin_at(9, 0); /* more than fit */
 	for (unsigned i = 0; i < INCSTACK_VIRTUAL_MAX; i++)
 		ck_assert_int_eq(incstack_frames_next(&frames), 1);
 	ck_assert_uint_ne(frames.kind, INCSTACK_KIND_INLINED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests whom the frame iterator asks where code was interrupted, and what it refuses: a stack with an
- * operation in progress, and bad arguments.
+ * Tests which functions the frame iterator calls where code was interrupted, and what it refuses: a
+ * stack with an operation in progress, and bad arguments.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -169,8 +169,9 @@ static void *walk_elsewhere(void *sp)
 	return NULL;
 }
 
-/* The operation was left by a jump. Frames that are older than it may run, younger ones not. Another
- * thread cannot know whose operation it was. Nor is it known of one that began on another stack. */
+/* The operation was left by a jump. Frames that are older than it may run, younger ones not.
+ * Another thread cannot know whose operation it was. The same holds for an operation that began on
+ * another stack. */
 START_TEST(walks_after_a_left_operation)
 {
 	struct incstack_embedder embedder = hand_embedder();

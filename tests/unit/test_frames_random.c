@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Tests the frame iterator over the stacks of a random program that samples, returns, unwinds and
- * deoptimizes: whatever stands in the return slots, it shows the program's own frames, with what is
- * inlined into them.
+ * deoptimizes. Whatever the return slots hold, it shows the program's own frames, with their
+ * inlined frames.
  */
 #include <incstack/frames.h>
 

@@ -113,7 +113,7 @@ START_TEST(reader_and_replay)
 }
 END_TEST
 
-/* Bytes that reading takes at most at a time. */
+/* The maximum number of bytes that reading holds at one time. */
 static size_t bytes_for_threads(uint32_t threads)
 {
 	struct incstack__tracefile_reader *reader = NULL;

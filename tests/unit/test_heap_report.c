@@ -271,7 +271,7 @@ static uint64_t scattered(uint64_t i)
 	return 0x1000 + 16 * (i * 2654435761u % (1u << 30));
 }
 
-/* In a table with collisions: removal from the table must not hide what stays. */
+/* In a table with collisions, removing an entry must not hide those that stay. */
 START_TEST(many_pointers_are_found_again)
 {
 	static uint64_t words[8 * 40000];

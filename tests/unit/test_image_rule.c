@@ -16,7 +16,7 @@
 enum { PAGE = 4096, ROUNDS = 100, LOOKS = 200 };
 
 struct object {
-	uintptr_t low, high; /* of its segments that can be read and not be written */
+	uintptr_t low, high; /* of the segments that are readable and not writable */
 	uintptr_t header, text, text_end;
 };
 
@@ -112,7 +112,7 @@ START_TEST(an_image_without_an_index_has_no_rules)
 	image.header = image.high + 4;
 	ck_assert(!incstack__native_image_rule(&image, at, &rule));
 	image.header = header;
-	memset((void *)(header + 8), 0xff, 4); /* so many entries cannot be there */
+	memset((void *)(header + 8), 0xff, 4); /* more entries than can be there */
 	ck_assert(!incstack__native_image_rule(&image, at, &rule));
 }
 END_TEST

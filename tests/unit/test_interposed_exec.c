@@ -101,7 +101,7 @@ static void was_passed(const char *path, unsigned count)
 START_TEST(vectors)
 {
 	incstack__stub_recorder = _i ? &recorder : NULL;
-	announced = !_i; /* nobody counts */
+	announced = !_i; /* no test counts it */
 	ck_assert_int_eq(execv("v", arguments), -1);
 	was_passed("v", 3);
 	announced = !_i;

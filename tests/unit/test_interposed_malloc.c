@@ -129,7 +129,7 @@ START_TEST(calloc_inside_its_own_search)
 	free(early[0]); /* stays */
 	grown[0] = realloc(early[0], 50);
 	grown[1] = reallocarray(early[2], 100, 100);
-	ck_assert_uint_eq(seen(got), 0); /* nobody has seen them begin */
+	ck_assert_uint_eq(seen(got), 0); /* their allocation was not seen */
 	ck_assert(!in_arena(grown[0]) && !in_arena(grown[1]));
 	ck_assert_int_eq(memcmp(grown[0], early[0], 50), 0);
 	ck_assert_int_eq(memcmp(grown[1], early[2], asked[2]), 0);
@@ -147,7 +147,7 @@ START_TEST(free_inside_its_own_search)
 	free_cache = NULL;
 	searching = 1;
 	begin();
-	free(block); /* nobody has freed it */
+	free(block); /* it was not freed */
 	ck_assert_uint_eq(seen(got), 0);
 	searching = 0;
 	begin();
@@ -200,7 +200,7 @@ START_TEST(resized)
 }
 END_TEST
 
-/* What could not be allocated is not reported; nor is anything without a recorder. */
+/* A failed allocation is not reported. Without a recorder nothing is reported. */
 START_TEST(refused)
 {
 	struct event got[EVENTS];

@@ -39,7 +39,7 @@ END_TEST
 START_TEST(smallest_chunks)
 {
 	struct incstack_options options = sim_variant(_i);
-	options.chunk_bytes = 1; /* the library takes the least that works */
+	options.chunk_bytes = 1; /* the library uses the smallest size that works */
 	ck_assert_int_eq(sim_open(options), 0);
 	run(1 << 20);
 	sim_nothing_is_lost();
@@ -154,7 +154,7 @@ START_TEST(refusals_are_counted)
 }
 END_TEST
 
-/* As long as there is said to be room for the deepest trace, it is there. */
+/* As long as the library says that there is room for the deepest trace, there is. */
 START_TEST(room_is_there)
 {
 	enum { DEEPEST = (SIM_DEPTH + 3) * 32 };
@@ -174,7 +174,7 @@ START_TEST(room_is_there)
 }
 END_TEST
 
-/* Exits that nobody announced, and a retrieve before any sample could notice. */
+/* Unannounced exits, and a retrieve before any sample could notice them. */
 START_TEST(unannounced_exits)
 {
 	ck_assert_int_eq(sim_open(sim_variant(_i)), 0);
@@ -254,7 +254,7 @@ static void close_all(void)
 	ck_assert_uint_eq(sim.live, 0);
 }
 
-/* What finds no room in a sample is used and counted; a reserve makes room. */
+/* A rule for which a sample has no room is used and counted; a reserve makes room. */
 START_TEST(more_rules_than_room)
 {
 	enum { ADDRESSES = 20000 };
@@ -279,7 +279,7 @@ START_TEST(more_rules_than_room)
 }
 END_TEST
 
-/* What needs no lock is asked first, once, and nothing is blocked for it. */
+/* The look-up that needs no lock comes first, once, and no signal is blocked for it. */
 START_TEST(quick_rules_first)
 {
 	enum { ADDRESSES = 1000 };

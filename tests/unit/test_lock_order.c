@@ -36,7 +36,7 @@ START_TEST(right_order)
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	ck_assert_int_eq(incstack__lock_take_after_fork(INCSTACK__LOCK_WALK), 0);
 	incstack__lock_take(INCSTACK__LOCK_SPOOL);
-	incstack__lock_take(INCSTACK__LOCK_RECORDING); /* it has that one */
+	incstack__lock_take(INCSTACK__LOCK_RECORDING); /* the thread holds it already */
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 	incstack__lock_give(INCSTACK__LOCK_SPOOL);
 	incstack__lock_give(INCSTACK__LOCK_WALK);
@@ -65,7 +65,7 @@ START_TEST(wrong_order)
 }
 END_TEST
 
-/* The last in the order: what has it, takes none. */
+/* The last lock in the order: its holder takes no other one. */
 START_TEST(a_lock_under_that_of_the_spool)
 {
 	begin();
@@ -82,7 +82,7 @@ END_TEST
 static sem_t forks, ends, ended;
 static int naps;
 
-/* A fork comes to its end after ten naps of a walk. */
+/* A fork ends after a walk has waited ten times. */
 int nap_of_test(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
 {
 	(void)clock;
@@ -133,7 +133,8 @@ START_TEST(a_walk_waits_for_a_fork)
 }
 END_TEST
 
-/* The thread that forks waits for one that waits for it: once. The next fork is another. */
+/* The thread that forks waits for a thread that waits for it, but only once. The next fork is
+ * another one. */
 START_TEST(a_walk_gives_up_a_fork_that_does_not_end)
 {
 	pthread_t thread;

@@ -58,7 +58,7 @@ static char spaces[SPACES];
 static unw_accessors_t accessors_of[SPACES];
 static unw_caching_policy_t policies[SPACES];
 static unsigned made, destroyed, flushes, begun, registers;
-static unsigned refuse_begin, refuse_register; /* from that call on; 0: none */
+static unsigned refuse_begin, refuse_register; /* from this call on; 0: no call */
 static bool no_space, no_context, another_is_faster;
 static unw_addr_space_t *raced; /* where another thread stores its space */
 static struct walk *walking;
@@ -199,7 +199,7 @@ START_TEST(frames_and_their_registers)
 							    : 0);
 	}
 	stack[2].is_signal = false;
-	stack[0].is_signal = true; /* nobody is below it */
+	stack[0].is_signal = true; /* it has no caller */
 	ck_assert_int_eq(walk_all(frames), 4);
 	ck_assert_uint_eq(frames[0].flags, INCSTACK_FRAME_EXACT);
 	stack[2].pc = 0; /* a coroutine's outermost frame */
@@ -214,7 +214,7 @@ START_TEST(frames_and_their_registers)
 }
 END_TEST
 
-/* A walk that cannot go on keeps what it has. */
+/* A walk that cannot go on keeps the frames that it has. */
 START_TEST(refused_at_each_place)
 {
 	struct incstack_frame frames[FRAMES];
@@ -388,7 +388,7 @@ START_TEST(pages_that_can_be_read)
 }
 END_TEST
 
-/* Two threads make it at once: one is used. What libunwind must not do is refused. */
+/* Two threads make it at once: one of the two is used. What libunwind must not do is refused. */
 START_TEST(space_of_two_makers)
 {
 	unw_addr_space_t space = NULL;

@@ -19,8 +19,8 @@ static void ends_at(const struct incstack_frame_object *o, unsigned n, unsigned 
 	ck_assert_ptr_null(o->parent);
 }
 
-/* Where samples compare the stack with what they remember: the frame is the outermost one only as
- * long as its slot says so, on the quick way and on the general one. */
+/* Samples compare the stack with what they remember. The frame is the outermost one only as long as
+ * its slot says so, on the fast path and on the general one. */
 START_TEST(gets_a_caller)
 {
 	const bool validates = _i % 2;
@@ -44,7 +44,7 @@ START_TEST(gets_a_caller)
 }
 END_TEST
 
-/* So many pairs of samples are compared; then there is a pause. */
+/* This many pairs of samples are compared; then there is a pause. */
 START_TEST(window_of_the_distance)
 {
 	hand_open((struct incstack_options){.distance = INCSTACK_DISTANCE_ADAPTIVE});

@@ -26,8 +26,8 @@ static atomic_uint attached, samples, ended, faults, strangers;
 static unsigned long work[MUTATORS]; /* plain: a stop orders it */
 static _Thread_local struct incstack_safepoint_thread *self;
 
-/* The load, and where it goes on: a handler cannot make the page readable for one
- * thread, so it steps over the load. */
+/* The load, and the address where the program continues. A handler cannot make the page readable
+ * for one thread only, so it steps over the load. */
 extern const char poll_load[], poll_passed[];
 __attribute__((noinline)) static void poll_page(void)
 {
@@ -98,7 +98,7 @@ static void operation(const struct incstack_ticket *ticket, void *argument)
 	atomic_fetch_add(&samples, 1);
 }
 
-/* The last to do with the request disarms the page. */
+/* The thread that ends the request disarms the page. */
 static void completed(struct incstack_request *request, void *argument)
 {
 	(void)request, (void)argument;
@@ -113,7 +113,8 @@ START_TEST(tickets_by_page)
 	struct incstack_request *request;
 	begin();
 	for (unsigned round = 1; round <= 50; round++) {
-		/* Before the words: once the request is over the page must not be armed. */
+		/* Before the words are armed: once the request is over, the page must not be
+		 * armed. */
 		protect(PROT_NONE);
 		ck_assert_int_eq(incstack_request_start(safepoint, &options, &request), 0);
 		while (atomic_load(&ended) < round)

@@ -172,7 +172,7 @@ static uint32_t next_random(uint32_t *state)
 	return *state >> 16;
 }
 
-/* Pairs of frames share an address, as inlined ones do; or there is no order. */
+/* Pairs of frames share an address, as inlined ones do; or the addresses have no order. */
 static uintptr_t address_at(size_t depth, bool ordered, uint32_t random)
 {
 	return ordered ? (DEPTH - depth / 2) * 16 : random % 7;

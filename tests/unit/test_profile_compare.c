@@ -182,7 +182,7 @@ START_TEST(merge_refuses_a_total_too_large_and_changes_nothing)
 }
 END_TEST
 
-/* The short run has the same say as the long one: its weights count tenfold. */
+/* The short run counts as much as the long one: its weights count tenfold. */
 START_TEST(average_gives_each_profile_an_equal_say)
 {
 	struct incstack_profile *p = profile_from("x 90\ny 10\n"), *q = profile_from("x 3\nz 7\n");
@@ -191,7 +191,7 @@ START_TEST(average_gives_each_profile_an_equal_say)
 
 	ck_assert_int_eq(incstack_profile_average(both, 2, &average), 0);
 	folded_is(average, "x 120\ny 10\nz 70\n");
-	ck_assert_int_eq(incstack_profile_merge(average, p), 0); /* the kinds came along */
+	ck_assert_int_eq(incstack_profile_merge(average, p), 0); /* the kinds were kept */
 	ck_assert_int_eq(incstack_profile_average(both, 0, &average), INCSTACK_EINVAL);
 	incstack_profile_destroy(p);
 	incstack_profile_destroy(q);

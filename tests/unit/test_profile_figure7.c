@@ -19,7 +19,7 @@ enum { DEEPEST = 48, METHODS = 5, SITES = 2, NODES = 40000, BUCKETS = 1 << 17 };
 /* The stack grows towards lower addresses, so that those are used again and again. */
 struct activation {
 	uint64_t method;
-	int32_t position, site; /* now, and of the caller at the call */
+	int32_t position, site; /* the position now, and that of the caller at the call */
 	bool armed, visited;
 	int caller_node; /* what get_node finds; with `visited` */
 };
@@ -149,7 +149,7 @@ static void update_pcct(uint64_t weight, int buffer_size)
 		frames[f].visited = true;
 		f++;
 	}
-	if (!known && f < DEEPEST) { /* the way ends here: a node of its own */
+	if (!known && f < DEEPEST) { /* the way ends here, with a node of its own */
 		n1 = get(-1, -1, frames[f].method);
 		unconnected++;
 	}
@@ -205,8 +205,8 @@ static void compare(const struct incstack_pcct *pcct)
 	}
 }
 
-/* Up for a while, down for a while; many moves at once, so that frames are passed over, and
- * few, so that those are on top later. */
+/* Up for a while, down for a while: with many moves at a time frames are passed over, and with few
+ * they are on top later. */
 static void go_on(int i)
 {
 	uint32_t calls = i / 64 % 2 ? 54 : 46, most = i / 16 % 2 ? 3 : 24;

@@ -150,7 +150,7 @@ START_TEST(lines_have_a_largest_length)
 }
 END_TEST
 
-/* The largest is read, with lines before it or without, wherever the reads of the file end. */
+/* The longest line is read, with or without lines before it, wherever the reads of the file end. */
 START_TEST(the_largest_line_is_read)
 {
 	const size_t before = (size_t)_i, length = before + INCSTACK_FOLDED_LINE_MAX + 1;

@@ -17,7 +17,7 @@ static uint32_t next_random(uint32_t *state)
 	return *state >> 16;
 }
 
-/* Folded stacks whose names have everything that a format could trip over. */
+/* Folded stacks whose names contain everything that could confuse a format. */
 static char *generate(uint32_t seed, int lines)
 {
 	static const char *const names[] = {"main",
@@ -179,7 +179,7 @@ START_TEST(what_is_cut_off_is_refused_at_every_length)
 }
 END_TEST
 
-/* Whatever an altered byte does, it is either refused with a reason or read. */
+/* Whatever an altered byte does, the file is either refused with a reason or read. */
 START_TEST(altered_bytes_do_no_harm)
 {
 	char *text = generate(9, 4);

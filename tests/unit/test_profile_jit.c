@@ -44,7 +44,7 @@ START_TEST(perf_finds_its_map)
 }
 END_TEST
 
-/* Someone put a link there that leads to a file of ours. */
+/* There is a link that leads to a file of ours. */
 START_TEST(a_link_in_place_of_the_map_is_not_followed)
 {
 	char victim[] = "/tmp/incstack-victim-XXXXXX", path[64], text[16];

@@ -114,7 +114,7 @@ START_TEST(inlined_frames_of_traces_are_marked)
 }
 END_TEST
 
-/* pprof has no frame that this one could be in. */
+/* pprof has no frame into which this one could be inlined. */
 START_TEST(inlining_into_nothing_is_said)
 {
 	struct incstack_profile *profile =
@@ -167,7 +167,7 @@ START_TEST(labels_and_mappings_are_kept)
 }
 END_TEST
 
-/* Who does not ask for them gets the contexts without, and is told. */
+/* Without the request to keep them, the contexts are read without them, and a loss is reported. */
 START_TEST(labels_and_mappings_are_kept_if_asked_for)
 {
 	struct bytes bytes = labelled_pprof();
@@ -204,7 +204,7 @@ START_TEST(fractions_add_up)
 			  INCSTACK_LOSS_FRACTIONS);
 	incstack_profile_destroy(profile);
 	free(text);
-	/* Each context has less than a half, their sum has not. */
+	/* Each context has less than a half; their sum has more. */
 	profile =
 		profile_of(INCSTACK_FORMAT_SPEEDSCOPE,
 			   "{" FRAMES ",\"profiles\":[{\"unit\":\"none\",\"samples\":[[0],[1],[2],"
@@ -274,7 +274,7 @@ START_TEST(threads_of_one_unit_are_added_up_and_said)
 }
 END_TEST
 
-/* What is met in files of others and cannot be kept. */
+/* What files of other programs contain and cannot be kept. */
 START_TEST(what_others_say_is_named)
 {
 	struct incstack_profile *profile = profile_of(
@@ -310,7 +310,8 @@ START_TEST(a_line_too_long_is_not_written)
 	ck_assert_int_eq(incstack_profile_write(profile, INCSTACK_FORMAT_FOLDED, 0, stream), 0);
 	incstack_profile_destroy(profile);
 	free(text);
-	/* A stack of twice the longest name that could be: only the other formats carry it. */
+	/* A stack of twice the longest name that could be: only formats other than folded stacks
+	 * can hold it. */
 	FILE *json = open_memstream(&text, &length);
 	fputs("{\"shared\":{\"frames\":[{\"name\":\"", json);
 	for (size_t i = 0; i < INCSTACK_FOLDED_LINE_MAX / 2; i++)

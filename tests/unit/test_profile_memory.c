@@ -29,7 +29,7 @@ static void drop_inputs(void)
 	free(folded_a);
 }
 
-/* What was made of the first input, if it was, is the same, and goes. */
+/* What was made from the first input, if anything, is unchanged, and is freed. */
 static void must_be_a(int result, struct incstack_profile *profile)
 {
 	if (result == 0) {
@@ -245,7 +245,7 @@ static int prune_scenario(long n, bool for_ever, bool *something_failed)
 	return result;
 }
 
-/* Three samples of a stack of 40 frames, and of ever fewer of them. */
+/* Three samples of stacks that become smaller, 40 frames at first. */
 static int pcct_scenario(long n, bool for_ever, bool *something_failed)
 {
 	const struct incstack_pcct_options options = {

@@ -232,7 +232,7 @@ START_TEST(a_full_buffer_is_purged_and_counted)
 	struct incstack_frame_object r = frame(&c, R, 0);
 	struct incstack_trace traces[] = {{.weight = 5, .top = &c},
 					  {.weight = 2, .top = &d, .old = &m}};
-	/* Four contexts fit nowhere: the sample is dropped, the rest stays and is added. */
+	/* Four contexts do not fit: the sample is dropped, the rest stays and is added. */
 	struct incstack_trace deep[] = {{.next = &deep[1], .weight = 1, .top = &r},
 					{.weight = 4, .top = &d, .old = &m}};
 	struct incstack_tree tree = {.traces = deep, .count = 2};
@@ -256,8 +256,8 @@ START_TEST(a_full_buffer_is_purged_and_counted)
 }
 END_TEST
 
-/* A sample whose callers were in the tree, that fits exactly when all have gone: its way to
- * them leads nowhere any more. */
+/* A sample whose callers were in the tree, and which fits exactly when all contexts have been
+ * removed. The way to its callers then leads nowhere. */
 START_TEST(a_way_is_not_kept_over_a_purge)
 {
 	struct incstack_pcct *pcct = made(3, 0);
@@ -277,7 +277,7 @@ START_TEST(a_way_is_not_kept_over_a_purge)
 }
 END_TEST
 
-/* However many samples, what is remembered are the places on the stack. */
+/* However many samples there are, only the places on the stack are remembered. */
 START_TEST(memory_does_not_grow_with_the_samples)
 {
 	enum { TRACES = 100000 };

@@ -132,7 +132,7 @@ START_TEST(quartiles_of_runs_that_differ)
 }
 END_TEST
 
-/* (1, 0) against (1/2, 1/2): one side without variance, so nothing can be said. */
+/* (1, 0) against (1/2, 1/2): one side has no variance, so the correlation is undefined. */
 START_TEST(what_is_not_applicable_is_left_out)
 {
 	const char *const runs[] = {"a 1\n", "b 1\n"};
@@ -160,7 +160,7 @@ START_TEST(an_average_is_exact)
 }
 END_TEST
 
-/* The same in the first order, so that only the totals make a difference. */
+/* The same in the first order, so only the totals make a difference. */
 START_TEST(an_average_is_exact_behind_the_weights)
 {
 	const char *const runs[] = {
@@ -176,8 +176,8 @@ START_TEST(an_average_is_exact_behind_the_weights)
 }
 END_TEST
 
-/* More runs with large weights than an exact average has room for. The average is flat in
- * each three of them: what its rounding leaves is no variance. */
+/* More runs with large weights than an exact average has room for. The average is flat over each
+ * three of them: what its rounding leaves is no variance. */
 START_TEST(an_average_of_many_runs_is_rounded)
 {
 	static const int shifts[] = {2, -1, -1};

@@ -28,7 +28,7 @@ static uintptr_t unreadable, patched; /* a page; a stack */
 
 static struct incstack_stack *stack_of(const struct incstack__record *record)
 {
-	return (struct incstack_stack *)(uintptr_t)record; /* as good a name as any */
+	return (struct incstack_stack *)(uintptr_t)record; /* any name would do */
 }
 
 struct incstack__record *incstack__spool_record(void)
@@ -129,7 +129,7 @@ bool incstack__stack_is_patched(const struct incstack_stack *stack)
 /* ---- contexts ----------------------------------------------------------------------------- */
 
 static uintptr_t
-	memory; /* of all contexts; only the words that a saved context points at are read */
+	memory; /* of all contexts; only the words to which a saved context points are read */
 
 static void begin_test(void)
 {
@@ -206,7 +206,7 @@ START_TEST(found_by_address)
 }
 END_TEST
 
-/* The same context again, a thread's own one, and one of which only whole words are used. */
+/* The same context again, a thread's own one, and a context of which only whole words are used. */
 START_TEST(what_gets_no_record)
 {
 	const uintptr_t base = base_of(1);
@@ -259,7 +259,8 @@ END_TEST
 
 /* ---- records that are not needed any more -------------------------------------------------- */
 
-/* At so many contexts those are released that were left, and not used for a time. */
+/* At this number of contexts, those are released that were left and have not been used for some
+ * time. */
 START_TEST(unused_records_go)
 {
 	unsigned n;
@@ -311,8 +312,8 @@ START_TEST(running_record_stays)
 }
 END_TEST
 
-/* Where the word below the stack pointer is the return address of the switch that left it, a
- * context comes back: one more is kept from then on. */
+/* If the word below the stack pointer is the return address of the switch that left it, a context
+ * comes back. From then on one more is kept. */
 START_TEST(comebacks_keep_one_more)
 {
 	const uintptr_t sp = base_of(0) + 64, word = 77;
@@ -343,7 +344,7 @@ START_TEST(comebacks_keep_one_more)
 }
 END_TEST
 
-/* More have no record, which is noted. */
+/* Contexts beyond that number have no record, which is noted. */
 START_TEST(more_than_there_may_be)
 {
 	for (unsigned n = 0; n < CONTEXTS_MAX; n++)
@@ -391,17 +392,17 @@ START_TEST(written_at_the_end)
 		enter(n);
 	records[0].no_barriers = 1;
 	records[3].tid = other;
-	/* Those of this thread that were left, and the one that it runs on. */
+	/* The contexts of this thread that were left, and the one that it runs on. */
 	incstack__record_contexts_flush(gettid(), base_of(1), 0);
 	ck_assert_uint_eq(flushed, 2);
 	ck_assert_uint_eq(forgotten, 0);
-	/* At the end all. */
+	/* At the end, all contexts. */
 	incstack__record_contexts_flush(gettid(), base_of(1), 1);
 	ck_assert_uint_eq(flushed, 5);
 	ck_assert_uint_eq(forgotten, 1);
 	incstack__record_contexts_flush(other, base_of(1), 0);
 	ck_assert_uint_eq(flushed, 5);
-	/* Those whose threads have ended. */
+	/* The contexts of threads that have ended. */
 	records[3].no_barriers = 1;
 	alive.next = &records[7];
 	records[7].tid = gettid();

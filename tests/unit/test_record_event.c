@@ -14,7 +14,7 @@
 
 /* ---- refusals --------------------------------------------------------------------------- */
 
-/* The core has no memory: it gets some, and the sample is taken once more. */
+/* The core has no memory: it gets some, and the sample is taken again. */
 START_TEST(sample_is_taken_again)
 {
 	struct incstack__record *record = begin_test();
@@ -71,7 +71,7 @@ START_TEST(no_memory_twice_is_counted_once)
 }
 END_TEST
 
-/* It would be refused again, so it is not asked for again. */
+/* It would be refused again, so it is not taken again. */
 START_TEST(other_refusal_is_counted)
 {
 	struct incstack__record *record = begin_test();
@@ -114,8 +114,8 @@ START_TEST(events_without_a_batch)
 }
 END_TEST
 
-/* The same where the clock asks for the batch and there is room for more events: they would
- * be events of a batch whose traces were taken over already. */
+/* The same if the clock demands the batch and there is room for more events: these would belong to
+ * a batch whose traces were taken over already. */
 START_TEST(batch_that_is_due)
 {
 	struct incstack__record *record = begin_test();
@@ -141,7 +141,7 @@ START_TEST(batch_that_is_due)
 }
 END_TEST
 
-/* An event that finds no room although it was to be quick. */
+/* An event that finds no room although it was to take the fast path. */
 START_TEST(full_log)
 {
 	struct incstack__record *record = begin_test();
@@ -159,7 +159,7 @@ START_TEST(full_log)
 }
 END_TEST
 
-/* In the middle of another one, whose frame is still there. */
+/* In the middle of another event, whose frame is still there. */
 START_TEST(events_inside_an_event)
 {
 	struct incstack__record *record = begin_test();
@@ -183,7 +183,8 @@ END_TEST
 
 /* ---- quick events ----------------------------------------------------------------------- */
 
-/* Events until one is quick; then the next looks at nothing of the recording's. */
+/* Takes events until one takes the fast path. Then the next event checks nothing of the
+ * recording. */
 static void make_quick(struct incstack__record *record)
 {
 	for (int i = 0; record->changes != incstack__recording.changes ||
@@ -213,7 +214,7 @@ START_TEST(change_ends_quick_events)
 }
 END_TEST
 
-/* What is open was recorded with the code of before: it is written first. */
+/* The open events were recorded with the earlier code, so they are written first. */
 START_TEST(new_epoch)
 {
 	struct incstack__record *record = begin_test();
@@ -246,7 +247,7 @@ START_TEST(new_epochs_meanwhile)
 }
 END_TEST
 
-/* A second thread: from its first event on, stamps are the clock's. */
+/* A second thread: from its first event on, stamps come from the clock. */
 START_TEST(stamps_of_the_clock)
 {
 	struct incstack__record *record = begin_test();
@@ -266,7 +267,7 @@ START_TEST(stamps_of_the_clock)
 }
 END_TEST
 
-/* Where the program has forbidden the clock: each event has a later number than all before it. */
+/* If the program has forbidden the clock, each event has a later number than all before it. */
 START_TEST(stamps_of_the_counter)
 {
 	struct incstack__record *record = begin_test();

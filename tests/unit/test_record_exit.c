@@ -30,7 +30,7 @@ static unsigned notes, own_flushes, shared_flushes, tallies;
 static INCSTACK__TLS unsigned owned; /* by the calling thread */
 static INCSTACK__TLS int in_return;  /* through a thunk: an operation is in progress */
 static int touched_inside, moved_while_held, unsettled;
-static int signals_while_held; /* how many of the program's come then */
+static int signals_while_held; /* how many signals of the program come then */
 
 static struct thread *thread_of(const struct incstack__record *record)
 {
@@ -190,7 +190,7 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* Never held: its signal waits until it ends. */
+/* Never held: its signal stays pending until it ends. */
 static void *run_deaf(void *argument)
 {
 	const uint64_t all = UINT64_MAX;
@@ -199,7 +199,7 @@ static void *run_deaf(void *argument)
 	return run(argument);
 }
 
-/* Inside of the recorder all the time, or of the core, until it stops. */
+/* Inside the recorder, or the core, all the time until it stops. */
 static int returns;
 
 static void *run_inside(void *argument)
@@ -241,7 +241,7 @@ static void begin_test(void)
 	incstack__record_local.mine = &own_record;
 }
 
-/* Each was written once, or was too busy for it (on a busy machine), which is noted. */
+/* Each was written once, or was too busy to be held (on a busy machine), which is noted. */
 static unsigned busy_times;
 
 static void flush_all(size_t count)
@@ -332,7 +332,8 @@ START_TEST(thread_inside_is_not_held)
 }
 END_TEST
 
-/* Before a sandbox, all that were asked must be out of the handler, whether they answered or not. */
+/* Before a sandbox, all threads that were signalled must have left the handler, whether they
+ * answered or not. */
 START_TEST(sandbox_waits_for_all_handlers)
 {
 	begin_test();
@@ -348,8 +349,8 @@ START_TEST(sandbox_waits_for_all_handlers)
 }
 END_TEST
 
-/* Asked while it had the signal blocked, it finds in the handler that nobody wants it any
- * more, and is not held. */
+/* It was signalled while it had the signal blocked. In the handler it finds that the request is
+ * over, and is not held. */
 START_TEST(late_answer)
 {
 	siginfo_t info = {.si_code = SI_QUEUE};
@@ -380,7 +381,7 @@ static void *run_held(void *argument)
 	errno = ERANGE;
 	hold(LIBC_SIGNAL, &info, NULL);
 	ck_assert_int_eq(errno, ERANGE);
-	ck_assert_uint_eq(owned, 1); /* again: it was the writer's */
+	ck_assert_uint_eq(owned, 1); /* again: it belonged to the writer */
 	ck_assert_uint_eq(incstack__record_local.state, 0);
 	return NULL;
 }
@@ -401,7 +402,7 @@ START_TEST(held_thread_goes_on)
 }
 END_TEST
 
-/* Nobody answers for a thread that ended without a word; what it recorded is written once. */
+/* A thread that ended without notice does not answer. What it recorded is written once. */
 START_TEST(thread_that_is_gone)
 {
 	begin_test();
@@ -435,7 +436,7 @@ START_TEST(answer_at_the_last_moment)
 }
 END_TEST
 
-/* libc's own use of the signal goes to libc. */
+/* Signals that libc itself sends are passed to libc. */
 static int of_libc_called;
 
 static void libc_handler(int number, siginfo_t *info, void *context)

@@ -74,7 +74,8 @@ START_TEST(begun_and_ended)
 }
 END_TEST
 
-/* The rest of a block that the kernel took in part follows, as it does on a nearly full disk. */
+/* The rest of a block follows that the kernel wrote only in part, as it does on a nearly full
+ * disk. */
 START_TEST(written_in_parts)
 {
 	static char block[] = "a block in three parts, of which the second is empty";
@@ -97,7 +98,7 @@ START_TEST(written_in_parts)
 }
 END_TEST
 
-/* Another run writes there. */
+/* Another run writes to this file. */
 START_TEST(file_of_another_run)
 {
 	const int fd = open(path, O_RDWR | O_CREAT, 0666);
@@ -108,7 +109,7 @@ START_TEST(file_of_another_run)
 	ck_assert_int_eq(incstack__recording.fd, -1);
 	ck_assert_uint_eq(spools, 0);
 	ck_assert_int_eq(size_of_file(), sizeof(path));
-	close(fd); /* it has ended: what it has left is overwritten */
+	close(fd); /* that run has ended: what it left is overwritten */
 	ck_assert_int_eq(incstack__record_open(path), 0);
 	ck_assert_int_eq(size_of_file(), INCSTACK__TRACEFILE_START);
 	incstack__record_close();
@@ -137,7 +138,7 @@ START_TEST(limit_before_the_start)
 }
 END_TEST
 
-/* At the limit to the byte, then one behind it: no signal comes, and no block may follow one
+/* At the limit to the byte, then one byte beyond it: no signal comes, and no block may follow one
  * that is missing. */
 START_TEST(limit_while_recording)
 {
@@ -216,7 +217,7 @@ START_TEST(refused_at_the_start)
 }
 END_TEST
 
-/* Only the first reason is told. */
+/* Only the first reason is reported. */
 START_TEST(refused_writes)
 {
 	static const struct {
@@ -303,7 +304,7 @@ START_TEST(numbers_below_the_limit)
 	int lowest;
 
 	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return; /* this process may not have so many */
+		return; /* this process must not have so many */
 	lowest = open("/dev/null", O_RDONLY);
 	close(lowest);
 	ck_assert_int_eq(incstack__record_open(path), 0);
@@ -314,7 +315,8 @@ START_TEST(numbers_below_the_limit)
 }
 END_TEST
 
-/* A program that was started without descriptors would read the trace file from number 0. */
+/* A program that was started without descriptors would otherwise read the trace file from number
+ * 0. */
 START_TEST(number_0_is_free)
 {
 	ck_assert_int_eq(close(0), 0);
@@ -358,7 +360,7 @@ START_TEST(number_of_the_program)
 	ck_assert_int_eq(fstat(fd, &status), 0);
 	ck_assert(S_ISDIR(status.st_mode));
 	ck_assert_int_eq(is_locked(open(path, O_RDWR)), 1); /* against other runs, as before */
-	/* Of the same device, and of the same number on another one. */
+	/* A file on the same device, and one with the same number on another device. */
 	const int lowest = fcntl(other, F_DUPFD, HIGH);
 	close(lowest);
 	fd = incstack__recording.fd;
@@ -367,7 +369,8 @@ START_TEST(number_of_the_program)
 	incstack__recording.device--;
 	incstack__recording.inode++;
 	ck_assert_int_eq(incstack__record_on_close(0, UINT_MAX), -1);
-	ck_assert_int_eq(incstack__record_write(path, 1), -1); /* nor is it what is there now */
+	ck_assert_int_eq(incstack__record_write(path, 1), -1); /* nor is it the file that is there
+	                                                        * now */
 	incstack__recording.inode--;
 	ck_assert_int_eq(fcntl(other, F_DUPFD, HIGH), lowest); /* nothing is left open */
 	ck_assert_int_eq(dup2(other, fd), fd);
@@ -377,7 +380,7 @@ START_TEST(number_of_the_program)
 }
 END_TEST
 
-/* It makes way, upwards if possible. */
+/* The descriptor moves to another number, a higher one if possible. */
 START_TEST(number_is_wanted)
 {
 	int fd, moved;

@@ -14,7 +14,7 @@
 static struct incstack__record for_all, context_record;
 static uint64_t shared_events[LOG_BYTES / 8];
 
-/* A recording with the shared record, whose stack is any. */
+/* A recording with the shared record, whose stack may be any. */
 static struct incstack__record *begin_shared(void)
 {
 	struct incstack__record *record = begin_test();
@@ -50,12 +50,12 @@ START_TEST(jumps_on_the_own_stack)
 	incstack__record_jump(record->high);
 	ck_assert_uint_eq(unwindings, 3);
 	ck_assert_uint_eq(lifts, 0);
-	/* Out of a handler, and of the event that it has interrupted. */
+	/* A jump out of a handler, and out of the event that the handler has interrupted. */
 	incstack__record_local.state = HERE + 64;
 	incstack__record_jump(HERE + 128);
 	ck_assert_uint_eq(unwindings, 5);
 	ck_assert_uint_eq(incstack__record_local.state, 0);
-	/* To the frame that the event is in: it goes on. */
+	/* A jump to the frame of the event: the event goes on. */
 	const uintptr_t entered_at = HERE + 128;
 	incstack__record_local.state = entered_at;
 	incstack__record_jump(entered_at);
@@ -130,8 +130,8 @@ START_TEST(inside_an_event)
 }
 END_TEST
 
-/* A jump has left an event, whose frame is gone: it ends, and what was sampled in it counts. One
- * that is still in progress does not. */
+/* A jump has left an event, whose frame is gone. The event ends, and what was sampled in it counts.
+ * An event that is still in progress does not end. */
 START_TEST(left_by_a_jump)
 {
 	struct incstack__record *record = begin_shared();
@@ -198,7 +198,7 @@ START_TEST(end_of_a_thread)
 	incstack__record_thread_end();
 	ck_assert_uint_eq(full_modes, 2);
 	incstack__recording.mode = INCSTACK_MODE_PATCH;
-	incstack__record_local.mine = NULL; /* past its last destructor: the shared record */
+	incstack__record_local.mine = NULL; /* after its last destructor: the shared record */
 	incstack__record_thread_end();
 	ck_assert_uint_eq(full_modes, 2);
 	ck_assert_uint_eq(locked, 0);

@@ -83,7 +83,7 @@ static void add(struct incstack__record_list *list, const char *path, uint64_t b
 	ck_assert_int_eq(incstack__tracefile_modules_add(&list->block, path, bias, low, HIGH), 0);
 }
 
-/* All that is kept of a module counts, and nothing behind it is looked at. */
+/* Everything that is kept about a module is compared, and nothing beyond it. */
 START_TEST(same_is_all_of_it)
 {
 	struct incstack__record_list list = {.counts = {0, 0}};
@@ -109,7 +109,7 @@ START_TEST(same_is_all_of_it)
 }
 END_TEST
 
-enum { MANY = 5000 }; /* of which a first piece of memory holds some */
+enum { MANY = 5000 }; /* of which the first piece of memory holds some */
 
 static void add_numbered(struct incstack__record_list *list, unsigned number)
 {
@@ -155,7 +155,7 @@ START_TEST(lists_grow)
 }
 END_TEST
 
-/* What was there stays. */
+/* The earlier list stays. */
 START_TEST(no_memory_for_more)
 {
 	struct incstack__record_list list = {.counts = {0, 0}}, copy = {.counts = {0, 0}};
@@ -216,7 +216,7 @@ START_TEST(what_is_loaded)
 	for (unsigned i = 0; again.block.size == 0 || again.block.size - again.block.used > 200;
 	     i++)
 		add_numbered(&again, i);
-	no_memory = 1; /* first for more, then for any */
+	no_memory = 1; /* first for more memory, then for any */
 	for (int i = 0; i < 2; i++) {
 		ck_assert_int_eq(incstack__record_list_collect(&again, none), -1);
 		ck_assert_ptr_null(again.block.data);

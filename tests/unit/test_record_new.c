@@ -45,7 +45,7 @@ static bool is_recorded(uint64_t block, uint64_t position)
 	return recorded > before;
 }
 
-/* The kinds of events, told apart by their first words. */
+/* The kinds of events, distinguished by their first words. */
 static uint64_t kind_at(uint64_t position)
 {
 	return *(const uint64_t *)(log_bytes + position) >> INCSTACK__TRACEFILE_KIND_SHIFT;
@@ -84,7 +84,7 @@ START_TEST(recorded_by_malloc)
 }
 END_TEST
 
-/* What was freed was not allocated. */
+/* What was freed counts as not allocated. */
 START_TEST(freed_and_timed)
 {
 	uint64_t position;

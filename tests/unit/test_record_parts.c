@@ -56,7 +56,7 @@ static int naps_for(const char *pending, const char *blocked, int until, int ste
 #define THAT "0000000100000000"
 #define OTHERS "fffffffeffffffff"
 
-/* The thread has to take the signal, or is in its handler. All other signals say nothing. */
+/* The thread still has to take the signal, or is in its handler. Other signals do not matter. */
 START_TEST(awaits_the_signal)
 {
 	ck_assert_int_eq(naps_for(THAT, NONE, FOR_EVER, 7), 7);
@@ -69,7 +69,7 @@ START_TEST(awaits_the_signal)
 }
 END_TEST
 
-/* Each note is kept, and none says that there was another. */
+/* Each note is kept, and no note appears that was not made. */
 START_TEST(notes_add_up)
 {
 	static struct incstack__tracefile_slot slots[INCSTACK__TRACEFILE_SLOTS];

@@ -111,7 +111,7 @@ START_TEST(each_address)
 }
 END_TEST
 
-/* A path that does not fit is none; one that fits to the byte is one. */
+/* A path that does not fit counts as none; one that fits to the byte is returned. */
 START_TEST(long_paths)
 {
 	maps = usual;

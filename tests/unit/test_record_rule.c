@@ -64,8 +64,8 @@ START_TEST(rules_without_barriers)
 }
 END_TEST
 
-/* In the handler of a tick no object is met for the first time. No other thread may ask later for a
- * rule that is missing there. */
+/* In the handler of a tick no object is inspected for the first time, and no other thread may look
+ * up a rule later that is missing there. */
 START_TEST(rules_in_a_handler)
 {
 	struct incstack_rule rule;

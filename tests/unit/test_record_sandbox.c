@@ -150,7 +150,7 @@ START_TEST(handler_for_a_call)
 }
 END_TEST
 
-/* Such a filter begins most sandboxes. The recorder makes no calls of another kind. */
+/* Most sandboxes begin with such a filter. The recorder makes no calls of another architecture. */
 START_TEST(calls_of_other_kinds)
 {
 	struct sock_filter filter[] = {
@@ -167,7 +167,7 @@ START_TEST(calls_of_other_kinds)
 }
 END_TEST
 
-/* A call that fails harms nobody, but a write that fails is a loss. */
+/* A call that fails does no harm, but a write that fails is a loss. */
 START_TEST(calls_that_fail)
 {
 	begin();
@@ -180,7 +180,7 @@ START_TEST(calls_that_fail)
 }
 END_TEST
 
-/* Of the trace file; others are the program's business. */
+/* Writes to the trace file; other writes are the program's own. */
 START_TEST(write_to_one_descriptor)
 {
 	struct sock_filter filter[] = {

@@ -98,7 +98,7 @@ START_TEST(walks)
 }
 END_TEST
 
-/* A word that the program reads is the real return address, whatever became of its barrier. */
+/* A word that the program reads is the real return address, whatever happened to its barrier. */
 START_TEST(words)
 {
 	uintptr_t slot = REAL;

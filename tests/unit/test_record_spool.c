@@ -47,7 +47,7 @@ START_TEST(begun_and_removed)
 }
 END_TEST
 
-/* What another process has put there, or what was taken away, is left alone. */
+/* A file that another process has put there, or has taken away, is left alone. */
 START_TEST(only_its_own_is_removed)
 {
 	char other[96];
@@ -72,14 +72,14 @@ END_TEST
 static const struct step {
 	const char *call;
 	unsigned number;
-	bool begun; /* the file is used all the same */
+	bool begun; /* the file is still used */
 } steps[] = {
 	{"open", 0, false}, {"fstat", 0, false},    {"posix_fallocate", 0, false},
 	{"mmap", 0, false}, {"mmap", 1, false},     {"open", 1, true},
 	{"read", 0, true},  {"getrlimit", 0, true}, {"fstat", 1, true},
 };
 
-/* Whatever is refused at the start: recording goes on in memory that a kill loses, which is
+/* If a step is refused at the start, either recording goes on in memory that a kill loses, which is
  * noted, or the step does not matter. */
 START_TEST(refused_at_the_start)
 {
@@ -172,7 +172,7 @@ START_TEST(refused_while_it_grows)
 }
 END_TEST
 
-/* The file at that path is not ours any more. */
+/* The file at that path is no longer ours. */
 START_TEST(another_file)
 {
 	incstack__spool_open(trace, 1);
@@ -191,7 +191,7 @@ START_TEST(another_file)
 }
 END_TEST
 
-/* The limit on files is kept to the byte, as more would be a signal. */
+/* The limit on file sizes is kept to the byte, because a larger file would cause a signal. */
 START_TEST(limit_of_the_file)
 {
 	struct rlimit limit = {2 * LEAST_STEP - 1, RLIM_INFINITY};
@@ -281,7 +281,8 @@ static const struct {
 } fills[] = {{"pwritev", ENOSPC}, {"open", ENOENT}, {"fstat", EIO}, {NULL, 0}};
 enum { FILLS = sizeof(fills) / sizeof(fills[0]) };
 
-/* If the file cannot be written, or may not any more, its pages come when they are touched. */
+/* If the file cannot be written, or must not be written any more, its pages are made when they are
+ * touched. */
 START_TEST(pages_come_later)
 {
 	struct rlimit limit = {FILLED_FIRST + 1, RLIM_INFINITY};
@@ -349,7 +350,7 @@ START_TEST(records_are_used_again)
 }
 END_TEST
 
-/* What there is stays as it is. */
+/* What exists already is unchanged. */
 START_TEST(no_memory_at_all)
 {
 	struct incstack__record *record;

@@ -158,7 +158,7 @@ void incstack__record_modules(void)
 	incstack__recording.epoch = 6;
 }
 
-/* What the table names, and nobody calls here. */
+/* Functions that the table names and no test here calls. */
 #define UNUSED(type, name, ...) \
 	type name(__VA_ARGS__) \
 	{ \
@@ -278,7 +278,7 @@ START_TEST(options_and_defaults)
 	ck_assert_int_eq(r->crosscheck, INCSTACK__CHECK_OWN);
 	ck_assert_uint_eq(loaded, 1);
 	ck_assert_int_eq(r->follow, 1);
-	/* A path may hold what separates options. */
+	/* A path may contain the separator of options. */
 	ck_assert_str_eq(r->file + strlen(path), ";mode=validate");
 	ck_assert_ptr_nonnull(start_with("modes=full;mode=validate;crosscheck=libunwind;file=%s"));
 	ck_assert_uint_eq(r->mode, INCSTACK_MODE_VALIDATE);
@@ -392,7 +392,7 @@ START_TEST(file_of_a_child)
 }
 END_TEST
 
-/* Programs that this process executes know who was started by the tool. */
+/* Programs that this process executes know which process the tool started. */
 START_TEST(environment_of_the_next_image)
 {
 	char configuration[PATH], expected[2 * PATH];

@@ -104,7 +104,7 @@ START_TEST(announced)
 }
 END_TEST
 
-/* Some code is not known then, but no module is taken for another. */
+/* Some code is unknown then, but no module is taken for another. */
 START_TEST(unannounced)
 {
 	counters_known = _i;
@@ -118,8 +118,8 @@ START_TEST(unannounced)
 }
 END_TEST
 
-/* Another module was at the place of one that is there again, and no look came in between. Its code
- * must not pass for that of the first. */
+/* Another module was at the place of a module that is there again, and the recorder did not look in
+ * between. Its code must not be taken for that of the first. */
 START_TEST(the_same_module_again)
 {
 	counters_known = _i;
@@ -140,7 +140,7 @@ START_TEST(the_same_module_again)
 }
 END_TEST
 
-/* Which modules are gone cannot be kept: all of them are in doubt. */
+/* There is no room to note which modules are gone, so all of them are in doubt. */
 START_TEST(no_memory_for_spans)
 {
 	no_spans = true;
@@ -181,7 +181,7 @@ START_TEST(too_many_announcements)
 		incstack__record_modules_unload(INCSTACK__UNLOAD_ANNOUNCED,
 						(const void *)(loaded[i].low));
 	ck_assert_uint_eq(incstack__recording.unloading, ANNOUNCED_MAX);
-	/* Those of the start run them only as the process ends. */
+	/* The modules of the start run their destructors only when the process ends. */
 	incstack__record_modules_unload(INCSTACK__UNLOAD_ANNOUNCED, (const void *)loaded[0].low);
 	ck_assert_uint_eq(incstack__recording.unloading, ANNOUNCED_MAX);
 	while (count > LOADED_MOST - ANNOUNCED_MAX)
@@ -195,7 +195,7 @@ START_TEST(too_many_announcements)
 }
 END_TEST
 
-/* A second look that saw less changes nothing; nor does an end without a begin. */
+/* A second look that saw less changes nothing. Neither does an end without a begin. */
 START_TEST(late_looks)
 {
 	struct incstack__record_counts counts = {0, 0};
@@ -226,7 +226,8 @@ START_TEST(late_looks)
 }
 END_TEST
 
-/* It does not wait for the lock. What it writes then belongs to the epoch in which it was recorded. */
+/* It does not wait for the lock. What it writes then belongs to the epoch in which it was
+ * recorded. */
 START_TEST(settled_in_a_handler)
 {
 	struct incstack_frame_object frame = {.flags = INCSTACK_OBJECT_BASE};

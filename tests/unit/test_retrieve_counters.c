@@ -21,8 +21,8 @@ static void retrieve_and_expect(uint64_t count, uint64_t objects, uint64_t trunc
 
 /* ---- what is truncated ------------------------------------------------------------------ */
 
-/* The frames from the one above the top to the last that is known are handed over each time,
- * the last one truncated, whether or not a sample led there; it was cut once. */
+/* The frames from the one above the top to the last that is known are handed over each time. The
+ * last one is truncated, whether or not a sample led there. It was cut once. */
 START_TEST(truncated_in_each_tree)
 {
 	const uint64_t callers = TOP - UNKNOWN;
@@ -41,7 +41,7 @@ START_TEST(truncated_in_each_tree)
 }
 END_TEST
 
-/* Without a barrier nothing is remembered behind a cut: each trace has its own. */
+/* Without a barrier nothing beyond a cut is remembered: each trace has a cut of its own. */
 START_TEST(truncated_without_barriers)
 {
 	const uint64_t frames = TOP - UNKNOWN + 1;
@@ -66,7 +66,7 @@ static const unsigned walks[][2] = {{1, 1}, {TOP + 1, 1}, {TOP + 1, TOP + 1}};
 START_TEST(shared_and_walked)
 {
 	hand_open((struct incstack_options){.mode = modes[_i]});
-	hand_sample(TOP); /* off the quick way: rules are unknown */
+	hand_sample(TOP); /* not on the fast path: rules are unknown */
 	ck_assert_uint_eq(hand_stats().shared, 0);
 	ck_assert_uint_eq(hand_stats().walked, walks[_i][0]);
 	hand_sample(TOP);
@@ -77,7 +77,7 @@ START_TEST(shared_and_walked)
 }
 END_TEST
 
-/* On the quick way, where nothing is known yet, and then something is. */
+/* On the fast path, first with no known frame, then with one. */
 START_TEST(shared_quickly)
 {
 	hand_open((struct incstack_options){.distance = 0});
@@ -98,7 +98,7 @@ START_TEST(shared_quickly)
 }
 END_TEST
 
-/* Quick returns: one that plants again, and one that comes to a frame that is known. */
+/* Returns on the fast path: one that plants a barrier again, and one that reaches a known frame. */
 START_TEST(walked_in_returns)
 {
 	enum { DISTANCE = 2, BETWEEN = 2 };
@@ -134,8 +134,8 @@ static int decode_to_many(void *context, const struct incstack_frame *frame,
 	return frames_of_one;
 }
 
-/* A retrieve that fails for want of memory has changed nothing: the room up to the limit of
- * the stack is the same after any number of them. */
+/* A retrieve that fails for lack of memory changes nothing: the room up to the limit of the stack
+ * is the same after any number of them. */
 START_TEST(bytes_after_failed_retrieves)
 {
 	struct incstack_embedder embedder = hand_embedder();
@@ -164,7 +164,7 @@ START_TEST(bytes_after_failed_retrieves)
 }
 END_TEST
 
-/* What was cut for want of memory is not truncated: the next retrieve completes it. */
+/* What was cut for lack of memory is not truncated: the next retrieve completes it. */
 START_TEST(truncated_after_failed_retrieves)
 {
 	struct incstack_tree *tree;
@@ -182,8 +182,8 @@ START_TEST(truncated_after_failed_retrieves)
 }
 END_TEST
 
-/* What lies behind a cut is completed for its own traces, or, where there is no memory for that
- * either, truncated: nobody comes to it again. */
+/* What lies beyond a cut is completed for its own traces. If there is no memory for this either, it
+ * is truncated, because no later walk comes to it. */
 START_TEST(truncated_behind_a_cut)
 {
 	enum { OUTER = 10, BETWEEN = 15 };

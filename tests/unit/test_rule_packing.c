@@ -45,7 +45,7 @@ static struct incstack_runtime *create(void)
 	return rt;
 }
 
-/* Whether a walk can use the rule; then it is the one that was said. */
+/* Returns whether a walk can use the rule, which must then be the given one. */
 static bool is_kept(struct incstack_runtime *rt, struct incstack_rule rule)
 {
 	static uintptr_t address = 4096; /* a new one each time */
@@ -87,7 +87,7 @@ START_TEST(return_slots)
 }
 END_TEST
 
-/* Around each bound of the two forms that a word has. */
+/* Rules around each bound of the two forms that a word can have. */
 START_TEST(all_bounds)
 {
 	static const int32_t cfas[] = {0,
@@ -111,7 +111,8 @@ START_TEST(all_bounds)
 			for (size_t r = 0; r < sizeof(ras) / sizeof(ras[0]); r++)
 				for (size_t f = 0; f < sizeof(fps) / sizeof(fps[0]); f++, all++)
 					kept += is_kept(rt, rule_of(kind, cfas[c], ras[r], fps[f]));
-	/* All but return slots from 2048 on, and what is no multiple of 8. */
+	/* All rules except those with return slots from 2048 on, or with offsets that are no
+	 * multiple of 8. */
 	ck_assert_uint_eq(kept * 7 * 8, all * 4 * 7);
 	for (uint32_t flags = 1; flags < 16; flags++) {
 		struct incstack_rule rule = rule_of(INCSTACK_RULE_SP, 16, 8, 0);

@@ -121,7 +121,7 @@ START_TEST(split_uses_what_there_is)
 	ck_assert(r == 1 && w == 1);
 	incstack_safepoint_split(0, 0, 9, &r, &w);
 	ck_assert(r == 0 && w == 0);
-	incstack_safepoint_split(1, 1, 1, &r, &w); /* a half goes to the waiting */
+	incstack_safepoint_split(1, 1, 1, &r, &w); /* a half goes to the waiting threads */
 	ck_assert(r == 0 && w == 1);
 	for (uint32_t a = 0; a < 9; a++)
 		for (uint32_t b = 0; b < 9; b++)
@@ -195,7 +195,7 @@ START_TEST(deadline_counts_who_did_not_come)
 	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_TIMED_OUT);
 	ck_assert_uint_eq(result().absent, 2);
 	incstack_request_release(request);
-	ask_for(3, 0, 1000); /* met by a poll, not by asking */
+	ask_for(3, 0, 1000); /* seen by a poll, not by status */
 	usleep(1000);
 	incstack_poll(threads[0]);
 	ck_assert_uint_eq(completions, 2);
@@ -331,8 +331,8 @@ static void begin_with(void (*step)(void *, enum incstack_safepoint_step))
 START_TEST(cancel_in_every_step)
 {
 	for (cancel_at = 0; cancel_at < INCSTACK_STEP_COUNT; cancel_at++) {
-		/* Here a thread may stand between its ticket and its operation; cancel
-		 * would wait for this very thread. The stress and the model do these. */
+		/* Here a thread may be between its ticket and its operation, and cancel would wait
+		 * for this very thread. The stress test and the model cover these. */
 		if (cancel_at == INCSTACK_STEP_BEGIN || cancel_at == INCSTACK_STEP_DISARM ||
 		    cancel_at == INCSTACK_STEP_DROP)
 			continue;
@@ -352,7 +352,7 @@ START_TEST(cancel_in_every_step)
 }
 END_TEST
 
-/* The ticket is drawn between two bits: the second is taken back by the starter. */
+/* The ticket is drawn after the first of two bits was set: the starter takes back the second. */
 START_TEST(bits_set_in_vain_are_taken_back)
 {
 	begin_with(poll_first_armed);

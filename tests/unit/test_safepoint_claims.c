@@ -153,7 +153,7 @@ START_TEST(who_goes_safe_before_the_claim_is_held)
 }
 END_TEST
 
-/* Nor are they counted. */
+/* They are not counted either. */
 START_TEST(who_waits_is_not_running)
 {
 	struct incstack_request_result result = {.size = sizeof(result)};
@@ -177,7 +177,7 @@ START_TEST(abandoned_requests_make_room)
 		incstack_request_release(ask_for(1, 0, 1));
 		usleep(1);
 	}
-	/* Those without a deadline, or with a handle, stay. */
+	/* Requests without a deadline, or with a handle, stay. */
 	struct incstack_request *request, *open[INCSTACK_WORD_REQUESTS];
 	struct incstack_request_options options = {
 		.size = sizeof(options), .n = 1, .operation = sample};
@@ -281,7 +281,7 @@ START_TEST(a_cancel_sleeps_for_its_winner)
 	while (!winner_stands)
 		usleep(100);
 	ck_assert_int_eq(incstack_request_cancel(request), 0);
-	/* It looked again when it was woken, not all the time. */
+	/* It checked again when it was woken, not all the time. */
 	ck_assert_int_le(drains, 10);
 	pthread_join(winner, NULL);
 	ck_assert_uint_eq(samples, 1);

@@ -47,7 +47,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 	return fails() ? EAGAIN : __real_pthread_create(thread, attributes, function, argument);
 }
 
-enum { THREADS = 40 }; /* more than the first list of threads and the first block hold */
+enum { THREADS = 40 }; /* more than fit into the first list of threads and the first block */
 
 static struct incstack_safepoint *safepoint;
 static struct incstack_safepoint_thread *threads[THREADS];
@@ -126,7 +126,7 @@ START_TEST(coordinator)
 }
 END_TEST
 
-/* What the first request made serves the later ones, also those to fewer threads. */
+/* What the first request allocated serves the later ones, also those to fewer threads. */
 START_TEST(later_requests_need_no_memory)
 {
 	ck_assert_int_eq(incstack_safepoint_create(NULL, &safepoint), 0);

@@ -229,7 +229,7 @@ START_TEST(interval_changes)
 }
 END_TEST
 
-/* There are more ticks than requests at a time: those that ended are used again. */
+/* There are more ticks than places for requests: the places of ended ones are used again. */
 START_TEST(requests_are_used_again)
 {
 	struct incstack_sampler *sampler;
@@ -330,7 +330,7 @@ START_TEST(ticks_during_a_retrieve_are_missed)
 	before = stats_of(sampler).ticks;
 	check_ticks(before, start, change, INTERVAL);
 	pass_time(30 * INTERVAL);
-	/* To the end of time: counts what the grid of 3 intervals had until now. */
+	/* Until the largest time: counts the ticks of the grid of 3 intervals until now. */
 	stop[0] = now();
 	ck_assert_int_eq(incstack_sampler_set_interval(sampler, UINT64_MAX), 0);
 	stop[1] = now();
@@ -369,7 +369,7 @@ START_TEST(stop_counts_what_was_due)
 }
 END_TEST
 
-/* The grid goes on where it is by then: the ticks in between get no requests. */
+/* The grid continues from the current time: the ticks in between get no requests. */
 START_TEST(ticks_after_a_retrieve_are_skipped)
 {
 	struct incstack_sampler *sampler;
@@ -387,7 +387,7 @@ START_TEST(ticks_after_a_retrieve_are_skipped)
 }
 END_TEST
 
-/* Of the grid of retrieves none comes twice, however late they are. */
+/* No time of the grid of retrieves is used twice, however late the retrieves are. */
 START_TEST(retrieves_have_a_grid_of_their_own)
 {
 	enum { TICKS = 20 };

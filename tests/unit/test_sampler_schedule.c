@@ -52,10 +52,10 @@ static void end(struct incstack_sampler *sampler)
 	ck_assert_int_eq(incstack_safepoint_destroy(safepoint), 0);
 }
 
-/* What the system says to a thread that wants the priority of real time. */
+/* The answer of the system to a thread that wants a real-time priority. */
 static atomic_int answer_to_real_time, asked_for_real_time;
 
-/* What it says to one that asks how it is scheduled, and what that one then wishes. */
+/* The answer to a thread that asks for its scheduling, and what the thread then requests. */
 enum { UNKNOWN = -1 };
 struct scheduling {
 	uint32_t size, policy;
@@ -99,8 +99,8 @@ START_TEST(real_time_is_told_of)
 }
 END_TEST
 
-/* The sampler's thread asks for short slices, and for nothing else: it stays as nice as it is. What
- * is scheduled in another way, or in an unknown one, stays so. */
+/* The sampler's thread asks for short slices and for nothing else: its nice value stays. A thread
+ * that is scheduled by another policy, or by an unknown one, is left alone. */
 START_TEST(only_the_slice_changes)
 {
 	const bool usual = _i < 2, known = _i != 3;
@@ -115,7 +115,7 @@ START_TEST(only_the_slice_changes)
 		ck_assert_uint_eq(wish.policy, SCHED_OTHER);
 		ck_assert_int_eq(wish.nice, told.nice);
 		ck_assert_uint_gt(wish.runtime, 0);
-		ck_assert_uint_eq(wish.flags, 1); /* children have none of it */
+		ck_assert_uint_eq(wish.flags, 1); /* children do not inherit it */
 	}
 }
 END_TEST

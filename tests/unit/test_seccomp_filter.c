@@ -122,7 +122,7 @@ START_TEST(arbitrary_bytes)
 
 	for (int round = 0; round < 20000; round++) {
 		const size_t count = 1 + (size_t)round % 40;
-		/* Exactly as large as it is, for valgrind and the sanitizers. */
+		/* A copy of the exact size, for valgrind and the sanitizers. */
 		struct sock_filter *filter = malloc(count * sizeof(*filter));
 
 		ck_assert_ptr_nonnull(filter);

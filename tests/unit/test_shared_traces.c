@@ -211,7 +211,8 @@ static NOINLINE void fork_told(void)
 	}
 }
 
-/* One that was told gets its return addresses back, though the stack is wiped. */
+/* A child that calls incstack_stack_forked gets its return addresses back, although the stack is
+ * wiped. */
 START_TEST(a_child_that_was_told_of_has_no_thunks)
 {
 	int status;

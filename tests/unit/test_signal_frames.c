@@ -57,7 +57,7 @@ static void retrieve_and_compare(void)
 	ck_assert_int_eq(incstack_tree_release(tree), 0);
 }
 
-/* So that the quick ways find them. */
+/* So that the fast paths find them. */
 static void learn_rules(void)
 {
 	struct incstack_stack *s = hand_stack();

@@ -156,7 +156,7 @@ static void on_end(void *context, struct incstack_stack *s, uint32_t traces)
 	hooked.traces = traces;
 }
 
-/* What is asked during the drain stays, and no longer promises anything. */
+/* Requests that come during the drain stay in the queue, and no longer promise anything. */
 START_TEST(around_a_drain)
 {
 	const struct incstack_queue_hooks hooks = {sizeof(hooks), on_begin, on_end, &hooked};
@@ -191,7 +191,8 @@ START_TEST(around_a_drain)
 }
 END_TEST
 
-/* Jumps out of handlers left a place half written, and a drain with a request in its hand. */
+/* Jumps out of handlers left a place half written, and a drain with a request that it had
+ * removed. */
 START_TEST(left_by_jumps)
 {
 	open_five(4);

@@ -102,7 +102,7 @@ static void left(unsigned depth)
 	}
 }
 
-/* Whether the top frame may end without a poll: no request is promised that it stays. */
+/* Whether the top frame may end without a poll. If so, no request promises that it stays. */
 static bool may_end(void)
 {
 	for (unsigned i = 0; i < sim.pending; i++)

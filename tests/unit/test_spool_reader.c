@@ -27,7 +27,7 @@ static void make(void)
 	file_bytes = INCSTACK__TRACEFILE_START;
 }
 
-/* Puts what there is behind the file. */
+/* Appends what the spool holds to the file. */
 static void recover(void)
 {
 	unsigned char *blocks;
@@ -96,8 +96,8 @@ static struct incstack__spool_live *live_of(uint64_t record)
 						       INCSTACK__SPOOL_LIVE_OFFSET);
 }
 
-/* As after a kill between the write of a batch and the note of that: the newest tally has
- * the batch, too. */
+/* As after a kill between writing a batch and recording that: the newest tally contains the batch,
+ * too. */
 START_TEST(a_batch_that_is_in_both_counts_once)
 {
 	make();
@@ -119,7 +119,8 @@ START_TEST(a_batch_that_is_in_both_counts_once)
 }
 END_TEST
 
-/* And a kill behind that note: there are no events, and the newest tally has all. */
+/* And as after a kill behind that step: there are no events, and the newest tally has
+ * everything. */
 START_TEST(a_tally_of_a_batch_that_was_written)
 {
 	make();
@@ -149,9 +150,9 @@ static const struct {
 	{8, 1, 3, 1},          /* the outermost frame */
 	{9, 0, 1, 0},          /* the same of the second */
 	{14, 0, 2, 0},         /* none of the third */
-	{9, UINT64_MAX, 1, 0}, /* more frames than there is room for */
+	{9, UINT64_MAX, 1, 0}, /* more frames than fit */
 	{14, 2, 3, 1},         /* the third has no callers */
-	{14, 4, 3, 1},         /* or one more than its trace */
+	{14, 4, 3, 1},         /* or one frame more than its trace */
 	{14, 1, 3, 1},         /* or no frame at all */
 };
 
@@ -220,7 +221,7 @@ START_TEST(a_block_that_was_cut_off_is_left_out)
 }
 END_TEST
 
-/* How each lie ends: traces, and frames without callers. */
+/* What each false value leads to: the number of traces, and of frames without callers. */
 static void expect(uint64_t traces, uint64_t truncated)
 {
 	recover();
@@ -261,7 +262,7 @@ START_TEST(lies_about_records)
 	unsigned char *live = spool + first + INCSTACK__SPOOL_LIVE_OFFSET;
 	uint64_t word = UINT64_MAX;
 
-	make(); /* more events than there is room for */
+	make(); /* more events than fit */
 	memcpy(spool + first + INCSTACK__SPOOL_USED_OFFSET, &word, sizeof(word));
 	expect(MADE_TRACES, 1);
 	make(); /* no traces: the events stay */
@@ -282,7 +283,7 @@ START_TEST(lies_about_records)
 }
 END_TEST
 
-/* As on a deep stack: the events of the first record lie in the upper half of the second's. */
+/* As for a deep stack: the events of the first record lie in the upper half of the second's. */
 START_TEST(events_may_lie_elsewhere)
 {
 	const uint64_t from = INCSTACK__SPOOL_HEADER_BYTES + INCSTACK__SPOOL_RECORD_BYTES;

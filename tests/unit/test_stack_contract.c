@@ -14,7 +14,7 @@
 enum { TOP = 20, RULES = 2 };
 #define HANDLER ((uintptr_t)0x9000000)
 
-/* With ordinary frames, and with frames that no quick way takes. */
+/* With ordinary frames, and with frames that the fast paths cannot handle. */
 static void open_by(int rules, int32_t distance)
 {
 	hand_open((struct incstack_options){.distance = distance});
@@ -31,7 +31,7 @@ static uintptr_t return_with(unsigned n, uintptr_t fp)
 
 /* ---- rewritten return addresses --------------------------------------------------------- */
 
-/* No barrier comes where the caller's frame is not what it was captured as: the one further
+/* No barrier is planted where the caller's frame differs from what was captured: the frame further
  * out gets it. */
 START_TEST(rewritten_slot_gets_no_barrier)
 {
@@ -110,7 +110,7 @@ END_TEST
 
 /* ---- frames that are about to be popped --------------------------------------------------- */
 
-/* The return address at sp itself is still to be used. */
+/* The return address at sp itself will still be used. */
 START_TEST(slot_at_the_target_is_not_popped)
 {
 	open_by(_i, 0);
@@ -171,8 +171,8 @@ END_TEST
 
 /* ---- slots that show another stack's thunk ------------------------------------------------ */
 
-/* Two states of one stack, those of two embedders for example. Each leaves alone what the
- * other has patched, in whatever order they end, and shows what is behind it. */
+/* Two states of one stack, for example of two embedders. Each leaves alone what the other has
+ * patched, in whatever order they end, and shows the addresses behind the patches. */
 START_TEST(slots_of_others_are_left_alone)
 {
 	open_by(_i % RULES, 0);
@@ -202,8 +202,8 @@ END_TEST
 
 enum { OUTER = TOP / 2, BETWEEN = (TOP + OUTER) / 2 };
 
-/* A return that finds all below known goes past them, too: where objects were decoded when
- * they were captured, nothing tells but the slot. */
+/* A return that finds all callers known goes past them, too. Where objects were decoded when they
+ * were captured, only the slot can show this. */
 START_TEST(returns_leave_slots_of_others_alone)
 {
 	open_by(_i % RULES, 0);
@@ -227,7 +227,7 @@ END_TEST
 
 /* ---- where a walk is cut ------------------------------------------------------------------ */
 
-/* Nobody knows the code of the last frame that was captured: the return into it is left alone. */
+/* The code of the last captured frame has no rule: the return into it is left alone. */
 START_TEST(no_barrier_where_a_walk_was_cut)
 {
 	open_by(_i, 0);
@@ -245,7 +245,7 @@ START_TEST(no_barrier_where_a_walk_was_cut)
 }
 END_TEST
 
-/* Retrieve cuts the chain between two barriers: nobody would find the outer one any more. It
+/* Retrieve cuts the chain between two barriers, and no later walk would find the outer one. So it
  * is lifted, and its trace is complete. */
 START_TEST(no_barrier_behind_a_cut)
 {
@@ -277,7 +277,8 @@ START_TEST(mode_changes_with_a_barrier)
 }
 END_TEST
 
-/* A sample on another stack, a signal's, which ends there, says nothing about this one. */
+/* A sample on another stack, for example a signal stack, that ends there says nothing about this
+ * stack. */
 START_TEST(base_of_another_stack)
 {
 	static uintptr_t elsewhere[16];
@@ -309,7 +310,7 @@ static int decode_and_count(void *context, const struct incstack_frame *frame,
 	return hand_decode(context, frame, out, max);
 }
 
-/* Code is where its calls are, not where they return to: that may be behind its end. */
+/* Code is identified by its calls, not by their return addresses, which may lie behind its end. */
 START_TEST(unloading_is_about_calls)
 {
 	struct incstack_embedder embedder = hand_embedder();
@@ -425,9 +426,9 @@ __attribute__((noinline)) static void sample_and_retrieve(struct incstack_tree *
 	__asm__ volatile("");
 }
 
-/* A walk from there comes to no known frame: by code without a rule, which proves nothing, or
- * by an outermost frame, behind which no known one is left. What was open is truncated; nobody
- * looks for it in frames that may be gone. */
+/* A walk from there reaches no known frame: it ends at code without a rule, which proves nothing,
+ * or at an outermost frame, behind which no known frame is left. The open traces are truncated,
+ * because their frames may be gone. */
 START_TEST(retrieve_that_meets_no_known_frame)
 {
 	struct incstack_embedder embedder = *incstack_native_embedder();

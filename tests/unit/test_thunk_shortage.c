@@ -75,7 +75,7 @@ START_TEST(in_a_sample)
 	hand_sample(TOP);
 	hand_sample(TOP);
 	ck_assert_uint_eq(hand_stats().planted, 0);
-	ck_assert_uint_eq(hand_stats().no_thunk, 2); /* asked for once in a walk */
+	ck_assert_uint_eq(hand_stats().no_thunk, 2); /* requested once in a walk */
 	ck_assert_uint_eq(hand_stats().walked, 2 * FRAMES);
 	hand_all_complete();
 	give_the_thunk_back();
@@ -83,7 +83,7 @@ START_TEST(in_a_sample)
 }
 END_TEST
 
-/* Rules are learned where the embedder may be asked. */
+/* Rules are learned where find_rule may be called. */
 static void learn_rules(void)
 {
 	struct incstack_stack *s = hand_stack();
@@ -131,8 +131,8 @@ START_TEST(in_a_careful_sample)
 }
 END_TEST
 
-/* The one thunk is the one that is returned through. It may be handed on, but it is not free
- * before the next operation. */
+/* The only thunk is the one of the return. It may be handed on, but it is not free before the next
+ * operation. */
 START_TEST(in_a_return)
 {
 	unsigned refusals = 0;
@@ -157,8 +157,8 @@ START_TEST(in_a_return)
 }
 END_TEST
 
-/* All callers are known, none can be guarded, and the one thunk is asked for once. After a
- * retrieve it is free, for the sample of a handler too. */
+/* All callers are known, none can be guarded, and the only thunk is requested once. After a
+ * retrieve it is free, also for a handler's sample. */
 START_TEST(in_a_return_among_known_frames)
 {
 	const struct incstack_top top =
@@ -182,8 +182,9 @@ START_TEST(in_a_return_among_known_frames)
 }
 END_TEST
 
-/* The frame that was to get a barrier is the outermost: its trace ends there, and does not go
- * on to the frames of before, which are gone. In a quick sample, and behind an unusual frame. */
+/* The frame that was to get a barrier is the outermost. Its trace ends there, and does not
+ * continue with earlier frames, which are gone. On the fast path, and behind a frame that is not
+ * ordinary. */
 START_TEST(at_the_outermost_frame)
 {
 	enum { OTHER = TOP + 10 };
@@ -218,7 +219,7 @@ START_TEST(in_an_exit_after_a_return)
 	enum { OUTER = TOP / 2, TARGET = OUTER / 2 };
 	open_with_limit(2, 0);
 	for (unsigned n = 1; n < HAND_FRAMES; n++)
-		hand.rules[n] = hand_deref_rule; /* no quick way hands a thunk on */
+		hand.rules[n] = hand_deref_rule; /* no fast path hands a thunk on */
 	hand_sample(OUTER);
 	hand_sample(TOP);
 	ck_assert_uint_eq(hand_return(TOP), hand_pc(TOP - 1));
@@ -293,7 +294,7 @@ START_TEST(by_the_embedder)
 	}
 	const uintptr_t frame = TOP - 1 - (uintptr_t)_i;
 	ck_assert_uint_eq(armed[frame], 1);
-	armed[frame] = 0; /* told once */
+	armed[frame] = 0; /* reported once */
 	ck_assert_int_eq(incstack_stack_returned(hand.s, frame), 0);
 	ck_assert_uint_eq(hand_stats().returns, 1);
 	hand_close();
@@ -319,7 +320,7 @@ START_TEST(limit_is_exact)
 }
 END_TEST
 
-/* However a stack ends. */
+/* For each way in which a stack can end. */
 START_TEST(ended_stacks_have_no_thunks)
 {
 	open_with_limit(1, 0);
@@ -335,7 +336,8 @@ START_TEST(ended_stacks_have_no_thunks)
 }
 END_TEST
 
-/* Long walks are no rent where no barrier could be had: the next sample that can plants. */
+/* Long walks do not count as rent where no barrier could be had: the next sample that can plant one
+ * does. */
 START_TEST(barriers_come_back)
 {
 	open_with_limit(1, INCSTACK_DISTANCE_ADAPTIVE);

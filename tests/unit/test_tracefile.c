@@ -197,7 +197,7 @@ START_TEST(notes_of_all_slots_are_read)
 }
 END_TEST
 
-/* Reads everything; says whether anything was noticed. */
+/* Reads everything. Returns whether anything was noticed. */
 static int damage_noticed(const unsigned char *data, size_t size)
 {
 	struct incstack__tracefile_reader *reader;
@@ -267,8 +267,8 @@ static void reseal(size_t offset)
 	memcpy(file + offset, &block, sizeof(block));
 }
 
-/* With the checksums made right again the decoders themselves are what stands
- * between a liar and a crash. Not every lie can be told from the truth. */
+/* With correct checksums, only the checks of the decoders prevent a crash. Not every false value
+ * can be recognized. */
 START_TEST(lies_with_right_checksums_do_no_harm)
 {
 	static struct made made[2];
@@ -311,7 +311,7 @@ START_TEST(a_block_cut_off_is_counted)
 }
 END_TEST
 
-/* Object 0 is called by 1, which claims to be called by 0. */
+/* The caller of object 0 is 1, and the caller of 1 is 0. */
 START_TEST(a_ring_of_objects_is_refused)
 {
 	const unsigned char payload[] = {

@@ -103,7 +103,7 @@ static void check_events(const struct incstack__tracefile_event *events, size_t 
 	incstack__tracefile_close(reader);
 }
 
-/* And then one that is earlier: time seems to go back. */
+/* Then an earlier one: time seems to go back. */
 START_TEST(events_of_any_value)
 {
 	struct incstack__tracefile_event events[] = {edges[_i], edges[_i], edges[_i]};
@@ -213,7 +213,7 @@ START_TEST(forms_are_short)
 }
 END_TEST
 
-/* Whatever form it has: nothing is written past the events' part. */
+/* Whatever form it has, nothing is written past the events' part. */
 START_TEST(a_full_log_refuses)
 {
 	static uint64_t words[64];

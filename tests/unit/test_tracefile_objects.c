@@ -73,7 +73,7 @@ static size_t write_file(struct made *made)
 	return batch.object_bytes;
 }
 
-/* Whether the trace that was read has the pcs of the one that was made. */
+/* Whether the trace that was read has the same pcs as the one that was written. */
 static void check_trace(const struct incstack_trace *made,
 			const struct incstack__tracefile_event *event)
 {

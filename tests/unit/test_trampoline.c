@@ -80,8 +80,8 @@ START_TEST(return_values)
 }
 END_TEST
 
-/* What gcc does at -O2 with -fipa-ra, made certain: values stay in caller-saved
- * registers across a call whose callee is known not to touch them. */
+/* Forces what gcc does at -O2 with -fipa-ra: values stay in caller-saved registers across a call
+ * whose callee is known not to touch them. */
 static NOINLINE uint64_t registers_survive(void (*callee)(void))
 {
 	uint64_t sum;
@@ -139,7 +139,7 @@ static NOINLINE int recurse(int depth, int rounds)
 	return n;
 }
 
-/* libgcc's walk before and after patching: the same but for one thunk line. */
+/* libgcc's walk before and after patching: the same except for one line of a thunk. */
 START_TEST(unwinders_pass)
 {
 	int patched = recurse(20, 1);
@@ -171,7 +171,7 @@ static uint64_t hash_of_traces(int distance, enum incstack_mode mode)
 	return hash;
 }
 
-/* Full walks are the truth; every other way must give the same frames. */
+/* Full walks are the reference; every other way must give the same frames. */
 START_TEST(same_traces_always)
 {
 	static const int distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 1, 2, 5, 64};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests the rules of code that is unloaded: forgetting them waits for nobody, and mode validate
- * does not use again what it found by them.
+ * Tests the rules of code that is unloaded: forgetting them waits for no thread, and mode validate
+ * does not reuse what it found by them.
  */
 #include "run_suite.h"
 #include "simulated.h"
@@ -12,7 +12,8 @@ static void open_usual(struct incstack_options options)
 	ck_assert_int_eq(sim_open(options), 0);
 }
 
-/* Who has interrupted the thread that makes a larger table must be able to forget. */
+/* A handler that has interrupted the thread that makes a larger table must be able to forget
+ * rules. */
 START_TEST(forgetting_waits_for_nobody)
 {
 	open_usual((struct incstack_options){.mode = INCSTACK_MODE_FULL});
@@ -54,7 +55,7 @@ static void lay_out(uintptr_t *words, unsigned outermost)
 	sim.depth = 3;
 }
 
-/* What validate compares with the stack was found by rules that are not true any more. */
+/* Mode validate compares the stack with what was found by rules that no longer hold. */
 START_TEST(validate_forgets_rules)
 {
 	uintptr_t *words = sim.words + SIM_WORDS - 40;

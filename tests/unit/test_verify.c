@@ -33,8 +33,8 @@ static void close_two(void)
 	hand_close();
 }
 
-/* `number` is noticed with `place` at another value, also by the check of few objects that debug
- * builds make, and not any more when it has its own again. */
+/* Violation `number` is noticed with `place` at another value, also by the short check of debug
+ * builds, and not any more when the old value is back. */
 #define NOTICED(number, place, value) \
 	do { \
 		__typeof__(place) *const at_ = &(place), was_ = *at_; \
@@ -80,7 +80,7 @@ START_TEST(traces)
 }
 END_TEST
 
-/* What lies beyond the `most` youngest is left out. */
+/* Objects beyond the `most` youngest are not checked. */
 START_TEST(only_the_youngest)
 {
 	open_two();
@@ -113,7 +113,7 @@ END_TEST
 
 enum { FRAMES = 3 };
 
-/* What the fast walk makes of FRAMES callers of the top, and then one of them is wrong. */
+/* What the fast walk makes of FRAMES callers of the top. Then one of them is made wrong. */
 struct reached {
 	object objects[FRAMES];
 	struct fast_walk r;
@@ -168,7 +168,7 @@ START_TEST(fast_walk_took_what_it_must_not)
 	hand.rules[TOP - 1] = rules[_i];
 	hand_sample(TOP);
 	ck_assert(!agrees(reach_from_top()));
-	/* Where the rule has been forgotten since, there is nothing to compare with. */
+	/* If the rule has been forgotten since, there is nothing to compare with. */
 	ck_assert_int_eq(
 		incstack_code_unloading(hand.rt, NULL, hand_pc(TOP - 1) - 8, hand_pc(TOP - 1)), 0);
 	ck_assert(agrees(reach_from_top()));

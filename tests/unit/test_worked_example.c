@@ -192,8 +192,8 @@ START_TEST(retrieve_completes)
 }
 END_TEST
 
-/* A longjmp that nobody announced: b is popped without a return, and what the
- * trace could not see yet is cut, never spliced. */
+/* An unannounced longjmp: b is popped without a return. What the trace could not see yet is cut,
+ * and the trace does not continue with other frames. */
 START_TEST(unannounced_exit)
 {
 	call(B, PC('a', 1));
@@ -270,7 +270,8 @@ START_TEST(held_without_exit)
 }
 END_TEST
 
-/* Nobody can say which frames are gone: no return is intercepted any more, and nothing is guessed. */
+/* It is unknown which frames are gone: no return is intercepted any more, and nothing is
+ * guessed. */
 START_TEST(held_in_unknown_code)
 {
 	sample_v();
