@@ -168,7 +168,7 @@ static inline void begin_cie(const struct form *f)
 		put_augmentation(f);
 }
 
-/* Afterwards put(&fde, ...) is what its program is made of. */
+/* Afterwards put(&fde, ...) adds the instructions of the FDE. */
 static inline void begin_fde(const struct form *f)
 {
 	const bool has_encoding = strchr(f->letters, 'R') != NULL;

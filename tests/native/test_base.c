@@ -13,8 +13,9 @@
 
 #include "../unit/run_suite.h"
 
-/* As Boost.Context has it: what starts a fiber, and what its function returns to. The others
- * are no outermost frames: their code goes on, is entered in another way, or has no end. */
+/* The code of Boost.Context that starts a fiber and that its function returns to. The other
+ * variants are no outermost frames: their code goes on, is entered in another way, or has no
+ * end. */
 #define STARTS "push %rbp; jmp *%rbx\n"
 #define FINISHES "xor %rdi, %rdi; call _exit@PLT; hlt\n"
 extern const char fiber_start[], fiber_base[], goes_on[], is_called[], is_cut[];
@@ -57,7 +58,7 @@ START_TEST(copy_of_the_base_of_a_fiber)
 }
 END_TEST
 
-/* Asked as often as there are events, it keeps no memory. */
+/* It is called as often as there are events, so it must keep no memory. */
 START_TEST(bounds_keep_no_memory)
 {
 	uintptr_t low = 0, high = 0;

@@ -32,7 +32,7 @@ static void make(const unsigned char *program, size_t size)
 	put_length(&fde);
 }
 
-/* Both know that rule; kind END or SIGNAL: the rest is 0. */
+/* Both readers must find this rule; for the kinds END and SIGNAL the rest is 0. */
 static void expect(size_t at, uint32_t kind, int32_t cfa, unsigned ra, unsigned fp)
 {
 	const struct incstack_rule rule = {kind, cfa, (uint16_t)ra, (uint16_t)fp, 0};
@@ -56,7 +56,7 @@ static void expect_none(size_t at, bool other_knows_expected)
 	ck_assert_int_eq(other_knows, other_knows_expected);
 }
 
-/* Each state has its own offset; at 8 + i the last of them but i is back. */
+/* Each state has its own offset. At 8 + i all states but the last i are back. */
 START_TEST(nested_states)
 {
 	begin_by_hand(NULL, 0);
@@ -74,11 +74,11 @@ START_TEST(nested_states)
 		expect(i - 1, INCSTACK_RULE_SP, (int32_t)(8 * i), 8, 8 * i);
 		expect(8 + 8 - i, INCSTACK_RULE_SP, (int32_t)(8 * i), 8, 8 * i);
 	}
-	expect_none(16, false); /* one too many came back */
+	expect_none(16, false); /* one state too many came back */
 }
 END_TEST
 
-/* More than there is room for: silent from there on, never a state that was lost. */
+/* More states than fit: from there on the reader returns no rule, never that of a lost state. */
 START_TEST(too_many_states)
 {
 	begin_by_hand(NULL, 0);
@@ -255,7 +255,7 @@ START_TEST(expressions_of_the_cfa)
 		put_bytes(&fde, PROGRAM(DEF_CFA_EXPRESSION, e->size));
 		put_bytes(&fde, e->code, e->size);
 		put_length(&fde);
-		dump("FDE", &fde); /* what is printed last has failed */
+		dump("FDE", &fde); /* the line that is printed last has failed */
 		if (e->cfa != 0)
 			expect(0, INCSTACK_RULE_SP, e->cfa, 8, 0);
 		else
@@ -264,7 +264,8 @@ START_TEST(expressions_of_the_cfa)
 }
 END_TEST
 
-/* What an expression has computed has no register and no offset to be changed alone. */
+/* A CFA that an expression has computed has no register and no offset that could be changed
+ * alone. */
 START_TEST(computed_then_changed)
 {
 	static const unsigned char changes[] = {DEF_CFA_OFFSET, DEF_CFA_REGISTER,
@@ -284,7 +285,7 @@ START_TEST(computed_then_changed)
 }
 END_TEST
 
-/* libunwind takes the CFA for the caller's stack pointer whatever is said of that. */
+/* libunwind takes the CFA as the caller's stack pointer, whatever the rule for it is. */
 START_TEST(stack_pointer_elsewhere)
 {
 	make(PROGRAM(OFFSET | SP, 2, ADVANCE | 1, SAME_VALUE, SP, ADVANCE | 1, UNDEFINED, SP));
@@ -399,7 +400,7 @@ static bool has_rule(void)
 	return incstack__native_fde_rule(fde.start, (uintptr_t)made, &rule);
 }
 
-/* What the lengths inside an entry cover ends with the entry. libunwind reads on. */
+/* The data that the lengths inside an entry cover end with the entry. libunwind reads on. */
 START_TEST(lengths_beyond_the_entry)
 {
 	enum { CIE_DATA = 15, FDE_DATA = 16 }; /* the lengths of the augmentation data */

@@ -18,7 +18,7 @@ struct sums {
 	unsigned long kinds[INCSTACK_RULE_END + 1];
 };
 
-/* Whether our reader says what libunwind says, or nothing where it may be silent. */
+/* Whether our reader finds what libunwind finds, or no rule where that is allowed. */
 static bool agree(size_t at, bool may_refuse, struct sums *sums)
 {
 	struct incstack_rule own, other;
@@ -29,7 +29,7 @@ static bool agree(size_t at, bool may_refuse, struct sums *sums)
 	sums->refused += !known && other_knows;
 	if (known) {
 		sums->kinds[own.kind]++;
-		/* libunwind does not tell that a function changes its return address. */
+		/* libunwind does not report that a function changes its return address. */
 		own.flags &= ~(uint32_t)INCSTACK_RULE_RETURN_CHANGES;
 	}
 	if (known ? other_knows && memcmp(&own, &other, sizeof(own)) == 0
@@ -55,9 +55,9 @@ static bool compare(bool may_refuse, struct sums *sums)
 /* ---- random tables ------------------------------------------------------------------ */
 
 static uint64_t random_state;
-/* Anything that libunwind may know; else only what the reader must know, too. */
+/* Anything that libunwind may know; otherwise only what the reader must know, too. */
 static bool wild;
-static bool computed; /* the CFA was, so it is always defined anew as a whole */
+static bool computed; /* the CFA was computed, so it is always defined as a whole again */
 static struct form form;
 
 static uint64_t draw(uint64_t limit)
@@ -165,7 +165,7 @@ static void put_cfa(struct code *c)
 static void put_saved(struct code *c)
 {
 	const unsigned number = any_register();
-	const unsigned restores = c == &cie ? 0 : 3; /* what a CIE says */
+	const unsigned restores = c == &cie ? 0 : 3; /* the data of a CIE */
 
 	switch (draw(7 + restores)) {
 	case 0:

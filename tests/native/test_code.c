@@ -138,7 +138,7 @@ static void visit_generated(void)
 	munmap(page, 8192);
 }
 
-/* That there was no rule is no answer for ever: nobody says when code comes. */
+/* That an address has no rule must not be remembered for good: code may appear without notice. */
 START_TEST(library_after_generated_code)
 {
 	visit *before;

@@ -225,8 +225,8 @@ START_TEST(contexts_migrate)
 }
 END_TEST
 
-/* Suspended with barriers on its stack, and never resumed: the next one begins in
- * its memory, or the memory goes. */
+/* Suspended with barriers on its stack, and never resumed: the next fiber begins in its memory, or
+ * the memory is freed. */
 START_TEST(contexts_destroyed_while_suspended)
 {
 	checked_open(INCSTACK_MODE_PATCH, _i);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests by what a handler's sample knows that the unwind rules describe the interrupted code
+ * Tests how a handler's sample decides that the unwind rules describe the interrupted code
  * (interrupted.c): with rules, code and stacks made by hand. A word that cannot be read is never
- * read, and a word behind which no call stands is no return address.
+ * read, and a word that does not follow a call is no return address.
  */
 #define _GNU_SOURCE
 #include <check.h>
@@ -78,7 +78,7 @@ END_TEST
 enum { WORDS = 64, PLACE = 64, PLACES = 4, CALLER = 1, OUTER = 2, STRANGE = 3 };
 enum { SIZE = sizeof(uintptr_t), PAGE = 4096 };
 
-/* Code with a rule for each place; the place STRANGE stands behind no call. */
+/* Code with a rule for each place. The place STRANGE does not follow a call. */
 static unsigned char code[PLACES * PLACE] __attribute__((aligned(PLACE)));
 static struct incstack_rule rules[PLACES];
 static bool no_rule[PLACES];
@@ -94,7 +94,7 @@ static uintptr_t pc_of(unsigned place)
 	return (uintptr_t)code + place * PLACE;
 }
 
-/* The byte before a place belongs to it: what returns to the place is looked up there. */
+/* The byte before a place belongs to it, because a return to the place is looked up there. */
 static int find(void *context, uintptr_t address, struct incstack_rule *rule)
 {
 	const uintptr_t offset = address + 1 - (uintptr_t)code;
@@ -167,7 +167,7 @@ START_TEST(without_rules)
 	if (_i == 0)
 		IS(NO_RULE);
 	else
-		IS(DESCRIBED); /* it stands behind a call */
+		IS(DESCRIBED); /* it follows a call */
 	words[1] = pc_of(STRANGE);
 	no_rule[STRANGE] = true;
 	if (_i == 0)
@@ -200,8 +200,8 @@ START_TEST(code_that_may_not_exist)
 }
 END_TEST
 
-/* The kernel's signal frame, and the outermost one: nothing is read beyond them, and nobody
- * called from there. */
+/* The kernel's signal frame, and the outermost one: nothing is read beyond them, and no call leads
+ * there. */
 START_TEST(frames_without_a_call)
 {
 	static const uint32_t kinds[] = {INCSTACK_RULE_SIGNAL, INCSTACK_RULE_END};
@@ -299,7 +299,7 @@ END_TEST
 
 static uintptr_t *pages;
 
-/* On a stack that is not known: its words are the last or the first ones of a page. */
+/* On a stack with unknown bounds: its words are the last or the first ones of a page. */
 static void lay_out_elsewhere(unsigned at)
 {
 	char *memory = mmap(NULL, 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -103,7 +103,7 @@ static bool shows(struct incstack_frames *frames, const struct reference *r, int
 static struct reference base;
 static uintptr_t base_sp;
 
-/* The caller's own frame is none of them. */
+/* The caller's own frame does not count. */
 static OPAQUE void note_base(uintptr_t sp)
 {
 	base.count = incstack_native_walk(base.frames, WALK_MAX);
@@ -154,7 +154,7 @@ static OPAQUE void compare_here(void)
 	ck_assert_int_lt(here.count, WALK_MAX);
 }
 
-/* No assertion of Check: it takes a lock, with which a thread must not be held. */
+/* No assertion of Check: it takes a lock, and a thread that holds one must not be stopped. */
 static OPAQUE void sample_plainly(void)
 {
 	errors += incstack_native_sample(stack, sampled++, 1) != 0;

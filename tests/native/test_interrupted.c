@@ -48,7 +48,7 @@ static uint64_t truncated_of_one(void)
 	return truncated;
 }
 
-/* Each try knows one frame more: none is asked for in the handler. */
+/* Each attempt knows one frame more: no rule is looked up in the handler. */
 START_TEST(missed_rules_are_learned)
 {
 	open_all();
@@ -74,7 +74,7 @@ START_TEST(missed_rules_are_learned)
 }
 END_TEST
 
-/* A sample outside of handlers asks, too. */
+/* A sample outside of handlers looks rules up, too. */
 START_TEST(the_next_sample_learns)
 {
 	open_all();
@@ -87,7 +87,7 @@ START_TEST(the_next_sample_learns)
 }
 END_TEST
 
-/* What is being unloaded is not asked for any more. */
+/* Rules of code that is being unloaded are not looked up any more. */
 START_TEST(missed_rules_of_unloaded_code)
 {
 	open_all();
@@ -130,7 +130,7 @@ START_TEST(own_slot_is_left_alone)
 }
 END_TEST
 
-/* What the embedder answers in a handler is known at once. */
+/* A rule that the embedder provides in a handler is known at once. */
 START_TEST(rules_are_found_in_the_handler)
 {
 	open_with(incstack_native_embedder()->find_rule_quickly, SIGUSR1);
@@ -153,7 +153,7 @@ static int not_now(void *context, uintptr_t address, struct incstack_rule *rule)
 	return fails_with;
 }
 
-/* Whoever asks later may ask about code that is being unloaded. The embedder decides. */
+/* A later look-up may concern code that is being unloaded. The embedder decides. */
 START_TEST(rules_are_asked_for_later)
 {
 	fails_with = _i ? INCSTACK_EBUSY : INCSTACK_EUNWIND;

@@ -13,7 +13,7 @@
 
 #include "../unit/run_suite.h"
 
-/* A trap takes a while: not at every instruction where there are more of them. */
+/* Traps are slow: where there are more instructions than this, not each is tested. */
 #if defined(__SANITIZE_ADDRESS__)
 enum { STRIDE = 97 }; /* every instruction of the sanitizer, too */
 #elif !defined(__OPTIMIZE__)
@@ -54,7 +54,7 @@ static void trap_flag(unsigned long on)
 			 : "cc");
 }
 
-/* Stepped through are the sample and, up to the caller's first line, the return. */
+/* The sample is stepped through, and the return up to the caller's first line. */
 __attribute__((noinline)) static int nest(int level)
 {
 	int result = level > 0 ? nest(level - 1) + 1 : 0;
@@ -71,7 +71,7 @@ __attribute__((noinline)) static int nest(int level)
 	return result;
 }
 
-/* Callers from o on; the truth may go further where ours was cut. */
+/* Compares the callers from o on. The reference may go further where ours was cut. */
 static void compare(const struct incstack_frame_object *o,
 		    const struct incstack_frame_object *truth)
 {
@@ -104,7 +104,7 @@ static void compare_all(void)
 	ck_assert_int_eq(incstack_tree_release(theirs), 0);
 }
 
-/* False: the level ended before its stop came. */
+/* Returns false if the level ended before its stop came. */
 __attribute__((noinline)) static bool jump_at(int level, long stop)
 {
 	volatile bool jumped = true;

@@ -181,7 +181,8 @@ static std::vector<size_t> program_frames(const chain &c)
 	return at;
 }
 
-/* Whether that frame is the one of the entry: its function, and the position of its caller. */
+/* Whether the frame matches the entry of the shadow: its function, and the position of its
+ * caller. */
 static bool is_entry(const chain &c, size_t i, const entry &e)
 {
 	return function_of(c[i]) == e.function && (i + 1 == c.size() || c[i + 1].pc == e.site);
@@ -195,7 +196,7 @@ static size_t extra_allowed(const chain &c)
 	return !at.empty() && std::all_of(c.begin(), c.begin() + (long)at[0], in_hooks);
 }
 
-/* The chain is that of the shadow, from the base on; or to its end, if it is truncated. */
+/* Checks that the chain equals the shadow, from the base on; or to its end, if it is truncated. */
 static bool is_true(const chain &c, const shadow &truth, bool truncated, size_t extra)
 {
 	const std::vector<size_t> at = program_frames(c);

@@ -23,7 +23,7 @@
 enum { STACK_BYTES = 8 << 20, SIGNAL_BYTES = 1 << 18 };
 
 static sigjmp_buf out;
-static void (*question)(void); /* what the next question for a rule does */
+static void (*question)(void); /* what the next look-up of a rule does */
 static int error_in_handler;
 
 static int rule_or_question(void *context, uintptr_t address, struct incstack_rule *rule)
@@ -165,7 +165,7 @@ END_TEST
 enum { CHUNK = 512, CHUNKS = 48, TOP = 12, SAMPLES = 20 };
 enum { OBJECT_IS_OLD = 1, LIMIT_IS_OLD = 2, CURRENT_IS_OLD = 4, HALVES = 8 };
 
-/* Each chunk with as much behind it that is not the library's. */
+/* Each chunk is followed by as much memory that is not the library's. */
 static struct {
 	char chunk[CHUNK];
 	unsigned char guard[CHUNK];
@@ -196,7 +196,7 @@ static void guards_are_whole(void)
 			ck_assert_uint_eq(region[n].guard[i], 0xa5);
 }
 
-/* A jump came between the stores by which a stack goes on to its next chunk. */
+/* A jump came between the stores by which a stack changes to its next chunk. */
 static void leave_half_way(int half)
 {
 	struct arena *a = &hand.s->arena;
@@ -282,7 +282,7 @@ START_TEST(all_slots_are_restored)
 }
 END_TEST
 
-/* Frames of before say nothing about those that come, and the distance is not chosen by them. */
+/* Earlier frames say nothing about later ones, so the distance is not chosen by them. */
 START_TEST(frames_are_not_compared)
 {
 	hand_open((struct incstack_options){.distance = INCSTACK_DISTANCE_ADAPTIVE});

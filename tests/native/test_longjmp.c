@@ -102,7 +102,7 @@ START_TEST(unannounced_is_counted)
 }
 END_TEST
 
-/* Without barriers a jump is nothing special. */
+/* Without barriers a jump needs no special treatment. */
 START_TEST(validate_loses_nothing)
 {
 	for (int i = 0; i < EVENTS; i += DISTANCES) {

@@ -39,7 +39,7 @@ static NOINLINE void nest(int depth)
 {
 	if (depth == 0) {
 		traced_sample();
-		/* A barrier then moves down along what is known, without a walk. */
+		/* A barrier then moves down along known frames, without a walk. */
 		if (looked % 2)
 			ck_assert_int_eq(incstack_stack_complete(traced_stack), 0);
 	} else {
@@ -48,7 +48,7 @@ static NOINLINE void nest(int depth)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* The return slots of its callees: seen by the callee after each of its own. */
+/* The return slots of its callees, read by the callee after each of its own calls. */
 static NOINLINE void called(void)
 {
 	const uintptr_t *slot = (const uintptr_t *)__builtin_frame_address(0) + 1;

@@ -29,7 +29,7 @@ extern "C" int mprotect(void *address, size_t bytes, int protection) noexcept
 	return (int)syscall(SYS_mprotect, address, bytes, protection);
 }
 
-/* As LLVM's libunwind does, whose function of that name does nothing. */
+/* As in LLVM's libunwind, whose function of that name does nothing. */
 static bool deaf;
 extern "C" void __register_frame_info(const void *info, void *node)
 {
@@ -266,7 +266,7 @@ static NOINLINE int descend_without_reserve(int depth)
 	return result + 1;
 }
 
-/* However often none was left, the pool that is made later has all of its thunks. */
+/* However often no thunk was left, the pool that is made later has all of its thunks. */
 START_TEST(pool_is_made_after_all_are_used)
 {
 	setup();

@@ -27,7 +27,7 @@ static void retire_at_top(void)
 	ck_assert(hand_patched(TOP));
 }
 
-/* Barriers wherever else they may be, with thunks that are free. */
+/* Plants barriers elsewhere, with the thunks that are free. */
 static void plant_elsewhere(void)
 {
 	for (unsigned n = 1; n <= OTHERS; n++) {
@@ -60,7 +60,7 @@ START_TEST(leads_to_the_right_place)
 }
 END_TEST
 
-/* What was copied away lies where the stack was copied to: there the slot is given back when
+/* A frame that was copied away lies where the stack was copied to: there the slot is restored when
  * the state of the stack ends, and the old place is left alone. */
 START_TEST(moves_with_the_stack)
 {
@@ -139,7 +139,7 @@ __attribute__((always_inline)) static inline uintptr_t vanish(volatile uintptr_t
 	return thunk;
 }
 
-/* `comes_back` is what the slot shows when thunks are looked for. */
+/* `comes_back` is what the slot holds when thunks are looked for. */
 static NOINLINE void through_own_slot(enum shortage shortage, bool comes_back)
 {
 	volatile uintptr_t *slot = (uintptr_t *)__builtin_frame_address(0) + 1;
@@ -158,8 +158,8 @@ static NOINLINE void through_own_slot(enum shortage shortage, bool comes_back)
 		*slot = resume;
 }
 
-/* Short of thunks: the slot is given back before the thunk is used again, and one that
- * holds something else is left alone. Otherwise nothing is touched, and the return comes. */
+/* If thunks are short, the slot is restored before the thunk is used again. A slot that holds
+ * something else is left alone. Otherwise nothing is touched, and the return comes. */
 START_TEST(given_back_where_thunks_are_short)
 {
 	const enum shortage shortage = _i % 2 ? SHORT : PLENTY;
@@ -210,7 +210,7 @@ static NOINLINE void keeps_its_thunk(void)
 	ck_assert_uint_eq(*slot, thunk);
 }
 
-/* Once a return came through a retired thunk, none is used again: not even where they are
+/* After a return through a retired thunk, no retired thunk is used again, not even if thunks are
  * short. */
 START_TEST(kept_where_stacks_are_copied)
 {
@@ -224,8 +224,8 @@ START_TEST(kept_where_stacks_are_copied)
 }
 END_TEST
 
-/* Once there were enough of them, nothing is patched from the next reserve, retrieve or new
- * stack on, and what was open is complete. */
+/* After enough such returns, nothing is patched from the next reserve, retrieve or new stack on,
+ * and the open traces are complete. */
 START_TEST(copied_stacks_are_not_patched)
 {
 	enum { ENOUGH = 8 };
@@ -255,8 +255,8 @@ START_TEST(copied_stacks_are_not_patched)
 }
 END_TEST
 
-/* Of a return that is being served: until the frame that it comes from is gone, the thunk stays
- * as it is, however short thunks are. */
+/* The thunk of a return that is being handled stays as it is until the frame that it comes from is
+ * gone, however short thunks are. */
 static NOINLINE void serve_own_return(void)
 {
 	volatile uintptr_t *slot = (uintptr_t *)__builtin_frame_address(0) + 1;
@@ -317,7 +317,7 @@ __attribute__((no_sanitize("address", "thread"))) static NOINLINE uintptr_t word
 	return *dead;
 }
 
-/* What lies below the running frame is nobody's: it is not written. */
+/* Memory below the running frame is not written. */
 START_TEST(dead_memory_is_not_written)
 {
 	open_short(SHORT);

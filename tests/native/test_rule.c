@@ -43,7 +43,7 @@ uintptr_t incstack_slot_read(const uintptr_t *slot)
 
 /* ---- the reference walker --------------------------------------------------- */
 
-static unsigned seen[INCSTACK_RULE_END + 1]; /* rules met, by kind */
+static unsigned seen[INCSTACK_RULE_END + 1]; /* rules found, by kind */
 static int observations;
 
 static uintptr_t load(uintptr_t address)
@@ -190,9 +190,8 @@ static OPAQUE int with_alignment(int value)
 	return observe() + aligned[0];
 }
 
-/* gcc's realignment where arguments on the stack are still needed: the CFA is
- * only to be found in a word of the frame. Written out, because compilers choose
- * it when they like. */
+/* gcc's realignment where arguments on the stack are still needed: the CFA can only be found in a
+ * word of the frame. Written in assembly, because compilers choose it as they like. */
 int realigned(int (*callee)(void));
 __asm__(".text\n"
 	".type realigned, @function\n"
@@ -273,7 +272,7 @@ START_TEST(inside_qsort)
 }
 END_TEST
 
-/* Traps at its very first byte: pc - 1 belongs to somebody else. */
+/* Traps at its very first byte: pc - 1 belongs to the function before it. */
 void trap(void);
 __asm__(".text\n"
 	"	nop\n"
@@ -369,7 +368,7 @@ static uint64_t next_random(struct sweep *sweep)
 	return sweep->random >> 20;
 }
 
-/* The reader of .eh_frame may refuse an address, and never contradicts libunwind. */
+/* The reader of .eh_frame may refuse an address, but never contradicts libunwind. */
 static bool compare_readers(uintptr_t address)
 {
 	struct incstack_rule quick = {.kind = 77};
@@ -386,7 +385,7 @@ static bool compare_readers(uintptr_t address)
 	ck_assert_int_eq(quick.cfa_offset, rule.cfa_offset);
 	ck_assert_uint_eq(quick.ra_offset, rule.ra_offset);
 	ck_assert_uint_eq(quick.fp_offset, rule.fp_offset);
-	/* libunwind does not tell that a function changes its return address. */
+	/* libunwind does not report that a function changes its return address. */
 	ck_assert_uint_eq(quick.flags & ~(uint32_t)INCSTACK_RULE_RETURN_CHANGES, rule.flags);
 	return true;
 }
@@ -429,7 +428,7 @@ START_TEST(random_addresses)
 	(void)dlopen("libffi.so.8", RTLD_NOW); /* saves vector registers */
 	dl_iterate_phdr(sweep_object, &sweep);
 	ck_assert_uint_gt(sweep.asked, 20000);
-	/* Alignment gaps and a few hand-written frames are all that is unknown. */
+	/* Only alignment gaps and a few hand-written frames are unknown. */
 	ck_assert_msg(sweep.known > sweep.asked / 100 * 90, "%u of %u", sweep.known, sweep.asked);
 	ck_assert_msg(sweep.quick > sweep.known / 100 * 95, "%u of %u", sweep.quick, sweep.known);
 }

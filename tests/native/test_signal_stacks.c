@@ -170,7 +170,7 @@ START_TEST(handler_samples_and_returns)
 	shared = stats.shared;
 	ck_assert_uint_eq(stats.stale, 0);
 	ck_assert_uint_gt(stats.returns, 20);
-	/* The walk from the handler met what was known of the interrupted stack. */
+	/* The walk from the handler reached the known frames of the interrupted stack. */
 	ck_assert_uint_ge(shared, 70);
 	ck_assert_uint_eq(compare_all(stack), 0);
 	checked_close(stack);

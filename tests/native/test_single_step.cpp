@@ -123,7 +123,7 @@ static void unwind_here()
 	}
 }
 
-/* The entry itself says that the core is busy, shortly before and after it calls it. */
+/* The entry itself marks the core as busy, shortly before and after it calls it. */
 static bool may_be_busy(uintptr_t pc)
 {
 	uintptr_t entry = reinterpret_cast<uintptr_t>(incstack__thunk_entry);
@@ -283,7 +283,7 @@ START_TEST(sample_at_every_instruction)
 }
 END_TEST
 
-/* At one instruction of the whole way, after an undisturbed one: each in turn. */
+/* At one instruction of the whole path, after an undisturbed run: each in turn. */
 START_TEST(sample_at_one_instruction)
 {
 	open_all(_i, false);

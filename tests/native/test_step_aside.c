@@ -73,7 +73,7 @@ START_TEST(only_slots_of_an_operation)
 	ck_assert_uint_eq(*hand_slot(OUTER), hand_pc(OUTER - 1));
 	ck_assert_uint_eq(*hand_slot(TOP), hand_pc(TOP - 1));
 	ck_assert_uint_eq(hand_stats().foreign_unwinders, 2);
-	/* A slot that shows something else by now is left alone. */
+	/* A slot that holds something else by now is left alone. */
 	*hand_slot(TOP) = 1;
 	incstack__resume_aside(NULL, FRAME);
 	ck_assert_uint_eq(*hand_slot(TOP), 1);
@@ -174,7 +174,7 @@ static NOINLINE void blindly(void)
 	blind = false;
 }
 
-/* Nothing can be walked: what was open is cut, and every return leads where it must. */
+/* Nothing can be walked: the open traces are cut, and every return leads to the right place. */
 START_TEST(no_rules)
 {
 	struct incstack_embedder embedder = *incstack_native_embedder();
@@ -195,7 +195,7 @@ START_TEST(no_rules)
 }
 END_TEST
 
-/* Where an operation is in progress nobody walks, either. */
+/* While an operation is in progress, nothing is walked either. */
 START_TEST(operations_go_on)
 {
 	traced_open(0, INCSTACK_MODE_PATCH);

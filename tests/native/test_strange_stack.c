@@ -86,7 +86,7 @@ static void check_traces(void)
 	ck_assert_int_eq(incstack_tree_release(tree), 0);
 }
 
-/* The stack of the thread is known, the sample's is not. */
+/* The stack of the thread is known, that of the sample is not. */
 START_TEST(beside_a_known_stack)
 {
 	traced_open(0, _i / PAINTS ? INCSTACK_MODE_VALIDATE : INCSTACK_MODE_PATCH);
@@ -112,8 +112,8 @@ START_TEST(anywhere)
 }
 END_TEST
 
-/* On such a stack a walk is as long as any: over several pages, one frame after the other,
- * to the end. */
+/* On such a stack a walk may be as long as on any other: over several pages, frame by frame, to the
+ * end. */
 static int depth;
 __attribute__((noinline)) static int descend(int n)
 {

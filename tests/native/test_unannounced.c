@@ -92,7 +92,7 @@ static void exits(int count)
 	}
 }
 
-/* The mode of most tests is patch; the distance is fixed, so that the work is. */
+/* Most tests use mode patch with a fixed distance, so that the work is fixed, too. */
 static void open_runtime(void)
 {
 	traced_open(2, INCSTACK_MODE_PATCH);
@@ -118,7 +118,7 @@ START_TEST(a_million_exits)
 }
 END_TEST
 
-/* Ends with barriers that vanished; few, so that nothing was reclaimed before. */
+/* Ends with vanished barriers, but so few that nothing was reclaimed before. */
 static void *run_thread(void *nothing)
 {
 	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &current), 0);

@@ -14,7 +14,7 @@ extern "C" const char __start_layered[], __stop_layered[];
 extern const std::uintptr_t layered_functions[];
 extern const int layered_count;
 
-/* The program: calls in every way that it knows, at most so deep. */
+/* The program: calls in every way that it knows, up to this depth. */
 long layered_work(int depth);
 
 /* For the program: a poll. */
