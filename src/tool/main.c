@@ -28,7 +28,7 @@ static const char help[] =
 	"Exit status: 0 success, 1 failure, 2 wrong usage.\n";
 
 /* Whether the arguments concern a profile and not a trace file: they name a format, or a file whose
- * name tells its format, or ask for help. */
+ * name indicates its format, or ask for help. */
 static int is_profile(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)

@@ -49,7 +49,7 @@ static void on_second(int number)
 	length = put_number(line, length, sizeof(line), (unsigned)++seconds);
 	length = put_text(line, length, sizeof(line), " s\033[K");
 	if (write(STDERR_FILENO, line, length) < 0) {
-		/* The terminal may be gone; there is nobody to tell. */
+		/* The terminal may be gone; the error cannot be reported. */
 	}
 	errno = error;
 }

@@ -31,7 +31,7 @@ struct attached {
 	pid_t pid;
 	int pidfd;
 	int signals;
-	uint64_t until; /* CLOCK_MONOTONIC, ns; 0: for ever */
+	uint64_t until; /* CLOCK_MONOTONIC, ns; 0: no limit */
 	struct tool_attach_events *events;
 	struct tool_attach_space *space;
 	struct tool_attach_file *file;
@@ -41,7 +41,7 @@ struct attached {
 	struct tool_attach_waits *waits; /* null: only CPU time */
 	struct tool_attach_child child;  /* the program that is run; pid -1: none */
 	int is_held;                     /* it is not the program yet */
-	int has_program;                 /* it has not executed another one */
+	int has_program;                 /* it has not executed another program */
 	int main_has_ended;              /* its main thread */
 	int changed;                     /* the modules have changed since they were written */
 	uint64_t samples;
@@ -178,8 +178,8 @@ static void read_events(struct attached *a)
 
 /* ---- the time in between ---------------------------------------------------------------------- */
 
-/* The kernel removes the breakpoints with the main thread. Mostly the whole process ends then, but the
- * other threads may go on. */
+/* The kernel removes the breakpoints with the main thread. Usually the whole process ends then, but
+ * the other threads may continue. */
 static enum end end_of_main_thread(const struct attached *a)
 {
 	enum { PATIENCE_MS = 1000 };
@@ -188,7 +188,8 @@ static enum end end_of_main_thread(const struct attached *a)
 	return poll(&process, 1, PATIENCE_MS) > 0 ? END_OF_PROCESS : END_OF_MAIN_THREAD;
 }
 
-/* Passes a signal on to the program that is run. A key of the terminal sends its signal to both. */
+/* Passes a signal on to the program that is run. A signal from the terminal's keys reaches both
+ * without this. */
 static enum end take_signal(const struct attached *a)
 {
 	struct signalfd_siginfo info;
@@ -260,7 +261,7 @@ static enum end run(struct attached *a)
 	return end;
 }
 
-/* What no buffer had room for, and was not reported yet. */
+/* Counts the records for which no buffer had room and that were not reported yet. */
 static void add_lost(struct attached *a)
 {
 	if (a->heap == NULL)

@@ -22,7 +22,7 @@
 int tool_attach_refuse(pid_t pid, const char *verb, const char *reason);
 
 /* process.c */
-/* Returns 0 and a descriptor of the process, or an exit status after a message that tells why the
+/* Returns 0 and a descriptor of the process, or an exit status after a message that says why the
  * process cannot be profiled. */
 int tool_attach_process(pid_t pid, int *pidfd);
 /* The same for probes that change return addresses while a function runs. */
@@ -48,8 +48,8 @@ struct tool_attach_mapping {
 	const char *path; /* "": none */
 };
 
-/* What a probe reports. The records of each kind have buffers of their own, so that it is known what
- * a lost record was. */
+/* What a probe reports. The records of each kind have their own buffers, so the kind of a lost
+ * record is known. */
 enum tool_attach_hit_kind {
 	TOOL_ATTACH_ENTRY,  /* a call, with a copy of the stack */
 	TOOL_ATTACH_RETURN, /* the return of a call */
@@ -71,20 +71,22 @@ struct tool_attach_handler {
 	void (*sample)(void *context, const struct tool_attach_sample *sample);
 	/* `since` is the time of the last record in that buffer that was not lost. */
 	void (*lost)(void *context, uint64_t since, uint64_t time, uint64_t count);
-	/* Only of events that report waits: the thread has left its processor; it is on one or not. */
+	/* Only if waits are reported: the thread has left its processor; it is on a processor or
+	 * not. */
 	void (*left)(void *context, const struct tool_attach_sample *sample);
 	void (*switched)(void *context, pid_t tid, uint64_t time, int is_on);
 	void (*hit)(void *context, const struct tool_attach_hit *hit);
 	void (*hits_lost)(void *context, enum tool_attach_hit_kind kind, uint64_t count);
 	void (*mapped)(void *context, const struct tool_attach_mapping *mapping); /* code */
-	void (*executed)(void *context, uint64_t time); /* another program; its mappings follow */
+	void (*executed)(void *context, uint64_t time); /* the process runs another program; its
+	                                                 * mappings follow */
 	void (*ended)(void *context, pid_t tid, uint64_t time);
 	void *context;
 };
 
-/* Begins to sample all threads of the process, also those that it makes later. If the interval is 0,
- * only mappings and the ends of threads are reported. With is_wall, it is reported when a thread leaves
- * a processor and when it is back. Returns 0, or an exit status after a message. */
+/* Begins to sample all threads of the process, also those that it makes later. If the interval is
+ * 0, only mappings and the ends of threads are reported. With is_wall, the times at which a thread
+ * leaves a processor and is back are reported. Returns 0, or an exit status after a message. */
 int tool_attach_events_open(struct tool_attach_events **events, pid_t pid, uint64_t interval,
 			    int is_wall);
 /* Calls a function for each thread that the process has now. */
@@ -109,7 +111,7 @@ size_t tool_attach_events_threads(const struct tool_attach_events *events);
 struct tool_attach_probe {
 	char *path;      /* the file, under a name by which the tool can open it */
 	uint64_t offset; /* of an instruction in the file */
-	uint32_t number; /* which each hit has */
+	uint32_t number; /* of the probe; each hit has it */
 	enum tool_attach_hit_kind kind;
 };
 
@@ -151,7 +153,7 @@ struct tool_attach_space;
 enum tool_attach_code {
 	TOOL_ATTACH_RULE,
 	TOOL_ATTACH_NO_RULE,
-	TOOL_ATTACH_NO_CALL, /* no return address: no call stands before it */
+	TOOL_ATTACH_NO_CALL, /* no return address: it does not follow a call */
 	TOOL_ATTACH_NO_CODE,
 };
 
@@ -159,7 +161,7 @@ struct tool_attach_space *tool_attach_space_new(pid_t pid);
 void tool_attach_space_free(struct tool_attach_space *space); /* also null */
 /* Reads which code is mapped now. Returns non-zero if that is impossible. */
 int tool_attach_space_read(struct tool_attach_space *space);
-/* Code was mapped, in place of what was there. Returns whether the modules have changed. */
+/* Code was mapped, in place of earlier code. Returns whether the modules have changed. */
 int tool_attach_space_map(struct tool_attach_space *space,
 			  const struct tool_attach_mapping *mapping);
 /* Nothing is mapped any more. */
@@ -214,7 +216,7 @@ void tool_attach_file_ticks(struct tool_attach_file *file, const struct tool_att
 			    size_t count);
 void tool_attach_file_free_block(struct tool_attach_file *file, pid_t tid, uint64_t time,
 				 uint64_t pointer);
-/* Counts allocations of which there is no more. */
+/* Counts allocations of which nothing else is known. */
 void tool_attach_file_count(struct tool_attach_file *file, enum incstack__tick what,
 			    uint64_t count);
 /* Counts deallocations that were not seen. */
@@ -279,20 +281,21 @@ void tool_attach_waits_left(struct tool_attach_waits *waits,
 /* The same without a stack; and it is back. */
 void tool_attach_waits_begin(struct tool_attach_waits *waits, pid_t tid, uint64_t time);
 void tool_attach_waits_back(struct tool_attach_waits *waits, pid_t tid, uint64_t time);
-/* The thread ran when a tick came. Returns how many ticks that stands for. */
+/* The thread ran when a tick came. Returns how many ticks this stands for. */
 uint64_t tool_attach_waits_ran(struct tool_attach_waits *waits, pid_t tid, uint64_t time);
-/* Looks which threads wait on which there was no report, and reads their stacks. */
+/* Finds the threads that wait and on which nothing was reported, and reads their stacks. */
 void tool_attach_waits_look(struct tool_attach_waits *waits,
 			    const struct tool_attach_events *events);
 /* Reports after that time were lost: what a thread did until the next report on it is unknown. */
 void tool_attach_waits_lost(struct tool_attach_waits *waits, uint64_t time);
 /* The thread has ended. */
 void tool_attach_waits_ended(struct tool_attach_waits *waits, pid_t tid, uint64_t time);
-/* Writes the long waits that go on, up to that time. Looks again if reports were lost. */
+/* Writes the long waits that have not ended, up to that time. Searches for waiting threads again if
+ * reports were lost. */
 void tool_attach_waits_account(struct tool_attach_waits *waits,
 			       const struct tool_attach_events *events, uint64_t time);
-/* Writes all waits that go on, and as lost what is missing if reports were lost. Returns how long all
- * threads have lived, in ns. */
+/* Writes all waits that have not ended. If reports were lost, writes the missing time as lost.
+ * Returns how long all threads have lived, in ns. */
 uint64_t tool_attach_waits_end(struct tool_attach_waits *waits, uint64_t time, int has_lost);
 /* Forgets all threads. */
 void tool_attach_waits_clear(struct tool_attach_waits *waits, uint64_t time);
@@ -305,14 +308,15 @@ struct tool_attach_child {
 /* Starts it, with this signal mask. Returns 0, or an exit status after a message. */
 int tool_attach_launch(char **program, const sigset_t *mask, struct tool_attach_child *child);
 void tool_attach_let_go(struct tool_attach_child *child);
-/* Waits for its end and says how it ended. One that was not let go ends. Returns its exit status. */
+/* Waits for the end of the program and reports how it ended. If it was not started yet, it ends.
+ * Returns its exit status. */
 int tool_attach_child_end(struct tool_attach_child *child, const char *file);
 
 /* attach.c: profiles the process until Ctrl-C, the end of the time (in seconds; 0: none) or its own
  * end, and reports. If the options name a program, runs that instead. Returns an exit status. */
 int tool_attach(struct tool_record_options *options, pid_t pid, double seconds);
 
-/* options.c: profiles what the options say: a process, or a program that is run. Returns an exit
+/* options.c: profiles a process, or a program that is run, as the options say. Returns an exit
  * status. */
 int tool_attach_or_record(struct tool_record_options *options);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses the instruction at the beginning of a function that gets the breakpoint. On a push or a jump
- * that is cheap, because the kernel does what the instruction does. Any other it executes elsewhere and
- * stops behind it, which costs a virtual machine ten times as much. Until such an instruction the
- * arguments, the stack pointer and the frame pointer must not have changed, so only instructions that
- * are known here are passed over.
+ * Chooses the instruction at the beginning of a function that gets the breakpoint. A push or a jump
+ * is cheap, because the kernel emulates it. Any other instruction it executes elsewhere and stops
+ * behind it, which costs a virtual machine ten times as much. Up to the chosen instruction the
+ * arguments, the stack pointer and the frame pointer must not have changed, so only instructions
+ * that are known here are skipped.
  */
 #include <string.h>
 

@@ -86,9 +86,9 @@ static int open_event(struct perf_event_attr *attr, pid_t tid, int processor)
 	return (int)syscall(SYS_perf_event_open, attr, tid, processor, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Finds out what the system allows: to sample time in the kernel, too. Finds out what it knows: to
- * count what had no room (Linux 6.0), and to let only threads inherit events, not child processes
- * (5.13). Returns 0, or the error number if it allows nothing. */
+/* Finds out whether the system allows sampling time in the kernel, whether it can count the records
+ * for which there was no room (Linux 6.0), and whether only threads can inherit events, and not
+ * child processes (5.13). Returns 0, or the error number if nothing is allowed. */
 static int negotiate(struct tool_attach_events *events)
 {
 	struct perf_event_attr *attr = &events->attr;
@@ -160,7 +160,8 @@ static int add_event(struct tool_attach_events *events, pid_t tid, size_t proces
 	return map_ring(events, ring);
 }
 
-/* Returns non-zero, with errno, if the thread cannot be sampled. One that has ended is none. */
+/* Returns non-zero, with errno, if the thread cannot be sampled. A thread that has ended is not an
+ * error. */
 static int add_thread(struct tool_attach_events *events, pid_t tid)
 {
 	for (size_t i = 0; i < events->ring_count; i++)
@@ -228,9 +229,9 @@ static int add_threads(struct tool_attach_events *events)
 	return failed;
 }
 
-/* A thread that was made during the first look has inherited events if its maker had some by then. As
- * that is not known, the second look gives events to all of them, and is_inherited() finds what comes
- * twice. */
+/* A thread that was made during the first pass has inherited events if its maker had some by then.
+ * As this is not known, the second pass gives events to all of these threads, and is_inherited()
+ * finds the samples that come twice. */
 static int add_all_threads(struct tool_attach_events *events)
 {
 	struct rlimit limit;

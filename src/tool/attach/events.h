@@ -10,7 +10,7 @@
 #include "probes.h"
 
 enum { TOOL_ATTACH_PAGE = 4096 };
-enum { TOOL_ATTACH_SWITCH_PERIOD = 1 };      /* tells samples of switches from ticks */
+enum { TOOL_ATTACH_SWITCH_PERIOD = 1 };      /* distinguishes samples of switches from ticks */
 enum { TOOL_ATTACH_RECORD_MOST = 64 << 10 }; /* bytes of a record */
 
 /* The registers of a hit, by the kernel's numbers: rax, rdx, rsi, rdi, rbp, rsp, rip. */

@@ -19,7 +19,7 @@
 #include "attach.h"
 #include "tracefile/write.h"
 
-/* How much a batch has at most. */
+/* The limits of a batch. */
 enum { EVENT_BYTES = 32 << 10, TRACES = 2048, OBJECTS = 8 * TOOL_ATTACH_FRAMES };
 enum {
 	TALLY_BYTES =

@@ -85,7 +85,7 @@ static int is_language(const char *path)
 	return strncmp(name, "libstdc++.", 10) == 0 || strncmp(name, "libc++", 6) == 0;
 }
 
-/* Operator new may throw, and the unwinder finds no way through a return address that the kernel has
+/* Operator new may throw, and the unwinder cannot pass a return address that the kernel has
  * replaced. So its return is not probed. */
 static int add_function(struct search *search, const struct tool_attach_object *object,
 			const struct name *name, uint64_t address)

@@ -119,7 +119,7 @@ static int read_object(int fd, struct object *object)
 	return object->low < object->high && object->high - object->low <= SPAN_MOST ? 0 : -1;
 }
 
-/* Finds the segment that the mapping is a part of, and so where the object was loaded. */
+/* Finds the segment to which the mapping belongs, and so where the object was loaded. */
 static int place_module(const struct object *object, const struct tool_attach_mapping *mapping,
 			struct tool_attach_module *module)
 {

@@ -17,7 +17,7 @@
 
 #include "attach.h"
 
-/* Waits for a byte. If the tool gives up, or dies, there is none. */
+/* Waits for a byte. If the tool gives up, or dies, no byte comes. */
 static void run_child(char **program, int gate, const sigset_t *mask)
 {
 	char byte;

@@ -16,9 +16,9 @@ struct tool_attach_object {
 typedef int tool_attach_take(void *context, const struct tool_attach_object *object,
 			     const char *symbol, uint64_t address);
 
-/* Gives each function that an object exports to `take`, until that returns non-zero, and returns what
- * it has returned last. Of a static program, all functions. Addresses are those of the file's program
- * headers. */
+/* Calls `take` for each function that an object exports, until it returns non-zero. Returns the
+ * last result. For a static program, all its functions are passed. Addresses are those of the
+ * file's program headers. */
 int tool_attach_objects_search(pid_t pid, const struct tool_attach_space *space,
 			       tool_attach_take *take, void *context);
 /* Returns the copy of the code at an address, or null if there are not so many bytes. */

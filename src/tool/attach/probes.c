@@ -187,7 +187,8 @@ static int open_probe(struct tool_attach_hits *hits, pid_t pid,
 	return 0;
 }
 
-/* The kinds in this order: no block may seem to live because only its allocation was seen. */
+/* The kinds are enabled in this order, so that no block seems to be live because only its
+ * allocation was seen. */
 static int open_all_probes(struct tool_attach_hits *hits, pid_t pid,
 			   const struct tool_attach_probe *probes, size_t count)
 {

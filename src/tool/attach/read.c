@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads what the kernel reports on a sampled process: from the buffer of each processor, in the order
+ * Reads the kernel's reports on a sampled process: from the buffer of each processor, in the order
  * of time.
  */
 #ifndef _GNU_SOURCE
@@ -253,7 +253,7 @@ static void pass_on(struct tool_attach_events *events, const struct tool_attach_
 	}
 }
 
-/* Gives the room of the records that were found back to the kernel. */
+/* Returns the space of the records that were found to the kernel. */
 static void give_back(struct tool_attach_ring *rings, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -271,8 +271,8 @@ static size_t find_all(struct tool_attach_events *events, struct tool_attach_rin
 	return count;
 }
 
-/* Records that come during the look wait for the next one: an older one may come yet in a buffer that
- * was looked at before. */
+/* Records that come during this pass wait for the next one, because an older record may still come
+ * in a buffer that was read before. */
 void tool_attach_events_read(struct tool_attach_events *events,
 			     const struct tool_attach_handler *handler)
 {

@@ -21,7 +21,7 @@
 
 enum { TIMES = 20 }; /* the kernel may change a breakpoint after some hits */
 
-/* Its first instruction is one that newer kernels replace by a call of their own. */
+/* Newer kernels replace its first instruction by a call of their own. */
 __attribute__((noinline)) static void victim(void)
 {
 	__asm__ volatile(".byte 0x0f, 0x1f, 0x44, 0x00, 0x00" ::: "memory");
@@ -75,7 +75,7 @@ static int try_return(pid_t child, int to)
 		status = 1;
 	if (probe >= 0)
 		close(probe);
-	return probe < 0 || status == 0; /* without a probe, its own error is told later */
+	return probe < 0 || status == 0; /* without a probe; its own error is reported later */
 }
 
 int tool_attach_sandbox_is_safe(void)

@@ -89,7 +89,7 @@ static int parse(char *line, struct tool_attach_mapping *mapping)
 	return 0;
 }
 
-/* Code that was made at run time. What is unmapped again stays in the list. */
+/* Code that was made at run time. Code that is unmapped stays in the list. */
 static void add_code(struct tool_attach_space *space, const struct tool_attach_mapping *mapping)
 {
 	struct range *more;
@@ -163,7 +163,7 @@ int tool_attach_space_map(struct tool_attach_space *space,
 	int changed;
 
 	if (strcmp(mapping->path, "[uprobes]") == 0)
-		return 0; /* where the kernel's breakpoints keep code: no caller is there */
+		return 0; /* code of the kernel's breakpoints: it has no caller */
 	if (!is_module)
 		add_code(space, mapping);
 	changed = is_module ? add_module(space, mapping)

@@ -51,7 +51,7 @@ struct tool_attach_waits {
 	struct tool_attach_frame frames[TOOL_ATTACH_FRAMES];
 };
 
-/* Up to when the waits of all threads are accounted. */
+/* The time up to which the waits of all threads are accounted. */
 struct moment {
 	struct tool_attach_waits *waits;
 	uint64_t time;
@@ -110,8 +110,8 @@ static struct thread *find_thread(const struct tool_attach_waits *waits, pid_t t
 	return node != NULL ? *node : NULL;
 }
 
-/* The first tick comes after a part of an interval that depends on the thread's number, so that short
- * waits are met as often as they should. Returns null if there is no memory. */
+/* The first tick comes after a part of an interval that depends on the thread's number, so that
+ * short waits are sampled as often as they should be. Returns null if there is no memory. */
 static struct thread *add_thread(struct tool_attach_waits *waits, pid_t tid, uint64_t time)
 {
 	struct thread *thread = calloc(1, sizeof(*thread));
@@ -157,7 +157,7 @@ static void forget_trace(struct thread *thread, enum incstack__tick why)
 	thread->count = 0;
 }
 
-/* What the tool has read before the thread ran again may be a mixture. */
+/* What the tool has read before the thread ran again may be inconsistent. */
 static void check_own_reading(struct thread *thread, uint64_t time)
 {
 	if (time <= thread->read_at)
@@ -233,8 +233,8 @@ static void account_one(const void *node, VISIT visit, void *context)
 	moment->lived += moment->time > thread->begin ? moment->time - thread->begin : 0;
 }
 
-/* Accounts all waits up to that time and forgets what the threads do. Returns how long they all have
- * lived. */
+/* Accounts all waits up to that time and forgets the state of the threads. Returns how long they
+ * all have lived. */
 static uint64_t all_until(struct tool_attach_waits *waits, uint64_t time)
 {
 	struct moment moment = {waits, time, 0, 1, 0};

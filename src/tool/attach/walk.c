@@ -85,7 +85,7 @@ static enum step step(struct place *at, const struct incstack_rule *rule)
 	return rule->kind == INCSTACK_RULE_SIGNAL ? step_signal(at) : step_call(at, rule);
 }
 
-/* Where a trace ends, and why: its last frame says so. */
+/* Where a trace ends, and why, is noted in its last frame. */
 static enum incstack__tick end_at(struct tool_attach_frame *last, enum step step)
 {
 	last->flags |= step == STEP_BASE ? INCSTACK_OBJECT_BASE : INCSTACK_OBJECT_TRUNCATED;
@@ -95,7 +95,7 @@ static enum incstack__tick end_at(struct tool_attach_frame *last, enum step step
 static enum incstack__tick walk(struct tool_attach_space *space, struct place at,
 				struct tool_attach_frame *frames, size_t *count)
 {
-	enum { CHECKED = 2 }; /* frames whose callers must be right, or there is no trace */
+	enum { CHECKED = 2 }; /* frames whose callers must be right; otherwise there is no trace */
 	enum tool_attach_code code;
 	struct incstack_rule rule;
 	enum step to = STEP_ON;

@@ -107,7 +107,7 @@ int tool_record_lock(const char *file)
 	}
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&name, length) == 0 ||
 	    errno != EADDRINUSE) {
-		listen(fd, 8); /* lets another run find out who holds it; stays open */
+		listen(fd, 8); /* lets another run find the holder; stays open */
 		return 0;
 	}
 	close(fd);

@@ -66,16 +66,16 @@ int tool_record(struct tool_record_options *options);
  * message. */
 int tool_record_prepare(struct tool_record_options *options);
 
-/* Returns 0, or an exit status after a message that tells why the program cannot be profiled. */
+/* Returns 0, or an exit status after a message that says why the program cannot be profiled. */
 int tool_record_check_program(const char *program);
 /* Reserves the file for this run until the tool ends. The path is absolute. Returns 0, or an exit
- * status after a message that tells which process writes it. */
+ * status after a message that names the process that writes it. */
 int tool_record_lock(const char *file);
 /* Runs the program under the recorder until it ends. Returns the exit status. */
 int tool_record_run(const struct tool_record_options *options);
-/* Becomes the program. If that fails, says why and ends this process. */
+/* Becomes the program. If that fails, prints why and ends this process. */
 _Noreturn void tool_record_exec(char **program);
-/* Says how the program has ended: `status` is that of wait(2). Returns the exit status. */
+/* Prints how the program has ended: `status` is that of wait(2). Returns the exit status. */
 int tool_record_say_end(int status, const struct rusage *used);
 /* Writes into the trace file how the process ended: a status of wait(2). */
 void tool_record_note_end(const char *file, uint64_t pid, int status);

@@ -18,13 +18,14 @@
 
 enum { ENTRIES_MOST = 4 << 20 };
 enum { RECORD_MOST = 64 << 20 }; /* bytes of a record of a jitdump */
-/* How many entries are looked at for one address, or one move: a damaged file may have them overlap. */
+/* The maximum number of entries that are examined for one address, or one move: in a damaged file
+ * they may overlap. */
 enum { LOOKS_MOST = 1 << 16 };
 #define DUMP_MAGIC 0x4a695444u
 
 struct entry {
 	uint64_t start, size;
-	size_t order; /* later ones replace what was there */
+	size_t order; /* later ones replace earlier ones */
 	char *name;
 };
 

@@ -56,9 +56,9 @@ static int weigh(struct incstack_profile *profile, uint32_t node,
 
 /* ---- contexts that are deeper than a file can have them ------------------------------ */
 
-/* Nobody can read lines and towers of thousands of frames. A program that recurses so deeply has
+/* Lines and towers of thousands of frames cannot be read, but a program that recurses so deeply has
  * thousands of them. Contexts that differ only in how often the middle repeats become one, because
- * the frame that replaces the middle does not tell how long it was. */
+ * the frame that replaces the middle does not say how long it was. */
 #define INNERMOST 64
 
 /* Returns the outermost part of a node that is TOOL_DEPTH_MAX deep. */

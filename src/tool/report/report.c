@@ -129,7 +129,7 @@ static int write_files(const struct tool_report *report, const char *prefix, FIL
 	return failed;
 }
 
-/* What is made of a trace file. */
+/* What to make of a trace file. */
 struct work {
 	const char *prefix; /* of the files to write */
 	FILE *out;

@@ -24,8 +24,8 @@ int tool_report_is_attached(const struct tool_report *report);
 /* Whether the time in which threads wait was sampled, too. */
 int tool_report_is_wall(const struct tool_report *report);
 
-/* Prints the report for people: totals, then the hottest functions and contexts. That of a CPU
- * profile takes the functions from the profile. */
+/* Prints the report for people: totals, then the hottest functions and contexts. For a CPU profile
+ * the functions come from the profile. */
 void tool_report_heap(const struct tool_report *report, FILE *out, unsigned columns);
 void tool_report_cpu(const struct tool_report *report, const struct incstack_profile *profile,
 		     FILE *out, unsigned columns);
@@ -82,7 +82,7 @@ struct tool_sum {
 };
 
 void tool_sum_add(struct tool_sum *sum, const struct tool_sum *one);
-/* Prints the last line, or of a CPU profile and of -p the last two. */
+/* Prints the last line; for a CPU profile and for -p the last two lines. */
 void tool_sum_print(const struct tool_sum *sum, FILE *out);
 /* What became of the ticks. */
 struct tool_ticks {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints the last line of a report, or the last two of a CPU profile's and of -p, and computes the numbers that
- * it shares with the text.
+ * Prints the last line of a report, or the last two lines for a CPU profile and for -p, and
+ * computes the numbers that it shares with the text.
  */
 #include <inttypes.h>
 
@@ -26,8 +26,8 @@ int tool_report_is_wall(const struct tool_report *report)
 					    INCSTACK__NOTE_WALL);
 }
 
-/* Lost are the samples that were started, or that the recorder refused, and that have no trace in the
- * file. */
+/* The lost samples are those that were started, or that the recorder refused, and that have no
+ * trace in the file. */
 uint64_t tool_report_lost(const struct incstack__tracefile_totals *totals)
 {
 	if (totals->started == 0)
