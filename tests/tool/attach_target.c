@@ -94,7 +94,7 @@ static __attribute__((noinline)) int make_threads(void)
 	return 0;
 }
 
-/* No signal comes, so none of these calls may say that one came. */
+/* No signal comes, so none of these calls may report one. */
 static __attribute__((noinline)) int make_calls(void)
 {
 	const struct timespec shortly = {.tv_nsec = 20000};

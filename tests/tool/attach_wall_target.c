@@ -129,7 +129,7 @@ static void *answer(void *unused)
 	return unused;
 }
 
-/* More switches of the processor than anybody could record. */
+/* More thread switches than could be recorded. */
 static void flood(void)
 {
 	const double start = now(CLOCK_MONOTONIC);

@@ -17,7 +17,7 @@
  *   growing=T:US   T threads allocate without pause, the Nth with N frames of descend, each block
  *                  a byte larger; after US microseconds prints how many blocks each has
  *   crash=HOW      in a new thread: see end()
- *   rawfork=N      a child that nobody is told of allocates N blocks, and exits
+ *   rawfork=N      a child that is not announced allocates N blocks, and exits
  *   fork=N:HOW     the same by fork, ends in that way
  *   segv, abort, kill, exit_group, exit, _exit, _Exit, quick_exit
  */
@@ -73,7 +73,7 @@ static int find_recorder(struct dl_phdr_info *info, size_t size, void *unused)
 	return 1;
 }
 
-/* Where the recorder blocks signals, no program's handler would run. */
+/* Where the recorder blocks signals, no handler of the program would run. */
 static int may_interrupt(const ucontext_t *at)
 {
 	const uintptr_t pc = (uintptr_t)at->uc_mcontext.gregs[REG_RIP];

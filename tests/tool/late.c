@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * late PLUGIN: opens a plugin and forks at once. The child allocates in the plugin and is killed,
- * so nobody writes what it knows.
+ * so it does not write what it recorded.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -71,7 +71,7 @@ static int nothing(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-/* As an unwinder of its own would: it asks for what is loaded, then reads the stack. */
+/* As the program's own unwinder would: it asks for what is loaded, then reads the stack. */
 static __attribute__((noinline)) int reads_the_stack(void)
 {
 	uintptr_t caller;

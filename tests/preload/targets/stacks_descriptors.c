@@ -47,7 +47,7 @@ static int fill(int own)
 	return 0;
 }
 
-/* The recorder's number: open, and yet not to be closed. Without the recorder there is none. */
+/* The recorder's number: it is open, but must not be closed. Without the recorder there is none. */
 static int hidden_number(int own)
 {
 	for (int fd = own + 1; fd < NUMBERS + 64; fd++)

@@ -33,7 +33,7 @@ static void look(const uintptr_t *frame)
 		abort();
 }
 
-/* With all that was recorded so far completed, down to the code: what a dlclose does. */
+/* After everything that was recorded so far is completed, down to the code: what a dlclose does. */
 static void allocate_and_write(void)
 {
 	allocate();

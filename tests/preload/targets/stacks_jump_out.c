@@ -23,7 +23,7 @@ static uintptr_t low, high; /* of the recorder's code */
 static volatile sig_atomic_t armed;
 static volatile int jumps;
 
-/* Its code is more than one mapping, because writable pages of thunks lie between. */
+/* Its code has more than one mapping, because writable pages of thunks lie between. */
 static void find_recorder(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");

@@ -2,7 +2,7 @@
  *
  * incstack heap truncates at most: 700
  *
- * Threads leave their frames by jumps that nobody announces, fill the memory of those frames with
+ * Threads leave their frames by unannounced jumps, fill the memory of those frames with
  * others, and allocate nothing more until the process ends. Their traces must not get callers from
  * that memory.
  */

@@ -45,7 +45,7 @@ static void look_up(void)
 
 	for (int i = 0; i < OBJECTS; i++)
 		__register_frame_info(&descriptions[i], nodes[i]);
-	_Unwind_Find_FDE(&code[15], bases); /* behind the first: in none of them */
+	_Unwind_Find_FDE(&code[15], bases); /* behind the first, so in none of them */
 	for (int i = 0; i < OBJECTS; i++)
 		__deregister_frame_info(&descriptions[i]);
 }

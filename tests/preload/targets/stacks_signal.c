@@ -28,8 +28,8 @@ static void jumping(int number)
 	siglongjmp(jump, 1);
 }
 
-/* Jumps out of no allocation (that would harm the allocator, whoever traces it),
- * but out of whatever runs between: returns among it. */
+/* Does not jump out of an allocation, which would harm the allocator under any tracer, but out of
+ * anything that runs between allocations, including returns. */
 static void timed(int number)
 {
 	(void)number;

@@ -70,6 +70,6 @@ int main(int argc, char **argv)
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 	if (error == 0 && same_place == 0)
-		error = 12; /* not what was to be tested */
+		error = 12; /* not the case to be tested */
 	return error;
 }

@@ -18,6 +18,6 @@ int main(int argc, char **argv)
 	for (int i = 0; i < ROUNDS && error == 0; i++)
 		error = visit_plugin("stacks_unload", i % 2, close_hidden);
 	if (error == 0 && same_place == 0)
-		error = 12; /* not what was to be tested */
+		error = 12; /* not the case to be tested */
 	return error;
 }

@@ -36,6 +36,6 @@ int main(int argc, char **argv)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	if (error == 0 && same_place == 0)
-		error = 12; /* not what was to be tested */
+		error = 12; /* not the case to be tested */
 	return error;
 }

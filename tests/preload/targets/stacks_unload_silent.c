@@ -2,7 +2,7 @@
  *
  * incstack heap says: code was unloaded without notice
  *
- * As stacks_unload_hidden, but the libraries are made so that nobody is told when they go.
+ * As stacks_unload_hidden, but the libraries are made so that their unload is not announced.
  * Which of them the frames of a batch belong to is not known: they have no callers then.
  * Where the recorder looks, it finds the same library as at the look before.
  */
@@ -27,6 +27,6 @@ int main(int argc, char **argv)
 		error = visit_plugin("stacks_silent", i % 2, close_hidden);
 	}
 	if (error == 0 && same_place == 0)
-		error = 12; /* not what was to be tested */
+		error = 12; /* not the case to be tested */
 	return error;
 }
