@@ -107,7 +107,7 @@ def measure(target, arguments):
 
 
 def added(rounds, name):
-    """In percent of the bare time of the same round; mean of the middle half."""
+    """The added time in percent of the bare time of the same round; mean of the middle half."""
     return 100 * trimmed_mean((taken[name][0] / taken["bare"][0] - 1 for taken in rounds), 0.25)
 
 

@@ -48,7 +48,7 @@ def run_incstack(target, arguments, path):
 
 
 def run_heaptrack(target, arguments, path):
-    """As the script `heaptrack` does it."""
+    """Runs heaptrack as its script does."""
     os.mkfifo(path)
     with open(os.devnull, "wb") as nowhere:
         command = f"{find_heaptrack(INTERPRET)} < {path} | gzip -c > {path}.gz"
@@ -88,7 +88,7 @@ def measure(target, arguments):
 
 
 def added(rounds, who):
-    """Of the bare time of the same round; mean of the middle half."""
+    """The added time relative to the bare time of the same round; mean of the middle half."""
     return trimmed_mean((seconds[who] / seconds[run_bare] - 1 for seconds in rounds), 0.25)
 
 

@@ -111,7 +111,7 @@ def targets(directory, scale):
 
 
 def options(description, runs, scale):
-    """What both benchmarks understand."""
+    """The options that both benchmarks have."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--build", default=os.path.join(ROOT, "build/release"))
     parser.add_argument("--output", help="where inputs and figures go; BUILD/bench")
@@ -132,14 +132,14 @@ def chosen(arguments):
 
 
 def trimmed_mean(values, trim):
-    """Without that part of the values at either end."""
+    """The values without that part of them at either end."""
     values = sorted(values)
     cut = int(len(values) * trim)
     return statistics.fmean(values[cut:len(values) - cut])
 
 
 def interval(ratios):
-    """What 95 % of them lie between."""
+    """The limits between which 95 % of them lie."""
     ratios = sorted(ratios)
     return ratios[int(len(ratios) * 0.025)], ratios[int(len(ratios) * 0.975)]
 
@@ -167,7 +167,7 @@ def run(target, environment):
 
 
 def moved(arguments, environment):
-    """The environment for a heap that is where it has not been before."""
+    """The environment for a heap at a new place."""
     shift = os.path.join(arguments.build, "bench/libbench_shift.so")
     preload = " ".join([environment.get("LD_PRELOAD", ""), shift]).strip()
     return {**environment, "LD_PRELOAD": preload,

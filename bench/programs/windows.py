@@ -65,7 +65,7 @@ def ratios_resampled(left, pick):
 
 
 def measure(target, arguments):
-    """Short programs run more often, up to ten times: few windows say little."""
+    """Short programs run more often, up to ten times: a few windows are not enough."""
     runs, last = [], {}
     path = os.path.join(arguments.output, f"windows.{target.name}")
     environment = {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Prints a public header for Doxygen. The headers have plain C comments. This filter marks
-those that describe a declaration, so that nobody has to write Doxygen's marks by hand."""
+those that describe a declaration, so that Doxygen's marks need not be written by hand."""
 import pathlib
 import re
 import sys

@@ -207,7 +207,7 @@ test_exec() {
 	calls 1000
 }
 
-# While the tool is stopped, its buffers run over. All calls are counted all the same.
+# While the tool is stopped, its buffers run over. All calls are still counted.
 test_overrun() {
 	begin "$target" burst 60000
 	timeout --foreground 60 "$tool" heap -o trace -p "$pid" 2>stderr &

@@ -336,7 +336,7 @@ def random_speedscope(rng, path):
         (random_events if rng.random() < 0.4 else random_samples)(
             rng, frames, out, lambda stack, weight: add_foreign(profile, k, scale, stack, weight))
         profiles.append(out)
-    # Threads of one unit cannot be told apart, named or not.
+    # Threads of one unit cannot be distinguished, named or not.
     profile.attributes["threads"] = tuple(names) or (("",) if len(kinds) < len(units) else ())
     table = [{k: v for k, v in zip(("name", "file", "line", "inlineDepth"),
                                    (f[0], f[1], f[2], int(f[3]))) if v} for f in frames]

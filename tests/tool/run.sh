@@ -211,10 +211,10 @@ test_end_is_told() {
 	local end shown
 	for end in kill:SIGKILL abort:SIGABRT; do
 		record -o trace -- "$target" alloc=50000 leak=100000 "${end%:*}"
-		grep -q "^The program was killed by ${end#*:} (" stderr || fail "${end%:*} is not told"
+		grep -q "^The program was killed by ${end#*:} (" stderr || fail "${end%:*} is not reported"
 		"$tool" report trace >shown
 		for shown in shown stderr; do
-			grep -q "killed by ${end#*:}" "$shown" || fail "$shown: not told again"
+			grep -q "killed by ${end#*:}" "$shown" || fail "$shown: not reported again"
 			grep -A 2 '^The newest recorded allocation .* on thread 1:$' "$shown" |
 				grep -q '^ *leak_blocks$' || fail "$shown: another allocation"
 		done
@@ -741,7 +741,7 @@ test_file_limit() {
 		equal "traces and lost" $(($(value traces) + $(value lost))) $((base + 100000))
 		[[ $(value traces) -gt 1000 && $(value lost) -gt 1000 ]] || fail "$last"
 	)
-	# Where there is no room for the file of the next program, that runs all the same.
+	# If there is no room for the file of the next program, the program still runs.
 	# shellcheck disable=SC2016
 	record -o trace -- bash -c 'ulimit -f 4; exec "$0" alloc=10 >&2' "$target"
 	equal status "$status" 0

@@ -213,7 +213,7 @@ signals_had_all() {
 }
 
 # Signals at random instants: every trace is exact, or begins with a caller and is marked. When a signal
-# comes is chance, so a run may lack an event, most often an exit that nobody announces below a barrier.
+# comes is chance, so a run may lack an event, most often an unannounced exit below a barrier.
 # Then there is another run. Two bugs, of the embedder and of the core, are found.
 signals() {
 	local all='' last

@@ -144,8 +144,8 @@ def files_that_cannot_be_written():
 # ---- processor time -------------------------------------------------------------------------
 
 def processor_time():
-    """Of the threads of the program, which have ended by then: most of what its process uses if nothing
-    is compiled."""
+    """processor_ms: the time of the program's threads, which have ended by then. It is most of the time
+    of the process if nothing is compiled."""
     for split, parts in (("", 1), (",split=50ms", 4)):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         lines = run(f"interval=10ms,file=c.folded,stats{split}", "work", WORK_MS, flags=["-Xint"])
@@ -201,7 +201,7 @@ def attach():
 
 
 def jcmd():
-    """As a user does it."""
+    """As a user would do it."""
     path = os.path.abspath("j.folded")
     with running() as java:
         result = load_when_ready(java, f"interval=1ms,duration=300ms,file={path}")
