@@ -21,7 +21,6 @@ from tree import Tree, processors, quiet
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EQUIVALENTS = pathlib.Path(__file__).with_name("equivalents.txt")
-DEFAULT = ("src", ":!src/tool")
 PATIENCE = 3, 10  # the limit of a test: this many times its usual time, and this many seconds more
 
 
