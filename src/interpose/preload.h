@@ -17,7 +17,7 @@
 /* The frame that called an interposed function; small enough for two registers. */
 struct incstack__caller {
 	const uintptr_t *slot; /* the slot of the return address into it; may hold a thunk */
-	uintptr_t fp;          /* its frame pointer register */
+	uintptr_t fp;          /* its frame pointer register; the word below the slot has it, too */
 };
 
 enum incstack__unload {

@@ -244,6 +244,33 @@ static inline uint64_t take(struct incstack__record *record, const struct incsta
 	return record->traces++;
 }
 
+/* A sample that the fast path could not take, mostly because its memory is almost used up. It gets no
+ * more than the slot, because the fast path would have to keep the rest across the sample. */
+static __attribute__((noinline, cold)) uint64_t take_with_room(struct incstack__record *record,
+							       const uintptr_t *slot, int error)
+{
+	const struct incstack_top top = top_of((struct incstack__caller){slot, slot[-1]});
+
+	if (error != INCSTACK_EROOM)
+		return take_again(record, top, error);
+	reserve_ahead(record);
+	error = incstack_sample(record->stack, record->traces, 0, &top);
+	return error != 0 ? take_again(record, top, error) : record->traces++;
+}
+
+/* Does the same as take() on the fast path, with the caller's frame in registers. */
+static inline uint64_t take_quickly(struct incstack__record *record, struct incstack__caller caller)
+{
+	int error;
+
+	count_start(record, 1);
+	error = incstack__sample_caller(record->stack, record->traces, *caller.slot,
+					(uintptr_t)(caller.slot + 1), caller.fp, AHEAD_BYTES);
+	if (__builtin_expect(error != 0, 0))
+		return take_with_room(record, caller.slot, error);
+	return record->traces++;
+}
+
 /* Out of line. If it were inlined, the compiler would add a zero for each event that was not
  * dropped. */
 static __attribute__((noinline)) void drop(struct incstack__record *record)
@@ -326,8 +353,7 @@ void incstack__record_alloc(const void *block, size_t bytes, struct incstack__ca
 		end();
 		alloc_slowly(block, bytes, caller);
 	} else {
-		const struct incstack_top top = top_of(caller);
-		const uint64_t trace = take(record, &top, 1);
+		const uint64_t trace = take_quickly(record, caller);
 
 		if (log_alloc(&record->log, record->alone, block, bytes, trace) != 0)
 			drop(record);

@@ -55,6 +55,19 @@ void incstack__arena_free(runtime *rt, struct chunk *chunk);
 void incstack__arena_close(runtime *rt);
 void incstack__arena_forked(runtime *rt); /* in the child of fork */
 
+/* Bytes that are left for objects and traces. */
+static inline size_t arena_room(const struct arena *a)
+{
+	return a->spare_room + (size_t)((char *)a->limit - (char *)a->object);
+}
+
+/* The most bytes that the objects of all frames in a part of a stack can take. The smallest frame has
+ * 16 bytes, its object 32. */
+static inline size_t frames_room(uintptr_t part)
+{
+	return part * (sizeof(object) / 16);
+}
+
 static inline bool arena_fits(const struct arena *a, size_t objects)
 {
 	const char *end = (const char *)a->limit - sizeof(trace);

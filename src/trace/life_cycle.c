@@ -244,7 +244,7 @@ int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
 }
 
 /* The most bytes that the objects of the open frames can take. It assumes that a walk meets no
- * known frame. The smallest frame has 16 bytes, its object 32. */
+ * known frame. */
 static size_t room_for_frames(const stack *s)
 {
 	uintptr_t open = s->high - stack_pointer();
@@ -253,12 +253,7 @@ static size_t room_for_frames(const stack *s)
 			return 0;
 		open = s->newest ? s->high - s->newest->address : 0;
 	}
-	return open / 16 * sizeof(object);
-}
-
-static size_t room_in(const struct arena *a)
-{
-	return a->spare_room + (size_t)((char *)a->limit - (char *)a->object);
+	return frames_room(open);
 }
 
 int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
@@ -271,12 +266,12 @@ int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 	incstack__pool_reserve(s);
 	incstack__rule_reserve(s->runtime);
 	incstack__rule_learn_wanted(s->runtime);
-	size_t room = room_in(&s->arena), frames = room_for_frames(s);
+	size_t room = arena_room(&s->arena), frames = room_for_frames(s);
 	if (room < bytes && bytes - room > s->runtime->options.stack_bytes - s->arena.bytes)
 		error = INCSTACK_ELIMIT;
-	while (!error && room_in(&s->arena) < bytes + frames)
+	while (!error && arena_room(&s->arena) < bytes + frames)
 		error = incstack__arena_grow(s->runtime, &s->arena, false);
-	if (room_in(&s->arena) >= bytes)
+	if (arena_room(&s->arena) >= bytes)
 		error = 0; /* open traces may be truncated, for lack of room for all frames */
 	leave(s);
 	return error;
@@ -286,7 +281,7 @@ size_t incstack_stack_room(const struct incstack_stack *s)
 {
 	if (!s)
 		return 0;
-	size_t room = room_in(&s->arena), frames = room_for_frames(s);
+	size_t room = arena_room(&s->arena), frames = room_for_frames(s);
 	return room > frames ? room - frames : 0;
 }
 
@@ -305,7 +300,7 @@ int incstack_sample_at_poll(struct incstack_stack *s, uint64_t id, uint64_t weig
 
 size_t incstack__stack_sample_room(const stack *s)
 {
-	return room_in(&s->arena);
+	return arena_room(&s->arena);
 }
 
 int incstack_stack_stats(const struct incstack_stack *s, struct incstack_stats *stats)

@@ -343,12 +343,13 @@ __attribute__((noinline)) static int end_elsewhere(stack *s, struct fast_walk r)
 
 /* The fast path. The fast walk needs the registers, so almost no value is kept across it. What the
  * walk cannot have changed is read from the stack object again. */
-static inline int take_fast(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
+__attribute__((always_inline)) static inline int take_fast(stack *s, uint64_t id, uint64_t weight,
+							   uintptr_t pc, uintptr_t sp, uintptr_t fp)
 {
 	object *first = s->arena.object + 1;
-	begin(s, id, weight, top->pc, top->sp, OBJECT_ORDINARY);
-	struct fast_walk r = fast_walk(s, top->pc, top->sp, top->fp, s->newest, &s->newest_thunk,
-				       first, fast_walk_end(s, first, s->walk_limit), -1);
+	begin(s, id, weight, pc, sp, OBJECT_ORDINARY);
+	struct fast_walk r = fast_walk(s, pc, sp, fp, s->newest, &s->newest_thunk, first,
+				       fast_walk_end(s, first, s->walk_limit), -1);
 	if (__builtin_expect(r.stop != STOP_KNOWN, 0))
 		return end_elsewhere(s, r);
 	uint64_t walked = (uint64_t)(r.end - s->arena.object);
@@ -367,9 +368,40 @@ int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
 	s->busy = stack_pointer();
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(can_sample_fast(s, top), 1))
-		error = take_fast(s, id, weight, top);
+		error = take_fast(s, id, weight, top->pc, top->sp, top->fp);
 	else
 		error = take_slowly(s, id, weight, top);
+	leave(s);
+	return error;
+}
+
+/* incstack__sample_caller() outside of the fast path. */
+__attribute__((noinline, cold)) static int sample_caller(stack *s, uint64_t id, uintptr_t pc,
+							 uintptr_t sp, uintptr_t fp)
+{
+	const struct incstack_top top = {.pc = pc, .sp = sp, .fp = fp};
+	return sample(s, id, 0, &top);
+}
+
+/* incstack_sample() for a caller whose frame is in registers. A struct incstack_top would be stored
+ * and loaded again, and each of its members tested. */
+int incstack__sample_caller(struct incstack_stack *s, uint64_t id, uintptr_t pc, uintptr_t sp,
+			    uintptr_t fp, size_t least)
+{
+	int error;
+	if (__builtin_expect(arena_room(&s->arena) < least + frames_room(s->high - sp), 0))
+		return INCSTACK_EROOM;
+	if (__builtin_expect(s->owner != thread_self() || s->busy, 0))
+		return sample_caller(s, id, pc, sp, fp);
+	s->busy = stack_pointer();
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(s->slow_reasons | s->limbo | sp % sizeof(uintptr_t) ||
+				     !arena_fits(&s->arena, 2),
+			     0)) {
+		leave(s);
+		return sample_caller(s, id, pc, sp, fp);
+	}
+	error = take_fast(s, id, 0, pc, sp, fp);
 	leave(s);
 	return error;
 }

@@ -43,6 +43,12 @@ int incstack__stack_interrupted_at(struct incstack_stack *s, const struct incsta
  * samples alone (life_cycle.c). */
 size_t incstack__stack_sample_room(const struct incstack_stack *s);
 
+/* As incstack_sample with weight 0 and the top {pc, sp, fp}, which is on the stack. Returns
+ * INCSTACK_EROOM, too, if there is less room than `least` bytes besides what the objects of all
+ * callers may need (sample.c). */
+int incstack__sample_caller(struct incstack_stack *s, uint64_t id, uintptr_t pc, uintptr_t sp,
+			    uintptr_t fp, size_t least);
+
 /* Walks the whole stack and uses nothing from earlier samples (full_walk.c). Writes the frames,
  * top first. Returns how many there are, or a negative INCSTACK_E* code: the stack is busy. */
 int incstack__full_walk(struct incstack_stack *s, const struct incstack_top *top,

@@ -24,6 +24,9 @@ static struct incstack__record *made;
 
 static struct incstack__tracefile_slot slots[INCSTACK__TRACEFILE_SLOTS];
 
+static bool little_room;           /* refuses the next sample of the fast path */
+static struct incstack_top newest; /* where the last sample began */
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
@@ -31,7 +34,18 @@ int incstack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
 		    const struct incstack_top *top)
 {
 	const unsigned at = __atomic_fetch_add(&samples, 1, __ATOMIC_RELAXED);
+	newest = *top;
 	return at < 4 ? sample_errors[at] : 0;
+}
+
+int incstack__sample_caller(struct incstack_stack *stack, uint64_t id, uintptr_t pc, uintptr_t sp,
+			    uintptr_t fp, size_t least)
+{
+	const struct incstack_top top = {.pc = pc, .sp = sp, .fp = fp};
+
+	if (little_room)
+		return little_room = false, INCSTACK_EROOM;
+	return incstack_sample(stack, id, 0, &top);
 }
 
 size_t incstack_stack_room(const struct incstack_stack *stack)
@@ -275,9 +289,9 @@ static struct incstack__record *begin_test(void)
 static void put(void)
 {
 	static const char block[16];
-	const uintptr_t slot = (uintptr_t)block;
+	const uintptr_t frame[2] = {7, (uintptr_t)block}; /* the saved frame pointer, the slot */
 
-	incstack__record_alloc(block, sizeof(block), (struct incstack__caller){&slot, 0});
+	incstack__record_alloc(block, sizeof(block), (struct incstack__caller){&frame[1], 7});
 }
 
 #endif

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "../../src/trace/barrier.h"
+#include "../../src/trace/shared.h"
 #include "../../src/trace/stack.h"
 
 /* Check makes a system call for each assertion that holds. There are millions of them here. */
@@ -64,6 +65,7 @@ static struct sim {
 	unsigned fail_at, fail_until;
 	size_t fail_above;
 	unsigned allocations, live;
+	bool by_registers; /* samples are taken by incstack__sample_caller */
 	bool usual;    /* without deoptimization, so most samples and returns take the fast path */
 	bool at_polls; /* samples make room by themselves */
 } sim;
@@ -239,8 +241,10 @@ static inline int sim_sample_of(const struct sim_frame *top, uintptr_t pc)
 				 .fp = top->fp,
 				 .flags = sim.usual ? 0 : INCSTACK_TOP_EXACT};
 	sim.inside = !sim.at_polls;
-	int error = sim.at_polls ? incstack_sample_at_poll(sim.s, sim.pending, 1, &t)
-				 : incstack_sample(sim.s, sim.pending, 1, &t);
+	int error = sim.by_registers
+			    ? incstack__sample_caller(sim.s, sim.pending, pc, t.sp, t.fp, 0)
+		    : sim.at_polls ? incstack_sample_at_poll(sim.s, sim.pending, 1, &t)
+				   : incstack_sample(sim.s, sim.pending, 1, &t);
 	sim.inside = false;
 	if (error) {
 		sim.refused++;

@@ -226,6 +226,38 @@ START_TEST(room_for_what_is_open)
 }
 END_TEST
 
+/* The same programs, with the frame of each sample in registers. */
+START_TEST(caller_in_registers)
+{
+	open_usual(sim_variant(_i));
+	sim.by_registers = true;
+	run(STEPS / 4);
+	sim_nothing_is_lost();
+	ck_assert_uint_eq(sim.refused, 0);
+	sim_close();
+}
+END_TEST
+
+/* It is refused before it begins if the room is less than is asked for beside the open frames. */
+START_TEST(caller_with_little_room)
+{
+	open_usual(sim_variant(_i));
+	call_to(SIM_DEPTH / 2);
+	ck_assert_int_eq(incstack_stack_reserve(sim.s, 1 << 16), 0);
+	const struct sim_frame *top = sim_top();
+	const size_t open = 2 * (sim.s->high - top->sp);
+	for (size_t more = 0; more < 2; more++) {
+		const size_t least = incstack__stack_sample_room(sim.s) - open + more;
+		ck_assert_int_eq(
+			incstack__sample_caller(sim.s, 0, top->pc, top->sp, top->fp, least),
+			more ? INCSTACK_EROOM : 0);
+		ck_assert_uint_eq(sim_stats().samples, 1);
+		ck_assert_uint_eq(sim.s->busy, 0);
+	}
+	sim_close();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("fast paths");
@@ -242,6 +274,8 @@ int main(void)
 #endif
 	tcase_add_test(tests, fixed_distance);
 	tcase_add_loop_test(tests, room_for_what_is_open, 0, SIM_PATCHED);
+	tcase_add_loop_test(tests, caller_in_registers, 0, SIM_VARIANTS);
+	tcase_add_loop_test(tests, caller_with_little_room, 0, SIM_PATCHED);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

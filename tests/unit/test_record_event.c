@@ -198,6 +198,36 @@ static void make_quick(struct incstack__record *record)
 	ck_assert_uint_eq(rooms, 0);
 }
 
+/* A quick event gets more memory, and its sample begins at the same frame. */
+START_TEST(quick_event_with_little_room)
+{
+	struct incstack__record *record = begin_test();
+
+	make_quick(record);
+	for (unsigned refused = 0; refused < 2; refused++) {
+		const struct incstack_top before = newest;
+		const uint64_t traces = record->traces;
+		const uint64_t started = record->slot->samples_started;
+
+		little_room = true;
+		samples = reserves = 0;
+		sample_errors[0] = refused ? INCSTACK_EROOM : 0;
+		put();
+		ck_assert(!little_room);
+		ck_assert_uint_eq(samples, 1 + refused);
+		ck_assert_uint_eq(reserves, 1 + refused);
+		ck_assert_uint_eq(record->traces, traces + 1);
+		ck_assert_uint_eq(record->slot->samples_started, started + 1);
+		ck_assert_uint_eq(newest.pc, before.pc);
+		ck_assert_uint_eq(newest.fp, before.fp);
+		ck_assert_uint_eq(record->batch_room, (1 + refused) * AHEAD_BYTES);
+	}
+	ck_assert_uint_eq(newest.fp, 7);
+	ck_assert_uint_eq(record->live.refused, 0);
+	ck_assert_uint_eq(rooms, 0);
+}
+END_TEST
+
 START_TEST(change_ends_quick_events)
 {
 	struct incstack__record *record = begin_test();
@@ -345,6 +375,7 @@ int main(void)
 	tcase_add_test(events, batch_that_is_due);
 	tcase_add_test(events, full_log);
 	tcase_add_test(events, events_inside_an_event);
+	tcase_add_test(events, quick_event_with_little_room);
 	tcase_add_test(events, change_ends_quick_events);
 	tcase_add_test(events, new_epoch);
 	tcase_add_loop_test(events, new_epochs_meanwhile, 0, 2);
