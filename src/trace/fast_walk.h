@@ -118,7 +118,7 @@ fast_walk_frames(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const obje
 		} else {
 			rule = predicted_rule(s, sp, rule);
 			cfa = sp + rule_cfa(rule);
-			if (rule_from_fp(rule)) {
+			if (__builtin_expect(rule_from_fp(rule), 0)) {
 				cfa += r.fp - sp;
 				if (!frame_ordinary(sp, cfa, cfa - rule_fp(rule), limit))
 					break;
