@@ -54,6 +54,8 @@ class BuildJvm(unittest.TestCase):
     def test_options(self):
         self.assertIn("unknown option --what; the options are --dir", self.refuse("--what"))
         self.assertIn("release or fastdebug, not quick", self.refuse("--level", "quick"))
+        self.assertEqual(self.refuse("--jobs"), "--jobs needs a value")
+        self.assertEqual(self.refuse("--level", ""), "--level needs a value")
         self.assertIn("must be a number, not 0", self.refuse("--jobs", "0"))
         self.assertIn("outside of", self.refuse("--dir", TOOL.parent / "x"))
         (self.folder / "file").write_text("", encoding="utf-8")
