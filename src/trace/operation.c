@@ -6,6 +6,14 @@
 #include "operation.h"
 #include "reset.h"
 
+/* Whether the operation that began at `before` was left, given that another one begins at sp. One that
+ * begins within it, in a callback or in a signal handler, is at least three words below it. One at
+ * the same depth is not within it; some operations note their depth one word lower than others. */
+static bool was_left(const stack *s, uintptr_t before, uintptr_t sp)
+{
+	return incstack__left_behind(s, before, sp + 2 * sizeof(uintptr_t));
+}
+
 int incstack__enter_slowly(stack *s, uintptr_t sp)
 {
 	if (!s)
@@ -13,7 +21,7 @@ int incstack__enter_slowly(stack *s, uintptr_t sp)
 	if (s->owner != thread_self())
 		return INCSTACK_ETHREAD;
 	uintptr_t before = s->busy;
-	if (before && !incstack__left_behind(s, before, sp)) {
+	if (before && !was_left(s, before, sp)) {
 		s->stats.lost_busy++;
 		return INCSTACK_EBUSY;
 	}

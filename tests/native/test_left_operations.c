@@ -160,6 +160,44 @@ START_TEST(in_progress_below_a_handler)
 }
 END_TEST
 
+/* ---- at one depth ------------------------------------------------------------------------- */
+
+static void *before_sample[5];
+
+static NOINLINE void leave_sample(void)
+{
+	__builtin_longjmp(before_sample, 1);
+}
+
+static NOINLINE int sample_and_leave(void)
+{
+	int error = 0;
+
+	if (__builtin_setjmp(before_sample) == 0)
+		error = incstack_native_sample(traced_stack, 0, 1);
+	__asm__ volatile("" ::: "memory");
+	return error;
+}
+
+/* Each operation of a loop is left by a jump that nobody announces. The next one begins at the same
+ * depth, so it cannot be a part of the one that was left, and is not refused. */
+START_TEST(left_at_one_depth)
+{
+	open_stack();
+	for (int i = 0; i < 5; i++) {
+		ask_again();
+		question = leave_sample;
+		ck_assert_int_eq(sample_and_leave(), 0);
+		ck_assert_ptr_null(question);
+		ck_assert(incstack_stack_is_busy(traced_stack));
+	}
+	ck_assert_int_eq(sample_and_leave(), 0);
+	ck_assert(!incstack_stack_is_busy(traced_stack));
+	ck_assert_uint_eq(traced_stats().lost_busy, 0);
+	traced_close();
+}
+END_TEST
+
 /* ---- half way to another chunk ------------------------------------------------------------ */
 
 enum { CHUNK = 512, CHUNKS = 48, TOP = 12, SAMPLES = 20 };
@@ -325,6 +363,7 @@ int main(void)
 {
 	Suite *suite = suite_create("left operations");
 	TCase *tests = tcase_create("in the middle");
+	tcase_add_test(tests, left_at_one_depth);
 	tcase_add_loop_test(tests, left_by_a_handler, 0, 2);
 	tcase_add_loop_test(tests, in_progress_below_a_handler, 0, 2);
 	tcase_add_loop_test(tests, half_way_to_a_chunk, 0, 4 * HALVES);
