@@ -27,11 +27,14 @@ static void release(void *context, void *memory, size_t bytes)
 	munmap(memory, bytes);
 }
 
+/* It fails with INCSTACK_EBUSY. Otherwise another thread might read the rule later, while the code
+ * is unloaded. Only a thread that runs the code may read its rules. */
 static int find_rule_in_handler(void *context, uintptr_t address, struct incstack_rule *rule)
 {
-	return incstack__native_finds_in_handlers
-		       ? incstack__native_find_rule_quickly(context, address, rule)
-		       : INCSTACK_EUNWIND;
+	if (incstack__native_finds_in_handlers &&
+	    incstack__native_find_rule_quickly(context, address, rule) == 0)
+		return 0;
+	return INCSTACK_EBUSY;
 }
 
 static const struct incstack_embedder native_embedder = {

@@ -101,6 +101,41 @@ START_TEST(missed_rules_of_unloaded_code)
 }
 END_TEST
 
+/* ---- rules of code that another thread may unload ---- */
+
+static uintptr_t asked_for; /* the address of which the native table would be asked outside */
+static int times_asked;
+
+static int find_and_count(void *context, uintptr_t address, struct incstack_rule *rule)
+{
+	times_asked += address == asked_for;
+	return incstack_native_find_rule(context, address, rule);
+}
+
+/* Code without a rule may be unloaded by the time of the next operation, perhaps of another thread. So
+ * the native table is asked again only by a handler. */
+START_TEST(missed_rules_are_left_to_handlers)
+{
+	static unsigned char code[16];
+	struct incstack_embedder embedder = *incstack_native_embedder();
+	struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+	struct incstack_top top = {.pc = (uintptr_t)code,
+				   .sp = (uintptr_t)__builtin_frame_address(0),
+				   .flags = INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED};
+
+	asked_for = top.pc;
+	embedder.find_rule = find_and_count;
+	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
+	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &traced_stack), 0);
+	ck_assert_int_eq(incstack_sample(traced_stack, 0, 1, &top), INCSTACK_EUNWIND);
+	ck_assert_uint_eq(traced_stats().lost_unwind, 1);
+	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 0), 0);
+	ck_assert_int_eq(incstack_native_sample(traced_stack, 0, 1), 0);
+	ck_assert_int_eq(times_asked, 0);
+	traced_close();
+}
+END_TEST
+
 /* Samples itself where it stands; its own return slot is at frame[1]. */
 static __attribute__((noinline)) int own_slot_is_patched(uint32_t flags)
 {
@@ -200,6 +235,7 @@ int main(void)
 	tcase_add_test(tc, missed_rules_are_learned);
 	tcase_add_test(tc, the_next_sample_learns);
 	tcase_add_test(tc, missed_rules_of_unloaded_code);
+	tcase_add_test(tc, missed_rules_are_left_to_handlers);
 	tcase_add_test(tc, own_slot_is_left_alone);
 	tcase_add_test(tc, rules_are_found_in_the_handler);
 	tcase_add_loop_test(tc, rules_are_asked_for_later, 0, 2);
