@@ -24,10 +24,15 @@ static struct {
 
 static const int ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ};
 
-static void on_ending(int number)
+void tool_output_abandon(void)
 {
 	if (output.temporary != NULL)
 		unlink(output.temporary);
+}
+
+static void on_ending(int number)
+{
+	tool_output_abandon();
 	raise(number); /* SA_RESETHAND: this time it ends the process */
 }
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 
 #include "tracefile/spool_read.h"
 #include "tool/proc.h"
+#include "tool/profile_io.h"
 #include "trace_map.h"
 
 /* What a spool adds to a trace file. */
@@ -98,6 +100,48 @@ static int read_rest(const char *file, const struct incstack__tracefile_header *
 	return error;
 }
 
+/* ---- a file that becomes shorter ---------------------------------------------------------- */
+
+/* The mapped file. A page of it that the file does not reach any more cannot be read. */
+static struct {
+	const char *name;
+	uintptr_t low, high;
+} mapped;
+
+static void say(const char *text)
+{
+	if (write(STDERR_FILENO, text, strlen(text)) < 0)
+		return;
+}
+
+static void on_missing_page(int number, siginfo_t *info, void *context)
+{
+	const uintptr_t at = (uintptr_t)info->si_addr;
+
+	(void)context;
+	if (at < mapped.low || at >= mapped.high) {
+		signal(number, SIG_DFL); /* it comes again */
+		return;
+	}
+	say("incstack: ");
+	say(mapped.name);
+	say(": the file became shorter while it was read\n");
+	tool_output_abandon();
+	_exit(1);
+}
+
+/* From here on, until it is mapped no more, the file is read through memory. Reading it by calls
+ * would take another copy of it. */
+static void watch(const char *name, const void *data, size_t size)
+{
+	const struct sigaction action = {.sa_sigaction = on_missing_page, .sa_flags = SA_SIGINFO};
+
+	mapped.name = name;
+	mapped.low = (uintptr_t)data;
+	mapped.high = (uintptr_t)data + size;
+	sigaction(SIGBUS, &action, NULL);
+}
+
 /* ---- reading ---------------------------------------------------------------------------- */
 
 static void *map_with_room(int fd, size_t size, size_t room)
@@ -133,6 +177,8 @@ int tool_trace_map(const char *file, void **data, size_t *size)
 		*data = map_with_room(fd, *size, rest.bytes);
 		failed = *data == MAP_FAILED;
 	}
+	if (!failed)
+		watch(file, *data, *size);
 	if (failed) {
 		fprintf(stderr, "incstack: cannot read %s: %s\n", file, strerror(errno));
 	} else if (rest.bytes > 0) {
@@ -179,7 +225,7 @@ static int append(int fd, uint64_t end, const struct rest *rest)
 }
 
 /* Finds the end of the blocks by reading the file. */
-static uint64_t end_of(int fd)
+static uint64_t end_of(const char *file, int fd)
 {
 	struct stat status;
 	uint64_t end = 0;
@@ -190,6 +236,7 @@ static uint64_t end_of(int fd)
 	data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
 		return 0;
+	watch(file, data, (size_t)status.st_size);
 	end = incstack__tracefile_end(data, (uint64_t)status.st_size);
 	munmap(data, (size_t)status.st_size);
 	return end;
@@ -204,7 +251,7 @@ void tool_trace_settle(const char *file)
 
 	if (fd >= 0 && path != NULL && read_header(fd, &header) == 0 &&
 	    read_rest(file, &header, &rest) == 0 && start_of(rest.pid) != rest.process_start) {
-		const uint64_t end = end_of(fd);
+		const uint64_t end = end_of(file, fd);
 
 		if (end > 0 && append(fd, end, &rest) == 0)
 			unlink(path);
