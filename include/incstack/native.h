@@ -69,8 +69,10 @@ INCSTACK_API int incstack_native_runtime_create(const struct incstack_options *o
  * thread it reads a file of the kernel. */
 INCSTACK_API int incstack_native_stack_range(uintptr_t *low, uintptr_t *high);
 
-/* Creates the state of the calling thread's stack. Errors: as
- * incstack_native_stack_range and incstack_stack_create.
+/* Creates the state of the calling thread's stack. While this thread runs on another stack, for
+ * example that of a fiber, it cannot tell which frames are left of its own. So a retrieve there
+ * truncates what was not walked before. Errors: as incstack_native_stack_range and
+ * incstack_stack_create.
  * Thread: any. Signal: no. Allocates: may. Blocks: as incstack_native_stack_range. */
 INCSTACK_API int incstack_native_thread_stack(struct incstack_runtime *runtime,
 					      struct incstack_stack **stack);

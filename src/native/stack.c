@@ -8,6 +8,8 @@
 
 #include <incstack/native.h>
 
+#include "trace/shared.h"
+
 /* glibc derives the lowest address of the main thread's stack from RLIMIT_STACK and the mapping
  * below the stack. For other threads it is the mapping without its guard. Both ranges have all
  * addresses that the stack may ever use. */
@@ -49,5 +51,8 @@ int incstack_native_thread_stack(struct incstack_runtime *runtime, struct incsta
 	result = incstack_native_stack_range(&low, &high);
 	if (result < 0)
 		return result;
-	return incstack_stack_create(runtime, low, high, stack);
+	result = incstack_stack_create(runtime, low, high, stack);
+	if (result == 0)
+		incstack__stack_is_of_thread(*stack);
+	return result;
 }

@@ -226,6 +226,11 @@ int incstack_stack_set_owner(struct incstack_stack *s)
 	return 0;
 }
 
+void incstack__stack_is_of_thread(stack *s)
+{
+	s->thread = thread_self();
+}
+
 int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
 {
 	if ((unsigned)mode > INCSTACK_MODE_EMBEDDER)

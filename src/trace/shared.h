@@ -33,6 +33,11 @@ void incstack__pools_add(struct incstack_stack *s);
 /* Whether a return into a frame of the stack may still be intercepted (barrier.c). */
 bool incstack__stack_is_patched(const struct incstack_stack *s);
 
+/* The calling thread began on this stack. So if it runs on another one, it has switched stacks, and
+ * nobody has told where on this stack. An operation of that thread then neither confirms nor walks
+ * the callers that are still open; a retrieve truncates them (life_cycle.c). */
+INCSTACK_API void incstack__stack_is_of_thread(struct incstack_stack *s);
+
 /* The owner of the stack was interrupted at `top` and holds still, and the caller has taken the stack
  * over. Removes the frames that are gone from what is known, because operations on another stack
  * cannot see that they are. Without `top`, or if the rules do not lead from it to the stack, nothing

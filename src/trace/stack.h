@@ -67,6 +67,7 @@ struct incstack_stack {
 	object *cut;                 /* the object at which the last walk was cut, if any */
 	uint64_t retrieved;          /* samples that were retrieved */
 	uint64_t all_new;            /* samples whose objects are all new; others are `shared` */
+	uintptr_t thread;            /* the thread that began on it, or 0: see shared.h */
 	void *identity;              /* the embedder's name of this stack */
 	struct mapped mapped;        /* in this walk; with `anywhere`, the same as [low, high) */
 	uint64_t rules_invalidated;  /* the runtime's count, as last seen by mode validate */

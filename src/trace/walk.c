@@ -109,8 +109,8 @@ static uintptr_t position(const struct stepper *w, const struct cursor *at, uint
 /* Removes from the known chain the frames that an unannounced exit has popped. Dead slots may
  * still hold thunks, so only a walk from the running frame can tell. It begins at the frame `at`,
  * which was entered through `slot`, or was interrupted if that is 0. Returns false if the walk
- * reached no known frame. */
-static bool remove_popped(stack *s, struct cursor at, uintptr_t slot)
+ * reached no known frame, or `trust` if it ended on another stack. */
+static bool remove_popped(stack *s, struct cursor at, uintptr_t slot, bool trust)
 {
 	const struct stepper w = stepper_of(s, ASK_DIRECTLY);
 	struct path p = {.at = at, .known = s->newest, .here = inside(s, at.sp)};
@@ -124,31 +124,36 @@ static bool remove_popped(stack *s, struct cursor at, uintptr_t slot)
 		p.at.pc = position(&w, &p.at, slot);
 		step = incstack__step(&w, &p.at, &slot, &rule);
 	}
-	if (!p.here && step == STEP_END) /* the handler has interrupted another stack */
-		return true;
+	if (!p.here && step == STEP_END)
+		return trust;
 	set_newest(s, step == STEP_END ? pop_until(s, p.known, NULL) : p.known);
 	return step != STEP_UNKNOWN;
 }
 
 /* The same for the thread that runs. `frame` is the frame of a public function. On a signal stack,
  * the walk leads through the handler to the interrupted stack. If the caller runs on another
- * stack, there is no frame to walk from, and the known chain is trusted. */
+ * stack, there is no frame to walk from. The known chain is then trusted, unless the caller is the
+ * thread that began on s (incstack__stack_is_of_thread): it may have left frames of s, and then have
+ * switched to the other stack. */
 bool incstack__known_remove_popped(stack *s, const uintptr_t *frame)
 {
 	if (s->by_embedder)
 		return incstack__frames_remove_popped(s);
-	if (s->mode != INCSTACK_MODE_PATCH ||
-	    (!inside(s, (uintptr_t)frame) && !incstack__on_signal_stack()))
+	if (s->mode != INCSTACK_MODE_PATCH)
 		return true;
+	const bool trust = s->thread != thread_self();
+	if (!inside(s, (uintptr_t)frame) && !incstack__on_signal_stack())
+		return trust;
 	const struct cursor at = {.pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
-	return remove_popped(s, at, (uintptr_t)(frame + 1));
+	return remove_popped(s, at, (uintptr_t)(frame + 1), trust);
 }
 
-/* The same for a thread that was interrupted at `top` and holds still. */
+/* The same for a thread that was interrupted at `top` and holds still. If the walk does not lead to
+ * s, nothing is trusted. */
 bool incstack__known_remove_popped_at(stack *s, const struct incstack_top *top)
 {
 	const struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp, .exact = true};
-	return s->mode != INCSTACK_MODE_PATCH || remove_popped(s, at, 0);
+	return s->mode != INCSTACK_MODE_PATCH || remove_popped(s, at, 0, false);
 }
 
 /* Whether a barrier may be planted at `slot`. Code without a rule must not be patched: it may

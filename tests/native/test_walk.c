@@ -14,6 +14,7 @@
 
 #include <incstack/native.h>
 
+#include "../../src/trace/shared.h"
 #include "../unit/run_suite.h"
 
 #define OPAQUE __attribute__((noinline))
@@ -81,6 +82,11 @@ int incstack_runtime_create(const struct incstack_options *options,
 	created = *options;
 	*runtime = (struct incstack_runtime *)&created;
 	return 0;
+}
+
+void incstack__stack_is_of_thread(struct incstack_stack *s)
+{
+	(void)s;
 }
 
 int incstack_stack_create(struct incstack_runtime *runtime, uintptr_t low, uintptr_t high,
