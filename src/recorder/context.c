@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <ucontext.h>
 
+#include "interrupted.h"
 #include "recorder.h"
 
 /* Contexts beyond the maximum use the shared record, on which each trace is a full walk. */
@@ -225,7 +226,8 @@ void incstack__record_context_enter(const void *ucontext)
 	add(context);
 }
 
-void incstack__record_contexts_flush(pid_t tid, uintptr_t at, int last)
+void incstack__record_contexts_flush(pid_t tid, uintptr_t at, const struct incstack_top *held,
+				     int last)
 {
 	for (struct incstack__record *c = incstack__recording.contexts; c != NULL; c = c->next) {
 		if (c->tid != tid || incstack_stack_set_owner(c->stack) != 0)
@@ -234,6 +236,8 @@ void incstack__record_contexts_flush(pid_t tid, uintptr_t at, int last)
 			if (!last)
 				continue;
 			incstack_stack_forget(c->stack);
+		} else if (!c->no_barriers && held != NULL) {
+			incstack__interrupted_settle(c, held);
 		}
 		incstack__record_flush(c);
 	}
@@ -252,5 +256,5 @@ void incstack__record_contexts_flush_rest(int last)
 {
 	for (struct incstack__record *c = incstack__recording.contexts; c != NULL; c = c->next)
 		if (!lives(c->tid))
-			incstack__record_contexts_flush(c->tid, 0, last);
+			incstack__record_contexts_flush(c->tid, 0, NULL, last);
 }

@@ -176,14 +176,16 @@ static struct incstack_top top_of(struct incstack__caller caller)
 	};
 }
 
-/* Whether the caller is on a stack that the thread's record does not describe. A context's stack
- * has its own record. On an unknown stack nothing may be patched, so the shared record walks it
- * fully. */
+/* Whether the address is on the stack that the thread's record describes. A context's stack has its
+ * own record. On an unknown stack nothing may be patched, so the shared record walks it fully. */
+static inline int is_on(const struct incstack__record *record, uintptr_t at)
+{
+	return at >= record->low && at < record->high;
+}
+
 static inline int elsewhere(const struct incstack__record *record, struct incstack__caller caller)
 {
-	const uintptr_t at = (uintptr_t)caller.slot;
-
-	return at < record->low || at >= record->high;
+	return !is_on(record, (uintptr_t)caller.slot);
 }
 
 /* Reserves memory before a sample, because a walk that runs out of memory is truncated. */
@@ -361,6 +363,32 @@ void incstack__record_alloc(const void *block, size_t bytes, struct incstack__ca
 	}
 }
 
+static void put_free(struct incstack__record *record, const void *block)
+{
+	if (incstack__record_make_room(record))
+		log_free_slowly(&record->log, block);
+	else
+		drop(record);
+}
+
+/* On another stack than its own, a thread must not write its batch: the callers that are open would be
+ * truncated. So if the batch is full, the event goes where allocations on that stack go. */
+static __attribute__((noinline)) void put_free_elsewhere(struct incstack__record *record,
+							 const void *block)
+{
+	struct incstack__protection before;
+
+	if (!incstack__record_is_full(record)) {
+		log_free_slowly(&record->log, block);
+		return;
+	}
+	incstack__record_protect(&before);
+	record = lock_record(HERE);
+	put_free(record, block);
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	incstack__record_unprotect(&before);
+}
+
 static __attribute__((noinline)) void free_slowly(const void *block)
 {
 	struct incstack__record *record;
@@ -372,10 +400,10 @@ static __attribute__((noinline)) void free_slowly(const void *block)
 		count_interrupting();
 		return;
 	}
-	if (incstack__record_make_room(record))
-		log_free_slowly(&record->log, block);
+	if (record == incstack__recording.shared_record || is_on(record, HERE))
+		put_free(record, block);
 	else
-		drop(record);
+		put_free_elsewhere(record, block);
 	leave(record);
 }
 
@@ -451,13 +479,17 @@ void incstack__record_thread_end(void)
 	leave(record);
 }
 
+/* While a context runs, the stack of its thread is not walked, so the callers that are open there are
+ * walked now. */
 void incstack__record_switch(const void *ucontext)
 {
-	const struct incstack__record *record = enter();
+	struct incstack__record *record = enter();
 	struct incstack__protection before;
 
 	if (record == NULL)
 		return;
+	if (record != incstack__recording.shared_record && is_on(record, HERE))
+		incstack__record_complete(record);
 	incstack__record_protect(&before);
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	incstack__record_context_leave(HERE, 0);

@@ -26,7 +26,7 @@
 enum { FREE = 0, WANTED, HELD, RELEASED };
 
 /* A step is at least 50 us. With these numbers a thread is waited for some 100 ms at most. */
-enum { WAIT_STEPS = 200, ASK_AGAIN = 20, ROUNDS = 10 };
+enum { WAIT_STEPS = 200, ASK_AGAIN = 20, ROUNDS = 10, HOLD_AGAIN = 8 };
 
 /* The signal with which libc changes the user of all threads. No thread blocks it or waits for it,
  * because libc removes it from every mask. Every other signal is blocked in many threads. */
@@ -125,21 +125,38 @@ static int is_left(const struct incstack__record *record)
 	return record != incstack__record_local.mine && record->written != times;
 }
 
+static void release(struct incstack__record *record)
+{
+	__atomic_store_n(&record->held, RELEASED, __ATOMIC_RELEASE);
+}
+
 static void write_held(struct incstack__record *record, int last)
 {
 	if (incstack_stack_set_owner(record->stack) == 0) {
-		incstack__interrupted_settle(record);
+		incstack__interrupted_settle(record, &record->held_top);
 		incstack__record_flush(record);
 	}
-	incstack__record_contexts_flush(record->tid, record->held_at, last);
+	incstack__record_contexts_flush(record->tid, record->held_at, &record->held_top, last);
 	record->written = times;
-	__atomic_store_n(&record->held, RELEASED, __ATOMIC_RELEASE);
+	record->held_in_vain = 0;
+	release(record);
+}
+
+/* Whether the thread shall run on for a moment and be held again, because it stands where the rules do
+ * not tell which frames are left. Its open traces would be truncated. */
+static int is_held_in_vain(struct incstack__record *record)
+{
+	if (record->held_in_vain == HOLD_AGAIN ||
+	    incstack__interrupted_is_settleable(record, &record->held_top))
+		return 0;
+	record->held_in_vain++;
+	return 1;
 }
 
 static void write_gone(struct incstack__record *record, int last)
 {
 	incstack__record_write_gone(record);
-	incstack__record_contexts_flush(record->tid, 0, last);
+	incstack__record_contexts_flush(record->tid, 0, NULL, last);
 	record->written = times;
 	__atomic_store_n(&record->held, FREE, __ATOMIC_RELEASE);
 }
@@ -166,10 +183,14 @@ static int write_all_held(int last)
 	for (struct incstack__record *i = incstack__recording.threads; i != NULL; i = i->next) {
 		if (!is_left(i))
 			continue;
-		if (__atomic_load_n(&i->held, __ATOMIC_ACQUIRE) == HELD)
-			write_held(i, last);
-		else
+		if (__atomic_load_n(&i->held, __ATOMIC_ACQUIRE) != HELD) {
 			left++;
+		} else if (is_held_in_vain(i)) {
+			left++;
+			release(i);
+		} else {
+			write_held(i, last);
+		}
 	}
 	return left;
 }
@@ -263,7 +284,8 @@ void incstack__record_flush_all(uint32_t flags)
 		incstack__record_flush(self);
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	times++;
-	incstack__record_contexts_flush(gettid(), (uintptr_t)__builtin_frame_address(0), last);
+	incstack__record_contexts_flush(gettid(), (uintptr_t)__builtin_frame_address(0), NULL,
+					last);
 	for (int round = 0; round < ROUNDS && (left = flush_others(last)) != 0; round++) {
 		incstack__lock_give(INCSTACK__LOCK_RECORDING);
 		nap();

@@ -30,26 +30,20 @@ int incstack__interrupted_failed_call(const ucontext_t *context)
 	       memcmp((const void *)call, instruction, sizeof(instruction)) == 0;
 }
 
-static int is_in_own_stack(const struct incstack__record *record, uintptr_t sp)
+int incstack__interrupted_is_settleable(const struct incstack__record *record,
+					const struct incstack_top *top)
 {
-	return sp >= record->low && sp < record->high;
+	return !incstack__trampoline_contains(top->pc) &&
+	       incstack__interrupted_is_described(record, top) == INCSTACK__NATIVE_DESCRIBED;
 }
 
-/* The program may have left frames by a jump of its own since the last sample. A heap profile does
- * nothing if the thread runs on another stack, that of a coroutine or one for signals, because its
- * own stack does not change while it runs there. It does nothing either if the rules do not describe the
- * interrupted instruction, which may be one of the trampoline.
- *
- * Ticks also interrupt the unwinder of an exception. It passes by barriers in return slots that it
- * has read before, so the newest known frames may be gone. A CPU profile therefore forgets all
- * frames if the rules cannot tell which are left. */
-void incstack__interrupted_settle(struct incstack__record *record)
+/* The program may have left frames by a jump of its own since the last sample, and then have switched
+ * to the stack of a coroutine. Ticks also interrupt the unwinder of an exception, which passes by
+ * barriers in return slots that it has read before. So if the rules do not lead from the interrupted
+ * instruction to the stack, it is unknown which of its frames are left, and all are forgotten. */
+void incstack__interrupted_settle(struct incstack__record *record, const struct incstack_top *top)
 {
-	const struct incstack_top *top = &record->held_top;
-
-	if (incstack__trampoline_contains(top->pc) ||
-	    incstack__interrupted_is_described(record, top) != INCSTACK__NATIVE_DESCRIBED)
+	if (!incstack__interrupted_is_settleable(record, top))
 		top = NULL;
-	if (incstack__record_is_cpu_profile() || (top != NULL && is_in_own_stack(record, top->sp)))
-		incstack__stack_interrupted_at(record->stack, top);
+	incstack__stack_interrupted_at(record->stack, top);
 }

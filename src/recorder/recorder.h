@@ -76,6 +76,7 @@ struct incstack__record {
 	int held;                     /* FREE, WANTED, HELD or RELEASED: exit.c */
 	uintptr_t held_at;            /* the stack pointer of the thread while it is held */
 	struct incstack_top held_top; /* what the signal has interrupted that holds it */
+	uint32_t held_in_vain;        /* how often that could not be described: exit.c */
 	uint32_t written;             /* the last flush of all records that wrote this one */
 	const uintptr_t *walker;      /* while the program walks its stack: see shown.c */
 	uintptr_t walker_word;
@@ -476,8 +477,9 @@ struct incstack__record *incstack__record_context(uintptr_t at);
 void incstack__record_context_leave(uintptr_t at, int by_jump);
 void incstack__record_context_enter(const void *ucontext);
 /* Writes the contexts that ran last on the thread, which is the caller, is held with its stack
- * pointer at `at`, or is gone (`at` is 0). */
-void incstack__record_contexts_flush(pid_t tid, uintptr_t at, int last);
+ * pointer at `at` after it was interrupted at `held`, or is gone (`at` is 0). */
+void incstack__record_contexts_flush(pid_t tid, uintptr_t at, const struct incstack_top *held,
+				     int last);
 void incstack__record_contexts_flush_rest(int last);
 
 /* exit.c: writes the records of all threads that can be held. */

@@ -41,6 +41,7 @@ static struct incstack__record *create(void)
 		incstack__record_discard(record);
 		return NULL;
 	}
+	incstack__stack_is_of_thread(record->stack);
 	record->slot = incstack__slot_take();
 	incstack_stack_reserve(record->stack, INCSTACK__RESERVE_BYTES);
 	incstack__record_publish(record);

@@ -22,6 +22,7 @@ struct incstack__recording incstack__recording;
 enum { BYTES = 4096, RECORDS = CONTEXTS_MAX + 8 };
 static struct incstack__record *records; /* as many as may be made */
 static unsigned made, discarded, flushed, abandoned, forgotten, published, notes, reserved;
+static unsigned settled;
 static const struct incstack__record *last_flushed;
 static bool no_record, no_block, no_stack, other_owner, mode_refused;
 static uintptr_t unreadable, patched; /* a page; a stack */
@@ -114,6 +115,12 @@ int incstack_stack_abandon(struct incstack_stack *stack)
 	ck_assert_ptr_nonnull(stack);
 	abandoned++;
 	return 0;
+}
+
+void incstack__interrupted_settle(struct incstack__record *record, const struct incstack_top *top)
+{
+	ck_assert_uint_eq(top->sp, record->low);
+	settled++;
 }
 
 bool incstack__page_readable(uintptr_t address)
@@ -393,14 +400,14 @@ START_TEST(written_at_the_end)
 	records[0].no_barriers = 1;
 	records[3].tid = other;
 	/* The contexts of this thread that were left, and the one that it runs on. */
-	incstack__record_contexts_flush(gettid(), base_of(1), 0);
+	incstack__record_contexts_flush(gettid(), base_of(1), NULL, 0);
 	ck_assert_uint_eq(flushed, 2);
 	ck_assert_uint_eq(forgotten, 0);
 	/* At the end, all contexts. */
-	incstack__record_contexts_flush(gettid(), base_of(1), 1);
+	incstack__record_contexts_flush(gettid(), base_of(1), NULL, 1);
 	ck_assert_uint_eq(flushed, 5);
 	ck_assert_uint_eq(forgotten, 1);
-	incstack__record_contexts_flush(other, base_of(1), 0);
+	incstack__record_contexts_flush(other, base_of(1), NULL, 0);
 	ck_assert_uint_eq(flushed, 5);
 	/* The contexts of threads that have ended. */
 	records[3].no_barriers = 1;
@@ -419,6 +426,23 @@ START_TEST(written_at_the_end)
 }
 END_TEST
 
+/* If the thread is held, only the context on which it runs must be settled. */
+START_TEST(settled_when_held)
+{
+	const struct incstack_top held = {.sp = base_of(1)};
+
+	for (unsigned n = 0; n < 3; n++)
+		enter(n);
+	incstack__record_contexts_flush(gettid(), base_of(1), &held, 1);
+	ck_assert_uint_eq(settled, 1);
+	ck_assert_uint_eq(forgotten, 2);
+	ck_assert_uint_eq(flushed, 3);
+	records[1].no_barriers = 1;
+	incstack__record_contexts_flush(gettid(), base_of(1), &held, 1);
+	ck_assert_uint_eq(settled, 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("contexts of the recorder");
@@ -434,6 +458,7 @@ int main(void)
 	tcase_add_test(contexts, more_than_there_may_be);
 	tcase_add_test(contexts, left);
 	tcase_add_test(contexts, written_at_the_end);
+	tcase_add_test(contexts, settled_when_held);
 	suite_add_tcase(suite, contexts);
 	return run_suite(suite);
 }
