@@ -71,6 +71,8 @@ static void hold(int number, siginfo_t *info, void *context)
 		of_libc.handler(number, info, context);
 		return;
 	}
+	if (record != NULL)
+		incstack__restart(&record->held_call, context);
 	if (incstack__record_local.state != 0 || record == NULL ||
 	    incstack_stack_is_busy(record->stack))
 		return;
@@ -103,10 +105,11 @@ static int take_signal(void)
 }
 
 /* Sends the signal. libc's handler ignores one that was queued. */
-static int ask(const struct incstack__record *record)
+static int ask(struct incstack__record *record)
 {
 	siginfo_t info;
 
+	incstack__restart_prepare(record->tid, &record->held_call);
 	memset(&info, 0, sizeof(info));
 	info.si_signo = LIBC_SIGNAL;
 	info.si_code = SI_QUEUE;

@@ -21,6 +21,7 @@
 #include "tracefile/write.h"
 #include "interpose/preload.h"
 #include "lock.h"
+#include "restart.h"
 #include "trace/shared.h"
 
 #define INCSTACK__TLS __thread __attribute__((tls_model("initial-exec")))
@@ -76,9 +77,10 @@ struct incstack__record {
 	int held;                     /* FREE, WANTED, HELD or RELEASED: exit.c */
 	uintptr_t held_at;            /* the stack pointer of the thread while it is held */
 	struct incstack_top held_top; /* what the signal has interrupted that holds it */
-	uint32_t held_in_vain;        /* how often that could not be described: exit.c */
-	uint32_t written;             /* the last flush of all records that wrote this one */
-	const uintptr_t *walker;      /* while the program walks its stack: see shown.c */
+	struct incstack__blocked_call held_call;
+	uint32_t held_in_vain;   /* how often that could not be described: exit.c */
+	uint32_t written;        /* the last flush of all records that wrote this one */
+	const uintptr_t *walker; /* while the program walks its stack: see shown.c */
 	uintptr_t walker_word;
 	int no_barriers;    /* mode full: a context that was left, a thread that ends */
 	uint32_t used;      /* of a context: the value of `looks` (context.c) at its last use */

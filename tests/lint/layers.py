@@ -66,14 +66,14 @@ STRATA = {
         "stability format",
     ),
     "recorder": (
-        "recorder lock modules.h ticks.h stamp memory recording small_file linker path"
+        "recorder restart.h lock modules.h ticks.h stamp memory recording small_file linker path"
         " seccomp_filter libunwind",
         "name await descriptor interval own_stack protect slot spool_file",
         "spool",
         "file host thunks",
         "modules rule unload timer",
         "interrupted",
-        "check",
+        "check restart.c",
         "flush record",
         "context gone",
         "walker",

@@ -130,6 +130,8 @@ void incstack__record_await_thread(pid_t tid, int signal, int steps)
 	}
 DOES_NOTHING(incstack__record_protect, struct incstack__protection *before)
 DOES_NOTHING(incstack__record_unprotect, const struct incstack__protection *before)
+DOES_NOTHING(incstack__restart_prepare, pid_t tid, struct incstack__blocked_call *call)
+DOES_NOTHING(incstack__restart, const struct incstack__blocked_call *call, void *ucontext)
 DOES_NOTHING(incstack__spool_remove, void)
 DOES_NOTHING(incstack__timers_stop, void)
 DOES_NOTHING(incstack__record_note_unwritable, void)

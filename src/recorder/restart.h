@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * System calls that the recorder's own signal interrupts. Some calls return EINTR after any handler,
+ * even with SA_RESTART: pause, poll, select, a sleep. A program in which no signal ever came would
+ * then go on where it waits for ever.
+ */
+#ifndef INCSTACK_RECORDER_RESTART_H
+#define INCSTACK_RECORDER_RESTART_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The call in which a thread is blocked. */
+struct incstack__blocked_call {
+	int64_t number;
+	uint64_t arguments[6];
+	uint64_t sp, pc;
+};
+
+/* Reads it from /proc. It stays as it is if the thread is in no call, or if that is unknown. */
+void incstack__restart_prepare(pid_t tid, struct incstack__blocked_call *call);
+
+/* In the signal handler: if the signal has made this call fail, lets the thread make it again. A
+ * timeout begins anew. */
+void incstack__restart(const struct incstack__blocked_call *call, void *ucontext);
+
+#endif
