@@ -211,18 +211,11 @@ static const struct runtime *runtime_by_section(const struct object *object)
 
 /* ---- the fallback ---------------------------------------------------------------------- */
 
-/* Leaves a note in this file and in the files of forked children. */
-static void note_for_good(enum incstack__tracefile_note note)
-{
-	__atomic_fetch_or(&incstack__recording.why, UINT64_C(1) << note, __ATOMIC_RELAXED);
-	incstack__record_note(note);
-}
-
 void incstack__record_fall_back(enum incstack__tracefile_note note)
 {
 	struct incstack__recording *r = &incstack__recording;
 
-	note_for_good(note);
+	incstack__record_note_for_good(note);
 	if (__atomic_exchange_n(&r->mode, INCSTACK_MODE_VALIDATE, __ATOMIC_RELAXED) !=
 	    INCSTACK_MODE_PATCH)
 		return;
@@ -358,28 +351,6 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 	else
 		*found = runtime_of(&object);
 	return *found != NULL;
-}
-
-/* The first object is the program. It calls its own definitions, not those of preloaded objects. */
-static int look_for_allocators(struct dl_phdr_info *info, size_t size, void *context)
-{
-	const struct object program = object_of(info);
-	struct incstack__elf_tables tables;
-
-	(void)size;
-	(void)context;
-	if (!incstack__elf_tables_read(program.bias, program.dynamic, &tables))
-		return 1;
-	if (incstack__elf_symbol(&tables, "malloc") != NULL)
-		note_for_good(INCSTACK__NOTE_OWN_MALLOC);
-	if (incstack__elf_symbol(&tables, "_Znwm") != NULL)
-		note_for_good(INCSTACK__NOTE_OWN_NEW);
-	return 1;
-}
-
-void incstack__record_host_allocators(void)
-{
-	dl_iterate_phdr(look_for_allocators, NULL);
 }
 
 int incstack__record_host_look(void)

@@ -184,6 +184,8 @@ static inline int incstack__record_lock(enum incstack__lock lock)
 /* recording.c */
 /* Leaves a note for the report. May be called in any thread and in a signal handler. */
 void incstack__record_note(enum incstack__tracefile_note note);
+/* Leaves a note in this file and in the files of forked children. */
+void incstack__record_note_for_good(enum incstack__tracefile_note note);
 /* Called before a second record is used. */
 void incstack__record_share(void);
 

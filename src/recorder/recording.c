@@ -17,6 +17,12 @@ void incstack__record_note(enum incstack__tracefile_note note)
 		__atomic_fetch_or(&slots[0].notes, bit, __ATOMIC_RELAXED);
 }
 
+void incstack__record_note_for_good(enum incstack__tracefile_note note)
+{
+	__atomic_fetch_or(&incstack__recording.why, UINT64_C(1) << note, __ATOMIC_RELAXED);
+	incstack__record_note(note);
+}
+
 /* The release of the addition publishes `shared`: see struct incstack__recording. */
 void incstack__record_share(void)
 {

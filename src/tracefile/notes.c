@@ -74,6 +74,10 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 		"were not sampled",
 	[INCSTACK__NOTE_OUTSIDE] =
 		"sampled from outside (-p): what the process did before and after is not known",
+	[INCSTACK__NOTE_SPECIAL_ALLOCATOR] =
+		"functions that only some allocators have (mallocx, mi_malloc, tc_malloc...) are "
+		"called; their blocks are not recorded, and recorded ones that they free count as "
+		"live",
 	[INCSTACK__NOTE_BROKEN] =
 		"an invariant of the recorder was broken, which is an error in incstack: please "
 		"report it",

@@ -10,33 +10,34 @@
 #include <stdint.h>
 
 enum incstack__tracefile_note {
-	INCSTACK__NOTE_FILE_CLOSED,      /* the program closed the trace file; it is gone */
-	INCSTACK__NOTE_FILE_FULL,        /* the trace file could not be written */
-	INCSTACK__NOTE_FILE_LIMIT,       /* RLIMIT_FSIZE */
-	INCSTACK__NOTE_NO_MEMORY,        /* the recorder's own memory, for example RLIMIT_AS */
-	INCSTACK__NOTE_NO_SHARED_MEMORY, /* what a killed process had not written is lost */
-	INCSTACK__NOTE_SECCOMP,          /* the program forbade system calls that we need */
-	INCSTACK__NOTE_NO_TSC,           /* the program forbade the time-stamp counter */
-	INCSTACK__NOTE_FOREIGN_UNWINDER, /* mode validate from there on */
-	INCSTACK__NOTE_STACK_COPIED,     /* a runtime that copies stacks: validate */
-	INCSTACK__NOTE_MANY_STALE,       /* frames came back that had vanished: validate */
-	INCSTACK__NOTE_STACK_MAPS,       /* a collector reads return addresses: validate */
-	INCSTACK__NOTE_SHADOW_STACK,     /* the hardware guards return addresses: validate */
-	INCSTACK__NOTE_MANY_CONTEXTS,    /* some were walked fully */
-	INCSTACK__NOTE_THREAD_BUSY,      /* a thread could not be stopped at the end */
-	INCSTACK__NOTE_UNLOADED,         /* code was unloaded without notice */
-	INCSTACK__NOTE_MODULES,          /* a list of modules could not be made */
-	INCSTACK__NOTE_OWN_MALLOC,       /* the program defines malloc: its calls are not seen */
-	INCSTACK__NOTE_OWN_NEW,          /* the program defines operator new */
-	INCSTACK__NOTE_NOT_STARTED,      /* the file is there, but nothing was recorded */
-	INCSTACK__NOTE_UNRECORDED,       /* a child or the next program has no file */
-	INCSTACK__NOTE_UNKNOWN_STACKS,   /* walked fully */
-	INCSTACK__NOTE_BROKEN,           /* a debug build found an invariant broken */
-	INCSTACK__NOTE_NO_TIMER,         /* a thread could not have a timer */
-	INCSTACK__NOTE_ATTACHED,         /* the process ran before and after */
-	INCSTACK__NOTE_NEW_NOT_FOLLOWED, /* operator new does not call malloc */
-	INCSTACK__NOTE_WALL,             /* time in which threads wait was sampled, too */
-	INCSTACK__NOTE_OUTSIDE,          /* CPU: the process ran before and after */
+	INCSTACK__NOTE_FILE_CLOSED,       /* the program closed the trace file; it is gone */
+	INCSTACK__NOTE_FILE_FULL,         /* the trace file could not be written */
+	INCSTACK__NOTE_FILE_LIMIT,        /* RLIMIT_FSIZE */
+	INCSTACK__NOTE_NO_MEMORY,         /* the recorder's own memory, for example RLIMIT_AS */
+	INCSTACK__NOTE_NO_SHARED_MEMORY,  /* what a killed process had not written is lost */
+	INCSTACK__NOTE_SECCOMP,           /* the program forbade system calls that we need */
+	INCSTACK__NOTE_NO_TSC,            /* the program forbade the time-stamp counter */
+	INCSTACK__NOTE_FOREIGN_UNWINDER,  /* mode validate from there on */
+	INCSTACK__NOTE_STACK_COPIED,      /* a runtime that copies stacks: validate */
+	INCSTACK__NOTE_MANY_STALE,        /* frames came back that had vanished: validate */
+	INCSTACK__NOTE_STACK_MAPS,        /* a collector reads return addresses: validate */
+	INCSTACK__NOTE_SHADOW_STACK,      /* the hardware guards return addresses: validate */
+	INCSTACK__NOTE_MANY_CONTEXTS,     /* some were walked fully */
+	INCSTACK__NOTE_THREAD_BUSY,       /* a thread could not be stopped at the end */
+	INCSTACK__NOTE_UNLOADED,          /* code was unloaded without notice */
+	INCSTACK__NOTE_MODULES,           /* a list of modules could not be made */
+	INCSTACK__NOTE_OWN_MALLOC,        /* the program defines malloc: its calls are not seen */
+	INCSTACK__NOTE_OWN_NEW,           /* the program defines operator new */
+	INCSTACK__NOTE_NOT_STARTED,       /* the file is there, but nothing was recorded */
+	INCSTACK__NOTE_UNRECORDED,        /* a child or the next program has no file */
+	INCSTACK__NOTE_UNKNOWN_STACKS,    /* walked fully */
+	INCSTACK__NOTE_BROKEN,            /* a debug build found an invariant broken */
+	INCSTACK__NOTE_NO_TIMER,          /* a thread could not have a timer */
+	INCSTACK__NOTE_ATTACHED,          /* the process ran before and after */
+	INCSTACK__NOTE_NEW_NOT_FOLLOWED,  /* operator new does not call malloc */
+	INCSTACK__NOTE_WALL,              /* time in which threads wait was sampled, too */
+	INCSTACK__NOTE_OUTSIDE,           /* CPU: the process ran before and after */
+	INCSTACK__NOTE_SPECIAL_ALLOCATOR, /* functions that only its allocator has are not seen */
 	INCSTACK__NOTE_COUNT,
 };
 

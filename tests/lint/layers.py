@@ -70,7 +70,7 @@ STRATA = {
         " seccomp_filter libunwind",
         "name await descriptor interval own_stack protect slot spool_file",
         "spool",
-        "file host thunks",
+        "file host allocators thunks",
         "modules rule unload timer",
         "interrupted",
         "check restart.c",

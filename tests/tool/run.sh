@@ -857,6 +857,18 @@ test_own_allocator() {
 	record -o trace -- ./own
 	equal status "$status" 0
 	grep -q '^note: .*defines malloc' stderr || fail "no note"
+	printf '%s\n' '#include <stdlib.h>' \
+		'void *mallocx(size_t n, int flags) { return malloc(n + (flags & 0)); }' >special.c
+	cc -w -shared -fPIC -o libspecial.so special.c
+	for own in 'mallocx(1, 0)' 'malloc(1)'; do
+		printf '%s\n' '#include <stdlib.h>' 'void *mallocx(size_t, int);' \
+			"int main(void) { free($own); return 0; }" >own.c
+		cc -w -fno-builtin -o own own.c -Wl,--no-as-needed -L. -lspecial -Wl,-rpath,"$PWD"
+		record -o trace -- ./own
+		equal status "$status" 0
+		equal notes "$(grep -c '^note: functions that only some' stderr)" \
+			"$(grep -c 'free(mallocx' own.c)"
+	done
 	record -o trace -- "$target" alloc=1
 	! grep -q '^note:' stderr || fail "a note"
 }

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looks for allocation functions whose calls the recorder does not see, and notes them: those that
+ * the program defines for itself, and those that only some allocators have.
+ */
+#define _GNU_SOURCE
+#include <link.h>
+#include <string.h>
+
+#include "base/elf_symbol.h"
+#include "recorder.h"
+
+/* jemalloc's, tcmalloc's, mimalloc's, those of Intel's TBB, and those of C23 that libc may lack. They
+ * are not interposed, because a program asks whether they exist before it calls them. */
+static const char *const special[] = {
+	"mallocx",
+	"rallocx",
+	"xallocx",
+	"dallocx",
+	"sdallocx",
+	"je_malloc",
+	"je_free",
+	"tc_malloc",
+	"tc_calloc",
+	"tc_realloc",
+	"tc_free",
+	"tc_new",
+	"tc_delete",
+	"mi_malloc",
+	"mi_calloc",
+	"mi_realloc",
+	"mi_zalloc",
+	"mi_free",
+	"mi_new",
+	"scalable_malloc",
+	"scalable_free",
+	"free_sized",
+	"free_aligned_sized",
+};
+enum { SPECIAL = sizeof(special) / sizeof(special[0]) };
+_Static_assert(SPECIAL <= 32, "bits of a word");
+
+struct search {
+	uint32_t defined, called; /* bits of the names in the table above */
+	int objects;
+};
+
+static int tables_of(const struct dl_phdr_info *info, struct incstack__elf_tables *tables)
+{
+	const ElfW(Dyn) *dynamic = NULL;
+
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			dynamic = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	return incstack__elf_tables_read(info->dlpi_addr, dynamic, tables);
+}
+
+/* The program calls its own definitions, not those of preloaded objects. */
+static void look_at_program(const struct incstack__elf_tables *tables)
+{
+	if (incstack__elf_symbol(tables, "malloc") != NULL)
+		incstack__record_note_for_good(INCSTACK__NOTE_OWN_MALLOC);
+	if (incstack__elf_symbol(tables, "_Znwm") != NULL)
+		incstack__record_note_for_good(INCSTACK__NOTE_OWN_NEW);
+}
+
+/* The first object is the program. */
+static int look_for_definitions(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct search *search = context;
+	struct incstack__elf_tables tables;
+	const int is_program = search->objects++ == 0;
+
+	(void)size;
+	if (!tables_of(info, &tables))
+		return 0;
+	if (is_program)
+		look_at_program(&tables);
+	for (int i = 0; i < SPECIAL; i++)
+		if (incstack__elf_symbol(&tables, special[i]) != NULL)
+			search->defined |= 1u << i;
+	return 0;
+}
+
+/* The symbols that an object takes from others come before those that are in its hash table. */
+static int look_for_calls(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct search *search = context;
+	struct incstack__elf_tables tables;
+	uint32_t end;
+
+	(void)size;
+	if (!tables_of(info, &tables))
+		return 0;
+	end = tables.gnu_hash != NULL ? tables.gnu_hash[1] : tables.sysv_hash[1];
+	for (uint32_t i = 1; i < end; i++) {
+		const char *name = tables.names + tables.symbols[i].st_name;
+
+		for (int k = 0; k < SPECIAL && tables.symbols[i].st_shndx == SHN_UNDEF; k++)
+			if (search->defined & 1u << k && strcmp(name, special[k]) == 0)
+				search->called |= 1u << k;
+	}
+	return search->called != 0;
+}
+
+void incstack__record_host_allocators(void)
+{
+	struct search search = {0};
+
+	dl_iterate_phdr(look_for_definitions, &search);
+	if (search.defined != 0)
+		dl_iterate_phdr(look_for_calls, &search);
+	if (search.called != 0)
+		incstack__record_note_for_good(INCSTACK__NOTE_SPECIAL_ALLOCATOR);
+}
