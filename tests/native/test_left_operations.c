@@ -162,18 +162,18 @@ END_TEST
 
 /* ---- at one depth ------------------------------------------------------------------------- */
 
-static void *before_sample[5];
+static jmp_buf before_sample;
 
 static NOINLINE void leave_sample(void)
 {
-	__builtin_longjmp(before_sample, 1);
+	longjmp(before_sample, 1);
 }
 
 static NOINLINE int sample_and_leave(void)
 {
-	int error = 0;
+	volatile int error = 0;
 
-	if (__builtin_setjmp(before_sample) == 0)
+	if (setjmp(before_sample) == 0)
 		error = incstack_native_sample(traced_stack, 0, 1);
 	__asm__ volatile("" ::: "memory");
 	return error;
