@@ -17,24 +17,37 @@ static uint64_t load(const uint64_t *word)
 /* A free place without samples in progress, or -1. */
 static int find_free(const struct incstack__tickets *t)
 {
-	for (int i = 0; i < INCSTACK__REQUESTS; i++)
+	for (uint32_t n = 0; n < INCSTACK__REQUESTS; n++) {
+		uint32_t i = (t->next + n) % INCSTACK__REQUESTS;
 		if (!(t->open >> i & 1) && load(&t->places[i].word) == 0)
-			return i;
+			return (int)i;
+	}
 	return -1;
 }
 
-int incstack__tickets_open(struct incstack__tickets *tickets,
-			   const struct incstack__request *request, uint32_t n)
+int incstack__tickets_find(struct incstack__tickets *tickets, uint64_t *left)
 {
 	int i = find_free(tickets);
+	*left = 0;
 	if (i < 0)
-		return -1;
-	struct incstack__place *p = &tickets->places[i];
+		return i;
+	if (tickets->asked >> i & 1) {
+		*left = tickets->asked & ~tickets->open;
+		tickets->asked = tickets->open;
+	}
+	tickets->next = (uint32_t)i + 1;
+	return i;
+}
+
+void incstack__tickets_open(struct incstack__tickets *tickets, uint32_t place,
+			    const struct incstack__request *request, uint32_t n)
+{
+	struct incstack__place *p = &tickets->places[place];
 	p->request = *request;
 	p->taken = 0;
-	tickets->open |= UINT64_C(1) << i;
+	tickets->open |= UINT64_C(1) << place;
+	tickets->asked |= UINT64_C(1) << place;
 	__atomic_store_n(&p->word, n, __ATOMIC_RELEASE);
-	return i;
 }
 
 const struct incstack__request *incstack__tickets_draw(struct incstack__tickets *tickets,

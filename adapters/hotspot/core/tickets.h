@@ -32,13 +32,21 @@ struct incstack__tickets {
 		struct incstack__request request;
 	} places[INCSTACK__REQUESTS];
 	uint64_t open;        /* bits: places in use */
+	uint64_t asked;       /* bits that may be set in the words of threads */
 	uint64_t lost_closed; /* tickets that nobody had drawn when their request was closed */
+	uint32_t next;        /* where the search for a free place begins */
 };
 
-/* Opens a request for n samples. Returns its place, or -1 if all are in use. Requester only:
- * calls of open and close are serialized by the caller. */
-int incstack__tickets_open(struct incstack__tickets *tickets,
-			   const struct incstack__request *request, uint32_t n);
+/* Requester only: the caller serializes calls of find, open and close. */
+
+/* Returns a place for a request, or -1 if all are in use. Some bits of *left may still be set in the words
+ * of threads that did not answer an earlier request; the caller clears them before it opens this one. The
+ * places take turns, so that *left is 0 in all but one of 64 calls, and few calls look at all threads. */
+int incstack__tickets_find(struct incstack__tickets *tickets, uint64_t *left);
+
+/* Opens a request for n samples at a place that was found. */
+void incstack__tickets_open(struct incstack__tickets *tickets, uint32_t place,
+			    const struct incstack__request *request, uint32_t n);
 
 /* Draws a ticket. Returns the request, or null if there is no ticket. After a draw the
  * request stays valid until incstack__tickets_taken. Thread: any. */

@@ -41,19 +41,17 @@ static void add(uint64_t *counter, uint64_t n)
 IncStackThreads::IncStackThreads(JavaThread *current, jint count, const jthread *threads)
     : _handle(current), _threads(NULL), _length(0), _is_named(count != 0), _error(JVMTI_ERROR_NONE)
 {
-	_threads = NEW_C_HEAP_ARRAY_RETURN_NULL(JavaThread *, _handle.length() + 1, mtInternal);
-	if (_threads == NULL) {
-		_error = JVMTI_ERROR_OUT_OF_MEMORY;
+	if (!_is_named)
 		return;
-	}
-	for (uint i = 0; count == 0 && i < _handle.length(); i++)
-		add(_handle.thread_at(i));
+	_threads = NEW_C_HEAP_ARRAY_RETURN_NULL(JavaThread *, count, mtInternal);
+	if (_threads == NULL)
+		_error = JVMTI_ERROR_OUT_OF_MEMORY;
 	for (jint i = 0; i < count && _error == JVMTI_ERROR_NONE; i++) {
 		JavaThread *thread;
 		jvmtiError e = JvmtiExport::cv_external_thread_to_JavaThread(
 			_handle.list(), threads[i], &thread, NULL);
 		if (e == JVMTI_ERROR_NONE && !has(thread))
-			add(thread);
+			_threads[_length++] = thread;
 		else if (e == JVMTI_ERROR_INVALID_THREAD)
 			_error = e;
 	}
@@ -72,11 +70,10 @@ bool IncStackThreads::has(const JavaThread *thread) const
 	return false;
 }
 
-void IncStackThreads::add(JavaThread *thread)
+bool IncStackThreads::is_visible(JavaThread *thread)
 {
-	if (!thread->is_exiting() && !thread->is_hidden_from_external_view() &&
-	    thread->threadObj() != NULL)
-		_threads[_length++] = thread;
+	return !thread->is_exiting() && !thread->is_hidden_from_external_view() &&
+	       thread->threadObj() != NULL;
 }
 
 /* ---- samples ------------------------------------------------------------------------------ */
@@ -166,36 +163,52 @@ class VM_IncStackSample : public VM_Operation
 
 /* ---- a request ---------------------------------------------------------------------------- */
 
-/* Threads of the set, divided into those that run and those that wait. */
-struct Groups : public StackObj {
-	JavaThread **running, **waiting;
-	uint32_t runs, waits;
+/* Threads of the set that can be sampled: those that run, and those that wait if they are wanted, too.
+ * A request comes every 100 us, and most threads wait. So it looks only at the state of those. */
+class Groups : public StackObj
+{
+	static const uint32_t Few = 128;
+	JavaThread *_few[Few], **_many;
 
-	Groups(JavaThread *current, const IncStackThreads &threads) : runs(0), waits(0)
+	static bool waits_now(JavaThread *thread)
 	{
-		uint32_t n = threads.length() + 1;
-		running = NEW_C_HEAP_ARRAY_RETURN_NULL(JavaThread *, 2 * n, mtInternal);
-		waiting = running == NULL ? NULL : running + n;
-		for (uint32_t i = 0; running != NULL && i < threads.length(); i++)
-			if (threads.at(i) != current && is_meant(threads, threads.at(i)))
-				add(threads.at(i));
-	}
-	~Groups()
-	{
-		FREE_C_HEAP_ARRAY(JavaThread *, running);
+		JavaThreadState state = thread->thread_state();
+		return state == _thread_in_native || state == _thread_blocked;
 	}
 	/* Threads of agents run native code; they would draw tickets for nothing. */
 	static bool is_meant(const IncStackThreads &threads, JavaThread *thread)
 	{
 		return threads.names(thread) || !thread->is_jvmti_agent_thread();
 	}
-	void add(JavaThread *thread)
+
+      public:
+	JavaThread **running, **waiting;
+	uint32_t runs, waits;
+
+	Groups(JavaThread *current, const IncStackThreads &threads, bool with_waiting)
+	    : _many(NULL), running(_few), waiting(NULL), runs(0), waits(0)
 	{
-		JavaThreadState state = thread->thread_state();
-		if (state == _thread_in_native || state == _thread_blocked)
-			waiting[waits++] = thread;
-		else
-			running[runs++] = thread;
+		uint32_t n = threads.length();
+		if (with_waiting || n > Few) {
+			running = _many =
+				NEW_C_HEAP_ARRAY_RETURN_NULL(JavaThread *, 2 * n + 1, mtInternal);
+			waiting = running == NULL ? NULL : running + n;
+		}
+		for (uint32_t i = 0; running != NULL && i < n; i++) {
+			JavaThread *thread = threads.candidate(i);
+			bool is_waiting = waits_now(thread);
+			if ((is_waiting && !with_waiting) || thread == current ||
+			    !IncStackThreads::is_visible(thread) || !is_meant(threads, thread))
+				continue;
+			if (is_waiting)
+				waiting[waits++] = thread;
+			else
+				running[runs++] = thread;
+		}
+	}
+	~Groups()
+	{
+		FREE_C_HEAP_ARRAY(JavaThread *, _many);
 	}
 };
 
@@ -232,30 +245,38 @@ bool IncStack::is_alone(JavaThread *thread)
 	return thread->poll_data()->get_polling_word() == Armed;
 }
 
-/* Asks the threads for a sample. An earlier request may have left the bit in other threads; it is
- * cleared first. */
-static void ask(const ThreadsList *all, const Groups &g, uint32_t place)
+/* Clears bits that threads have kept of requests that are closed. */
+static void clear(const ThreadsList *all, uint64_t bits)
 {
-	uint64_t bit = UINT64_C(1) << place;
-	for (uint i = 0; i < all->length(); i++)
-		if (Atomic::load(&all->thread_at(i)->incstack_asked) & bit)
-			__atomic_fetch_and(&all->thread_at(i)->incstack_asked, ~bit,
+	for (uint i = 0; bits != 0 && i < all->length(); i++)
+		if (Atomic::load(&all->thread_at(i)->incstack_asked) & bits)
+			__atomic_fetch_and(&all->thread_at(i)->incstack_asked, ~bits,
 					   __ATOMIC_SEQ_CST);
+}
+
+/* Asks the running threads for a sample. */
+static void ask(const Groups &g, uint32_t place)
+{
 	for (uint32_t i = 0; i < g.runs; i++) {
-		__atomic_fetch_or(&g.running[i]->incstack_asked, bit, __ATOMIC_SEQ_CST);
+		__atomic_fetch_or(&g.running[i]->incstack_asked, UINT64_C(1) << place,
+				  __ATOMIC_SEQ_CST);
 		arm(g.running[i]);
 	}
 }
 
 /* Opens a request for n samples of the running threads. Returns its place, or -1. */
 static int open_partial(const ThreadsList *all, const Groups &g,
-			const struct incstack__request *request, uint32_t n)
+			const struct incstack__request *request, uint64_t time, uint32_t n)
 {
+	uint64_t left;
+	int place = 0;
 	pthread_mutex_lock(&Lock);
-	incstack__tickets_close_due(&Tickets, now());
-	int place = n == 0 ? 0 : incstack__tickets_open(&Tickets, request, n);
-	if (place >= 0 && n > 0)
-		ask(all, g, (uint32_t)place);
+	incstack__tickets_close_due(&Tickets, time);
+	if (n > 0 && (place = incstack__tickets_find(&Tickets, &left)) >= 0) {
+		clear(all, left);
+		incstack__tickets_open(&Tickets, (uint32_t)place, request, n);
+		ask(g, (uint32_t)place);
+	}
 	pthread_mutex_unlock(&Lock);
 	return place;
 }
@@ -279,10 +300,10 @@ static void wait(JavaThread *current, const ThreadsList *all, uint32_t place, ui
 	}
 }
 
-static struct incstack__request request_of(const struct incstack_jvmti_request *asked)
+static struct incstack__request request_of(const struct incstack_jvmti_request *asked,
+					   uint64_t time)
 {
 	struct incstack__request r = {};
-	uint64_t time = now();
 	r.id = (uint64_t)asked->id;
 	r.due = asked->due == 0 ? time : asked->due;
 	r.deadline = asked->deadline_ns == 0 ? 0 : time + asked->deadline_ns;
@@ -294,8 +315,9 @@ jvmtiError IncStackRequests::start(JavaThread *current, const IncStackThreads &t
 				   const struct incstack_jvmti_request *asked,
 				   struct incstack_jvmti_requested *requested)
 {
-	struct incstack__request r = request_of(asked);
-	Groups g(current, threads);
+	uint64_t time = now();
+	struct incstack__request r = request_of(asked, time);
+	Groups g(current, threads, (asked->flags & INCSTACK_JVMTI_WAITING) != 0);
 	if (g.running == NULL)
 		return JVMTI_ERROR_OUT_OF_MEMORY;
 	uint32_t n = asked->n != 0 ? asked->n : (uint32_t)os::active_processor_count();
@@ -310,11 +332,13 @@ jvmtiError IncStackRequests::start(JavaThread *current, const IncStackThreads &t
 	choose(g.waiting, g.waits, from_waiting);
 	if (asked->flags & INCSTACK_JVMTI_FULL_SAFEPOINT) {
 		choose(g.running, g.runs, from_running);
-		memmove(g.running + from_running, g.waiting, from_waiting * sizeof(*g.waiting));
+		if (from_waiting > 0)
+			memmove(g.running + from_running, g.waiting,
+				from_waiting * sizeof(*g.waiting));
 		VM_IncStackSample op(g.running, from_running + from_waiting, &r);
 		VMThread::execute(&op);
 	} else {
-		int place = open_partial(threads.list(), g, &r, from_running);
+		int place = open_partial(threads.list(), g, &r, time, from_running);
 		if (place < 0)
 			return JVMTI_ERROR_NOT_AVAILABLE;
 		IncStackSampleClosure closure(&r);

@@ -30,12 +30,15 @@ class IncStackThreads : public StackObj
 	}
 	uint32_t length() const
 	{
-		return _length;
+		return _is_named ? _length : _handle.length();
 	}
-	JavaThread *at(uint32_t i) const
+	/* A thread of the set, or one that is not visible. */
+	JavaThread *candidate(uint32_t i) const
 	{
-		return _threads[i];
+		return _is_named ? _threads[i] : _handle.thread_at(i);
 	}
+	/* Whether JVMTI shows the thread. To ask this of a thread reads several lines of its memory. */
+	static bool is_visible(JavaThread *thread);
 	/* All threads of the JVM, whether in the set or not. */
 	ThreadsList *list() const
 	{
@@ -44,13 +47,12 @@ class IncStackThreads : public StackObj
 
       private:
 	ThreadsListHandle _handle;
-	JavaThread **_threads;
+	JavaThread **_threads; /* if they are named */
 	uint32_t _length;
 	bool _is_named;
 	jvmtiError _error;
 
 	bool has(const JavaThread *thread) const;
-	void add(JavaThread *thread);
 };
 
 class IncStackRequests : AllStatic

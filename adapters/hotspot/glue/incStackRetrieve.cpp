@@ -123,13 +123,14 @@ jvmtiError IncStackRequests::retrieve(JavaThread *current, const IncStackThreads
 	all->threads = (struct incstack_jvmti_thread_traces *)(all + 1);
 	bool is_complete = true;
 	for (uint32_t i = 0; i < threads.length(); i++) {
-		if (IncStackThread::of(threads.at(i)) == NULL)
+		JavaThread *thread = threads.candidate(i);
+		if (IncStackThread::of(thread) == NULL || !IncStackThreads::is_visible(thread))
 			continue;
 		IncStackRetrieveClosure closure;
 		closure.trees[0] = closure.trees[1] = NULL;
-		execute(current, &closure, threads.at(i));
-		append(current, all, threads.at(i), closure.trees[0]);
-		append(current, all, threads.at(i), closure.trees[1]);
+		execute(current, &closure, thread);
+		append(current, all, thread, closure.trees[0]);
+		append(current, all, thread, closure.trees[1]);
 		is_complete = is_complete && closure.is_complete;
 	}
 	if (!is_complete && all->count == 0) {
@@ -171,8 +172,9 @@ void IncStackRequests::statistics(JavaThread *current, struct incstack_jvmti_sta
 	s->lost_ended = EndedTraces;
 	pthread_mutex_unlock(&Lock);
 	for (uint32_t i = 0; i < threads.length(); i++)
-		if (IncStackThread::of(threads.at(i)) != NULL)
-			execute(current, &c, threads.at(i));
+		if (IncStackThread::of(threads.candidate(i)) != NULL &&
+		    IncStackThreads::is_visible(threads.candidate(i)))
+			execute(current, &c, threads.candidate(i));
 	request_statistics(s);
 	s->truncated = c.sum.truncated;
 	s->returns = c.sum.returns;

@@ -72,7 +72,7 @@ struct incstack_jvmti_requested {
 	uint32_t wanted;  /* n, or the number of threads in the set if that is less */
 	uint32_t taken;   /* samples taken before the call returned */
 	uint32_t running; /* threads of the set that ran when the request started */
-	uint32_t waiting; /* threads of the set that waited, and could be chosen */
+	uint32_t waiting; /* threads that waited; 0 without INCSTACK_JVMTI_WAITING */
 };
 
 /* jvmtiError RequestTraces(jvmtiEnv *env,
