@@ -18,6 +18,7 @@
 #include "runtime/thread.inline.hpp"
 
 #include <incstack/incstack_jvmti.h>
+#include <incstack/positions.h>
 
 struct incstack_runtime *IncStackFrames::incremental;
 struct incstack_runtime *IncStackFrames::intercepting;
@@ -132,6 +133,19 @@ static int compiled_frames(CompiledMethod *nm, address pc, struct incstack_virtu
 	return n;
 }
 
+/* Likewise, from the table of positions if it has the pc. OSR compilations may have numbers of their own. */
+static int known_frames(CompiledMethod *nm, address pc, struct incstack_virtual_frame *out, int max)
+{
+	static struct incstack__positions positions;
+	uint64_t code = (uint64_t)(uint32_t)nm->compile_id() << 1 | (nm->is_osr_method() ? 1 : 0);
+	int n = incstack__positions_find(&positions, (uintptr_t)pc, code, out);
+	if (n != 0)
+		return n;
+	n = compiled_frames(nm, pc, out, max);
+	incstack__positions_keep(&positions, (uintptr_t)pc, code, out, n);
+	return n;
+}
+
 int IncStackFrames::decode(void *, const struct incstack_frame *at,
 			   struct incstack_virtual_frame *out, int max)
 {
@@ -142,7 +156,7 @@ int IncStackFrames::decode(void *, const struct incstack_frame *at,
 	}
 	CompiledMethod *nm = f.cb()->as_compiled_method();
 	if (!nm->is_native_method())
-		return compiled_frames(nm, f.pc(), out, max);
+		return known_frames(nm, f.pc(), out, max);
 	out[0] = native_frame(nm->method());
 	return 1;
 }
