@@ -74,13 +74,31 @@ frame IncStackFrames::first_java_frame(JavaThread *thread, frame f)
 	return f;
 }
 
+/* The frame that was described last. The library asks next what is inlined at it, and who called it. To
+ * build it again each time would look up its code twice more. A frame has a constructor, which a
+ * variable of a thread cannot call, so its bytes are kept. */
+struct LastFrame {
+	uintptr_t pc, fp;
+	char bytes[sizeof(frame)];
+};
+
+static __thread LastFrame last;
+
+void IncStackFrames::begin(struct incstack_stack *stack)
+{
+	last.pc = 0;
+	incstack_stack_set_owner(stack);
+}
+
 frame IncStackFrames::rebuild(const struct incstack_frame &at)
 {
+	if (at.pc == last.pc && at.fp == last.fp)
+		return *(const frame *)last.bytes;
 	address pc = (address)at.pc;
-	intptr_t *last = (intptr_t *)at.fp;
+	intptr_t *fp = (intptr_t *)at.fp;
 	if (Interpreter::contains(pc))
-		return frame((intptr_t *)at.sp, (intptr_t *)at.sp, last, pc);
-	return frame(last, last, NULL, pc);
+		return frame((intptr_t *)at.sp, (intptr_t *)at.sp, fp, pc);
+	return frame(fp, fp, NULL, pc);
 }
 
 void IncStackFrames::describe(const frame &f, uintptr_t name, struct incstack_frame *at)
@@ -89,6 +107,9 @@ void IncStackFrames::describe(const frame &f, uintptr_t name, struct incstack_fr
 	at->sp = name;
 	at->fp = (uintptr_t)(f.is_interpreted_frame() ? f.fp() : f.unextended_sp());
 	at->flags = INCSTACK_FRAME_DECODE_NOW;
+	last.pc = at->pc;
+	last.fp = at->fp;
+	memcpy(last.bytes, &f, sizeof(f));
 }
 
 static struct incstack_virtual_frame virtual_frame(const Method *method, int bci, uint64_t kind)

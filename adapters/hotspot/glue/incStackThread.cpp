@@ -95,7 +95,7 @@ void IncStackThread::expose(const frame &f)
 	if (n == 0)
 		return;
 	_skipped += n - 1;
-	incstack_stack_set_owner(_stack);
+	IncStackFrames::begin(_stack);
 	incstack_stack_returned(_stack, oldest);
 	set_watermark();
 }
@@ -179,7 +179,7 @@ struct incstack_stack *IncStackThread::ready(bool is_full, uintptr_t sp)
 {
 	struct incstack_stack *stack = is_full ? _full : _stack;
 	size_t wanted = Room + 2 * ((uintptr_t)_thread->stack_base() - sp);
-	incstack_stack_set_owner(stack);
+	IncStackFrames::begin(stack);
 	incstack__armed_reserve(&_armed, ArmedSpare);
 	if (incstack_stack_room(stack) < wanted)
 		incstack_stack_reserve(stack, 2 * wanted);
@@ -217,7 +217,7 @@ int IncStackThread::retrieve(struct incstack_tree **incremental, struct incstack
 	if (_thread->has_last_Java_frame())
 		after_unwind();
 	if (_taken != _retrieved) {
-		incstack_stack_set_owner(_stack);
+		IncStackFrames::begin(_stack);
 		error = incstack_retrieve(_stack, incremental);
 		if (error == 0) {
 			incstack__seen_compare(&_seen, *incremental, _retrieved,
@@ -227,7 +227,7 @@ int IncStackThread::retrieve(struct incstack_tree **incremental, struct incstack
 		set_watermark();
 	}
 	if (error == 0 && _full_taken != _full_retrieved) {
-		incstack_stack_set_owner(_full);
+		IncStackFrames::begin(_full);
 		error = incstack_retrieve(_full, full);
 		if (error == 0)
 			_full_retrieved = _full_taken;

@@ -98,6 +98,9 @@ class IncStackThread : public StackWatermark
 class IncStackFrames : AllStatic
 {
       public:
+	/* Begins an operation on a stack, which the current thread owns from now on. Between two operations
+	 * the code of a frame may be freed; within one it is not. */
+	static void begin(struct incstack_stack *stack);
 	static bool is_java(const frame &f);
 	/* The first Java frame, or the entry frame if there is none. */
 	static frame first_java_frame(JavaThread *thread, frame f);
