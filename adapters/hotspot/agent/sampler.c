@@ -114,20 +114,27 @@ static void look_after(struct agent_session *session, JNIEnv *jni, struct grid *
 	}
 }
 
+/* Lets the technique sample. The extension makes no local references at a tick. */
+static void sample(struct agent_session *session, JNIEnv *jni, struct agent_tick *tick)
+{
+	if (session->technique->retrieve) {
+		session->technique->tick(session, jni, tick);
+	} else if ((*jni)->PushLocalFrame(jni, 64)) { /* the heap is full: no sample */
+		(*jni)->ExceptionClear(jni);
+		tick->wanted = session->samples;
+	} else {
+		session->technique->tick(session, jni, tick);
+		(*jni)->PopLocalFrame(jni, NULL);
+	}
+}
+
 static void take_tick(struct agent_session *session, JNIEnv *jni, struct grid *grid)
 {
 	struct agent_tick tick = {.due = grid->due};
 
-	if ((*jni)->PushLocalFrame(jni, 64)) { /* the heap is full: no sample */
-		(*jni)->ExceptionClear(jni);
-		tick.wanted = session->samples;
-		count_tick(session, &tick);
-	} else {
-		session->technique->tick(session, jni, &tick);
-		count_tick(session, &tick); /* before a new part may begin */
-		look_after(session, jni, grid);
-		(*jni)->PopLocalFrame(jni, NULL);
-	}
+	sample(session, jni, &tick);
+	count_tick(session, &tick); /* before a new part may begin */
+	look_after(session, jni, grid);
 	advance(session, grid, &tick);
 }
 
