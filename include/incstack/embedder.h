@@ -241,7 +241,14 @@ struct incstack_embedder {
 	 * next poll, and every frame polls before it ends. top.slot must then be the frame's return
 	 * slot. If the frame is popped without a poll after all, incstack_stack_unwinding_to
 	 * withdraws the promise. So drain the queue before frames are popped without an
-	 * announcement. Without the promise the trace is marked as biased. It begins with the frame above
+	 * announcement.
+	 * The flag INCSTACK_TOP_CALLER_STAYS is for a frame that returns without another poll. It
+	 * promises that top.slot holds the return address, or a thunk of the library in its place,
+	 * that this address is the position of the caller, and that the caller's frame stays: it is
+	 * neither popped nor replaced or moved before the queue is drained. The trace then consists
+	 * of the interrupted frame, its caller at this position, and the callers of that. This is
+	 * not possible on a stack that only the embedder can walk, or whose bounds are unknown.
+	 * Without a promise the trace is marked as biased. It begins with the frame above
 	 * top.slot, if that is known, otherwise with the youngest frame above top.sp. Null:
 	 * incstack_sample_signal returns INCSTACK_EINVAL. */
 	int (*interrupted)(void *context, const struct incstack_interruption *at,

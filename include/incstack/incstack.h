@@ -191,6 +191,8 @@ enum {
 	/* Set by the embedder's `interrupted` only (see embedder.h): the frame stays on the stack
 	 * until the queue is drained. */
 	INCSTACK_TOP_STAYS = 1u << 3,
+	/* The same: the frame is about to return, and its caller stays until then. */
+	INCSTACK_TOP_CALLER_STAYS = 1u << 4,
 };
 
 /* Takes a sample: starts a trace whose top is *top. `id` and `weight` are the caller's;

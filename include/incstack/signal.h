@@ -24,7 +24,8 @@ enum incstack_taken {
 	INCSTACK_TAKEN_DIRECTLY = 0, /* by incstack_sample, outside of handlers */
 	INCSTACK_TAKEN_IN_HANDLER,   /* immediate: the handler walked from the interrupted frame */
 	INCSTACK_TAKEN_FROM_QUEUE,   /* queued: the top is the interrupted frame, where it was
-				      * interrupted; its callers were seen later */
+				      * interrupted; its callers, or those of its caller, were
+				      * seen later */
 	INCSTACK_TAKEN_BIASED,       /* queued, but the interrupted frame may have ended. The top is
 				      * the youngest frame whose address allows that it is one of
 				      * its callers, at its position when the queue was drained. If
@@ -65,7 +66,8 @@ struct incstack_queued {
 	uint64_t id;     /* the identifier of its first request */
 	uint64_t weight; /* the sum of the weights of its requests */
 	struct incstack_top top; /* what `interrupted` wrote */
-	uint32_t count; /* how many equal requests it stands for */
+	uintptr_t caller; /* with INCSTACK_TOP_CALLER_STAYS: the return address; otherwise 0 */
+	uint32_t count;   /* how many equal requests it stands for */
 	int32_t reason; /* why it was not sampled at once: an error of incstack_sample */
 };
 
@@ -94,8 +96,8 @@ INCSTACK_API int incstack_queue_hook(struct incstack_stack *stack,
 
 /* Turns the requests in the queue into traces, oldest first, and makes room for them.
  * incstack_sample_at_poll calls it. `poll` is the top frame now, as for incstack_sample. An
- * embedder that promises INCSTACK_TOP_STAYS calls it at every poll at which incstack_queue_pending
- * is not 0, before that poll changes the stack or returns.
+ * embedder that promises INCSTACK_TOP_STAYS or INCSTACK_TOP_CALLER_STAYS calls it at every poll at
+ * which incstack_queue_pending is not 0, before that poll changes the stack or returns.
  * Errors: EINVAL, ETHREAD, EBUSY; ENOMEM, ELIMIT, EROOM: no room; the requests that remain stay in
  * the queue, and their traces will be biased.
  * Algorithm: the frames from `poll` to the first known one are captured once, by the walk of a

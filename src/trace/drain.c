@@ -4,8 +4,9 @@
  * the poll to the first known one are captured once, by the walk of a sample. The trace of a request
  * consists of its own top frame and of the callers that this walk has found.
  *
- * The interrupted frame is found by its return slot, if the embedder promises that it is still there.
- * Otherwise the trace begins with the youngest frame that may be one of its callers, as far as the
+ * The interrupted frame is found by its return slot, if the embedder promises that it is still there. If it
+ * was about to return and the embedder promises that its caller is still there, that is found in the same
+ * way, and the trace has both frames where they were. Otherwise the trace begins with the youngest frame that may be one of its callers, as far as the
  * addresses tell, and is biased (JEP 518 marks such traces in the same way).
  */
 #include "fault.h"
@@ -25,6 +26,7 @@ struct drain {
 struct spot {
 	object *frame, *caller;
 	bool seen;
+	bool returned; /* `frame` is the caller of the interrupted frame, which has returned */
 };
 
 /* Moves to the caller. A caller in a gap is captured first. */
@@ -39,19 +41,28 @@ static bool step(const struct drain *d, struct spot *at)
 	return true;
 }
 
+static bool begins_at(const object *o, const struct incstack_top *top)
+{
+	return o && o->address == top->slot + sizeof(uintptr_t);
+}
+
+/* Whether the frame is the one of which the embedder promises that it stays. */
 static bool is_frame(const stack *s, const struct spot *at, const struct incstack_top *top)
 {
 	if (s->by_embedder)
 		return at->frame->address == top->sp;
-	return at->caller && at->caller->address == top->slot + sizeof(uintptr_t);
+	if (top->flags & INCSTACK_TOP_CALLER_STAYS)
+		return begins_at(at->frame, top) && !(at->frame->flags & OBJECT_DECODE_NOW);
+	return begins_at(at->caller, top);
 }
 
-/* The interrupted frame, if it stays. */
+/* The frame that stays, if one does. */
 static bool find_frame(const struct drain *d, const struct incstack_top *top, struct spot *at)
 {
 	*at = (struct spot){.caller = d->poll};
-	if (!(top->flags & INCSTACK_TOP_STAYS))
+	if (!(top->flags & (INCSTACK_TOP_STAYS | INCSTACK_TOP_CALLER_STAYS)))
 		return false;
+	at->returned = top->flags & INCSTACK_TOP_CALLER_STAYS;
 	while (step(d, at))
 		if (is_frame(d->s, at, top))
 			return true;
@@ -85,10 +96,19 @@ static object interrupted_top(const struct spot *at, const struct incstack_top *
 		flags |= INCSTACK_OBJECT_EXACT;
 	if (top->flags & INCSTACK_TOP_DECODE_NOW)
 		flags |= OBJECT_DECODE_NOW;
-	if (!at->caller)
+	if (!at->caller && !at->returned)
 		flags |= end_of(at->frame);
 	const bool at_poll = FAULT(FAULT_QUEUED_AT_POLL) && at->frame->flags & INCSTACK_OBJECT_RAW;
 	return (object){at->caller, at_poll ? at->frame->method : top->pc, top->sp, -1, flags};
+}
+
+/* The caller of a frame that has returned, where it was. */
+static object interrupted_caller(const struct spot *at, uintptr_t pc)
+{
+	const uint32_t end = at->caller ? 0 : end_of(at->frame);
+	if (FAULT(FAULT_CALLER_AT_POLL) && at->frame->flags & INCSTACK_OBJECT_RAW)
+		pc = at->frame->method;
+	return (object){at->caller, pc, at->frame->address, -1, OBJECT_ORDINARY | end};
 }
 
 static object biased_top(const struct spot *at)
@@ -120,11 +140,13 @@ static bool add(struct drain *d, const struct incstack_queued *what, const struc
 					     INCSTACK_FRAME_EXACT, 0};
 	const bool decodes = exact && top.flags & OBJECT_DECODE_NOW && s->runtime->embedder.decode;
 	const object *old = at->seen ? at->caller : d->seen;
-	if (!incstack__sample_add(s, what, top, old, decodes ? &frame : NULL))
+	const object caller = interrupted_caller(at, what->caller);
+	if (!incstack__sample_add(s, what, top, exact && at->returned ? &caller : NULL, old,
+				  decodes ? &frame : NULL))
 		return false;
 	if (!at->seen && at->caller)
 		d->seen = at->caller;
-	count_truncated(s, &top);
+	count_truncated(s, exact && at->returned ? &caller : &top);
 	d->made++;
 	return true;
 }
@@ -166,7 +188,7 @@ static int drain(stack *s, const struct incstack_top *poll, uint32_t requests, u
 
 static size_t room_for(uint32_t requests)
 {
-	enum { OBJECTS_EACH = 4 };
+	enum { OBJECTS_EACH = 5 };
 	return requests * (OBJECTS_EACH * sizeof(object) + sizeof(trace)) + 4096;
 }
 

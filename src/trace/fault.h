@@ -18,6 +18,7 @@ enum {
 	FAULT_VIRTUAL_DROPPED,     /* decoding keeps only the innermost frame */
 	FAULT_QUEUED_AT_POLL,      /* a trace from the queue shows where the frame is at the poll */
 	FAULT_INTERRUPTED_AS_CALL, /* an interrupted position is taken for a return address */
+	FAULT_CALLER_AT_POLL, /* a trace from the queue shows where the caller is at the poll */
 };
 
 #ifdef INCSTACK_FAULT

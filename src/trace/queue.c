@@ -37,16 +37,19 @@ static bool change(struct request *r, uint32_t from, uint32_t to)
 						       memory_order_acquire);
 }
 
+enum { PROMISES = INCSTACK_TOP_STAYS | INCSTACK_TOP_CALLER_STAYS };
+
 /* A number that differs if frames were captured in between. */
 static uint64_t known_now(const stack *s)
 {
 	return (uint64_t)(uintptr_t)s->newest + s->samples + s->stats.returns + s->stats.unwound;
 }
 
-static bool equal(const struct incstack_top *a, const struct incstack_top *b)
+static bool equal(const struct incstack_queued *x, const struct incstack_queued *y)
 {
+	const struct incstack_top *a = &x->top, *b = &y->top;
 	return a->pc == b->pc && a->sp == b->sp && a->fp == b->fp && a->slot == b->slot &&
-	       a->flags == b->flags;
+	       a->flags == b->flags && x->caller == y->caller;
 }
 
 /* Adds the request to the youngest one if they are equal. */
@@ -58,7 +61,7 @@ static bool merge(stack *s, struct queue *q, const struct incstack_queued *what)
 	struct request *r = place(q, tail - 1);
 	if (!change(r, PLACE_WAITING, PLACE_WRITING))
 		return false;
-	bool same = r->known == known_now(s) && equal(&r->what.top, &what->top);
+	bool same = r->known == known_now(s) && equal(&r->what, what);
 	if (same) {
 		r->what.weight += what->weight;
 		r->what.count += what->count;
@@ -138,12 +141,12 @@ void incstack__queue_drop(stack *s)
 	}
 }
 
-/* From now on no request promises that its frame stays. */
+/* From now on no request promises that a frame stays. */
 void incstack__queue_unsettle(stack *s)
 {
 	uint64_t number = oldest(s->queue);
 	for (struct request *r; (r = next(s->queue, &number));)
-		r->what.top.flags &= ~(uint32_t)INCSTACK_TOP_STAYS;
+		r->what.top.flags &= ~(uint32_t)PROMISES;
 }
 
 /* The frames below sp were popped. Their callers begin at sp. */
@@ -154,7 +157,7 @@ void incstack__queue_popped(stack *s, uintptr_t sp)
 		struct incstack_top *top = &r->what.top;
 		if ((top->slot ? top->slot : top->sp) >= sp)
 			continue;
-		top->flags &= ~(uint32_t)INCSTACK_TOP_STAYS;
+		top->flags &= ~(uint32_t)PROMISES;
 		top->slot = 0;
 		top->sp = sp - 1;
 	}

@@ -199,19 +199,24 @@ object *incstack__sample_frames(stack *s, const struct incstack_top *poll)
 	return top;
 }
 
-/* Adds a trace whose top and callers are given. If `now` is not null, the top is decoded now.
- * Returns false if there is no room. */
+/* Adds a trace whose top and callers are given. If `caller` is not null, it is copied and comes between
+ * the top and its parent. If `now` is not null, the top is decoded now. Returns false if there is no
+ * room. */
 bool incstack__sample_add(stack *s, const struct incstack_queued *what, object top,
-			  const object *old, const struct incstack_frame *now)
+			  const object *caller, const object *old, const struct incstack_frame *now)
 {
-	if (!arena_fits(&s->arena, 2) && !incstack__arena_next(&s->arena))
+	if (!arena_fits(&s->arena, 3) && !incstack__arena_next(&s->arena))
 		return false;
 	trace *t = begin(s, what->id, what->weight, top.method, top.address, top.flags);
 	object *o = s->arena.object;
 	*o = top;
+	if (caller) {
+		o->parent = o + 1;
+		o[1] = *caller;
+	}
 	s->arena.limit = t;
 	atomic_signal_fence(memory_order_seq_cst);
-	s->arena.object++;
+	s->arena.object += caller ? 2 : 1;
 	if (now && !incstack__decode(s, o, now, ASK_DIRECTLY, true))
 		return false;
 	t->old = old;

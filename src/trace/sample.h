@@ -9,6 +9,7 @@
 
 object *incstack__sample_frames(stack *s, const struct incstack_top *poll);
 bool incstack__sample_add(stack *s, const struct incstack_queued *what, object top,
-			  const object *old, const struct incstack_frame *now);
+			  const object *caller, const object *old,
+			  const struct incstack_frame *now);
 
 #endif

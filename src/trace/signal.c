@@ -19,6 +19,18 @@ static int ask(const stack *s, const void *ucontext, struct incstack_top *top)
 	return e->interrupted(s->runtime->context, &at, top);
 }
 
+/* Reads where a frame that is about to return will go on. Without that there is no promise. */
+static void read_caller(const stack *s, struct incstack_queued *what)
+{
+	const uintptr_t slot = what->top.slot;
+	if (!(what->top.flags & INCSTACK_TOP_CALLER_STAYS))
+		return;
+	if (!s->by_embedder && !s->anywhere && inside(s, slot))
+		what->caller = incstack_slot_read((const uintptr_t *)slot);
+	if (!what->caller)
+		what->top.flags &= ~(uint32_t)INCSTACK_TOP_CALLER_STAYS;
+}
+
 /* Takes the sample now. Returns an error of incstack_sample if that is impossible. */
 static int sample_now(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
 {
@@ -61,11 +73,12 @@ static int fail(stack *s, enum incstack_signal_failure why, int error)
 }
 
 /* Puts the request, which was refused for the given error, into the queue. */
-static int enqueue(stack *s, const struct incstack_queued *what)
+static int enqueue(stack *s, struct incstack_queued *what)
 {
 	if (!s->queue)
 		return fail(s, failure_of(what->reason), what->reason);
 	uncount_lost(s, what->reason);
+	read_caller(s, what);
 	if (!incstack__queue_put(s, what))
 		return fail(s, INCSTACK_FAILED_FULL, INCSTACK_ELIMIT);
 	return INCSTACK_QUEUED;

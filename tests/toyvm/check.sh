@@ -214,7 +214,7 @@ signals_had_all() {
 
 # Signals at random instants: every trace is exact, or begins with a caller and is marked. When a signal
 # comes is chance, so a run may lack an event, most often an unannounced exit below a barrier.
-# Then there is another run. Two bugs, of the embedder and of the core, are found.
+# Then there is another run. Three bugs, of the embedder and of the core, are found.
 signals() {
 	local all='' last
 	for _ in {1..6}; do
@@ -229,6 +229,8 @@ signals() {
 		fail "a broken promise was not found"
 	found FAULT_QUEUED_AT_POLL "$(number_of FAULT_QUEUED_AT_POLL)" 1 "--signals 20 --fuel 300" ||
 		fail "the position of the poll was taken for that of the signal"
+	found FAULT_CALLER_AT_POLL "$(number_of FAULT_CALLER_AT_POLL)" 1 "--signals 20 --fuel 300" ||
+		fail "the caller's position at the poll was taken for that of the signal"
 }
 
 # LAYER NAME ARGUMENTS: runs the oracle, and says how many traces the layer has compared. Zero fail.

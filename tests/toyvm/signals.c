@@ -79,6 +79,8 @@ int signals_interrupted(void *context, const struct incstack_interruption *at,
 	top->slot = sp + (mark->bare ? 0 : b->bytes);
 	if (!mark->ending || BUG(BUG_END_PROMISED))
 		top->flags |= INCSTACK_TOP_STAYS;
+	else if (code_find(incstack_slot_read((const uintptr_t *)top->slot) - 1))
+		top->flags |= INCSTACK_TOP_CALLER_STAYS;
 	return in->all_compiled && callers_are_compiled(top->slot);
 }
 

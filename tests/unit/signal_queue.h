@@ -12,7 +12,7 @@
 enum { NUMBERED = 40 };
 
 /* How the embedder describes an interrupted state. */
-enum state { DESCRIBED, PROMISED, ENDING, UNKNOWN, STATES };
+enum state { DESCRIBED, PROMISED, ENDING, RETURNING, UNKNOWN, STATES };
 
 static enum state state;
 static int signals_in_decode; /* how many signals decode gets */
@@ -42,6 +42,13 @@ static int decode(void *context, const struct incstack_frame *frame,
 	return method % 4 == 1 ? 2 : 1;
 }
 
+/* Whether the return address of the top frame tells the position of its caller. */
+static inline bool caller_is_known(void)
+{
+	return sim.depth > 1 && !sim_position_inside(sim_top()[-1].method) &&
+	       sim_top()->resume < SIM_HANDLER;
+}
+
 static int interrupted(void *context, const struct incstack_interruption *at,
 		       struct incstack_top *top)
 {
@@ -59,6 +66,8 @@ static int interrupted(void *context, const struct incstack_interruption *at,
 	top->pc = position(f);
 	top->slot = f->slot;
 	top->flags |= state == PROMISED ? INCSTACK_TOP_STAYS : 0;
+	if (state == RETURNING && caller_is_known())
+		top->flags |= INCSTACK_TOP_CALLER_STAYS;
 	if (sim.random % 2)
 		top->flags |= INCSTACK_TOP_DECODE_NOW;
 	return 0;

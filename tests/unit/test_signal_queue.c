@@ -251,6 +251,127 @@ START_TEST(without_a_slot)
 }
 END_TEST
 
+/* Leaves the top frame; the caller is at another position then. */
+static struct incstack_top poll_in_caller(void)
+{
+	const struct sim_frame *f = &sim_top()[-1];
+	sim.depth--;
+	return (struct incstack_top){.pc = f->pc + 1, .sp = f->sp, .fp = f->fp};
+}
+
+/* The interrupted frame has returned. Its caller stays, and is shown at the call. */
+START_TEST(caller_stays)
+{
+	struct incstack_tree *tree;
+	struct incstack_queued e;
+	open_five(4);
+	const struct sim_frame f = *sim_top();
+	ck_assert_int_eq(ask(RETURNING, 1), INCSTACK_QUEUED);
+	ck_assert_int_eq(incstack_queue_element(sim.s, 0, &e), 0);
+	ck_assert_uint_eq(e.caller, f.resume);
+	const struct incstack_top top = poll_in_caller();
+	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
+	ck_assert_int_eq(incstack_retrieve(sim.s, &tree), 0);
+	const struct incstack_frame_object *o = tree->traces->top;
+	ck_assert_int_eq(incstack_trace_taken(tree->traces), INCSTACK_TAKEN_FROM_QUEUE);
+	ck_assert_uint_eq(o->address, f.sp);
+	ck_assert_int_eq(o->bci, (int32_t)(f.pc % SIM_CALLS));
+	while (o->flags & INCSTACK_OBJECT_VIRTUAL || o->address == f.sp)
+		o = o->parent;
+	ck_assert_uint_eq(o->address, sim_top()->sp);
+	ck_assert_int_eq(o->bci, (int32_t)(f.resume % SIM_CALLS));
+	ck_assert_uint_eq(stats_now().from_queue, 1);
+	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	close_five();
+}
+END_TEST
+
+/* No frame begins behind the slot when the queue is drained. */
+START_TEST(caller_is_not_found)
+{
+	open_five(4);
+	ck_assert_int_eq(ask(RETURNING, 1), INCSTACK_QUEUED);
+	const struct incstack_top top = poll_in_caller();
+	sim.s->queue->places[0].what.top.slot -= sizeof(uintptr_t);
+	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
+	ck_assert_uint_eq(stats_now().biased, 1);
+	close_five();
+}
+END_TEST
+
+/* The caller keeps its position in its frame, so the return address does not tell it. */
+START_TEST(caller_has_its_position_inside)
+{
+	open_five(4);
+	do
+		sim_call();
+	while (!sim_position_inside(sim_top()->method));
+	sim_call();
+	ck_assert_int_eq(ask(ENDING, 1), INCSTACK_QUEUED);
+	struct incstack_queued *e = &sim.s->queue->places[0].what;
+	e->top.flags |= INCSTACK_TOP_CALLER_STAYS;
+	e->caller = sim_top()->resume;
+	const struct incstack_top top = poll_in_caller();
+	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
+	ck_assert_uint_eq(stats_now().biased, 1);
+	close_five();
+}
+END_TEST
+
+/* The interrupted frame was called from elsewhere meanwhile. */
+START_TEST(equal_tops_with_other_callers)
+{
+	open_five(4);
+	uintptr_t *slot = (uintptr_t *)sim_top()->slot;
+	ck_assert_int_eq(ask(RETURNING, 1), INCSTACK_QUEUED);
+	++*slot;
+	ck_assert_int_eq(ask(RETURNING, 2), INCSTACK_QUEUED);
+	ck_assert_int_eq(ask(RETURNING, 3), INCSTACK_QUEUED);
+	--*slot;
+	ck_assert_uint_eq(incstack_queue_pending(sim.s), 2);
+	ck_assert_uint_eq(stats_now().merged, 1);
+	close_five();
+}
+END_TEST
+
+/* Where the return address cannot be read, there is no promise. */
+START_TEST(slot_is_no_word_of_the_stack)
+{
+	const uintptr_t high = (uintptr_t)(sim.words + SIM_WORDS);
+	struct incstack_queued e;
+	open_five(4);
+	const uintptr_t slot = sim_top()->slot;
+	const uintptr_t wrong[] = {high, (uintptr_t)sim.words - 8, slot + 1, 0};
+	for (int i = 0; i < 4; i++) {
+		sim_top()->slot = wrong[i];
+		ck_assert_int_eq(ask(RETURNING, 1), INCSTACK_QUEUED);
+		ck_assert_int_eq(incstack_queue_element(sim.s, -1, &e), 0);
+		ck_assert_uint_eq(e.caller, 0);
+		ck_assert_uint_eq(e.top.flags & INCSTACK_TOP_CALLER_STAYS, 0);
+	}
+	sim_top()->slot = slot;
+	close_five();
+}
+END_TEST
+
+/* A frame was moved, or frames were popped. */
+START_TEST(promise_is_withdrawn)
+{
+	struct incstack_queued e;
+	open_five(4);
+	const uintptr_t slot = sim.frames[2].slot;
+	ck_assert_int_eq(ask(RETURNING, 1), INCSTACK_QUEUED);
+	ck_assert_int_eq(incstack_stack_frame_moved(sim.s, slot, slot), 0);
+	ck_assert_int_eq(ask(RETURNING, 2), INCSTACK_QUEUED);
+	ck_assert_int_eq(incstack_stack_unwinding_to(sim.s, sim.frames[2].sp), 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(incstack_queue_element(sim.s, i, &e), 0);
+		ck_assert_uint_eq(e.top.flags & INCSTACK_TOP_CALLER_STAYS, 0);
+	}
+	close_five();
+}
+END_TEST
+
 /* All frames of that time are gone. */
 START_TEST(nothing_left)
 {
@@ -346,6 +467,12 @@ int main(void)
 	tcase_add_test(tc, left_by_jumps);
 	tcase_add_test(tc, sample_at_a_poll);
 	tcase_add_test(tc, without_a_slot);
+	tcase_add_test(tc, caller_stays);
+	tcase_add_test(tc, caller_is_not_found);
+	tcase_add_test(tc, caller_has_its_position_inside);
+	tcase_add_test(tc, equal_tops_with_other_callers);
+	tcase_add_test(tc, slot_is_no_word_of_the_stack);
+	tcase_add_test(tc, promise_is_withdrawn);
 	tcase_add_test(tc, nothing_left);
 	tcase_add_test(tc, no_room);
 	tcase_add_test(tc, another_owner);

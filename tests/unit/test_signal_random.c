@@ -13,13 +13,15 @@ enum { STEPS = 20000, CAPACITY = 8 };
 static struct asked {
 	enum incstack_taken taken;
 	enum state state;
-	unsigned depth; /* the frames of that time that are still there */
+	unsigned
+		depth; /* the frames of that time that are still there; or will be after a return */
 	bool waits;
 	uint64_t weight;
 } asked[SIM_TRACES + 1];
-static uint64_t counted[4]; /* traces, by how they were taken */
-static uint64_t refused[2]; /* requests: the state is unknown, the queue is full */
-static uint64_t sum;        /* requests */
+static uint64_t counted[4];  /* traces, by how they were taken */
+static uint64_t refused[2];  /* requests: the state is unknown, the queue is full */
+static uint64_t sum;         /* requests */
+static uint64_t returned_to; /* requests with a caller that stays */
 
 static void note(struct sim_record *r, unsigned depth)
 {
@@ -75,10 +77,12 @@ static void signal_here(void)
 		refused[result == INCSTACK_ELIMIT]++;
 		return;
 	}
-	a->taken = result == 0       ? INCSTACK_TAKEN_IN_HANDLER
-		   : state == ENDING ? INCSTACK_TAKEN_BIASED
-				     : INCSTACK_TAKEN_FROM_QUEUE;
-	a->depth -= state == ENDING;
+	a->taken = result == 0                               ? INCSTACK_TAKEN_IN_HANDLER
+		   : state == PROMISED                       ? INCSTACK_TAKEN_FROM_QUEUE
+		   : state == RETURNING && caller_is_known() ? INCSTACK_TAKEN_FROM_QUEUE
+							     : INCSTACK_TAKEN_BIASED;
+	a->depth -= state == ENDING || state == RETURNING;
+	returned_to += state == RETURNING && a->taken == INCSTACK_TAKEN_FROM_QUEUE;
 	a->waits = result == INCSTACK_QUEUED;
 	if (stats_now().merged > merged) {
 		asked[sim.pending - 1].weight += a->weight;
@@ -95,9 +99,10 @@ static void left(unsigned depth)
 {
 	for (unsigned i = 0; i < sim.pending; i++) {
 		struct asked *a = &asked[i];
-		if (!a->waits || a->depth <= depth)
+		if (!a->waits || a->depth + (a->state == RETURNING) <= depth)
 			continue;
-		a->depth = depth;
+		if (a->depth > depth)
+			a->depth = depth;
 		a->taken = INCSTACK_TAKEN_BIASED;
 	}
 }
@@ -197,6 +202,7 @@ START_TEST(at_random)
 	ck_assert_uint_eq(stats.failed[INCSTACK_FAILED_FULL], refused[1]);
 	for (int i = 0; i < 4; i++)
 		ck_assert_uint_gt(counted[i], 100);
+	ck_assert_uint_gt(returned_to, 100);
 	ck_assert_uint_gt(refused[0], 10);
 	ck_assert_uint_gt(refused[1], 10);
 	ck_assert_uint_gt(stats.merged, 10);
