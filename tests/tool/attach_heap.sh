@@ -138,6 +138,26 @@ test_jump() {
 	grep -q '10 failed: no return was seen' stderr || fail "does not say why"
 }
 
+# A call that has not returned when the recording ends is counted, too.
+test_stuck() {
+	local in_pause=34
+	rm -f go
+	begin "$target"_own stuck
+	: >stderr
+	"$tool" heap -o trace -p "$pid" 2>stderr &
+	until grep -q 'recording process' stderr; do kill -0 $!; done
+	: >go
+	until [[ $(cut -d' ' -f1 "/proc/$pid/syscall") == "$in_pause" ]]; do kill -0 $!; done
+	sleep 0.1
+	status=0
+	kill $!
+	wait $! || status=$?
+	keep_sums
+	adds_up
+	calls 1000 1
+	grep -q '1 failed: no return was seen' stderr || fail "does not say why"
+}
+
 # Children are not recorded, and can go on.
 test_forks() {
 	during "$target" forks

@@ -14,6 +14,7 @@
  *   leaves   by_malloc; then its main thread ends, and another goes on until it is killed
  *   exec     in by_malloc, then it becomes this program with the other arguments
  *   jump     so, but some calls of malloc are left by a jump; only with an allocator of its own
+ *   stuck    so, and then a call of malloc does not return; the same
  * With OWN_MALLOC it defines the functions itself. Some of them call others.
  */
 #define _GNU_SOURCE
@@ -32,6 +33,7 @@
 enum { JUMP_BYTES = 12345, OLD = 100, GENERATIONS = 5, THREADS = 4, LEFT = 3 };
 
 static jmp_buf out;
+static volatile int is_stuck;
 
 #ifdef OWN_MALLOC
 static _Alignas(4096) char room[64 << 20];
@@ -49,6 +51,8 @@ OWN void *malloc(size_t bytes)
 	const size_t whole = (bytes + 31) / 16 * 16;
 	size_t at;
 
+	while (is_stuck)
+		pause();
 	if (bytes == JUMP_BYTES)
 		longjmp(out, 1);
 	if (bytes > sizeof(room))
@@ -287,6 +291,9 @@ static int run_once(const char *how, char **arguments)
 	if (is(how, "jump"))
 		by_jump();
 	by_malloc(is(how, "burst") ? atoi(arguments[0]) : 1000);
+	is_stuck = is(how, "stuck");
+	if (is_stuck)
+		by_jump();
 	if (is(how, "exec"))
 		return execv("/proc/self/exe", arguments - 1);
 	if (is(how, "counts")) {

@@ -25,7 +25,9 @@ int tool_attach_refuse(pid_t pid, const char *verb, const char *reason);
 /* Returns 0 and a descriptor of the process, or an exit status after a message that says why the
  * process cannot be profiled. */
 int tool_attach_process(pid_t pid, int *pidfd);
-/* The same for probes that change return addresses while a function runs. */
+/* Whether it has ended, or runs no code any more. */
+int tool_attach_process_has_ended(pid_t pid);
+/* As tool_attach_process(), for probes that change return addresses while a function runs. */
 int tool_attach_process_may_return(pid_t pid);
 
 /* events.c: the events that the kernel reports, in buffers that it shares with the tool. */

@@ -163,8 +163,10 @@ int tool_attach_functions_find(pid_t pid, const struct tool_attach_space *space,
 	if (!has(&search, TOOL_ATTACH_MALLOC) || !has(&search, TOOL_ATTACH_DEALLOCATE))
 		return tool_attach_refuse(
 			pid, "record",
-			"its functions malloc and free are not found; a static program "
-			"needs its symbols");
+			tool_attach_process_has_ended(pid)
+				? "it has ended"
+				: "its functions malloc and free are not found; a static program "
+				  "needs its symbols, another one must have loaded its libraries");
 	return 0;
 }
 

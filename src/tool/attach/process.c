@@ -54,6 +54,16 @@ static int has_rules(const union program *program, size_t bytes)
 	return 0;
 }
 
+/* Root may be refused, too: in a container, or by a security module. */
+static const char *reason_of_read(int error)
+{
+	if (error != EACCES && error != EPERM)
+		return "its program cannot be read";
+	return geteuid() == 0 ? "this system forbids root to read its program"
+			      : "it belongs to another user, or has rights that you lack; run "
+				"incstack as that user or as root";
+}
+
 /* The program must have 64-bit code for this processor. */
 static int check_program(pid_t pid)
 {
@@ -63,12 +73,7 @@ static int check_program(pid_t pid)
 	errno = 0;
 	bytes = tool_proc_read(pid, "exe", program.bytes, sizeof(program.bytes));
 	if (bytes < sizeof(program.header))
-		return tool_attach_refuse(
-			pid, "profile",
-			errno == EACCES || errno == EPERM
-				? "it belongs to another user, or has rights that you "
-				  "lack; run incstack as that user or as root"
-				: "its program cannot be read");
+		return tool_attach_refuse(pid, "profile", reason_of_read(errno));
 	if (memcmp(program.header.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    program.header.e_ident[EI_CLASS] != ELFCLASS64 || program.header.e_machine != EM_X86_64)
 		return tool_attach_refuse(pid, "profile", "its program is not for x86-64");
@@ -78,6 +83,18 @@ static int check_program(pid_t pid)
 			"its program has no .eh_frame_hdr, the index of unwind rules, as "
 			"most static programs; link it with -Wl,--eh-frame-hdr");
 	return 0;
+}
+
+static int is_ended(const char *status)
+{
+	return strchr("ZX", field(status, "\nState:\t")[0]) != NULL;
+}
+
+int tool_attach_process_has_ended(pid_t pid)
+{
+	char status[4096];
+
+	return tool_proc_read(pid, "status", status, sizeof(status)) == 0 || is_ended(status);
 }
 
 static int check(pid_t pid)
@@ -96,7 +113,7 @@ static int check(pid_t pid)
 			 group);
 		return tool_attach_refuse(pid, "profile", reason);
 	}
-	if (strchr("ZX", field(status, "\nState:\t")[0]) != NULL)
+	if (is_ended(status))
 		return tool_attach_refuse(pid, "profile", "it has ended");
 	if (is_kernel_thread(pid))
 		return tool_attach_refuse(pid, "profile", "it is a thread of the kernel");
