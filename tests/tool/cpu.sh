@@ -51,6 +51,30 @@ test_spin() {
 	grep -q '% *outer$' again || fail "the report cannot be repeated"
 }
 
+# The shares of three functions against those that the program has measured by the clock of its thread. The
+# bound is seven standard deviations of as many random choices, because samples do not stand for the same
+# time: on a busy machine some stand for many ticks.
+test_shares() {
+	local name truth all seen
+	record -o trace -i 1ms -- "${target%_target}_shares" 6
+	equal status "$status" 0
+	adds_up
+	(($(tick taken) >= 100)) || fail "too few samples"
+	all=$(awk '{ sum += $2 } END { printf "%.0f", sum }' stdout)
+	seen=$(spent ';by_(loop|leaf|ends)[; ]')
+	while read -r name truth; do
+		echo "$name: $truth of $all, seen $(spent ";$name[; ]") of $seen"
+		awk -v truth="$truth" -v all="$all" -v part="$(spent ";$name[; ]")" -v seen="$seen" \
+			-v count="$(tick taken)" 'BEGIN {
+				share = truth / all
+				bound = 7 * sqrt(share * (1 - share) / count) + 0.005
+				off = part / seen - share
+				printf "off by %.4f, at most %.4f\n", off, bound
+				exit off > bound || -off > bound
+			}' || fail "the share of $name is wrong"
+	done <stdout
+}
+
 test_modes() {
 	local mode
 	for mode in patch validate full; do
