@@ -352,10 +352,14 @@ static void look(void)
 	incstack__record_host_look();
 }
 
+/* Mostly nothing has changed, and signals need not be blocked to see that. */
 void incstack__record_modules(void)
 {
 	struct incstack__protection before;
 
+	incstack__lock_may_wait();
+	if (incstack__record_modules_unchanged())
+		return;
 	incstack__record_protect(&before);
 	look();
 	incstack__record_unprotect(&before);
