@@ -149,9 +149,14 @@ int incstack__record_write(const void *data, size_t bytes)
 	return incstack__record_write_parts(&part, 1);
 }
 
+/* Writes the header and the first page of counter slots. Otherwise the kernel would read that page, and
+ * others, from the empty file when a slot is touched for the first time. */
 static int write_header(uint64_t *start_ns)
 {
 	static struct incstack__tracefile_header header;
+	static const unsigned char slots[4096];
+	struct iovec parts[] = {{&header, sizeof(header)},
+				{(void *)(uintptr_t)slots, sizeof(slots)}};
 	char command[sizeof(header.command)];
 	struct timespec now;
 
@@ -164,7 +169,7 @@ static int write_header(uint64_t *start_ns)
 					command);
 	header.kind = incstack__recording.kind;
 	header.checksum = incstack__tracefile_header_sum(header);
-	return incstack__record_write(&header, sizeof(header));
+	return incstack__record_write_parts(parts, 2);
 }
 
 /* Creates the file. Later it is identified by device and inode, and opened again by its path. */
