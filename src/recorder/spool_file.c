@@ -22,7 +22,7 @@ enum {
 	LEAST_STEP = 1 << 20,
 	GUARD_BYTES = 4096,
 	UNIT_BYTES = 64 << 10,
-	FILLED_FIRST = 4 * UNIT_BYTES,
+	FILLED_FIRST = 6 * UNIT_BYTES, /* as much as the first thread needs at once */
 	FILLED_AHEAD = 3 * UNIT_BYTES,
 };
 
