@@ -10,7 +10,7 @@ from results import MODES, TECHNIQUES, good, intervals_of, overheads, quartiles,
 
 COLORS = {"jvmti": "#a03020", "partial": "#d08030", "incremental": "#4070b0",
           "partial-incremental": "#208050", "partial-incremental+realtime": "#60b080",
-          "jfr": "#707070"}
+          "ticks": "#c0c0c0", "jfr": "#707070"}
 
 
 def series(name, lines):

@@ -9,7 +9,7 @@ import re
 import statistics
 import subprocess
 
-from results import (MODES, TECHNIQUES, geometric_mean, good, intervals_of, noise, overheads,
+from results import (MODES, TECHNIQUES, added, geometric_mean, good, intervals_of, noise, overheads,
                      profile_name, quartiles, workloads_of)
 
 
@@ -75,6 +75,26 @@ def write_overhead(file, rows, interval, measure, name):
           ["technique", *workloads, "geometric mean"], lines)
 
 
+def factor(found, samples):
+    """What jvmti adds, divided by what partial-incremental adds; of each sample if wanted."""
+    if len(found) < 2:
+        return "noise"
+    (one, its), (other, its_own) = (found[technique] for technique in (MODES[0], MODES[-1]))
+    return f"{one / other * (its_own / max(1, its) if samples else 1):.1f}"
+
+
+def write_factors(file, rows, interval):
+    workloads, lines = workloads_of(rows), []
+    for measure, name, samples in (("wall", "run time", False), ("processor", "processor time", False),
+                                   ("processor", "processor time for each sample", True)):
+        found = added(rows, interval, measure)
+        if not any(found.values()):
+            return
+        lines.append([name, *(factor(found[workload], samples) for workload in workloads)])
+    table(file, f"What jvmti adds, divided by what partial-incremental adds, every {interval}",
+          ["", *workloads], lines)
+
+
 # ---- samples --------------------------------------------------------------------------------
 
 
@@ -99,6 +119,8 @@ def write_samples(file, rows, interval):
     lines = []
     for workload, technique in itertools.product(workloads_of(rows), TECHNIQUES):
         runs = [row for row in good(rows) if row["key"][:3] == (workload, technique, interval)]
+        if technique == "ticks":
+            continue
         if runs and technique == "jfr":
             counts = [row["samples"] for row in runs]
             lines.append([workload, technique, "", "", "", cell(counts), *[""] * 8])
@@ -155,5 +177,6 @@ def write(file, arguments, rows):
     for interval in intervals_of(rows):
         write_overhead(file, rows, interval, "processor", "processor time")
         write_overhead(file, rows, interval, "wall", "run time")
+        write_factors(file, rows, interval)
         write_samples(file, rows, interval)
         write_similarity(file, arguments, rows, interval)

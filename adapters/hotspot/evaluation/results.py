@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The results of an experiment: rows of results.jsonl, and figures that tables and plots share."""
 import collections
+import itertools
 import json
 import math
 import os
 import statistics
 
 MODES = ("jvmti", "partial", "incremental", "partial-incremental")
-TECHNIQUES = (*MODES, "partial-incremental+realtime", "jfr")
+TECHNIQUES = (*MODES, "partial-incremental+realtime", "ticks", "jfr")
 
 
 def profile_name(key):
@@ -72,6 +73,20 @@ def noise(rows, measure):
         if len(values) == 2:
             found[workload].append(abs(values[0] - values[1]) / statistics.fmean(values))
     return found
+
+
+def added(rows, interval, measure):
+    """{workload: {technique: (median overhead, median of the samples obtained)}} of jvmti and
+    partial-incremental, where they can be told from the noise."""
+    found, least = overheads(rows, interval, measure), noise(rows, measure)
+    result = collections.defaultdict(dict)
+    for workload, technique in itertools.product(workloads_of(rows), (MODES[0], MODES[-1])):
+        samples = [row["stats"]["traces"] for row in good(rows)
+                   if row["key"][:3] == (workload, technique, interval)]
+        overhead = statistics.median(found[technique][workload] or [0])
+        if samples and least[workload] and overhead > statistics.median(least[workload]):
+            result[workload][technique] = overhead, statistics.median(samples)
+    return result
 
 
 def geometric_mean(each, workloads):

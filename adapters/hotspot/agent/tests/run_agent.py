@@ -5,6 +5,7 @@ Each test is a function below. On a busy machine the agent gets little of the pr
 looked for may not have been sampled yet. Then the test is tried again, with twice the work.
 """
 import glob
+import json
 import os
 import re
 import resource
@@ -350,8 +351,8 @@ def experiment():
     home = os.path.dirname(os.path.dirname(Setting.java))
     command = [sys.executable, "-B", os.environ["EVALUATE"], "--jvm", home, "--workloads",
                "programs", "--agent", Setting.agent, "--incstack", Setting.incstack, "--results",
-               "r", "--names", f"work {Setting.work_ms}", "--techniques", "jvmti,partial",
-               "--intervals", "1ms"]
+               "r", "--names", f"work {Setting.work_ms}", "--techniques",
+               "jvmti,partial,ticks@2ms", "--ticks", os.environ["TICKS"], "--intervals", "1ms"]
 
     def evaluate(*options):
         return subprocess.run([*command, *options], check=False, text=True, capture_output=True,
@@ -359,7 +360,7 @@ def experiment():
 
     result = evaluate("--minutes", "0")
     require(result.returncode == 1 and "there are no results in r" in result.stderr, result.stderr)
-    for rounds, rows in (("1", 4), ("2", 8), ("2", 8)):
+    for rounds, rows in (("1", 5), ("2", 10), ("2", 10)):
         result = evaluate("--rounds", rounds)
         require(result.returncode == 0, result.stderr)
         with open("r/results.jsonl", encoding="utf-8") as file:
@@ -368,7 +369,8 @@ def experiment():
         report = file.read()
     rows = re.findall(r"^\| (?:work \d+ \| )?(jvmti|partial) \|", report, re.M)
     require(sorted(rows) == ["jvmti"] * 4 + ["partial"] * 4, report)
-    require(report.count("Overhead in %") == 2 and "Failed:" not in report, report)
+    require(report.count("Overhead in %") == 4 and "Failed:" not in report, report)
+    require(len(re.findall(r"^\| ticks \| [-0-9]", report, re.M)) == 2, report)
     require("--jvm HOME --workloads FOLDER" in report and os.getcwd() not in report and
             home not in report, report)
     for plot in ("overhead.svg", "latency.svg") if shutil.which("gnuplot") else ():
@@ -384,6 +386,38 @@ def experiment():
             .replace(" --document FILE", ""), text)
     result = evaluate("--jvm", "/no/such")
     require(result.returncode == 2 and "there is no /no/such" in result.stderr, result.stderr)
+
+
+def made_up_row(technique, seconds, traces):
+    return {"key": ["w", technique, "1ms" if traces else "a", 0], "status": 0, "wall": seconds,
+            "processor": seconds, "others": 0, "time": "2000-01-01 00:00", "threads_ms": 1000,
+            "latency": [1000, 0, 1000, 1, 2, 3, 4, 5, 6],
+            **({"stats": {"traces": traces, "truncated": 0, "depth_mean": 5}} if traces else {})}
+
+
+def experiment_factors():
+    """What is added, 0.333 against 0.143, for a quarter of the samples; and an overhead within the noise."""
+    os.mkdir("r")
+    with open("r/results.jsonl", "w", encoding="utf-8") as file:
+        for row in (("none", 1, 0), ("jvmti", 1.4, 100), ("partial-incremental", 1.2, 400)):
+            file.write(json.dumps(made_up_row(*row)) + "\n")
+        again = made_up_row("none", 1.1, 0)
+        file.write(json.dumps({**again, "key": ["w", "none", "b", 0]}) + "\n")
+
+    def report():
+        subprocess.run([sys.executable, "-B", os.environ["EVALUATE"], "report", "--results", "r"],
+                       check=True, timeout=LIMIT, stdout=subprocess.DEVNULL)
+        with open("r/report.md", encoding="utf-8") as file:
+            return file.read().partition("What jvmti adds")[2]
+
+    found = dict(re.findall(r"^\| (run time|processor time[ a-z]*) \| (\S+) \|$", report(), re.M))
+    require(found == {"run time": "2.3", "processor time": "2.3",
+                      "processor time for each sample": "9.3"}, found)
+    with open("r/results.jsonl", "a", encoding="utf-8") as file:
+        for technique, seconds in (("none", 1), ("none", 1.5)):
+            row = made_up_row(technique, seconds, 0)
+            file.write(json.dumps({**row, "key": ["w", "none", str(seconds), 1]}) + "\n")
+    require("| run time | noise |" in report(), "an overhead within the noise has a factor")
 
 
 # ---- a JVM with the library inside -------------------------------------------------------------
