@@ -6,6 +6,7 @@
  *
  * Build: cc -fno-omit-frame-pointer 1_frames.c $(pkg-config --static --cflags --libs incstack)
  */
+#define _GNU_SOURCE
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Exceptions and fibers: both leave frames without a return. An exception passes the barriers by
-// itself. A fiber has a state for its own stack; whoever switches says who owns it now.
+// itself. A fiber has a state for its own stack, whose owner is set after each switch.
+//
+// Build: c++ 5_exceptions.cpp $(pkg-config --static --cflags --libs incstack-native)
 #include <cinttypes>
 #include <cstdio>
 #include <stdexcept>
