@@ -180,7 +180,7 @@ static int input_format(const char *path, int format)
 		return INCSTACK_FORMAT_FOLDED;
 	if (!found)
 		fprintf(stderr,
-			"incstack: %s: the name does not tell the format; use "
+			"incstack: %s: its suffix is not that of a format; use "
 			"--input-format\n",
 			path);
 	if (found != INCSTACK_FORMAT_HTML)
@@ -224,7 +224,7 @@ int tool_output_format(const char *path, int format)
 	int found = format ? format : incstack_profile_format_of(path);
 
 	if (!found)
-		fprintf(stderr, "incstack: %s: the name does not tell the format; use --format\n",
+		fprintf(stderr, "incstack: %s: its suffix is not that of a format; use --format\n",
 			strcmp(path, "-") ? path : "(stdout)");
 	return found;
 }

@@ -261,7 +261,7 @@ test_refused() {
 	local zombie word
 	begin "$target" spin
 	for word in 0 -1 x 12x 99999999999; do
-		refuses 2 'takes the number of a process' -p "$word"
+		refuses 2 'takes a process id' -p "$word"
 	done
 	for word in 0 -1 x 1x; do
 		refuses 2 '--duration takes' -p "$pid" -d "$word"

@@ -331,7 +331,7 @@ test_killed() {
 
 test_refused() {
 	begin "$target" spin
-	refuses 2 'takes the number of a process' -p x
+	refuses 2 'takes a process id' -p x
 	refuses 2 '--duration takes' -p "$pid" -d 0
 	refuses 2 '--duration needs --pid' -d 1 -- true
 	refuses 2 'takes no program' -p "$pid" -- true

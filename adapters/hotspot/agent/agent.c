@@ -234,7 +234,7 @@ static bool attached(JavaVM *vm, const struct agent_options *options)
 		return false;
 	if (agent.dead || (*agent.session.jvmti)->GetPhase(agent.session.jvmti, &phase) ||
 	    phase != JVMTI_PHASE_LIVE)
-		return refuse("the JVM starts or ends just now; nothing is done");
+		return refuse("the JVM is starting or ending; nothing is done");
 	return obey(jni, options);
 }
 

@@ -209,7 +209,7 @@ const char *agent_thread_start(struct agent_session *session, JNIEnv *jni, const
 {
 	*thread = make_thread(jni, name);
 	if (!*thread)
-		return "no thread can be made: out of memory";
+		return "cannot make a thread: out of memory";
 	if ((*session->jvmti)
 		    ->RunAgentThread(session->jvmti, *thread, function, session,
 				     JVMTI_THREAD_MAX_PRIORITY)) {

@@ -24,7 +24,7 @@ static int attach(struct tool_record_options *options)
 	errno = 0;
 	pid = strtol(options->pid, &end, 10);
 	if (errno != 0 || *end != '\0' || pid <= 0 || pid > INT_MAX)
-		return refuse("--pid takes the number of a process");
+		return refuse("--pid takes a process id");
 	if (options->program[0] != NULL || options->mode != NULL || options->crosscheck != NULL ||
 	    options->follow)
 		return refuse("--pid takes no program, and neither --mode, --crosscheck nor "

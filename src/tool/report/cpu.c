@@ -40,7 +40,7 @@ static void print_time(const struct tool_report *report, FILE *out)
 		metric_of(report)->title,
 		tool_amount(totals->tally.cpu_ns, "nanoseconds", clock, sizeof(clock)));
 	if (signals > 0 && !tool_report_is_wall(report))
-		fprintf(out, "a sample each %s on average; asked for: %s\n",
+		fprintf(out, "one sample every %s on average; requested: %s\n",
 			tool_amount(all.expected * asked / signals, "nanoseconds", reached,
 				    sizeof(reached)),
 			tool_amount(asked, "nanoseconds", wanted, sizeof(wanted)));
