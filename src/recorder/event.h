@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How an event of a thread begins and ends: which record it uses, and what a jump out of an event
+ * leaves behind. Only event.c includes this, so that its fast paths inline it.
+ */
+#ifndef INCSTACK_RECORDER_EVENT_H
+#define INCSTACK_RECORDER_EVENT_H
+
+#include "recorder.h"
+
+#define HERE ((uintptr_t)__builtin_frame_address(0))
+
+/* Ends the event in progress if a jump has left it, that is if its frame is gone, given that the
+ * thread is or will be at sp. A sample that the event began is lost. Returns non-zero if no
+ * event is in progress any more. */
+static __attribute__((noinline)) int end_left_event(uintptr_t sp)
+{
+	struct incstack_stats stats = {.size = sizeof(stats)};
+	const uintptr_t entered = incstack__record_local.state;
+	struct incstack__record *record = incstack__record_local.mine;
+
+	if (entered == 0 || entered == INCSTACK__INSIDE)
+		return 0;
+	if (record == NULL) { /* it was the thread's first event, and nothing is open */
+		if (entered < sp)
+			incstack__record_local.state = 0;
+		return entered < sp;
+	}
+	if (sp < record->low || sp >= record->high || (entered >= sp && entered < record->high))
+		return 0;
+	incstack_stack_unwinding_to(record->stack, sp);
+	incstack_stack_stats(record->stack, &stats);
+	while (record->traces < stats.samples - record->retrieved) {
+		if (record->check != NULL)
+			incstack__record_check_skip(record, record->traces);
+		record->traces++;
+	}
+	incstack__record_local.state = 0;
+	return 1;
+}
+
+/* Whether an event of the calling thread, whose record that is, may take the fast path. relaxed:
+ * see struct incstack__recording. */
+static inline int is_quick(const struct incstack__record *record)
+{
+	return record != NULL && record->log.used < record->quick &&
+	       record->changes == __atomic_load_n(&incstack__recording.changes, __ATOMIC_RELAXED);
+}
+
+/* Between begin() and end(), a signal handler starts no event of its own. Only a jump can leave
+ * that part (end_left_event). */
+static inline void begin(uintptr_t sp)
+{
+	incstack__record_local.state = sp;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void end(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	incstack__record_local.state = 0;
+}
+
+/* Called where no event could begin. If the reason is that a signal handler has interrupted an
+ * event, whose record is in use, the lost event is counted. */
+static void count_interrupting(void)
+{
+	const uintptr_t state = incstack__record_local.state;
+
+	if (state != 0 && state != INCSTACK__INSIDE && incstack__record_local.mine != NULL &&
+	    __atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
+		__atomic_add_fetch(&incstack__record_local.mine->slot->interrupting, 1,
+				   __ATOMIC_RELAXED);
+}
+
+/* Returns the record of the context whose stack contains the address, or else the shared one. */
+static struct incstack__record *find_locked(uintptr_t at)
+{
+	struct incstack__record *record = at != 0 ? incstack__record_context(at) : NULL;
+
+	if (record != NULL)
+		return record;
+	incstack__record_share();
+	return incstack__recording.shared_record;
+}
+
+/* Does the same and takes the lock. If the event may write a batch, modules are checked first,
+ * without the lock. */
+static struct incstack__record *lock_record(uintptr_t at)
+{
+	struct incstack__record *record;
+
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
+	record = find_locked(at);
+	if (!incstack__record_is_full(record) && record->log.used < record->look)
+		return record;
+	incstack__lock_give(INCSTACK__LOCK_RECORDING);
+	incstack__record_modules();
+	incstack__lock_take(INCSTACK__LOCK_RECORDING);
+	return find_locked(at);
+}
+
+/* Continues an event of a thread that has no record. */
+static struct incstack__record *enter_shared(void)
+{
+	struct incstack__record *record;
+
+	incstack__record_local.state = INCSTACK__INSIDE; /* no jump may leave the lock held */
+	if (incstack__record_begin_unlisted()) {
+		record = lock_record(0);
+		if (record->stack != NULL && incstack_stack_set_owner(record->stack) == 0)
+			return record;
+		incstack__lock_give(INCSTACK__LOCK_RECORDING);
+		incstack__record_end_unlisted();
+	}
+	end();
+	return NULL;
+}
+
+/* Begins an event. Returns the calling thread's record, or the shared record, locked, or null. */
+static inline struct incstack__record *enter(void)
+{
+	const uintptr_t sp = HERE;
+	struct incstack__record *record;
+
+	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED) &&
+	    !incstack__record_begin_late())
+		return NULL;
+	if (incstack__record_local.state != 0 && !end_left_event(sp))
+		return NULL;
+	begin(sp);
+	if (incstack__record_is_unloading())
+		incstack__record_modules();
+	record = incstack__record_self();
+	return record != NULL ? record : enter_shared();
+}
+
+static inline void leave(const struct incstack__record *record)
+{
+	if (record == incstack__recording.shared_record) {
+		incstack__lock_give(INCSTACK__LOCK_RECORDING);
+		incstack__record_end_unlisted();
+	}
+	end();
+}
+
+#endif
