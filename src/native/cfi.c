@@ -48,44 +48,6 @@ struct program {
 	bool return_changes; /* it saves the registers in which a landing pad takes the exception */
 };
 
-/* ---- addresses ---------------------------------------------------------------- */
-
-enum { FORMAT = 0x0f, ABSOLUTE = 0x00, DATA2 = 0x02, DATA4 = 0x03, DATA8 = 0x04, SIGNED = 0x08 };
-enum { APPLICATION = 0xf0, RELATIVE = 0x10 };
-
-static size_t encoded_size(unsigned char encoding)
-{
-	switch (encoding & FORMAT & ~SIGNED) {
-	case DATA2:
-		return 2;
-	case DATA4:
-		return 4;
-	case ABSOLUTE:
-	case DATA8:
-		return 8;
-	default:
-		return 0;
-	}
-}
-
-static uintptr_t read_encoded(struct reader *r, unsigned char encoding)
-{
-	const uintptr_t base = (uintptr_t)r->at;
-	const size_t size = encoded_size(encoding);
-	uint64_t value = read_bytes(r, size);
-
-	if (size == 0)
-		r->bad = true;
-	if (encoding & SIGNED && size == 4)
-		value = (uint64_t)(int64_t)(int32_t)value;
-	else if (encoding & SIGNED && size == 2)
-		value = (uint64_t)(int64_t)(int16_t)value;
-	if ((encoding & APPLICATION) == RELATIVE)
-		return base + value;
-	r->bad |= (encoding & APPLICATION) != 0;
-	return value;
-}
-
 /* Returns a reader of one CIE or FDE, after its length. */
 static struct reader open_entry(const unsigned char *entry)
 {
@@ -236,32 +198,6 @@ static struct cfi_place *change_cfa(struct program *p, struct reader *r)
 	return &p->state.cfa;
 }
 
-enum {
-	ADVANCE = 1,
-	OFFSET = 2,
-	RESTORE = 3,
-	ADVANCE_1 = 0x02,
-	ADVANCE_2 = 0x03,
-	ADVANCE_4 = 0x04,
-	OFFSET_EXTENDED = 0x05,
-	RESTORE_EXTENDED = 0x06,
-	UNDEFINED = 0x07,
-	SAME_VALUE = 0x08,
-	IN_REGISTER = 0x09,
-	REMEMBER_STATE = 0x0a,
-	RESTORE_STATE = 0x0b,
-	DEF_CFA = 0x0c,
-	DEF_CFA_REGISTER = 0x0d,
-	DEF_CFA_OFFSET = 0x0e,
-	DEF_CFA_EXPRESSION = 0x0f,
-	EXPRESSION = 0x10,
-	OFFSET_EXTENDED_SIGNED = 0x11,
-	DEF_CFA_SIGNED = 0x12,
-	DEF_CFA_OFFSET_SIGNED = 0x13,
-	VAL_EXPRESSION = 0x16,
-	ARGUMENTS_SIZE = 0x2e,
-};
-
 /* Executes the instructions that define the CFA or advance the location. Returns false for any
  * other instruction. */
 static bool execute_cfa(struct program *p, struct reader *r, unsigned char code)
@@ -367,10 +303,38 @@ static void execute(struct program *p, struct reader *r, unsigned char code)
 		execute_saved(p, r, code);
 }
 
+/* Executes what most of a program consists of, up to another instruction or the address: steps to the
+ * next location, and new offsets of the CFA in one byte. Nothing else is executed here, because the
+ * state stays in registers. */
+static const unsigned char *run_common(struct program *p, const unsigned char *at,
+				       const unsigned char *end)
+{
+	const uint64_t unit = p->cie->code_unit;
+	const uintptr_t address = p->address;
+	uintptr_t here = p->at;
+
+	while (at < end && here <= address) {
+		if (*at >> 6 == ADVANCE) {
+			here += (*at++ & 0x3f) * unit;
+		} else if (*at == DEF_CFA_OFFSET && end - at > 1 && at[1] < 0x80 &&
+			   !p->state.computed) {
+			p->state.cfa.offset = at[1];
+			at += 2;
+		} else {
+			break;
+		}
+	}
+	p->at = here;
+	return at;
+}
+
 static bool run(struct program *p, struct reader r)
 {
-	while (!r.bad && r.at < r.end && p->at <= p->address)
-		execute(p, &r, (unsigned char)read_bytes(&r, 1));
+	while (!r.bad && r.at < r.end && p->at <= p->address) {
+		r.at = run_common(p, r.at, r.end);
+		if (r.at < r.end && p->at <= p->address)
+			execute(p, &r, (unsigned char)read_bytes(&r, 1));
+	}
 	return !r.bad;
 }
 
@@ -471,11 +435,21 @@ static const unsigned char *cie_of(const struct reader *fde)
 	return back ? fde->at - back : NULL;
 }
 
+/* The remembered states are not cleared, which would take longer than the rest. */
+static void begin(struct program *p, const struct cie *cie, uintptr_t address)
+{
+	p->cie = cie;
+	p->address = address;
+	p->state = p->initial = (struct state){0};
+	p->depth = 0;
+	p->return_changes = false;
+}
+
 /* Reads the rule of the address. Returns false if the FDE does not contain the address or if its
  * rule is not understood. */
 bool incstack__native_fde_rule(const void *fde, uintptr_t address, struct incstack_rule *rule)
 {
-	struct program p = {.address = address};
+	struct program p;
 	struct reader r = open_entry(fde);
 	const unsigned char *entry = r.bad ? NULL : cie_of(&r);
 	struct cie cie;
@@ -484,7 +458,7 @@ bool incstack__native_fde_rule(const void *fde, uintptr_t address, struct incsta
 	if (!entry || !read_cie(entry, &cie))
 		return false;
 	skip(&r, 4);
-	p.cie = &cie;
+	begin(&p, &cie, address);
 	p.at = low = read_encoded(&r, cie.encoding);
 	if (address - low >= read_encoded(&r, cie.encoding & FORMAT & ~SIGNED))
 		return false;

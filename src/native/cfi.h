@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the bytes of an unwind table within bounds, and evaluates DWARF expressions.
+ * Reads the bytes of an unwind table within bounds, evaluates DWARF expressions, and has the numbers
+ * of the instructions.
  */
 #ifndef INCSTACK_SRC_NATIVE_CFI_H
 #define INCSTACK_SRC_NATIVE_CFI_H
@@ -71,6 +72,70 @@ static inline int64_t read_signed(struct reader *r)
 {
 	return (int64_t)read_leb(r, true);
 }
+
+/* How addresses are encoded. */
+enum { FORMAT = 0x0f, ABSOLUTE = 0x00, DATA2 = 0x02, DATA4 = 0x03, DATA8 = 0x04, SIGNED = 0x08 };
+enum { APPLICATION = 0xf0, RELATIVE = 0x10 };
+
+static inline size_t encoded_size(unsigned char encoding)
+{
+	switch (encoding & FORMAT & ~SIGNED) {
+	case DATA2:
+		return 2;
+	case DATA4:
+		return 4;
+	case ABSOLUTE:
+	case DATA8:
+		return 8;
+	default:
+		return 0;
+	}
+}
+
+static inline uintptr_t read_encoded(struct reader *r, unsigned char encoding)
+{
+	const uintptr_t base = (uintptr_t)r->at;
+	const size_t size = encoded_size(encoding);
+	uint64_t value = read_bytes(r, size);
+
+	if (size == 0)
+		r->bad = true;
+	if (encoding & SIGNED && size == 4)
+		value = (uint64_t)(int64_t)(int32_t)value;
+	else if (encoding & SIGNED && size == 2)
+		value = (uint64_t)(int64_t)(int16_t)value;
+	if ((encoding & APPLICATION) == RELATIVE)
+		return base + value;
+	r->bad |= (encoding & APPLICATION) != 0;
+	return value;
+}
+
+/* The instructions of DWARF. The first three are the upper two bits, with an operand in the others. */
+enum {
+	ADVANCE = 1,
+	OFFSET = 2,
+	RESTORE = 3,
+	ADVANCE_1 = 0x02,
+	ADVANCE_2 = 0x03,
+	ADVANCE_4 = 0x04,
+	OFFSET_EXTENDED = 0x05,
+	RESTORE_EXTENDED = 0x06,
+	UNDEFINED = 0x07,
+	SAME_VALUE = 0x08,
+	IN_REGISTER = 0x09,
+	REMEMBER_STATE = 0x0a,
+	RESTORE_STATE = 0x0b,
+	DEF_CFA = 0x0c,
+	DEF_CFA_REGISTER = 0x0d,
+	DEF_CFA_OFFSET = 0x0e,
+	DEF_CFA_EXPRESSION = 0x0f,
+	EXPRESSION = 0x10,
+	OFFSET_EXTENDED_SIGNED = 0x11,
+	DEF_CFA_SIGNED = 0x12,
+	DEF_CFA_OFFSET_SIGNED = 0x13,
+	VAL_EXPRESSION = 0x16,
+	ARGUMENTS_SIZE = 0x2e,
+};
 
 /* The symbolic value of an expression, evaluated without the values of registers. */
 enum place_kind {
