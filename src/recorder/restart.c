@@ -47,13 +47,21 @@ void incstack__restart_prepare(pid_t tid, struct incstack__blocked_call *call)
 		__atomic_store_n(&to[i], words[i], __ATOMIC_RELAXED);
 }
 
-/* The number of the call, or below 0 if it must not be made again. A second connect fails because
- * the first goes on. The kernel's restart_syscall continues a call that a handler has ended. */
+/* The number of the call, or -1 if it must not be made again. A second connect fails because the
+ * first goes on. A close that fails has released the descriptor, which may belong to another file by
+ * now. The kernel's restart_syscall continues a call that a handler has ended. */
 static int64_t number_of(const struct incstack__blocked_call *call)
 {
 	const int64_t number = __atomic_load_n(&call->number, __ATOMIC_RELAXED);
 
-	return number == SYS_connect || number == SYS_restart_syscall ? -1 : number;
+	switch (number) {
+	case SYS_connect:
+	case SYS_close:
+	case SYS_restart_syscall:
+		return -1;
+	default:
+		return number;
+	}
 }
 
 static int is_that_of(const struct incstack__blocked_call *call, const greg_t *registers)
