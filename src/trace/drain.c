@@ -81,7 +81,7 @@ static bool find_caller(const struct drain *d, const struct incstack_top *top, s
 	return false;
 }
 
-/* How the chain ends whose last frame is that of o. */
+/* The flags that say how the chain of o ends: at the base, or truncated. */
 static uint32_t end_of(const object *o)
 {
 	while (o->parent)

@@ -19,7 +19,7 @@ static struct request *place(struct queue *q, uint64_t number)
 	return &q->places[number % q->capacity];
 }
 
-/* The number of the oldest request. No queue is as an empty one. */
+/* The number of the oldest request. A stack without a queue is treated as one with an empty queue. */
 static uint64_t oldest(const struct queue *q)
 {
 	return q ? load(&q->head) : 0;

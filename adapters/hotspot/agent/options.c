@@ -258,7 +258,7 @@ static bool complete(struct reading *reading)
 		o->format = agent_name_format(o->file);
 	if (!o->format)
 		return complain(reading, "the name ", o->file,
-				" does not tell the format; end it in .html, .folded, .pb.gz, "
+				" does not show the format; end it in .html, .folded, .pb.gz, "
 				".speedscope.json or .json, or use the option format");
 	if (!reading->lines_said)
 		o->lines = o->format != INCSTACK_FORMAT_HTML && o->format != INCSTACK_FORMAT_FOLDED;

@@ -162,7 +162,7 @@ def processor_time():
 def refusals():
     for options, part in (("intervall=1ms", "unknown option 'intervall'; known are interval"),
                           ("interval=1", "option interval is '1'"),
-                          ("file=x.svg", "does not tell the format"),
+                          ("file=x.svg", "does not show the format"),
                           ("stop", "nothing to do for a command"),
                           ("mode=incremental", "use mode=partial"),
                           ("mode=partial-incremental", "use mode=partial")):

@@ -112,8 +112,8 @@ START_TEST(the_format_follows_the_name)
 		ck_assert_msg(o.format == known[i].format, "%s", known[i].text);
 		ck_assert_msg(o.lines == known[i].lines, "%s", known[i].text);
 	}
-	expect_bad("file=x.svg", "does not tell the format");
-	expect_bad("file=pprof", "does not tell the format");
+	expect_bad("file=x.svg", "does not show the format");
+	expect_bad("file=pprof", "does not show the format");
 	expect_bad("format=svg", "known are html");
 	expect_bad("format=.html", "known are html");
 }
