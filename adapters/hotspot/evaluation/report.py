@@ -8,6 +8,7 @@ import platform
 import re
 import statistics
 import subprocess
+import tempfile
 
 from results import (MODES, TECHNIQUES, added, geometric_mean, good, intervals_of, noise, overheads,
                      profile_name, quartiles, workloads_of)
@@ -155,6 +156,26 @@ def similarities(arguments, pairs):
     return [[value for value in column if not math.isnan(value)] for column in columns]
 
 
+def merged(arguments, keys, folder):
+    """The profiles of all rounds of a technique, added up, as the papers compare them; or None."""
+    paths = [os.path.join(arguments.results, profile_name(key) + ".pb.gz") for key in keys]
+    paths = [path for path in paths if os.path.exists(path)]
+    output = os.path.join(folder, profile_name(keys[0]) + ".pb.gz") if paths else None
+    if paths:
+        subprocess.run([arguments.incstack, "merge", "-o", output, *paths], check=True,
+                       stderr=subprocess.DEVNULL)
+    return output
+
+
+def merged_similarity(arguments, keys, others):
+    """Overlap of the merged profiles with those of jvmti, and coverage over them, as cells."""
+    with tempfile.TemporaryDirectory() as folder:
+        pair = [merged(arguments, each, folder) for each in (keys, others) if each]
+        if len(pair) < 2 or None in pair:
+            return ["", ""]
+        return [f"{value:.1f}" for value in compare(arguments.incstack, *pair)]
+
+
 def write_similarity(file, arguments, rows, interval):
     lines = []
     for workload, technique in itertools.product(workloads_of(rows), MODES):
@@ -165,11 +186,15 @@ def write_similarity(file, arguments, rows, interval):
         if technique != "jvmti":
             between = similarities(arguments, [(key, (workload, "jvmti", interval, key[3]))
                                                for key in keys])
+        others = [(workload, "jvmti", interval, key[3]) for key in keys]
+        whole = ["", ""]
+        if technique != "jvmti":
+            whole = merged_similarity(arguments, keys, others)
         if any(within + between):
-            lines.append([workload, technique, *map(cell, within), *map(cell, between)])
+            lines.append([workload, technique, *map(cell, within), *map(cell, between), *whole])
     table(file, f"Similarity of the edges in %, every {interval}",
           ["workload", "technique", "overlap within", "coverage within", "overlap with jvmti",
-           "coverage over jvmti"], lines)
+           "coverage over jvmti", "merged: overlap", "merged: coverage"], lines)
 
 
 def write(file, arguments, rows):

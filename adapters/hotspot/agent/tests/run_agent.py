@@ -371,6 +371,8 @@ def experiment():
     require(sorted(rows) == ["jvmti"] * 4 + ["partial"] * 4, report)
     require(report.count("Overhead in %") == 4 and "Failed:" not in report, report)
     require(len(re.findall(r"^\| ticks \| [-0-9]", report, re.M)) == 2, report)
+    require(re.search(r"^\| work \d+ \| partial \|.*\| \d+\.\d \| \d+\.\d \|$", report, re.M),
+            "profiles of all rounds together: " + report)
     require("--jvm HOME --workloads FOLDER" in report and os.getcwd() not in report and
             home not in report, report)
     for plot in ("overhead.svg", "latency.svg") if shutil.which("gnuplot") else ():
