@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * incstack heap truncates at most: 700
+ * incstack heap truncates at most: 1200
  * incstack heap varies
  *
  * As stacks_left_at_exit, but when the process ends, the threads stand where their frames cannot be
