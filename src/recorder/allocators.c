@@ -10,8 +10,9 @@
 #include "base/elf_symbol.h"
 #include "recorder.h"
 
-/* jemalloc's, tcmalloc's, mimalloc's, those of Intel's TBB, and those of C23 that libc may lack. They
- * are not interposed, because a program asks whether they exist before it calls them. */
+/* The functions of jemalloc, tcmalloc, mimalloc and Intel's TBB, and the functions of C23 that libc
+ * may lack. They are not interposed, because a program asks whether they exist before it calls
+ * them. */
 static const char *const special[] = {
 	"mallocx",
 	"rallocx",

@@ -18,8 +18,8 @@ static uint64_t mask_in(const char *status, const char *head)
 	return at != NULL ? strtoull(at + strlen(head), NULL, 16) : 0;
 }
 
-/* Whether the thread has the signal blocked, as it has in the signal's handler, or has still to
- * take it. The kernel reads both masks at one moment. Returns 0 also if that cannot be found out. */
+/* Whether the signal is blocked in the thread, as it is in the signal's handler, or is pending. The
+ * kernel reads both masks at one moment. Also returns 0 if the masks cannot be read. */
 static int is_due(pid_t tid, int signal)
 {
 	char path[64];

@@ -21,7 +21,7 @@ enum { WALK_BYTES = WALK_MAX * sizeof(struct incstack_frame) };
 /* A prime number, because the loops of a program often have round lengths. */
 enum { UNWIND_EVERY = 997 };
 
-/* Returns where the walk of a trace begins: behind that of the trace before. */
+/* Returns where the walk of a trace begins: behind the walk of the previous trace. */
 static size_t first(const struct incstack__record_check *check, uint64_t index)
 {
 	const uint64_t word = index > 0 ? check->words[check->first[index - 1]] : 0;
@@ -147,7 +147,8 @@ static void put_walk(struct incstack__record *record, uint64_t index,
 }
 
 /* Walks with libunwind. libunwind masks signals through libc, which would unblock libc's internal
- * signals, so there is no walk in libc's own threads. There is none while a fork takes long. */
+ * signals, so there is no walk in libc's own threads. There is also no walk while a fork takes too
+ * long. */
 static int unwind(const struct incstack__record_check *check,
 		  const struct incstack__protection *before)
 {
@@ -216,8 +217,8 @@ static int is_for_libunwind(struct incstack__record_check *check)
 	return 1;
 }
 
-/* Adds the walk of a trace, which incstack__record_check_skip has marked as one without a walk
- * before its sample. */
+/* Adds the walk of a trace. Before the sample, incstack__record_check_skip has marked the trace as
+ * one without a walk. */
 void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
 				 const struct incstack_top *top)
 {
@@ -229,9 +230,9 @@ void incstack__record_check_walk(struct incstack__record *record, uint64_t index
 		walk_by_ourselves(record, index, top);
 }
 
-/* Marks the next trace as one without a walk, which it remains if a jump ends the event. If the
- * sample is refused, the next trace takes its place. A jump may end this function, too, at any
- * place. */
+/* Marks the next trace as one without a walk. The mark stays if a jump ends the event. If the
+ * sample is refused, the mark applies to the trace after it. A jump may end this function, too, at
+ * any place. */
 void incstack__record_check_skip(struct incstack__record *record, uint64_t index)
 {
 	struct incstack__record_check *check = record->check;

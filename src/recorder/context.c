@@ -100,9 +100,9 @@ static void discard_overlapping(uintptr_t low, uintptr_t high)
 		discard(i - 1);
 }
 
-/* Whether the thread on which the context ran last, the caller, runs elsewhere now. The context
- * was not left by swapcontext, so its first function may have returned. It needs no record if
- * it has no barriers. */
+/* Whether the caller is the thread on which the context ran last, and runs elsewhere now. The
+ * context was not left by swapcontext, so its first function may have returned. The context needs
+ * no record if it has no barriers. */
 static int is_elsewhere(const struct incstack__record *context, uintptr_t at)
 {
 	return context->tid == gettid() && !runs_on(context, at) &&

@@ -49,8 +49,8 @@ static int is_locked(int fd)
 	return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-/* A process that writes a trace file has it locked, so that another run with the same name does not
- * overwrite it. A file that an earlier run has left is not locked and is overwritten. */
+/* A process that writes a trace file keeps it locked, so that another run with the same name does
+ * not overwrite it. A file that an earlier run has left is not locked and is overwritten. */
 int incstack__record_create(const char *path, struct stat *status)
 {
 	const int fd = move_high(open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666),

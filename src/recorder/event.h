@@ -10,9 +10,9 @@
 
 #define HERE ((uintptr_t)__builtin_frame_address(0))
 
-/* Ends the event in progress if a jump has left it, that is if its frame is gone, given that the
- * thread is or will be at sp. A sample that the event began is lost. Returns non-zero if no
- * event is in progress any more. */
+/* Ends the event in progress if a jump has left it. `sp` is the stack pointer of the thread, now or
+ * after a jump. The jump has left the event if the event's frame is gone at this stack pointer. A
+ * sample that the event began is lost. Returns non-zero if no event is in progress any more. */
 static __attribute__((noinline)) int end_left_event(uintptr_t sp)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
@@ -39,16 +39,16 @@ static __attribute__((noinline)) int end_left_event(uintptr_t sp)
 	return 1;
 }
 
-/* Whether an event of the calling thread, whose record that is, may take the fast path. relaxed:
- * see struct incstack__recording. */
+/* Whether an event of the calling thread may take the fast path. `record` is that thread's record.
+ * relaxed: see struct incstack__recording. */
 static inline int is_quick(const struct incstack__record *record)
 {
 	return record != NULL && record->log.used < record->quick &&
 	       record->changes == __atomic_load_n(&incstack__recording.changes, __ATOMIC_RELAXED);
 }
 
-/* Between begin() and end(), a signal handler starts no event of its own. Only a jump can leave
- * that part (end_left_event). */
+/* Between begin() and end(), a signal handler starts no event of its own. Only a jump can leave the
+ * code between them (end_left_event). */
 static inline void begin(uintptr_t sp)
 {
 	incstack__record_local.state = sp;
@@ -84,8 +84,8 @@ static struct incstack__record *find_locked(uintptr_t at)
 	return incstack__recording.shared_record;
 }
 
-/* Does the same and takes the lock. If the event may write a batch, modules are checked first,
- * without the lock. */
+/* Does the same as find_locked(), and takes the lock. If the event may write a batch, modules are
+ * checked first, without the lock. */
 static struct incstack__record *lock_record(uintptr_t at)
 {
 	struct incstack__record *record;
@@ -117,7 +117,8 @@ static struct incstack__record *enter_shared(void)
 	return NULL;
 }
 
-/* Begins an event. Returns the calling thread's record, or the shared record, locked, or null. */
+/* Begins an event. Returns the calling thread's record, or the shared record with the recording's
+ * lock held, or null. */
 static inline struct incstack__record *enter(void)
 {
 	const uintptr_t sp = HERE;

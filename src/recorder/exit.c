@@ -25,11 +25,11 @@
 
 enum { FREE = 0, WANTED, HELD, RELEASED };
 
-/* A step is at least 50 us. With these numbers a thread is waited for some 100 ms at most. */
+/* A step is at least 50 us. With these numbers, the wait for a thread takes some 100 ms at most. */
 enum { WAIT_STEPS = 200, ASK_AGAIN = 20, ROUNDS = 10, HOLD_AGAIN = 8 };
 
-/* The signal with which libc changes the user of all threads. No thread blocks it or waits for it,
- * because libc removes it from every mask. Every other signal is blocked in many threads. */
+/* The signal with which libc changes the user IDs of all threads. No thread blocks it or waits for
+ * it, because libc removes it from every mask. Every other signal is blocked in many threads. */
 enum { LIBC_SIGNAL = 33 };
 
 /* The kernel's struct sigaction, because libc's sigaction refuses that signal. */
@@ -104,7 +104,7 @@ static int take_signal(void)
 	return set_action(&mine, NULL);
 }
 
-/* Sends the signal. libc's handler ignores one that was queued. */
+/* Sends the signal. libc's handler ignores a signal that was queued. */
 static int ask(struct incstack__record *record)
 {
 	siginfo_t info;
@@ -145,8 +145,9 @@ static void write_held(struct incstack__record *record, int last)
 	release(record);
 }
 
-/* Whether the thread shall run on for a moment and be held again, because it stands where the rules do
- * not tell which frames are left. Its open traces would be truncated. */
+/* Whether the thread should run for a moment and then be held again. The rules do not describe the
+ * place where it stands, so they do not show which frames are left. Its open traces would be
+ * truncated. */
 static int is_held_in_vain(struct incstack__record *record)
 {
 	if (record->held_in_vain == HOLD_AGAIN ||
@@ -208,9 +209,9 @@ static int take_back(int last)
 	return write_all_held(last);
 }
 
-/* A thread that was asked may be in the handler, or come to it later, also one that did not answer
- * in time. A sandbox that begins now may not let it return from there. One that did not answer may
- * have the signal blocked for ever, so it is waited for only shortly. */
+/* A thread that was asked may be in the handler or enter it later, even if it did not answer in
+ * time. A sandbox that begins now may forbid the return from the handler. A thread that did not
+ * answer may have the signal blocked for ever, so the wait for it is short. */
 static void wait_for_handlers(void)
 {
 	enum { STEPS_OF_ANSWERED = 20000, STEPS_OF_OTHERS = 1000 }; /* a second, 50 ms */
@@ -273,15 +274,15 @@ static void flush_shared_record(uint32_t flags)
 }
 
 /* Writes all records. A thread in the recorder does not hold still. It may be waiting for the lock,
- * so it gets the lock between the rounds. */
+ * so the lock is released between the rounds. */
 void incstack__record_flush_all(uint32_t flags)
 {
 	struct incstack__record *self = incstack__record_self();
 	const int last = (flags & INCSTACK__TRACEFILE_TALLY_PROCESS) != 0;
 	int left = 0;
 
-	/* Modules are checked before any thread is held: that one may hold the dynamic linker's
-	 * lock. */
+	/* Modules are checked before any thread is held, because a held thread may have the dynamic
+	 * linker's lock. */
 	incstack__record_modules();
 	if (self != NULL)
 		incstack__record_flush(self);

@@ -26,8 +26,9 @@ static void read_command(char *command, size_t size)
 			command[i] = ' ';
 }
 
-/* Called before exec. The new process image opens a file again, and may have other rights than this
- * process had when it opened its own. If it cannot, a note says so. */
+/* Called before exec. The new process image opens a trace file of its own, and may have other
+ * rights than this process had when it opened its file. If the new image cannot open one, a note
+ * says so. */
 void incstack__record_note_unwritable(void)
 {
 	char directory[sizeof(incstack__recording.file)];
@@ -80,8 +81,8 @@ static int is_allowed(off_t end)
 	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || (rlim_t)end <= limit.rlim_cur;
 }
 
-/* Removes the pending SIGXFSZ, which is blocked, after the program has lowered the limit in the
- * meantime. */
+/* Removes the pending SIGXFSZ, which is blocked. It is pending if the program has lowered the limit
+ * in the meantime. */
 static void take_limit_signal(void)
 {
 	const struct timespec none = {0, 0};
@@ -92,7 +93,7 @@ static void take_limit_signal(void)
 	sigtimedwait(&signals, NULL, &none);
 }
 
-/* Leaves out what was written. */
+/* Skips the bytes that were written. */
 static void advance(struct iovec *parts, int count, size_t done)
 {
 	for (int i = 0; i < count; i++) {

@@ -151,9 +151,9 @@ static void fit_log(struct incstack__record *record)
 		incstack__spool_log_fit(record, bytes);
 }
 
-/* Removes what was written from the spool. The events go first, because they lead to the rest. A
- * kill before that leaves the batch in the spool and in the trace file; readers recognize it by
- * its serial number. */
+/* Removes from the spool what was written to the file. The events go first, because they lead to
+ * the rest. A kill before that leaves the batch both in the spool and in the trace file; readers
+ * recognize it by its serial number. */
 static void begin_anew(struct incstack__record *record)
 {
 	incstack__tracefile_log_clear(&record->log);
@@ -168,7 +168,7 @@ static void begin_anew(struct incstack__record *record)
 }
 
 /* Retrieves the traces of the events from the core. Returns non-zero if the core had no memory.
- * Without the traces, the indexes in the events would be wrong, so both wait. */
+ * Without the traces, the indexes in the events would be wrong, so the events wait, too. */
 static int take_tree(struct incstack__record *record)
 {
 	struct incstack_tree *tree = NULL;
@@ -194,8 +194,8 @@ static int is_news(const struct incstack__tracefile_tally *before,
 	       memcmp(now->name, before->name, sizeof(now->name)) != 0;
 }
 
-/* Writes a tally without a batch if there are new losses, because every event may have been dropped,
- * or a new name. */
+/* Writes a tally without a batch if there are new losses or a new name. If every event was dropped,
+ * there is no batch. */
 static void write_news(struct incstack__record *record)
 {
 	const struct incstack__tracefile_tally before = record->live.newest;

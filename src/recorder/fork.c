@@ -29,8 +29,8 @@ static struct piece *pieces; /* under LOCK_PIECES; no signal handler runs while 
 static struct incstack__recording forked_from;
 static int interrupted; /* whether the forking thread is in the middle of an event or a return */
 static INCSTACK__TLS uintptr_t state_before;
-/* In the child of such a fork, until it starts a new recording: the record of its thread, and how
- * many events came too early to be recorded. */
+/* In a child that was forked in the middle of an event or a return, until it starts a new
+ * recording: the record of its thread, and how many events came too early to be recorded. */
 static struct incstack__record *unfinished;
 static uint64_t events_missed;
 

@@ -43,8 +43,8 @@ static void give_up(struct incstack__record *record)
 	incstack__record_discard(record);
 }
 
-/* Releases the records of all threads that are gone. The caller has no record yet, so one with the
- * caller's thread number belongs to a thread that is gone. Returns how many are left. */
+/* Releases the records of all threads that are gone. The caller has no record yet, so a record with
+ * the caller's thread number belongs to a thread that is gone. Returns how many are left. */
 static uint32_t give_up_all(pid_t tid)
 {
 	struct incstack__record **at = &incstack__recording.threads;

@@ -39,10 +39,10 @@ struct incstack__record_check {
 };
 
 /* The record of a thread or of a context, or the shared record, which serves unknown stacks and
- * threads past their last TLS destructor. The members that every event reads come first and
- * fill two cache lines. The record is in the spool, before its events, so that a reader finds
- * both when the process is gone. The child of a fork without notification has it mapped too,
- * but stores nothing there, because `changes` of its recording is 0. */
+ * threads past their last TLS destructor. The members that every event reads come first and fill
+ * two cache lines. The record is in the spool, before its events, so that a reader finds both when
+ * the process is gone. A child whose fork was not announced has the record mapped, too, but stores
+ * nothing there, because `changes` of its recording is 0. */
 struct incstack__record {
 	struct incstack__tracefile_log log;
 	struct incstack_stack *stack;
@@ -60,8 +60,9 @@ struct incstack__record {
 	struct incstack__spool_live live __attribute__((aligned(128))); /* for the spool's reader */
 	void *block;                                                    /* where batches are made */
 	size_t block_bytes;
-	/* The traces of the events, if there was no memory to write the batch; else null. Until
-	 * the batch is written no other event is recorded. The events in the spool are whole. */
+	/* The traces of the events, if there was no memory to write the batch; else null. Until the
+	 * batch is written, no other event is recorded. The spool still holds all events of the
+	 * batch. */
 	struct incstack_tree *tree;
 	uint32_t tree_epoch;
 	uint64_t countdown; /* bytes until the next sample */
@@ -76,19 +77,19 @@ struct incstack__record {
 	int destructor_runs;          /* how often its TLS destructor has run */
 	int held;                     /* FREE, WANTED, HELD or RELEASED: exit.c */
 	uintptr_t held_at;            /* the stack pointer of the thread while it is held */
-	struct incstack_top held_top; /* what the signal has interrupted that holds it */
+	struct incstack_top held_top; /* where the signal that holds it has interrupted it */
 	struct incstack__blocked_call held_call;
-	uint32_t held_in_vain;   /* how often that could not be described: exit.c */
-	uint32_t written;        /* the last flush of all records that wrote this one */
+	uint32_t held_in_vain;   /* how often the rules did not describe `held_top`: exit.c */
+	uint32_t written;        /* number of the last flush of all records that wrote this one */
 	const uintptr_t *walker; /* while the program walks its stack: see shown.c */
 	uintptr_t walker_word;
-	int no_barriers;    /* mode full: a context that was left, a thread that ends */
+	int no_barriers;    /* mode full, because the context was left or the thread ends */
 	uint32_t used;      /* of a context: the value of `looks` (context.c) at its last use */
 	int comes_back;     /* of a context: it was left by a jump and may be resumed unannounced */
 	int mode_changed;   /* whether it has followed the recording into mode validate */
 	int opening;        /* of a CPU profile: calls that still look for a new module */
 	int due;            /* of a CPU profile: the next call of the recorder serves it */
-	int timer;          /* the kernel's number of it, plus 1; 0: none */
+	int timer;          /* the kernel's number of its timer, plus 1; 0: none */
 	uint32_t since;     /* ticks since it was served */
 	char *own_stack;    /* of a CPU profile: own_stack.c */
 	uint64_t cpu_start; /* CPU time of the thread when its timer was started */
@@ -134,7 +135,7 @@ struct incstack__recording {
 		INCSTACK__CHECK_OWN
 	} crosscheck;
 	int follow;
-	int stopping;     /* recording stops before the program ends: it enters a sandbox */
+	int stopping;     /* recording stops early, because the program enters a sandbox */
 	int unlisted;     /* threads that make system calls without a record in the list */
 	uint64_t counter; /* the newest stamp if the time-stamp counter is forbidden, else 0 */
 	int on;
@@ -166,7 +167,7 @@ extern INCSTACK__TLS struct incstack__record_local {
 	 * allocations. It is one word, so that no handler finds it half changed. */
 	uintptr_t state;
 	const void *newest; /* the block of its newest allocation that took the slow path */
-	int handling;       /* in the handler of a tick: nothing is allocated, no lock waited for */
+	int handling;       /* in the handler of a tick, which may not allocate or wait for locks */
 	int no_second_tick; /* in that handler, and another tick would overwrite the handler's frame */
 } incstack__record_local;
 #define INCSTACK__INSIDE ((uintptr_t)1)
@@ -193,7 +194,7 @@ void incstack__record_share(void);
 void *incstack__record_map(size_t bytes);
 /* Enlarges memory, which may move. Null: there is none, and the memory stays as it was. */
 void *incstack__record_remap(void *memory, size_t bytes, size_t more);
-void incstack__record_unmap(void *memory, size_t bytes); /* also null */
+void incstack__record_unmap(void *memory, size_t bytes); /* `memory` may be null */
 /* Replaces shared memory by a private copy. Without memory for the copy, nothing changes. */
 void incstack__record_make_private(void *memory, size_t bytes);
 
@@ -217,7 +218,7 @@ struct incstack__protection {
 };
 void incstack__record_protect(struct incstack__protection *before);
 void incstack__record_unprotect(const struct incstack__protection *before);
-/* Whether the thread had libc's internal signals blocked, which only libc's own threads have. */
+/* Whether the thread had libc's internal signals blocked, which only libc's own threads do. */
 int incstack__record_blocks_libc(const struct incstack__protection *before);
 
 /* descriptor.c */
@@ -235,10 +236,11 @@ void incstack__record_on_replace(int fd);
 /* file.c */
 /* Called with signals blocked, as is incstack__record_write. */
 int incstack__record_open(const char *path);
-/* Before the process executes another program: notes if that program cannot write the file. */
+/* Called before the process executes another program. Leaves a note if that program cannot write a
+ * trace file. */
 void incstack__record_note_unwritable(void);
 int incstack__record_write(const void *data, size_t bytes);
-/* Writes the parts with one system call, and changes their description. */
+/* Writes the parts with one system call, and changes the array. */
 int incstack__record_write_parts(struct iovec *parts, int count);
 /* Leaves a note in the trace file of another process or process image. */
 void incstack__record_note_in(const char *path, enum incstack__tracefile_note note);
@@ -270,12 +272,13 @@ void incstack__spool_leave(void);
 struct incstack__record *incstack__spool_record(void);
 void incstack__spool_record_release(struct incstack__record *record);
 /* Changes the room for events of a record whose log is empty: to a power of two up to
- * EVENT_BYTES_MOST, or to the room that each record has itself. Without memory it stays. */
+ * EVENT_BYTES_MOST, or to the room that follows each record. Without memory, the room stays as it
+ * is. */
 void incstack__spool_log_fit(struct incstack__record *record, size_t bytes);
 /* Returns a room of that size, a power of two from ROOM_LEAST to WALK_BYTES_MOST, or null. */
 enum { INCSTACK__SPOOL_ROOM_LEAST = 2 * INCSTACK__SPOOL_EVENT_BYTES };
 void *incstack__spool_room(size_t bytes);
-void incstack__spool_room_release(void *memory, size_t bytes); /* also null */
+void incstack__spool_room_release(void *memory, size_t bytes); /* `memory` may be null */
 /* Enlarges the spool so that it has memory for the handlers of ticks in all threads. */
 void incstack__spool_ahead(void);
 /* The embedder's allocate_traces and release_traces. */
@@ -415,7 +418,7 @@ void incstack__record_release_gone(void);
 /* slot.c */
 /* Returns a slot that no other thread uses or, if none is left, the shared slot. */
 struct incstack__tracefile_slot *incstack__slot_take(void);
-void incstack__slot_give(const struct incstack__tracefile_slot *slot); /* also null */
+void incstack__slot_give(const struct incstack__tracefile_slot *slot); /* `slot` may be null */
 /* Whether other threads may count in the slot at the same time. */
 int incstack__slot_is_shared(const struct incstack__tracefile_slot *slot);
 
@@ -434,9 +437,9 @@ void incstack__record_thread(void);
 void incstack__record_unload(enum incstack__unload what, const void *address);
 
 /* await.c */
-/* Waits until the handler of the signal has returned in the thread, and the thread has no such
- * signal to take any more, because soon even the system call of that return may be forbidden. Each
- * of the steps takes at least 50 us. */
+/* Waits until the thread has returned from the handler of the signal, and the signal is not pending
+ * any more. Soon even the system call that returns from a handler may be forbidden. Each of the
+ * steps takes at least 50 us. */
 void incstack__record_await_thread(pid_t tid, int signal, int steps);
 
 /* sandbox.c */
@@ -459,8 +462,8 @@ static inline int incstack__record_must_follow_mode(const struct incstack__recor
 int incstack__record_host_look(void);
 /* Leaves a note if the program defines malloc or operator new itself. */
 void incstack__record_host_allocators(void);
-/* Returns non-zero if the code belongs to such a runtime, met for the first time. Return addresses
- * into it must not be changed. Takes no lock. */
+/* Returns non-zero if the code belongs to one of these runtimes, which is met for the first time.
+ * Return addresses into the runtime must not be changed. Takes no lock. */
 int incstack__record_host_forbids_barriers(uintptr_t address);
 /* The embedder's find_rule. */
 int incstack__record_find_rule(void *context, uintptr_t address, struct incstack_rule *rule);
@@ -480,8 +483,9 @@ void incstack__record_follow_mode(struct incstack__record *record);
 struct incstack__record *incstack__record_context(uintptr_t at);
 void incstack__record_context_leave(uintptr_t at, int by_jump);
 void incstack__record_context_enter(const void *ucontext);
-/* Writes the contexts that ran last on the thread, which is the caller, is held with its stack
- * pointer at `at` after it was interrupted at `held`, or is gone (`at` is 0). */
+/* Writes the contexts that ran last on the thread. The thread is the caller, or is held, or is
+ * gone. `at` is its stack pointer, or 0 if it is gone. If it is held, it was interrupted at
+ * `held`. */
 void incstack__record_contexts_flush(pid_t tid, uintptr_t at, const struct incstack_top *held,
 				     int last);
 void incstack__record_contexts_flush_rest(int last);
