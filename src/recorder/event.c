@@ -110,8 +110,9 @@ static inline uint64_t take(struct incstack__record *record, const struct incsta
 	return record->traces++;
 }
 
-/* Takes a sample that the fast path could not take, mostly because its memory is almost used up. Only
- * the caller's slot is passed, because the fast path would have to keep more across the sample. */
+/* Takes a sample that the fast path could not take, mostly because its memory is almost used up.
+ * Only the caller's slot is passed, because the fast path would have to keep anything else across
+ * the sample. */
 static __attribute__((noinline, cold)) uint64_t take_with_room(struct incstack__record *record,
 							       const uintptr_t *slot, int error)
 {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
  * Recognizes runtimes that would not survive a changed return address, by a symbol, a section or
- * the file name of the object that contains them. It does so when recording starts, and when a
- * sample meets code of an object for the first time. From then on, mode validate replaces mode
- * patch.
+ * the file name of the object that contains them. It looks for them when recording starts, and when
+ * a sample meets code of an object for the first time. Once it has found one, mode validate
+ * replaces mode patch.
  *
- * To find a section, the object's file must be read. Only the program's is read when recording
- * starts. Those of libraries are read when a sample meets their code. That is early enough, because
- * the runtimes with such sections look only at return addresses that lead into their own code. But a
- * sample of a CPU profile is taken in a signal handler, which reads no file. So there all files are
- * read when the objects are found, and traces end at code of an object that was not.
+ * To find a section, the object's file must be read. When recording starts, only the program's file
+ * is read. The file of a library is read when a sample meets the library's code. That is early
+ * enough, because the runtimes with such sections look only at return addresses that lead into
+ * their own code. But a sample of a CPU profile is taken in a signal handler, which reads no file.
+ * So for a CPU profile, every file is read when its object is found, and a trace ends at code of an
+ * object whose file was not read.
  *
- * Go is not among them. Its runtime copies and scans the stacks of goroutines, but C code runs
- * on the stack of the system thread. Go's own code has no unwind information, so a walk ends
+ * Go is not among these runtimes. Its runtime copies and scans the stacks of goroutines, but C code
+ * runs on the stack of the system thread. Go's own code has no unwind information, so a walk ends
  * there, and no return address that leads into it is changed.
  */
 #define _GNU_SOURCE
@@ -31,7 +32,7 @@ static const struct runtime {
 	const char *symbol;  /* defined in the object's dynamic symbol table */
 	const char *section; /* or present in its file; strip does not remove it */
 	const char *file;    /* or the beginning of its file name, without the directory */
-	/* Or a function in its dynamic symbol table; it counts from when that function runs. */
+	/* Or a function in its dynamic symbol table: the runtime counts once this function runs. */
 	const char *function;
 	enum incstack__tracefile_note note;
 } runtimes[] = {
@@ -76,8 +77,8 @@ static struct watched {
 	uintptr_t bytes;
 } watched[RUNTIMES];
 
-/* Ticks seldom come while such a function runs. So in a CPU profile the function stands for the
- * runtime, whether it is called or not, and is returned. */
+/* Ticks seldom come while such a function runs. So in a CPU profile, the runtime counts as soon as
+ * the function exists, and is returned. */
 static const struct runtime *watch(const struct incstack__elf_tables *tables)
 {
 	const struct runtime *found = NULL;
@@ -314,9 +315,9 @@ static const struct runtime *runtime_by_names(const struct object *object)
 	return found;
 }
 
-/* Also reads the object's file. That takes several system calls. An object is added to a table, or
- * becomes the newest, only after the checks and only if it is harmless. Otherwise another thread would take
- * it for harmless during the checks. */
+/* Also checks the sections in the object's file, which takes several system calls. An object is
+ * added to a table, or becomes the newest, only after the checks and only if it is harmless.
+ * Otherwise another thread would take it for harmless during the checks. */
 static const struct runtime *runtime_of(const struct object *object)
 {
 	const struct runtime *found = runtime_by_names(object);
@@ -371,7 +372,8 @@ int incstack__record_host_look(void)
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 
-/* Called for code of such a runtime: its rules forbid barriers until the mode has changed. */
+/* Called for code of a runtime in the table: its rules forbid barriers until the mode has
+ * changed. */
 static int forbid_barriers(const struct runtime *runtime)
 {
 	__atomic_store_n(&incstack__recording.barriers_forbidden, 1, __ATOMIC_RELEASE);

@@ -37,10 +37,11 @@ int incstack__interrupted_is_settleable(const struct incstack__record *record,
 	       incstack__interrupted_is_described(record, top) == INCSTACK__NATIVE_DESCRIBED;
 }
 
-/* The program may have left frames by a jump of its own since the last sample, and then have switched
- * to the stack of a coroutine. Ticks also interrupt the unwinder of an exception, which passes by
- * barriers in return slots that it has read before. So if the rules do not lead from the interrupted
- * instruction to the stack, it is unknown which of its frames are left, and all are forgotten. */
+/* The program may have left frames by a jump of its own since the last sample, and then have
+ * switched to the stack of a coroutine. Ticks also interrupt the unwinder of an exception, which
+ * skips barriers in return slots that it has already read. So if the rules do not lead from the
+ * interrupted instruction to the stack, it is unknown which of its frames are left, and all are
+ * forgotten. */
 void incstack__interrupted_settle(struct incstack__record *record, const struct incstack_top *top)
 {
 	if (!incstack__interrupted_is_settleable(record, top))

@@ -19,13 +19,13 @@ incstack__interrupted_is_described(const struct incstack__record *record,
  * restarts are not among them. */
 int incstack__interrupted_failed_call(const ucontext_t *context);
 
-/* Whether the rules describe the code at which a held thread was interrupted. Otherwise, it is better
- * held again a little later. */
+/* Whether the rules describe the code at which a held thread was interrupted. If not, the thread
+ * should be held again a little later. */
 int incstack__interrupted_is_settleable(const struct incstack__record *record,
 					const struct incstack_top *top);
 
-/* Removes the frames that are gone from what is known of the stack of a record. Its thread, which is
- * held, was interrupted at `top`. The caller has taken over the stack. */
+/* Forgets those known frames of a record's stack that are gone. The record's thread is held and was
+ * interrupted at `top`. The caller has taken over the stack. */
 void incstack__interrupted_settle(struct incstack__record *record, const struct incstack_top *top);
 
 #endif

@@ -46,7 +46,7 @@ extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t
 enum { COUNT = 11 };
 
 #define TEXT_OF(name) #name
-#define TEXT(name) TEXT_OF(name) /* of what the header makes of the name */
+#define TEXT(name) TEXT_OF(name) /* of what the header's macros make of the name */
 #define NAME(number, result, name, parameters, arguments) [number] = TEXT(name),
 static const char *const names[COUNT] = {FUNCTIONS(NAME)};
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tells without the dynamic linker's lock whether the linker has loaded or unloaded anything.
+ * Finds out, without the dynamic linker's lock, whether the linker has loaded or unloaded anything.
  *
  * dl_iterate_phdr reports how many objects were added and removed, but it waits for a lock. The
  * thread that has the lock may be in a callback that waits for a lock of the program, which our
- * caller holds. glibc has two counters in its data, _rtld_global: the objects that were added,
- * and the objects that are loaded. Their offsets differ between versions, so they are found by
+ * caller holds. glibc has two counters in its data, _rtld_global: the objects that were added, and
+ * the objects that are loaded. Their offsets differ between versions, so they are found by
  * observation. Loading the recorder has changed both counters. A word that had the value of a
- * counter before, and has had it at each look since, is that counter or follows it by chance. As
- * long as all such words have the values of a look, nothing has changed since that look.
+ * counter before that, and had the counter's value at each look since, is that counter or follows
+ * it by chance. As long as all such words have the values of a look, nothing has changed since that
+ * look.
  *
  * An object in another namespace (dlmopen, LD_AUDIT) is counted by dl_iterate_phdr, but not
  * in the word for the loaded objects. That word then ceases to be a candidate, and

@@ -141,7 +141,7 @@ void incstack__lock_give(enum incstack__lock lock)
 }
 
 /* The locks store their owner's thread number, which the child's thread does not have. So a child
- * cannot unlock them but must make them anew. */
+ * cannot unlock them but must make new ones. */
 int incstack__locks_make(void)
 {
 	pthread_mutexattr_t recursive;

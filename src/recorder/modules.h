@@ -53,8 +53,8 @@ void incstack__record_linker_compare(struct incstack__record_counts counts);
 /* Returns non-zero if nothing has changed since these were the counts. Waits for no lock. */
 int incstack__record_linker_shows(struct incstack__record_counts counts);
 
-/* unload.c. Not 0: no module has come or gone since the call before with the same
- * counts, which it changes. Waits for no lock. */
+/* unload.c. Not 0: no module has come or gone since the previous call with this variable. Each call
+ * updates the variable. Waits for no lock. */
 int incstack__record_modules_are(struct incstack__record_counts *counts);
 /* Not 0: no module has come or gone since the newest list. Waits for no lock. */
 int incstack__record_modules_unchanged(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Protects parts of the recorder that must not be left half done. In such a part no signal handler
- * runs, which might jump out. writev() is no cancellation point, errno is preserved, and
+ * runs, because it might jump out. writev() is no cancellation point, errno is preserved, and
  * allocations are not recorded. The program, which only asked for memory, must not notice the
  * recorder's calls.
  */
@@ -44,11 +44,11 @@ void incstack__record_unprotect(const struct incstack__protection *before)
 	errno = before->error;
 }
 
-/* The cleanup of a cancelled thread runs in the handler of signal 32. There only that signal is
- * blocked and need not stay so, so this case does not count. */
+/* The cleanup of a cancelled thread runs in the handler of signal 32. In this handler, signal 32 is
+ * the only blocked one and may be unblocked, so this case does not count. */
 int incstack__record_blocks_libc(const struct incstack__protection *before)
 {
-	if (incstack__record_local.handling) /* of signal 33, which blocks all but 32 */
+	if (incstack__record_local.handling) /* it blocks signal 33, but not 32 */
 		return incstack__record_local.no_second_tick || (before->signals & BIT(32)) != 0;
 	return (before->signals & OF_LIBC) != 0 && before->signals != BIT(32);
 }

@@ -61,8 +61,7 @@ struct incstack__record {
 	void *block;                                                    /* where batches are made */
 	size_t block_bytes;
 	/* The traces of the events, if there was no memory to write the batch; else null. Until the
-	 * batch is written, no other event is recorded. The spool still holds all events of the
-	 * batch. */
+	 * batch is written, no other event is recorded. The spool still holds all its events. */
 	struct incstack_tree *tree;
 	uint32_t tree_epoch;
 	uint64_t countdown; /* bytes until the next sample */
@@ -272,8 +271,7 @@ void incstack__spool_leave(void);
 struct incstack__record *incstack__spool_record(void);
 void incstack__spool_record_release(struct incstack__record *record);
 /* Changes the room for events of a record whose log is empty: to a power of two up to
- * EVENT_BYTES_MOST, or to the room that follows each record. Without memory, the room stays as it
- * is. */
+ * EVENT_BYTES_MOST, or to the room that follows each record. Without memory, nothing changes. */
 void incstack__spool_log_fit(struct incstack__record *record, size_t bytes);
 /* Returns a room of that size, a power of two from ROOM_LEAST to WALK_BYTES_MOST, or null. */
 enum { INCSTACK__SPOOL_ROOM_LEAST = 2 * INCSTACK__SPOOL_EVENT_BYTES };

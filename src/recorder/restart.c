@@ -30,9 +30,9 @@ static int parse(const char *text, uint64_t words[WORDS])
 	return count == WORDS;
 }
 
-/* A thread that was asked before, and has not answered yet, is in no call any more: the signal has woken
- * it. What was read then stays. If the handler runs just now, parts of two calls do not agree with its
- * registers. */
+/* A thread that was asked before, and has not answered yet, is in no call any more: the signal has
+ * woken it. The call that was read before stays stored. If the handler runs during the stores, it
+ * may see parts of two calls, which do not agree with its registers. */
 void incstack__restart_prepare(pid_t tid, struct incstack__blocked_call *call)
 {
 	uint64_t *to = (uint64_t *)call;

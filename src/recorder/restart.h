@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * System calls that the recorder's own signal interrupts. Some calls return EINTR after any handler,
- * even with SA_RESTART: pause, poll, select, a sleep. A program in which no signal ever came would
- * then go on where it waits for ever.
+ * System calls that the recorder's own signal interrupts. Some calls return EINTR after any
+ * handler, even with SA_RESTART: pause, poll, select, a sleep. A program that otherwise gets no
+ * signals would then continue where it should wait for ever.
  */
 #ifndef INCSTACK_RECORDER_RESTART_H
 #define INCSTACK_RECORDER_RESTART_H
@@ -17,11 +17,12 @@ struct incstack__blocked_call {
 	uint64_t sp, pc;
 };
 
-/* Reads it from /proc. It stays as it is if the thread is in no call, or if that is unknown. */
+/* Reads the call from /proc. `*call` stays as it is if the thread is in no call, or if that is
+ * unknown. */
 void incstack__restart_prepare(pid_t tid, struct incstack__blocked_call *call);
 
-/* In the signal handler: if the signal has made this call fail, lets the thread make it again. A
- * timeout begins anew. */
+/* Called in the signal handler. If the signal has made this call fail, the thread will make the
+ * call again. A timeout then starts from the beginning. */
 void incstack__restart(const struct incstack__blocked_call *call, void *ucontext);
 
 #endif

@@ -96,7 +96,7 @@ static void allow_quick(struct incstack__record *record, uint32_t changes)
 	record->quick = record->look < most ? record->look : most;
 }
 
-/* Whether the stack has room for the slow work, which takes some 5 KiB. If it faulted in the
+/* Whether the stack has room for the slow work, which takes some 5 KiB. If that work faulted in the
  * middle, a handler that jumps out would leave signals blocked and locks held. */
 static int stack_suffices(const struct incstack__record *record)
 {

@@ -38,7 +38,7 @@ static const int calls[] = {
 	SYS_pwritev,
 };
 
-/* Those of the timers of a CPU profile, whose handler also returns by a system call. */
+/* The system calls of the timers of a CPU profile. The handler returns by a system call, too. */
 static const int timer_calls[] = {
 	SYS_rt_sigreturn,
 	SYS_timer_create,
@@ -55,8 +55,8 @@ static int survives(const struct sock_filter *filter, size_t count, struct secco
 	       incstack__seccomp_survives(result);
 }
 
-/* Whether writev() works. A filter that makes it fail is refused too, because what was recorded
- * would be lost. */
+/* Whether writev() works. A filter that makes it fail ends recording, too, because what was
+ * recorded would be lost. */
 static int allows_write(const struct sock_filter *filter, size_t count)
 {
 	const struct seccomp_data call = {.nr = SYS_writev,

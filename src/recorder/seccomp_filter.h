@@ -16,8 +16,8 @@
 int incstack__seccomp_run(const struct sock_filter *filter, size_t count,
 			  const struct seccomp_data *call, uint32_t *result);
 
-/* Whether a call with that result goes on: it is done, or returns an error. The program is
- * neither ended nor does a handler of its own run. */
+/* Whether a call with that result is made or returns an error. In both cases the program is not
+ * ended, and none of its handlers runs. */
 int incstack__seccomp_survives(uint32_t result);
 
 #endif

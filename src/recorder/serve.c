@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Does for a CPU profile what the handler of a tick must not do: looks for new modules, makes room,
- * finds missed rules, and writes batches. The program's calls of interposed functions are the places
- * where this is allowed; the handler asks for it by `due`. A thread that makes no such call for long
- * is served by the handler, as far as that needs no memory from the kernel and no waiting.
+ * finds missed rules, and writes batches. The program's calls of interposed functions are the
+ * places where this is allowed; the handler asks for it by setting `due`. A thread that makes no
+ * such call for a long time is served by the handler, as far as that needs no memory from the
+ * kernel and no waiting.
  */
 #define _GNU_SOURCE
 #include "modules.h"
@@ -42,8 +43,9 @@ static void serve_here(void *argument)
 	incstack__record_unprotect(&before);
 }
 
-/* Serves the record on the recorder's own stack if the thread runs on that of a fiber, whose size is
- * not known. On the thread's stack it waits for a call with more stack left. */
+/* Serves the record. If the thread runs on a fiber's stack, whose size is not known, this is done
+ * on the recorder's own stack. If too little of the thread's stack is left, a later call serves the
+ * record. */
 static void serve(struct incstack__record *record, void *argument)
 {
 	struct incstack__protection before;
@@ -92,8 +94,8 @@ static __attribute__((noinline)) void serve_now(void)
 		incstack__record_as_event(serve, NULL);
 }
 
-/* After a call of dlopen, some calls look whether the module is there: before it has rules, traces
- * end at its code. */
+/* After a call of dlopen, some calls check whether the new module is there, because traces end at
+ * its code until its rules are known. */
 static __attribute__((noinline)) void look(struct incstack__record *record)
 {
 	record->opening--;

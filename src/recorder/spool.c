@@ -38,8 +38,8 @@ static struct spool {
 	struct pieces rooms[ROOM_SIZES]; /* logs that do not follow a record, and walks */
 } spool;
 
-/* Returns a new piece, in the file if possible. In the handler of a tick there is only what the
- * file still has. */
+/* Returns a new piece, in the file if possible. In the handler of a tick, only memory that the file
+ * already has is available. */
 static void *cut(size_t bytes)
 {
 	void *memory = incstack__spool_file_cut(bytes);
@@ -50,7 +50,7 @@ static void *cut(size_t bytes)
 	return incstack__record_map(bytes);
 }
 
-/* Each thread may soon need memory in its handler. That of many threads is limited. */
+/* Each thread may soon need memory in its handler. The memory for many threads is limited. */
 void incstack__spool_ahead(void)
 {
 	enum { AHEAD = 2 << 20, AHEAD_OF_USER = 3 * INCSTACK__CHUNK_BYTES, AHEAD_MOST = 64 << 20 };
@@ -125,7 +125,7 @@ void incstack__spool_chunk_release(void *context, void *memory, size_t bytes)
 	give(&spool.chunks, memory);
 }
 
-/* Adds a record to the spool's list, in which each record is once and stays for ever. */
+/* Adds a record to the spool's list. Each record is added once and stays in the list for ever. */
 static void list_record(struct incstack__record *record)
 {
 	struct incstack__spool_header *header = incstack__spool_file_header();

@@ -51,7 +51,7 @@ static int within_limit(uint64_t bytes)
 
 /* Reserves addresses for a segment and a page before it, which is never readable. The memory below
  * may be a coroutine's stack. A walk that runs past the base of that stack ends at this page.
- * Without the page it would take what the recorder writes for a frame. */
+ * Without the page, the walk would mistake the recorder's data for a frame. */
 static unsigned char *reserve(size_t bytes)
 {
 	unsigned char *memory = mmap(NULL, GUARD_BYTES + bytes, PROT_NONE,
@@ -153,8 +153,9 @@ static int extend(size_t least)
 	return 0;
 }
 
-/* Fills the file up to the pieces that were cut, and some more. Nothing was stored there yet. If that
- * fails, or in the handler of a tick, the pages are only slower at first. */
+/* Fills the file up to the pieces that were cut, and some more. Nothing was stored there yet. If
+ * the filling fails, or in the handler of a tick, only the first accesses to the pages are
+ * slower. */
 static void fill_ahead(void)
 {
 	const struct incstack__spool_segment *segment = newest_segment();
@@ -304,8 +305,8 @@ void incstack__spool_remove(void)
 		unlink(spool_file.path);
 }
 
-/* Calls `part` for each segment of the spool and ends its use. The list of segments is in the first
- * one, so it is copied before. */
+/* Calls `part` for each segment of the spool, and ends the use of the spool. The list of segments
+ * is in the first segment, so the list is copied before. */
 static void part_with(void (*part)(void *memory, size_t bytes))
 {
 	struct incstack__spool_segment segments[INCSTACK__SPOOL_SEGMENTS];

@@ -17,7 +17,7 @@ struct incstack__spool_header *incstack__spool_file_header(void);
  * this is the handler of a tick. */
 void *incstack__spool_file_cut(size_t bytes);
 
-/* Enlarges the file if it has less memory left than that. */
+/* Enlarges the file if it has less memory left than `bytes`. */
 void incstack__spool_file_ahead(size_t bytes);
 
 /* The memory's place in the file; 0: it is not there. */

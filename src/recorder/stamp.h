@@ -17,8 +17,8 @@ static inline int is_alone(void)
 /* Stamps order the events of different records. While there is only one record, a count suffices: a
  * count that starts at the clock's value never overtakes the clock. A thread that uses a second
  * record announces that before its first event (incstack__record_share), and every event that
- * depends on that event sees it. This function is out of line so that the compiler sees that
- * the other stamps are consecutive. */
+ * depends on that event sees the announcement. This function is out of line so that the compiler
+ * sees that the other stamps are consecutive. */
 static __attribute__((noinline)) int put_alloc_by_clock(struct incstack__tracefile_log *log,
 							uintptr_t block, size_t bytes,
 							uint64_t trace)
@@ -47,8 +47,8 @@ static inline int log_free(struct incstack__tracefile_log *log, int alone, const
 	return incstack__tracefile_put_free(log, log->stamp + 1, (uintptr_t)block);
 }
 
-/* Returns a stamp if the program has forbidden the time-stamp counter. No event takes the fast path
- * then. seq_cst: the stamps of all threads are in one order. */
+/* Returns the next stamp once the program has forbidden the time-stamp counter. No event takes the
+ * fast path then. seq_cst: the stamps of all threads are in one order. */
 static inline uint64_t stamp_of_counter(void)
 {
 	return __atomic_add_fetch(&incstack__recording.counter, 1, __ATOMIC_SEQ_CST);

@@ -109,8 +109,8 @@ static int open_next(int started_by_tool)
 }
 
 /* Adds the process number to the configuration in the environment, for the programs that this
- * process executes. It writes to the array itself, because targets such as shells define their own
- * setenv. */
+ * process executes. The function writes to `environ` itself, because programs such as shells define
+ * their own setenv. */
 static void mark_environment(const char *configuration)
 {
 	static char entry[8192];
@@ -164,7 +164,7 @@ static int create_shared_record(void)
 	return 0;
 }
 
-/* Creates everything that a recording needs, except its file and what the process has anyway. */
+/* Creates everything that a recording needs, except its file and what the process already has. */
 static int create_all(void)
 {
 	return create_runtime() != 0 || create_shared_record() != 0;

@@ -59,8 +59,8 @@ int incstack__record_begin_unlisted(void)
 {
 	struct incstack__recording *r = &incstack__recording;
 
-	/* seq_cst, as the accesses of incstack__record_await_unlisted: this thread sees `stopping`, or
-	 * that one sees the count. */
+	/* seq_cst, like the accesses in incstack__record_await_unlisted: either this thread sees
+	 * `stopping`, or the waiting thread sees the count. */
 	__atomic_add_fetch(&r->unlisted, 1, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&r->stopping, __ATOMIC_SEQ_CST))
 		return 1;

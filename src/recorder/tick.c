@@ -41,13 +41,14 @@ static int must_be_served(const struct incstack__record *record)
 	       incstack__record_must_follow_mode(record);
 }
 
-/* Whether a module may have gone whose rules are still known. */
+/* Whether a module may be gone although its rules are still known. */
 static int is_unloading(void)
 {
 	return incstack__record_is_unloading() && !incstack__record_modules_unchanged();
 }
 
-/* Whether the batch should be written after a sample, while there is still room if that fails. */
+/* Whether the batch should be written after a sample. That is earlier than necessary, so there is
+ * still room if the write fails. */
 static int should_be_served(const struct incstack__record *record)
 {
 	return must_be_served(record) || record->log.used > record->log.size / 2 ||
@@ -143,8 +144,8 @@ static uint64_t truncated(const struct incstack__record *record)
 	return stats.truncated;
 }
 
-/* Stores an event and counts the tick. The event stands for the ticks before it for which no signal
- * came. Time of the recorder gets no event, so all its ticks have failed. */
+/* Stores an event and counts the tick. The event also stands for earlier ticks for which no signal
+ * came. Time that is spent in the recorder gets no event, so all its ticks count as failed. */
 static void store(struct incstack__record *record, enum incstack__tick what, uint64_t ticks)
 {
 	const uint64_t trace =
@@ -183,9 +184,10 @@ static void sample(void *argument)
 		record->due = 1;
 }
 
-/* The program's stack may be too small for a sample. But a batch that must be written before a sample
- * is written there: the core then finds out which frames are gone. A handler on a signal stack
- * stays there if it can, because the kernel takes that stack for unused otherwise. */
+/* The program's stack may be too small for a sample. But a batch that must be written before the
+ * sample is written on the program's stack, because the core can find out there which frames are
+ * gone. A handler on a signal stack stays there if it can, because otherwise the kernel would
+ * consider that stack unused. */
 static void handle(struct incstack__record *record, uint64_t ticks, const ucontext_t *context)
 {
 	const struct incstack__place place = incstack__place_of_caller(record, &context->uc_stack);

@@ -38,10 +38,12 @@ struct incstack__place incstack__place_of_caller(const struct incstack__record *
 						 const stack_t *of_signals);
 
 /* timer.c */
-/* Takes the signal of the ticks for that function, if it was not taken or libc has it again. The
- * caller holds the recording's lock, because flush_all (exit.c) takes the same signal. */
+/* Installs our handler of the ticks' signal, which calls `tick`. Does nothing if it is installed
+ * and libc has not replaced it. The caller holds the recording's lock, because flush_all (exit.c)
+ * takes the same signal. */
 int incstack__timer_signal(void (*tick)(uint64_t ticks, const void *ucontext));
-/* Starts the calling thread's timer, and stops that of any record, or all. */
+/* The first starts the calling thread's timer. The second stops the timer of any record. The third
+ * stops all timers. */
 void incstack__timer_start(struct incstack__record *record);
 void incstack__timer_stop(struct incstack__record *record);
 void incstack__timers_stop(void); /* with the recording's lock */

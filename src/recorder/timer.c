@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The timers of a CPU profile. Each thread has one that runs on the thread's CPU clock and signals
- * only that thread. The signal is 33, with which libc changes the user of all threads. No thread
- * blocks it, because libc removes it from every mask: threads of many libraries (liblzma's, for
- * one) block every other signal, and a profile without them would be wrong. A program cannot use it
- * either, so its own SIGPROF and timers stay as they are. Our handler stands in front of libc's and
- * passes on what did not come from our timers. libc installs its handler at the first
+ * only that thread. The signal is 33, with which libc changes the user IDs of all threads. No
+ * thread blocks it, because libc removes it from every mask: threads of many libraries (liblzma's,
+ * for one) block every other signal, and a profile without them would be wrong. A program cannot
+ * use it either, so its own SIGPROF and timers stay as they are. Our handler stands in front of
+ * libc's and passes on what did not come from our timers. libc installs its handler at the first
  * pthread_create, after which ours goes in front again.
  *
  * The kernel deletes timers at an exec, and a child of fork has none.
@@ -67,8 +67,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
 }
 
 /* Returns libc's function to which handlers return. libc passes it to the kernel with every handler
- * that it installs, so a signal that has none gets one for a moment. Called before the program
- * runs. */
+ * that it installs, so a signal that has no handler gets one for a moment. Called before the
+ * program runs. */
 static void (*find_restorer(void))(void)
 {
 	struct sigaction ours = {.sa_handler = SIG_IGN};
@@ -108,7 +108,8 @@ int incstack__timer_signal(void (*tick)(uint64_t ticks, const void *ucontext))
 	return set_action(SIGNAL, &ours, NULL);
 }
 
-/* The kernel's number of the thread's CPU clock, which any thread of the process may read. */
+/* Reads the thread's CPU clock by the number that the kernel gives it. Any thread of the process
+ * may read this clock. */
 static uint64_t clock_of(const struct incstack__record *record)
 {
 	enum { PER_THREAD_SCHED = 6 };
@@ -119,7 +120,7 @@ static uint64_t clock_of(const struct incstack__record *record)
 	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
-/* Timers are counted in the user's limit of pending signals. */
+/* Timers count towards the user's limit of pending signals. */
 void incstack__timer_start(struct incstack__record *record)
 {
 	const uint64_t interval = incstack__recording.interval;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tells to which module the addresses in a batch belong if code is loaded and unloaded.
+ * Determines to which module the addresses in a batch belong if code is loaded and unloaded.
  *
  * An epoch is the time between two unloads. In one epoch an address belongs to at most one
  * module, so the newest list of an epoch, to which modules are only added, describes all of
@@ -30,8 +30,8 @@
  *
  * The unload of a module is not announced if libc closes it and it was linked without crtbegin or
  * opened with RTLD_DEEPBIND. It is noticed at the next look, which precedes every batch. Events
- * recorded in between may mix both modules. The batches of that time get a number of their own,
- * the next odd one, whose list does not contain the removed modules. Frames of doubtful code
+ * recorded in between may mix both modules. The batches of that time get an epoch number of their
+ * own, the next odd one, whose list does not contain the removed modules. Frames of doubtful code
  * keep no callers, which counts as truncated, and the report says so.
  *
  * Locks: see docs/invariants.md. `modules` is under LOCK_MODULES.
@@ -154,10 +154,10 @@ static void announce(uint64_t address)
 
 struct difference {
 	struct spans gone;
-	size_t added;  /* where the modules begin in the new list that are not in the old one */
+	size_t added;  /* offset in the new list of the first module that is not in the old one */
 	int announced; /* whether all removals were announced */
 	int complete;  /* whether nothing else was removed in between */
-	uint64_t sure; /* how many modules in both lists, the oldest, were never removed */
+	uint64_t sure; /* how many of the oldest modules in both lists were never removed */
 };
 
 /* Compares the new list with the known one. The linker appends to its list and removes from
@@ -307,8 +307,8 @@ static void publish(struct incstack__record_list *fresh)
 
 /* ---- the interface --------------------------------------------------------------------- */
 
-/* Loads the counts. One may be older than the other; the linker's counters differ from them
- * then. */
+/* Loads the counts. One may be older than the other; then the linker's counters differ from
+ * them. */
 static struct incstack__record_counts newest_counts(void)
 {
 	return (struct incstack__record_counts){
@@ -365,9 +365,9 @@ void incstack__record_modules(void)
 	incstack__record_unprotect(&before);
 }
 
-/* Whether the announcement changes nothing. At the end of the process each module is announced, and
- * those of the start need no look. Another one does: the module of that address may have been
- * replaced since the last look, unannounced. */
+/* Whether the announcement changes nothing. At the end of the process each module is announced.
+ * Modules that existed at the start need no look. Any other module needs one, because the module at
+ * that address may have been replaced since the last look without an announcement. */
 static int is_known_already(uintptr_t address)
 {
 	uint64_t low;
@@ -444,9 +444,9 @@ static uint64_t cut_trace(const struct spans *blurred, const struct incstack_tra
 	return cut;
 }
 
-/* A handler of ticks has the lock already if the epoch was older when it began to write the batch
- * (renew.c). Otherwise the epoch has changed since then, and the batch is written as if that had
- * happened later. */
+/* A handler of ticks already holds the lock if the batch was of an older epoch when the handler
+ * began to write it (renew.c). If the handler cannot take the lock, the epoch has changed since
+ * then, and the batch is written as if the epoch had changed later. */
 uint32_t incstack__record_modules_settle(uint32_t epoch, const struct incstack_tree *tree,
 					 uint64_t *truncated)
 {

@@ -22,9 +22,10 @@ static int is_inside(const struct incstack__record *record, uintptr_t at)
 	return at >= record->low && at < record->high;
 }
 
-/* Whether the program still walks. If the slot still holds the same word, it may still be the
- * walker's, because later calls overwrite a dead slot. If the caller walks, or on a signal stack,
- * the word is 0 and the walk counts as over at the next flush, which sets it to 1. */
+/* Whether the program still walks. If the slot still holds the same word, the slot may still be the
+ * walker's, because later calls overwrite a dead slot. If the caller itself walks, or the walk is
+ * on a signal stack, the word is 0. Such a walk counts as over at the next flush, which sets the
+ * word to 1. */
 static int still_walks(const struct incstack__record *record, uintptr_t at)
 {
 	const uintptr_t *slot = record->walker;
@@ -59,9 +60,9 @@ static void lift_context(void)
 	incstack__record_unprotect(&before);
 }
 
-/* Completes the open traces and lifts the barriers. With a walk, no barrier is planted until the
- * walk has ended, because the walker may call functions that allocate. Of two nested walks the
- * outer one counts. */
+/* Completes the open traces and lifts the barriers. If `argument` is a walk, no barrier is planted
+ * until the walk has ended, because the walker may call functions that allocate. Of two nested
+ * walks the outer one counts. */
 void incstack__walker_lift(struct incstack__record *record, void *argument)
 {
 	const uint32_t mode = incstack__recording.mode;
@@ -77,7 +78,7 @@ void incstack__walker_lift(struct incstack__record *record, void *argument)
 	    (planting || (record->walker != NULL && !still_walks(record, (uintptr_t)walk->slot)))) {
 		record->walker = walk->slot;
 		record->walker_word = is_inside(record, (uintptr_t)walk->slot) ? walk->word : 0;
-		record->look = record->quick = 0; /* each event checks whether it has ended */
+		record->look = record->quick = 0; /* each event checks whether the walk has ended */
 	}
 	lift_context();
 }
