@@ -6,7 +6,7 @@
 #include "safepoint.h"
 
 /* STEP_CLAIM: clears a bit in the word of the calling thread. Returns false if another thread
- * has cleared it. It also sets BUSY, so that an operation cannot begin to wait by the fast path. */
+ * has cleared it. It also sets BUSY, so that an operation cannot take the fast path of enter. */
 static bool claim(struct incstack__thread *thread, uint64_t bit)
 {
 	incstack__step(thread->owner, INCSTACK_STEP_CLAIM);
@@ -35,7 +35,7 @@ static void serve(struct incstack__thread *thread)
 	}
 }
 
-/* Begins to wait once no request needs a draw of this thread. `state` is WAITING, with BUSY if
+/* Begins to wait once no request needs a draw by this thread. `state` is WAITING, with BUSY if
  * the thread is stopped at a poll. */
 static void settle(struct incstack__thread *thread, uint64_t state)
 {
@@ -46,7 +46,7 @@ static void settle(struct incstack__thread *thread, uint64_t state)
 		if (word & INCSTACK__REQUEST_MASK)
 			continue;
 		/* release: partners are the acquires of hold and of tell_stop. acquire: partner
-		 * is the release of tell_stop, which has set stop_left before. */
+		 * is the release of tell_stop, which comes after its store to stop_left. */
 		if (!atomic_compare_exchange_strong_explicit(
 			    &thread->open.word, &word, (word & ~INCSTACK_WORD_BUSY) | state,
 			    memory_order_acq_rel, memory_order_relaxed))

@@ -90,7 +90,8 @@ static void finish(struct incstack_request *request)
 void incstack__request_drop(struct incstack_request *request)
 {
 	incstack__step(request->owner, INCSTACK_STEP_DROP);
-	/* acq_rel: every operation happens before the end. The acquire of ask is a partner, too. */
+	/* acq_rel: every operation happens before the end. The acquire in
+	 * incstack_request_status is a partner, too. */
 	if (atomic_fetch_sub_explicit(&request->refs, 1, memory_order_acq_rel) == 1)
 		finish(request);
 }
@@ -233,9 +234,9 @@ int incstack_request_status(struct incstack_request *request,
 	if (incstack__forked(request->owner))
 		return INCSTACK_EFORKED;
 	apply_deadline(request);
-	/* acquire: partner is the release of the last drop. It reads the references rather than
-	 * `ended`, because the completion callback, which runs before the latter is set, may
-	 * ask. */
+	/* acquire: partner is the release of the last drop. The references are read rather than
+	 * `ended`, because the completion callback may call this function, and `ended` is set
+	 * only after the callback. */
 	bool over = atomic_load_explicit(&request->refs, memory_order_acquire) == 0;
 	result->state = over ? final_state(request) : INCSTACK_REQUEST_OPEN;
 	result->wanted = request->n;

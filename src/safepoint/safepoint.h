@@ -22,9 +22,9 @@ struct incstack__thread {
 	struct incstack_safepoint *owner;
 	uint32_t index; /* in the coordinator's list; under `lock` */
 	bool busy;      /* in the slow path; owner only */
-	bool ran;       /* whether it ran when it was last told to stop; under `lock` */
+	bool ran;       /* whether it was running when STOP was last set; under `lock` */
 	uint64_t mark;  /* of the last request that listed it, + 1 if claimed */
-	/* In the list of free records, under `lock`; or in a private list of the threads that
+	/* Links the list of free records (under `lock`), or a private list of the threads that
 	 * one requester or resume holds. */
 	struct incstack__thread *next;
 };
@@ -110,8 +110,8 @@ static inline void incstack__step(const struct incstack_safepoint *safepoint,
 		safepoint->step(safepoint->context, step);
 }
 
-/* Returns a word that is 1, and that is 0 in a child of fork (from Linux 4.14 on). Returns null
- * if there is no memory. */
+/* Returns a word that is 1 in this process and 0 in a child of fork (from Linux 4.14 on). Returns
+ * null if there is no memory. */
 uint32_t *incstack__alive_make(void);
 void incstack__alive_free(uint32_t *alive);
 
@@ -124,8 +124,8 @@ void incstack__futex_wake(_Atomic(uint32_t) *word);
  * thread or, with `on_behalf`, the thread that holds it. */
 void incstack__request_meet(struct incstack_request *request, struct incstack__thread *thread,
 			    bool on_behalf);
-/* Draws a ticket for a thread that the starter, which calls this, has held since it shared out
- * the tickets. */
+/* Draws a ticket for a thread that the starter has held since it shared out the tickets. Only the
+ * starter calls this. */
 void incstack__request_run_held(struct incstack_request *request, struct incstack__thread *thread);
 /* Whether no claim can win any more. */
 static inline bool incstack__request_spent(struct incstack_request *request)
@@ -147,7 +147,7 @@ uint32_t incstack__request_end_early(struct incstack_request *request, uint32_t 
 void incstack__request_drop(struct incstack_request *request);
 /* Ends the request as timed out, whatever its deadline is. Does not wait. */
 void incstack__request_expire(struct incstack_request *request);
-/* Returns a number in 0..limit - 1, the same ones for the same seed. Under `lock`. */
+/* Returns a number in 0..limit - 1. The same seed gives the same numbers. Under `lock`. */
 uint32_t incstack__random_below(struct incstack_safepoint *safepoint, uint32_t limit);
 /* Whether the slot can be used again, because nobody uses its request any more. Under `lock`. */
 bool incstack__request_reusable(struct incstack_request *request);
@@ -156,11 +156,11 @@ bool incstack__request_reusable(struct incstack_request *request);
 bool incstack__thread_hold(struct incstack__thread *thread);
 /* Draws tickets for the claims that others have left on the thread, and stops holding it. */
 void incstack__thread_unhold(struct incstack__thread *thread);
-/* Does that for each thread of a list linked by `next`. */
+/* Calls incstack__thread_unhold for each thread of a list linked by `next`. */
 void incstack__threads_unhold(struct incstack__thread *held);
 /* Wakes the thread if it sleeps at the gate; `before` is its word before the change. */
 void incstack__thread_open_gate(struct incstack__thread *thread, uint64_t before);
-/* Counts down that a thread which is told to stop has arrived. */
+/* Counts down for a thread that has arrived at a full safepoint. */
 void incstack__thread_arrive(struct incstack_safepoint *safepoint);
 static inline struct incstack__thread *incstack__thread_of(struct incstack_safepoint_thread *open)
 {

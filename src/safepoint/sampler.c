@@ -272,7 +272,7 @@ static void *run(void *argument)
 			retrieve(sampler);
 			retrieve_due = next_due(retrieve_due, slower);
 		}
-		/* It returns at once if the time has passed already. */
+		/* The wait returns at once if the time has passed already. */
 		incstack__futex_wait(&sampler->orders, orders,
 				     next < retrieve_due ? next : retrieve_due);
 	}
@@ -398,7 +398,7 @@ int incstack_sampler_start(struct incstack_sampler *sampler)
 	return error;
 }
 
-/* Wakes the thread to see a change. release: partner is the acquire of run. */
+/* Wakes the thread so that it sees a change. release: partner is the acquire of run. */
 static void order(struct incstack_sampler *sampler)
 {
 	atomic_fetch_add_explicit(&sampler->orders, 1, memory_order_release);

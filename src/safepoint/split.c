@@ -12,8 +12,8 @@ int incstack_safepoint_split(uint32_t running, uint32_t waiting, uint32_t n, uin
 	uint64_t all = (uint64_t)running + waiting;
 	if (n > all)
 		n = (uint32_t)all;
-	/* Rounds half up; twice the product could overflow. As n is at most `all`, neither part is
-	 * more than there are. */
+	/* The share is rounded half up, without 2 * product, which could overflow. Because n is at
+	 * most `all`, neither part exceeds its number of threads. */
 	uint64_t product = (uint64_t)n * waiting, share = 0;
 	if (all)
 		share = product / all + (product % all >= all - product % all);

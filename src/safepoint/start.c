@@ -195,8 +195,8 @@ static uint32_t share_out(struct incstack_request *request,
 		chosen = choose_waiting(request, from_waiting, &now_held);
 	}
 	request->tickets[INCSTACK__WAIT].limit = now_held;
-	/* A claim does not say of which kind it is, and a thread that waited may run by now. So
-	 * claims on waiting threads draw from the tickets of the running threads. */
+	/* A claim does not record whether its thread waited, and a thread that waited may run by
+	 * now. So claims on waiting threads draw from the tickets of the running threads. */
 	request->tickets[INCSTACK__RUN].limit = from_running + (from_waiting - now_held);
 	for (uint32_t i = 0; i < now_held; i++) /* each keeps its place in the list */
 		list(request, request->threads[i], request->mark + 1);
@@ -218,8 +218,8 @@ static void move_to_front(struct incstack_safepoint *safepoint, uint32_t i, uint
 	safepoint->threads[front]->index = front;
 }
 
-/* Claims the running threads, each before it looks at the next, so that the first sample need not
- * wait until all threads were looked at. Returns how many claims there are. Under `lock`. */
+/* Claims each running thread before it looks at the next thread, so that the first sample need not
+ * wait until all threads have been visited. Returns how many claims there are. Under `lock`. */
 static uint32_t claim_running(struct incstack_request *request,
 			      const struct incstack_request_options *options)
 {
@@ -305,8 +305,8 @@ static int begin(struct incstack_safepoint *safepoint,
 	return 0;
 }
 
-/* Ends the requests that were released and whose deadline has passed without a poll or an ask
- * that would have noticed. Returns true if there was one. */
+/* Ends released requests whose deadline has passed, if no poll and no call of
+ * incstack_request_status has noticed the deadline. Returns true if there was such a request. */
 static bool end_abandoned(struct incstack_safepoint *safepoint)
 {
 	uint64_t found = 0;

@@ -19,8 +19,8 @@ static void tell_stop(struct incstack_safepoint *safepoint)
 		if (i + INCSTACK__AHEAD < attached)
 			__builtin_prefetch(safepoint->threads[i + INCSTACK__AHEAD], 1);
 		incstack__step(safepoint, INCSTACK_STEP_STOP);
-		/* STOP is clear, so an addition sets it; unlike an OR, x86 can do it and return
-		 * the old word in one instruction. acq_rel: the acquire pairs with settle's
+		/* STOP is clear, so an addition sets it. On x86, an addition can return the old
+		 * word in one instruction; an OR cannot. acq_rel: the acquire pairs with settle's
 		 * release if the thread is waiting already; the release pairs with settle's acquire
 		 * and publishes stop_left. */
 		uint64_t before = atomic_fetch_add_explicit(&thread->open.word, INCSTACK_WORD_STOP,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The clock, the futex, and the word by which a child of fork is told.
+ * The clock, the futex, and the word that tells a child of fork from its parent.
  */
 #include <errno.h>
 #include <limits.h>
