@@ -63,7 +63,8 @@ int incstack_tracer_stats(const struct incstack_tracer *tracer, struct incstack_
 	return 0;
 }
 
-/* The stack of the ticket's thread, which the caller owns then; null: there is none. */
+/* Returns the stack of the ticket's thread, or null if there is none. The caller then owns the
+ * stack. */
 static struct incstack_stack *locate(struct incstack_tracer *tracer,
 				     const struct incstack_ticket *ticket, struct incstack_top *top)
 {
@@ -76,7 +77,7 @@ static struct incstack_stack *locate(struct incstack_tracer *tracer,
 
 /* ---- request ----------------------------------------------------------------------- */
 
-/* What the operation of one request knows. Freed when the request has ended. */
+/* The argument of one request's operation. It is freed when the request has ended. */
 struct order {
 	struct incstack_tracer *tracer;
 	uint64_t id, weight, start;
@@ -187,7 +188,7 @@ static void free_part(struct incstack_thread_traces *part)
 	free(part);
 }
 
-/* Those of the parts that have traces. The others are freed. */
+/* Returns the parts that have traces. Frees the others. */
 static struct incstack_thread_traces *with_traces(struct incstack_tracer *tracer,
 						  struct incstack_thread_traces *parts)
 {
