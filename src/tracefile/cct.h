@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calling context tree of a heap profile: a node is its parent and a code.
+ * The calling context tree of a heap profile. A node is identified by its parent and a code.
  * Values are the node's own; those of its callees are not included.
  */
 #ifndef INCSTACK_TRACEFILE_CCT_H
@@ -10,11 +10,12 @@
 
 #define INCSTACK__CCT_ROOT 0u
 #define INCSTACK__CCT_FAILED UINT32_MAX
-/* Codes that stand for no code. A trace whose outer callers are unknown starts below
- * TRUNCATED. An allocation without a trace belongs to the other one. */
+/* Special values that are not the code of any pc. A trace whose outer callers are unknown starts
+ * below TRUNCATED. An allocation without a trace belongs to NO_TRACE. */
 #define INCSTACK__CCT_TRUNCATED UINT64_MAX
 #define INCSTACK__CCT_NO_TRACE (UINT64_MAX - 1)
-/* The threads of a group (read.h). No module has a number so large. */
+/* A group of threads (read.h) has this code plus the number of the group. No module has a number
+ * so large. */
 #define INCSTACK__CCT_THREADS (UINT64_C(0xffff) << 48)
 #define INCSTACK__CCT_NO_THREAD (INCSTACK__CCT_THREADS + UINT32_MAX) /* an unknown one */
 
@@ -49,7 +50,7 @@ int incstack__cct_init(struct incstack__cct *cct);
 void incstack__cct_free(struct incstack__cct *cct);
 /* Finds or adds a child. Returns INCSTACK__CCT_FAILED if there is no memory. */
 uint32_t incstack__cct_child(struct incstack__cct *cct, uint32_t parent, uint64_t code);
-/* Returns the deepest node that both nodes lie below, or are. */
+/* Returns the deepest common ancestor of two nodes. A node counts as its own ancestor. */
 uint32_t incstack__cct_common(const struct incstack__cct *cct, uint32_t a, uint32_t b);
 
 #endif

@@ -11,7 +11,7 @@
 struct objects {
 	const unsigned char *at;
 	const unsigned char *end;
-	uint64_t previous; /* what the next object follows, for its guess */
+	uint64_t previous; /* selects the guess for the next pc */
 	uint64_t guesses[INCSTACK__TRACEFILE_GUESSES];
 };
 
@@ -43,7 +43,7 @@ static int get_pc(struct objects *objects, uint64_t head, uint64_t *pc)
 }
 
 /* Reads where the parent of an object is. `run` is where the current run of neighbouring objects
- * began. A reference back leads to before the run, so no chain can be a ring. */
+ * began. A reference back leads to an object before the run, so no chain can be a ring. */
 static const char *read_parent(struct incstack__tracefile_chunk *chunk, struct objects *objects,
 			       uint32_t index, uint32_t run)
 {
@@ -79,7 +79,7 @@ static const char *read_object(struct incstack__tracefile_chunk *chunk, struct o
 	return read_parent(chunk, objects, index, run);
 }
 
-/* Reads all objects. Each run has the objects that one trace brought, from its top outwards. */
+/* Reads all objects. A run consists of the objects that one trace added, from its top outwards. */
 static const char *read_objects(struct incstack__tracefile_chunk *chunk, const unsigned char *end)
 {
 	struct objects objects = {.at = chunk->event_end, .end = end, .previous = ~UINT64_C(0)};
@@ -105,8 +105,8 @@ static const char *read_objects(struct incstack__tracefile_chunk *chunk, const u
 	return objects.at == end ? NULL : "bytes are left behind the frame objects";
 }
 
-/* Each of the next functions decodes the event that begins with `word` and returns its bytes, or
- * 0 if it is incomplete. */
+/* Each of the next functions decodes the event that begins with `word`. It returns the size of the
+ * event in bytes, or 0 if the event is incomplete. */
 static size_t take_wide(const unsigned char *at, size_t left, uint64_t word,
 			struct incstack__tracefile_event *event)
 {

@@ -58,8 +58,8 @@ struct incstack__tracefile_slot {
 	uint64_t end;          /* of the first slot: how the process ended; 0 in all others */
 };
 
-/* `end` is this plus the status of wait(2). The process that waited writes it after the end;
- * 0 if nobody did. */
+/* `end` is this plus the status from wait(2). The process that waited for the recorded process
+ * writes it. It is 0 if nobody did. */
 #define INCSTACK__TRACEFILE_ENDED (1ull << 32)
 /* No thread takes so many samples: a larger count is damage. */
 #define INCSTACK__TRACEFILE_STARTED_MAX ((1ull << 48) - 1)
@@ -91,9 +91,9 @@ struct incstack__tracefile_batch {
 	uint32_t serial; /* of batches of the thread, from 1; a repeated one counts once; 0: none */
 };
 
-/* The head byte of an object: flags, where its parent is, and in the upper bits the number of
- * bytes in which its pc differs from the guess, from the lowest to the highest that differs; 7
- * stands for 8. */
+/* The head byte of an object has flags, the kind of reference to its parent, and, in the upper
+ * bits, a number of bytes: those from the lowest byte of the pc to the highest one that differs
+ * from the guess. 7 stands for 8. */
 enum {
 	INCSTACK__TRACEFILE_EXACT = 1u << 0,
 	INCSTACK__TRACEFILE_SIGNAL = 1u << 1,
@@ -108,9 +108,9 @@ enum {
 	INCSTACK__TRACEFILE_LENGTH_WIDE = 7,
 };
 
-/* The guesses of a batch, all 0 at its start. The guess for what follows a pc is what followed it
- * the last time. The first object of a run follows the complement of the first pc of the run
- * before. */
+/* The guesses of a batch, all 0 at its start. The guess for the pc that follows a given pc is the
+ * pc that followed it the last time. The first pc of a run counts as following the complement of
+ * the first pc of the previous run. */
 enum {
 	INCSTACK__TRACEFILE_GUESSES_LOG = 10,
 	INCSTACK__TRACEFILE_GUESSES = 1 << INCSTACK__TRACEFILE_GUESSES_LOG
@@ -127,13 +127,15 @@ static inline unsigned incstack__tracefile_guess_index(uint64_t previous)
  * second word of an allocation has 24 bits for the trace index and 40 bits for the size. */
 enum incstack__tracefile_event_kind {
 	/* An allocation in one word: kind, 4 bits for the stamp, 14 bits for the size, 44 bits for
-	 * pointer / 16. Its trace follows that of the allocation before it (0: the first). */
+	 * pointer / 16. Its trace index is one more than that of the allocation before it, or 0 for
+	 * the first one. */
 	INCSTACK__TRACEFILE_SMALL = 0,
 	INCSTACK__TRACEFILE_ALLOC = 1,
 	INCSTACK__TRACEFILE_FREE = 2,
 	/* An event that does not fit into the other forms: this kind and, below it, the kind of the
-	 * event; then stamp (not a difference), pointer, size, trace index. Or, with TIME set, no
-	 * event: the bits below are the stamp to which the next event's stamp is relative. */
+	 * event; then stamp (not a difference), pointer, size, trace index. If TIME is set, the
+	 * word is not an event: the bits below TIME are the stamp to which the next event's stamp
+	 * is relative. */
 	INCSTACK__TRACEFILE_WIDE = 3,
 };
 #define INCSTACK__TRACEFILE_KIND_SHIFT 62
@@ -167,9 +169,9 @@ struct incstack__tracefile_module {
 	uint32_t reserved;
 };
 
-/* TALLY: what one thread has counted so far. The last tally of each thread counts; a reader adds
- * them up. PROCESS: the process ended. EXEC: it executed another program; if later blocks
- * follow, that failed. */
+/* TALLY: what one thread has counted so far. A reader adds up the last tally of each thread.
+ * PROCESS: the process ended. EXEC: the process executed another program; if later blocks follow,
+ * the exec failed. */
 enum {
 	INCSTACK__TRACEFILE_TALLY_PROCESS = 1u << 0,
 	INCSTACK__TRACEFILE_TALLY_EXEC = 1u << 1,
@@ -212,14 +214,14 @@ struct incstack__tracefile_tally {
 	uint64_t returns;
 	uint64_t stale;
 	uint64_t events_dropped;
-	uint64_t cpu_ns;                 /* CPU time of the thread; the next are counts of it */
+	uint64_t cpu_ns;                 /* CPU time of the thread; `ticks` counts its ticks */
 	uint64_t ticks[INCSTACK__TICKS]; /* by enum incstack__tick */
-	uint64_t tid; /* the kernel's number of the thread; 0: of no one thread */
-	char name[INCSTACK__TRACEFILE_NAME_BYTES]; /* the thread's; zero-filled, and perhaps full */
+	uint64_t tid; /* the kernel's number of the thread; 0: the tally is not of one thread */
+	char name[INCSTACK__TRACEFILE_NAME_BYTES]; /* zero-filled; a full name has no final zero */
 };
 
 /* Adds a word to the checksum. Each step is a bijection of the lane, so any change within one
- * word changes the sum. It is kept out of vector registers, where the product takes three
+ * word changes the sum. The lane is kept out of vector registers, where the product takes three
  * multiplications. */
 static inline uint64_t incstack__tracefile_sum_step(uint64_t lane, uint64_t word)
 {
@@ -258,7 +260,7 @@ struct incstack__tracefile_sum {
 	uint64_t fourth;
 };
 
-/* `bytes`: of all that will be added. */
+/* `bytes` is the size of everything that will be added. */
 static inline struct incstack__tracefile_sum incstack__tracefile_sum_begin(uint64_t seed,
 									   size_t bytes)
 {

@@ -29,7 +29,7 @@ struct incstack__tracefile_modules_table {
 	uint32_t epoch_count;
 };
 
-/* Those of the tallies, by number. */
+/* The threads that have tallies, in ascending order of their numbers. */
 struct incstack__tracefile_threads {
 	struct incstack__tracefile_thread *all;
 	size_t count;
@@ -42,7 +42,7 @@ uint64_t incstack__tracefile_slots_read(const unsigned char *file,
 /* Adds a thread; the numbers ascend. Each returns 0 or INCSTACK_ENOMEM. */
 int incstack__tracefile_threads_add(struct incstack__tracefile_threads *threads, uint32_t number,
 				    const struct incstack__tracefile_tally *tally);
-/* Finds the threads with the same name. Called when all are there. */
+/* Groups the threads by name. To be called after all threads were added. */
 int incstack__tracefile_threads_group(struct incstack__tracefile_threads *threads);
 const struct incstack__tracefile_thread *
 incstack__tracefile_threads_find(const struct incstack__tracefile_threads *threads,
@@ -51,9 +51,9 @@ incstack__tracefile_threads_find(const struct incstack__tracefile_threads *threa
 void incstack__tracefile_tally_add(struct incstack__tracefile_totals *totals,
 				   const struct incstack__tracefile_tally *tally);
 
-/* Each of these returns null, or what is wrong with the payload: incstack__tracefile_no_memory if
- * there is no memory, incstack__tracefile_too_many if there are too many modules, but everything
- * else is used. */
+/* Each of these returns null, or a text that describes what is wrong with the payload. It is
+ * incstack__tracefile_no_memory if there is no memory. It is incstack__tracefile_too_many if there
+ * are too many modules; everything else is used then. */
 extern const char incstack__tracefile_no_memory[];
 extern const char incstack__tracefile_too_many[];
 const char *incstack__tracefile_modules_read(struct incstack__tracefile_modules_table *table,
@@ -62,8 +62,8 @@ const char *incstack__tracefile_chunk_read(struct incstack__tracefile_chunk *chu
 					   const struct incstack__tracefile_modules_table *table,
 					   const unsigned char *payload, size_t length);
 int incstack__tracefile_chunk_begin(const unsigned char *payload, size_t length, uint64_t *stamp);
-/* Decodes the event at *place and moves *place on. Returns 1, 0 if only time passes there, or -1
- * if it is malformed. */
+/* Decodes the event at *place and advances *place. Returns 1, or 0 if there is only a stamp for the
+ * next event, or -1 if the event is malformed. */
 int incstack__tracefile_event_take(const struct incstack__tracefile_chunk *chunk,
 				   struct incstack__tracefile_place *place,
 				   struct incstack__tracefile_event *event);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads the MODULES blocks of a trace file, and names code by module and offset. So an address
- * that belonged to two libraries, one after the other, is two codes.
+ * that belonged first to one library and later to another has two codes.
  */
 #include <stdlib.h>
 
@@ -32,7 +32,8 @@ static uint32_t hash_of(const struct incstack__tracefile_module *module)
 	return (uint32_t)(mixed >> 32);
 }
 
-/* Makes room for one more module. The index has at least twice as many places, a power of two. */
+/* Makes room for one more module. The hash table has at least twice as many places as there are
+ * modules, and its size is a power of two. */
 static int grow(struct incstack__tracefile_modules_table *table)
 {
 	const uint32_t room = table->room != 0 ? 2 * table->room : 64;

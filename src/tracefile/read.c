@@ -229,8 +229,8 @@ static void count_chunk(struct incstack__tracefile_totals *totals,
 	}
 }
 
-/* Whether the thread's last batch had the same number. If a process is killed after it wrote a
- * batch and before it noted that, its spool has the same batch. */
+/* Whether the thread's last batch had the same number. If a process is killed after it has written
+ * a batch and before it has recorded this in its spool, the spool contains the same batch. */
 static int is_repeated(struct cursor *cursor, const unsigned char *payload, size_t length)
 {
 	struct incstack__tracefile_batch batch;
@@ -299,8 +299,8 @@ static int cursor_settle(struct incstack__tracefile_reader *reader, struct curso
 	}
 }
 
-/* Reads only the stamp of a thread's first event. Its batch is decoded when its turn comes,
- * because many threads may have come and gone. */
+/* Reads only the stamp of a thread's first event. The batch is decoded when the merge reaches this
+ * event, because there may have been many short-lived threads. */
 static int cursor_wait(const struct incstack__tracefile_reader *reader, struct cursor *cursor)
 {
 	const unsigned char *at = reader->data + reader->batches.refs[cursor->next_batch].offset;
@@ -361,7 +361,7 @@ static void hand_out(struct cursor *cursor, struct incstack__tracefile_event *ev
 	event->chunk = &cursor->chunk;
 }
 
-/* Moves the cursor at the root on. Its event was handed out by the last call, and was valid until
+/* Advances the cursor at the root. The last call handed out its event, which was valid until
  * now. */
 static int settle_root(struct incstack__tracefile_reader *reader)
 {

@@ -90,7 +90,7 @@ struct incstack__tracefile_totals {
 /* A thread of the recorded process. */
 struct incstack__tracefile_thread {
 	uint32_t number; /* the recorder's */
-	uint32_t group;  /* of the threads with this name: the place of the first one */
+	uint32_t group;  /* the index of the first thread with this name */
 	uint64_t tid;    /* the kernel's number; 0: unknown */
 	char name[INCSTACK__TRACEFILE_NAME_BYTES + 1]; /* printable; empty: unknown */
 };
@@ -123,7 +123,7 @@ const struct incstack__tracefile_header *
 incstack__tracefile_reader_header(const struct incstack__tracefile_reader *reader);
 const struct incstack__tracefile_totals *
 incstack__tracefile_reader_totals(const struct incstack__tracefile_reader *reader);
-/* Returns what is known of a thread, or null. */
+/* Returns what is known about a thread, or null. */
 const struct incstack__tracefile_thread *
 incstack__tracefile_reader_thread(const struct incstack__tracefile_reader *reader, uint32_t number);
 /* Returns the name of a group of threads, or an empty text. */

@@ -46,7 +46,7 @@ static int live_grow(struct incstack__replay *replay)
 }
 
 /* Removes an entry and closes the gap, so that no search ends too early: a later entry moves
- * into the gap unless its home lies behind it. */
+ * into the gap unless its home lies behind the gap. */
 static void live_remove(struct incstack__replay *replay, struct incstack__replay_live *entry)
 {
 	const uint64_t mask = replay->table_size - 1;
@@ -134,7 +134,7 @@ static uint32_t root_of(struct incstack__replay *replay, uint32_t number)
 	return incstack__cct_child(&replay->cct, INCSTACK__CCT_ROOT, code);
 }
 
-/* Returns the node below the root of a thread with this code. */
+/* Returns the node with this code below the root of a thread. */
 static uint32_t special(struct incstack__replay *replay, uint32_t number, uint64_t code)
 {
 	const uint32_t root = root_of(replay, number);
@@ -164,8 +164,8 @@ static uint32_t resolve_run(struct incstack__replay *replay,
 	return node;
 }
 
-/* Finds the node of an object. Callers that an earlier run brought have lower indices. So it
- * goes through the objects up to `top`, run by run, and meets every parent before its
+/* Finds the node of an object. Callers that belong to an earlier run have lower indices. So the
+ * function goes through the objects up to `top`, run by run, and meets every parent before its
  * children. */
 static uint32_t resolve(struct incstack__replay *replay, struct incstack__tracefile_chunk *chunk,
 			uint32_t top)
@@ -224,9 +224,9 @@ static uint32_t context_of(struct incstack__replay *replay,
 
 /* ---- events ---------------------------------------------------------------------- */
 
-/* Returns how many nanoseconds a tick stands for, or how many bytes an allocation. An allocation of
- * s bytes is sampled with the probability 1 - exp(-s / interval). Sums of s divided by it are right
- * on average. */
+/* Returns how many nanoseconds a tick stands for, or how many bytes an allocation stands for. An
+ * allocation of s bytes is sampled with the probability 1 - exp(-s / interval). Each sample counts
+ * as s divided by this probability, so that sums are right on average. */
 static double weight_of(const struct incstack__replay *replay,
 			const struct incstack__tracefile_event *event)
 {
@@ -251,8 +251,8 @@ static double calls_of(struct incstack__cct_node *node, double weight, uint64_t 
 	return whole;
 }
 
-/* Returns what is added to the sum over all nodes. The sum stays within SUM_MAX, whatever sizes
- * a damaged file claims, so no sum over some of the nodes can wrap. */
+/* Returns how much of `more` may be added to the sum over all nodes. The sum stays within SUM_MAX,
+ * whatever sizes a damaged file claims, so no sum over some of the nodes can wrap. */
 static uint64_t limited(double more, uint64_t sum)
 {
 	const uint64_t room = SUM_MAX - sum;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replays the events of a trace file: what each calling context allocated,
- * what of it was live at the peak, and what was never freed.
+ * Replays the events of a trace file: how much each calling context allocated,
+ * how much of it was live at the peak, and how much was never freed.
  */
 #ifndef INCSTACK_TRACEFILE_REPLAY_H
 #define INCSTACK_TRACEFILE_REPLAY_H
@@ -22,15 +22,14 @@ struct incstack__replay_sample {
 	uint32_t thread;
 	uint32_t node;
 };
-/* More are not kept; then there is no timeline. */
+/* Further samples are not kept; then there is no timeline. */
 #define INCSTACK__REPLAY_SAMPLES_MAX (1u << 24)
 
 struct incstack__replay {
 	struct incstack__cct cct;
 	uint64_t interval;
-	uint32_t
-		kind; /* enum incstack__tracefile_kind. Of a CPU profile: `calls` are samples, `bytes`
-			* nanoseconds, and nothing is live */
+	uint32_t kind;  /* enum incstack__tracefile_kind. In a CPU profile, `calls` are samples,
+			* `bytes` are nanoseconds, and nothing is live */
 	int by_thread;  /* whether contexts begin with the name of their thread */
 	uint64_t calls; /* this and the next do not exceed INT64_MAX */
 	uint64_t bytes;
@@ -60,8 +59,9 @@ struct incstack__replay {
 	uint64_t table_used;
 };
 
-/* Reads all events. If `by_thread` is set, contexts lie below the threads of the same name. Returns
- * 0, INCSTACK_EINVAL or INCSTACK_ENOMEM. Free *replay in each case. */
+/* Reads all events. If `by_thread` is set, all threads with the same name share a node, and their
+ * contexts lie below it. Returns 0, INCSTACK_EINVAL or INCSTACK_ENOMEM. Free *replay in each
+ * case. */
 int incstack__replay_run(struct incstack__replay *replay, struct incstack__tracefile_reader *reader,
 			 int by_thread);
 void incstack__replay_free(struct incstack__replay *replay);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The layout of a spool: the file FILE.live beside the trace file FILE. The recorder maps it
- * shared, so its content outlives the process, whatever ends it. It holds what the threads have
+ * shared, so its content outlives the process, however that ends. It holds what the threads have
  * recorded since their last batches, in the form that they work with, pointers included.
  * docs/trace-file.md explains it in prose.
  */
@@ -27,7 +27,7 @@ struct incstack__spool_segment {
 	uint64_t offset;
 };
 
-/* The first page. A value that changes is stored after what it refers to is complete. */
+/* The first page. A value that changes is stored only after the data that it refers to. */
 struct incstack__spool_header {
 	uint64_t magic;
 	uint32_t version;
@@ -40,11 +40,11 @@ struct incstack__spool_header {
 };
 
 /* A record is a page; its events follow. The first words are the recorder's own. One of them, at
- * USED_OFFSET, is the number of bytes of the events. What else a reader needs is at
+ * USED_OFFSET, is the number of bytes of the events. Everything else that a reader needs is at
  * LIVE_OFFSET. */
 #define INCSTACK__SPOOL_RECORD_BYTES 4096u
 #define INCSTACK__SPOOL_EVENT_BYTES (32u << 10)
-#define INCSTACK__SPOOL_EVENT_BYTES_MOST (4u << 20) /* if they do not follow it */
+#define INCSTACK__SPOOL_EVENT_BYTES_MOST (4u << 20) /* if the events do not follow their record */
 #define INCSTACK__SPOOL_WALK_BYTES_MOST (16u << 20)
 #define INCSTACK__SPOOL_USED_OFFSET 16u
 #define INCSTACK__SPOOL_LIVE_OFFSET 128u

@@ -41,7 +41,7 @@ struct spool {
 	size_t out_bytes;
 };
 
-/* What was found of one record. */
+/* What was found in one record. */
 struct found {
 	struct incstack__spool_live live;
 	struct incstack__tracefile_log log;
@@ -78,7 +78,8 @@ incstack__spool_header(const void *spool, size_t bytes, const struct incstack__t
 	return header;
 }
 
-/* Returns what the process had at an address, or null unless all of it lies in the spool. */
+/* Returns a pointer to the bytes that the process had at an address, or null unless all of them lie
+ * in the spool. */
 static void *at_address(const struct spool *spool, uint64_t address, size_t bytes, size_t unit)
 {
 	if (address % unit != 0)
@@ -109,7 +110,7 @@ static uint32_t *seen_of(const struct spool *spool, const object *o)
 }
 
 /* Makes an object that stands between an object and its parent. Returns null if there is no
- * memory. The block of these must not move, so it has room for as many as there can be. */
+ * memory. The array of these objects must not move, so it has room for as many as there can be. */
 static object *add_gap(struct spool *spool, const object *parent)
 {
 	object *gap = spool->gap_count < spool->gap_room ? &spool->gaps[spool->gap_count++] : NULL;
@@ -158,7 +159,8 @@ static object *visit(struct spool *spool, struct found *found, object *o)
 	return before != 0 || o->parent == NULL ? NULL : parent;
 }
 
-/* Copies the next trace. If its top is no object, it gets one that says nothing. */
+/* Copies the next trace. If its top is not a valid object, the trace gets a gap as its only
+ * object. */
 static void add_trace(struct spool *spool, struct found *found, const trace *from)
 {
 	trace *t = &found->traces[found->tree.count];
@@ -253,8 +255,8 @@ static int put_batch(struct spool *spool, struct found *found)
 	return used < 0 ? (int)used : 0;
 }
 
-/* Writes the tally. If there are events, the newest tally may include them already, even if it
- * belongs to a batch that was written. */
+/* Writes the tally. If there are events, the newest tally cannot be used: it may include them
+ * already, even if it belongs to a batch that was written. */
 static int put_tally(struct spool *spool, const struct found *found)
 {
 	struct incstack__tracefile_tally tally =
@@ -301,7 +303,7 @@ static int recover_events(struct spool *spool, struct found *found)
 		return 0;
 	spool->pending = 1;
 	found->traces = calloc(count + 1, sizeof(*found->traces));
-	/* One for each object, which may have a gap behind it, and one for each trace. */
+	/* There may be one gap behind each object, and one gap for each trace. */
 	spool->gap_room = spool->bytes / OBJECT_BYTES + count;
 	spool->gaps = calloc(spool->gap_room, sizeof(*spool->gaps));
 	spool->gap_count = 0;
@@ -352,7 +354,7 @@ static int recover_record(struct spool *spool, uint64_t at, struct found *found)
 	return error != 0 ? error : put_tally(spool, found);
 }
 
-/* Reads all records. A list that is a ring would have more records than there is room for. */
+/* Reads all records, at most as many as there is room for, because a damaged list may be a ring. */
 static int recover_records(struct spool *spool)
 {
 	uint64_t at = spool->header.records;

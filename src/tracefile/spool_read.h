@@ -16,7 +16,7 @@ const struct incstack__spool_header *
 incstack__spool_header(const void *spool, size_t bytes,
 		       const struct incstack__tracefile_header *of);
 
-/* Makes a BATCH of what each thread had not written, if there is anything, and a TALLY. The
+/* Makes for each thread a BATCH of what it had not written, if there is anything, and a TALLY. The
  * memory of the spool belongs to the caller and is aligned to 32; its content is destroyed.
  * Returns 0, INCSTACK_EINVAL if it is not the spool of that file, or INCSTACK_ENOMEM. The
  * caller frees *blocks. */

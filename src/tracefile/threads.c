@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tallies of a trace file say of each thread, and their sums.
+ * What the tallies of a trace file say about each thread, and their sums.
  */
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ void incstack__tracefile_tally_add(struct incstack__tracefile_totals *totals,
 	totals->tallies++;
 }
 
-/* Returns the bytes of the character of UTF-8 that begins there, or 0. */
+/* Returns the length in bytes of the UTF-8 character that begins at `at`, or 0 if there is none. */
 static unsigned character(const unsigned char *at)
 {
 	const unsigned bytes = at[0] < 0x80   ? 1
@@ -44,7 +44,7 @@ static unsigned character(const unsigned char *at)
 	return bytes;
 }
 
-/* Copies a name. A program may give its threads any bytes as names, and the kernel cuts them. */
+/* Copies a name. A program may use any bytes as names of threads, and the kernel truncates them. */
 static void copy_name(char to[INCSTACK__TRACEFILE_NAME_BYTES + 1], const char *from)
 {
 	unsigned bytes;

@@ -7,8 +7,8 @@
 
 typedef struct incstack_frame_object object;
 
-/* Returns where o is in the walk, if callers up to o were not walked when the process was killed.
- * The walk has them. */
+/* Returns the index of o in the walk. The trace lacks the callers up to o, because they were not
+ * captured yet when the process was killed. The walk has them. */
 static size_t behind_gap(const uint64_t *frames, size_t at, size_t count, const object *o)
 {
 	while (at < count && frames[2 * at + 1] != o->address)

@@ -29,7 +29,7 @@ static inline size_t incstack__walk_words(size_t frames)
 	return 1 + 2 * frames;
 }
 
-/* Compares traces with walks. Counts those that have a walk, and those that differ from it. */
+/* Compares traces with walks. Counts the traces that have a walk, and those that differ from it. */
 void incstack__walks_compare(const struct incstack__walks *walks, const struct incstack_tree *tree,
 			     uint64_t *compared, uint64_t *mismatches);
 

@@ -4,7 +4,7 @@
  */
 #include "write.h"
 
-/* Head, pc, parent. A pc is stored as a word, of which only the lower bytes may count. */
+/* OBJECT_MAX: head, pc, parent. A pc is stored as a word, even if only its lower bytes count. */
 #define HEADS (sizeof(struct incstack__tracefile_block) + sizeof(struct incstack__tracefile_batch))
 #define GUESSES_BYTES (INCSTACK__TRACEFILE_GUESSES * sizeof(uint64_t))
 #define GUESSES_ROOM (GUESSES_BYTES + sizeof(uint64_t) - 1) /* at any address */
@@ -12,16 +12,16 @@
 /* The bci of an object that is not written yet; afterwards the bci is its index. */
 #define NOT_WRITTEN (-1)
 
-/* By value, so that the stores to the block cannot change it. */
+/* Passed by value, so that stores to the block cannot change it. */
 struct cursor {
 	unsigned char *at;
 	uint64_t *guesses;
-	uint64_t previous; /* what the next object follows, for its guess */
+	uint64_t previous; /* selects the guess for the next pc */
 	int32_t next_index;
 };
 
-/* Writes the head and the pc. Most guesses are right or wrong in a few bytes; no branch depends on
- * which. */
+/* Writes the head and the pc. Most guesses are right, or wrong in only a few bytes. No branch
+ * depends on which is the case. */
 static inline struct cursor put_pc(struct cursor to, unsigned head, uint64_t pc)
 {
 	uint64_t *guess = &to.guesses[incstack__tracefile_guess_index(to.previous)];
@@ -62,7 +62,7 @@ static inline struct cursor put_back(struct cursor to, unsigned char *head,
 	return to;
 }
 
-/* Returns the head of an object that has no parent, or has flags, without a reference back. */
+/* Returns the head of an object that has flags or no parent. put_back adds a reference back. */
 static __attribute__((noinline)) unsigned unusual_head(const struct incstack_frame_object *object)
 {
 	unsigned head = (object->flags & INCSTACK_OBJECT_EXACT ? INCSTACK__TRACEFILE_EXACT : 0u) |
@@ -78,7 +78,7 @@ static __attribute__((noinline)) unsigned unusual_head(const struct incstack_fra
 	return head;
 }
 
-/* Writes a run: the objects from `top` outwards, up to one that an earlier trace has brought. The
+/* Writes a run: the objects from `top` outwards, up to one that an earlier trace has written. The
  * top is always written, because each run is a trace. Loads come before stores, because the
  * compiler must assume that the stores change what is loaded. */
 static inline struct cursor put_run(struct cursor to, const struct incstack_frame_object *top)
@@ -232,8 +232,8 @@ size_t incstack__tracefile_batch_bytes(const struct incstack_tree *tree, size_t 
 			    : events + (tree->objects + tree->count) * OBJECT_MAX + GUESSES_ROOM;
 }
 
-/* How the events are divided. The first part ends with a unit of the checksum, and the second one
- * consists of such units. */
+/* How the events are divided. The first part ends where a unit of the checksum ends. The middle
+ * part consists of whole units. */
 struct division {
 	size_t first;
 	size_t middle;

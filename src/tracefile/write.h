@@ -62,8 +62,8 @@ static inline void incstack__tracefile_log_add(struct incstack__tracefile_log *l
 	log->stamp = stamp;
 }
 
-/* Moves the log's time on: the next event's stamp is relative to it. Does nothing if there is no
- * room, or if the stamp does not fit into a word. */
+/* Adds a stamp to which the stamp of the next event is relative. Does nothing if there is no room,
+ * or if the stamp does not fit into a word. */
 void incstack__tracefile_put_time(struct incstack__tracefile_log *log, uint64_t stamp);
 
 /* Adds an event whose values do not fit into one word. */
@@ -136,14 +136,15 @@ struct incstack__tracefile_batch_of {
 };
 
 /* Makes a block from `tree` (null: no traces) and `log`, which does not change. Nothing in the
- * tree is decoded, so each bci is -1. The function uses these fields: afterwards the tree can
- * only be released. Weights are not written. */
+ * tree is decoded, so each bci is -1. The function overwrites these fields, so afterwards the tree
+ * can only be released. Weights are not written. */
 int64_t incstack__tracefile_batch(void *buffer, size_t size, struct incstack__tracefile_batch_of of,
 				  const struct incstack__tracefile_log *log,
 				  const struct incstack_tree *tree);
 
-/* The same in parts, which follow each other in the block. Most of the events stay in the log and are
- * the part in the middle. The others are in the buffer; the last one ends where the block ends. */
+/* The same in parts, which follow each other in the block. Most of the events stay in the log and
+ * are the middle part. The other two parts are in the buffer. The last part ends where the block
+ * ends. */
 enum { INCSTACK__TRACEFILE_BATCH_PARTS = 3 };
 int64_t incstack__tracefile_batch_parts(void *buffer, size_t size,
 					struct incstack__tracefile_batch_of of,
