@@ -133,7 +133,7 @@ static uint32_t node_hash(uint32_t parent, uint32_t frame)
 	return incstack__hash_pair(parent, frame);
 }
 
-/* Makes the table anew. There are no more nodes than before, so no insertion grows the table. */
+/* Rebuilds the table. There are no more nodes than before, so no insertion grows the table. */
 void incstack__node_table_renew(struct incstack_profile *profile)
 {
 	struct incstack__table *table = &profile->node_table;

@@ -56,7 +56,7 @@ struct incstack__label {
 	uint32_t key, text, unit;
 };
 
-/* What only pprof files contain. Names are their numbers + 1; 0: none. */
+/* Details that only pprof files contain. A name is stored as its number + 1; 0: none. */
 struct incstack__extra {
 	struct incstack__mapping *mappings;
 	size_t mappings_used, mappings_room;
@@ -122,18 +122,18 @@ int incstack__frame_in(struct incstack_profile *profile, const char *text, size_
 /* The same, with bci, flags and place. */
 int incstack__frame_at(struct incstack_profile *profile, const char *text, size_t length,
 		       const char *file, const struct incstack__frame *rest, uint32_t *frame);
-/* Finds or adds the frame of a label, and a place, which is returned as its number + 1. */
+/* Find or add the frame of a label, or a place. A place is returned as its number + 1. */
 int incstack__label_frame(struct incstack_profile *profile, const struct incstack__label *label,
 			  uint32_t *frame);
 int incstack__place_intern(struct incstack_profile *profile, const struct incstack__place *place,
 			   uint32_t *number);
 int incstack__extra_init(struct incstack__extra *extra);
 void incstack__extra_free(struct incstack__extra *extra);
-/* Makes the table anew after keys were changed. */
+/* Rebuilds the table after keys were changed. */
 int incstack__frame_table_renew(struct incstack_profile *profile);
 int incstack__node_child(struct incstack_profile *profile, uint32_t parent, uint32_t frame,
 			 uint32_t *node);
-/* Makes the table anew after nodes were removed or renumbered. */
+/* Rebuilds the table after nodes were removed or renumbered. */
 void incstack__node_table_renew(struct incstack_profile *profile);
 int incstack__node_weigh(struct incstack_profile *profile, uint32_t node, uint32_t kind,
 			 uint64_t weight);
@@ -155,7 +155,8 @@ const char *incstack__frame_text(const struct incstack_profile *profile, uint32_
 int incstack__node_path(const struct incstack_profile *profile, uint32_t node, uint32_t **path,
 			size_t *room, size_t *depth);
 
-/* Creates a profile without kinds, for readers that learn them last; and adds kinds to it. */
+/* The first function creates a profile without kinds, for readers that learn the kinds last. The
+ * second one adds the kinds. */
 int incstack__profile_blank(struct incstack_profile **profile);
 int incstack__profile_set_kinds(struct incstack_profile *profile,
 				const struct incstack_profile_kind *kinds, uint32_t count);

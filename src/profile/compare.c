@@ -30,7 +30,7 @@ size_t incstack__edge_count(const struct incstack_profile *tree,
 	return tree->nodes_used * (measure == INCSTACK_MEASURE_BOTH ? 2 : 1);
 }
 
-/* Computes the weights of the edges. BOTH has first those of the nodes, then those of the edges. */
+/* For BOTH, the weights of the nodes come first, then those of the edges. */
 void incstack__edge_weights(const struct incstack_profile *tree,
 			    enum incstack_profile_measure measure, uint64_t *weights)
 {
@@ -184,7 +184,7 @@ static bool is_flat(const struct side *side, uint64_t blur)
 	return incstack__wide_difference(&side->most, &side->least) <= (long double)blur;
 }
 
-/* Returns Pearson's correlation. Integers tell whether a side is flat, because rounding would
+/* Returns Pearson's correlation. The test for a flat side uses integers, because rounding would
  * leave a small variance. */
 static double correlation(const struct incstack__pair *pair, const struct side *side_a,
 			  const struct side *side_b, size_t count)

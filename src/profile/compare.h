@@ -14,11 +14,12 @@ struct incstack__pair {
 	uint64_t blur; /* weights of b that differ by no more than this may be equal */
 };
 
-/* Returns how many edges the measure has in the tree. The root counts as one without weight. */
+/* Returns how many edges the measure has in the tree. The root counts as an edge without weight. */
 size_t incstack__edge_count(const struct incstack_profile *tree,
 			    enum incstack_profile_measure measure);
 
-/* Computes the weights of the edges from those of the nodes, which come first. */
+/* Computes the weights of the edges in place. At the call, `weights` begins with the weights of the
+ * nodes. */
 void incstack__edge_weights(const struct incstack_profile *tree,
 			    enum incstack_profile_measure measure, uint64_t *weights);
 

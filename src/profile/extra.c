@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What only pprof files contain: labels of samples and places of frames. Each distinct one is
- * stored once.
+ * Details that only pprof files contain: labels of samples and places of frames. Each distinct
+ * label or place is stored once.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 
 enum { INCSTACK__GZIP_CHUNK = 1 << 16 };
 
-/* Reads gzip, also of several members, or bytes that are not compressed. */
+/* Reads gzip data of one or several members, or bytes that are not compressed. */
 struct incstack__inflater {
 	FILE *stream;
 	z_stream zlib;

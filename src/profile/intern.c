@@ -43,8 +43,8 @@ static int followers(unsigned char lead)
 	return lead >= 0xf0 && lead < 0xf5 ? 3 : -1;
 }
 
-/* Whether the second byte is allowed. It shows overlong forms, surrogates, and code points beyond
- * U+10FFFF. */
+/* Whether the second byte is allowed. This excludes overlong forms, surrogates, and code points
+ * beyond U+10FFFF. */
 static bool second_allowed(unsigned char lead, unsigned char second)
 {
 	switch (lead) {
@@ -179,7 +179,7 @@ static uint32_t frame_hash(const struct incstack__frame *key)
 				   rest);
 }
 
-/* Makes the table anew. Of several frames with the same key the first one is found. */
+/* Rebuilds the table. If several frames have the same key, a search finds the first one. */
 int incstack__frame_table_renew(struct incstack_profile *profile)
 {
 	struct incstack__table *table = &profile->frame_table;

@@ -2,9 +2,9 @@
  *
  * The partial calling context tree. A sample goes up from its top to the youngest frame that an
  * earlier sample visited, then down again, along the edges between the frames that it passed
- * (Whaley 2000, figure 7). In the paper, a bit in the return slot tells that a frame was
- * visited, and a new activation clears it. Here a table by frame address tells this, and the
- * core tells which activations are new.
+ * (Whaley 2000, figure 7). In the paper, a bit in the return slot marks a frame as visited, and
+ * a new activation clears the bit. Here, a table by frame address has these marks, and the core
+ * reports which activations are new.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -20,13 +20,13 @@ struct context {
 	int32_t call_site;
 };
 
-/* The last visit at a frame address: the bit of figure 7, and what its get_node finds. */
+/* The last visit at a frame address: the bit of figure 7, and the result of its get_node. */
 struct visit {
 	uintptr_t address;
 	uint64_t method; /* of the frame itself, not of an inlined one */
 	uint32_t caller; /* context */
 	bool there;      /* false: the activation has ended, or was passed over */
-	uint64_t purges; /* the number of purges before: `caller` is valid until the next one */
+	uint64_t purges; /* purges before the visit; `caller` is valid until the next purge */
 };
 
 /* A frame on the way up. `visit` is NONE if it is inlined into the next one. */
@@ -244,8 +244,8 @@ static bool above_old(const struct incstack_trace *trace, const struct incstack_
 	return !trace->old && (frame->flags & INCSTACK_OBJECT_BASE);
 }
 
-/* Marks visits as gone: at the addresses of new activations that the sample does not reach, other
- * frames were visited. */
+/* Marks visits as gone if they are at the addresses of new activations that the sample does not
+ * reach, because other frames were visited there. */
 static void pass_over(struct incstack_pcct *pcct, const struct incstack_trace *trace,
 		      const struct incstack_frame_object *o)
 {
@@ -260,7 +260,7 @@ static void pass_over(struct incstack_pcct *pcct, const struct incstack_trace *t
 }
 
 /* Returns the visit of the frame of the last step, or null if no sample visited this activation.
- * `old` tells that it is the trace's old object, or a caller of it. */
+ * `old` is set if the frame is the trace's old object or a caller of it. */
 static const struct visit *visited(const struct incstack_pcct *pcct,
 				   const struct incstack_trace *trace, bool old)
 {
@@ -377,7 +377,8 @@ static uint32_t go_down(struct incstack_pcct *pcct, const struct way *way, uint6
 	return context;
 }
 
-/* Returns how many contexts the sample would need in an empty tree, or more than fit. */
+/* Returns how many contexts the sample would need in an empty tree. The count ends once it exceeds
+ * the room. */
 static uint32_t needs(const struct incstack_pcct *pcct, const struct incstack_trace *trace)
 {
 	uint32_t count = 0, most = pcct->depth == UINT32_MAX ? UINT32_MAX : pcct->depth + 1;

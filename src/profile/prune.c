@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes a profile smaller: merges small contexts into their callers, or removes all of them.
+ * Makes a profile smaller: merges small contexts into their callers, or removes all contexts.
  */
 #include <stdlib.h>
 #include <string.h>

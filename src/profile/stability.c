@@ -43,7 +43,7 @@ static struct incstack_profile_quartiles quartiles(double *values, size_t count)
 						   quantile(values, kept, 0.75)};
 }
 
-/* The runs, over the tree of all their contexts. */
+/* The runs, and one tree that has the contexts of all of them. */
 struct runs {
 	const struct incstack_profile *const *profiles;
 	size_t count;
@@ -143,7 +143,8 @@ static void put_average(struct runs *runs, size_t edge, const struct incstack__w
 	       runs->words * sizeof(*runs->average));
 }
 
-/* Adds a run whose weights have this total, scaled exactly or rounded to the nearest. */
+/* Adds a run whose weights have this total. They are scaled exactly or rounded to the nearest
+ * integer. */
 static void add_to_average(struct runs *runs, uint64_t total)
 {
 	struct incstack__wide factor = runs->common;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * When the contexts of a profile got their weights, by thread.
+ * The timeline of a profile: when each context got its weights, by thread.
  */
 #ifndef INCSTACK_PROFILE_TIMELINE_H
 #define INCSTACK_PROFILE_TIMELINE_H

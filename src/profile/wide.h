@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* STORED: the words of a stored number. The others have room for a product with a number of 64
+/* A stored number has STORED words. The other words are room for a product with a number of 64
  * bits, or for the sum of many numbers. */
 enum { INCSTACK__WIDE_STORED = 8, INCSTACK__WIDE_WORDS = 10 };
 
@@ -83,7 +83,8 @@ static inline long double incstack__wide_value(const struct incstack__wide *wide
 	return value;
 }
 
-/* Returns a - b. The integers are subtracted, so that no large numbers cancel out. */
+/* Returns a - b. The subtraction is exact, because it is done before the conversion to long
+ * double. */
 static inline long double incstack__wide_difference(const struct incstack__wide *a,
 						    const struct incstack__wide *b)
 {

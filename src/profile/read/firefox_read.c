@@ -102,7 +102,8 @@ static int push(struct firefox *in, struct numbers *numbers,
 	return error;
 }
 
-/* Adds to a column that may be missing or contain anything. What is no number counts as null. */
+/* Adds to a column that may be missing or contain anything. A value that is not a number counts as
+ * null. */
 static int push_hint(struct firefox *in, struct numbers *numbers,
 		     const struct incstack__json_event *event)
 {
@@ -160,8 +161,8 @@ static uint32_t row(const struct numbers *column, size_t i)
 	return i < column->used ? column->at[i] : INCSTACK__NONE;
 }
 
-/* Adds row i of the frame table. Its strings may come later; until then their numbers, counted
- * over all threads, represent them. */
+/* Adds row i of the frame table. Its strings may come later. Until then, they are represented by
+ * their numbers, which are counted over all threads. */
 static int take_frame(struct firefox *in, size_t i)
 {
 	struct incstack__frame_info info = {.bci = -1};

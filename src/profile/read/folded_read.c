@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads folded stacks, one context a line. It trusts no input and holds one line
+ * Reads folded stacks, one context per line. The reader trusts no input and holds one line
  * at a time.
  */
 #include <stdlib.h>

@@ -125,8 +125,8 @@ static int sum_up(const struct incstack__json_profile *made, long double *sums)
 	return 0;
 }
 
-/* Rounds the weights so that their sum is the rounded sum. What one context loses, the next one
- * gets. */
+/* Rounds the weights so that their sum is the rounded sum. The fractions that contexts lose are
+ * carried over to later contexts. */
 static int round_sums(struct incstack__json_profile *made, const long double *sums)
 {
 	struct incstack_profile *profile = made->reader->profile;

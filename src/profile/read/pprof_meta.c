@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the meta data of a pprof file: our own, which the writer puts into comments, and comments
- * of other programs, period and default sample type, which only pprof files have.
+ * Reads the meta data of a pprof file. Our writer puts its meta data into comments. Comments of
+ * other programs, the period and the default sample type are details that only pprof files have.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "pprof_tables.h"
 
-/* Reads a comment that our writer made of the meta data. Returns false for any other comment. */
+/* Reads a comment that our writer made from the meta data. Returns false for any other comment. */
 static bool take_comment(struct incstack_profile_meta *meta, const char *comment)
 {
 	static const char prefix[] = "incstack.";

@@ -8,7 +8,7 @@
 #include "profile/pprof.h"
 #include "pprof_tables.h"
 
-/* The limit for the tables. More is not a profile, but an attack by compression. */
+/* The limits of the tables. A file that exceeds them is not a profile but a decompression bomb. */
 #define TABLE_BYTES_MAX ((size_t)1 << 30)
 #define TABLE_ENTRIES_MAX ((size_t)1 << 26)
 
@@ -116,7 +116,7 @@ static int add_function(struct incstack__pprof_tables *tables, pb_istream_t *byt
 
 	if (error)
 		return error;
-	/* Most writers give every function a system name, which is mostly its name. */
+	/* Most writers give every function a system name, which usually equals its name. */
 	if (numbers[PPROF_FUNCTION_START_LINE] ||
 	    (numbers[PPROF_FUNCTION_SYSTEM_NAME] &&
 	     numbers[PPROF_FUNCTION_SYSTEM_NAME] != numbers[PPROF_FUNCTION_NAME]))
@@ -220,7 +220,7 @@ static int add_location(struct incstack__pprof_tables *tables, pb_istream_t *byt
 	return error;
 }
 
-/* Far more than anyone writes. Further ones are skipped. */
+/* Far more comments than anyone writes. Further ones are skipped. */
 enum { COMMENTS_MAX = 4096 };
 
 static int add_comment(struct incstack__pprof_tables *tables, uint64_t string)

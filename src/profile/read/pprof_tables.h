@@ -87,7 +87,8 @@ int incstack__pprof_numbers(pb_istream_t *bytes, uint64_t *numbers, uint32_t cou
 /* Returns a string, or null if there is none, or if it is not UTF-8 without NUL. */
 const char *incstack__pprof_string(const struct incstack__pprof_tables *tables, uint64_t string);
 
-/* Makes a string a name of the profile, + 1; 0 if it is empty or not valid (*valid). */
+/* Makes a string a name of the profile. *name is its number + 1, or 0 if the string is empty or not
+ * valid. *valid is false if the string is not valid. */
 int incstack__pprof_name(const struct incstack__pprof_tables *tables, uint64_t string,
 			 struct incstack_profile *profile, uint32_t *name, bool *valid);
 
@@ -95,8 +96,9 @@ int incstack__pprof_name(const struct incstack__pprof_tables *tables, uint64_t s
 int incstack__pprof_meta(const struct incstack__pprof_tables *tables,
 			 struct incstack_profile *profile);
 
-/* Three functions: the first reads a mapping, the second gives all mappings to the profile, the
- * third finds the place of a location, + 1, or 0. What cannot be kept is noted as a loss. */
+/* The first of these functions reads a mapping. The second gives all mappings to the profile. The
+ * third finds the place of a location: its number + 1, or 0. What cannot be kept is noted as a
+ * loss. */
 int incstack__pprof_add_mapping(struct incstack__pprof_tables *tables, pb_istream_t *bytes,
 				const char **why);
 int incstack__pprof_mappings(struct incstack__pprof_tables *tables,

@@ -29,7 +29,7 @@ int incstack__unknown_node(struct incstack_profile *profile, uint32_t *node);
 /* Adds to a weight. A weight that the profile cannot hold is a fault of the input. */
 int incstack__weigh(struct incstack__reader *reader, uint32_t node, uint32_t kind, uint64_t weight);
 
-/* Makes a frame that is known by its number in the file, before its name is known. */
+/* Makes a frame whose name is not known yet. Its number in the file represents it. */
 int incstack__frame_placeholder(struct incstack_profile *profile, uint64_t number, uint32_t *frame);
 /* The description of a frame in a file. */
 struct incstack__frame_info {
@@ -39,8 +39,8 @@ struct incstack__frame_info {
 	uint32_t flags;
 };
 
-/* Gives all these frames their descriptions, by their numbers. A number that is not below `count`
- * is EFORMAT. */
+/* Gives all placeholder frames their descriptions, by their numbers. A number that is not below
+ * `count` is EFORMAT. */
 int incstack__frames_settle(struct incstack_profile *profile,
 			    const struct incstack__frame_info *infos, size_t count);
 

@@ -75,7 +75,7 @@ struct speedscope {
 	size_t weighed;                    /* how many of them have their weight */
 	bool weights_seen;
 	char *name, *unit, *kind_unit;
-	uint32_t node; /* where the stack, or the sequence of events, is */
+	uint32_t node; /* the node that the stack or the events have reached */
 	char event;    /* 'O' or 'C' */
 	uint32_t event_frame;
 	bool event_frame_seen;

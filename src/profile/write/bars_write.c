@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes the timeline for the page of the flame graph: how much weight each thread got in each of
- * some hundred stretches of time. The threads with most weight have a row each, all others share
- * one.
+ * BARS intervals of time. The threads with the most weight have a row each. All others share one
+ * row.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,7 +22,8 @@ struct row {
 	uint64_t total;
 };
 
-/* When the weight of a sample began to add up, if it is a time. */
+/* Returns when the weight of a sample began to add up. Returns the time of the sample if the weight
+ * is not a time. */
 static uint64_t begin_of(const struct incstack_profile_sample *sample, bool is_time)
 {
 	if (!is_time)
@@ -102,7 +103,7 @@ static int by_total(const void *a, const void *b)
 	return left->thread < right->thread ? -1 : left->thread > right->thread;
 }
 
-/* Finds the threads that have samples, the one with most weight first. Returns how many. */
+/* Finds the threads that have samples, the one with the most weight first. Returns how many. */
 static size_t rank(const struct incstack__timeline *timeline, struct row *rows)
 {
 	size_t used = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the parts of a thread that all threads in the Firefox Profiler's processed format have. The
- * profiler wants more columns than a profile has; those have the same value in each row.
+ * Writes the parts of a thread that all threads in the Firefox Profiler's processed format have.
+ * The profiler wants more columns than a profile has. The additional columns have the same value in
+ * each row.
  */
 #include <inttypes.h>
 

@@ -73,7 +73,7 @@ static int write_lines(const struct incstack_profile *profile, uint32_t kind, FI
 	return error;
 }
 
-/* Makes in `written`, for each frame, the frame that has only its name. */
+/* For each frame, makes a frame in `written` that has only its name. */
 static int name_frames(struct incstack_profile *written, const struct incstack_profile *profile,
 		       uint32_t *frames)
 {

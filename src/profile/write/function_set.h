@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions of a profile's frames, each once, as files list them.
+ * The functions of a profile's frames, each once, as some file formats list them.
  */
 #ifndef INCSTACK_PROFILE_FUNCTION_SET_H
 #define INCSTACK_PROFILE_FUNCTION_SET_H

@@ -53,7 +53,7 @@ static void put_totals(const struct page *page, uint32_t node)
 	}
 }
 
-/* Writes [parent, name, flags, total...]. The first node that needs a name gives it its number. */
+/* Writes [parent, name, flags, total...]. Names are numbered in the order of their first use. */
 static void put_node(struct page *page, uint32_t node)
 {
 	const struct incstack__node *n = &page->profile->nodes[node];

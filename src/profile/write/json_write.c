@@ -38,7 +38,7 @@ void incstack__json_frame(const struct incstack_profile *profile, uint32_t frame
 	incstack__json_text(text, length, stream);
 }
 
-/* Writes a number, faster than fprintf, because there are many. */
+/* Writes a number. There are many, and fprintf would be slower. */
 void incstack__json_number(uint64_t number, FILE *stream)
 {
 	char digits[20];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The locations of a pprof file that is written. A location is a frame together with the frames
- * that are inlined into it, one into the other. Its identifier tells which.
+ * that are inlined into it, one into the other. Its identifier determines all these frames.
  */
 #ifndef INCSTACK_PROFILE_PPROF_CHAINS_H
 #define INCSTACK_PROFILE_PPROF_CHAINS_H
@@ -40,7 +40,8 @@ bool incstack__pprof_chain_claim(struct incstack__pprof_chains *chains, uint64_t
 /* Returns how many frames the location has. */
 uint32_t incstack__pprof_chain_lines(const struct incstack__pprof_chains *chains, uint64_t id);
 
-/* Stores the innermost frame. Returns the location without it, or 0 if nothing remains. */
+/* Stores the innermost frame in *frame. Returns the location without this frame, or 0 if nothing
+ * remains. */
 uint64_t incstack__pprof_chain_next(const struct incstack__pprof_chains *chains, uint64_t id,
 				    uint32_t *frame);
 

@@ -82,7 +82,8 @@ static int put_string(struct pprof_writer *writer, const char *text, size_t leng
 	return put_field(writer, PPROF_STRING, text, length);
 }
 
-/* Finds the string of a name, which is a number + 1; 0 stays 0. Writes each string once. */
+/* Finds the string of a name. `name` is the name's number + 1; for 0, the string is 0. Writes each
+ * string once. */
 static int put_name(struct pprof_writer *writer, uint32_t name, uint64_t *string)
 {
 	const struct incstack_profile *profile = writer->common.profile;
@@ -289,8 +290,8 @@ static int put_tables(struct pprof_writer *writer)
 	return error;
 }
 
-/* Makes the locations of a path: an inlined frame is in the location of its caller. Writes those
- * that are new. *first is where their ids begin. */
+/* Makes the locations of a path: an inlined frame is in the location of its caller. Writes the new
+ * locations. *first is the index in writer->ids where the ids of the path begin. */
 static int put_path(struct pprof_writer *writer, const uint32_t *path, size_t depth, size_t *first)
 {
 	const struct incstack__frame *frames = writer->common.profile->frames;

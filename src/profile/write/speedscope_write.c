@@ -98,7 +98,7 @@ static void put_frames(const struct incstack_profile *profile, FILE *stream)
 	fputs("]},\n", stream);
 }
 
-/* Returns speedscope's name of a unit; "none" for all that it does not know. */
+/* Returns speedscope's name of a unit, or "none" for a unit that speedscope does not know. */
 static const char *unit_of(const char *unit)
 {
 	static const char *const known[] = {"bytes", "nanoseconds", "microseconds", "milliseconds",

@@ -9,8 +9,8 @@
 #include "firefox_thread.h"
 #include "writer.h"
 
-/* The numbers in a thread's tables, plus 1, of the nodes, the frames, which are functions, too, and
- * the names of files; and back. 0: not in the tables. */
+/* Maps nodes, frames or names of files to their numbers in a table of the thread, plus 1, and back.
+ * 0: not in the table. Each frame is also a function of the thread. */
 struct map {
 	uint32_t *number, *back;
 	uint32_t used;
@@ -51,8 +51,8 @@ static uint32_t map_add(struct map *map, uint32_t what)
 	return map->number[what] - 1;
 }
 
-/* Adds a node and its callers, which get smaller numbers. The callers that are not there yet are
- * put into the column that follows, innermost first, and then turned around. */
+/* Adds a node and its callers, which get smaller numbers. The nodes that are not in the table yet
+ * are appended to stacks->back, innermost first, and then reversed. */
 static void add_stack(struct tables *tables, uint32_t node)
 {
 	const struct incstack__node *nodes = tables->profile->nodes;
@@ -181,8 +181,8 @@ static void put_functions(const struct tables *tables)
 	putc_unlocked(']', stream);
 }
 
-/* Begins with what the profiler shows of a thread. Its name is that of the thread, so the kind of
- * weight, which only our own reader looks for, stands beside it. */
+/* Writes what the profiler shows about a thread. The name in the file is that of the thread. So the
+ * kind of weight is in fields of its own, which only our own reader looks for. */
 static void put_head(const struct tables *tables, const struct incstack__timeline_thread *thread,
 		     int is_first)
 {
