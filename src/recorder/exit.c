@@ -25,7 +25,7 @@
 
 enum { FREE = 0, WANTED, HELD, RELEASED };
 
-/* A step is at least 50 us. With these numbers, the wait for a thread takes some 100 ms at most. */
+/* A step takes 50 us or somewhat more. So the wait for a thread takes some 100 to 200 ms at most. */
 enum { WAIT_STEPS = 200, ASK_AGAIN = 20, ROUNDS = 10, HOLD_AGAIN = 8 };
 
 /* The signal with which libc changes the user IDs of all threads. No thread blocks it or waits for

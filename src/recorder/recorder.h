@@ -89,7 +89,7 @@ struct incstack__record {
 	int opening;        /* of a CPU profile: calls that still look for a new module */
 	int due;            /* of a CPU profile: the next call of the recorder serves it */
 	int timer;          /* the kernel's number of its timer, plus 1; 0: none */
-	uint32_t since;     /* ticks since it was served */
+	uint32_t since;     /* ticks so far: the handler serves it after some of them */
 	char *own_stack;    /* of a CPU profile: own_stack.c */
 	uint64_t cpu_start; /* CPU time of the thread when its timer was started */
 } __attribute__((aligned(64)));

@@ -14,7 +14,7 @@
 
 enum { LOOKS = 1000 };
 
-/* Whether the thread is in an event that no jump has left. */
+/* Whether the thread is in an event, or has left one by a jump that was not noticed yet. */
 static int is_inside(void)
 {
 	return incstack__record_local.state != 0;

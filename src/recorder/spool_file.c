@@ -114,7 +114,7 @@ static void add_segment(void *memory, uint64_t offset, size_t bytes)
 	spool_file.left = bytes;
 }
 
-/* Opens the file only to extend it. So there is no permanent descriptor that the program could
+/* Opens the file only to extend it or to fill it. So there is no permanent descriptor that the program could
  * close or replace. */
 static int open_again(void)
 {

@@ -6,7 +6,7 @@
  * stub interposes (serve.c), or are done here if that needs no memory from the kernel and
  * no waiting.
  *
- * Each tick is counted as taken, or as failed with the reason.
+ * Each tick is counted as taken, as failed with the reason, or as lost if no signal came for it.
  */
 #define _GNU_SOURCE
 #include <time.h>

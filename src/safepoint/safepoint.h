@@ -23,7 +23,7 @@ struct incstack__thread {
 	uint32_t index; /* in the coordinator's list; under `lock` */
 	bool busy;      /* in the slow path; owner only */
 	bool ran;       /* whether it was running when STOP was last set; under `lock` */
-	uint64_t mark;  /* of the last request that listed it, + 1 if claimed */
+	uint64_t mark;  /* of the last request that listed it, + 1 if claimed or held */
 	/* Links the list of free records (under `lock`), or a private list of the threads that
 	 * one requester or resume holds. */
 	struct incstack__thread *next;

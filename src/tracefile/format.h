@@ -127,8 +127,8 @@ static inline unsigned incstack__tracefile_guess_index(uint64_t previous)
  * second word of an allocation has 24 bits for the trace index and 40 bits for the size. */
 enum incstack__tracefile_event_kind {
 	/* An allocation in one word: kind, 4 bits for the stamp, 14 bits for the size, 44 bits for
-	 * pointer / 16. Its trace index is one more than that of the allocation before it, or 0 for
-	 * the first one. */
+	 * pointer / 16. Its trace index is one more than that of the last allocation with a
+	 * trace, or 0 for the first one. */
 	INCSTACK__TRACEFILE_SMALL = 0,
 	INCSTACK__TRACEFILE_ALLOC = 1,
 	INCSTACK__TRACEFILE_FREE = 2,

@@ -137,7 +137,7 @@ incstack__tracefile_reader_problem(const struct incstack__tracefile_reader *read
 int incstack__tracefile_next(struct incstack__tracefile_reader *reader,
 			     struct incstack__tracefile_event *event);
 
-/* Returns the code of an object's pc: module and offset. So the same function in the same mapping
+/* Returns the code of an object's pc: module and offset. So the same pc in the same mapping
  * of a module has one code at all times. The upper bits are 0 if no module is known. */
 uint64_t incstack__tracefile_code(const struct incstack__tracefile_chunk *chunk, uint32_t object);
 /* Returns the module of a code, or null. *pc is the address in memory; *exact tells whether it is

@@ -113,7 +113,7 @@ static int on_stack(struct speedscope *in, const struct incstack__json_event *ev
 	return error ? error : descend(in, number);
 }
 
-/* Adds a weight. Weights belong to samples by their order, and may come before them. */
+/* Adds a weight. Weights belong to samples by their order. All samples come before them. */
 static int on_weight(struct speedscope *in, const struct incstack__json_event *event)
 {
 	struct incstack__json_weight *weights = in->made.weights;

@@ -15,7 +15,7 @@ static void put_byte(unsigned char byte, FILE *stream)
 		putc_unlocked(byte, stream);
 }
 
-/* U+2028 and U+2029 are escaped: in scripts of old browsers they end a line. */
+/* U+2028 and U+2029 need no escape: since ES2019 a string of a script may contain them. */
 void incstack__json_text(const char *text, size_t length, FILE *stream)
 {
 	putc_unlocked('"', stream);

@@ -108,7 +108,7 @@ static int put_name(struct pprof_writer *writer, uint32_t name, uint64_t *string
 	return error;
 }
 
-/* Writes a message of up to three numbers in fields 1 to 3. */
+/* Writes a message of two numbers in fields 1 and 2. */
 static int put_numbers(struct pprof_writer *writer, uint32_t field, uint64_t a, uint64_t b)
 {
 	pb_byte_t bytes[4 * INCSTACK__VARINT_MAX];
