@@ -183,8 +183,6 @@ static void unwind(struct fiber *f, const struct frame *to, uint32_t barriers)
 	}
 	if (BUG(SLIP_UNWOUND_FIRST))
 		set_sp(f, sp);
-	if (to->blob)
-		signals_drain(f); /* that frame will have another size */
 	bool silent = f->vm->schedule.silent_exits && random_below(&f->thread->random, 4) == 0;
 	if (!silent && !BUG(BUG_NO_UNWINDING))
 		incstack_stack_unwinding_to(f->stack, sp + (BUG(BUG_UNWINDS_TOO_FAR) ? 512 : 0));
@@ -239,6 +237,8 @@ struct fiber *throw_value(struct fiber *f)
 			const struct handler *h = find_handler(&frame.frames[i]);
 			if (!h)
 				continue;
+			if (frame.blob)
+				signals_drain(f); /* the frame will have another size */
 			if (!youngest)
 				unwind(f, &frame, barriers);
 			return catch (f, &frame, i, h);
