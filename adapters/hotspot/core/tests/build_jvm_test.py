@@ -34,15 +34,19 @@ class BuildJvm(unittest.TestCase):
             path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
             path.chmod(0o755)
 
+    def run_tool(self, *options, **environment):
+        tools = self.folder / "tools"
+        return subprocess.run(
+            [TOOL, "--dir", self.folder / "place", *options], capture_output=True, text=True,
+            check=False, timeout=60,
+            env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}",
+                 "INCSTACK_BOOT_JDK": str(tools / "jdk"),
+                 "MIRROR": "bookworm main http://mirror", **environment})
+
     def refuse(self, *options, **environment):
         """Runs the tool. Returns the last line that it says."""
-        tools = self.folder / "tools"
         place = self.folder / "place"
-        result = subprocess.run(
-            [TOOL, "--dir", place, *options], capture_output=True, text=True, check=False,
-            timeout=60, env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}",
-                             "INCSTACK_BOOT_JDK": str(tools / "jdk"),
-                             "MIRROR": "bookworm main http://mirror", **environment})
+        result = self.run_tool(*options, **environment)
         self.assertEqual((result.returncode, result.stdout), (1, ""), result.stderr)
         lines = result.stderr.splitlines()
         self.assertTrue(all(line.startswith("build-jvm: ") for line in lines), result.stderr)
@@ -60,6 +64,29 @@ class BuildJvm(unittest.TestCase):
         self.assertIn("outside of", self.refuse("--dir", TOOL.parent / "x"))
         (self.folder / "file").write_text("", encoding="utf-8")
         self.assertIn("cannot be made", self.refuse("--dir", self.folder / "file" / "x"))
+
+    def test_help(self):
+        result = self.run_tool("--help")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("build-jvm [--dir DIR]", result.stdout)
+        self.assertNotIn("set -", result.stdout)
+
+    def test_another_clone_has_built_there(self):
+        place = self.folder / "place"
+        cache = place / "library-release" / "CMakeCache.txt"
+        for folder in ("jdk", "library-release"):
+            (place / folder).mkdir(parents=True)
+        (place / "downloaded").touch()
+        cmake = self.folder / "tools" / "cmake"
+        cmake.write_text(f"#!/bin/sh\n[ ! -f {cache} ] || echo the cache is there\nexit 1\n",
+                         encoding="utf-8")
+        cmake.chmod(0o755)
+        log = place / "library-release.log"
+        for home, says in ((TOOL.parents[2], "the cache is there\n"), ("/elsewhere", "")):
+            cache.parent.mkdir(exist_ok=True)
+            cache.write_text(f"CMAKE_HOME_DIRECTORY:INTERNAL={home}\n", encoding="utf-8")
+            self.assertIn("cmake failed; see", self.run_tool().stderr)
+            self.assertEqual(log.read_text(encoding="utf-8"), says)
 
     def test_a_missing_package_is_named(self):
         self.assertEqual(self.refuse(MISSING="ninja-build"),
