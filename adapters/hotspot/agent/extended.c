@@ -166,10 +166,12 @@ static int source(void *context, const struct incstack_profile_frame *frame,
 	return found->name ? 0 : INCSTACK_ENOMEM;
 }
 
+/* Safepoints of several threads would follow one another and leave the program no time. */
 #define EXTENDED(name, its_mode, text) \
 	const struct agent_technique agent_technique_extended_##name = { \
 		.mode = (its_mode), \
 		.description = (text), \
+		.takes_turns = (its_mode) != AGENT_MODE_INCREMENTAL, \
 		.start = start, \
 		.tick = tick_extended, \
 		.retrieve = retrieve, \

@@ -48,6 +48,7 @@ void agent_retriever_start(struct agent_session *session, JNIEnv *jni)
 	if (!session->technique->retrieve)
 		return;
 	session->retriever_runs = true;
-	if (agent_thread_start(session, jni, "incstack retriever", run, &session->retriever))
+	if (agent_thread_start(session, jni, "incstack retriever", run, session,
+			       &session->retriever))
 		session->retriever_runs = false;
 }

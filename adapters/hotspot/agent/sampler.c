@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread that samples: at each time of a grid of absolute times it lets the technique take
- * samples. Times that have passed by then are missed, and their samples lost.
+ * The threads that sample: at each time of a grid of absolute times, one of them lets the technique
+ * take samples. Times that have passed by then are missed, and their samples lost. If the interval is
+ * short, several threads take turns; see ticker.h.
  */
 #include <errno.h>
 #include <sched.h>
@@ -25,93 +26,138 @@ uint64_t agent_now(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* ---- ticks -------------------------------------------------------------------------- */
+/* ---- waits -------------------------------------------------------------------------- */
 
-struct grid {
-	uint64_t due, housekeeping, split, end; /* the next time of each */
-};
+/* Sets the timers of the thread for its next turns. Called under the lock. */
+static void set_ticker(struct agent_sampler *sampler)
+{
+	const struct agent_session *session = sampler->session;
+
+	agent_ticker_set(&sampler->ticker, sampler->turn,
+			 session->turns * session->options.interval_ns);
+}
+
+static bool leads(const struct agent_sampler *sampler)
+{
+	return sampler == sampler->session->samplers;
+}
+
+/* Called under the lock. */
+static bool is_asked(const struct agent_sampler *sampler)
+{
+	return leads(sampler) && sampler->session->asked != AGENT_ASKED_NOTHING;
+}
 
 /* Does what another thread has asked for. Called under the lock, which it releases meanwhile. */
-static void serve(struct agent_session *session, JNIEnv *jni, uint64_t due)
+static void serve(struct agent_sampler *sampler, JNIEnv *jni)
 {
+	struct agent_session *session = sampler->session;
 	bool next = session->asked == AGENT_ASKED_NEXT;
 
 	pthread_mutex_unlock(&session->lock);
 	agent_session_dump(session, jni, next);
 	pthread_mutex_lock(&session->lock);
 	session->asked = AGENT_ASKED_NOTHING;
-	agent_ticker_set(&session->ticker, due);
+	set_ticker(sampler);
 	pthread_cond_broadcast(&session->changed);
 }
 
-/* Waits for the time, or until another thread wants something; perhaps for a shorter time. Called
- * under the lock, which it releases meanwhile. */
-static void doze(struct agent_session *session, uint64_t due)
+/* Waits for the thread's turn, or until another thread wants something; perhaps for a shorter time.
+ * Called under the lock, which it releases meanwhile. */
+static void doze(struct agent_sampler *sampler)
 {
-	const struct timespec time = {.tv_sec = (time_t)(due / NS_PER_S),
-				      .tv_nsec = (long)(due % NS_PER_S)};
+	struct agent_session *session = sampler->session;
+	const struct timespec time = {.tv_sec = (time_t)(sampler->turn / NS_PER_S),
+				      .tv_nsec = (long)(sampler->turn % NS_PER_S)};
 
-	if (!session->ticker.works) {
+	if (!sampler->ticker.works) {
 		pthread_cond_timedwait(&session->changed, &session->lock, &time);
 		return;
 	}
 	pthread_mutex_unlock(&session->lock);
-	agent_ticker_wait(&session->ticker, due);
+	agent_ticker_wait(&sampler->ticker, sampler->turn);
 	pthread_mutex_lock(&session->lock);
 }
 
-/* Waits until the time is due. Returns false if the session is to stop. */
-static bool sleep_until(struct agent_session *session, JNIEnv *jni, uint64_t due)
+/* Waits until it is the thread's turn. Returns false if the session is to stop. */
+static bool wait_for_turn(struct agent_sampler *sampler, JNIEnv *jni)
 {
+	struct agent_session *session = sampler->session;
 	bool stopping;
 
 	pthread_mutex_lock(&session->lock);
-	while (!session->stopping && (session->asked || agent_now() < due))
-		if (session->asked)
-			serve(session, jni, due);
+	while (!session->stopping && (is_asked(sampler) || agent_now() < sampler->turn))
+		if (is_asked(sampler))
+			serve(sampler, jni);
 		else
-			doze(session, due);
+			doze(sampler);
 	stopping = session->stopping;
 	pthread_mutex_unlock(&session->lock);
 	return !stopping;
 }
 
-static void count_tick(struct agent_session *session, const struct agent_tick *tick)
+/* Finds the thread's next turn. */
+static void pass_turn(struct agent_sampler *sampler)
 {
+	const uint64_t step = sampler->session->turns * sampler->session->options.interval_ns;
+	uint64_t now = agent_now();
+
+	sampler->turn += step;
+	if (sampler->turn < now)
+		sampler->turn += ((now - sampler->turn) / step + 1) * step;
+}
+
+/* ---- ticks -------------------------------------------------------------------------- */
+
+/* The next time at which the leader does each. */
+struct plan {
+	uint64_t housekeeping, split;
+};
+
+/* Takes the newest time of the grid that has passed, and those before it, which are missed. Returns
+ * false if there is none: another thread was late, and has taken it. */
+static bool claim(struct agent_session *session, uint64_t *due, uint64_t *missed)
+{
+	const uint64_t interval = session->options.interval_ns;
+	const uint64_t now = agent_now(), until = now < session->end ? now : session->end;
+	uint64_t next = atomic_load(&session->next);
+
+	do {
+		if (next > until)
+			return false;
+		*missed = (until - next) / interval;
+		*due = next + *missed * interval;
+	} while (!atomic_compare_exchange_weak(&session->next, &next, *due + interval));
+	return true;
+}
+
+/* If no other thread takes turns, times that have passed during a tick are missed, too. Otherwise a
+ * slow technique would leave the program no time between its ticks. */
+static uint64_t skip(struct agent_session *session)
+{
+	const uint64_t interval = session->options.interval_ns;
+	uint64_t now = agent_now(), next = atomic_load(&session->next), missed;
+
+	if (session->turns > 1 || next >= now)
+		return 0;
+	missed = (now - next) / interval + 1;
+	atomic_store(&session->next, next + missed * interval);
+	return missed;
+}
+
+/* Each time that was missed is counted with as many samples as this tick. */
+static void count_tick(struct agent_session *session, const struct agent_tick *tick,
+		       uint64_t missed)
+{
+	const uint64_t wanted = (missed + 1) * tick->wanted;
+
+	pthread_mutex_lock(&session->lock);
 	session->counted.ticks++;
-	session->counted.wanted += tick->wanted;
-	if (tick->wanted > tick->taken)
-		agent_collector_lose(&session->collector, tick->wanted - tick->taken);
-}
-
-/* Sets the next time on the grid. Times that have passed are missed. Each is counted with as many
- * samples as the last tick. */
-static void advance(struct agent_session *session, struct grid *grid, const struct agent_tick *tick)
-{
-	uint64_t interval = session->options.interval_ns, now = agent_now();
-
-	grid->due += interval;
-	if (grid->due < now) {
-		uint64_t missed = (now - grid->due) / interval + 1;
-
-		session->counted.missed += missed;
-		session->counted.wanted += missed * tick->wanted;
-		agent_collector_lose(&session->collector, missed * tick->wanted);
-		grid->due += missed * interval;
-	}
-}
-
-/* Does the work that is not done at every tick. */
-static void look_after(struct agent_session *session, JNIEnv *jni, struct grid *grid)
-{
-	if (grid->due >= grid->housekeeping) {
-		agent_methods_sweep(&session->methods, jni);
-		grid->housekeeping = grid->due + HOUSEKEEPING_NS;
-	}
-	if (grid->due >= grid->split) {
-		agent_session_dump(session, jni, true);
-		grid->split += session->options.split_ns;
-	}
+	session->counted.missed += missed;
+	session->counted.wanted += wanted;
+	pthread_mutex_unlock(&session->lock);
+	if (wanted > tick->taken)
+		agent_collector_lose(&session->collector, wanted - tick->taken);
 }
 
 /* Lets the technique sample. The extension makes no local references at a tick. */
@@ -128,57 +174,146 @@ static void sample(struct agent_session *session, JNIEnv *jni, struct agent_tick
 	}
 }
 
-static void take_tick(struct agent_session *session, JNIEnv *jni, struct grid *grid)
+static void take_tick(struct agent_session *session, JNIEnv *jni)
 {
-	struct agent_tick tick = {.due = grid->due};
+	struct agent_tick tick = {.wanted = 0};
+	uint64_t missed;
 
+	if (!claim(session, &tick.due, &missed))
+		return;
 	sample(session, jni, &tick);
-	count_tick(session, &tick); /* before a new part may begin */
-	look_after(session, jni, grid);
-	advance(session, grid, &tick);
+	count_tick(session, &tick, missed + skip(session));
+}
+
+/* Does the work that is not done at every tick. */
+static void look_after(struct agent_sampler *sampler, JNIEnv *jni, struct plan *plan)
+{
+	struct agent_session *session = sampler->session;
+
+	if (sampler->turn >= plan->housekeeping) {
+		agent_methods_sweep(&session->methods, jni);
+		plan->housekeeping = sampler->turn + HOUSEKEEPING_NS;
+	}
+	if (sampler->turn >= plan->split) {
+		agent_session_dump(session, jni, true);
+		plan->split += session->options.split_ns;
+	}
 }
 
 /* Returns whether the duration has passed. */
-static bool take_ticks(struct agent_session *session, JNIEnv *jni)
+static bool take_ticks(struct agent_sampler *sampler, JNIEnv *jni)
 {
-	const struct agent_options *options = &session->options;
-	uint64_t now = session->start_ns;
-	struct grid grid = {.due = now + options->interval_ns,
-			    .housekeeping = now + HOUSEKEEPING_NS,
-			    .split = options->split_ns ? now + options->split_ns : UINT64_MAX,
-			    .end = options->duration_ns ? now + options->duration_ns : UINT64_MAX};
+	struct agent_session *session = sampler->session;
+	const uint64_t start = session->start_ns, split = session->options.split_ns;
+	struct plan plan = {.housekeeping = start + HOUSEKEEPING_NS,
+			    .split = split ? start + split : UINT64_MAX};
 
-	agent_ticker_set(&session->ticker, grid.due);
-	while (grid.due <= grid.end) {
-		if (!sleep_until(session, jni, grid.due))
+	for (; sampler->turn <= session->end; pass_turn(sampler)) {
+		if (!wait_for_turn(sampler, jni))
 			return false;
-		take_tick(session, jni, &grid);
+		take_tick(session, jni);
+		if (leads(sampler))
+			look_after(sampler, jni, &plan);
 	}
 	return true;
 }
 
-/* Without a real-time priority the kernel may let another thread run on for some milliseconds. */
-static void be_prompt(const struct agent_options *options)
+/* ---- threads ------------------------------------------------------------------------ */
+
+/* Without a real-time priority the kernel may let another thread run on for some milliseconds. Returns
+ * whether the calling thread has one. */
+static bool be_prompt(const struct agent_options *options)
 {
 	const struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
 
 	incstack_sampler_be_prompt();
-	if (options->realtime && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest))
-		agent_say("the sampler gets no real-time priority (%s); it samples without",
-			  strerror(errno));
+	if (!options->realtime)
+		return false;
+	if (!sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest))
+		return true;
+	agent_say("the sampler gets no real-time priority (%s); it samples without",
+		  strerror(errno));
+	return false;
 }
 
-static void JNICALL run(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
+/* Waits until all threads have been started. Returns false if the session stops before. */
+static bool wait_for_start(struct agent_session *session)
 {
-	struct agent_session *session = argument;
+	bool started;
+
+	pthread_mutex_lock(&session->lock);
+	while (!session->turns && !session->stopping)
+		pthread_cond_wait(&session->changed, &session->lock);
+	started = session->turns != 0;
+	pthread_mutex_unlock(&session->lock);
+	return started;
+}
+
+static void count_follower(struct agent_session *session, int change)
+{
+	pthread_mutex_lock(&session->lock);
+	session->followers += (unsigned)change;
+	pthread_cond_broadcast(&session->changed);
+	pthread_mutex_unlock(&session->lock);
+}
+
+static void JNICALL follow(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
+{
+	struct agent_sampler *sampler = argument;
+	struct agent_session *session = sampler->session;
+
+	(void)jvmti;
+	incstack_sampler_be_prompt();
+	agent_threads_remove(&session->threads, jni, sampler->thread);
+	if (wait_for_start(session))
+		(void)take_ticks(sampler, jni);
+	count_follower(session, -1);
+}
+
+static bool start_follower(struct agent_session *session, JNIEnv *jni,
+			   struct agent_sampler *follower)
+{
+	count_follower(session, 1);
+	if (!agent_thread_start(session, jni, "incstack sampler", follow, follower,
+				&follower->thread))
+		return true;
+	count_follower(session, -1);
+	return false;
+}
+
+/* Starts the threads that take turns with the calling one. If one cannot be started, there are fewer. A
+ * request that samples waiting threads takes long, so one thread makes such requests. */
+static void start_followers(struct agent_session *session, JNIEnv *jni, bool real_time)
+{
+	const struct agent_options *options = &session->options;
+	const bool one = real_time || options->waiting || !session->technique->takes_turns;
+	const unsigned wanted = one ? 1 : agent_ticker_threads(options->interval_ns);
+	unsigned started = 1;
+
+	while (started < wanted && start_follower(session, jni, &session->samplers[started]))
+		started++;
+	pthread_mutex_lock(&session->lock);
+	session->turns = started;
+	for (unsigned i = 0; i < started; i++) {
+		session->samplers[i].turn = session->next + i * session->options.interval_ns;
+		set_ticker(&session->samplers[i]);
+	}
+	pthread_cond_broadcast(&session->changed);
+	pthread_mutex_unlock(&session->lock);
+}
+
+static void JNICALL lead(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
+{
+	struct agent_sampler *sampler = argument;
+	struct agent_session *session = sampler->session;
 	const uint64_t number = session->number;
 	bool over;
 
 	(void)jvmti;
 	agent_retriever_start(session, jni);
-	be_prompt(&session->options);
-	agent_threads_remove(&session->threads, jni, session->sampler);
-	over = take_ticks(session, jni);
+	agent_threads_remove(&session->threads, jni, sampler->thread);
+	start_followers(session, jni, be_prompt(&session->options));
+	over = take_ticks(sampler, jni);
 	pthread_mutex_lock(&session->lock);
 	session->ended = true;
 	pthread_cond_broadcast(&session->changed);
@@ -205,13 +340,13 @@ static jthread make_thread(JNIEnv *jni, const char *its_name)
 }
 
 const char *agent_thread_start(struct agent_session *session, JNIEnv *jni, const char *name,
-			       jvmtiStartFunction function, jthread *thread)
+			       jvmtiStartFunction function, void *argument, jthread *thread)
 {
 	*thread = make_thread(jni, name);
 	if (!*thread)
 		return "cannot make a thread: out of memory";
 	if ((*session->jvmti)
-		    ->RunAgentThread(session->jvmti, *thread, function, session,
+		    ->RunAgentThread(session->jvmti, *thread, function, argument,
 				     JVMTI_THREAD_MAX_PRIORITY)) {
 		(*jni)->DeleteGlobalRef(jni, *thread);
 		*thread = NULL;
@@ -222,15 +357,20 @@ const char *agent_thread_start(struct agent_session *session, JNIEnv *jni, const
 
 const char *agent_sampler_start(struct agent_session *session, JNIEnv *jni)
 {
-	agent_ticker_open(&session->ticker, session->options.interval_ns);
-	return agent_thread_start(session, jni, "incstack sampler", run, &session->sampler);
+	const struct agent_options *options = &session->options;
+	struct agent_sampler *leader = session->samplers;
+
+	session->next = session->start_ns + options->interval_ns;
+	session->end = options->duration_ns ? session->start_ns + options->duration_ns : UINT64_MAX;
+	for (unsigned i = 0; i < agent_ticker_threads(options->interval_ns); i++)
+		agent_ticker_open(&session->samplers[i].ticker);
+	return agent_thread_start(session, jni, "incstack sampler", lead, leader, &leader->thread);
 }
 
 /* Called under the lock. */
-static void notify(struct agent_session *session)
+static bool all_ended(const struct agent_session *session)
 {
-	pthread_cond_broadcast(&session->changed);
-	agent_ticker_wake(&session->ticker);
+	return session->ended && !session->followers && !session->retriever_runs;
 }
 
 bool agent_sampler_stop(struct agent_session *session)
@@ -242,10 +382,11 @@ bool agent_sampler_stop(struct agent_session *session)
 
 	pthread_mutex_lock(&session->lock);
 	session->stopping = true;
-	notify(session);
-	while ((!session->ended || session->retriever_runs) && agent_now() < limit)
+	pthread_cond_broadcast(&session->changed);
+	for (unsigned i = 0; i < agent_ticker_threads(session->options.interval_ns); i++)
+		agent_ticker_wake(&session->samplers[i].ticker);
+	while (!(ended = all_ended(session)) && agent_now() < limit)
 		pthread_cond_timedwait(&session->changed, &session->lock, &time);
-	ended = session->ended && !session->retriever_runs;
 	pthread_mutex_unlock(&session->lock);
 	return ended;
 }
@@ -255,7 +396,8 @@ void agent_sampler_ask(struct agent_session *session, enum agent_asked asked)
 	pthread_mutex_lock(&session->lock);
 	if (!session->ended)
 		session->asked = asked;
-	notify(session);
+	pthread_cond_broadcast(&session->changed);
+	agent_ticker_wake(&session->samplers[0].ticker);
 	while (session->asked && !session->ended)
 		pthread_cond_wait(&session->changed, &session->lock);
 	pthread_mutex_unlock(&session->lock);

@@ -93,9 +93,11 @@ static void free_session(struct agent_session *session, JNIEnv *jni)
 	agent_threads_close(&session->threads, jni);
 	agent_methods_close(&session->methods, jni);
 	agent_collector_close(&session->collector);
-	agent_ticker_close(&session->ticker);
-	if (session->sampler)
-		(*jni)->DeleteGlobalRef(jni, session->sampler);
+	for (unsigned i = 0; i < AGENT_TICKER_THREADS_MOST; i++) {
+		agent_ticker_close(&session->samplers[i].ticker);
+		if (session->samplers[i].thread)
+			(*jni)->DeleteGlobalRef(jni, session->samplers[i].thread);
+	}
 	if (session->retriever)
 		(*jni)->DeleteGlobalRef(jni, session->retriever);
 	free(session->infos);
@@ -109,7 +111,9 @@ static void begin(struct agent_session *session, const struct agent_options *opt
 {
 	memset(&session->options, 0, sizeof(*session) - offsetof(struct agent_session, options));
 	session->options = *options;
-	session->ticker = AGENT_TICKER_CLOSED;
+	for (unsigned i = 0; i < AGENT_TICKER_THREADS_MOST; i++)
+		session->samplers[i] =
+			(struct agent_sampler){.session = session, .ticker = AGENT_TICKER_CLOSED};
 	session->number++;
 	session->samples = options->samples ? options->samples : processors();
 	session->start = time(NULL);

@@ -7,6 +7,7 @@
 
 #include <jvmti.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -29,7 +30,7 @@ struct agent_tick {
 
 /* What the sampler counts in a part. */
 struct agent_part {
-	struct agent_latency latency; /* under the session's lock if the technique retrieves */
+	struct agent_latency latency;
 	uint64_t ticks, missed, wanted;
 	uint64_t crosschecked, mismatches, virtual_samples;
 };
@@ -45,6 +46,7 @@ struct agent_figures {
 struct agent_technique {
 	enum agent_mode mode;
 	const char *description; /* for the line that is printed at the start */
+	bool takes_turns;        /* several threads may take ticks, also at once */
 	/* Returns null, or why it cannot be used. */
 	const char *(*start)(struct agent_session *session);
 	void (*tick)(struct agent_session *session, JNIEnv *jni, struct agent_tick *tick);
@@ -56,7 +58,16 @@ struct agent_technique {
 	incstack_profile_source_fn *source; /* the context is the session */
 };
 
-/* What the sampler's thread is asked to do between two ticks. */
+/* One of the sampler's threads; they take turns. The first of them leads: it also does what other
+ * threads ask for. */
+struct agent_sampler {
+	struct agent_session *session;
+	jthread thread; /* global */
+	struct agent_ticker ticker;
+	uint64_t turn; /* the next time of the grid that is this thread's */
+};
+
+/* What the leader is asked to do between two ticks. */
 enum agent_asked { AGENT_ASKED_NOTHING = 0, AGENT_ASKED_DUMP, AGENT_ASKED_NEXT };
 
 struct agent_session {
@@ -64,7 +75,7 @@ struct agent_session {
 	JavaVM *vm;
 	jvmtiEnv *jvmti;
 	uint64_t number;
-	pthread_mutex_t lock; /* of `stopping` to `asked`, and of the latencies */
+	pthread_mutex_t lock; /* of `stopping` to `turns`, and of `counted` */
 	pthread_cond_t changed;
 	pthread_mutex_t retrieving; /* held while traces are brought to the collector */
 
@@ -75,15 +86,19 @@ struct agent_session {
 	struct agent_methods methods; /* used if the traces are JVMTI's */
 	struct agent_threads threads;
 
-	/* The sampler's thread (sampler.c), and the one that retrieves (retriever.c). */
+	/* The sampler's threads (sampler.c), and the one that retrieves (retriever.c). */
 	bool stopping, ended, retriever_runs;
 	enum agent_asked asked;
-	jthread sampler, retriever; /* global */
-	struct agent_ticker ticker; /* of the sampler */
+	unsigned followers; /* sampler's threads that run, without the leader */
+	unsigned turns;     /* how many threads take turns; 0 until all are started */
+	struct agent_sampler samplers[AGENT_TICKER_THREADS_MOST];
+	jthread retriever;     /* global */
+	_Atomic uint64_t next; /* time of the grid */
+	uint64_t end;          /* no time is taken after it */
 
-	/* Only the sampler's thread uses these while it runs. If the technique retrieves, threads
-	 * that end also use the latencies. */
+	/* If the technique does not retrieve, only the leader uses it while it runs. */
 	struct agent_part counted;
+	/* Only the leader uses these while it runs. */
 	uint32_t samples; /* of each tick */
 	jvmtiFrameInfo *infos;
 	struct agent_frame *frames;
@@ -118,12 +133,12 @@ bool agent_session_finish(struct agent_session *session, JNIEnv *jni);
 /* Retrieves the traces of one thread, or of all if it is null. The technique can retrieve. */
 void agent_session_retrieve(struct agent_session *session, JNIEnv *jni, jthread thread);
 
-/* Called on the sampler's thread. Writes what there is so far. Then, if `next`, begins the next
+/* Called on the leader. Writes what there is so far. Then, if `next`, begins the next
  * part. */
 void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next);
 
-/* The sampler's thread. Stop returns false if it did not end in time; ask returns when it has
- * done it, or has ended. */
+/* The sampler's threads. Stop returns false if they did not end in time; ask returns when the leader
+ * has done it, or has ended. */
 const char *agent_sampler_start(struct agent_session *session, JNIEnv *jni);
 bool agent_sampler_stop(struct agent_session *session);
 void agent_sampler_ask(struct agent_session *session, enum agent_asked asked);
@@ -135,9 +150,9 @@ void agent_retriever_start(struct agent_session *session, JNIEnv *jni);
 
 /* In sampler.c: starts a thread of the agent. *thread is a global reference then. */
 const char *agent_thread_start(struct agent_session *session, JNIEnv *jni, const char *name,
-			       jvmtiStartFunction run, jthread *thread);
+			       jvmtiStartFunction run, void *argument, jthread *thread);
 
-/* In agent.c. The sampler's thread calls the first when the duration of session `number` has
+/* In agent.c. The leader calls the first when the duration of session `number` has
  * passed; it does not use the session any more. The second switches the events of threads and
  * classes on and off; off, it returns when none of them is in progress. */
 void agent_duration_over(uint64_t number, JNIEnv *jni);

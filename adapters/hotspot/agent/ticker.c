@@ -23,9 +23,20 @@ static unsigned turn_of(const struct agent_ticker *ticker, uint64_t due)
 	return (due - ticker->turn) / ticker->interval_ns & 1;
 }
 
-void agent_ticker_open(struct agent_ticker *ticker, uint64_t interval_ns)
+unsigned agent_ticker_threads(uint64_t interval_ns)
 {
-	*ticker = (struct agent_ticker){.interval_ns = interval_ns};
+	const uint64_t seldom_ns = 800000; /* some 2 % of a processor */
+
+	uint64_t threads = seldom_ns / interval_ns;
+
+	return threads > AGENT_TICKER_THREADS_MOST ? AGENT_TICKER_THREADS_MOST
+	       : threads > 1                       ? (unsigned)threads
+						   : 1;
+}
+
+void agent_ticker_open(struct agent_ticker *ticker)
+{
+	*ticker = (struct agent_ticker){.interval_ns = 0};
 	for (unsigned i = 0; i < 2; i++)
 		ticker->timers[i] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	ticker->works = ticker->timers[0] >= 0 && ticker->timers[1] >= 0;
@@ -39,9 +50,10 @@ void agent_ticker_close(struct agent_ticker *ticker)
 	*ticker = AGENT_TICKER_CLOSED;
 }
 
-void agent_ticker_set(struct agent_ticker *ticker, uint64_t due)
+void agent_ticker_set(struct agent_ticker *ticker, uint64_t due, uint64_t interval_ns)
 {
 	ticker->turn = due;
+	ticker->interval_ns = interval_ns;
 	for (unsigned i = 0; i < 2 && ticker->works; i++) {
 		const struct itimerspec times = {
 			.it_value = time_of(due + i * ticker->interval_ns),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An agent that wakes up at each time of a grid, by the same timers as the agent that samples, and does
- * nothing else. So it shows what the wake-ups alone cost a program: what no sampler of this kind can save.
+ * An agent that wakes up at each time of a grid, by the same timers and in as many threads as the agent that
+ * samples, and does nothing else. So it shows what the wake-ups alone cost a program: what no sampler of this kind can save.
  *
  *   -agentpath:libticks.so=NS     the interval in nanoseconds
  */
@@ -26,19 +26,23 @@ static uint64_t now(void)
 	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
 }
 
-static void *run(void *unused)
-{
-	struct agent_ticker ticker;
-	uint64_t due = now() + interval_ns;
+static uint64_t start_ns;
+static unsigned threads;
 
-	(void)unused;
+/* Takes every turn of one thread; `number` counts the threads from 0. */
+static void *run(void *number)
+{
+	const uint64_t step = threads * interval_ns;
+	struct agent_ticker ticker;
+	uint64_t turn = start_ns + (1 + (uintptr_t)number) * interval_ns;
+
 	incstack_sampler_be_prompt();
-	agent_ticker_open(&ticker, interval_ns);
-	agent_ticker_set(&ticker, due);
+	agent_ticker_open(&ticker);
+	agent_ticker_set(&ticker, turn, step);
 	while (ticker.works) {
-		agent_ticker_wait(&ticker, due);
-		for (uint64_t time = now(); due <= time;)
-			due += interval_ns;
+		agent_ticker_wait(&ticker, turn);
+		for (uint64_t time = now(); turn <= time;)
+			turn += step;
 	}
 	return NULL;
 }
@@ -49,5 +53,13 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
 
 	(void)vm, (void)reserved;
 	interval_ns = options ? strtoull(options, NULL, 10) : 0;
-	return !interval_ns || pthread_create(&thread, NULL, run, NULL) ? JNI_ERR : JNI_OK;
+	if (!interval_ns)
+		return JNI_ERR;
+	start_ns = now();
+	threads = agent_ticker_threads(interval_ns);
+	for (uintptr_t i = 0; i < threads; i++)
+		if (pthread_create(&thread, NULL, run,
+				   (void *)i)) /* NOLINT(performance-no-int-to-ptr) */
+			return JNI_ERR;
+	return JNI_OK;
 }

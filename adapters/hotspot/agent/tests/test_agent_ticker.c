@@ -49,8 +49,8 @@ START_TEST(it_waits_until_each_time)
 	uint64_t due = now() + 10 * interval;
 	unsigned waits = 0;
 
-	agent_ticker_open(&ticker, interval);
-	agent_ticker_set(&ticker, due);
+	agent_ticker_open(&ticker);
+	agent_ticker_set(&ticker, due, interval);
 	for (unsigned i = 0; i < 200; i++, due += interval)
 		waits += wait_until(&ticker, due);
 	ck_assert_uint_le(waits, 400); /* one for an expiry that was missed, and one more */
@@ -64,8 +64,8 @@ START_TEST(the_next_time_is_set_before_a_wait)
 	struct agent_ticker ticker;
 	uint64_t due = now() - 1;
 
-	agent_ticker_open(&ticker, interval);
-	agent_ticker_set(&ticker, due);
+	agent_ticker_open(&ticker);
+	agent_ticker_set(&ticker, due, interval);
 	agent_ticker_wait(&ticker, due);
 	ck_assert_uint_gt(left(&ticker, 0), interval);
 	ck_assert_uint_le(left(&ticker, 0), 2 * interval);
@@ -78,16 +78,17 @@ END_TEST
 /* The grid continues where `set` says, with either timer. */
 START_TEST(it_is_woken_up_whichever_timer_it_reads)
 {
+	const uint64_t interval = HOUR;
 	struct agent_ticker ticker;
-	uint64_t due = now() + HOUR;
+	uint64_t due = now() + interval;
 
-	agent_ticker_open(&ticker, HOUR);
-	agent_ticker_set(&ticker, due);
+	agent_ticker_open(&ticker);
+	agent_ticker_set(&ticker, due, interval);
 	for (unsigned i = 0; i < 4; i++, due += HOUR) {
 		agent_ticker_wake(&ticker);
 		agent_ticker_wait(&ticker, due);
 		ck_assert(ticker.works);
-		agent_ticker_set(&ticker, due);
+		agent_ticker_set(&ticker, due, interval);
 		ck_assert_uint_gt(left(&ticker, 0), HOUR / 2);
 		ck_assert_uint_gt(left(&ticker, 1), left(&ticker, 0));
 	}
@@ -97,12 +98,13 @@ END_TEST
 
 START_TEST(timers_that_are_gone_are_noticed)
 {
+	const uint64_t interval = HOUR;
 	struct agent_ticker ticker;
-	uint64_t due = now() + HOUR;
+	uint64_t due = now() + interval;
 
-	agent_ticker_open(&ticker, HOUR);
+	agent_ticker_open(&ticker);
 	ck_assert(ticker.works);
-	agent_ticker_set(&ticker, due);
+	agent_ticker_set(&ticker, due, interval);
 	close(ticker.timers[0]);
 	agent_ticker_wake(&ticker);
 	agent_ticker_wait(&ticker, due);
@@ -110,6 +112,18 @@ START_TEST(timers_that_are_gone_are_noticed)
 	ticker.timers[0] = -1;
 	agent_ticker_close(&ticker);
 	ck_assert_int_eq(ticker.timers[1], -1);
+}
+END_TEST
+
+/* Each thread is woken at most every 0.8 ms, but there are not more than eight. */
+START_TEST(threads_share_short_intervals)
+{
+	ck_assert_uint_eq(agent_ticker_threads(1), 8);
+	ck_assert_uint_eq(agent_ticker_threads(100 * US), 8);
+	ck_assert_uint_eq(agent_ticker_threads(200 * US), 4);
+	ck_assert_uint_eq(agent_ticker_threads(401 * US), 1);
+	ck_assert_uint_eq(agent_ticker_threads(1000 * US), 1);
+	ck_assert_uint_eq(agent_ticker_threads(HOUR), 1);
 }
 END_TEST
 
@@ -122,6 +136,7 @@ int main(void)
 	tcase_add_test(tests, the_next_time_is_set_before_a_wait);
 	tcase_add_test(tests, it_is_woken_up_whichever_timer_it_reads);
 	tcase_add_test(tests, timers_that_are_gone_are_noticed);
+	tcase_add_test(tests, threads_share_short_intervals);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
