@@ -166,12 +166,13 @@ static int source(void *context, const struct incstack_profile_frame *frame,
 	return found->name ? 0 : INCSTACK_ENOMEM;
 }
 
-/* Safepoints of several threads would follow one another and leave the program no time. */
+/* Safepoints that several threads make, and full walks that they ask for, would follow one another and leave
+ * the program no time: if one walk takes longer than the interval, none would be left out. */
 #define EXTENDED(name, its_mode, text) \
 	const struct agent_technique agent_technique_extended_##name = { \
 		.mode = (its_mode), \
 		.description = (text), \
-		.takes_turns = (its_mode) != AGENT_MODE_INCREMENTAL, \
+		.takes_turns = (its_mode) == AGENT_MODE_PARTIAL_INCREMENTAL, \
 		.start = start, \
 		.tick = tick_extended, \
 		.retrieve = retrieve, \
