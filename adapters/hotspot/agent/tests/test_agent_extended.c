@@ -234,6 +234,8 @@ START_TEST(each_mode_requests_in_its_way)
 	for (size_t i = 0; i < 3; i++) {
 		struct agent_tick tick = {.due = 12345};
 
+		/* The others would leave a program that they slow down no time at all. */
+		ck_assert(modes[i].technique->takes_turns == !modes[i].flags);
 		begin(modes[i].technique);
 		modes[i].technique->tick(&session, &jni, &tick);
 		ck_assert_uint_eq(jvm.request.size, sizeof(jvm.request));
