@@ -352,7 +352,7 @@ START_TEST(it_stops_at_any_moment)
 		struct agent_session *session = open_session(&turns, 100 * US);
 
 		start(session);
-		pause_for(i * 20 * US);
+		pause_for(20 * US * i);
 		stop(session);
 		ck_assert_uint_eq(session->followers, 0);
 	}
