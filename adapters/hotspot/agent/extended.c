@@ -166,8 +166,8 @@ static int source(void *context, const struct incstack_profile_frame *frame,
 	return found->name ? 0 : INCSTACK_ENOMEM;
 }
 
-/* Safepoints that several threads make, and full walks that they ask for, would follow one another and leave
- * the program no time: if one walk takes longer than the interval, none would be left out. */
+/* Only this mode has several sampler's threads. A full safepoint or a full walk may take longer than the
+ * interval. One thread then misses times, and the program runs meanwhile. Several threads miss none. */
 #define EXTENDED(name, its_mode, text) \
 	const struct agent_technique agent_technique_extended_##name = { \
 		.mode = (its_mode), \

@@ -25,13 +25,13 @@ static unsigned turn_of(const struct agent_ticker *ticker, uint64_t due)
 
 unsigned agent_ticker_threads(uint64_t interval_ns)
 {
-	const uint64_t seldom_ns = 800000; /* some 2 % of a processor */
+	/* Between two wake-ups of a thread, which then takes some 2 % of a processor. */
+	const uint64_t seldom_ns = 800000;
+	const uint64_t threads = seldom_ns / interval_ns;
 
-	uint64_t threads = seldom_ns / interval_ns;
-
-	return threads > AGENT_TICKER_THREADS_MOST ? AGENT_TICKER_THREADS_MOST
-	       : threads > 1                       ? (unsigned)threads
-						   : 1;
+	if (threads > AGENT_TICKER_THREADS_MOST)
+		return AGENT_TICKER_THREADS_MOST;
+	return threads ? (unsigned)threads : 1;
 }
 
 void agent_ticker_open(struct agent_ticker *ticker)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * An agent that wakes up at each time of a grid, by the same timers and in as many threads as the agent that
- * samples, and does nothing else. So it shows what the wake-ups alone cost a program: what no sampler of this kind can save.
+ * An agent that wakes up at each time of a grid, by the same timers and in as many threads as the agent
+ * that samples, and does nothing else. So it shows what the wake-ups alone cost a program: what no
+ * sampler of this kind can save.
  *
  *   -agentpath:libticks.so=NS     the interval in nanoseconds
  */
@@ -16,7 +17,8 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-static uint64_t interval_ns;
+static uint64_t interval_ns, start_ns;
+static unsigned threads;
 
 static uint64_t now(void)
 {
@@ -25,9 +27,6 @@ static uint64_t now(void)
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
 }
-
-static uint64_t start_ns;
-static unsigned threads;
 
 /* Takes every turn of one thread; `number` counts the threads from 0. */
 static void *run(void *number)

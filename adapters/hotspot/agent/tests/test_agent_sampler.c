@@ -307,7 +307,7 @@ START_TEST(long_intervals_need_one_thread)
 }
 END_TEST
 
-/* To sample them takes long. */
+/* Such a request takes long. */
 START_TEST(waiting_threads_are_sampled_by_one_thread)
 {
 	struct agent_session *session = open_session(&turns, 100 * US);
