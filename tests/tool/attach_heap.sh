@@ -227,9 +227,9 @@ test_exec() {
 	calls 1000
 }
 
-# While the tool is stopped, its buffers run over. All calls are still counted.
-test_overrun() {
-	begin "$target" burst 60000
+# while_stopped COMMAND...: the tool is stopped while the command works, and goes on after its end.
+while_stopped() {
+	begin "$@"
 	timeout --foreground 60 "$tool" heap -o trace -p "$pid" 2>stderr &
 	until grep -q 'recording process' stderr; do kill -0 $!; done
 	kill -STOP "$(pgrep -P $!)"
@@ -240,6 +240,19 @@ test_overrun() {
 	wait $! || status=$?
 	keep_sums
 	adds_up
+}
+
+# The process has ended before the tool sees that it became another program.
+test_exec_late() {
+	while_stopped "$target" exec burst 5
+	grep -q "process $pid has become another program" stderr || fail "does not say how it ended"
+	made by_malloc '97.7 KiB 1000 0 B'
+	calls 1000
+}
+
+# The buffers of the stopped tool run over. All calls are still counted.
+test_overrun() {
+	while_stopped "$target" burst 60000
 	equal "calls expected" "$(tick expected)" 60000
 	(($(tick failed) > 0)) || fail "counts no loss"
 	grep -q 'failed: no room for the trace' stderr || fail "does not say why"

@@ -299,6 +299,8 @@ static int finish(struct attached *a, enum end end)
 		tool_attach_probes_stop(a->events);
 	tool_attach_events_stop(a->events);
 	read_events(a);
+	if (end == END_OF_PROCESS && a->heap != NULL && !a->has_program)
+		end = END_OF_PROGRAM; /* which ended, too, before the tool saw that it began */
 	cpu_ns = tool_attach_events_used(a->events, &lost);
 	if (a->waits != NULL)
 		cpu_ns = tool_attach_waits_end(a->waits, end_ns, lost > 0);
