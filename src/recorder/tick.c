@@ -20,6 +20,7 @@ enum {
 	EVENT_BYTES = INCSTACK__TRACEFILE_WIDE_BYTES + INCSTACK__TRACEFILE_WORD_BYTES,
 	ROOM_BYTES = 8 << 10,
 	SERVE_AFTER_TICKS = 25,
+	COMPLETE_AFTER_TICKS = 8,
 	STACK_TO_UNWIND = 24 << 10, /* by libunwind */
 };
 
@@ -161,8 +162,40 @@ static void store(struct incstack__record *record, enum incstack__tick what, uin
 		record->live.dropped++;
 }
 
-/* Mostly called on the record's own stack, from which the core cannot see which frames are gone. After
- * a sample it knows that. */
+/* Whether the objects of all callers fit into the memory that was set aside, and leave `rest` bytes of
+ * it. A frame takes at least 16 bytes of the stack, and its object 32. */
+static int fits(const struct incstack__record *record, const struct incstack_top *top, size_t rest)
+{
+	const size_t room = incstack__stack_sample_room(record->stack);
+
+	return top->sp >= record->low && top->sp < record->high && room >= rest &&
+	       record->high - top->sp <= (room - rest) / 2;
+}
+
+/* Walks the callers that samples have left open: on the record's own stack the core cannot see which
+ * frames are gone, so a batch that is written there would leave them unknown, as a kill would. The
+ * rules of a module that was loaded since the last look are not known in a handler, so callers stay
+ * open then. */
+static void complete(const struct incstack__record *record, const struct incstack_top *top,
+		     size_t rest)
+{
+	if (incstack_stack_has_gaps(record->stack) && fits(record, top, rest) &&
+	    incstack__record_modules_unchanged())
+		incstack__stack_complete_at(record->stack, top);
+}
+
+/* After a sample: what the next call of the program need not, or cannot, do in time. */
+static void serve_after(struct incstack__record *record, const struct incstack_top *top)
+{
+	if (should_be_served(record)) {
+		complete(record, top, 0);
+		incstack__renew_in_handler(record);
+	} else if (record->since % COMPLETE_AFTER_TICKS == 0) {
+		complete(record, top, INCSTACK__RESERVE_BYTES / 2);
+	}
+}
+
+/* Mostly called on the record's own stack. */
 static void sample(void *argument)
 {
 	const struct tick *tick = argument;
@@ -176,9 +209,8 @@ static void sample(void *argument)
 	if (what == INCSTACK__TICK_TAKEN)
 		what = take(record, &tick->top);
 	store(record, what, tick->ticks);
-	if (what == INCSTACK__TICK_TAKEN && should_be_served(record) &&
-	    !incstack__trampoline_contains(tick->top.pc))
-		incstack__renew_in_handler(record);
+	if (what == INCSTACK__TICK_TAKEN && !incstack__trampoline_contains(tick->top.pc))
+		serve_after(record, &tick->top);
 	if (++record->since % SERVE_AFTER_TICKS == 0 || what != INCSTACK__TICK_TAKEN ||
 	    truncated(record) != cut)
 		record->due = 1;

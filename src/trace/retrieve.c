@@ -309,6 +309,17 @@ int incstack_stack_complete(struct incstack_stack *s)
 	return error;
 }
 
+int incstack__stack_complete_at(struct incstack_stack *s, const struct incstack_top *top)
+{
+	int error = enter(s);
+	if (error)
+		return error;
+	if (!s->by_embedder && incstack__known_remove_popped_at(s, top))
+		error = incstack__complete(s, true);
+	leave(s);
+	return error;
+}
+
 int incstack_stack_has_gaps(const struct incstack_stack *s)
 {
 	for (object *o = s ? s->newest : NULL; o; o = (object *)o->parent) {

@@ -44,6 +44,10 @@ INCSTACK_API void incstack__stack_is_of_thread(struct incstack_stack *s);
  * stays known, and the callers that were not captured are truncated (mode.c). */
 int incstack__stack_interrupted_at(struct incstack_stack *s, const struct incstack_top *top);
 
+/* As incstack_stack_complete, for a thread that was interrupted at `top`, if the rules lead from it to
+ * the stack. The caller may run on another stack (retrieve.c). */
+int incstack__stack_complete_at(struct incstack_stack *s, const struct incstack_top *top);
+
 /* As incstack_stack_room, but without what the completion of open traces may need: the room for
  * samples alone (life_cycle.c). */
 size_t incstack__stack_sample_room(const struct incstack_stack *s);

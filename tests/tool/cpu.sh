@@ -60,6 +60,8 @@ test_shares() {
 	equal status "$status" 0
 	adds_up
 	(($(tick taken) >= 100)) || fail "too few samples"
+	equal "truncated traces, though no call lets the recorder do more than a handler may" \
+		"$(value truncated)" 0
 	all=$(awk '{ sum += $2 } END { printf "%.0f", sum }' stdout)
 	seen=$(spent ';by_(loop|leaf|ends)[; ]')
 	while read -r name truth; do
@@ -236,6 +238,9 @@ test_ends() {
 	grep -q 'killed by SIGKILL' stderr || fail "says nothing of the signal"
 	equal expected "$(tick expected)" \
 		$(($(tick taken) + $(tick queued) + $(tick failed) + $(tick lost)))
+	record -o trace -i 1ms -- "${target%_target}_shares" 2 killed
+	equal status "$status" 137
+	(($(spent '\[callers') * 4 < $(spent .))) || fail "too many callers are unknown"
 	record -o trace -- "$target" exec spin
 	equal status "$status" 0
 	has ';main;outer;inner '
