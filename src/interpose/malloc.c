@@ -21,11 +21,6 @@ INCSTACK__REAL(posix_memalign)
 INCSTACK__REAL(valloc)
 INCSTACK__REAL(pvalloc)
 
-/* To be used only in the body of an entry point, because it reads the frame that it is in. */
-#define CALLER(name) \
-	const uintptr_t *const frame_ = __builtin_frame_address(0); \
-	const struct incstack__caller name = {.slot = frame_ + 1, .fp = frame_[0]}
-
 /* Memory for dlsym, which may call calloc before it has found the real one. It may also call free,
  * for the message of its last error. */
 static _Alignas(64) unsigned char arena[4096];
@@ -91,7 +86,7 @@ static inline void note_free(const void *block)
 INCSTACK__INTERPOSED void *malloc(size_t bytes)
 {
 	void *block = malloc_next()(bytes);
-	CALLER(caller);
+	INCSTACK__CALLER(caller);
 
 	note_alloc(block, bytes, caller);
 	return block;
@@ -139,7 +134,7 @@ INCSTACK__INTERPOSED void *calloc(size_t count, size_t bytes)
 {
 	const __typeof__(&calloc) real = calloc_real();
 	void *block = real != NULL ? real(count, bytes) : arena_take(count * bytes);
-	CALLER(caller);
+	INCSTACK__CALLER(caller);
 
 	note_alloc(block, count * bytes, caller);
 	return block;
@@ -172,7 +167,7 @@ static void *resize_arena(const void *old, size_t bytes)
 
 INCSTACK__INTERPOSED void *realloc(void *old, size_t bytes)
 {
-	CALLER(caller);
+	INCSTACK__CALLER(caller);
 
 	return arena_has(old) ? resize_arena(old, bytes) : resize(old, bytes, caller);
 }
@@ -180,7 +175,7 @@ INCSTACK__INTERPOSED void *realloc(void *old, size_t bytes)
 INCSTACK__INTERPOSED void *reallocarray(void *old, size_t count, size_t bytes)
 {
 	size_t total;
-	CALLER(caller);
+	INCSTACK__CALLER(caller);
 
 	if (__builtin_mul_overflow(count, bytes, &total)) {
 		errno = ENOMEM;
@@ -192,7 +187,7 @@ INCSTACK__INTERPOSED void *reallocarray(void *old, size_t count, size_t bytes)
 INCSTACK__INTERPOSED void *aligned_alloc(size_t alignment, size_t bytes)
 {
 	void *block = aligned_alloc_next()(alignment, bytes);
-	CALLER(caller);
+	INCSTACK__CALLER(caller);
 
 	note_alloc(block, bytes, caller);
 	return block;
@@ -201,7 +196,7 @@ INCSTACK__INTERPOSED void *aligned_alloc(size_t alignment, size_t bytes)
 INCSTACK__INTERPOSED void *memalign(size_t alignment, size_t bytes)
 {
 	void *block = memalign_next()(alignment, bytes);
-	CALLER(caller);
+	INCSTACK__CALLER(caller);
 
 	note_alloc(block, bytes, caller);
 	return block;
@@ -210,7 +205,7 @@ INCSTACK__INTERPOSED void *memalign(size_t alignment, size_t bytes)
 INCSTACK__INTERPOSED int posix_memalign(void **out, size_t alignment, size_t bytes)
 {
 	const int error = posix_memalign_next()(out, alignment, bytes);
-	CALLER(caller);
+	INCSTACK__CALLER(caller);
 
 	if (error == 0)
 		note_alloc(*out, bytes, caller);
@@ -220,7 +215,7 @@ INCSTACK__INTERPOSED int posix_memalign(void **out, size_t alignment, size_t byt
 INCSTACK__INTERPOSED void *valloc(size_t bytes)
 {
 	void *block = valloc_next()(bytes);
-	CALLER(caller);
+	INCSTACK__CALLER(caller);
 
 	note_alloc(block, bytes, caller);
 	return block;
@@ -229,7 +224,7 @@ INCSTACK__INTERPOSED void *valloc(size_t bytes)
 INCSTACK__INTERPOSED void *pvalloc(size_t bytes)
 {
 	void *block = pvalloc_next()(bytes);
-	CALLER(caller);
+	INCSTACK__CALLER(caller);
 
 	note_alloc(block, bytes, caller);
 	return block;

@@ -100,13 +100,9 @@ static inline uintptr_t call(operator_fn *real, uintptr_t first, uintptr_t secon
 	return block;
 }
 
-#define CALLER(name) \
-	const uintptr_t *const frame_ = __builtin_frame_address(0); \
-	const struct incstack__caller name = {.slot = frame_ + 1, .fp = frame_[0]}
-
 static uintptr_t record(uintptr_t first, uintptr_t second, uintptr_t third, unsigned which)
 {
-	CALLER(caller);
+	INCSTACK__CALLER(caller);
 
 	return call(next[which], first, second, third, which, caller);
 }
@@ -249,7 +245,7 @@ static uintptr_t by_caller(uintptr_t first, uintptr_t second, uintptr_t third, u
 	const struct link_map *map = object_at(__builtin_return_address(0));
 	operator_fn *real = NULL;
 	int through = 0;
-	CALLER(caller);
+	INCSTACK__CALLER(caller);
 
 	if (map != NULL)
 		real = search(map, which, &through);

@@ -20,6 +20,20 @@ struct incstack__caller {
 	uintptr_t fp;          /* its frame pointer register; the word below the slot has it, too */
 };
 
+/* Keeps the frame of an interposed function until the function returns. Without it the compiler may end the
+ * function by a jump to another one, which overwrites the word below the slot with a register of its own. */
+static inline void incstack__caller_keep(const struct incstack__caller *caller)
+{
+	(void)caller;
+	__asm__ volatile("");
+}
+
+/* The caller of the interposed function in whose body this is. */
+#define INCSTACK__CALLER(name) \
+	const uintptr_t *const frame_ = __builtin_frame_address(0); \
+	__attribute__((cleanup(incstack__caller_keep))) \
+	const struct incstack__caller name = {.slot = frame_ + 1, .fp = frame_[0]}
+
 enum incstack__unload {
 	INCSTACK__UNLOAD_BEGINS,    /* dlclose is about to be called */
 	INCSTACK__UNLOAD_ENDED,     /* dlclose has returned */

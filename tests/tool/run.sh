@@ -258,6 +258,17 @@ test_deep_recursion() {
 	equal "bytes of recurse" "$(folded recurse)" 3200
 }
 
+# The frame of the caller is found by the frame pointer, also for an event that finds no room.
+test_frame_pointer() {
+	local base
+	base=$(bare)
+	record -o trace -- "$target" variable=1000000
+	equal status "$status" 0
+	equal traces "$(value traces)" $((base + 2000000))
+	equal truncated "$(value truncated)" 0
+	equal "contexts of realloc" "$(grep -c ';resize_one ' trace.folded)" 1
+}
+
 # A batch has all frames of the stack. So there are few batches where the stack is deep, and
 # a kill loses none of their events.
 test_deep_stack() {

@@ -10,6 +10,7 @@
  *   deaf=T:N       the same, and then they block all signals, libc's own too
  *   fork=K:N       K children of which each allocates N blocks and exits
  *   deep=N         N frames of one function of which each leaks a block of 8 bytes
+ *   variable=N     N blocks get another size in a function whose frame is found by its frame pointer
  *   below=D:N      N blocks are allocated below D frames of one function
  *   tight          the process gets no more memory; it has some to allocate from
  *   nest           a child forks a child
@@ -73,6 +74,25 @@ NOINLINE void alloc_below(long depth, long count)
 	else
 		alloc_blocks(count);
 	__asm__ volatile("");
+}
+
+/* A frame of variable size, and no register that a callee saves has the frame pointer. */
+NOINLINE void resize_one(size_t bytes)
+{
+	char *volatile room = __builtin_alloca(bytes);
+
+	__asm__ volatile("xorl %%r12d, %%r12d\n\txorl %%r13d, %%r13d\n\t"
+			 "xorl %%r14d, %%r14d\n\txorl %%r15d, %%r15d"
+			 :
+			 : "r"(room)
+			 : "r12", "r13", "r14", "r15");
+	use(realloc(malloc(8), bytes), 1);
+}
+
+NOINLINE void resize_blocks(long count)
+{
+	for (long i = 0; i < count; i++)
+		resize_one(16 + (size_t)i % 64);
 }
 
 NOINLINE void alloc_small(void)
@@ -237,6 +257,8 @@ static void run_step(char **step)
 		recurse(atol(argument));
 	else if ((argument = value(*step, "below")) != NULL)
 		alloc_below(atol(argument), atol(strchr(argument, ':') + 1));
+	else if ((argument = value(*step, "variable")) != NULL)
+		resize_blocks(atol(argument));
 	else if ((argument = value(*step, "mixed")) != NULL)
 		alloc_mixed(atol(argument));
 	else if ((argument = value(*step, "threads")) != NULL)
