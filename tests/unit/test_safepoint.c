@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Tests of the safepoint coordinator that need no second processor: the waiting-thread rule,
- * tickets, cancel in every state, deadlines, exits. One thread of the system plays many threads
- * of the coordinator.
+ * tickets, cancel in every state, exits. One thread of the system plays many threads of the
+ * coordinator.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -63,13 +63,12 @@ static void end(void)
 	ck_assert_int_eq(incstack_safepoint_destroy(safepoint), 0);
 }
 
-static void ask_for(uint32_t n, uint32_t flags, uint64_t deadline)
+static void ask_for(uint32_t n, uint32_t flags)
 {
 	struct incstack_request_options options = {
 		.size = sizeof(options),
 		.n = n,
 		.flags = flags,
-		.deadline_ns = deadline,
 		.operation = sample,
 		.completed = count_completion,
 	};
@@ -92,7 +91,7 @@ static void poll_all(void)
 static void check_rule(unsigned running, unsigned waiting, uint32_t n, unsigned r, unsigned w)
 {
 	begin(running, waiting);
-	ask_for(n, INCSTACK_REQUEST_WAITING, 0);
+	ask_for(n, INCSTACK_REQUEST_WAITING);
 	ck_assert_uint_eq(behalf, w);
 	ck_assert_uint_eq(total, w);
 	poll_all();
@@ -137,7 +136,7 @@ END_TEST
 START_TEST(losers_are_disarmed)
 {
 	begin(4, 0);
-	ask_for(2, 0, 0);
+	ask_for(2, 0);
 	incstack_poll(threads[3]);
 	incstack_poll(threads[3]);
 	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_OPEN);
@@ -154,7 +153,7 @@ END_TEST
 START_TEST(going_safe_draws_and_leaving_gives_up)
 {
 	begin(3, 0);
-	ask_for(3, 0, 0);
+	ask_for(3, 0);
 	ck_assert_int_eq(incstack_safepoint_enter(threads[0]), 0);
 	ck_assert_uint_eq(ran[0], 1);
 	ck_assert_int_eq(incstack_safepoint_detach(threads[2]), 0);
@@ -171,7 +170,7 @@ END_TEST
 START_TEST(cancel_ends_it)
 {
 	begin(3, 0);
-	ask_for(2, 0, 0);
+	ask_for(2, 0);
 	incstack_poll(threads[0]);
 	ck_assert_int_eq(incstack_request_cancel(request), 0);
 	poll_all();
@@ -185,33 +184,12 @@ START_TEST(cancel_ends_it)
 }
 END_TEST
 
-START_TEST(deadline_counts_who_did_not_come)
-{
-	begin(3, 0);
-	ask_for(3, 0, 1000000);
-	incstack_poll(threads[0]);
-	ck_assert_int_eq(incstack_request_wait(request, 1), INCSTACK_ETIMEDOUT);
-	ck_assert_int_eq(incstack_request_wait(request, 0), 0);
-	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_TIMED_OUT);
-	ck_assert_uint_eq(result().absent, 2);
-	incstack_request_release(request);
-	ask_for(3, 0, 1000); /* seen by a poll, not by status */
-	usleep(1000);
-	incstack_poll(threads[0]);
-	ck_assert_uint_eq(completions, 2);
-	ck_assert_uint_eq(result().absent, 3);
-	ck_assert_uint_eq(total, 1);
-	incstack_request_release(request);
-	end();
-}
-END_TEST
-
 START_TEST(requests_overlap_up_to_the_word)
 {
 	struct incstack_request *open[INCSTACK_WORD_REQUESTS], *none;
 	begin(2, 0);
 	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++) {
-		ask_for(2, 0, 0);
+		ask_for(2, 0);
 		open[i] = request;
 	}
 	ck_assert_int_eq(incstack_request_handshake(safepoint, threads[0]->id, sample, NULL, &none),
@@ -288,7 +266,7 @@ END_TEST
 START_TEST(nobody_there)
 {
 	begin(0, 2);
-	ask_for(1, 0, 0);
+	ask_for(1, 0);
 	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_SHORT);
 	ck_assert_uint_eq(completions, 1);
 	incstack_request_release(request);
@@ -338,7 +316,7 @@ START_TEST(cancel_in_every_step)
 			continue;
 		begin_with(cancel_at_step);
 		ck_assert_int_eq(incstack_safepoint_enter(threads[2]), 0);
-		ask_for(2, INCSTACK_REQUEST_WAITING, 0);
+		ask_for(2, INCSTACK_REQUEST_WAITING);
 		incstack_poll(threads[0]);
 		incstack_request_cancel(request);
 		ck_assert_uint_eq(completions, 1);
@@ -356,7 +334,7 @@ END_TEST
 START_TEST(bits_set_in_vain_are_taken_back)
 {
 	begin_with(poll_first_armed);
-	ask_for(1, 0, 0);
+	ask_for(1, 0);
 	ck_assert_uint_eq(total, 1);
 	ck_assert_uint_eq(completions, 1);
 	for (int i = 0; i < 3; i++)
@@ -482,7 +460,6 @@ int main(void)
 	tcase_add_test(tests, losers_are_disarmed);
 	tcase_add_test(tests, going_safe_draws_and_leaving_gives_up);
 	tcase_add_test(tests, cancel_ends_it);
-	tcase_add_test(tests, deadline_counts_who_did_not_come);
 	tcase_add_test(tests, requests_overlap_up_to_the_word);
 	tcase_add_test(tests, handshake_finds_the_thread_anywhere);
 	tcase_add_test(tests, names_outlive_threads);
