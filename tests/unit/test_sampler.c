@@ -73,6 +73,7 @@ static void retrieve(struct incstack_sampler *sampler, void *argument)
 	atomic_fetch_add(&retrieved, 1);
 }
 
+static uint64_t stop_timeout_ns = 1000000;
 static struct incstack_sampler *make(uint32_t n, uint32_t flags)
 {
 	struct incstack_sampler *sampler;
@@ -81,7 +82,7 @@ static struct incstack_sampler *make(uint32_t n, uint32_t flags)
 		.safepoint = safepoint,
 		.interval_ns = INTERVAL,
 		.retrieve_ns = UINT64_C(3) * INTERVAL,
-		.stop_timeout_ns = 1000000,
+		.stop_timeout_ns = stop_timeout_ns,
 		.n = n,
 		.flags = flags,
 		.operation = operation,
@@ -234,12 +235,11 @@ START_TEST(requests_are_used_again)
 {
 	struct incstack_sampler *sampler;
 	begin(_i ? 1 : 0);
+	stop_timeout_ns = UINT64_C(3600) * 1000000000;
 	sampler = make(1, _i ? INCSTACK_SAMPLER_FULL : 0);
 	ck_assert_int_eq(incstack_sampler_start(sampler), 0);
-	while (stats_of(sampler).requested < 2 * INCSTACK_WORD_REQUESTS) {
-		ck_assert_uint_lt(stats_of(sampler).missed, 1 << 17);
+	while (stats_of(sampler).requested < 2 * INCSTACK_WORD_REQUESTS)
 		sched_yield();
-	}
 	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
 	check_sums(sampler);
 	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
@@ -404,8 +404,10 @@ START_TEST(retrieves_have_a_grid_of_their_own)
 	ck_assert_int_eq(incstack_sampler_start(sampler), 0);
 	while (atomic_load(&retrieved) < 4)
 		sched_yield();
+	/* While it stops, it may call once more. No ticks are counted then. */
+	const unsigned before_stop = atomic_load(&retrieved);
 	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
-	ck_assert_uint_ge(stats_of(sampler).ticks, TICKS * atomic_load(&retrieved) - 1);
+	ck_assert_uint_ge(stats_of(sampler).ticks, TICKS * before_stop - 1);
 	check_sums(sampler);
 	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
 	end();
