@@ -212,7 +212,6 @@ static Suite *suite(void)
 
 	tcase_add_test(fork_case, other_thread_holds_the_table);
 	tcase_add_test(fork_case, fork_while_thunks_are_made);
-	tcase_set_timeout(fork_case, 60);
 	suite_add_tcase(suite, fork_case);
 	return suite;
 }

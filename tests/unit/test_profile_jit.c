@@ -151,7 +151,6 @@ int main(int argc, char **argv)
 		return run_generated();
 	if (readlink("/proc/self/exe", program, sizeof(program) - 1) < 0)
 		return 1;
-	tcase_set_timeout(tests, 60);
 	tcase_add_test(tests, perf_finds_its_map);
 	tcase_add_test(tests, a_link_in_place_of_the_map_is_not_followed);
 	tcase_add_test(tests, gdb_names_generated_code);

@@ -465,7 +465,6 @@ int main(void)
 	Suite *suite = suite_create("tracefile");
 	TCase *tests = tcase_create("all");
 
-	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, round_trip, 0, 20);
 	tcase_add_test(tests, notes_of_all_slots_are_read);
 	tcase_add_test(tests, every_flipped_byte_is_noticed);

@@ -410,7 +410,6 @@ int main(void)
 	TCase *tests = tcase_create("tracer");
 	Suite *suite = suite_create("tracer");
 
-	tcase_set_timeout(tests, 60);
 	tcase_add_test(tests, one_call_requests_and_one_retrieves);
 	tcase_add_test(tests, only_the_listed_threads_are_retrieved);
 	tcase_add_test(tests, a_thread_without_a_poll_keeps_its_traces);

@@ -425,7 +425,6 @@ int main(void)
 	TCase *tests = tcase_create("sampler");
 	Suite *suite = suite_create("agent sampler");
 
-	tcase_set_timeout(tests, 60);
 	tcase_add_test(tests, threads_take_turns);
 	tcase_add_test(tests, one_thread_takes_all_times);
 	tcase_add_test(tests, long_intervals_need_one_thread);
