@@ -12,6 +12,7 @@ struct thread {
 	struct incstack__record record;
 	pthread_t thread;
 	uint64_t steps; /* what it does when it is not held */
+	int answers;    /* when it is asked to hold still, until it stops */
 	unsigned flushes, settlings;
 	int inside; /* of the recorder: its record must not be touched */
 	int stops, gone, awaited;
