@@ -117,7 +117,7 @@ public class Scenarios {
         }
     }
 
-    static void unload(int count) throws Exception {
+    static void unload(int count, String agent) throws Exception {
         ByteArrayOutputStream code = new ByteArrayOutputStream();
         try (InputStream in = Scenarios.class.getResourceAsStream("Scenarios$Loaded.class")) {
             in.transferTo(code);
@@ -126,8 +126,10 @@ public class Scenarios {
         for (int i = 0; i < count || !isEnough(before); i++) {
             Class<?> loaded = new OwnLoader(code.toByteArray()).define();
             ((Runnable) loaded.getDeclaredConstructor().newInstance()).run();
-            if (i % 8 == 7)
+            if (i % 8 == 7) {
+                awaitNames(agent);
                 System.gc();
+            }
         }
         System.out.println("unloaded="
                 + ManagementFactory.getClassLoadingMXBean().getUnloadedClassCount());
@@ -143,22 +145,22 @@ public class Scenarios {
 
     // A method that refers to the constant becomes obsolete when that changes.
     public static class Changing {
-        static long old(Runnable change) {
+        static long old(long ms, Runnable change) {
             int constant = 0x12345678;
             change.run();
-            return busy(20) + constant;
+            return busy(ms) + constant;
         }
     }
 
-    static void redefine(int count) throws Exception {
+    static void redefine(int count, String agent) throws Exception {
         byte[] code = Scenarios.class.getResourceAsStream("Scenarios$Changing.class").readAllBytes();
         int at = 0;
         while (code[at] != 3 || code[at + 1] != 0x12 || code[at + 2] != 0x34 || code[at + 3] != 0x56)
             at++;
         int place = at + 4;
         long before = samplerTime();
-        for (int i = 0; i < count || !isEnough(before); i++)
-            Changing.old(() -> {
+        for (int i = 0; i < count || !isEnough(before); i++) {
+            Changing.old(20 + i % 5 * 10, () -> {
                 try {
                     code[place]++;
                     instrumentation.redefineClasses(new ClassDefinition(Changing.class, code));
@@ -166,6 +168,8 @@ public class Scenarios {
                     throw new IllegalStateException(e);
                 }
             });
+            awaitNames(agent); // the next redefinition frees the old version
+        }
     }
 
     // By reflection, because the oldest JDK that compiles this has none.
@@ -203,6 +207,11 @@ public class Scenarios {
                 new String[] {String[].class.getName()});
     }
 
+    // The agent dumps between two ticks. By then it has named the methods of each stack that it has walked.
+    static void awaitNames(String agent) throws Exception {
+        load(agent, "dump");
+    }
+
     // attach AGENT OPTIONS MS OPTIONS MS ...: loads, works, loads, works ...
     static void attach(String[] args) throws Exception {
         for (int i = 2; i + 1 < args.length; i += 2) {
@@ -236,13 +245,19 @@ public class Scenarios {
         load(agent, "stop");
     }
 
+    static void begin(long ms) throws Exception {
+        System.out.println("begun");
+        work(ms);
+    }
+
     public static void main(String[] args) throws Exception {
         switch (args[0]) {
         case "work": work(Long.parseLong(args[1])); break;
+        case "begin": begin(Long.parseLong(args[1])); break;
         case "deep": deepWork(Integer.parseInt(args[1]), Long.parseLong(args[2])); break;
         case "threads": threads(Integer.parseInt(args[1])); break;
-        case "unload": unload(Integer.parseInt(args[1])); break;
-        case "redefine": redefine(Integer.parseInt(args[1])); break;
+        case "unload": unload(Integer.parseInt(args[1]), args[2]); break;
+        case "redefine": redefine(Integer.parseInt(args[1]), args[2]); break;
         case "virtual": virtual(Integer.parseInt(args[1])); break;
         case "attach": attach(args); break;
         case "fuzz": fuzz(args[1], Long.parseLong(args[2]), Integer.parseInt(args[3])); break;

@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import subprocess
+import time
 
 STATS = re.compile(r"^incstack: traces=(\d+) crosschecked=(\d+) mismatches=(\d+) lost=(\d+) "
                    r"truncated=(\d+) returns=(\d+) stale=(\d+) mode=([a-z-]+) "
@@ -93,26 +94,27 @@ def one_start_one_result(lines, path):
 
 @contextlib.contextmanager
 def running(*prefix):
-    """A program that runs for long."""
+    """A program that runs for longer than any test. It has begun, so its JVM takes commands: SIGQUIT,
+    with which jcmd announces them, would end a JVM that has just started."""
     with subprocess.Popen([*prefix, Setting.java, "-XX:+UseSerialGC", "-cp", Setting.classes,
-                           "Scenarios", "work", "20000"], stderr=subprocess.PIPE,
-                          text=True) as java:
+                           "Scenarios", "begin", "3600000"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as java:
         try:
+            require(java.stdout.readline() == "begun\n", "it does not begin")
             yield java
         finally:
             java.kill()
 
 
+def await_that(condition):
+    end = time.monotonic() + LIMIT
+    while not condition():
+        require(time.monotonic() < end, "it does not happen")
+        time.sleep(0.01)
+
+
 def load_by_jcmd(java, options, *prefix):
     tool = os.path.join(os.path.dirname(Setting.java), "jcmd")
     return subprocess.run([*prefix, tool, str(java.pid), "JVMTI.agent_load", Setting.agent,
-                           f'"{options}"'], capture_output=True, text=True, timeout=60, check=False)
-
-
-def load_when_ready(java, options, *prefix):
-    """The program may just have started."""
-    for _ in range(100):
-        result = load_by_jcmd(java, options, *prefix)
-        if result.returncode == 0:
-            return result
-    return result
+                           f'"{options}"'], capture_output=True, text=True, timeout=LIMIT,
+                          check=False)

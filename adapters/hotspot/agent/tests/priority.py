@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The priority of the agent's sampler: real-time only if that was asked for and is allowed."""
 import os
-import time
 
-from harness import load_by_jcmd, load_when_ready, require, running
+from harness import await_that, load_by_jcmd, require, running
 
 
 def may_be_real_time():
@@ -29,20 +28,11 @@ def policy_of_sampler(process):
     return None
 
 
-def becomes(process, policy):
-    """Whether the sampler gets the policy, soon after its session has started."""
-    for _ in range(200):
-        if policy_of_sampler(process) == policy:
-            return True
-        time.sleep(0.01)
-    return False
-
-
 def sampled_with(java, options, policy, line):
-    load_when_ready(java, f"interval=1ms,file={os.path.abspath('r.folded')}{options}")
+    load_by_jcmd(java, f"interval=1ms,file={os.path.abspath('r.folded')}{options}")
     lines = [java.stderr.readline() for _ in range(1 + len(line))]
     require(all(any(part in s for s in lines) for part in ["sampling every", *line]), lines)
-    require(becomes(java.pid, policy), lines)
+    await_that(lambda: policy_of_sampler(java.pid) == policy)  # soon after its session has started
     load_by_jcmd(java, "stop")
     require("samples written" in java.stderr.readline(), options)
 
