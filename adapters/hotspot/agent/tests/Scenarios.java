@@ -60,15 +60,9 @@ public class Scenarios {
         return now < 0 || now - before > 20000000;
     }
 
+    // Two busy threads, one that waits all the time.
     static void work(long ms) throws Exception {
         long before = samplerTime();
-        do
-            workOnce(ms);
-        while (!isEnough(before));
-    }
-
-    // Two busy threads, one that waits.
-    static void workOnce(long ms) throws Exception {
         Object lock = new Object();
         Thread idle = start("idle \u00e4", () -> {
             synchronized (lock) {
@@ -79,12 +73,20 @@ public class Scenarios {
                 }
             }
         });
+        while (idle.getState() != Thread.State.WAITING)
+            Thread.yield();
+        do
+            workOnce(ms);
+        while (!isEnough(before));
+        idle.interrupt();
+        idle.join();
+    }
+
+    static void workOnce(long ms) throws Exception {
         Thread a = start("worker A", () -> busy(ms));
         Thread b = start("worker B", () -> deep(100, ms));
         a.join();
         b.join();
-        idle.interrupt();
-        idle.join();
     }
 
     static void threads(int count) throws Exception {
