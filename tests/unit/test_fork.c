@@ -81,7 +81,7 @@ static _Noreturn void be_child(void)
 	struct incstack_tree *tree = NULL;
 	int good;
 
-	alarm(20);
+	alarm(200);
 	atomic_store(&waits, false);
 	good = incstack_runtime_forked(runtime) == 0 &&
 	       incstack_code_unloading(runtime, NULL, 0, UINTPTR_MAX) == 0 &&
@@ -156,7 +156,7 @@ static _Noreturn void be_child_that_makes_thunks(void)
 	struct incstack_stats stats = {.size = sizeof(stats)};
 	int good;
 
-	alarm(20);
+	alarm(200);
 	good = incstack_runtime_forked(runtime) == 0 && create_stack(my_stack, &mine) == 0 &&
 	       incstack_stack_reserve(mine, 0) == 0 && incstack_stack_stats(mine, &stats) == 0 &&
 	       stats.pools == 1 && pools_made == 2;

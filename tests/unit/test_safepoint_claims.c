@@ -384,7 +384,7 @@ START_TEST(fork_with_requests_open)
 		usleep(300);
 		pid_t child = fork();
 		if (child == 0) {
-			alarm(20);
+			alarm(200);
 			_exit(child_of_fork() % 256);
 		}
 		ck_assert_int_eq(waitpid(child, &status, 0), child);
