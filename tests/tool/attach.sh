@@ -16,9 +16,12 @@ has() { (($(spent "$1") > 0)) || fail "no time in $1: $(cat trace.folded)"; }
 test_spin() {
 	begin "$target" spin
 	state_of "$pid" >before
-	"$tool" cpu -o trace -d 0.5 -p "$pid" 2>stderr &
-	until [[ -s trace ]]; do :; done
+	: >stderr
+	"$tool" cpu -o trace -p "$pid" 2>stderr &
+	attached $!
+	uses 30
 	state_of "$pid" >during
+	kill -TERM $!
 	wait $! || fail "exit status $?"
 	state_of "$pid" >after
 	cmp before during || fail "$(diff before during)"
@@ -53,7 +56,7 @@ test_threads() {
 # With -t each context begins with the name of its thread.
 test_names() {
 	begin "$target" spin
-	attach -o trace -t -d 0.2 -p "$pid"
+	attach_while 20 -o trace -t
 	adds_up
 	equal "contexts of no thread" "$(spent .)" "$(spent '^attach_target;_start;.*;main;outer')"
 }
@@ -69,13 +72,13 @@ test_calls() {
 # The handler of a signal: its callers are those of the interrupted code, if they are on its stack.
 test_signals() {
 	begin "$target" handler
-	attach -o trace -d 0.3 -p "$pid"
+	attach_while 20 -o trace
 	adds_up
 	has '^_start;.*;main;in_handler;.*;on_signal;outer;inner'
 	equal truncated "$(value truncated)" 0
 	kill -KILL "$pid"
 	begin "$target" aside
-	attach -o trace -d 0.3 -p "$pid"
+	attach_while 20 -o trace
 	adds_up
 	has '^[[]callers unknown[]];.*;on_signal;outer;inner'
 	equal "other contexts" "$(spent .)" "$(spent '^[[]callers unknown[]];.*;on_signal;outer')"
@@ -91,13 +94,13 @@ test_forks() {
 # A stack that does not fit into the copy: its callers are unknown, which is counted.
 test_deep() {
 	begin "$target" deep 100
-	attach -o trace -d 0.3 -p "$pid"
+	attach_while 20 -o trace
 	adds_up
 	equal truncated "$(value truncated)" 0
 	has '^_start;.*;main;(descend;){101}outer;inner'
 	kill "$pid"
 	begin "$target" deep 2000
-	attach -o trace -d 0.3 -p "$pid"
+	attach_while 20 -o trace
 	adds_up
 	(($(value truncated) > 0)) || fail "does not count unknown callers"
 	equal "other contexts" "$(spent .)" \
@@ -124,11 +127,11 @@ test_exec() {
 # No library could be loaded into these.
 test_closed() {
 	begin "$target" strict
-	attach -o trace -d 0.3 -p "$pid"
+	attach_while 20 -o trace
 	adds_up
 	has ';main;outer;inner'
 	begin "$(dirname "$target")/attach_static" spin
-	attach -o trace -d 0.3 -p "$pid"
+	attach_while 20 -o trace
 	adds_up
 	has ';main;outer;inner'
 	begin "$(dirname "$target")/attach_static_bare" spin
@@ -142,7 +145,7 @@ test_replaced() {
 	begin ./program spin
 	rm program
 	cp /bin/true program
-	attach -o trace -d 0.3 -p "$pid"
+	attach_while 20 -o trace
 	adds_up
 	has ';main;outer;inner'
 }
@@ -156,7 +159,7 @@ test_elsewhere() {
 	begin unshare -m bash -c 'mount -t tmpfs none hidden && cp "$1" hidden/program &&
 		exec hidden/program spin' - "$target"
 	cmp -s hidden/program /bin/true || fail "the file system is not hidden"
-	attach -o trace -d 0.3 -p "$pid"
+	attach_while 20 -o trace
 	adds_up
 	has ';main;outer;inner'
 }
@@ -174,8 +177,20 @@ test_idle() {
 	adds_up 0
 	grep -q '^State:.T' "/proc/$pid/status" || fail "it was continued"
 	kill -CONT "$pid"
-	attach -o trace -d 0.2 -p "$pid"
+	attach_while 10 -o trace
 	adds_up
+}
+
+# The time of -d is over by itself.
+test_duration() {
+	local before
+	begin "$target" spin
+	before=$(date +%s%N)
+	attach -o trace -d 0.5 -p "$pid"
+	adds_up 0
+	(($(date +%s%N) - before >= 500000000)) || fail "ends too early"
+	grep -q "process $pid goes on" stderr || fail "does not say that the program goes on"
+	kill -0 "$pid" || fail "the program has ended"
 }
 
 # The tool ends when the user, or the program, ends it.
@@ -184,7 +199,13 @@ test_ends() {
 	for end in INT TERM; do
 		rm -f trace
 		begin "$target" spin
-		timeout --foreground -s "$end" 0.5 "$tool" cpu -o trace -p "$pid" 2>stderr || true
+		: >stderr
+		# The shell starts what is in the background with SIGINT ignored.
+		(trap - INT && exec "$tool" cpu -o trace -p "$pid" 2>stderr) &
+		attached $!
+		uses 20
+		kill -"$end" $!
+		wait $! || fail "exit status after SIG$end: $?"
 		grep -q "process $pid goes on" stderr || fail "SIG$end does not end it well"
 		grep -q '% *leaf$' stderr || fail "no report after SIG$end"
 	done
@@ -193,38 +214,38 @@ test_ends() {
 	# A tool that is killed leaves nothing either, and what it has written can be read.
 	begin "$target" spin
 	state_of "$pid" >before
-	"$tool" cpu -o trace -p "$pid" 2>/dev/null &
-	sleep 0.5
+	: >stderr
+	"$tool" cpu -o trace -p "$pid" 2>stderr &
+	attached $!
+	uses 20
 	kill -KILL $!
 	wait $! || true
 	state_of "$pid" >after
 	cmp before after || fail "$(diff before after)"
-	attach -o trace -d 0.2 -p "$pid"
+	attach_while 10 -o trace
 	adds_up
 }
 
-# CPU time of the process in ticks of 10 ms.
-used() { sed 's/.*) //' "/proc/$pid/stat" | awk '{ print $12 + $13 }'; }
-
-# Whether the ticks are as many as the clocks of the threads say.
+# Whether the ticks are as many as the clocks of the threads say. The kernel skips ticks if its timer is late,
+# as on a machine whose processors are shared with others.
 clock_says_so() {
 	local clock
-	clock=$(sed -n 's/.*the clocks of the threads say \([0-9.]*\) ms$/\1/p' stderr)
+	clock=$(sed -nE 's/.*the clocks of the threads say ([0-9.]+ m?s)$/\1/p' stderr |
+		awk '{ print $1 * ($2 == "s" ? 1000 : 1) }')
 	awk -v clock="$clock" -v ticks="$(tick expected)" 'BEGIN {
-		right = ticks > clock * 9.5 && ticks < clock * 10.5
-		print right ? "yes" : ticks " of " clock * 10
+		right = ticks > clock * 0.7 && ticks < clock * 1.05
+		print right ? "yes" : ticks " of " clock
 	}'
 }
 
-# While the tool is stopped, its buffers run over, which is counted.
+# While the tool is stopped, its buffers run over, which is counted. They have room for some 150 ticks.
 test_overrun() {
-	local before
 	begin "$target" spin
-	"$tool" cpu -o trace -i 100us -p "$pid" 2>stderr &
-	until grep -q 'sampling process' stderr; do kill -0 $!; done
+	: >stderr
+	"$tool" cpu -o trace -p "$pid" 2>stderr &
+	attached $!
 	kill -STOP $!
-	before=$(used)
-	until (($(used) - before >= 10)); do sleep 0.05; done
+	uses 80
 	kill -TERM $!
 	kill -CONT $!
 	wait $! || fail "exit status $?"
@@ -233,16 +254,20 @@ test_overrun() {
 	adds_up
 	(($(tick failed) > 0)) || fail "counts no loss"
 	grep -q 'failed: no room for the trace' stderr || fail "does not say why"
-	equal "ticks within 5 %" "$(clock_says_so)" yes
+	equal "ticks as the clock says" "$(clock_says_so)" yes
 }
 
 # Two at a time do not disturb each other.
 test_together() {
+	local other
 	begin "$target" spin
-	"$tool" cpu -o other -d 0.5 -p "$pid" 2>/dev/null &
-	attach -o trace -d 0.3 -p "$pid"
+	"$tool" cpu -o other -p "$pid" 2>other.err &
+	other=$!
+	attached "$other" other.err
+	attach_while 20 -o trace
 	adds_up
-	wait $! || fail "the other one: exit status $?"
+	kill -TERM "$other"
+	wait "$other" || fail "the other one: exit status $?"
 	equal "other contexts" "$(spent .)" "$(spent '^_start;.*;main;'"$frames ")"
 }
 
@@ -286,12 +311,13 @@ time.sleep(1000)'
 threading.Thread(target=time.sleep, args=(1000,)).start()
 print(flush=True)'
 	refuses 126 "it is a thread of process $pid" -p "$(
-		find "/proc/$pid/task" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -n | tail -n 1
+		find "/proc/$pid/task" -mindepth 1 -maxdepth 1 ! -name "$pid" -printf '%f'
 	)"
 	make_i386 small
 	./small 2>/dev/null &
 	pids+=($!)
-	sleep 0.2
+	# Until then the process is a copy of the shell. A kernel may be unable to run such a program.
+	until [[ $(readlink "/proc/$!/exe") == */small ]]; do kill -0 $! 2>/dev/null || break; done
 	kill -0 $! 2>/dev/null && refuses 126 'is not for x86-64' -p $!
 	if ((UID == 0)); then
 		chmod 777 .
@@ -309,10 +335,8 @@ test_unprivileged() {
 	chmod 777 .
 	begin setpriv --reuid 65534 --clear-groups "$target" spin
 	pid=$(pgrep -P "$pid" || echo "$pid")
-	status=0
-	setpriv --reuid 65534 --clear-groups "$tool" cpu -o trace -d 0.5 -p "$pid" 2>stderr ||
-		status=$?
-	keep_sums
+	as=(setpriv --reuid 65534 --clear-groups)
+	attach_while 30 -o trace
 	adds_up
 	has ';main;outer;inner'
 }

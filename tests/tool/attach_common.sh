@@ -1,12 +1,14 @@
 # shellcheck shell=bash disable=SC2154,SC2034,SC2119,SC2120 # variables of the script that sources this one
 # SPDX-License-Identifier: MIT
 #
-# What attach.sh and attach_heap.sh share. $tool is the tool, and $command its command.
+# What attach.sh, attach_heap.sh, attach_wall.sh and jit.sh share. $tool is the tool, and $command its command.
 
 # shellcheck source=tests/tool/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 pids=()
+limit=280 # seconds, after which a tool that does not end is ended
+as=()     # what runs the tool as another user
 
 # begin COMMAND...: runs it in the background until it has written a line. Its number is in $pid.
 begin() {
@@ -14,7 +16,10 @@ begin() {
 	"$@" >begun &
 	pid=$!
 	pids+=("$pid")
-	until [[ -s begun ]]; do kill -0 "$pid"; done
+	until [[ -s begun ]]; do
+		kill -0 "$pid"
+		sleep 0.01
+	done
 }
 
 # Skips the test if the kernel forbids what the tool needs, as in some containers.
@@ -28,7 +33,42 @@ spent_ms() { echo $(($(spent "$1") / 1000000)); }
 # attach ARGUMENTS...: incstack $command -p, whatever its exit status, which is in $status.
 attach() {
 	status=0
-	timeout 60 "$tool" "$command" "$@" >stdout 2>stderr </dev/null || status=$?
+	timeout "$limit" "$tool" "$command" "$@" >stdout 2>stderr </dev/null || status=$?
+	keep_sums
+}
+
+# attached TOOL [FILE]: waits until the tool of that number says in the file that it has begun.
+attached() {
+	until grep -qE '(sampl|record)ing process' "${2:-stderr}"; do
+		kill -0 "$1" 2>/dev/null || {
+			forbidden
+			fail "the tool has ended"
+		}
+		sleep 0.01
+	done
+}
+
+# CPU time of the process in ticks of 10 ms.
+used() { sed 's/.*) //' "/proc/$pid/stat" | awk '{ print $12 + $13 }'; }
+
+# uses TICKS: waits until the process has used so much more CPU time. On a busy machine nobody knows how long
+# that takes.
+uses() {
+	local before
+	before=$(used)
+	until (($(used) - before >= $1)); do sleep 0.02; done
+}
+
+# attach_while TICKS ARGUMENTS...: attaches to the process $pid while it uses so much CPU time, in ticks of 10 ms.
+attach_while() {
+	: >stderr
+	"${as[@]}" "$tool" "$command" "${@:2}" -p "$pid" >stdout 2>stderr </dev/null &
+	pids+=($!)
+	attached $!
+	uses "$1"
+	kill -TERM $!
+	status=0
+	wait $! || status=$?
 	keep_sums
 }
 
@@ -37,13 +77,8 @@ during() {
 	rm -f go
 	begin "$@"
 	: >stderr
-	timeout 60 "$tool" "$command" -o trace ${interval:+-i "$interval"} -p "$pid" 2>stderr &
-	until grep -qE '(sampl|record)ing process' stderr; do
-		kill -0 $! 2>/dev/null || {
-			forbidden
-			fail "the tool has ended"
-		}
-	done
+	timeout "$limit" "$tool" "$command" -o trace ${interval:+-i "$interval"} -p "$pid" 2>stderr &
+	attached $!
 	: >go
 	status=0 ended=0
 	wait $! || status=$?
