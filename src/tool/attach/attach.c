@@ -31,7 +31,8 @@ struct attached {
 	pid_t pid;
 	int pidfd;
 	int signals;
-	uint64_t until; /* CLOCK_MONOTONIC, ns; 0: no limit */
+	uint64_t limit; /* ns; 0: none */
+	uint64_t until; /* CLOCK_MONOTONIC, ns */
 	struct tool_attach_events *events;
 	struct tool_attach_space *space;
 	struct tool_attach_file *file;
@@ -217,7 +218,7 @@ static enum end wait_a_while(const struct attached *a)
 		return end_of_main_thread(a);
 	if (tool_attach_file_failed(a->file))
 		return END_BY_ERROR;
-	return a->until != 0 && tool_record_now(CLOCK_MONOTONIC) >= a->until ? END_OF_TIME
+	return a->limit != 0 && tool_record_now(CLOCK_MONOTONIC) >= a->until ? END_OF_TIME
 									     : END_NOT;
 }
 
@@ -248,6 +249,7 @@ static enum end run(struct attached *a)
 	const uint64_t start = tool_record_now(CLOCK_MONOTONIC);
 	enum end end;
 
+	a->until = start + a->limit;
 	while ((end = wait_a_while(a)) == END_NOT) {
 		const uint64_t now = tool_record_now(CLOCK_MONOTONIC);
 
@@ -320,7 +322,7 @@ static void say_begin(const struct attached *a)
 	fprintf(stderr, "incstack: %s process %d (threads: %zu); %s\n",
 		a->heap != NULL ? "recording" : "sampling", (int)a->pid,
 		tool_attach_events_threads(a->events),
-		a->until != 0 ? "Ctrl-C ends it early" : "Ctrl-C ends it");
+		a->limit != 0 ? "Ctrl-C ends it early" : "Ctrl-C ends it");
 	if (a->heap == NULL && tool_attach_events_only_user(a->events))
 		fprintf(stderr, "incstack: time in system calls is not sampled: that needs root or "
 				"sysctl kernel.perf_event_paranoid=1\n");
@@ -422,8 +424,7 @@ static int attach(struct attached *a, struct tool_record_options *options, doubl
 		status = open_probes(a);
 	if (status == 0)
 		status = tool_record_prepare(options);
-	if (seconds > 0)
-		a->until = tool_record_now(CLOCK_MONOTONIC) + (uint64_t)(seconds * 1e9);
+	a->limit = (uint64_t)(seconds * 1e9);
 	if (status == 0)
 		status = record(a, options);
 	tool_attach_events_close(a->events);
