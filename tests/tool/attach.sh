@@ -16,9 +16,7 @@ has() { (($(spent "$1") > 0)) || fail "no time in $1: $(cat trace.folded)"; }
 test_spin() {
 	begin "$target" spin
 	state_of "$pid" >before
-	: >stderr
-	"$tool" cpu -o trace -p "$pid" 2>stderr &
-	attached $!
+	begin_tool
 	uses 30
 	state_of "$pid" >during
 	kill -TERM $!
@@ -56,7 +54,7 @@ test_threads() {
 # With -t each context begins with the name of its thread.
 test_names() {
 	begin "$target" spin
-	attach_while 20 -o trace -t
+	attach_while 20 -t
 	adds_up
 	equal "contexts of no thread" "$(spent .)" "$(spent '^attach_target;_start;.*;main;outer')"
 }
@@ -72,13 +70,13 @@ test_calls() {
 # The handler of a signal: its callers are those of the interrupted code, if they are on its stack.
 test_signals() {
 	begin "$target" handler
-	attach_while 20 -o trace
+	attach_while 20
 	adds_up
 	has '^_start;.*;main;in_handler;.*;on_signal;outer;inner'
 	equal truncated "$(value truncated)" 0
 	kill -KILL "$pid"
 	begin "$target" aside
-	attach_while 20 -o trace
+	attach_while 20
 	adds_up
 	has '^[[]callers unknown[]];.*;on_signal;outer;inner'
 	equal "other contexts" "$(spent .)" "$(spent '^[[]callers unknown[]];.*;on_signal;outer')"
@@ -94,13 +92,13 @@ test_forks() {
 # A stack that does not fit into the copy: its callers are unknown, which is counted.
 test_deep() {
 	begin "$target" deep 100
-	attach_while 20 -o trace
+	attach_while 20
 	adds_up
 	equal truncated "$(value truncated)" 0
 	has '^_start;.*;main;(descend;){101}outer;inner'
 	kill "$pid"
 	begin "$target" deep 2000
-	attach_while 20 -o trace
+	attach_while 20
 	adds_up
 	(($(value truncated) > 0)) || fail "does not count unknown callers"
 	equal "other contexts" "$(spent .)" \
@@ -127,11 +125,11 @@ test_exec() {
 # No library could be loaded into these.
 test_closed() {
 	begin "$target" strict
-	attach_while 20 -o trace
+	attach_while 20
 	adds_up
 	has ';main;outer;inner'
 	begin "$(dirname "$target")/attach_static" spin
-	attach_while 20 -o trace
+	attach_while 20
 	adds_up
 	has ';main;outer;inner'
 	begin "$(dirname "$target")/attach_static_bare" spin
@@ -145,7 +143,7 @@ test_replaced() {
 	begin ./program spin
 	rm program
 	cp /bin/true program
-	attach_while 20 -o trace
+	attach_while 20
 	adds_up
 	has ';main;outer;inner'
 }
@@ -159,7 +157,7 @@ test_elsewhere() {
 	begin unshare -m bash -c 'mount -t tmpfs none hidden && cp "$1" hidden/program &&
 		exec hidden/program spin' - "$target"
 	cmp -s hidden/program /bin/true || fail "the file system is not hidden"
-	attach_while 20 -o trace
+	attach_while 20
 	adds_up
 	has ';main;outer;inner'
 }
@@ -167,7 +165,6 @@ test_elsewhere() {
 # A program that sleeps, and one that is stopped: there is nothing to see, and nothing changes.
 test_idle() {
 	sleep 1000 &
-	pids+=($!)
 	attach -o trace -d 0.2 -p $!
 	adds_up 0
 	begin "$target" spin
@@ -177,7 +174,7 @@ test_idle() {
 	adds_up 0
 	grep -q '^State:.T' "/proc/$pid/status" || fail "it was continued"
 	kill -CONT "$pid"
-	attach_while 10 -o trace
+	attach_while 10
 	adds_up
 }
 
@@ -214,15 +211,13 @@ test_ends() {
 	# A tool that is killed leaves nothing either, and what it has written can be read.
 	begin "$target" spin
 	state_of "$pid" >before
-	: >stderr
-	"$tool" cpu -o trace -p "$pid" 2>stderr &
-	attached $!
+	begin_tool
 	uses 20
 	kill -KILL $!
 	wait $! || true
 	state_of "$pid" >after
 	cmp before after || fail "$(diff before after)"
-	attach_while 10 -o trace
+	attach_while 10
 	adds_up
 }
 
@@ -241,9 +236,7 @@ clock_says_so() {
 # While the tool is stopped, its buffers run over, which is counted. They have room for some 150 ticks.
 test_overrun() {
 	begin "$target" spin
-	: >stderr
-	"$tool" cpu -o trace -p "$pid" 2>stderr &
-	attached $!
+	begin_tool
 	kill -STOP $!
 	uses 80
 	kill -TERM $!
@@ -264,7 +257,7 @@ test_together() {
 	"$tool" cpu -o other -p "$pid" 2>other.err &
 	other=$!
 	attached "$other" other.err
-	attach_while 20 -o trace
+	attach_while 20
 	adds_up
 	kill -TERM "$other"
 	wait "$other" || fail "the other one: exit status $?"
@@ -315,7 +308,6 @@ print(flush=True)'
 	)"
 	make_i386 small
 	./small 2>/dev/null &
-	pids+=($!)
 	# Until then the process is a copy of the shell. A kernel may be unable to run such a program.
 	until [[ $(readlink "/proc/$!/exe") == */small ]]; do kill -0 $! 2>/dev/null || break; done
 	kill -0 $! 2>/dev/null && refuses 126 'is not for x86-64' -p $!
@@ -336,7 +328,7 @@ test_unprivileged() {
 	begin setpriv --reuid 65534 --clear-groups "$target" spin
 	pid=$(pgrep -P "$pid" || echo "$pid")
 	as=(setpriv --reuid 65534 --clear-groups)
-	attach_while 30 -o trace
+	attach_while 30
 	adds_up
 	has ';main;outer;inner'
 }

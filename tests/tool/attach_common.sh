@@ -6,7 +6,7 @@
 # shellcheck source=tests/tool/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-pids=()
+others=() # processes that are no children of the test, to be killed at its end
 limit=280 # seconds, after which a tool that does not end is ended
 as=()     # what runs the tool as another user
 
@@ -15,7 +15,6 @@ begin() {
 	: >begun
 	"$@" >begun &
 	pid=$!
-	pids+=("$pid")
 	until [[ -s begun ]]; do
 		kill -0 "$pid"
 		sleep 0.01
@@ -59,12 +58,17 @@ uses() {
 	until (($(used) - before >= $1)); do sleep 0.02; done
 }
 
-# attach_while TICKS ARGUMENTS...: attaches to the process $pid while it uses so much CPU time, in ticks of 10 ms.
-attach_while() {
-	: >stderr
-	"${as[@]}" "$tool" "$command" "${@:2}" -p "$pid" >stdout 2>stderr </dev/null &
-	pids+=($!)
+# begin_tool ARGUMENTS...: attaches to the process $pid in the background, and waits until the tool has begun.
+# Its number is in $!.
+begin_tool() {
+	: >stderr # of the time before
+	"${as[@]}" "$tool" "$command" -o trace "$@" -p "$pid" >stdout 2>stderr </dev/null &
 	attached $!
+}
+
+# attach_while TICKS ARGUMENTS...: attaches to the process $pid while it uses so much CPU time.
+attach_while() {
+	begin_tool "${@:2}"
 	uses "$1"
 	kill -TERM $!
 	status=0
@@ -116,12 +120,24 @@ refuses() {
 	[[ ! -e refused ]] || fail "a file was made for $*"
 }
 
+# Closes what was open before the test: state_of() shows the names of these files, which others may change.
+close_others() {
+	local fd
+	for fd in "/proc/$$/fd"/*; do
+		fd=${fd##*/}
+		((fd <= 2 || fd == 255)) || exec {fd}>&- # 255: this script
+	done
+}
+
 # run_test NAME: calls test_NAME in a new directory, if `allowed` does not skip it. What that has left there is
 # removed: a test that waits for a line in stderr must not find the line of an earlier tool.
 run_test() {
 	scratch=$(mktemp -d)
 	readonly scratch
-	trap 'kill -KILL "${pids[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+	close_others
+	# Not by numbers from earlier: that of a process that has ended may be another one's by now.
+	# shellcheck disable=SC2046 # words
+	trap 'kill -KILL "${others[@]}" $(jobs -rp) 2>/dev/null || true; rm -rf "$scratch"' EXIT
 	cd "$scratch" || exit 1
 	allowed
 	rm -f ./*

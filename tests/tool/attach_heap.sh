@@ -122,7 +122,6 @@ test_main_thread() {
 		until grep -q 'recording process' stderr; do sleep 0.1; done
 		: >go
 	} &
-	pids+=("$!")
 	attach -o trace -p "$pid"
 	adds_up
 	grep -q "process $pid has lost its main thread" stderr || fail "does not say how it ended"
@@ -143,12 +142,9 @@ test_stuck() {
 	local in_pause=34
 	rm -f go
 	begin "$target"_own stuck
-	: >stderr
-	"$tool" heap -o trace -p "$pid" 2>stderr &
-	until grep -q 'recording process' stderr; do kill -0 $!; done
+	begin_tool
 	: >go
 	until [[ $(cut -d' ' -f1 "/proc/$pid/syscall") == "$in_pause" ]]; do kill -0 $!; done
-	sleep 0.1
 	status=0
 	kill $!
 	wait $! || status=$?
@@ -175,17 +171,16 @@ test_child() {
 	begin ./own parent
 	parent=$pid
 	code_of >code
-	"$tool" heap -o trace -p "$pid" 2>stderr &
-	until grep -q 'recording process' stderr; do kill -0 $!; done
+	begin_tool
 	: >go
 	until child=$(pgrep -P "$parent"); do kill -0 $!; done
-	pids+=("$child")
+	others+=("$child")
 	until pid=$child code_of | cmp -s - code; do
 		((++tries < 300)) || fail "the child still has breakpoints"
 		sleep 0.1
 	done
 	! code_of | cmp -s - code || fail "the parent has lost its breakpoints"
-	sleep 0.2
+	uses 5
 	kill -TERM $!
 	wait $! || fail "the status of the tool is $?"
 	[[ -n $(row by_spin) ]] || fail "records nothing"
@@ -198,8 +193,7 @@ has_links() { grep -qs 'link_type' "/proc/$1/fdinfo/"*; }
 test_single() {
 	local mode
 	begin "$target" spin
-	"$tool" heap -o trace -p "$pid" 2>stderr &
-	until grep -q 'recording process' stderr; do kill -0 $!; done
+	begin_tool
 	has_links $! || {
 		echo "this kernel has no other probes than single ones"
 		exit 77
@@ -210,8 +204,7 @@ test_single() {
 	chmod +x single
 	tool=./single
 	begin "$target" spin
-	"$tool" heap -o trace -p "$pid" 2>stderr &
-	until grep -q 'recording process' stderr; do kill -0 $!; done
+	begin_tool
 	! has_links $! || fail "does not ask for the version"
 	kill $!
 	wait $!
@@ -230,12 +223,12 @@ test_exec() {
 # while_stopped COMMAND...: the tool is stopped while the command works, and goes on after its end.
 while_stopped() {
 	begin "$@"
-	timeout --foreground 60 "$tool" heap -o trace -p "$pid" 2>stderr &
-	until grep -q 'recording process' stderr; do kill -0 $!; done
-	kill -STOP "$(pgrep -P $!)"
+	begin_tool
+	kill -STOP $!
+	until grep -q '^State:.T' "/proc/$!/status"; do :; done
 	: >go
 	wait "$pid" || fail "the program's status is $?"
-	kill -CONT "$(pgrep -P $!)"
+	kill -CONT $!
 	status=0
 	wait $! || status=$?
 	keep_sums
@@ -276,10 +269,8 @@ test_detach() {
 		begin "$target" spin
 		left_of >before
 		code_of >code
-		rm -f stderr # of the time before
-		"$tool" heap -o trace -p "$pid" 2>stderr &
-		until grep -q 'recording process' stderr; do kill -0 $!; done
-		sleep 0.2
+		begin_tool
+		uses 5
 		left_of >during
 		! code_of | cmp -s code || fail "there is no breakpoint"
 		kill -"$end" $!
@@ -297,20 +288,22 @@ test_detach() {
 test_again() {
 	begin "$target" spin
 	for _ in 1 2 3; do
-		attach -o trace -d 0.2 -p "$pid"
+		attach_while 5
 		adds_up
 		grep -q "process $pid goes on" stderr || fail "does not say that the program goes on"
 		[[ -n $(row by_spin) ]] || fail "records nothing"
 	done
+	attach -o trace -d 0.2 -p "$pid"
+	adds_up 0
+	grep -q "process $pid goes on" stderr || fail "does not say that the program goes on"
 }
 
 # Two at a time see the same.
 test_together() {
 	begin "$target" burst 2000
 	"$tool" heap -o other -p "$pid" 2>other.err &
-	until grep -q 'recording process' other.err; do kill -0 $!; done
-	timeout 60 "$tool" heap -o trace -p "$pid" 2>stderr &
-	until grep -q 'recording process' stderr; do kill -0 $!; done
+	attached $! other.err
+	begin_tool
 	: >go
 	wait
 	keep_sums
@@ -321,7 +314,7 @@ test_together() {
 # No library could be loaded into this one, and it may only read, write and exit.
 test_sandbox() {
 	begin "$target" strict
-	attach -o trace -d 0.3 -p "$pid"
+	attach_while 5
 	adds_up
 	[[ -n $(row by_spin) ]] || fail "records nothing"
 	kill -0 "$pid" || fail "the program has ended"
@@ -330,16 +323,15 @@ test_sandbox() {
 # A process that is killed meanwhile.
 test_killed() {
 	begin "$target" spin
-	timeout 60 "$tool" heap -o trace -p "$pid" 2>stderr &
-	until grep -q 'recording process' stderr; do kill -0 $!; done
-	sleep 0.2
+	begin_tool
+	uses 5
 	kill -KILL "$pid"
 	status=0
 	wait $! || status=$?
 	keep_sums
 	adds_up
 	grep -q "process $pid has ended" stderr || fail "does not say that the program has ended"
-	made by_spin "$(row by_spin)"
+	[[ -n $(row by_spin) ]] || fail "records nothing"
 }
 
 test_refused() {
@@ -367,10 +359,8 @@ test_rights() {
 	grep -q 'CAP_SYS_ADMIN and CAP_IPC_LOCK' stderr || fail "does not say which rights it needs"
 	equal "lines" "$(wc -l <stderr)" 1
 	[[ ! -e refused ]] || fail "a file was made"
-	status=0
-	setpriv --reuid 65534 --clear-groups --inh-caps "$rights" --ambient-caps "$rights" "$tool" \
-		heap -o trace -d 0.3 -p "$pid" 2>stderr || status=$?
-	keep_sums
+	as=(setpriv --reuid 65534 --clear-groups --inh-caps "$rights" --ambient-caps "$rights")
+	attach_while 5
 	adds_up
 	[[ -n $(row by_spin) ]] || fail "records nothing"
 }

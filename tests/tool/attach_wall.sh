@@ -84,7 +84,6 @@ test_exec() {
 # A signal to the tool goes to the program, and the report is made.
 test_signals() {
 	"$tool" cpu --wall -o trace -- "$target" signals >stdout 2>stderr &
-	pids+=($!)
 	until grep -q ready stdout; do kill -0 $!; done
 	kill -TERM $!
 	status=0
@@ -110,7 +109,6 @@ test_bare() {
 
 test_killed() {
 	"$tool" cpu --wall -o trace -- "$target" signals >stdout 2>stderr &
-	pids+=($!)
 	until grep -q ready stdout; do kill -0 $!; done
 	pkill -KILL -P $! || fail "no child"
 	status=0

@@ -43,7 +43,7 @@ test_foreign() {
 # Attached to a process that wrote its file long ago. The kernel samples the code itself, too.
 test_running() {
 	begin "$target" old 1000
-	attach_while 40 -o trace
+	attach_while 40
 	adds_up
 	rm -f "/tmp/perf-$pid.map"
 	(($(spent '^\[callers unknown\];made at run time ') > 0)) || fail "no time in the code"
