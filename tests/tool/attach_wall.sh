@@ -10,9 +10,17 @@ tool=$1 target=$2 command=cpu
 # shellcheck source=tests/tool/attach_common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/attach_common.sh"
 
-# near MS EXPECTED WHAT: within 3 % and 3 ms.
-near() {
-	(($1 >= $2 * 97 / 100 - 3 && $1 <= $2 * 103 / 100 + 3)) || fail "$3: $1 ms, not $2"
+# between LEAST MS MOST WHAT: within 3 % and 3 ms.
+between() {
+	(($2 >= $1 * 97 / 100 - 3 && $2 <= $3 * 103 / 100 + 3)) || fail "$4: $2 ms, not $1 to $3"
+}
+
+# said WORD: the milliseconds that the program has printed after the word.
+said() { sed -n "s/^$1 //p" stdout; }
+
+# sleeps PID: waits until the main thread of the process is in nanosleep, or clock_nanosleep.
+sleeps() {
+	until [[ $(cut -d' ' -f1 "/proc/$1/syscall") =~ ^(35|230)$ ]]; do kill -0 "$1"; done
 }
 
 # wall STATUS ARGUMENTS...: the sums are right, and no call of the program was interrupted.
@@ -20,7 +28,7 @@ wall() {
 	local expected=$1
 	shift
 	status=0
-	timeout 60 "$tool" cpu --wall -o trace "$@" >stdout 2>stderr </dev/null || status=$?
+	timeout "$limit" "$tool" cpu --wall -o trace "$@" >stdout 2>stderr </dev/null || status=$?
 	keep_sums
 	equal status "$status" "$expected"
 	equal expected "$(tick expected)" $(($(tick taken) + $(tick queued) + $(tick failed) + $(tick lost)))
@@ -37,48 +45,63 @@ allowed() {
 	equal "status of a first run" "$status" 0
 }
 
+# The wait of 400 ms and all other time of parts(), in which the thread may also wait for a processor.
+parts_are_right() {
+	between 400 "$(spent_ms ';main;parts;rest;')" "$(said rest)" "waits"
+	between "$(said parts)" "$(spent_ms ';main;parts[; ]')" "$(said parts)" "all of parts"
+}
+
 test_parts() {
 	wall 7 -- "$target" parts
-	near "$(spent_ms ';main;parts;rest;')" "$(sed -n 's/^rest //p' stdout)" "waits"
+	parts_are_right
 	(($(spent_ms ';main;parts;work') >= 195)) || fail "$(spent_ms ';work') ms of work, not 200"
-	# The dynamic loader begins with instructions whose callers are not described.
-	(($(tick failed) <= 2 && $(value truncated) <= 2)) || fail "some traces have no callers"
+	# The dynamic loader begins with instructions whose callers are not described. There, too, the thread may wait
+	# for a processor.
+	equal "time without callers" "$(spent '^[[]callers unknown[]]')" "$(spent '^[[]callers unknown[]];ld-')"
+	! grep ' failed: ' stderr | grep -v 'no unwind rule' || fail "some ticks have no trace"
 	grep -q '^wall-clock profile of: ' stderr || fail "the report does not name its kind"
 }
 
 # Waits that are shorter than the interval are sampled as often as they should.
 test_naps() {
 	wall 7 -- "$target" naps
-	near "$(spent_ms ';nap;')" "$(sed -n 's/^nap //p' stdout)" "short waits"
+	between "$(said nap)" "$(spent_ms ';naps;nap[; ]')" "$(said nap)" "short waits"
 }
 
 test_lock() {
 	wall 7 -- "$target" lock
-	near "$(spent_ms ';waiter;want_lock;.*lock')" "$(sed -n 's/^lock //p' stdout)" "waits for the lock"
+	between 500 "$(spent_ms ';waiter;want_lock;.*lock')" "$(said lock)" "waits for the lock"
 }
 
-# A thousand threads that wait: each has its full time, and few traces. On a busy machine some reports are
-# lost; then the tool looks where the threads wait, and the time before that is counted as failed.
+# A thousand threads that wait for two seconds and more: each has its full time, and few traces. On a busy
+# machine some reports are lost; then the tool looks where the threads wait, and the time before that is counted as
+# failed.
 test_crowd() {
 	wall 7 -- "$target" crowd
-	near $(($(spent_ms ';sleeper;rest;') + $(tick failed))) 1000000 "waits"
-	(($(spent_ms ';sleeper;rest;') > 800000)) || fail "$(tick failed) ticks failed"
-	(($(value traces) < 100000)) || fail "$(value traces) traces"
+	local seen
+	seen=$(spent_ms ';sleeper;rest;')
+	between 0 "$seen" "$(said crowd)" "waits"
+	((seen + $(tick failed) >= 1940000)) || fail "$seen ms of waits"
+	((seen > 1600000)) || fail "$(tick failed) ticks failed"
+	# A wait that goes on has a trace for each 50 ticks.
+	(($(value traces) * 10 < $(tick expected))) || fail "$(value traces) traces"
 }
 
-# What could not be recorded is counted: the sums are the lives of all threads.
+# What could not be recorded is counted: the sums are the lives of all threads. The main thread lives as long as
+# the second one and while the program begins and ends, at most as long as the tool.
 test_flood() {
+	local lived start whole
+	start=$(date +%s%N)
 	wall 7 -- "$target" flood
-	local lived
-	lived=$(sed -n 's/^flood //p' stdout)
-	(($(tick expected) >= lived * 2 - lived / 50 && $(tick expected) <= lived * 2 + 60)) ||
-		fail "$(tick expected) ticks of two threads in $lived ms"
+	whole=$((($(date +%s%N) - start) / 1000000))
+	lived=$(said flood)
+	between $((lived * 2)) "$(tick expected)" $((lived + whole)) "two threads"
 	equal "time of contexts" "$(spent_ms .)" "$(tick expected)"
 }
 
 test_exec() {
 	wall 7 -- "$target" exec parts
-	near "$(spent_ms ';main;parts;rest;')" "$(sed -n 's/^rest //p' stdout)" "waits"
+	parts_are_right
 }
 
 # A signal to the tool goes to the program, and the report is made.
@@ -108,9 +131,13 @@ test_bare() {
 }
 
 test_killed() {
+	local child
 	"$tool" cpu --wall -o trace -- "$target" signals >stdout 2>stderr &
 	until grep -q ready stdout; do kill -0 $!; done
-	pkill -KILL -P $! || fail "no child"
+	child=$(pgrep -P $!)
+	sleeps "$child"
+	sleep 0.1 # or longer
+	kill -KILL "$child"
 	status=0
 	wait $! || status=$?
 	equal status "$status" 137
@@ -121,6 +148,7 @@ test_killed() {
 # Threads that wait since before the attachment.
 test_running() {
 	begin "$target" wait
+	sleeps "$pid"
 	wall 0 -d 0.5 -p "$pid"
 	(($(spent_ms ';main;wait_for_ever;rest;') > 490)) || fail "$(spent_ms ';rest;') ms of rest"
 	(($(spent_ms ';waiter;want_lock;.*lock') > 490)) || fail "$(spent_ms ';want_lock;') ms for the lock"

@@ -2,11 +2,13 @@
  *
  * Programs for attach_wall.sh that wait in functions with known names, and print what their own clocks say.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,18 +54,46 @@ static __attribute__((noinline)) void nap(void)
 		rest(0.0002);
 }
 
+static int waiter_tid;
+
 static void *waiter(void *unused)
 {
 	const double start = now(CLOCK_MONOTONIC);
 
+	__atomic_store_n(&waiter_tid, (int)syscall(SYS_gettid), __ATOMIC_RELEASE);
 	want_lock();
 	printf("lock %.0f\n", (now(CLOCK_MONOTONIC) - start) * 1000);
 	return unused;
 }
 
+/* Returns when the waiter is in the system call that waits for the lock, however late it comes there. */
+static void await_waiter(void)
+{
+	char path[64];
+	long call = -1;
+
+	while (__atomic_load_n(&waiter_tid, __ATOMIC_ACQUIRE) == 0)
+		sched_yield();
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", waiter_tid);
+	while (call != SYS_futex) {
+		FILE *file = fopen(path, "r");
+
+		if (file == NULL || fscanf(file, "%ld", &call) != 1)
+			call = -1; /* it runs */
+		if (file != NULL)
+			fclose(file);
+	}
+}
+
+static long slept_us; /* by all sleepers */
+
 static void *sleeper(void *unused)
 {
-	rest(1.0);
+	const double start = now(CLOCK_MONOTONIC);
+
+	rest(2.0);
+	__atomic_add_fetch(&slept_us, (long)((now(CLOCK_MONOTONIC) - start) * 1e6),
+			   __ATOMIC_RELAXED);
 	return unused;
 }
 
@@ -79,6 +109,7 @@ static void lock(void)
 
 	pthread_mutex_lock(&mutex);
 	pthread_create(&thread, NULL, waiter, NULL);
+	await_waiter();
 	rest(0.5);
 	pthread_mutex_unlock(&mutex);
 	join_all(&thread, 1);
@@ -96,6 +127,7 @@ static void crowd(void)
 		if (pthread_create(&threads[i], &attributes, sleeper, NULL) != 0)
 			exit(77);
 	join_all(threads, THREADS);
+	printf("crowd %ld\n", slept_us / 1000);
 }
 
 static void parts(void)
@@ -107,6 +139,7 @@ static void parts(void)
 	rested = now(CLOCK_MONOTONIC) - start;
 	work(0.2);
 	printf("rest %.0f\n", rested * 1000);
+	printf("parts %.0f\n", (now(CLOCK_MONOTONIC) - start) * 1000);
 }
 
 static void naps(void)
@@ -159,7 +192,7 @@ static void signals(void)
 	signal(SIGTERM, on_signal);
 	puts("ready");
 	fflush(stdout);
-	rest(30);
+	rest(1000);
 }
 
 /* Waits until it is killed, for -p. */
@@ -169,10 +202,10 @@ static void wait_for_ever(void)
 
 	pthread_mutex_lock(&mutex);
 	pthread_create(&thread, NULL, waiter, NULL);
-	rest(0.1);
+	await_waiter();
 	puts("waits");
 	fflush(stdout);
-	rest(60);
+	rest(1000);
 }
 
 int main(int argc, char **argv)
