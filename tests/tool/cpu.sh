@@ -13,7 +13,7 @@ manual=$(realpath "$(dirname "${BASH_SOURCE[0]}")")/../../man/incstack-cpu.1
 # record ARGUMENTS...: incstack cpu, whatever its exit status, which is in $status.
 record() {
 	status=0
-	timeout 60 "$tool" cpu "$@" >stdout 2>stderr </dev/null || status=$?
+	timeout 280 "$tool" cpu "$@" >stdout 2>stderr </dev/null || status=$?
 	keep_sums
 }
 

@@ -12,7 +12,7 @@
  *                  prints how many forks, and how many children did not end well
  *   blocks=N       N blocks of 1000000 bytes
  *   count=FILE     from now on each thread counts there what it has allocated, in a word of
- *                  its own
+ *                  its own; the second word is how many microseconds the blocks took
  *   threads=T:US   T threads allocate at changing depths; goes on after US microseconds
  *   growing=T:US   T threads allocate without pause, the Nth with N frames of descend, each block
  *                  a byte larger; after US microseconds prints how many blocks each has
@@ -34,6 +34,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -218,6 +219,23 @@ NOINLINE static void allocate_counted(size_t bytes, int freed)
 		free(block);
 }
 
+static uint64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void run_blocks(long count)
+{
+	const uint64_t start = now_us();
+
+	while (count-- > 0)
+		allocate_counted(1000000, 0);
+	counts[1] = now_us() - start;
+}
+
 static void nest(int depth);
 static void (*volatile again)(int) = nest;
 
@@ -375,8 +393,7 @@ static int run_step(const char *step)
 	else if ((argument = value(step, "forks")) != NULL)
 		run_forks(argument);
 	else if ((argument = value(step, "blocks")) != NULL)
-		for (long i = atol(argument); i > 0; i--)
-			allocate_counted(1000000, 0);
+		run_blocks(atol(argument));
 	else if ((argument = value(step, "count")) != NULL)
 		count_in(argument);
 	else if ((argument = value(step, "threads")) != NULL)

@@ -12,10 +12,10 @@ manual=$(realpath "$(dirname "${BASH_SOURCE[0]}")")/../../man/incstack-heap.1
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # record ARGUMENTS...: incstack heap, whatever its exit status, which is in $status; it is
-# ended after 60 seconds, or $limit.
+# ended after 280 seconds: a busy machine may need long.
 record() {
 	status=0
-	timeout "${limit:-60}" "$tool" heap "$@" >stdout 2>stderr </dev/null || status=$?
+	timeout 280 "$tool" heap "$@" >stdout 2>stderr </dev/null || status=$?
 	last=$(tail -n 1 stderr)
 }
 
@@ -338,16 +338,28 @@ test_whole_files() {
 # Calls of the whole report.
 calls() { sed -n 's/^allocated .* in \([0-9]*\) calls$/\1/p' stderr; }
 
-# Nothing of a program that crashes is missing, and every caller is known.
+# Every caller is known. But if the program took 100 ms, because it had no processor, a batch was written in the
+# middle of its events. The next batch begins with callers that are not walked yet, which the report says.
+callers_are_known() {
+	local open
+	open=$(value truncated)
+	(($(od -An -tu8 -j 8 -N 8 counts) >= 90000)) || equal truncated "$open" 0
+	((open <= 2)) || fail "truncated is $open"
+	((open == 0)) || grep -qE 'callers had not been walked|callers of [0-9]* frames are unknown' stderr ||
+		fail "does not say that callers are unknown"
+	((open > 0)) || equal "frames of main" "$(grep -c '^_start;.*main;' trace.folded)" 1
+	! grep -v ';main;' trace.folded || fail "a trace without main"
+}
+
+# Nothing of a program that crashes is missing.
 test_crashes() {
 	local end
 	for end in segv:139 abort:134 kill:137 exit_group:0; do
 		record -o trace -- "$crash" count=counts blocks=500 "${end%:*}"
 		equal status "$status" "${end#*:}"
 		equal lost "$(value lost)" 0
-		equal truncated "$(value truncated)" 0
 		[[ $(calls) -ge 500 ]] || fail "$(calls) calls"
-		equal "frames of main" "$(grep -c '^_start;.*main;' trace.folded)" 1
+		callers_are_known
 		record -o trace -- "$crash" crash="${end%:*}"
 		equal "lost in a thread" "$(value lost)" 0
 		[[ $(calls) -ge 300 ]] || fail "$(calls) calls of a thread"
@@ -451,7 +463,7 @@ test_handlers_in_the_recorder() {
 # A child goes on from any instruction of the recorder that a forking handler interrupts.
 test_forks_in_the_recorder() {
 	local forks bad
-	limit=280 record -o trace -- "$crash" forks=20:1 # slow without optimization
+	record -o trace -- "$crash" forks=20:1 # slow without optimization
 	equal status "$status" 0
 	read -r forks bad < <(sed -n 's/^forks //p' stdout)
 	[[ $forks -ge 300 ]] || fail "$forks forks"
@@ -463,7 +475,7 @@ test_children_of_forks_in_the_recorder() {
 	local forks bad alone
 	record -o trace -- "$crash" forks=20:31
 	alone=$(value traces)
-	limit=280 record -o trace --follow-children -- "$crash" forks=20:31
+	record -o trace --follow-children -- "$crash" forks=20:31
 	equal status "$status" 0
 	read -r forks bad < <(sed -n 's/^forks //p' stdout)
 	equal "children that ended badly" "$bad" 0
@@ -483,7 +495,7 @@ test_children_of_forks_in_the_recorder() {
 # A jump out of any instruction of the recorder loses one sample at most.
 test_jumps_out_of_the_recorder() {
 	local jumps allocations
-	limit=280 record -o trace -- "$crash" jumps=20
+	record -o trace -- "$crash" jumps=20
 	equal status "$status" 0
 	read -r jumps allocations < <(sed -n 's/^jumps //p' stdout)
 	[[ $jumps -ge 100 ]] || fail "$jumps jumps"
