@@ -168,6 +168,7 @@ extern INCSTACK__TLS struct incstack__record_local {
 	const void *newest; /* the block of its newest allocation that took the slow path */
 	int handling;       /* in the handler of a tick, which may not allocate or wait for locks */
 	int no_second_tick; /* in that handler, and another tick would overwrite the handler's frame */
+	int tick_is_due;    /* the next tick came while the handler ran */
 } incstack__record_local;
 #define INCSTACK__INSIDE ((uintptr_t)1)
 

@@ -251,6 +251,19 @@ static void count_failed_call(const struct incstack__record *record, const void 
 		__atomic_add_fetch(&counting->slot->failed_calls, 1, __ATOMIC_RELAXED);
 }
 
+/* Whether the tick came in the recorder: in an event, or while the last tick was handled. In the second
+ * case the program has not run since then, and it would never run if a sample were taken here and each
+ * sample took longer than the interval. */
+static int came_in_recorder(void)
+{
+	const int due = incstack__record_local.tick_is_due;
+
+	if (incstack__record_local.state != 0)
+		return 1;
+	incstack__record_local.tick_is_due = 0;
+	return due;
+}
+
 void incstack__tick(uint64_t ticks, const void *ucontext)
 {
 	struct incstack__record *record = incstack__record_local.mine;
@@ -261,12 +274,14 @@ void incstack__tick(uint64_t ticks, const void *ucontext)
 		count_failed_call(record, ucontext);
 	if (record == NULL) {
 		count(incstack__recording.shared_record, INCSTACK__TICK_NO_RECORD, ticks);
-	} else if (incstack__record_local.state != 0) {
+	} else if (came_in_recorder()) {
 		count(record, INCSTACK__TICK_RECORDER, ticks);
+		incstack__timer_let_run(record);
 	} else {
 		incstack__record_local.state = (uintptr_t)__builtin_frame_address(0);
 		incstack__record_local.handling = 1;
 		handle(record, ticks, ucontext);
+		incstack__record_local.tick_is_due = incstack__timer_is_due();
 		incstack__record_local.handling = 0;
 		incstack__record_local.state = 0;
 	}

@@ -120,13 +120,19 @@ static uint64_t clock_of(const struct incstack__record *record)
 	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
-/* Timers count towards the user's limit of pending signals. */
-void incstack__timer_start(struct incstack__record *record)
+static void set_timer(int id)
 {
 	const uint64_t interval = incstack__recording.interval;
 	const struct timespec period = {.tv_sec = (time_t)(interval / 1000000000),
 					.tv_nsec = (long)(interval % 1000000000)};
 	const struct itimerspec times = {period, period};
+
+	syscall(SYS_timer_settime, id, 0, &times, NULL);
+}
+
+/* Timers count towards the user's limit of pending signals. */
+void incstack__timer_start(struct incstack__record *record)
+{
 	struct sigevent event;
 	int id;
 
@@ -143,7 +149,13 @@ void incstack__timer_start(struct incstack__record *record)
 	}
 	record->timer = id + 1;
 	record->cpu_start = clock_of(record);
-	syscall(SYS_timer_settime, id, 0, &times, NULL);
+	set_timer(id);
+}
+
+void incstack__timer_let_run(const struct incstack__record *record)
+{
+	if (incstack__recording.elapsed && record->timer > 0)
+		set_timer(record->timer - 1);
 }
 
 void incstack__timers_stop(void)
@@ -158,6 +170,15 @@ void incstack__timer_stop(struct incstack__record *record)
 		syscall(SYS_timer_delete, record->timer - 1);
 	record->live.newest.cpu_ns = incstack__timer_cpu_ns(record);
 	record->timer = 0;
+}
+
+/* The signal may also be one of libc's. */
+int incstack__timer_is_due(void)
+{
+	uint64_t pending = 0;
+
+	return syscall(SYS_rt_sigpending, &pending, sizeof(pending)) == 0 &&
+	       (pending & BIT(SIGNAL)) != 0;
 }
 
 /* A thread that is gone has no clock any more. */

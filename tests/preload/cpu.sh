@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # cpu.sh TOOL STUB PROGRAM ARGS: runs the program as a CPU profile does, with timers that count
 # elapsed time, which tick far more often than those of CPU time can. The program must succeed, and
-# each trace must equal a full walk.
+# each trace must equal a full walk. A line of the program's source may name the walkers:
+#   incstack cpu walkers: WALKERS     only these, because libunwind's walk takes too long for every tick
 set -eu
 tool=$1 stub=$2 program=$3
 shift 2
@@ -18,7 +19,8 @@ fail() {
 	exit 1
 }
 
-for check in no libunwind own; do
+walkers=$(sed -n 's/^.*incstack cpu walkers: *//p' "$source")
+for check in no ${walkers:-libunwind own}; do
 	rm -f "$directory"/*
 	LD_PRELOAD=$stub \
 		INCSTACK_HEAP="kind=1;elapsed=1;interval=100000;mode=patch;crosscheck=$check;file=$directory/trace" \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * incstack heap truncates at most: 0
+ * incstack cpu walkers: own
  * incstack heap returns: 1000
  *
  * A recursion that allocates rarely: thousands of frames are captured when they return,

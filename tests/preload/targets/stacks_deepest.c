@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * incstack heap truncates at most: 0
+ * incstack cpu walkers: own
  *
  * Stacks with more frames than --crosscheck compares.
  */
