@@ -8,7 +8,6 @@
 #include <link.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <unistd.h>
 
 #include "nest.h"
 
@@ -45,7 +44,6 @@ int main(void)
 {
 	pthread_t thread;
 
-	alarm(20);
 	sem_init(&listing, 0, 0);
 	pthread_mutex_lock(&mutex);
 	if (pthread_create(&thread, NULL, list, NULL) != 0)
