@@ -10,6 +10,6 @@ extern int walked;
 __attribute__((constructor)) static void wait_for_walk(void)
 {
 	__atomic_store_n(&loading, 1, __ATOMIC_RELEASE);
-	for (int i = 0; i < 1000 && !__atomic_load_n(&walked, __ATOMIC_ACQUIRE); i++)
+	while (!__atomic_load_n(&walked, __ATOMIC_ACQUIRE))
 		usleep(5000);
 }

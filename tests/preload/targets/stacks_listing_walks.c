@@ -4,15 +4,18 @@
  * dlopen. Each holds one of the dynamic linker's two locks; the walk needs neither.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 int loading;
 int walked;
 
+static int walking;
 static char path[4096];
 static int (*walk)(void);
 
@@ -36,15 +39,36 @@ static int walk_once(struct dl_phdr_info *info, size_t size, void *frames)
 	return 1;
 }
 
-/* One that waits for a lock is ended by this. */
+/* Whether the main thread sleeps in a call. If it only gets no processor, it does not. */
+static int sleeps(void)
+{
+	char path[64];
+	char text[512];
+	ssize_t bytes;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)getpid());
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return 0;
+	bytes = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[bytes > 0 ? bytes : 0] = '\0';
+	return strstr(text, ") S ") != NULL;
+}
+
+/* One that waits for a lock is ended by this. It sleeps at each of so many looks. */
 static void *watch(void *unused)
 {
-	sleep(4);
-	if (!__atomic_load_n(&walked, __ATOMIC_ACQUIRE)) {
-		fputs("the walk waits for a lock\n", stderr);
-		_exit(3);
+	for (int looks = 0; looks < 400; looks++) {
+		usleep(10000);
+		if (__atomic_load_n(&walked, __ATOMIC_ACQUIRE))
+			return unused;
+		if (!__atomic_load_n(&walking, __ATOMIC_ACQUIRE) || !sleeps())
+			looks = -1;
 	}
-	return unused;
+	fputs("the walk waits for a lock\n", stderr);
+	_exit(3);
 }
 
 int main(int count, char **arguments)
@@ -62,6 +86,7 @@ int main(int count, char **arguments)
 		return 1;
 	while (!__atomic_load_n(&loading, __ATOMIC_ACQUIRE))
 		usleep(1000);
+	__atomic_store_n(&walking, 1, __ATOMIC_RELEASE);
 	dl_iterate_phdr(walk_once, &frames);
 	if (pthread_join(threads[1], &loaded) != 0 || loaded == NULL)
 		return 1;
