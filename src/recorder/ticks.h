@@ -47,7 +47,7 @@ int incstack__timer_signal(void (*tick)(uint64_t ticks, const void *ucontext));
 void incstack__timer_start(struct incstack__record *record);
 void incstack__timer_stop(struct incstack__record *record);
 void incstack__timers_stop(void); /* with the recording's lock */
-/* Whether another signal of the timer waits for the end of the handler. Called in the handler. */
+/* Whether another signal of a timer of elapsed time waits for the end of the handler. Called in the handler. */
 int incstack__timer_is_due(void);
 /* If the timer counts elapsed time, the interrupted code gets a whole interval now, however long the
  * handlers take on this machine. */

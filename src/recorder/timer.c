@@ -172,12 +172,14 @@ void incstack__timer_stop(struct incstack__record *record)
 	record->timer = 0;
 }
 
-/* The signal may also be one of libc's. */
+/* The signal may also be one of libc's. A timer of CPU time cannot tick so often: the kernel looks at it once
+ * in a jiffy. */
 int incstack__timer_is_due(void)
 {
 	uint64_t pending = 0;
 
-	return syscall(SYS_rt_sigpending, &pending, sizeof(pending)) == 0 &&
+	return incstack__recording.elapsed &&
+	       syscall(SYS_rt_sigpending, &pending, sizeof(pending)) == 0 &&
 	       (pending & BIT(SIGNAL)) != 0;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * incstack heap truncates at most: 0
- * incstack cpu walkers: own
  *
  * Stacks with more frames than --crosscheck compares.
  */
