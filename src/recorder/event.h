@@ -130,6 +130,10 @@ static inline struct incstack__record *enter(void)
 	if (incstack__record_local.state != 0 && !end_left_event(sp))
 		return NULL;
 	begin(sp);
+	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED)) {
+		end(); /* a handler has forked before begin(), and this child has no recording */
+		return NULL;
+	}
 	if (incstack__record_is_unloading())
 		incstack__record_modules();
 	record = incstack__record_self();
