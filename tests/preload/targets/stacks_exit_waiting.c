@@ -7,18 +7,17 @@
  * program, so they must not go on, neither when another program cannot be executed nor when the
  * process ends.
  */
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "sleeps.h"
 
 enum { WAYS = 7 };
 
@@ -75,23 +74,11 @@ static void *run(void *argument)
 	_exit(1);
 }
 
-/* Whether the thread sleeps in a call. */
 static int waits(int way)
 {
 	const int tid = __atomic_load_n(&tids[way], __ATOMIC_SEQ_CST);
-	char path[64];
-	char text[512];
-	ssize_t bytes;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
-	fd = tid != 0 ? open(path, O_RDONLY) : -1;
-	if (fd < 0)
-		return 0;
-	bytes = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[bytes > 0 ? bytes : 0] = '\0';
-	return strstr(text, ") S ") != NULL;
+	return tid != 0 && sleeps(tid);
 }
 
 static void wait_until_all_wait(void)

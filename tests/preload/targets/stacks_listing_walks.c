@@ -4,13 +4,13 @@
  * dlopen. Each holds one of the dynamic linker's two locks; the walk needs neither.
  */
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+
+#include "sleeps.h"
 
 int loading;
 int walked;
@@ -39,32 +39,15 @@ static int walk_once(struct dl_phdr_info *info, size_t size, void *frames)
 	return 1;
 }
 
-/* Whether the main thread sleeps in a call. If it only gets no processor, it does not. */
-static int sleeps(void)
-{
-	char path[64];
-	char text[512];
-	ssize_t bytes;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)getpid());
-	fd = open(path, O_RDONLY);
-	if (fd < 0)
-		return 0;
-	bytes = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[bytes > 0 ? bytes : 0] = '\0';
-	return strstr(text, ") S ") != NULL;
-}
-
-/* One that waits for a lock is ended by this. It sleeps at each of so many looks. */
+/* Ends the program if the walk waits for a lock: then the main thread sleeps at each of 400 looks in a
+ * row. */
 static void *watch(void *unused)
 {
 	for (int looks = 0; looks < 400; looks++) {
 		usleep(10000);
 		if (__atomic_load_n(&walked, __ATOMIC_ACQUIRE))
 			return unused;
-		if (!__atomic_load_n(&walking, __ATOMIC_ACQUIRE) || !sleeps())
+		if (!__atomic_load_n(&walking, __ATOMIC_ACQUIRE) || !sleeps((int)getpid()))
 			looks = -1;
 	}
 	fputs("the walk waits for a lock\n", stderr);
