@@ -184,7 +184,8 @@ static void complete(const struct incstack__record *record, const struct incstac
 		incstack__stack_complete_at(record->stack, top);
 }
 
-/* After a sample: what the next call of the program need not, or cannot, do in time. */
+/* Called after a sample. Writes the batch if it is time, and otherwise now and then walks the open
+ * callers. */
 static void serve_after(struct incstack__record *record, const struct incstack_top *top)
 {
 	if (should_be_served(record)) {

@@ -172,8 +172,8 @@ void incstack__timer_stop(struct incstack__record *record)
 	record->timer = 0;
 }
 
-/* The signal may also be one of libc's. A timer of CPU time cannot tick so often: the kernel looks at it once
- * in a jiffy. */
+/* A timer of CPU time cannot tick again so soon, because the kernel checks it only once in a jiffy. libc uses
+ * the same signal, so the pending one may be libc's. */
 int incstack__timer_is_due(void)
 {
 	uint64_t pending = 0;

@@ -135,7 +135,7 @@ run_test() {
 	scratch=$(mktemp -d)
 	readonly scratch
 	close_others
-	# Not by numbers from earlier: that of a process that has ended may be another one's by now.
+	# The jobs that still run are asked for now: another process may have the number of one that has ended.
 	# shellcheck disable=SC2046 # words
 	trap 'kill -KILL "${others[@]}" $(jobs -rp) 2>/dev/null || true; rm -rf "$scratch"' EXIT
 	cd "$scratch" || exit 1

@@ -463,7 +463,7 @@ test_handlers_in_the_recorder() {
 # A child goes on from any instruction of the recorder that a forking handler interrupts.
 test_forks_in_the_recorder() {
 	local forks bad check
-	# Where walks are compared, all events take the slow path. Slow without optimization.
+	# With --crosscheck all events take the slow path. This takes long without optimization.
 	for check in "" own; do
 		record -o trace ${check:+--crosscheck="$check"} -- "$crash" forks=20:1
 		equal status "$status" 0

@@ -166,7 +166,7 @@ static int source(void *context, const struct incstack_profile_frame *frame,
 	return found->name ? 0 : INCSTACK_ENOMEM;
 }
 
-/* Only this mode has several sampler's threads. A full safepoint or a full walk may take longer than the
+/* Only in this mode the sampler has several threads. A full safepoint or a full walk may take longer than the
  * interval. One thread then misses times, and the program runs meanwhile. Several threads miss none. */
 #define EXTENDED(name, its_mode, text) \
 	const struct agent_technique agent_technique_extended_##name = { \

@@ -302,7 +302,7 @@ static int finish(struct attached *a, enum end end)
 	tool_attach_events_stop(a->events);
 	read_events(a);
 	if (end == END_OF_PROCESS && a->heap != NULL && !a->has_program)
-		end = END_OF_PROGRAM; /* which ended, too, before the tool saw that it began */
+		end = END_OF_PROGRAM; /* the new program has ended before the tool looked */
 	cpu_ns = tool_attach_events_used(a->events, &lost);
 	if (a->waits != NULL)
 		cpu_ns = tool_attach_waits_end(a->waits, end_ns, lost > 0);
