@@ -93,8 +93,11 @@ STRATA = {
     "tool": (
         "foreign",
         "*.h jail/* report/folded_fit report/function_start report/jit_names output profile_text progress"
-        " record/end record/lock record/program report/sum report/trace_map"
+        " record/end record/lock record/program report/sum"
         " attach/refuse attach/program proc attach/image",
+        "serve",
+        "files",
+        "report/trace_map report/debug_file",
         "attach/links",
         "attach/children",
         "attach/probes attach/read",
@@ -108,8 +111,9 @@ STRATA = {
         "report/end report/ticks",
         "report/text",
         "report/cpu report/heap",
-        "report/report",
-        "profile/convert record/report profile/compare profile/report",
+        "report/report report/run",
+        "profile/run record/report",
+        "profile/convert profile/compare profile/report",
         "record/record",
         "attach/attach",
         "attach/options",
