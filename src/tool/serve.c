@@ -171,6 +171,23 @@ static int serve_jit(void *context, const struct tool_jail_request *request,
 
 /* ---- outputs ------------------------------------------------------------------------------- */
 
+/* Not every file system has files without names. */
+static int serve_scratch(void *context, const struct tool_jail_request *request,
+			 struct tool_jail_served *served)
+{
+	char name[] = P_tmpdir "/incstack-XXXXXX";
+
+	(void)context;
+	(void)request;
+	served->fd = open(P_tmpdir, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	if (served->fd >= 0)
+		return 0;
+	served->fd = mkostemp(name, O_CLOEXEC);
+	if (served->fd >= 0)
+		unlink(name);
+	return served->fd < 0 ? errno : 0;
+}
+
 static int serve_output(void *context, const struct tool_jail_request *request,
 			struct tool_jail_served *served)
 {
@@ -194,13 +211,9 @@ static int serve_output_done(void *context, const struct tool_jail_request *requ
 }
 
 const struct tool_jail_row tool_serve_rows[TOOL_SERVE_ROWS] = {
-	{TOOL_SERVE_INPUT, serve_input},
-	{TOOL_SERVE_SPOOL, serve_spool},
-	{TOOL_SERVE_SPOOL_DONE, serve_spool_done},
-	{TOOL_SERVE_MODULE, serve_module},
-	{TOOL_SERVE_DEBUG, serve_debug},
-	{TOOL_SERVE_JIT, serve_jit},
-	{TOOL_SERVE_PROCESS, serve_process},
-	{TOOL_SERVE_OUTPUT, serve_output},
-	{TOOL_SERVE_OUTPUT_DONE, serve_output_done},
+	{TOOL_SERVE_INPUT, serve_input},           {TOOL_SERVE_SPOOL, serve_spool},
+	{TOOL_SERVE_SPOOL_DONE, serve_spool_done}, {TOOL_SERVE_MODULE, serve_module},
+	{TOOL_SERVE_DEBUG, serve_debug},           {TOOL_SERVE_JIT, serve_jit},
+	{TOOL_SERVE_PROCESS, serve_process},       {TOOL_SERVE_SCRATCH, serve_scratch},
+	{TOOL_SERVE_OUTPUT, serve_output},         {TOOL_SERVE_OUTPUT_DONE, serve_output_done},
 };

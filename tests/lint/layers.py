@@ -97,7 +97,7 @@ STRATA = {
         " attach/refuse attach/program proc attach/image",
         "serve",
         "files",
-        "report/trace_map report/debug_file",
+        "scratch report/trace_map report/debug_file",
         "attach/links",
         "attach/children",
         "attach/probes attach/read",
@@ -145,7 +145,7 @@ EXCEPTIONS = {
 }
 
 # Files that define functions of libraries: of libc, and of libunwind.
-STAND_INS = ("interpose/*", "recorder/libunwind.c")
+STAND_INS = ("interpose/*", "recorder/libunwind.c", "tool/scratch.c")
 
 
 def folder_of(name):
