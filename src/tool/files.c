@@ -164,11 +164,6 @@ int tool_files_module(const char *path)
 	return open_path(TOOL_SERVE_MODULE, path);
 }
 
-int tool_files_debug(const char *build_id_hex)
-{
-	return open_path(TOOL_SERVE_DEBUG, build_id_hex);
-}
-
 int tool_files_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns)
 {
 	static struct tool_jail_request request;
