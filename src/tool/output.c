@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "names.h"
 #include "profile_io.h"
 
 static struct {
@@ -102,7 +103,8 @@ FILE *tool_output_open(const char *path)
 	FILE *stream = strcmp(path, "-") ? open_stream(path) : stdout;
 
 	if (!stream)
-		fprintf(stderr, "incstack: cannot write %s: %s\n", path, strerror(errno));
+		fprintf(stderr, "incstack: cannot write %s: %s\n", tool_name(path),
+			strerror(errno));
 	return stream;
 }
 
@@ -125,7 +127,7 @@ int tool_output_close(const char *path, FILE *stream, int error)
 	if (!error && output.temporary != NULL && rename(output.temporary, output.final) != 0)
 		error = INCSTACK_EIO;
 	if (error) {
-		fprintf(stderr, "incstack: cannot write %s: %s\n", path,
+		fprintf(stderr, "incstack: cannot write %s: %s\n", tool_name(path),
 			error == INCSTACK_EIO && errno ? strerror(errno)
 						       : incstack_error_text(error));
 		remove_output(path, file);

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "record.h"
+#include "tool/foreign.h"
+#include "tool/names.h"
 #include "tool/report/report.h"
 #include "tool/report/trace_map.h"
 
@@ -29,7 +31,9 @@ struct image {
 static int is_ours(const char *file, uint64_t start_ns)
 {
 	static struct incstack__tracefile_header header;
-	const int fd = open(file, O_RDONLY | O_CLOEXEC);
+	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK};
+	const char *why;
+	const int fd = tool_foreign_open(file, &terms, NULL, &why);
 	const ssize_t got = fd < 0 ? -1 : pread(fd, &header, sizeof(header), 0);
 
 	if (fd >= 0)
@@ -105,7 +109,7 @@ static void print_image(const struct image *image, int whole)
 		fprintf(stderr, "%s\n", text);
 	else
 		fprintf(stderr, "%.*s; incstack report %s\n", (int)strcspn(text, "\n"), text,
-			image->file);
+			tool_name(image->file));
 }
 
 static void print_all(const struct image *images, size_t count)
@@ -122,8 +126,8 @@ static void print_all(const struct image *images, size_t count)
 		if (i != most)
 			print_image(&images[i], 0);
 	print_image(&images[most], 1);
-	fprintf(stderr, "flame graph: %s.html\nfolded stacks: %s.folded\n", images[most].file,
-		images[most].file);
+	fprintf(stderr, "flame graph: %s.html\nfolded stacks: %s.folded\n",
+		tool_name(images[most].file), tool_name(images[most].file));
 	tool_sum_print(&sum, stderr);
 }
 
@@ -140,7 +144,7 @@ int tool_record_report(const struct tool_record_options *options, uint64_t start
 			"could not make the file (permissions, ulimit -f, a full disk?), or it "
 			"started without the recorder (LD_PRELOAD taken from the environment, a "
 			"static program?)\n",
-			file);
+			tool_name(file));
 	for (size_t i = 0; i < count; i++)
 		if (images[i].file != NULL)
 			tool_trace_settle(images[i].file);

@@ -11,14 +11,15 @@
 
 struct tool_jit_names;
 
-/* Reads the names of a process. Files that were last written before `since_ns` (CLOCK_REALTIME)
- * belong to an earlier process with the same id. Returns null if there is no memory. */
-struct tool_jit_names *tool_jit_names_read(uint64_t pid, uint64_t since_ns);
+/* Reads the names of a process of user `owner`. Files that were last written before `since_ns`
+ * (CLOCK_REALTIME) belong to an earlier process with the same id. A message tells why another file is
+ * not used. Returns null if there is no memory. */
+struct tool_jit_names *tool_jit_names_read(uint64_t pid, uint64_t since_ns, uint32_t owner);
 /* The same from a map and a jitdump; each may be null. */
 struct tool_jit_names *tool_jit_names_of(FILE *map, FILE *dump);
 void tool_jit_names_free(struct tool_jit_names *names); /* also null */
 
 /* Returns the name of the newest code that contains the address, or null. Valid until free. */
-const char *tool_jit_names_find(const struct tool_jit_names *names, uint64_t address);
+const char *tool_jit_names_find(struct tool_jit_names *names, uint64_t address);
 
 #endif

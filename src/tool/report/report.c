@@ -14,6 +14,8 @@
 #include <incstack/incstack.h>
 
 #include "folded_fit.h"
+#include "tool/foreign.h"
+#include "tool/names.h"
 #include "tool/profile_io.h"
 #include "tool/progress.h"
 #include "report.h"
@@ -195,7 +197,7 @@ static int read_file(const char *file, int by_thread, const struct work *work)
 		fprintf(stderr,
 			"incstack: %s: %s (byte %" PRIu64
 			"); make one with: incstack heap -o FILE -- PROGRAM\n",
-			file, problem.what == NULL ? "out of memory" : problem.what,
+			tool_name(file), problem.what == NULL ? "out of memory" : problem.what,
 			problem.offset);
 	}
 	tool_progress_end();
@@ -218,7 +220,8 @@ int tool_trace_profile(const char *file, int by_thread, struct incstack_profile 
 
 int tool_trace_is_one(const char *file)
 {
-	FILE *stream = fopen(file, "re");
+	const char *why;
+	FILE *stream = tool_foreign_stream(file, NULL, NULL, &why);
 	uint64_t magic = 0;
 	const int is_one = stream != NULL && fread(&magic, sizeof(magic), 1, stream) == 1 &&
 			   magic == INCSTACK__TRACEFILE_MAGIC;

@@ -172,7 +172,8 @@ static const char *name_outside(struct tool_symbols *symbols, uint64_t pc)
 	char text[32];
 
 	if (symbols->jit == NULL)
-		symbols->jit = tool_jit_names_read(header->pid, ran_before ? 0 : header->start_ns);
+		symbols->jit = tool_jit_names_read(header->pid, ran_before ? 0 : header->start_ns,
+						   header->owner);
 	name = tool_jit_names_find(symbols->jit, pc);
 	if (name != NULL)
 		return demangled(symbols, name);

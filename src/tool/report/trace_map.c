@@ -20,6 +20,8 @@
 #include <incstack/incstack.h>
 
 #include "tracefile/spool_read.h"
+#include "tool/foreign.h"
+#include "tool/names.h"
 #include "tool/proc.h"
 #include "tool/profile_io.h"
 #include "trace_map.h"
@@ -49,13 +51,15 @@ static int read_whole(int fd, unsigned char *to, size_t bytes)
  * spool. */
 static unsigned char *read_spool(const char *path, size_t *size)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	unsigned char *data = NULL;
+	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK};
 	struct stat status;
+	const char *why;
+	const int fd = tool_foreign_open(path, &terms, &status, &why);
+	unsigned char *data = NULL;
 
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &status) == 0 && status.st_size > 0) {
+	if (status.st_size > 0) {
 		*size = (size_t)status.st_size;
 		data = aligned_alloc(64, (*size + 63) & ~(size_t)63);
 	}
@@ -94,7 +98,7 @@ static int read_rest(const char *file, const struct incstack__tracefile_header *
 		error = incstack__spool_recover(data, size, header, &rest->blocks, &rest->bytes);
 	}
 	if (error == INCSTACK_ENOMEM)
-		fprintf(stderr, "incstack: out of memory for what is in %s\n", path);
+		fprintf(stderr, "incstack: out of memory for what is in %s\n", tool_name(path));
 	free(data);
 	free(path);
 	return error;
@@ -136,7 +140,7 @@ static void watch(const char *name, const void *data, size_t size)
 {
 	const struct sigaction action = {.sa_sigaction = on_missing_page, .sa_flags = SA_SIGINFO};
 
-	mapped.name = name;
+	mapped.name = tool_name(name);
 	mapped.low = (uintptr_t)data;
 	mapped.high = (uintptr_t)data + size;
 	sigaction(SIGBUS, &action, NULL);
@@ -164,10 +168,11 @@ static int read_header(int fd, struct incstack__tracefile_header *header)
 int tool_trace_map(const char *file, void **data, size_t *size)
 {
 	static struct incstack__tracefile_header header;
-	const int fd = open(file, O_RDONLY | O_CLOEXEC);
 	struct stat status;
+	const char *why;
+	const int fd = tool_foreign_open(file, NULL, &status, &why);
 	struct rest rest = {0};
-	int failed = fd < 0 || fstat(fd, &status) != 0;
+	int failed = fd < 0;
 
 	*data = NULL;
 	*size = failed ? 0 : (size_t)status.st_size;
@@ -176,11 +181,12 @@ int tool_trace_map(const char *file, void **data, size_t *size)
 	if (!failed) {
 		*data = map_with_room(fd, *size, rest.bytes);
 		failed = *data == MAP_FAILED;
+		why = strerror(errno);
 	}
 	if (!failed)
 		watch(file, *data, *size);
 	if (failed) {
-		fprintf(stderr, "incstack: cannot read %s: %s\n", file, strerror(errno));
+		fprintf(stderr, "incstack: cannot read %s: %s\n", tool_name(file), why);
 	} else if (rest.bytes > 0) {
 		const uint64_t end = incstack__tracefile_end(*data, *size);
 
@@ -245,7 +251,9 @@ static uint64_t end_of(const char *file, int fd)
 void tool_trace_settle(const char *file)
 {
 	static struct incstack__tracefile_header header;
-	const int fd = open(file, O_RDWR | O_CLOEXEC);
+	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK | TOOL_FOREIGN_WRITE};
+	const char *why;
+	const int fd = tool_foreign_open(file, &terms, NULL, &why);
 	char *path = spool_path(file);
 	struct rest rest = {0};
 
