@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "tracefile/format.h"
 #include "recorder.h"
 
 enum { HIGH = 900, BELOW_LIMIT = 24 };
@@ -49,16 +50,30 @@ static int is_locked(int fd)
 	return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
+/* Whether the file may be overwritten: it is empty, or a trace file. Anybody who may write to the folder
+ * can put another one there, because its name can be guessed. */
+static int is_ours(int fd, struct stat *status)
+{
+	uint64_t magic = 0;
+
+	if (fstat(fd, status) != 0 || !S_ISREG(status->st_mode) || status->st_nlink > 1)
+		return 0;
+	return status->st_size == 0 || (pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
+					magic == INCSTACK__TRACEFILE_MAGIC);
+}
+
 /* A process that writes a trace file keeps it locked, so that another run with the same name does
  * not overwrite it. A file that an earlier run has left is not locked and is overwritten. */
 int incstack__record_create(const char *path, struct stat *status)
 {
-	const int fd = move_high(open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666),
-				 first_number());
+	const int fd =
+		move_high(open(path, O_RDWR | O_CREAT | O_APPEND | INCSTACK__RECORD_OPEN, 0666),
+			  first_number());
 
 	if (fd < 0)
 		return -1;
-	if (!is_locked(fd) && ftruncate(fd, 0) == 0 && fstat(fd, status) == 0)
+	if (!is_locked(fd) && is_ours(fd, status) && ftruncate(fd, 0) == 0 &&
+	    fstat(fd, status) == 0)
 		return fd;
 	close(fd);
 	return -1;
@@ -74,7 +89,8 @@ int incstack__record_descriptor(struct stat *status)
 
 	if (is_file(closed, status))
 		return closed;
-	again = move_high(open(r->path, O_WRONLY | O_APPEND | O_CLOEXEC), first_number());
+	again = move_high(open(r->path, O_WRONLY | O_APPEND | INCSTACK__RECORD_OPEN),
+			  first_number());
 	if (is_file(again, status) &&
 	    __atomic_compare_exchange_n(&r->fd, &closed, again, 0, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED)) {

@@ -55,7 +55,7 @@ static int give_up(enum incstack__tracefile_note note)
 /* The other file is that of this process before an exec, or that of the parent. */
 void incstack__record_note_in(const char *path, enum incstack__tracefile_note note)
 {
-	const int fd = open(path, O_RDWR | O_CLOEXEC);
+	const int fd = open(path, O_RDWR | INCSTACK__RECORD_OPEN);
 	struct incstack__tracefile_slot *slots = MAP_FAILED;
 	struct stat status;
 
@@ -152,7 +152,7 @@ int incstack__record_write(const void *data, size_t bytes)
 
 /* Writes the header and the first page of counter slots. Otherwise the kernel would read that page, and
  * others, from the empty file when a slot is touched for the first time. */
-static int write_header(uint64_t *start_ns)
+static int write_header(uint64_t *start_ns, uid_t owner)
 {
 	static struct incstack__tracefile_header header;
 	static const unsigned char slots[4096];
@@ -169,12 +169,13 @@ static int write_header(uint64_t *start_ns)
 					incstack__recording.interval, incstack__recording.mode,
 					command);
 	header.kind = incstack__recording.kind;
+	header.owner = owner;
 	header.checksum = incstack__tracefile_header_sum(header);
 	return incstack__record_write_parts(parts, 2);
 }
 
 /* Creates the file. Later it is identified by device and inode, and opened again by its path. */
-static int create(const char *path)
+static int create(const char *path, uid_t *owner)
 {
 	struct incstack__recording *r = &incstack__recording;
 	struct stat status;
@@ -182,6 +183,7 @@ static int create(const char *path)
 	r->fd = incstack__record_create(path, &status);
 	if (r->fd < 0)
 		return -1;
+	*owner = status.st_uid;
 	r->device = status.st_dev;
 	r->inode = status.st_ino;
 	snprintf(r->path, sizeof(r->path), "%s", path);
@@ -211,11 +213,12 @@ int incstack__record_open(const char *path)
 {
 	struct incstack__recording *r = &incstack__recording;
 	uint64_t start_ns;
+	uid_t owner;
 
 	r->failed = 0;
-	if (!is_allowed(INCSTACK__TRACEFILE_START) || create(path) != 0)
+	if (!is_allowed(INCSTACK__TRACEFILE_START) || create(path, &owner) != 0)
 		return -1;
-	if (write_header(&start_ns) == 0 && map_slots() == 0) {
+	if (write_header(&start_ns, owner) == 0 && map_slots() == 0) {
 		incstack__spool_open(path, start_ns);
 		return 0;
 	}

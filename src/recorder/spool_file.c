@@ -118,7 +118,7 @@ static void add_segment(void *memory, uint64_t offset, size_t bytes)
  * close or replace. */
 static int open_again(void)
 {
-	const int fd = open(spool_file.path, O_RDWR | O_CLOEXEC);
+	const int fd = open(spool_file.path, O_RDWR | INCSTACK__RECORD_OPEN);
 	struct stat status;
 
 	if (fd >= 0 && (fstat(fd, &status) != 0 || status.st_dev != spool_file.device ||

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "names.h"
 #include "output.h"
 #include "profile_io.h"
 #include "serve.h"
@@ -53,7 +54,7 @@ static void look_at_input(struct run *run, size_t i)
 		run->pipes[i] = STDIN_FILENO;
 	else if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
 		run->bytes += (uint64_t)status.st_size;
-	else if (!run->files->inputs_are_derived)
+	else if (run->files->takes_pipes)
 		run->pipes[i] = open(path, O_RDONLY | O_CLOEXEC);
 }
 
@@ -82,7 +83,7 @@ static int run_files(struct run *run)
 	int status;
 
 	if (asprintf(&what, "the reader of %s",
-		     files->input_count == 1 ? files->inputs[0] : "the files") < 0)
+		     files->input_count == 1 ? tool_name(files->inputs[0]) : "the files") < 0)
 		return TOOL_FAILED;
 	jail.what = what;
 	status = tool_jail_run(&jail, run_in_jail, run);
@@ -164,7 +165,7 @@ int tool_files_module(const char *path)
 	return open_path(TOOL_SERVE_MODULE, path);
 }
 
-int tool_files_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns)
+int tool_files_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns, uint32_t owner)
 {
 	static struct tool_jail_request request;
 	struct tool_jail_answer answer;
@@ -174,6 +175,7 @@ int tool_files_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns)
 	request.numbers[0] = which;
 	request.numbers[1] = pid;
 	request.numbers[2] = since_ns;
+	request.numbers[3] = owner;
 	return ask(&request, &answer, &fd) == 0 ? fd : -1;
 }
 
@@ -204,7 +206,8 @@ FILE *tool_output_open(const char *path)
 		stream = fd >= 0 ? fdopen(fd, "w") : NULL;
 	}
 	if (!stream)
-		fprintf(stderr, "incstack: cannot write %s: %s\n", path, strerror(errno));
+		fprintf(stderr, "incstack: cannot write %s: %s\n", tool_name(path),
+			strerror(errno));
 	return stream;
 }
 
@@ -221,7 +224,7 @@ int tool_output_close(const char *path, FILE *stream, int error)
 		error = error ? error : INCSTACK_EIO;
 	}
 	if (error)
-		fprintf(stderr, "incstack: cannot write %s: %s\n", path,
+		fprintf(stderr, "incstack: cannot write %s: %s\n", tool_name(path),
 			error == INCSTACK_EIO && failure ? strerror(failure)
 							 : incstack_error_text(error));
 	return error ? TOOL_FAILED : TOOL_DONE;

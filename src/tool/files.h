@@ -16,9 +16,8 @@ struct tool_files {
 	size_t input_count;
 	const char *const *outputs;
 	size_t output_count;
-	/* The tool has derived the names of the inputs, and may write them. Otherwise the user has
-	 * named them, and they may be pipes. */
-	bool inputs_are_derived;
+	bool takes_pipes; /* inputs may be pipes, for which the tool waits */
+	bool completes;   /* the tool has derived the names of the inputs, and may complete them */
 };
 
 /* Runs the work in a jail. Returns the exit status. */
@@ -33,9 +32,10 @@ int tool_files_module(const char *path); /* a program or a library */
 
 int tool_files_scratch(void); /* without a name, for reading and writing */
 
-/* The files that runtimes write for perf, if they were last written after `since_ns`. */
+/* The files that runtimes write for perf, if they were last written after `since_ns` and
+ * belong to `owner`, to the user or to root. A message tells why another file is not used. */
 enum tool_files_jit { TOOL_FILES_JIT_MAP, TOOL_FILES_JIT_DUMP };
-int tool_files_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns);
+int tool_files_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns, uint32_t owner);
 
 /* Removes the spool, when what it has is in the trace with that path. */
 void tool_files_spool_is_done(const char *path);

@@ -25,9 +25,11 @@ static const char *refusal(const struct stat *status, const struct tool_foreign 
 		return "is too large";
 	if (!(terms->flags & TOOL_FOREIGN_OWNED))
 		return NULL;
-	if (status->st_uid != terms->owner && status->st_uid != 0)
+	if (status->st_uid != terms->owner && status->st_uid != geteuid() && status->st_uid != 0)
 		return "belongs to another user";
-	if (status->st_mode & (S_IWGRP | S_IWOTH))
+	/* By custom a user's own group has the user's number and no other members. */
+	if (status->st_mode & S_IWOTH ||
+	    (status->st_mode & S_IWGRP && status->st_gid != status->st_uid))
 		return "may be written by other users";
 	return NULL;
 }

@@ -12,7 +12,7 @@
 
 enum {
 	TOOL_FOREIGN_NO_LINK = 1 << 0, /* the name itself is no symbolic link */
-	/* The file belongs to `owner` or to root, and nobody else may write it. */
+	/* The file belongs to `owner`, to the user or to root, and nobody else may write it. */
 	TOOL_FOREIGN_OWNED = 1 << 1,
 	TOOL_FOREIGN_WRITE = 1 << 2, /* opened for reading and writing */
 };

@@ -9,6 +9,7 @@
 
 #include "tool/record/record.h"
 #include "tool/profile/profile.h"
+#include "names.h"
 #include "profile_io.h"
 #include "tool/report/report.h"
 
@@ -107,7 +108,7 @@ static const struct command *find(const char *name)
 static int refuse(const char *name)
 {
 	if (name)
-		fprintf(stderr, "incstack: unknown command '%s'\n", name);
+		fprintf(stderr, "incstack: unknown command '%s'\n", tool_name(name));
 	fputs(help, stderr);
 	return TOOL_USAGE;
 }

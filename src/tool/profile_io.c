@@ -2,6 +2,7 @@
  *
  * Opens and closes the files of the subcommands on profiles.
  */
+#include "names.h"
 #include "profile_io.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ static int format_option(const char *name, int *format)
 	fprintf(stderr,
 		"incstack: unknown format '%s'; known are folded, pprof, speedscope, firefox, "
 		"html\n",
-		name);
+		tool_name(name));
 	return TOOL_USAGE;
 }
 
@@ -33,7 +34,8 @@ static int number_option(const char *text, double low, double high, double *numb
 	*number = strtod(text, &end);
 	if (*text && !*end && *number >= low && *number <= high)
 		return TOOL_DONE;
-	fprintf(stderr, "incstack: '%s' is not a number from %g to %g\n", text, low, high);
+	fprintf(stderr, "incstack: '%s' is not a number from %g to %g\n", tool_name(text), low,
+		high);
 	return TOOL_USAGE;
 }
 
@@ -153,7 +155,7 @@ static void progress_end(void)
 
 static const char *shown_path(const char *path)
 {
-	return strcmp(path, "-") ? path : "(stdin)";
+	return strcmp(path, "-") ? tool_name(path) : "(stdin)";
 }
 
 static void complain(const char *path, int error, const struct incstack_profile_problem *problem)
@@ -163,7 +165,7 @@ static void complain(const char *path, int error, const struct incstack_profile_
 		fprintf(stderr, "%s: %s\n", incstack_error_text(error), strerror(errno));
 		return;
 	}
-	fprintf(stderr, "%s", problem->why ? problem->why : incstack_error_text(error));
+	fprintf(stderr, "%s", problem->why ? tool_name(problem->why) : incstack_error_text(error));
 	if (error == INCSTACK_EFORMAT || error == INCSTACK_ERANGE) {
 		if (problem->line)
 			fprintf(stderr, " (line %" PRIu64 ", byte %" PRIu64 ")", problem->line,
@@ -184,7 +186,7 @@ static int input_format(const char *path, int format)
 		fprintf(stderr,
 			"incstack: %s: its suffix is not that of a format; use "
 			"--input-format\n",
-			path);
+			shown_path(path));
 	if (found != INCSTACK_FORMAT_HTML)
 		return found;
 	fprintf(stderr, "incstack: %s: HTML can be written, but not read\n", shown_path(path));
@@ -212,7 +214,7 @@ int tool_profile_read(const char *path, int format, struct incstack_profile_inpu
 	if (strcmp(path, "-") != 0)
 		stream = open_input(path);
 	if (!stream) {
-		fprintf(stderr, "incstack: cannot read %s: %s\n", path, strerror(errno));
+		fprintf(stderr, "incstack: cannot read %s: %s\n", tool_name(path), strerror(errno));
 		return TOOL_FAILED;
 	}
 	input = input ? input : &plain;
@@ -234,7 +236,7 @@ int tool_output_format(const char *path, int format)
 
 	if (!found)
 		fprintf(stderr, "incstack: %s: its suffix is not that of a format; use --format\n",
-			strcmp(path, "-") ? path : "(stdout)");
+			strcmp(path, "-") ? tool_name(path) : "(stdout)");
 	return found;
 }
 
@@ -287,9 +289,9 @@ int tool_kind_find(const struct incstack_profile *profile, const char *name, uin
 
 	if (!tool_kind_number(profile, name, kind))
 		return TOOL_DONE;
-	fprintf(stderr, "incstack: no kind of weight is called '%s'; there are:", name);
+	fprintf(stderr, "incstack: no kind of weight is called '%s'; there are:", tool_name(name));
 	for (*kind = 0; !incstack_profile_kind(profile, *kind, &known); ++*kind)
-		fprintf(stderr, " '%s'", known.name);
+		fprintf(stderr, " '%s'", tool_name(known.name));
 	fputc('\n', stderr);
 	return TOOL_USAGE;
 }

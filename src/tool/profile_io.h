@@ -55,11 +55,10 @@ uint32_t tool_nodes_max(int format);
 
 /* ---- text ---- */
 
-/* Prints up to `width` columns of a text, cut at its start ('<') or end ('>'). */
-void tool_put_clipped(const char *text, size_t width, char cut, FILE *out);
 /* Writes an amount with its unit: "12.3 MiB", "1.5 s", "1234". */
 const char *tool_amount(uint64_t value, const char *unit, char *text, size_t size);
-/* Returns the names of a node's frames, outermost first, joined by " > ". The caller frees it. */
+/* Returns the names of a node's frames as they are printed, outermost first, joined by " > ". The caller
+ * frees it. */
 char *tool_context_text(const struct incstack_profile *profile, uint32_t node);
 
 #endif

@@ -1,57 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints names and amounts so that they fit the terminal.
+ * Amounts and contexts as text.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "names.h"
 #include "profile_io.h"
-
-static int continues(char byte)
-{
-	return ((unsigned char)byte & 0xc0) == 0x80;
-}
-
-static size_t characters(const char *text)
-{
-	size_t count = 0;
-
-	for (; *text; text++)
-		count += !continues(*text);
-	return count;
-}
-
-/* Returns the text after its first `count` characters. */
-static const char *skip(const char *text, size_t count)
-{
-	for (; *text && (count || continues(*text)); text++)
-		count -= !continues(*text);
-	return text;
-}
-
-/* Prints a name without characters that control the terminal. */
-static void put_plain(const char *text, size_t bytes, FILE *out)
-{
-	for (size_t i = 0; i < bytes; i++)
-		fputc((unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i], out);
-}
-
-void tool_put_clipped(const char *text, size_t width, char cut, FILE *out)
-{
-	size_t count = characters(text);
-
-	if (count <= width) {
-		put_plain(text, strlen(text), out);
-	} else if (cut == '<') {
-		text = skip(text, count - (width - 3));
-		fputs("...", out);
-		put_plain(text, strlen(text), out);
-	} else {
-		put_plain(text, (size_t)(skip(text, width - 3) - text), out);
-		fputs("...", out);
-	}
-}
 
 static const char *scaled(double value, double step, const char *const *units, size_t count,
 			  char *text, size_t size)
@@ -84,7 +40,7 @@ static void put_frame(const struct incstack_profile *profile, uint32_t node, FIL
 	if (incstack_profile_frame(profile, node, &frame))
 		return;
 	if (frame.name)
-		fwrite(frame.name, 1, frame.name_length, out);
+		tool_name_put(frame.name, frame.name_length, out);
 	else
 		fprintf(out, "0x%" PRIx64, frame.method);
 	if (frame.bci > 0) /* contexts may differ only in this */

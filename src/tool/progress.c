@@ -4,6 +4,7 @@
  * writes the line, so the code that works need not read the clock.
  */
 #include "progress.h"
+#include "names.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -64,13 +65,17 @@ static void set_timer(time_t interval)
 void tool_progress_start(const char *file)
 {
 	const struct sigaction action = {.sa_handler = on_second, .sa_flags = SA_RESTART};
-	const size_t length = strlen(file);
+	FILE *out;
 
 	if (!isatty(STDERR_FILENO))
 		return;
-	snprintf(head, sizeof(head), "\rincstack: report of %s%s: ", length > 40 ? "..." : "",
-		 length > 40 ? file + length - 37 : file);
-	head_length = strlen(head);
+	out = fmemopen(head, sizeof(head), "w");
+	if (out == NULL)
+		return;
+	fputs("\rincstack: report of ", out);
+	tool_name_clip(file, 40, '<', out);
+	fputs(": ", out);
+	head_length = fclose(out) == 0 ? strlen(head) : 0;
 	seconds = 0;
 	sigaction(SIGALRM, &action, NULL);
 	set_timer(1);

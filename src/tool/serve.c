@@ -21,6 +21,7 @@
 #include "foreign.h"
 #include "output.h"
 #include "proc.h"
+#include "tool/report/jit_names.h"
 #include "serve.h"
 
 static bool is_listed(const char *const *paths, size_t count, const char *path)
@@ -36,7 +37,7 @@ static bool is_input(const struct tool_files *files, const char *path)
 	return is_listed(files->inputs, files->input_count, path);
 }
 
-/* Opens a file that must be regular. */
+/* Opens a file that must be regular. EINVAL: it is not. */
 static int open_foreign(const char *path, const struct tool_foreign *terms, struct stat *status,
 			struct tool_jail_served *served)
 {
@@ -59,7 +60,7 @@ static int serve_input(void *context, const struct tool_jail_request *request,
 
 	if (!is_input(files, request->text))
 		return EACCES;
-	if (files->inputs_are_derived && open_foreign(request->text, &writing, NULL, served) == 0)
+	if (files->completes && open_foreign(request->text, &writing, NULL, served) == 0)
 		return 0;
 	return open_foreign(request->text, NULL, NULL, served);
 }
@@ -88,7 +89,7 @@ static int serve_spool_done(void *context, const struct tool_jail_request *reque
 			    struct tool_jail_served *served)
 {
 	const struct tool_files *files = context;
-	char *spool = files->inputs_are_derived ? spool_of(files, request->text) : NULL;
+	char *spool = files->completes ? spool_of(files, request->text) : NULL;
 	const int error = spool == NULL ? EACCES : unlink(spool) != 0 ? errno : 0;
 
 	(void)served;
@@ -137,18 +138,21 @@ static int serve_jit(void *context, const struct tool_jail_request *request,
 		     struct tool_jail_served *served)
 {
 	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK | TOOL_FOREIGN_OWNED,
-					   .owner = geteuid()};
+					   .owner = (uid_t)request->numbers[3],
+					   .bytes_most = TOOL_JIT_FILE_MOST};
 	const char *form = request->numbers[0] == TOOL_FILES_JIT_MAP ? "/tmp/perf-%" PRIu64 ".map"
 								     : "jit-%" PRIu64 ".dump";
 	struct stat status;
+	const char *why;
 	char path[64];
-	int error;
 
 	(void)context;
 	snprintf(path, sizeof(path), form, request->numbers[1]);
-	error = open_foreign(path, &terms, &status, served);
-	if (error != 0)
-		return error;
+	served->fd = tool_foreign_open(path, &terms, &status, &why);
+	if (served->fd < 0 && access(path, F_OK) == 0)
+		fprintf(stderr, "incstack: the names in %s are not used: it %s\n", path, why);
+	if (served->fd < 0)
+		return EACCES;
 	return (uint64_t)status.st_mtim.tv_sec >= request->numbers[2] / 1000000000u ? 0 : ESTALE;
 }
 

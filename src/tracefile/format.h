@@ -33,8 +33,8 @@ struct incstack__tracefile_header {
 			    * CPU: nanoseconds between ticks */
 	uint32_t slots;
 	uint32_t slot_bytes;
-	uint32_t kind; /* enum incstack__tracefile_kind */
-	uint32_t reserved;
+	uint32_t kind;  /* enum incstack__tracefile_kind */
+	uint32_t owner; /* the effective user of the process; 0 is root */
 	char command[INCSTACK__TRACEFILE_HEADER_BYTES - 64]; /* zero-terminated and zero-filled */
 };
 

@@ -66,7 +66,7 @@ static const char *check_header(const struct incstack__tracefile_header *header,
 		return "the header is damaged";
 	if (header->slots != INCSTACK__TRACEFILE_SLOTS ||
 	    header->slot_bytes != INCSTACK__TRACEFILE_SLOT_BYTES ||
-	    header->kind >= INCSTACK__TRACEFILE_KINDS || header->reserved != 0 ||
+	    header->kind >= INCSTACK__TRACEFILE_KINDS ||
 	    header->command[sizeof(header->command) - 1] != 0)
 		return "the header is malformed";
 	return NULL;

@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void look(const struct tool_jit_names *names, const uint8_t *data, size_t size)
+static void look(struct tool_jit_names *names, const uint8_t *data, size_t size)
 {
 	uint64_t address;
 	const char *name;

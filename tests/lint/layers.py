@@ -91,7 +91,7 @@ STRATA = {
         "replay",
     ),
     "tool": (
-        "foreign",
+        "foreign names",
         "*.h jail/* report/folded_fit report/function_start report/jit_names output profile_text progress"
         " record/end record/lock record/program report/sum"
         " attach/refuse attach/program proc attach/image",

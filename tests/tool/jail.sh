@@ -41,6 +41,19 @@ test_modules_that_are_no_files() {
 	done
 }
 
+# No trace is a pipe, and a spool is none either.
+test_traces_that_are_no_files() {
+	mkfifo trace
+	status=0
+	timeout 250 "$tool" report trace >shown 2>stderr || status=$?
+	equal status "$status" 1
+	equal said "$(cat stderr)" "incstack: cannot read trace: it is not a regular file"
+	rm trace
+	record "$target" alloc=50
+	mkfifo trace.live
+	report
+}
+
 # A program that replaces itself while it is recorded.
 test_program_becomes_fifo() {
 	cp "$target" program

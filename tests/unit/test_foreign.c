@@ -122,8 +122,13 @@ START_TEST(owners)
 		ck_assert_str_eq(reason("file", OWNED(1)), ""); /* of root, as most files are */
 	ck_assert_int_eq(chmod("file", 0666), 0);
 	ck_assert_str_eq(reason("file", OWNED(geteuid())), "may be written by other users");
-	ck_assert_int_eq(chmod("file", 0664), 0);
-	ck_assert_str_eq(reason("file", OWNED(geteuid())), "may be written by other users");
+	ck_assert_int_eq(chmod("file", 0664), 0); /* by the group */
+	ck_assert_str_eq(reason("file", OWNED(geteuid())),
+			 getegid() == geteuid() ? "" : "may be written by other users");
+	if (geteuid() == 0) {
+		ck_assert_int_eq(chown("file", 0, 1), 0);
+		ck_assert_str_eq(reason("file", OWNED(0)), "may be written by other users");
+	}
 	ck_assert_int_eq(chmod("file", 0644), 0);
 	if (geteuid() == 0) {
 		ck_assert_int_eq(chown("file", 1, 1), 0);

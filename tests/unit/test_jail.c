@@ -1,96 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests the jail: what a worker cannot do, that its end is told, that limits hold, and that the broker
- * refuses what it should.
+ * Tests the jail: what a broker serves and what it refuses, and how it tells the end of its worker.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "../../src/tool/jail/jail.h"
-#include "run_suite.h"
-
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#pragma GCC diagnostic ignored "-Wreturn-type" /* of work that never ends */
-
-enum { DATA = 1, REFUSE, FILE_OF, HELD };
-
-static const char content[] = "content";
-
-/* ---- the broker's side -------------------------------------------------------------------- */
-
-static int serve_data(void *context, const struct tool_jail_request *request,
-		      struct tool_jail_served *served)
-{
-	memcpy(served->bytes, request->text, request->length);
-	served->answer.length = request->length;
-	served->answer.numbers[0] = request->numbers[0] + 1;
-	return 0;
-}
-
-static int serve_refusal(void *context, const struct tool_jail_request *request,
-			 struct tool_jail_served *served)
-{
-	served->fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	return EPERM;
-}
-
-static int serve_file(void *context, const struct tool_jail_request *request,
-		      struct tool_jail_served *served)
-{
-	served->fd = memfd_create("test", MFD_CLOEXEC);
-	ck_assert_int_eq(pwrite(served->fd, content, sizeof(content), 0), sizeof(content));
-	return 0;
-}
-
-static int serve_kill(void *context, const struct tool_jail_request *request,
-		      struct tool_jail_served *served)
-{
-	raise((int)request->numbers[0]);
-	return 0;
-}
-
-static const struct tool_jail_row rows[] = {
-	{DATA, serve_data}, {REFUSE, serve_refusal}, {FILE_OF, serve_file}, {HELD, serve_kill}};
-
-static struct tool_jail jail = {
-	.what = "the reader of a test", .rows = rows, .row_count = sizeof(rows) / sizeof(rows[0])};
-
-static char said[4096];
-
-/* Runs the work in a jail; what is printed on stderr comes to `said`. */
-static int run(int (*work)(const struct tool_jail *, void *))
-{
-	char name[] = "/tmp/incstack-jail-XXXXXX";
-	const int file = mkstemp(name);
-	const int before = dup(STDERR_FILENO);
-	ssize_t got;
-	int status;
-
-	ck_assert_int_ge(file, 0);
-	unlink(name);
-	dup2(file, STDERR_FILENO);
-	status = tool_jail_run(&jail, work, NULL);
-	dup2(before, STDERR_FILENO);
-	got = pread(file, said, sizeof(said) - 1, 0);
-	said[got > 0 ? got : 0] = 0;
-	close(before);
-	close(file);
-	return status;
-}
-
-#define ck_assert_said(text) ck_assert_msg(strstr(said, text) != NULL, "said: %s", said)
+#include "jail_run.h"
 
 static int ask(const struct tool_jail *in, uint32_t kind, const char *text,
 	       struct tool_jail_answer *answer, int *fd)
@@ -258,154 +174,6 @@ START_TEST(test_flood_is_ended)
 }
 END_TEST
 
-/* ---- what a worker cannot do -------------------------------------------------------------- */
-
-static int work_opens(const struct tool_jail *in, void *context)
-{
-	struct stat status;
-
-	if (open("/etc/passwd", O_RDONLY) >= 0 || errno != EACCES)
-		return 2;
-	if (stat("/etc/passwd", &status) == 0 || unlink("/tmp/x") == 0)
-		return 3;
-	return fstat(1, &status) == 0 ? 7 : 4;
-}
-
-static int work_is_nobody(const struct tool_jail *in, void *context)
-{
-	return geteuid() != 0 && getuid() != 0 && getegid() != 0 && getgid() != 0 ? 7 : 2;
-}
-
-static int work_has_no_descriptor(const struct tool_jail *in, void *context)
-{
-	for (int fd = 3; fd < 100; fd++)
-		if (fd != in->channel && fcntl(fd, F_GETFD) >= 0)
-			return 2;
-	return fcntl(STDIN_FILENO, F_GETFD) >= 0 ? 7 : 3;
-}
-
-static int work_connects(const struct tool_jail *in, void *context)
-{
-	return socket(AF_INET, SOCK_STREAM, 0) < 0 ? 2 : 3;
-}
-
-static int work_executes(const struct tool_jail *in, void *context)
-{
-	execl("/bin/true", "true", (char *)NULL);
-	return 2;
-}
-
-static int work_forks(const struct tool_jail *in, void *context)
-{
-	return fork() < 0 ? 2 : 3;
-}
-
-static int work_kills(const struct tool_jail *in, void *context)
-{
-	return kill(getppid(), SIGTERM) == 0 ? 2 : 3;
-}
-
-static int work_makes_code(const struct tool_jail *in, void *context)
-{
-	return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
-			       MAP_FAILED
-		       ? 2
-		       : 3;
-}
-
-static int work_types(const struct tool_jail *in, void *context)
-{
-	return (int)syscall(SYS_ioctl, 1, 0x5412 /* TIOCSTI */, "x");
-}
-
-static int work_traces(const struct tool_jail *in, void *context)
-{
-	return (int)syscall(SYS_ptrace, 16 /* PTRACE_ATTACH */, 1, 0, 0);
-}
-
-static int work_old_calls(const struct tool_jail *in, void *context)
-{
-	long result;
-
-	/* getpid by the numbers of i386. */
-	__asm__ volatile("int $0x80" : "=a"(result) : "a"(20) : "memory");
-	return 2;
-}
-
-typedef int work_fn(const struct tool_jail *, void *);
-
-static work_fn *const killed[] = {work_connects, work_executes,   work_forks,  work_kills,
-				  work_types,    work_makes_code, work_traces, work_old_calls};
-enum { KILLED = sizeof(killed) / sizeof(killed[0]) };
-
-START_TEST(test_call_ends_worker)
-{
-	ck_assert_int_eq(run(killed[_i]), TOOL_JAIL_FAILED);
-	ck_assert_said("the reader of a test was ended by signal 31");
-	ck_assert_said("system call");
-}
-END_TEST
-
-START_TEST(test_no_file)
-{
-	ck_assert_int_eq(run(work_opens), 7);
-}
-END_TEST
-
-START_TEST(test_nobody)
-{
-	if (geteuid() == 0)
-		ck_assert_int_eq(run(work_is_nobody), 7);
-}
-END_TEST
-
-START_TEST(test_no_descriptor)
-{
-	ck_assert_int_ge(open("/dev/null", O_RDONLY), 3);
-	ck_assert_int_ge(dup2(1, 77), 3);
-	ck_assert_int_eq(run(work_has_no_descriptor), 7);
-}
-END_TEST
-
-/* ---- limits ------------------------------------------------------------------------------- */
-
-static int work_wants_memory(const struct tool_jail *in, void *context)
-{
-	for (;;) {
-		char *some = malloc(1 << 20);
-
-		if (some == NULL)
-			return 5;
-		for (size_t i = 0; i < 1 << 20; i += 4096)
-			((volatile char *)some)[i] = 1;
-	}
-}
-
-START_TEST(test_memory)
-{
-	jail.limits.memory = 64 << 20;
-	ck_assert_int_eq(run(work_wants_memory), 5);
-	ck_assert_said("the reader of a test may use 64 MiB of memory, and needed more");
-}
-END_TEST
-
-static int work_never_ends(const struct tool_jail *in, void *context)
-{
-	for (;;) {
-		volatile int nothing = 0;
-
-		(void)nothing;
-	}
-}
-
-START_TEST(test_time)
-{
-	jail.limits.seconds = 1;
-	ck_assert_int_eq(run(work_never_ends), TOOL_JAIL_FAILED);
-	ck_assert_said("more than 1 seconds of processor time");
-}
-END_TEST
-
 /* ---- ends --------------------------------------------------------------------------------- */
 
 static int work_crashes(const struct tool_jail *in, void *context)
@@ -501,18 +269,10 @@ int main(void)
 	tcase_add_test(tcase, test_bad_requests_are_refused);
 	tcase_add_test(tcase, test_descriptors_are_not_taken);
 	tcase_add_test(tcase, test_flood_is_ended);
-	tcase_add_test(tcase, test_no_descriptor);
 	tcase_add_test(tcase, test_crash);
 	tcase_add_test(tcase, test_abort);
 	tcase_add_test(tcase, test_signal_ends_both);
 	tcase_add_test(tcase, test_second_signal_ends_both);
-#ifndef INCSTACK_JAIL_OPEN
-	tcase_add_loop_test(tcase, test_call_ends_worker, 0, KILLED);
-	tcase_add_test(tcase, test_no_file);
-	tcase_add_test(tcase, test_nobody);
-	tcase_add_test(tcase, test_memory);
-	tcase_add_test(tcase, test_time);
-#endif
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

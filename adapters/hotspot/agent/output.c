@@ -41,6 +41,18 @@ static bool make_temporary(const char *name, char temporary[AGENT_FILE_MAX])
 	       AGENT_FILE_MAX;
 }
 
+/* Creates the file under the temporary name, which others can guess: so no link is followed, and nothing
+ * that exists is opened. What an earlier process with the same number has left is removed. */
+static int open_temporary(const char *temporary)
+{
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	int file = open(temporary, flags, 0666);
+
+	if (file < 0 && errno == EEXIST && !unlink(temporary))
+		file = open(temporary, flags, 0666);
+	return file;
+}
+
 const char *agent_output_probe(const struct agent_session *session, char name[AGENT_FILE_MAX])
 {
 	char temporary[AGENT_FILE_MAX];
@@ -55,7 +67,7 @@ const char *agent_output_probe(const struct agent_session *session, char name[AG
 		return access(name, W_OK) ? strerror(errno) : NULL;
 	if (!access(name, F_OK) && access(name, W_OK))
 		return strerror(errno);
-	file = open(temporary, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	file = open_temporary(temporary);
 	if (file < 0)
 		return strerror(errno);
 	close(file);
@@ -114,6 +126,16 @@ static int write_stream(const struct agent_session *session, const struct incsta
 	return error;
 }
 
+static FILE *open_stream(const char *temporary)
+{
+	const int file = open_temporary(temporary);
+	FILE *stream = file < 0 ? NULL : fdopen(file, "w");
+
+	if (file >= 0 && !stream)
+		close(file);
+	return stream;
+}
+
 static int write_file(const struct agent_session *session, const struct incstack_profile *profile,
 		      const char *name)
 {
@@ -124,7 +146,7 @@ static int write_file(const struct agent_session *session, const struct incstack
 
 	if (!make_temporary(name, temporary))
 		return INCSTACK_EIO;
-	stream = fopen(special ? name : temporary, "we");
+	stream = special ? fopen(name, "we") : open_stream(temporary);
 	if (!stream)
 		return INCSTACK_EIO;
 	error = write_stream(session, profile, stream);

@@ -17,6 +17,7 @@
 #include <incstack/incstack.h>
 
 #include "attach.h"
+#include "tool/names.h"
 #include "tracefile/write.h"
 
 /* The limits of a batch. */
@@ -73,7 +74,7 @@ static void put(struct tool_attach_file *file, const void *data, size_t bytes, o
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0) {
-			fprintf(stderr, "incstack: cannot write %s: %s\n", file->path,
+			fprintf(stderr, "incstack: cannot write %s: %s\n", tool_name(file->path),
 				done < 0 ? strerror(errno) : "no space");
 			file->failed = 1;
 			return;
@@ -394,6 +395,22 @@ static void read_command(pid_t pid, char *command, size_t size)
 		command[end - 1] = '\0'; /* some programs fill it up with blanks */
 }
 
+/* Returns the effective user of the process. */
+static uint32_t owner_of(pid_t pid)
+{
+	static const char field[] = "\nUid:";
+	char status[4096];
+	const char *at;
+	char *end;
+
+	tool_proc_read(pid, "status", status, sizeof(status));
+	at = strstr(status, field);
+	if (at == NULL)
+		return 0;
+	strtoul(at + strlen(field), &end, 10); /* the real user */
+	return (uint32_t)strtoul(end, NULL, 10);
+}
+
 /* Writes the program and its arguments, as many as there is room for. */
 static void join(char **words, char *command, size_t size)
 {
@@ -420,6 +437,7 @@ static void write_header(struct tool_attach_file *file, const struct tool_record
 					tool_record_now(CLOCK_REALTIME_COARSE), options->interval,
 					INCSTACK_MODE_FULL, command);
 	header.kind = options->kind;
+	header.owner = owner_of(pid);
 	header.checksum = incstack__tracefile_header_sum(header);
 	append(file, &header, sizeof(header));
 	append(file, counters, sizeof(counters));
@@ -438,7 +456,7 @@ struct tool_attach_file *tool_attach_file_new(const struct tool_record_options *
 	file->fd = open(options->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (file->fd < 0)
 		fprintf(stderr, "incstack: cannot write %s: %s; choose another file with -o\n",
-			options->file, strerror(errno));
+			tool_name(options->file), strerror(errno));
 	else
 		write_header(file, options, pid);
 	if (file->fd >= 0 && !file->failed)

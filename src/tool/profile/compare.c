@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "profile.h"
+#include "tool/names.h"
 #include "tool/profile_io.h"
 #include "tool/report/report.h"
 
@@ -129,7 +130,7 @@ static int print_changes(const struct incstack_profile *both, size_t top)
 
 		printf("%6.2f%% %6.2f%% %+7.2f%%  ", 100 * changes[i].a, 100 * changes[i].b,
 		       100 * (changes[i].b - changes[i].a));
-		tool_put_clipped(text ? text : "?", columns - 26, '<', stdout);
+		tool_name_clip(text ? text : "?", columns - 26, '<', stdout);
 		putchar('\n');
 		free(text);
 	}
@@ -226,7 +227,8 @@ static int select_kinds(struct incstack_profile **profiles, size_t count, const 
 			fprintf(stderr,
 				"incstack: cannot compare '%s' (%s) with '%s' (%s); --kind names a "
 				"kind that all profiles have\n",
-				first.name, first.unit, own.name, own.unit);
+				tool_name(first.name), tool_name(first.unit), tool_name(own.name),
+				tool_name(own.unit));
 			return TOOL_USAGE;
 		}
 		error = incstack_profile_select(profiles[i], kind, i ? &first : NULL, &one);

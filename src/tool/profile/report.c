@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "profile.h"
+#include "tool/names.h"
 #include "tool/profile_io.h"
 #include "tool/report/report.h"
 
@@ -50,7 +51,7 @@ static void print_meta(const struct incstack_profile *profile)
 
 	(void)incstack_profile_meta(profile, &meta);
 	if (meta.program)
-		printf("Profile of: %s\n", meta.program);
+		printf("Profile of: %s\n", tool_name(meta.program));
 	if (meta.time_ns) {
 		time_t seconds = (time_t)(meta.time_ns / 1000000000);
 		struct tm when;
@@ -63,7 +64,7 @@ static void print_meta(const struct incstack_profile *profile)
 		printf("Duration: %s\n",
 		       tool_amount(meta.duration_ns, "nanoseconds", text, sizeof(text)));
 	if (meta.mode)
-		printf("Mode: %s\n", meta.mode);
+		printf("Mode: %s\n", tool_name(meta.mode));
 	if (meta.lost || meta.truncated)
 		printf("Samples lost: %" PRIu64 ", truncated: %" PRIu64 "\n", meta.lost,
 		       meta.truncated);
@@ -92,7 +93,7 @@ static int print_functions(const struct report *report)
 		       share(report, functions[i].self),
 		       tool_amount(functions[i].total, report->about.unit, total, sizeof(total)),
 		       share(report, functions[i].total));
-		tool_put_clipped(name ? name : number, report->columns - 41, '>', stdout);
+		tool_name_clip(name ? name : number, report->columns - 41, '>', stdout);
 		putchar('\n');
 	}
 	free(functions);
@@ -136,7 +137,7 @@ static int print_contexts(const struct report *report)
 		printf("%12s %5.1f%%  ",
 		       tool_amount(weight, report->about.unit, amount, sizeof(amount)),
 		       share(report, weight));
-		tool_put_clipped(text ? text : "?", report->columns - 21, '<', stdout);
+		tool_name_clip(text ? text : "?", report->columns - 21, '<', stdout);
 		putchar('\n');
 		free(text);
 	}
@@ -153,7 +154,7 @@ static int print_kind(struct report *report)
 	report->total = 0;
 	for (uint32_t node = 0; node < nodes; node++)
 		report->total += incstack_profile_self(report->profile, node, report->kind);
-	printf("\n%s: %s in %u contexts\n", report->about.name,
+	printf("\n%s: %s in %u contexts\n", tool_name(report->about.name),
 	       tool_amount(report->total, report->about.unit, amount, sizeof(amount)), nodes - 1);
 	error = print_functions(report);
 	return error ? error : print_contexts(report);

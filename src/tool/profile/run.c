@@ -15,6 +15,7 @@ int tool_profile_run(char **inputs, size_t count, const char *output, int (*work
 		.inputs = (const char *const *)(const void *)inputs,
 		.input_count = count,
 		.outputs = &output,
+		.takes_pipes = true,
 		.output_count = output != NULL && strcmp(output, "-") != 0,
 	};
 

@@ -3,11 +3,11 @@
  * Writes into the trace file how the process ended, which only its parent knows. It is a word of
  * the counters area, not a block, because the last block may be cut off.
  */
-#include <fcntl.h>
 #include <stddef.h>
 #include <unistd.h>
 
 #include "tracefile/format.h"
+#include "tool/foreign.h"
 #include "record.h"
 
 /* Whether the file belongs to this process, and not to an earlier run or to another process with
@@ -26,7 +26,9 @@ void tool_record_note_end(const char *file, uint64_t pid, int status)
 	const uint64_t end = INCSTACK__TRACEFILE_ENDED | (uint16_t)status;
 	const off_t at =
 		INCSTACK__TRACEFILE_HEADER_BYTES + offsetof(struct incstack__tracefile_slot, end);
-	const int fd = open(file, O_RDWR | O_CLOEXEC);
+	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK | TOOL_FOREIGN_WRITE};
+	const char *why;
+	const int fd = tool_foreign_open(file, &terms, NULL, &why);
 
 	if (fd < 0)
 		return;

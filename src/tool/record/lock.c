@@ -22,6 +22,8 @@
 #include <unistd.h>
 
 #include "tracefile/format.h"
+#include "tool/foreign.h"
+#include "tool/names.h"
 #include "record.h"
 
 /* Makes the name of the socket from the directory and a hash of the file's name. It has 107
@@ -65,7 +67,8 @@ static pid_t owner_of(const struct sockaddr_un *name, socklen_t length)
 static pid_t writer_of(const char *file)
 {
 	static struct incstack__tracefile_header header;
-	const int fd = open(file, O_RDONLY | O_CLOEXEC);
+	const char *why;
+	const int fd = tool_foreign_open(file, NULL, NULL, &why);
 	pid_t writer = 0;
 
 	if (fd < 0)
@@ -85,12 +88,12 @@ static int refuse(const char *file, pid_t writer)
 		fprintf(stderr,
 			"incstack: %s is being written by process %d; choose another file with "
 			"-o\n",
-			file, (int)writer);
+			tool_name(file), (int)writer);
 	else
 		fprintf(stderr,
 			"incstack: %s is being written by another process; choose another file "
 			"with -o\n",
-			file);
+			tool_name(file));
 	return TOOL_STATUS_CANNOT_RUN;
 }
 

@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tool/foreign.h"
+#include "tool/names.h"
 #include "record.h"
 
 static int find_in_path(const char *program, char path[PATH_MAX])
@@ -131,6 +133,7 @@ static const char *refuse_reason(const char *path)
 {
 	struct stat status;
 	const char *reason = NULL;
+	const char *unread;
 	int fd;
 
 	if (stat(path, &status) != 0)
@@ -141,7 +144,7 @@ static const char *refuse_reason(const char *path)
 		return "it is set-uid or set-gid, and the loader preloads nothing into such "
 		       "programs; "
 		       "profile a copy without that bit";
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = tool_foreign_open(path, NULL, NULL, &unread);
 	if (fd < 0)
 		return NULL; /* it may be executable though it cannot be read */
 	if (!is_dynamic(fd))
@@ -158,12 +161,13 @@ int tool_record_check_program(const char *program)
 	const char *reason;
 
 	if (!find_in_path(program, path)) {
-		fprintf(stderr, "incstack: %s: no such program; give its path\n", program);
+		fprintf(stderr, "incstack: %s: no such program; give its path\n",
+			tool_name(program));
 		return TOOL_STATUS_NOT_FOUND;
 	}
 	reason = refuse_reason(path);
 	if (reason == NULL)
 		return 0;
-	fprintf(stderr, "incstack: cannot profile %s: %s\n", path, reason);
+	fprintf(stderr, "incstack: cannot profile %s: %s\n", tool_name(path), reason);
 	return TOOL_STATUS_CANNOT_RUN;
 }

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "tracefile/spool_format.h"
+#include "tool/foreign.h"
+#include "tool/names.h"
 #include "record.h"
 
 /* Returns the absolute path, because the program may change its directory before the recorder
@@ -50,7 +52,41 @@ static int check_limit(const char *file)
 	fprintf(stderr,
 		"incstack: cannot write %s: the limit on file sizes (ulimit -f) is %llu bytes, and "
 		"a trace file begins with %u; raise the limit\n",
-		file, (unsigned long long)limit.rlim_cur, (unsigned)INCSTACK__TRACEFILE_START);
+		tool_name(file), (unsigned long long)limit.rlim_cur,
+		(unsigned)INCSTACK__TRACEFILE_START);
+	return TOOL_STATUS_CANNOT_RUN;
+}
+
+/* Returns why the file must not be replaced; null if it is no file yet, is empty, or is a trace file. */
+static const char *reason_to_keep(const char *file)
+{
+	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK};
+	struct stat status;
+	uint64_t magic = 0;
+	const char *why;
+	int fd;
+
+	if (lstat(file, &status) != 0)
+		return NULL;
+	fd = tool_foreign_open(file, &terms, &status, &why);
+	if (fd < 0)
+		return why;
+	why = status.st_size > 0 && (read(fd, &magic, sizeof(magic)) != sizeof(magic) ||
+				     magic != INCSTACK__TRACEFILE_MAGIC)
+		      ? "exists and is no trace file"
+		      : NULL;
+	close(fd);
+	return why;
+}
+
+static int check_existing(const char *file)
+{
+	const char *reason = reason_to_keep(file);
+
+	if (reason == NULL)
+		return 0;
+	fprintf(stderr, "incstack: %s: %s; remove it, or choose another file with -o\n",
+		tool_name(file), reason);
 	return TOOL_STATUS_CANNOT_RUN;
 }
 
@@ -58,7 +94,6 @@ static int check_limit(const char *file)
  * regular file (/dev/full, a pipe) is never replaced. */
 int tool_record_prepare(struct tool_record_options *options)
 {
-	struct stat status;
 	char *spool;
 	int fd;
 
@@ -67,17 +102,15 @@ int tool_record_prepare(struct tool_record_options *options)
 		fprintf(stderr, "incstack: the current directory is gone; give -o a full path\n");
 		return TOOL_STATUS_CANNOT_RUN;
 	}
-	if (stat(options->file, &status) == 0 && !S_ISREG(status.st_mode)) {
-		fprintf(stderr, "incstack: %s is not a regular file; choose another with -o\n",
-			options->file);
+	if (check_existing(options->file) != 0)
 		return TOOL_STATUS_CANNOT_RUN;
-	}
 	if (check_limit(options->file) != 0 || tool_record_lock(options->file) != 0)
 		return TOOL_STATUS_CANNOT_RUN;
-	fd = open(options->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	fd = open(options->file,
+		  O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
 	if (fd < 0) {
 		fprintf(stderr, "incstack: cannot write %s: %s; choose another file with -o\n",
-			options->file, strerror(errno));
+			tool_name(options->file), strerror(errno));
 		return TOOL_STATUS_CANNOT_RUN;
 	}
 	close(fd);
@@ -141,13 +174,13 @@ static int check(const struct tool_record_options *options)
 	if (strcmp(options->mode, "patch") != 0 && strcmp(options->mode, "validate") != 0 &&
 	    strcmp(options->mode, "full") != 0) {
 		fprintf(stderr, "incstack: --mode takes patch, validate or full, not '%s'\n",
-			options->mode);
+			tool_name(options->mode));
 		return TOOL_STATUS_USAGE;
 	}
 	if (strcmp(options->crosscheck, "no") != 0 && strcmp(options->crosscheck, "own") != 0 &&
 	    strcmp(options->crosscheck, "libunwind") != 0) {
 		fprintf(stderr, "incstack: --crosscheck takes libunwind or own, not '%s'\n",
-			options->crosscheck);
+			tool_name(options->crosscheck));
 		return TOOL_STATUS_USAGE;
 	}
 	if (options->program[0] != NULL)

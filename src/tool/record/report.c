@@ -16,6 +16,7 @@
 
 #include "record.h"
 #include "tool/foreign.h"
+#include "tool/names.h"
 #include "tool/report/report.h"
 #include "tool/report/trace_map.h"
 
@@ -115,7 +116,7 @@ static void print_image(const struct image *image, int whole)
 		fprintf(stderr, "%s\n", text);
 	else
 		fprintf(stderr, "%.*s; incstack report %s\n", (int)strcspn(text, "\n"), text,
-			image->file);
+			tool_name(image->file));
 }
 
 static void print_all(const struct image *images, size_t count)
@@ -132,8 +133,8 @@ static void print_all(const struct image *images, size_t count)
 		if (i != most)
 			print_image(&images[i], 0);
 	print_image(&images[most], 1);
-	fprintf(stderr, "flame graph: %s.html\nfolded stacks: %s.folded\n", images[most].file,
-		images[most].file);
+	fprintf(stderr, "flame graph: %s.html\nfolded stacks: %s.folded\n",
+		tool_name(images[most].file), tool_name(images[most].file));
 	tool_sum_print(&sum, stderr);
 }
 
@@ -185,7 +186,7 @@ int tool_record_report(const struct tool_record_options *options, uint64_t start
 			"could not make the file (permissions, ulimit -f, a full disk?), or it "
 			"started without the recorder (LD_PRELOAD taken from the environment, a "
 			"static program?)\n",
-			file);
+			tool_name(file));
 	for (size_t i = 0; i < images.count; i++)
 		free(images.all[i].file);
 	free(images.all);

@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #include "tracefile/format.h"
+#include "tool/foreign.h"
+#include "tool/names.h"
 #include "record.h"
 
 #define PRELOAD "libincstack_preload.so"
@@ -26,7 +28,7 @@
 
 /* Finds the library to preload: in the tool's own directory, or where it is installed relative to
  * that. */
-static int find_preload(char path[PATH_MAX])
+static int search_preload(char path[PATH_MAX])
 {
 	static const char *const places[] = {"/" PRELOAD,
 					     "/" INCSTACK_PRELOAD_FROM_BIN "/" PRELOAD};
@@ -48,6 +50,21 @@ static int find_preload(char path[PATH_MAX])
 	fprintf(stderr,
 		"incstack: cannot find " PRELOAD ", neither in the directory of incstack nor "
 		"relative to it in " INCSTACK_PRELOAD_FROM_BIN "; install it there\n");
+	return TOOL_STATUS_CANNOT_RUN;
+}
+
+/* Finds it, and refuses a path that LD_PRELOAD cannot have: the loader would split it, or put another
+ * folder in place of $ORIGIN, and look there. */
+static int find_preload(char path[PATH_MAX])
+{
+	if (search_preload(path) != 0)
+		return TOOL_STATUS_CANNOT_RUN;
+	if (strpbrk(path, " :$") == NULL)
+		return 0;
+	fprintf(stderr,
+		"incstack: cannot preload %s: LD_PRELOAD can name no path with a blank, a colon or "
+		"a '$'; install incstack in another directory\n",
+		tool_name(path));
 	return TOOL_STATUS_CANNOT_RUN;
 }
 
@@ -74,7 +91,7 @@ _Noreturn void tool_record_exec(char **program)
 
 	execvp(program[0], program);
 	error = errno;
-	fprintf(stderr, "incstack: cannot run %s: %s%s\n", program[0], strerror(error),
+	fprintf(stderr, "incstack: cannot run %s: %s%s\n", tool_name(program[0]), strerror(error),
 		error == ENOENT ? "; does its interpreter (#! line, or ELF loader) exist?" : "");
 	_exit(error == ENOENT ? TOOL_STATUS_NOT_FOUND : TOOL_STATUS_CANNOT_RUN);
 }
@@ -89,7 +106,9 @@ static void run_child(const struct tool_record_options *options, const char *pre
 static uint64_t samples_so_far(const char *file)
 {
 	static struct incstack__tracefile_slot slots[INCSTACK__TRACEFILE_SLOTS];
-	const int fd = open(file, O_RDONLY | O_CLOEXEC);
+	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK};
+	const char *why;
+	const int fd = tool_foreign_open(file, &terms, NULL, &why);
 	uint64_t sum = 0;
 
 	if (fd < 0)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "tool/names.h"
 #include "tool/profile_io.h"
 #include "report.h"
 
@@ -76,8 +77,8 @@ static void print_functions(const struct tool_report *report,
 			share(functions[i].self, total),
 			tool_amount(functions[i].total, "nanoseconds", all, sizeof(all)),
 			share(functions[i].total, total));
-		tool_put_clipped(functions[i].name != NULL ? functions[i].name : "?", columns - 41,
-				 '>', out);
+		tool_name_clip(functions[i].name != NULL ? functions[i].name : "?", columns - 41,
+			       '>', out);
 		fputc('\n', out);
 	}
 }

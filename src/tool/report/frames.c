@@ -2,8 +2,7 @@
  *
  * Prints the frames of a context.
  */
-#include <string.h>
-
+#include "tool/names.h"
 #include "report.h"
 
 #define FRAMES 12 /* of a context, at most */
@@ -15,13 +14,13 @@ void tool_report_frames(const struct tool_report *report, uint32_t node, FILE *o
 	const unsigned width = columns > 40 ? columns - 20 : 20;
 
 	for (unsigned i = 0; node != INCSTACK__CCT_ROOT; i++, node = nodes[node].parent) {
-		const char *name = tool_symbols_name(report->symbols, nodes[node].code);
-
 		if (i == FRAMES) {
 			fprintf(out, "%20s... %u more\n", "", nodes[node].depth);
 			return;
 		}
-		fprintf(out, "%20s%.*s%s\n", "", (int)(width - 3), name,
-			strlen(name) > width - 3 ? "..." : "");
+		fprintf(out, "%20s", "");
+		tool_name_clip(tool_symbols_name(report->symbols, nodes[node].code), width, '>',
+			       out);
+		fputc('\n', out);
 	}
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/names.h"
 #include "tool/profile_io.h"
 #include "report.h"
 
@@ -104,7 +105,7 @@ static void print_functions(const struct tool_report *report, FILE *out, unsigne
 {
 	struct function *functions;
 	const size_t count = find_functions(report, &functions);
-	const int width = columns > 68 ? (int)columns - 48 : 20;
+	const unsigned width = columns > 68 ? columns - 48 : 20;
 
 	if (count > 0)
 		fprintf(out, "\n%11s %10s %10s %11s   %s\n", "allocated", "calls", "temporary",
@@ -121,8 +122,10 @@ static void print_functions(const struct tool_report *report, FILE *out, unsigne
 			snprintf(text, sizeof(text), "%s (%s)", f->name, f->module);
 		else
 			snprintf(text, sizeof(text), "%s", f->name);
-		fprintf(out, "%11s %10" PRIu64 " %10" PRIu64 " %11s   %.*s\n", bytes,
-			f->values.calls, f->values.temporary, live, width, text);
+		fprintf(out, "%11s %10" PRIu64 " %10" PRIu64 " %11s   ", bytes, f->values.calls,
+			f->values.temporary, live);
+		tool_name_clip(text, width, '>', out);
+		fputc('\n', out);
 	}
 	free(functions);
 }

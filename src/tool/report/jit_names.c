@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads what runtimes write about the code that they make. Nothing in it is trusted.
+ * Reads what runtimes write about the code that they make. Nothing in it is trusted: what is read, and how
+ * long is searched, has limits.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* getline */
+#define _GNU_SOURCE 1 /* reallocarray */
 #endif
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +16,10 @@
 
 enum { ENTRIES_MOST = 4 << 20 };
 enum { RECORD_MOST = 64 << 20 }; /* bytes of a record of a jitdump */
-/* The maximum number of entries that are examined for one address, or one move: in a damaged file
- * they may overlap. */
-enum { LOOKS_MOST = 1 << 16 };
+enum { LINE_MOST = 1 << 16 };
+/* The maximum number of entries that are examined for one address, or one move, and for all of them: in a
+ * damaged file they may overlap. */
+enum { LOOKS_MOST = 1 << 16, LOOKS_ALL = 1 << 28, LOOKS_LEAST = 64 };
 #define DUMP_MAGIC 0x4a695444u
 
 struct entry {
@@ -29,6 +32,7 @@ struct tool_jit_names {
 	struct entry *entries;
 	size_t count;
 	uint64_t largest; /* size */
+	uint64_t looks;   /* entries that were examined */
 };
 
 /* ---- the table ---------------------------------------------------------------------- */
@@ -62,13 +66,22 @@ static int by_start(const void *left, const void *right)
 				    : (a->order > b->order) - (a->order < b->order);
 }
 
-const char *tool_jit_names_find(const struct tool_jit_names *names, uint64_t address)
+/* Returns how many entries may be examined now. */
+static size_t looks_most(const struct tool_jit_names *names)
+{
+	return names->looks < LOOKS_ALL ? LOOKS_MOST : LOOKS_LEAST;
+}
+
+const char *tool_jit_names_find(struct tool_jit_names *names, uint64_t address)
 {
 	const struct entry *found = NULL;
 	size_t low = 0;
 	size_t least;
-	size_t high = names != NULL ? names->count : 0;
+	size_t high;
 
+	if (names == NULL)
+		return NULL;
+	high = names->count;
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
@@ -77,10 +90,11 @@ const char *tool_jit_names_find(const struct tool_jit_names *names, uint64_t add
 		else
 			high = middle;
 	}
-	least = low > LOOKS_MOST ? low - LOOKS_MOST : 0;
+	least = low > looks_most(names) ? low - looks_most(names) : 0;
 	for (; low > least && address - names->entries[low - 1].start < names->largest; low--) {
 		const struct entry *entry = &names->entries[low - 1];
 
+		names->looks++;
 		if (address - entry->start < entry->size &&
 		    (found == NULL || entry->order > found->order))
 			found = entry;
@@ -90,23 +104,36 @@ const char *tool_jit_names_find(const struct tool_jit_names *names, uint64_t add
 
 /* ---- files --------------------------------------------------------------------------- */
 
+/* Reads a line, of which what does not fit is left out. *left is how many bytes may still be read: the
+ * file may grow meanwhile. Returns false at the end. */
+static bool read_line(FILE *file, char *line, size_t room, uint64_t *left)
+{
+	size_t used = 0;
+	int c = EOF;
+
+	while (*left > 0 && (c = getc_unlocked(file)) != EOF && c != '\n') {
+		if (used < room - 1)
+			line[used++] = (char)c;
+		--*left;
+	}
+	line[used] = '\0';
+	return c == '\n' || used > 0;
+}
+
 /* Lines: START SIZE NAME, with hexadecimal numbers. */
 static void read_map(struct tool_jit_names *names, FILE *file)
 {
-	char *line = NULL;
-	size_t room = 0;
-	ssize_t length;
+	static char line[LINE_MOST];
+	uint64_t left = TOOL_JIT_FILE_MOST;
 
-	while ((length = getline(&line, &room, file)) > 0) {
+	while (read_line(file, line, sizeof(line), &left)) {
 		uint64_t start;
 		uint64_t size;
 		int at = 0;
 
-		line[strcspn(line, "\n")] = '\0';
 		if (sscanf(line, "%" SCNx64 " %" SCNx64 " %n", &start, &size, &at) == 2 && at > 0)
 			add(names, start, size, line + at);
 	}
-	free(line);
 }
 
 /* The head of each record of a jitdump, and the fields of those that load or move code. */
@@ -127,7 +154,8 @@ enum { RECORD_LOAD = 0, RECORD_MOVE = 1 };
 /* The body has a zero byte behind it. */
 static void take_record(struct tool_jit_names *names, uint32_t id, const char *body, size_t bytes)
 {
-	const size_t least = names->count > LOOKS_MOST ? names->count - LOOKS_MOST : 0;
+	const size_t most = looks_most(names);
+	const size_t least = names->count > most ? names->count - most : 0;
 	struct load load;
 	struct move move;
 	const char *name;
@@ -138,7 +166,7 @@ static void take_record(struct tool_jit_names *names, uint32_t id, const char *b
 	} else if (id == RECORD_MOVE && bytes >= sizeof(move)) {
 		memcpy(&move, body, sizeof(move));
 		name = NULL;
-		for (size_t i = names->count; i-- > least && name == NULL;)
+		for (size_t i = names->count; i-- > least && name == NULL; names->looks++)
 			if (names->entries[i].start == move.from)
 				name = names->entries[i].name;
 		if (name != NULL)
@@ -155,14 +183,16 @@ static void read_dump(struct tool_jit_names *names, FILE *file)
 	struct record record;
 	char *body = NULL;
 	char *grown;
+	uint64_t left = TOOL_JIT_FILE_MOST; /* the file may grow meanwhile */
 
 	if (fread(&head, sizeof(head), 1, file) != 1 || head.magic != DUMP_MAGIC ||
 	    head.bytes < sizeof(head) || fseek(file, (long)head.bytes, SEEK_SET) != 0)
 		return;
 	while (fread(&record, sizeof(record), 1, file) == 1 && record.bytes >= sizeof(record) &&
-	       record.bytes <= RECORD_MOST) {
+	       record.bytes <= RECORD_MOST && record.bytes <= left) {
 		const size_t bytes = record.bytes - sizeof(record);
 
+		left -= record.bytes;
 		grown = realloc(body, bytes + 1);
 		if (grown == NULL)
 			break;

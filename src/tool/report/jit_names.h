@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+enum { TOOL_JIT_FILE_MOST = 1 << 30 }; /* bytes that are read */
+
 struct tool_jit_names;
 
 /* Reads the names of a process from a map and a jitdump; each may be null. Returns null if there is no
@@ -17,6 +19,6 @@ struct tool_jit_names *tool_jit_names_of(FILE *map, FILE *dump);
 void tool_jit_names_free(struct tool_jit_names *names); /* also null */
 
 /* Returns the name of the newest code that contains the address, or null. Valid until free. */
-const char *tool_jit_names_find(const struct tool_jit_names *names, uint64_t address);
+const char *tool_jit_names_find(struct tool_jit_names *names, uint64_t address);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/names.h"
 #include "report.h"
 
 static const struct incstack_profile_kind kinds[] = {
@@ -98,38 +99,14 @@ uint64_t tool_report_deep(const struct tool_report *report)
 
 /* ---- the profile --------------------------------------------------------------------- */
 
-static size_t put_name(uint64_t method, char *text, size_t size, int ascii)
-{
-	const char *name = (const char *)(uintptr_t)method;
-	const size_t length = strlen(name) < size ? strlen(name) : size;
-
-	for (size_t i = 0; i < length; i++)
-		text[i] = name[i];
-	for (size_t i = 0; ascii && i < length; i++)
-		if (text[i] & 0x80)
-			text[i] = '?';
-	return length;
-}
-
+/* Names and paths may be any bytes; a profile has UTF-8. */
 static size_t name_of(void *context, uint64_t method, int32_t bci, uint32_t flags, char *text,
 		      size_t size)
 {
+	(void)context;
 	(void)bci;
 	(void)flags;
-	return put_name(method, text, size, *(const int *)context);
-}
-
-/* Names all frames. Symbols and paths may be any bytes; those that are not UTF-8 become question
- * marks. */
-static int name_frames(struct incstack_profile *profile)
-{
-	int ascii = 0;
-	int error = incstack_profile_name_frames(profile, name_of, &ascii);
-
-	if (error != INCSTACK_EFORMAT)
-		return error;
-	ascii = 1;
-	return incstack_profile_name_frames(profile, name_of, &ascii);
+	return tool_name_valid((const char *)(uintptr_t)method, text, size);
 }
 
 static int describe(struct incstack_profile *profile, const struct tool_report *report)
@@ -138,18 +115,16 @@ static int describe(struct incstack_profile *profile, const struct tool_report *
 		incstack__tracefile_reader_totals(report->reader);
 	const struct incstack__tracefile_header *header =
 		incstack__tracefile_reader_header(report->reader);
+	char program[4 * sizeof(header->command)] = ""; /* an escape takes four bytes */
 	struct incstack_profile_meta meta = {
-		.program = header->command,
+		.program = program,
 		.mode = tool_mode_name(totals->tally.mode),
 		.time_ns = header->start_ns <= INT64_MAX ? header->start_ns : 0,
 		.lost = tool_report_lost(totals),
 		.truncated = totals->truncated,
 	};
-	int error = incstack_profile_set_meta(profile, &meta);
 
-	if (error != INCSTACK_EFORMAT)
-		return error;
-	meta.program = NULL;
+	tool_name_valid(header->command, program, sizeof(program) - 1);
 	return incstack_profile_set_meta(profile, &meta);
 }
 
@@ -184,7 +159,7 @@ static int fill(struct incstack_profile *profile, const struct tool_report *repo
 		error = tool_report_timeline(report, nodes, profile);
 	free(nodes);
 	if (error == 0)
-		error = name_frames(profile);
+		error = incstack_profile_name_frames(profile, name_of, NULL);
 	return error != 0 ? error : describe(profile, report);
 }
 

@@ -15,6 +15,7 @@
 
 #include "folded_fit.h"
 #include "tool/files.h"
+#include "tool/names.h"
 #include "tool/profile_io.h"
 #include "tool/progress.h"
 #include "report.h"
@@ -196,7 +197,7 @@ static int read_file(const char *file, int by_thread, const struct work *work)
 		fprintf(stderr,
 			"incstack: %s: %s (byte %" PRIu64
 			"); make one with: incstack heap -o FILE -- PROGRAM\n",
-			file, problem.what == NULL ? "out of memory" : problem.what,
+			tool_name(file), problem.what == NULL ? "out of memory" : problem.what,
 			problem.offset);
 	}
 	tool_progress_end();

@@ -35,7 +35,7 @@ int tool_report_run(const char *const *files, size_t count, const char *const *p
 		.input_count = count,
 		.outputs = (const char *const *)(const void *)outputs,
 		.output_count = SUFFIXES * count,
-		.inputs_are_derived = are_derived,
+		.completes = are_derived,
 	};
 	int status = TOOL_FAILED;
 

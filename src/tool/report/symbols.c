@@ -178,18 +178,18 @@ static const char *demangled(struct tool_symbols *symbols, const char *name)
 	return result;
 }
 
-static FILE *open_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns)
+static FILE *open_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns, uint32_t owner)
 {
-	const int fd = tool_files_jit(which, pid, since_ns);
+	const int fd = tool_files_jit(which, pid, since_ns, owner);
 
 	return fd < 0 ? NULL : fdopen(fd, "r");
 }
 
 /* Files that were last written before `since_ns` belong to an earlier process with the same id. */
-static struct tool_jit_names *read_jit(uint64_t pid, uint64_t since_ns)
+static struct tool_jit_names *read_jit(uint64_t pid, uint64_t since_ns, uint32_t owner)
 {
-	FILE *map = open_jit(TOOL_FILES_JIT_MAP, pid, since_ns);
-	FILE *dump = open_jit(TOOL_FILES_JIT_DUMP, pid, since_ns);
+	FILE *map = open_jit(TOOL_FILES_JIT_MAP, pid, since_ns, owner);
+	FILE *dump = open_jit(TOOL_FILES_JIT_DUMP, pid, since_ns, owner);
 	struct tool_jit_names *names = tool_jit_names_of(map, dump);
 
 	if (map != NULL)
@@ -213,7 +213,8 @@ static const char *name_outside(struct tool_symbols *symbols, uint64_t pc)
 	char text[32];
 
 	if (symbols->jit == NULL)
-		symbols->jit = read_jit(header->pid, ran_before ? 0 : header->start_ns);
+		symbols->jit =
+			read_jit(header->pid, ran_before ? 0 : header->start_ns, header->owner);
 	name = tool_jit_names_find(symbols->jit, pc);
 	if (name != NULL)
 		return demangled(symbols, name);

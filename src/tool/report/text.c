@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tracefile/notes.h"
+#include "tool/names.h"
 #include "tool/profile_io.h"
 #include "report.h"
 
@@ -147,8 +148,10 @@ void tool_report_head(const struct tool_report *report, const char *title, FILE 
 	const struct incstack__tracefile_totals *totals =
 		incstack__tracefile_reader_totals(report->reader);
 
-	fprintf(out, "%s of: %.*s\n", title, (int)(columns > 40 ? columns - 17 : 23),
-		incstack__tracefile_reader_header(report->reader)->command);
+	fprintf(out, "%s of: ", title);
+	tool_name_clip(incstack__tracefile_reader_header(report->reader)->command,
+		       columns > 40 ? columns - 17 : 23, '>', out);
+	fputc('\n', out);
 	print_damage(report, out);
 	tool_report_end(report, out, columns);
 	print_notes(totals->notes, out);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tracefile/notes.h"
+#include "tool/names.h"
 #include "report.h"
 
 /* The threads that have samples, by their numbers. */
@@ -30,7 +31,7 @@ static struct incstack_profile_thread describe(const struct tool_report *report,
 
 	if (thread == NULL || thread->name[0] == 0)
 		return (struct incstack_profile_thread){.name = "[unknown thread]"};
-	return (struct incstack_profile_thread){.name = thread->name, .id = thread->tid};
+	return (struct incstack_profile_thread){.name = tool_name(thread->name), .id = thread->tid};
 }
 
 static int find_threads(const struct tool_report *report, struct found *found)

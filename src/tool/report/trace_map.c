@@ -21,6 +21,7 @@
 
 #include "tracefile/spool_read.h"
 #include "tool/files.h"
+#include "tool/names.h"
 #include "trace_map.h"
 
 /* What a spool adds to a trace file. */
@@ -85,7 +86,7 @@ static int read_rest(const char *file, const struct incstack__tracefile_header *
 	if (error == INCSTACK_ENOMEM)
 		fprintf(stderr,
 			"incstack: out of memory for what is in %s" INCSTACK__SPOOL_SUFFIX "\n",
-			file);
+			tool_name(file));
 	free(data);
 	return error;
 }
@@ -125,7 +126,7 @@ static void watch(const char *name, const void *data, size_t size)
 {
 	const struct sigaction action = {.sa_sigaction = on_missing_page, .sa_flags = SA_SIGINFO};
 
-	mapped.name = name;
+	mapped.name = tool_name(name);
 	mapped.low = (uintptr_t)data;
 	mapped.high = (uintptr_t)data + size;
 	sigaction(SIGBUS, &action, NULL);
@@ -157,6 +158,7 @@ int tool_trace_map(const char *file, void **data, size_t *size)
 	struct stat status;
 	struct rest rest = {0};
 	int failed = fd < 0 || fstat(fd, &status) != 0;
+	int error = errno;
 
 	*data = NULL;
 	*size = failed ? 0 : (size_t)status.st_size;
@@ -165,11 +167,13 @@ int tool_trace_map(const char *file, void **data, size_t *size)
 	if (!failed) {
 		*data = map_with_room(fd, *size, rest.bytes);
 		failed = *data == MAP_FAILED;
+		error = errno;
 	}
 	if (!failed)
 		watch(file, *data, *size);
 	if (failed) {
-		fprintf(stderr, "incstack: cannot read %s: %s\n", file, strerror(errno));
+		fprintf(stderr, "incstack: cannot read %s: %s\n", tool_name(file),
+			error == EINVAL ? "it is not a regular file" : strerror(error));
 	} else if (rest.bytes > 0) {
 		const uint64_t end = incstack__tracefile_end(*data, *size);
 
