@@ -68,7 +68,7 @@ STRATA = {
     "recorder": (
         "recorder restart.h lock modules.h ticks.h stamp memory recording small_file linker path"
         " seccomp_filter libunwind",
-        "name await descriptor interval own_stack protect slot spool_file",
+        "name await descriptor identity interval own_stack protect slot spool_file",
         "spool",
         "file host allocators thunks",
         "modules rule unload timer",
@@ -85,7 +85,8 @@ STRATA = {
         "start",
     ),
     "tracefile": (
-        "*_format *.h cct modules notes walks write",
+        "*_format *.h cct identity",
+        "modules notes walks write",
         "chunk slots threads",
         "read spool_read",
         "replay",
@@ -93,7 +94,8 @@ STRATA = {
     "tool": (
         "*.h report/folded_fit report/function_start report/jit_names output profile_text progress"
         " record/end record/lock record/program report/sum report/trace_map"
-        " attach/refuse attach/program proc attach/image",
+        " attach/refuse attach/program proc module_file",
+        "attach/image",
         "attach/links",
         "attach/children",
         "attach/probes attach/read",

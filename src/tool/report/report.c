@@ -146,6 +146,7 @@ static int make_reports(const struct tool_report *report, const struct work *wor
 		tool_report_heap(report, work->out, work->columns);
 	fflush(work->out);
 	status = write_files(report, work->prefix, work->out, work->columns);
+	tool_symbols_tell(report->symbols, "warning: ", work->out);
 	if (work->sum != NULL)
 		take_sum(report, work->sum);
 	return status;
@@ -155,6 +156,7 @@ static int make_profile(const struct tool_report *report, struct incstack_profil
 {
 	const int error = tool_report_profile(report, profile);
 
+	tool_symbols_tell(report->symbols, "incstack: warning: ", stderr);
 	return error != 0 ? say_error(error) : 0;
 }
 

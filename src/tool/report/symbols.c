@@ -10,9 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tracefile/cct.h"
 #include "tracefile/notes.h"
+#include "tool/module_file.h"
+#include "tool/profile_io.h"
 #include "function_start.h"
 #include "jit_names.h"
 #include "symbols.h"
@@ -23,6 +26,7 @@ struct session {
 	const struct incstack__tracefile_module_info *info;
 	Dwfl *dwfl;
 	Dwfl_Module *module;
+	const char *why; /* not null: why its names cannot be read */
 };
 
 struct known_code {
@@ -122,15 +126,22 @@ static const char *base_name(const char *path)
 static void session_open(struct session *session,
 			 const struct incstack__tracefile_module_info *info)
 {
+	int fd;
+
 	session->info = info;
 	if (info->path[0] != '/')
 		return; /* for example the vdso has no file */
-	session->dwfl = dwfl_begin(&callbacks);
-	if (session->dwfl == NULL)
+	fd = tool_module_file_open(info, &session->why);
+	if (fd < 0)
 		return;
-	session->module = dwfl_report_elf(session->dwfl, base_name(info->path), info->path, -1,
-					  info->bias, true);
-	dwfl_report_end(session->dwfl, NULL, NULL);
+	session->dwfl = dwfl_begin(&callbacks);
+	if (session->dwfl != NULL)
+		session->module = dwfl_report_elf(session->dwfl, base_name(info->path), info->path,
+						  fd, info->bias, true);
+	if (session->module == NULL)
+		close(fd);
+	if (session->dwfl != NULL)
+		dwfl_report_end(session->dwfl, NULL, NULL);
 }
 
 static struct session *session_of(struct tool_symbols *symbols,
@@ -266,6 +277,29 @@ const char *tool_symbols_module(struct tool_symbols *symbols, uint64_t code)
 
 	info = incstack__tracefile_code_module(symbols->reader, code, &pc, &exact);
 	return info == NULL ? "" : base_name(info->path);
+}
+
+enum { FILES_TOLD = 10 };
+
+void tool_symbols_tell(const struct tool_symbols *symbols, const char *before, FILE *out)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < symbols->session_count; i++) {
+		const struct session *session = &symbols->sessions[i];
+
+		if (session->why == NULL || ++count > FILES_TOLD)
+			continue;
+		fputs(before, out);
+		tool_put_clipped(session->info->path, SIZE_MAX, '>', out);
+		fprintf(out,
+			" %s, so its functions are shown as addresses; put the file back that ran, "
+			"or record again\n",
+			session->why);
+	}
+	if (count > FILES_TOLD)
+		fprintf(out, "%s%u more files are missing or changed\n", before,
+			count - FILES_TOLD);
 }
 
 /* Finds the demangler of libstdc++, if that is installed. Users who profile C++ programs have it;
