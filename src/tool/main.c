@@ -10,7 +10,6 @@
 #include "tool/record/record.h"
 #include "tool/profile/profile.h"
 #include "profile_io.h"
-#include "tool/report/report.h"
 
 static const char help[] =
 	"usage: incstack COMMAND [OPTIONS]\n"
@@ -26,36 +25,6 @@ static const char help[] =
 	"\n"
 	"incstack COMMAND --help lists the options of COMMAND.\n"
 	"Exit status: 0 success, 1 failure, 2 wrong usage.\n";
-
-/* Whether the arguments concern a profile and not a trace file: they name a format, or a file whose
- * name indicates its format, or ask for help. */
-static int is_profile(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (incstack_profile_format_of(argv[i]) || strcmp(argv[i], "-") == 0 ||
-		    strncmp(argv[i], "--format", 8) == 0 || strncmp(argv[i], "-f", 2) == 0 ||
-		    strncmp(argv[i], "-h", 2) == 0 || strcmp(argv[i], "--help") == 0)
-			return 1;
-	return argc < 2;
-}
-
-int tool_report(int argc, char **argv)
-{
-	struct tool_options options;
-	int status;
-
-	if (is_profile(argc, argv))
-		return tool_profile_report(argc, argv);
-	status = tool_options_read(argc, argv, &options);
-	if (status)
-		return status;
-	if (argc - optind != 1) {
-		fprintf(stderr, "incstack: no trace file given: incstack report FILE\n");
-		return TOOL_USAGE;
-	}
-	return tool_report_make(argv[optind], options.output ? options.output : argv[optind],
-				options.threads, stdout, tool_columns(stdout), NULL);
-}
 
 static int print_help(int argc, char **argv);
 

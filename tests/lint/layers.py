@@ -92,7 +92,8 @@ STRATA = {
         "replay",
     ),
     "tool": (
-        "*.h report/folded_fit report/function_start report/jit_names output profile_text progress"
+        "*.h report/folded_fit report/function_start report/jit_names output profile_options profile_text"
+        " hottest progress"
         " record/end record/lock record/program report/sum report/trace_map"
         " attach/refuse attach/program proc module_file",
         "attach/image",
@@ -110,7 +111,8 @@ STRATA = {
         "report/text",
         "report/cpu report/heap",
         "report/report",
-        "profile/convert record/report profile/compare profile/report",
+        "profile/input record/report profile/report",
+        "profile/convert profile/compare",
         "record/record",
         "attach/attach",
         "attach/options",

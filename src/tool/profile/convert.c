@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input.h"
 #include "profile.h"
 #include "tool/profile_io.h"
 #include "tool/report/report.h"
@@ -38,7 +39,8 @@ static const char convert_help[] =
 static const char merge_help[] =
 	"usage: incstack merge [OPTIONS] -o OUTPUT INPUT...\n"
 	"\n"
-	"Adds up profiles with the same kinds of weight. Formats as in incstack convert.\n"
+	"Adds up profiles or trace files with the same kinds of weight. Formats as in incstack\n"
+	"convert.\n"
 	"\n"
 	"  -o, --output OUTPUT        the file for the sum\n"
 	"  -a, --average              first scale all profiles to the same large total, so that\n"
@@ -47,6 +49,8 @@ static const char merge_help[] =
 	"  -f, --format FORMAT        the format of OUTPUT, regardless of its name\n"
 	"  -F, --input-format FORMAT  the format of all INPUTs, regardless of their names\n"
 	"  -k, --kind NAME            the kind of weight to write to folded stacks\n"
+	"  -t, --threads              for trace files: begin contexts with the name of their\n"
+	"                             thread\n"
 	"  -h, --help                 this text\n"
 	"\n"
 	"Exit status: 0 success, 1 a file could not be read or written, 2 wrong usage.\n";
@@ -163,11 +167,28 @@ static int convert(const char *from, int from_format, struct conversion *to)
 	return status;
 }
 
+/* The other formats have all kinds. */
+static int refuse_kind(const struct tool_options *options, int format)
+{
+	return format == INCSTACK_FORMAT_FOLDED
+		       ? TOOL_DONE
+		       : tool_options_refuse(options, "k", "on this format, which has all kinds");
+}
+
+static int refuse_options(const struct tool_options *options, int format, int is_trace)
+{
+	return tool_options_refuse(options, "oTna", "on convert") || refuse_kind(options, format) ||
+			       (!is_trace &&
+				tool_options_refuse(options, "t", "without a trace file"))
+		       ? TOOL_USAGE
+		       : TOOL_DONE;
+}
+
 int tool_convert(int argc, char **argv)
 {
 	struct tool_options options;
 	struct conversion to = {0};
-	int format, status = tool_options_read(argc, argv, &options);
+	int format, is_trace, status = tool_options_read(argc, argv, &options);
 
 	if (status || options.help) {
 		fputs(convert_help, status ? stderr : stdout);
@@ -188,8 +209,10 @@ int tool_convert(int argc, char **argv)
 	to.path = argv[optind + 1];
 	to.kind = options.kind;
 	to.format = (enum incstack_profile_format)format;
-	if (!options.input_format && !incstack_profile_format_of(argv[optind]) &&
-	    tool_trace_is_one(argv[optind]))
+	is_trace = tool_input_is_trace(argv[optind], options.input_format);
+	if (refuse_options(&options, format, is_trace))
+		return TOOL_USAGE;
+	if (is_trace)
 		return convert_trace(argv[optind], options.threads, &to);
 	return convert(argv[optind], options.input_format, &to);
 }
@@ -269,8 +292,8 @@ int tool_merge(int argc, char **argv)
 {
 	struct tool_options options;
 	struct incstack_profile **profiles;
-	size_t count, read = 0;
-	int status = tool_options_read(argc, argv, &options);
+	size_t count;
+	int format, status = tool_options_read(argc, argv, &options);
 
 	if (status || options.help) {
 		fputs(merge_help, status ? stderr : stdout);
@@ -281,15 +304,15 @@ int tool_merge(int argc, char **argv)
 				"--help\n");
 		return TOOL_USAGE;
 	}
-	if (!tool_output_format(options.output, options.format))
+	format = tool_output_format(options.output, options.format);
+	if (!format || refuse_kind(&options, format) ||
+	    tool_options_refuse(&options, "Tn", "on merge"))
 		return TOOL_USAGE;
 	count = (size_t)(argc - optind);
 	profiles = calloc(count, sizeof(struct incstack_profile *));
 	if (!profiles)
 		return TOOL_FAILED;
-	for (; read < count && !status; read++)
-		status = tool_profile_read(argv[optind + (int)read], options.input_format, NULL,
-					   &profiles[read]);
+	status = tool_input_read(argv + optind, count, options.input_format, &options, profiles);
 	if (!status)
 		status = merge(profiles, count, &options);
 	destroy_all(profiles, count);

@@ -9,6 +9,6 @@
 int tool_convert(int argc, char **argv);
 int tool_merge(int argc, char **argv);
 int tool_compare(int argc, char **argv);
-int tool_profile_report(int argc, char **argv);
+int tool_report(int argc, char **argv);
 
 #endif
