@@ -21,7 +21,8 @@ int incstack__record_list_next(const struct incstack__record_list *list, size_t 
 		return 0;
 	entry->at = list->block.data + at;
 	memcpy(&entry->module, entry->at, sizeof(entry->module));
-	entry->bytes = sizeof(entry->module) + entry->module.path_length;
+	entry->bytes =
+		sizeof(entry->module) + entry->module.path_length + entry->module.identity_length;
 	*offset = at + entry->bytes;
 	return 1;
 }
@@ -128,6 +129,7 @@ static const char *name_of(const struct dl_phdr_info *info, uint64_t low, char *
 
 static int add_module(struct incstack__record_list *list, const struct dl_phdr_info *info)
 {
+	struct incstack__identity identity;
 	char path[4096];
 	const char *name;
 	uint64_t low;
@@ -137,9 +139,12 @@ static int add_module(struct incstack__record_list *list, const struct dl_phdr_i
 	if (low >= high)
 		return 0;
 	name = name_of(info, low, path, sizeof(path));
-	if (make_room(list, sizeof(struct incstack__tracefile_module) + strlen(name)) != 0)
+	incstack__record_identity(info, &identity);
+	if (make_room(list, sizeof(struct incstack__tracefile_module) + strlen(name) +
+				    sizeof(identity.bytes)) != 0)
 		return INCSTACK_ENOMEM;
-	return incstack__tracefile_modules_add(&list->block, name, info->dlpi_addr, low, high);
+	return incstack__tracefile_modules_add(&list->block, name, info->dlpi_addr, low, high,
+					       &identity);
 }
 
 /* The counts are the same in each call of one iteration, because the linker's lock is held. */

@@ -6,6 +6,8 @@
 #ifndef INCSTACK_RECORDER_MODULES_H
 #define INCSTACK_RECORDER_MODULES_H
 
+#include <link.h>
+
 #include "recorder.h"
 
 /* How many objects the dynamic linker has added and removed since the start. */
@@ -22,7 +24,7 @@ struct incstack__record_list {
 
 struct incstack__record_entry {
 	struct incstack__tracefile_module module;
-	const unsigned char *at; /* the module and its path in the list */
+	const unsigned char *at; /* the module, its path and its identity in the list */
 	size_t bytes;
 };
 
@@ -47,6 +49,10 @@ int incstack__record_list_collect(struct incstack__record_list *list,
 /* path.c: the absolute path of the file that is mapped at the address. Returns 0 if it is
  * not known. */
 int incstack__record_path(uint64_t address, char *path, size_t size);
+
+/* identity.c: which build the module is. Called in a callback of dl_iterate_phdr. */
+void incstack__record_identity(const struct dl_phdr_info *info,
+			       struct incstack__identity *identity);
 
 /* linker.c: called in a callback of dl_iterate_phdr, with the counts that it reports. */
 void incstack__record_linker_compare(struct incstack__record_counts counts);

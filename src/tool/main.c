@@ -11,7 +11,6 @@
 #include "tool/profile/profile.h"
 #include "names.h"
 #include "profile_io.h"
-#include "tool/report/report.h"
 
 static const char help[] =
 	"usage: incstack COMMAND [OPTIONS]\n"
@@ -27,52 +26,6 @@ static const char help[] =
 	"\n"
 	"incstack COMMAND --help lists the options of COMMAND.\n"
 	"Exit status: 0 success, 1 failure, 2 wrong usage.\n";
-
-/* Whether the arguments concern a profile and not a trace file: they name a format, or a file whose
- * name indicates its format, or ask for help. */
-static int is_profile(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (incstack_profile_format_of(argv[i]) || strcmp(argv[i], "-") == 0 ||
-		    strncmp(argv[i], "--format", 8) == 0 || strncmp(argv[i], "-f", 2) == 0 ||
-		    strncmp(argv[i], "-h", 2) == 0 || strcmp(argv[i], "--help") == 0)
-			return 1;
-	return argc < 2;
-}
-
-struct trace_report {
-	const char *file, *prefix;
-	int by_thread;
-};
-
-static int report_trace(void *context)
-{
-	const struct trace_report *report = context;
-
-	return tool_report_make(report->file, report->prefix, report->by_thread, stdout,
-				tool_columns(stdout), NULL);
-}
-
-int tool_report(int argc, char **argv)
-{
-	struct tool_options options;
-	struct trace_report report;
-	int status;
-
-	if (is_profile(argc, argv))
-		return tool_profile_report(argc, argv);
-	status = tool_options_read(argc, argv, &options);
-	if (status)
-		return status;
-	if (argc - optind != 1) {
-		fprintf(stderr, "incstack: no trace file given: incstack report FILE\n");
-		return TOOL_USAGE;
-	}
-	report.file = argv[optind];
-	report.prefix = options.output ? options.output : argv[optind];
-	report.by_thread = options.threads;
-	return tool_report_run(&report.file, 1, &report.prefix, false, report_trace, &report);
-}
 
 static int print_help(int argc, char **argv);
 

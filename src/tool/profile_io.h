@@ -20,10 +20,15 @@ struct tool_options {
 	double threshold;
 	unsigned long top;
 	int average, threads, help;
+	uint64_t given; /* which options were given; see tool_options_given() */
 };
 
 /* Reads options up to the first argument that is no option (optind). */
 int tool_options_read(int argc, char **argv, struct tool_options *options);
+int tool_options_given(const struct tool_options *options, char option);
+/* Refuses the options whose letters are in `without`, because they have no effect; `where` ends the
+ * sentence that says so. Returns TOOL_DONE or TOOL_USAGE. */
+int tool_options_refuse(const struct tool_options *options, const char *without, const char *where);
 
 /* Reads a profile. "-" is stdin, which is folded unless a format is given. Errors are reported on
  * stderr. `input` may be null; its progress is set here. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define INCSTACK__TRACEFILE_MAGIC 0x0a50414548434e49ull /* "INCHEAP\n" */
-#define INCSTACK__TRACEFILE_VERSION 8u
+#define INCSTACK__TRACEFILE_VERSION 9u
 #define INCSTACK__TRACEFILE_HEADER_BYTES 4096u
 #define INCSTACK__TRACEFILE_SLOTS 1024u
 #define INCSTACK__TRACEFILE_SLOT_BYTES 64u
@@ -160,13 +160,14 @@ enum incstack__tracefile_event_kind {
 #define INCSTACK__TRACEFILE_WIDE_BYTES 40u      /* the longest event */
 #define INCSTACK__TRACEFILE_NO_TRACE UINT64_MAX /* its sample was refused */
 
-/* MODULES: epoch and count as two uint32_t, then count times this and the path. */
+/* MODULES: epoch and count as two uint32_t, then count times this, the path, and the identity. */
 struct incstack__tracefile_module {
 	uint64_t bias; /* address in memory - address in the file's program headers */
 	uint64_t low;  /* [low, high) in memory */
 	uint64_t high;
 	uint32_t path_length; /* without a terminating zero */
-	uint32_t reserved;
+	uint16_t identity;    /* enum incstack__identity_kind */
+	uint16_t identity_length;
 };
 
 /* TALLY: what one thread has counted so far. A reader adds up the last tally of each thread.

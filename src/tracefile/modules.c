@@ -16,12 +16,26 @@ const char incstack__tracefile_no_memory[] = "out of memory";
 const char incstack__tracefile_too_many[] =
 	"too many different modules; the names of some are missing";
 
+/* A module that was replaced at its place by another build of itself is another module. */
 static int same_module(const struct incstack__tracefile_module_info *have,
-		       const struct incstack__tracefile_module *want, const unsigned char *path)
+		       const struct incstack__tracefile_module *want, const unsigned char *path,
+		       const struct incstack__identity *identity)
 {
 	return have->low == want->low && have->high == want->high && have->bias == want->bias &&
 	       strlen(have->path) == want->path_length &&
-	       memcmp(have->path, path, want->path_length) == 0;
+	       memcmp(have->path, path, want->path_length) == 0 &&
+	       incstack__identity_same(&have->identity, identity);
+}
+
+/* Takes the identity that follows the path. */
+static struct incstack__identity identity_of(const struct incstack__tracefile_module *module,
+					     const unsigned char *path)
+{
+	struct incstack__identity identity = {.kind = module->identity,
+					      .length = module->identity_length};
+
+	memcpy(identity.bytes, path + module->path_length, identity.length);
+	return identity;
 }
 
 static uint32_t hash_of(const struct incstack__tracefile_module *module)
@@ -62,11 +76,12 @@ static int grow(struct incstack__tracefile_modules_table *table)
 	return 0;
 }
 
-/* Finds the module, or adds it. */
+/* Finds the module, or adds it. Its path and its identity follow each other. */
 static const char *add_module(struct incstack__tracefile_modules_table *table,
 			      const struct incstack__tracefile_module *module,
 			      const unsigned char *path, uint32_t *index)
 {
+	const struct incstack__identity identity = identity_of(module, path);
 	const uint32_t hash = hash_of(module);
 	uint32_t at = hash;
 	uint32_t *place;
@@ -79,7 +94,7 @@ static const char *add_module(struct incstack__tracefile_modules_table *table,
 		if (*place == 0)
 			break;
 		*index = *place - 1;
-		if (same_module(&table->modules[*index], module, path))
+		if (same_module(&table->modules[*index], module, path, &identity))
 			return NULL;
 	}
 	if (table->count == INCSTACK__TRACEFILE_MODULES_MAX)
@@ -93,7 +108,8 @@ static const char *add_module(struct incstack__tracefile_modules_table *table,
 							 .low = module->low,
 							 .high = module->high,
 							 .path = copy,
-							 .hash = hash};
+							 .hash = hash,
+							 .identity = identity};
 	*index = table->count++;
 	*place = table->count;
 	return NULL;
@@ -127,10 +143,14 @@ static const char *read_spans(struct incstack__tracefile_modules_table *table,
 		if ((size_t)(end - at) < module.path_length ||
 		    memchr(at, 0, module.path_length) != NULL)
 			return "the path of a module is malformed";
+		if ((size_t)(end - at) - module.path_length < module.identity_length ||
+		    module.identity_length > INCSTACK__IDENTITY_MOST ||
+		    module.identity >= INCSTACK__IDENTITY_KINDS)
+			return "the identity of a module is malformed";
 		if (module.low >= module.high || module.high - module.low > CODE_OFFSET)
 			return "the address range of a module is malformed";
 		problem = add_module(table, &module, at, &span->module);
-		at += module.path_length;
+		at += module.path_length + module.identity_length;
 		if (problem == incstack__tracefile_too_many) {
 			told = problem;
 			continue;

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "format.h"
+#include "identity.h"
 
 #define INCSTACK__TRACEFILE_NO_PARENT UINT32_MAX
 #define INCSTACK__TRACEFILE_MODULES_MAX 65534u /* distinct ones: a code has 16 bits for it */
@@ -30,6 +31,7 @@ struct incstack__tracefile_module_info {
 	uint64_t high;
 	char *path;
 	uint32_t hash;
+	struct incstack__identity identity;
 };
 
 /* One decoded batch. The parent of an object is the next object, or lies before the object's

@@ -363,20 +363,28 @@ int incstack__tracefile_modules_begin(struct incstack__tracefile_modules *module
 }
 
 int incstack__tracefile_modules_add(struct incstack__tracefile_modules *modules, const char *path,
-				    uint64_t bias, uint64_t low, uint64_t high)
+				    uint64_t bias, uint64_t low, uint64_t high,
+				    const struct incstack__identity *identity)
 {
+	static const struct incstack__identity unknown;
 	struct incstack__tracefile_module module = {.bias = bias, .low = low, .high = high};
+	unsigned char *to;
 	size_t length;
 
 	if (modules == NULL || modules->data == NULL || path == NULL || low >= high)
 		return INCSTACK_EINVAL;
+	identity = identity != NULL ? identity : &unknown;
 	length = strlen(path);
-	if (modules->size - modules->used < sizeof(module) + length)
+	if (modules->size - modules->used < sizeof(module) + length + identity->length)
 		return INCSTACK_ENOMEM;
 	module.path_length = (uint32_t)length;
-	memcpy(modules->data + modules->used, &module, sizeof(module));
-	memcpy(modules->data + modules->used + sizeof(module), path, length);
-	modules->used += sizeof(module) + length;
+	module.identity = identity->kind;
+	module.identity_length = identity->length;
+	to = modules->data + modules->used;
+	memcpy(to, &module, sizeof(module));
+	memcpy(to + sizeof(module), path, length);
+	memcpy(to + sizeof(module) + length, identity->bytes, identity->length);
+	modules->used += sizeof(module) + length + identity->length;
 	modules->count++;
 	return 0;
 }

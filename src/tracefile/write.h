@@ -18,6 +18,7 @@
 #include <incstack/incstack.h>
 
 #include "format.h"
+#include "identity.h"
 
 /* The events of one thread since its last batch, in the order in which they happened. */
 struct incstack__tracefile_log {
@@ -163,9 +164,11 @@ struct incstack__tracefile_modules {
 
 int incstack__tracefile_modules_begin(struct incstack__tracefile_modules *modules, void *buffer,
 				      size_t size, uint32_t epoch);
-/* Adds a module. Returns INCSTACK_ENOMEM if it does not fit; what was added before stays. */
+/* Adds a module. If its identity is unknown, that is null. Returns INCSTACK_ENOMEM if the module does
+ * not fit; what was added before stays. */
 int incstack__tracefile_modules_add(struct incstack__tracefile_modules *modules, const char *path,
-				    uint64_t bias, uint64_t low, uint64_t high);
+				    uint64_t bias, uint64_t low, uint64_t high,
+				    const struct incstack__identity *identity);
 int64_t incstack__tracefile_modules_finish(struct incstack__tracefile_modules *modules,
 					   uint32_t thread);
 

@@ -68,7 +68,7 @@ STRATA = {
     "recorder": (
         "recorder restart.h lock modules.h ticks.h stamp memory recording small_file linker path"
         " seccomp_filter libunwind",
-        "name await descriptor interval own_stack protect slot spool_file",
+        "name await descriptor identity interval own_stack protect slot spool_file",
         "spool",
         "file host allocators thunks",
         "modules rule unload timer",
@@ -85,16 +85,19 @@ STRATA = {
         "start",
     ),
     "tracefile": (
-        "*_format *.h cct modules notes walks write",
+        "*_format *.h cct identity",
+        "modules notes walks write",
         "chunk slots threads",
         "read spool_read",
         "replay",
     ),
     "tool": (
         "foreign names",
-        "*.h jail/* report/folded_fit report/function_start report/jit_names output profile_text progress"
+        "*.h jail/* report/folded_fit report/function_start report/jit_names output profile_options profile_text"
+        " hottest progress"
         " record/end record/lock record/program report/sum"
-        " attach/refuse attach/program proc attach/image",
+        " attach/refuse attach/program proc module_file",
+        "attach/image",
         "serve",
         "files",
         "scratch report/trace_map report/debug_file",
@@ -112,7 +115,7 @@ STRATA = {
         "report/text",
         "report/cpu report/heap",
         "report/report report/run",
-        "profile/run record/report",
+        "profile/run profile/input record/report",
         "profile/convert profile/compare profile/report",
         "record/record",
         "attach/attach",

@@ -41,8 +41,8 @@ START_TEST(the_size_is_foreseen_exactly)
 {
 	struct incstack_profile *profile = example();
 
-	ck_assert_uint_eq(folded_bytes(profile), bytes_written(profile));
-	ck_assert_int_eq(tool_folded_fit(profile, bytes_written(profile)), 0);
+	ck_assert_uint_eq(folded_bytes(profile, 0), bytes_written(profile));
+	ck_assert_int_eq(tool_folded_fit(profile, 0, bytes_written(profile)), 0);
 	ck_assert_uint_eq(pruned(profile), 0);
 	incstack_profile_destroy(profile);
 }
@@ -57,7 +57,7 @@ START_TEST(small_contexts_go_first_and_no_weight_is_lost)
 	totals = calloc(incstack_profile_nodes(profile), sizeof(*totals));
 	ck_assert_int_eq(incstack_profile_totals(profile, 0, totals), 0);
 	before = totals[0];
-	ck_assert_int_eq(tool_folded_fit(profile, bytes_written(profile) - 1), 0);
+	ck_assert_int_eq(tool_folded_fit(profile, 0, bytes_written(profile) - 1), 0);
 	ck_assert_uint_eq(bytes_written(profile), sizeof("m0 99\nm0;f0 1000\n") - 1 +
 							  9 * (sizeof("m1 99\nm1;f0 999\n") - 1));
 	ck_assert_uint_eq(pruned(profile), 990);

@@ -29,11 +29,12 @@ static void write_modules(uint32_t epoch)
 	ck_assert_int_eq(incstack__tracefile_modules_begin(&modules, file + file_bytes,
 							   sizeof(file) - file_bytes, epoch),
 			 0);
-	ck_assert_int_eq(incstack__tracefile_modules_add(&modules, "/bin/one", 0, 0x1000, 0x200000),
-			 0);
 	ck_assert_int_eq(
-		incstack__tracefile_modules_add(&modules, "/lib/two", 0x200000, 0x200000, 0x400000),
+		incstack__tracefile_modules_add(&modules, "/bin/one", 0, 0x1000, 0x200000, NULL),
 		0);
+	ck_assert_int_eq(incstack__tracefile_modules_add(&modules, "/lib/two", 0x200000, 0x200000,
+							 0x400000, NULL),
+			 0);
 	append(incstack__tracefile_modules_finish(&modules, 1));
 }
 

@@ -81,10 +81,12 @@ static void append_modules(uint32_t epoch)
 	ck_assert_int_eq(incstack__tracefile_modules_begin(&modules, file + file_bytes,
 							   sizeof(file) - file_bytes, epoch),
 			 0);
-	ck_assert_int_eq(incstack__tracefile_modules_add(&modules, "/bin/b", 0, 0x600000, 0x800000),
-			 0);
-	ck_assert_int_eq(incstack__tracefile_modules_add(&modules, "/bin/a", 0, 0x400000, 0x500000),
-			 0);
+	ck_assert_int_eq(
+		incstack__tracefile_modules_add(&modules, "/bin/b", 0, 0x600000, 0x800000, NULL),
+		0);
+	ck_assert_int_eq(
+		incstack__tracefile_modules_add(&modules, "/bin/a", 0, 0x400000, 0x500000, NULL),
+		0);
 	append(incstack__tracefile_modules_finish(&modules, 0));
 }
 

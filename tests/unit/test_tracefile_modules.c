@@ -51,7 +51,7 @@ static void append_modules(uint32_t epoch, uint32_t first, uint32_t end)
 		snprintf(path, sizeof(path), "/lib/%u", i);
 		ck_assert_int_eq(incstack__tracefile_modules_add(&modules, path, low_of(i),
 								 low_of(i),
-								 low_of(i) + MODULE_BYTES),
+								 low_of(i) + MODULE_BYTES, NULL),
 				 0);
 	}
 	append(incstack__tracefile_modules_finish(&modules, 0));
@@ -154,6 +154,81 @@ START_TEST(the_last_list_counts)
 }
 END_TEST
 
+/* Builds of one library at one place are different modules. */
+START_TEST(another_build_is_another_module)
+{
+	const struct incstack__identity builds[] = {{INCSTACK__IDENTITY_BUILD_ID, 2, {1, 2}},
+						    {INCSTACK__IDENTITY_BUILD_ID, 2, {1, 3}}};
+	const struct incstack__tracefile_module_info *info;
+	struct incstack__tracefile_modules modules;
+	struct incstack__tracefile_reader *reader;
+	struct incstack__tracefile_event event;
+	uint64_t pc;
+	int exact;
+
+	start_file();
+	for (uint32_t i = 0; i < 3; i++) {
+		ck_assert_int_eq(incstack__tracefile_modules_begin(&modules, file + file_bytes,
+								   FILE_BYTES - file_bytes,
+								   2 + 2 * i),
+				 0);
+		ck_assert_int_eq(incstack__tracefile_modules_add(
+					 &modules, "/lib/0", low_of(0), low_of(0),
+					 low_of(0) + MODULE_BYTES, i < 2 ? &builds[i] : NULL),
+				 0);
+		append(incstack__tracefile_modules_finish(&modules, 0));
+		append_batch(2 + 2 * i, 0, i + 1);
+	}
+	reader = open_file();
+	for (uint32_t i = 0; i < 3; i++) {
+		ck_assert_int_eq(incstack__tracefile_next(reader, &event), 1);
+		info = incstack__tracefile_code_module(
+			reader, incstack__tracefile_code(event.chunk, 0), &pc, &exact);
+		ck_assert_ptr_nonnull(info);
+		ck_assert_str_eq(info->path, "/lib/0");
+		ck_assert_int_eq(info->identity.kind,
+				 i < 2 ? INCSTACK__IDENTITY_BUILD_ID : INCSTACK__IDENTITY_NONE);
+		ck_assert(i == 2 || incstack__identity_same(&info->identity, &builds[i]));
+	}
+	incstack__tracefile_close(reader);
+	free(file);
+}
+END_TEST
+
+/* An identity that is too long, or of an unknown kind, or longer than the block. */
+START_TEST(a_malformed_identity_is_told)
+{
+	static const struct incstack__tracefile_module wrong[] = {
+		{.identity = INCSTACK__IDENTITY_BUILD_ID, .identity_length = 65},
+		{.identity = INCSTACK__IDENTITY_KINDS, .identity_length = 8},
+		{.identity = INCSTACK__IDENTITY_BUILD_ID, .identity_length = 20},
+	};
+	struct incstack__identity identity = {INCSTACK__IDENTITY_BUILD_ID, 19, {0}};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct incstack__tracefile_modules modules;
+		struct incstack__tracefile_module *module;
+		struct incstack__tracefile_reader *reader;
+
+		start_file();
+		ck_assert_int_eq(incstack__tracefile_modules_begin(&modules, file + file_bytes,
+								   FILE_BYTES - file_bytes, 2),
+				 0);
+		module = (void *)(modules.data + modules.used);
+		ck_assert_int_eq(
+			incstack__tracefile_modules_add(&modules, "/lib/0", 1, 1, 2, &identity), 0);
+		module->identity = wrong[i].identity;
+		module->identity_length = wrong[i].identity_length;
+		append(incstack__tracefile_modules_finish(&modules, 0));
+		reader = open_file();
+		ck_assert_str_eq(incstack__tracefile_reader_problem(reader).what,
+				 "the identity of a module is malformed");
+		incstack__tracefile_close(reader);
+		free(file);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("tracefile_modules");
@@ -162,6 +237,8 @@ int main(void)
 	tcase_add_test(tests, very_many_modules);
 	tcase_add_test(tests, too_many_modules_are_told);
 	tcase_add_test(tests, the_last_list_counts);
+	tcase_add_test(tests, another_build_is_another_module);
+	tcase_add_test(tests, a_malformed_identity_is_told);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

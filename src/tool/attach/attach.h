@@ -14,6 +14,7 @@
 #include <incstack/embedder.h>
 
 #include "tracefile/format.h"
+#include "tracefile/identity.h"
 #include "tool/proc.h"
 #include "tool/record/record.h"
 
@@ -141,6 +142,7 @@ struct tool_attach_module {
 	uintptr_t header;
 	int is_vdso;
 	char *path;
+	struct incstack__identity identity; /* of its file, if the mapped file could be opened */
 };
 
 /* Describes and copies the module of which the mapping is the code. Returns non-zero if there is no

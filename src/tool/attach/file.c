@@ -171,14 +171,16 @@ void tool_attach_file_modules(struct tool_attach_file *file, const struct tool_a
 	flush_all(file, 0);
 	file->epoch += 2;
 	for (size_t i = 0; i < count; i++)
-		size += sizeof(struct incstack__tracefile_module) + strlen(modules[i].path);
+		size += sizeof(struct incstack__tracefile_module) + strlen(modules[i].path) +
+			modules[i].identity.length;
 	buffer = malloc(size);
 	if (buffer == NULL)
 		return;
 	incstack__tracefile_modules_begin(&block, buffer, size, file->epoch);
 	for (size_t i = 0; i < count; i++)
 		incstack__tracefile_modules_add(&block, modules[i].path, modules[i].bias,
-						modules[i].low, modules[i].high);
+						modules[i].low, modules[i].high,
+						&modules[i].identity);
 	append(file, buffer, incstack__tracefile_modules_finish(&block, 0));
 	free(buffer);
 }

@@ -21,6 +21,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "tool/module_file.h"
 #include "attach.h"
 
 #define PAGE UINT64_C(4096)
@@ -210,6 +211,7 @@ static void take_file(pid_t pid, const struct tool_attach_mapping *mapping,
 
 	if (fd < 0)
 		return;
+	tool_module_file_identify(fd, &module->identity);
 	if (read_object(fd, &object) == 0 && place_module(&object, mapping, module) == 0 &&
 	    map_object(fd, &object, module) != 0)
 		tool_attach_image_close(module);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input.h"
 #include "profile.h"
 #include "tool/names.h"
 #include "tool/profile_io.h"
@@ -17,6 +18,7 @@ static const char compare_help[] =
 	"usage: incstack compare [OPTIONS] A B\n"
 	"       incstack compare [OPTIONS] A B C...\n"
 	"\n"
+	"A profile may also be a trace file of incstack cpu or heap.\n"
 	"For two profiles, prints the degree of overlap, the hot-edge coverage in both\n"
 	"directions and the Pearson correlation, by self weight (nodes), by total weight\n"
 	"(edges) and by both together; then the contexts whose share of the self weight\n"
@@ -31,6 +33,8 @@ static const char compare_help[] =
 	"                             its unit must be the same in all profiles\n"
 	"  -o, --output FILE.html     also write a flame graph of the difference\n"
 	"      --html FILE            the same as --output\n"
+	"  -t, --threads              for trace files: begin contexts with the name of their\n"
+	"                             thread\n"
 	"  -F, --input-format FORMAT  the format of all profiles, regardless of their names\n"
 	"  -h, --help                 this text\n"
 	"\n"
@@ -263,15 +267,13 @@ static int compare_inputs(void *context)
 	const struct comparison *of = context;
 	const struct tool_options *options = of->options;
 	struct incstack_profile **profiles = calloc(of->count, sizeof(struct incstack_profile *));
-	int status = TOOL_DONE;
+	int status;
 
 	if (!profiles)
 		return TOOL_FAILED;
-	for (size_t i = 0; i < of->count && !status; i++)
-		status = tool_profile_read(of->inputs[i],
-					   options->input_format ? options->input_format
-								 : options->format,
-					   NULL, &profiles[i]);
+	status = tool_input_read(of->inputs, of->count,
+				 options->input_format ? options->input_format : options->format,
+				 options, profiles);
 	if (!status)
 		status = compare_all(profiles, of->count, options);
 	for (size_t i = 0; i < of->count; i++)
@@ -300,6 +302,10 @@ int tool_compare(int argc, char **argv)
 		fprintf(stderr, "incstack: a flame graph needs exactly two profiles\n");
 		return TOOL_USAGE;
 	}
+	status = tool_options_refuse(&options, count > 2 ? "na" : "a",
+				     count > 2 ? "on more than two profiles" : "on compare");
+	if (status)
+		return status;
 	comparison = (struct comparison){&options, argv + optind, count};
 	return tool_profile_run(comparison.inputs, count, options.output, compare_inputs,
 				&comparison);

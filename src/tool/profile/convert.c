@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input.h"
 #include "profile.h"
 #include "tool/profile_io.h"
 #include "tool/report/report.h"
@@ -38,7 +39,8 @@ static const char convert_help[] =
 static const char merge_help[] =
 	"usage: incstack merge [OPTIONS] -o OUTPUT INPUT...\n"
 	"\n"
-	"Adds up profiles with the same kinds of weight. Formats as in incstack convert.\n"
+	"Adds up profiles or trace files with the same kinds of weight. Formats as in incstack\n"
+	"convert.\n"
 	"\n"
 	"  -o, --output OUTPUT        the file for the sum\n"
 	"  -a, --average              first scale all profiles to the same large total, so that\n"
@@ -47,6 +49,8 @@ static const char merge_help[] =
 	"  -f, --format FORMAT        the format of OUTPUT, regardless of its name\n"
 	"  -F, --input-format FORMAT  the format of all INPUTs, regardless of their names\n"
 	"  -k, --kind NAME            the kind of weight to write to folded stacks\n"
+	"  -t, --threads              for trace files: begin contexts with the name of their\n"
+	"                             thread\n"
 	"  -h, --help                 this text\n"
 	"\n"
 	"Exit status: 0 success, 1 a file could not be read or written, 2 wrong usage.\n";
@@ -163,29 +167,38 @@ static int convert(const char *from, int from_format, struct conversion *to)
 	return status;
 }
 
+/* The other formats have all kinds. */
+static int refuse_kind(const struct tool_options *options, int format)
+{
+	return format == INCSTACK_FORMAT_FOLDED
+		       ? TOOL_DONE
+		       : tool_options_refuse(options, "k", "on this format, which has all kinds");
+}
+
 /* What to convert. */
 struct source {
 	const char *path;
-	int format; /* 0: as the name or the file says */
-	int by_thread;
+	const struct tool_options *options;
 	struct conversion *to;
 };
 
 static int convert_source(void *context)
 {
 	const struct source *from = context;
+	const struct tool_options *options = from->options;
 
-	if (!from->format && !incstack_profile_format_of(from->path) &&
-	    tool_trace_is_one(from->path))
-		return convert_trace(from->path, from->by_thread, from->to);
-	return convert(from->path, from->format, from->to);
+	if (tool_input_is_trace(from->path, options->input_format))
+		return convert_trace(from->path, options->threads, from->to);
+	if (tool_options_refuse(options, "t", "without a trace file"))
+		return TOOL_USAGE;
+	return convert(from->path, options->input_format, from->to);
 }
 
 int tool_convert(int argc, char **argv)
 {
 	struct tool_options options;
 	struct conversion to = {0};
-	struct source from = {.to = &to};
+	struct source from = {.options = &options, .to = &to};
 	int format, status = tool_options_read(argc, argv, &options);
 
 	if (status || options.help) {
@@ -207,9 +220,9 @@ int tool_convert(int argc, char **argv)
 	to.path = argv[optind + 1];
 	to.kind = options.kind;
 	to.format = (enum incstack_profile_format)format;
+	if (tool_options_refuse(&options, "oTna", "on convert") || refuse_kind(&options, format))
+		return TOOL_USAGE;
 	from.path = argv[optind];
-	from.format = options.input_format;
-	from.by_thread = options.threads;
 	return tool_profile_run(argv + optind, 1, to.path, convert_source, &from);
 }
 
@@ -294,14 +307,12 @@ static int merge_inputs(void *context)
 {
 	const struct merging *of = context;
 	struct incstack_profile **profiles = calloc(of->count, sizeof(struct incstack_profile *));
-	size_t read = 0;
-	int status = TOOL_DONE;
+	int status;
 
 	if (!profiles)
 		return TOOL_FAILED;
-	for (; read < of->count && !status; read++)
-		status = tool_profile_read(of->inputs[read], of->options->input_format, NULL,
-					   &profiles[read]);
+	status = tool_input_read(of->inputs, of->count, of->options->input_format, of->options,
+				 profiles);
 	if (!status)
 		status = merge(profiles, of->count, of->options);
 	destroy_all(profiles, of->count);
@@ -312,7 +323,7 @@ int tool_merge(int argc, char **argv)
 {
 	struct tool_options options;
 	struct merging merging;
-	int status = tool_options_read(argc, argv, &options);
+	int format, status = tool_options_read(argc, argv, &options);
 
 	if (status || options.help) {
 		fputs(merge_help, status ? stderr : stdout);
@@ -323,7 +334,9 @@ int tool_merge(int argc, char **argv)
 				"--help\n");
 		return TOOL_USAGE;
 	}
-	if (!tool_output_format(options.output, options.format))
+	format = tool_output_format(options.output, options.format);
+	if (!format || refuse_kind(&options, format) ||
+	    tool_options_refuse(&options, "Tn", "on merge"))
 		return TOOL_USAGE;
 	merging = (struct merging){&options, argv + optind, (size_t)(argc - optind)};
 	return tool_profile_run(merging.inputs, merging.count, options.output, merge_inputs,

@@ -11,7 +11,7 @@
 int tool_convert(int argc, char **argv);
 int tool_merge(int argc, char **argv);
 int tool_compare(int argc, char **argv);
-int tool_profile_report(int argc, char **argv);
+int tool_report(int argc, char **argv);
 
 /* Runs work that reads the inputs and writes the output, in the jail. The output may be null. Returns
  * the exit status. */

@@ -8,13 +8,14 @@
 #include <time.h>
 
 #include "profile.h"
+#include "tool/hottest.h"
 #include "tool/names.h"
 #include "tool/profile_io.h"
 #include "tool/report/report.h"
 
 static const char report_help[] =
 	"usage: incstack report [OPTIONS] PROFILE\n"
-	"       incstack report [-t] TRACE-FILE [-o PREFIX]\n"
+	"       incstack report [-t] [-k NAME] [-n NUMBER] [-o PREFIX] TRACE-FILE\n"
 	"\n"
 	"Prints the hottest functions and calling contexts of a profile (.folded, .pb.gz,\n"
 	".speedscope.json, .firefox.json; - means stdin), for each kind of weight. A file\n"
@@ -23,8 +24,12 @@ static const char report_help[] =
 	"\n"
 	"  -f, --format FORMAT   the format of PROFILE, regardless of its name: folded, pprof,\n"
 	"                        speedscope, firefox\n"
-	"  -k, --kind NAME       report only this kind of weight\n"
-	"  -n, --top NUMBER      how many functions and contexts to print (default: 10)\n"
+	"  -k, --kind NAME       report only this kind of weight; of a trace file, PREFIX.folded "
+	"has\n"
+	"                        this kind, too (default: the first)\n"
+	"  -n, --top NUMBER      how many functions and contexts to print (default: 10; for a\n"
+	"                        trace file 12 functions, and 5 contexts of each kind)\n"
+	"  -o, --output PREFIX   for a trace file: the prefix (default: TRACE-FILE)\n"
 	"  -t, --threads         for a trace file: begin each context with the name of its thread\n"
 	"  -h, --help            this text\n"
 	"\n"
@@ -100,64 +105,97 @@ static int print_functions(const struct report *report)
 	return error;
 }
 
-/* Finds the hottest nodes, in descending order of self weight. Returns how many. */
-static size_t hottest(const struct report *report, uint32_t *best)
+static void print_context(const struct report *report, uint32_t node)
 {
-	const struct incstack_profile *profile = report->profile;
-	uint32_t nodes = incstack_profile_nodes(profile), kind = report->kind;
-	size_t count = 0;
+	uint64_t weight = incstack_profile_self(report->profile, node, report->kind);
+	char *text = tool_context_text(report->profile, node), amount[32];
 
-	for (uint32_t node = 1; node < nodes; node++) {
-		uint64_t weight = incstack_profile_self(profile, node, kind);
-		size_t at = count;
-
-		while (at && incstack_profile_self(profile, best[at - 1], kind) < weight)
-			at--;
-		if (!weight || at >= report->top)
-			continue;
-		if (count < report->top)
-			count++;
-		memmove(best + at + 1, best + at, (count - at - 1) * sizeof(*best));
-		best[at] = node;
-	}
-	return count;
-}
-
-static int print_contexts(const struct report *report)
-{
-	uint32_t *best = calloc(report->top + 1, sizeof(*best));
-	size_t count = best ? hottest(report, best) : 0;
-
-	if (count)
-		printf("\n%12s %6s  context\n", "self", "");
-	for (size_t i = 0; i < count; i++) {
-		uint64_t weight = incstack_profile_self(report->profile, best[i], report->kind);
-		char *text = tool_context_text(report->profile, best[i]), amount[32];
-
-		printf("%12s %5.1f%%  ",
-		       tool_amount(weight, report->about.unit, amount, sizeof(amount)),
-		       share(report, weight));
-		tool_name_clip(text ? text : "?", report->columns - 21, '<', stdout);
-		putchar('\n');
-		free(text);
-	}
-	free(best);
-	return best ? 0 : INCSTACK_ENOMEM;
+	printf("%12s %5.1f%%  ", tool_amount(weight, report->about.unit, amount, sizeof(amount)),
+	       share(report, weight));
+	tool_name_clip(text ? text : "?", report->columns - 21, '<', stdout);
+	putchar('\n');
+	free(text);
 }
 
 static int print_kind(struct report *report)
 {
-	uint32_t nodes = incstack_profile_nodes(report->profile);
+	struct tool_hottest hottest;
 	char amount[32];
+	int error = tool_hottest_find(report->profile, report->kind, report->top, &hottest);
+
+	if (error)
+		return error;
+	report->total = hottest.total;
+	printf("\n%s: %s in %u contexts\n", tool_name(report->about.name),
+	       tool_amount(report->total, report->about.unit, amount, sizeof(amount)),
+	       incstack_profile_nodes(report->profile) - 1);
+	error = print_functions(report);
+	if (!error && hottest.count)
+		printf("\n%12s %6s  context\n", "self", "");
+	for (size_t i = 0; i < hottest.count && !error; i++)
+		print_context(report, hottest.nodes[i]);
+	free(hottest.nodes);
+	return error;
+}
+
+/* Makes contexts one that are printed alike. Their frames may differ in what is not printed: the source
+ * file, or whether the function was inlined. */
+static int copy_by_text(const struct incstack_profile *profile, struct incstack_profile *copy,
+			uint32_t *map)
+{
+	uint32_t nodes = incstack_profile_nodes(profile);
+	int error = 0;
+
+	for (uint32_t node = 1; node < nodes && !error; node++) {
+		struct incstack_profile_frame frame = {0}, printed;
+		uint64_t weights[INCSTACK_PROFILE_KINDS_MAX];
+
+		(void)incstack_profile_frame(profile, node, &frame);
+		printed = (struct incstack_profile_frame){.method = frame.method,
+							  .name = frame.name,
+							  .name_length = frame.name_length,
+							  .bci = frame.bci > 0 ? frame.bci : -1};
+		for (uint32_t k = 0; k < incstack_profile_kinds(profile); k++)
+			weights[k] = incstack_profile_self(profile, node, k);
+		error = incstack_profile_add_node(copy, map[incstack_profile_parent(profile, node)],
+						  &printed, &map[node]);
+		if (!error)
+			error = incstack_profile_add_weights(copy, map[node], weights);
+	}
+	return error;
+}
+
+static int create_like(const struct incstack_profile *profile, struct incstack_profile **copy)
+{
+	struct incstack_profile_kind kinds[INCSTACK_PROFILE_KINDS_MAX];
+	struct incstack_profile_meta meta = {0};
+	uint32_t count = 0;
 	int error;
 
-	report->total = 0;
-	for (uint32_t node = 0; node < nodes; node++)
-		report->total += incstack_profile_self(report->profile, node, report->kind);
-	printf("\n%s: %s in %u contexts\n", tool_name(report->about.name),
-	       tool_amount(report->total, report->about.unit, amount, sizeof(amount)), nodes - 1);
-	error = print_functions(report);
-	return error ? error : print_contexts(report);
+	while (!incstack_profile_kind(profile, count, &kinds[count]))
+		count++;
+	(void)incstack_profile_meta(profile, &meta);
+	error = incstack_profile_create(kinds, count, copy);
+	return error ? error : incstack_profile_set_meta(*copy, &meta);
+}
+
+static int by_text(struct incstack_profile **profile)
+{
+	struct incstack_profile *copy = NULL;
+	uint32_t *map = calloc(incstack_profile_nodes(*profile), sizeof(*map));
+	int error = map ? create_like(*profile, &copy) : INCSTACK_ENOMEM;
+
+	if (!error)
+		error = copy_by_text(*profile, copy, map);
+	free(map);
+	if (error) {
+		fprintf(stderr, "incstack: %s\n", incstack_error_text(error));
+		incstack_profile_destroy(copy);
+		return TOOL_FAILED;
+	}
+	incstack_profile_destroy(*profile);
+	*profile = copy;
+	return TOOL_DONE;
 }
 
 static int print_kinds(const struct incstack_profile *profile, const struct tool_options *options)
@@ -178,45 +216,90 @@ static int print_kinds(const struct incstack_profile *profile, const struct tool
 	return error ? TOOL_FAILED : TOOL_DONE;
 }
 
+/* What to report on. */
 struct source {
 	const char *path;
-	const struct tool_options *options;
+	struct tool_options *options;
 };
 
-static int report_source(void *context)
+static int read_and_print(void *context)
 {
-	const struct source *from = context;
-	const int format = from->options->format;
-	struct incstack_profile_input input = {
-		.full = tool_prune_full,
-		.nodes_max =
-			tool_nodes_max(format ? format : incstack_profile_format_of(from->path)),
-	};
+	const struct source *of = context;
+	const char *path = of->path;
+	struct tool_options *options = of->options;
+	struct incstack_profile_input input = {.full = tool_prune_full};
 	struct incstack_profile *profile = NULL;
-	int status = tool_profile_read(from->path, format, &input, &profile);
+	int status;
 
+	input.nodes_max = tool_nodes_max(options->format ? options->format
+							 : incstack_profile_format_of(path));
+	status = tool_profile_read(path, options->format, &input, &profile);
 	if (!status)
-		status = print_kinds(profile, from->options);
+		status = by_text(&profile);
+	if (!status)
+		status = print_kinds(profile, options);
 	incstack_profile_destroy(profile);
 	return status;
 }
 
-int tool_profile_report(int argc, char **argv)
+static int report_profile(char **path, struct tool_options *options)
+{
+	struct source of = {*path, options};
+	const int status = tool_options_refuse(options, "oTat", "on the report of a profile");
+
+	if (status)
+		return status;
+	if (!options->format)
+		options->format = options->input_format;
+	return tool_profile_run(path, 1, NULL, read_and_print, &of);
+}
+
+/* What to make of a trace. */
+struct trace {
+	const char *path;
+	struct tool_report_wish wish;
+};
+
+static int make_report(void *context)
+{
+	const struct trace *trace = context;
+
+	return tool_report_make(trace->path, &trace->wish, stdout, NULL);
+}
+
+static int report_trace(const char *path, const struct tool_options *options)
+{
+	struct tool_report_wish wish = tool_report_wish_of(options->output ? options->output : path,
+							   options->threads, tool_columns(stdout));
+	struct trace trace;
+	int status = tool_options_refuse(options, "Ta", "on a report");
+
+	if (status)
+		return status;
+	wish.kind = options->kind;
+	if (tool_options_given(options, 'n'))
+		wish.functions = wish.contexts = options->top;
+	trace = (struct trace){path, wish};
+	return tool_report_run(&path, 1, &wish.prefix, false, make_report, &trace);
+}
+
+int tool_report(int argc, char **argv)
 {
 	struct tool_options options;
-	struct source from = {.options = &options};
 	int status = tool_options_read(argc, argv, &options);
+	const char *path = argv[optind];
 
 	if (status || options.help) {
 		fputs(report_help, status ? stderr : stdout);
 		return status;
 	}
 	if (argc - optind != 1) {
-		fprintf(stderr, "incstack: no profile given; see incstack report --help\n");
+		fprintf(stderr, "incstack: no profile or trace file given, or several; see "
+				"incstack report --help\n");
 		return TOOL_USAGE;
 	}
-	if (!options.format)
-		options.format = options.input_format;
-	from.path = argv[optind];
-	return tool_profile_run(argv + optind, 1, NULL, report_source, &from);
+	if (options.format || options.input_format || !strcmp(path, "-") ||
+	    incstack_profile_format_of(path))
+		return report_profile(argv + optind, &options);
+	return report_trace(path, &options);
 }

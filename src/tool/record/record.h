@@ -54,7 +54,6 @@ static inline uint64_t tool_record_now(clockid_t clock)
 
 int tool_cpu(int argc, char **argv);
 int tool_heap(int argc, char **argv);
-int tool_report(int argc, char **argv);
 
 /* Notes an option of TOOL_RECORD_LONG_OPTIONS. Returns whether it is one of them. */
 int tool_record_take_option(struct tool_record_options *options, int option, const char *argument);

@@ -96,14 +96,15 @@ static size_t find_images(const char *file, uint64_t start_ns, struct image **im
 static int report_image(struct image *image, int by_thread)
 {
 	FILE *text = open_memstream(&image->text, &image->text_bytes);
+	struct tool_report_wish wish;
 	int status;
 
 	if (text == NULL) {
 		fprintf(stderr, "incstack: out of memory\n");
 		return 1;
 	}
-	status = tool_report_make(image->file, image->file, by_thread, text, tool_columns(stderr),
-				  &image->sum);
+	wish = tool_report_wish_of(image->file, by_thread, tool_columns(stderr));
+	status = tool_report_make(image->file, &wish, text, &image->sum);
 	fclose(text);
 	return status;
 }

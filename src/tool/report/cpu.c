@@ -11,17 +11,9 @@
 #include "tool/profile_io.h"
 #include "report.h"
 
-#define FUNCTIONS 12 /* in the table */
-
-static const struct tool_metric time_metric = {
-	"CPU time", offsetof(struct incstack__cct_values, bytes), "nanoseconds"};
-
-static const struct tool_metric wall_metric = {
-	"wall-clock time", offsetof(struct incstack__cct_values, bytes), "nanoseconds"};
-
-static const struct tool_metric *metric_of(const struct tool_report *report)
+static const char *title_of(const struct tool_report *report)
 {
-	return tool_report_is_wall(report) ? &wall_metric : &time_metric;
+	return tool_report_is_wall(report) ? "wall-clock time" : "CPU time";
 }
 
 static void print_time(const struct tool_report *report, FILE *out)
@@ -38,7 +30,7 @@ static void print_time(const struct tool_report *report, FILE *out)
 
 	fprintf(out, "%s of %s were sampled; the clocks of the threads say %s\n",
 		tool_amount(report->replay->bytes, "nanoseconds", used, sizeof(used)),
-		metric_of(report)->title,
+		title_of(report),
 		tool_amount(totals->tally.cpu_ns, "nanoseconds", clock, sizeof(clock)));
 	if (signals > 0 && !tool_report_is_wall(report))
 		fprintf(out, "one sample every %s on average; requested: %s\n",
@@ -58,37 +50,47 @@ static double share(uint64_t part, uint64_t total)
 	return total > 0 ? 100.0 * (double)part / (double)total : 0;
 }
 
-static void print_functions(const struct tool_report *report,
-			    const struct incstack_profile *profile, FILE *out, unsigned columns)
+static void print_function(const struct tool_report *report,
+			   const struct incstack_profile_function *function, const char *unit,
+			   uint64_t total, FILE *out)
 {
-	struct incstack_profile_function functions[FUNCTIONS];
-	const uint64_t total = report->replay->bytes;
-	size_t count = FUNCTIONS;
+	char self[32];
+	char all[32];
 
-	if (incstack_profile_functions(profile, 0, functions, &count) != 0 || count == 0)
-		return;
-	fprintf(out, "\n%12s %6s %12s %6s  function\n", "self", "", "total", "");
-	for (size_t i = 0; i < count; i++) {
-		char self[32];
-		char all[32];
-
-		fprintf(out, "%12s %5.1f%% %12s %5.1f%%  ",
-			tool_amount(functions[i].self, "nanoseconds", self, sizeof(self)),
-			share(functions[i].self, total),
-			tool_amount(functions[i].total, "nanoseconds", all, sizeof(all)),
-			share(functions[i].total, total));
-		tool_name_clip(functions[i].name != NULL ? functions[i].name : "?", columns - 41,
-			       '>', out);
-		fputc('\n', out);
-	}
+	fprintf(out, "%12s %5.1f%% %12s %5.1f%%  ",
+		tool_amount(function->self, unit, self, sizeof(self)), share(function->self, total),
+		tool_amount(function->total, unit, all, sizeof(all)),
+		share(function->total, total));
+	tool_name_clip(function->name != NULL ? function->name : "?", report->wish->columns - 41,
+		       '>', out);
+	fputc('\n', out);
 }
 
-void tool_report_cpu(const struct tool_report *report, const struct incstack_profile *profile,
-		     FILE *out, unsigned columns)
+static void print_functions(const struct tool_report *report, FILE *out)
+{
+	const struct incstack__replay *replay = report->replay;
+	size_t count = report->wish->functions;
+	struct incstack_profile_function *functions = calloc(count + 1, sizeof(*functions));
+	struct incstack_profile_kind kind = {"", ""};
+
+	(void)incstack_profile_kind(report->profile, report->kind, &kind);
+	if (functions == NULL ||
+	    incstack_profile_functions(report->profile, report->kind, functions, &count) != 0)
+		count = 0;
+	if (count > 0)
+		fprintf(out, "\n%12s %6s %12s %6s  function\n", "self", "", "total", "");
+	for (size_t i = 0; i < count; i++)
+		print_function(report, &functions[i], kind.unit,
+			       report->kind == 0 ? replay->bytes : replay->calls, out);
+	free(functions);
+}
+
+void tool_report_cpu(const struct tool_report *report, FILE *out)
 {
 	tool_report_head(report, tool_report_is_wall(report) ? "wall-clock profile" : "CPU profile",
-			 out, columns);
+			 out);
 	print_time(report, out);
-	print_functions(report, profile, out, columns);
-	tool_report_metric(report, metric_of(report), out, columns);
+	print_functions(report, out);
+	tool_report_contexts(report, report->kind == 0 ? title_of(report) : "Samples", report->kind,
+			     out);
 }

@@ -24,7 +24,7 @@ static void print_signal(int number, FILE *out)
 
 /* Prints the newest allocation. Events are ordered by their stamps, so this does not tell which
  * instruction failed, only what was allocated last. */
-static void print_newest(const struct tool_report *report, FILE *out, unsigned columns)
+static void print_newest(const struct tool_report *report, FILE *out)
 {
 	const struct incstack__replay *replay = report->replay;
 
@@ -33,7 +33,7 @@ static void print_newest(const struct tool_report *report, FILE *out, unsigned c
 	fprintf(out, "The newest %s before that, on thread %" PRIu32 ":\n",
 		tool_report_is_cpu(report) ? "sample" : "recorded allocation",
 		replay->newest_thread);
-	tool_report_frames(report, replay->newest_node, out, columns);
+	tool_report_frames(report, replay->newest_node, out);
 }
 
 static void print_unknown(const struct incstack__tracefile_totals *totals, FILE *out)
@@ -46,7 +46,7 @@ static void print_unknown(const struct incstack__tracefile_totals *totals, FILE 
 			     "yet is missing\n");
 }
 
-void tool_report_end(const struct tool_report *report, FILE *out, unsigned columns)
+void tool_report_end(const struct tool_report *report, FILE *out)
 {
 	const struct incstack__tracefile_totals *totals =
 		incstack__tracefile_reader_totals(report->reader);
@@ -65,5 +65,5 @@ void tool_report_end(const struct tool_report *report, FILE *out, unsigned colum
 		print_unknown(totals, out);
 	if (known ? WIFSIGNALED(status)
 		  : !(totals->tally.flags & INCSTACK__TRACEFILE_TALLY_PROCESS))
-		print_newest(report, out, columns);
+		print_newest(report, out);
 }

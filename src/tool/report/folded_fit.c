@@ -18,7 +18,7 @@ static uint64_t digits_of(uint64_t weight)
 }
 
 /* Returns the bytes of all lines; UINT64_MAX if there is no memory. */
-static uint64_t folded_bytes(const struct incstack_profile *profile)
+static uint64_t folded_bytes(const struct incstack_profile *profile, uint32_t kind)
 {
 	const uint32_t nodes = incstack_profile_nodes(profile);
 	uint64_t *path = calloc(
@@ -28,7 +28,7 @@ static uint64_t folded_bytes(const struct incstack_profile *profile)
 	if (path == NULL)
 		return UINT64_MAX;
 	for (uint32_t node = 1; node < nodes; node++) {
-		const uint64_t weight = incstack_profile_self(profile, node, 0);
+		const uint64_t weight = incstack_profile_self(profile, node, kind);
 		struct incstack_profile_frame frame = {0};
 
 		(void)incstack_profile_frame(profile, node, &frame);
@@ -40,14 +40,14 @@ static uint64_t folded_bytes(const struct incstack_profile *profile)
 	return sum;
 }
 
-int tool_folded_fit(struct incstack_profile *profile, uint64_t limit)
+int tool_folded_fit(struct incstack_profile *profile, uint32_t kind, uint64_t limit)
 {
-	uint64_t bytes = folded_bytes(profile);
+	uint64_t bytes = folded_bytes(profile, kind);
 	int error = 0;
 
 	for (uint64_t parts = 1u << 30; bytes > limit && error == 0 && parts > 0; parts /= 4) {
 		error = incstack_profile_prune(profile, parts);
-		bytes = folded_bytes(profile);
+		bytes = folded_bytes(profile, kind);
 	}
 	return error == 0 && bytes == UINT64_MAX ? INCSTACK_ENOMEM : error;
 }

@@ -7,8 +7,8 @@
 
 #include <incstack/profile.h>
 
-/* Merges the smallest contexts into their callers until the folded stacks of kind 0 take at most
- * `limit` bytes. meta.pruned of the profile counts them. Returns 0 or INCSTACK_E*. */
-int tool_folded_fit(struct incstack_profile *profile, uint64_t limit);
+/* Prunes the smallest contexts until the folded stacks of that kind take at most `limit` bytes.
+ * meta.pruned of the profile counts them. Returns 0 or INCSTACK_E*. */
+int tool_folded_fit(struct incstack_profile *profile, uint32_t kind, uint64_t limit);
 
 #endif

@@ -12,13 +12,15 @@
 #include "tool/profile_io.h"
 #include "report.h"
 
-#define FUNCTIONS 12 /* in the table */
-
-static const struct tool_metric metrics[] = {
-	{"Allocated", offsetof(struct incstack__cct_values, bytes), "bytes"},
-	{"Allocations", offsetof(struct incstack__cct_values, calls), "count"},
-	{"Live at the peak", offsetof(struct incstack__cct_values, peak), "bytes"},
-	{"Still live at exit", offsetof(struct incstack__cct_values, live), "bytes"},
+/* The kinds of the profile, in its order. */
+static const struct {
+	const char *title;
+	size_t offset; /* in struct incstack__cct_values */
+} kinds[] = {
+	{"Allocated", offsetof(struct incstack__cct_values, bytes)},
+	{"Allocations", offsetof(struct incstack__cct_values, calls)},
+	{"Live at the peak", offsetof(struct incstack__cct_values, peak)},
+	{"Still live at exit", offsetof(struct incstack__cct_values, live)},
 };
 
 /* ---- functions ------------------------------------------------------------------- */
@@ -37,10 +39,16 @@ static int by_name(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-static int by_bytes(const void *a, const void *b)
+static uint64_t value_of(const struct function *function, uint32_t kind)
 {
-	const uint64_t left = ((const struct function *)a)->values.bytes;
-	const uint64_t right = ((const struct function *)b)->values.bytes;
+	return *(const uint64_t *)(const void *)((const char *)&function->values +
+						 kinds[kind].offset);
+}
+
+static int by_kind(const void *a, const void *b, void *kind)
+{
+	const uint64_t left = value_of(a, *(const uint32_t *)kind);
+	const uint64_t right = value_of(b, *(const uint32_t *)kind);
 
 	return left < right ? 1 : -(left > right);
 }
@@ -52,6 +60,14 @@ static void add_values(struct incstack__cct_values *sum, const struct incstack__
 	sum->temporary += more->temporary;
 	sum->live += more->live;
 	sum->peak += more->peak;
+}
+
+/* Functions of one name are one function, as in the contexts. */
+static void add_function(struct function *sum, const struct function *more)
+{
+	add_values(&sum->values, &more->values);
+	if (strcmp(sum->module, more->module) != 0)
+		sum->module = "several files";
 }
 
 /* Returns the function that requested the memory. operator new only passes on requests. */
@@ -76,7 +92,7 @@ static struct function function_of(const struct tool_report *report, uint32_t no
 				 tool_symbols_module(report->symbols, code), nodes[node].values};
 }
 
-/* Finds the functions that call the allocator, by bytes. The caller frees them. */
+/* Finds the functions that call the allocator, by the kind of the report. The caller frees them. */
 static size_t find_functions(const struct tool_report *report, struct function **out)
 {
 	const struct incstack__cct *cct = &report->replay->cct;
@@ -93,16 +109,17 @@ static size_t find_functions(const struct tool_report *report, struct function *
 	qsort(functions, count, sizeof(*functions), by_name);
 	for (size_t i = 1; i < count; i++) {
 		if (functions[i].name == functions[kept].name)
-			add_values(&functions[kept].values, &functions[i].values);
+			add_function(&functions[kept], &functions[i]);
 		else
 			functions[++kept] = functions[i];
 	}
-	qsort(functions, kept + 1, sizeof(*functions), by_bytes);
+	qsort_r(functions, kept + 1, sizeof(*functions), by_kind, &(uint32_t){report->kind});
 	return kept + 1;
 }
 
-static void print_functions(const struct tool_report *report, FILE *out, unsigned columns)
+static void print_functions(const struct tool_report *report, FILE *out)
 {
+	const unsigned columns = report->wish->columns;
 	struct function *functions;
 	const size_t count = find_functions(report, &functions);
 	const unsigned width = columns > 68 ? columns - 48 : 20;
@@ -110,7 +127,7 @@ static void print_functions(const struct tool_report *report, FILE *out, unsigne
 	if (count > 0)
 		fprintf(out, "\n%11s %10s %10s %11s   %s\n", "allocated", "calls", "temporary",
 			"at exit", "function (module)");
-	for (size_t i = 0; i < count && i < FUNCTIONS; i++) {
+	for (size_t i = 0; i < count && i < report->wish->functions; i++) {
 		const struct function *f = &functions[i];
 		char bytes[32];
 		char live[32];
@@ -153,13 +170,13 @@ static void print_totals(const struct tool_report *report, FILE *out)
 				: 0.0);
 }
 
-void tool_report_heap(const struct tool_report *report, FILE *out, unsigned columns)
+void tool_report_heap(const struct tool_report *report, FILE *out)
 {
-	tool_report_head(report, "Heap profile", out, columns);
+	tool_report_head(report, "Heap profile", out);
 	print_totals(report, out);
 	if (tool_report_is_attached(report))
 		tool_report_ticks(report, out);
-	print_functions(report, out, columns);
-	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++)
-		tool_report_metric(report, &metrics[i], out, columns);
+	print_functions(report, out);
+	for (uint32_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
+		tool_report_contexts(report, kinds[kind].title, kind, out);
 }

@@ -36,6 +36,15 @@ unsigned tool_columns(FILE *out)
 	return columns < 50 ? 50 : (unsigned)columns;
 }
 
+struct tool_report_wish tool_report_wish_of(const char *prefix, int by_thread, unsigned columns)
+{
+	return (struct tool_report_wish){.by_thread = by_thread,
+					 .functions = 12,
+					 .contexts = 5,
+					 .columns = columns,
+					 .prefix = prefix};
+}
+
 static void take_sum(const struct tool_report *report, struct tool_sum *sum)
 {
 	const struct incstack__tracefile_totals *totals =
@@ -64,14 +73,14 @@ static void take_sum(const struct tool_report *report, struct tool_sum *sum)
 }
 
 static int write_file(const struct incstack_profile *profile, enum incstack_profile_format format,
-		      const char *prefix, const char *suffix)
+		      const char *prefix, const char *suffix, uint32_t kind)
 {
 	char *path = NULL;
 	int status;
 
 	if (asprintf(&path, "%s%s", prefix, suffix) < 0)
 		return 1;
-	status = tool_profile_write(profile, path, (int)format, 0);
+	status = tool_profile_write(profile, path, (int)format, kind);
 	free(path);
 	return status;
 }
@@ -83,71 +92,73 @@ static int say_error(int error)
 }
 
 /* Writes the profile as folded stacks and as a flame graph, which leaves out what is too narrow. */
-static int write_profile(struct incstack_profile *profile, const char *prefix, FILE *out)
+static int write_profile(struct incstack_profile *profile, const char *prefix, uint32_t kind,
+			 FILE *out)
 {
 	struct incstack_profile_meta meta;
 	int failed;
 	int error;
 
 	tool_progress_phase("writing the flame graph");
-	failed = write_file(profile, INCSTACK_FORMAT_HTML, prefix, TOOL_REPORT_PAGE);
+	failed = write_file(profile, INCSTACK_FORMAT_HTML, prefix, TOOL_REPORT_PAGE, 0);
 	tool_progress_phase("writing the folded stacks");
-	error = tool_folded_fit(profile, FOLDED_BYTES_MAX);
+	error = tool_folded_fit(profile, kind, FOLDED_BYTES_MAX);
 	if (error != 0)
 		return say_error(error);
 	(void)incstack_profile_meta(profile, &meta);
 	if (meta.pruned > 0)
 		fprintf(out,
 			"\nnote: in the folded stacks %" PRIu64
-			" small contexts were added to their "
-			"callers, to keep the file below %llu MiB\n",
+			" small contexts became \"[smaller contexts]\" below their callers, to "
+			"keep "
+			"the file below %llu MiB\n",
 			meta.pruned, FOLDED_BYTES_MAX >> 20);
-	failed |= write_file(profile, INCSTACK_FORMAT_FOLDED, prefix, TOOL_REPORT_FOLDED);
-	return failed;
-}
-
-static int write_files(const struct tool_report *report, const char *prefix, FILE *out,
-		       unsigned columns)
-{
-	struct incstack_profile *profile;
-	const uint64_t deep = tool_report_deep(report);
-	int error;
-	int failed;
-
-	tool_progress_phase("looking up names");
-	error = tool_report_profile(report, &profile);
-
-	if (error != 0)
-		return say_error(error);
-	if (tool_report_is_cpu(report))
-		tool_report_cpu(report, profile, out, columns);
-	if (deep > 0)
-		fprintf(out,
-			"\nnote: %" PRIu64 " contexts have more than %d frames; flame graph and "
-			"folded stacks leave out their middle\n",
-			deep, TOOL_DEPTH_MAX);
-	failed = write_profile(profile, prefix, out);
-	incstack_profile_destroy(profile);
+	failed |= write_file(profile, INCSTACK_FORMAT_FOLDED, prefix, TOOL_REPORT_FOLDED, kind);
 	return failed;
 }
 
 /* What to make of a trace file. */
 struct work {
-	const char *prefix; /* of the files to write */
+	const struct tool_report_wish *wish;
 	FILE *out;
-	unsigned columns;
 	struct tool_sum *sum;
 	struct incstack_profile **profile; /* not null: only the profile is made */
 };
 
-static int make_reports(const struct tool_report *report, const struct work *work)
+static int write_reports(struct tool_report *report, const struct work *work,
+			 struct incstack_profile *profile)
 {
+	const uint64_t deep = tool_report_deep(report);
+
+	if (tool_kind_find(profile, work->wish->kind, &report->kind) != 0)
+		return TOOL_USAGE;
+	report->profile = profile;
+	if (tool_report_is_cpu(report))
+		tool_report_cpu(report, work->out);
+	else
+		tool_report_heap(report, work->out);
+	if (deep > 0)
+		fprintf(work->out,
+			"\nnote: %" PRIu64 " contexts have more than %d frames; flame graph and "
+			"folded stacks leave out their middle\n",
+			deep, TOOL_DEPTH_MAX);
+	tool_symbols_tell(report->symbols, "warning: ", work->out);
+	fflush(work->out);
+	return write_profile(profile, work->wish->prefix, report->kind, work->out);
+}
+
+static int make_reports(struct tool_report *report, const struct work *work)
+{
+	struct incstack_profile *profile;
+	int error;
 	int status;
 
-	if (!tool_report_is_cpu(report))
-		tool_report_heap(report, work->out, work->columns);
-	fflush(work->out);
-	status = write_files(report, work->prefix, work->out, work->columns);
+	tool_progress_phase("looking up names");
+	error = tool_report_profile(report, &profile);
+	if (error != 0)
+		return say_error(error);
+	status = write_reports(report, work, profile);
+	incstack_profile_destroy(profile);
 	if (work->sum != NULL)
 		take_sum(report, work->sum);
 	return status;
@@ -157,17 +168,21 @@ static int make_profile(const struct tool_report *report, struct incstack_profil
 {
 	const int error = tool_report_profile(report, profile);
 
+	tool_symbols_tell(report->symbols, "incstack: warning: ", stderr);
 	return error != 0 ? say_error(error) : 0;
 }
 
-static int replay_reader(struct incstack__tracefile_reader *reader, int by_thread,
-			 const struct work *work)
+static int replay_reader(struct incstack__tracefile_reader *reader, const struct work *work)
 {
 	struct incstack__replay replay;
-	struct tool_report report = {reader, &replay, tool_symbols_open(reader)};
+	struct tool_report report = {.reader = reader,
+				     .replay = &replay,
+				     .symbols = tool_symbols_open(reader),
+				     .wish = work->wish};
 	int status = 1;
 
-	if (incstack__replay_run(&replay, reader, by_thread) != 0 || report.symbols == NULL)
+	if (incstack__replay_run(&replay, reader, work->wish->by_thread) != 0 ||
+	    report.symbols == NULL)
 		fprintf(stderr, "incstack: out of memory; try a larger --interval\n");
 	else if (work->profile != NULL)
 		status = make_profile(&report, work->profile);
@@ -178,7 +193,7 @@ static int replay_reader(struct incstack__tracefile_reader *reader, int by_threa
 	return status;
 }
 
-static int read_file(const char *file, int by_thread, const struct work *work)
+static int read_file(const char *file, const struct work *work)
 {
 	struct incstack__tracefile_reader *reader;
 	struct incstack__tracefile_problem problem = {"out of memory", 0};
@@ -191,7 +206,7 @@ static int read_file(const char *file, int by_thread, const struct work *work)
 	tool_progress_phase("reading the events");
 	tool_progress_start(file);
 	if (incstack__tracefile_open(data, size, &reader, &problem) == 0) {
-		status = replay_reader(reader, by_thread, work);
+		status = replay_reader(reader, work);
 		incstack__tracefile_close(reader);
 	} else {
 		fprintf(stderr,
@@ -205,17 +220,17 @@ static int read_file(const char *file, int by_thread, const struct work *work)
 	return status;
 }
 
-int tool_report_make(const char *file, const char *prefix, int by_thread, FILE *out,
-		     unsigned columns, struct tool_sum *sum)
+int tool_report_make(const char *file, const struct tool_report_wish *wish, FILE *out,
+		     struct tool_sum *sum)
 {
-	const struct work work = {.prefix = prefix, .out = out, .columns = columns, .sum = sum};
-
-	return read_file(file, by_thread, &work);
+	return read_file(file, &(struct work){.wish = wish, .out = out, .sum = sum});
 }
 
 int tool_trace_profile(const char *file, int by_thread, struct incstack_profile **profile)
 {
-	return read_file(file, by_thread, &(struct work){.profile = profile});
+	const struct tool_report_wish wish = {.by_thread = by_thread};
+
+	return read_file(file, &(struct work){.wish = &wish, .profile = profile});
 }
 
 int tool_trace_is_one(const char *file)

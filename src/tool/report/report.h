@@ -13,10 +13,26 @@
 #include "tracefile/replay.h"
 #include "symbols.h"
 
+/* What the user wants to see. */
+struct tool_report_wish {
+	int by_thread;      /* contexts begin with the name of their thread */
+	const char *kind;   /* only this kind of weight; null: all */
+	size_t functions;   /* how many to print at most */
+	size_t contexts;    /* of each kind */
+	unsigned columns;   /* of the terminal */
+	const char *prefix; /* of the files PREFIX.folded and PREFIX.html */
+};
+/* The default: no kind, a dozen functions, a few contexts. */
+struct tool_report_wish tool_report_wish_of(const char *prefix, int by_thread, unsigned columns);
+
 struct tool_report {
 	const struct incstack__tracefile_reader *reader;
 	const struct incstack__replay *replay;
 	struct tool_symbols *symbols;
+	const struct tool_report_wish *wish;
+	const struct incstack_profile
+		*profile; /* its contexts, merged by the names of their frames */
+	uint32_t kind;    /* of the profile, by which functions are ordered */
 };
 
 int tool_report_is_cpu(const struct tool_report *report);
@@ -25,26 +41,20 @@ int tool_report_is_attached(const struct tool_report *report);
 /* Whether the time in which threads wait was sampled, too. */
 int tool_report_is_wall(const struct tool_report *report);
 
-/* Prints the report for people: totals, then the hottest functions and contexts. For a CPU profile
- * the functions come from the profile. */
-void tool_report_heap(const struct tool_report *report, FILE *out, unsigned columns);
-void tool_report_cpu(const struct tool_report *report, const struct incstack_profile *profile,
-		     FILE *out, unsigned columns);
+/* Prints the report for people: totals, then the hottest functions and contexts. */
+void tool_report_heap(const struct tool_report *report, FILE *out);
+void tool_report_cpu(const struct tool_report *report, FILE *out);
 
-/* Parts of it: what was recorded, and what is wrong with it; the hottest contexts by a metric; how
- * the process ended; a context, innermost frame first. */
-struct tool_metric {
-	const char *title;
-	size_t offset;    /* in struct incstack__cct_values */
-	const char *unit; /* as in a profile */
-};
-void tool_report_head(const struct tool_report *report, const char *title, FILE *out,
-		      unsigned columns);
-void tool_report_metric(const struct tool_report *report, const struct tool_metric *metric,
-			FILE *out, unsigned columns);
-void tool_report_end(const struct tool_report *report, FILE *out, unsigned columns);
-void tool_report_frames(const struct tool_report *report, uint32_t node, FILE *out,
-			unsigned columns);
+/* Parts of it: what was recorded, and what is wrong with it; the hottest contexts by a kind of weight;
+ * how the process ended; a context of the tree, or of the profile, innermost frame first. */
+void tool_report_head(const struct tool_report *report, const char *title, FILE *out);
+void tool_report_contexts(const struct tool_report *report, const char *title, uint32_t kind,
+			  FILE *out);
+void tool_report_end(const struct tool_report *report, FILE *out);
+void tool_report_frames(const struct tool_report *report, uint32_t node, FILE *out);
+void tool_report_context(const struct tool_report *report, uint32_t node, FILE *out);
+/* Whether the user wants to see this kind. */
+int tool_report_wants(const struct tool_report *report, uint32_t kind);
 /* Makes the profile that is written in other formats; the caller destroys it. Returns 0 or
  * INCSTACK_E*. A context with more than TOOL_DEPTH_MAX frames has its outermost and innermost
  * frames there, and one frame "[frames left out]" in between. */
@@ -114,10 +124,9 @@ int tool_trace_is_one(const char *file);
 /* Makes the profile of a trace file; the caller destroys it. Returns an exit status. */
 int tool_trace_profile(const char *file, int by_thread, struct incstack_profile **profile);
 
-/* Reads `file`, prints the text report for a terminal of that width to `out`, and writes
- * PREFIX.folded and PREFIX.html. If `by_thread` is set, contexts begin with the name of their thread.
- * sum may be null. Returns an exit status. */
-int tool_report_make(const char *file, const char *prefix, int by_thread, FILE *out,
-		     unsigned columns, struct tool_sum *sum);
+/* Reads `file`, prints the text report to `out`, and writes PREFIX.folded and PREFIX.html. sum may be
+ * null. Returns an exit status. */
+int tool_report_make(const char *file, const struct tool_report_wish *wish, FILE *out,
+		     struct tool_sum *sum);
 
 #endif

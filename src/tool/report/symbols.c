@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <elfutils/libdwfl.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@
 #include "tracefile/cct.h"
 #include "tracefile/notes.h"
 #include "tool/files.h"
+#include "tool/module_file.h"
+#include "tool/names.h"
 #include "debug_file.h"
 #include "function_start.h"
 #include "jit_names.h"
@@ -28,6 +31,7 @@ struct session {
 	const struct incstack__tracefile_module_info *info;
 	Dwfl *dwfl;
 	Dwfl_Module *module;
+	const char *why; /* not null: why its names cannot be read */
 };
 
 struct known_code {
@@ -132,6 +136,25 @@ static const char *base_name(const char *path)
 	return slash == NULL ? path : slash + 1;
 }
 
+/* Opens the file from which the names of a module can be read. Returns -1 if there is none, and in *why
+ * the reason, as the end of a sentence whose subject is the file. */
+static int open_module(const struct incstack__tracefile_module_info *info, const char **why)
+{
+	const int fd = tool_files_module(info->path);
+
+	if (fd < 0)
+		*why = errno == ENOENT    ? "does not exist any more"
+		       : errno == EINVAL  ? "is not a file any more"
+		       : errno == ENOEXEC ? "is not a complete program or library any more"
+					  : "cannot be read";
+	else
+		*why = tool_module_file_doubt(info, fd);
+	if (fd < 0 || *why == NULL)
+		return fd;
+	close(fd);
+	return -1;
+}
+
 static void session_open(struct session *session,
 			 const struct incstack__tracefile_module_info *info)
 {
@@ -140,7 +163,7 @@ static void session_open(struct session *session,
 	session->info = info;
 	if (info->path[0] != '/')
 		return; /* for example the vdso has no file */
-	fd = tool_files_module(info->path);
+	fd = open_module(info, &session->why);
 	if (fd < 0)
 		return;
 	session->dwfl = dwfl_begin(&callbacks);
@@ -308,6 +331,29 @@ const char *tool_symbols_module(struct tool_symbols *symbols, uint64_t code)
 
 	info = incstack__tracefile_code_module(symbols->reader, code, &pc, &exact);
 	return info == NULL ? "" : base_name(info->path);
+}
+
+enum { FILES_TOLD = 10 };
+
+void tool_symbols_tell(const struct tool_symbols *symbols, const char *before, FILE *out)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < symbols->session_count; i++) {
+		const struct session *session = &symbols->sessions[i];
+
+		if (session->why == NULL || ++count > FILES_TOLD)
+			continue;
+		fputs(before, out);
+		tool_name_clip(session->info->path, SIZE_MAX, '>', out);
+		fprintf(out,
+			" %s, so its functions are shown as addresses; put the file back that ran, "
+			"or record again\n",
+			session->why);
+	}
+	if (count > FILES_TOLD)
+		fprintf(out, "%s%u more files are missing or changed\n", before,
+			count - FILES_TOLD);
 }
 
 /* Finds the demangler of libstdc++, if that is installed. Users who profile C++ programs have it;

@@ -5,6 +5,8 @@
 #ifndef INCSTACK_TOOL_SYMBOLS_H
 #define INCSTACK_TOOL_SYMBOLS_H
 
+#include <stdio.h>
+
 #include "tracefile/read.h"
 
 struct tool_symbols;
@@ -15,6 +17,10 @@ void tool_symbols_prepare(void);
 /* Creates the symbols. The reader must outlive them. Returns null if there is no memory. */
 struct tool_symbols *tool_symbols_open(const struct incstack__tracefile_reader *reader);
 void tool_symbols_close(struct tool_symbols *symbols);
+
+/* Prints a line for each file whose names were needed and could not be read, as it is not the one that
+ * was recorded. Each line begins with `before`. */
+void tool_symbols_tell(const struct tool_symbols *symbols, const char *before, FILE *out);
 
 /* Returns the name of a code of the calling context tree: the function, else "module+0xoffset" with
  * the offset of the function's start, else the address. Never null; valid until close. Two codes

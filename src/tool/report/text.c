@@ -9,68 +9,38 @@
 #include <string.h>
 
 #include "tracefile/notes.h"
+#include "tool/hottest.h"
 #include "tool/names.h"
 #include "tool/profile_io.h"
 #include "report.h"
 
-#define TOP 5 /* contexts in each list */
-
-static uint64_t value_of(const struct incstack__cct_node *node, const struct tool_metric *metric)
+int tool_report_wants(const struct tool_report *report, uint32_t kind)
 {
-	return *(const uint64_t *)(const void *)((const char *)&node->values + metric->offset);
+	return report->wish->kind == NULL || kind == report->kind;
 }
 
-/* Inserts a node into best[], which is in descending order. */
-static unsigned rank(const struct incstack__cct *cct, const struct tool_metric *metric,
-		     uint32_t best[TOP])
+void tool_report_contexts(const struct tool_report *report, const char *title, uint32_t kind,
+			  FILE *out)
 {
-	unsigned count = 0;
-
-	for (uint32_t node = 1; node < cct->count; node++) {
-		const uint64_t value = value_of(&cct->nodes[node], metric);
-		unsigned at = count;
-
-		if (value == 0)
-			continue;
-		while (at > 0 && value_of(&cct->nodes[best[at - 1]], metric) < value)
-			at--;
-		if (at == TOP)
-			continue;
-		if (count < TOP)
-			count++;
-		memmove(&best[at + 1], &best[at], (count - at - 1) * sizeof(best[0]));
-		best[at] = node;
-	}
-	return count;
-}
-
-static uint64_t total_of(const struct incstack__cct *cct, const struct tool_metric *metric)
-{
-	uint64_t total = 0;
-
-	for (uint32_t node = 1; node < cct->count; node++)
-		total += value_of(&cct->nodes[node], metric);
-	return total;
-}
-
-void tool_report_metric(const struct tool_report *report, const struct tool_metric *metric,
-			FILE *out, unsigned columns)
-{
-	const struct incstack__cct *cct = &report->replay->cct;
-	const uint64_t total = total_of(cct, metric);
-	uint32_t best[TOP + 1];
-	const unsigned count = rank(cct, metric, best);
+	struct incstack_profile_kind about = {"", ""};
+	struct tool_hottest hottest;
 	char text[32];
 
-	fprintf(out, "\n%s: %s, hottest contexts\n", metric->title,
-		tool_amount(total, metric->unit, text, sizeof(text)));
-	for (unsigned i = 0; i < count; i++) {
-		const uint64_t value = value_of(&cct->nodes[best[i]], metric);
+	(void)incstack_profile_kind(report->profile, kind, &about);
+	if (!tool_report_wants(report, kind) ||
+	    tool_hottest_find(report->profile, kind, report->wish->contexts, &hottest) != 0)
+		return;
+	fprintf(out, "\n%s: %s, hottest contexts\n", title,
+		tool_amount(hottest.total, about.unit, text, sizeof(text)));
+	for (size_t i = 0; i < hottest.count; i++) {
+		const uint64_t value =
+			incstack_profile_self(report->profile, hottest.nodes[i], kind);
 
-		fprintf(out, "%12s %5.1f%%\n", tool_amount(value, metric->unit, text, sizeof(text)),
-			100.0 * (double)value / (double)total);
-		tool_report_frames(report, best[i], out, columns);
+		fprintf(out, "%12s %5.1f%%\n", tool_amount(value, about.unit, text, sizeof(text)),
+			100.0 * (double)value / (double)hottest.total);
+		tool_report_context(report, hottest.nodes[i], out);
 	}
+	free(hottest.nodes);
 }
 
 static void print_notes(uint64_t notes, FILE *out)
@@ -141,9 +111,9 @@ static void print_damage(const struct tool_report *report, FILE *out)
 						     "program have its own allocator?");
 }
 
-void tool_report_head(const struct tool_report *report, const char *title, FILE *out,
-		      unsigned columns)
+void tool_report_head(const struct tool_report *report, const char *title, FILE *out)
 {
+	const unsigned columns = report->wish->columns;
 	const struct incstack__replay *replay = report->replay;
 	const struct incstack__tracefile_totals *totals =
 		incstack__tracefile_reader_totals(report->reader);
@@ -153,7 +123,7 @@ void tool_report_head(const struct tool_report *report, const char *title, FILE 
 		       columns > 40 ? columns - 17 : 23, '>', out);
 	fputc('\n', out);
 	print_damage(report, out);
-	tool_report_end(report, out, columns);
+	tool_report_end(report, out);
 	print_notes(totals->notes, out);
 	fprintf(out,
 		"%" PRIu64 " traces of %" PRIu64 " threads, %u contexts, %.1f frames deep on "

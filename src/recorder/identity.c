@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finds out which build of a module the dynamic linker has loaded, in the process's memory: the file
+ * may have been replaced since.
+ *
+ * The checksum of a module without a build-id reads its pages, which costs time, and which would end a
+ * program that has unmapped some of them since. So a checksum is kept until a module is removed, because
+ * another build can only come to the same place after that.
+ */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "modules.h"
+
+enum { KEPT = 256 };
+
+/* Only used in a callback of dl_iterate_phdr, during which the linker holds its lock. `key` is stored
+ * last, as a signal handler or a fork may come in between. */
+static struct {
+	uint64_t key; /* 0: empty */
+	struct incstack__identity identity;
+} kept[KEPT];
+
+static bool copy(const void *context, uint64_t address, void *to, size_t bytes)
+{
+	const struct dl_phdr_info *info = context;
+
+	memcpy(to, (const char *)(uintptr_t)(info->dlpi_addr + address), bytes);
+	return true;
+}
+
+static uint64_t key_of(const struct dl_phdr_info *info)
+{
+	const uint64_t place[] = {info->dlpi_addr, (uintptr_t)info->dlpi_phdr, info->dlpi_subs};
+	const uint64_t sum = incstack__tracefile_sum(0, place, sizeof(place));
+
+	return incstack__tracefile_sum(sum, info->dlpi_phdr,
+				       info->dlpi_phnum * sizeof(*info->dlpi_phdr)) |
+	       1;
+}
+
+void incstack__record_identity(const struct dl_phdr_info *info, struct incstack__identity *identity)
+{
+	const struct incstack__identity_source source = {.segments = info->dlpi_phdr,
+							 .count = info->dlpi_phnum,
+							 .copy = copy,
+							 .context = info};
+	const uint64_t key = key_of(info);
+	const size_t at = key >> 32 & (KEPT - 1);
+
+	if (incstack__identity_build_id(&source, identity))
+		return;
+	if (__atomic_load_n(&kept[at].key, __ATOMIC_ACQUIRE) == key) {
+		*identity = kept[at].identity;
+		return;
+	}
+	(void)incstack__identity_content(&source, identity);
+	__atomic_store_n(&kept[at].key, 0, __ATOMIC_SEQ_CST);
+	kept[at].identity = *identity;
+	__atomic_store_n(&kept[at].key, key, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tells trace files from profiles by their names and first bytes, and reads either.
+ */
+#include "input.h"
+
+#include <string.h>
+
+#include "tool/report/report.h"
+
+int tool_input_is_trace(const char *path, int format)
+{
+	return !format && strcmp(path, "-") != 0 && !incstack_profile_format_of(path) &&
+	       tool_trace_is_one(path);
+}
+
+int tool_input_read(char *const *paths, size_t count, int format,
+		    const struct tool_options *options, struct incstack_profile **profiles)
+{
+	int traces = 0, status = TOOL_DONE;
+
+	for (size_t i = 0; i < count; i++)
+		traces |= tool_input_is_trace(paths[i], format);
+	if (!traces)
+		status = tool_options_refuse(options, "t", "without a trace file");
+	for (size_t i = 0; i < count && !status; i++)
+		status = tool_input_is_trace(paths[i], format)
+				 ? tool_trace_profile(paths[i], options->threads, &profiles[i])
+				 : tool_profile_read(paths[i], format, NULL, &profiles[i]);
+	return status;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads what a subcommand is given: a profile of any format, or a trace file.
+ */
+#ifndef INCSTACK_TOOL_PROFILE_INPUT_H
+#define INCSTACK_TOOL_PROFILE_INPUT_H
+
+#include "tool/profile_io.h"
+
+/* Whether the path is that of a trace file. If a format is given, or the name shows one, it is not. */
+int tool_input_is_trace(const char *path, int format);
+
+/* Reads all of them, of the given format; 0: each by its name. options->threads is for trace files; it is
+ * refused if there is none. profiles[] has room for `count`; those that were read are to be destroyed,
+ * also after an error. Returns an exit status. */
+int tool_input_read(char *const *paths, size_t count, int format,
+		    const struct tool_options *options, struct incstack_profile **profiles);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads the options of the subcommands on profiles. All have the same table; an option that would have no
+ * effect is refused.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "names.h"
+#include "profile_io.h"
+
+static const struct option names[] = {{"output", required_argument, NULL, 'o'},
+				      {"html", required_argument, NULL, 'o'},
+				      {"kind", required_argument, NULL, 'k'},
+				      {"format", required_argument, NULL, 'f'},
+				      {"input-format", required_argument, NULL, 'F'},
+				      {"threshold", required_argument, NULL, 'T'},
+				      {"top", required_argument, NULL, 'n'},
+				      {"average", no_argument, NULL, 'a'},
+				      {"threads", no_argument, NULL, 't'},
+				      {"help", no_argument, NULL, 'h'},
+				      {NULL, 0, NULL, 0}};
+
+static int format_option(const char *name, int *format)
+{
+	*format = incstack_profile_format_of(name);
+	if (*format && !strchr(name, '.'))
+		return TOOL_DONE;
+	fprintf(stderr,
+		"incstack: unknown format '%s'; known are folded, pprof, speedscope, firefox, "
+		"html\n",
+		tool_name(name));
+	return TOOL_USAGE;
+}
+
+static int number_option(const char *text, double low, double high, double *number)
+{
+	char *end;
+
+	*number = strtod(text, &end);
+	if (*text && !*end && *number >= low && *number <= high)
+		return TOOL_DONE;
+	fprintf(stderr, "incstack: '%s' is not a number from %g to %g\n", tool_name(text), low,
+		high);
+	return TOOL_USAGE;
+}
+
+static int take_option(int option, struct tool_options *options)
+{
+	double number = 0;
+	int status = TOOL_DONE;
+
+	switch (option) {
+	case 'o':
+		options->output = optarg;
+		return TOOL_DONE;
+	case 'k':
+		options->kind = optarg;
+		return TOOL_DONE;
+	case 'f':
+		return format_option(optarg, &options->format);
+	case 'F':
+		return format_option(optarg, &options->input_format);
+	case 'T':
+		return number_option(optarg, 0, 1, &options->threshold);
+	case 'n':
+		status = number_option(optarg, 0, 1000000, &number);
+		options->top = (unsigned long)number;
+		return status;
+	case 'a':
+		options->average = 1;
+		return TOOL_DONE;
+	case 't':
+		options->threads = 1;
+		return TOOL_DONE;
+	case 'h':
+		options->help = 1;
+		return TOOL_DONE;
+	default:
+		return TOOL_USAGE;
+	}
+}
+
+static uint64_t bit_of(int option)
+{
+	return option >= 'A' ? UINT64_C(1) << (option - 'A') : 0;
+}
+
+int tool_options_read(int argc, char **argv, struct tool_options *options)
+{
+	int option, status = TOOL_DONE;
+
+	*options = (struct tool_options){.threshold = 0.1, .top = 10};
+	while (!status &&
+	       (option = getopt_long(argc, argv, "o:k:f:F:T:n:ath", names, NULL)) != -1) {
+		options->given |= bit_of(option);
+		status = take_option(option, options);
+	}
+	return status;
+}
+
+int tool_options_given(const struct tool_options *options, char option)
+{
+	return (options->given & bit_of(option)) != 0;
+}
+
+int tool_options_refuse(const struct tool_options *options, const char *without, const char *where)
+{
+	for (const struct option *o = names; o->name; o++) {
+		if (!strchr(without, o->val) || !tool_options_given(options, (char)o->val))
+			continue;
+		fprintf(stderr, "incstack: --%s (-%c) has no effect %s; leave it out\n", o->name,
+			o->val, where);
+		return TOOL_USAGE;
+	}
+	return TOOL_DONE;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A program, or with IS_PLUGIN a library, of which there are two builds: VERSION 1 and 2 have the same
+ * functions in another order. So a name from the wrong file is the name of the wrong function.
+ *
+ * work TIMES        calls both functions
+ * spin              says that it has begun, and calls them until it is killed
+ * plugin FILE NEW   loads the library FILE, calls both functions, and unloads it; NEW takes its place,
+ *                   is loaded under the same name, and called
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifndef IS_PLUGIN
+#include <dlfcn.h>
+#endif
+
+static void *volatile sink;
+static volatile unsigned long turns;
+
+#define FUNCTION(name, bytes) \
+	__attribute__((noinline)) void name(void); \
+	__attribute__((noinline)) void name(void) \
+	{ \
+		for (int i = 0; i < 100; i++) { \
+			sink = malloc(bytes); \
+			free(sink); \
+		} \
+		for (int i = 0; i < (bytes)*100; i++) \
+			turns = turns + 1; \
+	}
+
+#if VERSION == 1
+FUNCTION(right, 1000)
+FUNCTION(wrong, 10)
+#else
+FUNCTION(wrong, 10)
+FUNCTION(right, 1000)
+#endif
+
+__attribute__((noinline)) void work(void);
+__attribute__((noinline)) void work(void)
+{
+	right();
+	wrong();
+}
+
+#ifndef IS_PLUGIN
+static int call(const char *file)
+{
+	void *plugin = dlopen(file, RTLD_NOW);
+	void *symbol = plugin != NULL ? dlsym(plugin, "work") : NULL;
+	void (*in_plugin)(void);
+
+	if (symbol == NULL)
+		return 1;
+	memcpy(&in_plugin, &symbol, sizeof(symbol));
+	in_plugin();
+	return dlclose(plugin);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 4 && strcmp(argv[1], "plugin") == 0)
+		return call(argv[2]) || rename(argv[3], argv[2]) != 0 || call(argv[2]);
+	if (argc == 3 && strcmp(argv[1], "work") == 0)
+		for (int i = atoi(argv[2]); i > 0; i--)
+			work();
+	if (argc == 2) {
+		puts("begun");
+		fflush(stdout);
+		for (;;)
+			work();
+	}
+	return 0;
+}
+#endif

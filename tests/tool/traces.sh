@@ -1,0 +1,150 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# traces.sh TOOL TARGET NAME runs the function test_NAME in a new directory: what the commands on profiles do
+# with trace files, and what they refuse to do.
+set -euo pipefail
+tool=$1 target=$2
+cd "$(mktemp -d)" || exit 1
+trap 'rm -rf "$PWD"' EXIT
+
+# shellcheck source=tests/tool/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+record() {
+	"$tool" heap -o "$1" -- "$target" "${@:2}" >stdout 2>stderr </dev/null || fail "status $?"
+}
+
+# run EXPECTED ARGUMENTS...: the tool with that status; what it prints is in said.
+run() {
+	local status=0
+	"$tool" "${@:2}" >said 2>&1 </dev/null || status=$?
+	equal "status of $*" "$status" "$1"
+}
+
+# refused OPTION ARGUMENTS...: one line that names the option.
+refused() {
+	run 2 "${@:2}"
+	equal "lines of ${*:2}" "$(wc -l <said)" 1
+	grep -q -- "$1" said || fail "${*:2}: $(<said)"
+}
+
+# section TITLE: its contexts, each as one line.
+section() {
+	awk -v title="$1" 'index($0, title) == 1 { on = 1; next } on && /^[^ ]/ { exit } on && /^$/ { exit }
+		on && /%$/ { print line; line = ""; next } on { line = line ";" $1 } END { print line }' said
+}
+
+test_compare_and_merge() {
+	record one alloc=10 below=3:5
+	record two alloc=20
+	run 0 compare one one
+	grep -q '^degree of overlap  *1.000 *1.000 *1.000$' said || fail "$(<said)"
+	run 0 compare one two --html difference.html
+	grep -q 'alloc_below > alloc_blocks$' said || fail "$(<said)"
+	[[ -s difference.html ]] || fail "no flame graph"
+	"$tool" convert two two.pb.gz 2>said
+	run 0 compare one two two.pb.gz
+	run 0 merge -o sum.folded one two two.pb.gz
+	cat one.folded two.folded two.folded | awk '{ sum[$1] += $2 } END { for (i in sum) print i, sum[i] }' | sort >right
+	sort sum.folded | diff - right || fail "a wrong sum"
+	run 0 merge -k allocations -o sum.folded one two
+	equal "allocations" "$(awk '/;alloc_blocks / { sum += $NF } END { print sum }' sum.folded)" 35
+	run 0 merge -t -o sum.folded one two
+	! grep -v '^target;' sum.folded || fail "contexts of no thread"
+	run 0 compare -t one two
+	: >nothing
+	run 2 merge -o sum.folded one nothing
+	grep -q 'nothing: its suffix is not that of a format' said || fail "$(<said)"
+}
+
+# A file without a suffix may be of any format, if one is named.
+test_named_formats() {
+	record one alloc=10
+	"$tool" convert one bare.pb.gz 2>said
+	mv bare.pb.gz bare
+	run 0 merge -F pprof -o sum.folded bare bare
+	run 0 compare -F pprof bare bare
+	run 0 report -f pprof bare
+	run 1 compare -F folded one one
+}
+
+test_top() {
+	record one alloc=10 below=3:5 threads=2:3 variable=10 leak=1
+	run 0 report one
+	(($(section Allocations | wc -l) <= 6)) || fail "too many contexts"
+	run 0 report -n 1 one
+	equal "functions" "$(sed -n '/function (module)/,/^$/p' said | wc -l)" 3
+	equal "contexts" "$(grep -cE '^ *[0-9.]+( [KMG]?i?B)? +[0-9.]+%$' said)" 4
+	run 0 report --top 1000 one
+	equal "contexts" "$(section Allocations | tail -n +2 | wc -l)" \
+		"$(grep -cE ' [0-9]+$' one.folded)"
+	run 0 report --top 0 one
+	! grep -qE '%$' said || fail "contexts"
+}
+
+test_kind() {
+	local kind
+	record one alloc=10 leak=15
+	run 0 report -k allocations one
+	equal "sections" "$(grep -c 'hottest contexts$' said)" 1
+	grep -q '^Allocations: ' said || fail "another section"
+	"$tool" convert -k allocations one right.folded 2>said
+	cmp one.folded right.folded || fail "the folded stacks have another kind"
+	for kind in 'live at exit' 'live at peak' allocated; do
+		run 0 report -k "$kind" -o "$kind" one
+		"$tool" convert -k "$kind" one right.folded 2>said
+		cmp "$kind.folded" right.folded || fail "the folded stacks have another kind"
+	done
+	run 2 report -k sizes one
+	grep -q "there are: 'allocated' 'allocations' 'live at peak' 'live at exit'" said || fail "$(<said)"
+	"$tool" cpu -o two -- "$target" alloc=100000 >stdout 2>stderr </dev/null
+	run 0 report -k samples two
+	! grep -q '^CPU time: ' said || fail "another section"
+	run 0 report -k 'CPU time' -n 1 two
+	! grep -q '^Samples: ' said || fail "another section"
+}
+
+# Two calls in one function are one context, as they are printed alike.
+test_equal_contexts() {
+	local title
+	record one variable=100 alloc=3 below=3:5 leak=15
+	run 0 report -n 1000 one
+	for title in Allocated Allocations 'Live at the peak' 'Still live at exit'; do
+		equal "$title: equal contexts" "$(section "$title" | tail -n +2 | sort | uniq -d | wc -l)" 0
+	done
+	section Allocations | tail -n +2 | sort >contexts
+	sed 's/ [0-9]*$//' one.folded | awk -F';' '{ line = ""; for (i = NF; i > 0; i--) line = line ";" $i; print line }' |
+		sort | comm -13 contexts - >missing
+	equal "missing contexts" "$(wc -l <missing)" 0
+	# Frames that differ in what is not printed.
+	cat >one.speedscope.json <<'JSON'
+{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"one"},
+{"name":"two","file":"a.c"},{"name":"two","file":"b.c"}]},"profiles":[{"type":"sampled","name":"p",
+"unit":"none","startValue":0,"endValue":7,"samples":[[0,1],[0,2]],"weights":[3,4]}]}
+JSON
+	run 0 report -n 1000 one.speedscope.json
+	grep -q '^ *7 100.0%  one > two$' said || fail "$(<said)"
+	grep -q ' in 2 contexts$' said || fail "$(<said)"
+}
+
+# An option that would have no effect is refused.
+test_options_without_effect() {
+	local option
+	record one alloc=10
+	for option in -T0.5 -a; do refused "${option:0:2}" report $option one; done
+	for option in -T0.5 -a -t -oprefix; do refused "${option:0:2}" report $option one.folded; done
+	for option in -T0.5 -a -n3 -oother; do refused "${option:0:2}" convert $option one two.folded; done
+	refused -k convert -k allocated one two.html
+	refused -k convert -k allocated one two.pb.gz
+	refused -t convert -t one.folded two.pb.gz
+	for option in -T0.5 -n3; do refused "${option:0:2}" merge $option -o two.folded one one; done
+	refused -t merge -t -o two.folded one.folded
+	refused -k merge -k allocated -o two.html one
+	refused -a compare -a one one
+	refused -t compare -t one.folded one.folded
+	refused -n compare -n 3 one one one
+	[[ ! -e two.folded && ! -e two.html && ! -e two.pb.gz ]] || fail "something was written"
+}
+
+"test_$3"
