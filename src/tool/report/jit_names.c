@@ -119,7 +119,7 @@ static FILE *open_trusted(const char *path, uint64_t since_ns, uint32_t owner)
 	const char *why;
 	FILE *file = tool_foreign_stream(path, &terms, &status, &why);
 
-	if (file == NULL && access(path, F_OK) == 0)
+	if (file == NULL && lstat(path, &status) == 0)
 		fprintf(stderr, "incstack: the names in %s are not used: it %s\n", path, why);
 	if (file != NULL && (uint64_t)status.st_mtim.tv_sec < since_ns / 1000000000u) {
 		fclose(file);
