@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tracefile/format.h"
+#include "open.h"
 #include "recorder.h"
 
 enum { HIGH = 900, BELOW_LIMIT = 24 };

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "open.h"
 #include "recorder.h"
 
 static void read_command(char *command, size_t size)

@@ -224,8 +224,6 @@ int incstack__record_blocks_libc(const struct incstack__protection *before);
 /* descriptor.c */
 /* Creates the file, or empties it. Negative: that failed, or another process writes the file. */
 int incstack__record_create(const char *path, struct stat *status);
-/* How files are opened whose names others can guess: no link is followed, and nothing is waited for. */
-#define INCSTACK__RECORD_OPEN (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 /* Returns the file's descriptor. If the program has closed it, the file is opened again.
  * Negative: that failed. */
 int incstack__record_descriptor(struct stat *status);

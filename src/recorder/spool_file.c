@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "open.h"
 #include "recorder.h"
 #include "spool_file.h"
 

@@ -54,7 +54,7 @@ static void look_at_input(struct run *run, size_t i)
 		run->pipes[i] = STDIN_FILENO;
 	else if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
 		run->bytes += (uint64_t)status.st_size;
-	else if (run->files->takes_pipes)
+	else if (run->files->takes_pipes || incstack_profile_format_of(path))
 		run->pipes[i] = open(path, O_RDONLY | O_CLOEXEC);
 }
 

@@ -16,7 +16,7 @@ struct tool_files {
 	size_t input_count;
 	const char *const *outputs;
 	size_t output_count;
-	bool takes_pipes; /* inputs may be pipes, for which the tool waits */
+	bool takes_pipes; /* all inputs may be pipes, not only those whose names are of profiles */
 	bool completes;   /* the tool has derived the names of the inputs, and may complete them */
 };
 

@@ -149,7 +149,7 @@ static int serve_jit(void *context, const struct tool_jail_request *request,
 	(void)context;
 	snprintf(path, sizeof(path), form, request->numbers[1]);
 	served->fd = tool_foreign_open(path, &terms, &status, &why);
-	if (served->fd < 0 && access(path, F_OK) == 0)
+	if (served->fd < 0 && lstat(path, &status) == 0)
 		fprintf(stderr, "incstack: the names in %s are not used: it %s\n", path, why);
 	if (served->fd < 0)
 		return EACCES;

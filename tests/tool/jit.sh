@@ -33,10 +33,31 @@ test_dump() {
 # The file of an earlier process with the same number, and one that somebody has put there.
 test_foreign() {
 	local how
-	for how in old link; do
+	# shellcheck disable=SC2046 # two words, or none
+	for how in old link open $( ((EUID != 0)) || echo stranger); do
 		record "$how"
 		equal "named by $how" "$(spent 'made at run time')" 0
+		[[ $how == old ]] || grep -q 'perf-[0-9]*.map are not used: it ' stderr || fail "$how: not said"
 		(($(spent '^\[callers unknown\];0x[0-9a-f]*;work;inner;spin ') > 0)) || fail "no address"
+	done
+}
+
+# The map of a process belongs to its user, and root's tool believes it; but not one of another user.
+test_other_users() {
+	((EUID == 0)) || return 0
+	local user
+	cp "$target" jit
+	chmod 755 . jit
+	for user in 65534 65533; do
+		begin setpriv --reuid=65534 --regid=65534 --clear-groups ./jit "map" 1000
+		chown $user "/tmp/perf-$pid.map"
+		attach_while 40
+		rm -f "/tmp/perf-$pid.map"
+		if [[ $user == 65534 ]]; then
+			(($(spent '^\[callers unknown\];made at run time ') > 0)) || fail "no time in the code"
+		else
+			equal "named by a stranger" "$(spent 'made at run time')" 0
+		fi
 	done
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <utime.h>
@@ -93,6 +94,10 @@ static void tell(const char *how, uintptr_t address)
 	else
 		write_map(path, address);
 	if (strcmp(how, "link") == 0 && symlink("map", path) != 0)
+		exit(1);
+	if (strcmp(how, "open") == 0 && chmod(path, 0666) != 0)
+		exit(1);
+	if (strcmp(how, "stranger") == 0 && chown(path, 65534, 65534) != 0)
 		exit(1);
 	if (strcmp(how, "old") == 0 && utime(path, &long_ago) != 0)
 		exit(1);

@@ -101,18 +101,46 @@ END_TEST
 /* Another run writes to this file. */
 START_TEST(file_of_another_run)
 {
+	const uint64_t magic = INCSTACK__TRACEFILE_MAGIC;
 	const int fd = open(path, O_RDWR | O_CREAT, 0666);
 
 	ck_assert_int_eq(flock(fd, LOCK_EX), 0);
-	ck_assert_int_eq(write(fd, path, sizeof(path)), sizeof(path));
+	ck_assert_int_eq(write(fd, &magic, sizeof(magic)), sizeof(magic));
 	ck_assert_int_eq(incstack__record_open(path), -1);
 	ck_assert_int_eq(incstack__recording.fd, -1);
 	ck_assert_uint_eq(spools, 0);
-	ck_assert_int_eq(size_of_file(), sizeof(path));
+	ck_assert_int_eq(size_of_file(), sizeof(magic));
 	close(fd); /* that run has ended: what it left is overwritten */
 	ck_assert_int_eq(incstack__record_open(path), 0);
 	ck_assert_int_eq(size_of_file(), INCSTACK__TRACEFILE_START);
 	incstack__record_close();
+}
+END_TEST
+
+/* A file that is no trace file stays, and a link is not followed: others can guess the name. */
+START_TEST(what_is_not_ours_stays)
+{
+	const int fd = open(path, O_RDWR | O_CREAT, 0666);
+	char other[sizeof(path) + 2];
+
+	ck_assert_int_eq(write(fd, path, sizeof(path)), sizeof(path));
+	ck_assert_int_eq(incstack__record_open(path), -1);
+	ck_assert_int_eq(size_of_file(), sizeof(path));
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	close(fd);
+	snprintf(other, sizeof(other), "%s.2", path);
+	ck_assert_int_eq(link(path, other),
+			 0); /* one that has another name may be of somebody else */
+	ck_assert_int_eq(incstack__record_open(path), -1);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(symlink(other, path), 0);
+	ck_assert_int_eq(incstack__record_open(path), -1);
+	ck_assert_int_eq(size_of_file(), 0);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mkfifo(path, 0666), 0);
+	ck_assert_int_eq(incstack__record_open(path), -1);
+	ck_assert_uint_eq(spools, 0);
+	unlink(other);
 }
 END_TEST
 
@@ -447,6 +475,7 @@ int main(void)
 	tcase_add_test(files, begun_and_ended);
 	tcase_add_loop_test(files, written_in_parts, 0, sizeof("a block in three"));
 	tcase_add_test(files, file_of_another_run);
+	tcase_add_test(files, what_is_not_ours_stays);
 	tcase_add_test(files, what_is_no_file_stays);
 	tcase_add_test(files, limit_before_the_start);
 	tcase_add_test(files, limit_while_recording);

@@ -10,10 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tool/names.h"
+
 void agent_say(const char *format, ...)
 {
 	char line[6000] = "incstack: ";
+	char text[6000] = "";
 	const size_t begin = strlen(line);
+	FILE *shown;
 	va_list arguments;
 	int length;
 
@@ -22,8 +26,13 @@ void agent_say(const char *format, ...)
 	va_end(arguments);
 	if (length < 0)
 		return;
-	strcat(line, "\n");
-	if (write(STDERR_FILENO, line, strlen(line)) < 0)
+	/* Names of files and options may come from others. */
+	shown = fmemopen(text, sizeof(text), "w");
+	if (!shown)
+		return;
+	tool_name_put(line, strlen(line), shown);
+	fputc('\n', shown);
+	if (fclose(shown) || write(STDERR_FILENO, text, strlen(text)) < 0)
 		return; /* nobody listens */
 }
 

@@ -307,6 +307,6 @@ int tool_compare(int argc, char **argv)
 	if (status)
 		return status;
 	comparison = (struct comparison){&options, argv + optind, count};
-	return tool_profile_run(comparison.inputs, count, options.output, compare_inputs,
-				&comparison);
+	return tool_profile_run(comparison.inputs, count, options.input_format | options.format,
+				options.output, compare_inputs, &comparison);
 }

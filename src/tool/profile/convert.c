@@ -223,7 +223,8 @@ int tool_convert(int argc, char **argv)
 	if (tool_options_refuse(&options, "oTna", "on convert") || refuse_kind(&options, format))
 		return TOOL_USAGE;
 	from.path = argv[optind];
-	return tool_profile_run(argv + optind, 1, to.path, convert_source, &from);
+	return tool_profile_run(argv + optind, 1, options.input_format, to.path, convert_source,
+				&from);
 }
 
 /* ---- merge ---- */
@@ -339,6 +340,6 @@ int tool_merge(int argc, char **argv)
 	    tool_options_refuse(&options, "Tn", "on merge"))
 		return TOOL_USAGE;
 	merging = (struct merging){&options, argv + optind, (size_t)(argc - optind)};
-	return tool_profile_run(merging.inputs, merging.count, options.output, merge_inputs,
-				&merging);
+	return tool_profile_run(merging.inputs, merging.count, options.input_format, options.output,
+				merge_inputs, &merging);
 }

@@ -251,7 +251,7 @@ static int report_profile(char **path, struct tool_options *options)
 		return status;
 	if (!options->format)
 		options->format = options->input_format;
-	return tool_profile_run(path, 1, NULL, read_and_print, &of);
+	return tool_profile_run(path, 1, options->format, NULL, read_and_print, &of);
 }
 
 /* What to make of a trace. */

@@ -8,14 +8,14 @@
 #include "tool/files.h"
 #include "tool/report/report.h"
 
-int tool_profile_run(char **inputs, size_t count, const char *output, int (*work)(void *context),
-		     void *context)
+int tool_profile_run(char **inputs, size_t count, int format, const char *output,
+		     int (*work)(void *context), void *context)
 {
 	const struct tool_files files = {
 		.inputs = (const char *const *)(const void *)inputs,
 		.input_count = count,
 		.outputs = &output,
-		.takes_pipes = true,
+		.takes_pipes = format != 0,
 		.output_count = output != NULL && strcmp(output, "-") != 0,
 	};
 

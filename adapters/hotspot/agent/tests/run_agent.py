@@ -17,6 +17,7 @@ import zipfile
 
 from harness import (LIMIT, STATS, WORK_MS, NotSeenYet, Setting, folded, load_by_jcmd,
                      one_start_one_result, present, require, run, running, stats, stats_of_parts)
+from planted import planted_links
 from priority import realtime
 
 

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How the recorder opens files whose names others can guess: no link is followed, and nothing is waited for.
+ */
+#ifndef INCSTACK_RECORDER_OPEN_H
+#define INCSTACK_RECORDER_OPEN_H
+
+#include <fcntl.h>
+
+#define INCSTACK__RECORD_OPEN (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+
+#endif
