@@ -93,7 +93,9 @@ STRATA = {
     "tool": (
         "*.h report/folded_fit report/function_start report/jit_names output profile_text progress"
         " record/end record/lock record/program report/sum report/trace_map"
-        " attach/refuse attach/program proc attach/image",
+        " attach/refuse attach/program proc attach/source",
+        "attach/copy",
+        "attach/image",
         "attach/links",
         "attach/children",
         "attach/probes attach/read",

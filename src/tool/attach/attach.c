@@ -290,6 +290,18 @@ static void say_end(const struct attached *a, enum end end)
 		fprintf(stderr, "incstack: process %d %s\n", (int)a->pid, what);
 }
 
+/* Some frames in this code have no callers. */
+static void say_left_out(const struct attached *a)
+{
+	const uint64_t count = tool_attach_space_left_out(a->space);
+
+	if (count > 0)
+		fprintf(stderr,
+			"incstack: process %d has more code than is read: traces may end at "
+			"%" PRIu64 " mappings or tables\n",
+			(int)a->pid, count);
+}
+
 /* Ends the sampling and writes the rest. Returns an exit status. */
 static int finish(struct attached *a, enum end end)
 {
@@ -310,6 +322,7 @@ static int finish(struct attached *a, enum end end)
 		tool_attach_file_lost(a->file, tool_record_now(CLOCK_MONOTONIC), lost);
 	add_lost(a);
 	say_end(a, end);
+	say_left_out(a);
 	return tool_attach_file_end(a->file, a->heap == NULL ? cpu_ns : 0) != 0
 		       ? TOOL_STATUS_CANNOT_RUN
 		       : 0;

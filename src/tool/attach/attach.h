@@ -132,20 +132,20 @@ void tool_attach_probes_close(struct tool_attach_events *events);
 /* Returns an event of a single breakpoint, or -1 with errno. */
 int tool_attach_probe_event(pid_t pid, const char *path, uint64_t offset, int at_return);
 
-/* image.c: copies of the objects of another process. */
+/* image.c: the objects of another process. */
 struct tool_attach_module {
 	uint64_t low, high, bias;
 	uint64_t device, inode;
 	uint64_t origin; /* where the file would begin if it were mapped as its code is */
-	uintptr_t local; /* where its copy begins; 0: there is none */
-	uintptr_t header;
-	int is_vdso;
+	struct tool_attach_copy *copy; /* of the object from `low` on; null: there is none */
 	char *path;
 };
+struct tool_attach_copies;
 
-/* Describes and copies the module of which the mapping is the code. Returns non-zero if there is no
- * memory. A file that cannot be read gives a module without a copy. */
-int tool_attach_image_open(pid_t pid, const struct tool_attach_mapping *mapping,
+/* Describes the module of which the mapping is the code. Returns non-zero if there is no memory. A file
+ * that cannot be read gives a module without a copy. */
+int tool_attach_image_open(struct tool_attach_copies *copies, pid_t pid,
+			   const struct tool_attach_mapping *mapping,
 			   struct tool_attach_module *module);
 void tool_attach_image_close(struct tool_attach_module *module);
 
@@ -166,6 +166,10 @@ int tool_attach_space_read(struct tool_attach_space *space);
 /* Code was mapped, in place of earlier code. Returns whether the modules have changed. */
 int tool_attach_space_map(struct tool_attach_space *space,
 			  const struct tool_attach_mapping *mapping);
+/* How many mappings of code had no room in the lists, or no room for a copy. */
+uint64_t tool_attach_space_left_out(const struct tool_attach_space *space);
+/* A walk begins, which may do a limited amount of work. */
+void tool_attach_space_begin(struct tool_attach_space *space);
 /* Nothing is mapped any more. */
 void tool_attach_space_clear(struct tool_attach_space *space);
 const struct tool_attach_module *tool_attach_space_modules(const struct tool_attach_space *space,

@@ -10,7 +10,6 @@
 
 struct tool_attach_object {
 	const struct tool_attach_module *module;
-	struct Elf *elf;
 };
 
 typedef int tool_attach_take(void *context, const struct tool_attach_object *object,
