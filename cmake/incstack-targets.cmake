@@ -152,6 +152,15 @@ function(incstack_link_existing target)
 	endforeach()
 endfunction()
 
+# incstack_jail(<target>): what the sources of src/tool/jail need. The sanitizers and the counters of
+# the coverage open files by themselves, so their builds have a jail that is open.
+function(incstack_jail target)
+	target_link_libraries(${target} PRIVATE PkgConfig::SECCOMP)
+	if(INCSTACK_SANITIZE OR INCSTACK_COVERAGE)
+		target_compile_definitions(${target} PRIVATE INCSTACK_JAIL_OPEN=1)
+	endif()
+endfunction()
+
 # incstack_programs(<folder> <library>...): one program per C or C++ file of the folder, as
 # build/<preset>/<folder>/<name>, linked with those of the libraries that exist. The
 # files of a folder <folder>/<name>/ belong to the program; *_fp.c and *_nofp.c

@@ -39,9 +39,23 @@ static int is_profile(int argc, char **argv)
 	return argc < 2;
 }
 
+struct trace_report {
+	const char *file, *prefix;
+	int by_thread;
+};
+
+static int report_trace(void *context)
+{
+	const struct trace_report *report = context;
+
+	return tool_report_make(report->file, report->prefix, report->by_thread, stdout,
+				tool_columns(stdout), NULL);
+}
+
 int tool_report(int argc, char **argv)
 {
 	struct tool_options options;
+	struct trace_report report;
 	int status;
 
 	if (is_profile(argc, argv))
@@ -53,8 +67,10 @@ int tool_report(int argc, char **argv)
 		fprintf(stderr, "incstack: no trace file given: incstack report FILE\n");
 		return TOOL_USAGE;
 	}
-	return tool_report_make(argv[optind], options.output ? options.output : argv[optind],
-				options.threads, stdout, tool_columns(stdout), NULL);
+	report.file = argv[optind];
+	report.prefix = options.output ? options.output : argv[optind];
+	report.by_thread = options.threads;
+	return tool_report_run(&report.file, 1, &report.prefix, false, report_trace, &report);
 }
 
 static int print_help(int argc, char **argv);

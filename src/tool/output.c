@@ -10,16 +10,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profile_io.h"
+#include "output.h"
 
 static struct {
 	char *final;              /* the file's name, with no symbolic link in it */
 	char *volatile temporary; /* null if there is none */
+	bool is_file;
 } output;
 
 static const int ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ};
@@ -59,8 +61,8 @@ static void forget_output(void)
 	output.final = NULL;
 }
 
-/* Creates the temporary file beside the final one, with its permissions if that exists. Returns -1
- * if that is impossible, for example because the directory cannot be written. */
+/* Creates the temporary file beside the final one, with its permissions if that exists and is ours.
+ * Returns -1 if that is impossible, for example because the directory cannot be written. */
 static int open_temporary(const char *path, const struct stat *existing)
 {
 	char *temporary = NULL;
@@ -75,7 +77,8 @@ static int open_temporary(const char *path, const struct stat *existing)
 	output.temporary = temporary;
 	catch_signals();
 	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd >= 0 && existing != NULL && fchmod(fd, existing->st_mode & 07777) != 0) {
+	if (fd >= 0 && existing != NULL && existing->st_uid == geteuid() &&
+	    fchmod(fd, existing->st_mode & 07777) != 0) {
 		close(fd);
 		unlink(temporary);
 		fd = -1;
@@ -85,51 +88,67 @@ static int open_temporary(const char *path, const struct stat *existing)
 	return fd;
 }
 
-static FILE *open_stream(const char *path)
+/* Whether somebody else could have put it there to lead the tool to another file, or to make it wait. */
+static bool is_trap(const char *path)
 {
 	struct stat status;
-	const int exists = stat(path, &status) == 0;
-	int fd = -1;
 
-	if (exists && (!S_ISREG(status.st_mode) || access(path, W_OK) != 0))
-		return fopen(path, "we");
-	fd = open_temporary(path, exists ? &status : NULL);
-	return fd < 0 ? fopen(path, "we") : fdopen(fd, "w");
+	return lstat(path, &status) == 0 && (S_ISLNK(status.st_mode) || S_ISFIFO(status.st_mode)) &&
+	       status.st_uid != geteuid() && status.st_uid != 0;
 }
 
-FILE *tool_output_open(const char *path)
+/* A pipe that nobody reads makes the tool wait. Meanwhile a signal may end it. */
+static int open_existing(const char *path)
 {
-	FILE *stream = strcmp(path, "-") ? open_stream(path) : stdout;
+	sigset_t signals;
+	sigset_t before;
+	int fd;
 
-	if (!stream)
-		fprintf(stderr, "incstack: cannot write %s: %s\n", path, strerror(errno));
-	return stream;
+	sigemptyset(&signals);
+	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
+		sigaddset(&signals, ending[i]);
+	sigprocmask(SIG_UNBLOCK, &signals, &before);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return fd;
+}
+
+int tool_output_create(const char *path)
+{
+	struct stat status;
+	int exists;
+	int fd = -1;
+
+	if (is_trap(path)) {
+		errno = EPERM;
+		return -1;
+	}
+	exists = stat(path, &status) == 0;
+	if (!exists || (S_ISREG(status.st_mode) && access(path, W_OK) == 0))
+		fd = open_temporary(path, exists ? &status : NULL);
+	if (fd < 0)
+		fd = open_existing(path);
+	output.is_file = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+	return fd;
 }
 
 /* Removes what was written: the temporary file, or the file itself if there is none. */
-static void remove_output(const char *path, int is_file)
+static void remove_output(const char *path)
 {
 	if (output.temporary != NULL)
 		unlink(output.temporary);
-	else if (is_file)
+	else if (output.is_file)
 		unlink(path);
 }
 
-int tool_output_close(const char *path, FILE *stream, int error)
+int tool_output_finish(const char *path, bool failed)
 {
-	struct stat status;
-	int file = stream != stdout && !fstat(fileno(stream), &status) && S_ISREG(status.st_mode);
+	int error = 0;
 
-	if (stream == stdout ? fflush(stream) : fclose(stream))
-		error = error ? error : INCSTACK_EIO;
-	if (!error && output.temporary != NULL && rename(output.temporary, output.final) != 0)
-		error = INCSTACK_EIO;
-	if (error) {
-		fprintf(stderr, "incstack: cannot write %s: %s\n", path,
-			error == INCSTACK_EIO && errno ? strerror(errno)
-						       : incstack_error_text(error));
-		remove_output(path, file);
-	}
+	if (!failed && output.temporary != NULL && rename(output.temporary, output.final) != 0)
+		error = errno;
+	if (failed || error != 0)
+		remove_output(path);
 	forget_output();
-	return error ? TOOL_FAILED : TOOL_DONE;
+	return error;
 }

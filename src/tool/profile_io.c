@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "files.h"
+
 static int format_option(const char *name, int *format)
 {
 	*format = incstack_profile_format_of(name);
@@ -189,6 +191,13 @@ static int input_format(const char *path, int format)
 	return 0;
 }
 
+static FILE *open_input(const char *path)
+{
+	const int fd = tool_files_input(path);
+
+	return fd < 0 ? NULL : fdopen(fd, "r");
+}
+
 int tool_profile_read(const char *path, int format, struct incstack_profile_input *input,
 		      struct incstack_profile **profile)
 {
@@ -201,7 +210,7 @@ int tool_profile_read(const char *path, int format, struct incstack_profile_inpu
 	if (!format)
 		return TOOL_USAGE;
 	if (strcmp(path, "-") != 0)
-		stream = fopen(path, "re");
+		stream = open_input(path);
 	if (!stream) {
 		fprintf(stderr, "incstack: cannot read %s: %s\n", path, strerror(errno));
 		return TOOL_FAILED;

@@ -32,10 +32,8 @@ int tool_profile_read(const char *path, int format, struct incstack_profile_inpu
 
 /* Returns the format of a path to write, or 0 after an error message. */
 int tool_output_format(const char *path, int format);
+/* "-" is stdout. */
 FILE *tool_output_open(const char *path);
-/* Removes what was written of an output that will not be complete. May be called in a signal handler,
- * before the process ends. */
-void tool_output_abandon(void);
 /* Closes the output. After an error it prints a message and removes what was written. */
 int tool_output_close(const char *path, FILE *stream, int error);
 int tool_profile_write(const struct incstack_profile *profile, const char *path, int format,

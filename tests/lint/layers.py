@@ -91,14 +91,16 @@ STRATA = {
         "replay",
     ),
     "tool": (
-        "*.h report/folded_fit report/function_start report/jit_names output profile_text progress"
-        " record/end record/lock record/program report/sum report/trace_map"
+        "foreign",
+        "*.h jail/* report/folded_fit report/function_start report/jit_names output profile_text progress"
+        " record/end record/lock record/program report/sum"
         " attach/refuse attach/program proc attach/source",
-        "attach/copy",
-        "attach/image",
+        "serve attach/ask",
+        "files attach/copy",
+        "report/trace_map report/debug_file attach/image",
         "attach/links",
         "attach/children",
-        "attach/probes attach/read",
+        "attach/probes attach/outputs attach/read",
         "attach/events attach/sandbox attach/space",
         "attach/process attach/objects attach/walk attach/file attach/waits",
         "attach/entry",
@@ -109,9 +111,11 @@ STRATA = {
         "report/end report/ticks",
         "report/text",
         "report/cpu report/heap",
-        "report/report",
-        "profile/convert record/report profile/compare profile/report",
+        "report/report report/run",
+        "profile/run record/report",
+        "profile/convert profile/compare profile/report",
         "record/record",
+        "attach/serve attach/recording",
         "attach/attach",
         "attach/options",
         "cpu heap",

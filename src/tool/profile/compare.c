@@ -250,10 +250,38 @@ static int compare_all(struct incstack_profile **profiles, size_t count,
 			  : compare_runs(profiles, count, 0, options->threshold);
 }
 
+struct comparison {
+	const struct tool_options *options;
+	char **inputs;
+	size_t count;
+};
+
+static int compare_inputs(void *context)
+{
+	const struct comparison *of = context;
+	const struct tool_options *options = of->options;
+	struct incstack_profile **profiles = calloc(of->count, sizeof(struct incstack_profile *));
+	int status = TOOL_DONE;
+
+	if (!profiles)
+		return TOOL_FAILED;
+	for (size_t i = 0; i < of->count && !status; i++)
+		status = tool_profile_read(of->inputs[i],
+					   options->input_format ? options->input_format
+								 : options->format,
+					   NULL, &profiles[i]);
+	if (!status)
+		status = compare_all(profiles, of->count, options);
+	for (size_t i = 0; i < of->count; i++)
+		incstack_profile_destroy(profiles[i]);
+	free(profiles);
+	return status;
+}
+
 int tool_compare(int argc, char **argv)
 {
 	struct tool_options options;
-	struct incstack_profile **profiles;
+	struct comparison comparison;
 	int status = tool_options_read(argc, argv, &options);
 	size_t count = (size_t)(argc - optind);
 
@@ -270,18 +298,7 @@ int tool_compare(int argc, char **argv)
 		fprintf(stderr, "incstack: a flame graph needs exactly two profiles\n");
 		return TOOL_USAGE;
 	}
-	profiles = calloc(count, sizeof(struct incstack_profile *));
-	if (!profiles)
-		return TOOL_FAILED;
-	for (size_t i = 0; i < count && !status; i++)
-		status = tool_profile_read(argv[optind + (int)i],
-					   options.input_format ? options.input_format
-								: options.format,
-					   NULL, &profiles[i]);
-	if (!status)
-		status = compare_all(profiles, count, &options);
-	for (size_t i = 0; i < count; i++)
-		incstack_profile_destroy(profiles[i]);
-	free(profiles);
-	return status;
+	comparison = (struct comparison){&options, argv + optind, count};
+	return tool_profile_run(comparison.inputs, count, options.output, compare_inputs,
+				&comparison);
 }

@@ -163,10 +163,29 @@ static int convert(const char *from, int from_format, struct conversion *to)
 	return status;
 }
 
+/* What to convert. */
+struct source {
+	const char *path;
+	int format; /* 0: as the name or the file says */
+	int by_thread;
+	struct conversion *to;
+};
+
+static int convert_source(void *context)
+{
+	const struct source *from = context;
+
+	if (!from->format && !incstack_profile_format_of(from->path) &&
+	    tool_trace_is_one(from->path))
+		return convert_trace(from->path, from->by_thread, from->to);
+	return convert(from->path, from->format, from->to);
+}
+
 int tool_convert(int argc, char **argv)
 {
 	struct tool_options options;
 	struct conversion to = {0};
+	struct source from = {.to = &to};
 	int format, status = tool_options_read(argc, argv, &options);
 
 	if (status || options.help) {
@@ -188,10 +207,10 @@ int tool_convert(int argc, char **argv)
 	to.path = argv[optind + 1];
 	to.kind = options.kind;
 	to.format = (enum incstack_profile_format)format;
-	if (!options.input_format && !incstack_profile_format_of(argv[optind]) &&
-	    tool_trace_is_one(argv[optind]))
-		return convert_trace(argv[optind], options.threads, &to);
-	return convert(argv[optind], options.input_format, &to);
+	from.path = argv[optind];
+	from.format = options.input_format;
+	from.by_thread = options.threads;
+	return tool_profile_run(argv + optind, 1, to.path, convert_source, &from);
 }
 
 /* ---- merge ---- */
@@ -265,11 +284,34 @@ static int merge(struct incstack_profile **profiles, size_t count,
 	return status;
 }
 
+struct merging {
+	const struct tool_options *options;
+	char **inputs;
+	size_t count;
+};
+
+static int merge_inputs(void *context)
+{
+	const struct merging *of = context;
+	struct incstack_profile **profiles = calloc(of->count, sizeof(struct incstack_profile *));
+	size_t read = 0;
+	int status = TOOL_DONE;
+
+	if (!profiles)
+		return TOOL_FAILED;
+	for (; read < of->count && !status; read++)
+		status = tool_profile_read(of->inputs[read], of->options->input_format, NULL,
+					   &profiles[read]);
+	if (!status)
+		status = merge(profiles, of->count, of->options);
+	destroy_all(profiles, of->count);
+	return status;
+}
+
 int tool_merge(int argc, char **argv)
 {
 	struct tool_options options;
-	struct incstack_profile **profiles;
-	size_t count, read = 0;
+	struct merging merging;
 	int status = tool_options_read(argc, argv, &options);
 
 	if (status || options.help) {
@@ -283,15 +325,7 @@ int tool_merge(int argc, char **argv)
 	}
 	if (!tool_output_format(options.output, options.format))
 		return TOOL_USAGE;
-	count = (size_t)(argc - optind);
-	profiles = calloc(count, sizeof(struct incstack_profile *));
-	if (!profiles)
-		return TOOL_FAILED;
-	for (; read < count && !status; read++)
-		status = tool_profile_read(argv[optind + (int)read], options.input_format, NULL,
-					   &profiles[read]);
-	if (!status)
-		status = merge(profiles, count, &options);
-	destroy_all(profiles, count);
-	return status;
+	merging = (struct merging){&options, argv + optind, (size_t)(argc - optind)};
+	return tool_profile_run(merging.inputs, merging.count, options.output, merge_inputs,
+				&merging);
 }

@@ -6,9 +6,16 @@
 #ifndef INCSTACK_TOOL_PROFILE_H
 #define INCSTACK_TOOL_PROFILE_H
 
+#include <stddef.h>
+
 int tool_convert(int argc, char **argv);
 int tool_merge(int argc, char **argv);
 int tool_compare(int argc, char **argv);
 int tool_profile_report(int argc, char **argv);
+
+/* Runs work that reads the inputs and writes the output, in the jail. The output may be null. Returns
+ * the exit status. */
+int tool_profile_run(char **inputs, size_t count, const char *output, int (*work)(void *context),
+		     void *context);
 
 #endif

@@ -177,11 +177,33 @@ static int print_kinds(const struct incstack_profile *profile, const struct tool
 	return error ? TOOL_FAILED : TOOL_DONE;
 }
 
+struct source {
+	const char *path;
+	const struct tool_options *options;
+};
+
+static int report_source(void *context)
+{
+	const struct source *from = context;
+	const int format = from->options->format;
+	struct incstack_profile_input input = {
+		.full = tool_prune_full,
+		.nodes_max =
+			tool_nodes_max(format ? format : incstack_profile_format_of(from->path)),
+	};
+	struct incstack_profile *profile = NULL;
+	int status = tool_profile_read(from->path, format, &input, &profile);
+
+	if (!status)
+		status = print_kinds(profile, from->options);
+	incstack_profile_destroy(profile);
+	return status;
+}
+
 int tool_profile_report(int argc, char **argv)
 {
 	struct tool_options options;
-	struct incstack_profile_input input = {.full = tool_prune_full};
-	struct incstack_profile *profile = NULL;
+	struct source from = {.options = &options};
 	int status = tool_options_read(argc, argv, &options);
 
 	if (status || options.help) {
@@ -194,11 +216,6 @@ int tool_profile_report(int argc, char **argv)
 	}
 	if (!options.format)
 		options.format = options.input_format;
-	input.nodes_max = tool_nodes_max(options.format ? options.format
-							: incstack_profile_format_of(argv[optind]));
-	status = tool_profile_read(argv[optind], options.format, &input, &profile);
-	if (!status)
-		status = print_kinds(profile, &options);
-	incstack_profile_destroy(profile);
-	return status;
+	from.path = argv[optind];
+	return tool_profile_run(argv + optind, 1, NULL, report_source, &from);
 }

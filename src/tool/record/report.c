@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "record.h"
+#include "tool/foreign.h"
 #include "tool/report/report.h"
 #include "tool/report/trace_map.h"
 
@@ -25,11 +26,13 @@ struct image {
 	struct tool_sum sum;
 };
 
-/* Whether this run began the file. */
+/* Whether this run began the file. Anybody may have made it, if anybody may write to its directory. */
 static int is_ours(const char *file, uint64_t start_ns)
 {
 	static struct incstack__tracefile_header header;
-	const int fd = open(file, O_RDONLY | O_CLOEXEC);
+	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK};
+	const char *why;
+	const int fd = tool_foreign_open(file, &terms, NULL, &why);
 	const ssize_t got = fd < 0 ? -1 : pread(fd, &header, sizeof(header), 0);
 
 	if (fd >= 0)
@@ -61,6 +64,13 @@ static char *escaped(const char *file)
 	return pattern;
 }
 
+/* Returns how many images there are more. */
+static size_t take_image(struct image *image, const char *file)
+{
+	image->file = strdup(file);
+	return image->file != NULL;
+}
+
 static size_t find_images(const char *file, uint64_t start_ns, struct image **images)
 {
 	const size_t length = strlen(file);
@@ -72,11 +82,11 @@ static size_t find_images(const char *file, uint64_t start_ns, struct image **im
 		found.gl_pathc = 0;
 	*images = calloc(found.gl_pathc + 1, sizeof(**images));
 	if (*images != NULL && is_ours(file, start_ns))
-		(*images)[count++].file = strdup(file);
+		count += take_image(&(*images)[count], file);
 	for (size_t i = 0; *images != NULL && i < found.gl_pathc; i++)
 		if (is_image_name(found.gl_pathv[i] + length + 1) &&
 		    is_ours(found.gl_pathv[i], start_ns))
-			(*images)[count++].file = strdup(found.gl_pathv[i]);
+			count += take_image(&(*images)[count], found.gl_pathv[i]);
 	globfree(&found);
 	free(pattern);
 	return count;
@@ -84,7 +94,7 @@ static size_t find_images(const char *file, uint64_t start_ns, struct image **im
 
 static int report_image(struct image *image, int by_thread)
 {
-	FILE *text = image->file == NULL ? NULL : open_memstream(&image->text, &image->text_bytes);
+	FILE *text = open_memstream(&image->text, &image->text_bytes);
 	int status;
 
 	if (text == NULL) {
@@ -127,31 +137,57 @@ static void print_all(const struct image *images, size_t count)
 	tool_sum_print(&sum, stderr);
 }
 
+/* What the reports are of. */
+struct images {
+	struct image *all;
+	size_t count;
+	int by_thread;
+};
+
+static int report_images(void *context)
+{
+	const struct images *images = context;
+	int failed = 0;
+
+	for (size_t i = 0; i < images->count; i++)
+		tool_trace_settle(images->all[i].file);
+	for (size_t i = 0; i < images->count; i++)
+		failed |= report_image(&images->all[i], images->by_thread);
+	print_all(images->all, images->count);
+	return failed;
+}
+
+static int run_reports(struct images *images)
+{
+	const char **files = calloc(images->count, sizeof(*files));
+	int failed = 1;
+
+	for (size_t i = 0; files != NULL && i < images->count; i++)
+		files[i] = images->all[i].file;
+	if (files != NULL)
+		failed = tool_report_run(files, images->count, files, true, report_images, images);
+	free(files);
+	return failed;
+}
+
 int tool_record_report(const struct tool_record_options *options, uint64_t start_ns)
 {
 	const char *file = options->file;
-	struct image *images;
-	const size_t count = find_images(file, start_ns, &images);
-	int failed = count == 0;
+	struct images images = {.by_thread = options->by_thread};
+	int failed = 1;
 
-	if (count == 0)
+	images.count = find_images(file, start_ns, &images.all);
+	if (images.count > 0)
+		failed = run_reports(&images);
+	else
 		fprintf(stderr,
 			"incstack: nothing was recorded into %s: the program did not start, or "
 			"could not make the file (permissions, ulimit -f, a full disk?), or it "
 			"started without the recorder (LD_PRELOAD taken from the environment, a "
 			"static program?)\n",
 			file);
-	for (size_t i = 0; i < count; i++)
-		if (images[i].file != NULL)
-			tool_trace_settle(images[i].file);
-	for (size_t i = 0; i < count; i++)
-		failed |= report_image(&images[i], options->by_thread);
-	if (count > 0)
-		print_all(images, count);
-	for (size_t i = 0; i < count; i++) {
-		free(images[i].file);
-		free(images[i].text);
-	}
-	free(images);
+	for (size_t i = 0; i < images.count; i++)
+		free(images.all[i].file);
+	free(images.all);
 	return failed;
 }

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads what runtimes write about the code that they make. Anybody may write to /tmp, so a file is
- * read only if it is regular and belongs to the user or to root, and nothing in it is trusted.
+ * Reads what runtimes write about the code that they make. Nothing in it is trusted.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* getline */
 #endif
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "jit_names.h"
 
@@ -93,23 +89,6 @@ const char *tool_jit_names_find(const struct tool_jit_names *names, uint64_t add
 }
 
 /* ---- files --------------------------------------------------------------------------- */
-
-static FILE *open_trusted(const char *path, uint64_t since_ns)
-{
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct stat status;
-	FILE *file = NULL;
-
-	if (fd < 0)
-		return NULL;
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-	    (status.st_uid == geteuid() || status.st_uid == 0 || geteuid() == 0) &&
-	    (uint64_t)status.st_mtim.tv_sec >= since_ns / 1000000000u)
-		file = fdopen(fd, "r");
-	if (file == NULL)
-		close(fd);
-	return file;
-}
 
 /* Lines: START SIZE NAME, with hexadecimal numbers. */
 static void read_map(struct tool_jit_names *names, FILE *file)
@@ -206,25 +185,6 @@ struct tool_jit_names *tool_jit_names_of(FILE *map, FILE *dump)
 		read_dump(names, dump);
 	if (names != NULL && names->count > 1)
 		qsort(names->entries, names->count, sizeof(*names->entries), by_start);
-	return names;
-}
-
-struct tool_jit_names *tool_jit_names_read(uint64_t pid, uint64_t since_ns)
-{
-	struct tool_jit_names *names;
-	char path[64];
-	FILE *map;
-	FILE *dump;
-
-	snprintf(path, sizeof(path), "/tmp/perf-%" PRIu64 ".map", pid);
-	map = open_trusted(path, since_ns);
-	snprintf(path, sizeof(path), "jit-%" PRIu64 ".dump", pid);
-	dump = open_trusted(path, since_ns);
-	names = tool_jit_names_of(map, dump);
-	if (map != NULL)
-		fclose(map);
-	if (dump != NULL)
-		fclose(dump);
 	return names;
 }
 

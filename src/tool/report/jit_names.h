@@ -11,10 +11,8 @@
 
 struct tool_jit_names;
 
-/* Reads the names of a process. Files that were last written before `since_ns` (CLOCK_REALTIME)
- * belong to an earlier process with the same id. Returns null if there is no memory. */
-struct tool_jit_names *tool_jit_names_read(uint64_t pid, uint64_t since_ns);
-/* The same from a map and a jitdump; each may be null. */
+/* Reads the names of a process from a map and a jitdump; each may be null. Returns null if there is no
+ * memory. */
 struct tool_jit_names *tool_jit_names_of(FILE *map, FILE *dump);
 void tool_jit_names_free(struct tool_jit_names *names); /* also null */
 

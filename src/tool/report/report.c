@@ -14,6 +14,7 @@
 #include <incstack/incstack.h>
 
 #include "folded_fit.h"
+#include "tool/files.h"
 #include "tool/profile_io.h"
 #include "tool/progress.h"
 #include "report.h"
@@ -88,7 +89,7 @@ static int write_profile(struct incstack_profile *profile, const char *prefix, F
 	int error;
 
 	tool_progress_phase("writing the flame graph");
-	failed = write_file(profile, INCSTACK_FORMAT_HTML, prefix, ".html");
+	failed = write_file(profile, INCSTACK_FORMAT_HTML, prefix, TOOL_REPORT_PAGE);
 	tool_progress_phase("writing the folded stacks");
 	error = tool_folded_fit(profile, FOLDED_BYTES_MAX);
 	if (error != 0)
@@ -100,7 +101,7 @@ static int write_profile(struct incstack_profile *profile, const char *prefix, F
 			" small contexts were added to their "
 			"callers, to keep the file below %llu MiB\n",
 			meta.pruned, FOLDED_BYTES_MAX >> 20);
-	failed |= write_file(profile, INCSTACK_FORMAT_FOLDED, prefix, ".folded");
+	failed |= write_file(profile, INCSTACK_FORMAT_FOLDED, prefix, TOOL_REPORT_FOLDED);
 	return failed;
 }
 
@@ -218,12 +219,12 @@ int tool_trace_profile(const char *file, int by_thread, struct incstack_profile 
 
 int tool_trace_is_one(const char *file)
 {
-	FILE *stream = fopen(file, "re");
+	const int fd = tool_files_input(file);
 	uint64_t magic = 0;
-	const int is_one = stream != NULL && fread(&magic, sizeof(magic), 1, stream) == 1 &&
+	const int is_one = fd >= 0 && pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
 			   magic == INCSTACK__TRACEFILE_MAGIC;
 
-	if (stream != NULL)
-		fclose(stream);
+	if (fd >= 0)
+		close(fd);
 	return is_one;
 }

@@ -5,6 +5,7 @@
 #ifndef INCSTACK_TOOL_REPORT_H
 #define INCSTACK_TOOL_REPORT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include <incstack/profile.h>
@@ -97,7 +98,18 @@ void tool_report_ticks(const struct tool_report *report, FILE *out);
  * 50. */
 unsigned tool_columns(FILE *out);
 
-/* Whether a file begins like a trace file. */
+/* What is added to the prefix of a report. */
+#define TOOL_REPORT_PAGE ".html"
+#define TOOL_REPORT_FOLDED ".folded"
+
+/* run.c: runs work that reads traces, in a jail. Of each prefix it may write the files of a report. If the
+ * files are derived, the tool has chosen their names, and may complete them. */
+int tool_report_run(const char *const *files, size_t count, const char *const *prefixes,
+		    bool are_derived, int (*work)(void *context), void *context);
+
+/* ---- in a jail: */
+
+/* Whether a file begins like a trace file. A pipe is none. */
 int tool_trace_is_one(const char *file);
 /* Makes the profile of a trace file; the caller destroys it. Returns an exit status. */
 int tool_trace_profile(const char *file, int by_thread, struct incstack_profile **profile);

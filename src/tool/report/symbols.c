@@ -10,14 +10,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tracefile/cct.h"
 #include "tracefile/notes.h"
+#include "tool/files.h"
+#include "debug_file.h"
 #include "function_start.h"
 #include "jit_names.h"
 #include "symbols.h"
 
 typedef char *demangle_fn(const char *name, char *buffer, size_t *length, int *status);
+
+static demangle_fn *demangle; /* null: names stay mangled */
 
 struct session {
 	const struct incstack__tracefile_module_info *info;
@@ -41,17 +46,25 @@ struct tool_symbols {
 	size_t text_room;
 	size_t text_count;
 	struct tool_jit_names *jit; /* null: not read yet */
-	demangle_fn *demangle;      /* null: names stay mangled */
 };
 
-static char no_debuginfo[] = "";
-static char *debuginfo_path = no_debuginfo;
+/* The file is given when the module is reported. */
+static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+		       char **file, Elf **elf)
+{
+	(void)module;
+	(void)data;
+	(void)name;
+	(void)base;
+	(void)file;
+	(void)elf;
+	return -1;
+}
 
 static const Dwfl_Callbacks callbacks = {
-	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.find_elf = find_no_elf,
+	.find_debuginfo = tool_debug_file_find,
 	.section_address = dwfl_offline_section_address,
-	.debuginfo_path = &debuginfo_path,
 };
 
 static uint64_t mix(uint64_t value)
@@ -122,15 +135,22 @@ static const char *base_name(const char *path)
 static void session_open(struct session *session,
 			 const struct incstack__tracefile_module_info *info)
 {
+	int fd;
+
 	session->info = info;
 	if (info->path[0] != '/')
 		return; /* for example the vdso has no file */
-	session->dwfl = dwfl_begin(&callbacks);
-	if (session->dwfl == NULL)
+	fd = tool_files_module(info->path);
+	if (fd < 0)
 		return;
-	session->module = dwfl_report_elf(session->dwfl, base_name(info->path), info->path, -1,
-					  info->bias, true);
-	dwfl_report_end(session->dwfl, NULL, NULL);
+	session->dwfl = dwfl_begin(&callbacks);
+	if (session->dwfl != NULL)
+		session->module = dwfl_report_elf(session->dwfl, base_name(info->path), info->path,
+						  fd, info->bias, true);
+	if (session->module == NULL)
+		close(fd);
+	if (session->dwfl != NULL)
+		dwfl_report_end(session->dwfl, NULL, NULL);
 }
 
 static struct session *session_of(struct tool_symbols *symbols,
@@ -151,11 +171,32 @@ static const char *demangled(struct tool_symbols *symbols, const char *name)
 	char *text = NULL;
 	int status = 0;
 
-	if (symbols->demangle != NULL && strncmp(name, "_Z", 2) == 0)
-		text = symbols->demangle(name, NULL, NULL, &status);
+	if (demangle != NULL && strncmp(name, "_Z", 2) == 0)
+		text = demangle(name, NULL, NULL, &status);
 	result = intern(symbols, text != NULL ? text : name);
 	free(text);
 	return result;
+}
+
+static FILE *open_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns)
+{
+	const int fd = tool_files_jit(which, pid, since_ns);
+
+	return fd < 0 ? NULL : fdopen(fd, "r");
+}
+
+/* Files that were last written before `since_ns` belong to an earlier process with the same id. */
+static struct tool_jit_names *read_jit(uint64_t pid, uint64_t since_ns)
+{
+	FILE *map = open_jit(TOOL_FILES_JIT_MAP, pid, since_ns);
+	FILE *dump = open_jit(TOOL_FILES_JIT_DUMP, pid, since_ns);
+	struct tool_jit_names *names = tool_jit_names_of(map, dump);
+
+	if (map != NULL)
+		fclose(map);
+	if (dump != NULL)
+		fclose(dump);
+	return names;
 }
 
 /* Names code that is in no module. The files of a process that ran before it was sampled may be older
@@ -172,7 +213,7 @@ static const char *name_outside(struct tool_symbols *symbols, uint64_t pc)
 	char text[32];
 
 	if (symbols->jit == NULL)
-		symbols->jit = tool_jit_names_read(header->pid, ran_before ? 0 : header->start_ns);
+		symbols->jit = read_jit(header->pid, ran_before ? 0 : header->start_ns);
 	name = tool_jit_names_find(symbols->jit, pc);
 	if (name != NULL)
 		return demangled(symbols, name);
@@ -270,14 +311,12 @@ const char *tool_symbols_module(struct tool_symbols *symbols, uint64_t code)
 
 /* Finds the demangler of libstdc++, if that is installed. Users who profile C++ programs have it;
  * others do not need it. It stays loaded. */
-static demangle_fn *find_demangle(void)
+void tool_symbols_prepare(void)
 {
 	void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
-	demangle_fn *demangle = NULL;
 	void *symbol = library == NULL ? NULL : dlsym(library, "__cxa_demangle");
 
 	memcpy(&demangle, &symbol, sizeof(demangle));
-	return demangle;
 }
 
 struct tool_symbols *tool_symbols_open(const struct incstack__tracefile_reader *reader)
@@ -287,7 +326,6 @@ struct tool_symbols *tool_symbols_open(const struct incstack__tracefile_reader *
 	if (symbols == NULL)
 		return NULL;
 	symbols->reader = reader;
-	symbols->demangle = find_demangle();
 	return symbols;
 }
 

@@ -9,6 +9,9 @@
 
 struct tool_symbols;
 
+/* Loads the demangler. To be called before the jail, in which nothing can be loaded. */
+void tool_symbols_prepare(void);
+
 /* Creates the symbols. The reader must outlive them. Returns null if there is no memory. */
 struct tool_symbols *tool_symbols_open(const struct incstack__tracefile_reader *reader);
 void tool_symbols_close(struct tool_symbols *symbols);

@@ -20,8 +20,7 @@
 #include <incstack/incstack.h>
 
 #include "tracefile/spool_read.h"
-#include "tool/proc.h"
-#include "tool/profile_io.h"
+#include "tool/files.h"
 #include "trace_map.h"
 
 /* What a spool adds to a trace file. */
@@ -47,9 +46,9 @@ static int read_whole(int fd, unsigned char *to, size_t bytes)
 
 /* Copies the spool into memory, because the file may still change. Returns null if there is no
  * spool. */
-static unsigned char *read_spool(const char *path, size_t *size)
+static unsigned char *read_spool(const char *file, size_t *size)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const int fd = tool_files_spool(file);
 	unsigned char *data = NULL;
 	struct stat status;
 
@@ -67,26 +66,16 @@ static unsigned char *read_spool(const char *path, size_t *size)
 	return data;
 }
 
-static char *spool_path(const char *file)
-{
-	char *path = NULL;
-
-	return asprintf(&path, "%s" INCSTACK__SPOOL_SUFFIX, file) < 0 ? NULL : path;
-}
-
 /* Reads the rest. Returns other than 0 if there is nothing to add, or no memory for it. */
 static int read_rest(const char *file, const struct incstack__tracefile_header *header,
 		     struct rest *rest)
 {
 	const struct incstack__spool_header *spool;
-	char *path = spool_path(file);
-	unsigned char *data = NULL;
 	size_t size = 0;
+	unsigned char *data = read_spool(file, &size);
 	int error = INCSTACK_EINVAL;
 
 	*rest = (struct rest){0};
-	if (path != NULL)
-		data = read_spool(path, &size);
 	spool = data != NULL ? incstack__spool_header(data, size, header) : NULL;
 	if (spool != NULL) {
 		rest->pid = spool->pid;
@@ -94,9 +83,10 @@ static int read_rest(const char *file, const struct incstack__tracefile_header *
 		error = incstack__spool_recover(data, size, header, &rest->blocks, &rest->bytes);
 	}
 	if (error == INCSTACK_ENOMEM)
-		fprintf(stderr, "incstack: out of memory for what is in %s\n", path);
+		fprintf(stderr,
+			"incstack: out of memory for what is in %s" INCSTACK__SPOOL_SUFFIX "\n",
+			file);
 	free(data);
-	free(path);
 	return error;
 }
 
@@ -126,8 +116,7 @@ static void on_missing_page(int number, siginfo_t *info, void *context)
 	say("incstack: ");
 	say(mapped.name);
 	say(": the file became shorter while it was read\n");
-	tool_output_abandon();
-	_exit(1);
+	_exit(1); /* the broker removes what was written */
 }
 
 /* From here on, until it is mapped no more, the file is read through memory. Reading it by calls
@@ -164,7 +153,7 @@ static int read_header(int fd, struct incstack__tracefile_header *header)
 int tool_trace_map(const char *file, void **data, size_t *size)
 {
 	static struct incstack__tracefile_header header;
-	const int fd = open(file, O_RDONLY | O_CLOEXEC);
+	const int fd = tool_files_input(file);
 	struct stat status;
 	struct rest rest = {0};
 	int failed = fd < 0 || fstat(fd, &status) != 0;
@@ -200,12 +189,6 @@ void tool_trace_unmap(void *data, size_t size)
 }
 
 /* ---- settling --------------------------------------------------------------------------- */
-
-/* Returns when the process with this number started; 0 if there is none. */
-static uint64_t start_of(uint64_t pid)
-{
-	return pid <= INT_MAX ? tool_proc_stat((pid_t)pid, "stat", TOOL_PROC_START) : 0;
-}
 
 static int append(int fd, uint64_t end, const struct rest *rest)
 {
@@ -245,19 +228,17 @@ static uint64_t end_of(const char *file, int fd)
 void tool_trace_settle(const char *file)
 {
 	static struct incstack__tracefile_header header;
-	const int fd = open(file, O_RDWR | O_CLOEXEC);
-	char *path = spool_path(file);
+	const int fd = tool_files_input(file);
 	struct rest rest = {0};
 
-	if (fd >= 0 && path != NULL && read_header(fd, &header) == 0 &&
-	    read_rest(file, &header, &rest) == 0 && start_of(rest.pid) != rest.process_start) {
+	if (fd >= 0 && read_header(fd, &header) == 0 && read_rest(file, &header, &rest) == 0 &&
+	    tool_files_process_start(rest.pid) != rest.process_start) {
 		const uint64_t end = end_of(file, fd);
 
 		if (end > 0 && append(fd, end, &rest) == 0)
-			unlink(path);
+			tool_files_spool_is_done(file);
 	}
 	free(rest.blocks);
-	free(path);
 	if (fd >= 0)
 		close(fd);
 }

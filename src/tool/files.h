@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The files of a command that reads what strangers wrote: traces, profiles, modules. The command's work
+ * runs in a jail, where nothing can be opened; the broker opens what the command line names, and what
+ * the work may want besides.
+ */
+#ifndef INCSTACK_TOOL_FILES_H
+#define INCSTACK_TOOL_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tool_files {
+	const char *const *inputs; /* traces, with their spools, and profiles; "-": stdin */
+	size_t input_count;
+	const char *const *outputs;
+	size_t output_count;
+	/* The tool has derived the names of the inputs, and may write them. Otherwise the user has
+	 * named them, and they may be pipes. */
+	bool inputs_are_derived;
+};
+
+/* Runs the work in a jail. Returns the exit status. */
+int tool_files_run(const struct tool_files *files, int (*work)(void *context), void *context);
+
+/* ---- for the work -------------------------------------------------------------------------- */
+
+/* These return a descriptor, or -1 and set errno. */
+int tool_files_input(const char *path);
+int tool_files_spool(const char *path);  /* of the trace with that path */
+int tool_files_module(const char *path); /* a program or a library */
+int tool_files_debug(const char *build_id_hex);
+
+/* The files that runtimes write for perf, if they were last written after `since_ns`. */
+enum tool_files_jit { TOOL_FILES_JIT_MAP, TOOL_FILES_JIT_DUMP };
+int tool_files_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns);
+
+/* Removes the spool, when what it has is in the trace with that path. */
+void tool_files_spool_is_done(const char *path);
+/* When a process has started; 0: there is none. */
+uint64_t tool_files_process_start(uint64_t pid);
+
+#endif

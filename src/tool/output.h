@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Output files, for whoever may create them: the broker.
+ */
+#ifndef INCSTACK_TOOL_OUTPUT_H
+#define INCSTACK_TOOL_OUTPUT_H
+
+#include <stdbool.h>
+
+/* Returns a descriptor, or -1 and sets errno. A link or a pipe of another user is refused: it may lead
+ * elsewhere. */
+int tool_output_create(const char *path);
+
+/* Gives the file its name, or removes what was written if that failed. Returns 0 or an errno. */
+int tool_output_finish(const char *path, bool failed);
+
+/* Removes what was written of an output that will not be complete. May be called in a signal handler,
+ * before the process ends. */
+void tool_output_abandon(void);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs work that reads profiles, in the jail.
+ */
+#include <string.h>
+
+#include "profile.h"
+#include "tool/files.h"
+#include "tool/report/report.h"
+
+int tool_profile_run(char **inputs, size_t count, const char *output, int (*work)(void *context),
+		     void *context)
+{
+	const struct tool_files files = {
+		.inputs = (const char *const *)(const void *)inputs,
+		.input_count = count,
+		.outputs = &output,
+		.output_count = output != NULL && strcmp(output, "-") != 0,
+	};
+
+	tool_symbols_prepare();
+	return tool_files_run(&files, work, context);
+}

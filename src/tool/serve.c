@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The broker of a command that reads what strangers wrote. It believes nothing that the worker says: it
+ * opens only files that the command line names, ELF files for programs, which hold nothing secret, and
+ * the files of perf.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* asprintf */
+#endif
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracefile/spool_format.h"
+#include "foreign.h"
+#include "output.h"
+#include "proc.h"
+#include "serve.h"
+
+static bool is_listed(const char *const *paths, size_t count, const char *path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(paths[i], path) == 0)
+			return true;
+	return false;
+}
+
+static bool is_input(const struct tool_files *files, const char *path)
+{
+	return is_listed(files->inputs, files->input_count, path);
+}
+
+/* Opens a file that must be regular. */
+static int open_foreign(const char *path, const struct tool_foreign *terms, struct stat *status,
+			struct tool_jail_served *served)
+{
+	const char *why;
+
+	errno = 0;
+	served->fd = tool_foreign_open(path, terms, status, &why);
+	if (served->fd >= 0)
+		return 0;
+	return errno != 0 ? errno : EINVAL;
+}
+
+/* ---- inputs ------------------------------------------------------------------------------- */
+
+static int serve_input(void *context, const struct tool_jail_request *request,
+		       struct tool_jail_served *served)
+{
+	const struct tool_files *files = context;
+	const struct tool_foreign writing = {.flags = TOOL_FOREIGN_WRITE | TOOL_FOREIGN_NO_LINK};
+
+	if (!is_input(files, request->text))
+		return EACCES;
+	if (files->inputs_are_derived && open_foreign(request->text, &writing, NULL, served) == 0)
+		return 0;
+	return open_foreign(request->text, NULL, NULL, served);
+}
+
+static char *spool_of(const struct tool_files *files, const char *path)
+{
+	char *spool = NULL;
+
+	if (!is_input(files, path) || asprintf(&spool, "%s" INCSTACK__SPOOL_SUFFIX, path) < 0)
+		return NULL;
+	return spool;
+}
+
+static int serve_spool(void *context, const struct tool_jail_request *request,
+		       struct tool_jail_served *served)
+{
+	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK};
+	char *spool = spool_of(context, request->text);
+	const int error = spool == NULL ? EACCES : open_foreign(spool, &terms, NULL, served);
+
+	free(spool);
+	return error;
+}
+
+static int serve_spool_done(void *context, const struct tool_jail_request *request,
+			    struct tool_jail_served *served)
+{
+	const struct tool_files *files = context;
+	char *spool = files->inputs_are_derived ? spool_of(files, request->text) : NULL;
+	const int error = spool == NULL ? EACCES : unlink(spool) != 0 ? errno : 0;
+
+	(void)served;
+	free(spool);
+	return error;
+}
+
+static int serve_process(void *context, const struct tool_jail_request *request,
+			 struct tool_jail_served *served)
+{
+	const uint64_t pid = request->numbers[0];
+
+	(void)context;
+	served->answer.numbers[0] =
+		pid <= INT_MAX ? tool_proc_stat((pid_t)pid, "stat", TOOL_PROC_START) : 0;
+	return 0;
+}
+
+/* ---- programs ------------------------------------------------------------------------------ */
+
+/* A core file is an ELF file, too, and holds the memory of a process. */
+static bool is_program(int fd)
+{
+	Elf64_Ehdr header;
+
+	return pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
+	       memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+	       (header.e_type == ET_EXEC || header.e_type == ET_DYN);
+}
+
+static int open_program(const char *path, struct tool_jail_served *served)
+{
+	const int error = open_foreign(path, NULL, NULL, served);
+
+	if (error != 0)
+		return error;
+	return is_program(served->fd) ? 0 : ENOEXEC; /* the jail closes it */
+}
+
+static int serve_module(void *context, const struct tool_jail_request *request,
+			struct tool_jail_served *served)
+{
+	(void)context;
+	return request->text[0] == '/' ? open_program(request->text, served) : EACCES;
+}
+
+static int serve_debug(void *context, const struct tool_jail_request *request,
+		       struct tool_jail_served *served)
+{
+	const size_t digits = strspn(request->text, "0123456789abcdef");
+	char path[256];
+
+	(void)context;
+	if (digits != request->length || digits < 4 || digits > 128)
+		return EACCES;
+	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", request->text,
+		 request->text + 2);
+	return open_program(path, served);
+}
+
+/* Anybody may write to /tmp. */
+static int serve_jit(void *context, const struct tool_jail_request *request,
+		     struct tool_jail_served *served)
+{
+	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK | TOOL_FOREIGN_OWNED,
+					   .owner = geteuid()};
+	const char *form = request->numbers[0] == TOOL_FILES_JIT_MAP ? "/tmp/perf-%" PRIu64 ".map"
+								     : "jit-%" PRIu64 ".dump";
+	struct stat status;
+	char path[64];
+	int error;
+
+	(void)context;
+	snprintf(path, sizeof(path), form, request->numbers[1]);
+	error = open_foreign(path, &terms, &status, served);
+	if (error != 0)
+		return error;
+	return (uint64_t)status.st_mtim.tv_sec >= request->numbers[2] / 1000000000u ? 0 : ESTALE;
+}
+
+/* ---- outputs ------------------------------------------------------------------------------- */
+
+static int serve_output(void *context, const struct tool_jail_request *request,
+			struct tool_jail_served *served)
+{
+	const struct tool_files *files = context;
+
+	if (!is_listed(files->outputs, files->output_count, request->text))
+		return EACCES;
+	served->fd = tool_output_create(request->text);
+	return served->fd < 0 ? errno : 0;
+}
+
+static int serve_output_done(void *context, const struct tool_jail_request *request,
+			     struct tool_jail_served *served)
+{
+	const struct tool_files *files = context;
+
+	(void)served;
+	if (!is_listed(files->outputs, files->output_count, request->text))
+		return EACCES;
+	return tool_output_finish(request->text, request->numbers[0] != 0);
+}
+
+const struct tool_jail_row tool_serve_rows[TOOL_SERVE_ROWS] = {
+	{TOOL_SERVE_INPUT, serve_input},
+	{TOOL_SERVE_SPOOL, serve_spool},
+	{TOOL_SERVE_SPOOL_DONE, serve_spool_done},
+	{TOOL_SERVE_MODULE, serve_module},
+	{TOOL_SERVE_DEBUG, serve_debug},
+	{TOOL_SERVE_JIT, serve_jit},
+	{TOOL_SERVE_PROCESS, serve_process},
+	{TOOL_SERVE_OUTPUT, serve_output},
+	{TOOL_SERVE_OUTPUT_DONE, serve_output_done},
+};
