@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../src/tool/attach/ask.h"
 #include "../../src/tool/attach/copy.h"
 #include "run_suite.h"
 
@@ -20,12 +21,17 @@ static struct {
 	FILE *file; /* the one that is mapped; null: none can be opened */
 } files;
 
-int tool_attach_source_open(const struct tool_attach_source *source, char **path)
+int tool_attach_ask_file(const struct tool_attach_mapping *mapping, char **path)
 {
 	files.opened++;
 	if (path != NULL)
-		*path = strdup(source->mapping.path);
+		*path = strdup(mapping->path);
 	return files.file != NULL ? dup(fileno(files.file)) : -1;
+}
+
+int tool_attach_ask_maps(void)
+{
+	return -1;
 }
 
 /* An object of two segments: its headers, and its code. */
@@ -107,7 +113,7 @@ static void add_many(struct tool_attach_space *space, size_t count)
 
 START_TEST(a_file_that_is_mapped_often_is_opened_once)
 {
-	struct tool_attach_space *space = tool_attach_space_new(1);
+	struct tool_attach_space *space = tool_attach_space_new();
 	const struct object object = usual();
 
 	begin(&object, 2 * PAGE);
@@ -123,7 +129,7 @@ END_TEST
 
 START_TEST(modules_are_limited_and_counted)
 {
-	struct tool_attach_space *space = tool_attach_space_new(1);
+	struct tool_attach_space *space = tool_attach_space_new();
 	const struct object object = usual();
 	struct incstack_rule rule;
 	size_t count;
@@ -146,7 +152,7 @@ END_TEST
 START_TEST(other_code_is_found)
 {
 	enum { RANGES = 3000, STEP = 7 };
-	struct tool_attach_space *space = tool_attach_space_new(1);
+	struct tool_attach_space *space = tool_attach_space_new();
 	struct incstack_rule rule;
 
 	for (unsigned i = 0; i < RANGES; i++) {
@@ -210,7 +216,7 @@ static const struct {
 
 START_TEST(no_impossible_object_is_copied)
 {
-	struct tool_attach_space *space = tool_attach_space_new(1);
+	struct tool_attach_space *space = tool_attach_space_new();
 	struct object object = usual();
 
 	object.segments[1].p_vaddr = wrong[_i].vaddr;
@@ -224,7 +230,7 @@ END_TEST
 
 START_TEST(a_file_that_is_too_short_gives_nothing)
 {
-	struct tool_attach_space *space = tool_attach_space_new(1);
+	struct tool_attach_space *space = tool_attach_space_new();
 	const struct object object = usual();
 	struct tool_attach_copy *copy = module_of(space, &object, 2 * PAGE)->copy;
 
@@ -243,7 +249,7 @@ END_TEST
 
 START_TEST(a_file_that_cannot_be_opened_gives_a_module)
 {
-	struct tool_attach_space *space = tool_attach_space_new(1);
+	struct tool_attach_space *space = tool_attach_space_new();
 
 	add_many(space, 3);
 	ck_assert_uint_eq(count_of(space), 3);

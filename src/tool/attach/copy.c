@@ -14,8 +14,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "copy.h"
-#include "source.h"
 
 enum { BLOCK = 16 << 10 };
 enum { OPEN_LEAST = 8, OPEN_MOST = 256, OPEN_PART = 8 };
@@ -86,9 +86,9 @@ static bool open_file(struct tool_attach_copy *copy)
 		link_copy(copy);
 		return true;
 	}
-	if (copy->source.mapping.path == NULL) /* it has no file */
+	if (copy->mapping.path == NULL) /* it has no file */
 		return false;
-	fd = tool_attach_source_open(&copy->source, NULL);
+	fd = tool_attach_ask_file(&copy->mapping, NULL);
 	if (fd >= 0)
 		keep_file(copy, fd);
 	return fd >= 0;
@@ -115,12 +115,18 @@ bool tool_attach_copy_read(struct tool_attach_copy *copy, uint64_t offset, void 
 
 /* ---- blocks ---------------------------------------------------------------------------------------- */
 
+/* Only what is copied counts as memory of the tool. */
+static bool make_block(const struct tool_attach_copy *copy, uint64_t low, uint64_t high)
+{
+	return mprotect(copy->memory + low, high - low, PROT_READ | PROT_WRITE) == 0;
+}
+
 static bool copy_block(struct tool_attach_copy *copy, uint64_t low)
 {
 	const uint64_t high = copy->size - low < BLOCK ? copy->size : low + BLOCK;
 	bool done = true;
 
-	if (copy->all->bytes + BLOCK > BYTES_MOST) {
+	if (copy->all->bytes + BLOCK > BYTES_MOST || !make_block(copy, low, high)) {
 		copy->all->refused++;
 		return false;
 	}
@@ -163,8 +169,7 @@ static bool reserve(struct tool_attach_copy *copy, uint64_t size)
 		all->refused++;
 		return false;
 	}
-	memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	memory = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		return false;
 	all->reserved += size;
@@ -174,7 +179,7 @@ static bool reserve(struct tool_attach_copy *copy, uint64_t size)
 }
 
 struct tool_attach_copy *tool_attach_copy_new(struct tool_attach_copies *all,
-					      const struct tool_attach_source *source, int fd,
+					      const struct tool_attach_mapping *mapping, int fd,
 					      uint64_t size)
 {
 	struct tool_attach_copy *copy = calloc(1, sizeof(*copy));
@@ -185,11 +190,11 @@ struct tool_attach_copy *tool_attach_copy_new(struct tool_attach_copies *all,
 	}
 	copy->all = all;
 	copy->users = 1;
-	copy->source = *source;
-	copy->source.mapping.path = strdup(source->mapping.path);
+	copy->mapping = *mapping;
+	copy->mapping.path = strdup(mapping->path);
 	copy->fd = -1;
 	keep_file(copy, fd);
-	if (copy->source.mapping.path != NULL && reserve(copy, size))
+	if (copy->mapping.path != NULL && reserve(copy, size))
 		copy->copied = calloc(1, size / BLOCK / CHAR_BIT + 1);
 	if (copy->copied != NULL) {
 		all->last = copy;
@@ -209,7 +214,7 @@ struct tool_attach_copy *tool_attach_copy_of_memory(struct tool_attach_copies *a
 	copy->all = all;
 	copy->users = 1;
 	copy->fd = -1;
-	if (reserve(copy, size)) {
+	if (reserve(copy, size) && make_block(copy, 0, size)) {
 		memcpy(copy->memory, memory, size);
 		return copy;
 	}
@@ -233,6 +238,6 @@ void tool_attach_copy_free(struct tool_attach_copy *copy)
 			copy->all->bytes -= BLOCK;
 	free(copy->copied);
 	free(copy->path);
-	free((char *)copy->source.mapping.path);
+	free((char *)copy->mapping.path);
 	free(copy);
 }

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "source.h"
+#include "attach.h"
 
 /* What is there in the file of [low, high) of the object. */
 struct tool_attach_part {
@@ -24,9 +24,9 @@ enum { TOOL_ATTACH_PARTS = 64 };
 
 struct tool_attach_copy {
 	struct tool_attach_copies *all;
-	unsigned users; /* modules */
-	struct tool_attach_source source;
-	char *path;      /* a name by which the tool can open the file */
+	unsigned users;                     /* modules */
+	struct tool_attach_mapping mapping; /* one of its code, with a path of its own */
+	char *path;                         /* a name by which the tool can open the file */
 	uint64_t base;   /* what the program headers call the beginning of the object */
 	uint64_t span;   /* of the object in the memory of a process */
 	uint64_t header; /* where .eh_frame_hdr is; 0: nowhere */
@@ -54,7 +54,7 @@ void tool_attach_copies_init(struct tool_attach_copies *all);
 /* Makes a copy of which nothing was asked for yet, and that has no part and one user. The descriptor
  * becomes its own. Returns null if there is no memory, or if the limits forbid it. */
 struct tool_attach_copy *tool_attach_copy_new(struct tool_attach_copies *all,
-					      const struct tool_attach_source *source, int fd,
+					      const struct tool_attach_mapping *mapping, int fd,
 					      uint64_t size);
 /* Makes a copy of memory of the tool. */
 struct tool_attach_copy *tool_attach_copy_of_memory(struct tool_attach_copies *all,

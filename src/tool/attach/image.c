@@ -13,6 +13,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "copy.h"
 
 #define PAGE UINT64_C(4096)
@@ -154,21 +155,21 @@ static struct tool_attach_copy *copy_vdso(struct tool_attach_copies *copies)
 }
 
 static struct tool_attach_copy *copy_file(struct tool_attach_copies *copies,
-					  const struct tool_attach_source *source, char **path)
+					  const struct tool_attach_mapping *mapping, char **path)
 {
-	const int fd = tool_attach_source_open(source, path);
+	const int fd = tool_attach_ask_file(mapping, path);
 	struct tool_attach_copy *copy = NULL;
 	struct object object;
 
 	if (fd < 0)
 		return NULL;
 	if (read_object(fd, &object) == 0)
-		copy = tool_attach_copy_new(copies, source, fd, object.copied - object.low);
+		copy = tool_attach_copy_new(copies, mapping, fd, object.copied - object.low);
 	else
 		close(fd);
 	if (copy != NULL) {
 		describe(&object, copy);
-		copy->path = strdup(*path != NULL ? *path : source->mapping.path);
+		copy->path = strdup(*path != NULL ? *path : mapping->path);
 	}
 	return copy;
 }
@@ -179,9 +180,9 @@ static struct tool_attach_copy *copy_again(const struct tool_attach_copies *copi
 {
 	struct tool_attach_copy *last = copies->last;
 
-	if (last == NULL || last->path == NULL || last->source.mapping.inode != mapping->inode ||
-	    last->source.mapping.device != mapping->device ||
-	    strcmp(last->source.mapping.path, mapping->path) != 0)
+	if (last == NULL || last->path == NULL || last->mapping.inode != mapping->inode ||
+	    last->mapping.device != mapping->device ||
+	    strcmp(last->mapping.path, mapping->path) != 0)
 		return NULL;
 	*path = strdup(last->path);
 	last->users++;
@@ -189,22 +190,20 @@ static struct tool_attach_copy *copy_again(const struct tool_attach_copies *copi
 }
 
 static struct tool_attach_copy *copy_of(struct tool_attach_copies *copies,
-					const struct tool_attach_source *source, char **path)
+					const struct tool_attach_mapping *mapping, char **path)
 {
 	struct tool_attach_copy *copy;
 
-	if (strcmp(source->mapping.path, "[vdso]") == 0)
+	if (strcmp(mapping->path, "[vdso]") == 0)
 		return copy_vdso(copies);
-	copy = copy_again(copies, &source->mapping, path);
-	return copy != NULL ? copy : copy_file(copies, source, path);
+	copy = copy_again(copies, mapping, path);
+	return copy != NULL ? copy : copy_file(copies, mapping, path);
 }
 
-int tool_attach_image_open(struct tool_attach_copies *copies, pid_t pid,
+int tool_attach_image_open(struct tool_attach_copies *copies,
 			   const struct tool_attach_mapping *mapping,
 			   struct tool_attach_module *module)
 {
-	const struct tool_attach_source source = {pid, *mapping};
-
 	*module = (struct tool_attach_module){
 		.low = mapping->low,
 		.high = mapping->high,
@@ -213,7 +212,7 @@ int tool_attach_image_open(struct tool_attach_copies *copies, pid_t pid,
 		.inode = mapping->inode,
 		.origin = mapping->low - mapping->offset,
 	};
-	module->copy = copy_of(copies, &source, &module->path);
+	module->copy = copy_of(copies, mapping, &module->path);
 	if (module->copy != NULL && place_module(module->copy, mapping, module) != 0) {
 		tool_attach_copy_free(module->copy);
 		module->copy = NULL;

@@ -2,17 +2,13 @@
  *
  * Reads the list of the dynamic linker in another process, and the symbols of the objects in it.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* O_CLOEXEC */
-#endif
 #include <elf.h>
-#include <fcntl.h>
 #include <link.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "copy.h"
 #include "objects.h"
 
@@ -163,14 +159,15 @@ static int read_at(int memory, uint64_t address, void *data, size_t bytes)
 		       : -1;
 }
 
-static uint64_t auxiliary(pid_t pid, uint64_t type)
+static uint64_t auxiliary(uint64_t type)
 {
 	static union {
 		char bytes[8192];
 		Elf64_auxv_t entries[8192 / sizeof(Elf64_auxv_t)];
 	} vector;
-	const size_t count = tool_proc_read(pid, "auxv", vector.bytes, sizeof(vector)) /
-			     sizeof(vector.entries[0]);
+	const size_t count =
+		tool_attach_ask_facts(TOOL_ATTACH_VECTOR, 0, vector.bytes, sizeof(vector)) /
+		sizeof(vector.entries[0]);
 
 	for (size_t i = 0; i < count; i++)
 		if (vector.entries[i].a_type == type)
@@ -180,10 +177,10 @@ static uint64_t auxiliary(pid_t pid, uint64_t type)
 
 /* Reads where the dynamic linker keeps its list from the program's dynamic section. Returns 0 if there
  * is none. */
-static uint64_t list_of(pid_t pid, int memory, const struct tool_attach_module *program)
+static uint64_t list_of(int memory, const struct tool_attach_module *program)
 {
-	const uint64_t headers = auxiliary(pid, AT_PHDR);
-	const uint64_t count = auxiliary(pid, AT_PHNUM);
+	const uint64_t headers = auxiliary(AT_PHDR);
+	const uint64_t count = auxiliary(AT_PHNUM);
 	uint64_t dynamic = 0;
 	struct r_debug list = {.r_map = NULL};
 	Elf64_Phdr segment;
@@ -227,21 +224,19 @@ static int search_list(struct search *search, uint64_t at)
 	return result;
 }
 
-int tool_attach_objects_search(pid_t pid, const struct tool_attach_space *space,
-			       tool_attach_take *take, void *context)
+int tool_attach_objects_search(const struct tool_attach_space *space, tool_attach_take *take,
+			       void *context)
 {
 	const struct tool_attach_module *program =
-		tool_attach_space_module(space, auxiliary(pid, AT_ENTRY));
+		tool_attach_space_module(space, auxiliary(AT_ENTRY));
 	struct search search = {.space = space, .take = take, .context = context};
-	char path[64];
 	uint64_t list;
 	int result;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-	search.memory = open(path, O_RDONLY | O_CLOEXEC);
+	search.memory = tool_attach_ask_memory();
 	if (search.memory < 0)
 		return 0;
-	list = program != NULL ? list_of(pid, search.memory, program) : 0;
+	list = program != NULL ? list_of(search.memory, program) : 0;
 	result = program == NULL ? 0
 		 : list != 0     ? search_list(&search, list)
 				 : take_symbols(&search, program, SHT_SYMTAB);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "ask.h"
 #include "events.h"
 
 /* A record: its head, and the words behind that. */
@@ -270,11 +271,11 @@ static void pass_record(struct tool_attach_events *events, const struct tool_att
 		break;
 	case PERF_RECORD_FORK: /* as EXIT */
 		if ((pid_t)words[0] != events->pid)
-			events->hits.children.has_new = 1;
+			events->hits.has_new = 1;
 		break;
 	case PERF_RECORD_LOST: /* id, number */
 		events->lost += words[1];
-		events->hits.children.has_new = 1; /* perhaps */
+		events->hits.has_new = 1; /* perhaps */
 		handler->lost(handler->context, before, found->time, words[1]);
 		break;
 	case PERF_RECORD_MMAP2:
@@ -338,6 +339,6 @@ void tool_attach_events_read(struct tool_attach_events *events,
 		pass_on(events, &events->found[i], handler);
 	give_back(events->rings, events->ring_count);
 	give_back(hits->rings, hits->ring_count);
-	if (hits->is_linked)
-		tool_attach_children_free(&hits->children);
+	if (hits->is_open && hits->has_new)
+		hits->has_new = tool_attach_ask_children();
 }

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
+#include "ask.h"
 #include "copy.h"
 #include "native/image.h"
 
@@ -29,7 +31,6 @@ struct range {
 };
 
 struct tool_attach_space {
-	pid_t pid;
 	struct tool_attach_copies copies;
 	struct tool_attach_module *modules; /* by address; none of them overlap */
 	size_t count, room;
@@ -41,13 +42,12 @@ struct tool_attach_space {
 	struct known known[REMEMBERED];
 };
 
-struct tool_attach_space *tool_attach_space_new(pid_t pid)
+struct tool_attach_space *tool_attach_space_new(void)
 {
 	struct tool_attach_space *space = calloc(1, sizeof(*space));
 
 	if (space == NULL)
 		return NULL;
-	space->pid = pid;
 	space->code = calloc(RANGES_MOST, sizeof(*space->code));
 	tool_attach_copies_init(&space->copies);
 	if (space->code != NULL)
@@ -256,7 +256,7 @@ static int add_module(struct tool_attach_space *space, const struct tool_attach_
 		add_code(space, mapping);
 		return 0;
 	}
-	if (tool_attach_image_open(&space->copies, space->pid, mapping, &module) != 0)
+	if (tool_attach_image_open(&space->copies, mapping, &module) != 0)
 		return 0;
 	remove_modules(space, module.low, module.high);
 	insert(space, &module);
@@ -281,16 +281,17 @@ int tool_attach_space_map(struct tool_attach_space *space,
 
 int tool_attach_space_read(struct tool_attach_space *space)
 {
+	const int fd = tool_attach_ask_maps();
+	FILE *maps = fd >= 0 ? fdopen(fd, "r") : NULL;
 	struct tool_attach_mapping mapping;
-	char path[64];
 	char *line = NULL;
 	size_t size = 0;
-	FILE *maps;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)space->pid);
-	maps = fopen(path, "re");
-	if (maps == NULL)
+	if (maps == NULL) {
+		if (fd >= 0)
+			close(fd);
 		return -1;
+	}
 	while (getline(&line, &size, maps) > 0)
 		if (parse(line, &mapping) == 0 && mapping.is_code)
 			tool_attach_space_map(space, &mapping);
