@@ -164,11 +164,6 @@ int tool_files_module(const char *path)
 	return open_path(TOOL_SERVE_MODULE, path);
 }
 
-int tool_files_debug(const char *build_id_hex)
-{
-	return open_path(TOOL_SERVE_DEBUG, build_id_hex);
-}
-
 int tool_files_jit(enum tool_files_jit which, uint64_t pid, uint64_t since_ns)
 {
 	static struct tool_jail_request request;
@@ -192,6 +187,11 @@ uint64_t tool_files_process_start(uint64_t pid)
 	return ask(&request, &answer, NULL) == 0 ? answer.numbers[0] : 0;
 }
 
+int tool_files_scratch(void)
+{
+	return open_path(TOOL_SERVE_SCRATCH, "");
+}
+
 /* ---- outputs --------------------------------------------------------------------------------- */
 
 FILE *tool_output_open(const char *path)
@@ -210,14 +210,14 @@ FILE *tool_output_open(const char *path)
 
 int tool_output_close(const char *path, FILE *stream, int error)
 {
-	int failure = 0;
+	int failure = error ? errno : 0; /* of what the caller has written */
 
 	if (stream == stdout ? fflush(stream) : fclose(stream)) {
-		failure = errno;
+		failure = failure ? failure : errno;
 		error = error ? error : INCSTACK_EIO;
 	}
 	if (stream != stdout && ask_path(TOOL_SERVE_OUTPUT_DONE, path, error != 0, NULL) != 0) {
-		failure = errno;
+		failure = failure ? failure : errno;
 		error = error ? error : INCSTACK_EIO;
 	}
 	if (error)

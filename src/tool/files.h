@@ -30,7 +30,8 @@ int tool_files_run(const struct tool_files *files, int (*work)(void *context), v
 int tool_files_input(const char *path);
 int tool_files_spool(const char *path);  /* of the trace with that path */
 int tool_files_module(const char *path); /* a program or a library */
-int tool_files_debug(const char *build_id_hex);
+
+int tool_files_scratch(void); /* without a name, for reading and writing */
 
 /* The files that runtimes write for perf, if they were last written after `since_ns`. */
 enum tool_files_jit { TOOL_FILES_JIT_MAP, TOOL_FILES_JIT_DUMP };

@@ -119,34 +119,17 @@ static bool is_program(int fd)
 	       (header.e_type == ET_EXEC || header.e_type == ET_DYN);
 }
 
-static int open_program(const char *path, struct tool_jail_served *served)
-{
-	const int error = open_foreign(path, NULL, NULL, served);
-
-	if (error != 0)
-		return error;
-	return is_program(served->fd) ? 0 : ENOEXEC; /* the jail closes it */
-}
-
 static int serve_module(void *context, const struct tool_jail_request *request,
 			struct tool_jail_served *served)
 {
-	(void)context;
-	return request->text[0] == '/' ? open_program(request->text, served) : EACCES;
-}
-
-static int serve_debug(void *context, const struct tool_jail_request *request,
-		       struct tool_jail_served *served)
-{
-	const size_t digits = strspn(request->text, "0123456789abcdef");
-	char path[256];
+	int error = EACCES;
 
 	(void)context;
-	if (digits != request->length || digits < 4 || digits > 128)
-		return EACCES;
-	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", request->text,
-		 request->text + 2);
-	return open_program(path, served);
+	if (request->text[0] == '/')
+		error = open_foreign(request->text, NULL, NULL, served);
+	if (error != 0)
+		return error;
+	return is_program(served->fd) ? 0 : ENOEXEC; /* the jail closes it */
 }
 
 /* Anybody may write to /tmp. */
@@ -170,6 +153,23 @@ static int serve_jit(void *context, const struct tool_jail_request *request,
 }
 
 /* ---- outputs ------------------------------------------------------------------------------- */
+
+/* Not every file system has files without names. */
+static int serve_scratch(void *context, const struct tool_jail_request *request,
+			 struct tool_jail_served *served)
+{
+	char name[] = P_tmpdir "/incstack-XXXXXX";
+
+	(void)context;
+	(void)request;
+	served->fd = open(P_tmpdir, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	if (served->fd >= 0)
+		return 0;
+	served->fd = mkostemp(name, O_CLOEXEC);
+	if (served->fd >= 0)
+		unlink(name);
+	return served->fd < 0 ? errno : 0;
+}
 
 static int serve_output(void *context, const struct tool_jail_request *request,
 			struct tool_jail_served *served)
@@ -198,9 +198,9 @@ const struct tool_jail_row tool_serve_rows[TOOL_SERVE_ROWS] = {
 	{TOOL_SERVE_SPOOL, serve_spool},
 	{TOOL_SERVE_SPOOL_DONE, serve_spool_done},
 	{TOOL_SERVE_MODULE, serve_module},
-	{TOOL_SERVE_DEBUG, serve_debug},
 	{TOOL_SERVE_JIT, serve_jit},
 	{TOOL_SERVE_PROCESS, serve_process},
+	{TOOL_SERVE_SCRATCH, serve_scratch},
 	{TOOL_SERVE_OUTPUT, serve_output},
 	{TOOL_SERVE_OUTPUT_DONE, serve_output_done},
 };

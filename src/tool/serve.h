@@ -13,9 +13,9 @@ enum tool_serve_kind {
 	TOOL_SERVE_SPOOL,       /* the path of the trace */
 	TOOL_SERVE_SPOOL_DONE,  /* the path of the trace */
 	TOOL_SERVE_MODULE,      /* the path */
-	TOOL_SERVE_DEBUG,       /* the build-id in hexadecimal */
 	TOOL_SERVE_JIT,         /* which one, the process, since when */
 	TOOL_SERVE_PROCESS,     /* its id */
+	TOOL_SERVE_SCRATCH,     /* a file without a name */
 	TOOL_SERVE_OUTPUT,      /* the path */
 	TOOL_SERVE_OUTPUT_DONE, /* the path; whether writing it failed */
 };

@@ -97,7 +97,7 @@ STRATA = {
         " attach/refuse attach/program proc attach/source",
         "serve attach/ask",
         "files attach/copy",
-        "report/trace_map report/debug_file attach/image",
+        "scratch report/trace_map report/debug_file attach/image",
         "attach/links",
         "attach/children",
         "attach/probes attach/outputs attach/read",
@@ -146,7 +146,7 @@ EXCEPTIONS = {
 }
 
 # Files that define functions of libraries: of libc, and of libunwind.
-STAND_INS = ("interpose/*", "recorder/libunwind.c")
+STAND_INS = ("interpose/*", "recorder/libunwind.c", "tool/scratch.c")
 
 
 def folder_of(name):

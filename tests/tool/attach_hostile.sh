@@ -70,6 +70,35 @@ test_shortened() {
 	equal "other contexts" "$(spent .)" "$(spent ';spin ')"
 }
 
+# What reads the process has no rights: it is another user, in other namespaces, with a filter of system calls.
+test_jailed() {
+	local worker word
+	make_object harmless 0x1000 0x1000 0x1000
+	begin "$target" map ./harmless
+	begin_tool
+	worker=$(worker_of $!)
+	cat "/proc/$worker/status" >status
+	for word in NoNewPrivs:1 Seccomp:2 CapEff:0000000000000000 CapBnd:0000000000000000; do
+		grep -q "^${word%:*}:.${word#*:}$" status || fail "not $word: $(cat status)"
+	done
+	if ((UID == 0)); then
+		grep -qE '^Uid:.65534.65534.65534.65534$' status || fail "it is still root"
+		grep -qE '^Groups:[[:space:]]*$' status || fail "it has groups"
+		[[ $(readlink "/proc/$worker/ns/net") != $(readlink /proc/self/ns/net) ]] || fail "it has the network"
+	fi
+	! readlink "/proc/$worker/fd"/* | grep -E '/mem$|/maps$|/proc/' || fail "it holds on to files of the process"
+	kill -TERM $!
+	wait $! || fail "exit status $?"
+	# The end of the worker ends the tool, with one line.
+	begin_tool
+	kill -SEGV "$(worker_of $!)"
+	status=0
+	wait $! || status=$?
+	equal status "$status" 126
+	grep -q 'the reader of the process was ended by signal 11' stderr || fail "does not say why"
+	kill -0 "$pid" || fail "the program has ended"
+}
+
 allowed() {
 	make_object harmless 0x1000 0x1000 0x1000
 	begin "$target" map ./harmless

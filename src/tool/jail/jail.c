@@ -94,18 +94,22 @@ static void give_signals_back(struct signals *signals)
 	sigprocmask(SIG_SETMASK, &signals->before, NULL);
 }
 
+static unsigned patience_of(const struct tool_jail *jail)
+{
+	return jail->patience > 0 ? jail->patience : 1;
+}
+
 /* The terminal sends its signals to the worker, too. A worker that does not end by the first signals
  * would perhaps never end. */
 static void pass_on(const struct tool_jail *jail, struct signals *signals)
 {
-	const unsigned patience = jail->patience > 0 ? jail->patience : 1;
 	struct signalfd_siginfo info;
 
 	while (read(signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			continue;
 		signals->last = (int)info.ssi_signo;
-		if (++signals->taken > patience)
+		if (++signals->taken > patience_of(jail))
 			kill(jail->worker, SIGKILL);
 		else if (info.ssi_code != SI_KERNEL)
 			kill(jail->worker, signals->last);
@@ -203,7 +207,7 @@ int tool_jail_serve(struct tool_jail *jail, int *signal)
 	close(jail->channel);
 	give_signals_back(&signals);
 	*signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	if (*signal == SIGKILL && signals.taken > 0)
+	if (*signal == SIGKILL && signals.taken > patience_of(jail))
 		*signal = signals.last;
 	if (*signal != 0 && !is_ending(*signal))
 		say_signal(jail, *signal);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stripped module names the file with its symbols by its build-id, which packages of debug symbols
- * have in /usr/lib/debug, and by a name and a checksum, for a file beside the module.
+ * A stripped module names the file with its symbols, and its checksum. The file is looked for beside
+ * the module.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* asprintf */
@@ -18,22 +18,6 @@
 #include <zlib.h>
 
 #include "tool/files.h"
-
-enum { BUILD_ID_MOST = 64 };
-
-static int by_build_id(Dwfl_Module *module)
-{
-	char text[2 * BUILD_ID_MOST + 1];
-	const unsigned char *id = NULL;
-	GElf_Addr address;
-	const int bytes = dwfl_module_build_id(module, &id, &address);
-
-	if (bytes <= 0 || bytes > BUILD_ID_MOST)
-		return -1;
-	for (int i = 0; i < bytes; i++)
-		snprintf(text + 2 * i, 3, "%02x", id[i]);
-	return tool_files_debug(text);
-}
 
 static bool has_crc(int fd, GElf_Word crc)
 {
@@ -75,11 +59,10 @@ static int by_link(const char *file, const char *link, GElf_Word crc)
 int tool_debug_file_find(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
 			 const char *file, const char *link, GElf_Word crc, char **found)
 {
-	const int fd = by_build_id(module);
-
+	(void)module;
 	(void)data;
 	(void)name;
 	(void)base;
 	(void)found;
-	return fd >= 0 ? fd : by_link(file, link, crc);
+	return by_link(file, link, crc);
 }
