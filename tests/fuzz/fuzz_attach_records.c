@@ -23,16 +23,16 @@ int tool_attach_ask_children(void)
 
 static void walk(const struct tool_attach_sample *sample)
 {
-	unsigned sum = 0;
+	static volatile unsigned sum; /* so that all bytes are read */
 	size_t count;
 
 	if (sample->bytes > RING)
 		abort();
 	for (size_t i = 0; i < sample->bytes; i++)
-		sum += sample->copy[i];
+		sum = sum + sample->copy[i];
 	tool_attach_walk(space, sample, frames, &count);
 	tool_attach_walk_callers(space, sample, frames, &count);
-	if (count > TOOL_ATTACH_FRAMES || sum == 1)
+	if (count > TOOL_ATTACH_FRAMES)
 		abort();
 }
 
