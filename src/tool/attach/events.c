@@ -200,22 +200,37 @@ static struct list list_threads(pid_t pid)
 	return list;
 }
 
-static int is_known(const struct tool_attach_events *events, pid_t tid)
+static int by_number(const void *left, const void *right)
 {
-	for (size_t i = 0; i < events->count; i++)
-		if (events->events[i].tid == tid)
-			return 1;
-	return 0;
+	const pid_t a = *(const pid_t *)left;
+	const pid_t b = *(const pid_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+/* Returns the threads that have events, in order. Without memory the list is empty, and they get more. */
+static struct list known_threads(const struct tool_attach_events *events)
+{
+	struct list known = {calloc(events->count + 1, sizeof(pid_t)), 0};
+
+	for (size_t i = 0; known.tids != NULL && i < events->count; i++)
+		known.tids[known.count++] = events->events[i].tid;
+	if (known.count > 1)
+		qsort(known.tids, known.count, sizeof(pid_t), by_number);
+	return known;
 }
 
 static int add_threads(struct tool_attach_events *events)
 {
 	const struct list list = list_threads(events->pid);
+	const struct list known = known_threads(events);
 	int failed = 0;
 
 	for (size_t i = 0; i < list.count && !failed; i++)
-		if (!is_known(events, list.tids[i]))
+		if (known.count == 0 || bsearch(&list.tids[i], known.tids, known.count,
+						sizeof(pid_t), by_number) == NULL)
 			failed = add_thread(events, list.tids[i]);
+	free(known.tids);
 	free(list.tids);
 	return failed;
 }
