@@ -9,9 +9,14 @@
 #include "image.h"
 #include "native.h"
 
+/* The unwind table of a function is not longer; that of a large one has some thousand bytes. As the
+ * whole of it may be read for one address, its length limits the time for that. */
+enum { ENTRY_MOST = 256 << 10 };
+
 static bool has(const struct incstack__native_image *image, uintptr_t at, uint64_t bytes)
 {
-	return at >= image->low && at <= image->high && image->high - at >= bytes;
+	return at >= image->low && at <= image->high && image->high - at >= bytes &&
+	       (image->get == NULL || image->get(image->context, at, bytes));
 }
 
 static uint32_t word_at(uintptr_t at)
@@ -35,6 +40,7 @@ static bool has_index(const struct incstack__native_image *image)
 static bool has_entry(const struct incstack__native_image *image, uintptr_t entry)
 {
 	return has(image, entry, 2 * sizeof(uint32_t)) && word_at(entry) >= sizeof(uint32_t) &&
+	       word_at(entry) <= ENTRY_MOST &&
 	       has(image, entry, sizeof(uint32_t) + (uint64_t)word_at(entry));
 }
 
@@ -61,5 +67,6 @@ bool incstack__native_image_follows_call(const struct incstack__native_image *im
 	enum { LONGEST_CALL = 7 };
 
 	return address >= image->low + LONGEST_CALL && address <= image->high &&
+	       has(image, address - LONGEST_CALL, LONGEST_CALL) &&
 	       incstack__native_follows_call(address);
 }

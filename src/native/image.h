@@ -11,10 +11,14 @@
 
 #include <incstack/embedder.h>
 
-/* A copy of an object. All of [low, high) can be read. */
+/* A copy of an object in [low, high). */
 struct incstack__native_image {
 	uintptr_t low, high;
 	uintptr_t header; /* its .eh_frame_hdr; 0: it has none */
+	/* Called before bytes in it are read, so that they can be copied then. Returns false if they
+	 * cannot be read. Null: all can be. */
+	bool (*get)(void *context, uintptr_t at, uint64_t bytes);
+	void *context;
 };
 
 /* Reads the rule of an address in the image from .eh_frame. Returns false if that gives none, or if

@@ -29,15 +29,47 @@ size_t tool_proc_read(pid_t pid, const char *name, char *text, size_t size)
 	return got > 0 ? (size_t)got : 0;
 }
 
-uint64_t tool_proc_stat(pid_t pid, const char *name, int number)
+uint64_t tool_proc_number(const char *stat, int number)
 {
 	enum { NAME = 2 }; /* the field before the last ')'; it may contain anything */
-	char text[1024];
-	const char *at;
+	const char *at = strrchr(stat, ')');
 
-	tool_proc_read(pid, name, text, sizeof(text));
-	at = strrchr(text, ')');
 	for (int field = NAME; at != NULL && field < number; field++)
 		at = strchr(at + 1, ' ');
 	return at != NULL ? strtoull(at, NULL, 10) : 0;
+}
+
+uint64_t tool_proc_stat(pid_t pid, const char *name, int number)
+{
+	char text[1024];
+
+	tool_proc_read(pid, name, text, sizeof(text));
+	return tool_proc_number(text, number);
+}
+
+const char *tool_proc_field(const char *status, const char *name)
+{
+	const char *at = strstr(status, name);
+
+	return at != NULL ? at + strlen(name) : "";
+}
+
+int tool_proc_has_ended(const char *status)
+{
+	const char state = tool_proc_field(status, "\nState:\t")[0];
+
+	return state == 'Z' || state == 'X' || state == '\0';
+}
+
+long tool_proc_id(pid_t pid, const char *name)
+{
+	enum { OF_FILES = 3 };
+	char status[4096];
+	const char *at;
+
+	tool_proc_read(pid, "status", status, sizeof(status));
+	at = tool_proc_field(status, name);
+	for (int i = 0; i < OF_FILES && at != NULL; i++)
+		at = strchr(at, '\t') != NULL ? strchr(at, '\t') + 1 : NULL;
+	return at != NULL ? strtol(at, NULL, 10) : -1;
 }

@@ -96,14 +96,13 @@ STRATA = {
         "*.h jail/* report/folded_fit report/function_start report/jit_names output profile_options profile_text"
         " hottest progress"
         " record/end record/lock record/program report/sum"
-        " attach/refuse attach/program proc module_file",
-        "attach/image",
-        "serve",
-        "files",
-        "scratch report/trace_map report/debug_file",
+        " attach/refuse attach/program proc module_file attach/source",
+        "serve attach/ask",
+        "files attach/copy",
+        "scratch report/trace_map report/debug_file attach/image",
         "attach/links",
         "attach/children",
-        "attach/probes attach/read",
+        "attach/probes attach/outputs attach/read",
         "attach/events attach/sandbox attach/space",
         "attach/process attach/objects attach/walk attach/file attach/waits",
         "attach/entry",
@@ -118,6 +117,7 @@ STRATA = {
         "profile/run profile/input record/report",
         "profile/convert profile/compare profile/report",
         "record/record",
+        "attach/serve attach/recording",
         "attach/attach",
         "attach/options",
         "cpu heap",

@@ -237,10 +237,11 @@ clock_says_so() {
 test_overrun() {
 	begin "$target" spin
 	begin_tool
-	kill -STOP $!
+	worker=$(worker_of $!)
+	kill -STOP "$worker"
 	uses 80
 	kill -TERM $!
-	kill -CONT $!
+	kill -CONT "$worker"
 	wait $! || fail "exit status $?"
 	keep_sums
 	status=0

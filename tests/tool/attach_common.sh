@@ -101,6 +101,9 @@ adds_up() {
 	((${1:-1} == 0 || $(tick taken) > 0)) || fail "no trace"
 }
 
+# The process of the tool that reads the other process.
+worker_of() { pgrep -P "$1" -x incstack; }
+
 # What a process has that an attached tool could leave or change.
 state_of() {
 	cat "/proc/$1/maps" "/proc/$1/timers"

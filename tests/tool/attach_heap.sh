@@ -224,11 +224,12 @@ test_exec() {
 while_stopped() {
 	begin "$@"
 	begin_tool
-	kill -STOP $!
-	until grep -q '^State:.T' "/proc/$!/status"; do :; done
+	worker=$(worker_of $!)
+	kill -STOP "$worker"
+	until grep -q '^State:.T' "/proc/$worker/status"; do :; done
 	: >go
 	wait "$pid" || fail "the program's status is $?"
-	kill -CONT $!
+	kill -CONT "$worker"
 	status=0
 	wait $! || status=$?
 	keep_sums

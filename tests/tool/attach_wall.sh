@@ -134,7 +134,7 @@ test_killed() {
 	local child
 	"$tool" cpu --wall -o trace -- "$target" signals >stdout 2>stderr &
 	until grep -q ready stdout; do kill -0 $!; done
-	child=$(pgrep -P $!)
+	child=$(pgrep -P $! attach_wall) # not the worker of the tool
 	sleeps "$child"
 	sleep 0.1 # or longer
 	kill -KILL "$child"

@@ -39,7 +39,7 @@ static size_t add(const char *hex)
 
 static size_t chosen(void)
 {
-	const struct tool_attach_object object = {NULL, NULL};
+	const struct tool_attach_object object = {NULL};
 
 	return tool_attach_entry(&object, FUNCTION) - FUNCTION;
 }

@@ -71,8 +71,8 @@ static struct incstack__native_image copy_of(const struct object *object)
 	memcpy((void *)copy, (const void *)object->low, bytes);
 	ck_assert_int_eq(mprotect(memory, PAGE, PROT_NONE), 0);
 	ck_assert_int_eq(mprotect(memory + PAGE + whole, PAGE, PROT_NONE), 0);
-	return (struct incstack__native_image){copy, copy + whole,
-					       object->header - object->low + copy};
+	return (struct incstack__native_image){
+		.low = copy, .high = copy + whole, .header = object->header - object->low + copy};
 }
 
 START_TEST(the_rules_are_those_of_the_object)

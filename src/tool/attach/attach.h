@@ -26,8 +26,6 @@ int tool_attach_refuse(pid_t pid, const char *verb, const char *reason);
 /* Returns 0 and a descriptor of the process, or an exit status after a message that says why the
  * process cannot be profiled. */
 int tool_attach_process(pid_t pid, int *pidfd);
-/* Whether it has ended, or runs no code any more. */
-int tool_attach_process_has_ended(pid_t pid);
 /* As tool_attach_process(), for probes that change return addresses while a function runs. */
 int tool_attach_process_may_return(pid_t pid);
 
@@ -87,14 +85,13 @@ struct tool_attach_handler {
 	void *context;
 };
 
-/* Begins to sample all threads of the process, also those that it makes later. If the interval is
+/* Prepares to sample all threads of the process, also those that it makes later. If the interval is
  * 0, only mappings and the ends of threads are reported. With is_wall, the times at which a thread
  * leaves a processor and is back are reported. Returns 0, or an exit status after a message. */
 int tool_attach_events_open(struct tool_attach_events **events, pid_t pid, uint64_t interval,
 			    int is_wall);
-/* Calls a function for each thread that the process has now. */
-void tool_attach_events_each(const struct tool_attach_events *events,
-			     void (*call)(void *context, pid_t tid), void *context);
+/* Begins to sample. */
+void tool_attach_events_start(struct tool_attach_events *events);
 /* Passes on what the kernel has reported, in the order in which it happened. */
 void tool_attach_events_read(struct tool_attach_events *events,
 			     const struct tool_attach_handler *handler);
@@ -110,44 +107,39 @@ int tool_attach_events_pause(const struct tool_attach_events *events);
 int tool_attach_events_only_user(const struct tool_attach_events *events);
 size_t tool_attach_events_threads(const struct tool_attach_events *events);
 
-/* probes.c: breakpoints of the kernel. */
-struct tool_attach_probe {
-	char *path;      /* the file, under a name by which the tool can open it */
-	uint64_t offset; /* of an instruction in the file */
-	uint32_t number; /* of the probe; each hit has it */
-	enum tool_attach_hit_kind kind;
-};
-
-enum { TOOL_ATTACH_PROBES = 64 }; /* at most */
-
+/* outputs.c: the hits of probes. */
+/* Makes the buffers for them, before the worker gives up its rights. What failed is said by
+ * tool_attach_hits_open(). */
+struct tool_attach_maps;
+void tool_attach_outputs_open(struct tool_attach_events *events,
+			      const struct tool_attach_maps *maps);
+struct tool_attach_wanted;
 /* Begins to report the hits of all threads, also of later ones. Returns 0, or an exit status after a
- * message. The probes must stay until tool_attach_events_close(). */
-int tool_attach_probes_open(struct tool_attach_events *events,
-			    const struct tool_attach_probe *probes, size_t count);
+ * message. */
+int tool_attach_hits_open(struct tool_attach_events *events,
+			  const struct tool_attach_wanted *wanted, size_t count);
 /* Removes the breakpoints; what was reported before can still be read. */
-void tool_attach_probes_stop(struct tool_attach_events *events);
+void tool_attach_hits_stop(struct tool_attach_events *events);
 /* How many hits had no room and were not reported. */
-uint64_t tool_attach_probes_lost(const struct tool_attach_events *events,
-				 enum tool_attach_hit_kind kind);
-void tool_attach_probes_close(struct tool_attach_events *events);
-/* Returns an event of a single breakpoint, or -1 with errno. */
-int tool_attach_probe_event(pid_t pid, const char *path, uint64_t offset, int at_return);
+uint64_t tool_attach_hits_lost(const struct tool_attach_events *events,
+			       enum tool_attach_hit_kind kind);
+void tool_attach_outputs_close(struct tool_attach_events *events);
 
-/* image.c: copies of the objects of another process. */
+/* image.c: the objects of another process. */
 struct tool_attach_module {
 	uint64_t low, high, bias;
 	uint64_t device, inode;
 	uint64_t origin; /* where the file would begin if it were mapped as its code is */
-	uintptr_t local; /* where its copy begins; 0: there is none */
-	uintptr_t header;
-	int is_vdso;
+	struct tool_attach_copy *copy; /* of the object from `low` on; null: there is none */
 	char *path;
 	struct incstack__identity identity; /* of its file, if the mapped file could be opened */
 };
+struct tool_attach_copies;
 
-/* Describes and copies the module of which the mapping is the code. Returns non-zero if there is no
- * memory. A file that cannot be read gives a module without a copy. */
-int tool_attach_image_open(pid_t pid, const struct tool_attach_mapping *mapping,
+/* Describes the module of which the mapping is the code. Returns non-zero if there is no memory. A file
+ * that cannot be read gives a module without a copy. */
+int tool_attach_image_open(struct tool_attach_copies *copies,
+			   const struct tool_attach_mapping *mapping,
 			   struct tool_attach_module *module);
 void tool_attach_image_close(struct tool_attach_module *module);
 
@@ -161,13 +153,17 @@ enum tool_attach_code {
 	TOOL_ATTACH_NO_CODE,
 };
 
-struct tool_attach_space *tool_attach_space_new(pid_t pid);
+struct tool_attach_space *tool_attach_space_new(void);
 void tool_attach_space_free(struct tool_attach_space *space); /* also null */
 /* Reads which code is mapped now. Returns non-zero if that is impossible. */
 int tool_attach_space_read(struct tool_attach_space *space);
 /* Code was mapped, in place of earlier code. Returns whether the modules have changed. */
 int tool_attach_space_map(struct tool_attach_space *space,
 			  const struct tool_attach_mapping *mapping);
+/* How many mappings of code had no room in the lists, or no room for a copy. */
+uint64_t tool_attach_space_left_out(const struct tool_attach_space *space);
+/* A walk begins, which may do a limited amount of work. */
+void tool_attach_space_begin(struct tool_attach_space *space);
 /* Nothing is mapped any more. */
 void tool_attach_space_clear(struct tool_attach_space *space);
 const struct tool_attach_module *tool_attach_space_modules(const struct tool_attach_space *space,
@@ -248,11 +244,20 @@ enum tool_attach_function {
 	TOOL_ATTACH_DEALLOCATE,
 };
 
+enum { TOOL_ATTACH_PROBES = 64 }; /* at most */
+
+/* A breakpoint that the worker asks for. */
+struct tool_attach_wanted {
+	const struct tool_attach_module *module; /* which has a copy */
+	uint64_t offset;                         /* of an instruction in the file */
+	uint32_t number;                         /* of the probe; each hit has it */
+	enum tool_attach_hit_kind kind;
+};
+
 /* Finds them. The number of a probe is an enum tool_attach_function. Returns 0, or an exit status after
- * a message. */
+ * a message. The list is to be freed. */
 int tool_attach_functions_find(pid_t pid, const struct tool_attach_space *space,
-			       struct tool_attach_probe **probes, size_t *count);
-void tool_attach_functions_free(struct tool_attach_probe *probes, size_t count);
+			       struct tool_attach_wanted **wanted, size_t *count);
 
 /* sandbox.c */
 /* Whether this kernel lets a process in a sandbox (seccomp) return through a probe. */
@@ -276,8 +281,7 @@ void tool_attach_heap_end(struct tool_attach_heap *heap);
 struct tool_attach_waits;
 
 struct tool_attach_waits *tool_attach_waits_new(struct tool_attach_file *file,
-						struct tool_attach_space *space, pid_t pid,
-						uint64_t interval);
+						struct tool_attach_space *space, uint64_t interval);
 void tool_attach_waits_free(struct tool_attach_waits *waits); /* also null */
 /* The thread has left its processor, with this stack. */
 void tool_attach_waits_left(struct tool_attach_waits *waits,
@@ -288,16 +292,14 @@ void tool_attach_waits_back(struct tool_attach_waits *waits, pid_t tid, uint64_t
 /* The thread ran when a tick came. Returns how many ticks this stands for. */
 uint64_t tool_attach_waits_ran(struct tool_attach_waits *waits, pid_t tid, uint64_t time);
 /* Finds the threads that wait and on which nothing was reported, and reads their stacks. */
-void tool_attach_waits_look(struct tool_attach_waits *waits,
-			    const struct tool_attach_events *events);
+void tool_attach_waits_look(struct tool_attach_waits *waits);
 /* Reports after that time were lost: what a thread did until the next report on it is unknown. */
 void tool_attach_waits_lost(struct tool_attach_waits *waits, uint64_t time);
 /* The thread has ended. */
 void tool_attach_waits_ended(struct tool_attach_waits *waits, pid_t tid, uint64_t time);
 /* Writes the long waits that have not ended, up to that time. Searches for waiting threads again if
  * reports were lost. */
-void tool_attach_waits_account(struct tool_attach_waits *waits,
-			       const struct tool_attach_events *events, uint64_t time);
+void tool_attach_waits_account(struct tool_attach_waits *waits, uint64_t time);
 /* Writes all waits that have not ended. If reports were lost, writes the missing time as lost.
  * Returns how long all threads have lived, in ns. */
 uint64_t tool_attach_waits_end(struct tool_attach_waits *waits, uint64_t time, int has_lost);

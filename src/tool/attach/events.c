@@ -49,6 +49,7 @@ static struct perf_event_attr attributes(uint64_t interval)
 		.sample_regs_user = 1u << REGISTER_FP | 1u << REGISTER_SP | 1u << REGISTER_PC,
 		.sample_stack_user = COPY_BYTES,
 		.read_format = PERF_FORMAT_LOST,
+		.disabled = 1,
 		.inherit = 1,
 		.inherit_thread = 1,
 		.sample_id_all = 1,
@@ -199,32 +200,37 @@ static struct list list_threads(pid_t pid)
 	return list;
 }
 
-void tool_attach_events_each(const struct tool_attach_events *events,
-			     void (*call)(void *context, pid_t tid), void *context)
+static int by_number(const void *left, const void *right)
 {
-	const struct list list = list_threads(events->pid);
+	const pid_t a = *(const pid_t *)left;
+	const pid_t b = *(const pid_t *)right;
 
-	for (size_t i = 0; i < list.count; i++)
-		call(context, list.tids[i]);
-	free(list.tids);
+	return (a > b) - (a < b);
 }
 
-static int is_known(const struct tool_attach_events *events, pid_t tid)
+/* Returns the threads that have events, in order. Without memory the list is empty, and they get more. */
+static struct list known_threads(const struct tool_attach_events *events)
 {
-	for (size_t i = 0; i < events->count; i++)
-		if (events->events[i].tid == tid)
-			return 1;
-	return 0;
+	struct list known = {calloc(events->count + 1, sizeof(pid_t)), 0};
+
+	for (size_t i = 0; known.tids != NULL && i < events->count; i++)
+		known.tids[known.count++] = events->events[i].tid;
+	if (known.count > 1)
+		qsort(known.tids, known.count, sizeof(pid_t), by_number);
+	return known;
 }
 
 static int add_threads(struct tool_attach_events *events)
 {
 	const struct list list = list_threads(events->pid);
+	const struct list known = known_threads(events);
 	int failed = 0;
 
 	for (size_t i = 0; i < list.count && !failed; i++)
-		if (!is_known(events, list.tids[i]))
+		if (known.count == 0 || bsearch(&list.tids[i], known.tids, known.count,
+						sizeof(pid_t), by_number) == NULL)
 			failed = add_thread(events, list.tids[i]);
+	free(known.tids);
 	free(list.tids);
 	return failed;
 }
@@ -306,7 +312,6 @@ int tool_attach_events_open(struct tool_attach_events **made, pid_t pid, uint64_
 			    int is_wall)
 {
 	struct tool_attach_events *events = calloc(1, sizeof(*events));
-	const long processors = sysconf(_SC_NPROCESSORS_CONF);
 	char text[512];
 	int error = ENOMEM;
 
@@ -315,7 +320,7 @@ int tool_attach_events_open(struct tool_attach_events **made, pid_t pid, uint64_
 		events->attr = attributes(interval);
 		events->is_wall = is_wall;
 		events->pid = pid;
-		events->ring_count = processors > 0 ? (size_t)processors : 1;
+		events->ring_count = tool_attach_processors();
 		events->ring_bytes = ring_bytes(events->ring_count, is_wall);
 		events->rings = calloc(events->ring_count, sizeof(*events->rings));
 		if (events->rings != NULL)
@@ -326,7 +331,13 @@ int tool_attach_events_open(struct tool_attach_events **made, pid_t pid, uint64_
 	return tool_attach_refuse(pid, "profile", reason_of(events, error, text, sizeof(text)));
 }
 
-/* ---- the end ---------------------------------------------------------------------------- */
+/* ---- begin and end ---------------------------------------------------------------------- */
+
+void tool_attach_events_start(struct tool_attach_events *events)
+{
+	for (size_t i = 0; i < events->count; i++)
+		ioctl(events->events[i].fd, PERF_EVENT_IOC_ENABLE, 0);
+}
 
 void tool_attach_events_stop(struct tool_attach_events *events)
 {
@@ -357,7 +368,7 @@ void tool_attach_events_close(struct tool_attach_events *events)
 {
 	if (events == NULL)
 		return;
-	tool_attach_probes_close(events);
+	tool_attach_outputs_close(events);
 	for (size_t i = 0; events->rings != NULL && i < events->ring_count; i++)
 		if (events->rings[i].page != NULL)
 			munmap(events->rings[i].page, TOOL_ATTACH_PAGE + events->rings[i].bytes);

@@ -33,17 +33,14 @@ struct tool_attach_event {
 	int is_switch; /* of the processor to another thread */
 };
 
-/* The probes and their buffers, by kind and processor. */
+/* The buffers of hits, by kind and processor. */
 struct tool_attach_hits {
 	int is_open;
-	struct tool_attach_maps maps;
+	int error; /* an error number */
 	size_t processors;
 	struct tool_attach_ring *rings;
 	size_t ring_count;
-	int is_linked; /* a descriptor stands for many probes */
-	int *probes;
-	size_t count;
-	struct tool_attach_children children;
+	int has_new;                          /* a child was forked since the last look */
 	uint64_t lost[TOOL_ATTACH_HIT_KINDS]; /* as reported so far */
 };
 

@@ -4,11 +4,7 @@
  * a recorder: lists of modules, and batches of events and traces, each with a tally. The traces of a
  * thread share the frames that they have in common.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* O_CLOEXEC */
-#endif
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +12,7 @@
 
 #include <incstack/incstack.h>
 
-#include "attach.h"
+#include "ask.h"
 #include "tool/names.h"
 #include "tracefile/write.h"
 
@@ -49,7 +45,7 @@ struct thread {
 };
 
 struct tool_attach_file {
-	const char *path;
+	char *path;
 	pid_t pid;
 	int fd;
 	int failed;
@@ -108,13 +104,11 @@ static void clear(struct thread *thread)
 }
 
 /* Reads the name of a thread. One that has ended keeps the name that was read before. */
-static void read_name(pid_t pid, pid_t tid, char *name)
+static void read_name(pid_t tid, char *name)
 {
 	char text[INCSTACK__TRACEFILE_NAME_BYTES] = {0};
-	char comm[32];
 
-	snprintf(comm, sizeof(comm), "task/%d/comm", (int)tid);
-	if (tool_proc_read(pid, comm, text, sizeof(text)) == 0)
+	if (tool_attach_ask_facts(TOOL_ATTACH_THREAD_NAME, tid, text, sizeof(text)) == 0)
 		return;
 	text[strcspn(text, "\n")] = '\0';
 	memcpy(name, text, sizeof(text));
@@ -142,7 +136,7 @@ static void flush(struct tool_attach_file *file, struct thread *thread, uint32_t
 	if (thread->trace_count > 0)
 		thread->traces[thread->trace_count - 1].next = NULL;
 	thread->tally.flags = flags;
-	read_name(file->pid, thread->tid, thread->tally.name);
+	read_name(thread->tid, thread->tally.name);
 	bytes = incstack__tracefile_batch(block, size, of, &thread->log, &tree);
 	if (bytes > 0)
 		bytes += incstack__tracefile_tally(block + bytes, size - (size_t)bytes,
@@ -199,8 +193,8 @@ static struct thread *add_thread(struct tool_attach_file *file, pid_t tid, uint3
 	thread->tid = tid;
 	thread->number = number;
 	thread->tally.mode = INCSTACK_MODE_FULL;
-	read_name(file->pid, file->pid, thread->tally.name); /* one that ends soon keeps it */
-	read_name(file->pid, tid, thread->tally.name);
+	read_name(file->pid, thread->tally.name); /* one that ends soon keeps it */
+	read_name(tid, thread->tally.name);
 	incstack__tracefile_log_init(&thread->log, thread->events, sizeof(thread->events));
 	thread->next = file->threads;
 	file->threads = thread;
@@ -386,9 +380,9 @@ void tool_attach_file_ended(struct tool_attach_file *file, pid_t tid)
 
 /* ---- the file ----------------------------------------------------------------------------------- */
 
-static void read_command(pid_t pid, char *command, size_t size)
+static void read_command(char *command, size_t size)
 {
-	const size_t got = tool_proc_read(pid, "cmdline", command, size);
+	const size_t got = tool_attach_ask_facts(TOOL_ATTACH_COMMAND, 0, command, size);
 
 	for (size_t i = 0; i + 1 < got; i++)
 		if (command[i] == '\0')
@@ -398,14 +392,14 @@ static void read_command(pid_t pid, char *command, size_t size)
 }
 
 /* Returns the effective user of the process. */
-static uint32_t owner_of(pid_t pid)
+static uint32_t owner_of_process(void)
 {
 	static const char field[] = "\nUid:";
 	char status[4096];
 	const char *at;
 	char *end;
 
-	tool_proc_read(pid, "status", status, sizeof(status));
+	tool_attach_ask_facts(TOOL_ATTACH_STATUS, 0, status, sizeof(status));
 	at = strstr(status, field);
 	if (at == NULL)
 		return 0;
@@ -432,14 +426,14 @@ static void write_header(struct tool_attach_file *file, const struct tool_record
 	char command[sizeof(header.command)];
 
 	if (options->program[0] == NULL)
-		read_command(pid, command, sizeof(command));
+		read_command(command, sizeof(command));
 	else
 		join(options->program, command, sizeof(command));
 	incstack__tracefile_header_init(&header, (uint64_t)pid,
 					tool_record_now(CLOCK_REALTIME_COARSE), options->interval,
 					INCSTACK_MODE_FULL, command);
 	header.kind = options->kind;
-	header.owner = owner_of(pid);
+	header.owner = owner_of_process();
 	header.checksum = incstack__tracefile_header_sum(header);
 	append(file, &header, sizeof(header));
 	append(file, counters, sizeof(counters));
@@ -453,13 +447,9 @@ struct tool_attach_file *tool_attach_file_new(const struct tool_record_options *
 		fprintf(stderr, "incstack: out of memory\n");
 		return NULL;
 	}
-	file->path = options->file;
 	file->pid = pid;
-	file->fd = open(options->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (file->fd < 0)
-		fprintf(stderr, "incstack: cannot write %s: %s; choose another file with -o\n",
-			tool_name(options->file), strerror(errno));
-	else
+	file->fd = tool_attach_ask_output(&file->path);
+	if (file->fd >= 0)
 		write_header(file, options, pid);
 	if (file->fd >= 0 && !file->failed)
 		return file;
@@ -493,5 +483,6 @@ void tool_attach_file_free(struct tool_attach_file *file)
 	}
 	if (file->fd >= 0)
 		close(file->fd);
+	free(file->path);
 	free(file);
 }

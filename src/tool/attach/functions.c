@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask.h"
+#include "copy.h"
 #include "objects.h"
 
 static const struct name {
@@ -40,7 +42,7 @@ enum { NAMES = sizeof(names) / sizeof(names[0]) };
 _Static_assert(2 * NAMES <= TOOL_ATTACH_PROBES, "a call and a return of each");
 
 struct search {
-	struct tool_attach_probe *probes;
+	struct tool_attach_wanted *wanted;
 	size_t count;
 	char found[NAMES];
 };
@@ -51,23 +53,18 @@ static int add_probe(struct search *search, const struct tool_attach_object *obj
 		     uint64_t offset, enum tool_attach_function function,
 		     enum tool_attach_hit_kind kind)
 {
-	struct tool_attach_probe *more;
+	struct tool_attach_wanted *more;
 
 	for (size_t i = 0; i < search->count; i++) /* an alias */
-		if (search->probes[i].offset == offset && search->probes[i].kind == kind &&
-		    strcmp(search->probes[i].path, object->module->path) == 0)
+		if (search->wanted[i].offset == offset && search->wanted[i].kind == kind &&
+		    search->wanted[i].module->copy == object->module->copy)
 			return 0;
-	more = reallocarray(search->probes, search->count + 1, sizeof(*more));
+	more = reallocarray(search->wanted, search->count + 1, sizeof(*more));
 	if (more == NULL)
 		return -1;
-	search->probes = more;
-	more[search->count] = (struct tool_attach_probe){
-		.path = strdup(object->module->path),
-		.offset = offset,
-		.number = function,
-		.kind = kind,
-	};
-	return more[search->count].path == NULL || ++search->count == 0 ? -1 : 0;
+	search->wanted = more;
+	more[search->count++] = (struct tool_attach_wanted){object->module, offset, function, kind};
+	return 0;
 }
 
 static const char *name_of(const char *path)
@@ -126,7 +123,7 @@ static int take_symbol(void *context, const struct tool_attach_object *object, c
 static int has(const struct search *search, enum tool_attach_function function)
 {
 	for (size_t i = 0; i < search->count; i++)
-		if (search->probes[i].number == function)
+		if (search->wanted[i].number == function)
 			return 1;
 	return 0;
 }
@@ -144,35 +141,28 @@ static int is_recorded(const struct tool_attach_space *space)
 }
 
 int tool_attach_functions_find(pid_t pid, const struct tool_attach_space *space,
-			       struct tool_attach_probe **probes, size_t *count)
+			       struct tool_attach_wanted **wanted, size_t *count)
 {
-	struct search search = {.probes = NULL};
+	struct search search = {.wanted = NULL};
 	int error;
 
-	*probes = NULL;
+	*wanted = NULL;
 	*count = 0;
 	if (is_recorded(space))
 		return tool_attach_refuse(pid, "record",
 					  "incstack heap has started it and records it already");
-	error = tool_attach_objects_search(pid, space, take_symbol, &search);
+	error = tool_attach_objects_search(space, take_symbol, &search);
 
-	*probes = search.probes;
+	*wanted = search.wanted;
 	*count = search.count;
 	if (error != 0)
 		return tool_attach_refuse(pid, "record", "out of memory");
 	if (!has(&search, TOOL_ATTACH_MALLOC) || !has(&search, TOOL_ATTACH_DEALLOCATE))
 		return tool_attach_refuse(
 			pid, "record",
-			tool_attach_process_has_ended(pid)
+			tool_attach_ask_has_ended()
 				? "it has ended"
 				: "its functions malloc and free are not found; a static program "
 				  "needs its symbols, another one must have loaded its libraries");
 	return 0;
-}
-
-void tool_attach_functions_free(struct tool_attach_probe *probes, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		free(probes[i].path);
-	free(probes);
 }

@@ -2,92 +2,151 @@
  *
  * Reads the list of the dynamic linker in another process, and the symbols of the objects in it.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* O_CLOEXEC */
-#endif
-#include <fcntl.h>
-#include <gelf.h>
-#include <libelf.h>
+#include <elf.h>
 #include <link.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "ask.h"
+#include "copy.h"
 #include "objects.h"
 
-enum { OBJECTS_MOST = 10000 };
+enum { OBJECTS_MOST = 10000, SEGMENTS_MOST = 4096, ENTRIES_MOST = 4096 };
+/* Of symbols and their names: of a table, and of all that are read. The largest programs have some ten
+ * million bytes of exported names. */
+enum { TABLE_MOST = 256 << 20, TABLES_MOST = 512 << 20 };
+
+/* A search through the objects of a process. */
+struct search {
+	int memory; /* of the process */
+	const struct tool_attach_space *space;
+	tool_attach_take *take;
+	void *context;
+	uint64_t bytes; /* of tables that were read */
+};
 
 /* ---- symbols --------------------------------------------------------------------------------- */
+
+/* Where an address of the program headers is in the copy. */
+static uint64_t place_of(const struct tool_attach_module *module, uint64_t address)
+{
+	return address + module->bias - module->low;
+}
 
 const unsigned char *tool_attach_object_code(const struct tool_attach_object *object,
 					     uint64_t address, size_t bytes)
 {
 	const struct tool_attach_module *module = object->module;
-	const uint64_t at = address + module->bias - module->low;
+	const uint64_t at = place_of(module, address);
 
-	if (module->local == 0 || at > module->high - module->low ||
-	    bytes > module->high - module->low - at)
-		return NULL;
-	return (const unsigned char *)module->local + at;
+	return module->copy != NULL && tool_attach_copy_get(module->copy, at, bytes)
+		       ? module->copy->memory + at
+		       : NULL;
 }
 
 int tool_attach_object_offset(const struct tool_attach_object *object, uint64_t address,
 			      uint64_t *offset)
 {
-	size_t count;
-	GElf_Phdr segment;
+	const struct tool_attach_copy *copy = object->module->copy;
+	const uint64_t at = place_of(object->module, address);
 
-	if (elf_getphdrnum(object->elf, &count) != 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (gelf_getphdr(object->elf, (int)i, &segment) != NULL &&
-		    segment.p_type == PT_LOAD && segment.p_flags & PF_X &&
-		    address - segment.p_vaddr < segment.p_filesz) {
-			*offset = address - segment.p_vaddr + segment.p_offset;
+	for (unsigned i = 0; i < copy->count; i++)
+		if (copy->parts[i].is_code && at >= copy->parts[i].low &&
+		    at < copy->parts[i].high) {
+			*offset = at - copy->parts[i].low + copy->parts[i].offset;
 			return 0;
 		}
 	return -1;
 }
 
-static int take_section(const struct tool_attach_object *object, Elf_Scn *section,
-			tool_attach_take *take, void *context)
+/* Reads a table of the file. Returns null if it cannot be had. */
+static void *read_table(struct search *search, struct tool_attach_copy *copy, uint64_t offset,
+			uint64_t bytes)
 {
-	GElf_Shdr header;
-	Elf_Data *data = elf_getdata(section, NULL);
+	void *data;
+
+	if (bytes == 0 || bytes > TABLE_MOST || bytes > TABLES_MOST - search->bytes)
+		return NULL;
+	search->bytes += bytes;
+	data = malloc(bytes);
+	if (data != NULL && tool_attach_copy_read(copy, offset, data, bytes))
+		return data;
+	free(data);
+	return NULL;
+}
+
+static void *read_section(struct search *search, struct tool_attach_copy *copy,
+			  const Elf64_Shdr *section)
+{
+	return section->sh_type != SHT_NOBITS
+		       ? read_table(search, copy, section->sh_offset, section->sh_size)
+		       : NULL;
+}
+
+struct symbols {
+	const Elf64_Sym *first;
+	size_t count;
+	const char *names;
+	size_t bytes; /* of the names; the last is a zero byte */
+};
+
+static int take_functions(const struct search *search, const struct tool_attach_object *object,
+			  const struct symbols *symbols)
+{
 	int result = 0;
-	GElf_Sym symbol;
 
-	if (data == NULL || gelf_getshdr(section, &header) == NULL)
-		return 0;
-	for (int i = 0; result == 0 && gelf_getsym(data, i, &symbol) != NULL; i++) {
-		const char *name = elf_strptr(object->elf, header.sh_link, symbol.st_name);
+	for (size_t i = 0; i < symbols->count && result == 0; i++) {
+		const Elf64_Sym *symbol = &symbols->first[i];
 
-		if (name != NULL && symbol.st_shndx != SHN_UNDEF &&
-		    GELF_ST_TYPE(symbol.st_info) == STT_FUNC &&
-		    GELF_ST_BIND(symbol.st_info) != STB_LOCAL)
-			result = take(context, object, name, symbol.st_value);
+		if (symbol->st_name < symbols->bytes && symbol->st_shndx != SHN_UNDEF &&
+		    ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
+		    ELF64_ST_BIND(symbol->st_info) != STB_LOCAL)
+			result = search->take(search->context, object,
+					      symbols->names + symbol->st_name, symbol->st_value);
 	}
 	return result;
 }
 
-static int take_symbols(const struct tool_attach_module *module, GElf_Word type,
-			tool_attach_take *take, void *context)
+static int take_tables(struct search *search, const struct tool_attach_object *object,
+		       const Elf64_Shdr *table, const Elf64_Shdr *strings)
 {
-	struct tool_attach_object object = {.module = module};
-	const int fd = open(module->path, O_RDONLY | O_CLOEXEC);
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
+	struct tool_attach_copy *copy = object->module->copy;
+	Elf64_Sym *first = read_section(search, copy, table);
+	char *names = first != NULL ? read_section(search, copy, strings) : NULL;
 	int result = 0;
 
-	if (fd < 0)
+	if (names != NULL) {
+		names[strings->sh_size - 1] = '\0';
+		result = take_functions(search, object,
+					&(struct symbols){first, table->sh_size / sizeof(*first),
+							  names, strings->sh_size});
+	}
+	free(names);
+	free(first);
+	return result;
+}
+
+/* An object has one table of the type. */
+static int take_symbols(struct search *search, const struct tool_attach_module *module,
+			Elf64_Word type)
+{
+	const struct tool_attach_object object = {.module = module};
+	Elf64_Shdr *sections;
+	Elf64_Ehdr file;
+	int result = 0;
+
+	if (module->copy == NULL || !tool_attach_copy_read(module->copy, 0, &file, sizeof(file)) ||
+	    file.e_shentsize != sizeof(*sections))
 		return 0;
-	object.elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	while (object.elf != NULL && result == 0 &&
-	       (section = elf_nextscn(object.elf, section)) != NULL)
-		if (gelf_getshdr(section, &header) != NULL && header.sh_type == type)
-			result = take_section(&object, section, take, context);
-	elf_end(object.elf);
-	close(fd);
+	sections = read_table(search, module->copy, file.e_shoff, file.e_shnum * sizeof(*sections));
+	for (unsigned i = 0; sections != NULL && i < file.e_shnum; i++)
+		if (sections[i].sh_type == type && sections[i].sh_link < file.e_shnum) {
+			result = take_tables(search, &object, &sections[i],
+					     &sections[sections[i].sh_link]);
+			break;
+		}
+	free(sections);
 	return result;
 }
 
@@ -95,17 +154,20 @@ static int take_symbols(const struct tool_attach_module *module, GElf_Word type,
 
 static int read_at(int memory, uint64_t address, void *data, size_t bytes)
 {
-	return pread(memory, data, bytes, (off_t)address) == (ssize_t)bytes ? 0 : -1;
+	return address <= INT64_MAX && pread(memory, data, bytes, (off_t)address) == (ssize_t)bytes
+		       ? 0
+		       : -1;
 }
 
-static uint64_t auxiliary(pid_t pid, uint64_t type)
+static uint64_t auxiliary(uint64_t type)
 {
 	static union {
 		char bytes[8192];
 		Elf64_auxv_t entries[8192 / sizeof(Elf64_auxv_t)];
 	} vector;
-	const size_t count = tool_proc_read(pid, "auxv", vector.bytes, sizeof(vector)) /
-			     sizeof(vector.entries[0]);
+	const size_t count =
+		tool_attach_ask_facts(TOOL_ATTACH_VECTOR, 0, vector.bytes, sizeof(vector)) /
+		sizeof(vector.entries[0]);
 
 	for (size_t i = 0; i < count; i++)
 		if (vector.entries[i].a_type == type)
@@ -115,35 +177,36 @@ static uint64_t auxiliary(pid_t pid, uint64_t type)
 
 /* Reads where the dynamic linker keeps its list from the program's dynamic section. Returns 0 if there
  * is none. */
-static uint64_t list_of(pid_t pid, int memory, const struct tool_attach_module *program)
+static uint64_t list_of(int memory, const struct tool_attach_module *program)
 {
-	const uint64_t headers = auxiliary(pid, AT_PHDR);
-	const uint64_t count = auxiliary(pid, AT_PHNUM);
+	const uint64_t headers = auxiliary(AT_PHDR);
+	const uint64_t count = auxiliary(AT_PHNUM);
 	uint64_t dynamic = 0;
 	struct r_debug list = {.r_map = NULL};
 	Elf64_Phdr segment;
 	Elf64_Dyn entry = {.d_tag = DT_NULL};
 
-	for (uint64_t i = 0; i < count; i++)
+	for (uint64_t i = 0; i < count && i < SEGMENTS_MOST; i++)
 		if (read_at(memory, headers + i * sizeof(segment), &segment, sizeof(segment)) ==
 			    0 &&
 		    segment.p_type == PT_DYNAMIC)
 			dynamic = segment.p_vaddr + program->bias;
 	if (dynamic == 0)
 		return 0;
-	do {
+	for (int i = 0; i < ENTRIES_MOST; i++) {
 		if (read_at(memory, dynamic, &entry, sizeof(entry)) != 0)
 			return 0;
 		dynamic += sizeof(entry);
-	} while (entry.d_tag != DT_NULL && entry.d_tag != DT_DEBUG);
+		if (entry.d_tag == DT_NULL || entry.d_tag == DT_DEBUG)
+			break;
+	}
 	if (entry.d_tag != DT_DEBUG || entry.d_un.d_ptr == 0 ||
 	    read_at(memory, entry.d_un.d_ptr, &list, sizeof(list)) != 0)
 		return 0;
 	return (uintptr_t)list.r_map;
 }
 
-static int search_list(int memory, const struct tool_attach_space *space, uint64_t at,
-		       tool_attach_take *take, void *context)
+static int search_list(struct search *search, uint64_t at)
 {
 	struct link_map object;
 	int result = 0;
@@ -151,37 +214,32 @@ static int search_list(int memory, const struct tool_attach_space *space, uint64
 	for (int i = 0; at != 0 && i < OBJECTS_MOST && result == 0; i++) {
 		const struct tool_attach_module *module;
 
-		if (read_at(memory, at, &object, sizeof(object)) != 0)
+		if (read_at(search->memory, at, &object, sizeof(object)) != 0)
 			break;
-		module = tool_attach_space_module(space, (uintptr_t)object.l_ld);
+		module = tool_attach_space_module(search->space, (uintptr_t)object.l_ld);
 		if (module != NULL)
-			result = take_symbols(module, SHT_DYNSYM, take, context);
+			result = take_symbols(search, module, SHT_DYNSYM);
 		at = (uintptr_t)object.l_next;
 	}
 	return result;
 }
 
-int tool_attach_objects_search(pid_t pid, const struct tool_attach_space *space,
-			       tool_attach_take *take, void *context)
+int tool_attach_objects_search(const struct tool_attach_space *space, tool_attach_take *take,
+			       void *context)
 {
 	const struct tool_attach_module *program =
-		tool_attach_space_module(space, auxiliary(pid, AT_ENTRY));
-	char path[64];
+		tool_attach_space_module(space, auxiliary(AT_ENTRY));
+	struct search search = {.space = space, .take = take, .context = context};
 	uint64_t list;
-	int memory;
 	int result;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-	memory = open(path, O_RDONLY | O_CLOEXEC);
-	elf_version(EV_CURRENT);
-	if (memory < 0 || program == NULL) {
-		if (memory >= 0)
-			close(memory);
+	search.memory = tool_attach_ask_memory();
+	if (search.memory < 0)
 		return 0;
-	}
-	list = list_of(pid, memory, program);
-	result = list != 0 ? search_list(memory, space, list, take, context)
-			   : take_symbols(program, SHT_SYMTAB, take, context);
-	close(memory);
+	list = program != NULL ? list_of(search.memory, program) : 0;
+	result = program == NULL ? 0
+		 : list != 0     ? search_list(&search, list)
+				 : take_symbols(&search, program, SHT_SYMTAB);
+	close(search.memory);
 	return result;
 }

@@ -10,7 +10,6 @@
 
 struct tool_attach_object {
 	const struct tool_attach_module *module;
-	struct Elf *elf;
 };
 
 typedef int tool_attach_take(void *context, const struct tool_attach_object *object,
@@ -19,8 +18,8 @@ typedef int tool_attach_take(void *context, const struct tool_attach_object *obj
 /* Calls `take` for each function that an object exports, until it returns non-zero. Returns the
  * last result. For a static program, all its functions are passed. Addresses are those of the
  * file's program headers. */
-int tool_attach_objects_search(pid_t pid, const struct tool_attach_space *space,
-			       tool_attach_take *take, void *context);
+int tool_attach_objects_search(const struct tool_attach_space *space, tool_attach_take *take,
+			       void *context);
 /* Returns the copy of the code at an address, or null if there are not so many bytes. */
 const unsigned char *tool_attach_object_code(const struct tool_attach_object *object,
 					     uint64_t address, size_t bytes);

@@ -8,100 +8,71 @@
 #define _GNU_SOURCE 1 /* syscall */
 #endif
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "events.h"
+#include "probes.h"
 
 #define SOURCE "/sys/bus/event_source/devices/uprobe/"
 
-enum { COPY_BYTES = 16 << 10 };
-/* The bytes of all buffers of a kind, and of each one at least. */
-static const size_t all_bytes[TOOL_ATTACH_HIT_KINDS] = {128 << 20, 32 << 20, 32 << 20};
-enum { LEAST_BYTES = 4 << 20 };
+/* ---- what is wanted --------------------------------------------------------------------- */
 
-/* ---- buffers ---------------------------------------------------------------------------- */
-
-/* Any kernel that has BPF passes on what the programs write here. */
-static struct perf_event_attr output(enum tool_attach_hit_kind kind)
+size_t tool_attach_processors(void)
 {
-	return (struct perf_event_attr){
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(struct perf_event_attr),
-		.config = PERF_COUNT_SW_BPF_OUTPUT,
-		.sample_period = 1,
-		.wakeup_events = 1u << 30, /* never */
-		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
-			       PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER |
-			       (kind == TOOL_ATTACH_ENTRY ? PERF_SAMPLE_STACK_USER : 0u),
-		.sample_regs_user = TOOL_ATTACH_HIT_REGISTERS,
-		.sample_stack_user = kind == TOOL_ATTACH_ENTRY ? COPY_BYTES : 0,
-		.read_format = PERF_FORMAT_LOST,
-		.sample_id_all = 1,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
-	};
+	const long processors = sysconf(_SC_NPROCESSORS_CONF);
+
+	return processors > 0 ? (size_t)processors : 1;
 }
 
-static size_t bytes_of(enum tool_attach_hit_kind kind, size_t processors)
+void tool_attach_probes_begin(struct tool_attach_probes *probes, pid_t pid)
 {
-	size_t bytes = all_bytes[kind];
-
-	while (bytes > all_bytes[kind] / processors && bytes > LEAST_BYTES)
-		bytes /= 2;
-	return bytes;
+	probes->pid = pid;
+	probes->error = tool_attach_maps_open(&probes->maps, tool_attach_processors());
+	probes->is_open = 1;
 }
 
-static int open_event(struct perf_event_attr *attr, pid_t pid, int processor)
+int tool_attach_probes_file(struct tool_attach_probes *probes, int fd)
 {
-	return (int)syscall(SYS_perf_event_open, attr, pid, processor, -1, PERF_FLAG_FD_CLOEXEC);
-}
+	struct stat status;
 
-/* Makes the buffer of a processor. One that is switched off needs none. Returns an error number. */
-static int open_output(struct tool_attach_hits *hits, enum tool_attach_hit_kind kind,
-		       unsigned processor)
-{
-	struct tool_attach_ring *ring = &hits->rings[kind * hits->processors + processor];
-	struct perf_event_attr attr = output(kind);
-	void *memory;
-
-	ring->fd = open_event(&attr, -1, (int)processor);
-	if (ring->fd < 0 && errno == EINVAL) { /* before Linux 6.0 */
-		attr.read_format = 0;
-		ring->fd = open_event(&attr, -1, (int)processor);
+	if (fstat(fd, &status) != 0)
+		status = (struct stat){.st_ino = 0};
+	for (size_t i = 0; i < probes->file_count; i++)
+		if (probes->files[i].device == status.st_dev &&
+		    probes->files[i].inode == status.st_ino) {
+			close(fd);
+			return (int)i;
+		}
+	if (probes->file_count == TOOL_ATTACH_PROBES) {
+		close(fd);
+		return -1;
 	}
-	if (ring->fd < 0)
-		return errno == ENODEV ? 0 : errno;
-	ring->bytes = bytes_of(kind, hits->processors);
-	memory = mmap(NULL, TOOL_ATTACH_PAGE + ring->bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		      ring->fd, 0);
-	if (memory == MAP_FAILED)
-		return errno;
-	ring->page = memory;
-	ring->data = (unsigned char *)memory + TOOL_ATTACH_PAGE;
-	return tool_attach_maps_set(hits->maps.outputs[kind], processor, ring->fd) != 0 ? errno : 0;
+	probes->files[probes->file_count] =
+		(struct tool_attach_probed){status.st_dev, status.st_ino, fd};
+	return (int)probes->file_count++;
 }
 
-static int open_outputs(struct tool_attach_hits *hits)
+int tool_attach_probes_add(struct tool_attach_probes *probes, uint64_t file, uint64_t offset,
+			   uint64_t number, uint64_t kind)
 {
-	int error = 0;
+	struct tool_attach_probe *probe = &probes->probes[probes->count];
 
-	hits->rings = calloc(TOOL_ATTACH_HIT_KINDS * hits->processors, sizeof(*hits->rings));
-	if (hits->rings == NULL)
-		return ENOMEM;
-	hits->ring_count = TOOL_ATTACH_HIT_KINDS * hits->processors;
-	for (size_t i = 0; i < hits->ring_count; i++)
-		hits->rings[i].fd = -1;
-	for (unsigned i = 0; i < hits->ring_count && error == 0; i++)
-		error = open_output(hits, i / (unsigned)hits->processors,
-				    i % (unsigned)hits->processors);
-	return error;
+	if (probes->count == TOOL_ATTACH_PROBES || probes->fd_count > 0)
+		return E2BIG;
+	if (file >= probes->file_count || offset > INT64_MAX || number > TOOL_ATTACH_DEALLOCATE ||
+	    kind >= TOOL_ATTACH_HIT_KINDS)
+		return EINVAL;
+	snprintf(probe->path, sizeof(probe->path), "/proc/self/fd/%d", probes->files[file].fd);
+	probe->offset = offset;
+	probe->number = (uint32_t)number;
+	probe->kind = (enum tool_attach_hit_kind)kind;
+	probes->count++;
+	return 0;
 }
 
 /* ---- probes ----------------------------------------------------------------------------- */
@@ -148,7 +119,7 @@ int tool_attach_probe_event(pid_t pid, const char *path, uint64_t offset, int at
 		return -1;
 	}
 	attr.type = (uint32_t)type;
-	return open_event(&attr, pid, -1);
+	return (int)syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
 /* The event needs no room of its own: the program writes to the buffers. Returns a descriptor, or -1
@@ -168,144 +139,86 @@ static int open_single(pid_t pid, int program, const struct tool_attach_probe *p
 }
 
 /* Opens the first of the probes; if links work, together with those of the same link. */
-static int open_probe(struct tool_attach_hits *hits, pid_t pid,
-		      const struct tool_attach_probe *probes, size_t count)
+static int open_probe(struct tool_attach_probes *all, size_t at)
 {
-	const int program = tool_attach_program_load(&hits->maps, probes, hits->is_linked);
+	const struct tool_attach_probe *probe = &all->probes[at];
+	const int program = tool_attach_program_load(&all->maps, probe, all->is_linked);
 	int error;
 	int fd;
 
 	if (program < 0)
 		return errno;
-	fd = hits->is_linked ? tool_attach_link_open(pid, program, probes, count)
-			     : open_single(pid, program, probes);
+	fd = all->is_linked ? tool_attach_link_open(all->pid, program, probe, all->count - at)
+			    : open_single(all->pid, program, probe);
 	error = errno;
 	close(program);
 	if (fd < 0)
 		return error;
-	hits->probes[hits->count++] = fd;
+	all->fds[all->fd_count++] = fd;
 	return 0;
 }
 
 /* The kinds are enabled in this order, so that no block seems to be live because only its
  * allocation was seen. */
-static int open_all_probes(struct tool_attach_hits *hits, pid_t pid,
-			   const struct tool_attach_probe *probes, size_t count)
+static int open_each(struct tool_attach_probes *all)
 {
 	int error = 0;
 
 	for (int kind = TOOL_ATTACH_HIT_KINDS; kind-- > 0;)
-		for (size_t i = 0; i < count && error == 0; i++)
-			if (probes[i].kind == (enum tool_attach_hit_kind)kind &&
-			    !(hits->is_linked && tool_attach_link_has(probes, i)))
-				error = open_probe(hits, pid, &probes[i], count - i);
+		for (size_t i = 0; i < all->count && error == 0; i++)
+			if (all->probes[i].kind == (enum tool_attach_hit_kind)kind &&
+			    !(all->is_linked && tool_attach_link_has(all->probes, i)))
+				error = open_probe(all, i);
 	return error;
 }
 
 /* A kernel may have been built without links. */
-static int open_probes(struct tool_attach_hits *hits, pid_t pid,
-		       const struct tool_attach_probe *probes, size_t count)
+int tool_attach_probes_open(struct tool_attach_probes *all)
 {
-	int error;
+	int error = all->error;
 
-	hits->probes = calloc(count, sizeof(*hits->probes));
-	if (hits->probes == NULL)
-		return ENOMEM;
-	hits->is_linked = tool_attach_links_work();
-	error = open_all_probes(hits, pid, probes, count);
-	if (!hits->is_linked || hits->count > 0 || (error != EINVAL && error != EOPNOTSUPP))
+	if (error != 0 || all->fd_count > 0)
 		return error;
-	hits->is_linked = 0;
-	return open_all_probes(hits, pid, probes, count);
+	all->children = (struct tool_attach_children){
+		.pid = all->pid, .probes = all->probes, .count = all->count};
+	all->is_linked = tool_attach_links_work();
+	error = open_each(all);
+	if (!all->is_linked || all->fd_count > 0 || (error != EINVAL && error != EOPNOTSUPP))
+		return error;
+	all->is_linked = 0;
+	return open_each(all);
 }
 
-static const char *reason_of(int error)
+int tool_attach_probes_free_children(struct tool_attach_probes *all)
 {
-	switch (error) {
-	case EACCES:
-	case EPERM:
-		return "breakpoints of the kernel (uprobes) need root, or the capabilities "
-		       "CAP_SYS_ADMIN and CAP_IPC_LOCK";
-	case ENODEV:
-	case ENOSYS:
-		return "the kernel has no breakpoints for it (CONFIG_UPROBES)";
-	case EMFILE:
-		return "it needs more open files; raise ulimit -n";
-	case ESRCH:
-		return "it has ended";
-	case EINVAL:
-		return "the kernel refuses a breakpoint or a program for it; that needs Linux 5.5";
-	default:
-		return strerror(error);
-	}
-}
-
-int tool_attach_probes_open(struct tool_attach_events *events,
-			    const struct tool_attach_probe *probes, size_t count)
-{
-	struct tool_attach_hits *hits = &events->hits;
-	int error;
-
-	hits->processors = events->ring_count;
-	hits->children =
-		(struct tool_attach_children){.pid = events->pid, .probes = probes, .count = count};
-	error = tool_attach_maps_open(&hits->maps, hits->processors);
-	hits->is_open = 1;
-	if (error == 0)
-		error = open_outputs(hits);
-	if (error == 0)
-		error = open_probes(hits, events->pid, probes, count);
-	if (error == 0)
+	if (!all->is_linked || all->fd_count == 0)
 		return 0;
-	return tool_attach_refuse(events->pid, "record", reason_of(error));
+	all->children.has_new = 1;
+	tool_attach_children_free(&all->children);
+	return all->children.has_new;
 }
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
 /* The kernel takes a tenth of a second and more to remove probes, so the reports end before that. */
-void tool_attach_probes_stop(struct tool_attach_events *events)
+void tool_attach_probes_stop(struct tool_attach_probes *all)
 {
-	struct tool_attach_hits *hits = &events->hits;
-
-	for (int kind = 0; kind < TOOL_ATTACH_HIT_KINDS; kind++)
-		for (unsigned i = 0; i < hits->processors; i++)
-			tool_attach_maps_clear(hits->maps.outputs[kind], i);
-	tool_attach_children_end(&hits->children);
-	tool_attach_links_close(hits->probes, hits->count);
-	hits->count = 0;
+	for (int kind = 0; kind < TOOL_ATTACH_HIT_KINDS && all->error == 0; kind++)
+		for (unsigned i = 0; i < tool_attach_processors(); i++)
+			tool_attach_maps_clear(all->maps.outputs[kind], i);
+	tool_attach_children_end(&all->children);
+	tool_attach_links_close(all->fds, all->fd_count);
+	all->fd_count = 0;
+	all->count = 0;
 }
 
-uint64_t tool_attach_probes_lost(const struct tool_attach_events *events,
-				 enum tool_attach_hit_kind kind)
+void tool_attach_probes_close(struct tool_attach_probes *all)
 {
-	const struct tool_attach_hits *hits = &events->hits;
-	struct {
-		uint64_t count;
-		uint64_t lost;
-	} values = {0};
-	uint64_t lost = 0;
-
-	for (size_t i = 0; i < hits->processors; i++)
-		if (read(hits->rings[kind * hits->processors + i].fd, &values, sizeof(values)) ==
-		    (ssize_t)sizeof(values))
-			lost += values.lost;
-	return lost > hits->lost[kind] ? lost - hits->lost[kind] : 0;
-}
-
-void tool_attach_probes_close(struct tool_attach_events *events)
-{
-	struct tool_attach_hits *hits = &events->hits;
-
-	if (!hits->is_open)
+	if (!all->is_open)
 		return;
-	tool_attach_probes_stop(events);
-	for (size_t i = 0; i < hits->ring_count; i++) {
-		if (hits->rings[i].page != NULL)
-			munmap(hits->rings[i].page, TOOL_ATTACH_PAGE + hits->rings[i].bytes);
-		if (hits->rings[i].fd >= 0)
-			close(hits->rings[i].fd);
-	}
-	tool_attach_maps_close(&hits->maps);
-	free(hits->rings);
-	free(hits->probes);
+	tool_attach_probes_stop(all);
+	for (size_t i = 0; i < all->file_count; i++)
+		close(all->files[i].fd);
+	tool_attach_maps_close(&all->maps);
+	all->is_open = 0;
 }

@@ -11,6 +11,14 @@
 
 #include "attach.h"
 
+/* A breakpoint that the kernel is asked for. */
+struct tool_attach_probe {
+	char path[32];   /* the file, as a descriptor of the broker */
+	uint64_t offset; /* of an instruction in the file */
+	uint32_t number; /* of the probe; each hit has it */
+	enum tool_attach_hit_kind kind;
+};
+
 /* program.c: the programs that the kernel runs at the probes. */
 struct tool_attach_maps {
 	int outputs[TOOL_ATTACH_HIT_KINDS]; /* the buffers of each processor */
@@ -62,5 +70,44 @@ struct tool_attach_children {
 void tool_attach_children_free(struct tool_attach_children *children);
 /* Waits for the thread. */
 void tool_attach_children_end(struct tool_attach_children *children);
+
+/* probes.c: the probes of a process, in the broker. */
+struct tool_attach_probed {
+	uint64_t device, inode;
+	int fd;
+};
+struct tool_attach_probes {
+	pid_t pid;
+	int error; /* of the maps */
+	int is_open;
+	struct tool_attach_maps maps;
+	struct tool_attach_probed files[TOOL_ATTACH_PROBES];
+	size_t file_count;
+	struct tool_attach_probe probes[TOOL_ATTACH_PROBES];
+	size_t count;
+	int is_linked; /* a descriptor stands for many probes */
+	int fds[TOOL_ATTACH_PROBES];
+	size_t fd_count;
+	struct tool_attach_children children;
+};
+
+/* Makes the maps to which the programs write. */
+void tool_attach_probes_begin(struct tool_attach_probes *probes, pid_t pid);
+/* Adds a file, which becomes its own, or finds it. Returns its number, or -1: there are too many. */
+int tool_attach_probes_file(struct tool_attach_probes *probes, int fd);
+/* Adds a probe in a file. Returns 0 or an error number. */
+int tool_attach_probes_add(struct tool_attach_probes *probes, uint64_t file, uint64_t offset,
+			   uint64_t number, uint64_t kind);
+/* Returns 0 or an error number. */
+int tool_attach_probes_open(struct tool_attach_probes *probes);
+/* Frees children from the breakpoints. Returns whether some have to wait. */
+int tool_attach_probes_free_children(struct tool_attach_probes *probes);
+/* Removes the breakpoints. */
+void tool_attach_probes_stop(struct tool_attach_probes *probes);
+void tool_attach_probes_close(struct tool_attach_probes *probes);
+/* Returns an event of a single breakpoint, or -1 with errno. */
+int tool_attach_probe_event(pid_t pid, const char *path, uint64_t offset, int at_return);
+/* Returns how many processors there can be. */
+size_t tool_attach_processors(void);
 
 #endif

@@ -16,14 +16,6 @@
 
 #include "attach.h"
 
-/* Returns what follows the name in /proc/PID/status. */
-static const char *field(const char *status, const char *name)
-{
-	const char *at = strstr(status, name);
-
-	return at != NULL ? at + strlen(name) : "";
-}
-
 static int is_kernel_thread(pid_t pid)
 {
 	enum { PF_KTHREAD = 0x00200000 };
@@ -85,18 +77,6 @@ static int check_program(pid_t pid)
 	return 0;
 }
 
-static int is_ended(const char *status)
-{
-	return strchr("ZX", field(status, "\nState:\t")[0]) != NULL;
-}
-
-int tool_attach_process_has_ended(pid_t pid)
-{
-	char status[4096];
-
-	return tool_proc_read(pid, "status", status, sizeof(status)) == 0 || is_ended(status);
-}
-
 static int check(pid_t pid)
 {
 	char status[4096];
@@ -107,13 +87,13 @@ static int check(pid_t pid)
 		fprintf(stderr, "incstack: no process %d\n", (int)pid);
 		return TOOL_STATUS_NOT_FOUND;
 	}
-	group = atoi(field(status, "\nTgid:"));
+	group = atoi(tool_proc_field(status, "\nTgid:"));
 	if (group != pid) {
 		snprintf(reason, sizeof(reason), "it is a thread of process %d; use -p %d", group,
 			 group);
 		return tool_attach_refuse(pid, "profile", reason);
 	}
-	if (is_ended(status))
+	if (tool_proc_has_ended(status))
 		return tool_attach_refuse(pid, "profile", "it has ended");
 	if (is_kernel_thread(pid))
 		return tool_attach_refuse(pid, "profile", "it is a thread of the kernel");
@@ -125,7 +105,7 @@ int tool_attach_process_may_return(pid_t pid)
 	char status[4096];
 
 	tool_proc_read(pid, "status", status, sizeof(status));
-	if (strstr(field(status, "\nx86_Thread_features:"), "shstk") != NULL)
+	if (strstr(tool_proc_field(status, "\nx86_Thread_features:"), "shstk") != NULL)
 		return tool_attach_refuse(
 			pid, "profile",
 			"its return addresses are guarded by the hardware (shadow stack)");

@@ -10,36 +10,71 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "ask.h"
 #include "events.h"
 
-/* Returns the record at that position, or a copy if it wraps around the end of the buffer. */
-static const struct perf_event_header *record_at(const struct tool_attach_ring *ring, uint64_t at)
+/* A record: its head, and the words behind that. */
+struct record {
+	const struct perf_event_header *head;
+	const uint64_t *words;
+	size_t count;
+};
+
+/* Returns the record at that position, or a copy if it wraps around the end of the buffer. There are
+ * `left` bytes up to the end of what the kernel has written. Returns non-zero if no record can be
+ * there. */
+static int record_at(const struct tool_attach_ring *ring, uint64_t at, uint64_t left,
+		     struct record *record)
 {
 	static _Alignas(8) unsigned char whole[TOOL_ATTACH_RECORD_MOST];
 	const size_t from = at & (ring->bytes - 1);
-	const struct perf_event_header *head =
-		(const struct perf_event_header *)(const void *)(ring->data + from);
 	const size_t first = ring->bytes - from;
+	const unsigned char *start = ring->data + from;
+	struct perf_event_header head;
 
-	if (head->size <= first)
-		return head;
-	memcpy(whole, ring->data + from, first);
-	memcpy(whole + first, ring->data, head->size - first);
-	return (const struct perf_event_header *)(const void *)whole;
+	if (from % sizeof(uint64_t) != 0 || left < sizeof(head))
+		return -1;
+	memcpy(&head, start, sizeof(head)); /* a head is a word, so it does not wrap around */
+	if (head.size < sizeof(head) || head.size % sizeof(uint64_t) != 0 || head.size > left ||
+	    head.size > ring->bytes)
+		return -1;
+	if (head.size > first) {
+		memcpy(whole, start, first);
+		memcpy(whole + first, ring->data, head.size - first);
+		start = whole;
+	}
+	record->head = (const struct perf_event_header *)(const void *)start;
+	record->words = (const uint64_t *)(const void *)(start + sizeof(head));
+	record->count = (head.size - sizeof(head)) / sizeof(uint64_t);
+	return 0;
 }
 
-/* Each record is a number of words. */
-static const uint64_t *words_of(const struct perf_event_header *head)
+/* How many words records have: the id of the thread and the time, at least; and those that are read. */
+enum { WORDS_LEAST = 2, SAMPLE_WORDS = 5, SWITCH_WORDS = 3, MAPPING_WORDS = 8, HIT_WORDS = 13 };
+
+/* The time is the second word of a sample, and the last but one of every other record. Returns
+ * non-zero if the record has no room for it. */
+static int time_of(const struct record *record, uint64_t *time)
 {
-	return (const uint64_t *)(const void *)(head + 1);
+	if (record->count < WORDS_LEAST)
+		return -1;
+	*time = record->words[record->head->type == PERF_RECORD_SAMPLE ? 1 : record->count - 2];
+	return 0;
 }
 
-/* The time is the second word of a sample, and the last but one of every other record. */
-static uint64_t time_of(const struct perf_event_header *head)
+/* Sets the copy of a stack, which is at a word of a record: its size, the bytes, and how many of them
+ * are those of the stack. */
+static void take_stack(const struct record *record, size_t at, struct tool_attach_sample *sample)
 {
-	if (head->type == PERF_RECORD_SAMPLE)
-		return words_of(head)[1];
-	return words_of(head)[(head->size - sizeof(*head)) / sizeof(uint64_t) - 2];
+	const size_t left = record->count > at ? record->count - at - 1 : 0;
+	const uint64_t words = left > 0 ? record->words[at] / sizeof(uint64_t) : 0;
+
+	sample->copy = (const unsigned char *)(record->words + at + 1);
+	sample->bytes = 0;
+	if (words > 0 && words < left)
+		sample->bytes = record->words[at + 1 + words];
+	if (sample->bytes > words * sizeof(uint64_t))
+		sample->bytes = 0;
 }
 
 static struct tool_attach_found *add_found(struct tool_attach_events *events, size_t count)
@@ -57,7 +92,8 @@ static struct tool_attach_found *add_found(struct tool_attach_events *events, si
 	return &more[count];
 }
 
-/* Adds the records of a buffer that are older than `until`. Returns how many there are now. */
+/* Adds the records of a buffer that are older than `until`. Returns how many there are now. What can be
+ * no record ends the buffer: it is passed over. */
 static size_t find_records(struct tool_attach_events *events, struct tool_attach_ring *ring,
 			   uint64_t until, size_t count)
 {
@@ -65,16 +101,21 @@ static size_t find_records(struct tool_attach_events *events, struct tool_attach
 	uint64_t at = ring->page->data_tail;
 
 	while (at < head) {
-		const struct perf_event_header *record = record_at(ring, at);
-		struct tool_attach_found found = {time_of(record), ring, at};
-		struct tool_attach_found *place =
-			found.time <= until ? add_found(events, count) : NULL;
+		struct tool_attach_found found = {0, ring, at};
+		struct tool_attach_found *place;
+		struct record record;
 
+		if (record_at(ring, at, head - at, &record) != 0 ||
+		    time_of(&record, &found.time) != 0) {
+			at = head;
+			break;
+		}
+		place = found.time <= until ? add_found(events, count) : NULL;
 		if (place == NULL)
 			break;
 		*place = found;
 		count++;
-		at += record->size;
+		at += record.head->size;
 	}
 	ring->tail = at;
 	return count;
@@ -107,22 +148,22 @@ static int is_inherited(const struct tool_attach_events *events, pid_t tid, uint
 
 /* The words of a sample: pid and tid, time, id, period, kind of registers, the registers, the size of
  * the copy, the copy, how much of it was read. */
-static void pass_sample(const struct tool_attach_events *events, const uint64_t *words,
+static void pass_sample(const struct tool_attach_events *events, const struct record *record,
 			const struct tool_attach_handler *handler)
 {
+	enum { STACK = 8 };
+	const uint64_t *words = record->words;
 	struct tool_attach_sample sample = {.tid = (pid_t)(words[0] >> 32), .time = words[1]};
 
-	if ((pid_t)words[0] != events->pid || is_inherited(events, sample.tid, words[2]))
+	if (record->count < SAMPLE_WORDS || (pid_t)words[0] != events->pid ||
+	    is_inherited(events, sample.tid, words[2]))
 		return;
-	sample.is_native = words[4] == PERF_SAMPLE_REGS_ABI_64;
+	sample.is_native = words[4] == PERF_SAMPLE_REGS_ABI_64 && record->count > STACK;
 	if (sample.is_native) {
-		const uint64_t size = words[8];
-
 		sample.fp = words[5];
 		sample.sp = words[6];
 		sample.pc = words[7];
-		sample.copy = (const unsigned char *)(words + 9);
-		sample.bytes = size != 0 ? words[9 + size / sizeof(uint64_t)] : 0;
+		take_stack(record, STACK, &sample);
 	}
 	if (words[3] == TOOL_ATTACH_SWITCH_PERIOD)
 		handler->left(handler->context, &sample);
@@ -131,50 +172,54 @@ static void pass_sample(const struct tool_attach_events *events, const uint64_t 
 }
 
 /* The words of a switch: pid and tid, time, id. */
-static void pass_switch(const struct tool_attach_events *events,
-			const struct perf_event_header *head,
+static void pass_switch(const struct tool_attach_events *events, const struct record *record,
 			const struct tool_attach_handler *handler)
 {
-	const uint64_t *words = words_of(head);
+	const uint64_t *words = record->words;
 	const pid_t tid = (pid_t)(words[0] >> 32);
 
-	if ((pid_t)words[0] == events->pid && !is_inherited(events, tid, words[2]))
+	if (record->count >= SWITCH_WORDS && (pid_t)words[0] == events->pid &&
+	    !is_inherited(events, tid, words[2]))
 		handler->switched(handler->context, tid, words[1],
-				  (head->misc & PERF_RECORD_MISC_SWITCH_OUT) == 0);
+				  (record->head->misc & PERF_RECORD_MISC_SWITCH_OUT) == 0);
 }
 
 /* The words of a mapping: pid and tid, address, length, offset, device, inode, generation of the inode,
  * protection and flags, path. */
-static void pass_mapping(const uint64_t *words, const struct tool_attach_handler *handler)
+static void pass_mapping(const struct record *record, const struct tool_attach_handler *handler)
 {
-	const struct tool_attach_mapping mapping = {
-		.low = words[1],
-		.high = words[1] + words[2],
-		.offset = words[3],
-		.device = makedev((unsigned)words[4], (unsigned)(words[4] >> 32)),
-		.inode = words[5],
-		.is_code = 1,
-		.path = (const char *)(words + 8),
-	};
+	const uint64_t *words = record->words;
+	struct tool_attach_mapping mapping = {.is_code = 1};
 
+	if (record->count <= MAPPING_WORDS ||
+	    memchr(words + MAPPING_WORDS, '\0', (record->count - MAPPING_WORDS) * sizeof(*words)) ==
+		    NULL)
+		return;
+	mapping.low = words[1];
+	mapping.high = words[1] + words[2];
+	mapping.offset = words[3];
+	mapping.device = makedev((unsigned)words[4], (unsigned)(words[4] >> 32));
+	mapping.inode = words[5];
+	mapping.path = (const char *)(words + MAPPING_WORDS);
 	handler->mapped(handler->context, &mapping);
 }
 
 /* The words of a hit: pid and tid, time, id, the size and the first half of what the program wrote (the
  * number of the probe), the other half (a value), kind of registers, the registers; of an entry, the
  * size of the copy, the copy, how much of it was read. */
-static void pass_hit(const struct tool_attach_events *events, const uint64_t *words,
+static void pass_hit(const struct tool_attach_events *events, const struct record *record,
 		     enum tool_attach_hit_kind kind, const struct tool_attach_handler *handler)
 {
-	struct tool_attach_hit hit = {
-		.at = {.tid = (pid_t)(words[0] >> 32), .time = words[1]},
-		.kind = kind,
-		.probe = (uint32_t)(words[3] >> 32),
-		.value = words[4],
-	};
+	const uint64_t *words = record->words;
+	struct tool_attach_hit hit = {.kind = kind};
 
-	if ((pid_t)words[0] != events->pid || words[5] != PERF_SAMPLE_REGS_ABI_64)
+	if (record->count < HIT_WORDS || (pid_t)words[0] != events->pid ||
+	    words[5] != PERF_SAMPLE_REGS_ABI_64)
 		return;
+	hit.at.tid = (pid_t)(words[0] >> 32);
+	hit.at.time = words[1];
+	hit.probe = (uint32_t)(words[3] >> 32);
+	hit.value = words[4];
 	hit.at.is_native = 1;
 	hit.result = words[6];
 	hit.arguments[2] = words[7];
@@ -183,17 +228,14 @@ static void pass_hit(const struct tool_attach_events *events, const uint64_t *wo
 	hit.at.fp = words[10];
 	hit.at.sp = words[11];
 	hit.at.pc = words[12];
-	if (kind == TOOL_ATTACH_ENTRY) {
-		hit.at.copy = (const unsigned char *)(words + 14);
-		hit.at.bytes = words[13] != 0 ? words[14 + words[13] / sizeof(uint64_t)] : 0;
-	}
+	if (kind == TOOL_ATTACH_ENTRY)
+		take_stack(record, HIT_WORDS, &hit.at);
 	handler->hit(handler->context, &hit);
 }
 
 /* Passes on a record of a buffer of hits. Returns non-zero if it is none. */
 static int pass_hits(struct tool_attach_events *events, const struct tool_attach_found *found,
-		     const struct perf_event_header *head,
-		     const struct tool_attach_handler *handler)
+		     const struct record *record, const struct tool_attach_handler *handler)
 {
 	struct tool_attach_hits *hits = &events->hits;
 	enum tool_attach_hit_kind kind;
@@ -201,56 +243,66 @@ static int pass_hits(struct tool_attach_events *events, const struct tool_attach
 	if (found->ring < hits->rings || found->ring >= hits->rings + hits->ring_count)
 		return -1;
 	kind = (enum tool_attach_hit_kind)((size_t)(found->ring - hits->rings) / hits->processors);
-	if (head->type == PERF_RECORD_SAMPLE) {
-		pass_hit(events, words_of(head), kind, handler);
-	} else if (head->type == PERF_RECORD_LOST) { /* id, number */
-		hits->lost[kind] += words_of(head)[1];
-		handler->hits_lost(handler->context, kind, words_of(head)[1]);
+	if (record->head->type == PERF_RECORD_SAMPLE) {
+		pass_hit(events, record, kind, handler);
+	} else if (record->head->type == PERF_RECORD_LOST) { /* id, number */
+		hits->lost[kind] += record->words[1];
+		handler->hits_lost(handler->context, kind, record->words[1]);
 	}
 	return 0;
 }
 
-static void pass_on(struct tool_attach_events *events, const struct tool_attach_found *found,
-		    const struct tool_attach_handler *handler)
+/* Passes on a record that has WORDS_LEAST words. */
+static void pass_record(struct tool_attach_events *events, const struct tool_attach_found *found,
+			const struct record *record, const struct tool_attach_handler *handler)
 {
-	const struct perf_event_header *head = record_at(found->ring, found->at);
-	const uint64_t *words = words_of(head);
+	const uint64_t *words = record->words;
 	const uint64_t before = found->ring->passed;
 
 	found->ring->passed = found->time;
-	if (pass_hits(events, found, head, handler) == 0)
+	if (pass_hits(events, found, record, handler) == 0)
 		return;
-	switch (head->type) {
+	switch (record->head->type) {
 	case PERF_RECORD_SAMPLE:
-		pass_sample(events, words, handler);
+		pass_sample(events, record, handler);
 		break;
 	case PERF_RECORD_SWITCH:
-		pass_switch(events, head, handler);
+		pass_switch(events, record, handler);
 		break;
 	case PERF_RECORD_FORK: /* as EXIT */
 		if ((pid_t)words[0] != events->pid)
-			events->hits.children.has_new = 1;
+			events->hits.has_new = 1;
 		break;
 	case PERF_RECORD_LOST: /* id, number */
 		events->lost += words[1];
-		events->hits.children.has_new = 1; /* perhaps */
+		events->hits.has_new = 1; /* perhaps */
 		handler->lost(handler->context, before, found->time, words[1]);
 		break;
 	case PERF_RECORD_MMAP2:
 		if ((pid_t)words[0] == events->pid)
-			pass_mapping(words, handler);
+			pass_mapping(record, handler);
 		break;
 	case PERF_RECORD_EXIT: /* pid and that of the parent, tid and that of the parent */
 		if ((pid_t)words[0] == events->pid)
 			handler->ended(handler->context, (pid_t)words[1], found->time);
 		break;
 	case PERF_RECORD_COMM:
-		if ((pid_t)words[0] == events->pid && head->misc & PERF_RECORD_MISC_COMM_EXEC)
+		if ((pid_t)words[0] == events->pid &&
+		    record->head->misc & PERF_RECORD_MISC_COMM_EXEC)
 			handler->executed(handler->context, found->time);
 		break;
 	default:
 		break;
 	}
+}
+
+static void pass_on(struct tool_attach_events *events, const struct tool_attach_found *found,
+		    const struct tool_attach_handler *handler)
+{
+	struct record record;
+
+	if (record_at(found->ring, found->at, found->ring->tail - found->at, &record) == 0)
+		pass_record(events, found, &record, handler);
 }
 
 /* Returns the space of the records that were found to the kernel. */
@@ -287,6 +339,6 @@ void tool_attach_events_read(struct tool_attach_events *events,
 		pass_on(events, &events->found[i], handler);
 	give_back(events->rings, events->ring_count);
 	give_back(hits->rings, hits->ring_count);
-	if (hits->is_linked)
-		tool_attach_children_free(&hits->children);
+	if (hits->is_open && hits->has_new)
+		hits->has_new = tool_attach_ask_children();
 }

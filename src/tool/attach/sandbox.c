@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach.h"
+#include "probes.h"
 
 enum { TIMES = 20 }; /* the kernel may change a breakpoint after some hits */
 

@@ -5,17 +5,16 @@
  * time is divided into ticks, which all have the trace of the place where it waits.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* memrchr, twalk_r, tdestroy, process_vm_readv */
+#define _GNU_SOURCE 1 /* memrchr, twalk_r, tdestroy */
 #endif
 #include <inttypes.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#include "attach.h"
+#include "ask.h"
 
 /* After this time a wait that goes on is written, so that a timeline shows when it was. */
 enum { SLICE_NS = 50000000 };
@@ -39,7 +38,6 @@ struct thread {
 struct tool_attach_waits {
 	struct tool_attach_file *file;
 	struct tool_attach_space *space;
-	pid_t pid;
 	uint64_t interval;
 	uint64_t begin; /* CLOCK_MONOTONIC */
 	uint64_t lived; /* ns, by threads that have ended */
@@ -61,8 +59,7 @@ struct moment {
 };
 
 struct tool_attach_waits *tool_attach_waits_new(struct tool_attach_file *file,
-						struct tool_attach_space *space, pid_t pid,
-						uint64_t interval)
+						struct tool_attach_space *space, uint64_t interval)
 {
 	struct tool_attach_waits *waits = calloc(1, sizeof(*waits));
 
@@ -72,7 +69,6 @@ struct tool_attach_waits *tool_attach_waits_new(struct tool_attach_file *file,
 	}
 	waits->file = file;
 	waits->space = space;
-	waits->pid = pid;
 	waits->interval = interval;
 	waits->begin = tool_record_now(CLOCK_MONOTONIC);
 	return waits;
@@ -312,14 +308,12 @@ void tool_attach_waits_left(struct tool_attach_waits *waits,
 /* ---- threads on which there was no report --------------------------------------------------- */
 
 /* Reads the stack pointer and the pc of a thread that waits in the kernel; they come last. */
-static int read_registers(pid_t pid, pid_t tid, struct tool_attach_sample *sample)
+static int read_registers(pid_t tid, struct tool_attach_sample *sample)
 {
-	char name[32];
 	char text[256];
 	const char *at;
 
-	snprintf(name, sizeof(name), "task/%d/syscall", (int)tid);
-	tool_proc_read(pid, name, text, sizeof(text));
+	tool_attach_ask_facts(TOOL_ATTACH_THREAD_CALL, tid, text, sizeof(text));
 	at = strrchr(text, ' ');
 	if (at != NULL)
 		at = memrchr(text, ' ', (size_t)(at - text));
@@ -327,31 +321,27 @@ static int read_registers(pid_t pid, pid_t tid, struct tool_attach_sample *sampl
 }
 
 /* Returns when the thread was made, or `least` if that was later. The kernel counts it in ticks. */
-static uint64_t begin_of(pid_t pid, pid_t tid, uint64_t least)
+static uint64_t begin_of(pid_t tid, uint64_t least)
 {
 	const uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
-	char name[32];
+	char text[1024];
 	uint64_t begin;
 
-	snprintf(name, sizeof(name), "task/%d/stat", (int)tid);
-	begin = tool_proc_stat(pid, name, TOOL_PROC_START) * tick_ns;
+	tool_attach_ask_facts(TOOL_ATTACH_THREAD_NUMBERS, tid, text, sizeof(text));
+	begin = tool_proc_number(text, TOOL_PROC_START) * tick_ns;
 	return begin > least ? begin : least;
 }
 
-/* Reads up to the end of the stack, page by page. */
-static size_t read_stack(pid_t pid, uint64_t sp, unsigned char *copy)
+/* Reads up to the end of the stack. */
+static size_t read_stack(uint64_t sp, unsigned char *copy)
 {
-	struct iovec pages[PAGES];
-	const struct iovec whole = {copy, (size_t)PAGES * PAGE - sp % PAGE};
-	ssize_t got;
+	const int memory = sp <= INT64_MAX ? tool_attach_ask_memory() : -1;
+	ssize_t got = -1;
 
-	for (size_t i = 0; i < PAGES; i++) {
-		const uint64_t low = i == 0 ? sp : (sp / PAGE + i) * PAGE;
-
-		pages[i].iov_base = (void *)low; // NOLINT(performance-no-int-to-ptr)
-		pages[i].iov_len = PAGE - low % PAGE;
+	if (memory >= 0) {
+		got = pread(memory, copy, (size_t)PAGES * PAGE - sp % PAGE, (off_t)sp);
+		close(memory);
 	}
-	got = process_vm_readv(pid, &whole, 1, pages, PAGES, 0);
 	return got > 0 ? (size_t)got : 0;
 }
 
@@ -363,26 +353,23 @@ static void look_at(void *context, pid_t tid)
 	struct tool_attach_waits *waits = context;
 	struct tool_attach_sample sample = {
 		.tid = tid, .time = tool_record_now(CLOCK_MONOTONIC), .is_native = 1, .copy = copy};
-	struct thread *thread = thread_of(waits, tid, begin_of(waits->pid, tid, waits->begin));
+	struct thread *thread = thread_of(waits, tid, begin_of(tid, waits->begin));
 
-	if (thread == NULL || thread->state != STATE_UNKNOWN ||
-	    !read_registers(waits->pid, tid, &sample))
+	if (thread == NULL || thread->state != STATE_UNKNOWN || !read_registers(tid, &sample))
 		return; /* its wait is known, or it runs */
-	sample.bytes = read_stack(waits->pid, sample.sp, copy);
+	sample.bytes = read_stack(sample.sp, copy);
 	change(waits, thread, STATE_OFF, sample.time);
 	walk(waits, thread, &sample);
 	thread->read_at = tool_record_now(CLOCK_MONOTONIC);
 }
 
-void tool_attach_waits_look(struct tool_attach_waits *waits,
-			    const struct tool_attach_events *events)
+void tool_attach_waits_look(struct tool_attach_waits *waits)
 {
-	tool_attach_events_each(events, look_at, waits);
+	tool_attach_ask_threads(look_at, waits);
 }
 
 /* Reports may have been lost on threads that do not run again for a long time. */
-void tool_attach_waits_account(struct tool_attach_waits *waits,
-			       const struct tool_attach_events *events, uint64_t time)
+void tool_attach_waits_account(struct tool_attach_waits *waits, uint64_t time)
 {
 	struct moment moment = {waits, time, SLICE_NS, 0, 0};
 
@@ -391,5 +378,5 @@ void tool_attach_waits_account(struct tool_attach_waits *waits,
 		return;
 	waits->looked = time;
 	waits->must_look = 0;
-	tool_attach_waits_look(waits, events);
+	tool_attach_waits_look(waits);
 }

@@ -131,6 +131,7 @@ static enum incstack__tick walk_from(struct tool_attach_space *space, struct pla
 	enum incstack__tick what = INCSTACK__TICK_NO_RULE;
 
 	*count = 0;
+	tool_attach_space_begin(space);
 	if (at.sample->is_native)
 		what = walk(space, at, frames, count);
 	if (what != INCSTACK__TICK_TAKEN)

@@ -94,7 +94,12 @@ static void give_signals_back(struct signals *signals)
 	sigprocmask(SIG_SETMASK, &signals->before, NULL);
 }
 
-/* The terminal sends its signals to the worker, too. A worker that does not end by the second signal
+static unsigned patience_of(const struct tool_jail *jail)
+{
+	return jail->patience > 0 ? jail->patience : 1;
+}
+
+/* The terminal sends its signals to the worker, too. A worker that does not end by the first signals
  * would perhaps never end. */
 static void pass_on(const struct tool_jail *jail, struct signals *signals)
 {
@@ -104,7 +109,7 @@ static void pass_on(const struct tool_jail *jail, struct signals *signals)
 		if (info.ssi_signo == SIGCHLD)
 			continue;
 		signals->last = (int)info.ssi_signo;
-		if (++signals->taken > 1)
+		if (++signals->taken > patience_of(jail))
 			kill(jail->worker, SIGKILL);
 		else if (info.ssi_code != SI_KERNEL)
 			kill(jail->worker, signals->last);
@@ -202,7 +207,7 @@ int tool_jail_serve(struct tool_jail *jail, int *signal)
 	close(jail->channel);
 	give_signals_back(&signals);
 	*signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	if (*signal == SIGKILL && signals.taken > 1)
+	if (*signal == SIGKILL && signals.taken > patience_of(jail))
 		*signal = signals.last;
 	if (*signal != 0 && !is_ending(*signal))
 		say_signal(jail, *signal);

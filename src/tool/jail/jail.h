@@ -72,6 +72,7 @@ struct tool_jail {
 	size_t row_count;
 	void *context; /* of the rows */
 	struct tool_jail_limits limits;
+	unsigned patience; /* how many signals the worker gets before one more kills it; 0: one */
 	/* Of the jail itself. */
 	pid_t worker; /* in the broker; 0 in the worker */
 	int channel;

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the broker of an attachment does for the worker.
+ */
+#ifndef INCSTACK_TOOL_ATTACH_SERVE_H
+#define INCSTACK_TOOL_ATTACH_SERVE_H
+
+#include "ask.h"
+#include "probes.h"
+#include "source.h"
+
+struct tool_attach_broker {
+	struct tool_attach_target target;
+	struct tool_record_options *options;
+	struct tool_attach_child *child; /* the program that is run; pid -1: none */
+	struct tool_attach_probes probes;
+	int has_output;
+};
+
+enum { TOOL_ATTACH_ROWS = TOOL_ATTACH_REQUESTS - 1 };
+
+/* Their context is a struct tool_attach_broker. */
+extern const struct tool_jail_row tool_attach_rows[TOOL_ATTACH_ROWS];
+
+#endif
