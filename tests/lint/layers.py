@@ -117,6 +117,7 @@ STRATA = {
     ),
     "interpose": (
         "*.h object",
+        "search",
         "entries.c",
         "linker",
         "start",
