@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stack of the recorder for each thread of a CPU profile. The program's stack may be too small
- * for a sample: nearly used up, or that of a fiber, whose size is not known. A sample that
- * overflows it would end the program, or change the program's data. No jump leaves the recorder's
- * stack, because signals are blocked while it is in use. It is never used twice at a time, because
- * a tick that interrupts the recorder is not sampled.
+ * A stack of the recorder for each thread of a CPU profile, and for the walks of --crosscheck. The
+ * program's stack may be too small for them: nearly used up, or that of a fiber, whose size is not
+ * known, or a signal stack. A sample that overflows it would end the program, or change the program's
+ * data. No jump leaves the recorder's stack, because signals are blocked while it is in use. It is never
+ * used twice at a time, because a tick that interrupts the recorder is not sampled.
  */
 #define _GNU_SOURCE
 #include "recorder.h"
@@ -53,7 +53,12 @@ void incstack__own_stack_release(struct incstack__record *record)
 void incstack__own_stack_run(const struct incstack__record *record, void (*function)(void *),
 			     void *argument)
 {
-	incstack__call_on_stack(function, argument, record->own_stack + OWN_STACK_BYTES);
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (here - (uintptr_t)record->own_stack < OWN_STACK_BYTES) /* a walk during a sample */
+		function(argument);
+	else
+		incstack__call_on_stack(function, argument, record->own_stack + OWN_STACK_BYTES);
 }
 
 struct incstack__place incstack__place_of_caller(const struct incstack__record *record,

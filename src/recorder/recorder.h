@@ -90,7 +90,7 @@ struct incstack__record {
 	int due;            /* of a CPU profile: the next call of the recorder serves it */
 	int timer;          /* the kernel's number of its timer, plus 1; 0: none */
 	uint32_t since;     /* ticks so far: the handler serves it after some of them */
-	char *own_stack;    /* of a CPU profile: own_stack.c */
+	char *own_stack;    /* of a CPU profile or a crosscheck: own_stack.c */
 	uint64_t cpu_start; /* CPU time of the thread when its timer was started */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct incstack__record, next) <= 128, "two lines");
