@@ -162,7 +162,7 @@ static int write_header(uint64_t *start_ns)
 	struct timespec now;
 
 	/* The coarse clock does not read the time-stamp counter, which may be forbidden. */
-	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	incstack__clock(CLOCK_REALTIME_COARSE, &now);
 	*start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	read_command(command, sizeof(command));
 	incstack__tracefile_header_init(&header, (uint64_t)incstack__recording.pid, *start_ns,

@@ -206,6 +206,11 @@ void incstack__record_name_own(char name[INCSTACK__TRACEFILE_NAME_BYTES]); /* th
 /* small_file.c: the bytes that could be read. The text ends with a zero. */
 size_t incstack__record_read_small(const char *path, char *text, size_t size);
 
+/* clock.c: what clock_gettime and clock_nanosleep do; both preserve errno. */
+void incstack__clock_find(void); /* called first */
+int incstack__clock(clockid_t clock, struct timespec *now);
+void incstack__nap(long ns);
+
 /* thunks.c: makes thunks. `caller` is the frame that called the allocation function. */
 void incstack__record_make_thunks(struct incstack__record *record, struct incstack__caller caller);
 

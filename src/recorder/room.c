@@ -72,7 +72,7 @@ static __attribute__((noinline)) void look_at_clock(struct incstack__record *rec
 	const uint64_t stamp = has_counter() ? stamp_of_counter() : __rdtsc();
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	incstack__clock(CLOCK_MONOTONIC_COARSE, &now);
 	if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - record->written_ns >=
 	    patience_ns(record))
 		flush(record);

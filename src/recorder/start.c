@@ -260,6 +260,7 @@ incstack__recorder_start(const char *configuration, const struct incstack__linke
 
 	r->fd = -1;
 	r->changes = 1;
+	incstack__clock_find();
 	configure(configuration);
 	if (starter > 0 && starter != r->pid && !r->follow)
 		return NULL;
