@@ -69,8 +69,10 @@ static const struct incstack__recorder *open_recorder(const char *configuration)
 	/* NODELETE: the target may still return through the recorder's thunks while it exits. */
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	symbol = handle != NULL ? dlsym(handle, INCSTACK__RECORDER_SYMBOL) : NULL;
-	if (symbol == NULL)
+	if (symbol == NULL) {
+		incstack__stub_unloadable(configuration);
 		return NULL;
+	}
 	memcpy(&start, &symbol, sizeof(start));
 	return start(configuration, before);
 }

@@ -33,6 +33,8 @@ const struct link_map *incstack__stub_object(uintptr_t address);
 void incstack__stub_object_finder(uintptr_t function);
 /* Copies the data of the dynamic linker as they are now. */
 const struct incstack__linker_view *incstack__stub_view_linker(void);
+/* Called if the recorder could not be loaded. */
+void incstack__stub_unloadable(const char *configuration);
 /* Called by assembly code: see entries.c. */
 uintptr_t incstack__stub_entered(uintptr_t *slot, unsigned number);
 

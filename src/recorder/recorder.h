@@ -230,7 +230,7 @@ int incstack__record_blocks_libc(const struct incstack__protection *before);
 /* Creates the file, or empties it. Negative: that failed, or another process writes the file. */
 int incstack__record_create(const char *path, struct stat *status);
 /* Returns the file's descriptor. If the program has closed it, the file is opened again.
- * Negative: that failed. */
+ * Negative: that failed, and errno tells why. */
 int incstack__record_descriptor(struct stat *status);
 void incstack__record_close(void);
 /* Returns the descriptor if it is in the range that the program is about to close, else -1. */
@@ -239,8 +239,11 @@ int incstack__record_on_close(unsigned low, unsigned high);
 void incstack__record_on_replace(int fd);
 
 /* file.c */
-/* Called with signals blocked, as is incstack__record_write. */
+/* Called with signals blocked, as is incstack__record_write. Non-zero: errno tells why there is no
+ * file. */
 int incstack__record_open(const char *path);
+/* Returns the note for a child or an image that has no file because of that error. */
+enum incstack__tracefile_note incstack__record_unrecorded(int error);
 /* Called before the process executes another program. Leaves a note if that program cannot write a
  * trace file. */
 void incstack__record_note_unwritable(void);

@@ -111,8 +111,10 @@ static int try_to_make_room(struct incstack__record *record)
 	/* acquire: pairs with the releases of all additions; see struct incstack__recording. */
 	const uint32_t changes = __atomic_load_n(&incstack__recording.changes, __ATOMIC_ACQUIRE);
 
-	if (!stack_suffices(record))
+	if (!stack_suffices(record)) {
+		incstack__record_note(INCSTACK__NOTE_SMALL_STACK);
 		return 0;
+	}
 	if (incstack__record_is_full(record))
 		flush(record);
 	if (record->tree != NULL)

@@ -34,6 +34,7 @@ DOORS = {
     "native": "trace/shared.h",
     "recorder": "trace/shared.h interpose/preload.h",
     "tool": "native/image.h",
+    "interpose": "tracefile/format.h tracefile/notes.h",
 }
 
 # Within a folder, lowest first. A name is a file, with or without its suffix.
@@ -92,7 +93,7 @@ STRATA = {
     ),
     "tool": (
         "*.h report/folded_fit report/function_start report/jit_names output profile_text progress"
-        " record/end record/lock record/program report/sum report/trace_map"
+        " record/end record/lock record/nothing record/program report/sum report/trace_map"
         " attach/refuse attach/program proc attach/image",
         "attach/links",
         "attach/children",
@@ -117,7 +118,7 @@ STRATA = {
     ),
     "interpose": (
         "*.h object",
-        "search",
+        "search unloadable",
         "entries.c",
         "linker",
         "start",

@@ -43,8 +43,15 @@ static void on_free(const void *block)
 static const struct incstack__recorder recorder = {.on_alloc = on_alloc, .on_free = on_free};
 const struct incstack__recorder *incstack__stub_recorder;
 
+/* dlsym allocates, and frees the text of an earlier error. */
+static void *known_free, *known_calloc;
+
 void *incstack__stub_find(void **cache, const char *name)
 {
+	if (known_free != NULL && strcmp(name, "free") == 0)
+		return *cache = known_free;
+	if (known_calloc != NULL && strcmp(name, "calloc") == 0)
+		return *cache = known_calloc;
 	*cache = dlsym(RTLD_NEXT, name);
 	return *cache;
 }
@@ -80,7 +87,9 @@ START_TEST(found_at_the_first_call)
 {
 	struct event got[EVENTS];
 
+	known_calloc = calloc_cache;
 	calloc_cache = NULL;
+	known_free = free_cache;
 	free_cache = NULL;
 	begin();
 	void *volatile block = calloc(3, 7);

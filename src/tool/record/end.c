@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes into the trace file how the process ended, which only its parent knows. It is a word of
- * the counters area, not a block, because the last block may be cut off.
+ * Writes into the trace file what only the parent of the process knows: how it ended, and that the
+ * program which it executed was not recorded. These are words of the counters area, not blocks, because
+ * the last block may be cut off.
  */
 #include <fcntl.h>
 #include <stddef.h>
@@ -21,17 +22,30 @@ static int is_of(int fd, uint64_t pid)
 	       header.version == INCSTACK__TRACEFILE_VERSION;
 }
 
-void tool_record_note_end(const char *file, uint64_t pid, int status)
+/* Changes a word of the first counter slot. */
+static void put(const char *file, uint64_t pid, size_t member, uint64_t value, int add)
 {
-	const uint64_t end = INCSTACK__TRACEFILE_ENDED | (uint16_t)status;
-	const off_t at =
-		INCSTACK__TRACEFILE_HEADER_BYTES + offsetof(struct incstack__tracefile_slot, end);
+	const off_t at = INCSTACK__TRACEFILE_HEADER_BYTES + (off_t)member;
 	const int fd = open(file, O_RDWR | O_CLOEXEC);
+	uint64_t before = 0;
 
 	if (fd < 0)
 		return;
-	if (is_of(fd, pid) && pwrite(fd, &end, sizeof(end), at) != (ssize_t)sizeof(end)) {
+	if (add && pread(fd, &before, sizeof(before), at) == (ssize_t)sizeof(before))
+		value |= before;
+	if (is_of(fd, pid) && pwrite(fd, &value, sizeof(value), at) != (ssize_t)sizeof(value)) {
 		/* If the disk is full, the report does not have it. */
 	}
 	close(fd);
+}
+
+void tool_record_note_end(const char *file, uint64_t pid, int status)
+{
+	put(file, pid, offsetof(struct incstack__tracefile_slot, end),
+	    INCSTACK__TRACEFILE_ENDED | (uint16_t)status, 0);
+}
+
+void tool_record_note(const char *file, uint64_t pid, unsigned note)
+{
+	put(file, pid, offsetof(struct incstack__tracefile_slot, notes), UINT64_C(1) << note, 1);
 }
