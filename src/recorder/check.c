@@ -231,7 +231,9 @@ static void walk(void *argument)
 }
 
 /* Adds the walk of a trace. The walk is made on a stack of the recorder, because libunwind needs more
- * than the stacks of some threads and signal handlers have. Before the sample, incstack__record_check_skip has marked the trace as
+ * than the stacks of some threads and signal handlers have. The handler of a tick is on a stack with
+ * enough room already; if that is a signal stack, it must stay there, because the next tick would
+ * overwrite it. Before the sample, incstack__record_check_skip has marked the trace as
  * one without a walk. */
 void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
 				 const struct incstack_top *top)
@@ -241,7 +243,10 @@ void incstack__record_check_walk(struct incstack__record *record, uint64_t index
 	if (record->live.walk_count != index + 1)
 		return;
 	incstack__record_protect(&wanted.before);
-	incstack__own_stack_run(record, walk, &wanted);
+	if (incstack__record_local.handling)
+		walk(&wanted);
+	else
+		incstack__own_stack_run(record, walk, &wanted);
 	incstack__record_unprotect(&wanted.before);
 }
 

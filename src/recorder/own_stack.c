@@ -53,12 +53,7 @@ void incstack__own_stack_release(struct incstack__record *record)
 void incstack__own_stack_run(const struct incstack__record *record, void (*function)(void *),
 			     void *argument)
 {
-	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-
-	if (here - (uintptr_t)record->own_stack < OWN_STACK_BYTES) /* a walk during a sample */
-		function(argument);
-	else
-		incstack__call_on_stack(function, argument, record->own_stack + OWN_STACK_BYTES);
+	incstack__call_on_stack(function, argument, record->own_stack + OWN_STACK_BYTES);
 }
 
 struct incstack__place incstack__place_of_caller(const struct incstack__record *record,
