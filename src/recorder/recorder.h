@@ -379,19 +379,6 @@ void incstack__record_tally(struct incstack__record *record, uint32_t flags);
  * be loaded. */
 int incstack__record_libunwind(void);
 
-/* check.c */
-int incstack__record_check_create(struct incstack__record *record);
-void incstack__record_check_destroy(struct incstack__record *record);
-/* Called before threads are recorded, and in the child of fork. */
-void incstack__record_check_start(void);
-int incstack__record_check_room(const struct incstack__record *record);
-void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
-				 const struct incstack_top *top);
-void incstack__record_check_skip(struct incstack__record *record, uint64_t index);
-void incstack__record_check_tree(struct incstack__record *record, const struct incstack_tree *tree);
-/* Drops the walks of traces that were written. */
-void incstack__record_check_clear(struct incstack__record *record);
-
 /* interval.c */
 /* Starts the choice of samples. The interval and the record's number are set already. */
 void incstack__record_seed(struct incstack__record *record);
@@ -502,6 +489,7 @@ void incstack__record_flush_all(uint32_t flags);
 void incstack__record_exec(void);
 void incstack__record_exit(void);
 
+#include "check.h"
 #include "ticks.h"
 
 #endif

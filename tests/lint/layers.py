@@ -67,7 +67,7 @@ STRATA = {
         "stability format",
     ),
     "recorder": (
-        "recorder restart.h clock lock modules.h ticks.h stamp memory recording small_file linker path"
+        "recorder restart.h check.h clock lock modules.h ticks.h stamp memory recording small_file linker path"
         " seccomp_filter libunwind",
         "name await descriptor interval own_stack protect slot spool_file",
         "spool",

@@ -256,6 +256,19 @@ START_TEST(refused_writes)
 }
 END_TEST
 
+/* What the file of the parent, or of the image before, says if there is no file. */
+START_TEST(unrecorded)
+{
+	ck_assert_int_eq(incstack__record_unrecorded(ENOSPC), INCSTACK__NOTE_UNRECORDED_FULL);
+	ck_assert_int_eq(incstack__record_unrecorded(EDQUOT), INCSTACK__NOTE_UNRECORDED_FULL);
+	ck_assert_int_eq(incstack__record_unrecorded(EFBIG), INCSTACK__NOTE_UNRECORDED_LIMIT);
+	ck_assert_int_eq(incstack__record_unrecorded(ENOMEM), INCSTACK__NOTE_UNRECORDED_MEMORY);
+	ck_assert_int_eq(incstack__record_unrecorded(EMFILE), INCSTACK__NOTE_UNRECORDED_OPEN);
+	ck_assert_int_eq(incstack__record_unrecorded(EROFS), INCSTACK__NOTE_UNRECORDED_RIGHTS);
+	ck_assert_int_eq(incstack__record_unrecorded(EIO), INCSTACK__NOTE_UNRECORDED);
+}
+END_TEST
+
 START_TEST(refused_memory)
 {
 	unsigned char *memory = incstack__record_map(4096);
@@ -462,6 +475,7 @@ int main(void)
 	tcase_add_test(files, file_that_is_gone);
 	tcase_add_loop_test(files, refused_at_the_start, 0, sizeof(refusals) / sizeof(refusals[0]));
 	tcase_add_loop_test(files, refused_writes, 0, 5);
+	tcase_add_test(files, unrecorded);
 	tcase_add_test(files, refused_memory);
 	tcase_add_test(files, notes_for_others);
 	tcase_add_loop_test(files, numbers_below_the_limit, 0,
