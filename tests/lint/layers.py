@@ -67,8 +67,8 @@ STRATA = {
         "stability format",
     ),
     "recorder": (
-        "recorder restart.h check.h clock lock modules.h ticks.h stamp memory recording small_file linker path"
-        " seccomp_filter libunwind",
+        "recorder restart.h check.h clock lock modules.h ticks.h stamp memory recording small_file linker"
+        " path seccomp_filter libunwind",
         "name await descriptor interval own_stack protect slot spool_file",
         "spool",
         "file host allocators thunks",
