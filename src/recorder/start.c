@@ -245,6 +245,9 @@ static int start(const char *configuration, long starter)
 
 	if (r->file[0] == '\0' || open_next(starter <= 0 || starter == r->pid) != 0)
 		return -1;
+	/* The rules of that function find its caller by rbx, which a walk does not have. */
+	if (getenv("LD_AUDIT") != NULL)
+		incstack__record_note(INCSTACK__NOTE_AUDITED);
 	if (r->crosscheck != INCSTACK__CHECK_NONE && incstack__record_libunwind() != 0) {
 		incstack__record_note(INCSTACK__NOTE_NO_LIBUNWIND);
 		return -1;

@@ -113,6 +113,9 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 	[INCSTACK__NOTE_UNRECORDED_OPEN] =
 		"a child, or a program that was executed, could not be recorded: it had no free "
 		"descriptor (ulimit -n)",
+	[INCSTACK__NOTE_AUDITED] =
+		"LD_AUDIT is set; if the audit library watches calls, they pass through a function "
+		"of the dynamic linker whose callers are unknown to the recorder",
 	[INCSTACK__NOTE_BROKEN] =
 		"an invariant of the recorder was broken, which is an error in incstack: please "
 		"report it",

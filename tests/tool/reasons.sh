@@ -174,6 +174,15 @@ test_programs() {
 	END
 }
 
+# The library watches no call, so nothing else changes. reason: AUDITED
+test_audited() {
+	LD_AUDIT=$plugins/audits.so record -o trace -- "$target" alloc=10
+	equal status "$status" 0
+	says '^ *note: LD_AUDIT is set'
+	record -o trace -- "$target" alloc=10
+	says_not 'LD_AUDIT'
+}
+
 # reason: NO_TIMER
 test_no_timer() {
 	(
