@@ -17,6 +17,7 @@ struct incstack__elf_tables {
 	const char *names;
 	const uint32_t *gnu_hash;
 	const uint32_t *sysv_hash;
+	const ElfW(Half) * versions; /* null: the symbols have no versions */
 };
 
 /* The dynamic linker has relocated the pointers of the dynamic section, unless that section
@@ -42,16 +43,19 @@ static inline bool incstack__elf_tables_read(uintptr_t bias, const ElfW(Dyn) * d
 			t->gnu_hash = p;
 		else if (d->d_tag == DT_HASH)
 			t->sysv_hash = p;
+		else if (d->d_tag == DT_VERSYM)
+			t->versions = p;
 	}
 	return t->symbols && t->names && (t->gnu_hash || t->sysv_hash);
 }
 
-/* Whether the object defines symbol i and the symbol has that name. */
+/* Whether the object defines symbol i and the symbol has that name. A hidden version of a function is
+ * only for programs that were linked with an older library; dlsym does not find it either. */
 static inline bool incstack__elf_is(const struct incstack__elf_tables *t, uint32_t i,
 				    const char *name)
 {
 	const char *own = t->names + t->symbols[i].st_name;
-	if (t->symbols[i].st_shndx == SHN_UNDEF)
+	if (t->symbols[i].st_shndx == SHN_UNDEF || (t->versions && t->versions[i] & 0x8000))
 		return false;
 	while (*name && *own == *name) {
 		name++;

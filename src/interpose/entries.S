@@ -47,7 +47,9 @@ incstack__stub_enter:
 	pushq %r9
 	leaq 8(%rbp), %rdi		/* 1: the slot of the return address */
 	movl %eax, %esi			/* 2: the number of the function */
+	andq $-16, %rsp			/* the caller's stack may be 8 bytes off */
 	call incstack__stub_entered
+	leaq -48(%rbp), %rsp
 	movq %rax, %r11
 	popq %r9
 	popq %r8

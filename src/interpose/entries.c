@@ -4,13 +4,9 @@
  * because the functions must find no thunk where they look for return addresses. dlopen and dlsym
  * search on behalf of the object that called them. They identify it by the return address, which
  * may be a thunk after a tail call. Walkers would report the thunks.
- *
- * The real functions are found in the symbol tables of the loaded objects. dlsym cannot find
- * itself, and it would leave an error for dlerror if a function does not exist.
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <string.h>
 
 #include "stub.h"
 
@@ -48,41 +44,12 @@ enum { ENTRIES = sizeof(entries) / sizeof(entries[0]) };
 
 static uintptr_t real[ENTRIES];
 
-/* Searches the objects after this one. Before the program runs, they are the global scope. */
-static uintptr_t find_next(const char *name)
-{
-	const struct link_map *map = incstack__stub_object((uintptr_t)entries);
-	uintptr_t found = 0;
-
-	while (found == 0 && map != NULL && (map = map->l_next) != NULL)
-		found = incstack__elf_function(map, name);
-	return found;
-}
-
 __attribute__((constructor(101))) static void find_all(void)
 {
 	for (unsigned i = 0; i < ENTRIES; i++)
 		if (real[i] == 0)
-			real[i] = find_next(entries[i].name);
-	incstack__stub_object_finder(find_next("_dl_find_object"));
-}
-
-static int has_name(const struct link_map *map, const char *name)
-{
-	const char *slash = strrchr(map->l_name, '/');
-
-	return strcmp(slash != NULL ? slash + 1 : map->l_name, name) == 0;
-}
-
-/* Searches the object that has that file name. */
-static uintptr_t find_in(const char *file, const char *name)
-{
-	const struct link_map *map = incstack__stub_object((uintptr_t)entries);
-
-	while (map != NULL && (map = map->l_next) != NULL)
-		if (has_name(map, file))
-			return incstack__elf_function(map, name);
-	return 0;
+			real[i] = incstack__stub_next_function(entries[i].name);
+	incstack__stub_object_finder(incstack__stub_next_function("_dl_find_object"));
 }
 
 /* Searches the libraries of the calling object. An unwinder's context may be passed only to the
@@ -90,18 +57,9 @@ static uintptr_t find_in(const char *file, const char *name)
  * be used. */
 static uintptr_t find_for(uintptr_t caller, const char *name)
 {
-	const struct link_map *map = incstack__stub_object(caller);
-	const char *strings = NULL;
-	uintptr_t found = 0;
+	const uintptr_t found = incstack__stub_function_for(incstack__stub_object(caller), name, 1);
 
-	for (const ElfW(Dyn) *d = map != NULL ? map->l_ld : NULL; d && d->d_tag != DT_NULL; d++)
-		if (d->d_tag == DT_STRTAB)
-			strings = incstack__elf_pointer(map->l_addr, d->d_un.d_ptr);
-	for (const ElfW(Dyn) *d = strings != NULL ? map->l_ld : NULL;
-	     d && d->d_tag != DT_NULL && found == 0; d++)
-		if (d->d_tag == DT_NEEDED)
-			found = find_in(strings + d->d_un.d_val, name);
-	return found != 0 ? found : find_in("libgcc_s.so.1", name);
+	return found != 0 ? found : incstack__stub_function_in("libgcc_s.so.1", name);
 }
 
 static uintptr_t find(unsigned number, uintptr_t caller)
@@ -115,16 +73,12 @@ static uintptr_t find(unsigned number, uintptr_t caller)
 		found = find_for(caller, entry->name);
 		return found != 0 ? found : (uintptr_t)entry->otherwise;
 	}
-	found = find_next(entry->name); /* the call came before the constructor */
+	found = incstack__stub_next_function(
+		entry->name); /* the call came before the constructor */
 	if (found == 0)
 		__builtin_trap(); /* the target could not have run without it either */
 	__atomic_store_n(&real[number], found, __ATOMIC_RELAXED);
 	return found;
-}
-
-void *incstack__stub_dlsym(void *handle, const char *name)
-{
-	return ((__typeof__(&dlsym))find(2, 0))(handle, name);
 }
 
 /* Called by the entries, which jump to the address that it returns. */

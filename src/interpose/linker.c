@@ -26,14 +26,12 @@ static int copy(struct dl_phdr_info *info, size_t size, void *unused)
 /* _rtld_global is a private object of glibc. The size of its symbol says how long it is. */
 const struct incstack__linker_view *incstack__stub_view_linker(void)
 {
-	const void *data = incstack__stub_dlsym(RTLD_DEFAULT, "_rtld_global");
-	const ElfW(Sym) *symbol = NULL;
-	Dl_info info;
+	const struct link_map *map;
+	const ElfW(Sym) *symbol = incstack__stub_symbol("_rtld_global", &map);
 
-	if (data == NULL || dladdr1(data, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 ||
-	    symbol == NULL || info.dli_saddr != data || symbol->st_size > sizeof(view.copy))
+	if (symbol == NULL || symbol->st_size > sizeof(view.copy))
 		return &view;
-	view.data = data;
+	view.data = (const uint32_t *)(map->l_addr + symbol->st_value);
 	view.words = symbol->st_size / sizeof(view.copy[0]);
 	dl_iterate_phdr(copy, NULL);
 	return &view;

@@ -21,52 +21,6 @@ INCSTACK__REAL(posix_memalign)
 INCSTACK__REAL(valloc)
 INCSTACK__REAL(pvalloc)
 
-/* Memory for dlsym, which may call calloc before it has found the real one. It may also call free,
- * for the message of its last error. */
-static _Alignas(64) unsigned char arena[4096];
-static size_t arena_used;
-static __thread int searching;
-
-static int arena_has(const void *block)
-{
-	return (uintptr_t)block - (uintptr_t)arena < sizeof(arena);
-}
-
-static void *arena_take(size_t bytes)
-{
-	const size_t at = __atomic_fetch_add(&arena_used, (bytes + 63) & ~(size_t)63, 5);
-
-	return at <= sizeof(arena) && bytes <= sizeof(arena) - at ? arena + at : NULL;
-}
-
-/* Returns the real calloc, or null inside the search for it. */
-static __typeof__(&calloc) calloc_real(void)
-{
-	__typeof__(&calloc) real =
-		(__typeof__(&calloc))__atomic_load_n(&calloc_cache, __ATOMIC_RELAXED);
-
-	if (__builtin_expect(real == NULL, 0) && !searching) {
-		searching = 1;
-		real = calloc_next();
-		searching = 0;
-	}
-	return real;
-}
-
-/* Returns the real free, or null inside the search for it. In that case the outer call is about to
- * free the same block. */
-static __typeof__(&free) free_real(void)
-{
-	__typeof__(&free) real = (__typeof__(&free))__atomic_load_n(&free_cache, __ATOMIC_RELAXED);
-
-	if (__builtin_expect(real == NULL, 0) && !searching) {
-		searching = 1;
-		real = free_next();
-		searching = 0;
-	}
-	return real;
-}
-
 static inline void note_alloc(const void *block, size_t bytes, struct incstack__caller caller)
 {
 	const struct incstack__recorder *recorder = incstack__stub_recorder_get();
@@ -94,12 +48,8 @@ INCSTACK__INTERPOSED void *malloc(size_t bytes)
 
 INCSTACK__INTERPOSED void free(void *block)
 {
-	const __typeof__(&free) real = free_real();
-
-	if (arena_has(block) || real == NULL)
-		return;
 	note_free(block);
-	real(block);
+	free_next()(block);
 }
 
 /* Two functions of C23 and one that libc has removed. libc or the allocator may lack each of
@@ -132,8 +82,7 @@ OPTIONAL_FREE(cfree, (void *block), (block))
 
 INCSTACK__INTERPOSED void *calloc(size_t count, size_t bytes)
 {
-	const __typeof__(&calloc) real = calloc_real();
-	void *block = real != NULL ? real(count, bytes) : arena_take(count * bytes);
+	void *block = calloc_next()(count, bytes);
 	INCSTACK__CALLER(caller);
 
 	note_alloc(block, count * bytes, caller);
@@ -155,21 +104,11 @@ static void *resize(void *old, size_t bytes, struct incstack__caller caller)
 	return block;
 }
 
-static void *resize_arena(const void *old, size_t bytes)
-{
-	const size_t left = (size_t)(arena + sizeof(arena) - (const unsigned char *)old);
-	void *block = malloc_next()(bytes);
-
-	if (block != NULL)
-		memcpy(block, old, bytes < left ? bytes : left);
-	return block;
-}
-
 INCSTACK__INTERPOSED void *realloc(void *old, size_t bytes)
 {
 	INCSTACK__CALLER(caller);
 
-	return arena_has(old) ? resize_arena(old, bytes) : resize(old, bytes, caller);
+	return resize(old, bytes, caller);
 }
 
 INCSTACK__INTERPOSED void *reallocarray(void *old, size_t count, size_t bytes)
@@ -181,7 +120,7 @@ INCSTACK__INTERPOSED void *reallocarray(void *old, size_t count, size_t bytes)
 		errno = ENOMEM;
 		return NULL;
 	}
-	return arena_has(old) ? resize_arena(old, total) : resize(old, total, caller);
+	return resize(old, total, caller);
 }
 
 INCSTACK__INTERPOSED void *aligned_alloc(size_t alignment, size_t bytes)

@@ -39,7 +39,7 @@
 	X(17, "_ZdaPvmSt11align_val_t") \
 	X(18, "_ZdlPvSt11align_val_tRKSt9nothrow_t") \
 	X(19, "_ZdaPvSt11align_val_tRKSt9nothrow_t")
-INCSTACK__REAL(dlclose)
+INCSTACK__REAL(dl_iterate_phdr)
 
 enum { ALIGNED = 4, DELETES = 8, OPERATORS_COUNT = 20 };
 
@@ -100,7 +100,8 @@ static inline uintptr_t call(operator_fn *real, uintptr_t first, uintptr_t secon
 	return block;
 }
 
-static uintptr_t record(uintptr_t first, uintptr_t second, uintptr_t third, unsigned which)
+INCSTACK__ALIGNED static uintptr_t record(uintptr_t first, uintptr_t second, uintptr_t third,
+					  unsigned which)
 {
 	INCSTACK__CALLER(caller);
 
@@ -129,7 +130,7 @@ static int calls_malloc(const void *function)
 __attribute__((constructor(101))) static void find_operators(void)
 {
 	for (int i = 0; i < OPERATORS_COUNT; i++) {
-		void *found = incstack__stub_dlsym(RTLD_NEXT, names[i]);
+		void *found = (void *)incstack__stub_next_function(names[i]);
 
 		if (i == 0 && found == NULL)
 			return;
@@ -205,20 +206,32 @@ static uintptr_t without_runtime(uintptr_t first, uintptr_t second, unsigned whi
 	return (uintptr_t)malloc(first != 0 ? first : 1);
 }
 
-/* Searches where the caller's would be: in the global scope, then in the caller's own libraries. */
-static operator_fn *find(const char *object, const char *name)
-{
-	void *found = incstack__stub_dlsym(RTLD_NEXT, name);
-	void *handle;
+struct search {
+	const struct link_map *map;
+	const char *name;
+	uintptr_t found;
+};
 
-	if (found != NULL)
-		return (operator_fn *)found;
-	handle = dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
-	if (handle == NULL)
-		return NULL;
-	found = incstack__stub_dlsym(handle, name);
-	dlclose_next()(handle); /* the object stays loaded, because its code is running */
-	return (operator_fn *)found;
+/* Called while the linker's lock is held, so that no object is unloaded in the meantime. */
+static int find_in_libraries(struct dl_phdr_info *info, size_t size, void *data)
+{
+	enum { DEPTH = 3 };
+	struct search *search = data;
+
+	(void)info;
+	(void)size;
+	search->found = incstack__stub_function_for(search->map, search->name, DEPTH);
+	return 1;
+}
+
+/* Searches where the caller's would be: in the global scope, then in the caller's own libraries. */
+static operator_fn *find(const struct link_map *map, const char *name)
+{
+	struct search search = {map, name, incstack__stub_next_function(name)};
+
+	if (search.found == 0)
+		dl_iterate_phdr_next()(find_in_libraries, &search);
+	return (operator_fn *)search.found;
 }
 
 static operator_fn *search(const struct link_map *map, unsigned which, int *through)
@@ -231,7 +244,7 @@ static operator_fn *search(const struct link_map *map, unsigned which, int *thro
 		*through = scope->found[which].calls_malloc;
 		return real;
 	}
-	real = find(map->l_name, names[which]);
+	real = find(map, names[which]);
 	*through = real != NULL && calls_malloc((const void *)real);
 	if (scope != NULL && real != NULL) {
 		scope->found[which].calls_malloc = *through;
@@ -240,7 +253,8 @@ static operator_fn *search(const struct link_map *map, unsigned which, int *thro
 	return real;
 }
 
-static uintptr_t by_caller(uintptr_t first, uintptr_t second, uintptr_t third, unsigned which)
+INCSTACK__ALIGNED static uintptr_t by_caller(uintptr_t first, uintptr_t second, uintptr_t third,
+					     unsigned which)
 {
 	const struct link_map *map = object_at(__builtin_return_address(0));
 	operator_fn *real = NULL;

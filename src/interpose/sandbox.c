@@ -88,9 +88,9 @@ void incstack__stub_before_syscall(long number, long first, long second, const v
 		"pushq %rcx\n" \
 		"pushq %r8\n" \
 		"pushq %r9\n" \
-		"pushq %r9\n" \
+		"andq $-16, %rsp\n" \
 		"call incstack__stub_before_" #name "\n" \
-		"popq %r9\n" \
+		"leaq -56(%rbp), %rsp\n" \
 		"popq %r9\n" \
 		"popq %r8\n" \
 		"popq %rcx\n" \

@@ -13,7 +13,7 @@
 
 void *incstack__stub_find(void **cache, const char *name)
 {
-	void *next = incstack__stub_dlsym(RTLD_NEXT, name);
+	void *next = (void *)incstack__stub_next_function(name);
 
 	__atomic_store_n(cache, next, __ATOMIC_RELAXED);
 	return next;
@@ -69,10 +69,20 @@ static const struct incstack__recorder *open_recorder(const char *configuration)
 	/* NODELETE: the target may still return through the recorder's thunks while it exits. */
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	symbol = handle != NULL ? dlsym(handle, INCSTACK__RECORDER_SYMBOL) : NULL;
-	if (symbol == NULL)
+	if (symbol == NULL) {
+		incstack__stub_unloadable(configuration);
 		return NULL;
+	}
 	memcpy(&start, &symbol, sizeof(start));
 	return start(configuration, before);
+}
+
+/* Forgets the error of a call that failed, which the program would take for its own. The second call
+ * frees the error's text after it has removed the error. */
+static void forget_error(void)
+{
+	dlerror();
+	dlerror();
 }
 
 __attribute__((constructor)) static void stub_load(void)
@@ -83,6 +93,8 @@ __attribute__((constructor)) static void stub_load(void)
 	if (configuration == NULL || *configuration == '\0')
 		return;
 	recorder = open_recorder(configuration);
+	if (recorder == NULL)
+		forget_error();
 	__atomic_store_n(&incstack__stub_recorder, recorder, __ATOMIC_RELEASE);
 	/* It is registered first and hence runs last. */
 	if (recorder != NULL)

@@ -4,7 +4,10 @@
  * interrupted.
  */
 #define _GNU_SOURCE
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 #include <incstack/native.h>
@@ -19,14 +22,37 @@ __attribute__((noinline)) int incstack_native_sample(struct incstack_stack *stac
 	return incstack_sample(stack, id, weight, &top);
 }
 
+/* Whether vfork's system call ends before this instruction. Every signal that comes during the call is
+ * delivered there. The child uses the stack, too, so libc's vfork has popped its return address into rdi
+ * until then. */
+static bool is_in_vfork(const greg_t *registers)
+{
+	static const unsigned char code[] = {
+		0x5f,                     /* pop %rdi */
+		0xb8, SYS_vfork, 0, 0, 0, /* mov $SYS_vfork, %eax */
+		0x0f, 0x05,               /* syscall */
+		0x57,                     /* push %rdi */
+	};
+	const uintptr_t pc = (uintptr_t)registers[REG_RIP];
+	const uintptr_t begin = pc - (sizeof(code) - 1);
+
+	return (uintptr_t)registers[REG_RCX] == pc && /* so it is after every system call */
+	       incstack__page_readable(begin & ~(uintptr_t)4095) &&
+	       incstack__page_readable(pc & ~(uintptr_t)4095) &&
+	       memcmp((const void *)begin, code, sizeof(code)) == 0;
+}
+
+/* No unwind rule can tell that a return address is in rdi, so in vfork the top is its caller's frame. */
 struct incstack_top incstack__native_interrupted_top(const void *ucontext)
 {
 	const ucontext_t *context = ucontext;
+	const greg_t *registers = context->uc_mcontext.gregs;
+	const uintptr_t pc = (uintptr_t)registers[REG_RIP];
 
 	return (struct incstack_top){
-		.pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP],
-		.sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP],
-		.fp = (uintptr_t)context->uc_mcontext.gregs[REG_RBP],
+		.pc = is_in_vfork(registers) ? (uintptr_t)registers[REG_RDI] : pc,
+		.sp = (uintptr_t)registers[REG_RSP],
+		.fp = (uintptr_t)registers[REG_RBP],
 		.flags = INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED,
 	};
 }

@@ -32,8 +32,6 @@ static int is_due(pid_t tid, int signal)
 
 void incstack__record_await_thread(pid_t tid, int signal, int steps)
 {
-	const struct timespec pause = {.tv_nsec = 50000};
-
 	for (int step = 0; step < steps && is_due(tid, signal); step++)
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		incstack__nap(50000);
 }

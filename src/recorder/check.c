@@ -164,27 +164,30 @@ static int unwind(const struct incstack__record_check *check,
 	return count;
 }
 
+struct wanted_walk {
+	struct incstack__record *record;
+	const struct incstack_top *top;
+	uint64_t index; /* of the trace */
+	struct incstack__protection before;
+};
+
 /* Walks with libunwind and stores the walk. The walk begins in the recorder, so frames younger than
  * the sample's top are dropped. Returns non-zero if there is no walk. */
-static int walk_with_libunwind(struct incstack__record *record, uint64_t index,
-			       const struct incstack_top *top)
+static int walk_with_libunwind(const struct wanted_walk *wanted)
 {
+	struct incstack__record *record = wanted->record;
 	const struct incstack_frame *frames = record->check->walk;
-	const uintptr_t pc = incstack_slot_read(&top->pc);
-	struct incstack__protection before;
-	int count;
+	const uintptr_t pc = incstack_slot_read(&wanted->top->pc);
+	const int count = unwind(record->check, &wanted->before);
 	int i = 0;
 
-	incstack__record_protect(&before);
-	count = unwind(record->check, &before);
-	while (i < count && (frames[i].sp != top->sp || frames[i].pc != pc))
+	if (count == 0)
+		return -1;
+	while (i < count && (frames[i].sp != wanted->top->sp || frames[i].pc != pc))
 		i++;
-	if (count != 0) {
-		put_walk(record, index, frames + i, (size_t)(count - i));
-		__atomic_add_fetch(&record->slot->unwound, 1, __ATOMIC_RELAXED);
-	}
-	incstack__record_unprotect(&before);
-	return count == 0;
+	put_walk(record, wanted->index, frames + i, (size_t)(count - i));
+	__atomic_add_fetch(&record->slot->unwound, 1, __ATOMIC_RELAXED);
+	return 0;
 }
 
 /* Whether the walk ended because the handler of a tick may not look up the rules of a new module. A
@@ -194,15 +197,15 @@ static int is_cut_short(const struct incstack_frame *last)
 	return incstack__record_local.handling && !incstack__record_host_knows(last->pc - 1);
 }
 
-/* Walks with the core, which takes no lock and blocks no signal. */
-static void walk_by_ourselves(struct incstack__record *record, uint64_t index,
-			      const struct incstack_top *top)
+/* Walks with the core, which takes no lock. */
+static void walk_by_ourselves(const struct wanted_walk *wanted)
 {
+	struct incstack__record *record = wanted->record;
 	struct incstack_frame *frames = record->check->walk;
-	const int count = incstack__full_walk(record->stack, top, frames, WALK_MAX);
+	const int count = incstack__full_walk(record->stack, wanted->top, frames, WALK_MAX);
 
 	if (count > 0 && !is_cut_short(&frames[count - 1]))
-		put_walk(record, index, frames, (size_t)count);
+		put_walk(record, wanted->index, frames, (size_t)count);
 }
 
 /* Whether libunwind walks for this trace: for every one, or with --crosscheck=own for the first of
@@ -217,17 +220,34 @@ static int is_for_libunwind(struct incstack__record_check *check)
 	return 1;
 }
 
-/* Adds the walk of a trace. Before the sample, incstack__record_check_skip has marked the trace as
+static void walk(void *argument)
+{
+	const struct wanted_walk *wanted = argument;
+
+	if (is_for_libunwind(wanted->record->check) && walk_with_libunwind(wanted) == 0)
+		return;
+	if (incstack__recording.crosscheck == INCSTACK__CHECK_OWN)
+		walk_by_ourselves(wanted);
+}
+
+/* Adds the walk of a trace. The walk is made on a stack of the recorder, because libunwind needs more
+ * than the stacks of some threads and signal handlers have. The handler of a tick is on a stack with
+ * enough room already; if that is a signal stack, it must stay there, because the next tick would
+ * overwrite it. Before the sample, incstack__record_check_skip has marked the trace as
  * one without a walk. */
 void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
 				 const struct incstack_top *top)
 {
+	struct wanted_walk wanted = {.record = record, .top = top, .index = index};
+
 	if (record->live.walk_count != index + 1)
 		return;
-	if (is_for_libunwind(record->check) && walk_with_libunwind(record, index, top) == 0)
-		return;
-	if (incstack__recording.crosscheck == INCSTACK__CHECK_OWN)
-		walk_by_ourselves(record, index, top);
+	incstack__record_protect(&wanted.before);
+	if (incstack__record_local.handling)
+		walk(&wanted);
+	else
+		incstack__own_stack_run(record, walk, &wanted);
+	incstack__record_unprotect(&wanted.before);
 }
 
 /* Marks the next trace as one without a walk. The mark stays if a jump ends the event. If the

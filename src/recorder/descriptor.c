@@ -67,16 +67,18 @@ static int is_ours(int fd, struct stat *status)
  * not overwrite it. A file that an earlier run has left is not locked and is overwritten. */
 int incstack__record_create(const char *path, struct stat *status)
 {
-	const int fd =
-		move_high(open(path, O_RDWR | O_CREAT | O_APPEND | INCSTACK__RECORD_OPEN, 0666),
-			  first_number());
+	const int fd = move_high(open(path, O_RDWR | O_CREAT | O_APPEND | INCSTACK__RECORD_OPEN, 0666),
+				 first_number());
+	int error;
 
 	if (fd < 0)
 		return -1;
 	if (!is_locked(fd) && is_ours(fd, status) && ftruncate(fd, 0) == 0 &&
 	    fstat(fd, status) == 0)
 		return fd;
+	error = errno;
 	close(fd);
+	errno = error;
 	return -1;
 }
 
@@ -86,12 +88,15 @@ int incstack__record_descriptor(struct stat *status)
 {
 	struct incstack__recording *r = &incstack__recording;
 	int closed = __atomic_load_n(&r->fd, __ATOMIC_RELAXED);
+	int error = ENOENT; /* another file has the path */
 	int again;
 
 	if (is_file(closed, status))
 		return closed;
-	again = move_high(open(r->path, O_WRONLY | O_APPEND | INCSTACK__RECORD_OPEN),
-			  first_number());
+	again = open(r->path, O_WRONLY | O_APPEND | INCSTACK__RECORD_OPEN);
+	if (again < 0)
+		error = errno;
+	again = move_high(again, first_number());
 	if (is_file(again, status) &&
 	    __atomic_compare_exchange_n(&r->fd, &closed, again, 0, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED)) {
@@ -100,7 +105,10 @@ int incstack__record_descriptor(struct stat *status)
 	}
 	if (again >= 0)
 		close(again);
-	return is_file(closed, status) ? closed : -1; /* another thread has opened it */
+	if (is_file(closed, status)) /* another thread has opened it */
+		return closed;
+	errno = error;
+	return -1;
 }
 
 void incstack__record_close(void)

@@ -49,9 +49,7 @@ static int set_action(const struct action *new, struct action *old)
 
 static void nap(void)
 {
-	const struct timespec pause = {.tv_nsec = 50000};
-
-	clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+	incstack__nap(50000);
 }
 
 static int change(struct incstack__record *record, int from, int to)

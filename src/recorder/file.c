@@ -27,6 +27,39 @@ static void read_command(char *command, size_t size)
 			command[i] = ' ';
 }
 
+/* Why the kernel refused something: what the file of this process says, and what the file of the parent or
+ * of the image before says if there is no file. */
+static const struct {
+	int error;
+	enum incstack__tracefile_note stopped;
+	enum incstack__tracefile_note unrecorded;
+} reasons[] = {
+	{ENOSPC, INCSTACK__NOTE_FILE_FULL, INCSTACK__NOTE_UNRECORDED_FULL},
+	{EDQUOT, INCSTACK__NOTE_FILE_QUOTA, INCSTACK__NOTE_UNRECORDED_FULL},
+	{EFBIG, INCSTACK__NOTE_FILE_LIMIT, INCSTACK__NOTE_UNRECORDED_LIMIT},
+	{ENOMEM, INCSTACK__NOTE_FILE_ERROR, INCSTACK__NOTE_UNRECORDED_MEMORY},
+	{EMFILE, INCSTACK__NOTE_NO_DESCRIPTOR, INCSTACK__NOTE_UNRECORDED_OPEN},
+	{ENFILE, INCSTACK__NOTE_NO_DESCRIPTOR, INCSTACK__NOTE_UNRECORDED_OPEN},
+	{EACCES, INCSTACK__NOTE_FILE_ERROR, INCSTACK__NOTE_UNRECORDED_RIGHTS},
+	{EPERM, INCSTACK__NOTE_FILE_ERROR, INCSTACK__NOTE_UNRECORDED_RIGHTS},
+	{EROFS, INCSTACK__NOTE_FILE_ERROR, INCSTACK__NOTE_UNRECORDED_RIGHTS},
+	{0, INCSTACK__NOTE_FILE_ERROR, INCSTACK__NOTE_UNRECORDED}, /* any other */
+};
+
+static size_t reason_of(int error)
+{
+	size_t i = 0;
+
+	while (reasons[i].error != 0 && reasons[i].error != error)
+		i++;
+	return i;
+}
+
+enum incstack__tracefile_note incstack__record_unrecorded(int error)
+{
+	return reasons[reason_of(error)].unrecorded;
+}
+
 /* Called before exec. The new process image opens a trace file of its own, and may have other
  * rights than this process had when it opened its file. If the new image cannot open one, a note
  * says so. */
@@ -42,7 +75,7 @@ void incstack__record_note_unwritable(void)
 	if (last != NULL)
 		last[last == directory] = '\0';
 	if (access(last != NULL ? directory : ".", W_OK | X_OK) != 0)
-		incstack__record_note(INCSTACK__NOTE_UNRECORDED);
+		incstack__record_note(incstack__record_unrecorded(errno));
 }
 
 /* Stops writing. If a block was not written completely, no block after it could be read. */
@@ -87,11 +120,13 @@ static int is_allowed(off_t end)
 static void take_limit_signal(void)
 {
 	const struct timespec none = {0, 0};
+	const int saved = errno;
 	sigset_t signals;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGXFSZ);
 	sigtimedwait(&signals, NULL, &none);
+	errno = saved;
 }
 
 /* Skips the bytes that were written. */
@@ -114,12 +149,10 @@ static int write_all(int fd, struct iovec *parts, int count, size_t bytes)
 
 		if (done < 0 && errno == EINTR)
 			continue;
-		if (done < 0 && errno == EFBIG) {
+		if (done < 0 && errno == EFBIG)
 			take_limit_signal();
-			return give_up(INCSTACK__NOTE_FILE_LIMIT);
-		}
 		if (done <= 0)
-			return give_up(INCSTACK__NOTE_FILE_FULL);
+			return give_up(reasons[reason_of(done < 0 ? errno : ENOSPC)].stopped);
 		advance(parts, count, (size_t)done);
 		bytes -= (size_t)done;
 	}
@@ -138,9 +171,12 @@ int incstack__record_write_parts(struct iovec *parts, int count)
 		return -1;
 	fd = incstack__record_descriptor(&status);
 	if (fd < 0)
-		return give_up(INCSTACK__NOTE_FILE_CLOSED);
-	if (!is_allowed(status.st_size + (off_t)bytes))
+		return give_up(errno == EMFILE || errno == ENFILE ? INCSTACK__NOTE_NO_DESCRIPTOR
+								  : INCSTACK__NOTE_FILE_CLOSED);
+	if (!is_allowed(status.st_size + (off_t)bytes)) {
+		errno = EFBIG;
 		return give_up(INCSTACK__NOTE_FILE_LIMIT);
+	}
 	return write_all(fd, parts, count, bytes);
 }
 
@@ -163,7 +199,7 @@ static int write_header(uint64_t *start_ns, uid_t owner)
 	struct timespec now;
 
 	/* The coarse clock does not read the time-stamp counter, which may be forbidden. */
-	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	incstack__clock(CLOCK_REALTIME_COARSE, &now);
 	*start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	read_command(command, sizeof(command));
 	incstack__tracefile_header_init(&header, (uint64_t)incstack__recording.pid, *start_ns,
@@ -198,7 +234,8 @@ static int map_slots(void)
 
 	/* The space is allocated now, because a store to a mapped page would end the process if
 	 * the disk were full. */
-	if (posix_fallocate(r->fd, 0, INCSTACK__TRACEFILE_START) != 0)
+	errno = posix_fallocate(r->fd, 0, INCSTACK__TRACEFILE_START);
+	if (errno != 0)
 		return -1;
 	slots = mmap(NULL, INCSTACK__TRACEFILE_COUNTERS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
 		     r->fd, INCSTACK__TRACEFILE_HEADER_BYTES);
@@ -209,21 +246,25 @@ static int map_slots(void)
 	return 0;
 }
 
-/* If recording cannot begin, no file is left. */
+/* If recording cannot begin, no file is left, and errno tells why. */
 int incstack__record_open(const char *path)
 {
 	struct incstack__recording *r = &incstack__recording;
 	uint64_t start_ns;
 	uid_t owner;
+	int error;
 
 	r->failed = 0;
+	errno = EFBIG;
 	if (!is_allowed(INCSTACK__TRACEFILE_START) || create(path, &owner) != 0)
 		return -1;
 	if (write_header(&start_ns, owner) == 0 && map_slots() == 0) {
 		incstack__spool_open(path, start_ns);
 		return 0;
 	}
+	error = errno;
 	unlink(path);
 	incstack__record_close();
+	errno = error;
 	return -1;
 }

@@ -211,7 +211,7 @@ static void flush(struct incstack__record *record)
 	struct incstack_tree *tree;
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	incstack__clock(CLOCK_MONOTONIC_COARSE, &now);
 	record->written_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 	if (record->log.used == 0 && record->traces == 0) {
 		write_news(record);

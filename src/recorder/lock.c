@@ -99,9 +99,7 @@ static int is_forking(void)
 
 static void nap(void)
 {
-	const struct timespec pause = {.tv_nsec = 20000};
-
-	clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+	incstack__nap(20000);
 }
 
 int incstack__lock_take_after_fork(enum incstack__lock lock)

@@ -19,7 +19,8 @@ int incstack__record_prepare(struct incstack__record *record, uint32_t number)
 								: 2 * INCSTACK__SPOOL_EVENT_BYTES;
 	record->block = incstack__record_map(record->block_bytes);
 	if (record->block == NULL ||
-	    (incstack__record_is_cpu_profile() && incstack__own_stack_make(record) != 0))
+	    ((incstack__record_is_cpu_profile() || incstack__recording.crosscheck) &&
+	     incstack__own_stack_make(record) != 0))
 		return INCSTACK_ENOMEM;
 	return incstack__recording.crosscheck ? incstack__record_check_create(record) : 0;
 }

@@ -90,7 +90,7 @@ struct incstack__record {
 	int due;            /* of a CPU profile: the next call of the recorder serves it */
 	int timer;          /* the kernel's number of its timer, plus 1; 0: none */
 	uint32_t since;     /* ticks so far: the handler serves it after some of them */
-	char *own_stack;    /* of a CPU profile: own_stack.c */
+	char *own_stack;    /* of a CPU profile or a crosscheck: own_stack.c */
 	uint64_t cpu_start; /* CPU time of the thread when its timer was started */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct incstack__record, next) <= 128, "two lines");
@@ -206,6 +206,11 @@ void incstack__record_name_own(char name[INCSTACK__TRACEFILE_NAME_BYTES]); /* th
 /* small_file.c: the bytes that could be read. The text ends with a zero. */
 size_t incstack__record_read_small(const char *path, char *text, size_t size);
 
+/* clock.c: what clock_gettime and clock_nanosleep do; both preserve errno. */
+void incstack__clock_find(void); /* called first */
+int incstack__clock(clockid_t clock, struct timespec *now);
+void incstack__nap(long ns);
+
 /* thunks.c: makes thunks. `caller` is the frame that called the allocation function. */
 void incstack__record_make_thunks(struct incstack__record *record, struct incstack__caller caller);
 
@@ -225,7 +230,7 @@ int incstack__record_blocks_libc(const struct incstack__protection *before);
 /* Creates the file, or empties it. Negative: that failed, or another process writes the file. */
 int incstack__record_create(const char *path, struct stat *status);
 /* Returns the file's descriptor. If the program has closed it, the file is opened again.
- * Negative: that failed. */
+ * Negative: that failed, and errno tells why. */
 int incstack__record_descriptor(struct stat *status);
 void incstack__record_close(void);
 /* Returns the descriptor if it is in the range that the program is about to close, else -1. */
@@ -234,8 +239,11 @@ int incstack__record_on_close(unsigned low, unsigned high);
 void incstack__record_on_replace(int fd);
 
 /* file.c */
-/* Called with signals blocked, as is incstack__record_write. */
+/* Called with signals blocked, as is incstack__record_write. Non-zero: errno tells why there is no
+ * file. */
 int incstack__record_open(const char *path);
+/* Returns the note for a child or an image that has no file because of that error. */
+enum incstack__tracefile_note incstack__record_unrecorded(int error);
 /* Called before the process executes another program. Leaves a note if that program cannot write a
  * trace file. */
 void incstack__record_note_unwritable(void);
@@ -371,19 +379,6 @@ void incstack__record_tally(struct incstack__record *record, uint32_t flags);
  * be loaded. */
 int incstack__record_libunwind(void);
 
-/* check.c */
-int incstack__record_check_create(struct incstack__record *record);
-void incstack__record_check_destroy(struct incstack__record *record);
-/* Called before threads are recorded, and in the child of fork. */
-void incstack__record_check_start(void);
-int incstack__record_check_room(const struct incstack__record *record);
-void incstack__record_check_walk(struct incstack__record *record, uint64_t index,
-				 const struct incstack_top *top);
-void incstack__record_check_skip(struct incstack__record *record, uint64_t index);
-void incstack__record_check_tree(struct incstack__record *record, const struct incstack_tree *tree);
-/* Drops the walks of traces that were written. */
-void incstack__record_check_clear(struct incstack__record *record);
-
 /* interval.c */
 /* Starts the choice of samples. The interval and the record's number are set already. */
 void incstack__record_seed(struct incstack__record *record);
@@ -494,6 +489,7 @@ void incstack__record_flush_all(uint32_t flags);
 void incstack__record_exec(void);
 void incstack__record_exit(void);
 
+#include "check.h"
 #include "ticks.h"
 
 #endif

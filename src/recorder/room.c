@@ -72,7 +72,7 @@ static __attribute__((noinline)) void look_at_clock(struct incstack__record *rec
 	const uint64_t stamp = has_counter() ? stamp_of_counter() : __rdtsc();
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	incstack__clock(CLOCK_MONOTONIC_COARSE, &now);
 	if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - record->written_ns >=
 	    patience_ns(record))
 		flush(record);
@@ -111,8 +111,10 @@ static int try_to_make_room(struct incstack__record *record)
 	/* acquire: pairs with the releases of all additions; see struct incstack__recording. */
 	const uint32_t changes = __atomic_load_n(&incstack__recording.changes, __ATOMIC_ACQUIRE);
 
-	if (!stack_suffices(record))
+	if (!stack_suffices(record)) {
+		incstack__record_note(INCSTACK__NOTE_SMALL_STACK);
 		return 0;
+	}
 	if (incstack__record_is_full(record))
 		flush(record);
 	if (record->tree != NULL)

@@ -281,6 +281,8 @@ void incstack__spool_open(const char *trace, uint64_t start_ns)
 		fill(fd, 0, FILLED_FIRST);
 		describe(memory, fd, start_ns);
 	} else {
+		if (fd >= 0)
+			unlink(spool_file.path);
 		incstack__record_note(INCSTACK__NOTE_NO_SHARED_MEMORY);
 	}
 	if (fd >= 0)

@@ -4,6 +4,7 @@
  * record, and decides what a forked child or a new process image records.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,13 +87,14 @@ static void numbered(char *path, size_t size)
 static int open_next(int started_by_tool)
 {
 	struct incstack__recording *r = &incstack__recording;
+	enum incstack__tracefile_note why;
 	char path[sizeof(r->file) + 32];
 
 	numbered(path, sizeof(path));
 	if (!started_by_tool) {
 		if (incstack__record_open(path) == 0)
 			return 0;
-		incstack__record_note_in(r->file, INCSTACK__NOTE_UNRECORDED);
+		incstack__record_note_in(r->file, incstack__record_unrecorded(errno));
 		return -1;
 	}
 	if (access(r->file, F_OK) != 0)
@@ -102,9 +104,10 @@ static int open_next(int started_by_tool)
 	incstack__spool_rename(r->file, path);
 	if (incstack__record_open(r->file) == 0)
 		return 0;
+	why = incstack__record_unrecorded(errno);
 	incstack__spool_rename(path, r->file);
 	if (rename(path, r->file) == 0)
-		incstack__record_note_in(r->file, INCSTACK__NOTE_UNRECORDED);
+		incstack__record_note_in(r->file, why);
 	return -1;
 }
 
@@ -189,8 +192,12 @@ static void begin_again(const struct incstack__recording *parent)
 	r->unloading = parent->unloading;
 	r->counter = parent->counter;
 	memcpy(r->file, parent->file, sizeof(r->file));
-	if (open_next(0) != 0 || create_all() != 0)
+	if (open_next(0) != 0)
 		return;
+	if (create_all() != 0) {
+		incstack__record_note(INCSTACK__NOTE_NOT_STARTED);
+		return;
+	}
 	incstack_runtime_forked(r->runtime);
 	incstack__native_walk_forked();
 	incstack__record_check_start();
@@ -238,10 +245,15 @@ static int start(const char *configuration, long starter)
 
 	if (r->file[0] == '\0' || open_next(starter <= 0 || starter == r->pid) != 0)
 		return -1;
-	if (incstack__locks_make() != 0 ||
-	    (r->crosscheck != INCSTACK__CHECK_NONE && incstack__record_libunwind() != 0) ||
-	    incstack__record_watch_forks(begin_again) != 0 || incstack__record_keys() != 0 ||
-	    create_all() != 0) {
+	/* The rules of that function find its caller by rbx, which a walk does not have. */
+	if (getenv("LD_AUDIT") != NULL)
+		incstack__record_note(INCSTACK__NOTE_AUDITED);
+	if (r->crosscheck != INCSTACK__CHECK_NONE && incstack__record_libunwind() != 0) {
+		incstack__record_note(INCSTACK__NOTE_NO_LIBUNWIND);
+		return -1;
+	}
+	if (incstack__locks_make() != 0 || incstack__record_watch_forks(begin_again) != 0 ||
+	    incstack__record_keys() != 0 || create_all() != 0) {
 		incstack__record_note(INCSTACK__NOTE_NOT_STARTED);
 		return -1;
 	}
@@ -260,6 +272,7 @@ incstack__recorder_start(const char *configuration, const struct incstack__linke
 
 	r->fd = -1;
 	r->changes = 1;
+	incstack__clock_find();
 	configure(configuration);
 	if (starter > 0 && starter != r->pid && !r->follow)
 		return NULL;

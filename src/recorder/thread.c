@@ -76,12 +76,11 @@ void incstack__record_end_unlisted(void)
 void incstack__record_await_unlisted(void)
 {
 	enum { NAPS = 20000 };
-	const struct timespec nap = {.tv_nsec = 50000};
 
 	for (int i = 0; i < NAPS; i++) {
 		if (__atomic_load_n(&incstack__recording.unlisted, __ATOMIC_SEQ_CST) <= 0)
 			return;
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+		incstack__nap(50000);
 	}
 }
 

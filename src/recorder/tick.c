@@ -128,7 +128,7 @@ static uint64_t stamp_now(void)
 
 	if (__atomic_load_n(&incstack__recording.counter, __ATOMIC_RELAXED) != 0)
 		return __atomic_add_fetch(&incstack__recording.counter, 1, __ATOMIC_SEQ_CST);
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	incstack__clock(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 

@@ -115,7 +115,7 @@ static uint64_t clock_of(const struct incstack__record *record)
 	enum { PER_THREAD_SCHED = 6 };
 	struct timespec used;
 
-	if (clock_gettime((~record->tid << 3) | PER_THREAD_SCHED, &used) != 0)
+	if (incstack__clock((~record->tid << 3) | PER_THREAD_SCHED, &used) != 0)
 		return 0;
 	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }

@@ -8,10 +8,9 @@
 
 static const char *const texts[INCSTACK__NOTE_COUNT] = {
 	[INCSTACK__NOTE_FILE_CLOSED] =
-		"the program closed the trace file, and it could not be opened again; recording "
-		"stopped there",
-	[INCSTACK__NOTE_FILE_FULL] =
-		"the trace file could not be written (is the disk full?); recording stopped there",
+		"the program closed the trace file, and it could not be opened again, because it "
+		"was removed or may not be opened any more; recording stopped there",
+	[INCSTACK__NOTE_FILE_FULL] = "the disk is full; recording stopped there",
 	[INCSTACK__NOTE_FILE_LIMIT] =
 		"the trace file reached the program's limit on file sizes (ulimit -f); recording "
 		"stopped there",
@@ -19,8 +18,8 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 		"the recorder got no memory (ulimit -v?); some traces were refused and are counted "
 		"as lost",
 	[INCSTACK__NOTE_NO_SHARED_MEMORY] =
-		"memory that outlives the process was not available; if the process was killed, "
-		"what it had not written is lost",
+		"memory that outlives the process, in a file beside the trace file, could not be "
+		"had or enlarged; if the process was killed, what it had not written is lost",
 	[INCSTACK__NOTE_SECCOMP] =
 		"the program entered a sandbox (seccomp) that forbids system calls of the "
 		"recorder; recording stopped there",
@@ -54,10 +53,10 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 		"the program itself defines operator new; only what it takes from malloc is "
 		"recorded",
 	[INCSTACK__NOTE_NOT_STARTED] =
-		"the recorder could not start (no memory?); nothing was recorded",
+		"the recorder got no memory to start (ulimit -v?); nothing was recorded",
 	[INCSTACK__NOTE_UNRECORDED] =
 		"a child, or a program that was executed, could not be recorded: its trace file "
-		"could not be made (permissions, ulimit -f, or a full disk?)",
+		"could not be made",
 	[INCSTACK__NOTE_UNKNOWN_STACKS] =
 		"the program also runs on stacks with unknown bounds, for example signal stacks or "
 		"coroutines that it switches by itself; these were walked fully",
@@ -78,6 +77,45 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 		"functions that only some allocators have (mallocx, mi_malloc, tc_malloc...) are "
 		"called; their blocks are not recorded, and recorded ones that they free count as "
 		"live",
+	[INCSTACK__NOTE_FILE_QUOTA] =
+		"the trace file reached a disk quota; recording stopped there",
+	[INCSTACK__NOTE_FILE_ERROR] =
+		"the trace file could not be written (an error of the file system); recording "
+		"stopped there",
+	[INCSTACK__NOTE_NO_DESCRIPTOR] =
+		"the program took the trace file's descriptor and left none free (ulimit -n); "
+		"recording stopped there",
+	[INCSTACK__NOTE_SMALL_STACK] =
+		"a stack was nearly used up or is smaller than 6 KiB, so no batch could be written "
+		"there; what came then was dropped",
+	[INCSTACK__NOTE_NO_LIBUNWIND] =
+		"--crosscheck needs libunwind-x86_64.so.8, which could not be loaded; nothing was "
+		"recorded",
+	[INCSTACK__NOTE_NO_RECORDER] =
+		"a program that was executed could not load the recorder (no memory: ulimit -v?) "
+		"and was not recorded",
+	[INCSTACK__NOTE_NEXT_UNRECORDED] =
+		"the program that was executed last was not recorded: it is static, set-uid or of "
+		"another libc, or LD_PRELOAD was taken from its environment, or it ended before "
+		"its recording began",
+	[INCSTACK__NOTE_UNRECORDED_FULL] =
+		"a child, or a program that was executed, could not be recorded: the disk is full "
+		"or a quota was reached",
+	[INCSTACK__NOTE_UNRECORDED_LIMIT] =
+		"a child, or a program that was executed, could not be recorded: its limit on file "
+		"sizes (ulimit -f) is less than a trace file needs",
+	[INCSTACK__NOTE_UNRECORDED_RIGHTS] =
+		"a child, or a program that was executed, could not be recorded: it may not write "
+		"where the trace file is",
+	[INCSTACK__NOTE_UNRECORDED_MEMORY] =
+		"a child, or a program that was executed, could not be recorded: there was no "
+		"memory (ulimit -v?)",
+	[INCSTACK__NOTE_UNRECORDED_OPEN] =
+		"a child, or a program that was executed, could not be recorded: it had no free "
+		"descriptor (ulimit -n)",
+	[INCSTACK__NOTE_AUDITED] =
+		"LD_AUDIT is set; if the audit library watches calls, they pass through a function "
+		"of the dynamic linker whose callers are unknown to the recorder",
 	[INCSTACK__NOTE_BROKEN] =
 		"an invariant of the recorder was broken, which is an error in incstack: please "
 		"report it",

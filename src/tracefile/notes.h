@@ -11,7 +11,7 @@
 
 enum incstack__tracefile_note {
 	INCSTACK__NOTE_FILE_CLOSED,       /* the program closed the trace file; it is gone */
-	INCSTACK__NOTE_FILE_FULL,         /* the trace file could not be written */
+	INCSTACK__NOTE_FILE_FULL,         /* the disk is full */
 	INCSTACK__NOTE_FILE_LIMIT,        /* RLIMIT_FSIZE */
 	INCSTACK__NOTE_NO_MEMORY,         /* the recorder's own memory, for example RLIMIT_AS */
 	INCSTACK__NOTE_NO_SHARED_MEMORY,  /* what a killed process had not written is lost */
@@ -38,6 +38,19 @@ enum incstack__tracefile_note {
 	INCSTACK__NOTE_WALL,              /* time in which threads wait was sampled, too */
 	INCSTACK__NOTE_OUTSIDE,           /* CPU: the process ran before and after */
 	INCSTACK__NOTE_SPECIAL_ALLOCATOR, /* functions that only its allocator has are not seen */
+	INCSTACK__NOTE_FILE_QUOTA,        /* the trace file reached a quota */
+	INCSTACK__NOTE_FILE_ERROR,        /* it could not be written for another reason */
+	INCSTACK__NOTE_NO_DESCRIPTOR,     /* no descriptor was free to open the trace file again */
+	INCSTACK__NOTE_SMALL_STACK,       /* a stack had too little room to write a batch */
+	INCSTACK__NOTE_NO_LIBUNWIND,      /* --crosscheck cannot work: nothing was recorded */
+	INCSTACK__NOTE_NO_RECORDER,       /* the next program could not load the recorder */
+	INCSTACK__NOTE_NEXT_UNRECORDED,   /* the next program never tried to */
+	INCSTACK__NOTE_UNRECORDED_FULL,   /* as UNRECORDED: disk full, or a quota */
+	INCSTACK__NOTE_UNRECORDED_LIMIT,  /* RLIMIT_FSIZE */
+	INCSTACK__NOTE_UNRECORDED_RIGHTS, /* the directory may not be written */
+	INCSTACK__NOTE_UNRECORDED_MEMORY, /* no memory to begin */
+	INCSTACK__NOTE_UNRECORDED_OPEN,   /* no descriptor was free */
+	INCSTACK__NOTE_AUDITED,           /* LD_AUDIT: callers may be unknown */
 	INCSTACK__NOTE_COUNT,
 };
 

@@ -34,6 +34,7 @@ DOORS = {
     "native": "trace/shared.h",
     "recorder": "trace/shared.h interpose/preload.h",
     "tool": "native/image.h",
+    "interpose": "tracefile/format.h tracefile/notes.h",
 }
 
 # Within a folder, lowest first. A name is a file, with or without its suffix.
@@ -66,8 +67,8 @@ STRATA = {
         "stability format",
     ),
     "recorder": (
-        "open.h recorder restart.h lock modules.h ticks.h stamp memory recording small_file linker path"
-        " seccomp_filter libunwind",
+        "open.h recorder restart.h check.h clock lock modules.h ticks.h stamp memory recording small_file linker"
+        " path seccomp_filter libunwind",
         "name await descriptor identity interval own_stack protect slot spool_file",
         "spool",
         "file host allocators thunks",
@@ -95,7 +96,7 @@ STRATA = {
         "foreign names",
         "*.h jail/* report/folded_fit report/function_start report/jit_names output profile_options profile_text"
         " hottest progress"
-        " record/end record/lock record/program report/sum"
+        " record/end record/lock record/nothing record/program report/sum"
         " attach/refuse attach/program proc module_file attach/source",
         "serve attach/ask",
         "files attach/copy",
@@ -125,6 +126,7 @@ STRATA = {
     ),
     "interpose": (
         "*.h object",
+        "search unloadable",
         "entries.c",
         "linker",
         "start",

@@ -137,6 +137,15 @@ test_crowd() {
 	! grep 'failed: no room' report || fail "$(cat report)"
 }
 
+# A sample in vfork is one of its caller. Of the ticks that have an event, few have no trace.
+test_vforks() {
+	record -o trace --crosscheck -- "$target" vfork
+	equal status "$status" 0
+	adds_up
+	has ';main;many_vforks '
+	((10 * $(spent 'no trace') <= $(spent .))) || fail "$(cat trace.folded)"
+}
+
 # The sample needs more stack than the program has there.
 test_fiber() {
 	elapsed 100000 own fiber

@@ -259,6 +259,20 @@ static int in_child(void)
 	return child < 0 || waitpid(child, &status, 0) != child || status != 0;
 }
 
+/* The kernel needs the time, while the return address is in a register. */
+static int many_vforks(void)
+{
+	while (used_ms() < 200) {
+		const pid_t child = vfork();
+
+		if (child == 0)
+			_exit(0);
+		if (child < 0 || waitpid(child, NULL, 0) != child)
+			return 1;
+	}
+	return 0;
+}
+
 int main(int arguments, char **argv)
 {
 	const char *how = arguments > 1 ? argv[1] : "spin";
@@ -275,6 +289,8 @@ int main(int arguments, char **argv)
 		return users();
 	if (strcmp(how, "fork") == 0)
 		return in_child();
+	if (strcmp(how, "vfork") == 0)
+		return many_vforks();
 	if (strcmp(how, "quiet") == 0)
 		return in_thread(quiet, argv[2]) || grown < GROWTHS;
 	if (strcmp(how, "crowd") == 0)

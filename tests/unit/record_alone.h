@@ -140,6 +140,11 @@ void incstack__record_flush(struct incstack__record *record)
 }
 
 /* The slow path of every event begins with a check for unloads. */
+int incstack__clock(clockid_t clock, struct timespec *now)
+{
+	return clock_gettime(clock, now);
+}
+
 void incstack__record_modules(void)
 {
 	rooms++;

@@ -7,11 +7,7 @@
 #define _GNU_SOURCE
 #include <time.h>
 
-static int nap_of_test(clockid_t clock, int flags, const struct timespec *time,
-		       struct timespec *left);
-#define clock_nanosleep nap_of_test
 #include "../../src/recorder/exit.c"
-#undef clock_nanosleep
 
 #include "exit_alone.h"
 #include "run_suite.h"
@@ -29,20 +25,19 @@ static int has_run(const struct thread *thread, uint64_t steps)
 
 /* The recorder waits for a number of naps. During each nap of the writer, every thread runs that was
  * asked to hold still or to go on. So it answers however busy the machine is. */
-static int nap_of_test(clockid_t clock, int flags, const struct timespec *time,
-		       struct timespec *left)
+void incstack__nap(long ns)
 {
+	const struct timespec time = {.tv_nsec = ns};
 	uint64_t steps[THREADS];
 
-	if (incstack__record_local.mine != &own_record)
-		return clock_nanosleep(clock, flags, time, left);
 	for (size_t i = 0; i < THREADS; i++)
 		steps[i] = steps_of(&threads[i]);
-	clock_nanosleep(clock, flags, time, left);
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+	if (incstack__record_local.mine != &own_record)
+		return;
 	for (size_t i = 0; i < THREADS; i++)
 		while (!has_run(&threads[i], steps[i]))
-			clock_nanosleep(clock, flags, time, left);
-	return 0;
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
 }
 
 /* ---- threads ---------------------------------------------------------------------------- */

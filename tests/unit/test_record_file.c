@@ -22,6 +22,11 @@
 
 static unsigned spools;
 
+int incstack__clock(clockid_t clock, struct timespec *now)
+{
+	return clock_gettime(clock, now);
+}
+
 void incstack__spool_open(const char *of, uint64_t start_ns)
 {
 	ck_assert_str_eq(of, path);
@@ -251,7 +256,11 @@ START_TEST(refused_writes)
 	static const struct {
 		int error;
 		enum incstack__tracefile_note note;
-	} reasons[] = {{ENOSPC, INCSTACK__NOTE_FILE_FULL}, {EFBIG, INCSTACK__NOTE_FILE_LIMIT}};
+	} wanted[] = {{ENOSPC, INCSTACK__NOTE_FILE_FULL},
+		      {EFBIG, INCSTACK__NOTE_FILE_LIMIT},
+		      {EDQUOT, INCSTACK__NOTE_FILE_QUOTA},
+		      {EIO, INCSTACK__NOTE_FILE_ERROR},
+		      {EBADF, INCSTACK__NOTE_FILE_ERROR}};
 	sigset_t limit;
 
 	sigemptyset(&limit);
@@ -262,16 +271,29 @@ START_TEST(refused_writes)
 	ck_assert_int_eq(incstack__record_write(path, 7), 0);
 	ck_assert_int_eq(size_of_file(), INCSTACK__TRACEFILE_START + 7);
 	raise(SIGXFSZ);
-	refuse("writev", 0, 1, reasons[_i].error);
+	refuse("writev", 0, 1, wanted[_i].error);
 	ck_assert_int_eq(incstack__record_write(path, 1), -1);
 	ck_assert_int_eq(sigpending(&limit), 0);
-	ck_assert_int_eq(sigismember(&limit, SIGXFSZ), reasons[_i].error != EFBIG);
-	ck_assert_uint_eq(incstack__recording.slots[0].notes, UINT64_C(1) << reasons[_i].note);
+	ck_assert_int_eq(sigismember(&limit, SIGXFSZ), wanted[_i].error != EFBIG);
+	ck_assert_uint_eq(incstack__recording.slots[0].notes, UINT64_C(1) << wanted[_i].note);
 	ck_assert_int_eq(incstack__record_write(path, 1), -1);
 	ck_assert_int_eq(give_up(INCSTACK__NOTE_FILE_CLOSED), -1);
-	ck_assert_uint_eq(incstack__recording.slots[0].notes, UINT64_C(1) << reasons[_i].note);
+	ck_assert_uint_eq(incstack__recording.slots[0].notes, UINT64_C(1) << wanted[_i].note);
 	ck_assert_int_eq(size_of_file(), INCSTACK__TRACEFILE_START + 7);
 	incstack__record_close();
+}
+END_TEST
+
+/* What the file of the parent, or of the image before, says if there is no file. */
+START_TEST(unrecorded)
+{
+	ck_assert_int_eq(incstack__record_unrecorded(ENOSPC), INCSTACK__NOTE_UNRECORDED_FULL);
+	ck_assert_int_eq(incstack__record_unrecorded(EDQUOT), INCSTACK__NOTE_UNRECORDED_FULL);
+	ck_assert_int_eq(incstack__record_unrecorded(EFBIG), INCSTACK__NOTE_UNRECORDED_LIMIT);
+	ck_assert_int_eq(incstack__record_unrecorded(ENOMEM), INCSTACK__NOTE_UNRECORDED_MEMORY);
+	ck_assert_int_eq(incstack__record_unrecorded(EMFILE), INCSTACK__NOTE_UNRECORDED_OPEN);
+	ck_assert_int_eq(incstack__record_unrecorded(EROFS), INCSTACK__NOTE_UNRECORDED_RIGHTS);
+	ck_assert_int_eq(incstack__record_unrecorded(EIO), INCSTACK__NOTE_UNRECORDED);
 }
 END_TEST
 
@@ -481,7 +503,8 @@ int main(void)
 	tcase_add_test(files, limit_while_recording);
 	tcase_add_test(files, file_that_is_gone);
 	tcase_add_loop_test(files, refused_at_the_start, 0, sizeof(refusals) / sizeof(refusals[0]));
-	tcase_add_loop_test(files, refused_writes, 0, 2);
+	tcase_add_loop_test(files, refused_writes, 0, 5);
+	tcase_add_test(files, unrecorded);
 	tcase_add_test(files, refused_memory);
 	tcase_add_test(files, notes_for_others);
 	tcase_add_loop_test(files, numbers_below_the_limit, 0,

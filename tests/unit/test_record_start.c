@@ -27,7 +27,7 @@ static struct incstack_options created;
 static struct incstack_embedder created_embedder;
 static char opened[4][PATH], noted_in[PATH], renamed[4][2 * PATH];
 static unsigned opens, spools_renamed, notes, quiet, loud, looks, published, linker, closed,
-	modules, checks, forked, served, begun;
+	modules, checks, forked, served, begun, clocks, unrecorded;
 static unsigned refused_opens; /* bit n: the nth open is refused */
 static bool no_keys, no_locks, no_forks, no_record, no_stack, no_room, no_runtime, no_libunwind;
 static unsigned loaded;
@@ -47,12 +47,13 @@ int incstack__record_open(const char *file)
 	const unsigned number = opens++;
 
 	keep(opened[number % 4], file);
+	errno = ENOSPC;
 	return refused_opens >> number & 1 ? -1 : 0;
 }
 
 void incstack__record_note_in(const char *file, enum incstack__tracefile_note note)
 {
-	ck_assert_int_eq(note, INCSTACK__NOTE_UNRECORDED);
+	ck_assert_int_eq(note, INCSTACK__NOTE_UNRECORDED_FULL);
 	keep(noted_in, file);
 }
 
@@ -67,7 +68,7 @@ void incstack__spool_rename(const char *trace, const char *new_trace)
 
 void incstack__record_note(enum incstack__tracefile_note note)
 {
-	notes += note == INCSTACK__NOTE_NOT_STARTED;
+	notes += note == (no_libunwind ? INCSTACK__NOTE_NO_LIBUNWIND : INCSTACK__NOTE_NOT_STARTED);
 }
 
 uint32_t incstack_native_mode(uint32_t wanted)
@@ -144,6 +145,9 @@ COUNT(int, incstack__record_host_look, looks, 0, void)
 COUNT(void, incstack__record_host_allocators, looks, , void)
 COUNT(void, incstack__record_linker_begin, linker, , const struct incstack__linker_view *before)
 COUNT(void, incstack__pools_close, closed, , void)
+COUNT(void, incstack__clock_find, clocks, , void)
+COUNT(enum incstack__tracefile_note, incstack__record_unrecorded, unrecorded,
+      error == ENOSPC ? INCSTACK__NOTE_UNRECORDED_FULL : INCSTACK__NOTE_UNRECORDED, int error)
 COUNT(void, incstack__record_check_start, checks, , void)
 COUNT(int, incstack_runtime_forked, forked, 0, struct incstack_runtime *runtime)
 COUNT(void, incstack__native_walk_forked, forked, , void)

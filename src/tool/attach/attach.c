@@ -144,7 +144,7 @@ int tool_attach(struct tool_record_options *options, pid_t pid, double seconds)
 		status = attach_by_worker(&attached, options);
 	ended = attached.child.pid > 0 ? tool_attach_child_end(&attached.child, options->file) : 0;
 	give_signals_back(&attached, &before);
-	if (status == 0 && tool_record_report(options, start) != 0)
+	if (status == 0 && tool_record_report(options, start, NULL) != 0)
 		status = TOOL_STATUS_CANNOT_RUN;
 	free(options->file);
 	return status != 0 ? status : ended;

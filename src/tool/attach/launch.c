@@ -26,7 +26,7 @@ static void run_child(char **program, int gate, const sigset_t *mask)
 		if (errno != EINTR)
 			_exit(TOOL_STATUS_CANNOT_RUN);
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	tool_record_exec(program);
+	_exit(tool_record_exec(program));
 }
 
 int tool_attach_launch(char **program, const sigset_t *mask, struct tool_attach_child *child)

@@ -40,26 +40,45 @@ static int find_in_path(const char *program, char path[PATH_MAX])
 	return 0;
 }
 
-/* Whether the dynamic loader runs the file; otherwise nothing can be preloaded. A script counts as
- * yes: its interpreter is checked when it starts. */
-static int is_dynamic(int fd)
+/* Whether glibc's loader runs the program; otherwise the recorder cannot be loaded. Returns the reason, or
+ * null. `fd` is an ELF file. */
+static const char *loader_reason(int fd, const Elf64_Ehdr *header)
 {
-	Elf64_Ehdr header;
+	char loader[PATH_MAX];
 	Elf64_Phdr segment;
+	ssize_t got;
 
-	if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
-		return 1;
-	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64)
-		return 0;
-	for (unsigned i = 0; i < header.e_phnum; i++) {
-		const off_t at = (off_t)(header.e_phoff + i * sizeof(segment));
+	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64)
+		return "it is not for x86-64";
+	for (unsigned i = 0; i < header->e_phnum; i++) {
+		const off_t at = (off_t)(header->e_phoff + i * sizeof(segment));
 
-		if (pread(fd, &segment, sizeof(segment), at) == (ssize_t)sizeof(segment) &&
-		    segment.p_type == PT_INTERP)
-			return 1;
+		if (pread(fd, &segment, sizeof(segment), at) != (ssize_t)sizeof(segment) ||
+		    segment.p_type != PT_INTERP)
+			continue;
+		got = pread(fd, loader, sizeof(loader) - 1, (off_t)segment.p_offset);
+		loader[got > 0 ? got : 0] = '\0';
+		if (strstr(loader, "/ld-musl") != NULL || strstr(loader, "/linker64") != NULL)
+			return "its C library is not glibc, which the recorder needs; link it with "
+			       "glibc";
+		return NULL;
 	}
-	return 0;
+	return "it is static; link it dynamically";
+}
+
+/* Replaces the path of a script by that of its interpreter. Returns whether it is a script. */
+static int follow_script(int fd, char path[PATH_MAX])
+{
+	char line[PATH_MAX];
+	const ssize_t got = pread(fd, line, sizeof(line) - 1, 0);
+	const char *at = line + 2;
+
+	line[got > 0 ? got : 0] = '\0';
+	if (strncmp(line, "#!", 2) != 0)
+		return 0;
+	at += strspn(at, " \t");
+	snprintf(path, PATH_MAX, "%.*s", (int)strcspn(at, " \t\n"), at);
+	return 1;
 }
 
 /* Returns the sanitizer that a name stands for, of a needed library or a symbol; or null. */
@@ -129,12 +148,21 @@ static const char *sanitizer_of(int fd)
 	return reason;
 }
 
-static const char *refuse_reason(const char *path)
+static const char *elf_reason(int fd)
+{
+	Elf64_Ehdr header;
+	const char *reason;
+
+	if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+		return NULL; /* no program; the kernel says what is wrong */
+	reason = loader_reason(fd, &header);
+	return reason != NULL ? reason : sanitizer_of(fd);
+}
+
+static const char *mode_reason(const char *path)
 {
 	struct stat status;
-	const char *reason = NULL;
-	const char *unread;
-	int fd;
 
 	if (stat(path, &status) != 0)
 		return "it cannot be read";
@@ -144,14 +172,30 @@ static const char *refuse_reason(const char *path)
 		return "it is set-uid or set-gid, and the loader preloads nothing into such "
 		       "programs; "
 		       "profile a copy without that bit";
-	fd = tool_foreign_open(path, NULL, NULL, &unread);
-	if (fd < 0)
-		return NULL; /* it may be executable though it cannot be read */
-	if (!is_dynamic(fd))
-		reason = "it is static or not for x86-64; link it dynamically";
-	else
-		reason = sanitizer_of(fd);
-	close(fd);
+	return NULL;
+}
+
+/* If the program is a script, `path` becomes that of its interpreter. The kernel reports an interpreter
+ * that does not exist. */
+static const char *refuse_reason(char path[PATH_MAX])
+{
+	enum { INTERPRETERS = 5 }; /* as many as the kernel follows */
+	const char *reason = mode_reason(path);
+	int is_script = 1;
+
+	for (int i = 0; i < INTERPRETERS && reason == NULL && is_script; i++) {
+		const char *unread;
+		const int fd = tool_foreign_open(path, NULL, NULL, &unread);
+
+		if (fd < 0)
+			return NULL; /* it may be executable though it cannot be read */
+		is_script = follow_script(fd, path);
+		if (is_script)
+			reason = access(path, X_OK) == 0 ? mode_reason(path) : NULL;
+		else
+			reason = elf_reason(fd);
+		close(fd);
+	}
 	return reason;
 }
 

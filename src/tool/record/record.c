@@ -126,8 +126,9 @@ static int record(const struct tool_record_options *options)
 {
 	/* The clock that the recorder uses. */
 	const uint64_t start = tool_record_now(CLOCK_REALTIME_COARSE);
-	const int status = tool_record_run(options);
-	const int failed = tool_record_report(options, start);
+	struct tool_record_end end = {0};
+	const int status = tool_record_run(options, &end);
+	const int failed = tool_record_report(options, start, &end);
 
 	return status == 0 && failed ? TOOL_STATUS_CANNOT_RUN : status;
 }

@@ -9,7 +9,9 @@
 #include <getopt.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #define TOOL_STATUS_USAGE 2
 #define TOOL_STATUS_CANNOT_RUN 126
@@ -43,12 +45,13 @@ struct tool_record_options {
 	{"threads", no_argument, NULL, 't'}
 /* clang-format on */
 
-/* Returns the time of a clock in nanoseconds. */
+/* Returns the time of a clock in nanoseconds, as the recorder knows it: by the kernel's function, because
+ * a library may have replaced libc's. */
 static inline uint64_t tool_record_now(clockid_t clock)
 {
 	struct timespec time;
 
-	clock_gettime(clock, &time);
+	syscall(SYS_clock_gettime, clock, &time);
 	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
@@ -70,16 +73,26 @@ int tool_record_check_program(const char *program);
 /* Reserves the file for this run until the tool ends. The path is absolute. Returns 0, or an exit
  * status after a message that names the process that writes it. */
 int tool_record_lock(const char *file);
+/* How the program ended. */
+struct tool_record_end {
+	int started; /* whether the program was executed */
+	int status;  /* of wait(2) */
+};
 /* Runs the program under the recorder until it ends. Returns the exit status. */
-int tool_record_run(const struct tool_record_options *options);
-/* Becomes the program. If that fails, prints why and ends this process. */
-_Noreturn void tool_record_exec(char **program);
+int tool_record_run(const struct tool_record_options *options, struct tool_record_end *end);
+/* Becomes the program. If that fails, prints why and returns the exit status. */
+int tool_record_exec(char **program);
+/* Says why nothing was recorded. `end` is null for a process that the tool did not start. */
+void tool_record_say_nothing(const char *file, const struct tool_record_end *end);
 /* Prints how the program has ended: `status` is that of wait(2). Returns the exit status. */
 int tool_record_say_end(int status, const struct rusage *used);
 /* Writes into the trace file how the process ended: a status of wait(2). */
 void tool_record_note_end(const char *file, uint64_t pid, int status);
+/* Adds a note to the file, one of enum incstack__tracefile_note. */
+void tool_record_note(int fd, uint64_t pid, unsigned note);
 /* Reports on every process that has recorded into the file and the files named after
  * it since start_ns (CLOCK_REALTIME). Returns an exit status. */
-int tool_record_report(const struct tool_record_options *options, uint64_t start_ns);
+int tool_record_report(const struct tool_record_options *options, uint64_t start_ns,
+		       const struct tool_record_end *end);
 
 #endif

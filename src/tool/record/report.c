@@ -14,7 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tracefile/notes.h"
 #include "record.h"
+#include "tool/files.h"
 #include "tool/foreign.h"
 #include "tool/names.h"
 #include "tool/report/report.h"
@@ -93,6 +95,42 @@ static size_t find_images(const char *file, uint64_t start_ns, struct image **im
 	return count;
 }
 
+/* Whether the process of that image executed another program, of which there is no image. */
+static int lacks_next(const struct image *images, size_t count, const struct image *image)
+{
+	const uint32_t ends = image->sum.flags &
+			      (INCSTACK__TRACEFILE_TALLY_EXEC | INCSTACK__TRACEFILE_TALLY_PROCESS);
+	size_t i = 0;
+
+	while (i < count && (&images[i] == image || images[i].sum.pid != image->sum.pid ||
+			     images[i].sum.start_ns < image->sum.start_ns))
+		i++;
+	return ends == INCSTACK__TRACEFILE_TALLY_EXEC && i == count;
+}
+
+/* The recorder may have left a better reason in the file. Returns whether the file has a new note. */
+static int note_next(const struct image *image)
+{
+	const uint64_t known = UINT64_C(1) << INCSTACK__NOTE_NO_RECORDER |
+			       UINT64_C(1) << INCSTACK__NOTE_NEXT_UNRECORDED |
+			       UINT64_C(1) << INCSTACK__NOTE_UNRECORDED |
+			       UINT64_C(1) << INCSTACK__NOTE_UNRECORDED_FULL |
+			       UINT64_C(1) << INCSTACK__NOTE_UNRECORDED_LIMIT |
+			       UINT64_C(1) << INCSTACK__NOTE_UNRECORDED_RIGHTS |
+			       UINT64_C(1) << INCSTACK__NOTE_UNRECORDED_MEMORY |
+			       UINT64_C(1) << INCSTACK__NOTE_UNRECORDED_OPEN;
+	int fd;
+
+	if ((image->sum.notes & known) != 0)
+		return 0;
+	fd = tool_files_input(image->file);
+	if (fd < 0)
+		return 0;
+	tool_record_note(fd, image->sum.pid, INCSTACK__NOTE_NEXT_UNRECORDED);
+	close(fd);
+	return 1;
+}
+
 static int report_image(struct image *image, int by_thread)
 {
 	FILE *text = open_memstream(&image->text, &image->text_bytes);
@@ -109,15 +147,25 @@ static int report_image(struct image *image, int by_thread)
 	return status;
 }
 
+/* Prints the lines of a report that tell what is missing in it. */
+static void print_losses(const char *text)
+{
+	for (; *text != 0; text += strcspn(text, "\n"), text += *text != 0)
+		if (strncmp(text, "note: ", 6) == 0 || strncmp(text, "warning: ", 9) == 0)
+			fprintf(stderr, "  %.*s\n", (int)strcspn(text, "\n"), text);
+}
+
 static void print_image(const struct image *image, int whole)
 {
 	const char *text = image->text != NULL ? image->text : "";
 
-	if (whole)
+	if (whole) {
 		fprintf(stderr, "%s\n", text);
-	else
-		fprintf(stderr, "%.*s; incstack report %s\n", (int)strcspn(text, "\n"), text,
-			tool_name(image->file));
+		return;
+	}
+	fprintf(stderr, "%.*s; incstack report %s\n", (int)strcspn(text, "\n"), text,
+		tool_name(image->file));
+	print_losses(text);
 }
 
 static void print_all(const struct image *images, size_t count)
@@ -155,6 +203,12 @@ static int report_images(void *context)
 		tool_trace_settle(images->all[i].file);
 	for (size_t i = 0; i < images->count; i++)
 		failed |= report_image(&images->all[i], images->by_thread);
+	for (size_t i = 0; i < images->count; i++)
+		if (lacks_next(images->all, images->count, &images->all[i]) &&
+		    note_next(&images->all[i])) {
+			free(images->all[i].text);
+			failed |= report_image(&images->all[i], images->by_thread);
+		}
 	print_all(images->all, images->count);
 	return failed;
 }
@@ -172,7 +226,8 @@ static int run_reports(struct images *images)
 	return failed;
 }
 
-int tool_record_report(const struct tool_record_options *options, uint64_t start_ns)
+int tool_record_report(const struct tool_record_options *options, uint64_t start_ns,
+		       const struct tool_record_end *end)
 {
 	const char *file = options->file;
 	struct images images = {.by_thread = options->by_thread};
@@ -182,12 +237,7 @@ int tool_record_report(const struct tool_record_options *options, uint64_t start
 	if (images.count > 0)
 		failed = run_reports(&images);
 	else
-		fprintf(stderr,
-			"incstack: nothing was recorded into %s: the program did not start, or "
-			"could not make the file (permissions, ulimit -f, a full disk?), or it "
-			"started without the recorder (LD_PRELOAD taken from the environment, a "
-			"static program?)\n",
-			tool_name(file));
+		tool_record_say_nothing(file, end);
 	for (size_t i = 0; i < images.count; i++)
 		free(images.all[i].file);
 	free(images.all);

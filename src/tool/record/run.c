@@ -85,7 +85,7 @@ static void set_environment(const struct tool_record_options *options, const cha
 	setenv("LD_PRELOAD", text, 1);
 }
 
-_Noreturn void tool_record_exec(char **program)
+int tool_record_exec(char **program)
 {
 	int error;
 
@@ -93,13 +93,33 @@ _Noreturn void tool_record_exec(char **program)
 	error = errno;
 	fprintf(stderr, "incstack: cannot run %s: %s%s\n", tool_name(program[0]), strerror(error),
 		error == ENOENT ? "; does its interpreter (#! line, or ELF loader) exist?" : "");
-	_exit(error == ENOENT ? TOOL_STATUS_NOT_FOUND : TOOL_STATUS_CANNOT_RUN);
+	return error == ENOENT ? TOOL_STATUS_NOT_FOUND : TOOL_STATUS_CANNOT_RUN;
 }
 
-static void run_child(const struct tool_record_options *options, const char *preload)
+/* The descriptor is closed without a word if the program is executed. */
+_Noreturn static void run_child(const struct tool_record_options *options, const char *preload,
+				int failed)
 {
+	int status;
+
 	set_environment(options, preload);
-	tool_record_exec(options->program);
+	status = tool_record_exec(options->program);
+	if (write(failed, "", 1) != 1) {
+		/* The tool says then that the program ended early. */
+	}
+	_exit(status);
+}
+
+/* Waits until the program is executed. Returns whether it was. */
+static int has_started(int failed)
+{
+	char byte;
+	ssize_t got;
+
+	do
+		got = read(failed, &byte, 1);
+	while (got < 0 && errno == EINTR);
+	return got <= 0;
 }
 
 /* Returns how many samples all threads have begun, from the shared counters in the file. */
@@ -154,7 +174,8 @@ int tool_record_say_end(int status, const struct rusage *used)
 	return 128 + WTERMSIG(status);
 }
 
-static int wait_for(const struct tool_record_options *options, pid_t child, const sigset_t *awaited)
+static int wait_for(const struct tool_record_options *options, pid_t child, const sigset_t *awaited,
+		    int *ended_by)
 {
 	unsigned seconds = 0;
 	struct rusage used;
@@ -166,6 +187,7 @@ static int wait_for(const struct tool_record_options *options, pid_t child, cons
 			return TOOL_STATUS_CANNOT_RUN;
 		wait_a_while(options, child, awaited, &seconds);
 	}
+	*ended_by = status;
 	tool_record_note_end(options->file, (uint64_t)child, status);
 	if (seconds > 0 && isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
@@ -188,7 +210,7 @@ static void take_signals_back(const sigset_t *awaited, const sigset_t *old_mask,
 
 /* Runs the program. Ctrl-C and other signals that would end the tool are passed on to the program;
  * the tool stays to report. */
-int tool_record_run(const struct tool_record_options *options)
+int tool_record_run(const struct tool_record_options *options, struct tool_record_end *end)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	struct sigaction old_int;
@@ -196,11 +218,16 @@ int tool_record_run(const struct tool_record_options *options)
 	char preload[PATH_MAX];
 	sigset_t awaited;
 	sigset_t old_mask;
+	int failed[2];
 	pid_t child;
 	int status = TOOL_STATUS_CANNOT_RUN;
 
 	if (find_preload(preload) != 0)
 		return TOOL_STATUS_CANNOT_RUN;
+	if (pipe2(failed, O_CLOEXEC) != 0) {
+		fprintf(stderr, "incstack: cannot start a process: %s\n", strerror(errno));
+		return TOOL_STATUS_CANNOT_RUN;
+	}
 	sigemptyset(&awaited);
 	sigaddset(&awaited, SIGCHLD);
 	sigaddset(&awaited, SIGTERM);
@@ -213,12 +240,16 @@ int tool_record_run(const struct tool_record_options *options)
 		sigaction(SIGINT, &old_int, NULL);
 		sigaction(SIGQUIT, &old_quit, NULL);
 		sigprocmask(SIG_SETMASK, &old_mask, NULL);
-		run_child(options, preload);
+		run_child(options, preload, failed[1]);
 	}
-	if (child > 0)
-		status = wait_for(options, child, &awaited);
-	else
+	close(failed[1]);
+	if (child > 0) {
+		end->started = has_started(failed[0]);
+		status = wait_for(options, child, &awaited, &end->status);
+	} else {
 		fprintf(stderr, "incstack: cannot start a process: %s\n", strerror(errno));
+	}
+	close(failed[0]);
 	take_signals_back(&awaited, &old_mask, &old_int, &old_quit);
 	return status;
 }

@@ -36,14 +36,26 @@ static void print_newest(const struct tool_report *report, FILE *out)
 	tool_report_frames(report, replay->newest_node, out);
 }
 
+/* The recorder does not know how the process ended. Its parent may. Recording may also have stopped
+ * before the end; a note tells why. */
 static void print_unknown(const struct incstack__tracefile_totals *totals, FILE *out)
 {
-	if (totals->tally.flags & INCSTACK__TRACEFILE_TALLY_RECOVERED)
-		fprintf(out, "The program did not end normally; what it had not written was "
-			     "recovered.\n");
+	const int recovered = (totals->tally.flags & INCSTACK__TRACEFILE_TALLY_RECOVERED) != 0;
+	const char *how = "The program did not end normally, or still runs";
+
+	if (totals->end != 0 && WIFEXITED((int)(totals->end & 0xffff))) {
+		if (!recovered && tool_report_has_stopped(totals))
+			return;
+		how = "The program ended by a system call of its own, which the recorder does not "
+		      "see";
+	} else if (totals->end != 0) {
+		how = "The program did not end normally";
+	}
+	if (recovered)
+		fprintf(out, "%s; what it had not written was recovered.\n", how);
 	else
-		fprintf(out, "warning: the program did not end normally; what it had not written "
-			     "yet is missing\n");
+		fprintf(out, "warning: %c%s; what it had not written yet is missing\n",
+			how[0] - 'A' + 'a', how + 1);
 }
 
 void tool_report_end(const struct tool_report *report, FILE *out)

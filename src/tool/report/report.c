@@ -66,6 +66,10 @@ static void take_sum(const struct tool_report *report, struct tool_sum *sum)
 		.popped_sum = replay->popped_sum,
 		.popped_count = replay->popped_count,
 		.bytes = replay->bytes,
+		.pid = incstack__tracefile_reader_header(report->reader)->pid,
+		.start_ns = incstack__tracefile_reader_header(report->reader)->start_ns,
+		.notes = totals->notes,
+		.flags = totals->tally.flags,
 		.mode_traces = totals->traces,
 		.mode = totals->tally.mode,
 	};

@@ -69,6 +69,8 @@ int tool_report_timeline(const struct tool_report *report, const uint32_t *nodes
 uint64_t tool_report_deep(const struct tool_report *report);
 
 uint64_t tool_report_lost(const struct incstack__tracefile_totals *totals);
+/* Whether recording stopped before the process ended; a note tells why. */
+int tool_report_has_stopped(const struct incstack__tracefile_totals *totals);
 const char *tool_mode_name(uint32_t mode);
 
 /* The content of the last line; for several files it is the sum. */
@@ -84,6 +86,10 @@ struct tool_sum {
 	uint64_t popped_sum;
 	uint64_t popped_count;
 	uint64_t bytes;
+	uint64_t pid; /* of one file: its process, when it began, and what is known of its end */
+	uint64_t start_ns;
+	uint64_t notes;
+	uint32_t flags;
 	uint64_t mode_traces; /* of the file whose mode is shown: the one with the most traces */
 	uint32_t mode;
 	int is_cpu;

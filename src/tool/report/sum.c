@@ -35,6 +35,22 @@ uint64_t tool_report_lost(const struct incstack__tracefile_totals *totals)
 	return totals->started > totals->traces ? totals->started - totals->traces : 0;
 }
 
+int tool_report_has_stopped(const struct incstack__tracefile_totals *totals)
+{
+	static const enum incstack__tracefile_note notes[] = {
+		INCSTACK__NOTE_FILE_CLOSED,  INCSTACK__NOTE_FILE_FULL,
+		INCSTACK__NOTE_FILE_LIMIT,   INCSTACK__NOTE_FILE_QUOTA,
+		INCSTACK__NOTE_FILE_ERROR,   INCSTACK__NOTE_NO_DESCRIPTOR,
+		INCSTACK__NOTE_SECCOMP,      INCSTACK__NOTE_NOT_STARTED,
+		INCSTACK__NOTE_NO_LIBUNWIND,
+	};
+
+	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
+		if (incstack__tracefile_has_note(totals, notes[i]))
+			return 1;
+	return 0;
+}
+
 const char *tool_mode_name(uint32_t mode)
 {
 	static const char *const names[] = {"patch", "validate", "full"};

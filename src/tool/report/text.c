@@ -4,6 +4,7 @@
  * wrong with the file, how the process ended, and the most important contexts.
  */
 #include <inttypes.h>
+#include <sys/wait.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,57 @@ static void print_notes(uint64_t notes, FILE *out)
 			fprintf(out, "note: %s\n", incstack__tracefile_note_text(note));
 }
 
+static void print_lost(const struct incstack__tracefile_totals *totals, FILE *out)
+{
+	const char *why = "their events were left by a jump, or interrupted another one";
+
+	if (tool_report_has_stopped(totals))
+		why = "recording had stopped (see the note)";
+	else if (incstack__tracefile_has_note(totals, INCSTACK__NOTE_NO_MEMORY))
+		why = "there was no memory for them (see the note)";
+	else if (!(totals->tally.flags & INCSTACK__TRACEFILE_TALLY_PROCESS))
+		why = "the process ended in the middle of them, or before they were written";
+	fprintf(out, "warning: %" PRIu64 " traces are lost: %s\n", tool_report_lost(totals), why);
+}
+
+static void print_dropped(const struct tool_report *report, FILE *out)
+{
+	const struct incstack__tracefile_totals *totals =
+		incstack__tracefile_reader_totals(report->reader);
+	const char *why = "there was no memory for them";
+
+	if (tool_report_is_attached(report)) {
+		fprintf(out,
+			"warning: %" PRIu64 " deallocations were not seen, because the tool could "
+			"not keep up with them; their blocks look live\n",
+			totals->tally.events_dropped);
+		return;
+	}
+	if (incstack__tracefile_has_note(totals, INCSTACK__NOTE_SMALL_STACK))
+		why = incstack__tracefile_has_note(totals, INCSTACK__NOTE_NO_MEMORY)
+			      ? "a stack was nearly used up, or there was no memory (see the notes)"
+			      : "a stack was nearly used up (see the note)";
+	fprintf(out, "warning: %" PRIu64 " %s were dropped: %s\n", totals->tally.events_dropped,
+		tool_report_is_cpu(report) ? "ticks" : "allocations and deallocations", why);
+}
+
+/* Why a profile has no trace. */
+static void print_empty(const struct tool_report *report, FILE *out)
+{
+	const struct incstack__tracefile_totals *totals =
+		incstack__tracefile_reader_totals(report->reader);
+
+	if (incstack__tracefile_has_note(totals, INCSTACK__NOTE_NOT_STARTED) ||
+	    incstack__tracefile_has_note(totals, INCSTACK__NOTE_NO_LIBUNWIND))
+		return; /* the note tells why */
+	fprintf(out, "warning: %s\n",
+		tool_report_is_cpu(report)
+			? "no sample was taken; did the program use less CPU time than an interval?"
+		: totals->end != 0 && WIFSIGNALED((int)(totals->end & 0xffff))
+			? "no allocation was recorded before the program was killed"
+			: "no allocation was recorded; does the program have its own allocator?");
+}
+
 static void print_damage(const struct tool_report *report, FILE *out)
 {
 	const struct incstack__tracefile_totals *totals =
@@ -68,29 +120,15 @@ static void print_damage(const struct tool_report *report, FILE *out)
 	if (totals->truncated_bytes > 0)
 		fprintf(out, "warning: the last block is incomplete (%" PRIu64 " bytes)\n",
 			totals->truncated_bytes);
-	if (totals->tally.events_dropped > 0 && tool_report_is_attached(report))
-		fprintf(out,
-			"warning: %" PRIu64 " deallocations were not seen, because the tool could "
-			"not keep up with them; their blocks look live\n",
-			totals->tally.events_dropped);
-	else if (totals->tally.events_dropped > 0)
-		fprintf(out,
-			"warning: %" PRIu64
-			" %s were dropped: the disk is full, memory ran out, or a stack was nearly "
-			"used up\n",
-			totals->tally.events_dropped,
-			tool_report_is_cpu(report) ? "ticks" : "allocations and deallocations");
+	if (totals->tally.events_dropped > 0)
+		print_dropped(report, out);
 	if (totals->gaps > 0)
 		fprintf(out,
 			"warning: %" PRIu64 " times callers had not been walked when the program "
 			"ended\n",
 			totals->gaps);
 	if (tool_report_lost(totals) > 0)
-		fprintf(out,
-			"warning: %" PRIu64
-			" traces are lost: the process was killed in the middle of them, the disk "
-			"was full, or there was no memory\n",
-			tool_report_lost(totals));
+		print_lost(totals, out);
 	if (totals->truncated > 0)
 		fprintf(out,
 			"warning: the callers of %" PRIu64
@@ -104,11 +142,7 @@ static void print_damage(const struct tool_report *report, FILE *out)
 			"interrupted another one are missing\n",
 			totals->interrupting);
 	if (totals->tally.samples == 0 && totals->started == 0)
-		fprintf(out, "warning: %s\n",
-			tool_report_is_cpu(report) ? "no sample was taken; did the program use "
-						     "less CPU time than an interval?"
-						   : "no allocation was recorded; does the "
-						     "program have its own allocator?");
+		print_empty(report, out);
 }
 
 void tool_report_head(const struct tool_report *report, const char *title, FILE *out)

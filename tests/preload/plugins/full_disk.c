@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Preloaded, it simulates a full disk: 300000 bytes in total can be written to high descriptors.
+ * Preloaded, it simulates a full disk: 300000 bytes in total can be written to high descriptors. The
+ * variable FULL_DISK_ERROR has the number of another error.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -45,6 +47,6 @@ ssize_t writev(int fd, const struct iovec *parts, int count)
 	bytes = room_for(parts, count);
 	if (bytes > 0)
 		return write_some(fd, parts, count, bytes) == 0 ? (ssize_t)bytes : -1;
-	errno = ENOSPC;
+	errno = getenv("FULL_DISK_ERROR") != NULL ? atoi(getenv("FULL_DISK_ERROR")) : ENOSPC;
 	return -1;
 }

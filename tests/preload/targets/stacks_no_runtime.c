@@ -3,7 +3,8 @@
  * incstack heap traces: 600
  *
  * A C program that opens more objects than the recorder remembers. They call operators new that no
- * library defines, and functions that only an unwinder has, while there is no unwinder.
+ * library defines, and functions that only an unwinder has, while there is no unwinder. The search
+ * for them must not change what dlerror returns.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -61,6 +62,10 @@ int main(int argc, char **argv)
 	}
 	if (error == 0 && mallinfo2().uordblks > used + SLACK) /* what is deleted is freed */
 		error = 4;
+	if (error == 0 && dlsym(RTLD_DEFAULT, "no such function") == NULL)
+		error = allocate[OBJECTS - 1]();
+	if (error == 0 && dlerror() == NULL)
+		error = 5;
 	if (unw_getcontext && unw_getcontext(context) != -1)
 		error = 10;
 	if (unw_backtrace && unw_backtrace(frames, 4) != 0)
