@@ -348,6 +348,14 @@ INCSTACK_API int incstack_profile_stability(const struct incstack_profile *const
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_profile_prune(struct incstack_profile *profile, uint64_t parts);
 
+/* Makes the profile have at most `nodes` nodes (3 or more). Light contexts are replaced by one frame
+ * "[pruned]" below their caller, which has their weights. So no other context changes its weight,
+ * with or without callees. A context is light if its total is, in every kind, below a part of the
+ * profile's total; the part is the smallest one that suffices, or up to twice as large. If even the
+ * heaviest contexts are too many, those that were added last are replaced. Errors: EINVAL, ENOMEM.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_shrink(struct incstack_profile *profile, uint32_t nodes);
+
 /* Removes all nodes and weights. Frames, names and their numbers stay. Errors: EINVAL.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_profile_clear(struct incstack_profile *profile);

@@ -391,6 +391,51 @@ START_TEST(pruning_keeps_totals_and_counts)
 }
 END_TEST
 
+START_TEST(a_profile_shrinks_to_what_is_heavy)
+{
+	struct incstack_profile *profile =
+		profile_from("m;a;x 90\nm;a;y 4\nm;a;z 3\nm;b;z 5\nm;b;y;q 1\nm 1\n");
+	char *folded;
+
+	ck_assert_int_eq(incstack_profile_shrink(profile, 2), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_profile_shrink(NULL, 3), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_profile_shrink(profile, 10), 0);
+	ck_assert_uint_eq(incstack_profile_nodes(profile), 10); /* it is small enough */
+	ck_assert_int_eq(incstack_profile_shrink(profile, 8), 0);
+	folded = folded_text(profile, 0);
+	ck_assert_str_eq(folded, "m 1\nm;[pruned] 6\nm;a;[pruned] 7\nm;a;x 90\n");
+	free(folded);
+	ck_assert_int_eq(incstack_profile_shrink(profile, 3), 0);
+	folded = folded_text(profile, 0);
+	ck_assert_str_eq(folded, "[pruned] 104\n");
+	free(folded);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
+/* The heaviest contexts are too many: the first ones stay. Once it is replaced, a context may come again. */
+START_TEST(a_profile_shrinks_though_all_is_heavy)
+{
+	struct incstack_profile *profile = profile_from("m;a;b;c;d;e;f;g;h;i 3\n");
+	const struct incstack_profile_frame a = {.name = "a", .name_length = 1, .bci = -1};
+	const uint64_t two[] = {2};
+	char *folded;
+	uint32_t node;
+
+	ck_assert_int_eq(incstack_profile_shrink(profile, 5), 0);
+	folded = folded_text(profile, 0);
+	ck_assert_str_eq(folded, "m;[pruned] 3\n");
+	free(folded);
+	ck_assert_int_eq(incstack_profile_add_node(profile, 1, &a, &node), 0);
+	ck_assert_int_eq(incstack_profile_add_weights(profile, node, two), 0);
+	ck_assert_int_eq(incstack_profile_shrink(profile, 3), 0);
+	folded = folded_text(profile, 0);
+	ck_assert_str_eq(folded, "[pruned] 5\n");
+	free(folded);
+	incstack_profile_destroy(profile);
+}
+END_TEST
+
 START_TEST(bad_arguments_are_refused)
 {
 	struct incstack_profile *profile = profile_from("m 1\n");
@@ -429,6 +474,8 @@ int main(void)
 	tcase_add_test(tests, formats_are_known_by_name_and_ending);
 	tcase_add_test(tests, a_profile_in_parts_is_the_same_profile);
 	tcase_add_test(tests, pruning_keeps_totals_and_counts);
+	tcase_add_test(tests, a_profile_shrinks_to_what_is_heavy);
+	tcase_add_test(tests, a_profile_shrinks_though_all_is_heavy);
 	tcase_add_test(tests, bad_arguments_are_refused);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -245,6 +245,22 @@ static int prune_scenario(long n, bool for_ever, bool *something_failed)
 	return result;
 }
 
+static int shrink_scenario(long n, bool for_ever, bool *something_failed)
+{
+	struct incstack_profile *profile = profile_from(text_a);
+	uint64_t totals[32];
+	int result;
+
+	arm(n, for_ever);
+	result = incstack_profile_shrink(profile, 4);
+	*something_failed = disarm();
+	ck_assert(result != 0 || incstack_profile_nodes(profile) <= 4);
+	ck_assert_int_eq(incstack_profile_totals(profile, 0, totals), 0);
+	ck_assert_uint_eq(totals[0], 24); /* smaller or not */
+	incstack_profile_destroy(profile);
+	return result;
+}
+
 /* Three samples of stacks that become smaller, 40 frames at first. */
 static int pcct_scenario(long n, bool for_ever, bool *something_failed)
 {
@@ -335,6 +351,7 @@ START_TEST(one_profile)
 	make_inputs();
 	fail_each_allocation(functions_scenario, 1);
 	fail_each_allocation(prune_scenario, 1);
+	fail_each_allocation(shrink_scenario, 1);
 	fail_each_allocation(pcct_scenario, 5);
 	fail_each_allocation(add_scenario, 5);
 	drop_inputs();

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "copies.h"
 #include "say.h"
 #include "session.h"
 
@@ -18,8 +19,8 @@ enum state {
 };
 
 static struct {
-	pthread_mutex_t lock; /* protects the state, and the start and end of a session */
-	enum state state;
+	pthread_mutex_t lock;      /* protects the state, and the start and end of a session */
+	_Atomic(enum state) state; /* read by other copies without the lock */
 	bool dead; /* the JVM ends, or the sampler cannot be stopped: no session begins any more */
 	struct agent_options options;
 	/* Read-locked by the events of threads and classes. One may come within another. */
@@ -34,6 +35,28 @@ static struct {
 static bool refuse(const char *why)
 {
 	agent_say("%s", why);
+	return false;
+}
+
+/* Called by other copies of the agent: see copies.h. */
+__attribute__((visibility("default"))) int incstack_java_samples(void)
+{
+	const enum state state = agent.state;
+
+	return state == WAITING || state == RUNNING;
+}
+
+/* Returns whether no other copy of the agent samples; if one does, says so. In a JVM with the library, each
+ * of two copies would retrieve traces that the other one asked for. */
+static bool is_alone(void)
+{
+	char other[AGENT_FILE_MAX];
+
+	if (!agent_copy_that_samples(other, sizeof(other)))
+		return true;
+	agent_say("another copy of the agent samples this JVM already: %s; this one samples "
+		  "nothing",
+		  other);
 	return false;
 }
 
@@ -70,7 +93,7 @@ static bool obey(JNIEnv *jni, const struct agent_options *options)
 	if (options->command == AGENT_START)
 		return agent.state == RUNNING ? refuse("sampling already; stop first, or use the "
 						       "commands dump and next")
-					      : start(jni, options);
+					      : is_alone() && start(jni, options);
 	if (options->command == AGENT_STATUS)
 		say_status();
 	else if (agent.state != RUNNING)
@@ -138,8 +161,8 @@ static void JNICALL on_thread_end(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 	pthread_rwlock_rdlock(&agent.events);
 	if (agent.listening) {
 		agent_threads_remove(&session->threads, jni, thread);
-		if (session->technique->retrieve)
-			agent_session_retrieve(session, jni, thread);
+		if (session->technique->thread_ends)
+			session->technique->thread_ends(session, jni, thread);
 	}
 	pthread_rwlock_unlock(&agent.events);
 }
@@ -214,14 +237,20 @@ static bool read_options(const char *text, struct agent_options *options)
 __attribute__((visibility("default"))) JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *text,
 									   void *reserved)
 {
+	static struct agent_options options;
+
 	(void)reserved;
-	if (!read_options(text, &agent.options))
+	if (!read_options(text, &options))
 		return JNI_OK;
-	if (agent.options.command != AGENT_START)
+	if (agent.state == WAITING)
+		agent_say("the agent is given twice; only the options of the first one are used");
+	else if (options.command != AGENT_START)
 		agent_say("the JVM has just started: there is nothing to do for a command but "
 			  "start");
-	else if (attach(vm))
+	else if (is_alone() && attach(vm)) {
+		agent.options = options;
 		agent.state = WAITING;
+	}
 	return JNI_OK;
 }
 

@@ -10,9 +10,44 @@
 
 static const struct incstack_profile_kind kinds[] = {{"samples", "count"}};
 
-bool agent_collector_open(struct agent_collector *collector)
+/* A node takes up to 58 bytes: itself, its weight and its slots, in arrays of which a half may be
+ * free. A second profile exists while names are looked up. One tree may bring many nodes at once. What
+ * the file takes while it is written, and traces on their way here, take the rest. */
+enum { NODE_BYTES = 288, LEAST_NODES = 1024 };
+
+uint64_t agent_counts_lost(const struct agent_counts *counts)
 {
-	*collector = (struct agent_collector){.lock = PTHREAD_MUTEX_INITIALIZER};
+	uint64_t sum = 0;
+
+	for (int why = 0; why < AGENT_LOSS_COUNT; why++)
+		sum += counts->lost[why];
+	return sum;
+}
+
+void agent_counts_add(struct agent_counts *sum, const struct agent_counts *more)
+{
+	sum->traces += more->traces;
+	for (int why = 0; why < AGENT_LOSS_COUNT; why++)
+		sum->lost[why] += more->lost[why];
+	sum->truncated += more->truncated;
+	sum->depth_sum += more->depth_sum;
+	sum->popped_sum += more->popped_sum;
+	sum->popped_count += more->popped_count;
+}
+
+static uint32_t nodes_for(uint64_t memory)
+{
+	uint64_t nodes = memory / NODE_BYTES;
+
+	if (nodes < LEAST_NODES)
+		return LEAST_NODES;
+	return nodes < INCSTACK_PROFILE_NONE ? (uint32_t)nodes : INCSTACK_PROFILE_NONE - 1;
+}
+
+bool agent_collector_open(struct agent_collector *collector, uint64_t memory)
+{
+	*collector = (struct agent_collector){.lock = PTHREAD_MUTEX_INITIALIZER,
+					      .nodes_max = nodes_for(memory)};
 	return !incstack_profile_create(kinds, 1, &collector->profile);
 }
 
@@ -64,6 +99,9 @@ static uint64_t add_tree(struct agent_collector *collector, const char *root,
 		return 0;
 	error = root && *root ? incstack_profile_add_tree_below(profile, root, tree, weigh, &begun)
 			      : incstack_profile_add_tree(profile, tree, weigh, &begun);
+	/* Without memory to fold, the profile may still grow until it gets none, either. */
+	if (incstack_profile_nodes(profile) > collector->nodes_max)
+		(void)incstack_profile_shrink(profile, collector->nodes_max / 2);
 	return error && begun ? begun - 1 : begun;
 }
 
@@ -141,7 +179,7 @@ void agent_collector_walk(struct agent_collector *collector, const char *root,
 {
 	pthread_mutex_lock(&collector->lock);
 	if (!add_walk(collector, root, frames, count, truncated)) {
-		collector->counts.lost++;
+		collector->counts.lost[AGENT_LOSS_MEMORY]++;
 	} else {
 		collector->counts.traces++;
 		collector->counts.truncated += truncated;
@@ -222,7 +260,7 @@ void agent_collector_tree(struct agent_collector *collector, const char *root,
 	pthread_mutex_lock(&collector->lock);
 	added = add_tree(collector, root, tree);
 	collector->counts.traces += added;
-	collector->counts.lost += tree->count - added;
+	collector->counts.lost[AGENT_LOSS_MEMORY] += tree->count - added;
 	collector->counts.truncated += tree->truncated;
 	measure(collector, tree, added);
 	pthread_mutex_unlock(&collector->lock);
@@ -230,16 +268,17 @@ void agent_collector_tree(struct agent_collector *collector, const char *root,
 
 /* ---- the rest ---- */
 
-void agent_collector_lose(struct agent_collector *collector, uint64_t samples)
+void agent_collector_lose(struct agent_collector *collector, enum agent_loss why, uint64_t samples)
 {
-	atomic_fetch_add_explicit(&collector->lost, samples, memory_order_relaxed);
+	atomic_fetch_add_explicit(&collector->lost[why], samples, memory_order_relaxed);
 }
 
 /* Moves the losses that were counted without the lock to the others. Called under the lock. */
 static void gather_losses(struct agent_collector *collector)
 {
-	collector->counts.lost +=
-		atomic_exchange_explicit(&collector->lost, 0, memory_order_relaxed);
+	for (int why = 0; why < AGENT_LOSS_COUNT; why++)
+		collector->counts.lost[why] +=
+			atomic_exchange_explicit(&collector->lost[why], 0, memory_order_relaxed);
 }
 
 struct incstack_profile *agent_collector_take(struct agent_collector *collector, bool last,

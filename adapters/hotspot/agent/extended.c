@@ -11,6 +11,12 @@
 
 #include "text.h"
 
+/* The part of the memory that traces may use that were not retrieved yet. They are copied when they are, so
+ * that they use twice as much. */
+enum { BACKLOG_SHARE = 8 };
+
+enum { NAME_SIZE = 256 };
+
 static const char *start(struct agent_session *session)
 {
 	struct incstack_jvmti_statistics before = {.size = sizeof(before)};
@@ -18,6 +24,8 @@ static const char *start(struct agent_session *session)
 	if (agent_statistics(&session->extension, &before))
 		return "the JVM's statistics cannot be read";
 	session->before = session->now = before;
+	agent_backlog_open(&session->backlog, session->options.memory / BACKLOG_SHARE,
+			   before.traces);
 	if (agent_set_check(&session->extension, session->options.check))
 		return "the JVM's check cannot be switched";
 	return NULL;
@@ -39,6 +47,19 @@ static uint32_t flags_of(const struct agent_session *session)
 	}
 }
 
+/* Returns whether there are too many traces that were not retrieved. Before, it lets the retriever begin. */
+static bool must_wait(struct agent_session *session)
+{
+	if (!agent_backlog_exceeds(&session->backlog, 0.5))
+		return false;
+	if (!atomic_exchange(&session->hurry, true)) {
+		pthread_mutex_lock(&session->lock);
+		pthread_cond_broadcast(&session->changed);
+		pthread_mutex_unlock(&session->lock);
+	}
+	return agent_backlog_exceeds(&session->backlog, 1);
+}
+
 /* Requests samples. Those that the request has not yielded by the next tick are lost; the JVM
  * counts them. */
 static void tick_extended(struct agent_session *session, JNIEnv *jni, struct agent_tick *tick)
@@ -52,28 +73,35 @@ static void tick_extended(struct agent_session *session, JNIEnv *jni, struct age
 	struct incstack_jvmti_requested requested = {.size = sizeof(requested)};
 
 	(void)jni;
+	if (must_wait(session)) {
+		tick->wanted = session->usual;
+		tick->reason = AGENT_LOSS_BEHIND;
+		return;
+	}
 	if (agent_request(&session->extension, 0, NULL, &request, &requested)) {
 		tick->wanted = session->samples;
 		return;
 	}
 	tick->wanted = tick->taken = requested.wanted;
+	session->usual = requested.wanted;
+	agent_backlog_took(&session->backlog, requested.traces);
 }
 
 /* ---- retrieve ----------------------------------------------------------------------- */
 
-/* Finds the name of a thread that may have ended since. */
+/* Finds the name of a thread. It may have ended since its traces were retrieved. */
 static void root_of(struct agent_session *session, JNIEnv *jni,
-		    const struct incstack_jvmti_thread_traces *one, char name[256])
+		    const struct incstack_jvmti_thread_traces *one, char name[NAME_SIZE])
 {
 	jvmtiThreadInfo info = {0};
 
-	snprintf(name, 256, "thread %lld", (long long)one->thread_id);
+	snprintf(name, NAME_SIZE, "thread %lld", (long long)one->thread_id);
 	if (!one->thread || (*session->jvmti)->GetThreadInfo(session->jvmti, one->thread, &info))
 		return;
 	(*jni)->DeleteLocalRef(jni, info.thread_group);
 	(*jni)->DeleteLocalRef(jni, info.context_class_loader);
 	if (info.name && *info.name) {
-		snprintf(name, 256, "%s", info.name);
+		snprintf(name, NAME_SIZE, "%s", info.name);
 		agent_text_repair(name);
 	}
 	(*session->jvmti)->Deallocate(session->jvmti, (unsigned char *)info.name);
@@ -91,46 +119,127 @@ static void note_latencies(struct agent_session *session, const struct incstack_
 	pthread_mutex_unlock(&session->lock);
 }
 
-static void take(struct agent_session *session, JNIEnv *jni,
-		 const struct incstack_jvmti_thread_traces *one)
-{
-	char name[256] = "";
+/* How many traces a retrieve has found, and their size. */
+struct sum {
+	uint64_t count, bytes;
+};
 
-	if (session->options.threads)
-		root_of(session, jni, one, name);
-	note_latencies(session, one->tree);
-	agent_collector_tree(&session->collector, name, one->tree);
-	if (one->thread)
-		(*jni)->DeleteLocalRef(jni, one->thread);
+static void take(struct agent_session *session, const char *root, const struct incstack_tree *tree,
+		 struct sum *sum)
+{
+	note_latencies(session, tree);
+	agent_collector_tree(&session->collector, root, tree);
+	sum->count += tree->count;
+	sum->bytes += agent_tree_bytes(tree);
 }
 
-static void retrieve(struct agent_session *session, JNIEnv *jni, jthread thread)
+static void take_handed(struct agent_session *session, struct sum *sum)
+{
+	struct agent_handed *handed = agent_handover_take(&session->handover);
+
+	while (handed) {
+		struct agent_handed *next = handed->next;
+
+		for (size_t i = 0; i < handed->traces->count; i++)
+			take(session, handed->root, handed->traces->threads[i].tree, sum);
+		agent_release(&session->extension, handed->traces);
+		free(handed);
+		handed = next;
+	}
+}
+
+static void take_all(struct agent_session *session, JNIEnv *jni, struct sum *sum)
 {
 	struct incstack_jvmti_traces *traces = NULL;
 
-	if (agent_retrieve(&session->extension, thread ? 1 : 0, thread ? &thread : NULL, &traces))
+	if (agent_retrieve(&session->extension, 0, NULL, &traces))
 		return;
-	for (size_t i = 0; i < traces->count; i++)
-		take(session, jni, &traces->threads[i]);
+	for (size_t i = 0; i < traces->count; i++) {
+		char name[NAME_SIZE] = "";
+
+		if (session->options.threads)
+			root_of(session, jni, &traces->threads[i], name);
+		take(session, name, traces->threads[i].tree, sum);
+		if (traces->threads[i].thread)
+			(*jni)->DeleteLocalRef(jni, traces->threads[i].thread);
+	}
 	agent_release(&session->extension, traces);
 }
 
+static void retrieve(struct agent_session *session, JNIEnv *jni)
+{
+	const uint64_t begun = agent_backlog_begin(&session->backlog);
+	struct sum sum = {.count = 0};
+
+	session->hurry = false;
+	take_handed(session, &sum);
+	take_all(session, jni, &sum);
+	agent_backlog_end(&session->backlog, begun, sum.count, sum.bytes);
+}
+
+/* Finds the name while the thread still has one. */
+static void hand_over(struct agent_session *session, JNIEnv *jni,
+		      struct incstack_jvmti_traces *traces)
+{
+	char name[NAME_SIZE] = "";
+
+	if (traces->count && session->options.threads)
+		root_of(session, jni, &traces->threads[0], name);
+	for (size_t i = 0; i < traces->count; i++)
+		if (traces->threads[i].thread)
+			(*jni)->DeleteLocalRef(jni, traces->threads[i].thread);
+	if (traces->count && agent_handover_put(&session->handover, traces, name))
+		return;
+	agent_collector_lose(&session->collector, AGENT_LOSS_MEMORY, agent_handover_count(traces));
+	agent_release(&session->extension, traces);
+}
+
+static void thread_ends(struct agent_session *session, JNIEnv *jni, jthread thread)
+{
+	struct incstack_jvmti_traces *traces = NULL;
+
+	pthread_rwlock_rdlock(&session->handover.gate);
+	if (!agent_retrieve(&session->extension, 1, &thread, &traces))
+		hand_over(session, jni, traces);
+	pthread_rwlock_unlock(&session->handover.gate);
+}
+
 /* ---- counters and names ------------------------------------------------------------- */
+
+/* What the JVM has compared is counted when traces are retrieved. If traces are compared, no thread may be
+ * between its retrieve and the handover: then they would count in this part and be in the next one. The
+ * statistics ask each thread in turn, so that threads that end wait, but only if traces are compared. */
+static jvmtiError read_statistics(struct agent_session *session,
+				  struct incstack_jvmti_statistics *now)
+{
+	struct sum sum = {.count = 0};
+	jvmtiError error;
+
+	if (session->options.check)
+		pthread_rwlock_wrlock(&session->handover.gate);
+	error = agent_statistics(&session->extension, now);
+	if (session->options.check)
+		pthread_rwlock_unlock(&session->handover.gate);
+	take_handed(session, &sum);
+	return error;
+}
 
 static void count(struct agent_session *session, struct agent_figures *figures)
 {
 	struct incstack_jvmti_statistics now = {.size = sizeof(now)};
 	const struct incstack_jvmti_statistics *before = &session->before;
+	uint64_t *lost = figures->counts.lost;
 
-	if (agent_statistics(&session->extension, &now))
+	if (read_statistics(session, &now))
 		return;
 	session->now = now;
 	figures->crosschecked = now.crosschecked - before->crosschecked;
 	figures->mismatches = now.mismatches - before->mismatches;
 	figures->returns = now.returns - before->returns;
 	figures->stale = now.stale - before->stale;
-	figures->counts.lost += now.lost_closed - before->lost_closed + now.lost_refused -
-				before->lost_refused + now.lost_ended - before->lost_ended;
+	lost[AGENT_LOSS_CLOSED] += now.lost_closed - before->lost_closed;
+	lost[AGENT_LOSS_MEMORY] += now.lost_refused - before->lost_refused;
+	lost[AGENT_LOSS_ENDED] += now.lost_ended - before->lost_ended;
 }
 
 static void free_description(jvmtiEnv *jvmti, const struct incstack_jvmti_method *method)
@@ -176,6 +285,7 @@ static int source(void *context, const struct incstack_profile_frame *frame,
 		.start = start, \
 		.tick = tick_extended, \
 		.retrieve = retrieve, \
+		.thread_ends = thread_ends, \
 		.count = count, \
 		.source = source, \
 	}

@@ -125,3 +125,16 @@ int agent_name_format(const char *name)
 		format = INCSTACK_FORMAT_FIREFOX;
 	return format;
 }
+
+const char *agent_name_ending(int format)
+{
+	static const char *const endings[] = {
+		[INCSTACK_FORMAT_FOLDED] = ".folded",
+		[INCSTACK_FORMAT_PPROF] = ".pb.gz",
+		[INCSTACK_FORMAT_SPEEDSCOPE] = ".speedscope.json",
+		[INCSTACK_FORMAT_FIREFOX] = ".firefox.json",
+		[INCSTACK_FORMAT_HTML] = ".html",
+	};
+
+	return endings[format];
+}

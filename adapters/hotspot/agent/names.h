@@ -30,4 +30,7 @@ bool agent_name_make(const char *pattern, const struct agent_name_values *values
  * knows the endings of the profile library, .collapsed and .json. */
 int agent_name_format(const char *name);
 
+/* The ending that names of files with this format have: ".pb.gz". */
+const char *agent_name_ending(int format);
+
 #endif

@@ -15,6 +15,8 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define INTERVAL_MIN UINT64_C(10000)
 #define TIME_MAX (24 * 3600 * NS_PER_S)
+#define MEMORY_MIN (UINT64_C(8) << 20)
+#define MEMORY_MAX (UINT64_C(1) << 40)
 
 enum { SAMPLES_MAX = 4096, DEPTH_MAX = 1 << 16, DEPTH_USUAL = 2048, SHOWN = 40 };
 
@@ -86,6 +88,34 @@ static bool time_value(const char *text, uint64_t *ns)
 			return true;
 		}
 	return false;
+}
+
+/* Reads a number of bytes, with a unit or without one. */
+static bool size_value(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "kmg";
+	char *end = NULL;
+	unsigned long long number = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+	const char *unit;
+
+	if (!number || number > MEMORY_MAX)
+		return false;
+	*bytes = number;
+	if (!*end)
+		return true;
+	unit = strchr(units, *end | 0x20);
+	if (!unit || end[1] || number > MEMORY_MAX >> 10 * (unit - units + 1))
+		return false;
+	*bytes <<= 10 * (unit - units + 1);
+	return true;
+}
+
+static bool read_size(struct reading *reading, struct item *item, uint64_t *bytes)
+{
+	if (item->value && size_value(item->value, bytes) && *bytes >= MEMORY_MIN &&
+	    *bytes <= MEMORY_MAX)
+		return true;
+	return refuse_value(reading, item, ", but must be a size from 8m to 1024g");
 }
 
 static bool read_time(struct reading *reading, struct item *item, uint64_t least, uint64_t *ns)
@@ -197,10 +227,11 @@ static bool read_command(struct reading *reading, const struct item *item)
 			reading->options->command = (enum agent_command)command;
 			return true;
 		}
-	return complain(reading, "unknown option ", item->name,
-			"; known are interval, mode, file, format, duration, split, samples, "
-			"depth, threads, waiting, lines, realtime, stats, check, and the commands "
-			"start, stop, dump, next, status");
+	return complain(
+		reading, "unknown option ", item->name,
+		"; known are interval, mode, file, format, duration, split, samples, "
+		"depth, memory, threads, waiting, lines, realtime, stats, check, and the commands "
+		"start, stop, dump, next, status");
 }
 
 static bool read_item(struct reading *reading, struct item *item)
@@ -216,6 +247,8 @@ static bool read_item(struct reading *reading, struct item *item)
 		return read_time(reading, item, 1000000, &o->duration_ns);
 	if (!strcmp(item->name, "split"))
 		return read_time(reading, item, 1000000, &o->split_ns);
+	if (!strcmp(item->name, "memory"))
+		return read_size(reading, item, &o->memory);
 	if (!strcmp(item->name, "samples"))
 		return read_number(reading, item, SAMPLES_MAX, &o->samples);
 	if (!strcmp(item->name, "depth"))
@@ -254,6 +287,9 @@ static bool complete(struct reading *reading)
 {
 	struct agent_options *o = reading->options;
 
+	if (!*o->file)
+		snprintf(o->file, sizeof(o->file), "incstack-%%p%s",
+			 agent_name_ending(o->format ? o->format : INCSTACK_FORMAT_HTML));
 	if (!o->format)
 		o->format = agent_name_format(o->file);
 	if (!o->format)
@@ -273,7 +309,7 @@ bool agent_options_read(const char *text, struct agent_options *options,
 	bool valid;
 
 	*options = (struct agent_options){
-		.interval_ns = 10000000, .depth = DEPTH_USUAL, .file = "incstack-%p.html"};
+		.interval_ns = 10000000, .depth = DEPTH_USUAL, .memory = UINT64_C(256) << 20};
 	snprintf(error, AGENT_ERROR_MAX, "out of memory");
 	if (!list)
 		return false;

@@ -36,6 +36,7 @@ struct agent_options {
 	uint64_t interval_ns;
 	uint64_t duration_ns; /* 0: until the JVM ends */
 	uint64_t split_ns;    /* 0: one part */
+	uint64_t memory;      /* bytes that the agent may use, about */
 	uint32_t samples;     /* for each tick; 0: the number of processors */
 	uint32_t depth;       /* the most frames of a trace if JVMTI walks the stacks */
 	int format;           /* enum incstack_profile_format */

@@ -100,7 +100,7 @@ static int describe(const struct agent_session *session, struct incstack_profile
 		.program = program,
 		.mode = agent_mode_name(session->technique->mode),
 		.duration_ns = duration,
-		.lost = counts->lost,
+		.lost = agent_counts_lost(counts),
 		.truncated = counts->truncated,
 	};
 	int error;

@@ -9,7 +9,7 @@
 #define RETRIEVE_NS UINT64_C(100000000)
 #define NS_PER_S UINT64_C(1000000000)
 
-/* Returns false if the session is to stop. */
+/* Returns earlier if there is much to retrieve. Returns false if the session is to stop. */
 static bool sleep_until(struct agent_session *session, uint64_t due)
 {
 	const struct timespec time = {.tv_sec = (time_t)(due / NS_PER_S),
@@ -17,7 +17,7 @@ static bool sleep_until(struct agent_session *session, uint64_t due)
 	bool stopping;
 
 	pthread_mutex_lock(&session->lock);
-	while (!session->stopping && agent_now() < due)
+	while (!session->stopping && !session->hurry && agent_now() < due)
 		pthread_cond_timedwait(&session->changed, &session->lock, &time);
 	stopping = session->stopping;
 	pthread_mutex_unlock(&session->lock);
@@ -34,7 +34,7 @@ static void JNICALL run(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
 		if ((*jni)->PushLocalFrame(jni, 64)) { /* the heap is full: later */
 			(*jni)->ExceptionClear(jni);
 		} else {
-			agent_session_retrieve(session, jni, NULL);
+			agent_session_retrieve(session, jni);
 			(*jni)->PopLocalFrame(jni, NULL);
 		}
 	pthread_mutex_lock(&session->lock);

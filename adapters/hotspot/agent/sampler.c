@@ -149,15 +149,15 @@ static uint64_t skip(struct agent_session *session)
 static void count_tick(struct agent_session *session, const struct agent_tick *tick,
 		       uint64_t missed)
 {
-	const uint64_t wanted = (missed + 1) * tick->wanted;
-
 	pthread_mutex_lock(&session->lock);
 	session->counted.ticks++;
 	session->counted.missed += missed;
-	session->counted.wanted += wanted;
+	session->counted.wanted += (missed + 1) * tick->wanted;
 	pthread_mutex_unlock(&session->lock);
-	if (wanted > tick->taken)
-		agent_collector_lose(&session->collector, wanted - tick->taken);
+	if (missed)
+		agent_collector_lose(&session->collector, AGENT_LOSS_LATE, missed * tick->wanted);
+	if (tick->wanted > tick->taken)
+		agent_collector_lose(&session->collector, tick->reason, tick->wanted - tick->taken);
 }
 
 /* Lets the technique sample. The extension makes no local references at a tick. */
@@ -168,6 +168,7 @@ static void sample(struct agent_session *session, JNIEnv *jni, struct agent_tick
 	} else if ((*jni)->PushLocalFrame(jni, 64)) { /* the heap is full: no sample */
 		(*jni)->ExceptionClear(jni);
 		tick->wanted = session->samples;
+		tick->reason = AGENT_LOSS_MEMORY;
 	} else {
 		session->technique->tick(session, jni, tick);
 		(*jni)->PopLocalFrame(jni, NULL);
@@ -176,7 +177,7 @@ static void sample(struct agent_session *session, JNIEnv *jni, struct agent_tick
 
 static void take_tick(struct agent_session *session, JNIEnv *jni)
 {
-	struct agent_tick tick = {.wanted = 0};
+	struct agent_tick tick = {.reason = AGENT_LOSS_REFUSED};
 	uint64_t missed;
 
 	if (!claim(session, &tick.due, &missed))

@@ -4,7 +4,6 @@
  */
 #include "session.h"
 
-#include <inttypes.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,6 +11,9 @@
 #include <string.h>
 
 #include "say.h"
+
+/* The part of the memory that traces of threads that have ended may use until they are retrieved. */
+enum { HANDOVER_SHARE = 8 };
 
 /* ---- technique ---------------------------------------------------------------------- */
 
@@ -86,10 +88,16 @@ static void learn(struct agent_session *session, JNIEnv *jni)
 		agent_methods_loaded(&session->methods, jni);
 }
 
-static void free_session(struct agent_session *session, JNIEnv *jni)
+/* Returns when no event of threads and classes is in progress. */
+static void stop_events(struct agent_session *session)
 {
 	set_events(session, false);
 	agent_listen(false);
+}
+
+static void free_session(struct agent_session *session, JNIEnv *jni)
+{
+	stop_events(session);
 	agent_threads_close(&session->threads, jni);
 	agent_methods_close(&session->methods, jni);
 	agent_collector_close(&session->collector);
@@ -116,6 +124,8 @@ static void begin(struct agent_session *session, const struct agent_options *opt
 			(struct agent_sampler){.session = session, .ticker = AGENT_TICKER_CLOSED};
 	session->number++;
 	session->samples = options->samples ? options->samples : processors();
+	if (options->waiting && session->samples < 2)
+		session->samples = 2; /* one that runs, and one that waits */
 	session->start = time(NULL);
 	session->start_ns = session->part_ns = agent_now();
 	session->part = 1;
@@ -150,8 +160,10 @@ const char *agent_session_start(struct agent_session *session, JNIEnv *jni,
 	}
 	agent_threads_open(&session->threads, session->jvmti);
 	agent_methods_open(&session->methods, session->jvmti);
-	failed = agent_collector_open(&session->collector) ? session->technique->start(session)
-							   : "out of memory";
+	agent_handover_open(&session->handover, options->memory / HANDOVER_SHARE);
+	failed = agent_collector_open(&session->collector, options->memory)
+			 ? session->technique->start(session)
+			 : "out of memory";
 	if (!failed) {
 		learn(session, jni);
 		failed = agent_sampler_start(session, jni);
@@ -165,83 +177,44 @@ const char *agent_session_start(struct agent_session *session, JNIEnv *jni,
 
 /* ---- result ------------------------------------------------------------------------- */
 
-static double mean(uint64_t sum, uint64_t count)
-{
-	return count ? (double)sum / (double)count : 0;
-}
-
-static double us(const struct agent_part *part, double share)
-{
-	return (double)agent_latency_quantile(&part->latency, share) / 1e3;
-}
-
-/* The last line of a run is meant for programs, and is the same for all recorders. */
-void agent_session_say_stats(const struct agent_session *session,
-			     const struct agent_figures *figures)
-{
-	const struct agent_counts *counts = &figures->counts;
-	const struct agent_part *part = &figures->part;
-
-	agent_say("ticks=%" PRIu64 " missed=%" PRIu64 " wanted=%" PRIu64 " virtual=%" PRIu64
-		  " latency_us p2=%.1f p25=%.1f p50=%.1f p75=%.1f p97=%.1f max=%.1f "
-		  "processor_ms=%.1f",
-		  part->ticks, part->missed, part->wanted, part->virtual_samples, us(part, 0.025),
-		  us(part, 0.25), us(part, 0.5), us(part, 0.75), us(part, 0.975), us(part, 1),
-		  (double)figures->processor_ns / 1e6);
-	agent_say("traces=%" PRIu64 " crosschecked=%" PRIu64 " mismatches=%" PRIu64 " lost=%" PRIu64
-		  " truncated=%" PRIu64 " returns=%" PRIu64 " stale=%" PRIu64
-		  " mode=%s depth_mean=%.2f popped_mean=%.2f",
-		  counts->traces, figures->crosschecked, figures->mismatches, counts->lost,
-		  counts->truncated, figures->returns, figures->stale,
-		  agent_mode_name(session->technique->mode),
-		  mean(counts->depth_sum, counts->traces),
-		  mean(counts->popped_sum, counts->popped_count));
-}
-
-static void say_result(const struct agent_session *session, const struct agent_figures *figures,
-		       const char *name)
-{
-	agent_say("%" PRIu64 " samples written to %s%s", figures->counts.traces, name,
-		  figures->part.virtual_samples && !session->technique->retrieve
-			  ? " (those of virtual threads end at their carrier)"
-			  : "");
-}
-
 static void write_part(struct agent_session *session, const struct incstack_profile *profile,
 		       const struct agent_figures *figures)
 {
 	char name[AGENT_FILE_MAX] = "";
 
 	if (agent_output_write(session, profile, &figures->counts, name))
-		say_result(session, figures, name);
+		agent_say_result(session, profile, figures, name);
 	if (session->options.stats)
-		agent_session_say_stats(session, figures);
+		agent_say_stats(session, figures);
 }
 
-static void count(struct agent_session *session, struct agent_figures *figures)
+/* Counts what has happened since the part began. Called while no traces are brought to the collector, or some
+ * would be counted in two parts. */
+static void count(struct agent_session *session, JNIEnv *jni, struct agent_figures *figures)
 {
 	uint64_t now;
 
+	session->technique->count(session, figures);
 	pthread_mutex_lock(&session->lock);
 	figures->part = session->counted;
 	pthread_mutex_unlock(&session->lock);
-	now = agent_threads_processor_time(&session->threads);
+	now = agent_threads_processor_time(&session->threads, jni);
 	figures->processor_ns = now > session->processor_ns ? now - session->processor_ns : 0;
-	session->technique->count(session, figures);
 }
 
 /* Takes the profile of the part, and its counters; those of the next part start at 0. Returns null if
- * there is no memory for the next part; then this one continues. Called while no traces are brought to the
- * collector, or some would be counted in two parts. */
-static struct incstack_profile *take_part(struct agent_session *session, bool last,
+ * there is no memory for the next part; then this one continues. */
+static struct incstack_profile *take_part(struct agent_session *session, JNIEnv *jni, bool last,
 					  struct agent_figures *figures)
 {
-	struct incstack_profile *profile =
-		agent_collector_take(&session->collector, last, &figures->counts);
+	struct agent_counts counts;
+	struct incstack_profile *profile;
 
+	count(session, jni, figures);
+	profile = agent_collector_take(&session->collector, last, &counts);
 	if (!profile)
 		return NULL;
-	count(session, figures);
+	agent_counts_add(&figures->counts, &counts);
 	pthread_mutex_lock(&session->lock);
 	session->counted = (struct agent_part){0};
 	pthread_mutex_unlock(&session->lock);
@@ -264,21 +237,25 @@ static void finish_part(struct agent_session *session, struct incstack_profile *
 	session->part_ns = agent_now();
 }
 
+struct reading {
+	struct agent_session *session;
+	struct agent_figures figures;
+};
+
 static int read_profile(void *context, const struct incstack_profile *profile,
 			const struct agent_counts *counts)
 {
-	struct agent_session *session = context;
-	struct agent_figures figures = {.counts = *counts};
+	struct reading *reading = context;
 
-	count(session, &figures);
-	write_part(session, profile, &figures);
+	agent_counts_add(&reading->figures.counts, counts);
+	write_part(reading->session, profile, &reading->figures);
 	return 0;
 }
 
-void agent_session_retrieve(struct agent_session *session, JNIEnv *jni, jthread thread)
+void agent_session_retrieve(struct agent_session *session, JNIEnv *jni)
 {
 	pthread_mutex_lock(&session->retrieving);
-	session->technique->retrieve(session, jni, thread);
+	session->technique->retrieve(session, jni);
 	pthread_mutex_unlock(&session->retrieving);
 }
 
@@ -290,32 +267,42 @@ static struct incstack_profile *end_part(struct agent_session *session, JNIEnv *
 
 	pthread_mutex_lock(&session->retrieving);
 	if (session->technique->retrieve)
-		session->technique->retrieve(session, jni, NULL);
-	profile = take_part(session, last, figures);
+		session->technique->retrieve(session, jni);
+	profile = take_part(session, jni, last, figures);
 	pthread_mutex_unlock(&session->retrieving);
 	return profile;
 }
 
+static void read_part(struct agent_session *session, JNIEnv *jni)
+{
+	struct reading reading = {.session = session};
+
+	pthread_mutex_lock(&session->retrieving);
+	if (session->technique->retrieve)
+		session->technique->retrieve(session, jni);
+	count(session, jni, &reading.figures);
+	(void)agent_collector_read(&session->collector, read_profile, &reading);
+	pthread_mutex_unlock(&session->retrieving);
+}
+
 void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next)
 {
-	struct agent_figures figures = {0};
 	struct agent_locale locale;
 
 	agent_locale_enter(&locale);
 	if (next) {
+		struct agent_figures figures = {0};
 		struct incstack_profile *profile = end_part(session, jni, false, &figures);
 
 		finish_part(session, profile, &figures);
 	} else {
-		pthread_mutex_lock(&session->retrieving);
-		if (session->technique->retrieve)
-			session->technique->retrieve(session, jni, NULL);
-		(void)agent_collector_read(&session->collector, read_profile, session);
-		pthread_mutex_unlock(&session->retrieving);
+		read_part(session, jni);
 	}
 	agent_locale_leave(&locale);
 }
 
+/* No event is in progress when the last traces are retrieved, so that no thread has traces that it has not
+ * handed over. */
 bool agent_session_finish(struct agent_session *session, JNIEnv *jni)
 {
 	struct agent_figures figures = {0};
@@ -325,6 +312,7 @@ bool agent_session_finish(struct agent_session *session, JNIEnv *jni)
 		agent_say("the sampler does not end; no profile is written");
 		return false;
 	}
+	stop_events(session);
 	agent_locale_enter(&locale);
 	finish_part(session, end_part(session, jni, true, &figures), &figures);
 	agent_locale_leave(&locale);

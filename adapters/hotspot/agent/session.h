@@ -11,8 +11,10 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "backlog.h"
 #include "collector.h"
 #include "extension.h"
+#include "handover.h"
 #include "latency.h"
 #include "methods.h"
 #include "options.h"
@@ -26,6 +28,7 @@ struct agent_tick {
 	uint64_t due;    /* CLOCK_MONOTONIC, ns */
 	uint32_t wanted; /* samples that it should have given */
 	uint32_t taken;
+	enum agent_loss reason; /* why the others were not taken */
 };
 
 /* What the sampler counts in a part. */
@@ -50,9 +53,12 @@ struct agent_technique {
 	/* Returns null, or why it cannot be used. */
 	const char *(*start)(struct agent_session *session);
 	void (*tick)(struct agent_session *session, JNIEnv *jni, struct agent_tick *tick);
-	/* Brings the traces of one thread, or of all if it is null, to the collector. May be
-	 * null. */
-	void (*retrieve)(struct agent_session *session, JNIEnv *jni, jthread thread);
+	/* Brings the traces of all threads to the collector. May be null; then traces come there at
+	 * once, and the next function is null, too. */
+	void (*retrieve)(struct agent_session *session, JNIEnv *jni);
+	/* Called on a thread that is about to end: keeps its traces for the next retrieve. Does not wait
+	 * for threads that retrieve or write. */
+	void (*thread_ends)(struct agent_session *session, JNIEnv *jni, jthread thread);
 	/* Adds the counts since the part began. */
 	void (*count)(struct agent_session *session, struct agent_figures *figures);
 	incstack_profile_source_fn *source; /* the context is the session */
@@ -77,7 +83,9 @@ struct agent_session {
 	uint64_t number;
 	pthread_mutex_t lock; /* of `stopping` to `turns`, and of `counted` */
 	pthread_cond_t changed;
-	pthread_mutex_t retrieving; /* held while traces are brought to the collector */
+	/* Held while traces are brought to the collector, and while a profile is written: for seconds.
+	 * No thread of the program takes it. */
+	pthread_mutex_t retrieving;
 
 	struct agent_options options; /* the first of those that a session begins with */
 	const struct agent_technique *technique;
@@ -85,6 +93,10 @@ struct agent_session {
 	struct agent_collector collector;
 	struct agent_methods methods; /* used if the traces are JVMTI's */
 	struct agent_threads threads;
+	struct agent_handover handover; /* these are used if the technique retrieves */
+	struct agent_backlog backlog;
+	_Atomic uint32_t usual; /* how many samples the last request wanted */
+	_Atomic bool hurry;     /* the retriever is to begin at once */
 
 	/* The sampler's threads (sampler.c), and the one that retrieves (retriever.c). */
 	bool stopping, ended, retriever_runs;
@@ -130,8 +142,8 @@ const char *agent_session_start(struct agent_session *session, JNIEnv *jni,
  * does not end: then the session can never be used again. */
 bool agent_session_finish(struct agent_session *session, JNIEnv *jni);
 
-/* Retrieves the traces of one thread, or of all if it is null. The technique can retrieve. */
-void agent_session_retrieve(struct agent_session *session, JNIEnv *jni, jthread thread);
+/* Retrieves the traces of all threads. The technique can retrieve. */
+void agent_session_retrieve(struct agent_session *session, JNIEnv *jni);
 
 /* Called on the leader. Writes what there is so far. Then, if `next`, begins the next
  * part. */
@@ -165,8 +177,11 @@ bool agent_output_write(const struct agent_session *session, const struct incsta
 /* Returns null, or why the file of the first part could not be written. */
 const char *agent_output_probe(const struct agent_session *session, char name[AGENT_FILE_MAX]);
 
-void agent_session_say_stats(const struct agent_session *session,
-			     const struct agent_figures *figures);
+/* In result.c. Prints what was written to the file, and what was lost; with the option `stats` also the
+ * counters. */
+void agent_say_result(const struct agent_session *session, const struct incstack_profile *profile,
+		      const struct agent_figures *figures, const char *name);
+void agent_say_stats(const struct agent_session *session, const struct agent_figures *figures);
 
 uint64_t agent_now(void);
 

@@ -76,18 +76,27 @@ static void add(struct agent_session *session, JNIEnv *jni, struct agent_thread 
 
 /* ---- partial ------------------------------------------------------------------------ */
 
-/* Whether a walk is not a sample: it has no Java frame, or the thread only seems to run. */
-static bool is_empty(struct agent_session *session, JNIEnv *jni, const jvmtiFrameInfo *infos,
-		     jint count)
+/* A thread that JVMTI says runs may have no Java frame, or wait inside the JVM. */
+static enum agent_seeming seeming_of(struct agent_session *session, JNIEnv *jni,
+				     const jvmtiFrameInfo *infos, jint count)
 {
-	return !count || (!session->options.waiting &&
-			  agent_methods_idle(&session->methods, jni, infos[0].method));
+	if (!count)
+		return AGENT_SEEMS_EMPTY;
+	return agent_methods_idle(&session->methods, jni, infos[0].method) ? AGENT_SEEMS_IDLE
+									   : AGENT_SEEMS_RIGHT;
 }
 
-/* Samples a thread. If it has ended since it was chosen, no sample is needed. */
+static bool is_sample(const struct agent_session *session, enum agent_seeming seeming)
+{
+	return seeming == AGENT_SEEMS_RIGHT ||
+	       (seeming == AGENT_SEEMS_IDLE && session->options.waiting);
+}
+
+/* Samples a thread. If it has ended since it was chosen, or only seemed to run, no sample is needed. */
 static void sample(struct agent_session *session, JNIEnv *jni, struct agent_thread *thread,
 		   struct agent_tick *tick)
 {
+	enum agent_seeming seeming = AGENT_SEEMS_RIGHT;
 	jlong before = processor_time(session, thread->ref);
 	jint count = 0;
 	jvmtiError error =
@@ -95,8 +104,11 @@ static void sample(struct agent_session *session, JNIEnv *jni, struct agent_thre
 			->GetStackTrace(session->jvmti, thread->ref, 0,
 					(jint)session->options.depth + 1, session->infos, &count);
 
-	if (error == JVMTI_ERROR_THREAD_NOT_ALIVE ||
-	    (!error && is_empty(session, jni, session->infos, count))) {
+	if (!error)
+		seeming = seeming_of(session, jni, session->infos, count);
+	if (seeming != AGENT_SEEMS_RIGHT)
+		agent_threads_seems(&session->threads, thread, seeming);
+	if (error == JVMTI_ERROR_THREAD_NOT_ALIVE || !is_sample(session, seeming)) {
 		tick->wanted--;
 		return;
 	}
@@ -108,17 +120,31 @@ static void sample(struct agent_session *session, JNIEnv *jni, struct agent_thre
 	add(session, jni, thread, session->infos, count);
 }
 
+static void sample_chosen(struct agent_session *session, JNIEnv *jni,
+			  const struct agent_choice *choice, struct agent_tick *tick)
+{
+	tick->wanted += choice->count;
+	for (uint32_t i = 0; i < choice->count; i++) {
+		sample(session, jni, choice->chosen[i], tick);
+		agent_threads_drop(&session->threads, jni, choice->chosen[i]);
+	}
+}
+
+/* Another thread takes the turn of one that gave no sample. */
 static void tick_partial(struct agent_session *session, JNIEnv *jni, struct agent_tick *tick)
 {
 	struct agent_choice choice = {.chosen = session->chosen};
 
-	agent_threads_choose(&session->threads, session->samples, session->options.waiting,
-			     &choice);
-	tick->wanted = choice.count;
-	for (uint32_t i = 0; i < choice.count; i++) {
-		sample(session, jni, choice.chosen[i], tick);
-		agent_threads_drop(&session->threads, jni, choice.chosen[i]);
+	if (session->options.waiting) {
+		agent_threads_choose(&session->threads, jni, session->samples, &choice);
+		sample_chosen(session, jni, &choice, tick);
+		return;
 	}
+	do {
+		agent_threads_choose_running(&session->threads, jni,
+					     session->samples - tick->wanted, &choice);
+		sample_chosen(session, jni, &choice, tick);
+	} while (choice.count && tick->wanted < session->samples);
 }
 
 /* ---- jvmti -------------------------------------------------------------------------- */
@@ -126,7 +152,7 @@ static void tick_partial(struct agent_session *session, JNIEnv *jni, struct agen
 static bool is_wanted(struct agent_session *session, JNIEnv *jni, const jvmtiStackInfo *info)
 {
 	return (session->options.waiting || agent_state_runs(info->state)) &&
-	       !is_empty(session, jni, info->frame_buffer, info->frame_count);
+	       is_sample(session, seeming_of(session, jni, info->frame_buffer, info->frame_count));
 }
 
 static void add_all(struct agent_session *session, JNIEnv *jni, const jvmtiStackInfo *infos,
@@ -147,13 +173,14 @@ static void add_all(struct agent_session *session, JNIEnv *jni, const jvmtiStack
 }
 
 /* Chooses the thread that is walked again after all were walked: the next one in the ring. */
-static struct agent_thread *choose_checked(struct agent_session *session, jlong *before)
+static struct agent_thread *choose_checked(struct agent_session *session, JNIEnv *jni,
+					   jlong *before)
 {
 	struct agent_choice choice = {.chosen = session->chosen};
 
 	if (!session->options.check)
 		return NULL;
-	agent_threads_choose(&session->threads, 1, true, &choice);
+	agent_threads_choose(&session->threads, jni, 1, &choice);
 	if (!choice.count)
 		return NULL;
 	*before = processor_time(session, choice.chosen[0]->ref);
@@ -176,7 +203,7 @@ static void tick_all(struct agent_session *session, JNIEnv *jni, struct agent_ti
 	jvmtiStackInfo *infos = NULL;
 	jint count = 0;
 	jlong before = -1;
-	struct agent_thread *checked = choose_checked(session, &before);
+	struct agent_thread *checked = choose_checked(session, jni, &before);
 	jvmtiError error = (*jvmti)->GetAllStackTraces(jvmti, (jint)session->options.depth + 1,
 						       &infos, &count);
 	uint64_t latency = agent_now() - tick->due;

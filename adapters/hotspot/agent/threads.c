@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <incstack/safepoint.h>
-
+#include "core/split.h"
 #include "text.h"
 
 void agent_threads_open(struct agent_threads *threads, jvmtiEnv *jvmti)
@@ -22,20 +21,22 @@ void agent_threads_open(struct agent_threads *threads, jvmtiEnv *jvmti)
 
 static void link_in(struct agent_threads *threads, struct agent_thread *thread)
 {
-	struct agent_thread *at = threads->cursor ? threads->cursor : thread;
+	struct agent_thread *at = threads->count ? *threads->cursors : thread;
 
 	thread->next = at;
 	thread->before = at == thread ? thread : at->before;
 	thread->before->next = thread;
 	at->before = thread;
-	threads->cursor = at;
-	threads->count++;
+	if (!threads->count++)
+		for (int turn = 0; turn < AGENT_TURN_COUNT; turn++)
+			threads->cursors[turn] = thread;
 }
 
 static void link_out(struct agent_threads *threads, struct agent_thread *thread)
 {
-	if (threads->cursor == thread)
-		threads->cursor = thread->next == thread ? NULL : thread->next;
+	for (int turn = 0; turn < AGENT_TURN_COUNT; turn++)
+		if (threads->cursors[turn] == thread)
+			threads->cursors[turn] = thread->next == thread ? NULL : thread->next;
 	thread->before->next = thread->next;
 	thread->next->before = thread->before;
 	threads->count--;
@@ -66,20 +67,6 @@ static uint64_t time_since(const struct agent_threads *threads, const struct age
 	uint64_t now = time_of(threads, thread);
 
 	return now > thread->began_ns ? now - thread->began_ns : 0;
-}
-
-uint64_t agent_threads_processor_time(struct agent_threads *threads)
-{
-	uint64_t sum;
-
-	pthread_mutex_lock(&threads->lock);
-	sum = threads->ended_ns;
-	for (uint32_t i = threads->count; i; i--) {
-		sum += time_since(threads, threads->cursor);
-		threads->cursor = threads->cursor->next;
-	}
-	pthread_mutex_unlock(&threads->lock);
-	return sum;
 }
 
 /* ---- life ---- */
@@ -146,12 +133,13 @@ void agent_threads_remove(struct agent_threads *threads, JNIEnv *jni, jthread th
 	record = threads->open ? record_of(threads, thread) : NULL;
 	if (record) {
 		(*threads->jvmti)->SetThreadLocalStorage(threads->jvmti, thread, NULL);
-		threads->ended_ns += time_since(threads, record);
 		link_out(threads, record);
 	}
 	pthread_mutex_unlock(&threads->lock);
-	if (record)
-		agent_threads_drop(threads, jni, record);
+	if (!record)
+		return;
+	atomic_fetch_add(&threads->ended_ns, time_since(threads, record));
+	agent_threads_drop(threads, jni, record);
 }
 
 void agent_threads_close(struct agent_threads *threads, JNIEnv *jni)
@@ -160,7 +148,7 @@ void agent_threads_close(struct agent_threads *threads, JNIEnv *jni)
 
 	pthread_mutex_lock(&threads->lock);
 	threads->open = false;
-	while ((record = threads->cursor)) {
+	while ((record = *threads->cursors)) {
 		link_out(threads, record);
 		(*threads->jvmti)->SetThreadLocalStorage(threads->jvmti, record->ref, NULL);
 		free_thread(jni, record);
@@ -191,6 +179,54 @@ void agent_threads_drop(struct agent_threads *threads, JNIEnv *jni, struct agent
 		free_thread(jni, thread);
 }
 
+/* ---- one after the other ---- */
+
+static uint32_t count_of(struct agent_threads *threads)
+{
+	uint32_t count;
+
+	pthread_mutex_lock(&threads->lock);
+	count = threads->count;
+	pthread_mutex_unlock(&threads->lock);
+	return count;
+}
+
+/* Lets go of the thread before, and holds the one whose turn is next; null if there is none. No function of
+ * JVMTI is called under the lock: with many threads, one that starts or ends would wait for all of them. */
+static struct agent_thread *step(struct agent_threads *threads, JNIEnv *jni, enum agent_turn turn,
+				 struct agent_thread *before)
+{
+	struct agent_thread *next;
+	bool last;
+
+	pthread_mutex_lock(&threads->lock);
+	last = before && !--before->references;
+	next = threads->cursors[turn];
+	if (next) {
+		next->references++;
+		threads->cursors[turn] = next->next;
+	}
+	pthread_mutex_unlock(&threads->lock);
+	if (last)
+		free_thread(jni, before);
+	return next;
+}
+
+/* A thread that ends meanwhile is perhaps missing from this sum. It is in the next one. */
+uint64_t agent_threads_processor_time(struct agent_threads *threads, JNIEnv *jni)
+{
+	uint64_t sum = atomic_load(&threads->ended_ns);
+	struct agent_thread *thread = NULL;
+	uint32_t count = count_of(threads);
+
+	for (uint32_t i = 0; i < count && (thread = step(threads, jni, AGENT_TURN_TIMED, thread));
+	     i++)
+		sum += time_since(threads, thread);
+	if (thread)
+		agent_threads_drop(threads, jni, thread);
+	return sum;
+}
+
 /* ---- names ---- */
 
 const char *agent_thread_name(struct agent_threads *threads, JNIEnv *jni,
@@ -213,8 +249,6 @@ const char *agent_thread_name(struct agent_threads *threads, JNIEnv *jni,
 	return thread->name;
 }
 
-/* ---- choice ---- */
-
 /* Whether the thread carries a virtual thread: JVMTI reports that it waits, but for nothing. */
 static bool carries(jint state)
 {
@@ -233,68 +267,102 @@ bool agent_state_runs(jint state)
 	       !(state & JVMTI_THREAD_STATE_SUSPENDED);
 }
 
-static bool thread_runs(struct agent_threads *threads, const struct agent_thread *thread)
+void agent_threads_seems(struct agent_threads *threads, struct agent_thread *thread,
+			 enum agent_seeming seeming)
+{
+	thread->seemed_ns = time_of(threads, thread);
+	thread->seeming = thread->seemed_ns ? seeming : AGENT_SEEMS_RIGHT;
+}
+
+/* Returns what the thread seems to be, if it has used no processor time since. */
+static enum agent_seeming seeming_of(struct agent_threads *threads, struct agent_thread *thread)
+{
+	if (thread->seeming && time_of(threads, thread) != thread->seemed_ns)
+		thread->seeming = AGENT_SEEMS_RIGHT;
+	return thread->seeming;
+}
+
+static bool thread_runs(struct agent_threads *threads, struct agent_thread *thread)
 {
 	jint state = 0;
 
 	return !(*threads->jvmti)->GetThreadState(threads->jvmti, thread->ref, &state) &&
-	       agent_state_runs(state);
+	       agent_state_runs(state) && seeming_of(threads, thread) == AGENT_SEEMS_RIGHT;
 }
 
-static void choose(struct agent_choice *choice, struct agent_thread *thread)
+/* The thread is held for the caller until the caller drops it. */
+static void choose(struct agent_threads *threads, struct agent_choice *choice,
+		   struct agent_thread *thread)
 {
+	pthread_mutex_lock(&threads->lock);
 	thread->references++;
+	pthread_mutex_unlock(&threads->lock);
 	choice->chosen[choice->count++] = thread;
 }
 
-static void choose_running(struct agent_threads *threads, uint32_t wanted,
-			   struct agent_choice *choice)
+void agent_threads_choose_running(struct agent_threads *threads, JNIEnv *jni, uint32_t wanted,
+				  struct agent_choice *choice)
 {
-	for (uint32_t i = threads->count; i && choice->count < wanted; i--) {
-		struct agent_thread *thread = threads->cursor;
+	struct agent_thread *thread = NULL;
+	const uint32_t count = count_of(threads);
 
-		threads->cursor = thread->next;
-		if (!thread_runs(threads, thread)) {
-			choice->waiting++;
-			continue;
-		}
-		choice->running++;
-		choose(choice, thread);
+	choice->count = 0;
+	while (choice->looked_at < count && choice->count < wanted &&
+	       (thread = step(threads, jni, AGENT_TURN_RUNNING, thread))) {
+		choice->looked_at++;
+		if (thread_runs(threads, thread))
+			choose(threads, choice, thread);
 	}
+	if (thread)
+		agent_threads_drop(threads, jni, thread);
 }
 
-/* Counts all threads first, as a partial safepoint does. Between the two rounds a thread may start
- * or stop waiting. If one group then has too few threads, the other group fills up. */
-static void choose_both(struct agent_threads *threads, uint32_t wanted, struct agent_choice *choice)
+/* Sees which threads run. A thread without a Java frame belongs to neither group. */
+static void see_groups(struct agent_threads *threads, JNIEnv *jni, struct agent_choice *choice)
 {
-	uint32_t from_running = 0, from_waiting = 0;
-	struct agent_thread *thread = threads->cursor;
+	struct agent_thread *thread = NULL;
+	const uint32_t count = count_of(threads);
 
-	for (uint32_t i = threads->count; i; i--, thread = thread->next)
-		thread_runs(threads, thread) ? choice->running++ : choice->waiting++;
-	incstack_safepoint_split(choice->running, choice->waiting, wanted, &from_running,
-				 &from_waiting);
-	for (uint32_t i = threads->count; i && from_running + from_waiting; i--) {
-		uint32_t *share;
-
-		thread = threads->cursor;
-		threads->cursor = thread->next;
-		share = thread_runs(threads, thread) ? &from_running : &from_waiting;
-		if (!*share)
-			continue;
-		--*share;
-		choose(choice, thread);
+	choice->running = choice->waiting = 0;
+	for (uint32_t i = 0; i < count && (thread = step(threads, jni, AGENT_TURN_RUNNING, thread));
+	     i++) {
+		thread->runs = thread_runs(threads, thread);
+		choice->running += thread->runs;
+		choice->waiting += !thread->runs && thread->seeming != AGENT_SEEMS_EMPTY;
 	}
+	if (thread)
+		agent_threads_drop(threads, jni, thread);
 }
 
-void agent_threads_choose(struct agent_threads *threads, uint32_t wanted, bool waiting,
+/* Chooses up to `wanted` more threads from one group. */
+static void choose_from(struct agent_threads *threads, JNIEnv *jni, enum agent_turn turn,
+			uint32_t wanted, struct agent_choice *choice)
+{
+	struct agent_thread *thread = NULL;
+	const uint32_t count = count_of(threads);
+
+	for (uint32_t i = 0; i < count && wanted && (thread = step(threads, jni, turn, thread));
+	     i++) {
+		if (thread->runs != (turn == AGENT_TURN_RUNNING) ||
+		    thread->seeming == AGENT_SEEMS_EMPTY)
+			continue;
+		choose(threads, choice, thread);
+		wanted--;
+	}
+	if (thread)
+		agent_threads_drop(threads, jni, thread);
+}
+
+/* Counts all threads first, as a partial safepoint does. */
+void agent_threads_choose(struct agent_threads *threads, JNIEnv *jni, uint32_t wanted,
 			  struct agent_choice *choice)
 {
-	choice->count = choice->running = choice->waiting = 0;
-	pthread_mutex_lock(&threads->lock);
-	if (waiting)
-		choose_both(threads, wanted, choice);
-	else
-		choose_running(threads, wanted, choice);
-	pthread_mutex_unlock(&threads->lock);
+	uint32_t from_running = 0, from_waiting = 0;
+
+	choice->count = 0;
+	see_groups(threads, jni, choice);
+	incstack__split_for_both(choice->running, choice->waiting, wanted, &from_running,
+				 &from_waiting);
+	choose_from(threads, jni, AGENT_TURN_RUNNING, from_running, choice);
+	choose_from(threads, jni, AGENT_TURN_WAITING, from_waiting, choice);
 }

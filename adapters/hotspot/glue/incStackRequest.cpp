@@ -17,7 +17,7 @@
 #include "runtime/vmOperations.hpp"
 #include "runtime/vmThread.hpp"
 
-#include <incstack/safepoint.h>
+#include "incstack/split.h"
 
 static pthread_mutex_t Lock = PTHREAD_MUTEX_INITIALIZER;
 static struct incstack__tickets Tickets;
@@ -325,7 +325,7 @@ jvmtiError IncStackRequests::start(JavaThread *current, const IncStackThreads &t
 	n -= own;
 	uint32_t from_running = MIN2(n, g.runs), from_waiting = 0;
 	if (asked->flags & INCSTACK_JVMTI_WAITING)
-		incstack_safepoint_split(g.runs, g.waits, n, &from_running, &from_waiting);
+		incstack__split_for_both(g.runs, g.waits, n, &from_running, &from_waiting);
 	uint64_t before = Atomic::load(&Total.traces) + Atomic::load(&Total.empty);
 	if (own != 0)
 		sample_caller(current, &r);
@@ -354,6 +354,7 @@ jvmtiError IncStackRequests::start(JavaThread *current, const IncStackThreads &t
 		requested->taken = (uint32_t)MIN2(Atomic::load(&Total.traces) +
 							  Atomic::load(&Total.empty) - before,
 						  (uint64_t)requested->wanted);
+		requested->traces = Atomic::load(&Total.traces);
 		requested->running = g.runs;
 		requested->waiting = g.waits;
 	}

@@ -41,7 +41,8 @@ INCSTACK_BEGIN_C
 
 enum {
 	/* Threads that wait (blocked, sleeping, or in native code) are sampled, too. The calling
-	 * thread samples them. How n is split: incstack_safepoint_split. */
+	 * thread samples them. How n is split: incstack_safepoint_split, but if n is 2 or more,
+	 * threads that run and threads that wait both get a sample. */
 	INCSTACK_JVMTI_WAITING = 1u << 0,
 	/* All threads are stopped in a full safepoint, and `n` of them are sampled there.
 	 * Without it, the first threads to reach a poll sample themselves: a partial safepoint. */
@@ -73,6 +74,7 @@ struct incstack_jvmti_requested {
 	uint32_t taken;   /* samples taken before the call returned */
 	uint32_t running; /* threads of the set that ran when the request started */
 	uint32_t waiting; /* threads that waited; 0 without INCSTACK_JVMTI_WAITING */
+	uint64_t traces;  /* of all requests since the JVM began, retrieved or not */
 };
 
 /* jvmtiError RequestTraces(jvmtiEnv *env,

@@ -89,6 +89,24 @@ public class Scenarios {
         b.join();
     }
 
+    // Each call chooses by random numbers who is called next, so that almost no two stacks are equal.
+    static long one(int depth, Random random) {
+        return depth == 0 ? busy(0) : (random.nextBoolean() ? two(depth - 1, random) : one(depth - 1, random)) + 1;
+    }
+
+    static long two(int depth, Random random) {
+        return depth == 0 ? busy(0) : (random.nextBoolean() ? one(depth - 1, random) : two(depth - 1, random)) + 1;
+    }
+
+    static void varied(long ms) {
+        Random random = new Random(1);
+        long before = samplerTime();
+        do
+            for (long end = System.nanoTime() + ms * 1000000; System.nanoTime() < end;)
+                one(1000, random);
+        while (!isEnough(before));
+    }
+
     static void threads(int count) throws Exception {
         for (int i = 0; i < count; i += 8) {
             Thread[] some = new Thread[8];
@@ -257,6 +275,7 @@ public class Scenarios {
         case "work": work(Long.parseLong(args[1])); break;
         case "begin": begin(Long.parseLong(args[1])); break;
         case "deep": deepWork(Integer.parseInt(args[1]), Long.parseLong(args[2])); break;
+        case "varied": varied(Long.parseLong(args[1])); break;
         case "threads": threads(Integer.parseInt(args[1])); break;
         case "unload": unload(Integer.parseInt(args[1]), args[2]); break;
         case "redefine": redefine(Integer.parseInt(args[1]), args[2]); break;

@@ -9,6 +9,8 @@ import time
 STATS = re.compile(r"^incstack: traces=(\d+) crosschecked=(\d+) mismatches=(\d+) lost=(\d+) "
                    r"truncated=(\d+) returns=(\d+) stale=(\d+) mode=([a-z-]+) "
                    r"depth_mean=([\d.]+) popped_mean=([\d.]+)$")
+# What was lost, with its reasons.
+LOSSES = r"(; \d+ lost: [a-zJVM ]+ \(\d+\)(, [a-zJVM ]+ \(\d+\))*)?"
 LIMIT = 120
 WORK_MS = object()  # in a program's arguments
 
@@ -89,7 +91,8 @@ def one_start_one_result(lines, path):
     require(len(lines) == 2, lines)
     require(lines[0].startswith("incstack: sampling every ") and lines[0].endswith(" to " + path),
             lines)
-    require(re.fullmatch(r"incstack: \d+ samples written to " + re.escape(path), lines[1]), lines)
+    require(re.fullmatch(r"incstack: \d+ samples written to " + re.escape(path) + LOSSES, lines[1]),
+            lines)
 
 
 @contextlib.contextmanager

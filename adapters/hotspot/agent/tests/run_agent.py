@@ -15,10 +15,11 @@ import sys
 import tempfile
 import zipfile
 
-from harness import (LIMIT, STATS, WORK_MS, NotSeenYet, Setting, folded, load_by_jcmd,
+from harness import (LIMIT, LOSSES, STATS, WORK_MS, NotSeenYet, Setting, folded, load_by_jcmd,
                      one_start_one_result, present, require, run, running, stats, stats_of_parts)
 from planted import planted_links
 from priority import realtime
+from several import memory_limit, names_by_format, only_one_runs, several_agents
 
 
 # ---- modes and formats ------------------------------------------------------------------
@@ -172,6 +173,12 @@ def refusals():
                           ("mode=partial-incremental", "use mode=partial")):
         lines = run(options, "work", "1")
         require(len(lines) == 1 and part in lines[0], options, lines)
+    for option in ("memory=1m", "memory=lots", "depth=0", "samples=0", "threads=maybe", "mode=best",
+                   "format=svg", "file=", "file=%x.html", "split=1us", "duration=", "check=2",
+                   "\x1b[31m=1", "lines=\u202e", "x" * 9000, "file=" + "y" * 9000 + ".html"):
+        lines = run(option, "work", "1")
+        require(len(lines) == 1 and lines[0].isprintable() and len(lines[0]) < 400
+                and lines[0].endswith("; nothing is sampled"), option, lines)
     require(not os.listdir(), os.listdir())
 
 
@@ -192,7 +199,8 @@ def attach():
                 "status", "1")
     # A newer JVM warns at each attach until one succeeds.
     lines = [s for s in lines if not s.startswith("WARNING: ")]
-    text = "\n".join(re.sub(r"(\d+ )(samples)|ticks=.*|traces=.*", r"\2", s) for s in lines)
+    text = "\n".join(re.sub(r"(\d+ )(samples)|ticks=.*|traces=.*|" + LOSSES + "$", r"\2", s)
+                     for s in lines)
     require("incstack: not sampling; start first\nincstack: not sampling\nincstack: sampling every"
             in text, lines)
     require("sampling already" in text and "unknown option 'nonsense'" in text, lines)

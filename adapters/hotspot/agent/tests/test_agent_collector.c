@@ -9,6 +9,8 @@
 #include "run_suite.h"
 #include "collector.h"
 
+#define MEMORY (UINT64_C(64) << 20)
+
 enum { FILLED = INCSTACK_OBJECT_FILLED, BASE = INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_BASE };
 
 /* Innermost first. */
@@ -34,17 +36,20 @@ START_TEST(walks_are_counted_and_compared_with_the_last_of_their_thread)
 	struct agent_counts counts;
 	struct incstack_profile *profile;
 
-	ck_assert(agent_collector_open(&collector));
+	ck_assert(agent_collector_open(&collector, MEMORY));
 	agent_collector_walk(&collector, NULL, fgm, 3, false, &a);
 	agent_collector_walk(&collector, NULL, gm, 2, false, &b);
 	agent_collector_walk(&collector, NULL, hgm, 3, false, &a); /* pops f */
 	agent_collector_walk(&collector, NULL, gm, 2, false, &a);  /* pops h and g, at bci 9 */
 	agent_collector_walk(&collector, NULL, fgm, 2, true, &b);  /* truncated: pops all */
-	agent_collector_lose(&collector, 4);
+	agent_collector_lose(&collector, AGENT_LOSS_LATE, 4);
+	agent_collector_lose(&collector, AGENT_LOSS_CLOSED, 1);
 	profile = agent_collector_take(&collector, true, &counts);
 	ck_assert_uint_eq(counts.traces, 5);
 	ck_assert_uint_eq(counts.truncated, 1);
-	ck_assert_uint_eq(counts.lost, 4);
+	ck_assert_uint_eq(counts.lost[AGENT_LOSS_LATE], 4);
+	ck_assert_uint_eq(counts.lost[AGENT_LOSS_CLOSED], 1);
+	ck_assert_uint_eq(agent_counts_lost(&counts), 5);
 	ck_assert_uint_eq(counts.depth_sum, 3 + 2 + 3 + 2 + 2);
 	ck_assert_uint_eq(counts.popped_count, 3);
 	ck_assert_uint_eq(counts.popped_sum, 1 + 2 + 2);
@@ -77,7 +82,7 @@ START_TEST(trees_are_counted_by_what_they_share)
 	struct agent_counts counts;
 	struct incstack_profile *profile;
 
-	ck_assert(agent_collector_open(&collector));
+	ck_assert(agent_collector_open(&collector, MEMORY));
 	agent_collector_tree(&collector, "thread", &tree);
 	profile = agent_collector_take(&collector, true, &counts);
 	ck_assert_uint_eq(counts.traces, 3);
@@ -104,7 +109,7 @@ START_TEST(parts_begin_anew_and_the_last_ends_all)
 	struct incstack_profile *profile;
 	uint64_t traces = 0;
 
-	ck_assert(agent_collector_open(&collector));
+	ck_assert(agent_collector_open(&collector, MEMORY));
 	agent_collector_walk(&collector, NULL, fgm, 3, false, NULL);
 	ck_assert_int_eq(agent_collector_read(&collector, count_nodes, &traces), 4);
 	ck_assert_uint_eq(traces, 1);
@@ -119,7 +124,7 @@ START_TEST(parts_begin_anew_and_the_last_ends_all)
 	agent_collector_walk(&collector, NULL, gm, 2, false, NULL); /* too late: lost */
 	ck_assert_int_eq(agent_collector_read(&collector, count_nodes, &traces), INCSTACK_EINVAL);
 	ck_assert_ptr_null(agent_collector_take(&collector, true, &counts));
-	ck_assert_uint_eq(counts.lost, 1);
+	ck_assert_uint_eq(counts.lost[AGENT_LOSS_MEMORY], 1);
 	agent_collector_close(&collector);
 }
 END_TEST
@@ -128,8 +133,8 @@ static int lose_more(void *context, const struct incstack_profile *profile,
 		     const struct agent_counts *counts)
 {
 	(void)profile;
-	ck_assert_uint_eq(counts->lost, 2);
-	agent_collector_lose(context, 3);
+	ck_assert_uint_eq(counts->lost[AGENT_LOSS_LATE], 2);
+	agent_collector_lose(context, AGENT_LOSS_LATE, 3);
 	return 0;
 }
 
@@ -139,14 +144,52 @@ START_TEST(losses_are_counted_while_the_profile_is_in_use)
 	struct agent_counts counts;
 	struct incstack_profile *profile;
 
-	ck_assert(agent_collector_open(&collector));
-	agent_collector_lose(&collector, 2);
+	ck_assert(agent_collector_open(&collector, MEMORY));
+	agent_collector_lose(&collector, AGENT_LOSS_LATE, 2);
 	ck_assert_int_eq(agent_collector_read(&collector, lose_more, &collector), 0);
 	profile = agent_collector_take(&collector, false, &counts);
-	ck_assert_uint_eq(counts.lost, 5);
+	ck_assert_uint_eq(counts.lost[AGENT_LOSS_LATE], 5);
 	incstack_profile_destroy(profile);
 	profile = agent_collector_take(&collector, true, &counts);
-	ck_assert_uint_eq(counts.lost, 0);
+	ck_assert_uint_eq(agent_counts_lost(&counts), 0);
+	incstack_profile_destroy(profile);
+	agent_collector_close(&collector);
+}
+END_TEST
+
+/* ---- little memory ------------------------------------------------------------------ */
+
+/* Nothing may be missing, and nothing may weigh more than it does. */
+START_TEST(a_profile_that_grows_beyond_its_memory_is_pruned)
+{
+	enum { DIFFERENT = 20000, STEADY = 5000 };
+	struct agent_collector collector;
+	struct agent_counts counts;
+	struct incstack_profile *profile;
+	uint64_t steady = 0;
+
+	ck_assert(agent_collector_open(&collector, 0)); /* the least that there is */
+	for (uint32_t i = 0; i < DIFFERENT; i++) {
+		const struct agent_frame frames[] = {{10 + i, 5}, {2, 9}, {1, 7}};
+
+		agent_collector_walk(&collector, NULL, frames, 3, false, NULL);
+		if (i < STEADY)
+			agent_collector_walk(&collector, NULL, fgm, 3, false, NULL);
+		ck_assert_uint_le(incstack_profile_nodes(collector.profile), 1024);
+	}
+	profile = agent_collector_take(&collector, true, &counts);
+	ck_assert_uint_eq(counts.traces, DIFFERENT + STEADY);
+	ck_assert_uint_eq(samples(profile), DIFFERENT + STEADY);
+	ck_assert_uint_eq(agent_counts_lost(&counts), 0);
+	for (uint32_t i = 1; i < incstack_profile_nodes(profile); i++) {
+		struct incstack_profile_frame frame;
+
+		ck_assert_int_eq(incstack_profile_frame(profile, i, &frame), 0);
+		if (!frame.name && frame.method == fgm[0].method)
+			steady += incstack_profile_self(profile, i, 0);
+		ck_assert(frame.name || frame.method > 2 || !incstack_profile_self(profile, i, 0));
+	}
+	ck_assert_uint_eq(steady, STEADY);
 	incstack_profile_destroy(profile);
 	agent_collector_close(&collector);
 }
@@ -162,12 +205,12 @@ static int look_at(struct agent_collector *collector, uint64_t wanted, bool fail
 	struct agent_counts counts;
 	struct incstack_profile *profile = agent_collector_take(collector, true, &counts);
 
-	ck_assert_uint_eq(counts.traces + counts.lost, wanted);
-	ck_assert(failed || !counts.lost);
+	ck_assert_uint_eq(counts.traces + counts.lost[AGENT_LOSS_MEMORY], wanted);
+	ck_assert(failed || !agent_counts_lost(&counts));
 	ck_assert_uint_eq(samples(profile), counts.traces);
 	incstack_profile_destroy(profile);
 	agent_collector_close(collector);
-	return counts.lost ? INCSTACK_ENOMEM : 0;
+	return agent_counts_lost(&counts) ? INCSTACK_ENOMEM : 0;
 }
 
 static int walk_without_memory(long n, bool for_ever, bool *something_failed)
@@ -176,7 +219,7 @@ static int walk_without_memory(long n, bool for_ever, bool *something_failed)
 	struct agent_last_walk last = {0};
 	struct agent_frame frames[DEEP];
 
-	ck_assert(agent_collector_open(&collector));
+	ck_assert(agent_collector_open(&collector, MEMORY));
 	for (uint32_t i = 0; i < DEEP; i++)
 		frames[i] = (struct agent_frame){.method = DEEP - i, .bci = 1};
 	arm(n, for_ever);
@@ -206,7 +249,7 @@ static int trees_without_memory(long n, bool for_ever, bool *something_failed)
 	struct agent_collector collector;
 	struct incstack_frame_object objects[DEEP];
 
-	ck_assert(agent_collector_open(&collector));
+	ck_assert(agent_collector_open(&collector, MEMORY));
 	for (uint32_t i = 0; i < DEEP; i++)
 		objects[i] = (struct incstack_frame_object){.parent = i ? &objects[i - 1] : NULL,
 							    .method = i + 1,
@@ -228,7 +271,7 @@ static int next_without_memory(long n, bool for_ever, bool *something_failed)
 	struct incstack_profile *profile;
 	int result;
 
-	ck_assert(agent_collector_open(&collector));
+	ck_assert(agent_collector_open(&collector, MEMORY));
 	agent_collector_walk(&collector, NULL, fgm, 3, false, NULL);
 	arm(n, for_ever);
 	profile = agent_collector_take(&collector, false, &counts);
@@ -257,6 +300,7 @@ int main(void)
 	tcase_add_test(tests, trees_are_counted_by_what_they_share);
 	tcase_add_test(tests, parts_begin_anew_and_the_last_ends_all);
 	tcase_add_test(tests, losses_are_counted_while_the_profile_is_in_use);
+	tcase_add_test(tests, a_profile_that_grows_beyond_its_memory_is_pruned);
 	tcase_add_test(tests, without_memory_samples_are_lost_and_counted);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

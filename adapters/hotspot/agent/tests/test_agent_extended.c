@@ -10,6 +10,8 @@
 #include "run_suite.h"
 #include "session.h"
 
+#define MEMORY (UINT64_C(64) << 20)
+
 /* ---- the JVM ---- */
 
 static struct {
@@ -198,7 +200,8 @@ static void begin(const struct agent_technique *technique)
 	session.samples = 4;
 	pthread_mutex_init(&session.lock, NULL);
 	ck_assert(agent_extension_find(&session.extension, &jvmti));
-	ck_assert(agent_collector_open(&session.collector));
+	ck_assert(agent_collector_open(&session.collector, MEMORY));
+	agent_handover_open(&session.handover, MEMORY);
 	ck_assert_ptr_null(technique->start(&session));
 }
 
@@ -259,7 +262,7 @@ START_TEST(a_refused_request_loses_its_samples)
 	jvm.answer = JVMTI_ERROR_OUT_OF_MEMORY;
 	session.technique->tick(&session, &jni, &tick);
 	ck_assert(tick.wanted == 4 && tick.taken == 0);
-	session.technique->retrieve(&session, &jni, NULL);
+	session.technique->retrieve(&session, &jni);
 	ck_assert_int_eq(jvm.released, 0);
 	end();
 }
@@ -332,11 +335,10 @@ START_TEST(traces_come_to_the_profile)
 		session.options.lines = !roots;
 		jvm.traces.threads = threads;
 		jvm.traces.count = 3;
-		session.technique->retrieve(&session, &jni, NULL);
+		session.technique->retrieve(&session, &jni);
 		ck_assert_int_eq(jvm.asked, 0);
 		ck_assert_int_eq(jvm.released, 1);
-		session.technique->retrieve(&session, &jni, (jthread)&jvm);
-		ck_assert_int_eq(jvm.asked, 1);
+		session.technique->retrieve(&session, &jni);
 		/* main and f, or those below "worker", "thread 7" and "thread 8" */
 		ck_assert_int_eq(agent_collector_read(&session.collector, shape, &counts),
 				 roots ? 1 + 3 * 3 : 3);
@@ -350,9 +352,65 @@ START_TEST(traces_come_to_the_profile)
 }
 END_TEST
 
+/* While another thread retrieves or writes, it holds these locks. */
+static void hold(bool held)
+{
+	(held ? pthread_mutex_lock : pthread_mutex_unlock)(&session.retrieving);
+	(held ? pthread_mutex_lock : pthread_mutex_unlock)(&session.collector.lock);
+	(held ? pthread_mutex_lock : pthread_mutex_unlock)(&session.lock);
+}
+
+START_TEST(a_thread_that_ends_waits_for_nobody)
+{
+	struct incstack_jvmti_thread_traces ending = {
+		.thread = (jthread)&jvm, .thread_id = 1, .tree = &tree};
+	struct agent_counts counts;
+
+	begin(&agent_technique_extended_partial_incremental);
+	pthread_mutex_init(&session.retrieving, NULL);
+	session.options.threads = session.options.lines = true;
+	jvm.traces.threads = &ending;
+	hold(true);
+	session.technique->thread_ends(&session, &jni, (jthread)&jvm); /* it has no traces */
+	ck_assert_int_eq(jvm.asked, 1);
+	ck_assert_int_eq(jvm.released, 1);
+	jvm.traces.count = 1;
+	ending.thread = (jthread)&jvm;
+	session.technique->thread_ends(&session, &jni, (jthread)&jvm);
+	hold(false);
+	ck_assert_int_eq(jvm.released, 1);
+	jvm.answer = JVMTI_ERROR_OUT_OF_MEMORY; /* no other thread has traces */
+	session.technique->retrieve(&session, &jni);
+	ck_assert_int_eq(jvm.released, 2);
+	ck_assert_int_eq(agent_collector_read(&session.collector, shape, &counts), 1 + 3);
+	ck_assert_uint_eq(counts.traces, 2);
+	ck_assert_uint_eq(session.handover.bytes, 0);
+	end();
+}
+END_TEST
+
+START_TEST(traces_of_ended_threads_have_a_limit)
+{
+	struct incstack_jvmti_thread_traces ending = {.tree = &tree};
+	struct agent_counts counts;
+	struct incstack_profile *profile;
+
+	begin(&agent_technique_extended_partial_incremental);
+	jvm.traces = (struct incstack_jvmti_traces){.count = 1, .threads = &ending};
+	session.handover.bytes_max = 100;
+	session.technique->thread_ends(&session, &jni, (jthread)&jvm);
+	ck_assert_int_eq(jvm.released, 1);
+	ck_assert_uint_eq(session.handover.bytes, 0);
+	profile = agent_collector_take(&session.collector, true, &counts);
+	ck_assert_uint_eq(counts.lost[AGENT_LOSS_MEMORY], 2);
+	incstack_profile_destroy(profile);
+	end();
+}
+END_TEST
+
 START_TEST(counters_are_those_of_the_session)
 {
-	struct agent_figures figures = {.counts = {.lost = 5}};
+	struct agent_figures figures = {.counts = {.lost = {[AGENT_LOSS_CLOSED] = 5}}};
 
 	begin(&agent_technique_extended_partial);
 	session.before = (struct incstack_jvmti_statistics){.crosschecked = 10,
@@ -374,7 +432,9 @@ START_TEST(counters_are_those_of_the_session)
 	ck_assert_uint_eq(figures.mismatches, 1);
 	ck_assert_uint_eq(figures.returns, 1000);
 	ck_assert_uint_eq(figures.stale, 0);
-	ck_assert_uint_eq(figures.counts.lost, 5 + 10 + 20 + 30);
+	ck_assert_uint_eq(figures.counts.lost[AGENT_LOSS_CLOSED], 5 + 10);
+	ck_assert_uint_eq(figures.counts.lost[AGENT_LOSS_MEMORY], 20);
+	ck_assert_uint_eq(figures.counts.lost[AGENT_LOSS_ENDED], 30);
 	end();
 }
 END_TEST
@@ -389,6 +449,8 @@ int main(void)
 	tcase_add_test(tests, a_refused_request_loses_its_samples);
 	tcase_add_test(tests, check_is_switched);
 	tcase_add_test(tests, traces_come_to_the_profile);
+	tcase_add_test(tests, a_thread_that_ends_waits_for_nobody);
+	tcase_add_test(tests, traces_of_ended_threads_have_a_limit);
 	tcase_add_test(tests, counters_are_those_of_the_session);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

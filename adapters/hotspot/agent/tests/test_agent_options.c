@@ -2,6 +2,7 @@
  *
  * The options of the agent: what they mean, and that wrong ones give one clear line.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,7 @@ START_TEST(nothing_means_the_defaults)
 		ck_assert_uint_eq(o.interval_ns, 10000000);
 		ck_assert_uint_eq(o.duration_ns + o.split_ns + o.samples, 0);
 		ck_assert_uint_eq(o.depth, 2048);
+		ck_assert_uint_eq(o.memory, 256 << 20);
 		ck_assert_int_eq(o.format, INCSTACK_FORMAT_HTML);
 		ck_assert(!o.threads && !o.waiting && !o.lines && !o.stats && !o.check);
 		ck_assert(!o.realtime);
@@ -64,6 +66,49 @@ START_TEST(all_options_are_read)
 	ck_assert_uint_eq(o.depth, 70);
 	ck_assert(o.threads && o.waiting && !o.lines && o.stats && o.check && o.realtime);
 	ck_assert(!read_good("threads=no,threads=off,threads=0,threads=false").threads);
+}
+END_TEST
+
+START_TEST(sizes_have_units)
+{
+	const struct {
+		const char *text;
+		uint64_t bytes;
+	} good[] = {{"memory=8m", 8 << 20},
+		    {"memory=8388608", 8 << 20},
+		    {"memory=20480K", 20 << 20},
+		    {"memory=2g", UINT64_C(2) << 30},
+		    {"memory=1024G", UINT64_C(1) << 40}};
+	const char *const bad[] = {"memory",       "memory=",     "memory=7m",
+				   "memory=-9m",   "memory=9mb",  "memory=m",
+				   "memory=1025g", "memory=1t",   "memory=99999999999999999999999g",
+				   "memory=0x9m",  "memory=8.5m", "memory=17179869184g",
+				   "memory= 9m",   "memory=9 m",  "memory=18446744073709551616"};
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		ck_assert_uint_eq(read_good(good[i].text).memory, good[i].bytes);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		expect_bad(bad[i], "must be a size from 8m to 1024g");
+}
+END_TEST
+
+START_TEST(the_name_follows_from_the_format)
+{
+	const char *const pairs[][2] = {{"folded", "incstack-%p.folded"},
+					{"collapsed", "incstack-%p.folded"},
+					{"html", "incstack-%p.html"},
+					{"pprof", "incstack-%p.pb.gz"},
+					{"speedscope", "incstack-%p.speedscope.json"},
+					{"firefox", "incstack-%p.firefox.json"}};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "format=%s", pairs[i][0]);
+		ck_assert_str_eq(read_good(text).file, pairs[i][1]);
+		snprintf(text, sizeof(text), "file=x.html,format=%s", pairs[i][0]);
+		ck_assert_str_eq(read_good(text).file, "x.html");
+	}
 }
 END_TEST
 
@@ -205,6 +250,8 @@ int main(void)
 	tcase_add_test(tests, nothing_means_the_defaults);
 	tcase_add_test(tests, all_options_are_read);
 	tcase_add_test(tests, times_have_units);
+	tcase_add_test(tests, sizes_have_units);
+	tcase_add_test(tests, the_name_follows_from_the_format);
 	tcase_add_test(tests, the_format_follows_the_name);
 	tcase_add_test(tests, commands_are_options_without_a_value);
 	tcase_add_test(tests, complaints_are_one_short_line);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * The parts of the agent that know nothing of the JVM: file names, names of methods, the map of
- * identifiers, lines, latencies.
+ * identifiers, lines, latencies, the backlog.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "run_suite.h"
+#include "backlog.h"
 #include "idmap.h"
 #include "latency.h"
 #include "lines.h"
@@ -204,6 +205,32 @@ START_TEST(a_merged_histogram_is_that_of_all_latencies)
 }
 END_TEST
 
+/* ---- the backlog ---- */
+
+START_TEST(the_backlog_follows_what_was_retrieved)
+{
+	struct agent_backlog backlog;
+	uint64_t begun;
+
+	agent_backlog_open(&backlog, 1000, 500);
+	agent_backlog_took(&backlog, 600); /* nobody knows how large they are */
+	ck_assert(!agent_backlog_exceeds(&backlog, 0));
+	begun = agent_backlog_begin(&backlog);
+	agent_backlog_took(&backlog, 610);
+	agent_backlog_took(&backlog, 605); /* another thread was faster */
+	agent_backlog_end(&backlog, begun, 2, 160);
+	ck_assert(agent_backlog_exceeds(&backlog, 0.79)); /* 10 of 80 bytes */
+	ck_assert(!agent_backlog_exceeds(&backlog, 0.81));
+	agent_backlog_end(&backlog, agent_backlog_begin(&backlog), 100, 800);
+	ck_assert(!agent_backlog_exceeds(&backlog, 0));
+	agent_backlog_took(&backlog, 620); /* of 70 bytes */
+	ck_assert(agent_backlog_exceeds(&backlog, 0.69));
+	ck_assert(!agent_backlog_exceeds(&backlog, 0.71));
+	agent_backlog_end(&backlog, agent_backlog_begin(&backlog), 0, 0); /* all were lost */
+	ck_assert(!agent_backlog_exceeds(&backlog, 0));
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tests = tcase_create("parts");
@@ -217,6 +244,7 @@ int main(void)
 	tcase_add_test(tests, lines_follow_their_positions);
 	tcase_add_test(tests, quantiles_are_off_by_an_eighth_at_most);
 	tcase_add_test(tests, small_latencies_are_exact);
+	tcase_add_test(tests, the_backlog_follows_what_was_retrieved);
 	tcase_add_test(tests, a_merged_histogram_is_that_of_all_latencies);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
