@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes a profile smaller: merges small contexts into their callers, or removes all contexts.
+ * Makes a profile smaller: merges the small contexts below each caller into one, or removes all contexts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -47,43 +47,97 @@ static void move_weights(struct incstack_profile *profile, size_t from, size_t t
 		target[k] = source[k] + (new_node ? 0 : target[k]);
 }
 
-/* Moves the nodes that stay to the front. map[i] is the new number of node i, or of the caller
- * that it was merged into. */
-static void compact(struct incstack_profile *profile, const bool *kept, uint32_t *map)
+/* Where the nodes go. */
+struct move {
+	bool *kept;
+	uint32_t *map;  /* the new number of each node, or of the one that stands for it */
+	uint32_t *rest; /* of each new node: the child that stands for those that go; 0: none */
+	uint32_t frame; /* of these children */
+};
+
+static uint32_t put_node(struct incstack_profile *profile, size_t *used, uint32_t parent,
+			 uint32_t frame)
+{
+	profile->nodes[*used] = (struct incstack__node){.parent = parent, .frame = frame};
+	return (uint32_t)(*used)++;
+}
+
+/* Returns the new number of node i. A node that stands for others has no children: what was below them is
+ * in it, too. */
+static uint32_t place_node(struct incstack_profile *profile, struct move *move, size_t i,
+			   size_t *used)
+{
+	const struct incstack__node node = profile->nodes[i];
+	uint32_t parent = move->map[node.parent], *rest = &move->rest[parent];
+
+	if (move->kept[i])
+		return put_node(profile, used, parent, node.frame);
+	if (parent && profile->nodes[parent].frame == move->frame)
+		return parent;
+	if (!*rest)
+		*rest = put_node(profile, used, parent, move->frame);
+	return *rest;
+}
+
+/* Moves the nodes that stay to the front. */
+static void compact(struct incstack_profile *profile, struct move *move)
 {
 	size_t used = 1;
 
-	map[INCSTACK_PROFILE_ROOT] = INCSTACK_PROFILE_ROOT;
+	move->map[INCSTACK_PROFILE_ROOT] = INCSTACK_PROFILE_ROOT;
 	for (size_t i = 1; i < profile->nodes_used; i++) {
-		uint32_t parent = map[profile->nodes[i].parent];
+		size_t before = used;
 
-		map[i] = kept[i] ? (uint32_t)used : parent;
-		move_weights(profile, i, map[i], kept[i]);
-		if (kept[i])
-			profile->nodes[used++] = (struct incstack__node){
-				.parent = parent, .frame = profile->nodes[i].frame};
+		profile->meta.pruned += !move->kept[i] && profile->nodes[i].frame != move->frame;
+		move->map[i] = place_node(profile, move, i, &used);
+		move_weights(profile, i, move->map[i], used > before);
 	}
-	incstack__timeline_drop(profile);
-	profile->meta.pruned += profile->nodes_used - used;
 	profile->nodes_used = used;
+}
+
+/* Nodes that stand for others are merged with new ones. Returns whether any node goes. */
+static bool any_goes(const struct incstack_profile *profile, struct move *move)
+{
+	bool any = false;
+
+	for (size_t i = 1; i < profile->nodes_used; i++) {
+		any |= !move->kept[i];
+		move->kept[i] &= profile->nodes[i].frame != move->frame;
+	}
+	return any;
+}
+
+static int prune(struct incstack_profile *profile, uint64_t parts, struct move *move)
+{
+	static const char name[] = "[smaller contexts]";
+	int error = mark_large(profile, parts, move->kept);
+
+	if (!error)
+		error = incstack__frame_named(profile, name, sizeof(name) - 1, -1, 0, &move->frame);
+	if (error)
+		return error;
+	incstack__timeline_drop(profile);
+	if (!any_goes(profile, move))
+		return 0;
+	compact(profile, move);
+	incstack__node_table_renew(profile);
+	return 0;
 }
 
 int incstack_profile_prune(struct incstack_profile *profile, uint64_t parts)
 {
-	uint32_t *map;
-	bool *kept;
-	int error;
+	struct move move;
+	int error = INCSTACK_ENOMEM;
 
 	if (!profile || !parts)
 		return INCSTACK_EINVAL;
-	map = malloc(profile->nodes_used * sizeof(*map));
-	kept = calloc(profile->nodes_used, sizeof(*kept));
-	error = map && kept ? mark_large(profile, parts, kept) : INCSTACK_ENOMEM;
-	if (!error) {
-		compact(profile, kept, map);
-		incstack__node_table_renew(profile);
-	}
-	free(map);
-	free(kept);
+	move.map = malloc(profile->nodes_used * sizeof(*move.map));
+	move.kept = calloc(profile->nodes_used, sizeof(*move.kept));
+	move.rest = calloc(profile->nodes_used, sizeof(*move.rest));
+	if (move.map && move.kept && move.rest)
+		error = prune(profile, parts, &move);
+	free(move.map);
+	free(move.kept);
+	free(move.rest);
 	return error;
 }
