@@ -74,7 +74,7 @@ struct incstack_profile_meta {
 	uint64_t duration_ns; /* duration of sampling; up to INT64_MAX */
 	uint64_t lost;        /* samples that were requested but not taken */
 	uint64_t truncated;   /* samples whose outer callers are unknown */
-	uint64_t pruned;      /* contexts that were merged into their callers */
+	uint64_t pruned;      /* contexts that prune has removed */
 };
 
 /* Copies *meta into the profile. Errors: EINVAL, ENOMEM, ERANGE, EFORMAT (not UTF-8).
@@ -342,14 +342,15 @@ INCSTACK_API int incstack_profile_stability(const struct incstack_profile *const
 
 /* ---- reducing a profile ----------------------------------------------------------- */
 
-/* Merges into its caller every context whose total is, in every kind, below the profile's
- * total divided by `parts`. Counts them in meta.pruned. The profile's totals do not change.
- * Errors: EINVAL, ENOMEM.
+/* Removes every context whose total is, in every kind, below the profile's total divided by
+ * `parts`. Their weights go to a frame "[smaller contexts]" below the caller that stays, so no
+ * other function's own weight changes. meta.pruned counts them.
+ * Errors: EINVAL, ENOMEM, ELIMIT.
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_profile_prune(struct incstack_profile *profile, uint64_t parts);
 
 /* Makes the profile have at most `nodes` nodes (3 or more). Light contexts are replaced by one frame
- * "[pruned]" below their caller, which has their weights. So no other context changes its weight,
+ * "[smaller contexts]" below their caller, which has their weights. So no other context changes its weight,
  * with or without callees. A context is light if its total is, in every kind, below a part of the
  * profile's total; the part is the smallest one that suffices, or up to twice as large. If even the
  * heaviest contexts are too many, those that were added last are replaced. Errors: EINVAL, ENOMEM.

@@ -151,6 +151,11 @@ bool incstack__node_weighs(const struct incstack_profile *profile, uint32_t node
 const char *incstack__frame_text(const struct incstack_profile *profile, uint32_t frame,
 				 char buffer[INCSTACK__FRAME_TEXT], size_t *length);
 
+/* Makes an array with a number for each frame, which frames have in common that are of one function: those
+ * with the same name, and those without a name that have the same method. Numbers are below
+ * names_used + frames_used. */
+int incstack__frame_functions(const struct incstack_profile *profile, uint32_t **functions);
+
 /* Writes the frames of a node to *path, innermost first, and their number to *depth. */
 int incstack__node_path(const struct incstack_profile *profile, uint32_t node, uint32_t **path,
 			size_t *room, size_t *depth);

@@ -6,48 +6,58 @@
 
 #include "cct.h"
 
-/* Returns the number of a node's function. Frames with the same name are the same function. So
- * are frames without a name that have the same method; the first of them represents all. */
-static uint32_t function_of(const struct incstack_profile *profile, uint32_t node,
-			    const uint32_t *unnamed)
+/* Gives a number to the function of each frame: the number of its name or, for methods without a name, a
+ * number behind those of the names. */
+static int number_frames(const struct incstack_profile *profile, struct incstack__table *unnamed,
+			 uint32_t *functions)
 {
-	uint32_t frame = profile->nodes[node].frame, name = profile->frames[frame].name;
-
-	return name != INCSTACK__NONE ? name : unnamed[frame];
-}
-
-/* Gives numbers to methods without a name. They follow the numbers of the names. */
-static int number_unnamed(const struct incstack_profile *profile, uint32_t *unnamed)
-{
-	struct incstack__table table;
-	int error = incstack__table_init(&table);
+	int error = 0;
 
 	for (uint32_t i = 0; i < profile->frames_used && !error; i++) {
 		uint64_t method = profile->frames[i].method;
 		uint32_t hash = incstack__hash_pair(method, 0), at;
 		size_t cursor = hash;
 
-		if (profile->frames[i].name != INCSTACK__NONE)
+		functions[i] = profile->frames[i].name;
+		if (functions[i] != INCSTACK__NONE)
 			continue;
-		while ((at = incstack__table_probe(&table, hash, &cursor)) != INCSTACK__NONE)
+		while ((at = incstack__table_probe(unnamed, hash, &cursor)) != INCSTACK__NONE)
 			if (profile->frames[at].method == method)
 				break;
-		unnamed[i] = at != INCSTACK__NONE ? unnamed[at] : (uint32_t)profile->names_used + i;
+		functions[i] =
+			at != INCSTACK__NONE ? functions[at] : (uint32_t)profile->names_used + i;
 		if (at == INCSTACK__NONE)
-			error = incstack__table_insert(&table, hash, i);
+			error = incstack__table_insert(unnamed, hash, i);
 	}
-	free(table.slots);
+	return error;
+}
+
+int incstack__frame_functions(const struct incstack_profile *profile, uint32_t **functions)
+{
+	struct incstack__table unnamed = {0};
+	int error = incstack__table_init(&unnamed);
+
+	*functions = calloc(profile->frames_used + 1, sizeof(**functions));
+	if (!*functions)
+		error = INCSTACK_ENOMEM;
+	if (!error)
+		error = number_frames(profile, &unnamed, *functions);
+	free(unnamed.slots);
+	if (error) {
+		free(*functions);
+		*functions = NULL;
+	}
 	return error;
 }
 
 static bool inside_itself(const struct incstack_profile *profile, uint32_t node,
-			  const uint32_t *unnamed)
+			  const uint32_t *functions)
 {
-	uint32_t function = function_of(profile, node, unnamed);
+	uint32_t function = functions[profile->nodes[node].frame];
 
 	for (node = profile->nodes[node].parent; node != INCSTACK_PROFILE_ROOT;
 	     node = profile->nodes[node].parent)
-		if (function_of(profile, node, unnamed) == function)
+		if (functions[profile->nodes[node].frame] == function)
 			return true;
 	return false;
 }
@@ -62,13 +72,13 @@ static int compare_functions(const void *a, const void *b)
 }
 
 static void sum_up(const struct incstack_profile *profile, uint32_t kind, const uint64_t *totals,
-		   const uint32_t *unnamed, struct incstack_profile_function *all)
+		   const uint32_t *functions, struct incstack_profile_function *all)
 {
 	for (uint32_t node = 1; node < profile->nodes_used; node++) {
-		uint32_t at = function_of(profile, node, unnamed);
+		uint32_t at = functions[profile->nodes[node].frame];
 
 		all[at].self += incstack_profile_self(profile, node, kind);
-		if (totals[node] && !inside_itself(profile, node, unnamed))
+		if (totals[node] && !inside_itself(profile, node, functions))
 			all[at].total += totals[node];
 		if (at < profile->names_used)
 			all[at].name = incstack__text(profile, at);
@@ -82,7 +92,7 @@ int incstack_profile_functions(const struct incstack_profile *profile, uint32_t 
 {
 	struct incstack_profile_function *all;
 	uint64_t *totals;
-	uint32_t *unnamed;
+	uint32_t *numbers;
 	size_t room, kept = 0;
 	int error;
 
@@ -91,11 +101,12 @@ int incstack_profile_functions(const struct incstack_profile *profile, uint32_t 
 	room = profile->names_used + profile->frames_used;
 	all = calloc(room + 1, sizeof(*all));
 	totals = malloc(profile->nodes_used * sizeof(*totals));
-	unnamed = calloc(profile->frames_used + 1, sizeof(*unnamed));
-	error = all && totals && unnamed ? number_unnamed(profile, unnamed) : INCSTACK_ENOMEM;
+	error = incstack__frame_functions(profile, &numbers);
+	if (!all || !totals)
+		error = INCSTACK_ENOMEM;
 	if (!error) {
 		(void)incstack_profile_totals(profile, kind, totals);
-		sum_up(profile, kind, totals, unnamed, all);
+		sum_up(profile, kind, totals, numbers, all);
 		qsort(all, room, sizeof(*all), compare_functions);
 		for (; kept < *count && kept < room && all[kept].total; kept++)
 			functions[kept] = all[kept];
@@ -103,6 +114,6 @@ int incstack_profile_functions(const struct incstack_profile *profile, uint32_t 
 	}
 	free(all);
 	free(totals);
-	free(unnamed);
+	free(numbers);
 	return error;
 }

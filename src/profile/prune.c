@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes a profile smaller: merges small contexts into their callers, replaces them by one frame, or
- * removes all contexts.
+ * Makes a profile smaller: merges the small contexts below each caller into one, or removes all contexts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,158 +47,148 @@ static void move_weights(struct incstack_profile *profile, size_t from, size_t t
 		target[k] = source[k] + (new_node ? 0 : target[k]);
 }
 
-/* Moves the nodes that stay to the front. map[i] is the new number of node i, or of the caller
- * that it was merged into. */
-static void compact(struct incstack_profile *profile, const bool *kept, uint32_t *map)
+/* Where the nodes go. */
+struct move {
+	bool *kept;
+	uint32_t *map;  /* the new number of each node, or of the one that stands for it */
+	uint32_t *rest; /* of each new node: the child that stands for those that go; 0: none */
+	uint32_t frame; /* of these children */
+};
+
+static uint32_t put_node(struct incstack_profile *profile, size_t *used, uint32_t parent,
+			 uint32_t frame)
+{
+	profile->nodes[*used] = (struct incstack__node){.parent = parent, .frame = frame};
+	return (uint32_t)(*used)++;
+}
+
+/* Returns the new number of node i. A node that stands for others has no children: what was below them is
+ * in it, too. */
+static uint32_t place_node(struct incstack_profile *profile, struct move *move, size_t i,
+			   size_t *used)
+{
+	const struct incstack__node node = profile->nodes[i];
+	uint32_t parent = move->map[node.parent], *rest = &move->rest[parent];
+
+	if (move->kept[i])
+		return put_node(profile, used, parent, node.frame);
+	if (parent && profile->nodes[parent].frame == move->frame)
+		return parent;
+	if (!*rest)
+		*rest = put_node(profile, used, parent, move->frame);
+	return *rest;
+}
+
+/* Moves the nodes that stay to the front. */
+static void compact(struct incstack_profile *profile, struct move *move)
 {
 	size_t used = 1;
 
-	map[INCSTACK_PROFILE_ROOT] = INCSTACK_PROFILE_ROOT;
+	move->map[INCSTACK_PROFILE_ROOT] = INCSTACK_PROFILE_ROOT;
 	for (size_t i = 1; i < profile->nodes_used; i++) {
-		uint32_t parent = map[profile->nodes[i].parent];
+		size_t before = used;
 
-		map[i] = kept[i] ? (uint32_t)used : parent;
-		move_weights(profile, i, map[i], kept[i]);
-		if (kept[i])
-			profile->nodes[used++] = (struct incstack__node){
-				.parent = parent, .frame = profile->nodes[i].frame};
+		profile->meta.pruned += !move->kept[i] && profile->nodes[i].frame != move->frame;
+		move->map[i] = place_node(profile, move, i, &used);
+		move_weights(profile, i, move->map[i], used > before);
 	}
-	incstack__timeline_drop(profile);
-	profile->meta.pruned += profile->nodes_used - used;
 	profile->nodes_used = used;
 }
 
-int incstack_profile_prune(struct incstack_profile *profile, uint64_t parts)
-{
-	uint32_t *map;
-	bool *kept;
-	int error;
-
-	if (!profile || !parts)
-		return INCSTACK_EINVAL;
-	map = malloc(profile->nodes_used * sizeof(*map));
-	kept = calloc(profile->nodes_used, sizeof(*kept));
-	error = map && kept ? mark_large(profile, parts, kept) : INCSTACK_ENOMEM;
-	if (!error) {
-		compact(profile, kept, map);
-		incstack__node_table_renew(profile);
-	}
-	free(map);
-	free(kept);
-	return error;
-}
-
-/* ---- shrink ---- */
-
-struct shrink {
-	struct incstack_profile *profile;
-	uint32_t frame; /* "[pruned]" */
-	bool *kept;
-	uint32_t *map;    /* the new number of a node, or of the one that replaces it */
-	uint32_t *pruned; /* by new number: the child that replaces others; 0: none yet */
-};
-
-/* Marks what is kept, except frames that replace others: they are made anew. Returns how many nodes the
- * profile will have at most: each one that is kept may have such a child. */
-static int mark(const struct shrink *shrink, uint64_t parts, size_t *nodes)
-{
-	const struct incstack_profile *profile = shrink->profile;
-	int error;
-
-	memset(shrink->kept, 0, profile->nodes_used * sizeof(*shrink->kept));
-	error = mark_large(profile, parts, shrink->kept);
-	*nodes = 0;
-	for (size_t i = 0; i < profile->nodes_used && !error; i++) {
-		if (i && profile->nodes[i].frame == shrink->frame)
-			shrink->kept[i] = false;
-		*nodes += 2u * shrink->kept[i];
-	}
-	return error;
-}
-
 /* A caller comes before its callees, so the first nodes are a tree, too. */
-static void mark_first(const struct shrink *shrink, size_t nodes)
+static void keep_first(const struct incstack_profile *profile, struct move *move, size_t most)
 {
-	for (size_t i = 0, kept = 0; i < shrink->profile->nodes_used; i++)
-		if (shrink->kept[i])
-			shrink->kept[i] = ++kept <= nodes / 2;
+	for (size_t i = 0, kept = 0; i < profile->nodes_used; i++)
+		if (move->kept[i])
+			move->kept[i] = ++kept <= most;
 }
 
-static int choose_kept(const struct shrink *shrink, size_t most)
+/* Chooses what stays. Nodes that stand for others do not: they are merged with new ones. Returns how many
+ * nodes stay, or an error, which is negative. */
+static int64_t choose(const struct incstack_profile *profile, struct move *move, uint64_t parts)
 {
-	const struct incstack_profile *profile = shrink->profile;
-	uint64_t parts = 1;
-	size_t nodes;
+	int64_t count = 0;
 	int error;
+
+	memset(move->kept, 0, profile->nodes_used * sizeof(*move->kept));
+	error = mark_large(profile, parts, move->kept);
+	if (error)
+		return error;
+	for (size_t i = 0; i < profile->nodes_used; i++) {
+		move->kept[i] &= i == INCSTACK_PROFILE_ROOT || profile->nodes[i].frame != move->frame;
+		count += move->kept[i];
+	}
+	return count;
+}
+
+static int choose_large(const struct incstack_profile *profile, struct move *move, uint64_t parts)
+{
+	const int64_t count = choose(profile, move, parts);
+
+	return count < 0 ? (int)count : 0;
+}
+
+/* Each node that stays may get a child that stands for others. */
+static int choose_few(const struct incstack_profile *profile, struct move *move, uint64_t nodes)
+{
+	const uint64_t most = nodes / 2;
+	uint64_t parts = 1;
+	int64_t count;
 
 	for (uint32_t k = 0; k < profile->kinds; k++)
 		if (profile->total[k] > parts)
 			parts = profile->total[k];
 	do {
 		parts -= parts / 2;
-		error = mark(shrink, parts, &nodes);
-	} while (!error && nodes > most && parts > 1);
-	if (!error && nodes > most)
-		mark_first(shrink, most);
+		count = choose(profile, move, parts);
+	} while (count > 0 && (uint64_t)count > most && parts > 1);
+	if (count > 0 && (uint64_t)count > most)
+		keep_first(profile, move, most);
+	return count < 0 ? (int)count : 0;
+}
+
+typedef int choose_fn(const struct incstack_profile *profile, struct move *move, uint64_t number);
+
+static int reduce_by(struct incstack_profile *profile, struct move *move, choose_fn *choose_by,
+		     uint64_t number)
+{
+	static const char name[] = "[smaller contexts]";
+	int error = incstack__frame_named(profile, name, sizeof(name) - 1, -1, 0, &move->frame);
+
+	if (!error)
+		error = choose_by(profile, move, number);
+	if (error)
+		return error;
+	incstack__timeline_drop(profile);
+	compact(profile, move);
+	incstack__node_table_renew(profile);
+	return 0;
+}
+
+static int reduce(struct incstack_profile *profile, choose_fn *choose_by, uint64_t number)
+{
+	struct move move;
+	int error = INCSTACK_ENOMEM;
+
+	move.map = malloc(profile->nodes_used * sizeof(*move.map));
+	move.kept = calloc(profile->nodes_used, sizeof(*move.kept));
+	move.rest = calloc(profile->nodes_used, sizeof(*move.rest));
+	if (move.map && move.kept && move.rest)
+		error = reduce_by(profile, &move, choose_by, number);
+	free(move.map);
+	free(move.kept);
+	free(move.rest);
 	return error;
 }
 
-/* Returns the new number of a node. *used is how many nodes were placed: no more than were read. */
-static uint32_t replace(const struct shrink *shrink, size_t node, size_t *used, bool *new_node)
+int incstack_profile_prune(struct incstack_profile *profile, uint64_t parts)
 {
-	struct incstack_profile *profile = shrink->profile;
-	const struct incstack__node from = profile->nodes[node];
-	const uint32_t parent = shrink->map[from.parent];
-	const bool kept = shrink->kept[node];
-
-	*new_node = kept || (shrink->kept[from.parent] && !shrink->pruned[parent]);
-	if (!*new_node)
-		return shrink->kept[from.parent] ? shrink->pruned[parent] : parent;
-	if (!kept)
-		shrink->pruned[parent] = (uint32_t)*used;
-	profile->nodes[*used] = (struct incstack__node){.parent = parent,
-							.frame = kept ? from.frame : shrink->frame};
-	return (uint32_t)(*used)++;
-}
-
-static void replace_all(const struct shrink *shrink)
-{
-	struct incstack_profile *profile = shrink->profile;
-	size_t used = 1;
-
-	for (size_t i = 1; i < profile->nodes_used; i++) {
-		bool new_node;
-
-		shrink->map[i] = replace(shrink, i, &used, &new_node);
-		move_weights(profile, i, shrink->map[i], new_node);
-	}
-	incstack__timeline_drop(profile);
-	profile->nodes_used = used;
-	incstack__node_table_renew(profile);
+	return profile && parts ? reduce(profile, choose_large, parts) : INCSTACK_EINVAL;
 }
 
 int incstack_profile_shrink(struct incstack_profile *profile, uint32_t nodes)
 {
-	static const char name[] = "[pruned]";
-	struct shrink shrink = {.profile = profile};
-	int error;
-
 	if (!profile || nodes < 3)
 		return INCSTACK_EINVAL;
-	if (profile->nodes_used <= nodes)
-		return 0;
-	error = incstack__frame_named(profile, name, strlen(name), -1, 0, &shrink.frame);
-	shrink.kept = malloc(profile->nodes_used * sizeof(*shrink.kept));
-	shrink.map = calloc(profile->nodes_used, sizeof(*shrink.map));
-	shrink.pruned = calloc(profile->nodes_used, sizeof(*shrink.pruned));
-	if (!shrink.kept || !shrink.map || !shrink.pruned)
-		error = INCSTACK_ENOMEM;
-	if (!error)
-		error = choose_kept(&shrink, nodes);
-	if (!error)
-		replace_all(&shrink);
-	free(shrink.kept);
-	free(shrink.map);
-	free(shrink.pruned);
-	return error;
+	return profile->nodes_used <= nodes ? 0 : reduce(profile, choose_few, nodes);
 }

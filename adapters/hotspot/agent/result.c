@@ -74,7 +74,7 @@ static void tell_losses(const struct agent_counts *counts, char *text, size_t si
 /* The samples of contexts that were replaced because the profile had grown too large. */
 static uint64_t pruned_samples(const struct incstack_profile *profile)
 {
-	static const char name[] = "[pruned]";
+	static const char name[] = "[smaller contexts]";
 	uint64_t sum = 0;
 
 	for (uint32_t i = 1; i < incstack_profile_nodes(profile); i++) {
@@ -95,7 +95,7 @@ static void tell_pruned(const struct incstack_profile *profile, char *text, size
 	*text = 0;
 	if (samples)
 		snprintf(text, size,
-			 "; %" PRIu64 " of them are below [pruned], because the profile reached "
+			 "; %" PRIu64 " of them are below [smaller contexts], because the profile reached "
 			 "its limit (memory=)",
 			 samples);
 }

@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the flame graph: the page, with the profile's contexts put into it. Contexts that are
- * too narrow for any screen are left out. Their weight stays in the totals of their callers, and
- * the page tells how many there were.
+ * Writes the flame graph: the page, with the boxes of the profile put into it. If there are too many, the
+ * smallest are left out. Those below one box are one box in the page, so that no function gets their weight.
+ * What functions have there is added up by function, so that the page can state sums that are true.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "boxes.h"
 #include "writer.h"
 
-/* A context with less than this part of every total is narrower than a pixel. */
-#define SMALLEST_PART 5000
-
 extern const char incstack__flame_page[], incstack__flame_page_end[];
+
+/* The weights of the boxes of a function that are left out. */
+struct left_out {
+	uint64_t own[INCSTACK_PROFILE_KINDS_MAX], total[INCSTACK_PROFILE_KINDS_MAX];
+	uint32_t frame;
+};
 
 struct page {
 	const struct incstack_profile *profile;
 	FILE *stream;
 	bool difference, written;
-	uint64_t *totals; /* of all nodes, for one kind after the other */
-	uint32_t *number; /* of each node in the page; the root is 0 */
-	uint32_t *name;   /* of each frame in the page, plus one; 0: none yet */
+	struct incstack__boxes boxes;
+	uint32_t *number; /* of each box in the page; the root is 0 */
+	uint32_t *name;   /* of each function in the page, plus one; 0: none yet */
+	uint32_t *frames; /* of each name in the page */
 	uint32_t names, nodes;
 	uint64_t hidden;
 };
@@ -31,67 +36,150 @@ struct html_writer {
 	struct page page;
 };
 
-static uint64_t total(const struct page *page, uint32_t node, uint32_t kind)
+static void put_numbers(const struct page *page, const uint64_t *numbers)
 {
-	return page->totals[(size_t)kind * page->profile->nodes_used + node];
-}
-
-static bool wide_enough(const struct page *page, uint32_t node)
-{
-	for (uint32_t k = 0; k < page->profile->kinds; k++)
-		if (total(page, node, k) > total(page, INCSTACK_PROFILE_ROOT, k) / SMALLEST_PART)
-			return true;
-	return false;
-}
-
-static void put_totals(const struct page *page, uint32_t node)
-{
-	for (uint32_t k = 0; k < page->profile->kinds; k++) {
+	for (uint32_t k = 0; k < page->boxes.kinds; k++) {
 		if (k)
 			putc_unlocked(',', page->stream);
-		incstack__json_number(total(page, node, k), page->stream);
+		incstack__json_number(numbers[k], page->stream);
 	}
 }
 
-/* Writes [parent, name, flags, total...]. Names are numbered in the order of their first use. */
-static void put_node(struct page *page, uint32_t node)
+/* Returns the number of the name in the page. Names are numbered in the order of their first use. */
+static uint32_t name_of(struct page *page, uint32_t function, uint32_t frame)
 {
-	const struct incstack__node *n = &page->profile->nodes[node];
+	if (!page->name[function]) {
+		page->frames[page->names] = frame;
+		page->name[function] = ++page->names;
+	}
+	return page->name[function] - 1;
+}
 
-	if (!page->name[n->frame])
-		page->name[n->frame] = ++page->names;
-	fprintf(page->stream, "%s[%u,%u,%u,", page->nodes ? ",\n" : "\n", page->number[n->parent],
-		page->name[n->frame] - 1, page->profile->frames[n->frame].flags);
-	put_totals(page, node);
+/* Writes [parent, name, flags, total...]. */
+static void put_node(struct page *page, size_t i)
+{
+	const struct incstack__box *box = &page->boxes.box[i];
+
+	fprintf(page->stream, "%s[%u,%u,%u,", page->nodes ? ",\n" : "\n", page->number[box->parent],
+		name_of(page, box->function, box->frame), page->profile->frames[box->frame].flags);
+	put_numbers(page, page->boxes.total + i * page->boxes.kinds);
 	putc_unlocked(']', page->stream);
-	page->number[node] = ++page->nodes;
+	page->number[i] = ++page->nodes;
 }
 
 static void put_nodes(struct page *page)
 {
-	for (uint32_t node = 1; node < page->profile->nodes_used; node++) {
-		if (wide_enough(page, node))
-			put_node(page, node);
-		else
-			page->hidden++;
+	for (size_t i = 1; i < page->boxes.count; i++)
+		if (page->boxes.box[i].is_kept)
+			put_node(page, i);
+}
+
+/* Whether the box is left out. One without any weight is nothing that could be shown. */
+static bool is_left_out(const struct page *page, size_t i)
+{
+	const uint64_t *total = page->boxes.total + i * page->boxes.kinds;
+
+	for (uint32_t k = 0; k < page->boxes.kinds; k++)
+		if (total[k])
+			return !page->boxes.box[i].is_kept;
+	return false;
+}
+
+static void add_numbers(const struct page *page, uint64_t *sum, const uint64_t *numbers)
+{
+	for (uint32_t k = 0; k < page->boxes.kinds; k++)
+		sum[k] += numbers[k];
+}
+
+/* Writes [node, count, total...] for each node below which boxes are left out. */
+static int put_rests(struct page *page)
+{
+	const struct incstack__boxes *boxes = &page->boxes;
+	uint64_t *sums = calloc((size_t)boxes->count * boxes->kinds, sizeof(*sums));
+	uint32_t *counts = calloc(boxes->count, sizeof(*counts));
+	bool first = true;
+
+	for (size_t i = boxes->count; sums && counts && i-- > 1;) {
+		uint32_t parent = boxes->box[i].parent;
+
+		if (!is_left_out(page, i))
+			continue;
+		page->hidden++;
+		counts[parent] += counts[i] + 1;
+		if (boxes->box[parent].is_kept)
+			add_numbers(page, sums + parent * boxes->kinds,
+				    boxes->total + i * boxes->kinds);
+	}
+	for (size_t i = 0; sums && counts && i < boxes->count; i++) {
+		if (!boxes->box[i].is_kept || !counts[i])
+			continue;
+		fprintf(page->stream, "%s[%u,%u,", first ? "\n" : ",\n", page->number[i],
+			counts[i]);
+		put_numbers(page, sums + i * boxes->kinds);
+		putc_unlocked(']', page->stream);
+		first = false;
+	}
+	free(sums);
+	free(counts);
+	return sums && counts ? 0 : INCSTACK_ENOMEM;
+}
+
+static void add_left_out(const struct page *page, struct left_out *all)
+{
+	const struct incstack__boxes *boxes = &page->boxes;
+
+	for (size_t i = 1; i < boxes->count; i++) {
+		struct left_out *sum = &all[boxes->box[i].function];
+
+		if (!is_left_out(page, i))
+			continue;
+		sum->frame = boxes->box[i].frame;
+		add_numbers(page, sum->own, boxes->own + i * boxes->kinds);
+		if (!incstack__box_is_inside_itself(boxes, i))
+			add_numbers(page, sum->total, boxes->total + i * boxes->kinds);
 	}
 }
 
-static int put_names(const struct page *page)
+static bool is_zero(const uint64_t *numbers, uint32_t count)
 {
-	uint32_t *frames = calloc(page->names + 1u, sizeof(*frames));
+	while (count && !numbers[count - 1])
+		count--;
+	return !count;
+}
 
-	if (!frames)
+/* Writes [name, own..., total...] for each function with boxes that are left out. */
+static int put_left_out(struct page *page, size_t functions)
+{
+	struct left_out *all = page->hidden ? calloc(functions, sizeof(*all)) : NULL;
+	bool first = true;
+
+	if (!page->hidden)
+		return 0;
+	if (!all)
 		return INCSTACK_ENOMEM;
-	for (uint32_t i = 0; i < page->profile->frames_used; i++)
-		if (page->name[i])
-			frames[page->name[i] - 1] = i;
+	add_left_out(page, all);
+	for (uint32_t i = 0; i < functions; i++) {
+		if (is_zero(all[i].own, page->boxes.kinds) &&
+		    is_zero(all[i].total, page->boxes.kinds))
+			continue;
+		fprintf(page->stream, "%s[%u,", first ? "\n" : ",\n",
+			name_of(page, i, all[i].frame));
+		put_numbers(page, all[i].own);
+		putc_unlocked(',', page->stream);
+		put_numbers(page, all[i].total);
+		putc_unlocked(']', page->stream);
+		first = false;
+	}
+	free(all);
+	return 0;
+}
+
+static void put_names(const struct page *page)
+{
 	for (uint32_t i = 0; i < page->names; i++) {
 		fputs(i ? ",\n" : "\n", page->stream);
-		incstack__json_frame(page->profile, frames[i], page->stream);
+		incstack__json_frame(page->profile, page->frames[i], page->stream);
 	}
-	free(frames);
-	return 0;
 }
 
 static void put_kinds(const struct page *page)
@@ -118,11 +206,16 @@ static int put_data(struct page *page)
 	fputs("},\"kinds\":[", stream);
 	put_kinds(page);
 	fputs("],\"totals\":[", stream);
-	put_totals(page, INCSTACK_PROFILE_ROOT);
+	put_numbers(page, page->boxes.total);
 	fputs("],\n\"nodes\":[", stream);
 	put_nodes(page);
+	fputs("],\n\"rests\":[", stream);
+	error = put_rests(page);
+	fputs("],\n\"leftOut\":[", stream);
+	if (!error)
+		error = put_left_out(page, page->profile->names_used + page->profile->frames_used);
 	fputs("],\n\"names\":[", stream);
-	error = put_names(page);
+	put_names(page);
 	fprintf(stream, "],\"hidden\":%" PRIu64, page->hidden);
 	if (!error && page->profile->timeline) {
 		fputs(",\n\"timeline\":", stream);
@@ -147,21 +240,20 @@ static int put_page(struct page *page)
 
 static int write_page(struct page *page)
 {
-	const struct incstack_profile *profile = page->profile;
-	size_t nodes = profile->nodes_used;
-	int error = INCSTACK_ENOMEM;
+	size_t functions = page->profile->names_used + page->profile->frames_used;
+	int error = incstack__boxes_make(page->profile, &page->boxes);
 
-	page->totals = calloc(nodes * profile->kinds, sizeof(*page->totals));
-	page->number = calloc(nodes, sizeof(*page->number));
-	page->name = calloc(profile->frames_used + 1, sizeof(*page->name));
-	if (page->totals && page->number && page->name) {
-		for (uint32_t k = 0; k < profile->kinds; k++)
-			(void)incstack_profile_totals(profile, k, page->totals + k * nodes);
-		error = put_page(page);
-	}
-	free(page->totals);
+	if (error)
+		return error;
+	incstack__boxes_select(&page->boxes);
+	page->number = calloc(page->boxes.count, sizeof(*page->number));
+	page->name = calloc(functions + 1, sizeof(*page->name));
+	page->frames = calloc(functions + 1, sizeof(*page->frames));
+	error = page->number && page->name && page->frames ? put_page(page) : INCSTACK_ENOMEM;
 	free(page->number);
 	free(page->name);
+	free(page->frames);
+	incstack__boxes_free(&page->boxes);
 	return error;
 }
 

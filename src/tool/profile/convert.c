@@ -95,7 +95,7 @@ static void tell_pruned(const struct incstack_profile *profile)
 
 	if (!incstack_profile_meta(profile, &meta) && meta.pruned)
 		fprintf(stderr,
-			"incstack: %" PRIu64 " small contexts were added to their callers\n",
+			"incstack: %" PRIu64 " small contexts became \"[smaller contexts]\"\n",
 			meta.pruned);
 }
 

@@ -74,7 +74,7 @@ static void print_meta(const struct incstack_profile *profile)
 		printf("Samples lost: %" PRIu64 ", truncated: %" PRIu64 "\n", meta.lost,
 		       meta.truncated);
 	if (meta.pruned)
-		printf("Pruned: %" PRIu64 " small contexts were added to their callers\n",
+		printf("Pruned: %" PRIu64 " small contexts became \"[smaller contexts]\"\n",
 		       meta.pruned);
 }
 

@@ -29,13 +29,13 @@ def only_one_runs():
 
 
 def memory_limit():
-    """A profile that needs more than it may: light contexts become [pruned], and a line says so."""
+    """A profile that needs more than it may: light contexts become [smaller contexts], and a line says so."""
     lines = run("interval=100us,file=m.folded,lines,memory=8m,stats,depth=2048", "varied", WORK_MS)
     seen, stacks = stats(lines), folded("m.folded")
     require(sum(stacks.values()) == seen["traces"], lines)
-    pruned = sum(n for s, n in stacks.items() if s.endswith("[pruned]"))
+    pruned = sum(n for s, n in stacks.items() if s.endswith("[smaller contexts]"))
     present(pruned > 0, lines)
-    require(f"; {pruned} of them are below [pruned], because the profile reached its limit (memory=)"
+    require(f"; {pruned} of them are below [smaller contexts], because the profile reached its limit (memory=)"
             in lines[-3], pruned, lines)
 
 

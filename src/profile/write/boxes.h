@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The boxes of a flame graph: the contexts of a profile, with those as one that have the same functions.
+ */
+#ifndef INCSTACK_PROFILE_BOXES_H
+#define INCSTACK_PROFILE_BOXES_H
+
+#include "profile/cct.h"
+
+/* Box 0 is the root. A box comes after its parent. */
+struct incstack__boxes {
+	struct incstack__box {
+		uint32_t parent;
+		uint32_t frame; /* one of those that it stands for */
+		uint32_t function;
+		bool is_kept;
+	} * box;
+	uint64_t *own, *total; /* `kinds` numbers for each box */
+	size_t count;
+	uint32_t kinds;
+};
+
+int incstack__boxes_make(const struct incstack_profile *profile, struct incstack__boxes *boxes);
+void incstack__boxes_free(struct incstack__boxes *boxes);
+
+/* Marks the boxes that are put into the page: all that have a weight or, of very many, those above a part of
+ * the total that no screen shows. A kept box has a kept parent. */
+void incstack__boxes_select(struct incstack__boxes *boxes);
+/* Whether the box is inside of another one of its function. */
+bool incstack__box_is_inside_itself(const struct incstack__boxes *boxes, size_t box);
+
+#endif
