@@ -115,7 +115,8 @@ static int64_t choose(const struct incstack_profile *profile, struct move *move,
 	if (error)
 		return error;
 	for (size_t i = 0; i < profile->nodes_used; i++) {
-		move->kept[i] &= i == INCSTACK_PROFILE_ROOT || profile->nodes[i].frame != move->frame;
+		move->kept[i] &=
+			i == INCSTACK_PROFILE_ROOT || profile->nodes[i].frame != move->frame;
 		count += move->kept[i];
 	}
 	return count;

@@ -67,8 +67,9 @@ static int is_ours(int fd, struct stat *status)
  * not overwrite it. A file that an earlier run has left is not locked and is overwritten. */
 int incstack__record_create(const char *path, struct stat *status)
 {
-	const int fd = move_high(open(path, O_RDWR | O_CREAT | O_APPEND | INCSTACK__RECORD_OPEN, 0666),
-				 first_number());
+	const int fd =
+		move_high(open(path, O_RDWR | O_CREAT | O_APPEND | INCSTACK__RECORD_OPEN, 0666),
+			  first_number());
 	int error;
 
 	if (fd < 0)

@@ -411,7 +411,8 @@ START_TEST(a_profile_shrinks_to_what_is_heavy)
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 10); /* it is small enough */
 	ck_assert_int_eq(incstack_profile_shrink(profile, 8), 0);
 	folded = folded_text(profile, 0);
-	ck_assert_str_eq(folded, "m 1\nm;[smaller contexts] 6\nm;a;[smaller contexts] 7\nm;a;x 90\n");
+	ck_assert_str_eq(folded,
+			 "m 1\nm;[smaller contexts] 6\nm;a;[smaller contexts] 7\nm;a;x 90\n");
 	free(folded);
 	ck_assert_int_eq(incstack_profile_shrink(profile, 3), 0);
 	folded = folded_text(profile, 0);

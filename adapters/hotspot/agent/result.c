@@ -95,7 +95,8 @@ static void tell_pruned(const struct incstack_profile *profile, char *text, size
 	*text = 0;
 	if (samples)
 		snprintf(text, size,
-			 "; %" PRIu64 " of them are below [smaller contexts], because the profile reached "
+			 "; %" PRIu64
+			 " of them are below [smaller contexts], because the profile reached "
 			 "its limit (memory=)",
 			 samples);
 }

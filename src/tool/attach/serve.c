@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tool/names.h"
 #include "serve.h"
 
 typedef const struct tool_jail_request request_of;
@@ -167,7 +168,7 @@ static int serve_output(void *context, request_of *request, struct tool_jail_ser
 		return put_text(served, broker->options->file);
 	error = errno;
 	fprintf(stderr, "incstack: cannot write %s: %s; choose another file with -o\n",
-		broker->options->file, strerror(error));
+		tool_name(broker->options->file), strerror(error));
 	return error;
 }
 

@@ -41,21 +41,20 @@ static void print_newest(const struct tool_report *report, FILE *out)
 static void print_unknown(const struct incstack__tracefile_totals *totals, FILE *out)
 {
 	const int recovered = (totals->tally.flags & INCSTACK__TRACEFILE_TALLY_RECOVERED) != 0;
-	const char *how = "The program did not end normally, or still runs";
+	const char *how = "the program did not end normally, or still runs";
 
 	if (totals->end != 0 && WIFEXITED((int)(totals->end & 0xffff))) {
 		if (!recovered && tool_report_has_stopped(totals))
 			return;
-		how = "The program ended by a system call of its own, which the recorder does not "
+		how = "the program ended by a system call of its own, which the recorder does not "
 		      "see";
 	} else if (totals->end != 0) {
-		how = "The program did not end normally";
+		how = "the program did not end normally";
 	}
 	if (recovered)
-		fprintf(out, "%s; what it had not written was recovered.\n", how);
+		fprintf(out, "What was not written yet was recovered: %s.\n", how);
 	else
-		fprintf(out, "warning: %c%s; what it had not written yet is missing\n",
-			how[0] - 'A' + 'a', how + 1);
+		fprintf(out, "warning: %s; what it had not written yet is missing\n", how);
 }
 
 void tool_report_end(const struct tool_report *report, FILE *out)

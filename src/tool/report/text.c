@@ -90,16 +90,16 @@ static void print_empty(const struct tool_report *report, FILE *out)
 {
 	const struct incstack__tracefile_totals *totals =
 		incstack__tracefile_reader_totals(report->reader);
+	const char *why = "no allocation was recorded; does the program have its own allocator?";
 
 	if (incstack__tracefile_has_note(totals, INCSTACK__NOTE_NOT_STARTED) ||
 	    incstack__tracefile_has_note(totals, INCSTACK__NOTE_NO_LIBUNWIND))
 		return; /* the note tells why */
-	fprintf(out, "warning: %s\n",
-		tool_report_is_cpu(report)
-			? "no sample was taken; did the program use less CPU time than an interval?"
-		: totals->end != 0 && WIFSIGNALED((int)(totals->end & 0xffff))
-			? "no allocation was recorded before the program was killed"
-			: "no allocation was recorded; does the program have its own allocator?");
+	if (tool_report_is_cpu(report))
+		why = "no sample was taken; did the program use less CPU time than an interval?";
+	else if (totals->end != 0 && WIFSIGNALED((int)(totals->end & 0xffff)))
+		why = "no allocation was recorded before the program was killed";
+	fprintf(out, "warning: %s\n", why);
 }
 
 static void print_damage(const struct tool_report *report, FILE *out)

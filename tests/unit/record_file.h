@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The files of the recorder that write its trace file, for tests, and a folder for each test.
+ */
+#include <stdlib.h>
+
+#include "../../src/recorder/descriptor.c"
+#include "../../src/recorder/file.c"
+#include "../../src/recorder/memory.c"
+#include "../../src/recorder/recording.c"
+#include "../../src/recorder/small_file.c"
+
+#include "record_folder.h"
+
+static unsigned spools;
+
+int incstack__clock(clockid_t clock, struct timespec *now)
+{
+	return clock_gettime(clock, now);
+}
+
+void incstack__spool_open(const char *of, uint64_t start_ns)
+{
+	ck_assert_str_eq(of, path);
+	ck_assert_uint_gt(start_ns, 0);
+	spools++;
+}
+
+static void make_folder(void)
+{
+	make_folder_for("trace");
+	incstack__recording.pid = getpid();
+	incstack__recording.interval = 1;
+	incstack__recording.fd = -1;
+}
