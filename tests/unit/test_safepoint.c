@@ -250,43 +250,6 @@ static void misbehave(const struct incstack_ticket *ticket, void *argument)
 	total++;
 }
 
-struct answers {
-	int detach, stop, resume, run;
-};
-
-/* What another thread may not do for the thread that attached and stopped. */
-static void *meddle(void *argument)
-{
-	struct answers *answers = argument;
-	answers->detach = incstack_safepoint_detach(threads[0]);
-	answers->resume = incstack_safepoint_resume(safepoint, NULL);
-	answers->run = incstack_safepoint_run_operation(safepoint, 1, 0, sample, NULL);
-	answers->stop = incstack_safepoint_stop(safepoint, threads[0], 1, NULL);
-	return NULL;
-}
-
-START_TEST(only_the_owner_may)
-{
-	struct answers answers = {0};
-	pthread_t other;
-	begin(1, 1);
-	ck_assert_int_eq(pthread_create(&other, NULL, meddle, &answers), 0);
-	ck_assert_int_eq(pthread_join(other, NULL), 0);
-	ck_assert_int_eq(answers.detach, INCSTACK_ETHREAD);
-	ck_assert_int_eq(answers.stop, INCSTACK_ETHREAD);
-	ck_assert_int_eq(answers.resume, INCSTACK_EINVAL);
-	ck_assert_int_eq(answers.run, INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_safepoint_stop(safepoint, threads[0], 0, NULL), 0);
-	ck_assert_int_eq(pthread_create(&other, NULL, meddle, &answers), 0);
-	ck_assert_int_eq(pthread_join(other, NULL), 0);
-	ck_assert_int_eq(answers.resume, INCSTACK_ETHREAD);
-	ck_assert_int_eq(answers.run, INCSTACK_ETHREAD);
-	ck_assert_int_eq(total, 0);
-	ck_assert_int_eq(incstack_safepoint_resume(safepoint, threads[0]), 0);
-	end();
-}
-END_TEST
-
 START_TEST(an_operation_cannot_go_safe)
 {
 	begin(1, 0);
@@ -501,7 +464,6 @@ int main(void)
 	tcase_add_test(tests, handshake_finds_the_thread_anywhere);
 	tcase_add_test(tests, names_outlive_threads);
 	tcase_add_test(tests, an_operation_cannot_go_safe);
-	tcase_add_test(tests, only_the_owner_may);
 	tcase_add_test(tests, nobody_there);
 	tcase_add_test(tests, cancel_in_every_step);
 	tcase_add_test(tests, bits_set_in_vain_are_taken_back);
