@@ -57,6 +57,36 @@ function(incstack_internal_library target)
 	incstack_common_options(${target})
 endfunction()
 
+# Release builds are hardened as Debian builds its packages. Sanitizers check more, and a build that
+# does not optimize cannot fortify.
+set(incstack_hardened $<CONFIG:RelWithDebInfo,Release,MinSizeRel>)
+if(INCSTACK_SANITIZE OR INCSTACK_FUZZ OR INCSTACK_COVERAGE)
+	set(incstack_hardened 0)
+endif()
+set(incstack_guards -fstack-protector-strong -fstack-clash-protection)
+
+# incstack_harden(<target>): for code that reads what others have written. Not for the code that runs
+# within samples, returns and calls of malloc: a guard of the stack costs instructions there.
+function(incstack_harden target)
+	set(c $<AND:$<COMPILE_LANGUAGE:C,CXX>,${incstack_hardened}>)
+	target_compile_options(${target} PRIVATE "$<${c}:${incstack_guards}>"
+		"$<${c}:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2;-Wformat;-Werror=format-security>")
+	get_target_property(type ${target} TYPE)
+	if(type STREQUAL "EXECUTABLE")
+		set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+		target_link_options(${target} PRIVATE -pie)
+	endif()
+	if(NOT type STREQUAL "STATIC_LIBRARY")
+		incstack_harden_link(${target})
+	endif()
+endfunction()
+
+# incstack_harden_link(<target>): the tables through which an object calls others cannot be written
+# to once it is loaded.
+function(incstack_harden_link target)
+	target_link_options(${target} PRIVATE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+endfunction()
+
 # incstack_core_folders(<target> [<definition>...]): compiles the folders of the core, each with
 # its own flags, as <target>_base and so on. Their objects are
 # the sources of the archive <target>: ${<target>_objects}.
@@ -141,6 +171,7 @@ function(incstack_preload target)
 	# --exclude-libs: what comes out of our archives stays inside the object.
 	target_link_options(${target} PRIVATE -Wl,-z,defs -Wl,--exclude-libs,ALL)
 	target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
+	incstack_harden_link(${target})
 endfunction()
 
 # incstack_link_existing(<target> <library>...): those of the libraries that exist.

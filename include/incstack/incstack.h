@@ -199,7 +199,9 @@ enum {
  * the trace carries them unchanged. A refused sample is counted.
  * A top outside [low, high) is on another stack, for example a signal stack. The walk
  * patches nothing there. It continues as usual where it reaches this stack.
- * Errors: EINVAL, ETHREAD, EBUSY, EUNWIND; EROOM: call incstack_stack_reserve first.
+ * Errors: EINVAL, ETHREAD, EBUSY, EUNWIND; EROOM: call incstack_stack_reserve first. On a stack
+ * that the embedder walks, reserve does not know how many frames there are: take samples with
+ * incstack_sample_at_poll, or reserve more after an EROOM.
  * Algorithm: ICPE'15 section 5.2, with the barrier `distance` frames below the top. An
  * adaptive distance uses ski rental (Karlin et al. 1988): a barrier is planted once the
  * walking that it would have saved equals its cost.
@@ -208,7 +210,8 @@ INCSTACK_API int incstack_sample(struct incstack_stack *stack, uint64_t id, uint
 				 const struct incstack_top *top);
 
 /* As incstack_sample, but first makes room if little is left. For polls and other places where
- * the caller may allocate: samples taken in this way need no incstack_stack_reserve.
+ * the caller may allocate: samples taken in this way need no incstack_stack_reserve,
+ * however many frames a stack has that the embedder walks.
  * Errors: as incstack_sample and incstack_stack_reserve; ELIMIT: the traces take up stack_bytes,
  * so retrieve them first.
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
@@ -216,7 +219,8 @@ INCSTACK_API int incstack_sample_at_poll(struct incstack_stack *stack, uint64_t 
 					 const struct incstack_top *top);
 
 /* Makes room for at least `bytes` of traces, and for all frames that the stack has now, so
- * that returns can complete the open traces without an allocation (up to stack_bytes).
+ * that returns can complete the open traces without an allocation (up to stack_bytes). The
+ * frames of a stack that the embedder walks are not counted: incstack_stack_returned allocates.
  * It also keeps thunks available. The text has 4095, for all stacks of the process. When
  * these run short, reserve, create and retrieve make 4096 more at a time, up to 266239.
  * They stay until the process ends. Errors: EINVAL, ETHREAD, EBUSY, ELIMIT, ENOMEM.
@@ -344,8 +348,9 @@ INCSTACK_API int incstack_stack_unwinding_to(struct incstack_stack *stack, uintp
  * exception). Its position must still be that of the call, and its callers must be
  * unchanged. The barrier is removed, and disarm is not called for it: clear your own mark
  * before the call. The library may arm another frame further out before this function returns.
- * Errors: EINVAL, ETHREAD, EBUSY; ERANGE: the frame had no barrier.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
+ * Errors: EINVAL, ETHREAD, EBUSY; ERANGE: the frame had no barrier; ENOMEM: the open traces are
+ * truncated at `frame` or beyond.
+ * Thread: owner. Signal: no. Allocates: may, even beyond stack_bytes. Blocks: never. */
 INCSTACK_API int incstack_stack_returned(struct incstack_stack *stack, uintptr_t frame);
 
 /* Reports that the return slot of one frame moved (on-stack replacement). The caller must

@@ -180,8 +180,8 @@ INCSTACK_API int incstack_safepoint_attach(struct incstack_safepoint *safepoint,
 					   struct incstack_safepoint_thread **thread);
 
 /* Detaches the thread and frees *thread. A request that counted on this thread gets one
- * sample less. Errors: EBUSY: called inside an operation; EINVAL: the thread is waiting;
- * EFORKED.
+ * sample less. Errors: ETHREAD: another thread attached it; EBUSY: called inside an operation;
+ * EINVAL: the thread is waiting; EFORKED.
  * Thread: owner, running. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_safepoint_detach(struct incstack_safepoint_thread *thread);
 
@@ -197,7 +197,8 @@ INCSTACK_API int incstack_safepoint_split(uint32_t running, uint32_t waiting, ui
  * waiting; they stay so until resume. `self` is the calling thread if it is attached and
  * running, else null; it counts as waiting until resume. Requests started before resume take their
  * samples after it, so the caller must not wait for them.
- * Errors: EINVAL, EFORKED; EBUSY: called inside an operation; ETIMEDOUT: it took longer than
+ * Errors: EINVAL, EFORKED; ETHREAD: another thread attached self; EBUSY: called inside an
+ * operation; ETIMEDOUT: it took longer than
  * timeout_ns (0: no limit), all threads continue, and *missing (may be null) is the number
  * of threads that did not stop.
  * Thread: any. Signal: no. Allocates: never. Blocks: yes. */
@@ -207,7 +208,7 @@ INCSTACK_API int incstack_safepoint_stop(struct incstack_safepoint *safepoint,
 
 /* Ends a full safepoint: all threads continue. If requests chose waiting threads during the
  * safepoint, it first runs their operations on behalf of those threads. A stop that times
- * out does the same. Errors: EINVAL, EFORKED.
+ * out does the same. Errors: EINVAL, EFORKED; ETHREAD: another thread stopped.
  * Thread: the one that stopped, with the same self. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_safepoint_resume(struct incstack_safepoint *safepoint,
 					   struct incstack_safepoint_thread *self);
@@ -239,7 +240,7 @@ enum {
  * resume. ticket->request is null and on_behalf 1. It chooses among the threads that ran
  * when they were stopped; with INCSTACK_REQUEST_WAITING also among waiting threads, split
  * as in incstack_safepoint_split. Returns how many operations it ran.
- * Errors: EINVAL, also without a full safepoint; EFORKED.
+ * Errors: EINVAL, also without a full safepoint; ETHREAD: another thread stopped; EFORKED.
  * Thread: the one that stopped. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_safepoint_run_operation(struct incstack_safepoint *safepoint, uint32_t n,
 						  uint32_t flags, incstack_operation *operation,

@@ -189,6 +189,15 @@ static void set_cfa(struct program *p, uint64_t number, int64_t offset)
 	p->state.computed = false;
 }
 
+/* Multiplies two numbers of the table, which may be anything. */
+static int64_t scaled(const struct program *p, struct reader *r, int64_t units)
+{
+	int64_t product;
+
+	r->bad |= __builtin_mul_overflow(units, p->cie->data_unit, &product);
+	return product;
+}
+
 /* Called before an instruction that changes only the register or only the offset of the CFA. If
  * an expression computes the CFA, unwinders do not agree on what that means, so it is
  * refused. */
@@ -216,7 +225,7 @@ static bool execute_cfa(struct program *p, struct reader *r, unsigned char code)
 		return true;
 	case DEF_CFA_SIGNED:
 		number = read_unsigned(r);
-		set_cfa(p, number, read_signed(r) * p->cie->data_unit);
+		set_cfa(p, number, scaled(p, r, read_signed(r)));
 		return true;
 	case DEF_CFA_REGISTER:
 		change_cfa(p, r)->number = read_unsigned(r);
@@ -225,7 +234,7 @@ static bool execute_cfa(struct program *p, struct reader *r, unsigned char code)
 		change_cfa(p, r)->offset = (int64_t)read_unsigned(r);
 		return true;
 	case DEF_CFA_OFFSET_SIGNED:
-		change_cfa(p, r)->offset = read_signed(r) * p->cie->data_unit;
+		change_cfa(p, r)->offset = scaled(p, r, read_signed(r));
 		return true;
 	case DEF_CFA_EXPRESSION:
 		p->state.cfa = read_expression(p, r);
@@ -251,10 +260,10 @@ static void execute_saved(struct program *p, struct reader *r, unsigned char cod
 
 	switch (code) {
 	case OFFSET_EXTENDED:
-		set_saved(p, number, AT_OFFSET, (int64_t)read_unsigned(r) * p->cie->data_unit);
+		set_saved(p, number, AT_OFFSET, scaled(p, r, (int64_t)read_unsigned(r)));
 		break;
 	case OFFSET_EXTENDED_SIGNED:
-		set_saved(p, number, AT_OFFSET, read_signed(r) * p->cie->data_unit);
+		set_saved(p, number, AT_OFFSET, scaled(p, r, read_signed(r)));
 		break;
 	case RESTORE_EXTENDED:
 		restore(p, number);
@@ -290,7 +299,7 @@ static void execute(struct program *p, struct reader *r, unsigned char code)
 	else if (code >> 6 != 0 && operand > RA)
 		r->bad = true;
 	else if (code >> 6 == OFFSET)
-		set_saved(p, operand, AT_OFFSET, (int64_t)read_unsigned(r) * p->cie->data_unit);
+		set_saved(p, operand, AT_OFFSET, scaled(p, r, (int64_t)read_unsigned(r)));
 	else if (code >> 6 == RESTORE)
 		restore(p, operand);
 	else if (code == REMEMBER_STATE)
@@ -356,10 +365,10 @@ static int64_t below(const struct state *s, const struct saved *saved)
 	int64_t distance = -1;
 
 	if (saved->where == AT_OFFSET)
-		distance = -saved->offset;
+		distance = (int64_t)(-(uint64_t)saved->offset);
 	else if (saved->where == AT_PLACE && s->cfa.kind == PLACE_REGISTER &&
 		 saved->number == s->cfa.number)
-		distance = s->cfa.offset - saved->offset;
+		distance = (int64_t)((uint64_t)s->cfa.offset - (uint64_t)saved->offset);
 	return fits(distance) ? distance : -1;
 }
 
@@ -400,7 +409,7 @@ static bool rule_from_frame(const struct state *s, struct incstack_rule *rule)
 	const int64_t ra = below(s, &s->ra);
 
 	if (s->cfa.number != FP || ra < 0 || s->fp.where != AT_PLACE || s->fp.number != FP ||
-	    (s->fp.offset != 0 && !fits(-s->fp.offset)))
+	    (s->fp.offset != 0 && !fits((int64_t)(-(uint64_t)s->fp.offset))))
 		return false;
 	*rule = (struct incstack_rule){
 		.kind = INCSTACK_RULE_FP_DEREF,

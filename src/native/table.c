@@ -11,11 +11,12 @@
 
 #include "native.h"
 
-struct header {
+/* Packed: a file may say that its index begins at any address. */
+struct __attribute__((packed)) header {
 	unsigned char version, frame_encoding, count_encoding, table_encoding;
 	int32_t frame;
 	uint32_t count;
-	struct {
+	struct __attribute__((packed)) {
 		int32_t low, fde; /* relative to the header */
 	} table[];
 };

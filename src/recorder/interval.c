@@ -3,7 +3,9 @@
  * Chooses which allocations are recorded if not all are: it samples by bytes, and remembers the
  * addresses of the sampled blocks.
  */
+#define _GNU_SOURCE
 #include <math.h>
+#include <time.h>
 
 #include "recorder.h"
 
@@ -22,11 +24,31 @@ static uint64_t next_gap(struct incstack__record *record)
 			      (double)incstack__recording.interval);
 }
 
+/* Returns the seed that the user has chosen. Otherwise no two processes have equal seeds: with equal ones,
+ * runs of the same program would be wrong by the same amounts, and no average would show it. */
+static uint64_t seed(void)
+{
+	const struct incstack__recording *r = &incstack__recording;
+	struct timespec now;
+
+	if (r->seed != 0)
+		return r->seed;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return ((uint64_t)r->pid << 40) ^
+	       ((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+}
+
+/* Spreads the bits of x (the last steps of splitmix64). Never 0, from which next_gap() could not go on. */
+static uint64_t mixed(uint64_t x)
+{
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+	return (x ^ (x >> 31)) | 1;
+}
+
 void incstack__record_seed(struct incstack__record *record)
 {
-	/* The seed depends only on the thread's number, so the same program gives the same
-	 * samples. */
-	record->random = (record->number + 1) * 0x9e3779b97f4a7c15u;
+	record->random = mixed(seed() + record->number * 0x9e3779b97f4a7c15u);
 	record->countdown = 0;
 	for (int i = 0; i < 8; i++)
 		record->countdown = next_gap(record);

@@ -115,6 +115,7 @@ struct incstack__recording {
 	struct incstack__tracefile_slot *slots;
 	uint64_t slots_taken[INCSTACK__TRACEFILE_SLOTS / 64]; /* slot.c */
 	uint64_t interval; /* bytes, or of a CPU profile nanoseconds */
+	uint64_t seed;     /* of the choice of samples; 0: another one for each thread */
 	uint32_t kind;     /* enum incstack__tracefile_kind */
 	int elapsed;       /* tests: timers count elapsed time, of sleeping threads, too */
 	uint32_t mode;

@@ -50,6 +50,7 @@ static void configure(const char *configuration)
 {
 	struct incstack__recording *r = &incstack__recording;
 	const long interval = option(configuration, "interval", NULL, 0);
+	const char *seed = getenv("INCSTACK_SEED");
 	char mode[16] = "patch";
 	char crosscheck[16] = "";
 
@@ -62,6 +63,7 @@ static void configure(const char *configuration)
 	r->mode = incstack_native_mode(mode_of(mode));
 	incstack__record_host_look();
 	r->interval = interval > 0 ? (uint64_t)interval : 1;
+	r->seed = seed != NULL ? strtoull(seed, NULL, 10) : 0;
 	r->elapsed = option(configuration, "elapsed", NULL, 0) == 1;
 	r->crosscheck = check_of(crosscheck);
 	r->follow = option(configuration, "follow", NULL, 0) == 1;
@@ -181,6 +183,7 @@ static void begin_again(const struct incstack__recording *parent)
 	r->pid = getpid();
 	r->changes = 1;
 	r->interval = parent->interval;
+	r->seed = parent->seed;
 	r->kind = parent->kind;
 	r->elapsed = parent->elapsed;
 	r->mode = parent->mode;

@@ -65,11 +65,13 @@ static struct incstack__thread *next_chosen(struct pass *pass)
 int incstack_safepoint_run_operation(struct incstack_safepoint *safepoint, uint32_t n,
 				     uint32_t flags, incstack_operation *operation, void *argument)
 {
-	if (!safepoint || !n || !operation || (flags & ~(uint32_t)INCSTACK_REQUEST_WAITING) ||
-	    !atomic_load_explicit(&safepoint->stopped, memory_order_relaxed))
+	if (!safepoint || !n || !operation || (flags & ~(uint32_t)INCSTACK_REQUEST_WAITING))
 		return INCSTACK_EINVAL;
 	if (incstack__forked(safepoint))
 		return INCSTACK_EFORKED;
+	int error = incstack__check_stopped(safepoint);
+	if (error)
+		return error;
 	struct pass pass = {.safepoint = safepoint};
 	uint32_t numbers[2] = {0, 0};
 	begin(&pass, n, flags & INCSTACK_REQUEST_WAITING);

@@ -18,16 +18,18 @@
 struct incstack__thread {
 	struct incstack_safepoint_thread open; /* first: the handle is its address */
 	_Atomic(uint32_t) gate;                /* counts wake-ups; the thread sleeps on it */
-	uint32_t refs;                         /* attached + requests that list it; under `lock` */
+	uint16_t refs;                         /* attached + requests that list it; under `lock` */
+	bool busy;                             /* in the slow path; owner only */
+	bool ran; /* whether it was running when STOP was last set; under `lock` */
 	struct incstack_safepoint *owner;
 	uint32_t index; /* in the coordinator's list; under `lock` */
-	bool busy;      /* in the slow path; owner only */
-	bool ran;       /* whether it was running when STOP was last set; under `lock` */
+	uint32_t self;  /* incstack__self() of the thread that attached */
 	uint64_t mark;  /* of the last request that listed it, + 1 if claimed or held */
 	/* Links the list of free records (under `lock`), or a private list of the threads that
 	 * one requester or resume holds. */
 	struct incstack__thread *next;
 };
+_Static_assert(sizeof(struct incstack__thread) == INCSTACK__LINE, "one line for each thread");
 
 /* A page of thread records. They are adjacent because requests read the words of all threads.
  * Each has a cache line of its own because other threads write to a word while the neighbours
@@ -97,6 +99,7 @@ struct incstack_safepoint {
 	uint64_t marks; /* the last mark given; under `lock` */
 	uint32_t *alive;
 	_Atomic(bool) stopped;       /* between stop and resume */
+	_Atomic(uint32_t) stopper;   /* incstack__self() of the thread that stopped */
 	_Atomic(uint32_t) stop_left; /* threads that have not arrived, + 1 while arming */
 	void (*step)(void *context, enum incstack_safepoint_step step);
 	void *context;
@@ -167,7 +170,33 @@ static inline struct incstack__thread *incstack__thread_of(struct incstack_safep
 	return (struct incstack__thread *)open;
 }
 
-/* Returns 0 if the calling thread, the owner, runs and is not in its slow path already. */
+/* A number of the calling thread. Two threads with the same number are 256 GiB apart. */
+static inline uint32_t incstack__self(void)
+{
+	return (uint32_t)((uintptr_t)pthread_self() / INCSTACK__LINE);
+}
+
+/* Returns 0 if the calling thread is the one that attached. */
+static inline int incstack__check_owner(const struct incstack__thread *thread)
+{
+	if (!thread)
+		return INCSTACK_EINVAL;
+	return thread->self == incstack__self() ? 0 : INCSTACK_ETHREAD;
+}
+
+/* Returns 0 between stop and resume in the thread that has stopped the others. */
+static inline int incstack__check_stopped(const struct incstack_safepoint *safepoint)
+{
+	/* relaxed: the thread that stopped reads its own stores, and others are refused. */
+	if (!atomic_load_explicit(&safepoint->stopped, memory_order_relaxed))
+		return INCSTACK_EINVAL;
+	return atomic_load_explicit(&safepoint->stopper, memory_order_relaxed) == incstack__self()
+		       ? 0
+		       : INCSTACK_ETHREAD;
+}
+
+/* Returns 0 if the calling thread, the owner, runs and is not in its slow path already. The caller is not
+ * checked: a runtime may hand a thread over to another one that runs in its place. */
 static inline int incstack__check_running(const struct incstack__thread *thread)
 {
 	if (!thread)

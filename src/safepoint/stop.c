@@ -102,7 +102,9 @@ int incstack_safepoint_stop(struct incstack_safepoint *safepoint,
 		return INCSTACK_EFORKED;
 	uint64_t until = timeout_ns ? incstack__now() + timeout_ns : 0;
 	struct incstack__thread *held = NULL;
-	int error = self ? incstack_safepoint_enter(self) : 0;
+	int error = self ? incstack__check_owner(incstack__thread_of(self)) : 0;
+	if (!error && self)
+		error = incstack_safepoint_enter(self);
 	if (error)
 		return error;
 	pthread_mutex_lock(&safepoint->stop_lock);
@@ -111,6 +113,7 @@ int incstack_safepoint_stop(struct incstack_safepoint *safepoint,
 	uint32_t absent = 0;
 	/* relaxed: the flag only serves to check the caller's order of calls. */
 	atomic_store_explicit(&safepoint->stopped, all, memory_order_relaxed);
+	atomic_store_explicit(&safepoint->stopper, incstack__self(), memory_order_relaxed);
 	if (!all) {
 		absent = tell_resume(safepoint, &held);
 		settle_count(safepoint, absent);
@@ -131,8 +134,12 @@ int incstack_safepoint_resume(struct incstack_safepoint *safepoint,
 		return INCSTACK_EINVAL;
 	if (incstack__forked(safepoint))
 		return INCSTACK_EFORKED;
-	if (!atomic_exchange_explicit(&safepoint->stopped, false, memory_order_relaxed))
-		return INCSTACK_EINVAL;
+	int error = incstack__check_stopped(safepoint);
+	if (!error && self)
+		error = incstack__check_owner(incstack__thread_of(self));
+	if (error)
+		return error;
+	atomic_store_explicit(&safepoint->stopped, false, memory_order_relaxed);
 	struct incstack__thread *held = NULL;
 	tell_resume(safepoint, &held);
 	pthread_mutex_unlock(&safepoint->stop_lock);

@@ -43,7 +43,8 @@ static struct incstack__thread *allocate(struct incstack_safepoint *safepoint)
 		return NULL;
 	struct incstack__thread *thread = safepoint->unused;
 	safepoint->unused = thread->next;
-	*thread = (struct incstack__thread){.owner = safepoint, .refs = 1};
+	*thread =
+		(struct incstack__thread){.owner = safepoint, .refs = 1, .self = incstack__self()};
 	return thread;
 }
 
@@ -90,7 +91,9 @@ static void give_up_claims(struct incstack__thread *thread)
 int incstack_safepoint_detach(struct incstack_safepoint_thread *open)
 {
 	struct incstack__thread *thread = incstack__thread_of(open);
-	int error = incstack__check_running(thread);
+	int error = incstack__check_owner(thread);
+	if (!error)
+		error = incstack__check_running(thread);
 	if (error)
 		return error;
 	if (incstack__forked(thread->owner))

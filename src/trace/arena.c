@@ -141,6 +141,17 @@ int incstack__arena_grow(runtime *rt, struct arena *a, bool beyond_limit)
 	return 0;
 }
 
+/* Doubles the room, up to the limit of the stack. Returns an error if it could add none. */
+int incstack__arena_double(runtime *rt, struct arena *a)
+{
+	const size_t before = arena_room(a);
+	int error;
+	do
+		error = incstack__arena_grow(rt, a, false);
+	while (!error && arena_room(a) < 2 * before);
+	return arena_room(a) > before ? 0 : error;
+}
+
 /* Makes a spare chunk the current one. Returns false if there is none. */
 bool incstack__arena_next(struct arena *a)
 {
@@ -160,6 +171,23 @@ int incstack__arena_open(runtime *rt, struct arena *a)
 	if (!error)
 		incstack__arena_next(a);
 	return error;
+}
+
+/* Drops what was written since *before was copied from the arena. Nothing may lead to it. */
+void incstack__arena_go_back(struct arena *a, const struct arena *before)
+{
+	struct chunk *last = before->current;
+	for (struct chunk *c = last->next, *next; c; c = next) {
+		next = c->next;
+		c->next = a->spare;
+		a->spare = c;
+		a->spare_room += chunk_room(c);
+	}
+	last->next = NULL;
+	a->current = last;
+	a->object = before->object;
+	a->limit = before->limit;
+	a->truncated = before->truncated;
 }
 
 /* Moves the chunks in use to *used. The spare chunks stay. */

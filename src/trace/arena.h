@@ -47,7 +47,9 @@ static inline object *chunk_end(const struct arena *a, const struct chunk *c)
 
 int incstack__arena_grow(runtime *rt, struct arena *a, bool beyond_limit);
 bool incstack__arena_next(struct arena *a);
+int incstack__arena_double(runtime *rt, struct arena *a);
 int incstack__arena_open(runtime *rt, struct arena *a);
+void incstack__arena_go_back(struct arena *a, const struct arena *before);
 void incstack__arena_mend(struct arena *a);
 void incstack__arena_split(struct arena *a, struct arena *used);
 void incstack__arena_join(struct arena *a, const struct arena *used);

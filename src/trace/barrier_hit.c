@@ -57,10 +57,12 @@ static void move_down(stack *s, object *o, uintptr_t plant_from)
 	set_newest(s, p);
 }
 
-/* Captures the callers of o, up to the next barrier. */
+/* Captures the callers of o, up to the next barrier. Only the walk of the embedder's frames may
+ * allocate: nobody can have reserved room for them, because their number is not known. */
 static object *fill_gap(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from)
 {
-	const struct walker w = {stepper_of(s, ask), s, false, s->distance.value, plant_from};
+	const struct walker w = {stepper_of(s, ask), s, s->by_embedder, s->distance.value,
+				 plant_from};
 	struct path p = {.child = o, .known = (object *)o->parent, .here = true};
 	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = fp};
 	/* The parent is cleared first. Without the flag it would be taken for the caller (I8). */
@@ -251,10 +253,12 @@ int incstack_stack_returned(struct incstack_stack *s, uintptr_t frame)
 		s->stats.returns++;
 		s->distance.returns++;
 		incstack__limbo_empty(s);
+		s->cut = NULL;
 		incstack__barrier_passed(s, o, incstack__barrier_fp(o), ASK_DIRECTLY, 0);
+		error = s->cut && s->no_memory ? INCSTACK_ENOMEM : 0;
+	} else {
+		error = s->by_embedder ? INCSTACK_ERANGE : INCSTACK_EINVAL;
 	}
 	leave(s);
-	if (!s->by_embedder)
-		return INCSTACK_EINVAL;
-	return o ? 0 : INCSTACK_ERANGE;
+	return error;
 }

@@ -290,6 +290,19 @@ size_t incstack_stack_room(const struct incstack_stack *s)
 	return room > frames ? room - frames : 0;
 }
 
+/* Makes more room after a sample of a stack that the embedder walks found too little. That sample
+ * does not count, because it is taken again. */
+static int make_more_room(stack *s)
+{
+	int error = enter(s);
+	if (error)
+		return error;
+	error = incstack__arena_double(s->runtime, &s->arena);
+	s->stats.lost_limit -= !error;
+	leave(s);
+	return error;
+}
+
 int incstack_sample_at_poll(struct incstack_stack *s, uint64_t id, uint64_t weight,
 			    const struct incstack_top *top)
 {
@@ -300,6 +313,11 @@ int incstack_sample_at_poll(struct incstack_stack *s, uint64_t id, uint64_t weig
 	size_t enough = s->runtime->options.chunk_bytes / 2;
 	int reserved = incstack_stack_room(s) < enough ? incstack_stack_reserve(s, enough) : 0;
 	int error = incstack_sample(s, id, weight, top);
+	while (error == INCSTACK_EROOM && s->by_embedder && !reserved) {
+		reserved = make_more_room(s);
+		if (!reserved)
+			error = incstack_sample(s, id, weight, top);
+	}
 	return error == INCSTACK_EROOM && reserved ? reserved : error;
 }
 

@@ -114,6 +114,15 @@ static void complete_newest(stack *s)
 	finish(s, t);
 }
 
+/* Links a trace after its walk. */
+static void finish_walked(stack *s, trace *t)
+{
+	t->old = s->first_known;
+	s->all_new += !s->first_known;
+	finish(s, t);
+	distance_observe(s, t);
+}
+
 /* Completes a trace that begin() has written but not counted: the trace is right below the
  * limit and its top is the next object. */
 static void complete(stack *s, const struct incstack_top *from, bool interrupted,
@@ -134,10 +143,39 @@ static void complete(stack *s, const struct incstack_top *from, bool interrupted
 	atomic_signal_fence(memory_order_seq_cst);
 	s->arena.object++;
 	walk(s, top, &at, interrupted, fast);
-	t->old = s->first_known;
-	s->all_new += !s->first_known;
-	finish(s, t);
-	distance_observe(s, t);
+	finish_walked(s, t);
+}
+
+/* Walks from *top over a stack that the embedder walks, and makes its object. How many frames that
+ * stack has is not known before, so nobody can have reserved room for them. If the room does not
+ * suffice, the walk leaves nothing behind. Returns null then. */
+static object *walk_whole(stack *s, const struct incstack_top *from, const struct arena *before)
+{
+	object *top = s->arena.object;
+	*top = (object){NULL, from->pc, from->sp, -1, flags_of_top(from->flags)};
+	atomic_signal_fence(memory_order_seq_cst);
+	s->arena.object++;
+	s->cut = NULL;
+	walk(s, top, from, false, NULL);
+	if (!s->cut || !s->no_memory)
+		return top;
+	incstack__arena_go_back(&s->arena, before);
+	s->stats.truncated--;
+	return NULL;
+}
+
+/* Takes a sample of a stack that the embedder walks. */
+static int take_whole(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *from)
+{
+	const struct arena before = s->arena;
+	trace *t = begin(s, id, weight, from->pc, from->sp, 0);
+	s->arena.limit = t;
+	if (!walk_whole(s, from, &before)) {
+		s->stats.lost_limit++;
+		return INCSTACK_EROOM;
+	}
+	finish_walked(s, t);
+	return 0;
 }
 
 static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *from,
@@ -147,6 +185,8 @@ static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_to
 		s->stats.lost_limit++;
 		return INCSTACK_EROOM;
 	}
+	if (s->by_embedder)
+		return take_whole(s, id, weight, from);
 	begin(s, id, weight, from->pc, from->sp, flags_of_top(from->flags));
 	complete(s, from, interrupted, NULL);
 	return 0;
@@ -179,14 +219,27 @@ static int take_in_handler(stack *s, uint64_t id, uint64_t weight, const struct 
 	return error;
 }
 
+/* incstack__sample_frames() of a stack that the embedder walks. */
+static object *frames_whole(stack *s, const struct incstack_top *poll)
+{
+	for (;;) {
+		const struct arena before = s->arena;
+		object *top = walk_whole(s, poll, &before);
+		if (top || incstack__arena_double(s->runtime, &s->arena))
+			return top;
+	}
+}
+
 /* Captures the frames from *poll to the first known one, as a sample does, but makes no trace. Returns
- * the object of *poll, or null if there is no room. */
+ * the object of *poll, or null if there is no room. It may allocate. */
 object *incstack__sample_frames(stack *s, const struct incstack_top *poll)
 {
 	struct incstack_top at = *poll;
 	if (!arena_fits(&s->arena, 1) && !incstack__arena_next(&s->arena))
 		return NULL;
-	if (!s->by_embedder && is_thunk(at.pc)) { /* see complete_newest() */
+	if (s->by_embedder)
+		return frames_whole(s, poll);
+	if (is_thunk(at.pc)) { /* see complete_newest() */
 		if (at.pc == s->newest_thunk && at.sp == s->newest->address)
 			return s->first_known = s->newest;
 		at.pc = thunk_cell(at.pc)->resume;

@@ -65,12 +65,12 @@ static bool use_exported(const struct link_map *map, struct incstack__unwinder *
 }
 
 /* .eh_frame_hdr, the sorted index of an object's unwind information, in the encoding that all
- * linkers use. */
-struct eh_frame_header {
+ * linkers use. Packed: it may begin at any address. */
+struct __attribute__((packed)) eh_frame_header {
 	uint8_t version, frame_encoding, count_encoding, table_encoding;
 	int32_t frame;
 	uint32_t count;
-	struct {
+	struct __attribute__((packed)) {
 		int32_t low, fde; /* relative to the header */
 	} table[];
 };

@@ -150,6 +150,41 @@ static void check_vector(const unsigned char *instruction, size_t size)
 	expect_none(1, false);
 }
 
+/* Products and differences that no signed number holds: refused, without undefined behaviour. */
+START_TEST(offsets_beyond_all_numbers)
+{
+	static const unsigned char codes[] = {OFFSET_EXTENDED, OFFSET_EXTENDED_SIGNED,
+					      DEF_CFA_SIGNED, DEF_CFA_OFFSET_SIGNED};
+	for (size_t i = 0; i < sizeof(codes); i++)
+		for (int is_least = 0; is_least < 2; is_least++) {
+			make(NULL, 0);
+			put(&fde, codes[i]);
+			if (codes[i] != DEF_CFA_OFFSET_SIGNED)
+				put(&fde, codes[i] == DEF_CFA_SIGNED ? SP : RA);
+			put_signed(&fde, is_least ? INT64_MIN : INT64_MAX);
+			put_length(&fde);
+			struct incstack_rule rule;
+			ck_assert(!incstack__native_fde_rule(fde.start, (uintptr_t)made, &rule));
+		}
+}
+END_TEST
+
+/* The index of a file may begin at any address. */
+START_TEST(index_at_an_odd_address)
+{
+	_Alignas(8) unsigned char bytes[32] = {0};
+	const unsigned char start[] = {1, 0x1b, 0x03, 0x3b};
+	const uint32_t count = 2;
+	const int32_t pairs[] = {0, 100, 64, 200};
+	unsigned char *header = bytes + 1;
+	memcpy(header, start, sizeof(start));
+	memcpy(header + 8, &count, sizeof(count));
+	memcpy(header + 12, pairs, sizeof(pairs));
+	ck_assert_ptr_eq(incstack__native_entry_of(header, (uintptr_t)header + 10), header + 100);
+	ck_assert_ptr_eq(incstack__native_entry_of(header, (uintptr_t)header + 70), header + 200);
+}
+END_TEST
+
 START_TEST(vector_registers)
 {
 	check_vector(PROGRAM(OFFSET | (RA + 1), 2));
@@ -427,6 +462,8 @@ static Suite *suite(void)
 	tcase_add_test(tables, too_many_states);
 	tcase_add_test(tables, rules_of_the_cie_restored);
 	tcase_add_test(tables, large_offsets);
+	tcase_add_test(tables, offsets_beyond_all_numbers);
+	tcase_add_test(tables, index_at_an_odd_address);
 	tcase_add_test(tables, vector_registers);
 	tcase_add_test(tables, undefined_frame_pointer);
 	tcase_add_test(tables, expressions);

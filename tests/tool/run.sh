@@ -699,6 +699,7 @@ folded() { awk -v f="$1" '$0 ~ "[; ]" f " [0-9]+$" { sum += $NF } END { print su
 # 40000 KiB in samples of 1 KiB, so the standard deviations are about 1 %.
 test_interval() {
 	local interval
+	export INCSTACK_SEED=1
 	for interval in 256 1k 8000; do
 		record -o trace --interval "$interval" -- "$target" mixed=160000
 		equal status "$status" 0
@@ -712,6 +713,18 @@ test_interval() {
 	# A block far larger than the interval counts as it is.
 	record -o trace --interval 1k -- "$target" big=50000000
 	near "bytes of main" "$(folded main)" 50000000 1
+}
+
+# Runs of one program choose different samples, so their errors average out, unless a seed is given.
+test_seeds() {
+	for _ in 1 2 3 4 5 6; do
+		record -o trace --interval 8000 -- "$target" mixed=1600
+		folded alloc_large >>different
+		INCSTACK_SEED=7 record -o trace --interval 8000 -- "$target" mixed=1600
+		folded alloc_large >>equal
+	done
+	equal "different estimates with a seed" "$(sort -u equal | wc -l)" 1
+	(($(sort -u different | wc -l) > 1)) || fail "all runs have chosen the same samples: $(cat different)"
 }
 
 # Every option of the help is in the manual.

@@ -86,7 +86,7 @@ START_TEST(no_room)
 	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->count, taken);
 	ck_assert_uint_eq(tree->truncated, stats_of_stack().truncated);
-	ck_assert(_i / 6 == 0 || tree->truncated > 0); /* each walk goes to the base */
+	ck_assert(_i / 6 == 0 || tree->truncated == 0); /* each walk goes to the base */
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
 		for (const struct incstack_frame_object *o = t->top; o; o = o->parent)
 			ck_assert(o->parent ||
@@ -127,13 +127,14 @@ static bool last_sample(int distance, unsigned fillers)
 	return error == 0;
 }
 
-/* Room for all frames up to the one where a barrier is due, but not for that one. */
+/* Room for all frames up to the one where a barrier is due, but not for that one: the sample is
+ * refused, and leaves no barrier. */
 START_TEST(no_room_for_a_barrier)
 {
 	unsigned fillers = 0;
 	while (last_sample(_i, fillers))
 		fillers++;
-	ck_assert_uint_gt(fillers, 4);
+	ck_assert_uint_gt(fillers, 0);
 }
 END_TEST
 

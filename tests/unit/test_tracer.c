@@ -314,7 +314,7 @@ END_TEST
 
 /* ---- threads that run ---- */
 
-static _Atomic(bool) over;
+static _Atomic(bool) over, dismissed;
 static _Atomic(int) attached;
 
 static void *play(void *argument)
@@ -330,6 +330,11 @@ static void *play(void *argument)
 		atomic_store(&player->depth, 10);
 	}
 	incstack_safepoint_enter(player->thread);
+	atomic_fetch_sub(&attached, 1);
+	while (!atomic_load(&dismissed))
+		sched_yield();
+	detach(player); /* only the thread that attached may */
+	player->stack = NULL;
 	return NULL;
 }
 
@@ -341,6 +346,7 @@ START_TEST(nothing_is_lost_while_threads_run)
 	unsigned threads;
 	begin(-1);
 	atomic_store(&over, false);
+	atomic_store(&dismissed, false);
 	atomic_store(&attached, 0);
 	for (int i = 0; i < 4; i++)
 		pthread_create(&running[i], NULL, play, &players[i]);
@@ -365,11 +371,14 @@ START_TEST(nothing_is_lost_while_threads_run)
 		incstack_traces_release(traces);
 	}
 	atomic_store(&over, true);
-	for (int i = 0; i < 4; i++)
-		pthread_join(running[i], NULL);
+	while (atomic_load(&attached) > 0)
+		sched_yield();
 	struct incstack_traces *traces = retrieve(NULL, 0, 0);
 	sum += count_traces(traces, &threads);
 	incstack_traces_release(traces);
+	atomic_store(&dismissed, true);
+	for (int i = 0; i < 4; i++)
+		pthread_join(running[i], NULL);
 	incstack_tracer_stats(tracer, &stats);
 	ck_assert_uint_ge(sum, 2);
 	ck_assert_uint_eq(stats.samples, sum);

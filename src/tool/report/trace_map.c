@@ -205,10 +205,13 @@ static int append(int fd, uint64_t end, const struct rest *rest)
 			pwrite(fd, rest->blocks + done, rest->bytes - done, (off_t)(end + done));
 
 		if (wrote <= 0)
-			return ftruncate(fd, (off_t)end) != 0 ? -1 : -1;
+			break;
 		done += (size_t)wrote;
 	}
-	return 0;
+	if (done != rest->bytes)
+		(void)!ftruncate(fd,
+				 (off_t)end); /* the caller reports that the file is not complete */
+	return done == rest->bytes ? 0 : -1;
 }
 
 /* Finds the end of the blocks by reading the file. */

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tests that a thread cannot detach another one, nor end the full safepoint of another one.
+ */
+#include <pthread.h>
+
+#include <incstack/safepoint.h>
+
+#include "run_suite.h"
+
+static struct incstack_safepoint *safepoint;
+static struct incstack_safepoint_thread *self;
+
+struct answers {
+	int detach, stop, resume, run;
+};
+
+static void never(const struct incstack_ticket *ticket, void *argument)
+{
+	(void)ticket;
+	(void)argument;
+	ck_abort_msg("an operation ran");
+}
+
+static void *meddle(void *argument)
+{
+	struct answers *answers = argument;
+	answers->detach = incstack_safepoint_detach(self);
+	answers->resume = incstack_safepoint_resume(safepoint, NULL);
+	answers->run = incstack_safepoint_run_operation(safepoint, 1, 0, never, NULL);
+	answers->stop = incstack_safepoint_stop(safepoint, self, 1, NULL);
+	return NULL;
+}
+
+static struct answers meddling(void)
+{
+	struct answers answers = {0};
+	pthread_t other;
+	ck_assert_int_eq(pthread_create(&other, NULL, meddle, &answers), 0);
+	ck_assert_int_eq(pthread_join(other, NULL), 0);
+	return answers;
+}
+
+START_TEST(only_the_owner_may)
+{
+	ck_assert_int_eq(incstack_safepoint_create(NULL, &safepoint), 0);
+	ck_assert_int_eq(incstack_safepoint_attach(safepoint, &self), 0);
+	struct answers answers = meddling();
+	ck_assert_int_eq(answers.detach, INCSTACK_ETHREAD);
+	ck_assert_int_eq(answers.stop, INCSTACK_ETHREAD);
+	ck_assert_int_eq(answers.resume, INCSTACK_EINVAL);
+	ck_assert_int_eq(answers.run, INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_safepoint_stop(safepoint, self, 0, NULL), 0);
+	answers = meddling();
+	ck_assert_int_eq(answers.resume, INCSTACK_ETHREAD);
+	ck_assert_int_eq(answers.run, INCSTACK_ETHREAD);
+	ck_assert_int_eq(incstack_safepoint_resume(safepoint, self), 0);
+	ck_assert_int_eq(incstack_safepoint_detach(self), 0);
+	ck_assert_int_eq(incstack_safepoint_destroy(safepoint), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("owners of safepoints");
+	TCase *tc = tcase_create("all");
+	tcase_add_test(tc, only_the_owner_may);
+	suite_add_tcase(suite, tc);
+	return run_suite(suite);
+}
