@@ -19,6 +19,8 @@
 #   mode: MODE                the mode at the end, if it is not that of the command line
 #   preload: FILE             a library of plugins/ that is preloaded after the recorder
 set -eu
+# The recorded and the crosschecked runs take the same samples.
+export INCSTACK_SEED=1
 tool=$1 mode=$2 program=$3
 shift 2
 directory=$(mktemp -d)
