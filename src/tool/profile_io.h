@@ -20,7 +20,8 @@ struct tool_options {
 	double threshold;
 	unsigned long top;
 	int average, threads, help;
-	uint64_t given; /* which options were given; see tool_options_given() */
+	double output_most; /* bytes of an output that repeats callers; 0: by the inputs */
+	uint64_t given;     /* which options were given; see tool_options_given() */
 };
 
 /* Reads options up to the first argument that is no option (optind). */

@@ -18,6 +18,7 @@ static const struct option names[] = {{"output", required_argument, NULL, 'o'},
 				      {"top", required_argument, NULL, 'n'},
 				      {"average", no_argument, NULL, 'a'},
 				      {"threads", no_argument, NULL, 't'},
+				      {"max-output", required_argument, NULL, 'M'},
 				      {"help", no_argument, NULL, 'h'},
 				      {NULL, 0, NULL, 0}};
 
@@ -73,6 +74,8 @@ static int take_option(int option, struct tool_options *options)
 	case 't':
 		options->threads = 1;
 		return TOOL_DONE;
+	case 'M':
+		return number_option(optarg, 1, 1e18, &options->output_most);
 	case 'h':
 		options->help = 1;
 		return TOOL_DONE;

@@ -55,7 +55,7 @@ STRATA = {
         "sampler",
     ),
     "profile": (
-        "table ranking gzip wide pprof cct.h timeline.h",
+        "table ranking gzip wide pprof cct.h timeline.h read/json_surrogates",
         "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/writer write/flame_page",
         "extra meta pcct hot jit perf_map timeline.c",
         "cct losses read/reader",
@@ -95,7 +95,7 @@ STRATA = {
     "tool": (
         "foreign names",
         "*.h jail/* report/folded_fit report/function_start report/jit_names output profile_options profile_text"
-        " hottest progress"
+        " hottest progress profile/expansion"
         " record/end record/lock record/nothing record/program report/sum"
         " attach/refuse attach/program proc module_file attach/source",
         "serve attach/ask",

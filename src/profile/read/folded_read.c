@@ -134,7 +134,7 @@ static int add_lines(struct reader *reader)
 			return refuse(reader, "line too long");
 		error = add_line(reader, line, length);
 		if (!error)
-			error = incstack__room(reader->common);
+			error = incstack__room(reader->common, UINT32_MAX);
 		if (error)
 			return error;
 		reader->start += length + 1;

@@ -4,6 +4,7 @@
  * not once per element.
  */
 #include "json_read.h"
+#include "json_surrogates.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -186,18 +187,36 @@ static int failed(struct json *json, yajl_handle parser, uint64_t before)
 	return incstack__refuse(json->reader, why_not(parser));
 }
 
+/* Passes the bytes on to the parser. Those that may begin an escape stay at the start of the buffer. */
+static int feed_part(struct json *json, yajl_handle parser, unsigned char *buffer, size_t *size,
+		     uint64_t *taken)
+{
+	const size_t done =
+		incstack__json_show_surrogates(buffer, *size, feof(json->reader->stream) != 0);
+
+	if (yajl_parse(parser, buffer, done) != yajl_status_ok)
+		return failed(json, parser, *taken);
+	*taken += done;
+	*size -= done;
+	memmove(buffer, buffer + done, *size);
+	return 0;
+}
+
 static int feed(struct json *json, yajl_handle parser)
 {
 	unsigned char buffer[1 << 16];
 	uint64_t taken = 0;
-	size_t got;
+	size_t size = 0, got;
+	int error = 0;
 
-	while ((got = fread(buffer, 1, sizeof(buffer), json->reader->stream)) > 0) {
-		if (yajl_parse(parser, buffer, got) != yajl_status_ok)
-			return failed(json, parser, taken);
-		taken += got;
+	do {
+		got = fread(buffer + size, 1, sizeof(buffer) - size, json->reader->stream);
+		size += got;
+		error = feed_part(json, parser, buffer, &size, &taken);
+		if (error)
+			return error;
 		incstack__progress(json->reader, taken);
-	}
+	} while (got > 0);
 	if (ferror(json->reader->stream))
 		return INCSTACK_EIO;
 	json->reader->at.offset = taken;

@@ -15,6 +15,16 @@
 /* No real field is longer. One that claims to be is damaged or hostile. */
 #define FIELD_MAX (64u << 20)
 
+/* What a file may become in memory: a constant, and a number for each of its bytes as they are stored,
+ * compressed or not. Compression makes a thousand bytes of one, and locations of many lines multiply once
+ * more: 211 bytes became 10 GiB. Of the files that profilers write, none has an entry of a table in less
+ * than a byte. A deep recursion has many nodes in few bytes, so the constant allows two million. */
+enum { NODES_LEAST = 1 << 21, NODES_EACH = 16 };
+enum { ENTRIES_LEAST = 1 << 16, ENTRIES_EACH = 16 };
+enum { TEXT_LEAST = 1 << 22, TEXT_EACH = 64 };
+/* And how many frames of all samples together are looked up, for each byte that is not compressed. */
+enum { FRAMES_LEAST = 1 << 24, FRAMES_EACH = 16 };
+
 struct pprof_reader {
 	struct incstack__reader *reader;
 	struct incstack__inflater inflater;
@@ -27,6 +37,7 @@ struct pprof_reader {
 	size_t labels_room, labels_used;
 	uint64_t values[INCSTACK_PROFILE_KINDS_MAX];
 	uint32_t values_used;
+	uint64_t frames; /* of all samples so far */
 };
 
 static bool source(pb_istream_t *stream, pb_byte_t *bytes, size_t count)
@@ -44,6 +55,16 @@ static int refuse(struct pprof_reader *pprof, const char *why)
 	if (ferror(pprof->reader->stream))
 		return INCSTACK_EIO;
 	return incstack__refuse(pprof->reader, pprof->inflater.why ? pprof->inflater.why : why);
+}
+
+static uint64_t nodes_most(const struct pprof_reader *pprof)
+{
+	return NODES_LEAST + pprof->inflater.read * NODES_EACH;
+}
+
+static int refuse_nodes(struct pprof_reader *pprof)
+{
+	return refuse(pprof, "more contexts than a file of this size can have; it may be a bomb");
 }
 
 static int read_bytes(struct pprof_reader *pprof, pb_istream_t *top, uint32_t *size)
@@ -114,8 +135,13 @@ static int read_pass(struct pprof_reader *pprof, field_fn *on_field, number_fn *
 static int on_table(struct pprof_reader *pprof, uint32_t field, pb_istream_t *bytes)
 {
 	const char *why = NULL;
-	int error = incstack__pprof_table(&pprof->tables, field, bytes, &why);
+	int error;
 
+	pprof->tables.entries_most = ENTRIES_LEAST + pprof->inflater.read * ENTRIES_EACH;
+	error = incstack__pprof_table(&pprof->tables, field, bytes, &why);
+	if (incstack__pprof_entries(&pprof->tables) > pprof->tables.entries_most ||
+	    pprof->tables.bytes_used > TEXT_LEAST + pprof->inflater.read * TEXT_EACH)
+		why = "larger tables than a file of this size can have; it may be a bomb";
 	return why ? refuse(pprof, why) : error;
 }
 
@@ -132,6 +158,10 @@ static int push_location(struct pprof_reader *pprof, uint64_t id)
 
 	if (!location)
 		return refuse(pprof, "a sample with a location that does not exist");
+	pprof->frames += location->count;
+	if (pprof->depth + location->count > nodes_most(pprof) ||
+	    pprof->frames > FRAMES_LEAST + pprof->inflater.inflated * FRAMES_EACH)
+		return refuse_nodes(pprof);
 	error = incstack__reserve((void **)&pprof->path, &pprof->path_room,
 				  pprof->depth + location->count, sizeof(*pprof->path));
 	for (uint32_t i = 0; i < location->count && !error; i++)
@@ -236,16 +266,19 @@ static int add_sample(struct pprof_reader *pprof)
 
 	if (pprof->values_used != reader->profile->kinds)
 		return refuse(pprof, "a sample with fewer values than there are sample types");
-	while (pprof->depth && !error)
+	while (pprof->depth && !error) {
 		error = incstack__node_child(reader->profile, node, pprof->path[--pprof->depth],
 					     &node);
+		if (!error && reader->profile->nodes_used > nodes_most(pprof))
+			return refuse_nodes(pprof);
+	}
 	if (!error && node == INCSTACK_PROFILE_ROOT && pprof->labels_used)
 		error = incstack__unknown_node(reader->profile, &node);
 	for (size_t i = 0; i < pprof->labels_used && !error; i++)
 		error = incstack__node_child(reader->profile, node, pprof->labels[i], &node);
 	for (uint32_t k = 0; k < pprof->values_used && !error; k++)
 		error = incstack__weigh(reader, node, k, pprof->values[k]);
-	return error ? error : incstack__room(reader);
+	return error ? error : incstack__room(reader, (uint32_t)(nodes_most(pprof) / 2));
 }
 
 static int on_sample(struct pprof_reader *pprof, uint32_t field, pb_istream_t *bytes)

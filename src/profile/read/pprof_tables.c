@@ -144,7 +144,7 @@ static int add_line(struct incstack__pprof_tables *tables, pb_istream_t *bytes, 
 	uint64_t line;
 	int error = incstack__pprof_numbers(bytes, numbers, 4, why);
 
-	if (!error && tables->lines_used >= TABLE_ENTRIES_MAX)
+	if (!error && tables->lines_used > tables->entries_most)
 		error = incstack__pprof_damaged(why);
 	if (!error)
 		error = incstack__reserve((void **)&tables->lines, &tables->lines_room,

@@ -57,7 +57,8 @@ struct incstack__pprof_tables {
 	size_t lines_used, lines_room;
 	uint64_t kinds[INCSTACK_PROFILE_KINDS_MAX][2]; /* name and unit, in the string table */
 	uint32_t kinds_used;
-	uint64_t *comments; /* in the string table */
+	uint64_t entries_most; /* of all tables; see pprof_read.c */
+	uint64_t *comments;    /* in the string table */
 	size_t comments_used, comments_room;
 	uint64_t time_ns, duration_ns;
 	uint64_t period, period_type[2], default_kind; /* the last two in the string table */
@@ -72,6 +73,13 @@ void incstack__pprof_tables_free(struct incstack__pprof_tables *tables);
 int incstack__pprof_table(struct incstack__pprof_tables *tables, uint32_t field,
 			  pb_istream_t *bytes, const char **why);
 int incstack__pprof_number(struct incstack__pprof_tables *tables, uint32_t field, uint64_t number);
+
+/* How many entries all tables have. */
+static inline size_t incstack__pprof_entries(const struct incstack__pprof_tables *tables)
+{
+	return tables->texts_used + tables->functions_used + tables->locations_used +
+	       tables->mappings_used + tables->lines_used + tables->comments_used;
+}
 
 /* Makes the profile without samples, and the frames of all lines. */
 int incstack__pprof_profile(struct incstack__pprof_tables *tables,

@@ -16,11 +16,12 @@ void incstack__progress(const struct incstack__reader *reader, uint64_t bytes)
 		reader->input->progress(reader->input->context, bytes);
 }
 
-int incstack__room(struct incstack__reader *reader)
+int incstack__room(struct incstack__reader *reader, uint32_t most)
 {
 	const struct incstack_profile_input *input = reader->input;
 
-	if (!input->full || !input->nodes_max || reader->profile->nodes_used < input->nodes_max)
+	if (!input->full || !input->nodes_max ||
+	    (reader->profile->nodes_used < input->nodes_max && reader->profile->nodes_used < most))
 		return 0;
 	return input->full(input->context, reader->profile);
 }

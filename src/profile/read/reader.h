@@ -22,8 +22,9 @@ int incstack__read_firefox(struct incstack__reader *reader);
 /* Stores the reason and returns EFORMAT. */
 int incstack__refuse(struct incstack__reader *reader, const char *why);
 void incstack__progress(const struct incstack__reader *reader, uint64_t bytes);
-/* Calls `full` if the profile has too many nodes. To be called between two records only. */
-int incstack__room(struct incstack__reader *reader);
+/* Calls `full` if the profile has as many nodes as the caller of the reader wants at most, or `most`. To be
+ * called between two records only. */
+int incstack__room(struct incstack__reader *reader, uint32_t most);
 /* Finds or adds the node for a weight without frames. */
 int incstack__unknown_node(struct incstack_profile *profile, uint32_t *node);
 /* Adds to a weight. A weight that the profile cannot hold is a fault of the input. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "expansion.h"
 #include "input.h"
 #include "profile.h"
 #include "tool/profile_io.h"
@@ -32,6 +33,8 @@ static const char convert_help[] =
 	"  -k, --kind NAME            the kind of weight to write to folded stacks\n"
 	"  -t, --threads              for a trace file: begin contexts with the name of their\n"
 	"                             thread\n"
+	"      --max-output BYTES     how large an output may be that repeats callers (default:\n"
+	"                             64 MiB and 256 times the input)\n"
 	"  -h, --help                 this text\n"
 	"\n"
 	"Exit status: 0 success, 1 a file could not be read or written, 2 wrong usage.\n";
@@ -51,6 +54,8 @@ static const char merge_help[] =
 	"  -k, --kind NAME            the kind of weight to write to folded stacks\n"
 	"  -t, --threads              for trace files: begin contexts with the name of their\n"
 	"                             thread\n"
+	"      --max-output BYTES     how large an output may be that repeats callers (default:\n"
+	"                             64 MiB and 256 times the input)\n"
 	"  -h, --help                 this text\n"
 	"\n"
 	"Exit status: 0 success, 1 a file could not be read or written, 2 wrong usage.\n";
@@ -61,7 +66,8 @@ struct conversion {
 	FILE *stream;
 	struct incstack_profile_writer *writer;
 	uint32_t losses;
-	int status; /* set once a message was printed */
+	double left; /* bytes that the output may still take */
+	int status;  /* set once a message was printed */
 };
 
 static int begin(struct conversion *to, const struct incstack_profile *profile)
@@ -79,13 +85,22 @@ static int begin(struct conversion *to, const struct incstack_profile *profile)
 	return incstack_profile_writer_begin(profile, to->format, kind, to->stream, &to->writer);
 }
 
+/* Adds a part to the output, which the first part begins. */
+static int add_part(struct conversion *to, const struct incstack_profile *profile)
+{
+	int error;
+
+	to->status = tool_output_fits(profile, to->path, to->format, &to->left);
+	if (to->status)
+		return INCSTACK_EINVAL;
+	error = to->writer ? 0 : begin(to, profile);
+	return error ? error : incstack_profile_writer_add(to->writer);
+}
+
 static int write_part(void *context, struct incstack_profile *profile)
 {
-	struct conversion *to = context;
-	int error = to->writer ? 0 : begin(to, profile);
+	int error = add_part(context, profile);
 
-	if (!error)
-		error = incstack_profile_writer_add(to->writer);
 	return error ? error : incstack_profile_clear(profile);
 }
 
@@ -103,10 +118,8 @@ static void tell_pruned(const struct incstack_profile *profile)
 static int finish(struct conversion *to, struct incstack_profile *profile)
 {
 	uint32_t kind;
-	int error = to->writer ? 0 : begin(to, profile);
+	int error = add_part(to, profile);
 
-	if (!error)
-		error = incstack_profile_writer_add(to->writer);
 	if (!error && !tool_kind_number(profile, to->kind, &kind))
 		to->losses = incstack_profile_losses(profile, to->format, kind);
 	if (to->writer) {
@@ -120,11 +133,13 @@ static int finish(struct conversion *to, struct incstack_profile *profile)
 
 static int end(struct conversion *to, const struct incstack_profile *profile, int status, int error)
 {
-	if (to->status)
-		status = to->status;
-	else if (to->stream)
+	if (to->stream && to->status) /* a later part was too large */
+		error = INCSTACK_ELIMIT;
+	if (to->stream)
 		status |=
 			tool_output_close(to->path, to->stream, status ? INCSTACK_EFORMAT : error);
+	else if (to->status)
+		status = to->status;
 	else if (error)
 		status = TOOL_FAILED;
 	if (!status && to->format == INCSTACK_FORMAT_HTML)
@@ -187,8 +202,10 @@ static int convert_source(void *context)
 	const struct source *from = context;
 	const struct tool_options *options = from->options;
 
-	if (tool_input_is_trace(from->path, options->input_format))
+	if (tool_input_is_trace(from->path, options->input_format)) {
+		from->to->left = options->output_most > 0 ? options->output_most : 1e18;
 		return convert_trace(from->path, options->threads, from->to);
+	}
 	if (tool_options_refuse(options, "t", "without a trace file"))
 		return TOOL_USAGE;
 	return convert(from->path, options->input_format, from->to);
@@ -222,6 +239,7 @@ int tool_convert(int argc, char **argv)
 	to.format = (enum incstack_profile_format)format;
 	if (tool_options_refuse(&options, "oTna", "on convert") || refuse_kind(&options, format))
 		return TOOL_USAGE;
+	to.left = tool_output_most(argv + optind, 1, options.output_most);
 	from.path = argv[optind];
 	return tool_profile_run(argv + optind, 1, options.input_format, to.path, convert_source,
 				&from);
@@ -271,7 +289,7 @@ static uint32_t merged_losses(struct incstack_profile **profiles, size_t count,
 }
 
 static int merge(struct incstack_profile **profiles, size_t count,
-		 const struct tool_options *options)
+		 const struct tool_options *options, double left)
 {
 	struct incstack_profile *result = NULL;
 	uint32_t kind;
@@ -291,6 +309,10 @@ static int merge(struct incstack_profile **profiles, size_t count,
 	}
 	status = tool_kind_find(result, options->kind, &kind);
 	if (!status)
+		status = tool_output_fits(result, options->output,
+					  tool_output_format(options->output, options->format),
+					  &left);
+	if (!status)
 		status = tool_profile_write(result, options->output, options->format, kind);
 	if (!status)
 		tool_tell_losses(merged_losses(profiles, count, result, options, kind));
@@ -302,7 +324,17 @@ struct merging {
 	const struct tool_options *options;
 	char **inputs;
 	size_t count;
+	double left; /* see struct conversion */
 };
+
+/* A trace file has each context once, and may be small. */
+static double most_of(const struct merging *of)
+{
+	for (size_t i = 0; i < of->count && !(of->options->output_most > 0); i++)
+		if (tool_input_is_trace(of->inputs[i], of->options->input_format))
+			return 1e18;
+	return of->left;
+}
 
 static int merge_inputs(void *context)
 {
@@ -315,7 +347,7 @@ static int merge_inputs(void *context)
 	status = tool_input_read(of->inputs, of->count, of->options->input_format, of->options,
 				 profiles);
 	if (!status)
-		status = merge(profiles, of->count, of->options);
+		status = merge(profiles, of->count, of->options, most_of(of));
 	destroy_all(profiles, of->count);
 	return status;
 }
@@ -339,7 +371,9 @@ int tool_merge(int argc, char **argv)
 	if (!format || refuse_kind(&options, format) ||
 	    tool_options_refuse(&options, "Tn", "on merge"))
 		return TOOL_USAGE;
-	merging = (struct merging){&options, argv + optind, (size_t)(argc - optind)};
+	merging = (struct merging){
+		&options, argv + optind, (size_t)(argc - optind),
+		tool_output_most(argv + optind, (size_t)(argc - optind), options.output_most)};
 	return tool_profile_run(merging.inputs, merging.count, options.input_format, options.output,
 				merge_inputs, &merging);
 }

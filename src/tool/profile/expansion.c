@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Refuses outputs that are far larger than their inputs. Folded stacks, pprof and speedscope repeat all callers
+ * in each context, so a small file with a deep stack can become arbitrarily large.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "expansion.h"
+#include "tool/names.h"
+#include "tool/profile_io.h"
+
+enum { OUTPUT_EACH = 256 };
+#define OUTPUT_LEAST ((uint64_t)64 << 20)
+
+double tool_output_most(char *const *inputs, size_t count, double wanted)
+{
+	uint64_t bytes = 0;
+	struct stat status;
+
+	if (wanted > 0)
+		return wanted;
+	for (size_t i = 0; i < count; i++) {
+		if (stat(inputs[i], &status) || !S_ISREG(status.st_mode))
+			return 1e18; /* a pipe: its size is not known */
+		bytes += (uint64_t)status.st_size;
+	}
+	return (double)(OUTPUT_LEAST + bytes * OUTPUT_EACH);
+}
+
+/* How many bytes a frame takes in a context. */
+static double bytes_of(const struct incstack_profile *profile, uint32_t node, int format)
+{
+	struct incstack_profile_frame frame;
+
+	if (incstack_profile_frame(profile, node, &frame))
+		return 0;
+	return format == INCSTACK_FORMAT_FOLDED ? (double)frame.name_length + 1 : 2;
+}
+
+static bool has_weight(const struct incstack_profile *profile, uint32_t node)
+{
+	for (uint32_t kind = 0; kind < incstack_profile_kinds(profile); kind++)
+		if (incstack_profile_self(profile, node, kind))
+			return true;
+	return false;
+}
+
+/* Returns how large the contexts will be, or -1 if there is no memory. A parent comes before its
+ * children. */
+static double size_of(const struct incstack_profile *profile, int format)
+{
+	const uint32_t nodes = incstack_profile_nodes(profile);
+	double *bytes = calloc(nodes, sizeof(*bytes)), sum = 0;
+
+	if (!bytes)
+		return -1;
+	for (uint32_t node = 1; node < nodes; node++) {
+		bytes[node] = bytes[incstack_profile_parent(profile, node)] +
+			      bytes_of(profile, node, format);
+		if (has_weight(profile, node))
+			sum += bytes[node];
+	}
+	free(bytes);
+	return sum;
+}
+
+int tool_output_fits(const struct incstack_profile *profile, const char *path, int format,
+		     double *left)
+{
+	const char *shown = strcmp(path, "-") ? path : "(stdout)";
+	double size;
+
+	if (format == INCSTACK_FORMAT_HTML || format == INCSTACK_FORMAT_FIREFOX)
+		return TOOL_DONE;
+	size = size_of(profile, format);
+	if (size < 0) {
+		fprintf(stderr, "incstack: %s: out of memory\n", tool_name(shown));
+		return TOOL_FAILED;
+	}
+	if (size <= *left) {
+		*left -= size;
+		return TOOL_DONE;
+	}
+	fprintf(stderr,
+		"incstack: %s: too large for such an input: %.0f MB of contexts that repeat their "
+		"callers; use --max-output BYTES, or a Firefox file, which does not repeat them\n",
+		tool_name(shown), size / 1e6);
+	return TOOL_FAILED;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The fuzzer of merge: a sum weighs what its parts weigh, or it is refused.
+ */
+
+#include "two_profiles.h"
+
+static void merge(struct incstack_profile **profiles)
+{
+	const uint32_t kinds = incstack_profile_kinds(profiles[0]);
+	uint64_t sums[INCSTACK_PROFILE_KINDS_MAX];
+	int error;
+
+	for (uint32_t k = 0; k < kinds; k++)
+		sums[k] = weight(profiles[0], k) +
+			  (k < incstack_profile_kinds(profiles[1]) ? weight(profiles[1], k) : 0);
+	error = incstack_profile_merge(profiles[0], profiles[1]);
+	for (uint32_t k = 0; k < kinds && !error; k++)
+		if (weight(profiles[0], k) != sums[k])
+			abort();
+	if (incstack_profile_prune(profiles[0], 3))
+		return;
+	for (uint32_t k = 0; k < kinds && !error; k++)
+		if (weight(profiles[0], k) != sums[k])
+			abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct incstack_profile *profiles[2], *average = NULL;
+
+	if (read_two(data, size, profiles)) {
+		if (!incstack_profile_average(
+			    (const struct incstack_profile *const *)(void *)profiles, 2,
+			    &average) != !!average)
+			abort();
+		incstack_profile_destroy(average);
+		merge(profiles);
+	}
+	incstack_profile_destroy(profiles[0]);
+	incstack_profile_destroy(profiles[1]);
+	return 0;
+}
