@@ -79,16 +79,19 @@ static int allow_conditional(scmp_filter_ctx filter)
 	return error;
 }
 
+static struct scmp_arg_cmp equals(unsigned argument, uint64_t value)
+{
+	return (struct scmp_arg_cmp){.arg = argument, .op = SCMP_CMP_EQ, .datum_a = value};
+}
+
 /* raise and abort. */
 static int allow_own_signals(scmp_filter_ctx filter)
 {
-	const scmp_datum_t own = (scmp_datum_t)getpid();
-	const int error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-					   SCMP_A0(SCMP_CMP_EQ, own));
+	const struct scmp_arg_cmp own = equals(0, (uint64_t)getpid());
+	const int error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, own);
 
 	return error != 0 ? error
-			  : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(kill), 1,
-					     SCMP_A0(SCMP_CMP_EQ, own));
+			  : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(kill), 1, own);
 }
 
 static int allow_further(scmp_filter_ctx filter, const struct tool_jail_limits *limits)
@@ -101,9 +104,8 @@ static int allow_further(scmp_filter_ctx filter, const struct tool_jail_limits *
 		if (call->argument < 0)
 			error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, call->number, 0);
 		else
-			error = seccomp_rule_add(
-				filter, SCMP_ACT_ALLOW, call->number, 1,
-				SCMP_CMP((unsigned)call->argument, SCMP_CMP_EQ, call->value));
+			error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, call->number, 1,
+						 equals((unsigned)call->argument, call->value));
 	}
 	return error;
 }

@@ -90,7 +90,7 @@ static int add_part(struct conversion *to, const struct incstack_profile *profil
 {
 	int error;
 
-	to->status = tool_output_fits(profile, to->path, to->format, &to->left);
+	to->status = tool_output_fits(profile, to->path, (int)to->format, &to->left);
 	if (to->status)
 		return INCSTACK_EINVAL;
 	error = to->writer ? 0 : begin(to, profile);
