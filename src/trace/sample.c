@@ -4,6 +4,7 @@
  * known frame or at a new barrier (ICPE'15 section 5.2, "Taking a sample").
  */
 #include "barrier.h"
+#include "barrier_hit.h"
 #include "decode.h"
 #include "distance.h"
 #include "fast_walk.h"
@@ -16,8 +17,13 @@
  * The barrier is passed now, and the frame that will run next becomes the top. */
 static void finish_return(stack *s, struct cursor *at)
 {
-	if (incstack__pass_trampoline(at))
-		incstack__finish_return(s, s->newest, at, ASK_NEVER);
+	if (!incstack__pass_trampoline(at))
+		return;
+	object *o = s->newest;
+	while (o && (!(o->flags & OBJECT_BARRIER) || o->address < at->sp))
+		o = (object *)o->parent;
+	if (o && o->address == at->sp)
+		incstack__barrier_passed(s, o, at->fp, ASK_NEVER, 0);
 }
 
 static inline uint32_t misaligned(const struct incstack_top *top)

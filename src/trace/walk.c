@@ -98,38 +98,12 @@ static object *meet(stack *s, struct path *p)
 	return NULL;
 }
 
-static object *next_barrier(object *o)
-{
-	while (o && !(o->flags & OBJECT_BARRIER))
-		o = physical_parent(o);
-	return o;
-}
-
 /* The position of the frame that was just reached. Sees through a thunk of ours and through a
  * return address that the embedder patched. 0: unknown. */
 static uintptr_t position(const struct stepper *w, const struct cursor *at, uintptr_t slot)
 {
 	uintptr_t pc = is_thunk(at->pc) ? incstack_slot_read(&at->pc) : at->pc;
 	return incstack__logical_pc(w, slot, pc);
-}
-
-/* A signal has interrupted the trampoline, and the frame `at` runs next. If its barrier is in the chain
- * that begins at `known`, the return is finished now, as the trampoline would: the callers of the frame
- * are captured, and only what is known of them stays known. Otherwise the barrier would count as
- * vanished, although the trampoline is about to serve it. Returns the object of the frame, or null. */
-object *incstack__finish_return(stack *s, object *known, const struct cursor *at, enum ask ask)
-{
-	object *o = known;
-	while (o && (!(o->flags & OBJECT_BARRIER) || o->address < at->sp))
-		o = (object *)o->parent;
-	if (!o || o->address != at->sp)
-		return NULL;
-	set_newest(s, pop_until(s, known, o));
-	incstack__barrier_served(s, o);
-	o->flags |= INCSTACK_OBJECT_FILLED;
-	set_newest(s, o->flags & OBJECT_GAP ? incstack__gap_fill(s, o, at->fp, ask, 0)
-					    : next_barrier(physical_parent(o)));
-	return o;
 }
 
 /* Removes from the known chain the frames that an unannounced exit has popped. Dead slots may
@@ -147,9 +121,6 @@ static bool remove_popped(stack *s, struct cursor at, uintptr_t slot, bool trust
 		p.here |= inside(s, p.at.sp);
 		if (slot && inside(s, slot) && meet(s, &p))
 			break;
-		if (p.at.signal && incstack__pass_trampoline_below(&w, &p.at) &&
-		    incstack__finish_return(s, p.known, &p.at, ASK_DIRECTLY))
-			p.known = s->newest;
 		p.at.pc = position(&w, &p.at, slot);
 		step = incstack__step(&w, &p.at, &slot, &rule);
 	}
@@ -282,22 +253,6 @@ static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
 	return true;
 }
 
-/* If the signal whose frame was just left has interrupted the trampoline, moves to the frame that runs
- * next, and finishes the return. Returns that frame's object if the return was not finished before. */
-static object *find_interrupted_return(const struct walker *w, struct path *p)
-{
-	stack *s = w->stack;
-	object *o;
-	if (!incstack__pass_trampoline_below(&w->steps, &p->at) || !p->at.pc)
-		return NULL;
-	o = incstack__finish_return(s, p->known, &p->at, w->steps.ask);
-	if (o) {
-		p->child->flags |= INCSTACK_OBJECT_SIGNAL;
-		p->known = s->newest;
-	}
-	return o;
-}
-
 /* Handles the frame p->at, which is not ordinary or at which the walk may end. Sets *ended if
  * the walk ends there, and then returns the head of the known chain. */
 static object *look(const struct walker *w, struct path *p, bool *ended)
@@ -317,12 +272,7 @@ static object *look(const struct walker *w, struct path *p, bool *ended)
 		return cut(s, p, false);
 	bool tracked = slot && inside(s, slot);
 	p->here |= tracked;
-	object *k = p->at.signal ? find_interrupted_return(w, p) : NULL;
-	if (k) {
-		arrive_known(s, p, k);
-		return p->known;
-	}
-	k = tracked ? meet(s, p) : NULL;
+	object *k = tracked ? meet(s, p) : NULL;
 	if (k)
 		return arrive_known(s, p, k);
 	p->at.pc = position(&w->steps, &p->at, slot);
@@ -472,20 +422,4 @@ object *incstack__walk(const struct walker *w, struct path *p)
 		return incstack__frames_walk(w, &p->at, p->child, p->known);
 	incstack__mapped_clear(s);
 	return incstack__walk_continue(w, p, fast_walk_from(w, p));
-}
-
-/* Captures the callers of o, up to the next barrier. Only the walk of the embedder's frames may allocate:
- * nobody can have reserved room for them, because their number is not known. Returns the head of the known
- * chain. */
-object *incstack__gap_fill(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from)
-{
-	const struct walker w = {stepper_of(s, ask), s, s->by_embedder, s->distance.value,
-				 plant_from};
-	struct path p = {.child = o, .known = (object *)o->parent, .here = true};
-	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = fp};
-	/* The parent is cleared first. Without the flag it would be taken for the caller (I8). */
-	o->parent = NULL;
-	atomic_signal_fence(memory_order_seq_cst);
-	o->flags &= ~(uint32_t)OBJECT_GAP;
-	return incstack__walk(&w, &p);
 }

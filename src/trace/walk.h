@@ -20,8 +20,6 @@ struct path {
 	packed_rule rule; /* of the frame whose return the barrier would intercept */
 };
 object *incstack__walk(const struct walker *w, struct path *p);
-object *incstack__gap_fill(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from);
-object *incstack__finish_return(stack *s, object *known, const struct cursor *at, enum ask ask);
 bool incstack__known_remove_popped(stack *s, const uintptr_t *frame);
 bool incstack__known_remove_popped_at(stack *s, const struct incstack_top *top);
 

@@ -2,8 +2,7 @@
  *
  * Stops the program, by the processor's trap flag, at every instruction of thunks, of their
  * common entry, of the core behind it, and of the landing pad. At each instruction a sample is
- * taken, or an unwinder walks, and must see the frame that runs next. Or the handler takes samples
- * of its own frames, as a handler that allocates does.
+ * taken, or an unwinder walks, and must see the frame that runs next.
  */
 #define UNW_LOCAL_ONLY
 #include <csignal>
@@ -36,16 +35,13 @@ struct stop {
 	bool sampled;
 };
 
-enum action { RUN, COUNT, SAMPLE, UNWIND, ALLOCATE };
+enum action { RUN, COUNT, SAMPLE, UNWIND };
 static action acting;
 static int only;                    /* the one stop in the trampoline to sample at; -1: all */
 static volatile uintptr_t next_cfa; /* of the frame that the current return leads to */
 static struct stop stops[STOPS];
 static int stop_count, trampoline_stops, landing_stops;
 static int refused[8], refused_while_free, incomplete;
-static bool retrieving;                    /* a handler that samples also retrieves */
-static struct incstack_frame outer[LINES]; /* the reference, without the frame of the sample */
-static int outer_count;
 
 /* ---- what is true ---------------------------------------------------------------- */
 
@@ -147,44 +143,6 @@ static void sample_here(uintptr_t pc, void *context, bool trampoline)
 		refused_while_free++;
 }
 
-/* The last walk of libunwind must end with the frames that the interrupted code will run in. */
-static void ends_as_reference()
-{
-	const int end = traced_first[traced_samples];
-	int from = 0;
-	while (from < outer_count && outer[from].sp != next_cfa)
-		from++;
-	ck_assert_int_lt(from, outer_count);
-	for (int i = 1; i <= outer_count - from; i++) {
-		ck_assert_uint_eq(traced_frames[end - i].pc, outer[outer_count - i].pc);
-		ck_assert_uint_eq(traced_frames[end - i].sp, outer[outer_count - i].sp);
-	}
-}
-
-static NOINLINE int sample_handler(int depth)
-{
-	traced_sample();
-	ends_as_reference();
-	int result = depth ? sample_handler(depth - 1) + 1 : 0;
-	traced_sample();
-	__asm__ volatile("" : "+r"(result) : : "memory");
-	return result;
-}
-
-static void allocate_here(uintptr_t pc)
-{
-	if (incstack_stack_is_busy(traced_stack)) {
-		refused[-INCSTACK_EBUSY]++;
-		refused_while_free += !may_be_busy(pc);
-		return;
-	}
-	stop_count++;
-	ck_assert_int_eq(sample_handler(3), 3);
-	if (retrieving)
-		ck_assert_int_eq(traced_check(), 0);
-	ck_assert_int_eq(sample_handler(1), 1);
-}
-
 static void on_trap(int, siginfo_t *, void *context)
 {
 	greg_t *registers = static_cast<ucontext_t *>(context)->uc_mcontext.gregs;
@@ -200,8 +158,6 @@ static void on_trap(int, siginfo_t *, void *context)
 	bool chosen = only < 0 || (trampoline && trampoline_stops - 1 == only);
 	if (acting == SAMPLE && chosen)
 		sample_here(pc, context, trampoline);
-	else if (acting == ALLOCATE && chosen && trampoline && !landing)
-		allocate_here(pc);
 	else if (acting == UNWIND && trampoline && !landing)
 		unwind_here();
 	if (only >= 0 && trampoline_stops > only) /* it has been */
@@ -228,8 +184,6 @@ static NOINLINE long descend(int level)
 	uintptr_t cfa = (uintptr_t)__builtin_dwarf_cfa();
 	if (level == 0) {
 		traced_sample();
-		outer_count = traced_first[1] - 2;
-		memcpy(outer, traced_frames + 2, (size_t)outer_count * sizeof(*outer));
 		if (acting != RUN)
 			step_on();
 		if (throwing)
@@ -299,10 +253,7 @@ static void travel(action what, int which)
 	for (int pass = 0; pass < 2; pass++) {
 		begin(pass ? what : RUN, which);
 		ck_assert_int_eq(journey(), throwing ? 100 : LEVELS * (LEVELS + 1) / 2);
-		if (acting == ALLOCATE)
-			ck_assert_int_eq(traced_check(), 0);
-		else
-			check_tree();
+		check_tree();
 		ck_assert_int_eq(refused_while_free, 0);
 	}
 }
@@ -349,26 +300,6 @@ START_TEST(sample_at_one_instruction)
 }
 END_TEST
 
-/* The same with handlers that sample their own frames: at all instructions, then at each in turn. Nothing
- * counts as vanished, and the program returns to where it must. */
-START_TEST(allocate_at_one_instruction)
-{
-	open_all(_i / 2, false);
-	retrieving = _i % 2;
-	travel(ALLOCATE, -1);
-	int count = trampoline_stops, sampled = 0;
-	ck_assert(_i / 2 > LEVELS || count > 40);
-	for (int i = 0; i < count; i++) {
-		travel(ALLOCATE, i);
-		sampled += stop_count;
-	}
-	ck_assert_int_ge(sampled, count / 3);
-	ck_assert_uint_eq(traced_stats().stale, 0);
-	ck_assert_uint_eq(traced_stats().revived, 0);
-	traced_close();
-}
-END_TEST
-
 START_TEST(unwind_at_every_instruction)
 {
 	open_all(0, false);
@@ -402,7 +333,6 @@ int main()
 	TCase *tc = tcase_create("through the trampoline");
 	tcase_add_loop_test(tc, sample_at_every_instruction, 0, 3);
 	tcase_add_loop_test(tc, sample_at_one_instruction, 0, 1);
-	tcase_add_loop_test(tc, allocate_at_one_instruction, 0, 6);
 	tcase_add_test(tc, unwind_at_every_instruction);
 	tcase_add_test(tc, sample_on_the_landing_pad);
 	suite_add_tcase(suite, tc);

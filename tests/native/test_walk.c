@@ -30,14 +30,14 @@ static struct incstack_options created;
 static uintptr_t created_low;
 static uintptr_t created_high;
 
-/* The pretended thunk stands for itself. */
-bool incstack__frame_pass_trampoline(struct incstack_frame *frame);
+int incstack__thunk_contains(uintptr_t pc);
 
-bool incstack__frame_pass_trampoline(struct incstack_frame *frame)
+int incstack__thunk_contains(uintptr_t pc)
 {
-	return thunk != 0 && frame->pc == thunk;
+	return thunk != 0 && pc == thunk;
 }
 
+/* What the pretended thunk stands for. */
 bool incstack__page_readable(uintptr_t page);
 
 bool incstack__page_readable(uintptr_t page)

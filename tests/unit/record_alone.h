@@ -85,13 +85,6 @@ int incstack_stack_set_mode(struct incstack_stack *stack, uint32_t mode)
 	return mode_error;
 }
 
-static int stack_is_busy;
-int incstack_stack_is_busy(const struct incstack_stack *stack)
-{
-	(void)stack;
-	return stack_is_busy;
-}
-
 int incstack_stack_has_gaps(const struct incstack_stack *stack)
 {
 	return 0;

@@ -159,35 +159,6 @@ START_TEST(full_log)
 }
 END_TEST
 
-/* In a handler that has interrupted a return that the core intercepts: no batch can be written. Each
- * allocation counts as a lost sample for that reason, whether there is room for the event or not. */
-START_TEST(events_inside_a_return)
-{
-	struct incstack__record *record = begin_test();
-	static const char block[16];
-
-	put();
-	stack_is_busy = 1;
-	sample_errors[1] = INCSTACK_EBUSY;
-	put();
-	ck_assert_uint_eq(record->slot->in_return, 1);
-	ck_assert_uint_eq(record->live.refused, 1);
-	record->log.used = record->log.size;
-	record->quick = 0;
-	batch_fails = true;
-	put();
-	incstack__record_free(block);
-	ck_assert_uint_eq(record->slot->in_return, 2);
-	ck_assert_uint_eq(record->slot->interrupting, 1);
-	ck_assert_uint_eq(record->slot->samples_started, 3);
-	ck_assert_uint_eq(record->live.refused, 2);
-	ck_assert_uint_eq(record->live.dropped, 0);
-	ck_assert_uint_eq(notes, 0);
-	batch_fails = false;
-	stack_is_busy = 0;
-}
-END_TEST
-
 /* In the middle of another event, whose frame is still there. */
 START_TEST(events_inside_an_event)
 {
@@ -403,7 +374,6 @@ int main(void)
 	tcase_add_test(events, events_without_a_batch);
 	tcase_add_test(events, batch_that_is_due);
 	tcase_add_test(events, full_log);
-	tcase_add_test(events, events_inside_a_return);
 	tcase_add_test(events, events_inside_an_event);
 	tcase_add_test(events, quick_event_with_little_room);
 	tcase_add_test(events, change_ends_quick_events);
