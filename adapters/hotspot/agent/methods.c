@@ -177,11 +177,14 @@ static void describe_lines(jvmtiEnv *jvmti, jmethodID id, struct agent_method *m
 	(*jvmti)->Deallocate(jvmti, (unsigned char *)table);
 }
 
+/* Whether a thread in this method carries a virtual thread. Any thread calls pin and unpin. */
 static bool is_continuation(const char *name)
 {
 	static const char class[] = "jdk.internal.vm.Continuation.";
+	const char *method = name + sizeof(class) - 1;
 
-	return !strncmp(name, class, sizeof(class) - 1);
+	return !strncmp(name, class, sizeof(class) - 1) && strcmp(method, "pin") != 0 &&
+	       strcmp(method, "unpin") != 0;
 }
 
 /* Whether this is a native method that waits inside the JVM. */
