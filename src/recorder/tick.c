@@ -265,9 +265,13 @@ static int came_in_recorder(void)
 	return due;
 }
 
+/* A thread that is cancelled during the handler ends after it. libc's handler of a cancellation does not
+ * respect PTHREAD_CANCEL_DISABLE if the thread sleeps in a cancellation point, so the thread would end with
+ * a lock of the recorder. And only pthread_setcanceltype() gives such a thread its result. */
 void incstack__tick(uint64_t ticks, const void *ucontext)
 {
 	struct incstack__record *record = incstack__record_local.mine;
+	int cancel_type;
 
 	if (!__atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
 		return;
@@ -279,11 +283,13 @@ void incstack__tick(uint64_t ticks, const void *ucontext)
 		count(record, INCSTACK__TICK_RECORDER, ticks);
 		incstack__timer_let_run(record);
 	} else {
+		pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &cancel_type);
 		incstack__record_local.state = (uintptr_t)__builtin_frame_address(0);
 		incstack__record_local.handling = 1;
 		handle(record, ticks, ucontext);
 		incstack__record_local.tick_is_due = incstack__timer_is_due();
 		incstack__record_local.handling = 0;
 		incstack__record_local.state = 0;
+		pthread_setcanceltype(cancel_type, NULL);
 	}
 }
