@@ -35,7 +35,7 @@ static const char *refusal(const struct stat *status, const struct tool_foreign 
 }
 
 /* O_NONBLOCK: a lease of another process is an error and no reason to wait. */
-static int open_again(int place, unsigned flags)
+int tool_foreign_reopen(int place, unsigned flags)
 {
 	const int access = flags & TOOL_FOREIGN_WRITE ? O_RDWR : O_RDONLY;
 	char path[32];
@@ -60,7 +60,7 @@ int tool_foreign_open(const char *name, const struct tool_foreign *terms, struct
 	if (place >= 0 && fstat(place, status) == 0)
 		*why = refusal(status, terms);
 	if (place >= 0 && *why == NULL)
-		fd = open_again(place, terms->flags);
+		fd = tool_foreign_reopen(place, terms->flags);
 	if (fd < 0 && *why == NULL)
 		*why = strerror(errno);
 	if (place >= 0)

@@ -29,7 +29,10 @@ struct tool_foreign {
  * and `status` may be null. */
 int tool_foreign_open(const char *name, const struct tool_foreign *terms, struct stat *status,
 		      const char **why);
-/* The same as a stream for reading. Returns null if the file cannot be opened. */
+/* Opens what a descriptor names that was opened with O_PATH, after the caller has checked it. Of the flags,
+ * TOOL_FOREIGN_WRITE counts. Returns a descriptor, or -1 and sets errno. */
+int tool_foreign_reopen(int place, unsigned flags);
+/* The same as tool_foreign_open() as a stream for reading. Returns null if the file cannot be opened. */
 FILE *tool_foreign_stream(const char *name, const struct tool_foreign *terms, struct stat *status,
 			  const char **why);
 

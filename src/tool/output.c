@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ending.h"
 #include "output.h"
 
 static struct {
@@ -23,8 +24,6 @@ static struct {
 	char *volatile temporary; /* null if there is none */
 	bool is_file;
 } output;
-
-static const int ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ};
 
 void tool_output_abandon(void)
 {
@@ -43,11 +42,11 @@ static void catch_signals(void)
 {
 	const struct sigaction action = {.sa_handler = on_ending, .sa_flags = (int)SA_RESETHAND};
 
-	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+	for (size_t i = 0; i < TOOL_ENDINGS; i++) {
 		struct sigaction old;
 
-		if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-			sigaction(ending[i], &action, NULL);
+		if (sigaction(tool_ending[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+			sigaction(tool_ending[i], &action, NULL);
 	}
 }
 
@@ -105,8 +104,8 @@ static int open_existing(const char *path)
 	int fd;
 
 	sigemptyset(&signals);
-	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
-		sigaddset(&signals, ending[i]);
+	for (size_t i = 0; i < TOOL_ENDINGS; i++)
+		sigaddset(&signals, tool_ending[i]);
 	sigprocmask(SIG_UNBLOCK, &signals, &before);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	sigprocmask(SIG_SETMASK, &before, NULL);

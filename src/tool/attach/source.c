@@ -25,6 +25,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "tool/foreign.h"
 #include "source.h"
 
 enum way { WAY_NAME, WAY_ROOT, WAY_MAPPING, WAYS };
@@ -173,12 +174,10 @@ static int find(const struct tool_attach_target *target, const struct tool_attac
 /* Opens what the descriptor names, if that is the mapped file, and closes it. */
 static int open_found(int found, const struct tool_attach_mapping *mapping)
 {
-	char name[32];
 	int fd = -1;
 
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", found);
 	if (found >= 0 && is_mapped_file(found, mapping))
-		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		fd = tool_foreign_reopen(found, 0);
 	if (found >= 0)
 		close(found);
 	return fd;

@@ -15,10 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tool/ending.h"
 #include "channel.h"
-
-/* Signals by which a user or the system ends a tool. */
-static const int ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ};
 
 /* ---- begin ---------------------------------------------------------------------------------- */
 
@@ -159,8 +157,8 @@ static int wait_for(const struct tool_jail *jail, struct signals *signals, struc
 
 static bool is_ending(int number)
 {
-	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
-		if (ending[i] == number)
+	for (size_t i = 0; i < TOOL_ENDINGS; i++)
+		if (tool_ending[i] == number)
 			return true;
 	return false;
 }
