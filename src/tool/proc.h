@@ -17,7 +17,7 @@ enum { TOOL_PROC_FLAGS = 9, TOOL_PROC_START = 22 };
 size_t tool_proc_read(pid_t pid, const char *name, char *text, size_t size);
 /* Returns a numeric field of /proc/PID/NAME, which is a `stat` file; 0 if there is no such process. */
 uint64_t tool_proc_stat(pid_t pid, const char *name, int number);
-/* The same of the text of such a file. */
+/* Returns a numeric field of the text of a `stat` file; 0 if there is none. */
 uint64_t tool_proc_number(const char *stat, int number);
 /* Returns what follows the name in the text of a `status` file; "": nothing. */
 const char *tool_proc_field(const char *status, const char *name);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tells which build of a module was loaded, so that its names are not looked up in the file of
- * another build. A build-id does that. A module without one is told by a checksum of what is loaded
- * of it and not writable: its code, its constants, its tables.
+ * The identity of a module says which build of the module was loaded, so that its names are not looked up
+ * in the file of another build. It is the build-id. For a module without a build-id, it is a checksum of
+ * what is loaded and cannot be written: code, constants, tables.
  *
- * The recorder finds the identity in the process's memory, the tool in a file. Both lead here.
+ * The recorder finds the identity in the process's memory, the tool finds it in a file.
  */
 #ifndef INCSTACK_TRACEFILE_IDENTITY_H
 #define INCSTACK_TRACEFILE_IDENTITY_H

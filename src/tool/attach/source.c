@@ -5,9 +5,9 @@
  * one. So nothing is opened before it is known to be a regular file with the inode that the kernel
  * reports for the mapping. A link is not followed: the kernel reports names without links.
  *
- * Who asks may be a worker that the process has taken over, and then nothing of the mapping is true. So
- * a name is only looked up with the rights of the process's own user. By the numbers of a mapping the
- * kernel finds the file, which the process has mapped then.
+ * The request may come from a worker that the process has taken over. Then nothing in the mapping is true.
+ * So a name is looked up only with the rights of the process's own user. The numbers of a mapping need no
+ * such care: by them the kernel finds only files that the process has mapped.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* asprintf, O_PATH */

@@ -112,7 +112,7 @@ static size_t module_above(const struct tool_attach_space *space, uint64_t addre
 	return low;
 }
 
-/* The same of the other code. */
+/* Returns the number of the first range of other code that ends above the address. */
 static size_t range_above(const struct tool_attach_space *space, uint64_t address)
 {
 	size_t low = 0;
