@@ -56,11 +56,13 @@ static void clip(const char *name, size_t width, char cut)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *name = size > 0 ? strndup((const char *)data + 1, size - 1) : NULL;
+	char *name = size > 0 ? malloc(size) : NULL;
 	char text[64];
 
 	if (name == NULL)
 		return 0;
+	memcpy(name, data + 1, size - 1);
+	name[size - 1] = 0;
 	clip(name, data[0], '<');
 	clip(name, data[0], '>');
 	clip(name, SIZE_MAX, '>');
