@@ -49,6 +49,7 @@ void incstack__barrier_uncover(stack *s, uint32_t number);
 /* retired.c */
 void incstack__barrier_revived(stack *s, const struct incstack__cell *cell);
 void incstack__barriers_reclaim(stack *s);
+void incstack__barriers_give_spare(stack *s);
 void incstack__barriers_close(stack *s);
 void incstack__barriers_moved(stack *s, uintptr_t delta);
 

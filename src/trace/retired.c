@@ -73,6 +73,16 @@ void incstack__barriers_reclaim(stack *s)
 		reclaim(s, false);
 }
 
+/* Gives the thunks that the stack does not use back to the pool. */
+void incstack__barriers_give_spare(stack *s)
+{
+	while (s->spare) {
+		uint32_t number = s->spare;
+		s->spare = barrier_of(number)->next;
+		incstack__thunk_give_back(s, number);
+	}
+}
+
 /* The owner of the retired thunks of destroyed stacks: copies of such a stack may still return
  * through them, and the trampoline then needs a stack to read. */
 static stack nobody;
@@ -85,9 +95,5 @@ void incstack__barriers_close(stack *s)
 		reclaim(s, true);
 	for (uint32_t n = s->retired; n; n = barrier_of(n)->next)
 		thunk_cell(thunk_address(n))->stack = &nobody;
-	while (s->spare) {
-		uint32_t number = s->spare;
-		s->spare = barrier_of(number)->next;
-		incstack__thunk_give_back(s, number);
-	}
+	incstack__barriers_give_spare(s);
 }
