@@ -230,6 +230,16 @@ test_not_executed() {
 	says_not 'nothing was recorded'
 }
 
+test_validate_is_slow_in_deep_stacks() {
+	record --mode validate -o trace -- "$target" deep=20002
+	equal status "$status" 0
+	says '^note: mode validate compared some 1000[0-9] frames for each trace, which made the recording slow$'
+	record --mode validate -o trace -- "$target" deep=19900
+	says_not 'compared some'
+	record -o trace -- "$target" deep=20002
+	says_not 'compared some'
+}
+
 test_ended_by_a_call() {
 	record -o trace -- python3 -S -c 'import ctypes; ctypes.CDLL(None).syscall(231, 3)'
 	equal status "$status" 3

@@ -145,6 +145,21 @@ static void print_damage(const struct tool_report *report, FILE *out)
 		print_empty(report, out);
 }
 
+/* Mode validate compares every known frame at each sample. */
+static void print_deep(const struct tool_report *report, FILE *out)
+{
+	enum { DEEP = 10000 };
+	const struct incstack__tracefile_totals *totals =
+		incstack__tracefile_reader_totals(report->reader);
+	const double depth = incstack__replay_depth_mean(report->replay);
+
+	if (totals->tally.mode == INCSTACK_MODE_VALIDATE && depth >= DEEP)
+		fprintf(out,
+			"note: mode validate compared some %.0f frames for each trace, which made "
+			"the recording slow\n",
+			depth);
+}
+
 void tool_report_head(const struct tool_report *report, const char *title, FILE *out)
 {
 	const unsigned columns = report->wish->columns;
@@ -159,6 +174,7 @@ void tool_report_head(const struct tool_report *report, const char *title, FILE 
 	print_damage(report, out);
 	tool_report_end(report, out);
 	print_notes(totals->notes, out);
+	print_deep(report, out);
 	fprintf(out,
 		"%" PRIu64 " traces of %" PRIu64 " threads, %u contexts, %.1f frames deep on "
 		"average\n",
