@@ -26,10 +26,17 @@ static void give_back_slot(uint32_t number, uintptr_t sp)
 		      thunk_cell(thunk_address(number))->resume);
 }
 
-/* Whether an unwinder or the trampoline may still read the cell. */
+/* Whether an unwinder or the trampoline may still read the cell. While the trampoline serves the return,
+ * the slot first holds the thunk, then the offset of the cell, then the resume address (thunks.S). */
 static bool may_be_in_use(uint32_t number, uintptr_t sp)
 {
-	return barrier_of(number)->retired == RETIRED_IN_USE && slot_holds_thunk(number, sp);
+	const struct barrier *b = barrier_of(number);
+	const uintptr_t offset = (uintptr_t)(number % INCSTACK__THUNK_COUNT) * INCSTACK__THUNK_SIZE;
+	if (b->retired != RETIRED_IN_USE || b->fp < sp)
+		return false;
+	const uintptr_t word = content((const uintptr_t *)b->fp);
+	return word == thunk_address(number) || word == offset ||
+	       word == thunk_cell(thunk_address(number))->resume;
 }
 
 static void reclaim(stack *s, bool ends)

@@ -53,6 +53,8 @@ static void print_notes(uint64_t notes, FILE *out)
 
 static void print_lost(const struct incstack__tracefile_totals *totals, FILE *out)
 {
+	const uint64_t lost = tool_report_lost(totals);
+	const uint64_t in_return = totals->in_return < lost ? totals->in_return : lost;
 	const char *why = "their events were left by a jump, or interrupted another one";
 
 	if (tool_report_has_stopped(totals))
@@ -61,7 +63,14 @@ static void print_lost(const struct incstack__tracefile_totals *totals, FILE *ou
 		why = "there was no memory for them (see the note)";
 	else if (!(totals->tally.flags & INCSTACK__TRACEFILE_TALLY_PROCESS))
 		why = "the process ended in the middle of them, or before they were written";
-	fprintf(out, "warning: %" PRIu64 " traces are lost: %s\n", tool_report_lost(totals), why);
+	if (in_return > 0)
+		fprintf(out,
+			"warning: %" PRIu64
+			" traces of allocations in signal handlers are lost: the signal came while "
+			"the recorder handled a return of the program\n",
+			in_return);
+	if (lost > in_return)
+		fprintf(out, "warning: %" PRIu64 " traces are lost: %s\n", lost - in_return, why);
 }
 
 static void print_dropped(const struct tool_report *report, FILE *out)
