@@ -355,8 +355,10 @@ static void on_new(const void *block, size_t bytes, struct incstack__caller call
 }
 
 const struct incstack__recorder *
-incstack__recorder_start(const char *configuration, const struct incstack__linker_view *before)
+incstack__recorder_start(const char *configuration, const struct incstack__linker_view *before,
+			 struct incstack__range stub)
 {
+	(void)stub;
 	static const struct incstack__recorder table = {.on_alloc = on_alloc,
 							.on_free = on_free,
 							.on_new = on_new,

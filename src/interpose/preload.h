@@ -100,9 +100,16 @@ struct incstack__linker_view {
 	uint32_t copy[4096];
 };
 
+/* Where an object is loaded. */
+struct incstack__range {
+	uintptr_t low;
+	size_t bytes;
+};
+
 /* Starts recording as `configuration` says. Returns null if that is impossible. The view was made
- * before the recorder was loaded. */
+ * before the recorder was loaded. `stub` is the object of the interposed functions. */
 typedef const struct incstack__recorder *
-incstack__recorder_start_fn(const char *configuration, const struct incstack__linker_view *before);
+incstack__recorder_start_fn(const char *configuration, const struct incstack__linker_view *before,
+			    struct incstack__range stub);
 
 #endif

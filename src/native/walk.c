@@ -138,22 +138,24 @@ static int read_frame(unw_cursor_t *cursor, struct incstack_frame *frame)
 	return 0;
 }
 
-/* Walks past a thunk. libunwind does not know thunks that were made at run time, so a new walk
- * begins with the registers of the frame to which the thunk leads. In the first frame of a walk,
- * libunwind looks up the pc itself, not the byte before it. So it gets the address of that
- * byte, because a call may be the last instruction of its function. */
-static int pass_thunk(unw_cursor_t *cursor, struct walk *walk, struct incstack_frame *at)
+/* Walks past a thunk, or past the trampoline if a signal has interrupted it, to the frame `at`. libunwind
+ * does not know thunks that were made at run time, so a new walk begins with the registers of that
+ * frame. rbx may be the trampoline's, so a caller whose frame is found by rbx ends the walk. In the
+ * first frame of a walk, libunwind looks up the pc itself, not the byte before it. So it gets the
+ * address of that byte, because a call may be the last instruction of its function. */
+static int pass_thunk(unw_cursor_t *cursor, struct walk *walk, const struct incstack_frame *at)
 {
-	static const unw_regnum_t saved[] = {UNW_X86_64_RBX, UNW_X86_64_RBP, UNW_X86_64_R12,
-					     UNW_X86_64_R13, UNW_X86_64_R14, UNW_X86_64_R15};
+	static const unw_regnum_t saved[] = {UNW_X86_64_RBX, UNW_X86_64_R12, UNW_X86_64_R13,
+					     UNW_X86_64_R14, UNW_X86_64_R15};
+	if (!at->pc)
+		return INCSTACK_EUNWIND;
 	for (size_t i = 0; i < sizeof(saved) / sizeof(saved[0]); i++) {
 		unw_word_t value;
 		if (unw_get_reg(cursor, saved[i], &value) < 0)
 			return INCSTACK_EUNWIND;
 		*register_of(walk->context, saved[i]) = (greg_t)value;
 	}
-	const uintptr_t pc = at->pc;
-	at->pc = incstack_slot_read(&pc);
+	*register_of(walk->context, UNW_X86_64_RBP) = (greg_t)at->fp;
 	*register_of(walk->context, UNW_X86_64_RIP) = (greg_t)(at->pc - 1);
 	*register_of(walk->context, UNW_X86_64_RSP) = (greg_t)at->sp;
 	return unw_init_remote(cursor, walk->space, walk) < 0 ? INCSTACK_EUNWIND : 0;
@@ -176,12 +178,12 @@ static int go(unw_cursor_t *cursor, struct walk *walk, struct incstack_frame *fr
 
 		if (read_frame(cursor, &frame) < 0)
 			return ended(count);
-		if (incstack__thunk_contains(frame.pc) && pass_thunk(cursor, walk, &frame) < 0)
+		if (count > 0 && frame.flags & INCSTACK_FRAME_EXACT)
+			frames[count - 1].flags |= INCSTACK_FRAME_SIGNAL;
+		if (incstack__frame_pass_trampoline(&frame) && pass_thunk(cursor, walk, &frame) < 0)
 			return ended(count);
 		if (!frame.pc) /* the return address of a coroutine's outermost frame */
 			break;
-		if (count > 0 && frame.flags & INCSTACK_FRAME_EXACT)
-			frames[count - 1].flags |= INCSTACK_FRAME_SIGNAL;
 		frames[count++] = frame;
 	}
 	return count;
@@ -216,7 +218,7 @@ int incstack_native_walk(struct incstack_frame *frames, int max)
 static bool has_interrupted(const struct incstack_frame *frames, int count)
 {
 	for (int i = 0; i < count; i++)
-		if (frames[i].flags & INCSTACK_FRAME_EXACT)
+		if (frames[i].flags & (INCSTACK_FRAME_EXACT | INCSTACK_FRAME_SIGNAL))
 			return true;
 	return false;
 }

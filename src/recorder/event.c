@@ -85,6 +85,13 @@ static inline void count_start(const struct incstack__record *record, int alone)
 		__atomic_add_fetch(started, 1, __ATOMIC_RELAXED);
 }
 
+/* Counts a trace that is missing because a signal handler has interrupted a return that the core
+ * intercepts: until the core has served the return, it takes no sample. */
+static void count_in_return(const struct incstack__record *record)
+{
+	__atomic_add_fetch(&record->slot->in_return, 1, __ATOMIC_RELAXED);
+}
+
 static __attribute__((noinline)) uint64_t take_again(struct incstack__record *record,
 						     struct incstack_top top, int error)
 {
@@ -93,6 +100,8 @@ static __attribute__((noinline)) uint64_t take_again(struct incstack__record *re
 	record->live.refused += error != 0;
 	if (error == INCSTACK_EROOM)
 		incstack__record_note(INCSTACK__NOTE_NO_MEMORY);
+	if (error == INCSTACK_EBUSY)
+		count_in_return(record);
 	return error != 0 ? INCSTACK__TRACEFILE_NO_TRACE : record->traces++;
 }
 
@@ -145,6 +154,25 @@ static __attribute__((noinline)) void drop(struct incstack__record *record)
 	record->live.dropped++;
 }
 
+static void count_missing(const struct incstack__record *record)
+{
+	__atomic_add_fetch(&record->slot->interrupting, 1, __ATOMIC_RELAXED);
+}
+
+/* Counts an allocation for which there is no room. In a handler that has interrupted a return the batch
+ * cannot be written; then the allocation is missing, and counts as one whose trace is lost. */
+static __attribute__((noinline, cold)) void lose_alloc(struct incstack__record *record)
+{
+	if (!incstack_stack_is_busy(record->stack)) {
+		drop(record);
+		return;
+	}
+	count_start(record, 0);
+	record->live.refused++;
+	count_in_return(record);
+	count_missing(record);
+}
+
 static void put_alloc(struct incstack__record *record, const void *block, size_t bytes,
 		      struct incstack__caller caller)
 {
@@ -155,7 +183,7 @@ static void put_alloc(struct incstack__record *record, const void *block, size_t
 	if (!incstack__record_is_sampled(record, bytes))
 		return;
 	if (!incstack__record_make_room(record)) {
-		drop(record);
+		lose_alloc(record);
 		return;
 	}
 	incstack__record_mark(block);
@@ -232,6 +260,8 @@ static void put_free(struct incstack__record *record, const void *block)
 {
 	if (incstack__record_make_room(record))
 		log_free_slowly(&record->log, block);
+	else if (incstack_stack_is_busy(record->stack)) /* see lose_alloc() */
+		count_missing(record);
 	else
 		drop(record);
 }

@@ -167,16 +167,19 @@ static void begin_anew(struct incstack__record *record)
 	begin_batch(record);
 }
 
-/* Retrieves the traces of the events from the core. Returns non-zero if the core had no memory.
+/* Retrieves the traces of the events from the core. Returns non-zero if the core had no memory, or if a
+ * signal handler has interrupted a return that the core intercepts (INCSTACK_EBUSY).
  * Without the traces, the indexes in the events would be wrong, so the events wait, too. */
 static int take_tree(struct incstack__record *record)
 {
 	struct incstack_tree *tree = NULL;
+	int error;
 
 	if (record->tree != NULL)
 		return 0;
-	if (incstack_retrieve(record->stack, &tree) != 0)
-		return -1;
+	error = incstack_retrieve(record->stack, &tree);
+	if (error != 0)
+		return error;
 	follow_mode_of_core(record);
 	record->tree_epoch = incstack__record_modules_settle(record->epoch, tree, &record->blurred);
 	if (record->check != NULL)
@@ -210,6 +213,7 @@ static void flush(struct incstack__record *record)
 {
 	struct incstack_tree *tree;
 	struct timespec now;
+	int error;
 
 	incstack__clock(CLOCK_MONOTONIC_COARSE, &now);
 	record->written_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
@@ -218,8 +222,10 @@ static void flush(struct incstack__record *record)
 		begin_batch(record);
 		return;
 	}
-	if (take_tree(record) != 0 || write_batch(record, record->tree, record->tree_epoch) != 0) {
-		if (!incstack__record_local.handling) /* else the next call tries again */
+	error = take_tree(record);
+	if (error != 0 || write_batch(record, record->tree, record->tree_epoch) != 0) {
+		if (!incstack__record_local.handling && error != INCSTACK_EBUSY)
+			/* otherwise the next call tries again */
 			incstack__record_note(INCSTACK__NOTE_NO_MEMORY);
 		return;
 	}

@@ -266,6 +266,7 @@ uint32_t incstack__record_modules_settle(uint32_t epoch, const struct incstack_t
 void incstack__record_modules_forked(void);
 
 /* linker.c: called before modules are checked for the first time. */
+void incstack__record_rule_stub(struct incstack__range stub);
 void incstack__record_linker_begin(const struct incstack__linker_view *before);
 
 /* spool.c, spool_file.c: if one of these fails or returns null, it has left a note for the report. */

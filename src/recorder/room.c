@@ -106,6 +106,13 @@ static int stack_suffices(const struct incstack__record *record)
 	return here < record->low || here >= record->high || here - record->low >= LEAST_BYTES;
 }
 
+/* Whether a time event, which a look at the clock adds, would take the room of the next event. */
+static int is_full_with_time(const struct incstack__record *record)
+{
+	return record->log.used >= record->look &&
+	       record->log.size - record->log.used < 2 * INCSTACK__TRACEFILE_WIDE_BYTES;
+}
+
 static int try_to_make_room(struct incstack__record *record)
 {
 	/* acquire: pairs with the releases of all additions; see struct incstack__recording. */
@@ -115,7 +122,7 @@ static int try_to_make_room(struct incstack__record *record)
 		incstack__record_note(INCSTACK__NOTE_SMALL_STACK);
 		return 0;
 	}
-	if (incstack__record_is_full(record))
+	if (incstack__record_is_full(record) || is_full_with_time(record))
 		flush(record);
 	if (record->tree != NULL)
 		return 0;

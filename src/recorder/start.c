@@ -266,7 +266,8 @@ static int start(const char *configuration, long starter)
 }
 
 const struct incstack__recorder *
-incstack__recorder_start(const char *configuration, const struct incstack__linker_view *before_load)
+incstack__recorder_start(const char *configuration, const struct incstack__linker_view *before_load,
+			 struct incstack__range stub)
 {
 	struct incstack__recording *r = &incstack__recording;
 	const long starter = option(configuration, "pid", NULL, 0);
@@ -275,6 +276,7 @@ incstack__recorder_start(const char *configuration, const struct incstack__linke
 
 	r->fd = -1;
 	r->changes = 1;
+	incstack__record_rule_stub(stub);
 	incstack__clock_find();
 	configure(configuration);
 	if (starter > 0 && starter != r->pid && !r->follow)

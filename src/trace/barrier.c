@@ -176,6 +176,20 @@ void incstack__barrier_free_later(stack *s, object *o)
 	put(&s->limbo, number, (uintptr_t)object_slot(o));
 }
 
+/* The same, if the trampoline was interrupted. It may not have read the cell yet, and the interrupting
+ * handler may begin any number of operations, so the thunk does not wait in limbo. */
+void incstack__barrier_served(stack *s, object *o)
+{
+	uint32_t number = number_of(o);
+	struct barrier *b = barrier_of(number);
+	clear(o);
+	b->fp = (uintptr_t)object_slot(o);
+	b->retired = RETIRED_IN_USE;
+	atomic_signal_fence(memory_order_seq_cst); /* before the barrier counts as not live (I8) */
+	b->object = NULL;
+	put_retired(s, number);
+}
+
 /* Whether nobody can be using a thunk in limbo any more, because its slot holds another word or is
  * dead memory below the running frame. A handler may have interrupted the unwinder or the
  * trampoline; they are above it then. */

@@ -34,6 +34,7 @@ void incstack__barrier_reuse(stack *s, object *o, object *next, uintptr_t fp);
 void incstack__barrier_free(stack *s, object *o);
 void incstack__barrier_lift(stack *s, object *o, bool certain);
 void incstack__barrier_free_later(stack *s, object *o);
+void incstack__barrier_served(stack *s, object *o);
 void incstack__barriers_discard(stack *s, bool restore);
 bool incstack__barrier_live(const stack *s, const object *o);
 bool incstack__barrier_recorded(const stack *s, const object *o);
@@ -49,6 +50,7 @@ void incstack__barrier_uncover(stack *s, uint32_t number);
 /* retired.c */
 void incstack__barrier_revived(stack *s, const struct incstack__cell *cell);
 void incstack__barriers_reclaim(stack *s);
+void incstack__barriers_give_spare(stack *s);
 void incstack__barriers_close(stack *s);
 void incstack__barriers_moved(stack *s, uintptr_t delta);
 

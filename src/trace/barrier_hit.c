@@ -20,7 +20,8 @@
 /* Whether a barrier may guard p, whose callers are known. A decoded position cannot be
  * compared with the slot. A position at which a walk was cut may have no rule. A return slot
  * at a signal must not be patched for two reasons: an interrupted callee may be about to copy
- * its return address, and unwinders recognize a signal frame by the address in that slot. */
+ * its return address, and unwinders recognize a signal frame by the address in that slot. An interrupted
+ * frame was not entered through a slot that anything returns through. */
 static bool may_plant(const stack *s, const object *p, const object *callee, uintptr_t plant_from)
 {
 	if (s->by_embedder)
@@ -28,8 +29,8 @@ static bool may_plant(const stack *s, const object *p, const object *callee, uin
 	uintptr_t slot = (uintptr_t)object_slot(p), word = stack_word(slot);
 	const uint32_t never = INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_TRUNCATED |
 			       INCSTACK_OBJECT_SIGNAL | OBJECT_NO_BARRIER;
-	if (callee->flags & INCSTACK_OBJECT_EXACT || p->flags & never || slot < plant_from ||
-	    is_thunk(word))
+	if (callee->flags & (INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_SIGNAL) || p->flags & never ||
+	    slot < plant_from || is_thunk(word))
 		return false;
 	return !(p->flags & INCSTACK_OBJECT_RAW) || word == p->method;
 }
@@ -57,33 +58,22 @@ static void move_down(stack *s, object *o, uintptr_t plant_from)
 	set_newest(s, p);
 }
 
-/* Captures the callers of o, up to the next barrier. Only the walk of the embedder's frames may
- * allocate: nobody can have reserved room for them, because their number is not known. */
-static object *fill_gap(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from)
-{
-	const struct walker w = {stepper_of(s, ask), s, s->by_embedder, s->distance.value,
-				 plant_from};
-	struct path p = {.child = o, .known = (object *)o->parent, .here = true};
-	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = fp};
-	/* The parent is cleared first. Without the flag it would be taken for the caller (I8). */
-	o->parent = NULL;
-	atomic_signal_fence(memory_order_seq_cst);
-	o->flags &= ~(uint32_t)OBJECT_GAP;
-	return incstack__walk(&w, &p);
-}
-
 void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from)
 {
 	while (s->newest && s->newest != o)
 		set_newest(s, incstack__known_pop(s, s->newest));
 	if (!s->newest)
 		return;
+	/* Only the walk of the embedder's frames may allocate: nobody can have reserved room for them,
+	 * because their number is not known. */
+	const struct walker w = {stepper_of(s, ask), s, s->by_embedder, s->distance.value,
+				 plant_from};
 	incstack__barrier_free_later(s, o);
 	o->flags |= INCSTACK_OBJECT_FILLED;
 	if (!(o->flags & OBJECT_GAP) || (FAULT(FAULT_GAP_FORGOTTEN) && o->parent))
 		move_down(s, o, plant_from);
 	else
-		set_newest(s, fill_gap(s, o, fp, ask, plant_from));
+		set_newest(s, incstack__gap_fill(&w, o, fp));
 }
 
 /* The fast path of a return into the frame of o, the youngest known object. It captures the

@@ -269,6 +269,7 @@ int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 	incstack__barriers_reclaim(s);
 	incstack__copied_check(s, __builtin_frame_address(0));
 	incstack__pool_reserve(s);
+	incstack__barriers_thin(s, __builtin_frame_address(0));
 	incstack__rule_reserve(s->runtime);
 	incstack__rule_learn_wanted(s->runtime);
 	size_t room = arena_room(&s->arena), frames = room_for_frames(s);

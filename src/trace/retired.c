@@ -26,10 +26,17 @@ static void give_back_slot(uint32_t number, uintptr_t sp)
 		      thunk_cell(thunk_address(number))->resume);
 }
 
-/* Whether an unwinder or the trampoline may still read the cell. */
+/* Whether an unwinder or the trampoline may still read the cell. While the trampoline serves the return,
+ * the slot first holds the thunk, then the offset of the cell, then the resume address (thunks.S). */
 static bool may_be_in_use(uint32_t number, uintptr_t sp)
 {
-	return barrier_of(number)->retired == RETIRED_IN_USE && slot_holds_thunk(number, sp);
+	const struct barrier *b = barrier_of(number);
+	const uintptr_t offset = (uintptr_t)(number % INCSTACK__THUNK_COUNT) * INCSTACK__THUNK_SIZE;
+	if (b->retired != RETIRED_IN_USE || b->fp < sp)
+		return false;
+	const uintptr_t word = content((const uintptr_t *)b->fp);
+	return word == thunk_address(number) || word == offset ||
+	       word == thunk_cell(thunk_address(number))->resume;
 }
 
 static void reclaim(stack *s, bool ends)
@@ -73,6 +80,16 @@ void incstack__barriers_reclaim(stack *s)
 		reclaim(s, false);
 }
 
+/* Gives the thunks that the stack does not use back to the pool. */
+void incstack__barriers_give_spare(stack *s)
+{
+	while (s->spare) {
+		uint32_t number = s->spare;
+		s->spare = barrier_of(number)->next;
+		incstack__thunk_give_back(s, number);
+	}
+}
+
 /* The owner of the retired thunks of destroyed stacks: copies of such a stack may still return
  * through them, and the trampoline then needs a stack to read. */
 static stack nobody;
@@ -85,9 +102,5 @@ void incstack__barriers_close(stack *s)
 		reclaim(s, true);
 	for (uint32_t n = s->retired; n; n = barrier_of(n)->next)
 		thunk_cell(thunk_address(n))->stack = &nobody;
-	while (s->spare) {
-		uint32_t number = s->spare;
-		s->spare = barrier_of(number)->next;
-		incstack__thunk_give_back(s, number);
-	}
+	incstack__barriers_give_spare(s);
 }

@@ -103,6 +103,28 @@ void incstack__lift_all(stack *s, bool certain)
 	lift(s, s->newest, certain);
 }
 
+/* Lifts all barriers but the youngest one, which guards all frames below it, when thunks are short. The
+ * gaps are filled first. A stack with a million frames may have a barrier for each of them, but there are
+ * not so many thunks, and without one a sample walks to the last barrier. `frame` is the frame of the
+ * public function that the owner has called. */
+void incstack__barriers_thin(stack *s, const uintptr_t *frame)
+{
+	enum { LEAST = 1024 }; /* barriers planted since the last time: the stack has many itself */
+	object *o = s->newest;
+	if (s->by_embedder || s->stats.planted - s->thinned < LEAST || !o ||
+	    !incstack__thunks_short(s->runtime))
+		return;
+	s->thinned = s->stats.planted;
+	if (!incstack__known_remove_popped(s, frame) || incstack__complete(s, true))
+		return;
+	for (o = s->newest; o && !(o->flags & OBJECT_BARRIER);)
+		o = physical_parent(o);
+	for (o = o ? physical_parent(o) : NULL; o; o = physical_parent(o))
+		if (o->flags & OBJECT_BARRIER)
+			incstack__barrier_lift(s, o, true);
+	incstack__barriers_give_spare(s);
+}
+
 /* Whether copying is all that must be done for o. */
 static bool is_plain(const object *o)
 {

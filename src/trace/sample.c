@@ -4,7 +4,6 @@
  * known frame or at a new barrier (ICPE'15 section 5.2, "Taking a sample").
  */
 #include "barrier.h"
-#include "barrier_hit.h"
 #include "decode.h"
 #include "distance.h"
 #include "fast_walk.h"
@@ -17,13 +16,10 @@
  * The barrier is passed now, and the frame that will run next becomes the top. */
 static void finish_return(stack *s, struct cursor *at)
 {
-	if (!incstack__pass_trampoline(at))
-		return;
-	object *o = s->newest;
-	while (o && (!(o->flags & OBJECT_BARRIER) || o->address < at->sp))
-		o = (object *)o->parent;
-	if (o && o->address == at->sp)
-		incstack__barrier_passed(s, o, at->fp, ASK_NEVER, 0);
+	const struct walker w = {stepper_of(s, ASK_NEVER), s, false, s->distance.value, 0};
+	object *known = s->newest;
+	if (incstack__pass_trampoline(at) && incstack__finish_return(&w, &known, at))
+		set_newest(s, known);
 }
 
 static inline uint32_t misaligned(const struct incstack_top *top)

@@ -186,16 +186,31 @@ bool incstack__pass_trampoline(struct cursor *at)
 }
 
 /* The same for a frame that a signal interrupted, whose registers may be any words. */
-static void pass_trampoline_below(const struct stepper *w, struct cursor *at)
+bool incstack__pass_trampoline_below(const struct stepper *w, struct cursor *at)
 {
 	const uintptr_t first = incstack__entry_reads(at);
 	const struct cursor low = {.sp = first};
 	if (!incstack__trampoline_contains(at->pc))
-		return;
+		return false;
 	if (!readable(w, &low, first) || !readable(w, &low, first + sizeof(first)))
 		at->pc = 0;
 	else
 		incstack__pass_trampoline(at);
+	return true;
+}
+
+/* For walkers of others. */
+bool incstack__frame_pass_trampoline(struct incstack_frame *frame)
+{
+	struct mapped mapped = {0, 0};
+	const struct stepper w = {.mapped = &mapped};
+	struct cursor at = {.pc = frame->pc, .sp = frame->sp, .fp = frame->fp};
+	if (!is_thunk(at.pc) && !(frame->flags & INCSTACK_FRAME_EXACT))
+		return false; /* the trampoline has called the core */
+	if (!incstack__pass_trampoline_below(&w, &at))
+		return false;
+	*frame = (struct incstack_frame){at.pc, at.sp, at.fp, 0, 0};
+	return true;
 }
 
 /* Moves *at to its caller by the rule, and sees through what stands in the return slot instead of
@@ -207,7 +222,7 @@ enum step incstack__caller(const struct stepper *w, struct cursor *at, packed_ru
 	if (step != STEP_FRAME)
 		return step;
 	if (at->signal)
-		pass_trampoline_below(w, at);
+		incstack__pass_trampoline_below(w, at);
 	else if (__builtin_expect(is_thunk(at->pc) || w->rt->embedder.logical_pc, 0))
 		at->pc = incstack__logical_pc(w, slot, incstack_slot_read(&at->pc));
 	return at->pc ? STEP_FRAME : STEP_UNKNOWN;

@@ -35,6 +35,7 @@ enum step incstack__step_by(const struct stepper *w, struct cursor *at, uintptr_
 			    packed_rule rule);
 
 bool incstack__pass_trampoline(struct cursor *at);
+bool incstack__pass_trampoline_below(const struct stepper *w, struct cursor *at);
 enum step incstack__caller(const struct stepper *w, struct cursor *at, packed_rule rule);
 
 static inline struct stepper stepper_of(stack *s, enum ask ask)

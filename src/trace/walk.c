@@ -98,6 +98,13 @@ static object *meet(stack *s, struct path *p)
 	return NULL;
 }
 
+static object *next_barrier(object *o)
+{
+	while (o && !(o->flags & OBJECT_BARRIER))
+		o = physical_parent(o);
+	return o;
+}
+
 /* The position of the frame that was just reached. Sees through a thunk of ours and through a
  * return address that the embedder patched. 0: unknown. */
 static uintptr_t position(const struct stepper *w, const struct cursor *at, uintptr_t slot)
@@ -106,13 +113,33 @@ static uintptr_t position(const struct stepper *w, const struct cursor *at, uint
 	return incstack__logical_pc(w, slot, pc);
 }
 
+/* A signal has interrupted the trampoline, and the frame `at` runs next. If its barrier is in the chain
+ * *known, the return is finished now, as the trampoline would: the callers of the frame are captured,
+ * and *known becomes what is known of them. Otherwise the barrier would count as vanished, although the
+ * trampoline is about to serve it. Returns the object of the frame, or null. */
+object *incstack__finish_return(const struct walker *w, object **known, const struct cursor *at)
+{
+	stack *s = w->stack;
+	object *o = *known;
+	while (o && (!(o->flags & OBJECT_BARRIER) || o->address < at->sp))
+		o = (object *)o->parent;
+	if (!o || o->address != at->sp)
+		return NULL;
+	pop_until(s, *known, o);
+	incstack__barrier_served(s, o);
+	o->flags |= INCSTACK_OBJECT_FILLED;
+	*known = o->flags & OBJECT_GAP ? incstack__gap_fill(w, o, at->fp)
+				       : next_barrier(physical_parent(o));
+	return o;
+}
+
 /* Removes from the known chain the frames that an unannounced exit has popped. Dead slots may
  * still hold thunks, so only a walk from the running frame can tell. It begins at the frame `at`,
  * which was entered through `slot`, or was interrupted if that is 0. Returns false if the walk
  * reached no known frame, or `trust` if it ended on another stack. */
 static bool remove_popped(stack *s, struct cursor at, uintptr_t slot, bool trust)
 {
-	const struct stepper w = stepper_of(s, ASK_DIRECTLY);
+	const struct walker w = {stepper_of(s, ASK_DIRECTLY), s, false, s->distance.value, 0};
 	struct path p = {.at = at, .known = s->newest, .here = inside(s, at.sp)};
 	enum step step = STEP_FRAME;
 	incstack__mapped_clear(s);
@@ -121,8 +148,10 @@ static bool remove_popped(stack *s, struct cursor at, uintptr_t slot, bool trust
 		p.here |= inside(s, p.at.sp);
 		if (slot && inside(s, slot) && meet(s, &p))
 			break;
-		p.at.pc = position(&w, &p.at, slot);
-		step = incstack__step(&w, &p.at, &slot, &rule);
+		if (p.at.signal && incstack__pass_trampoline_below(&w.steps, &p.at))
+			p.here |= incstack__finish_return(&w, &p.known, &p.at) != NULL;
+		p.at.pc = position(&w.steps, &p.at, slot);
+		step = incstack__step(&w.steps, &p.at, &slot, &rule);
 	}
 	if (!p.here && step == STEP_END)
 		return trust;
@@ -253,6 +282,21 @@ static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
 	return true;
 }
 
+/* If the signal whose frame was just left has interrupted the trampoline, moves to the frame that runs
+ * next, and finishes the return. Returns that frame's object if the return was not finished before. */
+static object *find_interrupted_return(const struct walker *w, struct path *p)
+{
+	object *o;
+	if (!incstack__pass_trampoline_below(&w->steps, &p->at) || !p->at.pc)
+		return NULL;
+	const struct walker filler = {w->steps, w->stack, w->grow, w->stack->distance.value,
+				      w->plant_from};
+	o = incstack__finish_return(&filler, &p->known, &p->at);
+	if (o)
+		p->child->flags |= INCSTACK_OBJECT_SIGNAL;
+	return o;
+}
+
 /* Handles the frame p->at, which is not ordinary or at which the walk may end. Sets *ended if
  * the walk ends there, and then returns the head of the known chain. */
 static object *look(const struct walker *w, struct path *p, bool *ended)
@@ -272,7 +316,12 @@ static object *look(const struct walker *w, struct path *p, bool *ended)
 		return cut(s, p, false);
 	bool tracked = slot && inside(s, slot);
 	p->here |= tracked;
-	object *k = tracked ? meet(s, p) : NULL;
+	object *k = p->at.signal ? find_interrupted_return(w, p) : NULL;
+	if (k) {
+		arrive_known(s, p, k);
+		return p->known;
+	}
+	k = tracked ? meet(s, p) : NULL;
 	if (k)
 		return arrive_known(s, p, k);
 	p->at.pc = position(&w->steps, &p->at, slot);
@@ -422,4 +471,16 @@ object *incstack__walk(const struct walker *w, struct path *p)
 		return incstack__frames_walk(w, &p->at, p->child, p->known);
 	incstack__mapped_clear(s);
 	return incstack__walk_continue(w, p, fast_walk_from(w, p));
+}
+
+/* Captures the callers of o, up to the next barrier. Returns the head of the known chain. */
+object *incstack__gap_fill(const struct walker *w, object *o, uintptr_t fp)
+{
+	struct path p = {.child = o, .known = (object *)o->parent, .here = true};
+	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = fp};
+	/* The parent is cleared first. Without the flag it would be taken for the caller (I8). */
+	o->parent = NULL;
+	atomic_signal_fence(memory_order_seq_cst);
+	o->flags &= ~(uint32_t)OBJECT_GAP;
+	return incstack__walk(w, &p);
 }

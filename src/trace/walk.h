@@ -20,6 +20,8 @@ struct path {
 	packed_rule rule; /* of the frame whose return the barrier would intercept */
 };
 object *incstack__walk(const struct walker *w, struct path *p);
+object *incstack__gap_fill(const struct walker *w, object *o, uintptr_t fp);
+object *incstack__finish_return(const struct walker *w, object **known, const struct cursor *at);
 bool incstack__known_remove_popped(stack *s, const uintptr_t *frame);
 bool incstack__known_remove_popped_at(stack *s, const struct incstack_top *top);
 

@@ -54,7 +54,8 @@ struct incstack__tracefile_slot {
 	uint64_t interrupting; /* events of signal handlers inside another event: not recorded */
 	uint64_t unwound;      /* traces that were compared with a walk by libunwind */
 	uint64_t failed_calls; /* system calls that returned EINTR because of a tick */
-	uint64_t reserved[2];  /* zero */
+	uint64_t in_return;    /* lost samples of handlers that interrupted an intercepted return */
+	uint64_t reserved;     /* zero */
 	uint64_t end;          /* of the first slot: how the process ended; 0 in all others */
 };
 

@@ -73,6 +73,7 @@ struct incstack__tracefile_totals {
 	uint64_t traces;          /* in the well-formed batches that were read */
 	uint64_t started;         /* sum of the counters area */
 	uint64_t interrupting;    /* likewise: events that were not recorded */
+	uint64_t in_return;       /* likewise: lost samples of handlers, see the slot */
 	uint64_t unwound;         /* likewise: traces that were compared with libunwind's */
 	uint64_t failed_calls;    /* likewise: system calls that a tick has interrupted */
 	uint64_t notes;           /* of all slots: bits of enum incstack__tracefile_note */

@@ -8,9 +8,7 @@
 /* Whether a slot is consistent: another process may have written anything to the file. */
 static int is_sound(const struct incstack__tracefile_slot *slot, int first)
 {
-	static const uint64_t zero[sizeof(slot->reserved) / sizeof(uint64_t)];
-
-	return memcmp(slot->reserved, zero, sizeof(slot->reserved)) == 0 &&
+	return slot->reserved == 0 && slot->in_return <= slot->samples_started &&
 	       slot->notes >> INCSTACK__NOTE_COUNT == 0 &&
 	       slot->samples_started <= INCSTACK__TRACEFILE_STARTED_MAX &&
 	       slot->unwound <= slot->samples_started &&
@@ -23,6 +21,7 @@ static void add(struct incstack__tracefile_totals *totals,
 	totals->started += slot->samples_started;
 	totals->unwound += slot->unwound;
 	incstack__tracefile_count(&totals->interrupting, slot->interrupting);
+	incstack__tracefile_count(&totals->in_return, slot->in_return);
 	incstack__tracefile_count(&totals->failed_calls, slot->failed_calls);
 	totals->notes |= slot->notes;
 	totals->end |= slot->end;

@@ -199,15 +199,17 @@ START_TEST(exceptions_pass)
 }
 END_TEST
 
-static void expect_eager()
+/* Without pools, thunks run short. The barriers are thinned then, so each sample still has its own. */
+static void expect_thinned()
 {
-	/* Without barriers each sample walks to the last one. */
 	ck_assert_int_eq(incstack_stack_reserve(s, 8 << 20), 0);
 	ck_assert_int_eq(descend(EAGER_DEPTH), EAGER_DEPTH + 1);
 	struct incstack_stats stats = stats_of_stack();
 	ck_assert_uint_eq(stats.pools, 0);
 	ck_assert_int_gt((int64_t)stats.pools_refused, 0);
-	ck_assert_uint_gt(stats.no_thunk, 0);
+	ck_assert_uint_ge(stats.planted, EAGER_DEPTH);
+	ck_assert_uint_eq(stats.no_thunk, 0);
+	ck_assert_uint_eq(stats.stale, 0);
 	check_traces(EAGER_DEPTH);
 }
 
@@ -215,7 +217,7 @@ START_TEST(executable_memory_refused)
 {
 	setup();
 	forbid_code = true;
-	expect_eager();
+	expect_thinned();
 	close_all();
 }
 END_TEST
@@ -224,7 +226,7 @@ START_TEST(unwinder_is_deaf)
 {
 	setup();
 	deaf = true;
-	expect_eager();
+	expect_thinned();
 	close_all();
 }
 END_TEST
@@ -233,7 +235,7 @@ START_TEST(memory_of_pools_refused)
 {
 	setup();
 	forbid_data = true;
-	expect_eager();
+	expect_thinned();
 	close_all();
 }
 END_TEST
@@ -316,7 +318,7 @@ static void setup_hook(int (*hook)(void *, const void *, size_t))
 START_TEST(embedder_refuses)
 {
 	setup_hook(refuse_info);
-	expect_eager();
+	expect_thinned();
 	close_all();
 }
 END_TEST

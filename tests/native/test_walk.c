@@ -30,14 +30,12 @@ static struct incstack_options created;
 static uintptr_t created_low;
 static uintptr_t created_high;
 
-int incstack__thunk_contains(uintptr_t pc);
-
-int incstack__thunk_contains(uintptr_t pc)
+/* The pretended thunk stands for its own address. */
+bool incstack__frame_pass_trampoline(struct incstack_frame *frame)
 {
-	return thunk != 0 && pc == thunk;
+	return thunk != 0 && frame->pc == thunk;
 }
 
-/* What the pretended thunk stands for. */
 bool incstack__page_readable(uintptr_t page);
 
 bool incstack__page_readable(uintptr_t page)

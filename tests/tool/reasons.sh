@@ -230,6 +230,30 @@ test_not_executed() {
 	says_not 'nothing was recorded'
 }
 
+# A handler allocates at each instruction of returns that are intercepted. Each of its allocations counts.
+test_handlers_in_returns() {
+	local lost
+	record --mode patch -o trace -- "$plugins/stacks_stepped"
+	equal status "$status" 0
+	lost=$(sed -n 's/^warning: \([0-9]*\) traces of allocations in signal handlers are lost: the signal came while the recorder handled a return of the program$/\1/p' stderr)
+	[[ ${lost:-0} -gt 0 ]] || fail "no handler interrupted a return"
+	equal lost "$(value lost)" "$lost"
+	# printf has one of its own.
+	equal calls $(($(value traces) + lost)) $(($(sed -n 's/^mallocs //p' stdout) + 1))
+	says_not '^ *note: '
+	says_not 'traces are lost'
+}
+
+test_validate_is_slow_in_deep_stacks() {
+	record --mode validate -o trace -- "$target" deep=20002
+	equal status "$status" 0
+	says '^note: mode validate compared some 1000[0-9] frames for each trace, which made the recording slow$'
+	record --mode validate -o trace -- "$target" deep=19900
+	says_not 'compared some'
+	record -o trace -- "$target" deep=20002
+	says_not 'compared some'
+}
+
 test_ended_by_a_call() {
 	record -o trace -- python3 -S -c 'import ctypes; ctypes.CDLL(None).syscall(231, 3)'
 	equal status "$status" 3

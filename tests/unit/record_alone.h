@@ -14,6 +14,7 @@ static unsigned samples, reserves, notes, flushes, rooms;
 static unsigned unloads; /* of code, each right after a batch was written */
 static int reserve_error;
 static bool batch_fails;
+static bool core_is_busy;
 
 static int own_error, mode_error;
 static unsigned owned, unwindings, full_modes, skips, locked, lifts, left_by_jump, entered;
@@ -46,6 +47,11 @@ int incstack__sample_caller(struct incstack_stack *stack, uint64_t id, uintptr_t
 	if (little_room)
 		return little_room = false, INCSTACK_EROOM;
 	return incstack_sample(stack, id, 0, &top);
+}
+
+int incstack_stack_is_busy(const struct incstack_stack *stack)
+{
+	return core_is_busy;
 }
 
 size_t incstack_stack_room(const struct incstack_stack *stack)

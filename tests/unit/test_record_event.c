@@ -82,7 +82,44 @@ START_TEST(other_refusal_is_counted)
 }
 END_TEST
 
+/* The event of a signal handler that has interrupted the core. The note about memory would be false. */
+START_TEST(refusal_in_a_return_is_counted)
+{
+	struct incstack__record *record = begin_test();
+
+	sample_errors[0] = INCSTACK_EBUSY;
+	check_refused(record, 1, 0);
+	ck_assert_uint_eq(reserves, 0);
+	ck_assert_uint_eq(record->slot->in_return, 1);
+}
+END_TEST
+
 /* ---- losses ----------------------------------------------------------------------------- */
+
+/* The core is busy until the handler has returned, so the batch cannot be written. The allocation counts
+ * as one whose trace is lost, and both events as missing. */
+START_TEST(events_in_a_return_without_room)
+{
+	struct incstack__record *record = begin_test();
+	static const char block[16];
+
+	put();
+	record->log.used = record->log.size;
+	record->quick = 0;
+	batch_fails = core_is_busy = true;
+	put();
+	incstack__record_free(block);
+	core_is_busy = false;
+	ck_assert_uint_eq(record->live.dropped, 0);
+	ck_assert_uint_eq(record->live.refused, 1);
+	ck_assert_uint_eq(record->slot->samples_started, 2);
+	ck_assert_uint_eq(record->slot->in_return, 1);
+	ck_assert_uint_eq(record->slot->interrupting, 2);
+	put();
+	ck_assert_uint_eq(record->live.dropped, 1);
+	ck_assert_uint_eq(record->slot->interrupting, 2);
+}
+END_TEST
 
 /* While a batch waits for memory, no event is added to it, and each is counted. */
 START_TEST(events_without_a_batch)
@@ -371,6 +408,8 @@ int main(void)
 	tcase_add_test(events, no_memory_is_counted);
 	tcase_add_test(events, no_memory_twice_is_counted_once);
 	tcase_add_test(events, other_refusal_is_counted);
+	tcase_add_test(events, refusal_in_a_return_is_counted);
+	tcase_add_test(events, events_in_a_return_without_room);
 	tcase_add_test(events, events_without_a_batch);
 	tcase_add_test(events, batch_that_is_due);
 	tcase_add_test(events, full_log);

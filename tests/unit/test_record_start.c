@@ -26,7 +26,7 @@ static struct incstack__record late;
 static struct incstack_options created;
 static struct incstack_embedder created_embedder;
 static char opened[4][PATH], noted_in[PATH], renamed[4][2 * PATH];
-static unsigned opens, spools_renamed, notes, quiet, loud, looks, published, linker, closed,
+static unsigned opens, spools_renamed, notes, quiet, loud, looks, published, linker, ruled, closed,
 	modules, checks, forked, served, begun, clocks, unrecorded;
 static unsigned refused_opens; /* bit n: the nth open is refused */
 static bool no_keys, no_locks, no_forks, no_record, no_stack, no_room, no_runtime, no_libunwind;
@@ -144,6 +144,7 @@ int incstack__record_libunwind(void)
 COUNT(int, incstack__record_host_look, looks, 0, void)
 COUNT(void, incstack__record_host_allocators, looks, , void)
 COUNT(void, incstack__record_linker_begin, linker, , const struct incstack__linker_view *before)
+COUNT(void, incstack__record_rule_stub, ruled, , struct incstack__range stub)
 COUNT(void, incstack__pools_close, closed, , void)
 COUNT(void, incstack__clock_find, clocks, , void)
 COUNT(enum incstack__tracefile_note, incstack__record_unrecorded, unrecorded,
@@ -211,7 +212,7 @@ static const struct incstack__recorder *start_with(const char *format)
 	char configuration[256];
 
 	snprintf(configuration, sizeof(configuration), format, path);
-	return incstack__recorder_start(configuration, &view);
+	return incstack__recorder_start(configuration, &view, (struct incstack__range){0, 0});
 }
 
 static void make_folder(void)
@@ -263,7 +264,7 @@ START_TEST(options_and_defaults)
 	ck_assert_uint_eq(quiet, 1);
 	ck_assert_uint_eq(loud, 1);
 	ck_assert_uint_eq(published, 1);
-	ck_assert_uint_eq(linker + closed + modules + checks, 4);
+	ck_assert_uint_eq(linker + ruled + closed + modules + checks, 5);
 	ck_assert_uint_eq(loaded, 0);
 	ck_assert_uint_eq(notes, 0);
 	ck_assert_uint_eq(created.mode, INCSTACK_MODE_PATCH);

@@ -132,7 +132,7 @@ bool incstack__entry_state(const struct cursor *at, struct cursor *caller)
 	return true;
 }
 
-/* For walkers that omit the frames of thunks. */
+/* Whether a frame is one of ours. */
 int incstack__thunk_contains(uintptr_t pc)
 {
 	uintptr_t offset = pc - (uintptr_t)incstack__thunk_entry, later;

@@ -53,6 +53,8 @@ static void print_notes(uint64_t notes, FILE *out)
 
 static void print_lost(const struct incstack__tracefile_totals *totals, FILE *out)
 {
+	const uint64_t lost = tool_report_lost(totals);
+	const uint64_t in_return = totals->in_return < lost ? totals->in_return : lost;
 	const char *why = "their events were left by a jump, or interrupted another one";
 
 	if (tool_report_has_stopped(totals))
@@ -61,7 +63,14 @@ static void print_lost(const struct incstack__tracefile_totals *totals, FILE *ou
 		why = "there was no memory for them (see the note)";
 	else if (!(totals->tally.flags & INCSTACK__TRACEFILE_TALLY_PROCESS))
 		why = "the process ended in the middle of them, or before they were written";
-	fprintf(out, "warning: %" PRIu64 " traces are lost: %s\n", tool_report_lost(totals), why);
+	if (in_return > 0)
+		fprintf(out,
+			"warning: %" PRIu64
+			" traces of allocations in signal handlers are lost: the signal came while "
+			"the recorder handled a return of the program\n",
+			in_return);
+	if (lost > in_return)
+		fprintf(out, "warning: %" PRIu64 " traces are lost: %s\n", lost - in_return, why);
 }
 
 static void print_dropped(const struct tool_report *report, FILE *out)
@@ -145,6 +154,21 @@ static void print_damage(const struct tool_report *report, FILE *out)
 		print_empty(report, out);
 }
 
+/* Mode validate compares every known frame at each sample. */
+static void print_deep(const struct tool_report *report, FILE *out)
+{
+	enum { DEEP = 10000 };
+	const struct incstack__tracefile_totals *totals =
+		incstack__tracefile_reader_totals(report->reader);
+	const double depth = incstack__replay_depth_mean(report->replay);
+
+	if (totals->tally.mode == INCSTACK_MODE_VALIDATE && depth >= DEEP)
+		fprintf(out,
+			"note: mode validate compared some %.0f frames for each trace, which made "
+			"the recording slow\n",
+			depth);
+}
+
 void tool_report_head(const struct tool_report *report, const char *title, FILE *out)
 {
 	const unsigned columns = report->wish->columns;
@@ -159,6 +183,7 @@ void tool_report_head(const struct tool_report *report, const char *title, FILE 
 	print_damage(report, out);
 	tool_report_end(report, out);
 	print_notes(totals->notes, out);
+	print_deep(report, out);
 	fprintf(out,
 		"%" PRIu64 " traces of %" PRIu64 " threads, %u contexts, %.1f frames deep on "
 		"average\n",
