@@ -3,7 +3,8 @@
 
 Each program of programs.toml runs three times: bare, recorded, and recorded with
 --crosscheck. A difference from the bare run is an error, and so is a loss that the recorder counts
-without a known reason."""
+without a known reason. The recorded and the crosschecked run of a deterministic program must have the same
+folded stacks."""
 import argparse
 import collections
 import concurrent.futures
@@ -99,6 +100,7 @@ class Lane:
             crosscheck_status=checked.status,
             equal=not any(verdict.outputs_differ(program, bare, run)
                           for run in (recorded, checked)),
+            folded_equal=not verdict.folded_difference(recorded, checked),
             recorded=recorded.counts, crosscheck=checked.counts,
             mode=(checked.modes or ["-"])[0],
             remarks=sorted(set(recorded.remarks + checked.remarks)),

@@ -44,6 +44,7 @@ def line(result):
     text = (f"{head} {result['version'] or '-'}: status {result['bare_status']}"
             f"/{result['recorded_status']}/{result['crosscheck_status']}"
             f" output {'equal' if result['equal'] else 'DIFFERS'}"
+            f" folded {'equal' if result['folded_equal'] else 'differ'}"
             f" traces={checked['traces']} crosschecked={checked['crosschecked']}"
             f" mismatches={checked['mismatches']} lost={checked['lost']}"
             f" truncated={checked['truncated']}"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """One run of an entry: in a fresh directory, in a session of its own, with a limit on its time."""
+import collections
 import dataclasses
 import pathlib
 import re
@@ -12,6 +13,7 @@ from table import HERE
 
 PATH = "/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/games"
 LAST_LINE = re.compile(r"^incstack: (traces=.*)$", re.M)
+LINKER = re.compile(r"_?dl_|_dlerror|ld-linux")
 COUNTS = ("traces", "crosschecked", "mismatches", "lost", "truncated", "returns", "stale")
 
 
@@ -26,6 +28,7 @@ class Run:
     remarks: list  # notes and warnings of the reports
     reports: int  # recorded programs, whether they have a report or not
     reported: int
+    folded: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
 
 def _environment(inputs, extra):
@@ -68,6 +71,20 @@ def _read_reports(directory):
     return counts, [mode for _, mode in sorted(modes, reverse=True)], remarks, len(reports), reported
 
 
+def _read_folded(directory):
+    """The weights of all stacks of all reports. Stacks whose youngest frame is the dynamic linker's are
+    left out: libunwind, which is loaded for the check, lets the linker's table of objects grow before the
+    program loads its own."""
+    stacks = collections.Counter()
+    for path in directory.glob("*.folded"):
+        with open(path, encoding="utf-8", errors="surrogateescape") as lines:
+            for line in lines:
+                stack, _, weight = line.rstrip("\n").rpartition(" ")
+                if not LINKER.match(stack.rpartition(";")[2]):
+                    stacks[stack] += int(weight)
+    return stacks
+
+
 def run(program, work, how, tool, options, variables):
     """Runs an entry in `work`; bare if `tool` is empty. Its output and its reports stay in files
     with `how` in their names. The folder is the same each time, because its name may be in the
@@ -82,7 +99,8 @@ def run(program, work, how, tool, options, variables):
     status, stdout, stderr, seconds = bash(script, place, _environment(work / "input", extra),
                                            program.timeout, work / how)
     counts, modes, remarks, count, reported = _read_reports(reports)
-    return Run(status, stdout, stderr, seconds, counts, modes, remarks, count, reported)
+    return Run(status, stdout, stderr, seconds, counts, modes, remarks, count, reported,
+               _read_folded(reports))
 
 
 def prepare(program, work, variables):

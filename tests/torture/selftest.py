@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The table is well-formed, its scripts parse, and every kind of fault gets a verdict."""
+import collections
 import dataclasses
 import subprocess
 import sys
@@ -44,12 +45,13 @@ FAULTS = (
     ("recorded", counts(GOOD, stale=1), "stale=1"),
     ("checked", counts(CHECKED, mismatches=1), "mismatches=1"),
     ("checked", counts(CHECKED, crosschecked=9), "not checked"),
+    ("checked", dataclasses.replace(CHECKED, folded=collections.Counter({"main;f": 3})), "folded"),
     ("bare", dataclasses.replace(GOOD, status=1), "the entry is wrong"),
 )
 
 
 def verdict_errors():
-    program = Program("example", "run true", least=2)
+    program = Program("example", "run true", least=2, deterministic=True)
     good = {"bare": GOOD, "recorded": GOOD, "checked": CHECKED}
     errors = [f"good runs: {error}" for error in verdict.judge(program, 2, **good)]
     for which, run, word in FAULTS:

@@ -28,6 +28,7 @@ class Program:
     stale: str = ""  # why frames may be popped unannounced
     status: int = 0  # exit status of a bare run
     least: int = 0  # the fewest traces for each unit of $SCALE
+    deterministic: bool = False  # recorded and crosschecked, it has equal folded stacks
     refused: bool = False  # the tool does not start this program
     timeout: int = 400  # seconds for each run; a crosschecked one takes 20 times as long as bare
     quick: bool = False  # a part of --quick

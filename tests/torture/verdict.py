@@ -63,6 +63,15 @@ def _crosscheck(program, run):
     return errors
 
 
+def folded_difference(recorded, checked):
+    """The first stack whose weight is not the same in both runs, or ""."""
+    if recorded.folded == checked.folded:
+        return ""
+    differing = recorded.folded.keys() | checked.folded.keys()
+    stack = min(s for s in differing if recorded.folded[s] != checked.folded[s])
+    return f"{recorded.folded[stack]} and {checked.folded[stack]} at {stack[-300:]}"
+
+
 def judge(program, scale, bare, recorded, checked):
     if bare.status is None:
         return [f"bare: takes more than {program.timeout} s; the entry is wrong"]
@@ -76,4 +85,6 @@ def judge(program, scale, bare, recorded, checked):
     errors += _record(program, scale, recorded, "recorded")
     errors += _behaviour(program, bare, checked, "crosscheck")
     errors += _record(program, scale, checked, "crosscheck")
-    return errors + _crosscheck(program, checked)
+    errors += _crosscheck(program, checked)
+    difference = folded_difference(recorded, checked) if program.deterministic else ""
+    return errors + [f"crosscheck: other folded stacks: {difference}"] * bool(difference)
