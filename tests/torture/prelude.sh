@@ -42,13 +42,17 @@ find_user() {
 	fi
 }
 
-# Prints the process number of the program that serve started.
+# Prints the process number of the program that serve started. When it has ended, the tool has a child of its
+# own, which makes the report.
 program() {
 	if [[ -z $INCSTACK ]]; then
 		echo "$server"
-	else
-		pgrep -P "$server" | head -n 1
+		return
 	fi
+	local child
+	for child in $(pgrep -P "$server"); do
+		[[ $(readlink "/proc/$child/exe") == "$INCSTACK" ]] || { echo "$child" && return; }
+	done
 }
 
 # stop [SIGNAL]: ends the program that serve started, and returns its exit status.

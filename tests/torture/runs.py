@@ -71,17 +71,21 @@ def _read_reports(directory):
     return counts, [mode for _, mode in sorted(modes, reverse=True)], remarks, len(reports), reported
 
 
-def _read_folded(directory):
-    """The weights of all stacks of all reports. Stacks whose youngest frame is the dynamic linker's are
-    left out: libunwind, which is loaded for the check, lets the linker's table of objects grow before the
-    program loads its own."""
+def _read_folded(tool, directory):
+    """How many allocations each stack has, in all traces. Bytes are not compared, because programs copy
+    their environment, and with it the recorder's options. Stacks whose youngest frame is the dynamic
+    linker's are left out: libunwind, which is loaded for the check, lets the linker's table of objects grow
+    before the program loads its own."""
     stacks = collections.Counter()
-    for path in directory.glob("*.folded"):
-        with open(path, encoding="utf-8", errors="surrogateescape") as lines:
-            for line in lines:
-                stack, _, weight = line.rstrip("\n").rpartition(" ")
-                if not LINKER.match(stack.rpartition(";")[2]):
-                    stacks[stack] += int(weight)
+    for path in directory.glob("*.trace*"):
+        if path.suffix in (".folded", ".html", ".live"):
+            continue
+        made = subprocess.run([tool, "convert", "-k", "allocations", "-f", "folded", path, "-"],
+                              capture_output=True, check=False).stdout
+        for line in made.decode("utf-8", "surrogateescape").splitlines():
+            stack, _, count = line.rpartition(" ")
+            if not LINKER.match(stack.rpartition(";")[2]):
+                stacks[stack] += int(count)
     return stacks
 
 
@@ -99,8 +103,8 @@ def run(program, work, how, tool, options, variables):
     status, stdout, stderr, seconds = bash(script, place, _environment(work / "input", extra),
                                            program.timeout, work / how)
     counts, modes, remarks, count, reported = _read_reports(reports)
-    return Run(status, stdout, stderr, seconds, counts, modes, remarks, count, reported,
-               _read_folded(reports))
+    folded = _read_folded(tool, reports) if tool else collections.Counter()
+    return Run(status, stdout, stderr, seconds, counts, modes, remarks, count, reported, folded)
 
 
 def prepare(program, work, variables):
