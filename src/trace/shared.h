@@ -14,10 +14,11 @@
 INCSTACK_API bool incstack__page_readable(uintptr_t address);
 
 /* Whether the pc is in a thunk or in the trampoline (arch.c). */
-INCSTACK_API int incstack__thunk_contains(uintptr_t pc);
+int incstack__thunk_contains(uintptr_t pc);
 
-/* If the frame is in a thunk, or was interrupted in the trampoline, replaces it by the frame that runs next. The pc is 0
- * then if that frame is unknown (unwind.c). For walkers that omit the frames of thunks. */
+/* If the frame is in a thunk, or was interrupted in the trampoline, replaces it by the frame that runs
+ * next. The pc is 0 then if that frame is unknown (unwind.c). For walkers that omit the frames of
+ * thunks. */
 INCSTACK_API bool incstack__frame_pass_trampoline(struct incstack_frame *frame);
 
 /* Whether the pc is there or on a landing pad (arch.c). A sample there belongs to the frame that runs
