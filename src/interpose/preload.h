@@ -106,6 +106,16 @@ struct incstack__range {
 	size_t bytes;
 };
 
+/* The first byte of the object that includes this, and the end of its last segment, as the linker names
+ * them. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+static inline struct incstack__range incstack__range_own(void)
+{
+	return (struct incstack__range){(uintptr_t)__ehdr_start, (size_t)(_end - __ehdr_start)};
+}
+
 /* Starts recording as `configuration` says. Returns null if that is impossible. The view was made
  * before the recorder was loaded. `stub` is the object of the interposed functions. */
 typedef const struct incstack__recorder *

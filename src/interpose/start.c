@@ -55,10 +55,6 @@ static void finish(void)
 		recorder->on_exit();
 }
 
-/* The first and the last byte of this object, as the linker names them. */
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char _end[] __attribute__((visibility("hidden")));
-
 static const struct incstack__recorder *open_recorder(const char *configuration)
 {
 	incstack__recorder_start_fn *start = NULL;
@@ -78,9 +74,7 @@ static const struct incstack__recorder *open_recorder(const char *configuration)
 		return NULL;
 	}
 	memcpy(&start, &symbol, sizeof(start));
-	return start(
-		configuration, before,
-		(struct incstack__range){(uintptr_t)__ehdr_start, (size_t)(_end - __ehdr_start)});
+	return start(configuration, before, incstack__range_own());
 }
 
 /* Forgets the error of a call that failed, which the program would take for its own. The second call

@@ -154,11 +154,6 @@ static __attribute__((noinline)) void drop(struct incstack__record *record)
 	record->live.dropped++;
 }
 
-static void count_missing(const struct incstack__record *record)
-{
-	__atomic_add_fetch(&record->slot->interrupting, 1, __ATOMIC_RELAXED);
-}
-
 /* Counts an allocation for which there is no room. In a handler that has interrupted a return the batch
  * cannot be written; then the allocation is missing, and counts as one whose trace is lost. */
 static __attribute__((noinline, cold)) void lose_alloc(struct incstack__record *record)

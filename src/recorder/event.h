@@ -61,6 +61,12 @@ static inline void end(void)
 	incstack__record_local.state = 0;
 }
 
+/* Counts an event that is not recorded because it interrupted another one. */
+static inline void count_missing(const struct incstack__record *record)
+{
+	__atomic_add_fetch(&record->slot->interrupting, 1, __ATOMIC_RELAXED);
+}
+
 /* Called where no event could begin. If the reason is that a signal handler has interrupted an
  * event, whose record is in use, the lost event is counted. */
 static void count_interrupting(void)
@@ -69,8 +75,7 @@ static void count_interrupting(void)
 
 	if (state != 0 && state != INCSTACK__INSIDE && incstack__record_local.mine != NULL &&
 	    __atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED))
-		__atomic_add_fetch(&incstack__record_local.mine->slot->interrupting, 1,
-				   __ATOMIC_RELAXED);
+		count_missing(incstack__record_local.mine);
 }
 
 /* Returns the record of the context whose stack contains the address, or else the shared one. */

@@ -224,8 +224,8 @@ static void flush(struct incstack__record *record)
 	}
 	error = take_tree(record);
 	if (error != 0 || write_batch(record, record->tree, record->tree_epoch) != 0) {
+		/* A handler's batch, and one that waits for a return, is tried again by the next call. */
 		if (!incstack__record_local.handling && error != INCSTACK_EBUSY)
-			/* otherwise the next call tries again */
 			incstack__record_note(INCSTACK__NOTE_NO_MEMORY);
 		return;
 	}

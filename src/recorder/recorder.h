@@ -266,7 +266,6 @@ uint32_t incstack__record_modules_settle(uint32_t epoch, const struct incstack_t
 void incstack__record_modules_forked(void);
 
 /* linker.c: called before modules are checked for the first time. */
-void incstack__record_rule_stub(struct incstack__range stub);
 void incstack__record_linker_begin(const struct incstack__linker_view *before);
 
 /* spool.c, spool_file.c: if one of these fails or returns null, it has left a note for the report. */
@@ -461,8 +460,10 @@ void incstack__record_host_allocators(void);
 /* Returns non-zero if the code belongs to one of these runtimes, which is met for the first time.
  * Return addresses into the runtime must not be changed. Takes no lock. */
 int incstack__record_host_forbids_barriers(uintptr_t address);
-/* The embedder's find_rule. */
+/* rule.c: the embedder's find_rule. Before its first call, the other function sets where the stub is
+ * loaded. */
 int incstack__record_find_rule(void *context, uintptr_t address, struct incstack_rule *rule);
+void incstack__record_rule_stub(struct incstack__range stub);
 /* Whether the object that contains the code was looked at before. May be called in a handler. */
 int incstack__record_host_knows(uintptr_t address);
 /* Called after code was unloaded, because other code may be loaded in its place. */

@@ -5,10 +5,6 @@
 #include "native/native.h"
 #include "recorder.h"
 
-/* The first and the last byte of this object, as the linker names them. */
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char _end[] __attribute__((visibility("hidden")));
-
 static struct incstack__range stub;
 
 void incstack__record_rule_stub(struct incstack__range range)
@@ -16,13 +12,14 @@ void incstack__record_rule_stub(struct incstack__range range)
 	stub = range;
 }
 
-/* Whether the code is the recorder's or the stub's. A signal handler may take a sample while an event
- * begins or ends. The event's own sample begins at the program's frame, so a barrier in a frame below
- * that would count as vanished, although the frame is about to return. */
+/* Whether the code is the recorder's or the stub's. A signal handler may take a sample while their frames
+ * are on the stack. The sample of the interrupted event begins at the program's frame, which is older. It
+ * does not meet barriers in their frames, so these would count as vanished. */
 static int is_own(uintptr_t address)
 {
-	return address - stub.low < stub.bytes ||
-	       address - (uintptr_t)__ehdr_start < (uintptr_t)(_end - __ehdr_start);
+	const struct incstack__range own = incstack__range_own();
+
+	return address - stub.low < stub.bytes || address - own.low < own.bytes;
 }
 
 /* Finds rules without libunwind, which unblocks libc's internal signals. Also, its locks and that

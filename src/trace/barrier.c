@@ -39,14 +39,14 @@ static void put_retired(stack *s, uint32_t number)
 	s->retired = number;
 }
 
-/* Retires a thunk whose barrier at `slot` vanished unannounced. The slot, or a copy of it, may
- * still hold the thunk. So the cell keeps its resume address until reclaim() in retired.c
- * finds that no return can come through the thunk. */
-static void retire(stack *s, uint32_t number, uintptr_t slot)
+/* Retires the thunk of a barrier at `slot`, for the reason `why`. The slot, or a copy of it, may still hold
+ * the thunk, or the trampoline may be serving the return. So the cell keeps its resume address until
+ * reclaim() in retired.c finds that no return can come through the thunk. */
+static void retire(stack *s, uint32_t number, uintptr_t slot, uint32_t why)
 {
 	struct barrier *b = barrier_of(number);
 	b->fp = slot;
-	b->retired = RETIRED_VANISHED;
+	b->retired = why;
 	atomic_signal_fence(memory_order_seq_cst); /* before the barrier counts as not live (I8) */
 	b->object = NULL;
 	put_retired(s, number);
@@ -163,7 +163,7 @@ void incstack__barrier_lift(stack *s, object *o, bool certain)
 		incstack__barrier_free(s, o);
 	} else {
 		clear(o);
-		retire(s, number, (uintptr_t)object_slot(o));
+		retire(s, number, (uintptr_t)object_slot(o), RETIRED_VANISHED);
 	}
 }
 
@@ -181,13 +181,8 @@ void incstack__barrier_free_later(stack *s, object *o)
 void incstack__barrier_served(stack *s, object *o)
 {
 	uint32_t number = number_of(o);
-	struct barrier *b = barrier_of(number);
 	clear(o);
-	b->fp = (uintptr_t)object_slot(o);
-	b->retired = RETIRED_IN_USE;
-	atomic_signal_fence(memory_order_seq_cst); /* before the barrier counts as not live (I8) */
-	b->object = NULL;
-	put_retired(s, number);
+	retire(s, number, (uintptr_t)object_slot(o), RETIRED_IN_USE);
 }
 
 /* Whether nobody can be using a thunk in limbo any more, because its slot holds another word or is
@@ -249,7 +244,7 @@ static void discard(stack *s, uint32_t n, bool restore)
 		store(object_slot(b->object), thunk_cell(thunk_address(n))->resume);
 		put(&s->limbo, n, 0);
 	} else {
-		retire(s, n, (uintptr_t)object_slot(b->object));
+		retire(s, n, (uintptr_t)object_slot(b->object), RETIRED_VANISHED);
 	}
 }
 
@@ -266,10 +261,7 @@ void incstack__barriers_discard(stack *s, bool restore)
 /* Whether a return into a frame of s may still be intercepted. */
 bool incstack__stack_is_patched(const stack *s)
 {
-	const object *o = s->newest;
-	while (o && !(o->flags & OBJECT_BARRIER))
-		o = o->parent;
-	return o || s->busy;
+	return next_barrier(s->newest) || s->busy;
 }
 
 /* In the child of fork, s is only an address that cells hold: its memory may be wiped. Restores
@@ -303,7 +295,7 @@ object *incstack__known_pop(stack *s, object *o)
 		if (s->by_embedder)
 			put(&s->spare, number_of(o), 0);
 		else
-			retire(s, number_of(o), (uintptr_t)object_slot(o));
+			retire(s, number_of(o), (uintptr_t)object_slot(o), RETIRED_VANISHED);
 		clear(o);
 		if (o->flags & OBJECT_GAP)
 			incstack__cut(s, o);

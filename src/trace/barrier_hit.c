@@ -20,8 +20,8 @@
 /* Whether a barrier may guard p, whose callers are known. A decoded position cannot be
  * compared with the slot. A position at which a walk was cut may have no rule. A return slot
  * at a signal must not be patched for two reasons: an interrupted callee may be about to copy
- * its return address, and unwinders recognize a signal frame by the address in that slot. An interrupted
- * frame was not entered through a slot that anything returns through. */
+ * its return address, and unwinders recognize a signal frame by the address in that slot. A frame that
+ * a signal interrupted has no return slot: no callee returns to it. */
 static bool may_plant(const stack *s, const object *p, const object *callee, uintptr_t plant_from)
 {
 	if (s->by_embedder)

@@ -42,6 +42,14 @@ static inline object *physical_parent(const object *o)
 	return p;
 }
 
+/* The first object with a barrier, from o towards the base. */
+static inline object *next_barrier(object *o)
+{
+	while (o && !(o->flags & OBJECT_BARRIER))
+		o = physical_parent(o);
+	return o;
+}
+
 static inline uintptr_t *object_slot(const object *o)
 {
 	return (uintptr_t *)(o->address - sizeof(uintptr_t));

@@ -110,18 +110,15 @@ void incstack__lift_all(stack *s, bool certain)
 void incstack__barriers_thin(stack *s, const uintptr_t *frame)
 {
 	enum { LEAST = 1024 }; /* barriers planted since the last time: the stack has many itself */
-	object *o = s->newest;
-	if (s->by_embedder || s->stats.planted - s->thinned < LEAST || !o ||
+	if (s->by_embedder || s->stats.planted - s->thinned < LEAST || !s->newest ||
 	    !incstack__thunks_short(s->runtime))
 		return;
 	s->thinned = s->stats.planted;
 	if (!incstack__known_remove_popped(s, frame) || incstack__complete(s, true))
 		return;
-	for (o = s->newest; o && !(o->flags & OBJECT_BARRIER);)
-		o = physical_parent(o);
-	for (o = o ? physical_parent(o) : NULL; o; o = physical_parent(o))
-		if (o->flags & OBJECT_BARRIER)
-			incstack__barrier_lift(s, o, true);
+	const object *youngest = next_barrier(s->newest);
+	if (youngest)
+		lift(s, physical_parent(youngest), true);
 	incstack__barriers_give_spare(s);
 }
 

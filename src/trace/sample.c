@@ -16,9 +16,11 @@
  * The barrier is passed now, and the frame that will run next becomes the top. */
 static void finish_return(stack *s, struct cursor *at)
 {
+	if (!incstack__pass_trampoline(at))
+		return;
 	const struct walker w = {stepper_of(s, ASK_NEVER), s, false, s->distance.value, 0};
 	object *known = s->newest;
-	if (incstack__pass_trampoline(at) && incstack__finish_return(&w, &known, at))
+	if (incstack__finish_return(&w, &known, at))
 		set_newest(s, known);
 }
 

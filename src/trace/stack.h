@@ -66,7 +66,7 @@ struct incstack_stack {
 	object *first_known;         /* the youngest object that the last walk found known */
 	object *cut;                 /* the object at which the last walk was cut, if any */
 	uint64_t retrieved;          /* samples that were retrieved */
-	uint64_t thinned;            /* barriers that were planted when they were last thinned */
+	uint64_t thinned;            /* stats.planted when the barriers were last thinned */
 	uint64_t all_new;            /* samples whose objects are all new; others are `shared` */
 	uintptr_t thread;            /* the thread that began on it, or 0: see shared.h */
 	void *identity;              /* the embedder's name of this stack */

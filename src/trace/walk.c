@@ -98,13 +98,6 @@ static object *meet(stack *s, struct path *p)
 	return NULL;
 }
 
-static object *next_barrier(object *o)
-{
-	while (o && !(o->flags & OBJECT_BARRIER))
-		o = physical_parent(o);
-	return o;
-}
-
 /* The position of the frame that was just reached. Sees through a thunk of ours and through a
  * return address that the embedder patched. 0: unknown. */
 static uintptr_t position(const struct stepper *w, const struct cursor *at, uintptr_t slot)

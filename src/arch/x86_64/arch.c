@@ -132,7 +132,7 @@ bool incstack__entry_state(const struct cursor *at, struct cursor *caller)
 	return true;
 }
 
-/* Whether a frame is one of ours. */
+/* Whether the pc is in a thunk or in the trampoline. */
 int incstack__thunk_contains(uintptr_t pc)
 {
 	uintptr_t offset = pc - (uintptr_t)incstack__thunk_entry, later;
