@@ -75,14 +75,16 @@ def _read_folded(tool, directory):
     """How many allocations each stack has, in all traces. Bytes are not compared, because programs copy
     their environment, and with it the recorder's options. Stacks whose youngest frame is the dynamic
     linker's are left out: libunwind, which is loaded for the check, lets the linker's table of objects grow
-    before the program loads its own."""
+    before the program loads its own. Empty if a trace cannot be converted."""
     stacks = collections.Counter()
     for path in directory.glob("*.trace*"):
         if path.suffix in (".folded", ".html", ".live"):
             continue
-        made = subprocess.run([tool, "convert", "-k", "allocations", "-f", "folded", path, "-"],
-                              capture_output=True, check=False).stdout
-        for line in made.decode("utf-8", "surrogateescape").splitlines():
+        made = subprocess.run([tool, "convert", "-k", "allocations", "-f", "folded",
+                               "--max-output", str(4 << 30), path, "-"], capture_output=True, check=False)
+        if made.returncode != 0:
+            return collections.Counter()
+        for line in made.stdout.decode("utf-8", "surrogateescape").splitlines():
             stack, _, count = line.rpartition(" ")
             if not LINKER.match(stack.rpartition(";")[2]):
                 stacks[stack] += int(count)

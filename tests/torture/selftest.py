@@ -23,6 +23,8 @@ def table_errors():
 
 GOOD = runs.Run(0, b"out", b"", 1.0, dict(dict.fromkeys(runs.COUNTS, 0), traces=10),
                 ["patch"], [], 1, 1)
+FOLDED = collections.Counter({"main;f": 10})
+GOOD = dataclasses.replace(GOOD, folded=FOLDED)
 CHECKED = dataclasses.replace(GOOD, counts=dict(GOOD.counts, crosschecked=10))
 
 
@@ -46,6 +48,7 @@ FAULTS = (
     ("checked", counts(CHECKED, mismatches=1), "mismatches=1"),
     ("checked", counts(CHECKED, crosschecked=9), "not checked"),
     ("checked", dataclasses.replace(CHECKED, folded=collections.Counter({"main;f": 3})), "folded"),
+    ("checked", dataclasses.replace(CHECKED, folded=collections.Counter()), "folded"),
     ("bare", dataclasses.replace(GOOD, status=1), "the entry is wrong"),
 )
 
@@ -58,6 +61,9 @@ def verdict_errors():
         found = verdict.judge(program, 2, **dict(good, **{which: run}))
         if not any(word in error for error in found):
             errors.append(f"{which} with a fault: no verdict with '{word}': {found}")
+    empty = dataclasses.replace(GOOD, folded=collections.Counter())
+    if not verdict.folded_difference(empty, empty):
+        errors.append("two runs without folded stacks pass for equal ones")
     known = Program("example", "run true", truncated="known", stale="known", lost="known")
     lossy = counts(GOOD, truncated=1, stale=1, lost=1)
     found = verdict.judge(known, 2, GOOD, lossy, CHECKED)

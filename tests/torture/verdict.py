@@ -64,7 +64,9 @@ def _crosscheck(program, run):
 
 
 def folded_difference(recorded, checked):
-    """The first stack whose weight is not the same in both runs, or ""."""
+    """The first stack whose weight is not the same in both runs, or "" if all are equal."""
+    if not recorded.folded or not checked.folded:
+        return "a run has none"
     if recorded.folded == checked.folded:
         return ""
     differing = recorded.folded.keys() | checked.folded.keys()
