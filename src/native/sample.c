@@ -24,7 +24,8 @@ __attribute__((noinline)) int incstack_native_sample(struct incstack_stack *stac
 
 /* Whether vfork's system call ends before this instruction. Every signal that comes during the call is
  * delivered there. The child uses the stack, too, so libc's vfork has popped its return address into rdi
- * until then. */
+ * until then. Other system calls rarely have so large a number there, so the kernel is seldom asked whether
+ * the code can be read. */
 static bool is_in_vfork(const greg_t *registers)
 {
 	static const unsigned char code[] = {
@@ -35,10 +36,12 @@ static bool is_in_vfork(const greg_t *registers)
 	};
 	const uintptr_t pc = (uintptr_t)registers[REG_RIP];
 	const uintptr_t begin = pc - (sizeof(code) - 1);
+	const uintptr_t lowest_code = (uintptr_t)1 << 22; /* and above all process ids */
 
 	return (uintptr_t)registers[REG_RCX] == pc && /* so it is after every system call */
+	       (uintptr_t)registers[REG_RDI] >= lowest_code &&
 	       incstack__page_readable(begin & ~(uintptr_t)4095) &&
-	       incstack__page_readable(pc & ~(uintptr_t)4095) &&
+	       ((begin ^ pc) < 4096 || incstack__page_readable(pc & ~(uintptr_t)4095)) &&
 	       memcmp((const void *)begin, code, sizeof(code)) == 0;
 }
 
