@@ -8,11 +8,12 @@
 #include <stdbool.h>
 
 /* Returns a descriptor, or -1 and sets errno. A link or a pipe of another user is refused: it may lead
- * elsewhere. */
+ * elsewhere. What has the name is looked at and replaced in the same folder, so nobody can exchange it for a
+ * link in between. */
 int tool_output_create(const char *path);
 
 /* Gives the file its name, or removes what was written if that failed. Returns 0 or an errno. */
-int tool_output_finish(const char *path, bool failed);
+int tool_output_finish(bool failed);
 
 /* Removes what was written of an output that will not be complete. May be called in a signal handler,
  * before the process ends. */

@@ -194,7 +194,7 @@ static int serve_output_done(void *context, const struct tool_jail_request *requ
 	(void)served;
 	if (!is_listed(files->outputs, files->output_count, request->text))
 		return EACCES;
-	return tool_output_finish(request->text, request->numbers[0] != 0);
+	return tool_output_finish(request->numbers[0] != 0);
 }
 
 const struct tool_jail_row tool_serve_rows[TOOL_SERVE_ROWS] = {
