@@ -136,6 +136,23 @@ static FILE *open_stream(const char *temporary)
 	return stream;
 }
 
+/* Opens a pipe or a terminal. Somebody may have put a link to a file in its place meanwhile, so nothing is
+ * truncated, and a regular file is refused. */
+static FILE *open_special(const char *name)
+{
+	const int file = open(name, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	struct stat status;
+	FILE *stream = NULL;
+
+	if (file >= 0 && !fstat(file, &status) && !S_ISREG(status.st_mode))
+		stream = fdopen(file, "w");
+	else if (file >= 0)
+		errno = EPERM;
+	if (file >= 0 && !stream)
+		close(file);
+	return stream;
+}
+
 static int write_file(const struct agent_session *session, const struct incstack_profile *profile,
 		      const char *name)
 {
@@ -146,7 +163,7 @@ static int write_file(const struct agent_session *session, const struct incstack
 
 	if (!make_temporary(name, temporary))
 		return INCSTACK_EIO;
-	stream = special ? fopen(name, "we") : open_stream(temporary);
+	stream = special ? open_special(name) : open_stream(temporary);
 	if (!stream)
 		return INCSTACK_EIO;
 	error = write_stream(session, profile, stream);
