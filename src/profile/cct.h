@@ -156,6 +156,11 @@ const char *incstack__frame_text(const struct incstack_profile *profile, uint32_
  * names_used + frames_used. */
 int incstack__frame_functions(const struct incstack_profile *profile, uint32_t **functions);
 
+/* Tells for each node of a tree whether one of its callers is of the same function. Node 0 is the root; a
+ * node comes after its parent. functions[i] is the function of node i, below `function_count`. */
+int incstack__inside_itself(const uint32_t *parents, const uint32_t *functions, size_t nodes,
+			    size_t function_count, bool *inside);
+
 /* Writes the frames of a node to *path, innermost first, and their number to *depth. */
 int incstack__node_path(const struct incstack_profile *profile, uint32_t node, uint32_t **path,
 			size_t *room, size_t *depth);

@@ -50,16 +50,24 @@ int incstack__frame_functions(const struct incstack_profile *profile, uint32_t *
 	return error;
 }
 
-static bool inside_itself(const struct incstack_profile *profile, uint32_t node,
-			  const uint32_t *functions)
+/* Tells which nodes are inside of another node of their function. */
+static int find_inside(const struct incstack_profile *profile, const uint32_t *functions,
+		       bool *inside)
 {
-	uint32_t function = functions[profile->nodes[node].frame];
+	const size_t nodes = profile->nodes_used;
+	uint32_t *parents = calloc(nodes, sizeof(*parents)), *of = calloc(nodes, sizeof(*of));
+	int error = INCSTACK_ENOMEM;
 
-	for (node = profile->nodes[node].parent; node != INCSTACK_PROFILE_ROOT;
-	     node = profile->nodes[node].parent)
-		if (functions[profile->nodes[node].frame] == function)
-			return true;
-	return false;
+	for (size_t i = 1; parents && of && i < nodes; i++) {
+		parents[i] = profile->nodes[i].parent;
+		of[i] = functions[profile->nodes[i].frame];
+	}
+	if (parents && of)
+		error = incstack__inside_itself(parents, of, nodes,
+						profile->names_used + profile->frames_used, inside);
+	free(parents);
+	free(of);
+	return error;
 }
 
 static int compare_functions(const void *a, const void *b)
@@ -72,13 +80,14 @@ static int compare_functions(const void *a, const void *b)
 }
 
 static void sum_up(const struct incstack_profile *profile, uint32_t kind, const uint64_t *totals,
-		   const uint32_t *functions, struct incstack_profile_function *all)
+		   const uint32_t *functions, const bool *inside,
+		   struct incstack_profile_function *all)
 {
 	for (uint32_t node = 1; node < profile->nodes_used; node++) {
 		uint32_t at = functions[profile->nodes[node].frame];
 
 		all[at].self += incstack_profile_self(profile, node, kind);
-		if (totals[node] && !inside_itself(profile, node, functions))
+		if (totals[node] && !inside[node])
 			all[at].total += totals[node];
 		if (at < profile->names_used)
 			all[at].name = incstack__text(profile, at);
@@ -93,6 +102,7 @@ int incstack_profile_functions(const struct incstack_profile *profile, uint32_t 
 	struct incstack_profile_function *all;
 	uint64_t *totals;
 	uint32_t *numbers;
+	bool *inside;
 	size_t room, kept = 0;
 	int error;
 
@@ -101,12 +111,15 @@ int incstack_profile_functions(const struct incstack_profile *profile, uint32_t 
 	room = profile->names_used + profile->frames_used;
 	all = calloc(room + 1, sizeof(*all));
 	totals = malloc(profile->nodes_used * sizeof(*totals));
+	inside = calloc(profile->nodes_used, sizeof(*inside));
 	error = incstack__frame_functions(profile, &numbers);
-	if (!all || !totals)
+	if (!all || !totals || !inside)
 		error = INCSTACK_ENOMEM;
+	if (!error)
+		error = find_inside(profile, numbers, inside);
 	if (!error) {
 		(void)incstack_profile_totals(profile, kind, totals);
-		sum_up(profile, kind, totals, numbers, all);
+		sum_up(profile, kind, totals, numbers, inside, all);
 		qsort(all, room, sizeof(*all), compare_functions);
 		for (; kept < *count && kept < room && all[kept].total; kept++)
 			functions[kept] = all[kept];
@@ -114,6 +127,7 @@ int incstack_profile_functions(const struct incstack_profile *profile, uint32_t 
 	}
 	free(all);
 	free(totals);
+	free(inside);
 	free(numbers);
 	return error;
 }

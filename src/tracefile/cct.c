@@ -102,9 +102,13 @@ uint32_t incstack__cct_child(struct incstack__cct *cct, uint32_t parent, uint64_
 	return add(cct, parent, code);
 }
 
-uint32_t incstack__cct_common(const struct incstack__cct *cct, uint32_t a, uint32_t b)
+uint32_t incstack__cct_common(const struct incstack__cct *cct, uint32_t a, uint32_t b,
+			      uint64_t *steps)
 {
 	while (a != b) {
+		if (*steps == 0)
+			return INCSTACK__CCT_FAILED;
+		--*steps;
 		if (cct->nodes[a].depth >= cct->nodes[b].depth)
 			a = cct->nodes[a].parent;
 		else

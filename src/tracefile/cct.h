@@ -50,7 +50,10 @@ int incstack__cct_init(struct incstack__cct *cct);
 void incstack__cct_free(struct incstack__cct *cct);
 /* Finds or adds a child. Returns INCSTACK__CCT_FAILED if there is no memory. */
 uint32_t incstack__cct_child(struct incstack__cct *cct, uint32_t parent, uint64_t code);
-/* Returns the deepest common ancestor of two nodes. A node counts as its own ancestor. */
-uint32_t incstack__cct_common(const struct incstack__cct *cct, uint32_t a, uint32_t b);
+/* Returns the deepest common ancestor of two nodes. A node counts as its own ancestor. *steps is how many
+ * steps the search may take, and becomes what is left of them. If they do not suffice, the result is
+ * INCSTACK__CCT_FAILED. */
+uint32_t incstack__cct_common(const struct incstack__cct *cct, uint32_t a, uint32_t b,
+			      uint64_t *steps);
 
 #endif

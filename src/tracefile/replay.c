@@ -2,8 +2,12 @@
  *
  * Replays the events of a trace file; see replay.h.
  */
+#define XXH_INLINE_ALL
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <xxhash.h>
 
 #include <incstack/incstack.h>
 
@@ -15,7 +19,8 @@
 
 static uint64_t home_of(const struct incstack__replay *replay, uint64_t pointer)
 {
-	return (pointer * 0x9e3779b97f4a7c15ull >> 20) & (replay->table_size - 1);
+	return XXH3_64bits_withSeed(&pointer, sizeof(pointer), replay->seed) &
+	       (replay->table_size - 1);
 }
 
 static struct incstack__replay_live *live_find(struct incstack__replay *replay, uint64_t pointer)
@@ -191,6 +196,21 @@ static uint32_t resolve(struct incstack__replay *replay, struct incstack__tracef
 	return chunk->node[top];
 }
 
+/* A number that nobody outside of this process knows. */
+static uint64_t secret(void)
+{
+	const void *random = (const void *)getauxval(AT_RANDOM);
+	uint64_t number = 0;
+
+	if (random != NULL)
+		memcpy(&number, random, sizeof(number));
+	return number;
+}
+
+/* Usually a trace differs from the one before in a few frames. A file may have deep stacks in turn, so that
+ * each comparison would visit all of their frames: then only some are compared. */
+enum { STEPS_PER_TRACE = 256 };
+
 static void compare_with_last(struct incstack__replay *replay,
 			      struct incstack__tracefile_chunk *chunk, uint32_t node)
 {
@@ -198,11 +218,15 @@ static void compare_with_last(struct incstack__replay *replay,
 
 	replay->traces++;
 	replay->depth_sum += nodes[node].depth - (unsigned)replay->by_thread;
+	replay->steps += STEPS_PER_TRACE;
 	if (chunk->last != 0) {
-		const uint32_t common = incstack__cct_common(&replay->cct, chunk->last, node);
+		const uint32_t common =
+			incstack__cct_common(&replay->cct, chunk->last, node, &replay->steps);
 
-		replay->popped_sum += nodes[chunk->last].depth - nodes[common].depth;
-		replay->popped_count++;
+		if (common != INCSTACK__CCT_FAILED) {
+			replay->popped_sum += nodes[chunk->last].depth - nodes[common].depth;
+			replay->popped_count++;
+		}
 	}
 	chunk->last = node;
 }
@@ -358,6 +382,7 @@ int incstack__replay_run(struct incstack__replay *replay, struct incstack__trace
 	replay->kind = incstack__tracefile_reader_header(reader)->kind;
 	replay->by_thread = by_thread != 0;
 	replay->reader = reader;
+	replay->seed = secret();
 	if (incstack__cct_init(&replay->cct) != 0 || live_grow(replay) != 0)
 		return INCSTACK_ENOMEM;
 	while ((more = incstack__tracefile_next(reader, &event)) == 1) {

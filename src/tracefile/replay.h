@@ -45,9 +45,10 @@ struct incstack__replay {
 	uint64_t traces;
 	uint64_t no_trace; /* allocations whose sample was refused */
 	uint64_t depth_sum;
-	uint64_t popped_sum; /* frames of a trace that the thread's next trace does not share */
-	uint64_t popped_count;
-	uint32_t newest_node; /* of the newest allocation; the root if there is none */
+	uint64_t popped_sum;   /* frames of a trace that the thread's next trace does not share */
+	uint64_t popped_count; /* traces that were compared with the one before */
+	uint64_t steps;        /* that these comparisons may still take */
+	uint32_t newest_node;  /* of the newest allocation; the root if there is none */
 	uint32_t newest_thread;
 	const struct incstack__tracefile_reader *reader;
 
@@ -55,6 +56,7 @@ struct incstack__replay {
 	size_t sample_count;
 
 	struct incstack__replay_live *table;
+	uint64_t seed; /* so that no trace file can choose where in the table its pointers go */
 	uint64_t table_size;
 	uint64_t table_used;
 };

@@ -108,6 +108,30 @@ test_program_without_build_id() {
 	kept "stripped"
 }
 
+# Some makers give all builds one build-id.
+test_fixed_build_id() {
+	local in=()
+	cp "$target" prog
+	record heap -- ./prog work 1
+	objcopy -O binary --only-section=.note.gnu.build-id prog id
+	objcopy --update-section .note.gnu.build-id=id "${target}_second" new
+	mv new prog
+	report
+	equal "lines" "$(grep -c "^warning: the file $PWD/prog was written after the recording; its build-id is" said)" 1
+}
+
+# A stripped program leads to the symbols of another build, with the right checksum. Its own exported names
+# are right.
+test_symbols_of_another_build() {
+	local in=()
+	cp "$target" prog
+	strip prog
+	objcopy --only-keep-debug "${target}_second" prog.debug
+	objcopy --add-gnu-debuglink=prog.debug prog
+	"$tool" heap -o trace -- ./prog work 1 >stdout 2>stderr </dev/null || fail "status $?"
+	equal "bytes of right" "$(awk '/;right [0-9]+$/ { sum += $NF } END { print sum }' trace.folded)" 100000
+}
+
 # In another mount namespace the path is another file.
 test_other_namespace() {
 	local in=(unshare -rm sh -c 'mount --bind second prog && exec "$@"' sh)

@@ -173,6 +173,12 @@ test_files_that_stay() {
 		equal "status with an empty file" "$status" 0
 		run $command -o empty -- "$target"
 		equal "status with a trace file" "$status" 0
+		echo precious >new.live
+		run $command -o new -- "$target"
+		equal "status beside another live file" "$status" 126
+		grep -q 'new.live: exists and is no live trace; remove it, or choose another' stderr || fail "not said"
+		equal content "$(cat new.live)" precious
+		[[ ! -e new ]] || fail "something was recorded"
 	done
 	echo precious >victim
 	# shellcheck disable=SC2016

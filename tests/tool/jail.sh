@@ -93,6 +93,29 @@ test_traps() {
 	equal content "$(cat precious)" precious
 }
 
+# A trace of another user that has the name of one of this run's processes, and was begun in the future.
+test_trace_of_another_user() {
+	((EUID == 0)) || return 0
+	chmod 777 .
+	as_nobody "$tool" heap -o stranger -- "$target" alloc=7777 >stdout 2>stderr || fail "status $?"
+	python3 -B - stranger trace.1.1 <<'P'
+import struct, sys, time
+data = bytearray(open(sys.argv[1], "rb").read())
+start = int(time.time())
+for at in range(8, 128, 8):  # the time of its beginning, in nanoseconds
+    if abs(struct.unpack_from("<Q", data, at)[0] // 10**9 - start) < 600:
+        struct.pack_into("<Q", data, at, (start + 3600) * 10**9)
+        break
+else:
+    sys.exit("no time")
+open(sys.argv[2], "wb").write(data)
+P
+	chown 65534 trace.1.1
+	"$tool" heap -o trace -- "$target" alloc=20 >stdout 2>stderr || fail "status $?"
+	equal "lines" "$(grep -c 'trace.1.1 belongs to another user, so it is left out' stderr)" 1
+	! grep -q 7777 stderr || fail "the other user's allocations are in the report"
+}
+
 # begin_report: its broker waits for a reader of the flame graph, so the worker lives; its number is $worker.
 begin_report() {
 	record "$target" alloc=50

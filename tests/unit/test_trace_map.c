@@ -78,11 +78,12 @@ static void remove_file(void)
 /* In a child, whose messages go to the pipe: maps the file, makes it shorter, and reads the byte. */
 static void read_byte(size_t at, int messages)
 {
+	struct timespec written;
 	void *data;
 	size_t size;
 
 	dup2(messages, STDERR_FILENO);
-	if (tool_trace_map(file, &data, &size) != 0 || size != PAGES * PAGE_BYTES ||
+	if (tool_trace_map(file, &data, &size, &written) != 0 || size != PAGES * PAGE_BYTES ||
 	    truncate(file, PAGE_BYTES) != 0)
 		_exit(3);
 	_exit(((volatile char *)data)[at] == 0 ? 0 : 4);

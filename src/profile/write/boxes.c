@@ -128,12 +128,20 @@ void incstack__boxes_select(struct incstack__boxes *boxes)
 	(void)mark(boxes, UINT64_C(1) << low);
 }
 
-bool incstack__box_is_inside_itself(const struct incstack__boxes *boxes, size_t box)
+int incstack__boxes_inside_themselves(const struct incstack__boxes *boxes, size_t functions,
+				      bool *inside)
 {
-	const uint32_t function = boxes->box[box].function;
+	uint32_t *parents = calloc(boxes->count, sizeof(*parents));
+	uint32_t *of = calloc(boxes->count, sizeof(*of));
+	int error = INCSTACK_ENOMEM;
 
-	while ((box = boxes->box[box].parent))
-		if (boxes->box[box].function == function)
-			return true;
-	return false;
+	for (size_t i = 1; parents && of && i < boxes->count; i++) {
+		parents[i] = boxes->box[i].parent;
+		of[i] = boxes->box[i].function;
+	}
+	if (parents && of)
+		error = incstack__inside_itself(parents, of, boxes->count, functions, inside);
+	free(parents);
+	free(of);
+	return error;
 }

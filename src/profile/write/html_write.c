@@ -124,7 +124,7 @@ static int put_rests(struct page *page)
 	return sums && counts ? 0 : INCSTACK_ENOMEM;
 }
 
-static void add_left_out(const struct page *page, struct left_out *all)
+static void add_left_out(const struct page *page, const bool *inside, struct left_out *all)
 {
 	const struct incstack__boxes *boxes = &page->boxes;
 
@@ -135,7 +135,7 @@ static void add_left_out(const struct page *page, struct left_out *all)
 			continue;
 		sum->frame = boxes->box[i].frame;
 		add_numbers(page, sum->own, boxes->own + i * boxes->kinds);
-		if (!incstack__box_is_inside_itself(boxes, i))
+		if (!inside[i])
 			add_numbers(page, sum->total, boxes->total + i * boxes->kinds);
 	}
 }
@@ -147,18 +147,30 @@ static bool is_zero(const uint64_t *numbers, uint32_t count)
 	return !count;
 }
 
+static int sum_left_out(const struct page *page, size_t functions, struct left_out *all)
+{
+	bool *inside = calloc(page->boxes.count, sizeof(*inside));
+	int error = INCSTACK_ENOMEM;
+
+	if (inside)
+		error = incstack__boxes_inside_themselves(&page->boxes, functions, inside);
+	if (!error)
+		add_left_out(page, inside, all);
+	free(inside);
+	return error;
+}
+
 /* Writes [name, own..., total...] for each function with boxes that are left out. */
 static int put_left_out(struct page *page, size_t functions)
 {
 	struct left_out *all = page->hidden ? calloc(functions, sizeof(*all)) : NULL;
 	bool first = true;
+	int error;
 
 	if (!page->hidden)
 		return 0;
-	if (!all)
-		return INCSTACK_ENOMEM;
-	add_left_out(page, all);
-	for (uint32_t i = 0; i < functions; i++) {
+	error = all ? sum_left_out(page, functions, all) : INCSTACK_ENOMEM;
+	for (uint32_t i = 0; !error && i < functions; i++) {
 		if (is_zero(all[i].own, page->boxes.kinds) &&
 		    is_zero(all[i].total, page->boxes.kinds))
 			continue;
@@ -171,7 +183,7 @@ static int put_left_out(struct page *page, size_t functions)
 		first = false;
 	}
 	free(all);
-	return 0;
+	return error;
 }
 
 static void put_names(const struct page *page)

@@ -57,8 +57,8 @@ static int check_limit(const char *file)
 	return TOOL_STATUS_CANNOT_RUN;
 }
 
-/* Returns why the file must not be replaced; null if it is no file yet, is empty, or is a trace file. */
-static const char *reason_to_keep(const char *file)
+/* Returns why the file must not be replaced; null if it is no file yet, is empty, or begins with `wanted`. */
+static const char *reason_to_keep(const char *file, uint64_t wanted, const char *otherwise)
 {
 	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK};
 	struct stat status;
@@ -71,18 +71,16 @@ static const char *reason_to_keep(const char *file)
 	fd = tool_foreign_open(file, &terms, &status, &why);
 	if (fd < 0)
 		return why;
-	why = status.st_size > 0 && (read(fd, &magic, sizeof(magic)) != sizeof(magic) ||
-				     magic != INCSTACK__TRACEFILE_MAGIC)
-		      ? "exists and is no trace file"
+	why = status.st_size > 0 &&
+			      (read(fd, &magic, sizeof(magic)) != sizeof(magic) || magic != wanted)
+		      ? otherwise
 		      : NULL;
 	close(fd);
 	return why;
 }
 
-static int check_existing(const char *file)
+static int refuse_existing(const char *file, const char *reason)
 {
-	const char *reason = reason_to_keep(file);
-
 	if (reason == NULL)
 		return 0;
 	fprintf(stderr, "incstack: %s: %s; remove it, or choose another file with -o\n",
@@ -90,36 +88,52 @@ static int check_existing(const char *file)
 	return TOOL_STATUS_CANNOT_RUN;
 }
 
+/* Both files are replaced: the trace file, and the spool that a killed run may have left. */
+static int check_existing(const char *file, const char *spool)
+{
+	const int status = refuse_existing(file, reason_to_keep(file, INCSTACK__TRACEFILE_MAGIC,
+								"exists and is no trace file"));
+
+	return status != 0 ? status
+			   : refuse_existing(spool, reason_to_keep(spool, INCSTACK__SPOOL_MAGIC,
+								   "exists and is no live trace"));
+}
+
 /* The file is created, so that an error can be reported before the program runs. Something that is no
  * regular file (/dev/full, a pipe) is never replaced. */
+static int renew(const char *file, const char *spool)
+{
+	const int fd = open(
+		file, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+
+	if (fd < 0) {
+		fprintf(stderr, "incstack: cannot write %s: %s; choose another file with -o\n",
+			tool_name(file), strerror(errno));
+		return TOOL_STATUS_CANNOT_RUN;
+	}
+	close(fd);
+	unlink(file); /* another process may still read the old file */
+	unlink(spool);
+	return 0;
+}
+
 int tool_record_prepare(struct tool_record_options *options)
 {
-	char *spool;
-	int fd;
+	char *spool = NULL;
+	int status = TOOL_STATUS_CANNOT_RUN;
 
 	options->file = absolute(options->output, options->command);
 	if (options->file == NULL) {
 		fprintf(stderr, "incstack: the current directory is gone; give -o a full path\n");
 		return TOOL_STATUS_CANNOT_RUN;
 	}
-	if (check_existing(options->file) != 0)
+	if (asprintf(&spool, "%s" INCSTACK__SPOOL_SUFFIX, options->file) < 0)
 		return TOOL_STATUS_CANNOT_RUN;
-	if (check_limit(options->file) != 0 || tool_record_lock(options->file) != 0)
-		return TOOL_STATUS_CANNOT_RUN;
-	fd = open(options->file,
-		  O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
-	if (fd < 0) {
-		fprintf(stderr, "incstack: cannot write %s: %s; choose another file with -o\n",
-			tool_name(options->file), strerror(errno));
-		return TOOL_STATUS_CANNOT_RUN;
-	}
-	close(fd);
-	unlink(options->file); /* another process may still read the old file */
-	if (asprintf(&spool, "%s" INCSTACK__SPOOL_SUFFIX, options->file) >= 0) {
-		unlink(spool);
-		free(spool);
-	}
-	return 0;
+	if (check_existing(options->file, spool) == 0 && check_limit(options->file) == 0 &&
+	    tool_record_lock(options->file) == 0)
+		status = renew(options->file, spool);
+	free(spool);
+	return status;
 }
 
 static int record(const struct tool_record_options *options)

@@ -29,19 +29,29 @@ struct image {
 	struct tool_sum sum;
 };
 
-/* Whether this run began the file. Anybody may have made it, if anybody may write to its directory. */
+/* Whether this run began the file. Anybody may have made it, if anybody may write to its directory, and a
+ * program that has changed its user makes files of that user. */
 static int is_ours(const char *file, uint64_t start_ns)
 {
 	static struct incstack__tracefile_header header;
 	const struct tool_foreign terms = {.flags = TOOL_FOREIGN_NO_LINK};
+	struct stat status;
 	const char *why;
-	const int fd = tool_foreign_open(file, &terms, NULL, &why);
+	const int fd = tool_foreign_open(file, &terms, &status, &why);
 	const ssize_t got = fd < 0 ? -1 : pread(fd, &header, sizeof(header), 0);
 
 	if (fd >= 0)
 		close(fd);
-	return got == (ssize_t)sizeof(header) && header.magic == INCSTACK__TRACEFILE_MAGIC &&
-	       header.start_ns >= start_ns;
+	if (got != (ssize_t)sizeof(header) || header.magic != INCSTACK__TRACEFILE_MAGIC ||
+	    header.start_ns < start_ns)
+		return 0;
+	if (status.st_uid == geteuid() || status.st_uid == 0)
+		return 1;
+	fprintf(stderr,
+		"incstack: %s belongs to another user, so it is left out; incstack report shows "
+		"it\n",
+		tool_name(file));
+	return 0;
 }
 
 /* Whether the suffix is .PID.N with two numbers. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * A stripped module names the file with its symbols, and its checksum. The file is looked for beside
- * the module.
+ * the module. A link can be made to the file of another build, so the build-ids are compared, too.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* asprintf */
 #endif
 #include "debug_file.h"
 
+#include <elfutils/libdwelf.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +38,23 @@ static bool has_crc(int fd, GElf_Word crc)
 	return has;
 }
 
-static int by_link(const char *file, const char *link, GElf_Word crc)
+/* Whether the file is not known to be that of another build. */
+static bool has_build_id(int fd, Dwfl_Module *module)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	const unsigned char *wanted = NULL;
+	const void *found = NULL;
+	GElf_Addr address;
+	const int length = dwfl_module_build_id(module, &wanted, &address);
+	const ssize_t got = elf != NULL ? dwelf_elf_gnu_build_id(elf, &found) : 0;
+	const bool differs =
+		length > 0 && got > 0 && (got != length || memcmp(found, wanted, (size_t)got) != 0);
+
+	elf_end(elf);
+	return !differs;
+}
+
+static int by_link(Dwfl_Module *module, const char *file, const char *link, GElf_Word crc)
 {
 	const char *slash = file != NULL ? strrchr(file, '/') : NULL;
 	char *path = NULL;
@@ -49,7 +66,7 @@ static int by_link(const char *file, const char *link, GElf_Word crc)
 		return -1;
 	fd = tool_files_module(path);
 	free(path);
-	if (fd >= 0 && !has_crc(fd, crc)) {
+	if (fd >= 0 && !(has_crc(fd, crc) && has_build_id(fd, module))) {
 		close(fd);
 		fd = -1;
 	}
@@ -59,10 +76,9 @@ static int by_link(const char *file, const char *link, GElf_Word crc)
 int tool_debug_file_find(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
 			 const char *file, const char *link, GElf_Word crc, char **found)
 {
-	(void)module;
 	(void)data;
 	(void)name;
 	(void)base;
 	(void)found;
-	return by_link(file, link, crc);
+	return by_link(module, file, link, crc);
 }

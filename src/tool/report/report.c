@@ -127,6 +127,7 @@ struct work {
 	FILE *out;
 	struct tool_sum *sum;
 	struct incstack_profile **profile; /* not null: only the profile is made */
+	struct timespec written;           /* the time of the trace file */
 };
 
 static int write_reports(struct tool_report *report, const struct work *work,
@@ -181,7 +182,7 @@ static int replay_reader(struct incstack__tracefile_reader *reader, const struct
 	struct incstack__replay replay;
 	struct tool_report report = {.reader = reader,
 				     .replay = &replay,
-				     .symbols = tool_symbols_open(reader),
+				     .symbols = tool_symbols_open(reader, &work->written),
 				     .wish = work->wish};
 	int status = 1;
 
@@ -201,16 +202,17 @@ static int read_file(const char *file, const struct work *work)
 {
 	struct incstack__tracefile_reader *reader;
 	struct incstack__tracefile_problem problem = {"out of memory", 0};
+	struct work dated = *work;
 	void *data;
 	size_t size;
 	int status = 1;
 
-	if (tool_trace_map(file, &data, &size) != 0)
+	if (tool_trace_map(file, &data, &size, &dated.written) != 0)
 		return 1;
 	tool_progress_phase("reading the events");
 	tool_progress_start(file);
 	if (incstack__tracefile_open(data, size, &reader, &problem) == 0) {
-		status = replay_reader(reader, work);
+		status = replay_reader(reader, &dated);
 		incstack__tracefile_close(reader);
 	} else {
 		fprintf(stderr,

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tracefile/cct.h"
@@ -32,6 +33,7 @@ struct session {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	const char *why; /* not null: why its names cannot be read */
+	bool is_newer;   /* than the trace file, although the build-id is that of the recording */
 };
 
 struct known_code {
@@ -41,6 +43,7 @@ struct known_code {
 
 struct tool_symbols {
 	const struct incstack__tracefile_reader *reader;
+	struct timespec written;
 	struct session sessions[INCSTACK__TRACEFILE_MODULES_MAX];
 	unsigned session_count;
 	struct known_code *codes;
@@ -155,7 +158,19 @@ static int open_module(const struct incstack__tracefile_module_info *info, const
 	return -1;
 }
 
-static void session_open(struct session *session,
+/* A file with the recorded build-id may still be another build, if its makers fix the id. */
+static bool is_newer(int fd, const struct incstack__tracefile_module_info *info,
+		     const struct timespec *written)
+{
+	struct stat status;
+
+	return info->identity.kind == INCSTACK__IDENTITY_BUILD_ID && fstat(fd, &status) == 0 &&
+	       (status.st_mtim.tv_sec > written->tv_sec ||
+		(status.st_mtim.tv_sec == written->tv_sec &&
+		 status.st_mtim.tv_nsec > written->tv_nsec));
+}
+
+static void session_open(struct session *session, const struct timespec *written,
 			 const struct incstack__tracefile_module_info *info)
 {
 	int fd;
@@ -166,6 +181,7 @@ static void session_open(struct session *session,
 	fd = open_module(info, &session->why);
 	if (fd < 0)
 		return;
+	session->is_newer = is_newer(fd, info, written);
 	session->dwfl = dwfl_begin(&callbacks);
 	if (session->dwfl != NULL)
 		session->module = dwfl_report_elf(session->dwfl, base_name(info->path), info->path,
@@ -182,7 +198,7 @@ static struct session *session_of(struct tool_symbols *symbols,
 	for (unsigned i = 0; i < symbols->session_count; i++)
 		if (symbols->sessions[i].info == info)
 			return &symbols->sessions[i];
-	session_open(&symbols->sessions[symbols->session_count], info);
+	session_open(&symbols->sessions[symbols->session_count], &symbols->written, info);
 	return &symbols->sessions[symbols->session_count++];
 }
 
@@ -335,6 +351,22 @@ const char *tool_symbols_module(struct tool_symbols *symbols, uint64_t code)
 
 enum { FILES_TOLD = 10 };
 
+static void tell_session(const struct session *session, const char *before, FILE *out)
+{
+	fprintf(out, "%s%s", before, session->why != NULL ? "" : "the file ");
+	tool_name_clip(session->info->path, SIZE_MAX, '>', out);
+	if (session->why != NULL)
+		fprintf(out,
+			" %s, so its functions are shown as addresses; put the file back that ran, "
+			"or record again\n",
+			session->why);
+	else
+		fputs(" was written after the recording; its build-id is the recorded one, so its "
+		      "names "
+		      "are used\n",
+		      out);
+}
+
 void tool_symbols_tell(const struct tool_symbols *symbols, const char *before, FILE *out)
 {
 	unsigned count = 0;
@@ -342,14 +374,9 @@ void tool_symbols_tell(const struct tool_symbols *symbols, const char *before, F
 	for (unsigned i = 0; i < symbols->session_count; i++) {
 		const struct session *session = &symbols->sessions[i];
 
-		if (session->why == NULL || ++count > FILES_TOLD)
+		if ((session->why == NULL && !session->is_newer) || ++count > FILES_TOLD)
 			continue;
-		fputs(before, out);
-		tool_name_clip(session->info->path, SIZE_MAX, '>', out);
-		fprintf(out,
-			" %s, so its functions are shown as addresses; put the file back that ran, "
-			"or record again\n",
-			session->why);
+		tell_session(session, before, out);
 	}
 	if (count > FILES_TOLD)
 		fprintf(out, "%s%u more files are missing or changed\n", before,
@@ -366,13 +393,15 @@ void tool_symbols_prepare(void)
 	memcpy(&demangle, &symbol, sizeof(demangle));
 }
 
-struct tool_symbols *tool_symbols_open(const struct incstack__tracefile_reader *reader)
+struct tool_symbols *tool_symbols_open(const struct incstack__tracefile_reader *reader,
+				       const struct timespec *written)
 {
 	struct tool_symbols *symbols = calloc(1, sizeof(*symbols));
 
 	if (symbols == NULL)
 		return NULL;
 	symbols->reader = reader;
+	symbols->written = *written;
 	return symbols;
 }
 

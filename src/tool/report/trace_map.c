@@ -151,7 +151,7 @@ static int read_header(int fd, struct incstack__tracefile_header *header)
 	return pread(fd, header, sizeof(*header), 0) == (ssize_t)sizeof(*header) ? 0 : -1;
 }
 
-int tool_trace_map(const char *file, void **data, size_t *size)
+int tool_trace_map(const char *file, void **data, size_t *size, struct timespec *written)
 {
 	static struct incstack__tracefile_header header;
 	const int fd = tool_files_input(file);
@@ -169,8 +169,10 @@ int tool_trace_map(const char *file, void **data, size_t *size)
 		failed = *data == MAP_FAILED;
 		error = errno;
 	}
-	if (!failed)
+	if (!failed) {
+		*written = status.st_mtim;
 		watch(file, *data, *size);
+	}
 	if (failed) {
 		fprintf(stderr, "incstack: cannot read %s: %s\n", tool_name(file),
 			error == EINVAL ? "it is not a regular file" : strerror(error));

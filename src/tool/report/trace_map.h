@@ -6,10 +6,11 @@
 #define INCSTACK_TOOL_TRACE_MAP_H
 
 #include <stddef.h>
+#include <time.h>
 
-/* Maps a trace file, and after its last block what its spool still has. Returns 0, or prints why it
- * failed. */
-int tool_trace_map(const char *file, void **data, size_t *size);
+/* Maps a trace file, and after its last block what its spool still has. *written becomes the time when the
+ * file was last written. Returns 0, or prints why it failed. */
+int tool_trace_map(const char *file, void **data, size_t *size, struct timespec *written);
 void tool_trace_unmap(void *data, size_t size);
 
 /* Moves what the spool of an ended process has into its trace file. */

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finds the contexts that are inside of another context of their function. One visit to each node, whatever
+ * the depth is: the functions on the way to a node are counted.
+ */
+#include <stdlib.h>
+
+#include "cct.h"
+
+struct visit {
+	const uint32_t *parents, *functions;
+	uint32_t *first,
+		*next; /* the children of each node: the first one, and the next sibling; 0: none */
+	uint32_t *open; /* nodes of each function on the way */
+	bool *inside;
+};
+
+static void link_children(const struct visit *v, size_t nodes)
+{
+	for (uint32_t node = (uint32_t)nodes; node-- > 1;) {
+		v->next[node] = v->first[v->parents[node]];
+		v->first[v->parents[node]] = node;
+	}
+}
+
+static void enter(const struct visit *v, uint32_t node)
+{
+	v->inside[node] = v->open[v->functions[node]]++ > 0;
+}
+
+/* Leaves a node whose children were visited. Returns the next one: its sibling, or that of a caller; 0 at the
+ * end. */
+static uint32_t leave(const struct visit *v, uint32_t node)
+{
+	while (node) {
+		v->open[v->functions[node]]--;
+		if (v->next[node])
+			return v->next[node];
+		node = v->parents[node];
+	}
+	return 0;
+}
+
+static void visit_all(const struct visit *v)
+{
+	for (uint32_t node = v->first[0]; node;) {
+		enter(v, node);
+		node = v->first[node] ? v->first[node] : leave(v, node);
+	}
+}
+
+int incstack__inside_itself(const uint32_t *parents, const uint32_t *functions, size_t nodes,
+			    size_t function_count, bool *inside)
+{
+	struct visit v = {.parents = parents, .functions = functions, .inside = inside};
+	int error = INCSTACK_ENOMEM;
+
+	v.first = calloc(nodes, sizeof(*v.first));
+	v.next = calloc(nodes, sizeof(*v.next));
+	v.open = calloc(function_count, sizeof(*v.open));
+	if (v.first && v.next && v.open) {
+		link_children(&v, nodes);
+		visit_all(&v);
+		error = 0;
+	}
+	free(v.first);
+	free(v.next);
+	free(v.open);
+	return error;
+}
