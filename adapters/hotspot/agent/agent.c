@@ -229,7 +229,9 @@ static bool read_options(const char *text, struct agent_options *options)
 	valid = agent_options_read(text, options, error);
 	agent_locale_leave(&locale);
 	if (!valid)
-		agent_say("%s; nothing is sampled", error);
+		agent_say(agent.state == RUNNING ? "%s; sampling goes on as before"
+						 : "%s; nothing is sampled",
+			  error);
 	return valid;
 }
 

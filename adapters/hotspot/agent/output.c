@@ -34,6 +34,11 @@ static bool is_special(const char *name)
 	return !stat(name, &status) && !S_ISREG(status.st_mode);
 }
 
+static bool is_trap(const struct stat *status)
+{
+	return S_ISFIFO(status->st_mode) && status->st_uid != geteuid() && status->st_uid != 0;
+}
+
 /* Makes the name that the file has while it is written, in the same folder. */
 static bool make_temporary(const char *name, char temporary[AGENT_FILE_MAX])
 {
@@ -63,6 +68,8 @@ const char *agent_output_probe(const struct agent_session *session, char name[AG
 		return "the name is too long";
 	if (!stat(name, &status) && S_ISDIR(status.st_mode))
 		return "it is a directory";
+	if (!stat(name, &status) && is_trap(&status))
+		return "it is a pipe of another user";
 	if (is_special(name))
 		return access(name, W_OK) ? strerror(errno) : NULL;
 	if (!access(name, F_OK) && access(name, W_OK))
@@ -136,15 +143,18 @@ static FILE *open_stream(const char *temporary)
 	return stream;
 }
 
-/* Opens a pipe or a terminal. Somebody may have put a link to a file in its place meanwhile, so nothing is
- * truncated, and a regular file is refused. */
+/* Opens a pipe or a terminal, without waiting for a reader, for whom the JVM would not end. Somebody may have
+ * put a link to a file in its place meanwhile, so nothing is truncated, and a regular file is refused. So is a
+ * pipe of another user, who could stop reading. */
 static FILE *open_special(const char *name)
 {
-	const int file = open(name, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	const int file = open(name, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	struct stat status;
 	FILE *stream = NULL;
 
-	if (file >= 0 && !fstat(file, &status) && !S_ISREG(status.st_mode))
+	errno = file < 0 && errno == ENXIO ? EPIPE : errno;
+	if (file >= 0 && !fstat(file, &status) && !S_ISREG(status.st_mode) && !is_trap(&status) &&
+	    !fcntl(file, F_SETFL, O_WRONLY))
 		stream = fdopen(file, "w");
 	else if (file >= 0)
 		errno = EPERM;

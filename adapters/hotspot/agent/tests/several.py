@@ -5,6 +5,7 @@ import glob
 import os
 import re
 import shutil
+import subprocess
 
 from harness import (WORK_MS, Setting, folded, one_start_one_result, present, require, run, stats)
 
@@ -37,6 +38,22 @@ def memory_limit():
     present(pruned > 0, lines)
     require(f"; {pruned} of them are below [smaller contexts], because the profile reached its limit (memory=)"
             in lines[-3], pruned, lines)
+
+
+def pipes():
+    """A pipe gets the profile if it is read. Without a reader the JVM ends all the same."""
+    os.mkfifo("o.folded")
+    lines = run("interval=1ms,file=o.folded", "work", WORK_MS)
+    require(any("cannot write" in line and "Broken pipe" in line for line in lines), lines)
+    with open("read.folded", "wb") as to:
+        reader = subprocess.Popen(["cat", "o.folded"], stdout=to)
+        run("interval=1ms,file=o.folded", "work", WORK_MS)
+        require(reader.wait(60) == 0, "the reader")
+    require(sum(folded("read.folded").values()) > 0, "an empty profile")
+    if os.geteuid() == 0:
+        os.chown("o.folded", 65534, 65534)
+        lines = run("interval=1ms,file=o.folded", "work", WORK_MS)
+        require(any("it is a pipe of another user" in line for line in lines), lines)
 
 
 def copied():
