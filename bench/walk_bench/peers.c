@@ -244,7 +244,7 @@ static size_t last_of_tracer(struct tracer *t, uintptr_t *pcs, size_t max)
 		last = last->next;
 	for (const struct incstack_frame_object *o = last ? last->top : NULL; o && count < max;
 	     o = o->parent)
-		pcs[count++] = (uintptr_t)o->method;
+		pcs[count++] = (uintptr_t)o->function;
 	incstack_tree_release(tree);
 	return count;
 }

@@ -67,14 +67,14 @@ enum incstack_mode {
 
 /* The options of a runtime. incstack_runtime_create copies them and the embedder's table. */
 struct incstack_options {
-	size_t size; /* sizeof(struct incstack_options) */
+	size_t size;                              /* sizeof(struct incstack_options) */
 	const struct incstack_embedder *embedder; /* never null */
-	void *context;         /* passed to every embedder function */
-	uint64_t stack_bytes;  /* memory limit for the samples of one stack; 0: 1 GiB */
-	uint32_t chunk_bytes;  /* unit of allocation; 0: 64 KiB */
-	uint32_t mode;         /* enum incstack_mode, for stacks created later */
-	int32_t distance;      /* barrier distance: 0..INCSTACK_DISTANCE_MAX, or ADAPTIVE */
-	uint32_t thunk_limit;  /* limit for live barriers in this runtime; 0: no limit */
+	void *context;                            /* passed to every embedder function */
+	uint64_t stack_bytes; /* memory limit for the samples of one stack; 0: 1 GiB */
+	uint32_t chunk_bytes; /* unit of allocation; 0: 64 KiB */
+	uint32_t mode;        /* enum incstack_mode, for stacks created later */
+	int32_t distance;     /* barrier distance: 0..INCSTACK_DISTANCE_MAX, or ADAPTIVE */
+	uint32_t thunk_limit; /* limit for live barriers in this runtime; 0: no limit */
 };
 
 /* Creates a runtime. chunk_bytes and stack_bytes are clamped to what is possible; a distance or
@@ -173,10 +173,10 @@ struct incstack_top {
 	/* The position of the frame. Pass a return address exactly as its slot holds it, even
 	 * if it is a barrier's thunk. So the function that samples may be tail-called. */
 	uintptr_t pc;
-	uintptr_t sp;   /* its stack pointer */
-	uintptr_t fp;   /* its frame pointer register */
-	uintptr_t slot; /* its return slot; 0: found by its rule */
-	uint32_t flags; /* INCSTACK_TOP_* */
+	uintptr_t sp;      /* its stack pointer */
+	uintptr_t fp;      /* its frame pointer register */
+	uintptr_t slot;    /* its return slot; 0: found by its rule */
+	uint32_t flags;    /* INCSTACK_TOP_* */
 	uint32_t reserved; /* not used; 0 */
 };
 
@@ -235,35 +235,35 @@ INCSTACK_API size_t incstack_stack_room(const struct incstack_stack *stack);
 /* The record of one frame at one point in time. 32 bytes. */
 struct incstack_frame_object {
 	const struct incstack_frame_object *parent; /* the caller; null: see flags */
-	uint64_t method;   /* the embedder's identifier; the pc if INCSTACK_OBJECT_RAW */
+	uint64_t function; /* the embedder's identifier; the pc if INCSTACK_OBJECT_RAW */
 	uintptr_t address; /* the frame address: the frame's stack pointer at its call */
-	int32_t bci;       /* position in the method; -1: unknown */
+	int32_t position;  /* where it stands in the function; -1: unknown */
 	uint32_t flags;    /* INCSTACK_OBJECT_* */
 };
 
 /* The flags of a frame object. */
 enum {
 	INCSTACK_OBJECT_FILLED = 1u << 0,    /* captured; otherwise a skeleton */
-	INCSTACK_OBJECT_EXACT = 1u << 1,     /* method (undecoded) is an exact pc */
+	INCSTACK_OBJECT_EXACT = 1u << 1,     /* function (undecoded) is an exact pc */
 	INCSTACK_OBJECT_VIRTUAL = 1u << 2,   /* its callee is inlined into it and has its address */
 	INCSTACK_OBJECT_BASE = 1u << 3,      /* the outermost frame: the trace is complete */
 	INCSTACK_OBJECT_TRUNCATED = 1u << 4, /* the callers of this frame are unknown */
 	INCSTACK_OBJECT_SIGNAL = 1u << 5,    /* the kernel's signal-return frame */
-	INCSTACK_OBJECT_RAW = 1u << 6,       /* method is still the pc: there is no decode, or the
+	INCSTACK_OBJECT_RAW = 1u << 6,       /* function is still the pc: there is no decode, or the
 	                                      * position was gone before it could be read */
 	INCSTACK_OBJECT_INTERRUPTED = 1u << 7, /* a top that a signal interrupted */
-	INCSTACK_OBJECT_LATE = 1u << 12,     /* the top of a trace from a queue; with INTERRUPTED it
+	INCSTACK_OBJECT_LATE = 1u << 12, /* the top of a trace from a queue; with INTERRUPTED it
 	                                      * is the frame that was interrupted, otherwise the
 	                                      * trace is biased (incstack_trace_taken) */
-	INCSTACK_OBJECT_GAP = 1u << 9,       /* parent is a caller, but not the direct one; never
+	INCSTACK_OBJECT_GAP = 1u << 9,   /* parent is a caller, but not the direct one; never
 	                                      * set after retrieve (see incstack_stack_tree) */
 };
 
 /* One trace: what one sample has captured. */
 struct incstack_trace {
-	const struct incstack_trace *next; /* the next younger sample */
-	uint64_t id;     /* as passed to incstack_sample */
-	uint64_t weight; /* as passed to incstack_sample */
+	const struct incstack_trace *next;       /* the next younger sample */
+	uint64_t id;                             /* as passed to incstack_sample */
+	uint64_t weight;                         /* as passed to incstack_sample */
 	const struct incstack_frame_object *top; /* the youngest frame of the trace */
 	/* The youngest object that existed before the sample; null if there is none. It and
 	 * its callers were active at an earlier sample. So was the frame right above it: its
@@ -275,7 +275,8 @@ struct incstack_trace {
 
 /* The traces of one retrieve, oldest first, and everything they point to. */
 struct incstack_tree {
-	const struct incstack_trace *traces; /* the oldest; `next` leads to the others; null: none */
+	const struct incstack_trace
+		*traces;    /* the oldest; `next` leads to the others; null: none */
 	uint64_t count;     /* traces */
 	uint64_t objects;   /* frame objects */
 	uint64_t truncated; /* frame objects whose callers are unknown */
@@ -385,36 +386,36 @@ INCSTACK_API int incstack_code_unloading(struct incstack_runtime *runtime,
 
 /* Counters of one stack since its creation. */
 struct incstack_stats {
-	size_t size; /* sizeof(struct incstack_stats), set by the caller */
-	uint64_t samples;         /* samples taken */
-	uint64_t walked;          /* frames walked by rules */
-	uint64_t shared;          /* samples that met known callers: those with `old` */
-	uint64_t returns;         /* returns intercepted */
-	uint64_t planted;         /* barriers planted */
-	uint32_t mode;            /* enum incstack_mode in force */
-	int32_t distance;         /* barrier distance in force */
-	uint64_t lost_limit;      /* samples refused: no room was reserved */
-	uint64_t lost_busy;       /* samples refused: another operation in progress */
-	uint64_t lost_unwind;     /* samples refused: no rule for the top frame */
-	uint64_t lost_retrieve;   /* traces dropped with the stack before retrieve */
-	uint64_t truncated;       /* objects whose callers became unknown */
-	uint64_t unwound;         /* barriers passed by an unwinder or unwinding_to */
-	uint64_t stale;           /* barriers whose frames were popped without notice */
-	uint64_t no_thunk;        /* barriers not planted, because there was no thunk or arm
+	size_t size;                /* sizeof(struct incstack_stats), set by the caller */
+	uint64_t samples;           /* samples taken */
+	uint64_t walked;            /* frames walked by rules */
+	uint64_t shared;            /* samples that met known callers: those with `old` */
+	uint64_t returns;           /* returns intercepted */
+	uint64_t planted;           /* barriers planted */
+	uint32_t mode;              /* enum incstack_mode in force */
+	int32_t distance;           /* barrier distance in force */
+	uint64_t lost_limit;        /* samples refused: no room was reserved */
+	uint64_t lost_busy;         /* samples refused: another operation in progress */
+	uint64_t lost_unwind;       /* samples refused: no rule for the top frame */
+	uint64_t lost_retrieve;     /* traces dropped with the stack before retrieve */
+	uint64_t truncated;         /* objects whose callers became unknown */
+	uint64_t unwound;           /* barriers passed by an unwinder or unwinding_to */
+	uint64_t stale;             /* barriers whose frames were popped without notice */
+	uint64_t no_thunk;          /* barriers not planted, because there was no thunk or arm
 	                           * refused; the walk continued instead */
-	uint64_t broken;          /* operations after which an invariant did not hold: a bug of
+	uint64_t broken;            /* operations after which an invariant did not hold: a bug of
 	                           * the library; checked in debug builds only */
-	uint64_t pools;           /* pools of thunks made on behalf of this stack */
-	uint64_t pools_refused;   /* attempts to make a pool that failed: no memory, no executable
+	uint64_t pools;             /* pools of thunks made on behalf of this stack */
+	uint64_t pools_refused;     /* attempts to make a pool that failed: no memory, no executable
 	                           * memory, or no unwinder to register it with; no_thunk counts
 	                           * the consequences */
-	uint64_t rules_unkept;    /* unwind rules, of the whole runtime, that a sample or a return
+	uint64_t rules_unkept;      /* unwind rules, of the whole runtime, that a sample or a return
 	                           * looked up but had no room to cache, so they are looked up
 	                           * again; reserve and retrieve make room */
 	uint64_t foreign_unwinders; /* exceptions of an unwinder that the library cannot work
 	                           * with, for example one linked statically into a plugin; the
 	                           * barriers were lifted and the mode became validate */
-	uint64_t revived;         /* returns through barriers that were assumed gone: the program
+	uint64_t revived;           /* returns through barriers that were assumed gone: the program
 	                           * copies stacks. After eight of them in the whole runtime
 	                           * nothing more is patched: each stack in mode patch changes
 	                           * to validate at its next reserve or retrieve */

@@ -22,7 +22,7 @@ static int fill(stack *s, object *o, const struct walker *w, object **rest)
 {
 	object filled = *o;
 	struct path p = {.child = &filled, .known = (object *)o->parent, .here = true};
-	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = incstack__barrier_fp(o)};
+	p.at = (struct cursor){.pc = o->function, .sp = o->address, .fp = incstack__barrier_fp(o)};
 	filled.flags &= ~(uint32_t)OBJECT_GAP;
 	filled.parent = NULL;
 	s->cut = NULL;
@@ -187,7 +187,7 @@ static void move_barriers(stack *s, object *old, object *copy, const object *las
 
 static bool decode(stack *s, object *o)
 {
-	struct incstack_frame frame = {o->method, o->address, 0,
+	struct incstack_frame frame = {o->function, o->address, 0,
 				       o->flags & INCSTACK_OBJECT_EXACT ? INCSTACK_FRAME_EXACT : 0,
 				       0};
 	return incstack__decode(s, o, &frame, ASK_DIRECTLY, true);
@@ -206,7 +206,7 @@ static bool decodable(const object *o)
  * return address is looked up by the byte before it. */
 static bool stands_in(const object *o, uintptr_t low, uintptr_t bytes)
 {
-	uintptr_t address = o->method - !(o->flags & INCSTACK_OBJECT_EXACT);
+	uintptr_t address = o->function - !(o->flags & INCSTACK_OBJECT_EXACT);
 	return bytes == UINTPTR_MAX || address - low < bytes;
 }
 
@@ -223,13 +223,13 @@ int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes)
 	return 0;
 }
 
-/* Removes the rules that mode validate keeps in the bci of raw objects. */
+/* Removes the rules that mode validate keeps in the position of raw objects. */
 void incstack__clear_hidden_rules(stack *s)
 {
 	for (struct chunk *c = s->arena.first; c; c = c->next)
 		for (object *o = c->objects; o < chunk_end(&s->arena, c); o++)
 			if (o->flags & INCSTACK_OBJECT_RAW)
-				o->bci = -1;
+				o->position = -1;
 }
 
 /* Makes a tree of the chunks in use. */

@@ -54,7 +54,7 @@ static uint64_t hash_of(const incstack_tree *tree)
 	uint64_t hash = tree->count;
 	for (const incstack_trace *t = tree->traces; t; t = t->next)
 		for (const incstack_frame_object *o = t->top; o; o = o->parent)
-			hash = (hash ^ o->method ^ o->address << 7) * 0x100000001b3u;
+			hash = (hash ^ o->function ^ o->address << 7) * 0x100000001b3u;
 	return hash;
 }
 

@@ -79,7 +79,7 @@ static inline void compare_trace(const struct incstack_trace *trace)
 		ck_assert_uint_eq(object->address, walk->frames[i].sp);
 		/* The two calls in sample_checked stand at two places. */
 		if (i > 0)
-			ck_assert_uint_eq(object->method, walk->frames[i].pc);
+			ck_assert_uint_eq(object->function, walk->frames[i].pc);
 		if (object->flags & INCSTACK_OBJECT_TRUNCATED)
 			return;
 	}

@@ -77,7 +77,7 @@ static void compare(const struct incstack_frame_object *o,
 {
 	for (; o; o = o->parent, truth = truth->parent) {
 		ck_assert_ptr_nonnull(truth);
-		ck_assert(o->method == truth->method && o->address == truth->address);
+		ck_assert(o->function == truth->function && o->address == truth->address);
 		if (o->flags & INCSTACK_OBJECT_TRUNCATED)
 			return;
 	}

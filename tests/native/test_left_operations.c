@@ -282,7 +282,7 @@ START_TEST(half_way_to_a_chunk)
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next) {
 		unsigned n = TOP;
 		for (const struct incstack_frame_object *o = t->top; o; o = o->parent, n--) {
-			ck_assert_uint_eq(o->method, hand_pc(n));
+			ck_assert_uint_eq(o->function, hand_pc(n));
 			ck_assert_uint_eq(o->address, hand_sp(n));
 		}
 		ck_assert_uint_eq(n, UINT32_MAX);

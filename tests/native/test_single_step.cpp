@@ -58,7 +58,7 @@ static bool from_reference(const struct incstack_frame_object *o, int at)
 {
 	for (; o; o = o->parent, at++) {
 		if (at == traced_first[1] || o->address != traced_frames[at].sp ||
-		    o->method != traced_frames[at].pc)
+		    o->function != traced_frames[at].pc)
 			return false;
 		if (o->flags & INCSTACK_OBJECT_TRUNCATED)
 			return false;

@@ -79,9 +79,9 @@ static void check_traces(void)
 	ck_assert_uint_eq(tree->count, 3);
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next) {
 		const struct incstack_frame_object *o = t->top;
-		ck_assert_uint_gt(o->method, (uintptr_t)entry);
+		ck_assert_uint_gt(o->function, (uintptr_t)entry);
 		ck_assert_ptr_nonnull(o->parent);
-		ck_assert_uint_eq(o->parent->method, (uintptr_t)strange_exit);
+		ck_assert_uint_eq(o->parent->function, (uintptr_t)strange_exit);
 	}
 	ck_assert_int_eq(incstack_tree_release(tree), 0);
 }

@@ -56,7 +56,7 @@ static inline int traced_agrees(const struct incstack_trace *t, int *truncated)
 {
 	int at = traced_first[t->id] + 1, end = traced_first[t->id + 1];
 	for (const struct incstack_frame_object *o = t->top; o; o = o->parent, at++) {
-		if (at == end || traced_frames[at].pc != o->method ||
+		if (at == end || traced_frames[at].pc != o->function ||
 		    traced_frames[at].sp != o->address)
 			return 0;
 		if (o->flags & INCSTACK_OBJECT_TRUNCATED)

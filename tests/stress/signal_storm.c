@@ -227,7 +227,7 @@ static const struct incstack_frame_object *skip_young(const struct incstack_trac
 static bool is_base(const struct incstack_frame_object *o)
 {
 	for (int i = 0; i < base.depth; i++, o = o->parent)
-		if (!o || o->address != base.frame[i].cfa || o->method != base.frame[i].resume)
+		if (!o || o->address != base.frame[i].cfa || o->function != base.frame[i].resume)
 			return false;
 	return !o;
 }
@@ -254,7 +254,7 @@ static bool agrees(const struct incstack_trace *t, struct asker *a)
 	for (int i = at->depth - 1; i >= 0; i--, o = o->parent) {
 		if (!o || o->address != at->frame[i].cfa)
 			return false;
-		if (o != t->top && o->method != at->frame[i].resume)
+		if (o != t->top && o->function != at->frame[i].resume)
 			return false;
 		if (o->flags & INCSTACK_OBJECT_TRUNCATED)
 			return !o->parent && ++a->truncated;

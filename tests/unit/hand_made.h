@@ -74,7 +74,7 @@ static inline int hand_decode(void *context, const struct incstack_frame *frame,
 {
 	(void)context;
 	ck_assert_int_eq(max, INCSTACK_VIRTUAL_MAX);
-	out[0] = (struct incstack_virtual_frame){.method = (frame->pc - HAND_CODE) / HAND_UNIT};
+	out[0] = (struct incstack_virtual_frame){.function = (frame->pc - HAND_CODE) / HAND_UNIT};
 	return 1;
 }
 
@@ -196,7 +196,7 @@ static inline void hand_shows_all(const struct incstack_frame_object *o, unsigne
 {
 	for (;; o = o->parent, n--) {
 		ck_assert_ptr_nonnull(o);
-		ck_assert_uint_eq(o->method, n);
+		ck_assert_uint_eq(o->function, n);
 		ck_assert_uint_eq(o->address, hand_sp(n));
 		ck_assert(!(o->flags & (INCSTACK_OBJECT_GAP | INCSTACK_OBJECT_TRUNCATED |
 					INCSTACK_OBJECT_RAW)));

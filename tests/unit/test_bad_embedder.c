@@ -19,7 +19,7 @@ static int decode_all(void *context, const struct incstack_frame *frame,
 {
 	(void)context;
 	for (int i = 0; i < max; i++)
-		out[i] = (struct incstack_virtual_frame){.method = frame->pc, .bci = i};
+		out[i] = (struct incstack_virtual_frame){.function = frame->pc, .position = i};
 	return decoded;
 }
 
@@ -28,8 +28,8 @@ static unsigned objects_of(const struct incstack_frame_object *o, unsigned n)
 	unsigned count = 0;
 	for (; o && o->address == hand_sp(n); o = o->parent, count++)
 		if (!(o->flags & INCSTACK_OBJECT_RAW)) {
-			ck_assert_uint_eq(o->method, hand_pc(n));
-			ck_assert_int_eq(o->bci, (int32_t)count);
+			ck_assert_uint_eq(o->function, hand_pc(n));
+			ck_assert_int_eq(o->position, (int32_t)count);
 		}
 	return count;
 }

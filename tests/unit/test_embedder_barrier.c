@@ -77,7 +77,7 @@ START_TEST(retrieve_notices_unannounced_exits)
 }
 END_TEST
 
-/* The walk ends at the second of two methods in one frame, and what it saw until then is
+/* The walk ends at the second of two functions in one frame, and what it saw until then is
  * handed over, and kept for the next samples. */
 START_TEST(callers_unknown)
 {

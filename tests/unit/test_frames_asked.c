@@ -66,7 +66,7 @@ static void open_counting(bool quickly, bool in_handler, bool decodes)
 static void shows_raw(unsigned n)
 {
 	ck_assert_int_eq(incstack_frames_next(&frames), 1);
-	ck_assert_uint_eq(frames.method, hand_pc(n));
+	ck_assert_uint_eq(frames.function, hand_pc(n));
 	ck_assert_uint_eq(frames.kind, INCSTACK_KIND_UNKNOWN);
 }
 

@@ -56,10 +56,10 @@ START_TEST(blank_lines_and_carriage_returns_are_no_content)
 END_TEST
 
 static uint32_t node_of(struct incstack_profile *profile, uint32_t parent, const char *name,
-			int32_t bci, uint64_t weight)
+			int32_t position, uint64_t weight)
 {
 	const struct incstack_profile_frame frame = {
-		.name = name, .name_length = strlen(name), .bci = bci};
+		.name = name, .name_length = strlen(name), .position = position};
 	uint32_t node = INCSTACK_PROFILE_NONE;
 
 	ck_assert_int_eq(incstack_profile_add_node(profile, parent, &frame, &node), 0);

@@ -93,8 +93,9 @@ static struct incstack_profile *traced(void)
 {
 	static const struct incstack_profile_kind kinds[] = {{"samples", "count"},
 							     {"alloc \"x\"", "bytes"}};
-	static const struct incstack_profile_frame path[] = {
-		{.method = 16, .bci = -1}, {.method = 32, .bci = 7}, {.method = 48, .bci = -1}};
+	static const struct incstack_profile_frame path[] = {{.function = 16, .position = -1},
+							     {.function = 32, .position = 7},
+							     {.function = 48, .position = -1}};
 	const uint64_t weights[] = {3, 9007199254740993};
 	struct incstack_profile_meta meta = {.program = "./prog --x=\"1\"",
 					     .mode = "patch",
@@ -149,7 +150,7 @@ START_TEST(call_sites_come_back_from_pprof)
 	struct incstack_profile_frame frame;
 
 	ck_assert_int_eq(incstack_profile_frame(back, 2, &frame), 0);
-	ck_assert_int_eq(frame.bci, 7);
+	ck_assert_int_eq(frame.position, 7);
 	incstack_profile_destroy(profile);
 	incstack_profile_destroy(back);
 }
@@ -426,7 +427,7 @@ END_TEST
 START_TEST(a_profile_shrinks_though_all_is_heavy)
 {
 	struct incstack_profile *profile = profile_from("m;a;b;c;d;e;f;g;h;i 3\n");
-	const struct incstack_profile_frame a = {.name = "a", .name_length = 1, .bci = -1};
+	const struct incstack_profile_frame a = {.name = "a", .name_length = 1, .position = -1};
 	const uint64_t two[] = {2};
 	char *folded;
 	uint32_t node;

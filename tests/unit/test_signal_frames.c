@@ -41,7 +41,7 @@ static void shows_the_signal(const struct incstack_frame_object *o)
 {
 	static const unsigned frames[] = {TOP, HANDLER, KERNEL, INTERRUPTED};
 	for (int i = 0; i < 4; i++, o = o->parent) {
-		ck_assert_uint_eq(o->method, frames[i]);
+		ck_assert_uint_eq(o->function, frames[i]);
 		ck_assert_int_eq(!!(o->flags & INCSTACK_OBJECT_SIGNAL), frames[i] == KERNEL);
 		ck_assert_int_eq(!!(o->flags & INCSTACK_OBJECT_EXACT), frames[i] == INTERRUPTED);
 	}

@@ -15,7 +15,7 @@ static void open_five_with(struct incstack_options options, uint32_t capacity)
 	open_with_queue(options, capacity);
 	for (int i = 1; i < 5; i++) {
 		sim_call();
-		sim_top()->method = 1;
+		sim_top()->function = 1;
 	}
 }
 
@@ -275,11 +275,11 @@ START_TEST(caller_stays)
 	const struct incstack_frame_object *o = tree->traces->top;
 	ck_assert_int_eq(incstack_trace_taken(tree->traces), INCSTACK_TAKEN_FROM_QUEUE);
 	ck_assert_uint_eq(o->address, f.sp);
-	ck_assert_int_eq(o->bci, (int32_t)(f.pc % SIM_CALLS));
+	ck_assert_int_eq(o->position, (int32_t)(f.pc % SIM_CALLS));
 	while (o->flags & INCSTACK_OBJECT_VIRTUAL || o->address == f.sp)
 		o = o->parent;
 	ck_assert_uint_eq(o->address, sim_top()->sp);
-	ck_assert_int_eq(o->bci, (int32_t)(f.resume % SIM_CALLS));
+	ck_assert_int_eq(o->position, (int32_t)(f.resume % SIM_CALLS));
 	ck_assert_uint_eq(stats_now().from_queue, 1);
 	ck_assert_int_eq(incstack_tree_release(tree), 0);
 	close_five();
@@ -305,7 +305,7 @@ START_TEST(caller_has_its_position_inside)
 	open_five(4);
 	do
 		sim_call();
-	while (!sim_position_inside(sim_top()->method));
+	while (!sim_position_inside(sim_top()->function));
 	sim_call();
 	ck_assert_int_eq(ask(ENDING, 1), INCSTACK_QUEUED);
 	struct incstack_queued *e = &sim.s->queue->places[0].what;

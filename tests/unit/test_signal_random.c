@@ -51,7 +51,7 @@ static void drain(void)
 static bool can_describe(void)
 {
 	for (unsigned i = 0; i < sim.depth; i++)
-		if (sim_position_inside(sim.frames[i].method) ||
+		if (sim_position_inside(sim.frames[i].function) ||
 		    sim.frames[i].resume >= SIM_HANDLER)
 			return false;
 	return true;

@@ -90,12 +90,12 @@ START_TEST(moved_frame_with_its_own_barrier)
 
 	tree = hand_retrieve();
 	const struct incstack_frame_object *o = tree->traces->next->top;
-	ck_assert_uint_eq(o->method, TOP);
+	ck_assert_uint_eq(o->function, TOP);
 	o = o->parent;
-	ck_assert_uint_eq(o->method, MOVED);
+	ck_assert_uint_eq(o->function, MOVED);
 	ck_assert_uint_eq(o->address, hand_sp(MOVED));
 	o = o->parent;
-	ck_assert_uint_eq(o->method, MOVED - 1);
+	ck_assert_uint_eq(o->function, MOVED - 1);
 	ck_assert_uint_eq(o->address, (uintptr_t)(new + 1));
 	hand_shows_all(o->parent, MOVED - 2);
 	ck_assert_uint_eq(tree->truncated, 0);
@@ -347,7 +347,7 @@ static int decode_while_it_is_there(void *context, const struct incstack_frame *
 	ck_assert_int_ge(max, 1);
 	in_time += inside_it && !gone;
 	too_late += inside_it && gone;
-	*outcome = (struct incstack_virtual_frame){.method = frame->pc, .bci = 7};
+	*outcome = (struct incstack_virtual_frame){.function = frame->pc, .position = 7};
 	return 1;
 }
 
@@ -390,7 +390,7 @@ START_TEST(unloading_after_a_silent_exit)
 	ck_assert_int_eq(incstack_retrieve(native_stack, &tree), 0);
 	const struct incstack_frame_object *o = tree->traces->top->parent;
 	ck_assert(o->flags & INCSTACK_OBJECT_TRUNCATED);
-	ck_assert_int_eq(o->bci, 7);
+	ck_assert_int_eq(o->position, 7);
 	ck_assert_uint_eq(too_late, 0);
 	ck_assert_int_eq(incstack_tree_release(tree), 0);
 	ck_assert_int_eq(incstack_stack_destroy(native_stack), 0);

@@ -204,8 +204,8 @@ START_TEST(at_the_outermost_frame)
 	struct incstack_tree *tree = hand_retrieve();
 	const struct incstack_frame_object *o = tree->traces->next->next->top;
 	for (unsigned n = OTHER; n > base; n--, o = o->parent)
-		ck_assert_uint_eq(o->method, n);
-	ck_assert_uint_eq(o->method, base);
+		ck_assert_uint_eq(o->function, n);
+	ck_assert_uint_eq(o->function, base);
 	ck_assert(o->flags & INCSTACK_OBJECT_BASE);
 	ck_assert_ptr_null(o->parent);
 	ck_assert_int_eq(incstack_tree_release(tree), 0);

@@ -153,7 +153,7 @@ static void expect_whole(const struct incstack_trace *trace, uintptr_t depth)
 	const struct incstack_frame_object *o = trace->top;
 	for (; depth > 1; depth--, o = o->parent) {
 		ck_assert_ptr_nonnull(o);
-		ck_assert_uint_eq(o->method, 100 + depth);
+		ck_assert_uint_eq(o->function, 100 + depth);
 	}
 	ck_assert(o->flags & INCSTACK_OBJECT_BASE);
 }

@@ -65,7 +65,7 @@ static void check_patched(const char *frames)
 static void check_object(const object *o, uintptr_t pc, bool filled)
 {
 	ck_assert_ptr_nonnull(o);
-	ck_assert_uint_eq(o->method, pc);
+	ck_assert_uint_eq(o->function, pc);
 	ck_assert_int_eq(!!(o->flags & INCSTACK_OBJECT_FILLED), filled);
 }
 
@@ -164,7 +164,7 @@ START_TEST(eight_steps)
 	check_object(a, PC('a', 1), true);
 	ck_assert_ptr_eq(a->parent, cso());
 
-	ret(A); /* 8: the entry method is the last */
+	ret(A); /* 8: the entry function is the last */
 	check_patched(".....");
 	check_tree();
 }
