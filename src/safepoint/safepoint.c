@@ -21,16 +21,19 @@ int incstack_safepoint_create(const struct incstack_safepoint_options *options,
 	pthread_mutex_init(&safepoint->lock, NULL);
 	pthread_mutex_init(&safepoint->stop_lock, NULL);
 	safepoint->random = options && options->seed ? options->seed : 1;
-	if (options) {
-		safepoint->step = options->step;
-		safepoint->context = options->context;
-	}
 	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++) {
 		safepoint->requests[i].owner = safepoint;
 		safepoint->requests[i].bit = UINT64_C(1) << i;
 	}
 	*out = safepoint;
 	return 0;
+}
+
+void incstack__safepoint_hook(struct incstack_safepoint *safepoint, incstack__step_hook *hook,
+			      void *context)
+{
+	safepoint->hook = hook;
+	safepoint->context = context;
 }
 
 static bool in_use(struct incstack_safepoint *safepoint)

@@ -14,6 +14,7 @@
 
 #include "held_locks.h"
 #include "run_suite.h"
+#include "safepoint/step.h"
 
 static struct incstack_safepoint *safepoint;
 static struct incstack_safepoint_thread *thread;
@@ -126,18 +127,18 @@ START_TEST(the_stopper_itself_is_sampled_at_resume)
 END_TEST
 
 /* Begins to wait when the thread is counted as running, and is about to be claimed. */
-static void go_safe(void *context, enum incstack_safepoint_step step)
+static void go_safe(void *context, enum incstack__step step)
 {
 	(void)context;
-	if (step == INCSTACK_STEP_ARM && !thread->word)
+	if (step == INCSTACK__STEP_ARM && !thread->word)
 		incstack_safepoint_enter(thread);
 }
 
 START_TEST(who_goes_safe_before_the_claim_is_held)
 {
-	struct incstack_safepoint_options options = {.size = sizeof(options), .step = go_safe};
 	samples = behalf = 0;
-	ck_assert_int_eq(incstack_safepoint_create(&options, &safepoint), 0);
+	ck_assert_int_eq(incstack_safepoint_create(NULL, &safepoint), 0);
+	incstack__safepoint_hook(safepoint, go_safe, NULL);
 	ck_assert_int_eq(incstack_safepoint_attach(safepoint, &thread), 0);
 	struct incstack_request *request = ask_for(1, INCSTACK_REQUEST_WAITING, 0);
 	ck_assert_uint_eq(state_of(request), INCSTACK_REQUEST_COMPLETE);
@@ -250,16 +251,16 @@ END_TEST
 
 static atomic_int winner_stands, drains;
 
-static void stand(void *context, enum incstack_safepoint_step step)
+static void stand(void *context, enum incstack__step step)
 {
 	(void)context;
-	if (step == INCSTACK_STEP_BEGIN) {
+	if (step == INCSTACK__STEP_BEGIN) {
 		winner_stands = 1;
 		while (!drains)
 			usleep(100);
 		usleep(20000); /* most of the time, the canceller sleeps by now */
 	}
-	if (step == INCSTACK_STEP_DRAIN)
+	if (step == INCSTACK__STEP_DRAIN)
 		drains++;
 }
 
@@ -271,10 +272,10 @@ static void *poll_once(void *argument)
 
 START_TEST(a_cancel_sleeps_for_its_winner)
 {
-	struct incstack_safepoint_options options = {.size = sizeof(options), .step = stand};
 	pthread_t winner;
 	samples = 0;
-	ck_assert_int_eq(incstack_safepoint_create(&options, &safepoint), 0);
+	ck_assert_int_eq(incstack_safepoint_create(NULL, &safepoint), 0);
+	incstack__safepoint_hook(safepoint, stand, NULL);
 	ck_assert_int_eq(incstack_safepoint_attach(safepoint, &thread), 0);
 	struct incstack_request *request = ask_for(1, 0, 0);
 	pthread_create(&winner, NULL, poll_once, NULL);
