@@ -107,7 +107,7 @@ static void retrieve(struct tracer *t)
 	t->traces += tree->count;
 	t->incomplete += tree->truncated;
 	t->interval = interval_of(tree->count, tree->objects);
-	t->errors += !!incstack_tree_release(tree);
+	incstack_tree_release(tree);
 }
 
 static void make_room(struct tracer *t)

@@ -86,9 +86,10 @@ struct incstack_options {
 INCSTACK_API int incstack_runtime_create(const struct incstack_options *options,
 					 struct incstack_runtime **runtime);
 
-/* Frees the runtime. Errors: EINVAL; EBUSY while one of its stacks exists.
+/* Frees the runtime as soon as its last stack is destroyed and its last tree is released. So the
+ * embedder's table must work until then. Null is allowed.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_runtime_destroy(struct incstack_runtime *runtime);
+INCSTACK_API void incstack_runtime_destroy(struct incstack_runtime *runtime);
 
 /* Repairs the runtime in the child of fork. Call it before any other function. The child
  * has none of the parent's other threads, so their operations on the runtime never finish.
@@ -128,14 +129,15 @@ INCSTACK_API int incstack_stack_create_anywhere(struct incstack_runtime *runtime
 						struct incstack_stack **stack);
 
 /* Restores every return slot that still holds one of the library's thunks, drops the
- * traces that were not retrieved (counted as lost) and frees the state.
+ * traces that were not retrieved and frees the state. Null is allowed. Nothing happens, and the state
+ * stays, if another thread calls it, or while an operation on the stack is in progress.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_stack_destroy(struct incstack_stack *stack);
+INCSTACK_API void incstack_stack_destroy(struct incstack_stack *stack);
 
 /* Destroys the state of a stack whose memory may be gone. No slot is read or written.
- * No code may run on that stack again.
+ * No code may run on that stack again. Null is allowed.
  * Thread: any, while no thread runs on it. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_stack_abandon(struct incstack_stack *stack);
+INCSTACK_API void incstack_stack_abandon(struct incstack_stack *stack);
 
 /* Reports that the memory of the stack has a new use: a new fiber begins in it. No slot is
  * read or written. None of the earlier frames may run again. The traces stay; those that
@@ -293,10 +295,9 @@ struct incstack_tree {
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_retrieve(struct incstack_stack *stack, struct incstack_tree **tree);
 
-/* Frees a tree. Call it before the runtime is destroyed. Errors: EINVAL; EBUSY: the tree was
- * released before (noticed unless its memory was given back or has become another tree).
+/* Frees a tree; null is allowed.
  * Thread: any, one at a time. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_tree_release(struct incstack_tree *tree);
+INCSTACK_API void incstack_tree_release(struct incstack_tree *tree);
 
 /* Completes the open traces as retrieve does, but hands nothing over. Until the next
  * sample all callers of the sampled frames are known. Errors: EINVAL, ETHREAD, EBUSY;

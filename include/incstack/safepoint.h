@@ -142,10 +142,10 @@ struct incstack_safepoint_options {
 INCSTACK_API int incstack_safepoint_create(const struct incstack_safepoint_options *options,
 					   struct incstack_safepoint **safepoint);
 
-/* Frees the coordinator. Errors: EINVAL; EBUSY while a thread is attached, or while a
+/* Frees the coordinator; null is allowed. Nothing is freed, ever, if a thread is still attached, or if a
  * request has not ended or was not released.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_safepoint_destroy(struct incstack_safepoint *safepoint);
+INCSTACK_API void incstack_safepoint_destroy(struct incstack_safepoint *safepoint);
 
 /* Attaches the calling thread to the coordinator, as a running thread. Requests that already
  * exist ignore it. Errors: EINVAL, ENOMEM, EFORKED.
@@ -308,9 +308,9 @@ INCSTACK_API int incstack_request_status(struct incstack_request *request,
  * Thread: any, except as stated. Signal: no. Allocates: never. Blocks: yes. */
 INCSTACK_API int incstack_request_wait(struct incstack_request *request, uint64_t timeout_ns);
 
-/* Gives up the handle. A request that is still open continues. Errors: EINVAL, EFORKED.
+/* Gives up the handle; null is allowed. A request that is still open continues.
  * Thread: any, once. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_request_release(struct incstack_request *request);
+INCSTACK_API void incstack_request_release(struct incstack_request *request);
 
 INCSTACK_END_C
 

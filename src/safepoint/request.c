@@ -271,14 +271,9 @@ int incstack_request_wait(struct incstack_request *request, uint64_t timeout_ns)
 	}
 }
 
-int incstack_request_release(struct incstack_request *request)
+void incstack_request_release(struct incstack_request *request)
 {
-	if (!request)
-		return INCSTACK_EINVAL;
-	if (incstack__forked(request->owner))
-		return INCSTACK_EFORKED;
-	/* acq_rel: partner is the acquire of reusable. */
-	if (atomic_exchange_explicit(&request->released, true, memory_order_acq_rel))
-		return INCSTACK_EINVAL;
-	return 0;
+	/* release: partner is the acquire of reusable. */
+	if (request && !incstack__forked(request->owner))
+		atomic_store_explicit(&request->released, true, memory_order_release);
 }

@@ -36,7 +36,7 @@ void incstack__safepoint_hook(struct incstack_safepoint *safepoint, incstack__st
 	safepoint->context = context;
 }
 
-static bool in_use(struct incstack_safepoint *safepoint)
+bool incstack__safepoint_in_use(struct incstack_safepoint *safepoint)
 {
 	pthread_mutex_lock(&safepoint->lock);
 	bool busy = safepoint->attached != 0;
@@ -46,13 +46,13 @@ static bool in_use(struct incstack_safepoint *safepoint)
 	return busy;
 }
 
-int incstack_safepoint_destroy(struct incstack_safepoint *safepoint)
+void incstack_safepoint_destroy(struct incstack_safepoint *safepoint)
 {
 	if (!safepoint)
-		return INCSTACK_EINVAL;
+		return;
 	bool forked = incstack__forked(safepoint);
-	if (!forked && in_use(safepoint))
-		return INCSTACK_EBUSY;
+	if (!forked && incstack__safepoint_in_use(safepoint))
+		return;
 	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++)
 		free(safepoint->requests[i].threads);
 	if (!forked) { /* in a child, a thread of the parent may have left them locked */
@@ -67,5 +67,4 @@ int incstack_safepoint_destroy(struct incstack_safepoint *safepoint)
 	incstack__alive_free(safepoint->alive);
 	free(safepoint->threads);
 	free(safepoint);
-	return 0;
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hooks at the steps of the protocol. Tests use them to make other threads act between two steps.
+ * What tests see of the coordinator: the steps of its protocol, at which other threads can be made to act, and
+ * whether it is in use.
  */
 #ifndef INCSTACK_SRC_SAFEPOINT_STEP_H
 #define INCSTACK_SRC_SAFEPOINT_STEP_H
+
+#include <stdbool.h>
 
 #include <incstack/safepoint.h>
 
@@ -36,5 +39,8 @@ typedef void incstack__step_hook(void *context, enum incstack__step step);
 /* Sets the hook that is called before each step; null: none. Call it before a thread is attached. */
 void incstack__safepoint_hook(struct incstack_safepoint *safepoint, incstack__step_hook *hook,
 			      void *context);
+
+/* Whether a thread is attached, or a request is open or was not released. */
+bool incstack__safepoint_in_use(struct incstack_safepoint *safepoint);
 
 #endif

@@ -237,6 +237,8 @@ static struct incstack_tree *finish(stack *s, struct arena *used)
 {
 	struct incstack_tree *tree = &used->first->tree;
 	used->first->handed_over = true;
+	/* relaxed: the stack is a user, too. */
+	atomic_fetch_add_explicit(&s->runtime->users, 1, memory_order_relaxed);
 	tree->count = s->samples - s->retrieved;
 	tree->objects = 0;
 	tree->truncated = used->truncated;
@@ -354,14 +356,15 @@ const struct incstack_tree *incstack_stack_tree(const struct incstack_stack *s)
 	return s ? &s->arena.first->tree : NULL;
 }
 
-int incstack_tree_release(struct incstack_tree *tree)
+void incstack_tree_release(struct incstack_tree *tree)
 {
 	if (!tree)
-		return INCSTACK_EINVAL;
+		return;
 	struct chunk *first = (struct chunk *)((char *)tree - offsetof(struct chunk, tree));
+	runtime *rt = first->runtime;
 	if (!first->handed_over)
-		return INCSTACK_EBUSY;
+		return;
 	first->handed_over = false;
-	incstack__arena_free(first->runtime, first);
-	return 0;
+	incstack__arena_free(rt, first);
+	incstack__runtime_drop(rt);
 }

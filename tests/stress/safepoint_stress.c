@@ -344,7 +344,8 @@ int main(int argc, char **argv)
 	atomic_store(&over_and_out, true);
 	for (int i = 0; i < thread_count; i++)
 		pthread_join(mutating[i], NULL);
-	if (incstack_safepoint_destroy(safepoint))
+	if (incstack__safepoint_in_use(safepoint))
 		atomic_fetch_add(&stuck, 1);
+	incstack_safepoint_destroy(safepoint);
 	return report() != 0;
 }

@@ -239,7 +239,7 @@ static inline unsigned retrieve(void)
 	ck_assert_uint_eq(tree->count, record_count);
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
 		missing += compare(t);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 	ck_assert_int_eq(incstack_stack_verify(s), 0);
 	ck_assert_int_eq(incstack_stack_reserve(s, 1 << 20), 0);
 	record_count = 0;
@@ -312,8 +312,8 @@ static inline void setup(int distance, uint32_t mode)
 static inline void teardown(void)
 {
 	ck_assert_uint_eq(stats_of_stack().broken, 0);
-	ck_assert_int_eq(incstack_stack_destroy(s), 0);
-	ck_assert_int_eq(incstack_runtime_destroy(rt), 0);
+	incstack_stack_destroy(s);
+	incstack_runtime_destroy(rt);
 	while (depth)
 		pop();
 	for (struct node *n = free_nodes, *next; n; n = next) {

@@ -35,7 +35,7 @@ START_TEST(gets_a_caller)
 	tree = hand_retrieve();
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
 		ends_at(t->top, TOP, BASE);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 	*hand_slot(BASE) = hand_pc(BASE - 1);
 	for (int i = 0; i < 3; i++)
 		hand_sample(TOP);

@@ -58,7 +58,7 @@ static void begin(void)
 static void end(void)
 {
 	ck_assert_int_eq(incstack_safepoint_detach(thread), 0);
-	ck_assert_int_eq(incstack_safepoint_destroy(safepoint), 0);
+	incstack_safepoint_destroy(safepoint);
 }
 
 /* Both run while the outer requester holds the thread. */
@@ -319,7 +319,7 @@ static int child_of_fork(void)
 	REQUIRE(incstack_request_status(open_request, &result) == INCSTACK_EFORKED);
 	REQUIRE(incstack_request_wait(open_request, 0) == INCSTACK_EFORKED);
 	REQUIRE(incstack_request_cancel(open_request) == INCSTACK_EFORKED);
-	REQUIRE(incstack_request_release(open_request) == INCSTACK_EFORKED);
+	incstack_request_release(open_request);
 	REQUIRE(incstack_safepoint_stop(safepoint, thread, 0, NULL) == INCSTACK_EFORKED);
 	REQUIRE(incstack_safepoint_resume(safepoint, thread) == INCSTACK_EFORKED);
 	REQUIRE(incstack_safepoint_attach(safepoint, &other) == INCSTACK_EFORKED);
@@ -327,8 +327,8 @@ static int child_of_fork(void)
 	REQUIRE(incstack_sampler_start(sampler) == INCSTACK_EFORKED);
 	REQUIRE(incstack_sampler_set_interval(sampler, 1000000) == INCSTACK_EFORKED);
 	REQUIRE(incstack_sampler_stop(sampler) == INCSTACK_EFORKED);
-	REQUIRE(incstack_sampler_destroy(sampler) == 0);
-	REQUIRE(incstack_safepoint_destroy(safepoint) == 0);
+	incstack_sampler_destroy(sampler);
+	incstack_safepoint_destroy(safepoint);
 	/* Its own coordinator works. */
 	REQUIRE(incstack_safepoint_create(NULL, &safepoint) == 0);
 	REQUIRE(incstack_safepoint_attach(safepoint, &thread) == 0);
@@ -336,9 +336,10 @@ static int child_of_fork(void)
 	incstack_poll(thread);
 	REQUIRE(incstack_request_status(request, &result) == 0);
 	REQUIRE(samples == 1 && result.state == INCSTACK_REQUEST_COMPLETE);
-	REQUIRE(incstack_request_release(request) == 0);
+	incstack_request_release(request);
 	REQUIRE(incstack_safepoint_detach(thread) == 0);
-	return incstack_safepoint_destroy(safepoint) ? __LINE__ : 0;
+	incstack_safepoint_destroy(safepoint);
+	return 0;
 #undef REQUIRE
 }
 
@@ -395,7 +396,7 @@ START_TEST(fork_with_requests_open)
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	incstack_sampler_stop(sampler);
-	ck_assert_int_eq(incstack_sampler_destroy(sampler), 0);
+	incstack_sampler_destroy(sampler);
 	incstack_request_cancel(open_request);
 	incstack_request_release(open_request);
 	end();
@@ -412,15 +413,15 @@ START_TEST(wait_ends_by_what_comes_first)
 	request = ask_for(1, 0, 20000000);
 	ck_assert_int_eq(incstack_request_wait(request, hour), 0);
 	ck_assert_uint_eq(state_of(request), INCSTACK_REQUEST_TIMED_OUT);
-	ck_assert_int_eq(incstack_request_release(request), 0);
+	incstack_request_release(request);
 	request = ask_for(1, 0, hour);
 	ck_assert_int_eq(incstack_request_wait(request, 20000000), INCSTACK_ETIMEDOUT);
 	ck_assert_int_eq(incstack_request_cancel(request), 0);
-	ck_assert_int_eq(incstack_request_release(request), 0);
+	incstack_request_release(request);
 	request = ask_for(1, 0, 0);
 	ck_assert_int_eq(incstack_request_wait(request, 20000000), INCSTACK_ETIMEDOUT);
 	ck_assert_int_eq(incstack_request_cancel(request), 0);
-	ck_assert_int_eq(incstack_request_release(request), 0);
+	incstack_request_release(request);
 	end();
 }
 END_TEST

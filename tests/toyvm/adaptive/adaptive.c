@@ -111,7 +111,7 @@ static void collect(struct fiber *f)
 		check(incstack_hot_add_tree(run.hot, tree), "hot_add_tree");
 	else if ((error = incstack_pcct_add_tree(run.pcct, tree)) != INCSTACK_ELIMIT)
 		check(error, "pcct_add_tree"); /* ELIMIT: a sample does not fit at all */
-	check(incstack_tree_release(tree), "tree_release");
+	incstack_tree_release(tree);
 	if (run.trigger == METHODS)
 		choose_methods(f);
 	else if (run.trigger == CONTEXTS)
