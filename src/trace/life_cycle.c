@@ -102,16 +102,6 @@ int incstack_runtime_create(const struct incstack_options *options,
 	return 0;
 }
 
-void incstack__runtime_drop(runtime *rt)
-{
-	/* acq_rel: what the other users did happened before the memory is freed. */
-	if (atomic_fetch_sub_explicit(&rt->users, 1, memory_order_acq_rel) != 1)
-		return;
-	incstack__arena_close(rt);
-	incstack__rule_free(rt);
-	incstack__release(rt, rt, sizeof(*rt));
-}
-
 void incstack_runtime_destroy(struct incstack_runtime *rt)
 {
 	if (rt)

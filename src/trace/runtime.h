@@ -41,11 +41,9 @@ struct incstack_runtime {
 	size_t xsave_bytes;
 };
 
-/* memory.c */
+/* memory.c; incstack__runtime_drop: one user less */
 void *incstack__allocate(runtime *rt, size_t bytes);
 void incstack__release(runtime *rt, void *memory, size_t bytes);
-
-/* life_cycle.c: one user less. */
 void incstack__runtime_drop(runtime *rt);
 
 #endif

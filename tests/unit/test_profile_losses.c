@@ -47,7 +47,7 @@ static void is_f_of_line_7(const struct incstack_profile *profile, int inlined)
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 4);
 	ck_assert_int_eq(incstack_profile_frame(profile, 2, &frame), 0);
 	ck_assert_str_eq(frame.file, "f.c");
-	ck_assert_int_eq(frame.position, 7);
+	ck_assert_int_eq(frame.line, 7);
 	ck_assert_int_eq(!!(frame.flags & INCSTACK_OBJECT_VIRTUAL), inlined);
 	ck_assert_int_eq(incstack_profile_frame(profile, 3, &frame), 0);
 	ck_assert_ptr_null(frame.file);
@@ -330,9 +330,9 @@ END_TEST
 
 START_TEST(every_loss_has_a_text)
 {
-	for (uint32_t bit = 1; bit <= INCSTACK_LOSS_THREADS; bit <<= 1)
+	for (uint32_t bit = 1; bit <= INCSTACK_LOSS_FRAME_KINDS; bit <<= 1)
 		ck_assert_ptr_nonnull(incstack_profile_loss_text(bit));
-	ck_assert_ptr_null(incstack_profile_loss_text(INCSTACK_LOSS_THREADS << 1));
+	ck_assert_ptr_null(incstack_profile_loss_text(INCSTACK_LOSS_FRAME_KINDS << 1));
 	ck_assert_uint_eq(incstack_profile_losses(NULL, INCSTACK_FORMAT_PPROF, 0), 0);
 }
 END_TEST

@@ -181,7 +181,7 @@ END_TEST
 START_TEST(files_and_lines_are_in_the_tables_of_a_thread)
 {
 	static const struct incstack_profile_frame frame = {
-		.name = "f", .name_length = 1, .file = "f.c", .position = 42};
+		.name = "f", .name_length = 1, .file = "f.c", .line = 42};
 	struct incstack_profile *profile = made();
 	struct incstack_profile_sample sample = {1000, 1, 0, 0};
 

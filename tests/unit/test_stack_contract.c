@@ -454,38 +454,6 @@ START_TEST(retrieve_that_meets_no_known_frame)
 }
 END_TEST
 
-/* ---- ends -------------------------------------------------------------------------------- */
-
-START_TEST(a_runtime_ends_with_its_last_stack_and_tree)
-{
-	struct incstack_tree *tree;
-	open_by(_i, 0);
-	hand_sample(TOP);
-	tree = hand_retrieve();
-	incstack_runtime_destroy(hand.rt);
-	hand_sample(TOP - 1);
-	incstack_stack_destroy(hand.s);
-	ck_assert_uint_ne(hand.live, 0);
-	ck_assert_uint_eq(tree->count, 1);
-	incstack_tree_release(tree);
-	ck_assert_uint_eq(hand.live, 0);
-}
-END_TEST
-
-START_TEST(a_stack_of_another_thread_stays)
-{
-	open_by(_i, 0);
-	hand_sample(TOP);
-	hand.s->owner++;
-	incstack_stack_destroy(hand.s);
-	hand.s->owner--;
-	ck_assert(hand_patched(TOP));
-	ck_assert_uint_eq(hand_return(TOP), hand_pc(TOP - 1));
-	hand_all_complete();
-	hand_close();
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("stack contract");
@@ -505,8 +473,6 @@ int main(void)
 	tcase_add_test(tests, unloading_is_about_calls);
 	tcase_add_test(tests, unloading_after_a_silent_exit);
 	tcase_add_loop_test(tests, retrieve_that_meets_no_known_frame, 0, 2);
-	tcase_add_loop_test(tests, a_runtime_ends_with_its_last_stack_and_tree, 0, RULES);
-	tcase_add_loop_test(tests, a_stack_of_another_thread_stays, 0, RULES);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
