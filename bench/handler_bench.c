@@ -192,8 +192,8 @@ static void measure(enum technique t)
 		if (i >= 0 && t == OUTSIDE)
 			times[WALKER][i] = walker_ticks;
 	}
-	failures += incstack_retrieve(stack, &tree) || tree->truncated > WARM ||
-		    incstack_tree_release(tree);
+	failures += incstack_retrieve(stack, &tree) || tree->truncated > WARM;
+	incstack_tree_release(tree);
 }
 
 static void measure_all(void)

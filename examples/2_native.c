@@ -34,33 +34,32 @@ __attribute__((noinline)) int inner(int depth)
 	return left + leaf(depth);
 }
 
-/* A frame's method is its return address, so the call lies before it. */
-static size_t name_of(void *context, uint64_t method, int32_t bci, uint32_t flags, char *text,
-		      size_t size)
+/* A native frame's function is its return address, so the call lies before it. */
+static int name_of(void *context, const struct incstack_profile_frame *frame,
+		   struct incstack_profile_source *source)
 {
+	const uintptr_t before = !(frame->flags & INCSTACK_OBJECT_EXACT);
 	Dl_info info;
 	(void)context;
-	(void)bci;
-	if (!dladdr((void *)(uintptr_t)(method - !(flags & INCSTACK_OBJECT_EXACT)), &info) ||
-	    !info.dli_sname)
-		return 0;
-	size_t length = strlen(info.dli_sname);
-	memcpy(text, info.dli_sname, length < size ? length : size);
-	return length < size ? length : size;
+	if (dladdr((void *)((uintptr_t)frame->function - before), &info))
+		source->name = info.dli_sname;
+	source->kind = INCSTACK_KIND_C;
+	return 0;
 }
 
 static int write_profile(const struct incstack_tree *tree)
 {
 	const struct incstack_profile_kind kind = {"samples", "count"};
-	struct incstack_profile *profile;
+	struct incstack_profile *profile, *named = NULL;
 	int error = incstack_profile_create(&kind, 1, &profile);
 	if (error)
 		return error;
 	error = incstack_profile_add_tree(profile, tree, NULL, NULL);
 	if (!error)
-		error = incstack_profile_name_frames(profile, name_of, NULL);
+		error = incstack_profile_name_frames(profile, name_of, NULL, &named);
 	if (!error)
-		error = incstack_profile_write(profile, INCSTACK_FORMAT_FOLDED, 0, stdout);
+		error = incstack_profile_write(named, INCSTACK_FORMAT_FOLDED, 0, stdout);
+	incstack_profile_destroy(named);
 	incstack_profile_destroy(profile);
 	return error;
 }

@@ -54,11 +54,12 @@ static int decode(void *context, const struct incstack_frame *frame,
 	return (void)context, (void)max, 1;
 }
 
-static size_t name(void *context, uint64_t method, int32_t bci, uint32_t flags, char *text,
-		   size_t size)
+static int name(void *context, const struct incstack_profile_frame *frame,
+		struct incstack_profile_source *source)
 {
-	return (void)context, (void)bci, (void)flags,
-	       (size_t)snprintf(text, size, "%s", names[method]);
+	source->name = names[frame->function];
+	source->kind = INCSTACK_KIND_INTERPRETED;
+	return (void)context, 0;
 }
 
 static void call(unsigned function)
@@ -101,7 +102,7 @@ int main(void)
 						   .disarm = disarm, .decode = decode};
 	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
 	struct incstack_runtime *runtime;
-	struct incstack_profile *profile;
+	struct incstack_profile *profile, *named;
 	struct incstack_tree *tree;
 	int error;
 	if (FAILS(incstack_runtime_create(&options, &runtime)) ||
@@ -109,11 +110,13 @@ int main(void)
 	    FAILS(incstack_retrieve(stack, &tree)) ||
 	    FAILS(incstack_profile_create(&kind, 1, &profile)) ||
 	    FAILS(incstack_profile_add_tree(profile, tree, NULL, NULL)) ||
-	    FAILS(incstack_profile_name_frames(profile, name, NULL)) ||
-	    FAILS(incstack_profile_write(profile, INCSTACK_FORMAT_FOLDED, 0, stdout)))
+	    FAILS(incstack_profile_name_frames(profile, name, NULL, &named)) ||
+	    FAILS(incstack_profile_write(named, INCSTACK_FORMAT_FOLDED, 0, stdout)))
 		return fprintf(stderr, "3_interpreter: %s\n", incstack_error_text(error)), 1;
+	incstack_profile_destroy(named);
 	incstack_profile_destroy(profile);
 	incstack_tree_release(tree);
 	incstack_stack_destroy(stack);
-	return incstack_runtime_destroy(runtime);
+	incstack_runtime_destroy(runtime);
+	return 0;
 }

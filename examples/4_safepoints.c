@@ -79,12 +79,14 @@ static int trace(struct incstack_tracer *tracer)
 {
 	const struct incstack_tracer_request two = {.size = sizeof(two), .n = WANTED, .weight = 1};
 	struct incstack_traces *traces;
-	struct incstack_request *request;
+	struct incstack_request *request = NULL;
 	int error = 0;
 
-	for (int i = 0; i < REQUESTS && error == 0; i++)
+	for (int i = 0; i < REQUESTS && error == 0; i++) {
 		error = incstack_tracer_request(tracer, &two, &request) ||
-			incstack_request_wait(request, 0) || incstack_request_release(request);
+			incstack_request_wait(request, 0);
+		incstack_request_release(request);
+	}
 	if (error || incstack_tracer_retrieve(tracer, NULL, 0, 0, &traces))
 		return 1;
 	uint64_t sum = 0;
@@ -115,6 +117,8 @@ int main(void)
 		pthread_join(workers[i].thread, NULL);
 		error |= workers[i].result;
 	}
-	return error || incstack_tracer_destroy(tracer) || incstack_safepoint_destroy(safepoint) ||
-	       incstack_runtime_destroy(runtime);
+	incstack_tracer_destroy(tracer);
+	incstack_safepoint_destroy(safepoint);
+	incstack_runtime_destroy(runtime);
+	return error;
 }

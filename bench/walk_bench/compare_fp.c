@@ -116,7 +116,7 @@ static void check_trace(struct comparison *c, const struct incstack_trace *t)
 	c->reference = seen[t->id];
 	c->seen.count = 0;
 	for (const struct incstack_frame_object *o = t->top; o; o = o->parent)
-		c->seen.pcs[c->seen.count++] = (uintptr_t)o->method;
+		c->seen.pcs[c->seen.count++] = (uintptr_t)o->function;
 	/* The top of our trace is compare_ours. Only the walk below it is compared. */
 	if (c->seen.count == c->reference.count + 1)
 		drop_younger(&c->seen, c->seen.pcs[1]);

@@ -107,7 +107,7 @@ static void retrieve(struct tracer *t)
 	t->traces += tree->count;
 	t->incomplete += tree->truncated;
 	t->interval = interval_of(tree->count, tree->objects);
-	t->errors += !!incstack_tree_release(tree);
+	incstack_tree_release(tree);
 }
 
 static void make_room(struct tracer *t)
@@ -244,7 +244,7 @@ static size_t last_of_tracer(struct tracer *t, uintptr_t *pcs, size_t max)
 		last = last->next;
 	for (const struct incstack_frame_object *o = last ? last->top : NULL; o && count < max;
 	     o = o->parent)
-		pcs[count++] = (uintptr_t)o->method;
+		pcs[count++] = (uintptr_t)o->function;
 	incstack_tree_release(tree);
 	return count;
 }

@@ -27,8 +27,8 @@ struct incstack_frame {
 
 /* The flags of a frame. The embedder's `caller` sets the last two. */
 enum {
-	INCSTACK_FRAME_EXACT = 1u << 0,  /* pc is the current pc, not a return address */
-	INCSTACK_FRAME_SIGNAL = 1u << 1, /* the kernel's signal-return frame */
+	INCSTACK_FRAME_EXACT = 1u << 0,      /* pc is the current pc, not a return address */
+	INCSTACK_FRAME_SIGNAL = 1u << 1,     /* the kernel's signal-return frame */
 	INCSTACK_FRAME_ARMED = 1u << 2,      /* the barrier that `arm` put on it is still there */
 	INCSTACK_FRAME_DECODE_NOW = 1u << 3, /* as INCSTACK_RULE_DECODE_NOW */
 };
@@ -58,8 +58,9 @@ struct incstack_rule {
 	uint32_t kind;      /* enum incstack_rule_kind */
 	int32_t cfa_offset; /* from the register to the CFA, or to the word that holds it */
 	uint16_t ra_offset; /* how far the return slot lies below the CFA; usually 8 */
-	uint16_t fp_offset; /* how far the caller's frame pointer lies below the CFA; 0: unchanged */
-	uint32_t flags;     /* INCSTACK_RULE_* below */
+	uint16_t
+		fp_offset; /* how far the caller's frame pointer lies below the CFA; 0: unchanged */
+	uint32_t flags;    /* INCSTACK_RULE_* below */
 };
 
 /* The flags of a rule. */
@@ -80,9 +81,11 @@ enum {
 /* One frame at the level of the source. A physical frame decodes to one virtual
  * frame, or with inlining to several, innermost first. */
 struct incstack_virtual_frame {
-	uint64_t method; /* the embedder's identifier of the function */
-	int32_t bci;     /* the position in it; -1: unknown */
-	uint32_t kind;   /* enum incstack_frame_kind; only the frame iterator passes it on */
+	uint64_t function; /* the embedder's identifier of the function */
+	int32_t position;  /* where it stands in the function, as a number of the embedder, for
+			    * example the offset of a bytecode, or a line; -1: unknown */
+	uint32_t kind;     /* enum incstack_frame_kind; only the frame iterator passes it on. A
+			    * profile learns kinds with the names (profile.h). */
 };
 
 /* How a frame runs. decode may set the kind of the outermost virtual frame of a physical frame.
@@ -98,10 +101,10 @@ enum incstack_frame_kind {
 
 /* What a signal has interrupted, for `interrupted`. */
 struct incstack_interruption {
-	const void *ucontext;  /* the third argument of the signal handler */
-	void *identity;        /* of a stack that only the embedder can walk; otherwise null */
-	uintptr_t low;         /* the lowest address of the stack; 0 if it is not known */
-	uintptr_t high;        /* where the stack begins; 0 if that is not known */
+	const void *ucontext; /* the third argument of the signal handler */
+	void *identity;       /* of a stack that only the embedder can walk; otherwise null */
+	uintptr_t low;        /* the lowest address of the stack; 0 if it is not known */
+	uintptr_t high;       /* where the stack begins; 0 if that is not known */
 };
 
 struct incstack_top; /* incstack.h */
@@ -134,7 +137,7 @@ struct incstack_embedder {
 	/* Turns a physical frame into 1..max virtual frames. Returns how many, or a
 	 * negative INCSTACK_E*. With INCSTACK_RULE_DECODE_NOW it is called when the
 	 * frame is captured; otherwise at retrieve, when the frame may be gone, and
-	 * with frame->fp 0. Null: method = pc, bci = -1. */
+	 * with frame->fp 0. Null: function = pc, position = -1. */
 	int (*decode)(void *context, const struct incstack_frame *frame,
 		      struct incstack_virtual_frame *out, int max);
 

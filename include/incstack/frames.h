@@ -9,7 +9,7 @@
  *     struct incstack_frames frames;
  *     int more = incstack_frames_begin(&frames, runtime, low, high, &top);
  *     while (more >= 0 && (more = incstack_frames_next(&frames)) > 0)
- *             use(frames.method, frames.bci, frames.kind);
+ *             use(frames.function, frames.position, frames.kind);
  *
  * Conventions as in incstack.h. A walk belongs to one thread at a time.
  */
@@ -22,22 +22,22 @@ INCSTACK_BEGIN_C
 
 /* The state of a walk; only the iterator uses it. */
 struct incstack_frames_state {
-	struct incstack_runtime *runtime;   /* whose table finds rules */
-	struct incstack_stack *stack;       /* the state of the stack; may be null */
-	struct incstack_frame start;        /* the top */
-	uintptr_t sp;                       /* the stack pointer when the walk was prepared */
-	uintptr_t low;                      /* the lowest address of the stack; equal to high: unknown */
-	uintptr_t high;                     /* where the stack begins */
-	uintptr_t mapped_low;               /* memory outside of the stack that is known to be readable */
-	uintptr_t mapped_high;              /* the end of this memory */
-	uint64_t rule;                      /* the rule of the frame */
-	int32_t first;                      /* the first result */
-	int32_t result;                     /* what the call after the last frame returns; 1: go on */
-	uint32_t interrupted;               /* whether the top was interrupted at any place */
-	uint32_t begun;                     /* whether the top was shown */
-	uint32_t lowered;                   /* signal frames that led to a lower address */
-	uint32_t count;                     /* the elements of `decoded` that are set */
-	uint32_t next;                      /* the first of them that was not shown yet */
+	struct incstack_runtime *runtime; /* whose table finds rules */
+	struct incstack_stack *stack;     /* the state of the stack; may be null */
+	struct incstack_frame start;      /* the top */
+	uintptr_t sp;                     /* the stack pointer when the walk was prepared */
+	uintptr_t low;         /* the lowest address of the stack; equal to high: unknown */
+	uintptr_t high;        /* where the stack begins */
+	uintptr_t mapped_low;  /* memory outside of the stack that is known to be readable */
+	uintptr_t mapped_high; /* the end of this memory */
+	uint64_t rule;         /* the rule of the frame */
+	int32_t first;         /* the first result */
+	int32_t result;        /* what the call after the last frame returns; 1: go on */
+	uint32_t interrupted;  /* whether the top was interrupted at any place */
+	uint32_t begun;        /* whether the top was shown */
+	uint32_t lowered;      /* signal frames that led to a lower address */
+	uint32_t count;        /* the elements of `decoded` that are set */
+	uint32_t next;         /* the first of them that was not shown yet */
 	struct incstack_virtual_frame decoded[INCSTACK_VIRTUAL_MAX]; /* of `frame` */
 };
 
@@ -45,10 +45,10 @@ struct incstack_frames_state {
  * only be read. Inlined frames come before the frame that they are inlined into, and share its
  * `frame`. */
 struct incstack_frames {
-	struct incstack_frame frame; /* the physical frame; flags: EXACT and SIGNAL */
-	uint64_t method;             /* from decode; the pc if decode could not be called */
-	int32_t bci;                 /* from decode; -1: unknown */
-	uint32_t kind;               /* enum incstack_frame_kind */
+	struct incstack_frame frame;        /* the physical frame; flags: EXACT and SIGNAL */
+	uint64_t function;                  /* from decode; the pc if decode could not be called */
+	int32_t position;                   /* from decode; -1: unknown */
+	uint32_t kind;                      /* enum incstack_frame_kind */
 	struct incstack_frames_state state; /* private */
 };
 

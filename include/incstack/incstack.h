@@ -67,14 +67,14 @@ enum incstack_mode {
 
 /* The options of a runtime. incstack_runtime_create copies them and the embedder's table. */
 struct incstack_options {
-	size_t size; /* sizeof(struct incstack_options) */
+	size_t size;                              /* sizeof(struct incstack_options) */
 	const struct incstack_embedder *embedder; /* never null */
-	void *context;         /* passed to every embedder function */
-	uint64_t stack_bytes;  /* memory limit for the samples of one stack; 0: 1 GiB */
-	uint32_t chunk_bytes;  /* unit of allocation; 0: 64 KiB */
-	uint32_t mode;         /* enum incstack_mode, for stacks created later */
-	int32_t distance;      /* barrier distance: 0..INCSTACK_DISTANCE_MAX, or ADAPTIVE */
-	uint32_t thunk_limit;  /* limit for live barriers in this runtime; 0: no limit */
+	void *context;                            /* passed to every embedder function */
+	uint64_t stack_bytes; /* memory limit for the samples of one stack; 0: 1 GiB */
+	uint32_t chunk_bytes; /* unit of allocation; 0: 64 KiB */
+	uint32_t mode;        /* enum incstack_mode, for stacks created later */
+	int32_t distance;     /* barrier distance: 0..INCSTACK_DISTANCE_MAX, or ADAPTIVE */
+	uint32_t thunk_limit; /* limit for live barriers in this runtime; 0: no limit */
 };
 
 /* Creates a runtime. chunk_bytes and stack_bytes are clamped to what is possible; a distance or
@@ -86,9 +86,10 @@ struct incstack_options {
 INCSTACK_API int incstack_runtime_create(const struct incstack_options *options,
 					 struct incstack_runtime **runtime);
 
-/* Frees the runtime. Errors: EINVAL; EBUSY while one of its stacks exists.
+/* Frees the runtime as soon as its last stack is destroyed and its last tree is released. So the
+ * embedder's table must work until then. Null is allowed.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_runtime_destroy(struct incstack_runtime *runtime);
+INCSTACK_API void incstack_runtime_destroy(struct incstack_runtime *runtime);
 
 /* Repairs the runtime in the child of fork. Call it before any other function. The child
  * has none of the parent's other threads, so their operations on the runtime never finish.
@@ -128,14 +129,15 @@ INCSTACK_API int incstack_stack_create_anywhere(struct incstack_runtime *runtime
 						struct incstack_stack **stack);
 
 /* Restores every return slot that still holds one of the library's thunks, drops the
- * traces that were not retrieved (counted as lost) and frees the state.
+ * traces that were not retrieved and frees the state. Null is allowed. Nothing happens, and the state
+ * stays, if another thread calls it, or while an operation on the stack is in progress.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_stack_destroy(struct incstack_stack *stack);
+INCSTACK_API void incstack_stack_destroy(struct incstack_stack *stack);
 
 /* Destroys the state of a stack whose memory may be gone. No slot is read or written.
- * No code may run on that stack again.
+ * No code may run on that stack again. Null is allowed.
  * Thread: any, while no thread runs on it. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_stack_abandon(struct incstack_stack *stack);
+INCSTACK_API void incstack_stack_abandon(struct incstack_stack *stack);
 
 /* Reports that the memory of the stack has a new use: a new fiber begins in it. No slot is
  * read or written. None of the earlier frames may run again. The traces stay; those that
@@ -173,10 +175,10 @@ struct incstack_top {
 	/* The position of the frame. Pass a return address exactly as its slot holds it, even
 	 * if it is a barrier's thunk. So the function that samples may be tail-called. */
 	uintptr_t pc;
-	uintptr_t sp;   /* its stack pointer */
-	uintptr_t fp;   /* its frame pointer register */
-	uintptr_t slot; /* its return slot; 0: found by its rule */
-	uint32_t flags; /* INCSTACK_TOP_* */
+	uintptr_t sp;      /* its stack pointer */
+	uintptr_t fp;      /* its frame pointer register */
+	uintptr_t slot;    /* its return slot; 0: found by its rule */
+	uint32_t flags;    /* INCSTACK_TOP_* */
 	uint32_t reserved; /* not used; 0 */
 };
 
@@ -235,35 +237,35 @@ INCSTACK_API size_t incstack_stack_room(const struct incstack_stack *stack);
 /* The record of one frame at one point in time. 32 bytes. */
 struct incstack_frame_object {
 	const struct incstack_frame_object *parent; /* the caller; null: see flags */
-	uint64_t method;   /* the embedder's identifier; the pc if INCSTACK_OBJECT_RAW */
+	uint64_t function; /* the embedder's identifier; the pc if INCSTACK_OBJECT_RAW */
 	uintptr_t address; /* the frame address: the frame's stack pointer at its call */
-	int32_t bci;       /* position in the method; -1: unknown */
+	int32_t position;  /* where it stands in the function; -1: unknown */
 	uint32_t flags;    /* INCSTACK_OBJECT_* */
 };
 
 /* The flags of a frame object. */
 enum {
 	INCSTACK_OBJECT_FILLED = 1u << 0,    /* captured; otherwise a skeleton */
-	INCSTACK_OBJECT_EXACT = 1u << 1,     /* method (undecoded) is an exact pc */
+	INCSTACK_OBJECT_EXACT = 1u << 1,     /* function (undecoded) is an exact pc */
 	INCSTACK_OBJECT_VIRTUAL = 1u << 2,   /* its callee is inlined into it and has its address */
 	INCSTACK_OBJECT_BASE = 1u << 3,      /* the outermost frame: the trace is complete */
 	INCSTACK_OBJECT_TRUNCATED = 1u << 4, /* the callers of this frame are unknown */
 	INCSTACK_OBJECT_SIGNAL = 1u << 5,    /* the kernel's signal-return frame */
-	INCSTACK_OBJECT_RAW = 1u << 6,       /* method is still the pc: there is no decode, or the
+	INCSTACK_OBJECT_RAW = 1u << 6,       /* function is still the pc: there is no decode, or the
 	                                      * position was gone before it could be read */
 	INCSTACK_OBJECT_INTERRUPTED = 1u << 7, /* a top that a signal interrupted */
-	INCSTACK_OBJECT_LATE = 1u << 12,     /* the top of a trace from a queue; with INTERRUPTED it
+	INCSTACK_OBJECT_LATE = 1u << 12, /* the top of a trace from a queue; with INTERRUPTED it
 	                                      * is the frame that was interrupted, otherwise the
 	                                      * trace is biased (incstack_trace_taken) */
-	INCSTACK_OBJECT_GAP = 1u << 9,       /* parent is a caller, but not the direct one; never
+	INCSTACK_OBJECT_GAP = 1u << 9,   /* parent is a caller, but not the direct one; never
 	                                      * set after retrieve (see incstack_stack_tree) */
 };
 
 /* One trace: what one sample has captured. */
 struct incstack_trace {
-	const struct incstack_trace *next; /* the next younger sample */
-	uint64_t id;     /* as passed to incstack_sample */
-	uint64_t weight; /* as passed to incstack_sample */
+	const struct incstack_trace *next;       /* the next younger sample */
+	uint64_t id;                             /* as passed to incstack_sample */
+	uint64_t weight;                         /* as passed to incstack_sample */
 	const struct incstack_frame_object *top; /* the youngest frame of the trace */
 	/* The youngest object that existed before the sample; null if there is none. It and
 	 * its callers were active at an earlier sample. So was the frame right above it: its
@@ -275,7 +277,8 @@ struct incstack_trace {
 
 /* The traces of one retrieve, oldest first, and everything they point to. */
 struct incstack_tree {
-	const struct incstack_trace *traces; /* the oldest; `next` leads to the others; null: none */
+	const struct incstack_trace
+		*traces;    /* the oldest; `next` leads to the others; null: none */
 	uint64_t count;     /* traces */
 	uint64_t objects;   /* frame objects */
 	uint64_t truncated; /* frame objects whose callers are unknown */
@@ -292,10 +295,9 @@ struct incstack_tree {
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_retrieve(struct incstack_stack *stack, struct incstack_tree **tree);
 
-/* Frees a tree. Call it before the runtime is destroyed. Errors: EINVAL; EBUSY: the tree was
- * released before (noticed unless its memory was given back or has become another tree).
+/* Frees a tree; null is allowed.
  * Thread: any, one at a time. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_tree_release(struct incstack_tree *tree);
+INCSTACK_API void incstack_tree_release(struct incstack_tree *tree);
 
 /* Completes the open traces as retrieve does, but hands nothing over. Until the next
  * sample all callers of the sampled frames are known. Errors: EINVAL, ETHREAD, EBUSY;
@@ -385,36 +387,36 @@ INCSTACK_API int incstack_code_unloading(struct incstack_runtime *runtime,
 
 /* Counters of one stack since its creation. */
 struct incstack_stats {
-	size_t size; /* sizeof(struct incstack_stats), set by the caller */
-	uint64_t samples;         /* samples taken */
-	uint64_t walked;          /* frames walked by rules */
-	uint64_t shared;          /* samples that met known callers: those with `old` */
-	uint64_t returns;         /* returns intercepted */
-	uint64_t planted;         /* barriers planted */
-	uint32_t mode;            /* enum incstack_mode in force */
-	int32_t distance;         /* barrier distance in force */
-	uint64_t lost_limit;      /* samples refused: no room was reserved */
-	uint64_t lost_busy;       /* samples refused: another operation in progress */
-	uint64_t lost_unwind;     /* samples refused: no rule for the top frame */
-	uint64_t lost_retrieve;   /* traces dropped with the stack before retrieve */
-	uint64_t truncated;       /* objects whose callers became unknown */
-	uint64_t unwound;         /* barriers passed by an unwinder or unwinding_to */
-	uint64_t stale;           /* barriers whose frames were popped without notice */
-	uint64_t no_thunk;        /* barriers not planted, because there was no thunk or arm
+	size_t size;                /* sizeof(struct incstack_stats), set by the caller */
+	uint64_t samples;           /* samples taken */
+	uint64_t walked;            /* frames walked by rules */
+	uint64_t shared;            /* samples that met known callers: those with `old` */
+	uint64_t returns;           /* returns intercepted */
+	uint64_t planted;           /* barriers planted */
+	uint32_t mode;              /* enum incstack_mode in force */
+	int32_t distance;           /* barrier distance in force */
+	uint64_t lost_limit;        /* samples refused: no room was reserved */
+	uint64_t lost_busy;         /* samples refused: another operation in progress */
+	uint64_t lost_unwind;       /* samples refused: no rule for the top frame */
+	uint64_t lost_retrieve;     /* traces dropped with the stack before retrieve */
+	uint64_t truncated;         /* objects whose callers became unknown */
+	uint64_t unwound;           /* barriers passed by an unwinder or unwinding_to */
+	uint64_t stale;             /* barriers whose frames were popped without notice */
+	uint64_t no_thunk;          /* barriers not planted, because there was no thunk or arm
 	                           * refused; the walk continued instead */
-	uint64_t broken;          /* operations after which an invariant did not hold: a bug of
+	uint64_t broken;            /* operations after which an invariant did not hold: a bug of
 	                           * the library; checked in debug builds only */
-	uint64_t pools;           /* pools of thunks made on behalf of this stack */
-	uint64_t pools_refused;   /* attempts to make a pool that failed: no memory, no executable
+	uint64_t pools;             /* pools of thunks made on behalf of this stack */
+	uint64_t pools_refused;     /* attempts to make a pool that failed: no memory, no executable
 	                           * memory, or no unwinder to register it with; no_thunk counts
 	                           * the consequences */
-	uint64_t rules_unkept;    /* unwind rules, of the whole runtime, that a sample or a return
+	uint64_t rules_unkept;      /* unwind rules, of the whole runtime, that a sample or a return
 	                           * looked up but had no room to cache, so they are looked up
 	                           * again; reserve and retrieve make room */
 	uint64_t foreign_unwinders; /* exceptions of an unwinder that the library cannot work
 	                           * with, for example one linked statically into a plugin; the
 	                           * barriers were lifted and the mode became validate */
-	uint64_t revived;         /* returns through barriers that were assumed gone: the program
+	uint64_t revived;           /* returns through barriers that were assumed gone: the program
 	                           * copies stacks. After eight of them in the whole runtime
 	                           * nothing more is patched: each stack in mode patch changes
 	                           * to validate at its next reserve or retrieve */

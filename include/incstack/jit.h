@@ -28,9 +28,9 @@ INCSTACK_API int incstack_perf_map_create(const char *path, struct incstack_perf
 INCSTACK_API int incstack_perf_map_add(struct incstack_perf_map *map, uintptr_t address,
 				       size_t size, const char *name);
 
-/* Closes the file. The file stays, because perf reads it after the program ended.
+/* Closes the file; null is allowed. The file stays, because perf reads it after the program ended.
  * Thread: any, as the last call. Signal: no. Allocates: never. Blocks: on the file. */
-INCSTACK_API int incstack_perf_map_destroy(struct incstack_perf_map *map);
+INCSTACK_API void incstack_perf_map_destroy(struct incstack_perf_map *map);
 
 /* ---- gdb ------------------------------------------------------------------------- */
 
@@ -43,9 +43,9 @@ struct incstack_jit_code;
 INCSTACK_API int incstack_jit_register(uintptr_t address, size_t size, const char *name,
 				       struct incstack_jit_code **code);
 
-/* Removes the registration. Call it before the code is freed. Errors: EINVAL.
+/* Removes the registration; null is allowed. Call it before the code is freed.
  * Thread: any. Signal: no. Allocates: never. Blocks: on other registrations. */
-INCSTACK_API int incstack_jit_unregister(struct incstack_jit_code *code);
+INCSTACK_API void incstack_jit_unregister(struct incstack_jit_code *code);
 
 INCSTACK_END_C
 

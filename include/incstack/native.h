@@ -38,7 +38,7 @@ INCSTACK_BEGIN_C
 INCSTACK_API int incstack_native_find_rule(void *context, uintptr_t address,
 					   struct incstack_rule *rule);
 
-/* Returns the table of native stacks: find_rule as above, no decode (method = pc), memory
+/* Returns the table of native stacks: find_rule as above, no decode (function = pc), memory
  * directly from mmap, so that malloc itself can be traced. Rules are also found in signal handlers
  * (since glibc 2.35). Never null, always the same.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Profiles for an optimizer that queries them while the program runs: the partial
- * calling context tree (PCCT) and the hot-method counters of Whaley 2000 (sections 5
+ * calling context tree (PCCT) and the hot-function counters of Whaley 2000 (sections 5
  * and 6.5). The memory for contexts and counters is allocated once, at creation. A
  * tree also remembers the addresses of the frames that it has visited, in about 40
  * bytes each. So its size depends on the deepest stacks, not on the number of samples.
@@ -34,7 +34,7 @@ struct incstack_pcct_options {
 	/* How many frames of a sample are examined ("limit depth", BUFSIZE in the paper's
 	 * figure 7); 0: all. If none of them was visited before, the caller of the last one
 	 * becomes a root, and the sample is added below it, without its callers (section
-	 * 5.4.1). Roots with the same method, including those of whole samples, are merged;
+	 * 5.4.1). Roots with the same function, including those of whole samples, are merged;
 	 * figure 7 would keep them apart. */
 	uint32_t depth;
 };
@@ -42,10 +42,10 @@ struct incstack_pcct_options {
 /* A context: a node of the tree with the edge that leads to it. Different call sites in
  * one caller are different edges. */
 struct incstack_pcct_context {
-	uint32_t parent;    /* INCSTACK_PCCT_NONE: the caller is unknown or does not exist */
-	int32_t call_site;  /* bci of the call in the caller; -1 without a caller */
-	uint64_t method;    /* as in the frame objects */
-	uint64_t time;      /* weight of the samples with this context on top */
+	uint32_t parent;   /* INCSTACK_PCCT_NONE: the caller is unknown or does not exist */
+	int32_t call_site; /* position of the call in the caller; -1 without a caller */
+	uint64_t function; /* as in the frame objects */
+	uint64_t time;     /* weight of the samples with this context on top */
 	/* The edge weight of figure 7: the weight of the samples for which the activation of
 	 * this context was new, or was the youngest one that was not new. So one activation
 	 * that is the top frame of 100 samples counts 100. */
@@ -57,12 +57,12 @@ struct incstack_pcct_context {
 
 /* Counters of one tree. */
 struct incstack_pcct_stats {
-	uint64_t samples;       /* samples since creation */
-	uint64_t purges;        /* how often all contexts were purged */
-	uint64_t purged_time;   /* total time of the purged contexts */
-	uint64_t unconnected;   /* samples without a visited frame within depth */
-	uint64_t dropped;       /* samples that need more contexts than fit, or weigh too much */
-	uint32_t contexts;      /* contexts in the tree now */
+	uint64_t samples;     /* samples since creation */
+	uint64_t purges;      /* how often all contexts were purged */
+	uint64_t purged_time; /* total time of the purged contexts */
+	uint64_t unconnected; /* samples without a visited frame within depth */
+	uint64_t dropped;     /* samples that need more contexts than fit, or weigh too much */
+	uint32_t contexts;    /* contexts in the tree now */
 };
 
 /* Creates an empty tree. Errors: EINVAL, ENOMEM.
@@ -83,8 +83,8 @@ INCSTACK_API void incstack_pcct_destroy(struct incstack_pcct *pcct);
  * distance 4, and 39 times as many at 64. Use `activations` and `calls` with distance 0 only. `time` is
  * exact at any distance. A context
  * with much time and few activations runs long; one with many activations is called often.
- * A method is recognized only if it is decoded, or is the same number at every position in
- * the method. An inlined frame is new if the frame that it is inlined into is new.
+ * A function is recognized only if it is decoded, or is the same number at every position in
+ * the function. An inlined frame is new if the frame that it is inlined into is new.
  * Errors: EINVAL; ENOMEM: the rest was not added; ELIMIT, ERANGE: a sample was dropped, the
  * rest was added.
  * Algorithm: Whaley 2000, section 5 and figure 7.
@@ -98,8 +98,8 @@ INCSTACK_API int incstack_pcct_purge(struct incstack_pcct *pcct);
 
 /* The weights by which contexts can be ordered. */
 enum incstack_pcct_order {
-	INCSTACK_PCCT_BY_TIME = 0, /* time-consuming first */
-	INCSTACK_PCCT_BY_CALLS,    /* by the edge weights of figure 7 */
+	INCSTACK_PCCT_BY_TIME = 0,    /* time-consuming first */
+	INCSTACK_PCCT_BY_CALLS,       /* by the edge weights of figure 7 */
 	INCSTACK_PCCT_BY_ACTIVATIONS, /* frequently called first */
 };
 
@@ -110,10 +110,10 @@ INCSTACK_API int incstack_pcct_hottest(const struct incstack_pcct *pcct,
 				       enum incstack_pcct_order order, uint32_t *numbers, int max);
 
 /* Returns the number of the context with this parent (INCSTACK_PCCT_NONE: no caller), call
- * site and method, or INCSTACK_PCCT_NONE if there is no such context.
+ * site and function, or INCSTACK_PCCT_NONE if there is no such context.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API uint32_t incstack_pcct_find(const struct incstack_pcct *pcct, uint32_t parent,
-					 int32_t call_site, uint64_t method);
+					 int32_t call_site, uint64_t function);
 
 /* Copies a context to *context. Errors: EINVAL.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
@@ -125,40 +125,40 @@ INCSTACK_API int incstack_pcct_context(const struct incstack_pcct *pcct, uint32_
 INCSTACK_API int incstack_pcct_stats(const struct incstack_pcct *pcct,
 				     struct incstack_pcct_stats *stats);
 
-/* ---- hot methods ------------------------------------------------------------------ */
+/* ---- hot functions ------------------------------------------------------------------ */
 
-/* A set of counters of methods. */
+/* A set of counters of functions. */
 struct incstack_hot;
 
-/* A method and its counter. */
-struct incstack_hot_method {
-	uint64_t method; /* as in the frame objects */
-	uint64_t weight; /* the sum of what was added for it */
+/* A function and its counter. */
+struct incstack_hot_function {
+	uint64_t function; /* as in the frame objects */
+	uint64_t weight;   /* the sum of what was added for it */
 };
 
-/* Creates counters for up to `methods` methods. Errors: EINVAL, ENOMEM.
+/* Creates counters for up to `functions` functions. Errors: EINVAL, ENOMEM.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_hot_create(uint32_t methods, struct incstack_hot **hot);
+INCSTACK_API int incstack_hot_create(uint32_t functions, struct incstack_hot **hot);
 
 /* Frees the counters; null is allowed.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_hot_destroy(struct incstack_hot *hot);
 
-/* Adds `weight` to the counter of a method. Errors: EINVAL, ERANGE; ELIMIT: no counter is
- * free for a new method, and the weight is counted as lost.
+/* Adds `weight` to the counter of a function. Errors: EINVAL, ERANGE; ELIMIT: no counter is
+ * free for a new function, and the weight is counted as lost.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_hot_add(struct incstack_hot *hot, uint64_t method, uint64_t weight);
+INCSTACK_API int incstack_hot_add(struct incstack_hot *hot, uint64_t function, uint64_t weight);
 
-/* Adds the weight of each trace to the counter of its top method. Errors: as
+/* Adds the weight of each trace to the counter of its top function. Errors: as
  * incstack_hot_add; the other traces are counted even after an error.
  * Algorithm: Whaley 2000, section 6.5.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_hot_add_tree(struct incstack_hot *hot, const struct incstack_tree *tree);
 
-/* Writes the hottest methods, hottest first. Returns how many, at most max.
+/* Writes the hottest functions, hottest first. Returns how many, at most max.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_hot_hottest(const struct incstack_hot *hot,
-				      struct incstack_hot_method *methods, int max);
+				      struct incstack_hot_function *functions, int max);
 
 /* Returns the total weight that found no free counter; 0 for null.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */

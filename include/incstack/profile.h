@@ -46,11 +46,13 @@ struct incstack_profile_kind {
 
 /* A frame. Nodes refer to frames; every distinct frame exists once in a profile. */
 struct incstack_profile_frame {
-	const char *name; /* not null-terminated; null until the frame is named */
+	const char *name;   /* not null-terminated; null until the frame is named */
 	size_t name_length; /* in bytes */
-	const char *file; /* source file, null-terminated; null if unknown */
-	uint64_t method; /* as in the frame object; 0 for frames made from a name */
-	int32_t bci;     /* as in the frame object; a line after in_source; -1: unknown */
+	const char *file;   /* source file, null-terminated; null if unknown */
+	int32_t line;       /* in the file, from 1; 0: unknown */
+	int32_t position;   /* as in the frame object; -1: unknown, or the frame has a name */
+	uint64_t function;  /* as in the frame object; 0 for frames made from a name */
+	uint32_t kind;      /* enum incstack_frame_kind */
 	uint32_t flags; /* INCSTACK_OBJECT_SIGNAL, _RAW, _EXACT (of RAW); INCSTACK_PROFILE_LABEL;
 	                 * _VIRTUAL: this frame is inlined into its caller (in a frame object it
 	                 * means that the callee is inlined) */
@@ -114,10 +116,10 @@ INCSTACK_API int incstack_profile_add_tree_below(struct incstack_profile *profil
 						 incstack_profile_weigh_fn *weigh, void *context);
 
 /* Finds the node below `parent` with this frame, or adds it, for contexts that are not frame
- * objects. A frame without a name is identified by its method, bci and flags. name_frames can
- * name it later, like the frames of add_tree. A frame with a name is identified by its name, file,
- * bci and flags.
- * Errors: EINVAL, also for an empty name and for the flag INCSTACK_PROFILE_LABEL; ENOMEM;
+ * objects. A frame without a name is identified by its function, position, kind and flags; name_frames
+ * can name it later, like the frames of add_tree. A frame with a name is identified by its name, file,
+ * line, kind and flags.
+ * Errors: EINVAL, also for an empty name, an unknown kind, and the flag INCSTACK_PROFILE_LABEL; ENOMEM;
  * ELIMIT: 2^32 nodes; EFORMAT: the name or file is not UTF-8.
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_profile_add_node(struct incstack_profile *profile, uint32_t parent,
@@ -130,40 +132,30 @@ INCSTACK_API int incstack_profile_add_node(struct incstack_profile *profile, uin
 INCSTACK_API int incstack_profile_add_weights(struct incstack_profile *profile, uint32_t node,
 					      const uint64_t *weights);
 
-/* Writes the name of a method, not null-terminated, to `text`, which has `size` bytes.
- * Returns its length, or 0 if the name is unknown. `flags` are those of the frame. With
- * INCSTACK_OBJECT_RAW, `method` is a pc that was not decoded; without EXACT it is a return
- * address, so look up method - 1, which lies inside the call. */
-typedef size_t incstack_profile_name_fn(void *context, uint64_t method, int32_t bci, uint32_t flags,
-					char *text, size_t size);
-
-/* Calls `name` for every frame that has no name yet. Frames that remain without a name are
- * written as their method in hexadecimal.
- * Errors: EINVAL, ENOMEM; EFORMAT: a name is not UTF-8, or contains NUL.
- * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_profile_name_frames(struct incstack_profile *profile,
-					      incstack_profile_name_fn *name, void *context);
-
-/* Where a frame is in the source. The strings are UTF-8; they are copied at once. */
+/* What a frame is called, and where it is in the source. Strings are UTF-8; they are copied at once. */
 struct incstack_profile_source {
 	const char *name; /* null: the frame keeps its name */
 	const char *file; /* null: unknown */
 	int32_t line;     /* 0 or less: unknown */
+	uint32_t kind;    /* enum incstack_frame_kind; before the call that of the frame */
 };
 
-/* Looks up the source of a frame. *source has all null and 0 before the call. A result other
- * than 0 ends incstack_profile_in_source, which returns it. */
+/* Looks up the source of a frame. *source has the kind of the frame, and otherwise null and 0, before
+ * the call. With INCSTACK_OBJECT_RAW, frame->function is a pc that was not decoded; without EXACT it is
+ * a return address, so look up function - 1, which lies inside the call. A result other than 0 ends
+ * incstack_profile_name_frames, which returns it. */
 typedef int incstack_profile_source_fn(void *context, const struct incstack_profile_frame *frame,
 				       struct incstack_profile_source *source);
 
-/* Creates a profile with the meta data and weights of `profile`, whose frames are named by
- * the source. The bci of a frame becomes its line. Frames with the same name, file and line
- * become one, and so do the contexts that differ in nothing else. `find` is called once for
- * each frame that is not a label. Errors: EINVAL, ENOMEM, EFORMAT (not UTF-8).
+/* Creates a profile with the meta data and weights of `profile`, whose frames have names, files, lines
+ * and kinds. Frames that are equal in all of these become one frame, and so do contexts that differ in
+ * nothing else. The name of a frame that remains without one is its function in hexadecimal digits.
+ * `find` is called once for each frame that is not a label. `profile` does not change, so more traces
+ * can be added to it. Errors: EINVAL, also for an unknown kind; ENOMEM, EFORMAT (not UTF-8).
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_profile_in_source(const struct incstack_profile *profile,
-					    incstack_profile_source_fn *find, void *context,
-					    struct incstack_profile **in_source);
+INCSTACK_API int incstack_profile_name_frames(const struct incstack_profile *profile,
+					      incstack_profile_source_fn *find, void *context,
+					      struct incstack_profile **named);
 
 /* ---- reading ----------------------------------------------------------------- */
 
@@ -205,10 +197,10 @@ INCSTACK_API int incstack_profile_totals(const struct incstack_profile *profile,
 
 /* A function, summed over all its contexts. */
 struct incstack_profile_function {
-	const char *name; /* null-terminated; null if it has none: use method */
-	uint64_t method;  /* as in the frame object; 0 if the frame was made from a name */
-	uint64_t self;  /* without callees */
-	uint64_t total; /* with callees; recursion counts once */
+	const char *name;  /* null-terminated; null if it has none: use function */
+	uint64_t function; /* as in the frame object; 0 if the frame was made from a name */
+	uint64_t self;     /* without callees */
+	uint64_t total;    /* with callees; recursion counts once */
 };
 
 /* Writes up to *count functions, ordered by self and then by total, largest first. Sets
@@ -223,7 +215,7 @@ INCSTACK_API int incstack_profile_functions(const struct incstack_profile *profi
 /* A thread of a timeline. */
 struct incstack_profile_thread {
 	const char *name; /* may be empty */
-	uint64_t id; /* the system's id of the thread; 0: unknown */
+	uint64_t id;      /* the system's id of the thread; 0: unknown */
 };
 
 /* A part of a context's weight, and when it was added. */
@@ -238,13 +230,14 @@ struct incstack_profile_sample {
 struct incstack_profile_timeline {
 	const struct incstack_profile_thread *threads; /* in the order of Firefox files */
 	const struct incstack_profile_sample *samples; /* in any order */
-	size_t thread_count; /* the number of threads */
-	size_t sample_count; /* the number of samples */
+	size_t thread_count;                           /* the number of threads */
+	size_t sample_count;                           /* the number of samples */
 };
 
 /* Copies a timeline into the profile, in place of an earlier one; null: the profile has none.
- * HTML and Firefox files contain it. Profiles that are made from this one do not, and it is
- * dropped when nodes are removed (prune, clear).
+ * HTML and Firefox files contain it. So do profiles that name_frames and fold_recursion make from this
+ * one, but not those that select, average and overlay make. It is dropped when nodes are removed (prune,
+ * shrink, clear).
  * Errors: EINVAL, ENOMEM, ELIMIT (2^32 threads), EFORMAT (a name is not UTF-8).
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_profile_set_timeline(struct incstack_profile *profile,
@@ -253,7 +246,7 @@ INCSTACK_API int incstack_profile_set_timeline(struct incstack_profile *profile,
 /* ---- several profiles ---------------------------------------------------------- */
 
 /* Adds `from`, which must have the same kinds, to `into`. Two frames are the same if their
- * names and bci are equal. Errors: EINVAL, ENOMEM, ELIMIT, ERANGE.
+ * names, files, lines and kinds are equal. Errors: EINVAL, ENOMEM, ELIMIT, ERANGE.
  * Thread: owner of both. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_profile_merge(struct incstack_profile *into,
 					const struct incstack_profile *from);
@@ -297,7 +290,7 @@ struct incstack_profile_difference {
 };
 
 /* Compares one kind of two profiles. `kind` is its number; its unit must be the same in both.
- * Two contexts are the same if the names along them are equal; bci is ignored. Weights are
+ * Two contexts are the same if the names along them are equal; lines are ignored. Weights are
  * relative to the sum over all edges. An edge is hot if it weighs at least threshold (0..1,
  * 15 decimals) times the heaviest edge. For two empty profiles all results are 1. If one
  * side has no variance, the correlation is 1 if the relative weights are equal, else NAN.
@@ -324,8 +317,8 @@ struct incstack_profile_quartiles {
 
 /* How similar several runs are: each is compared with the average of all. */
 struct incstack_profile_stability {
-	struct incstack_profile_quartiles overlap; /* degree of overlap */
-	struct incstack_profile_quartiles cover; /* coverage of the run over the average */
+	struct incstack_profile_quartiles overlap;     /* degree of overlap */
+	struct incstack_profile_quartiles cover;       /* coverage of the run over the average */
 	struct incstack_profile_quartiles correlation; /* Pearson's correlation */
 };
 
@@ -341,6 +334,15 @@ INCSTACK_API int incstack_profile_stability(const struct incstack_profile *const
 					    struct incstack_profile_stability *stability);
 
 /* ---- reducing a profile ----------------------------------------------------------- */
+
+/* Creates a profile without recursion: a call of a function that is already among its callers becomes
+ * a part of the youngest such caller. So no context has a function twice, the own weight of each
+ * function stays, and a profile of deep recursion becomes small. The functions in between, which led to
+ * the call, no longer have its weight among their callees. Functions are the same if their names are
+ * equal. Errors: EINVAL, ENOMEM.
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+INCSTACK_API int incstack_profile_fold_recursion(const struct incstack_profile *profile,
+						 struct incstack_profile **folded);
 
 /* Removes every context whose total is, in every kind, below the profile's total divided by
  * `parts`. Their weights go to a frame "[smaller contexts]" below the caller that stays, so no
@@ -430,13 +432,16 @@ enum incstack_profile_loss {
 	INCSTACK_LOSS_LINES = 1u << 4,     /* line numbers; when reading, those beyond 2^31 - 1 */
 	INCSTACK_LOSS_INLINING = 1u << 5,  /* which frames are inlined */
 	INCSTACK_LOSS_KINDS = 1u << 6,     /* all kinds of weight but one */
-	INCSTACK_LOSS_UNIT = 1u << 7,      /* the kind's name and unit, read as "samples", "count" */
-	INCSTACK_LOSS_META = 1u << 8,      /* struct incstack_profile_meta */
-	INCSTACK_LOSS_COMMENTS = 1u << 9,  /* pprof: comments of other programs */
-	INCSTACK_LOSS_PERIOD = 1u << 10,   /* pprof: period and default sample type */
-	INCSTACK_LOSS_NAMES = 1u << 11,    /* folded: ';' and newlines in names */
-	INCSTACK_LOSS_FRACTIONS = 1u << 12, /* JSON: weights are rounded; their sum does not change */
-	INCSTACK_LOSS_THREADS = 1u << 13,   /* JSON of other programs: the thread or profile, its name */
+	INCSTACK_LOSS_UNIT = 1u << 7,     /* the kind's name and unit, read as "samples", "count" */
+	INCSTACK_LOSS_META = 1u << 8,     /* struct incstack_profile_meta */
+	INCSTACK_LOSS_COMMENTS = 1u << 9, /* pprof: comments of other programs */
+	INCSTACK_LOSS_PERIOD = 1u << 10,  /* pprof: period and default sample type */
+	INCSTACK_LOSS_NAMES = 1u << 11,   /* folded: ';' and newlines in names */
+	INCSTACK_LOSS_FRACTIONS = 1u
+				  << 12, /* JSON: weights are rounded; their sum does not change */
+	INCSTACK_LOSS_THREADS = 1u
+				<< 13, /* JSON of other programs: the thread or profile, its name */
+	INCSTACK_LOSS_FRAME_KINDS = 1u << 14, /* enum incstack_frame_kind */
 };
 
 /* Returns INCSTACK_LOSS_*: the details of the source file that the profile does not have, and

@@ -48,12 +48,12 @@ typedef _Atomic(uint64_t) incstack_poll_word;
 
 /* Bit i below INCSTACK_WORD_REQUESTS: request i waits for this thread's ticket. */
 #define INCSTACK_WORD_REQUESTS 48
-#define INCSTACK_WORD_BUSY (UINT64_C(1) << 58)  /* at a poll: in an operation, or stopped */
-#define INCSTACK_WORD_GONE (UINT64_C(1) << 59)  /* the thread has detached */
-#define INCSTACK_WORD_SLEEP (UINT64_C(1) << 60) /* blocked in leave; must be woken */
-#define INCSTACK_WORD_STOP (UINT64_C(1) << 61)  /* a full safepoint is wanted */
-#define INCSTACK_WORD_HELD (UINT64_C(1) << 62)  /* another thread works on this waiting one */
-#define INCSTACK_WORD_WAITING (UINT64_C(1) << 63)  /* blocked or in native code */
+#define INCSTACK_WORD_BUSY (UINT64_C(1) << 58)    /* at a poll: in an operation, or stopped */
+#define INCSTACK_WORD_GONE (UINT64_C(1) << 59)    /* the thread has detached */
+#define INCSTACK_WORD_SLEEP (UINT64_C(1) << 60)   /* blocked in leave; must be woken */
+#define INCSTACK_WORD_STOP (UINT64_C(1) << 61)    /* a full safepoint is wanted */
+#define INCSTACK_WORD_HELD (UINT64_C(1) << 62)    /* another thread works on this waiting one */
+#define INCSTACK_WORD_WAITING (UINT64_C(1) << 63) /* blocked or in native code */
 
 /* The public part of a thread; allocated by attach. */
 struct incstack_safepoint_thread {
@@ -118,8 +118,8 @@ static inline int incstack_safepoint_leave(struct incstack_safepoint_thread *thr
 	uint64_t waiting = INCSTACK_WORD_WAITING;
 	/* acquire: pairs with the release in unhold and in resume. */
 #ifdef __cplusplus
-	if (__atomic_compare_exchange_n(&thread->word, &waiting, UINT64_C(0), false, __ATOMIC_ACQUIRE,
-					__ATOMIC_RELAXED))
+	if (__atomic_compare_exchange_n(&thread->word, &waiting, UINT64_C(0), false,
+					__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return 0;
 #else
 	if (atomic_compare_exchange_strong_explicit(&thread->word, &waiting, UINT64_C(0),
@@ -131,36 +131,10 @@ static inline int incstack_safepoint_leave(struct incstack_safepoint_thread *thr
 
 /* ---- the coordinator ----------------------------------------------------------- */
 
-/* The steps of the protocol, with the names used in tests/model/ticket.pml. */
-enum incstack_safepoint_step {
-	INCSTACK_STEP_HOLD = 0,  /* before a waiting thread is claimed */
-	INCSTACK_STEP_ARM,       /* before a bit is set */
-	INCSTACK_STEP_REARM,     /* bits set; before checking that tickets are left */
-	INCSTACK_STEP_CLAIM,     /* before a thread, or its holder, clears its bit to draw */
-	INCSTACK_STEP_DRAW,      /* before a ticket is drawn */
-	INCSTACK_STEP_BEGIN,     /* ticket won; before its operation counts as started */
-	INCSTACK_STEP_OPERATION, /* counted as started; before the operation */
-	INCSTACK_STEP_DISARM,    /* before one thread's bit is cleared by another */
-	INCSTACK_STEP_DROP,      /* before a reference is given up */
-	INCSTACK_STEP_FINISH,    /* last reference gone; before the callback */
-	INCSTACK_STEP_CLOSE,     /* before cancel or deadline closes the tickets */
-	INCSTACK_STEP_DRAIN,     /* cancel checks whether all winners have started */
-	INCSTACK_STEP_UNHOLD,    /* before a waiting thread is released */
-	INCSTACK_STEP_ENTER,     /* before a thread begins to wait */
-	INCSTACK_STEP_LEAVE,     /* before a waiting thread runs again */
-	INCSTACK_STEP_GONE,      /* before a thread marks itself as detached */
-	INCSTACK_STEP_STOP,      /* before a thread is told to stop */
-	INCSTACK_STEP_RESUME,    /* before a thread is told to continue */
-	INCSTACK_STEP_COUNT      /* the number of steps */
-};
-
 /* The options of a coordinator. */
 struct incstack_safepoint_options {
 	size_t size;   /* sizeof(struct incstack_safepoint_options) */
 	uint64_t seed; /* for the random choice among waiting threads; 0: a fixed seed */
-	/* For tests: called before each step, in slow paths only. May be null. */
-	void (*step)(void *context, enum incstack_safepoint_step step);
-	void *context; /* passed to step */
 };
 
 /* Creates a coordinator. options may be null. Errors: EINVAL, ENOMEM.
@@ -168,10 +142,10 @@ struct incstack_safepoint_options {
 INCSTACK_API int incstack_safepoint_create(const struct incstack_safepoint_options *options,
 					   struct incstack_safepoint **safepoint);
 
-/* Frees the coordinator. Errors: EINVAL; EBUSY while a thread is attached, or while a
+/* Frees the coordinator; null is allowed. Nothing is freed, ever, if a thread is still attached, or if a
  * request has not ended or was not released.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_safepoint_destroy(struct incstack_safepoint *safepoint);
+INCSTACK_API void incstack_safepoint_destroy(struct incstack_safepoint *safepoint);
 
 /* Attaches the calling thread to the coordinator, as a running thread. Requests that already
  * exist ignore it. Errors: EINVAL, ENOMEM, EFORKED.
@@ -184,6 +158,12 @@ INCSTACK_API int incstack_safepoint_attach(struct incstack_safepoint *safepoint,
  * EINVAL: the thread is waiting; EFORKED.
  * Thread: owner, running. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_safepoint_detach(struct incstack_safepoint_thread *thread);
+
+/* Makes the calling thread the owner of an attachment, for a runtime whose states move between threads of
+ * the system. The former owner must have stopped using it. Errors: EINVAL; EBUSY: the former owner is
+ * inside an operation; EFORKED.
+ * Thread: any. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_thread_adopt(struct incstack_safepoint_thread *thread);
 
 /* Computes how n tickets are split. Waiting threads get n * waiting / (running + waiting),
  * rounded to nearest, halves up; running threads get the rest. Neither group gets more
@@ -217,9 +197,9 @@ INCSTACK_API int incstack_safepoint_resume(struct incstack_safepoint *safepoint,
 
 /* The argument of an operation: the ticket that was won. */
 struct incstack_ticket {
-	struct incstack_request *request; /* null during a full safepoint */
+	struct incstack_request *request;         /* null during a full safepoint */
 	struct incstack_safepoint_thread *thread; /* the thread to sample */
-	uint64_t time;      /* start of the operation, CLOCK_MONOTONIC, ns */
+	uint64_t time;                            /* start of the operation, CLOCK_MONOTONIC, ns */
 	uint32_t number;    /* from 0, separately for running and for waiting threads */
 	uint32_t on_behalf; /* 1: another thread runs the operation; `thread` is waiting and held */
 };
@@ -252,9 +232,9 @@ struct incstack_request_options {
 	/* The ids of the threads to sample; null and 0: all threads. Detached threads are
 	 * skipped, duplicates count once. The look-up takes count * attached steps. */
 	const uint64_t *ids;
-	uint32_t count;       /* of ids */
-	uint32_t n;           /* samples wanted, at least 1 */
-	uint32_t flags;       /* INCSTACK_REQUEST_* */
+	uint32_t count; /* of ids */
+	uint32_t n;     /* samples wanted, at least 1 */
+	uint32_t flags; /* INCSTACK_REQUEST_* */
 	/* The deadline, in ns from now; 0: none. It takes effect when a poll, status or wait
 	 * sees it, or, after release, when a start needs the place of the request. */
 	uint64_t deadline_ns;
@@ -267,8 +247,8 @@ struct incstack_request_options {
 
 /* The states of a request. */
 enum incstack_request_state {
-	INCSTACK_REQUEST_OPEN = 0,  /* it has not ended */
-	INCSTACK_REQUEST_COMPLETE,  /* n samples were taken */
+	INCSTACK_REQUEST_OPEN = 0, /* it has not ended */
+	INCSTACK_REQUEST_COMPLETE, /* n samples were taken */
 	/* Fewer than n: there were fewer threads, or some that it counted on detached. */
 	INCSTACK_REQUEST_SHORT,
 	INCSTACK_REQUEST_TIMED_OUT, /* closed by its deadline */
@@ -328,9 +308,9 @@ INCSTACK_API int incstack_request_status(struct incstack_request *request,
  * Thread: any, except as stated. Signal: no. Allocates: never. Blocks: yes. */
 INCSTACK_API int incstack_request_wait(struct incstack_request *request, uint64_t timeout_ns);
 
-/* Gives up the handle. A request that is still open continues. Errors: EINVAL, EFORKED.
+/* Gives up the handle; null is allowed. A request that is still open continues.
  * Thread: any, once. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_request_release(struct incstack_request *request);
+INCSTACK_API void incstack_request_release(struct incstack_request *request);
 
 INCSTACK_END_C
 

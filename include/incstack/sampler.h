@@ -35,13 +35,13 @@ enum {
 
 /* The options of a sampler. */
 struct incstack_sampler_options {
-	size_t size; /* sizeof(struct incstack_sampler_options) */
+	size_t size;                          /* sizeof(struct incstack_sampler_options) */
 	struct incstack_safepoint *safepoint; /* the coordinator of the threads */
-	uint64_t interval_ns;     /* wall time between ticks; at least INTERVAL_MIN */
-	uint64_t retrieve_ns;     /* time between calls of retrieve; 0: never called */
-	uint64_t stop_timeout_ns; /* FULL: the time limit for a stop; 0: one second */
-	uint32_t n;               /* samples at each tick; 0: as many as there are processors */
-	uint32_t flags;           /* INCSTACK_SAMPLER_* */
+	uint64_t interval_ns;                 /* wall time between ticks; at least INTERVAL_MIN */
+	uint64_t retrieve_ns;                 /* time between calls of retrieve; 0: never called */
+	uint64_t stop_timeout_ns;             /* FULL: the time limit for a stop; 0: one second */
+	uint32_t n;     /* samples at each tick; 0: as many as there are processors */
+	uint32_t flags; /* INCSTACK_SAMPLER_* */
 	incstack_operation *operation; /* ticket->request is null when FULL */
 	/* Called on the sampler's thread, which is not attached. It may block; ticks
 	 * that pass during the call are missed. Null if retrieve_ns is 0. */
@@ -76,9 +76,9 @@ struct incstack_sampler_stats {
 INCSTACK_API int incstack_sampler_create(const struct incstack_sampler_options *options,
 					 struct incstack_sampler **sampler);
 
-/* Frees the sampler. Errors: EINVAL; EBUSY while it is started, except in a child of fork.
- * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_sampler_destroy(struct incstack_sampler *sampler);
+/* Stops the sampler if it is started, and frees it; null is allowed.
+ * Thread: as incstack_sampler_stop. Signal: no. Allocates: never. Blocks: yes, if it is started. */
+INCSTACK_API void incstack_sampler_destroy(struct incstack_sampler *sampler);
 
 /* Starts the thread, with all signals blocked. The first tick is one interval from now.
  * Errors: EINVAL; EBUSY: it is started already; ENOMEM: no thread could be created;

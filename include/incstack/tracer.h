@@ -19,7 +19,7 @@ struct incstack_tracer;
 
 /* The options of a tracer. */
 struct incstack_tracer_options {
-	size_t size; /* sizeof(struct incstack_tracer_options) */
+	size_t size;                          /* sizeof(struct incstack_tracer_options) */
 	struct incstack_safepoint *safepoint; /* the coordinator of the threads */
 	/* Finds the stack on which the thread of the ticket runs, and its top frame, and makes
 	 * room for a sample there (incstack_stack_reserve). `top` is null for a retrieve.
@@ -37,21 +37,21 @@ struct incstack_tracer_options {
 INCSTACK_API int incstack_tracer_create(const struct incstack_tracer_options *options,
 					struct incstack_tracer **tracer);
 
-/* Frees the tracer. Errors: EINVAL; EBUSY while a request of it has not ended.
+/* Frees the tracer; null is allowed. Nothing is freed, ever, if a request of it has not ended.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_tracer_destroy(struct incstack_tracer *tracer);
+INCSTACK_API void incstack_tracer_destroy(struct incstack_tracer *tracer);
 
 /* What a request for traces asks for. ids, count, n, flags and deadline_ns are those of struct
  * incstack_request_options. */
 struct incstack_tracer_request {
-	size_t size; /* sizeof(struct incstack_tracer_request) */
+	size_t size;          /* sizeof(struct incstack_tracer_request) */
 	const uint64_t *ids;  /* the threads to sample; null and 0: all */
 	uint32_t count;       /* of ids */
 	uint32_t n;           /* samples wanted, at least 1 */
 	uint32_t flags;       /* INCSTACK_REQUEST_* */
 	uint32_t reserved;    /* not used; 0 */
 	uint64_t deadline_ns; /* in ns from now; 0: none */
-	uint64_t id;     /* the identifier of each trace */
+	uint64_t id;          /* the identifier of each trace */
 	uint64_t weight; /* the weight of each trace. 0: the time from this call to the sample, in
 	                  * ns, at least 1 */
 };
@@ -97,10 +97,10 @@ INCSTACK_API void incstack_traces_release(struct incstack_traces *traces);
 
 /* Counters since the creation of a tracer. */
 struct incstack_tracer_stats {
-	size_t size;       /* sizeof(struct incstack_tracer_stats), set by the caller */
-	uint64_t samples;  /* samples taken */
-	uint64_t empty;    /* tickets of threads with nothing to sample */
-	uint64_t refused;  /* samples that the stack refused; incstack_stack_stats tells why */
+	size_t size;        /* sizeof(struct incstack_tracer_stats), set by the caller */
+	uint64_t samples;   /* samples taken */
+	uint64_t empty;     /* tickets of threads with nothing to sample */
+	uint64_t refused;   /* samples that the stack refused; incstack_stack_stats tells why */
 	uint64_t retrieved; /* traces handed over */
 };
 

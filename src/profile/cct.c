@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_BYTES = 4096 };
-
 static int node_add(struct incstack_profile *profile, uint32_t parent, uint32_t frame)
 {
 	size_t at = profile->nodes_used;
@@ -226,18 +224,21 @@ int incstack_profile_add_node(struct incstack_profile *profile, uint32_t parent,
 	int error;
 
 	if (!profile || !frame || !node || parent >= profile->nodes_used ||
-	    frame->flags & INCSTACK_PROFILE_LABEL || (frame->name && !frame->name_length))
+	    frame->flags & INCSTACK_PROFILE_LABEL || (frame->name && !frame->name_length) ||
+	    frame->kind > INCSTACK_KIND_C || frame->line < 0)
 		return INCSTACK_EINVAL;
 	if ((frame->name && !incstack__text_valid(frame->name, frame->name_length)) ||
 	    !incstack__string_valid(frame->file))
 		return INCSTACK_EFORMAT;
-	key.bci = frame->bci;
+	key.line = frame->line;
+	key.kind = frame->kind;
 	key.flags = frame->flags;
 	if (frame->name) {
 		error = incstack__frame_at(profile, frame->name, frame->name_length, frame->file,
 					   &key, &number);
 	} else {
-		key.method = frame->method;
+		key.function = frame->function;
+		key.position = frame->position;
 		error = incstack__frame_intern(profile, &key, &number);
 	}
 	return error ? error : incstack__node_child(profile, parent, number, node);
@@ -260,23 +261,29 @@ uint32_t incstack_profile_parent(const struct incstack_profile *profile, uint32_
 	return profile->nodes[node].parent;
 }
 
-int incstack_profile_frame(const struct incstack_profile *profile, uint32_t node,
-			   struct incstack_profile_frame *frame)
+void incstack__frame_public(const struct incstack_profile *profile, uint32_t number,
+			    struct incstack_profile_frame *frame)
 {
-	const struct incstack__frame *f;
+	const struct incstack__frame *f = &profile->frames[number];
 
-	if (!profile || !frame || node == INCSTACK_PROFILE_ROOT || node >= profile->nodes_used)
-		return INCSTACK_EINVAL;
-	f = &profile->frames[profile->nodes[node].frame];
-	*frame = (struct incstack_profile_frame){.bci = f->bci, .flags = f->flags};
+	*frame = (struct incstack_profile_frame){
+		.position = f->position, .line = f->line, .kind = f->kind, .flags = f->flags};
 	if (!(f->flags & INCSTACK_PROFILE_LABEL))
-		frame->method = f->method;
+		frame->function = f->function;
 	if (f->file)
 		frame->file = incstack__text(profile, f->file - 1);
 	if (f->name != INCSTACK__NONE) {
-		frame->name = profile->texts + profile->names[f->name].offset;
+		frame->name = incstack__text(profile, f->name);
 		frame->name_length = profile->names[f->name].length;
 	}
+}
+
+int incstack_profile_frame(const struct incstack_profile *profile, uint32_t node,
+			   struct incstack_profile_frame *frame)
+{
+	if (!profile || !frame || node == INCSTACK_PROFILE_ROOT || node >= profile->nodes_used)
+		return INCSTACK_EINVAL;
+	incstack__frame_public(profile, profile->nodes[node].frame, frame);
 	return 0;
 }
 
@@ -295,31 +302,5 @@ int incstack_profile_totals(const struct incstack_profile *profile, uint32_t kin
 		totals[i] = profile->weights[i * profile->kinds + kind];
 	for (size_t i = profile->nodes_used - 1; i > 0; i--)
 		totals[profile->nodes[i].parent] += totals[i];
-	return 0;
-}
-
-int incstack_profile_name_frames(struct incstack_profile *profile, incstack_profile_name_fn *name,
-				 void *context)
-{
-	char text[NAME_BYTES];
-
-	if (!profile || !name)
-		return INCSTACK_EINVAL;
-	for (size_t i = 0; i < profile->frames_used; i++) {
-		struct incstack__frame *f = &profile->frames[i];
-		size_t length;
-		int error;
-
-		if (f->name != INCSTACK__NONE)
-			continue;
-		length = name(context, f->method, f->bci, f->flags, text, sizeof(text));
-		if (!length)
-			continue;
-		if (length > sizeof(text) || !incstack__text_valid(text, length))
-			return INCSTACK_EFORMAT;
-		error = incstack__name_intern(profile, text, length, &f->name);
-		if (error)
-			return error;
-	}
 	return 0;
 }

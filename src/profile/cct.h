@@ -22,8 +22,10 @@ struct incstack__name {
 /* `key` is the name that the frame was made from. It is NONE for frames of traces: their name
  * becomes known later and must not change how they are found. */
 struct incstack__frame {
-	uint64_t method;
-	int32_t bci;
+	uint64_t function;
+	int32_t position; /* -1: unknown */
+	int32_t line;     /* 0: unknown */
+	uint32_t kind;
 	uint32_t flags;
 	uint32_t key;
 	uint32_t name;
@@ -50,7 +52,7 @@ struct incstack__place {
 	uint32_t folded;  /* 1: several functions share the code */
 };
 
-/* A label of samples, with a text or a number. Its index is the method of its frame. */
+/* A label of samples, with a text or a number. Its index is the function of its frame. */
 struct incstack__label {
 	uint64_t number;
 	uint32_t key, text, unit;
@@ -101,7 +103,7 @@ struct incstack_profile {
 	uint32_t losses; /* INCSTACK_LOSS_*: what the file had and the profile lacks */
 };
 
-/* The size of a buffer for a method in hexadecimal digits, with its prefix. */
+/* The size of a buffer for a function in hexadecimal digits, with its prefix. */
 enum { INCSTACK__FRAME_TEXT = 24 };
 
 /* Makes room for `need` elements, at least doubling. */
@@ -114,12 +116,10 @@ int incstack__name_intern(struct incstack_profile *profile, const char *text, si
 			  uint32_t *name);
 int incstack__frame_intern(struct incstack_profile *profile, const struct incstack__frame *key,
 			   uint32_t *frame);
+/* Finds or adds the frame that is only a name. */
 int incstack__frame_named(struct incstack_profile *profile, const char *text, size_t length,
-			  int32_t bci, uint32_t flags, uint32_t *frame);
-/* The same, with a source file; null: unknown. */
-int incstack__frame_in(struct incstack_profile *profile, const char *text, size_t length,
-		       const char *file, int32_t bci, uint32_t flags, uint32_t *frame);
-/* The same, with bci, flags and place. */
+			  uint32_t *frame);
+/* The same, with a source file (null: unknown), and with the line, kind, flags and place of `rest`. */
 int incstack__frame_at(struct incstack_profile *profile, const char *text, size_t length,
 		       const char *file, const struct incstack__frame *rest, uint32_t *frame);
 /* Find or add the frame of a label, or a place. A place is returned as its number + 1. */
@@ -147,12 +147,16 @@ static inline const char *incstack__text(const struct incstack_profile *profile,
 /* Whether the node itself has a weight of any kind. */
 bool incstack__node_weighs(const struct incstack_profile *profile, uint32_t node);
 
-/* Returns the text of a frame: its name, or its method, which is written to `buffer`. */
+/* Returns the text of a frame: its name, or its function, which is written to `buffer`. */
 const char *incstack__frame_text(const struct incstack_profile *profile, uint32_t frame,
 				 char buffer[INCSTACK__FRAME_TEXT], size_t *length);
 
+/* Describes a frame as the public interface does. */
+void incstack__frame_public(const struct incstack_profile *profile, uint32_t number,
+			    struct incstack_profile_frame *frame);
+
 /* Makes an array with a number for each frame, which frames have in common that are of one function: those
- * with the same name, and those without a name that have the same method. Numbers are below
+ * with the same name, and those without a name that have the same function. Numbers are below
  * names_used + frames_used. */
 int incstack__frame_functions(const struct incstack_profile *profile, uint32_t **functions);
 

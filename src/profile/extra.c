@@ -117,11 +117,11 @@ static int label_name(struct incstack_profile *profile, const struct incstack__l
 int incstack__label_frame(struct incstack_profile *profile, const struct incstack__label *label,
 			  uint32_t *frame)
 {
-	struct incstack__frame key = {.bci = -1, .flags = INCSTACK_PROFILE_LABEL};
+	struct incstack__frame key = {.position = -1, .flags = INCSTACK_PROFILE_LABEL};
 	uint32_t number;
 	int error = label_intern(&profile->extra, label, &number);
 
-	key.method = number;
+	key.function = number;
 	if (!error)
 		error = label_name(profile, label, &key.key);
 	return error ? error : incstack__frame_intern(profile, &key, frame);

@@ -59,7 +59,7 @@ static int named_node(struct incstack_profile *profile, uint32_t parent, const c
 		      uint32_t *node)
 {
 	uint32_t frame;
-	int error = incstack__frame_named(profile, name, strlen(name), -1, 0, &frame);
+	int error = incstack__frame_named(profile, name, strlen(name), &frame);
 
 	return error ? error : incstack__node_child(profile, parent, frame, node);
 }
@@ -88,8 +88,8 @@ static int object_frame(struct incstack_profile *profile,
 	if (object->parent)
 		flags |= object->parent->flags & INCSTACK_OBJECT_VIRTUAL;
 	return incstack__frame_intern(profile,
-				      &(struct incstack__frame){.method = object->method,
-								.bci = object->bci,
+				      &(struct incstack__frame){.function = object->function,
+								.position = object->position,
 								.flags = flags,
 								.key = INCSTACK__NONE},
 				      frame);

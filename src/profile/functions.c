@@ -6,7 +6,7 @@
 
 #include "cct.h"
 
-/* Gives a number to the function of each frame: the number of its name or, for methods without a name, a
+/* Gives a number to the function of each frame: the number of its name or, for functions without a name, a
  * number behind those of the names. */
 static int number_frames(const struct incstack_profile *profile, struct incstack__table *unnamed,
 			 uint32_t *functions)
@@ -14,15 +14,15 @@ static int number_frames(const struct incstack_profile *profile, struct incstack
 	int error = 0;
 
 	for (uint32_t i = 0; i < profile->frames_used && !error; i++) {
-		uint64_t method = profile->frames[i].method;
-		uint32_t hash = incstack__hash_pair(method, 0), at;
+		uint64_t function = profile->frames[i].function;
+		uint32_t hash = incstack__hash_pair(function, 0), at;
 		size_t cursor = hash;
 
 		functions[i] = profile->frames[i].name;
 		if (functions[i] != INCSTACK__NONE)
 			continue;
 		while ((at = incstack__table_probe(unnamed, hash, &cursor)) != INCSTACK__NONE)
-			if (profile->frames[at].method == method)
+			if (profile->frames[at].function == function)
 				break;
 		functions[i] =
 			at != INCSTACK__NONE ? functions[at] : (uint32_t)profile->names_used + i;
@@ -92,7 +92,7 @@ static void sum_up(const struct incstack_profile *profile, uint32_t kind, const 
 		if (at < profile->names_used)
 			all[at].name = incstack__text(profile, at);
 		else
-			all[at].method = profile->frames[profile->nodes[node].frame].method;
+			all[at].function = profile->frames[profile->nodes[node].frame].function;
 	}
 }
 

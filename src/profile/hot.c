@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hot-method counters: one counter per method, always sorted (Whaley 2000, 6.5).
+ * Hot-function counters: one counter per function, always sorted (Whaley 2000, 6.5).
  */
 #include <stdlib.h>
 
@@ -12,25 +12,25 @@
 struct incstack_hot {
 	struct incstack__table table;
 	struct incstack__ranking ranking;
-	uint64_t *method; /* by number */
+	uint64_t *function; /* by number */
 	uint64_t total, lost;
 };
 
-int incstack_hot_create(uint32_t methods, struct incstack_hot **hot)
+int incstack_hot_create(uint32_t functions, struct incstack_hot **hot)
 {
 	struct incstack_hot *made;
 	int error;
 
-	if (!methods || methods >= INCSTACK__NONE || !hot)
+	if (!functions || functions >= INCSTACK__NONE || !hot)
 		return INCSTACK_EINVAL;
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return INCSTACK_ENOMEM;
-	error = incstack__table_init_for(&made->table, methods);
+	error = incstack__table_init_for(&made->table, functions);
 	if (!error)
-		error = incstack__ranking_init(&made->ranking, methods);
-	made->method = malloc(methods * sizeof(*made->method));
-	if (error || !made->method) {
+		error = incstack__ranking_init(&made->ranking, functions);
+	made->function = malloc(functions * sizeof(*made->function));
+	if (error || !made->function) {
 		incstack_hot_destroy(made);
 		return INCSTACK_ENOMEM;
 	}
@@ -44,28 +44,28 @@ void incstack_hot_destroy(struct incstack_hot *hot)
 		return;
 	free(hot->table.slots);
 	incstack__ranking_free(&hot->ranking);
-	free(hot->method);
+	free(hot->function);
 	free(hot);
 }
 
-static uint32_t counter_of(struct incstack_hot *hot, uint64_t method)
+static uint32_t counter_of(struct incstack_hot *hot, uint64_t function)
 {
-	uint32_t hash = incstack__hash_pair(method, 0), number;
+	uint32_t hash = incstack__hash_pair(function, 0), number;
 	size_t cursor = hash;
 
 	while ((number = incstack__table_probe(&hot->table, hash, &cursor)) != INCSTACK__NONE)
-		if (hot->method[number] == method)
+		if (hot->function[number] == function)
 			return number;
 	if (hot->ranking.count == hot->ranking.room)
 		return INCSTACK__NONE;
 	number = incstack__ranking_push(&hot->ranking);
-	hot->method[number] = method;
+	hot->function[number] = function;
 	(void)incstack__table_insert(&hot->table, hash,
 				     number); /* cannot fail: the table was made large enough */
 	return number;
 }
 
-int incstack_hot_add(struct incstack_hot *hot, uint64_t method, uint64_t weight)
+int incstack_hot_add(struct incstack_hot *hot, uint64_t function, uint64_t weight)
 {
 	uint32_t number;
 
@@ -74,7 +74,7 @@ int incstack_hot_add(struct incstack_hot *hot, uint64_t method, uint64_t weight)
 	if (weight > UINT64_MAX - hot->total)
 		return INCSTACK_ERANGE;
 	hot->total += weight;
-	number = counter_of(hot, method);
+	number = counter_of(hot, function);
 	if (number == INCSTACK__NONE) {
 		hot->lost += weight;
 		return INCSTACK_ELIMIT;
@@ -90,26 +90,26 @@ int incstack_hot_add_tree(struct incstack_hot *hot, const struct incstack_tree *
 	if (!hot || !tree)
 		return INCSTACK_EINVAL;
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next) {
-		int error =
-			t->top ? incstack_hot_add(hot, t->top->method, t->weight) : INCSTACK_EINVAL;
+		int error = t->top ? incstack_hot_add(hot, t->top->function, t->weight)
+				   : INCSTACK_EINVAL;
 
 		first = first ? first : error;
 	}
 	return first;
 }
 
-int incstack_hot_hottest(const struct incstack_hot *hot, struct incstack_hot_method *methods,
+int incstack_hot_hottest(const struct incstack_hot *hot, struct incstack_hot_function *functions,
 			 int max)
 {
 	int count = 0;
 
-	if (!hot || !methods || max < 0)
+	if (!hot || !functions || max < 0)
 		return INCSTACK_EINVAL;
 	for (; count < max && (uint32_t)count < hot->ranking.count; count++) {
 		uint32_t number = hot->ranking.order[count];
 
-		methods[count] = (struct incstack_hot_method){
-			.method = hot->method[number], .weight = hot->ranking.weight[number]};
+		functions[count] = (struct incstack_hot_function){
+			.function = hot->function[number], .weight = hot->ranking.weight[number]};
 	}
 	return count;
 }

@@ -146,8 +146,9 @@ int incstack__name_intern(struct incstack_profile *profile, const char *text, si
 
 static bool frame_equal(const struct incstack__frame *a, const struct incstack__frame *b)
 {
-	return a->method == b->method && a->bci == b->bci && a->flags == b->flags &&
-	       a->key == b->key && a->file == b->file && a->place == b->place;
+	return a->function == b->function && a->position == b->position && a->line == b->line &&
+	       a->kind == b->kind && a->flags == b->flags && a->key == b->key &&
+	       a->file == b->file && a->place == b->place;
 }
 
 static int frame_add(struct incstack_profile *profile, const struct incstack__frame *key,
@@ -171,12 +172,13 @@ static int frame_add(struct incstack_profile *profile, const struct incstack__fr
 
 static uint32_t frame_hash(const struct incstack__frame *key)
 {
-	uint64_t rest = (uint64_t)(uint32_t)key->bci << 32 | key->flags;
+	uint64_t at = (uint32_t)key->position ^ (uint64_t)(uint32_t)key->line << 32;
+	uint64_t how = key->flags ^ (uint64_t)key->kind << 32;
 
-	return incstack__hash_pair(key->method + key->key * 0x9e3779b97f4a7c15u +
+	return incstack__hash_pair(key->function + key->key * 0x9e3779b97f4a7c15u +
 					   key->file * 0xc2b2ae3d27d4eb4fu +
 					   key->place * 0x165667b19e3779f9u,
-				   rest);
+				   at * 0x9fb21c651e98df25u + how);
 }
 
 /* Rebuilds the table. If several frames have the same key, a search finds the first one. */
@@ -210,26 +212,19 @@ int incstack__frame_intern(struct incstack_profile *profile, const struct incsta
 }
 
 int incstack__frame_named(struct incstack_profile *profile, const char *text, size_t length,
-			  int32_t bci, uint32_t flags, uint32_t *frame)
+			  uint32_t *frame)
 {
-	struct incstack__frame key = {.bci = bci, .flags = flags};
-	int error = incstack__name_intern(profile, text, length, &key.key);
-
-	return error ? error : incstack__frame_intern(profile, &key, frame);
-}
-
-int incstack__frame_in(struct incstack_profile *profile, const char *text, size_t length,
-		       const char *file, int32_t bci, uint32_t flags, uint32_t *frame)
-{
-	struct incstack__frame rest = {.bci = bci, .flags = flags};
-
-	return incstack__frame_at(profile, text, length, file, &rest, frame);
+	return incstack__frame_at(profile, text, length, NULL, &(struct incstack__frame){0}, frame);
 }
 
 int incstack__frame_at(struct incstack_profile *profile, const char *text, size_t length,
 		       const char *file, const struct incstack__frame *rest, uint32_t *frame)
 {
-	struct incstack__frame key = *rest;
+	struct incstack__frame key = {.position = -1,
+				      .line = rest->line,
+				      .kind = rest->kind,
+				      .flags = rest->flags,
+				      .place = rest->place};
 	int error = incstack__name_intern(profile, text, length, &key.key);
 
 	if (!error && file) {
@@ -245,7 +240,7 @@ const char *incstack__frame_text(const struct incstack_profile *profile, uint32_
 	const struct incstack__frame *f = &profile->frames[frame];
 
 	if (f->name == INCSTACK__NONE) {
-		*length = (size_t)snprintf(buffer, INCSTACK__FRAME_TEXT, "0x%" PRIx64, f->method);
+		*length = (size_t)snprintf(buffer, INCSTACK__FRAME_TEXT, "0x%" PRIx64, f->function);
 		return buffer;
 	}
 	*length = profile->names[f->name].length;

@@ -158,16 +158,15 @@ int incstack_jit_register(uintptr_t address, size_t size, const char *name,
 	return 0;
 }
 
-int incstack_jit_unregister(struct incstack_jit_code *code)
+void incstack_jit_unregister(struct incstack_jit_code *code)
 {
 	if (!code)
-		return INCSTACK_EINVAL;
+		return;
 	pthread_mutex_lock(&lock);
 	unlink_entry(&code->entry);
 	tell(UNREGISTER, &code->entry);
 	pthread_mutex_unlock(&lock);
 	free(code);
-	return 0;
 }
 
 _Static_assert(offsetof(struct incstack_jit_code, strings) ==

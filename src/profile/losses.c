@@ -12,11 +12,12 @@
 #define FRAME_LOSSES (INCSTACK_LOSS_FILES | INCSTACK_LOSS_LINES | INCSTACK_LOSS_INLINING)
 
 static const uint32_t unsaid[] = {
-	[INCSTACK_FORMAT_FOLDED] = FRAME_LOSSES | INCSTACK_LOSS_KINDS | INCSTACK_LOSS_UNIT |
-				   INCSTACK_LOSS_META | INCSTACK_LOSS_NAMES | EXTRA_LOSSES,
-	[INCSTACK_FORMAT_PPROF] = INCSTACK_LOSS_INLINING,
-	[INCSTACK_FORMAT_SPEEDSCOPE] = EXTRA_LOSSES,
-	[INCSTACK_FORMAT_FIREFOX] = EXTRA_LOSSES,
+	[INCSTACK_FORMAT_FOLDED] = FRAME_LOSSES | INCSTACK_LOSS_FRAME_KINDS | INCSTACK_LOSS_KINDS |
+				   INCSTACK_LOSS_UNIT | INCSTACK_LOSS_META | INCSTACK_LOSS_NAMES |
+				   EXTRA_LOSSES,
+	[INCSTACK_FORMAT_PPROF] = INCSTACK_LOSS_INLINING | INCSTACK_LOSS_FRAME_KINDS,
+	[INCSTACK_FORMAT_SPEEDSCOPE] = EXTRA_LOSSES | INCSTACK_LOSS_FRAME_KINDS,
+	[INCSTACK_FORMAT_FIREFOX] = EXTRA_LOSSES | INCSTACK_LOSS_FRAME_KINDS,
 	[INCSTACK_FORMAT_HTML] = FRAME_LOSSES | EXTRA_LOSSES,
 };
 
@@ -30,7 +31,8 @@ static uint32_t said_of_frames(const struct incstack_profile *profile)
 			f->name == INCSTACK__NONE ? "" : incstack__text(profile, f->name);
 
 		said |= f->file ? INCSTACK_LOSS_FILES : 0;
-		said |= f->bci > 0 ? INCSTACK_LOSS_LINES : 0;
+		said |= f->line ? INCSTACK_LOSS_LINES : 0;
+		said |= f->kind ? INCSTACK_LOSS_FRAME_KINDS : 0;
 		said |= f->flags & INCSTACK_OBJECT_VIRTUAL ? INCSTACK_LOSS_INLINING : 0;
 		said |= strpbrk(text, ";\n") ? INCSTACK_LOSS_NAMES : 0;
 	}
@@ -124,6 +126,8 @@ const char *incstack_profile_loss_text(uint32_t loss)
 		return "fractions of weights";
 	case INCSTACK_LOSS_THREADS:
 		return "which thread a sample is of";
+	case INCSTACK_LOSS_FRAME_KINDS:
+		return "kinds of frames";
 	default:
 		return NULL;
 	}

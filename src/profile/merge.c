@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Merges several profiles into one. Frames are matched by their texts, because identifiers of
- * methods mean nothing outside of the process that made them.
+ * functions mean nothing outside of the process that made them.
  */
 #include "merge.h"
 
@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* Finds or adds the frame of `into` for each frame of `from`. */
-static int map_frames(struct incstack_profile *into, const struct incstack_profile *from,
-		      enum incstack__sites sites, uint32_t *map)
+int incstack__map_frames(struct incstack_profile *into, const struct incstack_profile *from,
+			 enum incstack__sites sites, uint32_t *map)
 {
 	for (uint32_t i = 0; i < from->frames_used; i++) {
 		const struct incstack__frame *f = &from->frames[i];
@@ -18,10 +18,17 @@ static int map_frames(struct incstack_profile *into, const struct incstack_profi
 		size_t length;
 		const char *text = incstack__frame_text(from, i, buffer, &length);
 		bool kept = sites == INCSTACK__SITES_KEPT;
-		int error = incstack__frame_in(
+		struct incstack__frame rest = {0};
+		int error;
+
+		if (kept) {
+			rest.line = f->line;
+			rest.kind = f->kind;
+			rest.flags = f->flags & INCSTACK_OBJECT_VIRTUAL;
+		}
+		error = incstack__frame_at(
 			into, text, length,
-			kept && f->file ? incstack__text(from, f->file - 1) : NULL,
-			kept ? f->bci : -1, kept ? f->flags & INCSTACK_OBJECT_VIRTUAL : 0, &map[i]);
+			kept && f->file ? incstack__text(from, f->file - 1) : NULL, &rest, &map[i]);
 
 		if (error)
 			return error;
@@ -55,7 +62,7 @@ int incstack__map(struct incstack_profile *into, const struct incstack_profile *
 	if (!frames || !*nodes)
 		error = INCSTACK_ENOMEM;
 	if (!error)
-		error = map_frames(into, from, sites, frames);
+		error = incstack__map_frames(into, from, sites, frames);
 	if (!error)
 		error = incstack__map_nodes(into, from, frames, *nodes);
 	free(frames);

@@ -15,7 +15,7 @@
 #include "ranking.h"
 
 struct context {
-	uint64_t method;
+	uint64_t function;
 	uint32_t parent;
 	int32_t call_site;
 };
@@ -23,10 +23,10 @@ struct context {
 /* The last visit at a frame address: the bit of figure 7, and the result of its get_node. */
 struct visit {
 	uintptr_t address;
-	uint64_t method; /* of the frame itself, not of an inlined one */
-	uint32_t caller; /* context */
-	bool there;      /* false: the activation has ended, or was passed over */
-	uint64_t purges; /* purges before the visit; `caller` is valid until the next purge */
+	uint64_t function; /* of the frame itself, not of an inlined one */
+	uint32_t caller;   /* context */
+	bool there;        /* false: the activation has ended, or was passed over */
+	uint64_t purges;   /* purges before the visit; `caller` is valid until the next purge */
 };
 
 /* A frame on the way up. `visit` is NONE if it is inlined into the next one. */
@@ -128,15 +128,15 @@ int incstack_pcct_purge(struct incstack_pcct *pcct)
 
 /* ---- contexts ---- */
 
-static uint32_t hash_of(uint32_t parent, int32_t call_site, uint64_t method)
+static uint32_t hash_of(uint32_t parent, int32_t call_site, uint64_t function)
 {
-	return incstack__hash_pair((uint64_t)parent << 32 | (uint32_t)call_site, method);
+	return incstack__hash_pair((uint64_t)parent << 32 | (uint32_t)call_site, function);
 }
 
 uint32_t incstack_pcct_find(const struct incstack_pcct *pcct, uint32_t parent, int32_t call_site,
-			    uint64_t method)
+			    uint64_t function)
 {
-	uint32_t hash = hash_of(parent, call_site, method), at;
+	uint32_t hash = hash_of(parent, call_site, function), at;
 	size_t cursor = hash;
 
 	if (!pcct)
@@ -144,7 +144,7 @@ uint32_t incstack_pcct_find(const struct incstack_pcct *pcct, uint32_t parent, i
 	while ((at = incstack__table_probe(&pcct->table, hash, &cursor)) != INCSTACK__NONE) {
 		const struct context *c = &pcct->contexts[at];
 
-		if (c->parent == parent && c->call_site == call_site && c->method == method)
+		if (c->parent == parent && c->call_site == call_site && c->function == function)
 			break;
 	}
 	return at;
@@ -152,18 +152,18 @@ uint32_t incstack_pcct_find(const struct incstack_pcct *pcct, uint32_t parent, i
 
 /* Adds a context. Returns NONE if there is no room. */
 static uint32_t make(struct incstack_pcct *pcct, uint32_t parent, int32_t call_site,
-		     uint64_t method)
+		     uint64_t function)
 {
 	uint32_t number = pcct->stats.contexts;
 
 	if (number == pcct->room)
 		return INCSTACK_PCCT_NONE;
 	pcct->contexts[number] =
-		(struct context){.method = method, .parent = parent, .call_site = call_site};
+		(struct context){.function = function, .parent = parent, .call_site = call_site};
 	(void)incstack__ranking_push(&pcct->time);
 	(void)incstack__ranking_push(&pcct->calls);
 	(void)incstack__ranking_push(&pcct->activations);
-	(void)incstack__table_insert(&pcct->table, hash_of(parent, call_site, method), number);
+	(void)incstack__table_insert(&pcct->table, hash_of(parent, call_site, function), number);
 	pcct->stats.contexts++;
 	return number;
 }
@@ -270,7 +270,7 @@ static const struct visit *visited(const struct incstack_pcct *pcct,
 	if (last->visit == INCSTACK__NONE || (!old && !above_old(trace, last->object)))
 		return NULL;
 	visit = &pcct->visits[last->visit];
-	return visit->there && visit->method == last->object->method ? visit : NULL;
+	return visit->there && visit->function == last->object->function ? visit : NULL;
 }
 
 /* Goes up from the top to a frame that was visited and whose caller has a context in this tree,
@@ -314,7 +314,7 @@ static int go_up(struct incstack_pcct *pcct, const struct incstack_trace *trace,
 
 static int32_t site_in(const struct incstack_frame_object *caller, uint32_t context)
 {
-	return caller && context != INCSTACK_PCCT_NONE ? caller->bci : -1;
+	return caller && context != INCSTACK_PCCT_NONE ? caller->position : -1;
 }
 
 /* Returns how many contexts the way down needs that the tree does not have. */
@@ -325,14 +325,14 @@ static size_t missing(const struct incstack_pcct *pcct, const struct way *way)
 	size_t left = pcct->path_used;
 
 	if (way->unconnected) {
-		context = incstack_pcct_find(pcct, INCSTACK_PCCT_NONE, -1, caller->method);
+		context = incstack_pcct_find(pcct, INCSTACK_PCCT_NONE, -1, caller->function);
 		if (context == INCSTACK_PCCT_NONE)
 			return left + 1;
 	}
 	for (; left; left--) {
 		const struct incstack_frame_object *o = pcct->path[left - 1].object;
 
-		context = incstack_pcct_find(pcct, context, site_in(caller, context), o->method);
+		context = incstack_pcct_find(pcct, context, site_in(caller, context), o->function);
 		if (context == INCSTACK_PCCT_NONE)
 			break;
 		caller = o;
@@ -341,11 +341,11 @@ static size_t missing(const struct incstack_pcct *pcct, const struct way *way)
 }
 
 static uint32_t find_or_make(struct incstack_pcct *pcct, uint32_t parent, int32_t call_site,
-			     uint64_t method)
+			     uint64_t function)
 {
-	uint32_t found = incstack_pcct_find(pcct, parent, call_site, method);
+	uint32_t found = incstack_pcct_find(pcct, parent, call_site, function);
 
-	return found == INCSTACK_PCCT_NONE ? make(pcct, parent, call_site, method) : found;
+	return found == INCSTACK_PCCT_NONE ? make(pcct, parent, call_site, function) : found;
 }
 
 /* Goes down again and counts. There must be room. Returns the context of the top. */
@@ -355,19 +355,19 @@ static uint32_t go_down(struct incstack_pcct *pcct, const struct way *way, uint6
 	uint32_t context = way->context;
 
 	if (way->unconnected)
-		context = find_or_make(pcct, INCSTACK_PCCT_NONE, -1, caller->method);
+		context = find_or_make(pcct, INCSTACK_PCCT_NONE, -1, caller->function);
 	for (size_t left = pcct->path_used; left--;) {
 		const struct step *step = &pcct->path[left];
 		const struct incstack_frame_object *frame = frame_of(step->object);
 
 		if (step->visit != INCSTACK__NONE)
 			pcct->visits[step->visit] = (struct visit){.address = frame->address,
-								   .method = frame->method,
+								   .function = frame->function,
 								   .caller = context,
 								   .there = true,
 								   .purges = pcct->stats.purges};
-		context =
-			find_or_make(pcct, context, site_in(caller, context), step->object->method);
+		context = find_or_make(pcct, context, site_in(caller, context),
+				       step->object->function);
 		if (left < way->counted)
 			incstack__ranking_add(&pcct->calls, context, weight);
 		if (left < way->fresh)
@@ -471,7 +471,7 @@ int incstack_pcct_context(const struct incstack_pcct *pcct, uint32_t number,
 		return INCSTACK_EINVAL;
 	*context = (struct incstack_pcct_context){.parent = pcct->contexts[number].parent,
 						  .call_site = pcct->contexts[number].call_site,
-						  .method = pcct->contexts[number].method,
+						  .function = pcct->contexts[number].function,
 						  .time = pcct->time.weight[number],
 						  .calls = pcct->calls.weight[number],
 						  .activations = pcct->activations.weight[number]};

@@ -70,13 +70,10 @@ int incstack_perf_map_add(struct incstack_perf_map *map, uintptr_t address, size
 	return error;
 }
 
-int incstack_perf_map_destroy(struct incstack_perf_map *map)
+void incstack_perf_map_destroy(struct incstack_perf_map *map)
 {
-	int failed;
-
 	if (!map)
-		return INCSTACK_EINVAL;
-	failed = close(map->file);
+		return;
+	close(map->file);
 	free(map);
-	return failed ? INCSTACK_EIO : 0;
 }

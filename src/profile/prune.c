@@ -154,7 +154,7 @@ static int reduce_by(struct incstack_profile *profile, struct move *move, choose
 		     uint64_t number)
 {
 	static const char name[] = "[smaller contexts]";
-	int error = incstack__frame_named(profile, name, sizeof(name) - 1, -1, 0, &move->frame);
+	int error = incstack__frame_named(profile, name, sizeof(name) - 1, &move->frame);
 
 	if (!error)
 		error = choose_by(profile, move, number);

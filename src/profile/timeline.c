@@ -118,3 +118,31 @@ int incstack_profile_set_timeline(struct incstack_profile *profile,
 	profile->timeline = made;
 	return 0;
 }
+
+int incstack__timeline_copy(const struct incstack_profile *from, const uint32_t *nodes,
+			    struct incstack_profile *into)
+{
+	const struct incstack__timeline *old = from->timeline;
+	struct incstack_profile_thread *threads;
+	struct incstack_profile_sample *samples;
+	int error = INCSTACK_ENOMEM;
+
+	if (!old)
+		return 0;
+	threads = calloc(old->thread_count + 1, sizeof(*threads));
+	samples = calloc(old->sample_count + 1, sizeof(*samples));
+	for (size_t i = 0; threads && i < old->thread_count; i++)
+		threads[i] = (struct incstack_profile_thread){
+			incstack__text(from, old->threads[i].name), old->threads[i].id};
+	for (size_t i = 0; samples && i < old->sample_count; i++) {
+		samples[i] = old->samples[i];
+		samples[i].node = nodes[samples[i].node];
+	}
+	if (threads && samples)
+		error = incstack_profile_set_timeline(
+			into, &(struct incstack_profile_timeline){
+				      threads, samples, old->thread_count, old->sample_count});
+	free(threads);
+	free(samples);
+	return error;
+}

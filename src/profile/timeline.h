@@ -23,6 +23,11 @@ struct incstack__timeline {
 	size_t sample_count;
 };
 
+/* Gives `into`, which has the node nodes[i] for node i of `from`, the timeline of `from`, if that has
+ * one. */
+int incstack__timeline_copy(const struct incstack_profile *from, const uint32_t *nodes,
+			    struct incstack_profile *into);
+
 /* Removes the timeline of a profile, if it has one. */
 void incstack__timeline_drop(struct incstack_profile *profile);
 

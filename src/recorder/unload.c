@@ -434,7 +434,7 @@ static uint64_t cut_trace(const struct spans *blurred, const struct incstack_tra
 
 	for (; o != NULL; o = next) {
 		next = (struct incstack_frame_object *)(uintptr_t)o->parent;
-		if (!is_doubtful(blurred, o->method))
+		if (!is_doubtful(blurred, o->function))
 			continue;
 		cut += (o->flags & INCSTACK_OBJECT_TRUNCATED) == 0;
 		o->flags &= ~(uint32_t)INCSTACK_OBJECT_BASE;

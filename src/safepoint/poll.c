@@ -9,7 +9,7 @@
  * has cleared it. It also sets BUSY, so that an operation cannot take the fast path of enter. */
 static bool claim(struct incstack__thread *thread, uint64_t bit)
 {
-	incstack__step(thread->owner, INCSTACK_STEP_CLAIM);
+	incstack__step(thread->owner, INCSTACK__STEP_CLAIM);
 	uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 	do {
 		if (!(word & bit))
@@ -41,7 +41,7 @@ static void settle(struct incstack__thread *thread, uint64_t state)
 {
 	for (;;) {
 		serve(thread);
-		incstack__step(thread->owner, INCSTACK_STEP_ENTER);
+		incstack__step(thread->owner, INCSTACK__STEP_ENTER);
 		uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 		if (word & INCSTACK__REQUEST_MASK)
 			continue;
@@ -77,7 +77,7 @@ static void pass_gate(struct incstack__thread *thread)
 			atomic_store_explicit(&thread->open.word, 0, memory_order_relaxed);
 			return;
 		}
-		incstack__step(thread->owner, INCSTACK_STEP_LEAVE);
+		incstack__step(thread->owner, INCSTACK__STEP_LEAVE);
 		uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 		if (word & (INCSTACK_WORD_STOP | INCSTACK_WORD_HELD))
 			sleep_at_gate(thread);
@@ -138,7 +138,7 @@ int incstack_safepoint_leave_slow(struct incstack_safepoint_thread *open)
 static void serve_held(struct incstack__thread *thread, uint64_t word)
 {
 	int i = __builtin_ctzll(word & INCSTACK__REQUEST_MASK);
-	incstack__step(thread->owner, INCSTACK_STEP_CLAIM);
+	incstack__step(thread->owner, INCSTACK__STEP_CLAIM);
 	/* acquire: partner is arm. release: the next arm of this bit sees what was done before. */
 	if (atomic_compare_exchange_strong_explicit(&thread->open.word, &word,
 						    word & ~(UINT64_C(1) << i),
@@ -155,7 +155,7 @@ void incstack__thread_unhold(struct incstack__thread *thread)
 			serve_held(thread, word);
 			continue;
 		}
-		incstack__step(thread->owner, INCSTACK_STEP_UNHOLD);
+		incstack__step(thread->owner, INCSTACK__STEP_UNHOLD);
 		/* release: partner is the acquire of pass_gate. The thread sees what was done on
 		 * its behalf. */
 		if (!atomic_compare_exchange_strong_explicit(

@@ -12,7 +12,7 @@
 static bool draw(struct incstack_request *request, int kind, uint32_t *number)
 {
 	struct incstack__tickets *tickets = &request->tickets[kind];
-	incstack__step(request->owner, INCSTACK_STEP_DRAW);
+	incstack__step(request->owner, INCSTACK__STEP_DRAW);
 	/* relaxed: only the count itself is read, and a thread that gets no ticket writes
 	 * nothing. */
 	uint32_t drawn = atomic_load_explicit(&tickets->drawn, memory_order_relaxed);
@@ -35,7 +35,7 @@ void incstack__request_disarm(struct incstack_request *request, bool absent)
 	uint32_t count = atomic_load_explicit(&request->count, memory_order_seq_cst);
 	for (uint32_t i = 0; i < count; i++) {
 		struct incstack__thread *thread = request->threads[i];
-		incstack__step(request->owner, INCSTACK_STEP_DISARM);
+		incstack__step(request->owner, INCSTACK__STEP_DISARM);
 		/* The starter also clears a bit that is set after this load. Most bits are clear,
 		 * and a load does not take the cache line from its owner as the fetch_and would.
 		 * seq_cst: see draw. */
@@ -61,14 +61,14 @@ static void run(struct incstack_request *request, struct incstack__thread *threa
 		.number = number,
 		.on_behalf = on_behalf,
 	};
-	incstack__step(request->owner, INCSTACK_STEP_BEGIN);
+	incstack__step(request->owner, INCSTACK__STEP_BEGIN);
 	ticket.time = incstack__now();
 	/* release: partner is the acquire of drain, so the ticket's time is before cancel's
 	 * return. */
 	if (atomic_fetch_add_explicit(&request->started, 1, memory_order_release) &
 	    INCSTACK__DRAINED)
 		incstack__futex_wake(&request->started);
-	incstack__step(request->owner, INCSTACK_STEP_OPERATION);
+	incstack__step(request->owner, INCSTACK__STEP_OPERATION);
 	request->operation(&ticket, request->argument);
 	atomic_fetch_add_explicit(&request->taken, 1, memory_order_relaxed);
 }
@@ -77,7 +77,7 @@ static void run(struct incstack_request *request, struct incstack__thread *threa
 
 static void finish(struct incstack_request *request)
 {
-	incstack__step(request->owner, INCSTACK_STEP_FINISH);
+	incstack__step(request->owner, INCSTACK__STEP_FINISH);
 	if (request->completed)
 		request->completed(request, request->argument);
 	/* acq_rel: partners are the acquires of wait and reusable. The request is not accessed
@@ -89,7 +89,7 @@ static void finish(struct incstack_request *request)
 
 void incstack__request_drop(struct incstack_request *request)
 {
-	incstack__step(request->owner, INCSTACK_STEP_DROP);
+	incstack__step(request->owner, INCSTACK__STEP_DROP);
 	/* acq_rel: every operation happens before the end. The acquire in
 	 * incstack_request_status is a partner, too. */
 	if (atomic_fetch_sub_explicit(&request->refs, 1, memory_order_acq_rel) == 1)
@@ -101,7 +101,7 @@ static uint32_t close_tickets(struct incstack_request *request)
 {
 	uint32_t drawn = 0;
 	for (int kind = INCSTACK__RUN; kind <= INCSTACK__WAIT; kind++) {
-		incstack__step(request->owner, INCSTACK_STEP_CLOSE);
+		incstack__step(request->owner, INCSTACK__STEP_CLOSE);
 		/* seq_cst: for disarm, see draw. */
 		drawn += atomic_fetch_or_explicit(&request->tickets[kind].drawn, INCSTACK__CLOSED,
 						  memory_order_seq_cst) &
@@ -180,7 +180,7 @@ static void drain(struct incstack_request *request, uint32_t drawn)
 	/* acquire, here and below: partner is the release in run. */
 	uint32_t started = atomic_load_explicit(&request->started, memory_order_acquire);
 	while ((started & ~INCSTACK__DRAINED) < drawn) {
-		incstack__step(request->owner, INCSTACK_STEP_DRAIN);
+		incstack__step(request->owner, INCSTACK__STEP_DRAIN);
 		started = atomic_fetch_or_explicit(&request->started, INCSTACK__DRAINED,
 						   memory_order_acquire) |
 			  INCSTACK__DRAINED;
@@ -271,14 +271,9 @@ int incstack_request_wait(struct incstack_request *request, uint64_t timeout_ns)
 	}
 }
 
-int incstack_request_release(struct incstack_request *request)
+void incstack_request_release(struct incstack_request *request)
 {
-	if (!request)
-		return INCSTACK_EINVAL;
-	if (incstack__forked(request->owner))
-		return INCSTACK_EFORKED;
-	/* acq_rel: partner is the acquire of reusable. */
-	if (atomic_exchange_explicit(&request->released, true, memory_order_acq_rel))
-		return INCSTACK_EINVAL;
-	return 0;
+	/* release: partner is the acquire of reusable. */
+	if (request && !incstack__forked(request->owner))
+		atomic_store_explicit(&request->released, true, memory_order_release);
 }

@@ -21,10 +21,6 @@ int incstack_safepoint_create(const struct incstack_safepoint_options *options,
 	pthread_mutex_init(&safepoint->lock, NULL);
 	pthread_mutex_init(&safepoint->stop_lock, NULL);
 	safepoint->random = options && options->seed ? options->seed : 1;
-	if (options) {
-		safepoint->step = options->step;
-		safepoint->context = options->context;
-	}
 	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++) {
 		safepoint->requests[i].owner = safepoint;
 		safepoint->requests[i].bit = UINT64_C(1) << i;
@@ -33,7 +29,14 @@ int incstack_safepoint_create(const struct incstack_safepoint_options *options,
 	return 0;
 }
 
-static bool in_use(struct incstack_safepoint *safepoint)
+void incstack__safepoint_hook(struct incstack_safepoint *safepoint, incstack__step_hook *hook,
+			      void *context)
+{
+	safepoint->hook = hook;
+	safepoint->context = context;
+}
+
+bool incstack__safepoint_in_use(struct incstack_safepoint *safepoint)
 {
 	pthread_mutex_lock(&safepoint->lock);
 	bool busy = safepoint->attached != 0;
@@ -43,13 +46,13 @@ static bool in_use(struct incstack_safepoint *safepoint)
 	return busy;
 }
 
-int incstack_safepoint_destroy(struct incstack_safepoint *safepoint)
+void incstack_safepoint_destroy(struct incstack_safepoint *safepoint)
 {
 	if (!safepoint)
-		return INCSTACK_EINVAL;
+		return;
 	bool forked = incstack__forked(safepoint);
-	if (!forked && in_use(safepoint))
-		return INCSTACK_EBUSY;
+	if (!forked && incstack__safepoint_in_use(safepoint))
+		return;
 	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++)
 		free(safepoint->requests[i].threads);
 	if (!forked) { /* in a child, a thread of the parent may have left them locked */
@@ -64,5 +67,4 @@ int incstack_safepoint_destroy(struct incstack_safepoint *safepoint)
 	incstack__alive_free(safepoint->alive);
 	free(safepoint->threads);
 	free(safepoint);
-	return 0;
 }

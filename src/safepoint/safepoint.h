@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include <incstack/safepoint.h>
+#include "step.h"
 
 #define INCSTACK__LINE 64 /* bytes of a cache line */
 #define INCSTACK__AHEAD 8 /* threads to prefetch ahead, so that cache misses overlap */
@@ -101,16 +101,16 @@ struct incstack_safepoint {
 	_Atomic(bool) stopped;       /* between stop and resume */
 	_Atomic(uint32_t) stopper;   /* incstack__self() of the thread that stopped */
 	_Atomic(uint32_t) stop_left; /* threads that have not arrived, + 1 while arming */
-	void (*step)(void *context, enum incstack_safepoint_step step);
+	incstack__step_hook *hook;
 	void *context;
 	struct incstack_request requests[INCSTACK_WORD_REQUESTS];
 };
 
 static inline void incstack__step(const struct incstack_safepoint *safepoint,
-				  enum incstack_safepoint_step step)
+				  enum incstack__step step)
 {
-	if (safepoint->step)
-		safepoint->step(safepoint->context, step);
+	if (safepoint->hook)
+		safepoint->hook(safepoint->context, step);
 }
 
 /* Returns a word that is 1 in this process and 0 in a child of fork (from Linux 4.14 on). Returns

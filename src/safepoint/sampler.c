@@ -336,27 +336,17 @@ int incstack_sampler_create(const struct incstack_sampler_options *options,
 	return 0;
 }
 
-static bool is_started(struct incstack_sampler *sampler)
-{
-	pthread_mutex_lock(&sampler->lock);
-	bool started = sampler->started;
-	pthread_mutex_unlock(&sampler->lock);
-	return started;
-}
-
-int incstack_sampler_destroy(struct incstack_sampler *sampler)
+void incstack_sampler_destroy(struct incstack_sampler *sampler)
 {
 	if (!sampler)
-		return INCSTACK_EINVAL;
+		return;
 	if (!forked(sampler)) { /* in a child there is no thread, and the locks may be held */
-		if (is_started(sampler))
-			return INCSTACK_EBUSY;
+		incstack_sampler_stop(sampler);
 		pthread_mutex_destroy(&sampler->lock);
 		pthread_mutex_destroy(&sampler->grid_lock);
 	}
 	incstack__alive_free(sampler->alive);
 	free(sampler);
-	return 0;
 }
 
 /* Creates the thread with all signals blocked, so that it never handles the host's signals. */

@@ -146,7 +146,7 @@ ANEW bool arm(struct incstack_request *request, struct incstack__thread *thread,
 	      struct incstack__thread **held)
 {
 	uint64_t word, claim;
-	incstack__step(request->owner, INCSTACK_STEP_ARM);
+	incstack__step(request->owner, INCSTACK__STEP_ARM);
 	/* relaxed: we hold a reference, so the count cannot be 0. */
 	atomic_fetch_add_explicit(&request->refs, 1, memory_order_relaxed);
 	word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
@@ -264,7 +264,7 @@ static void claim_rest(struct incstack_request *request,
  * clears those bits. Under `lock`. */
 static void take_back(struct incstack_request *request)
 {
-	incstack__step(request->owner, INCSTACK_STEP_REARM);
+	incstack__step(request->owner, INCSTACK__STEP_REARM);
 	if (incstack__request_spent(request))
 		incstack__request_disarm(
 			request, atomic_load_explicit(&request->reason, memory_order_relaxed) != 0);

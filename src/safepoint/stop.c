@@ -18,7 +18,7 @@ static void tell_stop(struct incstack_safepoint *safepoint)
 		/* The cache misses of locked operations do not overlap, so prefetch. */
 		if (i + INCSTACK__AHEAD < attached)
 			__builtin_prefetch(safepoint->threads[i + INCSTACK__AHEAD], 1);
-		incstack__step(safepoint, INCSTACK_STEP_STOP);
+		incstack__step(safepoint, INCSTACK__STEP_STOP);
 		/* STOP is clear, so an addition sets it. On x86, an addition can return the old
 		 * word in one instruction; an OR cannot. acq_rel: the acquire pairs with settle's
 		 * release if the thread is waiting already; the release pairs with settle's acquire
@@ -61,7 +61,7 @@ static uint32_t tell_resume(struct incstack_safepoint *safepoint, struct incstac
 	uint32_t missing = 0;
 	pthread_mutex_lock(&safepoint->lock);
 	for (uint32_t i = 0; i < safepoint->attached; i++) {
-		incstack__step(safepoint, INCSTACK_STEP_RESUME);
+		incstack__step(safepoint, INCSTACK__STEP_RESUME);
 		uint64_t before = let_go(safepoint->threads[i], held);
 		bool waiting = (before & INCSTACK_WORD_WAITING) && !(before & INCSTACK_WORD_HELD);
 		if (!waiting && !(before & INCSTACK_WORD_GONE))

@@ -77,7 +77,7 @@ static void give_up_claims(struct incstack__thread *thread)
 {
 	uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 	do {
-		incstack__step(thread->owner, INCSTACK_STEP_GONE);
+		incstack__step(thread->owner, INCSTACK__STEP_GONE);
 		/* acq_rel: partners are the release of arm and the acquire of disarm. */
 	} while (!atomic_compare_exchange_strong_explicit(
 		&thread->open.word, &word, (word & INCSTACK_WORD_STOP) | INCSTACK_WORD_GONE,
@@ -86,6 +86,19 @@ static void give_up_claims(struct incstack__thread *thread)
 		incstack__request_drop(&thread->owner->requests[__builtin_ctzll(bits)]);
 	if (word & INCSTACK_WORD_STOP)
 		incstack__thread_arrive(thread->owner);
+}
+
+int incstack_thread_adopt(struct incstack_safepoint_thread *open)
+{
+	struct incstack__thread *thread = incstack__thread_of(open);
+	if (!thread)
+		return INCSTACK_EINVAL;
+	if (incstack__forked(thread->owner))
+		return INCSTACK_EFORKED;
+	if (thread->busy)
+		return INCSTACK_EBUSY;
+	thread->self = incstack__self();
+	return 0;
 }
 
 int incstack_safepoint_detach(struct incstack_safepoint_thread *open)

@@ -24,7 +24,7 @@ void incstack__thread_open_gate(struct incstack__thread *thread, uint64_t before
 
 bool incstack__thread_hold(struct incstack__thread *thread)
 {
-	incstack__step(thread->owner, INCSTACK_STEP_HOLD);
+	incstack__step(thread->owner, INCSTACK__STEP_HOLD);
 	uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 	do {
 		if (!incstack__free(word))

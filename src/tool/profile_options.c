@@ -18,6 +18,7 @@ static const struct option names[] = {{"output", required_argument, NULL, 'o'},
 				      {"top", required_argument, NULL, 'n'},
 				      {"average", no_argument, NULL, 'a'},
 				      {"threads", no_argument, NULL, 't'},
+				      {"fold-recursion", no_argument, NULL, 'r'},
 				      {"max-output", required_argument, NULL, 'M'},
 				      {"help", no_argument, NULL, 'h'},
 				      {NULL, 0, NULL, 0}};
@@ -74,6 +75,9 @@ static int take_option(int option, struct tool_options *options)
 	case 't':
 		options->threads = 1;
 		return TOOL_DONE;
+	case 'r':
+		options->fold_recursion = 1;
+		return TOOL_DONE;
 	case 'M':
 		return number_option(optarg, 1, 1e18, &options->output_most);
 	case 'h':
@@ -95,7 +99,7 @@ int tool_options_read(int argc, char **argv, struct tool_options *options)
 
 	*options = (struct tool_options){.threshold = 0.1, .top = 10};
 	while (!status &&
-	       (option = getopt_long(argc, argv, "o:k:f:F:T:n:ath", names, NULL)) != -1) {
+	       (option = getopt_long(argc, argv, "o:k:f:F:T:n:atrh", names, NULL)) != -1) {
 		options->given |= bit_of(option);
 		status = take_option(option, options);
 	}

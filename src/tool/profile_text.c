@@ -42,9 +42,9 @@ static void put_frame(const struct incstack_profile *profile, uint32_t node, FIL
 	if (frame.name)
 		tool_name_put(frame.name, frame.name_length, out);
 	else
-		fprintf(out, "0x%" PRIx64, frame.method);
-	if (frame.bci > 0) /* contexts may differ only in this */
-		fprintf(out, ":%" PRId32, frame.bci);
+		fprintf(out, "0x%" PRIx64, frame.function);
+	if (frame.line) /* contexts may differ only in this */
+		fprintf(out, ":%" PRId32, frame.line);
 }
 
 char *tool_context_text(const struct incstack_profile *profile, uint32_t node)

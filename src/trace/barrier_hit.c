@@ -32,7 +32,7 @@ static bool may_plant(const stack *s, const object *p, const object *callee, uin
 	if (callee->flags & (INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_SIGNAL) || p->flags & never ||
 	    slot < plant_from || is_thunk(word))
 		return false;
-	return !(p->flags & INCSTACK_OBJECT_RAW) || word == p->method;
+	return !(p->flags & INCSTACK_OBJECT_RAW) || word == p->function;
 }
 
 /* Plants the next barrier without a walk, because all callers of o are known and cannot have
@@ -83,7 +83,7 @@ static bool pass_quickly(stack *s, object *o, uintptr_t fp)
 {
 	object *first = s->arena.object, *known = (object *)o->parent;
 	uintptr_t thunk = barrier_word(known);
-	struct fast_walk r = fast_walk(s, o->method, o->address, fp, known, &thunk, first,
+	struct fast_walk r = fast_walk(s, o->function, o->address, fp, known, &thunk, first,
 				       fast_walk_end(s, first, s->distance.value), -1);
 	if (r.stop == STOP_SPENT && arena_fits(&s->arena, (size_t)(r.end - first) + 1)) {
 		object *next = r.end++;

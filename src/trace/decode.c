@@ -60,8 +60,8 @@ object *incstack__decode(stack *s, object *o, const struct incstack_frame *frame
 			*o = before;
 			return NULL;
 		}
-		v->method = q.out[i].method;
-		v->bci = q.out[i].bci;
+		v->function = q.out[i].function;
+		v->position = q.out[i].position;
 		v->flags &= ~(uint32_t)INCSTACK_OBJECT_RAW;
 		last = v;
 	}

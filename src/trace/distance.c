@@ -91,7 +91,7 @@ static uint32_t left_frames(const struct distance *d, const object *first, const
 	const object *a = d->last_end, *b = end;
 	while (a > d->last_first && b > first) {
 		if (a[-1].address == b[-1].address) {
-			if (a[-1].method != b[-1].method)
+			if (a[-1].function != b[-1].function)
 				break;
 			b--;
 		} else if (a[-1].address < b[-1].address) {

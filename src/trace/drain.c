@@ -99,7 +99,7 @@ static object interrupted_top(const struct spot *at, const struct incstack_top *
 	if (!at->caller && !at->returned)
 		flags |= end_of(at->frame);
 	const bool at_poll = FAULT(FAULT_QUEUED_AT_POLL) && at->frame->flags & INCSTACK_OBJECT_RAW;
-	return (object){at->caller, at_poll ? at->frame->method : top->pc, top->sp, -1, flags};
+	return (object){at->caller, at_poll ? at->frame->function : top->pc, top->sp, -1, flags};
 }
 
 /* The caller of a frame that has returned, where it was. */
@@ -107,7 +107,7 @@ static object interrupted_caller(const struct spot *at, uintptr_t pc)
 {
 	const uint32_t end = at->caller ? 0 : end_of(at->frame);
 	if (FAULT(FAULT_CALLER_AT_POLL) && at->frame->flags & INCSTACK_OBJECT_RAW)
-		pc = at->frame->method;
+		pc = at->frame->function;
 	return (object){at->caller, pc, at->frame->address, -1, OBJECT_ORDINARY | end};
 }
 
@@ -119,7 +119,7 @@ static object biased_top(const struct spot *at)
 	object top = *at->frame;
 	top.flags = (top.flags & kept) | INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_LATE;
 	/* A raw object may keep a rule there, which is no position. */
-	top.bci = top.flags & INCSTACK_OBJECT_RAW ? -1 : top.bci;
+	top.position = top.flags & INCSTACK_OBJECT_RAW ? -1 : top.position;
 	return top;
 }
 
@@ -136,7 +136,7 @@ static bool add(struct drain *d, const struct incstack_queued *what, const struc
 {
 	stack *s = d->s;
 	const object top = exact ? interrupted_top(at, &what->top) : biased_top(at);
-	const struct incstack_frame frame = {top.method, top.address, what->top.fp,
+	const struct incstack_frame frame = {top.function, top.address, what->top.fp,
 					     INCSTACK_FRAME_EXACT, 0};
 	const bool decodes = exact && top.flags & OBJECT_DECODE_NOW && s->runtime->embedder.decode;
 	const object *old = at->seen ? at->caller : d->seen;

@@ -58,12 +58,13 @@ static inline uintptr_t fast_walk_end(const stack *s, const object *first, uint3
 }
 
 /* Writes the last two members of an object in one store. */
-static inline void object_set(object *o, int32_t bci, uint32_t flags)
+static inline void object_set(object *o, int32_t position, uint32_t flags)
 {
-	uint64_t both = (uint32_t)bci | (uint64_t)flags << 32;
-	memcpy(&o->bci, &both, sizeof(both));
+	uint64_t both = (uint32_t)position | (uint64_t)flags << 32;
+	memcpy(&o->position, &both, sizeof(both));
 }
-_Static_assert(offsetof(object, flags) == offsetof(object, bci) + sizeof(int32_t), "one store");
+_Static_assert(offsetof(object, flags) == offsetof(object, position) + sizeof(int32_t),
+	       "one store");
 
 /* Returns `rule`, the rule of the frame at sp, but by a shorter chain of dependencies. The
  * frame that was at this address last mostly had the same rule. So the remembered rule is
@@ -145,7 +146,7 @@ fast_walk_frames(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const obje
 		rule = next;
 		object *o = r.end++;
 		o->parent = r.end;
-		o->method = word;
+		o->function = word;
 		o->address = cfa;
 		object_set(o, (int32_t)(uint32_t)next | hidden, OBJECT_ORDINARY);
 	}

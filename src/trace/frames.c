@@ -109,8 +109,8 @@ static int show(struct incstack_frames *frames)
 {
 	struct incstack_frames_state *state = &frames->state;
 	const struct incstack_virtual_frame *v = &state->decoded[state->next++];
-	frames->method = v->method;
-	frames->bci = v->bci;
+	frames->function = v->function;
+	frames->position = v->position;
 	frames->kind = state->next < state->count ? INCSTACK_KIND_INLINED : v->kind;
 	return 1;
 }
@@ -124,8 +124,8 @@ static int describe(struct incstack_frames *frames)
 	state->count = count > 0 ? (uint32_t)count : 0;
 	if (state->count)
 		return show(frames);
-	frames->method = frames->frame.pc;
-	frames->bci = -1;
+	frames->function = frames->frame.pc;
+	frames->position = -1;
 	frames->kind = state->runtime->embedder.decode ? INCSTACK_KIND_UNKNOWN : INCSTACK_KIND_C;
 	return 1;
 }

@@ -92,6 +92,7 @@ int incstack_runtime_create(const struct incstack_options *options,
 	rt->options = seed.options;
 	rt->context = seed.context;
 	rt->xsave_bytes = incstack__xsave_bytes();
+	atomic_init(&rt->users, 1);
 	int error = incstack__pool_open();
 	if (error) {
 		incstack__release(rt, rt, sizeof(*rt));
@@ -101,16 +102,10 @@ int incstack_runtime_create(const struct incstack_options *options,
 	return 0;
 }
 
-int incstack_runtime_destroy(struct incstack_runtime *rt)
+void incstack_runtime_destroy(struct incstack_runtime *rt)
 {
-	if (!rt)
-		return INCSTACK_EINVAL;
-	if (atomic_load_explicit(&rt->stacks, memory_order_acquire))
-		return INCSTACK_EBUSY;
-	incstack__arena_close(rt);
-	incstack__rule_free(rt);
-	incstack__release(rt, rt, sizeof(*rt));
-	return 0;
+	if (rt)
+		incstack__runtime_drop(rt);
 }
 
 int incstack_runtime_forked(struct incstack_runtime *rt)
@@ -148,7 +143,7 @@ int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t 
 	s->last = first_trace(s);
 	incstack__pool_reserve(s);
 	incstack__rule_reserve(rt);
-	atomic_fetch_add_explicit(&rt->stacks, 1, memory_order_acq_rel);
+	atomic_fetch_add_explicit(&rt->users, 1, memory_order_acq_rel);
 	*result = s;
 	return 0;
 }
@@ -192,30 +187,27 @@ static void free_stack(stack *s)
 	incstack__arena_free(rt, s->arena.first);
 	incstack__arena_free(rt, s->arena.spare);
 	incstack__release(rt, s, sizeof(*s));
-	atomic_fetch_sub_explicit(&rt->stacks, 1, memory_order_acq_rel);
+	incstack__runtime_drop(rt);
 }
 
-int incstack_stack_destroy(struct incstack_stack *s)
+void incstack_stack_destroy(struct incstack_stack *s)
 {
-	int error = enter(s);
-	if (error)
-		return error;
+	if (!s || enter(s))
+		return;
 	incstack__lift_all(s, true);
 	free_stack(s);
-	return 0;
 }
 
-int incstack_stack_abandon(struct incstack_stack *s)
+void incstack_stack_abandon(struct incstack_stack *s)
 {
 	if (!s)
-		return INCSTACK_EINVAL;
+		return;
 	for (object *o = s->newest; s->by_embedder && o; o = (object *)o->parent)
 		if (o->flags & OBJECT_BARRIER)
 			incstack__barrier_free_later(s, o);
 	if (!s->by_embedder)
 		incstack__barriers_discard(s, false);
 	free_stack(s);
-	return 0;
 }
 
 int incstack_stack_set_owner(struct incstack_stack *s)

@@ -22,7 +22,7 @@ typedef struct incstack_runtime runtime;
 _Static_assert(sizeof(object) == 32, "a frame object is 32 bytes");
 
 /* The private flags of an object. In mode validate a raw object keeps its packed unwind rule in
- * `bci`, until it is decoded. */
+ * `position`, until it is decoded. */
 enum {
 	OBJECT_BARRIER = 1u << 8, /* the return into this frame is intercepted */
 	OBJECT_GAP = INCSTACK_OBJECT_GAP,

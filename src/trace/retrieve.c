@@ -22,7 +22,7 @@ static int fill(stack *s, object *o, const struct walker *w, object **rest)
 {
 	object filled = *o;
 	struct path p = {.child = &filled, .known = (object *)o->parent, .here = true};
-	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = incstack__barrier_fp(o)};
+	p.at = (struct cursor){.pc = o->function, .sp = o->address, .fp = incstack__barrier_fp(o)};
 	filled.flags &= ~(uint32_t)OBJECT_GAP;
 	filled.parent = NULL;
 	s->cut = NULL;
@@ -187,7 +187,7 @@ static void move_barriers(stack *s, object *old, object *copy, const object *las
 
 static bool decode(stack *s, object *o)
 {
-	struct incstack_frame frame = {o->method, o->address, 0,
+	struct incstack_frame frame = {o->function, o->address, 0,
 				       o->flags & INCSTACK_OBJECT_EXACT ? INCSTACK_FRAME_EXACT : 0,
 				       0};
 	return incstack__decode(s, o, &frame, ASK_DIRECTLY, true);
@@ -206,7 +206,7 @@ static bool decodable(const object *o)
  * return address is looked up by the byte before it. */
 static bool stands_in(const object *o, uintptr_t low, uintptr_t bytes)
 {
-	uintptr_t address = o->method - !(o->flags & INCSTACK_OBJECT_EXACT);
+	uintptr_t address = o->function - !(o->flags & INCSTACK_OBJECT_EXACT);
 	return bytes == UINTPTR_MAX || address - low < bytes;
 }
 
@@ -223,13 +223,13 @@ int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes)
 	return 0;
 }
 
-/* Removes the rules that mode validate keeps in the bci of raw objects. */
+/* Removes the rules that mode validate keeps in the position of raw objects. */
 void incstack__clear_hidden_rules(stack *s)
 {
 	for (struct chunk *c = s->arena.first; c; c = c->next)
 		for (object *o = c->objects; o < chunk_end(&s->arena, c); o++)
 			if (o->flags & INCSTACK_OBJECT_RAW)
-				o->bci = -1;
+				o->position = -1;
 }
 
 /* Makes a tree of the chunks in use. */
@@ -237,6 +237,8 @@ static struct incstack_tree *finish(stack *s, struct arena *used)
 {
 	struct incstack_tree *tree = &used->first->tree;
 	used->first->handed_over = true;
+	/* relaxed: the stack is a user, too. */
+	atomic_fetch_add_explicit(&s->runtime->users, 1, memory_order_relaxed);
 	tree->count = s->samples - s->retrieved;
 	tree->objects = 0;
 	tree->truncated = used->truncated;
@@ -354,14 +356,15 @@ const struct incstack_tree *incstack_stack_tree(const struct incstack_stack *s)
 	return s ? &s->arena.first->tree : NULL;
 }
 
-int incstack_tree_release(struct incstack_tree *tree)
+void incstack_tree_release(struct incstack_tree *tree)
 {
 	if (!tree)
-		return INCSTACK_EINVAL;
+		return;
 	struct chunk *first = (struct chunk *)((char *)tree - offsetof(struct chunk, tree));
+	runtime *rt = first->runtime;
 	if (!first->handed_over)
-		return INCSTACK_EBUSY;
+		return;
 	first->handed_over = false;
-	incstack__arena_free(first->runtime, first);
-	return 0;
+	incstack__arena_free(rt, first);
+	incstack__runtime_drop(rt);
 }

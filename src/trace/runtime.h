@@ -32,7 +32,7 @@ struct incstack_runtime {
 	/* Addresses that signal handlers missed: a ring that overwrites the oldest. */
 	_Atomic uintptr_t wanted[RULES_WANTED];
 	atomic_uint wanted_next;
-	atomic_uint stacks;
+	atomic_uint users;   /* stacks, trees, and 1 until it is destroyed; the last one frees it */
 	atomic_uint thunks;  /* taken from the pool */
 	atomic_uint revived; /* returns through retired thunks */
 	struct chunk *kept;  /* chunks of released trees */
@@ -41,8 +41,9 @@ struct incstack_runtime {
 	size_t xsave_bytes;
 };
 
-/* memory.c */
+/* memory.c; incstack__runtime_drop: one user less */
 void *incstack__allocate(runtime *rt, size_t bytes);
 void incstack__release(runtime *rt, void *memory, size_t bytes);
+void incstack__runtime_drop(runtime *rt);
 
 #endif

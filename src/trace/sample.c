@@ -134,7 +134,7 @@ static void complete(stack *s, const struct incstack_top *from, bool interrupted
 			complete_newest(s);
 			return;
 		}
-		top->method = at.pc = thunk_cell(at.pc)->resume;
+		top->function = at.pc = thunk_cell(at.pc)->resume;
 	}
 	top->parent = NULL;
 	s->arena.limit = t;
@@ -258,7 +258,7 @@ bool incstack__sample_add(stack *s, const struct incstack_queued *what, object t
 {
 	if (!arena_fits(&s->arena, 3) && !incstack__arena_next(&s->arena))
 		return false;
-	trace *t = begin(s, what->id, what->weight, top.method, top.address, top.flags);
+	trace *t = begin(s, what->id, what->weight, top.function, top.address, top.flags);
 	object *o = s->arena.object;
 	*o = top;
 	if (caller) {
@@ -354,7 +354,7 @@ __attribute__((noinline)) static int continue_slowly(stack *s, object *end, uint
 						     uintptr_t ahead_sp, uintptr_t ahead_fp)
 {
 	const object *top = s->arena.object;
-	const struct incstack_top from = {.pc = top->method, .sp = top->address, .fp = fp};
+	const struct incstack_top from = {.pc = top->function, .sp = top->address, .fp = fp};
 	const struct fast_walk r = {end, fp, stop, {ahead_pc, ahead_sp, ahead_fp}};
 	if (!from.pc)
 		return INCSTACK_EINVAL;

@@ -53,7 +53,7 @@ struct incstack_stack {
 	uint32_t walk_limit;      /* callers that it may walk over before it plants a barrier */
 	struct arena arena;       /* its first three words end the two lines */
 	uint32_t mode;
-	int32_t hidden_rule; /* all ones, unless raw objects keep their rule in bci */
+	int32_t hidden_rule; /* all ones, unless raw objects keep their rule in position */
 	uint32_t spare;      /* thunks of this stack, ready to be used */
 	uint32_t retired;    /* thunks that must not be reused yet: retired.c */
 	uint32_t thunk_low;  /* the numbers of all thunks that the stack ever had lie in */

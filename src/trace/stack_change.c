@@ -61,7 +61,7 @@ int incstack_slot_write(struct incstack_stack *s, uintptr_t *slot, uintptr_t res
 	if (error)
 		return error;
 	if (FAULT(FAULT_POSITION_REWRITTEN) && known_at(s, (uintptr_t)slot))
-		known_at(s, (uintptr_t)slot)->method = resume;
+		known_at(s, (uintptr_t)slot)->function = resume;
 	if (is_thunk(*slot))
 		thunk_cell(*slot)->resume = resume;
 	else

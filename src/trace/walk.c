@@ -22,7 +22,7 @@ static uintptr_t cfa_by(packed_rule rule, const object *k, uintptr_t fp)
  * still holds 0. */
 static bool still_base(const stack *s, const object *k, uintptr_t fp)
 {
-	packed_rule rule = (uint32_t)k->bci;
+	packed_rule rule = (uint32_t)k->position;
 	if (!(k->flags & INCSTACK_OBJECT_RAW) || !rule_plain(rule))
 		return k->flags & INCSTACK_OBJECT_RAW && rule == RULE_END;
 	uintptr_t cfa = cfa_by(rule, k, fp);
@@ -50,7 +50,7 @@ static bool still_true(const stack *s, const object *k, uintptr_t fp, object **g
 {
 	while (!(k->flags & INCSTACK_OBJECT_BASE)) {
 		object *p = physical_parent(k);
-		packed_rule rule = (uint32_t)k->bci;
+		packed_rule rule = (uint32_t)k->position;
 		*good = p;
 		if (!p || !rule_plain(rule) || !(k->flags & INCSTACK_OBJECT_RAW))
 			return false;
@@ -59,7 +59,7 @@ static bool still_true(const stack *s, const object *k, uintptr_t fp, object **g
 		    !frame_ordinary(k->address, cfa, cfa - rule_fp(rule), s->high + 1))
 			return false;
 		*good = physical_parent(p);
-		if (stack_word(cfa - sizeof(uintptr_t)) != p->method)
+		if (stack_word(cfa - sizeof(uintptr_t)) != p->function)
 			return false;
 		if (rule_fp(rule))
 			fp = stack_word(cfa - rule_fp(rule));
@@ -92,7 +92,7 @@ static object *meet(stack *s, struct path *p)
 	if (s->mode == INCSTACK_MODE_VALIDATE && rules_are_old(s))
 		good = NULL;
 	else if (s->mode == INCSTACK_MODE_VALIDATE && k->flags & INCSTACK_OBJECT_RAW &&
-		 k->method == p->at.pc && still_true(s, k, p->at.fp, &good))
+		 k->function == p->at.pc && still_true(s, k, p->at.fp, &good))
 		return k;
 	p->known = pop_until(s, k, good);
 	return NULL;
@@ -270,8 +270,8 @@ static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
 		return last;
 	}
 	if (p->child->flags & INCSTACK_OBJECT_RAW)
-		p->child->bci = (rule_plain(rule) || rule == RULE_END ? (int32_t)rule : 0) |
-				w->stack->hidden_rule;
+		p->child->position = (rule_plain(rule) || rule == RULE_END ? (int32_t)rule : 0) |
+				     w->stack->hidden_rule;
 	return true;
 }
 
@@ -372,7 +372,7 @@ static void advance(struct path *p, object *first, struct fast_walk r)
 	p->head = p->head ? p->head : first;
 	p->n += (uint32_t)(r.end - first);
 	p->interrupted = false;
-	p->at = (struct cursor){.pc = p->child->method, .sp = p->child->address, .fp = r.fp};
+	p->at = (struct cursor){.pc = p->child->function, .sp = p->child->address, .fp = r.fp};
 }
 
 /* Links the objects that a fast walk has made, and moves the path to their end. */
@@ -416,7 +416,7 @@ bool incstack__fast_walk_agrees(stack *s, struct cursor at, const object *first,
 		enum step step = incstack__step(&w, &at, &slot, &rule);
 		if (!rule) /* another thread has forgotten it since */
 			return true;
-		if (step != STEP_FRAME || !rule_plain(rule) || at.pc != o->method ||
+		if (step != STEP_FRAME || !rule_plain(rule) || at.pc != o->function ||
 		    at.sp != o->address)
 			return false;
 	}
@@ -470,7 +470,7 @@ object *incstack__walk(const struct walker *w, struct path *p)
 object *incstack__gap_fill(const struct walker *w, object *o, uintptr_t fp)
 {
 	struct path p = {.child = o, .known = (object *)o->parent, .here = true};
-	p.at = (struct cursor){.pc = o->method, .sp = o->address, .fp = fp};
+	p.at = (struct cursor){.pc = o->function, .sp = o->address, .fp = fp};
 	/* The parent is cleared first. Without the flag it would be taken for the caller (I8). */
 	o->parent = NULL;
 	atomic_signal_fence(memory_order_seq_cst);

@@ -140,7 +140,7 @@ static object *visit(struct spool *spool, struct found *found, object *o)
 	*seen_of(spool, o) = spool->mark;
 	found->tree.objects++;
 	o->flags &= kept;
-	o->bci = -1;
+	o->position = -1;
 	before = parent != NULL ? *seen_of(spool, parent) : 0;
 	before = before > spool->marks_before ? before : 0;
 	if (parent == NULL || before == spool->mark) { /* or the chain is a ring */

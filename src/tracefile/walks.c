@@ -21,7 +21,7 @@ static int same(const uint64_t *frames, size_t count, const object *o)
 	size_t at = 0;
 
 	for (; o != NULL; o = o->parent, at++) {
-		if (o->method == INCSTACK__TRACEFILE_GAP_PC) {
+		if (o->function == INCSTACK__TRACEFILE_GAP_PC) {
 			o = o->parent;
 			if (o == NULL)
 				return 1;
@@ -29,7 +29,8 @@ static int same(const uint64_t *frames, size_t count, const object *o)
 		}
 		if (at == INCSTACK__WALK_FRAMES_MOST)
 			return 1;
-		if (at == count || frames[2 * at] != o->method || frames[2 * at + 1] != o->address)
+		if (at == count || frames[2 * at] != o->function ||
+		    frames[2 * at + 1] != o->address)
 			return 0;
 		if (o->flags & INCSTACK_OBJECT_TRUNCATED)
 			return 1;
@@ -49,7 +50,7 @@ void incstack__walks_compare(const struct incstack__walks *walks, const struct i
 
 		if (frames > (walks->size - at) / 2)
 			return;
-		if (word != 0 && trace->top->method != INCSTACK__TRACEFILE_GAP_PC) {
+		if (word != 0 && trace->top->function != INCSTACK__TRACEFILE_GAP_PC) {
 			*compared += 1;
 			*mismatches += !same(walks->words + at, frames, trace->top);
 		}

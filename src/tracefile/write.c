@@ -9,7 +9,7 @@
 #define GUESSES_BYTES (INCSTACK__TRACEFILE_GUESSES * sizeof(uint64_t))
 #define GUESSES_ROOM (GUESSES_BYTES + sizeof(uint64_t) - 1) /* at any address */
 #define OBJECT_MAX (1 + sizeof(uint64_t) + sizeof(uint32_t))
-/* The bci of an object that is not written yet; afterwards the bci is its index. */
+/* The position of an object that is not written yet; afterwards the position is its index. */
 #define NOT_WRITTEN (-1)
 
 /* Passed by value, so that stores to the block cannot change it. */
@@ -47,7 +47,7 @@ static inline struct cursor put_pc(struct cursor to, unsigned head, uint64_t pc)
 static inline struct cursor put_back(struct cursor to, unsigned char *head,
 				     const struct incstack_frame_object *parent)
 {
-	const uint32_t back = (uint32_t)(to.next_index - 1 - parent->bci);
+	const uint32_t back = (uint32_t)(to.next_index - 1 - parent->position);
 	const uint16_t near = (uint16_t)back;
 
 	if (__builtin_expect(near == back, 1)) {
@@ -90,10 +90,10 @@ static inline struct cursor put_run(struct cursor to, const struct incstack_fram
 	for (;;) {
 		const struct incstack_frame_object *parent = object->parent;
 		const uint32_t flags = object->flags;
-		const uint64_t pc = object->method;
+		const uint64_t pc = object->function;
 		unsigned char *head = to.at;
 
-		object->bci = to.next_index++;
+		object->position = to.next_index++;
 		if (__builtin_expect(parent == NULL || (flags & unusual) != 0, 0)) {
 			to = put_pc(to, unusual_head(object), pc);
 			if (parent == NULL)
@@ -101,7 +101,7 @@ static inline struct cursor put_run(struct cursor to, const struct incstack_fram
 		} else {
 			to = put_pc(to, INCSTACK__TRACEFILE_PARENT_NEXT, pc);
 		}
-		if (parent->bci > NOT_WRITTEN)
+		if (parent->position > NOT_WRITTEN)
 			return put_back(to, head, parent);
 		object = (struct incstack_frame_object *)(uintptr_t)parent;
 	}
@@ -119,7 +119,7 @@ static const unsigned char *put_tree(unsigned char *at, uint64_t *guesses,
 	for (const struct incstack_trace *trace = tree->traces; trace != NULL;
 	     trace = trace->next) {
 		to.previous = ~top;
-		top = trace->top->method;
+		top = trace->top->function;
 		to = put_run(to, trace->top);
 		batch->traces++;
 	}

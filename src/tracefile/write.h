@@ -137,7 +137,7 @@ struct incstack__tracefile_batch_of {
 };
 
 /* Makes a block from `tree` (null: no traces) and `log`, which does not change. Nothing in the
- * tree is decoded, so each bci is -1. The function overwrites these fields, so afterwards the tree
+ * tree is decoded, so each position is -1. The function overwrites these fields, so afterwards the tree
  * can only be released. Weights are not written. */
 int64_t incstack__tracefile_batch(void *buffer, size_t size, struct incstack__tracefile_batch_of of,
 				  const struct incstack__tracefile_log *log,

@@ -41,15 +41,11 @@ int incstack_tracer_create(const struct incstack_tracer_options *options,
 	return 0;
 }
 
-int incstack_tracer_destroy(struct incstack_tracer *tracer)
+void incstack_tracer_destroy(struct incstack_tracer *tracer)
 {
-	if (!tracer)
-		return INCSTACK_EINVAL;
 	/* acquire: partner is the release in sampled; that was the last use of the tracer. */
-	if (atomic_load_explicit(&tracer->open, memory_order_acquire))
-		return INCSTACK_EBUSY;
-	free(tracer);
-	return 0;
+	if (tracer && !atomic_load_explicit(&tracer->open, memory_order_acquire))
+		free(tracer);
 }
 
 int incstack_tracer_stats(const struct incstack_tracer *tracer, struct incstack_tracer_stats *stats)

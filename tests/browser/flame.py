@@ -51,7 +51,7 @@ box('parse').click();
 seen.callers=[...zoom.kids.values()].map(n=>[n.name,n.v[0]]).sort();
 key('i');seen.straight=boxes().length;
 seen.colors=new Set([...straight.kids.values()].map(n=>n.kind)).size;
-seen.kind=kindOf('std::sort',0)+kindOf('[x]',0)+kindOf('f',4)+kindOf('a.b.C.run',0)+kindOf('do_idle_[k]',0)
+seen.kind=kindOf('std::sort',0)+kindOf('[x]',0)+kindOf('f',3)+kindOf('a.b',5)+kindOf('n::m',5)+kindOf('f',1)+kindOf('f',2)+kindOf('f',4)+kindOf('a.b.C.run',0)+kindOf('do_idle_[k]',0)
   +kindOf('libc.so.6+0x271d0',0);
 const rows=[...document.querySelectorAll('#time .row')];
 seen.rows=rows.map(r=>r.firstChild.textContent);
@@ -85,7 +85,7 @@ EXPECTED = {
         "entered": 1000, "pressed": "true", "inverted": 100,
         "leaves": [["</script><b>\"x\"\\", 40], ["eval", 15], ["parse", 15], ["std::sort", 30]],
         "callers": [["eval", 5], ["main", 10]], "straight": 7, "colors": 1,
-        "kind": "cppspecialinlinedmanagedkernelnative",
+        "kind": "cppspecialinlinednativecppinterpretedcompiledwrappermanagedkernelnative",
         "rows": ["worker <b> 60", "(no name) 40", ""], "thread": "worker <b>, thread 42",
         "bars": ["M60 1V0.000h1V1z", "M299 1V0.333h1V1z"], "drawn": 1,
         "tip": "worker <b>: 60, 600 ns after the first sample",

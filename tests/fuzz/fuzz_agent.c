@@ -56,13 +56,13 @@ static void try_options(const char *text)
 	(void)agent_name_make(options.file, &values, name, 16);
 }
 
-/* Two strings: the signature of a class, and the name of a method. */
-static void try_names(const char *class, const char *method)
+/* Two strings: the signature of a class, and the name of a function. */
+static void try_names(const char *class, const char *function)
 {
 	const struct incstack_profile_kind kind = {"samples", "count"};
-	struct incstack_profile_frame frame = {.bci = -1};
+	struct incstack_profile_frame frame = {.position = -1};
 	struct incstack_profile *profile = NULL;
-	char *name = agent_method_name(class, method);
+	char *name = agent_method_name(class, function);
 	uint32_t node;
 
 	require(name && !incstack_profile_create(&kind, 1, &profile));

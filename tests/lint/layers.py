@@ -48,7 +48,7 @@ STRATA = {
         "life_cycle drain",
     ),
     "safepoint": (
-        "safepoint.h wait split prompt",
+        "safepoint.h step wait split prompt",
         "word request run_operation",
         "poll thread safepoint.c",
         "start stop",
@@ -59,7 +59,7 @@ STRATA = {
         "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/writer write/flame_page",
         "extra meta pcct hot jit perf_map timeline.c",
         "cct losses read/reader",
-        "fold functions merge prune write/boxes source read/json_read read/json_profile read/pprof_fields"
+        "fold functions merge prune write/boxes source recursion read/json_read read/json_profile read/pprof_fields"
         " read/pprof_tables.h",
         "read/pprof_mappings read/pprof_meta",
         "read/pprof_tables.c",

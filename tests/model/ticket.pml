@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The ticket protocol of src/safepoint/request.c, start.c, poll.c and word.c, one
- * request. Each label or comment in capitals is the INCSTACK_STEP_ of that name;
+ * request. Each label or comment in capitals is the INCSTACK__STEP_ of that name;
  * one atomic block is one atomic operation of the C code on one word.
  *
  * Safety (assertions): at most N operations, never two for one thread, none

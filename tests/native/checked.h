@@ -79,7 +79,7 @@ static inline void compare_trace(const struct incstack_trace *trace)
 		ck_assert_uint_eq(object->address, walk->frames[i].sp);
 		/* The two calls in sample_checked stand at two places. */
 		if (i > 0)
-			ck_assert_uint_eq(object->method, walk->frames[i].pc);
+			ck_assert_uint_eq(object->function, walk->frames[i].pc);
 		if (object->flags & INCSTACK_OBJECT_TRUNCATED)
 			return;
 	}
@@ -97,7 +97,7 @@ static inline uint64_t compare_all(struct incstack_stack *stack)
 		compare_trace(t);
 	checked_compared += tree->count;
 	truncated = tree->truncated;
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 	ck_assert_int_eq(incstack_stack_verify(stack), 0);
 	return truncated;
 }
@@ -107,9 +107,9 @@ static inline void checked_close(struct incstack_stack *stack)
 {
 	if (stack) {
 		compare_all(stack);
-		ck_assert_int_eq(incstack_stack_destroy(stack), 0);
+		incstack_stack_destroy(stack);
 	}
-	ck_assert_int_eq(incstack_runtime_destroy(checked_runtime), 0);
+	incstack_runtime_destroy(checked_runtime);
 	ck_assert_uint_eq(checked_compared, checked_count);
 }
 

@@ -120,7 +120,7 @@ static OPAQUE void sample_truncated(void)
 	ck_assert_int_eq(incstack_native_sample(stack, 0, 1), 0);
 	ck_assert_int_eq(incstack_retrieve(stack, &tree), 0);
 	ck_assert_uint_gt(tree->truncated, 0);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 }
 
 /* The same code as the library's, at its place, without unwind information. */

@@ -61,7 +61,7 @@ START_TEST(returns_to_the_right_place)
 	struct incstack_stats stats = {.size = sizeof(stats)};
 	ck_assert_int_eq(incstack_stack_stats(other, &stats), 0);
 	ck_assert_uint_eq(stats.mode, INCSTACK_MODE_VALIDATE);
-	ck_assert_int_eq(incstack_stack_destroy(other), 0);
+	incstack_stack_destroy(other);
 	traced_check();
 	traced_close();
 }
@@ -78,7 +78,7 @@ static NOINLINE int outlives(void)
 	descend(3);
 	for (int i = 0; i < MOST; i++)
 		copied(i);
-	ck_assert_int_eq(incstack_stack_destroy(traced_stack), 0);
+	incstack_stack_destroy(traced_stack);
 	*slot = thunk;
 	return 5;
 }
@@ -86,7 +86,7 @@ static NOINLINE int outlives(void)
 START_TEST(outlives_the_state_of_its_stack)
 {
 	ck_assert_int_eq(outlives(), 5);
-	ck_assert_int_eq(incstack_runtime_destroy(traced_runtime), 0);
+	incstack_runtime_destroy(traced_runtime);
 }
 END_TEST
 

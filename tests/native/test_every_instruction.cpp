@@ -158,7 +158,7 @@ static bool agrees(const struct incstack_trace *t)
 	if (at == end) /* in the trampoline */
 		return true;
 	for (const struct incstack_frame_object *o = t->top; o; o = o->parent, at++) {
-		if (at == end || frames[at].pc != o->method || frames[at].sp != o->address)
+		if (at == end || frames[at].pc != o->function || frames[at].sp != o->address)
 			return end - first[t->id] == DEPTH;
 		if (o->flags & INCSTACK_OBJECT_TRUNCATED)
 			return true;

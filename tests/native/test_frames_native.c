@@ -44,7 +44,7 @@ static void open_runtime(int distance)
 static void close_runtime(void)
 {
 	ck_assert_int_eq(errors, 0);
-	ck_assert_int_eq(incstack_runtime_destroy(runtime), 0);
+	incstack_runtime_destroy(runtime);
 }
 
 static void open_stack(void)
@@ -174,8 +174,8 @@ static void close_all(void)
 	ck_assert_int_eq(incstack_retrieve(stack, &tree), 0);
 	ck_assert_uint_eq(tree->count, sampled);
 	ck_assert_uint_eq(tree->truncated, 0);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
-	ck_assert_int_eq(incstack_stack_destroy(stack), 0);
+	incstack_tree_release(tree);
+	incstack_stack_destroy(stack);
 	close_runtime();
 }
 
@@ -312,14 +312,15 @@ static void *work(void *signal_stack)
 		errors += sigaltstack(&alternate, &before) != 0;
 	open_stack();
 	while (!over) {
-		struct incstack_tree *tree;
+		struct incstack_tree *tree = NULL;
 		incstack_stack_reserve(stack, 1 << 16);
 		nest(20, sample_and_compute);
 		nest(7, sample_and_compute);
-		errors += incstack_retrieve(stack, &tree) != 0 || incstack_tree_release(tree) != 0;
+		errors += incstack_retrieve(stack, &tree) != 0;
+		incstack_tree_release(tree);
 		working = true;
 	}
-	errors += incstack_stack_destroy(stack) != 0;
+	incstack_stack_destroy(stack);
 	if (signal_stack) /* a sanitizer frees its own */
 		errors += sigaltstack(&before, NULL) != 0;
 	return NULL;
@@ -382,7 +383,7 @@ static void *sample_once(void *unused)
 	open_stack();
 	nest(10, sample_plainly);
 	await_handler(); /* until the main thread has walked again */
-	errors += incstack_stack_destroy(stack) != 0;
+	incstack_stack_destroy(stack);
 	return NULL;
 }
 
@@ -416,7 +417,7 @@ START_TEST(refuses_no_context)
 			 INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_native_frames_begin(&frames, NULL, NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_native_frames_begin(NULL, runtime, NULL), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_runtime_destroy(runtime), 0);
+	incstack_runtime_destroy(runtime);
 }
 END_TEST
 

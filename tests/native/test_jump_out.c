@@ -77,7 +77,7 @@ static void compare(const struct incstack_frame_object *o,
 {
 	for (; o; o = o->parent, truth = truth->parent) {
 		ck_assert_ptr_nonnull(truth);
-		ck_assert(o->method == truth->method && o->address == truth->address);
+		ck_assert(o->function == truth->function && o->address == truth->address);
 		if (o->flags & INCSTACK_OBJECT_TRUNCATED)
 			return;
 	}
@@ -100,8 +100,8 @@ static void compare_all(void)
 			compare(o->top->parent, t->top->parent);
 	}
 	ck_assert_uint_ge(ours->count + 1, theirs->count); /* one may have been left */
-	ck_assert_int_eq(incstack_tree_release(ours), 0);
-	ck_assert_int_eq(incstack_tree_release(theirs), 0);
+	incstack_tree_release(ours);
+	incstack_tree_release(theirs);
 }
 
 /* Returns false if the level ended before its stop came. */
@@ -146,10 +146,10 @@ static void begin(uint32_t chunk_bytes, int32_t distance)
 
 static void end(void)
 {
-	ck_assert_int_eq(incstack_stack_destroy(patched), 0);
-	ck_assert_int_eq(incstack_stack_destroy(full), 0);
+	incstack_stack_destroy(patched);
+	incstack_stack_destroy(full);
 	for (int i = 0; i < 2; i++)
-		ck_assert_int_eq(incstack_runtime_destroy(runtimes[i]), 0);
+		incstack_runtime_destroy(runtimes[i]);
 }
 
 START_TEST(at_the_instructions)

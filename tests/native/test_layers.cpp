@@ -252,7 +252,7 @@ static chain chain_of(const struct incstack_trace *t, bool *truncated)
 {
 	chain c;
 	for (const struct incstack_frame_object *o = t->top; o; o = o->parent) {
-		c.push_back({o->method, o->address, (o->flags & INCSTACK_OBJECT_EXACT) != 0});
+		c.push_back({o->function, o->address, (o->flags & INCSTACK_OBJECT_EXACT) != 0});
 		*truncated = o->flags & INCSTACK_OBJECT_TRUNCATED;
 	}
 	return c;

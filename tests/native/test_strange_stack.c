@@ -79,11 +79,11 @@ static void check_traces(void)
 	ck_assert_uint_eq(tree->count, 3);
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next) {
 		const struct incstack_frame_object *o = t->top;
-		ck_assert_uint_gt(o->method, (uintptr_t)entry);
+		ck_assert_uint_gt(o->function, (uintptr_t)entry);
 		ck_assert_ptr_nonnull(o->parent);
-		ck_assert_uint_eq(o->parent->method, (uintptr_t)strange_exit);
+		ck_assert_uint_eq(o->parent->function, (uintptr_t)strange_exit);
 	}
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 }
 
 /* The stack of the thread is known, that of the sample is not. */
@@ -107,7 +107,7 @@ START_TEST(anywhere)
 	run_there(paints[_i]);
 	check_traces();
 	ck_assert_int_eq(incstack_stack_verify(sampled), 0);
-	ck_assert_int_eq(incstack_stack_destroy(sampled), 0);
+	incstack_stack_destroy(sampled);
 	traced_close();
 }
 END_TEST
@@ -134,7 +134,7 @@ START_TEST(complete)
 	for (int i = 0; i < 5; i++)
 		descend(40 * i);
 	ck_assert_int_eq(traced_check(), 0);
-	ck_assert_int_eq(incstack_stack_destroy(traced_stack), 0);
+	incstack_stack_destroy(traced_stack);
 	traced_stack = known;
 	traced_close();
 }

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <incstack/safepoint.h>
+#include "safepoint/step.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 #define REQUESTERS 3
@@ -65,7 +65,7 @@ static uint32_t draw(uint64_t *state, uint32_t limit)
 	return (uint32_t)((x >> 32) % limit);
 }
 
-static void injected(void *context, enum incstack_safepoint_step step)
+static void injected(void *context, enum incstack__step step)
 {
 	static _Thread_local uint64_t state;
 	(void)context;
@@ -322,10 +322,10 @@ int main(int argc, char **argv)
 {
 	static pthread_t mutating[THREADS_MAX], requesting[REQUESTERS];
 	parse(argc, argv);
-	struct incstack_safepoint_options options = {
-		.size = sizeof(options), .seed = seed, .step = injected};
+	struct incstack_safepoint_options options = {.size = sizeof(options), .seed = seed};
 	if (incstack_safepoint_create(&options, &safepoint))
 		return 1;
+	incstack__safepoint_hook(safepoint, injected, NULL);
 	for (int i = 0; i < thread_count; i++) {
 		mutators[i].seed = seed + 1 + (uint64_t)i * 0x9e3779b97f4a7c15u;
 		if (pthread_create(&mutating[i], NULL, mutator, &mutators[i]))
@@ -344,7 +344,8 @@ int main(int argc, char **argv)
 	atomic_store(&over_and_out, true);
 	for (int i = 0; i < thread_count; i++)
 		pthread_join(mutating[i], NULL);
-	if (incstack_safepoint_destroy(safepoint))
+	if (incstack__safepoint_in_use(safepoint))
 		atomic_fetch_add(&stuck, 1);
+	incstack_safepoint_destroy(safepoint);
 	return report() != 0;
 }

@@ -227,7 +227,7 @@ static const struct incstack_frame_object *skip_young(const struct incstack_trac
 static bool is_base(const struct incstack_frame_object *o)
 {
 	for (int i = 0; i < base.depth; i++, o = o->parent)
-		if (!o || o->address != base.frame[i].cfa || o->method != base.frame[i].resume)
+		if (!o || o->address != base.frame[i].cfa || o->function != base.frame[i].resume)
 			return false;
 	return !o;
 }
@@ -254,7 +254,7 @@ static bool agrees(const struct incstack_trace *t, struct asker *a)
 	for (int i = at->depth - 1; i >= 0; i--, o = o->parent) {
 		if (!o || o->address != at->frame[i].cfa)
 			return false;
-		if (o != t->top && o->method != at->frame[i].resume)
+		if (o != t->top && o->function != at->frame[i].resume)
 			return false;
 		if (o->flags & INCSTACK_OBJECT_TRUNCATED)
 			return !o->parent && ++a->truncated;
@@ -276,7 +276,7 @@ static void check_tree(void)
 			      "trace %d of the %s at depth %d", (int)(t->id & (FROM_HANDLER - 1)),
 			      t->id & FROM_HANDLER ? "handler" : "program", now.depth);
 	handler.checked = seen;
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 	ck_assert_int_eq(incstack_stack_reserve(stack, 1 << 20), 0);
 }
 
@@ -371,8 +371,8 @@ START_TEST(nothing_is_lost_uncounted)
 	ck_assert_uint_gt(stats.returns, 0);
 	ck_assert_int_eq(stats.truncated > 0, program.truncated + handler.truncated > 0);
 	ck_assert(_i % VARIANTS < 2 || stats.stale > 0);
-	ck_assert_int_eq(incstack_stack_destroy(stack), 0);
-	ck_assert_int_eq(incstack_runtime_destroy(runtime), 0);
+	incstack_stack_destroy(stack);
+	incstack_runtime_destroy(runtime);
 }
 END_TEST
 

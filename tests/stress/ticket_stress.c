@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <incstack/safepoint.h>
+#include "safepoint/step.h"
 
 #define THREADS_MAX 4
 #define REQUESTERS_MAX 8
@@ -175,7 +175,9 @@ static uint64_t configuration(uint32_t requesters, uint64_t count)
 	for (uint32_t i = 0; i < thread_count; i++)
 		pthread_join(threads[i], NULL);
 	wrong += samples != operations;
-	return wrong + (incstack_safepoint_destroy(safepoint) != 0);
+	wrong += incstack__safepoint_in_use(safepoint);
+	incstack_safepoint_destroy(safepoint);
+	return wrong;
 }
 
 int main(int argc, char **argv)

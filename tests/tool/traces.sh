@@ -128,20 +128,32 @@ JSON
 	grep -q ' in 2 contexts$' said || fail "$(<said)"
 }
 
+# A recursive call becomes a part of the function's youngest call.
+test_recursion() {
+	printf '%s\n' 'main;f;f;g;f 5' 'main;f;g 2' 'main;g;f;g;h 1' >one.folded
+	run 0 convert -r one.folded two.folded
+	sort two.folded >said
+	equal "folded recursion" "$(<said)" $'main;f 5\nmain;f;g 2\nmain;g;h 1'
+	"$tool" cpu -o one -- "$target" alloc=100000 >stdout 2>stderr </dev/null
+	run 0 convert --fold-recursion one one.html
+	grep -q '"timeline":{' one.html || fail "the page has lost when each thread was sampled"
+}
+
 # An option that would have no effect is refused.
 test_options_without_effect() {
 	local option
 	record one alloc=10
-	for option in -T0.5 -a; do refused "${option:0:2}" report $option one; done
-	for option in -T0.5 -a -t -oprefix; do refused "${option:0:2}" report $option one.folded; done
+	for option in -T0.5 -a -r; do refused "${option:0:2}" report $option one; done
+	for option in -T0.5 -a -t -r -oprefix; do refused "${option:0:2}" report $option one.folded; done
 	for option in -T0.5 -a -n3 -oother; do refused "${option:0:2}" convert $option one two.folded; done
 	refused -k convert -k allocated one two.html
 	refused -k convert -k allocated one two.pb.gz
 	refused -t convert -t one.folded two.pb.gz
-	for option in -T0.5 -n3; do refused "${option:0:2}" merge $option -o two.folded one one; done
+	for option in -T0.5 -n3 -r; do refused "${option:0:2}" merge $option -o two.folded one one; done
 	refused -t merge -t -o two.folded one.folded
 	refused -k merge -k allocated -o two.html one
 	refused -a compare -a one one
+	refused -r compare -r one one
 	refused -t compare -t one.folded one.folded
 	refused -n compare -n 3 one one one
 	[[ ! -e two.folded && ! -e two.html && ! -e two.pb.gz ]] || fail "something was written"

@@ -90,7 +90,7 @@ bool cct_same(const struct cct *c)
 		if (incstack_profile_frame(c->profile, i, &frame))
 			abort();
 		uint32_t at = mine[i] = find(c, mine[incstack_profile_parent(c->profile, i)],
-					     frame.method << 32 | (uint32_t)frame.bci);
+					     frame.function << 32 | (uint32_t)frame.position);
 		same = at != 0;
 		if (at && left[at] < 0) {
 			left[at] = -1 - left[at];

@@ -21,8 +21,8 @@ static uint32_t kind_of(const struct frame *frame, int i)
 /* The iterator shows this entry of the record next. */
 static bool shows(struct incstack_frames *frames, uint64_t entry)
 {
-	return incstack_frames_next(frames) > 0 && frames->method == entry >> 32 &&
-	       frames->bci == (int32_t)entry;
+	return incstack_frames_next(frames) > 0 && frames->function == entry >> 32 &&
+	       frames->position == (int32_t)entry;
 }
 
 /* entries[0] is the base, which the VM's own walk does not show. */

@@ -177,9 +177,9 @@ static void show(const struct fiber *f, const struct record *r, const struct inc
 			fprintf(stderr, "%20s %4d |", p->methods[key >> 32]->name, (int32_t)key);
 		}
 		if (o) {
-			bool known = o->method < (uint64_t)p->method_count;
+			bool known = o->function < (uint64_t)p->method_count;
 			fprintf(stderr, " %20s %4d flags %x at %zx",
-				known ? p->methods[o->method]->name : "?", o->bci, o->flags,
+				known ? p->methods[o->function]->name : "?", o->position, o->flags,
 				o->address);
 			o = o->parent;
 		}
@@ -211,7 +211,7 @@ static bool same(const struct oracle *o, const struct record *r, const struct in
 		if (f && cut && f->flags & INCSTACK_OBJECT_TRUNCATED &&
 		    f->flags & INCSTACK_OBJECT_RAW)
 			return true; /* the frame was gone before its position was read */
-		if (!f || f->method != *entry >> 32 || f->bci != (int32_t)*entry)
+		if (!f || f->function != *entry >> 32 || f->position != (int32_t)*entry)
 			return false;
 		*inlined |= (f->flags & INCSTACK_OBJECT_VIRTUAL) != 0;
 		if (!f->parent && cut && f->flags & INCSTACK_OBJECT_TRUNCATED)
@@ -234,7 +234,8 @@ static size_t length(const struct incstack_trace *t)
 static bool shows(const struct incstack_frame_object *f, uint64_t entry)
 {
 	const uint32_t gone = INCSTACK_OBJECT_TRUNCATED | INCSTACK_OBJECT_RAW;
-	return (f->flags & gone) == gone || (f->method == entry >> 32 && f->bci == (int32_t)entry);
+	return (f->flags & gone) == gone ||
+	       (f->function == entry >> 32 && f->position == (int32_t)entry);
 }
 
 /* How many frames of the trace, counted from its end, are those of the record from entry `first` on.
@@ -246,7 +247,7 @@ static size_t common(const struct oracle *o, const struct record *r, const struc
 	size_t same = 0;
 	for (size_t at = first + length(t); at-- > first; f = f->parent) {
 		const bool equal = at < r->count && shows(f, o->entries[r->start + at]);
-		*next = equal ? *next : f->method;
+		*next = equal ? *next : f->function;
 		same = equal ? same + 1 : 0;
 	}
 	return same;

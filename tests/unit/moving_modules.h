@@ -265,7 +265,7 @@ static void keep(const struct incstack_trace *trace, uint32_t epoch)
 
 		ck_assert_uint_le(kept_count, KEPT);
 		k->epoch = epoch;
-		k->pc = o->method;
+		k->pc = o->function;
 		strcpy(k->truth, truths[trace - traces][o - objects[trace - traces]]);
 		ck_assert((o->parent == NULL) ==
 			  ((o->flags & (INCSTACK_OBJECT_TRUNCATED | INCSTACK_OBJECT_BASE)) != 0));
@@ -304,7 +304,7 @@ static void sample(bool exact)
 		/* From a return address behind the first byte to one behind the last. */
 		o[i] = (struct incstack_frame_object){
 			.parent = i + 1 < FRAMES ? &o[i + 1] : NULL,
-			.method = m->low + 1 + random_below(PLACE_BYTES),
+			.function = m->low + 1 + random_below(PLACE_BYTES),
 			.flags = i + 1 < FRAMES ? 0 : INCSTACK_OBJECT_BASE};
 		strcpy(truths[in_batch][i], m->name);
 		if (exact && rules[number][0] != 0)

@@ -68,8 +68,8 @@ static void close_all(void)
 {
 	ck_assert_int_eq(incstack_stack_verify(s), 0);
 	ck_assert_uint_eq(stats_of_stack().broken, 0);
-	ck_assert_int_eq(incstack_stack_destroy(s), 0);
-	ck_assert_int_eq(incstack_runtime_destroy(rt), 0);
+	incstack_stack_destroy(s);
+	incstack_runtime_destroy(rt);
 }
 
 #endif

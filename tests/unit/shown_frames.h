@@ -20,7 +20,7 @@ static inline void shows(unsigned n)
 	ck_assert_uint_eq(frames.frame.pc, hand_pc(n));
 	ck_assert_uint_eq(frames.frame.sp, hand_sp(n));
 	ck_assert_uint_eq(frames.frame.fp, hand_fp(n));
-	ck_assert_uint_eq(frames.method, n);
+	ck_assert_uint_eq(frames.function, n);
 }
 
 static inline void ends(int result)

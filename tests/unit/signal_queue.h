@@ -20,9 +20,9 @@ static int signals_in_decode; /* how many signals decode gets */
 /* A frame that keeps its position in itself names it by a number. */
 static inline uintptr_t position(const struct sim_frame *f)
 {
-	if (!sim_position_inside(f->method))
+	if (!sim_position_inside(f->function))
 		return f->pc;
-	return (uintptr_t)1 << NUMBERED | (uintptr_t)f->method << 20 | ((uintptr_t *)f->fp)[-1];
+	return (uintptr_t)1 << NUMBERED | (uintptr_t)f->function << 20 | ((uintptr_t *)f->fp)[-1];
 }
 
 static int decode(void *context, const struct incstack_frame *frame,
@@ -34,18 +34,19 @@ static int decode(void *context, const struct incstack_frame *frame,
 	}
 	if (frame->pc >> NUMBERED == 0)
 		return sim_decode(context, frame, out, max);
-	const unsigned method = frame->pc >> 20 & 0xfffff;
-	const int32_t bci = (int32_t)(frame->pc & 0xfffff);
+	const unsigned function = frame->pc >> 20 & 0xfffff;
+	const int32_t position = (int32_t)(frame->pc & 0xfffff);
 	ck_assert_uint_eq(frame->flags, INCSTACK_FRAME_EXACT);
-	out[0] = (struct incstack_virtual_frame){.method = method, .bci = bci};
-	out[1] = (struct incstack_virtual_frame){.method = method + 1000, .bci = bci / 2};
-	return method % 4 == 1 ? 2 : 1;
+	out[0] = (struct incstack_virtual_frame){.function = function, .position = position};
+	out[1] = (struct incstack_virtual_frame){.function = function + 1000,
+						 .position = position / 2};
+	return function % 4 == 1 ? 2 : 1;
 }
 
 /* Whether the return address of the top frame tells the position of its caller. */
 static inline bool caller_is_known(void)
 {
-	return sim.depth > 1 && !sim_position_inside(sim_top()[-1].method) &&
+	return sim.depth > 1 && !sim_position_inside(sim_top()[-1].function) &&
 	       sim_top()->resume < SIM_HANDLER;
 }
 

@@ -53,9 +53,9 @@ static inline void make_chunk(unsigned char *spool, uint64_t at)
 						      : made_pointer(at + MADE_OBJECTS_AT +
 								     (uint64_t)kinds[i].parent *
 									     sizeof(object)),
-			.method = 0x1000 + 16 * i,
+			.function = 0x1000 + 16 * i,
 			.address = 0x7000 + 64 * i,
-			.bci = -1,
+			.position = -1,
 			.flags = kinds[i].flags,
 		};
 

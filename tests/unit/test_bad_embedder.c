@@ -19,7 +19,7 @@ static int decode_all(void *context, const struct incstack_frame *frame,
 {
 	(void)context;
 	for (int i = 0; i < max; i++)
-		out[i] = (struct incstack_virtual_frame){.method = frame->pc, .bci = i};
+		out[i] = (struct incstack_virtual_frame){.function = frame->pc, .position = i};
 	return decoded;
 }
 
@@ -28,8 +28,8 @@ static unsigned objects_of(const struct incstack_frame_object *o, unsigned n)
 	unsigned count = 0;
 	for (; o && o->address == hand_sp(n); o = o->parent, count++)
 		if (!(o->flags & INCSTACK_OBJECT_RAW)) {
-			ck_assert_uint_eq(o->method, hand_pc(n));
-			ck_assert_int_eq(o->bci, (int32_t)count);
+			ck_assert_uint_eq(o->function, hand_pc(n));
+			ck_assert_int_eq(o->position, (int32_t)count);
 		}
 	return count;
 }
@@ -72,7 +72,7 @@ START_TEST(decode_returns_anything)
 	}
 	ck_assert_uint_eq(tree->truncated, 0);
 	ck_assert_uint_eq(tree->objects, (TOP + 1) * answers[answer].frames);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 	hand_close();
 }
 END_TEST
@@ -156,7 +156,7 @@ START_TEST(rule_leads_elsewhere)
 	ck_assert_uint_eq(tree->truncated, !base);
 	ck_assert_uint_eq(tree->objects, below + 1);
 	ck_assert_uint_eq(hand_stats().truncated, !base);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 	hand_close();
 }
 END_TEST
@@ -178,7 +178,7 @@ START_TEST(furthest_return_slot)
 	ck_assert_uint_eq(*hand_slot(2), hand_pc(1));
 	struct incstack_tree *tree = hand_retrieve();
 	hand_shows_all(tree->traces->top->parent, 1);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 	hand_close();
 }
 END_TEST
@@ -204,7 +204,7 @@ START_TEST(misaligned_slot_is_left_alone)
 	struct incstack_tree *tree = hand_retrieve();
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
 		hand_shows_all(t->top->parent->parent, TOP - 2);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 	hand_close();
 }
 END_TEST
@@ -259,7 +259,7 @@ static void open_by_name(void)
 	embedder.arm = arm;
 	embedder.disarm = disarm;
 	hand_open_with((struct incstack_options){.distance = 0, .thunk_limit = THUNKS}, &embedder);
-	ck_assert_int_eq(incstack_stack_destroy(hand.s), 0);
+	incstack_stack_destroy(hand.s);
 	ck_assert_int_eq(incstack_stack_create_embedder(hand.rt, NULL, &hand.s), 0);
 	armed = 0;
 }
@@ -277,7 +277,7 @@ START_TEST(arm_refuses_for_ever)
 		tree = hand_retrieve();
 		ck_assert_uint_eq(tree->objects, DEPTH);
 		ck_assert_uint_eq(tree->truncated, 0);
-		ck_assert_int_eq(incstack_tree_release(tree), 0);
+		incstack_tree_release(tree);
 	}
 	ck_assert_uint_eq(hand_stats().planted, 0);
 	arm_refuses = false;
@@ -286,7 +286,7 @@ START_TEST(arm_refuses_for_ever)
 	ck_assert_uint_eq(hand_stats().no_thunk, TRIES * (DEPTH - 1));
 	struct incstack_tree *tree = hand_retrieve();
 	ck_assert_uint_eq(tree->objects, DEPTH);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 	hand_close();
 }
 END_TEST
@@ -301,7 +301,7 @@ START_TEST(armed_by_nobody)
 	struct incstack_tree *tree = hand_retrieve();
 	ck_assert_uint_eq(tree->objects, DEPTH);
 	ck_assert_uint_eq(tree->truncated, 0);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 	hand_close();
 }
 END_TEST

@@ -27,11 +27,11 @@ static void run(int steps)
 	ck_assert_int_eq(sim_retrieve(), 0);
 }
 
-/* Calls a method whose position lies in its frame, or an ordinary one. */
+/* Calls a function whose position lies in its frame, or an ordinary one. */
 static void call_one(bool position_inside)
 {
 	sim_call();
-	while (sim_position_inside(sim_top()->method) != position_inside) {
+	while (sim_position_inside(sim_top()->function) != position_inside) {
 		sim.depth--;
 		sim_call();
 	}
@@ -126,7 +126,7 @@ START_TEST(unloading_is_exact)
 {
 	open_usual((struct incstack_options){.mode = INCSTACK_MODE_FULL});
 	struct sim_frame *top = sim_top();
-	top->method = 1; /* with a plain rule, and the base */
+	top->function = 1; /* with a plain rule, and the base */
 	top->pc = SIM_CODE + SIM_CALLS + 8;
 	const uintptr_t at = top->pc - 1; /* where its call is */
 	const struct {

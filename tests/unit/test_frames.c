@@ -101,7 +101,7 @@ START_TEST(popped_frame_pointer)
 }
 END_TEST
 
-/* Frame 3k + 1 stands for three methods, of which two are inlined into the third. */
+/* Frame 3k + 1 stands for three functions, of which two are inlined into the third. */
 static int decode_three(void *context, const struct incstack_frame *frame,
 			struct incstack_virtual_frame *out, int max)
 {
@@ -122,8 +122,8 @@ static void shows_decoded(unsigned n, unsigned i, unsigned count, uint32_t kind)
 {
 	ck_assert_int_eq(incstack_frames_next(&frames), 1);
 	ck_assert_uint_eq(frames.frame.sp, hand_sp(n));
-	ck_assert_uint_eq(frames.method, 100 * n + i);
-	ck_assert_int_eq(frames.bci, (int32_t)(n + i));
+	ck_assert_uint_eq(frames.function, 100 * n + i);
+	ck_assert_int_eq(frames.position, (int32_t)(n + i));
 	ck_assert_uint_eq(frames.kind, i + 1 < count ? (uint32_t)INCSTACK_KIND_INLINED : kind);
 }
 
@@ -147,8 +147,8 @@ START_TEST(inlined_frames_and_kinds)
 	shows_inlined(8);
 	shows_inlined(7);
 	ck_assert_int_eq(incstack_frames_next(&frames), 1); /* frame 6 cannot be decoded */
-	ck_assert_uint_eq(frames.method, hand_pc(6));
-	ck_assert_int_eq(frames.bci, -1);
+	ck_assert_uint_eq(frames.function, hand_pc(6));
+	ck_assert_int_eq(frames.position, -1);
 	ck_assert_uint_eq(frames.kind, INCSTACK_KIND_UNKNOWN);
 	for (unsigned n = 6; n-- > 0;)
 		shows_inlined(n);
@@ -170,8 +170,8 @@ START_TEST(without_decode_all_is_native)
 	begin_at(3, 0);
 	for (unsigned n = 4; n-- > 0;) {
 		ck_assert_int_eq(incstack_frames_next(&frames), 1);
-		ck_assert_uint_eq(frames.method, hand_pc(n));
-		ck_assert_int_eq(frames.bci, -1);
+		ck_assert_uint_eq(frames.function, hand_pc(n));
+		ck_assert_int_eq(frames.position, -1);
 		ck_assert_uint_eq(frames.kind, INCSTACK_KIND_C);
 	}
 	ends(0);
@@ -194,7 +194,7 @@ static void shows_signal(void)
 {
 	shows(TOP);
 	ck_assert_int_eq(incstack_frames_next(&frames), 1);
-	ck_assert_uint_eq(frames.method, KERNEL);
+	ck_assert_uint_eq(frames.function, KERNEL);
 	ck_assert_uint_eq(frames.frame.flags, INCSTACK_FRAME_SIGNAL);
 	shows(SIGNALED);
 	ck_assert_uint_eq(frames.frame.flags, INCSTACK_FRAME_EXACT);

@@ -66,7 +66,7 @@ static void open_counting(bool quickly, bool in_handler, bool decodes)
 static void shows_raw(unsigned n)
 {
 	ck_assert_int_eq(incstack_frames_next(&frames), 1);
-	ck_assert_uint_eq(frames.method, hand_pc(n));
+	ck_assert_uint_eq(frames.function, hand_pc(n));
 	ck_assert_uint_eq(frames.kind, INCSTACK_KIND_UNKNOWN);
 }
 
@@ -185,10 +185,10 @@ START_TEST(walks_after_a_left_operation)
 	walk_from(high - SIZE, 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, walk_elsewhere, (void *)(high - SIZE)), 0);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
-	ck_assert_int_eq(incstack_stack_abandon(left), 0);
+	incstack_stack_abandon(left);
 	leave_operation(high, high + PAGE);
 	walk_from(high + PAGE - SIZE, INCSTACK_EBUSY);
-	ck_assert_int_eq(incstack_stack_abandon(left), 0);
+	incstack_stack_abandon(left);
 	hand_close();
 }
 END_TEST

@@ -19,8 +19,8 @@ static void shows(const struct node *n)
 		ck_assert_uint_eq(frames.frame.flags,
 				  all_exact || n == top ? frames.frame.flags & INCSTACK_FRAME_EXACT
 							: 0);
-		ck_assert_uint_eq(frames.method, out[i].method);
-		ck_assert_int_eq(frames.bci, out[i].bci);
+		ck_assert_uint_eq(frames.function, out[i].function);
+		ck_assert_int_eq(frames.position, out[i].position);
 		ck_assert_uint_eq(frames.kind, i + 1 < count ? INCSTACK_KIND_INLINED : 0);
 	}
 }

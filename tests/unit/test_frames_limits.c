@@ -91,7 +91,7 @@ START_TEST(any_depth)
 		((uintptr_t *)deep_sp(n))[-1] = deep_pc(n);
 	for (unsigned depth = 1; depth <= DEPTH_MAX; depth = depth < 10 ? depth + 1 : depth * 10)
 		walk_deep(rt, depth);
-	ck_assert_int_eq(incstack_runtime_destroy(rt), 0);
+	incstack_runtime_destroy(rt);
 }
 END_TEST
 

@@ -22,8 +22,8 @@ static void shows(const struct sim_frame *f)
 		ck_assert_uint_eq(frames.frame.pc, f->pc);
 		ck_assert_uint_eq(frames.frame.sp, f->sp);
 		ck_assert_uint_eq(frames.frame.fp, f->fp);
-		ck_assert_uint_eq(frames.method, out[i].method);
-		ck_assert_int_eq(frames.bci, out[i].bci);
+		ck_assert_uint_eq(frames.function, out[i].function);
+		ck_assert_int_eq(frames.position, out[i].position);
 		ck_assert_uint_eq(frames.kind, i + 1 < count ? INCSTACK_KIND_INLINED : 0);
 	}
 }

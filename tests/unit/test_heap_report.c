@@ -50,11 +50,11 @@ static void start_file(uint64_t interval)
 static void write_file(uint64_t interval)
 {
 	struct incstack_frame_object main_1 = {
-		.bci = -1, .method = 0x100, .flags = INCSTACK_OBJECT_BASE};
+		.position = -1, .function = 0x100, .flags = INCSTACK_OBJECT_BASE};
 	struct incstack_frame_object main_2 = main_1;
-	struct incstack_frame_object a = {.bci = -1, .parent = &main_1, .method = 0x200};
-	struct incstack_frame_object x = {.bci = -1, .parent = &a, .method = 0x300};
-	struct incstack_frame_object b = {.bci = -1, .parent = &main_2, .method = 0x400};
+	struct incstack_frame_object a = {.position = -1, .parent = &main_1, .function = 0x200};
+	struct incstack_frame_object x = {.position = -1, .parent = &a, .function = 0x300};
+	struct incstack_frame_object b = {.position = -1, .parent = &main_2, .function = 0x400};
 	struct incstack_trace t1[2] = {{.next = &t1[1], .top = &x}, {.top = &x}};
 	struct incstack_trace t2[3] = {
 		{.next = &t2[1], .top = &b}, {.next = &t2[2], .top = &b}, {.top = &b}};
@@ -110,9 +110,9 @@ static const struct incstack__cct_values *values_of(uint64_t one, uint64_t two, 
 START_TEST(batches_go_on)
 {
 	struct incstack_frame_object bases[3];
-	struct incstack_frame_object a = {.bci = -1, .parent = &bases[0], .method = 0x200};
-	struct incstack_frame_object x = {.bci = -1, .parent = &a, .method = 0x300};
-	struct incstack_frame_object b = {.bci = -1, .parent = &bases[1], .method = 0x400};
+	struct incstack_frame_object a = {.position = -1, .parent = &bases[0], .function = 0x200};
+	struct incstack_frame_object x = {.position = -1, .parent = &a, .function = 0x300};
+	struct incstack_frame_object b = {.position = -1, .parent = &bases[1], .function = 0x400};
 	struct incstack_trace traces[] = {{.top = &x}, {.top = &b}, {.top = &bases[2]}};
 	struct incstack_tree trees[] = {
 		{&traces[0], 1, 3, 0}, {&traces[1], 1, 2, 0}, {&traces[2], 1, 1, 0}};
@@ -121,7 +121,7 @@ START_TEST(batches_go_on)
 
 	for (size_t i = 0; i < 3; i++)
 		bases[i] = (struct incstack_frame_object){
-			.bci = -1, .method = 0x100, .flags = INCSTACK_OBJECT_BASE};
+			.position = -1, .function = 0x100, .flags = INCSTACK_OBJECT_BASE};
 	start_file(0);
 	incstack__tracefile_put_alloc(&log, 10, 1, 100, 0);
 	write_thread(1, &trees[0], &log);
@@ -189,10 +189,10 @@ END_TEST
 START_TEST(popped_frames_are_counted)
 {
 	struct incstack_frame_object outer = {
-		.bci = -1, .method = 0x100, .flags = INCSTACK_OBJECT_BASE};
-	struct incstack_frame_object a = {.bci = -1, .parent = &outer, .method = 0x200};
-	struct incstack_frame_object x = {.bci = -1, .parent = &a, .method = 0x300};
-	struct incstack_frame_object b = {.bci = -1, .parent = &outer, .method = 0x400};
+		.position = -1, .function = 0x100, .flags = INCSTACK_OBJECT_BASE};
+	struct incstack_frame_object a = {.position = -1, .parent = &outer, .function = 0x200};
+	struct incstack_frame_object x = {.position = -1, .parent = &a, .function = 0x300};
+	struct incstack_frame_object b = {.position = -1, .parent = &outer, .function = 0x400};
 	struct incstack_trace traces[3] = {
 		{.next = &traces[1], .top = &x}, {.next = &traces[2], .top = &b}, {.top = &x}};
 	struct incstack_tree tree = {traces, 3, 4, 0};
@@ -234,8 +234,8 @@ START_TEST(sizes_without_bounds_do_not_wrap)
 	const uint64_t count = sizeof(sizes) / sizeof(sizes[0]);
 	const uint64_t intervals[] = {0, 1000, UINT64_MAX};
 	struct incstack_frame_object outer = {
-		.bci = -1, .method = 0x100, .flags = INCSTACK_OBJECT_BASE};
-	struct incstack_frame_object inner = {.bci = -1, .parent = &outer, .method = 0x200};
+		.position = -1, .function = 0x100, .flags = INCSTACK_OBJECT_BASE};
+	struct incstack_frame_object inner = {.position = -1, .parent = &outer, .function = 0x200};
 	struct incstack_trace traces[2] = {{.next = &traces[1], .top = &inner}, {.top = &outer}};
 	struct incstack_tree tree = {traces, 2, 2, 0};
 	struct incstack__cct_values sum = {0};

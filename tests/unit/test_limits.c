@@ -124,13 +124,14 @@ START_TEST(a_tree_is_released_once)
 	struct incstack_tree *tree;
 	ck_assert_int_eq(sim_open(sim_variant(_i)), 0);
 	ck_assert_int_eq(incstack_retrieve(sim.s, &tree), 0);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
-	ck_assert_int_eq(incstack_tree_release(tree), INCSTACK_EBUSY);
+	incstack_tree_release(tree);
+	incstack_tree_release(tree); /* does nothing */
 	ck_assert_int_eq(sim_sample(), 0);
 	ck_assert_int_eq(sim_retrieve(), 0);
-	ck_assert_int_eq(incstack_tree_release(
-				 (struct incstack_tree *)(uintptr_t)incstack_stack_tree(sim.s)),
-			 INCSTACK_EBUSY); /* its traces are still being taken */
+	/* Its traces are still being taken. */
+	incstack_tree_release((struct incstack_tree *)(uintptr_t)incstack_stack_tree(sim.s));
+	ck_assert_int_eq(sim_sample(), 0);
+	ck_assert_int_eq(sim_retrieve(), 0);
 	sim_close();
 }
 END_TEST
@@ -249,8 +250,8 @@ static void open_with(const struct incstack_embedder *embedder)
 
 static void close_all(void)
 {
-	ck_assert_int_eq(incstack_stack_destroy(sim.s), 0);
-	ck_assert_int_eq(incstack_runtime_destroy(sim.rt), 0);
+	incstack_stack_destroy(sim.s);
+	incstack_runtime_destroy(sim.rt);
 	ck_assert_uint_eq(sim.live, 0);
 }
 

@@ -16,10 +16,10 @@ static const struct incstack_profile_kind kinds[] = {{"samples", "count"}, {"tim
 enum { FILLED = INCSTACK_OBJECT_FILLED, BASE = INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_BASE };
 
 static struct incstack_frame_object object(const struct incstack_frame_object *parent,
-					   uint64_t method, int32_t bci, uint32_t flags)
+					   uint64_t function, int32_t position, uint32_t flags)
 {
 	return (struct incstack_frame_object){
-		.parent = parent, .method = method, .bci = bci, .flags = flags};
+		.parent = parent, .function = function, .position = position, .flags = flags};
 }
 
 static struct incstack_profile *made(void)
@@ -30,9 +30,9 @@ static struct incstack_profile *made(void)
 	return profile;
 }
 
-/* The node below parent for a method and bci; NONE if there is not exactly one. */
-static uint32_t child(const struct incstack_profile *profile, uint32_t parent, uint64_t method,
-		      int32_t bci)
+/* The node below parent for a function and position; NONE if there is not exactly one. */
+static uint32_t child(const struct incstack_profile *profile, uint32_t parent, uint64_t function,
+		      int32_t position)
 {
 	uint32_t found = INCSTACK_PROFILE_NONE;
 
@@ -40,8 +40,8 @@ static uint32_t child(const struct incstack_profile *profile, uint32_t parent, u
 		struct incstack_profile_frame f;
 
 		ck_assert_int_eq(incstack_profile_frame(profile, n, &f), 0);
-		if (incstack_profile_parent(profile, n) != parent || f.method != method ||
-		    f.bci != bci)
+		if (incstack_profile_parent(profile, n) != parent || f.function != function ||
+		    f.position != position)
 			continue;
 		if (found != INCSTACK_PROFILE_NONE)
 			return INCSTACK_PROFILE_NONE;
@@ -124,22 +124,20 @@ START_TEST(truncated_traces_stay_apart)
 }
 END_TEST
 
-static size_t name_letter(void *context, uint64_t method, int32_t bci, uint32_t flags, char *text,
-			  size_t size)
+static int name_letter(void *context, const struct incstack_profile_frame *frame,
+		       struct incstack_profile_source *source)
 {
-	(void)bci;
-	(void)flags;
-	ck_assert_uint_gt(size, 0);
+	static char text[2];
+
 	++*(int *)context;
-	if (method == 9)
-		return 0;
-	text[0] = (char)('a' + (int)method);
-	return 1;
+	text[0] = (char)('a' + (int)frame->function);
+	source->name = frame->function == 9 ? NULL : text;
+	return 0;
 }
 
-START_TEST(frames_are_named_later_and_found_again)
+START_TEST(frames_are_named_and_more_are_added)
 {
-	struct incstack_profile *profile = made();
+	struct incstack_profile *profile = made(), *named;
 	struct incstack_frame_object base = object(NULL, 0, 0, BASE);
 	struct incstack_frame_object f = object(&base, 9, 3, FILLED);
 	struct incstack_trace t = {.weight = 1, .top = &f};
@@ -148,14 +146,18 @@ START_TEST(frames_are_named_later_and_found_again)
 	int asked = 0;
 
 	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
-	ck_assert_int_eq(incstack_profile_name_frames(profile, name_letter, &asked), 0);
+	ck_assert_int_eq(incstack_profile_name_frames(profile, name_letter, &asked, &named), 0);
 	ck_assert_int_eq(asked, 2);
+	ck_assert_int_eq(incstack_profile_frame(named, 1, &frame), 0);
+	ck_assert_mem_eq(frame.name, "a", 1);
+	ck_assert_int_eq(incstack_profile_frame(named, 2, &frame), 0);
+	ck_assert_uint_eq(frame.name_length, 3);
+	ck_assert_mem_eq(frame.name, "0x9", 3);
 	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 3);
-	ck_assert_int_eq(incstack_profile_frame(profile, 1, &frame), 0);
-	ck_assert_mem_eq(frame.name, "a", 1);
-	ck_assert_int_eq(incstack_profile_frame(profile, 2, &frame), 0);
-	ck_assert_ptr_null(frame.name);
+	ck_assert_uint_eq(incstack_profile_self(profile, 2, 0), 2);
+	ck_assert_uint_eq(incstack_profile_self(named, 2, 0), 1);
+	incstack_profile_destroy(named);
 	incstack_profile_destroy(profile);
 }
 END_TEST
@@ -189,11 +191,11 @@ static size_t generate(bool ordered)
 
 		depth -= change < depth ? change : depth - 1 + (depth == 0);
 		while (depth < 2 || (depth < DEPTH && change-- > 0)) {
-			uint32_t method = next_random(&random) % 5;
+			uint32_t function = next_random(&random) % 5;
 
-			objects[used] = object(depth ? stack[depth - 1] : NULL, depth ? method : 0,
-					       0, depth ? FILLED : BASE);
-			objects[used].address = address_at(depth, ordered, method * 3 + random);
+			objects[used] = object(depth ? stack[depth - 1] : NULL,
+					       depth ? function : 0, 0, depth ? FILLED : BASE);
+			objects[used].address = address_at(depth, ordered, function * 3 + random);
 			stack[depth++] = &objects[used++];
 			ck_assert_uint_lt(used, OBJECTS);
 		}
@@ -252,7 +254,7 @@ END_TEST
 START_TEST(a_total_beyond_int64_is_refused_whole)
 {
 	struct incstack_profile *profile = made();
-	const struct incstack_profile_frame frame = {.method = 1};
+	const struct incstack_profile_frame frame = {.function = 1};
 	uint64_t weights[] = {1, INT64_MAX};
 	uint32_t node;
 
@@ -296,7 +298,7 @@ int main(void)
 	tcase_add_test(tests, shared_callers_become_one_node);
 	tcase_add_test(tests, recursion_and_virtual_frames_are_kept);
 	tcase_add_test(tests, truncated_traces_stay_apart);
-	tcase_add_test(tests, frames_are_named_later_and_found_again);
+	tcase_add_test(tests, frames_are_named_and_more_are_added);
 	tcase_add_test(tests, folding_equals_inserting_each_trace);
 	tcase_add_test(tests, folding_does_not_rely_on_the_order_of_addresses);
 	tcase_add_test(tests, a_total_beyond_int64_is_refused_whole);

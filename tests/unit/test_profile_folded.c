@@ -56,10 +56,10 @@ START_TEST(blank_lines_and_carriage_returns_are_no_content)
 END_TEST
 
 static uint32_t node_of(struct incstack_profile *profile, uint32_t parent, const char *name,
-			int32_t bci, uint64_t weight)
+			int32_t line, uint64_t weight)
 {
 	const struct incstack_profile_frame frame = {
-		.name = name, .name_length = strlen(name), .bci = bci};
+		.name = name, .name_length = strlen(name), .line = line};
 	uint32_t node = INCSTACK_PROFILE_NONE;
 
 	ck_assert_int_eq(incstack_profile_add_node(profile, parent, &frame, &node), 0);
@@ -67,7 +67,7 @@ static uint32_t node_of(struct incstack_profile *profile, uint32_t parent, const
 	return node;
 }
 
-/* They differ in the position of the call, in the position of the top, and in a character that
+/* They differ in the line of the call, in the line of the top, and in a character that
  * no line can have. */
 START_TEST(a_stack_is_written_once)
 {

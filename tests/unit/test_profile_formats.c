@@ -93,8 +93,9 @@ static struct incstack_profile *traced(void)
 {
 	static const struct incstack_profile_kind kinds[] = {{"samples", "count"},
 							     {"alloc \"x\"", "bytes"}};
-	static const struct incstack_profile_frame path[] = {
-		{.method = 16, .bci = -1}, {.method = 32, .bci = 7}, {.method = 48, .bci = -1}};
+	static const struct incstack_profile_frame path[] = {{.function = 16, .position = -1},
+							     {.function = 32, .position = 7},
+							     {.function = 48, .position = -1}};
 	const uint64_t weights[] = {3, 9007199254740993};
 	struct incstack_profile_meta meta = {.program = "./prog --x=\"1\"",
 					     .mode = "patch",
@@ -142,15 +143,23 @@ START_TEST(kinds_weights_and_metadata_come_back)
 }
 END_TEST
 
-START_TEST(call_sites_come_back_from_pprof)
+static int line_is_position(void *context, const struct incstack_profile_frame *frame,
+			    struct incstack_profile_source *source)
 {
-	struct incstack_profile *profile = traced();
-	struct incstack_profile *back = through(profile, INCSTACK_FORMAT_PPROF);
-	struct incstack_profile_frame frame;
+	source->line = frame->position;
+	return context ? INCSTACK_EINVAL : 0;
+}
 
+START_TEST(lines_come_back_from_pprof)
+{
+	struct incstack_profile *profile = traced(), *named, *back;
+	struct incstack_profile_frame frame;
+	ck_assert_int_eq(incstack_profile_name_frames(profile, line_is_position, NULL, &named), 0);
+	back = through(named, INCSTACK_FORMAT_PPROF);
 	ck_assert_int_eq(incstack_profile_frame(back, 2, &frame), 0);
-	ck_assert_int_eq(frame.bci, 7);
+	ck_assert_int_eq(frame.line, 7);
 	incstack_profile_destroy(profile);
+	incstack_profile_destroy(named);
 	incstack_profile_destroy(back);
 }
 END_TEST
@@ -426,7 +435,7 @@ END_TEST
 START_TEST(a_profile_shrinks_though_all_is_heavy)
 {
 	struct incstack_profile *profile = profile_from("m;a;b;c;d;e;f;g;h;i 3\n");
-	const struct incstack_profile_frame a = {.name = "a", .name_length = 1, .bci = -1};
+	const struct incstack_profile_frame a = {.name = "a", .name_length = 1, .position = -1};
 	const uint64_t two[] = {2};
 	char *folded;
 	uint32_t node;
@@ -475,7 +484,7 @@ int main(void)
 
 	tcase_add_test(tests, generated_profiles_come_back_from_every_format);
 	tcase_add_test(tests, kinds_weights_and_metadata_come_back);
-	tcase_add_test(tests, call_sites_come_back_from_pprof);
+	tcase_add_test(tests, lines_come_back_from_pprof);
 	tcase_add_test(tests, what_is_cut_off_is_refused_at_every_length);
 	tcase_add_test(tests, altered_bytes_do_no_harm);
 	tcase_add_test(tests, speedscope_of_others);

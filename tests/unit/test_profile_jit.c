@@ -37,7 +37,7 @@ START_TEST(perf_finds_its_map)
 	ck_assert_int_eq(incstack_perf_map_add(map, 0x7f0000002000, 0x10, "two\nlines"), 0);
 	ck_assert_int_eq(incstack_perf_map_add(map, 1, 0, "empty"), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_perf_map_add(map, 1, 1, ""), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_perf_map_destroy(map), 0);
+	incstack_perf_map_destroy(map);
 	read_file(path, text, sizeof(text));
 	unlink(path);
 	ck_assert_str_eq(text, "7f0000001000 40 A.f(int)\n7f0000002000 10 two lines\n");
@@ -57,7 +57,7 @@ START_TEST(a_link_in_place_of_the_map_is_not_followed)
 	ck_assert_int_eq(symlink(victim, path), 0);
 	ck_assert_int_eq(incstack_perf_map_create(path, &map), 0);
 	ck_assert_int_eq(incstack_perf_map_add(map, 1, 1, "x"), 0);
-	ck_assert_int_eq(incstack_perf_map_destroy(map), 0);
+	incstack_perf_map_destroy(map);
 	read_file(victim, text, sizeof(text));
 	ck_assert_str_eq(text, "keep");
 	unlink(path);
@@ -102,7 +102,9 @@ static int run_generated(void)
 		return 1;
 	memcpy(&function, &page, sizeof(function));
 	function();
-	return incstack_jit_unregister(other) || incstack_jit_unregister(code);
+	incstack_jit_unregister(other);
+	incstack_jit_unregister(code);
+	return 0;
 }
 
 START_TEST(gdb_names_generated_code)
@@ -138,7 +140,7 @@ START_TEST(bad_arguments_are_refused)
 	ck_assert_int_eq(incstack_jit_register(UINTPTR_MAX, 2, "f", &code), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_jit_register(1, 1, "", &code), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_jit_register(1, 1, "f", NULL), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_jit_unregister(NULL), INCSTACK_EINVAL);
+	incstack_jit_unregister(NULL);
 }
 END_TEST
 

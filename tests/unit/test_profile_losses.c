@@ -47,11 +47,11 @@ static void is_f_of_line_7(const struct incstack_profile *profile, int inlined)
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 4);
 	ck_assert_int_eq(incstack_profile_frame(profile, 2, &frame), 0);
 	ck_assert_str_eq(frame.file, "f.c");
-	ck_assert_int_eq(frame.bci, 7);
+	ck_assert_int_eq(frame.line, 7);
 	ck_assert_int_eq(!!(frame.flags & INCSTACK_OBJECT_VIRTUAL), inlined);
 	ck_assert_int_eq(incstack_profile_frame(profile, 3, &frame), 0);
 	ck_assert_ptr_null(frame.file);
-	ck_assert_int_eq(frame.bci, -1);
+	ck_assert_int_eq(frame.position, -1);
 }
 
 START_TEST(lines_files_and_inlining_are_kept)
@@ -85,7 +85,7 @@ static char inlined(const struct incstack_profile *profile, uint32_t node)
 }
 
 /* In traces the caller is marked as virtual; in profiles and files the inlined frame is. The
- * methods 3 and 4 are inlined, one into the other and that into 2, which 1 calls. */
+ * functions 3 and 4 are inlined, one into the other and that into 2, which 1 calls. */
 START_TEST(inlined_frames_of_traces_are_marked)
 {
 	static const struct incstack_profile_kind kinds[] = {{"samples", "count"}};
@@ -236,7 +236,7 @@ START_TEST(own_files_keep_their_kinds)
 	static const enum incstack_profile_format formats[] = {
 		INCSTACK_FORMAT_SPEEDSCOPE, INCSTACK_FORMAT_FIREFOX, INCSTACK_FORMAT_PPROF};
 	static const uint64_t weights[] = {UINT64_C(1) << 40, 5, 6};
-	const struct incstack_profile_frame frame = {.method = 1};
+	const struct incstack_profile_frame frame = {.function = 1};
 	struct incstack_profile *profile;
 	struct incstack_profile_kind kind;
 	uint32_t node;
@@ -330,9 +330,9 @@ END_TEST
 
 START_TEST(every_loss_has_a_text)
 {
-	for (uint32_t bit = 1; bit <= INCSTACK_LOSS_THREADS; bit <<= 1)
+	for (uint32_t bit = 1; bit <= INCSTACK_LOSS_FRAME_KINDS; bit <<= 1)
 		ck_assert_ptr_nonnull(incstack_profile_loss_text(bit));
-	ck_assert_ptr_null(incstack_profile_loss_text(INCSTACK_LOSS_THREADS << 1));
+	ck_assert_ptr_null(incstack_profile_loss_text(INCSTACK_LOSS_FRAME_KINDS << 1));
 	ck_assert_uint_eq(incstack_profile_losses(NULL, INCSTACK_FORMAT_PPROF, 0), 0);
 }
 END_TEST

@@ -296,13 +296,16 @@ static int pcct_scenario(long n, bool for_ever, bool *something_failed)
 	return result;
 }
 
-static size_t name_frame(void *context, uint64_t method, int32_t bci, uint32_t flags, char *text,
-			 size_t size)
+static int name_frame(void *context, const struct incstack_profile_frame *frame,
+		      struct incstack_profile_source *source)
 {
+	static char text[24];
+
 	(void)context;
-	(void)bci;
-	(void)flags;
-	return (size_t)snprintf(text, size, "f%llu", (unsigned long long)method);
+	snprintf(text, sizeof(text), "f%llu", (unsigned long long)frame->function);
+	source->name = text;
+	source->file = "frames.c";
+	return 0;
 }
 
 enum { FRAMES = 100 };
@@ -315,7 +318,7 @@ static int add_scenario(long n, bool for_ever, bool *something_failed)
 	struct incstack_frame_object frames[FRAMES];
 	struct incstack_trace traces[FRAMES];
 	const struct incstack_tree tree = {traces, FRAMES, FRAMES, 0};
-	struct incstack_profile *profile = NULL;
+	struct incstack_profile *profile = NULL, *named = NULL, *folded = NULL;
 	int result;
 
 	for (int i = 0; i < FRAMES; i++) {
@@ -333,7 +336,9 @@ static int add_scenario(long n, bool for_ever, bool *something_failed)
 	if (result == 0)
 		result = incstack_profile_add_tree(profile, &tree, NULL, NULL);
 	if (result == 0)
-		result = incstack_profile_name_frames(profile, name_frame, NULL);
+		result = incstack_profile_name_frames(profile, name_frame, NULL, &named);
+	if (result == 0)
+		result = incstack_profile_fold_recursion(named, &folded);
 	*something_failed = disarm();
 	if (result == 0) {
 		uint64_t totals[FRAMES + 1];
@@ -341,7 +346,10 @@ static int add_scenario(long n, bool for_ever, bool *something_failed)
 		ck_assert_uint_eq(incstack_profile_nodes(profile), FRAMES + 1);
 		ck_assert_int_eq(incstack_profile_totals(profile, 0, totals), 0);
 		ck_assert_uint_eq(totals[0], FRAMES);
+		ck_assert_uint_eq(incstack_profile_nodes(folded), FRAMES + 1);
 	}
+	incstack_profile_destroy(folded);
+	incstack_profile_destroy(named);
 	incstack_profile_destroy(profile);
 	return result;
 }

@@ -35,9 +35,11 @@ END_TEST
 START_TEST(frames_without_a_name_are_one_function_by_method)
 {
 	static const struct incstack_profile_kind kind = {"samples", "count"};
-	struct incstack_frame_object base = {.method = 16, .bci = 1, .flags = 9};
-	struct incstack_frame_object f = {.parent = &base, .method = 32, .bci = 7, .flags = 1};
-	struct incstack_frame_object g = {.parent = &base, .method = 32, .bci = 8, .flags = 1};
+	struct incstack_frame_object base = {.function = 16, .position = 1, .flags = 9};
+	struct incstack_frame_object f = {
+		.parent = &base, .function = 32, .position = 7, .flags = 1};
+	struct incstack_frame_object g = {
+		.parent = &base, .function = 32, .position = 8, .flags = 1};
 	struct incstack_trace t2 = {.top = &g}, t1 = {.next = &t2, .top = &f};
 	struct incstack_tree tree = {.traces = &t1, .count = 2, .objects = 3};
 	struct incstack_profile_function functions[4];
@@ -49,7 +51,7 @@ START_TEST(frames_without_a_name_are_one_function_by_method)
 	ck_assert_int_eq(incstack_profile_functions(profile, 0, functions, &count), 0);
 	ck_assert_uint_eq(count, 2);
 	ck_assert_ptr_null(functions[0].name);
-	ck_assert_uint_eq(functions[0].method, 32);
+	ck_assert_uint_eq(functions[0].function, 32);
 	ck_assert_uint_eq(functions[0].self, 2);
 	incstack_profile_destroy(profile);
 }

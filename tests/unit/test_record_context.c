@@ -110,11 +110,10 @@ int incstack_stack_forget(struct incstack_stack *stack)
 	return 0;
 }
 
-int incstack_stack_abandon(struct incstack_stack *stack)
+void incstack_stack_abandon(struct incstack_stack *stack)
 {
 	ck_assert_ptr_nonnull(stack);
 	abandoned++;
-	return 0;
 }
 
 void incstack__interrupted_settle(struct incstack__record *record, const struct incstack_top *top)

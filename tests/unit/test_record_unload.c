@@ -238,7 +238,7 @@ START_TEST(settled_in_a_handler)
 	begin();
 	load(2);
 	incstack__record_modules();
-	frame.method = loaded[2].low + 1;
+	frame.function = loaded[2].low + 1;
 	unload(2);
 	incstack__record_modules();
 	incstack__record_local.handling = 1;

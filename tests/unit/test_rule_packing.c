@@ -83,7 +83,7 @@ START_TEST(return_slots)
 	ck_assert(!is_kept(rt, rule_of(INCSTACK_RULE_NONE, 16, 8, 0)));
 	for (uint32_t kind = INCSTACK_RULE_END + 1; kind < 40; kind++)
 		ck_assert(!is_kept(rt, rule_of(kind, 16, 8, 0)));
-	ck_assert_int_eq(incstack_runtime_destroy(rt), 0);
+	incstack_runtime_destroy(rt);
 }
 END_TEST
 
@@ -120,7 +120,7 @@ START_TEST(all_bounds)
 		rule.flags = flags;
 		ck_assert(is_kept(rt, rule));
 	}
-	ck_assert_int_eq(incstack_runtime_destroy(rt), 0);
+	incstack_runtime_destroy(rt);
 }
 END_TEST
 

@@ -41,7 +41,7 @@ static void shows_the_signal(const struct incstack_frame_object *o)
 {
 	static const unsigned frames[] = {TOP, HANDLER, KERNEL, INTERRUPTED};
 	for (int i = 0; i < 4; i++, o = o->parent) {
-		ck_assert_uint_eq(o->method, frames[i]);
+		ck_assert_uint_eq(o->function, frames[i]);
 		ck_assert_int_eq(!!(o->flags & INCSTACK_OBJECT_SIGNAL), frames[i] == KERNEL);
 		ck_assert_int_eq(!!(o->flags & INCSTACK_OBJECT_EXACT), frames[i] == INTERRUPTED);
 	}
@@ -54,7 +54,7 @@ static void retrieve_and_compare(void)
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
 		shows_the_signal(t->top);
 	ck_assert_uint_eq(tree->truncated, 0);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 }
 
 /* So that the fast paths find them. */
@@ -64,7 +64,7 @@ static void learn_rules(void)
 	const struct incstack_top top = hand_top(TOP, 0);
 	ck_assert_int_eq(incstack_stack_set_mode(s, INCSTACK_MODE_FULL), 0);
 	ck_assert_int_eq(incstack_sample(s, 0, 1, &top), 0);
-	ck_assert_int_eq(incstack_stack_destroy(s), 0);
+	incstack_stack_destroy(s);
 }
 
 /* Its callers are walked when the handler's callee returns, or are known by then. */

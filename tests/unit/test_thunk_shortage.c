@@ -52,7 +52,7 @@ static void take_the_thunk(void)
 
 static void give_the_thunk_back(void)
 {
-	ck_assert_int_eq(incstack_stack_destroy(other), 0);
+	incstack_stack_destroy(other);
 }
 
 static void open_with_limit(uint32_t limit, int32_t distance)
@@ -90,7 +90,7 @@ static void learn_rules(void)
 	const struct incstack_top top = hand_top(TOP, INCSTACK_TOP_EXACT);
 	ck_assert_int_eq(incstack_stack_set_mode(s, INCSTACK_MODE_FULL), 0);
 	ck_assert_int_eq(incstack_sample(s, 0, 1, &top), 0);
-	ck_assert_int_eq(incstack_stack_destroy(s), 0);
+	incstack_stack_destroy(s);
 }
 
 START_TEST(in_the_sample_of_a_handler)
@@ -152,7 +152,7 @@ START_TEST(in_a_return)
 	struct incstack_tree *tree;
 	ck_assert_int_eq(incstack_retrieve(hand.s, &tree), 0);
 	hand_shows_all(tree->traces->top, TOP);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 	hand_close();
 }
 END_TEST
@@ -204,11 +204,11 @@ START_TEST(at_the_outermost_frame)
 	struct incstack_tree *tree = hand_retrieve();
 	const struct incstack_frame_object *o = tree->traces->next->next->top;
 	for (unsigned n = OTHER; n > base; n--, o = o->parent)
-		ck_assert_uint_eq(o->method, n);
-	ck_assert_uint_eq(o->method, base);
+		ck_assert_uint_eq(o->function, n);
+	ck_assert_uint_eq(o->function, base);
 	ck_assert(o->flags & INCSTACK_OBJECT_BASE);
 	ck_assert_ptr_null(o->parent);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 	hand_close();
 }
 END_TEST
@@ -277,7 +277,7 @@ START_TEST(by_the_embedder)
 	embedder.arm = arm;
 	embedder.disarm = disarm;
 	hand_open_with((struct incstack_options){.thunk_limit = 1, .distance = _i}, &embedder);
-	ck_assert_int_eq(incstack_stack_destroy(hand.s), 0);
+	incstack_stack_destroy(hand.s);
 	ck_assert_int_eq(incstack_stack_create_embedder(hand.rt, armed, &hand.s), 0);
 	take_the_thunk();
 	const struct incstack_top top = {.pc = hand_pc(TOP), .sp = TOP};
@@ -288,7 +288,7 @@ START_TEST(by_the_embedder)
 		tree = hand_retrieve();
 		ck_assert_uint_eq(tree->objects, TOP);
 		ck_assert_uint_eq(tree->truncated, 0);
-		ck_assert_int_eq(incstack_tree_release(tree), 0);
+		incstack_tree_release(tree);
 		if (i == 0)
 			give_the_thunk_back();
 	}
@@ -327,9 +327,9 @@ START_TEST(ended_stacks_have_no_thunks)
 	for (int i = 0; i < 10; i++) {
 		take_the_thunk();
 		if (_i == 0)
-			ck_assert_int_eq(incstack_stack_destroy(other), 0);
+			incstack_stack_destroy(other);
 		else
-			ck_assert_int_eq(incstack_stack_abandon(other), 0);
+			incstack_stack_abandon(other);
 		hand_lay_out();
 	}
 	hand_close();

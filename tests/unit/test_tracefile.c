@@ -33,10 +33,10 @@ static void make_tree(struct made *made, uint64_t seed)
 		const uint64_t parent = random_next(&seed) % (i + 1);
 		struct incstack_frame_object *object = &made->objects[at];
 
-		object->method = 0x400000 + random_next(&seed) % 0x300000;
+		object->function = 0x400000 + random_next(&seed) % 0x300000;
 		if (i % 4 == 0) /* of any size */
-			object->method = random_next(&seed) << 33 >> random_next(&seed) % 64;
-		object->bci = -1;
+			object->function = random_next(&seed) << 33 >> random_next(&seed) % 64;
+		object->position = -1;
 		object->flags = INCSTACK_OBJECT_FILLED;
 		if (parent == i)
 			object->flags |= INCSTACK_OBJECT_BASE;
@@ -51,7 +51,7 @@ static void make_tree(struct made *made, uint64_t seed)
 		made->traces[i].id = i;
 		made->traces[i].next = i + 1 < TRACES ? &made->traces[i + 1] : NULL;
 		for (; top != NULL; top = top->parent)
-			made->pcs[i][made->depth[i]++] = top->method;
+			made->pcs[i][made->depth[i]++] = top->function;
 	}
 	made->tree = (struct incstack_tree){made->traces, TRACES, OBJECTS, 0};
 }

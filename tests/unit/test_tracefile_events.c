@@ -22,7 +22,7 @@ static void start_file(void)
 
 	ck_assert_int_eq(incstack__tracefile_header_init(&header, 7, 1, 0, 0, "cmd"), 0);
 	memcpy(file, &header, sizeof(header));
-	object = (struct incstack_frame_object){.bci = -1, .flags = INCSTACK_OBJECT_BASE};
+	object = (struct incstack_frame_object){.position = -1, .flags = INCSTACK_OBJECT_BASE};
 	for (uint32_t i = 0; i < TRACES; i++)
 		traces[i] = (struct incstack_trace){.top = &object,
 						    .next = i + 1 < TRACES ? &traces[i + 1] : NULL};

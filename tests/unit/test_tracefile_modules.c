@@ -62,10 +62,10 @@ static void append_batch(uint32_t epoch, uint32_t module, uint64_t stamp)
 {
 	uint64_t words[256];
 	struct incstack__tracefile_log log = log_in(words, sizeof(words));
-	const struct incstack_frame_object object = {.method = low_of(module) + 100,
+	const struct incstack_frame_object object = {.function = low_of(module) + 100,
 						     .flags = INCSTACK_OBJECT_FILLED |
 							      INCSTACK_OBJECT_BASE,
-						     .bci = -1};
+						     .position = -1};
 	struct incstack_frame_object copy = object;
 	struct incstack_trace trace = {.top = &copy};
 	const struct incstack_tree tree = {&trace, 1, 1, 0};

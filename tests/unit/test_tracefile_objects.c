@@ -29,8 +29,8 @@ static struct incstack_frame_object *make_chain(struct made *made, uint64_t pc, 
 
 	for (uint32_t i = 0; i < length; i++)
 		first[i] = (struct incstack_frame_object){
-			.method = pc + i * step,
-			.bci = -1,
+			.function = pc + i * step,
+			.position = -1,
 			.parent = i + 1 < length ? &first[i + 1] : parent,
 			.flags = INCSTACK_OBJECT_FILLED |
 				 (i + 1 < length || parent != NULL ? 0 : INCSTACK_OBJECT_BASE),
@@ -83,7 +83,7 @@ static void check_trace(const struct incstack_trace *made,
 
 	for (; frame != NULL; frame = frame->parent, object = chunk->parent[object]) {
 		ck_assert_uint_ne(object, INCSTACK__TRACEFILE_NO_PARENT);
-		ck_assert_uint_eq(chunk->pc[object], frame->method);
+		ck_assert_uint_eq(chunk->pc[object], frame->function);
 	}
 	ck_assert_uint_eq(object, INCSTACK__TRACEFILE_NO_PARENT);
 }
@@ -120,7 +120,7 @@ START_TEST(repeated_callers_take_a_byte_each)
 	first = write_file(made);
 	ck_assert_uint_gt(first, 200);
 	for (uint32_t i = 0; i < made->objects_made; i++)
-		made->objects[i].bci = -1;
+		made->objects[i].position = -1;
 	add_trace(made, make_chain(made, 0x7f0000402000, 64, 100, outermost));
 	second = write_file(made);
 	check_file(made);

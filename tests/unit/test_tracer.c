@@ -111,7 +111,7 @@ static void begin(int running)
 static void detach(struct player *player)
 {
 	incstack_stack_set_owner(player->stack);
-	ck_assert_int_eq(incstack_stack_destroy(player->stack), 0);
+	incstack_stack_destroy(player->stack);
 	incstack_safepoint_leave(player->thread);
 	ck_assert_int_eq(incstack_safepoint_detach(player->thread), 0);
 }
@@ -121,9 +121,9 @@ static void end(void)
 	for (int i = 0; i < 4; i++)
 		if (players[i].stack)
 			detach(&players[i]);
-	ck_assert_int_eq(incstack_tracer_destroy(tracer), 0);
-	ck_assert_int_eq(incstack_safepoint_destroy(safepoint), 0);
-	ck_assert_int_eq(incstack_runtime_destroy(runtime), 0);
+	incstack_tracer_destroy(tracer);
+	incstack_safepoint_destroy(safepoint);
+	incstack_runtime_destroy(runtime);
 }
 
 /* Returns from frames, as the embedder must: barriers are announced. */
@@ -153,7 +153,7 @@ static void expect_whole(const struct incstack_trace *trace, uintptr_t depth)
 	const struct incstack_frame_object *o = trace->top;
 	for (; depth > 1; depth--, o = o->parent) {
 		ck_assert_ptr_nonnull(o);
-		ck_assert_uint_eq(o->method, 100 + depth);
+		ck_assert_uint_eq(o->function, 100 + depth);
 	}
 	ck_assert(o->flags & INCSTACK_OBJECT_BASE);
 }
@@ -232,7 +232,7 @@ START_TEST(a_thread_without_a_poll_keeps_its_traces)
 	unsigned threads;
 	begin(1); /* player 0 runs */
 	request(1, 4, 1);
-	ck_assert_int_eq(incstack_tracer_destroy(tracer), INCSTACK_EBUSY);
+	incstack_tracer_destroy(tracer); /* does nothing */
 	incstack_poll(players[0].thread);
 	struct incstack_traces *traces = retrieve(NULL, 0, 1000000);
 	ck_assert_uint_eq(count_traces(traces, &threads), 3);
@@ -361,7 +361,7 @@ START_TEST(nothing_is_lost_while_threads_run)
 		struct incstack_request *handle;
 		ck_assert_int_eq(incstack_tracer_request(tracer, &options, &handle), 0);
 		ck_assert_int_eq(incstack_request_wait(handle, 0), 0);
-		ck_assert_int_eq(incstack_request_release(handle), 0);
+		incstack_request_release(handle);
 		if (i % 50)
 			continue;
 		struct incstack_traces *traces = retrieve(NULL, 0, i % 100 ? 0 : 10000);
@@ -408,7 +408,7 @@ START_TEST(bad_arguments_are_refused)
 	ck_assert_int_eq(incstack_tracer_retrieve(tracer, NULL, 0, 0, NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_tracer_retrieve(tracer, NULL, 1, 0, &traces), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_tracer_stats(tracer, &stats), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_tracer_destroy(NULL), INCSTACK_EINVAL);
+	incstack_tracer_destroy(NULL);
 	incstack_traces_release(NULL);
 	end();
 }

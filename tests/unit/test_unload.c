@@ -29,12 +29,12 @@ START_TEST(forgetting_waits_for_nobody)
 }
 END_TEST
 
-static uintptr_t position(unsigned method)
+static uintptr_t position(unsigned function)
 {
-	return SIM_CODE + method * SIM_CALLS + 8;
+	return SIM_CODE + function * SIM_CALLS + 8;
 }
 
-/* Three frames: the one in the middle, of method 3, grows by a word when its code is
+/* Three frames: the one in the middle, of function 3, grows by a word when its code is
  * replaced, and the return address that it had is still there, in a local variable. */
 static void lay_out(uintptr_t *words, unsigned outermost)
 {
@@ -44,14 +44,14 @@ static void lay_out(uintptr_t *words, unsigned outermost)
 	words[2] = position(3);
 	words[slot] = position(outermost);
 	words[12] = words[13] = 0;
-	sim.frames[0] = (struct sim_frame){.method = outermost,
+	sim.frames[0] = (struct sim_frame){.function = outermost,
 					   .pc = position(outermost),
 					   .sp = (uintptr_t)(words + slot + 1),
 					   .fp = words[1]};
 	sim.frames[1] = (struct sim_frame){
-		.method = 3, .pc = position(3), .sp = (uintptr_t)(words + 3), .fp = words[1]};
+		.function = 3, .pc = position(3), .sp = (uintptr_t)(words + 3), .fp = words[1]};
 	sim.frames[2] = (struct sim_frame){
-		.method = 1, .pc = position(1), .sp = at, .fp = (uintptr_t)(words + 1)};
+		.function = 1, .pc = position(1), .sp = at, .fp = (uintptr_t)(words + 1)};
 	sim.depth = 3;
 }
 

@@ -65,7 +65,7 @@ static void check_patched(const char *frames)
 static void check_object(const object *o, uintptr_t pc, bool filled)
 {
 	ck_assert_ptr_nonnull(o);
-	ck_assert_uint_eq(o->method, pc);
+	ck_assert_uint_eq(o->function, pc);
 	ck_assert_int_eq(!!(o->flags & INCSTACK_OBJECT_FILLED), filled);
 }
 
@@ -83,8 +83,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-	ck_assert_int_eq(incstack_stack_destroy(s), 0);
-	ck_assert_int_eq(incstack_runtime_destroy(rt), 0);
+	incstack_stack_destroy(s);
+	incstack_runtime_destroy(rt);
 }
 
 static void check_tree(void)
@@ -110,7 +110,7 @@ static void check_tree(void)
 	check_object(a->parent, PC('e', 1), true);
 	ck_assert_ptr_null(a->parent->parent);
 	ck_assert(a->parent->flags & INCSTACK_OBJECT_BASE);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 }
 
 START_TEST(eight_steps)
@@ -164,7 +164,7 @@ START_TEST(eight_steps)
 	check_object(a, PC('a', 1), true);
 	ck_assert_ptr_eq(a->parent, cso());
 
-	ret(A); /* 8: the entry method is the last */
+	ret(A); /* 8: the entry function is the last */
 	check_patched(".....");
 	check_tree();
 }
@@ -182,13 +182,13 @@ START_TEST(retrieve_completes)
 	for (int i = 0; i < 4; i++, o = o->parent)
 		check_object(o, want[i], true);
 	ck_assert_ptr_null(o);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 	check_patched("...!."); /* the barrier stays for the next sample */
 	sample(2, C, PC('c', 2));
 	ret(C);
 	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
 	check_object(tree->traces->top->parent->parent->parent, PC('e', 1), true);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 }
 END_TEST
 
@@ -211,7 +211,7 @@ START_TEST(unannounced_exit)
 	ck_assert(o->flags & INCSTACK_OBJECT_TRUNCATED);
 	ck_assert_ptr_null(o->parent);
 	check_object(tree->traces->next->top->parent, PC('a', 2), true);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 	struct incstack_stats stats = {.size = sizeof(stats)};
 	ck_assert_int_eq(incstack_stack_stats(s, &stats), 0);
 	ck_assert_uint_eq(stats.stale, 1);
@@ -231,7 +231,7 @@ static void check_trace_of_v(bool all)
 		ck_assert_int_eq(!!(o->flags & INCSTACK_OBJECT_TRUNCATED), !all && i == 1);
 	}
 	ck_assert_ptr_null(o);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 }
 
 static void sample_v(void)
@@ -299,7 +299,7 @@ START_TEST(announced_exit)
 	for (int i = 0; i < 5; i++, o = o->parent)
 		check_object(o, want[i], true);
 	check_object(tree->traces->next->top->parent, PC('b', 7), true);
-	ck_assert_int_eq(incstack_tree_release(tree), 0);
+	incstack_tree_release(tree);
 }
 END_TEST
 
@@ -312,8 +312,7 @@ START_TEST(bad_input)
 	ck_assert_int_eq(incstack_sample(s, 0, 0, &top), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_retrieve(s, NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_retrieve(NULL, &tree), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_tree_release(NULL), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_runtime_destroy(rt), INCSTACK_EBUSY);
+	incstack_tree_release(NULL);
 	ck_assert_int_eq(incstack_runtime_create(NULL, &rt), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_create(rt, 8, 8, &s), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_unwinding_to(s, 8), INCSTACK_ERANGE);

@@ -151,9 +151,9 @@ static void make_objects(struct incstack_frame_object *objects, const struct age
 {
 	for (uint32_t i = 0; i < count; i++)
 		objects[i] = (struct incstack_frame_object){.parent = &objects[i + 1],
-							    .method = frames[i].method,
+							    .function = frames[i].method,
 							    .address = i + 1,
-							    .bci = frames[i].bci,
+							    .position = frames[i].bci,
 							    .flags = INCSTACK_OBJECT_FILLED};
 	objects[count - 1].parent = NULL;
 	objects[count - 1].flags |= truncated ? INCSTACK_OBJECT_TRUNCATED : INCSTACK_OBJECT_BASE;

@@ -250,6 +250,22 @@ static void free_description(jvmtiEnv *jvmti, const struct incstack_jvmti_method
 	(*jvmti)->Deallocate(jvmti, (unsigned char *)method->source_file);
 }
 
+/* Which kind of frame the key of a method names. */
+static uint32_t kind_of(uint64_t key)
+{
+	switch (INCSTACK_JVMTI_METHOD_KIND(key)) {
+	case INCSTACK_JVMTI_KIND_INTERPRETED:
+		return INCSTACK_KIND_INTERPRETED;
+	case INCSTACK_JVMTI_KIND_C1:
+	case INCSTACK_JVMTI_KIND_C2:
+		return INCSTACK_KIND_COMPILED;
+	case INCSTACK_JVMTI_KIND_NATIVE:
+		return INCSTACK_KIND_WRAPPER;
+	default:
+		return INCSTACK_KIND_UNKNOWN;
+	}
+}
+
 static int source(void *context, const struct incstack_profile_frame *frame,
 		  struct incstack_profile_source *found)
 {
@@ -258,7 +274,7 @@ static int source(void *context, const struct incstack_profile_frame *frame,
 
 	if (frame->name)
 		return 0;
-	if (agent_describe(&session->extension, (jlong)frame->method, frame->bci, &method)) {
+	if (agent_describe(&session->extension, (jlong)frame->function, frame->position, &method)) {
 		found->name = "[unknown method]";
 		return 0;
 	}
@@ -271,6 +287,7 @@ static int source(void *context, const struct incstack_profile_frame *frame,
 	found->name = session->name;
 	found->file = session->file;
 	found->line = session->options.lines ? method.line : 0;
+	found->kind = kind_of(frame->function);
 	free_description(session->jvmti, &method);
 	return found->name ? 0 : INCSTACK_ENOMEM;
 }

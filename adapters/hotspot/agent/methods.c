@@ -300,17 +300,17 @@ int agent_methods_source(void *context, const struct incstack_profile_frame *fra
 
 	if (frame->name)
 		return 0;
-	if (frame->method < AGENT_METHOD_FIRST) {
-		source->name = special[frame->method];
+	if (frame->function < AGENT_METHOD_FIRST) {
+		source->name = special[frame->function];
 		return 0;
 	}
 	pthread_mutex_lock(&methods->lock);
-	if (frame->method < methods->method_count) {
-		const struct agent_method *method = &methods->methods[frame->method];
+	if (frame->function < methods->method_count) {
+		const struct agent_method *method = &methods->methods[frame->function];
 
 		source->name = method->name;
 		source->file = method->file;
-		source->line = agent_line_of(method->lines, method->line_count, frame->bci);
+		source->line = agent_line_of(method->lines, method->line_count, frame->position);
 	}
 	pthread_mutex_unlock(&methods->lock);
 	return 0;

@@ -192,8 +192,8 @@ bool agent_output_write(const struct agent_session *session, const struct incsta
 			const struct agent_counts *counts, char name[AGENT_FILE_MAX])
 {
 	struct incstack_profile *named = NULL;
-	int error = incstack_profile_in_source(profile, session->technique->source,
-					       (void *)(uintptr_t)session, &named);
+	int error = incstack_profile_name_frames(profile, session->technique->source,
+						 (void *)(uintptr_t)session, &named);
 
 	if (!error)
 		error = describe(session, named, counts);

@@ -38,8 +38,8 @@ int incstack__positions_find(const struct incstack__positions *positions, uintpt
 	uint64_t count = get(&p->count);
 	for (uint64_t i = 0; i < count && i < INCSTACK__POSITION_FRAMES; i++)
 		out[i] = (struct incstack_virtual_frame){
-			.method = get(&p->methods[i]),
-			.bci = __atomic_load_n(&p->bcis[i], __ATOMIC_ACQUIRE)};
+			.function = get(&p->methods[i]),
+			.position = __atomic_load_n(&p->bcis[i], __ATOMIC_ACQUIRE)};
 	return get(&p->version) == version ? (int)count : 0;
 }
 
@@ -56,8 +56,8 @@ void incstack__positions_keep(struct incstack__positions *positions, uintptr_t p
 	set(&p->code, code);
 	set(&p->count, (uint64_t)count);
 	for (int i = 0; i < count; i++) {
-		set(&p->methods[i], frames[i].method);
-		__atomic_store_n(&p->bcis[i], frames[i].bci, __ATOMIC_RELEASE);
+		set(&p->methods[i], frames[i].function);
+		__atomic_store_n(&p->bcis[i], frames[i].position, __ATOMIC_RELEASE);
 	}
 	set(&p->version, version + 2);
 }

@@ -50,7 +50,7 @@ void incstack__seen_drop(struct incstack__seen *seen)
 
 static struct incstack__seen_frame frame_of(const struct incstack_frame_object *o, uint64_t mask)
 {
-	return (struct incstack__seen_frame){o->method & mask, o->bci,
+	return (struct incstack__seen_frame){o->function & mask, o->position,
 					     !!(o->flags & INCSTACK_OBJECT_VIRTUAL)};
 }
 

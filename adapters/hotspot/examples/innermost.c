@@ -26,7 +26,7 @@ static void JNICALL on_init(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 static void print_innermost(jvmtiEnv *jvmti, const struct incstack_trace *trace)
 {
 	struct incstack_jvmti_method m = {.size = sizeof(m)};
-	if (!describe(jvmti, (jlong)trace->top->method, (jint)trace->top->bci, &m))
+	if (!describe(jvmti, (jlong)trace->top->function, (jint)trace->top->position, &m))
 		printf("%s%s:%d\n", m.class_signature, m.name, (int)m.line);
 }
 

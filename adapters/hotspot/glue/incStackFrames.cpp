@@ -115,8 +115,8 @@ void IncStackFrames::describe(const frame &f, uintptr_t name, struct incstack_fr
 static struct incstack_virtual_frame virtual_frame(const Method *method, int bci, uint64_t kind)
 {
 	struct incstack_virtual_frame v = {};
-	v.method = incstack__method_key(IncStackFrames::methods, (uintptr_t)method) | kind << 56;
-	v.bci = bci < 0 ? -1 : bci;
+	v.function = incstack__method_key(IncStackFrames::methods, (uintptr_t)method) | kind << 56;
+	v.position = bci < 0 ? -1 : bci;
 	return v;
 }
 

@@ -141,7 +141,7 @@ struct incstack_jvmti_traces {
 
 /* A method key is a number from 1 to 2^56 - 1. It names one version of one method, also after
  * its class was redefined or unloaded, until the JVM ends, and is never reused. It is no
- * jmethodID. The upper byte of incstack_frame_object.method is the kind of the frame. */
+ * jmethodID. The upper byte of incstack_frame_object.function is the kind of the frame. */
 #define INCSTACK_JVMTI_METHOD_KEY(method) ((method) & ((UINT64_C(1) << 56) - 1))
 #define INCSTACK_JVMTI_METHOD_KIND(method) ((uint32_t)((method) >> 56))
 

@@ -39,7 +39,7 @@ static void fail(const char *what, jvmtiError error)
 static void describe_frame(const struct incstack_frame_object *o)
 {
 	struct incstack_jvmti_method m = {.size = sizeof(m)};
-	jvmtiError error = describe(jvmti, (jlong)o->method, (jint)o->bci, &m);
+	jvmtiError error = describe(jvmti, (jlong)o->function, (jint)o->position, &m);
 	if (error) {
 		fail("DescribeMethod", error);
 		return;
@@ -59,7 +59,8 @@ static void read_tree(const struct incstack_tree *tree)
 	uint64_t n = 0, depth = 0;
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next, n++)
 		for (const struct incstack_frame_object *o = t->top; o; o = o->parent) {
-			atomic_store(&keys[INCSTACK_JVMTI_METHOD_KEY(o->method) % KEYS], o->method);
+			atomic_store(&keys[INCSTACK_JVMTI_METHOD_KEY(o->function) % KEYS],
+				     o->function);
 			if (++depth % DESCRIBE_EVERY == 0)
 				describe_frame(o);
 		}
@@ -246,8 +247,8 @@ static void JNICALL vm_init(jvmtiEnv *env, JNIEnv *jni, jthread current)
 static void describe_again(void)
 {
 	for (size_t i = 0; i < KEYS; i++) {
-		const struct incstack_frame_object o = {.method = keys[i], .bci = -1};
-		if (o.method)
+		const struct incstack_frame_object o = {.function = keys[i], .position = -1};
+		if (o.function)
 			describe_frame(&o);
 	}
 }

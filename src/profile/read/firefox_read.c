@@ -165,7 +165,7 @@ static uint32_t row(const struct numbers *column, size_t i)
  * their numbers, which are counted over all threads. */
 static int take_frame(struct firefox *in, size_t i)
 {
-	struct incstack__frame_info info = {.bci = -1};
+	struct incstack__frame_info info = {0};
 	uint32_t func = in->frame_func.at[i], name, file, line = row(&in->frame_line, i);
 
 	if (func >= in->func_name.used)
@@ -177,7 +177,7 @@ static int take_frame(struct firefox *in, size_t i)
 	info.name = (uint32_t)in->strings + name;
 	info.file = file == INCSTACK__NONE ? 0 : (uint32_t)in->strings + file + 1;
 	if (line && line <= INT32_MAX)
-		info.bci = (int32_t)line;
+		info.line = (int32_t)line;
 	if (row(&in->frame_inlined, i) != INCSTACK__NONE && row(&in->frame_inlined, i))
 		info.flags = INCSTACK_OBJECT_VIRTUAL;
 	return incstack__json_profile_frame(&in->made, &info);

@@ -56,7 +56,7 @@ static int add_frame(struct reader *reader, const char *text, size_t length, uin
 		return refuse(reader, "empty frame name");
 	if (!incstack__text_valid(text, length))
 		return refuse(reader, "not UTF-8, or a NUL byte");
-	error = incstack__frame_named(reader->common->profile, text, length, -1, 0, &frame);
+	error = incstack__frame_named(reader->common->profile, text, length, &frame);
 	return error ? error : incstack__node_child(reader->common->profile, *node, frame, node);
 }
 

@@ -156,9 +156,9 @@ static int add_line(struct incstack__pprof_tables *tables, pb_istream_t *bytes, 
 		tables->losses |= INCSTACK_LOSS_LINES;
 	if (numbers[PPROF_LINE_COLUMN])
 		tables->losses |= INCSTACK_LOSS_FUNCTIONS;
-	tables->lines[tables->lines_used++] = (struct incstack__pprof_line){
-		.function = numbers[PPROF_LINE_FUNCTION],
-		.bci = line > 0 && line <= INT32_MAX ? (int32_t)line : -1};
+	tables->lines[tables->lines_used++] =
+		(struct incstack__pprof_line){.function = numbers[PPROF_LINE_FUNCTION],
+					      .line = line <= INT32_MAX ? (int32_t)line : 0};
 	return 0;
 }
 
@@ -316,7 +316,7 @@ static int name_line(struct incstack__pprof_tables *tables, struct incstack_prof
 	file = incstack__pprof_string(tables, function->file);
 	if (!file)
 		tables->losses |= INCSTACK_LOSS_FILES;
-	rest->bci = line->bci;
+	rest->line = line->line;
 	return incstack__frame_at(profile, name, strlen(name), file && *file ? file : NULL, rest,
 				  &line->frame);
 }
@@ -325,8 +325,8 @@ static int name_line(struct incstack__pprof_tables *tables, struct incstack_prof
 static int name_address(struct incstack__pprof_tables *tables, struct incstack_profile *profile,
 			struct incstack__pprof_location *location, uint32_t place)
 {
-	struct incstack__frame key = {.method = location->address,
-				      .bci = -1,
+	struct incstack__frame key = {.function = location->address,
+				      .position = -1,
 				      .flags = INCSTACK_OBJECT_RAW,
 				      .key = INCSTACK__NONE,
 				      .place = place};

@@ -22,7 +22,7 @@ struct incstack__pprof_function {
 struct incstack__pprof_line {
 	uint64_t function;
 	uint32_t frame; /* of the profile, once that exists */
-	int32_t bci;
+	int32_t line;
 };
 
 struct incstack__pprof_mapping {

@@ -32,7 +32,7 @@ int incstack__unknown_node(struct incstack_profile *profile, uint32_t *node)
 {
 	static const char text[] = "[unknown]";
 	uint32_t frame;
-	int error = incstack__frame_named(profile, text, sizeof(text) - 1, -1, 0, &frame);
+	int error = incstack__frame_named(profile, text, sizeof(text) - 1, &frame);
 
 	return error ? error : incstack__node_child(profile, INCSTACK_PROFILE_ROOT, frame, node);
 }
@@ -53,7 +53,7 @@ int incstack__weigh(struct incstack__reader *reader, uint32_t node, uint32_t kin
 
 int incstack__frame_placeholder(struct incstack_profile *profile, uint64_t number, uint32_t *frame)
 {
-	struct incstack__frame key = {.method = number, .bci = -1, .key = INCSTACK__NONE};
+	struct incstack__frame key = {.function = number, .position = -1, .key = INCSTACK__NONE};
 
 	return incstack__frame_intern(profile, &key, frame);
 }
@@ -64,16 +64,17 @@ int incstack__frames_settle(struct incstack_profile *profile,
 	for (size_t i = 0; i < profile->frames_used; i++) {
 		struct incstack__frame *frame = &profile->frames[i];
 
-		if (frame->method >= count)
+		if (frame->function >= count)
 			return INCSTACK_EFORMAT;
-		const struct incstack__frame_info *info = &infos[frame->method];
+		const struct incstack__frame_info *info = &infos[frame->function];
 
 		frame->name = info->name;
 		frame->key = info->name;
 		frame->file = info->file;
-		frame->bci = info->bci;
+		frame->line = info->line;
+		frame->kind = info->kind;
 		frame->flags = info->flags;
-		frame->method = 0;
+		frame->function = 0;
 	}
 	return incstack__frame_table_renew(profile);
 }

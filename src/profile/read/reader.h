@@ -36,7 +36,8 @@ int incstack__frame_placeholder(struct incstack_profile *profile, uint64_t numbe
 struct incstack__frame_info {
 	uint32_t name; /* of the profile */
 	uint32_t file; /* likewise, + 1; 0: unknown */
-	int32_t bci;   /* -1: unknown */
+	int32_t line;  /* 0: unknown */
+	uint32_t kind; /* enum incstack_frame_kind */
 	uint32_t flags;
 };
 

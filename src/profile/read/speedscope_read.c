@@ -135,7 +135,7 @@ static int close_frame(struct speedscope *in)
 	const struct incstack_profile *profile = in->made.reader->profile;
 
 	if (in->node == INCSTACK_PROFILE_ROOT ||
-	    profile->frames[profile->nodes[in->node].frame].method != in->event_frame)
+	    profile->frames[profile->nodes[in->node].frame].function != in->event_frame)
 		return refuse(in, "an event that closes a frame which is not the innermost");
 	in->node = profile->nodes[in->node].parent;
 	return 0;
@@ -288,7 +288,7 @@ static int on_frame(struct speedscope *in, const struct incstack__json_event *ev
 		return on_frame_file(in, event);
 	case FRAME_LINE:
 		if (number && event->integer <= INT32_MAX)
-			in->frame.bci = (int32_t)event->integer;
+			in->frame.line = (int32_t)event->integer;
 		else if (number)
 			in->made.reader->profile->losses |= INCSTACK_LOSS_LINES;
 		return 0;
@@ -305,7 +305,7 @@ static int on_frame(struct speedscope *in, const struct incstack__json_event *ev
 		return in->named ? incstack__json_profile_frame(&in->made, &in->frame)
 				 : refuse(in, "a frame without a name");
 	in->named = false;
-	in->frame = (struct incstack__frame_info){.bci = -1};
+	in->frame = (struct incstack__frame_info){0};
 	return 0;
 }
 

@@ -24,7 +24,7 @@ void incstack__firefox_frames(const struct incstack_profile *profile, const uint
 {
 	fputs(",\"line\":[", stream);
 	for (uint64_t i = 0; i < rows; i++) {
-		int32_t line = profile->frames[frames ? frames[i] : i].bci;
+		int32_t line = profile->frames[frames ? frames[i] : i].line;
 
 		fprintf(stream, line > 0 ? "%s%d" : "%snull", i ? "," : "", (int)line);
 	}

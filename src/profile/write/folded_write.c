@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes folded stacks: one line for each stack of names. Contexts that differ only
- * in details that a line does not have, for example the position in a method, become one.
+ * in details that a line does not have, for example a line, become one.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static int name_frames(struct incstack_profile *written, const struct incstack_p
 		for (size_t at = 0; at < length && !error; at++)
 			name[at] = byte_written(text[at]);
 		if (!error)
-			error = incstack__frame_named(written, name, length, -1, 0, &frames[i]);
+			error = incstack__frame_named(written, name, length, &frames[i]);
 	}
 	free(name);
 	return error;

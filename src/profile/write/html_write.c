@@ -55,13 +55,20 @@ static uint32_t name_of(struct page *page, uint32_t function, uint32_t frame)
 	return page->name[function] - 1;
 }
 
-/* Writes [parent, name, flags, total...]. */
+/* A frame of the page is inlined, whatever else it is. */
+static uint32_t kind_of(const struct incstack__frame *frame)
+{
+	return frame->flags & INCSTACK_OBJECT_VIRTUAL ? INCSTACK_KIND_INLINED : frame->kind;
+}
+
+/* Writes [parent, name, kind, total...]. */
 static void put_node(struct page *page, size_t i)
 {
 	const struct incstack__box *box = &page->boxes.box[i];
 
 	fprintf(page->stream, "%s[%u,%u,%u,", page->nodes ? ",\n" : "\n", page->number[box->parent],
-		name_of(page, box->function, box->frame), page->profile->frames[box->frame].flags);
+		name_of(page, box->function, box->frame),
+		kind_of(&page->profile->frames[box->frame]));
 	put_numbers(page, page->boxes.total + i * page->boxes.kinds);
 	putc_unlocked(']', page->stream);
 	page->number[i] = ++page->nodes;

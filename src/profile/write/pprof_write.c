@@ -178,7 +178,6 @@ static int put_function(struct pprof_writer *writer, uint32_t function)
 static int put_line(struct pprof_writer *writer, uint32_t frame, pb_ostream_t *location)
 {
 	const struct incstack_profile *profile = writer->common.profile;
-	int32_t bci = profile->frames[frame].bci;
 	pb_byte_t line[4 * INCSTACK__VARINT_MAX];
 	pb_ostream_t inner = pb_ostream_from_buffer(line, sizeof(line));
 	uint32_t function;
@@ -187,7 +186,7 @@ static int put_line(struct pprof_writer *writer, uint32_t frame, pb_ostream_t *l
 	if (error)
 		return error;
 	(void)put_number(&inner, PPROF_LINE_FUNCTION, (uint64_t)function + 1);
-	(void)put_number(&inner, PPROF_LINE_LINE, bci > 0 ? (uint64_t)bci : 0);
+	(void)put_number(&inner, PPROF_LINE_LINE, (uint64_t)profile->frames[frame].line);
 	(void)pb_encode_tag(location, PB_WT_STRING, PPROF_LOCATION_LINE);
 	(void)pb_encode_string(location, line, inner.bytes_written);
 	return 0;
@@ -318,7 +317,8 @@ static int put_path(struct pprof_writer *writer, const uint32_t *path, size_t de
 static int put_label(struct pprof_writer *writer, uint32_t frame, pb_ostream_t *sample)
 {
 	const struct incstack_profile *profile = writer->common.profile;
-	const struct incstack__label *label = &profile->extra.labels[profile->frames[frame].method];
+	const struct incstack__label *label =
+		&profile->extra.labels[profile->frames[frame].function];
 	pb_byte_t bytes[8 * INCSTACK__VARINT_MAX];
 	pb_ostream_t stream = pb_ostream_from_buffer(bytes, sizeof(bytes));
 	uint64_t key, text = 0, unit = 0;

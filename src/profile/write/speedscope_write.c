@@ -80,7 +80,7 @@ static void put_frames(const struct incstack_profile *profile, FILE *stream)
 {
 	fputs("\"shared\":{\"frames\":[", stream);
 	for (size_t i = 0; i < profile->frames_used; i++) {
-		int32_t bci = profile->frames[i].bci;
+		int32_t line = profile->frames[i].line;
 
 		fputs(i ? ",\n{\"name\":" : "\n{\"name\":", stream);
 		incstack__json_frame(profile, (uint32_t)i, stream);
@@ -89,8 +89,8 @@ static void put_frames(const struct incstack_profile *profile, FILE *stream)
 			incstack__json_string(incstack__text(profile, profile->frames[i].file - 1),
 					      stream);
 		}
-		if (bci > 0)
-			fprintf(stream, ",\"line\":%d", (int)bci);
+		if (line)
+			fprintf(stream, ",\"line\":%d", (int)line);
 		if (profile->frames[i].flags & INCSTACK_OBJECT_VIRTUAL)
 			fputs(",\"inlineDepth\":1", stream);
 		putc_unlocked('}', stream);

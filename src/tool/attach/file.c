@@ -230,7 +230,7 @@ static struct thread *thread_of(struct tool_attach_file *file, pid_t tid)
 static int is_object(const struct incstack_frame_object *object,
 		     const struct tool_attach_frame *frame)
 {
-	return object->method == frame->pc && object->address == frame->address &&
+	return object->function == frame->pc && object->address == frame->address &&
 	       object->flags == frame->flags;
 }
 
@@ -249,9 +249,9 @@ static void add_trace(struct thread *thread, const struct tool_attach_frame *fra
 
 		*object = (struct incstack_frame_object){
 			.parent = i > 0 ? thread->known[i - 1] : NULL,
-			.method = frame->pc,
+			.function = frame->pc,
 			.address = frame->address,
-			.bci = -1,
+			.position = -1,
 			.flags = frame->flags,
 		};
 		thread->known[i] = object;

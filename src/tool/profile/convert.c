@@ -33,6 +33,8 @@ static const char convert_help[] =
 	"  -k, --kind NAME            the kind of weight to write to folded stacks\n"
 	"  -t, --threads              for a trace file: begin contexts with the name of their\n"
 	"                             thread\n"
+	"  -r, --fold-recursion       let no context have a function twice: a recursive call\n"
+	"                             becomes a part of the function's youngest call\n"
 	"      --max-output BYTES     how large an output may be that repeats callers (default:\n"
 	"                             64 MiB and 256 times the input)\n"
 	"  -h, --help                 this text\n"
@@ -63,6 +65,7 @@ static const char merge_help[] =
 struct conversion {
 	const char *path, *kind;
 	enum incstack_profile_format format;
+	int fold_recursion;
 	FILE *stream;
 	struct incstack_profile_writer *writer;
 	uint32_t losses;
@@ -115,7 +118,7 @@ static void tell_pruned(const struct incstack_profile *profile)
 }
 
 /* Writes the last part. Most profiles have only one. */
-static int finish(struct conversion *to, struct incstack_profile *profile)
+static int write_last(struct conversion *to, const struct incstack_profile *profile)
 {
 	uint32_t kind;
 	int error = add_part(to, profile);
@@ -131,6 +134,20 @@ static int finish(struct conversion *to, struct incstack_profile *profile)
 	return error;
 }
 
+static int finish(struct conversion *to, const struct incstack_profile *profile)
+{
+	struct incstack_profile *folded = NULL;
+	int error;
+
+	if (!to->fold_recursion)
+		return write_last(to, profile);
+	error = incstack_profile_fold_recursion(profile, &folded);
+	if (!error)
+		error = write_last(to, folded);
+	incstack_profile_destroy(folded);
+	return error;
+}
+
 static int end(struct conversion *to, const struct incstack_profile *profile, int status, int error)
 {
 	if (to->stream && to->status) /* a later part was too large */
@@ -142,7 +159,7 @@ static int end(struct conversion *to, const struct incstack_profile *profile, in
 		status = to->status;
 	else if (error)
 		status = TOOL_FAILED;
-	if (!status && to->format == INCSTACK_FORMAT_HTML)
+	if (!status && (to->format == INCSTACK_FORMAT_HTML || to->fold_recursion))
 		tell_pruned(profile);
 	if (!status)
 		tool_tell_losses(to->losses);
@@ -168,7 +185,8 @@ static int convert(const char *from, int from_format, struct conversion *to)
 
 	if (!from_format)
 		from_format = incstack_profile_format_of(from);
-	input.full = to->format == INCSTACK_FORMAT_HTML ? tool_prune_full : write_part;
+	input.full = to->format == INCSTACK_FORMAT_HTML || to->fold_recursion ? tool_prune_full
+									      : write_part;
 	if (to->format == INCSTACK_FORMAT_PPROF)
 		input.keep = INCSTACK_KEEP_LABELS | INCSTACK_KEEP_MAPPINGS;
 	input.nodes_max = tool_nodes_max(from_format);
@@ -237,6 +255,7 @@ int tool_convert(int argc, char **argv)
 	to.path = argv[optind + 1];
 	to.kind = options.kind;
 	to.format = (enum incstack_profile_format)format;
+	to.fold_recursion = options.fold_recursion;
 	if (tool_options_refuse(&options, "oTna", "on convert") || refuse_kind(&options, format))
 		return TOOL_USAGE;
 	to.left = tool_output_most(argv + optind, 1, options.output_most);
@@ -369,7 +388,7 @@ int tool_merge(int argc, char **argv)
 	}
 	format = tool_output_format(options.output, options.format);
 	if (!format || refuse_kind(&options, format) ||
-	    tool_options_refuse(&options, "Tn", "on merge"))
+	    tool_options_refuse(&options, "Tnr", "on merge"))
 		return TOOL_USAGE;
 	merging = (struct merging){
 		&options, argv + optind, (size_t)(argc - optind),

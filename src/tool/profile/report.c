@@ -92,7 +92,7 @@ static int print_functions(const struct report *report)
 		char self[32], total[32], number[32];
 		const char *name = functions[i].name;
 
-		snprintf(number, sizeof(number), "0x%" PRIx64, functions[i].method);
+		snprintf(number, sizeof(number), "0x%" PRIx64, functions[i].function);
 		printf("%12s %5.1f%% %12s %5.1f%%  ",
 		       tool_amount(functions[i].self, report->about.unit, self, sizeof(self)),
 		       share(report, functions[i].self),
@@ -151,10 +151,10 @@ static int copy_by_text(const struct incstack_profile *profile, struct incstack_
 		uint64_t weights[INCSTACK_PROFILE_KINDS_MAX];
 
 		(void)incstack_profile_frame(profile, node, &frame);
-		printed = (struct incstack_profile_frame){.method = frame.method,
+		printed = (struct incstack_profile_frame){.function = frame.function,
 							  .name = frame.name,
 							  .name_length = frame.name_length,
-							  .bci = frame.bci > 0 ? frame.bci : -1};
+							  .line = frame.line};
 		for (uint32_t k = 0; k < incstack_profile_kinds(profile); k++)
 			weights[k] = incstack_profile_self(profile, node, k);
 		error = incstack_profile_add_node(copy, map[incstack_profile_parent(profile, node)],
@@ -245,7 +245,7 @@ static int read_and_print(void *context)
 static int report_profile(char **path, struct tool_options *options)
 {
 	struct source of = {*path, options};
-	const int status = tool_options_refuse(options, "oTat", "on the report of a profile");
+	const int status = tool_options_refuse(options, "oTatr", "on the report of a profile");
 
 	if (status)
 		return status;
@@ -272,7 +272,7 @@ static int report_trace(const char *path, const struct tool_options *options)
 	struct tool_report_wish wish = tool_report_wish_of(options->output ? options->output : path,
 							   options->threads, tool_columns(stdout));
 	struct trace trace;
-	int status = tool_options_refuse(options, "Ta", "on a report");
+	int status = tool_options_refuse(options, "Tar", "on a report");
 
 	if (status)
 		return status;

@@ -10,6 +10,8 @@
 #include "tool/names.h"
 #include "report.h"
 
+enum { NAME_MAX_BYTES = 4096 };
+
 static const struct incstack_profile_kind kinds[] = {
 	{"allocated", "bytes"},
 	{"allocations", "count"},
@@ -32,11 +34,13 @@ static int has_values(const struct incstack__cct_values *values)
 	return values->bytes != 0 || values->calls != 0 || values->live != 0 || values->peak != 0;
 }
 
-/* Finds or adds the node of a function. Each name is stored once, so its address is the method. */
+/* Finds or adds the node of a function. Names and paths may be any bytes; a profile has UTF-8. */
 static int child(struct incstack_profile *profile, uint32_t parent, const char *name,
 		 uint32_t *node)
 {
-	const struct incstack_profile_frame frame = {.method = (uintptr_t)name, .bci = -1};
+	char text[NAME_MAX_BYTES];
+	const struct incstack_profile_frame frame = {
+		.name = text, .name_length = tool_name_valid(name, text, sizeof(text))};
 
 	return incstack_profile_add_node(profile, parent, &frame, node);
 }
@@ -99,16 +103,6 @@ uint64_t tool_report_deep(const struct tool_report *report)
 
 /* ---- the profile --------------------------------------------------------------------- */
 
-/* Names and paths may be any bytes; a profile has UTF-8. */
-static size_t name_of(void *context, uint64_t method, int32_t bci, uint32_t flags, char *text,
-		      size_t size)
-{
-	(void)context;
-	(void)bci;
-	(void)flags;
-	return tool_name_valid((const char *)(uintptr_t)method, text, size);
-}
-
 static int describe(struct incstack_profile *profile, const struct tool_report *report)
 {
 	const struct incstack__tracefile_totals *totals =
@@ -158,8 +152,6 @@ static int fill(struct incstack_profile *profile, const struct tool_report *repo
 	if (error == 0 && tool_report_is_cpu(report))
 		error = tool_report_timeline(report, nodes, profile);
 	free(nodes);
-	if (error == 0)
-		error = incstack_profile_name_frames(profile, name_of, NULL);
 	return error != 0 ? error : describe(profile, report);
 }
 

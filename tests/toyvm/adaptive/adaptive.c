@@ -65,11 +65,11 @@ static void compile_hot(struct fiber *f, const uint64_t *weights, uint64_t total
 
 static void choose_methods(struct fiber *f)
 {
-	struct incstack_hot_method hot[HOTTEST];
+	struct incstack_hot_function hot[HOTTEST];
 	uint64_t weights[METHODS_MAX] = {0};
 	int count = incstack_hot_hottest(run.hot, hot, HOTTEST);
 	for (int i = 0; i < count; i++)
-		weights[hot[i].method] = hot[i].weight;
+		weights[hot[i].function] = hot[i].weight;
 	compile_hot(f, weights, run.samples);
 }
 
@@ -84,7 +84,7 @@ static void choose_contexts(struct fiber *f)
 	int count = incstack_pcct_hottest(run.pcct, INCSTACK_PCCT_BY_TIME, hot, HOTTEST);
 	for (int i = 0; i < count; i++) {
 		check(incstack_pcct_context(run.pcct, hot[i], &context), "context");
-		weights[context.method] += context.time;
+		weights[context.function] += context.time;
 	}
 	check(incstack_pcct_stats(run.pcct, &stats), "stats");
 	compile_hot(f, weights, stats.samples - stats.purged_time);
@@ -95,7 +95,7 @@ static void choose_contexts(struct fiber *f)
 		if (context.parent == INCSTACK_PCCT_NONE)
 			continue;
 		check(incstack_pcct_context(run.pcct, context.parent, &caller), "caller");
-		weights[caller.method] += context.activations;
+		weights[caller.function] += context.activations;
 	}
 	compile_hot(f, weights, stats.samples - stats.purged_time);
 }
@@ -111,7 +111,7 @@ static void collect(struct fiber *f)
 		check(incstack_hot_add_tree(run.hot, tree), "hot_add_tree");
 	else if ((error = incstack_pcct_add_tree(run.pcct, tree)) != INCSTACK_ELIMIT)
 		check(error, "pcct_add_tree"); /* ELIMIT: a sample does not fit at all */
-	check(incstack_tree_release(tree), "tree_release");
+	incstack_tree_release(tree);
 	if (run.trigger == METHODS)
 		choose_methods(f);
 	else if (run.trigger == CONTEXTS)

@@ -120,7 +120,7 @@ static void retrieve(struct fiber *f)
 	if (incstack_retrieve(f->stack, &tree))
 		abort();
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next) {
-		run.seen[t->top->method][t->top->bci] += (double)t->weight;
+		run.seen[t->top->function][t->top->position] += (double)t->weight;
 		run.taken[incstack_trace_taken(t)]++;
 	}
 	incstack_tree_release(tree);

@@ -101,8 +101,9 @@ static void end(struct vm *vm)
 	run.over = true;
 	pthread_join(run.thread, NULL);
 	struct incstack_tracer_stats stats = {.size = sizeof(stats)};
-	if (incstack_tracer_stats(run.tracer, &stats) || incstack_tracer_destroy(run.tracer))
+	if (incstack_tracer_stats(run.tracer, &stats))
 		abort();
+	incstack_tracer_destroy(run.tracer);
 	run.stats.samples += stats.samples;
 	run.stats.retrieved += stats.retrieved;
 	run.stats.refused += stats.refused;

@@ -65,15 +65,15 @@ END_TEST
 
 START_TEST(trees_are_counted_by_what_they_share)
 {
-	struct incstack_frame_object m = {.method = 1, .address = 90, .flags = BASE};
+	struct incstack_frame_object m = {.function = 1, .address = 90, .flags = BASE};
 	struct incstack_frame_object g = {
-		.parent = &m, .method = 2, .address = 80, .flags = FILLED};
+		.parent = &m, .function = 2, .address = 80, .flags = FILLED};
 	struct incstack_frame_object inlined = {
-		.parent = &g, .method = 5, .address = 80, .flags = FILLED};
+		.parent = &g, .function = 5, .address = 80, .flags = FILLED};
 	struct incstack_frame_object f = {
-		.parent = &inlined, .method = 3, .address = 70, .flags = FILLED};
+		.parent = &inlined, .function = 3, .address = 70, .flags = FILLED};
 	struct incstack_frame_object h = {
-		.parent = &g, .method = 4, .address = 70, .flags = FILLED};
+		.parent = &g, .function = 4, .address = 70, .flags = FILLED};
 	struct incstack_trace t3 = {.top = &m};
 	struct incstack_trace t2 = {.next = &t3, .top = &h};
 	struct incstack_trace t1 = {.next = &t2, .top = &f};
@@ -185,9 +185,10 @@ START_TEST(a_profile_that_grows_beyond_its_memory_is_pruned)
 		struct incstack_profile_frame frame;
 
 		ck_assert_int_eq(incstack_profile_frame(profile, i, &frame), 0);
-		if (!frame.name && frame.method == fgm[0].method)
+		if (!frame.name && frame.function == fgm[0].method)
 			steady += incstack_profile_self(profile, i, 0);
-		ck_assert(frame.name || frame.method > 2 || !incstack_profile_self(profile, i, 0));
+		ck_assert(frame.name || frame.function > 2 ||
+			  !incstack_profile_self(profile, i, 0));
 	}
 	ck_assert_uint_eq(steady, STEADY);
 	incstack_profile_destroy(profile);
@@ -252,7 +253,7 @@ static int trees_without_memory(long n, bool for_ever, bool *something_failed)
 	ck_assert(agent_collector_open(&collector, MEMORY));
 	for (uint32_t i = 0; i < DEEP; i++)
 		objects[i] = (struct incstack_frame_object){.parent = i ? &objects[i - 1] : NULL,
-							    .method = i + 1,
+							    .function = i + 1,
 							    .address = DEEP - i,
 							    .flags = i ? FILLED : BASE};
 	arm(n, for_ever);

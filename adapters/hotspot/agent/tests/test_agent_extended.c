@@ -283,18 +283,18 @@ END_TEST
 
 #define KIND(kind, key) ((uint64_t)(kind) << 56 | (key))
 
-static struct incstack_frame_object base = {.method = KIND(1, 1),
-					    .bci = 30,
+static struct incstack_frame_object base = {.function = KIND(1, 1),
+					    .position = 30,
 					    .address = 9,
 					    .flags = INCSTACK_OBJECT_FILLED | INCSTACK_OBJECT_BASE};
 static struct incstack_frame_object f = {.parent = &base,
-					 .method = KIND(3, 2),
-					 .bci = 70,
+					 .function = KIND(3, 2),
+					 .position = 70,
 					 .address = 8,
 					 .flags = INCSTACK_OBJECT_FILLED};
 static struct incstack_frame_object g = {.parent = &base,
-					 .method = KIND(2, 2),
-					 .bci = 71,
+					 .function = KIND(2, 2),
+					 .position = 71,
 					 .address = 8,
 					 .flags = INCSTACK_OBJECT_FILLED};
 static struct incstack_trace second = {.weight = 2000, .top = &g};
@@ -310,13 +310,13 @@ static int shape(void *context, const struct incstack_profile *profile,
 
 	*(struct agent_counts *)context = *counts;
 	ck_assert_int_eq(
-		incstack_profile_in_source(profile, session.technique->source, &session, &named),
+		incstack_profile_name_frames(profile, session.technique->source, &session, &named),
 		0);
 	nodes = (int)incstack_profile_nodes(named);
 	ck_assert_int_eq(incstack_profile_frame(named, (uint32_t)nodes - 1, &frame), 0);
 	ck_assert_int_eq(strncmp(frame.name, "p.Main.f", frame.name_length), 0);
 	ck_assert_ptr_null(frame.file);
-	ck_assert_int_eq(frame.bci, session.options.lines ? 7 : -1);
+	ck_assert_int_eq(frame.line, session.options.lines ? 7 : 0);
 	incstack_profile_destroy(named);
 	return nodes;
 }

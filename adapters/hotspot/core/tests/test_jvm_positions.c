@@ -19,8 +19,8 @@ static int frames_of(uintptr_t pc, uint64_t code, struct incstack_virtual_frame 
 	int count = (int)((pc + code) % INCSTACK__POSITION_FRAMES) + 1;
 	for (int i = 0; i < count; i++)
 		out[i] = (struct incstack_virtual_frame){
-			.method = pc * 1000003 + code * 8191 + (uint64_t)i,
-			.bci = (int32_t)(pc + 31 * code + (uint64_t)i) - 1};
+			.function = pc * 1000003 + code * 8191 + (uint64_t)i,
+			.position = (int32_t)(pc + 31 * code + (uint64_t)i) - 1};
 	return count;
 }
 
@@ -35,7 +35,8 @@ static int find(uintptr_t pc, uint64_t code)
 	if (n != frames_of(pc, code, expected))
 		return -1;
 	for (int i = 0; i < n; i++)
-		if (found[i].method != expected[i].method || found[i].bci != expected[i].bci)
+		if (found[i].function != expected[i].function ||
+		    found[i].position != expected[i].position)
 			return -1;
 	return n;
 }

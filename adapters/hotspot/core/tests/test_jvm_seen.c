@@ -19,8 +19,8 @@ static struct incstack_tree make(void)
 	for (int i = 0; i < FRAMES; i++) {
 		objects[i] = (struct incstack_frame_object){
 			.parent = i + 1 < FRAMES ? &objects[i + 1] : NULL,
-			.method = truth[i].method | (uint64_t)KIND << 56,
-			.bci = truth[i].bci,
+			.function = truth[i].method | (uint64_t)KIND << 56,
+			.position = truth[i].bci,
 			.flags = INCSTACK_OBJECT_FILLED |
 				 (truth[i].is_virtual ? INCSTACK_OBJECT_VIRTUAL : 0u)};
 	}
@@ -53,14 +53,14 @@ END_TEST
 START_TEST(each_difference_counts)
 {
 	struct incstack_tree tree = make();
-	objects[1].method++;
+	objects[1].function++;
 	struct incstack__seen_result r = compare(&tree, FRAMES);
 	ck_assert_uint_eq(r.mismatches, 1);
 	ck_assert_uint_eq(r.frame, 1);
 	ck_assert_uint_eq(r.expected.method, 12);
 	ck_assert_uint_eq(r.traced.method, 13);
 	tree = make();
-	objects[2].bci = 0;
+	objects[2].position = 0;
 	ck_assert_uint_eq(compare(&tree, FRAMES).frame, 2);
 	tree = make();
 	objects[1].flags = INCSTACK_OBJECT_FILLED;
