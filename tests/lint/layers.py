@@ -59,8 +59,8 @@ STRATA = {
         "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/writer write/flame_page",
         "extra meta pcct hot jit perf_map timeline.c",
         "cct losses read/reader",
-        "fold functions merge prune write/boxes source recursion read/json_read read/json_profile read/pprof_fields"
-        " read/pprof_tables.h",
+        "fold inside functions merge prune write/boxes source recursion read/json_read read/json_profile"
+        " read/pprof_fields read/pprof_tables.h",
         "read/pprof_mappings read/pprof_meta",
         "read/pprof_tables.c",
         "compare read/*_read write/*_write",
