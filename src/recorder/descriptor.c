@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "tracefile/format.h"
 #include "open.h"
 #include "recorder.h"
@@ -30,17 +31,18 @@ static int first_number(void)
 
 static int move_high(int fd, int first)
 {
-	const int high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, first) : -1;
+	const int high = fd >= 0 ? incstack__kernel_fcntl(fd, F_DUPFD_CLOEXEC, first) : -1;
 
 	if (high < 0)
 		return fd;
-	close(fd);
+	incstack__kernel_close(fd);
 	return high;
 }
 
 static int is_file(int fd, struct stat *status)
 {
-	return fd >= 0 && fstat(fd, status) == 0 && status->st_dev == incstack__recording.device &&
+	return fd >= 0 && incstack__kernel_fstat(fd, status) == 0 &&
+	       status->st_dev == incstack__recording.device &&
 	       status->st_ino == incstack__recording.inode;
 }
 
@@ -48,7 +50,7 @@ static int is_file(int fd, struct stat *status)
  * counts as locked. */
 static int is_locked(int fd)
 {
-	return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	return incstack__kernel_flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 /* Whether the file may be overwritten: it is empty, or a trace file. Anybody who may write to the folder
@@ -57,10 +59,12 @@ static int is_ours(int fd, struct stat *status)
 {
 	uint64_t magic = 0;
 
-	if (fstat(fd, status) != 0 || !S_ISREG(status->st_mode) || status->st_nlink > 1)
+	if (incstack__kernel_fstat(fd, status) != 0 || !S_ISREG(status->st_mode) ||
+	    status->st_nlink > 1)
 		return 0;
-	return status->st_size == 0 || (pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
-					magic == INCSTACK__TRACEFILE_MAGIC);
+	return status->st_size == 0 ||
+	       (incstack__kernel_pread(fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
+		magic == INCSTACK__TRACEFILE_MAGIC);
 }
 
 /* A process that writes a trace file keeps it locked, so that another run with the same name does
@@ -68,17 +72,18 @@ static int is_ours(int fd, struct stat *status)
 int incstack__record_create(const char *path, struct stat *status)
 {
 	const int fd =
-		move_high(open(path, O_RDWR | O_CREAT | O_APPEND | INCSTACK__RECORD_OPEN, 0666),
+		move_high(incstack__kernel_open(
+				  path, O_RDWR | O_CREAT | O_APPEND | INCSTACK__RECORD_OPEN, 0666),
 			  first_number());
 	int error;
 
 	if (fd < 0)
 		return -1;
-	if (!is_locked(fd) && is_ours(fd, status) && ftruncate(fd, 0) == 0 &&
-	    fstat(fd, status) == 0)
+	if (!is_locked(fd) && is_ours(fd, status) && incstack__kernel_ftruncate(fd, 0) == 0 &&
+	    incstack__kernel_fstat(fd, status) == 0)
 		return fd;
 	error = errno;
-	close(fd);
+	incstack__kernel_close(fd);
 	errno = error;
 	return -1;
 }
@@ -94,18 +99,18 @@ int incstack__record_descriptor(struct stat *status)
 
 	if (is_file(closed, status))
 		return closed;
-	again = open(r->path, O_WRONLY | O_APPEND | INCSTACK__RECORD_OPEN);
+	again = incstack__kernel_open(r->path, O_WRONLY | O_APPEND | INCSTACK__RECORD_OPEN, 0);
 	if (again < 0)
 		error = errno;
 	again = move_high(again, first_number());
 	if (is_file(again, status) &&
 	    __atomic_compare_exchange_n(&r->fd, &closed, again, 0, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED)) {
-		flock(again, LOCK_EX | LOCK_NB);
+		incstack__kernel_flock(again, LOCK_EX | LOCK_NB);
 		return again;
 	}
 	if (again >= 0)
-		close(again);
+		incstack__kernel_close(again);
 	if (is_file(closed, status)) /* another thread has opened it */
 		return closed;
 	errno = error;
@@ -118,7 +123,7 @@ void incstack__record_close(void)
 	struct stat status;
 
 	if (is_file(fd, &status))
-		close(fd);
+		incstack__kernel_close(fd);
 	incstack__record_unmap(incstack__recording.slots, INCSTACK__TRACEFILE_COUNTERS_BYTES);
 	incstack__recording.slots = NULL;
 }
@@ -149,11 +154,11 @@ void incstack__record_on_replace(int fd)
 
 	if (incstack__record_on_close((unsigned)fd, (unsigned)fd) != fd)
 		return;
-	moved = fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
+	moved = incstack__kernel_fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
 	if (moved < 0)
-		moved = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		moved = incstack__kernel_fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (moved >= 0 &&
 	    !__atomic_compare_exchange_n(&r->fd, &fd, moved, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		close(moved);
+		incstack__kernel_close(moved);
 	errno = saved;
 }

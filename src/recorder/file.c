@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "open.h"
 #include "recorder.h"
 
@@ -74,7 +75,7 @@ void incstack__record_note_unwritable(void)
 	last = strrchr(directory, '/');
 	if (last != NULL)
 		last[last == directory] = '\0';
-	if (access(last != NULL ? directory : ".", W_OK | X_OK) != 0)
+	if (incstack__kernel_access(last != NULL ? directory : ".", W_OK | X_OK) != 0)
 		incstack__record_note(incstack__record_unrecorded(errno));
 }
 
@@ -89,13 +90,14 @@ static int give_up(enum incstack__tracefile_note note)
 /* The other file is that of this process before an exec, or that of the parent. */
 void incstack__record_note_in(const char *path, enum incstack__tracefile_note note)
 {
-	const int fd = open(path, O_RDWR | INCSTACK__RECORD_OPEN);
+	const int fd = incstack__kernel_open(path, O_RDWR | INCSTACK__RECORD_OPEN, 0);
 	struct incstack__tracefile_slot *slots = MAP_FAILED;
 	struct stat status;
 
 	/* A mapping is used because a write beyond the limit on file sizes would end the
 	 * program. */
-	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size >= INCSTACK__TRACEFILE_START)
+	if (fd >= 0 && incstack__kernel_fstat(fd, &status) == 0 &&
+	    status.st_size >= INCSTACK__TRACEFILE_START)
 		slots = mmap(NULL, INCSTACK__TRACEFILE_COUNTERS_BYTES, PROT_READ | PROT_WRITE,
 			     MAP_SHARED, fd, INCSTACK__TRACEFILE_HEADER_BYTES);
 	if (slots != MAP_FAILED) {
@@ -103,7 +105,7 @@ void incstack__record_note_in(const char *path, enum incstack__tracefile_note no
 		munmap(slots, INCSTACK__TRACEFILE_COUNTERS_BYTES);
 	}
 	if (fd >= 0)
-		close(fd);
+		incstack__kernel_close(fd);
 }
 
 /* Whether the file may grow to `end`. A write beyond the limit would raise a signal that ends the
@@ -145,7 +147,7 @@ static void advance(struct iovec *parts, int count, size_t done)
 static int write_all(int fd, struct iovec *parts, int count, size_t bytes)
 {
 	while (bytes > 0) {
-		const ssize_t done = writev(fd, parts, count);
+		const ssize_t done = incstack__kernel_writev(fd, parts, count);
 
 		if (done < 0 && errno == EINTR)
 			continue;
@@ -263,7 +265,7 @@ int incstack__record_open(const char *path)
 		return 0;
 	}
 	error = errno;
-	unlink(path);
+	incstack__kernel_unlink(path);
 	incstack__record_close();
 	errno = error;
 	return -1;

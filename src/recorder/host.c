@@ -25,6 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "base/elf_symbol.h"
 #include "recorder.h"
 
@@ -143,7 +144,7 @@ enum { NAMES_BYTES = 1024, HEADERS = 4 };
 
 static int read_at(int fd, void *to, size_t bytes, uint64_t at)
 {
-	return pread(fd, to, bytes, (off_t)at) == (ssize_t)bytes;
+	return incstack__kernel_pread(fd, to, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
 static const struct runtime *runtime_of_section(const char *name)
@@ -163,8 +164,9 @@ static int read_names(int fd, const ElfW(Ehdr) * file, char names[NAMES_BYTES])
 	if (!read_at(fd, &header, sizeof(header),
 		     file->e_shoff + file->e_shstrndx * sizeof(header)))
 		return 0;
-	got = pread(fd, names, header.sh_size < NAMES_BYTES ? header.sh_size : NAMES_BYTES - 1,
-		    (off_t)header.sh_offset);
+	got = incstack__kernel_pread(
+		fd, names, header.sh_size < NAMES_BYTES ? header.sh_size : NAMES_BYTES - 1,
+		(off_t)header.sh_offset);
 	if (got <= 0)
 		return 0;
 	memset(names + got, 0, (size_t)(NAMES_BYTES - got));
@@ -202,11 +204,11 @@ static const struct runtime *runtime_by_section(const struct object *object)
 	int fd = -1;
 
 	if (strchr(path, '/') != NULL) /* the vDSO has no file */
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		fd = incstack__kernel_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
 	if (fd < 0)
 		return NULL;
 	found = runtime_in_file(fd);
-	close(fd);
+	incstack__kernel_close(fd);
 	return found;
 }
 

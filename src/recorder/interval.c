@@ -5,7 +5,8 @@
  */
 #define _GNU_SOURCE
 #include <math.h>
-#include <time.h>
+#include <string.h>
+#include <sys/auxv.h>
 
 #include "recorder.h"
 
@@ -25,17 +26,19 @@ static uint64_t next_gap(struct incstack__record *record)
 }
 
 /* Returns the seed that the user has chosen. Otherwise no two processes have equal seeds: with equal ones,
- * runs of the same program would be wrong by the same amounts, and no average would show it. */
+ * runs of the same program would be wrong by the same amounts, and no average would show it. The time would
+ * be no good seed: the program may have forbidden the instruction that reads it. */
 static uint64_t seed(void)
 {
 	const struct incstack__recording *r = &incstack__recording;
-	struct timespec now;
+	const void *random = (const void *)getauxval(AT_RANDOM); /* of this process image */
+	uint64_t number = 0;
 
 	if (r->seed != 0)
 		return r->seed;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return ((uint64_t)r->pid << 40) ^
-	       ((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+	if (random != NULL)
+		memcpy(&number, random, sizeof(number));
+	return ((uint64_t)r->pid << 40) ^ number;
 }
 
 /* Spreads the bits of x (the last steps of splitmix64). Never 0, from which next_gap() could not go on. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "modules.h"
 
 enum { FIRST_BYTES = 1 << 16 };
@@ -117,7 +118,7 @@ static const char *name_of(const struct dl_phdr_info *info, uint64_t low, char *
 	const char *name = info->dlpi_name;
 
 	if (name == NULL || *name == '\0') {
-		const ssize_t got = readlink("/proc/self/exe", path, size - 1);
+		const ssize_t got = incstack__kernel_readlink("/proc/self/exe", path, size - 1);
 
 		path[got > 0 ? got : 0] = '\0';
 		return path;

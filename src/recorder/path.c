@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "modules.h"
 
 struct text {
@@ -22,7 +23,8 @@ struct text {
 static int take(struct text *text)
 {
 	if (text->at == text->end) {
-		const ssize_t got = read(text->fd, text->bytes, sizeof(text->bytes));
+		const ssize_t got =
+			incstack__kernel_read(text->fd, text->bytes, sizeof(text->bytes));
 
 		text->at = 0;
 		text->end = got > 0 ? (size_t)got : 0;
@@ -76,7 +78,8 @@ static void cut_deleted(char *path)
 
 int incstack__record_path(uint64_t address, char *path, size_t size)
 {
-	struct text text = {.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+	struct text text = {
+		.fd = incstack__kernel_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0)};
 	int end = '\n';
 
 	*path = '\0';
@@ -92,7 +95,7 @@ int incstack__record_path(uint64_t address, char *path, size_t size)
 			end = take(&text);
 	}
 	if (text.fd >= 0)
-		close(text.fd);
+		incstack__kernel_close(text.fd);
 	cut_deleted(path);
 	return *path != '\0';
 }

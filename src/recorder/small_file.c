@@ -6,16 +6,17 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "recorder.h"
 
 size_t incstack__record_read_small(const char *path, char *text, size_t size)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const ssize_t got = fd >= 0 ? read(fd, text, size - 1) : -1;
+	const int fd = incstack__kernel_open(path, O_RDONLY | O_CLOEXEC, 0);
+	const ssize_t got = fd >= 0 ? incstack__kernel_read(fd, text, size - 1) : -1;
 	const size_t bytes = got > 0 ? (size_t)got : 0;
 
 	if (fd >= 0)
-		close(fd);
+		incstack__kernel_close(fd);
 	text[bytes] = '\0';
 	return bytes;
 }

@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "open.h"
 #include "recorder.h"
 #include "spool_file.h"
@@ -97,8 +98,8 @@ static void fill(int fd, uint64_t offset, size_t bytes)
 	for (size_t i = 0; i < UNIT_BYTES / sizeof(zeros); i++)
 		unit[i] = (struct iovec){(void *)(uintptr_t)zeros, sizeof(zeros)};
 	for (size_t at = 0; at < bytes; at += UNIT_BYTES)
-		if (pwritev(fd, unit, UNIT_BYTES / sizeof(zeros), (off_t)(offset + at)) !=
-		    UNIT_BYTES)
+		if (incstack__kernel_pwritev(fd, unit, UNIT_BYTES / sizeof(zeros),
+					     (off_t)(offset + at)) != UNIT_BYTES)
 			return;
 }
 
@@ -119,12 +120,12 @@ static void add_segment(void *memory, uint64_t offset, size_t bytes)
  * close or replace. */
 static int open_again(void)
 {
-	const int fd = open(spool_file.path, O_RDWR | INCSTACK__RECORD_OPEN);
+	const int fd = incstack__kernel_open(spool_file.path, O_RDWR | INCSTACK__RECORD_OPEN, 0);
 	struct stat status;
 
-	if (fd >= 0 && (fstat(fd, &status) != 0 || status.st_dev != spool_file.device ||
-			status.st_ino != spool_file.inode)) {
-		close(fd);
+	if (fd >= 0 && (incstack__kernel_fstat(fd, &status) != 0 ||
+			status.st_dev != spool_file.device || status.st_ino != spool_file.inode)) {
+		incstack__kernel_close(fd);
 		return -1;
 	}
 	return fd;
@@ -147,7 +148,7 @@ static int extend(size_t least)
 	if (bytes < least)
 		bytes = (least + LEAST_STEP) & ~(size_t)(LEAST_STEP - 1);
 	memory = map_more(fd, offset, bytes);
-	close(fd);
+	incstack__kernel_close(fd);
 	if (memory == NULL)
 		return -1;
 	add_segment(memory, offset, bytes);
@@ -174,7 +175,7 @@ static void fill_ahead(void)
 		return;
 	if (within_limit(offset + bytes))
 		fill(fd, offset, bytes);
-	close(fd);
+	incstack__kernel_close(fd);
 }
 
 static int extend_here(size_t least)
@@ -240,11 +241,12 @@ static int make_file(void)
 	struct stat status;
 	int fd;
 
-	unlink(spool_file.path); /* not truncated: it may be the memory of another process */
-	fd = open(spool_file.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0 || fstat(fd, &status) == 0)
+	incstack__kernel_unlink(
+		spool_file.path); /* not truncated: it may be the memory of another process */
+	fd = incstack__kernel_open(spool_file.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0 || incstack__kernel_fstat(fd, &status) == 0)
 		return fd;
-	close(fd);
+	incstack__kernel_close(fd);
 	return -1;
 }
 
@@ -256,7 +258,7 @@ static void describe(struct incstack__spool_header *header, int fd, uint64_t sta
 	header->pid = (uint64_t)incstack__recording.pid;
 	header->start_ns = start_ns;
 	header->process_start = start_of_process();
-	if (fstat(fd, &status) == 0) {
+	if (incstack__kernel_fstat(fd, &status) == 0) {
 		spool_file.device = status.st_dev;
 		spool_file.inode = status.st_ino;
 	}
@@ -282,11 +284,11 @@ void incstack__spool_open(const char *trace, uint64_t start_ns)
 		describe(memory, fd, start_ns);
 	} else {
 		if (fd >= 0)
-			unlink(spool_file.path);
+			incstack__kernel_unlink(spool_file.path);
 		incstack__record_note(INCSTACK__NOTE_NO_SHARED_MEMORY);
 	}
 	if (fd >= 0)
-		close(fd);
+		incstack__kernel_close(fd);
 }
 
 void incstack__spool_rename(const char *trace, const char *new_trace)
@@ -296,16 +298,16 @@ void incstack__spool_rename(const char *trace, const char *new_trace)
 
 	snprintf(old, sizeof(old), "%s" INCSTACK__SPOOL_SUFFIX, trace);
 	snprintf(new, sizeof(new), "%s" INCSTACK__SPOOL_SUFFIX, new_trace);
-	rename(old, new);
+	incstack__kernel_rename(old, new);
 }
 
 void incstack__spool_remove(void)
 {
 	struct stat status;
 
-	if (spool_file.header != NULL && stat(spool_file.path, &status) == 0 &&
+	if (spool_file.header != NULL && incstack__kernel_stat(spool_file.path, &status) == 0 &&
 	    status.st_dev == spool_file.device && status.st_ino == spool_file.inode)
-		unlink(spool_file.path);
+		incstack__kernel_unlink(spool_file.path);
 }
 
 /* Calls `part` for each segment of the spool, and ends the use of the spool. The list of segments

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "native/native.h"
 #include "recorder.h"
 
@@ -78,7 +79,7 @@ static void numbered(char *path, size_t size)
 	for (int image = 0;; image++) {
 		snprintf(path, size, "%s.%ld.%d", incstack__recording.file,
 			 (long)incstack__recording.pid, image);
-		if (access(path, F_OK) != 0)
+		if (incstack__kernel_access(path, F_OK) != 0)
 			return;
 	}
 }
@@ -99,16 +100,16 @@ static int open_next(int started_by_tool)
 		incstack__record_note_in(r->file, incstack__record_unrecorded(errno));
 		return -1;
 	}
-	if (access(r->file, F_OK) != 0)
+	if (incstack__kernel_access(r->file, F_OK) != 0)
 		return incstack__record_open(r->file);
-	if (rename(r->file, path) != 0)
+	if (incstack__kernel_rename(r->file, path) != 0)
 		return -1;
 	incstack__spool_rename(r->file, path);
 	if (incstack__record_open(r->file) == 0)
 		return 0;
 	why = incstack__record_unrecorded(errno);
 	incstack__spool_rename(path, r->file);
-	if (rename(path, r->file) == 0)
+	if (incstack__kernel_rename(path, r->file) == 0)
 		incstack__record_note_in(r->file, why);
 	return -1;
 }

@@ -27,15 +27,30 @@ static bool is_control(uint32_t code)
 		{0, 0x1f},          /* C0: escape sequences begin with one */
 		{0x7f, 0x9f},       /* delete, and C1: the same as escape sequences */
 		{0xad, 0xad},       /* soft hyphen */
+		{0x34f, 0x34f},     /* invisible */
+		{0x600, 0x605},     /* Arabic marks of numbers */
 		{0x61c, 0x61c},     /* direction: Arabic letter mark */
-		{0x180e, 0x180e},   /* invisible */
-		{0x200b, 0x200b},   /* zero width space */
+		{0x6dd, 0x6dd},     /* a mark of verses, */
+		{0x70f, 0x70f},     /* and of abbreviations */
+		{0x890, 0x891},     /* Arabic marks of currencies */
+		{0x8e2, 0x8e2},     /* and of verses */
+		{0x115f, 0x1160},   /* invisible fillers */
+		{0x17b4, 0x17b5},   /* invisible vowels */
+		{0x180b, 0x180f},   /* invisible selectors */
+		{0x200b, 0x200d},   /* zero width space, joiners */
 		{0x200e, 0x200f},   /* direction: marks */
 		{0x2028, 0x202e},   /* separators of lines; direction: embeddings and overrides */
 		{0x2060, 0x206f},   /* invisible; direction: isolates */
+		{0x3164, 0x3164},   /* an invisible filler */
+		{0xfe00, 0xfe0f},   /* invisible selectors */
 		{0xfeff, 0xfeff},   /* byte order mark */
-		{0xfff9, 0xfffb},   /* annotations */
-		{0xe0000, 0xe0fff}, /* tags */
+		{0xffa0, 0xffa0},   /* an invisible filler */
+		{0xfff0, 0xfffb},   /* annotations */
+		{0x110bd, 0x110bd}, /* Kaithi marks of numbers */
+		{0x110cd, 0x110cd}, {0x13430, 0x13455}, /* controls of hieroglyphs, */
+		{0x1bca0, 0x1bca3},                     /* of shorthand, */
+		{0x1d173, 0x1d17a},                     /* and of music */
+		{0xe0000, 0xe0fff},                     /* tags */
 	};
 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)

@@ -23,6 +23,8 @@ static const struct option names[] = {{"output", required_argument, NULL, 'o'},
 				      {"help", no_argument, NULL, 'h'},
 				      {NULL, 0, NULL, 0}};
 
+static const char short_names[] = "o:k:f:F:T:n:atrh";
+
 static int format_option(const char *name, int *format)
 {
 	*format = incstack_profile_format_of(name);
@@ -98,8 +100,7 @@ int tool_options_read(int argc, char **argv, struct tool_options *options)
 	int option, status = TOOL_DONE;
 
 	*options = (struct tool_options){.threshold = 0.1, .top = 10};
-	while (!status &&
-	       (option = getopt_long(argc, argv, "o:k:f:F:T:n:atrh", names, NULL)) != -1) {
+	while (!status && (option = getopt_long(argc, argv, short_names, names, NULL)) != -1) {
 		options->given |= bit_of(option);
 		status = take_option(option, options);
 	}
@@ -116,8 +117,12 @@ int tool_options_refuse(const struct tool_options *options, const char *without,
 	for (const struct option *o = names; o->name; o++) {
 		if (!strchr(without, o->val) || !tool_options_given(options, (char)o->val))
 			continue;
-		fprintf(stderr, "incstack: --%s (-%c) has no effect %s; leave it out\n", o->name,
-			o->val, where);
+		if (strchr(short_names, o->val))
+			fprintf(stderr, "incstack: --%s (-%c) has no effect %s; leave it out\n",
+				o->name, o->val, where);
+		else
+			fprintf(stderr, "incstack: --%s has no effect %s; leave it out\n", o->name,
+				where);
 		return TOOL_USAGE;
 	}
 	return TOOL_DONE;

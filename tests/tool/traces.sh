@@ -154,6 +154,8 @@ test_options_without_effect() {
 	refused -k merge -k allocated -o two.html one
 	refused -a compare -a one one
 	refused -r compare -r one one
+	refused --max-output compare --max-output 9 one one
+	refused --max-output report --max-output 9 one
 	refused -t compare -t one.folded one.folded
 	refused -n compare -n 3 one one one
 	[[ ! -e two.folded && ! -e two.html && ! -e two.pb.gz ]] || fail "something was written"

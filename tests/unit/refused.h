@@ -18,6 +18,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "recorder/kernel.h"
+
 static struct refusal {
 	const char *call; /* null: no call is refused */
 	unsigned first;   /* its number, from 0 on */
@@ -55,14 +57,17 @@ static inline ssize_t refused_writev(int fd, const struct iovec *part, int count
 	return refusal.error != 0 ? -1 : write(fd, part->iov_base, part->iov_len > 3 ? 3 : 1);
 }
 
-#define open(...) (is_refused("open") ? -1 : open(__VA_ARGS__))
-#define read(...) (is_refused("read") ? -1 : read(__VA_ARGS__))
-#define writev(...) (is_refused("writev") ? refused_writev(__VA_ARGS__) : writev(__VA_ARGS__))
-#define pwritev(...) (is_refused("pwritev") ? -1 : pwritev(__VA_ARGS__))
-#define fstat(...) (is_refused("fstat") ? -1 : fstat(__VA_ARGS__))
-#define flock(...) (is_refused("flock") ? -1 : flock(__VA_ARGS__))
-#define fcntl(...) (is_refused("fcntl") ? -1 : fcntl(__VA_ARGS__))
-#define rename(...) (is_refused("rename") ? -1 : rename(__VA_ARGS__))
+#define incstack__kernel_open(...) (is_refused("open") ? -1 : incstack__kernel_open(__VA_ARGS__))
+#define incstack__kernel_read(...) (is_refused("read") ? -1 : incstack__kernel_read(__VA_ARGS__))
+#define incstack__kernel_writev(...) \
+	(is_refused("writev") ? refused_writev(__VA_ARGS__) : incstack__kernel_writev(__VA_ARGS__))
+#define incstack__kernel_pwritev(...) \
+	(is_refused("pwritev") ? -1 : incstack__kernel_pwritev(__VA_ARGS__))
+#define incstack__kernel_fstat(...) (is_refused("fstat") ? -1 : incstack__kernel_fstat(__VA_ARGS__))
+#define incstack__kernel_flock(...) (is_refused("flock") ? -1 : incstack__kernel_flock(__VA_ARGS__))
+#define incstack__kernel_fcntl(...) (is_refused("fcntl") ? -1 : incstack__kernel_fcntl(__VA_ARGS__))
+#define incstack__kernel_rename(...) \
+	(is_refused("rename") ? -1 : incstack__kernel_rename(__VA_ARGS__))
 #define mmap(...) (is_refused("mmap") ? MAP_FAILED : mmap(__VA_ARGS__))
 #define mremap(...) (is_refused("mremap") ? MAP_FAILED : mremap(__VA_ARGS__))
 #define getrlimit(...) (is_refused("getrlimit") ? -1 : getrlimit(__VA_ARGS__))

@@ -14,8 +14,9 @@ static const char *maps;     /* null: cannot be opened */
 static size_t piece, offset; /* bytes that a read gives at most; where the next one begins */
 static int is_open;
 
-static int open_maps(const char *path, int flags)
+static int open_maps(const char *path, int flags, mode_t mode)
 {
+	ck_assert_uint_eq(mode, 0);
 	ck_assert_str_eq(path, "/proc/self/maps");
 	ck_assert_int_eq(flags, O_RDONLY | O_CLOEXEC);
 	offset = 0;
@@ -44,13 +45,15 @@ static int close_maps(int fd)
 	return 0;
 }
 
-#define open open_maps
-#define read read_maps
-#define close close_maps
+#include "../../src/recorder/kernel.h"
+
+#define incstack__kernel_open open_maps
+#define incstack__kernel_read read_maps
+#define incstack__kernel_close close_maps
 #include "../../src/recorder/path.c"
-#undef close
-#undef read
-#undef open
+#undef incstack__kernel_close
+#undef incstack__kernel_read
+#undef incstack__kernel_open
 
 #include "run_suite.h"
 

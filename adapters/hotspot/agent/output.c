@@ -27,11 +27,18 @@ static bool make_name(const struct agent_session *session, char name[AGENT_FILE_
 	return agent_name_make(session->options.file, &values, name, AGENT_FILE_MAX);
 }
 
+/* Whether the name leads to a file that is open, as /dev/stdout does. */
+static bool is_of_system(const char *name)
+{
+	return !strncmp(name, "/dev/", 5) || !strncmp(name, "/proc/", 6);
+}
+
+/* Whether it is written itself and not replaced by a new file. */
 static bool is_special(const char *name)
 {
 	struct stat status;
 
-	return !stat(name, &status) && !S_ISREG(status.st_mode);
+	return is_of_system(name) || (!stat(name, &status) && !S_ISREG(status.st_mode));
 }
 
 static bool is_trap(const struct stat *status)
@@ -148,13 +155,14 @@ static FILE *open_stream(const char *temporary)
  * pipe of another user, who could stop reading. */
 static FILE *open_special(const char *name)
 {
-	const int file = open(name, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	const int file = open(name, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	struct stat status;
 	FILE *stream = NULL;
 
 	errno = file < 0 && errno == ENXIO ? EPIPE : errno;
-	if (file >= 0 && !fstat(file, &status) && !S_ISREG(status.st_mode) && !is_trap(&status) &&
-	    !fcntl(file, F_SETFL, O_WRONLY))
+	if (file >= 0 && !fstat(file, &status) &&
+	    (is_of_system(name) || !S_ISREG(status.st_mode)) && !is_trap(&status) &&
+	    !fcntl(file, F_SETFL, O_APPEND))
 		stream = fdopen(file, "w");
 	else if (file >= 0)
 		errno = EPERM;

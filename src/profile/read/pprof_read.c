@@ -18,7 +18,8 @@
 /* What a file may become in memory: a constant, and a number for each of its bytes as they are stored,
  * compressed or not. Compression makes a thousand bytes of one, and locations of many lines multiply once
  * more: 211 bytes became 10 GiB. Of the files that profilers write, none has an entry of a table in less
- * than a byte. A deep recursion has many nodes in few bytes, so the constant allows two million. */
+ * than a byte. A deep recursion has many nodes in few bytes, so the constant allows two million, or as
+ * many weights. */
 enum { NODES_LEAST = 1 << 21, NODES_EACH = 16 };
 enum { ENTRIES_LEAST = 1 << 16, ENTRIES_EACH = 16 };
 enum { TEXT_LEAST = 1 << 22, TEXT_EACH = 64 };
@@ -59,7 +60,10 @@ static int refuse(struct pprof_reader *pprof, const char *why)
 
 static uint64_t nodes_most(const struct pprof_reader *pprof)
 {
-	return NODES_LEAST + pprof->inflater.read * NODES_EACH;
+	const struct incstack_profile *profile = pprof->reader->profile;
+	const uint64_t kinds = profile && profile->kinds ? profile->kinds : 1;
+
+	return NODES_LEAST / kinds + pprof->inflater.read * NODES_EACH;
 }
 
 static int refuse_nodes(struct pprof_reader *pprof)

@@ -49,6 +49,7 @@ struct tool_attach_file {
 	pid_t pid;
 	int fd;
 	int failed;
+	uint64_t lists; /* bytes of all lists of modules */
 	off_t end;
 	uint32_t epoch;
 	uint32_t numbers;
@@ -154,7 +155,10 @@ static void flush_all(struct tool_attach_file *file, uint32_t flags)
 			flush(file, i, flags);
 }
 
-void tool_attach_file_modules(struct tool_attach_file *file, const struct tool_attach_space *space)
+/* A process with many modules can change one of them all the time, and each change is a new list. */
+static const uint64_t LISTS_MOST = UINT64_C(256) << 20;
+
+bool tool_attach_file_modules(struct tool_attach_file *file, const struct tool_attach_space *space)
 {
 	struct incstack__tracefile_modules block;
 	size_t count;
@@ -162,14 +166,17 @@ void tool_attach_file_modules(struct tool_attach_file *file, const struct tool_a
 	size_t size = sizeof(struct incstack__tracefile_block) + 2 * sizeof(uint32_t);
 	void *buffer;
 
-	flush_all(file, 0);
-	file->epoch += 2;
 	for (size_t i = 0; i < count; i++)
 		size += sizeof(struct incstack__tracefile_module) + strlen(modules[i].path) +
 			modules[i].identity.length;
+	if (size > LISTS_MOST - file->lists)
+		return false;
+	file->lists += size;
+	flush_all(file, 0);
+	file->epoch += 2;
 	buffer = malloc(size);
 	if (buffer == NULL)
-		return;
+		return false;
 	incstack__tracefile_modules_begin(&block, buffer, size, file->epoch);
 	for (size_t i = 0; i < count; i++)
 		incstack__tracefile_modules_add(&block, modules[i].path, modules[i].bias,
@@ -177,6 +184,7 @@ void tool_attach_file_modules(struct tool_attach_file *file, const struct tool_a
 						&modules[i].identity);
 	append(file, buffer, incstack__tracefile_modules_finish(&block, 0));
 	free(buffer);
+	return true;
 }
 
 /* ---- traces --------------------------------------------------------------------------------- */

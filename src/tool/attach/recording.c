@@ -33,12 +33,19 @@ enum end {
 
 /* ---- what the kernel reports --------------------------------------------------------------- */
 
-/* The file has the modules that are mapped now. */
-static void write_modules(struct tool_attach_recording *a)
+/* Writes the modules that are mapped now, if they have changed. Returns false if they cannot be written: then
+ * nothing may follow, because its addresses would be looked up in other modules. */
+static bool write_modules(struct tool_attach_recording *a)
 {
-	if (a->changed)
-		tool_attach_file_modules(a->file, a->space);
+	if (a->changed && !a->is_full && !tool_attach_file_modules(a->file, a->space)) {
+		fputs("incstack: the process changes what it has mapped so often that there is no "
+		      "room for "
+		      "more lists of its modules; the recording ends here\n",
+		      stderr);
+		a->is_full = true;
+	}
 	a->changed = 0;
+	return !a->is_full;
 }
 
 static void on_sample(void *context, const struct tool_attach_sample *sample)
@@ -48,9 +55,8 @@ static void on_sample(void *context, const struct tool_attach_sample *sample)
 	enum incstack__tick what;
 	size_t count;
 
-	if (a->is_held)
+	if (a->is_held || !write_modules(a))
 		return;
-	write_modules(a);
 	if (a->waits != NULL)
 		tick.bytes = tool_attach_waits_ran(a->waits, sample->tid, sample->time);
 	if (tick.bytes == 0)
@@ -74,9 +80,8 @@ static void on_left(void *context, const struct tool_attach_sample *sample)
 {
 	struct tool_attach_recording *a = context;
 
-	if (a->is_held)
+	if (a->is_held || !write_modules(a))
 		return;
-	write_modules(a);
 	tool_attach_waits_left(a->waits, sample);
 	a->samples++;
 }
@@ -85,9 +90,8 @@ static void on_switched(void *context, pid_t tid, uint64_t time, int is_on)
 {
 	struct tool_attach_recording *a = context;
 
-	if (a->is_held)
+	if (a->is_held || !write_modules(a))
 		return;
-	write_modules(a);
 	if (is_on)
 		tool_attach_waits_back(a->waits, tid, time);
 	else
@@ -98,9 +102,8 @@ static void on_hit(void *context, const struct tool_attach_hit *hit)
 {
 	struct tool_attach_recording *a = context;
 
-	if (!a->has_program)
+	if (!a->has_program || !write_modules(a))
 		return;
-	write_modules(a);
 	tool_attach_heap_hit(a->heap, hit);
 	a->samples++;
 }
@@ -200,6 +203,8 @@ static enum end wait_a_while(const struct tool_attach_recording *a)
 		return end_of_main_thread(a);
 	if (tool_attach_file_failed(a->file))
 		return END_BY_ERROR;
+	if (a->is_full)
+		return END_OF_TIME;
 	return a->limit != 0 && tool_record_now(CLOCK_MONOTONIC) >= a->until ? END_OF_TIME
 									     : END_NOT;
 }

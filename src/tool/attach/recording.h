@@ -25,6 +25,7 @@ struct tool_attach_recording {
 	int has_program;                 /* it has not executed another program */
 	int main_has_ended;              /* its main thread */
 	int changed;                     /* the modules have changed since they were written */
+	bool is_full;                    /* there is no room for more lists of them */
 	uint64_t samples;
 	struct tool_attach_frame frames[TOOL_ATTACH_FRAMES];
 };

@@ -245,7 +245,7 @@ static int read_and_print(void *context)
 static int report_profile(char **path, struct tool_options *options)
 {
 	struct source of = {*path, options};
-	const int status = tool_options_refuse(options, "oTatr", "on the report of a profile");
+	const int status = tool_options_refuse(options, "oTatrM", "on the report of a profile");
 
 	if (status)
 		return status;
@@ -272,7 +272,7 @@ static int report_trace(const char *path, const struct tool_options *options)
 	struct tool_report_wish wish = tool_report_wish_of(options->output ? options->output : path,
 							   options->threads, tool_columns(stdout));
 	struct trace trace;
-	int status = tool_options_refuse(options, "Tar", "on a report");
+	int status = tool_options_refuse(options, "TarM", "on a report");
 
 	if (status)
 		return status;

@@ -20,6 +20,9 @@
 
 #include "tool/files.h"
 
+/* The whole file is read for its checksum. The largest ones of Debian have less than 2 GiB. */
+static const off_t SIZE_MOST = (off_t)4 << 30;
+
 static bool has_crc(int fd, GElf_Word crc)
 {
 	struct stat status;
@@ -27,7 +30,7 @@ static bool has_crc(int fd, GElf_Word crc)
 	void *data;
 	bool has;
 
-	if (fstat(fd, &status) != 0 || status.st_size <= 0)
+	if (fstat(fd, &status) != 0 || status.st_size <= 0 || status.st_size > SIZE_MOST)
 		return false;
 	size = (size_t)status.st_size;
 	data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -55,7 +55,8 @@ static void print_lost(const struct incstack__tracefile_totals *totals, FILE *ou
 {
 	const uint64_t lost = tool_report_lost(totals);
 	const uint64_t in_return = totals->in_return < lost ? totals->in_return : lost;
-	const char *why = "their events were left by a jump, or interrupted another one";
+	const char *why = "their events were left by a jump, interrupted another one, or had a "
+			  "misaligned stack";
 
 	if (tool_report_has_stopped(totals))
 		why = "recording had stopped (see the note)";
@@ -147,8 +148,8 @@ static void print_damage(const struct tool_report *report, FILE *out)
 	if (totals->interrupting > 0)
 		fprintf(out,
 			"warning: %" PRIu64
-			" allocations and deallocations in signal handlers that "
-			"interrupted another one are missing\n",
+			" allocations and deallocations in signal handlers that interrupted "
+			"another one, or a return that the recorder watched, are missing\n",
 			totals->interrupting);
 	if (totals->tally.samples == 0 && totals->started == 0)
 		print_empty(report, out);

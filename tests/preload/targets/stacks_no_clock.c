@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * incstack heap traces: 12000
+ * incstack heap traces: 14000
+ * incstack heap chooses its seed
  *
- * Threads that forbid themselves the time-stamp counter, each while the others record.
+ * Threads that forbid themselves the time-stamp counter, each while the others record. A thread that such a
+ * thread creates has never been allowed to read it.
  */
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -37,5 +39,8 @@ int main(void)
 	thread_main(NULL);
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
+	if (pthread_create(&threads[0], NULL, thread_main, NULL) != 0)
+		return 1;
+	pthread_join(threads[0], NULL);
 	return 0;
 }

@@ -34,7 +34,7 @@ def present(condition, *what):
         raise NotSeenYet(" ".join(str(x) for x in what)[:2000])
 
 
-def run(options, *program, flags=(), environment=None):
+def run(options, *program, flags=(), environment=None, keep=()):
     """The lines of the standard error; the program must have done its work."""
     program = [str(Setting.work_ms) if x is WORK_MS else x for x in program]
     agent = [] if options is None else [f"-agentpath:{Setting.agent}={options}"]
@@ -42,7 +42,7 @@ def run(options, *program, flags=(), environment=None):
         [Setting.java, "-Xmx256m", "-XX:+UseSerialGC", *flags, *agent, "-cp", Setting.classes,
          "Scenarios", *program],
         capture_output=True, text=True, timeout=LIMIT, check=False,
-        env={**os.environ, **(environment or {})})
+        env={**os.environ, **(environment or {})}, pass_fds=keep)
     require(result.returncode == 0, result.returncode, result.stdout, result.stderr)
     require(result.stdout.endswith("done\n"), result.stdout, result.stderr)
     return result.stderr.splitlines()

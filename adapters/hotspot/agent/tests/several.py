@@ -50,6 +50,14 @@ def pipes():
         run("interval=1ms,file=o.folded", "work", WORK_MS)
         require(reader.wait(60) == 0, "the reader")
     require(sum(folded("read.folded").values()) > 0, "an empty profile")
+    # A name in /dev leads to an open file, and is not replaced by another one.
+    with open("all.folded", "wb") as to:
+        to.write(b"before 1\n")
+        to.flush()
+        run(f"interval=1ms,format=folded,file=/dev/fd/{to.fileno()}", "work", WORK_MS,
+            keep=[to.fileno()])
+        require(os.fstat(to.fileno()).st_nlink == 1, "replaced")
+    require(folded("all.folded")["before"] == 1 and len(folded("all.folded")) > 1, "all.folded")
     if os.geteuid() == 0:
         os.chown("o.folded", 65534, 65534)
         lines = run("interval=1ms,file=o.folded", "work", WORK_MS)
