@@ -58,7 +58,6 @@ void incstack__call_saved(void (*function)(void *), void *argument, size_t bytes
 size_t incstack__xsave_bytes(void);
 bool incstack__entry_state(const struct cursor *at, struct cursor *caller);
 uintptr_t incstack__entry_reads(const struct cursor *at);
-void incstack__signal_registers(struct cursor *at);
 int incstack__pool_generate(const struct incstack_runtime *rt);
 
 /* And, for other parts of the project too (trace/shared.h): incstack__page_readable,

@@ -13,14 +13,9 @@
 #include <incstack/incstack.h>
 
 #include "native.h"
+#include "trace/step.h"
 
 typedef uintptr_t any_word __attribute__((aligned(1), may_alias));
-
-/* A frame on the way. The bounds are those of the stack; if sp is outside, the kernel is asked. */
-struct place {
-	struct incstack__native_bounds stack;
-	uintptr_t pc, sp, fp;
-};
 
 static bool is_mapped(uintptr_t low, uintptr_t last)
 {
@@ -30,18 +25,21 @@ static bool is_mapped(uintptr_t low, uintptr_t last)
 	       (((low ^ last) & ~in_page) == 0 || incstack__page_readable(last & ~in_page));
 }
 
-static bool is_readable(const struct place *at, uintptr_t address)
+/* If the frame is outside of the bounds of the stack, the kernel is asked. */
+static bool is_readable(const struct incstack__native_bounds *stack, const struct cursor *at,
+			uintptr_t address)
 {
 	const uintptr_t last = address + sizeof(uintptr_t) - 1;
 
-	if (at->sp >= at->stack.low && at->sp < at->stack.high)
-		return address >= at->stack.low && last < at->stack.high && last > address;
+	if (at->sp >= stack->low && at->sp < stack->high)
+		return address >= stack->low && last < stack->high && last > address;
 	return is_mapped(address, last);
 }
 
-static bool read_word(const struct place *at, uintptr_t address, uintptr_t *word)
+static bool read_word(const void *stack, const struct cursor *at, uintptr_t address,
+		      uintptr_t *word)
 {
-	if (!is_readable(at, address))
+	if (!is_readable(stack, at, address))
 		return false;
 	*word = *(const volatile any_word *)address;
 	return true;
@@ -81,28 +79,6 @@ bool incstack__native_follows_call(uintptr_t pc)
 	return false;
 }
 
-/* Moves to the caller. Returns false if a word cannot be read. */
-static bool step(struct place *at, const struct incstack_rule *rule)
-{
-	const bool realigned = rule->kind == INCSTACK_RULE_FP_DEREF;
-	uintptr_t cfa = (rule->kind == INCSTACK_RULE_SP ? at->sp : at->fp) +
-			(uintptr_t)(intptr_t)rule->cfa_offset;
-	uintptr_t slot;
-
-	if (realigned && !read_word(at, cfa, &cfa))
-		return false;
-	slot = cfa - rule->ra_offset;
-	if (cfa <= at->sp || slot < at->sp || slot % sizeof(uintptr_t) != 0 ||
-	    !read_word(at, slot, &at->pc))
-		return false;
-	at->pc = incstack_slot_read(&at->pc);
-	if ((rule->fp_offset != 0 || realigned) &&
-	    !read_word(at, (realigned ? at->fp : cfa) - rule->fp_offset, &at->fp))
-		return false;
-	at->sp = cfa;
-	return true;
-}
-
 /* Whether control may return to pc: pc stands behind a call, or in a frame that is entered without
  * one: the kernel's signal frame, or the outermost frame of a context. Code without a rule may be
  * made at run time; the kernel is asked whether it exists. */
@@ -121,8 +97,10 @@ enum incstack__native_described incstack__native_is_described(incstack__native_f
 							      const struct incstack_top *top)
 {
 	enum { FRAMES = 2 };
-	struct place at = {stack, top->pc, top->sp, top->fp};
+	struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp, .exact = true};
 	struct incstack_rule rule;
+	enum step step;
+	uintptr_t slot;
 
 	for (int i = 0; i < FRAMES; i++) {
 		if (find(NULL, at.pc - (i != 0), &rule) != 0)
@@ -131,10 +109,11 @@ enum incstack__native_described incstack__native_is_described(incstack__native_f
 			return INCSTACK__NATIVE_DESCRIBED;
 		if (rule.flags & INCSTACK_RULE_RETURN_CHANGES)
 			return INCSTACK__NATIVE_INEXACT;
-		if (!step(&at, &rule))
-			return INCSTACK__NATIVE_INEXACT;
-		if (at.pc == 0)
-			return INCSTACK__NATIVE_DESCRIBED;
+		step = step_by_rule(read_word, &stack, &at, &rule, &slot);
+		if (step != STEP_FRAME)
+			return step == STEP_END ? INCSTACK__NATIVE_DESCRIBED
+						: INCSTACK__NATIVE_INEXACT;
+		at.pc = incstack_slot_read(&at.pc);
 		if (!is_return_address(find, at.pc))
 			return INCSTACK__NATIVE_INEXACT;
 	}

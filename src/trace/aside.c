@@ -22,7 +22,7 @@ static void lift(stack *s, const uintptr_t *frame)
 	s->busy = (uintptr_t)frame;
 	s->stats.foreign_unwinders++;
 	/* A walk through the unwinder's own frames needs unwind rules. */
-	if (s->runtime->embedder.find_rule && incstack__known_remove_popped(s, frame))
+	if (s->runtime->embedder.find_rule && s->kind->remove_popped(s, frame))
 		incstack__complete(s, false);
 	incstack__lift_all(s, true);
 	incstack__mode_use(s, INCSTACK_MODE_VALIDATE);

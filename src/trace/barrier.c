@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Return barriers: plants and lifts them. Besides this file, three others write return slots:
+ * Return barriers: plants and lifts them, in return slots. Kinds of stacks that have other barriers use
+ * the numbers and the records of thunks only. Besides this file, three others write return slots:
  * retired.c restores the slots of vanished barriers, stack_change.c stores a resume address for
  * the embedder (incstack_slot_write), and the trampoline (thunks.S) restores the slot through
  * which a return comes.
@@ -13,13 +14,13 @@
 
 static uint32_t take(stack *s)
 {
-	uint32_t number = s->spare;
+	uint32_t number = s->thunks.spare;
 	if (FAULT(FAULT_THUNK_REUSED) && s->stats.planted % 64 == 63 && s->newest &&
 	    s->newest->flags & OBJECT_BARRIER)
 		return s->newest->flags >> OBJECT_SHIFT;
 	if (!number)
 		return incstack__thunk_take(s);
-	s->spare = barrier_of(number)->next;
+	s->thunks.spare = barrier_of(number)->next;
 	return number;
 }
 
@@ -35,8 +36,8 @@ static void put(uint32_t *list, uint32_t number, uintptr_t slot)
 
 static void put_retired(stack *s, uint32_t number)
 {
-	barrier_of(number)->next = s->retired;
-	s->retired = number;
+	barrier_of(number)->next = s->thunks.retired;
+	s->thunks.retired = number;
 }
 
 /* Retires the thunk of a barrier at `slot`, for the reason `why`. The slot, or a copy of it, may still hold
@@ -70,29 +71,31 @@ static void patch(stack *s, const object *o, uint32_t number)
 /* Writes the record of the barrier first, then the slot (I8). */
 static inline void intercept(stack *s, object *o, uintptr_t fp, uint32_t number)
 {
-	*barrier_of(number) = (struct barrier){o, fp, 0, 0};
-	o->flags = (o->flags & OBJECT_FLAGS) | OBJECT_BARRIER | number << OBJECT_SHIFT;
-	if (!s->by_embedder)
-		patch(s, o, number);
-	s->stats.planted++;
+	barrier_record(s, o, fp, number);
+	patch(s, o, number);
 }
 
-/* Intercepts the return into the frame of o, by a thunk or by the embedder. Returns false if
- * there is no thunk or the embedder refuses. A barrier of the embedder takes a thunk too, for
- * its number. */
+/* Takes a thunk for a barrier. Returns 0 if there is none. */
+uint32_t incstack__barrier_take(stack *s)
+{
+	uint32_t number = take(s);
+	s->stats.no_thunk += !number;
+	return number;
+}
+
+/* Takes a thunk back whose barrier could not be planted. */
+void incstack__barrier_give_back(stack *s, uint32_t number)
+{
+	put(&s->thunks.spare, number, 0);
+	s->stats.no_thunk++;
+}
+
+/* Intercepts the return into the frame of o by a thunk. Returns false if there is none. */
 bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp)
 {
-	const runtime *rt = s->runtime;
-	uint32_t number = take(s);
-	if (!number) {
-		s->stats.no_thunk++;
+	uint32_t number = incstack__barrier_take(s);
+	if (!number)
 		return false;
-	}
-	if (s->by_embedder && rt->embedder.arm(rt->context, s->identity, o->address) < 0) {
-		put(&s->spare, number, 0);
-		s->stats.no_thunk++;
-		return false;
-	}
 	intercept(s, o, fp, number);
 	return true;
 }
@@ -123,22 +126,13 @@ void incstack__barrier_free(stack *s, object *o)
 {
 	uint32_t number = number_of(o);
 	clear(o);
-	put(&s->spare, number, 0);
+	put(&s->thunks.spare, number, 0);
 }
 
-/* Whether the barrier of o is live. A barrier of the embedder counts as live until the
- * embedder announces its return. */
-bool incstack__barrier_live(const stack *s, const object *o)
+bool incstack__machine_is_live(const stack *s, const object *o)
 {
-	return o->flags & OBJECT_BARRIER &&
-	       (s->by_embedder || content(object_slot(o)) == thunk_address(number_of(o)));
-}
-
-/* Whether the record of the thunk leads back to the object and its stack (I4). */
-bool incstack__barrier_recorded(const stack *s, const object *o)
-{
-	return barrier_of(number_of(o))->object == o &&
-	       (s->by_embedder || thunk_cell(thunk_address(number_of(o)))->stack == s);
+	(void)s;
+	return content(object_slot(o)) == thunk_address(number_of(o));
 }
 
 uintptr_t incstack__barrier_fp(const object *o)
@@ -149,31 +143,26 @@ uintptr_t incstack__barrier_fp(const object *o)
 /* Restores the slot if it still holds our thunk. The thunk is then free if `certain`, which
  * says that a walk from the running frame has met this frame. Otherwise another copy of the
  * frame may be the one that runs, and the thunk is retired. */
-void incstack__barrier_lift(stack *s, object *o, bool certain)
+void incstack__machine_lift(stack *s, object *o, bool certain)
 {
-	const runtime *rt = s->runtime;
 	uint32_t number = number_of(o);
-	bool live = incstack__barrier_live(s, o);
+	bool live = incstack__machine_is_live(s, o);
 	o->flags |= INCSTACK_OBJECT_FILLED; /* no return will come that captures more of it */
-	if (s->by_embedder)
-		rt->embedder.disarm(rt->context, s->identity, o->address);
-	else if (live)
+	if (live)
 		store(object_slot(o), thunk_cell(thunk_address(number))->resume);
-	if (s->by_embedder || (live && certain)) {
+	if (live && certain)
 		incstack__barrier_free(s, o);
-	} else {
-		clear(o);
-		retire(s, number, (uintptr_t)object_slot(o), RETIRED_VANISHED);
-	}
+	else
+		incstack__machine_vanished(s, o);
 }
 
-/* The barrier of o was hit. Its thunk stays readable, because an unwinder or the trampoline may
- * still be using it. */
-void incstack__barrier_free_later(stack *s, object *o)
+/* The barrier of o, which had the slot, was hit. Its thunk stays readable, because an unwinder or the
+ * trampoline may still be using it. Without a slot, nobody uses it. */
+void incstack__barrier_free_later(stack *s, object *o, const uintptr_t *slot)
 {
 	uint32_t number = number_of(o);
 	clear(o);
-	put(&s->limbo, number, (uintptr_t)object_slot(o));
+	put(&s->limbo, number, (uintptr_t)slot);
 }
 
 /* The same, if the trampoline was interrupted. It may not have read the cell yet, and the interrupting
@@ -185,15 +174,20 @@ void incstack__barrier_served(stack *s, object *o)
 	retire(s, number, (uintptr_t)object_slot(o), RETIRED_IN_USE);
 }
 
+void incstack__machine_vanished(stack *s, object *o)
+{
+	uint32_t number = number_of(o);
+	clear(o);
+	retire(s, number, (uintptr_t)object_slot(o), RETIRED_VANISHED);
+}
+
 /* Whether nobody can be using a thunk in limbo any more, because its slot holds another word or is
  * dead memory below the running frame. A handler may have interrupted the unwinder or the
  * trampoline; they are above it then. */
 static bool is_over(const stack *s, uint32_t number)
 {
 	const uintptr_t slot = barrier_of(number)->fp, sp = stack_pointer();
-	if (s->by_embedder || !slot)
-		return true;
-	return inside(s, sp) && !slot_holds_thunk(number, sp);
+	return !slot || (inside(s, sp) && !slot_holds_thunk(number, sp));
 }
 
 /* The frames below sp are about to be popped by a jump, with all that may be using thunks there.
@@ -219,7 +213,7 @@ void incstack__limbo_empty(stack *s)
 		uint32_t number = s->limbo;
 		s->limbo = barrier_of(number)->next;
 		if (is_over(s, number)) {
-			put(&s->spare, number, 0);
+			put(&s->thunks.spare, number, 0);
 		} else {
 			barrier_of(number)->retired = RETIRED_IN_USE;
 			put_retired(s, number);
@@ -252,8 +246,8 @@ static void discard(stack *s, uint32_t n, bool restore)
  * are found by their cells. Without `restore` the stack has ended (I4). */
 void incstack__barriers_discard(stack *s, bool restore)
 {
-	s->spare = s->limbo = s->retired = 0;
-	for (uint32_t n = s->thunk_low; n && n <= s->thunk_high; n++)
+	s->thunks.spare = s->limbo = s->thunks.retired = 0;
+	for (uint32_t n = s->thunks.low; n && n <= s->thunks.high; n++)
 		if (thunk_cell(thunk_address(n))->stack == s)
 			discard(s, n, restore);
 }
@@ -292,11 +286,7 @@ object *incstack__known_pop(stack *s, object *o)
 	object *next = physical_parent(o);
 	if (o->flags & OBJECT_BARRIER) {
 		s->stats.stale++;
-		if (s->by_embedder)
-			put(&s->spare, number_of(o), 0);
-		else
-			retire(s, number_of(o), (uintptr_t)object_slot(o), RETIRED_VANISHED);
-		clear(o);
+		s->kind->vanished(s, o);
 		if (o->flags & OBJECT_GAP)
 			incstack__cut(s, o);
 		o->flags |= INCSTACK_OBJECT_FILLED;

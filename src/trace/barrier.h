@@ -5,7 +5,7 @@
 #ifndef INCSTACK__BARRIER_H
 #define INCSTACK__BARRIER_H
 
-#include "stack.h"
+#include "kind.h"
 #include "thunks.h"
 
 /* Writes a return slot in another function's frame. Sanitizers would report the access. */
@@ -29,15 +29,25 @@ static inline bool slot_holds_thunk(uint32_t number, uintptr_t lowest)
 	return (uintptr_t)slot >= lowest && content(slot) == thunk_address(number);
 }
 
+/* Makes the thunk that of a barrier of o. */
+static inline void barrier_record(stack *s, object *o, uintptr_t fp, uint32_t number)
+{
+	*barrier_of(number) = (struct barrier){o, fp, 0, 0};
+	o->flags = (o->flags & OBJECT_FLAGS) | OBJECT_BARRIER | number << OBJECT_SHIFT;
+	s->stats.planted++;
+}
+
+uint32_t incstack__barrier_take(stack *s);
+void incstack__barrier_give_back(stack *s, uint32_t number);
 bool incstack__barrier_plant(stack *s, object *o, uintptr_t fp);
 void incstack__barrier_reuse(stack *s, object *o, object *next, uintptr_t fp);
 void incstack__barrier_free(stack *s, object *o);
-void incstack__barrier_lift(stack *s, object *o, bool certain);
-void incstack__barrier_free_later(stack *s, object *o);
+void incstack__barrier_free_later(stack *s, object *o, const uintptr_t *slot);
 void incstack__barrier_served(stack *s, object *o);
 void incstack__barriers_discard(stack *s, bool restore);
-bool incstack__barrier_live(const stack *s, const object *o);
-bool incstack__barrier_recorded(const stack *s, const object *o);
+bool incstack__machine_is_live(const stack *s, const object *o);
+void incstack__machine_lift(stack *s, object *o, bool certain);
+void incstack__machine_vanished(stack *s, object *o);
 uintptr_t incstack__barrier_fp(const object *o);
 void incstack__barrier_move(object *from, object *to);
 object *incstack__known_pop(stack *s, object *o);

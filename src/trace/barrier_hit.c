@@ -8,7 +8,6 @@
 #include "aside.h"
 #include "barrier.h"
 #include "barrier_hit.h"
-#include "embedder_walk.h"
 #include "fast_walk.h"
 #include "fault.h"
 #include "operation.h"
@@ -22,10 +21,8 @@
  * at a signal must not be patched for two reasons: an interrupted callee may be about to copy
  * its return address, and unwinders recognize a signal frame by the address in that slot. A frame that
  * a signal interrupted has no return slot: no callee returns to it. */
-static bool may_plant(const stack *s, const object *p, const object *callee, uintptr_t plant_from)
+static bool may_plant(const object *p, const object *callee, uintptr_t plant_from)
 {
-	if (s->by_embedder)
-		return true;
 	uintptr_t slot = (uintptr_t)object_slot(p), word = stack_word(slot);
 	const uint32_t never = INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_TRUNCATED |
 			       INCSTACK_OBJECT_SIGNAL | OBJECT_NO_BARRIER;
@@ -49,31 +46,33 @@ static void move_down(stack *s, object *o, uintptr_t plant_from)
 			n--;
 			continue;
 		}
-		if (in_vain || !may_plant(s, p, callee, plant_from))
+		if (in_vain || !may_plant(p, callee, plant_from))
 			continue;
 		if (incstack__barrier_plant(s, p, 0))
 			break;
-		in_vain = !s->by_embedder;
+		in_vain = true;
 	}
 	set_newest(s, p);
 }
 
-void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from)
+void incstack__machine_passed(stack *s, object *o, uintptr_t fp, enum ask ask, uintptr_t plant_from)
 {
-	while (s->newest && s->newest != o)
-		set_newest(s, incstack__known_pop(s, s->newest));
-	if (!s->newest)
-		return;
-	/* Only the walk of the embedder's frames may allocate: nobody can have reserved room for them,
-	 * because their number is not known. */
-	const struct walker w = {stepper_of(s, ask), s, s->by_embedder, s->distance.value,
-				 plant_from};
-	incstack__barrier_free_later(s, o);
+	const struct walker w = {stepper_of(s, ask), s, false, s->distance.value, plant_from};
+	incstack__barrier_free_later(s, o, object_slot(o));
 	o->flags |= INCSTACK_OBJECT_FILLED;
 	if (!(o->flags & OBJECT_GAP) || (FAULT(FAULT_GAP_FORGOTTEN) && o->parent))
 		move_down(s, o, plant_from);
 	else
 		set_newest(s, incstack__gap_fill(&w, o, fp));
+}
+
+/* The barrier of o was hit. Removes from the known chain the frames above it, which are gone. Returns
+ * false if o is not known any more. */
+static inline bool drop_younger(stack *s, const object *o)
+{
+	while (s->newest && s->newest != o)
+		set_newest(s, incstack__known_pop(s, s->newest));
+	return s->newest;
 }
 
 /* The fast path of a return into the frame of o, the youngest known object. It captures the
@@ -119,13 +118,13 @@ uintptr_t incstack__returned(struct incstack__cell *cell, uintptr_t fp, uintptr_
 	s->distance.returns++;
 	if (s->limbo)
 		incstack__limbo_empty(s);
-	if (youngest && o->flags & OBJECT_GAP && !s->by_embedder && !FAULT(FAULT_GAP_FORGOTTEN) &&
+	if (youngest && o->flags & OBJECT_GAP && !FAULT(FAULT_GAP_FORGOTTEN) &&
 	    pass_quickly(s, o, fp))
 		return resume;
-	if (o)
-		incstack__barrier_passed(s, o, fp, ASK_SAVED, 0);
-	else
+	if (!o)
 		incstack__barrier_revived(s, cell);
+	else if (drop_younger(s, o))
+		incstack__machine_passed(s, o, fp, ASK_SAVED, 0);
 	return resume;
 }
 
@@ -163,7 +162,9 @@ static int pass(const struct incstack__unwinder *u, int actions, void *exception
 		return next;
 	s->busy = (uintptr_t)__builtin_frame_address(0);
 	s->stats.unwound++;
-	incstack__barrier_passed(s, o, u->get_gr(context, UNWIND_RBP), ASK_DIRECTLY, UINTPTR_MAX);
+	if (drop_younger(s, o))
+		incstack__machine_passed(s, o, u->get_gr(context, UNWIND_RBP), ASK_DIRECTLY,
+					 UINTPTR_MAX);
 	leave(s);
 	return next;
 }
@@ -191,7 +192,7 @@ int incstack__thunk_personality(int version, int actions, uint64_t class, void *
 /* If the unwinding pops the frame of an interrupted operation, the operation ends. */
 static void end_operation(stack *s, uintptr_t sp)
 {
-	if (s->owner != thread_self() || !s->busy || !incstack__left_behind(s, s->busy, sp))
+	if (s->owner != thread_self() || !s->busy || !s->kind->left_behind(s, s->busy, sp))
 		return;
 	incstack__reset_stack(s, true);
 	leave(s);
@@ -204,19 +205,19 @@ int incstack_stack_unwinding_to(struct incstack_stack *s, uintptr_t sp)
 	int error = enter(s);
 	if (error)
 		return error;
-	bool bad = s->by_embedder; /* its frames have no addresses */
-	if (bad || sp < s->low || sp > s->high) {
+	error = s->kind->holds(s, sp, 0);
+	if (error) {
 		leave(s);
-		return bad ? INCSTACK_EINVAL : INCSTACK_ERANGE;
+		return error;
 	}
 	incstack__limbo_empty(s);
-	bool certain = incstack__known_remove_popped(s, __builtin_frame_address(0));
+	bool certain = s->kind->remove_popped(s, __builtin_frame_address(0));
 	object *o = s->newest;
 	while (o && (uintptr_t)object_slot(o) < sp) {
 		if (certain && o->flags & OBJECT_BARRIER) {
 			uintptr_t fp = incstack__barrier_fp(o);
 			s->stats.unwound++;
-			incstack__barrier_passed(s, o, fp, ASK_DIRECTLY, sp);
+			s->kind->passed(s, o, fp, ASK_DIRECTLY, sp);
 			o = s->newest;
 		} else {
 			o = incstack__known_pop(s, o);
@@ -236,19 +237,7 @@ int incstack_stack_returned(struct incstack_stack *s, uintptr_t frame)
 	int error = enter(s);
 	if (error)
 		return error;
-	object *known = s->newest;
-	object *o = s->by_embedder ? incstack__frames_meet(s, &known, frame) : NULL;
-	if (o) {
-		set_newest(s, known);
-		s->stats.returns++;
-		s->distance.returns++;
-		incstack__limbo_empty(s);
-		s->cut = NULL;
-		incstack__barrier_passed(s, o, incstack__barrier_fp(o), ASK_DIRECTLY, 0);
-		error = s->cut && s->no_memory ? INCSTACK_ENOMEM : 0;
-	} else {
-		error = s->by_embedder ? INCSTACK_ERANGE : INCSTACK_EINVAL;
-	}
+	error = s->kind->announced(s, frame);
 	leave(s);
 	return error;
 }

@@ -5,9 +5,9 @@
 #ifndef INCSTACK__BARRIER_HIT_H
 #define INCSTACK__BARRIER_HIT_H
 
-#include "unwind.h"
+#include "kind.h"
 
-void incstack__barrier_passed(stack *s, object *o, uintptr_t fp, enum ask ask,
+void incstack__machine_passed(stack *s, object *o, uintptr_t fp, enum ask ask,
 			      uintptr_t plant_from);
 
 #endif

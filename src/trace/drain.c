@@ -41,21 +41,6 @@ static bool step(const struct drain *d, struct spot *at)
 	return true;
 }
 
-static bool begins_at(const object *o, const struct incstack_top *top)
-{
-	return o && o->address == top->slot + sizeof(uintptr_t);
-}
-
-/* Whether the frame is the one of which the embedder promises that it stays. */
-static bool is_frame(const stack *s, const struct spot *at, const struct incstack_top *top)
-{
-	if (s->by_embedder)
-		return at->frame->address == top->sp;
-	if (top->flags & INCSTACK_TOP_CALLER_STAYS)
-		return begins_at(at->frame, top) && !(at->frame->flags & OBJECT_DECODE_NOW);
-	return begins_at(at->caller, top);
-}
-
 /* The frame that stays, if one does. */
 static bool find_frame(const struct drain *d, const struct incstack_top *top, struct spot *at)
 {
@@ -64,19 +49,17 @@ static bool find_frame(const struct drain *d, const struct incstack_top *top, st
 		return false;
 	at->returned = top->flags & INCSTACK_TOP_CALLER_STAYS;
 	while (step(d, at))
-		if (is_frame(d->s, at, top))
+		if (d->s->kind->is_promised(at->frame, at->caller, top))
 			return true;
 	return false;
 }
 
-/* The youngest frame that may be a caller of the interrupted one. The frames that only the embedder
- * can walk have no order. */
+/* The youngest frame that may be a caller of the interrupted one. */
 static bool find_caller(const struct drain *d, const struct incstack_top *top, struct spot *at)
 {
-	const uintptr_t lowest = top->slot ? top->slot : top->sp;
 	*at = (struct spot){.caller = d->poll};
 	while (step(d, at))
-		if (d->s->by_embedder ? at->frame->address == top->sp : at->frame->address > lowest)
+		if (d->s->kind->may_have_called(at->frame, top))
 			return true;
 	return false;
 }
@@ -167,6 +150,15 @@ static void make_trace(struct drain *d, const struct incstack_queued *what)
 	incstack__queue_settled(s);
 }
 
+/* Captures the frames from the poll to the first known one, as a sample does, but makes no trace. Returns
+ * the object of the poll, or null if there is no room. It may allocate. */
+static object *capture(stack *s, const struct incstack_top *poll)
+{
+	if (!arena_fits(&s->arena, 1) && !incstack__arena_next(&s->arena))
+		return NULL;
+	return s->kind->frames(s, poll);
+}
+
 /* Turns the given number of requests into traces. Those that came in the meantime stay, but what
  * they have interrupted is this poll, after which their frames may end without another. */
 static int drain(stack *s, const struct incstack_top *poll, uint32_t requests, uint32_t *made)
@@ -175,9 +167,9 @@ static int drain(stack *s, const struct incstack_top *poll, uint32_t requests, u
 	int error = enter(s);
 	if (error)
 		return error;
-	struct drain d = {.s = s, .poll = incstack__sample_frames(s, poll)};
-	d.seen = s->first_known;
-	while (d.poll && requests-- && s->queue && incstack__queue_take(s, &what))
+	struct drain d = {.s = s, .poll = capture(s, poll)};
+	d.seen = s->found.known;
+	while (d.poll && requests-- && s->signals.queue && incstack__queue_take(s, &what))
 		make_trace(&d, &what);
 	s->signals.drains++;
 	incstack__queue_unsettle(s);
@@ -194,38 +186,30 @@ static size_t room_for(uint32_t requests)
 
 static int drain_with_hooks(stack *s, const struct incstack_top *poll, uint32_t requests)
 {
-	const struct incstack_queue_hooks hooks = s->hooks;
+	const struct incstack_queue_hooks hooks = s->signals.hooks;
 	uint32_t made = 0;
-	s->queue->draining = true;
-	s->queue->attempts = 0;
+	s->signals.queue->draining = true;
+	s->signals.queue->attempts = 0;
 	if (hooks.begin)
 		hooks.begin(hooks.context, s, requests);
 	int error = drain(s, poll, requests, &made);
 	if (hooks.end)
 		hooks.end(hooks.context, s, made);
-	if (s->queue)
-		s->queue->draining = false;
+	if (s->signals.queue)
+		s->signals.queue->draining = false;
 	return error;
-}
-
-static bool is_valid(const stack *s, const struct incstack_top *poll)
-{
-	if (s->by_embedder)
-		return poll->sp;
-	return poll->pc && poll->sp % sizeof(uintptr_t) == 0 &&
-	       !(poll->flags & INCSTACK_TOP_DECODE_NOW);
 }
 
 int incstack_queue_drain(struct incstack_stack *s, const struct incstack_top *poll)
 {
 	uint32_t requests = incstack_queue_pending(s);
-	if (!s || !poll || !is_valid(s, poll) || poll->flags & INCSTACK_TOP_INTERRUPTED)
+	if (!s || !poll || !s->kind->takes_top(poll) || poll->flags & INCSTACK_TOP_INTERRUPTED)
 		return INCSTACK_EINVAL;
 	if (s->owner != thread_self())
 		return INCSTACK_ETHREAD;
 	if (!requests)
 		return 0;
-	if (s->queue->draining)
+	if (s->signals.queue->draining)
 		return INCSTACK_EBUSY;
 	int error = incstack_stack_reserve(s, room_for(requests));
 	if (error == INCSTACK_EBUSY)

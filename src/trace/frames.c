@@ -5,8 +5,9 @@
  */
 #include <incstack/frames.h>
 
+#include "frames.h"
 #include "mapped.h"
-#include "unwind.h"
+#include "top.h"
 
 enum { LOWERED_MAX = 64 }; /* a walk that meets more is in a loop */
 
@@ -20,11 +21,6 @@ static struct incstack_frame frame_of(const struct cursor *at)
 {
 	return (struct incstack_frame){at->pc, at->sp, at->fp, at->exact ? INCSTACK_FRAME_EXACT : 0,
 				       0};
-}
-
-static bool by_embedder(const struct incstack_frames_state *state)
-{
-	return state->stack && state->stack->by_embedder;
 }
 
 /* ---- from frame to frame ------------------------------------------------------------- */
@@ -62,8 +58,7 @@ static void find_rule(const struct stepper *w, struct incstack_frames *frames)
 		f->flags |= INCSTACK_FRAME_SIGNAL;
 }
 
-/* Moves to the next frame of a machine stack. */
-static int move(struct incstack_frames *frames)
+int incstack__machine_frames_next(struct incstack_frames *frames)
 {
 	struct incstack_frames_state *state = &frames->state;
 	struct mapped mapped = {state->mapped_low, state->mapped_high};
@@ -75,21 +70,6 @@ static int move(struct incstack_frames *frames)
 	state->mapped_low = mapped.low;
 	state->mapped_high = mapped.high;
 	return result;
-}
-
-static int move_by_embedder(struct incstack_frames *frames)
-{
-	const runtime *rt = frames->state.runtime;
-	struct incstack_frame caller = frames->frame;
-	if (!frames->state.begun)
-		return 1;
-	caller.flags = 0;
-	int more = rt->embedder.caller(rt->context, frames->state.stack->identity, &caller);
-	if (more <= 0)
-		return more;
-	frames->frame = caller;
-	frames->frame.flags &= INCSTACK_FRAME_EXACT;
-	return 1;
 }
 
 /* ---- what a frame is ------------------------------------------------------------------- */
@@ -139,7 +119,8 @@ int incstack_frames_next(struct incstack_frames *frames)
 		return show(frames);
 	if (state->result <= 0)
 		return state->result;
-	state->result = by_embedder(state) ? move_by_embedder(frames) : move(frames);
+	state->result = state->stack ? state->stack->kind->frames_next(frames)
+				     : incstack__machine_frames_next(frames);
 	state->begun = true;
 	return state->result > 0 ? describe(frames) : state->result;
 }
@@ -168,12 +149,6 @@ int incstack_frames_rewind(struct incstack_frames *frames)
 	return state->result < 0 ? state->result : 0;
 }
 
-static bool is_valid(const struct incstack_top *top)
-{
-	return top && top->pc && top->sp % sizeof(uintptr_t) == 0 &&
-	       !(top->flags & INCSTACK_TOP_DECODE_NOW);
-}
-
 static void use(struct incstack_frames *frames, runtime *rt, stack *s, uintptr_t low,
 		uintptr_t high)
 {
@@ -184,7 +159,7 @@ static void use(struct incstack_frames *frames, runtime *rt, stack *s, uintptr_t
 }
 
 /* Each further call for the iterator is refused, too. */
-static int refuse(struct incstack_frames *frames)
+int incstack__frames_refuse(struct incstack_frames *frames)
 {
 	if (!frames)
 		return INCSTACK_EINVAL;
@@ -193,62 +168,38 @@ static int refuse(struct incstack_frames *frames)
 	return frames->state.result = INCSTACK_EINVAL;
 }
 
-/* Sets the top of a machine stack. If a return is being served there, the frame that runs next is
- * the top. */
-static int begin(struct incstack_frames *frames, const struct incstack_top *top)
+/* Sets the top, whose stack is set. */
+int incstack__machine_frames_begin(struct incstack_frames *frames, const struct incstack_top *top)
 {
-	const uint32_t exact = INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED;
-	struct cursor at = {
-		.pc = top->pc, .sp = top->sp, .fp = top->fp, .exact = top->flags & exact};
-	frames->state.interrupted = top->flags & INCSTACK_TOP_INTERRUPTED;
-	if (at.exact)
-		incstack__pass_trampoline(&at);
-	else
-		at.pc = incstack_slot_read(&top->pc);
-	frames->state.sp = top->sp;
-	frames->state.start = frame_of(&at);
-	frames->state.first = at.pc ? 1 : INCSTACK_EUNWIND;
-	if (!frames->state.interrupted)
-		incstack__rule_learn_wanted(frames->state.runtime);
-	return incstack_frames_rewind(frames);
-}
-
-/* Sets the top of a stack that the embedder walks. */
-static int begin_by_embedder(struct incstack_frames *frames, const struct incstack_top *top)
-{
-	const runtime *rt = frames->state.runtime;
-	struct incstack_frame f = {0};
-	int more = 1;
-	if (top ? top->flags & INCSTACK_TOP_INTERRUPTED || !top->sp : !rt->embedder.youngest)
-		return refuse(frames);
-	if (top)
-		f = (struct incstack_frame){
-			top->pc, top->sp, top->fp,
-			top->flags & INCSTACK_TOP_EXACT ? INCSTACK_FRAME_EXACT : 0, 0};
-	else
-		more = rt->embedder.youngest(rt->context, frames->state.stack->identity, &f);
-	f.flags &= INCSTACK_FRAME_EXACT;
-	frames->state.interrupted = 0;
-	frames->state.sp = f.sp;
-	frames->state.start = f;
-	frames->state.first = more < 1 ? more : 1;
+	struct incstack_frames_state *state = &frames->state;
+	struct mapped mapped = {0, 0};
+	const struct stepper w = {state->runtime, state->low, state->high, &mapped, ASK_NEVER};
+	if (!top || !incstack__top_is_valid(top))
+		return incstack__frames_refuse(frames);
+	const struct cursor at = incstack__top_frame(&w, top);
+	state->interrupted = top->flags & INCSTACK_TOP_INTERRUPTED;
+	state->sp = top->sp;
+	state->start = frame_of(&at);
+	state->first = at.pc ? 1 : INCSTACK_EUNWIND;
+	if (!state->interrupted)
+		incstack__rule_learn_wanted(state->runtime);
 	return incstack_frames_rewind(frames);
 }
 
 int incstack_frames_begin(struct incstack_frames *frames, struct incstack_runtime *rt,
 			  uintptr_t low, uintptr_t high, const struct incstack_top *top)
 {
-	if (!frames || !rt || low > high || !is_valid(top))
-		return refuse(frames);
+	if (!frames || !rt || low > high)
+		return incstack__frames_refuse(frames);
 	use(frames, rt, NULL, low, high);
-	return begin(frames, top);
+	return incstack__machine_frames_begin(frames, top);
 }
 
 int incstack_frames_begin_stack(struct incstack_frames *frames, struct incstack_stack *s,
 				const struct incstack_top *top)
 {
-	if (!frames || !s || (!s->by_embedder && !is_valid(top)))
-		return refuse(frames);
-	use(frames, s->runtime, s, s->anywhere ? 0 : s->low, s->anywhere ? 0 : s->high);
-	return s->by_embedder ? begin_by_embedder(frames, top) : begin(frames, top);
+	if (!frames || !s)
+		return incstack__frames_refuse(frames);
+	use(frames, s->runtime, s, s->given.low, s->given.high);
+	return s->kind->frames_begin(frames, top);
 }

@@ -6,7 +6,7 @@
  */
 #include "operation.h"
 #include "shared.h"
-#include "unwind.h"
+#include "top.h"
 
 static struct incstack_frame frame_of(const struct cursor *at)
 {
@@ -14,13 +14,13 @@ static struct incstack_frame frame_of(const struct cursor *at)
 				       0};
 }
 
-static int walk(stack *s, struct cursor at, struct incstack_frame *frames, int max)
+static int walk(stack *s, const struct incstack_top *top, struct incstack_frame *frames, int max)
 {
-	struct stepper w = stepper_of(s, ASK_DIRECTLY);
 	struct mapped mapped = {0, 0};
+	const struct stepper w = {s->runtime, s->given.low, s->given.high, &mapped, ASK_DIRECTLY};
+	struct cursor at = incstack__top_frame(&w, top);
 	enum step step = at.pc ? STEP_FRAME : STEP_UNKNOWN;
 	int count = 0;
-	w.mapped = &mapped;
 	while (step == STEP_FRAME && count < max) {
 		frames[count++] = frame_of(&at);
 		step = incstack__caller(&w, &at, incstack__rule_of(&w, at.pc, at.exact));
@@ -28,7 +28,7 @@ static int walk(stack *s, struct cursor at, struct incstack_frame *frames, int m
 	return count;
 }
 
-/* Called by the owner outside signal handlers. Writes the frames, top first. Returns how many
+/* Called by the owner of a machine stack outside signal handlers. Writes the frames, top first. Returns how many
  * there are, or a negative INCSTACK_E* code. */
 int incstack__full_walk(stack *s, const struct incstack_top *top, struct incstack_frame *frames,
 			int max)
@@ -36,11 +36,7 @@ int incstack__full_walk(stack *s, const struct incstack_top *top, struct incstac
 	int result = enter(s);
 	if (result)
 		return result;
-	const struct cursor at = {.pc = incstack_slot_read(&top->pc),
-				  .sp = top->sp,
-				  .fp = top->fp,
-				  .exact = top->flags & INCSTACK_TOP_EXACT};
-	result = s->by_embedder ? INCSTACK_EINVAL : walk(s, at, frames, max);
+	result = walk(s, top, frames, max);
 	leave(s);
 	return result;
 }

@@ -118,64 +118,77 @@ int incstack_runtime_forked(struct incstack_runtime *rt)
 	return 0;
 }
 
-int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t high,
-			  struct incstack_stack **result)
+/* The first mode of a stack: that of the runtime, if its kind can have it. */
+static uint32_t first_mode(const runtime *rt, const struct incstack__stack_kind *kind)
 {
-	if (!rt || !result || low >= high || (low | high) % sizeof(uintptr_t))
-		return INCSTACK_EINVAL;
+	uint32_t mode = rt->options.mode;
+	if (mode == INCSTACK_MODE_PATCH && stacks_are_copied(rt))
+		mode = INCSTACK_MODE_VALIDATE;
+	return kind_has(kind, mode) ? mode : kind->mode;
+}
+
+static int open_stack(stack *s)
+{
+	int error = incstack__arena_open(s->runtime, &s->arena);
+	if (error)
+		return error;
+	s->last = first_trace(s);
+	incstack__pool_reserve(s);
+	incstack__rule_reserve(s->runtime);
+	return 0;
+}
+
+/* Without bounds, the memory of the stack is a range where no program has any. */
+static int create(runtime *rt, const struct incstack__stack_kind *kind, struct bounds given,
+		  struct incstack_stack **result)
+{
+	const uintptr_t nowhere = (uintptr_t)1 << 62;
 	stack *s = incstack__allocate(rt, sizeof(*s));
 	if (!s)
 		return INCSTACK_ENOMEM;
 	memset(s, 0, sizeof(*s));
 	s->runtime = rt;
-	s->low = low;
-	s->high = high;
+	s->kind = kind;
+	s->given = given;
+	s->low = given.high ? given.low : nowhere;
+	s->high = given.high ? given.high : nowhere + sizeof(uintptr_t);
 	s->owner = thread_self();
 	incstack__distance_open(s);
-	incstack__mode_use(s, rt->options.mode == INCSTACK_MODE_PATCH && stacks_are_copied(rt)
-				      ? INCSTACK_MODE_VALIDATE
-				      : rt->options.mode);
-	int error = incstack__arena_open(s->runtime, &s->arena);
+	incstack__mode_use(s, first_mode(rt, kind));
+	int error = open_stack(s);
 	if (error) {
 		incstack__release(rt, s, sizeof(*s));
 		return error;
 	}
-	s->last = first_trace(s);
-	incstack__pool_reserve(s);
-	incstack__rule_reserve(rt);
 	atomic_fetch_add_explicit(&rt->users, 1, memory_order_acq_rel);
 	*result = s;
 	return 0;
 }
 
+int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t high,
+			  struct incstack_stack **result)
+{
+	if (!rt || !result || low >= high || (low | high) % sizeof(uintptr_t))
+		return INCSTACK_EINVAL;
+	return create(rt, &incstack__kind_machine, (struct bounds){low, high}, result);
+}
+
 int incstack_stack_create_anywhere(struct incstack_runtime *rt, struct incstack_stack **result)
 {
-	const uintptr_t nowhere = (uintptr_t)1 << 62; /* no program has memory there */
-	int error = incstack_stack_create(rt, nowhere, nowhere + sizeof(uintptr_t), result);
-	if (error)
-		return error;
-	stack *s = *result;
-	s->anywhere = true;
-	incstack__mode_use(s, INCSTACK_MODE_FULL);
-	return 0;
+	if (!rt || !result)
+		return INCSTACK_EINVAL;
+	return create(rt, &incstack__kind_anywhere, (struct bounds){0, 0}, result);
 }
 
 int incstack_stack_create_embedder(struct incstack_runtime *rt, void *identity,
 				   struct incstack_stack **result)
 {
-	if (!rt || !rt->embedder.caller || !rt->embedder.arm || !rt->embedder.disarm)
+	if (!rt || !result || !rt->embedder.caller || !rt->embedder.arm || !rt->embedder.disarm)
 		return INCSTACK_EINVAL;
-	/* There is no machine stack, so its bounds are a range where no program has memory. */
-	const uintptr_t nowhere = (uintptr_t)1 << 62;
-	int error = incstack_stack_create(rt, nowhere, nowhere + sizeof(uintptr_t), result);
-	if (error)
-		return error;
-	stack *s = *result;
-	s->by_embedder = true;
-	s->identity = identity;
-	incstack__mode_use(s, s->mode == INCSTACK_MODE_FULL ? INCSTACK_MODE_FULL
-							    : INCSTACK_MODE_EMBEDDER);
-	return 0;
+	int error = create(rt, &incstack__kind_embedder, (struct bounds){0, 0}, result);
+	if (!error)
+		(*result)->identity = identity;
+	return error;
 }
 
 static void free_stack(stack *s)
@@ -202,11 +215,7 @@ void incstack_stack_abandon(struct incstack_stack *s)
 {
 	if (!s)
 		return;
-	for (object *o = s->newest; s->by_embedder && o; o = (object *)o->parent)
-		if (o->flags & OBJECT_BARRIER)
-			incstack__barrier_free_later(s, o);
-	if (!s->by_embedder)
-		incstack__barriers_discard(s, false);
+	s->kind->abandon(s);
 	free_stack(s);
 }
 
@@ -230,14 +239,12 @@ int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
 	int error = enter(s);
 	if (error)
 		return error;
-	if (mode != INCSTACK_MODE_FULL &&
-	    (s->anywhere || s->by_embedder != (mode == INCSTACK_MODE_EMBEDDER))) {
-		leave(s);
-		return INCSTACK_EINVAL;
-	}
-	incstack__mode_change(s, mode, __builtin_frame_address(0));
+	if (kind_has(s->kind, mode))
+		incstack__mode_change(s, mode, __builtin_frame_address(0));
+	else
+		error = INCSTACK_EINVAL;
 	leave(s);
-	return 0;
+	return error;
 }
 
 /* The most bytes that the objects of the open frames can take. It assumes that a walk meets no
@@ -245,11 +252,8 @@ int incstack_stack_set_mode(struct incstack_stack *s, enum incstack_mode mode)
 static size_t room_for_frames(const stack *s)
 {
 	uintptr_t open = s->high - stack_pointer();
-	if (__builtin_expect(open > s->high - s->low, 0)) {
-		if (s->by_embedder)
-			return 0;
-		open = s->newest ? s->high - s->newest->address : 0;
-	}
+	if (__builtin_expect(open > s->high - s->low, 0))
+		open = s->kind->open_bytes(s);
 	return frames_room(open);
 }
 
@@ -261,7 +265,7 @@ int incstack_stack_reserve(struct incstack_stack *s, size_t bytes)
 	incstack__barriers_reclaim(s);
 	incstack__copied_check(s, __builtin_frame_address(0));
 	incstack__pool_reserve(s);
-	incstack__barriers_thin(s, __builtin_frame_address(0));
+	s->kind->thin(s, __builtin_frame_address(0));
 	incstack__rule_reserve(s->runtime);
 	incstack__rule_learn_wanted(s->runtime);
 	size_t room = arena_room(&s->arena), frames = room_for_frames(s);
@@ -283,14 +287,14 @@ size_t incstack_stack_room(const struct incstack_stack *s)
 	return room > frames ? room - frames : 0;
 }
 
-/* Makes more room after a sample of a stack that the embedder walks found too little. That sample
- * does not count, because it is taken again. */
+/* Makes more room after a sample has found too little. That sample does not count, because it is taken
+ * again. */
 static int make_more_room(stack *s)
 {
 	int error = enter(s);
 	if (error)
 		return error;
-	error = incstack__arena_double(s->runtime, &s->arena);
+	error = s->kind->more_room(s);
 	s->stats.lost_limit -= !error;
 	leave(s);
 	return error;
@@ -306,7 +310,7 @@ int incstack_sample_at_poll(struct incstack_stack *s, uint64_t id, uint64_t weig
 	size_t enough = s->runtime->options.chunk_bytes / 2;
 	int reserved = incstack_stack_room(s) < enough ? incstack_stack_reserve(s, enough) : 0;
 	int error = incstack_sample(s, id, weight, top);
-	while (error == INCSTACK_EROOM && s->by_embedder && !reserved) {
+	while (error == INCSTACK_EROOM && !reserved) {
 		reserved = make_more_room(s);
 		if (!reserved)
 			error = incstack_sample(s, id, weight, top);
@@ -329,7 +333,7 @@ int incstack_stack_stats(const struct incstack_stack *s, struct incstack_stats *
 	now.walked = s->walked;
 	now.mode = s->mode;
 	now.distance = (int32_t)s->distance.value;
-	now.shared = s->samples > s->all_new ? s->samples - s->all_new : 0;
+	now.shared = s->samples > s->tally.all_new ? s->samples - s->tally.all_new : 0;
 	now.rules_unkept = atomic_load_explicit(&s->runtime->rules_unkept, memory_order_relaxed);
 	memcpy(stats, &now, now.size < sizeof(now) ? now.size : sizeof(now));
 	return 0;
@@ -344,7 +348,7 @@ int incstack_stack_signal_stats(const struct incstack_stack *s, struct incstack_
 {
 	if (!s || !stats || stats->size < sizeof(size_t))
 		return INCSTACK_EINVAL;
-	const struct signal_counts *counts = &s->signals;
+	const struct signal_requests *counts = &s->signals;
 	struct incstack_signal_stats now = {
 		.size = stats->size,
 		.requests = read(&counts->requests),
@@ -354,8 +358,8 @@ int incstack_stack_signal_stats(const struct incstack_stack *s, struct incstack_
 		.pending = incstack__queue_requests(s),
 		.merged = read(&counts->merged),
 		.drains = counts->drains,
-		.capacity = s->queue ? s->queue->capacity : 0,
-		.attempts = s->queue ? s->queue->attempts : 0,
+		.capacity = s->signals.queue ? s->signals.queue->capacity : 0,
+		.attempts = s->signals.queue ? s->signals.queue->attempts : 0,
 	};
 	for (int i = 0; i < INCSTACK_FAILURES; i++)
 		now.failed[i] = read(&counts->failed[i]);

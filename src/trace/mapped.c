@@ -26,7 +26,7 @@ bool incstack__mapped(struct mapped *m, uintptr_t address)
 /* Called after each step of a walk: what is readable takes the place of unknown bounds. */
 void incstack__mapped_use(stack *s)
 {
-	if (!s->anywhere)
+	if (bounds_known(s))
 		return;
 	s->low = s->mapped.low;
 	s->high = s->mapped.high;

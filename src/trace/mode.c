@@ -9,14 +9,12 @@
 #include "operation.h"
 #include "retrieve.h"
 #include "shared.h"
-#include "walk.h"
+#include "validate.h"
 
 void incstack__mode_use(stack *s, uint32_t mode)
 {
 	s->mode = mode;
-	s->hidden_rule = mode == INCSTACK_MODE_VALIDATE ? 0 : -1;
-	s->slow_reasons =
-		s->by_embedder || s->anywhere || mode == INCSTACK_MODE_VALIDATE ? SLOW_WALK : 0;
+	incstack__validate_open(s);
 	incstack__distance_renew(s);
 	set_newest(s, NULL);
 }
@@ -25,15 +23,14 @@ void incstack__mode_use(stack *s, uint32_t mode)
  * owner has called. */
 void incstack__mode_change(stack *s, uint32_t mode, const uintptr_t *frame)
 {
-	bool certain = incstack__known_remove_popped(s, frame);
+	bool certain = s->kind->remove_popped(s, frame);
 	if (certain)
 		incstack__complete(s, false);
 	incstack__lift_all(s, certain);
 	if (mode == INCSTACK_MODE_PATCH &&
 	    (incstack__shadow_stack_on() || stacks_are_copied(s->runtime)))
 		mode = INCSTACK_MODE_VALIDATE;
-	if (s->mode == INCSTACK_MODE_VALIDATE)
-		incstack__clear_hidden_rules(s);
+	incstack__validate_hide_rules(s);
 	incstack__mode_use(s, mode);
 }
 
@@ -42,7 +39,7 @@ int incstack__stack_interrupted_at(stack *s, const struct incstack_top *top)
 	int error = enter(s);
 	if (error)
 		return error;
-	if (!s->by_embedder && !(top && incstack__known_remove_popped_at(s, top))) {
+	if (!s->kind->remove_popped_at(s, top)) {
 		incstack__lift_all(s, false);
 		set_newest(s, NULL);
 	}

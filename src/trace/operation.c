@@ -3,6 +3,7 @@
  * The checks with which every operation on a stack begins: its owner, and whether another
  * operation is in progress or was left by a jump.
  */
+#include "kind.h"
 #include "operation.h"
 #include "reset.h"
 
@@ -12,7 +13,7 @@
  * incstack_sample notes its depth up to two words higher than its slow path. */
 static bool was_left(const stack *s, uintptr_t before, uintptr_t sp)
 {
-	return incstack__left_behind(s, before, sp + 3 * sizeof(uintptr_t));
+	return s->kind->left_behind(s, before, sp + 3 * sizeof(uintptr_t));
 }
 
 int incstack__enter_slowly(stack *s, uintptr_t sp)

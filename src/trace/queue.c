@@ -90,7 +90,7 @@ static struct request *reserve(struct queue *q)
 /* Called in a signal handler of the owner. Returns false if the queue is full. */
 bool incstack__queue_put(stack *s, const struct incstack_queued *what)
 {
-	struct queue *q = s->queue;
+	struct queue *q = s->signals.queue;
 	atomic_fetch_add_explicit(&q->attempts, 1, memory_order_relaxed);
 	if (merge(s, q, what))
 		return true;
@@ -108,7 +108,7 @@ bool incstack__queue_put(stack *s, const struct incstack_queued *what)
  * false if there is none. */
 bool incstack__queue_take(stack *s, struct incstack_queued *what)
 {
-	struct queue *q = s->queue;
+	struct queue *q = s->signals.queue;
 	for (uint64_t head = load(&q->head); head != load(&q->tail); head++) {
 		struct request *r = place(q, head);
 		bool whole = change(r, PLACE_WAITING, PLACE_WRITING);
@@ -128,14 +128,14 @@ bool incstack__queue_take(stack *s, struct incstack_queued *what)
 
 void incstack__queue_settled(stack *s)
 {
-	s->queue->in_hand = 0;
+	s->signals.queue->in_hand = 0;
 }
 
 /* Forgets all requests. */
 void incstack__queue_drop(stack *s)
 {
 	struct incstack_queued what;
-	while (s->queue && incstack__queue_take(s, &what)) {
+	while (s->signals.queue && incstack__queue_take(s, &what)) {
 		count_failure(s, INCSTACK_FAILED_DROPPED, what.count);
 		incstack__queue_settled(s);
 	}
@@ -144,16 +144,16 @@ void incstack__queue_drop(stack *s)
 /* From now on no request promises that a frame stays. */
 void incstack__queue_unsettle(stack *s)
 {
-	uint64_t number = oldest(s->queue);
-	for (struct request *r; (r = next(s->queue, &number));)
+	uint64_t number = oldest(s->signals.queue);
+	for (struct request *r; (r = next(s->signals.queue, &number));)
 		r->what.top.flags &= ~(uint32_t)PROMISES;
 }
 
 /* The frames below sp were popped. Their callers begin at sp. */
 void incstack__queue_popped(stack *s, uintptr_t sp)
 {
-	uint64_t number = oldest(s->queue);
-	for (struct request *r; (r = next(s->queue, &number));) {
+	uint64_t number = oldest(s->signals.queue);
+	for (struct request *r; (r = next(s->signals.queue, &number));) {
 		struct incstack_top *top = &r->what.top;
 		if ((top->slot ? top->slot : top->sp) >= sp)
 			continue;
@@ -167,18 +167,18 @@ void incstack__queue_popped(stack *s, uintptr_t sp)
 void incstack__queue_reset(stack *s)
 {
 	incstack__queue_unsettle(s);
-	if (!s->queue)
+	if (!s->signals.queue)
 		return;
-	count_failure(s, INCSTACK_FAILED_LEFT, s->queue->in_hand);
-	s->queue->in_hand = 0;
-	s->queue->draining = false;
+	count_failure(s, INCSTACK_FAILED_LEFT, s->signals.queue->in_hand);
+	s->signals.queue->in_hand = 0;
+	s->signals.queue->draining = false;
 }
 
 /* The stack was moved. */
 void incstack__queue_moved(stack *s, uintptr_t delta)
 {
-	uint64_t number = oldest(s->queue);
-	for (struct request *r; (r = next(s->queue, &number));) {
+	uint64_t number = oldest(s->signals.queue);
+	for (struct request *r; (r = next(s->signals.queue, &number));) {
 		struct incstack_top *top = &r->what.top;
 		bool fp_inside = inside(s, top->fp);
 		top->sp += delta;
@@ -189,8 +189,8 @@ void incstack__queue_moved(stack *s, uintptr_t delta)
 
 void incstack__queue_free(stack *s)
 {
-	struct queue *q = s->queue;
-	s->queue = NULL;
+	struct queue *q = s->signals.queue;
+	s->signals.queue = NULL;
 	if (q)
 		incstack__release(s->runtime, q, sizeof(*q) + q->capacity * sizeof(q->places[0]));
 }
@@ -198,9 +198,9 @@ void incstack__queue_free(stack *s)
 /* The sum of the counts of its elements. Called by the owner outside of handlers. */
 uint64_t incstack__queue_requests(const stack *s)
 {
-	uint64_t sum = s->queue ? s->queue->in_hand : 0;
-	uint64_t number = oldest(s->queue);
-	for (struct request *r; (r = next(s->queue, &number));)
+	uint64_t sum = s->signals.queue ? s->signals.queue->in_hand : 0;
+	uint64_t number = oldest(s->signals.queue);
+	for (struct request *r; (r = next(s->signals.queue, &number));)
 		sum += r->what.count;
 	return sum;
 }
@@ -212,7 +212,7 @@ int incstack_queue_element(const struct incstack_stack *s, int32_t n,
 {
 	if (!s || !element)
 		return INCSTACK_EINVAL;
-	struct queue *q = s->queue;
+	struct queue *q = s->signals.queue;
 	uint64_t head = oldest(q), tail = q ? load(&q->tail) : 0;
 	uint64_t from_front = n < 0 ? tail - head + (uint64_t)(int64_t)n : (uint64_t)n;
 	if (from_front >= tail - head)
@@ -227,7 +227,7 @@ int incstack_queue_element(const struct incstack_stack *s, int32_t n,
 
 uint32_t incstack_queue_pending(const struct incstack_stack *s)
 {
-	const struct queue *q = s ? s->queue : NULL;
+	const struct queue *q = s ? s->signals.queue : NULL;
 	return q ? (uint32_t)(load(&q->tail) - load(&q->head)) : 0;
 }
 
@@ -248,7 +248,8 @@ static struct queue *make(stack *s, uint32_t capacity)
 static void move_requests(stack *s, struct queue *to)
 {
 	struct incstack_queued what;
-	while (s->queue && load(&to->tail) < to->capacity && incstack__queue_take(s, &what)) {
+	while (s->signals.queue && load(&to->tail) < to->capacity &&
+	       incstack__queue_take(s, &what)) {
 		struct request *r = reserve(to);
 		r->what = what;
 		change(r, PLACE_WRITING, PLACE_WAITING);
@@ -262,14 +263,14 @@ static void replace(stack *s, struct queue *new)
 {
 	uint64_t before;
 	bool blocked = incstack__signals_block(&before);
-	if (new && s->queue)
-		new->draining = s->queue->draining;
+	if (new && s->signals.queue)
+		new->draining = s->signals.queue->draining;
 	if (new)
 		move_requests(s, new);
 	else
 		incstack__queue_drop(s);
 	incstack__queue_free(s);
-	s->queue = new;
+	s->signals.queue = new;
 	incstack__signals_restore(blocked, &before);
 }
 
@@ -298,7 +299,7 @@ int incstack_queue_hook(struct incstack_stack *s, const struct incstack_queue_ho
 	int error = enter(s);
 	if (error)
 		return error;
-	s->hooks = hooks ? *hooks : none;
+	s->signals.hooks = hooks ? *hooks : none;
 	leave(s);
 	return 0;
 }

@@ -9,19 +9,6 @@
 #include "queue.h"
 #include "reset.h"
 
-/* Whether an operation that began at the stack pointer `operation` is over, given that the
- * thread is or will be at sp. Frames below sp on the same stack are gone. An operation that
- * began on another stack, such as a signal stack, is over too if the thread runs on this
- * stack, because nothing runs on this stack while that operation is in progress. */
-bool incstack__left_behind(const stack *s, uintptr_t operation, uintptr_t sp)
-{
-	if (s->anywhere)
-		return operation < sp;
-	if (sp < s->low || sp > s->high)
-		return false;
-	return operation < sp || operation >= s->high;
-}
-
 static void cut_open(stack *s, object *o)
 {
 	uint32_t ends = INCSTACK_OBJECT_BASE | INCSTACK_OBJECT_TRUNCATED;
@@ -38,7 +25,7 @@ static void cut_open(stack *s, object *o)
 static void count_traces(stack *s)
 {
 	s->last = first_trace(s);
-	s->samples = s->retrieved;
+	s->samples = s->tally.retrieved;
 	for (; *s->last; s->last = (trace **)&(*s->last)->next)
 		s->samples++;
 }

@@ -8,6 +8,5 @@
 #include "stack.h"
 
 void incstack__reset_stack(stack *s, bool restore);
-bool incstack__left_behind(const stack *s, uintptr_t operation, uintptr_t sp);
 
 #endif

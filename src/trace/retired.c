@@ -43,9 +43,9 @@ static void reclaim(stack *s, bool ends)
 {
 	uintptr_t sp = inside(s, stack_pointer()) ? stack_pointer() : s->low;
 	uint32_t kept = 0;
-	while (s->retired) {
-		uint32_t number = s->retired;
-		s->retired = barrier_of(number)->next;
+	while (s->thunks.retired) {
+		uint32_t number = s->thunks.retired;
+		s->thunks.retired = barrier_of(number)->next;
 		if (!ends && may_be_in_use(number, sp)) {
 			barrier_of(number)->next = kept;
 			kept = number;
@@ -54,7 +54,7 @@ static void reclaim(stack *s, bool ends)
 		give_back_slot(number, sp);
 		incstack__thunk_give_back(s, number);
 	}
-	s->retired = kept;
+	s->thunks.retired = kept;
 }
 
 static void move_slots(uint32_t number, uintptr_t delta)
@@ -66,7 +66,7 @@ static void move_slots(uint32_t number, uintptr_t delta)
 /* The stack was moved, and with it the slots of thunks that were hit or are retired. */
 void incstack__barriers_moved(stack *s, uintptr_t delta)
 {
-	move_slots(s->retired, delta);
+	move_slots(s->thunks.retired, delta);
 	move_slots(s->limbo, delta);
 }
 
@@ -75,7 +75,7 @@ void incstack__barriers_moved(stack *s, uintptr_t delta)
  * because slots that are not on the stack may then have copies elsewhere. */
 void incstack__barriers_reclaim(stack *s)
 {
-	if (s->retired && inside(s, stack_pointer()) && incstack__thunks_short(s->runtime) &&
+	if (s->thunks.retired && inside(s, stack_pointer()) && incstack__thunks_short(s->runtime) &&
 	    !atomic_load_explicit(&s->runtime->revived, memory_order_relaxed))
 		reclaim(s, false);
 }
@@ -83,9 +83,9 @@ void incstack__barriers_reclaim(stack *s)
 /* Gives the thunks that the stack does not use back to the pool. */
 void incstack__barriers_give_spare(stack *s)
 {
-	while (s->spare) {
-		uint32_t number = s->spare;
-		s->spare = barrier_of(number)->next;
+	while (s->thunks.spare) {
+		uint32_t number = s->thunks.spare;
+		s->thunks.spare = barrier_of(number)->next;
 		incstack__thunk_give_back(s, number);
 	}
 }
@@ -100,7 +100,7 @@ void incstack__barriers_close(stack *s)
 	incstack__limbo_empty(s);
 	if (!stacks_are_copied(s->runtime))
 		reclaim(s, true);
-	for (uint32_t n = s->retired; n; n = barrier_of(n)->next)
+	for (uint32_t n = s->thunks.retired; n; n = barrier_of(n)->next)
 		thunk_cell(thunk_address(n))->stack = &nobody;
 	incstack__barriers_give_spare(s);
 }

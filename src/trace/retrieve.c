@@ -13,7 +13,7 @@
 #include "operation.h"
 #include "retrieve.h"
 #include "signals.h"
-#include "unwind.h"
+#include "validate.h"
 #include "walk.h"
 
 /* Fills the gap of o. If the walk is cut before it reaches the known chain, *rest is that chain.
@@ -25,15 +25,15 @@ static int fill(stack *s, object *o, const struct walker *w, object **rest)
 	p.at = (struct cursor){.pc = o->function, .sp = o->address, .fp = incstack__barrier_fp(o)};
 	filled.flags &= ~(uint32_t)OBJECT_GAP;
 	filled.parent = NULL;
-	s->cut = NULL;
-	object *known = incstack__walk(w, &p);
-	if (s->cut && s->no_memory && w->grow) {
-		s->cut->flags &= ~(uint32_t)INCSTACK_OBJECT_TRUNCATED;
+	s->found.cut = NULL;
+	object *known = walk_callers(w, &p);
+	if (s->found.cut && s->found.no_memory && w->grow) {
+		s->found.cut->flags &= ~(uint32_t)INCSTACK_OBJECT_TRUNCATED;
 		s->arena.truncated--;
 		s->stats.truncated--;
 		return INCSTACK_ENOMEM;
 	}
-	*rest = s->cut ? known : NULL;
+	*rest = s->found.cut ? known : NULL;
 	*o = filled;
 	return 0;
 }
@@ -66,7 +66,7 @@ int incstack__complete(stack *s, bool grow)
 			incstack__cut(s, o);
 		}
 		if (lost && o->flags & OBJECT_BARRIER)
-			incstack__barrier_lift(s, o, true);
+			s->kind->lift(s, o, true);
 		lost = lost || rest;
 	}
 	return 0;
@@ -78,7 +78,7 @@ static void lift(stack *s, object *o, bool certain)
 	for (object *next; o; o = next) {
 		next = (object *)o->parent;
 		if (o->flags & OBJECT_BARRIER)
-			incstack__barrier_lift(s, o, certain);
+			s->kind->lift(s, o, certain);
 		if (o->flags & OBJECT_GAP)
 			incstack__cut(s, o);
 	}
@@ -107,14 +107,14 @@ void incstack__lift_all(stack *s, bool certain)
  * gaps are filled first. A stack with a million frames may have a barrier for each of them, but there are
  * not so many thunks, and without one a sample walks to the last barrier. `frame` is the frame of the
  * public function that the owner has called. */
-void incstack__barriers_thin(stack *s, const uintptr_t *frame)
+void incstack__machine_thin(stack *s, const uintptr_t *frame)
 {
 	enum { LEAST = 1024 }; /* barriers planted since the last time: the stack has many itself */
-	if (s->by_embedder || s->stats.planted - s->thinned < LEAST || !s->newest ||
+	if (s->stats.planted - s->tally.thinned < LEAST || !s->newest ||
 	    !incstack__thunks_short(s->runtime))
 		return;
-	s->thinned = s->stats.planted;
-	if (!incstack__known_remove_popped(s, frame) || incstack__complete(s, true))
+	s->tally.thinned = s->stats.planted;
+	if (!incstack__machine_remove_popped(s, frame) || incstack__complete(s, true))
 		return;
 	const object *youngest = next_barrier(s->newest);
 	if (youngest)
@@ -223,15 +223,6 @@ int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes)
 	return 0;
 }
 
-/* Removes the rules that mode validate keeps in the position of raw objects. */
-void incstack__clear_hidden_rules(stack *s)
-{
-	for (struct chunk *c = s->arena.first; c; c = c->next)
-		for (object *o = c->objects; o < chunk_end(&s->arena, c); o++)
-			if (o->flags & INCSTACK_OBJECT_RAW)
-				o->position = -1;
-}
-
 /* Makes a tree of the chunks in use. */
 static struct incstack_tree *finish(stack *s, struct arena *used)
 {
@@ -239,7 +230,7 @@ static struct incstack_tree *finish(stack *s, struct arena *used)
 	used->first->handed_over = true;
 	/* relaxed: the stack is a user, too. */
 	atomic_fetch_add_explicit(&s->runtime->users, 1, memory_order_relaxed);
-	tree->count = s->samples - s->retrieved;
+	tree->count = s->samples - s->tally.retrieved;
 	tree->objects = 0;
 	tree->truncated = used->truncated;
 	used->current->objects_end = chunk_end(used, used->current);
@@ -247,7 +238,7 @@ static struct incstack_tree *finish(stack *s, struct arena *used)
 		tree->objects += (uint64_t)(c->objects_end - c->objects);
 	incstack__distance_clear_last(s);
 	s->last = first_trace(s);
-	s->retrieved = s->samples;
+	s->tally.retrieved = s->samples;
 	return tree;
 }
 
@@ -258,8 +249,8 @@ static int decode_used(stack *s, struct arena *used)
 	struct arena fresh = s->arena;
 	s->arena = *used;
 	int error = incstack__decode_range(s, 0, UINTPTR_MAX);
-	if (!error && s->mode == INCSTACK_MODE_VALIDATE)
-		incstack__clear_hidden_rules(s);
+	if (!error)
+		incstack__validate_hide_rules(s);
 	*used = s->arena;
 	s->arena = fresh;
 	return error;
@@ -305,7 +296,7 @@ int incstack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
 		incstack__limbo_empty(s);
 		incstack__rule_reserve(s->runtime);
 		incstack__rule_learn_wanted(s->runtime);
-		if (incstack__known_remove_popped(s, __builtin_frame_address(0)))
+		if (s->kind->remove_popped(s, __builtin_frame_address(0)))
 			error = incstack__complete(s, true);
 		if (!error)
 			error = hand_over_whole(s, tree);
@@ -324,7 +315,7 @@ int incstack_stack_complete(struct incstack_stack *s)
 	int error = enter(s);
 	if (error)
 		return error;
-	if (incstack__known_remove_popped(s, __builtin_frame_address(0)))
+	if (s->kind->remove_popped(s, __builtin_frame_address(0)))
 		error = incstack__complete(s, true);
 	leave(s);
 	return error;
@@ -335,7 +326,7 @@ int incstack__stack_complete_at(struct incstack_stack *s, const struct incstack_
 	int error = enter(s);
 	if (error)
 		return error;
-	if (!s->by_embedder && incstack__known_remove_popped_at(s, top))
+	if (s->kind->remove_popped_at(s, top))
 		error = incstack__complete(s, true);
 	leave(s);
 	return error;

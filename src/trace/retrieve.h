@@ -8,10 +8,9 @@
 #include "stack.h"
 
 int incstack__complete(stack *s, bool grow);
-void incstack__barriers_thin(stack *s, const uintptr_t *frame);
+void incstack__machine_thin(stack *s, const uintptr_t *frame);
 bool incstack__gap_narrow(stack *s, object *o);
 void incstack__lift_all(stack *s, bool certain);
-void incstack__clear_hidden_rules(stack *s);
 int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes);
 
 #endif

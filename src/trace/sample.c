@@ -10,32 +10,12 @@
 #include "fault.h"
 #include "operation.h"
 #include "sample.h"
+#include "top.h"
 #include "walk.h"
-
-/* If the top is in a thunk or in the trampoline's common entry, a return is being served.
- * The barrier is passed now, and the frame that will run next becomes the top. */
-static void finish_return(stack *s, struct cursor *at)
-{
-	if (!incstack__pass_trampoline(at))
-		return;
-	const struct walker w = {stepper_of(s, ASK_NEVER), s, false, s->distance.value, 0};
-	object *known = s->newest;
-	if (incstack__finish_return(&w, &known, at))
-		set_newest(s, known);
-}
 
 static inline uint32_t misaligned(const struct incstack_top *top)
 {
 	return (uint32_t)((top->sp | top->slot) % sizeof(uintptr_t));
-}
-
-static bool top_is_valid(const stack *s, const struct incstack_top *top)
-{
-	if (!top)
-		return false;
-	if (__builtin_expect(s->by_embedder, 0))
-		return top->sp && !(top->flags & INCSTACK_TOP_INTERRUPTED);
-	return top->pc && !misaligned(top) && !(top->flags & INCSTACK_TOP_DECODE_NOW);
 }
 
 /* Writes a trace and its top. The caller has checked that there is room for both. */
@@ -71,38 +51,57 @@ static inline void finish(stack *s, trace *t)
 	expect_another(s, t);
 }
 
-static inline uint32_t flags_of_top(uint32_t flags)
+/* The flags of the object of a top with these flags, at which the frame `at` was found. */
+static inline uint32_t flags_of(const struct cursor *at, uint32_t flags)
 {
-	return OBJECT_ORDINARY | (flags & INCSTACK_TOP_EXACT ? INCSTACK_OBJECT_EXACT : 0u) |
+	return OBJECT_ORDINARY | (at->exact ? INCSTACK_OBJECT_EXACT : 0u) |
 	       (flags & INCSTACK_TOP_DECODE_NOW ? OBJECT_DECODE_NOW : 0u) |
 	       (flags & INCSTACK_TOP_INTERRUPTED ? INCSTACK_OBJECT_INTERRUPTED : 0u);
 }
 
-/* Walks over the callers of the top, ordinary or not. If `fast` is given, it continues
- * behind the objects that the fast walk has made. */
-static void walk(stack *s, object *top, const struct incstack_top *from, bool interrupted,
-		 const struct fast_walk *fast)
+/* From where a walk goes over the callers of a top. */
+struct callers {
+	struct cursor at; /* the frame of the top */
+	bool interrupted;
+	const struct fast_walk *fast; /* if not null, the walk continues behind its objects */
+};
+
+/* Walks over the callers of the top, ordinary or not. */
+static void walk(stack *s, object *top, const struct callers *from)
 {
+	const bool interrupted = from->interrupted;
 	uint32_t distance =
 		interrupted && !s->walk_limit ? 1 : s->walk_limit; /* never patch its own slot */
 	const struct walker w = {stepper_of(s, interrupted ? ASK_NEVER : ASK_DIRECTLY), s, false,
 				 distance, 0};
-	struct path p = {.child = top, .known = s->newest, .here = inside(s, from->sp)};
-	p.at = (struct cursor){.pc = from->pc, .sp = from->sp, .fp = from->fp};
-	p.at.exact = from->flags & INCSTACK_TOP_EXACT;
-	p.no_thunk = fast && fast->stop == STOP_SPENT;
+	struct path p = {.at = from->at,
+			 .child = top,
+			 .known = s->newest,
+			 .here = inside(s, from->at.sp),
+			 .no_thunk = from->fast && from->fast->stop == STOP_SPENT};
 	uint64_t planted = s->stats.planted;
-	set_newest(s, fast ? incstack__walk_continue(&w, &p, *fast) : incstack__walk(&w, &p));
+	set_newest(s, from->fast ? incstack__walk_continue(&w, &p, *from->fast)
+				 : walk_callers(&w, &p));
 	if (s->stats.planted == planted)
 		distance_rent(s, p.n + 1);
 	else
 		incstack__distance_renew(s);
 }
 
-/* The sampling function was reached by a tail call from a function whose return is
- * intercepted, so it found the barrier's thunk in its own return slot. Then the top is the
- * youngest known frame, and all its callers are known. An equal position without the thunk
- * would prove nothing, because the slot may be dead. */
+/* Makes the object of a top with these flags, at which the frame `at` was found, and those of its
+ * callers. There is room for one. */
+object *incstack__sample_walk(stack *s, const struct cursor *at, uint32_t flags)
+{
+	const struct callers from = {*at, false, NULL};
+	object *top = s->arena.object;
+	*top = (object){NULL, at->pc, at->sp, -1, flags_of(at, flags)};
+	atomic_signal_fence(memory_order_seq_cst);
+	s->arena.object++;
+	walk(s, top, &from);
+	return top;
+}
+
+/* Completes a trace whose top is the youngest known frame: incstack__top_enter(). */
 static void complete_newest(stack *s)
 {
 	trace *t = s->arena.limit - 1;
@@ -113,141 +112,80 @@ static void complete_newest(stack *s)
 }
 
 /* Links a trace after its walk. */
-static void finish_walked(stack *s, trace *t)
+void incstack__sample_finish(stack *s, trace *t)
 {
-	t->old = s->first_known;
-	s->all_new += !s->first_known;
+	t->old = s->found.known;
+	s->tally.all_new += !s->found.known;
 	finish(s, t);
 	distance_observe(s, t);
 }
 
 /* Completes a trace that begin() has written but not counted: the trace is right below the
  * limit and its top is the next object. */
-static void complete(stack *s, const struct incstack_top *from, bool interrupted,
-		     const struct fast_walk *fast)
+static void complete(stack *s, const struct callers *from)
 {
 	trace *t = s->arena.limit - 1;
 	object *top = s->arena.object;
-	struct incstack_top at = *from;
-	if (!s->by_embedder && is_thunk(at.pc)) {
-		if (at.pc == s->newest_thunk && at.sp == s->newest->address) {
-			complete_newest(s);
-			return;
-		}
-		top->function = at.pc = thunk_cell(at.pc)->resume;
-	}
+	top->function = from->at.pc;
 	top->parent = NULL;
 	s->arena.limit = t;
 	atomic_signal_fence(memory_order_seq_cst);
 	s->arena.object++;
-	walk(s, top, &at, interrupted, fast);
-	finish_walked(s, t);
+	walk(s, top, from);
+	incstack__sample_finish(s, t);
 }
 
-/* Walks from *top over a stack that the embedder walks, and makes its object. How many frames that
- * stack has is not known before, so nobody can have reserved room for them. If the room does not
- * suffice, the walk leaves nothing behind. Returns null then. */
-static object *walk_whole(stack *s, const struct incstack_top *from, const struct arena *before)
+/* Begins a trace whose top is the next object. incstack__sample_finish() must follow. */
+trace *incstack__sample_begin(stack *s, uint64_t id, uint64_t weight)
 {
-	object *top = s->arena.object;
-	*top = (object){NULL, from->pc, from->sp, -1, flags_of_top(from->flags)};
-	atomic_signal_fence(memory_order_seq_cst);
-	s->arena.object++;
-	s->cut = NULL;
-	walk(s, top, from, false, NULL);
-	if (!s->cut || !s->no_memory)
-		return top;
-	incstack__arena_go_back(&s->arena, before);
-	s->stats.truncated--;
-	return NULL;
-}
-
-/* Takes a sample of a stack that the embedder walks. */
-static int take_whole(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *from)
-{
-	const struct arena before = s->arena;
-	trace *t = begin(s, id, weight, from->pc, from->sp, 0);
+	trace *t = begin(s, id, weight, 0, 0, 0);
 	s->arena.limit = t;
-	if (!walk_whole(s, from, &before)) {
-		s->stats.lost_limit++;
-		return INCSTACK_EROOM;
-	}
-	finish_walked(s, t);
-	return 0;
+	return t;
 }
 
-static int take(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *from,
-		bool interrupted)
+/* Whether there is room for a trace and its top. If not, the sample is lost. */
+bool incstack__sample_fits(stack *s)
 {
-	if (!arena_fits(&s->arena, 2) && !incstack__arena_next(&s->arena)) {
-		s->stats.lost_limit++;
-		return INCSTACK_EROOM;
-	}
-	if (s->by_embedder)
-		return take_whole(s, id, weight, from);
-	begin(s, id, weight, from->pc, from->sp, flags_of_top(from->flags));
-	complete(s, from, interrupted, NULL);
-	return 0;
+	const bool fits = arena_fits(&s->arena, 2) || incstack__arena_next(&s->arena);
+	s->stats.lost_limit += !fits;
+	return fits;
 }
 
-/* Takes a sample in a signal handler. If the signal interrupted the trampoline, the sample
- * belongs to the frame that is returned to. A top whose rule is not known here is refused. */
-static int take_interrupted(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
+/* Whether a sample may begin there. What a signal has interrupted needs its rule now. */
+static bool can_begin(stack *s, const struct callers *from)
 {
-	struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp, .exact = true};
-	finish_return(s, &at);
 	const struct stepper steps = stepper_of(s, ASK_NEVER);
-	if (!at.pc || !incstack__rule_of(&steps, at.pc, at.exact)) {
-		s->stats.lost_unwind++;
-		return INCSTACK_EUNWIND;
-	}
-	const uint32_t exact =
-		at.exact && !FAULT(FAULT_INTERRUPTED_AS_CALL) ? INCSTACK_TOP_EXACT : 0u;
-	const struct incstack_top from = {at.pc, at.sp, at.fp, 0, exact | INCSTACK_TOP_INTERRUPTED,
-					  0};
-	return take(s, id, weight, &from, true);
+	return !from->interrupted ||
+	       (from->at.pc && incstack__rule_of(&steps, from->at.pc, from->at.exact));
 }
 
-/* Rules that were missing are learned by the next sample outside of handlers. */
-static int take_in_handler(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
+int incstack__machine_sample(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
 {
-	int error = take_interrupted(s, id, weight, top);
-	if (atomic_load_explicit(&s->runtime->wanting, memory_order_relaxed))
-		s->slow_reasons |= SLOW_RULES_WANTED;
-	return error;
+	struct callers from = {.interrupted = top->flags & INCSTACK_TOP_INTERRUPTED};
+	if (misaligned(top))
+		return INCSTACK_EINVAL;
+	const object *known = incstack__top_enter(s, top, &from.at);
+	if (!can_begin(s, &from))
+		return lose_sample(s);
+	if (!incstack__sample_fits(s))
+		return INCSTACK_EROOM;
+	if (FAULT(FAULT_INTERRUPTED_AS_CALL) && from.interrupted)
+		from.at.exact = false;
+	begin(s, id, weight, from.at.pc, from.at.sp, flags_of(&from.at, top->flags));
+	if (known)
+		complete_newest(s);
+	else
+		complete(s, &from);
+	return 0;
 }
 
-/* incstack__sample_frames() of a stack that the embedder walks. */
-static object *frames_whole(stack *s, const struct incstack_top *poll)
+object *incstack__machine_frames(stack *s, const struct incstack_top *poll)
 {
-	for (;;) {
-		const struct arena before = s->arena;
-		object *top = walk_whole(s, poll, &before);
-		if (top || incstack__arena_double(s->runtime, &s->arena))
-			return top;
-	}
-}
-
-/* Captures the frames from *poll to the first known one, as a sample does, but makes no trace. Returns
- * the object of *poll, or null if there is no room. It may allocate. */
-object *incstack__sample_frames(stack *s, const struct incstack_top *poll)
-{
-	struct incstack_top at = *poll;
-	if (!arena_fits(&s->arena, 1) && !incstack__arena_next(&s->arena))
-		return NULL;
-	if (s->by_embedder)
-		return frames_whole(s, poll);
-	if (is_thunk(at.pc)) { /* see complete_newest() */
-		if (at.pc == s->newest_thunk && at.sp == s->newest->address)
-			return s->first_known = s->newest;
-		at.pc = thunk_cell(at.pc)->resume;
-	}
-	object *top = s->arena.object;
-	*top = (object){NULL, at.pc, at.sp, -1, flags_of_top(at.flags)};
-	atomic_signal_fence(memory_order_seq_cst);
-	s->arena.object++;
-	walk(s, top, &at, false, NULL);
-	return top;
+	struct cursor at;
+	object *known = incstack__top_enter(s, poll, &at);
+	if (!known)
+		return incstack__sample_walk(s, &at, poll->flags);
+	return s->found.known = known;
 }
 
 /* Adds a trace whose top and callers are given. If `caller` is not null, it is copied and comes between
@@ -271,9 +209,19 @@ bool incstack__sample_add(stack *s, const struct incstack_queued *what, object t
 	if (now && !incstack__decode(s, o, now, ASK_DIRECTLY, true))
 		return false;
 	t->old = old;
-	s->all_new += !old;
+	s->tally.all_new += !old;
 	finish(s, t);
 	return true;
+}
+
+/* Takes a sample in a signal handler. Rules that were missing are learned by the next sample outside of
+ * handlers. */
+static int take_in_handler(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
+{
+	int error = s->kind->sample(s, id, weight, top);
+	if (atomic_load_explicit(&s->runtime->wanting, memory_order_relaxed))
+		s->slow_reasons |= SLOW_RULES_WANTED;
+	return error;
 }
 
 static int take_directly(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
@@ -284,14 +232,14 @@ static int take_directly(stack *s, uint64_t id, uint64_t weight, const struct in
 		s->slow_reasons &= ~(uint32_t)SLOW_RULES_WANTED;
 		incstack__rule_learn_wanted(s->runtime);
 	}
-	return take(s, id, weight, top, false);
+	return s->kind->sample(s, id, weight, top);
 }
 
 /* Takes any sample, within an operation. */
 __attribute__((noinline)) static int take_slowly(stack *s, uint64_t id, uint64_t weight,
 						 const struct incstack_top *top)
 {
-	if (!top_is_valid(s, top))
+	if (!top || !s->kind->takes_top(top))
 		return INCSTACK_EINVAL;
 	if (top->flags & INCSTACK_TOP_INTERRUPTED)
 		return take_in_handler(s, id, weight, top);
@@ -356,9 +304,13 @@ __attribute__((noinline)) static int continue_slowly(stack *s, object *end, uint
 	const object *top = s->arena.object;
 	const struct incstack_top from = {.pc = top->function, .sp = top->address, .fp = fp};
 	const struct fast_walk r = {end, fp, stop, {ahead_pc, ahead_sp, ahead_fp}};
+	struct callers callers = {.fast = &r};
 	if (!from.pc)
 		return INCSTACK_EINVAL;
-	complete(s, &from, false, &r);
+	if (incstack__top_enter(s, &from, &callers.at))
+		complete_newest(s);
+	else
+		complete(s, &callers);
 	return 0;
 }
 
@@ -380,7 +332,7 @@ __attribute__((noinline)) static int end_elsewhere(stack *s, struct fast_walk r)
 		r.stop = plant(s, r.end, r.ahead.pc, r.ahead.sp, r.ahead.fp);
 	if (r.stop == STOP_KNOWN) {
 		t = add_objects(s, r.end + 1, s->newest);
-		s->all_new += !s->newest;
+		s->tally.all_new += !s->newest;
 		set_newest(s, r.end);
 		incstack__distance_renew(s);
 	} else if (r.stop == STOP_BASE && !s->newest) {
@@ -388,7 +340,7 @@ __attribute__((noinline)) static int end_elsewhere(stack *s, struct fast_walk r)
 		*r.end = (object){NULL, r.ahead.pc, r.ahead.sp, -1,
 				  OBJECT_ORDINARY | INCSTACK_OBJECT_BASE};
 		t = add_objects(s, r.end + 1, NULL);
-		s->all_new++;
+		s->tally.all_new++;
 		walked++;
 	} else {
 		return continue_slowly(s, r.end, r.fp, r.stop, r.ahead.pc, r.ahead.sp, r.ahead.fp);

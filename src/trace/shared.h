@@ -62,7 +62,7 @@ size_t incstack__stack_sample_room(const struct incstack_stack *s);
 int incstack__sample_caller(struct incstack_stack *s, uint64_t id, uintptr_t pc, uintptr_t sp,
 			    uintptr_t fp, size_t least);
 
-/* Walks the whole stack and uses nothing from earlier samples (full_walk.c). Writes the frames,
+/* Walks a whole machine stack and uses nothing from earlier samples (full_walk.c). Writes the frames,
  * top first. Returns how many there are, or a negative INCSTACK_E* code: the stack is busy. */
 int incstack__full_walk(struct incstack_stack *s, const struct incstack_top *top,
 			struct incstack_frame *frames, int max);

@@ -3,6 +3,7 @@
  * A sample in a signal handler: taken at once where the embedder describes what was interrupted,
  * otherwise put into the queue.
  */
+#include "kind.h"
 #include "queue.h"
 
 /* Asks the embedder what was interrupted. */
@@ -12,8 +13,8 @@ static int ask(const stack *s, const void *ucontext, struct incstack_top *top)
 	const struct incstack_interruption at = {
 		.ucontext = ucontext,
 		.identity = s->identity,
-		.low = s->by_embedder || s->anywhere ? 0 : s->low,
-		.high = s->by_embedder || s->anywhere ? 0 : s->high,
+		.low = s->given.low,
+		.high = s->given.high,
 	};
 	*top = (struct incstack_top){0};
 	return e->interrupted(s->runtime->context, &at, top);
@@ -25,7 +26,7 @@ static void read_caller(const stack *s, struct incstack_queued *what)
 	const uintptr_t slot = what->top.slot;
 	if (!(what->top.flags & INCSTACK_TOP_CALLER_STAYS))
 		return;
-	if (!s->by_embedder && !s->anywhere && inside(s, slot))
+	if (slot >= s->given.low && slot < s->given.high)
 		what->caller = incstack_slot_read((const uintptr_t *)slot);
 	if (!what->caller)
 		what->top.flags &= ~(uint32_t)INCSTACK_TOP_CALLER_STAYS;
@@ -37,7 +38,7 @@ static int sample_now(stack *s, uint64_t id, uint64_t weight, const struct incst
 	struct incstack_top now = *top;
 	now.flags = INCSTACK_TOP_INTERRUPTED;
 	now.slot = 0;
-	return incstack_sample(s, id, weight, &now);
+	return s->kind->sample_described(s, id, weight, &now);
 }
 
 static enum incstack_signal_failure failure_of(int error)
@@ -75,7 +76,7 @@ static int fail(stack *s, enum incstack_signal_failure why, int error)
 /* Puts the request, which was refused for the given error, into the queue. */
 static int enqueue(stack *s, struct incstack_queued *what)
 {
-	if (!s->queue)
+	if (!s->signals.queue)
 		return fail(s, failure_of(what->reason), what->reason);
 	uncount_lost(s, what->reason);
 	read_caller(s, what);
@@ -96,12 +97,7 @@ int incstack_sample_signal(struct incstack_stack *s, uint64_t id, uint64_t weigh
 	int described = ask(s, ucontext, &what.top);
 	if (described < 0)
 		return fail(s, INCSTACK_FAILED_STATE, described);
-	if (described && !s->by_embedder) {
-		what.reason = sample_now(s, id, weight, &what.top);
-	} else {
-		s->stats.lost_unwind++;
-		what.reason = INCSTACK_EUNWIND;
-	}
+	what.reason = described ? sample_now(s, id, weight, &what.top) : lose_sample(s);
 	if (what.reason)
 		return enqueue(s, &what);
 	count_requests(&s->signals.in_handler, 1);

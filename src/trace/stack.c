@@ -17,6 +17,6 @@ void incstack__cut(stack *s, object *o)
 void incstack__cut_walk(stack *s, object *o, bool no_memory)
 {
 	incstack__cut(s, o);
-	s->cut = o;
-	s->no_memory = no_memory;
+	s->found.cut = o;
+	s->found.no_memory = no_memory;
 }

@@ -26,8 +26,43 @@ struct mapped {
 	uintptr_t low, high;
 };
 
-/* What became of the requests of signal handlers: struct incstack_signal_stats. */
-struct signal_counts {
+/* The bounds of a stack; both 0: unknown. */
+struct bounds {
+	uintptr_t low, high;
+};
+
+/* The thunks of a stack, besides those of live barriers and those in limbo. */
+struct own_thunks {
+	uint32_t spare;   /* ready to be used */
+	uint32_t retired; /* must not be reused yet: retired.c */
+	uint32_t low;     /* the numbers of all thunks that the stack ever had */
+	uint32_t high;    /* lie in [low, high] */
+};
+
+/* What the last walk has found. */
+struct found {
+	object *known;  /* the youngest object that was known */
+	object *cut;    /* the object at which the walk was cut, if any */
+	bool no_memory; /* whether lack of memory was the reason */
+};
+
+/* Counters that struct incstack_stats does not have. */
+struct tally {
+	uint64_t retrieved; /* samples */
+	uint64_t thinned;   /* stats.planted when the barriers were last thinned */
+	uint64_t all_new;   /* samples whose objects are all new; others are `shared` */
+};
+
+/* What mode validate keeps: validate.h. */
+struct validation {
+	int32_t hidden;             /* all ones, unless raw objects keep their rule in position */
+	uint64_t rules_invalidated; /* the runtime's count, as last seen */
+};
+
+/* The requests of signal handlers, and what became of them: struct incstack_signal_stats. */
+struct signal_requests {
+	struct queue *queue; /* those that wait for a poll; may be null */
+	struct incstack_queue_hooks hooks;
 	uint64_t from_queue, biased, drains;
 	_Atomic uint64_t requests, in_handler, merged; /* handlers count these */
 	_Atomic uint64_t failed[INCSTACK_FAILURES];
@@ -38,9 +73,9 @@ enum { RULES_AT = 1024 };
 
 /* The fields that every sample reads come first and fill two cache lines. */
 struct incstack_stack {
-	uintptr_t busy;  /* the stack pointer of the operation in progress, or 0 */
-	uintptr_t owner; /* the thread that may use it */
-	uintptr_t low, high;
+	uintptr_t busy;         /* the stack pointer of the operation in progress, or 0 */
+	uintptr_t owner;        /* the thread that may use it */
+	uintptr_t low, high;    /* where the words of its frames may be read */
 	object *newest;         /* the youngest known caller; set_newest() sets both */
 	uintptr_t newest_thunk; /* its thunk if it has a barrier, else a value no slot holds */
 	runtime *runtime;
@@ -52,37 +87,26 @@ struct incstack_stack {
 	uint32_t walk_target;     /* frames that a sample should walk over (distance.c) */
 	uint32_t walk_limit;      /* callers that it may walk over before it plants a barrier */
 	struct arena arena;       /* its first three words end the two lines */
+	const struct incstack__stack_kind *kind;
 	uint32_t mode;
-	int32_t hidden_rule; /* all ones, unless raw objects keep their rule in position */
-	uint32_t spare;      /* thunks of this stack, ready to be used */
-	uint32_t retired;    /* thunks that must not be reused yet: retired.c */
-	uint32_t thunk_low;  /* the numbers of all thunks that the stack ever had lie in */
-	uint32_t thunk_high; /* [thunk_low, thunk_high] */
-	bool by_embedder;    /* walked by the embedder, with the embedder's own barriers */
-	bool anywhere;       /* bounds are unknown: a sample may be on any stack */
-	bool no_memory;      /* whether the last walk cut an object for lack of memory */
+	struct own_thunks thunks;
+	struct validation validation;
 	struct distance distance;
 	struct incstack_stats stats; /* except samples and walked, which are above */
-	object *first_known;         /* the youngest object that the last walk found known */
-	object *cut;                 /* the object at which the last walk was cut, if any */
-	uint64_t retrieved;          /* samples that were retrieved */
-	uint64_t thinned;            /* stats.planted when the barriers were last thinned */
-	uint64_t all_new;            /* samples whose objects are all new; others are `shared` */
-	uintptr_t thread;            /* the thread that began on it, or 0: see shared.h */
-	void *identity;              /* the embedder's name of this stack */
-	struct mapped mapped;        /* in this walk; with `anywhere`, the same as [low, high) */
-	uint64_t rules_invalidated;  /* the runtime's count, as last seen by mode validate */
-	struct queue *queue;         /* requests that wait for a poll; may be null */
-	struct incstack_queue_hooks hooks;
-	struct signal_counts signals;
+	struct tally tally;
+	struct found found;
+	struct bounds given;  /* by the creator of the stack */
+	struct mapped mapped; /* in this walk; where no bounds are given, the same as [low, high) */
+	uintptr_t thread;     /* the thread that began on it, or 0: see shared.h */
+	void *identity;       /* the embedder's name of this stack */
+	struct signal_requests signals;
 	uint32_t rule_at[RULES_AT]; /* plain rules only: see predicted_rule() */
 };
 _Static_assert(offsetof(struct incstack_stack, arena) == 104, "two lines, with three words of it");
 _Static_assert(offsetof(struct incstack_stack, busy) == INCSTACK__STACK_BUSY, "see layout.h");
 
 enum {
-	SLOW_WALK = 1,         /* the embedder walks, or mode validate compares frames, or the
-			    * bounds of the stack are unknown */
+	SLOW_WALK = 1,         /* the kind of the stack, or mode validate, needs another walk */
 	SLOW_RULES_WANTED = 2, /* a signal handler missed rules that must be looked up */
 };
 
@@ -97,6 +121,16 @@ static inline bool has_barriers(const stack *s)
 static inline bool inside(const stack *s, uintptr_t address)
 {
 	return address >= s->low && address < s->high;
+}
+static inline bool bounds_known(const stack *s)
+{
+	return s->given.high != 0;
+}
+/* A sample is lost because nobody can tell what was interrupted. */
+static inline int lose_sample(stack *s)
+{
+	s->stats.lost_unwind++;
+	return INCSTACK_EUNWIND;
 }
 static inline void set_newest(stack *s, object *o)
 {

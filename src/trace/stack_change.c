@@ -9,7 +9,7 @@
 #include "operation.h"
 #include "queue.h"
 #include "retrieve.h"
-#include "walk.h"
+#include "stack_change.h"
 
 /* The known object whose return slot is `slot`, or null. */
 static object *known_at(stack *s, uintptr_t slot)
@@ -33,76 +33,62 @@ static void move_slot(stack *s, uintptr_t old, uintptr_t new)
 		moved->address = new + sizeof(uintptr_t);
 }
 
-/* Renames a frame on a stack that the embedder walks. */
-static void rename_frame(stack *s, uintptr_t old, uintptr_t new)
+/* Whether a return slot may be there; if not, an error. */
+static int check_slot(const stack *s, uintptr_t slot)
 {
-	for (object *o = s->newest; o; o = (object *)o->parent)
-		if (o->address == old)
-			o->address = new;
-}
-
-static int enter_slot(stack *s, uintptr_t slot)
-{
-	int error = enter(s);
-	if (error)
-		return error;
 	if (!slot || slot % sizeof(uintptr_t))
-		error = INCSTACK_EINVAL;
-	else if (s->by_embedder || slot < s->low || slot >= s->high)
-		error = s->by_embedder ? INCSTACK_EINVAL : INCSTACK_ERANGE;
-	if (error)
-		leave(s);
-	return error;
+		return INCSTACK_EINVAL;
+	return s->kind->holds(s, slot, sizeof(uintptr_t));
 }
 
-int incstack_slot_write(struct incstack_stack *s, uintptr_t *slot, uintptr_t resume)
+static void write_slot(stack *s, uintptr_t *slot, uintptr_t resume)
 {
-	int error = enter_slot(s, (uintptr_t)slot);
-	if (error)
-		return error;
 	if (FAULT(FAULT_POSITION_REWRITTEN) && known_at(s, (uintptr_t)slot))
 		known_at(s, (uintptr_t)slot)->function = resume;
 	if (is_thunk(*slot))
 		thunk_cell(*slot)->resume = resume;
 	else
 		*slot = resume;
-	leave(s);
-	return 0;
 }
 
-static int check_new_slot(const stack *s, uintptr_t slot)
+int incstack_slot_write(struct incstack_stack *s, uintptr_t *slot, uintptr_t resume)
 {
-	if (!slot || (!s->by_embedder && slot % sizeof(uintptr_t)))
-		return INCSTACK_EINVAL;
-	return s->by_embedder || inside(s, slot) ? 0 : INCSTACK_ERANGE;
+	int error = enter(s);
+	if (error)
+		return error;
+	error = check_slot(s, (uintptr_t)slot);
+	if (!error)
+		write_slot(s, slot, resume);
+	leave(s);
+	return error;
+}
+
+int incstack__machine_frame_moved(stack *s, uintptr_t old, uintptr_t new)
+{
+	int error = check_slot(s, old);
+	if (!error)
+		error = check_slot(s, new);
+	if (!error)
+		move_slot(s, old, new);
+	return error;
 }
 
 int incstack_stack_frame_moved(struct incstack_stack *s, uintptr_t old_slot, uintptr_t new_slot)
 {
-	bool by_embedder = s && s->by_embedder;
-	int error = by_embedder ? enter(s) : enter_slot(s, old_slot);
+	int error = enter(s);
 	if (error)
 		return error;
-	error = old_slot ? check_new_slot(s, new_slot) : INCSTACK_EINVAL;
-	if (!error && by_embedder)
-		rename_frame(s, old_slot, new_slot);
-	else if (!error)
-		move_slot(s, old_slot, new_slot);
+	error = s->kind->frame_moved(s, old_slot, new_slot);
 	if (!error)
 		incstack__queue_unsettle(s); /* one of them may wait for that frame */
 	leave(s);
 	return error;
 }
 
-int incstack_stack_moved(struct incstack_stack *s, uintptr_t new_low, uintptr_t new_high)
+int incstack__machine_moved(stack *s, uintptr_t new_low, uintptr_t new_high)
 {
-	int error = enter(s);
-	if (error)
-		return error;
-	if (s->by_embedder || new_low >= new_high || (new_low | new_high) % sizeof(uintptr_t)) {
-		leave(s);
+	if (new_low >= new_high || (new_low | new_high) % sizeof(uintptr_t))
 		return INCSTACK_EINVAL;
-	}
 	uintptr_t delta = new_high - s->high;
 	for (object *o = s->newest; o; o = (object *)o->parent) {
 		o->address += delta;
@@ -112,8 +98,19 @@ int incstack_stack_moved(struct incstack_stack *s, uintptr_t new_low, uintptr_t 
 	incstack__queue_moved(s, delta);
 	s->low = new_low;
 	s->high = new_high;
-	leave(s);
+	if (bounds_known(s))
+		s->given = (struct bounds){new_low, new_high};
 	return 0;
+}
+
+int incstack_stack_moved(struct incstack_stack *s, uintptr_t new_low, uintptr_t new_high)
+{
+	int error = enter(s);
+	if (error)
+		return error;
+	error = s->kind->moved(s, new_low, new_high);
+	leave(s);
+	return error;
 }
 
 int incstack_code_unloading(struct incstack_runtime *rt, struct incstack_stack *s, uintptr_t low,
@@ -125,7 +122,7 @@ int incstack_code_unloading(struct incstack_runtime *rt, struct incstack_stack *
 		int error = enter(s);
 		if (error)
 			return error;
-		incstack__known_remove_popped(s, __builtin_frame_address(0));
+		s->kind->remove_popped(s, __builtin_frame_address(0));
 		error = incstack__decode_range(s, low, high - low);
 		leave(s);
 		if (error)

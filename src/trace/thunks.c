@@ -123,10 +123,10 @@ uint32_t incstack__thunk_take(stack *s)
 		return 0;
 	atomic_fetch_add_explicit(&rt->thunks, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&idle, 1, memory_order_relaxed);
-	if (number < s->thunk_low || !s->thunk_low)
-		s->thunk_low = number;
-	if (number > s->thunk_high)
-		s->thunk_high = number;
+	if (number < s->thunks.low || !s->thunks.low)
+		s->thunks.low = number;
+	if (number > s->thunks.high)
+		s->thunks.high = number;
 	return number;
 }
 

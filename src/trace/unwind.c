@@ -49,10 +49,9 @@ static void translate(void *argument)
 	t->pc = t->rt->embedder.logical_pc(t->rt->context, t->slot, t->pc);
 }
 
-/* The position that the return address in a slot stands for. It differs from the return address
- * if the embedder has patched the slot with the address of a handler, which has no rule. Returns
- * 0, unknown, if the embedder would have to be asked but must not be. */
-uintptr_t incstack__logical_pc(const struct stepper *w, uintptr_t slot, uintptr_t pc)
+/* What a return address stands for that the embedder may have replaced by the address of a handler,
+ * which has no rule. */
+static uintptr_t logical_pc(const struct stepper *w, uintptr_t slot, uintptr_t pc)
 {
 	runtime *rt = w->rt;
 	if (__builtin_expect(!rt->embedder.logical_pc || !slot, 1))
@@ -69,6 +68,14 @@ uintptr_t incstack__logical_pc(const struct stepper *w, uintptr_t slot, uintptr_
 	return t.pc;
 }
 
+/* The position that the word in a return slot stands for: sees through a thunk of ours and through a
+ * return address that the embedder has replaced. Returns 0, unknown, if the embedder would have to be
+ * asked but must not be. */
+uintptr_t incstack__position(const struct stepper *w, uintptr_t slot, uintptr_t pc)
+{
+	return logical_pc(w, slot, is_thunk(pc) ? thunk_cell(pc)->resume : pc);
+}
+
 static bool in_stack(const struct stepper *w, uintptr_t address)
 {
 	return address >= w->low && address < w->high;
@@ -83,25 +90,13 @@ static bool readable(const struct stepper *w, const struct cursor *at, uintptr_t
 	return in_stack(w, at->sp) ? in_stack(w, address) : incstack__mapped(w->mapped, address);
 }
 
-static bool cfa_of(const struct stepper *w, const struct cursor *at, const struct incstack_rule *r,
-		   uintptr_t *cfa)
+static bool read_word(const void *stepper, const struct cursor *at, uintptr_t address,
+		      uintptr_t *word)
 {
-	uintptr_t offset = (uintptr_t)(intptr_t)r->cfa_offset;
-	switch (r->kind) {
-	case INCSTACK_RULE_SP:
-		*cfa = at->sp + offset;
-		return true;
-	case INCSTACK_RULE_FP:
-		*cfa = at->fp + offset;
-		return true;
-	case INCSTACK_RULE_FP_DEREF:
-		if (!readable(w, at, at->fp + offset))
-			return false;
-		*cfa = stack_word(at->fp + offset);
-		return true;
-	default:
+	if (!readable(stepper, at, address))
 		return false;
-	}
+	*word = stack_word(address);
+	return true;
 }
 
 /* Reads the words of a frame, which can be read. In a function's end, after it has restored the
@@ -137,30 +132,11 @@ enum step incstack__step_by(const struct stepper *w, struct cursor *at, uintptr_
 {
 	if (rule_plain(rule) && in_stack(w, at->sp))
 		return step_plainly(w, at, slot, rule);
-	struct incstack_rule r = incstack__rule_unpack(rule);
-	at->signal = r.kind == INCSTACK_RULE_SIGNAL;
-	if (r.kind == INCSTACK_RULE_END)
-		return STEP_END;
-	if (r.kind == INCSTACK_RULE_SIGNAL) {
-		*slot = 0;
-		if (!readable(w, at, at->sp) ||
-		    !readable(w, at, at->sp + INCSTACK__SIGNAL_BYTES - sizeof(uintptr_t)))
-			return STEP_UNKNOWN;
-		incstack__signal_registers(at);
-		return STEP_FRAME;
-	}
-	uintptr_t cfa, saved;
-	bool realigned = r.kind == INCSTACK_RULE_FP_DEREF;
-	if (!cfa_of(w, at, &r, &cfa))
-		return STEP_UNKNOWN;
-	*slot = saved = cfa - r.ra_offset;
-	if (r.fp_offset || realigned)
-		saved = (realigned ? at->fp : cfa) - r.fp_offset;
-	if (at->exact && saved < at->sp)
-		saved = *slot;
-	if (!readable(w, at, *slot) || !readable(w, at, saved))
-		return rule == RULE_FRAME_POINTER ? STEP_END : STEP_UNKNOWN;
-	return read_frame(at, cfa, *slot, saved);
+	const struct incstack_rule r = incstack__rule_unpack(rule);
+	const enum step step = step_by_rule(read_word, w, at, &r, slot);
+	if (step < STEP_UNKNOWN)
+		return step;
+	return rule == RULE_FRAME_POINTER ? STEP_END : STEP_UNKNOWN;
 }
 
 /* The same by the rule of its pc. */
@@ -171,31 +147,20 @@ enum step incstack__step(const struct stepper *w, struct cursor *at, uintptr_t *
 	return incstack__step_by(w, at, slot, *rule);
 }
 
-/* If *at is in a thunk or in the trampoline's common entry, a return is being served. Moves to the
- * frame that runs next; its pc is 0 if it is unknown. */
-bool incstack__pass_trampoline(struct cursor *at)
+/* If *at is in a thunk or in the trampoline, a return is being served. Moves to the frame that runs next;
+ * its pc is 0 if that frame is unknown. The registers of *at may be any words. */
+bool incstack__pass_trampoline(const struct stepper *w, struct cursor *at)
 {
-	struct cursor caller = *at;
-	if (is_thunk(at->pc))
-		caller.pc = thunk_cell(at->pc)->resume;
-	else if (!incstack__entry_state(at, &caller))
-		return false;
-	caller.exact = false;
-	*at = caller;
-	return true;
-}
-
-/* The same for a frame that a signal interrupted, whose registers may be any words. */
-bool incstack__pass_trampoline_below(const struct stepper *w, struct cursor *at)
-{
-	const uintptr_t first = incstack__entry_reads(at);
-	const struct cursor low = {.sp = first};
 	if (!incstack__trampoline_contains(at->pc))
 		return false;
-	if (!readable(w, &low, first) || !readable(w, &low, first + sizeof(first)))
-		at->pc = 0;
-	else
-		incstack__pass_trampoline(at);
+	struct cursor to = {.pc = 0, .sp = at->sp, .fp = at->fp, .signal = at->signal};
+	const uintptr_t first = incstack__entry_reads(at);
+	const struct cursor low = {.sp = first};
+	if (is_thunk(at->pc))
+		to.pc = thunk_cell(at->pc)->resume;
+	else if (readable(w, &low, first) && readable(w, &low, first + sizeof(first)))
+		incstack__entry_state(at, &to);
+	*at = to;
 	return true;
 }
 
@@ -207,7 +172,7 @@ bool incstack__frame_pass_trampoline(struct incstack_frame *frame)
 	struct cursor at = {.pc = frame->pc, .sp = frame->sp, .fp = frame->fp};
 	if (!is_thunk(at.pc) && !(frame->flags & INCSTACK_FRAME_EXACT))
 		return false; /* the trampoline has called the core */
-	if (!incstack__pass_trampoline_below(&w, &at))
+	if (!incstack__pass_trampoline(&w, &at))
 		return false;
 	*frame = (struct incstack_frame){at.pc, at.sp, at.fp, 0, 0};
 	return true;
@@ -222,8 +187,8 @@ enum step incstack__caller(const struct stepper *w, struct cursor *at, packed_ru
 	if (step != STEP_FRAME)
 		return step;
 	if (at->signal)
-		incstack__pass_trampoline_below(w, at);
-	else if (__builtin_expect(is_thunk(at->pc) || w->rt->embedder.logical_pc, 0))
-		at->pc = incstack__logical_pc(w, slot, incstack_slot_read(&at->pc));
+		incstack__pass_trampoline(w, at);
+	else
+		at->pc = incstack__position(w, slot, at->pc);
 	return at->pc ? STEP_FRAME : STEP_UNKNOWN;
 }

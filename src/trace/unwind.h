@@ -5,14 +5,9 @@
 #ifndef INCSTACK__UNWIND_H
 #define INCSTACK__UNWIND_H
 
-#include "stack.h"
+#include "kind.h"
+#include "step.h"
 
-/* How the embedder may be called: never (in a signal handler, find_rule_in_handler excepted); the
- * same, but find_rule_quickly may take the place of a missing find_rule_in_handler; directly; or
- * with all registers saved (from the trampoline). */
-enum ask { ASK_NEVER, ASK_QUICKLY, ASK_DIRECTLY, ASK_SAVED };
-
-enum step { STEP_FRAME, STEP_END, STEP_UNKNOWN };
 /* What a step needs: rules, and memory that may be read. */
 struct stepper {
 	runtime *rt;
@@ -28,20 +23,17 @@ struct walker {
 	uintptr_t plant_from; /* lowest slot that may be patched */
 };
 packed_rule incstack__rule_of(const struct stepper *w, uintptr_t pc, bool exact);
-uintptr_t incstack__logical_pc(const struct stepper *w, uintptr_t slot, uintptr_t pc);
+uintptr_t incstack__position(const struct stepper *w, uintptr_t slot, uintptr_t pc);
 enum step incstack__step(const struct stepper *w, struct cursor *at, uintptr_t *slot,
 			 packed_rule *rule);
 enum step incstack__step_by(const struct stepper *w, struct cursor *at, uintptr_t *slot,
 			    packed_rule rule);
-
-bool incstack__pass_trampoline(struct cursor *at);
-bool incstack__pass_trampoline_below(const struct stepper *w, struct cursor *at);
+bool incstack__pass_trampoline(const struct stepper *w, struct cursor *at);
 enum step incstack__caller(const struct stepper *w, struct cursor *at, packed_rule rule);
 
 static inline struct stepper stepper_of(stack *s, enum ask ask)
 {
-	return (struct stepper){s->runtime, s->anywhere ? 0 : s->low, s->anywhere ? 0 : s->high,
-				&s->mapped, ask};
+	return (struct stepper){s->runtime, s->given.low, s->given.high, &s->mapped, ask};
 }
 
 /* Whether a frame at sp is ordinary: its caller's frame begins at cfa, which is above sp and

@@ -6,30 +6,19 @@
 #include "barrier.h"
 #include "verify.h"
 
-/* Each of the following checks the `most` youngest objects of the chain. */
-static bool ordered(const stack *s, size_t most)
-{
-	uintptr_t last = 0;
-	for (const object *o = s->newest; o && most--; o = o->parent) {
-		if (o->address < last || o->address <= s->low || o->address > s->high)
-			return false;
-		last = o->address;
-	}
-	return true;
-}
-
-static bool barriers_show_their_thunks(const stack *s)
+static bool barriers_are_live(const stack *s)
 {
 	for (const object *o = s->newest; o; o = o->parent)
-		if (o->flags & OBJECT_BARRIER && !incstack__barrier_live(s, o))
+		if (o->flags & OBJECT_BARRIER && !s->kind->is_live(s, o))
 			return false;
 	return true;
 }
 
+/* Each of the following checks the `most` youngest objects of the chain. */
 static bool barriers_are_recorded(const stack *s, size_t most)
 {
 	for (const object *o = s->newest; o && most--; o = o->parent)
-		if (o->flags & OBJECT_BARRIER && !incstack__barrier_recorded(s, o))
+		if (o->flags & OBJECT_BARRIER && barrier_of(o->flags >> OBJECT_SHIFT)->object != o)
 			return false;
 	return true;
 }
@@ -61,8 +50,9 @@ static bool newest_is_right(const stack *s)
  * that was left unannounced breaks it until the next walk, which counts it. */
 int incstack__broken(const stack *s, size_t most)
 {
-	if (!s->by_embedder && !ordered(s, most))
-		return 1;
+	const int broken = s->kind->broken(s, most);
+	if (broken)
+		return broken;
 	if (!newest_is_right(s))
 		return 3;
 	if (!barriers_are_recorded(s, most))
@@ -79,5 +69,5 @@ int incstack_stack_verify(const struct incstack_stack *s)
 	if (!s)
 		return INCSTACK_EINVAL;
 	int broken = incstack__broken(s, SIZE_MAX);
-	return broken ? broken : barriers_show_their_thunks(s) ? 0 : 2;
+	return broken ? broken : barriers_are_live(s) ? 0 : 2;
 }

@@ -6,68 +6,12 @@
  */
 #include "barrier.h"
 #include "decode.h"
-#include "embedder_walk.h"
 #include "fast_walk.h"
 #include "fault.h"
 #include "mapped.h"
 #include "signals.h"
+#include "validate.h"
 #include "walk.h"
-
-static uintptr_t cfa_by(packed_rule rule, const object *k, uintptr_t fp)
-{
-	return (rule_from_fp(rule) ? fp : k->address) + rule_cfa(rule);
-}
-
-/* Whether the frame of k is still the outermost: either its rule says so, or its return slot
- * still holds 0. */
-static bool still_base(const stack *s, const object *k, uintptr_t fp)
-{
-	packed_rule rule = (uint32_t)k->position;
-	if (!(k->flags & INCSTACK_OBJECT_RAW) || !rule_plain(rule))
-		return k->flags & INCSTACK_OBJECT_RAW && rule == RULE_END;
-	uintptr_t cfa = cfa_by(rule, k, fp);
-	if (!frame_ordinary(k->address, cfa, cfa - rule_fp(rule), s->high + 1))
-		return rule == RULE_FRAME_POINTER;
-	return !stack_word(cfa - sizeof(uintptr_t));
-}
-
-/* Whether rules were forgotten since this stack was last checked. If so, the rules kept in
- * its objects may belong to code that was unloaded. */
-static bool rules_are_old(stack *s)
-{
-	/* acquire: pairs with the addition in incstack__rules_invalidate. */
-	uint64_t now = atomic_load_explicit(&s->runtime->rules_invalidated, memory_order_acquire);
-	bool old = s->rules_invalidated != now;
-	s->rules_invalidated = now;
-	return old;
-}
-
-/* Whether the remembered chain from k to the base still describes the stack (I3). The caller
- * has just compared the return address of k. For each frame, its own rule must lead to its
- * parent's slot, and the slot must hold what it held. At a mismatch, *good is the youngest
- * object beyond it that may still be right. */
-static bool still_true(const stack *s, const object *k, uintptr_t fp, object **good)
-{
-	while (!(k->flags & INCSTACK_OBJECT_BASE)) {
-		object *p = physical_parent(k);
-		packed_rule rule = (uint32_t)k->position;
-		*good = p;
-		if (!p || !rule_plain(rule) || !(k->flags & INCSTACK_OBJECT_RAW))
-			return false;
-		uintptr_t cfa = cfa_by(rule, k, fp);
-		if (p->address != cfa ||
-		    !frame_ordinary(k->address, cfa, cfa - rule_fp(rule), s->high + 1))
-			return false;
-		*good = physical_parent(p);
-		if (stack_word(cfa - sizeof(uintptr_t)) != p->function)
-			return false;
-		if (rule_fp(rule))
-			fp = stack_word(cfa - rule_fp(rule));
-		k = p;
-	}
-	*good = NULL;
-	return still_base(s, k, fp);
-}
 
 static object *pop_until(stack *s, object *known, const object *end)
 {
@@ -88,22 +32,11 @@ static object *meet(stack *s, struct path *p)
 		return NULL;
 	if (p->at.pc == barrier_word(k) || FAULT(FAULT_ADDRESS_ALONE))
 		return k;
-	object *good = physical_parent(k);
-	if (s->mode == INCSTACK_MODE_VALIDATE && rules_are_old(s))
-		good = NULL;
-	else if (s->mode == INCSTACK_MODE_VALIDATE && k->flags & INCSTACK_OBJECT_RAW &&
-		 k->function == p->at.pc && still_true(s, k, p->at.fp, &good))
+	object *good;
+	if (incstack__validate(s, k, &p->at, &good))
 		return k;
 	p->known = pop_until(s, k, good);
 	return NULL;
-}
-
-/* The position of the frame that was just reached. Sees through a thunk of ours and through a
- * return address that the embedder patched. 0: unknown. */
-static uintptr_t position(const struct stepper *w, const struct cursor *at, uintptr_t slot)
-{
-	uintptr_t pc = is_thunk(at->pc) ? incstack_slot_read(&at->pc) : at->pc;
-	return incstack__logical_pc(w, slot, pc);
 }
 
 /* A signal has interrupted the trampoline, and the frame `at` runs next. If its barrier is in the chain
@@ -141,9 +74,9 @@ static bool remove_popped(stack *s, struct cursor at, uintptr_t slot, bool trust
 		p.here |= inside(s, p.at.sp);
 		if (slot && inside(s, slot) && meet(s, &p))
 			break;
-		if (p.at.signal && incstack__pass_trampoline_below(&w.steps, &p.at))
+		if (p.at.signal && incstack__pass_trampoline(&w.steps, &p.at))
 			p.here |= incstack__finish_return(&w, &p.known, &p.at) != NULL;
-		p.at.pc = position(&w.steps, &p.at, slot);
+		p.at.pc = incstack__position(&w.steps, slot, p.at.pc);
 		step = incstack__step(&w.steps, &p.at, &slot, &rule);
 	}
 	if (!p.here && step == STEP_END)
@@ -157,10 +90,8 @@ static bool remove_popped(stack *s, struct cursor at, uintptr_t slot, bool trust
  * stack, there is no frame to walk from. The known chain is then trusted, unless the caller is the
  * thread that began on s (incstack__stack_is_of_thread): it may have left frames of s, and then have
  * switched to the other stack. */
-bool incstack__known_remove_popped(stack *s, const uintptr_t *frame)
+bool incstack__machine_remove_popped(stack *s, const uintptr_t *frame)
 {
-	if (s->by_embedder)
-		return incstack__frames_remove_popped(s);
 	if (s->mode != INCSTACK_MODE_PATCH)
 		return true;
 	const bool trust = s->thread != thread_self();
@@ -171,9 +102,11 @@ bool incstack__known_remove_popped(stack *s, const uintptr_t *frame)
 }
 
 /* The same for a thread that was interrupted at `top` and holds still. If the walk does not lead to
- * s, nothing is trusted. */
-bool incstack__known_remove_popped_at(stack *s, const struct incstack_top *top)
+ * s, or there is no top, nothing is trusted. */
+bool incstack__machine_remove_popped_at(stack *s, const struct incstack_top *top)
 {
+	if (!top)
+		return false;
 	const struct cursor at = {.pc = top->pc, .sp = top->sp, .fp = top->fp, .exact = true};
 	return s->mode != INCSTACK_MODE_PATCH || remove_popped(s, at, 0, false);
 }
@@ -224,12 +157,12 @@ static object *arrive(stack *s, struct path *p, object *k)
 {
 	p->child->parent = k;
 	s->walked += p->n + 1;
-	return s->mode == INCSTACK_MODE_VALIDATE && p->head ? p->head : k;
+	return incstack__validate_known(s, p->head, k);
 }
 
 static object *arrive_known(stack *s, struct path *p, object *k)
 {
-	s->first_known = k;
+	s->found.known = k;
 	return arrive(s, p, k);
 }
 
@@ -249,7 +182,7 @@ static object *end(stack *s, struct path *p)
 	if (!p->here)
 		return p->known;
 	pop_until(s, p->known, NULL);
-	return s->mode == INCSTACK_MODE_VALIDATE ? p->head : NULL;
+	return incstack__validate_known(s, p->head, NULL);
 }
 
 /* Applies the rule of p->child: decodes the object now if the rule demands it, else keeps the
@@ -269,9 +202,7 @@ static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
 		p->child = last ? last : p->child;
 		return last;
 	}
-	if (p->child->flags & INCSTACK_OBJECT_RAW)
-		p->child->position = (rule_plain(rule) || rule == RULE_END ? (int32_t)rule : 0) |
-				     w->stack->hidden_rule;
+	validate_keep_rule(w->stack, p->child, rule);
 	return true;
 }
 
@@ -280,7 +211,7 @@ static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
 static object *find_interrupted_return(const struct walker *w, struct path *p)
 {
 	object *o;
-	if (!incstack__pass_trampoline_below(&w->steps, &p->at) || !p->at.pc)
+	if (!incstack__pass_trampoline(&w->steps, &p->at) || !p->at.pc)
 		return NULL;
 	const struct walker filler = {w->steps, w->stack, w->grow, w->stack->distance.value,
 				      w->plant_from};
@@ -317,11 +248,11 @@ static object *look(const struct walker *w, struct path *p, bool *ended)
 	k = tracked ? meet(s, p) : NULL;
 	if (k)
 		return arrive_known(s, p, k);
-	p->at.pc = position(&w->steps, &p->at, slot);
+	p->at.pc = incstack__position(&w->steps, slot, p->at.pc);
 	if (!p->at.pc)
 		return cut(s, p, false);
 	if (tracked && may_plant(w, p, slot) && (k = plant(w, p)) != NULL) {
-		s->first_known = p->known;
+		s->found.known = p->known;
 		return arrive(s, p, k);
 	}
 	k = make(w, &p->at, INCSTACK_OBJECT_FILLED);
@@ -398,7 +329,7 @@ static object *stop_ahead(const struct walker *w, struct path *p, struct fast_wa
 	advance(p, first, *r);
 	p->no_thunk = !o;
 	if (o) {
-		s->first_known = p->known;
+		s->found.known = p->known;
 		s->walked += p->n;
 	}
 	return o;
@@ -430,14 +361,14 @@ static inline struct fast_walk fast_walk_from(const struct walker *w, const stru
 	object *first = s->arena.object;
 	uintptr_t thunk = barrier_word(p->known);
 	return fast_walk(s, p->at.pc + p->at.exact, p->at.sp, p->at.fp, p->known, &thunk, first,
-			 fast_walk_end(s, first, callers_left(w, p)), s->hidden_rule);
+			 fast_walk_end(s, first, callers_left(w, p)), s->validation.hidden);
 }
 
 /* Continues a walk whose first fast walk, r, was already made. */
 object *incstack__walk_continue(const struct walker *w, struct path *p, struct fast_walk r)
 {
 	stack *s = w->stack;
-	s->first_known = NULL;
+	s->found.known = NULL;
 	incstack__mapped_clear(s);
 	for (;;) {
 		bool ended;
@@ -454,15 +385,9 @@ object *incstack__walk_continue(const struct walker *w, struct path *p, struct f
 	}
 }
 
-/* Makes the objects of the callers of p->child, which is the object of the frame p->at, and
- * links them to the known chain. Returns the head of the resulting known chain: the youngest
- * object that a later walk may meet. */
-object *incstack__walk(const struct walker *w, struct path *p)
+object *incstack__machine_walk(const struct walker *w, struct path *p)
 {
-	stack *s = w->stack;
-	if (s->by_embedder)
-		return incstack__frames_walk(w, &p->at, p->child, p->known);
-	incstack__mapped_clear(s);
+	incstack__mapped_clear(w->stack);
 	return incstack__walk_continue(w, p, fast_walk_from(w, p));
 }
 
@@ -475,5 +400,5 @@ object *incstack__gap_fill(const struct walker *w, object *o, uintptr_t fp)
 	o->parent = NULL;
 	atomic_signal_fence(memory_order_seq_cst);
 	o->flags &= ~(uint32_t)OBJECT_GAP;
-	return incstack__walk(w, &p);
+	return walk_callers(w, &p);
 }

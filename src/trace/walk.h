@@ -19,10 +19,18 @@ struct path {
 	bool no_thunk;    /* no thunk could be had: do not ask again */
 	packed_rule rule; /* of the frame whose return the barrier would intercept */
 };
-object *incstack__walk(const struct walker *w, struct path *p);
 object *incstack__gap_fill(const struct walker *w, object *o, uintptr_t fp);
 object *incstack__finish_return(const struct walker *w, object **known, const struct cursor *at);
-bool incstack__known_remove_popped(stack *s, const uintptr_t *frame);
-bool incstack__known_remove_popped_at(stack *s, const struct incstack_top *top);
+object *incstack__machine_walk(const struct walker *w, struct path *p);
+bool incstack__machine_remove_popped(stack *s, const uintptr_t *frame);
+bool incstack__machine_remove_popped_at(stack *s, const struct incstack_top *top);
+
+/* Makes the objects of the callers of p->child, which is the object of the frame p->at, and
+ * links them to the known chain. Returns the head of the resulting known chain: the youngest
+ * object that a later walk may meet. */
+static inline object *walk_callers(const struct walker *w, struct path *p)
+{
+	return w->stack->kind->walk(w, p);
+}
 
 #endif

@@ -31,20 +31,21 @@ FOLDERS = {
 
 # Files that a folder may include besides, each an interface made for that.
 DOORS = {
-    "native": "trace/shared.h",
+    "native": "trace/shared.h trace/step.h",
     "recorder": "trace/shared.h interpose/preload.h",
-    "tool": "native/image.h",
+    "tool": "native/image.h trace/step.h",
     "interpose": "tracefile/format.h tracefile/notes.h",
 }
 
 # Within a folder, lowest first. A name is a file, with or without its suffix.
 STRATA = {
     "trace": (
-        "object runtime shared fault arena rule memory signals arch/*",
-        "stack barrier retired copied thunks mapped distance unwinder",
+        "object runtime shared fault arena rule step memory signals arch/*",
+        "stack kind barrier retired copied thunks mapped distance unwinder",
         "reset operation verify queue",
-        "unwind decode fast_walk embedder_walk walk full_walk frames",
+        "unwind validate decode fast_walk top walk full_walk frames",
         "sample barrier_hit retrieve stack_change mode aside signal",
+        "kind_*",
         "life_cycle drain",
     ),
     "safepoint": (

@@ -83,7 +83,8 @@ class Sources(unittest.TestCase):
 
 class Layers(unittest.TestCase):
     TEXTS = {"trace/rule.c": '#include "rule.h"\n', "trace/rule.h": "", "trace/walk.c": "",
-             "trace/shared.h": "int incstack__shared(void);", "interpose/preload.h": "",
+             "trace/shared.h": "int incstack__shared(void);", "trace/step.h": "",
+             "interpose/preload.h": "",
              "tracefile/format.h": "", "tracefile/notes.h": "",
              "native/base.c": '#include "trace/shared.h"\n', "native/image.h": "",
              "safepoint/wait.h": ""}

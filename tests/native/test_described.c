@@ -361,10 +361,14 @@ START_TEST(any_frame_pointer)
 	top.fp = (uintptr_t)(words + WORDS - 1);
 	words[WORDS - 1] = (uintptr_t)(words + 2);
 	IS(DESCRIBED);
-	/* The saved one. */
+	/* The saved one. The interrupted function may have restored it already, its caller has not. */
 	rules[0] = rule_of(INCSTACK_RULE_SP, 2 * SIZE, SIZE, 3 * SIZE);
-	IS(INEXACT);
+	IS(DESCRIBED);
 	rules[0].fp_offset = 2 * SIZE;
+	IS(DESCRIBED);
+	rules[CALLER].fp_offset = (uint16_t)(rules[CALLER].cfa_offset + SIZE);
+	IS(INEXACT);
+	rules[CALLER].fp_offset = (uint16_t)rules[CALLER].cfa_offset;
 	IS(DESCRIBED);
 }
 END_TEST

@@ -308,7 +308,7 @@ START_TEST(all_slots_are_restored)
 	hand_sample(OUTER);
 	incstack_stack_destroy(first);
 	hand_sample(TOP);
-	const uint32_t low = hand.s->thunk_low, high = hand.s->thunk_high;
+	const uint32_t low = hand.s->thunks.low, high = hand.s->thunks.high;
 	ck_assert_uint_lt(low, high);
 	ck_assert_ptr_eq(barrier_of(low)->object, hand.s->newest);
 	hand.s->busy = hand_sp(TOP);

@@ -283,7 +283,7 @@ START_TEST(kept_while_a_return_is_served)
 		serve_own_return();
 		ck_assert_int_eq(descend(3), 4);
 		reserve();
-		ck_assert_uint_eq(traced_stack->retired, 0); /* its slot is dead by now */
+		ck_assert_uint_eq(traced_stack->thunks.retired, 0); /* its slot is dead by now */
 	}
 	ck_assert_uint_eq(traced_stats().revived, 0);
 	traced_check();

@@ -199,11 +199,11 @@ START_TEST(left_by_jumps)
 	const struct incstack_top top = poll_top();
 	ck_assert_int_eq(ask(PROMISED, 1), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(ENDING, 2), INCSTACK_QUEUED);
-	sim.s->queue->places[0].state = PLACE_WRITING;
+	sim.s->signals.queue->places[0].state = PLACE_WRITING;
 	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
 	ck_assert_uint_eq(stats_now().failed[INCSTACK_FAILED_LEFT], 1);
 	ck_assert_uint_eq(stats_now().biased, 1);
-	sim.s->queue->in_hand = 1;
+	sim.s->signals.queue->in_hand = 1;
 	sim.s->signals.requests++;
 	ck_assert_int_eq(ask(ENDING, 3), INCSTACK_QUEUED);
 	ck_assert_int_eq(incstack_stack_forget(sim.s), 0);
@@ -241,7 +241,7 @@ START_TEST(without_a_slot)
 	open_five(4);
 	const struct incstack_top top = poll_top();
 	ck_assert_int_eq(ask(ENDING, 1), INCSTACK_QUEUED);
-	sim.s->queue->places[0].what.top.slot = 0;
+	sim.s->signals.queue->places[0].what.top.slot = 0;
 	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
 	ck_assert_int_eq(incstack_retrieve(sim.s, &tree), 0);
 	ck_assert_int_eq(incstack_trace_taken(tree->traces), INCSTACK_TAKEN_BIASED);
@@ -292,7 +292,7 @@ START_TEST(caller_is_not_found)
 	open_five(4);
 	ck_assert_int_eq(ask(RETURNING, 1), INCSTACK_QUEUED);
 	const struct incstack_top top = poll_in_caller();
-	sim.s->queue->places[0].what.top.slot -= sizeof(uintptr_t);
+	sim.s->signals.queue->places[0].what.top.slot -= sizeof(uintptr_t);
 	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
 	ck_assert_uint_eq(stats_now().biased, 1);
 	close_five();
@@ -308,7 +308,7 @@ START_TEST(caller_has_its_position_inside)
 	while (!sim_position_inside(sim_top()->function));
 	sim_call();
 	ck_assert_int_eq(ask(ENDING, 1), INCSTACK_QUEUED);
-	struct incstack_queued *e = &sim.s->queue->places[0].what;
+	struct incstack_queued *e = &sim.s->signals.queue->places[0].what;
 	e->top.flags |= INCSTACK_TOP_CALLER_STAYS;
 	e->caller = sim_top()->resume;
 	const struct incstack_top top = poll_in_caller();
@@ -378,7 +378,7 @@ START_TEST(nothing_left)
 	open_five(4);
 	const struct incstack_top top = poll_top();
 	ck_assert_int_eq(ask(ENDING, 1), INCSTACK_QUEUED);
-	sim.s->queue->places[0].what.top.slot = (uintptr_t)(sim.words + SIM_WORDS);
+	sim.s->signals.queue->places[0].what.top.slot = (uintptr_t)(sim.words + SIM_WORDS);
 	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
 	ck_assert_uint_eq(stats_now().failed[INCSTACK_FAILED_GONE], 1);
 	close_five();

@@ -8,6 +8,7 @@
 #include <cpuid.h>
 #include <errno.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "arch/arch.h"
@@ -50,18 +51,10 @@ bool incstack__page_readable(uintptr_t address)
 	return result == -EINVAL;
 }
 
-/* At the kernel's signal-return code the stack pointer points to a ucontext, which has five
- * words before the general registers. These are in the order of <sys/ucontext.h>. */
-void incstack__signal_registers(struct cursor *at)
-{
-	enum { FIRST = 5, RBP = FIRST + 10, RSP = FIRST + 15, RIP = FIRST + 16 };
-	_Static_assert((RIP + 1) * sizeof(uintptr_t) == INCSTACK__SIGNAL_BYTES, "see layout.h");
-	const uintptr_t *context = (const uintptr_t *)at->sp;
-	at->pc = context[RIP];
-	at->fp = context[RBP];
-	at->sp = context[RSP];
-	at->exact = true;
-}
+#define SAVED(reg) (offsetof(ucontext_t, uc_mcontext.gregs) + (reg) * sizeof(greg_t))
+_Static_assert(SAVED(REG_RBP) == INCSTACK__SIGNAL_FP, "see layout.h");
+_Static_assert(SAVED(REG_RSP) == INCSTACK__SIGNAL_SP, "see layout.h");
+_Static_assert(SAVED(REG_RIP) == INCSTACK__SIGNAL_PC, "see layout.h");
 
 /* On a landing pad, the slot is restored already, or the return address is still in a register
  * that the cursor does not have; the caller's pc is then set to 0. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Constants that thunks.S and the C code must agree on.
+ * Constants that thunks.S and the C code must agree on, and where the kernel saves registers.
  */
 #ifndef INCSTACK__LAYOUT_H
 #define INCSTACK__LAYOUT_H
@@ -16,8 +16,11 @@
 #define INCSTACK__LANDING_PUSHED 5   /* offset from which on the slot is restored */
 #define INCSTACK__LANDING_LAST 8     /* offset of the last instruction */
 
-/* How many bytes of the kernel's signal frame are read, from the stack pointer on. */
-#define INCSTACK__SIGNAL_BYTES 176
+/* At the kernel's signal-return code the stack pointer points to a ucontext. Where it has the registers
+ * of the interrupted frame, in bytes. */
+#define INCSTACK__SIGNAL_FP 120
+#define INCSTACK__SIGNAL_SP 160
+#define INCSTACK__SIGNAL_PC 168
 
 /* Offsets in struct incstack_stack and struct incstack__cell. */
 #define INCSTACK__STACK_BUSY 0
