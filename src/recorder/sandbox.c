@@ -159,10 +159,10 @@ static void leave_clock(void)
 	if (!is_recording())
 		return;
 	incstack__record_note(INCSTACK__NOTE_NO_TSC);
-	if (__atomic_load_n(&r->counter, __ATOMIC_RELAXED) != 0)
-		return; /* the thread may be forbidden to read it already */
-	__atomic_compare_exchange_n(&r->counter, &none, __rdtsc() + (UINT64_C(1) << 32), 0,
-				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	/* If the counter has begun, the thread may be forbidden to read the time-stamp counter already. */
+	if (__atomic_load_n(&r->counter, __ATOMIC_RELAXED) == 0)
+		__atomic_compare_exchange_n(&r->counter, &none, __rdtsc() + (UINT64_C(1) << 32), 0,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	incstack__record_share();
 	__atomic_add_fetch(&r->changes, 1, __ATOMIC_SEQ_CST);
 }

@@ -203,9 +203,8 @@ def attach():
                      for s in lines)
     require("incstack: not sampling; start first\nincstack: not sampling\nincstack: sampling every"
             in text, lines)
-    require("sampling already" in text, lines)
+    require("sampling already" in text and "incstack: sampling, part 2\n" in text, lines)
     require(re.search("unknown option 'nonsense'.*; sampling goes on as before\n", text), lines)
-    require("incstack: sampling, part 2\n" in text, lines)
     require(text.count("samples written to a-1.folded") == 2, lines)
     require(text.count("samples written to a-2.folded") == 1, lines)
     require(text.count("samples written to b.folded") == 1, lines)
