@@ -88,31 +88,34 @@ function(incstack_harden_link target)
 endfunction()
 
 # incstack_core_folders(<target> [<definition>...]): compiles the folders of the core, each with
-# its own flags, as <target>_base and so on. Their objects are
-# the sources of the archive <target>: ${<target>_objects}.
+# its own flags, as <target>_folder_base and so on. Their objects are
+# the sources of the archive <target>: ${<target>_objects}. The portable part alone is
+# ${<target>_portable_objects}.
 function(incstack_core_folders target)
 	set(objects "")
-	foreach(folder IN ITEMS base trace safepoint tracer)
+	foreach(folder IN ITEMS base heap trace safepoint tracer)
 		incstack_sources(sources src/${folder}/*.c)
 		if(folder STREQUAL "trace")
 			incstack_sources(arch src/arch/x86_64/*.c src/arch/x86_64/*.S)
 			list(APPEND sources ${arch})
 		endif()
-		add_library(${target}_${folder} OBJECT ${sources})
-		set_target_properties(${target}_${folder} PROPERTIES
+		add_library(${target}_folder_${folder} OBJECT ${sources})
+		set_target_properties(${target}_folder_${folder} PROPERTIES
 			POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
-		incstack_common_options(${target}_${folder})
-		target_compile_definitions(${target}_${folder} PRIVATE ${ARGN})
-		list(APPEND objects $<TARGET_OBJECTS:${target}_${folder}>)
+		incstack_common_options(${target}_folder_${folder})
+		target_compile_definitions(${target}_folder_${folder} PRIVATE ${ARGN})
+		list(APPEND objects $<TARGET_OBJECTS:${target}_folder_${folder}>)
 	endforeach()
 	# Tracing runs between a return and its resume address: it may touch no vector register,
 	# not in a memcpy that an unoptimizing compiler calls either, and call nothing that the
 	# thread sanitizer inserts.
 	set(c_only $<COMPILE_LANGUAGE:C>)
-	target_compile_options(${target}_trace PRIVATE
+	target_compile_options(${target}_folder_trace PRIVATE
 		$<$<AND:${c_only},$<CONFIG:Debug>>:-O1> $<${c_only}:-mgeneral-regs-only>
 		$<${c_only}:-fno-sanitize=thread> $<${c_only}:-fno-stack-protector>)
 	set(${target}_objects ${objects} PARENT_SCOPE)
+	set(${target}_portable_objects $<TARGET_OBJECTS:${target}_folder_base>
+		$<TARGET_OBJECTS:${target}_folder_heap> PARENT_SCOPE)
 endfunction()
 
 # incstack_library(<target> <component> <source>...): a library that is installed.

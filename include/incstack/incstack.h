@@ -21,28 +21,9 @@
 #define INCSTACK_INCSTACK_H
 
 #include <incstack/embedder.h>
+#include <incstack/error.h>
 
 INCSTACK_BEGIN_C
-
-/* Error codes. "Counted" means that a field of struct incstack_stats counts the failures. */
-enum incstack_error {
-	INCSTACK_EINVAL = -1,  /* an argument is null, misaligned or contradictory */
-	INCSTACK_ENOMEM = -2,  /* the embedder's allocate failed */
-	INCSTACK_ELIMIT = -3,  /* a limit is reached, for example stack_bytes */
-	INCSTACK_ETHREAD = -4, /* the caller does not own the stack */
-	INCSTACK_EBUSY = -5,   /* another operation on the stack is in progress; counted */
-	INCSTACK_EUNWIND = -6, /* the top frame has no unwind rule; counted */
-	INCSTACK_ERANGE = -7,  /* an address lies outside the stack */
-	INCSTACK_EROOM = -8,   /* no room for the trace: reserve some; counted */
-};
-
-/* Returns the text of an error code, "success" for 0. Never returns null.
- * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
-INCSTACK_API const char *incstack_error_text(int error);
-
-/* Returns INCSTACK_VERSION of the linked library.
- * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_version(void);
 
 /* ---- objects ------------------------------------------------------------- */
 

@@ -18,12 +18,6 @@
 
 INCSTACK_BEGIN_C
 
-/* Error codes in addition to those of incstack.h. */
-enum incstack_profile_error {
-	INCSTACK_EFORMAT = -32, /* the input is not in the format; see the problem */
-	INCSTACK_EIO = -33,     /* the stream failed; errno has the reason */
-};
-
 /* The maximum number of kinds of weight in one profile. */
 #define INCSTACK_PROFILE_KINDS_MAX 16
 

@@ -19,12 +19,6 @@
 
 INCSTACK_BEGIN_C
 
-/* Error codes in addition to those of incstack.h. */
-enum incstack_safepoint_error {
-	INCSTACK_ETIMEDOUT = -20, /* timed out */
-	INCSTACK_EFORKED = -21,   /* the coordinator belongs to the parent of this process */
-};
-
 /* The coordinator: threads and requests. It belongs to the process that created it. A child
  * of fork lacks the other threads, so every function of a coordinator, of its requests and
  * of its samplers returns INCSTACK_EFORKED there and does nothing, with these exceptions:

@@ -33,4 +33,12 @@
 #define INCSTACK_END_C   /* ends them */
 #endif
 
+INCSTACK_BEGIN_C
+
+/* Returns INCSTACK_VERSION of the linked library.
+ * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_version(void);
+
+INCSTACK_END_C
+
 #endif

@@ -2,9 +2,9 @@
  *
  * The texts of all error codes of all libraries.
  */
-#include <incstack/incstack.h>
-#include <incstack/profile.h>
-#include <incstack/safepoint.h>
+#include <stddef.h>
+
+#include <incstack/error.h>
 
 static const struct {
 	int code;

@@ -2,7 +2,7 @@
  *
  * The version of the linked library.
  */
-#include <incstack/incstack.h>
+#include <incstack/version.h>
 
 int incstack_version(void)
 {

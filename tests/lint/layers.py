@@ -17,6 +17,7 @@ import sys
 # is declared there (`incstack_x`, with one underscore) may be called from any folder.
 FOLDERS = {
     "base": "",
+    "heap": "",
     "arch": "base trace",
     "trace": "base arch",
     "safepoint": "base",
@@ -39,6 +40,13 @@ DOORS = {
 
 # Within a folder, lowest first. A name is a file, with or without its suffix.
 STRATA = {
+    "heap": (
+        "state memory",
+        "barriers distance compact compare",
+        "capture walk",
+        "sample report retrieve",
+        "life_cycle",
+    ),
     "trace": (
         "object runtime shared fault arena rule step memory signals arch/*",
         "stack kind barrier retired copied thunks mapped distance unwinder",

@@ -28,8 +28,9 @@ class Symbols(unittest.TestCase):
         return symbols.RULES[name](symbols.parse(NM + extra))
 
     def test_accepted(self):
-        for rule in symbols.RULES:
+        for rule in ("prefix", "undefined", "calls"):
             self.assertEqual(self.rule(rule), [])
+        self.assertEqual(symbols.portable_errors(symbols.parse("lib.a[a.c.o]:\nmemcpy U\n")), [])
 
     def test_refused(self):
         self.assertEqual(len(self.rule("prefix", "helper T 0 10\n")), 1)
@@ -37,6 +38,7 @@ class Symbols(unittest.TestCase):
         self.assertEqual(len(self.rule("undefined", "printf U\n")), 1)
         self.assertEqual(len(self.rule("undefined", "_Unwind_GetIP U\n")), 1)
         self.assertEqual(len(self.rule("undefined", "incstack_missing U\n")), 1)
+        self.assertEqual(len(self.rule("portable")), 2)
         self.assertEqual(len(self.rule("calls", "lib.a[walk.c.o]:\nmemcpy U\n")), 1)
 
 

@@ -3,6 +3,7 @@
 
   prefix     every external symbol starts with incstack_
   undefined  the core needs nothing but a short list of libc, and weak unwinder symbols
+  portable   the part for frames on the heap needs nothing but what a compiler itself calls
   calls      the objects of tracing, which the trampoline runs, call nothing of libc but the
              allocator and system calls: even a memcpy that the compiler made would
              touch vector registers
@@ -19,6 +20,7 @@ LIBC = re.compile(
     r"|sigfillset|pthread_(self|create|join|equal|once|mutex(attr)?_\w+|sigmask|atfork)"
     r"|clock_gettime|dl_iterate_phdr|nanosleep|getrandom|prctl|gettid|syscall|arch_prctl|__errno_location"
     r"|__stack_chk_fail|__tls_get_addr|__(mem|str)\w+_chk|_GLOBAL_OFFSET_TABLE_)$")
+PORTABLE = re.compile(r"^(mem(cpy|set|move|cmp)|_GLOBAL_OFFSET_TABLE_)$")
 WEAK = re.compile(
     r"^(_Unwind_\w+|__(de)?register_frame(_info)?|__gcc_personality_v0|__cxa_\w+|_DYNAMIC|_dl_find_object)$")
 
@@ -50,6 +52,13 @@ def prefix_errors(symbols):
             and not name.startswith(("DW.ref.", "__jit_debug_"))]
 
 
+def portable_errors(symbols):
+    symbols = list(symbols)
+    defined = {name for _, name, kind in symbols if kind not in "Uwv"}
+    return [f"{member}: needs {name}" for member, name, kind in symbols
+            if kind in "Uwv" and name not in defined and not PORTABLE.match(name)]
+
+
 def undefined_errors(symbols):
     symbols = list(symbols)
     defined = {name for _, name, kind in symbols if kind not in "Uwv"}
@@ -70,7 +79,8 @@ def calls_errors(symbols):
             and not name.startswith("incstack_") and not CORE_CALLS.match(name)]
 
 
-RULES = {"prefix": prefix_errors, "undefined": undefined_errors, "calls": calls_errors}
+RULES = {"prefix": prefix_errors, "undefined": undefined_errors, "portable": portable_errors,
+         "calls": calls_errors}
 
 
 def main():

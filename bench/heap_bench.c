@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a trace of frames on the heap costs, compared with the loop that an interpreter would write: it
+ * goes from frame to frame and stores functions and positions. Between two traces some frames change: the
+ * youngest return, their caller runs on, and as many are called again. The ways take turns, in short runs,
+ * and what the interpreter itself needs is subtracted. In a program, one trace is over long before the
+ * next one begins. Here a fence stands between them, or the processor would work on several at once.
+ *
+ * usage: heap_bench [DEPTH | --check | --way WAY DEPTH CHANGED TRACES | --idle STACKS]
+ *   WAY: none, loop, trace (incstack_heap_stack_trace), sample (with retrieve), full, validate
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <incstack/heap.h>
+
+enum { DEPTH_MAX = 3000, ROUNDS = 31, WAYS = 6 };
+
+/* As in Lua: a frame has a closure and the address of an instruction. */
+struct function {
+	const uint32_t *code;
+	char rest[56];
+};
+
+struct closure {
+	const struct function *function;
+	char rest[56];
+};
+
+struct frame {
+	struct frame *caller;
+	const struct closure *closure;
+	const uint32_t *pc;
+	bool marked;
+	char rest[32]; /* what else an interpreter has there */
+};
+
+enum { FUNCTIONS = 64, CODE = 1000 };
+static uint32_t code[CODE];
+static struct function functions[FUNCTIONS];
+static struct closure closures[FUNCTIONS];
+static struct frame frames[DEPTH_MAX];
+static struct frame *top;
+static struct {
+	uintptr_t function;
+	uint32_t position;
+} stored[DEPTH_MAX];
+static struct incstack_heap *heap;
+static struct incstack_heap_stack *stack;
+
+static inline uint32_t position_of(const struct frame *f)
+{
+	return (uint32_t)(f->pc - f->closure->function->code);
+}
+
+static void check(bool good, const char *what)
+{
+	if (good)
+		return;
+	fprintf(stderr, "heap_bench: %s\n", what);
+	exit(1);
+}
+
+/* ---- the embedder ------------------------------------------------------------------------- */
+
+static uintptr_t walk(void *context, void *identity, uintptr_t name, struct incstack_heap_frame *f)
+{
+	const struct frame *here = (const struct frame *)name;
+	(void)context;
+	(void)identity;
+	f->function = (uintptr_t)here->closure->function;
+	f->position = position_of(here);
+	f->flags = here->marked ? INCSTACK_HEAP_MARKED : 0;
+	return (uintptr_t)here->caller;
+}
+
+static int mark(void *context, void *identity, uintptr_t name, int on)
+{
+	(void)context;
+	(void)identity;
+	((struct frame *)name)->marked = on;
+	return 0;
+}
+
+static void *memory(void *context, void *old, size_t bytes)
+{
+	(void)context;
+	if (!old)
+		return malloc(bytes);
+	free(old);
+	return NULL;
+}
+
+/* ---- the interpreter ------------------------------------------------------------------------ */
+
+static void run_on(void)
+{
+	top->pc = top->pc == code + CODE - 1 ? code : top->pc + 1;
+}
+
+static void call(void)
+{
+	struct frame *f = top ? top + 1 : frames;
+	f->caller = top;
+	f->closure = &closures[(f - frames) * 7 % FUNCTIONS];
+	f->pc = code;
+	f->marked = false;
+	top = f;
+}
+
+static void give_back(void)
+{
+	top = top->caller;
+	if (__builtin_expect(top->marked, 0)) {
+		top->marked = false;
+		check(!incstack_heap_stack_returned(stack, (uintptr_t)top), "returned");
+	}
+	run_on();
+}
+
+__attribute__((noinline)) static void change(uint32_t changed)
+{
+	for (uint32_t i = 1; i < changed; i++)
+		give_back();
+	run_on();
+	for (uint32_t i = 1; i < changed; i++)
+		call();
+}
+
+/* ---- the ways to make a trace ----------------------------------------------------------------- */
+
+static void trace_none(void)
+{
+}
+
+__attribute__((noinline)) static void trace_by_loop(void)
+{
+	size_t n = 0;
+	for (const struct frame *f = top; f; f = f->caller, n++) {
+		stored[n].function = (uintptr_t)f->closure->function;
+		stored[n].position = position_of(f);
+	}
+	__asm__ volatile("" ::"r"(n) : "memory");
+}
+
+static void trace_at_once(void)
+{
+	const struct incstack_heap_object *o;
+	check(!incstack_heap_stack_trace(stack, (uintptr_t)top, &o), "trace");
+	__asm__ volatile("" ::"r"(o) : "memory");
+}
+
+static void sample_and_retrieve(void)
+{
+	const struct incstack_heap_tree *tree;
+	check(!incstack_heap_stack_sample(stack, (uintptr_t)top, 0, 1), "sample");
+	check(!incstack_heap_stack_retrieve(stack, (uintptr_t)top, &tree), "retrieve");
+	incstack_heap_tree_release(tree);
+}
+
+static const struct way {
+	const char *name;
+	void (*trace)(void);
+	uint32_t mode;
+} ways[WAYS] = {{"none", trace_none, 0},
+		{"loop", trace_by_loop, 0},
+		{"trace", trace_at_once, INCSTACK_HEAP_BARRIER},
+		{"sample", sample_and_retrieve, INCSTACK_HEAP_BARRIER},
+		{"full", trace_at_once, INCSTACK_HEAP_FULL},
+		{"validate", trace_at_once, INCSTACK_HEAP_VALIDATE}};
+
+static void open_way(const struct way *way, uint32_t depth)
+{
+	const struct incstack_heap_options options = {.size = sizeof(options),
+						      .walk = walk,
+						      .mark = mark,
+						      .memory = memory,
+						      .mode = way->mode};
+	for (int i = 0; i < FUNCTIONS; i++) {
+		functions[i].code = code;
+		closures[i].function = &functions[i];
+	}
+	check(!incstack_heap_create(&options, &heap), "create");
+	check(!incstack_heap_stack_create(heap, NULL, &stack), "stack");
+	top = NULL;
+	for (uint32_t i = 0; i < depth; i++)
+		call();
+}
+
+static void close_way(void)
+{
+	incstack_heap_destroy(heap);
+}
+
+static inline void fence(void)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("lfence" ::: "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+static void run(const struct way *way, uint32_t changed, uint64_t traces)
+{
+	for (uint64_t i = 0; i < traces; i++) {
+		change(changed);
+		fence();
+		way->trace();
+		fence();
+	}
+}
+
+/* ---- times ---------------------------------------------------------------------------------- */
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* Returns nanoseconds for each trace. */
+static double time_way(const struct way *way, uint32_t depth, uint32_t changed, uint64_t traces)
+{
+	open_way(way, depth);
+	run(way, changed, 200);
+	const double start = now();
+	run(way, changed, traces);
+	const double time = (now() - start) / (double)traces;
+	close_way();
+	return time;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static double median(double *values)
+{
+	qsort(values, ROUNDS, sizeof(*values), compare_doubles);
+	return values[ROUNDS / 2];
+}
+
+/* The ways that are slow make fewer traces, so that each run takes about as long. */
+static void print_row(uint32_t depth, uint32_t changed)
+{
+	double times[WAYS][ROUNDS], ratios[WAYS][ROUNDS];
+	for (int r = 0; r < ROUNDS; r++) {
+		for (int w = 0; w < WAYS; w++)
+			times[w][r] =
+				time_way(&ways[w], depth, changed,
+					 w == 0 || w == 2 || w == 3 ? 20000 : 200000 / depth + 200);
+		for (int w = 1; w < WAYS; w++) {
+			times[w][r] -= times[0][r];
+			ratios[w][r] = times[w][r] / times[1][r];
+		}
+	}
+	printf("%6u %8u", depth, changed);
+	for (int w = 1; w < WAYS; w++)
+		printf(" %9.1f", median(times[w]));
+	for (int w = 2; w < WAYS; w++)
+		printf(" %8.4f", median(ratios[w]));
+	printf("\n");
+	fflush(stdout);
+}
+
+static void print_table(uint32_t only)
+{
+	static const uint32_t depths[] = {7, 18, 60, 300, 3000};
+	printf("%6s %8s %48s  %s\n", "frames", "changed", "ns for a trace",
+	       "compared with the loop");
+	printf("%15s", "");
+	for (int w = 1; w < WAYS; w++)
+		printf(" %9s", ways[w].name);
+	for (int w = 2; w < WAYS; w++)
+		printf(" %8s", ways[w].name);
+	printf("\n");
+	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++)
+		for (uint32_t changed = 1; changed <= 3 && (!only || only == depths[i]); changed++)
+			print_row(depths[i], changed);
+}
+
+/* ---- checks, and the memory of idle stacks ----------------------------------------------------- */
+
+static void check_way(const struct way *way, uint32_t depth, uint32_t changed)
+{
+	open_way(way, depth);
+	for (int i = 0; i < 300; i++) {
+		const struct incstack_heap_object *o;
+		change(changed);
+		check(!incstack_heap_stack_trace(stack, (uintptr_t)top, &o), "trace");
+		trace_by_loop();
+		for (uint32_t n = 0; n < depth; n++, o = o->parent)
+			check(o && o->frame.position == stored[n].position &&
+				      o->frame.function == stored[n].function,
+			      "a wrong trace");
+		check(!o, "too many frames");
+	}
+	close_way();
+}
+
+static void check_all(void)
+{
+	for (uint32_t depth = 3; depth <= 300; depth += 33)
+		for (uint32_t changed = 1; changed <= 3; changed++)
+			for (int w = 2; w < WAYS; w++)
+				check_way(&ways[w], depth, changed);
+	puts("all traces are right");
+}
+
+static void print_idle(uint64_t stacks)
+{
+	open_way(&ways[2], 1);
+	const size_t before = incstack_heap_bytes(heap);
+	struct incstack_heap_stack *idle;
+	for (uint64_t i = 0; i < stacks; i++)
+		check(!incstack_heap_stack_create(heap, NULL, &idle), "stack");
+	printf("%" PRIu64 " idle stacks: %.1f bytes each\n", stacks,
+	       (double)(incstack_heap_bytes(heap) - before) / (double)stacks);
+	close_way();
+}
+
+static int run_way(char **arguments)
+{
+	for (int w = 0; w < WAYS; w++) {
+		if (strcmp(arguments[0], ways[w].name) != 0)
+			continue;
+		open_way(&ways[w], (uint32_t)atoi(arguments[1]));
+		run(&ways[w], (uint32_t)atoi(arguments[2]), strtoull(arguments[3], NULL, 10));
+		close_way();
+		return 0;
+	}
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 6 && !strcmp(argv[1], "--way"))
+		return run_way(argv + 2);
+	if (argc == 3 && !strcmp(argv[1], "--idle"))
+		print_idle(strtoull(argv[2], NULL, 10));
+	else if (argc == 2 && !strcmp(argv[1], "--check"))
+		check_all();
+	else
+		print_table(argc == 2 ? (uint32_t)atoi(argv[1]) : 0);
+	return 0;
+}
