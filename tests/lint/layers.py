@@ -5,6 +5,8 @@ An arrow runs from a file to each file that it includes, and to each file that d
 of ours which its object needs. No arrow may run to a folder that FOLDERS does not list, and none
 upwards within STRATA. EXCEPTIONS are the arrows that may, each with its reason; one that no
 longer exists is an error, too, so that the list only shrinks.
+
+The folders of OUTSIDE are users of the installed library: they know public headers and public names.
 """
 import collections
 import fnmatch
@@ -158,6 +160,8 @@ EXCEPTIONS = {
     ("arch/x86_64/pool.c", "trace/barrier_hit.c"): "a pool made at run time does so as well",
 }
 
+OUTSIDE = ("adapters/lua",)
+
 # Files that define functions of libraries: of libc, and of libunwind.
 STAND_INS = ("interpose/*", "recorder/libunwind.c", "tool/scratch.c")
 
@@ -267,6 +271,15 @@ def errors_of(arrows, texts):
                     for a, b in EXCEPTIONS if (a, b) not in excused]
 
 
+def outside_errors(name, text, sources):
+    """What a user of the library knows that only the library may know."""
+    for path in re.findall(r'^#\s*include ["<]([^">]+)[">]', text, re.M):
+        if path in sources:
+            yield f"{name}: includes {path} of src/"
+    for inside in sorted(set(re.findall(r"\bincstack__\w+", text))):
+        yield f"{name}: uses {inside}, which is no public name"
+
+
 def unplaced(names):
     for name in names:
         if folder_of(name) not in FOLDERS:
@@ -290,6 +303,8 @@ def main():
     if not calls:
         sys.exit("no calls read; nothing was checked")
     errors = list(unplaced(texts)) + errors_of(arrows, texts)
+    for path in (path for folder in OUTSIDE for path in pathlib.Path(folder).rglob("*.[ch]")):
+        errors += outside_errors(str(path), path.read_text(encoding="utf-8"), texts)
     if errors:
         sys.exit("\n".join(errors))
     print(f"{len(texts)} files, {len(arrows)} arrows, {len(EXCEPTIONS)} exceptions")

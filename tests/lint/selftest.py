@@ -117,6 +117,12 @@ class Layers(unittest.TestCase):
         self.assertEqual(len(self.errors(trace_signals='#include "safepoint/wait.h"')), 1)
         self.assertEqual(len(list(layers.unplaced(["trace/more.c", "other/more.c"]))), 2)
 
+    def test_outside(self):
+        text = '#include <incstack/heap.h>\n#include "own.h"\nincstack_sample();\n'
+        self.assertEqual(list(layers.outside_errors("user.c", text, self.TEXTS)), [])
+        for inside in ('#include "trace/rule.h"', "incstack__shared();"):
+            self.assertEqual(len(list(layers.outside_errors("user.c", inside, self.TEXTS))), 1)
+
 
 class Documents(unittest.TestCase):
     def errors(self, name, text):

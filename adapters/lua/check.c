@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A check of the traces, in place of profile.c. At every sample a walk by hand writes down all frames:
+ * the function, and the line, which Lua's own look-up finds. When the traces are retrieved, each must be
+ * the same, frame by frame, down to the outermost one of the main coroutine.
+ *
+ *   INCSTACK_LUA_CHECK     samples at every N-th poll, on average; every instruction is a poll
+ *   INCSTACK_LUA_DISTANCE  the barrier distance; 0 (adaptive) unless it is set
+ *   INCSTACK_LUA_MODE      enum incstack_heap_mode; 0 (barriers) unless it is set
+ *   INCSTACK_LUA_SEED      chooses the polls; 1 unless it is set
+ *   INCSTACK_LUA_REPORT    the file to which the counts are added, one line for each state
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lua.h"
+
+#include "incstack_lua.h"
+#include "ldebug.h"
+
+enum {
+	STEPS_MAX = 1 << 22,  /* frames to remember; then the traces are retrieved */
+	TRACES_MAX = 1 << 14, /* traces to remember */
+};
+
+/* One frame, as the walk by hand saw it. */
+struct step {
+	int kind;
+	uintptr_t runs; /* the C function, or the prototype of the Lua function */
+	int line_defined;
+	int line;
+};
+
+struct expected {
+	size_t first, count; /* its steps */
+};
+
+/* The check of one state. */
+struct check {
+	struct step *steps;
+	size_t step_count, step_room;
+	struct expected traces[TRACES_MAX];
+	uint64_t trace_count, first_id; /* of those that were not retrieved yet */
+	uint64_t compared, frames, mismatches, deepest, coroutines;
+	unsigned int every, until, until_retrieve, random;
+};
+
+static lua_State *started; /* what incstack_lua_start opened */
+
+static unsigned int below(struct check *check, unsigned int bound)
+{
+	check->random = check->random * 1664525u + 1013904223u;
+	return (check->random >> 8) % bound;
+}
+
+static unsigned int number(const char *name, unsigned int otherwise)
+{
+	const char *text = getenv(name);
+	return text ? (unsigned int)atoi(text) : otherwise;
+}
+
+/* ---- what is expected ------------------------------------------------------------------ */
+
+static void remember(struct check *check, struct step step)
+{
+	if (check->step_count == check->step_room) {
+		check->step_room = check->step_room ? 2 * check->step_room : 1024;
+		check->steps = realloc(check->steps, check->step_room * sizeof(*check->steps));
+		if (!check->steps)
+			abort();
+	}
+	check->steps[check->step_count++] = step;
+}
+
+static struct step step_of(const lua_State *L, const CallInfo *ci)
+{
+	const TValue *function = s2v(ci->func);
+	if (ci == &L->base_ci)
+		return (struct step){.kind = L == G(L)->mainthread ? INCSTACK_LUA_MAIN
+								   : INCSTACK_LUA_COROUTINE};
+	if (ttislcf(function))
+		return (struct step){INCSTACK_LUA_C, (uintptr_t)fvalue(function), 0, 0};
+	if (ttisCclosure(function))
+		return (struct step){INCSTACK_LUA_C, (uintptr_t)clCvalue(function)->f, 0, 0};
+	const Proto *p = clLvalue(function)->p;
+	const int line = luaG_getfuncline(p, pcRel(ci->u.l.savedpc, p));
+	return (struct step){INCSTACK_LUA_LUA, (uintptr_t)p, p->linedefined, line > 0 ? line : 0};
+}
+
+/* Writes down all frames. Returns how many. */
+static size_t walk(struct check *check, const lua_State *L)
+{
+	struct expected *trace = &check->traces[check->trace_count++];
+	trace->first = check->step_count;
+	for (; L; L = L->incstack_from) {
+		for (const CallInfo *ci = L->ci; ci; ci = ci->previous)
+			remember(check, step_of(L, ci));
+		if (!L->incstack_from && L != G(L)->mainthread)
+			check->mismatches++;
+		if (L->incstack_from && isLua(L->incstack_from->ci))
+			check->mismatches++; /* only a C function resumes a coroutine */
+		check->coroutines += L->incstack_from != NULL;
+	}
+	trace->count = check->step_count - trace->first;
+	if (trace->count > check->deepest)
+		check->deepest = trace->count;
+	return trace->count;
+}
+
+/* Samples of deep stacks are rarer, because the walk by hand takes longer there. */
+int incstack_lua_due(struct incstack_lua *lua, uint64_t *id, uint64_t *weight)
+{
+	struct check *check = lua->user;
+	if (check->until--)
+		return 0;
+	if (!check->until_retrieve-- || check->step_count > STEPS_MAX ||
+	    check->trace_count == TRACES_MAX) {
+		incstack_lua_collect(lua);
+		check->until_retrieve = below(check, below(check, 4) ? 64 : 4096);
+	}
+	*id = check->first_id + check->trace_count;
+	*weight = *id + 1;
+	check->until =
+		below(check, 2 * check->every - 1) + (unsigned int)(walk(check, lua->running) / 8);
+	return 1;
+}
+
+/* ---- what the library says ------------------------------------------------------------- */
+
+static int is_same(const struct incstack_lua *lua, const struct incstack_heap_frame *frame,
+		   const struct step *step)
+{
+	if (frame->kind != step->kind)
+		return 0;
+	if (frame->kind != INCSTACK_LUA_LUA)
+		return frame->function == step->runs;
+	if (frame->function - 1 >= lua->count)
+		return 0;
+	const struct incstack_lua_function *function = &lua->functions[frame->function - 1];
+	return (uintptr_t)function->proto == step->runs && function->line == step->line_defined &&
+	       (int)frame->position == step->line;
+}
+
+static int is_right(const struct incstack_lua *lua, const struct incstack_heap_trace *trace,
+		    const struct step *steps, size_t count)
+{
+	const struct incstack_heap_object *object = trace->top;
+	if (trace->weight != trace->id + 1)
+		return 0;
+	for (size_t i = 0; i < count; i++, object = object->parent) {
+		if (!object || !is_same(lua, &object->frame, &steps[i]))
+			return 0;
+		if (!object->parent)
+			return i + 1 == count && object->frame.flags & INCSTACK_HEAP_BASE;
+	}
+	return 0;
+}
+
+void incstack_lua_use(struct incstack_lua *lua, const struct incstack_heap_tree *tree)
+{
+	struct check *check = lua->user;
+	for (const struct incstack_heap_trace *trace = tree->traces; trace; trace = trace->next) {
+		const struct expected *expected = &check->traces[trace->id - check->first_id];
+		check->compared++;
+		check->frames += expected->count;
+		check->mismatches +=
+			!is_right(lua, trace, &check->steps[expected->first], expected->count);
+	}
+	check->mismatches += tree->count != check->trace_count; /* a trace is missing */
+	check->first_id += check->trace_count;
+	check->trace_count = check->step_count = 0;
+}
+
+/* ---- begin and end --------------------------------------------------------------------- */
+
+static void report(const struct check *check, const struct incstack_heap_stats *stats,
+		   uint64_t failures)
+{
+	const char *name = getenv("INCSTACK_LUA_REPORT");
+	FILE *file = name ? fopen(name, "a") : NULL;
+	if (!file)
+		return;
+	const struct {
+		const char *name;
+		uint64_t value;
+	} counts[] = {{"traces", check->compared},
+		      {"frames", check->frames},
+		      {"deepest", check->deepest},
+		      {"coroutines", check->coroutines},
+		      {"returns", stats->returns},
+		      {"shared", stats->shared},
+		      {"mismatches", check->mismatches},
+		      {"truncated", stats->truncated},
+		      {"stale", stats->stale},
+		      {"lost", stats->lost},
+		      {"failures", failures}};
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		fprintf(file, "%s=%" PRIu64 " ", counts[i].name, counts[i].value);
+	fputs("\n", file);
+	fclose(file);
+}
+
+int incstack_lua_user_open(struct incstack_lua *lua, struct incstack_heap_options *options)
+{
+	struct check *check = lua->user = calloc(1, sizeof(*check));
+	if (!check)
+		return 0;
+	options->distance = number("INCSTACK_LUA_DISTANCE", 0);
+	options->mode = number("INCSTACK_LUA_MODE", INCSTACK_HEAP_BARRIER);
+	check->every = number("INCSTACK_LUA_CHECK", 1);
+	check->random = number("INCSTACK_LUA_SEED", 1);
+	incstack_heap_trigger_request(&incstack_lua_trigger, 0xffff);
+	return check->every > 0;
+}
+
+void incstack_lua_user_close(struct incstack_lua *lua)
+{
+	struct check *check = lua->user;
+	struct incstack_heap_stats stats = {.size = sizeof(stats)};
+	if (check && incstack_heap_stack_stats(lua->stack, &stats) == 0)
+		report(check, &stats, lua->failures);
+	if (check)
+		free(check->steps);
+	free(check);
+	if (started && G(started) == G(lua->running))
+		started = NULL;
+}
+
+static void finish(void)
+{
+	if (started)
+		incstack_lua_close(started);
+}
+
+void incstack_lua_start(lua_State *L)
+{
+	if (!getenv("INCSTACK_LUA_CHECK") || incstack_lua_open(L) != 0)
+		return;
+	started = L;
+	atexit(finish);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A timer asks for samples, and their traces become a profile.
+ *
+ *   INCSTACK_LUA           the file for the profile; its suffix chooses the format
+ *   INCSTACK_LUA_INTERVAL  microseconds from sample to sample; 1000 unless it is set
+ *
+ * The file is written when the state is closed, or when the process ends.
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <incstack/profile.h>
+
+#include "lua.h"
+#include "lauxlib.h"
+
+#include "incstack_lua.h"
+
+/* A frame of the trace that was added last. Its method is its function and kind, and this flag. */
+#define CUT (UINT64_C(1) << 63) /* its callers are unknown */
+struct step {
+	const struct incstack_heap_object *object;
+	uint64_t method;
+	uint32_t line, node;
+};
+
+/* A profile, and the frames of the trace that was added last, from the base on. */
+struct user {
+	struct incstack_profile *profile;
+	struct step *path;
+	size_t room, depth;
+	uint32_t drawn;
+	unsigned int samples;
+};
+
+static lua_State *started; /* what incstack_lua_start opened */
+static const char *path;
+static uint64_t interval = 1000;
+static atomic_uint ticks; /* of the timer, since the last sample */
+
+/* ---- samples --------------------------------------------------------------------------- */
+
+static void tick(int number)
+{
+	(void)number;
+	atomic_fetch_add(&ticks, 1);
+	incstack_heap_trigger_request(&incstack_lua_trigger, 1);
+}
+
+static int start_timer(void)
+{
+	timer_t timer;
+	const struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
+	const struct timespec every = {(time_t)(interval / 1000000),
+				       (long)(interval % 1000000 * 1000)};
+	const struct itimerspec times = {every, every};
+	return sigaction(SIGPROF, &action, NULL) == 0 &&
+	       timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 &&
+	       timer_settime(timer, 0, &times, NULL) == 0;
+}
+
+int incstack_lua_due(struct incstack_lua *lua, uint64_t *id, uint64_t *weight)
+{
+	struct user *user = lua->user;
+	if (!incstack_heap_trigger_draw(&incstack_lua_trigger, &user->drawn))
+		return 0;
+	if (user->samples % 1024 == 1023)
+		incstack_lua_collect(lua);
+	*id = user->samples++;
+	*weight = atomic_exchange(&ticks, 0) * interval;
+	return 1;
+}
+
+/* ---- traces ---------------------------------------------------------------------------- */
+
+static int make_room(struct user *user, size_t depth)
+{
+	if (depth <= user->room)
+		return 1;
+	void *moved = realloc(user->path, 2 * depth * sizeof(*user->path));
+	if (!moved)
+		return 0;
+	user->path = moved;
+	user->room = 2 * depth;
+	return 1;
+}
+
+/* The number of a frame's node below `parent`. */
+static uint32_t node_of(struct incstack_lua *lua, const struct step *step, uint32_t parent)
+{
+	struct user *user = lua->user;
+	const struct incstack_profile_frame frame = {.method = step->method & ~CUT,
+						     .bci = step->line ? (int32_t)step->line : -1};
+	static const struct incstack_profile_frame cut = {.name = "[truncated]", .name_length = 11};
+	int error = 0;
+	if (step->method & CUT)
+		error = incstack_profile_add_node(user->profile, parent, &cut, &parent);
+	if (!error)
+		error = incstack_profile_add_node(user->profile, parent, &frame, &parent);
+	lua->failures += error != 0;
+	return parent;
+}
+
+/* Writes the frames of a trace to the path, except the oldest `known`, which are there. A frame that looks
+ * like the one there keeps its node for now. */
+static void write_path(struct user *user, const struct incstack_heap_object *object, size_t known,
+		       size_t depth)
+{
+	for (size_t i = depth; i > known; i--, object = object->parent) {
+		const struct incstack_heap_frame *f = &object->frame;
+		const struct step before = user->path[i - 1];
+		struct step step = {object, f->function | (uint64_t)f->kind << 56, f->position,
+				    INCSTACK_PROFILE_NONE};
+		if (f->flags & INCSTACK_HEAP_TRUNCATED)
+			step.method |= CUT;
+		if (i <= user->depth && before.method == step.method && before.line == step.line)
+			step.node = before.node;
+		user->path[i - 1] = step;
+	}
+}
+
+/* Adds a trace, of which the oldest `known` frames may be those of the trace before. Returns its depth. */
+static size_t add(struct incstack_lua *lua, const struct incstack_heap_trace *trace, size_t known)
+{
+	struct user *user = lua->user;
+	const struct incstack_heap_object *object = trace->top;
+	while (known && user->path[known - 1].object != trace->old)
+		known--;
+	size_t depth = known;
+	for (; object && (!known || object != trace->old); object = object->parent)
+		depth++;
+	if (!make_room(user, depth)) {
+		lua->failures++;
+		return user->depth = 0;
+	}
+	write_path(user, trace->top, known, depth);
+	int is_new = 0; /* a frame below it differs */
+	for (size_t i = known; i < depth; i++) {
+		struct step *step = &user->path[i];
+		is_new |= step->node == INCSTACK_PROFILE_NONE;
+		if (is_new)
+			step->node = node_of(lua, step, i ? step[-1].node : INCSTACK_PROFILE_ROOT);
+	}
+	const uint64_t weights[] = {1, trace->weight};
+	incstack_profile_add_weights(user->profile, user->path[depth - 1].node, weights);
+	return user->depth = depth;
+}
+
+void incstack_lua_use(struct incstack_lua *lua, const struct incstack_heap_tree *tree)
+{
+	size_t known = 0; /* the objects of other trees may be gone */
+	for (const struct incstack_heap_trace *trace = tree->traces; trace; trace = trace->next)
+		known = add(lua, trace, known);
+}
+
+/* ---- names and the file ---------------------------------------------------------------- */
+
+/* With a module's table on top: returns the name of the function in it, or null. */
+static const char *name_in(lua_State *L, lua_CFunction function)
+{
+	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+		if (lua_type(L, -2) == LUA_TSTRING && lua_tocfunction(L, -1) == function)
+			return lua_tostring(L, -2);
+	return NULL;
+}
+
+/* Writes the name that package.loaded has for a C function to `text`. */
+static void name_c(lua_State *L, lua_CFunction function, char *text, size_t size)
+{
+	const int top = lua_gettop(L);
+	snprintf(text, size, "C function");
+	lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+	for (lua_pushnil(L); lua_next(L, top + 1); lua_settop(L, top + 2)) {
+		const char *module = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+		const char *name = module && lua_istable(L, -1) ? name_in(L, function) : NULL;
+		if (name && strcmp(module, LUA_GNAME) != 0)
+			snprintf(text, size, "%s.%s", module, name);
+		else if (name)
+			snprintf(text, size, "%s", name);
+	}
+	lua_settop(L, top);
+}
+
+static int find(void *context, const struct incstack_profile_frame *frame,
+		struct incstack_profile_source *source)
+{
+	static char text[256];
+	struct incstack_lua *lua = context;
+	const uint64_t function = frame->method << 8 >> 8;
+	const int kind = (int)(frame->method >> 56);
+	source->name = kind == INCSTACK_LUA_MAIN ? "Lua" : "[coroutine]";
+	if (kind == INCSTACK_LUA_C) {
+		name_c(lua->running, (lua_CFunction)(uintptr_t)function, text, sizeof(text));
+		source->name = text;
+		source->file = "[C]";
+	} else if (kind == INCSTACK_LUA_LUA && function) {
+		source->name = lua->functions[function - 1].name;
+		source->file = lua->functions[function - 1].file;
+		source->line = frame->bci;
+	} else if (kind == 0 || kind == INCSTACK_LUA_LUA) {
+		source->name = frame->name ? NULL : "?";
+	}
+	return 0;
+}
+
+/* A C function of Lua, so that an error while it looks up names is caught. */
+static int write_profile(lua_State *L)
+{
+	struct incstack_lua *lua = lua_touserdata(L, 1);
+	struct incstack_profile *profile = ((struct user *)lua->user)->profile, *named;
+	const struct incstack_profile_meta meta = {.mode = "Lua, by a timer",
+						   .lost = lua->failures};
+	FILE *file = fopen(path, "w");
+	incstack_profile_set_meta(profile, &meta);
+	int error = file ? incstack_profile_in_source(profile, find, lua, &named) : INCSTACK_EIO;
+	if (!error) {
+		error = incstack_profile_write(named, incstack_profile_format_of(path), 0, file);
+		incstack_profile_destroy(named);
+	}
+	if ((file && fclose(file) != 0) || error)
+		fprintf(stderr, "incstack: %s cannot be written\n", path);
+	return 0;
+}
+
+void incstack_lua_user_close(struct incstack_lua *lua)
+{
+	struct user *user = lua->user;
+	lua_State *L = lua->running;
+	lua_gc(L, LUA_GCSTOP, 0); /* no finalizer runs now */
+	if (lua->heap && lua_checkstack(L, 2)) {
+		lua_pushcfunction(L, write_profile);
+		lua_pushlightuserdata(L, lua);
+		lua_pcall(L, 1, 0, 0);
+	}
+	lua_gc(L, LUA_GCRESTART, 0);
+	incstack_profile_destroy(user->profile);
+	free(user->path);
+	free(user);
+	if (started && G(started) == G(lua->running))
+		started = NULL;
+}
+
+int incstack_lua_user_open(struct incstack_lua *lua, struct incstack_heap_options *options)
+{
+	static const struct incstack_profile_kind kinds[] = {{"samples", "count"},
+							     {"time", "microseconds"}};
+	struct user *user = lua->user = calloc(1, sizeof(*user));
+	(void)options;
+	return user && incstack_profile_create(kinds, 2, &user->profile) == 0;
+}
+
+static void finish(void)
+{
+	if (started)
+		incstack_lua_close(started);
+}
+
+void incstack_lua_start(lua_State *L)
+{
+	const char *microseconds = getenv("INCSTACK_LUA_INTERVAL");
+	path = getenv("INCSTACK_LUA");
+	if (microseconds)
+		interval = strtoull(microseconds, NULL, 10);
+	if (path && interval && incstack_lua_open(L) == 0) {
+		started = L;
+		if (start_timer())
+			atexit(finish);
+	}
+}
