@@ -21,11 +21,11 @@
 
 #include "incstack_lua.h"
 
-/* A frame of the trace that was added last. Its method is its function and kind, and this flag. */
+/* A frame of the trace that was added last. Its function is Lua's, with its kind, and this flag. */
 #define CUT (UINT64_C(1) << 63) /* its callers are unknown */
 struct step {
 	const struct incstack_heap_object *object;
-	uint64_t method;
+	uint64_t function;
 	uint32_t line, node;
 };
 
@@ -95,11 +95,12 @@ static int make_room(struct user *user, size_t depth)
 static uint32_t node_of(struct incstack_lua *lua, const struct step *step, uint32_t parent)
 {
 	struct user *user = lua->user;
-	const struct incstack_profile_frame frame = {.method = step->method & ~CUT,
-						     .bci = step->line ? (int32_t)step->line : -1};
+	const struct incstack_profile_frame frame = {.function = step->function & ~CUT,
+						     .position =
+							     step->line ? (int32_t)step->line : -1};
 	static const struct incstack_profile_frame cut = {.name = "[truncated]", .name_length = 11};
 	int error = 0;
-	if (step->method & CUT)
+	if (step->function & CUT)
 		error = incstack_profile_add_node(user->profile, parent, &cut, &parent);
 	if (!error)
 		error = incstack_profile_add_node(user->profile, parent, &frame, &parent);
@@ -118,8 +119,9 @@ static void write_path(struct user *user, const struct incstack_heap_object *obj
 		struct step step = {object, f->function | (uint64_t)f->kind << 56, f->position,
 				    INCSTACK_PROFILE_NONE};
 		if (f->flags & INCSTACK_HEAP_TRUNCATED)
-			step.method |= CUT;
-		if (i <= user->depth && before.method == step.method && before.line == step.line)
+			step.function |= CUT;
+		if (i <= user->depth && before.function == step.function &&
+		    before.line == step.line)
 			step.node = before.node;
 		user->path[i - 1] = step;
 	}
@@ -192,17 +194,19 @@ static int find(void *context, const struct incstack_profile_frame *frame,
 {
 	static char text[256];
 	struct incstack_lua *lua = context;
-	const uint64_t function = frame->method << 8 >> 8;
-	const int kind = (int)(frame->method >> 56);
+	const uint64_t function = frame->function << 8 >> 8;
+	const int kind = (int)(frame->function >> 56);
 	source->name = kind == INCSTACK_LUA_MAIN ? "Lua" : "[coroutine]";
 	if (kind == INCSTACK_LUA_C) {
 		name_c(lua->running, (lua_CFunction)(uintptr_t)function, text, sizeof(text));
 		source->name = text;
 		source->file = "[C]";
+		source->kind = INCSTACK_KIND_C;
 	} else if (kind == INCSTACK_LUA_LUA && function) {
 		source->name = lua->functions[function - 1].name;
 		source->file = lua->functions[function - 1].file;
-		source->line = frame->bci;
+		source->line = frame->position;
+		source->kind = INCSTACK_KIND_INTERPRETED;
 	} else if (kind == 0 || kind == INCSTACK_LUA_LUA) {
 		source->name = frame->name ? NULL : "?";
 	}
@@ -218,7 +222,7 @@ static int write_profile(lua_State *L)
 						   .lost = lua->failures};
 	FILE *file = fopen(path, "w");
 	incstack_profile_set_meta(profile, &meta);
-	int error = file ? incstack_profile_in_source(profile, find, lua, &named) : INCSTACK_EIO;
+	int error = file ? incstack_profile_name_frames(profile, find, lua, &named) : INCSTACK_EIO;
 	if (!error) {
 		error = incstack_profile_write(named, incstack_profile_format_of(path), 0, file);
 		incstack_profile_destroy(named);
