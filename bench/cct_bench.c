@@ -91,7 +91,7 @@ static void retrieve(struct bench *bench)
 {
 	struct incstack_tree *tree;
 
-	check(incstack_retrieve(bench->stack, &tree), "retrieve");
+	check(incstack_stack_retrieve(bench->stack, &tree), "retrieve");
 	if (tree->truncated)
 		check(-1, "truncated traces");
 	bench->tree_depth = depth_of(tree->traces);
@@ -109,7 +109,7 @@ static void retrieve(struct bench *bench)
 
 static void sample(struct bench *bench)
 {
-	check(incstack_native_sample(bench->stack, bench->taken, 1), "sample");
+	check(incstack_stack_sample_native(bench->stack, bench->taken, 1), "sample");
 	if (++bench->taken % bench->batch == 0)
 		retrieve(bench);
 }
@@ -240,8 +240,8 @@ int main(int argc, char **argv)
 			      .batch = argument(argv, argc, 4, 1000)};
 	struct incstack_runtime *runtime;
 
-	check(incstack_native_runtime_create(NULL, &runtime), "runtime");
-	check(incstack_native_thread_stack(runtime, &bench.stack), "stack");
+	check(incstack_runtime_create_native(NULL, &runtime), "runtime");
+	check(incstack_stack_create_native(runtime, &bench.stack), "stack");
 	puts("depth changed per retrieve  shared objects, ns per sample    every full trace       "
 	     "  times");
 	if (one)

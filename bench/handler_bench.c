@@ -103,7 +103,7 @@ static int sample(const void *context)
 					 .sp = (uintptr_t)registers[REG_RSP],
 					 .fp = (uintptr_t)registers[REG_RBP],
 					 .flags = INCSTACK_TOP_INTERRUPTED};
-	return incstack_sample(stack, 0, 1, &top);
+	return incstack_stack_sample(stack, 0, 1, &top);
 }
 
 static void look(const void *context)
@@ -192,7 +192,7 @@ static void measure(enum technique t)
 		if (i >= 0 && t == OUTSIDE)
 			times[WALKER][i] = walker_ticks;
 	}
-	failures += incstack_retrieve(stack, &tree) || tree->truncated > WARM;
+	failures += incstack_stack_retrieve(stack, &tree) || tree->truncated > WARM;
 	incstack_tree_release(tree);
 }
 
@@ -302,7 +302,7 @@ static int open_all(pthread_t *walker)
 	void *libc = dlopen("libc.so.6", RTLD_NOW);
 	*(void **)&glibc_backtrace = libc ? dlsym(libc, "backtrace") : NULL;
 	return !glibc_backtrace || incstack_runtime_create(&options, &runtime) ||
-	       incstack_native_thread_stack(runtime, &stack) || sem_init(&asked, 0, 0) ||
+	       incstack_stack_create_native(runtime, &stack) || sem_init(&asked, 0, 0) ||
 	       sem_init(&answered, 0, 0) || sigaction(SIGUSR1, &action, NULL) ||
 	       pthread_create(walker, NULL, walk_from_outside, NULL);
 }

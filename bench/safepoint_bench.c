@@ -142,14 +142,14 @@ static void bare_stop_here(struct mutator *me)
 		futex(&trial.bare_epoch, FUTEX_WAIT, epoch);
 }
 
-static void stall(struct mutator *me, struct incstack_safepoint_thread *self, bool is_bare)
+static void stall(struct mutator *me, struct incstack_thread *self, bool is_bare)
 {
 	uint32_t variant = atomic_load(&trial.variant);
 	uint64_t start = now();
 	if (is_bare)
 		bare_stop_here(me);
 	else
-		incstack_safepoint_poll_slow(self);
+		incstack_thread_poll_slow(self);
 	uint64_t stalled = now() - start;
 	futex(&trial.done, FUTEX_WAKE, INT_MAX); /* one stall may overlap two trials */
 	uint32_t i = atomic_fetch_add(&seen.stall_count[variant], 1);
@@ -165,7 +165,7 @@ static inline uint64_t body(uint64_t x)
 	return x * 0x2545f4914f6cdd1du;
 }
 
-static void work(struct mutator *me, struct incstack_safepoint_thread *self)
+static void work(struct mutator *me, struct incstack_thread *self)
 {
 	uint64_t x = 1;
 	while (!atomic_load_explicit(&over, memory_order_relaxed)) {
@@ -181,12 +181,12 @@ static void work(struct mutator *me, struct incstack_safepoint_thread *self)
 static void *mutator(void *argument)
 {
 	struct mutator *me = argument;
-	struct incstack_safepoint_thread *self;
+	struct incstack_thread *self;
 	if (incstack_safepoint_attach(safepoint, &self))
 		abort();
 	self->context = me;
 	if (!me->runs)
-		incstack_safepoint_enter(self);
+		incstack_thread_wait_begin(self);
 	atomic_fetch_add(&attached, 1);
 	while (!atomic_load(&go))
 		futex(&go, FUTEX_WAIT, 0);
@@ -195,8 +195,8 @@ static void *mutator(void *argument)
 	while (!atomic_load(&over))
 		futex(&over, FUTEX_WAIT, 0);
 	if (!me->runs)
-		incstack_safepoint_leave(self);
-	incstack_safepoint_detach(self);
+		incstack_thread_wait_end(self);
+	incstack_thread_detach(self);
 	return NULL;
 }
 
@@ -428,7 +428,7 @@ static void run(uint32_t threads, uint32_t runnable)
 	report(threads, runnable);
 }
 
-static double loop_ns(struct incstack_safepoint_thread *self, bool polls)
+static double loop_ns(struct incstack_thread *self, bool polls)
 {
 	const uint32_t rounds = 20000; /* short, so that some are not interrupted */
 	uint64_t x = 1, start = now();
@@ -436,7 +436,7 @@ static double loop_ns(struct incstack_safepoint_thread *self, bool polls)
 		for (uint32_t i = 0; i < rounds; i++) {
 			x = body(x);
 			__asm__ volatile("" : "+r"(x));
-			incstack_poll(self);
+			incstack_thread_poll(self);
 		}
 	else
 		for (uint32_t i = 0; i < rounds; i++) {
@@ -448,7 +448,7 @@ static double loop_ns(struct incstack_safepoint_thread *self, bool polls)
 
 static void poll_price(void)
 {
-	struct incstack_safepoint_thread *self;
+	struct incstack_thread *self;
 	uint32_t without[200], with[200];
 	if (incstack_safepoint_create(NULL, &safepoint) ||
 	    incstack_safepoint_attach(safepoint, &self))
@@ -463,7 +463,7 @@ static void poll_price(void)
 		"poll: %.2f ns (%.2f to %.2f) in a loop body of %.2f ns (%.2f ns with it)\n",
 		(polled.value - base.value) / 1000, (polled.low - base.high) / 1000,
 		(polled.high - base.low) / 1000, base.value / 1000, polled.value / 1000);
-	incstack_safepoint_detach(self);
+	incstack_thread_detach(self);
 	incstack_safepoint_destroy(safepoint);
 }
 

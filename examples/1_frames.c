@@ -40,7 +40,7 @@ __attribute__((noinline)) static int sample(void)
 	const struct incstack_top top = {
 		.pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
 
-	return incstack_sample_at_poll(stack, 0, 1, &top);
+	return incstack_stack_sample_at_poll(stack, 0, 1, &top);
 }
 
 __attribute__((noinline)) static int work(int depth)
@@ -96,7 +96,7 @@ int main(void)
 	if (!error && work(100) != 0)
 		error = INCSTACK_EROOM;
 	if (!error)
-		error = incstack_retrieve(stack, &tree);
+		error = incstack_stack_retrieve(stack, &tree);
 	if (error) {
 		fprintf(stderr, "1_frames: %s\n", incstack_error_text(error));
 		return 1;

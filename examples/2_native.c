@@ -25,7 +25,7 @@ int inner(int depth);
 
 __attribute__((noinline)) int leaf(int depth)
 {
-	return incstack_native_sample(stack, 0, 1) + depth;
+	return incstack_stack_sample_native(stack, 0, 1) + depth;
 }
 
 __attribute__((noinline)) int inner(int depth)
@@ -68,12 +68,12 @@ int main(void)
 {
 	struct incstack_runtime *runtime;
 	struct incstack_tree *tree;
-	int error = incstack_native_runtime_create(NULL, &runtime);
+	int error = incstack_runtime_create_native(NULL, &runtime);
 	if (!error)
-		error = incstack_native_thread_stack(runtime, &stack);
+		error = incstack_stack_create_native(runtime, &stack);
 	if (!error) {
 		inner(20);
-		error = incstack_retrieve(stack, &tree);
+		error = incstack_stack_retrieve(stack, &tree);
 	}
 	if (!error) {
 		error = write_profile(tree);

@@ -88,7 +88,7 @@ static int run(void)
 		const char op = code[top->function][top->at++];
 		const struct incstack_top here = {.pc = PC_OF(top), .sp = (uintptr_t)top};
 		if (op == 's')
-			error = incstack_sample_at_poll(stack, 0, 1, &here);
+			error = incstack_stack_sample_at_poll(stack, 0, 1, &here);
 		else
 			op ? call((unsigned)(op - '0')) : give_back();
 	}
@@ -107,7 +107,7 @@ int main(void)
 	int error;
 	if (FAILS(incstack_runtime_create(&options, &runtime)) ||
 	    FAILS(incstack_stack_create_embedder(runtime, NULL, &stack)) || FAILS(run()) ||
-	    FAILS(incstack_retrieve(stack, &tree)) ||
+	    FAILS(incstack_stack_retrieve(stack, &tree)) ||
 	    FAILS(incstack_profile_create(&kind, 1, &profile)) ||
 	    FAILS(incstack_profile_add_tree(profile, tree, NULL, NULL)) ||
 	    FAILS(incstack_profile_name_frames(profile, name, NULL, &named)) ||

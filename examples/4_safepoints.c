@@ -15,7 +15,7 @@ enum { THREADS = 4, REQUESTS = 50, WANTED = 2 };
 
 struct worker {
 	pthread_t thread;
-	struct incstack_safepoint_thread *safepoint;
+	struct incstack_thread *safepoint;
 	struct incstack_stack *stack;
 	struct incstack_top top; /* at the poll */
 	int result;
@@ -47,7 +47,7 @@ __attribute__((noinline)) static void poll(struct worker *worker)
 
 	worker->top =
 		(struct incstack_top){.pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
-	incstack_poll(worker->safepoint);
+	incstack_thread_poll(worker->safepoint);
 }
 
 __attribute__((noinline)) static unsigned work(struct worker *worker, int depth)
@@ -62,7 +62,7 @@ static void *run(void *argument)
 {
 	struct worker *worker = argument;
 
-	worker->result = incstack_native_thread_stack(runtime, &worker->stack) ||
+	worker->result = incstack_stack_create_native(runtime, &worker->stack) ||
 			 incstack_safepoint_attach(safepoint, &worker->safepoint);
 	if (worker->result == 0)
 		worker->safepoint->context = worker;
@@ -70,7 +70,7 @@ static void *run(void *argument)
 	while (worker->result == 0 && !over)
 		work(worker, 30);
 	if (worker->result == 0)
-		worker->result = incstack_safepoint_detach(worker->safepoint);
+		worker->result = incstack_thread_detach(worker->safepoint);
 	incstack_stack_destroy(worker->stack);
 	return NULL;
 }
@@ -103,7 +103,7 @@ int main(void)
 	struct incstack_tracer_options options = {.size = sizeof(options), .locate = locate};
 	struct incstack_tracer *tracer;
 
-	if (incstack_native_runtime_create(NULL, &runtime) ||
+	if (incstack_runtime_create_native(NULL, &runtime) ||
 	    incstack_safepoint_create(NULL, &safepoint))
 		return 1;
 	options.safepoint = safepoint;

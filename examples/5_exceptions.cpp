@@ -22,7 +22,7 @@ incstack_stack *program_stack, *fiber_stack;
 // Samples, and throws through the sampled frames: through `depth` of them to the handler.
 [[gnu::noinline]] int dive(incstack_stack *stack, int depth)
 {
-	if (incstack_native_sample(stack, 0, 1) != 0)
+	if (incstack_stack_sample_native(stack, 0, 1) != 0)
 		return -1;
 	if (depth == 0)
 		throw std::runtime_error("bottom");
@@ -61,7 +61,7 @@ int print(const char *name, incstack_stack *stack)
 	incstack_stats stats = {};
 	incstack_tree *tree = nullptr;
 	stats.size = sizeof(stats);
-	if (incstack_retrieve(stack, &tree) != 0 || incstack_stack_stats(stack, &stats) != 0)
+	if (incstack_stack_retrieve(stack, &tree) != 0 || incstack_stack_stats(stack, &stats) != 0)
 		return 1;
 	std::printf("%s: %" PRIu64 " traces, %" PRIu64 " truncated\n", name, tree->count,
 		    tree->truncated);
@@ -77,8 +77,8 @@ int main()
 	const uintptr_t low = reinterpret_cast<uintptr_t>(memory.data());
 	const uintptr_t high = low + memory.size() * sizeof(uintptr_t);
 
-	if (incstack_native_runtime_create(nullptr, &runtime) != 0 ||
-	    incstack_native_thread_stack(runtime, &program_stack) != 0 ||
+	if (incstack_runtime_create_native(nullptr, &runtime) != 0 ||
+	    incstack_stack_create_native(runtime, &program_stack) != 0 ||
 	    incstack_stack_create(runtime, low, high, &fiber_stack) != 0 ||
 	    incstack_stack_reserve(program_stack, 1 << 20) != 0 ||
 	    incstack_stack_reserve(fiber_stack, 1 << 20) != 0)

@@ -30,7 +30,7 @@ int inner(int depth);
 
 __attribute__((noinline)) int leaf(int depth)
 {
-	incstack_native_sample(stack, 0, 1); /* its barrier does not disturb a walk */
+	incstack_stack_sample_native(stack, 0, 1); /* its barrier does not disturb a walk */
 	running = 1;
 	while (!over)
 		continue;
@@ -61,7 +61,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 static void *work(void *result)
 {
-	if (incstack_native_thread_stack(runtime, &stack))
+	if (incstack_stack_create_native(runtime, &stack))
 		return NULL;
 	inner(3);
 	incstack_stack_destroy(stack);
@@ -94,7 +94,7 @@ int main(void)
 	const struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
 	pthread_t thread;
 	char byte;
-	if (incstack_native_runtime_create(NULL, &runtime) || pipe(asks) || pipe(answers) ||
+	if (incstack_runtime_create_native(NULL, &runtime) || pipe(asks) || pipe(answers) ||
 	    sigaction(SIGUSR1, &action, NULL) || pthread_create(&thread, NULL, work, NULL))
 		return 1;
 	while (!running)

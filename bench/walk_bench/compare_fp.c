@@ -129,7 +129,7 @@ static void check_traces(struct comparison *c)
 {
 	struct incstack_tree *tree;
 	uint64_t count = 0;
-	if (incstack_retrieve(peers.ours.stack, &tree)) {
+	if (incstack_stack_retrieve(peers.ours.stack, &tree)) {
 		complain(c, PEER_OURS, 0);
 		return;
 	}

@@ -100,7 +100,7 @@ static void retrieve(struct tracer *t)
 {
 	struct incstack_tree *tree;
 	t->pending = t->upkeep = 0;
-	if (incstack_retrieve(t->stack, &tree)) {
+	if (incstack_stack_retrieve(t->stack, &tree)) {
 		t->errors++;
 		return;
 	}
@@ -125,7 +125,7 @@ static inline __attribute__((always_inline)) void sample(struct tracer *t, const
 		.pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
 	if (t->pending >= t->upkeep)
 		make_room(t);
-	if (incstack_sample(t->stack, t->pending, 1, &top))
+	if (incstack_stack_sample(t->stack, t->pending, 1, &top))
 		t->errors++;
 	t->pending++;
 }
@@ -151,8 +151,8 @@ static int tracer_open(struct tracer *t, enum incstack_mode mode, size_t frames)
 	memset(t, 0, sizeof(*t));
 	t->interval = interval_of(1, frames);
 	t->room = bytes + sizeof(struct incstack_trace);
-	if (incstack_native_runtime_create(&options, &t->runtime) ||
-	    incstack_native_thread_stack(t->runtime, &t->stack)) {
+	if (incstack_runtime_create_native(&options, &t->runtime) ||
+	    incstack_stack_create_native(t->runtime, &t->stack)) {
 		fprintf(stderr, "walk_bench: cannot create a stack\n");
 		return -1;
 	}
@@ -237,7 +237,7 @@ static size_t last_of_tracer(struct tracer *t, uintptr_t *pcs, size_t max)
 	struct incstack_tree *tree;
 	size_t count = 0;
 	t->pending = t->upkeep = 0;
-	if (incstack_retrieve(t->stack, &tree))
+	if (incstack_stack_retrieve(t->stack, &tree))
 		return 0;
 	const struct incstack_trace *last = tree->traces;
 	while (last && last->next)

@@ -102,7 +102,7 @@ static void retrieve(enum technique t)
 	struct incstack_tree *tree;
 	if (!traces_with_us(t))
 		return;
-	if (incstack_retrieve(state.stacks[t], &tree)) {
+	if (incstack_stack_retrieve(state.stacks[t], &tree)) {
 		state.errors++;
 		return;
 	}
@@ -163,7 +163,7 @@ static void sample(enum technique t, struct incstack__caller caller)
 		.pc = *caller.slot, .sp = (uintptr_t)(caller.slot + 1), .fp = caller.fp};
 	if (state.traces % BATCH == 0 && incstack_stack_reserve(state.stacks[t], AHEAD_BYTES))
 		state.errors++;
-	if (incstack_sample(state.stacks[t], state.traces, 1, &top))
+	if (incstack_stack_sample(state.stacks[t], state.traces, 1, &top))
 		state.errors++;
 }
 
@@ -220,7 +220,7 @@ static void on_unload(enum incstack__unload what, const void *address)
 {
 	(void)address;
 	for (enum technique t = FULL; what == INCSTACK__UNLOAD_ENDED && t < TECHNIQUES; t++)
-		incstack_code_unloading(state.runtimes[t], NULL, 0, UINTPTR_MAX);
+		incstack_runtime_code_unloading(state.runtimes[t], NULL, 0, UINTPTR_MAX);
 }
 
 static void on_exec(void)
@@ -283,8 +283,8 @@ static int open_technique(enum technique t)
 		.distance = (int32_t)number("INCSTACK_WINDOWS_DISTANCE",
 					    (uint64_t)INCSTACK_DISTANCE_ADAPTIVE),
 	};
-	return incstack_native_runtime_create(&options, &state.runtimes[t]) ||
-	       incstack_native_thread_stack(state.runtimes[t], &state.stacks[t]);
+	return incstack_runtime_create_native(&options, &state.runtimes[t]) ||
+	       incstack_stack_create_native(state.runtimes[t], &state.stacks[t]);
 }
 
 /* Makes all windows use one technique, for a look with a profiler. */

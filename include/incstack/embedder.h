@@ -229,7 +229,7 @@ struct incstack_embedder {
 	int (*decode_in_handler)(void *context, const struct incstack_frame *frame,
 				 struct incstack_virtual_frame *out, int max);
 
-	/* Describes to incstack_sample_signal what a signal has interrupted. *top is all zero. It runs
+	/* Describes to incstack_stack_sample_signal what a signal has interrupted. *top is all zero. It runs
 	 * in the handler and must be async-signal-safe. Returns
 	 *   1   if the state is described: rules lead from the pc, sp and fp of *top to the
 	 *       callers, at this very instruction. The sample is taken at once. Not possible on
@@ -253,7 +253,7 @@ struct incstack_embedder {
 	 * not possible on a stack that only the embedder can walk, or whose bounds are unknown.
 	 * Without a promise the trace is marked as biased. It begins with the frame above
 	 * top.slot, if that is known, otherwise with the youngest frame above top.sp. Null:
-	 * incstack_sample_signal returns INCSTACK_EINVAL. */
+	 * incstack_stack_sample_signal returns INCSTACK_EINVAL. */
 	int (*interrupted)(void *context, const struct incstack_interruption *at,
 			   struct incstack_top *top);
 };

@@ -184,22 +184,22 @@ enum {
  * patches nothing there. It continues as usual where it reaches this stack.
  * Errors: EINVAL, ETHREAD, EBUSY, EUNWIND; EROOM: call incstack_stack_reserve first. On a stack
  * that the embedder walks, reserve does not know how many frames there are: take samples with
- * incstack_sample_at_poll, or reserve more after an EROOM.
+ * incstack_stack_sample_at_poll, or reserve more after an EROOM.
  * Algorithm: ICPE'15 section 5.2, with the barrier `distance` frames below the top. An
  * adaptive distance uses ski rental (Karlin et al. 1988): a barrier is planted once the
  * walking that it would have saved equals its cost.
  * Thread: owner. Signal: with INCSTACK_TOP_INTERRUPTED. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
-				 const struct incstack_top *top);
+INCSTACK_API int incstack_stack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
+				       const struct incstack_top *top);
 
-/* As incstack_sample, but first makes room if little is left. For polls and other places where
+/* As incstack_stack_sample, but first makes room if little is left. For polls and other places where
  * the caller may allocate: samples taken in this way need no incstack_stack_reserve,
  * however many frames a stack has that the embedder walks.
- * Errors: as incstack_sample and incstack_stack_reserve; ELIMIT: the traces take up stack_bytes,
+ * Errors: as incstack_stack_sample and incstack_stack_reserve; ELIMIT: the traces take up stack_bytes,
  * so retrieve them first.
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
-INCSTACK_API int incstack_sample_at_poll(struct incstack_stack *stack, uint64_t id, uint64_t weight,
-					 const struct incstack_top *top);
+INCSTACK_API int incstack_stack_sample_at_poll(struct incstack_stack *stack, uint64_t id,
+					       uint64_t weight, const struct incstack_top *top);
 
 /* Makes room for at least `bytes` of traces, and for all frames that the stack has now, so
  * that returns can complete the open traces without an allocation (up to stack_bytes). The
@@ -245,8 +245,8 @@ enum {
 /* One trace: what one sample has captured. */
 struct incstack_trace {
 	const struct incstack_trace *next;       /* the next younger sample */
-	uint64_t id;                             /* as passed to incstack_sample */
-	uint64_t weight;                         /* as passed to incstack_sample */
+	uint64_t id;                             /* as passed to incstack_stack_sample */
+	uint64_t weight;                         /* as passed to incstack_stack_sample */
 	const struct incstack_frame_object *top; /* the youngest frame of the trace */
 	/* The youngest object that existed before the sample; null if there is none. It and
 	 * its callers were active at an earlier sample. So was the frame right above it: its
@@ -274,7 +274,7 @@ struct incstack_tree {
  * Errors: EINVAL, ETHREAD; EBUSY, also from inside decode, counted; ENOMEM: no trace is
  * lost, call it again. Algorithm: ICPE'15 section 5.3; here the barriers stay.
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
-INCSTACK_API int incstack_retrieve(struct incstack_stack *stack, struct incstack_tree **tree);
+INCSTACK_API int incstack_stack_retrieve(struct incstack_stack *stack, struct incstack_tree **tree);
 
 /* Frees a tree; null is allowed.
  * Thread: any, one at a time. Signal: no. Allocates: never. Blocks: never. */
@@ -313,8 +313,8 @@ INCSTACK_API uintptr_t incstack_slot_read(const uintptr_t *slot);
  * The recorded position of the caller does not change (Gnedt 2014, section 3.3).
  * Errors: EINVAL, ETHREAD, EBUSY; ERANGE: the slot is not in the stack.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_slot_write(struct incstack_stack *stack, uintptr_t *slot,
-				     uintptr_t resume);
+INCSTACK_API int incstack_stack_slot_write(struct incstack_stack *stack, uintptr_t *slot,
+					   uintptr_t resume);
 
 /* Reports that the frames below address sp (the younger ones) will be popped without
  * returning, by an exception or longjmp. The open traces are captured down to sp. If the
@@ -360,9 +360,9 @@ INCSTACK_API int incstack_stack_moved(struct incstack_stack *stack, uintptr_t ne
  * met before. Errors: EINVAL, ETHREAD, EBUSY; ENOMEM: the code must stay until another
  * call has succeeded.
  * Thread: owner of stack. Signal: no. Allocates: may. Blocks: never. */
-INCSTACK_API int incstack_code_unloading(struct incstack_runtime *runtime,
-					 struct incstack_stack *stack, uintptr_t low,
-					 uintptr_t high);
+INCSTACK_API int incstack_runtime_code_unloading(struct incstack_runtime *runtime,
+						 struct incstack_stack *stack, uintptr_t low,
+						 uintptr_t high);
 
 /* ---- observation ------------------------------------------------------------ */
 

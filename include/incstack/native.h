@@ -33,7 +33,7 @@ INCSTACK_BEGIN_C
  * incstack_native_embedder(): it takes no lock (since glibc 2.35) and changes no mask.
  * Errors: EINVAL, ENOMEM; EUNWIND: no entry, or one that the struct cannot express.
  * Thread: any. Signal: no. Allocates: never (the first call makes a small object
- * with malloc, unless incstack_native_runtime_create was called before). Blocks: on the
+ * with malloc, unless incstack_runtime_create_native was called before). Blocks: on the
  * dynamic linker's lock. */
 INCSTACK_API int incstack_native_find_rule(void *context, uintptr_t address,
 					   struct incstack_rule *rule);
@@ -60,7 +60,7 @@ INCSTACK_API uint32_t incstack_native_mode(uint32_t wanted);
  * that table.
  * Errors: EINVAL, ENOMEM, and those of incstack_runtime_create.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
-INCSTACK_API int incstack_native_runtime_create(const struct incstack_options *options,
+INCSTACK_API int incstack_runtime_create_native(const struct incstack_options *options,
 						struct incstack_runtime **runtime);
 
 /* Writes the addresses [*low, *high) that the calling thread's stack may occupy. For the
@@ -74,14 +74,15 @@ INCSTACK_API int incstack_native_stack_range(uintptr_t *low, uintptr_t *high);
  * truncates what was not walked before. Errors: as incstack_native_stack_range and
  * incstack_stack_create.
  * Thread: any. Signal: no. Allocates: may. Blocks: as incstack_native_stack_range. */
-INCSTACK_API int incstack_native_thread_stack(struct incstack_runtime *runtime,
+INCSTACK_API int incstack_stack_create_native(struct incstack_runtime *runtime,
 					      struct incstack_stack **stack);
 
-/* Takes a sample whose top is the caller of this function. Errors: as incstack_sample.
+/* Takes a sample whose top is the caller of this function. Errors: as incstack_stack_sample.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_native_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight);
+INCSTACK_API int incstack_stack_sample_native(struct incstack_stack *stack, uint64_t id,
+					      uint64_t weight);
 
-/* Describes to incstack_sample_signal what a signal has interrupted on a native stack. It serves as
+/* Describes to incstack_stack_sample_signal what a signal has interrupted on a native stack. It serves as
  * `interrupted` of an embedder's table. The state is described if the unwind tables have a rule for
  * this very instruction, and if a call instruction precedes each of the return addresses of the
  * interrupted frame and of its caller: the tables of hand-written code are exact only at calls.
@@ -92,10 +93,10 @@ INCSTACK_API int incstack_native_sample(struct incstack_stack *stack, uint64_t i
 INCSTACK_API int incstack_native_interrupted(void *context, const struct incstack_interruption *at,
 					     struct incstack_top *top);
 
-/* Drains the queue of the stack (incstack_queue_drain); the poll's top is the caller of this function.
- * Errors: as incstack_queue_drain.
+/* Drains the queue of the stack (incstack_stack_queue_drain); the poll's top is the caller of this function.
+ * Errors: as incstack_stack_queue_drain.
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
-INCSTACK_API int incstack_native_queue_drain(struct incstack_stack *stack);
+INCSTACK_API int incstack_stack_queue_drain_native(struct incstack_stack *stack);
 
 /* Walks the whole stack with libunwind, from the caller of this function, as a reference
  * for incremental traces. Writes up to max frames, youngest first, without the library's
@@ -134,7 +135,7 @@ INCSTACK_API int incstack_native_frames_begin_interrupted(struct incstack_frames
  * code by itself (iconv, name services) and does not report it.
  * Errors: EINVAL.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_native_code_unloaded(struct incstack_runtime *runtime);
+INCSTACK_API int incstack_runtime_code_unloaded(struct incstack_runtime *runtime);
 
 INCSTACK_END_C
 

@@ -50,29 +50,29 @@ typedef _Atomic(uint64_t) incstack_poll_word;
 #define INCSTACK_WORD_WAITING (UINT64_C(1) << 63) /* blocked or in native code */
 
 /* The public part of a thread; allocated by attach. */
-struct incstack_safepoint_thread {
+struct incstack_thread {
 	incstack_poll_word word; /* INCSTACK_WORD_*; compared with 0 at a poll */
 	void *context; /* the embedder's; set by the owner before its first poll or enter */
 	uint64_t id;   /* never 0, never reused: names the thread even after it detached */
 };
 
-/* The slow path of incstack_poll. The fault handler of a VM that polls by a protected page
+/* The slow path of incstack_thread_poll. The fault handler of a VM that polls by a protected page
  * calls it, too. Like the next two it runs operations and completion callbacks. Inside an
  * operation it does nothing.
  * Thread: owner. Signal: no. Allocates: never. Blocks: while a full safepoint is in force. */
-INCSTACK_API void incstack_safepoint_poll_slow(struct incstack_safepoint_thread *thread);
+INCSTACK_API void incstack_thread_poll_slow(struct incstack_thread *thread);
 
-/* The slow path of incstack_safepoint_enter. Errors: as there.
+/* The slow path of incstack_thread_wait_begin. Errors: as there.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_safepoint_enter_slow(struct incstack_safepoint_thread *thread);
+INCSTACK_API int incstack_thread_wait_begin_slow(struct incstack_thread *thread);
 
-/* The slow path of incstack_safepoint_leave. Errors: as there.
+/* The slow path of incstack_thread_wait_end. Errors: as there.
  * Thread: owner. Signal: no. Allocates: never. Blocks: while a full safepoint is in force. */
-INCSTACK_API int incstack_safepoint_leave_slow(struct incstack_safepoint_thread *thread);
+INCSTACK_API int incstack_thread_wait_end_slow(struct incstack_thread *thread);
 
 /* Polls: one load, one compare, one branch. thread must not be null.
  * Thread: owner, running. Signal: no. Allocates: never. Blocks: see poll_slow. */
-static inline void incstack_poll(struct incstack_safepoint_thread *thread)
+static inline void incstack_thread_poll(struct incstack_thread *thread)
 {
 	/* relaxed: a hint; poll_slow reads the word again with acquire. */
 #ifdef __cplusplus
@@ -81,14 +81,14 @@ static inline void incstack_poll(struct incstack_safepoint_thread *thread)
 	uint64_t word = atomic_load_explicit(&thread->word, memory_order_relaxed);
 #endif
 	if (__builtin_expect(word != 0, 0))
-		incstack_safepoint_poll_slow(thread);
+		incstack_thread_poll_slow(thread);
 }
 
 /* Marks the thread as waiting. Call it before code that blocks and before native code. Other
  * threads may then access this thread's stack. Tickets are drawn as at a poll.
  * Errors: EINVAL: it is waiting already; EBUSY: called inside an operation.
  * Thread: owner, running. Signal: no. Allocates: never. Blocks: never. */
-static inline int incstack_safepoint_enter(struct incstack_safepoint_thread *thread)
+static inline int incstack_thread_wait_begin(struct incstack_thread *thread)
 {
 	uint64_t running = 0;
 	/* release: the thread that holds this one sees what it did (acquire in hold). */
@@ -101,13 +101,13 @@ static inline int incstack_safepoint_enter(struct incstack_safepoint_thread *thr
 						    memory_order_release, memory_order_relaxed))
 		return 0;
 #endif
-	return incstack_safepoint_enter_slow(thread);
+	return incstack_thread_wait_begin_slow(thread);
 }
 
 /* Marks the thread as running again. Errors: EINVAL: the thread is not waiting.
  * Thread: owner, waiting. Signal: no. Allocates: never. Blocks: while a full
  * safepoint is in force or a requester works on this thread. */
-static inline int incstack_safepoint_leave(struct incstack_safepoint_thread *thread)
+static inline int incstack_thread_wait_end(struct incstack_thread *thread)
 {
 	uint64_t waiting = INCSTACK_WORD_WAITING;
 	/* acquire: pairs with the release in unhold and in resume. */
@@ -120,7 +120,7 @@ static inline int incstack_safepoint_leave(struct incstack_safepoint_thread *thr
 						    memory_order_acquire, memory_order_relaxed))
 		return 0;
 #endif
-	return incstack_safepoint_leave_slow(thread);
+	return incstack_thread_wait_end_slow(thread);
 }
 
 /* ---- the coordinator ----------------------------------------------------------- */
@@ -145,19 +145,19 @@ INCSTACK_API void incstack_safepoint_destroy(struct incstack_safepoint *safepoin
  * exist ignore it. Errors: EINVAL, ENOMEM, EFORKED.
  * Thread: any. Signal: no. Allocates: may. Blocks: while a full safepoint is in force. */
 INCSTACK_API int incstack_safepoint_attach(struct incstack_safepoint *safepoint,
-					   struct incstack_safepoint_thread **thread);
+					   struct incstack_thread **thread);
 
 /* Detaches the thread and frees *thread. A request that counted on this thread gets one
  * sample less. Errors: ETHREAD: another thread attached it; EBUSY: called inside an operation;
  * EINVAL: the thread is waiting; EFORKED.
  * Thread: owner, running. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_safepoint_detach(struct incstack_safepoint_thread *thread);
+INCSTACK_API int incstack_thread_detach(struct incstack_thread *thread);
 
 /* Makes the calling thread the owner of an attachment, for a runtime whose states move between threads of
  * the system. The former owner must have stopped using it. Errors: EINVAL; EBUSY: the former owner is
  * inside an operation; EFORKED.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_thread_adopt(struct incstack_safepoint_thread *thread);
+INCSTACK_API int incstack_thread_adopt(struct incstack_thread *thread);
 
 /* Computes how n tickets are split. Waiting threads get n * waiting / (running + waiting),
  * rounded to nearest, halves up; running threads get the rest. Neither group gets more
@@ -177,23 +177,23 @@ INCSTACK_API int incstack_safepoint_split(uint32_t running, uint32_t waiting, ui
  * of threads that did not stop.
  * Thread: any. Signal: no. Allocates: never. Blocks: yes. */
 INCSTACK_API int incstack_safepoint_stop(struct incstack_safepoint *safepoint,
-					 struct incstack_safepoint_thread *self,
-					 uint64_t timeout_ns, uint32_t *missing);
+					 struct incstack_thread *self, uint64_t timeout_ns,
+					 uint32_t *missing);
 
 /* Ends a full safepoint: all threads continue. If requests chose waiting threads during the
  * safepoint, it first runs their operations on behalf of those threads. A stop that times
  * out does the same. Errors: EINVAL, EFORKED; ETHREAD: another thread stopped.
  * Thread: the one that stopped, with the same self. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_safepoint_resume(struct incstack_safepoint *safepoint,
-					   struct incstack_safepoint_thread *self);
+					   struct incstack_thread *self);
 
 /* ---- requests -------------------------------------------------------------------- */
 
 /* The argument of an operation: the ticket that was won. */
 struct incstack_ticket {
-	struct incstack_request *request;         /* null during a full safepoint */
-	struct incstack_safepoint_thread *thread; /* the thread to sample */
-	uint64_t time;                            /* start of the operation, CLOCK_MONOTONIC, ns */
+	struct incstack_request *request; /* null during a full safepoint */
+	struct incstack_thread *thread;   /* the thread to sample */
+	uint64_t time;                    /* start of the operation, CLOCK_MONOTONIC, ns */
 	uint32_t number;    /* from 0, separately for running and for waiting threads */
 	uint32_t on_behalf; /* 1: another thread runs the operation; `thread` is waiting and held */
 };

@@ -2,7 +2,7 @@
  *
  * The sampler: a thread that requests n samples from the safepoint coordinator at
  * every tick of a clock. The operation decides what a sample is: a full walk or
- * incstack_sample. It and INCSTACK_SAMPLER_FULL select one of the four techniques
+ * incstack_stack_sample. It and INCSTACK_SAMPLER_FULL select one of the four techniques
  * of the papers (Gnedt 2014, chapter 5; ICPE'15, section 7). Independent of
  * tracing. Conventions as in incstack.h.
  */

@@ -21,7 +21,7 @@ INCSTACK_BEGIN_C
 
 /* How a trace was taken. */
 enum incstack_taken {
-	INCSTACK_TAKEN_DIRECTLY = 0, /* by incstack_sample, outside of handlers */
+	INCSTACK_TAKEN_DIRECTLY = 0, /* by incstack_stack_sample, outside of handlers */
 	INCSTACK_TAKEN_IN_HANDLER,   /* immediate: the handler walked from the interrupted frame */
 	INCSTACK_TAKEN_FROM_QUEUE,   /* queued: the top is the interrupted frame, where it was
 				      * interrupted; its callers, or those of its caller, were
@@ -37,7 +37,7 @@ enum incstack_taken {
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API enum incstack_taken incstack_trace_taken(const struct incstack_trace *trace);
 
-/* What incstack_sample_signal returns if it has put the request into the queue. */
+/* What incstack_stack_sample_signal returns if it has put the request into the queue. */
 #define INCSTACK_QUEUED 1
 
 /* Takes a sample of what a signal interrupted. `ucontext` is the third argument of the signal
@@ -52,32 +52,32 @@ INCSTACK_API enum incstack_taken incstack_trace_taken(const struct incstack_trac
  * Errors: EINVAL, also if the table has no `interrupted`; ETHREAD; ELIMIT: the queue is full; the
  * errors of `interrupted`; without a queue also EBUSY, EUNWIND, EROOM.
  * Thread: owner. Signal: yes. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_sample_signal(struct incstack_stack *stack, uint64_t id, uint64_t weight,
-					const void *ucontext);
+INCSTACK_API int incstack_stack_sample_signal(struct incstack_stack *stack, uint64_t id,
+					      uint64_t weight, const void *ucontext);
 
 /* Sets the capacity of the queue, in requests; 0 removes it. A new stack has none. The requests
  * that are in the queue stay, the oldest first; those that do not fit are counted as dropped.
  * Errors: EINVAL, also for more than 2^20; ETHREAD, EBUSY, ENOMEM.
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
-INCSTACK_API int incstack_queue_resize(struct incstack_stack *stack, uint32_t capacity);
+INCSTACK_API int incstack_stack_queue_resize(struct incstack_stack *stack, uint32_t capacity);
 
 /* A request in the queue. */
 struct incstack_queued {
-	uint64_t id;     /* the identifier of its first request */
-	uint64_t weight; /* the sum of the weights of its requests */
+	uint64_t id;             /* the identifier of its first request */
+	uint64_t weight;         /* the sum of the weights of its requests */
 	struct incstack_top top; /* what `interrupted` wrote */
 	uintptr_t caller; /* with INCSTACK_TOP_CALLER_STAYS: the return address; otherwise 0 */
 	uint32_t count;   /* how many equal requests it stands for */
-	int32_t reason; /* why it was not sampled at once: an error of incstack_sample */
+	int32_t reason;   /* why it was not sampled at once: an error of incstack_stack_sample */
 };
 
 /* Copies request n of the queue to *element: 0 is the oldest, -1 the youngest.
  * Errors: EINVAL; ERANGE: there are fewer; EBUSY: a handler is writing it at this moment.
  * Thread: owner. Signal: yes. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_queue_element(const struct incstack_stack *stack, int32_t n,
-					struct incstack_queued *element);
+INCSTACK_API int incstack_stack_queue_element(const struct incstack_stack *stack, int32_t n,
+					      struct incstack_queued *element);
 
-/* Functions that incstack_queue_drain calls before and after it turns requests into traces, but
+/* Functions that incstack_stack_queue_drain calls before and after it turns requests into traces, but
  * not if the queue is empty. They may call any function on the stack; a drain inside them is
  * refused (EBUSY). `end` is the place to adapt the capacity. Each may be null. */
 struct incstack_queue_hooks {
@@ -91,25 +91,25 @@ struct incstack_queue_hooks {
 
 /* Sets the functions; null removes them. Errors: EINVAL, ETHREAD.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_queue_hook(struct incstack_stack *stack,
-				     const struct incstack_queue_hooks *hooks);
+INCSTACK_API int incstack_stack_queue_hook(struct incstack_stack *stack,
+					   const struct incstack_queue_hooks *hooks);
 
 /* Turns the requests in the queue into traces, oldest first, and makes room for them.
- * incstack_sample_at_poll calls it. `poll` is the top frame now, as for incstack_sample. An
+ * incstack_stack_sample_at_poll calls it. `poll` is the top frame now, as for incstack_stack_sample. An
  * embedder that promises INCSTACK_TOP_STAYS or INCSTACK_TOP_CALLER_STAYS calls it at every poll at
- * which incstack_queue_pending is not 0, before that poll changes the stack or returns.
+ * which incstack_stack_queue_pending is not 0, before that poll changes the stack or returns.
  * Errors: EINVAL, ETHREAD, EBUSY; ENOMEM, ELIMIT, EROOM: no room; the requests that remain stay in
  * the queue, and their traces will be biased.
  * Algorithm: the frames from `poll` to the first known one are captured once, by the walk of a
  * sample, for all requests.
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
-INCSTACK_API int incstack_queue_drain(struct incstack_stack *stack,
-				      const struct incstack_top *poll);
+INCSTACK_API int incstack_stack_queue_drain(struct incstack_stack *stack,
+					    const struct incstack_top *poll);
 
 /* Returns how many elements the queue has; 0 for null. It is fast enough to be called at every
  * poll.
  * Thread: owner. Signal: yes. Allocates: never. Blocks: never. */
-INCSTACK_API uint32_t incstack_queue_pending(const struct incstack_stack *stack);
+INCSTACK_API uint32_t incstack_stack_queue_pending(const struct incstack_stack *stack);
 
 /* Why a request has no trace. */
 enum incstack_signal_failure {
@@ -122,30 +122,30 @@ enum incstack_signal_failure {
 	INCSTACK_FAILED_LEFT,      /* a jump out of a handler left it half done */
 	INCSTACK_FAILED_GONE,      /* no frame of that time was left when the queue was drained */
 	INCSTACK_FAILED_DROPPED,   /* in the queue of a stack that was forgotten, or resized */
-	INCSTACK_FAILURES, /* the number of reasons */
+	INCSTACK_FAILURES,         /* the number of reasons */
 };
 
-/* What became of the calls of incstack_sample_signal on one stack. Every request is in exactly one
+/* What became of the calls of incstack_stack_sample_signal on one stack. Every request is in exactly one
  * of in_handler, from_queue, biased, pending and failed. */
 struct incstack_signal_stats {
-	size_t size; /* sizeof(struct incstack_signal_stats), set by the caller */
+	size_t size;         /* sizeof(struct incstack_signal_stats), set by the caller */
 	uint64_t requests;   /* calls */
 	uint64_t in_handler; /* sampled at once */
 	uint64_t from_queue; /* their traces are INCSTACK_TAKEN_FROM_QUEUE */
 	uint64_t biased;     /* their traces are INCSTACK_TAKEN_BIASED */
 	uint64_t pending;    /* in the queue */
 	uint64_t failed[INCSTACK_FAILURES]; /* by enum incstack_signal_failure */
-	uint64_t merged;     /* added to an equal predecessor; they are also counted above */
-	uint64_t drains;     /* of a queue that was not empty */
-	uint32_t capacity;   /* of the queue */
-	uint32_t attempts;   /* to put a request into the queue since the last drain */
+	uint64_t merged;   /* added to an equal predecessor; they are also counted above */
+	uint64_t drains;   /* of a queue that was not empty */
+	uint32_t capacity; /* of the queue */
+	uint32_t attempts; /* to put a request into the queue since the last drain */
 };
 
 /* Copies the counters to *stats. Errors: EINVAL.
  * Thread: owner, or any while no operation is in progress. Signal: no.
  * Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_signal_stats(const struct incstack_stack *stack,
-				       struct incstack_signal_stats *stats);
+					     struct incstack_signal_stats *stats);
 
 INCSTACK_END_C
 

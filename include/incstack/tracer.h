@@ -67,7 +67,7 @@ INCSTACK_API int incstack_tracer_request(struct incstack_tracer *tracer,
 /* The traces of one thread, at least one. */
 struct incstack_thread_traces {
 	struct incstack_thread_traces *next; /* the traces of another thread; in no order */
-	uint64_t thread;                     /* the id of its incstack_safepoint_thread */
+	uint64_t thread;                     /* the id of its incstack_thread */
 	struct incstack_tree *tree;          /* belongs to the struct incstack_traces */
 };
 
@@ -82,11 +82,11 @@ struct incstack_traces {
 /* Retrieves the traces of the threads with the ids; null and 0: of all threads. Every thread
  * retrieves at its next poll, those that wait are retrieved at once. Returns when all have done
  * so, or timeout_ns (0: no limit) have passed. A thread that detaches must retrieve before that
- * (incstack_retrieve). For the calling thread alone, incstack_retrieve is simpler.
+ * (incstack_stack_retrieve). For the calling thread alone, incstack_stack_retrieve is simpler.
  * Errors, after none of which a trace is lost: EINVAL, ENOMEM, EFORKED; EBUSY:
  * INCSTACK_WORD_REQUESTS requests exist.
  * Thread: any that may call incstack_request_wait: not attached, or waiting.
- * Signal: no. Allocates: malloc, and as incstack_retrieve. Blocks: yes. */
+ * Signal: no. Allocates: malloc, and as incstack_stack_retrieve. Blocks: yes. */
 INCSTACK_API int incstack_tracer_retrieve(struct incstack_tracer *tracer, const uint64_t *ids,
 					  uint32_t count, uint64_t timeout_ns,
 					  struct incstack_traces **traces);

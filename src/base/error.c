@@ -20,7 +20,7 @@ static const struct {
 	{INCSTACK_ERANGE, "an address, a number or a sum is out of range"},
 	{INCSTACK_EROOM,
 	 "no room for the trace: call incstack_stack_reserve before the sample, or use "
-	 "incstack_sample_at_poll"},
+	 "incstack_stack_sample_at_poll"},
 	{INCSTACK_ETIMEDOUT, "timed out"},
 	{INCSTACK_EFORKED, "the coordinator belongs to the parent of this process"},
 	{INCSTACK_EFORMAT, "the input is not in the format"},

@@ -64,7 +64,7 @@ uint32_t incstack_native_mode(uint32_t wanted)
 	return wanted < most ? most : wanted;
 }
 
-int incstack_native_runtime_create(const struct incstack_options *options,
+int incstack_runtime_create_native(const struct incstack_options *options,
 				   struct incstack_runtime **runtime)
 {
 	struct incstack_options mine = {.distance = INCSTACK_DISTANCE_ADAPTIVE};

@@ -14,12 +14,12 @@
 
 #include "native/native.h"
 
-__attribute__((noinline)) int incstack_native_sample(struct incstack_stack *stack, uint64_t id,
-						     uint64_t weight)
+__attribute__((noinline)) int incstack_stack_sample_native(struct incstack_stack *stack,
+							   uint64_t id, uint64_t weight)
 {
 	const struct incstack_top top = incstack__native_caller_top(__builtin_frame_address(0));
 
-	return incstack_sample(stack, id, weight, &top);
+	return incstack_stack_sample(stack, id, weight, &top);
 }
 
 /* Whether vfork's system call ends before this instruction. Every signal that comes during the call is
@@ -75,9 +75,9 @@ int incstack_native_interrupted(void *context, const struct incstack_interruptio
 					     top) == INCSTACK__NATIVE_DESCRIBED;
 }
 
-__attribute__((noinline)) int incstack_native_queue_drain(struct incstack_stack *stack)
+__attribute__((noinline)) int incstack_stack_queue_drain_native(struct incstack_stack *stack)
 {
 	const struct incstack_top top = incstack__native_caller_top(__builtin_frame_address(0));
 
-	return incstack_queue_drain(stack, &top);
+	return incstack_stack_queue_drain(stack, &top);
 }

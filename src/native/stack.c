@@ -40,7 +40,7 @@ int incstack_native_stack_range(uintptr_t *low, uintptr_t *high)
 	return result;
 }
 
-int incstack_native_thread_stack(struct incstack_runtime *runtime, struct incstack_stack **stack)
+int incstack_stack_create_native(struct incstack_runtime *runtime, struct incstack_stack **stack)
 {
 	uintptr_t low;
 	uintptr_t high;

@@ -6,9 +6,9 @@
 
 #include <incstack/native.h>
 
-int incstack_native_code_unloaded(struct incstack_runtime *runtime)
+int incstack_runtime_code_unloaded(struct incstack_runtime *runtime)
 {
 	if (!runtime)
 		return INCSTACK_EINVAL;
-	return incstack_code_unloading(runtime, NULL, 0, UINTPTR_MAX);
+	return incstack_runtime_code_unloading(runtime, NULL, 0, UINTPTR_MAX);
 }

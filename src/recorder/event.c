@@ -96,7 +96,7 @@ static __attribute__((noinline)) uint64_t take_again(struct incstack__record *re
 						     struct incstack_top top, int error)
 {
 	if (error == INCSTACK_EROOM && reserve(record, INCSTACK__RESERVE_BYTES) == 0)
-		error = incstack_sample(record->stack, record->traces, 0, &top);
+		error = incstack_stack_sample(record->stack, record->traces, 0, &top);
 	record->live.refused += error != 0;
 	if (error == INCSTACK_EROOM)
 		incstack__record_note(INCSTACK__NOTE_NO_MEMORY);
@@ -113,7 +113,7 @@ static inline uint64_t take(struct incstack__record *record, const struct incsta
 	count_start(record, alone);
 	if (__builtin_expect(incstack_stack_room(record->stack) < AHEAD_BYTES, 0))
 		reserve_ahead(record);
-	error = incstack_sample(record->stack, record->traces, 0, top);
+	error = incstack_stack_sample(record->stack, record->traces, 0, top);
 	if (__builtin_expect(error != 0, 0))
 		return take_again(record, *top, error);
 	return record->traces++;
@@ -130,7 +130,7 @@ static __attribute__((noinline, cold)) uint64_t take_with_room(struct incstack__
 	if (error != INCSTACK_EROOM)
 		return take_again(record, top, error);
 	reserve_ahead(record);
-	error = incstack_sample(record->stack, record->traces, 0, &top);
+	error = incstack_stack_sample(record->stack, record->traces, 0, &top);
 	return error != 0 ? take_again(record, top, error) : record->traces++;
 }
 

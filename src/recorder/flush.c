@@ -177,7 +177,7 @@ static int take_tree(struct incstack__record *record)
 
 	if (record->tree != NULL)
 		return 0;
-	error = incstack_retrieve(record->stack, &tree);
+	error = incstack_stack_retrieve(record->stack, &tree);
 	if (error != 0)
 		return error;
 	follow_mode_of_core(record);

@@ -108,7 +108,7 @@ static enum incstack__tick take(struct incstack__record *record, const struct in
 	if (record->check != NULL)
 		incstack__record_check_skip(record, record->traces);
 	__atomic_add_fetch(started, 1, __ATOMIC_RELAXED);
-	error = incstack_sample(record->stack, record->traces, 0, top);
+	error = incstack_stack_sample(record->stack, record->traces, 0, top);
 	if (error != 0) {
 		__atomic_sub_fetch(started, 1, __ATOMIC_RELAXED);
 		if (error == INCSTACK_EUNWIND)

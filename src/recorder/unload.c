@@ -200,10 +200,10 @@ static void invalidate_rules(const struct difference *difference)
 	struct incstack_runtime *runtime = incstack__recording.runtime;
 
 	if (!difference->complete)
-		incstack_native_code_unloaded(runtime);
+		incstack_runtime_code_unloaded(runtime);
 	for (size_t i = 0; difference->complete && i < difference->gone.count; i++)
-		incstack_code_unloading(runtime, NULL, difference->gone.span[i].low,
-					difference->gone.span[i].high);
+		incstack_runtime_code_unloading(runtime, NULL, difference->gone.span[i].low,
+						difference->gone.span[i].high);
 }
 
 /* Whether the next module of the old list was loaded all the time. *stayed counts the modules that

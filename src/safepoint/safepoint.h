@@ -16,10 +16,10 @@
 #define INCSTACK__REQUEST_MASK ((UINT64_C(1) << INCSTACK_WORD_REQUESTS) - 1)
 
 struct incstack__thread {
-	struct incstack_safepoint_thread open; /* first: the handle is its address */
-	_Atomic(uint32_t) gate;                /* counts wake-ups; the thread sleeps on it */
-	uint16_t refs;                         /* attached + requests that list it; under `lock` */
-	bool busy;                             /* in the slow path; owner only */
+	struct incstack_thread open; /* first: the handle is its address */
+	_Atomic(uint32_t) gate;      /* counts wake-ups; the thread sleeps on it */
+	uint16_t refs;               /* attached + requests that list it; under `lock` */
+	bool busy;                   /* in the slow path; owner only */
 	bool ran; /* whether it was running when STOP was last set; under `lock` */
 	struct incstack_safepoint *owner;
 	uint32_t index; /* in the coordinator's list; under `lock` */
@@ -165,7 +165,7 @@ void incstack__threads_unhold(struct incstack__thread *held);
 void incstack__thread_open_gate(struct incstack__thread *thread, uint64_t before);
 /* Counts down for a thread that has arrived at a full safepoint. */
 void incstack__thread_arrive(struct incstack_safepoint *safepoint);
-static inline struct incstack__thread *incstack__thread_of(struct incstack_safepoint_thread *open)
+static inline struct incstack__thread *incstack__thread_of(struct incstack_thread *open)
 {
 	return (struct incstack__thread *)open;
 }

@@ -92,9 +92,8 @@ static void settle_count(struct incstack_safepoint *safepoint, uint32_t missing)
 	await_all(safepoint, 0);
 }
 
-int incstack_safepoint_stop(struct incstack_safepoint *safepoint,
-			    struct incstack_safepoint_thread *self, uint64_t timeout_ns,
-			    uint32_t *missing)
+int incstack_safepoint_stop(struct incstack_safepoint *safepoint, struct incstack_thread *self,
+			    uint64_t timeout_ns, uint32_t *missing)
 {
 	if (!safepoint || (self && incstack__thread_of(self)->owner != safepoint))
 		return INCSTACK_EINVAL;
@@ -104,7 +103,7 @@ int incstack_safepoint_stop(struct incstack_safepoint *safepoint,
 	struct incstack__thread *held = NULL;
 	int error = self ? incstack__check_owner(incstack__thread_of(self)) : 0;
 	if (!error && self)
-		error = incstack_safepoint_enter(self);
+		error = incstack_thread_wait_begin(self);
 	if (error)
 		return error;
 	pthread_mutex_lock(&safepoint->stop_lock);
@@ -120,15 +119,14 @@ int incstack_safepoint_stop(struct incstack_safepoint *safepoint,
 		pthread_mutex_unlock(&safepoint->stop_lock);
 		incstack__threads_unhold(held);
 		if (self)
-			incstack_safepoint_leave(self);
+			incstack_thread_wait_end(self);
 	}
 	if (missing)
 		*missing = absent;
 	return all ? 0 : INCSTACK_ETIMEDOUT;
 }
 
-int incstack_safepoint_resume(struct incstack_safepoint *safepoint,
-			      struct incstack_safepoint_thread *self)
+int incstack_safepoint_resume(struct incstack_safepoint *safepoint, struct incstack_thread *self)
 {
 	if (!safepoint || (self && incstack__thread_of(self)->owner != safepoint))
 		return INCSTACK_EINVAL;
@@ -144,5 +142,5 @@ int incstack_safepoint_resume(struct incstack_safepoint *safepoint,
 	tell_resume(safepoint, &held);
 	pthread_mutex_unlock(&safepoint->stop_lock);
 	incstack__threads_unhold(held);
-	return self ? incstack_safepoint_leave(self) : 0;
+	return self ? incstack_thread_wait_end(self) : 0;
 }

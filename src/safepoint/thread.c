@@ -48,8 +48,7 @@ static struct incstack__thread *allocate(struct incstack_safepoint *safepoint)
 	return thread;
 }
 
-int incstack_safepoint_attach(struct incstack_safepoint *safepoint,
-			      struct incstack_safepoint_thread **open)
+int incstack_safepoint_attach(struct incstack_safepoint *safepoint, struct incstack_thread **open)
 {
 	if (!safepoint || !open)
 		return INCSTACK_EINVAL;
@@ -88,7 +87,7 @@ static void give_up_claims(struct incstack__thread *thread)
 		incstack__thread_arrive(thread->owner);
 }
 
-int incstack_thread_adopt(struct incstack_safepoint_thread *open)
+int incstack_thread_adopt(struct incstack_thread *open)
 {
 	struct incstack__thread *thread = incstack__thread_of(open);
 	if (!thread)
@@ -101,7 +100,7 @@ int incstack_thread_adopt(struct incstack_safepoint_thread *open)
 	return 0;
 }
 
-int incstack_safepoint_detach(struct incstack_safepoint_thread *open)
+int incstack_thread_detach(struct incstack_thread *open)
 {
 	struct incstack__thread *thread = incstack__thread_of(open);
 	int error = incstack__check_owner(thread);

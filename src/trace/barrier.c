@@ -3,7 +3,7 @@
  * Return barriers: plants and lifts them, in return slots. Kinds of stacks that have other barriers use
  * the numbers and the records of thunks only. Besides this file, three others write return slots:
  * retired.c restores the slots of vanished barriers, stack_change.c stores a resume address for
- * the embedder (incstack_slot_write), and the trampoline (thunks.S) restores the slot through
+ * the embedder (incstack_stack_slot_write), and the trampoline (thunks.S) restores the slot through
  * which a return comes.
  *
  * Order of writes: the cell is filled before the slot shows the thunk, and a

@@ -200,9 +200,9 @@ static int drain_with_hooks(stack *s, const struct incstack_top *poll, uint32_t 
 	return error;
 }
 
-int incstack_queue_drain(struct incstack_stack *s, const struct incstack_top *poll)
+int incstack_stack_queue_drain(struct incstack_stack *s, const struct incstack_top *poll)
 {
-	uint32_t requests = incstack_queue_pending(s);
+	uint32_t requests = incstack_stack_queue_pending(s);
 	if (!s || !poll || !s->kind->takes_top(poll) || poll->flags & INCSTACK_TOP_INTERRUPTED)
 		return INCSTACK_EINVAL;
 	if (s->owner != thread_self())

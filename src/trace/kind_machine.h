@@ -27,7 +27,7 @@ int incstack__machine_broken(const stack *s, size_t most);
 /* The common members of both kinds. */
 #define INCSTACK__MACHINE_FUNCTIONS \
 	.takes_top = incstack__top_is_valid, .sample = incstack__machine_sample, \
-	.sample_described = incstack_sample, .frames = incstack__machine_frames, \
+	.sample_described = incstack_stack_sample, .frames = incstack__machine_frames, \
 	.walk = incstack__machine_walk, .remove_popped = incstack__machine_remove_popped, \
 	.remove_popped_at = incstack__machine_remove_popped_at, \
 	.passed = incstack__machine_passed, .announced = incstack__machine_announced, \

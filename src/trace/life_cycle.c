@@ -300,20 +300,20 @@ static int make_more_room(stack *s)
 	return error;
 }
 
-int incstack_sample_at_poll(struct incstack_stack *s, uint64_t id, uint64_t weight,
-			    const struct incstack_top *top)
+int incstack_stack_sample_at_poll(struct incstack_stack *s, uint64_t id, uint64_t weight,
+				  const struct incstack_top *top)
 {
 	if (!s)
 		return INCSTACK_EINVAL;
-	if (__builtin_expect(incstack_queue_pending(s), 0))
-		incstack_queue_drain(s, top);
+	if (__builtin_expect(incstack_stack_queue_pending(s), 0))
+		incstack_stack_queue_drain(s, top);
 	size_t enough = s->runtime->options.chunk_bytes / 2;
 	int reserved = incstack_stack_room(s) < enough ? incstack_stack_reserve(s, enough) : 0;
-	int error = incstack_sample(s, id, weight, top);
+	int error = incstack_stack_sample(s, id, weight, top);
 	while (error == INCSTACK_EROOM && !reserved) {
 		reserved = make_more_room(s);
 		if (!reserved)
-			error = incstack_sample(s, id, weight, top);
+			error = incstack_stack_sample(s, id, weight, top);
 	}
 	return error == INCSTACK_EROOM && reserved ? reserved : error;
 }

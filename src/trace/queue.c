@@ -207,8 +207,8 @@ uint64_t incstack__queue_requests(const stack *s)
 
 /* ---- the public interface -------------------------------------------------------- */
 
-int incstack_queue_element(const struct incstack_stack *s, int32_t n,
-			   struct incstack_queued *element)
+int incstack_stack_queue_element(const struct incstack_stack *s, int32_t n,
+				 struct incstack_queued *element)
 {
 	if (!s || !element)
 		return INCSTACK_EINVAL;
@@ -225,7 +225,7 @@ int incstack_queue_element(const struct incstack_stack *s, int32_t n,
 	return 0;
 }
 
-uint32_t incstack_queue_pending(const struct incstack_stack *s)
+uint32_t incstack_stack_queue_pending(const struct incstack_stack *s)
 {
 	const struct queue *q = s ? s->signals.queue : NULL;
 	return q ? (uint32_t)(load(&q->tail) - load(&q->head)) : 0;
@@ -274,7 +274,7 @@ static void replace(stack *s, struct queue *new)
 	incstack__signals_restore(blocked, &before);
 }
 
-int incstack_queue_resize(struct incstack_stack *s, uint32_t capacity)
+int incstack_stack_queue_resize(struct incstack_stack *s, uint32_t capacity)
 {
 	enum { CAPACITY_MAX = 1 << 20 };
 	int error = enter(s);
@@ -291,7 +291,7 @@ int incstack_queue_resize(struct incstack_stack *s, uint32_t capacity)
 	return error;
 }
 
-int incstack_queue_hook(struct incstack_stack *s, const struct incstack_queue_hooks *hooks)
+int incstack_stack_queue_hook(struct incstack_stack *s, const struct incstack_queue_hooks *hooks)
 {
 	static const struct incstack_queue_hooks none;
 	if (hooks && hooks->size != sizeof(*hooks))

@@ -287,7 +287,7 @@ static int hand_over_whole(stack *s, struct incstack_tree **tree)
 	return error;
 }
 
-int incstack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
+int incstack_stack_retrieve(struct incstack_stack *s, struct incstack_tree **tree)
 {
 	int error = enter(s);
 	if (error)

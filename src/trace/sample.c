@@ -322,7 +322,7 @@ static inline void finish_fast(stack *s, trace *t, uint64_t walked)
 }
 
 /* Ends a sample whose fast walk did not stop at a live barrier. Nothing here needs r
- * as a whole, so the compiler passes its members in registers, and incstack_sample needs no stack
+ * as a whole, so the compiler passes its members in registers, and incstack_stack_sample needs no stack
  * frame. */
 __attribute__((noinline)) static int end_elsewhere(stack *s, struct fast_walk r)
 {
@@ -367,8 +367,8 @@ __attribute__((always_inline)) static inline int take_fast(stack *s, uint64_t id
 	return 0;
 }
 
-int incstack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
-		    const struct incstack_top *top)
+int incstack_stack_sample(struct incstack_stack *s, uint64_t id, uint64_t weight,
+			  const struct incstack_top *top)
 {
 	int error;
 	if (__builtin_expect(!s || s->owner != thread_self() || s->busy, 0))
@@ -391,7 +391,7 @@ __attribute__((noinline, cold)) static int sample_caller(stack *s, uint64_t id, 
 	return sample(s, id, 0, &top);
 }
 
-/* incstack_sample() for a caller whose frame is in registers. A struct incstack_top would be stored
+/* incstack_stack_sample() for a caller whose frame is in registers. A struct incstack_top would be stored
  * and loaded again, and each of its members tested. */
 int incstack__sample_caller(struct incstack_stack *s, uint64_t id, uintptr_t pc, uintptr_t sp,
 			    uintptr_t fp, size_t least)

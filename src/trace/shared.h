@@ -56,7 +56,7 @@ int incstack__stack_complete_at(struct incstack_stack *s, const struct incstack_
  * samples alone (life_cycle.c). */
 size_t incstack__stack_sample_room(const struct incstack_stack *s);
 
-/* As incstack_sample with weight 0 and the top {pc, sp, fp}, which is on the stack. Returns
+/* As incstack_stack_sample with weight 0 and the top {pc, sp, fp}, which is on the stack. Returns
  * INCSTACK_EROOM, too, if there is less room than `least` bytes besides what the objects of all
  * callers may need (sample.c). */
 int incstack__sample_caller(struct incstack_stack *s, uint64_t id, uintptr_t pc, uintptr_t sp,

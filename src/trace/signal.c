@@ -32,7 +32,7 @@ static void read_caller(const stack *s, struct incstack_queued *what)
 		what->top.flags &= ~(uint32_t)INCSTACK_TOP_CALLER_STAYS;
 }
 
-/* Takes the sample now. Returns an error of incstack_sample if that is impossible. */
+/* Takes the sample now. Returns an error of incstack_stack_sample if that is impossible. */
 static int sample_now(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
 {
 	struct incstack_top now = *top;
@@ -85,8 +85,8 @@ static int enqueue(stack *s, struct incstack_queued *what)
 	return INCSTACK_QUEUED;
 }
 
-int incstack_sample_signal(struct incstack_stack *s, uint64_t id, uint64_t weight,
-			   const void *ucontext)
+int incstack_stack_sample_signal(struct incstack_stack *s, uint64_t id, uint64_t weight,
+				 const void *ucontext)
 {
 	if (!s || !ucontext || !s->runtime || !s->runtime->embedder.interrupted)
 		return INCSTACK_EINVAL;

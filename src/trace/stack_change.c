@@ -51,7 +51,7 @@ static void write_slot(stack *s, uintptr_t *slot, uintptr_t resume)
 		*slot = resume;
 }
 
-int incstack_slot_write(struct incstack_stack *s, uintptr_t *slot, uintptr_t resume)
+int incstack_stack_slot_write(struct incstack_stack *s, uintptr_t *slot, uintptr_t resume)
 {
 	int error = enter(s);
 	if (error)
@@ -113,8 +113,8 @@ int incstack_stack_moved(struct incstack_stack *s, uintptr_t new_low, uintptr_t 
 	return error;
 }
 
-int incstack_code_unloading(struct incstack_runtime *rt, struct incstack_stack *s, uintptr_t low,
-			    uintptr_t high)
+int incstack_runtime_code_unloading(struct incstack_runtime *rt, struct incstack_stack *s,
+				    uintptr_t low, uintptr_t high)
 {
 	if (!rt || low >= high || (s && s->runtime != rt))
 		return INCSTACK_EINVAL;

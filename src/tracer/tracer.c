@@ -93,7 +93,7 @@ static void sample(const struct incstack_ticket *ticket, void *argument)
 	struct incstack_stack *stack = locate(order->tracer, ticket, &top);
 	if (!stack)
 		count(&order->tracer->empty, 1);
-	else if (incstack_sample(stack, order->id, weight_of(order, ticket), &top))
+	else if (incstack_stack_sample(stack, order->id, weight_of(order, ticket), &top))
 		count(&order->tracer->refused, 1);
 	else
 		count(&order->tracer->samples, 1);
@@ -169,7 +169,7 @@ static void take(const struct incstack_ticket *ticket, void *argument)
 	if (!stack)
 		return;
 	struct incstack_thread_traces *part = malloc(sizeof(*part));
-	if (!part || incstack_retrieve(stack, &part->tree)) {
+	if (!part || incstack_stack_retrieve(stack, &part->tree)) {
 		free(part);
 		count(&collection->failed, 1);
 		return;

@@ -22,7 +22,7 @@ static NOINLINE void sample()
 	top.pc = fp[1];
 	top.sp = reinterpret_cast<uintptr_t>(fp + 2);
 	top.fp = fp[0];
-	incstack_sample(stack, samples++, 1, &top);
+	incstack_stack_sample(stack, samples++, 1, &top);
 	__asm__ volatile("" ::: "memory");
 }
 
@@ -68,7 +68,7 @@ static NOINLINE uint64_t traces_in(enum incstack_mode mode)
 	for (int depth = 0; depth < 12; depth += 2)
 		if (recurse(depth, false) != depth + 1 || catches(depth) != 1)
 			return 0;
-	if (incstack_retrieve(stack, &tree))
+	if (incstack_stack_retrieve(stack, &tree))
 		return 0;
 	uint64_t hash = tree->count == samples && !tree->truncated ? hash_of(tree) : 0;
 	incstack_tree_release(tree);

@@ -7,10 +7,10 @@ import sys
 import tempfile
 
 SOURCE = """#include <incstack/safepoint.h>
-void poll(struct incstack_safepoint_thread *thread);
-void poll(struct incstack_safepoint_thread *thread)
+void poll(struct incstack_thread *thread);
+void poll(struct incstack_thread *thread)
 {
-	incstack_poll(thread);
+	incstack_thread_poll(thread);
 }
 """
 OPTIONS = (("-O2",), ("-O3",), ("-O2", "-fPIC", "-fcf-protection"))

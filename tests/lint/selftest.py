@@ -105,13 +105,13 @@ class Layers(unittest.TestCase):
     def test_accepted(self):
         self.assertEqual(self.errors(), [])
         self.assertEqual(self.calls("trace/walk.c", "trace/rule.c", "incstack__rule"), [])
-        self.assertEqual(self.calls("native/base.c", "trace/rule.c", "incstack_sample"), [])
+        self.assertEqual(self.calls("native/base.c", "trace/rule.c", "incstack_stack_sample"), [])
         self.assertEqual(self.calls("native/base.c", "trace/rule.c", "incstack__shared"), [])
         self.assertEqual(self.calls("trace/rule.c", "interpose/malloc.c", "malloc"), [])
 
     def test_refused(self):
         self.assertEqual(len(self.calls("trace/rule.c", "trace/walk.c", "incstack__walk")), 1)
-        self.assertEqual(len(self.calls("trace/rule.c", "trace/walk.c", "incstack_sample")), 1)
+        self.assertEqual(len(self.calls("trace/rule.c", "trace/walk.c", "incstack_stack_sample")), 1)
         self.assertEqual(len(self.calls("native/base.c", "trace/rule.c", "incstack__rule")), 1)
         self.assertEqual(len(self.errors(native_base='#include "trace/rule.h"')), 1)
         self.assertEqual(len(self.errors(trace_signals='#include "safepoint/wait.h"')), 1)

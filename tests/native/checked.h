@@ -31,14 +31,14 @@ static inline void checked_open(uint32_t mode, int distance)
 	const struct incstack_options options = {
 		.size = sizeof(options), .mode = mode, .distance = distance};
 
-	ck_assert_int_eq(incstack_native_runtime_create(&options, &checked_runtime), 0);
+	ck_assert_int_eq(incstack_runtime_create_native(&options, &checked_runtime), 0);
 }
 
 static inline struct incstack_stack *checked_thread(void)
 {
 	struct incstack_stack *stack = NULL;
 
-	ck_assert_int_eq(incstack_native_thread_stack(checked_runtime, &stack), 0);
+	ck_assert_int_eq(incstack_stack_create_native(checked_runtime, &stack), 0);
 	ck_assert_int_eq(incstack_stack_reserve(stack, 1 << 20), 0);
 	return stack;
 }
@@ -65,7 +65,7 @@ static OPAQUE int sample_checked(struct incstack_stack *stack)
 	ck_assert_ptr_nonnull(walk->frames);
 	for (int i = 0; i < walk->count; i++)
 		walk->frames[i] = frames[i];
-	return incstack_native_sample(stack, id, 1);
+	return incstack_stack_sample_native(stack, id, 1);
 }
 
 static inline void compare_trace(const struct incstack_trace *trace)
@@ -92,7 +92,7 @@ static inline uint64_t compare_all(struct incstack_stack *stack)
 	struct incstack_tree *tree = NULL;
 	uint64_t truncated;
 
-	ck_assert_int_eq(incstack_retrieve(stack, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(stack, &tree), 0);
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
 		compare_trace(t);
 	checked_compared += tree->count;

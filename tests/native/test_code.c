@@ -90,8 +90,8 @@ static void visit_library(const char *name, const char *function)
 	ck_assert(visiting != NULL);
 	nest(4, through);
 	ck_assert_int_eq(dlclose(library), 0);
-	ck_assert_int_eq(incstack_native_code_unloaded(checked_runtime), 0);
-	ck_assert_int_eq(incstack_native_code_unloaded(NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_runtime_code_unloaded(checked_runtime), 0);
+	ck_assert_int_eq(incstack_runtime_code_unloaded(NULL), INCSTACK_EINVAL);
 }
 
 START_TEST(libraries_in_one_place)
@@ -117,8 +117,8 @@ static OPAQUE void sample_truncated(void)
 {
 	struct incstack_tree *tree = NULL;
 
-	ck_assert_int_eq(incstack_native_sample(stack, 0, 1), 0);
-	ck_assert_int_eq(incstack_retrieve(stack, &tree), 0);
+	ck_assert_int_eq(incstack_stack_sample_native(stack, 0, 1), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(stack, &tree), 0);
 	ck_assert_uint_gt(tree->truncated, 0);
 	incstack_tree_release(tree);
 }

@@ -57,7 +57,7 @@ START_TEST(returns_to_the_right_place)
 		ck_assert_int_eq(descend(i), i + 1);
 	ck_assert_int_eq(incstack_stack_set_mode(traced_stack, INCSTACK_MODE_PATCH), 0);
 	ck_assert_uint_eq(traced_stats().mode, INCSTACK_MODE_VALIDATE);
-	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &other), 0);
+	ck_assert_int_eq(incstack_stack_create_native(traced_runtime, &other), 0);
 	struct incstack_stats stats = {.size = sizeof(stats)};
 	ck_assert_int_eq(incstack_stack_stats(other, &stats), 0);
 	ck_assert_uint_eq(stats.mode, INCSTACK_MODE_VALIDATE);

@@ -98,7 +98,7 @@ static void sample(const ucontext_t *context)
 		refused[described]++;
 	} else {
 		take_reference(&top);
-		if (incstack_sample(stack, (uint64_t)samples, 1, &top) == 0)
+		if (incstack_stack_sample(stack, (uint64_t)samples, 1, &top) == 0)
 			samples++;
 		else
 			busy++;
@@ -144,7 +144,7 @@ static void open_all(void)
 					       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (incstack_runtime_create(&options, &runtime) != 0 ||
 	    incstack_native_stack_range(&bounds.low, &bounds.high) != 0 ||
-	    incstack_native_thread_stack(runtime, &stack) != 0 ||
+	    incstack_stack_create_native(runtime, &stack) != 0 ||
 	    incstack_stack_reserve(stack, 32 << 20) != 0)
 		_exit(90);
 	incstack_native_walk(frames, DEPTH);
@@ -171,7 +171,7 @@ static int compare(void)
 	struct incstack_tree *tree;
 	int wrong = 0;
 
-	if (incstack_retrieve(stack, &tree) != 0)
+	if (incstack_stack_retrieve(stack, &tree) != 0)
 		_exit(91);
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
 		wrong += !agrees(t);

@@ -38,7 +38,7 @@ static void open_runtime(int distance)
 {
 	const struct incstack_options options = {.size = sizeof(options), .distance = distance};
 	sampled = 0;
-	ck_assert_int_eq(incstack_native_runtime_create(&options, &runtime), 0);
+	ck_assert_int_eq(incstack_runtime_create_native(&options, &runtime), 0);
 }
 
 static void close_runtime(void)
@@ -49,7 +49,7 @@ static void close_runtime(void)
 
 static void open_stack(void)
 {
-	errors += incstack_native_thread_stack(runtime, &stack) != 0 ||
+	errors += incstack_stack_create_native(runtime, &stack) != 0 ||
 		  incstack_stack_reserve(stack, 1 << 20) != 0;
 }
 
@@ -157,7 +157,7 @@ static OPAQUE void compare_here(void)
 /* No assertion of Check: it takes a lock, and a thread that holds one must not be stopped. */
 static OPAQUE void sample_plainly(void)
 {
-	errors += incstack_native_sample(stack, sampled++, 1) != 0;
+	errors += incstack_stack_sample_native(stack, sampled++, 1) != 0;
 }
 
 static OPAQUE void sample_and_compare(void)
@@ -171,7 +171,7 @@ static OPAQUE void sample_and_compare(void)
 static void close_all(void)
 {
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(stack, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(stack, &tree), 0);
 	ck_assert_uint_eq(tree->count, sampled);
 	ck_assert_uint_eq(tree->truncated, 0);
 	incstack_tree_release(tree);
@@ -316,7 +316,7 @@ static void *work(void *signal_stack)
 		incstack_stack_reserve(stack, 1 << 16);
 		nest(20, sample_and_compute);
 		nest(7, sample_and_compute);
-		errors += incstack_retrieve(stack, &tree) != 0;
+		errors += incstack_stack_retrieve(stack, &tree) != 0;
 		incstack_tree_release(tree);
 		working = true;
 	}

@@ -14,7 +14,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
 	(void)number;
 	(void)info;
-	result = incstack_sample_signal(traced_stack, 0, 1, context);
+	result = incstack_stack_sample_signal(traced_stack, 0, 1, context);
 }
 
 typedef int find_rule(void *context, uintptr_t address, struct incstack_rule *rule);
@@ -28,7 +28,7 @@ static void open_with(find_rule *in_handler, int number)
 	embedder.find_rule_in_handler = in_handler;
 	ck_assert_int_eq(sigaction(number, &action, NULL), 0);
 	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
-	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &traced_stack), 0);
+	ck_assert_int_eq(incstack_stack_create_native(traced_runtime, &traced_stack), 0);
 	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 1 << 19), 0);
 }
 
@@ -41,7 +41,7 @@ static void open_all(void)
 static uint64_t truncated_of_one(void)
 {
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(traced_stack, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(traced_stack, &tree), 0);
 	uint64_t truncated = tree->truncated;
 	ck_assert_uint_eq(tree->count, result == 0);
 	incstack_tree_release(tree);
@@ -80,7 +80,7 @@ START_TEST(the_next_sample_learns)
 	open_all();
 	raise(SIGUSR1);
 	ck_assert_int_eq(result, INCSTACK_EUNWIND);
-	ck_assert_int_eq(incstack_native_sample(traced_stack, 0, 1), 0);
+	ck_assert_int_eq(incstack_stack_sample_native(traced_stack, 0, 1), 0);
 	raise(SIGUSR1);
 	ck_assert_int_eq(result, 0);
 	traced_close();
@@ -93,7 +93,7 @@ START_TEST(missed_rules_of_unloaded_code)
 	open_all();
 	raise(SIGUSR1);
 	ck_assert_int_eq(result, INCSTACK_EUNWIND);
-	ck_assert_int_eq(incstack_code_unloading(traced_runtime, NULL, 1, UINTPTR_MAX), 0);
+	ck_assert_int_eq(incstack_runtime_code_unloading(traced_runtime, NULL, 1, UINTPTR_MAX), 0);
 	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 0), 0);
 	raise(SIGUSR1);
 	ck_assert_int_eq(result, INCSTACK_EUNWIND);
@@ -126,11 +126,11 @@ START_TEST(missed_rules_are_left_to_handlers)
 	asked_for = top.pc;
 	embedder.find_rule = find_and_count;
 	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
-	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &traced_stack), 0);
-	ck_assert_int_eq(incstack_sample(traced_stack, 0, 1, &top), INCSTACK_EUNWIND);
+	ck_assert_int_eq(incstack_stack_create_native(traced_runtime, &traced_stack), 0);
+	ck_assert_int_eq(incstack_stack_sample(traced_stack, 0, 1, &top), INCSTACK_EUNWIND);
 	ck_assert_uint_eq(traced_stats().lost_unwind, 1);
 	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 0), 0);
-	ck_assert_int_eq(incstack_native_sample(traced_stack, 0, 1), 0);
+	ck_assert_int_eq(incstack_stack_sample_native(traced_stack, 0, 1), 0);
 	ck_assert_int_eq(times_asked, 0);
 	traced_close();
 }
@@ -142,7 +142,7 @@ static __attribute__((noinline)) int own_slot_is_patched(uint32_t flags)
 	const uintptr_t *frame = __builtin_frame_address(0);
 	struct incstack_top top = {.fp = (uintptr_t)frame, .flags = flags};
 	__asm__ volatile("leaq 0(%%rip), %0\n\tmovq %%rsp, %1" : "=r"(top.pc), "=r"(top.sp));
-	result = incstack_sample(traced_stack, 0, 1, &top);
+	result = incstack_stack_sample(traced_stack, 0, 1, &top);
 	return *(volatile const uintptr_t *)&frame[1] != incstack_slot_read(&frame[1]);
 }
 

@@ -62,10 +62,10 @@ __attribute__((noinline)) static int nest(int level)
 	const uint64_t id = next_id++;
 	ck_assert_int_eq(incstack_stack_reserve(patched, 2000), 0);
 	ck_assert_int_eq(incstack_stack_reserve(full, 2000), 0);
-	ck_assert_int_eq(incstack_native_sample(full, id, 1), 0);
+	ck_assert_int_eq(incstack_stack_sample_native(full, id, 1), 0);
 	if (level == chosen)
 		trap_flag(TRAP_FLAG);
-	if (incstack_native_sample(patched, id, 1))
+	if (incstack_stack_sample_native(patched, id, 1))
 		refused++;
 	__asm__ volatile("" : "+r"(result));
 	return result;
@@ -89,8 +89,8 @@ static void compare_all(void)
 	struct incstack_tree *ours, *theirs;
 	const struct incstack_trace *t = NULL;
 	ck_assert_int_eq(incstack_stack_verify(patched), 0);
-	ck_assert_int_eq(incstack_retrieve(patched, &ours), 0);
-	ck_assert_int_eq(incstack_retrieve(full, &theirs), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(patched, &ours), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(full, &theirs), 0);
 	t = theirs->traces;
 	for (const struct incstack_trace *o = ours->traces; o; o = o->next) {
 		while (t && t->id != o->id)
@@ -134,8 +134,8 @@ static void begin(uint32_t chunk_bytes, int32_t distance)
 							 .mode = modes[i],
 							 .chunk_bytes = chunk_bytes,
 							 .distance = distance};
-		ck_assert_int_eq(incstack_native_runtime_create(&options, &runtimes[i]), 0);
-		ck_assert_int_eq(incstack_native_thread_stack(runtimes[i], i ? &full : &patched),
+		ck_assert_int_eq(incstack_runtime_create_native(&options, &runtimes[i]), 0);
+		ck_assert_int_eq(incstack_stack_create_native(runtimes[i], i ? &full : &patched),
 				 0);
 	}
 	next_id = 1;

@@ -226,7 +226,7 @@ __attribute__((noinline)) void layers_poll()
 {
 	if (poll_count == POLLS || request_count > SIGNALS / 2)
 		check();
-	if (incstack_native_queue_drain(stack))
+	if (incstack_stack_queue_drain_native(stack))
 		refused++;
 	poll &p = polls[poll_count];
 	incstack_frame frames[FRAMES + 1];
@@ -242,7 +242,7 @@ __attribute__((noinline)) void layers_poll()
 	top.pc = frames[1].pc;
 	top.sp = frames[1].sp;
 	top.fp = frames[1].fp;
-	if (incstack_sample(stack, (uint64_t)poll_count, 1, &top))
+	if (incstack_stack_sample(stack, (uint64_t)poll_count, 1, &top))
 		abort();
 	FENCE();
 	poll_count = poll_count + 1;
@@ -292,8 +292,8 @@ static void on_signal(int, siginfo_t *, void *context)
 		asked &a = requests[request_count];
 		a.truth = now;
 		a.poll = poll_count;
-		if (incstack_sample_signal(stack, (uint64_t)request_count | FROM_HANDLER, 1,
-					   context) < 0)
+		if (incstack_stack_sample_signal(stack, (uint64_t)request_count | FROM_HANDLER, 1,
+						 context) < 0)
 			refused++;
 		request_count = request_count + 1;
 	}
@@ -345,7 +345,7 @@ static void check()
 	sigset_t all, before;
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &before);
-	while ((error = incstack_retrieve(stack, &tree)) == INCSTACK_EBUSY)
+	while ((error = incstack_stack_retrieve(stack, &tree)) == INCSTACK_EBUSY)
 		continue;
 	if (error)
 		abort();
@@ -382,9 +382,9 @@ static void open_all()
 	event.sigev_notify = SIGEV_SIGNAL;
 	event.sigev_signo = SIGPROF;
 	now.certain = DEPTH;
-	if (incstack_native_runtime_create(&options, &runtime) ||
-	    incstack_native_thread_stack(runtime, &stack) || incstack_stack_reserve(stack, ROOM) ||
-	    incstack_queue_resize(stack, QUEUE) || sigaction(SIGPROF, &action, nullptr) ||
+	if (incstack_runtime_create_native(&options, &runtime) ||
+	    incstack_stack_create_native(runtime, &stack) || incstack_stack_reserve(stack, ROOM) ||
+	    incstack_stack_queue_resize(stack, QUEUE) || sigaction(SIGPROF, &action, nullptr) ||
 	    timer_create(CLOCK_MONOTONIC, &event, &timer))
 		abort();
 }
@@ -397,7 +397,7 @@ int main(int argc, char **argv)
 	for (arm(); handled < HANDLED;)
 		layered_work(24);
 	timer_delete(timer);
-	if (incstack_native_queue_drain(stack))
+	if (incstack_stack_queue_drain_native(stack))
 		refused++;
 	check();
 	for (const layer &l : layers) {

@@ -48,13 +48,13 @@ static void interrupt(void)
 static void sample_in_handler(int number)
 {
 	(void)number;
-	error_in_handler = incstack_native_sample(traced_stack, 0, 1);
+	error_in_handler = incstack_stack_sample_native(traced_stack, 0, 1);
 	__asm__ volatile("");
 }
 
 static void ask_again(void)
 {
-	ck_assert_int_eq(incstack_code_unloading(traced_runtime, NULL, 1, UINTPTR_MAX), 0);
+	ck_assert_int_eq(incstack_runtime_code_unloading(traced_runtime, NULL, 1, UINTPTR_MAX), 0);
 }
 
 static NOINLINE void sample_deeper(int depth)
@@ -101,7 +101,7 @@ static void open_stack(void)
 	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
 	embedder.find_rule_quickly = rule_or_question;
 	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
-	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &traced_stack), 0);
+	ck_assert_int_eq(incstack_stack_create_native(traced_runtime, &traced_stack), 0);
 	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 1 << 19), 0);
 }
 
@@ -174,7 +174,7 @@ static NOINLINE int sample_and_leave(void)
 	volatile int error = 0;
 
 	if (setjmp(before_sample) == 0)
-		error = incstack_native_sample(traced_stack, 0, 1);
+		error = incstack_stack_sample_native(traced_stack, 0, 1);
 	__asm__ volatile("" ::: "memory");
 	return error;
 }

@@ -31,7 +31,7 @@ static void open_runtime(int distance)
 	embedder.find_rule = embedder.find_rule_quickly = find_rule;
 	traced_samples = 0;
 	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
-	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &traced_stack), 0);
+	ck_assert_int_eq(incstack_stack_create_native(traced_runtime, &traced_stack), 0);
 	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 1 << 19), 0);
 }
 

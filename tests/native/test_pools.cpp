@@ -83,7 +83,7 @@ static unsigned depth_of(const struct incstack_trace *t)
 static void check_traces(unsigned depth)
 {
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->truncated, 0);
 	ck_assert_uint_eq(tree->count, depth + 1);
 	unsigned first = depth_of(tree->traces), i = 0;

@@ -106,8 +106,8 @@ static void open_short(enum shortage shortage)
 {
 	const struct incstack_options options = {
 		.size = sizeof(options), .distance = 0, .thunk_limit = shortage == SHORT ? 2 : 0};
-	ck_assert_int_eq(incstack_native_runtime_create(&options, &traced_runtime), 0);
-	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &traced_stack), 0);
+	ck_assert_int_eq(incstack_runtime_create_native(&options, &traced_runtime), 0);
+	ck_assert_int_eq(incstack_stack_create_native(traced_runtime, &traced_stack), 0);
 	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 1 << 19), 0);
 	traced_samples = 0;
 }
@@ -324,11 +324,11 @@ START_TEST(dead_memory_is_not_written)
 	if (!setjmp(out))
 		far_below();
 	const uintptr_t thunk = word_at_dead();
-	ck_assert_int_eq(incstack_native_sample(traced_stack, 1, 1), 0);
+	ck_assert_int_eq(incstack_stack_sample_native(traced_stack, 1, 1), 0);
 	ck_assert_uint_eq(traced_stats().stale, 1);
 	reserve();
 	ck_assert_uint_eq(word_at_dead(), thunk);
-	ck_assert_int_eq(incstack_native_sample(traced_stack, 2, 1), 0);
+	ck_assert_int_eq(incstack_stack_sample_native(traced_stack, 2, 1), 0);
 	ck_assert_uint_eq(traced_stats().no_thunk, 0);
 	traced_close();
 }

@@ -220,7 +220,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
 	(void)number;
 	(void)info;
-	refused += incstack_sample_signal(traced_stack, 0, 1, context) != 0;
+	refused += incstack_stack_sample_signal(traced_stack, 0, 1, context) != 0;
 }
 
 /* A signal without a call: gcc sees all that these functions clobber, and -fipa-ra

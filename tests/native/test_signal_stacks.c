@@ -289,13 +289,13 @@ static inline void stop_stepping(void)
 static OPAQUE void step_in_sample(void)
 {
 	single_step();
-	incstack_native_sample(stack, UINT64_MAX, 1);
+	incstack_stack_sample_native(stack, UINT64_MAX, 1);
 	stop_stepping();
 }
 
 static OPAQUE void step_in_return(void)
 {
-	ck_assert_int_eq(incstack_native_sample(stack, UINT64_MAX, 1), 0);
+	ck_assert_int_eq(incstack_stack_sample_native(stack, UINT64_MAX, 1), 0);
 	single_step();
 }
 
@@ -306,7 +306,7 @@ static void drop_traces(void)
 {
 	struct incstack_tree *tree = NULL;
 
-	ck_assert_int_eq(incstack_retrieve(stack, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(stack, &tree), 0);
 	incstack_tree_release(tree);
 }
 

@@ -135,7 +135,8 @@ static void sample_here(uintptr_t pc, void *context, bool trampoline)
 {
 	ck_assert_int_lt(stop_count, STOPS);
 	stops[stop_count] = {pc, next_cfa, trampoline};
-	int result = incstack_sample_signal(traced_stack, (uint64_t)stop_count++ + 1, 1, context);
+	int result =
+		incstack_stack_sample_signal(traced_stack, (uint64_t)stop_count++ + 1, 1, context);
 	if (result == 0)
 		return;
 	refused[-result & 7]++;
@@ -216,7 +217,7 @@ static NOINLINE long journey()
 static void check_tree()
 {
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(traced_stack, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(traced_stack, &tree), 0);
 	uint64_t lost = 0;
 	for (int i = 0; i < 8; i++)
 		lost += (uint64_t)refused[i];

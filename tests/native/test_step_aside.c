@@ -168,7 +168,7 @@ static void open_by_hand(const struct incstack_embedder *embedder)
 static NOINLINE void blindly(void)
 {
 	traced_sample();
-	ck_assert_int_eq(incstack_code_unloading(traced_runtime, NULL, 1, UINTPTR_MAX), 0);
+	ck_assert_int_eq(incstack_runtime_code_unloading(traced_runtime, NULL, 1, UINTPTR_MAX), 0);
 	blind = true;
 	incstack__resume_aside(NULL, FRAME);
 	blind = false;
@@ -187,7 +187,7 @@ START_TEST(no_rules)
 	ck_assert_uint_eq(traced_stats().returns, 0);
 	ck_assert_uint_eq(traced_stats().foreign_unwinders, 1);
 	ck_assert_uint_eq(traced_stats().mode, INCSTACK_MODE_VALIDATE);
-	ck_assert_int_eq(incstack_retrieve(traced_stack, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(traced_stack, &tree), 0);
 	ck_assert_uint_eq(tree->count, 1);
 	ck_assert_uint_eq(tree->truncated, 1);
 	incstack_tree_release(tree);

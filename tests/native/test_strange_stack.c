@@ -32,7 +32,7 @@ __attribute__((noinline)) static void sample(void)
 {
 	const uintptr_t *fp = __builtin_frame_address(0);
 	struct incstack_top top = {.pc = fp[1], .sp = (uintptr_t)(fp + 2), .fp = fp[0]};
-	result = incstack_sample(sampled, 0, 1, &top);
+	result = incstack_stack_sample(sampled, 0, 1, &top);
 }
 
 /* The second runs it again: the coroutine has come back from it and gone on. */
@@ -75,7 +75,7 @@ static void run_there(int paint)
 static void check_traces(void)
 {
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(sampled, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(sampled, &tree), 0);
 	ck_assert_uint_eq(tree->count, 3);
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next) {
 		const struct incstack_frame_object *o = t->top;

@@ -90,7 +90,7 @@ START_TEST(retrieve)
 	switch_to(retrieve_there);
 	ck_assert_int_gt(truncated, 0);
 	traced_sample();
-	ck_assert_int_eq(incstack_retrieve(traced_stack, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(traced_stack, &tree), 0);
 	ck_assert_uint_eq(tree->count, 1);
 	ck_assert(traced_agrees(tree->traces, &more));
 	ck_assert_int_eq(more, 0);

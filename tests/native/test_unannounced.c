@@ -25,13 +25,13 @@ __attribute__((noinline)) static void sample(void)
 {
 	const uintptr_t *fp = __builtin_frame_address(0);
 	struct incstack_top top = {.pc = fp[1], .sp = (uintptr_t)(fp + 2), .fp = fp[0]};
-	ck_assert_int_eq(incstack_sample(current, 0, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(current, 0, 1, &top), 0);
 }
 
 static void retrieve(void)
 {
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(current, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(current, &tree), 0);
 	incstack_tree_release(tree);
 	ck_assert_int_eq(incstack_stack_reserve(current, ROOM), 0);
 }
@@ -121,7 +121,7 @@ END_TEST
 /* Ends with vanished barriers, but so few that nothing was reclaimed before. */
 static void *run_thread(void *nothing)
 {
-	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &current), 0);
+	ck_assert_int_eq(incstack_stack_create_native(traced_runtime, &current), 0);
 	retrieve();
 	exits(5);
 	plain(3);

@@ -74,7 +74,7 @@ static void open_stack(int distance)
 	options.distance = distance;
 	questions = -1;
 	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
-	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &traced_stack), 0);
+	ck_assert_int_eq(incstack_stack_create_native(traced_runtime, &traced_stack), 0);
 	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 1 << 19), 0);
 	traced_samples = 0;
 }
@@ -85,7 +85,7 @@ static int compare()
 {
 	struct incstack_tree *tree;
 	int truncated = 0;
-	ck_assert_int_eq(incstack_retrieve(traced_stack, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(traced_stack, &tree), 0);
 	ck_assert_uint_eq(tree->count, static_cast<uint64_t>(traced_samples));
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
 		ck_assert_msg(traced_agrees(t, &truncated), "trace %d of %d",
@@ -103,7 +103,8 @@ static int countdown;
 // No rule is known any more, and one of the next questions is the last.
 static void arm_exit()
 {
-	ck_assert_int_eq(incstack_code_unloading(traced_runtime, nullptr, 1, UINTPTR_MAX), 0);
+	ck_assert_int_eq(incstack_runtime_code_unloading(traced_runtime, nullptr, 1, UINTPTR_MAX),
+			 0);
 	questions = countdown;
 	countdown = -1;
 }

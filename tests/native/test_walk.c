@@ -49,8 +49,8 @@ uintptr_t incstack_slot_read(const uintptr_t *slot)
 	return *slot;
 }
 
-int incstack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
-		    const struct incstack_top *top)
+int incstack_stack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
+			  const struct incstack_top *top)
 {
 	(void)stack;
 	sampled = *top;
@@ -59,7 +59,7 @@ int incstack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
 	return INCSTACK_EROOM;
 }
 
-int incstack_queue_drain(struct incstack_stack *stack, const struct incstack_top *poll)
+int incstack_stack_queue_drain(struct incstack_stack *stack, const struct incstack_top *poll)
 {
 	(void)stack;
 	sampled = *poll;
@@ -230,7 +230,7 @@ START_TEST(sample_of_the_caller)
 {
 	uintptr_t sp;
 
-	ck_assert_int_eq(incstack_native_sample(NULL, 1, 2), INCSTACK_EROOM);
+	ck_assert_int_eq(incstack_stack_sample_native(NULL, 1, 2), INCSTACK_EROOM);
 	walk_here(FRAMES);
 	/* This function's frame, at another call in it. */
 	sp = frames[1].sp;
@@ -246,7 +246,7 @@ END_TEST
 
 START_TEST(drain_at_the_caller)
 {
-	ck_assert_int_eq(incstack_native_queue_drain(NULL), INCSTACK_EROOM);
+	ck_assert_int_eq(incstack_stack_queue_drain_native(NULL), INCSTACK_EROOM);
 	walk_here(FRAMES);
 	ck_assert_uint_eq(sampled.sp, frames[1].sp);
 	ck_assert_uint_eq(sampled.fp, frames[1].fp);
@@ -299,7 +299,7 @@ static void *thread_main(void *argument)
 	struct incstack_stack *stack = NULL;
 
 	(void)argument;
-	ck_assert_int_eq(incstack_native_thread_stack((struct incstack_runtime *)&created, &stack),
+	ck_assert_int_eq(incstack_stack_create_native((struct incstack_runtime *)&created, &stack),
 			 0);
 	ck_assert_ptr_eq(stack, &created);
 	ck_assert_uint_lt(created_low, here);
@@ -321,8 +321,8 @@ START_TEST(stack_of_a_thread)
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	pthread_attr_destroy(&attributes);
 	ck_assert_uint_ne(created_high, 0);
-	ck_assert_int_eq(incstack_native_thread_stack(NULL, &stack), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_native_thread_stack((struct incstack_runtime *)&created, NULL),
+	ck_assert_int_eq(incstack_stack_create_native(NULL, &stack), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_create_native((struct incstack_runtime *)&created, NULL),
 			 INCSTACK_EINVAL);
 }
 END_TEST
@@ -351,21 +351,21 @@ START_TEST(runtime_options)
 	struct incstack_embedder other = {.size = sizeof(other)};
 	struct incstack_runtime *runtime = NULL;
 
-	ck_assert_int_eq(incstack_native_runtime_create(NULL, &runtime), 0);
+	ck_assert_int_eq(incstack_runtime_create_native(NULL, &runtime), 0);
 	ck_assert_ptr_nonnull(runtime);
 	ck_assert_uint_eq(created.size, sizeof(created));
 	ck_assert_ptr_eq(created.embedder, incstack_native_embedder());
 	ck_assert_int_eq(created.distance, INCSTACK_DISTANCE_ADAPTIVE);
-	ck_assert_int_eq(incstack_native_runtime_create(&options, &runtime), 0);
+	ck_assert_int_eq(incstack_runtime_create_native(&options, &runtime), 0);
 	ck_assert_int_eq(created.distance, 5);
 	ck_assert_ptr_eq(created.embedder, incstack_native_embedder());
 	ck_assert_ptr_null(options.embedder);
-	ck_assert_int_eq(incstack_native_runtime_create(NULL, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_runtime_create_native(NULL, NULL), INCSTACK_EINVAL);
 	options.embedder = &other;
-	ck_assert_int_eq(incstack_native_runtime_create(&options, &runtime), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_runtime_create_native(&options, &runtime), INCSTACK_EINVAL);
 	options.embedder = NULL;
 	options.size = 1;
-	ck_assert_int_eq(incstack_native_runtime_create(&options, &runtime), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_runtime_create_native(&options, &runtime), INCSTACK_EINVAL);
 }
 END_TEST
 

@@ -28,8 +28,8 @@ static inline void traced_open(int distance, enum incstack_mode mode)
 	options.distance = distance;
 	options.mode = mode;
 	traced_samples = 0;
-	ck_assert_int_eq(incstack_native_runtime_create(&options, &traced_runtime), 0);
-	ck_assert_int_eq(incstack_native_thread_stack(traced_runtime, &traced_stack), 0);
+	ck_assert_int_eq(incstack_runtime_create_native(&options, &traced_runtime), 0);
+	ck_assert_int_eq(incstack_stack_create_native(traced_runtime, &traced_stack), 0);
 	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 1 << 19), 0);
 }
 
@@ -47,7 +47,7 @@ __attribute__((noinline, unused)) static void traced_sample(void)
 	top.sp = traced_frames[first + 1].sp;
 	top.fp = traced_frames[first + 1].fp;
 	traced_first[traced_samples + 1] = first + count;
-	ck_assert_int_eq(incstack_sample(traced_stack, (uint64_t)traced_samples, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(traced_stack, (uint64_t)traced_samples, 1, &top), 0);
 	traced_samples++;
 }
 
@@ -70,7 +70,7 @@ static inline int traced_check(void)
 {
 	struct incstack_tree *tree;
 	int truncated = 0;
-	ck_assert_int_eq(incstack_retrieve(traced_stack, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(traced_stack, &tree), 0);
 	ck_assert_uint_eq(tree->count, (uint64_t)traced_samples);
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
 		ck_assert_msg(traced_agrees(t, &truncated), "trace %d of %d", (int)t->id,

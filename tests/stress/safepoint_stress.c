@@ -25,7 +25,7 @@
 /* One mutator. Owned by its thread; `mark` is plain on purpose: an operation that
  * meets a thread that runs is a race that the thread sanitizer sees. */
 struct mutator {
-	struct incstack_safepoint_thread *self;
+	struct incstack_thread *self;
 	uint64_t seed, mark;
 	_Atomic(uint64_t) id; /* for requesters, who may find it gone */
 };
@@ -112,20 +112,20 @@ static void mutate(struct mutator *me)
 	uint32_t what = draw(&me->seed, 64);
 	me->mark++;
 	if (what == 0) {
-		incstack_safepoint_detach(me->self);
+		incstack_thread_detach(me->self);
 		sched_yield();
 		attach(me);
 	} else if (what < 10 || (what < 40 && thread_count > CROWD)) {
-		incstack_safepoint_enter(me->self);
+		incstack_thread_wait_begin(me->self);
 		if (thread_count > CROWD)
 			usleep(draw(&me->seed, 20000));
 		for (uint32_t i = draw(&me->seed, 4); i; i--)
 			sched_yield();
-		incstack_safepoint_leave(me->self);
+		incstack_thread_wait_end(me->self);
 	} else if (what < 14) {
 		sched_yield();
 	}
-	incstack_poll(me->self);
+	incstack_thread_poll(me->self);
 }
 
 static void *mutator(void *argument)
@@ -137,7 +137,7 @@ static void *mutator(void *argument)
 		if (thread_count > 8)
 			sched_yield();
 	}
-	incstack_safepoint_detach(me->self);
+	incstack_thread_detach(me->self);
 	return NULL;
 }
 

@@ -89,7 +89,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	(void)info;
 	if (handler.next - handler.checked < RING) { /* else the program got no time to look */
 		uint64_t id = begin(&handler);
-		end(&handler, incstack_sample_signal(stack, id | FROM_HANDLER, 1, context));
+		end(&handler, incstack_stack_sample_signal(stack, id | FROM_HANDLER, 1, context));
 		handling++;
 	}
 	if (handling < HANDLED)
@@ -102,9 +102,9 @@ static NOINLINE void sample_here(void)
 {
 	if (program.next % (RING / 2) == 0)
 		check_tree(); /* before the ring is full */
-	ck_assert_int_eq(incstack_native_queue_drain(stack), 0);
+	ck_assert_int_eq(incstack_stack_queue_drain_native(stack), 0);
 	uint64_t id = begin(&program);
-	end(&program, incstack_native_sample(stack, id, 1));
+	end(&program, incstack_stack_sample_native(stack, id, 1));
 }
 
 /* ---- the program --------------------------------------------------------------- */
@@ -268,7 +268,7 @@ static void check_tree(void)
 	struct incstack_tree *tree;
 	uint64_t seen = handler.next;
 	int error;
-	while ((error = incstack_retrieve(stack, &tree)) == INCSTACK_EBUSY)
+	while ((error = incstack_stack_retrieve(stack, &tree)) == INCSTACK_EBUSY)
 		;
 	ck_assert_int_eq(error, 0);
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
@@ -344,8 +344,8 @@ static void open_all(bool on_alternate, int distance)
 		ck_assert_int_eq(sigaltstack(&other, NULL), 0);
 		action.sa_flags |= SA_ONSTACK;
 	}
-	ck_assert_int_eq(incstack_native_runtime_create(&options, &runtime), 0);
-	ck_assert_int_eq(incstack_native_thread_stack(runtime, &stack), 0);
+	ck_assert_int_eq(incstack_runtime_create_native(&options, &runtime), 0);
+	ck_assert_int_eq(incstack_stack_create_native(runtime, &stack), 0);
 	ck_assert_int_eq(incstack_stack_reserve(stack, 1 << 20), 0);
 	ck_assert_int_eq(sigaction(SIGPROF, &action, NULL), 0);
 	ck_assert_int_eq(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
@@ -356,10 +356,10 @@ START_TEST(nothing_is_lost_uncounted)
 	static const int distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 1};
 	open_all(_i % 2, distances[_i / 2 % 3]);
 	if (_i >= VARIANTS)
-		ck_assert_int_eq(incstack_queue_resize(stack, QUEUE), 0);
+		ck_assert_int_eq(incstack_stack_queue_resize(stack, QUEUE), 0);
 	storm();
 	ck_assert_int_eq(timer_delete(timer), 0);
-	ck_assert_int_eq(incstack_native_queue_drain(stack), 0);
+	ck_assert_int_eq(incstack_stack_queue_drain_native(stack), 0);
 	check_tree();
 	struct incstack_stats stats = {.size = sizeof(stats)};
 	ck_assert_int_eq(incstack_stack_stats(stack, &stats), 0);

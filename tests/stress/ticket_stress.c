@@ -59,28 +59,28 @@ static void operation(const struct incstack_ticket *ticket, void *argument)
 
 static void *mutator(void *argument)
 {
-	struct incstack_safepoint_thread *self;
+	struct incstack_thread *self;
 	if (incstack_safepoint_attach(safepoint, &self))
 		abort();
 	self->context = argument;
 	bool waits = kind == WAIT;
 	if (waits)
-		incstack_safepoint_enter(self);
+		incstack_thread_wait_begin(self);
 	atomic_fetch_add(&ready, 1);
 	while (!atomic_load_explicit(&over, memory_order_relaxed)) {
 		if (kind == BOTH) {
-			incstack_safepoint_enter(self);
-			incstack_safepoint_leave(self);
+			incstack_thread_wait_begin(self);
+			incstack_thread_wait_end(self);
 		}
 		if (waits)
 			usleep(1000);
 		else
-			incstack_poll(self);
+			incstack_thread_poll(self);
 		sched_yield();
 	}
 	if (waits)
-		incstack_safepoint_leave(self);
-	incstack_safepoint_detach(self);
+		incstack_thread_wait_end(self);
+	incstack_thread_detach(self);
 	return NULL;
 }
 

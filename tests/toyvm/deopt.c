@@ -67,7 +67,7 @@ static void deopt_eager(struct fiber *f, struct frame *frame, uintptr_t *saved_f
 		lazy_remove(f, lazy_find(f, (uintptr_t)slot));
 	replace(frame, 0);
 	*saved_fp = frame->fp;
-	incstack_slot_write(f->stack, slot, stubs.returned);
+	incstack_stack_slot_write(f->stack, slot, stubs.returned);
 }
 
 /* Deoptimizes a frame later: it stays as it is until control returns to it. */
@@ -83,7 +83,7 @@ static void deopt_lazily(struct fiber *f, const struct frame *frame)
 	if (BUG(BUG_RAW_WRITE))
 		*slot = stubs.deopt;
 	else
-		incstack_slot_write(f->stack, slot, stubs.deopt);
+		incstack_stack_slot_write(f->stack, slot, stubs.deopt);
 }
 
 /* Deoptimizes one of the youngest compiled frames. */

@@ -95,7 +95,7 @@ struct fiber *poll(struct fiber *f, bool yield)
 {
 	struct thread *t = f->thread;
 	const struct schedule *s = &f->vm->schedule;
-	incstack_poll(t->safepoint);
+	incstack_thread_poll(t->safepoint);
 	if (!BUG(BUG_OLD_OWNER))
 		incstack_stack_set_owner(f->stack);
 	signals_drain(f);

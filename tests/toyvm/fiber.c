@@ -114,7 +114,7 @@ struct fiber *fiber_spawn(struct vm *vm, struct method *m, value argument)
 	f->linked = fibers_number(vm) % 8 < vm->schedule.linked;
 	if (f->shadow == MAP_FAILED || !new_stack(f))
 		abort();
-	if (vm->schedule.signals && incstack_queue_resize(f->stack, 64))
+	if (vm->schedule.signals && incstack_stack_queue_resize(f->stack, 64))
 		abort();
 	f->shadow[0] = 0; /* the base: method 0, bci 0 */
 	f->pc = stubs.base;
@@ -206,13 +206,13 @@ static struct fiber *wait_for_work(struct thread *t)
 {
 	struct vm *vm = t->vm;
 	t->fiber = NULL;
-	incstack_safepoint_enter(t->safepoint);
+	incstack_thread_wait_begin(t->safepoint);
 	pthread_mutex_lock(&vm->lock);
 	struct fiber *f;
 	while (!(f = dequeue(vm)) && vm->live)
 		pthread_cond_wait(&vm->changed, &vm->lock);
 	pthread_mutex_unlock(&vm->lock);
-	incstack_safepoint_leave(t->safepoint);
+	incstack_thread_wait_end(t->safepoint);
 	return f;
 }
 
@@ -230,7 +230,7 @@ static void *thread_main(void *argument)
 		fiber_free(t->dead);
 	}
 	signals_end(t);
-	incstack_safepoint_detach(t->safepoint);
+	incstack_thread_detach(t->safepoint);
 	return NULL;
 }
 

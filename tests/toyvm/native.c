@@ -45,9 +45,9 @@ static value call_back(struct fiber *f, value method, value argument)
 /* A native method that blocks. Other threads may read the stack meanwhile. */
 static void blocks(struct fiber *f)
 {
-	incstack_safepoint_enter(f->thread->safepoint);
+	incstack_thread_wait_begin(f->thread->safepoint);
 	sched_yield();
-	incstack_safepoint_leave(f->thread->safepoint);
+	incstack_thread_wait_end(f->thread->safepoint);
 	incstack_stack_set_owner(f->stack);
 }
 

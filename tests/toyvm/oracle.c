@@ -106,7 +106,7 @@ void oracle_sample(struct fiber *f, uint64_t *random)
 	}
 	uint64_t weight = random_next(random);
 	incstack_stack_reserve(f->stack, 512 + count * 64);
-	int error = incstack_sample(f->stack, o->first + o->record_count, weight, &top);
+	int error = incstack_stack_sample(f->stack, o->first + o->record_count, weight, &top);
 	if (error) {
 		if (error == INCSTACK_EROOM && f->vm->schedule.stack_bytes)
 			COUNT(refused);
@@ -136,7 +136,7 @@ static uint64_t merged(const struct fiber *f)
 static void add_weight(struct fiber *f, uint64_t weight)
 {
 	struct incstack_queued youngest;
-	if (incstack_queue_element(f->stack, -1, &youngest))
+	if (incstack_stack_queue_element(f->stack, -1, &youngest))
 		COUNT(mismatches);
 	else
 		f->oracle->records[youngest.id - f->oracle->first].weight += weight;
@@ -148,7 +148,8 @@ void oracle_signal(struct fiber *f, size_t count, uint64_t youngest, uint64_t we
 {
 	struct oracle *o = f->oracle;
 	const uint64_t before = merged(f);
-	int result = incstack_sample_signal(f->stack, o->first + o->record_count, weight, ucontext);
+	int result = incstack_stack_sample_signal(f->stack, o->first + o->record_count, weight,
+						  ucontext);
 	if (result < 0) {
 		COUNT(unknown);
 		return;
@@ -359,7 +360,7 @@ void oracle_retrieve(struct fiber *f)
 	struct oracle *o = f->oracle;
 	struct incstack_tree *tree;
 	oracle_look(f);
-	if (incstack_retrieve(f->stack, &tree)) {
+	if (incstack_stack_retrieve(f->stack, &tree)) {
 		COUNT(mismatches);
 		return;
 	}

@@ -80,7 +80,7 @@ struct fiber {
 struct thread {
 	struct vm *vm;
 	struct fiber *fiber;
-	struct incstack_safepoint_thread *safepoint;
+	struct incstack_thread *safepoint;
 	struct fiber *dead; /* a fiber that has ended but whose stack the thread still uses */
 	char *page;         /* read by the polls of compiled code: page.c */
 	uint64_t random;

@@ -170,7 +170,7 @@ static inline struct incstack_top hand_top(unsigned n, uint32_t flags)
 static inline void hand_sample(unsigned n)
 {
 	const struct incstack_top top = hand_top(n, 0);
-	ck_assert_int_eq(incstack_sample(hand.s, n, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(hand.s, n, 1, &top), 0);
 	hand.samples++;
 }
 
@@ -211,7 +211,7 @@ static inline void hand_shows_all(const struct incstack_frame_object *o, unsigne
 static inline struct incstack_tree *hand_retrieve(void)
 {
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(hand.s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(hand.s, &tree), 0);
 	ck_assert_uint_eq(tree->count, hand.samples);
 	ck_assert_int_eq(incstack_stack_verify(hand.s), 0);
 	hand.samples = 0;

@@ -206,7 +206,7 @@ static inline void sample(void)
 	r->count = 0;
 	for (const struct node *n = top; n; n = n->caller)
 		r->count += (unsigned)decode_node(n, &r->frames[r->count]);
-	ck_assert_int_eq(incstack_sample(s, record_count++, 1, &t), 0);
+	ck_assert_int_eq(incstack_stack_sample(s, record_count++, 1, &t), 0);
 }
 
 /* Returns how many frames of the oracle a truncated trace did not see. */
@@ -235,7 +235,7 @@ static inline unsigned retrieve(void)
 	unsigned missing = 0;
 	if (careless && !tells_youngest) /* only a walk from the top notices */
 		sample();
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->count, record_count);
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
 		missing += compare(t);

@@ -210,8 +210,8 @@ void incstack__lock_may_wait(void)
 }
 #endif
 
-int incstack_code_unloading(struct incstack_runtime *runtime, struct incstack_stack *stack,
-			    uintptr_t low, uintptr_t high)
+int incstack_runtime_code_unloading(struct incstack_runtime *runtime, struct incstack_stack *stack,
+				    uintptr_t low, uintptr_t high)
 {
 	(void)runtime;
 	ck_assert_ptr_null(stack);
@@ -221,7 +221,7 @@ int incstack_code_unloading(struct incstack_runtime *runtime, struct incstack_st
 	return 0;
 }
 
-int incstack_native_code_unloaded(struct incstack_runtime *runtime)
+int incstack_runtime_code_unloaded(struct incstack_runtime *runtime)
 {
 	(void)runtime;
 	memset(rules, 0, sizeof(rules));

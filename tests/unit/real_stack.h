@@ -53,7 +53,7 @@ __attribute__((noinline)) static void take_sample(void)
 	top.pc = fp[1];
 	top.sp = (uintptr_t)(fp + 2);
 	top.fp = fp[0];
-	ck_assert_int_eq(incstack_sample(s, samples++, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(s, samples++, 1, &top), 0);
 }
 
 static struct incstack_stats stats_of_stack(void)

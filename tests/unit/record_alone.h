@@ -31,8 +31,8 @@ static struct incstack_top newest; /* where the last sample began */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-int incstack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
-		    const struct incstack_top *top)
+int incstack_stack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
+			  const struct incstack_top *top)
 {
 	const unsigned at = __atomic_fetch_add(&samples, 1, __ATOMIC_RELAXED);
 	newest = *top;
@@ -46,7 +46,7 @@ int incstack__sample_caller(struct incstack_stack *stack, uint64_t id, uintptr_t
 
 	if (little_room)
 		return little_room = false, INCSTACK_EROOM;
-	return incstack_sample(stack, id, 0, &top);
+	return incstack_stack_sample(stack, id, 0, &top);
 }
 
 int incstack_stack_is_busy(const struct incstack_stack *stack)

@@ -30,7 +30,8 @@ static int decode(void *context, const struct incstack_frame *frame,
 {
 	while (signals_in_decode > 0) {
 		signals_in_decode--;
-		ck_assert_int_eq(incstack_sample_signal(sim.s, 0, 1, sim_top()), INCSTACK_QUEUED);
+		ck_assert_int_eq(incstack_stack_sample_signal(sim.s, 0, 1, sim_top()),
+				 INCSTACK_QUEUED);
 	}
 	if (frame->pc >> NUMBERED == 0)
 		return sim_decode(context, frame, out, max);
@@ -93,7 +94,7 @@ static inline void open_with_queue(struct incstack_options options, uint32_t cap
 		embedder.logical_pc = NULL;
 	sim.rt->embedder = embedder;
 	if (capacity)
-		ck_assert_int_eq(incstack_queue_resize(sim.s, capacity), 0);
+		ck_assert_int_eq(incstack_stack_queue_resize(sim.s, capacity), 0);
 }
 
 static inline uint64_t accounted(const struct incstack_signal_stats *stats)

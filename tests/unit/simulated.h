@@ -229,7 +229,7 @@ static inline void sim_deoptimize(void)
 	unsigned callee = 1 + (unsigned)sim_below(sim.depth - 1);
 	struct sim_frame *f = &sim.frames[callee];
 	f->resume = SIM_HANDLER + callee - 1;
-	ck_assert_int_eq(incstack_slot_write(sim.s, (uintptr_t *)f->slot, f->resume), 0);
+	ck_assert_int_eq(incstack_stack_slot_write(sim.s, (uintptr_t *)f->slot, f->resume), 0);
 	ck_assert_uint_eq(incstack_slot_read((uintptr_t *)f->slot), f->resume);
 }
 
@@ -244,8 +244,8 @@ static inline int sim_sample_of(const struct sim_frame *top, uintptr_t pc)
 	sim.inside = !sim.at_polls;
 	int error = sim.by_registers
 			    ? incstack__sample_caller(sim.s, sim.pending, pc, t.sp, t.fp, 0)
-		    : sim.at_polls ? incstack_sample_at_poll(sim.s, sim.pending, 1, &t)
-				   : incstack_sample(sim.s, sim.pending, 1, &t);
+		    : sim.at_polls ? incstack_stack_sample_at_poll(sim.s, sim.pending, 1, &t)
+				   : incstack_stack_sample(sim.s, sim.pending, 1, &t);
 	sim.inside = false;
 	if (error) {
 		sim.refused++;
@@ -288,7 +288,7 @@ static inline int sim_retrieve(void)
 	struct incstack_tree *tree;
 	if (sim.careless) /* no code runs on this stack, so only a sample can notice */
 		sim_sample();
-	int error = incstack_retrieve(sim.s, &tree);
+	int error = incstack_stack_retrieve(sim.s, &tree);
 	ck_assert_int_eq(incstack_stack_verify(sim.s), 0);
 	if (error)
 		return error;

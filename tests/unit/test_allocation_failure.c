@@ -54,8 +54,8 @@ static bool scenario(struct incstack_options options)
 	steps();
 	ck_assert_int_eq(incstack_stack_set_mode(sim.s, INCSTACK_MODE_PATCH), 0);
 	steps();
-	expect_success_or_no_memory(
-		incstack_code_unloading(sim.rt, sim.s, SIM_CODE, SIM_CODE + 10 * SIM_CALLS));
+	expect_success_or_no_memory(incstack_runtime_code_unloading(sim.rt, sim.s, SIM_CODE,
+								    SIM_CODE + 10 * SIM_CALLS));
 	steps();
 	retrieve();
 	struct incstack_stats stats = sim_stats();

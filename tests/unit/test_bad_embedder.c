@@ -143,7 +143,7 @@ START_TEST(rule_leads_elsewhere)
 		*hand_slot(n) = hand_pc(0); /* a walk that looks there finds the base */
 		((uintptr_t *)hand_fp(n))[-1] = hand_fp(TOP) + 16; /* or goes on */
 	}
-	ck_assert_int_eq(incstack_sample(hand.s, 0, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(hand.s, 0, 1, &top), 0);
 	hand.samples++;
 	tree = hand_retrieve();
 	const struct incstack_frame_object *o = tree->traces->top;
@@ -171,7 +171,7 @@ START_TEST(furthest_return_slot)
 	top.sp = hand_sp(1) - FURTHEST - 8;
 	top.fp = hand_fp(1);
 	((uintptr_t *)top.sp)[1] = hand_pc(1);
-	ck_assert_int_eq(incstack_sample(hand.s, 0, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(hand.s, 0, 1, &top), 0);
 	hand.samples++;
 	ck_assert_uint_eq(((uintptr_t *)top.sp)[1], hand_pc(1)); /* a slot whose place is not known
 	                                                          * */
@@ -196,7 +196,7 @@ START_TEST(misaligned_slot_is_left_alone)
 	memcpy((char *)at, &saved, sizeof(saved));
 	memcpy((char *)at + sizeof(pc), &pc, sizeof(pc));
 	for (int i = 0; i < 2; i++) { /* rules are unknown first */
-		ck_assert_int_eq(incstack_sample(hand.s, 0, 1, &top), 0);
+		ck_assert_int_eq(incstack_stack_sample(hand.s, 0, 1, &top), 0);
 		hand.samples++;
 		ck_assert_int_eq(memcmp((char *)at + sizeof(pc), &pc, sizeof(pc)), 0);
 		ck_assert(hand_patched(TOP - 1));
@@ -248,7 +248,7 @@ static void disarm(void *context, void *identity, uintptr_t frame)
 static void sample_named(void)
 {
 	const struct incstack_top top = {.pc = hand_pc(DEPTH), .sp = DEPTH};
-	ck_assert_int_eq(incstack_sample(hand.s, 0, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(hand.s, 0, 1, &top), 0);
 	hand.samples++;
 }
 

@@ -147,7 +147,7 @@ static int sample_with(uintptr_t pc, uintptr_t sp, uintptr_t slot, uint32_t flag
 	top.sp = sp;
 	top.slot = slot;
 	top.flags = flags;
-	return incstack_sample(sim.s, 1, 1, &top);
+	return incstack_stack_sample(sim.s, 1, 1, &top);
 }
 
 static void open_stack(void)
@@ -204,15 +204,15 @@ START_TEST(samples_are_checked)
 	open_stack();
 	uintptr_t pc = sim_top()->pc, sp = sim_top()->sp;
 	top = top_of_stack();
-	CHECK_ANSWERS(SAYS(INCSTACK_EINVAL, incstack_sample(NULL, 1, 1, &top)),
-		      SAYS(INCSTACK_EINVAL, incstack_sample(sim.s, 1, 1, NULL)),
+	CHECK_ANSWERS(SAYS(INCSTACK_EINVAL, incstack_stack_sample(NULL, 1, 1, &top)),
+		      SAYS(INCSTACK_EINVAL, incstack_stack_sample(sim.s, 1, 1, NULL)),
 		      SAYS(INCSTACK_EINVAL, sample_with(0, sp, 0, INCSTACK_TOP_EXACT)),
 		      SAYS(INCSTACK_EINVAL, sample_with(pc, sp + 1, 0, INCSTACK_TOP_EXACT)),
 		      SAYS(INCSTACK_EINVAL, sample_with(pc, sp, 3, INCSTACK_TOP_EXACT)),
 		      SAYS(INCSTACK_EINVAL, sample_with(pc, sp, 0, INCSTACK_TOP_DECODE_NOW)),
 		      SAYS(INCSTACK_EUNWIND, sample_with(77, sp, 0, INCSTACK_TOP_INTERRUPTED)),
-		      SAYS(INCSTACK_EINVAL, incstack_retrieve(NULL, &tree)),
-		      SAYS(INCSTACK_EINVAL, incstack_retrieve(sim.s, NULL)));
+		      SAYS(INCSTACK_EINVAL, incstack_stack_retrieve(NULL, &tree)),
+		      SAYS(INCSTACK_EINVAL, incstack_stack_retrieve(sim.s, NULL)));
 	ck_assert_uint_eq(sim_stats().lost_unwind, 1);
 	close_stack();
 }
@@ -226,28 +226,29 @@ START_TEST(addresses_are_checked)
 	uintptr_t slot = sim_top()->slot, *odd = (uintptr_t *)(slot + 4);
 	reset_options();
 	ck_assert_int_eq(incstack_runtime_create(&options, &other), 0);
-	CHECK_ANSWERS(SAYS(0, (int)incstack_slot_read(NULL)), SAYS(0, (int)incstack_slot_read(odd)),
-		      SAYS(INCSTACK_EINVAL, incstack_slot_write(NULL, (uintptr_t *)slot, 1)),
-		      SAYS(INCSTACK_EINVAL, incstack_slot_write(sim.s, NULL, 1)),
-		      SAYS(INCSTACK_EINVAL, incstack_slot_write(sim.s, odd, 1)),
-		      SAYS(INCSTACK_ERANGE, incstack_slot_write(sim.s, (uintptr_t *)high, 1)),
-		      SAYS(INCSTACK_ERANGE, incstack_slot_write(sim.s, (uintptr_t *)(low - 8), 1)),
-		      SAYS(INCSTACK_EINVAL, incstack_stack_unwinding_to(NULL, slot)),
-		      SAYS(INCSTACK_ERANGE, incstack_stack_unwinding_to(sim.s, low - 8)),
-		      SAYS(INCSTACK_ERANGE, incstack_stack_unwinding_to(sim.s, high + 8)),
-		      SAYS(INCSTACK_EINVAL, incstack_stack_returned(NULL, slot)),
-		      SAYS(INCSTACK_EINVAL, incstack_stack_returned(sim.s, slot)),
-		      SAYS(INCSTACK_EINVAL, incstack_stack_frame_moved(NULL, slot, slot)),
-		      SAYS(INCSTACK_EINVAL, incstack_stack_frame_moved(sim.s, 0, slot)),
-		      SAYS(INCSTACK_EINVAL, incstack_stack_frame_moved(sim.s, slot, slot + 1)),
-		      SAYS(INCSTACK_ERANGE, incstack_stack_frame_moved(sim.s, slot, high)),
-		      SAYS(INCSTACK_ERANGE, incstack_stack_frame_moved(sim.s, low - 8, slot)),
-		      SAYS(INCSTACK_EINVAL, incstack_stack_moved(NULL, low, high)),
-		      SAYS(INCSTACK_EINVAL, incstack_stack_moved(sim.s, high, low)),
-		      SAYS(INCSTACK_EINVAL, incstack_stack_moved(sim.s, low + 1, high)),
-		      SAYS(INCSTACK_EINVAL, incstack_code_unloading(NULL, sim.s, 1, 2)),
-		      SAYS(INCSTACK_EINVAL, incstack_code_unloading(sim.rt, sim.s, 2, 2)),
-		      SAYS(INCSTACK_EINVAL, incstack_code_unloading(other, sim.s, 1, 2)));
+	CHECK_ANSWERS(
+		SAYS(0, (int)incstack_slot_read(NULL)), SAYS(0, (int)incstack_slot_read(odd)),
+		SAYS(INCSTACK_EINVAL, incstack_stack_slot_write(NULL, (uintptr_t *)slot, 1)),
+		SAYS(INCSTACK_EINVAL, incstack_stack_slot_write(sim.s, NULL, 1)),
+		SAYS(INCSTACK_EINVAL, incstack_stack_slot_write(sim.s, odd, 1)),
+		SAYS(INCSTACK_ERANGE, incstack_stack_slot_write(sim.s, (uintptr_t *)high, 1)),
+		SAYS(INCSTACK_ERANGE, incstack_stack_slot_write(sim.s, (uintptr_t *)(low - 8), 1)),
+		SAYS(INCSTACK_EINVAL, incstack_stack_unwinding_to(NULL, slot)),
+		SAYS(INCSTACK_ERANGE, incstack_stack_unwinding_to(sim.s, low - 8)),
+		SAYS(INCSTACK_ERANGE, incstack_stack_unwinding_to(sim.s, high + 8)),
+		SAYS(INCSTACK_EINVAL, incstack_stack_returned(NULL, slot)),
+		SAYS(INCSTACK_EINVAL, incstack_stack_returned(sim.s, slot)),
+		SAYS(INCSTACK_EINVAL, incstack_stack_frame_moved(NULL, slot, slot)),
+		SAYS(INCSTACK_EINVAL, incstack_stack_frame_moved(sim.s, 0, slot)),
+		SAYS(INCSTACK_EINVAL, incstack_stack_frame_moved(sim.s, slot, slot + 1)),
+		SAYS(INCSTACK_ERANGE, incstack_stack_frame_moved(sim.s, slot, high)),
+		SAYS(INCSTACK_ERANGE, incstack_stack_frame_moved(sim.s, low - 8, slot)),
+		SAYS(INCSTACK_EINVAL, incstack_stack_moved(NULL, low, high)),
+		SAYS(INCSTACK_EINVAL, incstack_stack_moved(sim.s, high, low)),
+		SAYS(INCSTACK_EINVAL, incstack_stack_moved(sim.s, low + 1, high)),
+		SAYS(INCSTACK_EINVAL, incstack_runtime_code_unloading(NULL, sim.s, 1, 2)),
+		SAYS(INCSTACK_EINVAL, incstack_runtime_code_unloading(sim.rt, sim.s, 2, 2)),
+		SAYS(INCSTACK_EINVAL, incstack_runtime_code_unloading(other, sim.s, 1, 2)));
 	incstack_runtime_destroy(other);
 	close_stack();
 }
@@ -259,16 +260,17 @@ static void *as_another_thread(void *argument)
 	struct incstack_top top = top_of_stack();
 	uintptr_t slot = sim_top()->slot;
 	(void)argument;
-	CHECK_ANSWERS(SAYS(INCSTACK_ETHREAD, incstack_sample(sim.s, 1, 1, &top)),
-		      SAYS(INCSTACK_ETHREAD, incstack_retrieve(sim.s, &tree)),
-		      SAYS(INCSTACK_ETHREAD, incstack_stack_reserve(sim.s, 1)),
-		      SAYS(INCSTACK_ETHREAD, incstack_stack_set_mode(sim.s, INCSTACK_MODE_FULL)),
-		      SAYS(INCSTACK_ETHREAD, incstack_slot_write(sim.s, (uintptr_t *)slot, 1)),
-		      SAYS(INCSTACK_ETHREAD, incstack_stack_unwinding_to(sim.s, slot)),
-		      SAYS(INCSTACK_ETHREAD, incstack_stack_returned(sim.s, slot)),
-		      SAYS(INCSTACK_ETHREAD, incstack_stack_frame_moved(sim.s, slot, slot)),
-		      SAYS(INCSTACK_ETHREAD, incstack_stack_moved(sim.s, 8, 16)),
-		      SAYS(INCSTACK_ETHREAD, incstack_code_unloading(sim.rt, sim.s, 1, 2)));
+	CHECK_ANSWERS(
+		SAYS(INCSTACK_ETHREAD, incstack_stack_sample(sim.s, 1, 1, &top)),
+		SAYS(INCSTACK_ETHREAD, incstack_stack_retrieve(sim.s, &tree)),
+		SAYS(INCSTACK_ETHREAD, incstack_stack_reserve(sim.s, 1)),
+		SAYS(INCSTACK_ETHREAD, incstack_stack_set_mode(sim.s, INCSTACK_MODE_FULL)),
+		SAYS(INCSTACK_ETHREAD, incstack_stack_slot_write(sim.s, (uintptr_t *)slot, 1)),
+		SAYS(INCSTACK_ETHREAD, incstack_stack_unwinding_to(sim.s, slot)),
+		SAYS(INCSTACK_ETHREAD, incstack_stack_returned(sim.s, slot)),
+		SAYS(INCSTACK_ETHREAD, incstack_stack_frame_moved(sim.s, slot, slot)),
+		SAYS(INCSTACK_ETHREAD, incstack_stack_moved(sim.s, 8, 16)),
+		SAYS(INCSTACK_ETHREAD, incstack_runtime_code_unloading(sim.rt, sim.s, 1, 2)));
 	ck_assert_uint_eq(incstack_slot_read((uintptr_t *)slot), sim_top()->resume);
 	return NULL;
 }
@@ -316,14 +318,14 @@ START_TEST(native_is_checked)
 		SAYS(INCSTACK_EINVAL, incstack_native_find_rule(NULL, (uintptr_t)create, NULL)),
 		SAYS(INCSTACK_EUNWIND, incstack_native_find_rule(NULL, 0, &rule)),
 		SAYS(INCSTACK_EUNWIND, incstack_native_find_rule(NULL, UINTPTR_MAX, &rule)),
-		SAYS(INCSTACK_EINVAL, incstack_native_runtime_create(NULL, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_native_runtime_create(&options, &rt)),
+		SAYS(INCSTACK_EINVAL, incstack_runtime_create_native(NULL, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_runtime_create_native(&options, &rt)),
 		SAYS(INCSTACK_EINVAL, incstack_native_stack_range(NULL, &word)),
 		SAYS(INCSTACK_EINVAL, incstack_native_stack_range(&word, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_native_thread_stack(NULL, &mine)),
-		SAYS(INCSTACK_EINVAL, incstack_native_sample(NULL, 1, 1)),
+		SAYS(INCSTACK_EINVAL, incstack_stack_create_native(NULL, &mine)),
+		SAYS(INCSTACK_EINVAL, incstack_stack_sample_native(NULL, 1, 1)),
 		SAYS(INCSTACK_EINVAL, incstack_native_interrupted(NULL, NULL, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_native_queue_drain(NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_stack_queue_drain_native(NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_native_walk(NULL, 4)),
 		SAYS(INCSTACK_EINVAL, incstack_native_walk(frames, 0)),
 		SAYS(INCSTACK_EINVAL, incstack_native_walk(frames, -1)));
@@ -390,7 +392,7 @@ static void do_nothing(const struct incstack_ticket *ticket, void *argument)
 START_TEST(safepoints_are_checked)
 {
 	struct incstack_safepoint *points;
-	struct incstack_safepoint_thread *thread;
+	struct incstack_thread *thread;
 	struct incstack_request *request, *other;
 	struct incstack_request_options wanted = {.size = sizeof(wanted)};
 	const struct incstack_request_options good = {
@@ -413,7 +415,7 @@ START_TEST(safepoints_are_checked)
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_create(&odd, &points)),
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_attach(NULL, &thread)),
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_attach(points, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_safepoint_detach(NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_thread_detach(NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_split(1, 1, 1, NULL, &n)),
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_stop(NULL, NULL, 0, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_safepoint_stop(points, thread, 0, NULL)),
@@ -447,7 +449,7 @@ START_TEST(safepoints_are_checked)
 	incstack_safepoint_destroy(points);
 	ck_assert_int_eq(incstack_request_cancel(request), 0);
 	incstack_request_release(request);
-	ck_assert_int_eq(incstack_safepoint_detach(thread), 0);
+	ck_assert_int_eq(incstack_thread_detach(thread), 0);
 	incstack_safepoint_destroy(others);
 }
 END_TEST

@@ -67,7 +67,7 @@ START_TEST(retrieve_notices_unannounced_exits)
 		sample();
 		while (depth > left)
 			pop();
-		ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+		ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 		ck_assert_uint_eq(tree->count, 1);
 		ck_assert_uint_eq(tree->truncated, 1);
 		incstack_tree_release(tree);
@@ -127,16 +127,16 @@ START_TEST(bad_input)
 	setup(0, INCSTACK_MODE_PATCH);
 	ck_assert_int_eq(incstack_stack_create_embedder(NULL, &rt, &other), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_create_embedder(rt, &rt, NULL), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_sample(s, 1, 1, &t), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_sample(s, 1, 1, &t), INCSTACK_EINVAL);
 	t = (struct incstack_top){.sp = (uintptr_t)top, .flags = INCSTACK_TOP_INTERRUPTED};
-	ck_assert_int_eq(incstack_sample(s, 1, 1, &t), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_sample(s, 1, 1, &t), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_returned(NULL, 1), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_returned(s, 1), INCSTACK_ERANGE);
 	ck_assert_int_eq(incstack_stack_unwinding_to(s, 8), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_moved(s, 8, 16), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_frame_moved(s, 0, 8), INCSTACK_EINVAL);
 	uintptr_t word = 0;
-	ck_assert_int_eq(incstack_slot_write(s, &word, 1), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_slot_write(s, &word, 1), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_set_mode(s, INCSTACK_MODE_PATCH), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_set_mode(s, INCSTACK_MODE_VALIDATE), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_create(rt, 8, 64, &other), 0);

@@ -39,7 +39,7 @@ START_TEST(exact_positions)
 	while (depth < 10)
 		call();
 	sample();
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	const struct incstack_frame_object *o = tree->traces->top->parent;
 	for (; o; o = o->parent)
 		ck_assert(o->flags & (INCSTACK_OBJECT_EXACT | INCSTACK_OBJECT_VIRTUAL));
@@ -63,12 +63,12 @@ START_TEST(no_room)
 	ck_assert_int_eq(incstack_stack_reserve(s, 1 << 14), 0);
 	while (depth < 40)
 		call();
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	incstack_tree_release(tree);
 	no_memory = true;
 	for (int i = 0; i < 400; i++) {
 		struct incstack_top t = {.sp = (uintptr_t)top, .flags = INCSTACK_TOP_DECODE_NOW};
-		const int error = incstack_sample(s, 0, 1, &t);
+		const int error = incstack_stack_sample(s, 0, 1, &t);
 		ck_assert(error == 0 || error == INCSTACK_EROOM);
 		taken += error == 0;
 		refused += error != 0;
@@ -83,7 +83,7 @@ START_TEST(no_room)
 	ck_assert_uint_eq(stats_of_stack().lost_limit, refused);
 	ck_assert_uint_eq(stats_of_stack().samples, taken);
 	no_memory = false;
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->count, taken);
 	ck_assert_uint_eq(tree->truncated, stats_of_stack().truncated);
 	ck_assert(_i / 6 == 0 || tree->truncated == 0); /* each walk goes to the base */
@@ -111,16 +111,16 @@ static bool last_sample(int distance, unsigned fillers)
 	no_memory = true;
 	t.sp = (uintptr_t)top;
 	for (unsigned i = 0; i < fillers; i++)
-		ck_assert(incstack_sample(s, 0, 1, &t) == 0 || i + 1 == fillers);
+		ck_assert(incstack_stack_sample(s, 0, 1, &t) == 0 || i + 1 == fillers);
 	while (depth < 20)
 		call();
 	t.sp = (uintptr_t)top;
-	const int error = incstack_sample(s, 0, 1, &t);
+	const int error = incstack_stack_sample(s, 0, 1, &t);
 	ck_assert(error == 0 || error == INCSTACK_EROOM);
 	ck_assert_int_eq(incstack_stack_verify(s), 0);
 	ck_assert_uint_eq(stats_of_stack().planted, armed_now);
 	no_memory = false;
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	incstack_tree_release(tree);
 	teardown();
 	ck_assert_uint_eq(armed_now, 0);

@@ -104,7 +104,7 @@ static void expect_whole(const struct incstack_trace *trace, uintptr_t frame)
 static void expect_traces(uint64_t count, uintptr_t first)
 {
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->count, count);
 	ck_assert_uint_eq(tree->truncated, 0);
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
@@ -123,7 +123,7 @@ START_TEST(polls_make_room)
 	open_stack(modes[_i], 0);
 	for (uintptr_t frame = DEEP; frame > DEEP - SAMPLES; frame--) {
 		const struct incstack_top top = {.pc = frame, .sp = frame};
-		ck_assert_int_eq(incstack_sample_at_poll(s, frame, 1, &top), 0);
+		ck_assert_int_eq(incstack_stack_sample_at_poll(s, frame, 1, &top), 0);
 		return_from(frame, frame - 2);
 	}
 	return_from(DEEP - SAMPLES, 0);
@@ -137,11 +137,11 @@ START_TEST(drains_make_room)
 {
 	int ucontext = 0;
 	open_stack(modes[_i], 0);
-	ck_assert_int_eq(incstack_queue_resize(s, 4), 0);
+	ck_assert_int_eq(incstack_stack_queue_resize(s, 4), 0);
 	poll_frame = DEEP;
-	ck_assert_int_eq(incstack_sample_signal(s, 1, 1, &ucontext), INCSTACK_QUEUED);
+	ck_assert_int_eq(incstack_stack_sample_signal(s, 1, 1, &ucontext), INCSTACK_QUEUED);
 	const struct incstack_top top = {.pc = DEEP, .sp = DEEP};
-	ck_assert_int_eq(incstack_queue_drain(s, &top), 0);
+	ck_assert_int_eq(incstack_stack_queue_drain(s, &top), 0);
 	return_from(DEEP, 0);
 	expect_traces(1, DEEP);
 	close_stack();
@@ -156,19 +156,19 @@ START_TEST(samples_say_that_there_is_no_room)
 	open_stack(INCSTACK_MODE_FULL, 0);
 	const size_t room = incstack_stack_room(s);
 	for (uint64_t i = 1; i <= 3; i++) {
-		ck_assert_int_eq(incstack_sample(s, 1, 1, &top), INCSTACK_EROOM);
+		ck_assert_int_eq(incstack_stack_sample(s, 1, 1, &top), INCSTACK_EROOM);
 		ck_assert_uint_eq(incstack_stack_room(s), room);
 		ck_assert_uint_eq(stats().lost_limit, i);
 		ck_assert_uint_eq(stats().truncated, 0);
 	}
 	top = (struct incstack_top){.pc = 1000, .sp = 1000};
-	ck_assert_int_eq(incstack_sample(s, 1, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(s, 1, 1, &top), 0);
 	ck_assert_int_eq(incstack_stack_reserve(s, (DEEP + 10) * FRAME_BYTES * 2), 0);
 	top = (struct incstack_top){.pc = DEEP, .sp = DEEP};
-	ck_assert_int_eq(incstack_sample(s, 2, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(s, 2, 1, &top), 0);
 	ck_assert_int_eq(incstack_stack_verify(s), 0);
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->count, 2);
 	ck_assert_uint_eq(tree->truncated, 0);
 	expect_whole(tree->traces, 1000);
@@ -183,15 +183,15 @@ START_TEST(the_limit_is_an_error)
 {
 	struct incstack_top top = {.pc = 4000, .sp = 4000};
 	open_stack(INCSTACK_MODE_FULL, 1 << 20);
-	ck_assert_int_eq(incstack_sample_at_poll(s, 1, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample_at_poll(s, 1, 1, &top), 0);
 	top = (struct incstack_top){.pc = DEEP, .sp = DEEP};
-	ck_assert_int_eq(incstack_sample_at_poll(s, 2, 1, &top), INCSTACK_ELIMIT);
+	ck_assert_int_eq(incstack_stack_sample_at_poll(s, 2, 1, &top), INCSTACK_ELIMIT);
 	ck_assert_uint_eq(stats().lost_limit, 1);
 	ck_assert_uint_eq(stats().truncated, 0);
 	top = (struct incstack_top){.pc = 4001, .sp = 4001};
-	ck_assert_int_eq(incstack_sample_at_poll(s, 3, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample_at_poll(s, 3, 1, &top), 0);
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->count, 2);
 	expect_whole(tree->traces, 4000);
 	expect_whole(tree->traces->next, 4001);

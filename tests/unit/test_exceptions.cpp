@@ -70,7 +70,7 @@ static NOINLINE int rethrower(int depth, int value)
 static struct incstack_tree *retrieved()
 {
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	return tree;
 }
 

@@ -111,7 +111,7 @@ START_TEST(other_code)
 		ck_assert_uint_gt(sim.asked, asked);
 		uintptr_t high = (uintptr_t)(sim.words + SIM_WORDS);
 		ck_assert_int_eq(incstack_stack_unwinding_to(sim.s, high), 0);
-		ck_assert_int_eq(incstack_code_unloading(sim.rt, sim.s, 0, UINTPTR_MAX), 0);
+		ck_assert_int_eq(incstack_runtime_code_unloading(sim.rt, sim.s, 0, UINTPTR_MAX), 0);
 		sim.layout++;
 		sim.depth = 0;
 		sim_call();
@@ -137,8 +137,9 @@ START_TEST(unloading_is_exact)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		ck_assert_int_eq(sim_sample(), 0);
 		unsigned asked = sim.asked;
-		ck_assert_int_eq(incstack_code_unloading(sim.rt, NULL, cases[i].low, cases[i].high),
-				 0);
+		ck_assert_int_eq(
+			incstack_runtime_code_unloading(sim.rt, NULL, cases[i].low, cases[i].high),
+			0);
 		ck_assert_int_eq(sim_sample(), 0);
 		ck_assert_int_eq(sim.asked > asked, cases[i].forgotten);
 	}

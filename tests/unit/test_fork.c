@@ -84,8 +84,8 @@ static _Noreturn void be_child(void)
 	alarm(200);
 	atomic_store(&waits, false);
 	good = incstack_runtime_forked(runtime) == 0 &&
-	       incstack_code_unloading(runtime, NULL, 0, UINTPTR_MAX) == 0 &&
-	       create_stack(my_stack, &mine) == 0 && incstack_retrieve(mine, &tree) == 0;
+	       incstack_runtime_code_unloading(runtime, NULL, 0, UINTPTR_MAX) == 0 &&
+	       create_stack(my_stack, &mine) == 0 && incstack_stack_retrieve(mine, &tree) == 0;
 	if (good) {
 		incstack_tree_release(tree);
 		incstack_stack_destroy(mine);
@@ -200,7 +200,7 @@ START_TEST(fork_while_thunks_are_made)
 		const struct incstack_top top = {.pc = depth, .sp = depth};
 
 		ck_assert_int_eq(incstack_stack_reserve(its, 1 << 12), 0);
-		ck_assert_int_eq(incstack_sample(its, 0, 1, &top), 0);
+		ck_assert_int_eq(incstack_stack_sample(its, 0, 1, &top), 0);
 	}
 	ck_assert_uint_eq(pools_made, 1);
 	incstack_stack_destroy(its);

@@ -152,7 +152,7 @@ static void leave_operation(uintptr_t low, uintptr_t high)
 	ck_assert_int_eq(incstack_stack_create(hand.rt, low, high, &left), 0);
 	jumps = true;
 	if (setjmp(outside) == 0)
-		incstack_sample(left, 0, 1, &top);
+		incstack_stack_sample(left, 0, 1, &top);
 	jumps = false;
 	ck_assert(incstack_stack_is_busy(left));
 }

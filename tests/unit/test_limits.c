@@ -123,7 +123,7 @@ START_TEST(a_tree_is_released_once)
 {
 	struct incstack_tree *tree;
 	ck_assert_int_eq(sim_open(sim_variant(_i)), 0);
-	ck_assert_int_eq(incstack_retrieve(sim.s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(sim.s, &tree), 0);
 	incstack_tree_release(tree);
 	incstack_tree_release(tree); /* does nothing */
 	ck_assert_int_eq(sim_sample(), 0);
@@ -234,7 +234,7 @@ static void sample_at(uintptr_t pc)
 	uintptr_t sp = (uintptr_t)(sim.words + SIM_WORDS / 2);
 	struct incstack_top top = {.pc = pc, .sp = sp, .fp = sp, .flags = INCSTACK_TOP_EXACT};
 	sim.inside = true;
-	ck_assert_int_eq(incstack_sample(sim.s, 0, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(sim.s, 0, 1, &top), 0);
 	sim.inside = false;
 }
 

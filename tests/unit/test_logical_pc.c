@@ -44,8 +44,8 @@ static void check(enum incstack_mode mode, int distance)
 					       (uintptr_t)(memory + FRAMES * 4 + 8), &s),
 			 0);
 	for (uint64_t id = 0; id < 3; id++)
-		ck_assert_int_eq(incstack_sample(s, id, 1, &top), 0);
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+		ck_assert_int_eq(incstack_stack_sample(s, id, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->count, 3);
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next) {
 		const struct incstack_frame_object *o = t->top;

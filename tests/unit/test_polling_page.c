@@ -24,7 +24,7 @@ static pthread_t tids[MUTATORS];
 static atomic_bool leave_loop;
 static atomic_uint attached, samples, ended, strangers;
 static unsigned long work[MUTATORS]; /* plain: a stop orders it */
-static _Thread_local struct incstack_safepoint_thread *self;
+static _Thread_local struct incstack_thread *self;
 static _Thread_local bool in_fault;
 
 /* The load, and the address where the program continues. A handler cannot make the page readable
@@ -49,7 +49,7 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	}
 	*pc = (greg_t)(uintptr_t)poll_passed;
 	in_fault = true;
-	incstack_safepoint_poll_slow(self);
+	incstack_thread_poll_slow(self);
 	in_fault = false;
 }
 
@@ -67,7 +67,7 @@ static void *mutator(void *counter)
 		(*(volatile unsigned long *)counter)++;
 		poll_page();
 	}
-	incstack_safepoint_detach(self);
+	incstack_thread_detach(self);
 	return NULL;
 }
 

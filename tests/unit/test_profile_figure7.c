@@ -170,7 +170,7 @@ static void retrieve(struct incstack_pcct *pcct)
 {
 	struct incstack_tree *tree;
 
-	ck_assert_int_eq(incstack_retrieve(stack, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(stack, &tree), 0);
 	ck_assert_int_eq(incstack_pcct_add_tree(pcct, tree), 0);
 	incstack_tree_release(tree);
 }
@@ -181,7 +181,7 @@ static void sample(uint64_t weight, int limit)
 					  .flags = INCSTACK_TOP_EXACT | INCSTACK_TOP_DECODE_NOW};
 
 	ck_assert_int_eq(incstack_stack_reserve(stack, 1 << 14), 0);
-	ck_assert_int_eq(incstack_sample(stack, 0, weight, &here), 0);
+	ck_assert_int_eq(incstack_stack_sample(stack, 0, weight, &here), 0);
 	update_pcct(weight, limit ? limit : DEEPEST);
 }
 

@@ -309,7 +309,7 @@ static struct incstack_stack *stack;
 __attribute__((noinline)) static void busy(int samples)
 {
 	for (int i = 0; i < samples; i++)
-		ck_assert_int_eq(incstack_native_sample(stack, 0, 1), 0);
+		ck_assert_int_eq(incstack_stack_sample_native(stack, 0, 1), 0);
 	__asm__ volatile("");
 }
 
@@ -331,7 +331,7 @@ static void sampled(int calls, int samples, uint64_t called, uint64_t activation
 
 	for (int i = 0; i < calls; i++)
 		caller(1, samples);
-	ck_assert_int_eq(incstack_retrieve(stack, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(stack, &tree), 0);
 	ck_assert_int_eq(incstack_pcct_add_tree(pcct, tree), 0);
 	ck_assert_int_eq(incstack_pcct_hottest(pcct, INCSTACK_PCCT_BY_TIME, best, 2), 1);
 	weighs(pcct, best[0], 6, 6, activations);
@@ -346,8 +346,8 @@ START_TEST(the_core_tells_old_activations)
 	const struct incstack_options options = {.size = sizeof(options), .distance = 0};
 	struct incstack_runtime *runtime;
 
-	ck_assert_int_eq(incstack_native_runtime_create(&options, &runtime), 0);
-	ck_assert_int_eq(incstack_native_thread_stack(runtime, &stack), 0);
+	ck_assert_int_eq(incstack_runtime_create_native(&options, &runtime), 0);
+	ck_assert_int_eq(incstack_stack_create_native(runtime, &stack), 0);
 	sampled(1, 6, 1, 1);
 	sampled(6, 1, 6, 6);
 	sampled(2, 3, 2, 2);

@@ -151,7 +151,7 @@ START_TEST(bytes_after_failed_retrieves)
 	frames_of_one = INCSTACK_VIRTUAL_MAX;
 	hand.no_memory = true;
 	for (int i = 0; i < 50; i++) {
-		ck_assert_int_eq(incstack_retrieve(hand.s, &tree), INCSTACK_ENOMEM);
+		ck_assert_int_eq(incstack_stack_retrieve(hand.s, &tree), INCSTACK_ENOMEM);
 		ck_assert_int_eq(incstack_stack_verify(hand.s), 0);
 	}
 	hand.no_memory = false;
@@ -172,7 +172,7 @@ START_TEST(truncated_after_failed_retrieves)
 	hand_sample(TOP);
 	hand.no_memory = true;
 	for (int i = 0; i < 3; i++) {
-		ck_assert_int_eq(incstack_retrieve(hand.s, &tree), INCSTACK_ENOMEM);
+		ck_assert_int_eq(incstack_stack_retrieve(hand.s, &tree), INCSTACK_ENOMEM);
 		ck_assert_int_eq(incstack_stack_has_gaps(hand.s), 1);
 		ck_assert_uint_eq(hand_stats().truncated, 0);
 	}
@@ -193,7 +193,7 @@ START_TEST(truncated_behind_a_cut)
 	hand_sample(OUTER);
 	hand_sample(TOP);
 	hand.no_memory = true;
-	ck_assert_int_eq(incstack_retrieve(hand.s, &tree), INCSTACK_ENOMEM);
+	ck_assert_int_eq(incstack_stack_retrieve(hand.s, &tree), INCSTACK_ENOMEM);
 	hand.no_memory = false;
 	tree = hand_retrieve();
 	ck_assert_uint_eq(tree->truncated, 2);

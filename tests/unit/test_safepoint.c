@@ -17,11 +17,11 @@
 #define MAX 32
 
 static struct incstack_safepoint *safepoint;
-static struct incstack_safepoint_thread *threads[MAX];
+static struct incstack_thread *threads[MAX];
 static unsigned attached, ran[MAX], behalf, total, completions;
 static struct incstack_request *request;
 
-static int index_of(const struct incstack_safepoint_thread *thread)
+static int index_of(const struct incstack_thread *thread)
 {
 	for (int i = 0; i < MAX; i++)
 		if (threads[i] == thread)
@@ -51,15 +51,15 @@ static void begin(unsigned running, unsigned waiting)
 		ran[attached] = 0;
 		ck_assert_int_eq(incstack_safepoint_attach(safepoint, &threads[attached]), 0);
 		if (attached >= running)
-			ck_assert_int_eq(incstack_safepoint_enter(threads[attached]), 0);
+			ck_assert_int_eq(incstack_thread_wait_begin(threads[attached]), 0);
 	}
 }
 
 static void end(void)
 {
 	for (unsigned i = 0; i < attached; i++) {
-		incstack_safepoint_leave(threads[i]);
-		ck_assert_int_eq(incstack_safepoint_detach(threads[i]), 0);
+		incstack_thread_wait_end(threads[i]);
+		ck_assert_int_eq(incstack_thread_detach(threads[i]), 0);
 	}
 	incstack_safepoint_destroy(safepoint);
 }
@@ -86,7 +86,7 @@ static struct incstack_request_result result(void)
 static void poll_all(void)
 {
 	for (unsigned i = 0; i < attached; i++)
-		incstack_poll(threads[i]);
+		incstack_thread_poll(threads[i]);
 }
 
 static void check_rule(unsigned running, unsigned waiting, uint32_t n, unsigned r, unsigned w)
@@ -138,10 +138,10 @@ START_TEST(losers_are_disarmed)
 {
 	begin(4, 0);
 	ask_for(2, 0);
-	incstack_poll(threads[3]);
-	incstack_poll(threads[3]);
+	incstack_thread_poll(threads[3]);
+	incstack_thread_poll(threads[3]);
 	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_OPEN);
-	incstack_poll(threads[1]);
+	incstack_thread_poll(threads[1]);
 	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_COMPLETE);
 	for (int i = 0; i < 4; i++)
 		ck_assert_uint_eq(atomic_load(&threads[i]->word), 0);
@@ -155,11 +155,11 @@ START_TEST(going_safe_draws_and_leaving_gives_up)
 {
 	begin(3, 0);
 	ask_for(3, 0);
-	ck_assert_int_eq(incstack_safepoint_enter(threads[0]), 0);
+	ck_assert_int_eq(incstack_thread_wait_begin(threads[0]), 0);
 	ck_assert_uint_eq(ran[0], 1);
-	ck_assert_int_eq(incstack_safepoint_detach(threads[2]), 0);
+	ck_assert_int_eq(incstack_thread_detach(threads[2]), 0);
 	attached = 2;
-	incstack_poll(threads[1]);
+	incstack_thread_poll(threads[1]);
 	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_SHORT);
 	ck_assert_uint_eq(result().taken, 2);
 	ck_assert_uint_eq(completions, 1);
@@ -172,7 +172,7 @@ START_TEST(cancel_ends_it)
 {
 	begin(3, 0);
 	ask_for(2, 0);
-	incstack_poll(threads[0]);
+	incstack_thread_poll(threads[0]);
 	ck_assert_int_eq(incstack_request_cancel(request), 0);
 	poll_all();
 	ck_assert_uint_eq(total, 1);
@@ -212,7 +212,7 @@ START_TEST(handshake_finds_the_thread_anywhere)
 	incstack_request_release(request);
 	incstack_request_handshake(safepoint, threads[0]->id, sample, NULL, &request);
 	ck_assert_uint_eq(total, 1);
-	incstack_poll(threads[0]);
+	incstack_thread_poll(threads[0]);
 	ck_assert(behalf == 1 && ran[0] == 1);
 	incstack_request_release(request);
 	end();
@@ -226,7 +226,7 @@ START_TEST(names_outlive_threads)
 	const uint64_t ids[] = {threads[1]->id, threads[2]->id, threads[1]->id};
 	struct incstack_request_options options = {
 		.size = sizeof(options), .ids = ids, .count = 3, .n = 3, .operation = sample};
-	ck_assert_int_eq(incstack_safepoint_detach(threads[2]), 0);
+	ck_assert_int_eq(incstack_thread_detach(threads[2]), 0);
 	ck_assert_int_eq(incstack_safepoint_attach(safepoint, &threads[2]), 0);
 	ck_assert_int_eq(incstack_request_start(safepoint, &options, &request), 0);
 	poll_all();
@@ -243,11 +243,11 @@ END_TEST
 static void misbehave(const struct incstack_ticket *ticket, void *argument)
 {
 	(void)argument;
-	ck_assert_int_eq(incstack_safepoint_enter(ticket->thread), INCSTACK_EBUSY);
-	ck_assert_int_eq(incstack_safepoint_detach(ticket->thread), INCSTACK_EBUSY);
+	ck_assert_int_eq(incstack_thread_wait_begin(ticket->thread), INCSTACK_EBUSY);
+	ck_assert_int_eq(incstack_thread_detach(ticket->thread), INCSTACK_EBUSY);
 	ck_assert_int_eq(incstack_safepoint_stop(safepoint, ticket->thread, 0, NULL),
 			 INCSTACK_EBUSY);
-	incstack_poll(ticket->thread);
+	incstack_thread_poll(ticket->thread);
 	total++;
 }
 
@@ -257,7 +257,7 @@ START_TEST(an_operation_cannot_go_safe)
 	ck_assert_int_eq(
 		incstack_request_handshake(safepoint, threads[0]->id, misbehave, NULL, &request),
 		0);
-	incstack_poll(threads[0]);
+	incstack_thread_poll(threads[0]);
 	ck_assert_uint_eq(total, 1);
 	incstack_request_release(request);
 	end();
@@ -292,7 +292,7 @@ static void poll_first_armed(void *context, enum incstack__step step)
 	(void)context;
 	for (unsigned i = 0; step == INCSTACK__STEP_ARM && !cancelled && i < attached; i++) {
 		cancelled = atomic_load(&threads[i]->word) != 0;
-		incstack_poll(threads[i]);
+		incstack_thread_poll(threads[i]);
 	}
 }
 
@@ -316,9 +316,9 @@ START_TEST(cancel_in_every_step)
 		    cancel_at == INCSTACK__STEP_DROP)
 			continue;
 		begin_with(cancel_at_step);
-		ck_assert_int_eq(incstack_safepoint_enter(threads[2]), 0);
+		ck_assert_int_eq(incstack_thread_wait_begin(threads[2]), 0);
 		ask_for(2, INCSTACK_REQUEST_WAITING);
-		incstack_poll(threads[0]);
+		incstack_thread_poll(threads[0]);
 		incstack_request_cancel(request);
 		ck_assert_uint_eq(completions, 1);
 		ck_assert_uint_ne(result().state, INCSTACK_REQUEST_OPEN);
@@ -349,15 +349,15 @@ static atomic_bool in_loop, leave_loop;
 
 static void *polls_and_counts(void *counter)
 {
-	struct incstack_safepoint_thread *self;
+	struct incstack_thread *self;
 	if (incstack_safepoint_attach(safepoint, &self))
 		return NULL;
 	atomic_store(&in_loop, true);
 	while (!atomic_load(&leave_loop)) {
 		(*(volatile unsigned long *)counter)++; /* plain: the stop orders it */
-		incstack_poll(self);
+		incstack_thread_poll(self);
 	}
-	incstack_safepoint_detach(self);
+	incstack_thread_detach(self);
 	return counter;
 }
 
@@ -389,14 +389,14 @@ END_TEST
 /* Notes the thread. In between it starts a request, which looks at all threads. */
 static void note_and_request(const struct incstack_ticket *ticket, void *argument)
 {
-	((const struct incstack_safepoint_thread **)argument)[total++] = ticket->thread;
+	((const struct incstack_thread **)argument)[total++] = ticket->thread;
 	ck_assert_int_eq(incstack_request_handshake(safepoint, 1, sample, NULL, &request), 0);
 	incstack_request_release(request);
 }
 
 START_TEST(an_operation_runs_once_for_each)
 {
-	const struct incstack_safepoint_thread *noted[3];
+	const struct incstack_thread *noted[3];
 	unsigned long counter = 0;
 	pthread_t tid;
 	begin(0, 2);
@@ -427,7 +427,7 @@ START_TEST(full_stop_gives_up)
 	ck_assert_uint_eq(missing, 1);
 	for (int i = 0; i < 2; i++)
 		ck_assert_uint_eq(atomic_load(&threads[i]->word), 0);
-	ck_assert_int_eq(incstack_safepoint_enter(threads[1]), 0);
+	ck_assert_int_eq(incstack_thread_wait_begin(threads[1]), 0);
 	ck_assert_int_eq(incstack_safepoint_stop(safepoint, threads[0], 0, &missing), 0);
 	ck_assert_int_eq(incstack_safepoint_resume(safepoint, threads[0]), 0);
 	end();
@@ -445,10 +445,10 @@ START_TEST(arguments)
 	ck_assert_int_eq(incstack_request_cancel(NULL), INCSTACK_EINVAL);
 	incstack_safepoint_destroy(safepoint); /* does nothing: threads are attached */
 	ck_assert(incstack__safepoint_in_use(safepoint));
-	ck_assert_int_eq(incstack_safepoint_leave(threads[0]), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_safepoint_enter(threads[0]), 0);
-	ck_assert_int_eq(incstack_safepoint_enter(threads[0]), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_safepoint_detach(threads[0]), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_thread_wait_end(threads[0]), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_thread_wait_begin(threads[0]), 0);
+	ck_assert_int_eq(incstack_thread_wait_begin(threads[0]), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_thread_detach(threads[0]), INCSTACK_EINVAL);
 	end();
 }
 END_TEST

@@ -17,7 +17,7 @@
 #include "safepoint/step.h"
 
 static struct incstack_safepoint *safepoint;
-static struct incstack_safepoint_thread *thread;
+static struct incstack_thread *thread;
 static unsigned samples, behalf;
 
 static void sample(const struct incstack_ticket *ticket, void *argument)
@@ -57,7 +57,7 @@ static void begin(void)
 
 static void end(void)
 {
-	ck_assert_int_eq(incstack_safepoint_detach(thread), 0);
+	ck_assert_int_eq(incstack_thread_detach(thread), 0);
 	incstack_safepoint_destroy(safepoint);
 }
 
@@ -76,7 +76,7 @@ START_TEST(a_held_thread_is_sampled_by_its_holder)
 {
 	struct incstack_request *outer, *inner[2];
 	begin();
-	incstack_safepoint_enter(thread);
+	incstack_thread_wait_begin(thread);
 	ck_assert_int_eq(incstack_request_handshake(safepoint, thread->id, two_more, inner, &outer),
 			 0);
 	ck_assert_uint_eq(state_of(outer), INCSTACK_REQUEST_COMPLETE);
@@ -87,7 +87,7 @@ START_TEST(a_held_thread_is_sampled_by_its_holder)
 	ck_assert_uint_eq(samples, 3);
 	ck_assert_uint_eq(behalf, 3);
 	incstack_request_release(outer);
-	incstack_safepoint_leave(thread);
+	incstack_thread_wait_end(thread);
 	end();
 }
 END_TEST
@@ -95,7 +95,7 @@ END_TEST
 START_TEST(a_stopped_thread_is_sampled_at_resume)
 {
 	begin();
-	incstack_safepoint_enter(thread);
+	incstack_thread_wait_begin(thread);
 	ck_assert_int_eq(incstack_safepoint_stop(safepoint, NULL, 0, NULL), 0);
 	struct incstack_request *request = ask_for(1, INCSTACK_REQUEST_WAITING, 0);
 	struct incstack_request *cancelled = ask_for(1, INCSTACK_REQUEST_WAITING, 0);
@@ -109,7 +109,7 @@ START_TEST(a_stopped_thread_is_sampled_at_resume)
 	ck_assert_uint_eq(behalf, 1);
 	incstack_request_release(request);
 	incstack_request_release(cancelled);
-	incstack_safepoint_leave(thread);
+	incstack_thread_wait_end(thread);
 	end();
 }
 END_TEST
@@ -131,7 +131,7 @@ static void go_safe(void *context, enum incstack__step step)
 {
 	(void)context;
 	if (step == INCSTACK__STEP_ARM && !thread->word)
-		incstack_safepoint_enter(thread);
+		incstack_thread_wait_begin(thread);
 }
 
 START_TEST(who_goes_safe_before_the_claim_is_held)
@@ -144,12 +144,12 @@ START_TEST(who_goes_safe_before_the_claim_is_held)
 	ck_assert_uint_eq(state_of(request), INCSTACK_REQUEST_COMPLETE);
 	ck_assert_uint_eq(behalf, 1);
 	incstack_request_release(request);
-	incstack_safepoint_leave(thread);
+	incstack_thread_wait_end(thread);
 	/* Waiting threads are not wanted. */
 	request = ask_for(1, 0, 0);
 	ck_assert_uint_eq(state_of(request), INCSTACK_REQUEST_SHORT);
 	incstack_request_release(request);
-	incstack_safepoint_leave(thread);
+	incstack_thread_wait_end(thread);
 	end();
 }
 END_TEST
@@ -159,14 +159,14 @@ START_TEST(who_waits_is_not_running)
 {
 	struct incstack_request_result result = {.size = sizeof(result)};
 	begin();
-	incstack_safepoint_enter(thread);
+	incstack_thread_wait_begin(thread);
 	struct incstack_request *request = ask_for(1, 0, 0);
 	ck_assert_int_eq(incstack_request_status(request, &result), 0);
 	ck_assert_uint_eq(result.state, INCSTACK_REQUEST_SHORT);
 	ck_assert_uint_eq(result.running, 0);
 	ck_assert_uint_eq(samples, 0);
 	incstack_request_release(request);
-	incstack_safepoint_leave(thread);
+	incstack_thread_wait_end(thread);
 	end();
 }
 END_TEST
@@ -266,7 +266,7 @@ static void stand(void *context, enum incstack__step step)
 
 static void *poll_once(void *argument)
 {
-	incstack_poll(thread);
+	incstack_thread_poll(thread);
 	return argument;
 }
 
@@ -310,11 +310,11 @@ static int child_of_fork(void)
 		.size = sizeof(options), .n = 1, .operation = sample};
 	struct incstack_request_result result = {.size = sizeof(result)};
 	struct incstack_request *request;
-	struct incstack_safepoint_thread *other;
-	incstack_poll(thread); /* armed and stopped: would run the operation, and sleep */
+	struct incstack_thread *other;
+	incstack_thread_poll(thread); /* armed and stopped: would run the operation, and sleep */
 	REQUIRE(samples == 0 && thread->word == 0);
-	REQUIRE(incstack_safepoint_enter(thread) == 0);
-	REQUIRE(incstack_safepoint_leave(thread) == 0);
+	REQUIRE(incstack_thread_wait_begin(thread) == 0);
+	REQUIRE(incstack_thread_wait_end(thread) == 0);
 	REQUIRE(incstack_request_start(safepoint, &options, &request) == INCSTACK_EFORKED);
 	REQUIRE(incstack_request_status(open_request, &result) == INCSTACK_EFORKED);
 	REQUIRE(incstack_request_wait(open_request, 0) == INCSTACK_EFORKED);
@@ -323,7 +323,7 @@ static int child_of_fork(void)
 	REQUIRE(incstack_safepoint_stop(safepoint, thread, 0, NULL) == INCSTACK_EFORKED);
 	REQUIRE(incstack_safepoint_resume(safepoint, thread) == INCSTACK_EFORKED);
 	REQUIRE(incstack_safepoint_attach(safepoint, &other) == INCSTACK_EFORKED);
-	REQUIRE(incstack_safepoint_detach(thread) == INCSTACK_EFORKED);
+	REQUIRE(incstack_thread_detach(thread) == INCSTACK_EFORKED);
 	REQUIRE(incstack_sampler_start(sampler) == INCSTACK_EFORKED);
 	REQUIRE(incstack_sampler_set_interval(sampler, 1000000) == INCSTACK_EFORKED);
 	REQUIRE(incstack_sampler_stop(sampler) == INCSTACK_EFORKED);
@@ -333,11 +333,11 @@ static int child_of_fork(void)
 	REQUIRE(incstack_safepoint_create(NULL, &safepoint) == 0);
 	REQUIRE(incstack_safepoint_attach(safepoint, &thread) == 0);
 	REQUIRE(incstack_request_start(safepoint, &options, &request) == 0);
-	incstack_poll(thread);
+	incstack_thread_poll(thread);
 	REQUIRE(incstack_request_status(request, &result) == 0);
 	REQUIRE(samples == 1 && result.state == INCSTACK_REQUEST_COMPLETE);
 	incstack_request_release(request);
-	REQUIRE(incstack_safepoint_detach(thread) == 0);
+	REQUIRE(incstack_thread_detach(thread) == 0);
 	incstack_safepoint_destroy(safepoint);
 	return 0;
 #undef REQUIRE

@@ -12,7 +12,7 @@
 enum { THREADS = 3, READING_NS = 1000 };
 
 static struct incstack_safepoint *safepoint;
-static struct incstack_safepoint_thread *threads[THREADS];
+static struct incstack_thread *threads[THREADS];
 static struct incstack_request *request;
 static unsigned samples, completions;
 static uint64_t time_ns = 1;
@@ -51,7 +51,7 @@ static void begin(void)
 static void end(void)
 {
 	for (int i = 0; i < THREADS; i++)
-		ck_assert_int_eq(incstack_safepoint_detach(threads[i]), 0);
+		ck_assert_int_eq(incstack_thread_detach(threads[i]), 0);
 	incstack_safepoint_destroy(safepoint);
 }
 
@@ -80,7 +80,7 @@ START_TEST(a_wait_ends_at_the_deadline)
 {
 	begin();
 	ask_all(1000 * READING_NS);
-	incstack_poll(threads[0]);
+	incstack_thread_poll(threads[0]);
 	ck_assert_int_eq(incstack_request_wait(request, 1), INCSTACK_ETIMEDOUT);
 	ck_assert_uint_eq(completions, 0);
 	ck_assert_int_eq(incstack_request_wait(request, 0), 0);
@@ -96,7 +96,7 @@ START_TEST(a_late_poll_ends_the_request)
 	begin();
 	ask_all(1000 * READING_NS);
 	time_ns += 1000 * READING_NS;
-	incstack_poll(threads[0]);
+	incstack_thread_poll(threads[0]);
 	ck_assert_uint_eq(completions, 1);
 	ck_assert_uint_eq(samples, 0);
 	expect_timed_out(3);

@@ -50,7 +50,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 enum { THREADS = 40 }; /* more than fit into the first list of threads and the first block */
 
 static struct incstack_safepoint *safepoint;
-static struct incstack_safepoint_thread *threads[THREADS];
+static struct incstack_thread *threads[THREADS];
 static unsigned attached, operations;
 
 static void operation(const struct incstack_ticket *ticket, void *argument)
@@ -81,7 +81,7 @@ static int sample_all(void)
 	if (error)
 		return error;
 	for (unsigned i = 0; i < attached; i++)
-		incstack_poll(threads[i]);
+		incstack_thread_poll(threads[i]);
 	incstack_request_release(request);
 	return 0;
 }
@@ -89,7 +89,7 @@ static int sample_all(void)
 static void end(void)
 {
 	while (attached)
-		ck_assert_int_eq(incstack_safepoint_detach(threads[--attached]), 0);
+		ck_assert_int_eq(incstack_thread_detach(threads[--attached]), 0);
 	incstack_safepoint_destroy(safepoint);
 }
 
@@ -139,7 +139,7 @@ START_TEST(later_requests_need_no_memory)
 		disarm();
 		ck_assert_int_eq(error, 0);
 		ck_assert_uint_eq(operations, n);
-		ck_assert_int_eq(incstack_safepoint_detach(threads[--attached]), 0);
+		ck_assert_int_eq(incstack_thread_detach(threads[--attached]), 0);
 	}
 	end();
 }

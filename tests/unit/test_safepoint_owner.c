@@ -10,7 +10,7 @@
 #include "run_suite.h"
 
 static struct incstack_safepoint *safepoint;
-static struct incstack_safepoint_thread *self;
+static struct incstack_thread *self;
 
 struct answers {
 	int detach, stop, resume, run;
@@ -26,7 +26,7 @@ static void never(const struct incstack_ticket *ticket, void *argument)
 static void *meddle(void *argument)
 {
 	struct answers *answers = argument;
-	answers->detach = incstack_safepoint_detach(self);
+	answers->detach = incstack_thread_detach(self);
 	answers->resume = incstack_safepoint_resume(safepoint, NULL);
 	answers->run = incstack_safepoint_run_operation(safepoint, 1, 0, never, NULL);
 	answers->stop = incstack_safepoint_stop(safepoint, self, 1, NULL);
@@ -62,7 +62,7 @@ START_TEST(only_the_owner_may)
 	ck_assert_int_eq(answers.resume, INCSTACK_ETHREAD);
 	ck_assert_int_eq(answers.run, INCSTACK_ETHREAD);
 	ck_assert_int_eq(incstack_safepoint_resume(safepoint, self), 0);
-	ck_assert_int_eq(incstack_safepoint_detach(self), 0);
+	ck_assert_int_eq(incstack_thread_detach(self), 0);
 	incstack_safepoint_destroy(safepoint);
 }
 END_TEST
@@ -78,9 +78,9 @@ START_TEST(an_attachment_is_handed_over)
 	ck_assert_int_eq(pthread_create(&other, NULL, adopt, &error), 0);
 	ck_assert_int_eq(pthread_join(other, NULL), 0);
 	ck_assert_int_eq(error, 0);
-	ck_assert_int_eq(incstack_safepoint_detach(self), INCSTACK_ETHREAD);
+	ck_assert_int_eq(incstack_thread_detach(self), INCSTACK_ETHREAD);
 	ck_assert_int_eq(incstack_thread_adopt(self), 0);
-	ck_assert_int_eq(incstack_safepoint_detach(self), 0);
+	ck_assert_int_eq(incstack_thread_detach(self), 0);
 	incstack_safepoint_destroy(safepoint);
 }
 END_TEST
@@ -99,10 +99,10 @@ START_TEST(an_operation_is_not_handed_over)
 	ck_assert_int_eq(incstack_safepoint_create(NULL, &safepoint), 0);
 	ck_assert_int_eq(incstack_safepoint_attach(safepoint, &self), 0);
 	ck_assert_int_eq(incstack_request_start(safepoint, &options, &request), 0);
-	incstack_poll(self);
+	incstack_thread_poll(self);
 	ck_assert_int_eq(error, INCSTACK_EBUSY);
 	incstack_request_release(request);
-	ck_assert_int_eq(incstack_safepoint_detach(self), 0);
+	ck_assert_int_eq(incstack_thread_detach(self), 0);
 	incstack_safepoint_destroy(safepoint);
 }
 END_TEST

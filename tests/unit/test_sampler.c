@@ -24,20 +24,20 @@ static atomic_uint attached, samples, behalf, retrieved, inside;
 
 static void *mutator(void *waits)
 {
-	struct incstack_safepoint_thread *self;
+	struct incstack_thread *self;
 	if (incstack_safepoint_attach(safepoint, &self))
 		return NULL;
 	if (waits)
-		incstack_safepoint_enter(self);
+		incstack_thread_wait_begin(self);
 	atomic_fetch_add(&attached, 1);
 	while (!atomic_load(&leave_loop)) {
 		if (!waits && !atomic_load(&mute))
-			incstack_poll(self);
+			incstack_thread_poll(self);
 		sched_yield();
 	}
 	if (waits)
-		incstack_safepoint_leave(self);
-	incstack_safepoint_detach(self);
+		incstack_thread_wait_end(self);
+	incstack_thread_detach(self);
 	return NULL;
 }
 

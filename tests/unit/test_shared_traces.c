@@ -132,7 +132,7 @@ START_TEST(open_traces_are_in_the_shared_memory)
 	for (int i = 0; i < 200; i++)
 		nest(4 + i % 7, look_at_open);
 	ck_assert_uint_ge(gaps_seen, 1);
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->count, 200);
 	ck_assert_uint_eq(tree->truncated, 0);
 	expect_shared(tree);
@@ -155,8 +155,8 @@ static NOINLINE void expect_refused(void)
 	const struct incstack_top top = {.pc = fp[1], .sp = (uintptr_t)(fp + 2), .fp = fp[0]};
 	struct incstack_tree *tree;
 
-	if (incstack_sample(s, 0, 1, &top) != INCSTACK_ETHREAD ||
-	    incstack_retrieve(s, &tree) != INCSTACK_ETHREAD ||
+	if (incstack_stack_sample(s, 0, 1, &top) != INCSTACK_ETHREAD ||
+	    incstack_stack_retrieve(s, &tree) != INCSTACK_ETHREAD ||
 	    incstack_stack_unwinding_to(s, top.sp) != INCSTACK_ETHREAD)
 		_exit(2);
 }
@@ -181,7 +181,7 @@ START_TEST(a_child_that_was_not_told_of_changes_nothing)
 	ck_assert_int_eq(status, 7 << 8);
 	ck_assert_uint_eq(count_open(&gaps), open);
 	nest(5, take_sample);
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->count, 3);
 	ck_assert_uint_eq(tree->truncated, 0);
 	incstack_tree_release(tree);

@@ -63,7 +63,7 @@ static void learn_rules(void)
 	struct incstack_stack *s = hand_stack();
 	const struct incstack_top top = hand_top(TOP, 0);
 	ck_assert_int_eq(incstack_stack_set_mode(s, INCSTACK_MODE_FULL), 0);
-	ck_assert_int_eq(incstack_sample(s, 0, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(s, 0, 1, &top), 0);
 	incstack_stack_destroy(s);
 }
 

@@ -39,7 +39,7 @@ static int ask(enum state what, uint64_t id)
 {
 	state = what;
 	sim.random = 2; /* see interrupted() */
-	return incstack_sample_signal(sim.s, id, 10, sim_top());
+	return incstack_stack_sample_signal(sim.s, id, 10, sim_top());
 }
 
 static struct incstack_top poll_top(void)
@@ -54,7 +54,7 @@ START_TEST(without_a_queue)
 	ck_assert_int_eq(ask(PROMISED, 1), INCSTACK_EUNWIND);
 	ck_assert_int_eq(ask(UNKNOWN, 1), INCSTACK_ERANGE);
 	ck_assert_uint_eq(sim_stats().lost_unwind, 1);
-	ck_assert_uint_eq(incstack_queue_pending(sim.s), 0);
+	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 0);
 	const struct incstack_signal_stats stats = stats_now();
 	ck_assert_uint_eq(stats.failed[INCSTACK_FAILED_UNWIND], 1);
 	ck_assert_uint_eq(stats.failed[INCSTACK_FAILED_STATE], 1);
@@ -69,24 +69,24 @@ START_TEST(elements)
 {
 	struct incstack_queued e;
 	open_five(2);
-	ck_assert_int_eq(incstack_queue_element(sim.s, 0, &e), INCSTACK_ERANGE);
+	ck_assert_int_eq(incstack_stack_queue_element(sim.s, 0, &e), INCSTACK_ERANGE);
 	ck_assert_int_eq(ask(PROMISED, 1), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(PROMISED, 2), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(ENDING, 3), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(PROMISED, 4), INCSTACK_ELIMIT);
-	ck_assert_uint_eq(incstack_queue_pending(sim.s), 2);
-	ck_assert_int_eq(incstack_queue_element(sim.s, 0, &e), 0);
+	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 2);
+	ck_assert_int_eq(incstack_stack_queue_element(sim.s, 0, &e), 0);
 	ck_assert_uint_eq(e.id, 1);
 	ck_assert_uint_eq(e.weight, 20);
 	ck_assert_uint_eq(e.count, 2);
 	ck_assert_int_eq(e.reason, INCSTACK_EUNWIND);
 	ck_assert_uint_eq(e.top.slot, sim_top()->slot);
-	ck_assert_int_eq(incstack_queue_element(sim.s, -1, &e), 0);
+	ck_assert_int_eq(incstack_stack_queue_element(sim.s, -1, &e), 0);
 	ck_assert_uint_eq(e.id, 3);
-	ck_assert_int_eq(incstack_queue_element(sim.s, -2, &e), 0);
+	ck_assert_int_eq(incstack_stack_queue_element(sim.s, -2, &e), 0);
 	ck_assert_uint_eq(e.id, 1);
-	ck_assert_int_eq(incstack_queue_element(sim.s, 2, &e), INCSTACK_ERANGE);
-	ck_assert_int_eq(incstack_queue_element(sim.s, -3, &e), INCSTACK_ERANGE);
+	ck_assert_int_eq(incstack_stack_queue_element(sim.s, 2, &e), INCSTACK_ERANGE);
+	ck_assert_int_eq(incstack_stack_queue_element(sim.s, -3, &e), INCSTACK_ERANGE);
 	const struct incstack_signal_stats stats = stats_now();
 	ck_assert_uint_eq(stats.pending, 3);
 	ck_assert_uint_eq(stats.merged, 1);
@@ -104,7 +104,7 @@ START_TEST(equal_tops_after_a_sample)
 	ck_assert_int_eq(ask(PROMISED, 1), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(DESCRIBED, 2), 0);
 	ck_assert_int_eq(ask(PROMISED, 3), INCSTACK_QUEUED);
-	ck_assert_uint_eq(incstack_queue_pending(sim.s), 2);
+	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 2);
 	close_five();
 }
 END_TEST
@@ -116,19 +116,19 @@ START_TEST(resized)
 	ck_assert_int_eq(ask(PROMISED, 1), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(ENDING, 2), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(PROMISED, 3), INCSTACK_QUEUED);
-	ck_assert_int_eq(incstack_queue_resize(sim.s, 100), 0);
-	ck_assert_uint_eq(incstack_queue_pending(sim.s), 3);
-	ck_assert_int_eq(incstack_queue_resize(sim.s, 2), 0);
-	ck_assert_uint_eq(incstack_queue_pending(sim.s), 2);
-	ck_assert_int_eq(incstack_queue_element(sim.s, 0, &e), 0);
+	ck_assert_int_eq(incstack_stack_queue_resize(sim.s, 100), 0);
+	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 3);
+	ck_assert_int_eq(incstack_stack_queue_resize(sim.s, 2), 0);
+	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 2);
+	ck_assert_int_eq(incstack_stack_queue_element(sim.s, 0, &e), 0);
 	ck_assert_uint_eq(e.id, 1);
 	ck_assert_uint_eq(stats_now().failed[INCSTACK_FAILED_DROPPED], 1);
-	ck_assert_int_eq(incstack_queue_resize(sim.s, (1 << 20) + 1), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_queue_resize(sim.s, (1 << 20) + 1), INCSTACK_EINVAL);
 	sim.fail_above = 1;
-	ck_assert_int_eq(incstack_queue_resize(sim.s, 7), INCSTACK_ENOMEM);
+	ck_assert_int_eq(incstack_stack_queue_resize(sim.s, 7), INCSTACK_ENOMEM);
 	sim.fail_above = 0;
 	ck_assert_uint_eq(stats_now().capacity, 2);
-	ck_assert_int_eq(incstack_queue_resize(sim.s, 0), 0);
+	ck_assert_int_eq(incstack_stack_queue_resize(sim.s, 0), 0);
 	ck_assert_uint_eq(stats_now().failed[INCSTACK_FAILED_DROPPED], 3);
 	close_five();
 }
@@ -142,7 +142,7 @@ static void on_begin(void *context, struct incstack_stack *s, uint32_t requests)
 {
 	const struct incstack_top top = poll_top();
 	ck_assert_ptr_eq(context, &hooked);
-	ck_assert_int_eq(incstack_queue_drain(s, &top), INCSTACK_EBUSY);
+	ck_assert_int_eq(incstack_stack_queue_drain(s, &top), INCSTACK_EBUSY);
 	ck_assert_uint_eq(hooked.begun, hooked.ended);
 	hooked.begun++;
 	hooked.requests = requests;
@@ -151,7 +151,7 @@ static void on_begin(void *context, struct incstack_stack *s, uint32_t requests)
 static void on_end(void *context, struct incstack_stack *s, uint32_t traces)
 {
 	ck_assert_ptr_eq(context, &hooked);
-	ck_assert_int_eq(incstack_queue_resize(s, 8), 0);
+	ck_assert_int_eq(incstack_stack_queue_resize(s, 8), 0);
 	hooked.ended++;
 	hooked.traces = traces;
 }
@@ -163,26 +163,26 @@ START_TEST(around_a_drain)
 	struct incstack_queued e;
 	open_five(4);
 	const struct incstack_top top = poll_top();
-	ck_assert_int_eq(incstack_queue_hook(sim.s, &hooks), 0);
-	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
+	ck_assert_int_eq(incstack_stack_queue_hook(sim.s, &hooks), 0);
+	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
 	ck_assert_uint_eq(hooked.begun, 0);
 	ck_assert_int_eq(ask(PROMISED, 1), INCSTACK_QUEUED);
 	sim.random = 3; /* decoded now */
-	ck_assert_int_eq(incstack_sample_signal(sim.s, 2, 1, sim_top()), INCSTACK_QUEUED);
+	ck_assert_int_eq(incstack_stack_sample_signal(sim.s, 2, 1, sim_top()), INCSTACK_QUEUED);
 	signals_in_decode = 1;
-	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
+	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
 	ck_assert_int_eq(signals_in_decode, 0);
 	ck_assert_uint_eq(hooked.begun, 1);
 	ck_assert_uint_eq(hooked.ended, 1);
 	ck_assert_uint_eq(hooked.requests, 2);
 	ck_assert_uint_eq(hooked.traces, 2);
-	ck_assert_uint_eq(incstack_queue_pending(sim.s), 1);
-	ck_assert_int_eq(incstack_queue_element(sim.s, 0, &e), 0);
+	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 1);
+	ck_assert_int_eq(incstack_stack_queue_element(sim.s, 0, &e), 0);
 	ck_assert_uint_eq(e.top.flags & INCSTACK_TOP_STAYS, 0);
 	ck_assert_uint_eq(stats_now().capacity, 8);
 	ck_assert_uint_eq(stats_now().attempts, 0);
-	ck_assert_int_eq(incstack_queue_hook(sim.s, NULL), 0);
-	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
+	ck_assert_int_eq(incstack_stack_queue_hook(sim.s, NULL), 0);
+	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
 	ck_assert_uint_eq(hooked.begun, 1);
 	ck_assert_uint_eq(stats_now().from_queue, 2);
 	ck_assert_uint_eq(stats_now().biased, 1);
@@ -200,7 +200,7 @@ START_TEST(left_by_jumps)
 	ck_assert_int_eq(ask(PROMISED, 1), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(ENDING, 2), INCSTACK_QUEUED);
 	sim.s->signals.queue->places[0].state = PLACE_WRITING;
-	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
+	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
 	ck_assert_uint_eq(stats_now().failed[INCSTACK_FAILED_LEFT], 1);
 	ck_assert_uint_eq(stats_now().biased, 1);
 	sim.s->signals.queue->in_hand = 1;
@@ -221,8 +221,8 @@ START_TEST(sample_at_a_poll)
 	open_five(4);
 	const struct incstack_top top = poll_top();
 	ck_assert_int_eq(ask(PROMISED, 1), INCSTACK_QUEUED);
-	ck_assert_int_eq(incstack_sample_at_poll(sim.s, 2, 1, &top), 0);
-	ck_assert_int_eq(incstack_retrieve(sim.s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_sample_at_poll(sim.s, 2, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(sim.s, &tree), 0);
 	ck_assert_uint_eq(tree->count, 2);
 	ck_assert_uint_eq(tree->traces->id, 1);
 	ck_assert_int_eq(incstack_trace_taken(tree->traces), INCSTACK_TAKEN_FROM_QUEUE);
@@ -242,8 +242,8 @@ START_TEST(without_a_slot)
 	const struct incstack_top top = poll_top();
 	ck_assert_int_eq(ask(ENDING, 1), INCSTACK_QUEUED);
 	sim.s->signals.queue->places[0].what.top.slot = 0;
-	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
-	ck_assert_int_eq(incstack_retrieve(sim.s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(sim.s, &tree), 0);
 	ck_assert_int_eq(incstack_trace_taken(tree->traces), INCSTACK_TAKEN_BIASED);
 	ck_assert_uint_eq(tree->traces->top->address, sim_top()[-1].sp);
 	incstack_tree_release(tree);
@@ -267,11 +267,11 @@ START_TEST(caller_stays)
 	open_five(4);
 	const struct sim_frame f = *sim_top();
 	ck_assert_int_eq(ask(RETURNING, 1), INCSTACK_QUEUED);
-	ck_assert_int_eq(incstack_queue_element(sim.s, 0, &e), 0);
+	ck_assert_int_eq(incstack_stack_queue_element(sim.s, 0, &e), 0);
 	ck_assert_uint_eq(e.caller, f.resume);
 	const struct incstack_top top = poll_in_caller();
-	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
-	ck_assert_int_eq(incstack_retrieve(sim.s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(sim.s, &tree), 0);
 	const struct incstack_frame_object *o = tree->traces->top;
 	ck_assert_int_eq(incstack_trace_taken(tree->traces), INCSTACK_TAKEN_FROM_QUEUE);
 	ck_assert_uint_eq(o->address, f.sp);
@@ -293,7 +293,7 @@ START_TEST(caller_is_not_found)
 	ck_assert_int_eq(ask(RETURNING, 1), INCSTACK_QUEUED);
 	const struct incstack_top top = poll_in_caller();
 	sim.s->signals.queue->places[0].what.top.slot -= sizeof(uintptr_t);
-	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
+	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
 	ck_assert_uint_eq(stats_now().biased, 1);
 	close_five();
 }
@@ -312,7 +312,7 @@ START_TEST(caller_has_its_position_inside)
 	e->top.flags |= INCSTACK_TOP_CALLER_STAYS;
 	e->caller = sim_top()->resume;
 	const struct incstack_top top = poll_in_caller();
-	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
+	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
 	ck_assert_uint_eq(stats_now().biased, 1);
 	close_five();
 }
@@ -328,7 +328,7 @@ START_TEST(equal_tops_with_other_callers)
 	ck_assert_int_eq(ask(RETURNING, 2), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(RETURNING, 3), INCSTACK_QUEUED);
 	--*slot;
-	ck_assert_uint_eq(incstack_queue_pending(sim.s), 2);
+	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 2);
 	ck_assert_uint_eq(stats_now().merged, 1);
 	close_five();
 }
@@ -345,7 +345,7 @@ START_TEST(slot_is_no_word_of_the_stack)
 	for (int i = 0; i < 4; i++) {
 		sim_top()->slot = wrong[i];
 		ck_assert_int_eq(ask(RETURNING, 1), INCSTACK_QUEUED);
-		ck_assert_int_eq(incstack_queue_element(sim.s, -1, &e), 0);
+		ck_assert_int_eq(incstack_stack_queue_element(sim.s, -1, &e), 0);
 		ck_assert_uint_eq(e.caller, 0);
 		ck_assert_uint_eq(e.top.flags & INCSTACK_TOP_CALLER_STAYS, 0);
 	}
@@ -365,7 +365,7 @@ START_TEST(promise_is_withdrawn)
 	ck_assert_int_eq(ask(RETURNING, 2), INCSTACK_QUEUED);
 	ck_assert_int_eq(incstack_stack_unwinding_to(sim.s, sim.frames[2].sp), 0);
 	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(incstack_queue_element(sim.s, i, &e), 0);
+		ck_assert_int_eq(incstack_stack_queue_element(sim.s, i, &e), 0);
 		ck_assert_uint_eq(e.top.flags & INCSTACK_TOP_CALLER_STAYS, 0);
 	}
 	close_five();
@@ -379,7 +379,7 @@ START_TEST(nothing_left)
 	const struct incstack_top top = poll_top();
 	ck_assert_int_eq(ask(ENDING, 1), INCSTACK_QUEUED);
 	sim.s->signals.queue->places[0].what.top.slot = (uintptr_t)(sim.words + SIM_WORDS);
-	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
+	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
 	ck_assert_uint_eq(stats_now().failed[INCSTACK_FAILED_GONE], 1);
 	close_five();
 }
@@ -391,18 +391,18 @@ START_TEST(no_room)
 	struct incstack_tree *tree;
 	open_five_with((struct incstack_options){.stack_bytes = 4096, .chunk_bytes = 4096}, 4);
 	const struct incstack_top top = poll_top();
-	while (incstack_sample(sim.s, 0, 1, &top) == 0)
+	while (incstack_stack_sample(sim.s, 0, 1, &top) == 0)
 		;
 	ck_assert_int_eq(ask(DESCRIBED, 1), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(PROMISED, 2), INCSTACK_QUEUED);
 	ck_assert_uint_eq(sim_stats().lost_limit, 1); /* not that of the handler */
-	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), INCSTACK_ELIMIT);
-	ck_assert_uint_eq(incstack_queue_pending(sim.s), 2);
-	ck_assert_int_eq(incstack_retrieve(sim.s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), INCSTACK_ELIMIT);
+	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 2);
+	ck_assert_int_eq(incstack_stack_retrieve(sim.s, &tree), 0);
 	incstack_tree_release(tree);
-	ck_assert_int_eq(incstack_queue_resize(sim.s, 2), 0);
+	ck_assert_int_eq(incstack_stack_queue_resize(sim.s, 2), 0);
 	sim.rt->options.stack_bytes = 1 << 20;
-	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
+	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
 	ck_assert_uint_eq(stats_now().biased, 2);
 	close_five();
 }
@@ -435,21 +435,21 @@ START_TEST(bad_input)
 	struct incstack_queue_hooks hooks = {.size = 1};
 	open_five(4);
 	struct incstack_top top = poll_top();
-	ck_assert_int_eq(incstack_sample_signal(NULL, 1, 1, &e), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_sample_signal(sim.s, 1, 1, NULL), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_queue_resize(NULL, 1), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_queue_element(NULL, 0, &e), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_queue_element(sim.s, 0, NULL), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_queue_hook(sim.s, &hooks), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_queue_drain(NULL, &top), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_queue_drain(sim.s, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_sample_signal(NULL, 1, 1, &e), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_sample_signal(sim.s, 1, 1, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_queue_resize(NULL, 1), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_queue_element(NULL, 0, &e), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_queue_element(sim.s, 0, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_queue_hook(sim.s, &hooks), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_queue_drain(NULL, &top), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, NULL), INCSTACK_EINVAL);
 	top.flags = INCSTACK_TOP_INTERRUPTED;
-	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_signal_stats(NULL, NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_signal_stats(sim.s, NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_trace_taken(NULL), INCSTACK_TAKEN_DIRECTLY);
 	sim.rt->embedder.interrupted = NULL;
-	ck_assert_int_eq(incstack_sample_signal(sim.s, 1, 1, &e), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_sample_signal(sim.s, 1, 1, &e), INCSTACK_EINVAL);
 	ck_assert_uint_eq(stats_now().requests, 0);
 	close_five();
 }

@@ -43,8 +43,8 @@ static void drain(void)
 			note(&sim.records[i], asked[i].depth);
 	for (unsigned i = 0; i < sim.pending; i++)
 		asked[i].waits = false;
-	ck_assert_int_eq(incstack_queue_drain(sim.s, &top), 0);
-	ck_assert_uint_eq(incstack_queue_pending(sim.s), 0);
+	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
+	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 0);
 }
 
 /* A handler cannot call decode or logical_pc, so it cannot take frames that need these. */
@@ -69,7 +69,7 @@ static void signal_here(void)
 		state = PROMISED;
 	*a = (struct asked){.state = state, .depth = sim.depth, .weight = 1 + sim_below(9)};
 	sim.inside = true;
-	int result = incstack_sample_signal(sim.s, sim.pending, a->weight, sim_top());
+	int result = incstack_stack_sample_signal(sim.s, sim.pending, a->weight, sim_top());
 	sim.inside = false;
 	sum++;
 	if (result == INCSTACK_ERANGE || result == INCSTACK_ELIMIT) {
@@ -165,7 +165,7 @@ static void retrieve(void)
 {
 	struct incstack_tree *tree;
 	drain();
-	ck_assert_int_eq(incstack_retrieve(sim.s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(sim.s, &tree), 0);
 	ck_assert_int_eq(incstack_stack_verify(sim.s), 0);
 	ck_assert_uint_eq(tree->count, sim.pending);
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)

@@ -38,7 +38,7 @@ START_TEST(rewritten_slot_gets_no_barrier)
 	open_by(_i, 0);
 	hand_sample(TOP);
 	hand_all_complete();
-	ck_assert_int_eq(incstack_slot_write(hand.s, hand_slot(TOP - 1), HANDLER), 0);
+	ck_assert_int_eq(incstack_stack_slot_write(hand.s, hand_slot(TOP - 1), HANDLER), 0);
 	ck_assert_uint_eq(*hand_slot(TOP - 1), HANDLER);
 	ck_assert_uint_eq(hand_return(TOP), hand_pc(TOP - 1));
 	ck_assert_uint_eq(*hand_slot(TOP - 1), HANDLER);
@@ -56,7 +56,7 @@ START_TEST(rewritten_behind_a_barrier)
 {
 	open_by(_i, 0);
 	hand_sample(TOP);
-	ck_assert_int_eq(incstack_slot_write(hand.s, hand_slot(TOP), HANDLER), 0);
+	ck_assert_int_eq(incstack_stack_slot_write(hand.s, hand_slot(TOP), HANDLER), 0);
 	ck_assert(hand_patched(TOP));
 	ck_assert_uint_eq(incstack_slot_read(hand_slot(TOP)), HANDLER);
 	ck_assert_uint_eq(hand_return(TOP), HANDLER);
@@ -285,7 +285,7 @@ START_TEST(base_of_another_stack)
 	const struct incstack_top top = {.pc = hand_pc(0), .sp = (uintptr_t)elsewhere};
 	open_by(_i, 0);
 	hand_sample(TOP);
-	ck_assert_int_eq(incstack_sample(hand.s, 0, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(hand.s, 0, 1, &top), 0);
 	ck_assert_uint_eq(hand_stats().stale, 0);
 	ck_assert_uint_eq(hand_return(TOP), hand_pc(TOP - 1));
 	hand.samples++;
@@ -320,9 +320,9 @@ START_TEST(unloading_is_about_calls)
 	for (unsigned n = 1; n < TOP; n++) {
 		const uintptr_t pc = hand_pc(n);
 		decodes = 0;
-		ck_assert_int_eq(incstack_code_unloading(hand.rt, hand.s, pc, pc + 1), 0);
+		ck_assert_int_eq(incstack_runtime_code_unloading(hand.rt, hand.s, pc, pc + 1), 0);
 		ck_assert_uint_eq(decodes, 0);
-		ck_assert_int_eq(incstack_code_unloading(hand.rt, hand.s, pc - 1, pc), 0);
+		ck_assert_int_eq(incstack_runtime_code_unloading(hand.rt, hand.s, pc - 1, pc), 0);
 		ck_assert_uint_eq(decodes, 1);
 		ck_assert_uint_eq(decoded_pc, pc);
 	}
@@ -353,7 +353,7 @@ static int decode_while_it_is_there(void *context, const struct incstack_frame *
 
 __attribute__((noinline)) static void sample_and_leave(void)
 {
-	ck_assert_int_eq(incstack_native_sample(native_stack, 0, 1), 0);
+	ck_assert_int_eq(incstack_stack_sample_native(native_stack, 0, 1), 0);
 	longjmp(out, 1);
 }
 
@@ -379,15 +379,15 @@ START_TEST(unloading_after_a_silent_exit)
 	struct incstack_tree *tree;
 	embedder.decode = decode_while_it_is_there;
 	ck_assert_int_eq(incstack_runtime_create(&options, &native_runtime), 0);
-	ck_assert_int_eq(incstack_native_thread_stack(native_runtime, &native_stack), 0);
+	ck_assert_int_eq(incstack_stack_create_native(native_runtime, &native_stack), 0);
 	leave_victim();
-	ck_assert_int_eq(incstack_code_unloading(native_runtime, native_stack,
-						 (uintptr_t)__start_victim_code,
-						 (uintptr_t)__stop_victim_code),
+	ck_assert_int_eq(incstack_runtime_code_unloading(native_runtime, native_stack,
+							 (uintptr_t)__start_victim_code,
+							 (uintptr_t)__stop_victim_code),
 			 0);
 	gone = true;
 	ck_assert_uint_eq(in_time, 1);
-	ck_assert_int_eq(incstack_retrieve(native_stack, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(native_stack, &tree), 0);
 	const struct incstack_frame_object *o = tree->traces->top->parent;
 	ck_assert(o->flags & INCSTACK_OBJECT_TRUNCATED);
 	ck_assert_int_eq(o->position, 7);
@@ -415,13 +415,13 @@ static int rule_of_other_code(void *context, uintptr_t address, struct incstack_
 __attribute__((noinline, section("other_code"))) static void
 retrieve_from_other_code(struct incstack_tree **tree)
 {
-	ck_assert_int_eq(incstack_retrieve(native_stack, tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(native_stack, tree), 0);
 	__asm__ volatile("");
 }
 
 __attribute__((noinline)) static void sample_and_retrieve(struct incstack_tree **tree)
 {
-	ck_assert_int_eq(incstack_native_sample(native_stack, 0, 1), 0);
+	ck_assert_int_eq(incstack_stack_sample_native(native_stack, 0, 1), 0);
 	retrieve_from_other_code(tree);
 	__asm__ volatile("");
 }
@@ -440,7 +440,7 @@ START_TEST(retrieve_that_meets_no_known_frame)
 	embedder.find_rule_quickly = NULL;
 	other_kind = _i ? INCSTACK_RULE_END : INCSTACK_RULE_NONE;
 	ck_assert_int_eq(incstack_runtime_create(&options, &native_runtime), 0);
-	ck_assert_int_eq(incstack_native_thread_stack(native_runtime, &native_stack), 0);
+	ck_assert_int_eq(incstack_stack_create_native(native_runtime, &native_stack), 0);
 	sample_and_retrieve(&tree);
 	ck_assert_uint_eq(tree->count, 1);
 	ck_assert_uint_eq(tree->truncated, 1);

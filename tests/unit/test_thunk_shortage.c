@@ -45,7 +45,7 @@ static void take_the_thunk(void)
 	struct incstack_stack *s = hand.s;
 	const struct incstack_top top = hand_top(HAND_FRAMES - 4, 0);
 	hand.s = other = hand_stack();
-	ck_assert_int_eq(incstack_sample(other, 0, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(other, 0, 1, &top), 0);
 	ck_assert_uint_eq(hand_stats().planted, 1);
 	hand.s = s;
 }
@@ -89,7 +89,7 @@ static void learn_rules(void)
 	struct incstack_stack *s = hand_stack();
 	const struct incstack_top top = hand_top(TOP, INCSTACK_TOP_EXACT);
 	ck_assert_int_eq(incstack_stack_set_mode(s, INCSTACK_MODE_FULL), 0);
-	ck_assert_int_eq(incstack_sample(s, 0, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(s, 0, 1, &top), 0);
 	incstack_stack_destroy(s);
 }
 
@@ -100,7 +100,7 @@ START_TEST(in_the_sample_of_a_handler)
 	open_nth(_i);
 	learn_rules();
 	take_the_thunk();
-	ck_assert_int_eq(incstack_sample(hand.s, TOP, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(hand.s, TOP, 1, &top), 0);
 	hand.samples++;
 	ck_assert_uint_eq(hand_stats().planted, 0);
 	ck_assert_uint_eq(hand_stats().no_thunk, 1);
@@ -118,8 +118,8 @@ START_TEST(in_a_careful_sample)
 	open_nth(_i);
 	take_the_thunk();
 	for (uint64_t i = 1; i <= 3; i++) {
-		ck_assert_int_eq(incstack_code_unloading(hand.rt, NULL, 1, UINTPTR_MAX), 0);
-		ck_assert_int_eq(incstack_sample(hand.s, TOP, 1, &top), INCSTACK_EUNWIND);
+		ck_assert_int_eq(incstack_runtime_code_unloading(hand.rt, NULL, 1, UINTPTR_MAX), 0);
+		ck_assert_int_eq(incstack_stack_sample(hand.s, TOP, 1, &top), INCSTACK_EUNWIND);
 		hand_sample(TOP);
 		ck_assert_uint_eq(hand_stats().lost_unwind, i);
 		ck_assert_uint_eq(hand_stats().no_thunk, i);
@@ -150,7 +150,7 @@ START_TEST(in_a_return)
 	ck_assert_uint_le(refusals, 1);
 	hand.samples = 1;
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(hand.s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(hand.s, &tree), 0);
 	hand_shows_all(tree->traces->top, TOP);
 	incstack_tree_release(tree);
 	hand_close();
@@ -174,7 +174,7 @@ START_TEST(in_a_return_among_known_frames)
 		ck_assert(!hand_patched(n));
 	hand_all_complete();
 	*hand_slot(TOP) = hand_pc(TOP - 1); /* called again */
-	ck_assert_int_eq(incstack_sample(hand.s, TOP, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(hand.s, TOP, 1, &top), 0);
 	hand.samples++;
 	ck_assert_uint_eq(hand_stats().planted, 2);
 	hand_all_complete();
@@ -282,7 +282,7 @@ START_TEST(by_the_embedder)
 	take_the_thunk();
 	const struct incstack_top top = {.pc = hand_pc(TOP), .sp = TOP};
 	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(incstack_sample(hand.s, 0, 1, &top), 0);
+		ck_assert_int_eq(incstack_stack_sample(hand.s, 0, 1, &top), 0);
 		hand.samples++;
 		ck_assert_uint_eq(hand_stats().planted, (uint64_t)i);
 		tree = hand_retrieve();

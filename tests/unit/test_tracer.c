@@ -19,7 +19,7 @@
 /* ---- stacks: a frame is a number, its caller is the next smaller one ---- */
 
 struct player {
-	struct incstack_safepoint_thread *thread;
+	struct incstack_thread *thread;
 	struct incstack_stack *stack;
 	_Atomic(uintptr_t) depth;
 	bool armed[16];
@@ -104,7 +104,7 @@ static void begin(int running)
 			continue;
 		attach(&players[i]);
 		if (i >= running)
-			incstack_safepoint_enter(players[i].thread);
+			incstack_thread_wait_begin(players[i].thread);
 	}
 }
 
@@ -112,8 +112,8 @@ static void detach(struct player *player)
 {
 	incstack_stack_set_owner(player->stack);
 	incstack_stack_destroy(player->stack);
-	incstack_safepoint_leave(player->thread);
-	ck_assert_int_eq(incstack_safepoint_detach(player->thread), 0);
+	incstack_thread_wait_end(player->thread);
+	ck_assert_int_eq(incstack_thread_detach(player->thread), 0);
 }
 
 static void end(void)
@@ -233,13 +233,13 @@ START_TEST(a_thread_without_a_poll_keeps_its_traces)
 	begin(1); /* player 0 runs */
 	request(1, 4, 1);
 	incstack_tracer_destroy(tracer); /* does nothing */
-	incstack_poll(players[0].thread);
+	incstack_thread_poll(players[0].thread);
 	struct incstack_traces *traces = retrieve(NULL, 0, 1000000);
 	ck_assert_uint_eq(count_traces(traces, &threads), 3);
 	ck_assert_uint_eq(traces->missing, 1);
 	incstack_traces_release(traces);
-	incstack_poll(players[0].thread); /* too late for that one */
-	incstack_safepoint_enter(players[0].thread);
+	incstack_thread_poll(players[0].thread); /* too late for that one */
+	incstack_thread_wait_begin(players[0].thread);
 	traces = retrieve(NULL, 0, 0);
 	ck_assert_uint_eq(count_traces(traces, &threads), 1);
 	ck_assert_uint_eq(traces->threads->thread, players[0].thread->id);
@@ -323,13 +323,13 @@ static void *play(void *argument)
 	attach(player);
 	atomic_fetch_add(&attached, 1);
 	while (!atomic_load(&over)) {
-		incstack_poll(player->thread);
+		incstack_thread_poll(player->thread);
 		pop_to(player, 3);
-		incstack_poll(player->thread);
+		incstack_thread_poll(player->thread);
 		incstack_stack_set_owner(player->stack);
 		atomic_store(&player->depth, 10);
 	}
-	incstack_safepoint_enter(player->thread);
+	incstack_thread_wait_begin(player->thread);
 	atomic_fetch_sub(&attached, 1);
 	while (!atomic_load(&dismissed))
 		sched_yield();

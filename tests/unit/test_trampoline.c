@@ -160,7 +160,7 @@ static uint64_t hash_of_traces(int distance, enum incstack_mode mode)
 		for (int rounds = 1; rounds < 4; rounds++)
 			recurse(depth, rounds);
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->truncated, 0);
 	uint64_t hash = tree->count;
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)

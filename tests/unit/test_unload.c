@@ -20,7 +20,7 @@ START_TEST(forgetting_waits_for_nobody)
 	ck_assert_int_eq(sim_sample(), 0);
 	unsigned asked = sim.asked;
 	ck_assert(!atomic_flag_test_and_set(&sim.rt->rule_lock));
-	ck_assert_int_eq(incstack_code_unloading(sim.rt, NULL, 0, UINTPTR_MAX), 0);
+	ck_assert_int_eq(incstack_runtime_code_unloading(sim.rt, NULL, 0, UINTPTR_MAX), 0);
 	atomic_flag_clear(&sim.rt->rule_lock);
 	ck_assert_int_eq(sim_sample(), 0);
 	ck_assert_uint_gt(sim.asked, asked);
@@ -63,7 +63,7 @@ START_TEST(validate_forgets_rules)
 	lay_out(words, 2);
 	ck_assert_int_eq(sim_sample(), 0);
 	ck_assert_int_eq(sim_sample(), 0);
-	ck_assert_int_eq(incstack_code_unloading(sim.rt, NULL, 0, UINTPTR_MAX), 0);
+	ck_assert_int_eq(incstack_runtime_code_unloading(sim.rt, NULL, 0, UINTPTR_MAX), 0);
 	sim.layout++;
 	lay_out(words, 4);
 	ck_assert_int_eq(sim_sample(), 0);

@@ -169,8 +169,9 @@ START_TEST(fast_walk_took_what_it_must_not)
 	hand_sample(TOP);
 	ck_assert(!agrees(reach_from_top()));
 	/* If the rule has been forgotten since, there is nothing to compare with. */
-	ck_assert_int_eq(
-		incstack_code_unloading(hand.rt, NULL, hand_pc(TOP - 1) - 8, hand_pc(TOP - 1)), 0);
+	ck_assert_int_eq(incstack_runtime_code_unloading(hand.rt, NULL, hand_pc(TOP - 1) - 8,
+							 hand_pc(TOP - 1)),
+			 0);
 	ck_assert(agrees(reach_from_top()));
 	incstack_tree_release(hand_retrieve());
 	hand_close();

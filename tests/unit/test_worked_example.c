@@ -43,7 +43,7 @@ static void sample(uint64_t id, int i, uintptr_t pc)
 {
 	struct incstack_top top = {
 		.pc = pc, .sp = FP(i) - 8, .fp = FP(i), .flags = INCSTACK_TOP_EXACT};
-	ck_assert_int_eq(incstack_sample(s, id, 1, &top), 0);
+	ck_assert_int_eq(incstack_stack_sample(s, id, 1, &top), 0);
 }
 
 static object *cso(void)
@@ -90,7 +90,7 @@ static void teardown(void)
 static void check_tree(void)
 {
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->count, 3);
 	ck_assert_uint_eq(tree->truncated, 0);
 	const trace *t1 = tree->traces, *t2 = t1->next, *t3 = t2->next;
@@ -176,7 +176,7 @@ START_TEST(retrieve_completes)
 	call(C, PC('b', 1));
 	sample(1, C, PC('c', 1));
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	const object *o = tree->traces->top;
 	uintptr_t want[] = {PC('c', 1), PC('b', 1), PC('a', 1), PC('e', 1)};
 	for (int i = 0; i < 4; i++, o = o->parent)
@@ -186,7 +186,7 @@ START_TEST(retrieve_completes)
 	check_patched("...!."); /* the barrier stays for the next sample */
 	sample(2, C, PC('c', 2));
 	ret(C);
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	check_object(tree->traces->top->parent->parent->parent, PC('e', 1), true);
 	incstack_tree_release(tree);
 }
@@ -204,7 +204,7 @@ START_TEST(unannounced_exit)
 	call(B, PC('a', 2)); /* a goes on and calls something else there */
 	sample(2, B, PC('b', 9));
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->truncated, 1);
 	const object *o = tree->traces->top->parent;
 	check_object(o, PC('c', 1), true);
@@ -223,7 +223,7 @@ static void check_trace_of_v(bool all)
 {
 	const uintptr_t want[] = {PC('v', 1), PC('c', 1), PC('b', 1), PC('a', 1), PC('e', 1)};
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->truncated, all ? 0 : 1);
 	const object *o = tree->traces->top;
 	for (int i = 0; i < (all ? 5 : 2); i++, o = o->parent) {
@@ -292,7 +292,7 @@ START_TEST(announced_exit)
 	call(C, PC('b', 7));
 	sample(2, C, PC('x', 1));
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_retrieve(s, &tree), 0);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->truncated, 0);
 	uintptr_t want[] = {PC('v', 1), PC('c', 1), PC('b', 1), PC('a', 1), PC('e', 1)};
 	const object *o = tree->traces->top;
@@ -307,19 +307,19 @@ START_TEST(bad_input)
 {
 	struct incstack_top top = {.pc = 1, .sp = FP(A) - 7, .fp = FP(A)};
 	struct incstack_tree *tree;
-	ck_assert_int_eq(incstack_sample(NULL, 0, 0, &top), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_sample(s, 0, 0, NULL), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_sample(s, 0, 0, &top), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_retrieve(s, NULL), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_retrieve(NULL, &tree), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_sample(NULL, 0, 0, &top), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_sample(s, 0, 0, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_sample(s, 0, 0, &top), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_retrieve(s, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_retrieve(NULL, &tree), INCSTACK_EINVAL);
 	incstack_tree_release(NULL);
 	ck_assert_int_eq(incstack_runtime_create(NULL, &rt), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_create(rt, 8, 8, &s), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_unwinding_to(s, 8), INCSTACK_ERANGE);
-	ck_assert_int_eq(incstack_slot_write(s, NULL, 0), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_slot_write(s, NULL, 0), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_set_mode(s, 9), INCSTACK_EINVAL);
 	s->owner++;
-	ck_assert_int_eq(incstack_retrieve(s, &tree), INCSTACK_ETHREAD);
+	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), INCSTACK_ETHREAD);
 	s->owner--;
 }
 END_TEST

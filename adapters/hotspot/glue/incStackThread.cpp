@@ -202,7 +202,7 @@ int IncStackThread::sample(uint64_t id, uint64_t weight, bool is_full, bool is_c
 	top.sp = at.sp;
 	top.fp = at.fp;
 	top.flags = INCSTACK_TOP_EXACT | INCSTACK_TOP_DECODE_NOW;
-	int error = incstack_sample(stack, id, weight, &top);
+	int error = incstack_stack_sample(stack, id, weight, &top);
 	if (error == 0)
 		(is_full ? _full_taken : _taken)++;
 	return error;
@@ -218,7 +218,7 @@ int IncStackThread::retrieve(struct incstack_tree **incremental, struct incstack
 		after_unwind();
 	if (_taken != _retrieved) {
 		IncStackFrames::begin(_stack);
-		error = incstack_retrieve(_stack, incremental);
+		error = incstack_stack_retrieve(_stack, incremental);
 		if (error == 0) {
 			incstack__seen_compare(&_seen, *incremental, _retrieved,
 					       (UINT64_C(1) << 56) - 1, checked);
@@ -228,7 +228,7 @@ int IncStackThread::retrieve(struct incstack_tree **incremental, struct incstack
 	}
 	if (error == 0 && _full_taken != _full_retrieved) {
 		IncStackFrames::begin(_full);
-		error = incstack_retrieve(_full, full);
+		error = incstack_stack_retrieve(_full, full);
 		if (error == 0)
 			_full_retrieved = _full_taken;
 	}

@@ -66,7 +66,8 @@ class Insert(InsertionTests, unittest.TestCase):
                 self.assertIn("incstack", now[name], name)
         self.assertRegex(now["src/lstate.h"], r'};\n\n/\* incstack\{ \*/\n#include "incstack/incstack_lua.h"'
                                               r"\n/\* \}incstack \*/\n#endif\n$")
-        self.assertRegex(now["src/lstate.h"], r"incstack_from;\n/\* \}incstack \*/\n  int hookmask")
+        self.assertRegex(now["src/lstate.h"], r"incstack_from; size_t incstack_marks;"
+                                              r"\n/\* \}incstack \*/\n  int hookmask")
         self.assertIn("(trap = /* incstack{ */ incstack_lua_wanted() | /* }incstack */ ci->trap)",
                       now["src/lvm.c"])
         self.assertIn("trap = /* incstack{ */ incstack_lua_wanted() | /* }incstack */ L->hookmask",

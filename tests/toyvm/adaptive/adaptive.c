@@ -106,7 +106,7 @@ static void collect(struct fiber *f)
 {
 	struct incstack_tree *tree;
 	int error;
-	check(incstack_retrieve(f->stack, &tree), "retrieve");
+	check(incstack_stack_retrieve(f->stack, &tree), "retrieve");
 	if (run.trigger == METHODS)
 		check(incstack_hot_add_tree(run.hot, tree), "hot_add_tree");
 	else if ((error = incstack_pcct_add_tree(run.pcct, tree)) != INCSTACK_ELIMIT)
@@ -124,7 +124,7 @@ static void sample(struct fiber *f)
 		.pc = f->pc, .sp = f->sp, .fp = f->fp, .flags = INCSTACK_TOP_EXACT};
 	uint64_t depth = (uint64_t)(f->shadow - f->shadow_base);
 	check(incstack_stack_reserve(f->stack, 512 + depth * 64), "reserve");
-	check(incstack_sample(f->stack, run.samples, 1, &top), "sample");
+	check(incstack_stack_sample(f->stack, run.samples, 1, &top), "sample");
 	if (++run.samples % BATCH == 0)
 		collect(f);
 }

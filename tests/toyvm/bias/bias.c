@@ -95,7 +95,7 @@ static void take(struct fiber *f, const void *ucontext)
 {
 	if (run.sampler == AT_POLLS)
 		run.due++;
-	else if (incstack_sample_signal(f->stack, 0, 1, ucontext) < 0)
+	else if (incstack_stack_sample_signal(f->stack, 0, 1, ucontext) < 0)
 		run.failed++;
 	f->ticks = 0; /* the next poll is taken */
 }
@@ -117,7 +117,7 @@ static void on_trap(int number, siginfo_t *info, void *ucontext)
 static void retrieve(struct fiber *f)
 {
 	struct incstack_tree *tree;
-	if (incstack_retrieve(f->stack, &tree))
+	if (incstack_stack_retrieve(f->stack, &tree))
 		abort();
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next) {
 		run.seen[t->top->function][t->top->position] += (double)t->weight;
@@ -130,10 +130,10 @@ static void retrieve(struct fiber *f)
 void signals_drain(struct fiber *f)
 {
 	const struct incstack_top top = {.pc = f->pc, .sp = f->sp, .fp = f->fp};
-	if (run.due && incstack_sample_at_poll(f->stack, 0, run.due, &top))
+	if (run.due && incstack_stack_sample_at_poll(f->stack, 0, run.due, &top))
 		abort();
 	run.due = 0;
-	if (incstack_queue_drain(f->stack, &top) || incstack_stack_reserve(f->stack, 1 << 14))
+	if (incstack_stack_queue_drain(f->stack, &top) || incstack_stack_reserve(f->stack, 1 << 14))
 		abort();
 	f->flags = FLAGS | TRAP;
 	if (f->pc == stubs.base || incstack_stack_room(f->stack) < 1 << 13 || run.step % 64 == 0)

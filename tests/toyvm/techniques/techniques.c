@@ -80,7 +80,7 @@ static void sample(const struct incstack_ticket *ticket, void *argument)
 	fiber_looked_at = f;
 	incstack_stack_set_owner(f->stack);
 	incstack_stack_reserve(f->stack, 512 + depth * 64);
-	if (incstack_sample(f->stack, ticket->time, 1, &top))
+	if (incstack_stack_sample(f->stack, ticket->time, 1, &top))
 		COUNT(mismatches);
 	COUNT(samples);
 	atomic_fetch_add_explicit(&run.depth, depth, memory_order_relaxed);
@@ -96,7 +96,7 @@ static void retrieve_one(const struct incstack_ticket *ticket, void *argument)
 		return;
 	fiber_looked_at = f;
 	incstack_stack_set_owner(f->stack);
-	if (incstack_retrieve(f->stack, &tree) == 0)
+	if (incstack_stack_retrieve(f->stack, &tree) == 0)
 		incstack_tree_release(tree);
 	fiber_looked_at = own;
 }

@@ -54,7 +54,7 @@ static void at_poll(struct fiber *f)
 	const struct incstack_top top = {.pc = f->pc, .sp = f->sp, .fp = f->fp};
 	if (seen)
 		return;
-	if (incstack_stack_reserve(f->stack, 4096) || incstack_sample(f->stack, 1, 1, &top))
+	if (incstack_stack_reserve(f->stack, 4096) || incstack_stack_sample(f->stack, 1, 1, &top))
 		COUNT(mismatches);
 	if ((uint64_t)(f->shadow - f->shadow_base) < frames)
 		return;
