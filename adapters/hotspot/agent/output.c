@@ -41,9 +41,19 @@ static bool is_special(const char *name)
 	return is_of_system(name) || (!stat(name, &status) && !S_ISREG(status.st_mode));
 }
 
+/* Whether another user could have put it there to get the profile, or to make the JVM wait. */
 static bool is_trap(const struct stat *status)
 {
-	return S_ISFIFO(status->st_mode) && status->st_uid != geteuid() && status->st_uid != 0;
+	return (S_ISFIFO(status->st_mode) || S_ISLNK(status->st_mode)) &&
+	       status->st_uid != geteuid() && status->st_uid != 0;
+}
+
+static bool leads_to_trap(const char *name)
+{
+	struct stat status;
+
+	return is_special(name) && ((!lstat(name, &status) && is_trap(&status)) ||
+				    (!stat(name, &status) && is_trap(&status)));
 }
 
 /* Makes the name that the file has while it is written, in the same folder. */
@@ -75,8 +85,8 @@ const char *agent_output_probe(const struct agent_session *session, char name[AG
 		return "the name is too long";
 	if (!stat(name, &status) && S_ISDIR(status.st_mode))
 		return "it is a directory";
-	if (!stat(name, &status) && is_trap(&status))
-		return "it is a pipe of another user";
+	if (leads_to_trap(name))
+		return "it is a link or a pipe of another user";
 	if (is_special(name))
 		return access(name, W_OK) ? strerror(errno) : NULL;
 	if (!access(name, F_OK) && access(name, W_OK))

@@ -61,7 +61,11 @@ def pipes():
     if os.geteuid() == 0:
         os.chown("o.folded", 65534, 65534)
         lines = run("interval=1ms,file=o.folded", "work", WORK_MS)
-        require(any("it is a pipe of another user" in line for line in lines), lines)
+        require(any("it is a link or a pipe of another user" in line for line in lines), lines)
+        os.symlink("/dev/null", "l.folded")
+        os.chown("l.folded", 65534, 65534, follow_symlinks=False)
+        lines = run("interval=1ms,file=l.folded", "work", WORK_MS)
+        require(any("it is a link or a pipe of another user" in line for line in lines), lines)
 
 
 def copied():
