@@ -139,8 +139,10 @@ int incstack__heap_capture_rest(stack *s, struct walk *w, object *o, uintptr_t n
 	const struct place start = place_of(s);
 	struct progress p = {w->link, start.next, 0, o, o, {w->name, FIRST_TURN}};
 	int end = find_place(s, &p, o);
-	if (end)
+	if (end) {
+		incstack__heap_go_back(s, start);
 		return end;
+	}
 	set_pause(s, &p, w->limit);
 	for (o = p.next;;) {
 		const uintptr_t caller = capture_frame(&s->heap->options, s->identity, o, name);
