@@ -161,7 +161,7 @@ adaptive() {
 
 # perf and gdb, where they are and may trace, know the compiled methods by their names.
 listed() {
-	local run=("$oracle" --list --threads 1 --mode full "$here/programs/nbody.toy") text
+	local run=("$oracle" --list --threads 1 --mode full "$here/programs/nbody.toy") text n
 	folder=$(mktemp -d)
 	trap 'rm -rf "$folder" $map' EXIT # runs when locals are gone
 	"${run[@]}" --n 2 >/dev/null &
@@ -169,11 +169,15 @@ listed() {
 	wait $!
 	grep -q ' attract$' "$map" || fail "no method is in $map"
 	if perf record -q -e cpu-clock -o "$folder/data" true >/dev/null 2>&1; then
-		perf record -q -e cpu-clock -o "$folder/data" "${run[@]}" --n 60 --ticks 1000000 \
-			>/dev/null 2>&1
-		text=$(perf report -i "$folder/data" --stdio -s dso,symbol 2>/dev/null)
-		map+=" $(grep -oE 'tid +[0-9]+' <<<"$text" | awk '{ print "/tmp/perf-" $2 ".map" }' | sort -u)"
-		grep -E 'JIT.* (attract|square|root|body|advance|main) ' <<<"$text" || fail "perf says: $text"
+		# A short run may have no sample in compiled code.
+		for n in 60 600 6000; do
+			perf record -q -e cpu-clock -o "$folder/data" "${run[@]}" --n "$n" --ticks 1000000 \
+				>/dev/null 2>&1
+			text=$(perf report -i "$folder/data" --stdio -s dso,symbol 2>/dev/null)
+			map+=" $(grep -oE 'tid +[0-9]+' <<<"$text" | awk '{ print "/tmp/perf-" $2 ".map" }' | sort -u)"
+			grep -E 'JIT.* (attract|square|root|body|advance|main) ' <<<"$text" && break
+		done
+		grep -qE 'JIT.* (attract|square|root|body|advance|main) ' <<<"$text" || fail "perf says: $text"
 	fi
 	gdb -nx -batch -ex run --args true 2>&1 | grep -q 'exited normally' || return 0
 	text=$(gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'break toy_poll' -ex run \
