@@ -9,9 +9,9 @@
 
 struct visit {
 	const uint32_t *parents, *functions;
-	uint32_t *first,
-		*next; /* the children of each node: the first one, and the next sibling; 0: none */
-	uint32_t *open; /* nodes of each function on the way */
+	uint32_t *first; /* the first child of each node; 0: none */
+	uint32_t *next;  /* the next sibling of each node; 0: none */
+	uint32_t *open;  /* nodes of each function on the way */
 	bool *inside;
 };
 

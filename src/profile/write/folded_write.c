@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes folded stacks: one line for each stack of names. Contexts that differ only
- * in details that a line does not have, for example a line, become one.
+ * in details that a folded stack does not have, for example a source line, become one.
  */
 #include <inttypes.h>
 #include <stdlib.h>
