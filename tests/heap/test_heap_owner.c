@@ -4,7 +4,7 @@
  * another thread releases, what stacks cost that are never sampled.
  */
 #include <pthread.h>
-#include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "by_hand.h"
@@ -103,20 +103,19 @@ START_TEST(one_stack_is_used_from_two_places)
 }
 END_TEST
 
-/* One thread samples, another one reads and releases the trees. */
-static const struct incstack_heap_tree *_Atomic mailbox;
+/* One thread samples, another one reads and releases the trees. Both block while they wait: a thread that
+ * yields waits for a whole time slice of each busy process on the machine, in each round. */
+static const struct incstack_heap_tree *mailbox;
+static sem_t mailbox_empty, mailbox_full;
 
 static void *release_all(void *argument)
 {
-	for (unsigned got = 0; got < ROUNDS;) {
-		const struct incstack_heap_tree *tree = atomic_exchange(&mailbox, NULL);
-		if (!tree) {
-			sched_yield();
-			continue;
-		}
+	for (unsigned got = 0; got < ROUNDS; got++) {
+		HAND_REQUIRE(sem_wait(&mailbox_full) == 0);
+		const struct incstack_heap_tree *tree = mailbox;
+		HAND_REQUIRE(sem_post(&mailbox_empty) == 0);
 		HAND_REQUIRE(hand_length(tree->traces->top) == 5);
 		incstack_heap_tree_release(tree);
-		got++;
 	}
 	return argument;
 }
@@ -126,14 +125,19 @@ START_TEST(another_thread_releases_the_trees)
 	pthread_t thread;
 	hand_open((uint32_t)_i, 0);
 	hand_calls(5);
+	ck_assert_int_eq(sem_init(&mailbox_empty, 0, 1), 0);
+	ck_assert_int_eq(sem_init(&mailbox_full, 0, 0), 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, release_all, NULL), 0);
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		hand_sample(i);
-		const struct incstack_heap_tree *tree = hand_retrieve(), *none = NULL;
-		for (; !atomic_compare_exchange_strong(&mailbox, &none, tree); none = NULL)
-			sched_yield();
+		const struct incstack_heap_tree *tree = hand_retrieve();
+		ck_assert_int_eq(sem_wait(&mailbox_empty), 0);
+		mailbox = tree;
+		ck_assert_int_eq(sem_post(&mailbox_full), 0);
 	}
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(sem_destroy(&mailbox_empty), 0);
+	ck_assert_int_eq(sem_destroy(&mailbox_full), 0);
 	hand_close();
 }
 END_TEST
