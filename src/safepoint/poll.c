@@ -148,6 +148,7 @@ static void serve_held(struct incstack__thread *thread, uint64_t word)
 
 void incstack__thread_unhold(struct incstack__thread *thread)
 {
+	struct incstack_safepoint *safepoint = thread->owner;
 	for (;;) {
 		uint64_t word = atomic_load_explicit(&thread->open.word, memory_order_relaxed);
 		/* Resume serves the claims on a stopped thread. */
@@ -155,7 +156,7 @@ void incstack__thread_unhold(struct incstack__thread *thread)
 			serve_held(thread, word);
 			continue;
 		}
-		incstack__step(thread->owner, INCSTACK__STEP_UNHOLD);
+		incstack__step(safepoint, INCSTACK__STEP_UNHOLD);
 		/* release: partner is the acquire of pass_gate. The thread sees what was done on
 		 * its behalf. */
 		if (!atomic_compare_exchange_strong_explicit(
@@ -163,9 +164,11 @@ void incstack__thread_unhold(struct incstack__thread *thread)
 			    word & ~(INCSTACK_WORD_HELD | INCSTACK_WORD_SLEEP),
 			    memory_order_release, memory_order_relaxed))
 			continue;
+		/* From here on the thread may run, detach, and leave its record to another one. */
+		incstack__step(safepoint, INCSTACK__STEP_GATE);
 		incstack__thread_open_gate(thread, word);
 		if (word & INCSTACK_WORD_STOP)
-			incstack__thread_arrive(thread->owner);
+			incstack__thread_arrive(safepoint);
 		return;
 	}
 }

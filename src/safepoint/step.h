@@ -25,6 +25,7 @@ enum incstack__step {
 	INCSTACK__STEP_CLOSE,     /* before cancel or deadline closes the tickets */
 	INCSTACK__STEP_DRAIN,     /* cancel checks whether all winners have started */
 	INCSTACK__STEP_UNHOLD,    /* before a waiting thread is released */
+	INCSTACK__STEP_GATE,      /* a waiting thread was released; before its gate opens */
 	INCSTACK__STEP_ENTER,     /* before a thread begins to wait */
 	INCSTACK__STEP_LEAVE,     /* before a waiting thread runs again */
 	INCSTACK__STEP_GONE,      /* before a thread marks itself as detached */

@@ -30,7 +30,10 @@ static bool add_block(struct incstack_safepoint *safepoint)
 	block->next = safepoint->blocks;
 	safepoint->blocks = block;
 	for (size_t i = sizeof(block->lines) / sizeof(*block->lines); i-- > 0;) {
-		block->lines[i].thread.next = safepoint->unused;
+		block->lines[i].thread = (struct incstack__thread){
+			.owner = safepoint,
+			.next = safepoint->unused,
+		};
 		safepoint->unused = &block->lines[i].thread;
 	}
 	return true;
@@ -43,8 +46,13 @@ static struct incstack__thread *allocate(struct incstack_safepoint *safepoint)
 		return NULL;
 	struct incstack__thread *thread = safepoint->unused;
 	safepoint->unused = thread->next;
-	*thread =
-		(struct incstack__thread){.owner = safepoint, .refs = 1, .self = incstack__self()};
+	/* `gate` and `owner` stay: whoever let the record's former thread pass may still be about to
+	 * open the gate. A gate that opens once too often does no harm. */
+	thread->open = (struct incstack_thread){0};
+	thread->refs = 1;
+	thread->busy = thread->ran = false;
+	thread->self = incstack__self();
+	thread->mark = 0;
 	return thread;
 }
 
