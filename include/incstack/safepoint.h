@@ -22,7 +22,7 @@ INCSTACK_BEGIN_C
 /* The coordinator: threads and requests. It belongs to the process that created it. A child
  * of fork lacks the other threads, so every function of a coordinator, of its requests and
  * of its samplers returns INCSTACK_EFORKED there and does nothing, with these exceptions:
- * poll and leave drop what was requested of the thread and return at once; enter works;
+ * poll and wait_end drop what was requested of the thread and return at once; wait_begin works;
  * destroy frees the coordinator even if threads are attached. The child may create its own
  * coordinator. This needs Linux 4.14; with an older kernel a child must not use it. */
 struct incstack_safepoint;
@@ -44,7 +44,7 @@ typedef _Atomic(uint64_t) incstack_poll_word;
 #define INCSTACK_WORD_REQUESTS 48
 #define INCSTACK_WORD_BUSY (UINT64_C(1) << 58)    /* at a poll: in an operation, or stopped */
 #define INCSTACK_WORD_GONE (UINT64_C(1) << 59)    /* the thread has detached */
-#define INCSTACK_WORD_SLEEP (UINT64_C(1) << 60)   /* blocked in leave; must be woken */
+#define INCSTACK_WORD_SLEEP (UINT64_C(1) << 60)   /* blocked in wait_end; must be woken */
 #define INCSTACK_WORD_STOP (UINT64_C(1) << 61)    /* a full safepoint is wanted */
 #define INCSTACK_WORD_HELD (UINT64_C(1) << 62)    /* another thread works on this waiting one */
 #define INCSTACK_WORD_WAITING (UINT64_C(1) << 63) /* blocked or in native code */
@@ -52,7 +52,7 @@ typedef _Atomic(uint64_t) incstack_poll_word;
 /* The public part of a thread; allocated by attach. */
 struct incstack_thread {
 	incstack_poll_word word; /* INCSTACK_WORD_*; compared with 0 at a poll */
-	void *context; /* the embedder's; set by the owner before its first poll or enter */
+	void *context; /* the embedder's; set by the owner before its first poll or wait_begin */
 	uint64_t id;   /* never 0, never reused: names the thread even after it detached */
 };
 
@@ -198,8 +198,8 @@ struct incstack_ticket {
 	uint32_t on_behalf; /* 1: another thread runs the operation; `thread` is waiting and held */
 };
 
-/* What runs for each ticket that was won. It must not enter, stop or detach: these return
- * INCSTACK_EBUSY in it. */
+/* What runs for each ticket that was won. It must not begin to wait, stop or detach: these
+ * calls return INCSTACK_EBUSY in it. */
 typedef void incstack_operation(const struct incstack_ticket *ticket, void *argument);
 
 /* What runs when a request has ended. */
@@ -232,7 +232,7 @@ struct incstack_request_options {
 	/* The deadline, in ns from now; 0: none. It takes effect when a poll, status or wait
 	 * sees it, or, after release, when a start needs the place of the request. */
 	uint64_t deadline_ns;
-	incstack_operation *operation; /* enter, stop and detach return INCSTACK_EBUSY in it */
+	incstack_operation *operation; /* wait_begin, stop and detach return INCSTACK_EBUSY in it */
 	/* Called on the thread that ends the request, possibly inside start. It must not
 	 * block; it may start and release requests. May be null. */
 	incstack_request_completed *completed;
@@ -264,7 +264,7 @@ struct incstack_request_result {
  * except on those that another requester holds or a full safepoint stops. For these the
  * other requester (before it releases the thread) or resume runs the operation. So this
  * function may also run operations of other requests.
- * Threads are counted first and chosen later. Between the two they may enter or leave (the
+ * Threads are counted first and chosen later. Between the two they may begin or end a wait (the
  * virtual machine of the papers freezes them). Then the shares of running and waiting
  * threads differ from incstack_safepoint_split by those threads; the sum does not.
  * *request is valid until incstack_request_release.

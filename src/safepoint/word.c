@@ -29,7 +29,7 @@ bool incstack__thread_hold(struct incstack__thread *thread)
 	do {
 		if (!incstack__free(word))
 			return false;
-		/* acquire: partners are the releases of enter (the fast path) and settle. */
+		/* acquire: partners are the releases of wait_begin (the fast path) and settle. */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&thread->open.word, &word, word | INCSTACK_WORD_HELD, memory_order_acquire,
 		memory_order_relaxed));
