@@ -160,10 +160,15 @@ void incstack__frame_public(const struct incstack_profile *profile, uint32_t num
  * names_used + frames_used. */
 int incstack__frame_functions(const struct incstack_profile *profile, uint32_t **functions);
 
-/* Tells for each node of a tree whether one of its callers is of the same function. Node 0 is the root; a
- * node comes after its parent. functions[i] is the function of node i, below `function_count`. */
-int incstack__inside_itself(const uint32_t *parents, const uint32_t *functions, size_t nodes,
-			    size_t function_count, bool *inside);
+/* What a node of a tree is: a call of the function by the parent. */
+struct incstack__call {
+	uint32_t parent, function;
+};
+
+/* Finds, for each node of a tree, whether one of its callers is of the node's function. Node 0 is the root; a
+ * node comes after its parent. Numbers of functions are below `functions`. */
+int incstack__inside_itself(const struct incstack__call *calls, size_t nodes, size_t functions,
+			    bool *inside);
 
 /* Writes the frames of a node to *path, innermost first, and their number to *depth. */
 int incstack__node_path(const struct incstack_profile *profile, uint32_t node, uint32_t **path,

@@ -50,23 +50,22 @@ int incstack__frame_functions(const struct incstack_profile *profile, uint32_t *
 	return error;
 }
 
-/* Tells which nodes are inside of another node of their function. */
+/* Finds the nodes that are inside of another node of their function. */
 static int find_inside(const struct incstack_profile *profile, const uint32_t *functions,
 		       bool *inside)
 {
 	const size_t nodes = profile->nodes_used;
-	uint32_t *parents = calloc(nodes, sizeof(*parents)), *of = calloc(nodes, sizeof(*of));
-	int error = INCSTACK_ENOMEM;
+	struct incstack__call *calls = calloc(nodes, sizeof(*calls));
+	int error;
 
-	for (size_t i = 1; parents && of && i < nodes; i++) {
-		parents[i] = profile->nodes[i].parent;
-		of[i] = functions[profile->nodes[i].frame];
-	}
-	if (parents && of)
-		error = incstack__inside_itself(parents, of, nodes,
-						profile->names_used + profile->frames_used, inside);
-	free(parents);
-	free(of);
+	if (!calls)
+		return INCSTACK_ENOMEM;
+	for (size_t i = 1; i < nodes; i++)
+		calls[i] = (struct incstack__call){profile->nodes[i].parent,
+						   functions[profile->nodes[i].frame]};
+	error = incstack__inside_itself(calls, nodes, profile->names_used + profile->frames_used,
+					inside);
+	free(calls);
 	return error;
 }
 

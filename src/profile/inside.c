@@ -8,7 +8,7 @@
 #include "cct.h"
 
 struct visit {
-	const uint32_t *parents, *functions;
+	const struct incstack__call *calls;
 	uint32_t *first; /* the first child of each node; 0: none */
 	uint32_t *next;  /* the next sibling of each node; 0: none */
 	uint32_t *open;  /* nodes of each function on the way */
@@ -18,14 +18,14 @@ struct visit {
 static void link_children(const struct visit *v, size_t nodes)
 {
 	for (uint32_t node = (uint32_t)nodes; node-- > 1;) {
-		v->next[node] = v->first[v->parents[node]];
-		v->first[v->parents[node]] = node;
+		v->next[node] = v->first[v->calls[node].parent];
+		v->first[v->calls[node].parent] = node;
 	}
 }
 
 static void enter(const struct visit *v, uint32_t node)
 {
-	v->inside[node] = v->open[v->functions[node]]++ > 0;
+	v->inside[node] = v->open[v->calls[node].function]++ > 0;
 }
 
 /* Leaves a node whose children were visited. Returns the next one: its sibling, or that of a caller; 0 at the
@@ -33,10 +33,10 @@ static void enter(const struct visit *v, uint32_t node)
 static uint32_t leave(const struct visit *v, uint32_t node)
 {
 	while (node) {
-		v->open[v->functions[node]]--;
+		v->open[v->calls[node].function]--;
 		if (v->next[node])
 			return v->next[node];
-		node = v->parents[node];
+		node = v->calls[node].parent;
 	}
 	return 0;
 }
@@ -49,15 +49,15 @@ static void visit_all(const struct visit *v)
 	}
 }
 
-int incstack__inside_itself(const uint32_t *parents, const uint32_t *functions, size_t nodes,
-			    size_t function_count, bool *inside)
+int incstack__inside_itself(const struct incstack__call *calls, size_t nodes, size_t functions,
+			    bool *inside)
 {
-	struct visit v = {.parents = parents, .functions = functions, .inside = inside};
+	struct visit v = {.calls = calls, .inside = inside};
 	int error = INCSTACK_ENOMEM;
 
 	v.first = calloc(nodes, sizeof(*v.first));
 	v.next = calloc(nodes, sizeof(*v.next));
-	v.open = calloc(function_count, sizeof(*v.open));
+	v.open = calloc(functions, sizeof(*v.open));
 	if (v.first && v.next && v.open) {
 		link_children(&v, nodes);
 		visit_all(&v);

@@ -131,17 +131,14 @@ void incstack__boxes_select(struct incstack__boxes *boxes)
 int incstack__boxes_inside_themselves(const struct incstack__boxes *boxes, size_t functions,
 				      bool *inside)
 {
-	uint32_t *parents = calloc(boxes->count, sizeof(*parents));
-	uint32_t *of = calloc(boxes->count, sizeof(*of));
-	int error = INCSTACK_ENOMEM;
+	struct incstack__call *calls = calloc(boxes->count, sizeof(*calls));
+	int error;
 
-	for (size_t i = 1; parents && of && i < boxes->count; i++) {
-		parents[i] = boxes->box[i].parent;
-		of[i] = boxes->box[i].function;
-	}
-	if (parents && of)
-		error = incstack__inside_itself(parents, of, boxes->count, functions, inside);
-	free(parents);
-	free(of);
+	if (!calls)
+		return INCSTACK_ENOMEM;
+	for (size_t i = 1; i < boxes->count; i++)
+		calls[i] = (struct incstack__call){boxes->box[i].parent, boxes->box[i].function};
+	error = incstack__inside_itself(calls, boxes->count, functions, inside);
+	free(calls);
 	return error;
 }

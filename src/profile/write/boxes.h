@@ -26,7 +26,7 @@ void incstack__boxes_free(struct incstack__boxes *boxes);
 /* Marks the boxes that are put into the page: all that have a weight or, of very many, those above a part of
  * the total that no screen shows. A kept box has a kept parent. */
 void incstack__boxes_select(struct incstack__boxes *boxes);
-/* Tells which boxes are inside of another one of their function. Functions are below `functions`. */
+/* Finds the boxes that are inside of another box of their function. Functions are below `functions`. */
 int incstack__boxes_inside_themselves(const struct incstack__boxes *boxes, size_t functions,
 				      bool *inside);
 

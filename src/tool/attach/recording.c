@@ -38,8 +38,7 @@ enum end {
 static bool write_modules(struct tool_attach_recording *a)
 {
 	if (a->changed && !a->is_full && !tool_attach_file_modules(a->file, a->space)) {
-		fputs("incstack: the process changes what it has mapped so often that there is no "
-		      "room for "
+		fputs("incstack: the process changes its mappings too often: there is no room for "
 		      "more lists of its modules; the recording ends here\n",
 		      stderr);
 		a->is_full = true;

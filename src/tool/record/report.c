@@ -48,8 +48,8 @@ static int is_ours(const char *file, uint64_t start_ns)
 	if (status.st_uid == geteuid() || status.st_uid == 0)
 		return 1;
 	fprintf(stderr,
-		"incstack: %s belongs to another user, so it is left out; incstack report shows "
-		"it\n",
+		"incstack: %s belongs to another user, so it is left out; "
+		"incstack report shows it\n",
 		tool_name(file));
 	return 0;
 }

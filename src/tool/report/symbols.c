@@ -361,9 +361,8 @@ static void tell_session(const struct session *session, const char *before, FILE
 			"or record again\n",
 			session->why);
 	else
-		fputs(" was written after the recording; its build-id is the recorded one, so its "
-		      "names "
-		      "are used\n",
+		fputs(" was written after the recording, but has the recorded build-id, so its "
+		      "names are used\n",
 		      out);
 }
 
