@@ -60,7 +60,7 @@ bool incstack__entry_state(const struct cursor *at, struct cursor *caller);
 uintptr_t incstack__entry_reads(const struct cursor *at);
 int incstack__pool_generate(const struct incstack_runtime *rt);
 
-/* And, for other parts of the project too (trace/shared.h): incstack__page_readable,
+/* And, for other parts of the project too (trace/shared.h): incstack__system_call, incstack__page_readable,
  * incstack__shadow_stack_on, incstack__thunk_contains and incstack__trampoline_contains. */
 
 /* ---- what it calls: the trampoline and unwinders enter the core here (barrier_hit.c) --- */

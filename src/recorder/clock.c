@@ -6,11 +6,11 @@
  * functions are called directly, a clock's in the vDSO.
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "base/elf_symbol.h"
 #include "recorder.h"
 
@@ -42,21 +42,14 @@ void incstack__clock_find(void)
 
 int incstack__clock(clockid_t clock, struct timespec *now)
 {
-	const int saved = errno;
-	int error;
-
 	if (read_clock != NULL)
 		return read_clock(clock, now);
-	error = (int)syscall(SYS_clock_gettime, clock, now);
-	errno = saved;
-	return error;
+	return (int)incstack__system_call(SYS_clock_gettime, clock, now);
 }
 
 void incstack__nap(long ns)
 {
 	const struct timespec pause = {.tv_nsec = ns};
-	const int saved = errno;
 
-	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
-	errno = saved;
+	incstack__system_call(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
 }

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <ucontext.h>
 
+#include "kernel.h"
 #include "interrupted.h"
 #include "recorder.h"
 
@@ -62,7 +63,7 @@ struct incstack__record *incstack__record_context(uintptr_t at)
 
 	if (context == NULL)
 		return NULL;
-	context->tid = gettid();
+	context->tid = incstack__kernel_gettid();
 	context->no_barriers = 0;
 	context->used = looks;
 	incstack_stack_set_owner(context->stack);
@@ -104,7 +105,7 @@ static void discard_overlapping(uintptr_t low, uintptr_t high)
  * no record if it has no barriers. */
 static int is_elsewhere(const struct incstack__record *context, uintptr_t at)
 {
-	return context->tid == gettid() && !runs_on(context, at) &&
+	return context->tid == incstack__kernel_gettid() && !runs_on(context, at) &&
 	       !incstack__stack_is_patched(context->stack);
 }
 
@@ -220,7 +221,7 @@ void incstack__record_context_enter(const void *ucontext)
 	context = make(low, high);
 	if (context == NULL)
 		return;
-	context->tid = gettid();
+	context->tid = incstack__kernel_gettid();
 	context->used = looks;
 	add(context);
 }

@@ -24,7 +24,8 @@ static int first_number(void)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > HIGH + BELOW_LIMIT)
+	if (incstack__kernel_getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+	    limit.rlim_cur > HIGH + BELOW_LIMIT)
 		return HIGH;
 	return limit.rlim_cur > 2 * BELOW_LIMIT ? (int)limit.rlim_cur - BELOW_LIMIT : 0;
 }
@@ -141,7 +142,7 @@ int incstack__record_on_close(unsigned low, unsigned high)
 	if (fd < 0 || (unsigned)fd < low || (unsigned)fd > high ||
 	    !__atomic_load_n(&r->on, __ATOMIC_RELAXED))
 		return -1;
-	ours = getpid() == r->pid && is_file(fd, &status);
+	ours = incstack__kernel_getpid() == r->pid && is_file(fd, &status);
 	errno = saved;
 	return ours ? fd : -1;
 }

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "interrupted.h"
 #include "native/native.h"
 #include "recorder.h"
@@ -44,7 +45,8 @@ static struct action of_libc;
 
 static int set_action(const struct action *new, struct action *old)
 {
-	return (int)syscall(SYS_rt_sigaction, LIBC_SIGNAL, new, old, sizeof(new->mask));
+	return (int)incstack__kernel_call(SYS_rt_sigaction, LIBC_SIGNAL, new, old,
+					  sizeof(new->mask));
 }
 
 static void nap(void)
@@ -112,8 +114,8 @@ static int ask(struct incstack__record *record)
 	info.si_signo = LIBC_SIGNAL;
 	info.si_code = SI_QUEUE;
 	info.si_pid = incstack__recording.pid;
-	return (int)syscall(SYS_rt_tgsigqueueinfo, incstack__recording.pid, record->tid,
-			    LIBC_SIGNAL, &info);
+	return (int)incstack__kernel_call(SYS_rt_tgsigqueueinfo, incstack__recording.pid,
+					  record->tid, LIBC_SIGNAL, &info);
 }
 
 /* ---- all at once ------------------------------------------------------------------- */
@@ -286,8 +288,8 @@ void incstack__record_flush_all(uint32_t flags)
 		incstack__record_flush(self);
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
 	times++;
-	incstack__record_contexts_flush(gettid(), (uintptr_t)__builtin_frame_address(0), NULL,
-					last);
+	incstack__record_contexts_flush(incstack__kernel_gettid(),
+					(uintptr_t)__builtin_frame_address(0), NULL, last);
 	for (int round = 0; round < ROUNDS && (left = flush_others(last)) != 0; round++) {
 		incstack__lock_give(INCSTACK__LOCK_RECORDING);
 		nap();
@@ -305,7 +307,7 @@ void incstack__record_flush_all(uint32_t flags)
 static int not_ours(void)
 {
 	return incstack__record_local.state != 0 || !incstack__recording.on ||
-	       getpid() != incstack__recording.pid;
+	       incstack__kernel_getpid() != incstack__recording.pid;
 }
 
 void incstack__record_exec(void)

@@ -98,11 +98,12 @@ void incstack__record_note_in(const char *path, enum incstack__tracefile_note no
 	 * program. */
 	if (fd >= 0 && incstack__kernel_fstat(fd, &status) == 0 &&
 	    status.st_size >= INCSTACK__TRACEFILE_START)
-		slots = mmap(NULL, INCSTACK__TRACEFILE_COUNTERS_BYTES, PROT_READ | PROT_WRITE,
-			     MAP_SHARED, fd, INCSTACK__TRACEFILE_HEADER_BYTES);
+		slots = incstack__kernel_mmap(NULL, INCSTACK__TRACEFILE_COUNTERS_BYTES,
+					      PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+					      INCSTACK__TRACEFILE_HEADER_BYTES);
 	if (slots != MAP_FAILED) {
 		__atomic_fetch_or(&slots[0].notes, UINT64_C(1) << note, __ATOMIC_RELAXED);
-		munmap(slots, INCSTACK__TRACEFILE_COUNTERS_BYTES);
+		incstack__kernel_munmap(slots, INCSTACK__TRACEFILE_COUNTERS_BYTES);
 	}
 	if (fd >= 0)
 		incstack__kernel_close(fd);
@@ -114,7 +115,8 @@ static int is_allowed(off_t end)
 {
 	struct rlimit limit;
 
-	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || (rlim_t)end <= limit.rlim_cur;
+	return incstack__kernel_getrlimit(RLIMIT_FSIZE, &limit) != 0 ||
+	       (rlim_t)end <= limit.rlim_cur;
 }
 
 /* Removes the pending SIGXFSZ, which is blocked. It is pending if the program has lowered the limit
@@ -122,13 +124,9 @@ static int is_allowed(off_t end)
 static void take_limit_signal(void)
 {
 	const struct timespec none = {0, 0};
-	const int saved = errno;
-	sigset_t signals;
+	const uint64_t signals = UINT64_C(1) << (SIGXFSZ - 1);
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGXFSZ);
-	sigtimedwait(&signals, NULL, &none);
-	errno = saved;
+	incstack__system_call(SYS_rt_sigtimedwait, &signals, NULL, &none, sizeof(signals));
 }
 
 /* Skips the bytes that were written. */
@@ -236,11 +234,12 @@ static int map_slots(void)
 
 	/* The space is allocated now, because a store to a mapped page would end the process if
 	 * the disk were full. */
-	errno = posix_fallocate(r->fd, 0, INCSTACK__TRACEFILE_START);
+	errno = incstack__kernel_fallocate(r->fd, 0, INCSTACK__TRACEFILE_START);
 	if (errno != 0)
 		return -1;
-	slots = mmap(NULL, INCSTACK__TRACEFILE_COUNTERS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-		     r->fd, INCSTACK__TRACEFILE_HEADER_BYTES);
+	slots = incstack__kernel_mmap(NULL, INCSTACK__TRACEFILE_COUNTERS_BYTES,
+				      PROT_READ | PROT_WRITE, MAP_SHARED, r->fd,
+				      INCSTACK__TRACEFILE_HEADER_BYTES);
 	if (slots == MAP_FAILED)
 		return -1;
 	r->slots = slots;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "kernel.h"
 #include "recorder.h"
 
 /* The header of each piece of memory that a fork wipes. */
@@ -44,7 +45,7 @@ void *incstack__record_allocate(void *context, size_t bytes)
 	if (piece == NULL)
 		return NULL;
 	piece->bytes = sizeof(*piece) + bytes;
-	madvise(piece, piece->bytes, MADV_WIPEONFORK);
+	incstack__kernel_madvise(piece, piece->bytes, MADV_WIPEONFORK);
 	incstack__lock_take(INCSTACK__LOCK_PIECES);
 	piece->next = pieces;
 	piece->link = &pieces;
@@ -71,10 +72,10 @@ void incstack__record_release(void *context, void *memory, size_t bytes)
 
 static void advise_all(int advice)
 {
-	madvise(&incstack__recording, sizeof(incstack__recording), advice);
+	incstack__kernel_madvise(&incstack__recording, sizeof(incstack__recording), advice);
 	incstack__lock_take(INCSTACK__LOCK_PIECES);
 	for (const struct piece *i = pieces; i != NULL; i = i->next)
-		madvise((void *)(uintptr_t)i, i->bytes, advice);
+		incstack__kernel_madvise((void *)(uintptr_t)i, i->bytes, advice);
 	incstack__lock_give(INCSTACK__LOCK_PIECES);
 }
 
@@ -162,7 +163,7 @@ static void wipe_all(void)
 
 	for (struct piece *i = pieces; i != NULL; i = next) {
 		next = i->next;
-		madvise(i, i->bytes, MADV_DONTNEED);
+		incstack__kernel_madvise(i, i->bytes, MADV_DONTNEED);
 	}
 	pieces = NULL;
 }

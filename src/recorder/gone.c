@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "recorder.h"
 
 enum { LOOK_FIRST = 16 };
@@ -24,7 +25,7 @@ int incstack__record_is_gone(const struct incstack__record *record)
 	memset(&info, 0, sizeof(info));
 	info.si_code = SI_QUEUE;
 	info.si_pid = pid;
-	return syscall(SYS_rt_tgsigqueueinfo, pid, record->tid, 0, &info) != 0 && errno == ESRCH;
+	return incstack__system_call(SYS_rt_tgsigqueueinfo, pid, record->tid, 0, &info) == -ESRCH;
 }
 
 /* Writes the record. Its open traces are truncated, and its thunks can be used again. */
@@ -75,7 +76,7 @@ void incstack__record_release_gone(void)
 		return;
 	incstack__record_modules(); /* modules are checked before each batch */
 	incstack__lock_take(INCSTACK__LOCK_RECORDING);
-	left = give_up_all(gettid());
+	left = give_up_all(incstack__kernel_gettid());
 	__atomic_store_n(&r->threads_look, left, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->threads_new, 0, __ATOMIC_RELAXED);
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);

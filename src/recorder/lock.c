@@ -4,13 +4,22 @@
  */
 #include "lock.h"
 
-#include <pthread.h>
+#include <linux/futex.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
+#include "kernel.h"
 #include "recorder.h"
 
-static pthread_mutex_t locks[INCSTACK__LOCKS];
+/* Not libc's mutex: the program may have a library that replaces its functions (kernel.h). */
+static struct lock {
+	uint32_t state;
+	uint32_t depth; /* how often the owner has taken the lock */
+	uintptr_t owner;
+} locks[INCSTACK__LOCKS];
+enum { FREE, TAKEN, AWAITED };
+
 static int forking;  /* threads that are forking */
 static int too_long; /* a fork has taken too long: no thread waits for it any more */
 
@@ -78,15 +87,61 @@ static inline void note_made(void)
 
 #endif
 
+static uintptr_t self(void)
+{
+	return (uintptr_t)__builtin_thread_pointer();
+}
+
+static void own(struct lock *lock)
+{
+	__atomic_store_n(&lock->owner, self(), __ATOMIC_RELAXED);
+	lock->depth = 1;
+}
+
+/* Only the owner itself can find itself there. */
+static int take_if_free(struct lock *lock)
+{
+	uint32_t state = FREE;
+
+	if (__atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == self()) {
+		lock->depth++;
+		return 1;
+	}
+	if (!__atomic_compare_exchange_n(&lock->state, &state, TAKEN, 0, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return 0;
+	own(lock);
+	return 1;
+}
+
+/* Marks the lock as awaited, also when it takes the lock, because others may still wait. */
+static void take(struct lock *lock)
+{
+	if (take_if_free(lock))
+		return;
+	while (__atomic_exchange_n(&lock->state, AWAITED, __ATOMIC_ACQUIRE) != FREE)
+		incstack__system_call(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, AWAITED, NULL);
+	own(lock);
+}
+
+static void give(struct lock *lock)
+{
+	if (--lock->depth != 0)
+		return;
+	__atomic_store_n(&lock->owner, 0, __ATOMIC_RELAXED);
+	if (__atomic_exchange_n(&lock->state, FREE, __ATOMIC_RELEASE) == AWAITED)
+		incstack__system_call(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1);
+}
+
 void incstack__lock_take(enum incstack__lock lock)
 {
 	note_taken(lock);
-	pthread_mutex_lock(&locks[lock]);
+	take(&locks[lock]);
 }
 
 int incstack__lock_try(enum incstack__lock lock)
 {
-	if (pthread_mutex_trylock(&locks[lock]) != 0)
+	if (!take_if_free(&locks[lock]))
 		return -1;
 	note_taken(lock);
 	return 0;
@@ -135,22 +190,13 @@ void incstack__lock_forked(void)
 void incstack__lock_give(enum incstack__lock lock)
 {
 	note_given(lock);
-	pthread_mutex_unlock(&locks[lock]);
+	give(&locks[lock]);
 }
 
-/* The locks store their owner's thread number, which the child's thread does not have. So a child
- * cannot unlock them but must make new ones. */
-int incstack__locks_make(void)
+/* The locks are those of the parent's threads, so they are made anew. */
+void incstack__locks_make(void)
 {
-	pthread_mutexattr_t recursive;
-
 	note_made();
 	forking = too_long = 0;
-	if (pthread_mutexattr_init(&recursive) != 0 ||
-	    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE) != 0)
-		return -1;
-	for (int lock = 0; lock < INCSTACK__LOCKS; lock++)
-		if (pthread_mutex_init(&locks[lock], &recursive) != 0)
-			return -1;
-	return 0;
+	memset(locks, 0, sizeof(locks));
 }

@@ -30,9 +30,8 @@ void incstack__lock_give(enum incstack__lock lock);
  * the meantime. */
 void incstack__lock_fork(void);
 void incstack__lock_forked(void);
-/* Makes the locks, at the start and in the child of fork, in which no other thread exists. Returns
- * non-zero if that failed. */
-int incstack__locks_make(void);
+/* Makes the locks, at the start and in the child of fork, in which no other thread exists. */
+void incstack__locks_make(void);
 
 #ifdef INCSTACK_DEBUG
 /* Checks the caller, which is about to make a call that may wait for a lock of libc, of the dynamic

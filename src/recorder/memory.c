@@ -6,19 +6,20 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "kernel.h"
 #include "recorder.h"
 
 void *incstack__record_map(size_t bytes)
 {
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *memory = incstack__kernel_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+					     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
 void *incstack__record_remap(void *memory, size_t bytes, size_t more)
 {
-	void *moved = mremap(memory, bytes, more, MREMAP_MAYMOVE);
+	void *moved = incstack__kernel_mremap(memory, bytes, more, MREMAP_MAYMOVE, NULL);
 
 	return moved == MAP_FAILED ? NULL : moved;
 }
@@ -26,7 +27,7 @@ void *incstack__record_remap(void *memory, size_t bytes, size_t more)
 void incstack__record_unmap(void *memory, size_t bytes)
 {
 	if (memory != NULL)
-		munmap(memory, bytes);
+		incstack__kernel_munmap(memory, bytes);
 }
 
 void incstack__record_make_private(void *memory, size_t bytes)
@@ -36,5 +37,5 @@ void incstack__record_make_private(void *memory, size_t bytes)
 	if (copy == NULL)
 		return;
 	memcpy(copy, memory, bytes);
-	mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory);
+	incstack__kernel_mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory);
 }

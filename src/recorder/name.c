@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "recorder.h"
 
 /* Reads the name of another thread, which is held or gone. One that is gone keeps its known name. */
@@ -30,14 +31,14 @@ static void read_other(pid_t tid, char name[INCSTACK__TRACEFILE_NAME_BYTES])
 
 void incstack__record_name_own(char name[INCSTACK__TRACEFILE_NAME_BYTES])
 {
-	syscall(SYS_prctl, PR_GET_NAME, name, 0, 0, 0);
+	incstack__kernel_call(SYS_prctl, PR_GET_NAME, name, 0, 0, 0);
 }
 
 static int is_own(const struct incstack__record *record)
 {
 	const struct incstack__record *mine = incstack__record_local.mine;
 
-	return record->tid == (mine != NULL ? mine->tid : gettid());
+	return record->tid == (mine != NULL ? mine->tid : incstack__kernel_gettid());
 }
 
 void incstack__record_name(const struct incstack__record *record,

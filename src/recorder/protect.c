@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernel.h"
+#include "libc.h"
 #include "recorder.h"
 
 #define BIT(number) (UINT64_C(1) << ((number)-1))
@@ -20,7 +22,7 @@
  * these signals blocked and has no handler for it, so unblocking it would end the process. */
 static void set_mask(int how, const uint64_t *mask, uint64_t *before)
 {
-	syscall(SYS_rt_sigprocmask, how, mask, before, sizeof(*mask));
+	incstack__kernel_call(SYS_rt_sigprocmask, how, mask, before, sizeof(*mask));
 }
 
 void incstack__record_protect(struct incstack__protection *before)
@@ -30,7 +32,7 @@ void incstack__record_protect(struct incstack__protection *before)
 	const uint64_t others = ~(own | OF_LIBC);
 
 	before->error = errno;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel);
+	incstack__libc.setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel);
 	set_mask(SIG_BLOCK, &others, &before->signals);
 	before->state = incstack__record_local.state;
 	incstack__record_local.state = INCSTACK__INSIDE;
@@ -40,7 +42,7 @@ void incstack__record_unprotect(const struct incstack__protection *before)
 {
 	incstack__record_local.state = before->state;
 	set_mask(SIG_SETMASK, &before->signals, NULL);
-	pthread_setcancelstate(before->cancel, NULL);
+	incstack__libc.setcancelstate(before->cancel, NULL);
 	errno = before->error;
 }
 

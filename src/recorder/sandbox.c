@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include "kernel.h"
 #include "seccomp_filter.h"
 #include "recorder.h"
 
@@ -107,8 +108,8 @@ static int is_readable(const void *memory, size_t bytes)
 	for (uintptr_t at = (uintptr_t)memory; at < end; at = (at | (page - 1)) + 1) {
 		const uintptr_t word = at & ~(uintptr_t)7;
 
-		if (syscall(SYS_rt_sigprocmask, -1, word, NULL, sizeof(uint64_t)) != 0 &&
-		    errno == EFAULT)
+		if (incstack__system_call(SYS_rt_sigprocmask, -1, word, NULL, sizeof(uint64_t)) ==
+		    -EFAULT)
 			return 0;
 	}
 	return 1;
@@ -126,7 +127,7 @@ static int ends_recording(const struct sock_fprog *program)
 static int is_recording(void)
 {
 	return __atomic_load_n(&incstack__recording.on, __ATOMIC_RELAXED) &&
-	       getpid() == incstack__recording.pid;
+	       incstack__kernel_getpid() == incstack__recording.pid;
 }
 
 static void enter_sandbox(int strict, const void *program)

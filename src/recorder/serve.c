@@ -7,6 +7,7 @@
  * kernel and no waiting.
  */
 #define _GNU_SOURCE
+#include "kernel.h"
 #include "modules.h"
 #include "recorder.h"
 
@@ -55,7 +56,7 @@ static void serve(struct incstack__record *record, void *argument)
 	(void)argument;
 	if (record == incstack__recording.shared_record)
 		return;
-	sigaltstack(NULL, &of_signals);
+	incstack__kernel_call(SYS_sigaltstack, NULL, &of_signals);
 	if ((of_signals.ss_flags & SS_ONSTACK) == 0)
 		of_signals.ss_size = 0;
 	place = incstack__place_of_caller(record, &of_signals);

@@ -48,7 +48,7 @@ static int within_limit(uint64_t bytes)
 {
 	struct rlimit limit;
 
-	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
+	return incstack__kernel_getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
 }
 
 /* Reserves addresses for a segment and a page before it, which is never readable. The memory below
@@ -56,8 +56,9 @@ static int within_limit(uint64_t bytes)
  * Without the page, the walk would mistake the recorder's data for a frame. */
 static unsigned char *reserve(size_t bytes)
 {
-	unsigned char *memory = mmap(NULL, GUARD_BYTES + bytes, PROT_NONE,
-				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	unsigned char *memory =
+		incstack__kernel_mmap(NULL, GUARD_BYTES + bytes, PROT_NONE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return memory == MAP_FAILED ? NULL : memory + GUARD_BYTES;
 }
@@ -72,15 +73,16 @@ static void *map_more(int fd, uint64_t offset, size_t bytes)
 {
 	unsigned char *memory;
 
-	if (!within_limit(offset + bytes) || posix_fallocate(fd, (off_t)offset, (off_t)bytes) != 0)
+	if (!within_limit(offset + bytes) ||
+	    incstack__kernel_fallocate(fd, (off_t)offset, (off_t)bytes) != 0)
 		return NULL;
 	memory = reserve(bytes);
 	if (memory == NULL)
 		return NULL;
-	if (mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
-		 (off_t)offset) != MAP_FAILED) {
+	if (incstack__kernel_mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+				  (off_t)offset) != MAP_FAILED) {
 		/* Nothing else is in the file yet, so there is nothing to read ahead. */
-		madvise(memory, bytes, MADV_RANDOM);
+		incstack__kernel_madvise(memory, bytes, MADV_RANDOM);
 		return memory;
 	}
 	unmap(memory, bytes);

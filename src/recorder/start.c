@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "kernel.h"
+#include "libc.h"
 #include "native/native.h"
 #include "recorder.h"
 
@@ -68,7 +69,7 @@ static void configure(const char *configuration)
 	r->elapsed = option(configuration, "elapsed", NULL, 0) == 1;
 	r->crosscheck = check_of(crosscheck);
 	r->follow = option(configuration, "follow", NULL, 0) == 1;
-	r->pid = getpid();
+	r->pid = incstack__kernel_getpid();
 	if (!incstack__record_is_cpu_profile())
 		incstack__record_host_allocators();
 }
@@ -181,7 +182,7 @@ static void begin_again(const struct incstack__recording *parent)
 	struct incstack__recording *r = &incstack__recording;
 
 	r->fd = -1;
-	r->pid = getpid();
+	r->pid = incstack__kernel_getpid();
 	r->changes = 1;
 	r->interval = parent->interval;
 	r->seed = parent->seed;
@@ -256,8 +257,9 @@ static int start(const char *configuration, long starter)
 		incstack__record_note(INCSTACK__NOTE_NO_LIBUNWIND);
 		return -1;
 	}
-	if (incstack__locks_make() != 0 || incstack__record_watch_forks(begin_again) != 0 ||
-	    incstack__record_keys() != 0 || create_all() != 0) {
+	incstack__locks_make();
+	if (incstack__record_watch_forks(begin_again) != 0 || incstack__record_keys() != 0 ||
+	    create_all() != 0) {
 		incstack__record_note(INCSTACK__NOTE_NOT_STARTED);
 		return -1;
 	}
@@ -279,11 +281,12 @@ incstack__recorder_start(const char *configuration, const struct incstack__linke
 	r->changes = 1;
 	incstack__record_rule_stub(stub);
 	incstack__clock_find();
+	incstack__libc_find();
 	configure(configuration);
 	if (starter > 0 && starter != r->pid && !r->follow)
 		return NULL;
 	incstack__record_protect(&before);
-	r->wiped = madvise(r, sizeof(*r), MADV_WIPEONFORK) == 0;
+	r->wiped = incstack__kernel_madvise(r, sizeof(*r), MADV_WIPEONFORK) == 0;
 	error = start(configuration, starter);
 	incstack__record_unprotect(&before);
 	if (error != 0)

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernel.h"
+#include "libc.h"
 #include "recorder.h"
 
 static INCSTACK__TLS int ended;
@@ -33,7 +35,7 @@ static struct incstack__record *create(void)
 	if (record == NULL)
 		return NULL;
 	incstack__lock_may_wait(); /* libc locks the thread and allocates for its attributes */
-	record->tid = gettid();
+	record->tid = incstack__kernel_gettid();
 	incstack__record_name_own(record->live.newest.name);
 	if (incstack__record_prepare(record, incstack__record_number()) != 0 ||
 	    incstack_native_stack_range(&record->low, &record->high) != 0 ||
@@ -91,7 +93,7 @@ static struct incstack__record *make(void)
 	if (made == NULL)
 		ended = 1;
 	else
-		pthread_setspecific(key, made);
+		incstack__libc.setspecific(key, made);
 	incstack__record_local.mine = made;
 	if (made != NULL)
 		incstack__record_walk_begun(made);
@@ -146,7 +148,7 @@ static void ending(void *value)
 	if (!incstack__recording.on)
 		return; /* the record may belong to the parent */
 	if (++record->destructor_runs < PTHREAD_DESTRUCTOR_ITERATIONS) {
-		pthread_setspecific(key, record);
+		incstack__libc.setspecific(key, record);
 		return;
 	}
 	incstack__record_protect(&before);
@@ -163,7 +165,7 @@ void incstack__record_forked(void)
 	incstack__record_local = (struct incstack__record_local){0};
 	incstack__recording.unlisted = 0;
 	ended = 0;
-	pthread_setspecific(key, NULL);
+	incstack__libc.setspecific(key, NULL);
 }
 
 int incstack__record_keys(void)

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <ucontext.h>
 
+#include "libc.h"
 #include "interrupted.h"
 #include "modules.h"
 #include "recorder.h"
@@ -283,13 +284,13 @@ void incstack__tick(uint64_t ticks, const void *ucontext)
 		count(record, INCSTACK__TICK_RECORDER, ticks);
 		incstack__timer_let_run(record);
 	} else {
-		pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &cancel_type);
+		incstack__libc.setcanceltype(PTHREAD_CANCEL_DEFERRED, &cancel_type);
 		incstack__record_local.state = (uintptr_t)__builtin_frame_address(0);
 		incstack__record_local.handling = 1;
 		handle(record, ticks, ucontext);
 		incstack__record_local.tick_is_due = incstack__timer_is_due();
 		incstack__record_local.handling = 0;
 		incstack__record_local.state = 0;
-		pthread_setcanceltype(cancel_type, NULL);
+		incstack__libc.setcanceltype(cancel_type, NULL);
 	}
 }

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "recorder.h"
 
 enum { SIGNAL = 33 };
@@ -39,7 +40,7 @@ static const char mark; /* its address tells our timers' signals from others */
 
 static int set_action(int number, const struct action *new, struct action *old)
 {
-	return (int)syscall(SYS_rt_sigaction, number, new, old, sizeof(new->mask));
+	return (int)incstack__kernel_call(SYS_rt_sigaction, number, new, old, sizeof(new->mask));
 }
 
 static int is_tick(const siginfo_t *info)
@@ -127,7 +128,7 @@ static void set_timer(int id)
 					.tv_nsec = (long)(interval % 1000000000)};
 	const struct itimerspec times = {period, period};
 
-	syscall(SYS_timer_settime, id, 0, &times, NULL);
+	incstack__kernel_call(SYS_timer_settime, id, 0, &times, NULL);
 }
 
 /* Timers count towards the user's limit of pending signals. */
@@ -141,9 +142,10 @@ void incstack__timer_start(struct incstack__record *record)
 	event.sigev_notify = SIGEV_THREAD_ID;
 	event.sigev_value.sival_ptr = (void *)(uintptr_t)&mark;
 	event._sigev_un._tid = record->tid;
-	if (syscall(SYS_timer_create,
-		    incstack__recording.elapsed ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &event,
-		    &id) != 0) {
+	if (incstack__kernel_call(SYS_timer_create,
+				  incstack__recording.elapsed ? CLOCK_MONOTONIC
+							      : CLOCK_THREAD_CPUTIME_ID,
+				  &event, &id) != 0) {
 		incstack__record_note(INCSTACK__NOTE_NO_TIMER);
 		return;
 	}
@@ -167,7 +169,7 @@ void incstack__timers_stop(void)
 void incstack__timer_stop(struct incstack__record *record)
 {
 	if (record->timer > 0)
-		syscall(SYS_timer_delete, record->timer - 1);
+		incstack__kernel_call(SYS_timer_delete, record->timer - 1);
 	record->live.newest.cpu_ns = incstack__timer_cpu_ns(record);
 	record->timer = 0;
 }
@@ -179,7 +181,7 @@ int incstack__timer_is_due(void)
 	uint64_t pending = 0;
 
 	return incstack__recording.elapsed &&
-	       syscall(SYS_rt_sigpending, &pending, sizeof(pending)) == 0 &&
+	       incstack__kernel_call(SYS_rt_sigpending, &pending, sizeof(pending)) == 0 &&
 	       (pending & BIT(SIGNAL)) != 0;
 }
 

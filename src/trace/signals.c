@@ -5,8 +5,8 @@
  */
 #include <signal.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
+#include "shared.h"
 #include "signals.h"
 
 #define BIT(number) (UINT64_C(1) << ((number)-1))
@@ -19,18 +19,21 @@ bool incstack__signals_block(uint64_t *before)
 	const uint64_t own = BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP) |
 			     BIT(SIGSYS) | BIT(SIGABRT);
 	const uint64_t others = ~own;
-	return !syscall(SYS_rt_sigprocmask, SIG_BLOCK, &others, before, sizeof(others));
+	return !incstack__system_call(SYS_rt_sigprocmask, SIG_BLOCK, &others, before,
+				      sizeof(others));
 }
 
 void incstack__signals_restore(bool blocked, const uint64_t *before)
 {
 	if (blocked)
-		syscall(SYS_rt_sigprocmask, SIG_SETMASK, before, NULL, sizeof(*before));
+		incstack__system_call(SYS_rt_sigprocmask, SIG_SETMASK, before, NULL,
+				      sizeof(*before));
 }
 
 /* A stack with SS_AUTODISARM counts as none while a handler runs on it. */
 bool incstack__on_signal_stack(void)
 {
 	stack_t current;
-	return !syscall(SYS_sigaltstack, NULL, &current) && current.ss_flags & SS_ONSTACK;
+	return !incstack__system_call(SYS_sigaltstack, NULL, &current) &&
+	       current.ss_flags & SS_ONSTACK;
 }

@@ -4,7 +4,9 @@
  * when few are left. It also finds the stack of a barrier by its thunk.
  */
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
+#include "shared.h"
 #include "thunks.h"
 
 struct barrier incstack__barriers[INCSTACK__THUNK_COUNT];
@@ -24,7 +26,8 @@ int incstack__pool_open(void)
 	static atomic_int state; /* the acquire pairs with the release below */
 	if (atomic_load_explicit(&state, memory_order_acquire))
 		return 0;
-	if (mprotect(incstack__thunk_cells, INCSTACK__POOL_BYTES, PROT_READ | PROT_WRITE))
+	if (incstack__system_call(SYS_mprotect, incstack__thunk_cells, INCSTACK__POOL_BYTES,
+				  PROT_READ | PROT_WRITE))
 		return INCSTACK_ENOMEM;
 	atomic_store_explicit(&state, 1, memory_order_release);
 	return 0;

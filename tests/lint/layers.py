@@ -78,7 +78,7 @@ STRATA = {
         "stability format",
     ),
     "recorder": (
-        "open.h kernel recorder restart.h check.h clock lock modules.h ticks.h stamp memory recording small_file linker"
+        "open.h kernel recorder libc restart.h check.h clock lock modules.h ticks.h stamp memory recording small_file linker"
         " path seccomp_filter libunwind",
         "name await descriptor identity interval own_stack protect slot spool_file",
         "spool",

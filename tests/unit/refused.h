@@ -68,10 +68,13 @@ static inline ssize_t refused_writev(int fd, const struct iovec *part, int count
 #define incstack__kernel_fcntl(...) (is_refused("fcntl") ? -1 : incstack__kernel_fcntl(__VA_ARGS__))
 #define incstack__kernel_rename(...) \
 	(is_refused("rename") ? -1 : incstack__kernel_rename(__VA_ARGS__))
-#define mmap(...) (is_refused("mmap") ? MAP_FAILED : mmap(__VA_ARGS__))
-#define mremap(...) (is_refused("mremap") ? MAP_FAILED : mremap(__VA_ARGS__))
-#define getrlimit(...) (is_refused("getrlimit") ? -1 : getrlimit(__VA_ARGS__))
-#define posix_fallocate(...) \
-	(is_refused("posix_fallocate") ? refusal.error : posix_fallocate(__VA_ARGS__))
+#define incstack__kernel_mmap(...) \
+	(is_refused("mmap") ? MAP_FAILED : incstack__kernel_mmap(__VA_ARGS__))
+#define incstack__kernel_mremap(...) \
+	(is_refused("mremap") ? MAP_FAILED : incstack__kernel_mremap(__VA_ARGS__))
+#define incstack__kernel_getrlimit(...) \
+	(is_refused("getrlimit") ? -1 : incstack__kernel_getrlimit(__VA_ARGS__))
+#define incstack__kernel_fallocate(...) \
+	(is_refused("fallocate") ? refusal.error : incstack__kernel_fallocate(__VA_ARGS__))
 
 #endif

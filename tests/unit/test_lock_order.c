@@ -21,7 +21,7 @@ void incstack__record_note(enum incstack__tracefile_note note)
 
 static void begin(void)
 {
-	ck_assert_int_eq(incstack__locks_make(), 0);
+	incstack__locks_make();
 	broken = 0;
 }
 
@@ -155,7 +155,7 @@ START_TEST(a_child_is_not_forking)
 	begin();
 	incstack__lock_fork();
 	too_long = 1;
-	ck_assert_int_eq(incstack__locks_make(), 0);
+	incstack__locks_make();
 	ck_assert_int_eq(is_forking(), 0);
 	ck_assert_int_eq(too_long, 0);
 	ck_assert_int_eq(incstack__lock_take_after_fork(INCSTACK__LOCK_WALK), 0);

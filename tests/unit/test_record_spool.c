@@ -74,7 +74,7 @@ static const struct step {
 	unsigned number;
 	bool begun; /* the file is still used */
 } steps[] = {
-	{"open", 0, false}, {"fstat", 0, false},    {"posix_fallocate", 0, false},
+	{"open", 0, false}, {"fstat", 0, false},    {"fallocate", 0, false},
 	{"mmap", 0, false}, {"mmap", 1, false},     {"open", 1, true},
 	{"read", 0, true},  {"getrlimit", 0, true}, {"fstat", 1, true},
 };
@@ -122,7 +122,7 @@ static const struct {
 	const char *call;
 	int error;
 	unsigned number;
-} growths[] = {{"open", ENOENT, 0}, {"fstat", EIO, 0},   {"posix_fallocate", ENOSPC, 0},
+} growths[] = {{"open", ENOENT, 0}, {"fstat", EIO, 0},   {"fallocate", ENOSPC, 0},
 	       {"mmap", ENOMEM, 0}, {"mmap", ENOMEM, 1}, {NULL, 0, 0}};
 enum { GROWTHS = sizeof(growths) / sizeof(growths[0]), OTHER_FILES = 3 };
 

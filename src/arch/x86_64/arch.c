@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "arch/arch.h"
 #include "trace/shared.h"
@@ -33,22 +32,18 @@ bool incstack__shadow_stack_on(void)
 {
 	enum { SHSTK_STATUS = 0x5005, SHSTK_ENABLED = 1 };
 	unsigned long features = 0;
-	return syscall(SYS_arch_prctl, SHSTK_STATUS, &features) == 0 && features & SHSTK_ENABLED;
+	return incstack__system_call(SYS_arch_prctl, SHSTK_STATUS, &features) == 0 &&
+	       features & SHSTK_ENABLED;
 }
 
 /* rt_sigprocmask reads the new mask before it checks its first argument. With an invalid first
  * argument it always fails, without a side effect, and the error tells whether the mask could
- * be read. The system call is made directly because libc's syscall() would change errno. */
+ * be read. */
 bool incstack__page_readable(uintptr_t address)
 {
 	enum { NO_SUCH_CHANGE = 99 };
-	long result = SYS_rt_sigprocmask;
-	register size_t mask_bytes __asm__("r10") = sizeof(uint64_t);
-	__asm__ volatile("syscall"
-			 : "+a"(result)
-			 : "D"((long)NO_SUCH_CHANGE), "S"(address), "d"(NULL), "r"(mask_bytes)
-			 : "rcx", "r11", "memory");
-	return result == -EINVAL;
+	return incstack__system_call(SYS_rt_sigprocmask, NO_SUCH_CHANGE, address, NULL,
+				     sizeof(uint64_t)) == -EINVAL;
 }
 
 #define SAVED(reg) (offsetof(ucontext_t, uc_mcontext.gregs) + (reg) * sizeof(greg_t))

@@ -8,9 +8,11 @@
  */
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include "arch/arch.h"
 #include "trace/runtime.h"
+#include "trace/shared.h"
 #include "unwind_info.h"
 
 enum { POOLS = 64, STRIDE = INCSTACK__POOL_STRIDE };
@@ -75,15 +77,20 @@ static size_t describe(uint8_t *pool)
 	return end ? (size_t)(end - info) + sizeof(uint32_t) : 0; /* with the final zero word */
 }
 
+static long protect(void *memory, size_t bytes, long access)
+{
+	return incstack__system_call(SYS_mprotect, memory, bytes, access);
+}
+
 /* Makes the pool at `pool`. Its memory is never writable and executable at the same time. */
 static bool make_pool(const runtime *rt, uint8_t *pool)
 {
-	if (mprotect(pool, STRIDE, PROT_READ | PROT_WRITE))
+	if (protect(pool, STRIDE, PROT_READ | PROT_WRITE))
 		return false;
 	memcpy(pool, incstack__thunk_entry, CODE);
 	redirect_call(pool);
 	size_t bytes = describe(pool);
-	return bytes && !mprotect(pool, CODE, PROT_READ | PROT_EXEC) &&
+	return bytes && !protect(pool, CODE, PROT_READ | PROT_EXEC) &&
 	       register_info(rt, pool, pool + INFO, bytes);
 }
 
@@ -91,9 +98,10 @@ static uint8_t *reserved_range(void)
 {
 	static uint8_t *range;
 	if (!range) {
-		void *memory = mmap(NULL, (size_t)POOLS * STRIDE, PROT_NONE,
-				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		range = memory == MAP_FAILED ? NULL : memory;
+		long memory = incstack__system_call(
+			SYS_mmap, NULL, (size_t)POOLS * STRIDE, (long)PROT_NONE,
+			(long)(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE), -1L, 0L);
+		range = memory < 0 ? NULL : (uint8_t *)memory;
 	}
 	return range;
 }
@@ -108,7 +116,7 @@ int incstack__pool_generate(const runtime *rt)
 	if (refused || !range || bytes == (uintptr_t)POOLS * STRIDE)
 		return INCSTACK_ENOMEM;
 	if (!make_pool(rt, range + bytes)) {
-		mprotect(range + bytes, STRIDE, PROT_NONE);
+		protect(range + bytes, STRIDE, PROT_NONE);
 		refused = true;
 		return INCSTACK_ENOMEM;
 	}
