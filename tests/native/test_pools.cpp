@@ -20,13 +20,15 @@
 enum { DEPTH = 9000, EAGER_DEPTH = 4400, RESERVE_EVERY = 256, MARGIN = 1000 };
 
 static bool forbid_code, forbid_data;
-extern "C" int mprotect(void *address, size_t bytes, int protection) noexcept
+/* The program is linked with --wrap of this function. */
+extern "C" long __real_incstack__system_call(long number, ...);
+extern "C" long __wrap_incstack__system_call(long number, long a, long b, long c, long d, long e,
+					     long f)
 {
-	if ((forbid_code && protection & PROT_EXEC) || (forbid_data && protection & PROT_WRITE)) {
-		errno = EACCES;
-		return -1;
-	}
-	return (int)syscall(SYS_mprotect, address, bytes, protection);
+	if (number == SYS_mprotect &&
+	    ((forbid_code && c & PROT_EXEC) || (forbid_data && c & PROT_WRITE)))
+		return -EACCES;
+	return __real_incstack__system_call(number, a, b, c, d, e, f);
 }
 
 /* As in LLVM's libunwind, whose function of that name does nothing. */
