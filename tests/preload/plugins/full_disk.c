@@ -1,85 +1,99 @@
 /* SPDX-License-Identifier: MIT
  *
- * Preloaded, it simulates a full disk: 300000 bytes in total can be written to high descriptors. The
- * variable FULL_DISK_ERROR has the number of another error.
+ * Preloaded, it simulates a full disk: a file with a high descriptor gets no more blocks once it has some
+ * 300,000 bytes. The variable FULL_DISK_ERROR has the number of another error. The recorder calls the kernel
+ * itself, so the kernel asks a process of this library before each write (SECCOMP_RET_USER_NOTIF).
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <stdarg.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 enum { HIGH = 100, MOST = 300000 };
 
-static size_t written;
-
-static long raw(long number, const long *arguments)
+/* The recorder would take libc's functions for a sandbox or a fork of the program. */
+static long raw(long number, long first, long second, const void *third)
 {
-	register long fourth __asm__("r10") = arguments[3];
-	register long fifth __asm__("r8") = arguments[4];
-	register long sixth __asm__("r9") = arguments[5];
 	long result;
 
 	__asm__ volatile("syscall"
 			 : "=a"(result)
-			 : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]),
-			   "r"(fourth), "r"(fifth), "r"(sixth)
+			 : "a"(number), "D"(first), "S"(second), "d"(third)
 			 : "rcx", "r11", "memory");
 	return result;
 }
 
-/* Returns how much of the parts there is room for. */
-static size_t room_for(const struct iovec *parts, int count)
+/* Returns a descriptor from which the writes to high descriptors can be read. */
+static int ask_before_writes(void)
 {
-	size_t bytes = 0;
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_writev, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, HIGH, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
 
-	for (int i = 0; i < count; i++)
-		bytes += parts[i].iov_len;
-	return bytes < MOST - written ? bytes : MOST - written;
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	return (int)raw(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+			&program);
 }
 
-/* Only the last part that is written may be cut. */
-static ssize_t write_some(int fd, const struct iovec *parts, int count, size_t bytes)
+static int is_full(unsigned thread, int fd)
 {
-	for (int i = 0; i < count && bytes > 0; i++) {
-		const size_t part = bytes < parts[i].iov_len ? bytes : parts[i].iov_len;
+	char path[64];
+	struct stat status;
 
-		if (write(fd, parts[i].iov_base, part) != (ssize_t)part)
-			return -1;
-		bytes -= part;
-		written += part;
+	snprintf(path, sizeof(path), "/proc/%u/fd/%d", thread, fd);
+	return stat(path, &status) != 0 || status.st_size >= MOST;
+}
+
+static _Noreturn void answer(int listener, int error)
+{
+	struct seccomp_notif question;
+	struct seccomp_notif_resp reply;
+
+	for (;;) {
+		memset(&question, 0, sizeof(question));
+		if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &question) != 0)
+			continue; /* the thread has ended */
+		memset(&reply, 0, sizeof(reply));
+		reply.id = question.id;
+		if (is_full(question.pid, (int)question.data.args[0]))
+			reply.error = -error;
+		else
+			reply.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+		ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &reply);
 	}
-	return 0;
 }
 
-static ssize_t write_parts(int fd, const struct iovec *parts, int count)
+__attribute__((constructor)) static void start(void)
 {
-	const size_t bytes = room_for(parts, count);
+	const char *error = getenv("FULL_DISK_ERROR");
+	const pid_t program = getpid();
+	const int listener = ask_before_writes();
 
-	if (bytes > 0)
-		return write_some(fd, parts, count, bytes) == 0 ? (ssize_t)bytes : -1;
-	errno = getenv("FULL_DISK_ERROR") != NULL ? atoi(getenv("FULL_DISK_ERROR")) : ENOSPC;
-	return -1;
-}
-
-/* The recorder calls the kernel through this function of libc. */
-long syscall(long number, ...)
-{
-	long arguments[6], result;
-	va_list list;
-
-	va_start(list, number);
-	for (int i = 0; i < 6; i++)
-		arguments[i] = va_arg(list, long);
-	va_end(list);
-	if (number == SYS_writev && arguments[0] >= HIGH)
-		return write_parts((int)arguments[0], (const struct iovec *)arguments[1],
-				   (int)arguments[2]);
-	result = raw(number, arguments);
-	if (result >= 0 || result < -4095)
-		return result;
-	errno = (int)-result;
-	return -1;
+	if (listener == -EBUSY) /* the process that started this one gets answers already */
+		return;
+	if (listener < 0)
+		abort();
+	if (raw(SYS_fork, 0, 0, NULL) == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		if (getppid() == program)
+			answer(listener, error != NULL ? atoi(error) : ENOSPC);
+		_exit(0);
+	}
+	close(listener);
 }
