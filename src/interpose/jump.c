@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdint.h>
+#include <threads.h>
 
 #include "stub.h"
 
@@ -22,6 +23,7 @@ INCSTACK__REAL(_longjmp)
 INCSTACK__REAL(siglongjmp)
 INCSTACK__REAL(__longjmp_chk)
 INCSTACK__REAL(pthread_exit)
+INCSTACK__REAL(thrd_exit)
 INCSTACK__REAL(__pthread_unwind_next)
 
 /* The word in which glibc for x86-64 keeps the stack pointer. It is xored with the thread's pointer
@@ -86,6 +88,14 @@ INCSTACK__INTERPOSED void pthread_exit(void *value)
 {
 	announce_end();
 	pthread_exit_next()(value);
+	__builtin_unreachable();
+}
+
+/* libc's thrd_exit calls libc's own pthread_exit. */
+INCSTACK__INTERPOSED void thrd_exit(int result)
+{
+	announce_end();
+	thrd_exit_next()(result);
 	__builtin_unreachable();
 }
 

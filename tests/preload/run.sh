@@ -7,7 +7,7 @@
 # "incstack heap", and tell what is special about it:
 #   options: OPTIONS          more options of incstack heap
 #   traces: N, returns: N     at least so many
-#   truncates at most: N
+#   truncates at most: N, stale at most: N
 #   equal: NAME NAME          two functions or modules through which the same is allocated
 #   says: TEXT, does not say: TEXT
 #   is not checked            no walkers
@@ -78,6 +78,8 @@ record() {
 	test "$(value mode)" != patch || test "$(value returns)" -ge "${least:-1}" || fail "too few returns"
 	most=$(sed -n 's/^.*incstack heap truncates at most: *//p' "$source")
 	test -z "$most" || test "$(value truncated)" -le "$most" || fail "truncated traces"
+	most=$(sed -n 's/^.*incstack heap stale at most: *//p' "$source")
+	test -z "$most" || test "$(value stale)" -le "$most" || fail "stale barriers"
 	names=$(sed -n 's/^.*incstack heap equal: *//p' "$source")
 	test -z "$names" || all_equal $names || fail "not the same through $names"
 	text=$(sed -n 's/^.*incstack heap says: *//p' "$source")
