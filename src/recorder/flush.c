@@ -197,8 +197,8 @@ static int is_news(const struct incstack__tracefile_tally *before,
 	       memcmp(now->name, before->name, sizeof(now->name)) != 0;
 }
 
-/* Writes a tally without a batch if there are new losses or a new name. If every event was dropped,
- * there is no batch. */
+/* Writes a tally without a batch if there are new losses or a new name. If every event was dropped, or if the
+ * batch cannot be written, there is no batch. */
 static void write_news(struct incstack__record *record)
 {
 	const struct incstack__tracefile_tally before = record->live.newest;
@@ -225,8 +225,10 @@ static void flush(struct incstack__record *record)
 	error = take_tree(record);
 	if (error != 0 || write_batch(record, record->tree, record->tree_epoch) != 0) {
 		/* A handler's batch, and one that waits for a return, is tried again by the next call. */
-		if (!incstack__record_local.handling && error != INCSTACK_EBUSY)
+		if (!incstack__record_local.handling && error != INCSTACK_EBUSY) {
 			incstack__record_note(INCSTACK__NOTE_NO_MEMORY);
+			write_news(record); /* events are dropped while the batch waits */
+		}
 		return;
 	}
 	tree = record->tree;
