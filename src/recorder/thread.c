@@ -25,6 +25,16 @@ static void unlock(void)
 	incstack__lock_give(INCSTACK__LOCK_RECORDING);
 }
 
+/* Without bounds, the shared record takes the thread's events. */
+static int find_stack(struct incstack__record *record)
+{
+	const int error = incstack_native_stack_range(&record->low, &record->high);
+
+	if (error != 0)
+		incstack__record_note(INCSTACK__NOTE_UNKNOWN_STACKS);
+	return error;
+}
+
 static struct incstack__record *create(void)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -38,7 +48,7 @@ static struct incstack__record *create(void)
 	record->tid = incstack__kernel_gettid();
 	incstack__record_name_own(record->live.newest.name);
 	if (incstack__record_prepare(record, incstack__record_number()) != 0 ||
-	    incstack_native_stack_range(&record->low, &record->high) != 0 ||
+	    find_stack(record) != 0 ||
 	    incstack_stack_create(r->runtime, record->low, record->high, &record->stack) != 0) {
 		incstack__record_discard(record);
 		return NULL;

@@ -58,8 +58,9 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 		"a child, or a program that was executed, could not be recorded: its trace file "
 		"could not be made",
 	[INCSTACK__NOTE_UNKNOWN_STACKS] =
-		"the program also runs on stacks with unknown bounds, for example signal stacks or "
-		"coroutines that it switches by itself; these were walked fully",
+		"the program also runs on stacks with unknown bounds, for example signal stacks, "
+		"coroutines that it switches by itself, or its first stack if there is no /proc "
+		"(chroot); these were walked fully",
 	[INCSTACK__NOTE_NO_TIMER] =
 		"a thread could not have a timer (ulimit -i counts them); its time is missing",
 	[INCSTACK__NOTE_ATTACHED] =
