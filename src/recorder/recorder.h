@@ -289,6 +289,8 @@ void *incstack__spool_room(size_t bytes);
 void incstack__spool_room_release(void *memory, size_t bytes); /* `memory` may be null */
 /* Enlarges the spool so that it has memory for the handlers of ticks in all threads. */
 void incstack__spool_ahead(void);
+/* The next enlargement has so many bytes more, which a handler did not find. Called in handlers. */
+void incstack__spool_want(size_t bytes);
 /* The embedder's allocate_traces and release_traces. */
 void *incstack__spool_chunk(void *context, size_t bytes);
 void incstack__spool_chunk_release(void *context, void *memory, size_t bytes);

@@ -32,7 +32,8 @@ struct pieces {
 };
 
 static struct spool {
-	size_t users; /* records in use */
+	size_t users;  /* records in use */
+	size_t wanted; /* bytes that a handler did not find */
 	struct pieces records;
 	struct pieces chunks;
 	struct pieces rooms[ROOM_SIZES]; /* logs that do not follow a record, and walks */
@@ -50,6 +51,12 @@ static void *cut(size_t bytes)
 	return incstack__record_map(bytes);
 }
 
+void incstack__spool_want(size_t bytes)
+{
+	if (bytes > __atomic_load_n(&spool.wanted, __ATOMIC_RELAXED))
+		__atomic_store_n(&spool.wanted, bytes, __ATOMIC_RELAXED);
+}
+
 /* Each thread may soon need memory in its handler. The memory for many threads is limited. */
 void incstack__spool_ahead(void)
 {
@@ -57,7 +64,8 @@ void incstack__spool_ahead(void)
 	size_t bytes;
 
 	incstack__lock_take(INCSTACK__LOCK_SPOOL);
-	bytes = AHEAD + __atomic_load_n(&spool.users, __ATOMIC_RELAXED) * AHEAD_OF_USER;
+	bytes = AHEAD + __atomic_load_n(&spool.users, __ATOMIC_RELAXED) * AHEAD_OF_USER +
+		__atomic_load_n(&spool.wanted, __ATOMIC_RELAXED);
 	incstack__spool_file_ahead(bytes < AHEAD_MOST ? bytes : AHEAD_MOST);
 	incstack__lock_give(INCSTACK__LOCK_SPOOL);
 }

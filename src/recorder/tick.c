@@ -22,6 +22,7 @@ enum {
 	ROOM_BYTES = 8 << 10,
 	SERVE_AFTER_TICKS = 25,
 	COMPLETE_AFTER_TICKS = 8,
+	SHALLOW_BYTES = 64 << 10,
 	STACK_TO_UNWIND = 24 << 10, /* by libunwind */
 };
 
@@ -173,6 +174,25 @@ static int fits(const struct incstack__record *record, const struct incstack_top
 	       record->high - top->sp <= (room - rest) / 2;
 }
 
+/* Makes room for the objects of all callers, which a sample captures at once, or which are captured when
+ * they return. Without room the callers would stay unknown. It takes only memory that was set aside; if
+ * that does not suffice, it asks for more and returns false. */
+static bool make_room(struct incstack__record *record, const struct incstack_top *top)
+{
+	struct incstack__protection before;
+	const size_t bytes = 2 * (record->high - top->sp) + 2 * ROOM_BYTES;
+	int error;
+
+	if (top->sp < record->low || top->sp >= record->high || fits(record, top, ROOM_BYTES))
+		return true;
+	incstack__record_protect(&before);
+	error = incstack_stack_reserve(record->stack, bytes);
+	incstack__record_unprotect(&before);
+	if (error != 0)
+		incstack__spool_want(bytes);
+	return error == 0;
+}
+
 /* Walks the callers that samples have left open: on the record's own stack the core cannot see which
  * frames are gone, so a batch that is written there would leave them unknown, as a kill would. The
  * rules of a module that was loaded since the last look are not known in a handler, so callers stay
@@ -185,14 +205,22 @@ static void complete(const struct incstack__record *record, const struct incstac
 		incstack__stack_complete_at(record->stack, top);
 }
 
-/* Called after a sample. Writes the batch if it is time, and otherwise now and then walks the open
- * callers. */
+/* An exception or a jump that has begun before the tick pops frames that the core does not know as
+ * popped: their callers would stay unknown. The walk of a small stack takes little of a tick's time. */
+static int is_shallow(const struct incstack__record *record, const struct incstack_top *top)
+{
+	return record->high - top->sp <= SHALLOW_BYTES;
+}
+
+/* Called after a sample. Writes the batch if it is time, or if the next sample needs its memory. Otherwise walks the open callers: those of a
+ * large stack only now and then. */
 static void serve_after(struct incstack__record *record, const struct incstack_top *top)
 {
-	if (should_be_served(record)) {
+	if (should_be_served(record) ||
+	    (!make_room(record, top) && !incstack_stack_has_gaps(record->stack))) {
 		complete(record, top, 0);
 		incstack__renew_in_handler(record);
-	} else if (record->since % COMPLETE_AFTER_TICKS == 0) {
+	} else if (is_shallow(record, top) || record->since % COMPLETE_AFTER_TICKS == 0) {
 		complete(record, top, INCSTACK__RESERVE_BYTES / 2);
 	}
 }
@@ -208,6 +236,8 @@ static void sample(void *argument)
 	if (tick->is_elsewhere)
 		serve_if_due(tick);
 	what = check(tick);
+	if (what == INCSTACK__TICK_TAKEN && !incstack__trampoline_contains(tick->top.pc))
+		make_room(record, &tick->top);
 	if (what == INCSTACK__TICK_TAKEN)
 		what = take(record, &tick->top);
 	store(record, what, tick->ticks);

@@ -142,8 +142,8 @@ static void print_damage(const struct tool_report *report, FILE *out)
 	if (totals->truncated > 0)
 		fprintf(out,
 			"warning: the callers of %" PRIu64
-			" frames are unknown: their code has no unwind rules, or was left without "
-			"a return\n",
+			" frames are unknown: their code has no unwind rules, was left without "
+			"a return, or there was no room for the callers\n",
 			totals->truncated);
 	if (totals->interrupting > 0)
 		fprintf(out,
