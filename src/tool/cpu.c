@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tool/attach/attach.h"
+#include "option.h"
 #include "tracefile/format.h"
 #include "tool/record/record.h"
 
@@ -103,8 +104,7 @@ int tool_cpu(int argc, char **argv)
 	int option;
 	int status;
 
-	argv[0] = (char[]){"incstack cpu"};
-	while ((option = getopt_long(argc, argv, "+o:i:p:d:th", names, NULL)) != -1) {
+	while ((option = tool_option_next(argc, argv, "+:o:i:p:d:th", names)) != -1) {
 		switch (option) {
 		case 'i':
 			options.interval = time_of(optarg);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tool/attach/attach.h"
+#include "option.h"
 
 static const char help[] =
 	"usage: incstack heap [OPTIONS] [--] PROGRAM [ARGS]\n"
@@ -92,8 +93,7 @@ int tool_heap(int argc, char **argv)
 	int option;
 	int status;
 
-	argv[0] = (char[]){"incstack heap"};
-	while ((option = getopt_long(argc, argv, "+o:p:d:th", names, NULL)) != -1) {
+	while ((option = tool_option_next(argc, argv, "+:o:p:d:th", names)) != -1) {
 		switch (option) {
 		case 'i':
 			options.interval = bytes_of(optarg);

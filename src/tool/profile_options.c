@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "names.h"
+#include "option.h"
 #include "profile_io.h"
 
 static const struct option names[] = {{"output", required_argument, NULL, 'o'},
@@ -23,7 +24,7 @@ static const struct option names[] = {{"output", required_argument, NULL, 'o'},
 				      {"help", no_argument, NULL, 'h'},
 				      {NULL, 0, NULL, 0}};
 
-static const char short_names[] = "o:k:f:F:T:n:atrh";
+static const char short_names[] = ":o:k:f:F:T:n:atrh";
 
 static int format_option(const char *name, int *format)
 {
@@ -100,7 +101,7 @@ int tool_options_read(int argc, char **argv, struct tool_options *options)
 	int option, status = TOOL_DONE;
 
 	*options = (struct tool_options){.threshold = 0.1, .top = 10};
-	while (!status && (option = getopt_long(argc, argv, short_names, names, NULL)) != -1) {
+	while (!status && (option = tool_option_next(argc, argv, short_names, names)) != -1) {
 		options->given |= bit_of(option);
 		status = take_option(option, options);
 	}

@@ -608,7 +608,11 @@ test_errors() {
 	[[ -c /dev/null ]] || fail "/dev/null is gone"
 	refuse 2 'no program given' -o trace
 	refuse 2 'no program given' -o trace --
-	refuse 2 'unrecognized' --nosuchoption
+	refuse 2 "unknown or ambiguous option '--nosuchoption'" --nosuchoption
+	refuse 2 "unknown or ambiguous option '--a.x1b.31mX'" $'--a\x1b[31mX'
+	refuse 2 "unknown option '-.x1b'" $'-\x1b'
+	refuse 2 "option '--output' needs a value" --output
+	refuse 2 "option '--threads=1' takes no value" --threads=1
 	refuse 2 'interval' -o trace --interval 10x -- true
 	refuse 2 'interval' -o trace --interval 0 -- true
 	refuse 2 'interval' -o trace --interval -1 -- true
