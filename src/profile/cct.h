@@ -165,6 +165,17 @@ struct incstack__call {
 	uint32_t parent, function;
 };
 
+/* What is done at each node of a tree: before its children, and after them. */
+struct incstack__visitor {
+	int (*enter)(void *context, uint32_t node); /* an error ends the visit */
+	void (*leave)(void *context, uint32_t node);
+	void *context;
+};
+
+/* Visits all nodes but the root, which is node 0. A node comes after its parent. */
+int incstack__calls_visit(const struct incstack__call *calls, size_t nodes,
+			  const struct incstack__visitor *visitor);
+
 /* Finds, for each node of a tree, whether one of its callers is of the node's function. Node 0 is the root; a
  * node comes after its parent. Numbers of functions are below `functions`. */
 int incstack__inside_itself(const struct incstack__call *calls, size_t nodes, size_t functions,

@@ -7,64 +7,35 @@
 
 #include "cct.h"
 
-struct visit {
+struct search {
 	const struct incstack__call *calls;
-	uint32_t *first; /* the first child of each node; 0: none */
-	uint32_t *next;  /* the next sibling of each node; 0: none */
-	uint32_t *open;  /* nodes of each function on the way */
+	uint32_t *open; /* nodes of each function on the way */
 	bool *inside;
 };
 
-static void link_children(const struct visit *v, size_t nodes)
+static int enter(void *context, uint32_t node)
 {
-	for (uint32_t node = (uint32_t)nodes; node-- > 1;) {
-		v->next[node] = v->first[v->calls[node].parent];
-		v->first[v->calls[node].parent] = node;
-	}
-}
+	const struct search *search = context;
 
-static void enter(const struct visit *v, uint32_t node)
-{
-	v->inside[node] = v->open[v->calls[node].function]++ > 0;
-}
-
-/* Leaves a node whose children were visited. Returns the next one: its sibling, or that of a caller; 0 at the
- * end. */
-static uint32_t leave(const struct visit *v, uint32_t node)
-{
-	while (node) {
-		v->open[v->calls[node].function]--;
-		if (v->next[node])
-			return v->next[node];
-		node = v->calls[node].parent;
-	}
+	search->inside[node] = search->open[search->calls[node].function]++ > 0;
 	return 0;
 }
 
-static void visit_all(const struct visit *v)
+static void leave(void *context, uint32_t node)
 {
-	for (uint32_t node = v->first[0]; node;) {
-		enter(v, node);
-		node = v->first[node] ? v->first[node] : leave(v, node);
-	}
+	const struct search *search = context;
+
+	search->open[search->calls[node].function]--;
 }
 
 int incstack__inside_itself(const struct incstack__call *calls, size_t nodes, size_t functions,
 			    bool *inside)
 {
-	struct visit v = {.calls = calls, .inside = inside};
-	int error = INCSTACK_ENOMEM;
+	struct search search = {
+		.calls = calls, .open = calloc(functions, sizeof(*search.open)), .inside = inside};
+	const struct incstack__visitor visitor = {enter, leave, &search};
+	int error = search.open ? incstack__calls_visit(calls, nodes, &visitor) : INCSTACK_ENOMEM;
 
-	v.first = calloc(nodes, sizeof(*v.first));
-	v.next = calloc(nodes, sizeof(*v.next));
-	v.open = calloc(functions, sizeof(*v.open));
-	if (v.first && v.next && v.open) {
-		link_children(&v, nodes);
-		visit_all(&v);
-		error = 0;
-	}
-	free(v.first);
-	free(v.next);
-	free(v.open);
+	free(search.open);
 	return error;
 }
