@@ -158,16 +158,17 @@ static int open_module(const struct incstack__tracefile_module_info *info, const
 	return -1;
 }
 
-/* A file with the recorded build-id may still be another build, if its makers fix the id. */
+/* A file with the recorded build-id may still be another build, if its makers fix the id. Anybody can set the
+ * time of the last write back, but not that of the last change. */
 static bool is_newer(int fd, const struct incstack__tracefile_module_info *info,
 		     const struct timespec *written)
 {
 	struct stat status;
 
 	return info->identity.kind == INCSTACK__IDENTITY_BUILD_ID && fstat(fd, &status) == 0 &&
-	       (status.st_mtim.tv_sec > written->tv_sec ||
-		(status.st_mtim.tv_sec == written->tv_sec &&
-		 status.st_mtim.tv_nsec > written->tv_nsec));
+	       (status.st_ctim.tv_sec > written->tv_sec ||
+		(status.st_ctim.tv_sec == written->tv_sec &&
+		 status.st_ctim.tv_nsec > written->tv_nsec));
 }
 
 static void session_open(struct session *session, const struct timespec *written,
@@ -361,8 +362,8 @@ static void tell_session(const struct session *session, const char *before, FILE
 			"or record again\n",
 			session->why);
 	else
-		fputs(" was written after the recording, but has the recorded build-id, so its "
-		      "names are used\n",
+		fputs(" was replaced or changed after the recording, but has the recorded "
+		      "build-id, so its names are used\n",
 		      out);
 }
 

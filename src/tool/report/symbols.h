@@ -22,7 +22,7 @@ struct tool_symbols *tool_symbols_open(const struct incstack__tracefile_reader *
 void tool_symbols_close(struct tool_symbols *symbols);
 
 /* Prints a line for each file whose names were needed and could not be read, as it is not the one that
- * was recorded, or that was written since and has the recorded build-id. Each line begins with `before`. */
+ * was recorded, or that was changed since and has the recorded build-id. Each line begins with `before`. */
 void tool_symbols_tell(const struct tool_symbols *symbols, const char *before, FILE *out);
 
 /* Returns the name of a code of the calling context tree: the function, else "module+0xoffset" with
