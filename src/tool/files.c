@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -218,6 +219,10 @@ int tool_output_close(const char *path, FILE *stream, int error)
 	if (stream == stdout ? fflush(stream) : fclose(stream)) {
 		failure = failure ? failure : errno;
 		error = error ? error : INCSTACK_EIO;
+	}
+	if (stream == stdout && error) { /* one message suffices */
+		__fpurge(stream);
+		clearerr(stream);
 	}
 	if (stream != stdout && ask_path(TOOL_SERVE_OUTPUT_DONE, path, error != 0, NULL) != 0) {
 		failure = failure ? failure : errno;

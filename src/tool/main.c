@@ -2,14 +2,17 @@
  *
  * The command line of incstack: picks the subcommand.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <incstack/version.h>
 
 #include "tool/record/record.h"
 #include "tool/profile/profile.h"
 #include "names.h"
+#include "printed.h"
 #include "profile_io.h"
 
 static const char help[] =
@@ -80,9 +83,22 @@ static int print_help(int argc, char **argv)
 	return 0;
 }
 
+/* A daemon may start the tool without them. Then no other file must get their numbers: the tool would print
+ * into it. Programs that the tool starts do not get them either. */
+static void occupy_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null",
+				   (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command = argc > 1 ? find(argv[1]) : NULL;
 
-	return command ? command->run(argc - 1, argv + 1) : refuse(argc > 1 ? argv[1] : NULL);
+	occupy_standard_descriptors();
+	if (!command)
+		return refuse(argc > 1 ? argv[1] : NULL);
+	return tool_printed(command->run(argc - 1, argv + 1));
 }

@@ -161,4 +161,67 @@ test_options_without_effect() {
 	[[ ! -e two.folded && ! -e two.html && ! -e two.pb.gz ]] || fail "something was written"
 }
 
+# What cannot be printed is no success.
+test_output_is_lost() {
+	local command
+	record one alloc=10
+	for command in "report one.folded" "report one" "compare one one" "convert one - -f folded" help \
+		"help report" "heap --help" --version; do
+		# shellcheck disable=SC2086
+		for_output /dev/full "No space left on device" $command
+		# shellcheck disable=SC2086
+		for_output - "Bad file descriptor" $command
+	done
+	(
+		ulimit -f 0
+		"$tool" convert one.folded two.pb.gz 2>&1 || echo "status $?"
+	) | cat >said
+	grep -q 'cannot write two.pb.gz: File too large' said || fail "$(<said)"
+	grep -qx 'status 1' said || fail "$(<said)"
+	[[ ! -e two.pb.gz ]] || fail "a file is left"
+}
+
+# for_output OUTPUT REASON ARGUMENTS...: one line and status 1; - means that no standard descriptor is open but
+# that for errors.
+for_output() {
+	local status=0
+	if [[ $1 == - ]]; then
+		"$tool" "${@:3}" 2>said <&- >&- || status=$?
+	else
+		"$tool" "${@:3}" 2>said </dev/null >"$1" || status=$?
+	fi
+	equal "status of ${*:3} >$1" "$status" 1
+	grep -qE "^incstack: cannot write (-|to the standard output)(: $2)?\$" said ||
+		fail "${*:3} >$1: $(<said)"
+	equal "lines of ${*:3} >$1" "$(grep -c '^incstack: cannot' said)" 1
+}
+
+# Files that the tool writes are right although it was started without descriptors.
+test_no_descriptors() {
+	record one alloc=10
+	"$tool" report -o usual one >/dev/null 2>&1
+	"$tool" report -o closed one 2>/dev/null <&- >&- || true
+	cmp usual.folded closed.folded
+	cmp usual.html closed.html
+	"$tool" convert one.folded closed.pb.gz <&- >&- 2>&-
+	"$tool" convert one.folded usual.pb.gz
+	cmp usual.pb.gz closed.pb.gz
+	"$tool" heap -o two -- "$target" alloc=10 <&- >&- 2>&-
+	"$tool" report -o two two >/dev/null 2>&1
+	grep -q alloc_blocks two.folded
+	# The program finds them closed, too.
+	"$tool" heap -o three -- bash -c 'for i in 0 1 2; do [[ ! -e /proc/$$/fd/$i ]] || exit 1; done' \
+		<&- >&- 2>&- || fail "the program has descriptors"
+}
+
+# A context with many functions, each of which is called once. The time grows with the depth, not its square.
+test_deep_fold() {
+	awk 'BEGIN { for (i = 0; i < 200000; i++) printf "%sf%d", i ? ";" : "", i; print " 7" }' >deep.folded
+	run 0 convert -r deep.folded again.folded
+	cmp deep.folded again.folded
+	printf 'a;b;a;b;c 1\na;b;c;a;d 2\nb;a;b 4\n' >small.folded
+	run 0 convert -r small.folded again.folded
+	equal folded "$(sort again.folded | tr '\n' '|')" 'a;b;c 1|a;d 2|b 4|'
+}
+
 "test_$3"

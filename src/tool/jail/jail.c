@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "tool/ending.h"
+#include "tool/printed.h"
 #include "channel.h"
 
 /* ---- begin ---------------------------------------------------------------------------------- */
@@ -224,7 +225,7 @@ int tool_jail_run(struct tool_jail *jail, int (*work)(const struct tool_jail *ja
 		return status;
 	if (jail->worker == 0) {
 		tool_jail_enter(jail);
-		status = work(jail, context);
+		status = tool_printed(work(jail, context));
 		exit(status);
 	}
 	status = tool_jail_serve(jail, &signal);
