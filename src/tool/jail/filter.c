@@ -16,8 +16,8 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* With any arguments. By the last three, an allocator that is preloaded and walks the stack asks what can be
- * read. */
+/* With any arguments. By mincore, msync and pipe2, an allocator that is preloaded and walks the stack asks what
+ * can be read; LTTng's libraries call membarrier. */
 static const int allowed[] = {
 	SCMP_SYS(read),         SCMP_SYS(readv),           SCMP_SYS(pread64),
 	SCMP_SYS(preadv),       SCMP_SYS(write),           SCMP_SYS(writev),
@@ -35,7 +35,7 @@ static const int allowed[] = {
 	SCMP_SYS(setitimer),    SCMP_SYS(rt_sigaction),    SCMP_SYS(rt_sigprocmask),
 	SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack),     SCMP_SYS(restart_syscall),
 	SCMP_SYS(exit),         SCMP_SYS(exit_group),      SCMP_SYS(mincore),
-	SCMP_SYS(msync),        SCMP_SYS(pipe2),
+	SCMP_SYS(msync),        SCMP_SYS(pipe2),           SCMP_SYS(membarrier),
 };
 
 /* They fail with EACCES. */
