@@ -36,7 +36,8 @@ struct spool {
 	object *gaps;          /* objects made here, for callers that were not walked */
 	size_t gap_count;
 	size_t gap_room;
-	int pending; /* whether a thread has events */
+	int pending;   /* whether a thread has events */
+	size_t events; /* bytes of the events of all records so far */
 	unsigned char *out;
 	size_t out_bytes;
 };
@@ -319,8 +320,9 @@ static int recover_events(struct spool *spool, struct found *found)
 	return error;
 }
 
-/* Returns the log of the record at `at`; an empty one if the record makes no sense. */
-static struct incstack__tracefile_log find_log(const struct spool *spool, uint64_t at,
+/* Returns the log of the record at `at`; an empty one if the record makes no sense. No two records share
+ * events. So a log that lets all of them exceed the spool makes no sense, either. */
+static struct incstack__tracefile_log find_log(struct spool *spool, uint64_t at,
 					       const struct incstack__spool_live *live)
 {
 	struct incstack__tracefile_log log = {.data = spool->data + at + EVENTS_AT,
@@ -337,8 +339,10 @@ static struct incstack__tracefile_log find_log(const struct spool *spool, uint64
 		log.size = events != NULL ? live->event_bytes : 0;
 	}
 	memcpy(&used, spool->data + at + INCSTACK__SPOOL_USED_OFFSET, sizeof(used));
-	if (used <= log.size && used % INCSTACK__TRACEFILE_WORD_BYTES == 0)
+	if (used <= log.size && used % INCSTACK__TRACEFILE_WORD_BYTES == 0 &&
+	    used <= spool->bytes - spool->events)
 		log.used = used;
+	spool->events += log.used;
 	return log;
 }
 

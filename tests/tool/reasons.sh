@@ -99,7 +99,7 @@ test_file_removed() {
 # Whatever the limit is, either all is recorded, or the report says what is missing and why.
 # reason: NO_RECORDER NOT_STARTED NO_MEMORY UNRECORDED_MEMORY
 test_memory_limits() {
-	local limit dropped seen= allocations=5000
+	local limit dropped seen="" allocations=5000
 	for limit in {2750..9000..250}; do
 		rm -f trace*
 		# shellcheck disable=SC2016

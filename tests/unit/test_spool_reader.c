@@ -311,6 +311,44 @@ START_TEST(events_may_lie_elsewhere)
 }
 END_TEST
 
+/* Two records name the events of one place, which is more than half of the spool. */
+START_TEST(events_are_of_one_record)
+{
+	enum { PLACE = 2 * MADE_BYTES, ALL = MADE_BYTES + PLACE };
+	unsigned char *large = aligned_alloc(64, ALL), *blocks;
+	struct incstack__spool_header *head = (void *)large;
+	const uint64_t place[2] = {MADE_ADDRESS + MADE_BYTES, PLACE};
+	struct incstack__tracefile_log log;
+	size_t once = 0, both = 0;
+
+	make();
+	ck_assert_ptr_nonnull(large);
+	memcpy(large, spool, MADE_BYTES);
+	head->segment[0].bytes = ALL;
+	incstack__tracefile_log_init(&log, large + MADE_BYTES, PLACE);
+	while (log.size - log.used >= INCSTACK__TRACEFILE_WIDE_BYTES)
+		incstack__tracefile_put_alloc(&log, log.used, 0x5000 + log.used, 10,
+					      INCSTACK__TRACEFILE_NO_TRACE);
+	for (uint64_t i = MADE_RECORDS; i-- > 0;) {
+		unsigned char *record =
+			large + INCSTACK__SPOOL_HEADER_BYTES + i * MADE_RECORD_BYTES;
+		const uint64_t used = log.used;
+
+		memcpy(record + INCSTACK__SPOOL_LIVE_OFFSET +
+			       offsetof(struct incstack__spool_live, events),
+		       place, sizeof(place));
+		memcpy(record + INCSTACK__SPOOL_USED_OFFSET, &used, sizeof(used));
+		ck_assert_int_eq(
+			incstack__spool_recover(large, ALL, &header, &blocks, i ? &once : &both),
+			0);
+		free(blocks);
+	}
+	ck_assert_uint_gt(once, log.used);
+	ck_assert_uint_lt(both, 2 * log.used);
+	free(large);
+}
+END_TEST
+
 START_TEST(the_spool_of_another_file)
 {
 	unsigned char *blocks;
@@ -342,6 +380,7 @@ int main(void)
 	tcase_add_test(tests, chains_end);
 	tcase_add_test(tests, lies_about_records);
 	tcase_add_test(tests, events_may_lie_elsewhere);
+	tcase_add_test(tests, events_are_of_one_record);
 	tcase_add_test(tests, the_spool_of_another_file);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
