@@ -12,15 +12,15 @@ static void refuse(const char *argument, int result)
 {
 	const char letter[] = {'-', (char)optopt, 0};
 	const int is_long = strncmp(argument, "--", 2) == 0;
-	const char *option = tool_name(is_long ? argument : letter);
+	const char *option = is_long ? argument : letter;
 
 	if (result == ':')
-		fprintf(stderr, "incstack: option '%s' needs a value\n", option);
+		fprintf(stderr, "incstack: option '%s' needs a value\n", tool_name(option));
 	else if (is_long && optopt != 0)
-		fprintf(stderr, "incstack: option '%s' takes no value\n", option);
+		fprintf(stderr, "incstack: option '%s' takes no value\n", tool_name(option));
 	else
 		fprintf(stderr, "incstack: unknown%s option '%s'\n", is_long ? " or ambiguous" : "",
-			option);
+			tool_name(option));
 }
 
 int tool_option_next(int argc, char **argv, const char *letters, const struct option *names)

@@ -68,7 +68,7 @@ STRATA = {
     "profile": (
         "table ranking gzip wide pprof cct.h timeline.h read/json_surrogates",
         "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/writer write/flame_page",
-        "extra meta pcct hot jit perf_map timeline.c",
+        "extra meta pcct hot jit perf_map timeline.c visit",
         "cct losses read/reader",
         "fold inside functions merge prune write/boxes source recursion read/json_read read/json_profile"
         " read/pprof_fields read/pprof_tables.h",
@@ -104,7 +104,8 @@ STRATA = {
         "replay",
     ),
     "tool": (
-        "foreign names",
+        "foreign names printed",
+        "option",
         "*.h jail/* report/folded_fit report/function_start report/jit_names output profile_options profile_text"
         " hottest progress profile/expansion"
         " record/end record/lock record/nothing record/program report/sum"
