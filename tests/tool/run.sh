@@ -812,8 +812,9 @@ test_no_recorder() {
 
 # Where the hardware guards return addresses, none is changed, and the report says so.
 test_shadow_stack() {
-	LD_PRELOAD=$(dirname "$target")/../preload/shadow_stack.so record -o trace -- \
-		"$target" alloc=100
+	# shellcheck disable=SC2016
+	record -o trace -- sh -c 'LD_PRELOAD="$LD_PRELOAD:$0" exec "$@"' \
+		"$(dirname "$target")/../preload/shadow_stack.so" "$target" alloc=1000
 	equal status "$status" 0
 	equal mode "$(value mode)" validate
 	grep -q '^note: .*shadow stack' stderr || fail "not said"
