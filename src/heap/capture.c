@@ -231,6 +231,7 @@ int incstack__heap_passed(stack *s, struct barrier b, uint32_t beyond)
 	int error = 0;
 	s->stats.returns++;
 	s->hits++;
+	s->review = 0;
 	if (!b.caller) {
 		incstack__heap_move_down(s, b.at);
 		return 0;

@@ -79,6 +79,7 @@ static void open_stack(stack *s, heap *h, void *identity)
 	s->adaptive = !o->distance;
 	s->distance = o->distance ? o->distance : DISTANCE_FIRST;
 	s->credit = s->adaptive ? CREDIT : 0;
+	s->calm = 1;
 	s->checks = o->flags & INCSTACK_HEAP_CHECK_OWNER;
 	atomic_init(&s->owner, s->checks ? incstack__heap_thread_self() : 0);
 	atomic_init(&s->busy, 0);

@@ -82,11 +82,15 @@ struct incstack_heap_stack {
 	uint32_t gaps;
 	uint32_t distance; /* which caller of the top gets the mark */
 	uint32_t credit;   /* how many frames more samples may walk before a mark is due */
-	uint32_t hits;     /* returns since the last sample */
-	int32_t score;     /* distance.c */
-	uint32_t observed; /* samples in which no mark was hit, since the score was last changed */
-	uint8_t mode;
+	uint32_t hits;     /* returns since the last review */
+	uint64_t review;   /* distance.c looks at the distance when so many samples were taken, */
+	uint64_t reviewed; /* and did so last at this number */
+	int32_t score;
+	uint8_t quiet; /* periods without many hits since the distance was last changed */
+	uint8_t calm;  /* after so many of them a smaller distance is tried */
+	bool is_probe; /* the last change was one to a smaller distance */
 	bool adaptive;
+	uint8_t mode;
 	bool checks;           /* INCSTACK_HEAP_CHECK_OWNER */
 	_Atomic uint32_t busy; /* 32 bits: the smallest atomic type without a library everywhere */
 	heap *heap;

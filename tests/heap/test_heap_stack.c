@@ -378,6 +378,28 @@ START_TEST(the_distance_adapts)
 }
 END_TEST
 
+/* As many frames return before each sample. The distance stays where no mark is hit, and a smaller one is
+ * tried ever less often. */
+START_TEST(marks_are_rarely_hit_after_a_while)
+{
+	struct incstack_heap_stats then = {0};
+	hand_open(INCSTACK_HEAP_BARRIER, 0);
+	hand_calls(200);
+	for (unsigned i = 0; i < 20000; i++) {
+		hand_trace();
+		for (int k = 0; k < _i; k++)
+			HAND_REQUIRE(hand_return() == 0);
+		hand_calls((unsigned)_i);
+		if (i == 9999)
+			then = hand_stats();
+	}
+	const struct incstack_heap_stats now = hand_stats();
+	ck_assert_uint_lt(now.returns - then.returns, 100);
+	ck_assert_uint_lt(now.walked - then.walked, 10000 * (unsigned)(_i + 2) + 1000);
+	hand_close();
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("events");
@@ -401,6 +423,7 @@ static TCase *tests(void)
 	tcase_add_test(c, validate_compares_from_the_base);
 	tcase_add_test(c, full_shares_nothing);
 	tcase_add_test(c, the_distance_adapts);
+	tcase_add_loop_test(c, marks_are_rarely_hit_after_a_while, 0, 9);
 	return c;
 }
 
