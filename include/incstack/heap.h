@@ -285,7 +285,7 @@ struct incstack_heap_stats {
 	uint64_t endless;   /* of these: walks that ended at the frame limit or went in a circle */
 	uint64_t stale;     /* marks whose frames were popped or ran on without a report */
 	uint64_t copies;    /* times that the known objects were copied to new memory */
-	uint32_t distance;  /* the distance in force */
+	uint32_t distance;  /* the distance in force; 0 if the mode has no marks */
 	uint32_t marks;     /* marks that are set now */
 };
 

@@ -27,11 +27,9 @@ static inline uint32_t walk_limit(const stack *s)
 }
 
 /* A sample has walked over so many frames, the top included, before it came to a mark. */
-static inline void distance_observe(stack *s, uint32_t frames, bool planted)
+static inline void distance_observe(stack *s, uint32_t frames)
 {
-	if (planted) {
-		s->credit = s->adaptive ? CREDIT : 0;
-	} else if (frames > s->distance) {
+	if (frames > s->distance) {
 		const uint32_t rent = frames - s->distance;
 		s->credit -= rent < s->credit ? rent : s->credit;
 		s->score++; /* a larger distance would have cost nothing here */

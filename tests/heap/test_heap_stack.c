@@ -141,51 +141,6 @@ START_TEST(a_retrieve_leaves_the_marks_and_the_known_callers)
 }
 END_TEST
 
-/* Trees keep their objects while the stack copies the known ones again and again. */
-START_TEST(trees_keep_their_objects)
-{
-	enum { TREES = 500 };
-	static const struct incstack_heap_tree *trees[TREES];
-	hand_open((uint32_t)_i, 0);
-	hand_calls(50);
-	for (unsigned i = 0; i < TREES; i++) {
-		hand.frames[hand.top].position = i;
-		hand_sample(i);
-		trees[i] = hand_retrieve();
-		if (i % 7 == 6)
-			ck_assert_int_eq(hand_return(), 0);
-		if (i % 5 == 4)
-			hand_call(i);
-	}
-	ck_assert_uint_gt(hand_stats().copies, 1);
-	incstack_heap_stack_destroy(hand.stack);
-	hand.stack = NULL;
-	for (unsigned i = 0; i < TREES; i++) {
-		const struct incstack_heap_trace *t = trees[i * 3 % TREES]->traces;
-		ck_assert_uint_eq(t->id, i * 3 % TREES);
-		ck_assert_uint_eq(t->top->frame.position, i * 3 % TREES);
-		ck_assert_uint_eq(hand_last(t->top)->frame.flags, INCSTACK_HEAP_BASE);
-		incstack_heap_tree_release(trees[i * 3 % TREES]);
-	}
-	hand_close();
-}
-END_TEST
-
-START_TEST(a_trace_at_once_is_complete_and_needs_no_memory_after_a_while)
-{
-	hand_open((uint32_t)_i, 0);
-	hand_calls(300);
-	for (unsigned i = 0; i < 600; i++)
-		ck_assert_uint_eq(hand_length(hand_trace()), 300);
-	const size_t bytes = incstack_heap_bytes(hand.heap);
-	for (unsigned i = 0; i < 600; i++)
-		ck_assert_uint_eq(hand_length(hand_trace()), 300);
-	ck_assert_uint_eq(incstack_heap_bytes(hand.heap), bytes);
-	ck_assert_uint_eq(hand_stats().samples, 1200);
-	hand_close();
-}
-END_TEST
-
 START_TEST(samples_and_traces_at_once_do_not_disturb_each_other)
 {
 	hand_open((uint32_t)_i, 2);
@@ -411,9 +366,6 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, a_return_to_known_callers_moves_the_mark, 1, 4);
 	tcase_add_loop_test(c, a_trace_has_what_walk_said, 0, modes);
 	tcase_add_test(c, a_retrieve_leaves_the_marks_and_the_known_callers);
-	tcase_add_loop_test(c, trees_keep_their_objects, 0, modes);
-	tcase_add_loop_test(c, a_trace_at_once_is_complete_and_needs_no_memory_after_a_while, 0,
-			    modes);
 	tcase_add_loop_test(c, samples_and_traces_at_once_do_not_disturb_each_other, 0, modes);
 	tcase_add_loop_test(c, an_error_is_reported_in_one_call, 2, 10);
 	tcase_add_test(c, marked_names_the_youngest_first);
