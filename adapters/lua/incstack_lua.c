@@ -151,7 +151,7 @@ void incstack_lua_collect(struct incstack_lua *lua)
 		return;
 	}
 	incstack_lua_use(lua, tree);
-	incstack_heap_tree_release(tree);
+	lua->failures += incstack_heap_stack_release(lua->stack, tree) != 0;
 }
 
 /* ---- begin and end --------------------------------------------------------------------- */

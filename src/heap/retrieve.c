@@ -72,6 +72,26 @@ void incstack_heap_tree_release(const struct incstack_heap_tree *tree)
 		incstack__heap_tree_dropped(space_of(tree));
 }
 
+NOINLINE static int release_slowly(stack *s, const struct incstack_heap_tree *tree)
+{
+	int error = enter(s);
+	if (error)
+		return error;
+	incstack_heap_tree_release(tree);
+	leave(s);
+	return 0;
+}
+
+int incstack_heap_stack_release(struct incstack_heap_stack *s,
+				const struct incstack_heap_tree *tree)
+{
+	/* The stack itself keeps the space, so nothing is freed. */
+	if (!LIKELY(is_free(s) && tree && space_of(tree) == s->arena.space))
+		return release_slowly(s, tree);
+	s->arena.trees--;
+	return 0;
+}
+
 int incstack_heap_stack_lift(struct incstack_heap_stack *s, uintptr_t top)
 {
 	int error = enter(s);

@@ -115,7 +115,10 @@ static void drop(struct kept *kept)
 	if (!kept->tree)
 		return;
 	REQUIRE(sum_of(kept->tree) == kept->sum);
-	incstack_heap_tree_release(kept->tree);
+	if (kept->coroutine && toy.traces % 4)
+		REQUIRE(incstack_heap_stack_release(kept->coroutine->stack, kept->tree) == 0);
+	else
+		incstack_heap_tree_release(kept->tree);
 	*kept = (struct kept){0};
 }
 

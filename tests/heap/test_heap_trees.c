@@ -49,11 +49,20 @@ START_TEST(a_trace_at_once_is_complete_and_needs_no_memory_after_a_while)
 }
 END_TEST
 
+/* Releases the tree in one of the two ways. */
+static void release(const struct incstack_heap_tree *tree, bool through_stack)
+{
+	if (through_stack)
+		ck_assert_int_eq(incstack_heap_stack_release(hand.stack, tree), 0);
+	else
+		incstack_heap_tree_release(tree);
+}
+
 START_TEST(the_memory_of_released_trees_is_used_again)
 {
 	static const uint32_t modes[] = {INCSTACK_HEAP_BARRIER, INCSTACK_HEAP_FULL};
 	size_t bytes = 0;
-	hand_open(modes[_i], 2);
+	hand_open(modes[_i / 2], 2);
 	hand_calls(50);
 	for (unsigned i = 0; i < 2000; i++) {
 		for (unsigned k = 0; k < 2; k++) {
@@ -64,7 +73,7 @@ START_TEST(the_memory_of_released_trees_is_used_again)
 		ck_assert_uint_eq(tree->traces->top->frame.position, i);
 		ck_assert_uint_eq(tree->traces->next->top->frame.position, i + 1);
 		ck_assert_uint_eq(hand_length(tree->traces->top), 50);
-		incstack_heap_tree_release(tree);
+		release(tree, _i % 2);
 		if (i == 9)
 			bytes = incstack_heap_bytes(hand.heap);
 	}
@@ -97,6 +106,31 @@ START_TEST(a_trace_at_once_leaves_nothing_behind)
 	ck_assert_uint_eq(tree->traces->top->frame.position, 0);
 	ck_assert_uint_eq(hand_length(tree->traces->top), 30);
 	incstack_heap_tree_release(tree);
+	hand_close();
+}
+END_TEST
+
+/* The stack of the tree, another one, and one that has left the tree's memory. */
+START_TEST(a_tree_is_released_through_a_stack)
+{
+	struct incstack_heap_stack *other;
+	hand_open(INCSTACK_HEAP_BARRIER, 1);
+	ck_assert_int_eq(incstack_heap_stack_create(hand.heap, &hand.stack, &other), 0);
+	const size_t before = incstack_heap_bytes(hand.heap);
+	hand_calls(5);
+	hand_sample(1);
+	const struct incstack_heap_tree *one = hand_retrieve(), *two = hand_retrieve();
+	hand_sample(2);
+	while (hand.top)
+		ck_assert_int_eq(hand_return(), 0);
+	const struct incstack_heap_tree *three = hand_retrieve();
+	ck_assert_int_eq(incstack_heap_stack_release(NULL, one), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_heap_stack_release(hand.stack, NULL), 0);
+	ck_assert_int_eq(incstack_heap_stack_release(other, one), 0);
+	ck_assert_int_eq(incstack_heap_stack_release(hand.stack, two), 0);
+	ck_assert_uint_eq(hand_length(three->traces->top), 5);
+	ck_assert_int_eq(incstack_heap_stack_release(hand.stack, three), 0);
+	ck_assert_uint_eq(incstack_heap_bytes(hand.heap), before);
 	hand_close();
 }
 END_TEST
@@ -135,8 +169,9 @@ int main(void)
 	tcase_add_loop_test(c, trees_keep_their_objects, 0, modes);
 	tcase_add_loop_test(c, a_trace_at_once_is_complete_and_needs_no_memory_after_a_while, 0,
 			    modes);
-	tcase_add_loop_test(c, the_memory_of_released_trees_is_used_again, 0, 2);
+	tcase_add_loop_test(c, the_memory_of_released_trees_is_used_again, 0, 4);
 	tcase_add_loop_test(c, a_trace_at_once_leaves_nothing_behind, 0, 4);
+	tcase_add_test(c, a_tree_is_released_through_a_stack);
 	tcase_add_test(c, what_a_served_return_made_known_stays);
 	suite_add_tcase(suite, c);
 	return run_suite(suite);
