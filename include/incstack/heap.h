@@ -230,8 +230,8 @@ INCSTACK_API int incstack_heap_stack_retrieve(struct incstack_heap_stack *stack,
 INCSTACK_API void incstack_heap_tree_release(const struct incstack_heap_tree *tree);
 
 /* Frees a tree in a call for the stack that has made it; null is accepted. This needs no atomic operation, so
- * it costs a fifth of incstack_heap_tree_release. A tree of another stack is released, too, as there. After
- * an error the tree was not released. Errors: EINVAL, ETHREAD, EBUSY.
+ * it is cheaper than incstack_heap_tree_release. A tree of another stack is released as there. After an error
+ * the tree was not released. Errors: EINVAL, ETHREAD, EBUSY.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_heap_stack_release(struct incstack_heap_stack *stack,
 					     const struct incstack_heap_tree *tree);

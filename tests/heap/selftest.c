@@ -101,7 +101,7 @@ static void run_deep(uint32_t mode, uint32_t distance)
 }
 
 /* The memory of deep stacks is used again. */
-static void run_deep_again(uint32_t mode)
+static void run_deep_again(uint32_t mode, bool at_once)
 {
 	enum { DEEP = 100000 };
 	const struct incstack_heap_object *o;
@@ -113,7 +113,7 @@ static void run_deep_again(uint32_t mode)
 	for (int i = 0; i < 30; i++) {
 		struct incstack_heap_stack *s = toy.now->stack;
 		const uintptr_t top = (uintptr_t)toy.now->top;
-		if (i % 2) {
+		if (at_once) {
 			REQUIRE(incstack_heap_stack_trace(s, top, &o) == 0);
 		} else {
 			REQUIRE(incstack_heap_stack_sample(s, top, 0, 1) == 0);
@@ -137,7 +137,8 @@ int main(int argc, char **argv)
 		run_failing(mode, steps / 4, seed);
 		run_deep(mode, 0);
 		run_deep(mode, 1);
-		run_deep_again(mode);
+		run_deep_again(mode, false);
+		run_deep_again(mode, true);
 	}
 	printf("%u bits: %llu traces, %llu frames compared, 0 mismatches, %llu returns reported, "
 	       "%llu stale, %llu truncated, %llu frames not seen, %llu lost, %llu copies, %llu "
