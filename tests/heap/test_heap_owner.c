@@ -141,6 +141,10 @@ START_TEST(another_thread_releases_the_trees)
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		hand_sample(i);
 		const struct incstack_heap_tree *tree = hand_retrieve();
+		if (i % 3 == 0) { /* one tree more, which this thread releases */
+			hand_sample(i);
+			HAND_REQUIRE(incstack_heap_stack_release(hand.stack, hand_retrieve()) == 0);
+		}
 		ck_assert_int_eq(sem_wait(&mailbox_empty), 0);
 		mailbox = tree;
 		ck_assert_int_eq(sem_post(&mailbox_full), 0);
