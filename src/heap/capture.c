@@ -15,6 +15,8 @@
  * then the youngest of them. Otherwise the mark is cleared. */
 static bool meet(stack *s, uint32_t *upto, const frame *f, uintptr_t caller)
 {
+	if (LIKELY(youngest(s, *upto, f, caller)))
+		return true;
 	uint32_t found = incstack__heap_find(s, *upto, f->name);
 	if (found) {
 		bool same = is_same(&s->barriers[found - 1], f, caller);

@@ -69,7 +69,7 @@ static ALWAYS_INLINE struct taken take_quickly(stack *s, uintptr_t name)
 	while ((uintptr_t)o < stop) {
 		const uintptr_t caller = capture_frame(options, s->identity, o, name);
 		if (!LIKELY(!(o->frame.flags & ~INCSTACK_HEAP_OWN))) {
-			const object *known = youngest(s, &o->frame, caller);
+			const object *known = youngest(s, s->count, &o->frame, caller);
 			if (!LIKELY(known && o != s->arena.next)) /* the top never has one */
 				break;
 			o[-1].parent = known;

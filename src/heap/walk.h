@@ -24,10 +24,12 @@ static inline bool is_same(const struct barrier *b, const frame *f, uintptr_t ca
 	return caller == (o->parent ? o->parent->frame.name : 0);
 }
 
-/* The object of the youngest barrier if it is on the frame *f, which has this caller; otherwise null. */
-static inline const object *youngest(const stack *s, const frame *f, uintptr_t caller)
+/* The object of the youngest of the oldest `upto` barriers if that is on the frame *f, which has this caller;
+ * otherwise null. */
+static inline const object *youngest(const stack *s, uint32_t upto, const frame *f,
+				     uintptr_t caller)
 {
-	const struct barrier *b = s->count ? &s->barriers[s->count - 1] : NULL;
+	const struct barrier *b = upto ? &s->barriers[upto - 1] : NULL;
 	return b && b->at->frame.name == f->name && is_same(b, f, caller) ? b->at : NULL;
 }
 
