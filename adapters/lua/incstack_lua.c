@@ -151,7 +151,7 @@ void incstack_lua_collect(struct incstack_lua *lua)
 		return;
 	}
 	incstack_lua_use(lua, tree);
-	lua->failures += incstack_heap_stack_release(lua->stack, tree) != 0;
+	incstack_heap_tree_release(tree);
 }
 
 /* ---- begin and end --------------------------------------------------------------------- */

@@ -333,6 +333,22 @@ START_TEST(the_distance_adapts)
 }
 END_TEST
 
+START_TEST(a_distance_that_was_chosen_stays)
+{
+	hand_open(INCSTACK_HEAP_BARRIER, 5);
+	hand_calls(20);
+	for (unsigned i = 0; i < 2000;
+	     i++) { /* first no mark is hit, then one before each sample */
+		hand_trace();
+		for (int k = 0; i >= 1000 && k < 5; k++)
+			HAND_REQUIRE(hand_return() == 0);
+		hand_calls(i >= 1000 ? 5 : 0);
+		HAND_REQUIRE(hand_stats().distance == 5);
+	}
+	hand_close();
+}
+END_TEST
+
 /* As many frames return before each sample. The distance stays where no mark is hit, and a smaller one is
  * tried ever less often. */
 START_TEST(marks_are_rarely_hit_after_a_while)
@@ -375,6 +391,7 @@ static TCase *tests(void)
 	tcase_add_test(c, validate_compares_from_the_base);
 	tcase_add_test(c, full_shares_nothing);
 	tcase_add_test(c, the_distance_adapts);
+	tcase_add_test(c, a_distance_that_was_chosen_stays);
 	tcase_add_loop_test(c, marks_are_rarely_hit_after_a_while, 0, 9);
 	return c;
 }
