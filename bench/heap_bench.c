@@ -7,7 +7,8 @@
  * next one begins. Here a fence stands between them, or the processor would work on several at once.
  *
  * usage: heap_bench [DEPTH | --check | --way WAY DEPTH CHANGED TRACES | --idle STACKS]
- *   WAY: none, loop, trace (incstack_heap_stack_trace), sample (with retrieve), full, validate
+ *   WAY: none; loop; trace (incstack_heap_stack_trace); sample (with its retrieve and release); thread
+ *   (the same, but incstack_heap_tree_release); fulltrace, full and validate: the other modes
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -18,7 +19,7 @@
 
 #include <incstack/heap.h>
 
-enum { DEPTH_MAX = 3000, ROUNDS = 31, WAYS = 6 };
+enum { DEPTH_MAX = 3000, ROUNDS = 31, WAYS = 8 };
 
 /* As in Lua: a frame has a closure and the address of an instruction. */
 struct function {
@@ -154,12 +155,22 @@ static void trace_at_once(void)
 	__asm__ volatile("" ::"r"(o) : "memory");
 }
 
-static void sample_and_retrieve(void)
+static inline const struct incstack_heap_tree *retrieve_one(void)
 {
 	const struct incstack_heap_tree *tree;
 	check(!incstack_heap_stack_sample(stack, (uintptr_t)top, 0, 1), "sample");
 	check(!incstack_heap_stack_retrieve(stack, (uintptr_t)top, &tree), "retrieve");
-	incstack_heap_tree_release(tree);
+	return tree;
+}
+
+static void sample_and_retrieve(void)
+{
+	check(!incstack_heap_stack_release(stack, retrieve_one()), "release");
+}
+
+static void sample_for_another_thread(void)
+{
+	incstack_heap_tree_release(retrieve_one());
 }
 
 static const struct way {
@@ -170,7 +181,9 @@ static const struct way {
 		{"loop", trace_by_loop, 0},
 		{"trace", trace_at_once, INCSTACK_HEAP_BARRIER},
 		{"sample", sample_and_retrieve, INCSTACK_HEAP_BARRIER},
-		{"full", trace_at_once, INCSTACK_HEAP_FULL},
+		{"thread", sample_for_another_thread, INCSTACK_HEAP_BARRIER},
+		{"fulltrace", trace_at_once, INCSTACK_HEAP_FULL},
+		{"full", sample_and_retrieve, INCSTACK_HEAP_FULL},
 		{"validate", trace_at_once, INCSTACK_HEAP_VALIDATE}};
 
 static void open_way(const struct way *way, uint32_t depth)
@@ -248,15 +261,20 @@ static double median(double *values)
 	return values[ROUNDS / 2];
 }
 
-/* The ways that are slow make fewer traces, so that each run takes about as long. */
+/* The ways that go over all frames make fewer traces, so that each run takes about as long. */
+static uint64_t traces_of(const struct way *way, uint32_t depth)
+{
+	const bool all = way->trace == trace_by_loop || way->mode != INCSTACK_HEAP_BARRIER;
+	return all ? 200000 / depth + 200 : 20000;
+}
+
 static void print_row(uint32_t depth, uint32_t changed)
 {
 	double times[WAYS][ROUNDS], ratios[WAYS][ROUNDS];
 	for (int r = 0; r < ROUNDS; r++) {
 		for (int w = 0; w < WAYS; w++)
 			times[w][r] =
-				time_way(&ways[w], depth, changed,
-					 w == 0 || w == 2 || w == 3 ? 20000 : 200000 / depth + 200);
+				time_way(&ways[w], depth, changed, traces_of(&ways[w], depth));
 		for (int w = 1; w < WAYS; w++) {
 			times[w][r] -= times[0][r];
 			ratios[w][r] = times[w][r] / times[1][r];
@@ -266,7 +284,7 @@ static void print_row(uint32_t depth, uint32_t changed)
 	for (int w = 1; w < WAYS; w++)
 		printf(" %9.1f", median(times[w]));
 	for (int w = 2; w < WAYS; w++)
-		printf(" %8.4f", median(ratios[w]));
+		printf(" %9.4f", median(ratios[w]));
 	printf("\n");
 	fflush(stdout);
 }
@@ -274,13 +292,13 @@ static void print_row(uint32_t depth, uint32_t changed)
 static void print_table(uint32_t only)
 {
 	static const uint32_t depths[] = {7, 18, 60, 300, 3000};
-	printf("%6s %8s %48s  %s\n", "frames", "changed", "ns for a trace",
+	printf("%6s %8s %67s  %s\n", "frames", "changed", "ns for a trace",
 	       "compared with the loop");
 	printf("%15s", "");
 	for (int w = 1; w < WAYS; w++)
 		printf(" %9s", ways[w].name);
 	for (int w = 2; w < WAYS; w++)
-		printf(" %8s", ways[w].name);
+		printf(" %9s", ways[w].name);
 	printf("\n");
 	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++)
 		for (uint32_t changed = 1; changed <= 3 && (!only || only == depths[i]); changed++)
@@ -289,19 +307,33 @@ static void print_table(uint32_t only)
 
 /* ---- checks, and the memory of idle stacks ----------------------------------------------------- */
 
+static void check_trace(const struct incstack_heap_object *o, uint32_t depth)
+{
+	trace_by_loop();
+	for (uint32_t n = 0; n < depth; n++, o = o->parent)
+		check(o && o->frame.position == stored[n].position &&
+			      o->frame.function == stored[n].function,
+		      "a wrong trace");
+	check(!o, "too many frames");
+}
+
 static void check_way(const struct way *way, uint32_t depth, uint32_t changed)
 {
 	open_way(way, depth);
 	for (int i = 0; i < 300; i++) {
 		const struct incstack_heap_object *o;
 		change(changed);
-		check(!incstack_heap_stack_trace(stack, (uintptr_t)top, &o), "trace");
-		trace_by_loop();
-		for (uint32_t n = 0; n < depth; n++, o = o->parent)
-			check(o && o->frame.position == stored[n].position &&
-				      o->frame.function == stored[n].function,
-			      "a wrong trace");
-		check(!o, "too many frames");
+		if (i % 3 == 0) {
+			check(!incstack_heap_stack_trace(stack, (uintptr_t)top, &o), "trace");
+			check_trace(o, depth);
+			continue;
+		}
+		const struct incstack_heap_tree *tree = retrieve_one();
+		check_trace(tree->traces->top, depth);
+		if (i % 3 == 1)
+			incstack_heap_tree_release(tree);
+		else
+			check(!incstack_heap_stack_release(stack, tree), "release");
 	}
 	close_way();
 }

@@ -9,7 +9,7 @@
  *     incstack_heap_stack_create   for each stack of frames: a thread, or a coroutine
  *     incstack_heap_stack_sample   at a poll: records the frames that are new since the last sample
  *     incstack_heap_stack_returned when a function returns to a frame that has a mark
- *     incstack_heap_stack_retrieve hands over the traces
+ *     incstack_heap_stack_retrieve hands over the traces, until incstack_heap_stack_release
  *
  *          youngest  [eval]     a sample walks from here ...
  *                    [call]
@@ -229,6 +229,13 @@ INCSTACK_API int incstack_heap_stack_retrieve(struct incstack_heap_stack *stack,
  * `memory` allows that. Thread: any. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_heap_tree_release(const struct incstack_heap_tree *tree);
 
+/* Frees a tree in a call for the stack that has made it; null is accepted. This needs no atomic operation, so
+ * it is cheaper than incstack_heap_tree_release. A tree of another stack is released as there. After an error
+ * the tree was not released. Errors: EINVAL, ETHREAD, EBUSY.
+ * Thread: any. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_heap_stack_release(struct incstack_heap_stack *stack,
+					     const struct incstack_heap_tree *tree);
+
 /* ---- what the interpreter reports --------------------------------------------------------- */
 
 /* Reports that control is about to return to the frame `name`, which has a mark, or that this frame is
@@ -285,7 +292,7 @@ struct incstack_heap_stats {
 	uint64_t endless;   /* of these: walks that ended at the frame limit or went in a circle */
 	uint64_t stale;     /* marks whose frames were popped or ran on without a report */
 	uint64_t copies;    /* times that the known objects were copied to new memory */
-	uint32_t distance;  /* the distance in force */
+	uint32_t distance;  /* the distance in force; 0 if the mode has no marks */
 	uint32_t marks;     /* marks that are set now */
 };
 

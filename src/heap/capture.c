@@ -15,6 +15,8 @@
  * then the youngest of them. Otherwise the mark is cleared. */
 static bool meet(stack *s, uint32_t *upto, const frame *f, uintptr_t caller)
 {
+	if (LIKELY(youngest(s, *upto, f, caller)))
+		return true;
 	uint32_t found = incstack__heap_find(s, *upto, f->name);
 	if (found) {
 		bool same = is_same(&s->barriers[found - 1], f, caller);
@@ -137,6 +139,8 @@ NOINLINE static int hesitate(stack *s, struct walk *w, struct progress *p, objec
 int incstack__heap_capture_rest(stack *s, struct walk *w, object *o, uintptr_t name, bool marks)
 {
 	const struct place start = place_of(s);
+	*w->link = start.next;
+	w->old = NULL;
 	struct progress p = {w->link, start.next, 0, o, o, {w->name, FIRST_TURN}};
 	int end = find_place(s, &p, o);
 	if (end) {
@@ -177,14 +181,7 @@ int incstack__heap_capture_rest(stack *s, struct walk *w, object *o, uintptr_t n
  * and *w->link has no meaning. */
 int incstack__heap_capture(stack *s, struct walk *w)
 {
-	return capture(s, w, true);
-}
-
-/* Captures from w->name to the base. */
-int incstack__heap_capture_all(stack *s, struct walk *w)
-{
-	w->limit = UINT32_MAX;
-	return capture(s, w, false);
+	return incstack__heap_capture_rest(s, w, s->arena.next, w->name, true);
 }
 
 /* Captures the callers of the barrier's frame, which has a gap, from its direct caller on. Returns an enum
@@ -231,6 +228,7 @@ int incstack__heap_passed(stack *s, struct barrier b, uint32_t beyond)
 	int error = 0;
 	s->stats.returns++;
 	s->hits++;
+	s->review = 0;
 	if (!b.caller) {
 		incstack__heap_move_down(s, b.at);
 		return 0;

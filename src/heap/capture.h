@@ -28,7 +28,6 @@ struct walk {
 
 int incstack__heap_capture_rest(stack *s, struct walk *w, object *o, uintptr_t name, bool marks);
 int incstack__heap_capture(stack *s, struct walk *w);
-int incstack__heap_capture_all(stack *s, struct walk *w);
 int incstack__heap_complete(stack *s, uint32_t from);
 int incstack__heap_passed(stack *s, struct barrier b, uint32_t beyond);
 int incstack__heap_notice_popped(stack *s, uintptr_t top);

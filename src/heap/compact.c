@@ -76,5 +76,5 @@ void incstack__heap_compact(stack *s)
 	}
 	copy_known(s);
 	incstack__heap_space_leave(&left);
-	s->scratch = NULL;
+	s->scratch_end = NULL;
 }

@@ -9,12 +9,21 @@
 
 void incstack__heap_compact(stack *s);
 
-/* Copies the known objects if enough others have come together, so that an object costs less than one
- * copy. There must be no open trace. */
-static inline void compact_if_due(stack *s)
+/* Before a trace or a tree is made: uses the memory again that nobody needs any more. If much else is not known
+ * any more, the known objects are copied. There are so many of the others then that each costs less than a copy. */
+static inline void begin(stack *s)
 {
-	if (!LIKELY(s->arena.newest && s->arena.newest->before < s->copy_at))
-		incstack__heap_compact(s);
+	struct arena *a = &s->arena;
+	if (LIKELY(!s->tree)) {
+		if (!LIKELY(a->newest && a->newest->before < s->copy_at)) {
+			incstack__heap_compact(s);
+		} else if (LIKELY(s->scratch_end == a->next && all_released(a))) {
+			a->next = s->scratch;
+			return;
+		}
+	}
+	if (s->scratch_end != a->next)
+		s->scratch = a->next;
 }
 
 #endif

@@ -4,16 +4,49 @@
  */
 #include "distance.h"
 
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Marks were hit too often. If this is because the last step was one down, the next one must wait longer. */
+static void step_up(stack *s)
+{
+	const uint32_t d = s->distance;
+	if (s->is_probe)
+		s->calm = (uint8_t)smaller(2 * s->calm, CALM_MAX);
+	s->is_probe = false;
+	s->quiet = 0;
+	s->distance = smaller(d + 1 + d / 4, INCSTACK_HEAP_DISTANCE_MAX);
+}
+
+/* Marks are hit rarely: a smaller distance is tried. Two steps down in a row show that it pays. */
+static void step_down(stack *s)
+{
+	const uint32_t d = s->distance;
+	if (++s->quiet < s->calm)
+		return;
+	if (s->is_probe)
+		s->calm = 1;
+	s->is_probe = d > 1;
+	s->quiet = 0;
+	s->distance = d - d / 8 - (d > 1);
+}
+
 /* A mark was hit, or none was for a while: counts what that says for a larger or smaller distance. */
 void incstack__heap_distance_change(stack *s)
 {
-	uint32_t d = s->distance;
-	s->score += HIT_COST * (int32_t)(s->hits < HITS_MAX ? s->hits : HITS_MAX);
-	s->score -= (int32_t)s->observed;
-	s->hits = s->observed = 0;
+	const uint64_t now = s->stats.samples;
+	s->score += HIT_COST * (int32_t)smaller(s->hits, HITS_MAX);
+	s->score -= (int32_t)(now - s->reviewed);
+	s->hits = 0;
+	s->reviewed = now;
+	s->review = now + PATIENCE;
 	if (s->score > -PATIENCE && s->score < PATIENCE)
 		return;
-	d = s->score > 0 ? d + 1 + d / 4 : d - d / 8 - (d > 1);
-	s->distance = d < INCSTACK_HEAP_DISTANCE_MAX ? d : INCSTACK_HEAP_DISTANCE_MAX;
+	if (s->adaptive && s->score > 0)
+		step_up(s);
+	else if (s->adaptive)
+		step_down(s);
 	s->score = 0;
 }

@@ -67,6 +67,13 @@ static void unlink_stack(const stack *s)
 		s->older->younger = s->younger;
 }
 
+static uint32_t first_distance(const struct incstack_heap_options *o)
+{
+	if (o->mode == INCSTACK_HEAP_BARRIER)
+		return o->distance ? o->distance : DISTANCE_FIRST;
+	return UINT32_MAX; /* no sample sets a mark */
+}
+
 static void open_stack(stack *s, heap *h, void *identity)
 {
 	const struct incstack_heap_options *o = &h->options;
@@ -76,9 +83,10 @@ static void open_stack(stack *s, heap *h, void *identity)
 	s->barriers = s->few;
 	s->room = INLINE_BARRIERS;
 	s->mode = (uint8_t)o->mode;
-	s->adaptive = !o->distance;
-	s->distance = o->distance ? o->distance : DISTANCE_FIRST;
+	s->adaptive = !o->distance && s->mode == INCSTACK_HEAP_BARRIER;
+	s->distance = first_distance(o);
 	s->credit = s->adaptive ? CREDIT : 0;
+	s->calm = 1;
 	s->checks = o->flags & INCSTACK_HEAP_CHECK_OWNER;
 	atomic_init(&s->owner, s->checks ? incstack__heap_thread_self() : 0);
 	atomic_init(&s->busy, 0);
@@ -141,7 +149,7 @@ int incstack_heap_stack_forget(struct incstack_heap_stack *s)
 	s->stats.stale = stale; /* it was announced */
 	s->remembered = NULL;
 	free_barriers(s);
-	if (!s->open)
+	if (!s->tree)
 		incstack__heap_forget_objects(s);
 	leave(s);
 	return 0;
@@ -167,7 +175,7 @@ int incstack_heap_stack_stats(const struct incstack_heap_stack *s,
 	stats->busy =
 		atomic_load_explicit(&((stack *)(uintptr_t)s)->busy_count, memory_order_relaxed);
 	stats->shared = s->stats.samples - s->all_new;
-	stats->distance = s->distance;
+	stats->distance = s->mode == INCSTACK_HEAP_BARRIER ? s->distance : 0;
 	stats->marks = s->count;
 	return 0;
 }

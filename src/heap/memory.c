@@ -100,22 +100,33 @@ void incstack__heap_space_leave(struct arena *arena)
 void incstack__heap_forget_objects(stack *s)
 {
 	incstack__heap_space_leave(&s->arena);
-	s->scratch = NULL;
+	s->scratch_end = NULL;
+}
+
+static void free_between(heap *h, struct chunk *newest, struct chunk *oldest)
+{
+	if (newest == oldest)
+		return;
+	for (struct chunk *c = newest->older, *older; c != oldest; c = older) {
+		older = c->older;
+		incstack__heap_free(h, c, c->bytes);
+	}
+	newest->older = oldest;
 }
 
 /* The same, but uses the newest chunk, which is the largest, again from its start, if all trees were
- * released. */
+ * released. The oldest one stays, too, because the space lies there. */
 void incstack__heap_use_again(stack *s)
 {
 	struct arena *a = &s->arena;
-	s->scratch = NULL;
-	/* acquire: the last access of each tree comes before the memory is written. */
-	if (atomic_load_explicit(&a->space->balance, memory_order_acquire) != -a->trees) {
+	s->scratch_end = NULL;
+	if (!all_released(a)) {
 		incstack__heap_space_leave(a);
-	} else {
-		use(a, a->newest);
-		a->newest->before = 0;
+		return;
 	}
+	free_between(s->heap, a->newest, &a->space->oldest);
+	use(a, a->newest);
+	a->newest->before = 0;
 }
 
 void incstack__heap_tree_dropped(struct space *space)
@@ -131,17 +142,22 @@ NOINLINE int incstack__heap_grow(stack *s, size_t objects)
 	const size_t now = used(a);
 	size_t more = now < FIRST_OBJECTS ? FIRST_OBJECTS : now < CHUNK_MAX ? now : CHUNK_MAX;
 	void *memory;
+	int error;
 	if (more < objects)
 		more = objects;
-	if (!a->space)
-		return incstack__heap_space_open(s->heap, a, more);
-	int error = allocate_chunk(s->heap, sizeof(struct chunk), more, &memory);
-	if (error)
-		return error;
-	((struct chunk *)memory)->older = a->newest;
-	((struct chunk *)memory)->before = now;
-	use(a, memory);
-	return 0;
+	if (!a->space) {
+		error = incstack__heap_space_open(s->heap, a, more);
+	} else {
+		error = allocate_chunk(s->heap, sizeof(struct chunk), more, &memory);
+		if (error)
+			return error;
+		((struct chunk *)memory)->older = a->newest;
+		((struct chunk *)memory)->before = now;
+		use(a, memory);
+	}
+	s->scratch = a->next; /* what lies in older chunks stays */
+	s->scratch_end = NULL;
+	return error;
 }
 
 /* Removes what was allocated since then. */

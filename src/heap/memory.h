@@ -28,6 +28,15 @@ static inline int reserve(stack *s, size_t objects)
 	return incstack__heap_grow(s, objects);
 }
 
+/* Makes a tree without traces. There is room for it. */
+static inline void open_tree(stack *s)
+{
+	s->tree = (struct tree *)(void *)s->arena.next;
+	s->arena.next += SLOTS(sizeof(struct tree));
+	*s->tree = (struct tree){.space = s->arena.space};
+	s->end = &s->tree->shown.traces;
+}
+
 static inline struct place place_of(const stack *s)
 {
 	return (struct place){s->arena.next, s->arena.newest};
@@ -37,6 +46,13 @@ static inline object *chunk_objects(struct chunk *c)
 {
 	size_t head = c->older ? sizeof(struct chunk) : sizeof(struct space);
 	return (object *)(void *)((char *)c + (head + 15) / 16 * 16);
+}
+
+/* Nobody but the stack has anything in its space. */
+static inline bool all_released(const struct arena *a)
+{
+	/* acquire: the last access of each tree comes before the memory is written. */
+	return atomic_load_explicit(&a->space->balance, memory_order_acquire) == -a->trees;
 }
 
 /* Objects, and what takes their place, in the space. */

@@ -6,11 +6,6 @@
 #include "capture.h"
 #include "compact.h"
 
-struct tree {
-	struct incstack_heap_tree shown;
-	struct space *space;
-};
-
 /* Fills all gaps. The frames are checked first, because they are walked. */
 static int complete(stack *s, uintptr_t top)
 {
@@ -20,41 +15,81 @@ static int complete(stack *s, uintptr_t top)
 	return error ? error : incstack__heap_complete(s, 0);
 }
 
-static int hand_over(stack *s, const struct incstack_heap_tree **out)
+/* Makes the tree of a retrieve that comes before any sample. */
+static int make_empty(stack *s)
 {
+	begin(s);
 	int error = reserve(s, SLOTS(sizeof(struct tree)));
 	if (error)
 		return error;
-	struct tree *tree = (struct tree *)(void *)s->arena.next;
-	s->arena.next += SLOTS(sizeof(struct tree));
-	*tree = (struct tree){{s->first, s->open}, s->arena.space};
-	*out = &tree->shown;
-	s->arena.trees++;
-	s->first = s->last = NULL;
-	s->open = 0;
-	compact_if_due(s);
-	if (!s->count && s->mode == INCSTACK_HEAP_BARRIER)
-		incstack__heap_forget_objects(s);
+	open_tree(s);
+	s->scratch_end = s->arena.next;
 	return 0;
+}
+
+static inline void hand_over(stack *s, const struct incstack_heap_tree **out)
+{
+	*out = &s->tree->shown;
+	s->tree = NULL;
+	s->arena.trees++;
+}
+
+NOINLINE static int retrieve_slowly(stack *s, uintptr_t top, const struct incstack_heap_tree **out)
+{
+	int error = enter(s);
+	if (error)
+		return error;
+	error = out ? complete(s, top) : INCSTACK_EINVAL;
+	if (!error && !s->tree)
+		error = make_empty(s);
+	if (!error) {
+		hand_over(s, out);
+		if (!s->count && s->mode == INCSTACK_HEAP_BARRIER)
+			incstack__heap_forget_objects(s);
+	}
+	leave(s);
+	return error;
 }
 
 int incstack_heap_stack_retrieve(struct incstack_heap_stack *s, uintptr_t top,
 				 const struct incstack_heap_tree **tree)
 {
-	int error = enter(s);
-	if (error)
-		return error;
-	error = tree ? complete(s, top) : INCSTACK_EINVAL;
-	if (!error)
-		error = hand_over(s, tree);
-	leave(s);
-	return error;
+	/* Nothing is to be completed or given back, so nobody is called. */
+	if (!LIKELY(is_free(s) && s->tree && !s->gaps && (s->count || s->mode) && tree))
+		return retrieve_slowly(s, top, tree);
+	hand_over(s, tree);
+	return 0;
+}
+
+static inline struct space *space_of(const struct incstack_heap_tree *tree)
+{
+	return ((const struct tree *)(const void *)tree)->space;
 }
 
 void incstack_heap_tree_release(const struct incstack_heap_tree *tree)
 {
 	if (tree)
-		incstack__heap_tree_dropped(((const struct tree *)(const void *)tree)->space);
+		incstack__heap_tree_dropped(space_of(tree));
+}
+
+NOINLINE static int release_slowly(stack *s, const struct incstack_heap_tree *tree)
+{
+	int error = enter(s);
+	if (error)
+		return error;
+	incstack_heap_tree_release(tree);
+	leave(s);
+	return 0;
+}
+
+int incstack_heap_stack_release(struct incstack_heap_stack *s,
+				const struct incstack_heap_tree *tree)
+{
+	/* The stack itself keeps the space, so nothing is freed. */
+	if (!LIKELY(is_free(s) && tree && space_of(tree) == s->arena.space))
+		return release_slowly(s, tree);
+	s->arena.trees--;
+	return 0;
 }
 
 int incstack_heap_stack_lift(struct incstack_heap_stack *s, uintptr_t top)

@@ -8,15 +8,19 @@
 #include "distance.h"
 #include "walk.h"
 
-static ALWAYS_INLINE int capture_marked(stack *s, struct walk *w)
-{
-	w->limit = walk_limit(s);
-	w->upto = s->count;
-	return capture(s, w, true);
-}
+/* The frames that a sample usually walks over, at most. */
+enum { QUICK = FIRST_TURN };
+
+/* What a sample has captured. */
+struct taken {
+	const object *top;
+	const object *old;
+	uint32_t frames;
+	int end; /* enum end or an error */
+};
 
 /* Serves the return of the top, which was not reported, and walks again. */
-NOINLINE static int capture_again(stack *s, struct walk *w)
+static int capture_again(stack *s, struct walk *w)
 {
 	frame f;
 	uintptr_t caller = walk_step(s, w->name, &f);
@@ -24,96 +28,154 @@ NOINLINE static int capture_again(stack *s, struct walk *w)
 	int error = incstack__heap_serve_top(s, &f, caller);
 	if (error)
 		return error;
+	s->scratch = s->arena.next; /* what was captured until here is known */
 	w->limit = walk_limit(s);
 	w->upto = s->count;
 	int end = incstack__heap_capture(s, w);
 	return end == END_TOP_MARKED ? INCSTACK_EINVAL : end; /* the mark cannot be cleared */
 }
 
-NOINLINE static int capture_and_compare(stack *s, struct walk *w)
+/* Goes on with the frame `name`, whose place is o. */
+NOINLINE static struct taken take_slowly(stack *s, object *o, uintptr_t name)
 {
-	int end = incstack__heap_capture_all(s, w);
-	if (end == END_BASE)
-		w->old = incstack__heap_compare(s, *w->link, w->frames + 1);
-	else if (end >= 0)
-		s->remembered = NULL;
-	return end;
+	struct taken t;
+	struct walk w = {.link = &t.top, .limit = walk_limit(s), .upto = s->count, .is_top = true};
+	w.name = o == s->arena.next ? name : s->arena.next->frame.name;
+	t.end = incstack__heap_capture_rest(s, &w, o, name, s->mode == INCSTACK_HEAP_BARRIER);
+	if (t.end == END_TOP_MARKED)
+		t.end = capture_again(s, &w);
+	t.old = w.old;
+	t.frames = w.frames;
+	return t;
 }
 
-/* Calls what is rarely needed with a copy of *w, so that the compiler may keep the original in registers. */
-static ALWAYS_INLINE int with_copy(int function(stack *s, struct walk *w), stack *s, struct walk *w)
+static inline struct taken finish_quickly(stack *s, object *o, const object *old, int end)
 {
-	struct walk copy = *w;
-	int end = function(s, &copy);
-	*w = copy;
-	return end;
+	const object *const first = s->arena.next;
+	const uint32_t frames = (uint32_t)(o - first);
+	s->stats.walked += frames + 1;
+	s->arena.next = o + (end == END_BASE);
+	return (struct taken){first, old, frames, end};
 }
 
-/* Captures the frames from the top on. *w->link gets the top. */
-static ALWAYS_INLINE int take(stack *s, struct walk *w)
+/* Few frames, at which nothing is special, are all that most samples have to capture. */
+static ALWAYS_INLINE struct taken take_quickly(stack *s, uintptr_t name)
 {
-	int end;
-	if (LIKELY(s->mode == INCSTACK_HEAP_BARRIER)) {
-		end = capture_marked(s, w);
-		if (!LIKELY(end != END_TOP_MARKED))
-			end = with_copy(capture_again, s, w);
-		if (LIKELY(end >= 0))
-			distance_observe(s, w->frames, end == END_PLANTED);
-	} else if (s->mode == INCSTACK_HEAP_FULL) {
-		w->limit = UINT32_MAX;
-		end = capture(s, w, false);
-	} else {
-		end = with_copy(capture_and_compare, s, w);
+	const struct incstack_heap_options *options = &s->heap->options;
+	object *o = s->arena.next;
+	const size_t limit = walk_limit(s), few = limit < QUICK ? limit : QUICK;
+	const uintptr_t end = (uintptr_t)s->arena.end, there = (uintptr_t)o + few * sizeof(*o);
+	const uintptr_t stop = there < end ? there : end;
+	while ((uintptr_t)o < stop) {
+		const uintptr_t caller = capture_frame(options, s->identity, o, name);
+		if (!LIKELY(!(o->frame.flags & ~INCSTACK_HEAP_OWN))) {
+			const object *known = youngest(s, s->count, &o->frame, caller);
+			if (!LIKELY(known && o != s->arena.next)) /* the top never has one */
+				break;
+			o[-1].parent = known;
+			return finish_quickly(s, o, known, END_KNOWN);
+		}
+		if (!LIKELY(is_name(caller))) {
+			if (caller || s->count)
+				break;
+			o->parent = NULL;
+			o->frame.flags |= INCSTACK_HEAP_BASE;
+			return finish_quickly(s, o, NULL, END_BASE);
+		}
+		name = caller;
+		o++;
 	}
-	if (LIKELY(end >= 0) && w->frames > s->walk)
-		s->walk = w->frames;
-	return end;
+	return take_slowly(s, o, name);
 }
 
-static inline void count(stack *s, const struct walk *w)
+/* Notes what the next samples need to know, which must not be written over. */
+static inline struct taken remember(stack *s, struct taken t)
 {
-	s->all_new += !w->old;
+	if (t.end == END_PLANTED) {
+		s->credit = s->adaptive ? CREDIT : 0;
+		s->scratch_end = NULL;
+	} else if (s->mode == INCSTACK_HEAP_VALIDATE) {
+		if (t.end == END_BASE)
+			t.old = incstack__heap_compare(s, t.top, t.frames + 1);
+		else
+			s->remembered = NULL;
+		s->scratch_end = NULL;
+	}
+	return t;
+}
+
+/* Captures the frames from the top on. */
+static ALWAYS_INLINE struct taken take(stack *s, uintptr_t top)
+{
+	struct taken t = take_quickly(s, top);
+	if (!LIKELY(t.end >= 0))
+		return t;
+	s->scratch_end = s->arena.next;
+	if (t.end != END_KNOWN)
+		t = remember(s, t);
+	distance_observe(s, t.frames);
+	if (t.frames > s->walk)
+		s->walk = t.frames;
+	return t;
+}
+
+static inline void count(stack *s, const object *old)
+{
+	if (!old)
+		s->all_new++;
 	s->stats.samples++;
 }
 
 NOINLINE static int lost(stack *s, int error)
 {
 	s->stats.lost++;
-	s->scratch = NULL;
+	s->scratch_end = NULL;
 	return error;
 }
 
-static void append(stack *s, trace *t)
+/* The place of a new trace, behind its tree if it is the first one. There is room for both. */
+static inline trace *place_trace(stack *s)
 {
-	if (s->last)
-		s->last->next = t;
-	else
-		s->first = t;
-	s->last = t;
-	s->open++;
+	if (!s->tree)
+		open_tree(s);
+	trace *t = (trace *)(void *)s->arena.next;
+	s->arena.next += SLOTS(sizeof(trace));
+	return t;
+}
+
+static inline void append(stack *s, trace *t)
+{
+	*s->end = t;
+	s->end = &t->next;
+	s->tree->shown.count++;
 }
 
 /* Makes a trace and captures its frames. */
-static int add_trace(stack *s, uintptr_t top, uint64_t id, uint64_t weight)
+static ALWAYS_INLINE int add_trace(stack *s, uintptr_t top, uint64_t id, uint64_t weight)
 {
-	const struct place before = place_of(s);
-	const object *first;
-	struct walk w = {.link = &first, .name = top, .is_top = true};
-	int error = reserve(s, SLOTS(sizeof(trace)) + 1);
-	if (error)
+	begin(s);
+	struct chunk *const newest = s->arena.newest;
+	object *const start = s->arena.next;
+	int error = reserve(s, SLOTS(sizeof(struct tree)) + SLOTS(sizeof(trace)) + 1);
+	if (!LIKELY(!error))
 		return lost(s, error);
-	trace *t = (trace *)(void *)s->arena.next;
-	const object *behind = s->arena.next += SLOTS(sizeof(trace));
-	error = take(s, &w);
-	if (error < 0) {
+	trace *const t = place_trace(s);
+	t->next = NULL;
+	t->id = id;
+	t->weight = weight;
+	const struct taken taken = take(s, top);
+	if (!LIKELY(taken.end >= 0)) {
 		/* Not if a return was served that was not reported: its frames are known now. */
-		if (s->arena.next == behind)
-			incstack__heap_go_back(s, before);
-		return lost(s, error);
+		if (s->arena.next == (object *)(void *)t + SLOTS(sizeof(trace))) {
+			s->tree = s->tree->shown.count ? s->tree : NULL;
+			incstack__heap_go_back(s, (struct place){start, newest});
+		}
+		return lost(s, taken.end);
 	}
-	count(s, &w);
-	*t = (trace){.top = first, .old = w.old, .id = id, .weight = weight};
+	t->top = taken.top;
+	t->old = taken.old;
 	append(s, t);
+	count(s, taken.old);
 	return 0;
 }
 
@@ -128,39 +190,28 @@ int incstack_heap_stack_sample(struct incstack_heap_stack *s, uintptr_t top, uin
 	return error;
 }
 
-/* Prepares the memory for a trace that is used at once. That of the last one is used again, if nothing
- * was allocated behind it. */
-static inline void begin_at_once(stack *s)
+static inline bool is_in_newest(const struct arena *a, const object *o)
 {
-	if (s->scratch && s->scratch_end == s->arena.next)
-		s->arena.next = s->scratch;
-	else if (!s->open)
-		compact_if_due(s);
-}
-
-/* The memory of the objects from `first` on may be used again by the next such trace. Not what a mark or
- * mode VALIDATE remembers, and only what lies side by side. */
-static inline void set_scratch(stack *s, const object *first, int end)
-{
-	const uintptr_t from = (uintptr_t)s->arena.newest, behind = (uintptr_t)s->arena.next;
-	const bool reuse =
-		end != END_PLANTED && !s->remembered && (uintptr_t)first - from < behind - from;
-	s->scratch = reuse ? writable(first) : NULL;
-	s->scratch_end = s->arena.next;
+	const uintptr_t from = (uintptr_t)a->newest, behind = (uintptr_t)a->next;
+	return (uintptr_t)o - from < behind - from;
 }
 
 /* Captures the frames and those that are still missing below. */
-static int capture_at_once(stack *s, uintptr_t top, const object **out)
+static ALWAYS_INLINE int capture_at_once(stack *s, uintptr_t top, const object **out)
 {
-	struct walk w = {.link = out, .name = top, .is_top = true};
-	int end = take(s, &w);
-	if (!LIKELY(end >= 0))
-		return lost(s, end);
-	set_scratch(s, *out, end);
+	int end;
+	begin(s);
+	const struct taken t = take(s, top);
+	if (!LIKELY(t.end >= 0))
+		return lost(s, t.end);
+	*out = t.top;
+	/* The next call may write over it, also if there are traces that were not retrieved. */
+	if (LIKELY(s->scratch_end && is_in_newest(&s->arena, t.top) && !s->gaps))
+		s->arena.next = s->scratch_end = writable(t.top);
 	/* A walk that was cut has seen no mark: the frames of all marks may be gone. */
-	if (!LIKELY(!s->gaps) && end != END_CUT && (end = incstack__heap_complete(s, 0)) < 0)
+	if (!LIKELY(!s->gaps) && t.end != END_CUT && (end = incstack__heap_complete(s, 0)) < 0)
 		return lost(s, end);
-	count(s, &w);
+	count(s, t.old);
 	return 0;
 }
 
@@ -170,12 +221,7 @@ int incstack_heap_stack_trace(struct incstack_heap_stack *s, uintptr_t top,
 	int error = enter(s);
 	if (!LIKELY(!error))
 		return error;
-	if (LIKELY(is_name(top) && out)) {
-		begin_at_once(s);
-		error = capture_at_once(s, top, out);
-	} else {
-		error = INCSTACK_EINVAL;
-	}
+	error = LIKELY(is_name(top) && out) ? capture_at_once(s, top, out) : INCSTACK_EINVAL;
 	leave(s);
 	return error;
 }

@@ -33,6 +33,12 @@ struct incstack_heap {
 	stack *stacks;
 };
 
+/* The traces of one retrieve. It is made with the first of them. */
+struct tree {
+	struct incstack_heap_tree shown;
+	struct space *space;
+};
+
 /* A piece of memory for objects, traces and trees. */
 struct chunk {
 	struct chunk *older;
@@ -75,25 +81,30 @@ enum { INLINE_BARRIERS = 2 };
 
 struct incstack_heap_stack {
 	struct arena arena;
-	object *scratch, *scratch_end; /* objects of the last incstack_heap_stack_trace, or null */
+	/* Nothing in the arena from `scratch` on is known, if the arena still ends at `scratch_end`. When
+	 * the trees are released, the memory there is used again. */
+	object *scratch, *scratch_end;
+	struct tree *tree; /* the traces that were not retrieved; null: none */
+	const trace **end; /* where the pointer to the next of them goes */
 	struct barrier *barriers;
 	uint32_t count; /* barriers */
 	uint32_t room;  /* for barriers */
 	uint32_t gaps;
 	uint32_t distance; /* which caller of the top gets the mark */
 	uint32_t credit;   /* how many frames more samples may walk before a mark is due */
-	uint32_t hits;     /* returns since the last sample */
-	int32_t score;     /* distance.c */
-	uint32_t observed; /* samples in which no mark was hit, since the score was last changed */
-	uint8_t mode;
+	uint32_t hits;     /* returns since the last review */
+	uint64_t review;   /* distance.c looks at the distance when so many samples were taken, */
+	uint64_t reviewed; /* and did so last at this number */
+	int32_t score;
+	uint8_t quiet; /* periods without many hits since the distance was last changed */
+	uint8_t calm;  /* after so many of them a smaller distance is tried */
+	bool is_probe; /* the last change was one to a smaller distance */
 	bool adaptive;
+	uint8_t mode;
 	bool checks;           /* INCSTACK_HEAP_CHECK_OWNER */
 	_Atomic uint32_t busy; /* 32 bits: the smallest atomic type without a library everywhere */
 	heap *heap;
 	void *identity;
-	trace *first; /* the traces that were not retrieved */
-	trace *last;
-	uint64_t open;            /* how many */
 	uint64_t all_new;         /* samples that met no known callers */
 	const object *remembered; /* mode VALIDATE: the top of the last sample, or null */
 	uint32_t depth;           /* its frames */
@@ -110,9 +121,15 @@ uintptr_t incstack__heap_thread_self(void);
 int incstack__heap_take_busy(stack *s);
 int incstack__heap_enter_slowly(stack *s);
 
+/* No call is in progress, and nothing must be checked. */
+static inline bool is_free(stack *s)
+{
+	return s && !s->checks && !atomic_load_explicit(&s->busy, memory_order_relaxed);
+}
+
 static inline int enter(stack *s)
 {
-	if (!LIKELY(s && !s->checks && !atomic_load_explicit(&s->busy, memory_order_relaxed)))
+	if (!LIKELY(is_free(s)))
 		return incstack__heap_enter_slowly(s);
 	atomic_store_explicit(&s->busy, 1, memory_order_relaxed);
 	return 0;

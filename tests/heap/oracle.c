@@ -97,6 +97,50 @@ void toy_drop_samples(struct coroutine *c)
 		free(c->snapshots[--c->samples].frames);
 }
 
+/* A number for all that a tree shows, but for the names of frames that were moved. */
+static uint64_t sum_of(const struct incstack_heap_tree *tree)
+{
+	uint64_t sum = tree->count;
+	for (const struct incstack_heap_trace *t = tree->traces; t; t = t->next) {
+		sum = sum * 31 + t->id;
+		for (const struct incstack_heap_object *o = t->top; o; o = o->parent)
+			sum = (sum * 31 + o->frame.function) * 31 + o->frame.position +
+			      o->frame.kind * 7u + o->frame.flags * 11u;
+	}
+	return sum;
+}
+
+static void drop(struct kept *kept)
+{
+	if (!kept->tree)
+		return;
+	REQUIRE(sum_of(kept->tree) == kept->sum);
+	if (kept->coroutine && toy.traces % 4)
+		REQUIRE(incstack_heap_stack_release(kept->coroutine->stack, kept->tree) == 0);
+	else
+		incstack_heap_tree_release(kept->tree);
+	*kept = (struct kept){0};
+}
+
+void toy_drop_trees(void)
+{
+	for (int i = 0; i < KEPT; i++)
+		drop(&toy.kept[i]);
+}
+
+/* Releases the tree, or keeps it instead of one that was kept before. */
+static void keep(const struct incstack_heap_tree *tree)
+{
+	struct kept kept = {tree, toy.now, sum_of(tree)};
+	struct kept *place = &toy.kept[toy_below(KEPT)];
+	if (toy_below(2)) {
+		drop(place);
+		*place = kept;
+	} else {
+		drop(&kept);
+	}
+}
+
 int toy_retrieve(void)
 {
 	const struct incstack_heap_tree *tree;
@@ -111,7 +155,7 @@ int toy_retrieve(void)
 		compare(t->top, t->old, &c->snapshots[t->id]);
 	}
 	REQUIRE(id == tree->count);
-	incstack_heap_tree_release(tree);
+	keep(tree);
 	toy_drop_samples(c);
 	return 0;
 }

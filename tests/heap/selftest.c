@@ -100,6 +100,33 @@ static void run_deep(uint32_t mode, uint32_t distance)
 	toy_close();
 }
 
+/* The memory of deep stacks is used again. */
+static void run_deep_again(uint32_t mode, bool at_once)
+{
+	enum { DEEP = 100000 };
+	const struct incstack_heap_object *o;
+	const struct incstack_heap_tree *tree;
+	size_t most = 0;
+	toy_open(&(struct toy_options){.mode = mode, .depth_max = DEEP});
+	while (toy.now->depth < DEEP)
+		toy_call();
+	for (int i = 0; i < 30; i++) {
+		struct incstack_heap_stack *s = toy.now->stack;
+		const uintptr_t top = (uintptr_t)toy.now->top;
+		if (at_once) {
+			REQUIRE(incstack_heap_stack_trace(s, top, &o) == 0);
+		} else {
+			REQUIRE(incstack_heap_stack_sample(s, top, 0, 1) == 0);
+			REQUIRE(incstack_heap_stack_retrieve(s, top, &tree) == 0);
+			incstack_heap_tree_release(tree);
+		}
+		if (i < 10 && most < toy.allocated)
+			most = toy.allocated;
+		REQUIRE(toy.allocated <= most);
+	}
+	toy_close();
+}
+
 int main(int argc, char **argv)
 {
 	const uint64_t steps = argc > 1 ? strtoull(argv[1], NULL, 10) : 5000;
@@ -110,6 +137,8 @@ int main(int argc, char **argv)
 		run_failing(mode, steps / 4, seed);
 		run_deep(mode, 0);
 		run_deep(mode, 1);
+		run_deep_again(mode, false);
+		run_deep_again(mode, true);
 	}
 	printf("%u bits: %llu traces, %llu frames compared, 0 mismatches, %llu returns reported, "
 	       "%llu stale, %llu truncated, %llu frames not seen, %llu lost, %llu copies, %llu "

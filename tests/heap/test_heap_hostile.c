@@ -302,7 +302,7 @@ START_TEST(a_mark_on_the_top_comes_and_goes)
 END_TEST
 
 /* The embedder's functions may not use the stack that they are asked about. */
-static int errors[8];
+static int errors[9];
 
 static uintptr_t walk_and_call(void *context, void *identity, uintptr_t name,
 			       struct incstack_heap_frame *f)
@@ -317,6 +317,7 @@ static uintptr_t walk_and_call(void *context, void *identity, uintptr_t name,
 	errors[5] = incstack_heap_stack_lift(hand.stack, name);
 	errors[6] = incstack_heap_stack_forget(hand.stack);
 	errors[7] = incstack_heap_stack_adopt(hand.stack);
+	errors[8] = incstack_heap_stack_release(hand.stack, NULL);
 	incstack_heap_stack_destroy(hand.stack);
 	return hand_walk(context, identity, name, f);
 }
@@ -328,9 +329,9 @@ START_TEST(a_call_within_a_call_is_refused)
 	hand_open_with(options);
 	hand_calls(1);
 	ck_assert_uint_eq(hand_length(hand_trace()), 1);
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 9; i++)
 		ck_assert_int_eq(errors[i], INCSTACK_EBUSY);
-	ck_assert_uint_eq(hand_stats().busy, 9);
+	ck_assert_uint_eq(hand_stats().busy, 10);
 	hand_close();
 }
 END_TEST

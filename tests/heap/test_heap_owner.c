@@ -39,6 +39,14 @@ static void *adopt_and_sample(void *argument)
 	return error ? (void *)(intptr_t)error : sample_there(argument);
 }
 
+static const struct incstack_heap_tree *retrieved;
+
+static void *release_there(void *argument)
+{
+	(void)argument;
+	return (void *)(intptr_t)incstack_heap_stack_release(hand.stack, retrieved);
+}
+
 START_TEST(an_owner_is_checked_if_that_is_wanted)
 {
 	hand_open_checked();
@@ -51,7 +59,9 @@ START_TEST(an_owner_is_checked_if_that_is_wanted)
 	const struct incstack_heap_tree *tree = hand_retrieve();
 	ck_assert_uint_eq(tree->count, 3);
 	ck_assert_ptr_eq(tree->traces->top->parent, tree->traces->next->top->parent);
-	incstack_heap_tree_release(tree);
+	retrieved = tree;
+	ck_assert_int_eq(on_another_thread(release_there), INCSTACK_ETHREAD);
+	ck_assert_int_eq((int)(intptr_t)release_there(NULL), 0);
 	hand_close();
 }
 END_TEST
@@ -131,6 +141,10 @@ START_TEST(another_thread_releases_the_trees)
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		hand_sample(i);
 		const struct incstack_heap_tree *tree = hand_retrieve();
+		if (i % 3 == 0) { /* one tree more, which this thread releases */
+			hand_sample(i);
+			HAND_REQUIRE(incstack_heap_stack_release(hand.stack, hand_retrieve()) == 0);
+		}
 		ck_assert_int_eq(sem_wait(&mailbox_empty), 0);
 		mailbox = tree;
 		ck_assert_int_eq(sem_post(&mailbox_full), 0);

@@ -141,51 +141,6 @@ START_TEST(a_retrieve_leaves_the_marks_and_the_known_callers)
 }
 END_TEST
 
-/* Trees keep their objects while the stack copies the known ones again and again. */
-START_TEST(trees_keep_their_objects)
-{
-	enum { TREES = 500 };
-	static const struct incstack_heap_tree *trees[TREES];
-	hand_open((uint32_t)_i, 0);
-	hand_calls(50);
-	for (unsigned i = 0; i < TREES; i++) {
-		hand.frames[hand.top].position = i;
-		hand_sample(i);
-		trees[i] = hand_retrieve();
-		if (i % 7 == 6)
-			ck_assert_int_eq(hand_return(), 0);
-		if (i % 5 == 4)
-			hand_call(i);
-	}
-	ck_assert_uint_gt(hand_stats().copies, 1);
-	incstack_heap_stack_destroy(hand.stack);
-	hand.stack = NULL;
-	for (unsigned i = 0; i < TREES; i++) {
-		const struct incstack_heap_trace *t = trees[i * 3 % TREES]->traces;
-		ck_assert_uint_eq(t->id, i * 3 % TREES);
-		ck_assert_uint_eq(t->top->frame.position, i * 3 % TREES);
-		ck_assert_uint_eq(hand_last(t->top)->frame.flags, INCSTACK_HEAP_BASE);
-		incstack_heap_tree_release(trees[i * 3 % TREES]);
-	}
-	hand_close();
-}
-END_TEST
-
-START_TEST(a_trace_at_once_is_complete_and_needs_no_memory_after_a_while)
-{
-	hand_open((uint32_t)_i, 0);
-	hand_calls(300);
-	for (unsigned i = 0; i < 600; i++)
-		ck_assert_uint_eq(hand_length(hand_trace()), 300);
-	const size_t bytes = incstack_heap_bytes(hand.heap);
-	for (unsigned i = 0; i < 600; i++)
-		ck_assert_uint_eq(hand_length(hand_trace()), 300);
-	ck_assert_uint_eq(incstack_heap_bytes(hand.heap), bytes);
-	ck_assert_uint_eq(hand_stats().samples, 1200);
-	hand_close();
-}
-END_TEST
-
 START_TEST(samples_and_traces_at_once_do_not_disturb_each_other)
 {
 	hand_open((uint32_t)_i, 2);
@@ -378,6 +333,44 @@ START_TEST(the_distance_adapts)
 }
 END_TEST
 
+START_TEST(a_distance_that_was_chosen_stays)
+{
+	hand_open(INCSTACK_HEAP_BARRIER, 5);
+	hand_calls(20);
+	for (unsigned i = 0; i < 2000;
+	     i++) { /* first no mark is hit, then one before each sample */
+		hand_trace();
+		for (int k = 0; i >= 1000 && k < 5; k++)
+			HAND_REQUIRE(hand_return() == 0);
+		hand_calls(i >= 1000 ? 5 : 0);
+		HAND_REQUIRE(hand_stats().distance == 5);
+	}
+	hand_close();
+}
+END_TEST
+
+/* As many frames return before each sample. The distance stays where no mark is hit, and a smaller one is
+ * tried ever less often. */
+START_TEST(marks_are_rarely_hit_after_a_while)
+{
+	struct incstack_heap_stats then = {0};
+	hand_open(INCSTACK_HEAP_BARRIER, 0);
+	hand_calls(200);
+	for (unsigned i = 0; i < 20000; i++) {
+		hand_trace();
+		for (int k = 0; k < _i; k++)
+			HAND_REQUIRE(hand_return() == 0);
+		hand_calls((unsigned)_i);
+		if (i == 9999)
+			then = hand_stats();
+	}
+	const struct incstack_heap_stats now = hand_stats();
+	ck_assert_uint_lt(now.returns - then.returns, 100);
+	ck_assert_uint_lt(now.walked - then.walked, 10000 * (unsigned)(_i + 2) + 1000);
+	hand_close();
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("events");
@@ -389,9 +382,6 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, a_return_to_known_callers_moves_the_mark, 1, 4);
 	tcase_add_loop_test(c, a_trace_has_what_walk_said, 0, modes);
 	tcase_add_test(c, a_retrieve_leaves_the_marks_and_the_known_callers);
-	tcase_add_loop_test(c, trees_keep_their_objects, 0, modes);
-	tcase_add_loop_test(c, a_trace_at_once_is_complete_and_needs_no_memory_after_a_while, 0,
-			    modes);
 	tcase_add_loop_test(c, samples_and_traces_at_once_do_not_disturb_each_other, 0, modes);
 	tcase_add_loop_test(c, an_error_is_reported_in_one_call, 2, 10);
 	tcase_add_test(c, marked_names_the_youngest_first);
@@ -401,6 +391,8 @@ static TCase *tests(void)
 	tcase_add_test(c, validate_compares_from_the_base);
 	tcase_add_test(c, full_shares_nothing);
 	tcase_add_test(c, the_distance_adapts);
+	tcase_add_test(c, a_distance_that_was_chosen_stays);
+	tcase_add_loop_test(c, marks_are_rarely_hit_after_a_while, 0, 9);
 	return c;
 }
 

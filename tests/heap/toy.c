@@ -271,6 +271,9 @@ static void open_coroutine(struct coroutine *c)
 static void end_coroutine(struct coroutine *c)
 {
 	toy_drop_samples(c);
+	for (int i = 0; i < KEPT; i++)
+		if (toy.kept[i].coroutine == c)
+			toy.kept[i].coroutine = NULL;
 	add(&toy.dead, c);
 	toy.dead.marks = 0;
 	incstack_heap_stack_destroy(c->stack);
@@ -371,6 +374,7 @@ void toy_close(void)
 	REQUIRE(toy.marks == 0);
 	REQUIRE(incstack_heap_bytes(toy.heap) == toy.allocated);
 	incstack_heap_destroy(toy.heap);
+	toy_drop_trees();
 	REQUIRE(toy.allocated == 0);
 	for (struct node *n = toy.free_nodes, *next; n; n = next) {
 		next = n->caller;

@@ -38,7 +38,14 @@ struct snapshot {
 	struct seen *frames;
 };
 
-enum { SNAPSHOTS = 16, COROUTINES = 4 };
+enum { SNAPSHOTS = 16, COROUTINES = 4, KEPT = 4 };
+
+/* A tree that is released later. */
+struct kept {
+	const struct incstack_heap_tree *tree;
+	struct coroutine *coroutine; /* null if it has ended */
+	uint64_t sum;                /* of what the tree must still show then */
+};
 
 struct coroutine {
 	struct incstack_heap_stack *stack;
@@ -83,6 +90,7 @@ struct toy {
 	struct incstack_heap *heap;
 	struct coroutine coroutines[COROUTINES];
 	struct coroutine *now;
+	struct kept kept[KEPT];
 	struct node *free_nodes;
 	long fail_after; /* negative: no allocation fails */
 	size_t allocated;
@@ -112,5 +120,6 @@ void toy_sample(void);
 void toy_trace(void);
 int toy_retrieve(void);
 void toy_drop_samples(struct coroutine *c);
+void toy_drop_trees(void);
 
 #endif
