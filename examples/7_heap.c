@@ -124,7 +124,7 @@ static void print_all(const char *title)
 		print(t->top);
 		putchar('\n');
 	}
-	incstack_heap_tree_release(tree);
+	incstack_heap_stack_release(running->stack, tree);
 }
 
 static void run_coroutine(void)
