@@ -24,6 +24,7 @@ FOLDERS = {
     "trace": "base arch",
     "safepoint": "base",
     "tracer": "",
+    "mixed": "",
     "native": "",
     "profile": "",
     "tracefile": "",
