@@ -339,7 +339,7 @@ static NOINLINE void catches(void)
 	depth--;
 }
 
-static void call_machine(void)
+static inline __attribute__((always_inline)) void call_machine(void)
 {
 	static void (*const functions[])(void) = {calls_back, calls_back_twice, catches};
 	functions[below(3)]();
