@@ -154,11 +154,17 @@ static size_t add(struct incstack_lua *lua, const struct incstack_heap_trace *tr
 	return user->depth = depth;
 }
 
-void incstack_lua_use(struct incstack_lua *lua, const struct incstack_heap_tree *tree)
+void incstack_lua_collect(struct incstack_lua *lua)
 {
+	const struct incstack_heap_tree *tree;
 	size_t known = 0; /* the objects of other trees may be gone */
+	if (incstack_heap_stack_retrieve(lua->stack, (uintptr_t)lua->running->ci, &tree) != 0) {
+		lua->failures++;
+		return;
+	}
 	for (const struct incstack_heap_trace *trace = tree->traces; trace; trace = trace->next)
 		known = add(lua, trace, known);
+	incstack_heap_tree_release(tree);
 }
 
 /* ---- names and the file ---------------------------------------------------------------- */
