@@ -128,7 +128,8 @@ struct incstack_mixed_frames {
 	const struct incstack_frame_object *machine; /* a machine frame, or null */
 	const struct incstack_heap_object *heap;     /* otherwise, a frame of the interpreter */
 	uint32_t flags;                              /* INCSTACK_MIXED_* */
-	uint32_t loose; /* how often a group of frames was LOOSE so far; at the end 0 in a sound trace */
+	uint32_t loose;     /* how often a group of frames was LOOSE so far; at the end 0 in a sound trace */
+	uint32_t truncated; /* 1 if the callers of a frame, on either stack, are unknown; see it at the end */
 	/* Private: */
 	const struct incstack_frame_object *next_machine;
 	const struct incstack_heap_object *next_heap;
@@ -159,7 +160,7 @@ INCSTACK_API int incstack_mixed_frames_begin(struct incstack_mixed_frames *frame
 					     incstack_mixed_expect_fn *expect, void *context);
 
 /* Goes to the next frame; anchors are not shown. Returns 1 if there is one, 0 after the outermost one, or
- * INCSTACK_EINVAL. If the callers of a frame are unknown, its object has the flag TRUNCATED.
+ * INCSTACK_EINVAL.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_mixed_frames_next(struct incstack_mixed_frames *frames);
 

@@ -66,6 +66,7 @@ static int show_heap(frames *f)
 		return 0;
 	f->heap = o;
 	f->machine = NULL;
+	f->truncated |= (o->frame.flags & INCSTACK_HEAP_TRUNCATED) != 0;
 	f->flags = f->state == IN_LOOSE ? INCSTACK_MIXED_LOOSE : 0;
 	f->next_heap = o->parent;
 	return 1;
@@ -76,7 +77,11 @@ static void end_run(frames *f)
 {
 	f->named |= f->state == IN_RUN;
 	f->state = IN_MACHINE;
-	f->next_heap = f->anchor ? f->anchor->parent : NULL;
+	f->next_heap = NULL;
+	if (!f->anchor)
+		return;
+	f->truncated |= (f->anchor->frame.flags & INCSTACK_HEAP_TRUNCATED) != 0;
+	f->next_heap = f->anchor->parent;
 	f->anchor = find_anchor(f->next_heap);
 }
 
@@ -85,6 +90,7 @@ static void show_machine(frames *f)
 	const machine_object *m = f->next_machine;
 	f->machine = m;
 	f->heap = NULL;
+	f->truncated |= (m->flags & INCSTACK_OBJECT_TRUNCATED) != 0;
 	f->flags = f->named ? INCSTACK_MIXED_RUNS : 0;
 	if (!f->named && f->expect && f->expect(f->context, m) == INCSTACK_MIXED_ALWAYS) {
 		f->flags = INCSTACK_MIXED_LOOSE;

@@ -17,7 +17,7 @@ static struct incstack_frame_object machine[FRAMES];
 static struct incstack_heap_object heap[FRAMES];
 static struct incstack_trace machine_trace;
 static struct incstack_heap_trace heap_trace;
-static uint32_t loose;
+static uint32_t loose, truncated, ends_truncated;
 
 /* Machine frames 'A', 'B', ... at the addresses, the youngest first; after them -1. The letters serve as
  * functions. */
@@ -81,16 +81,23 @@ static const char *merge(incstack_mixed_expect_fn *expect)
 	ck_assert_int_eq(incstack_mixed_frames_next(&f), 0);
 	*at = 0;
 	loose = f.loose;
+	truncated = f.truncated;
 	return text;
 }
 
 #define MACHINE(...) set_machine((const int[]){__VA_ARGS__, -1}, INCSTACK_OBJECT_BASE)
 #define HEAP(...) set_heap((const int[]){__VA_ARGS__, -1}, INCSTACK_HEAP_BASE)
 
+static void begin(void)
+{
+	ends_truncated = 0;
+}
+
 static void expect_merged(const char *text, uint32_t loose_groups)
 {
 	ck_assert_str_eq(merge(NULL), text);
 	ck_assert_uint_eq(loose, loose_groups);
+	ck_assert_uint_eq(truncated, ends_truncated);
 }
 
 START_TEST(test_frames_come_before_the_machine_frame_that_runs_them)
@@ -152,6 +159,7 @@ END_TEST
 
 START_TEST(test_truncated_machine_trace)
 {
+	ends_truncated = 1;
 	set_machine((const int[]){200, 210, 220, -1}, INCSTACK_OBJECT_TRUNCATED);
 	HEAP('x', 205, 'y', 300, 'z', 320);
 	expect_merged("xA+BCy?z?", 2);
@@ -162,13 +170,14 @@ END_TEST
 
 START_TEST(test_truncated_interpreter_trace)
 {
+	ends_truncated = 1;
 	MACHINE(200, 210, 220, 230);
 	set_heap((const int[]){'x', 'y', -1}, INCSTACK_HEAP_TRUNCATED);
 	expect_merged("ABCDx?y?", 1);
 	set_heap((const int[]){'x', 205, 'y', -1}, INCSTACK_HEAP_TRUNCATED);
 	expect_merged("xA+BCDy?", 1);
 	set_heap((const int[]){'x', 205, 'y', 215, -1}, INCSTACK_HEAP_TRUNCATED);
-	expect_merged("xA+yB+CD", 0); /* it is the object of the anchor that is truncated */
+	expect_merged("xA+yB+CD", 0); /* the anchor's callers are unknown */
 }
 END_TEST
 
@@ -242,6 +251,7 @@ int main(void)
 {
 	Suite *suite = suite_create("mixed_frames");
 	TCase *merges = tcase_create("merges"), *others = tcase_create("others");
+	tcase_add_checked_fixture(merges, begin, NULL);
 	tcase_add_test(merges, test_frames_come_before_the_machine_frame_that_runs_them);
 	tcase_add_test(merges, test_frames_after_the_last_anchor_are_outermost);
 	tcase_add_test(merges, test_one_machine_frame_runs_several_groups);
