@@ -83,8 +83,8 @@ int incstack_lua_due(struct incstack_lua *lua, uint64_t *id, uint64_t *weight)
 	}
 	*id = check->first_id + check->trace_count;
 	*weight = *id + 1;
-	check->until =
-		below(&check->random, 2 * check->every - 1) + (unsigned int)(walk(check, lua->running) / 8);
+	check->until = below(&check->random, 2 * check->every - 1) +
+		       (unsigned int)(walk(check, lua->running) / 8);
 	return 1;
 }
 

@@ -50,6 +50,7 @@ void incstack_lua_leave(lua_State *L);
 #if defined(INCSTACK_LUA_MIXED)
 #include "incstack_lua_mixed.h"
 #else
+#define incstack_lua_begins(L) ((void)0)
 #define incstack_lua_executes(L, ci) ((void)0)
 #define incstack_lua_runs(L, ci) ((void)0)
 #define incstack_lua_resumes(L, again) ((void)0)

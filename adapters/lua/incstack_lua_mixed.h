@@ -16,6 +16,9 @@ struct incstack_lua;
  * other machine frames than before, it gets a new number: that voids all its entries. */
 #define INCSTACK_LUA_ENTRY (1 << 15)
 
+/* L is a new coroutine. */
+#define incstack_lua_begins(L) ((L)->incstack_number = 0)
+
 static inline void incstack_lua_set_entry(lua_State *L, CallInfo *ci, const char *machine)
 {
 	ci->callstatus |= INCSTACK_LUA_ENTRY;

@@ -18,7 +18,8 @@ struct incstack_lua_mixed {
 	struct incstack_runtime *runtime;
 	struct incstack_stack *stack;
 	struct incstack_mixed mixed;
-	uintptr_t (*walk)(void *, void *, uintptr_t, struct incstack_heap_frame *); /* as without anchors */
+	uintptr_t (*walk)(void *, void *, uintptr_t,
+			  struct incstack_heap_frame *); /* as without anchors */
 	int (*mark)(void *, void *, uintptr_t, int);
 };
 
@@ -82,8 +83,8 @@ void incstack_lua_jumps(lua_State *L)
 {
 	struct incstack_lua *lua = G(L)->incstack;
 	if (lua && lua->mixed)
-		lua->failures += incstack_stack_unwinding_to(lua->mixed->stack,
-							     (uintptr_t)L->errorJmp) != 0;
+		lua->failures +=
+			incstack_stack_unwinding_to(lua->mixed->stack, (uintptr_t)L->errorJmp) != 0;
 }
 
 /* ---- samples --------------------------------------------------------------------------- */
@@ -118,6 +119,7 @@ struct incstack_stats incstack_lua_mixed_stats(const struct incstack_lua *lua)
 
 /* ---- begin and end --------------------------------------------------------------------- */
 
+/* Both stacks have the same mode, and barriers at the same distance: heap.h counts from 1, and 0 is adaptive. */
 int incstack_lua_mixed_open(struct incstack_lua *lua, struct incstack_heap_options *options)
 {
 	struct incstack_lua_mixed *m = lua->mixed = calloc(1, sizeof(*m));
@@ -127,7 +129,10 @@ int incstack_lua_mixed_open(struct incstack_lua *lua, struct incstack_heap_optio
 	m->mark = options->mark;
 	options->walk = walk;
 	options->mark = mark;
-	if (incstack_runtime_create_native(NULL, &m->runtime) == 0 &&
+	const struct incstack_options machine = {.size = sizeof(machine),
+						 .mode = options->mode,
+						 .distance = (int32_t)options->distance - 1};
+	if (incstack_runtime_create_native(&machine, &m->runtime) == 0 &&
 	    incstack_stack_create_native(m->runtime, &m->stack) == 0)
 		return 1;
 	incstack_lua_mixed_close(lua);

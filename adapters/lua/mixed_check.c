@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A check of the traces that show Lua's frames and the machine's, in place of mixed_profile.c. At each sample
- * libunwind walks the machine's stack, and a walk by hand Lua's frames. The two are put together by
- * the names of the machine's functions, not by addresses: luaV_execute runs the next frames of Lua down to a fresh one, luaD_precall
- * the next C function, lua_resume what is left of a coroutine. When the traces are retrieved, each must be the
- * same, frame by frame.
+ * A check of the traces that show Lua's frames and the machine's, in place of profile_mixed.c. At each sample
+ * libunwind walks the machine's stack, and a walk by hand Lua's frames. The two are put together by the
+ * names of the machine's functions, not by addresses: luaV_execute runs the next frames of Lua down to a fresh
+ * one, luaD_precall the next C function, lua_resume what is left of a coroutine. When the traces are
+ * retrieved, each must be the same, frame by frame.
  *
  * The variables are those of check.c. The global function `host_call` is a C function of a host: it calls its
  * first argument, from the innermost of three C functions.
@@ -170,8 +170,7 @@ int incstack_lua_due(struct incstack_lua *lua, uint64_t *id, uint64_t *weight)
 	if (!check->until_retrieve-- || check->frame_count > FRAMES_MAX ||
 	    check->trace_count == TRACES_MAX) {
 		incstack_lua_collect(lua);
-		check->until_retrieve =
-			below(&check->random, below(&check->random, 4) ? 64 : 1024);
+		check->until_retrieve = below(&check->random, below(&check->random, 4) ? 64 : 1024);
 	}
 	const uint64_t number = check->first_id + check->trace_count;
 	check->until = below(&check->random, 2 * check->every - 1) +
@@ -209,7 +208,7 @@ static int is_right(struct incstack_lua *lua, const struct incstack_mixed_trace 
 		check->machine_frames += f.machine != NULL;
 		check->runs += seen->runs;
 	}
-	return incstack_mixed_frames_next(&f) == 0 && f.loose == 0;
+	return incstack_mixed_frames_next(&f) == 0 && !f.loose && !f.truncated;
 }
 
 void incstack_lua_collect(struct incstack_lua *lua)
@@ -260,8 +259,8 @@ static void report(const struct incstack_lua *lua, const struct incstack_heap_st
 		      {"mismatches", check->mismatches},
 		      {"truncated", stats->truncated + machine.truncated},
 		      {"stale", stats->stale + machine.stale},
-		      {"lost", stats->lost + machine.lost_limit + machine.lost_busy +
-				       machine.lost_unwind},
+		      {"lost",
+		       stats->lost + machine.lost_limit + machine.lost_busy + machine.lost_unwind},
 		      {"failures", lua->failures}};
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		fprintf(file, "%s=%" PRIu64 " ", counts[i].name, counts[i].value);

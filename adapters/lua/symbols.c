@@ -19,7 +19,7 @@
 static struct symbol {
 	uintptr_t low, high;
 	const char *name;
-} *symbols;
+} * symbols;
 static size_t count;
 
 static int compare(const void *a, const void *b)
