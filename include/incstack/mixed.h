@@ -41,8 +41,8 @@ INCSTACK_BEGIN_C
 
 /* Two stacks that are sampled together. Only the functions below use its members. */
 struct incstack_mixed {
-	struct incstack_stack *machine;
-	struct incstack_heap_stack *heap;
+	struct incstack_stack *machine;   /* the machine's stack */
+	struct incstack_heap_stack *heap; /* the interpreter's stack */
 	struct incstack_tree *kept; /* of a retrieve that failed half-way */
 	uint64_t samples;           /* the number of the last sample */
 };
@@ -66,8 +66,8 @@ INCSTACK_API int incstack_mixed_sample(struct incstack_mixed *mixed,
 /* The traces of one retrieve. The ids and weights in these trees are the library's: see
  * struct incstack_mixed_trace. */
 struct incstack_mixed_tree {
-	struct incstack_tree *machine;
-	const struct incstack_heap_tree *heap;
+	struct incstack_tree *machine;         /* of the machine's stack */
+	const struct incstack_heap_tree *heap; /* of the interpreter */
 };
 
 /* Completes the open traces of both stacks, and hands over all of them. `heap_top` is as for
@@ -104,9 +104,9 @@ INCSTACK_API int incstack_mixed_tree_next(const struct incstack_mixed_tree *tree
 
 /* What the embedder expects of a machine frame: whether it runs frames of the interpreter. */
 enum incstack_mixed_expectation {
-	INCSTACK_MIXED_MAYBE = 0,
-	INCSTACK_MIXED_ALWAYS, /* a frame of the interpreter's loop */
-	INCSTACK_MIXED_NEVER,
+	INCSTACK_MIXED_MAYBE = 0, /* it may run some, or none */
+	INCSTACK_MIXED_ALWAYS,    /* it does: a frame of the interpreter's loop */
+	INCSTACK_MIXED_NEVER,     /* it does not */
 };
 
 /* Tells what is expected of a machine frame. Any other result counts as MAYBE. */
@@ -131,11 +131,11 @@ struct incstack_mixed_frames {
 	uint32_t loose;     /* how often a group of frames was LOOSE so far; at the end 0 in a sound trace */
 	uint32_t truncated; /* 1 if the callers of a frame, on either stack, are unknown; see it at the end */
 	/* Private: */
-	const struct incstack_frame_object *next_machine;
-	const struct incstack_heap_object *next_heap;
-	const struct incstack_heap_object *anchor; /* the next one; null: there is none */
-	incstack_mixed_expect_fn *expect;
-	void *context;
+	const struct incstack_frame_object *next_machine; /* the machine frame to be shown next */
+	const struct incstack_heap_object *next_heap;     /* the same of the interpreter */
+	const struct incstack_heap_object *anchor;        /* the next one; null: there is none */
+	incstack_mixed_expect_fn *expect;                 /* as passed to begin */
+	void *context;                                    /* as passed to begin */
 	uint32_t state; /* before a machine frame, or among frames of the interpreter */
 	uint32_t named; /* whether an anchor has named next_machine */
 };
