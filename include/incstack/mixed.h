@@ -4,13 +4,15 @@
  * loop that runs its frames on the machine's stack (incstack.h). One machine frame of the loop may
  * run many frames of the interpreter.
  *
- *     machine's stack      interpreter           the trace
- *     c_function           g                     c_function
- *     loop          <----  anchor                g
- *     sort                 f                     loop, with the flag RUNS
- *     loop          <----  anchor                sort
- *     main                 e, d                  f
- *                                                ...
+ *     machine's stack        interpreter         the trace
+ *     c_function             g                   c_function
+ *     loop          <------  anchor              g
+ *     sort                   f                   loop, with the flag RUNS
+ *     loop          <---+    e                   sort
+ *     main              +--  anchor              f
+ *                                                e
+ *                                                loop, with the flag RUNS
+ *                                                main
  *
  * The embedder names the machine frame that runs its frames by an anchor. An anchor is one more frame that
  * `walk` describes (struct incstack_heap_options). It is the caller of the outermost of the frames that one
