@@ -5,36 +5,14 @@
  * catch errors. A list has the frames of both stacks in the order in which they were entered. Each trace must be
  * this list, frame by frame.
  */
-#include <check.h>
 #include <setjmp.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <incstack/mixed.h>
-#include <incstack/native.h>
+#include "two_stacks.h"
 
 #include "../unit/run_suite.h"
 
-#define NOINLINE __attribute__((noinline))
-
-/* ck_assert writes to a file each time. */
-#define REQUIRE(condition) \
-	do { \
-		if (!(condition)) \
-			ck_abort_msg(#condition); \
-	} while (0)
-
 enum { DEPTH_MAX = 250, SHOTS_MAX = 64, PROGRAMS = 12, STEPS = 2000 };
-
-/* A frame of the interpreter. */
-struct node {
-	struct node *caller;
-	uint32_t function, position;
-	bool marked;
-	const void *
-		machine; /* the machine frame that runs this frame, of those the outermost; or null */
-};
 
 /* What was entered: a machine frame, by the value of its stack pointer before its call; or a node. */
 struct entered {
@@ -50,18 +28,12 @@ struct shot {
 	struct entered frames[DEPTH_MAX + 8];
 };
 
-static struct incstack_runtime *runtime;
-static struct incstack_stack *machine_stack;
-static struct incstack_heap *heap;
-static struct incstack_heap_stack *heap_stack;
-static struct incstack_mixed mixed;
-static struct node *top;
 static struct entered list[DEPTH_MAX + 8];
 static size_t depth;
 static struct shot shots[SHOTS_MAX];
 static uint32_t shot_count, steps_left;
 static uint64_t compared, compared_frames, noticed;
-static bool no_memory, forgetful;
+static bool forgetful;
 
 static uint32_t below(uint32_t n)
 {
@@ -70,76 +42,6 @@ static uint32_t below(uint32_t n)
 	x ^= x >> 7;
 	x ^= x << 17;
 	return (uint32_t)(x >> 16) % n;
-}
-
-/* ---- the embedder ------------------------------------------------------------------ */
-
-static uintptr_t walk(void *context, void *identity, uintptr_t name, struct incstack_heap_frame *f)
-{
-	const struct node *n = (const struct node *)(name & ~(uintptr_t)1);
-	(void)context;
-	(void)identity;
-	if (name & 1) {
-		f->function = (uintptr_t)n->machine;
-		f->flags = INCSTACK_MIXED_ANCHOR;
-		return (uintptr_t)n->caller;
-	}
-	f->function = n->function;
-	f->position = n->position;
-	f->flags = n->marked ? INCSTACK_HEAP_MARKED : 0;
-	return n->machine ? name | 1 : (uintptr_t)n->caller;
-}
-
-static int mark(void *context, void *identity, uintptr_t name, int on)
-{
-	(void)context;
-	(void)identity;
-	if (name & 1)
-		return -1;
-	((struct node *)name)->marked = on;
-	return 0;
-}
-
-static void *memory(void *context, void *old, size_t bytes)
-{
-	(void)context;
-	if (!old)
-		return no_memory ? NULL : malloc(bytes);
-	free(old);
-	return NULL;
-}
-
-static void open_all(int32_t distance, uint32_t mode)
-{
-	const struct incstack_options options = {
-		.size = sizeof(options), .distance = distance, .mode = mode};
-	const struct incstack_heap_options heap_options = {
-		.size = sizeof(heap_options),
-		.walk = walk,
-		.mark = mark,
-		.memory = memory,
-		.mode = mode,
-		.distance = distance < 0 ? 0 : (uint32_t)distance + 1};
-	ck_assert_int_eq(incstack_runtime_create_native(&options, &runtime), 0);
-	ck_assert_int_eq(incstack_stack_create_native(runtime, &machine_stack), 0);
-	ck_assert_int_eq(incstack_heap_create(&heap_options, &heap), 0);
-	ck_assert_int_eq(incstack_heap_stack_create(heap, NULL, &heap_stack), 0);
-	ck_assert_int_eq(incstack_mixed_init(&mixed, machine_stack, heap_stack), 0);
-	shot_count = 0;
-}
-
-static void close_all(void)
-{
-	struct incstack_stats stats = {.size = sizeof(stats)};
-	struct incstack_heap_stats heap_stats = {.size = sizeof(heap_stats)};
-	ck_assert_int_eq(incstack_stack_stats(machine_stack, &stats), 0);
-	ck_assert_int_eq(incstack_heap_stack_stats(heap_stack, &heap_stats), 0);
-	ck_assert_uint_eq(stats.stale + stats.truncated, 0);
-	ck_assert_uint_eq(heap_stats.stale + heap_stats.truncated, 0);
-	incstack_mixed_clear(&mixed);
-	incstack_heap_destroy(heap);
-	incstack_stack_destroy(machine_stack);
-	incstack_runtime_destroy(runtime);
 }
 
 /* ---- samples and the comparison ------------------------------------------------------ */
@@ -215,14 +117,6 @@ static void retrieve(void)
 	shot_count = 0;
 }
 
-/* Its caller is the top of the machine's stack. */
-static NOINLINE int sample_here(uintptr_t heap_top)
-{
-	const uintptr_t *fp = __builtin_frame_address(0);
-	const struct incstack_top here = {.pc = fp[1], .sp = (uintptr_t)(fp + 2), .fp = fp[0]};
-	return incstack_mixed_sample(&mixed, &here, heap_top, shot_count, shot_count + 7u);
-}
-
 static void remember(void)
 {
 	struct shot *shot = &shots[shot_count++];
@@ -233,7 +127,7 @@ static void remember(void)
 /* A macro, because the function that samples is the top. */
 #define SAMPLE() \
 	do { \
-		REQUIRE(sample_here((uintptr_t)top) == 0); \
+		REQUIRE(sample_here((uintptr_t)top, shot_count) == 0); \
 		remember(); \
 		if (shot_count == SHOTS_MAX || below(10) == 0) \
 			retrieve(); \
@@ -244,13 +138,11 @@ static void remember(void)
 #define ENTER_MACHINE() \
 	(list[depth++] = (struct entered){.cfa = (uintptr_t)__builtin_frame_address(0) + 16})
 
-static struct node *push(void)
+static void push(void)
 {
-	struct node *n = malloc(sizeof(*n));
-	*n = (struct node){.caller = top, .function = below(3), .position = below(3)};
+	push_node(below(3), below(3));
 	list[depth++] =
-		(struct entered){.node = n, .function = n->function, .position = n->position};
-	return top = n;
+		(struct entered){.node = top, .function = top->function, .position = top->position};
 }
 
 static void set_position(uint32_t position)
@@ -265,14 +157,8 @@ static void set_position(uint32_t position)
 
 static void pop(void)
 {
-	struct node *gone = top;
-	top = gone->caller;
-	free(gone);
 	depth--;
-	if (top && top->marked) {
-		top->marked = false;
-		REQUIRE(incstack_heap_stack_returned(heap_stack, (uintptr_t)top) == 0);
-	}
+	pop_node();
 }
 
 /* What catches an error: as many frames were there. */
@@ -283,15 +169,6 @@ struct handler {
 	struct handler *next;
 };
 static struct handler *handlers;
-
-static void drop_to(const struct node *end)
-{
-	while (top != end) {
-		struct node *gone = top;
-		top = gone->caller;
-		free(gone);
-	}
-}
 
 static NOINLINE void raise_error(void)
 {
@@ -402,8 +279,6 @@ static void run_programs(void)
 	ck_assert_uint_gt(compared_frames, 10 * compared);
 }
 
-static const int32_t distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 1, 3, 60};
-
 START_TEST(test_random_programs)
 {
 	const uint32_t modes[] = {INCSTACK_MODE_PATCH, INCSTACK_MODE_PATCH, INCSTACK_MODE_VALIDATE,
@@ -424,63 +299,12 @@ START_TEST(test_missing_anchors_are_noticed)
 }
 END_TEST
 
-static void take_and_count(int error, uint32_t id)
-{
-	shot_count = id;
-	ck_assert_int_eq(sample_here((uintptr_t)top), error);
-	shot_count = 0;
-}
-
-/* More frames than a chunk of memory has place for. */
-static void push_many(void)
-{
-	for (int i = 0; i < 5000; i++, depth--)
-		push();
-}
-
-/* The interpreter's part of a sample is refused, then its part of a retrieve. */
-START_TEST(test_failures_half_way)
-{
-	struct incstack_mixed_tree tree;
-	struct incstack_mixed_trace trace = {0};
-	open_all(0, INCSTACK_MODE_PATCH);
-	push_many();
-	no_memory = true;
-	take_and_count(INCSTACK_ENOMEM, 1);
-	no_memory = false;
-	ck_assert_int_eq(sample_here(0), INCSTACK_EINVAL);
-	take_and_count(0, 2);
-	no_memory = true;
-	ck_assert_int_eq(incstack_mixed_retrieve(&mixed, (uintptr_t)top, &tree), INCSTACK_ENOMEM);
-	take_and_count(INCSTACK_EBUSY, 3);
-	no_memory = false;
-	ck_assert_int_eq(incstack_mixed_retrieve(&mixed, (uintptr_t)top, &tree), 0);
-	ck_assert_int_eq(incstack_mixed_tree_next(&tree, &trace), 1);
-	ck_assert_uint_eq(trace.id, 2);
-	ck_assert_uint_eq(trace.weight, 9);
-	ck_assert_int_eq(incstack_mixed_tree_next(&tree, &trace), 0);
-	incstack_mixed_tree_release(&tree);
-	push_many();
-	take_and_count(0, 4);
-	no_memory = true;
-	ck_assert_int_eq(incstack_mixed_retrieve(&mixed, (uintptr_t)top, &tree), INCSTACK_ENOMEM);
-	incstack_mixed_clear(&mixed); /* a leak would be reported by the address sanitizer */
-	ck_assert_ptr_null(mixed.kept);
-	no_memory = false;
-	incstack_heap_destroy(heap);
-	drop_to(NULL);
-	incstack_stack_destroy(machine_stack);
-	incstack_runtime_destroy(runtime);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("mixed");
 	TCase *random = tcase_create("random");
 	tcase_add_loop_test(random, test_random_programs, 0, 20);
 	tcase_add_loop_test(random, test_missing_anchors_are_noticed, 0, 5);
-	tcase_add_test(random, test_failures_half_way);
 	suite_add_tcase(suite, random);
 	return run_suite(suite);
 }
