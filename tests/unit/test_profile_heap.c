@@ -96,12 +96,14 @@ START_TEST(test_frames_that_look_alike)
 	struct incstack_heap_object m2 = OBJECT(NULL, 'm', 1, BASE), f2 = OBJECT(&m2, 'f', 1, 0);
 	struct incstack_heap_object k = OBJECT(NULL, 'k', 1, BASE), f3 = OBJECT(&k, 'f', 1, 0);
 	struct incstack_heap_object g3 = OBJECT(&f3, 'g', 1, 0);
-	struct incstack_heap_trace t3 = {.top = &g3, .weight = 4};
+	struct incstack_heap_object c = OBJECT(NULL, 'k', 1, INCSTACK_HEAP_TRUNCATED);
+	struct incstack_heap_trace t4 = {.top = &c, .weight = 8};
+	struct incstack_heap_trace t3 = {.next = &t4, .top = &g3, .weight = 4};
 	struct incstack_heap_trace t2 = {.next = &t3, .top = &f2, .weight = 2};
 	struct incstack_heap_trace t1 = {.next = &t2, .top = &f, .weight = 1};
 	add(&t1);
-	ck_assert_uint_eq(described, 5);
-	expect_folded("m;f 3\nk;f;g 4\n");
+	ck_assert_uint_eq(described, 6);
+	expect_folded("m;f 3\nk;f;g 4\n[truncated];k 8\n");
 }
 END_TEST
 
@@ -179,9 +181,12 @@ START_TEST(test_two_stacks)
 	struct incstack_heap_object e = OBJECT(NULL, 'e', 1, BASE);
 	struct incstack_heap_object a = OBJECT(&e, 35, 0, INCSTACK_MIXED_ANCHOR);
 	struct incstack_heap_object f = OBJECT(&a, 'f', 1, 0), g = OBJECT(&f, 'g', 1, 0);
+	struct incstack_heap_object k = OBJECT(&a, 'k', 1, 0);
 	add_mixed(&g, &f);
 	expect_folded("e;O;f;g;I 1\ne;O;f;I 2\n");
 	ck_assert_uint_eq(described, 6);
+	add_mixed(&g, &k);
+	expect_folded("e;O;f;g;I 2\ne;O;f;I 2\ne;O;k;I 2\n");
 }
 END_TEST
 
@@ -199,6 +204,17 @@ START_TEST(test_two_stacks_that_do_not_fit)
 	add_mixed(&e, &e);
 	expect_folded("[order unknown];e;f;O;L;I 1\n[truncated];O;h;I 2\n[truncated];e;O;L;I 3\n");
 	outer.flags = INCSTACK_OBJECT_BASE;
+}
+END_TEST
+
+START_TEST(test_frames_shared_with_a_trace_that_does_not_fit)
+{
+	struct incstack_heap_object e = OBJECT(NULL, 'e', 1, BASE);
+	struct incstack_heap_object bad = OBJECT(&e, 99, 0, INCSTACK_MIXED_ANCHOR);
+	struct incstack_heap_object good = OBJECT(&e, 35, 0, INCSTACK_MIXED_ANCHOR);
+	struct incstack_heap_object f = OBJECT(&bad, 'f', 1, 0), g = OBJECT(&good, 'g', 1, 0);
+	add_mixed(&f, &g);
+	expect_folded("[order unknown];e;f;O;L;I 1\ne;O;g;I 2\n");
 }
 END_TEST
 
@@ -230,6 +246,7 @@ int main(void)
 	tcase_add_test(heap, test_frames_without_a_description);
 	tcase_add_test(mixed, test_two_stacks);
 	tcase_add_test(mixed, test_two_stacks_that_do_not_fit);
+	tcase_add_test(mixed, test_frames_shared_with_a_trace_that_does_not_fit);
 	tcase_add_test(mixed, test_bad_arguments);
 	suite_add_tcase(suite, heap);
 	suite_add_tcase(suite, mixed);
