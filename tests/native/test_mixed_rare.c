@@ -99,6 +99,49 @@ START_TEST(test_failures_half_way)
 }
 END_TEST
 
+static struct incstack_mixed_frames sample_and_walk(const void *machine)
+{
+	struct incstack_mixed_tree tree;
+	struct incstack_mixed_trace trace = {0};
+	struct incstack_mixed_frames f;
+	push_node(1, 1);
+	push_node(2, 1);
+	top->machine = machine;
+	ck_assert_int_eq(sample_here((uintptr_t)top, 5), 0);
+	ck_assert_int_eq(incstack_mixed_retrieve(&mixed, (uintptr_t)top, &tree), 0);
+	ck_assert_int_eq(incstack_mixed_tree_next(&tree, &trace), 1);
+	ck_assert_int_eq(incstack_mixed_frames_begin(&f, &trace, NULL, NULL), 0);
+	while (incstack_mixed_frames_next(&f))
+		continue;
+	incstack_mixed_tree_release(&tree);
+	return f;
+}
+
+/* The walk of the embedder never ends, or an anchor has a wrong address. Behind one that is further out than all
+ * machine frames, the right ones have no place either. */
+START_TEST(test_embedder_that_returns_garbage)
+{
+	static const uintptr_t addresses[] = {0, 1, 4096, UINTPTR_MAX, (uintptr_t)&mixed};
+	static const unsigned loose[] = {0, 1, 2, 4, 5};
+	const char here = 0;
+	open_all(distances[_i % 5], _i % 3 ? INCSTACK_MODE_PATCH : INCSTACK_MODE_FULL);
+	ck_assert_uint_eq(sample_and_walk(&here).loose, 0);
+	for (unsigned i = 1; i < 5; i++) {
+		const struct incstack_mixed_frames f = sample_and_walk((const void *)addresses[i]);
+		ck_assert_uint_eq(f.loose, loose[i]);
+		ck_assert_uint_eq(f.truncated, 0);
+	}
+	in_circle = true;
+	ck_assert_uint_eq(sample_and_walk(&here).truncated, 1);
+	in_circle = false;
+	incstack_mixed_clear(&mixed);
+	incstack_heap_destroy(heap);
+	drop_to(NULL);
+	incstack_stack_destroy(machine_stack);
+	incstack_runtime_destroy(runtime);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("mixed_rare");
@@ -106,6 +149,7 @@ int main(void)
 	tcase_add_loop_test(rare, test_samples_walk_new_frames, 0,
 			    4); /* a distance of 60 walks as far */
 	tcase_add_test(rare, test_failures_half_way);
+	tcase_add_loop_test(rare, test_embedder_that_returns_garbage, 0, 15);
 	suite_add_tcase(suite, rare);
 	return run_suite(suite);
 }

@@ -36,7 +36,7 @@ static struct incstack_heap *heap;
 static struct incstack_heap_stack *heap_stack;
 static struct incstack_mixed mixed;
 static struct node *top;
-static bool no_memory;
+static bool no_memory, in_circle; /* anchors have their frame's name */
 static const int32_t distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 1, 3, 60};
 
 /* ---- the embedder ------------------------------------------------------------------ */
@@ -54,7 +54,9 @@ static uintptr_t walk(void *context, void *identity, uintptr_t name, struct incs
 	f->function = n->function;
 	f->position = n->position;
 	f->flags = n->marked ? INCSTACK_HEAP_MARKED : 0;
-	return n->machine ? name | 1 : (uintptr_t)n->caller;
+	if (n->machine)
+		return in_circle ? name : name | 1;
+	return (uintptr_t)n->caller;
 }
 
 static int mark(void *context, void *identity, uintptr_t name, int on)
