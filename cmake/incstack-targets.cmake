@@ -93,7 +93,7 @@ endfunction()
 # ${<target>_portable_objects}.
 function(incstack_core_folders target)
 	set(objects "")
-	foreach(folder IN ITEMS base heap trace safepoint tracer)
+	foreach(folder IN ITEMS base heap trace safepoint tracer mixed)
 		incstack_sources(sources src/${folder}/*.c)
 		if(folder STREQUAL "trace")
 			incstack_sources(arch src/arch/x86_64/*.c src/arch/x86_64/*.S)

@@ -14,22 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lua.h"
-
-#include "incstack_lua.h"
-#include "ldebug.h"
+#include "checks.h"
 
 enum {
 	STEPS_MAX = 1 << 22,  /* frames to remember; then the traces are retrieved */
 	TRACES_MAX = 1 << 14, /* traces to remember */
-};
-
-/* One frame, as the walk by hand saw it. */
-struct step {
-	int kind;
-	uintptr_t runs; /* the C function, or the prototype of the Lua function */
-	int line_defined;
-	int line;
 };
 
 struct expected {
@@ -48,18 +37,6 @@ struct check {
 
 static lua_State *started; /* what incstack_lua_start opened */
 
-static unsigned int below(struct check *check, unsigned int bound)
-{
-	check->random = check->random * 1664525u + 1013904223u;
-	return (check->random >> 8) % bound;
-}
-
-static unsigned int number(const char *name, unsigned int otherwise)
-{
-	const char *text = getenv(name);
-	return text ? (unsigned int)atoi(text) : otherwise;
-}
-
 /* ---- what is expected ------------------------------------------------------------------ */
 
 static void remember(struct check *check, struct step step)
@@ -71,21 +48,6 @@ static void remember(struct check *check, struct step step)
 			abort();
 	}
 	check->steps[check->step_count++] = step;
-}
-
-static struct step step_of(const lua_State *L, const CallInfo *ci)
-{
-	const TValue *function = s2v(ci->func);
-	if (ci == &L->base_ci)
-		return (struct step){.kind = L == G(L)->mainthread ? INCSTACK_LUA_MAIN
-								   : INCSTACK_LUA_COROUTINE};
-	if (ttislcf(function))
-		return (struct step){INCSTACK_LUA_C, (uintptr_t)fvalue(function), 0, 0};
-	if (ttisCclosure(function))
-		return (struct step){INCSTACK_LUA_C, (uintptr_t)clCvalue(function)->f, 0, 0};
-	const Proto *p = clLvalue(function)->p;
-	const int line = luaG_getfuncline(p, pcRel(ci->u.l.savedpc, p));
-	return (struct step){INCSTACK_LUA_LUA, (uintptr_t)p, p->linedefined, line > 0 ? line : 0};
 }
 
 /* Writes down all frames. Returns how many. */
@@ -117,30 +79,16 @@ int incstack_lua_due(struct incstack_lua *lua, uint64_t *id, uint64_t *weight)
 	if (!check->until_retrieve-- || check->step_count > STEPS_MAX ||
 	    check->trace_count == TRACES_MAX) {
 		incstack_lua_collect(lua);
-		check->until_retrieve = below(check, below(check, 4) ? 64 : 4096);
+		check->until_retrieve = below(&check->random, below(&check->random, 4) ? 64 : 4096);
 	}
 	*id = check->first_id + check->trace_count;
 	*weight = *id + 1;
-	check->until =
-		below(check, 2 * check->every - 1) + (unsigned int)(walk(check, lua->running) / 8);
+	check->until = below(&check->random, 2 * check->every - 1) +
+		       (unsigned int)(walk(check, lua->running) / 8);
 	return 1;
 }
 
 /* ---- what the library says ------------------------------------------------------------- */
-
-static int is_same(const struct incstack_lua *lua, const struct incstack_heap_frame *frame,
-		   const struct step *step)
-{
-	if (frame->kind != step->kind)
-		return 0;
-	if (frame->kind != INCSTACK_LUA_LUA)
-		return frame->function == step->runs;
-	if (frame->function - 1 >= lua->count)
-		return 0;
-	const struct incstack_lua_function *function = &lua->functions[frame->function - 1];
-	return (uintptr_t)function->proto == step->runs && function->line == step->line_defined &&
-	       (int)frame->position == step->line;
-}
 
 static int is_right(const struct incstack_lua *lua, const struct incstack_heap_trace *trace,
 		    const struct step *steps, size_t count)
@@ -157,9 +105,14 @@ static int is_right(const struct incstack_lua *lua, const struct incstack_heap_t
 	return 0;
 }
 
-void incstack_lua_use(struct incstack_lua *lua, const struct incstack_heap_tree *tree)
+void incstack_lua_collect(struct incstack_lua *lua)
 {
 	struct check *check = lua->user;
+	const struct incstack_heap_tree *tree;
+	if (incstack_heap_stack_retrieve(lua->stack, (uintptr_t)lua->running->ci, &tree) != 0) {
+		lua->failures++;
+		return;
+	}
 	for (const struct incstack_heap_trace *trace = tree->traces; trace; trace = trace->next) {
 		const struct expected *expected = &check->traces[trace->id - check->first_id];
 		check->compared++;
@@ -170,6 +123,7 @@ void incstack_lua_use(struct incstack_lua *lua, const struct incstack_heap_tree 
 	check->mismatches += tree->count != check->trace_count; /* a trace is missing */
 	check->first_id += check->trace_count;
 	check->trace_count = check->step_count = 0;
+	incstack_heap_tree_release(tree);
 }
 
 /* ---- begin and end --------------------------------------------------------------------- */

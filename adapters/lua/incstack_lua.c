@@ -143,17 +143,6 @@ int incstack_lua_poll(lua_State *L, const Instruction *pc)
 	return incstack_lua_wanted();
 }
 
-void incstack_lua_collect(struct incstack_lua *lua)
-{
-	const struct incstack_heap_tree *tree;
-	if (incstack_heap_stack_retrieve(lua->stack, (uintptr_t)lua->running->ci, &tree) != 0) {
-		lua->failures++;
-		return;
-	}
-	incstack_lua_use(lua, tree);
-	incstack_heap_tree_release(tree);
-}
-
 /* ---- begin and end --------------------------------------------------------------------- */
 
 static void destroy(struct incstack_lua *lua)

@@ -47,6 +47,16 @@ void incstack_lua_enter(lua_State *L, lua_State *from);
 /* L has yielded, ended or failed. */
 void incstack_lua_leave(lua_State *L);
 
+#if defined(INCSTACK_LUA_MIXED)
+#include "incstack_lua_mixed.h"
+#else
+#define incstack_lua_begins(L) ((void)0)
+#define incstack_lua_executes(L, ci) ((void)0)
+#define incstack_lua_runs(L, ci) ((void)0)
+#define incstack_lua_resumes(L, again) ((void)0)
+#define incstack_lua_jumps(L) ((void)0)
+#endif
+
 /* ---- for a host ------------------------------------------------------------------------ */
 
 /* Starts to trace a state. L is its main coroutine, and runs. Returns 0, or an INCSTACK_E*. */
@@ -78,6 +88,7 @@ struct incstack_lua {
 	uint64_t failures;                       /* samples and reports that the library refused */
 	size_t marks;                            /* that were set so far */
 	void *user;                              /* what belongs to the user of the traces */
+	struct incstack_lua_mixed *mixed;        /* the machine's stack (mixed.c), or null */
 	struct incstack_lua_function *functions; /* number N is functions[N - 1] */
 	unsigned int count, room;
 	const Instruction *last_pc; /* the place whose line was looked up last */
@@ -92,10 +103,7 @@ void incstack_lua_user_close(struct incstack_lua *lua);
 /* Called at a poll. Returns 1 if a sample is due, and its id and weight. */
 int incstack_lua_due(struct incstack_lua *lua, uint64_t *id, uint64_t *weight);
 
-/* Called by incstack_lua_collect for the traces of a state. */
-void incstack_lua_use(struct incstack_lua *lua, const struct incstack_heap_tree *tree);
-
-/* Retrieves the traces and uses them. It may be called in incstack_lua_due. */
+/* Called by close: retrieves the traces and uses them. */
 void incstack_lua_collect(struct incstack_lua *lua);
 
 /* Describes a frame: kind, function (a C function's address, or a Lua function's number), line. */

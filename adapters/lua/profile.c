@@ -14,29 +14,9 @@
 #include <string.h>
 #include <time.h>
 
-#include <incstack/profile.h>
+#include "profiled.h"
 
-#include "lua.h"
 #include "lauxlib.h"
-
-#include "incstack_lua.h"
-
-/* A frame of the trace that was added last. Its function is Lua's, with its kind, and this flag. */
-#define CUT (UINT64_C(1) << 63) /* its callers are unknown */
-struct step {
-	const struct incstack_heap_object *object;
-	uint64_t function;
-	uint32_t line, node;
-};
-
-/* A profile, and the frames of the trace that was added last, from the base on. */
-struct user {
-	struct incstack_profile *profile;
-	struct step *path;
-	size_t room, depth;
-	uint32_t drawn;
-	unsigned int samples;
-};
 
 static lua_State *started; /* what incstack_lua_start opened */
 static const char *path;
@@ -67,98 +47,24 @@ static int start_timer(void)
 
 int incstack_lua_due(struct incstack_lua *lua, uint64_t *id, uint64_t *weight)
 {
-	struct user *user = lua->user;
+	struct profiled *user = lua->user;
 	if (!incstack_heap_trigger_draw(&incstack_lua_trigger, &user->drawn))
 		return 0;
 	if (user->samples % 1024 == 1023)
 		incstack_lua_collect(lua);
 	*id = user->samples++;
 	*weight = atomic_exchange(&ticks, 0) * interval;
-	return 1;
+	return profile_sample(lua, *id, *weight);
 }
 
 /* ---- traces ---------------------------------------------------------------------------- */
 
-static int make_room(struct user *user, size_t depth)
+int profile_describe(void *unused, const struct incstack_heap_frame *at,
+		     struct incstack_profile_frame *frame)
 {
-	if (depth <= user->room)
-		return 1;
-	void *moved = realloc(user->path, 2 * depth * sizeof(*user->path));
-	if (!moved)
-		return 0;
-	user->path = moved;
-	user->room = 2 * depth;
-	return 1;
-}
-
-/* The number of a frame's node below `parent`. */
-static uint32_t node_of(struct incstack_lua *lua, const struct step *step, uint32_t parent)
-{
-	struct user *user = lua->user;
-	const struct incstack_profile_frame frame = {.function = step->function & ~CUT,
-						     .position =
-							     step->line ? (int32_t)step->line : -1};
-	static const struct incstack_profile_frame cut = {.name = "[truncated]", .name_length = 11};
-	int error = 0;
-	if (step->function & CUT)
-		error = incstack_profile_add_node(user->profile, parent, &cut, &parent);
-	if (!error)
-		error = incstack_profile_add_node(user->profile, parent, &frame, &parent);
-	lua->failures += error != 0;
-	return parent;
-}
-
-/* Writes the frames of a trace to the path, except the oldest `known`, which are there. A frame that looks
- * like the one there keeps its node for now. */
-static void write_path(struct user *user, const struct incstack_heap_object *object, size_t known,
-		       size_t depth)
-{
-	for (size_t i = depth; i > known; i--, object = object->parent) {
-		const struct incstack_heap_frame *f = &object->frame;
-		const struct step before = user->path[i - 1];
-		struct step step = {object, f->function | (uint64_t)f->kind << 56, f->position,
-				    INCSTACK_PROFILE_NONE};
-		if (f->flags & INCSTACK_HEAP_TRUNCATED)
-			step.function |= CUT;
-		if (i <= user->depth && before.function == step.function &&
-		    before.line == step.line)
-			step.node = before.node;
-		user->path[i - 1] = step;
-	}
-}
-
-/* Adds a trace, of which the oldest `known` frames may be those of the trace before. Returns its depth. */
-static size_t add(struct incstack_lua *lua, const struct incstack_heap_trace *trace, size_t known)
-{
-	struct user *user = lua->user;
-	const struct incstack_heap_object *object = trace->top;
-	while (known && user->path[known - 1].object != trace->old)
-		known--;
-	size_t depth = known;
-	for (; object && (!known || object != trace->old); object = object->parent)
-		depth++;
-	if (!make_room(user, depth)) {
-		lua->failures++;
-		return user->depth = 0;
-	}
-	write_path(user, trace->top, known, depth);
-	int is_new = 0; /* a frame below it differs */
-	for (size_t i = known; i < depth; i++) {
-		struct step *step = &user->path[i];
-		is_new |= step->node == INCSTACK_PROFILE_NONE;
-		if (is_new)
-			step->node = node_of(lua, step, i ? step[-1].node : INCSTACK_PROFILE_ROOT);
-	}
-	const uint64_t weights[] = {1, trace->weight};
-	incstack_profile_add_weights(user->profile, user->path[depth - 1].node, weights);
-	return user->depth = depth;
-}
-
-void incstack_lua_use(struct incstack_lua *lua, const struct incstack_heap_tree *tree)
-{
-	size_t known = 0; /* the objects of other trees may be gone */
-	for (const struct incstack_heap_trace *trace = tree->traces; trace; trace = trace->next)
-		known = add(lua, trace, known);
+	frame->function = at->function | (uint64_t)at->kind << 56;
+	frame->position = at->position ? (int32_t)at->position : -1;
+	return (void)unused, 1;
 }
 
 /* ---- names and the file ---------------------------------------------------------------- */
@@ -217,7 +123,7 @@ static int find(void *context, const struct incstack_profile_frame *frame,
 static int write_profile(lua_State *L)
 {
 	struct incstack_lua *lua = lua_touserdata(L, 1);
-	struct incstack_profile *profile = ((struct user *)lua->user)->profile, *named;
+	struct incstack_profile *profile = ((struct profiled *)lua->user)->profile, *named;
 	const struct incstack_profile_meta meta = {.mode = "Lua, by a timer",
 						   .lost = lua->failures};
 	FILE *file = fopen(path, "w");
@@ -234,7 +140,7 @@ static int write_profile(lua_State *L)
 
 void incstack_lua_user_close(struct incstack_lua *lua)
 {
-	struct user *user = lua->user;
+	struct profiled *user = lua->user;
 	lua_State *L = lua->running;
 	lua_gc(L, LUA_GCSTOP, 0); /* no finalizer runs now */
 	if (lua->heap && lua_checkstack(L, 2)) {
@@ -243,8 +149,8 @@ void incstack_lua_user_close(struct incstack_lua *lua)
 		lua_pcall(L, 1, 0, 0);
 	}
 	lua_gc(L, LUA_GCRESTART, 0);
+	profile_close(lua);
 	incstack_profile_destroy(user->profile);
-	free(user->path);
 	free(user);
 	if (started && G(started) == G(lua->running))
 		started = NULL;
@@ -254,9 +160,9 @@ int incstack_lua_user_open(struct incstack_lua *lua, struct incstack_heap_option
 {
 	static const struct incstack_profile_kind kinds[] = {{"samples", "count"},
 							     {"time", "microseconds"}};
-	struct user *user = lua->user = calloc(1, sizeof(*user));
-	(void)options;
-	return user && incstack_profile_create(kinds, 2, &user->profile) == 0;
+	struct profiled *user = lua->user = calloc(1, sizeof(*user));
+	return user && incstack_profile_create(kinds, 2, &user->profile) == 0 &&
+	       profile_open(lua, options);
 }
 
 static void finish(void)

@@ -24,6 +24,7 @@ FOLDERS = {
     "trace": "base arch",
     "safepoint": "base",
     "tracer": "",
+    "mixed": "",
     "native": "",
     "profile": "",
     "tracefile": "",
@@ -66,11 +67,11 @@ STRATA = {
         "sampler",
     ),
     "profile": (
-        "table ranking gzip wide pprof cct.h timeline.h read/json_surrogates",
+        "table ranking gzip wide pprof cct.h timeline.h named_root read/json_surrogates",
         "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/writer write/flame_page",
         "extra meta pcct hot jit perf_map timeline.c visit",
         "cct losses read/reader",
-        "fold inside functions merge prune write/boxes source recursion read/json_read read/json_profile"
+        "fold heap_tree mixed_tree inside functions merge prune write/boxes source recursion read/json_read read/json_profile"
         " read/pprof_fields read/pprof_tables.h",
         "read/pprof_mappings read/pprof_meta",
         "read/pprof_tables.c",

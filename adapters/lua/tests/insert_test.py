@@ -20,23 +20,25 @@ TREE = {
     "src/ldebug.c": "int luaG_traceexec (S *s) {\n  if (!(mask & LINES)) {\n    off(!(mask & LINES));\n  }\n}\n",
     "src/ldo.c":
         "void luaD_poscall (S *s) {\n  L->ci = ci->previous;\n}\n\n"
-        "int precallC (S *s) {\n  n = f(s);\n  luaD_poscall(s, n);\n}\n\n"
-        "static int precover (S *s) {\n  while (failed) {\n    L->ci = ci;\n  }\n}\n\n"
-        "LUA_API int lua_resume (S *s) {\n  status = luaD_rawrunprotected(s);\n  status = precover(s);\n}\n\n"
+        "int precallC (S *s) {\n  lua_assert(ci->top);\n  n = f(s);\n  luaD_poscall(s, n);\n}\n\n"
+        "l_noret luaD_throw (S *s) {\n    LUAI_THROW(L, L->errorJmp);\n}\n\n"
+        "static int precover (S *s) {\n  while (failed) {\n    L->ci = ci;\n"
+        "    status = luaD_rawrunprotected(L, unroll, NULL);\n  }\n}\n\n"
+        "LUA_API int lua_resume (S *s) {\n  status = luaD_rawrunprotected(L, resume, s);\n  status = precover(s);\n}\n\n"
         "int luaD_closeprotected (S *s) {\n    L->ci = old_ci;\n}\n\n"
         "int luaD_pcall (S *s) {\n    L->ci = old_ci;\n}\n",
     "src/lfunc.c": "Proto *luaF_newproto (S *s) {\n  f->source = NULL;\n}\n",
     "src/lobject.h": "typedef struct Proto {\n  Object *gclist;\n} Proto;\n",
     "src/lstate.c":
-        "static void preinit_thread (S *s) {\n  L->hook = NULL;\n}\n\n"
+        "static void preinit_thread (S *s) {\n  L->hook = NULL;\n  L->openupval = NULL;\n}\n\n"
         "static void close_state (S *s) {\n    L->ci = &L->base_ci;\n}\n\n"
         "int luaE_resetthread (S *s) {\n  Frame *ci = L->ci = &L->base_ci;\n}\n\n"
         "S *lua_newstate (A a) {\n  g->ud_warn = NULL;\n}\n",
     "src/lstate.h":
-        "#ifndef lstate_h\n#define lstate_h\ntypedef struct G {\n  void *ud_warn;\n} G;\n\n"
-        "struct lua_State {\n  int hookmask;\n};\n\n#endif\n",
+        "#ifndef lstate_h\n#define lstate_h\ntypedef struct CallInfo {\n  int x;\n} CallInfo;\n\ntypedef struct G {\n  void *ud_warn;\n} G;\n\n"
+        "struct lua_State {\n  lu_byte allowhook;\n  int hookmask;\n};\n\n#endif\n",
     "src/lvm.c":
-        "#define updatetrap(ci)  (trap = ci->trap)\n\nvoid luaV_execute (S *s) {\n startfunc:\n"
+        "#define updatetrap(ci)  (trap = ci->trap)\n\nvoid luaV_execute (S *s) {\n#if LUA_USE_JUMPTABLE\n#endif\n startfunc:\n"
         "  trap = L->hookmask;\n  vmcase(OP_RETURN0) {\n    L->ci = ci->previous;\n  }\n"
         "  vmcase(OP_RETURN1) {\n    L->ci = ci->previous;\n  }\n}\n",
 }
@@ -77,7 +79,7 @@ class Insert(InsertionTests, unittest.TestCase):
                       "/* }incstack */ !(mask & LINES)) {", now["src/ldebug.c"])
         self.assertRegex(now["src/ldo.c"], r"popped\(L, old_ci\);\n/\* \}incstack \*/\n    L->ci = old_ci;")
         self.assertRegex(now["src/ldo.c"], r"popped\(L, ci\);\n/\* \}incstack \*/\n    L->ci = ci;")
-        self.assertRegex(now["src/ldo.c"], r"enter\(L, from\);\n/\* \}incstack \*/\n  status = luaD_raw")
+        self.assertRegex(now["src/ldo.c"], r"resumes\(L, 0\);\n/\* \}incstack \*/\n  status = luaD_raw")
         self.assertRegex(now["src/ldo.c"], r"precover\(s\);\n/\* incstack\{ \*/\n  incstack_lua_leave")
         self.assertRegex(now["src/lstate.c"], r"incstack_lua_close\(L\);\n/\* \}incstack \*/\n    L->ci = &")
         self.assertRegex(now["src/lua.c"], r"openlibs\(L\);\n/\* incstack\{ \*/\n  incstack_lua_start")
