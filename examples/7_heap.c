@@ -79,7 +79,8 @@ static void leave(void)
 
 static void fail(struct frame *handler)
 {
-	incstack_heap_stack_unwinding_to(running->stack, (uintptr_t)handler);
+	incstack_heap_stack_unwinding_to(running->stack, (uintptr_t)running->top,
+					 (uintptr_t)handler);
 	while (running->top != handler)
 		pop();
 	handler->line = 100;

@@ -77,7 +77,9 @@ void incstack_lua_returned(lua_State *L)
 static void pop(struct incstack_lua *lua, CallInfo *to, int has_marks)
 {
 	if (has_marks)
-		lua->failures += incstack_heap_stack_unwinding_to(lua->stack, (uintptr_t)to) != 0;
+		lua->failures +=
+			incstack_heap_stack_unwinding_to(lua->stack, (uintptr_t)lua->running->ci,
+							 (uintptr_t)to) != 0;
 	else if (to->callstatus & INCSTACK_LUA_MARK)
 		returned(lua, to);
 }

@@ -65,7 +65,8 @@ void incstack_lua_forget(lua_State *L)
 	lua_State *from = L->incstack_from;
 	if (!lua || lua->running != L || !from || lua->marks == L->incstack_marks)
 		return;
-	lua->failures += incstack_heap_stack_unwinding_to(lua->stack, (uintptr_t)from->ci) != 0;
+	lua->failures += incstack_heap_stack_unwinding_to(lua->stack, (uintptr_t)L->ci,
+							  (uintptr_t)from->ci) != 0;
 	L->incstack_marks = lua->marks;
 }
 

@@ -3,12 +3,13 @@
  * Incremental stack tracing for interpreters whose frames lie on the heap.
  *
  * This part is small and portable: any C11 compiler, 32 or 64 bits, no function of libc but memcpy
- * and memset. It is the library incstack_heap, and a part of incstack. Five calls matter:
+ * and memset. It is the library incstack_heap, and a part of incstack. Six calls matter:
  *
  *     incstack_heap_create         once: how to walk, how to mark a frame, where memory comes from
  *     incstack_heap_stack_create   for each stack of frames: a thread, or a coroutine
  *     incstack_heap_stack_sample   at a poll: records the frames that are new since the last sample
  *     incstack_heap_stack_returned when a function returns to a frame that has a mark
+ *     incstack_heap_stack_unwinding_to when an error is about to pop frames
  *     incstack_heap_stack_retrieve hands over the traces, until incstack_heap_stack_release
  *
  *          youngest  [eval]     a sample walks from here ...
@@ -19,9 +20,12 @@
  *
  * A mark is a bit in a frame of the interpreter. Before control returns to a frame with a mark, the
  * interpreter clears the bit and calls incstack_heap_stack_returned. The library then marks a frame
- * further out. A trace is a chain of frame objects, one for each activation and position; traces
- * that share callers share their objects (Gnedt 2014, chapter 3; Hofer, Gnedt, Mössenböck, ICPE'15,
- * section 5). There is no limit of depth.
+ * further out. A sample that meets no mark sets one after a few frames, and ends there: its trace is open.
+ * The callers are captured later, when the mark is reported, or at the latest by retrieve.
+ *
+ * A trace is a chain of frame objects. Traces share the objects of frames from the youngest mark outwards; the
+ * frames before it get new objects in each sample (Gnedt 2014, chapter 3; Hofer, Gnedt, Mössenböck,
+ * ICPE'15, section 5). There is no limit of depth.
  *
  * Rules that hold for every call:
  *   Thread     A stack may be used on any thread, by one call at a time: the embedder serializes.
@@ -31,6 +35,9 @@
  *   Signal     No function may be called in a signal handler, except those of a trigger.
  *   Allocates  "may": it may call the embedder's `memory`.
  *   Blocks     No function waits for anything.
+ * sample, trace, retrieve, returned, unwinding_to and lift call `walk` and `mark`; no other function does. The
+ * frames that they ask for must be there then, with all that `walk` reads. So a collector calls retrieve or
+ * lift before it frees what frames that are still to be captured refer to.
  * Inside the embedder's functions, calls for the same stack fail with INCSTACK_EBUSY. A function
  * returns 0 on success and a negative INCSTACK_E* on failure, unless stated otherwise.
  */
@@ -52,7 +59,9 @@ INCSTACK_BEGIN_C
 /* A frame, as `walk` describes it. */
 struct incstack_heap_frame {
 	uint64_t function; /* the embedder's identifier of the function */
-	uintptr_t name; /* names the activation while it lives, for example its address; never 0 */
+	/* Names the activation while it lives; never 0 or INCSTACK_HEAP_UNKNOWN. For example its address;
+	 * or, if frames lie in an array that may move, its index in the array plus 1. */
+	uintptr_t name;
 	uint32_t position; /* where it stands: an offset in its code, a line, any number */
 	uint16_t flags;    /* INCSTACK_HEAP_* below */
 	uint16_t kind;     /* any number: the library passes it on */
@@ -101,7 +110,8 @@ struct incstack_heap_options {
 	void *context; /* the first argument of each of the three functions */
 
 	/* Describes the frame `name` in *frame and returns the name of its caller; 0 if it is the
-	 * outermost one, INCSTACK_HEAP_UNKNOWN if its caller is not known. It must set `function`.
+	 * outermost one, INCSTACK_HEAP_UNKNOWN if its caller is not known, for example because it is the outermost
+	 * one of a coroutine that nobody resumes. It must set `function`.
 	 * `position`, `flags` and `kind` are 0 before, and the library sets `name`. In mode BARRIER
 	 * it must set MARKED for each frame that has the mark, and for no other. `identity` is
 	 * that of the stack. Never null. */
@@ -120,7 +130,7 @@ struct incstack_heap_options {
 	void *(*memory)(void *context, void *memory, size_t bytes);
 
 	uint64_t memory_limit; /* for all memory of the heap, in bytes; 0: 1 GiB */
-	uint32_t frame_limit;  /* a walk ends after so many frames, truncated; at least 64; 0: 4,194,304 */
+	uint32_t frame_limit;  /* a walk ends after so many frames, truncated; 1 to 63 count as 64; 0: 4,194,304 */
 	uint32_t mode;         /* enum incstack_heap_mode */
 	uint32_t distance;     /* which caller of the top gets the mark: 1 is the direct caller, as
 				* in the papers; up to INCSTACK_HEAP_DISTANCE_MAX; 0: adaptive */
@@ -139,7 +149,8 @@ INCSTACK_API int incstack_heap_create(const struct incstack_heap_options *option
 				      struct incstack_heap **heap);
 
 /* Destroys the stacks that are left, and the heap; null is accepted. No call for any of its stacks may
- * be in progress. Trees that were retrieved stay valid. The last one that is released frees the heap's memory, so `memory` must work until then.
+ * be in progress. Trees that were retrieved stay valid. The last one that is released frees the heap's
+ * memory, so `memory` must work until then.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_heap_destroy(struct incstack_heap *heap);
 
@@ -149,20 +160,21 @@ INCSTACK_API size_t incstack_heap_bytes(const struct incstack_heap *heap);
 
 /* Creates the state of a stack: less than 512 bytes until its first sample. `identity` is passed to
  * `walk` and `mark`. Errors: EINVAL, ENOMEM, ELIMIT.
- * Thread: any. Signal: no. Allocates: may. Blocks: never. */
+ * Thread: any, one at a time for a heap. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_heap_stack_create(struct incstack_heap *heap, void *identity,
 					    struct incstack_heap_stack **stack);
 
-/* Frees the state and its memory; null is accepted. Traces that were not retrieved are lost. No frame
- * is touched, so the frames may be gone. A mark that is left on a frame is harmless: a report of
+/* Frees the state and its memory; null is accepted. Traces that were not retrieved are gone, and no counter has
+ * them. No frame is touched, so the frames may be gone. A mark that is left on a frame is harmless: a report of
  * it has nowhere to go. The owner is not checked. While a call for the stack is in progress, nothing is
  * done (stats.busy).
- * Thread: any. Signal: no. Allocates: never. Blocks: never. */
+ * Thread: any, one at a time for a heap. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_heap_stack_destroy(struct incstack_heap_stack *stack);
 
 /* The frames of the stack do not exist any more, for example because its coroutine was collected. No
- * frame is touched. Traces that were not retrieved stay; those with callers that were still to be
- * captured are truncated. The stack can be used for other frames. Errors: EINVAL, ETHREAD, EBUSY.
+ * frame is touched. Traces that were not retrieved stay; those that are open are truncated, which may be nearly
+ * all. To keep them whole, call retrieve or lift while the frames are still there. The stack can be
+ * used for other frames. Errors: EINVAL, ETHREAD, EBUSY.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_heap_stack_forget(struct incstack_heap_stack *stack);
 
@@ -183,7 +195,8 @@ struct incstack_heap_object {
 struct incstack_heap_trace {
 	const struct incstack_heap_trace *next; /* the next younger sample */
 	const struct incstack_heap_object *top; /* the youngest frame of the trace */
-	/* The youngest object that existed before the sample; null if there is none. It and its
+	/* The youngest object that existed before the sample; null if there is none. Younger objects may be of
+	 * activations that an earlier trace had, too. It and its
 	 * callers were in an earlier trace of the stack, or in one that was lost. The chain from `top` leads to it, unless an
 	 * object before it is truncated or frames were popped without a report (stats.stale). */
 	const struct incstack_heap_object *old;
@@ -192,13 +205,14 @@ struct incstack_heap_trace {
 };
 
 /* The traces of one retrieve, and everything they point to. Nothing in it changes, with one exception:
- * incstack_heap_stack_renamed changes `name` in all objects of the frame. */
+ * incstack_heap_stack_renamed changes `name` in objects that the stack still knows. */
 struct incstack_heap_tree {
 	const struct incstack_heap_trace *traces; /* the oldest; null: none */
 	uint64_t count;                           /* traces */
 };
 
-/* Takes a sample of the stack whose youngest frame is `top`: makes a trace with this id and weight.
+/* Takes a sample of the stack whose youngest frame is `top`: makes a trace with this id and weight. A top that has a
+ * mark is taken for a return that was not reported: its mark is cleared, and counts as stale.
  * The frame limit or a walk in a circle truncates the trace, and is counted. After ENOMEM and ELIMIT
  * (memory_limit) there is no trace, and the stack is as before (stats.lost).
  * Errors: EINVAL, also for a top of 0 or with a mark that cannot be cleared; ETHREAD, EBUSY, ENOMEM, ELIMIT.
@@ -218,7 +232,7 @@ INCSTACK_API int incstack_heap_stack_trace(struct incstack_heap_stack *stack, ui
  * known callers stay for the next samples. `top` is the youngest frame that the stack has now; 0 if it
  * has none. If frames with marks were popped without a report, this is noticed here: the traces
  * that needed them are truncated (stats.stale, stats.truncated). The tree belongs to the caller
- * until it releases the tree. Trees may share objects.
+ * until it releases the tree. Trees may share objects. After an error *tree is as before.
  * Errors: EINVAL, ETHREAD, EBUSY; ENOMEM, ELIMIT: no trace is lost, call it again.
  * Algorithm: ICPE'15 section 5.3; here the barriers stay.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
@@ -238,25 +252,28 @@ INCSTACK_API int incstack_heap_stack_release(struct incstack_heap_stack *stack,
 
 /* ---- what the interpreter reports --------------------------------------------------------- */
 
-/* Reports that control is about to return to the frame `name`, which has a mark, or that this frame is
- * about to be popped by an error. Clear the mark before the call. The position of the frame must
- * still be that of its call, and its callers unchanged. The library may mark a frame further out.
+/* Reports that the frame `name`, which has a mark, becomes the youngest one: control returns to it, or an error is
+ * about to pop it. Clear the mark before the call. The position of the frame must still be that of its call, and
+ * its callers unchanged; the frames before it may be gone. The library may mark a frame further out. A tail call
+ * needs no report: the frame that it replaces was the youngest one, which has no mark.
  * Errors: EINVAL, ETHREAD, EBUSY; ERANGE: the stack knows of no such mark, which is harmless;
  * ENOMEM, ELIMIT: traces are truncated at this frame (stats.truncated).
  * Algorithm: ICPE'15 section 5.2, "Intercepting a return".
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_heap_stack_returned(struct incstack_heap_stack *stack, uintptr_t name);
 
-/* Reports that all frames younger than `name` are about to be popped at once, by an error that `name`
- * handles. The frames must still be there to be walked. Their marks and that of `name` are cleared.
- * So the same call serves where the frames are set aside, to run again later. It needs as many steps as the smaller of two numbers: the frames from the youngest one
- * with a mark to `name`, and those from `name` to the first one with a mark. It trusts the reports before:
- * if one is missing, `walk` may be called for frames that are gone. It does nothing in modes VALIDATE
- * and FULL. Errors: EINVAL, ETHREAD, EBUSY; ENOMEM, ELIMIT: traces are truncated.
+/* Reports that all frames from `top`, the youngest, to the one before `name` are about to be popped at once, by an
+ * error that `name` handles. All these frames and `name` must still be there to be walked, and the position of `name`
+ * must still be that of its call: jump to the handler after this call. Their marks and that of `name` are
+ * cleared. So the same call serves where the frames are set aside, to run again later: for example before a
+ * coroutine yields whose frames are on the stack of their resumer. It walks the frames that are popped, at most to
+ * the first one with a mark, and from there either the others or those from `name` to the first one with
+ * a mark, whichever are fewer. It does nothing in modes VALIDATE and FULL. For an error that nobody handles, call
+ * incstack_heap_stack_lift instead. Errors: EINVAL, ETHREAD, EBUSY; ENOMEM, ELIMIT: traces are truncated.
  * Algorithm: Gnedt 2014, section 3.3 (exception handling).
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_heap_stack_unwinding_to(struct incstack_heap_stack *stack,
-						  uintptr_t name);
+						  uintptr_t top, uintptr_t name);
 
 /* Returns the name of the n-th youngest frame with a mark, 0 being the youngest; 0 if there are not so
  * many. An interpreter that can tell from a name whether the frame is popped need not scan its frames:
@@ -266,8 +283,11 @@ INCSTACK_API int incstack_heap_stack_unwinding_to(struct incstack_heap_stack *st
 INCSTACK_API uintptr_t incstack_heap_stack_marked(const struct incstack_heap_stack *stack,
 						  size_t n);
 
-/* Reports that a frame has a new name, because it was moved. Its mark has moved with it. It needs as
- * many steps as there are known frames from the youngest mark on. Errors: EINVAL, ETHREAD, EBUSY.
+/* Reports that a frame has a new name, because it was moved. Its mark has moved with it. Objects of the frame that
+ * are younger than the youngest mark keep the old name. At no time may two frames have one name: report frames
+ * that slide in memory in the order in which their memory becomes free. It needs as many steps as there are known
+ * frames from the youngest mark on, so n frames need up to n * n steps: call incstack_heap_stack_lift instead, or name
+ * frames by an index. Errors: EINVAL, ETHREAD, EBUSY.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_heap_stack_renamed(struct incstack_heap_stack *stack, uintptr_t old_name,
 					     uintptr_t new_name);
@@ -283,7 +303,7 @@ struct incstack_heap_stats {
 	uint64_t samples;   /* samples taken, also by incstack_heap_stack_trace */
 	uint64_t walked;    /* frames that `walk` described */
 	uint64_t shared;    /* samples that met known callers */
-	uint64_t returns;   /* reports of marked frames */
+	uint64_t returns;   /* marks that were reported, or found by unwinding_to */
 	uint64_t planted;   /* marks set */
 	uint64_t refused;   /* marks not set, because `mark` refused or there was no memory */
 	uint64_t lost;      /* samples refused for lack of memory */
@@ -351,9 +371,10 @@ static inline int incstack_heap_trigger_pending(const struct incstack_heap_trigg
 	return (uint16_t)INCSTACK__HEAP_LOAD(trigger) != 0;
 }
 
-/* Draws a ticket: returns 1 if the caller got one and should sample itself. *drawn is the state of the
- * thread or interpreter that polls, at first 0: the number of the request from which it drew last. It
- * belongs to no thread of the system, so it moves with the interpreter.
+/* Draws a ticket: returns 1 if the caller got one and should sample itself. *drawn is the state of who draws at most
+ * one ticket of a request, at first 0: the number of the request from which it drew last. For an interpreter that
+ * moves between threads of the system it moves with the interpreter; for many fibers on few threads, each
+ * thread has one. Numbers repeat after 65,536 requests, so who has polled none of these misses one.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 static inline int incstack_heap_trigger_draw(struct incstack_heap_trigger *trigger, uint32_t *drawn)
 {

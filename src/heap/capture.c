@@ -259,8 +259,9 @@ int incstack__heap_serve_top(stack *s, const frame *f, uintptr_t caller)
 	return incstack__heap_passed(s, incstack__heap_pop(s), 0);
 }
 
-/* Walks from the top to the first known frame, to notice frames that were popped without a report. */
-int incstack__heap_notice_popped(stack *s, uintptr_t top)
+/* Walks from the top to the first known frame, at most to the frame `until`, and to the base if that is 0. Removes the
+ * barriers whose frames were popped without a report. Returns an enum looked or an error. */
+int incstack__heap_look(stack *s, uintptr_t top, uintptr_t until)
 {
 	struct circle circle = {top, FIRST_TURN};
 	uintptr_t name = top;
@@ -275,13 +276,15 @@ int incstack__heap_notice_popped(stack *s, uintptr_t top)
 			if (error)
 				return error;
 		} else if (f.flags & INCSTACK_HEAP_MARKED && meet(s, &upto, &f, caller)) {
-			return 0;
+			return LOOKED_KNOWN;
 		}
+		if (name == until)
+			return LOOKED_UNTIL;
 		if (caller == INCSTACK_HEAP_UNKNOWN || caller == circle.seen ||
 		    is_too_long(s, &circle, n, caller))
 			break; /* whether the others are there cannot be known */
 		name = caller;
 	}
 	incstack__heap_remove_stale(s, 0, s->count);
-	return 0;
+	return LOOKED_OVER;
 }

@@ -16,6 +16,13 @@ enum end {
 	END_TOP_MARKED, /* at the top, which has a mark: nothing was captured */
 };
 
+/* What a look from the top has met first. An error is negative. */
+enum looked {
+	LOOKED_KNOWN = 0, /* the frame of the youngest barrier */
+	LOOKED_UNTIL,     /* the frame at which it was to end */
+	LOOKED_OVER,      /* neither of them: no barrier is left */
+};
+
 struct walk {
 	const object **link; /* where the pointer to the first object goes */
 	uintptr_t name;      /* the first frame */
@@ -30,7 +37,7 @@ int incstack__heap_capture_rest(stack *s, struct walk *w, object *o, uintptr_t n
 int incstack__heap_capture(stack *s, struct walk *w);
 int incstack__heap_complete(stack *s, uint32_t from);
 int incstack__heap_passed(stack *s, struct barrier b, uint32_t beyond);
-int incstack__heap_notice_popped(stack *s, uintptr_t top);
+int incstack__heap_look(stack *s, uintptr_t top, uintptr_t until);
 int incstack__heap_serve_top(stack *s, const frame *f, uintptr_t caller);
 
 #endif

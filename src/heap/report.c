@@ -119,6 +119,7 @@ static int go_on_from(stack *s, const struct search *handler)
 	return 0;
 }
 
+/* The youngest barrier was met on the way from the top, so what is known is right. */
 static int unwind(stack *s, uintptr_t name)
 {
 	const struct search handler = find_handler(s, name);
@@ -133,15 +134,23 @@ static int unwind(stack *s, uintptr_t name)
 	return error;
 }
 
-int incstack_heap_stack_unwinding_to(struct incstack_heap_stack *s, uintptr_t name)
+/* If there is no mark from the top to `name`, no known frame is popped. A mark whose return was not reported is
+ * noticed by the next sample or retrieve. */
+static int look_and_unwind(stack *s, uintptr_t top, uintptr_t name)
+{
+	int looked = incstack__heap_look(s, top, name);
+	return looked == LOOKED_KNOWN ? unwind(s, name) : looked < 0 ? looked : 0;
+}
+
+int incstack_heap_stack_unwinding_to(struct incstack_heap_stack *s, uintptr_t top, uintptr_t name)
 {
 	int error = enter(s);
 	if (error)
 		return error;
-	if (!is_name(name))
+	if (!is_name(top) || !is_name(name))
 		error = INCSTACK_EINVAL;
 	else if (s->count)
-		error = unwind(s, name);
+		error = look_and_unwind(s, top, name);
 	leave(s);
 	return error;
 }

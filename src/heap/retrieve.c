@@ -11,8 +11,8 @@ static int complete(stack *s, uintptr_t top)
 {
 	if (!s->gaps)
 		return 0;
-	int error = incstack__heap_notice_popped(s, top);
-	return error ? error : incstack__heap_complete(s, 0);
+	int error = incstack__heap_look(s, top, 0);
+	return error < 0 ? error : incstack__heap_complete(s, 0);
 }
 
 /* Makes the tree of a retrieve that comes before any sample. */
@@ -97,8 +97,8 @@ int incstack_heap_stack_lift(struct incstack_heap_stack *s, uintptr_t top)
 	int error = enter(s);
 	if (error)
 		return error;
-	error = s->count ? incstack__heap_notice_popped(s, top) : 0;
-	if (!error)
+	error = s->count ? incstack__heap_look(s, top, 0) : 0;
+	if (error >= 0)
 		error = incstack__heap_complete(s, 0);
 	while (!error && s->count)
 		set_mark(s, incstack__heap_pop(s).at->frame.name, 0);

@@ -70,7 +70,7 @@ static void scenario(struct incstack_heap_stack *stack)
 		if (i % 3 == 2 && succeeds(incstack_heap_stack_retrieve(stack, hand.top, &tree)))
 			check_tree(tree);
 		if (i == 4) {
-			succeeds(incstack_heap_stack_unwinding_to(stack, hand.top - 3));
+			succeeds(incstack_heap_stack_unwinding_to(stack, hand.top, hand.top - 3));
 			hand.top -= 3;
 		}
 		if (i == 7)

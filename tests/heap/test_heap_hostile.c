@@ -58,7 +58,7 @@ START_TEST(arguments_are_checked)
 	ck_assert_int_eq(incstack_heap_stack_retrieve(hand.stack, 1, NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_heap_stack_returned(NULL, 1), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_heap_stack_returned(hand.stack, 1), INCSTACK_ERANGE);
-	ck_assert_int_eq(incstack_heap_stack_unwinding_to(NULL, 1), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_heap_stack_unwinding_to(NULL, 1, 1), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_heap_stack_renamed(NULL, 1, 2), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_heap_stack_lift(NULL, 1), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_heap_stack_forget(NULL), INCSTACK_EINVAL);
@@ -69,7 +69,9 @@ START_TEST(arguments_are_checked)
 		ck_assert_int_eq(incstack_heap_stack_sample(hand.stack, name, 0, 0),
 				 INCSTACK_EINVAL);
 		ck_assert_int_eq(incstack_heap_stack_trace(hand.stack, name, &o), INCSTACK_EINVAL);
-		ck_assert_int_eq(incstack_heap_stack_unwinding_to(hand.stack, name),
+		ck_assert_int_eq(incstack_heap_stack_unwinding_to(hand.stack, name, 1),
+				 INCSTACK_EINVAL);
+		ck_assert_int_eq(incstack_heap_stack_unwinding_to(hand.stack, 1, name),
 				 INCSTACK_EINVAL);
 		ck_assert_int_eq(incstack_heap_stack_renamed(hand.stack, name, 2), INCSTACK_EINVAL);
 		ck_assert_int_eq(incstack_heap_stack_renamed(hand.stack, 2, name), INCSTACK_EINVAL);
@@ -172,6 +174,35 @@ START_TEST(an_unreported_return_is_noticed)
 	ck_assert_uint_eq(hand_stats().stale, 1);
 	if (_i & 2)
 		ck_assert_uint_eq(hand_length(tree->traces->next->top), hand.top);
+	incstack_heap_tree_release(tree);
+	hand_close();
+}
+END_TEST
+
+/* The same, and then an error is reported. No frame of an older time is in the trace, and none that is gone is
+ * walked. */
+START_TEST(an_error_follows_an_unreported_return)
+{
+	hand_open(INCSTACK_HEAP_BARRIER, 1);
+	hand_calls(_i ? 4 : 6);
+	hand_sample(0);
+	hand.top = _i ? 2 : 3;
+	hand.frames[hand.top].position = 5;
+	hand_call(14);
+	if (_i == 0)
+		hand_call(15);
+	ck_assert_int_eq(incstack_heap_stack_unwinding_to(hand.stack, hand.top,
+							  _i == 2 ? 2
+							  : _i    ? 1
+								  : 3),
+			 0);
+	hand.top = _i == 2 ? 2 : _i ? 1 : 3;
+	const struct incstack_heap_tree *tree = hand_retrieve();
+	ck_assert_uint_eq(hand_length(tree->traces->top), 2);
+	ck_assert_uint_eq(hand_last(tree->traces->top)->frame.flags, INCSTACK_HEAP_TRUNCATED);
+	ck_assert_uint_eq(hand_positions(tree->traces->top), 0);
+	ck_assert_uint_eq(hand_stats().truncated, 1);
+	ck_assert_uint_eq(hand_stats().stale, 1);
 	incstack_heap_tree_release(tree);
 	hand_close();
 }
@@ -313,7 +344,7 @@ static uintptr_t walk_and_call(void *context, void *identity, uintptr_t name,
 	errors[1] = incstack_heap_stack_trace(hand.stack, name, &o);
 	errors[2] = incstack_heap_stack_retrieve(hand.stack, name, &tree);
 	errors[3] = incstack_heap_stack_returned(hand.stack, name);
-	errors[4] = incstack_heap_stack_unwinding_to(hand.stack, name);
+	errors[4] = incstack_heap_stack_unwinding_to(hand.stack, name, name);
 	errors[5] = incstack_heap_stack_lift(hand.stack, name);
 	errors[6] = incstack_heap_stack_forget(hand.stack);
 	errors[7] = incstack_heap_stack_adopt(hand.stack);
@@ -388,6 +419,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, a_walk_without_an_end_is_cut_at_the_limit, 0, modes);
 	tcase_add_loop_test(c, an_unknown_caller_truncates, 0, modes);
 	tcase_add_loop_test(c, an_unreported_return_is_noticed, 0, 4);
+	tcase_add_loop_test(c, an_error_follows_an_unreported_return, 0, 3);
 	tcase_add_loop_test(c, what_lies_beyond_an_unknown_caller_is_not_trusted, 0, 3);
 	tcase_add_test(c, an_unreported_return_to_a_frame_that_runs_is_served);
 	tcase_add_loop_test(c, a_mark_that_nobody_set_is_cleared, 0, 4);

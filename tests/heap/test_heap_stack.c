@@ -171,7 +171,7 @@ START_TEST(an_error_is_reported_in_one_call)
 	hand_call(10);
 	hand_sample(2);
 	ck_assert_uint_eq(hand_marks(), 89);
-	ck_assert_int_eq(incstack_heap_stack_unwinding_to(hand.stack, (uintptr_t)_i), 0);
+	ck_assert_int_eq(incstack_heap_stack_unwinding_to(hand.stack, hand.top, (uintptr_t)_i), 0);
 	ck_assert_uint_le(hand_stats().walked, 4 + 2 * 9);
 	ck_assert_uint_eq(hand_marks(), _i == 2 ? 0 : (unsigned)_i - 1);
 	hand.top = (uintptr_t)_i;

@@ -181,7 +181,8 @@ static void announce(const struct node *handler)
 	struct incstack_heap_stack *stack = toy.now->stack;
 	uintptr_t name;
 	if (toy.options.reports == REPORT_ONCE) {
-		toy_expect(incstack_heap_stack_unwinding_to(stack, (uintptr_t)handler));
+		toy_expect(incstack_heap_stack_unwinding_to(stack, (uintptr_t)toy.now->top,
+							    (uintptr_t)handler));
 		for (const struct node *n = toy.now->top; n != handler->caller; n = n->caller)
 			REQUIRE(!n->marked || toy.options.lies || toy.errors);
 	} else if (toy.options.reports == REPORT_MARKED) {

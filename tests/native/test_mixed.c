@@ -174,7 +174,8 @@ static NOINLINE void raise_error(void)
 {
 	struct handler *h = handlers;
 	REQUIRE(incstack_stack_unwinding_to(machine_stack, (uintptr_t)h) == 0);
-	REQUIRE(incstack_heap_stack_unwinding_to(heap_stack, (uintptr_t)h->top) == 0);
+	REQUIRE(incstack_heap_stack_unwinding_to(heap_stack, (uintptr_t)top, (uintptr_t)h->top) ==
+		0);
 	drop_to(h->top);
 	depth = h->depth;
 	longjmp(h->jump, 1);
