@@ -2,27 +2,13 @@
  *
  * A check of the traces, in place of profile.c. At every sample a walk by hand writes down all frames:
  * the function, and the line, which Lua's own look-up finds. When the traces are retrieved, each must be
- * the same, frame by frame, down to the outermost one of the main coroutine.
- *
- *   INCSTACK_LUA_CHECK     samples at every N-th poll, on average; every instruction is a poll
- *   INCSTACK_LUA_DISTANCE  the barrier distance; 0 (adaptive) unless it is set
- *   INCSTACK_LUA_MODE      enum incstack_heap_mode; 0 (barriers) unless it is set
- *   INCSTACK_LUA_SEED      chooses the polls; 1 unless it is set
- *   INCSTACK_LUA_REPORT    the file to which the counts are added, one line for each state
+ * the same, frame by frame, down to the outermost one of the main coroutine. checks.h has the settings.
  */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "checks.h"
 
 enum {
 	STEPS_MAX = 1 << 22,  /* frames to remember; then the traces are retrieved */
 	TRACES_MAX = 1 << 14, /* traces to remember */
-};
-
-struct expected {
-	size_t first, count; /* its steps */
 };
 
 /* The check of one state. */
@@ -32,21 +18,15 @@ struct check {
 	struct expected traces[TRACES_MAX];
 	uint64_t trace_count, first_id; /* of those that were not retrieved yet */
 	uint64_t compared, frames, mismatches, deepest, coroutines;
-	unsigned int every, until, until_retrieve, random;
+	struct polls polls;
+	unsigned int until, until_retrieve;
 };
-
-static lua_State *started; /* what incstack_lua_start opened */
 
 /* ---- what is expected ------------------------------------------------------------------ */
 
 static void remember(struct check *check, struct step step)
 {
-	if (check->step_count == check->step_room) {
-		check->step_room = check->step_room ? 2 * check->step_room : 1024;
-		check->steps = realloc(check->steps, check->step_room * sizeof(*check->steps));
-		if (!check->steps)
-			abort();
-	}
+	check->steps = with_room(check->steps, check->step_count, &check->step_room, sizeof(step));
 	check->steps[check->step_count++] = step;
 }
 
@@ -79,11 +59,12 @@ int incstack_lua_due(struct incstack_lua *lua, uint64_t *id, uint64_t *weight)
 	if (!check->until_retrieve-- || check->step_count > STEPS_MAX ||
 	    check->trace_count == TRACES_MAX) {
 		incstack_lua_collect(lua);
-		check->until_retrieve = below(&check->random, below(&check->random, 4) ? 64 : 4096);
+		check->until_retrieve =
+			below(&check->polls.random, below(&check->polls.random, 4) ? 64 : 4096);
 	}
 	*id = check->first_id + check->trace_count;
 	*weight = *id + 1;
-	check->until = below(&check->random, 2 * check->every - 1) +
+	check->until = below(&check->polls.random, 2 * check->polls.every - 1) +
 		       (unsigned int)(walk(check, lua->running) / 8);
 	return 1;
 }
@@ -131,41 +112,24 @@ void incstack_lua_collect(struct incstack_lua *lua)
 static void report(const struct check *check, const struct incstack_heap_stats *stats,
 		   uint64_t failures)
 {
-	const char *name = getenv("INCSTACK_LUA_REPORT");
-	FILE *file = name ? fopen(name, "a") : NULL;
-	if (!file)
-		return;
-	const struct {
-		const char *name;
-		uint64_t value;
-	} counts[] = {{"traces", check->compared},
-		      {"frames", check->frames},
-		      {"deepest", check->deepest},
-		      {"coroutines", check->coroutines},
-		      {"returns", stats->returns},
-		      {"shared", stats->shared},
-		      {"mismatches", check->mismatches},
-		      {"truncated", stats->truncated},
-		      {"stale", stats->stale},
-		      {"lost", stats->lost},
-		      {"failures", failures}};
-	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-		fprintf(file, "%s=%" PRIu64 " ", counts[i].name, counts[i].value);
-	fputs("\n", file);
-	fclose(file);
+	const struct count counts[] = {{"traces", check->compared},
+				       {"frames", check->frames},
+				       {"deepest", check->deepest},
+				       {"coroutines", check->coroutines},
+				       {"returns", stats->returns},
+				       {"shared", stats->shared},
+				       {"mismatches", check->mismatches},
+				       {"truncated", stats->truncated},
+				       {"stale", stats->stale},
+				       {"lost", stats->lost},
+				       {"failures", failures}};
+	report_counts(counts, sizeof(counts) / sizeof(counts[0]));
 }
 
 int incstack_lua_user_open(struct incstack_lua *lua, struct incstack_heap_options *options)
 {
 	struct check *check = lua->user = calloc(1, sizeof(*check));
-	if (!check)
-		return 0;
-	options->distance = number("INCSTACK_LUA_DISTANCE", 0);
-	options->mode = number("INCSTACK_LUA_MODE", INCSTACK_HEAP_BARRIER);
-	check->every = number("INCSTACK_LUA_CHECK", 1);
-	check->random = number("INCSTACK_LUA_SEED", 1);
-	incstack_heap_trigger_request(&incstack_lua_trigger, 0xffff);
-	return check->every > 0;
+	return check && read_settings(options, &check->polls);
 }
 
 void incstack_lua_user_close(struct incstack_lua *lua)
@@ -177,20 +141,10 @@ void incstack_lua_user_close(struct incstack_lua *lua)
 	if (check)
 		free(check->steps);
 	free(check);
-	if (started && G(started) == G(lua->running))
-		started = NULL;
-}
-
-static void finish(void)
-{
-	if (started)
-		incstack_lua_close(started);
+	forget_started(lua);
 }
 
 void incstack_lua_start(lua_State *L)
 {
-	if (!getenv("INCSTACK_LUA_CHECK") || incstack_lua_open(L) != 0)
-		return;
-	started = L;
-	atexit(finish);
+	start(L);
 }

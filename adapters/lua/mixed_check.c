@@ -6,11 +6,9 @@
  * one, luaD_precall the next C function, lua_resume what is left of a coroutine. When the traces are
  * retrieved, each must be the same, frame by frame.
  *
- * The variables are those of check.c. The global function `host_call` is a C function of a host: it calls its
+ * checks.h has the settings. The global function `host_call` is a C function of a host: it calls its
  * first argument, from the innermost of three C functions.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <incstack/native.h>
@@ -33,10 +31,6 @@ struct seen {
 	int runs; /* a machine frame that runs the frames before it */
 };
 
-struct expected {
-	size_t first, count; /* its frames */
-};
-
 /* The check of one state. */
 struct check {
 	struct seen *frames;
@@ -44,22 +38,17 @@ struct check {
 	struct expected traces[TRACES_MAX];
 	uint64_t trace_count, first_id; /* of those that were not retrieved yet */
 	uint64_t compared, compared_frames, machine_frames, runs, mismatches, coroutines;
-	unsigned int every, until, until_retrieve, random;
+	struct polls polls;
+	unsigned int until, until_retrieve;
 	struct incstack_frame walked[MACHINE_MAX];
 };
-
-static lua_State *started; /* what incstack_lua_start opened */
 
 /* ---- what is expected ------------------------------------------------------------------ */
 
 static void remember(struct check *check, struct seen seen)
 {
-	if (check->frame_count == check->frame_room) {
-		check->frame_room = check->frame_room ? 2 * check->frame_room : 1024;
-		check->frames = realloc(check->frames, check->frame_room * sizeof(*check->frames));
-		if (!check->frames)
-			abort();
-	}
+	check->frames =
+		with_room(check->frames, check->frame_count, &check->frame_room, sizeof(seen));
 	check->frames[check->frame_count++] = seen;
 }
 
@@ -170,10 +159,11 @@ int incstack_lua_due(struct incstack_lua *lua, uint64_t *id, uint64_t *weight)
 	if (!check->until_retrieve-- || check->frame_count > FRAMES_MAX ||
 	    check->trace_count == TRACES_MAX) {
 		incstack_lua_collect(lua);
-		check->until_retrieve = below(&check->random, below(&check->random, 4) ? 64 : 1024);
+		check->until_retrieve =
+			below(&check->polls.random, below(&check->polls.random, 4) ? 64 : 1024);
 	}
 	const uint64_t number = check->first_id + check->trace_count;
-	check->until = below(&check->random, 2 * check->every - 1) +
+	check->until = below(&check->polls.random, 2 * check->polls.every - 1) +
 		       (unsigned int)(walk(check, lua->running) / 8);
 	lua->failures += incstack_lua_mixed_sample(lua, number, number + 1) != 0;
 	return 0;
@@ -249,45 +239,29 @@ static void report(const struct incstack_lua *lua, const struct incstack_heap_st
 {
 	const struct check *check = lua->user;
 	const struct incstack_stats machine = incstack_lua_mixed_stats(lua);
-	const char *name = getenv("INCSTACK_LUA_REPORT");
-	FILE *file = name ? fopen(name, "a") : NULL;
-	if (!file)
-		return;
-	const struct {
-		const char *name;
-		uint64_t value;
-	} counts[] = {{"traces", check->compared},
-		      {"frames", check->compared_frames},
-		      {"machine_frames", check->machine_frames},
-		      {"runs", check->runs},
-		      {"coroutines", check->coroutines},
-		      {"returns", stats->returns},
-		      {"machine_returns", machine.returns},
-		      {"machine_unwound", machine.unwound},
-		      {"machine_shared", machine.shared},
-		      {"mismatches", check->mismatches},
-		      {"truncated", stats->truncated + machine.truncated},
-		      {"stale", stats->stale + machine.stale},
-		      {"lost",
-		       stats->lost + machine.lost_limit + machine.lost_busy + machine.lost_unwind},
-		      {"failures", lua->failures}};
-	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-		fprintf(file, "%s=%" PRIu64 " ", counts[i].name, counts[i].value);
-	fputs("\n", file);
-	fclose(file);
+	const struct count counts[] = {{"traces", check->compared},
+				       {"frames", check->compared_frames},
+				       {"machine_frames", check->machine_frames},
+				       {"runs", check->runs},
+				       {"coroutines", check->coroutines},
+				       {"returns", stats->returns},
+				       {"machine_returns", machine.returns},
+				       {"machine_unwound", machine.unwound},
+				       {"machine_shared", machine.shared},
+				       {"mismatches", check->mismatches},
+				       {"truncated", stats->truncated + machine.truncated},
+				       {"stale", stats->stale + machine.stale},
+				       {"lost", stats->lost + machine.lost_limit +
+							machine.lost_busy + machine.lost_unwind},
+				       {"failures", lua->failures}};
+	report_counts(counts, sizeof(counts) / sizeof(counts[0]));
 }
 
 int incstack_lua_user_open(struct incstack_lua *lua, struct incstack_heap_options *options)
 {
 	struct check *check = lua->user = calloc(1, sizeof(*check));
-	if (!check || !symbols_open())
-		return 0;
-	options->distance = number("INCSTACK_LUA_DISTANCE", 0);
-	options->mode = number("INCSTACK_LUA_MODE", INCSTACK_HEAP_BARRIER);
-	check->every = number("INCSTACK_LUA_CHECK", 1);
-	check->random = number("INCSTACK_LUA_SEED", 1);
-	incstack_heap_trigger_request(&incstack_lua_trigger, 0xffff);
-	return check->every > 0 && incstack_lua_mixed_open(lua, options);
+	return check && symbols_open() && read_settings(options, &check->polls) &&
+	       incstack_lua_mixed_open(lua, options);
 }
 
 void incstack_lua_user_close(struct incstack_lua *lua)
@@ -300,14 +274,7 @@ void incstack_lua_user_close(struct incstack_lua *lua)
 	if (check)
 		free(check->frames);
 	free(check);
-	if (started && G(started) == G(lua->running))
-		started = NULL;
-}
-
-static void finish(void)
-{
-	if (started)
-		incstack_lua_close(started);
+	forget_started(lua);
 }
 
 /* ---- a host's C functions -------------------------------------------------------------- */
@@ -337,8 +304,5 @@ static int host_call(lua_State *L)
 void incstack_lua_start(lua_State *L)
 {
 	lua_register(L, "host_call", host_call);
-	if (!getenv("INCSTACK_LUA_CHECK") || incstack_lua_open(L) != 0)
-		return;
-	started = L;
-	atexit(finish);
+	start(L);
 }
