@@ -371,10 +371,10 @@ static inline int incstack_heap_trigger_pending(const struct incstack_heap_trigg
 	return (uint16_t)INCSTACK__HEAP_LOAD(trigger) != 0;
 }
 
-/* Draws a ticket: returns 1 if the caller got one and should sample itself. *drawn is the state of who draws at most
- * one ticket of a request, at first 0: the number of the request from which it drew last. For an interpreter that
- * moves between threads of the system it moves with the interpreter; for many fibers on few threads, each
- * thread has one. Numbers repeat after 65,536 requests, so who has polled none of these misses one.
+/* Draws a ticket: returns 1 if the caller got a ticket and should sample itself. *drawn, at first 0, is the number
+ * of the request from which its owner drew last. Each owner draws at most one ticket of a request. The owner is an
+ * interpreter, and *drawn moves with it between threads of the system. If many fibers run on few threads, each
+ * thread is an owner. Numbers repeat after 65,536 requests: an owner that did not poll for so long misses a request.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 static inline int incstack_heap_trigger_draw(struct incstack_heap_trigger *trigger, uint32_t *drawn)
 {

@@ -25,8 +25,8 @@
  * `mark` must refuse an anchor (return a negative number), and no anchor is the youngest frame. An anchor
  * is captured, shared and forgotten like every other frame, so a sample needs time only for the
  * frames that are new, on both stacks. The two traces are merged when they are read. In the trace, the frames
- * of the interpreter come right before the machine frame that runs them. This machine frame is shown, too, with
- * a flag: who does not want to see the loop leaves it out.
+ * of the interpreter come right before the machine frame that runs them. This machine frame has a flag, by which
+ * a reader can leave out the loop.
  *
  * The rules of heap.h hold for the interpreter's stack, those of incstack.h for the machine's stack.
  */
@@ -154,7 +154,8 @@ struct incstack_mixed_frames {
  *     last.
  * What this cannot notice is an anchor that is missing where a machine frame does run frames: they would come
  * with those of the next anchor. It is noticed if `expect` knows the machine frames of the loop:
- * such a frame without frames is LOOSE. So is a frame that runs in a machine frame that NEVER runs one.
+ * a machine frame of the loop without frames of the interpreter is LOOSE. A frame that runs in a machine frame
+ * which NEVER runs one is LOOSE, too.
  * `expect` may be null. Errors: EINVAL.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_mixed_frames_begin(struct incstack_mixed_frames *frames,

@@ -29,12 +29,12 @@ INCSTACK_API int incstack_profile_add_heap_tree(struct incstack_profile *profile
 						incstack_profile_heap_frame_fn *describe,
 						void *context);
 
-/* The same for a frame of two stacks: at->machine or at->heap. What is preset for a machine frame are its
- * function, position, and flags. */
+/* The same for a frame of two stacks: at->machine or at->heap. Before the call, *frame has the
+ * function, the position and the flags of a machine frame. */
 typedef int incstack_profile_mixed_frame_fn(void *context, const struct incstack_mixed_frames *at,
 					    struct incstack_profile_frame *frame);
 
-/* Adds the traces of two stacks, as add_heap_tree. A frame that is in the same place of the trace before
+/* Adds the traces of two stacks, as add_heap_tree. A frame that the trace before has in the same place
  * is not described again. A trace in which the place of frames is not known (INCSTACK_MIXED_LOOSE) is
  * added below a frame named "[order unknown]", another one whose callers are unknown below "[truncated]".
  * `expect` is as for incstack_mixed_frames_begin and may be null.

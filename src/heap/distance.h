@@ -9,7 +9,7 @@
  *
  * A walk may go past the distance to an older mark, until the frames walked in vain have cost as much
  * as a new mark. Both together are then at most twice the optimum (Karlin et al. 1988,
- * "Competitive snoopy caching"). What is walked in vain is not in favour of a smaller distance.
+ * "Competitive snoopy caching"). Frames that are walked in vain do not speak for a smaller distance.
  */
 #ifndef INCSTACK__HEAP_DISTANCE_H
 #define INCSTACK__HEAP_DISTANCE_H
