@@ -101,7 +101,7 @@ object *incstack__sample_walk(stack *s, const struct cursor *at, uint32_t flags)
 	return top;
 }
 
-/* Completes a trace whose top is the youngest known frame: incstack__top_enter(). */
+/* Completes a trace whose top is the youngest known frame: top_enter(). */
 static void complete_newest(stack *s)
 {
 	trace *t = s->arena.limit - 1;
@@ -151,21 +151,22 @@ bool incstack__sample_fits(stack *s)
 	return fits;
 }
 
-/* Whether a sample may begin there. What a signal has interrupted needs its rule now. */
-static bool can_begin(stack *s, const struct callers *from)
+/* Whether a sample may begin where a signal has interrupted the thread: it needs the rule now. */
+static bool can_begin_interrupted(stack *s, const struct cursor *at)
 {
 	const struct stepper steps = stepper_of(s, ASK_NEVER);
-	return !from->interrupted ||
-	       (from->at.pc && incstack__rule_of(&steps, from->at.pc, from->at.exact));
+	return at->pc && incstack__rule_of(&steps, at->pc, at->exact);
 }
 
 int incstack__machine_sample(stack *s, uint64_t id, uint64_t weight, const struct incstack_top *top)
 {
-	struct callers from = {.interrupted = top->flags & INCSTACK_TOP_INTERRUPTED};
+	struct callers from; /* an initializer would clear it by a slow string instruction */
+	from.interrupted = top->flags & INCSTACK_TOP_INTERRUPTED;
+	from.fast = NULL;
 	if (misaligned(top))
 		return INCSTACK_EINVAL;
-	const object *known = incstack__top_enter(s, top, &from.at);
-	if (!can_begin(s, &from))
+	const object *known = top_enter(s, top, &from.at);
+	if (from.interrupted && !can_begin_interrupted(s, &from.at))
 		return lose_sample(s);
 	if (!incstack__sample_fits(s))
 		return INCSTACK_EROOM;
@@ -182,7 +183,7 @@ int incstack__machine_sample(stack *s, uint64_t id, uint64_t weight, const struc
 object *incstack__machine_frames(stack *s, const struct incstack_top *poll)
 {
 	struct cursor at;
-	object *known = incstack__top_enter(s, poll, &at);
+	object *known = top_enter(s, poll, &at);
 	if (!known)
 		return incstack__sample_walk(s, &at, poll->flags);
 	return s->found.known = known;
@@ -307,7 +308,7 @@ __attribute__((noinline)) static int continue_slowly(stack *s, object *end, uint
 	struct callers callers = {.fast = &r};
 	if (!from.pc)
 		return INCSTACK_EINVAL;
-	if (incstack__top_enter(s, &from, &callers.at))
+	if (top_enter(s, &from, &callers.at))
 		complete_newest(s);
 	else
 		complete(s, &callers);

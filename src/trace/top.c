@@ -36,11 +36,11 @@ static void finish_return(stack *s, const struct cursor *at)
 		set_newest(s, known);
 }
 
-/* The same for a sample, within its operation. Returns the object of the top if the top and all its
- * callers are known: the sampling function was reached by a tail call from a function whose return is
- * intercepted, so it has found the barrier's thunk in its own return slot. An equal position without
- * the thunk would prove nothing, because the slot may be dead. */
-object *incstack__top_enter(stack *s, const struct incstack_top *top, struct cursor *at)
+/* top_enter() where a return may be in progress. The object is known if the sampling function was reached
+ * by a tail call from a function whose return is intercepted, so that it has found the barrier's thunk in
+ * its own return slot. An equal position without the thunk would prove nothing, because the slot may be
+ * dead. */
+object *incstack__top_enter_return(stack *s, const struct incstack_top *top, struct cursor *at)
 {
 	struct mapped mapped = {0, 0};
 	const struct stepper w = {s->runtime, s->given.low, s->given.high, &mapped, ASK_NEVER};

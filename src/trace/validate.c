@@ -35,27 +35,39 @@ static bool rules_are_old(stack *s)
 	return old;
 }
 
+/* What a comparison of a frame with what is remembered of its caller tells. */
+enum verdict { SAME, OTHER_FRAME, OTHER_POSITION };
+
+/* Whether the rule of k, whose frame has the frame pointer *fp, leads to the slot of its parent p, and
+ * whether the slot holds what it held. If so, *fp becomes that of p. */
+static inline enum verdict compare(const object *k, const object *p, uintptr_t *fp, uintptr_t limit)
+{
+	const packed_rule rule = (uint32_t)k->position;
+	if (!p || !rule_plain(rule) || !(k->flags & INCSTACK_OBJECT_RAW))
+		return OTHER_FRAME;
+	const uintptr_t cfa = cfa_by(rule, k, *fp);
+	if (p->address != cfa || !frame_ordinary(k->address, cfa, cfa - rule_fp(rule), limit))
+		return OTHER_FRAME;
+	if (stack_word(cfa - sizeof(uintptr_t)) != p->function)
+		return OTHER_POSITION;
+	if (rule_fp(rule))
+		*fp = stack_word(cfa - rule_fp(rule));
+	return SAME;
+}
+
 /* Whether the remembered chain from k to the base still describes the stack (I3). The caller
- * has just compared the return address of k. For each frame, its own rule must lead to its
- * parent's slot, and the slot must hold what it held. At a mismatch, *good is the youngest
- * object beyond it that may still be right. */
+ * has just compared the return address of k. At a mismatch, *good is the youngest object beyond it that
+ * may still be right. */
 static bool still_true(const stack *s, const object *k, uintptr_t fp, object **good)
 {
+	const uintptr_t limit = s->high + 1;
 	while (!(k->flags & INCSTACK_OBJECT_BASE)) {
 		object *p = physical_parent(k);
-		packed_rule rule = (uint32_t)k->position;
-		*good = p;
-		if (!p || !rule_plain(rule) || !(k->flags & INCSTACK_OBJECT_RAW))
+		const enum verdict verdict = compare(k, p, &fp, limit);
+		if (verdict != SAME) {
+			*good = verdict == OTHER_POSITION ? physical_parent(p) : p;
 			return false;
-		uintptr_t cfa = cfa_by(rule, k, fp);
-		if (p->address != cfa ||
-		    !frame_ordinary(k->address, cfa, cfa - rule_fp(rule), s->high + 1))
-			return false;
-		*good = physical_parent(p);
-		if (stack_word(cfa - sizeof(uintptr_t)) != p->function)
-			return false;
-		if (rule_fp(rule))
-			fp = stack_word(cfa - rule_fp(rule));
+		}
 		k = p;
 	}
 	*good = NULL;
