@@ -194,11 +194,12 @@ static int is_news(const struct incstack__tracefile_tally *before,
 		   const struct incstack__tracefile_tally *now)
 {
 	return now->events_dropped != before->events_dropped || now->lost != before->lost ||
+	       now->cpu_ns != before->cpu_ns ||
 	       memcmp(now->name, before->name, sizeof(now->name)) != 0;
 }
 
-/* Writes a tally without a batch if there are new losses or a new name. If every event was dropped, or if the
- * batch cannot be written, there is no batch. */
+/* Writes a tally without a batch if there are new losses, a new name, or CPU time in which the timer never
+ * ticked. If every event was dropped, or if the batch cannot be written, there is no batch. */
 static void write_news(struct incstack__record *record)
 {
 	const struct incstack__tracefile_tally before = record->live.newest;

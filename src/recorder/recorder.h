@@ -82,16 +82,16 @@ struct incstack__record {
 	uint32_t written;        /* number of the last flush of all records that wrote this one */
 	const uintptr_t *walker; /* while the program walks its stack: see shown.c */
 	uintptr_t walker_word;
-	int no_barriers;    /* mode full, because the context was left or the thread ends */
-	uint32_t used;      /* of a context: the value of `looks` (context.c) at its last use */
-	int comes_back;     /* of a context: it was left by a jump and may be resumed unannounced */
-	int mode_changed;   /* whether it has followed the recording into mode validate */
-	int opening;        /* of a CPU profile: calls that still look for a new module */
-	int due;            /* of a CPU profile: the next call of the recorder serves it */
-	int timer;          /* the kernel's number of its timer, plus 1; 0: none */
-	uint32_t since;     /* ticks so far: the handler serves it after some of them */
-	char *own_stack;    /* of a CPU profile or a crosscheck: own_stack.c */
-	uint64_t cpu_start; /* CPU time of the thread when its timer was started */
+	int no_barriers;  /* mode full, because the context was left or the thread ends */
+	uint32_t used;    /* of a context: the value of `looks` (context.c) at its last use */
+	int comes_back;   /* of a context: it was left by a jump and may be resumed unannounced */
+	int mode_changed; /* whether it has followed the recording into mode validate */
+	int opening;      /* of a CPU profile: calls that still look for a new module */
+	int due;          /* of a CPU profile: the next call of the recorder serves it */
+	int timer;        /* the kernel's number of its timer, plus 1; 0: none */
+	uint32_t since;   /* ticks so far: the handler serves it after some of them */
+	char *own_stack;  /* of a CPU profile or a crosscheck: own_stack.c */
+	uint64_t cpu_start, cpu_used; /* at the start of its timer, and from there to its end */
 } __attribute__((aligned(64)));
 _Static_assert(offsetof(struct incstack__record, next) <= 128, "two lines");
 _Static_assert(offsetof(struct incstack__record, log.used) == INCSTACK__SPOOL_USED_OFFSET &&

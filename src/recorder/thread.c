@@ -35,6 +35,13 @@ static int find_stack(struct incstack__record *record)
 	return error;
 }
 
+/* Without a record, a thread's allocations go to the shared record, but its CPU time is sampled by nobody. */
+static void note_lack(void)
+{
+	if (incstack__record_is_cpu_profile())
+		incstack__record_note(INCSTACK__NOTE_NO_TIMER);
+}
+
 static struct incstack__record *create(void)
 {
 	struct incstack__recording *r = &incstack__recording;
@@ -100,13 +107,15 @@ static struct incstack__record *make(void)
 {
 	struct incstack__record *made = create();
 
-	if (made == NULL)
+	if (made == NULL) {
+		incstack__record_local.mine = NULL;
 		ended = 1;
-	else
-		incstack__libc.setspecific(key, made);
+		note_lack();
+		return NULL;
+	}
+	incstack__libc.setspecific(key, made);
 	incstack__record_local.mine = made;
-	if (made != NULL)
-		incstack__record_walk_begun(made);
+	incstack__record_walk_begun(made);
 	return made;
 }
 

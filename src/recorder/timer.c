@@ -170,7 +170,7 @@ void incstack__timer_stop(struct incstack__record *record)
 {
 	if (record->timer > 0)
 		incstack__kernel_call(SYS_timer_delete, record->timer - 1);
-	record->live.newest.cpu_ns = incstack__timer_cpu_ns(record);
+	record->cpu_used = incstack__timer_cpu_ns(record);
 	record->timer = 0;
 }
 
@@ -190,5 +190,7 @@ uint64_t incstack__timer_cpu_ns(const struct incstack__record *record)
 {
 	const uint64_t now = record->timer > 0 ? clock_of(record) : 0;
 
-	return now > record->cpu_start ? now - record->cpu_start : record->live.newest.cpu_ns;
+	if (now > record->cpu_start)
+		return now - record->cpu_start;
+	return record->cpu_used != 0 ? record->cpu_used : record->live.newest.cpu_ns;
 }

@@ -62,7 +62,8 @@ static const char *const texts[INCSTACK__NOTE_COUNT] = {
 		"coroutines that it switches by itself, or its first stack if there is no /proc "
 		"(chroot); these were walked fully",
 	[INCSTACK__NOTE_NO_TIMER] =
-		"a thread could not have a timer (ulimit -i counts them); its time is missing",
+		"a thread could not have a timer (ulimit -i counts them) or memory for its samples "
+		"(ulimit -v); its time is missing",
 	[INCSTACK__NOTE_ATTACHED] =
 		"recorded from outside (-p): what was allocated before is not known, and "
 		"\"at exit\" means at the end of the recording",

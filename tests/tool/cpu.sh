@@ -101,6 +101,30 @@ test_signals() {
 	has ';masked;outer;inner '
 }
 
+# Whatever the limit is, either the time is sampled, or the report says what is missing and why.
+test_memory_limits() {
+	local limit seen=""
+	for limit in {6000..20000..2000}; do
+		rm -f trace*
+		# shellcheck disable=SC2016
+		record -o trace -- sh -c 'ulimit -v "$1"; exec "$0" spin' "$target" "$limit"
+		equal "status at $limit" "$status" 0
+		grep -q 'or memory for its samples' stderr && seen+=" $limit"
+		(($(tick taken) > 0)) ||
+			grep -qE 'note: .*(nothing was recorded|its time is missing)' stderr ||
+			fail "limit $limit: nothing was sampled, and nothing is said"
+	done
+	[[ -n $seen ]] || fail "no thread was without a record"
+}
+
+# A thread that ends before its timer ticks has used CPU time, too.
+test_no_tick() {
+	record -o trace -i 1s -- "$target" spin
+	equal status "$status" 0
+	equal taken "$(tick taken)" 0
+	grep -qE 'the clocks of the threads say [1-9]' stderr || fail "$(cat stderr)"
+}
+
 # libc takes the signal of the timers for itself when it makes the first thread.
 test_created() {
 	record -o trace -- "$target" created
