@@ -200,7 +200,7 @@ test_cpu() {
 	for wall in '' --wall; do
 		cp "$target" pristine
 		cp "$target" prog
-		record cpu $wall -- ./prog work 300
+		record cpu $wall -- ./prog burn 300
 		cp "${target}_second" prog
 		noticed "cpu $wall" prog
 	done

@@ -4,6 +4,7 @@
  * functions in another order. So a name from the wrong file is the name of the wrong function.
  *
  * work TIMES        calls both functions
+ * burn MS           the same until it has used so many milliseconds of CPU time
  * spin              says that it has begun, and calls them until it is killed
  * plugin FILE NEW   loads the library FILE, calls both functions, and unloads it; NEW takes its place,
  *                   is loaded under the same name, and called
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #ifndef IS_PLUGIN
 #include <dlfcn.h>
 #endif
@@ -65,6 +67,9 @@ int main(int argc, char **argv)
 		return call(argv[2]) || rename(argv[3], argv[2]) != 0 || call(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "work") == 0)
 		for (int i = atoi(argv[2]); i > 0; i--)
+			work();
+	if (argc == 3 && strcmp(argv[1], "burn") == 0)
+		while (clock() < atoi(argv[2]) * (CLOCKS_PER_SEC / 1000))
 			work();
 	if (argc == 2) {
 		puts("begun");

@@ -98,7 +98,7 @@ test_kind() {
 	done
 	run 2 report -k sizes one
 	grep -q "there are: 'allocated' 'allocations' 'live at peak' 'live at exit'" said || fail "$(<said)"
-	"$tool" cpu -o two -- "$target" alloc=100000 >stdout 2>stderr </dev/null
+	"$tool" cpu -o two -- "$target" alloc=3000000 >stdout 2>stderr </dev/null
 	run 0 report -k samples two
 	! grep -q '^CPU time: ' said || fail "another section"
 	run 0 report -k 'CPU time' -n 1 two
@@ -134,7 +134,7 @@ test_recursion() {
 	run 0 convert -r one.folded two.folded
 	sort two.folded >said
 	equal "folded recursion" "$(<said)" $'main;f 5\nmain;f;g 2\nmain;g;h 1'
-	"$tool" cpu -o one -- "$target" alloc=100000 >stdout 2>stderr </dev/null
+	"$tool" cpu -o one -- "$target" alloc=3000000 >stdout 2>stderr </dev/null
 	run 0 convert --fold-recursion one one.html
 	grep -q '"timeline":{' one.html || fail "the page has lost when each thread was sampled"
 }
