@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Profiles: calling context trees (CCT) with several kinds of weights, made from
- * traces. Reads and writes common file formats, and compares profiles.
+ * traces. Reads and writes common file formats.
  *
  * A profile belongs to one thread at a time, its owner. Memory comes from malloc. No
  * function may be called from a signal handler, except where stated. Strings that
@@ -70,7 +70,7 @@ struct incstack_profile_meta {
 	uint64_t duration_ns; /* duration of sampling; up to INT64_MAX */
 	uint64_t lost;        /* samples that were requested but not taken */
 	uint64_t truncated;   /* samples whose outer callers are unknown */
-	uint64_t pruned;      /* contexts that prune has removed */
+	uint64_t pruned;      /* light contexts that were removed to save memory */
 };
 
 /* Copies *meta into the profile. Errors: EINVAL, ENOMEM, ERANGE, EFORMAT (not UTF-8).
@@ -189,54 +189,6 @@ INCSTACK_API uint64_t incstack_profile_self(const struct incstack_profile *profi
 INCSTACK_API int incstack_profile_totals(const struct incstack_profile *profile, uint32_t kind,
 					 uint64_t *totals);
 
-/* A function, summed over all its contexts. */
-struct incstack_profile_function {
-	const char *name;  /* null-terminated; null if it has none: use function */
-	uint64_t function; /* as in the frame object; 0 if the frame was made from a name */
-	uint64_t self;     /* without callees */
-	uint64_t total;    /* with callees; recursion counts once */
-};
-
-/* Writes up to *count functions, ordered by self and then by total, largest first. Sets
- * *count to how many it wrote. Errors: EINVAL, ENOMEM.
- * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_profile_functions(const struct incstack_profile *profile, uint32_t kind,
-					    struct incstack_profile_function *functions,
-					    size_t *count);
-
-/* ---- time ---------------------------------------------------------------------- */
-
-/* A thread of a timeline. */
-struct incstack_profile_thread {
-	const char *name; /* may be empty */
-	uint64_t id;      /* the system's id of the thread; 0: unknown */
-};
-
-/* A part of a context's weight, and when it was added. */
-struct incstack_profile_sample {
-	uint64_t time_ns; /* when the sample was taken, in ns since an arbitrary moment */
-	uint64_t weight;  /* of kind 0; if that is a time, the time before the sample */
-	uint32_t thread;  /* its index in the list of threads */
-	uint32_t node;    /* the node of the profile */
-};
-
-/* The threads of a profile, and their samples. */
-struct incstack_profile_timeline {
-	const struct incstack_profile_thread *threads; /* in the order of Firefox files */
-	const struct incstack_profile_sample *samples; /* in any order */
-	size_t thread_count;                           /* the number of threads */
-	size_t sample_count;                           /* the number of samples */
-};
-
-/* Copies a timeline into the profile, in place of an earlier one; null: the profile has none.
- * HTML and Firefox files contain it. So do profiles that name_frames and fold_recursion make from this
- * one, but not those that select, average and overlay make. It is dropped when nodes are removed (prune,
- * shrink, clear).
- * Errors: EINVAL, ENOMEM, ELIMIT (2^32 threads), EFORMAT (a name is not UTF-8).
- * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_profile_set_timeline(struct incstack_profile *profile,
-					       const struct incstack_profile_timeline *timeline);
-
 /* ---- several profiles ---------------------------------------------------------- */
 
 /* Adds `from`, which must have the same kinds, to `into`. Two frames are the same if their
@@ -244,118 +196,6 @@ INCSTACK_API int incstack_profile_set_timeline(struct incstack_profile *profile,
  * Thread: owner of both. Signal: no. Allocates: malloc. Blocks: never. */
 INCSTACK_API int incstack_profile_merge(struct incstack_profile *into,
 					const struct incstack_profile *from);
-
-/* Creates a profile with only one kind of `profile`, without its meta data. If `as` is not
- * null, it gives that kind a new name and unit. Errors: EINVAL, ENOMEM.
- * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_profile_select(const struct incstack_profile *profile, uint32_t kind,
-					 const struct incstack_profile_kind *as,
-					 struct incstack_profile **one);
-
-/* Creates the average of `count` profiles with the same kinds. All profiles count equally:
- * the relative weights of the result are the averages of the relative weights. For each
- * kind, every profile is scaled up to a common total. This is the least common multiple of
- * the totals, without any rounding, if `count` times it is at most 2^53. Otherwise it is
- * the largest multiple of the largest total for which this holds, or the largest total
- * itself if the sum fits. So the result may weigh much more than each profile. Gnedt 2014,
- * section 5.3, compares runs with such an average.
- * Errors: EINVAL, ENOMEM, ELIMIT, ERANGE.
- * Thread: owner of all. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_profile_average(const struct incstack_profile *const *profiles,
-					  size_t count, struct incstack_profile **average);
-
-/* What the weight of an edge of the tree means. An edge has the weight of the node to which
- * it leads. */
-enum incstack_profile_measure {
-	INCSTACK_MEASURE_SELF = 0, /* without callees */
-	INCSTACK_MEASURE_TOTAL,    /* with all callees */
-	INCSTACK_MEASURE_BOTH,     /* self of the nodes and totals of the edges, as one set */
-};
-
-/* How similar two profiles are. */
-struct incstack_profile_difference {
-	double overlap;     /* degree of overlap, 0..1 (Gnedt 2014, figure 5.5) */
-	double cover_a;     /* hot-edge coverage of a over b (figure 5.6); NAN: b has no hot edge */
-	double cover_b;     /* hot-edge coverage of b over a; NAN: a has no hot edge */
-	double correlation; /* Pearson's, over nodes with a weight; NAN: undefined */
-	uint64_t common;    /* nodes with a weight in both */
-	uint64_t only_a;    /* nodes with a weight only in a */
-	uint64_t only_b;    /* nodes with a weight only in b */
-};
-
-/* Compares one kind of two profiles. `kind` is its number; its unit must be the same in both.
- * Two contexts are the same if the names along them are equal; lines are ignored. Weights are
- * relative to the sum over all edges. An edge is hot if it weighs at least threshold (0..1,
- * 15 decimals) times the heaviest edge. For two empty profiles all results are 1. If one
- * side has no variance, the correlation is 1 if the relative weights are equal, else NAN.
- * Errors: EINVAL, ENOMEM. Algorithm: Gnedt 2014, figures 5.5 and 5.6.
- * Thread: owner of both. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_profile_compare(const struct incstack_profile *a,
-					  const struct incstack_profile *b, uint32_t kind,
-					  enum incstack_profile_measure measure, double threshold,
-					  struct incstack_profile_difference *difference);
-
-/* Creates a profile that combines one kind of two profiles, as the kinds {"a", unit} and
- * {"b", unit}. Contexts are matched as in compare. Errors: EINVAL, ENOMEM, ELIMIT.
- * Thread: owner of both. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_profile_overlay(const struct incstack_profile *a,
-					  const struct incstack_profile *b, uint32_t kind,
-					  struct incstack_profile **both);
-
-/* The quartiles of one value over several runs. */
-struct incstack_profile_quartiles {
-	double low;    /* the first quartile */
-	double median; /* the second quartile */
-	double high;   /* the third quartile */
-};
-
-/* How similar several runs are: each is compared with the average of all. */
-struct incstack_profile_stability {
-	struct incstack_profile_quartiles overlap;     /* degree of overlap */
-	struct incstack_profile_quartiles cover;       /* coverage of the run over the average */
-	struct incstack_profile_quartiles correlation; /* Pearson's correlation */
-};
-
-/* Compares each of `count` profiles with their average (Gnedt 2014, figure 5.7). The average
- * is exact if `count` times the least common multiple of the totals has at most 512 bits.
- * Values that are undefined for a run are left out; if none is left, the result is NAN.
- * The arguments are those of incstack_profile_average and incstack_profile_compare.
- * Errors: EINVAL, ENOMEM, ELIMIT.
- * Thread: owner of all. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_profile_stability(const struct incstack_profile *const *profiles,
-					    size_t count, uint32_t kind,
-					    enum incstack_profile_measure measure, double threshold,
-					    struct incstack_profile_stability *stability);
-
-/* ---- reducing a profile ----------------------------------------------------------- */
-
-/* Creates a profile without recursion: a call of a function that is already among its callers becomes
- * a part of the youngest such caller. So no context has a function twice, the own weight of each
- * function stays, and a profile of deep recursion becomes small. The functions in between, which led to
- * the call, no longer have its weight among their callees. Functions are the same if their names are
- * equal. Errors: EINVAL, ENOMEM.
- * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_profile_fold_recursion(const struct incstack_profile *profile,
-						 struct incstack_profile **folded);
-
-/* Removes every context whose total is, in every kind, below the profile's total divided by
- * `parts`. Their weights go to a frame "[smaller contexts]" below the caller that stays, so no
- * other function's own weight changes. meta.pruned counts them.
- * Errors: EINVAL, ENOMEM, ELIMIT.
- * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_profile_prune(struct incstack_profile *profile, uint64_t parts);
-
-/* Makes the profile have at most `nodes` nodes (3 or more). Light contexts are replaced by one frame
- * "[smaller contexts]" below their caller, which has their weights. So no other context changes its weight,
- * with or without callees. A context is light if its total is, in every kind, below a part of the
- * profile's total; the part is the smallest one that suffices, or up to twice as large. If even the
- * heaviest contexts are too many, those that were added last are replaced. Errors: EINVAL, ENOMEM.
- * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_profile_shrink(struct incstack_profile *profile, uint32_t nodes);
-
-/* Removes all nodes and weights. Frames, names and their numbers stay. Errors: EINVAL.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_profile_clear(struct incstack_profile *profile);
 
 /* ---- files --------------------------------------------------------------------- */
 
@@ -384,28 +224,15 @@ struct incstack_profile_problem {
  * that are equal otherwise. A profile that has them can be written to pprof again. */
 enum incstack_profile_keep {
 	/* Labels of samples. Each becomes a frame "key=value" below the frames of the sample.
-	 * In other formats, and in the results of merge, select, average and overlay, they are
-	 * ordinary frames. */
+	 * In other formats, and in the result of merge, they are ordinary frames. */
 	INCSTACK_KEEP_LABELS = 1u << 0,
 	/* Mappings, and the mapping and address of each location. Frames with different
-	 * addresses are different. The results of merge and the others lack them. */
+	 * addresses are different. The result of merge lacks them. */
 	INCSTACK_KEEP_MAPPINGS = 1u << 1,
 };
 
-/* Options for reading a file; a null pointer means all zero. */
-struct incstack_profile_input {
-	uint32_t nodes_max; /* how many nodes the profile may have before full is called; 0: any */
-	/* Called between two records once the profile has nodes_max nodes. It must prune the
-	 * profile, or write and clear it. If it returns an error, reading ends with it. Only
-	 * folded and pprof files call it. */
-	int (*full)(void *context, struct incstack_profile *profile);
-	/* Called from time to time with the number of bytes read so far. May be null. */
-	void (*progress)(void *context, uint64_t bytes);
-	void *context; /* passed to both */
-	uint32_t keep; /* INCSTACK_KEEP_* */
-};
-
-/* Reads a file into a new profile, which gets the kinds of the file; for folded files
+/* Reads a file into a new profile, with the details that `keep` names (INCSTACK_KEEP_*; 0: none).
+ * The profile gets the kinds of the file; for folded files
  * {"samples", "count"}. If the stream of a pprof file cannot seek, a temporary file is
  * used. In JSON files of other programs, times are converted to nanoseconds, fractional
  * weights are rounded so that their sum does not change, and profiles or threads with the
@@ -413,40 +240,8 @@ struct incstack_profile_input {
  * Errors: EINVAL, ENOMEM, ELIMIT, ERANGE, EIO, EFORMAT.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: on the stream. */
 INCSTACK_API int incstack_profile_read(FILE *stream, enum incstack_profile_format format,
-				       const struct incstack_profile_input *input,
-				       struct incstack_profile **profile,
+				       uint32_t keep, struct incstack_profile **profile,
 				       struct incstack_profile_problem *problem);
-
-/* Details that conversion between files can lose. Weights and names are never lost. */
-enum incstack_profile_loss {
-	INCSTACK_LOSS_LABELS = 1u << 0,    /* pprof: labels of samples (INCSTACK_KEEP_LABELS) */
-	INCSTACK_LOSS_MAPPINGS = 1u << 1,  /* mappings and addresses (INCSTACK_KEEP_MAPPINGS) */
-	INCSTACK_LOSS_FUNCTIONS = 1u << 2, /* system names, start lines, columns, filters, URL */
-	INCSTACK_LOSS_FILES = 1u << 3,     /* names of source files */
-	INCSTACK_LOSS_LINES = 1u << 4,     /* line numbers; when reading, those beyond 2^31 - 1 */
-	INCSTACK_LOSS_INLINING = 1u << 5,  /* which frames are inlined */
-	INCSTACK_LOSS_KINDS = 1u << 6,     /* all kinds of weight but one */
-	INCSTACK_LOSS_UNIT = 1u << 7,     /* the kind's name and unit, read as "samples", "count" */
-	INCSTACK_LOSS_META = 1u << 8,     /* struct incstack_profile_meta */
-	INCSTACK_LOSS_COMMENTS = 1u << 9, /* pprof: comments of other programs */
-	INCSTACK_LOSS_PERIOD = 1u << 10,  /* pprof: period and default sample type */
-	INCSTACK_LOSS_NAMES = 1u << 11,   /* folded: ';' and newlines in names */
-	INCSTACK_LOSS_FRACTIONS = 1u
-				  << 12, /* JSON: weights are rounded; their sum does not change */
-	INCSTACK_LOSS_THREADS = 1u
-				<< 13, /* JSON of other programs: the thread or profile, its name */
-	INCSTACK_LOSS_FRAME_KINDS = 1u << 14, /* enum incstack_frame_kind */
-};
-
-/* Returns INCSTACK_LOSS_*: the details of the source file that the profile does not have, and
- * those of the profile that a file of `format` cannot have. format 0: only the former.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API uint32_t incstack_profile_losses(const struct incstack_profile *profile,
-					      enum incstack_profile_format format, uint32_t kind);
-
-/* Returns the description of one bit, for messages; null if the bit is unknown.
- * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
-INCSTACK_API const char *incstack_profile_loss_text(uint32_t loss);
 
 /* Writes a profile. A folded file contains only the kind `kind`. It has one line for each
  * distinct stack, callers before callees. In names ';' becomes ':', and a newline becomes a
@@ -456,35 +251,6 @@ INCSTACK_API const char *incstack_profile_loss_text(uint32_t loss);
 INCSTACK_API int incstack_profile_write(const struct incstack_profile *profile,
 					enum incstack_profile_format format, uint32_t kind,
 					FILE *stream);
-
-/* Writes the flame graph of the difference in an overlay (incstack_profile_overlay). Widths
- * are those of one side; colours show which side has more. Errors: EINVAL, ENOMEM, EIO.
- * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
-INCSTACK_API int incstack_profile_write_difference(const struct incstack_profile *both,
-						   FILE *stream);
-
-/* Writes a profile in parts, if it does not fit into memory: call begin, then add for each
- * part, then finish. All parts use the same profile, which is cleared between them. A
- * context that occurs in several parts occurs several times in the file; readers sum its
- * weights. HTML has one part only. The caller keeps the stream and closes it. */
-struct incstack_profile_writer;
-
-/* Writes the beginning of the file and creates the writer. Errors: EINVAL, ENOMEM, EIO.
- * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
-INCSTACK_API int incstack_profile_writer_begin(const struct incstack_profile *profile,
-					       enum incstack_profile_format format, uint32_t kind,
-					       FILE *stream,
-					       struct incstack_profile_writer **writer);
-
-/* Writes the current content of the profile as one part. Errors: as write.
- * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
-INCSTACK_API int incstack_profile_writer_add(struct incstack_profile_writer *writer);
-
-/* Completes the file and frees the writer, also after an error. If `complete` is 0, it only
- * frees the writer. Errors: as write.
- * Thread: owner. Signal: no. Allocates: malloc. Blocks: on the stream. */
-INCSTACK_API int incstack_profile_writer_finish(struct incstack_profile_writer *writer,
-						int complete);
 
 /* The maximum length of a line in a folded file, in bytes. */
 #define INCSTACK_FOLDED_LINE_MAX (16u << 20)

@@ -100,7 +100,7 @@ struct incstack_profile {
 	struct incstack_profile_meta meta; /* the rest of the meta data */
 	struct incstack__extra extra;
 	struct incstack__timeline *timeline; /* or null */
-	uint32_t losses; /* INCSTACK_LOSS_*: what the file had and the profile lacks */
+	uint32_t losses; /* INCSTACK__LOSS_*: what the file had and the profile lacks */
 };
 
 /* The size of a buffer for a function in hexadecimal digits, with its prefix. */

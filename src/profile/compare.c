@@ -10,6 +10,7 @@
 #include "compare.h"
 #include "merge.h"
 #include "wide.h"
+#include "analysis.h"
 
 static int overlay(struct incstack_profile *both, const struct incstack_profile *from,
 		   uint32_t kind, uint32_t side)
@@ -25,23 +26,23 @@ static int overlay(struct incstack_profile *both, const struct incstack_profile 
 }
 
 size_t incstack__edge_count(const struct incstack_profile *tree,
-			    enum incstack_profile_measure measure)
+			    enum incstack__profile_measure measure)
 {
-	return tree->nodes_used * (measure == INCSTACK_MEASURE_BOTH ? 2 : 1);
+	return tree->nodes_used * (measure == INCSTACK__MEASURE_BOTH ? 2 : 1);
 }
 
 /* For BOTH, the weights of the nodes come first, then those of the edges. */
 void incstack__edge_weights(const struct incstack_profile *tree,
-			    enum incstack_profile_measure measure, uint64_t *weights)
+			    enum incstack__profile_measure measure, uint64_t *weights)
 {
 	size_t nodes = tree->nodes_used;
 	uint64_t *totals = weights;
 
-	if (measure == INCSTACK_MEASURE_BOTH) {
+	if (measure == INCSTACK__MEASURE_BOTH) {
 		totals += nodes;
 		memcpy(totals, weights, nodes * sizeof(*weights));
 	}
-	for (size_t i = nodes - 1; i > 0 && measure != INCSTACK_MEASURE_SELF; i--)
+	for (size_t i = nodes - 1; i > 0 && measure != INCSTACK__MEASURE_SELF; i--)
 		totals[tree->nodes[i].parent] += totals[i];
 	weights[0] = 0;
 	totals[0] = 0;
@@ -82,7 +83,7 @@ static void add(struct side *side, struct incstack__wide weight, bool is_first)
 
 /* Sums up both sides. Returns how many edges have a weight. */
 static size_t sum_up(const struct incstack__pair *pair, struct side *side_a, struct side *side_b,
-		     struct incstack_profile_difference *difference)
+		     struct incstack__profile_difference *difference)
 {
 	size_t count = 0;
 
@@ -131,7 +132,7 @@ static bool hot(struct incstack__wide weight, const struct incstack__wide *least
 
 static void cover(const struct incstack__pair *pair, const struct side *side_a,
 		  const struct side *side_b, double threshold,
-		  struct incstack_profile_difference *difference)
+		  struct incstack__profile_difference *difference)
 {
 	const uint64_t part = (uint64_t)llround(threshold * (double)PLACES);
 	const struct incstack__wide least_a = incstack__wide_times(side_a->most, part);
@@ -198,12 +199,12 @@ static double correlation(const struct incstack__pair *pair, const struct side *
 }
 
 void incstack__measure(const struct incstack__pair *pair, double threshold,
-		       struct incstack_profile_difference *difference)
+		       struct incstack__profile_difference *difference)
 {
 	struct side a, b;
 	size_t count;
 
-	*difference = (struct incstack_profile_difference){0};
+	*difference = (struct incstack__profile_difference){0};
 	count = sum_up(pair, &a, &b, difference);
 	if (count == 0) {
 		difference->overlap = 1;
@@ -218,7 +219,7 @@ void incstack__measure(const struct incstack__pair *pair, double threshold,
 }
 
 static void weigh(const struct incstack_profile *both, uint32_t side,
-		  enum incstack_profile_measure measure, uint64_t *weights)
+		  enum incstack__profile_measure measure, uint64_t *weights)
 {
 	for (uint32_t i = 0; i < both->nodes_used; i++)
 		weights[i] = incstack_profile_self(both, i, side);
@@ -226,8 +227,8 @@ static void weigh(const struct incstack_profile *both, uint32_t side,
 }
 
 static int compare_overlaid(const struct incstack_profile *both,
-			    enum incstack_profile_measure measure, double threshold,
-			    struct incstack_profile_difference *difference)
+			    enum incstack__profile_measure measure, double threshold,
+			    struct incstack__profile_difference *difference)
 {
 	const size_t edges = incstack__edge_count(both, measure);
 	uint64_t *weights = calloc(edges * 2, sizeof(*weights));
@@ -242,8 +243,8 @@ static int compare_overlaid(const struct incstack_profile *both,
 	return 0;
 }
 
-int incstack_profile_overlay(const struct incstack_profile *a, const struct incstack_profile *b,
-			     uint32_t kind, struct incstack_profile **both)
+int incstack__profile_overlay(const struct incstack_profile *a, const struct incstack_profile *b,
+			      uint32_t kind, struct incstack_profile **both)
 {
 	struct incstack_profile_kind sides[] = {{"a", ""}, {"b", ""}};
 	struct incstack_profile *made = NULL;
@@ -267,17 +268,17 @@ int incstack_profile_overlay(const struct incstack_profile *a, const struct incs
 	return error;
 }
 
-int incstack_profile_compare(const struct incstack_profile *a, const struct incstack_profile *b,
-			     uint32_t kind, enum incstack_profile_measure measure, double threshold,
-			     struct incstack_profile_difference *difference)
+int incstack__profile_compare(const struct incstack_profile *a, const struct incstack_profile *b,
+			      uint32_t kind, enum incstack__profile_measure measure,
+			      double threshold, struct incstack__profile_difference *difference)
 {
 	struct incstack_profile *both = NULL;
 	int error;
 
 	if (!difference || !(threshold >= 0 && threshold <= 1) ||
-	    (unsigned)measure > INCSTACK_MEASURE_BOTH)
+	    (unsigned)measure > INCSTACK__MEASURE_BOTH)
 		return INCSTACK_EINVAL;
-	error = incstack_profile_overlay(a, b, kind, &both);
+	error = incstack__profile_overlay(a, b, kind, &both);
 	if (error)
 		return error;
 	error = compare_overlaid(both, measure, threshold, difference);

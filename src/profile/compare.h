@@ -6,6 +6,7 @@
 #define INCSTACK_PROFILE_COMPARE_H
 
 #include "cct.h"
+#include "analysis.h"
 
 /* The weights of both sides, by edge. Each weight of b takes `words` words of wide.h. */
 struct incstack__pair {
@@ -16,14 +17,14 @@ struct incstack__pair {
 
 /* Returns how many edges the measure has in the tree. The root counts as an edge without weight. */
 size_t incstack__edge_count(const struct incstack_profile *tree,
-			    enum incstack_profile_measure measure);
+			    enum incstack__profile_measure measure);
 
 /* Computes the weights of the edges in place. At the call, `weights` begins with the weights of the
  * nodes. */
 void incstack__edge_weights(const struct incstack_profile *tree,
-			    enum incstack_profile_measure measure, uint64_t *weights);
+			    enum incstack__profile_measure measure, uint64_t *weights);
 
 void incstack__measure(const struct incstack__pair *pair, double threshold,
-		       struct incstack_profile_difference *difference);
+		       struct incstack__profile_difference *difference);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "read/reader.h"
 #include "write/writer.h"
+#include "files.h"
 
 static const struct format {
 	const char *name, *suffix;
@@ -44,12 +45,12 @@ int incstack_profile_format_of(const char *path)
 	return 0;
 }
 
-int incstack_profile_read(FILE *stream, enum incstack_profile_format format,
-			  const struct incstack_profile_input *input,
-			  struct incstack_profile **profile,
-			  struct incstack_profile_problem *problem)
+int incstack__profile_read(FILE *stream, enum incstack_profile_format format,
+			   const struct incstack__profile_input *input,
+			   struct incstack_profile **profile,
+			   struct incstack_profile_problem *problem)
 {
-	static const struct incstack_profile_input plain;
+	static const struct incstack__profile_input plain;
 	struct incstack__reader reader = {.stream = stream, .input = input ? input : &plain};
 	const struct format *row = row_of(format);
 	int error;
@@ -68,9 +69,19 @@ int incstack_profile_read(FILE *stream, enum incstack_profile_format format,
 	return error;
 }
 
-int incstack_profile_writer_begin(const struct incstack_profile *profile,
-				  enum incstack_profile_format format, uint32_t kind, FILE *stream,
-				  struct incstack_profile_writer **writer)
+int incstack_profile_read(FILE *stream, enum incstack_profile_format format, uint32_t keep,
+			  struct incstack_profile **profile,
+			  struct incstack_profile_problem *problem)
+{
+	if (keep & ~(uint32_t)(INCSTACK_KEEP_LABELS | INCSTACK_KEEP_MAPPINGS))
+		return INCSTACK_EINVAL;
+	return incstack__profile_read(
+		stream, format, &(struct incstack__profile_input){.keep = keep}, profile, problem);
+}
+
+int incstack__profile_writer_begin(const struct incstack_profile *profile,
+				   enum incstack_profile_format format, uint32_t kind, FILE *stream,
+				   struct incstack__profile_writer **writer)
 {
 	return incstack__writer_begin(profile, row_of(format)->write, kind, stream, writer);
 }
@@ -78,11 +89,11 @@ int incstack_profile_writer_begin(const struct incstack_profile *profile,
 int incstack_profile_write(const struct incstack_profile *profile,
 			   enum incstack_profile_format format, uint32_t kind, FILE *stream)
 {
-	struct incstack_profile_writer *writer;
-	int error = incstack_profile_writer_begin(profile, format, kind, stream, &writer);
+	struct incstack__profile_writer *writer;
+	int error = incstack__profile_writer_begin(profile, format, kind, stream, &writer);
 
 	if (error)
 		return error;
-	(void)incstack_profile_writer_add(writer);
-	return incstack_profile_writer_finish(writer, 1);
+	(void)incstack__profile_writer_add(writer);
+	return incstack__profile_writer_finish(writer, 1);
 }

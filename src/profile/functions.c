@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cct.h"
+#include "analysis.h"
 
 /* Gives a number to the function of each frame: the number of its name or, for functions without a name, a
  * number behind those of the names. */
@@ -71,7 +72,7 @@ static int find_inside(const struct incstack_profile *profile, const uint32_t *f
 
 static int compare_functions(const void *a, const void *b)
 {
-	const struct incstack_profile_function *x = a, *y = b;
+	const struct incstack__profile_function *x = a, *y = b;
 
 	if (x->self != y->self)
 		return x->self < y->self ? 1 : -1;
@@ -80,7 +81,7 @@ static int compare_functions(const void *a, const void *b)
 
 static void sum_up(const struct incstack_profile *profile, uint32_t kind, const uint64_t *totals,
 		   const uint32_t *functions, const bool *inside,
-		   struct incstack_profile_function *all)
+		   struct incstack__profile_function *all)
 {
 	for (uint32_t node = 1; node < profile->nodes_used; node++) {
 		uint32_t at = functions[profile->nodes[node].frame];
@@ -95,10 +96,10 @@ static void sum_up(const struct incstack_profile *profile, uint32_t kind, const 
 	}
 }
 
-int incstack_profile_functions(const struct incstack_profile *profile, uint32_t kind,
-			       struct incstack_profile_function *functions, size_t *count)
+int incstack__profile_functions(const struct incstack_profile *profile, uint32_t kind,
+				struct incstack__profile_function *functions, size_t *count)
 {
-	struct incstack_profile_function *all;
+	struct incstack__profile_function *all;
 	uint64_t *totals;
 	uint32_t *numbers;
 	bool *inside;

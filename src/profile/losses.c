@@ -5,19 +5,20 @@
 #include <string.h>
 
 #include "cct.h"
+#include "files.h"
 
 #define EXTRA_LOSSES \
-	(INCSTACK_LOSS_COMMENTS | INCSTACK_LOSS_PERIOD | INCSTACK_LOSS_LABELS | \
-	 INCSTACK_LOSS_MAPPINGS)
-#define FRAME_LOSSES (INCSTACK_LOSS_FILES | INCSTACK_LOSS_LINES | INCSTACK_LOSS_INLINING)
+	(INCSTACK__LOSS_COMMENTS | INCSTACK__LOSS_PERIOD | INCSTACK__LOSS_LABELS | \
+	 INCSTACK__LOSS_MAPPINGS)
+#define FRAME_LOSSES (INCSTACK__LOSS_FILES | INCSTACK__LOSS_LINES | INCSTACK__LOSS_INLINING)
 
 static const uint32_t unsaid[] = {
-	[INCSTACK_FORMAT_FOLDED] = FRAME_LOSSES | INCSTACK_LOSS_FRAME_KINDS | INCSTACK_LOSS_KINDS |
-				   INCSTACK_LOSS_UNIT | INCSTACK_LOSS_META | INCSTACK_LOSS_NAMES |
-				   EXTRA_LOSSES,
-	[INCSTACK_FORMAT_PPROF] = INCSTACK_LOSS_INLINING | INCSTACK_LOSS_FRAME_KINDS,
-	[INCSTACK_FORMAT_SPEEDSCOPE] = EXTRA_LOSSES | INCSTACK_LOSS_FRAME_KINDS,
-	[INCSTACK_FORMAT_FIREFOX] = EXTRA_LOSSES | INCSTACK_LOSS_FRAME_KINDS,
+	[INCSTACK_FORMAT_FOLDED] = FRAME_LOSSES | INCSTACK__LOSS_FRAME_KINDS |
+				   INCSTACK__LOSS_KINDS | INCSTACK__LOSS_UNIT |
+				   INCSTACK__LOSS_META | INCSTACK__LOSS_NAMES | EXTRA_LOSSES,
+	[INCSTACK_FORMAT_PPROF] = INCSTACK__LOSS_INLINING | INCSTACK__LOSS_FRAME_KINDS,
+	[INCSTACK_FORMAT_SPEEDSCOPE] = EXTRA_LOSSES | INCSTACK__LOSS_FRAME_KINDS,
+	[INCSTACK_FORMAT_FIREFOX] = EXTRA_LOSSES | INCSTACK__LOSS_FRAME_KINDS,
 	[INCSTACK_FORMAT_HTML] = FRAME_LOSSES | EXTRA_LOSSES,
 };
 
@@ -30,11 +31,11 @@ static uint32_t said_of_frames(const struct incstack_profile *profile)
 		const char *text =
 			f->name == INCSTACK__NONE ? "" : incstack__text(profile, f->name);
 
-		said |= f->file ? INCSTACK_LOSS_FILES : 0;
-		said |= f->line ? INCSTACK_LOSS_LINES : 0;
-		said |= f->kind ? INCSTACK_LOSS_FRAME_KINDS : 0;
-		said |= f->flags & INCSTACK_OBJECT_VIRTUAL ? INCSTACK_LOSS_INLINING : 0;
-		said |= strpbrk(text, ";\n") ? INCSTACK_LOSS_NAMES : 0;
+		said |= f->file ? INCSTACK__LOSS_FILES : 0;
+		said |= f->line ? INCSTACK__LOSS_LINES : 0;
+		said |= f->kind ? INCSTACK__LOSS_FRAME_KINDS : 0;
+		said |= f->flags & INCSTACK_OBJECT_VIRTUAL ? INCSTACK__LOSS_INLINING : 0;
+		said |= strpbrk(text, ";\n") ? INCSTACK__LOSS_NAMES : 0;
 	}
 	return said;
 }
@@ -48,20 +49,20 @@ static uint32_t said_of_profile(const struct incstack_profile *profile, uint32_t
 
 	(void)incstack_profile_kind(profile, kind, &own);
 	if (profile->kinds > 1)
-		said |= INCSTACK_LOSS_KINDS;
+		said |= INCSTACK__LOSS_KINDS;
 	if (strcmp(own.name, "samples") != 0 || strcmp(own.unit, "count") != 0)
-		said |= INCSTACK_LOSS_UNIT;
+		said |= INCSTACK__LOSS_UNIT;
 	if (meta->program || meta->mode || meta->time_ns || meta->duration_ns || meta->lost ||
 	    meta->truncated || meta->pruned)
-		said |= INCSTACK_LOSS_META;
+		said |= INCSTACK__LOSS_META;
 	if (extra->labels_used)
-		said |= INCSTACK_LOSS_LABELS;
+		said |= INCSTACK__LOSS_LABELS;
 	if (extra->mappings_used || extra->places_used)
-		said |= INCSTACK_LOSS_MAPPINGS;
+		said |= INCSTACK__LOSS_MAPPINGS;
 	if (extra->comments_used)
-		said |= INCSTACK_LOSS_COMMENTS;
+		said |= INCSTACK__LOSS_COMMENTS;
 	if (extra->period || extra->period_name || extra->period_unit || extra->default_kind)
-		said |= INCSTACK_LOSS_PERIOD;
+		said |= INCSTACK__LOSS_PERIOD;
 	return said;
 }
 
@@ -79,8 +80,8 @@ static bool outermost_is_inlined(const struct incstack_profile *profile)
 	return false;
 }
 
-uint32_t incstack_profile_losses(const struct incstack_profile *profile,
-				 enum incstack_profile_format format, uint32_t kind)
+uint32_t incstack__profile_losses(const struct incstack_profile *profile,
+				  enum incstack_profile_format format, uint32_t kind)
 {
 	uint32_t lost;
 
@@ -88,45 +89,45 @@ uint32_t incstack_profile_losses(const struct incstack_profile *profile,
 		return 0;
 	lost = (unsigned)format < sizeof(unsaid) / sizeof(unsaid[0]) ? unsaid[format] : 0;
 	if (format == INCSTACK_FORMAT_PPROF && !outermost_is_inlined(profile))
-		lost &= ~(uint32_t)INCSTACK_LOSS_INLINING;
+		lost &= ~(uint32_t)INCSTACK__LOSS_INLINING;
 	if (format == INCSTACK_FORMAT_FIREFOX && profile->timeline)
-		lost |= INCSTACK_LOSS_KINDS;
+		lost |= INCSTACK__LOSS_KINDS;
 	return profile->losses |
 	       (lost & (said_of_frames(profile) | said_of_profile(profile, kind)));
 }
 
-const char *incstack_profile_loss_text(uint32_t loss)
+const char *incstack__profile_loss_text(uint32_t loss)
 {
 	switch (loss) {
-	case INCSTACK_LOSS_LABELS:
+	case INCSTACK__LOSS_LABELS:
 		return "labels of samples";
-	case INCSTACK_LOSS_MAPPINGS:
+	case INCSTACK__LOSS_MAPPINGS:
 		return "mappings and addresses";
-	case INCSTACK_LOSS_FUNCTIONS:
+	case INCSTACK__LOSS_FUNCTIONS:
 		return "system names, start lines, columns or filters";
-	case INCSTACK_LOSS_FILES:
+	case INCSTACK__LOSS_FILES:
 		return "file names";
-	case INCSTACK_LOSS_LINES:
+	case INCSTACK__LOSS_LINES:
 		return "line numbers";
-	case INCSTACK_LOSS_INLINING:
+	case INCSTACK__LOSS_INLINING:
 		return "what is inlined";
-	case INCSTACK_LOSS_KINDS:
+	case INCSTACK__LOSS_KINDS:
 		return "other kinds of weight";
-	case INCSTACK_LOSS_UNIT:
+	case INCSTACK__LOSS_UNIT:
 		return "the kind's name and unit";
-	case INCSTACK_LOSS_META:
+	case INCSTACK__LOSS_META:
 		return "metadata";
-	case INCSTACK_LOSS_COMMENTS:
+	case INCSTACK__LOSS_COMMENTS:
 		return "comments";
-	case INCSTACK_LOSS_PERIOD:
+	case INCSTACK__LOSS_PERIOD:
 		return "period and default kind";
-	case INCSTACK_LOSS_NAMES:
+	case INCSTACK__LOSS_NAMES:
 		return "';' and newlines in names";
-	case INCSTACK_LOSS_FRACTIONS:
+	case INCSTACK__LOSS_FRACTIONS:
 		return "fractions of weights";
-	case INCSTACK_LOSS_THREADS:
+	case INCSTACK__LOSS_THREADS:
 		return "which thread a sample is of";
-	case INCSTACK_LOSS_FRAME_KINDS:
+	case INCSTACK__LOSS_FRAME_KINDS:
 		return "kinds of frames";
 	default:
 		return NULL;

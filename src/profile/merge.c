@@ -4,6 +4,7 @@
  * functions mean nothing outside of the process that made them.
  */
 #include "merge.h"
+#include "analysis.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -135,8 +136,8 @@ int incstack__create_like(const struct incstack_profile *like, struct incstack_p
 	return incstack_profile_create(kinds, like->kinds, made);
 }
 
-int incstack_profile_select(const struct incstack_profile *profile, uint32_t kind,
-			    const struct incstack_profile_kind *as, struct incstack_profile **one)
+int incstack__profile_select(const struct incstack_profile *profile, uint32_t kind,
+			     const struct incstack_profile_kind *as, struct incstack_profile **one)
 {
 	struct incstack_profile_kind own;
 	struct incstack_profile *made = NULL;
@@ -209,8 +210,8 @@ static uint64_t common_total(const struct incstack_profile *const *profiles, siz
 	return largest < fits ? largest : fits;
 }
 
-int incstack_profile_average(const struct incstack_profile *const *profiles, size_t count,
-			     struct incstack_profile **average)
+int incstack__profile_average(const struct incstack_profile *const *profiles, size_t count,
+			      struct incstack_profile **average)
 {
 	uint64_t target[INCSTACK_PROFILE_KINDS_MAX];
 	struct incstack_profile *made = NULL;

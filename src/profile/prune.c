@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "cct.h"
+#include "reduce.h"
 
-int incstack_profile_clear(struct incstack_profile *profile)
+int incstack__profile_clear(struct incstack_profile *profile)
 {
 	if (!profile)
 		return INCSTACK_EINVAL;
@@ -182,12 +183,12 @@ static int reduce(struct incstack_profile *profile, choose_fn *choose_by, uint64
 	return error;
 }
 
-int incstack_profile_prune(struct incstack_profile *profile, uint64_t parts)
+int incstack__profile_prune(struct incstack_profile *profile, uint64_t parts)
 {
 	return profile && parts ? reduce(profile, choose_large, parts) : INCSTACK_EINVAL;
 }
 
-int incstack_profile_shrink(struct incstack_profile *profile, uint32_t nodes)
+int incstack__profile_shrink(struct incstack_profile *profile, uint32_t nodes)
 {
 	if (!profile || nodes < 3)
 		return INCSTACK_EINVAL;

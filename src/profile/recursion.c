@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "merge.h"
+#include "reduce.h"
+#include "files.h"
 
 /* What a visit to a node has changed, for the end of the visit. */
 struct undo {
@@ -126,8 +128,8 @@ static void release(struct folding *f)
 	free(f->undo);
 }
 
-int incstack_profile_fold_recursion(const struct incstack_profile *profile,
-				    struct incstack_profile **folded)
+int incstack__profile_fold_recursion(const struct incstack_profile *profile,
+				     struct incstack_profile **folded)
 {
 	struct folding folding = {.from = profile};
 	int error;
@@ -146,8 +148,8 @@ int incstack_profile_fold_recursion(const struct incstack_profile *profile,
 		error = incstack__timeline_copy(profile, folding.nodes, folding.into);
 	release(&folding);
 	folding.into->losses =
-		incstack_profile_losses(profile, INCSTACK_FORMAT_SPEEDSCOPE, 0) &
-		~(uint32_t)INCSTACK_LOSS_FRAME_KINDS; /* labels, mappings and the like */
+		incstack__profile_losses(profile, INCSTACK_FORMAT_SPEEDSCOPE, 0) &
+		~(uint32_t)INCSTACK__LOSS_FRAME_KINDS; /* labels, mappings and the like */
 	if (error)
 		incstack_profile_destroy(folding.into);
 	else

@@ -9,6 +9,7 @@
 #include "compare.h"
 #include "merge.h"
 #include "wide.h"
+#include "analysis.h"
 
 static int compare_numbers(const void *a, const void *b)
 {
@@ -27,7 +28,7 @@ static double quantile(const double *sorted, size_t count, double part)
 	return sorted[below] + (place - (double)below) * (above - sorted[below]);
 }
 
-static struct incstack_profile_quartiles quartiles(double *values, size_t count)
+static struct incstack__profile_quartiles quartiles(double *values, size_t count)
 {
 	const double nan = (double)NAN;
 	size_t kept = 0;
@@ -36,11 +37,11 @@ static struct incstack_profile_quartiles quartiles(double *values, size_t count)
 		if (!isnan(values[i]))
 			values[kept++] = values[i];
 	if (!kept)
-		return (struct incstack_profile_quartiles){nan, nan, nan};
+		return (struct incstack__profile_quartiles){nan, nan, nan};
 	qsort(values, kept, sizeof(*values), compare_numbers);
-	return (struct incstack_profile_quartiles){quantile(values, kept, 0.25),
-						   quantile(values, kept, 0.5),
-						   quantile(values, kept, 0.75)};
+	return (struct incstack__profile_quartiles){quantile(values, kept, 0.25),
+						    quantile(values, kept, 0.5),
+						    quantile(values, kept, 0.75)};
 }
 
 /* The runs, and one tree that has the contexts of all of them. */
@@ -48,7 +49,7 @@ struct runs {
 	const struct incstack_profile *const *profiles;
 	size_t count;
 	uint32_t kind;
-	enum incstack_profile_measure measure;
+	enum incstack__profile_measure measure;
 	struct incstack_profile *tree;
 	uint32_t **nodes; /* nodes of the tree, by run and by the run's own node */
 	size_t edges;
@@ -183,7 +184,7 @@ static void compare_each(struct runs *runs, double threshold, double *values)
 					    runs->blur};
 
 	for (size_t i = 0; i < count; i++) {
-		struct incstack_profile_difference difference;
+		struct incstack__profile_difference difference;
 
 		weigh(runs, i);
 		incstack__measure(&pair, threshold, &difference);
@@ -193,9 +194,9 @@ static void compare_each(struct runs *runs, double threshold, double *values)
 	}
 }
 
-int incstack_profile_stability(const struct incstack_profile *const *profiles, size_t count,
-			       uint32_t kind, enum incstack_profile_measure measure,
-			       double threshold, struct incstack_profile_stability *stability)
+int incstack__profile_stability(const struct incstack_profile *const *profiles, size_t count,
+				uint32_t kind, enum incstack__profile_measure measure,
+				double threshold, struct incstack__profile_stability *stability)
 {
 	struct runs runs = {.profiles = profiles, .count = count, .kind = kind, .measure = measure};
 	double *values;
@@ -203,7 +204,7 @@ int incstack_profile_stability(const struct incstack_profile *const *profiles, s
 
 	if (!stability || !profiles || !count || !incstack__kinds_alike(profiles, count) ||
 	    kind >= profiles[0]->kinds || !(threshold >= 0 && threshold <= 1) ||
-	    (unsigned)measure > INCSTACK_MEASURE_BOTH)
+	    (unsigned)measure > INCSTACK__MEASURE_BOTH)
 		return INCSTACK_EINVAL;
 	values = calloc(count * 3, sizeof(*values));
 	error = values ? lay_over(&runs) : INCSTACK_ENOMEM;

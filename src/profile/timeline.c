@@ -25,7 +25,7 @@ void incstack__timeline_drop(struct incstack_profile *profile)
 }
 
 static bool is_valid(const struct incstack_profile *profile,
-		     const struct incstack_profile_timeline *timeline)
+		     const struct incstack__profile_timeline *timeline)
 {
 	if ((!timeline->threads && timeline->thread_count) ||
 	    (!timeline->samples && timeline->sample_count))
@@ -34,7 +34,7 @@ static bool is_valid(const struct incstack_profile *profile,
 		if (!timeline->threads[i].name)
 			return false;
 	for (size_t i = 0; i < timeline->sample_count; i++) {
-		const struct incstack_profile_sample *sample = &timeline->samples[i];
+		const struct incstack__profile_sample *sample = &timeline->samples[i];
 
 		if (sample->thread >= timeline->thread_count ||
 		    sample->node >= profile->nodes_used || sample->node == INCSTACK_PROFILE_ROOT)
@@ -45,7 +45,7 @@ static bool is_valid(const struct incstack_profile *profile,
 
 static int by_thread_and_time(const void *a, const void *b)
 {
-	const struct incstack_profile_sample *left = a, *right = b;
+	const struct incstack__profile_sample *left = a, *right = b;
 
 	if (left->thread != right->thread)
 		return left->thread < right->thread ? -1 : 1;
@@ -53,13 +53,13 @@ static int by_thread_and_time(const void *a, const void *b)
 }
 
 static int copy_threads(struct incstack_profile *profile, struct incstack__timeline *made,
-			const struct incstack_profile_timeline *from)
+			const struct incstack__profile_timeline *from)
 {
 	made->threads = calloc(from->thread_count + 1, sizeof(*made->threads));
 	if (!made->threads)
 		return INCSTACK_ENOMEM;
 	for (size_t i = 0; i < from->thread_count; i++) {
-		const struct incstack_profile_thread *thread = &from->threads[i];
+		const struct incstack__profile_thread *thread = &from->threads[i];
 		int error = INCSTACK_EFORMAT;
 
 		made->threads[i].id = thread->id;
@@ -74,7 +74,7 @@ static int copy_threads(struct incstack_profile *profile, struct incstack__timel
 }
 
 static int copy_samples(struct incstack__timeline *made,
-			const struct incstack_profile_timeline *from)
+			const struct incstack__profile_timeline *from)
 {
 	made->samples = calloc(from->sample_count + 1, sizeof(*made->samples));
 	if (!made->samples)
@@ -92,8 +92,8 @@ static int copy_samples(struct incstack__timeline *made,
 	return 0;
 }
 
-int incstack_profile_set_timeline(struct incstack_profile *profile,
-				  const struct incstack_profile_timeline *timeline)
+int incstack__profile_set_timeline(struct incstack_profile *profile,
+				   const struct incstack__profile_timeline *timeline)
 {
 	struct incstack__timeline *made;
 	int error;
@@ -123,8 +123,8 @@ int incstack__timeline_copy(const struct incstack_profile *from, const uint32_t 
 			    struct incstack_profile *into)
 {
 	const struct incstack__timeline *old = from->timeline;
-	struct incstack_profile_thread *threads;
-	struct incstack_profile_sample *samples;
+	struct incstack__profile_thread *threads;
+	struct incstack__profile_sample *samples;
 	int error = INCSTACK_ENOMEM;
 
 	if (!old)
@@ -132,15 +132,15 @@ int incstack__timeline_copy(const struct incstack_profile *from, const uint32_t 
 	threads = calloc(old->thread_count + 1, sizeof(*threads));
 	samples = calloc(old->sample_count + 1, sizeof(*samples));
 	for (size_t i = 0; threads && i < old->thread_count; i++)
-		threads[i] = (struct incstack_profile_thread){
+		threads[i] = (struct incstack__profile_thread){
 			incstack__text(from, old->threads[i].name), old->threads[i].id};
 	for (size_t i = 0; samples && i < old->sample_count; i++) {
 		samples[i] = old->samples[i];
 		samples[i].node = nodes[samples[i].node];
 	}
 	if (threads && samples)
-		error = incstack_profile_set_timeline(
-			into, &(struct incstack_profile_timeline){
+		error = incstack__profile_set_timeline(
+			into, &(struct incstack__profile_timeline){
 				      threads, samples, old->thread_count, old->sample_count});
 	free(threads);
 	free(samples);

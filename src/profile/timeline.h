@@ -9,6 +9,41 @@
 
 #include <incstack/profile.h>
 
+/* ---- for the tool ------------------------------------------------------------- */
+
+/* A thread of a timeline. */
+struct incstack__profile_thread {
+	const char *name; /* may be empty */
+	uint64_t id;      /* the system's id of the thread; 0: unknown */
+};
+
+/* A part of a context's weight, and when it was added. */
+struct incstack__profile_sample {
+	uint64_t time_ns; /* when the sample was taken, in ns since an arbitrary moment */
+	uint64_t weight;  /* of kind 0; if that is a time, the time before the sample */
+	uint32_t thread;  /* its index in the list of threads */
+	uint32_t node;    /* the node of the profile */
+};
+
+/* The threads of a profile, and their samples. */
+struct incstack__profile_timeline {
+	const struct incstack__profile_thread *threads; /* in the order of Firefox files */
+	const struct incstack__profile_sample *samples; /* in any order */
+	size_t thread_count;                            /* the number of threads */
+	size_t sample_count;                            /* the number of samples */
+};
+
+/* Copies a timeline into the profile, in place of an earlier one; null: the profile has none.
+ * HTML and Firefox files contain it. So do profiles that name_frames and fold_recursion make from this
+ * one, but not those that select, average and overlay make. It is dropped when nodes are removed (prune,
+ * shrink, clear).
+ * Errors: EINVAL, ENOMEM, ELIMIT (2^32 threads), EFORMAT (a name is not UTF-8).
+ * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
+int incstack__profile_set_timeline(struct incstack_profile *profile,
+				   const struct incstack__profile_timeline *timeline);
+
+/* ---- inside ------------------------------------------------------------------- */
+
 struct incstack__timeline_thread {
 	uint32_t name; /* its number in the profile */
 	uint64_t id;
@@ -19,7 +54,7 @@ struct incstack__timeline_thread {
 struct incstack__timeline {
 	struct incstack__timeline_thread *threads;
 	size_t thread_count;
-	struct incstack_profile_sample *samples; /* by thread, then by time */
+	struct incstack__profile_sample *samples; /* by thread, then by time */
 	size_t sample_count;
 };
 

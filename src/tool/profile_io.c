@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "profile/files.h"
+#include "profile/reduce.h"
 
 /* ---- progress ---- */
 
@@ -119,10 +121,10 @@ static FILE *open_input(const char *path)
 	return fd < 0 ? NULL : fdopen(fd, "r");
 }
 
-int tool_profile_read(const char *path, int format, struct incstack_profile_input *input,
+int tool_profile_read(const char *path, int format, struct incstack__profile_input *input,
 		      struct incstack_profile **profile)
 {
-	struct incstack_profile_input plain = {0};
+	struct incstack__profile_input plain = {0};
 	struct incstack_profile_problem problem;
 	FILE *stream = stdin;
 	int error;
@@ -139,8 +141,8 @@ int tool_profile_read(const char *path, int format, struct incstack_profile_inpu
 	input = input ? input : &plain;
 	input->progress = on_progress;
 	progress_start(stream);
-	error = incstack_profile_read(stream, (enum incstack_profile_format)format, input, profile,
-				      &problem);
+	error = incstack__profile_read(stream, (enum incstack_profile_format)format, input, profile,
+				       &problem);
 	progress_end();
 	if (error)
 		complain(path, error, &problem);
@@ -181,7 +183,7 @@ void tool_tell_losses(uint32_t losses)
 	const char *before = "incstack: not kept: ";
 
 	for (uint32_t bits = losses; bits; bits &= bits - 1) {
-		const char *text = incstack_profile_loss_text(bits & -bits);
+		const char *text = incstack__profile_loss_text(bits & -bits);
 
 		if (!text)
 			continue;
@@ -223,7 +225,7 @@ int tool_prune_full(void *context, struct incstack_profile *profile)
 
 	(void)context;
 	for (uint64_t parts = 1000000; !error && parts >= 10; parts /= 10) {
-		error = incstack_profile_prune(profile, parts);
+		error = incstack__profile_prune(profile, parts);
 		if (incstack_profile_nodes(profile) <= target)
 			break;
 	}

@@ -11,6 +11,8 @@
 
 #include <incstack/profile.h>
 
+#include "profile/files.h"
+
 enum { TOOL_DONE = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
 
 /* The options of all subcommands. The help of each lists those that it takes. */
@@ -33,7 +35,7 @@ int tool_options_refuse(const struct tool_options *options, const char *without,
 
 /* Reads a profile. "-" is stdin, which is folded unless a format is given. Errors are reported on
  * stderr. `input` may be null; its progress is set here. */
-int tool_profile_read(const char *path, int format, struct incstack_profile_input *input,
+int tool_profile_read(const char *path, int format, struct incstack__profile_input *input,
 		      struct incstack_profile **profile);
 
 /* Returns the format of a path to write, or 0 after an error message. */
@@ -45,7 +47,7 @@ int tool_output_close(const char *path, FILE *stream, int error);
 int tool_profile_write(const struct incstack_profile *profile, const char *path, int format,
 		       uint32_t kind);
 
-/* Prints one line about what a file could not contain (INCSTACK_LOSS_*), if there is anything. */
+/* Prints one line about what a file could not contain (INCSTACK__LOSS_*), if there is anything. */
 void tool_tell_losses(uint32_t losses);
 
 /* Finds the kind with this name, or the first one if `name` is null. */

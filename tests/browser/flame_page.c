@@ -8,6 +8,9 @@
 
 #include <incstack/profile.h>
 
+#include "profile/analysis.h"
+#include "profile/timeline.h"
+
 static void check(int error)
 {
 	if (!error)
@@ -20,12 +23,12 @@ static void check(int error)
  * weight. */
 static void add_timeline(struct incstack_profile *profile)
 {
-	static const struct incstack_profile_thread threads[] = {{"worker <b>", 42}, {"", 0}};
-	static const struct incstack_profile_sample samples[] = {
+	static const struct incstack__profile_thread threads[] = {{"worker <b>", 42}, {"", 0}};
+	static const struct incstack__profile_sample samples[] = {
 		{1000, 0, 0, 1}, {1600, 60, 0, 1}, {4000, 40, 1, 1}};
-	const struct incstack_profile_timeline timeline = {threads, samples, 2, 3};
+	const struct incstack__profile_timeline timeline = {threads, samples, 2, 3};
 
-	check(incstack_profile_set_timeline(profile, &timeline));
+	check(incstack__profile_set_timeline(profile, &timeline));
 }
 
 static FILE *create(const char *directory, const char *name)
@@ -45,7 +48,7 @@ static struct incstack_profile *profile_from(const char *folded)
 	struct incstack_profile *profile;
 	FILE *stream = fmemopen((void *)(uintptr_t)folded, strlen(folded), "r");
 
-	check(incstack_profile_read(stream, INCSTACK_FORMAT_FOLDED, NULL, &profile, NULL));
+	check(incstack_profile_read(stream, INCSTACK_FORMAT_FOLDED, 0, &profile, NULL));
 	fclose(stream);
 	return profile;
 }
@@ -70,8 +73,8 @@ int main(int argc, char **argv)
 	check(incstack_profile_set_meta(a, &meta));
 	add_timeline(a);
 	check(incstack_profile_write(a, INCSTACK_FORMAT_HTML, 0, plain));
-	check(incstack_profile_overlay(a, b, 0, &both));
-	check(incstack_profile_write_difference(both, diff));
+	check(incstack__profile_overlay(a, b, 0, &both));
+	check(incstack__profile_write_difference(both, diff));
 	incstack_profile_destroy(a);
 	incstack_profile_destroy(b);
 	incstack_profile_destroy(both);

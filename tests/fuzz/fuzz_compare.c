@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "two_profiles.h"
+#include "profile/analysis.h"
 
 static void must_be_part(double part)
 {
@@ -13,12 +14,12 @@ static void must_be_part(double part)
 }
 
 static void compare(const struct incstack_profile *a, const struct incstack_profile *b,
-		    enum incstack_profile_measure measure)
+		    enum incstack__profile_measure measure)
 {
-	struct incstack_profile_difference there, back;
-	int error = incstack_profile_compare(a, b, 0, measure, 0.1, &there);
+	struct incstack__profile_difference there, back;
+	int error = incstack__profile_compare(a, b, 0, measure, 0.1, &there);
 
-	if (error != incstack_profile_compare(b, a, 0, measure, 0.1, &back))
+	if (error != incstack__profile_compare(b, a, 0, measure, 0.1, &back))
 		abort();
 	if (error)
 		return;
@@ -32,18 +33,18 @@ static void compare(const struct incstack_profile *a, const struct incstack_prof
 
 static void compare_all(struct incstack_profile **profiles)
 {
-	struct incstack_profile_stability stability;
+	struct incstack__profile_stability stability;
 	struct incstack_profile *both = NULL;
 
 	for (unsigned measure = 0; measure < 3; measure++)
-		compare(profiles[0], profiles[1], (enum incstack_profile_measure)measure);
-	if (!incstack_profile_overlay(profiles[0], profiles[1], 0, &both) &&
+		compare(profiles[0], profiles[1], (enum incstack__profile_measure)measure);
+	if (!incstack__profile_overlay(profiles[0], profiles[1], 0, &both) &&
 	    (weight(both, 0) != weight(profiles[0], 0) ||
 	     weight(both, 1) != weight(profiles[1], 0)))
 		abort();
 	incstack_profile_destroy(both);
-	(void)incstack_profile_stability((const struct incstack_profile *const *)(void *)profiles,
-					 2, 0, INCSTACK_MEASURE_BOTH, 0.1, &stability);
+	(void)incstack__profile_stability((const struct incstack_profile *const *)(void *)profiles,
+					  2, 0, INCSTACK__MEASURE_BOTH, 0.1, &stability);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,6 +4,8 @@
  */
 
 #include "two_profiles.h"
+#include "profile/analysis.h"
+#include "profile/reduce.h"
 
 static void merge(struct incstack_profile **profiles)
 {
@@ -18,7 +20,7 @@ static void merge(struct incstack_profile **profiles)
 	for (uint32_t k = 0; k < kinds && !error; k++)
 		if (weight(profiles[0], k) != sums[k])
 			abort();
-	if (incstack_profile_prune(profiles[0], 3))
+	if (incstack__profile_prune(profiles[0], 3))
 		return;
 	for (uint32_t k = 0; k < kinds && !error; k++)
 		if (weight(profiles[0], k) != sums[k])
@@ -30,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct incstack_profile *profiles[2], *average = NULL;
 
 	if (read_two(data, size, profiles)) {
-		if (!incstack_profile_average(
+		if (!incstack__profile_average(
 			    (const struct incstack_profile *const *)(void *)profiles, 2,
 			    &average) != !!average)
 			abort();

@@ -19,8 +19,6 @@ static const enum incstack_profile_format format = FUZZ_FORMAT;
 
 static struct incstack_profile *read_bytes(const void *data, size_t size)
 {
-	static const struct incstack_profile_input input = {.keep = INCSTACK_KEEP_LABELS |
-								    INCSTACK_KEEP_MAPPINGS};
 	struct incstack_profile *profile = NULL;
 	struct incstack_profile_problem problem;
 	FILE *stream = fmemopen((void *)(uintptr_t)data, size, "r");
@@ -28,7 +26,8 @@ static struct incstack_profile *read_bytes(const void *data, size_t size)
 
 	if (!stream)
 		abort();
-	error = incstack_profile_read(stream, format, &input, &profile, &problem);
+	error = incstack_profile_read(stream, format, INCSTACK_KEEP_LABELS | INCSTACK_KEEP_MAPPINGS,
+				      &profile, &problem);
 	if ((error != 0) != (profile == NULL) || (error == INCSTACK_EFORMAT && !problem.why))
 		abort();
 	if (error && format == INCSTACK_FORMAT_FOLDED && (problem.offset > size || !problem.line))

@@ -18,14 +18,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct incstack_profile *read_one(const void *data, size_t size,
 					 enum incstack_profile_format format)
 {
-	static const struct incstack_profile_input input = {0};
 	struct incstack_profile *profile = NULL;
 	struct incstack_profile_problem problem;
 	FILE *stream = size ? fmemopen((void *)(uintptr_t)data, size, "r") : NULL;
 
 	if (!stream)
 		return NULL;
-	(void)incstack_profile_read(stream, format, &input, &profile, &problem);
+	(void)incstack_profile_read(stream, format, 0, &profile, &problem);
 	fclose(stream);
 	return profile;
 }

@@ -10,6 +10,7 @@
 #include <incstack/profile.h>
 
 #include "vm.h"
+#include "profile/analysis.h"
 
 /* The lowest agreement of all programs, for the totals of edges and for the nodes' own weights. */
 static struct {
@@ -53,12 +54,12 @@ static void least(double *to, double n)
 
 static void compare(const struct incstack_profile *a, const struct incstack_profile *b)
 {
-	static const enum incstack_profile_measure measures[] = {INCSTACK_MEASURE_SELF,
-								 INCSTACK_MEASURE_TOTAL};
+	static const enum incstack__profile_measure measures[] = {INCSTACK__MEASURE_SELF,
+								  INCSTACK__MEASURE_TOTAL};
 	bool identical = true;
 	for (int i = 0; i < 2; i++) {
-		struct incstack_profile_difference d;
-		if (incstack_profile_compare(a, b, 0, measures[i], hot, &d))
+		struct incstack__profile_difference d;
+		if (incstack__profile_compare(a, b, 0, measures[i], hot, &d))
 			abort();
 		least(&seen.overlap, d.overlap);
 		least(&seen.cover, d.cover_a);

@@ -26,7 +26,7 @@ static inline int read_bytes(const void *data, size_t size, enum incstack_profil
 	int error;
 
 	ck_assert_ptr_nonnull(stream);
-	error = incstack_profile_read(stream, format, NULL, profile, problem);
+	error = incstack_profile_read(stream, format, 0, profile, problem);
 	fclose(stream);
 	return error;
 }
@@ -77,14 +77,14 @@ static inline struct bytes labelled_pprof(void)
 /* As read_bytes, for pprof, and with all details that can be kept. */
 static inline struct incstack_profile *read_labelled(struct bytes bytes)
 {
-	static const struct incstack_profile_input input = {.keep = INCSTACK_KEEP_LABELS |
-								    INCSTACK_KEEP_MAPPINGS};
 	struct incstack_profile *profile = NULL;
 	FILE *stream = fmemopen(bytes.at, bytes.size, "r");
 
 	ck_assert_ptr_nonnull(stream);
-	ck_assert_int_eq(
-		incstack_profile_read(stream, INCSTACK_FORMAT_PPROF, &input, &profile, NULL), 0);
+	ck_assert_int_eq(incstack_profile_read(stream, INCSTACK_FORMAT_PPROF,
+					       INCSTACK_KEEP_LABELS | INCSTACK_KEEP_MAPPINGS,
+					       &profile, NULL),
+			 0);
 	fclose(stream);
 	return profile;
 }

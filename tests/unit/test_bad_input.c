@@ -12,6 +12,8 @@
 
 #include "run_suite.h"
 #include "simulated.h"
+#include "profile/analysis.h"
+#include "profile/reduce.h"
 
 /* Each line of a table is evaluated in order; a wrong answer names its line. */
 struct answer {
@@ -341,7 +343,7 @@ START_TEST(profile_is_checked)
 	const struct incstack_profile_frame nameless = {.name = ""};
 	const struct incstack_profile_frame label = {.flags = INCSTACK_PROFILE_LABEL};
 	const struct incstack_profile_frame broken = {.name = "\xff", .name_length = 1};
-	struct incstack_profile_difference difference;
+	struct incstack__profile_difference difference;
 	uint32_t node;
 	struct incstack_tree tree = {0};
 	uint64_t totals[4];
@@ -361,20 +363,20 @@ START_TEST(profile_is_checked)
 		SAYS(INCSTACK_EINVAL, incstack_profile_add_weights(p, 0, totals)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_add_weights(p, 9, totals)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_name_frames(p, NULL, NULL, &other)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_fold_recursion(p, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_fold_recursion(NULL, &other)),
+		SAYS(INCSTACK_EINVAL, incstack__profile_fold_recursion(p, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack__profile_fold_recursion(NULL, &other)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_frame(p, 0, &frame)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_frame(p, 9, &frame)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_totals(p, 9, totals)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_totals(p, 0, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_merge(p, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_average(NULL, 1, &other)),
+		SAYS(INCSTACK_EINVAL, incstack__profile_average(NULL, 1, &other)),
 		SAYS(INCSTACK_EINVAL,
-		     incstack_profile_compare(p, p, 9, INCSTACK_MEASURE_SELF, 0, &difference)),
+		     incstack__profile_compare(p, p, 9, INCSTACK__MEASURE_SELF, 0, &difference)),
 		SAYS(INCSTACK_EINVAL,
-		     incstack_profile_compare(p, p, 0, INCSTACK_MEASURE_SELF, 2, &difference)),
+		     incstack__profile_compare(p, p, 0, INCSTACK__MEASURE_SELF, 2, &difference)),
 		SAYS(INCSTACK_EINVAL,
-		     incstack_profile_read(NULL, INCSTACK_FORMAT_FOLDED, NULL, &other, NULL)),
+		     incstack_profile_read(NULL, INCSTACK_FORMAT_FOLDED, 0, &other, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_write(p, INCSTACK_FORMAT_FOLDED, 0, NULL)),
 		SAYS(INCSTACK_EINVAL,
 		     incstack_profile_write(p, INCSTACK_FORMAT_FOLDED, 9, stdout)));

@@ -5,6 +5,8 @@
  */
 #include "profile_files.h"
 #include "run_suite.h"
+#include "profile/files.h"
+#include "profile/reduce.h"
 
 static const enum incstack_profile_format readable[] = {
 	INCSTACK_FORMAT_FOLDED, INCSTACK_FORMAT_PPROF, INCSTACK_FORMAT_SPEEDSCOPE,
@@ -327,7 +329,7 @@ END_TEST
 /* ---- in parts -------------------------------------------------------------------- */
 
 struct parts {
-	struct incstack_profile_writer *writer;
+	struct incstack__profile_writer *writer;
 	FILE *stream;
 	enum incstack_profile_format format;
 	int count;
@@ -339,12 +341,12 @@ static int write_part(void *context, struct incstack_profile *profile)
 	int error = 0;
 
 	if (!parts->writer)
-		error = incstack_profile_writer_begin(profile, parts->format, 0, parts->stream,
-						      &parts->writer);
+		error = incstack__profile_writer_begin(profile, parts->format, 0, parts->stream,
+						       &parts->writer);
 	if (!error)
-		error = incstack_profile_writer_add(parts->writer);
+		error = incstack__profile_writer_add(parts->writer);
 	parts->count++;
-	return error ? error : incstack_profile_clear(profile);
+	return error ? error : incstack__profile_clear(profile);
 }
 
 START_TEST(a_profile_in_parts_is_the_same_profile)
@@ -355,20 +357,20 @@ START_TEST(a_profile_in_parts_is_the_same_profile)
 		struct bytes bytes = {NULL, 0};
 		struct parts parts = {.format = readable[f],
 				      .stream = open_memstream(&bytes.at, &bytes.size)};
-		struct incstack_profile_input input = {
+		struct incstack__profile_input input = {
 			.nodes_max = 50, .full = write_part, .context = &parts};
 		struct incstack_profile *profile = NULL, *back = NULL;
 		struct incstack_profile_problem problem;
 		FILE *stream = fmemopen(text, strlen(text), "r");
 		char *folded;
 
-		ck_assert_int_eq(incstack_profile_read(stream, INCSTACK_FORMAT_FOLDED, &input,
-						       &profile, &problem),
+		ck_assert_int_eq(incstack__profile_read(stream, INCSTACK_FORMAT_FOLDED, &input,
+							&profile, &problem),
 				 0);
 		fclose(stream);
 		ck_assert_int_gt(parts.count, 10);
 		ck_assert_int_eq(write_part(&parts, profile), 0);
-		ck_assert_int_eq(incstack_profile_writer_finish(parts.writer, 1), 0);
+		ck_assert_int_eq(incstack__profile_writer_finish(parts.writer, 1), 0);
 		fclose(parts.stream);
 		ck_assert_int_eq(read_bytes(bytes.at, bytes.size, readable[f], &back, &problem), 0);
 		folded = folded_text(back, 0);
@@ -383,94 +385,23 @@ START_TEST(a_profile_in_parts_is_the_same_profile)
 }
 END_TEST
 
-START_TEST(pruning_keeps_totals_and_counts)
-{
-	struct incstack_profile *profile = profile_from("m;a;x 90\nm;a;y 4\nm;b;z 5\nm 1\n");
-	struct incstack_profile_meta meta;
-	char *folded;
-
-	ck_assert_int_eq(incstack_profile_prune(profile, 0), INCSTACK_EINVAL);
-	/* No function's own weight changes. What was pruned stays one node for each caller. */
-	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(incstack_profile_prune(profile, 10), 0);
-		folded = folded_text(profile, 0);
-		ck_assert_str_eq(folded, "m 1\nm;[smaller contexts] 5\nm;a;[smaller contexts] 4\n"
-					 "m;a;x 90\n");
-		free(folded);
-		ck_assert_int_eq(incstack_profile_meta(profile, &meta), 0);
-		ck_assert_uint_eq(meta.pruned, 3);
-	}
-	ck_assert_int_eq(incstack_profile_prune(profile, 1), 0);
-	folded = folded_text(profile, 0);
-	ck_assert_str_eq(folded, "m 1\nm;[smaller contexts] 99\n");
-	free(folded);
-	incstack_profile_destroy(profile);
-}
-END_TEST
-
-START_TEST(a_profile_shrinks_to_what_is_heavy)
-{
-	struct incstack_profile *profile =
-		profile_from("m;a;x 90\nm;a;y 4\nm;a;z 3\nm;b;z 5\nm;b;y;q 1\nm 1\n");
-	char *folded;
-
-	ck_assert_int_eq(incstack_profile_shrink(profile, 2), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_profile_shrink(NULL, 3), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_profile_shrink(profile, 10), 0);
-	ck_assert_uint_eq(incstack_profile_nodes(profile), 10); /* it is small enough */
-	ck_assert_int_eq(incstack_profile_shrink(profile, 8), 0);
-	folded = folded_text(profile, 0);
-	ck_assert_str_eq(folded,
-			 "m 1\nm;[smaller contexts] 6\nm;a;[smaller contexts] 7\nm;a;x 90\n");
-	free(folded);
-	ck_assert_int_eq(incstack_profile_shrink(profile, 3), 0);
-	folded = folded_text(profile, 0);
-	ck_assert_str_eq(folded, "[smaller contexts] 104\n");
-	free(folded);
-	incstack_profile_destroy(profile);
-}
-END_TEST
-
-/* The heaviest contexts are too many: the first ones stay. Once it is replaced, a context may come again. */
-START_TEST(a_profile_shrinks_though_all_is_heavy)
-{
-	struct incstack_profile *profile = profile_from("m;a;b;c;d;e;f;g;h;i 3\n");
-	const struct incstack_profile_frame a = {.name = "a", .name_length = 1, .position = -1};
-	const uint64_t two[] = {2};
-	char *folded;
-	uint32_t node;
-
-	ck_assert_int_eq(incstack_profile_shrink(profile, 5), 0);
-	folded = folded_text(profile, 0);
-	ck_assert_str_eq(folded, "m;[smaller contexts] 3\n");
-	free(folded);
-	ck_assert_int_eq(incstack_profile_add_node(profile, 1, &a, &node), 0);
-	ck_assert_int_eq(incstack_profile_add_weights(profile, node, two), 0);
-	ck_assert_int_eq(incstack_profile_shrink(profile, 3), 0);
-	folded = folded_text(profile, 0);
-	ck_assert_str_eq(folded, "[smaller contexts] 5\n");
-	free(folded);
-	incstack_profile_destroy(profile);
-}
-END_TEST
-
 START_TEST(bad_arguments_are_refused)
 {
 	struct incstack_profile *profile = profile_from("m 1\n");
-	struct incstack_profile_writer *writer = NULL;
+	struct incstack__profile_writer *writer = NULL;
 	struct incstack_profile_meta meta = {.program = "\xff"};
 
-	ck_assert_int_eq(incstack_profile_read(NULL, INCSTACK_FORMAT_PPROF, NULL, &profile, NULL),
+	ck_assert_int_eq(incstack_profile_read(NULL, INCSTACK_FORMAT_PPROF, 0, &profile, NULL),
 			 INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_profile_read(stdin, INCSTACK_FORMAT_HTML, NULL, &profile, NULL),
+	ck_assert_int_eq(incstack_profile_read(stdin, INCSTACK_FORMAT_HTML, 0, &profile, NULL),
 			 INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_profile_write(profile, INCSTACK_FORMAT_PPROF, 1, stdout),
 			 INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_profile_writer_begin(profile, 0, 0, stdout, &writer),
+	ck_assert_int_eq(incstack__profile_writer_begin(profile, 0, 0, stdout, &writer),
 			 INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_profile_writer_add(NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack__profile_writer_add(NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_profile_set_meta(profile, &meta), INCSTACK_EFORMAT);
-	ck_assert_int_eq(incstack_profile_clear(NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack__profile_clear(NULL), INCSTACK_EINVAL);
 	ck_assert_str_eq(incstack_error_text(INCSTACK_EFORMAT), "the input is not in the format");
 	ck_assert_str_eq(incstack_error_text(INCSTACK_ENOMEM), "out of memory");
 	incstack_profile_destroy(profile);
@@ -491,9 +422,6 @@ int main(void)
 	tcase_add_test(tests, firefox_of_others);
 	tcase_add_test(tests, formats_are_known_by_name_and_ending);
 	tcase_add_test(tests, a_profile_in_parts_is_the_same_profile);
-	tcase_add_test(tests, pruning_keeps_totals_and_counts);
-	tcase_add_test(tests, a_profile_shrinks_to_what_is_heavy);
-	tcase_add_test(tests, a_profile_shrinks_though_all_is_heavy);
 	tcase_add_test(tests, bad_arguments_are_refused);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -4,6 +4,7 @@
  */
 #include "profile_files.h"
 #include "run_suite.h"
+#include "profile/files.h"
 
 static struct incstack_profile *profile_of(enum incstack_profile_format format, const char *text)
 {
@@ -66,10 +67,10 @@ START_TEST(lines_files_and_inlining_are_kept)
 	is_f_of_line_7(profile, 1);
 	profile = through(profile, INCSTACK_FORMAT_SPEEDSCOPE);
 	is_f_of_line_7(profile, 1);
-	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_FIREFOX, 0), 0);
-	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_PPROF, 0), 0);
-	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_FOLDED, 0),
-			  INCSTACK_LOSS_INLINING | INCSTACK_LOSS_LINES | INCSTACK_LOSS_FILES);
+	ck_assert_uint_eq(incstack__profile_losses(profile, INCSTACK_FORMAT_FIREFOX, 0), 0);
+	ck_assert_uint_eq(incstack__profile_losses(profile, INCSTACK_FORMAT_PPROF, 0), 0);
+	ck_assert_uint_eq(incstack__profile_losses(profile, INCSTACK_FORMAT_FOLDED, 0),
+			  INCSTACK__LOSS_INLINING | INCSTACK__LOSS_LINES | INCSTACK__LOSS_FILES);
 	profile = through(profile, INCSTACK_FORMAT_PPROF);
 	is_f_of_line_7(profile, 1);
 	incstack_profile_destroy(profile);
@@ -122,13 +123,13 @@ START_TEST(inlining_into_nothing_is_said)
 			   "{" FRAMES ",\"profiles\":[{\"unit\":\"none\",\"samples\":[[1,1,0,1]],"
 			   "\"weights\":[3]}]}");
 
-	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_PPROF, 0),
-			  INCSTACK_LOSS_INLINING);
+	ck_assert_uint_eq(incstack__profile_losses(profile, INCSTACK_FORMAT_PPROF, 0),
+			  INCSTACK__LOSS_INLINING);
 	profile = through(profile, INCSTACK_FORMAT_PPROF);
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 5);
 	for (uint32_t node = 1; node < 5; node++)
 		ck_assert_int_eq(inlined(profile, node), "0101"[node - 1]);
-	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_PPROF, 0), 0);
+	ck_assert_uint_eq(incstack__profile_losses(profile, INCSTACK_FORMAT_PPROF, 0), 0);
 	incstack_profile_destroy(profile);
 }
 END_TEST
@@ -146,7 +147,7 @@ START_TEST(labels_and_mappings_are_kept)
 {
 	static const char text[] = "0x1235 6\n[unknown];user=ann 7\ng;f 5\n"
 				   "g;f;user=ann;size=42 bytes 3\ng;f;user=bob 4\n";
-	const uint32_t extra = INCSTACK_LOSS_LABELS | INCSTACK_LOSS_MAPPINGS;
+	const uint32_t extra = INCSTACK__LOSS_LABELS | INCSTACK__LOSS_MAPPINGS;
 	struct bytes bytes[4] = {labelled_pprof()};
 
 	for (int i = 0; i < 3; i++) {
@@ -154,8 +155,8 @@ START_TEST(labels_and_mappings_are_kept)
 
 		folded_is(profile, text);
 		ck_assert_uint_eq(incstack_profile_nodes(profile), 11);
-		ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_PPROF, 0), 0);
-		ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_FIREFOX, 0),
+		ck_assert_uint_eq(incstack__profile_losses(profile, INCSTACK_FORMAT_PPROF, 0), 0);
+		ck_assert_uint_eq(incstack__profile_losses(profile, INCSTACK_FORMAT_FIREFOX, 0),
 				  extra);
 		bytes[i + 1] = write_bytes(profile, INCSTACK_FORMAT_PPROF, 0);
 		incstack_profile_destroy(profile);
@@ -177,8 +178,8 @@ START_TEST(labels_and_mappings_are_kept_if_asked_for)
 			 0);
 	folded_is(profile, "0x1235 6\n[unknown] 7\ng;f 12\n");
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 5);
-	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_PPROF, 0),
-			  INCSTACK_LOSS_LABELS | INCSTACK_LOSS_MAPPINGS);
+	ck_assert_uint_eq(incstack__profile_losses(profile, INCSTACK_FORMAT_PPROF, 0),
+			  INCSTACK__LOSS_LABELS | INCSTACK__LOSS_MAPPINGS);
 	incstack_profile_destroy(profile);
 	free(bytes.at);
 }
@@ -200,8 +201,8 @@ START_TEST(fractions_add_up)
 	fclose(stream);
 	struct incstack_profile *profile = profile_of(INCSTACK_FORMAT_SPEEDSCOPE, text);
 	ck_assert_uint_eq(total(profile, 0), 400);
-	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_SPEEDSCOPE, 0),
-			  INCSTACK_LOSS_FRACTIONS);
+	ck_assert_uint_eq(incstack__profile_losses(profile, INCSTACK_FORMAT_SPEEDSCOPE, 0),
+			  INCSTACK__LOSS_FRACTIONS);
 	incstack_profile_destroy(profile);
 	free(text);
 	/* Each context has less than a half; their sum has more. */
@@ -254,7 +255,7 @@ START_TEST(own_files_keep_their_kinds)
 			ck_assert_uint_eq(total(profile, k), weights[k]);
 		}
 		ck_assert_uint_eq(
-			incstack_profile_losses(profile, (enum incstack_profile_format)0, 0), 0);
+			incstack__profile_losses(profile, (enum incstack_profile_format)0, 0), 0);
 	}
 	incstack_profile_destroy(profile);
 }
@@ -268,8 +269,8 @@ START_TEST(threads_of_one_unit_are_added_up_and_said)
 		"{\"unit\":\"none\",\"samples\":[[0]],\"weights\":[2]}]}");
 
 	ck_assert_uint_eq(total(profile, 0), 3);
-	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_PPROF, 0),
-			  INCSTACK_LOSS_THREADS);
+	ck_assert_uint_eq(incstack__profile_losses(profile, INCSTACK_FORMAT_PPROF, 0),
+			  INCSTACK__LOSS_THREADS);
 	incstack_profile_destroy(profile);
 }
 END_TEST
@@ -284,15 +285,16 @@ START_TEST(what_others_say_is_named)
 		"\"address\":[64],\"line\":[null],\"column\":[null]},\"funcTable\":{\"name\":[0],"
 		"\"lineNumber\":[12]},\"stringArray\":[\"f\"]}]}");
 
-	ck_assert_uint_eq(incstack_profile_losses(profile, (enum incstack_profile_format)0, 0),
-			  INCSTACK_LOSS_MAPPINGS | INCSTACK_LOSS_FUNCTIONS | INCSTACK_LOSS_THREADS);
+	ck_assert_uint_eq(incstack__profile_losses(profile, (enum incstack_profile_format)0, 0),
+			  INCSTACK__LOSS_MAPPINGS | INCSTACK__LOSS_FUNCTIONS |
+				  INCSTACK__LOSS_THREADS);
 	incstack_profile_destroy(profile);
 	profile = profile_of(INCSTACK_FORMAT_SPEEDSCOPE,
 			     "{\"shared\":{\"frames\":[{\"name\":\"m\",\"line\":3000000000,"
 			     "\"col\":4}]},\"profiles\":[{\"name\":\"thread 1\",\"unit\":\"none\","
 			     "\"samples\":[[0]],\"weights\":[1]}]}");
-	ck_assert_uint_eq(incstack_profile_losses(profile, (enum incstack_profile_format)0, 0),
-			  INCSTACK_LOSS_LINES | INCSTACK_LOSS_FUNCTIONS | INCSTACK_LOSS_THREADS);
+	ck_assert_uint_eq(incstack__profile_losses(profile, (enum incstack_profile_format)0, 0),
+			  INCSTACK__LOSS_LINES | INCSTACK__LOSS_FUNCTIONS | INCSTACK__LOSS_THREADS);
 	incstack_profile_destroy(profile);
 }
 END_TEST
@@ -330,10 +332,10 @@ END_TEST
 
 START_TEST(every_loss_has_a_text)
 {
-	for (uint32_t bit = 1; bit <= INCSTACK_LOSS_FRAME_KINDS; bit <<= 1)
-		ck_assert_ptr_nonnull(incstack_profile_loss_text(bit));
-	ck_assert_ptr_null(incstack_profile_loss_text(INCSTACK_LOSS_FRAME_KINDS << 1));
-	ck_assert_uint_eq(incstack_profile_losses(NULL, INCSTACK_FORMAT_PPROF, 0), 0);
+	for (uint32_t bit = 1; bit <= INCSTACK__LOSS_FRAME_KINDS; bit <<= 1)
+		ck_assert_ptr_nonnull(incstack__profile_loss_text(bit));
+	ck_assert_ptr_null(incstack__profile_loss_text(INCSTACK__LOSS_FRAME_KINDS << 1));
+	ck_assert_uint_eq(incstack__profile_losses(NULL, INCSTACK_FORMAT_PPROF, 0), 0);
 }
 END_TEST
 

@@ -8,6 +8,9 @@
 #include "failing.h"
 #include "profile_files.h"
 #include "run_suite.h"
+#include "profile/analysis.h"
+#include "profile/files.h"
+#include "profile/reduce.h"
 
 static const char text_a[] = "main;a;b;c 4\nmain;a;b 3\nmain;d;e;f;g 9\nmain;a;h 1\nother;x 7\n";
 static const char text_b[] = "main;a;b;c 1\nmain;d;e;f;i 2\nmain;j 5\nother;x;y;z 6\n";
@@ -45,8 +48,6 @@ static void must_be_a(int result, struct incstack_profile *profile)
 
 static enum incstack_profile_format format;
 static struct bytes reference;
-static const struct incstack_profile_input everything = {.keep = INCSTACK_KEEP_LABELS |
-								 INCSTACK_KEEP_MAPPINGS};
 
 static int read_scenario(long n, bool for_ever, bool *something_failed)
 {
@@ -57,7 +58,8 @@ static int read_scenario(long n, bool for_ever, bool *something_failed)
 
 	ck_assert_ptr_nonnull(stream);
 	arm(n, for_ever);
-	result = incstack_profile_read(stream, format, &everything, &profile, &problem);
+	result = incstack_profile_read(
+		stream, format, INCSTACK_KEEP_LABELS | INCSTACK_KEEP_MAPPINGS, &profile, &problem);
 	*something_failed = disarm();
 	fclose(stream);
 	must_be_a(result, profile);
@@ -142,7 +144,7 @@ static int average_scenario(long n, bool for_ever, bool *something_failed)
 	int result;
 
 	arm(n, for_ever);
-	result = incstack_profile_average(both, 2, &average);
+	result = incstack__profile_average(both, 2, &average);
 	*something_failed = disarm();
 	if (result == 0)
 		ck_assert_uint_gt(incstack_profile_nodes(average), incstack_profile_nodes(a));
@@ -152,13 +154,13 @@ static int average_scenario(long n, bool for_ever, bool *something_failed)
 
 static int compare_scenario(long n, bool for_ever, bool *something_failed)
 {
-	struct incstack_profile_difference expected, difference;
+	struct incstack__profile_difference expected, difference;
 	int result;
 
-	ck_assert_int_eq(incstack_profile_compare(a, b, 0, INCSTACK_MEASURE_BOTH, 0.01, &expected),
-			 0);
+	ck_assert_int_eq(
+		incstack__profile_compare(a, b, 0, INCSTACK__MEASURE_BOTH, 0.01, &expected), 0);
 	arm(n, for_ever);
-	result = incstack_profile_compare(a, b, 0, INCSTACK_MEASURE_BOTH, 0.01, &difference);
+	result = incstack__profile_compare(a, b, 0, INCSTACK__MEASURE_BOTH, 0.01, &difference);
 	*something_failed = disarm();
 	if (result == 0)
 		ck_assert_mem_eq(&difference, &expected, sizeof(expected));
@@ -171,7 +173,7 @@ static int overlay_scenario(long n, bool for_ever, bool *something_failed)
 	int result;
 
 	arm(n, for_ever);
-	result = incstack_profile_overlay(a, b, 0, &both);
+	result = incstack__profile_overlay(a, b, 0, &both);
 	*something_failed = disarm();
 	must_be_a(result, both);
 	return result;
@@ -180,11 +182,11 @@ static int overlay_scenario(long n, bool for_ever, bool *something_failed)
 static int stability_scenario(long n, bool for_ever, bool *something_failed)
 {
 	const struct incstack_profile *const both[] = {a, b};
-	struct incstack_profile_stability stability;
+	struct incstack__profile_stability stability;
 	int result;
 
 	arm(n, for_ever);
-	result = incstack_profile_stability(both, 2, 0, INCSTACK_MEASURE_SELF, 0.01, &stability);
+	result = incstack__profile_stability(both, 2, 0, INCSTACK__MEASURE_SELF, 0.01, &stability);
 	*something_failed = disarm();
 	return result;
 }
@@ -195,7 +197,7 @@ static int select_scenario(long n, bool for_ever, bool *something_failed)
 	int result;
 
 	arm(n, for_ever);
-	result = incstack_profile_select(a, 0, NULL, &one);
+	result = incstack__profile_select(a, 0, NULL, &one);
 	*something_failed = disarm();
 	must_be_a(result, one);
 	return result;
@@ -218,12 +220,12 @@ END_TEST
 
 static int functions_scenario(long n, bool for_ever, bool *something_failed)
 {
-	struct incstack_profile_function functions[32];
+	struct incstack__profile_function functions[32];
 	size_t count = 32;
 	int result;
 
 	arm(n, for_ever);
-	result = incstack_profile_functions(a, 0, functions, &count);
+	result = incstack__profile_functions(a, 0, functions, &count);
 	*something_failed = disarm();
 	if (result == 0)
 		ck_assert_str_eq(functions[0].name, "g");
@@ -237,7 +239,7 @@ static int prune_scenario(long n, bool for_ever, bool *something_failed)
 	int result;
 
 	arm(n, for_ever);
-	result = incstack_profile_prune(profile, 4);
+	result = incstack__profile_prune(profile, 4);
 	*something_failed = disarm();
 	ck_assert_int_eq(incstack_profile_totals(profile, 0, totals), 0);
 	ck_assert_uint_eq(totals[0], 24); /* pruned or not */
@@ -252,7 +254,7 @@ static int shrink_scenario(long n, bool for_ever, bool *something_failed)
 	int result;
 
 	arm(n, for_ever);
-	result = incstack_profile_shrink(profile, 4);
+	result = incstack__profile_shrink(profile, 4);
 	*something_failed = disarm();
 	ck_assert(result != 0 || incstack_profile_nodes(profile) <= 4);
 	ck_assert_int_eq(incstack_profile_totals(profile, 0, totals), 0);
@@ -338,7 +340,7 @@ static int add_scenario(long n, bool for_ever, bool *something_failed)
 	if (result == 0)
 		result = incstack_profile_name_frames(profile, name_frame, NULL, &named);
 	if (result == 0)
-		result = incstack_profile_fold_recursion(named, &folded);
+		result = incstack__profile_fold_recursion(named, &folded);
 	*something_failed = disarm();
 	if (result == 0) {
 		uint64_t totals[FRAMES + 1];

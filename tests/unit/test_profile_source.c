@@ -9,6 +9,9 @@
 #include <incstack/profile.h>
 
 #include "run_suite.h"
+#include "profile/analysis.h"
+#include "profile/files.h"
+#include "profile/reduce.h"
 
 static const struct incstack_profile_kind kinds[] = {{"samples", "count"}};
 
@@ -165,9 +168,9 @@ START_TEST(frames_get_kinds)
 	ck_assert_int_eq(frame.line, 0);
 	ck_assert_int_eq(incstack_profile_frame(named, 2, &frame), 0);
 	ck_assert_uint_eq(frame.kind, INCSTACK_KIND_C);
-	ck_assert_uint_eq(incstack_profile_losses(named, INCSTACK_FORMAT_PPROF, 0),
-			  INCSTACK_LOSS_FRAME_KINDS);
-	ck_assert_uint_eq(incstack_profile_losses(named, INCSTACK_FORMAT_HTML, 0), 0);
+	ck_assert_uint_eq(incstack__profile_losses(named, INCSTACK_FORMAT_PPROF, 0),
+			  INCSTACK__LOSS_FRAME_KINDS);
+	ck_assert_uint_eq(incstack__profile_losses(named, INCSTACK_FORMAT_HTML, 0), 0);
 	incstack_profile_destroy(named);
 	incstack_profile_destroy(profile);
 }
@@ -194,11 +197,11 @@ START_TEST(recursion_is_folded)
 	uint32_t f1 = add_named(profile, f, "f", 1, 4), f2 = add_named(profile, f1, "f", 2, 8);
 	uint32_t g = add_named(profile, f2, "g", 1, 16), f3 = add_named(profile, g, "f", 1, 32);
 	uint32_t h = add_named(profile, f3, "h", 1, 64);
-	struct incstack_profile_function functions[8];
+	struct incstack__profile_function functions[8];
 	size_t count = 8;
 
 	add_named(profile, h, "main", 9, 128);
-	ck_assert_int_eq(incstack_profile_fold_recursion(profile, &folded), 0);
+	ck_assert_int_eq(incstack__profile_fold_recursion(profile, &folded), 0);
 	ck_assert_uint_eq(incstack_profile_nodes(folded), 5); /* root, main, f, g, h */
 	expect_frame(folded, 1, "main", NULL, 1);
 	expect_frame(folded, 2, "f", NULL, 1);
@@ -206,7 +209,7 @@ START_TEST(recursion_is_folded)
 	expect_frame(folded, 4, "h", NULL, 1);
 	ck_assert_uint_eq(incstack_profile_parent(folded, 3), 2);
 	ck_assert_uint_eq(incstack_profile_parent(folded, 4), 2);
-	ck_assert_int_eq(incstack_profile_functions(folded, 0, functions, &count), 0);
+	ck_assert_int_eq(incstack__profile_functions(folded, 0, functions, &count), 0);
 	ck_assert_uint_eq(count, 4);
 	ck_assert_str_eq(functions[0].name, "main");
 	ck_assert_uint_eq(functions[0].self, 1 + 128);

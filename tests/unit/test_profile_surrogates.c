@@ -25,7 +25,6 @@ START_TEST(halves_of_characters)
 		for (int before = (1 << 16) - 60; before < (1 << 16) + 2; before++) {
 			struct incstack_profile *profile = NULL;
 			struct incstack_profile_problem problem;
-			const struct incstack_profile_input input = {0};
 			char *text = NULL;
 			ck_assert_int_gt(
 				asprintf(&text,
@@ -35,8 +34,8 @@ START_TEST(halves_of_characters)
 					 before, "", names[i][0]),
 				0);
 			FILE *stream = fmemopen(text, strlen(text), "r");
-			int error = incstack_profile_read(stream, INCSTACK_FORMAT_SPEEDSCOPE,
-							  &input, &profile, &problem);
+			int error = incstack_profile_read(stream, INCSTACK_FORMAT_SPEEDSCOPE, 0,
+							  &profile, &problem);
 			fclose(stream);
 			free(text);
 			if (error != (names[i][1] ? 0 : INCSTACK_EFORMAT))

@@ -5,10 +5,13 @@
  */
 #include "profile_files.h"
 #include "run_suite.h"
+#include "profile/files.h"
+#include "profile/reduce.h"
+#include "profile/timeline.h"
 
 enum { MS = 1000000 };
 
-static const struct incstack_profile_thread threads[] = {
+static const struct incstack__profile_thread threads[] = {
 	{"main", 10}, {"</script>", 11}, {"silent", 12}};
 
 /* main > a, b; nodes 1, 2, 3. */
@@ -34,18 +37,18 @@ static struct incstack_profile *made(void)
 	return profile;
 }
 
-static int set(struct incstack_profile *profile, const struct incstack_profile_sample *samples,
+static int set(struct incstack_profile *profile, const struct incstack__profile_sample *samples,
 	       size_t count)
 {
-	const struct incstack_profile_timeline timeline = {threads, samples, 3, count};
+	const struct incstack__profile_timeline timeline = {threads, samples, 3, count};
 
-	return incstack_profile_set_timeline(profile, &timeline);
+	return incstack__profile_set_timeline(profile, &timeline);
 }
 
 /* Thread 0 runs from 100 to 110 ms in a and from 390 to 400 ms in main; thread 1 from 249 to 259 ms. */
 static struct incstack_profile *timed(void)
 {
-	static const struct incstack_profile_sample samples[] = {
+	static const struct incstack__profile_sample samples[] = {
 		{400 * MS, 10 * MS, 0, 1}, {259 * MS, 10 * MS, 1, 3}, {110 * MS, 10 * MS, 0, 2}};
 	struct incstack_profile *profile = made();
 
@@ -65,23 +68,23 @@ static int contains(const struct incstack_profile *profile, enum incstack_profil
 
 START_TEST(what_makes_no_sense_is_refused)
 {
-	static const struct incstack_profile_sample wrong[] = {
+	static const struct incstack__profile_sample wrong[] = {
 		{1, 1, 3, 1}, {1, 1, 0, 4}, {1, 1, 0, INCSTACK_PROFILE_ROOT}};
-	static const struct incstack_profile_thread bad[] = {{"\xff", 1}, {NULL, 2}};
-	const struct incstack_profile_timeline not_utf8 = {bad, NULL, 1, 0};
-	const struct incstack_profile_timeline no_name = {bad, NULL, 2, 0};
-	const struct incstack_profile_timeline no_threads = {NULL, NULL, 1, 0};
+	static const struct incstack__profile_thread bad[] = {{"\xff", 1}, {NULL, 2}};
+	const struct incstack__profile_timeline not_utf8 = {bad, NULL, 1, 0};
+	const struct incstack__profile_timeline no_name = {bad, NULL, 2, 0};
+	const struct incstack__profile_timeline no_threads = {NULL, NULL, 1, 0};
 	struct incstack_profile *profile = timed();
 
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(set(profile, &wrong[i], 1), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_profile_set_timeline(profile, &not_utf8), INCSTACK_EFORMAT);
-	ck_assert_int_eq(incstack_profile_set_timeline(profile, &no_name), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_profile_set_timeline(profile, &no_threads), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_profile_set_timeline(NULL, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack__profile_set_timeline(profile, &not_utf8), INCSTACK_EFORMAT);
+	ck_assert_int_eq(incstack__profile_set_timeline(profile, &no_name), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack__profile_set_timeline(profile, &no_threads), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack__profile_set_timeline(NULL, NULL), INCSTACK_EINVAL);
 	/* The earlier one stays. */
 	ck_assert(contains(profile, INCSTACK_FORMAT_HTML, "\"timeline\""));
-	ck_assert_int_eq(incstack_profile_set_timeline(profile, NULL), 0);
+	ck_assert_int_eq(incstack__profile_set_timeline(profile, NULL), 0);
 	ck_assert(!contains(profile, INCSTACK_FORMAT_HTML, "\"timeline\":"));
 	incstack_profile_destroy(profile);
 }
@@ -124,18 +127,18 @@ END_TEST
 START_TEST(threads_without_a_row_share_one)
 {
 	enum { MANY = 100 };
-	static struct incstack_profile_thread many[MANY];
-	static struct incstack_profile_sample samples[MANY];
-	const struct incstack_profile_timeline timeline = {many, samples, MANY, MANY};
+	static struct incstack__profile_thread many[MANY];
+	static struct incstack__profile_sample samples[MANY];
+	const struct incstack__profile_timeline timeline = {many, samples, MANY, MANY};
 	struct incstack_profile *profile = made();
 	struct bytes page;
 
 	for (uint32_t i = 0; i < MANY; i++) {
 		many[i].name = "t";
-		samples[i] = (struct incstack_profile_sample){
+		samples[i] = (struct incstack__profile_sample){
 			.time_ns = 1000, .weight = i < 40 ? 1 : 2, .thread = i, .node = 1};
 	}
-	ck_assert_int_eq(incstack_profile_set_timeline(profile, &timeline), 0);
+	ck_assert_int_eq(incstack__profile_set_timeline(profile, &timeline), 0);
 	page = write_bytes(profile, INCSTACK_FORMAT_HTML, 0);
 	ck_assert_ptr_nonnull(strstr(page.at, "\"others\":40,"));
 	ck_assert_ptr_nonnull(strstr(page.at, "\n[null,0,40,["));
@@ -162,16 +165,16 @@ START_TEST(firefox_files_have_threads_and_times)
 	ck_assert_ptr_nonnull(strstr(at, "\"time\":[149.000000]"));
 	ck_assert_ptr_nonnull(strstr(at, "\"stringArray\":[\"main\",\"b\"]"));
 	ck_assert_ptr_null(strstr(file.at, "silent"));
-	ck_assert_uint_eq(incstack_profile_losses(profile, INCSTACK_FORMAT_FIREFOX, 0),
-			  INCSTACK_LOSS_KINDS);
+	ck_assert_uint_eq(incstack__profile_losses(profile, INCSTACK_FORMAT_FIREFOX, 0),
+			  INCSTACK__LOSS_KINDS);
 	/* The threads are one kind again. */
 	ck_assert_int_eq(read_bytes(file.at, file.size, INCSTACK_FORMAT_FIREFOX, &back, NULL), 0);
 	ck_assert_uint_eq(incstack_profile_kinds(back), 1);
 	ck_assert_int_eq(incstack_profile_kind(back, 0, &kind), 0);
 	ck_assert_str_eq(kind.name, "time");
 	ck_assert_uint_eq(incstack_profile_self(back, 1, 0), 10 * MS);
-	ck_assert(incstack_profile_losses(back, INCSTACK_FORMAT_FIREFOX, 0) &
-		  INCSTACK_LOSS_THREADS);
+	ck_assert(incstack__profile_losses(back, INCSTACK_FORMAT_FIREFOX, 0) &
+		  INCSTACK__LOSS_THREADS);
 	free(file.at);
 	incstack_profile_destroy(profile);
 	incstack_profile_destroy(back);
@@ -183,7 +186,7 @@ START_TEST(files_and_lines_are_in_the_tables_of_a_thread)
 	static const struct incstack_profile_frame frame = {
 		.name = "f", .name_length = 1, .file = "f.c", .line = 42};
 	struct incstack_profile *profile = made();
-	struct incstack_profile_sample sample = {1000, 1, 0, 0};
+	struct incstack__profile_sample sample = {1000, 1, 0, 0};
 
 	ck_assert_int_eq(incstack_profile_add_node(profile, 1, &frame, &sample.node), 0);
 	ck_assert_int_eq(set(profile, &sample, 1), 0);
@@ -198,9 +201,9 @@ START_TEST(it_is_dropped_when_nodes_are_removed)
 {
 	struct incstack_profile *pruned = timed(), *cleared = timed();
 
-	ck_assert_int_eq(incstack_profile_prune(pruned, 2), 0);
+	ck_assert_int_eq(incstack__profile_prune(pruned, 2), 0);
 	ck_assert(!contains(pruned, INCSTACK_FORMAT_HTML, "\"timeline\":"));
-	ck_assert_int_eq(incstack_profile_clear(cleared), 0);
+	ck_assert_int_eq(incstack__profile_clear(cleared), 0);
 	ck_assert(!contains(cleared, INCSTACK_FORMAT_HTML, "\"timeline\":"));
 	incstack_profile_destroy(pruned);
 	incstack_profile_destroy(cleared);

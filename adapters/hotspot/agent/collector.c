@@ -3,6 +3,7 @@
  * Collects walks and trees in one profile. If there is no memory, a sample is lost and counted.
  */
 #include "collector.h"
+#include "profile/reduce.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -101,7 +102,7 @@ static uint64_t add_tree(struct agent_collector *collector, const char *root,
 			      : incstack_profile_add_tree(profile, tree, weigh, &begun);
 	/* Without memory to fold, the profile may still grow until it gets none, either. */
 	if (incstack_profile_nodes(profile) > collector->nodes_max)
-		(void)incstack_profile_shrink(profile, collector->nodes_max / 2);
+		(void)incstack__profile_shrink(profile, collector->nodes_max / 2);
 	return error && begun ? begun - 1 : begun;
 }
 

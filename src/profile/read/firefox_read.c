@@ -235,14 +235,14 @@ static int thread_kind(struct firefox *in, uint32_t *kind)
 	const char *type = in->weight_type ? in->weight_type : "samples";
 
 	if (in->kind && in->kind_unit) { /* one of the threads of a timeline */
-		in->made.reader->profile->losses |= INCSTACK_LOSS_THREADS;
+		in->made.reader->profile->losses |= INCSTACK__LOSS_THREADS;
 		return incstack__json_profile_same_kind(&in->made, in->kind, in->kind_unit, kind);
 	}
 	if (in->kind_unit)
 		return incstack__json_profile_own_kind(&in->made, in->name ? in->name : "",
 						       in->kind_unit, kind);
 	if (in->name && *in->name)
-		in->made.reader->profile->losses |= INCSTACK_LOSS_THREADS;
+		in->made.reader->profile->losses |= INCSTACK__LOSS_THREADS;
 	if (!strcmp(type, "bytes"))
 		return incstack__json_profile_kind(&in->made, "weight", "bytes", kind);
 	if (!strcmp(type, "tracing-ms"))
@@ -308,11 +308,11 @@ static int on_table(struct firefox *in, const struct incstack__json_event *event
 	case FUNC_LINE:
 	case FUNC_COLUMN:
 		if (event->type != INCSTACK__JSON_NULL)
-			in->made.reader->profile->losses |= INCSTACK_LOSS_FUNCTIONS;
+			in->made.reader->profile->losses |= INCSTACK__LOSS_FUNCTIONS;
 		return 0;
 	case FRAME_ADDRESS:
 		if (event->type == INCSTACK__JSON_INTEGER && event->integer >= 0)
-			in->made.reader->profile->losses |= INCSTACK_LOSS_MAPPINGS;
+			in->made.reader->profile->losses |= INCSTACK__LOSS_MAPPINGS;
 		return 0;
 	case FUNC_FILE:
 		return push_hint(in, &in->func_file, event);

@@ -89,7 +89,7 @@ int incstack__json_profile_kind(struct incstack__json_profile *made, const char 
 	for (*kind = 0; *kind < made->kinds; ++*kind)
 		if (!strcmp(made->kind_name[*kind], name) &&
 		    !strcmp(made->kind_unit[*kind], unit) && made->scale[*kind] == scale) {
-			made->reader->profile->losses |= INCSTACK_LOSS_THREADS;
+			made->reader->profile->losses |= INCSTACK__LOSS_THREADS;
 			return 0;
 		}
 	return add_kind(made, name, unit, scale, kind);
@@ -142,7 +142,7 @@ static int round_sums(struct incstack__json_profile *made, const long double *su
 			return incstack__refuse(made->reader,
 						"the weights sum to more than 2^63 - 1");
 		if (part > 0)
-			profile->losses |= INCSTACK_LOSS_FRACTIONS;
+			profile->losses |= INCSTACK__LOSS_FRACTIONS;
 		rest[kind] += part;
 		if (rest[kind] >= 0.5L) {
 			rest[kind]--;

@@ -40,7 +40,7 @@ int incstack__pprof_add_mapping(struct incstack__pprof_tables *tables, pb_istrea
 	if (!(tables->keep & INCSTACK_KEEP_MAPPINGS) || !n[PPROF_MAPPING_ID] ||
 	    find(tables, n[PPROF_MAPPING_ID]) != INCSTACK__NONE ||
 	    tables->mappings_used >= MAPPINGS_MAX) {
-		tables->losses |= INCSTACK_LOSS_MAPPINGS;
+		tables->losses |= INCSTACK__LOSS_MAPPINGS;
 		return 0;
 	}
 	error = incstack__reserve((void **)&tables->mappings, &tables->mappings_room,
@@ -81,7 +81,7 @@ static int give(struct incstack__pprof_tables *tables, struct incstack_profile *
 	if (error)
 		return error;
 	if (!file_valid || !id_valid)
-		tables->losses |= INCSTACK_LOSS_MAPPINGS;
+		tables->losses |= INCSTACK__LOSS_MAPPINGS;
 	extra->mappings[extra->mappings_used++] = mapping;
 	return 0;
 }
@@ -107,12 +107,12 @@ int incstack__pprof_place(struct incstack__pprof_tables *tables, struct incstack
 	if (!location->address && !location->mapping && !location->folded)
 		return 0;
 	if (!(tables->keep & INCSTACK_KEEP_MAPPINGS)) {
-		tables->losses |= INCSTACK_LOSS_MAPPINGS;
+		tables->losses |= INCSTACK__LOSS_MAPPINGS;
 		return 0;
 	}
 	at = location->mapping ? find(tables, location->mapping) : INCSTACK__NONE;
 	if (location->mapping && at == INCSTACK__NONE)
-		tables->losses |= INCSTACK_LOSS_MAPPINGS;
+		tables->losses |= INCSTACK__LOSS_MAPPINGS;
 	key.mapping = at == INCSTACK__NONE ? 0 : at + 1;
 	return incstack__place_intern(profile, &key, place);
 }

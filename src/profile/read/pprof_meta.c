@@ -86,7 +86,7 @@ int incstack__pprof_meta(const struct incstack__pprof_tables *tables,
 		const char *comment = incstack__pprof_string(tables, tables->comments[i]);
 
 		if (!comment)
-			profile->losses |= INCSTACK_LOSS_COMMENTS;
+			profile->losses |= INCSTACK__LOSS_COMMENTS;
 		else if (!take_comment(&meta, comment))
 			error = keep_comment(tables, tables->comments[i], profile);
 	}

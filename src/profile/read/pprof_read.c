@@ -211,7 +211,7 @@ static int push_label(struct pprof_reader *pprof, pb_istream_t *bytes)
 		if (i != PPROF_LABEL_NUMBER)
 			error = incstack__pprof_name(&pprof->tables, numbers[i], profile, names[i],
 						     &valid);
-		profile->losses |= valid ? 0 : INCSTACK_LOSS_LABELS;
+		profile->losses |= valid ? 0 : INCSTACK__LOSS_LABELS;
 	}
 	if (why)
 		return refuse(pprof, why);
@@ -229,7 +229,7 @@ static int read_label(struct pprof_reader *pprof, pb_istream_t *bytes)
 	int error;
 
 	if (!(pprof->reader->input->keep & INCSTACK_KEEP_LABELS)) {
-		pprof->reader->profile->losses |= INCSTACK_LOSS_LABELS;
+		pprof->reader->profile->losses |= INCSTACK__LOSS_LABELS;
 		return pb_skip_field(bytes, PB_WT_STRING) ? 0 : refuse(pprof, "a damaged sample");
 	}
 	if (!pb_make_string_substream(bytes, &label))

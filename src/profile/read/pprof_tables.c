@@ -120,7 +120,7 @@ static int add_function(struct incstack__pprof_tables *tables, pb_istream_t *byt
 	if (numbers[PPROF_FUNCTION_START_LINE] ||
 	    (numbers[PPROF_FUNCTION_SYSTEM_NAME] &&
 	     numbers[PPROF_FUNCTION_SYSTEM_NAME] != numbers[PPROF_FUNCTION_NAME]))
-		tables->losses |= INCSTACK_LOSS_FUNCTIONS;
+		tables->losses |= INCSTACK__LOSS_FUNCTIONS;
 	if (find_function(tables, numbers[1]) || tables->functions_used >= TABLE_ENTRIES_MAX) {
 		*why = "two functions with one identifier, or too many";
 		return INCSTACK_EFORMAT;
@@ -153,9 +153,9 @@ static int add_line(struct incstack__pprof_tables *tables, pb_istream_t *bytes, 
 		return error;
 	line = numbers[PPROF_LINE_LINE];
 	if (line > INT32_MAX)
-		tables->losses |= INCSTACK_LOSS_LINES;
+		tables->losses |= INCSTACK__LOSS_LINES;
 	if (numbers[PPROF_LINE_COLUMN])
-		tables->losses |= INCSTACK_LOSS_FUNCTIONS;
+		tables->losses |= INCSTACK__LOSS_FUNCTIONS;
 	tables->lines[tables->lines_used++] =
 		(struct incstack__pprof_line){.function = numbers[PPROF_LINE_FUNCTION],
 					      .line = line <= INT32_MAX ? (int32_t)line : 0};
@@ -296,7 +296,7 @@ int incstack__pprof_number(struct incstack__pprof_tables *tables, uint32_t field
 	if (field == PPROF_DEFAULT_TYPE)
 		tables->default_kind = number;
 	if (field == PPROF_DROP_FRAMES || field == PPROF_KEEP_FRAMES || field == PPROF_DOC_URL)
-		tables->losses |= number ? INCSTACK_LOSS_FUNCTIONS : 0;
+		tables->losses |= number ? INCSTACK__LOSS_FUNCTIONS : 0;
 	return field == PPROF_COMMENT ? add_comment(tables, number) : 0;
 }
 
@@ -315,7 +315,7 @@ static int name_line(struct incstack__pprof_tables *tables, struct incstack_prof
 		name = "[unknown]";
 	file = incstack__pprof_string(tables, function->file);
 	if (!file)
-		tables->losses |= INCSTACK_LOSS_FILES;
+		tables->losses |= INCSTACK__LOSS_FILES;
 	rest->line = line->line;
 	return incstack__frame_at(profile, name, strlen(name), file && *file ? file : NULL, rest,
 				  &line->frame);

@@ -63,7 +63,7 @@ struct incstack__pprof_tables {
 	uint64_t time_ns, duration_ns;
 	uint64_t period, period_type[2], default_kind; /* the last two in the string table */
 	uint32_t keep;                                 /* INCSTACK_KEEP_* */
-	uint32_t losses; /* INCSTACK_LOSS_*: what was read and is not kept */
+	uint32_t losses; /* INCSTACK__LOSS_*: what was read and is not kept */
 };
 
 int incstack__pprof_tables_init(struct incstack__pprof_tables *tables);

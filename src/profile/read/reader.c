@@ -18,7 +18,7 @@ void incstack__progress(const struct incstack__reader *reader, uint64_t bytes)
 
 int incstack__room(struct incstack__reader *reader, uint32_t most)
 {
-	const struct incstack_profile_input *input = reader->input;
+	const struct incstack__profile_input *input = reader->input;
 
 	if (!input->full || !input->nodes_max ||
 	    (reader->profile->nodes_used < input->nodes_max && reader->profile->nodes_used < most))

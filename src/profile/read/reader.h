@@ -6,11 +6,12 @@
 #define INCSTACK_PROFILE_READER_H
 
 #include "profile/cct.h"
+#include "profile/files.h"
 
 struct incstack__reader {
 	FILE *stream;
-	const struct incstack_profile_input *input; /* never null */
-	struct incstack_profile *profile;           /* made by the format's reader */
+	const struct incstack__profile_input *input; /* never null */
+	struct incstack_profile *profile;            /* made by the format's reader */
 	struct incstack_profile_problem at;
 };
 

@@ -232,7 +232,7 @@ static int end_profile(struct speedscope *in)
 	else
 		error = incstack__json_profile_kind(&in->made, name, unit, &kind);
 	if (!in->kind_unit && in->name && *in->name)
-		in->made.reader->profile->losses |= INCSTACK_LOSS_THREADS;
+		in->made.reader->profile->losses |= INCSTACK__LOSS_THREADS;
 	for (size_t i = in->first; i < in->made.weights_used && !error; i++)
 		in->made.weights[i].kind = kind;
 	return error;
@@ -290,13 +290,13 @@ static int on_frame(struct speedscope *in, const struct incstack__json_event *ev
 		if (number && event->integer <= INT32_MAX)
 			in->frame.line = (int32_t)event->integer;
 		else if (number)
-			in->made.reader->profile->losses |= INCSTACK_LOSS_LINES;
+			in->made.reader->profile->losses |= INCSTACK__LOSS_LINES;
 		return 0;
 	case FRAME_INLINED:
 		in->frame.flags = number ? INCSTACK_OBJECT_VIRTUAL : 0;
 		return 0;
 	case FRAME_COLUMN:
-		in->made.reader->profile->losses |= number ? INCSTACK_LOSS_FUNCTIONS : 0;
+		in->made.reader->profile->losses |= number ? INCSTACK__LOSS_FUNCTIONS : 0;
 		return 0;
 	default:
 		break;

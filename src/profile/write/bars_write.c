@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "writer.h"
+#include "profile/timeline.h"
 
 enum { BARS = 300, ROWS = 60 };
 
@@ -24,7 +25,7 @@ struct row {
 
 /* Returns when the weight of a sample began to add up. Returns the time of the sample if the weight
  * is not a time. */
-static uint64_t begin_of(const struct incstack_profile_sample *sample, bool is_time)
+static uint64_t begin_of(const struct incstack__profile_sample *sample, bool is_time)
 {
 	if (!is_time)
 		return sample->time_ns;
@@ -36,7 +37,7 @@ static struct span span_of(const struct incstack__timeline *timeline, bool is_ti
 	struct span span = {UINT64_MAX, 0, 1};
 
 	for (size_t i = 0; i < timeline->sample_count; i++) {
-		const struct incstack_profile_sample *sample = &timeline->samples[i];
+		const struct incstack__profile_sample *sample = &timeline->samples[i];
 		uint64_t begin = begin_of(sample, is_time);
 
 		span.low = begin < span.low ? begin : span.low;
@@ -49,7 +50,7 @@ static struct span span_of(const struct incstack__timeline *timeline, bool is_ti
 
 /* Spreads the weight of a sample over the time that it stands for. */
 static void add_sample(uint64_t bars[BARS], const struct span *span,
-		       const struct incstack_profile_sample *sample, bool is_time)
+		       const struct incstack__profile_sample *sample, bool is_time)
 {
 	uint64_t at = begin_of(sample, is_time) - span->low, end = sample->time_ns - span->low;
 	uint64_t last = end / span->width < BARS ? end / span->width : BARS - 1;

@@ -13,19 +13,19 @@
 #include "writer.h"
 
 struct firefox_writer {
-	struct incstack_profile_writer common;
+	struct incstack__profile_writer common;
 	struct incstack__column frame, prefix; /* of the stack table */
 	struct incstack__function_set set;
 	struct incstack__column stack[INCSTACK_PROFILE_KINDS_MAX];
 	struct incstack__column weight[INCSTACK_PROFILE_KINDS_MAX];
 };
 
-static struct firefox_writer *firefox_of(struct incstack_profile_writer *writer)
+static struct firefox_writer *firefox_of(struct incstack__profile_writer *writer)
 {
 	return (struct firefox_writer *)(void *)writer;
 }
 
-static int begin(struct incstack_profile_writer *common)
+static int begin(struct incstack__profile_writer *common)
 {
 	struct firefox_writer *writer = firefox_of(common);
 	int error = incstack__function_set_init(&writer->set);
@@ -62,7 +62,7 @@ static void add_node(struct firefox_writer *writer, uint32_t node, uint64_t base
 	}
 }
 
-static int add(struct incstack_profile_writer *common)
+static int add(struct incstack__profile_writer *common)
 {
 	struct firefox_writer *writer = firefox_of(common);
 	uint64_t base = writer->frame.count;
@@ -196,7 +196,7 @@ static int put_thread(struct firefox_writer *writer, uint32_t k)
 	return error;
 }
 
-static int finish(struct incstack_profile_writer *common)
+static int finish(struct incstack__profile_writer *common)
 {
 	const struct incstack_profile *profile = common->profile;
 	FILE *stream = common->stream;
@@ -220,7 +220,7 @@ static int finish(struct incstack_profile_writer *common)
 	return error;
 }
 
-static void release(struct incstack_profile_writer *common)
+static void release(struct incstack__profile_writer *common)
 {
 	struct firefox_writer *writer = firefox_of(common);
 

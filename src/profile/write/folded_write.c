@@ -97,7 +97,7 @@ static int name_frames(struct incstack_profile *written, const struct incstack_p
 }
 
 static int write_merged(struct incstack_profile *written,
-			const struct incstack_profile_writer *writer, const uint32_t *frames)
+			const struct incstack__profile_writer *writer, const uint32_t *frames)
 {
 	const struct incstack_profile *profile = writer->profile;
 	uint32_t *nodes = malloc(profile->nodes_used * sizeof(*nodes));
@@ -112,7 +112,7 @@ static int write_merged(struct incstack_profile *written,
 
 /* `written` gets the names of all frames. If no two frames share a name, the profile is written as
  * it is, without a second tree, which would need as much memory as the first. */
-static int add(struct incstack_profile_writer *writer)
+static int add(struct incstack__profile_writer *writer)
 {
 	static const struct incstack_profile_kind weights = {"weights", "count"};
 	const struct incstack_profile *profile = writer->profile;
@@ -132,6 +132,6 @@ static int add(struct incstack_profile_writer *writer)
 }
 
 const struct incstack__writer_ops incstack__write_folded = {
-	.size = sizeof(struct incstack_profile_writer),
+	.size = sizeof(struct incstack__profile_writer),
 	.add = add,
 };

@@ -10,6 +10,7 @@
 
 #include "boxes.h"
 #include "writer.h"
+#include "profile/analysis.h"
 
 extern const char incstack__flame_page[], incstack__flame_page_end[];
 
@@ -32,7 +33,7 @@ struct page {
 };
 
 struct html_writer {
-	struct incstack_profile_writer common;
+	struct incstack__profile_writer common;
 	struct page page;
 };
 
@@ -276,7 +277,7 @@ static int write_page(struct page *page)
 	return error;
 }
 
-static int add(struct incstack_profile_writer *common)
+static int add(struct incstack__profile_writer *common)
 {
 	struct html_writer *writer = (struct html_writer *)(void *)common;
 
@@ -293,7 +294,7 @@ const struct incstack__writer_ops incstack__write_html = {
 	.add = add,
 };
 
-int incstack_profile_write_difference(const struct incstack_profile *both, FILE *stream)
+int incstack__profile_write_difference(const struct incstack_profile *both, FILE *stream)
 {
 	struct page page = {.profile = both, .stream = stream, .difference = true};
 	int error;

@@ -16,7 +16,7 @@
 #include "writer.h"
 
 struct pprof_writer {
-	struct incstack_profile_writer common;
+	struct incstack__profile_writer common;
 	struct incstack__deflater gzip;
 	bool open;
 	size_t frames;    /* of the profile, already written */
@@ -34,7 +34,7 @@ struct pprof_writer {
 	size_t message_room, packed_room;
 };
 
-static struct pprof_writer *pprof_of(struct incstack_profile_writer *writer)
+static struct pprof_writer *pprof_of(struct incstack__profile_writer *writer)
 {
 	return (struct pprof_writer *)(void *)writer;
 }
@@ -132,7 +132,7 @@ static int put_kind(struct pprof_writer *writer, uint32_t kind)
 	return error ? error : put_numbers(writer, PPROF_SAMPLE_TYPE, name, unit);
 }
 
-static int begin(struct incstack_profile_writer *common)
+static int begin(struct incstack__profile_writer *common)
 {
 	struct pprof_writer *writer = pprof_of(common);
 	uint64_t empty;
@@ -395,7 +395,7 @@ static int put_sample(struct pprof_writer *writer, uint32_t node)
 	return error ? error : put_message(writer, node, labels, depth, first);
 }
 
-static int add(struct incstack_profile_writer *common)
+static int add(struct incstack__profile_writer *common)
 {
 	struct pprof_writer *writer = pprof_of(common);
 	int error = put_tables(writer);
@@ -453,7 +453,7 @@ static int put_extra(struct pprof_writer *writer)
 	return error;
 }
 
-static int finish(struct incstack_profile_writer *common)
+static int finish(struct incstack__profile_writer *common)
 {
 	struct pprof_writer *writer = pprof_of(common);
 	const struct incstack_profile_meta *meta = &common->profile->meta;
@@ -476,7 +476,7 @@ static int finish(struct incstack_profile_writer *common)
 	return error ? error : incstack__deflater_finish(&writer->gzip);
 }
 
-static void release(struct incstack_profile_writer *common)
+static void release(struct incstack__profile_writer *common)
 {
 	struct pprof_writer *writer = pprof_of(common);
 

@@ -10,7 +10,7 @@
 #include "writer.h"
 
 struct speedscope_writer {
-	struct incstack_profile_writer common;
+	struct incstack__profile_writer common;
 	struct incstack__column samples[INCSTACK_PROFILE_KINDS_MAX];
 	struct incstack__column weights[INCSTACK_PROFILE_KINDS_MAX];
 	uint64_t total[INCSTACK_PROFILE_KINDS_MAX];
@@ -18,12 +18,12 @@ struct speedscope_writer {
 	size_t path_room;
 };
 
-static struct speedscope_writer *speedscope_of(struct incstack_profile_writer *writer)
+static struct speedscope_writer *speedscope_of(struct incstack__profile_writer *writer)
 {
 	return (struct speedscope_writer *)(void *)writer;
 }
 
-static int begin(struct incstack_profile_writer *common)
+static int begin(struct incstack__profile_writer *common)
 {
 	struct speedscope_writer *writer = speedscope_of(common);
 	int error = 0;
@@ -66,7 +66,7 @@ static int add_node(struct speedscope_writer *writer, uint32_t node)
 	return error;
 }
 
-static int add(struct incstack_profile_writer *common)
+static int add(struct incstack__profile_writer *common)
 {
 	int error = 0;
 
@@ -133,7 +133,7 @@ static int put_kind(struct speedscope_writer *writer, uint32_t k)
 	return error;
 }
 
-static int finish(struct incstack_profile_writer *common)
+static int finish(struct incstack__profile_writer *common)
 {
 	const struct incstack_profile *profile = common->profile;
 	FILE *stream = common->stream;
@@ -154,7 +154,7 @@ static int finish(struct incstack_profile_writer *common)
 	return error;
 }
 
-static void release(struct incstack_profile_writer *common)
+static void release(struct incstack__profile_writer *common)
 {
 	struct speedscope_writer *writer = speedscope_of(common);
 

@@ -8,6 +8,7 @@
 
 #include "firefox_thread.h"
 #include "writer.h"
+#include "profile/timeline.h"
 
 /* Maps nodes, frames or names of files to their numbers in a table of the thread, plus 1, and back.
  * 0: not in the table. Each frame is also a function of the thread. */
@@ -88,7 +89,7 @@ static void put_comma(uint32_t i, FILE *stream)
 static void put_samples(const struct tables *tables, const struct incstack__timeline_thread *thread,
 			uint64_t start)
 {
-	const struct incstack_profile_sample *samples =
+	const struct incstack__profile_sample *samples =
 		tables->profile->timeline->samples + thread->first;
 	FILE *stream = tables->stream;
 

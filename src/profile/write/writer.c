@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 /* Runs a step, unless an earlier one has failed. */
-static int step(struct incstack_profile_writer *writer,
-		int (*run)(struct incstack_profile_writer *writer))
+static int step(struct incstack__profile_writer *writer,
+		int (*run)(struct incstack__profile_writer *writer))
 {
 	if (!writer->error && run)
 		writer->error = run(writer);
@@ -19,9 +19,9 @@ static int step(struct incstack_profile_writer *writer,
 
 int incstack__writer_begin(const struct incstack_profile *profile,
 			   const struct incstack__writer_ops *ops, uint32_t kind, FILE *stream,
-			   struct incstack_profile_writer **writer)
+			   struct incstack__profile_writer **writer)
 {
-	struct incstack_profile_writer *made;
+	struct incstack__profile_writer *made;
 	int error;
 
 	if (!profile || !ops || kind >= profile->kinds || !stream || !writer)
@@ -29,22 +29,22 @@ int incstack__writer_begin(const struct incstack_profile *profile,
 	made = calloc(1, ops->size);
 	if (!made)
 		return INCSTACK_ENOMEM;
-	*made = (struct incstack_profile_writer){
+	*made = (struct incstack__profile_writer){
 		.ops = ops, .profile = profile, .kind = kind, .stream = stream};
 	error = step(made, ops->begin);
 	if (error)
-		(void)incstack_profile_writer_finish(made, 0);
+		(void)incstack__profile_writer_finish(made, 0);
 	else
 		*writer = made;
 	return error;
 }
 
-int incstack_profile_writer_add(struct incstack_profile_writer *writer)
+int incstack__profile_writer_add(struct incstack__profile_writer *writer)
 {
 	return writer ? step(writer, writer->ops->add) : INCSTACK_EINVAL;
 }
 
-int incstack_profile_writer_finish(struct incstack_profile_writer *writer, int complete)
+int incstack__profile_writer_finish(struct incstack__profile_writer *writer, int complete)
 {
 	int error;
 

@@ -7,16 +7,17 @@
 #define INCSTACK_PROFILE_WRITER_H
 
 #include "profile/cct.h"
+#include "profile/files.h"
 
 struct incstack__writer_ops {
 	size_t size; /* of the format's own struct, which starts with the common one */
-	int (*begin)(struct incstack_profile_writer *writer);
-	int (*add)(struct incstack_profile_writer *writer);
-	int (*finish)(struct incstack_profile_writer *writer);
-	void (*release)(struct incstack_profile_writer *writer); /* also after an error */
+	int (*begin)(struct incstack__profile_writer *writer);
+	int (*add)(struct incstack__profile_writer *writer);
+	int (*finish)(struct incstack__profile_writer *writer);
+	void (*release)(struct incstack__profile_writer *writer); /* also after an error */
 };
 
-struct incstack_profile_writer {
+struct incstack__profile_writer {
 	const struct incstack__writer_ops *ops;
 	const struct incstack_profile *profile;
 	uint32_t kind;
@@ -27,7 +28,7 @@ struct incstack_profile_writer {
 /* Begins to write; EINVAL if `ops` is null. */
 int incstack__writer_begin(const struct incstack_profile *profile,
 			   const struct incstack__writer_ops *ops, uint32_t kind, FILE *stream,
-			   struct incstack_profile_writer **writer);
+			   struct incstack__profile_writer **writer);
 
 extern const struct incstack__writer_ops incstack__write_folded;
 extern const struct incstack__writer_ops incstack__write_pprof;

@@ -13,6 +13,7 @@
 #include "tool/names.h"
 #include "tool/profile_io.h"
 #include "tool/report/report.h"
+#include "profile/analysis.h"
 
 static const char compare_help[] =
 	"usage: incstack compare [OPTIONS] A B\n"
@@ -65,11 +66,11 @@ static void print_row(const char *what, double self, double total, double both)
 static int print_numbers(const struct incstack_profile *a, const struct incstack_profile *b,
 			 uint32_t kind, double threshold)
 {
-	struct incstack_profile_difference d[3];
+	struct incstack__profile_difference d[3];
 
 	for (unsigned m = 0; m < 3; m++) {
-		int error = incstack_profile_compare(a, b, kind, (enum incstack_profile_measure)m,
-						     threshold, &d[m]);
+		int error = incstack__profile_compare(a, b, kind, (enum incstack__profile_measure)m,
+						      threshold, &d[m]);
 
 		if (error)
 			return error;
@@ -147,7 +148,7 @@ static int write_difference(const struct incstack_profile *both, const char *pat
 	FILE *stream = tool_output_open(path);
 
 	return stream ? tool_output_close(path, stream,
-					  incstack_profile_write_difference(both, stream))
+					  incstack__profile_write_difference(both, stream))
 		      : TOOL_FAILED;
 }
 
@@ -167,7 +168,7 @@ static int compare_two(struct incstack_profile **profiles, uint32_t kind,
 	int error = print_numbers(profiles[0], profiles[1], kind, options->threshold);
 
 	if (!error)
-		error = incstack_profile_overlay(profiles[0], profiles[1], kind, &both);
+		error = incstack__profile_overlay(profiles[0], profiles[1], kind, &both);
 	if (!error)
 		error = print_changes(both, options->top);
 	if (!error && options->output)
@@ -176,7 +177,7 @@ static int compare_two(struct incstack_profile **profiles, uint32_t kind,
 	return error ? failed(error) : status;
 }
 
-static void print_quartiles(const char *what, struct incstack_profile_quartiles q)
+static void print_quartiles(const char *what, struct incstack__profile_quartiles q)
 {
 	print_row(what, q.low, q.median, q.high);
 }
@@ -184,10 +185,10 @@ static void print_quartiles(const char *what, struct incstack_profile_quartiles 
 static int compare_runs(struct incstack_profile **profiles, size_t count, uint32_t kind,
 			double threshold)
 {
-	struct incstack_profile_stability s;
-	int error =
-		incstack_profile_stability((const struct incstack_profile *const *)(void *)profiles,
-					   count, kind, INCSTACK_MEASURE_BOTH, threshold, &s);
+	struct incstack__profile_stability s;
+	int error = incstack__profile_stability(
+		(const struct incstack_profile *const *)(void *)profiles, count, kind,
+		INCSTACK__MEASURE_BOTH, threshold, &s);
 
 	if (error)
 		return failed(error);
@@ -235,7 +236,7 @@ static int select_kinds(struct incstack_profile **profiles, size_t count, const 
 				tool_name(own.unit));
 			return TOOL_USAGE;
 		}
-		error = incstack_profile_select(profiles[i], kind, i ? &first : NULL, &one);
+		error = incstack__profile_select(profiles[i], kind, i ? &first : NULL, &one);
 		if (error)
 			return failed(error);
 		incstack_profile_destroy(profiles[i]);

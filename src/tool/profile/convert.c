@@ -12,6 +12,9 @@
 #include "profile.h"
 #include "tool/profile_io.h"
 #include "tool/report/report.h"
+#include "profile/analysis.h"
+#include "profile/files.h"
+#include "profile/reduce.h"
 
 static const char convert_help[] =
 	"usage: incstack convert [OPTIONS] INPUT OUTPUT\n"
@@ -67,7 +70,7 @@ struct conversion {
 	enum incstack_profile_format format;
 	int fold_recursion;
 	FILE *stream;
-	struct incstack_profile_writer *writer;
+	struct incstack__profile_writer *writer;
 	uint32_t losses;
 	double left; /* bytes that the output may still take */
 	int status;  /* set once a message was printed */
@@ -85,7 +88,7 @@ static int begin(struct conversion *to, const struct incstack_profile *profile)
 		to->status = TOOL_FAILED;
 		return INCSTACK_EIO;
 	}
-	return incstack_profile_writer_begin(profile, to->format, kind, to->stream, &to->writer);
+	return incstack__profile_writer_begin(profile, to->format, kind, to->stream, &to->writer);
 }
 
 /* Adds a part to the output, which the first part begins. */
@@ -97,14 +100,14 @@ static int add_part(struct conversion *to, const struct incstack_profile *profil
 	if (to->status)
 		return INCSTACK_EINVAL;
 	error = to->writer ? 0 : begin(to, profile);
-	return error ? error : incstack_profile_writer_add(to->writer);
+	return error ? error : incstack__profile_writer_add(to->writer);
 }
 
 static int write_part(void *context, struct incstack_profile *profile)
 {
 	int error = add_part(context, profile);
 
-	return error ? error : incstack_profile_clear(profile);
+	return error ? error : incstack__profile_clear(profile);
 }
 
 static void tell_pruned(const struct incstack_profile *profile)
@@ -124,9 +127,9 @@ static int write_last(struct conversion *to, const struct incstack_profile *prof
 	int error = add_part(to, profile);
 
 	if (!error && !tool_kind_number(profile, to->kind, &kind))
-		to->losses = incstack_profile_losses(profile, to->format, kind);
+		to->losses = incstack__profile_losses(profile, to->format, kind);
 	if (to->writer) {
-		int finished = incstack_profile_writer_finish(to->writer, !error);
+		int finished = incstack__profile_writer_finish(to->writer, !error);
 
 		error = error ? error : finished;
 		to->writer = NULL;
@@ -141,7 +144,7 @@ static int finish(struct conversion *to, const struct incstack_profile *profile)
 
 	if (!to->fold_recursion)
 		return write_last(to, profile);
-	error = incstack_profile_fold_recursion(profile, &folded);
+	error = incstack__profile_fold_recursion(profile, &folded);
 	if (!error)
 		error = write_last(to, folded);
 	incstack_profile_destroy(folded);
@@ -179,7 +182,7 @@ static int convert_trace(const char *from, int by_thread, struct conversion *to)
 
 static int convert(const char *from, int from_format, struct conversion *to)
 {
-	struct incstack_profile_input input = {.context = to};
+	struct incstack__profile_input input = {.context = to};
 	struct incstack_profile *profile = NULL;
 	int status, error = 0;
 
@@ -194,7 +197,7 @@ static int convert(const char *from, int from_format, struct conversion *to)
 	if (!status)
 		error = finish(to, profile);
 	else if (to->writer)
-		(void)incstack_profile_writer_finish(to->writer, 0);
+		(void)incstack__profile_writer_finish(to->writer, 0);
 	status = end(to, profile, status, error);
 	incstack_profile_destroy(profile);
 	return status;
@@ -294,15 +297,15 @@ static uint32_t merged_losses(struct incstack_profile **profiles, size_t count,
 			      const struct incstack_profile *result,
 			      const struct tool_options *options, uint32_t kind)
 {
-	const uint32_t own = INCSTACK_LOSS_META | INCSTACK_LOSS_COMMENTS | INCSTACK_LOSS_PERIOD;
+	const uint32_t own = INCSTACK__LOSS_META | INCSTACK__LOSS_COMMENTS | INCSTACK__LOSS_PERIOD;
 	int format =
 		options->format ? options->format : incstack_profile_format_of(options->output);
 	uint32_t losses =
-		incstack_profile_losses(result, (enum incstack_profile_format)format, kind);
+		incstack__profile_losses(result, (enum incstack_profile_format)format, kind);
 
 	for (size_t i = 0; i < count; i++) {
-		losses |= incstack_profile_losses(profiles[i], (enum incstack_profile_format)0, 0);
-		losses |= own & incstack_profile_losses(profiles[i], INCSTACK_FORMAT_FOLDED, 0);
+		losses |= incstack__profile_losses(profiles[i], (enum incstack_profile_format)0, 0);
+		losses |= own & incstack__profile_losses(profiles[i], INCSTACK_FORMAT_FOLDED, 0);
 	}
 	return losses;
 }
@@ -315,7 +318,7 @@ static int merge(struct incstack_profile **profiles, size_t count,
 	int status, error;
 
 	if (options->average)
-		error = incstack_profile_average(
+		error = incstack__profile_average(
 			(const struct incstack_profile *const *)(void *)profiles, count, &result);
 	else
 		error = sum(profiles, count, &result);

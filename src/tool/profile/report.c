@@ -12,6 +12,8 @@
 #include "tool/names.h"
 #include "tool/profile_io.h"
 #include "tool/report/report.h"
+#include "profile/analysis.h"
+#include "profile/files.h"
 
 static const char report_help[] =
 	"usage: incstack report [OPTIONS] PROFILE\n"
@@ -80,10 +82,10 @@ static void print_meta(const struct incstack_profile *profile)
 
 static int print_functions(const struct report *report)
 {
-	struct incstack_profile_function *functions = calloc(report->top + 1, sizeof(*functions));
+	struct incstack__profile_function *functions = calloc(report->top + 1, sizeof(*functions));
 	size_t count = report->top;
-	int error = functions ? incstack_profile_functions(report->profile, report->kind, functions,
-							   &count)
+	int error = functions ? incstack__profile_functions(report->profile, report->kind,
+							    functions, &count)
 			      : INCSTACK_ENOMEM;
 
 	if (!error)
@@ -227,7 +229,7 @@ static int read_and_print(void *context)
 	const struct source *of = context;
 	const char *path = of->path;
 	struct tool_options *options = of->options;
-	struct incstack_profile_input input = {.full = tool_prune_full};
+	struct incstack__profile_input input = {.full = tool_prune_full};
 	struct incstack_profile *profile = NULL;
 	int status;
 

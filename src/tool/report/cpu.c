@@ -10,6 +10,7 @@
 #include "tool/names.h"
 #include "tool/profile_io.h"
 #include "report.h"
+#include "profile/analysis.h"
 
 static const char *title_of(const struct tool_report *report)
 {
@@ -51,7 +52,7 @@ static double share(uint64_t part, uint64_t total)
 }
 
 static void print_function(const struct tool_report *report,
-			   const struct incstack_profile_function *function, const char *unit,
+			   const struct incstack__profile_function *function, const char *unit,
 			   uint64_t total, FILE *out)
 {
 	char self[32];
@@ -70,12 +71,12 @@ static void print_functions(const struct tool_report *report, FILE *out)
 {
 	const struct incstack__replay *replay = report->replay;
 	size_t count = report->wish->functions;
-	struct incstack_profile_function *functions = calloc(count + 1, sizeof(*functions));
+	struct incstack__profile_function *functions = calloc(count + 1, sizeof(*functions));
 	struct incstack_profile_kind kind = {"", ""};
 
 	(void)incstack_profile_kind(report->profile, report->kind, &kind);
 	if (functions == NULL ||
-	    incstack_profile_functions(report->profile, report->kind, functions, &count) != 0)
+	    incstack__profile_functions(report->profile, report->kind, functions, &count) != 0)
 		count = 0;
 	if (count > 0)
 		fprintf(out, "\n%12s %6s %12s %6s  function\n", "self", "", "total", "");

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "folded_fit.h"
+#include "profile/reduce.h"
 
 static uint64_t digits_of(uint64_t weight)
 {
@@ -46,7 +47,7 @@ int tool_folded_fit(struct incstack_profile *profile, uint32_t kind, uint64_t li
 	int error = 0;
 
 	for (uint64_t parts = 1u << 30; bytes > limit && error == 0 && parts > 0; parts /= 4) {
-		error = incstack_profile_prune(profile, parts);
+		error = incstack__profile_prune(profile, parts);
 		bytes = folded_bytes(profile, kind);
 	}
 	return error == 0 && bytes == UINT64_MAX ? INCSTACK_ENOMEM : error;

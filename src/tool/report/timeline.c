@@ -8,11 +8,12 @@
 #include "tracefile/notes.h"
 #include "tool/names.h"
 #include "report.h"
+#include "profile/timeline.h"
 
 /* The threads that have samples, by their numbers. */
 struct found {
 	uint32_t *numbers;
-	struct incstack_profile_thread *threads;
+	struct incstack__profile_thread *threads;
 	size_t count;
 };
 
@@ -24,14 +25,15 @@ static int by_number(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-static struct incstack_profile_thread describe(const struct tool_report *report, uint32_t number)
+static struct incstack__profile_thread describe(const struct tool_report *report, uint32_t number)
 {
 	const struct incstack__tracefile_thread *thread =
 		incstack__tracefile_reader_thread(report->reader, number);
 
 	if (thread == NULL || thread->name[0] == 0)
-		return (struct incstack_profile_thread){.name = "[unknown thread]"};
-	return (struct incstack_profile_thread){.name = tool_name(thread->name), .id = thread->tid};
+		return (struct incstack__profile_thread){.name = "[unknown thread]"};
+	return (struct incstack__profile_thread){.name = tool_name(thread->name),
+						 .id = thread->tid};
 }
 
 static int find_threads(const struct tool_report *report, struct found *found)
@@ -67,22 +69,22 @@ static int set(struct incstack_profile *profile, const struct tool_report *repor
 	       const uint32_t *nodes, const struct found *found)
 {
 	const struct incstack__replay *replay = report->replay;
-	struct incstack_profile_sample *samples =
+	struct incstack__profile_sample *samples =
 		calloc(replay->sample_count + 1, sizeof(*samples));
-	const struct incstack_profile_timeline timeline = {found->threads, samples, found->count,
-							   replay->sample_count};
+	const struct incstack__profile_timeline timeline = {found->threads, samples, found->count,
+							    replay->sample_count};
 	int error;
 
 	if (samples == NULL)
 		return INCSTACK_ENOMEM;
 	for (size_t i = 0; i < replay->sample_count; i++)
-		samples[i] = (struct incstack_profile_sample){
+		samples[i] = (struct incstack__profile_sample){
 			.time_ns = replay->samples[i].stamp,
 			.weight = replay->samples[i].weight,
 			.thread = place_of(found, replay->samples[i].thread),
 			.node = nodes[replay->samples[i].node],
 		};
-	error = incstack_profile_set_timeline(profile, &timeline);
+	error = incstack__profile_set_timeline(profile, &timeline);
 	free(samples);
 	return error;
 }
