@@ -124,8 +124,8 @@ static int write_profile(lua_State *L)
 {
 	struct incstack_lua *lua = lua_touserdata(L, 1);
 	struct incstack_profile *profile = ((struct profiled *)lua->user)->profile, *named;
-	const struct incstack_profile_meta meta = {.mode = "Lua, by a timer",
-						   .lost = lua->failures};
+	const struct incstack_profile_meta meta = {
+		.size = sizeof(meta), .mode = "Lua, by a timer", .lost = lua->failures};
 	FILE *file = fopen(path, "w");
 	incstack_profile_set_meta(profile, &meta);
 	int error = file ? incstack_profile_name_frames(profile, find, lua, &named) : INCSTACK_EIO;

@@ -40,6 +40,7 @@ struct incstack_profile_kind {
 
 /* A frame. Nodes refer to frames; every distinct frame exists once in a profile. */
 struct incstack_profile_frame {
+	size_t size;        /* sizeof(struct incstack_profile_frame), set by the caller */
 	const char *name;   /* not null-terminated; null until the frame is named */
 	size_t name_length; /* in bytes */
 	const char *file;   /* source file, null-terminated; null if unknown */
@@ -64,6 +65,7 @@ INCSTACK_API void incstack_profile_destroy(struct incstack_profile *profile);
 
 /* The origin of a profile. Zero and null mean unknown. */
 struct incstack_profile_meta {
+	size_t size;          /* sizeof(struct incstack_profile_meta), set by the caller */
 	const char *program;  /* the command that was profiled */
 	const char *mode;     /* how samples were taken */
 	uint64_t time_ns;     /* start of sampling, ns since 1970; up to INT64_MAX */
@@ -215,6 +217,7 @@ INCSTACK_API int incstack_profile_format_of(const char *path);
 
 /* Where and why reading a file failed. */
 struct incstack_profile_problem {
+	size_t size;     /* sizeof(struct incstack_profile_problem), set by the caller */
 	uint64_t line;   /* from 1; 0 in formats without lines */
 	uint64_t offset; /* of the line, or of the byte or field in the uncompressed data */
 	const char *why; /* a constant string; null if there was none */

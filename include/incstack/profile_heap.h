@@ -10,8 +10,8 @@
 
 INCSTACK_BEGIN_C
 
-/* Describes a frame of the interpreter in *frame, which is all zero before the call, except its function and its
- * position: they are those of the frame of the trace (-1 if the position exceeds INT32_MAX). The frame
+/* Describes a frame of the interpreter in *frame, which is all zero before the call, except its size,
+ * function and position: the latter are those of the frame of the trace (-1 if the position exceeds INT32_MAX). The frame
  * may get a name at once, or later from incstack_profile_name_frames, to which function, position, kind and flags are
  * passed on. Returns 1, or 0 to leave the frame out. If all frames of a trace are left out, its weight goes to a
  * frame named "[left out]". */
@@ -29,8 +29,8 @@ INCSTACK_API int incstack_profile_add_heap_tree(struct incstack_profile *profile
 						incstack_profile_heap_frame_fn *describe,
 						void *context);
 
-/* The same for a frame of two stacks: at->machine or at->heap. Before the call, *frame has the
- * function, the position and the flags of a machine frame. */
+/* The same for a frame of two stacks: at->machine or at->heap. Before the call, *frame has its
+ * size, the function, the position and the flags of a machine frame. */
 typedef int incstack_profile_mixed_frame_fn(void *context, const struct incstack_mixed_frames *at,
 					    struct incstack_profile_frame *frame);
 

@@ -58,6 +58,7 @@ int incstack__profile_blank(struct incstack_profile **profile)
 	*profile = calloc(1, sizeof(**profile));
 	if (!*profile)
 		return INCSTACK_ENOMEM;
+	(*profile)->meta.size = sizeof((*profile)->meta);
 	error = profile_init(*profile);
 	if (error) {
 		incstack_profile_destroy(*profile);
@@ -223,9 +224,10 @@ int incstack_profile_add_node(struct incstack_profile *profile, uint32_t parent,
 	uint32_t number;
 	int error;
 
-	if (!profile || !frame || !node || parent >= profile->nodes_used ||
-	    frame->flags & INCSTACK_PROFILE_LABEL || (frame->name && !frame->name_length) ||
-	    frame->kind > INCSTACK_KIND_C || frame->line < 0)
+	if (!profile || !frame || frame->size != sizeof(*frame) || !node ||
+	    parent >= profile->nodes_used || frame->flags & INCSTACK_PROFILE_LABEL ||
+	    (frame->name && !frame->name_length) || frame->kind > INCSTACK_KIND_C ||
+	    frame->line < 0)
 		return INCSTACK_EINVAL;
 	if ((frame->name && !incstack__text_valid(frame->name, frame->name_length)) ||
 	    !incstack__string_valid(frame->file))
@@ -266,8 +268,11 @@ void incstack__frame_public(const struct incstack_profile *profile, uint32_t num
 {
 	const struct incstack__frame *f = &profile->frames[number];
 
-	*frame = (struct incstack_profile_frame){
-		.position = f->position, .line = f->line, .kind = f->kind, .flags = f->flags};
+	*frame = (struct incstack_profile_frame){.size = sizeof(*frame),
+						 .position = f->position,
+						 .line = f->line,
+						 .kind = f->kind,
+						 .flags = f->flags};
 	if (!(f->flags & INCSTACK_PROFILE_LABEL))
 		frame->function = f->function;
 	if (f->file)
@@ -281,7 +286,8 @@ void incstack__frame_public(const struct incstack_profile *profile, uint32_t num
 int incstack_profile_frame(const struct incstack_profile *profile, uint32_t node,
 			   struct incstack_profile_frame *frame)
 {
-	if (!profile || !frame || node == INCSTACK_PROFILE_ROOT || node >= profile->nodes_used)
+	if (!profile || !frame || frame->size != sizeof(*frame) || node == INCSTACK_PROFILE_ROOT ||
+	    node >= profile->nodes_used)
 		return INCSTACK_EINVAL;
 	incstack__frame_public(profile, profile->nodes[node].frame, frame);
 	return 0;

@@ -51,12 +51,16 @@ int incstack__profile_read(FILE *stream, enum incstack_profile_format format,
 			   struct incstack_profile_problem *problem)
 {
 	static const struct incstack__profile_input plain;
-	struct incstack__reader reader = {.stream = stream, .input = input ? input : &plain};
+	struct incstack__reader reader = {.stream = stream,
+					  .input = input ? input : &plain,
+					  .at = {.size = sizeof(reader.at)}};
 	const struct format *row = row_of(format);
 	int error;
 
+	if (problem && problem->size != sizeof(*problem))
+		return INCSTACK_EINVAL;
 	if (problem)
-		memset(problem, 0, sizeof(*problem));
+		*problem = reader.at;
 	if (!stream || !profile || !row->read)
 		return INCSTACK_EINVAL;
 	error = row->read(&reader);

@@ -69,6 +69,7 @@ static int find_node(const struct path *path, const object *o, uint32_t *node)
 {
 	const struct incstack_heap_frame *at = &o->frame;
 	struct incstack_profile_frame frame = {
+		.size = sizeof(frame),
 		.function = at->function,
 		.position = at->position > INT32_MAX ? -1 : (int32_t)at->position};
 	if (path->describe && !path->describe(path->context, at, &frame))

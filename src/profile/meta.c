@@ -24,7 +24,7 @@ int incstack_profile_set_meta(struct incstack_profile *profile,
 	char *program, *mode;
 	int error;
 
-	if (!profile || !meta)
+	if (!profile || !meta || meta->size != sizeof(*meta))
 		return INCSTACK_EINVAL;
 	if (meta->time_ns > INT64_MAX || meta->duration_ns > INT64_MAX)
 		return INCSTACK_ERANGE;
@@ -49,7 +49,7 @@ int incstack_profile_set_meta(struct incstack_profile *profile,
 int incstack_profile_meta(const struct incstack_profile *profile,
 			  struct incstack_profile_meta *meta)
 {
-	if (!profile || !meta)
+	if (!profile || !meta || meta->size != sizeof(*meta))
 		return INCSTACK_EINVAL;
 	*meta = profile->meta;
 	return 0;

@@ -40,11 +40,13 @@ static struct incstack_profile_frame frame_of(const struct incstack_mixed_frames
 	if (at->heap) {
 		const struct incstack_heap_frame *f = &at->heap->frame;
 		return (struct incstack_profile_frame){
+			.size = sizeof(struct incstack_profile_frame),
 			.function = f->function,
 			.position = f->position > INT32_MAX ? -1 : (int32_t)f->position};
 	}
 	const uint32_t flags = at->machine->flags;
 	return (struct incstack_profile_frame){
+		.size = sizeof(struct incstack_profile_frame),
 		.function = at->machine->function,
 		.position = at->machine->position,
 		.flags = flags &

@@ -13,7 +13,8 @@
 static inline int incstack__named_root(struct incstack_profile *profile, const char *name,
 				       uint32_t *node)
 {
-	const struct incstack_profile_frame frame = {.name = name, .name_length = strlen(name)};
+	const struct incstack_profile_frame frame = {
+		.size = sizeof(frame), .name = name, .name_length = strlen(name)};
 	return incstack_profile_add_node(profile, INCSTACK_PROFILE_ROOT, &frame, node);
 }
 

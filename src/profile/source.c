@@ -23,7 +23,7 @@ static bool source_valid(const struct incstack_profile_source *source)
 static int name_frame(const struct naming *naming, uint32_t number, uint32_t *frame)
 {
 	struct incstack_profile_source source = {.kind = naming->from->frames[number].kind};
-	struct incstack_profile_frame description;
+	struct incstack_profile_frame description = {.size = sizeof(description)};
 	struct incstack__frame rest = {.place = 0};
 	char buffer[INCSTACK__FRAME_TEXT];
 	size_t length;
@@ -65,7 +65,7 @@ static int fill(const struct naming *naming, uint32_t *frames, uint32_t *nodes)
 
 int incstack__copy_meta(const struct incstack_profile *from, struct incstack_profile *into)
 {
-	struct incstack_profile_meta meta;
+	struct incstack_profile_meta meta = {.size = sizeof(meta)};
 	int error = incstack_profile_meta(from, &meta);
 
 	return error ? error : incstack_profile_set_meta(into, &meta);

@@ -125,7 +125,7 @@ int tool_profile_read(const char *path, int format, struct incstack__profile_inp
 		      struct incstack_profile **profile)
 {
 	struct incstack__profile_input plain = {0};
-	struct incstack_profile_problem problem;
+	struct incstack_profile_problem problem = {.size = sizeof(problem)};
 	FILE *stream = stdin;
 	int error;
 

@@ -35,7 +35,7 @@ const char *tool_amount(uint64_t value, const char *unit, char *text, size_t siz
 
 static void put_frame(const struct incstack_profile *profile, uint32_t node, FILE *out)
 {
-	struct incstack_profile_frame frame;
+	struct incstack_profile_frame frame = {.size = sizeof(frame)};
 
 	if (incstack_profile_frame(profile, node, &frame))
 		return;

@@ -60,7 +60,8 @@ int main(int argc, char **argv)
 	static const char after[] = "main;parse;std::sort 10\nmain;parse 10\nmain;eval;parse 5\n"
 				    "main;eval;</script><b>\"x\"\\ 60\nmain;eval 15\n";
 	struct incstack_profile *a = profile_from(before), *b = profile_from(after), *both;
-	const struct incstack_profile_meta meta = {.program = "./prog </title>",
+	const struct incstack_profile_meta meta = {.size = sizeof(meta),
+						   .program = "./prog </title>",
 						   .mode = "patch",
 						   .lost = 7,
 						   .duration_ns = 1500000000};

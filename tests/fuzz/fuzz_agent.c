@@ -60,7 +60,7 @@ static void try_options(const char *text)
 static void try_names(const char *class, const char *function)
 {
 	const struct incstack_profile_kind kind = {"samples", "count"};
-	struct incstack_profile_frame frame = {.position = -1};
+	struct incstack_profile_frame frame = {.size = sizeof(frame), .position = -1};
 	struct incstack_profile *profile = NULL;
 	char *name = agent_method_name(class, function);
 	uint32_t node;

@@ -20,7 +20,7 @@ static const enum incstack_profile_format format = FUZZ_FORMAT;
 static struct incstack_profile *read_bytes(const void *data, size_t size)
 {
 	struct incstack_profile *profile = NULL;
-	struct incstack_profile_problem problem;
+	struct incstack_profile_problem problem = {.size = sizeof(problem)};
 	FILE *stream = fmemopen((void *)(uintptr_t)data, size, "r");
 	int error;
 

@@ -19,7 +19,7 @@ static struct incstack_profile *read_one(const void *data, size_t size,
 					 enum incstack_profile_format format)
 {
 	struct incstack_profile *profile = NULL;
-	struct incstack_profile_problem problem;
+	struct incstack_profile_problem problem = {.size = sizeof(problem)};
 	FILE *stream = size ? fmemopen((void *)(uintptr_t)data, size, "r") : NULL;
 
 	if (!stream)

@@ -86,7 +86,7 @@ bool cct_same(const struct cct *c)
 	for (uint32_t i = 1; i < c->count; i++)
 		left[i] = -1 - (int64_t)c->nodes[i].self;
 	for (uint32_t i = 1; same && i < count; i++) {
-		struct incstack_profile_frame frame;
+		struct incstack_profile_frame frame = {.size = sizeof(frame)};
 		if (incstack_profile_frame(c->profile, i, &frame))
 			abort();
 		uint32_t at = mine[i] = find(c, mine[incstack_profile_parent(c->profile, i)],

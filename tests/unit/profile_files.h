@@ -92,7 +92,7 @@ static inline struct incstack_profile *read_labelled(struct bytes bytes)
 static inline struct incstack_profile *profile_from(const char *folded)
 {
 	struct incstack_profile *profile = NULL;
-	struct incstack_profile_problem problem;
+	struct incstack_profile_problem problem = {.size = sizeof(problem)};
 
 	ck_assert_int_eq(
 		read_bytes(folded, strlen(folded), INCSTACK_FORMAT_FOLDED, &profile, &problem), 0);

@@ -338,16 +338,23 @@ START_TEST(profile_is_checked)
 {
 	struct incstack_profile *p, *other;
 	const struct incstack_profile_kind kind = {"samples", "count"};
-	struct incstack_profile_frame frame;
-	const struct incstack_profile_frame named = {.name = "f", .name_length = 1};
-	const struct incstack_profile_frame nameless = {.name = ""};
-	const struct incstack_profile_frame label = {.flags = INCSTACK_PROFILE_LABEL};
-	const struct incstack_profile_frame broken = {.name = "\xff", .name_length = 1};
+	struct incstack_profile_frame frame = {.size = sizeof(frame)};
+	const struct incstack_profile_frame named = {
+		.size = sizeof(named), .name = "f", .name_length = 1};
+	const struct incstack_profile_frame nameless = {.size = sizeof(nameless), .name = ""};
+	const struct incstack_profile_frame label = {.size = sizeof(label),
+						     .flags = INCSTACK_PROFILE_LABEL};
+	const struct incstack_profile_frame broken = {
+		.size = sizeof(broken), .name = "\xff", .name_length = 1};
+	struct incstack_profile_frame unsized = {.name = "f", .name_length = 1};
+	struct incstack_profile_meta meta = {0};
+	struct incstack_profile_problem problem = {0};
 	struct incstack__profile_difference difference;
 	uint32_t node;
 	struct incstack_tree tree = {0};
 	uint64_t totals[4];
 	ck_assert_int_eq(incstack_profile_create(&kind, 1, &p), 0);
+	ck_assert_int_eq(incstack_profile_add_node(p, 0, &named, &node), 0);
 	CHECK_ANSWERS(
 		SAYS(INCSTACK_EINVAL, incstack_profile_create(NULL, 1, &other)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_create(&kind, 0, &other)),
@@ -359,6 +366,9 @@ START_TEST(profile_is_checked)
 		SAYS(INCSTACK_EINVAL, incstack_profile_add_node(p, 0, NULL, &node)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_add_node(p, 0, &nameless, &node)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_add_node(p, 0, &label, &node)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_add_node(p, 0, &unsized, &node)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_set_meta(p, &meta)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_meta(p, &meta)),
 		SAYS(INCSTACK_EFORMAT, incstack_profile_add_node(p, 0, &broken, &node)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_add_weights(p, 0, totals)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_add_weights(p, 9, totals)),
@@ -367,6 +377,7 @@ START_TEST(profile_is_checked)
 		SAYS(INCSTACK_EINVAL, incstack__profile_fold_recursion(NULL, &other)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_frame(p, 0, &frame)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_frame(p, 9, &frame)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_frame(p, node, &unsized)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_totals(p, 9, totals)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_totals(p, 0, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_merge(p, NULL)),
@@ -377,6 +388,10 @@ START_TEST(profile_is_checked)
 		     incstack__profile_compare(p, p, 0, INCSTACK__MEASURE_SELF, 2, &difference)),
 		SAYS(INCSTACK_EINVAL,
 		     incstack_profile_read(NULL, INCSTACK_FORMAT_FOLDED, 0, &other, NULL)),
+		SAYS(INCSTACK_EINVAL,
+		     incstack_profile_read(stdin, INCSTACK_FORMAT_FOLDED, 4, &other, NULL)),
+		SAYS(INCSTACK_EINVAL,
+		     incstack_profile_read(stdin, INCSTACK_FORMAT_FOLDED, 0, &other, &problem)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_write(p, INCSTACK_FORMAT_FOLDED, 0, NULL)),
 		SAYS(INCSTACK_EINVAL,
 		     incstack_profile_write(p, INCSTACK_FORMAT_FOLDED, 9, stdout)));

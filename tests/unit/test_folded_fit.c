@@ -31,7 +31,7 @@ static size_t bytes_written(const struct incstack_profile *profile)
 
 static uint64_t pruned(const struct incstack_profile *profile)
 {
-	struct incstack_profile_meta meta;
+	struct incstack_profile_meta meta = {.size = sizeof(meta)};
 
 	ck_assert_int_eq(incstack_profile_meta(profile, &meta), 0);
 	return meta.pruned;

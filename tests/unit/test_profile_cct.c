@@ -37,7 +37,7 @@ static uint32_t child(const struct incstack_profile *profile, uint32_t parent, u
 	uint32_t found = INCSTACK_PROFILE_NONE;
 
 	for (uint32_t n = 1; n < incstack_profile_nodes(profile); n++) {
-		struct incstack_profile_frame f;
+		struct incstack_profile_frame f = {.size = sizeof(f)};
 
 		ck_assert_int_eq(incstack_profile_frame(profile, n, &f), 0);
 		if (incstack_profile_parent(profile, n) != parent || f.function != function ||
@@ -87,7 +87,7 @@ START_TEST(recursion_and_virtual_frames_are_kept)
 	struct incstack_frame_object r3 = object(&r2, 2, 5, FILLED);
 	struct incstack_trace t = {.weight = 1, .top = &r3};
 	struct incstack_tree tree = {.traces = &t, .count = 1, .objects = 4};
-	struct incstack_profile_frame f;
+	struct incstack_profile_frame f = {.size = sizeof(f)};
 
 	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 5);
@@ -109,7 +109,7 @@ START_TEST(truncated_traces_stay_apart)
 	struct incstack_trace t2 = {.weight = 1, .top = &cut};
 	struct incstack_trace t1 = {.next = &t2, .weight = 1, .top = &base};
 	struct incstack_tree tree = {.traces = &t1, .count = 2, .objects = 2, .truncated = 1};
-	struct incstack_profile_frame f;
+	struct incstack_profile_frame f = {.size = sizeof(f)};
 	uint32_t node;
 
 	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
@@ -142,7 +142,7 @@ START_TEST(frames_are_named_and_more_are_added)
 	struct incstack_frame_object f = object(&base, 9, 3, FILLED);
 	struct incstack_trace t = {.weight = 1, .top = &f};
 	struct incstack_tree tree = {.traces = &t, .count = 1, .objects = 2};
-	struct incstack_profile_frame frame;
+	struct incstack_profile_frame frame = {.size = sizeof(frame)};
 	int asked = 0;
 
 	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
@@ -254,7 +254,7 @@ END_TEST
 START_TEST(a_total_beyond_int64_is_refused_whole)
 {
 	struct incstack_profile *profile = made();
-	const struct incstack_profile_frame frame = {.function = 1};
+	const struct incstack_profile_frame frame = {.size = sizeof(frame), .function = 1};
 	uint64_t weights[] = {1, INT64_MAX};
 	uint32_t node;
 

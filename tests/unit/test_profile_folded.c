@@ -23,7 +23,7 @@ static char *written(const struct incstack_profile *profile)
 static void round_trip(const char *text, const char *expected)
 {
 	struct incstack_profile *profile;
-	struct incstack_profile_problem problem;
+	struct incstack_profile_problem problem = {.size = sizeof(problem)};
 	char *out;
 
 	ck_assert_int_eq(read_text(&profile, text, strlen(text), &problem), 0);
@@ -59,7 +59,7 @@ static uint32_t node_of(struct incstack_profile *profile, uint32_t parent, const
 			int32_t line, uint64_t weight)
 {
 	const struct incstack_profile_frame frame = {
-		.name = name, .name_length = strlen(name), .line = line};
+		.size = sizeof(frame), .name = name, .name_length = strlen(name), .line = line};
 	uint32_t node = INCSTACK_PROFILE_NONE;
 
 	ck_assert_int_eq(incstack_profile_add_node(profile, parent, &frame, &node), 0);
@@ -95,7 +95,7 @@ static void refused(const char *text, size_t length, uint64_t line, uint64_t off
 		    const char *why)
 {
 	struct incstack_profile *profile;
-	struct incstack_profile_problem problem;
+	struct incstack_profile_problem problem = {.size = sizeof(problem)};
 
 	ck_assert_int_eq(read_text(&profile, text, length, &problem), INCSTACK_EFORMAT);
 	ck_assert_uint_eq(problem.line, line);
@@ -155,7 +155,7 @@ START_TEST(the_largest_line_is_read)
 {
 	const size_t before = (size_t)_i, length = before + INCSTACK_FOLDED_LINE_MAX + 1;
 	struct incstack_profile *profile;
-	struct incstack_profile_problem problem;
+	struct incstack_profile_problem problem = {.size = sizeof(problem)};
 	char *text = malloc(length);
 
 	ck_assert_ptr_nonnull(text);
@@ -174,7 +174,7 @@ START_TEST(a_total_beyond_int64_is_refused)
 {
 	static const char text[] = "a 9223372036854775807\nb 1\n";
 	struct incstack_profile *profile;
-	struct incstack_profile_problem problem;
+	struct incstack_profile_problem problem = {.size = sizeof(problem)};
 
 	ck_assert_int_eq(read_text(&profile, text, sizeof(text) - 1, &problem), INCSTACK_ERANGE);
 	ck_assert_uint_eq(problem.line, 2);

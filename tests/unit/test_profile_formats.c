@@ -59,7 +59,7 @@ static struct incstack_profile *through(const struct incstack_profile *profile,
 					enum incstack_profile_format format)
 {
 	struct bytes bytes = write_bytes(profile, format, 0);
-	struct incstack_profile_problem problem;
+	struct incstack_profile_problem problem = {.size = sizeof(problem)};
 	struct incstack_profile *back = NULL;
 	int error = read_bytes(bytes.at, bytes.size, format, &back, &problem);
 
@@ -95,11 +95,13 @@ static struct incstack_profile *traced(void)
 {
 	static const struct incstack_profile_kind kinds[] = {{"samples", "count"},
 							     {"alloc \"x\"", "bytes"}};
-	static const struct incstack_profile_frame path[] = {{.function = 16, .position = -1},
-							     {.function = 32, .position = 7},
-							     {.function = 48, .position = -1}};
+	static const struct incstack_profile_frame path[] = {
+		{.size = sizeof(path[0]), .function = 16, .position = -1},
+		{.size = sizeof(path[0]), .function = 32, .position = 7},
+		{.size = sizeof(path[0]), .function = 48, .position = -1}};
 	const uint64_t weights[] = {3, 9007199254740993};
-	struct incstack_profile_meta meta = {.program = "./prog --x=\"1\"",
+	struct incstack_profile_meta meta = {.size = sizeof(meta),
+					     .program = "./prog --x=\"1\"",
 					     .mode = "patch",
 					     .time_ns = 1700000000123456789,
 					     .duration_ns = 42,
@@ -121,7 +123,7 @@ START_TEST(kinds_weights_and_metadata_come_back)
 {
 	for (int f = 1; f < READABLE; f++) {
 		struct incstack_profile *profile = traced(), *back = through(profile, readable[f]);
-		struct incstack_profile_meta meta;
+		struct incstack_profile_meta meta = {.size = sizeof(meta)};
 		struct incstack_profile_kind kind;
 		char *folded = folded_text(back, 1);
 
@@ -155,7 +157,7 @@ static int line_is_position(void *context, const struct incstack_profile_frame *
 START_TEST(lines_come_back_from_pprof)
 {
 	struct incstack_profile *profile = traced(), *named, *back;
-	struct incstack_profile_frame frame;
+	struct incstack_profile_frame frame = {.size = sizeof(frame)};
 	ck_assert_int_eq(incstack_profile_name_frames(profile, line_is_position, NULL, &named), 0);
 	back = through(named, INCSTACK_FORMAT_PPROF);
 	ck_assert_int_eq(incstack_profile_frame(back, 2, &frame), 0);
@@ -176,7 +178,7 @@ START_TEST(what_is_cut_off_is_refused_at_every_length)
 
 		/* A closing newline may be missing. */
 		for (size_t size = 0; size + 1 < bytes.size; size++) {
-			struct incstack_profile_problem problem;
+			struct incstack_profile_problem problem = {.size = sizeof(problem)};
 			int error = read_bytes(bytes.at, size, readable[f], &back, &problem);
 
 			ck_assert_msg(error == INCSTACK_EFORMAT, "format %d cut to %zu: error %d",
@@ -202,7 +204,7 @@ START_TEST(altered_bytes_do_no_harm)
 		struct bytes bytes = write_bytes(profile, readable[f], 0);
 
 		for (int i = 0; i < 2000; i++) {
-			struct incstack_profile_problem problem;
+			struct incstack_profile_problem problem = {.size = sizeof(problem)};
 			struct incstack_profile *back = NULL;
 			size_t at = (next_random(&random) << 8 ^ next_random(&random)) % bytes.size;
 			char old = bytes.at[at];
@@ -229,7 +231,7 @@ END_TEST
 
 static void reads_as(enum incstack_profile_format format, const char *text, const char *folded)
 {
-	struct incstack_profile_problem problem;
+	struct incstack_profile_problem problem = {.size = sizeof(problem)};
 	struct incstack_profile *profile = NULL;
 	int error = read_bytes(text, strlen(text), format, &profile, &problem);
 	char *got;
@@ -243,7 +245,7 @@ static void reads_as(enum incstack_profile_format format, const char *text, cons
 
 static void refuses(enum incstack_profile_format format, const char *text, const char *why)
 {
-	struct incstack_profile_problem problem;
+	struct incstack_profile_problem problem = {.size = sizeof(problem)};
 	struct incstack_profile *profile = NULL;
 
 	ck_assert_int_eq(read_bytes(text, strlen(text), format, &profile, &problem),
@@ -360,7 +362,7 @@ START_TEST(a_profile_in_parts_is_the_same_profile)
 		struct incstack__profile_input input = {
 			.nodes_max = 50, .full = write_part, .context = &parts};
 		struct incstack_profile *profile = NULL, *back = NULL;
-		struct incstack_profile_problem problem;
+		struct incstack_profile_problem problem = {.size = sizeof(problem)};
 		FILE *stream = fmemopen(text, strlen(text), "r");
 		char *folded;
 
@@ -389,7 +391,7 @@ START_TEST(bad_arguments_are_refused)
 {
 	struct incstack_profile *profile = profile_from("m 1\n");
 	struct incstack__profile_writer *writer = NULL;
-	struct incstack_profile_meta meta = {.program = "\xff"};
+	struct incstack_profile_meta meta = {.size = sizeof(meta), .program = "\xff"};
 
 	ck_assert_int_eq(incstack_profile_read(NULL, INCSTACK_FORMAT_PPROF, 0, &profile, NULL),
 			 INCSTACK_EINVAL);

@@ -136,7 +136,7 @@ START_TEST(test_frames_without_a_description)
 	struct incstack_heap_object m = OBJECT(NULL, 'm', 7, BASE);
 	struct incstack_heap_trace t1 = {.top = &m, .weight = 1};
 	const struct incstack_heap_tree tree = {.traces = &t1};
-	struct incstack_profile_frame frame;
+	struct incstack_profile_frame frame = {.size = sizeof(frame)};
 	ck_assert_int_eq(incstack_profile_add_heap_tree(profile, &tree, NULL, NULL), 0);
 	ck_assert_int_eq(incstack_profile_frame(profile, 1, &frame), 0);
 	ck_assert(frame.function == 'm' && frame.position == 7 && !frame.name);

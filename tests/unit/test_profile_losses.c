@@ -8,7 +8,7 @@
 
 static struct incstack_profile *profile_of(enum incstack_profile_format format, const char *text)
 {
-	struct incstack_profile_problem problem;
+	struct incstack_profile_problem problem = {.size = sizeof(problem)};
 	struct incstack_profile *profile = NULL;
 	int error = read_bytes(text, strlen(text), format, &profile, &problem);
 
@@ -43,7 +43,7 @@ static uint64_t total(const struct incstack_profile *profile, uint32_t kind)
 
 static void is_f_of_line_7(const struct incstack_profile *profile, int inlined)
 {
-	struct incstack_profile_frame frame;
+	struct incstack_profile_frame frame = {.size = sizeof(frame)};
 
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 4);
 	ck_assert_int_eq(incstack_profile_frame(profile, 2, &frame), 0);
@@ -79,7 +79,7 @@ END_TEST
 
 static char inlined(const struct incstack_profile *profile, uint32_t node)
 {
-	struct incstack_profile_frame frame;
+	struct incstack_profile_frame frame = {.size = sizeof(frame)};
 
 	ck_assert_int_eq(incstack_profile_frame(profile, node, &frame), 0);
 	return frame.flags & INCSTACK_OBJECT_VIRTUAL ? '1' : '0';
@@ -237,7 +237,7 @@ START_TEST(own_files_keep_their_kinds)
 	static const enum incstack_profile_format formats[] = {
 		INCSTACK_FORMAT_SPEEDSCOPE, INCSTACK_FORMAT_FIREFOX, INCSTACK_FORMAT_PPROF};
 	static const uint64_t weights[] = {UINT64_C(1) << 40, 5, 6};
-	const struct incstack_profile_frame frame = {.function = 1};
+	const struct incstack_profile_frame frame = {.size = sizeof(frame), .function = 1};
 	struct incstack_profile *profile;
 	struct incstack_profile_kind kind;
 	uint32_t node;

@@ -52,7 +52,7 @@ static struct bytes reference;
 static int read_scenario(long n, bool for_ever, bool *something_failed)
 {
 	struct incstack_profile *profile = NULL;
-	struct incstack_profile_problem problem;
+	struct incstack_profile_problem problem = {.size = sizeof(problem)};
 	FILE *stream = fmemopen(reference.at, reference.size, "r");
 	int result;
 
@@ -316,7 +316,8 @@ enum { FRAMES = 100 };
 static int add_scenario(long n, bool for_ever, bool *something_failed)
 {
 	const struct incstack_profile_kind kind = {"samples", "count"};
-	const struct incstack_profile_meta meta = {.program = "program", .mode = "patch"};
+	const struct incstack_profile_meta meta = {
+		.size = sizeof(meta), .program = "program", .mode = "patch"};
 	struct incstack_frame_object frames[FRAMES];
 	struct incstack_trace traces[FRAMES];
 	const struct incstack_tree tree = {traces, FRAMES, FRAMES, 0};

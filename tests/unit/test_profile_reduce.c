@@ -9,7 +9,7 @@
 START_TEST(pruning_keeps_totals_and_counts)
 {
 	struct incstack_profile *profile = profile_from("m;a;x 90\nm;a;y 4\nm;b;z 5\nm 1\n");
-	struct incstack_profile_meta meta;
+	struct incstack_profile_meta meta = {.size = sizeof(meta)};
 	char *folded;
 
 	ck_assert_int_eq(incstack__profile_prune(profile, 0), INCSTACK_EINVAL);
@@ -58,7 +58,8 @@ END_TEST
 START_TEST(a_profile_shrinks_though_all_is_heavy)
 {
 	struct incstack_profile *profile = profile_from("m;a;b;c;d;e;f;g;h;i 3\n");
-	const struct incstack_profile_frame a = {.name = "a", .name_length = 1, .position = -1};
+	const struct incstack_profile_frame a = {
+		.size = sizeof(a), .name = "a", .name_length = 1, .position = -1};
 	const uint64_t two[] = {2};
 	char *folded;
 	uint32_t node;

@@ -62,7 +62,7 @@ static int find(void *context, const struct incstack_profile_frame *frame,
 static void expect_frame(const struct incstack_profile *profile, uint32_t node, const char *name,
 			 const char *file, int32_t line)
 {
-	struct incstack_profile_frame frame;
+	struct incstack_profile_frame frame = {.size = sizeof(frame)};
 
 	ck_assert_int_eq(incstack_profile_frame(profile, node, &frame), 0);
 	ck_assert_uint_eq(frame.name_length, strlen(name));
@@ -106,8 +106,11 @@ END_TEST
 START_TEST(meta_data_is_kept)
 {
 	struct incstack_profile *profile = made(), *named = NULL;
-	struct incstack_profile_meta meta = {
-		.program = "java Main", .mode = "partial", .lost = 4, .truncated = 2};
+	struct incstack_profile_meta meta = {.size = sizeof(meta),
+					     .program = "java Main",
+					     .mode = "partial",
+					     .lost = 4,
+					     .truncated = 2};
 	int32_t none = -9;
 
 	ck_assert_int_eq(incstack_profile_set_meta(profile, &meta), 0);
@@ -158,7 +161,7 @@ static int by_kind(void *context, const struct incstack_profile_frame *frame,
 START_TEST(frames_get_kinds)
 {
 	struct incstack_profile *profile = made(), *named = NULL;
-	struct incstack_profile_frame frame;
+	struct incstack_profile_frame frame = {.size = sizeof(frame)};
 
 	add_calls(profile, NULL, BASE);
 	ck_assert_int_eq(incstack_profile_name_frames(profile, by_kind, NULL, &named), 0);
@@ -180,7 +183,7 @@ static uint32_t add_named(struct incstack_profile *profile, uint32_t parent, con
 			  int32_t line, uint64_t weight)
 {
 	const struct incstack_profile_frame frame = {
-		.name = name, .name_length = strlen(name), .line = line};
+		.size = sizeof(frame), .name = name, .name_length = strlen(name), .line = line};
 	uint32_t node;
 
 	ck_assert_int_eq(incstack_profile_add_node(profile, parent, &frame, &node), 0);

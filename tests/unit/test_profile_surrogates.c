@@ -24,7 +24,7 @@ START_TEST(halves_of_characters)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		for (int before = (1 << 16) - 60; before < (1 << 16) + 2; before++) {
 			struct incstack_profile *profile = NULL;
-			struct incstack_profile_problem problem;
+			struct incstack_profile_problem problem = {.size = sizeof(problem)};
 			char *text = NULL;
 			ck_assert_int_gt(
 				asprintf(&text,
@@ -42,7 +42,7 @@ START_TEST(halves_of_characters)
 				ck_abort_msg("name %zu: %d", i, error);
 			if (error)
 				continue;
-			struct incstack_profile_frame frame;
+			struct incstack_profile_frame frame = {.size = sizeof(frame)};
 			ck_assert_int_eq(incstack_profile_frame(profile, 1, &frame), 0);
 			if (frame.name_length != strlen(names[i][1]) ||
 			    memcmp(frame.name, names[i][1], frame.name_length) != 0)

@@ -26,8 +26,10 @@ static struct incstack_profile *made(void)
 
 	ck_assert_int_eq(incstack_profile_create(kinds, 2, &profile), 0);
 	for (int i = 0; i < 3; i++) {
-		const struct incstack_profile_frame frame = {
-			.name = names[i], .name_length = strlen(names[i]), .position = -1};
+		const struct incstack_profile_frame frame = {.size = sizeof(frame),
+							     .name = names[i],
+							     .name_length = strlen(names[i]),
+							     .position = -1};
 
 		ck_assert_int_eq(incstack_profile_add_node(profile, i ? 1 : INCSTACK_PROFILE_ROOT,
 							   &frame, &node),
@@ -184,7 +186,7 @@ END_TEST
 START_TEST(files_and_lines_are_in_the_tables_of_a_thread)
 {
 	static const struct incstack_profile_frame frame = {
-		.name = "f", .name_length = 1, .file = "f.c", .line = 42};
+		.size = sizeof(frame), .name = "f", .name_length = 1, .file = "f.c", .line = 42};
 	struct incstack_profile *profile = made();
 	struct incstack__profile_sample sample = {1000, 1, 0, 0};
 

@@ -121,6 +121,7 @@ static int describe(const struct agent_session *session, struct incstack_profile
 	uint64_t duration = agent_now() - session->part_ns;
 	struct timespec now;
 	struct incstack_profile_meta meta = {
+		.size = sizeof(meta),
 		.program = program,
 		.mode = agent_mode_name(session->technique->mode),
 		.duration_ns = duration,

@@ -78,7 +78,7 @@ static uint64_t pruned_samples(const struct incstack_profile *profile)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 1; i < incstack_profile_nodes(profile); i++) {
-		struct incstack_profile_frame frame;
+		struct incstack_profile_frame frame = {.size = sizeof(frame)};
 
 		if (!incstack_profile_frame(profile, i, &frame) &&
 		    frame.name_length == sizeof(name) - 1 &&

@@ -206,6 +206,7 @@ static int set_meta(struct incstack__json_profile *made)
 {
 	int error;
 
+	made->meta.size = sizeof(made->meta);
 	made->meta.program = made->program && *made->program ? made->program : NULL;
 	made->meta.mode = made->mode && *made->mode ? made->mode : NULL;
 	error = incstack_profile_set_meta(made->reader->profile, &made->meta);

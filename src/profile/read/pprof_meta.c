@@ -78,7 +78,8 @@ static int set_extra(const struct incstack__pprof_tables *tables, struct incstac
 int incstack__pprof_meta(const struct incstack__pprof_tables *tables,
 			 struct incstack_profile *profile)
 {
-	struct incstack_profile_meta meta = {.time_ns = tables->time_ns,
+	struct incstack_profile_meta meta = {.size = sizeof(meta),
+					     .time_ns = tables->time_ns,
 					     .duration_ns = tables->duration_ns};
 	int error = set_extra(tables, profile);
 

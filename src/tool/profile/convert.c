@@ -112,7 +112,7 @@ static int write_part(void *context, struct incstack_profile *profile)
 
 static void tell_pruned(const struct incstack_profile *profile)
 {
-	struct incstack_profile_meta meta;
+	struct incstack_profile_meta meta = {.size = sizeof(meta)};
 
 	if (!incstack_profile_meta(profile, &meta) && meta.pruned)
 		fprintf(stderr,

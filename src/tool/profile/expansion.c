@@ -34,7 +34,7 @@ double tool_output_most(char *const *inputs, size_t count, double wanted)
 /* How many bytes a frame takes in a context. */
 static double bytes_of(const struct incstack_profile *profile, uint32_t node, int format)
 {
-	struct incstack_profile_frame frame;
+	struct incstack_profile_frame frame = {.size = sizeof(frame)};
 
 	if (incstack_profile_frame(profile, node, &frame))
 		return 0;

@@ -53,7 +53,7 @@ static double share(const struct report *report, uint64_t weight)
 
 static void print_meta(const struct incstack_profile *profile)
 {
-	struct incstack_profile_meta meta = {0};
+	struct incstack_profile_meta meta = {.size = sizeof(meta)};
 	char text[64];
 
 	(void)incstack_profile_meta(profile, &meta);
@@ -149,11 +149,12 @@ static int copy_by_text(const struct incstack_profile *profile, struct incstack_
 	int error = 0;
 
 	for (uint32_t node = 1; node < nodes && !error; node++) {
-		struct incstack_profile_frame frame = {0}, printed;
+		struct incstack_profile_frame frame = {.size = sizeof(frame)}, printed;
 		uint64_t weights[INCSTACK_PROFILE_KINDS_MAX];
 
 		(void)incstack_profile_frame(profile, node, &frame);
-		printed = (struct incstack_profile_frame){.function = frame.function,
+		printed = (struct incstack_profile_frame){.size = sizeof(printed),
+							  .function = frame.function,
 							  .name = frame.name,
 							  .name_length = frame.name_length,
 							  .line = frame.line};
@@ -170,7 +171,7 @@ static int copy_by_text(const struct incstack_profile *profile, struct incstack_
 static int create_like(const struct incstack_profile *profile, struct incstack_profile **copy)
 {
 	struct incstack_profile_kind kinds[INCSTACK_PROFILE_KINDS_MAX];
-	struct incstack_profile_meta meta = {0};
+	struct incstack_profile_meta meta = {.size = sizeof(meta)};
 	uint32_t count = 0;
 	int error;
 

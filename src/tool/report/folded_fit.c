@@ -30,7 +30,7 @@ static uint64_t folded_bytes(const struct incstack_profile *profile, uint32_t ki
 		return UINT64_MAX;
 	for (uint32_t node = 1; node < nodes; node++) {
 		const uint64_t weight = incstack_profile_self(profile, node, kind);
-		struct incstack_profile_frame frame = {0};
+		struct incstack_profile_frame frame = {.size = sizeof(frame)};
 
 		(void)incstack_profile_frame(profile, node, &frame);
 		path[node] = path[incstack_profile_parent(profile, node)] + frame.name_length + 1;

@@ -39,7 +39,8 @@ void tool_report_context(const struct tool_report *report, uint32_t node, FILE *
 
 	for (unsigned i = 0; node != INCSTACK_PROFILE_ROOT;
 	     i++, node = incstack_profile_parent(profile, node)) {
-		struct incstack_profile_frame frame = {.name = "?", .name_length = 1};
+		struct incstack_profile_frame frame = {
+			.size = sizeof(frame), .name = "?", .name_length = 1};
 		char *name = NULL;
 
 		(void)incstack_profile_frame(profile, node, &frame);

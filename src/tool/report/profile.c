@@ -40,7 +40,9 @@ static int child(struct incstack_profile *profile, uint32_t parent, const char *
 {
 	char text[NAME_MAX_BYTES];
 	const struct incstack_profile_frame frame = {
-		.name = text, .name_length = tool_name_valid(name, text, sizeof(text))};
+		.size = sizeof(frame),
+		.name = text,
+		.name_length = tool_name_valid(name, text, sizeof(text))};
 
 	return incstack_profile_add_node(profile, parent, &frame, node);
 }
@@ -111,6 +113,7 @@ static int describe(struct incstack_profile *profile, const struct tool_report *
 		incstack__tracefile_reader_header(report->reader);
 	char program[4 * sizeof(header->command)] = ""; /* an escape takes four bytes */
 	struct incstack_profile_meta meta = {
+		.size = sizeof(meta),
 		.program = program,
 		.mode = tool_mode_name(totals->tally.mode),
 		.time_ns = header->start_ns <= INT64_MAX ? header->start_ns : 0,

@@ -99,7 +99,7 @@ static int say_error(int error)
 static int write_profile(struct incstack_profile *profile, const char *prefix, uint32_t kind,
 			 FILE *out)
 {
-	struct incstack_profile_meta meta;
+	struct incstack_profile_meta meta = {.size = sizeof(meta)};
 	int failed;
 	int error;
 

@@ -182,7 +182,7 @@ START_TEST(a_profile_that_grows_beyond_its_memory_is_pruned)
 	ck_assert_uint_eq(samples(profile), DIFFERENT + STEADY);
 	ck_assert_uint_eq(agent_counts_lost(&counts), 0);
 	for (uint32_t i = 1; i < incstack_profile_nodes(profile); i++) {
-		struct incstack_profile_frame frame;
+		struct incstack_profile_frame frame = {.size = sizeof(frame)};
 
 		ck_assert_int_eq(incstack_profile_frame(profile, i, &frame), 0);
 		if (!frame.name && frame.function == fgm[0].method)

@@ -305,7 +305,7 @@ static int shape(void *context, const struct incstack_profile *profile,
 		 const struct agent_counts *counts)
 {
 	struct incstack_profile *named = NULL;
-	struct incstack_profile_frame frame;
+	struct incstack_profile_frame frame = {.size = sizeof(frame)};
 	int nodes;
 
 	*(struct agent_counts *)context = *counts;
