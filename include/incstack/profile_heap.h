@@ -10,11 +10,12 @@
 
 INCSTACK_BEGIN_C
 
-/* Describes a frame of the interpreter in *frame, which is all zero before the call, except its size,
- * function and position: the latter are those of the frame of the trace (-1 if the position exceeds INT32_MAX). The frame
- * may get a name at once, or later from incstack_profile_name_frames, to which function, position, kind and flags are
- * passed on. Returns 1, or 0 to leave the frame out. If all frames of a trace are left out, its weight goes to a
- * frame named "[left out]". */
+/* Describes a frame of the interpreter in *frame. Before the call *frame is zero except for its size,
+ * function and position; the last two are those of the frame of the trace (-1 if the position exceeds
+ * INT32_MAX). The size must stay. The frame may get a name at once, or later from
+ * incstack_profile_name_frames, to which function, position, kind and flags are passed on. Returns 1, or
+ * 0 to leave the frame out. If all frames of a trace are left out, its weight goes to a frame named
+ * "[left out]". */
 typedef int incstack_profile_heap_frame_fn(void *context, const struct incstack_heap_frame *at,
 					   struct incstack_profile_frame *frame);
 
