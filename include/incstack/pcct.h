@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Profiles for an optimizer that queries them while the program runs: the partial
- * calling context tree (PCCT) and the hot-function counters of Whaley 2000 (sections 5
- * and 6.5). The memory for contexts and counters is allocated once, at creation. A
- * tree also remembers the addresses of the frames that it has visited, in about 40
- * bytes each. So its size depends on the deepest stacks, not on the number of samples.
- * The hottest entries can be queried at any time.
+ * calling context tree (PCCT) of Whaley 2000 (section 5). The memory for contexts is
+ * allocated once, at creation. A tree also remembers the addresses of the frames that it
+ * has visited, in about 40 bytes each. So its size depends on the deepest stacks, not on
+ * the number of samples. The hottest contexts can be queried at any time.
  *
- * A tree or set of counters belongs to one thread at a time, its owner. No function
- * may be called from a signal handler. Conventions as in incstack.h. Part of
- * libincstack_profile.a.
+ * A tree belongs to one thread at a time, its owner. No function may be called from a
+ * signal handler. Conventions as in incstack.h. Part of libincstack_profile.a.
  */
 #ifndef INCSTACK_PCCT_H
 #define INCSTACK_PCCT_H
@@ -17,8 +15,6 @@
 #include <incstack/incstack.h>
 
 INCSTACK_BEGIN_C
-
-/* ---- partial calling context tree -------------------------------------------- */
 
 /* A partial calling context tree. */
 struct incstack_pcct;
@@ -42,6 +38,7 @@ struct incstack_pcct_options {
 /* A context: a node of the tree with the edge that leads to it. Different call sites in
  * one caller are different edges. */
 struct incstack_pcct_context {
+	size_t size;       /* sizeof(struct incstack_pcct_context), set by the caller */
 	uint32_t parent;   /* INCSTACK_PCCT_NONE: the caller is unknown or does not exist */
 	int32_t call_site; /* position of the call in the caller; -1 without a caller */
 	uint64_t function; /* as in the frame objects */
@@ -57,6 +54,7 @@ struct incstack_pcct_context {
 
 /* Counters of one tree. */
 struct incstack_pcct_stats {
+	size_t size;          /* sizeof(struct incstack_pcct_stats), set by the caller */
 	uint64_t samples;     /* samples since creation */
 	uint64_t purges;      /* how often all contexts were purged */
 	uint64_t purged_time; /* total time of the purged contexts */
@@ -92,10 +90,6 @@ INCSTACK_API void incstack_pcct_destroy(struct incstack_pcct *pcct);
 INCSTACK_API int incstack_pcct_add_tree(struct incstack_pcct *pcct,
 					const struct incstack_tree *tree);
 
-/* Removes all contexts. The counters of incstack_pcct_stats continue.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_pcct_purge(struct incstack_pcct *pcct);
-
 /* The weights by which contexts can be ordered. */
 enum incstack_pcct_order {
 	INCSTACK_PCCT_BY_TIME = 0,    /* time-consuming first */
@@ -109,13 +103,8 @@ enum incstack_pcct_order {
 INCSTACK_API int incstack_pcct_hottest(const struct incstack_pcct *pcct,
 				       enum incstack_pcct_order order, uint32_t *numbers, int max);
 
-/* Returns the number of the context with this parent (INCSTACK_PCCT_NONE: no caller), call
- * site and function, or INCSTACK_PCCT_NONE if there is no such context.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API uint32_t incstack_pcct_find(const struct incstack_pcct *pcct, uint32_t parent,
-					 int32_t call_site, uint64_t function);
-
-/* Copies a context to *context. Errors: EINVAL.
+/* Copies a context to *context. Contexts have the numbers from 0 to incstack_pcct_stats.contexts - 1.
+ * Errors: EINVAL.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_pcct_context(const struct incstack_pcct *pcct, uint32_t number,
 				       struct incstack_pcct_context *context);
@@ -124,45 +113,6 @@ INCSTACK_API int incstack_pcct_context(const struct incstack_pcct *pcct, uint32_
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_pcct_stats(const struct incstack_pcct *pcct,
 				     struct incstack_pcct_stats *stats);
-
-/* ---- hot functions ------------------------------------------------------------------ */
-
-/* A set of counters of functions. */
-struct incstack_hot;
-
-/* A function and its counter. */
-struct incstack_hot_function {
-	uint64_t function; /* as in the frame objects */
-	uint64_t weight;   /* the sum of what was added for it */
-};
-
-/* Creates counters for up to `functions` functions. Errors: EINVAL, ENOMEM.
- * Thread: any. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_hot_create(uint32_t functions, struct incstack_hot **hot);
-
-/* Frees the counters; null is allowed.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API void incstack_hot_destroy(struct incstack_hot *hot);
-
-/* Adds `weight` to the counter of a function. Errors: EINVAL, ERANGE; ELIMIT: no counter is
- * free for a new function, and the weight is counted as lost.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_hot_add(struct incstack_hot *hot, uint64_t function, uint64_t weight);
-
-/* Adds the weight of each trace to the counter of its top function. Errors: as
- * incstack_hot_add; the other traces are counted even after an error.
- * Algorithm: Whaley 2000, section 6.5.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_hot_add_tree(struct incstack_hot *hot, const struct incstack_tree *tree);
-
-/* Writes the hottest functions, hottest first. Returns how many, at most max.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_hot_hottest(const struct incstack_hot *hot,
-				      struct incstack_hot_function *functions, int max);
-
-/* Returns the total weight that found no free counter; 0 for null.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API uint64_t incstack_hot_lost(const struct incstack_hot *hot);
 
 INCSTACK_END_C
 

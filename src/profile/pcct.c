@@ -111,10 +111,9 @@ void incstack_pcct_destroy(struct incstack_pcct *pcct)
 	free(pcct);
 }
 
-int incstack_pcct_purge(struct incstack_pcct *pcct)
+/* Removes all contexts. */
+static void purge(struct incstack_pcct *pcct)
 {
-	if (!pcct)
-		return INCSTACK_EINVAL;
 	for (uint32_t i = 0; i < pcct->stats.contexts; i++)
 		pcct->stats.purged_time += pcct->time.weight[i];
 	pcct->stats.purges++;
@@ -123,7 +122,6 @@ int incstack_pcct_purge(struct incstack_pcct *pcct)
 	incstack__ranking_clear(&pcct->calls);
 	incstack__ranking_clear(&pcct->activations);
 	incstack__table_clear(&pcct->table);
-	return 0;
 }
 
 /* ---- contexts ---- */
@@ -133,14 +131,13 @@ static uint32_t hash_of(uint32_t parent, int32_t call_site, uint64_t function)
 	return incstack__hash_pair((uint64_t)parent << 32 | (uint32_t)call_site, function);
 }
 
-uint32_t incstack_pcct_find(const struct incstack_pcct *pcct, uint32_t parent, int32_t call_site,
-			    uint64_t function)
+/* Returns the number of a context, or NONE if there is no such context. */
+static uint32_t find(const struct incstack_pcct *pcct, uint32_t parent, int32_t call_site,
+		     uint64_t function)
 {
 	uint32_t hash = hash_of(parent, call_site, function), at;
 	size_t cursor = hash;
 
-	if (!pcct)
-		return INCSTACK_PCCT_NONE;
 	while ((at = incstack__table_probe(&pcct->table, hash, &cursor)) != INCSTACK__NONE) {
 		const struct context *c = &pcct->contexts[at];
 
@@ -325,14 +322,14 @@ static size_t missing(const struct incstack_pcct *pcct, const struct way *way)
 	size_t left = pcct->path_used;
 
 	if (way->unconnected) {
-		context = incstack_pcct_find(pcct, INCSTACK_PCCT_NONE, -1, caller->function);
+		context = find(pcct, INCSTACK_PCCT_NONE, -1, caller->function);
 		if (context == INCSTACK_PCCT_NONE)
 			return left + 1;
 	}
 	for (; left; left--) {
 		const struct incstack_frame_object *o = pcct->path[left - 1].object;
 
-		context = incstack_pcct_find(pcct, context, site_in(caller, context), o->function);
+		context = find(pcct, context, site_in(caller, context), o->function);
 		if (context == INCSTACK_PCCT_NONE)
 			break;
 		caller = o;
@@ -343,7 +340,7 @@ static size_t missing(const struct incstack_pcct *pcct, const struct way *way)
 static uint32_t find_or_make(struct incstack_pcct *pcct, uint32_t parent, int32_t call_site,
 			     uint64_t function)
 {
-	uint32_t found = incstack_pcct_find(pcct, parent, call_site, function);
+	uint32_t found = find(pcct, parent, call_site, function);
 
 	return found == INCSTACK_PCCT_NONE ? make(pcct, parent, call_site, function) : found;
 }
@@ -412,7 +409,7 @@ static int add_trace(struct incstack_pcct *pcct, const struct incstack_trace *tr
 	if (!error && missing(pcct, &way) > pcct->room - pcct->stats.contexts) {
 		if (needs(pcct, trace) > pcct->room)
 			return drop_sample(pcct, trace, INCSTACK_ELIMIT);
-		(void)incstack_pcct_purge(pcct);
+		purge(pcct);
 		error = go_up(pcct, trace, &way);
 	}
 	if (error)
@@ -467,9 +464,11 @@ int incstack_pcct_hottest(const struct incstack_pcct *pcct, enum incstack_pcct_o
 int incstack_pcct_context(const struct incstack_pcct *pcct, uint32_t number,
 			  struct incstack_pcct_context *context)
 {
-	if (!pcct || !context || number >= pcct->stats.contexts)
+	if (!pcct || !context || context->size != sizeof(*context) ||
+	    number >= pcct->stats.contexts)
 		return INCSTACK_EINVAL;
-	*context = (struct incstack_pcct_context){.parent = pcct->contexts[number].parent,
+	*context = (struct incstack_pcct_context){.size = sizeof(*context),
+						  .parent = pcct->contexts[number].parent,
 						  .call_site = pcct->contexts[number].call_site,
 						  .function = pcct->contexts[number].function,
 						  .time = pcct->time.weight[number],
@@ -480,8 +479,9 @@ int incstack_pcct_context(const struct incstack_pcct *pcct, uint32_t number,
 
 int incstack_pcct_stats(const struct incstack_pcct *pcct, struct incstack_pcct_stats *stats)
 {
-	if (!pcct || !stats)
+	if (!pcct || !stats || stats->size != sizeof(*stats))
 		return INCSTACK_EINVAL;
 	*stats = pcct->stats;
+	stats->size = sizeof(*stats);
 	return 0;
 }

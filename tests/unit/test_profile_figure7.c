@@ -12,6 +12,7 @@
 #include <incstack/embedder.h>
 #include <incstack/pcct.h>
 
+#include "find_context.h"
 #include "run_suite.h"
 
 enum { DEEPEST = 48, METHODS = 5, SITES = 2, NODES = 40000, BUCKETS = 1 << 17 };
@@ -187,17 +188,17 @@ static void sample(uint64_t weight, int limit)
 
 static void compare(const struct incstack_pcct *pcct)
 {
-	struct incstack_pcct_stats stats;
+	struct incstack_pcct_stats stats = {.size = sizeof(stats)};
 
 	ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), 0);
 	ck_assert_uint_eq(stats.unconnected, unconnected);
 	ck_assert_uint_eq(stats.contexts, (uint32_t)node_count);
 	for (int i = 0; i < node_count; i++) { /* parents come first */
 		struct node *n = &nodes[i];
-		struct incstack_pcct_context context;
+		struct incstack_pcct_context context = {.size = sizeof(context)};
 		uint32_t parent = n->parent < 0 ? INCSTACK_PCCT_NONE : nodes[n->parent].context;
 
-		n->context = incstack_pcct_find(pcct, parent, n->site, n->function);
+		n->context = find_context(pcct, parent, n->site, n->function);
 		ck_assert_int_eq(incstack_pcct_context(pcct, n->context, &context), 0);
 		ck_assert_uint_eq(context.time, n->time);
 		ck_assert_uint_eq(context.calls, n->edge);

@@ -272,7 +272,7 @@ static int pcct_scenario(long n, bool for_ever, bool *something_failed)
 	struct incstack_trace traces[3];
 	const struct incstack_tree tree = {traces, 3, 40, 0};
 	struct incstack_pcct *pcct = NULL;
-	struct incstack_pcct_stats stats;
+	struct incstack_pcct_stats stats = {.size = sizeof(stats)};
 	int result;
 
 	for (int i = 0; i < 40; i++)

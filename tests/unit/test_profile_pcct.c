@@ -12,6 +12,7 @@
 #include <incstack/native.h>
 #include <incstack/pcct.h>
 
+#include "find_context.h"
 #include "run_suite.h"
 
 enum { M = 1, A, B, C, D, R };
@@ -65,7 +66,7 @@ static uint32_t path(const struct incstack_pcct *pcct, const int *functions, int
 	uint32_t at = INCSTACK_PCCT_NONE;
 
 	for (int i = 0; i < count; i++) {
-		at = incstack_pcct_find(pcct, at, i ? 0 : -1, (uint64_t)functions[i]);
+		at = find_context(pcct, at, i ? 0 : -1, (uint64_t)functions[i]);
 		if (at == INCSTACK_PCCT_NONE)
 			return at;
 	}
@@ -77,7 +78,7 @@ static uint32_t path(const struct incstack_pcct *pcct, const int *functions, int
 static void weighs(const struct incstack_pcct *pcct, uint32_t number, uint64_t time, uint64_t calls,
 		   uint64_t activations)
 {
-	struct incstack_pcct_context context;
+	struct incstack_pcct_context context = {.size = sizeof(context)};
 
 	ck_assert_int_eq(incstack_pcct_context(pcct, number, &context), 0);
 	ck_assert_uint_eq(context.time, time);
@@ -99,7 +100,7 @@ START_TEST(contexts_calls_and_time_are_told_apart)
 		{.weight = 1, .top = &c1, .old = NULL}, {.weight = 1, .top = &c2, .old = &m},
 		{.weight = 1, .top = &a3, .old = &m},   {.weight = 1, .top = &c3, .old = &d},
 		{.weight = 1, .top = &c3, .old = &c3},  {.weight = 1, .top = &c4, .old = &d}};
-	struct incstack_pcct_stats stats;
+	struct incstack_pcct_stats stats = {.size = sizeof(stats)};
 	uint32_t best[8];
 
 	add(pcct, traces, 6);
@@ -137,7 +138,8 @@ START_TEST(one_long_call_is_not_three_short_ones)
 
 	add(pcct, once, 3);
 	weighs(pcct, PATH(M, C), 30, 30, 10);
-	ck_assert_int_eq(incstack_pcct_purge(pcct), 0);
+	incstack_pcct_destroy(pcct);
+	pcct = made(100, 0);
 	add(pcct, often, 3);
 	weighs(pcct, PATH(M, C), 30, 30, 30);
 	incstack_pcct_destroy(pcct);
@@ -194,7 +196,7 @@ START_TEST(a_sample_too_deep_is_not_connected)
 	struct incstack_trace traces[] = {{.weight = 1, .top = &c},
 					  {.weight = 1, .top = &b, .old = &m},
 					  {.weight = 1, .top = &b2, .old = &r3}};
-	struct incstack_pcct_stats stats;
+	struct incstack_pcct_stats stats = {.size = sizeof(stats)};
 
 	add(pcct, traces, 3);
 	weighs(pcct, PATH(M, A, C), 1, 1, 1);
@@ -217,9 +219,9 @@ START_TEST(call_sites_are_different_edges)
 	uint32_t m;
 
 	add(pcct, traces, 2);
-	m = incstack_pcct_find(pcct, INCSTACK_PCCT_NONE, -1, M);
-	weighs(pcct, incstack_pcct_find(pcct, m, 3, A), 1, 1, 1);
-	weighs(pcct, incstack_pcct_find(pcct, m, 7, A), 2, 2, 2);
+	m = find_context(pcct, INCSTACK_PCCT_NONE, -1, M);
+	weighs(pcct, find_context(pcct, m, 3, A), 1, 1, 1);
+	weighs(pcct, find_context(pcct, m, 7, A), 2, 2, 2);
 	incstack_pcct_destroy(pcct);
 }
 END_TEST
@@ -236,7 +238,7 @@ START_TEST(a_full_buffer_is_purged_and_counted)
 	struct incstack_trace deep[] = {{.next = &deep[1], .weight = 1, .top = &r},
 					{.weight = 4, .top = &d, .old = &m}};
 	struct incstack_tree tree = {.traces = deep, .count = 2};
-	struct incstack_pcct_stats stats;
+	struct incstack_pcct_stats stats = {.size = sizeof(stats)};
 
 	add(pcct, traces, 2);
 	ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), 0);
@@ -265,7 +267,7 @@ START_TEST(a_way_is_not_kept_over_a_purge)
 	struct incstack_frame_object c = frame(&a, C, 0), d = frame(&a, D, 0);
 	struct incstack_trace traces[] = {{.weight = 5, .top = &c},
 					  {.weight = 2, .top = &d, .old = &a}};
-	struct incstack_pcct_stats stats;
+	struct incstack_pcct_stats stats = {.size = sizeof(stats)};
 
 	add(pcct, traces, 2);
 	ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), 0);
@@ -325,7 +327,7 @@ __attribute__((noinline)) static void caller(int calls, int samples)
 static void sampled(int calls, int samples, uint64_t called, uint64_t activations)
 {
 	struct incstack_pcct *pcct = made(100, 0);
-	struct incstack_pcct_context top;
+	struct incstack_pcct_context top = {.size = sizeof(top)};
 	struct incstack_tree *tree;
 	uint32_t best[2];
 
@@ -356,8 +358,6 @@ START_TEST(the_core_tells_old_activations)
 }
 END_TEST
 
-/* ---- hot functions ------------------------------------------------------------------- */
-
 static uint32_t next_random(uint32_t *state)
 {
 	*state = *state * 1664525u + 1013904223u;
@@ -366,48 +366,33 @@ static uint32_t next_random(uint32_t *state)
 
 START_TEST(the_hottest_are_known_at_any_moment)
 {
-	enum { METHODS = 50 };
-	struct incstack_hot *hot = NULL;
-	uint64_t weight[METHODS] = {0};
+	enum { FUNCTIONS = 50 };
+	struct incstack_pcct *pcct = made(FUNCTIONS, 0);
+	uint64_t weight[FUNCTIONS] = {0};
 	uint32_t random = 5;
 
-	ck_assert_int_eq(incstack_hot_create(METHODS, &hot), 0);
 	for (int i = 0; i < 5000; i++) {
-		struct incstack_hot_function best[METHODS];
-		uint32_t function = next_random(&random) % METHODS,
-			 add_now = next_random(&random) % 4;
-		int count;
+		struct incstack_pcct_context context = {.size = sizeof(context)};
+		uint32_t best[FUNCTIONS], function = next_random(&random) % FUNCTIONS;
+		struct incstack_frame_object top = frame(NULL, function, 0);
+		struct incstack_trace trace = {.weight = next_random(&random) % 4, .top = &top};
+		uint64_t before = UINT64_MAX;
+		int count, with_weight = 0;
 
-		weight[function] += add_now;
-		ck_assert_int_eq(incstack_hot_add(hot, function, add_now), 0);
-		count = incstack_hot_hottest(hot, best, METHODS);
+		weight[function] += trace.weight;
+		add(pcct, &trace, 1);
+		count = incstack_pcct_hottest(pcct, INCSTACK_PCCT_BY_TIME, best, FUNCTIONS);
 		for (int k = 0; k < count; k++) {
-			ck_assert_uint_eq(best[k].weight, weight[best[k].function]);
-			ck_assert(!k || best[k - 1].weight >= best[k].weight);
+			ck_assert_int_eq(incstack_pcct_context(pcct, best[k], &context), 0);
+			ck_assert_uint_eq(context.time, weight[context.function]);
+			ck_assert_uint_le(context.time, before);
+			before = context.time;
 		}
+		for (int k = 0; k < FUNCTIONS; k++)
+			with_weight += weight[k] != 0;
+		ck_assert_int_eq(count, with_weight);
 	}
-	incstack_hot_destroy(hot);
-}
-END_TEST
-
-START_TEST(what_finds_no_counter_is_counted)
-{
-	struct incstack_frame_object m = frame(NULL, M, 0), a = frame(&m, A, 0);
-	struct incstack_trace traces[] = {{.next = &traces[1], .weight = 3, .top = &a},
-					  {.next = &traces[2], .weight = 4, .top = &m},
-					  {.weight = 2, .top = &a}};
-	struct incstack_tree tree = {.traces = traces, .count = 3};
-	struct incstack_hot_function best[4];
-	struct incstack_hot *hot = NULL;
-
-	ck_assert_int_eq(incstack_hot_create(1, &hot), 0);
-	ck_assert_int_eq(incstack_hot_add_tree(hot, &tree), INCSTACK_ELIMIT);
-	ck_assert_int_eq(incstack_hot_hottest(hot, best, 4), 1);
-	ck_assert_uint_eq(best[0].function, A);
-	ck_assert_uint_eq(best[0].weight, 5);
-	ck_assert_uint_eq(incstack_hot_lost(hot), 4);
-	ck_assert_int_eq(incstack_hot_add(hot, A, UINT64_MAX), INCSTACK_ERANGE);
-	incstack_hot_destroy(hot);
+	incstack_pcct_destroy(pcct);
 }
 END_TEST
 
@@ -415,21 +400,20 @@ START_TEST(bad_arguments_are_refused)
 {
 	struct incstack_pcct_options options = {.size = sizeof(options)};
 	struct incstack_pcct *pcct = NULL;
-	struct incstack_hot *hot = NULL;
+	struct incstack_pcct_stats stats = {.size = 1};
+	struct incstack_pcct_context context = {.size = 1};
 	uint32_t best[1];
 
 	ck_assert_int_eq(incstack_pcct_create(&options, &pcct), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_pcct_create(NULL, &pcct), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_pcct_add_tree(NULL, NULL), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_pcct_purge(NULL), INCSTACK_EINVAL);
 	pcct = made(1, 0);
 	ck_assert_int_eq(incstack_pcct_hottest(pcct, (enum incstack_pcct_order)3, best, 1),
 			 INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_hot_create(0, &hot), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_hot_add(NULL, 1, 1), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_pcct_context(pcct, 0, &context), INCSTACK_EINVAL);
 	incstack_pcct_destroy(pcct);
 	incstack_pcct_destroy(NULL);
-	incstack_hot_destroy(NULL);
 }
 END_TEST
 
@@ -449,7 +433,6 @@ int main(void)
 	tcase_add_test(tests, memory_does_not_grow_with_the_samples);
 	tcase_add_test(tests, the_core_tells_old_activations);
 	tcase_add_test(tests, the_hottest_are_known_at_any_moment);
-	tcase_add_test(tests, what_finds_no_counter_is_counted);
 	tcase_add_test(tests, bad_arguments_are_refused);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

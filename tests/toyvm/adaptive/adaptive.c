@@ -32,7 +32,7 @@ static struct {
 	bool collects; /* the tree is built, whether it is used or not */
 	int64_t period;
 	struct incstack_pcct *pcct;
-	struct incstack_hot *hot;
+	uint64_t weights[METHODS_MAX]; /* of the methods that were on top */
 	uint64_t samples;
 	uint32_t looks;
 	uint32_t compiled, methods;       /* at the end */
@@ -63,22 +63,13 @@ static void compile_hot(struct fiber *f, const uint64_t *weights, uint64_t total
 			compile(f, (uint64_t)i);
 }
 
-static void choose_methods(struct fiber *f)
-{
-	struct incstack_hot_function hot[HOTTEST];
-	uint64_t weights[METHODS_MAX] = {0};
-	int count = incstack_hot_hottest(run.hot, hot, HOTTEST);
-	for (int i = 0; i < count; i++)
-		weights[hot[i].function] = hot[i].weight;
-	compile_hot(f, weights, run.samples);
-}
-
 /* A method is hot if its hottest contexts take much time. If contexts are called often, their
  * callers are compiled, so that they are inlined. */
 static void choose_contexts(struct fiber *f)
 {
-	struct incstack_pcct_context context, caller;
-	struct incstack_pcct_stats stats;
+	struct incstack_pcct_context context = {.size = sizeof(context)};
+	struct incstack_pcct_context caller = {.size = sizeof(caller)};
+	struct incstack_pcct_stats stats = {.size = sizeof(stats)};
 	uint64_t weights[METHODS_MAX] = {0};
 	uint32_t hot[HOTTEST];
 	int count = incstack_pcct_hottest(run.pcct, INCSTACK_PCCT_BY_TIME, hot, HOTTEST);
@@ -102,18 +93,24 @@ static void choose_contexts(struct fiber *f)
 
 /* ---- collecting --------------------------------------------------------------------- */
 
+static void count_tops(const struct incstack_tree *tree)
+{
+	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
+		run.weights[t->top->function] += t->weight;
+}
+
 static void collect(struct fiber *f)
 {
 	struct incstack_tree *tree;
 	int error;
 	check(incstack_stack_retrieve(f->stack, &tree), "retrieve");
 	if (run.trigger == METHODS)
-		check(incstack_hot_add_tree(run.hot, tree), "hot_add_tree");
+		count_tops(tree);
 	else if ((error = incstack_pcct_add_tree(run.pcct, tree)) != INCSTACK_ELIMIT)
 		check(error, "pcct_add_tree"); /* ELIMIT: a sample does not fit at all */
 	incstack_tree_release(tree);
 	if (run.trigger == METHODS)
-		choose_methods(f);
+		compile_hot(f, run.weights, run.samples);
 	else if (run.trigger == CONTEXTS)
 		choose_contexts(f);
 }
@@ -180,7 +177,7 @@ static uint32_t peak(void)
 
 static void report(uint64_t result)
 {
-	struct incstack_pcct_stats stats;
+	struct incstack_pcct_stats stats = {.size = sizeof(stats)};
 	const double looks = run.looks ? (double)run.looks : 1.0;
 	check(incstack_pcct_stats(run.pcct, &stats), "stats");
 	printf("trigger=%s result=%" PRIu64 " compiled=%u of=%u looks=%u peak=%u in_compiled=%.3f "
@@ -232,9 +229,7 @@ int main(int argc, char **argv)
 	};
 	struct program *program = load(argv[4]);
 	check(incstack_pcct_create(&options, &run.pcct), "pcct_create");
-	check(incstack_hot_create(METHODS_MAX, &run.hot), "hot_create");
 	report(vm_run(program, &schedule, 1, atoll(argv[3]), false));
-	incstack_hot_destroy(run.hot);
 	incstack_pcct_destroy(run.pcct);
 	program_free(program);
 	return 0;
