@@ -149,7 +149,7 @@ static void stall(struct mutator *me, struct incstack_thread *self, bool is_bare
 	if (is_bare)
 		bare_stop_here(me);
 	else
-		incstack_thread_poll_slow(self);
+		incstack__thread_poll_slow(self);
 	uint64_t stalled = now() - start;
 	futex(&trial.done, FUTEX_WAKE, INT_MAX); /* one stall may overlap two trials */
 	uint32_t i = atomic_fetch_add(&seen.stall_count[variant], 1);

@@ -56,32 +56,25 @@ struct incstack_thread {
 	uint64_t id;   /* never 0, never reused: names the thread even after it detached */
 };
 
-/* The slow path of incstack_thread_poll. The fault handler of a VM that polls by a protected page
- * calls it, too. Like the next two it runs operations and completion callbacks. Inside an
- * operation it does nothing.
- * Thread: owner. Signal: no. Allocates: never. Blocks: while a full safepoint is in force. */
-INCSTACK_API void incstack_thread_poll_slow(struct incstack_thread *thread);
+/* The slow paths of the three functions below, not part of the interface. */
+INCSTACK_API void incstack__thread_poll_slow(struct incstack_thread *thread);
+INCSTACK_API int incstack__thread_wait_begin_slow(struct incstack_thread *thread);
+INCSTACK_API int incstack__thread_wait_end_slow(struct incstack_thread *thread);
 
-/* The slow path of incstack_thread_wait_begin. Errors: as there.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_thread_wait_begin_slow(struct incstack_thread *thread);
-
-/* The slow path of incstack_thread_wait_end. Errors: as there.
- * Thread: owner. Signal: no. Allocates: never. Blocks: while a full safepoint is in force. */
-INCSTACK_API int incstack_thread_wait_end_slow(struct incstack_thread *thread);
-
-/* Polls: one load, one compare, one branch. thread must not be null.
- * Thread: owner, running. Signal: no. Allocates: never. Blocks: see poll_slow. */
+/* Polls: one load, one compare, one branch. If the word is not 0, it runs operations and completion
+ * callbacks, as wait_begin does. Inside an operation it does nothing. The fault handler of a VM that
+ * polls by a protected page calls it, too. thread must not be null.
+ * Thread: owner, running. Signal: no. Allocates: never. Blocks: while a full safepoint is in force. */
 static inline void incstack_thread_poll(struct incstack_thread *thread)
 {
-	/* relaxed: a hint; poll_slow reads the word again with acquire. */
+	/* relaxed: a hint; the slow path reads the word again with acquire. */
 #ifdef __cplusplus
 	uint64_t word = __atomic_load_n(&thread->word, __ATOMIC_RELAXED);
 #else
 	uint64_t word = atomic_load_explicit(&thread->word, memory_order_relaxed);
 #endif
 	if (__builtin_expect(word != 0, 0))
-		incstack_thread_poll_slow(thread);
+		incstack__thread_poll_slow(thread);
 }
 
 /* Marks the thread as waiting. Call it before code that blocks and before native code. Other
@@ -101,7 +94,7 @@ static inline int incstack_thread_wait_begin(struct incstack_thread *thread)
 						    memory_order_release, memory_order_relaxed))
 		return 0;
 #endif
-	return incstack_thread_wait_begin_slow(thread);
+	return incstack__thread_wait_begin_slow(thread);
 }
 
 /* Marks the thread as running again. Errors: EINVAL: the thread is not waiting.
@@ -120,7 +113,7 @@ static inline int incstack_thread_wait_end(struct incstack_thread *thread)
 						    memory_order_acquire, memory_order_relaxed))
 		return 0;
 #endif
-	return incstack_thread_wait_end_slow(thread);
+	return incstack__thread_wait_end_slow(thread);
 }
 
 /* ---- the coordinator ----------------------------------------------------------- */

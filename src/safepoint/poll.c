@@ -90,7 +90,7 @@ static void pass_gate(struct incstack__thread *thread)
 	}
 }
 
-void incstack_thread_poll_slow(struct incstack_thread *open)
+void incstack__thread_poll_slow(struct incstack_thread *open)
 {
 	struct incstack__thread *thread = incstack__thread_of(open);
 	if (incstack__check_running(thread)) /* a waiting thread has nothing to poll for */
@@ -111,7 +111,7 @@ void incstack_thread_poll_slow(struct incstack_thread *open)
 	thread->busy = false;
 }
 
-int incstack_thread_wait_begin_slow(struct incstack_thread *open)
+int incstack__thread_wait_begin_slow(struct incstack_thread *open)
 {
 	struct incstack__thread *thread = incstack__thread_of(open);
 	int error = incstack__check_running(thread);
@@ -123,7 +123,7 @@ int incstack_thread_wait_begin_slow(struct incstack_thread *open)
 	return 0;
 }
 
-int incstack_thread_wait_end_slow(struct incstack_thread *open)
+int incstack__thread_wait_end_slow(struct incstack_thread *open)
 {
 	struct incstack__thread *thread = incstack__thread_of(open);
 	if (!thread)

@@ -49,7 +49,7 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	}
 	*pc = (greg_t)(uintptr_t)poll_passed;
 	in_fault = true;
-	incstack_thread_poll_slow(self);
+	incstack_thread_poll(self);
 	in_fault = false;
 }
 
