@@ -19,8 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <incstack/safepoint.h>
-
+#include "safepoint/step.h"
 #include "statistics.h"
 
 #define THREADS_MAX 512
@@ -255,7 +254,7 @@ static uint64_t full_stop(uint64_t *stopped)
 	if (incstack_safepoint_stop(safepoint, NULL, 0, NULL))
 		abort();
 	*stopped = now();
-	incstack_safepoint_run_operation(safepoint, SAMPLES, 0, operation, NULL);
+	incstack__safepoint_run_operation(safepoint, SAMPLES, 0, operation, NULL);
 	incstack_safepoint_resume(safepoint, NULL);
 	gap();
 	return start;

@@ -146,12 +146,6 @@ INCSTACK_API int incstack_safepoint_attach(struct incstack_safepoint *safepoint,
  * Thread: owner, running. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_thread_detach(struct incstack_thread *thread);
 
-/* Makes the calling thread the owner of an attachment, for a runtime whose states move between threads of
- * the system. The former owner must have stopped using it. Errors: EINVAL; EBUSY: the former owner is
- * inside an operation; EFORKED.
- * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_thread_adopt(struct incstack_thread *thread);
-
 /* Computes how n tickets are split. Waiting threads get n * waiting / (running + waiting),
  * rounded to nearest, halves up; running threads get the rest. Neither group gets more
  * tickets than it has threads; the other group gets the surplus. Errors: EINVAL.
@@ -184,7 +178,7 @@ INCSTACK_API int incstack_safepoint_resume(struct incstack_safepoint *safepoint,
 
 /* The argument of an operation: the ticket that was won. */
 struct incstack_ticket {
-	struct incstack_request *request; /* null during a full safepoint */
+	struct incstack_request *request; /* null in a sampler's full safepoint */
 	struct incstack_thread *thread;   /* the thread to sample */
 	uint64_t time;                    /* start of the operation, CLOCK_MONOTONIC, ns */
 	uint32_t number;    /* from 0, separately for running and for waiting threads */
@@ -202,16 +196,6 @@ typedef void incstack_request_completed(struct incstack_request *request, void *
 enum {
 	INCSTACK_REQUEST_WAITING = 1u << 0, /* waiting threads are sampled, too */
 };
-
-/* Runs the operation for up to n of the stopped threads, chosen at random, between stop and
- * resume. ticket->request is null and on_behalf 1. It chooses among the threads that ran
- * when they were stopped; with INCSTACK_REQUEST_WAITING also among waiting threads, split
- * as in incstack_safepoint_split. Returns how many operations it ran.
- * Errors: EINVAL, also without a full safepoint; ETHREAD: another thread stopped; EFORKED.
- * Thread: the one that stopped. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_safepoint_run_operation(struct incstack_safepoint *safepoint, uint32_t n,
-						  uint32_t flags, incstack_operation *operation,
-						  void *argument);
 
 /* What a request asks for. */
 struct incstack_request_options {
@@ -267,14 +251,6 @@ struct incstack_request_result {
 INCSTACK_API int incstack_request_start(struct incstack_safepoint *safepoint,
 					const struct incstack_request_options *options,
 					struct incstack_request **request);
-
-/* Starts a request, without deadline, for one sample of the thread `id`, whether it runs or
- * waits. If the thread has detached, the request ends without a sample.
- * Errors: as incstack_request_start.
- * Thread: any. Signal: no. Allocates: may. Blocks: never for a thread's poll. */
-INCSTACK_API int incstack_request_handshake(struct incstack_safepoint *safepoint, uint64_t id,
-					    incstack_operation *operation, void *argument,
-					    struct incstack_request **request);
 
 /* Cancels a request. After it returns, no operation starts (takes its ticket's time).
  * Operations that have started may still run; `completed` is called after the last one.

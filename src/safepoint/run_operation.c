@@ -62,8 +62,8 @@ static struct incstack__thread *next_chosen(struct pass *pass)
 	return found;
 }
 
-int incstack_safepoint_run_operation(struct incstack_safepoint *safepoint, uint32_t n,
-				     uint32_t flags, incstack_operation *operation, void *argument)
+int incstack__safepoint_run_operation(struct incstack_safepoint *safepoint, uint32_t n,
+				      uint32_t flags, incstack_operation *operation, void *argument)
 {
 	if (!safepoint || !n || !operation || (flags & ~(uint32_t)INCSTACK_REQUEST_WAITING))
 		return INCSTACK_EINVAL;

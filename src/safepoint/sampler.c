@@ -160,8 +160,8 @@ static int stop_all(struct incstack_sampler *sampler, struct round *round)
 		incstack_safepoint_stop(safepoint, NULL, sampler->options.stop_timeout_ns, NULL);
 	if (error)
 		return error;
-	int taken = incstack_safepoint_run_operation(safepoint, sampler->options.n, flags, sample,
-						     round);
+	int taken = incstack__safepoint_run_operation(safepoint, sampler->options.n, flags, sample,
+						      round);
 	incstack_safepoint_resume(safepoint, NULL);
 	expect(sampler, (uint32_t)taken);
 	end_round(round, (uint32_t)taken, (uint32_t)taken);

@@ -207,7 +207,7 @@ static uint32_t share_out(struct incstack_request *request,
 
 /* Moves a running thread to the front, where the next request finds it first: it will probably
  * run then, too. This is not done during a full safepoint, because
- * incstack_safepoint_run_operation may be in the middle of the list. Under `lock`. */
+ * incstack__safepoint_run_operation may be in the middle of the list. Under `lock`. */
 static void move_to_front(struct incstack_safepoint *safepoint, uint32_t i, uint32_t front)
 {
 	/* relaxed: the thread that set it takes the lock later, or had it before us. */
@@ -343,20 +343,4 @@ int incstack_request_start(struct incstack_safepoint *safepoint,
 	if (error == INCSTACK_EBUSY && end_abandoned(safepoint))
 		error = begin(safepoint, options, out);
 	return error;
-}
-
-int incstack_request_handshake(struct incstack_safepoint *safepoint, uint64_t id,
-			       incstack_operation *operation, void *argument,
-			       struct incstack_request **request)
-{
-	const struct incstack_request_options options = {
-		.size = sizeof(options),
-		.ids = &id,
-		.count = 1,
-		.n = 1,
-		.flags = INCSTACK_REQUEST_WAITING,
-		.operation = operation,
-		.argument = argument,
-	};
-	return incstack_request_start(safepoint, &options, request);
 }

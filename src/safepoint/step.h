@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tests see of the coordinator: the steps of its protocol, at which other threads can be made to act, and
- * whether it is in use.
+ * What tests see of the coordinator: the steps of its protocol, at which other threads can be made to act,
+ * whether it is in use, and operations on stopped threads, which the sampler runs.
  */
 #ifndef INCSTACK_SRC_SAFEPOINT_STEP_H
 #define INCSTACK_SRC_SAFEPOINT_STEP_H
@@ -40,6 +40,15 @@ typedef void incstack__step_hook(void *context, enum incstack__step step);
 /* Sets the hook that is called before each step; null: none. Call it before a thread is attached. */
 void incstack__safepoint_hook(struct incstack_safepoint *safepoint, incstack__step_hook *hook,
 			      void *context);
+
+/* Runs the operation for up to n of the stopped threads, chosen at random, between stop and
+ * resume. ticket->request is null and on_behalf 1. It chooses among the threads that ran
+ * when they were stopped; with INCSTACK_REQUEST_WAITING also among waiting threads, split
+ * as in incstack_safepoint_split. Returns how many operations it ran.
+ * Errors: EINVAL, also without a full safepoint; ETHREAD: another thread stopped; EFORKED. */
+int incstack__safepoint_run_operation(struct incstack_safepoint *safepoint, uint32_t n,
+				      uint32_t flags, incstack_operation *operation,
+				      void *argument);
 
 /* Whether a thread is attached, or a request is open or was not released. */
 bool incstack__safepoint_in_use(struct incstack_safepoint *safepoint);

@@ -45,8 +45,7 @@ static struct mutator mutators[THREADS_MAX];
 static atomic_bool over_and_out;
 static uint64_t seed = 1, duration, end_time;
 static int thread_count = 8;
-static _Atomic(uint64_t) requests, tickets, samples, over, twice, after_cancel, stuck, stops,
-	handshakes;
+static _Atomic(uint64_t) requests, tickets, samples, over, twice, after_cancel, stuck, stops;
 
 static uint64_t now(void)
 {
@@ -216,15 +215,6 @@ static int begin_request(struct trial *trial, uint64_t *state, struct incstack_r
 	return incstack_request_start(safepoint, &options, request);
 }
 
-/* A handshake has no completion: it is taken as seen. */
-static int begin_handshake(struct trial *trial, struct incstack_request **request)
-{
-	trial->n = trial->listed = 1;
-	trial->completions = 1;
-	atomic_fetch_add(&handshakes, 1);
-	return incstack_request_handshake(safepoint, trial->ids[0], operation, trial, request);
-}
-
 static struct trial *begin(uint64_t *state, struct incstack_request **request)
 {
 	struct trial *trial = calloc(1, sizeof(*trial));
@@ -234,7 +224,9 @@ static struct trial *begin(uint64_t *state, struct incstack_request **request)
 	uint32_t kind = draw(state, 4);
 	if (kind <= 1)
 		list_some(trial, state);
-	if (kind == 0 ? begin_handshake(trial, request) : begin_request(trial, state, request)) {
+	if (kind == 0) /* one sample of one thread */
+		trial->n = trial->listed = 1;
+	if (begin_request(trial, state, request)) {
 		free(trial);
 		return NULL;
 	}
@@ -254,9 +246,9 @@ static void full_stop(uint64_t *state)
 	uint64_t limit = draw(state, 2) ? 0 : 1 + draw(state, 100000);
 	if (incstack_safepoint_stop(safepoint, NULL, limit, NULL) == 0) {
 		atomic_fetch_add(&stops, 1);
-		incstack_safepoint_run_operation(safepoint, 1 + draw(state, 8),
-						 draw(state, 2) ? INCSTACK_REQUEST_WAITING : 0,
-						 mark, NULL);
+		incstack__safepoint_run_operation(safepoint, 1 + draw(state, 8),
+						  draw(state, 2) ? INCSTACK_REQUEST_WAITING : 0,
+						  mark, NULL);
 		incstack_safepoint_resume(safepoint, NULL);
 	}
 }
@@ -304,8 +296,7 @@ static void parse(int argc, char **argv)
 
 static uint64_t report(void)
 {
-	printf("full safepoints: %llu, handshakes: %llu\n", (unsigned long long)atomic_load(&stops),
-	       (unsigned long long)atomic_load(&handshakes));
+	printf("full safepoints: %llu\n", (unsigned long long)atomic_load(&stops));
 	printf("safepoint: requests=%llu tickets=%llu samples=%llu over=%llu double=%llu "
 	       "after_cancel=%llu stuck=%llu\n",
 	       (unsigned long long)atomic_load(&requests),

@@ -87,16 +87,18 @@ static void *mutator(void *argument)
 static int start(struct requester *me, struct trial *trial, uint32_t n,
 		 struct incstack_request **request)
 {
-	const struct incstack_request_options options = {
+	uint64_t id = 1 + draw(&me->seed, thread_count); /* the threads' ids are 1.. */
+	struct incstack_request_options options = {
 		.size = sizeof(options),
 		.n = n,
 		.flags = INCSTACK_REQUEST_WAITING,
 		.operation = operation,
 		.argument = trial,
 	};
-	if (n == 1 && draw(&me->seed, 2)) /* the threads' ids are 1.. */
-		return incstack_request_handshake(safepoint, 1 + draw(&me->seed, thread_count),
-						  operation, trial, request);
+	if (n == 1 && draw(&me->seed, 2)) {
+		options.ids = &id;
+		options.count = 1;
+	}
 	return incstack_request_start(safepoint, &options, request);
 }
 

@@ -11,6 +11,7 @@
 #include <incstack/safepoint.h>
 
 #include "run_suite.h"
+#include "safepoint/step.h"
 #include "simulated.h"
 #include "profile/analysis.h"
 #include "profile/reduce.h"
@@ -427,41 +428,39 @@ START_TEST(safepoints_are_checked)
 	ck_assert_int_eq(incstack_safepoint_create(NULL, &others), 0);
 	ck_assert_int_eq(incstack_safepoint_attach(others, &thread), 0);
 	ck_assert_int_eq(incstack_request_start(others, &good, &request), 0);
-	CHECK_ANSWERS(
-		SAYS(INCSTACK_EINVAL, incstack_safepoint_create(NULL, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_safepoint_create(&odd, &points)),
-		SAYS(INCSTACK_EINVAL, incstack_safepoint_attach(NULL, &thread)),
-		SAYS(INCSTACK_EINVAL, incstack_safepoint_attach(points, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_thread_detach(NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_safepoint_split(1, 1, 1, NULL, &n)),
-		SAYS(INCSTACK_EINVAL, incstack_safepoint_stop(NULL, NULL, 0, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_safepoint_stop(points, thread, 0, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_safepoint_resume(NULL, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_safepoint_resume(points, thread)),
-		SAYS(INCSTACK_EINVAL,
-		     incstack_safepoint_run_operation(NULL, 1, 0, do_nothing, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_safepoint_split(1, 1, 1, &n, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_request_start(points, NULL, &request)),
-		SAYS(INCSTACK_EINVAL, incstack_request_start(points, &wanted, &request)),
-		SAYS(INCSTACK_EINVAL, incstack_request_start(NULL, &wanted, &request)),
-		SAYS(INCSTACK_EINVAL, incstack_request_handshake(points, 1, NULL, NULL, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_request_start(points, &bad[0], &other)),
-		SAYS(INCSTACK_EINVAL, incstack_request_start(points, &bad[1], &other)),
-		SAYS(INCSTACK_EINVAL, incstack_request_start(points, &bad[2], &other)),
-		SAYS(INCSTACK_EINVAL, incstack_request_cancel(NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_request_status(NULL, &result)),
-		SAYS(INCSTACK_EINVAL, incstack_request_status(request, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_request_status(request, &small)),
-		SAYS(INCSTACK_EINVAL, incstack_request_wait(NULL, 1)));
+	CHECK_ANSWERS(SAYS(INCSTACK_EINVAL, incstack_safepoint_create(NULL, NULL)),
+		      SAYS(INCSTACK_EINVAL, incstack_safepoint_create(&odd, &points)),
+		      SAYS(INCSTACK_EINVAL, incstack_safepoint_attach(NULL, &thread)),
+		      SAYS(INCSTACK_EINVAL, incstack_safepoint_attach(points, NULL)),
+		      SAYS(INCSTACK_EINVAL, incstack_thread_detach(NULL)),
+		      SAYS(INCSTACK_EINVAL, incstack_safepoint_split(1, 1, 1, NULL, &n)),
+		      SAYS(INCSTACK_EINVAL, incstack_safepoint_stop(NULL, NULL, 0, NULL)),
+		      SAYS(INCSTACK_EINVAL, incstack_safepoint_stop(points, thread, 0, NULL)),
+		      SAYS(INCSTACK_EINVAL, incstack_safepoint_resume(NULL, NULL)),
+		      SAYS(INCSTACK_EINVAL, incstack_safepoint_resume(points, thread)),
+		      SAYS(INCSTACK_EINVAL,
+			   incstack__safepoint_run_operation(NULL, 1, 0, do_nothing, NULL)),
+		      SAYS(INCSTACK_EINVAL, incstack_safepoint_split(1, 1, 1, &n, NULL)),
+		      SAYS(INCSTACK_EINVAL, incstack_request_start(points, NULL, &request)),
+		      SAYS(INCSTACK_EINVAL, incstack_request_start(points, &wanted, &request)),
+		      SAYS(INCSTACK_EINVAL, incstack_request_start(NULL, &wanted, &request)),
+		      SAYS(INCSTACK_EINVAL, incstack_request_start(points, &bad[0], &other)),
+		      SAYS(INCSTACK_EINVAL, incstack_request_start(points, &bad[1], &other)),
+		      SAYS(INCSTACK_EINVAL, incstack_request_start(points, &bad[2], &other)),
+		      SAYS(INCSTACK_EINVAL, incstack_request_cancel(NULL)),
+		      SAYS(INCSTACK_EINVAL, incstack_request_status(NULL, &result)),
+		      SAYS(INCSTACK_EINVAL, incstack_request_status(request, NULL)),
+		      SAYS(INCSTACK_EINVAL, incstack_request_status(request, &small)),
+		      SAYS(INCSTACK_EINVAL, incstack_request_wait(NULL, 1)));
 	incstack_safepoint_destroy(NULL);
 	incstack_request_release(NULL);
 	ck_assert_int_eq(incstack_safepoint_stop(points, NULL, 0, NULL), 0);
 	CHECK_ANSWERS(
 		SAYS(INCSTACK_EINVAL,
-		     incstack_safepoint_run_operation(points, 0, 0, do_nothing, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_safepoint_run_operation(points, 1, 0, NULL, NULL)),
+		     incstack__safepoint_run_operation(points, 0, 0, do_nothing, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack__safepoint_run_operation(points, 1, 0, NULL, NULL)),
 		SAYS(INCSTACK_EINVAL,
-		     incstack_safepoint_run_operation(points, 1, UINT32_MAX, do_nothing, NULL)));
+		     incstack__safepoint_run_operation(points, 1, UINT32_MAX, do_nothing, NULL)));
 	ck_assert_int_eq(incstack_safepoint_resume(points, NULL), 0);
 	incstack_safepoint_destroy(points);
 	ck_assert_int_eq(incstack_request_cancel(request), 0);

@@ -76,6 +76,22 @@ static void ask_for(uint32_t n, uint32_t flags)
 	ck_assert_int_eq(incstack_request_start(safepoint, &options, &request), 0);
 }
 
+/* Requests one sample of a thread, whether it runs or waits. */
+static int ask_one(uint64_t id, incstack_operation *ask, void *argument,
+		   struct incstack_request **one)
+{
+	const struct incstack_request_options options = {
+		.size = sizeof(options),
+		.ids = &id,
+		.count = 1,
+		.n = 1,
+		.flags = INCSTACK_REQUEST_WAITING,
+		.operation = ask,
+		.argument = argument,
+	};
+	return incstack_request_start(safepoint, &options, one);
+}
+
 static struct incstack_request_result result(void)
 {
 	struct incstack_request_result got = {.size = sizeof(got)};
@@ -193,8 +209,7 @@ START_TEST(requests_overlap_up_to_the_word)
 		ask_for(2, 0);
 		open[i] = request;
 	}
-	ck_assert_int_eq(incstack_request_handshake(safepoint, threads[0]->id, sample, NULL, &none),
-			 INCSTACK_EBUSY);
+	ck_assert_int_eq(ask_one(threads[0]->id, sample, NULL, &none), INCSTACK_EBUSY);
 	poll_all();
 	ck_assert_uint_eq(total, 2 * INCSTACK_WORD_REQUESTS);
 	ck_assert_uint_eq(completions, INCSTACK_WORD_REQUESTS);
@@ -204,13 +219,13 @@ START_TEST(requests_overlap_up_to_the_word)
 }
 END_TEST
 
-START_TEST(handshake_finds_the_thread_anywhere)
+START_TEST(a_request_finds_its_thread_anywhere)
 {
 	begin(1, 1);
-	incstack_request_handshake(safepoint, threads[1]->id, sample, NULL, &request);
+	ask_one(threads[1]->id, sample, NULL, &request);
 	ck_assert(behalf == 1 && ran[1] == 1);
 	incstack_request_release(request);
-	incstack_request_handshake(safepoint, threads[0]->id, sample, NULL, &request);
+	ask_one(threads[0]->id, sample, NULL, &request);
 	ck_assert_uint_eq(total, 1);
 	incstack_thread_poll(threads[0]);
 	ck_assert(behalf == 1 && ran[0] == 1);
@@ -233,7 +248,7 @@ START_TEST(names_outlive_threads)
 	ck_assert(ran[1] == 1 && total == 1);
 	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_SHORT);
 	incstack_request_release(request);
-	ck_assert_int_eq(incstack_request_handshake(safepoint, ids[1], sample, NULL, &request), 0);
+	ck_assert_int_eq(ask_one(ids[1], sample, NULL, &request), 0);
 	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_SHORT);
 	incstack_request_release(request);
 	end();
@@ -254,9 +269,7 @@ static void misbehave(const struct incstack_ticket *ticket, void *argument)
 START_TEST(an_operation_cannot_go_safe)
 {
 	begin(1, 0);
-	ck_assert_int_eq(
-		incstack_request_handshake(safepoint, threads[0]->id, misbehave, NULL, &request),
-		0);
+	ck_assert_int_eq(ask_one(threads[0]->id, misbehave, NULL, &request), 0);
 	incstack_thread_poll(threads[0]);
 	ck_assert_uint_eq(total, 1);
 	incstack_request_release(request);
@@ -390,7 +403,7 @@ END_TEST
 static void note_and_request(const struct incstack_ticket *ticket, void *argument)
 {
 	((const struct incstack_thread **)argument)[total++] = ticket->thread;
-	ck_assert_int_eq(incstack_request_handshake(safepoint, 1, sample, NULL, &request), 0);
+	ck_assert_int_eq(ask_one(1, sample, NULL, &request), 0);
 	incstack_request_release(request);
 }
 
@@ -406,8 +419,8 @@ START_TEST(an_operation_runs_once_for_each)
 	while (!atomic_load(&in_loop))
 		usleep(100);
 	ck_assert_int_eq(incstack_safepoint_stop(safepoint, NULL, 0, NULL), 0);
-	ck_assert_int_eq(incstack_safepoint_run_operation(safepoint, 3, INCSTACK_REQUEST_WAITING,
-							  note_and_request, noted),
+	ck_assert_int_eq(incstack__safepoint_run_operation(safepoint, 3, INCSTACK_REQUEST_WAITING,
+							   note_and_request, noted),
 			 3);
 	ck_assert(noted[0] == threads[0] && noted[1] == threads[1]);
 	ck_assert_int_eq(index_of(noted[2]), -1);
@@ -463,7 +476,7 @@ int main(void)
 	tcase_add_test(tests, going_safe_draws_and_leaving_gives_up);
 	tcase_add_test(tests, cancel_ends_it);
 	tcase_add_test(tests, requests_overlap_up_to_the_word);
-	tcase_add_test(tests, handshake_finds_the_thread_anywhere);
+	tcase_add_test(tests, a_request_finds_its_thread_anywhere);
 	tcase_add_test(tests, names_outlive_threads);
 	tcase_add_test(tests, an_operation_cannot_go_safe);
 	tcase_add_test(tests, nobody_there);

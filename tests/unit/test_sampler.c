@@ -13,6 +13,7 @@
 
 #include "held_locks.h"
 #include "run_suite.h"
+#include "safepoint/step.h"
 
 #define MUTATORS 4
 #define INTERVAL 100000
@@ -469,7 +470,7 @@ START_TEST(arguments)
 	ck_assert_int_eq(incstack_sampler_stats(sampler, &stats), INCSTACK_EINVAL);
 	incstack_sampler_destroy(NULL);
 	incstack_sampler_destroy(sampler);
-	ck_assert_int_eq(incstack_safepoint_run_operation(safepoint, 1, 0, operation, NULL),
+	ck_assert_int_eq(incstack__safepoint_run_operation(safepoint, 1, 0, operation, NULL),
 			 INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_safepoint_resume(safepoint, NULL), INCSTACK_EINVAL);
 	incstack_safepoint_destroy(safepoint);
