@@ -241,7 +241,7 @@ static uint64_t request(enum variant variant)
 	uint64_t returned = now();
 	await_samples();
 	gap();
-	incstack_request_wait(request, 0);
+	incstack_request_wait(request, 0, NULL);
 	incstack_request_release(request);
 	if (variant == PARTIAL)
 		seen.requester[seen.count] = (uint32_t)(returned - start);

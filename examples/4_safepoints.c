@@ -84,7 +84,7 @@ static int trace(struct incstack_tracer *tracer)
 
 	for (int i = 0; i < REQUESTS && error == 0; i++) {
 		error = incstack_tracer_request(tracer, &two, &request) ||
-			incstack_request_wait(request, 0);
+			incstack_request_wait(request, 0, NULL);
 		incstack_request_release(request);
 	}
 	if (error || incstack_tracer_retrieve(tracer, NULL, 0, 0, &traces))

@@ -189,8 +189,29 @@ struct incstack_ticket {
  * calls return INCSTACK_EBUSY in it. */
 typedef void incstack_operation(const struct incstack_ticket *ticket, void *argument);
 
+/* The states of a request. */
+enum incstack_request_state {
+	INCSTACK_REQUEST_OPEN = 0, /* it has not ended */
+	INCSTACK_REQUEST_COMPLETE, /* n samples were taken */
+	/* Fewer than n: there were fewer threads, or some that it counted on detached. */
+	INCSTACK_REQUEST_SHORT,
+	INCSTACK_REQUEST_TIMED_OUT, /* closed by its deadline */
+};
+
+/* What became of a request. */
+struct incstack_request_result {
+	size_t size;      /* sizeof(struct incstack_request_result), set by the caller */
+	uint32_t state;   /* enum incstack_request_state; the rest is final when not OPEN */
+	uint32_t wanted;  /* n */
+	uint32_t taken;   /* operations that have ended */
+	uint32_t running; /* threads that ran when the request started */
+	uint32_t waiting; /* threads that waited then and could be chosen */
+	uint32_t absent;  /* running threads without a poll before the deadline closed it */
+};
+
 /* What runs when a request has ended. */
-typedef void incstack_request_completed(struct incstack_request *request, void *argument);
+typedef void incstack_request_completed(struct incstack_request *request,
+					const struct incstack_request_result *result, void *argument);
 
 /* The flags of a request. */
 enum {
@@ -206,35 +227,14 @@ struct incstack_request_options {
 	uint32_t count; /* of ids */
 	uint32_t n;     /* samples wanted, at least 1 */
 	uint32_t flags; /* INCSTACK_REQUEST_* */
-	/* The deadline, in ns from now; 0: none. It takes effect when a poll, status or wait
-	 * sees it, or, after release, when a start needs the place of the request. */
+	/* The deadline, in ns from now; 0: none. It takes effect when a poll or wait sees it,
+	 * or, after release, when a start needs the place of the request. */
 	uint64_t deadline_ns;
 	incstack_operation *operation; /* wait_begin, stop and detach return INCSTACK_EBUSY in it */
 	/* Called on the thread that ends the request, possibly inside start. It must not
 	 * block; it may start and release requests. May be null. */
 	incstack_request_completed *completed;
 	void *argument; /* passed to both */
-};
-
-/* The states of a request. */
-enum incstack_request_state {
-	INCSTACK_REQUEST_OPEN = 0, /* it has not ended */
-	INCSTACK_REQUEST_COMPLETE, /* n samples were taken */
-	/* Fewer than n: there were fewer threads, or some that it counted on detached. */
-	INCSTACK_REQUEST_SHORT,
-	INCSTACK_REQUEST_TIMED_OUT, /* closed by its deadline */
-	INCSTACK_REQUEST_CANCELLED, /* closed by incstack_request_cancel */
-};
-
-/* What became of a request. */
-struct incstack_request_result {
-	size_t size;      /* sizeof(struct incstack_request_result), set by the caller */
-	uint32_t state;   /* enum incstack_request_state; the rest is final when not OPEN */
-	uint32_t wanted;  /* n */
-	uint32_t taken;   /* operations that have ended */
-	uint32_t running; /* threads that ran when the request started */
-	uint32_t waiting; /* threads that waited then and could be chosen */
-	uint32_t absent;  /* running threads without a poll before deadline or cancel closed it */
 };
 
 /* Starts a request. Before it returns it runs the operation on the chosen waiting threads,
@@ -252,24 +252,14 @@ INCSTACK_API int incstack_request_start(struct incstack_safepoint *safepoint,
 					const struct incstack_request_options *options,
 					struct incstack_request **request);
 
-/* Cancels a request. After it returns, no operation starts (takes its ticket's time).
- * Operations that have started may still run; `completed` is called after the last one.
- * Errors: EINVAL, EFORKED.
- * Thread: any, also in an operation. Signal: no. Allocates: never. Blocks: until every
- * thread that has won a ticket has started its operation. */
-INCSTACK_API int incstack_request_cancel(struct incstack_request *request);
-
-/* Copies the state of a request to *result, after applying its deadline.
- * Errors: EINVAL, EFORKED.
- * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_request_status(struct incstack_request *request,
-					 struct incstack_request_result *result);
-
-/* Waits until the request has ended, also by its deadline. Do not call it from a running
- * attached thread, from an operation, or between stop and resume: it could wait for itself.
+/* Waits until the request has ended, also by its deadline. Copies what became of it until now to
+ * *result, also after ETIMEDOUT; result may be null. Do not call it from a running attached
+ * thread, from an operation or a completion, or between stop and resume, unless timeout_ns is
+ * short: it could wait for itself.
  * Errors: EINVAL, EFORKED; ETIMEDOUT: timeout_ns (0: no limit) have passed.
  * Thread: any, except as stated. Signal: no. Allocates: never. Blocks: yes. */
-INCSTACK_API int incstack_request_wait(struct incstack_request *request, uint64_t timeout_ns);
+INCSTACK_API int incstack_request_wait(struct incstack_request *request, uint64_t timeout_ns,
+				       struct incstack_request_result *result);
 
 /* Gives up the handle; null is allowed. A request that is still open continues.
  * Thread: any, once. Signal: no. Allocates: never. Blocks: never. */

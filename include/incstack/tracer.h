@@ -57,7 +57,7 @@ struct incstack_tracer_request {
 };
 
 /* Requests samples of n threads of the set, and does not wait for them. If `handle` is not
- * null, *handle is the request, for status, wait or cancel, and for release.
+ * null, *handle is the request, for incstack_request_wait and incstack_request_release.
  * Errors: as incstack_request_start. Algorithm: Gnedt 2014, section 3.3.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: never for a thread's poll. */
 INCSTACK_API int incstack_tracer_request(struct incstack_tracer *tracer,

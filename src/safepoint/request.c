@@ -63,11 +63,6 @@ static void run(struct incstack_request *request, struct incstack__thread *threa
 	};
 	incstack__step(request->owner, INCSTACK__STEP_BEGIN);
 	ticket.time = incstack__now();
-	/* release: partner is the acquire of drain, so the ticket's time is before cancel's
-	 * return. */
-	if (atomic_fetch_add_explicit(&request->started, 1, memory_order_release) &
-	    INCSTACK__DRAINED)
-		incstack__futex_wake(&request->started);
 	incstack__step(request->owner, INCSTACK__STEP_OPERATION);
 	request->operation(&ticket, request->argument);
 	atomic_fetch_add_explicit(&request->taken, 1, memory_order_relaxed);
@@ -78,8 +73,11 @@ static void run(struct incstack_request *request, struct incstack__thread *threa
 static void finish(struct incstack_request *request)
 {
 	incstack__step(request->owner, INCSTACK__STEP_FINISH);
-	if (request->completed)
-		request->completed(request, request->argument);
+	if (request->completed) {
+		struct incstack_request_result result = {.size = sizeof(result)};
+		incstack__request_read(request, &result);
+		request->completed(request, &result, request->argument);
+	}
 	/* acq_rel: partners are the acquires of wait and reusable. The request is not accessed
 	 * after this; the wake-up uses only its address. */
 	if (atomic_exchange_explicit(&request->ended, INCSTACK__ENDED, memory_order_acq_rel) ==
@@ -91,34 +89,28 @@ void incstack__request_drop(struct incstack_request *request)
 {
 	incstack__step(request->owner, INCSTACK__STEP_DROP);
 	/* acq_rel: every operation happens before the end. The acquire in
-	 * incstack_request_status is a partner, too. */
+	 * incstack__request_read is a partner, too. */
 	if (atomic_fetch_sub_explicit(&request->refs, 1, memory_order_acq_rel) == 1)
 		finish(request);
 }
 
-/* STEP_CLOSE: no ticket is drawn after it. Returns how many were drawn before. */
-static uint32_t close_tickets(struct incstack_request *request)
+/* STEP_CLOSE: no ticket is drawn after it. */
+static void close_tickets(struct incstack_request *request)
 {
-	uint32_t drawn = 0;
 	for (int kind = INCSTACK__RUN; kind <= INCSTACK__WAIT; kind++) {
 		incstack__step(request->owner, INCSTACK__STEP_CLOSE);
 		/* seq_cst: for disarm, see draw. */
-		drawn += atomic_fetch_or_explicit(&request->tickets[kind].drawn, INCSTACK__CLOSED,
-						  memory_order_seq_cst) &
-			 ~INCSTACK__CLOSED;
+		atomic_fetch_or_explicit(&request->tickets[kind].drawn, INCSTACK__CLOSED,
+					 memory_order_seq_cst);
 	}
-	return drawn;
 }
 
-uint32_t incstack__request_end_early(struct incstack_request *request, uint32_t reason)
+void incstack__request_end_early(struct incstack_request *request)
 {
-	uint32_t none = 0;
 	/* relaxed: it is read only after the end, or by the starter, as a hint. */
-	atomic_compare_exchange_strong_explicit(&request->reason, &none, reason,
-						memory_order_relaxed, memory_order_relaxed);
-	uint32_t drawn = close_tickets(request);
+	atomic_store_explicit(&request->ended_early, true, memory_order_relaxed);
+	close_tickets(request);
 	incstack__request_disarm(request, true);
-	return drawn;
 }
 
 bool incstack__request_take_reference(struct incstack_request *request)
@@ -144,7 +136,7 @@ void incstack__request_meet(struct incstack_request *request, struct incstack__t
 	uint32_t number;
 	if (incstack__request_late(request)) {
 		atomic_fetch_add_explicit(&request->absent, 1, memory_order_relaxed);
-		incstack__request_end_early(request, INCSTACK_REQUEST_TIMED_OUT);
+		incstack__request_end_early(request);
 	} else if (draw(request, INCSTACK__RUN, &number)) {
 		run(request, thread, on_behalf, number);
 		/* The winner of the last ticket disarms after its sample, not before. A thread that
@@ -173,42 +165,11 @@ bool incstack__request_reusable(struct incstack_request *request)
 
 /* ---- the handle ---------------------------------------------------------------- */
 
-/* STEP_DRAIN: waits until each winner's operation has started. It sleeps rather than spins, so
- * that a winner of lower priority gets the processor. */
-static void drain(struct incstack_request *request, uint32_t drawn)
-{
-	/* acquire, here and below: partner is the release in run. */
-	uint32_t started = atomic_load_explicit(&request->started, memory_order_acquire);
-	while ((started & ~INCSTACK__DRAINED) < drawn) {
-		incstack__step(request->owner, INCSTACK__STEP_DRAIN);
-		started = atomic_fetch_or_explicit(&request->started, INCSTACK__DRAINED,
-						   memory_order_acquire) |
-			  INCSTACK__DRAINED;
-		if ((started & ~INCSTACK__DRAINED) < drawn)
-			incstack__futex_wait(&request->started, started, 0);
-		started = atomic_load_explicit(&request->started, memory_order_acquire);
-	}
-}
-
-int incstack_request_cancel(struct incstack_request *request)
-{
-	if (!request)
-		return INCSTACK_EINVAL;
-	if (incstack__forked(request->owner))
-		return INCSTACK_EFORKED;
-	if (!incstack__request_take_reference(request))
-		return 0;
-	uint32_t drawn = incstack__request_end_early(request, INCSTACK_REQUEST_CANCELLED);
-	drain(request, drawn);
-	incstack__request_drop(request);
-	return 0;
-}
-
 void incstack__request_expire(struct incstack_request *request)
 {
 	if (!incstack__request_take_reference(request))
 		return;
-	incstack__request_end_early(request, INCSTACK_REQUEST_TIMED_OUT);
+	incstack__request_end_early(request);
 	incstack__request_drop(request);
 }
 
@@ -220,23 +181,18 @@ static void apply_deadline(struct incstack_request *request)
 
 static uint32_t final_state(struct incstack_request *request)
 {
-	uint32_t reason = atomic_load_explicit(&request->reason, memory_order_relaxed);
 	if (atomic_load_explicit(&request->taken, memory_order_relaxed) == request->n)
 		return INCSTACK_REQUEST_COMPLETE;
-	return reason ? reason : INCSTACK_REQUEST_SHORT;
+	return atomic_load_explicit(&request->ended_early, memory_order_relaxed)
+		       ? INCSTACK_REQUEST_TIMED_OUT
+		       : INCSTACK_REQUEST_SHORT;
 }
 
-int incstack_request_status(struct incstack_request *request,
+void incstack__request_read(struct incstack_request *request,
 			    struct incstack_request_result *result)
 {
-	if (!request || !result || result->size != sizeof(*result))
-		return INCSTACK_EINVAL;
-	if (incstack__forked(request->owner))
-		return INCSTACK_EFORKED;
-	apply_deadline(request);
 	/* acquire: partner is the release of the last drop. The references are read rather than
-	 * `ended`, because the completion callback may call this function, and `ended` is set
-	 * only after the callback. */
+	 * `ended`, which is set only after the completion callback. */
 	bool over = atomic_load_explicit(&request->refs, memory_order_acquire) == 0;
 	result->state = over ? final_state(request) : INCSTACK_REQUEST_OPEN;
 	result->wanted = request->n;
@@ -244,15 +200,10 @@ int incstack_request_status(struct incstack_request *request,
 	result->running = atomic_load_explicit(&request->running, memory_order_relaxed);
 	result->waiting = request->waiting;
 	result->absent = atomic_load_explicit(&request->absent, memory_order_relaxed);
-	return 0;
 }
 
-int incstack_request_wait(struct incstack_request *request, uint64_t timeout_ns)
+static int await_end(struct incstack_request *request, uint64_t timeout_ns)
 {
-	if (!request)
-		return INCSTACK_EINVAL;
-	if (incstack__forked(request->owner))
-		return INCSTACK_EFORKED;
 	uint64_t until = timeout_ns ? incstack__now() + timeout_ns : 0;
 	for (;;) {
 		apply_deadline(request);
@@ -269,6 +220,19 @@ int incstack_request_wait(struct incstack_request *request, uint64_t timeout_ns)
 			first = request->deadline;
 		incstack__futex_wait(&request->ended, INCSTACK__SLEPT, first);
 	}
+}
+
+int incstack_request_wait(struct incstack_request *request, uint64_t timeout_ns,
+			  struct incstack_request_result *result)
+{
+	if (!request || (result && result->size != sizeof(*result)))
+		return INCSTACK_EINVAL;
+	if (incstack__forked(request->owner))
+		return INCSTACK_EFORKED;
+	int error = await_end(request, timeout_ns);
+	if (result)
+		incstack__request_read(request, result);
+	return error;
 }
 
 void incstack_request_release(struct incstack_request *request)

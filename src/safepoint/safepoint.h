@@ -45,9 +45,6 @@ struct incstack__block {
  * closing are operations on one word and have an order. */
 #define INCSTACK__CLOSED (UINT32_C(1) << 31)
 
-/* A bit in `started`: a canceller sleeps until the winners have started. */
-#define INCSTACK__DRAINED (UINT32_C(1) << 31)
-
 /* The tickets of one kind. */
 struct incstack__tickets {
 	_Atomic(uint32_t) drawn;
@@ -66,11 +63,10 @@ struct incstack_request {
 	/* One for each armed bit, one for the starter. The thread that clears a bit inherits
 	 * the bit's reference, so only one thread acts for a (thread, request) pair. */
 	_Atomic(uint32_t) refs;
-	_Atomic(uint32_t) started; /* operations that have read their time */
-	_Atomic(uint32_t) taken;   /* operations that have ended */
+	_Atomic(uint32_t) taken; /* operations that have ended */
 	_Atomic(uint32_t) absent;
-	_Atomic(uint32_t) reason; /* TIMED_OUT or CANCELLED, whichever came first */
 	_Atomic(uint32_t) ended;
+	_Atomic(bool) ended_early; /* by its deadline */
 	_Atomic(bool) released;
 	bool used; /* under `lock` */
 	struct incstack__tickets tickets[2];
@@ -143,11 +139,13 @@ void incstack__request_disarm(struct incstack_request *request, bool absent);
 bool incstack__request_late(const struct incstack_request *request);
 /* Takes a reference. Returns false if the last one was given up already. */
 bool incstack__request_take_reference(struct incstack_request *request);
-/* Closes the tickets and takes back the bits. Returns how many tickets were drawn. The caller
- * holds a reference. */
-uint32_t incstack__request_end_early(struct incstack_request *request, uint32_t reason);
+/* Closes the tickets and takes back the bits. The caller holds a reference. */
+void incstack__request_end_early(struct incstack_request *request);
 /* Gives up one reference; the last one finishes the request. */
 void incstack__request_drop(struct incstack_request *request);
+/* Copies what became of the request until now. */
+void incstack__request_read(struct incstack_request *request,
+			    struct incstack_request_result *result);
 /* Ends the request as timed out, whatever its deadline is. Does not wait. */
 void incstack__request_expire(struct incstack_request *request);
 /* Returns a number in 0..limit - 1. The same seed gives the same numbers. Under `lock`. */

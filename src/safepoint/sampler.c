@@ -88,11 +88,11 @@ static void end_round(struct round *round, uint32_t threads, uint32_t taken)
 		incstack__futex_wake(&sampler->open);
 }
 
-static void completed(struct incstack_request *request, void *argument)
+static void completed(struct incstack_request *request,
+		      const struct incstack_request_result *result, void *argument)
 {
-	struct incstack_request_result result = {.size = sizeof(result)};
-	incstack_request_status(request, &result);
-	end_round(argument, result.running + result.waiting, result.taken);
+	(void)request;
+	end_round(argument, result->running + result->waiting, result->taken);
 }
 
 /* ---- ticks ------------------------------------------------------------------------- */
@@ -130,7 +130,7 @@ static void close_current(struct incstack_sampler *sampler)
 	if (!sampler->current)
 		return;
 	incstack__request_expire(sampler->current);
-	incstack_request_status(sampler->current, &result);
+	incstack__request_read(sampler->current, &result);
 	expect(sampler, result.running + result.waiting);
 	incstack_request_release(sampler->current);
 	sampler->current = NULL;

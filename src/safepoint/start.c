@@ -92,10 +92,9 @@ static void reset(struct incstack_request *request, const struct incstack_reques
 	 * them to whomever it passes the request. */
 	atomic_store_explicit(&request->refs, 1, memory_order_relaxed);
 	atomic_store_explicit(&request->running, 0, memory_order_relaxed);
-	atomic_store_explicit(&request->started, 0, memory_order_relaxed);
 	atomic_store_explicit(&request->taken, 0, memory_order_relaxed);
 	atomic_store_explicit(&request->absent, 0, memory_order_relaxed);
-	atomic_store_explicit(&request->reason, 0, memory_order_relaxed);
+	atomic_store_explicit(&request->ended_early, false, memory_order_relaxed);
 	atomic_store_explicit(&request->ended, INCSTACK__OPEN, memory_order_relaxed);
 	atomic_store_explicit(&request->released, false, memory_order_relaxed);
 	for (int kind = INCSTACK__RUN; kind <= INCSTACK__WAIT; kind++)
@@ -267,7 +266,7 @@ static void take_back(struct incstack_request *request)
 	incstack__step(request->owner, INCSTACK__STEP_REARM);
 	if (incstack__request_spent(request))
 		incstack__request_disarm(
-			request, atomic_load_explicit(&request->reason, memory_order_relaxed) != 0);
+			request, atomic_load_explicit(&request->ended_early, memory_order_relaxed));
 }
 
 /* Samples the threads that the requester holds, while the running threads reach their polls. */
@@ -306,7 +305,7 @@ static int begin(struct incstack_safepoint *safepoint,
 }
 
 /* Ends released requests whose deadline has passed, if no poll and no call of
- * incstack_request_status has noticed the deadline. Returns true if there was such a request. */
+ * incstack_request_wait has noticed the deadline. Returns true if there was such a request. */
 static bool end_abandoned(struct incstack_safepoint *safepoint)
 {
 	uint64_t found = 0;
@@ -322,7 +321,7 @@ static bool end_abandoned(struct incstack_safepoint *safepoint)
 	/* The lock is not held here, because completion callbacks may start requests. */
 	for (uint64_t bits = found; bits; bits &= bits - 1) {
 		struct incstack_request *request = &safepoint->requests[__builtin_ctzll(bits)];
-		incstack__request_end_early(request, INCSTACK_REQUEST_TIMED_OUT);
+		incstack__request_end_early(request);
 		incstack__request_drop(request);
 	}
 	return found != 0;

@@ -17,13 +17,12 @@ enum incstack__step {
 	INCSTACK__STEP_REARM,     /* bits set; before checking that tickets are left */
 	INCSTACK__STEP_CLAIM,     /* before a thread, or its holder, clears its bit to draw */
 	INCSTACK__STEP_DRAW,      /* before a ticket is drawn */
-	INCSTACK__STEP_BEGIN,     /* ticket won; before its operation counts as started */
-	INCSTACK__STEP_OPERATION, /* counted as started; before the operation */
+	INCSTACK__STEP_BEGIN,     /* ticket won; before its time is taken */
+	INCSTACK__STEP_OPERATION, /* before the operation */
 	INCSTACK__STEP_DISARM,    /* before one thread's bit is cleared by another */
 	INCSTACK__STEP_DROP,      /* before a reference is given up */
 	INCSTACK__STEP_FINISH,    /* last reference gone; before the callback */
-	INCSTACK__STEP_CLOSE,     /* before cancel or deadline closes the tickets */
-	INCSTACK__STEP_DRAIN,     /* cancel checks whether all winners have started */
+	INCSTACK__STEP_CLOSE,     /* before the deadline closes the tickets */
 	INCSTACK__STEP_UNHOLD,    /* before a waiting thread is released */
 	INCSTACK__STEP_GATE,      /* a waiting thread was released; before its gate opens */
 	INCSTACK__STEP_ENTER,     /* before a thread begins to wait */

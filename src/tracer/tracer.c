@@ -43,7 +43,7 @@ int incstack_tracer_create(const struct incstack_tracer_options *options,
 
 void incstack_tracer_destroy(struct incstack_tracer *tracer)
 {
-	/* acquire: partner is the release in sampled; that was the last use of the tracer. */
+	/* acquire: partner is the release in finish; that was the last use of the tracer. */
 	if (tracer && !atomic_load_explicit(&tracer->open, memory_order_acquire))
 		free(tracer);
 }
@@ -99,14 +99,19 @@ static void sample(const struct incstack_ticket *ticket, void *argument)
 		count(&order->tracer->samples, 1);
 }
 
-static void sampled(struct incstack_request *request, void *argument)
+static void finish(struct order *order)
 {
-	struct order *order = argument;
 	struct incstack_tracer *tracer = order->tracer;
-	(void)request;
 	free(order);
 	/* release: partner is the acquire in destroy. */
 	atomic_fetch_sub_explicit(&tracer->open, 1, memory_order_release);
+}
+
+static void sampled(struct incstack_request *request, const struct incstack_request_result *result,
+		    void *argument)
+{
+	(void)request, (void)result;
+	finish(argument);
 }
 
 int incstack_tracer_request(struct incstack_tracer *tracer,
@@ -133,7 +138,7 @@ int incstack_tracer_request(struct incstack_tracer *tracer,
 	count(&tracer->open, 1);
 	int error = incstack_request_start(tracer->options.safepoint, &options, &started);
 	if (error) {
-		sampled(NULL, order);
+		finish(order);
 		return error;
 	}
 	if (handle)
@@ -203,19 +208,6 @@ static struct incstack_thread_traces *with_traces(struct incstack_tracer *tracer
 	return kept;
 }
 
-/* Waits until no operation runs any more. Returns how many threads were not reached. */
-static uint64_t await(struct incstack_request *request, uint64_t timeout_ns)
-{
-	struct incstack_request_result result = {.size = sizeof(result)};
-	if (incstack_request_wait(request, timeout_ns) == INCSTACK_ETIMEDOUT) {
-		incstack_request_cancel(request);
-		incstack_request_wait(request, 0);
-	}
-	incstack_request_status(request, &result);
-	incstack_request_release(request);
-	return result.absent;
-}
-
 static int collect(struct collection *collection, const uint64_t *ids, uint32_t count,
 		   uint64_t timeout_ns, uint64_t *missing)
 {
@@ -224,14 +216,20 @@ static int collect(struct collection *collection, const uint64_t *ids, uint32_t 
 							 .count = count,
 							 .n = INT32_MAX,
 							 .flags = INCSTACK_REQUEST_WAITING,
+							 .deadline_ns = timeout_ns,
 							 .operation = take,
 							 .argument = collection};
+	struct incstack_request_result result = {.size = sizeof(result)};
 	struct incstack_request *request;
 	int error =
 		incstack_request_start(collection->tracer->options.safepoint, &options, &request);
-	if (!error)
-		*missing = await(request, timeout_ns) + collection->failed;
-	return error;
+	if (error)
+		return error;
+	/* After this no operation runs any more, whether the deadline has passed or not. */
+	incstack_request_wait(request, 0, &result);
+	incstack_request_release(request);
+	*missing = result.absent + collection->failed;
+	return 0;
 }
 
 int incstack_tracer_retrieve(struct incstack_tracer *tracer, const uint64_t *ids, uint32_t count,

@@ -46,35 +46,34 @@ finds() {
 
 holds safety -DN=1
 holds safety -DN=2
-holds safety -DMUTE -DT=3 -DN=1 -DMUST_CANCEL -DNO_EXIT -DALL_RUN
-holds liveness -DN=1 -DNO_CANCEL
-holds liveness -DMUTE -DN=2 -DMUST_CANCEL
-holds liveness -DMUTE -DN=1 -DNO_EXIT -DNO_WAIT -DNO_CANCEL -DALL_RUN
-holds safety -DN=1 -DRIVAL -DNO_CANCEL -DNO_EXIT -DNO_SHORT
-holds safety -DN=2 -DRIVAL -DNO_CANCEL -DNO_EXIT -DNO_SHORT
-holds liveness -DN=1 -DRIVAL -DNO_CANCEL
+holds safety -DMUTE -DT=3 -DN=1 -DMUST_EXPIRE -DNO_EXIT -DALL_RUN
+holds liveness -DN=1 -DNO_EXPIRY
+holds liveness -DMUTE -DN=2 -DMUST_EXPIRE
+holds liveness -DMUTE -DN=1 -DNO_EXIT -DNO_WAIT -DNO_EXPIRY -DALL_RUN
+holds safety -DN=1 -DRIVAL -DNO_EXPIRY -DNO_EXIT -DNO_SHORT
+holds safety -DN=2 -DRIVAL -DNO_EXPIRY -DNO_EXIT -DNO_SHORT
+holds liveness -DN=1 -DRIVAL -DNO_EXPIRY
 
-finds safety -DN=1 -DRIVAL -DNO_CANCEL -DNO_EXIT -DNO_SHORT -DFAULT_SHORT
-finds liveness -DN=1 -DRIVAL -DNO_CANCEL -DFAULT_UNHOLD_CLAIM
-finds liveness -DN=1 -DRIVAL -DNO_CANCEL -DFAULT_RESUME_CLAIM
-finds liveness -DN=2 -DNO_CANCEL -DFAULT_ARM_HELD
+finds safety -DN=1 -DRIVAL -DNO_EXPIRY -DNO_EXIT -DNO_SHORT -DFAULT_SHORT
+finds liveness -DN=1 -DRIVAL -DNO_EXPIRY -DFAULT_UNHOLD_CLAIM
+finds liveness -DN=1 -DRIVAL -DNO_EXPIRY -DFAULT_RESUME_CLAIM
+finds liveness -DN=2 -DNO_EXPIRY -DFAULT_ARM_HELD
 finds safety -DN=1 -DFAULT_DRAW
 finds safety -DFAULT_CLAIM
-finds safety -DFAULT_CLOSE
-finds safety -DFAULT_DRAIN
 finds safety -DFAULT_LEAVE
 finds safety -DFAULT_HELD_DRAW
 finds safety -DFAULT_ARM_REF
 finds safety -DFAULT_STARTER
-finds safety -DFAULT_CANCEL_REF
+finds safety -DFAULT_EXPIRE_REF
 finds safety -DFAULT_UNHOLD
-finds liveness -DNO_CANCEL -DFAULT_EXIT
-finds liveness -DNO_CANCEL -DFAULT_ENTER
-finds liveness -DNO_CANCEL -DFAULT_ARM_WAITING
-finds liveness -DNO_CANCEL -DFAULT_ARM_GONE
-finds liveness -DMUTE -DMUST_CANCEL -DFAULT_CLOSE_DISARM
-finds liveness -DMUTE -DN=1 -DNO_EXIT -DNO_WAIT -DNO_CANCEL -DALL_RUN -DFAULT_DISARM
-finds liveness -DMUTE -DN=1 -DNO_EXIT -DNO_WAIT -DNO_CANCEL -DALL_RUN -DFAULT_REARM
+finds liveness -DNO_EXPIRY -DFAULT_EXIT
+finds liveness -DNO_EXPIRY -DFAULT_ENTER
+finds liveness -DNO_EXPIRY -DFAULT_ARM_WAITING
+finds liveness -DNO_EXPIRY -DFAULT_ARM_GONE
+finds liveness -DMUTE -DMUST_EXPIRE -DFAULT_CLOSE
+finds liveness -DMUTE -DMUST_EXPIRE -DFAULT_CLOSE_DISARM
+finds liveness -DMUTE -DN=1 -DNO_EXIT -DNO_WAIT -DNO_EXPIRY -DALL_RUN -DFAULT_DISARM
+finds liveness -DMUTE -DN=1 -DNO_EXIT -DNO_WAIT -DNO_EXPIRY -DALL_RUN -DFAULT_REARM
 
 echo "model: configurations=$configurations faults=$faults missed=$missed wrong=$wrong"
 [ $((missed + wrong)) -eq 0 ]

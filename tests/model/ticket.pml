@@ -4,14 +4,14 @@
  * request. Each label or comment in capitals is the INCSTACK__STEP_ of that name;
  * one atomic block is one atomic operation of the C code on one word.
  *
- * Safety (assertions): at most N operations, never two for one thread, none
- * starts after cancel returned, one end and only after the last operation, and a
- * thread that the requester samples waits meanwhile.
+ * Safety (assertions): at most N operations, each with a ticket, never two for one thread,
+ * one end and only after the last operation, and a thread that the requester samples waits
+ * meanwhile.
  * Liveness: every request ends (ltl ends), nobody is left at a gate (end states).
  *
  * -DMUTE: the last thread never polls, begins to wait or exits. -DNO_EXIT: no thread
- * exits. -DNO_WAIT: none begins to wait. -DALL_RUN: none waits at first. -DNO_CANCEL,
- * -DMUST_CANCEL: cancel never or always comes; else maybe.
+ * exits. -DNO_WAIT: none begins to wait. -DALL_RUN: none waits at first. -DNO_EXPIRY,
+ * -DMUST_EXPIRE: the deadline never or always passes; else maybe.
  * -DRIVAL: another requester, or a full safepoint, may have the threads that wait, and
  * later lets them go. -DNO_SHORT: the request must end with N samples.
  * T threads, N samples wanted. -DFAULT_x: a seeded fault, which run.sh requires to be found.
@@ -32,8 +32,8 @@ bool rivals[T], stop[T];
 #define WAIT 1
 byte drawn[2], limit[2];
 bool shut[2];
-byte refs, started, taken, ends_seen;
-bool cancel_back, over;
+byte refs, taken, ends_seen;
+bool over;
 /* The threads below are in the request's list: it grows while bits are set. */
 byte listed;
 /* What the assertions count. */
@@ -101,12 +101,11 @@ inline draw(kind) {
 }
 
 inline perform(whom, kind) {
-	/* BEGIN */
-	atomic { started++; assert(!cancel_back) };
-	/* OPERATION */
+	/* BEGIN, OPERATION */
 	atomic {
 		operations++;
 		assert(operations <= N);
+		assert(operations <= drawn[RUN] + drawn[WAIT]);
 		by_thread[whom]++;
 		assert(by_thread[whom] == 1);
 		assert(!gone[whom]);
@@ -403,23 +402,19 @@ proctype rival() {
 }
 #endif
 
-proctype canceller() {
-	bool seen, last, taken_ref, drains;
-	byte d, most, winners;
+/* Who sees that the deadline has passed. */
+proctype expirer() {
+	bool seen, last, taken_ref;
+	byte d, most;
 	if
-#ifndef MUST_CANCEL
+#ifndef MUST_EXPIRE
 	:: true -> goto done
 #endif
-#ifndef NO_CANCEL
+#ifndef NO_EXPIRY
 	:: true
 #endif
 	fi;
-	/* A deadline does the same and does not drain. */
-	if
-	:: drains = true
-	:: drains = false
-	fi;
-#ifdef FAULT_CANCEL_REF /* takes a reference of a request that may be over */
+#ifdef FAULT_EXPIRE_REF /* takes a reference of a request that may be over */
 	refs++;
 #else
 	atomic {
@@ -431,29 +426,18 @@ proctype canceller() {
 	};
 	if
 	:: taken_ref
-	:: else -> goto back
+	:: else -> goto done
 	fi;
 #endif
 	/* CLOSE */
-#ifdef FAULT_CLOSE /* takes the bits back, but who cleared its bit may still draw */
-	winners = drawn[RUN] + drawn[WAIT];
-#else
-	atomic { shut[RUN] = true; winners = drawn[RUN] };
-	atomic { shut[WAIT] = true; winners = winners + drawn[WAIT] };
+#ifndef FAULT_CLOSE /* takes the bits back, but the starter may set more */
+	shut[RUN] = true;
+	shut[WAIT] = true;
 #endif
 #ifndef FAULT_CLOSE_DISARM /* leaves the bits to those who may never come */
 	disarm();
 #endif
-	/* DRAIN */
-#ifndef FAULT_DRAIN /* does not wait for winners that have not begun */
-	if
-	:: drains -> started >= winners
-	:: else
-	fi;
-#endif
 	drop();
-back:
-	cancel_back = drains;
 done:
 	skip
 }
@@ -491,7 +475,7 @@ init {
 #ifdef RIVAL
 		run rival();
 #endif
-		run canceller()
+		run expirer()
 	}
 }
 

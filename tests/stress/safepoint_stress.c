@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Stress of the safepoint coordinator: threads poll, block, exit and come back, while requests
- * overlap, are cancelled and time out, with yields injected between the steps of the protocol.
+ * overlap and time out, also at once, with yields injected between the steps of the protocol.
  * Counts every violation.
  */
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "safepoint/step.h"
+#include "safepoint/safepoint.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 #define REQUESTERS 3
@@ -33,8 +33,6 @@ struct mutator {
 /* One request under test; operations find it by their argument. */
 struct trial {
 	_Atomic(uint32_t) operations, completions;
-	_Atomic(uint64_t) cancelled; /* when cancel returned; 0: has not */
-	_Atomic(uint64_t) newest;    /* latest start of an operation */
 	_Atomic(uint64_t) who[THREADS_MAX + 8];
 	uint64_t ids[LISTED_MAX]; /* the threads that were asked for; none: all */
 	uint32_t n, listed;
@@ -45,7 +43,7 @@ static struct mutator mutators[THREADS_MAX];
 static atomic_bool over_and_out;
 static uint64_t seed = 1, duration, end_time;
 static int thread_count = 8;
-static _Atomic(uint64_t) requests, tickets, samples, over, twice, after_cancel, stuck, stops;
+static _Atomic(uint64_t) requests, tickets, samples, over, twice, stuck, stops;
 
 static uint64_t now(void)
 {
@@ -80,21 +78,15 @@ static void operation(const struct incstack_ticket *ticket, void *argument)
 	if (ticket->thread->context)
 		((struct mutator *)ticket->thread->context)->mark++;
 	uint32_t i = atomic_fetch_add(&trial->operations, 1);
-	uint64_t newest = atomic_load(&trial->newest);
 	if (i < THREADS_MAX + 8)
 		atomic_store(&trial->who[i], ticket->thread->id);
-	while (newest < ticket->time &&
-	       !atomic_compare_exchange_weak(&trial->newest, &newest, ticket->time))
-		;
-	uint64_t cancelled = atomic_load(&trial->cancelled);
-	if (cancelled && ticket->time > cancelled)
-		atomic_fetch_add(&after_cancel, 1);
 	atomic_fetch_add(&samples, 1);
 }
 
-static void completed(struct incstack_request *request, void *argument)
+static void completed(struct incstack_request *request,
+		      const struct incstack_request_result *result, void *argument)
 {
-	(void)request;
+	(void)request, (void)result;
 	atomic_fetch_add(&((struct trial *)argument)->completions, 1);
 }
 
@@ -172,18 +164,14 @@ static void count_doubles(struct trial *trial)
 static void check(struct trial *trial, struct incstack_request *request)
 {
 	struct incstack_request_result got = {.size = sizeof(got)};
-	if (incstack_request_wait(request, STUCK_NS) != 0) {
+	if (incstack_request_wait(request, STUCK_NS, &got) != 0) {
 		atomic_fetch_add(&stuck, 1);
 		return; /* its trial is leaked: it may still be written */
 	}
-	incstack_request_status(request, &got);
 	incstack_request_release(request);
 	uint32_t count = atomic_load(&trial->operations);
-	uint64_t cancelled = atomic_load(&trial->cancelled);
 	if (count > trial->n)
 		atomic_fetch_add(&over, 1);
-	if (cancelled && atomic_load(&trial->newest) > cancelled)
-		atomic_fetch_add(&after_cancel, 1);
 	if (got.taken != count || atomic_load(&trial->completions) != 1)
 		atomic_fetch_add(&stuck, 1);
 	count_doubles(trial);
@@ -267,10 +255,8 @@ static void *requester(void *argument)
 		for (uint32_t i = 0; i < count; i++) {
 			if (!trial[i])
 				continue;
-			if (draw(&state, 3) == 0) {
-				incstack_request_cancel(open[i]);
-				atomic_store(&trial[i]->cancelled, now());
-			}
+			if (draw(&state, 3) == 0)
+				incstack__request_expire(open[i]);
 			check(trial[i], open[i]);
 		}
 		if (draw(&state, 16) == 0)
@@ -298,15 +284,13 @@ static uint64_t report(void)
 {
 	printf("full safepoints: %llu\n", (unsigned long long)atomic_load(&stops));
 	printf("safepoint: requests=%llu tickets=%llu samples=%llu over=%llu double=%llu "
-	       "after_cancel=%llu stuck=%llu\n",
+	       "stuck=%llu\n",
 	       (unsigned long long)atomic_load(&requests),
 	       (unsigned long long)atomic_load(&tickets), (unsigned long long)atomic_load(&samples),
 	       (unsigned long long)atomic_load(&over), (unsigned long long)atomic_load(&twice),
-	       (unsigned long long)atomic_load(&after_cancel),
 	       (unsigned long long)atomic_load(&stuck));
 	fflush(stdout);
-	return atomic_load(&over) + atomic_load(&twice) + atomic_load(&after_cancel) +
-	       atomic_load(&stuck);
+	return atomic_load(&over) + atomic_load(&twice) + atomic_load(&stuck);
 }
 
 int main(int argc, char **argv)

@@ -110,8 +110,7 @@ static void one(struct requester *me)
 	uint32_t n = 1 + draw(&me->seed, thread_count);
 	if (start(me, &trial, n, &request))
 		abort();
-	incstack_request_wait(request, 0);
-	incstack_request_status(request, &result);
+	incstack_request_wait(request, 0, &result);
 	incstack_request_release(request);
 	me->samples += result.taken;
 	me->wrong_state += result.state != INCSTACK_REQUEST_COMPLETE;

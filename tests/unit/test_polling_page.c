@@ -102,9 +102,10 @@ static void operation(const struct incstack_ticket *ticket, void *argument)
 }
 
 /* The thread that ends the request disarms the page. */
-static void completed(struct incstack_request *request, void *argument)
+static void completed(struct incstack_request *request,
+		      const struct incstack_request_result *result, void *argument)
 {
-	(void)request, (void)argument;
+	(void)request, (void)result, (void)argument;
 	mprotect(page, PAGE, PROT_READ);
 	atomic_fetch_add(&ended, 1);
 }

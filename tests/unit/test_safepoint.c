@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Tests of the safepoint coordinator that need no second processor: the waiting-thread rule,
- * tickets, cancel in every state, exits. One thread of the system plays many threads of the
+ * tickets, a deadline in every state, exits. One thread of the system plays many threads of the
  * coordinator.
  */
 #include <pthread.h>
@@ -9,10 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <incstack/safepoint.h>
-
 #include "run_suite.h"
-#include "safepoint/step.h"
+#include "safepoint/safepoint.h"
 
 #define MAX 32
 
@@ -37,9 +35,11 @@ static void sample(const struct incstack_ticket *ticket, void *argument)
 	total++;
 }
 
-static void count_completion(struct incstack_request *done, void *argument)
+static void count_completion(struct incstack_request *done,
+			     const struct incstack_request_result *result, void *argument)
 {
 	(void)done, (void)argument;
+	ck_assert_uint_ne(result->state, INCSTACK_REQUEST_OPEN);
 	completions++;
 }
 
@@ -95,7 +95,7 @@ static int ask_one(uint64_t id, incstack_operation *ask, void *argument,
 static struct incstack_request_result result(void)
 {
 	struct incstack_request_result got = {.size = sizeof(got)};
-	ck_assert_int_eq(incstack_request_status(request, &got), 0);
+	(void)incstack_request_wait(request, 1, &got);
 	return got;
 }
 
@@ -184,17 +184,17 @@ START_TEST(going_safe_draws_and_leaving_gives_up)
 }
 END_TEST
 
-START_TEST(cancel_ends_it)
+START_TEST(a_deadline_ends_it)
 {
 	begin(3, 0);
 	ask_for(2, 0);
 	incstack_thread_poll(threads[0]);
-	ck_assert_int_eq(incstack_request_cancel(request), 0);
+	incstack__request_expire(request);
 	poll_all();
 	ck_assert_uint_eq(total, 1);
-	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_CANCELLED);
+	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_TIMED_OUT);
 	ck_assert_uint_eq(result().absent, 2);
-	ck_assert_int_eq(incstack_request_cancel(request), 0);
+	incstack__request_expire(request);
 	ck_assert_uint_eq(completions, 1);
 	incstack_request_release(request);
 	end();
@@ -288,23 +288,23 @@ START_TEST(nobody_there)
 }
 END_TEST
 
-static int cancel_at;
-static bool cancelled;
+static int expire_at;
+static bool acted;
 
-static void cancel_at_step(void *context, enum incstack__step step)
+static void expire_at_step(void *context, enum incstack__step step)
 {
 	(void)context;
-	if ((int)step != cancel_at || cancelled || !request)
+	if ((int)step != expire_at || acted || !request)
 		return;
-	cancelled = true;
-	incstack_request_cancel(request);
+	acted = true;
+	incstack__request_expire(request);
 }
 
 static void poll_first_armed(void *context, enum incstack__step step)
 {
 	(void)context;
-	for (unsigned i = 0; step == INCSTACK__STEP_ARM && !cancelled && i < attached; i++) {
-		cancelled = atomic_load(&threads[i]->word) != 0;
+	for (unsigned i = 0; step == INCSTACK__STEP_ARM && !acted && i < attached; i++) {
+		acted = atomic_load(&threads[i]->word) != 0;
 		incstack_thread_poll(threads[i]);
 	}
 }
@@ -313,26 +313,21 @@ static void begin_with(incstack__step_hook *hook)
 {
 	attached = behalf = total = completions = 0;
 	request = NULL;
-	cancelled = false;
+	acted = false;
 	ck_assert_int_eq(incstack_safepoint_create(NULL, &safepoint), 0);
 	incstack__safepoint_hook(safepoint, hook, NULL);
 	for (; attached < 3; attached++)
 		ck_assert_int_eq(incstack_safepoint_attach(safepoint, &threads[attached]), 0);
 }
 
-START_TEST(cancel_in_every_step)
+START_TEST(a_deadline_in_every_step)
 {
-	for (cancel_at = 0; cancel_at < INCSTACK__STEP_COUNT; cancel_at++) {
-		/* Here a thread may be between its ticket and its operation, and cancel would wait
-		 * for this very thread. The stress test and the model cover these. */
-		if (cancel_at == INCSTACK__STEP_BEGIN || cancel_at == INCSTACK__STEP_DISARM ||
-		    cancel_at == INCSTACK__STEP_DROP)
-			continue;
-		begin_with(cancel_at_step);
+	for (expire_at = 0; expire_at < INCSTACK__STEP_COUNT; expire_at++) {
+		begin_with(expire_at_step);
 		ck_assert_int_eq(incstack_thread_wait_begin(threads[2]), 0);
 		ask_for(2, INCSTACK_REQUEST_WAITING);
 		incstack_thread_poll(threads[0]);
-		incstack_request_cancel(request);
+		incstack__request_expire(request);
 		ck_assert_uint_eq(completions, 1);
 		ck_assert_uint_ne(result().state, INCSTACK_REQUEST_OPEN);
 		ck_assert_uint_le(total, 2);
@@ -455,7 +450,6 @@ START_TEST(arguments)
 	options.operation = sample;
 	options.n = 0;
 	ck_assert_int_eq(incstack_request_start(safepoint, &options, &request), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_request_cancel(NULL), INCSTACK_EINVAL);
 	incstack_safepoint_destroy(safepoint); /* does nothing: threads are attached */
 	ck_assert(incstack__safepoint_in_use(safepoint));
 	ck_assert_int_eq(incstack_thread_wait_end(threads[0]), INCSTACK_EINVAL);
@@ -474,13 +468,13 @@ int main(void)
 	tcase_add_test(tests, split_uses_what_there_is);
 	tcase_add_test(tests, losers_are_disarmed);
 	tcase_add_test(tests, going_safe_draws_and_leaving_gives_up);
-	tcase_add_test(tests, cancel_ends_it);
+	tcase_add_test(tests, a_deadline_ends_it);
 	tcase_add_test(tests, requests_overlap_up_to_the_word);
 	tcase_add_test(tests, a_request_finds_its_thread_anywhere);
 	tcase_add_test(tests, names_outlive_threads);
 	tcase_add_test(tests, an_operation_cannot_go_safe);
 	tcase_add_test(tests, nobody_there);
-	tcase_add_test(tests, cancel_in_every_step);
+	tcase_add_test(tests, a_deadline_in_every_step);
 	tcase_add_test(tests, bits_set_in_vain_are_taken_back);
 	tcase_add_test(tests, full_stop);
 	tcase_add_test(tests, an_operation_runs_once_for_each);

@@ -14,7 +14,7 @@
 
 #include "held_locks.h"
 #include "run_suite.h"
-#include "safepoint/step.h"
+#include "safepoint/safepoint.h"
 
 static struct incstack_safepoint *safepoint;
 static struct incstack_thread *thread;
@@ -60,7 +60,7 @@ static int ask_one(uint64_t id, incstack_operation *ask, void *argument,
 static uint32_t state_of(struct incstack_request *request)
 {
 	struct incstack_request_result result = {.size = sizeof(result)};
-	ck_assert_int_eq(incstack_request_status(request, &result), 0);
+	(void)incstack_request_wait(request, 1, &result);
 	return result.state;
 }
 
@@ -112,17 +112,17 @@ START_TEST(a_stopped_thread_is_sampled_at_resume)
 	incstack_thread_wait_begin(thread);
 	ck_assert_int_eq(incstack_safepoint_stop(safepoint, NULL, 0, NULL), 0);
 	struct incstack_request *request = ask_for(1, INCSTACK_REQUEST_WAITING, 0);
-	struct incstack_request *cancelled = ask_for(1, INCSTACK_REQUEST_WAITING, 0);
+	struct incstack_request *expired = ask_for(1, INCSTACK_REQUEST_WAITING, 0);
 	ck_assert_uint_eq(state_of(request), INCSTACK_REQUEST_OPEN);
-	incstack_request_cancel(cancelled);
-	ck_assert_uint_eq(state_of(cancelled), INCSTACK_REQUEST_CANCELLED);
+	incstack__request_expire(expired);
+	ck_assert_uint_eq(state_of(expired), INCSTACK_REQUEST_TIMED_OUT);
 	ck_assert_uint_eq(samples, 0);
 	incstack_safepoint_resume(safepoint, NULL);
 	ck_assert_uint_eq(state_of(request), INCSTACK_REQUEST_COMPLETE);
 	ck_assert_uint_eq(samples, 1);
 	ck_assert_uint_eq(behalf, 1);
 	incstack_request_release(request);
-	incstack_request_release(cancelled);
+	incstack_request_release(expired);
 	incstack_thread_wait_end(thread);
 	end();
 }
@@ -175,7 +175,7 @@ START_TEST(who_waits_is_not_running)
 	begin();
 	incstack_thread_wait_begin(thread);
 	struct incstack_request *request = ask_for(1, 0, 0);
-	ck_assert_int_eq(incstack_request_status(request, &result), 0);
+	ck_assert_int_eq(incstack_request_wait(request, 0, &result), 0);
 	ck_assert_uint_eq(result.state, INCSTACK_REQUEST_SHORT);
 	ck_assert_uint_eq(result.running, 0);
 	ck_assert_uint_eq(samples, 0);
@@ -261,51 +261,6 @@ START_TEST(the_split_in_exact_arithmetic)
 }
 END_TEST
 
-/* ---- the end of a cancel ---- */
-
-static atomic_int winner_stands, drains;
-
-static void stand(void *context, enum incstack__step step)
-{
-	(void)context;
-	if (step == INCSTACK__STEP_BEGIN) {
-		winner_stands = 1;
-		while (!drains)
-			usleep(100);
-		usleep(20000); /* most of the time, the canceller sleeps by now */
-	}
-	if (step == INCSTACK__STEP_DRAIN)
-		drains++;
-}
-
-static void *poll_once(void *argument)
-{
-	incstack_thread_poll(thread);
-	return argument;
-}
-
-START_TEST(a_cancel_sleeps_for_its_winner)
-{
-	pthread_t winner;
-	samples = 0;
-	ck_assert_int_eq(incstack_safepoint_create(NULL, &safepoint), 0);
-	incstack__safepoint_hook(safepoint, stand, NULL);
-	ck_assert_int_eq(incstack_safepoint_attach(safepoint, &thread), 0);
-	struct incstack_request *request = ask_for(1, 0, 0);
-	pthread_create(&winner, NULL, poll_once, NULL);
-	while (!winner_stands)
-		usleep(100);
-	ck_assert_int_eq(incstack_request_cancel(request), 0);
-	/* It checked again when it was woken, not all the time. */
-	ck_assert_int_le(drains, 10);
-	pthread_join(winner, NULL);
-	ck_assert_uint_eq(samples, 1);
-	ck_assert_uint_eq(state_of(request), INCSTACK_REQUEST_COMPLETE);
-	incstack_request_release(request);
-	end();
-}
-END_TEST
-
 /* ---- the child of a fork ---- */
 
 static struct incstack_sampler *sampler;
@@ -330,9 +285,7 @@ static int child_of_fork(void)
 	REQUIRE(incstack_thread_wait_begin(thread) == 0);
 	REQUIRE(incstack_thread_wait_end(thread) == 0);
 	REQUIRE(incstack_request_start(safepoint, &options, &request) == INCSTACK_EFORKED);
-	REQUIRE(incstack_request_status(open_request, &result) == INCSTACK_EFORKED);
-	REQUIRE(incstack_request_wait(open_request, 0) == INCSTACK_EFORKED);
-	REQUIRE(incstack_request_cancel(open_request) == INCSTACK_EFORKED);
+	REQUIRE(incstack_request_wait(open_request, 0, &result) == INCSTACK_EFORKED);
 	incstack_request_release(open_request);
 	REQUIRE(incstack_safepoint_stop(safepoint, thread, 0, NULL) == INCSTACK_EFORKED);
 	REQUIRE(incstack_safepoint_resume(safepoint, thread) == INCSTACK_EFORKED);
@@ -348,7 +301,7 @@ static int child_of_fork(void)
 	REQUIRE(incstack_safepoint_attach(safepoint, &thread) == 0);
 	REQUIRE(incstack_request_start(safepoint, &options, &request) == 0);
 	incstack_thread_poll(thread);
-	REQUIRE(incstack_request_status(request, &result) == 0);
+	REQUIRE(incstack_request_wait(request, 0, &result) == 0);
 	REQUIRE(samples == 1 && result.state == INCSTACK_REQUEST_COMPLETE);
 	incstack_request_release(request);
 	REQUIRE(incstack_thread_detach(thread) == 0);
@@ -376,7 +329,7 @@ static void *requester(void *argument)
 		struct incstack_request *request;
 		if (incstack_request_start(safepoint, &options, &request))
 			continue;
-		incstack_request_cancel(request);
+		incstack__request_expire(request);
 		incstack_request_release(request);
 	}
 	return argument;
@@ -411,7 +364,7 @@ START_TEST(fork_with_requests_open)
 		pthread_join(threads[i], NULL);
 	incstack_sampler_stop(sampler);
 	incstack_sampler_destroy(sampler);
-	incstack_request_cancel(open_request);
+	incstack__request_expire(open_request);
 	incstack_request_release(open_request);
 	end();
 }
@@ -425,16 +378,16 @@ START_TEST(wait_ends_by_what_comes_first)
 
 	begin();
 	request = ask_for(1, 0, 20000000);
-	ck_assert_int_eq(incstack_request_wait(request, hour), 0);
+	ck_assert_int_eq(incstack_request_wait(request, hour, NULL), 0);
 	ck_assert_uint_eq(state_of(request), INCSTACK_REQUEST_TIMED_OUT);
 	incstack_request_release(request);
 	request = ask_for(1, 0, hour);
-	ck_assert_int_eq(incstack_request_wait(request, 20000000), INCSTACK_ETIMEDOUT);
-	ck_assert_int_eq(incstack_request_cancel(request), 0);
+	ck_assert_int_eq(incstack_request_wait(request, 20000000, NULL), INCSTACK_ETIMEDOUT);
+	incstack__request_expire(request);
 	incstack_request_release(request);
 	request = ask_for(1, 0, 0);
-	ck_assert_int_eq(incstack_request_wait(request, 20000000), INCSTACK_ETIMEDOUT);
-	ck_assert_int_eq(incstack_request_cancel(request), 0);
+	ck_assert_int_eq(incstack_request_wait(request, 20000000, NULL), INCSTACK_ETIMEDOUT);
+	incstack__request_expire(request);
 	incstack_request_release(request);
 	end();
 }
@@ -451,7 +404,6 @@ int main(void)
 	tcase_add_test(tests, who_waits_is_not_running);
 	tcase_add_test(tests, abandoned_requests_make_room);
 	tcase_add_test(tests, the_split_in_exact_arithmetic);
-	tcase_add_test(tests, a_cancel_sleeps_for_its_winner);
 	tcase_add_test(tests, fork_with_requests_open);
 	tcase_add_test(tests, wait_ends_by_what_comes_first);
 	suite_add_tcase(suite, tests);

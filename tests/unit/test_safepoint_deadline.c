@@ -35,9 +35,11 @@ static void sample(const struct incstack_ticket *ticket, void *argument)
 	samples++;
 }
 
-static void count_completion(struct incstack_request *done, void *argument)
+static void count_completion(struct incstack_request *done,
+			     const struct incstack_request_result *result, void *argument)
 {
 	(void)done, (void)argument;
+	ck_assert_uint_eq(result->state, INCSTACK_REQUEST_TIMED_OUT);
 	completions++;
 }
 
@@ -70,7 +72,7 @@ static void ask_all(uint64_t deadline)
 static void expect_timed_out(unsigned absent)
 {
 	struct incstack_request_result result = {.size = sizeof(result)};
-	ck_assert_int_eq(incstack_request_status(request, &result), 0);
+	ck_assert_int_eq(incstack_request_wait(request, 0, &result), 0);
 	ck_assert_uint_eq(result.state, INCSTACK_REQUEST_TIMED_OUT);
 	ck_assert_uint_eq(result.absent, absent);
 	incstack_request_release(request);
@@ -81,9 +83,9 @@ START_TEST(a_wait_ends_at_the_deadline)
 	begin();
 	ask_all(1000 * READING_NS);
 	incstack_thread_poll(threads[0]);
-	ck_assert_int_eq(incstack_request_wait(request, 1), INCSTACK_ETIMEDOUT);
+	ck_assert_int_eq(incstack_request_wait(request, 1, NULL), INCSTACK_ETIMEDOUT);
 	ck_assert_uint_eq(completions, 0);
-	ck_assert_int_eq(incstack_request_wait(request, 0), 0);
+	ck_assert_int_eq(incstack_request_wait(request, 0, NULL), 0);
 	ck_assert_uint_eq(completions, 1);
 	ck_assert_uint_eq(samples, 1);
 	expect_timed_out(2);

@@ -360,7 +360,7 @@ START_TEST(nothing_is_lost_while_threads_run)
 								.deadline_ns = i > 0 ? 100000 : 0};
 		struct incstack_request *handle;
 		ck_assert_int_eq(incstack_tracer_request(tracer, &options, &handle), 0);
-		ck_assert_int_eq(incstack_request_wait(handle, 0), 0);
+		ck_assert_int_eq(incstack_request_wait(handle, 0, NULL), 0);
 		incstack_request_release(handle);
 		if (i % 50)
 			continue;

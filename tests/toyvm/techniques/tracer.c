@@ -77,7 +77,7 @@ static void *request(void *vm)
 		struct incstack_request *handle;
 		if (incstack_tracer_request(run.tracer, &options, &handle))
 			continue;
-		incstack_request_wait(handle, 0);
+		incstack_request_wait(handle, 0, NULL);
 		incstack_request_release(handle);
 		if (id % 64 == 63)
 			retrieve(id, id % 128 == 127 ? 0 : 100000);
