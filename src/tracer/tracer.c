@@ -30,7 +30,7 @@ static void count(_Atomic(uint64_t) *counter, uint64_t more)
 int incstack_tracer_create(const struct incstack_tracer_options *options,
 			   struct incstack_tracer **tracer)
 {
-	if (!options || !tracer || options->size < sizeof(*options) || !options->safepoint ||
+	if (!options || !tracer || options->size != sizeof(*options) || !options->safepoint ||
 	    !options->locate)
 		return INCSTACK_EINVAL;
 	struct incstack_tracer *made = calloc(1, sizeof(*made));
@@ -50,7 +50,7 @@ void incstack_tracer_destroy(struct incstack_tracer *tracer)
 
 int incstack_tracer_stats(const struct incstack_tracer *tracer, struct incstack_tracer_stats *stats)
 {
-	if (!tracer || !stats || stats->size < sizeof(*stats))
+	if (!tracer || !stats || stats->size != sizeof(*stats))
 		return INCSTACK_EINVAL;
 	stats->samples = atomic_load_explicit(&tracer->samples, memory_order_relaxed);
 	stats->empty = atomic_load_explicit(&tracer->empty, memory_order_relaxed);
@@ -118,7 +118,7 @@ int incstack_tracer_request(struct incstack_tracer *tracer,
 			    const struct incstack_tracer_request *request,
 			    struct incstack_request **handle)
 {
-	if (!tracer || !request || request->size < sizeof(*request))
+	if (!tracer || !request || request->size != sizeof(*request))
 		return INCSTACK_EINVAL;
 	struct order *order = malloc(sizeof(*order));
 	if (!order)
