@@ -51,8 +51,8 @@ struct incstack_sampler_options {
 
 /* Counters of a sampler. Ticks lie on a grid of absolute times. Neither a long request nor a
  * late wake-up delays later ticks. A request that is still open at the next tick is closed
- * then. A tick that was due when set_interval or stop is called, and that has no request,
- * counts as missed. Always: ticks == requested + missed. After the sampler was stopped:
+ * then. A tick that is due when the sampler is stopped, and that has no request, counts as
+ * missed. Always: ticks == requested + missed. After the sampler was stopped:
  * wanted == taken + lost. */
 struct incstack_sampler_stats {
 	size_t size;        /* sizeof(struct incstack_sampler_stats), set by the caller */
@@ -71,32 +71,21 @@ struct incstack_sampler_stats {
 	uint64_t latency[INCSTACK_SAMPLER_BUCKETS];
 };
 
-/* Creates a sampler, which is not started. Errors: EINVAL, ENOMEM.
+/* Creates a sampler and starts its thread, with all signals blocked. The first tick is one interval
+ * from now. Errors: EINVAL; ENOMEM, also if no thread could be created.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_sampler_create(const struct incstack_sampler_options *options,
 					 struct incstack_sampler **sampler);
 
-/* Stops the sampler if it is started, and frees it; null is allowed.
- * Thread: as incstack_sampler_stop. Signal: no. Allocates: never. Blocks: yes, if it is started. */
+/* Stops the sampler if it was not stopped, and frees it; null is allowed.
+ * Thread: as incstack_sampler_stop. Signal: no. Allocates: never. Blocks: until it is stopped. */
 INCSTACK_API void incstack_sampler_destroy(struct incstack_sampler *sampler);
 
-/* Starts the thread, with all signals blocked. The first tick is one interval from now.
- * Errors: EINVAL; EBUSY: it is started already; ENOMEM: no thread could be created;
- * EFORKED: this is a child of fork, where stop and set_interval fail in the same way.
- * Thread: any. Signal: no. Allocates: may. Blocks: never. */
-INCSTACK_API int incstack_sampler_start(struct incstack_sampler *sampler);
-
-/* Stops the sampler. Returns after the thread and the last operation have ended. It may be
- * started again. Errors: EINVAL: it is not started; EFORKED.
+/* Stops the sampler. Returns after the thread and the last operation have ended. The counters stay
+ * until it is destroyed. Errors: EINVAL: it was stopped before; EFORKED: this is a child of fork.
  * Thread: any that is not attached, or is waiting; not an operation or retrieve.
  * Signal: no. Allocates: never. Blocks: yes. */
 INCSTACK_API int incstack_sampler_stop(struct incstack_sampler *sampler);
-
-/* Changes the interval, whether the sampler is started or not. The next tick is one new
- * interval from now. Errors: EINVAL, EFORKED.
- * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_sampler_set_interval(struct incstack_sampler *sampler,
-					       uint64_t interval_ns);
 
 /* Copies the counters since creation to *stats. Errors: EINVAL.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */

@@ -34,18 +34,12 @@ struct counters {
 
 struct incstack_sampler {
 	struct incstack_sampler_options options;
-	pthread_mutex_t lock; /* start and stop */
+	pthread_mutex_t lock; /* stop */
 	pthread_t thread;
-	bool started;
+	bool stopped;
 	uint32_t *alive;
-	_Atomic(bool) ending;
-	_Atomic(uint32_t) orders; /* counts changes that the thread must see; it sleeps on it */
-	/* The grid: the time of the next tick, the interval, and whether it is started. The lock
-	 * is held for a few instructions. It inherits priorities, so that a holder of low
-	 * priority does not delay the sampler. */
-	pthread_mutex_t grid_lock;
-	uint64_t due, interval;
-	bool ticking;
+	_Atomic(uint32_t) ending;         /* 1: the thread must end; it sleeps on it */
+	uint64_t due;                     /* the time of the next tick; only the thread uses it */
 	_Atomic(uint32_t) open;           /* rounds in use; the ending thread sleeps on it */
 	struct incstack_request *current; /* of the last tick; only the thread uses it */
 	_Atomic(uint32_t) expected;       /* samples that a tick should give, as last seen */
@@ -179,39 +173,30 @@ static void miss(struct incstack_sampler *sampler, uint64_t ticks)
 	count(&sampler->counters.lost, ticks * each);
 }
 
-/* Ends the grid: ticks that were due until now and got no request are missed. A new grid begins
- * now, with its first tick after `interval`. With 0, no new grid begins. Under `grid_lock`. */
-static void begin_grid(struct incstack_sampler *sampler, uint64_t interval)
+/* Ticks that were due until now and got no request are missed. */
+static void end_grid(struct incstack_sampler *sampler)
 {
 	uint64_t now = incstack__now();
 	if (sampler->due <= now)
-		miss(sampler, (now - sampler->due) / sampler->interval + 1);
-	sampler->due = NEVER_NS;
-	if (interval && interval < NEVER_NS - now)
-		sampler->due = now + interval;
+		miss(sampler, (now - sampler->due) / sampler->options.interval_ns + 1);
 }
 
 /* Takes the latest tick that is due: *due is its time, and *skipped is how many ticks before it
- * were skipped. Returns false if no tick is due. *next is the time of the next tick. */
-static bool take_tick(struct incstack_sampler *sampler, uint64_t *due, uint64_t *skipped,
-		      uint64_t *next)
+ * were skipped. Returns false if no tick is due. */
+static bool take_tick(struct incstack_sampler *sampler, uint64_t *due, uint64_t *skipped)
 {
-	pthread_mutex_lock(&sampler->grid_lock);
-	uint64_t now = incstack__now(), interval = sampler->interval;
-	bool taken = sampler->due <= now;
-	if (taken) {
-		*skipped = (now - sampler->due) / interval;
-		*due = sampler->due + *skipped * interval;
-		sampler->due = *due + interval;
-	}
-	*next = sampler->due;
-	pthread_mutex_unlock(&sampler->grid_lock);
-	return taken;
+	uint64_t now = incstack__now(), interval = sampler->options.interval_ns;
+	if (sampler->due > now)
+		return false;
+	*skipped = (now - sampler->due) / interval;
+	*due = sampler->due + *skipped * interval;
+	sampler->due = *due + interval;
+	return true;
 }
 
-static void tick(struct incstack_sampler *sampler, uint64_t due, uint64_t skipped, uint64_t next)
+static void tick(struct incstack_sampler *sampler, uint64_t due, uint64_t skipped)
 {
-	bool late = incstack__now() - due > (next - due) / 2;
+	bool late = incstack__now() - due > sampler->options.interval_ns / 2;
 	close_current(sampler);
 	miss(sampler, skipped);
 	struct round *round = find_round(sampler, due);
@@ -259,23 +244,21 @@ static void *run(void *argument)
 	uint64_t retrieve_due = incstack__now() + slower;
 	prctl(PR_SET_NAME, "incstack-sample");
 	be_prompt(sampler);
-	for (;;) {
-		uint64_t due, skipped, next;
-		/* acquire: partner is the release of order. It is read before `ending` and the
-		 * grid, so that the thread never sleeps through an order. */
-		uint32_t orders = atomic_load_explicit(&sampler->orders, memory_order_acquire);
-		if (atomic_load_explicit(&sampler->ending, memory_order_relaxed))
-			break;
-		if (take_tick(sampler, &due, &skipped, &next))
-			tick(sampler, due, skipped, next);
+	/* relaxed: the flag publishes nothing. */
+	while (!atomic_load_explicit(&sampler->ending, memory_order_relaxed)) {
+		uint64_t due, skipped;
+		if (take_tick(sampler, &due, &skipped))
+			tick(sampler, due, skipped);
 		if (retrieve_due <= incstack__now()) {
 			retrieve(sampler);
 			retrieve_due = next_due(retrieve_due, slower);
 		}
-		/* The wait returns at once if the time has passed already. */
-		incstack__futex_wait(&sampler->orders, orders,
-				     next < retrieve_due ? next : retrieve_due);
+		/* The wait returns at once if the time has passed already, or if the thread must
+		 * end. */
+		incstack__futex_wait(&sampler->ending, 0,
+				     sampler->due < retrieve_due ? sampler->due : retrieve_due);
 	}
+	end_grid(sampler);
 	close_current(sampler);
 	await_rounds(sampler);
 	return NULL;
@@ -293,60 +276,9 @@ static bool valid(const struct incstack_sampler_options *options)
 	       options->n <= INT32_MAX;
 }
 
-static void init_grid(struct incstack_sampler *sampler)
-{
-	pthread_mutexattr_t lending;
-	pthread_mutexattr_init(&lending);
-	(void)pthread_mutexattr_setprotocol(&lending, PTHREAD_PRIO_INHERIT);
-	pthread_mutex_init(&sampler->grid_lock, &lending);
-	pthread_mutexattr_destroy(&lending);
-	sampler->interval = sampler->options.interval_ns;
-	sampler->due = NEVER_NS;
-}
-
 static bool forked(const struct incstack_sampler *sampler)
 {
 	return *sampler->alive == 0;
-}
-
-int incstack_sampler_create(const struct incstack_sampler_options *options,
-			    struct incstack_sampler **out)
-{
-	if (!out || !valid(options))
-		return INCSTACK_EINVAL;
-	struct incstack_sampler *sampler = calloc(1, sizeof(*sampler));
-	if (sampler)
-		sampler->alive = incstack__alive_make();
-	if (!sampler || !sampler->alive) {
-		free(sampler);
-		return INCSTACK_ENOMEM;
-	}
-	sampler->options = *options;
-	if (!sampler->options.n) {
-		long processors = sysconf(_SC_NPROCESSORS_ONLN);
-		sampler->options.n = processors > 0 ? (uint32_t)processors : 1;
-	}
-	if (!sampler->options.stop_timeout_ns)
-		sampler->options.stop_timeout_ns = STOP_TIMEOUT_NS;
-	pthread_mutex_init(&sampler->lock, NULL);
-	init_grid(sampler);
-	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++)
-		sampler->rounds[i].sampler = sampler;
-	*out = sampler;
-	return 0;
-}
-
-void incstack_sampler_destroy(struct incstack_sampler *sampler)
-{
-	if (!sampler)
-		return;
-	if (!forked(sampler)) { /* in a child there is no thread, and the locks may be held */
-		incstack_sampler_stop(sampler);
-		pthread_mutex_destroy(&sampler->lock);
-		pthread_mutex_destroy(&sampler->grid_lock);
-	}
-	incstack__alive_free(sampler->alive);
-	free(sampler);
 }
 
 /* Creates the thread with all signals blocked, so that it never handles the host's signals. */
@@ -360,39 +292,48 @@ static int create_thread(struct incstack_sampler *sampler)
 	return error ? INCSTACK_ENOMEM : 0;
 }
 
-static void set_grid(struct incstack_sampler *sampler, bool ticks)
+static void release(struct incstack_sampler *sampler)
 {
-	pthread_mutex_lock(&sampler->grid_lock);
-	begin_grid(sampler, ticks ? sampler->interval : 0);
-	sampler->ticking = ticks;
-	pthread_mutex_unlock(&sampler->grid_lock);
+	incstack__alive_free(sampler->alive);
+	free(sampler);
 }
 
-int incstack_sampler_start(struct incstack_sampler *sampler)
+static int begin(struct incstack_sampler *sampler, const struct incstack_sampler_options *options)
 {
-	if (!sampler)
-		return INCSTACK_EINVAL;
-	if (forked(sampler))
-		return INCSTACK_EFORKED;
-	pthread_mutex_lock(&sampler->lock);
-	int error = INCSTACK_EBUSY;
-	if (!sampler->started) {
-		atomic_store_explicit(&sampler->ending, false, memory_order_relaxed);
-		set_grid(sampler, true);
-		error = create_thread(sampler);
-		if (error)
-			set_grid(sampler, false);
+	sampler->options = *options;
+	if (!sampler->options.n) {
+		long processors = sysconf(_SC_NPROCESSORS_ONLN);
+		sampler->options.n = processors > 0 ? (uint32_t)processors : 1;
 	}
-	sampler->started |= !error;
-	pthread_mutex_unlock(&sampler->lock);
+	if (!sampler->options.stop_timeout_ns)
+		sampler->options.stop_timeout_ns = STOP_TIMEOUT_NS;
+	pthread_mutex_init(&sampler->lock, NULL);
+	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++)
+		sampler->rounds[i].sampler = sampler;
+	uint64_t now = incstack__now();
+	sampler->due =
+		options->interval_ns < NEVER_NS - now ? now + options->interval_ns : NEVER_NS;
+	int error = create_thread(sampler);
+	if (error)
+		pthread_mutex_destroy(&sampler->lock);
 	return error;
 }
 
-/* Wakes the thread so that it sees a change. release: partner is the acquire of run. */
-static void order(struct incstack_sampler *sampler)
+int incstack_sampler_create(const struct incstack_sampler_options *options,
+			    struct incstack_sampler **out)
 {
-	atomic_fetch_add_explicit(&sampler->orders, 1, memory_order_release);
-	incstack__futex_wake(&sampler->orders);
+	if (!out || !valid(options))
+		return INCSTACK_EINVAL;
+	struct incstack_sampler *sampler = calloc(1, sizeof(*sampler));
+	if (!sampler)
+		return INCSTACK_ENOMEM;
+	sampler->alive = incstack__alive_make();
+	int error = sampler->alive ? begin(sampler, options) : INCSTACK_ENOMEM;
+	if (error)
+		release(sampler);
+	else
+		*out = sampler;
+	return error;
 }
 
 int incstack_sampler_stop(struct incstack_sampler *sampler)
@@ -402,30 +343,26 @@ int incstack_sampler_stop(struct incstack_sampler *sampler)
 	if (forked(sampler))
 		return INCSTACK_EFORKED;
 	pthread_mutex_lock(&sampler->lock);
-	int error = sampler->started ? 0 : INCSTACK_EINVAL;
+	int error = sampler->stopped ? INCSTACK_EINVAL : 0;
 	if (!error) {
-		atomic_store_explicit(&sampler->ending, true, memory_order_relaxed);
-		set_grid(sampler, false);
-		order(sampler);
+		atomic_store_explicit(&sampler->ending, 1, memory_order_relaxed);
+		incstack__futex_wake(&sampler->ending);
 		pthread_join(sampler->thread, NULL);
-		sampler->started = false;
+		sampler->stopped = true;
 	}
 	pthread_mutex_unlock(&sampler->lock);
 	return error;
 }
 
-int incstack_sampler_set_interval(struct incstack_sampler *sampler, uint64_t interval_ns)
+void incstack_sampler_destroy(struct incstack_sampler *sampler)
 {
-	if (!sampler || interval_ns < INCSTACK_SAMPLER_INTERVAL_MIN)
-		return INCSTACK_EINVAL;
-	if (forked(sampler))
-		return INCSTACK_EFORKED;
-	pthread_mutex_lock(&sampler->grid_lock);
-	begin_grid(sampler, sampler->ticking ? interval_ns : 0);
-	sampler->interval = interval_ns;
-	pthread_mutex_unlock(&sampler->grid_lock);
-	order(sampler);
-	return 0;
+	if (!sampler)
+		return;
+	if (!forked(sampler)) { /* in a child there is no thread, and the lock may be held */
+		incstack_sampler_stop(sampler);
+		pthread_mutex_destroy(&sampler->lock);
+	}
+	release(sampler);
 }
 
 static uint64_t read_count(const _Atomic(uint64_t) *counter)

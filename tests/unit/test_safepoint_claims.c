@@ -291,8 +291,6 @@ static int child_of_fork(void)
 	REQUIRE(incstack_safepoint_resume(safepoint, thread) == INCSTACK_EFORKED);
 	REQUIRE(incstack_safepoint_attach(safepoint, &other) == INCSTACK_EFORKED);
 	REQUIRE(incstack_thread_detach(thread) == INCSTACK_EFORKED);
-	REQUIRE(incstack_sampler_start(sampler) == INCSTACK_EFORKED);
-	REQUIRE(incstack_sampler_set_interval(sampler, 1000000) == INCSTACK_EFORKED);
 	REQUIRE(incstack_sampler_stop(sampler) == INCSTACK_EFORKED);
 	incstack_sampler_destroy(sampler);
 	incstack_safepoint_destroy(safepoint);
@@ -344,7 +342,6 @@ START_TEST(fork_with_requests_open)
 	options.safepoint = safepoint;
 	open_request = ask_for(1, 0, 0);
 	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), 0);
-	ck_assert_int_eq(incstack_sampler_start(sampler), 0);
 	over = false;
 	pthread_create(&threads[0], NULL, stopper, NULL);
 	pthread_create(&threads[1], NULL, requester, NULL);

@@ -129,8 +129,7 @@ static void begin(struct vm *vm)
 		.retrieve = retrieve,
 		.argument = vm,
 	};
-	if (run.technique != NONE && (incstack_sampler_create(&options, &run.sampler) ||
-				      incstack_sampler_start(run.sampler)))
+	if (run.technique != NONE && incstack_sampler_create(&options, &run.sampler))
 		abort();
 	run.wall = now(CLOCK_MONOTONIC);
 	run.processor = now(CLOCK_PROCESS_CPUTIME_ID);
