@@ -109,7 +109,8 @@ static void retrieve(struct bench *bench)
 
 static void sample(struct bench *bench)
 {
-	check(incstack_stack_sample_native(bench->stack, bench->taken, 1), "sample");
+	const struct incstack_top top = incstack_native_top(NULL);
+	check(incstack_stack_sample(bench->stack, bench->taken, 1, &top), "sample");
 	if (++bench->taken % bench->batch == 0)
 		retrieve(bench);
 }

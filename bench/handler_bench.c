@@ -21,6 +21,7 @@
 
 #include <libunwind.h>
 
+#include <incstack/frames.h>
 #include <incstack/native.h>
 
 #define OPAQUE __attribute__((noinline))
@@ -60,7 +61,9 @@ static int iterate(const void *context)
 {
 	struct incstack_frames frames;
 	int count = 0;
-	if (incstack_native_frames_begin_interrupted(&frames, NULL, stack, context))
+	const struct incstack_frames_place place = {.stack = stack};
+	const struct incstack_top top = incstack_native_top(context);
+	if (incstack_frames_begin(&frames, &place, &top))
 		return 0;
 	while (count < FRAMES && incstack_frames_next(&frames) > 0)
 		pcs[count++] = (void *)frames.frame.pc;

@@ -25,7 +25,8 @@ int inner(int depth);
 
 __attribute__((noinline)) int leaf(int depth)
 {
-	return incstack_stack_sample_native(stack, 0, 1) + depth;
+	const struct incstack_top top = incstack_native_top(NULL);
+	return incstack_stack_sample(stack, 0, 1, &top) + depth;
 }
 
 __attribute__((noinline)) int inner(int depth)

@@ -22,7 +22,8 @@ incstack_stack *program_stack, *fiber_stack;
 // Samples, and throws through the sampled frames: through `depth` of them to the handler.
 [[gnu::noinline]] int dive(incstack_stack *stack, int depth)
 {
-	if (incstack_stack_sample_native(stack, 0, 1) != 0)
+	const incstack_top top = incstack_native_top(nullptr);
+	if (incstack_stack_sample(stack, 0, 1, &top) != 0)
 		return -1;
 	if (depth == 0)
 		throw std::runtime_error("bottom");

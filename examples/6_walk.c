@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <incstack/frames.h>
 #include <incstack/native.h>
 
 static struct incstack_runtime *runtime;
@@ -30,7 +31,8 @@ int inner(int depth);
 
 __attribute__((noinline)) int leaf(int depth)
 {
-	incstack_stack_sample_native(stack, 0, 1); /* its barrier does not disturb a walk */
+	const struct incstack_top top = incstack_native_top(NULL);
+	incstack_stack_sample(stack, 0, 1, &top); /* its barrier does not disturb a walk */
 	running = 1;
 	while (!over)
 		continue;
@@ -43,6 +45,14 @@ __attribute__((noinline)) int inner(int depth)
 	return left + 1;
 }
 
+/* Begins a walk at the interrupted code. */
+static int begin(struct incstack_frames *frames, const void *context)
+{
+	const struct incstack_frames_place place = {.stack = stack};
+	const struct incstack_top top = incstack_native_top(context);
+	return incstack_frames_begin(frames, &place, &top);
+}
+
 /* Counts the frames of the thread's own stack, then waits until the other thread has looked. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
@@ -50,7 +60,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	char byte = 0;
 	(void)number;
 	(void)info;
-	if (incstack_native_frames_begin_interrupted(&frames, NULL, stack, context) == 0)
+	if (begin(&frames, context) == 0)
 		while (incstack_frames_next(&frames) > 0)
 			own_depth++;
 	interrupted = context;
@@ -83,7 +93,7 @@ static int print_frames(void)
 {
 	struct incstack_frames frames;
 	int count = 0;
-	int more = incstack_native_frames_begin_interrupted(&frames, NULL, stack, interrupted);
+	int more = begin(&frames, interrupted);
 	for (; more >= 0 && (more = incstack_frames_next(&frames)) > 0; count++)
 		print_name(&frames.frame);
 	return more < 0 ? more : count;

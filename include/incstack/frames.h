@@ -6,8 +6,9 @@
  * where barriers have replaced them. It may walk in a signal handler, and over the stack of
  * another thread that holds still, for example one that waits in its handler.
  *
+ *     const struct incstack_frames_place place = {.stack = stack};
  *     struct incstack_frames frames;
- *     int more = incstack_frames_begin(&frames, runtime, low, high, &top);
+ *     int more = incstack_frames_begin(&frames, &place, &top);
  *     while (more >= 0 && (more = incstack_frames_next(&frames)) > 0)
  *             use(frames.function, frames.position, frames.kind);
  *
@@ -20,18 +21,23 @@
 
 INCSTACK_BEGIN_C
 
+/* Where a walk takes place: on a stack that has a state, or on any machine stack. */
+struct incstack_frames_place {
+	struct incstack_stack *stack;     /* its state; if it is set, the others are not used */
+	struct incstack_runtime *runtime; /* whose table finds rules */
+	uintptr_t low;                    /* the lowest address of the stack; both 0: unknown */
+	uintptr_t high;                   /* where the stack begins */
+};
+
 /* The state of a walk; only the iterator uses it. */
 struct incstack_frames_state {
 	struct incstack_runtime *runtime; /* whose table finds rules */
 	struct incstack_stack *stack;     /* the state of the stack; may be null */
-	struct incstack_frame start;      /* the top */
-	uintptr_t sp;                     /* the stack pointer when the walk was prepared */
 	uintptr_t low;         /* the lowest address of the stack; equal to high: unknown */
 	uintptr_t high;        /* where the stack begins */
 	uintptr_t mapped_low;  /* memory outside of the stack that is known to be readable */
 	uintptr_t mapped_high; /* the end of this memory */
 	uint64_t rule;         /* the rule of the frame */
-	int32_t first;         /* the first result */
 	int32_t result;        /* what the call after the last frame returns; 1: go on */
 	uint32_t interrupted;  /* whether the top was interrupted at any place */
 	uint32_t begun;        /* whether the top was shown */
@@ -59,27 +65,21 @@ struct incstack_frames {
  * places. If the table has no find_rule_in_handler, find_rule_quickly is called. Do not walk over
  * interrupted code if that function is not async-signal-safe.
  *
- * The stack occupies [low, high). If both are 0 the bounds are unknown. Before the walk reads a
- * word outside of the bounds, it asks the kernel whether the page is readable: a system call for
- * each page. top->slot is ignored.
+ * Before the walk reads a word outside of the known bounds, it asks the kernel whether the page is
+ * readable: a system call for each page. top->slot is ignored.
+ *
+ * On a stack that has a state, the iterator refuses to walk while an operation on the stack is in
+ * progress, or was interrupted. A stack that the embedder walks is walked by `caller` of the table,
+ * but not from an interrupted top; if `top` is null, the walk begins at the frame that `youngest`
+ * returns.
  * Errors: EINVAL; EUNWIND: the top is in the library's own code that handles a return, and
- * the frame that runs next is not known.
+ * the frame that runs next is not known; EBUSY: an operation, or a return through a barrier, is in
+ * progress.
  * Thread: any, while the code on the stack holds still. Signal: yes, with INTERRUPTED.
  * Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_frames_begin(struct incstack_frames *frames,
-				       struct incstack_runtime *runtime, uintptr_t low,
-				       uintptr_t high, const struct incstack_top *top);
-
-/* As incstack_frames_begin, over a stack that has a state. It refuses to walk while an operation
- * on the stack is in progress, or was interrupted. A stack that the embedder walks is walked by
- * `caller` of the table, but not from an interrupted top; if `top` is null, the walk begins at
- * the frame that `youngest` returns.
- * Errors: EINVAL, EUNWIND, and EBUSY: an operation, or a return through a barrier, is in progress.
- * Thread: any, while the code on the stack holds still. Signal: yes, with INTERRUPTED.
- * Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_frames_begin_stack(struct incstack_frames *frames,
-					     struct incstack_stack *stack,
-					     const struct incstack_top *top);
+				       const struct incstack_frames_place *place,
+				       const struct incstack_top *top);
 
 /* Goes to the next frame: first the top, then its caller, and so on. Returns 1 if there is one,
  * and 0 if the last one was the outermost frame. A negative result says why the caller of the last
@@ -89,12 +89,6 @@ INCSTACK_API int incstack_frames_begin_stack(struct incstack_frames *frames,
  * Thread: any, while the code on the stack holds still. Signal: if the top was INTERRUPTED.
  * Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_frames_next(struct incstack_frames *frames);
-
-/* Goes back to the beginning: the next call of incstack_frames_next shows the top again.
- * Errors: as incstack_frames_begin_stack.
- * Thread: any, while the code on the stack holds still. Signal: if the top was INTERRUPTED.
- * Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_frames_rewind(struct incstack_frames *frames);
 
 INCSTACK_END_C
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * The embedder for plain C and C++ stacks (libincstack_native.a): unwind rules
- * from .eh_frame and from libunwind, the stack of a thread, samples whose top is
- * the caller, and a full walk to compare traces with. Conventions as in incstack.h.
+ * from .eh_frame and from libunwind, the stack of a thread, tops that are the
+ * caller or interrupted code, and a full walk to compare traces with. Conventions as in incstack.h.
  */
 #ifndef INCSTACK_NATIVE_H
 #define INCSTACK_NATIVE_H
 
-#include <incstack/frames.h>
 #include <incstack/incstack.h>
-#include <incstack/signal.h>
 
 INCSTACK_BEGIN_C
 
@@ -77,10 +75,13 @@ INCSTACK_API int incstack_native_stack_range(uintptr_t *low, uintptr_t *high);
 INCSTACK_API int incstack_stack_create_native(struct incstack_runtime *runtime,
 					      struct incstack_stack **stack);
 
-/* Takes a sample whose top is the caller of this function. Errors: as incstack_stack_sample.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_stack_sample_native(struct incstack_stack *stack, uint64_t id,
-					      uint64_t weight);
+/* Returns the top for a sample, a drain of the queue, or a walk with the frame iterator. Without
+ * `ucontext` it is the caller of this function, which must not return before the top was used.
+ * Otherwise it is what a signal interrupted: `ucontext` is the third argument of the signal handler.
+ * The walk may be made in that handler, or by another thread while the thread waits in it.
+ * Thread: any, while an interrupted thread stays in its handler. Signal: yes.
+ * Allocates: never. Blocks: never. */
+INCSTACK_API struct incstack_top incstack_native_top(const void *ucontext);
 
 /* Describes to incstack_stack_sample_signal what a signal has interrupted on a native stack. It serves as
  * `interrupted` of an embedder's table. The state is described if the unwind tables have a rule for
@@ -93,11 +94,6 @@ INCSTACK_API int incstack_stack_sample_native(struct incstack_stack *stack, uint
 INCSTACK_API int incstack_native_interrupted(void *context, const struct incstack_interruption *at,
 					     struct incstack_top *top);
 
-/* Drains the queue of the stack (incstack_stack_queue_drain); the poll's top is the caller of this function.
- * Errors: as incstack_stack_queue_drain.
- * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
-INCSTACK_API int incstack_stack_queue_drain_native(struct incstack_stack *stack);
-
 /* Walks the whole stack with libunwind, from the caller of this function, as a reference
  * for incremental traces. Writes up to max frames, youngest first, without the library's
  * thunks. Returns how many. Masks signals through libc, as incstack_native_find_rule may.
@@ -105,26 +101,6 @@ INCSTACK_API int incstack_stack_queue_drain_native(struct incstack_stack *stack)
  * Thread: any. Signal: yes, where libunwind can. Allocates: the first call. Blocks: on
  * locks of libunwind (before glibc 2.35, also of the dynamic linker). */
 INCSTACK_API int incstack_native_walk(struct incstack_frame *frames, int max);
-
-/* Prepares a walk over the calling thread's stack, from the caller of this function, which must not
- * return before the walk has ended (frames.h). If `stack` is null, the bounds of the stack are
- * unknown, and the rules are those of `runtime`. Otherwise `runtime` is not used.
- * Errors: as incstack_frames_begin_stack.
- * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_native_frames_begin(struct incstack_frames *frames,
-					      struct incstack_runtime *runtime,
-					      struct incstack_stack *stack);
-
-/* Prepares a walk from the frame that a signal interrupted. `ucontext` is the third argument of the
- * signal handler. The walk may be made in that handler, or by another thread while the thread
- * waits in it. `runtime` and `stack` as above.
- * Errors: as incstack_frames_begin_stack.
- * Thread: any, while the interrupted thread stays in the handler. Signal: yes (before glibc 2.35
- * only if the rules are known). Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_native_frames_begin_interrupted(struct incstack_frames *frames,
-							  struct incstack_runtime *runtime,
-							  struct incstack_stack *stack,
-							  const void *ucontext);
 
 /* Forgets every unwind rule, also those that libunwind has cached. An embedder that unloads
  * code calls it after the code was removed (dlclose has returned) and before other code can run

@@ -75,19 +75,6 @@ struct incstack__native_pages {
  * kernel and adds the page. It refuses a word that is not aligned and may span two pages. */
 bool incstack__native_pages_readable(struct incstack__native_pages *pages, uintptr_t address);
 
-/* The frame of the caller of a function, which is not inlined and passes __builtin_frame_address(0).
- * That makes the compiler keep a frame pointer in the function, whatever its options are. The word
- * there is the caller's frame pointer. The next word is the return address, and above it the caller's
- * frame begins. */
-static inline struct incstack_top incstack__native_caller_top(const uintptr_t *frame)
-{
-	return (struct incstack_top){
-		.pc = frame[1],
-		.sp = (uintptr_t)(frame + 2),
-		.fp = frame[0],
-	};
-}
-
 /* interrupted.c: whether the rules describe the code that a signal has interrupted. All of it may be
  * called in a signal handler, if `find` may. */
 enum incstack__native_described {
@@ -99,8 +86,6 @@ struct incstack__native_bounds {
 	uintptr_t low, high;
 };
 typedef int incstack__native_find(void *context, uintptr_t address, struct incstack_rule *rule);
-/* The frame that a signal has interrupted, from the context that its handler got. */
-struct incstack_top incstack__native_interrupted_top(const void *ucontext);
 enum incstack__native_described incstack__native_is_described(incstack__native_find *find,
 							      struct incstack__native_bounds stack,
 							      const struct incstack_top *top);

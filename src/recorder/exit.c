@@ -77,7 +77,7 @@ static void hold(int number, siginfo_t *info, void *context)
 	    incstack_stack_is_busy(record->stack))
 		return;
 	record->held_at = (uintptr_t)__builtin_frame_address(0);
-	record->held_top = incstack__native_interrupted_top(context);
+	record->held_top = incstack_native_top(context);
 	if (!change(record, WANTED, HELD))
 		return;
 	incstack__record_local.state = INCSTACK__INSIDE;

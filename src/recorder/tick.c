@@ -259,7 +259,7 @@ static void handle(struct incstack__record *record, uint64_t ticks, const uconte
 	struct tick tick = {
 		.record = record,
 		.ticks = ticks,
-		.top = incstack__native_interrupted_top(context),
+		.top = incstack_native_top(context),
 		.is_elsewhere = place.where == INCSTACK__ON_OTHER_STACK,
 		.may_serve = suffices || place.where == INCSTACK__ON_OTHER_STACK,
 	};

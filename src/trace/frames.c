@@ -128,34 +128,12 @@ int incstack_frames_next(struct incstack_frames *frames)
 /* ---- the beginning ------------------------------------------------------------------------ */
 
 /* Whether an operation on the stack is in progress, by whatever thread. It is not if this thread
- * has left it by a jump to the top or beyond. */
-static bool is_busy(const struct incstack_frames_state *state)
+ * has left it by a jump to the top, whose stack pointer is sp, or beyond. */
+static bool is_busy(const stack *s, uintptr_t sp)
 {
-	const stack *s = state->stack;
 	if (!s || !s->busy)
 		return false;
-	return s->owner != thread_self() || !inside(s, s->busy) || s->busy >= state->sp;
-}
-
-int incstack_frames_rewind(struct incstack_frames *frames)
-{
-	if (!frames || !frames->state.runtime)
-		return INCSTACK_EINVAL;
-	struct incstack_frames_state *state = &frames->state;
-	state->result = is_busy(state) ? INCSTACK_EBUSY : state->first;
-	state->mapped_low = state->mapped_high = 0;
-	state->begun = state->lowered = state->count = state->next = 0;
-	frames->frame = state->start;
-	return state->result < 0 ? state->result : 0;
-}
-
-static void use(struct incstack_frames *frames, runtime *rt, stack *s, uintptr_t low,
-		uintptr_t high)
-{
-	frames->state.runtime = rt;
-	frames->state.stack = s;
-	frames->state.low = low;
-	frames->state.high = high;
+	return s->owner != thread_self() || !inside(s, s->busy) || s->busy >= sp;
 }
 
 /* Each further call for the iterator is refused, too. */
@@ -163,12 +141,22 @@ int incstack__frames_refuse(struct incstack_frames *frames)
 {
 	if (!frames)
 		return INCSTACK_EINVAL;
-	use(frames, NULL, NULL, 0, 0);
 	frames->state.count = frames->state.next = 0;
 	return frames->state.result = INCSTACK_EINVAL;
 }
 
-/* Sets the top, whose stack is set. */
+/* Sets the first frame, at the stack pointer sp of the top. `more` is 1, or what incstack_frames_next
+ * returns instead of showing it. */
+int incstack__frames_start(struct incstack_frames *frames, const struct incstack_frame *first,
+			   uintptr_t sp, int more)
+{
+	struct incstack_frames_state *state = &frames->state;
+	state->result = is_busy(state->stack, sp) ? INCSTACK_EBUSY : more;
+	frames->frame = *first;
+	return state->result < 0 ? state->result : 0;
+}
+
+/* Sets the top, whose place is set. */
 int incstack__machine_frames_begin(struct incstack_frames *frames, const struct incstack_top *top)
 {
 	struct incstack_frames_state *state = &frames->state;
@@ -177,29 +165,34 @@ int incstack__machine_frames_begin(struct incstack_frames *frames, const struct 
 	if (!top || !incstack__top_is_valid(top))
 		return incstack__frames_refuse(frames);
 	const struct cursor at = incstack__top_frame(&w, top);
+	const struct incstack_frame first = frame_of(&at);
 	state->interrupted = top->flags & INCSTACK_TOP_INTERRUPTED;
-	state->sp = top->sp;
-	state->start = frame_of(&at);
-	state->first = at.pc ? 1 : INCSTACK_EUNWIND;
 	if (!state->interrupted)
 		incstack__rule_learn_wanted(state->runtime);
-	return incstack_frames_rewind(frames);
+	return incstack__frames_start(frames, &first, top->sp, at.pc ? 1 : INCSTACK_EUNWIND);
 }
 
-int incstack_frames_begin(struct incstack_frames *frames, struct incstack_runtime *rt,
-			  uintptr_t low, uintptr_t high, const struct incstack_top *top)
+/* Member by member, because `decoded` is large. */
+static void reset(struct incstack_frames_state *state, runtime *rt, stack *s, struct bounds bounds)
 {
-	if (!frames || !rt || low > high)
-		return incstack__frames_refuse(frames);
-	use(frames, rt, NULL, low, high);
-	return incstack__machine_frames_begin(frames, top);
+	state->runtime = rt;
+	state->stack = s;
+	state->low = bounds.low;
+	state->high = bounds.high;
+	state->mapped_low = state->mapped_high = 0;
+	state->interrupted = state->begun = state->lowered = state->count = state->next = 0;
 }
 
-int incstack_frames_begin_stack(struct incstack_frames *frames, struct incstack_stack *s,
-				const struct incstack_top *top)
+int incstack_frames_begin(struct incstack_frames *frames, const struct incstack_frames_place *place,
+			  const struct incstack_top *top)
 {
-	if (!frames || !s)
+	if (!frames || !place)
 		return incstack__frames_refuse(frames);
-	use(frames, s->runtime, s, s->given.low, s->given.high);
-	return s->kind->frames_begin(frames, top);
+	stack *s = place->stack;
+	const struct bounds bounds = s ? s->given : (struct bounds){place->low, place->high};
+	struct incstack_runtime *rt = s ? s->runtime : place->runtime;
+	if (!rt || bounds.low > bounds.high)
+		return incstack__frames_refuse(frames);
+	reset(&frames->state, rt, s, bounds);
+	return s ? s->kind->frames_begin(frames, top) : incstack__machine_frames_begin(frames, top);
 }

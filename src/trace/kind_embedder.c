@@ -360,7 +360,7 @@ static int broken(const stack *s, size_t most)
 
 static int frames_begin(struct incstack_frames *frames, const struct incstack_top *top)
 {
-	struct incstack_frames_state *state = &frames->state;
+	const struct incstack_frames_state *state = &frames->state;
 	const runtime *rt = state->runtime;
 	struct incstack_frame f = {0};
 	int more = 1;
@@ -373,11 +373,7 @@ static int frames_begin(struct incstack_frames *frames, const struct incstack_to
 	else
 		more = rt->embedder.youngest(rt->context, state->stack->identity, &f);
 	f.flags &= INCSTACK_FRAME_EXACT;
-	state->interrupted = 0;
-	state->sp = f.sp;
-	state->start = f;
-	state->first = more < 1 ? more : 1;
-	return incstack_frames_rewind(frames);
+	return incstack__frames_start(frames, &f, f.sp, more < 1 ? more : 1);
 }
 
 static int frames_next(struct incstack_frames *frames)

@@ -151,7 +151,7 @@ STRATA = {
         "table",
         "base walk stack",
         "rule",
-        "embedder context sample frames interrupted",
+        "embedder context top interrupted",
         "image.c",
     ),
 }

@@ -13,6 +13,8 @@
 
 #include <incstack/native.h>
 
+#include "../unit/sample_native.h"
+
 #define OPAQUE __attribute__((noinline))
 enum { CHECKED_MAX = 1 << 14, CHECKED_FRAMES = 512 };
 
@@ -65,7 +67,7 @@ static OPAQUE int sample_checked(struct incstack_stack *stack)
 	ck_assert_ptr_nonnull(walk->frames);
 	for (int i = 0; i < walk->count; i++)
 		walk->frames[i] = frames[i];
-	return incstack_stack_sample_native(stack, id, 1);
+	return sample_native(stack, id, 1);
 }
 
 static inline void compare_trace(const struct incstack_trace *trace)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../unit/run_suite.h"
+#include "../unit/sample_native.h"
 #include "checked.h"
 
 typedef void visit(void (*callee)(void));
@@ -117,7 +118,7 @@ static OPAQUE void sample_truncated(void)
 {
 	struct incstack_tree *tree = NULL;
 
-	ck_assert_int_eq(incstack_stack_sample_native(stack, 0, 1), 0);
+	ck_assert_int_eq(sample_native(stack, 0, 1), 0);
 	ck_assert_int_eq(incstack_stack_retrieve(stack, &tree), 0);
 	ck_assert_uint_gt(tree->truncated, 0);
 	incstack_tree_release(tree);

@@ -5,7 +5,10 @@
  */
 #include <signal.h>
 
+#include <incstack/signal.h>
+
 #include "../unit/run_suite.h"
+#include "../unit/sample_native.h"
 #include "traced.h"
 
 static int result;
@@ -80,7 +83,7 @@ START_TEST(the_next_sample_learns)
 	open_all();
 	raise(SIGUSR1);
 	ck_assert_int_eq(result, INCSTACK_EUNWIND);
-	ck_assert_int_eq(incstack_stack_sample_native(traced_stack, 0, 1), 0);
+	ck_assert_int_eq(sample_native(traced_stack, 0, 1), 0);
 	raise(SIGUSR1);
 	ck_assert_int_eq(result, 0);
 	traced_close();
@@ -130,7 +133,7 @@ START_TEST(missed_rules_are_left_to_handlers)
 	ck_assert_int_eq(incstack_stack_sample(traced_stack, 0, 1, &top), INCSTACK_EUNWIND);
 	ck_assert_uint_eq(traced_stats().lost_unwind, 1);
 	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 0), 0);
-	ck_assert_int_eq(incstack_stack_sample_native(traced_stack, 0, 1), 0);
+	ck_assert_int_eq(sample_native(traced_stack, 0, 1), 0);
 	ck_assert_int_eq(times_asked, 0);
 	traced_close();
 }

@@ -12,6 +12,7 @@
 #include <incstack/native.h>
 
 #include "../unit/run_suite.h"
+#include "../unit/sample_native.h"
 
 /* Traps are slow: where there are more instructions than this, not each is tested. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -62,10 +63,10 @@ __attribute__((noinline)) static int nest(int level)
 	const uint64_t id = next_id++;
 	ck_assert_int_eq(incstack_stack_reserve(patched, 2000), 0);
 	ck_assert_int_eq(incstack_stack_reserve(full, 2000), 0);
-	ck_assert_int_eq(incstack_stack_sample_native(full, id, 1), 0);
+	ck_assert_int_eq(sample_native(full, id, 1), 0);
 	if (level == chosen)
 		trap_flag(TRAP_FLAG);
-	if (incstack_stack_sample_native(patched, id, 1))
+	if (sample_native(patched, id, 1))
 		refused++;
 	__asm__ volatile("" : "+r"(result));
 	return result;

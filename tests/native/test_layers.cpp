@@ -22,6 +22,7 @@
 #include <vector>
 
 #include <incstack/native.h>
+#include <incstack/signal.h>
 
 #include "layers/layers.h"
 
@@ -226,7 +227,8 @@ __attribute__((noinline)) void layers_poll()
 {
 	if (poll_count == POLLS || request_count > SIGNALS / 2)
 		check();
-	if (incstack_stack_queue_drain_native(stack))
+	const incstack_top here = incstack_native_top(nullptr);
+	if (incstack_stack_queue_drain(stack, &here))
 		refused++;
 	poll &p = polls[poll_count];
 	incstack_frame frames[FRAMES + 1];
@@ -397,7 +399,8 @@ int main(int argc, char **argv)
 	for (arm(); handled < HANDLED;)
 		layered_work(24);
 	timer_delete(timer);
-	if (incstack_stack_queue_drain_native(stack))
+	const incstack_top top = incstack_native_top(nullptr);
+	if (incstack_stack_queue_drain(stack, &top))
 		refused++;
 	check();
 	for (const layer &l : layers) {

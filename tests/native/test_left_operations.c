@@ -14,6 +14,7 @@
 #include "../../src/trace/reset.h"
 #include "../unit/hand_made.h"
 #include "../unit/run_suite.h"
+#include "../unit/sample_native.h"
 #include "traced.h"
 
 #define NOINLINE __attribute__((noinline))
@@ -48,7 +49,7 @@ static void interrupt(void)
 static void sample_in_handler(int number)
 {
 	(void)number;
-	error_in_handler = incstack_stack_sample_native(traced_stack, 0, 1);
+	error_in_handler = sample_native(traced_stack, 0, 1);
 	__asm__ volatile("");
 }
 
@@ -174,7 +175,7 @@ static NOINLINE int sample_and_leave(void)
 	volatile int error = 0;
 
 	if (setjmp(before_sample) == 0)
-		error = incstack_stack_sample_native(traced_stack, 0, 1);
+		error = sample_native(traced_stack, 0, 1);
 	__asm__ volatile("" ::: "memory");
 	return error;
 }

@@ -9,6 +9,7 @@
 #include "../../src/trace/reset.h"
 #include "../unit/hand_made.h"
 #include "../unit/run_suite.h"
+#include "../unit/sample_native.h"
 #include "traced.h"
 
 #define NOINLINE __attribute__((noinline))
@@ -324,11 +325,11 @@ START_TEST(dead_memory_is_not_written)
 	if (!setjmp(out))
 		far_below();
 	const uintptr_t thunk = word_at_dead();
-	ck_assert_int_eq(incstack_stack_sample_native(traced_stack, 1, 1), 0);
+	ck_assert_int_eq(sample_native(traced_stack, 1, 1), 0);
 	ck_assert_uint_eq(traced_stats().stale, 1);
 	reserve();
 	ck_assert_uint_eq(word_at_dead(), thunk);
-	ck_assert_int_eq(incstack_stack_sample_native(traced_stack, 2, 1), 0);
+	ck_assert_int_eq(sample_native(traced_stack, 2, 1), 0);
 	ck_assert_uint_eq(traced_stats().no_thunk, 0);
 	traced_close();
 }

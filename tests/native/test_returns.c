@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <incstack/signal.h>
+
 #include "../unit/run_suite.h"
 #include "traced.h"
 

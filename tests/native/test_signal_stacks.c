@@ -13,6 +13,7 @@
 #include <ucontext.h>
 
 #include "../unit/run_suite.h"
+#include "../unit/sample_native.h"
 #include "checked.h"
 
 enum { STACK_BYTES = 256 << 10, DEPTH = 12 };
@@ -289,13 +290,13 @@ static inline void stop_stepping(void)
 static OPAQUE void step_in_sample(void)
 {
 	single_step();
-	incstack_stack_sample_native(stack, UINT64_MAX, 1);
+	sample_native(stack, UINT64_MAX, 1);
 	stop_stepping();
 }
 
 static OPAQUE void step_in_return(void)
 {
-	ck_assert_int_eq(incstack_stack_sample_native(stack, UINT64_MAX, 1), 0);
+	ck_assert_int_eq(sample_native(stack, UINT64_MAX, 1), 0);
 	single_step();
 }
 

@@ -12,6 +12,8 @@
 
 #include <libunwind.h>
 
+#include <incstack/signal.h>
+
 #include "../unit/run_suite.h"
 #include "traced.h"
 

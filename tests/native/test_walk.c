@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Tests the native embedder except its rules: the full walk, the stack of a thread, the table,
- * and the tops of samples. The core is replaced by functions that write down their arguments.
+ * and the tops of samples and walks. The core is replaced by functions that write down their arguments.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -23,9 +23,6 @@
 /* ---- in place of the core ------------------------------------------------------ */
 
 static uintptr_t thunk; /* the one return address that passes for a thunk */
-static struct incstack_top sampled;
-static uint64_t sampled_id;
-static uint64_t sampled_weight;
 static struct incstack_options created;
 static uintptr_t created_low;
 static uintptr_t created_high;
@@ -47,23 +44,6 @@ bool incstack__page_readable(uintptr_t page)
 uintptr_t incstack_slot_read(const uintptr_t *slot)
 {
 	return *slot;
-}
-
-int incstack_stack_sample(struct incstack_stack *stack, uint64_t id, uint64_t weight,
-			  const struct incstack_top *top)
-{
-	(void)stack;
-	sampled = *top;
-	sampled_id = id;
-	sampled_weight = weight;
-	return INCSTACK_EROOM;
-}
-
-int incstack_stack_queue_drain(struct incstack_stack *stack, const struct incstack_top *poll)
-{
-	(void)stack;
-	sampled = *poll;
-	return INCSTACK_EROOM;
 }
 
 int incstack__trampoline_contains(uintptr_t pc);
@@ -189,7 +169,8 @@ START_TEST(walk_passes_thunks_to_the_end_of_a_function)
 }
 END_TEST
 
-/* Sampled in a handler: what it interrupted, and what the walk says of it. */
+/* What a handler interrupted, and what the walk says of it. */
+static struct incstack_top sampled, interrupted;
 static int interrupted_result;
 
 static void handler(int number, siginfo_t *info, void *context)
@@ -197,6 +178,7 @@ static void handler(int number, siginfo_t *info, void *context)
 	(void)number;
 	(void)info;
 	walk_here(FRAMES);
+	interrupted = incstack_native_top(context);
 	interrupted_result = incstack_native_interrupted(
 		NULL, &(struct incstack_interruption){.ucontext = context}, &sampled);
 }
@@ -224,34 +206,19 @@ START_TEST(walk_tells_signal_frames)
 }
 END_TEST
 
-/* ---- samples ----------------------------------------------------------------------- */
+/* ---- tops ---------------------------------------------------------------------------- */
 
-START_TEST(sample_of_the_caller)
+START_TEST(top_of_the_caller)
 {
-	uintptr_t sp;
+	const struct incstack_top top = incstack_native_top(NULL);
 
-	ck_assert_int_eq(incstack_stack_sample_native(NULL, 1, 2), INCSTACK_EROOM);
 	walk_here(FRAMES);
 	/* This function's frame, at another call in it. */
-	sp = frames[1].sp;
-	ck_assert_uint_eq(sampled.sp, sp);
-	ck_assert_uint_eq(sampled.fp, frames[1].fp);
-	ck_assert_uint_lt(frames[1].pc - sampled.pc, 400);
-	ck_assert_uint_eq(sampled.flags, 0);
-	ck_assert_uint_eq(sampled.slot, 0);
-	ck_assert_uint_eq(sampled_id, 1);
-	ck_assert_uint_eq(sampled_weight, 2);
-}
-END_TEST
-
-START_TEST(drain_at_the_caller)
-{
-	ck_assert_int_eq(incstack_stack_queue_drain_native(NULL), INCSTACK_EROOM);
-	walk_here(FRAMES);
-	ck_assert_uint_eq(sampled.sp, frames[1].sp);
-	ck_assert_uint_eq(sampled.fp, frames[1].fp);
-	ck_assert_uint_lt(frames[1].pc - sampled.pc, 400);
-	ck_assert_uint_eq(sampled.flags, 0);
+	ck_assert_uint_eq(top.sp, frames[1].sp);
+	ck_assert_uint_eq(top.fp, frames[1].fp);
+	ck_assert_uint_lt(frames[1].pc - top.pc, 400);
+	ck_assert_uint_eq(top.flags, 0);
+	ck_assert_uint_eq(top.slot, 0);
 }
 END_TEST
 
@@ -265,6 +232,7 @@ START_TEST(what_was_interrupted)
 	ck_assert_int_eq(interrupted_result, 1);
 	ck_assert_uint_eq(sampled.flags, INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED);
 	ck_assert_uint_eq(sampled.slot, 0);
+	ck_assert_mem_eq(&sampled, &interrupted, sizeof(sampled));
 	ck_assert_int_eq(incstack_native_interrupted(NULL, &none, &sampled), INCSTACK_EINVAL);
 }
 END_TEST
@@ -379,8 +347,7 @@ static Suite *suite(void)
 	tcase_add_test(all, walk_passes_thunks);
 	tcase_add_test(all, walk_passes_thunks_to_the_end_of_a_function);
 	tcase_add_test(all, walk_tells_signal_frames);
-	tcase_add_test(all, sample_of_the_caller);
-	tcase_add_test(all, drain_at_the_caller);
+	tcase_add_test(all, top_of_the_caller);
 	tcase_add_test(all, what_was_interrupted);
 	tcase_add_test(all, range_of_the_main_thread);
 	tcase_add_test(all, stack_of_a_thread);

@@ -14,8 +14,10 @@
 #include <ucontext.h>
 
 #include <incstack/native.h>
+#include <incstack/signal.h>
 
 #include "../unit/run_suite.h"
+#include "../unit/sample_native.h"
 
 #define NOINLINE __attribute__((noinline))
 #define FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
@@ -98,13 +100,20 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 static void check_tree(void);
 
+/* The poll is in the caller. */
+static inline __attribute__((always_inline)) void drain(void)
+{
+	const struct incstack_top top = incstack_native_top(NULL);
+	ck_assert_int_eq(incstack_stack_queue_drain(stack, &top), 0);
+}
+
 static NOINLINE void sample_here(void)
 {
 	if (program.next % (RING / 2) == 0)
 		check_tree(); /* before the ring is full */
-	ck_assert_int_eq(incstack_stack_queue_drain_native(stack), 0);
+	drain();
 	uint64_t id = begin(&program);
-	end(&program, incstack_stack_sample_native(stack, id, 1));
+	end(&program, sample_native(stack, id, 1));
 }
 
 /* ---- the program --------------------------------------------------------------- */
@@ -359,7 +368,7 @@ START_TEST(nothing_is_lost_uncounted)
 		ck_assert_int_eq(incstack_stack_queue_resize(stack, QUEUE), 0);
 	storm();
 	ck_assert_int_eq(timer_delete(timer), 0);
-	ck_assert_int_eq(incstack_stack_queue_drain_native(stack), 0);
+	drain();
 	check_tree();
 	struct incstack_stats stats = {.size = sizeof(stats)};
 	ck_assert_int_eq(incstack_stack_stats(stack, &stats), 0);

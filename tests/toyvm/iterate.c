@@ -50,25 +50,20 @@ static bool shows_entries(struct incstack_frames *frames, const uint64_t *entrie
 	return incstack_frames_next(frames) == 0;
 }
 
-static bool agrees(struct fiber *f, struct incstack_frames *frames, const uint64_t *entries,
-		   size_t count)
-{
-	if (f->vm->schedule.more_frames)
-		return shows_entries(frames, entries, count) && !incstack_frames_rewind(frames) &&
-		       shows_entries(frames, entries, count);
-	return shows_kinds(f, frames, entries, count) && !incstack_frames_rewind(frames) &&
-	       shows_entries(frames, entries, count);
-}
-
 /* Walks twice from the top, with the state of the stack or without it. */
 void iterate(struct fiber *f, const struct incstack_top *top, const uint64_t *entries, size_t count)
 {
-	struct incstack_frames frames;
 	const bool with_state = f->linked || count % 2;
-	const int error =
-		with_state ? incstack_frames_begin_stack(&frames, f->stack, top)
-			   : incstack_frames_begin(&frames, f->vm->runtime, f->low, f->high, top);
+	const struct incstack_frames_place place = {.stack = with_state ? f->stack : NULL,
+						    .runtime = f->vm->runtime,
+						    .low = f->low,
+						    .high = f->high};
+	struct incstack_frames frames;
+	bool agrees = !incstack_frames_begin(&frames, &place, top) &&
+		      (f->vm->schedule.more_frames || shows_kinds(f, &frames, entries, count));
+	agrees = agrees && !incstack_frames_begin(&frames, &place, top) &&
+		 shows_entries(&frames, entries, count);
 	COUNT(walks);
-	if ((error || !agrees(f, &frames, entries, count)) && COUNT(mismatches) < 3)
+	if (!agrees && COUNT(mismatches) < 3)
 		fprintf(stderr, "the frame iterator shows another stack (%zu frames)\n", count);
 }

@@ -139,7 +139,7 @@ DOES_NOTHING(incstack__record_note_unwritable, void)
 DOES_NOTHING(incstack__lock_take, enum incstack__lock lock)
 DOES_NOTHING(incstack__lock_give, enum incstack__lock lock)
 
-struct incstack_top incstack__native_interrupted_top(const void *ucontext)
+struct incstack_top incstack_native_top(const void *ucontext)
 {
 	return (struct incstack_top){.pc = ucontext != NULL};
 }

@@ -42,7 +42,9 @@ static inline void shows_all(unsigned n)
 static inline void begin_at(unsigned n, uint32_t flags)
 {
 	const struct incstack_top top = hand_top(n, flags);
-	ck_assert_int_eq(incstack_frames_begin_stack(&frames, hand.s, &top), 0);
+	ck_assert_int_eq(incstack_frames_begin(
+				 &frames, &(struct incstack_frames_place){.stack = hand.s}, &top),
+			 0);
 }
 
 #endif

@@ -15,13 +15,14 @@ START_TEST(with_and_without_a_state)
 {
 	const struct incstack_top top = hand_top(TOP, 0);
 	hand_open((struct incstack_options){});
+	const struct incstack_frames_place anywhere = {.runtime = hand.rt};
+	const struct incstack_frames_place bounded = {
+		.runtime = hand.rt, .low = (uintptr_t)hand.words, .high = hand_high()};
 	begin_at(TOP, 0);
 	shows_all(TOP);
-	ck_assert_int_eq(
-		incstack_frames_begin(&frames, hand.rt, (uintptr_t)hand.words, hand_high(), &top),
-		0);
+	ck_assert_int_eq(incstack_frames_begin(&frames, &bounded, &top), 0);
 	shows_all(TOP);
-	ck_assert_int_eq(incstack_frames_begin(&frames, hand.rt, 0, 0, &top), 0);
+	ck_assert_int_eq(incstack_frames_begin(&frames, &anywhere, &top), 0);
 	shows_all(TOP);
 	hand_close();
 }
@@ -57,11 +58,15 @@ START_TEST(from_a_thunk)
 	ck_assert(hand_patched(TOP));
 	struct incstack_top top = hand_top(TOP - 1, 0);
 	top.pc = *hand_slot(TOP);
-	ck_assert_int_eq(incstack_frames_begin_stack(&frames, hand.s, &top), 0);
+	ck_assert_int_eq(incstack_frames_begin(
+				 &frames, &(struct incstack_frames_place){.stack = hand.s}, &top),
+			 0);
 	shows_all(TOP - 1);
 	/* A signal interrupts the thunk itself. */
 	top.flags = INCSTACK_TOP_EXACT;
-	ck_assert_int_eq(incstack_frames_begin_stack(&frames, hand.s, &top), 0);
+	ck_assert_int_eq(incstack_frames_begin(
+				 &frames, &(struct incstack_frames_place){.stack = hand.s}, &top),
+			 0);
 	shows(TOP - 1);
 	ck_assert_uint_eq(frames.frame.flags, 0);
 	shows_all(TOP - 2);
@@ -69,17 +74,17 @@ START_TEST(from_a_thunk)
 }
 END_TEST
 
-START_TEST(rewinds_anywhere)
+START_TEST(begins_again_anywhere)
 {
 	hand_open((struct incstack_options){});
 	begin_at(TOP, 0);
 	for (unsigned left = 0; left <= TOP; left += 8) {
 		for (unsigned n = TOP; n > left; n--)
 			shows(n);
-		ck_assert_int_eq(incstack_frames_rewind(&frames), 0);
+		begin_at(TOP, 0);
 	}
 	shows_all(TOP);
-	ck_assert_int_eq(incstack_frames_rewind(&frames), 0);
+	begin_at(TOP, 0);
 	shows_all(TOP);
 	hand_close();
 }
@@ -92,7 +97,9 @@ START_TEST(popped_frame_pointer)
 	struct incstack_top top = hand_top(TOP, INCSTACK_TOP_EXACT);
 	hand_open((struct incstack_options){});
 	top.sp = hand_fp(TOP) + SIZE;
-	ck_assert_int_eq(incstack_frames_begin_stack(&frames, hand.s, &top), 0);
+	ck_assert_int_eq(incstack_frames_begin(
+				 &frames, &(struct incstack_frames_place){.stack = hand.s}, &top),
+			 0);
 	ck_assert_int_eq(incstack_frames_next(&frames), 1);
 	ck_assert_int_eq(incstack_frames_next(&frames), 1);
 	ck_assert_uint_eq(frames.frame.pc, hand_pc(TOP - 1));
@@ -143,7 +150,7 @@ START_TEST(inlined_frames_and_kinds)
 	begin_at(8, 0);
 	shows_inlined(8);
 	shows_decoded(7, 0, 3, 0);
-	ck_assert_int_eq(incstack_frames_rewind(&frames), 0);
+	begin_at(8, 0);
 	shows_inlined(8);
 	shows_inlined(7);
 	ck_assert_int_eq(incstack_frames_next(&frames), 1); /* frame 6 cannot be decoded */
@@ -257,7 +264,7 @@ int main(void)
 	tcase_add_test(tc, with_and_without_a_state);
 	tcase_add_loop_test(tc, through_barriers, 0, 4);
 	tcase_add_test(tc, from_a_thunk);
-	tcase_add_test(tc, rewinds_anywhere);
+	tcase_add_test(tc, begins_again_anywhere);
 	tcase_add_test(tc, popped_frame_pointer);
 	tcase_add_test(tc, inlined_frames_and_kinds);
 	tcase_add_test(tc, without_decode_all_is_native);

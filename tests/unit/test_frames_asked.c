@@ -125,9 +125,10 @@ static int decode_and_walk(void *context, const struct incstack_frame *frame,
 	struct incstack_frames own;
 	if (jumps)
 		longjmp(outside, 1);
-	ck_assert_int_eq(incstack_frames_begin_stack(&own, hand.s, &top), INCSTACK_EBUSY);
+	ck_assert_int_eq(
+		incstack_frames_begin(&own, &(struct incstack_frames_place){.stack = hand.s}, &top),
+		INCSTACK_EBUSY);
 	ck_assert_int_eq(incstack_frames_next(&own), INCSTACK_EBUSY);
-	ck_assert_int_eq(incstack_frames_rewind(&frames), INCSTACK_EBUSY);
 	return hand_decode(context, frame, out, max);
 }
 
@@ -139,7 +140,6 @@ START_TEST(refuses_a_busy_stack)
 	begin_at(TOP, 0);
 	hand_sample(TOP);
 	hand_all_complete();
-	ck_assert_int_eq(incstack_frames_rewind(&frames), 0);
 	hand_close();
 }
 END_TEST
@@ -160,7 +160,9 @@ static void leave_operation(uintptr_t low, uintptr_t high)
 static void walk_from(uintptr_t sp, int result)
 {
 	const struct incstack_top top = {.pc = hand_pc(3), .sp = sp};
-	ck_assert_int_eq(incstack_frames_begin_stack(&frames, left, &top), result);
+	ck_assert_int_eq(incstack_frames_begin(
+				 &frames, &(struct incstack_frames_place){.stack = left}, &top),
+			 result);
 }
 
 static void *walk_elsewhere(void *sp)
@@ -199,26 +201,28 @@ START_TEST(refuses_bad_arguments)
 {
 	struct incstack_top top = hand_top(TOP, 0);
 	hand_open((struct incstack_options){});
+	const struct incstack_frames_place place = {.stack = hand.s};
+	const struct incstack_frames_place anywhere = {.runtime = hand.rt};
+	const struct incstack_frames_place inverted = {.runtime = hand.rt, .low = 2, .high = 1};
+	const struct incstack_frames_place nowhere = {0};
 	ck_assert_int_eq(incstack_frames_next(NULL), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_frames_rewind(NULL), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_frames_begin_stack(NULL, hand.s, &top), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_frames_begin(NULL, hand.rt, 0, 0, &top), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_frames_begin(&frames, hand.rt, 2, 1, &top), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_frames_begin(&frames, NULL, 0, 0, &top), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_frames_begin(NULL, &place, &top), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_frames_begin(NULL, &anywhere, &top), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_frames_begin(&frames, &inverted, &top), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_frames_begin(&frames, &nowhere, &top), INCSTACK_EINVAL);
 	ends(INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_frames_rewind(&frames), INCSTACK_EINVAL);
 	begin_at(TOP, 0);
 	shows(TOP);
-	ck_assert_int_eq(incstack_frames_begin_stack(&frames, hand.s, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_frames_begin(&frames, &place, NULL), INCSTACK_EINVAL);
 	ends(INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_frames_begin_stack(&frames, NULL, &top), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_frames_begin(&frames, NULL, &top), INCSTACK_EINVAL);
 	top.sp++;
-	ck_assert_int_eq(incstack_frames_begin_stack(&frames, hand.s, &top), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_frames_begin(&frames, &place, &top), INCSTACK_EINVAL);
 	top = hand_top(TOP, INCSTACK_TOP_DECODE_NOW);
-	ck_assert_int_eq(incstack_frames_begin_stack(&frames, hand.s, &top), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_frames_begin(&frames, &place, &top), INCSTACK_EINVAL);
 	top = hand_top(TOP, 0);
 	top.pc = 0;
-	ck_assert_int_eq(incstack_frames_begin(&frames, hand.rt, 0, 0, &top), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_frames_begin(&frames, &anywhere, &top), INCSTACK_EINVAL);
 	ends(INCSTACK_EINVAL);
 	hand_close();
 }

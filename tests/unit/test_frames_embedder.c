@@ -36,13 +36,19 @@ static void shows_all(int result)
 		ck_assert_int_eq(incstack_frames_next(&frames), result);
 }
 
+static int begin(const struct incstack_top *from)
+{
+	const struct incstack_frames_place place = {.stack = s};
+	return incstack_frames_begin(&frames, &place, from);
+}
+
 /* Barriers stay as they are. */
 static void walk(const struct incstack_top *from)
 {
 	const uint64_t armed = armed_now;
-	ck_assert_int_eq(incstack_frames_begin_stack(&frames, s, from), 0);
+	ck_assert_int_eq(begin(from), 0);
 	shows_all(0);
-	ck_assert_int_eq(incstack_frames_rewind(&frames), 0);
+	ck_assert_int_eq(begin(from), 0);
 	shows_all(0);
 	ck_assert_uint_eq(armed_now, armed);
 }
@@ -73,10 +79,10 @@ START_TEST(an_unknown_caller)
 		call();
 	wall = top->caller->caller;
 	const struct incstack_top from = {.sp = (uintptr_t)top};
-	ck_assert_int_eq(incstack_frames_begin_stack(&frames, s, &from), 0);
+	ck_assert_int_eq(begin(&from), 0);
 	shows_all(INCSTACK_EUNWIND);
 	wall = NULL;
-	ck_assert_int_eq(incstack_frames_rewind(&frames), 0);
+	ck_assert_int_eq(begin(&from), 0);
 	shows_all(0);
 	teardown();
 }
@@ -89,17 +95,15 @@ START_TEST(refuses)
 	const struct incstack_top interrupted = {.sp = (uintptr_t)top,
 						 .flags = INCSTACK_TOP_INTERRUPTED};
 	const struct incstack_top nowhere = {0};
-	ck_assert_int_eq(incstack_frames_begin_stack(&frames, s, &interrupted), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_frames_begin_stack(&frames, s, &nowhere), INCSTACK_EINVAL);
+	ck_assert_int_eq(begin(&interrupted), INCSTACK_EINVAL);
+	ck_assert_int_eq(begin(&nowhere), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_frames_next(&frames), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_frames_begin_stack(&frames, s, NULL), _i ? 0 : INCSTACK_EINVAL);
+	ck_assert_int_eq(begin(NULL), _i ? 0 : INCSTACK_EINVAL);
 	while (depth)
 		pop();
 	if (_i) { /* the stack is empty */
 		for (int i = 0; i < 2; i++) {
-			ck_assert_int_eq(incstack_frames_begin_stack(&frames, s, NULL), 0);
-			ck_assert_int_eq(incstack_frames_next(&frames), 0);
-			ck_assert_int_eq(incstack_frames_rewind(&frames), 0);
+			ck_assert_int_eq(begin(NULL), 0);
 			ck_assert_int_eq(incstack_frames_next(&frames), 0);
 		}
 	}

@@ -41,11 +41,11 @@ static void walk(void)
 	const struct incstack_top top = {
 		.pc = f->pc, .sp = f->sp, .fp = f->fp, .flags = INCSTACK_TOP_EXACT};
 	const uintptr_t low = (uintptr_t)sim.words, high = (uintptr_t)(sim.words + SIM_WORDS);
-	ck_assert_int_eq(incstack_frames_begin_stack(&frames, sim.s, &top), 0);
+	const struct incstack_frames_place with_state = {.stack = sim.s};
+	const struct incstack_frames_place without = {.runtime = sim.rt, .low = low, .high = high};
+	ck_assert_int_eq(incstack_frames_begin(&frames, &with_state, &top), 0);
 	shows_all();
-	ck_assert_int_eq(incstack_frames_rewind(&frames), 0);
-	shows(f);
-	ck_assert_int_eq(incstack_frames_begin(&frames, sim.rt, low, high, &top), 0);
+	ck_assert_int_eq(incstack_frames_begin(&frames, &without, &top), 0);
 	shows_all();
 }
 

@@ -14,6 +14,7 @@
 
 #include "find_context.h"
 #include "run_suite.h"
+#include "sample_native.h"
 
 enum { M = 1, A, B, C, D, R };
 enum { FILLED = INCSTACK_OBJECT_FILLED, BASE = FILLED | INCSTACK_OBJECT_BASE };
@@ -311,7 +312,7 @@ static struct incstack_stack *stack;
 __attribute__((noinline)) static void busy(int samples)
 {
 	for (int i = 0; i < samples; i++)
-		ck_assert_int_eq(incstack_stack_sample_native(stack, 0, 1), 0);
+		ck_assert_int_eq(sample_native(stack, 0, 1), 0);
 	__asm__ volatile("");
 }
 

@@ -10,6 +10,7 @@
 
 #include "hand_made.h"
 #include "run_suite.h"
+#include "sample_native.h"
 
 enum { TOP = 20, RULES = 2 };
 #define HANDLER ((uintptr_t)0x9000000)
@@ -353,7 +354,7 @@ static int decode_while_it_is_there(void *context, const struct incstack_frame *
 
 __attribute__((noinline)) static void sample_and_leave(void)
 {
-	ck_assert_int_eq(incstack_stack_sample_native(native_stack, 0, 1), 0);
+	ck_assert_int_eq(sample_native(native_stack, 0, 1), 0);
 	longjmp(out, 1);
 }
 
@@ -421,7 +422,7 @@ retrieve_from_other_code(struct incstack_tree **tree)
 
 __attribute__((noinline)) static void sample_and_retrieve(struct incstack_tree **tree)
 {
-	ck_assert_int_eq(incstack_stack_sample_native(native_stack, 0, 1), 0);
+	ck_assert_int_eq(sample_native(native_stack, 0, 1), 0);
 	retrieve_from_other_code(tree);
 	__asm__ volatile("");
 }

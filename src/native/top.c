@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples whose top need not be given: it is the caller, or the code that a signal
- * interrupted.
+ * The top of a sample or a walk: the caller, or the code that a signal interrupted.
  */
 #define _GNU_SOURCE
 #include <stdbool.h>
@@ -13,14 +12,6 @@
 #include <incstack/native.h>
 
 #include "native/native.h"
-
-__attribute__((noinline)) int incstack_stack_sample_native(struct incstack_stack *stack,
-							   uint64_t id, uint64_t weight)
-{
-	const struct incstack_top top = incstack__native_caller_top(__builtin_frame_address(0));
-
-	return incstack_stack_sample(stack, id, weight, &top);
-}
 
 /* Whether vfork's system call ends before this instruction. Every signal that comes during the call is
  * delivered there. The child uses the stack, too, so libc's vfork has popped its return address into rdi
@@ -46,9 +37,8 @@ static bool is_in_vfork(const greg_t *registers)
 }
 
 /* No unwind rule can tell that a return address is in rdi, so in vfork the top is its caller's frame. */
-struct incstack_top incstack__native_interrupted_top(const void *ucontext)
+static struct incstack_top interrupted_top(const ucontext_t *context)
 {
-	const ucontext_t *context = ucontext;
 	const greg_t *registers = context->uc_mcontext.gregs;
 	const uintptr_t pc = (uintptr_t)registers[REG_RIP];
 
@@ -60,24 +50,33 @@ struct incstack_top incstack__native_interrupted_top(const void *ucontext)
 	};
 }
 
+/* The compiler keeps a frame pointer in a function that asks for its frame address, whatever its options
+ * are. The word there is the caller's frame pointer. The next word is the return address, and above it the
+ * caller's frame begins. */
+__attribute__((noinline)) struct incstack_top incstack_native_top(const void *ucontext)
+{
+	const uintptr_t *frame = __builtin_frame_address(0);
+
+	if (ucontext)
+		return interrupted_top(ucontext);
+	return (struct incstack_top){
+		.pc = frame[1],
+		.sp = (uintptr_t)(frame + 2),
+		.fp = frame[0],
+	};
+}
+
 int incstack_native_interrupted(void *context, const struct incstack_interruption *at,
 				struct incstack_top *top)
 {
 	(void)context;
 	if (!at || !at->ucontext || !top)
 		return INCSTACK_EINVAL;
-	*top = incstack__native_interrupted_top(at->ucontext);
+	*top = interrupted_top(at->ucontext);
 	if (incstack__trampoline_contains(top->pc))
 		return 1;
 	return incstack__native_finds_in_handlers &&
 	       incstack__native_is_described(incstack__native_find_rule_quickly,
 					     (struct incstack__native_bounds){at->low, at->high},
 					     top) == INCSTACK__NATIVE_DESCRIBED;
-}
-
-__attribute__((noinline)) int incstack_stack_queue_drain_native(struct incstack_stack *stack)
-{
-	const struct incstack_top top = incstack__native_caller_top(__builtin_frame_address(0));
-
-	return incstack_stack_queue_drain(stack, &top);
 }
