@@ -354,7 +354,10 @@ INCSTACK_API int incstack_stack_moved(struct incstack_stack *stack, uintptr_t ne
  * is unloaded, once for each stack. It forgets the rules for that code in all stacks of the
  * runtime. If `stack` is not null, it also decodes every object captured there. A walk
  * through the code after the call learns its rules again. If that can happen, call it once
- * more, with a null stack, after the code was unloaded and before other code runs in its place.
+ * more, with a null stack, after the code was unloaded and before other code runs in its place:
+ * before the next dlopen or mmap of code, or while these cannot happen. An embedder that does not
+ * know the bounds passes 0 and UINTPTR_MAX. libc also unloads code by itself (iconv, name services)
+ * and does not report it.
  * The runtime also remembers that an address has no rule. So a table without
  * find_rule_quickly needs this call when code appears at an address that samples may have
  * met before. Errors: EINVAL, ETHREAD, EBUSY; ENOMEM: the code must stay until another

@@ -11,34 +11,33 @@
 
 INCSTACK_BEGIN_C
 
-/* Finds the unwind rule for a look-up address: the pc of an exact frame, or pc - 1 of a
- * return address. It serves as find_rule of an embedder's table; `context` is not used.
- * Rules come from unwind tables only, never from a guess about frame pointers. Code outside
+/* Returns the table of native stacks. It has no decode (function = pc). Its memory comes directly from
+ * mmap, so that malloc itself can be traced. The table is never null and always the same.
+ *
+ * find_rule: rules come from unwind tables only, never from a guess about frame pointers. Code outside
  * of loaded objects has no rule, even if a JIT compiler registered it with libgcc's
  * __register_frame: traces must equal libunwind's walk, and libunwind does not look there.
- *
  * A frame that stores its CFA (INCSTACK_RULE_FP_DEREF, realigned stacks) lies at an unknown
  * distance from its CFA. So in this kind of rule only, fp_offset counts from the frame
  * pointer: caller's fp = *(fp - fp_offset), and 0 is an offset, too.
- *
  * The function reads .eh_frame. Only if that has no rule, it asks libunwind. libunwind does
  * not call malloc for this. It takes a few pages from the kernel and keeps them, waits for
  * the dynamic linker, and masks signals through libc. libc removes its signals 32 and 33
  * from every mask. If the caller had blocked one of them by the system call itself, as only
  * libc's own threads do (for example that of timers with SIGEV_THREAD), it is unblocked for
  * a moment and may end the process. To sample in such threads, or where waiting for locks
- * is not allowed, use a table whose find_rule is the find_rule_quickly of
- * incstack_native_embedder(): it takes no lock (since glibc 2.35) and changes no mask.
- * Errors: EINVAL, ENOMEM; EUNWIND: no entry, or one that the struct cannot express.
- * Thread: any. Signal: no. Allocates: never (the first call makes a small object
- * with malloc, unless incstack_runtime_create_native was called before). Blocks: on the
- * dynamic linker's lock. */
-INCSTACK_API int incstack_native_find_rule(void *context, uintptr_t address,
-					   struct incstack_rule *rule);
-
-/* Returns the table of native stacks: find_rule as above, no decode (function = pc), memory
- * directly from mmap, so that malloc itself can be traced. Rules are also found in signal handlers
- * (since glibc 2.35). Never null, always the same.
+ * is not allowed, use a copy of the table whose find_rule is its find_rule_quickly. That
+ * takes no lock (since glibc 2.35) and changes no mask. The first call of find_rule makes a
+ * small object with malloc, unless incstack_runtime_create_native was called before.
+ *
+ * find_rule_in_handler finds rules since glibc 2.35.
+ *
+ * interrupted: the state is described if the unwind tables have a rule for this very instruction, and
+ * if a call instruction precedes each of the return addresses of the interrupted frame and of its
+ * caller: the tables of hand-written code are exact only at calls. The library's trampoline is
+ * described, too. Other states go into the queue, and their traces are biased, because nothing
+ * promises that the interrupted function is still running when the queue is drained. Before glibc
+ * 2.35 only the trampoline is described.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API const struct incstack_embedder *incstack_native_embedder(void);
 
@@ -83,35 +82,13 @@ INCSTACK_API int incstack_stack_create_native(struct incstack_runtime *runtime,
  * Allocates: never. Blocks: never. */
 INCSTACK_API struct incstack_top incstack_native_top(const void *ucontext);
 
-/* Describes to incstack_stack_sample_signal what a signal has interrupted on a native stack. It serves as
- * `interrupted` of an embedder's table. The state is described if the unwind tables have a rule for
- * this very instruction, and if a call instruction precedes each of the return addresses of the
- * interrupted frame and of its caller: the tables of hand-written code are exact only at calls.
- * The library's trampoline is described, too. Other states go into the queue, and their traces are
- * biased, because nothing promises that the interrupted function is still running when the queue is
- * drained. Before glibc 2.35 only the trampoline is described. `context` is not used.
- * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_native_interrupted(void *context, const struct incstack_interruption *at,
-					     struct incstack_top *top);
-
 /* Walks the whole stack with libunwind, from the caller of this function, as a reference
  * for incremental traces. Writes up to max frames, youngest first, without the library's
- * thunks. Returns how many. Masks signals through libc, as incstack_native_find_rule may.
+ * thunks. Returns how many. Masks signals through libc, as find_rule of the table may.
  * Errors: EINVAL, EUNWIND, ENOMEM.
  * Thread: any. Signal: yes, where libunwind can. Allocates: the first call. Blocks: on
  * locks of libunwind (before glibc 2.35, also of the dynamic linker). */
 INCSTACK_API int incstack_native_walk(struct incstack_frame *frames, int max);
-
-/* Forgets every unwind rule, also those that libunwind has cached. An embedder that unloads
- * code calls it after the code was removed (dlclose has returned) and before other code can run
- * in its place: before the next dlopen or mmap of code, or while these cannot happen. Other
- * threads may sample at the same time, because no frame of the code is on their stacks.
- * Earlier traces name the code by its address only. To give them names, retrieve the stacks
- * of all threads before the code is removed. Newly loaded code needs no call. libc also unloads
- * code by itself (iconv, name services) and does not report it.
- * Errors: EINVAL.
- * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_runtime_code_unloaded(struct incstack_runtime *runtime);
 
 INCSTACK_END_C
 

@@ -51,6 +51,11 @@ void incstack__native_walk_forked(void);
  * or unloaded since the last call. Only one thread at a time may call it. */
 int incstack__native_walk_remembering(struct incstack_frame *frames, int max, bool forget);
 
+/* The embedder's find_rule and interrupted: see incstack_native_embedder. */
+int incstack__native_find_rule(void *context, uintptr_t address, struct incstack_rule *rule);
+int incstack__native_interrupted(void *context, const struct incstack_interruption *at,
+				 struct incstack_top *top);
+
 /* The embedder's find_rule_quickly: finds all rules except those that only libunwind knows. */
 int incstack__native_find_rule_quickly(void *context, uintptr_t address,
 				       struct incstack_rule *rule);
@@ -63,7 +68,7 @@ extern const bool incstack__native_finds_in_handlers;
 bool incstack__native_is_context_base(uintptr_t address);
 bool incstack__native_is_fiber_base(uintptr_t address);
 
-/* Asks libunwind for the rule of the address, for incstack_native_find_rule. */
+/* Asks libunwind for the rule of the address, for incstack__native_find_rule. */
 int incstack__native_libunwind_rule(unw_addr_space_t space, uintptr_t address,
 				    struct incstack_rule *rule);
 

@@ -300,7 +300,7 @@ int incstack__native_find_rule_quickly(void *context, uintptr_t address, struct 
 	return 0;
 }
 
-int incstack_native_find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
+int incstack__native_find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
 {
 	unw_addr_space_t space;
 

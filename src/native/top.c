@@ -66,8 +66,8 @@ __attribute__((noinline)) struct incstack_top incstack_native_top(const void *uc
 	};
 }
 
-int incstack_native_interrupted(void *context, const struct incstack_interruption *at,
-				struct incstack_top *top)
+int incstack__native_interrupted(void *context, const struct incstack_interruption *at,
+				 struct incstack_top *top)
 {
 	(void)context;
 	if (!at || !at->ucontext || !top)

@@ -243,7 +243,7 @@ void incstack__record_follow_mode(struct incstack__record *record)
 	incstack__record_protect(&before);
 	incstack_stack_set_mode(record->stack, r->mode);
 	if (__atomic_exchange_n(&r->barriers_forbidden, 0, __ATOMIC_ACQ_REL))
-		incstack_runtime_code_unloaded(r->runtime);
+		incstack_runtime_code_unloading(r->runtime, NULL, 0, UINTPTR_MAX);
 	incstack__record_unprotect(&before);
 }
 

@@ -200,7 +200,7 @@ static void invalidate_rules(const struct difference *difference)
 	struct incstack_runtime *runtime = incstack__recording.runtime;
 
 	if (!difference->complete)
-		incstack_runtime_code_unloaded(runtime);
+		incstack_runtime_code_unloading(runtime, NULL, 0, UINTPTR_MAX);
 	for (size_t i = 0; difference->complete && i < difference->gone.count; i++)
 		incstack_runtime_code_unloading(runtime, NULL, difference->gone.span[i].low,
 						difference->gone.span[i].high);

@@ -146,7 +146,7 @@ STRATA = {
         "context descriptor entries.S jump lookup malloc new process sandbox thread create unload",
     ),
     "native": (
-        "native cfi.h image.h cfi_expression space unload",
+        "native cfi.h image.h cfi_expression space",
         "cfi",
         "table",
         "base walk stack",

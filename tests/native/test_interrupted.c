@@ -112,7 +112,7 @@ static int times_asked;
 static int find_and_count(void *context, uintptr_t address, struct incstack_rule *rule)
 {
 	times_asked += address == asked_for;
-	return incstack_native_find_rule(context, address, rule);
+	return incstack_native_embedder()->find_rule(context, address, rule);
 }
 
 /* Code without a rule may be unloaded by the time of the next operation, perhaps of another thread. So

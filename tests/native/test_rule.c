@@ -83,7 +83,7 @@ static bool step(struct incstack_frame *at)
 	bool exact = at->flags & INCSTACK_FRAME_EXACT;
 	struct incstack_rule rule = {0};
 
-	ck_assert_int_eq(incstack_native_find_rule(NULL, at->pc - !exact, &rule), 0);
+	ck_assert_int_eq(incstack__native_find_rule(NULL, at->pc - !exact, &rule), 0);
 	ck_assert_uint_le(rule.kind, INCSTACK_RULE_END);
 	seen[rule.kind]++;
 	if (rule.kind == INCSTACK_RULE_END)
@@ -245,10 +245,10 @@ START_TEST(inexpressible_frame)
 {
 	struct incstack_rule rule = {.kind = 77};
 
-	ck_assert_int_eq(incstack_native_find_rule(NULL, (uintptr_t)realigned, &rule), 0);
+	ck_assert_int_eq(incstack__native_find_rule(NULL, (uintptr_t)realigned, &rule), 0);
 	ck_assert_uint_eq(rule.kind, INCSTACK_RULE_SP);
 	ck_assert_int_eq(rule.cfa_offset, 8);
-	ck_assert_int_eq(incstack_native_find_rule(NULL, (uintptr_t)realigned + 6, &rule),
+	ck_assert_int_eq(incstack__native_find_rule(NULL, (uintptr_t)realigned + 6, &rule),
 			 INCSTACK_EUNWIND);
 	ck_assert_int_eq(rule.cfa_offset, 8);
 }
@@ -340,14 +340,15 @@ START_TEST(code_without_tables)
 	ck_assert_ptr_ne(page, MAP_FAILED);
 	memcpy(page, code, sizeof(code));
 	for (size_t i = 0; i < sizeof(code); i++)
-		ck_assert_int_eq(incstack_native_find_rule(NULL, (uintptr_t)page + i, &rule),
+		ck_assert_int_eq(incstack__native_find_rule(NULL, (uintptr_t)page + i, &rule),
 				 INCSTACK_EUNWIND);
 	ck_assert_int_eq(munmap(page, 4096), 0);
 	/* Nothing is read at an address that is not known, so it need not exist. */
-	ck_assert_int_eq(incstack_native_find_rule(NULL, (uintptr_t)page, &rule), INCSTACK_EUNWIND);
-	ck_assert_int_eq(incstack_native_find_rule(NULL, 0, &rule), INCSTACK_EUNWIND);
-	ck_assert_int_eq(incstack_native_find_rule(NULL, UINTPTR_MAX, &rule), INCSTACK_EUNWIND);
-	ck_assert_int_eq(incstack_native_find_rule(NULL, (uintptr_t)realigned, NULL),
+	ck_assert_int_eq(incstack__native_find_rule(NULL, (uintptr_t)page, &rule),
+			 INCSTACK_EUNWIND);
+	ck_assert_int_eq(incstack__native_find_rule(NULL, 0, &rule), INCSTACK_EUNWIND);
+	ck_assert_int_eq(incstack__native_find_rule(NULL, UINTPTR_MAX, &rule), INCSTACK_EUNWIND);
+	ck_assert_int_eq(incstack__native_find_rule(NULL, (uintptr_t)realigned, NULL),
 			 INCSTACK_EINVAL);
 	ck_assert_uint_eq(rule.kind, 77);
 }
@@ -395,7 +396,7 @@ static void sweep_segment(struct sweep *sweep, uintptr_t low, size_t bytes)
 	for (int i = 0; i < 4000; i++) {
 		struct incstack_rule rule = {0};
 		uintptr_t address = low + next_random(sweep) % bytes;
-		int result = incstack_native_find_rule(NULL, address, &rule);
+		int result = incstack__native_find_rule(NULL, address, &rule);
 
 		ck_assert(result == 0 || result == INCSTACK_EUNWIND);
 		ck_assert_int_eq(rule.cfa_offset % 8 | rule.ra_offset % 8 | rule.fp_offset % 8, 0);

@@ -221,13 +221,6 @@ int incstack_runtime_code_unloading(struct incstack_runtime *runtime, struct inc
 	return 0;
 }
 
-int incstack_runtime_code_unloaded(struct incstack_runtime *runtime)
-{
-	(void)runtime;
-	memset(rules, 0, sizeof(rules));
-	return 0;
-}
-
 /* ---- a thread that samples -------------------------------------------------------------------- */
 
 enum { FRAMES = 3, BATCH = 24, KEPT = STEPS * FRAMES };

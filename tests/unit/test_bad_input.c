@@ -318,15 +318,17 @@ START_TEST(native_is_checked)
 	uintptr_t word;
 	reset_options();
 	CHECK_ANSWERS(
-		SAYS(INCSTACK_EINVAL, incstack_native_find_rule(NULL, (uintptr_t)create, NULL)),
-		SAYS(INCSTACK_EUNWIND, incstack_native_find_rule(NULL, 0, &rule)),
-		SAYS(INCSTACK_EUNWIND, incstack_native_find_rule(NULL, UINTPTR_MAX, &rule)),
+		SAYS(INCSTACK_EINVAL,
+		     incstack_native_embedder()->find_rule(NULL, (uintptr_t)create, NULL)),
+		SAYS(INCSTACK_EUNWIND, incstack_native_embedder()->find_rule(NULL, 0, &rule)),
+		SAYS(INCSTACK_EUNWIND,
+		     incstack_native_embedder()->find_rule(NULL, UINTPTR_MAX, &rule)),
 		SAYS(INCSTACK_EINVAL, incstack_runtime_create_native(NULL, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_runtime_create_native(&options, &rt)),
 		SAYS(INCSTACK_EINVAL, incstack_native_stack_range(NULL, &word)),
 		SAYS(INCSTACK_EINVAL, incstack_native_stack_range(&word, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_stack_create_native(NULL, &mine)),
-		SAYS(INCSTACK_EINVAL, incstack_native_interrupted(NULL, NULL, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_native_embedder()->interrupted(NULL, NULL, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_native_walk(NULL, 4)),
 		SAYS(INCSTACK_EINVAL, incstack_native_walk(frames, 0)),
 		SAYS(INCSTACK_EINVAL, incstack_native_walk(frames, -1)));
