@@ -83,7 +83,13 @@ INCSTACK_API int incstack_runtime_forked(struct incstack_runtime *runtime);
 /* Creates the state of the stack that occupies [low, high). The calling thread owns it.
  * It has room for one chunk of traces. Create one state for each stack. A second one is not
  * refused, but the two share nothing: each walks the frames that only the other one knows, and
- * patches no slot that the other one has patched. Errors: EINVAL, ENOMEM.
+ * patches no slot that the other one has patched.
+ *
+ * If low and high are 0, the state serves for samples on stacks with unknown bounds, for example those
+ * of coroutines that the program switches by its own instructions. The mode is FULL then and
+ * cannot change: nothing is patched, and nothing is remembered between samples. Before a
+ * walk reads a page it asks the kernel whether the page is readable: one system call for
+ * each page. Errors: EINVAL, ENOMEM.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_stack_create(struct incstack_runtime *runtime, uintptr_t low,
 				       uintptr_t high, struct incstack_stack **stack);
@@ -98,15 +104,6 @@ INCSTACK_API int incstack_stack_create(struct incstack_runtime *runtime, uintptr
  * Errors: EINVAL, also if the table lacks one of the three functions; ENOMEM, ELIMIT.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_stack_create_embedder(struct incstack_runtime *runtime, void *identity,
-						struct incstack_stack **stack);
-
-/* Creates a state for samples on stacks with unknown bounds, for example those of
- * coroutines that the program switches by its own instructions. The mode is FULL and
- * cannot change: nothing is patched, and nothing is remembered between samples. Before a
- * walk reads a page it asks the kernel whether the page is readable: one system call for
- * each page. Errors: as incstack_stack_create.
- * Thread: any. Signal: no. Allocates: may. Blocks: never. */
-INCSTACK_API int incstack_stack_create_anywhere(struct incstack_runtime *runtime,
 						struct incstack_stack **stack);
 
 /* Restores every return slot that still holds one of the library's thunks, drops the
@@ -125,13 +122,6 @@ INCSTACK_API void incstack_stack_abandon(struct incstack_stack *stack);
  * were open are truncated.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_forget(struct incstack_stack *stack);
-
-/* Restores, in the child of fork, every return slot that still holds one of the library's
- * thunks. The calling thread must be the only one of the child. The state of the stack may
- * have been wiped (MADV_WIPEONFORK) and must not be used afterwards. The memory of its
- * frame objects must still exist. Null is allowed and does nothing.
- * Thread: the only one. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API void incstack_stack_forked(struct incstack_stack *stack);
 
 /* Returns 1 while an operation on the stack, or a return through one of its thunks, is in
  * progress, else 0; 0 for null. It tells a signal handler what it has interrupted.
@@ -279,12 +269,6 @@ INCSTACK_API int incstack_stack_retrieve(struct incstack_stack *stack, struct in
 /* Frees a tree; null is allowed.
  * Thread: any, one at a time. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_tree_release(struct incstack_tree *tree);
-
-/* Completes the open traces as retrieve does, but hands nothing over. Until the next
- * sample all callers of the sampled frames are known. Errors: EINVAL, ETHREAD, EBUSY;
- * ENOMEM: some traces are still open.
- * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
-INCSTACK_API int incstack_stack_complete(struct incstack_stack *stack);
 
 /* Returns 1 if some callers of sampled frames are still to be walked, 0 if all are known.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */

@@ -118,10 +118,10 @@ static void lift_thunks(uintptr_t at)
 	const struct incstack__record *record = incstack__record_local.mine;
 
 	if (record != NULL)
-		incstack_stack_forked(record->stack);
+		incstack__stack_forked(record->stack);
 	for (record = forked_from.contexts; record != NULL; record = record->next)
 		if (at >= record->low && at < record->high)
-			incstack_stack_forked(record->stack);
+			incstack__stack_forked(record->stack);
 }
 
 /* Lets the child finish the interrupted event or return as the parent would, on private copies. */

@@ -44,7 +44,7 @@ void incstack__record_complete(struct incstack__record *record)
 	    !incstack_stack_has_gaps(record->stack))
 		return;
 	incstack__record_protect(&before);
-	incstack_stack_complete(record->stack);
+	incstack__stack_complete(record->stack);
 	incstack__record_unprotect(&before);
 }
 

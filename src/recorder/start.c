@@ -164,7 +164,7 @@ static int create_shared_record(void)
 	if (r->shared_record == NULL)
 		return -1;
 	r->shared_record->high = UINTPTR_MAX;
-	if (incstack_stack_create_anywhere(r->runtime, &r->shared_record->stack) != 0 ||
+	if (incstack_stack_create(r->runtime, 0, 0, &r->shared_record->stack) != 0 ||
 	    incstack__record_prepare(r->shared_record, 0) != 0)
 		return -1;
 	incstack__record_publish(r->shared_record);

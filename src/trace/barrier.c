@@ -260,7 +260,7 @@ bool incstack__stack_is_patched(const stack *s)
 
 /* In the child of fork, s is only an address that cells hold: its memory may be wiped. Restores
  * the slots of its barriers. Its thunks belong to the parent's stack and are not reused. */
-void incstack_stack_forked(struct incstack_stack *s)
+void incstack__stack_forked(struct incstack_stack *s)
 {
 	uintptr_t pools = 1 + atomic_load_explicit(&incstack__pools.bytes, memory_order_acquire) /
 				      INCSTACK__POOL_STRIDE;

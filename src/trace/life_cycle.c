@@ -168,16 +168,11 @@ static int create(runtime *rt, const struct incstack__stack_kind *kind, struct b
 int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t high,
 			  struct incstack_stack **result)
 {
-	if (!rt || !result || low >= high || (low | high) % sizeof(uintptr_t))
+	const bool anywhere = !low && !high;
+	if (!rt || !result || (low >= high && !anywhere) || (low | high) % sizeof(uintptr_t))
 		return INCSTACK_EINVAL;
-	return create(rt, &incstack__kind_machine, (struct bounds){low, high}, result);
-}
-
-int incstack_stack_create_anywhere(struct incstack_runtime *rt, struct incstack_stack **result)
-{
-	if (!rt || !result)
-		return INCSTACK_EINVAL;
-	return create(rt, &incstack__kind_anywhere, (struct bounds){0, 0}, result);
+	return create(rt, anywhere ? &incstack__kind_anywhere : &incstack__kind_machine,
+		      (struct bounds){low, high}, result);
 }
 
 int incstack_stack_create_embedder(struct incstack_runtime *rt, void *identity,

@@ -310,7 +310,7 @@ int incstack_stack_retrieve(struct incstack_stack *s, struct incstack_tree **tre
 	return error;
 }
 
-int incstack_stack_complete(struct incstack_stack *s)
+int incstack__stack_complete(struct incstack_stack *s)
 {
 	int error = enter(s);
 	if (error)

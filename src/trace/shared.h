@@ -41,6 +41,12 @@ void incstack__pools_add(struct incstack_stack *s);
 /* Whether a return into a frame of the stack may still be intercepted (barrier.c). */
 bool incstack__stack_is_patched(const struct incstack_stack *s);
 
+/* Restores, in the child of fork, every return slot that still holds one of the library's
+ * thunks. The calling thread must be the only one of the child. The state of the stack may
+ * have been wiped (MADV_WIPEONFORK) and must not be used afterwards. The memory of its
+ * frame objects must still exist. Null is allowed and does nothing (barrier.c). */
+void incstack__stack_forked(struct incstack_stack *s);
+
 /* The calling thread began on this stack. So if it runs on another one, it has switched stacks, and
  * nobody has told where on this stack. An operation of that thread then neither confirms nor walks
  * the callers that are still open; a retrieve truncates them (life_cycle.c). */
@@ -52,7 +58,11 @@ INCSTACK_API void incstack__stack_is_of_thread(struct incstack_stack *s);
  * stays known, and the callers that were not captured are truncated (mode.c). */
 int incstack__stack_interrupted_at(struct incstack_stack *s, const struct incstack_top *top);
 
-/* As incstack_stack_complete, for a thread that was interrupted at `top`, if the rules lead from it to
+/* Completes the open traces as incstack_stack_retrieve does, but hands nothing over. Until the next
+ * sample all callers of the sampled frames are known. ENOMEM: some traces are still open (retrieve.c). */
+int incstack__stack_complete(struct incstack_stack *s);
+
+/* As incstack__stack_complete, for a thread that was interrupted at `top`, if the rules lead from it to
  * the stack. The caller may run on another stack (retrieve.c). */
 int incstack__stack_complete_at(struct incstack_stack *s, const struct incstack_top *top);
 

@@ -3,6 +3,7 @@
  * Tests code whose rules forbid barriers. Its frames are in every trace, and no return address
  * that leads into it is ever changed, neither by a sample nor by a return.
  */
+#include "../../src/trace/shared.h"
 #include "../unit/run_suite.h"
 #include "traced.h"
 
@@ -41,7 +42,7 @@ static NOINLINE void nest(int depth)
 		traced_sample();
 		/* A barrier then moves down along known frames, without a walk. */
 		if (looked % 2)
-			ck_assert_int_eq(incstack_stack_complete(traced_stack), 0);
+			ck_assert_int_eq(incstack__stack_complete(traced_stack), 0);
 	} else {
 		nest(depth - 1);
 	}

@@ -101,7 +101,7 @@ END_TEST
 START_TEST(anywhere)
 {
 	traced_open(0, INCSTACK_MODE_PATCH);
-	ck_assert_int_eq(incstack_stack_create_anywhere(traced_runtime, &sampled), 0);
+	ck_assert_int_eq(incstack_stack_create(traced_runtime, 0, 0, &sampled), 0);
 	ck_assert_int_eq(incstack_stack_set_mode(sampled, INCSTACK_MODE_PATCH), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_set_mode(sampled, INCSTACK_MODE_FULL), 0);
 	run_there(paints[_i]);
@@ -130,7 +130,7 @@ START_TEST(complete)
 {
 	traced_open(0, INCSTACK_MODE_PATCH);
 	struct incstack_stack *known = traced_stack;
-	ck_assert_int_eq(incstack_stack_create_anywhere(traced_runtime, &traced_stack), 0);
+	ck_assert_int_eq(incstack_stack_create(traced_runtime, 0, 0, &traced_stack), 0);
 	for (int i = 0; i < 5; i++)
 		descend(40 * i);
 	ck_assert_int_eq(traced_check(), 0);

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "../../src/trace/shared.h"
 #include "../unit/run_suite.h"
 #include "traced.h"
 
@@ -101,7 +102,7 @@ END_TEST
 
 static void complete_there(void)
 {
-	ck_assert_int_eq(incstack_stack_complete(traced_stack), 0);
+	ck_assert_int_eq(incstack__stack_complete(traced_stack), 0);
 }
 
 /* Nothing is walked there. Back on its own stack, the thread sees what is gone. */

@@ -96,7 +96,7 @@ int incstack_stack_has_gaps(const struct incstack_stack *stack)
 	return 0;
 }
 
-int incstack_stack_complete(struct incstack_stack *stack)
+int incstack__stack_complete(struct incstack_stack *stack)
 {
 	return 0;
 }

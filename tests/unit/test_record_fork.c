@@ -24,7 +24,7 @@ static int is_busy;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-void incstack_stack_forked(struct incstack_stack *stack)
+void incstack__stack_forked(struct incstack_stack *stack)
 {
 	lifted++;
 }

@@ -94,7 +94,8 @@ struct incstack__record *incstack__spool_record(void)
 	return no_record ? NULL : &late;
 }
 
-int incstack_stack_create_anywhere(struct incstack_runtime *runtime, struct incstack_stack **out)
+int incstack_stack_create(struct incstack_runtime *runtime, uintptr_t low, uintptr_t high,
+			  struct incstack_stack **out)
 {
 	return no_stack ? INCSTACK_ENOMEM : 0;
 }

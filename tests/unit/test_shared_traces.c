@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../src/trace/shared.h"
 #include "real_stack.h"
 #include "run_suite.h"
 
@@ -116,7 +117,7 @@ static NOINLINE void look_at_open(void)
 	ck_assert_uint_eq(count_open(&gaps), samples);
 	gaps_seen += gaps;
 	ck_assert_int_eq(incstack_stack_has_gaps(s), gaps > 0);
-	ck_assert_int_eq(incstack_stack_complete(s), 0);
+	ck_assert_int_eq(incstack__stack_complete(s), 0);
 	ck_assert_int_eq(incstack_stack_has_gaps(s), 0);
 	ck_assert_uint_eq(count_open(&gaps), samples);
 	ck_assert_uint_eq(gaps, 0);
@@ -206,12 +207,12 @@ static NOINLINE void fork_told(void)
 		return;
 	child = fork();
 	if (child == 0) {
-		incstack_stack_forked(s);
+		incstack__stack_forked(s);
 		_exit(shows_thunks() == 0 ? 7 : 2);
 	}
 }
 
-/* A child that calls incstack_stack_forked gets its return addresses back, although the stack is
+/* A child that calls incstack__stack_forked gets its return addresses back, although the stack is
  * wiped. */
 START_TEST(a_child_that_was_told_of_has_no_thunks)
 {
@@ -236,8 +237,8 @@ START_TEST(a_lone_half_of_the_pair_is_refused)
 	ck_assert_int_eq(incstack_runtime_create(&options, &none), INCSTACK_EINVAL);
 	ck_assert_ptr_null(incstack_stack_tree(NULL));
 	ck_assert_int_eq(incstack_stack_has_gaps(NULL), 0);
-	incstack_stack_forked(NULL);
-	ck_assert_int_eq(incstack_stack_complete(NULL), INCSTACK_EINVAL);
+	incstack__stack_forked(NULL);
+	ck_assert_int_eq(incstack__stack_complete(NULL), INCSTACK_EINVAL);
 }
 END_TEST
 

@@ -74,7 +74,7 @@ START_TEST(anywhere)
 	struct incstack_stack *s;
 	struct incstack_stats stats = {.size = sizeof(stats)};
 	open_raw(INCSTACK_MODE_VALIDATE);
-	ck_assert_int_eq(incstack_stack_create_anywhere(hand.rt, &s), 0);
+	ck_assert_int_eq(incstack_stack_create(hand.rt, 0, 0, &s), 0);
 	ck_assert_int_eq(incstack_stack_stats(s, &stats), 0);
 	ck_assert_uint_eq(stats.mode, INCSTACK_MODE_FULL);
 	ck_assert_int_eq(incstack_stack_set_mode(s, INCSTACK_MODE_VALIDATE), INCSTACK_EINVAL);
