@@ -146,6 +146,12 @@ INCSTACK_API int incstack_safepoint_attach(struct incstack_safepoint *safepoint,
  * Thread: owner, running. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_thread_detach(struct incstack_thread *thread);
 
+/* Makes the calling thread the owner of an attachment, for a runtime whose states move between threads of
+ * the system. The former owner must have stopped using it. Errors: EINVAL; EBUSY: the former owner is
+ * inside an operation; EFORKED.
+ * Thread: any. Signal: no. Allocates: never. Blocks: never. */
+INCSTACK_API int incstack_thread_adopt(struct incstack_thread *thread);
+
 /* Computes how n tickets are split. Waiting threads get n * waiting / (running + waiting),
  * rounded to nearest, halves up; running threads get the rest. Neither group gets more
  * tickets than it has threads; the other group gets the surplus. Errors: EINVAL.

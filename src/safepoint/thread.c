@@ -95,6 +95,19 @@ static void give_up_claims(struct incstack__thread *thread)
 		incstack__thread_arrive(thread->owner);
 }
 
+int incstack_thread_adopt(struct incstack_thread *open)
+{
+	struct incstack__thread *thread = incstack__thread_of(open);
+	if (!thread)
+		return INCSTACK_EINVAL;
+	if (incstack__forked(thread->owner))
+		return INCSTACK_EFORKED;
+	if (thread->busy)
+		return INCSTACK_EBUSY;
+	thread->self = incstack__self();
+	return 0;
+}
+
 int incstack_thread_detach(struct incstack_thread *open)
 {
 	struct incstack__thread *thread = incstack__thread_of(open);
