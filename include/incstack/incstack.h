@@ -226,8 +226,8 @@ enum {
 	                                      * position was gone before it could be read */
 	INCSTACK_OBJECT_INTERRUPTED = 1u << 7, /* a top that a signal interrupted */
 	INCSTACK_OBJECT_LATE = 1u << 12, /* the top of a trace from a queue; with INTERRUPTED it
-	                                      * is the frame that was interrupted, otherwise the
-	                                      * trace is biased (incstack_trace_taken) */
+	                                  * is the frame that was interrupted, otherwise the
+	                                  * trace is biased (docs/signals.md) */
 	INCSTACK_OBJECT_GAP = 1u << 9,   /* parent is a caller, but not the direct one; never
 	                                      * set after retrieve (see incstack_stack_tree) */
 };

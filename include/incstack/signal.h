@@ -19,24 +19,6 @@
 
 INCSTACK_BEGIN_C
 
-/* How a trace was taken. */
-enum incstack_taken {
-	INCSTACK_TAKEN_DIRECTLY = 0, /* by incstack_stack_sample, outside of handlers */
-	INCSTACK_TAKEN_IN_HANDLER,   /* immediate: the handler walked from the interrupted frame */
-	INCSTACK_TAKEN_FROM_QUEUE,   /* queued: the top is the interrupted frame, where it was
-				      * interrupted; its callers, or those of its caller, were
-				      * seen later */
-	INCSTACK_TAKEN_BIASED,       /* queued, but the interrupted frame may have ended. The top is
-				      * the youngest frame whose address allows that it is one of
-				      * its callers, at its position when the queue was drained. If
-				      * that caller has ended, too, a later frame may show in its
-				      * place. */
-};
-
-/* Returns how the trace was taken.
- * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
-INCSTACK_API enum incstack_taken incstack_trace_taken(const struct incstack_trace *trace);
-
 /* What incstack_stack_sample_signal returns if it has put the request into the queue. */
 #define INCSTACK_QUEUED 1
 
@@ -61,43 +43,11 @@ INCSTACK_API int incstack_stack_sample_signal(struct incstack_stack *stack, uint
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_stack_queue_resize(struct incstack_stack *stack, uint32_t capacity);
 
-/* A request in the queue. */
-struct incstack_queued {
-	uint64_t id;             /* the identifier of its first request */
-	uint64_t weight;         /* the sum of the weights of its requests */
-	struct incstack_top top; /* what `interrupted` wrote */
-	uintptr_t caller; /* with INCSTACK_TOP_CALLER_STAYS: the return address; otherwise 0 */
-	uint32_t count;   /* how many equal requests it stands for */
-	int32_t reason;   /* why it was not sampled at once: an error of incstack_stack_sample */
-};
-
-/* Copies request n of the queue to *element: 0 is the oldest, -1 the youngest.
- * Errors: EINVAL; ERANGE: there are fewer; EBUSY: a handler is writing it at this moment.
- * Thread: owner. Signal: yes. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_stack_queue_element(const struct incstack_stack *stack, int32_t n,
-					      struct incstack_queued *element);
-
-/* Functions that incstack_stack_queue_drain calls before and after it turns requests into traces, but
- * not if the queue is empty. They may call any function on the stack; a drain inside them is
- * refused (EBUSY). `end` is the place to adapt the capacity. Each may be null. */
-struct incstack_queue_hooks {
-	size_t size; /* sizeof(struct incstack_queue_hooks) */
-	/* Called before a drain, with the number of elements of the queue. */
-	void (*begin)(void *context, struct incstack_stack *stack, uint32_t elements);
-	/* Called after a drain, with the number of traces that it has made. */
-	void (*end)(void *context, struct incstack_stack *stack, uint32_t traces);
-	void *context; /* passed to both */
-};
-
-/* Sets the functions; null removes them. Errors: EINVAL, ETHREAD.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_stack_queue_hook(struct incstack_stack *stack,
-					   const struct incstack_queue_hooks *hooks);
-
-/* Turns the requests in the queue into traces, oldest first, and makes room for them.
+/* Turns the requests in the queue into traces, oldest first, and makes room for them. Without a
+ * request it does nothing, and is fast enough to be called at every poll.
  * incstack_stack_sample_at_poll calls it. `poll` is the top frame now, as for incstack_stack_sample. An
- * embedder that promises INCSTACK_TOP_STAYS or INCSTACK_TOP_CALLER_STAYS calls it at every poll at
- * which incstack_stack_queue_pending is not 0, before that poll changes the stack or returns.
+ * embedder that promises INCSTACK_TOP_STAYS or INCSTACK_TOP_CALLER_STAYS calls it at every poll,
+ * before that poll changes the stack or returns.
  * Errors: EINVAL, ETHREAD, EBUSY; ENOMEM, ELIMIT, EROOM: no room; the requests that remain stay in
  * the queue, and their traces will be biased.
  * Algorithm: the frames from `poll` to the first known one are captured once, by the walk of a
@@ -105,11 +55,6 @@ INCSTACK_API int incstack_stack_queue_hook(struct incstack_stack *stack,
  * Thread: owner. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_stack_queue_drain(struct incstack_stack *stack,
 					    const struct incstack_top *poll);
-
-/* Returns how many elements the queue has; 0 for null. It is fast enough to be called at every
- * poll.
- * Thread: owner. Signal: yes. Allocates: never. Blocks: never. */
-INCSTACK_API uint32_t incstack_stack_queue_pending(const struct incstack_stack *stack);
 
 /* Why a request has no trace. */
 enum incstack_signal_failure {
@@ -131,8 +76,8 @@ struct incstack_signal_stats {
 	size_t size;         /* sizeof(struct incstack_signal_stats), set by the caller */
 	uint64_t requests;   /* calls */
 	uint64_t in_handler; /* sampled at once */
-	uint64_t from_queue; /* their traces are INCSTACK_TAKEN_FROM_QUEUE */
-	uint64_t biased;     /* their traces are INCSTACK_TAKEN_BIASED */
+	uint64_t from_queue; /* their traces have INCSTACK_OBJECT_LATE and _INTERRUPTED */
+	uint64_t biased;     /* their traces have INCSTACK_OBJECT_LATE alone */
 	uint64_t pending;    /* in the queue */
 	uint64_t failed[INCSTACK_FAILURES]; /* by enum incstack_signal_failure */
 	uint64_t merged;   /* added to an equal predecessor; they are also counted above */

@@ -19,7 +19,6 @@ struct drain {
 	stack *s;
 	object *poll;       /* the youngest frame now */
 	const object *seen; /* it and its callers were active in an earlier trace */
-	uint32_t made;      /* traces */
 };
 
 /* The frame of a request, and its caller, which may be null. `seen`: the caller was seen before. */
@@ -114,8 +113,7 @@ static void count_truncated(stack *s, const object *top)
 }
 
 /* Adds the trace of a request. Returns false if there is no room. */
-static bool add(struct drain *d, const struct incstack_queued *what, const struct spot *at,
-		bool exact)
+static bool add(struct drain *d, const struct queued *what, const struct spot *at, bool exact)
 {
 	stack *s = d->s;
 	const object top = exact ? interrupted_top(at, &what->top) : biased_top(at);
@@ -130,11 +128,10 @@ static bool add(struct drain *d, const struct incstack_queued *what, const struc
 	if (!at->seen && at->caller)
 		d->seen = at->caller;
 	count_truncated(s, exact && at->returned ? &caller : &top);
-	d->made++;
 	return true;
 }
 
-static void make_trace(struct drain *d, const struct incstack_queued *what)
+static void make_trace(struct drain *d, const struct queued *what)
 {
 	stack *s = d->s;
 	struct spot at;
@@ -161,19 +158,19 @@ static object *capture(stack *s, const struct incstack_top *poll)
 
 /* Turns the given number of requests into traces. Those that came in the meantime stay, but what
  * they have interrupted is this poll, after which their frames may end without another. */
-static int drain(stack *s, const struct incstack_top *poll, uint32_t requests, uint32_t *made)
+static int drain(stack *s, const struct incstack_top *poll, uint32_t requests)
 {
-	struct incstack_queued what;
+	struct queued what;
 	int error = enter(s);
 	if (error)
 		return error;
+	s->signals.queue->attempts = 0;
 	struct drain d = {.s = s, .poll = capture(s, poll)};
 	d.seen = s->found.known;
 	while (d.poll && requests-- && s->signals.queue && incstack__queue_take(s, &what))
 		make_trace(&d, &what);
 	s->signals.drains++;
 	incstack__queue_unsettle(s);
-	*made = d.made;
 	leave(s);
 	return d.poll ? 0 : INCSTACK_EROOM;
 }
@@ -184,37 +181,19 @@ static size_t room_for(uint32_t requests)
 	return requests * (OBJECTS_EACH * sizeof(object) + sizeof(trace)) + 4096;
 }
 
-static int drain_with_hooks(stack *s, const struct incstack_top *poll, uint32_t requests)
-{
-	const struct incstack_queue_hooks hooks = s->signals.hooks;
-	uint32_t made = 0;
-	s->signals.queue->draining = true;
-	s->signals.queue->attempts = 0;
-	if (hooks.begin)
-		hooks.begin(hooks.context, s, requests);
-	int error = drain(s, poll, requests, &made);
-	if (hooks.end)
-		hooks.end(hooks.context, s, made);
-	if (s->signals.queue)
-		s->signals.queue->draining = false;
-	return error;
-}
-
 int incstack_stack_queue_drain(struct incstack_stack *s, const struct incstack_top *poll)
 {
-	uint32_t requests = incstack_stack_queue_pending(s);
 	if (!s || !poll || !s->kind->takes_top(poll) || poll->flags & INCSTACK_TOP_INTERRUPTED)
 		return INCSTACK_EINVAL;
 	if (s->owner != thread_self())
 		return INCSTACK_ETHREAD;
+	const uint32_t requests = incstack__queue_pending(s);
 	if (!requests)
 		return 0;
-	if (s->signals.queue->draining)
-		return INCSTACK_EBUSY;
 	int error = incstack_stack_reserve(s, room_for(requests));
 	if (error == INCSTACK_EBUSY)
 		return error;
 	if (error)
 		incstack__queue_unsettle(s);
-	return error ? error : drain_with_hooks(s, poll, requests);
+	return error ? error : drain(s, poll, requests);
 }

@@ -300,7 +300,7 @@ int incstack_stack_sample_at_poll(struct incstack_stack *s, uint64_t id, uint64_
 {
 	if (!s)
 		return INCSTACK_EINVAL;
-	if (__builtin_expect(incstack_stack_queue_pending(s), 0))
+	if (__builtin_expect(incstack__queue_pending(s), 0))
 		incstack_stack_queue_drain(s, top);
 	size_t enough = s->runtime->options.chunk_bytes / 2;
 	int reserved = incstack_stack_room(s) < enough ? incstack_stack_reserve(s, enough) : 0;

@@ -45,7 +45,7 @@ static uint64_t known_now(const stack *s)
 	return (uint64_t)(uintptr_t)s->newest + s->samples + s->stats.returns + s->stats.unwound;
 }
 
-static bool equal(const struct incstack_queued *x, const struct incstack_queued *y)
+static bool equal(const struct queued *x, const struct queued *y)
 {
 	const struct incstack_top *a = &x->top, *b = &y->top;
 	return a->pc == b->pc && a->sp == b->sp && a->fp == b->fp && a->slot == b->slot &&
@@ -53,7 +53,7 @@ static bool equal(const struct incstack_queued *x, const struct incstack_queued 
 }
 
 /* Adds the request to the youngest one if they are equal. */
-static bool merge(stack *s, struct queue *q, const struct incstack_queued *what)
+static bool merge(stack *s, struct queue *q, const struct queued *what)
 {
 	uint64_t tail = load(&q->tail);
 	if (tail == load(&q->head))
@@ -88,7 +88,7 @@ static struct request *reserve(struct queue *q)
 }
 
 /* Called in a signal handler of the owner. Returns false if the queue is full. */
-bool incstack__queue_put(stack *s, const struct incstack_queued *what)
+bool incstack__queue_put(stack *s, const struct queued *what)
 {
 	struct queue *q = s->signals.queue;
 	atomic_fetch_add_explicit(&q->attempts, 1, memory_order_relaxed);
@@ -106,7 +106,7 @@ bool incstack__queue_put(stack *s, const struct incstack_queued *what)
 
 /* Removes the oldest request. incstack__queue_settled() must follow when it is counted. Returns
  * false if there is none. */
-bool incstack__queue_take(stack *s, struct incstack_queued *what)
+bool incstack__queue_take(stack *s, struct queued *what)
 {
 	struct queue *q = s->signals.queue;
 	for (uint64_t head = load(&q->head); head != load(&q->tail); head++) {
@@ -134,7 +134,7 @@ void incstack__queue_settled(stack *s)
 /* Forgets all requests. */
 void incstack__queue_drop(stack *s)
 {
-	struct incstack_queued what;
+	struct queued what;
 	while (s->signals.queue && incstack__queue_take(s, &what)) {
 		count_failure(s, INCSTACK_FAILED_DROPPED, what.count);
 		incstack__queue_settled(s);
@@ -171,7 +171,6 @@ void incstack__queue_reset(stack *s)
 		return;
 	count_failure(s, INCSTACK_FAILED_LEFT, s->signals.queue->in_hand);
 	s->signals.queue->in_hand = 0;
-	s->signals.queue->draining = false;
 }
 
 /* The stack was moved. */
@@ -205,31 +204,14 @@ uint64_t incstack__queue_requests(const stack *s)
 	return sum;
 }
 
-/* ---- the public interface -------------------------------------------------------- */
-
-int incstack_stack_queue_element(const struct incstack_stack *s, int32_t n,
-				 struct incstack_queued *element)
+/* How many elements the queue has. It is called at every poll. */
+uint32_t incstack__queue_pending(const stack *s)
 {
-	if (!s || !element)
-		return INCSTACK_EINVAL;
-	struct queue *q = s->signals.queue;
-	uint64_t head = oldest(q), tail = q ? load(&q->tail) : 0;
-	uint64_t from_front = n < 0 ? tail - head + (uint64_t)(int64_t)n : (uint64_t)n;
-	if (from_front >= tail - head)
-		return INCSTACK_ERANGE;
-	struct request *r = place(q, head + from_front);
-	if (!change(r, PLACE_WAITING, PLACE_WRITING))
-		return INCSTACK_EBUSY;
-	*element = r->what;
-	change(r, PLACE_WRITING, PLACE_WAITING);
-	return 0;
-}
-
-uint32_t incstack_stack_queue_pending(const struct incstack_stack *s)
-{
-	const struct queue *q = s ? s->signals.queue : NULL;
+	const struct queue *q = s->signals.queue;
 	return q ? (uint32_t)(load(&q->tail) - load(&q->head)) : 0;
 }
+
+/* ---- the public interface -------------------------------------------------------- */
 
 /* Makes an empty queue. Returns null if there is no memory. */
 static struct queue *make(stack *s, uint32_t capacity)
@@ -247,7 +229,7 @@ static struct queue *make(stack *s, uint32_t capacity)
 /* Moves the requests of the stack's queue, as many as fit, the oldest first. */
 static void move_requests(stack *s, struct queue *to)
 {
-	struct incstack_queued what;
+	struct queued what;
 	while (s->signals.queue && load(&to->tail) < to->capacity &&
 	       incstack__queue_take(s, &what)) {
 		struct request *r = reserve(to);
@@ -263,8 +245,6 @@ static void replace(stack *s, struct queue *new)
 {
 	uint64_t before;
 	bool blocked = incstack__signals_block(&before);
-	if (new && s->signals.queue)
-		new->draining = s->signals.queue->draining;
 	if (new)
 		move_requests(s, new);
 	else
@@ -289,17 +269,4 @@ int incstack_stack_queue_resize(struct incstack_stack *s, uint32_t capacity)
 		replace(s, new);
 	leave(s);
 	return error;
-}
-
-int incstack_stack_queue_hook(struct incstack_stack *s, const struct incstack_queue_hooks *hooks)
-{
-	static const struct incstack_queue_hooks none;
-	if (hooks && hooks->size != sizeof(*hooks))
-		return INCSTACK_EINVAL;
-	int error = enter(s);
-	if (error)
-		return error;
-	s->signals.hooks = hooks ? *hooks : none;
-	leave(s);
-	return 0;
 }

@@ -12,10 +12,20 @@
 /* The states of a place. Only the one that changes EMPTY or WAITING to WRITING may write there. */
 enum { PLACE_EMPTY, PLACE_WRITING, PLACE_WAITING };
 
+/* What a request asks for. */
+struct queued {
+	uint64_t id;             /* the identifier of its first request */
+	uint64_t weight;         /* the sum of the weights of its requests */
+	struct incstack_top top; /* what `interrupted` wrote */
+	uintptr_t caller; /* with INCSTACK_TOP_CALLER_STAYS: the return address; otherwise 0 */
+	uint32_t count;   /* how many equal requests it stands for */
+	int32_t reason;   /* why it was not sampled at once: an error of incstack_stack_sample */
+};
+
 struct request {
 	_Atomic uint32_t state;
 	uint64_t known; /* what was known of the stack: two requests that differ are not equal */
-	struct incstack_queued what;
+	struct queued what;
 };
 
 /* A ring. Handlers add at the tail, which only they move. The drain, which a handler may
@@ -25,12 +35,12 @@ struct queue {
 	uint32_t capacity;
 	_Atomic uint32_t attempts; /* since the last drain */
 	uint32_t in_hand;          /* requests that the drain has removed and not yet counted */
-	bool draining;
 	struct request places[];
 };
 
-bool incstack__queue_put(stack *s, const struct incstack_queued *what);
-bool incstack__queue_take(stack *s, struct incstack_queued *what);
+bool incstack__queue_put(stack *s, const struct queued *what);
+bool incstack__queue_take(stack *s, struct queued *what);
+uint32_t incstack__queue_pending(const stack *s);
 void incstack__queue_settled(stack *s);
 void incstack__queue_drop(stack *s);
 void incstack__queue_reset(stack *s);

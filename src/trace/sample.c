@@ -9,6 +9,7 @@
 #include "fast_walk.h"
 #include "fault.h"
 #include "operation.h"
+#include "queue.h"
 #include "sample.h"
 #include "top.h"
 #include "walk.h"
@@ -192,8 +193,8 @@ object *incstack__machine_frames(stack *s, const struct incstack_top *poll)
 /* Adds a trace whose top and callers are given. If `caller` is not null, it is copied and comes between
  * the top and its parent. If `now` is not null, the top is decoded now. Returns false if there is no
  * room. */
-bool incstack__sample_add(stack *s, const struct incstack_queued *what, object top,
-			  const object *caller, const object *old, const struct incstack_frame *now)
+bool incstack__sample_add(stack *s, const struct queued *what, object top, const object *caller,
+			  const object *old, const struct incstack_frame *now)
 {
 	if (!arena_fits(&s->arena, 3) && !incstack__arena_next(&s->arena))
 		return false;

@@ -21,7 +21,7 @@ static int ask(const stack *s, const void *ucontext, struct incstack_top *top)
 }
 
 /* Reads where a frame that is about to return will go on. Without that there is no promise. */
-static void read_caller(const stack *s, struct incstack_queued *what)
+static void read_caller(const stack *s, struct queued *what)
 {
 	const uintptr_t slot = what->top.slot;
 	if (!(what->top.flags & INCSTACK_TOP_CALLER_STAYS))
@@ -74,7 +74,7 @@ static int fail(stack *s, enum incstack_signal_failure why, int error)
 }
 
 /* Puts the request, which was refused for the given error, into the queue. */
-static int enqueue(stack *s, struct incstack_queued *what)
+static int enqueue(stack *s, struct queued *what)
 {
 	if (!s->signals.queue)
 		return fail(s, failure_of(what->reason), what->reason);
@@ -93,7 +93,7 @@ int incstack_stack_sample_signal(struct incstack_stack *s, uint64_t id, uint64_t
 	count_requests(&s->signals.requests, 1);
 	if (s->owner != thread_self())
 		return fail(s, INCSTACK_FAILED_OWNER, INCSTACK_ETHREAD);
-	struct incstack_queued what = {.id = id, .weight = weight, .count = 1};
+	struct queued what = {.id = id, .weight = weight, .count = 1};
 	int described = ask(s, ucontext, &what.top);
 	if (described < 0)
 		return fail(s, INCSTACK_FAILED_STATE, described);
@@ -102,13 +102,4 @@ int incstack_stack_sample_signal(struct incstack_stack *s, uint64_t id, uint64_t
 		return enqueue(s, &what);
 	count_requests(&s->signals.in_handler, 1);
 	return 0;
-}
-
-enum incstack_taken incstack_trace_taken(const struct incstack_trace *t)
-{
-	const uint32_t flags = t && t->top ? t->top->flags : 0;
-	const bool interrupted = flags & INCSTACK_OBJECT_INTERRUPTED;
-	if (flags & INCSTACK_OBJECT_LATE)
-		return interrupted ? INCSTACK_TAKEN_FROM_QUEUE : INCSTACK_TAKEN_BIASED;
-	return interrupted ? INCSTACK_TAKEN_IN_HANDLER : INCSTACK_TAKEN_DIRECTLY;
 }

@@ -62,7 +62,6 @@ struct validation {
 /* The requests of signal handlers, and what became of them: struct incstack_signal_stats. */
 struct signal_requests {
 	struct queue *queue; /* those that wait for a poll; may be null */
-	struct incstack_queue_hooks hooks;
 	uint64_t from_queue, biased, drains;
 	_Atomic uint64_t requests, in_handler, merged; /* handlers count these */
 	_Atomic uint64_t failed[INCSTACK_FAILURES];

@@ -25,6 +25,7 @@
 #include <incstack/signal.h>
 
 #include "layers/layers.h"
+#include "../unit/taken.h"
 
 #define HOOK extern "C" __attribute__((section("layered_hooks"), no_instrument_function))
 #define FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
@@ -322,7 +323,7 @@ static void check_request(asked &a, const struct incstack_trace *t)
 {
 	a.truncated = false;
 	a.trace = chain_of(t, &a.truncated);
-	if (incstack_trace_taken(t) == INCSTACK_TAKEN_BIASED) {
+	if (trace_taken(t) == TAKEN_BIASED) {
 		biased++;
 		a.trace.clear();
 		return;

@@ -18,6 +18,7 @@
 
 #include "../unit/run_suite.h"
 #include "../unit/sample_native.h"
+#include "../unit/taken.h"
 
 #define NOINLINE __attribute__((noinline))
 #define FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
@@ -253,7 +254,7 @@ static bool is_biased_trace(const struct incstack_trace *t, struct asker *a)
 
 static bool agrees(const struct incstack_trace *t, struct asker *a)
 {
-	if (incstack_trace_taken(t) == INCSTACK_TAKEN_BIASED)
+	if (trace_taken(t) == TAKEN_BIASED)
 		return is_biased_trace(t, a);
 	const struct shadow *at = &a->at[(t->id & (FROM_HANDLER - 1)) % RING];
 	const struct incstack_frame_object *o;

@@ -11,6 +11,7 @@
 
 #include "cct.h"
 #include "vm.h"
+#include "../unit/taken.h"
 
 struct counters counters;
 int toyvm_fault;
@@ -37,6 +38,7 @@ struct oracle {
 	size_t used, room;
 	struct record *records;
 	size_t record_count, record_room;
+	size_t queued;  /* the record of the youngest request that went into the queue */
 	uint64_t first; /* the id of records[0] */
 	uint64_t *wide; /* see widen() */
 	struct cct *cct;
@@ -135,11 +137,11 @@ static uint64_t merged(const struct fiber *f)
 /* The youngest request in the queue stands for this one, too. */
 static void add_weight(struct fiber *f, uint64_t weight)
 {
-	struct incstack_queued youngest;
-	if (incstack_stack_queue_element(f->stack, -1, &youngest))
+	struct oracle *o = f->oracle;
+	if (o->queued >= o->record_count)
 		COUNT(mismatches);
 	else
-		f->oracle->records[youngest.id - f->oracle->first].weight += weight;
+		o->records[o->queued].weight += weight;
 }
 
 /* It may use malloc in the handler, because nothing that does is interrupted. */
@@ -158,6 +160,8 @@ void oracle_signal(struct fiber *f, size_t count, uint64_t youngest, uint64_t we
 		add_weight(f, weight);
 		return;
 	}
+	if (result == INCSTACK_QUEUED)
+		o->queued = o->record_count;
 	remember(o, f->shadow_base, count, weight);
 	if (youngest) {
 		remember(o, &youngest, 1, 0);
@@ -291,14 +295,14 @@ static bool same_callers(const struct oracle *o, const struct record *r,
 static bool as_recorded(struct fiber *f, const struct record *r, const struct incstack_trace *t,
 			bool *inlined)
 {
-	switch (incstack_trace_taken(t)) {
-	case INCSTACK_TAKEN_BIASED:
+	switch (trace_taken(t)) {
+	case TAKEN_BIASED:
 		COUNT(biased);
 		return same_callers(f->oracle, r, t, may_be_cut(f));
-	case INCSTACK_TAKEN_IN_HANDLER:
+	case TAKEN_IN_HANDLER:
 		COUNT(immediate);
 		break;
-	case INCSTACK_TAKEN_FROM_QUEUE:
+	case TAKEN_FROM_QUEUE:
 		COUNT(queued);
 		break;
 	default:

@@ -99,7 +99,9 @@ static void ask(struct fiber *f, size_t count, uint64_t youngest, const void *uc
 	struct instants *in = f->thread->instants;
 	in->all_compiled = random_below(&in->random, 2);
 	oracle_signal(f, count, youngest, random_next(&in->random) >> 8, ucontext);
-	if (incstack_stack_queue_pending(f->stack))
+	struct incstack_signal_stats stats = {.size = sizeof(stats)};
+	incstack_stack_signal_stats(f->stack, &stats);
+	if (stats.pending)
 		f->ticks = 0; /* the next poll is taken */
 	choose(in, f->vm->schedule.signals);
 }
@@ -206,6 +208,6 @@ void signals_drain(struct fiber *f)
 		.sp = f->linked ? f->fp : f->sp,
 		.fp = f->fp,
 		.flags = f->linked ? INCSTACK_TOP_EXACT | INCSTACK_TOP_DECODE_NOW : 0};
-	if (incstack_stack_queue_pending(f->stack) && incstack_stack_queue_drain(f->stack, &top))
+	if (incstack_stack_queue_drain(f->stack, &top))
 		COUNT(mismatches);
 }

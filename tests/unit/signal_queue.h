@@ -17,6 +17,14 @@ enum state { DESCRIBED, PROMISED, ENDING, RETURNING, UNKNOWN, STATES };
 static enum state state;
 static int signals_in_decode; /* how many signals decode gets */
 
+/* Request n of the queue: 0 is the oldest, -1 the youngest. */
+static inline struct queued element(int n)
+{
+	const struct queue *q = sim.s->signals.queue;
+	const uint64_t number = (n < 0 ? q->tail : q->head) + (uint64_t)(int64_t)n;
+	return q->places[number % q->capacity].what;
+}
+
 /* A frame that keeps its position in itself names it by a number. */
 static inline uintptr_t position(const struct sim_frame *f)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests the queue of signal handlers' requests, one thing at a time: its elements, its size, its
- * hooks, and every way to lose a request.
+ * Tests the queue of signal handlers' requests, one thing at a time: its elements, its size, and
+ * every way to lose a request.
  */
 #include <pthread.h>
 
 #include "run_suite.h"
 #include "signal_queue.h"
+#include "taken.h"
 
 /* Five frames without positions inside, and a queue. */
 static void open_five_with(struct incstack_options options, uint32_t capacity)
@@ -54,7 +55,7 @@ START_TEST(without_a_queue)
 	ck_assert_int_eq(ask(PROMISED, 1), INCSTACK_EUNWIND);
 	ck_assert_int_eq(ask(UNKNOWN, 1), INCSTACK_ERANGE);
 	ck_assert_uint_eq(sim_stats().lost_unwind, 1);
-	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 0);
+	ck_assert_uint_eq(incstack__queue_pending(sim.s), 0);
 	const struct incstack_signal_stats stats = stats_now();
 	ck_assert_uint_eq(stats.failed[INCSTACK_FAILED_UNWIND], 1);
 	ck_assert_uint_eq(stats.failed[INCSTACK_FAILED_STATE], 1);
@@ -67,26 +68,23 @@ END_TEST
 /* Two equal requests are one element, and a full queue refuses. */
 START_TEST(elements)
 {
-	struct incstack_queued e;
+	struct queued e;
 	open_five(2);
-	ck_assert_int_eq(incstack_stack_queue_element(sim.s, 0, &e), INCSTACK_ERANGE);
 	ck_assert_int_eq(ask(PROMISED, 1), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(PROMISED, 2), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(ENDING, 3), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(PROMISED, 4), INCSTACK_ELIMIT);
-	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 2);
-	ck_assert_int_eq(incstack_stack_queue_element(sim.s, 0, &e), 0);
+	ck_assert_uint_eq(incstack__queue_pending(sim.s), 2);
+	e = element(0);
 	ck_assert_uint_eq(e.id, 1);
 	ck_assert_uint_eq(e.weight, 20);
 	ck_assert_uint_eq(e.count, 2);
 	ck_assert_int_eq(e.reason, INCSTACK_EUNWIND);
 	ck_assert_uint_eq(e.top.slot, sim_top()->slot);
-	ck_assert_int_eq(incstack_stack_queue_element(sim.s, -1, &e), 0);
+	e = element(-1);
 	ck_assert_uint_eq(e.id, 3);
-	ck_assert_int_eq(incstack_stack_queue_element(sim.s, -2, &e), 0);
+	e = element(-2);
 	ck_assert_uint_eq(e.id, 1);
-	ck_assert_int_eq(incstack_stack_queue_element(sim.s, 2, &e), INCSTACK_ERANGE);
-	ck_assert_int_eq(incstack_stack_queue_element(sim.s, -3, &e), INCSTACK_ERANGE);
 	const struct incstack_signal_stats stats = stats_now();
 	ck_assert_uint_eq(stats.pending, 3);
 	ck_assert_uint_eq(stats.merged, 1);
@@ -104,23 +102,23 @@ START_TEST(equal_tops_after_a_sample)
 	ck_assert_int_eq(ask(PROMISED, 1), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(DESCRIBED, 2), 0);
 	ck_assert_int_eq(ask(PROMISED, 3), INCSTACK_QUEUED);
-	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 2);
+	ck_assert_uint_eq(incstack__queue_pending(sim.s), 2);
 	close_five();
 }
 END_TEST
 
 START_TEST(resized)
 {
-	struct incstack_queued e;
+	struct queued e;
 	open_five(3);
 	ck_assert_int_eq(ask(PROMISED, 1), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(ENDING, 2), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(PROMISED, 3), INCSTACK_QUEUED);
 	ck_assert_int_eq(incstack_stack_queue_resize(sim.s, 100), 0);
-	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 3);
+	ck_assert_uint_eq(incstack__queue_pending(sim.s), 3);
 	ck_assert_int_eq(incstack_stack_queue_resize(sim.s, 2), 0);
-	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 2);
-	ck_assert_int_eq(incstack_stack_queue_element(sim.s, 0, &e), 0);
+	ck_assert_uint_eq(incstack__queue_pending(sim.s), 2);
+	e = element(0);
 	ck_assert_uint_eq(e.id, 1);
 	ck_assert_uint_eq(stats_now().failed[INCSTACK_FAILED_DROPPED], 1);
 	ck_assert_int_eq(incstack_stack_queue_resize(sim.s, (1 << 20) + 1), INCSTACK_EINVAL);
@@ -134,56 +132,25 @@ START_TEST(resized)
 }
 END_TEST
 
-static struct {
-	uint32_t begun, ended, requests, traces;
-} hooked;
-
-static void on_begin(void *context, struct incstack_stack *s, uint32_t requests)
-{
-	const struct incstack_top top = poll_top();
-	ck_assert_ptr_eq(context, &hooked);
-	ck_assert_int_eq(incstack_stack_queue_drain(s, &top), INCSTACK_EBUSY);
-	ck_assert_uint_eq(hooked.begun, hooked.ended);
-	hooked.begun++;
-	hooked.requests = requests;
-}
-
-static void on_end(void *context, struct incstack_stack *s, uint32_t traces)
-{
-	ck_assert_ptr_eq(context, &hooked);
-	ck_assert_int_eq(incstack_stack_queue_resize(s, 8), 0);
-	hooked.ended++;
-	hooked.traces = traces;
-}
-
 /* Requests that come during the drain stay in the queue, and no longer promise anything. */
-START_TEST(around_a_drain)
+START_TEST(during_a_drain)
 {
-	const struct incstack_queue_hooks hooks = {sizeof(hooks), on_begin, on_end, &hooked};
-	struct incstack_queued e;
+	struct queued e;
 	open_five(4);
 	const struct incstack_top top = poll_top();
-	ck_assert_int_eq(incstack_stack_queue_hook(sim.s, &hooks), 0);
 	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
-	ck_assert_uint_eq(hooked.begun, 0);
 	ck_assert_int_eq(ask(PROMISED, 1), INCSTACK_QUEUED);
 	sim.random = 3; /* decoded now */
 	ck_assert_int_eq(incstack_stack_sample_signal(sim.s, 2, 1, sim_top()), INCSTACK_QUEUED);
 	signals_in_decode = 1;
 	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
 	ck_assert_int_eq(signals_in_decode, 0);
-	ck_assert_uint_eq(hooked.begun, 1);
-	ck_assert_uint_eq(hooked.ended, 1);
-	ck_assert_uint_eq(hooked.requests, 2);
-	ck_assert_uint_eq(hooked.traces, 2);
-	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 1);
-	ck_assert_int_eq(incstack_stack_queue_element(sim.s, 0, &e), 0);
+	ck_assert_uint_eq(incstack__queue_pending(sim.s), 1);
+	e = element(0);
 	ck_assert_uint_eq(e.top.flags & INCSTACK_TOP_STAYS, 0);
-	ck_assert_uint_eq(stats_now().capacity, 8);
-	ck_assert_uint_eq(stats_now().attempts, 0);
-	ck_assert_int_eq(incstack_stack_queue_hook(sim.s, NULL), 0);
+	ck_assert_uint_eq(stats_now().attempts, 1);
+	ck_assert_uint_eq(stats_now().from_queue, 2);
 	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
-	ck_assert_uint_eq(hooked.begun, 1);
 	ck_assert_uint_eq(stats_now().from_queue, 2);
 	ck_assert_uint_eq(stats_now().biased, 1);
 	ck_assert_uint_eq(stats_now().drains, 2);
@@ -225,9 +192,9 @@ START_TEST(sample_at_a_poll)
 	ck_assert_int_eq(incstack_stack_retrieve(sim.s, &tree), 0);
 	ck_assert_uint_eq(tree->count, 2);
 	ck_assert_uint_eq(tree->traces->id, 1);
-	ck_assert_int_eq(incstack_trace_taken(tree->traces), INCSTACK_TAKEN_FROM_QUEUE);
+	ck_assert_int_eq(trace_taken(tree->traces), TAKEN_FROM_QUEUE);
 	ck_assert_uint_eq(tree->traces->next->id, 2);
-	ck_assert_int_eq(incstack_trace_taken(tree->traces->next), INCSTACK_TAKEN_DIRECTLY);
+	ck_assert_int_eq(trace_taken(tree->traces->next), TAKEN_DIRECTLY);
 	ck_assert_ptr_nonnull(tree->traces->next->old);
 	incstack_tree_release(tree);
 	close_five();
@@ -244,7 +211,7 @@ START_TEST(without_a_slot)
 	sim.s->signals.queue->places[0].what.top.slot = 0;
 	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
 	ck_assert_int_eq(incstack_stack_retrieve(sim.s, &tree), 0);
-	ck_assert_int_eq(incstack_trace_taken(tree->traces), INCSTACK_TAKEN_BIASED);
+	ck_assert_int_eq(trace_taken(tree->traces), TAKEN_BIASED);
 	ck_assert_uint_eq(tree->traces->top->address, sim_top()[-1].sp);
 	incstack_tree_release(tree);
 	close_five();
@@ -263,17 +230,17 @@ static struct incstack_top poll_in_caller(void)
 START_TEST(caller_stays)
 {
 	struct incstack_tree *tree;
-	struct incstack_queued e;
+	struct queued e;
 	open_five(4);
 	const struct sim_frame f = *sim_top();
 	ck_assert_int_eq(ask(RETURNING, 1), INCSTACK_QUEUED);
-	ck_assert_int_eq(incstack_stack_queue_element(sim.s, 0, &e), 0);
+	e = element(0);
 	ck_assert_uint_eq(e.caller, f.resume);
 	const struct incstack_top top = poll_in_caller();
 	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
 	ck_assert_int_eq(incstack_stack_retrieve(sim.s, &tree), 0);
 	const struct incstack_frame_object *o = tree->traces->top;
-	ck_assert_int_eq(incstack_trace_taken(tree->traces), INCSTACK_TAKEN_FROM_QUEUE);
+	ck_assert_int_eq(trace_taken(tree->traces), TAKEN_FROM_QUEUE);
 	ck_assert_uint_eq(o->address, f.sp);
 	ck_assert_int_eq(o->position, (int32_t)(f.pc % SIM_CALLS));
 	while (o->flags & INCSTACK_OBJECT_VIRTUAL || o->address == f.sp)
@@ -308,7 +275,7 @@ START_TEST(caller_has_its_position_inside)
 	while (!sim_position_inside(sim_top()->function));
 	sim_call();
 	ck_assert_int_eq(ask(ENDING, 1), INCSTACK_QUEUED);
-	struct incstack_queued *e = &sim.s->signals.queue->places[0].what;
+	struct queued *e = &sim.s->signals.queue->places[0].what;
 	e->top.flags |= INCSTACK_TOP_CALLER_STAYS;
 	e->caller = sim_top()->resume;
 	const struct incstack_top top = poll_in_caller();
@@ -328,7 +295,7 @@ START_TEST(equal_tops_with_other_callers)
 	ck_assert_int_eq(ask(RETURNING, 2), INCSTACK_QUEUED);
 	ck_assert_int_eq(ask(RETURNING, 3), INCSTACK_QUEUED);
 	--*slot;
-	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 2);
+	ck_assert_uint_eq(incstack__queue_pending(sim.s), 2);
 	ck_assert_uint_eq(stats_now().merged, 1);
 	close_five();
 }
@@ -338,14 +305,14 @@ END_TEST
 START_TEST(slot_is_no_word_of_the_stack)
 {
 	const uintptr_t high = (uintptr_t)(sim.words + SIM_WORDS);
-	struct incstack_queued e;
+	struct queued e;
 	open_five(4);
 	const uintptr_t slot = sim_top()->slot;
 	const uintptr_t wrong[] = {high, (uintptr_t)sim.words - 8, slot + 1, 0};
 	for (int i = 0; i < 4; i++) {
 		sim_top()->slot = wrong[i];
 		ck_assert_int_eq(ask(RETURNING, 1), INCSTACK_QUEUED);
-		ck_assert_int_eq(incstack_stack_queue_element(sim.s, -1, &e), 0);
+		e = element(-1);
 		ck_assert_uint_eq(e.caller, 0);
 		ck_assert_uint_eq(e.top.flags & INCSTACK_TOP_CALLER_STAYS, 0);
 	}
@@ -357,7 +324,7 @@ END_TEST
 /* A frame was moved, or frames were popped. */
 START_TEST(promise_is_withdrawn)
 {
-	struct incstack_queued e;
+	struct queued e;
 	open_five(4);
 	const uintptr_t slot = sim.frames[2].slot;
 	ck_assert_int_eq(ask(RETURNING, 1), INCSTACK_QUEUED);
@@ -365,7 +332,7 @@ START_TEST(promise_is_withdrawn)
 	ck_assert_int_eq(ask(RETURNING, 2), INCSTACK_QUEUED);
 	ck_assert_int_eq(incstack_stack_unwinding_to(sim.s, sim.frames[2].sp), 0);
 	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(incstack_stack_queue_element(sim.s, i, &e), 0);
+		e = element(i);
 		ck_assert_uint_eq(e.top.flags & INCSTACK_TOP_CALLER_STAYS, 0);
 	}
 	close_five();
@@ -397,7 +364,7 @@ START_TEST(no_room)
 	ck_assert_int_eq(ask(PROMISED, 2), INCSTACK_QUEUED);
 	ck_assert_uint_eq(sim_stats().lost_limit, 1); /* not that of the handler */
 	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), INCSTACK_ELIMIT);
-	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 2);
+	ck_assert_uint_eq(incstack__queue_pending(sim.s), 2);
 	ck_assert_int_eq(incstack_stack_retrieve(sim.s, &tree), 0);
 	incstack_tree_release(tree);
 	ck_assert_int_eq(incstack_stack_queue_resize(sim.s, 2), 0);
@@ -431,23 +398,18 @@ END_TEST
 
 START_TEST(bad_input)
 {
-	struct incstack_queued e;
-	struct incstack_queue_hooks hooks = {.size = 1};
+	struct queued e;
 	open_five(4);
 	struct incstack_top top = poll_top();
 	ck_assert_int_eq(incstack_stack_sample_signal(NULL, 1, 1, &e), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_sample_signal(sim.s, 1, 1, NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_queue_resize(NULL, 1), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_stack_queue_element(NULL, 0, &e), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_stack_queue_element(sim.s, 0, NULL), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_stack_queue_hook(sim.s, &hooks), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_queue_drain(NULL, &top), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, NULL), INCSTACK_EINVAL);
 	top.flags = INCSTACK_TOP_INTERRUPTED;
 	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_signal_stats(NULL, NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_signal_stats(sim.s, NULL), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_trace_taken(NULL), INCSTACK_TAKEN_DIRECTLY);
 	sim.rt->embedder.interrupted = NULL;
 	ck_assert_int_eq(incstack_stack_sample_signal(sim.s, 1, 1, &e), INCSTACK_EINVAL);
 	ck_assert_uint_eq(stats_now().requests, 0);
@@ -463,7 +425,7 @@ int main(void)
 	tcase_add_test(tc, elements);
 	tcase_add_test(tc, equal_tops_after_a_sample);
 	tcase_add_test(tc, resized);
-	tcase_add_test(tc, around_a_drain);
+	tcase_add_test(tc, during_a_drain);
 	tcase_add_test(tc, left_by_jumps);
 	tcase_add_test(tc, sample_at_a_poll);
 	tcase_add_test(tc, without_a_slot);

@@ -6,12 +6,13 @@
  */
 #include "run_suite.h"
 #include "signal_queue.h"
+#include "taken.h"
 
 enum { STEPS = 20000, CAPACITY = 8 };
 
 /* A request, by its id. */
 static struct asked {
-	enum incstack_taken taken;
+	enum taken taken;
 	enum state state;
 	unsigned
 		depth; /* the frames of that time that are still there; or will be after a return */
@@ -39,12 +40,12 @@ static void drain(void)
 	struct incstack_top top = {.pc = f->pc, .sp = f->sp, .fp = f->fp};
 	top.flags = sim_below(2) ? INCSTACK_TOP_EXACT : 0;
 	for (unsigned i = 0; i < sim.pending; i++)
-		if (asked[i].waits && asked[i].taken == INCSTACK_TAKEN_BIASED)
+		if (asked[i].waits && asked[i].taken == TAKEN_BIASED)
 			note(&sim.records[i], asked[i].depth);
 	for (unsigned i = 0; i < sim.pending; i++)
 		asked[i].waits = false;
 	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), 0);
-	ck_assert_uint_eq(incstack_stack_queue_pending(sim.s), 0);
+	ck_assert_uint_eq(incstack__queue_pending(sim.s), 0);
 }
 
 /* A handler cannot call decode or logical_pc, so it cannot take frames that need these. */
@@ -77,12 +78,12 @@ static void signal_here(void)
 		refused[result == INCSTACK_ELIMIT]++;
 		return;
 	}
-	a->taken = result == 0                               ? INCSTACK_TAKEN_IN_HANDLER
-		   : state == PROMISED                       ? INCSTACK_TAKEN_FROM_QUEUE
-		   : state == RETURNING && caller_is_known() ? INCSTACK_TAKEN_FROM_QUEUE
-							     : INCSTACK_TAKEN_BIASED;
+	a->taken = result == 0                               ? TAKEN_IN_HANDLER
+		   : state == PROMISED                       ? TAKEN_FROM_QUEUE
+		   : state == RETURNING && caller_is_known() ? TAKEN_FROM_QUEUE
+							     : TAKEN_BIASED;
 	a->depth -= state == ENDING || state == RETURNING;
-	returned_to += state == RETURNING && a->taken == INCSTACK_TAKEN_FROM_QUEUE;
+	returned_to += state == RETURNING && a->taken == TAKEN_FROM_QUEUE;
 	a->waits = result == INCSTACK_QUEUED;
 	if (stats_now().merged > merged) {
 		asked[sim.pending - 1].weight += a->weight;
@@ -103,7 +104,7 @@ static void left(unsigned depth)
 			continue;
 		if (a->depth > depth)
 			a->depth = depth;
-		a->taken = INCSTACK_TAKEN_BIASED;
+		a->taken = TAKEN_BIASED;
 	}
 }
 
@@ -153,10 +154,10 @@ static bool is_old(const struct incstack_trace *t)
 static void compare(const struct incstack_trace *t)
 {
 	const struct asked *a = &asked[t->id];
-	const enum incstack_taken taken = incstack_trace_taken(t);
+	const enum taken taken = trace_taken(t);
 	ck_assert_int_eq(taken, a->taken);
 	ck_assert_uint_eq(t->weight, a->weight ? a->weight : 1);
-	ck_assert(taken == INCSTACK_TAKEN_DIRECTLY || is_old(t));
+	ck_assert(taken == TAKEN_DIRECTLY || is_old(t));
 	sim_compare(t);
 	counted[taken]++;
 }
@@ -193,11 +194,10 @@ START_TEST(at_random)
 	const struct incstack_signal_stats stats = stats_now();
 	ck_assert_uint_eq(stats.requests, sum);
 	ck_assert_uint_eq(accounted(&stats), sum);
-	ck_assert_uint_eq(stats.in_handler, counted[INCSTACK_TAKEN_IN_HANDLER]);
-	ck_assert_uint_ge(stats.from_queue, counted[INCSTACK_TAKEN_FROM_QUEUE]);
-	ck_assert_uint_eq(stats.from_queue + stats.biased, counted[INCSTACK_TAKEN_FROM_QUEUE] +
-								   counted[INCSTACK_TAKEN_BIASED] +
-								   stats.merged);
+	ck_assert_uint_eq(stats.in_handler, counted[TAKEN_IN_HANDLER]);
+	ck_assert_uint_ge(stats.from_queue, counted[TAKEN_FROM_QUEUE]);
+	ck_assert_uint_eq(stats.from_queue + stats.biased,
+			  counted[TAKEN_FROM_QUEUE] + counted[TAKEN_BIASED] + stats.merged);
 	ck_assert_uint_eq(stats.failed[INCSTACK_FAILED_STATE], refused[0]);
 	ck_assert_uint_eq(stats.failed[INCSTACK_FAILED_FULL], refused[1]);
 	for (int i = 0; i < 4; i++)

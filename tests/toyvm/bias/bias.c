@@ -15,6 +15,7 @@
 #include <ucontext.h>
 
 #include "vm.h"
+#include "../../unit/taken.h"
 
 enum { FLAGS = 0x202, TRAP = 0x100, STRIDE = 13, QUEUE = 64, POSITIONS = 1 << 12, METHODS = 16 };
 enum sampler { AT_POLLS, BY_SIGNALS };
@@ -121,7 +122,7 @@ static void retrieve(struct fiber *f)
 		abort();
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next) {
 		run.seen[t->top->function][t->top->position] += (double)t->weight;
-		run.taken[incstack_trace_taken(t)]++;
+		run.taken[trace_taken(t)]++;
 	}
 	incstack_tree_release(tree);
 }
@@ -222,7 +223,7 @@ static double measure(const struct scene *scene, enum sampler sampler)
 
 static double biased_share(void)
 {
-	return (double)run.taken[INCSTACK_TAKEN_BIASED] / sum(run.seen);
+	return (double)run.taken[TAKEN_BIASED] / sum(run.seen);
 }
 
 int main(void)
