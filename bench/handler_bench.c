@@ -297,9 +297,7 @@ static int open_all(pthread_t *walker)
 {
 	const struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
 	struct incstack_embedder embedder = *incstack_native_embedder();
-	const struct incstack_options options = {.size = sizeof(options),
-						 .embedder = &embedder,
-						 .distance = INCSTACK_DISTANCE_ADAPTIVE};
+	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
 	embedder.find_rule_in_handler = embedder.find_rule_quickly;
 	/* libunwind has a function of this name, too. */
 	void *libc = dlopen("libc.so.6", RTLD_NOW);

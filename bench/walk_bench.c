@@ -89,7 +89,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 			a->plan.window_us = atof(optarg);
 			break;
 		case 'd':
-			peers.distance = atoi(optarg);
+			peers.distance = (uint32_t)atoi(optarg);
 			break;
 		case 'g':
 			a->growth_only = 1;

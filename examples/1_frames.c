@@ -84,9 +84,7 @@ int main(void)
 {
 	const struct incstack_embedder embedder = {.size = sizeof(embedder),
 						   .find_rule = find_rule};
-	const struct incstack_options options = {.size = sizeof(options),
-						 .embedder = &embedder,
-						 .distance = INCSTACK_DISTANCE_ADAPTIVE};
+	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
 	struct incstack_runtime *runtime;
 	struct incstack_tree *tree;
 	int error = incstack_runtime_create(&options, &runtime);

@@ -120,7 +120,7 @@ struct incstack_stats incstack_lua_mixed_stats(const struct incstack_lua *lua)
 
 /* ---- begin and end --------------------------------------------------------------------- */
 
-/* Both stacks have the same mode, and barriers at the same distance: heap.h counts from 1, and 0 is adaptive. */
+/* Both stacks have the same mode, and barriers at the same distance. */
 int incstack_lua_mixed_open(struct incstack_lua *lua, struct incstack_heap_options *options)
 {
 	struct incstack_lua_mixed *m = lua->mixed = calloc(1, sizeof(*m));
@@ -130,9 +130,8 @@ int incstack_lua_mixed_open(struct incstack_lua *lua, struct incstack_heap_optio
 	m->mark = options->mark;
 	options->walk = walk;
 	options->mark = mark;
-	const struct incstack_options machine = {.size = sizeof(machine),
-						 .mode = options->mode,
-						 .distance = (int32_t)options->distance - 1};
+	const struct incstack_options machine = {
+		.size = sizeof(machine), .mode = options->mode, .distance = options->distance};
 	if (incstack_runtime_create_native(&machine, &m->runtime) == 0 &&
 	    incstack_stack_create_native(m->runtime, &m->stack) == 0)
 		return 1;

@@ -27,8 +27,8 @@ struct result {
 	double times[PEER_COUNT][BATCHES_MAX], ratios[PEER_COUNT][BATCHES_MAX];
 	double ns[PEER_COUNT]; /* the medians of the times */
 	struct ratio ratio[PEER_COUNT];
-	int32_t distance; /* of our barriers at the end */
-	double returns;   /* intercepted per trace */
+	uint32_t distance; /* of our barriers at the end */
+	double returns;    /* intercepted per trace */
 };
 
 struct plan {

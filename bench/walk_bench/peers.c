@@ -24,7 +24,7 @@ enum { BYTES_MAX = 1 << 20, INTERVAL_MIN = 16 };
 enum { BATCH = 64, FRAMES_OURS = INCSTACK_DISTANCE_MAX + 16 + 8, FRAMES_BELOW = 8 };
 enum { BYTES_LIFT = FRAMES_MAX * sizeof(struct incstack_frame_object) };
 
-struct peers peers = {.distance = INCSTACK_DISTANCE_ADAPTIVE};
+struct peers peers;
 
 /* libunwind exports backtrace, too, and might export _Unwind_Backtrace first. */
 static int (*glibc_backtrace)(void **, int);

@@ -48,7 +48,7 @@ struct peers {
 	void *pcs[FRAMES_MAX];
 	size_t count;
 	uint64_t errors;
-	int32_t distance; /* of our barriers; set before peers_open */
+	uint32_t distance; /* of our barriers; set before peers_open */
 };
 extern struct peers peers;
 

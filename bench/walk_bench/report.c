@@ -44,9 +44,9 @@ void report_cell(FILE *out, const struct result *r)
 			fprintf(out, " %13.2f", r->ratio[peer].median);
 		else
 			fprintf(out, " %13s", "-");
-	fprintf(out, " | %9.1f %9.1f %9.1f %9.1f %9.1f | %4d %.2f\n", r->ns[PEER_NONE],
+	fprintf(out, " | %9.1f %9.1f %9.1f %9.1f %9.1f | %4u %.2f\n", r->ns[PEER_NONE],
 		r->ns[PEER_OURS], r->ns[PEER_UNW_BACKTRACE], r->ns[PEER_FP_WALK],
-		r->ns[PEER_OWN_WALK], (int)r->distance, r->returns);
+		r->ns[PEER_OWN_WALK], r->distance, r->returns);
 }
 
 /* ---- goals -------------------------------------------------------------------------- */

@@ -235,10 +235,10 @@ static void write_statistics(FILE *out)
 		struct incstack_stats s = {.size = sizeof(s)};
 		incstack_stack_stats(state.stacks[t], &s);
 		fprintf(out,
-			"#%s traces=%llu objects=%llu returns=%llu truncated=%llu distance=%d\n",
+			"#%s traces=%llu objects=%llu returns=%llu truncated=%llu distance=%u\n",
 			names[t], (unsigned long long)state.traced[t],
 			(unsigned long long)state.objects[t], (unsigned long long)s.returns,
-			(unsigned long long)s.truncated, (int)s.distance);
+			(unsigned long long)s.truncated, s.distance);
 	}
 	fprintf(out, "#errors=%llu elsewhere=%llu\n", (unsigned long long)state.errors,
 		(unsigned long long)state.elsewhere);
@@ -280,8 +280,7 @@ static int open_technique(enum technique t)
 	struct incstack_options options = {
 		.size = sizeof(options),
 		.mode = modes[t],
-		.distance = (int32_t)number("INCSTACK_WINDOWS_DISTANCE",
-					    (uint64_t)INCSTACK_DISTANCE_ADAPTIVE),
+		.distance = (uint32_t)number("INCSTACK_WINDOWS_DISTANCE", 0),
 	};
 	return incstack_runtime_create_native(&options, &state.runtimes[t]) ||
 	       incstack_stack_create_native(state.runtimes[t], &state.stacks[t]);

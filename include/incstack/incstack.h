@@ -40,9 +40,6 @@ enum incstack_mode {
 	                          * for, stacks of incstack_stack_create_embedder */
 };
 
-/* The library chooses the barrier distance from what it observes. A sample may then walk
- * past the distance to an older barrier, until a new barrier would have cost less. */
-#define INCSTACK_DISTANCE_ADAPTIVE (-1)
 /* The largest barrier distance, in frames. */
 #define INCSTACK_DISTANCE_MAX 64
 
@@ -54,7 +51,11 @@ struct incstack_options {
 	uint64_t stack_bytes; /* memory limit for the samples of one stack; 0: 1 GiB */
 	uint32_t chunk_bytes; /* unit of allocation; 0: 64 KiB */
 	uint32_t mode;        /* enum incstack_mode, for stacks created later */
-	int32_t distance;     /* barrier distance: 0..INCSTACK_DISTANCE_MAX, or ADAPTIVE */
+	/* The barrier distance: which caller of the top gets the barrier. 1 is the direct caller,
+	 * as in the papers; up to INCSTACK_DISTANCE_MAX. 0: adaptive. The library then chooses the
+	 * distance from what it observes. A sample may also walk past the distance to an older
+	 * barrier, until a new barrier would have cost less. */
+	uint32_t distance;
 	uint32_t thunk_limit; /* limit for live barriers in this runtime; 0: no limit */
 };
 
@@ -175,7 +176,7 @@ enum {
  * Errors: EINVAL, ETHREAD, EBUSY, EUNWIND; EROOM: call incstack_stack_reserve first. On a stack
  * that the embedder walks, reserve does not know how many frames there are: take samples with
  * incstack_stack_sample_at_poll, or reserve more after an EROOM.
- * Algorithm: ICPE'15 section 5.2, with the barrier `distance` frames below the top. An
+ * Algorithm: ICPE'15 section 5.2, with the barrier at the caller that `distance` says. An
  * adaptive distance uses ski rental (Karlin et al. 1988): a barrier is planted once the
  * walking that it would have saved equals its cost.
  * Thread: owner. Signal: with INCSTACK_TOP_INTERRUPTED. Allocates: never. Blocks: never. */
@@ -241,7 +242,7 @@ struct incstack_trace {
 	/* The youngest object that existed before the sample; null if there is none. It and
 	 * its callers were active at an earlier sample. So was the frame right above it: its
 	 * position may be new, but its activation is not (Whaley 2000, section 5.2: old
-	 * activations). Everything above that frame is new. With barrier distance 0 this is
+	 * activations). Everything above that frame is new. With barrier distance 1 this is
 	 * exact. With another distance, some frames above it may be old, too. */
 	const struct incstack_frame_object *old;
 };
@@ -362,7 +363,7 @@ struct incstack_stats {
 	uint64_t returns;           /* returns intercepted */
 	uint64_t planted;           /* barriers planted */
 	uint32_t mode;              /* enum incstack_mode in force */
-	int32_t distance;           /* barrier distance in force */
+	uint32_t distance;          /* barrier distance in force, at least 1 */
 	uint64_t lost_limit;        /* samples refused: no room was reserved */
 	uint64_t lost_busy;         /* samples refused: another operation in progress */
 	uint64_t lost_unwind;       /* samples refused: no rule for the top frame */

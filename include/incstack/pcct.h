@@ -75,10 +75,10 @@ INCSTACK_API void incstack_pcct_destroy(struct incstack_pcct *pcct);
 /* Adds the traces of one retrieve, each with its weight, as in figure 7. Add the trees of
  * one stack in their order. Trees of several stacks may alternate. incstack_trace.old and
  * the addresses of the frames show which activations were visited by earlier samples, in all
- * trees added so far. This is exact if the barrier distance in the runtime's options is 0
+ * trees added so far. This is exact if the barrier distance in the runtime's options is 1
  * and no frame is moved. Otherwise the frames that are captured late have no mark, and old activations
  * are taken for new ones, the more the larger the distance: in one program 2.9 times as many at
- * distance 4, and 39 times as many at 64. Use `activations` and `calls` with distance 0 only. `time` is
+ * distance 5, and 39 times as many at the largest. Use `activations` and `calls` with distance 1 only. `time` is
  * exact at any distance. A context
  * with much time and few activations runs long; one with many activations is called often.
  * A function is recognized only if it is decoded, or is the same number at every position in

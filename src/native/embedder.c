@@ -67,7 +67,7 @@ uint32_t incstack_native_mode(uint32_t wanted)
 int incstack_runtime_create_native(const struct incstack_options *options,
 				   struct incstack_runtime **runtime)
 {
-	struct incstack_options mine = {.distance = INCSTACK_DISTANCE_ADAPTIVE};
+	struct incstack_options mine = {0};
 
 	if (!runtime || (options && options->size != sizeof(*options)))
 		return INCSTACK_EINVAL;

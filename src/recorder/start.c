@@ -138,7 +138,6 @@ static int create_runtime(void)
 		.size = sizeof(options),
 		.embedder = &embedder,
 		.mode = r->mode,
-		.distance = INCSTACK_DISTANCE_ADAPTIVE,
 		.chunk_bytes = INCSTACK__CHUNK_BYTES,
 	};
 

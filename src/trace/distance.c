@@ -33,7 +33,7 @@ static uint32_t passed(uint32_t popped, uint32_t distance)
 static uint32_t cost_of(const struct distance *d, uint32_t distance)
 {
 	uint32_t cost = d->samples * distance * FRAME_COST;
-	for (uint32_t i = distance + 1; i <= INCSTACK_DISTANCE_MAX; i++)
+	for (uint32_t i = distance + 1; i <= MOST_BETWEEN; i++)
 		if (d->popped[i])
 			cost += d->popped[i] * passed(i, distance) *
 				(RETURN_COST + distance * FRAME_COST);
@@ -46,7 +46,7 @@ static void adapt(struct distance *d)
 {
 	uint32_t best = d->value, best_cost = cost_of(d, best);
 	best_cost -= best_cost / 16;
-	for (uint32_t i = 0; i <= INCSTACK_DISTANCE_MAX; i++) {
+	for (uint32_t i = 0; i <= MOST_BETWEEN; i++) {
 		uint32_t cost = i == 0 || d->popped[i] ? cost_of(d, i) : UINT32_MAX;
 		if (cost < best_cost) {
 			best = i;
@@ -61,9 +61,9 @@ static void adapt(struct distance *d)
 
 void incstack__distance_open(stack *s)
 {
-	int32_t fixed = s->runtime->options.distance;
+	uint32_t chosen = s->runtime->options.distance;
 	s->distance = (struct distance){
-		.value = fixed < 0 ? 2 : (uint32_t)fixed, .pause = IDLE_MIN, .fixed = fixed >= 0};
+		.value = chosen ? chosen - 1 : 2, .pause = IDLE_MIN, .fixed = chosen != 0};
 }
 
 /* Resets how far a sample may walk, after a barrier was planted or the distance changed. */
@@ -125,7 +125,7 @@ void incstack__distance_note(stack *s, const trace *t)
 	if (d->last_first) {
 		uint32_t popped = d->returns ? d->last_count + d->returns * (d->value + 1)
 					     : left_frames(d, first, end);
-		d->popped[popped < INCSTACK_DISTANCE_MAX ? popped : INCSTACK_DISTANCE_MAX]++;
+		d->popped[popped < MOST_BETWEEN ? popped : MOST_BETWEEN]++;
 		d->samples++;
 	}
 	d->returns = 0;

@@ -31,8 +31,7 @@ static bool embedder_is_valid(const struct incstack_embedder *e)
 
 static bool options_are_valid(const struct incstack_options *o)
 {
-	return o->mode <= INCSTACK_MODE_FULL && o->distance >= INCSTACK_DISTANCE_ADAPTIVE &&
-	       o->distance <= INCSTACK_DISTANCE_MAX &&
+	return o->mode <= INCSTACK_MODE_FULL && o->distance <= INCSTACK_DISTANCE_MAX &&
 	       (!o->stack_bytes || o->chunk_bytes <= o->stack_bytes);
 }
 
@@ -327,7 +326,7 @@ int incstack_stack_stats(const struct incstack_stack *s, struct incstack_stats *
 	now.samples = s->samples;
 	now.walked = s->walked;
 	now.mode = s->mode;
-	now.distance = (int32_t)s->distance.value;
+	now.distance = s->distance.value + 1;
 	now.shared = s->samples > s->tally.all_new ? s->samples - s->tally.all_new : 0;
 	now.rules_unkept = atomic_load_explicit(&s->runtime->rules_unkept, memory_order_relaxed);
 	memcpy(stats, &now, now.size < sizeof(now) ? now.size : sizeof(now));

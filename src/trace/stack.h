@@ -9,16 +9,20 @@
 
 #include "arena.h"
 
+/* Inside the library, the barrier distance is the number of frames between the top and the frame that
+ * gets the barrier: one less than in struct incstack_options. */
+enum { MOST_BETWEEN = INCSTACK_DISTANCE_MAX - 1 };
+
 /* The observations from which the barrier distance is chosen (distance.c). */
 struct distance {
-	uint32_t value;   /* the barrier distance */
+	uint32_t value;   /* the barrier distance, up to MOST_BETWEEN */
 	uint32_t returns; /* intercepted since the last sample */
 	uint32_t samples; /* in this window */
 	uint32_t pause;   /* samples before the next window */
 	bool fixed;
 	uint32_t last_count; /* how many callers the last sample walked over */
 	const object *last_first, *last_end;
-	uint16_t popped[INCSTACK_DISTANCE_MAX + 1]; /* samples, by frames popped before each */
+	uint16_t popped[MOST_BETWEEN + 1]; /* samples, by frames popped before each */
 };
 
 /* Memory outside of known stacks that the kernel has said is readable. */

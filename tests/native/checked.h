@@ -28,7 +28,7 @@ static atomic_uint_fast64_t checked_count;
 static atomic_uint_fast64_t checked_compared;
 static struct incstack_runtime *checked_runtime;
 
-static inline void checked_open(uint32_t mode, int distance)
+static inline void checked_open(uint32_t mode, unsigned distance)
 {
 	const struct incstack_options options = {
 		.size = sizeof(options), .mode = mode, .distance = distance};

@@ -65,7 +65,7 @@ START_TEST(undescribed_code)
 		munmap(page, 4096);
 		return;
 	}
-	checked_open(INCSTACK_MODE_PATCH, _i);
+	checked_open(INCSTACK_MODE_PATCH, (unsigned)_i + 1);
 	stack = checked_thread();
 	nest(6, sample_once);
 	ck_assert_uint_eq(compare_all(stack), 0);
@@ -99,7 +99,7 @@ START_TEST(libraries_in_one_place)
 	visit *before;
 	int same_place = 0;
 
-	checked_open(INCSTACK_MODE_PATCH, _i);
+	checked_open(INCSTACK_MODE_PATCH, (unsigned)_i + 1);
 	stack = checked_thread();
 	for (int i = 0; i < 10; i++) {
 		visit_library("stacks_unload_a", "visit_a");
@@ -143,7 +143,7 @@ START_TEST(library_after_generated_code)
 {
 	visit *before;
 
-	checked_open(_i % 2 ? INCSTACK_MODE_VALIDATE : INCSTACK_MODE_PATCH, _i);
+	checked_open(_i % 2 ? INCSTACK_MODE_VALIDATE : INCSTACK_MODE_PATCH, (unsigned)_i + 1);
 	stack = checked_thread();
 	visit_library("stacks_unload_a", "visit_a");
 	ck_assert_uint_eq(compare_all(stack), 0);

@@ -153,7 +153,7 @@ static void *run_all(void *argument)
 
 START_TEST(contexts_below)
 {
-	checked_open(INCSTACK_MODE_PATCH, _i);
+	checked_open(INCSTACK_MODE_PATCH, (unsigned)_i + 1);
 	run_all(NULL);
 	ck_assert(fibers[0].memory < (char *)__builtin_frame_address(0));
 	free_fibers();
@@ -167,7 +167,7 @@ START_TEST(contexts_above)
 	char *low = mmap((void *)UINT64_C(0x10000000), STACK_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	checked_open(INCSTACK_MODE_PATCH, _i);
+	checked_open(INCSTACK_MODE_PATCH, (unsigned)_i + 1);
 	ck_assert(low != MAP_FAILED);
 	ck_assert_int_eq(pthread_attr_init(&attributes), 0);
 	ck_assert_int_eq(pthread_attr_setstack(&attributes, low, STACK_BYTES), 0);
@@ -210,7 +210,7 @@ START_TEST(contexts_migrate)
 {
 	pthread_t threads[THREADS];
 
-	checked_open(INCSTACK_MODE_PATCH, _i);
+	checked_open(INCSTACK_MODE_PATCH, (unsigned)_i + 1);
 	for (int i = 0; i < FIBERS; i++)
 		make_fiber(i);
 	for (intptr_t i = 0; i < THREADS; i++)
@@ -229,7 +229,7 @@ END_TEST
  * the memory is freed. */
 START_TEST(contexts_destroyed_while_suspended)
 {
-	checked_open(INCSTACK_MODE_PATCH, _i);
+	checked_open(INCSTACK_MODE_PATCH, (unsigned)_i + 1);
 	own_stack = checked_thread();
 	for (int i = 0; i < FIBERS; i++) {
 		make_fiber(i);

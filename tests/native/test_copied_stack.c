@@ -45,7 +45,7 @@ static void reserve(void)
 START_TEST(returns_to_the_right_place)
 {
 	struct incstack_stack *other;
-	traced_open(0, INCSTACK_MODE_PATCH);
+	traced_open(1, INCSTACK_MODE_PATCH);
 	for (int i = 0; i < MOST; i++) {
 		ck_assert_uint_eq(traced_stats().mode, INCSTACK_MODE_PATCH);
 		ck_assert_int_eq(copied(i), i);
@@ -71,7 +71,7 @@ END_TEST
 static NOINLINE int outlives(void)
 {
 	volatile uintptr_t *slot = (uintptr_t *)__builtin_frame_address(0) + 1;
-	traced_open(0, INCSTACK_MODE_PATCH);
+	traced_open(1, INCSTACK_MODE_PATCH);
 	traced_sample();
 	const uintptr_t thunk = *slot;
 	*slot = incstack_slot_read((const uintptr_t *)slot);

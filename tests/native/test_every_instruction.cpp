@@ -138,6 +138,7 @@ static void open_all(void)
 	embedder = *incstack_native_embedder();
 	embedder.find_rule = embedder.find_rule_in_handler = embedder.find_rule_quickly;
 	options.size = sizeof(options);
+	options.distance = 1;
 	options.embedder = &embedder;
 	frames = (struct incstack_frame *)mmap(NULL, FRAMES * sizeof(*frames),
 					       PROT_READ | PROT_WRITE,

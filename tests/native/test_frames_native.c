@@ -36,7 +36,7 @@ static struct incstack_stack *stack;
 static uint64_t sampled;
 static int errors;
 
-static void open_runtime(int distance)
+static void open_runtime(unsigned distance)
 {
 	const struct incstack_options options = {.size = sizeof(options), .distance = distance};
 	sampled = 0;
@@ -186,7 +186,7 @@ static void close_all(void)
 START_TEST(by_the_thread)
 {
 	struct incstack_stats stats = {.size = sizeof(stats)};
-	open_runtime(_i);
+	open_runtime((unsigned)_i + 1);
 	open_stack();
 	compare_here();
 	for (int depth = 1; depth <= DEEPEST; depth = depth < 30 ? depth * 3 : depth * 12)
@@ -243,7 +243,7 @@ static OPAQUE void be_stepped(void)
 START_TEST(at_every_instruction)
 {
 	const struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
-	open_runtime(_i);
+	open_runtime((unsigned)_i + 1);
 	open_stack();
 	ck_assert_int_eq(sigaction(SIGTRAP, &action, NULL), 0);
 	nest(3, be_stepped);
@@ -346,7 +346,7 @@ START_TEST(over_a_waiting_thread)
 	struct incstack_frames frames;
 	pthread_t thread;
 	int walked = 0;
-	open_runtime(INCSTACK_DISTANCE_ADAPTIVE);
+	open_runtime(0);
 	open_held(_i ? SA_ONSTACK : 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, work_on_top, _i ? signal_stack : NULL), 0);
 	while (!working) /* its stack is not open before */
@@ -396,7 +396,8 @@ static void *sample_once(void *unused)
 START_TEST(over_a_stack_that_is_sampled)
 {
 	struct incstack_embedder embedder = *incstack_native_embedder();
-	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+	const struct incstack_options options = {
+		.size = sizeof(options), .distance = 1, .embedder = &embedder};
 	struct incstack_frames frames;
 	pthread_t thread;
 	embedder.find_rule_quickly = raise_once;

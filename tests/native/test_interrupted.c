@@ -26,7 +26,8 @@ static void open_with(find_rule *in_handler, int number)
 {
 	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
 	struct incstack_embedder embedder = *incstack_native_embedder();
-	struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+	struct incstack_options options = {
+		.size = sizeof(options), .distance = 1, .embedder = &embedder};
 
 	embedder.find_rule_in_handler = in_handler;
 	ck_assert_int_eq(sigaction(number, &action, NULL), 0);
@@ -121,7 +122,8 @@ START_TEST(missed_rules_are_left_to_handlers)
 {
 	static unsigned char code[16];
 	struct incstack_embedder embedder = *incstack_native_embedder();
-	struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+	struct incstack_options options = {
+		.size = sizeof(options), .distance = 1, .embedder = &embedder};
 	struct incstack_top top = {.pc = (uintptr_t)code,
 				   .sp = (uintptr_t)__builtin_frame_address(0),
 				   .flags = INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED};
@@ -149,13 +151,13 @@ static __attribute__((noinline)) int own_slot_is_patched(uint32_t flags)
 	return *(volatile const uintptr_t *)&frame[1] != incstack_slot_read(&frame[1]);
 }
 
-/* At distance 0 too, where any other sample patches it. One place calls, so that the
+/* At distance 1 too, where any other sample patches it. One place calls, so that the
  * first sample learns the rules. */
 START_TEST(own_slot_is_left_alone)
 {
 	static const uint32_t flags[] = {INCSTACK_TOP_EXACT, INCSTACK_TOP_INTERRUPTED,
 					 INCSTACK_TOP_EXACT};
-	traced_open(0, INCSTACK_MODE_FULL);
+	traced_open(1, INCSTACK_MODE_FULL);
 	for (int i = 0; i < 3; i++) {
 		ck_assert_int_eq(own_slot_is_patched(flags[i]), i == 2);
 		ck_assert_int_eq(result, 0);

@@ -127,7 +127,7 @@ __attribute__((noinline)) static bool jump_at(int level, long stop)
 }
 
 /* Chunks are small: a new one at nearly every sample. */
-static void begin(uint32_t chunk_bytes, int32_t distance)
+static void begin(uint32_t chunk_bytes, uint32_t distance)
 {
 	const enum incstack_mode modes[2] = {INCSTACK_MODE_PATCH, INCSTACK_MODE_FULL};
 	for (int i = 0; i < 2; i++) {
@@ -159,7 +159,7 @@ START_TEST(at_the_instructions)
 	struct incstack_stats stats = {.size = sizeof(stats)};
 	long jumps = 0;
 	ck_assert_int_eq(sigaction(SIGTRAP, &action, NULL), 0);
-	begin(512, _i);
+	begin(512, (unsigned)_i + 1);
 	for (int level = 0; level <= LEVELS; level++)
 		for (long stop = _i; jump_at(level, stop); stop += STRIDE)
 			jumps++;

@@ -379,7 +379,6 @@ static void open_all()
 	struct sigaction action = {};
 	struct sigevent event = {};
 	options.size = sizeof(options);
-	options.distance = INCSTACK_DISTANCE_ADAPTIVE;
 	action.sa_sigaction = on_signal;
 	action.sa_flags = SA_SIGINFO | SA_RESTART;
 	event.sigev_notify = SIGEV_SIGNAL;

@@ -99,7 +99,8 @@ static NOINLINE void interrupt_and_go_on(void)
 static void open_stack(void)
 {
 	struct incstack_embedder embedder = *incstack_native_embedder();
-	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+	const struct incstack_options options = {
+		.size = sizeof(options), .distance = 1, .embedder = &embedder};
 	embedder.find_rule_quickly = rule_or_question;
 	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
 	ck_assert_int_eq(incstack_stack_create_native(traced_runtime, &traced_stack), 0);
@@ -301,7 +302,7 @@ END_TEST
 START_TEST(all_slots_are_restored)
 {
 	enum { OUTER = TOP / 2 };
-	hand_open((struct incstack_options){.distance = 0});
+	hand_open((struct incstack_options){.distance = 1});
 	struct incstack_stack *const first = hand.s;
 	hand_sample(TOP);
 	hand.s = hand_stack();
@@ -324,7 +325,7 @@ END_TEST
 /* Earlier frames say nothing about later ones, so the distance is not chosen by them. */
 START_TEST(frames_are_not_compared)
 {
-	hand_open((struct incstack_options){.distance = INCSTACK_DISTANCE_ADAPTIVE});
+	hand_open((struct incstack_options){.distance = 0});
 	hand_sample(TOP);
 	ck_assert_ptr_nonnull(hand.s->distance.last_first);
 	hand.s->busy = hand_sp(TOP);
@@ -345,7 +346,7 @@ START_TEST(only_the_owner_forgets)
 {
 	pthread_t thread;
 	int result = 0;
-	hand_open((struct incstack_options){.distance = 0});
+	hand_open((struct incstack_options){.distance = 1});
 	hand_sample(TOP);
 	ck_assert_int_eq(incstack_stack_forget(NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(pthread_create(&thread, NULL, forget_as_another_thread, &result), 0);

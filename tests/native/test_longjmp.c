@@ -21,7 +21,7 @@ static const struct {
 } flavours[] = {FLAVOURS};
 enum { FLAVOUR_COUNT = sizeof(flavours) / sizeof(flavours[0]) };
 
-static const int distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 1, 2, 5};
+static const unsigned distances[] = {0, 1, 2, 3, 6};
 enum { DISTANCES = 5, FRAMES = 5, LEFT_OUT = 9, EVENTS = DISTANCES * FRAMES * LEFT_OUT };
 
 static void announce(void *target)
@@ -49,7 +49,8 @@ static const struct flavour_calls unannounced = {sample, say_nothing};
 static const long expected = 2 * (6 + 2) + 15 + 2 + 3;
 
 struct event {
-	int distance, frames, leave_out;
+	unsigned distance;
+	int frames, leave_out;
 };
 
 static struct event event_of(int i)
@@ -153,7 +154,7 @@ static NOINLINE int call_twice(enum ending ending)
 
 START_TEST(dead_frames_are_not_completed)
 {
-	traced_open(0, INCSTACK_MODE_PATCH);
+	traced_open(1, INCSTACK_MODE_PATCH);
 	sample_and_leave(0); /* all rules are known */
 	ck_assert_int_eq(traced_check(), 0);
 	ck_assert_int_eq(call_twice((enum ending)_i), 1);

@@ -68,7 +68,7 @@ START_TEST(test_failures_half_way)
 {
 	struct incstack_mixed_tree tree;
 	struct incstack_mixed_trace trace = {0};
-	open_all(0, INCSTACK_MODE_PATCH);
+	open_all(1, INCSTACK_MODE_PATCH);
 	push_many();
 	no_memory = true;
 	take_and_count(INCSTACK_ENOMEM, 1);
@@ -147,7 +147,7 @@ int main(void)
 	Suite *suite = suite_create("mixed_rare");
 	TCase *rare = tcase_create("rare");
 	tcase_add_loop_test(rare, test_samples_walk_new_frames, 0,
-			    4); /* a distance of 60 walks as far */
+			    4); /* a distance of 61 walks as far */
 	tcase_add_test(rare, test_failures_half_way);
 	tcase_add_loop_test(rare, test_embedder_that_returns_garbage, 0, 15);
 	suite_add_tcase(suite, rare);

@@ -22,7 +22,7 @@ static int find_rule(void *context, uintptr_t address, struct incstack_rule *rul
 	return error;
 }
 
-static void open_runtime(int distance)
+static void open_runtime(unsigned distance)
 {
 	struct incstack_embedder embedder = *incstack_native_embedder();
 	struct incstack_options options = {.size = sizeof(options),
@@ -80,7 +80,7 @@ static NOINLINE void ordinary(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-static void check_spared(int distance)
+static void check_spared(unsigned distance)
 {
 	open_runtime(distance);
 	for (int i = 0; i < 3; i++) {
@@ -99,7 +99,7 @@ static void check_spared(int distance)
 
 START_TEST(returns_into_spared_code)
 {
-	check_spared(_i);
+	check_spared((unsigned)_i + 1);
 }
 END_TEST
 

@@ -66,7 +66,7 @@ static NOINLINE int descend(int depth)
 
 static void setup()
 {
-	open_runtime(0);
+	open_runtime(1);
 	s = open_stack();
 	samples = 0;
 	destroyed = 0;
@@ -312,6 +312,7 @@ static void setup_hook(int (*hook)(void *, const void *, size_t))
 	embedder.size = sizeof(embedder);
 	embedder.register_unwind_info = hook;
 	options.size = sizeof(options);
+	options.distance = 1;
 	options.embedder = &embedder;
 	ck_assert_int_eq(incstack_runtime_create(&options, &rt), 0);
 	s = open_stack();

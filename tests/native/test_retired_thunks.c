@@ -40,7 +40,7 @@ static void plant_elsewhere(void)
 
 START_TEST(leads_to_the_right_place)
 {
-	hand_open((struct incstack_options){.distance = 0});
+	hand_open((struct incstack_options){.distance = 1});
 	ck_assert_int_eq(incstack_stack_reserve(hand.s, 1 << 20), 0);
 	retire_at_top();
 	const uintptr_t thunk = *hand_slot(TOP);
@@ -67,7 +67,7 @@ START_TEST(moves_with_the_stack)
 {
 	static uintptr_t copy[HAND_WORDS];
 	const uintptr_t low = (uintptr_t)copy, delta = low - (uintptr_t)hand.words;
-	hand_open((struct incstack_options){.distance = 0});
+	hand_open((struct incstack_options){.distance = 1});
 	retire_at_top();
 	const uintptr_t thunk = *hand_slot(TOP);
 	uintptr_t *const moved = (uintptr_t *)((uintptr_t)hand_slot(TOP) + delta);
@@ -84,7 +84,7 @@ END_TEST
  * kept: a second return through it does not show that the stack was copied. */
 START_TEST(kept_by_a_reset_for_the_same_reason)
 {
-	hand_open((struct incstack_options){.distance = 0});
+	hand_open((struct incstack_options){.distance = 1});
 	hand_sample(TOP);
 	struct incstack__cell *cell = thunk_cell(*hand_slot(TOP));
 	const uint32_t number = thunk_number(*hand_slot(TOP));
@@ -106,7 +106,7 @@ enum shortage { PLENTY, SHORT };
 static void open_short(enum shortage shortage)
 {
 	const struct incstack_options options = {
-		.size = sizeof(options), .distance = 0, .thunk_limit = shortage == SHORT ? 2 : 0};
+		.size = sizeof(options), .distance = 1, .thunk_limit = shortage == SHORT ? 2 : 0};
 	ck_assert_int_eq(incstack_runtime_create_native(&options, &traced_runtime), 0);
 	ck_assert_int_eq(incstack_stack_create_native(traced_runtime, &traced_stack), 0);
 	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 1 << 19), 0);
@@ -230,7 +230,7 @@ END_TEST
 START_TEST(copied_stacks_are_not_patched)
 {
 	enum { ENOUGH = 8 };
-	hand_open((struct incstack_options){.distance = 0});
+	hand_open((struct incstack_options){.distance = 1});
 	hand_sample(TOP);
 	atomic_store(&hand.rt->revived, ENOUGH - 1);
 	ck_assert_int_eq(incstack_stack_reserve(hand.s, 0), 0);

@@ -143,7 +143,7 @@ __attribute__((target("avx512f"))) static NOINLINE int m512_arrives(void)
 
 START_TEST(every_class)
 {
-	traced_open(_i, INCSTACK_MODE_PATCH);
+	traced_open((unsigned)_i + 1, INCSTACK_MODE_PATCH);
 	for (int i = 0; i < 3; i++) {
 		ck_assert(char_arrives() && short_arrives() && int_arrives() && long_arrives());
 		ck_assert(pointer_arrives() && float_arrives() && double_arrives());
@@ -205,7 +205,7 @@ START_TEST(vector_registers)
 	double in[32], out[32];
 	for (int i = 0; i < 32; i++)
 		in[i] = i + 0.5;
-	traced_open(0, INCSTACK_MODE_PATCH);
+	traced_open(1, INCSTACK_MODE_PATCH);
 	for (int i = 0; i < 3; i++) {
 		memset(out, 0, sizeof(out));
 		vectors_over_call(in, out, keep_vectors_and_sample);
@@ -261,7 +261,7 @@ START_TEST(ipa_ra)
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
 	process = getpid();
 	thread = syscall(SYS_gettid);
-	traced_open(0, INCSTACK_MODE_PATCH);
+	traced_open(1, INCSTACK_MODE_PATCH);
 	__asm__ volatile("" : "+r"(v), "+r"(n)); /* no constants */
 	for (int i = 0; i < 64; i++) {
 		ck_assert_double_eq(outer(v, n), 3 - 7.5 * 17.5 + 31.5 * 60.5 + 11 * 22 - 33 + 33);

@@ -111,14 +111,14 @@ static void run_on_low_stack(void *(*body)(void *))
 
 START_TEST(strange_stack_below)
 {
-	checked_open(INCSTACK_MODE_PATCH, _i);
+	checked_open(INCSTACK_MODE_PATCH, (unsigned)_i + 1);
 	visit_from_thread(NULL);
 }
 END_TEST
 
 START_TEST(strange_stack_above)
 {
-	checked_open(INCSTACK_MODE_PATCH, _i);
+	checked_open(INCSTACK_MODE_PATCH, (unsigned)_i + 1);
 	run_on_low_stack(visit_from_thread);
 }
 END_TEST
@@ -161,7 +161,7 @@ START_TEST(handler_samples_and_returns)
 	struct incstack_stats stats;
 	uint64_t shared;
 
-	checked_open(INCSTACK_MODE_PATCH, _i);
+	checked_open(INCSTACK_MODE_PATCH, (unsigned)_i + 1);
 	stack = checked_thread();
 	set_handler(SIGUSR1, sampling_handler);
 	jump_out = false;
@@ -180,7 +180,7 @@ END_TEST
 
 START_TEST(handler_samples_and_jumps_out)
 {
-	checked_open(INCSTACK_MODE_PATCH, _i);
+	checked_open(INCSTACK_MODE_PATCH, (unsigned)_i + 1);
 	stack = checked_thread();
 	set_handler(SIGUSR1, sampling_handler);
 	jump_out = true;
@@ -233,7 +233,7 @@ static OPAQUE void raise_only(void)
  * signal stack completes the trace. */
 START_TEST(handler_completes_after_exit)
 {
-	checked_open(INCSTACK_MODE_PATCH, _i);
+	checked_open(INCSTACK_MODE_PATCH, (unsigned)_i + 1);
 	stack = checked_thread();
 	set_handler(SIGUSR1, comparing_handler);
 	for (volatile int i = 0; i < 20; i++) {
@@ -343,7 +343,7 @@ START_TEST(jump_out_of_any_instruction)
 	bool again = true;
 
 	announce = _i & 1;
-	checked_open(INCSTACK_MODE_PATCH, 1);
+	checked_open(INCSTACK_MODE_PATCH, 2);
 	stack = checked_thread();
 	set_handler(SIGTRAP, step_handler);
 	jump_after(0, stepped[_i >> 1]); /* every rule is known, every symbol bound */

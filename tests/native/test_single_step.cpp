@@ -261,7 +261,7 @@ static void travel(action what, int which)
 	}
 }
 
-static void open_all(int distance, bool thrown)
+static void open_all(unsigned distance, bool thrown)
 {
 	struct sigaction action = {};
 	action.sa_sigaction = on_trap;
@@ -276,7 +276,7 @@ static void open_all(int distance, bool thrown)
 
 START_TEST(sample_at_every_instruction)
 {
-	open_all(_i, false);
+	open_all(_i + 1, false);
 	for (int i = 0; i < 3; i++)
 		travel(SAMPLE, -1);
 	ck_assert(_i > LEVELS || (trampoline_stops > 40 && refused[-INCSTACK_EBUSY] > 0));
@@ -289,7 +289,7 @@ END_TEST
 /* At one instruction of the whole path, after an undisturbed run: each in turn. */
 START_TEST(sample_at_one_instruction)
 {
-	open_all(_i, false);
+	open_all(_i + 1, false);
 	travel(COUNT, -1);
 	int count = trampoline_stops, sampled = 0;
 	ck_assert_int_gt(count, 40);
@@ -305,7 +305,7 @@ END_TEST
 
 START_TEST(unwind_at_every_instruction)
 {
-	open_all(0, false);
+	open_all(1, false);
 	travel(UNWIND, -1);
 	ck_assert_int_gt(trampoline_stops, LEVELS * 40);
 	ck_assert_int_eq(incomplete, 0);
@@ -316,7 +316,7 @@ END_TEST
 /* Handlers in the direct callers of patched frames: the landing pad is stepped over. */
 START_TEST(sample_on_the_landing_pad)
 {
-	open_all(0, true);
+	open_all(1, true);
 	travel(COUNT, -1);
 	int count = trampoline_stops, lost = 0;
 	ck_assert_int_eq(landing_stops, 4);

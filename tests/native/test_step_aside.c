@@ -23,7 +23,7 @@ enum { TOP = 20, OUTER = 10 };
 
 static void open_two(void)
 {
-	hand_open((struct incstack_options){.distance = 0});
+	hand_open((struct incstack_options){.distance = 1});
 	hand_sample(OUTER);
 	hand_sample(TOP);
 	ck_assert(hand_patched(OUTER) && hand_patched(TOP));
@@ -118,7 +118,7 @@ static NOINLINE void sample_and_resume_aside(void)
 
 static void run_aside(void)
 {
-	traced_open(2, INCSTACK_MODE_PATCH);
+	traced_open(3, INCSTACK_MODE_PATCH);
 	descend(20);
 	ck_assert_uint_eq(traced_stats().foreign_unwinders, 1);
 	ck_assert_uint_eq(traced_stats().mode, INCSTACK_MODE_VALIDATE);
@@ -156,7 +156,7 @@ static int rule_unless_blind(void *context, uintptr_t address, struct incstack_r
 static void open_by_hand(const struct incstack_embedder *embedder)
 {
 	const struct incstack_options options = {
-		.size = sizeof(options), .embedder = embedder, .distance = 0};
+		.size = sizeof(options), .embedder = embedder, .distance = 1};
 	uintptr_t low, high;
 	traced_samples = 0;
 	ck_assert_int_eq(incstack_native_stack_range(&low, &high), 0);
@@ -198,7 +198,7 @@ END_TEST
 /* While an operation is in progress, nothing is walked either. */
 START_TEST(operations_go_on)
 {
-	traced_open(0, INCSTACK_MODE_PATCH);
+	traced_open(1, INCSTACK_MODE_PATCH);
 	traced_sample();
 	traced_stack->busy = (uintptr_t)FRAME;
 	incstack__resume_aside(NULL, FRAME);
@@ -262,7 +262,7 @@ START_TEST(resume_is_called)
 	int exception;
 	resumes = 0;
 	open_two();
-	traced_open(0, INCSTACK_MODE_PATCH);
+	traced_open(1, INCSTACK_MODE_PATCH);
 	traced_sample();
 	aside_leave(&exception);
 	ck_assert_uint_eq(resumes, 2);

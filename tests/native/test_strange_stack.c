@@ -89,7 +89,7 @@ static void check_traces(void)
 /* The stack of the thread is known, that of the sample is not. */
 START_TEST(beside_a_known_stack)
 {
-	traced_open(0, _i / PAINTS ? INCSTACK_MODE_VALIDATE : INCSTACK_MODE_PATCH);
+	traced_open(1, _i / PAINTS ? INCSTACK_MODE_VALIDATE : INCSTACK_MODE_PATCH);
 	sampled = traced_stack;
 	run_there(paints[_i % PAINTS]);
 	check_traces();
@@ -100,7 +100,7 @@ END_TEST
 
 START_TEST(anywhere)
 {
-	traced_open(0, INCSTACK_MODE_PATCH);
+	traced_open(1, INCSTACK_MODE_PATCH);
 	ck_assert_int_eq(incstack_stack_create(traced_runtime, 0, 0, &sampled), 0);
 	ck_assert_int_eq(incstack_stack_set_mode(sampled, INCSTACK_MODE_PATCH), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_set_mode(sampled, INCSTACK_MODE_FULL), 0);
@@ -128,7 +128,7 @@ __attribute__((noinline)) static int descend(int n)
 
 START_TEST(complete)
 {
-	traced_open(0, INCSTACK_MODE_PATCH);
+	traced_open(1, INCSTACK_MODE_PATCH);
 	struct incstack_stack *known = traced_stack;
 	ck_assert_int_eq(incstack_stack_create(traced_runtime, 0, 0, &traced_stack), 0);
 	for (int i = 0; i < 5; i++)

@@ -87,7 +87,7 @@ START_TEST(retrieve)
 	struct incstack_tree *tree;
 	int more = 0;
 
-	traced_open(_i, INCSTACK_MODE_PATCH);
+	traced_open((unsigned)_i + 1, INCSTACK_MODE_PATCH);
 	switch_to(retrieve_there);
 	ck_assert_int_gt(truncated, 0);
 	traced_sample();
@@ -108,7 +108,7 @@ static void complete_there(void)
 /* Nothing is walked there. Back on its own stack, the thread sees what is gone. */
 START_TEST(complete)
 {
-	traced_open(_i, INCSTACK_MODE_PATCH);
+	traced_open((unsigned)_i + 1, INCSTACK_MODE_PATCH);
 	switch_to(complete_there);
 	traced_check();
 	traced_close();
@@ -123,7 +123,7 @@ static void change_mode_there(void)
 
 START_TEST(change_of_mode)
 {
-	traced_open(_i, INCSTACK_MODE_PATCH);
+	traced_open((unsigned)_i + 1, INCSTACK_MODE_PATCH);
 	switch_to(change_mode_there);
 	ck_assert_int_gt(truncated, 0);
 	traced_close();
@@ -142,7 +142,7 @@ START_TEST(another_thread)
 {
 	pthread_t thread;
 
-	traced_open(1, INCSTACK_MODE_PATCH);
+	traced_open(2, INCSTACK_MODE_PATCH);
 	traced_sample();
 	ck_assert_int_eq(pthread_create(&thread, NULL, retrieve_by_another, NULL), 0);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);

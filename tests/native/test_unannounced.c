@@ -95,7 +95,7 @@ static void exits(int count)
 /* Most tests use mode patch with a fixed distance, so that the work is fixed, too. */
 static void open_runtime(void)
 {
-	traced_open(2, INCSTACK_MODE_PATCH);
+	traced_open(3, INCSTACK_MODE_PATCH);
 	current = traced_stack;
 }
 

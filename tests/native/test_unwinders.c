@@ -95,7 +95,8 @@ static NOINLINE int descend(int depth, int pass, int unwinder)
 
 START_TEST(complete)
 {
-	int distance = _i / 3 % 3, unwinder = _i % 3;
+	unsigned distance = 1 + (unsigned)_i / 3 % 3;
+	int unwinder = _i % 3;
 	for (int pass = 0; pass < 2; pass++) {
 		traced_open(distance, pass ? INCSTACK_MODE_PATCH : INCSTACK_MODE_FULL);
 		descend(DEPTH, pass, unwinder);

@@ -315,7 +315,7 @@ END_TEST
 
 START_TEST(runtime_options)
 {
-	struct incstack_options options = {.size = sizeof(options), .distance = 5};
+	struct incstack_options options = {.size = sizeof(options), .distance = 6};
 	struct incstack_embedder other = {.size = sizeof(other)};
 	struct incstack_runtime *runtime = NULL;
 
@@ -323,9 +323,9 @@ START_TEST(runtime_options)
 	ck_assert_ptr_nonnull(runtime);
 	ck_assert_uint_eq(created.size, sizeof(created));
 	ck_assert_ptr_eq(created.embedder, incstack_native_embedder());
-	ck_assert_int_eq(created.distance, INCSTACK_DISTANCE_ADAPTIVE);
+	ck_assert_uint_eq(created.distance, 0);
 	ck_assert_int_eq(incstack_runtime_create_native(&options, &runtime), 0);
-	ck_assert_int_eq(created.distance, 5);
+	ck_assert_uint_eq(created.distance, 6);
 	ck_assert_ptr_eq(created.embedder, incstack_native_embedder());
 	ck_assert_ptr_null(options.embedder);
 	ck_assert_int_eq(incstack_runtime_create_native(NULL, NULL), INCSTACK_EINVAL);

@@ -21,7 +21,7 @@ static struct incstack_frame traced_frames[TRACED_FRAMES];
 static int traced_first[TRACED_SAMPLES + 1]; /* of the frames of a sample */
 static int traced_samples;
 
-static inline void traced_open(int distance, enum incstack_mode mode)
+static inline void traced_open(unsigned distance, enum incstack_mode mode)
 {
 	struct incstack_options options = {};
 	options.size = sizeof(options);

@@ -37,7 +37,7 @@ static struct incstack_heap_stack *heap_stack;
 static struct incstack_mixed mixed;
 static struct node *top;
 static bool no_memory, in_circle; /* anchors have their frame's name */
-static const int32_t distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 1, 3, 60};
+static const uint32_t distances[] = {0, 1, 2, 4, 61};
 
 /* ---- the embedder ------------------------------------------------------------------ */
 
@@ -78,17 +78,16 @@ static void *memory(void *context, void *old, size_t bytes)
 	return NULL;
 }
 
-static void open_all(int32_t distance, uint32_t mode)
+static void open_all(uint32_t distance, uint32_t mode)
 {
 	const struct incstack_options options = {
 		.size = sizeof(options), .distance = distance, .mode = mode};
-	const struct incstack_heap_options heap_options = {
-		.size = sizeof(heap_options),
-		.walk = walk,
-		.mark = mark,
-		.memory = memory,
-		.mode = mode,
-		.distance = distance < 0 ? 0 : (uint32_t)distance + 1};
+	const struct incstack_heap_options heap_options = {.size = sizeof(heap_options),
+							   .walk = walk,
+							   .mark = mark,
+							   .memory = memory,
+							   .mode = mode,
+							   .distance = distance};
 	ck_assert_int_eq(incstack_runtime_create_native(&options, &runtime), 0);
 	ck_assert_int_eq(incstack_stack_create_native(runtime, &machine_stack), 0);
 	ck_assert_int_eq(incstack_heap_create(&heap_options, &heap), 0);

@@ -344,7 +344,7 @@ static void check_requests(const struct incstack_stats *stats)
 	ck_assert_uint_eq(handler.biased, signals.biased - signals.merged);
 }
 
-static void open_all(bool on_alternate, int distance)
+static void open_all(bool on_alternate, unsigned distance)
 {
 	struct incstack_options options = {.size = sizeof(options), .distance = distance};
 	stack_t other = {.ss_sp = alternate, .ss_size = ALTERNATE};
@@ -363,7 +363,7 @@ static void open_all(bool on_alternate, int distance)
 
 START_TEST(nothing_is_lost_uncounted)
 {
-	static const int distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 1};
+	static const unsigned distances[] = {0, 1, 2};
 	open_all(_i % 2, distances[_i / 2 % 3]);
 	if (_i >= VARIANTS)
 		ck_assert_int_eq(incstack_stack_queue_resize(stack, QUEUE), 0);

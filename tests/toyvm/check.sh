@@ -65,7 +65,7 @@ arguments() {
 	local bad seed
 	for bad in "--seed -1" "--seed 18446744073709551616" "--programs 0" "--programs -3" \
 		"--programs 99999999999999999999" "--threads 65" "--ticks 4294967296" "--n 1e3" \
-		"--linked 9" "--distance -2" "--fuel" "--mode fast" "--what" "one two" "no-such-file"; do
+		"--linked 9" "--distance -1" "--distance 65" "--fuel" "--mode fast" "--what" "one two" "no-such-file"; do
 		# shellcheck disable=SC2086 # words
 		"$oracle" $bad >/dev/null 2>&1 && fail "accepted: $bad"
 	done

@@ -76,7 +76,7 @@ static int64_t number_of(const struct option *o, const char *text)
 	return n;
 }
 
-/* The arguments that are numbers. -2: chosen by the seed. */
+/* The arguments that are numbers. -1: chosen by the seed. */
 struct numbers {
 	int64_t programs, from, n, threads, ticks, fuel, linked, page, distance, fault, signals;
 };
@@ -92,7 +92,7 @@ static bool number_option(struct numbers *to, const char *name, const char *text
 		{"--fuel", 1, INT32_MAX, &to->fuel},
 		{"--linked", 0, 8, &to->linked},
 		{"--page", 0, 1, &to->page},
-		{"--distance", INCSTACK_DISTANCE_ADAPTIVE, INCSTACK_DISTANCE_MAX, &to->distance},
+		{"--distance", 0, INCSTACK_DISTANCE_MAX, &to->distance},
 		{"--fault", 0, INT32_MAX, &to->fault},
 		{"--signals", 0, INT32_MAX, &to->signals},
 	};
@@ -114,14 +114,14 @@ static void set_numbers(struct arguments *a, const struct numbers *from)
 	a->n = from->n;
 	a->fixed_linked = from->linked >= 0;
 	a->fixed_page = from->page >= 0;
-	a->fixed_distance = from->distance != -2;
+	a->fixed_distance = from->distance >= 0;
 	struct schedule *s = &a->schedule;
 	s->threads = (int)from->threads;
 	s->ticks = (uint32_t)from->ticks;
 	s->fuel = (int)from->fuel;
 	s->linked = a->fixed_linked ? (uint32_t)from->linked : 0;
 	s->page = from->page > 0;
-	s->distance = a->fixed_distance ? (int)from->distance : 0;
+	s->distance = a->fixed_distance ? (uint32_t)from->distance : 1;
 	s->signals = (uint32_t)from->signals;
 	toyvm_fault = (int)from->fault;
 }
@@ -134,7 +134,7 @@ static void parse_arguments(struct arguments *a, char **at)
 			    .ticks = 4,
 			    .linked = -1,
 			    .page = -1,
-			    .distance = -2};
+			    .distance = -1};
 	for (; *at; at++) {
 		if (!strcmp(*at, "--dump"))
 			a->dump = true;
@@ -226,7 +226,7 @@ static void limit(struct schedule *s, uint64_t *random)
 
 static void random_program(const struct arguments *a, uint64_t seed)
 {
-	static const int distances[] = {INCSTACK_DISTANCE_ADAPTIVE, 0, 0, 1, 2, 5};
+	static const uint32_t distances[] = {0, 1, 1, 2, 3, 6};
 	static const uint32_t linked[] = {0, 0, 0, 3, 8};
 	struct job j = {.name = "(generated)", .schedule = a->schedule, .seed = seed, .n = 40};
 	struct schedule *s = &j.schedule;

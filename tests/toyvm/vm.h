@@ -93,7 +93,8 @@ struct thread {
 struct schedule {
 	uint32_t ticks; /* the most polls between two events; 0: an event at every poll */
 	uint32_t inline_levels, compile_after;
-	int mode, distance, threads;
+	int mode, threads;
+	uint32_t distance; /* as in struct incstack_options */
 	int fuel;          /* of each fiber; 0: 4000 */
 	bool hostile;      /* every event at every poll */
 	bool interpreted;  /* nothing is compiled */

@@ -304,7 +304,7 @@ static inline void setup_with(struct incstack_options options)
 	call();
 }
 
-static inline void setup(int distance, uint32_t mode)
+static inline void setup(unsigned distance, uint32_t mode)
 {
 	setup_with((struct incstack_options){.distance = distance, .mode = mode});
 }
@@ -334,6 +334,6 @@ static inline unsigned run(void)
 	return missing + retrieve();
 }
 
-static const int distances[] = {0, 1, 2, 5, 40, INCSTACK_DISTANCE_ADAPTIVE};
+static const unsigned distances[] = {1, 2, 3, 6, 41, 0};
 
 #endif

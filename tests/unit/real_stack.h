@@ -21,7 +21,7 @@ static struct incstack_runtime *rt;
 static struct incstack_stack *s;
 static uint64_t samples;
 
-__attribute__((unused)) static void open_runtime(int distance)
+__attribute__((unused)) static void open_runtime(unsigned distance)
 {
 	struct incstack_embedder embedder = {};
 	struct incstack_options options = {};

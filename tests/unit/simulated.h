@@ -348,7 +348,7 @@ enum { SIM_VARIANTS = 15, SIM_PATCHED = 5 };
 /* Distances and modes. The first SIM_PATCHED are those of mode patch. */
 static inline struct incstack_options sim_variant(int i)
 {
-	static const int distances[] = {0, 1, 3, 30, INCSTACK_DISTANCE_ADAPTIVE};
+	static const uint32_t distances[] = {1, 2, 4, 31, 0};
 	static const uint32_t modes[] = {INCSTACK_MODE_PATCH, INCSTACK_MODE_VALIDATE,
 					 INCSTACK_MODE_FULL};
 	return (struct incstack_options){.distance = distances[i % 5], .mode = modes[i / 5]};

@@ -86,7 +86,7 @@ static void fail_every(struct incstack_options options, unsigned burst)
 	sim.fail_at = 0;
 }
 
-static const int distances[] = {0, 2, INCSTACK_DISTANCE_ADAPTIVE};
+static const uint32_t distances[] = {1, 3, 0};
 
 START_TEST(one_fails)
 {
@@ -105,7 +105,7 @@ START_TEST(no_memory_for_rules)
 {
 	sim.fail_at = 0;
 	sim.fail_above = 32 << 10;
-	ck_assert_int_eq(sim_open((struct incstack_options){.chunk_bytes = 512}), 0);
+	ck_assert_int_eq(sim_open((struct incstack_options){.distance = 1, .chunk_bytes = 512}), 0);
 	for (int i = 0; i < 4; i++)
 		steps();
 	ck_assert_uint_eq(sim_stats().truncated, 0);

@@ -55,7 +55,7 @@ START_TEST(decode_returns_anything)
 	struct incstack_embedder embedder = hand_embedder();
 	struct incstack_tree *tree;
 	embedder.decode = decode_all;
-	hand_open_with((struct incstack_options){.distance = 2}, &embedder);
+	hand_open_with((struct incstack_options){.distance = 3}, &embedder);
 	for (unsigned n = 1; n <= TOP && _i >= ANSWERS; n++)
 		hand.rules[n].flags = INCSTACK_RULE_DECODE_NOW;
 	ck_assert_int_eq(incstack_stack_reserve(hand.s, 1 << 20), 0);
@@ -132,7 +132,7 @@ START_TEST(rule_leads_elsewhere)
 	const unsigned below = _i >= BAD_RULES;
 	const bool base = ends_a_chain(bad_rules[bad].rule);
 	struct incstack_tree *tree;
-	hand_open((struct incstack_options){.distance = _i % 2});
+	hand_open((struct incstack_options){.distance = (unsigned)(_i % 2) + 1});
 	hand.rules[TOP] = bad_rules[bad].rule;
 	struct incstack_top top = hand_top(TOP + below, 0);
 	if (below)
@@ -165,7 +165,7 @@ END_TEST
 START_TEST(furthest_return_slot)
 {
 	enum { FURTHEST = 2040 };
-	hand_open((struct incstack_options){.distance = 0});
+	hand_open((struct incstack_options){.distance = 1});
 	struct incstack_top top = hand_top(TOP, 0);
 	hand.rules[TOP] = (struct incstack_rule){INCSTACK_RULE_SP, FURTHEST + 8, FURTHEST, 0, 0};
 	top.sp = hand_sp(1) - FURTHEST - 8;
@@ -188,7 +188,7 @@ END_TEST
 START_TEST(misaligned_slot_is_left_alone)
 {
 	const uintptr_t at = hand_fp(TOP) + 4, saved = hand_fp(TOP - 1), pc = hand_pc(TOP - 1);
-	hand_open((struct incstack_options){.distance = 0});
+	hand_open((struct incstack_options){.distance = 1});
 	if (_i) /* not for the fast paths */
 		hand.rules[TOP - 1] = hand_deref_rule;
 	struct incstack_top top = hand_top(TOP, 0);
@@ -258,7 +258,7 @@ static void open_by_name(void)
 	embedder.caller = to_caller;
 	embedder.arm = arm;
 	embedder.disarm = disarm;
-	hand_open_with((struct incstack_options){.distance = 0, .thunk_limit = THUNKS}, &embedder);
+	hand_open_with((struct incstack_options){.distance = 1, .thunk_limit = THUNKS}, &embedder);
 	incstack_stack_destroy(hand.s);
 	ck_assert_int_eq(incstack_stack_create_embedder(hand.rt, NULL, &hand.s), 0);
 	armed = 0;

@@ -9,7 +9,7 @@
 /* The embedder's stack is gone: its frames are not disarmed, and its thunks serve other stacks. */
 START_TEST(abandoned)
 {
-	setup_with((struct incstack_options){.distance = 0, .thunk_limit = 2});
+	setup_with((struct incstack_options){.distance = 1, .thunk_limit = 2});
 	for (int i = 0; i < 4; i++) {
 		while (depth < 12)
 			call();
@@ -35,7 +35,7 @@ START_TEST(exact_positions)
 {
 	struct incstack_tree *tree;
 	all_exact = true;
-	setup(2, INCSTACK_MODE_PATCH);
+	setup(3, INCSTACK_MODE_PATCH);
 	while (depth < 10)
 		call();
 	sample();
@@ -102,7 +102,7 @@ START_TEST(no_room)
 END_TEST
 
 /* One sample of 20 frames after `fillers` samples of one. Returns whether there was room. */
-static bool last_sample(int distance, unsigned fillers)
+static bool last_sample(unsigned distance, unsigned fillers)
 {
 	struct incstack_top t = {.flags = INCSTACK_TOP_DECODE_NOW};
 	struct incstack_tree *tree;
@@ -132,7 +132,7 @@ static bool last_sample(int distance, unsigned fillers)
 START_TEST(no_room_for_a_barrier)
 {
 	unsigned fillers = 0;
-	while (last_sample(_i, fillers))
+	while (last_sample((unsigned)_i + 1, fillers))
 		fillers++;
 	ck_assert_uint_gt(fillers, 0);
 }

@@ -59,11 +59,8 @@ static void open_stack(unsigned mode, uint64_t bytes)
 						   .arm = arm,
 						   .disarm = disarm,
 						   .interrupted = interrupted};
-	const struct incstack_options options = {.size = sizeof(options),
-						 .embedder = &embedder,
-						 .distance = INCSTACK_DISTANCE_ADAPTIVE,
-						 .mode = mode,
-						 .stack_bytes = bytes};
+	const struct incstack_options options = {
+		.size = sizeof(options), .embedder = &embedder, .mode = mode, .stack_bytes = bytes};
 	ck_assert_int_eq(incstack_runtime_create(&options, &rt), 0);
 	ck_assert_int_eq(incstack_stack_create_embedder(rt, NULL, &s), 0);
 }

@@ -95,7 +95,8 @@ static _Noreturn void be_child(void)
 
 START_TEST(other_thread_holds_the_table)
 {
-	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+	const struct incstack_options options = {
+		.size = sizeof(options), .distance = 1, .embedder = &embedder};
 	pthread_t thread;
 	int status;
 	pid_t child;
@@ -188,7 +189,7 @@ START_TEST(fork_while_thunks_are_made)
 {
 	struct incstack_embedder with_arms = embedder;
 	const struct incstack_options options = {
-		.size = sizeof(options), .embedder = &with_arms, .distance = 0};
+		.size = sizeof(options), .embedder = &with_arms, .distance = 1};
 
 	with_arms.caller = to_caller;
 	with_arms.arm = arm;

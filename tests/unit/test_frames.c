@@ -14,7 +14,7 @@ enum { RBP = 15, RSP = 20, RIP = 21 }; /* words of a ucontext */
 START_TEST(with_and_without_a_state)
 {
 	const struct incstack_top top = hand_top(TOP, 0);
-	hand_open((struct incstack_options){});
+	hand_open((struct incstack_options){.distance = 1});
 	const struct incstack_frames_place anywhere = {.runtime = hand.rt};
 	const struct incstack_frames_place bounded = {
 		.runtime = hand.rt, .low = (uintptr_t)hand.words, .high = hand_high()};
@@ -31,7 +31,7 @@ END_TEST
 /* Some return slots hold thunks. */
 START_TEST(through_barriers)
 {
-	hand_open((struct incstack_options){.distance = _i});
+	hand_open((struct incstack_options){.distance = (unsigned)_i + 1});
 	for (unsigned n = 5; n <= TOP; n += 7)
 		hand_sample(n);
 	unsigned patched = 0;
@@ -53,7 +53,7 @@ END_TEST
 /* The top was called through a patched slot: its position stands in the slot as a thunk. */
 START_TEST(from_a_thunk)
 {
-	hand_open((struct incstack_options){});
+	hand_open((struct incstack_options){.distance = 1});
 	hand_sample(TOP);
 	ck_assert(hand_patched(TOP));
 	struct incstack_top top = hand_top(TOP - 1, 0);
@@ -76,7 +76,7 @@ END_TEST
 
 START_TEST(begins_again_anywhere)
 {
-	hand_open((struct incstack_options){});
+	hand_open((struct incstack_options){.distance = 1});
 	begin_at(TOP, 0);
 	for (unsigned left = 0; left <= TOP; left += 8) {
 		for (unsigned n = TOP; n > left; n--)
@@ -95,7 +95,7 @@ END_TEST
 START_TEST(popped_frame_pointer)
 {
 	struct incstack_top top = hand_top(TOP, INCSTACK_TOP_EXACT);
-	hand_open((struct incstack_options){});
+	hand_open((struct incstack_options){.distance = 1});
 	top.sp = hand_fp(TOP) + SIZE;
 	ck_assert_int_eq(incstack_frames_begin(
 				 &frames, &(struct incstack_frames_place){.stack = hand.s}, &top),
@@ -146,7 +146,7 @@ START_TEST(inlined_frames_and_kinds)
 {
 	struct incstack_embedder embedder = hand_embedder();
 	embedder.decode = decode_three;
-	hand_open_with((struct incstack_options){}, &embedder);
+	hand_open_with((struct incstack_options){.distance = 1}, &embedder);
 	begin_at(8, 0);
 	shows_inlined(8);
 	shows_decoded(7, 0, 3, 0);
@@ -173,7 +173,7 @@ START_TEST(without_decode_all_is_native)
 {
 	struct incstack_embedder embedder = hand_embedder();
 	embedder.decode = NULL;
-	hand_open_with((struct incstack_options){}, &embedder);
+	hand_open_with((struct incstack_options){.distance = 1}, &embedder);
 	begin_at(3, 0);
 	for (unsigned n = 4; n-- > 0;) {
 		ck_assert_int_eq(incstack_frames_next(&frames), 1);
@@ -212,7 +212,7 @@ static void shows_signal(void)
 
 START_TEST(through_a_signal)
 {
-	hand_open((struct incstack_options){});
+	hand_open((struct incstack_options){.distance = 1});
 	lay_out_signal();
 	begin_at(TOP, 0);
 	shows_signal();
@@ -223,7 +223,7 @@ END_TEST
 /* The signal has interrupted the thunk through which SIGNALED + 1 returns. */
 START_TEST(through_a_signal_in_a_thunk)
 {
-	hand_open((struct incstack_options){});
+	hand_open((struct incstack_options){.distance = 1});
 	hand_sample(SIGNALED + 1);
 	ck_assert(hand_patched(SIGNALED + 1));
 	lay_out_signal();
@@ -242,7 +242,7 @@ END_TEST
 START_TEST(through_a_false_signal_in_the_trampoline)
 {
 	static const uintptr_t places[] = {0, 8, 0x1234567, UINTPTR_MAX - 7, (uintptr_t)1 << 62};
-	hand_open((struct incstack_options){});
+	hand_open((struct incstack_options){.distance = 1});
 	lay_out_signal();
 	for (const char *pc = incstack__thunk_entry; pc <= incstack__thunk_entry_5; pc++) {
 		uintptr_t *registers = hand_slot(TOP) + 1;

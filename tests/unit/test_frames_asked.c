@@ -58,7 +58,7 @@ static void open_counting(bool quickly, bool in_handler, bool decodes)
 	embedder.find_rule_in_handler = in_handler ? count_in_handler : NULL;
 	embedder.decode = decode_never;
 	embedder.decode_in_handler = decodes ? decode_in_handler : NULL;
-	hand_open_with((struct incstack_options){}, &embedder);
+	hand_open_with((struct incstack_options){.distance = 1}, &embedder);
 	asked = asked_quickly = asked_in_handler = decoded_in_handler = 0;
 }
 
@@ -136,7 +136,7 @@ START_TEST(refuses_a_busy_stack)
 {
 	struct incstack_embedder embedder = hand_embedder();
 	embedder.decode = decode_and_walk;
-	hand_open_with((struct incstack_options){}, &embedder);
+	hand_open_with((struct incstack_options){.distance = 1}, &embedder);
 	begin_at(TOP, 0);
 	hand_sample(TOP);
 	hand_all_complete();
@@ -180,7 +180,7 @@ START_TEST(walks_after_a_left_operation)
 	const uintptr_t high = (uintptr_t)__builtin_frame_address(0) + PAGE;
 	pthread_t thread;
 	embedder.decode = decode_and_walk;
-	hand_open_with((struct incstack_options){}, &embedder);
+	hand_open_with((struct incstack_options){.distance = 1}, &embedder);
 	hand.rules[3].flags = INCSTACK_RULE_DECODE_NOW;
 	leave_operation(high - 64 * PAGE, high);
 	walk_from(high - 60 * PAGE, INCSTACK_EBUSY);
@@ -200,7 +200,7 @@ END_TEST
 START_TEST(refuses_bad_arguments)
 {
 	struct incstack_top top = hand_top(TOP, 0);
-	hand_open((struct incstack_options){});
+	hand_open((struct incstack_options){.distance = 1});
 	const struct incstack_frames_place place = {.stack = hand.s};
 	const struct incstack_frames_place anywhere = {.runtime = hand.rt};
 	const struct incstack_frames_place inverted = {.runtime = hand.rt, .low = 2, .high = 1};

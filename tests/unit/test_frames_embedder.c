@@ -56,7 +56,7 @@ static void walk(const struct incstack_top *from)
 START_TEST(random_program)
 {
 	tells_youngest = true;
-	setup(_i, INCSTACK_MODE_PATCH);
+	setup((unsigned)_i + 1, INCSTACK_MODE_PATCH);
 	for (int i = 0; i < STEPS; i++) {
 		step();
 		if (record_count == TRACES)
@@ -74,7 +74,7 @@ END_TEST
 
 START_TEST(an_unknown_caller)
 {
-	setup(0, INCSTACK_MODE_PATCH);
+	setup(1, INCSTACK_MODE_PATCH);
 	for (int i = 0; i < 9; i++)
 		call();
 	wall = top->caller->caller;
@@ -91,7 +91,7 @@ END_TEST
 START_TEST(refuses)
 {
 	tells_youngest = _i;
-	setup(0, INCSTACK_MODE_PATCH);
+	setup(1, INCSTACK_MODE_PATCH);
 	const struct incstack_top interrupted = {.sp = (uintptr_t)top,
 						 .flags = INCSTACK_TOP_INTERRUPTED};
 	const struct incstack_top nowhere = {0};

@@ -98,7 +98,8 @@ START_TEST(any_depth)
 {
 	const struct incstack_embedder embedder = {.size = sizeof(embedder),
 						   .find_rule = deep_rule};
-	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+	const struct incstack_options options = {
+		.size = sizeof(options), .distance = 1, .embedder = &embedder};
 	struct incstack_runtime *rt;
 	bounded = _i;
 	ck_assert_int_eq(incstack_runtime_create(&options, &rt), 0);
@@ -114,7 +115,7 @@ END_TEST
 
 static void open_hostile(bool with_bounds)
 {
-	hand_open((struct incstack_options){});
+	hand_open((struct incstack_options){.distance = 1});
 	bounded = with_bounds;
 }
 

@@ -10,7 +10,7 @@ enum { TOP = 20 };
 START_TEST(a_runtime_ends_with_its_last_stack_and_tree)
 {
 	struct incstack_tree *tree;
-	hand_open((struct incstack_options){.distance = 0});
+	hand_open((struct incstack_options){.distance = 1});
 	hand_sample(TOP);
 	tree = hand_retrieve();
 	incstack_runtime_destroy(hand.rt);
@@ -25,7 +25,7 @@ END_TEST
 
 START_TEST(a_stack_of_another_thread_stays)
 {
-	hand_open((struct incstack_options){.distance = 0});
+	hand_open((struct incstack_options){.distance = 1});
 	hand_sample(TOP);
 	hand.s->owner++;
 	incstack_stack_destroy(hand.s);

@@ -240,7 +240,8 @@ static void sample_at(uintptr_t pc)
 
 static void open_with(const struct incstack_embedder *embedder)
 {
-	struct incstack_options options = {.size = sizeof(options), .embedder = embedder};
+	struct incstack_options options = {
+		.size = sizeof(options), .distance = 1, .embedder = embedder};
 	ck_assert_int_eq(incstack_runtime_create(&options, &sim.rt), 0);
 	ck_assert_int_eq(incstack_stack_create(sim.rt, (uintptr_t)sim.words,
 					       (uintptr_t)(sim.words + SIM_WORDS), &sim.s),

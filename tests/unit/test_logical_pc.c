@@ -22,7 +22,7 @@ static uintptr_t logical_pc(void *context, uintptr_t slot, uintptr_t pc)
 	return pc == STUB && slot == (uintptr_t)SLOT(PATCHED) ? PC(PATCHED) : pc;
 }
 
-static void check(enum incstack_mode mode, int distance)
+static void check(enum incstack_mode mode, uint32_t distance)
 {
 	struct incstack_embedder embedder = {.size = sizeof(embedder), .logical_pc = logical_pc};
 	struct incstack_options options = {.size = sizeof(options),
@@ -63,7 +63,7 @@ START_TEST(every_walk)
 {
 	check(INCSTACK_MODE_FULL, 0);
 	check(INCSTACK_MODE_VALIDATE, 0);
-	for (int distance = 0; distance < FRAMES; distance++)
+	for (uint32_t distance = 1; distance <= FRAMES; distance++)
 		check(INCSTACK_MODE_PATCH, distance);
 }
 END_TEST

@@ -25,8 +25,8 @@ START_TEST(gets_a_caller)
 {
 	const bool validates = _i % 2;
 	struct incstack_tree *tree;
-	hand_open((struct incstack_options){.mode = validates ? INCSTACK_MODE_VALIDATE
-							      : INCSTACK_MODE_FULL});
+	hand_open((struct incstack_options){
+		.distance = 1, .mode = validates ? INCSTACK_MODE_VALIDATE : INCSTACK_MODE_FULL});
 	if (_i / 2)
 		hand.rules[BASE + 1] = hand_deref_rule;
 	*hand_slot(BASE) = 0;
@@ -47,7 +47,7 @@ END_TEST
 /* This many pairs of samples are compared; then there is a pause. */
 START_TEST(window_of_the_distance)
 {
-	hand_open((struct incstack_options){.distance = INCSTACK_DISTANCE_ADAPTIVE});
+	hand_open((struct incstack_options){.distance = 0});
 	for (unsigned i = 0; i < WINDOW; i++) {
 		hand_sample(TOP);
 		ck_assert_uint_eq(hand.s->distance.samples, i);

@@ -226,8 +226,10 @@ static void check(uint64_t seed, int limit, int per_retrieve, int samples)
 						   .caller = caller,
 						   .arm = arm,
 						   .disarm = disarm};
-	const struct incstack_options options = {
-		.size = sizeof(options), .embedder = &embedder, .mode = INCSTACK_MODE_PATCH};
+	const struct incstack_options options = {.size = sizeof(options),
+						 .distance = 1,
+						 .embedder = &embedder,
+						 .mode = INCSTACK_MODE_PATCH};
 	const struct incstack_pcct_options size = {
 		.size = sizeof(size), .contexts = NODES, .depth = (uint32_t)limit};
 	struct incstack_runtime *runtime;

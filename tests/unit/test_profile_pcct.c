@@ -346,7 +346,7 @@ static void sampled(int calls, int samples, uint64_t called, uint64_t activation
 
 START_TEST(the_core_tells_old_activations)
 {
-	const struct incstack_options options = {.size = sizeof(options), .distance = 0};
+	const struct incstack_options options = {.size = sizeof(options), .distance = 1};
 	struct incstack_runtime *runtime;
 
 	ck_assert_int_eq(incstack_runtime_create_native(&options, &runtime), 0);

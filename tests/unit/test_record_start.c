@@ -271,7 +271,7 @@ START_TEST(options_and_defaults)
 	ck_assert_uint_eq(loaded, 0);
 	ck_assert_uint_eq(notes, 0);
 	ck_assert_uint_eq(created.mode, INCSTACK_MODE_PATCH);
-	ck_assert_int_eq(created.distance, INCSTACK_DISTANCE_ADAPTIVE);
+	ck_assert_uint_eq(created.distance, 0);
 	ck_assert_uint_eq(created_embedder.size, sizeof(created_embedder));
 	ck_assert(created_embedder.find_rule == created_embedder.find_rule_quickly);
 	ck_assert(created_embedder.allocate == incstack__record_allocate);

@@ -26,7 +26,7 @@ static void retrieve_and_expect(uint64_t count, uint64_t objects, uint64_t trunc
 START_TEST(truncated_in_each_tree)
 {
 	const uint64_t callers = TOP - UNKNOWN;
-	hand_open((struct incstack_options){.distance = _i});
+	hand_open((struct incstack_options){.distance = (unsigned)_i + 1});
 	hand.rules[UNKNOWN].kind = INCSTACK_RULE_NONE;
 	for (int i = 0; i < 4; i++) {
 		hand_sample(TOP);
@@ -45,7 +45,7 @@ END_TEST
 START_TEST(truncated_without_barriers)
 {
 	const uint64_t frames = TOP - UNKNOWN + 1;
-	hand_open((struct incstack_options){.mode = modes[1 + _i]});
+	hand_open((struct incstack_options){.distance = 1, .mode = modes[1 + _i]});
 	hand.rules[UNKNOWN].kind = INCSTACK_RULE_NONE;
 	for (uint64_t i = 1; i <= 4; i++) {
 		hand_sample(TOP);
@@ -65,7 +65,7 @@ static const unsigned walks[][2] = {{1, 1}, {TOP + 1, 1}, {TOP + 1, TOP + 1}};
 
 START_TEST(shared_and_walked)
 {
-	hand_open((struct incstack_options){.mode = modes[_i]});
+	hand_open((struct incstack_options){.distance = 1, .mode = modes[_i]});
 	hand_sample(TOP); /* not on the fast path: rules are unknown */
 	ck_assert_uint_eq(hand_stats().shared, 0);
 	ck_assert_uint_eq(hand_stats().walked, walks[_i][0]);
@@ -80,7 +80,7 @@ END_TEST
 /* On the fast path, first with no known frame, then with one. */
 START_TEST(shared_quickly)
 {
-	hand_open((struct incstack_options){.distance = 0});
+	hand_open((struct incstack_options){.distance = 1});
 	struct incstack_stack *first = hand.s;
 	hand_sample(TOP); /* rules are learned */
 	hand.s = hand_stack();
@@ -102,7 +102,7 @@ END_TEST
 START_TEST(walked_in_returns)
 {
 	enum { DISTANCE = 2, BETWEEN = 2 };
-	hand_open((struct incstack_options){.distance = DISTANCE});
+	hand_open((struct incstack_options){.distance = DISTANCE + 1});
 	hand_sample(TOP);
 	hand_all_complete(); /* rules are learned */
 	ck_assert_int_eq(incstack_stack_forget(hand.s), 0);
@@ -141,7 +141,7 @@ START_TEST(bytes_after_failed_retrieves)
 	struct incstack_embedder embedder = hand_embedder();
 	struct incstack_tree *tree;
 	embedder.decode = decode_to_many;
-	hand_open_with((struct incstack_options){.distance = _i,
+	hand_open_with((struct incstack_options){.distance = (unsigned)_i + 1,
 						 .chunk_bytes = CHUNK,
 						 .stack_bytes = CHUNK * CHUNKS},
 		       &embedder);
@@ -168,7 +168,7 @@ END_TEST
 START_TEST(truncated_after_failed_retrieves)
 {
 	struct incstack_tree *tree;
-	hand_open((struct incstack_options){.distance = 0, .chunk_bytes = CHUNK});
+	hand_open((struct incstack_options){.distance = 1, .chunk_bytes = CHUNK});
 	hand_sample(TOP);
 	hand.no_memory = true;
 	for (int i = 0; i < 3; i++) {
@@ -188,7 +188,7 @@ START_TEST(truncated_behind_a_cut)
 {
 	enum { OUTER = 10, BETWEEN = 15 };
 	struct incstack_tree *tree;
-	hand_open((struct incstack_options){.distance = 0, .chunk_bytes = CHUNK});
+	hand_open((struct incstack_options){.distance = 1, .chunk_bytes = CHUNK});
 	hand.rules[BETWEEN].kind = INCSTACK_RULE_NONE;
 	hand_sample(OUTER);
 	hand_sample(TOP);

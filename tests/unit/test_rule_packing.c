@@ -38,7 +38,8 @@ static struct incstack_runtime *create(void)
 						   .find_rule = say,
 						   .allocate = allocate,
 						   .release = release};
-	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+	const struct incstack_options options = {
+		.size = sizeof(options), .distance = 1, .embedder = &embedder};
 	struct incstack_runtime *rt = NULL;
 
 	ck_assert_int_eq(incstack_runtime_create(&options, &rt), 0);

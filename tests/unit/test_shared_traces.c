@@ -55,7 +55,7 @@ static void release_traces(void *context, void *memory, size_t bytes)
 	shared_released += bytes;
 }
 
-static void open_all(int distance)
+static void open_all(unsigned distance)
 {
 	struct incstack_embedder embedder = {.size = sizeof(embedder),
 					     .allocate = allocate,
@@ -128,7 +128,7 @@ START_TEST(open_traces_are_in_the_shared_memory)
 	struct incstack_tree *tree;
 	uint64_t gaps;
 
-	open_all(2);
+	open_all(3);
 	expect_shared(incstack_stack_tree(s));
 	for (int i = 0; i < 200; i++)
 		nest(4 + i % 7, look_at_open);
@@ -169,7 +169,7 @@ START_TEST(a_child_that_was_not_told_of_changes_nothing)
 	uint64_t gaps, open;
 	int status;
 
-	open_all(0);
+	open_all(1);
 	nest(5, take_sample);
 	nest(12, fork_raw);
 	if (child == 0) {
@@ -218,7 +218,7 @@ START_TEST(a_child_that_was_told_of_has_no_thunks)
 {
 	int status;
 
-	open_all(0);
+	open_all(1);
 	nest(12, fork_told);
 	ck_assert_int_gt(child, 0);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -231,7 +231,8 @@ START_TEST(a_lone_half_of_the_pair_is_refused)
 {
 	struct incstack_embedder embedder = {.size = sizeof(embedder),
 					     .allocate_traces = allocate_traces};
-	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+	const struct incstack_options options = {
+		.size = sizeof(options), .distance = 1, .embedder = &embedder};
 	struct incstack_runtime *none;
 
 	ck_assert_int_eq(incstack_runtime_create(&options, &none), INCSTACK_EINVAL);

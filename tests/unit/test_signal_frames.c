@@ -71,7 +71,7 @@ static void learn_rules(void)
 START_TEST(left_alone)
 {
 	const bool known_by_then = _i / DISTANCES % 2;
-	hand_open((struct incstack_options){.distance = _i % DISTANCES});
+	hand_open((struct incstack_options){.distance = (unsigned)(_i % DISTANCES) + 1});
 	lay_out_handler();
 	if (_i / DISTANCES / 2)
 		learn_rules();

@@ -22,7 +22,7 @@ static void open_five_with(struct incstack_options options, uint32_t capacity)
 
 static void open_five(uint32_t capacity)
 {
-	open_five_with((struct incstack_options){.distance = 0}, capacity);
+	open_five_with((struct incstack_options){.distance = 1}, capacity);
 	ck_assert_int_eq(incstack_stack_reserve(sim.s, 1 << 16), 0);
 }
 
@@ -356,7 +356,9 @@ END_TEST
 START_TEST(no_room)
 {
 	struct incstack_tree *tree;
-	open_five_with((struct incstack_options){.stack_bytes = 4096, .chunk_bytes = 4096}, 4);
+	open_five_with(
+		(struct incstack_options){.distance = 1, .stack_bytes = 4096, .chunk_bytes = 4096},
+		4);
 	const struct incstack_top top = poll_top();
 	while (incstack_stack_sample(sim.s, 0, 1, &top) == 0)
 		;

@@ -16,7 +16,7 @@ enum { TOP = 20, RULES = 2 };
 #define HANDLER ((uintptr_t)0x9000000)
 
 /* With ordinary frames, and with frames that the fast paths cannot handle. */
-static void open_by(int rules, int32_t distance)
+static void open_by(int rules, uint32_t distance)
 {
 	hand_open((struct incstack_options){.distance = distance});
 	for (unsigned n = 1; n < HAND_FRAMES && rules; n++)
@@ -36,7 +36,7 @@ static uintptr_t return_with(unsigned n, uintptr_t fp)
  * out gets it. */
 START_TEST(rewritten_slot_gets_no_barrier)
 {
-	open_by(_i, 0);
+	open_by(_i, 1);
 	hand_sample(TOP);
 	hand_all_complete();
 	ck_assert_int_eq(incstack_stack_slot_write(hand.s, hand_slot(TOP - 1), HANDLER), 0);
@@ -55,7 +55,7 @@ END_TEST
 /* Through a barrier: the frame returns to the new address, the position stays. */
 START_TEST(rewritten_behind_a_barrier)
 {
-	open_by(_i, 0);
+	open_by(_i, 1);
 	hand_sample(TOP);
 	ck_assert_int_eq(incstack_stack_slot_write(hand.s, hand_slot(TOP), HANDLER), 0);
 	ck_assert(hand_patched(TOP));
@@ -78,7 +78,7 @@ START_TEST(moved_frame_with_its_own_barrier)
 	const uintptr_t fp = hand_fp(MOVED) + delta;
 	uintptr_t *const old = hand_slot(MOVED), *const new = (uintptr_t *)(fp + 8);
 	struct incstack_tree *tree;
-	open_by(_i, 0);
+	open_by(_i, 1);
 	hand_sample(MOVED);
 	hand_sample(TOP);
 	ck_assert(hand_patched(MOVED) && hand_patched(TOP));
@@ -114,7 +114,7 @@ END_TEST
 /* The return address at sp itself will still be used. */
 START_TEST(slot_at_the_target_is_not_popped)
 {
-	open_by(_i, 0);
+	open_by(_i, 1);
 	hand_sample(TOP);
 	const uintptr_t slot = (uintptr_t)hand_slot(TOP), thunk = *hand_slot(TOP);
 	ck_assert_int_eq(incstack_stack_unwinding_to(hand.s, slot), 0);
@@ -135,7 +135,7 @@ END_TEST
 START_TEST(nothing_is_planted_below_the_target)
 {
 	enum { TARGET = TOP / 2 };
-	open_by(_i % RULES, _i / RULES);
+	open_by(_i % RULES, (unsigned)(_i / RULES) + 1);
 	hand_sample(TOP);
 	ck_assert_uint_eq(hand_stats().planted, 1);
 	unsigned first = TOP - (unsigned)(_i / RULES);
@@ -157,7 +157,7 @@ END_TEST
 START_TEST(sampled_between_the_announcement_and_the_jump)
 {
 	enum { TARGET = TOP / 2 };
-	open_by(_i % RULES, _i / RULES);
+	open_by(_i % RULES, (unsigned)(_i / RULES) + 1);
 	hand_sample(TOP - 1);
 	ck_assert(hand_patched(TOP - 1 - (unsigned)(_i / RULES)));
 	ck_assert_int_eq(incstack_stack_unwinding_to(hand.s, hand_sp(TARGET)), 0);
@@ -176,7 +176,7 @@ END_TEST
  * patched, in whatever order they end, and shows the addresses behind the patches. */
 START_TEST(slots_of_others_are_left_alone)
 {
-	open_by(_i % RULES, 0);
+	open_by(_i % RULES, 1);
 	struct incstack_stack *const mine = hand.s;
 	hand_sample(TOP);
 	const uintptr_t thunk = *hand_slot(TOP);
@@ -207,7 +207,7 @@ enum { OUTER = TOP / 2, BETWEEN = (TOP + OUTER) / 2 };
  * were captured, only the slot can show this. */
 START_TEST(returns_leave_slots_of_others_alone)
 {
-	open_by(_i % RULES, 0);
+	open_by(_i % RULES, 1);
 	for (unsigned n = 1; n < HAND_FRAMES && _i / RULES; n++)
 		hand.rules[n].flags = INCSTACK_RULE_DECODE_NOW;
 	struct incstack_stack *const mine = hand.s;
@@ -231,7 +231,7 @@ END_TEST
 /* The code of the last captured frame has no rule: the return into it is left alone. */
 START_TEST(no_barrier_where_a_walk_was_cut)
 {
-	open_by(_i, 0);
+	open_by(_i, 1);
 	hand.rules[OUTER].kind = INCSTACK_RULE_NONE;
 	hand_sample(TOP);
 	struct incstack_tree *tree = hand_retrieve();
@@ -250,7 +250,7 @@ END_TEST
  * is lifted, and its trace is complete. */
 START_TEST(no_barrier_behind_a_cut)
 {
-	open_by(_i, 0);
+	open_by(_i, 1);
 	hand.rules[BETWEEN].kind = INCSTACK_RULE_NONE;
 	hand_sample(OUTER);
 	hand_sample(TOP);
@@ -268,7 +268,7 @@ END_TEST
 /* The mode changes while a frame has a barrier: that frame is not missing in the trace. */
 START_TEST(mode_changes_with_a_barrier)
 {
-	open_by(_i, 0);
+	open_by(_i, 1);
 	hand_sample(TOP);
 	ck_assert(hand_patched(TOP));
 	ck_assert_int_eq(incstack_stack_set_mode(hand.s, INCSTACK_MODE_VALIDATE), 0);
@@ -284,7 +284,7 @@ START_TEST(base_of_another_stack)
 {
 	static uintptr_t elsewhere[16];
 	const struct incstack_top top = {.pc = hand_pc(0), .sp = (uintptr_t)elsewhere};
-	open_by(_i, 0);
+	open_by(_i, 1);
 	hand_sample(TOP);
 	ck_assert_int_eq(incstack_stack_sample(hand.s, 0, 1, &top), 0);
 	ck_assert_uint_eq(hand_stats().stale, 0);
@@ -376,7 +376,7 @@ START_TEST(unloading_after_a_silent_exit)
 {
 	struct incstack_embedder embedder = *incstack_native_embedder();
 	struct incstack_options options = {
-		.size = sizeof(options), .embedder = &embedder, .distance = 0};
+		.size = sizeof(options), .embedder = &embedder, .distance = 1};
 	struct incstack_tree *tree;
 	embedder.decode = decode_while_it_is_there;
 	ck_assert_int_eq(incstack_runtime_create(&options, &native_runtime), 0);
@@ -434,7 +434,7 @@ START_TEST(retrieve_that_meets_no_known_frame)
 {
 	struct incstack_embedder embedder = *incstack_native_embedder();
 	const struct incstack_options options = {
-		.size = sizeof(options), .embedder = &embedder, .distance = 0};
+		.size = sizeof(options), .embedder = &embedder, .distance = 1};
 	struct incstack_stats stats = {.size = sizeof(stats)};
 	struct incstack_tree *tree;
 	embedder.find_rule = rule_of_other_code;

@@ -55,7 +55,7 @@ static void give_the_thunk_back(void)
 	incstack_stack_destroy(other);
 }
 
-static void open_with_limit(uint32_t limit, int32_t distance)
+static void open_with_limit(uint32_t limit, uint32_t distance)
 {
 	hand_open((struct incstack_options){.thunk_limit = limit, .distance = distance});
 }
@@ -63,7 +63,7 @@ static void open_with_limit(uint32_t limit, int32_t distance)
 /* Distances up to 5, with the unusual frame at each place below the top. */
 static void open_nth(int n)
 {
-	open_with_limit(1, n / UNUSUAL);
+	open_with_limit(1, (unsigned)(n / UNUSUAL) + 1);
 	hand.rules[TOP - 1 - n % UNUSUAL] = hand_deref_rule;
 }
 enum { PLACES = 6 * UNUSUAL };
@@ -163,7 +163,7 @@ START_TEST(in_a_return_among_known_frames)
 {
 	const struct incstack_top top =
 		hand_top(TOP, INCSTACK_TOP_INTERRUPTED | INCSTACK_TOP_EXACT);
-	open_with_limit(1, 0);
+	open_with_limit(1, 1);
 	learn_rules();
 	hand_sample(TOP);
 	hand_all_complete();
@@ -189,7 +189,7 @@ START_TEST(at_the_outermost_frame)
 {
 	enum { OTHER = TOP + 10 };
 	const unsigned base = OTHER - 1 - (unsigned)_i;
-	open_with_limit(1, _i);
+	open_with_limit(1, (unsigned)_i + 1);
 	if (_i)
 		hand.rules[OTHER] = hand_deref_rule;
 	hand_sample(OTHER);
@@ -217,7 +217,7 @@ END_TEST
 START_TEST(in_an_exit_after_a_return)
 {
 	enum { OUTER = TOP / 2, TARGET = OUTER / 2 };
-	open_with_limit(2, 0);
+	open_with_limit(2, 1);
 	for (unsigned n = 1; n < HAND_FRAMES; n++)
 		hand.rules[n] = hand_deref_rule; /* no fast path hands a thunk on */
 	hand_sample(OUTER);
@@ -276,7 +276,8 @@ START_TEST(by_the_embedder)
 	embedder.caller = to_caller;
 	embedder.arm = arm;
 	embedder.disarm = disarm;
-	hand_open_with((struct incstack_options){.thunk_limit = 1, .distance = _i}, &embedder);
+	hand_open_with((struct incstack_options){.thunk_limit = 1, .distance = (unsigned)_i + 1},
+		       &embedder);
 	incstack_stack_destroy(hand.s);
 	ck_assert_int_eq(incstack_stack_create_embedder(hand.rt, armed, &hand.s), 0);
 	take_the_thunk();
@@ -306,7 +307,7 @@ END_TEST
 START_TEST(limit_is_exact)
 {
 	const uint32_t limit = 1 + (uint32_t)_i;
-	open_with_limit(limit, 0);
+	open_with_limit(limit, 1);
 	for (unsigned i = 1; i <= limit; i++) {
 		hand_sample(8 * i);
 		ck_assert_uint_eq(hand_stats().planted, i);
@@ -323,7 +324,7 @@ END_TEST
 /* For each way in which a stack can end. */
 START_TEST(ended_stacks_have_no_thunks)
 {
-	open_with_limit(1, 0);
+	open_with_limit(1, 1);
 	for (int i = 0; i < 10; i++) {
 		take_the_thunk();
 		if (_i == 0)
@@ -340,7 +341,7 @@ END_TEST
  * does. */
 START_TEST(barriers_come_back)
 {
-	open_with_limit(1, INCSTACK_DISTANCE_ADAPTIVE);
+	open_with_limit(1, 0);
 	ck_assert_int_eq(incstack_stack_reserve(hand.s, 1 << 20), 0);
 	take_the_thunk();
 	for (int i = 0; i < 3; i++)

@@ -89,7 +89,8 @@ static void attach(struct player *player)
 /* Players from `running` on wait. */
 static void begin(int running)
 {
-	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+	const struct incstack_options options = {
+		.size = sizeof(options), .distance = 1, .embedder = &embedder};
 	const struct incstack_tracer_options all = {
 		.size = sizeof(all), .locate = locate, .context = &players};
 	struct incstack_tracer_options made = all;

@@ -13,7 +13,7 @@ static void open_raw(uint32_t mode)
 {
 	struct incstack_embedder embedder = hand_embedder();
 	embedder.decode = NULL;
-	hand_open_with((struct incstack_options){.mode = mode}, &embedder);
+	hand_open_with((struct incstack_options){.distance = 1, .mode = mode}, &embedder);
 }
 
 static void sample_some(void)

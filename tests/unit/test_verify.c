@@ -16,7 +16,7 @@ static object *newest, *outer;
 
 static void open_two(void)
 {
-	hand_open((struct incstack_options){.distance = 0});
+	hand_open((struct incstack_options){.distance = 1});
 	hand_sample(OUTER);
 	hand_sample(TOP);
 	newest = hand.s->newest;

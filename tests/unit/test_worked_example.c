@@ -72,7 +72,8 @@ static void check_object(const object *o, uintptr_t pc, bool filled)
 static void setup(void)
 {
 	struct incstack_embedder embedder = {.size = sizeof(embedder)};
-	struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
+	struct incstack_options options = {
+		.size = sizeof(options), .distance = 1, .embedder = &embedder};
 	memset(memory, 0, sizeof(memory));
 	ck_assert_int_eq(incstack_runtime_create(&options, &rt), 0);
 	ck_assert_int_eq(incstack_stack_create(rt, (uintptr_t)memory, (uintptr_t)(memory + 64), &s),
@@ -327,7 +328,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("worked example");
-	TCase *tc = tcase_create("stack of frame pointers, distance 0");
+	TCase *tc = tcase_create("stack of frame pointers, distance 1");
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, eight_steps);
 	tcase_add_test(tc, retrieve_completes);

@@ -27,14 +27,14 @@ struct incstack__methods *IncStackFrames::methods;
 
 static const uint32_t MethodsMost = 1u << 22;
 
-/* The barrier distances, in frames. An intercepted return saves the registers, finds its frame and
- * enters the library. That takes as long as walking over some ten frames, which would mostly be
- * returned to soon. The least is 1, because a thread may be sampled after its youngest frame has
+/* The barrier distances: which caller gets a barrier. An intercepted return saves the registers, finds
+ * its frame and enters the library. That takes as long as walking over some ten frames, which would mostly be
+ * returned to soon. The least is 2, because a thread may be sampled after its youngest frame has
  * compared the stack pointer and before it has returned. */
-static const int Distance = 15;
-static const int LeastDistance = 1;
+static const uint32_t Distance = 16;
+static const uint32_t LeastDistance = 2;
 
-static bool create(uint32_t mode, int distance, struct incstack_runtime **runtime)
+static bool create(uint32_t mode, uint32_t distance, struct incstack_runtime **runtime)
 {
 	static struct incstack_embedder embedder;
 	embedder.size = sizeof(embedder);

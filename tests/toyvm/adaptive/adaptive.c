@@ -221,7 +221,8 @@ int main(int argc, char **argv)
 	run.collects = run.trigger >= METHODS || argc > 5;
 	run.period = atoll(argv[2]);
 	struct schedule schedule = {
-		.mode = INCSTACK_MODE_PATCH, /* with distance 0 old activations are exact */
+		.mode = INCSTACK_MODE_PATCH,
+		.distance = 1, /* old activations are exact */
 		.threads = 1,
 		.inline_levels = 3,
 		.compile_after = run.trigger == COUNTERS ? CALLS : UINT32_MAX,

@@ -197,8 +197,7 @@ static void nothing(struct vm *vm)
 static double measure(const struct scene *scene, enum sampler sampler)
 {
 	static const struct sampling sampling = {nothing, nothing, NULL};
-	const struct schedule schedule = {.distance = INCSTACK_DISTANCE_ADAPTIVE,
-					  .threads = 1,
+	const struct schedule schedule = {.threads = 1,
 					  .signals = 1,
 					  .quiet = true,
 					  .inline_levels = scene->inline_levels,

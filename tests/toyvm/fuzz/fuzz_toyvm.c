@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.inline_levels = bytes[17] % 5,
 		.compile_after = bytes[18] % 16,
 		.mode = bytes[19] % 3,
-		.distance = bytes[20] % 10 - 1,
+		.distance = bytes[20] % 10,
 		.fuel = hostile ? 20
 				: 100, /* this takes some tenths of a second under the sanitizers */
 		.threads = 1 + bytes[21] % 3,

@@ -155,7 +155,6 @@ static uint64_t run_once(struct program *program, enum technique technique, int6
 	bool walks = technique == FULL_WALK || technique == PARTIAL_WALK;
 	struct schedule schedule = {
 		.mode = walks ? INCSTACK_MODE_FULL : INCSTACK_MODE_PATCH,
-		.distance = INCSTACK_DISTANCE_ADAPTIVE,
 		.threads = THREADS_MAX,
 		.compile_after = 2,
 		.sampling = &sampling,

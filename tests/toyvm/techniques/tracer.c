@@ -124,7 +124,6 @@ int main(int argc, char **argv)
 	static const struct sampling sampling = {begin, end, NULL};
 	const int64_t n = argc > 1 ? atoll(argv[1]) : 2000;
 	struct schedule schedule = {.mode = INCSTACK_MODE_PATCH,
-				    .distance = INCSTACK_DISTANCE_ADAPTIVE,
 				    .threads = 4,
 				    .compile_after = 2,
 				    .sampling = &sampling};

@@ -73,7 +73,8 @@ static void nothing(struct vm *vm)
 int main(int argc, char **argv)
 {
 	static const struct sampling sampling = {nothing, nothing, at_poll};
-	struct schedule schedule = {.threads = 1, .compile_after = 2, .sampling = &sampling};
+	struct schedule schedule = {
+		.distance = 1, .threads = 1, .compile_after = 2, .sampling = &sampling};
 	struct parse_error error;
 	frames = argc > 1 ? strtoull(argv[1], NULL, 0) : 0;
 	if (argc > 2)
