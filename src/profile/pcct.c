@@ -86,6 +86,7 @@ int incstack_pcct_create(const struct incstack_pcct_options *options, struct inc
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return INCSTACK_ENOMEM;
+	made->stats.size = sizeof(made->stats);
 	made->room = options->contexts;
 	made->depth = options->depth ? options->depth : UINT32_MAX;
 	error = init(made);

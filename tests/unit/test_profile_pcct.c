@@ -106,8 +106,11 @@ START_TEST(contexts_calls_and_time_are_told_apart)
 
 	add(pcct, traces, 6);
 	ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), 0);
+	ck_assert_uint_eq(stats.size, sizeof(stats));
 	ck_assert_uint_eq(stats.contexts, 6);
 	ck_assert_uint_eq(stats.samples, 6);
+	stats.size--;
+	ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), INCSTACK_EINVAL);
 	weighs(pcct, PATH(M), 0, 3, 1);
 	weighs(pcct, PATH(M, A), 0, 2, 2);
 	weighs(pcct, PATH(M, A, C), 2, 2, 2);
