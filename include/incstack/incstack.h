@@ -124,11 +124,6 @@ INCSTACK_API void incstack_stack_abandon(struct incstack_stack *stack);
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_stack_forget(struct incstack_stack *stack);
 
-/* Returns 1 while an operation on the stack, or a return through one of its thunks, is in
- * progress, else 0; 0 for null. It tells a signal handler what it has interrupted.
- * Thread: owner. Signal: yes. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_stack_is_busy(const struct incstack_stack *stack);
-
 /* Makes the calling thread the owner. Call it when a fiber resumes on this thread, or when
  * the caller holds the thread that runs on the stack. Errors: EINVAL.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
@@ -271,10 +266,6 @@ INCSTACK_API int incstack_stack_retrieve(struct incstack_stack *stack, struct in
  * Thread: any, one at a time. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_tree_release(struct incstack_tree *tree);
 
-/* Returns 1 if some callers of sampled frames are still to be walked, 0 if all are known.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_stack_has_gaps(const struct incstack_stack *stack);
-
 /* Returns the tree that the next retrieve will hand over, while it grows; null for null.
  * The pointer is valid until the next retrieve. Only the field `traces` is set: it leads
  * to everything sampled since the last retrieve. Each pointer is stored after what it
@@ -373,8 +364,6 @@ struct incstack_stats {
 	uint64_t stale;             /* barriers whose frames were popped without notice */
 	uint64_t no_thunk;          /* barriers not planted, because there was no thunk or arm
 	                           * refused; the walk continued instead */
-	uint64_t broken;            /* operations after which an invariant did not hold: a bug of
-	                           * the library; checked in debug builds only */
 	uint64_t pools;             /* pools of thunks made on behalf of this stack */
 	uint64_t pools_refused;     /* attempts to make a pool that failed: no memory, no executable
 	                           * memory, or no unwinder to register it with; no_thunk counts
@@ -404,12 +393,6 @@ INCSTACK_API int incstack_stack_stats(const struct incstack_stack *stack,
  * barriers with incstack_stack_set_mode.
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_unwinder_known(uintptr_t code);
-
-/* Checks the invariants of docs/invariants.md on the stack. Returns 0, the number of the
- * first invariant that does not hold, or INCSTACK_EINVAL.
- * Thread: owner, or any while no operation is in progress. Signal: no.
- * Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_stack_verify(const struct incstack_stack *stack);
 
 INCSTACK_END_C
 

@@ -158,7 +158,7 @@ static __attribute__((noinline)) void drop(struct incstack__record *record)
  * cannot be written; then the allocation is missing, and counts as one whose trace is lost. */
 static __attribute__((noinline, cold)) void lose_alloc(struct incstack__record *record)
 {
-	if (!incstack_stack_is_busy(record->stack)) {
+	if (!incstack__stack_is_busy(record->stack)) {
 		drop(record);
 		return;
 	}
@@ -255,7 +255,7 @@ static void put_free(struct incstack__record *record, const void *block)
 {
 	if (incstack__record_make_room(record))
 		log_free_slowly(&record->log, block);
-	else if (incstack_stack_is_busy(record->stack)) /* see lose_alloc() */
+	else if (incstack__stack_is_busy(record->stack)) /* see lose_alloc() */
 		count_missing(record);
 	else
 		drop(record);

@@ -74,7 +74,7 @@ static void hold(int number, siginfo_t *info, void *context)
 	if (record != NULL)
 		incstack__restart(&record->held_call, context);
 	if (incstack__record_local.state != 0 || record == NULL ||
-	    incstack_stack_is_busy(record->stack))
+	    incstack__stack_is_busy(record->stack))
 		return;
 	record->held_at = (uintptr_t)__builtin_frame_address(0);
 	record->held_top = incstack_native_top(context);

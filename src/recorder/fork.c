@@ -84,7 +84,7 @@ static int is_interrupted(void)
 	const struct incstack__record *mine = incstack__record_local.mine;
 
 	return mine != NULL && ((state_before != 0 && state_before != INCSTACK__INSIDE) ||
-				incstack_stack_is_busy(mine->stack));
+				incstack__stack_is_busy(mine->stack));
 }
 
 static void before_fork(void)
@@ -171,7 +171,7 @@ static void wipe_all(void)
 static int is_finished(void)
 {
 	return incstack__record_local.mine == unfinished && incstack__record_local.state == 0 &&
-	       !incstack_stack_is_busy(unfinished->stack);
+	       !incstack__stack_is_busy(unfinished->stack);
 }
 
 int incstack__record_begin_late(void)

@@ -41,7 +41,7 @@ void incstack__record_complete(struct incstack__record *record)
 	struct incstack__protection before;
 
 	if ((incstack__record_depth(record) >= DEEP_BYTES && record->retrieved > 0) ||
-	    !incstack_stack_has_gaps(record->stack))
+	    !incstack__stack_has_gaps(record->stack))
 		return;
 	incstack__record_protect(&before);
 	incstack__stack_complete(record->stack);

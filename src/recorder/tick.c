@@ -77,7 +77,7 @@ static void serve_if_due(const struct tick *tick)
 {
 	struct incstack__record *record = tick->record;
 
-	if (must_be_served(record) && !incstack_stack_is_busy(record->stack) && !is_unloading() &&
+	if (must_be_served(record) && !incstack__stack_is_busy(record->stack) && !is_unloading() &&
 	    !incstack__trampoline_contains(tick->top.pc) &&
 	    is_described(record, &tick->top) == INCSTACK__TICK_TAKEN)
 		incstack__renew_in_handler(record);
@@ -89,7 +89,7 @@ static enum incstack__tick check(const struct tick *tick)
 	const struct incstack__record *record = tick->record;
 	enum incstack__tick what = INCSTACK__TICK_TAKEN;
 
-	if (incstack_stack_is_busy(record->stack))
+	if (incstack__stack_is_busy(record->stack))
 		return INCSTACK__TICK_RECORDER;
 	if (is_unloading())
 		return INCSTACK__TICK_UNLOADING;
@@ -200,7 +200,7 @@ static bool make_room(struct incstack__record *record, const struct incstack_top
 static void complete(const struct incstack__record *record, const struct incstack_top *top,
 		     size_t rest)
 {
-	if (incstack_stack_has_gaps(record->stack) && fits(record, top, rest) &&
+	if (incstack__stack_has_gaps(record->stack) && fits(record, top, rest) &&
 	    incstack__record_modules_unchanged())
 		incstack__stack_complete_at(record->stack, top);
 }
@@ -217,7 +217,7 @@ static int is_shallow(const struct incstack__record *record, const struct incsta
 static void serve_after(struct incstack__record *record, const struct incstack_top *top)
 {
 	if (should_be_served(record) ||
-	    (!make_room(record, top) && !incstack_stack_has_gaps(record->stack))) {
+	    (!make_room(record, top) && !incstack__stack_has_gaps(record->stack))) {
 		complete(record, top, 0);
 		incstack__renew_in_handler(record);
 	} else if (is_shallow(record, top) || record->since % COMPLETE_AFTER_TICKS == 0) {

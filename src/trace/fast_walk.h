@@ -164,7 +164,7 @@ fast_walk(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const object *kno
 	struct fast_walk r = fast_walk_frames(s, key, sp, fp, known, thunk, first, end, hidden);
 #ifdef INCSTACK_DEBUG
 	struct cursor at = {.pc = key, .sp = sp, .fp = fp};
-	s->stats.broken += !incstack__fast_walk_agrees(s, at, first, &r);
+	s->broken += !incstack__fast_walk_agrees(s, at, first, &r);
 #endif
 	return r;
 }

@@ -23,7 +23,7 @@ __attribute__((always_inline)) static inline int enter(stack *s)
 static inline void leave(stack *s)
 {
 #ifdef INCSTACK_DEBUG
-	s->stats.broken += incstack__broken(s, 64) != 0;
+	s->broken += incstack__broken(s, 64) != 0;
 #endif
 	atomic_signal_fence(memory_order_seq_cst);
 	*(volatile uintptr_t *)&s->busy = 0;

@@ -61,7 +61,7 @@ int incstack_stack_forget(struct incstack_stack *s)
 	return 0;
 }
 
-int incstack_stack_is_busy(const struct incstack_stack *s)
+bool incstack__stack_is_busy(const struct incstack_stack *s)
 {
 	return s && s->busy;
 }

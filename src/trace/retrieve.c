@@ -332,14 +332,14 @@ int incstack__stack_complete_at(struct incstack_stack *s, const struct incstack_
 	return error;
 }
 
-int incstack_stack_has_gaps(const struct incstack_stack *s)
+bool incstack__stack_has_gaps(const struct incstack_stack *s)
 {
 	for (object *o = s ? s->newest : NULL; o; o = (object *)o->parent) {
 		o = skip_filled(o);
 		if (o->flags & OBJECT_GAP)
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 const struct incstack_tree *incstack_stack_tree(const struct incstack_stack *s)

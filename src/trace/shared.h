@@ -52,6 +52,14 @@ void incstack__stack_forked(struct incstack_stack *s);
  * the callers that are still open; a retrieve truncates them (life_cycle.c). */
 INCSTACK_API void incstack__stack_is_of_thread(struct incstack_stack *s);
 
+/* Whether an operation on the stack, or a return through one of its thunks, is in progress. Its owner may ask
+ * in a signal handler, too: what has the handler interrupted? False for null (reset.c). */
+bool incstack__stack_is_busy(const struct incstack_stack *s);
+
+/* Whether some callers of sampled frames are still to be walked. Only its owner may ask. False for null
+ * (retrieve.c). */
+bool incstack__stack_has_gaps(const struct incstack_stack *s);
+
 /* The owner of the stack was interrupted at `top` and holds still, and the caller has taken the stack
  * over. Removes the frames that are gone from what is known, because operations on another stack
  * cannot see that they are. Without `top`, or if the rules do not lead from it to the stack, nothing

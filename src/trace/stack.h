@@ -96,6 +96,7 @@ struct incstack_stack {
 	struct validation validation;
 	struct distance distance;
 	struct incstack_stats stats; /* except samples and walked, which are above */
+	uint64_t broken;             /* see hooks.h */
 	struct tally tally;
 	struct found found;
 	struct bounds given;  /* by the creator of the stack */

@@ -4,6 +4,7 @@
  * document.
  */
 #include "barrier.h"
+#include "hooks.h"
 #include "verify.h"
 
 static bool barriers_are_live(const stack *s)
@@ -64,10 +65,13 @@ int incstack__broken(const stack *s, size_t most)
 	return 0;
 }
 
-int incstack_stack_verify(const struct incstack_stack *s)
+int incstack__stack_verify(const struct incstack_stack *s)
 {
-	if (!s)
-		return INCSTACK_EINVAL;
 	int broken = incstack__broken(s, SIZE_MAX);
 	return broken ? broken : barriers_are_live(s) ? 0 : 2;
+}
+
+uint64_t incstack__stack_broken(const struct incstack_stack *s)
+{
+	return s->broken;
 }

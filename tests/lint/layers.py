@@ -53,7 +53,7 @@ STRATA = {
     "trace": (
         "object runtime shared fault arena rule step memory signals arch/*",
         "stack kind barrier retired copied thunks mapped distance unwinder",
-        "reset operation verify queue",
+        "reset operation hooks verify queue",
         "unwind validate decode fast_walk top walk full_walk frames",
         "sample barrier_hit retrieve stack_change mode aside signal",
         "kind_*",

@@ -13,6 +13,7 @@
 
 #include <incstack/native.h>
 
+#include "../../src/trace/hooks.h"
 #include "../unit/sample_native.h"
 
 #define OPAQUE __attribute__((noinline))
@@ -100,7 +101,7 @@ static inline uint64_t compare_all(struct incstack_stack *stack)
 	checked_compared += tree->count;
 	truncated = tree->truncated;
 	incstack_tree_release(tree);
-	ck_assert_int_eq(incstack_stack_verify(stack), 0);
+	ck_assert_int_eq(incstack__stack_verify(stack), 0);
 	return truncated;
 }
 

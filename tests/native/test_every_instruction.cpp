@@ -22,6 +22,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "../../src/trace/hooks.h"
 #include "../unit/run_suite.h"
 
 #include <incstack/native.h>
@@ -313,7 +314,7 @@ static void be_stepped(const struct subject *subject)
 	const bool did = subject->does();
 	const int wrong = compare();
 	if (!did || wrong > 0 || no_reference > 0 || samples < subject->least ||
-	    incstack_stack_verify(stack) != 0) {
+	    incstack__stack_verify(stack) != 0) {
 		printf("%s: %s; %d samples, %d wrong, %d without reference; refused: %d no rule, "
 		       "%d inexact, %d others\n",
 		       subject->name, did ? "done" : "not done", samples, wrong, no_reference,

@@ -16,6 +16,7 @@
 #include <incstack/frames.h>
 #include <incstack/native.h>
 
+#include "../../src/trace/shared.h"
 #include "../unit/run_suite.h"
 #include "../unit/sample_native.h"
 
@@ -211,12 +212,12 @@ static void compare_interrupted(const void *context)
 	for (int i = 0; i < 2; i++) {
 		const struct incstack_frames_place place = place_of(i ? NULL : stack);
 		const int error = incstack_frames_begin(&frames, &place, &top);
-		if (i == 0 && incstack_stack_is_busy(stack))
+		if (i == 0 && incstack__stack_is_busy(stack))
 			wrong += error != INCSTACK_EBUSY;
 		else if (error || !is_right(&frames, &r))
 			wrong++;
 	}
-	in_operations += incstack_stack_is_busy(stack);
+	in_operations += incstack__stack_is_busy(stack);
 	in_trampoline += r.trampoline;
 	steps++;
 }
@@ -355,7 +356,7 @@ START_TEST(over_a_waiting_thread)
 		const struct reference *r = &held.reference;
 		ck_assert_int_eq(pthread_kill(thread, SIGUSR1), 0);
 		await_handler();
-		const bool busy = incstack_stack_is_busy(stack);
+		const bool busy = incstack__stack_is_busy(stack);
 		begin_held(&frames, stack, busy ? INCSTACK_EBUSY : 0);
 		if (busy)
 			begin_held(&frames, NULL, 0);

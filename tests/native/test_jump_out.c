@@ -11,6 +11,7 @@
 
 #include <incstack/native.h>
 
+#include "../../src/trace/hooks.h"
 #include "../unit/run_suite.h"
 #include "../unit/sample_native.h"
 
@@ -89,7 +90,7 @@ static void compare_all(void)
 {
 	struct incstack_tree *ours, *theirs;
 	const struct incstack_trace *t = NULL;
-	ck_assert_int_eq(incstack_stack_verify(patched), 0);
+	ck_assert_int_eq(incstack__stack_verify(patched), 0);
 	ck_assert_int_eq(incstack_stack_retrieve(patched, &ours), 0);
 	ck_assert_int_eq(incstack_stack_retrieve(full, &theirs), 0);
 	t = theirs->traces;

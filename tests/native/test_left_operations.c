@@ -126,7 +126,7 @@ static void *run_there(void *argument)
 	traced_check();
 	sample_deeper(3);
 	ck_assert_int_eq(traced_check(), 0);
-	ck_assert_uint_eq(traced_stats().broken, 0);
+	ck_assert_uint_eq(incstack__stack_broken(traced_stack), 0);
 	traced_close();
 	ck_assert_int_eq(sigaltstack(&none, NULL), 0);
 	return NULL;
@@ -191,10 +191,10 @@ START_TEST(left_at_one_depth)
 		question = leave_sample;
 		ck_assert_int_eq(sample_and_leave(), 0);
 		ck_assert_ptr_null(question);
-		ck_assert(incstack_stack_is_busy(traced_stack));
+		ck_assert(incstack__stack_is_busy(traced_stack));
 	}
 	ck_assert_int_eq(sample_and_leave(), 0);
-	ck_assert(!incstack_stack_is_busy(traced_stack));
+	ck_assert(!incstack__stack_is_busy(traced_stack));
 	ck_assert_uint_eq(traced_stats().lost_busy, 0);
 	traced_close();
 }
@@ -255,7 +255,7 @@ static void unwind_to_the_end(void)
 {
 	hand.s->busy = hand_sp(TOP);
 	ck_assert_int_eq(incstack_stack_unwinding_to(hand.s, hand_high()), 0);
-	ck_assert(!incstack_stack_is_busy(hand.s));
+	ck_assert(!incstack__stack_is_busy(hand.s));
 }
 
 /* Nothing is written outside the chunks, and what was sampled before and after is there. */
@@ -352,9 +352,9 @@ START_TEST(only_the_owner_forgets)
 	ck_assert_int_eq(pthread_create(&thread, NULL, forget_as_another_thread, &result), 0);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	ck_assert_int_eq(result, INCSTACK_ETHREAD);
-	ck_assert_int_eq(incstack_stack_is_busy(NULL), 0);
+	ck_assert_int_eq(incstack__stack_is_busy(NULL), 0);
 	hand.s->busy = hand_sp(TOP);
-	ck_assert_int_eq(incstack_stack_is_busy(hand.s), 1);
+	ck_assert_int_eq(incstack__stack_is_busy(hand.s), 1);
 	hand.s->busy = 0;
 	hand_all_complete();
 	hand_close();

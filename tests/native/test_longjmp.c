@@ -65,7 +65,7 @@ static void jump(int flavour, struct event e, const struct flavour_calls *calls,
 	traced_open(e.distance, mode);
 	left_out = e.leave_out;
 	ck_assert_int_eq(flavours[flavour].run(calls, e.frames), expected);
-	ck_assert_int_eq(incstack_stack_verify(traced_stack), 0);
+	ck_assert_int_eq(incstack__stack_verify(traced_stack), 0);
 }
 
 START_TEST(announced_loses_nothing)

@@ -334,7 +334,7 @@ static void check_after(void)
 	compare_all(stack);
 	nest(2, sample_once);
 	nest(6, sample_once);
-	ck_assert_int_eq(incstack_stack_verify(stack), 0);
+	ck_assert_int_eq(incstack__stack_verify(stack), 0);
 	ck_assert_uint_eq(compare_all(stack), 0);
 }
 

@@ -236,7 +236,7 @@ static void check_tree()
 		ck_assert(from_reference(t->top, reference_index(stop->next)));
 	}
 	incstack_tree_release(tree);
-	ck_assert_int_eq(incstack_stack_verify(traced_stack), 0);
+	ck_assert_int_eq(incstack__stack_verify(traced_stack), 0);
 }
 
 static void begin(action what, int which)

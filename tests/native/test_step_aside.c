@@ -52,7 +52,7 @@ START_TEST(barriers_of_others_stay)
 	ck_assert(!hand_patched(OUTER) && !hand_patched(TOP));
 	ck_assert_uint_eq(hand_stats().foreign_unwinders, 1);
 	ck_assert_uint_eq(hand_stats().mode, INCSTACK_MODE_VALIDATE);
-	ck_assert(!incstack_stack_is_busy(hand.s));
+	ck_assert(!incstack__stack_is_busy(hand.s));
 	number = 0;
 	ck_assert_ptr_null(incstack__barrier_of_thread(&number));
 	hand_all_complete();

@@ -93,7 +93,7 @@ START_TEST(beside_a_known_stack)
 	sampled = traced_stack;
 	run_there(paints[_i % PAINTS]);
 	check_traces();
-	ck_assert_uint_eq(traced_stats().broken, 0);
+	ck_assert_uint_eq(incstack__stack_broken(traced_stack), 0);
 	traced_close();
 }
 END_TEST
@@ -106,7 +106,7 @@ START_TEST(anywhere)
 	ck_assert_int_eq(incstack_stack_set_mode(sampled, INCSTACK_MODE_FULL), 0);
 	run_there(paints[_i]);
 	check_traces();
-	ck_assert_int_eq(incstack_stack_verify(sampled), 0);
+	ck_assert_int_eq(incstack__stack_verify(sampled), 0);
 	incstack_stack_destroy(sampled);
 	traced_close();
 }

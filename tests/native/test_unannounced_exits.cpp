@@ -190,7 +190,7 @@ static void check_all()
 	const int truncated = compare();
 	ck_assert(left || truncated == 0);
 	part_truncated += truncated;
-	ck_assert_int_eq(incstack_stack_verify(traced_stack), 0);
+	ck_assert_int_eq(incstack__stack_verify(traced_stack), 0);
 	const bool was = left;
 	left = false;
 	exit_kind = BY_JUMP;
@@ -204,7 +204,7 @@ struct at_the_end {
 	~at_the_end()
 	{
 		check_all();
-		ck_assert_uint_eq(traced_stats().broken, 0);
+		ck_assert_uint_eq(incstack__stack_broken(traced_stack), 0);
 		traced_close();
 	}
 };

@@ -13,6 +13,8 @@
 
 #include <incstack/native.h>
 
+#include "../../src/trace/hooks.h"
+
 enum { TRACED_FRAMES = 1 << 19, TRACED_SAMPLES = 1 << 14, TRACED_DEPTH = 1 << 17 };
 
 static struct incstack_runtime *traced_runtime;
@@ -91,7 +93,7 @@ static inline struct incstack_stats traced_stats(void)
 
 static inline void traced_close(void)
 {
-	ck_assert_int_eq(incstack_stack_verify(traced_stack), 0);
+	ck_assert_int_eq(incstack__stack_verify(traced_stack), 0);
 	incstack_stack_destroy(traced_stack);
 	incstack_runtime_destroy(traced_runtime);
 }

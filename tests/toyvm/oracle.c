@@ -9,6 +9,7 @@
 
 #include <incstack/profile.h>
 
+#include "../../src/trace/hooks.h"
 #include "cct.h"
 #include "vm.h"
 #include "../unit/taken.h"
@@ -388,6 +389,6 @@ void oracle_retrieve(struct fiber *f)
 	incstack_tree_release(tree);
 	o->first += o->record_count;
 	o->record_count = o->used = 0;
-	if (incstack_stack_verify(f->stack))
+	if (incstack__stack_verify(f->stack))
 		COUNT(mismatches);
 }

@@ -86,7 +86,7 @@ int incstack_stack_set_owner(struct incstack_stack *stack)
 	return 0;
 }
 
-int incstack_stack_is_busy(const struct incstack_stack *stack)
+bool incstack__stack_is_busy(const struct incstack_stack *stack)
 {
 	return in_return;
 }

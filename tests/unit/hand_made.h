@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "../../src/trace/barrier.h"
+#include "../../src/trace/hooks.h"
 #include "../../src/trace/stack.h"
 
 enum { HAND_FRAMES = 64, HAND_UNIT = 8 * sizeof(uintptr_t), HAND_WORDS = 8 * (HAND_FRAMES + 64) };
@@ -151,8 +152,8 @@ static inline struct incstack_stats hand_stats(void)
 
 static inline void hand_close(void)
 {
-	ck_assert_int_eq(incstack_stack_verify(hand.s), 0);
-	ck_assert_uint_eq(hand_stats().broken, 0);
+	ck_assert_int_eq(incstack__stack_verify(hand.s), 0);
+	ck_assert_uint_eq(incstack__stack_broken(hand.s), 0);
 	incstack_stack_destroy(hand.s);
 	incstack_runtime_destroy(hand.rt);
 	ck_assert_uint_eq(hand.live, 0);
@@ -213,7 +214,7 @@ static inline struct incstack_tree *hand_retrieve(void)
 	struct incstack_tree *tree;
 	ck_assert_int_eq(incstack_stack_retrieve(hand.s, &tree), 0);
 	ck_assert_uint_eq(tree->count, hand.samples);
-	ck_assert_int_eq(incstack_stack_verify(hand.s), 0);
+	ck_assert_int_eq(incstack__stack_verify(hand.s), 0);
 	hand.samples = 0;
 	return tree;
 }

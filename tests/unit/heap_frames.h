@@ -15,6 +15,8 @@
 
 #include <incstack/incstack.h>
 
+#include "../../src/trace/hooks.h"
+
 /* A frame: its name is its address, its position changes while it runs. An inlined
  * frame stands for two functions. */
 struct node {
@@ -240,7 +242,7 @@ static inline unsigned retrieve(void)
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
 		missing += compare(t);
 	incstack_tree_release(tree);
-	ck_assert_int_eq(incstack_stack_verify(s), 0);
+	ck_assert_int_eq(incstack__stack_verify(s), 0);
 	ck_assert_int_eq(incstack_stack_reserve(s, 1 << 20), 0);
 	record_count = 0;
 	return missing;
@@ -311,7 +313,7 @@ static inline void setup(unsigned distance, uint32_t mode)
 
 static inline void teardown(void)
 {
-	ck_assert_uint_eq(stats_of_stack().broken, 0);
+	ck_assert_uint_eq(incstack__stack_broken(s), 0);
 	incstack_stack_destroy(s);
 	incstack_runtime_destroy(rt);
 	while (depth)

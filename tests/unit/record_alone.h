@@ -49,7 +49,7 @@ int incstack__sample_caller(struct incstack_stack *stack, uint64_t id, uintptr_t
 	return incstack_stack_sample(stack, id, 0, &top);
 }
 
-int incstack_stack_is_busy(const struct incstack_stack *stack)
+bool incstack__stack_is_busy(const struct incstack_stack *stack)
 {
 	return core_is_busy;
 }
@@ -91,9 +91,9 @@ int incstack_stack_set_mode(struct incstack_stack *stack, uint32_t mode)
 	return mode_error;
 }
 
-int incstack_stack_has_gaps(const struct incstack_stack *stack)
+bool incstack__stack_has_gaps(const struct incstack_stack *stack)
 {
-	return 0;
+	return false;
 }
 
 int incstack__stack_complete(struct incstack_stack *stack)

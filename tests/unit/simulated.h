@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "../../src/trace/barrier.h"
+#include "../../src/trace/hooks.h"
 #include "../../src/trace/shared.h"
 #include "../../src/trace/stack.h"
 
@@ -289,7 +290,7 @@ static inline int sim_retrieve(void)
 	if (sim.careless) /* no code runs on this stack, so only a sample can notice */
 		sim_sample();
 	int error = incstack_stack_retrieve(sim.s, &tree);
-	ck_assert_int_eq(incstack_stack_verify(sim.s), 0);
+	ck_assert_int_eq(incstack__stack_verify(sim.s), 0);
 	if (error)
 		return error;
 	ck_assert_uint_eq(tree->count, sim.pending);
@@ -378,8 +379,8 @@ static inline int sim_open(struct incstack_options options)
 
 static inline void sim_close(void)
 {
-	ck_assert_int_eq(incstack_stack_verify(sim.s), 0);
-	ck_assert_uint_eq(sim_stats().broken, 0);
+	ck_assert_int_eq(incstack__stack_verify(sim.s), 0);
+	ck_assert_uint_eq(incstack__stack_broken(sim.s), 0);
 	incstack_stack_destroy(sim.s);
 	for (unsigned i = 1; i < sim.depth; i++)
 		ck_assert_uint_eq(*(uintptr_t *)sim.frames[i].slot, sim.frames[i].resume);

@@ -15,7 +15,7 @@ static void expect_success_or_no_memory(int error)
 {
 	ck_assert(error == 0 || error == INCSTACK_ENOMEM);
 	failed_operations += error != 0;
-	ck_assert_int_eq(incstack_stack_verify(sim.s), 0);
+	ck_assert_int_eq(incstack__stack_verify(sim.s), 0);
 }
 
 /* Nothing is lost by a retrieve that fails: the next one has it all. */
@@ -32,7 +32,7 @@ static void steps(void)
 	for (int i = 0; i < STEPS; i++) {
 		sim_step();
 		if (i % 16 == 0)
-			ck_assert_int_eq(incstack_stack_verify(sim.s), 0);
+			ck_assert_int_eq(incstack__stack_verify(sim.s), 0);
 		if (sim.pending >= SIM_TRACES)
 			retrieve();
 		if (i % 100 == 0)

@@ -72,7 +72,7 @@ START_TEST(no_room)
 		ck_assert(error == 0 || error == INCSTACK_EROOM);
 		taken += error == 0;
 		refused += error != 0;
-		ck_assert_int_eq(incstack_stack_verify(s), 0);
+		ck_assert_int_eq(incstack__stack_verify(s), 0);
 		if (depth > 20)
 			return_to_caller();
 		else
@@ -117,7 +117,7 @@ static bool last_sample(unsigned distance, unsigned fillers)
 	t.sp = (uintptr_t)top;
 	const int error = incstack_stack_sample(s, 0, 1, &t);
 	ck_assert(error == 0 || error == INCSTACK_EROOM);
-	ck_assert_int_eq(incstack_stack_verify(s), 0);
+	ck_assert_int_eq(incstack__stack_verify(s), 0);
 	ck_assert_uint_eq(stats_of_stack().planted, armed_now);
 	no_memory = false;
 	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);

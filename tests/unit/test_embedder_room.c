@@ -8,6 +8,7 @@
 #include <incstack/incstack.h>
 #include <incstack/signal.h>
 
+#include "../../src/trace/hooks.h"
 #include "run_suite.h"
 
 enum { DEEP = 100000, FRAME_BYTES = 32 };
@@ -163,7 +164,7 @@ START_TEST(samples_say_that_there_is_no_room)
 	ck_assert_int_eq(incstack_stack_reserve(s, (DEEP + 10) * FRAME_BYTES * 2), 0);
 	top = (struct incstack_top){.pc = DEEP, .sp = DEEP};
 	ck_assert_int_eq(incstack_stack_sample(s, 2, 1, &top), 0);
-	ck_assert_int_eq(incstack_stack_verify(s), 0);
+	ck_assert_int_eq(incstack__stack_verify(s), 0);
 	struct incstack_tree *tree;
 	ck_assert_int_eq(incstack_stack_retrieve(s, &tree), 0);
 	ck_assert_uint_eq(tree->count, 2);

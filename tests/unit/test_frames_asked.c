@@ -154,7 +154,7 @@ static void leave_operation(uintptr_t low, uintptr_t high)
 	if (setjmp(outside) == 0)
 		incstack_stack_sample(left, 0, 1, &top);
 	jumps = false;
-	ck_assert(incstack_stack_is_busy(left));
+	ck_assert(incstack__stack_is_busy(left));
 }
 
 static void walk_from(uintptr_t sp, int result)

@@ -18,7 +18,7 @@ static void run(size_t reserve)
 			ck_assert_int_eq(incstack_stack_reserve(sim.s, reserve), 0);
 		sim_step();
 		if (!sim.careless && i % 8 == 0)
-			ck_assert_int_eq(incstack_stack_verify(sim.s), 0);
+			ck_assert_int_eq(incstack__stack_verify(sim.s), 0);
 		if (sim.pending >= SIM_TRACES)
 			ck_assert_int_eq(sim_retrieve(), 0);
 	}

@@ -29,7 +29,7 @@ void incstack__stack_forked(struct incstack_stack *stack)
 	lifted++;
 }
 
-int incstack_stack_is_busy(const struct incstack_stack *stack)
+bool incstack__stack_is_busy(const struct incstack_stack *stack)
 {
 	return is_busy;
 }

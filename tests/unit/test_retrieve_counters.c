@@ -152,7 +152,7 @@ START_TEST(bytes_after_failed_retrieves)
 	hand.no_memory = true;
 	for (int i = 0; i < 50; i++) {
 		ck_assert_int_eq(incstack_stack_retrieve(hand.s, &tree), INCSTACK_ENOMEM);
-		ck_assert_int_eq(incstack_stack_verify(hand.s), 0);
+		ck_assert_int_eq(incstack__stack_verify(hand.s), 0);
 	}
 	hand.no_memory = false;
 	ck_assert_uint_eq(hand.live, live);
@@ -173,7 +173,7 @@ START_TEST(truncated_after_failed_retrieves)
 	hand.no_memory = true;
 	for (int i = 0; i < 3; i++) {
 		ck_assert_int_eq(incstack_stack_retrieve(hand.s, &tree), INCSTACK_ENOMEM);
-		ck_assert_int_eq(incstack_stack_has_gaps(hand.s), 1);
+		ck_assert_int_eq(incstack__stack_has_gaps(hand.s), 1);
 		ck_assert_uint_eq(hand_stats().truncated, 0);
 	}
 	hand.no_memory = false;

@@ -116,9 +116,9 @@ static NOINLINE void look_at_open(void)
 	take_sample();
 	ck_assert_uint_eq(count_open(&gaps), samples);
 	gaps_seen += gaps;
-	ck_assert_int_eq(incstack_stack_has_gaps(s), gaps > 0);
+	ck_assert_int_eq(incstack__stack_has_gaps(s), gaps > 0);
 	ck_assert_int_eq(incstack__stack_complete(s), 0);
-	ck_assert_int_eq(incstack_stack_has_gaps(s), 0);
+	ck_assert_int_eq(incstack__stack_has_gaps(s), 0);
 	ck_assert_uint_eq(count_open(&gaps), samples);
 	ck_assert_uint_eq(gaps, 0);
 }
@@ -237,7 +237,7 @@ START_TEST(a_lone_half_of_the_pair_is_refused)
 
 	ck_assert_int_eq(incstack_runtime_create(&options, &none), INCSTACK_EINVAL);
 	ck_assert_ptr_null(incstack_stack_tree(NULL));
-	ck_assert_int_eq(incstack_stack_has_gaps(NULL), 0);
+	ck_assert_int_eq(incstack__stack_has_gaps(NULL), 0);
 	incstack__stack_forked(NULL);
 	ck_assert_int_eq(incstack__stack_complete(NULL), INCSTACK_EINVAL);
 }

@@ -167,7 +167,7 @@ static void retrieve(void)
 	struct incstack_tree *tree;
 	drain();
 	ck_assert_int_eq(incstack_stack_retrieve(sim.s, &tree), 0);
-	ck_assert_int_eq(incstack_stack_verify(sim.s), 0);
+	ck_assert_int_eq(incstack__stack_verify(sim.s), 0);
 	ck_assert_uint_eq(tree->count, sim.pending);
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
 		compare(t);
@@ -186,7 +186,7 @@ START_TEST(at_random)
 			ck_assert_int_eq(incstack_stack_reserve(sim.s, 4 << 20), 0);
 		step();
 		if (i % 8 == 0)
-			ck_assert_int_eq(incstack_stack_verify(sim.s), 0);
+			ck_assert_int_eq(incstack__stack_verify(sim.s), 0);
 		if (sim.pending >= SIM_TRACES)
 			retrieve();
 	}

@@ -87,7 +87,7 @@ START_TEST(moved_frame_with_its_own_barrier)
 	*(uintptr_t *)hand_fp(TOP) = fp;
 	old[0] = old[-1] = 1;
 	ck_assert_int_eq(incstack_stack_frame_moved(hand.s, (uintptr_t)old, (uintptr_t) new), 0);
-	ck_assert_int_eq(incstack_stack_verify(hand.s), 0);
+	ck_assert_int_eq(incstack__stack_verify(hand.s), 0);
 
 	tree = hand_retrieve();
 	const struct incstack_frame_object *o = tree->traces->next->top;

@@ -24,7 +24,7 @@ START_TEST(at_random)
 			ck_assert_int_eq(incstack_stack_reserve(sim.s, 4 << 20), 0);
 		sim_step();
 		if (i % 8 == 0)
-			ck_assert_int_eq(incstack_stack_verify(sim.s), 0);
+			ck_assert_int_eq(incstack__stack_verify(sim.s), 0);
 		if (sim.pending >= SIM_TRACES)
 			ck_assert_int_eq(sim_retrieve(), 0);
 	}
@@ -142,7 +142,7 @@ START_TEST(in_a_return)
 		uint64_t before = hand_stats().no_thunk, planted = hand_stats().planted;
 		const uintptr_t pc = hand_pc(n - 1);
 		ck_assert_uint_eq(hand_return(n), pc);
-		ck_assert_int_eq(incstack_stack_verify(hand.s), 0);
+		ck_assert_int_eq(incstack__stack_verify(hand.s), 0);
 		refusals += hand_stats().no_thunk > before;
 		ck_assert_uint_le(hand_stats().no_thunk + hand_stats().planted,
 				  before + planted + 1);

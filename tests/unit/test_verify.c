@@ -23,12 +23,12 @@ static void open_two(void)
 	outer = (object *)newest->parent;
 	ck_assert(newest->flags & OBJECT_BARRIER && outer->flags & OBJECT_BARRIER);
 	ck_assert_ptr_null(outer->parent);
-	ck_assert_int_eq(incstack_stack_verify(hand.s), 0);
+	ck_assert_int_eq(incstack__stack_verify(hand.s), 0);
 }
 
 static void close_two(void)
 {
-	ck_assert_int_eq(incstack_stack_verify(hand.s), 0);
+	ck_assert_int_eq(incstack__stack_verify(hand.s), 0);
 	hand_all_complete();
 	hand_close();
 }
@@ -39,10 +39,10 @@ static void close_two(void)
 	do { \
 		__typeof__(place) *const at_ = &(place), was_ = *at_; \
 		*at_ = (__typeof__(was_))(value); \
-		ck_assert_int_eq(incstack_stack_verify(hand.s), number); \
+		ck_assert_int_eq(incstack__stack_verify(hand.s), number); \
 		ck_assert_int_eq(incstack__broken(hand.s, MOST), (number) == 2 ? 0 : (number)); \
 		*at_ = was_; \
-		ck_assert_int_eq(incstack_stack_verify(hand.s), 0); \
+		ck_assert_int_eq(incstack__stack_verify(hand.s), 0); \
 	} while (0)
 
 START_TEST(chain)

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "../../src/trace/hooks.h"
 #include "../../src/trace/shared.h"
 #include "../../src/trace/stack.h"
 #include "run_suite.h"
@@ -59,7 +60,7 @@ static void check_patched(const char *frames)
 	for (int i = ENTRY; i <= V; i++)
 		ck_assert_msg(is_thunk(*SLOT(i)) == (frames[i] == '!'), "slot of frame %d, want %s",
 			      i, frames);
-	ck_assert_int_eq(incstack_stack_verify(s), 0);
+	ck_assert_int_eq(incstack__stack_verify(s), 0);
 }
 
 static void check_object(const object *o, uintptr_t pc, bool filled)
