@@ -6,7 +6,9 @@
  * and what the interpreter itself needs is subtracted. In a program, one trace is over long before the
  * next one begins. Here a fence stands between them, or the processor would work on several at once.
  *
- * usage: heap_bench [DEPTH | --check | --way WAY DEPTH CHANGED TRACES | --idle STACKS]
+ * With --vary, the depth changes at random, between 7 and 300 frames; see struct program.
+ *
+ * usage: heap_bench [DEPTH | --check | --way WAY DEPTH CHANGED TRACES | --vary [DISTANCE] | --idle STACKS]
  *   WAY: none; loop; trace (incstack_heap_stack_trace); sample (with its retrieve and release); thread
  *   (the same, but incstack_heap_tree_release); fulltrace, full and validate: the other modes
  */
@@ -186,13 +188,16 @@ static const struct way {
 		{"full", sample_and_retrieve, INCSTACK_HEAP_FULL},
 		{"validate", trace_at_once, INCSTACK_HEAP_VALIDATE}};
 
+static uint32_t distance; /* 0: adaptive */
+
 static void open_way(const struct way *way, uint32_t depth)
 {
 	const struct incstack_heap_options options = {.size = sizeof(options),
 						      .walk = walk,
 						      .mark = mark,
 						      .memory = memory,
-						      .mode = way->mode};
+						      .mode = way->mode,
+						      .distance = distance};
 	for (int i = 0; i < FUNCTIONS; i++) {
 		functions[i].code = code;
 		closures[i].function = &functions[i];
@@ -305,6 +310,93 @@ static void print_table(uint32_t only)
 			print_row(depths[i], changed);
 }
 
+/* ---- programs whose depth varies ---------------------------------------------------------------- */
+
+enum { LEAST = 7, MOST = 300, VARIED_TRACES = 20000 };
+static uint64_t random_state;
+
+/* A number below n (Marsaglia 2003, "Xorshift RNGs"). */
+static uint32_t random_below(uint32_t n)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return (uint32_t)((random_state >> 20) % n);
+}
+
+static uint32_t depth_now(void)
+{
+	return (uint32_t)(top - frames) + 1;
+}
+
+/* The functions return or call until the depth is this one. */
+static void go_to(uint32_t depth)
+{
+	depth = depth < LEAST ? LEAST : depth > MOST ? MOST : depth;
+	while (depth_now() > depth)
+		give_back();
+	run_on();
+	while (depth_now() < depth)
+		call();
+}
+
+/* Between two traces the depth goes `times` times up or down, by at most `most` frames each. Every `rare`-th
+ * time it goes to any depth instead, if `rare` is not 0. */
+static const struct program {
+	const char *name;
+	uint32_t times, most, rare;
+} programs[] = {{"any depth", 1, 0, 1},        {"steps to 4", 1, 4, 0},
+		{"steps to 16", 1, 16, 0},     {"steps to 64", 1, 64, 0},
+		{"4 steps to 8", 4, 8, 0},     {"32 steps to 4", 32, 4, 0},
+		{"rare, to 2", 1, 2, 10},      {"rare, to 8", 1, 8, 10},
+		{"very rare, to 2", 1, 2, 50}, {"very rare, to 8", 1, 8, 50}};
+enum { PROGRAMS = sizeof(programs) / sizeof(programs[0]) };
+
+static void vary(const struct program *p)
+{
+	for (uint32_t i = 0; i < p->times; i++)
+		if (p->rare && random_below(p->rare) == 0)
+			go_to(LEAST + random_below(MOST - LEAST + 1));
+		else
+			go_to(depth_now() + random_below(2 * p->most + 1) - p->most);
+}
+
+/* Returns nanoseconds for each trace. */
+static double time_program(const struct way *way, const struct program *p,
+			   struct incstack_heap_stats *stats)
+{
+	random_state = 88172645463325252;
+	open_way(way, (LEAST + MOST) / 2);
+	const double start = now();
+	for (uint32_t i = 0; i < VARIED_TRACES; i++) {
+		vary(p);
+		fence();
+		way->trace();
+		fence();
+	}
+	const double time = (now() - start) / VARIED_TRACES;
+	*stats = (struct incstack_heap_stats){.size = sizeof(*stats)};
+	check(!incstack_heap_stack_stats(stack, stats), "stats");
+	close_way();
+	return time;
+}
+
+static void print_programs(void)
+{
+	printf("%-16s %9s %9s %9s %9s\n", "program", "ns", "walked", "returns", "distance");
+	for (const struct program *p = programs; p < programs + PROGRAMS; p++) {
+		struct incstack_heap_stats stats;
+		double times[ROUNDS];
+		for (int r = 0; r < ROUNDS; r++) {
+			times[r] = -time_program(&ways[0], p, &stats);
+			times[r] += time_program(&ways[3], p, &stats);
+		}
+		printf("%-16s %9.1f %9.2f %9.3f %9u\n", p->name, median(times),
+		       (double)stats.walked / VARIED_TRACES, (double)stats.returns / VARIED_TRACES,
+		       (unsigned)stats.distance);
+	}
+}
+
 /* ---- checks, and the memory of idle stacks ----------------------------------------------------- */
 
 static void check_trace(const struct incstack_heap_object *o, uint32_t depth)
@@ -376,6 +468,11 @@ int main(int argc, char **argv)
 {
 	if (argc == 6 && !strcmp(argv[1], "--way"))
 		return run_way(argv + 2);
+	if (argc >= 2 && argc <= 3 && !strcmp(argv[1], "--vary")) {
+		distance = argc == 3 ? (uint32_t)atoi(argv[2]) : 0;
+		print_programs();
+		return 0;
+	}
 	if (argc == 3 && !strcmp(argv[1], "--idle"))
 		print_idle(strtoull(argv[2], NULL, 10));
 	else if (argc == 2 && !strcmp(argv[1], "--check"))

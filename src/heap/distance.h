@@ -3,9 +3,12 @@
  * How far below the top a mark is set.
  *
  * Frames that are popped above the mark cost nothing when they return, but each sample walks over
- * those that are there. The distance follows the gradient of the cost: a mark costs about sixteen steps
- * of a walk when it is hit (bench/heap_bench), so it should be hit before one sample in sixteen. After a
- * quiet period a smaller distance is tried. If its marks are hit, the next try waits twice as long.
+ * those that are there. A mark costs about sixteen steps of a walk when it is hit (bench/heap_bench). The
+ * distance is made larger if the hits of the last samples have cost more than the steps to the mark, and smaller
+ * if they have cost less. If a program returns by any number of frames, half as many hits need twice the distance.
+ * Then the sum of both costs is smallest where they are equal. If it always returns by a few frames, one
+ * step more ends the hits. Then the distance may be smaller than the best one, at up to twice the cost.
+ * After a quiet period a smaller distance is tried. If its marks are hit, the next try waits twice as long.
  *
  * A walk may go past the distance to an older mark, until the frames walked in vain have cost as much
  * as a new mark. Both together are then at most twice the optimum (Karlin et al. 1988,
@@ -16,7 +19,7 @@
 
 #include "state.h"
 
-enum { HIT_COST = 16, HITS_MAX = 4, PATIENCE = 40, CALM_MAX = 16, CREDIT = 64, DISTANCE_FIRST = 2 };
+enum { HIT_COST = 16, HITS_MAX = 4, PATIENCE = 40, CALM_MAX = 32, CREDIT = 64, DISTANCE_FIRST = 2 };
 
 void incstack__heap_distance_change(stack *s);
 
@@ -32,7 +35,8 @@ static inline void distance_observe(stack *s, uint32_t frames)
 	if (frames > s->distance) {
 		const uint32_t rent = frames - s->distance;
 		s->credit -= rent < s->credit ? rent : s->credit;
-		s->score++; /* a larger distance would have cost nothing here */
+		/* A larger distance would have cost nothing here. */
+		s->score += (int32_t)s->distance;
 	}
 	if (!LIKELY(s->stats.samples < s->review))
 		incstack__heap_distance_change(s);

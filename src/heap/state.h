@@ -96,9 +96,9 @@ struct incstack_heap_stack {
 	uint64_t review;   /* distance.c looks at the distance when so many samples were taken, */
 	uint64_t reviewed; /* and did so last at this number */
 	int32_t score;
-	uint8_t quiet; /* periods without many hits since the distance was last changed */
-	uint8_t calm;  /* after so many of them a smaller distance is tried */
-	bool is_probe; /* the last change was one to a smaller distance */
+	uint8_t quiet;  /* periods without many hits since the distance was last changed */
+	uint8_t calm;   /* after so many of them a smaller distance is tried */
+	uint8_t before; /* the distance before the last change, if that made it smaller; else 0 */
 	bool adaptive;
 	uint8_t mode;
 	bool checks;           /* INCSTACK_HEAP_CHECK_OWNER */

@@ -371,6 +371,30 @@ START_TEST(marks_are_rarely_hit_after_a_while)
 }
 END_TEST
 
+/* A few frames return and are called before each sample; before one in ten, many are. The larger distances would save
+ * few hits, so a sample must not walk that far. */
+START_TEST(the_distance_is_small_if_returns_are_many_but_rare)
+{
+	uint32_t depth = 150, random = 1;
+	hand_open(INCSTACK_HEAP_BARRIER, 0);
+	hand_calls(depth);
+	for (unsigned i = 0; i < 20000; i++) {
+		random = random * 1103515245 + 12345;
+		const uint32_t number = random >> 16;
+		uint32_t to = i % 10 ? depth + number % 5 - 2 : 7 + number % 294;
+		to = to < 7 ? 7 : to > 300 ? 300 : to;
+		hand_trace();
+		for (; depth > to; depth--)
+			HAND_REQUIRE(hand_return() == 0);
+		hand_calls(to - depth);
+		depth = to;
+	}
+	const struct incstack_heap_stats stats = hand_stats();
+	ck_assert_uint_lt((stats.walked + 16 * stats.returns) / stats.samples, 40);
+	hand_close();
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("events");
@@ -392,6 +416,7 @@ static TCase *tests(void)
 	tcase_add_test(c, full_shares_nothing);
 	tcase_add_test(c, the_distance_adapts);
 	tcase_add_test(c, a_distance_that_was_chosen_stays);
+	tcase_add_test(c, the_distance_is_small_if_returns_are_many_but_rare);
 	tcase_add_loop_test(c, marks_are_rarely_hit_after_a_while, 0, 9);
 	return c;
 }
