@@ -125,7 +125,7 @@ static void print_all(const char *title)
 		print(t->top);
 		putchar('\n');
 	}
-	incstack_heap_stack_release(running->stack, tree);
+	incstack_heap_tree_release(tree, running->stack);
 }
 
 static void run_coroutine(void)
@@ -138,10 +138,9 @@ static void run_coroutine(void)
 	leaf();
 	print_all("coroutine");
 	/* It is not resumed any more, and is collected. */
-	incstack_heap_stack_forget(coroutine.stack);
+	incstack_heap_stack_destroy(coroutine.stack);
 	while (coroutine.top)
 		pop();
-	incstack_heap_stack_destroy(coroutine.stack);
 	running = resumed_by;
 }
 

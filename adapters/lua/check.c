@@ -104,7 +104,7 @@ void incstack_lua_collect(struct incstack_lua *lua)
 	check->mismatches += tree->count != check->trace_count; /* a trace is missing */
 	check->first_id += check->trace_count;
 	check->trace_count = check->step_count = 0;
-	incstack_heap_stack_release(lua->stack, tree);
+	incstack_heap_tree_release(tree, lua->stack);
 }
 
 /* ---- begin and end --------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ void incstack_lua_collect(struct incstack_lua *lua)
 	int error = incstack_heap_stack_retrieve(lua->stack, (uintptr_t)lua->running->ci, &tree);
 	if (!error) {
 		error = incstack_profile_add_heap_tree(user->profile, tree, profile_describe, NULL);
-		incstack_heap_stack_release(lua->stack, tree);
+		incstack_heap_tree_release(tree, lua->stack);
 	}
 	lua->failures += error != 0;
 }

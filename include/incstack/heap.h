@@ -10,7 +10,7 @@
  *     incstack_heap_stack_sample   at a poll: records the frames that are new since the last sample
  *     incstack_heap_stack_returned when a function returns to a frame that has a mark
  *     incstack_heap_stack_unwinding_to when an error is about to pop frames
- *     incstack_heap_stack_retrieve hands over the traces, until incstack_heap_stack_release
+ *     incstack_heap_stack_retrieve hands over the traces, until incstack_heap_tree_release
  *
  *          youngest  [eval]     a sample walks from here ...
  *                    [call]
@@ -154,10 +154,6 @@ INCSTACK_API int incstack_heap_create(const struct incstack_heap_options *option
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_heap_destroy(struct incstack_heap *heap);
 
-/* Returns how many bytes of the embedder's memory the heap has, with its stacks and trees; 0 for null.
- * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
-INCSTACK_API size_t incstack_heap_bytes(const struct incstack_heap *heap);
-
 /* Creates the state of a stack: less than 512 bytes until its first sample. `identity` is passed to
  * `walk` and `mark`. Errors: EINVAL, ENOMEM, ELIMIT.
  * Thread: any, one at a time for a heap. Signal: no. Allocates: may. Blocks: never. */
@@ -170,13 +166,6 @@ INCSTACK_API int incstack_heap_stack_create(struct incstack_heap *heap, void *id
  * done (stats.busy).
  * Thread: any, one at a time for a heap. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_heap_stack_destroy(struct incstack_heap_stack *stack);
-
-/* The frames of the stack do not exist any more, for example because its coroutine was collected. No
- * frame is touched. Traces that were not retrieved stay; those that are open are truncated, which may be nearly
- * all. To keep them whole, call retrieve or lift while the frames are still there. The stack can be
- * used for other frames. Errors: EINVAL, ETHREAD, EBUSY.
- * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_heap_stack_forget(struct incstack_heap_stack *stack);
 
 /* The calling thread becomes the owner of the stack. Only needed with INCSTACK_HEAP_CHECK_OWNER.
  * Errors: EINVAL; EBUSY: a call for the stack is in progress.
@@ -239,16 +228,13 @@ INCSTACK_API int incstack_heap_stack_trace(struct incstack_heap_stack *stack, ui
 INCSTACK_API int incstack_heap_stack_retrieve(struct incstack_heap_stack *stack, uintptr_t top,
 					      const struct incstack_heap_tree **tree);
 
-/* Frees a tree; null is accepted. Its stack may be destroyed, or in use on another thread at that time, if
- * `memory` allows that. Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API void incstack_heap_tree_release(const struct incstack_heap_tree *tree);
-
-/* Frees a tree in a call for the stack that has made it; null is accepted. This needs no atomic operation, so
- * it is cheaper than incstack_heap_tree_release. A tree of another stack is released as there. After an error
- * the tree was not released. Errors: EINVAL, ETHREAD, EBUSY.
+/* Frees a tree; null is accepted. If this is a call for the stack that has made the tree, pass it as `stack`: then no
+ * atomic operation is needed. Otherwise pass null. The stack may then be destroyed, or in use on another thread
+ * at that time, if `memory` allows that. After an error the tree was not released; there is none if `stack` is null.
+ * Errors: ETHREAD, EBUSY.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_heap_stack_release(struct incstack_heap_stack *stack,
-					     const struct incstack_heap_tree *tree);
+INCSTACK_API int incstack_heap_tree_release(const struct incstack_heap_tree *tree,
+					    struct incstack_heap_stack *stack);
 
 /* ---- what the interpreter reports --------------------------------------------------------- */
 
@@ -292,8 +278,11 @@ INCSTACK_API uintptr_t incstack_heap_stack_marked(const struct incstack_heap_sta
 INCSTACK_API int incstack_heap_stack_renamed(struct incstack_heap_stack *stack, uintptr_t old_name,
 					     uintptr_t new_name);
 
-/* Completes the open traces, clears all marks and forgets what is known. `top` as for retrieve. The
- * next sample marks again. Errors: EINVAL, ETHREAD, EBUSY; ENOMEM, ELIMIT: the marks are still there.
+/* Completes the open traces, clears all marks and forgets what is known. `top` is the youngest frame that the stack
+ * has now. If it is 0, the frames do not exist any more, for example because their coroutine was collected: no frame
+ * is touched, and open traces are truncated, which may be nearly all. To keep them whole, call this function or
+ * retrieve while the frames are still there. The next sample marks again, and its frames may be others.
+ * Errors: EINVAL, ETHREAD, EBUSY; ENOMEM, ELIMIT: the marks are still there.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_heap_stack_lift(struct incstack_heap_stack *stack, uintptr_t top);
 

@@ -44,11 +44,6 @@ int incstack_heap_create(const struct incstack_heap_options *options, struct inc
 	return 0;
 }
 
-size_t incstack_heap_bytes(const struct incstack_heap *h)
-{
-	return h ? atomic_load_explicit(&((heap *)(uintptr_t)h)->bytes, memory_order_relaxed) : 0;
-}
-
 static void link_stack(heap *h, stack *s)
 {
 	s->older = h->stacks;
@@ -137,22 +132,6 @@ void incstack_heap_destroy(struct incstack_heap *h)
 	while (h->stacks)
 		free_stack(h->stacks);
 	incstack__heap_drop(h);
-}
-
-int incstack_heap_stack_forget(struct incstack_heap_stack *s)
-{
-	int error = enter(s);
-	if (error)
-		return error;
-	const uint64_t stale = s->stats.stale;
-	incstack__heap_remove_stale(s, 0, s->count);
-	s->stats.stale = stale; /* it was announced */
-	s->remembered = NULL;
-	free_barriers(s);
-	if (!s->tree)
-		incstack__heap_forget_objects(s);
-	leave(s);
-	return 0;
 }
 
 int incstack_heap_stack_adopt(struct incstack_heap_stack *s)

@@ -66,24 +66,19 @@ static inline struct space *space_of(const struct incstack_heap_tree *tree)
 	return ((const struct tree *)(const void *)tree)->space;
 }
 
-void incstack_heap_tree_release(const struct incstack_heap_tree *tree)
-{
-	if (tree)
-		incstack__heap_tree_dropped(space_of(tree));
-}
-
 NOINLINE static int release_slowly(stack *s, const struct incstack_heap_tree *tree)
 {
-	int error = enter(s);
+	int error = s ? enter(s) : 0;
 	if (error)
 		return error;
-	incstack_heap_tree_release(tree);
-	leave(s);
+	if (tree)
+		incstack__heap_tree_dropped(space_of(tree));
+	if (s)
+		leave(s);
 	return 0;
 }
 
-int incstack_heap_stack_release(struct incstack_heap_stack *s,
-				const struct incstack_heap_tree *tree)
+int incstack_heap_tree_release(const struct incstack_heap_tree *tree, struct incstack_heap_stack *s)
 {
 	/* The stack itself keeps the space, so nothing is freed. */
 	if (!LIKELY(is_free(s) && tree && space_of(tree) == s->arena.space))
@@ -92,18 +87,39 @@ int incstack_heap_stack_release(struct incstack_heap_stack *s,
 	return 0;
 }
 
-int incstack_heap_stack_lift(struct incstack_heap_stack *s, uintptr_t top)
+/* The frames are gone, as was announced: the open traces are truncated. */
+static void forget(stack *s)
 {
-	int error = enter(s);
-	if (error)
-		return error;
-	error = s->count ? incstack__heap_look(s, top, 0) : 0;
+	const uint64_t stale = s->stats.stale;
+	incstack__heap_remove_stale(s, 0, s->count);
+	s->stats.stale = stale;
+	s->remembered = NULL;
+	if (!s->tree)
+		incstack__heap_forget_objects(s);
+}
+
+/* The frames are there: the traces are completed. */
+static int lift(stack *s, uintptr_t top)
+{
+	int error = s->count ? incstack__heap_look(s, top, 0) : 0;
 	if (error >= 0)
 		error = incstack__heap_complete(s, 0);
 	while (!error && s->count)
 		set_mark(s, incstack__heap_pop(s).at->frame.name, 0);
 	if (!error)
 		s->remembered = NULL;
+	return error;
+}
+
+int incstack_heap_stack_lift(struct incstack_heap_stack *s, uintptr_t top)
+{
+	int error = enter(s);
+	if (error)
+		return error;
+	if (top)
+		error = lift(s, top);
+	else
+		forget(s);
 	leave(s);
 	return error;
 }

@@ -56,7 +56,7 @@ void incstack_mixed_tree_release(struct incstack_mixed_tree *tree)
 	if (!tree)
 		return;
 	incstack_tree_release(tree->machine);
-	incstack_heap_tree_release(tree->heap);
+	incstack_heap_tree_release(tree->heap, NULL);
 	*tree = (struct incstack_mixed_tree){NULL, NULL};
 }
 

@@ -116,9 +116,9 @@ static void drop(struct kept *kept)
 		return;
 	REQUIRE(sum_of(kept->tree) == kept->sum);
 	if (kept->coroutine && toy.traces % 4)
-		REQUIRE(incstack_heap_stack_release(kept->coroutine->stack, kept->tree) == 0);
+		REQUIRE(incstack_heap_tree_release(kept->tree, kept->coroutine->stack) == 0);
 	else
-		incstack_heap_tree_release(kept->tree);
+		incstack_heap_tree_release(kept->tree, NULL);
 	*kept = (struct kept){0};
 }
 

@@ -118,7 +118,7 @@ static void run_deep_again(uint32_t mode, bool at_once)
 		} else {
 			REQUIRE(incstack_heap_stack_sample(s, top, 0, 1) == 0);
 			REQUIRE(incstack_heap_stack_retrieve(s, top, &tree) == 0);
-			incstack_heap_tree_release(tree);
+			incstack_heap_tree_release(tree, NULL);
 		}
 		if (i < 10 && most < toy.allocated)
 			most = toy.allocated;

@@ -42,7 +42,7 @@ static void check_tree(const struct incstack_heap_tree *tree)
 {
 	for (const struct incstack_heap_trace *t = tree->traces; t; t = t->next)
 		check_trace(t->top, t->id);
-	incstack_heap_tree_release(tree);
+	incstack_heap_tree_release(tree, NULL);
 }
 
 static void go_to(uintptr_t depth)
@@ -137,12 +137,12 @@ START_TEST(a_sample_that_fails_gives_its_memory_back)
 {
 	hand_open((uint32_t)_i, 0);
 	hand_calls(1000);
-	const size_t bytes = incstack_heap_bytes(hand.heap);
+	const size_t bytes = hand.allocated;
 	for (long after = 0; after < 6; after++) {
 		hand.fail_after = after;
 		ck_assert_int_eq(incstack_heap_stack_sample(hand.stack, hand.top, 2, 1),
 				 INCSTACK_ENOMEM);
-		ck_assert_uint_eq(incstack_heap_bytes(hand.heap), bytes);
+		ck_assert_uint_eq(hand.allocated, bytes);
 	}
 	hand_close();
 }
@@ -165,7 +165,7 @@ START_TEST(a_trace_at_once_that_fails_leaves_its_memory)
 	const struct incstack_heap_tree *tree = hand_retrieve();
 	ck_assert_uint_eq(tree->traces->id, 7);
 	ck_assert_uint_eq(hand_length(tree->traces->top), 3);
-	incstack_heap_tree_release(tree);
+	incstack_heap_tree_release(tree, NULL);
 	hand_close();
 }
 END_TEST

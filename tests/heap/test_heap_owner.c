@@ -44,7 +44,7 @@ static const struct incstack_heap_tree *retrieved;
 static void *release_there(void *argument)
 {
 	(void)argument;
-	return (void *)(intptr_t)incstack_heap_stack_release(hand.stack, retrieved);
+	return (void *)(intptr_t)incstack_heap_tree_release(retrieved, hand.stack);
 }
 
 START_TEST(an_owner_is_checked_if_that_is_wanted)
@@ -72,7 +72,7 @@ START_TEST(without_a_check_a_stack_moves_freely)
 	hand_calls(5);
 	hand_sample(1);
 	ck_assert_int_eq(on_another_thread(sample_there), 0);
-	incstack_heap_tree_release(hand_retrieve());
+	incstack_heap_tree_release(hand_retrieve(), NULL);
 	hand_close();
 }
 END_TEST
@@ -125,7 +125,7 @@ static void *release_all(void *argument)
 		const struct incstack_heap_tree *tree = mailbox;
 		HAND_REQUIRE(sem_post(&mailbox_empty) == 0);
 		HAND_REQUIRE(hand_length(tree->traces->top) == 5);
-		incstack_heap_tree_release(tree);
+		incstack_heap_tree_release(tree, NULL);
 	}
 	return argument;
 }
@@ -143,7 +143,7 @@ START_TEST(another_thread_releases_the_trees)
 		const struct incstack_heap_tree *tree = hand_retrieve();
 		if (i % 3 == 0) { /* one tree more, which this thread releases */
 			hand_sample(i);
-			HAND_REQUIRE(incstack_heap_stack_release(hand.stack, hand_retrieve()) == 0);
+			HAND_REQUIRE(incstack_heap_tree_release(hand_retrieve(), hand.stack) == 0);
 		}
 		ck_assert_int_eq(sem_wait(&mailbox_empty), 0);
 		mailbox = tree;
@@ -161,10 +161,10 @@ START_TEST(a_stack_that_is_never_sampled_is_small)
 	enum { STACKS = 100000 };
 	struct incstack_heap_stack *idle;
 	hand_open(INCSTACK_HEAP_BARRIER, 0);
-	const size_t before = incstack_heap_bytes(hand.heap);
+	const size_t before = hand.allocated;
 	for (int i = 0; i < STACKS; i++)
 		HAND_REQUIRE(incstack_heap_stack_create(hand.heap, &hand.stack, &idle) == 0);
-	ck_assert_uint_le((incstack_heap_bytes(hand.heap) - before) / STACKS, 512);
+	ck_assert_uint_le((hand.allocated - before) / STACKS, 512);
 	hand_close();
 }
 END_TEST
@@ -173,13 +173,13 @@ END_TEST
 START_TEST(a_stack_without_frames_becomes_small_again)
 {
 	hand_open(INCSTACK_HEAP_BARRIER, 0);
-	const size_t before = incstack_heap_bytes(hand.heap);
+	const size_t before = hand.allocated;
 	hand_calls(3);
 	hand_sample(1);
 	while (hand.top)
 		ck_assert_int_eq(hand_return(), 0);
-	incstack_heap_tree_release(hand_retrieve());
-	ck_assert_uint_eq(incstack_heap_bytes(hand.heap), before);
+	incstack_heap_tree_release(hand_retrieve(), NULL);
+	ck_assert_uint_eq(hand.allocated, before);
 	hand_close();
 }
 END_TEST

@@ -26,7 +26,7 @@ START_TEST(a_frame_that_refuses_leaves_the_mark_to_its_caller)
 	hand_sample(1);
 	ck_assert_uint_eq(hand_marks(), 2);
 	ck_assert_uint_eq(hand_stats().refused, 2);
-	incstack_heap_tree_release(hand_retrieve());
+	incstack_heap_tree_release(hand_retrieve(), NULL);
 	hand_close();
 }
 END_TEST
@@ -51,7 +51,7 @@ START_TEST(a_sample_stops_at_the_youngest_mark)
 	ck_assert_ptr_eq(first->top->parent, second->top->parent);
 	ck_assert_ptr_eq(second->old, first->top->parent);
 	ck_assert_uint_eq(hand_length(second->top), 5);
-	incstack_heap_tree_release(tree);
+	incstack_heap_tree_release(tree, NULL);
 	hand_close();
 }
 END_TEST
@@ -74,7 +74,7 @@ START_TEST(a_return_captures_the_caller_as_it_was_at_its_call)
 	tree = hand_retrieve();
 	ck_assert_uint_eq(hand_positions(tree->traces->top), 4321);
 	ck_assert_uint_eq(hand_last(tree->traces->top)->frame.flags, INCSTACK_HEAP_BASE);
-	incstack_heap_tree_release(tree);
+	incstack_heap_tree_release(tree, NULL);
 	hand_close();
 }
 END_TEST
@@ -85,7 +85,7 @@ START_TEST(a_return_to_known_callers_moves_the_mark)
 	hand_open(INCSTACK_HEAP_BARRIER, (uint32_t)_i);
 	hand_calls(9);
 	hand_sample(1);
-	incstack_heap_tree_release(hand_retrieve());
+	incstack_heap_tree_release(hand_retrieve(), NULL);
 	const uint64_t walked = hand_stats().walked;
 	while (hand_marks() == 9 - (unsigned)_i)
 		ck_assert_int_eq(hand_return(), 0);
@@ -133,10 +133,10 @@ START_TEST(a_retrieve_leaves_the_marks_and_the_known_callers)
 	ck_assert_ptr_eq(one->traces->top->parent, two->traces->top->parent);
 	ck_assert_uint_eq(none->count, 0);
 	ck_assert_ptr_null(none->traces);
-	incstack_heap_tree_release(one);
-	incstack_heap_tree_release(none);
+	incstack_heap_tree_release(one, NULL);
+	incstack_heap_tree_release(none, NULL);
 	ck_assert_uint_eq(hand_length(two->traces->top), 6);
-	incstack_heap_tree_release(two);
+	incstack_heap_tree_release(two, NULL);
 	hand_close();
 }
 END_TEST
@@ -157,7 +157,7 @@ START_TEST(samples_and_traces_at_once_do_not_disturb_each_other)
 		ck_assert_uint_eq(t->top->frame.position, t->id);
 		ck_assert_uint_eq(hand_length(t->top), 20);
 	}
-	incstack_heap_tree_release(tree);
+	incstack_heap_tree_release(tree, NULL);
 	hand_close();
 }
 END_TEST
@@ -181,7 +181,7 @@ START_TEST(an_error_is_reported_in_one_call)
 	ck_assert_uint_eq(hand_length(tree->traces->next->top), 10);
 	ck_assert_uint_eq(hand_positions(tree->traces->top), 0);
 	ck_assert_uint_eq(hand_stats().stale, 0);
-	incstack_heap_tree_release(tree);
+	incstack_heap_tree_release(tree, NULL);
 	hand_close();
 }
 END_TEST
@@ -244,7 +244,7 @@ START_TEST(lift_clears_all_marks)
 	const struct incstack_heap_tree *tree = hand_retrieve();
 	ck_assert_uint_eq(hand_length(tree->traces->top), 5);
 	ck_assert_ptr_null(tree->traces->next->next->old);
-	incstack_heap_tree_release(tree);
+	incstack_heap_tree_release(tree, NULL);
 	hand_close();
 }
 END_TEST
@@ -256,13 +256,13 @@ START_TEST(a_forgotten_stack_keeps_what_it_has)
 	hand_calls(5);
 	hand_sample(1);
 	hand.top = 0;
-	ck_assert_int_eq(incstack_heap_stack_forget(hand.stack), 0);
+	ck_assert_int_eq(incstack_heap_stack_lift(hand.stack, 0), 0);
 	const struct incstack_heap_tree *tree = hand_retrieve();
 	ck_assert_uint_eq(hand_length(tree->traces->top), 2);
 	ck_assert_uint_eq(tree->traces->top->parent->frame.flags, INCSTACK_HEAP_TRUNCATED);
 	ck_assert_uint_eq(hand_stats().truncated, 1);
 	ck_assert_uint_eq(hand_stats().stale, 0);
-	incstack_heap_tree_release(tree);
+	incstack_heap_tree_release(tree, NULL);
 	hand_calls(3);
 	ck_assert_uint_eq(hand_length(hand_trace()), 3);
 	hand_close();
@@ -291,7 +291,7 @@ START_TEST(validate_compares_from_the_base)
 		ck_assert_uint_eq(t->old ? t->old->frame.name : 0, old[t->id - 1]);
 		ck_assert_uint_eq(hand_length(t->top), length[t->id - 1]);
 	}
-	incstack_heap_tree_release(tree);
+	incstack_heap_tree_release(tree, NULL);
 	hand_close();
 }
 END_TEST
@@ -307,7 +307,7 @@ START_TEST(full_shares_nothing)
 	const struct incstack_heap_tree *tree = hand_retrieve();
 	ck_assert_ptr_null(tree->traces->next->old);
 	ck_assert_ptr_ne(tree->traces->top->parent, tree->traces->next->top->parent);
-	incstack_heap_tree_release(tree);
+	incstack_heap_tree_release(tree, NULL);
 	hand_close();
 }
 END_TEST

@@ -28,7 +28,7 @@ START_TEST(trees_keep_their_objects)
 		ck_assert_uint_eq(t->id, i * 3 % TREES);
 		ck_assert_uint_eq(t->top->frame.position, i * 3 % TREES);
 		ck_assert_uint_eq(hand_last(t->top)->frame.flags, INCSTACK_HEAP_BASE);
-		incstack_heap_tree_release(trees[i * 3 % TREES]);
+		incstack_heap_tree_release(trees[i * 3 % TREES], NULL);
 	}
 	hand_close();
 }
@@ -40,10 +40,10 @@ START_TEST(a_trace_at_once_is_complete_and_needs_no_memory_after_a_while)
 	hand_calls(300);
 	for (unsigned i = 0; i < 600; i++)
 		ck_assert_uint_eq(hand_length(hand_trace()), 300);
-	const size_t bytes = incstack_heap_bytes(hand.heap);
+	const size_t bytes = hand.allocated;
 	for (unsigned i = 0; i < 600; i++)
 		ck_assert_uint_eq(hand_length(hand_trace()), 300);
-	ck_assert_uint_eq(incstack_heap_bytes(hand.heap), bytes);
+	ck_assert_uint_eq(hand.allocated, bytes);
 	ck_assert_uint_eq(hand_stats().samples, 1200);
 	hand_close();
 }
@@ -53,9 +53,9 @@ END_TEST
 static void release(const struct incstack_heap_tree *tree, bool through_stack)
 {
 	if (through_stack)
-		ck_assert_int_eq(incstack_heap_stack_release(hand.stack, tree), 0);
+		ck_assert_int_eq(incstack_heap_tree_release(tree, hand.stack), 0);
 	else
-		incstack_heap_tree_release(tree);
+		incstack_heap_tree_release(tree, NULL);
 }
 
 START_TEST(the_memory_of_released_trees_is_used_again)
@@ -75,9 +75,9 @@ START_TEST(the_memory_of_released_trees_is_used_again)
 		ck_assert_uint_eq(hand_length(tree->traces->top), 50);
 		release(tree, _i % 2);
 		if (i == 9)
-			bytes = incstack_heap_bytes(hand.heap);
+			bytes = hand.allocated;
 	}
-	ck_assert_uint_eq(incstack_heap_bytes(hand.heap), bytes);
+	ck_assert_uint_eq(hand.allocated, bytes);
 	ck_assert_uint_eq(hand_stats().copies, 0);
 	hand_close();
 }
@@ -98,14 +98,14 @@ START_TEST(a_trace_at_once_leaves_nothing_behind)
 		hand.frames[hand.top].position = 1 + i;
 		ck_assert_uint_eq(hand_trace()->frame.position, 1 + i);
 		if (i == 9)
-			bytes = incstack_heap_bytes(hand.heap);
+			bytes = hand.allocated;
 	}
-	ck_assert_uint_eq(incstack_heap_bytes(hand.heap), bytes);
+	ck_assert_uint_eq(hand.allocated, bytes);
 	if (!tree)
 		tree = hand_retrieve();
 	ck_assert_uint_eq(tree->traces->top->frame.position, 0);
 	ck_assert_uint_eq(hand_length(tree->traces->top), 30);
-	incstack_heap_tree_release(tree);
+	incstack_heap_tree_release(tree, NULL);
 	hand_close();
 }
 END_TEST
@@ -116,7 +116,7 @@ START_TEST(a_tree_is_released_through_a_stack)
 	struct incstack_heap_stack *other;
 	hand_open(INCSTACK_HEAP_BARRIER, 1);
 	ck_assert_int_eq(incstack_heap_stack_create(hand.heap, &hand.stack, &other), 0);
-	const size_t before = incstack_heap_bytes(hand.heap);
+	const size_t before = hand.allocated;
 	hand_calls(5);
 	hand_sample(1);
 	const struct incstack_heap_tree *one = hand_retrieve(), *two = hand_retrieve();
@@ -124,13 +124,12 @@ START_TEST(a_tree_is_released_through_a_stack)
 	while (hand.top)
 		ck_assert_int_eq(hand_return(), 0);
 	const struct incstack_heap_tree *three = hand_retrieve();
-	ck_assert_int_eq(incstack_heap_stack_release(NULL, one), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_heap_stack_release(hand.stack, NULL), 0);
-	ck_assert_int_eq(incstack_heap_stack_release(other, one), 0);
-	ck_assert_int_eq(incstack_heap_stack_release(hand.stack, two), 0);
+	ck_assert_int_eq(incstack_heap_tree_release(NULL, hand.stack), 0);
+	ck_assert_int_eq(incstack_heap_tree_release(one, other), 0);
+	ck_assert_int_eq(incstack_heap_tree_release(two, hand.stack), 0);
 	ck_assert_uint_eq(hand_length(three->traces->top), 5);
-	ck_assert_int_eq(incstack_heap_stack_release(hand.stack, three), 0);
-	ck_assert_uint_eq(incstack_heap_bytes(hand.heap), before);
+	ck_assert_int_eq(incstack_heap_tree_release(three, hand.stack), 0);
+	ck_assert_uint_eq(hand.allocated, before);
 	hand_close();
 }
 END_TEST
@@ -141,20 +140,20 @@ START_TEST(what_a_served_return_made_known_stays)
 	hand_open(INCSTACK_HEAP_BARRIER, 1);
 	hand_calls(4);
 	hand_sample(1);
-	incstack_heap_tree_release(hand_retrieve());
+	incstack_heap_tree_release(hand_retrieve(), NULL);
 	hand_calls(2);
 	hand_sample(2);
 	hand.top--;
 	hand_sample(3);
 	ck_assert_uint_eq(hand_marks(), 34);
 	ck_assert_uint_eq(hand_stats().stale, 1);
-	incstack_heap_tree_release(hand_retrieve());
+	incstack_heap_tree_release(hand_retrieve(), NULL);
 	for (unsigned i = 4; i < 7; i++) {
 		hand_sample(i);
 		const struct incstack_heap_tree *tree = hand_retrieve();
 		ck_assert_uint_eq(tree->traces->old->frame.name, 4);
 		ck_assert_uint_eq(hand_length(tree->traces->top), 5);
-		incstack_heap_tree_release(tree);
+		incstack_heap_tree_release(tree, NULL);
 	}
 	ck_assert_uint_eq(hand_stats().stale, 1);
 	hand_close();
