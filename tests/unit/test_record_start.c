@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The start of the recorder: what the configuration means, which file is written by which process
- * image, and that whatever is refused leaves a program that is not recorded. Without the rest of
- * the recorder and the core.
+ * The start of the recorder, without its other parts and the core: what the configuration means, which
+ * process image writes which file, and that a refusal leaves a program that is not recorded.
  */
 #define _GNU_SOURCE
 #include <check.h>
