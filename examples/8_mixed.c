@@ -145,9 +145,9 @@ int main(void)
 	if (incstack_runtime_create_native(NULL, &runtime) != 0 ||
 	    incstack_stack_create_native(runtime, &stack) != 0 ||
 	    incstack_heap_create(&options, &heap) != 0 ||
-	    incstack_heap_stack_create(heap, NULL, &heap_stack) != 0 ||
-	    incstack_mixed_init(&mixed, stack, heap_stack) != 0)
+	    incstack_heap_stack_create(heap, NULL, &heap_stack) != 0)
 		return 1;
+	mixed = (struct incstack_mixed){.machine = stack, .heap = heap_stack};
 	loop(2);
 	if (incstack_mixed_retrieve(&mixed, 0, &tree) != 0)
 		return 1;

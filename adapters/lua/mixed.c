@@ -97,10 +97,9 @@ __attribute__((noinline)) int incstack_lua_mixed_sample(struct incstack_lua *lua
 	const struct incstack_top top = {
 		.pc = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
 	struct incstack_lua_mixed *m = lua->mixed;
-	int error = m->mixed.heap ? 0 : incstack_mixed_init(&m->mixed, m->stack, lua->stack);
-	return error ? error
-		     : incstack_mixed_sample(&m->mixed, &top, (uintptr_t)lua->running->ci, id,
-					     weight);
+	if (!m->mixed.heap)
+		m->mixed = (struct incstack_mixed){.machine = m->stack, .heap = lua->stack};
+	return incstack_mixed_sample(&m->mixed, &top, (uintptr_t)lua->running->ci, id, weight);
 }
 
 int incstack_lua_mixed_retrieve(struct incstack_lua *lua, struct incstack_mixed_tree *tree)

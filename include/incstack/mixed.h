@@ -41,19 +41,14 @@ INCSTACK_BEGIN_C
 /* In the flags of a frame that `walk` describes, one of the bits of INCSTACK_HEAP_OWN: an anchor. */
 #define INCSTACK_MIXED_ANCHOR 0x8000u
 
-/* Two stacks that are sampled together. Only the functions below use its members. */
+/* Two stacks that are sampled together. The embedder sets the first two members and the others to 0, and leaves all
+ * of them alone then. Nothing needs to be freed, unless the last retrieve has failed. */
 struct incstack_mixed {
 	struct incstack_stack *machine;   /* the machine's stack */
 	struct incstack_heap_stack *heap; /* the interpreter's stack */
 	struct incstack_tree *kept; /* of a retrieve that failed half-way */
 	uint64_t samples;           /* the number of the last sample */
 };
-
-/* Prepares *mixed for samples of these stacks. Nothing needs to be freed, unless the last
- * retrieve has failed. Errors: EINVAL.
- * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_mixed_init(struct incstack_mixed *mixed, struct incstack_stack *machine,
-				     struct incstack_heap_stack *heap);
 
 /* Takes a sample of both stacks. `machine_top` is as for incstack_stack_sample_at_poll, `heap_top` the
  * youngest frame of the interpreter, which must not be an anchor. All samples of the two stacks must be taken

@@ -5,15 +5,6 @@
  */
 #include <incstack/mixed.h>
 
-int incstack_mixed_init(struct incstack_mixed *mixed, struct incstack_stack *machine,
-			struct incstack_heap_stack *heap)
-{
-	if (!mixed || !machine || !heap)
-		return INCSTACK_EINVAL;
-	*mixed = (struct incstack_mixed){.machine = machine, .heap = heap};
-	return 0;
-}
-
 int incstack_mixed_sample(struct incstack_mixed *mixed, const struct incstack_top *machine_top,
 			  uintptr_t heap_top, uint64_t id, uint64_t weight)
 {

@@ -92,7 +92,7 @@ static void open_all(uint32_t distance, uint32_t mode)
 	ck_assert_int_eq(incstack_stack_create_native(runtime, &machine_stack), 0);
 	ck_assert_int_eq(incstack_heap_create(&heap_options, &heap), 0);
 	ck_assert_int_eq(incstack_heap_stack_create(heap, NULL, &heap_stack), 0);
-	ck_assert_int_eq(incstack_mixed_init(&mixed, machine_stack, heap_stack), 0);
+	mixed = (struct incstack_mixed){.machine = machine_stack, .heap = heap_stack};
 }
 
 static void close_all(void)
