@@ -193,8 +193,7 @@ struct incstack_heap_trace {
 	uint64_t weight; /* as passed to sample */
 };
 
-/* The traces of one retrieve, and everything they point to. Nothing in it changes, with one exception:
- * incstack_heap_stack_renamed changes `name` in objects that the stack still knows. */
+/* The traces of one retrieve, and everything they point to. Nothing in it changes. */
 struct incstack_heap_tree {
 	const struct incstack_heap_trace *traces; /* the oldest; null: none */
 	uint64_t count;                           /* traces */
@@ -269,19 +268,11 @@ INCSTACK_API int incstack_heap_stack_unwinding_to(struct incstack_heap_stack *st
 INCSTACK_API uintptr_t incstack_heap_stack_marked(const struct incstack_heap_stack *stack,
 						  size_t n);
 
-/* Reports that a frame has a new name, because it was moved. Its mark has moved with it. Objects of the frame that
- * are younger than the youngest mark keep the old name. At no time may two frames have one name: report frames
- * that slide in memory in the order in which their memory becomes free. It needs as many steps as there are known
- * frames from the youngest mark on, so n frames need up to n * n steps: call incstack_heap_stack_lift instead, or name
- * frames by an index. Errors: EINVAL, ETHREAD, EBUSY.
- * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_heap_stack_renamed(struct incstack_heap_stack *stack, uintptr_t old_name,
-					     uintptr_t new_name);
-
 /* Completes the open traces, clears all marks and forgets what is known. `top` is the youngest frame that the stack
  * has now. If it is 0, the frames do not exist any more, for example because their coroutine was collected: no frame
  * is touched, and open traces are truncated, which may be nearly all. To keep them whole, call this function or
- * retrieve while the frames are still there. The next sample marks again, and its frames may be others.
+ * retrieve while the frames are still there. The next sample marks again, and its frames may be
+ * others, or have other names: call this before a collector moves frames whose names are their addresses.
  * Errors: EINVAL, ETHREAD, EBUSY; ENOMEM, ELIMIT: the marks are still there.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_heap_stack_lift(struct incstack_heap_stack *stack, uintptr_t top);

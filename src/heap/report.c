@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the interpreter reports: returns to marked frames, errors that pop many frames, frames that move.
+ * What the interpreter reports: returns to marked frames, errors that pop many frames.
  */
 #include "capture.h"
 
@@ -158,33 +158,4 @@ int incstack_heap_stack_unwinding_to(struct incstack_heap_stack *s, uintptr_t to
 uintptr_t incstack_heap_stack_marked(const struct incstack_heap_stack *s, size_t n)
 {
 	return s && n < s->count ? s->barriers[s->count - 1 - n].at->frame.name : 0;
-}
-
-/* Gives the objects of a chain the new name, and stops at the first that has the old one. */
-static void rename_in(const object *o, const object *end, uintptr_t old_name, uintptr_t new_name)
-{
-	for (; o && o != end; o = o->parent)
-		if (o->frame.name == old_name) {
-			writable(o)->frame.name = new_name;
-			return;
-		}
-}
-
-int incstack_heap_stack_renamed(struct incstack_heap_stack *s, uintptr_t old_name,
-				uintptr_t new_name)
-{
-	int error = enter(s);
-	if (error)
-		return error;
-	if (!is_name(old_name) || !is_name(new_name))
-		error = INCSTACK_EINVAL;
-	rename_in(error ? NULL : s->remembered, NULL, old_name, new_name);
-	for (uint32_t i = error ? 0 : s->count; i; i--) {
-		struct barrier *b = &s->barriers[i - 1];
-		rename_in(b->at, i > 1 ? b[-1].at : NULL, old_name, new_name);
-		if (b->caller == old_name)
-			b->caller = new_name;
-	}
-	leave(s);
-	return error;
 }

@@ -59,7 +59,6 @@ START_TEST(arguments_are_checked)
 	ck_assert_int_eq(incstack_heap_stack_returned(NULL, 1), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_heap_stack_returned(hand.stack, 1), INCSTACK_ERANGE);
 	ck_assert_int_eq(incstack_heap_stack_unwinding_to(NULL, 1, 1), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_heap_stack_renamed(NULL, 1, 2), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_heap_stack_lift(NULL, 1), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_heap_stack_adopt(NULL), INCSTACK_EINVAL);
 	static const uintptr_t no_names[] = {0, INCSTACK_HEAP_UNKNOWN};
@@ -72,8 +71,6 @@ START_TEST(arguments_are_checked)
 				 INCSTACK_EINVAL);
 		ck_assert_int_eq(incstack_heap_stack_unwinding_to(hand.stack, 1, name),
 				 INCSTACK_EINVAL);
-		ck_assert_int_eq(incstack_heap_stack_renamed(hand.stack, name, 2), INCSTACK_EINVAL);
-		ck_assert_int_eq(incstack_heap_stack_renamed(hand.stack, 2, name), INCSTACK_EINVAL);
 	}
 	incstack_heap_stack_destroy(NULL);
 	incstack_heap_destroy(NULL);

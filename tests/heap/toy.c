@@ -209,17 +209,18 @@ void toy_raise(uint32_t frames)
 	run_on();
 }
 
-/* A collector moves a frame. */
+/* A collector moves a frame, if the library can forget its name. */
 static void move_frame(void)
 {
 	struct node **link = &toy.now->top;
+	if (toy_expect(incstack_heap_stack_lift(toy.now->stack, (uintptr_t)toy.now->top)))
+		return;
 	for (uint32_t i = toy_below(toy.now->depth); i; i--)
 		link = &(*link)->caller;
 	struct node *old = *link, *copy = malloc(sizeof(*copy));
 	REQUIRE(copy != NULL);
 	*copy = *old;
 	*link = copy;
-	toy_expect(incstack_heap_stack_renamed(toy.now->stack, (uintptr_t)old, (uintptr_t)copy));
 	free(old);
 }
 
@@ -312,7 +313,8 @@ static void step(void)
 		toy_raise(toy_below(8));
 	else if (dice < 191)
 		toy_raise(toy_below(toy.options.depth_max));
-	else if (dice < 195 && toy.options.reports != REPORT_NOTHING && !toy.options.still)
+	else if (dice < 195 && toy.options.reports != REPORT_NOTHING && !toy.options.still &&
+		 toy_below(8) == 0)
 		move_frame();
 	else if (dice < 200)
 		begin_function(c->top); /* a tail call */
