@@ -62,7 +62,8 @@ static void fold_shared(struct side *side, const struct incstack_tree *tree)
 {
 	double start = now();
 
-	check(incstack_profile_add_tree(side->profile, tree, NULL, NULL), "add_tree");
+	check(incstack_profile_add_tree(side->profile, INCSTACK_PROFILE_ROOT, tree, NULL, NULL),
+	      "add_tree");
 	side->seconds += now() - start;
 }
 
@@ -74,7 +75,9 @@ static void fold_full(struct side *side, const struct incstack_tree *tree)
 		const struct incstack_trace alone = {.weight = t->weight, .top = t->top};
 		const struct incstack_tree one = {.traces = &alone, .count = 1};
 
-		check(incstack_profile_add_tree(side->profile, &one, NULL, NULL), "add_tree");
+		check(incstack_profile_add_tree(side->profile, INCSTACK_PROFILE_ROOT, &one, NULL,
+						NULL),
+		      "add_tree");
 	}
 	side->seconds += now() - start;
 }

@@ -55,7 +55,7 @@ static int write_profile(const struct incstack_tree *tree)
 	int error = incstack_profile_create(&kind, 1, &profile);
 	if (error)
 		return error;
-	error = incstack_profile_add_tree(profile, tree, NULL, NULL);
+	error = incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, tree, NULL, NULL);
 	if (!error)
 		error = incstack_profile_name_frames(profile, name_of, NULL, &named);
 	if (!error)

@@ -109,7 +109,7 @@ int main(void)
 	    FAILS(incstack_stack_create_embedder(runtime, NULL, &stack)) || FAILS(run()) ||
 	    FAILS(incstack_stack_retrieve(stack, &tree)) ||
 	    FAILS(incstack_profile_create(&kind, 1, &profile)) ||
-	    FAILS(incstack_profile_add_tree(profile, tree, NULL, NULL)) ||
+	    FAILS(incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, tree, NULL, NULL)) ||
 	    FAILS(incstack_profile_name_frames(profile, name, NULL, &named)) ||
 	    FAILS(incstack_profile_write(named, INCSTACK_FORMAT_FOLDED, 0, stdout)))
 		return fprintf(stderr, "3_interpreter: %s\n", incstack_error_text(error)), 1;

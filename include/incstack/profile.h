@@ -30,7 +30,7 @@
  *
  *           if (error)
  *                   return error;
- *           error = incstack_profile_add_tree(profile, tree, NULL, NULL);
+ *           error = incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, tree, NULL, NULL);
  *           if (!error)
  *                   error = incstack_profile_name_frames(profile, name, NULL, &named);
  *           if (!error)
@@ -120,25 +120,22 @@ INCSTACK_API int incstack_profile_meta(const struct incstack_profile *profile,
 typedef void incstack_profile_weigh_fn(void *context, const struct incstack_trace *trace,
 				       uint64_t *weights);
 
-/* Adds the traces of one retrieve to the profile. A frame object that several traces share
- * is processed once, provided that the traces are in the order of the samples and the
- * frames lie on one stack, as in the tree of a retrieve. If weigh is null, each trace adds 1
- * to kind 0, and its weight to kind 1 if that exists. Virtual frames are separate frames,
- * and recursion is kept. A trace whose callers are unknown is added below a frame named
- * "[truncated]". The tree is only read and may be released afterwards.
- * Errors: EINVAL, ENOMEM; ELIMIT: 2^32 nodes; ERANGE: a total beyond INT64_MAX. After an
- * error the traces before it remain added.
+/* Node 0 of every profile is the root. It represents no frame. */
+#define INCSTACK_PROFILE_ROOT 0u
+
+/* Adds the traces of one retrieve below the node `parent`: the root, or a node of add_node, for
+ * example one with the name of the thread. A frame object that several traces share is processed
+ * once, provided that the traces are in the order of the samples and the frames lie on one stack,
+ * as in the tree of a retrieve. If weigh is null, each trace adds 1 to kind 0, and its weight to
+ * kind 1 if that exists. Virtual frames are separate frames, and recursion is kept. A trace whose
+ * callers are unknown is added below a frame named "[truncated]". The tree is only read and may be
+ * released afterwards.
+ * Errors: EINVAL, also for a parent that does not exist; ENOMEM; ELIMIT: 2^32 nodes; ERANGE: a
+ * total beyond INT64_MAX. After an error the traces before it remain added.
  * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_profile_add_tree(struct incstack_profile *profile,
+INCSTACK_API int incstack_profile_add_tree(struct incstack_profile *profile, uint32_t parent,
 					   const struct incstack_tree *tree,
 					   incstack_profile_weigh_fn *weigh, void *context);
-
-/* As add_tree, but below a frame that only has this name, for example the name of a thread.
- * Errors: as add_tree; EFORMAT: the name is not UTF-8.
- * Thread: owner. Signal: no. Allocates: malloc. Blocks: never. */
-INCSTACK_API int incstack_profile_add_tree_below(struct incstack_profile *profile, const char *name,
-						 const struct incstack_tree *tree,
-						 incstack_profile_weigh_fn *weigh, void *context);
 
 /* Adds `from`, which must have the same kinds, to `into`. Two frames are the same if their
  * names, files, lines and kinds are equal. Errors: EINVAL, ENOMEM, ELIMIT, ERANGE.
@@ -252,8 +249,6 @@ INCSTACK_API int incstack_profile_read(FILE *stream, enum incstack_profile_forma
 
 /* ---- nodes --------------------------------------------------------------------- */
 
-/* Node 0 of every profile is the root. It represents no frame. */
-#define INCSTACK_PROFILE_ROOT 0u
 /* The number that stands for no node. */
 #define INCSTACK_PROFILE_NONE UINT32_MAX
 

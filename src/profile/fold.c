@@ -181,39 +181,18 @@ static int fold_traces(struct fold *fold, const struct incstack_tree *tree,
 	return 0;
 }
 
-static int add_below(struct incstack_profile *profile, uint32_t root,
-		     const struct incstack_tree *tree, incstack_profile_weigh_fn *weigh,
-		     void *context)
+int incstack_profile_add_tree(struct incstack_profile *profile, uint32_t parent,
+			      const struct incstack_tree *tree, incstack_profile_weigh_fn *weigh,
+			      void *context)
 {
-	struct fold fold = {.profile = profile, .root = root};
+	struct fold fold = {.profile = profile, .root = parent};
 	int error;
 
+	if (!profile || !tree || parent >= profile->nodes_used)
+		return INCSTACK_EINVAL;
 	error = weigh ? fold_traces(&fold, tree, weigh, context)
 		      : fold_traces(&fold, tree, weigh_default, &profile->kinds);
 	free(fold.way);
 	free(fold.path);
 	return error;
-}
-
-int incstack_profile_add_tree(struct incstack_profile *profile, const struct incstack_tree *tree,
-			      incstack_profile_weigh_fn *weigh, void *context)
-{
-	if (!profile || !tree)
-		return INCSTACK_EINVAL;
-	return add_below(profile, INCSTACK_PROFILE_ROOT, tree, weigh, context);
-}
-
-int incstack_profile_add_tree_below(struct incstack_profile *profile, const char *name,
-				    const struct incstack_tree *tree,
-				    incstack_profile_weigh_fn *weigh, void *context)
-{
-	uint32_t root;
-	int error;
-
-	if (!profile || !tree || !name || !*name)
-		return INCSTACK_EINVAL;
-	if (!incstack__text_valid(name, strlen(name)))
-		return INCSTACK_EFORMAT;
-	error = named_node(profile, INCSTACK_PROFILE_ROOT, name, &root);
-	return error ? error : add_below(profile, root, tree, weigh, context);
 }

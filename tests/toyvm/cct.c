@@ -71,7 +71,7 @@ void cct_add_record(struct cct *c, const uint64_t *keys, size_t count)
 
 void cct_add_tree(struct cct *c, const struct incstack_tree *tree)
 {
-	if (incstack_profile_add_tree(c->profile, tree, NULL, NULL))
+	if (incstack_profile_add_tree(c->profile, INCSTACK_PROFILE_ROOT, tree, NULL, NULL))
 		abort();
 }
 

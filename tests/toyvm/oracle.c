@@ -354,7 +354,8 @@ void oracle_finish(struct fiber *f)
 static void add_to_profile(struct vm *vm, const struct incstack_tree *tree)
 {
 	pthread_mutex_lock(&vm->lock);
-	if (incstack_profile_add_tree(vm->schedule.profile, tree, NULL, NULL))
+	if (incstack_profile_add_tree(vm->schedule.profile, INCSTACK_PROFILE_ROOT, tree, NULL,
+				      NULL))
 		abort();
 	pthread_mutex_unlock(&vm->lock);
 }

@@ -64,7 +64,8 @@ START_TEST(shared_callers_become_one_node)
 	uint64_t totals[4];
 	uint32_t main_node;
 
-	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
+	ck_assert_int_eq(
+		incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, &tree, NULL, NULL), 0);
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 4);
 	main_node = child(profile, INCSTACK_PROFILE_ROOT, 1, 0);
 	ck_assert_uint_eq(incstack_profile_self(profile, child(profile, main_node, 2, 7), 0), 2);
@@ -89,7 +90,8 @@ START_TEST(recursion_and_virtual_frames_are_kept)
 	struct incstack_tree tree = {.traces = &t, .count = 1, .objects = 4};
 	struct incstack_profile_frame f = {.size = sizeof(f)};
 
-	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
+	ck_assert_int_eq(
+		incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, &tree, NULL, NULL), 0);
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 5);
 	for (uint32_t n = 1; n < 5; n++)
 		ck_assert_uint_eq(incstack_profile_parent(profile, n), n - 1);
@@ -112,7 +114,8 @@ START_TEST(truncated_traces_stay_apart)
 	struct incstack_profile_frame f = {.size = sizeof(f)};
 	uint32_t node;
 
-	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
+	ck_assert_int_eq(
+		incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, &tree, NULL, NULL), 0);
 	node = child(profile, INCSTACK_PROFILE_ROOT, 1, 0);
 	ck_assert_uint_eq(incstack_profile_self(profile, node, 0), 1);
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 4);
@@ -145,7 +148,8 @@ START_TEST(frames_are_named_and_more_are_added)
 	struct incstack_profile_frame frame = {.size = sizeof(frame)};
 	int asked = 0;
 
-	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
+	ck_assert_int_eq(
+		incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, &tree, NULL, NULL), 0);
 	ck_assert_int_eq(incstack_profile_name_frames(profile, name_letter, &asked, &named), 0);
 	ck_assert_int_eq(asked, 2);
 	ck_assert_int_eq(incstack_profile_frame(named, 1, &frame), 0);
@@ -153,7 +157,8 @@ START_TEST(frames_are_named_and_more_are_added)
 	ck_assert_int_eq(incstack_profile_frame(named, 2, &frame), 0);
 	ck_assert_uint_eq(frame.name_length, 3);
 	ck_assert_mem_eq(frame.name, "0x9", 3);
-	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
+	ck_assert_int_eq(
+		incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, &tree, NULL, NULL), 0);
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 3);
 	ck_assert_uint_eq(incstack_profile_self(profile, 2, 0), 2);
 	ck_assert_uint_eq(incstack_profile_self(named, 2, 0), 1);
@@ -213,13 +218,16 @@ static void fold_and_insert(bool ordered)
 		.traces = traces, .count = TRACES, .objects = generate(ordered)};
 	uint64_t *a, *b;
 
-	ck_assert_int_eq(incstack_profile_add_tree(folded, &tree, NULL, NULL), 0);
+	ck_assert_int_eq(
+		incstack_profile_add_tree(folded, INCSTACK_PROFILE_ROOT, &tree, NULL, NULL), 0);
 	for (size_t i = 0; i < TRACES; i++) {
 		const struct incstack_trace alone = {.weight = traces[i].weight,
 						     .top = traces[i].top};
 		const struct incstack_tree one = {.traces = &alone, .count = 1};
 
-		ck_assert_int_eq(incstack_profile_add_tree(inserted, &one, NULL, NULL), 0);
+		ck_assert_int_eq(incstack_profile_add_tree(inserted, INCSTACK_PROFILE_ROOT, &one,
+							   NULL, NULL),
+				 0);
 	}
 	ck_assert_uint_gt(incstack_profile_nodes(folded), 1000);
 	ck_assert_uint_eq(incstack_profile_nodes(folded), incstack_profile_nodes(inserted));
@@ -281,7 +289,9 @@ START_TEST(bad_arguments_are_refused)
 	ck_assert_int_eq(incstack_profile_create(kinds, 1, NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_profile_create(&unnamed, 1, &profile), INCSTACK_EINVAL);
 	profile = made();
-	ck_assert_int_eq(incstack_profile_add_tree(profile, NULL, NULL, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(
+		incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, NULL, NULL, NULL),
+		INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_profile_totals(profile, 2, totals), INCSTACK_EINVAL);
 	ck_assert_uint_eq(incstack_profile_self(profile, 1, 0), 0);
 	ck_assert_uint_eq(incstack_profile_parent(profile, 1), INCSTACK_PROFILE_NONE);

@@ -103,7 +103,8 @@ START_TEST(inlined_frames_of_traces_are_marked)
 	struct incstack_profile *profile;
 
 	ck_assert_int_eq(incstack_profile_create(kinds, 1, &profile), 0);
-	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
+	ck_assert_int_eq(
+		incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, &tree, NULL, NULL), 0);
 	for (int f = 0; f < 4; f++) {
 		ck_assert_uint_eq(incstack_profile_nodes(profile), 5);
 		for (uint32_t node = 1; node < 5; node++)

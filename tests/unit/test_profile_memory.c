@@ -337,7 +337,8 @@ static int add_scenario(long n, bool for_ever, bool *something_failed)
 	if (result == 0)
 		result = incstack_profile_set_meta(profile, &meta);
 	if (result == 0)
-		result = incstack_profile_add_tree(profile, &tree, NULL, NULL);
+		result = incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, &tree, NULL,
+						   NULL);
 	if (result == 0)
 		result = incstack_profile_name_frames(profile, name_frame, NULL, &named);
 	if (result == 0)

@@ -48,7 +48,8 @@ START_TEST(frames_without_a_name_are_one_function_by_method)
 	size_t count = 4;
 
 	ck_assert_int_eq(incstack_profile_create(&kind, 1, &profile), 0);
-	ck_assert_int_eq(incstack_profile_add_tree(profile, &tree, NULL, NULL), 0);
+	ck_assert_int_eq(
+		incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, &tree, NULL, NULL), 0);
 	ck_assert_int_eq(incstack__profile_functions(profile, 0, functions, &count), 0);
 	ck_assert_uint_eq(count, 2);
 	ck_assert_ptr_null(functions[0].name);

@@ -93,13 +93,20 @@ static uint64_t add_tree(struct agent_collector *collector, const char *root,
 			 const struct incstack_tree *tree)
 {
 	struct incstack_profile *profile = collector->profile;
+	uint32_t parent = INCSTACK_PROFILE_ROOT;
 	uint64_t begun = 0;
-	int error;
+	int error = 0;
 
 	if (!profile)
 		return 0;
-	error = root && *root ? incstack_profile_add_tree_below(profile, root, tree, weigh, &begun)
-			      : incstack_profile_add_tree(profile, tree, weigh, &begun);
+	if (root && *root) {
+		const struct incstack_profile_frame frame = {
+			.size = sizeof(frame), .name = root, .name_length = strlen(root)};
+
+		error = incstack_profile_add_node(profile, parent, &frame, &parent);
+	}
+	if (!error)
+		error = incstack_profile_add_tree(profile, parent, tree, weigh, &begun);
 	/* Without memory to fold, the profile may still grow until it gets none, either. */
 	if (incstack_profile_nodes(profile) > collector->nodes_max)
 		(void)incstack__profile_shrink(profile, collector->nodes_max / 2);
