@@ -44,8 +44,8 @@
  * sum profiles, and read files. The program incstack compares files and makes them smaller.
  *
  * A profile belongs to one thread at a time, its owner. Memory comes from malloc. No
- * function may be called from a signal handler, except where stated. Strings that
- * point into a profile are valid until something is added to it. A structure that has a
+ * function may be called from a signal handler, except where stated. Pointers
+ * into a profile are valid until something is added to it. A structure that has a
  * member `size` gets it from the caller; another size is EINVAL.
  *
  * Conventions as in incstack.h. Part of libincstack_profile.a.
@@ -83,11 +83,8 @@ INCSTACK_API int incstack_profile_create(const struct incstack_profile_kind *kin
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API void incstack_profile_destroy(struct incstack_profile *profile);
 
-/* Returns the number of kinds.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API uint32_t incstack_profile_kinds(const struct incstack_profile *profile);
-
-/* Copies the name and unit of a kind, null-terminated, to *description. Errors: EINVAL.
+/* Copies the name and unit of a kind, null-terminated, to *description. Kinds are numbered from
+ * 0. Errors: EINVAL, also for a number beyond the last kind, which ends a loop over all kinds.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_profile_kind(const struct incstack_profile *profile, uint32_t kind,
 				       struct incstack_profile_kind *description);
@@ -257,21 +254,19 @@ INCSTACK_API int incstack_profile_read(FILE *stream, enum incstack_profile_forma
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API uint32_t incstack_profile_nodes(const struct incstack_profile *profile);
 
-/* Returns the parent of a node; INCSTACK_PROFILE_NONE for the root and for a node that does
- * not exist.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API uint32_t incstack_profile_parent(const struct incstack_profile *profile,
-					      uint32_t node);
+/* A node: a frame in the context of its callers. */
+struct incstack_profile_node {
+	size_t size;             /* sizeof(struct incstack_profile_node), set by the caller */
+	const uint64_t *weights; /* without its callees; one number for each kind */
+	uint32_t parent;         /* INCSTACK_PROFILE_NONE: the node is the root */
+	struct incstack_profile_frame frame; /* of the root: all 0 but its size */
+};
 
-/* Copies the frame of a node, except the root, to *frame. Errors: EINVAL.
+/* Copies the parent, the frame and the place of the weights of node `number` to *node.
+ * Errors: EINVAL.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_profile_frame(const struct incstack_profile *profile, uint32_t node,
-					struct incstack_profile_frame *frame);
-
-/* Returns the weight of a node without its callees; 0 if the node or kind does not exist.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API uint64_t incstack_profile_self(const struct incstack_profile *profile, uint32_t node,
-					    uint32_t kind);
+INCSTACK_API int incstack_profile_node(const struct incstack_profile *profile, uint32_t number,
+				       struct incstack_profile_node *node);
 
 /* Writes to totals[0..nodes) the weight of each node with its callees. totals[0] is the
  * weight of the whole profile. Errors: EINVAL.

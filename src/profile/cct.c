@@ -195,7 +195,7 @@ int incstack_profile_add_weights(struct incstack_profile *profile, uint32_t node
 	return 0;
 }
 
-bool incstack__node_weighs(const struct incstack_profile *profile, uint32_t node)
+bool incstack__profile_weighs(const struct incstack_profile *profile, uint32_t node)
 {
 	for (uint32_t k = 0; k < profile->kinds; k++)
 		if (profile->weights[(size_t)node * profile->kinds + k])
@@ -246,21 +246,14 @@ int incstack_profile_add_node(struct incstack_profile *profile, uint32_t parent,
 	return error ? error : incstack__node_child(profile, parent, number, node);
 }
 
-uint32_t incstack_profile_kinds(const struct incstack_profile *profile)
-{
-	return profile ? profile->kinds : 0;
-}
-
 uint32_t incstack_profile_nodes(const struct incstack_profile *profile)
 {
 	return profile ? (uint32_t)profile->nodes_used : 0;
 }
 
-uint32_t incstack_profile_parent(const struct incstack_profile *profile, uint32_t node)
+uint32_t incstack__profile_parent(const struct incstack_profile *profile, uint32_t node)
 {
-	if (!profile || node >= profile->nodes_used)
-		return INCSTACK_PROFILE_NONE;
-	return profile->nodes[node].parent;
+	return node < profile->nodes_used ? profile->nodes[node].parent : INCSTACK_PROFILE_NONE;
 }
 
 void incstack__frame_public(const struct incstack_profile *profile, uint32_t number,
@@ -283,19 +276,24 @@ void incstack__frame_public(const struct incstack_profile *profile, uint32_t num
 	}
 }
 
-int incstack_profile_frame(const struct incstack_profile *profile, uint32_t node,
-			   struct incstack_profile_frame *frame)
+int incstack_profile_node(const struct incstack_profile *profile, uint32_t number,
+			  struct incstack_profile_node *node)
 {
-	if (!profile || !frame || frame->size != sizeof(*frame) || node == INCSTACK_PROFILE_ROOT ||
-	    node >= profile->nodes_used)
+	if (!profile || !node || node->size != sizeof(*node) || number >= profile->nodes_used)
 		return INCSTACK_EINVAL;
-	incstack__frame_public(profile, profile->nodes[node].frame, frame);
+	node->weights = profile->weights + (size_t)number * profile->kinds;
+	node->parent = profile->nodes[number].parent;
+	if (number == INCSTACK_PROFILE_ROOT)
+		node->frame = (struct incstack_profile_frame){.size = sizeof(node->frame)};
+	else
+		incstack__frame_public(profile, profile->nodes[number].frame, &node->frame);
 	return 0;
 }
 
-uint64_t incstack_profile_self(const struct incstack_profile *profile, uint32_t node, uint32_t kind)
+uint64_t incstack__profile_self(const struct incstack_profile *profile, uint32_t node,
+				uint32_t kind)
 {
-	if (!profile || node >= profile->nodes_used || kind >= profile->kinds)
+	if (node >= profile->nodes_used || kind >= profile->kinds)
 		return 0;
 	return profile->weights[(size_t)node * profile->kinds + kind];
 }

@@ -10,6 +10,7 @@
 
 #include <incstack/profile.h>
 
+#include "nodes.h"
 #include "table.h"
 #include "timeline.h"
 
@@ -143,9 +144,6 @@ static inline const char *incstack__text(const struct incstack_profile *profile,
 {
 	return profile->texts + profile->names[name].offset;
 }
-
-/* Whether the node itself has a weight of any kind. */
-bool incstack__node_weighs(const struct incstack_profile *profile, uint32_t node);
 
 /* Returns the text of a frame: its name, or its function, which is written to `buffer`. */
 const char *incstack__frame_text(const struct incstack_profile *profile, uint32_t frame,

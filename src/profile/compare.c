@@ -20,7 +20,7 @@ static int overlay(struct incstack_profile *both, const struct incstack_profile 
 
 	for (uint32_t i = 0; i < from->nodes_used && !error; i++)
 		error = incstack__node_weigh(both, map[i], side,
-					     incstack_profile_self(from, i, kind));
+					     incstack__profile_self(from, i, kind));
 	free(map);
 	return error;
 }
@@ -222,7 +222,7 @@ static void weigh(const struct incstack_profile *both, uint32_t side,
 		  enum incstack__profile_measure measure, uint64_t *weights)
 {
 	for (uint32_t i = 0; i < both->nodes_used; i++)
-		weights[i] = incstack_profile_self(both, i, side);
+		weights[i] = incstack__profile_self(both, i, side);
 	incstack__edge_weights(both, measure, weights);
 }
 

@@ -86,7 +86,7 @@ static void sum_up(const struct incstack_profile *profile, uint32_t kind, const 
 	for (uint32_t node = 1; node < profile->nodes_used; node++) {
 		uint32_t at = functions[profile->nodes[node].frame];
 
-		all[at].self += incstack_profile_self(profile, node, kind);
+		all[at].self += incstack__profile_self(profile, node, kind);
 		if (totals[node] && !inside[node])
 			all[at].total += totals[node];
 		if (at < profile->names_used)

@@ -111,7 +111,7 @@ static int add_scaled(struct incstack_profile *into, const struct incstack_profi
 	for (uint32_t i = 0; i < from->nodes_used && !error; i++)
 		for (uint32_t k = 0; k < from->kinds && !error; k++)
 			error = incstack__node_weigh(into, map[i], k,
-						     scaled(incstack_profile_self(from, i, k),
+						     scaled(incstack__profile_self(from, i, k),
 							    target[k], from->total[k]));
 	free(map);
 	return error;
@@ -151,7 +151,7 @@ int incstack__profile_select(const struct incstack_profile *profile, uint32_t ki
 		error = incstack__map(made, profile, INCSTACK__SITES_KEPT, &map);
 	for (uint32_t i = 0; i < profile->nodes_used && !error; i++)
 		error = incstack__node_weigh(made, map[i], 0,
-					     incstack_profile_self(profile, i, kind));
+					     incstack__profile_self(profile, i, kind));
 	free(map);
 	if (error)
 		incstack_profile_destroy(made);

@@ -70,7 +70,7 @@ static int enter(void *context, uint32_t number)
 	f->nodes[number] = f->path[f->depth];
 	for (uint32_t k = 0; k < f->from->kinds && !error; k++)
 		error = incstack__node_weigh(f->into, f->nodes[number], k,
-					     incstack_profile_self(f->from, number, k));
+					     incstack__profile_self(f->from, number, k));
 	return error;
 }
 

@@ -59,7 +59,7 @@ static int fill(const struct naming *naming, uint32_t *frames, uint32_t *nodes)
 	for (uint32_t i = 0; i < from->nodes_used && !error; i++)
 		for (uint32_t k = 0; k < from->kinds && !error; k++)
 			error = incstack__node_weigh(naming->into, nodes[i], k,
-						     incstack_profile_self(from, i, k));
+						     incstack__profile_self(from, i, k));
 	return error;
 }
 

@@ -134,7 +134,7 @@ static void weigh(struct runs *runs, size_t run)
 
 	memset(runs->weights, 0, runs->edges * sizeof(*runs->weights));
 	for (uint32_t i = 0; i < from->nodes_used; i++)
-		runs->weights[runs->nodes[run][i]] += incstack_profile_self(from, i, runs->kind);
+		runs->weights[runs->nodes[run][i]] += incstack__profile_self(from, i, runs->kind);
 	incstack__edge_weights(runs->tree, runs->measure, runs->weights);
 }
 

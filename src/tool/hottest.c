@@ -3,6 +3,7 @@
  * Orders contexts by their own weight. Of equal ones, that which was added first is first.
  */
 #include "hottest.h"
+#include "profile/nodes.h"
 
 #include <stdlib.h>
 
@@ -30,7 +31,7 @@ int tool_hottest_find(const struct incstack_profile *profile, uint32_t kind, siz
 
 	*hottest = (struct tool_hottest){0};
 	for (uint32_t node = 0; all != NULL && node < nodes; node++) {
-		const uint64_t weight = incstack_profile_self(profile, node, kind);
+		const uint64_t weight = incstack__profile_self(profile, node, kind);
 
 		hottest->total += weight;
 		if (weight > 0 && node != INCSTACK_PROFILE_ROOT)

@@ -8,6 +8,7 @@
 
 #include "names.h"
 #include "profile_io.h"
+#include "profile/nodes.h"
 
 static const char *scaled(double value, double step, const char *const *units, size_t count,
 			  char *text, size_t size)
@@ -33,18 +34,17 @@ const char *tool_amount(uint64_t value, const char *unit, char *text, size_t siz
 	return text;
 }
 
-static void put_frame(const struct incstack_profile *profile, uint32_t node, FILE *out)
+static void put_frame(const struct incstack_profile *profile, uint32_t number, FILE *out)
 {
-	struct incstack_profile_frame frame = {.size = sizeof(frame)};
+	struct incstack_profile_node node = {.size = sizeof(node)};
 
-	if (incstack_profile_frame(profile, node, &frame))
-		return;
-	if (frame.name)
-		tool_name_put(frame.name, frame.name_length, out);
+	(void)incstack_profile_node(profile, number, &node);
+	if (node.frame.name)
+		tool_name_put(node.frame.name, node.frame.name_length, out);
 	else
-		fprintf(out, "0x%" PRIx64, frame.function);
-	if (frame.line) /* contexts may differ only in this */
-		fprintf(out, ":%" PRId32, frame.line);
+		fprintf(out, "0x%" PRIx64, node.frame.function);
+	if (node.frame.line) /* contexts may differ only in this */
+		fprintf(out, ":%" PRId32, node.frame.line);
 }
 
 char *tool_context_text(const struct incstack_profile *profile, uint32_t node)
@@ -54,12 +54,13 @@ char *tool_context_text(const struct incstack_profile *profile, uint32_t node)
 	size_t size;
 	FILE *out;
 
-	for (uint32_t n = node; n != INCSTACK_PROFILE_ROOT; n = incstack_profile_parent(profile, n))
+	for (uint32_t n = node; n != INCSTACK_PROFILE_ROOT;
+	     n = incstack__profile_parent(profile, n))
 		depth++;
 	path = calloc(depth + 1, sizeof(*path));
 	out = path ? open_memstream(&text, &size) : NULL;
 	if (out) {
-		for (uint32_t i = depth; i-- > 0; node = incstack_profile_parent(profile, node))
+		for (uint32_t i = depth; i-- > 0; node = incstack__profile_parent(profile, node))
 			path[i] = node;
 		for (uint32_t i = 0; i < depth; i++) {
 			fputs(i ? " > " : "", out);

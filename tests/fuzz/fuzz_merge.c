@@ -9,13 +9,13 @@
 
 static void merge(struct incstack_profile **profiles)
 {
-	const uint32_t kinds = incstack_profile_kinds(profiles[0]);
+	struct incstack_profile_kind kind;
+	uint32_t kinds = 0;
 	uint64_t sums[INCSTACK_PROFILE_KINDS_MAX];
 	int error;
 
-	for (uint32_t k = 0; k < kinds; k++)
-		sums[k] = weight(profiles[0], k) +
-			  (k < incstack_profile_kinds(profiles[1]) ? weight(profiles[1], k) : 0);
+	for (; !incstack_profile_kind(profiles[0], kinds, &kind); kinds++)
+		sums[kinds] = weight(profiles[0], kinds) + weight(profiles[1], kinds);
 	error = incstack_profile_merge(profiles[0], profiles[1]);
 	for (uint32_t k = 0; k < kinds && !error; k++)
 		if (weight(profiles[0], k) != sums[k])

@@ -13,6 +13,8 @@
 
 #include <incstack/profile.h>
 
+#include "profile/nodes.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct incstack_profile *read_one(const void *data, size_t size,
@@ -52,7 +54,7 @@ static uint64_t weight(const struct incstack_profile *profile, uint32_t kind)
 	uint64_t sum = 0;
 
 	for (uint32_t node = 0; node < incstack_profile_nodes(profile); node++)
-		sum += incstack_profile_self(profile, node, kind);
+		sum += incstack__profile_self(profile, node, kind);
 	return sum;
 }
 

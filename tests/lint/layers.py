@@ -37,7 +37,7 @@ FOLDERS = {
 DOORS = {
     "native": "trace/shared.h trace/step.h",
     "recorder": "trace/shared.h interpose/preload.h",
-    "tool": "native/image.h trace/step.h profile/analysis.h profile/files.h profile/reduce.h profile/timeline.h",
+    "tool": "native/image.h trace/step.h profile/analysis.h profile/files.h profile/nodes.h profile/reduce.h profile/timeline.h",
     "interpose": "tracefile/format.h tracefile/notes.h",
 }
 
@@ -67,7 +67,7 @@ STRATA = {
         "sampler",
     ),
     "profile": (
-        "table ranking gzip wide pprof analysis files reduce cct.h timeline.h named_root read/json_surrogates",
+        "table ranking gzip wide pprof analysis files nodes reduce cct.h timeline.h named_root read/json_surrogates",
         "intern write/function_set write/json_write write/firefox_thread write/pprof_chains write/writer write/flame_page",
         "extra meta pcct jit perf_map timeline.c visit",
         "cct losses read/reader",

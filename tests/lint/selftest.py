@@ -88,7 +88,8 @@ class Layers(unittest.TestCase):
              "trace/shared.h": "int incstack__shared(void);", "trace/step.h": "",
              "interpose/preload.h": "",
              "tracefile/format.h": "", "tracefile/notes.h": "",
-             "profile/analysis.h": "", "profile/files.h": "", "profile/reduce.h": "", "profile/timeline.h": "",
+             "profile/analysis.h": "", "profile/files.h": "", "profile/nodes.h": "", "profile/reduce.h": "",
+             "profile/timeline.h": "",
              "native/base.c": '#include "trace/shared.h"\n', "native/image.h": "",
              "safepoint/wait.h": ""}
 

@@ -86,17 +86,18 @@ bool cct_same(const struct cct *c)
 	for (uint32_t i = 1; i < c->count; i++)
 		left[i] = -1 - (int64_t)c->nodes[i].self;
 	for (uint32_t i = 1; same && i < count; i++) {
-		struct incstack_profile_frame frame = {.size = sizeof(frame)};
-		if (incstack_profile_frame(c->profile, i, &frame))
+		struct incstack_profile_node node = {.size = sizeof(node)};
+		if (incstack_profile_node(c->profile, i, &node))
 			abort();
-		uint32_t at = mine[i] = find(c, mine[incstack_profile_parent(c->profile, i)],
-					     frame.function << 32 | (uint32_t)frame.position);
+		uint32_t at = mine[i] =
+			find(c, mine[node.parent],
+			     node.frame.function << 32 | (uint32_t)node.frame.position);
 		same = at != 0;
 		if (at && left[at] < 0) {
 			left[at] = -1 - left[at];
 			met++;
 		}
-		left[at] -= (int64_t)incstack_profile_self(c->profile, i, 0);
+		left[at] -= (int64_t)node.weights[0];
 		same &= left[at] >= 0;
 	}
 	for (uint32_t i = 1; i < c->count; i++)

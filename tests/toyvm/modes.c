@@ -11,6 +11,7 @@
 
 #include "vm.h"
 #include "profile/analysis.h"
+#include "profile/nodes.h"
 
 /* The lowest agreement of all programs, for the totals of edges and for the nodes' own weights. */
 static struct {
@@ -75,7 +76,7 @@ static uint64_t weight(const struct incstack_profile *profile)
 {
 	uint64_t sum = 0;
 	for (uint32_t i = incstack_profile_nodes(profile); i-- > 0;)
-		sum += incstack_profile_self(profile, i, 0);
+		sum += incstack__profile_self(profile, i, 0);
 	return sum;
 }
 

@@ -340,7 +340,8 @@ START_TEST(profile_is_checked)
 {
 	struct incstack_profile *p, *other;
 	const struct incstack_profile_kind kind = {"samples", "count"};
-	struct incstack_profile_frame frame = {.size = sizeof(frame)};
+	struct incstack_profile_kind other_kind;
+	struct incstack_profile_node at = {.size = sizeof(at)}, unsized_node = {0};
 	const struct incstack_profile_frame named = {
 		.size = sizeof(named), .name = "f", .name_length = 1};
 	const struct incstack_profile_frame nameless = {.size = sizeof(nameless), .name = ""};
@@ -380,9 +381,11 @@ START_TEST(profile_is_checked)
 		SAYS(INCSTACK_EINVAL, incstack_profile_name_frames(p, NULL, NULL, &other)),
 		SAYS(INCSTACK_EINVAL, incstack__profile_fold_recursion(p, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack__profile_fold_recursion(NULL, &other)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_frame(p, 0, &frame)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_frame(p, 9, &frame)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_frame(p, node, &unsized)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_kind(p, 1, &other_kind)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_node(NULL, node, &at)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_node(p, 9, &at)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_node(p, node, NULL)),
+		SAYS(INCSTACK_EINVAL, incstack_profile_node(p, node, &unsized_node)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_totals(p, 9, totals)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_totals(p, 0, NULL)),
 		SAYS(INCSTACK_EINVAL, incstack_profile_merge(p, NULL)),

@@ -9,6 +9,7 @@
 
 #include <incstack/profile.h>
 
+#include "profile_nodes.h"
 #include "run_suite.h"
 
 static const struct incstack_profile_kind kinds[] = {{"samples", "count"}, {"time", "nanoseconds"}};
@@ -37,11 +38,10 @@ static uint32_t child(const struct incstack_profile *profile, uint32_t parent, u
 	uint32_t found = INCSTACK_PROFILE_NONE;
 
 	for (uint32_t n = 1; n < incstack_profile_nodes(profile); n++) {
-		struct incstack_profile_frame f = {.size = sizeof(f)};
+		const struct incstack_profile_node node = node_at(profile, n);
 
-		ck_assert_int_eq(incstack_profile_frame(profile, n, &f), 0);
-		if (incstack_profile_parent(profile, n) != parent || f.function != function ||
-		    f.position != position)
+		if (node.parent != parent || node.frame.function != function ||
+		    node.frame.position != position)
 			continue;
 		if (found != INCSTACK_PROFILE_NONE)
 			return INCSTACK_PROFILE_NONE;
@@ -68,13 +68,13 @@ START_TEST(shared_callers_become_one_node)
 		incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, &tree, NULL, NULL), 0);
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 4);
 	main_node = child(profile, INCSTACK_PROFILE_ROOT, 1, 0);
-	ck_assert_uint_eq(incstack_profile_self(profile, child(profile, main_node, 2, 7), 0), 2);
-	ck_assert_uint_eq(incstack_profile_self(profile, child(profile, main_node, 2, 7), 1), 30);
-	ck_assert_uint_eq(incstack_profile_self(profile, child(profile, main_node, 2, 8), 1), 300);
+	ck_assert_uint_eq(node_at(profile, child(profile, main_node, 2, 7)).weights[0], 2);
+	ck_assert_uint_eq(node_at(profile, child(profile, main_node, 2, 7)).weights[1], 30);
+	ck_assert_uint_eq(node_at(profile, child(profile, main_node, 2, 8)).weights[1], 300);
 	ck_assert_int_eq(incstack_profile_totals(profile, 1, totals), 0);
 	ck_assert_uint_eq(totals[0], 330);
 	ck_assert_uint_eq(totals[main_node], 330);
-	ck_assert_uint_eq(incstack_profile_self(profile, main_node, 1), 0);
+	ck_assert_uint_eq(node_at(profile, main_node).weights[1], 0);
 	incstack_profile_destroy(profile);
 }
 END_TEST
@@ -88,16 +88,16 @@ START_TEST(recursion_and_virtual_frames_are_kept)
 	struct incstack_frame_object r3 = object(&r2, 2, 5, FILLED);
 	struct incstack_trace t = {.weight = 1, .top = &r3};
 	struct incstack_tree tree = {.traces = &t, .count = 1, .objects = 4};
-	struct incstack_profile_frame f = {.size = sizeof(f)};
+	struct incstack_profile_frame f;
 
 	ck_assert_int_eq(
 		incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, &tree, NULL, NULL), 0);
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 5);
 	for (uint32_t n = 1; n < 5; n++)
-		ck_assert_uint_eq(incstack_profile_parent(profile, n), n - 1);
-	ck_assert_int_eq(incstack_profile_frame(profile, 4, &f), 0);
+		ck_assert_uint_eq(node_at(profile, n).parent, n - 1);
+	f = node_at(profile, 4).frame;
 	ck_assert_uint_eq(f.flags, INCSTACK_OBJECT_VIRTUAL);
-	ck_assert_int_eq(incstack_profile_frame(profile, 3, &f), 0);
+	f = node_at(profile, 3).frame;
 	ck_assert_uint_eq(f.flags, 0);
 	incstack_profile_destroy(profile);
 }
@@ -111,18 +111,18 @@ START_TEST(truncated_traces_stay_apart)
 	struct incstack_trace t2 = {.weight = 1, .top = &cut};
 	struct incstack_trace t1 = {.next = &t2, .weight = 1, .top = &base};
 	struct incstack_tree tree = {.traces = &t1, .count = 2, .objects = 2, .truncated = 1};
-	struct incstack_profile_frame f = {.size = sizeof(f)};
+	struct incstack_profile_frame f;
 	uint32_t node;
 
 	ck_assert_int_eq(
 		incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, &tree, NULL, NULL), 0);
 	node = child(profile, INCSTACK_PROFILE_ROOT, 1, 0);
-	ck_assert_uint_eq(incstack_profile_self(profile, node, 0), 1);
+	ck_assert_uint_eq(node_at(profile, node).weights[0], 1);
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 4);
-	ck_assert_int_eq(incstack_profile_frame(profile, 2, &f), 0);
+	f = node_at(profile, 2).frame;
 	ck_assert_uint_eq(f.name_length, strlen("[truncated]"));
 	ck_assert_mem_eq(f.name, "[truncated]", f.name_length);
-	ck_assert_uint_eq(incstack_profile_parent(profile, 3), 2);
+	ck_assert_uint_eq(node_at(profile, 3).parent, 2);
 	incstack_profile_destroy(profile);
 }
 END_TEST
@@ -145,23 +145,23 @@ START_TEST(frames_are_named_and_more_are_added)
 	struct incstack_frame_object f = object(&base, 9, 3, FILLED);
 	struct incstack_trace t = {.weight = 1, .top = &f};
 	struct incstack_tree tree = {.traces = &t, .count = 1, .objects = 2};
-	struct incstack_profile_frame frame = {.size = sizeof(frame)};
+	struct incstack_profile_frame frame;
 	int asked = 0;
 
 	ck_assert_int_eq(
 		incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, &tree, NULL, NULL), 0);
 	ck_assert_int_eq(incstack_profile_name_frames(profile, name_letter, &asked, &named), 0);
 	ck_assert_int_eq(asked, 2);
-	ck_assert_int_eq(incstack_profile_frame(named, 1, &frame), 0);
+	frame = node_at(named, 1).frame;
 	ck_assert_mem_eq(frame.name, "a", 1);
-	ck_assert_int_eq(incstack_profile_frame(named, 2, &frame), 0);
+	frame = node_at(named, 2).frame;
 	ck_assert_uint_eq(frame.name_length, 3);
 	ck_assert_mem_eq(frame.name, "0x9", 3);
 	ck_assert_int_eq(
 		incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, &tree, NULL, NULL), 0);
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 3);
-	ck_assert_uint_eq(incstack_profile_self(profile, 2, 0), 2);
-	ck_assert_uint_eq(incstack_profile_self(named, 2, 0), 1);
+	ck_assert_uint_eq(node_at(profile, 2).weights[0], 2);
+	ck_assert_uint_eq(node_at(named, 2).weights[0], 1);
 	incstack_profile_destroy(named);
 	incstack_profile_destroy(profile);
 }
@@ -237,8 +237,7 @@ static void fold_and_insert(bool ordered)
 	ck_assert_int_eq(incstack_profile_totals(folded, 1, a), 0);
 	ck_assert_int_eq(incstack_profile_totals(inserted, 1, b), 0);
 	for (uint32_t n = 0; n < incstack_profile_nodes(folded); n++) {
-		ck_assert_uint_eq(incstack_profile_parent(folded, n),
-				  incstack_profile_parent(inserted, n));
+		ck_assert_uint_eq(node_at(folded, n).parent, node_at(inserted, n).parent);
 		ck_assert_uint_eq(a[n], b[n]);
 	}
 	free(a);
@@ -271,8 +270,8 @@ START_TEST(a_total_beyond_int64_is_refused_whole)
 	ck_assert_int_eq(incstack_profile_add_weights(profile, node, weights), 0);
 	weights[1] = 1;
 	ck_assert_int_eq(incstack_profile_add_weights(profile, node, weights), INCSTACK_ERANGE);
-	ck_assert_uint_eq(incstack_profile_self(profile, 1, 0), 1);
-	ck_assert_uint_eq(incstack_profile_self(profile, 1, 1), INT64_MAX);
+	ck_assert_uint_eq(node_at(profile, 1).weights[0], 1);
+	ck_assert_uint_eq(node_at(profile, 1).weights[1], INT64_MAX);
 	incstack_profile_destroy(profile);
 }
 END_TEST
@@ -281,6 +280,7 @@ START_TEST(bad_arguments_are_refused)
 {
 	struct incstack_profile *profile = NULL;
 	struct incstack_profile_kind unnamed = {NULL, "count"};
+	struct incstack_profile_node node = {.size = sizeof(node)};
 	uint64_t totals[1];
 
 	ck_assert_int_eq(incstack_profile_create(NULL, 1, &profile), INCSTACK_EINVAL);
@@ -293,8 +293,11 @@ START_TEST(bad_arguments_are_refused)
 		incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, NULL, NULL, NULL),
 		INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_profile_totals(profile, 2, totals), INCSTACK_EINVAL);
-	ck_assert_uint_eq(incstack_profile_self(profile, 1, 0), 0);
-	ck_assert_uint_eq(incstack_profile_parent(profile, 1), INCSTACK_PROFILE_NONE);
+	ck_assert_int_eq(incstack_profile_node(profile, 1, &node), INCSTACK_EINVAL);
+	node = node_at(profile, INCSTACK_PROFILE_ROOT);
+	ck_assert_uint_eq(node.parent, INCSTACK_PROFILE_NONE);
+	ck_assert_uint_eq(node.weights[0], 0);
+	ck_assert_ptr_null(node.frame.name);
 	incstack_profile_destroy(profile);
 	incstack_profile_destroy(NULL);
 }

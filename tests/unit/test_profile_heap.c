@@ -8,6 +8,7 @@
 
 #include <incstack/profile_heap.h>
 
+#include "profile_nodes.h"
 #include "run_suite.h"
 
 static const struct incstack_profile_kind kinds[] = {{"samples", "count"}, {"time", "ns"}};
@@ -136,9 +137,9 @@ START_TEST(test_frames_without_a_description)
 	struct incstack_heap_object m = OBJECT(NULL, 'm', 7, BASE);
 	struct incstack_heap_trace t1 = {.top = &m, .weight = 1};
 	const struct incstack_heap_tree tree = {.traces = &t1};
-	struct incstack_profile_frame frame = {.size = sizeof(frame)};
+	struct incstack_profile_frame frame;
 	ck_assert_int_eq(incstack_profile_add_heap_tree(profile, &tree, NULL, NULL), 0);
-	ck_assert_int_eq(incstack_profile_frame(profile, 1, &frame), 0);
+	frame = node_at(profile, 1).frame;
 	ck_assert(frame.function == 'm' && frame.position == 7 && !frame.name);
 }
 END_TEST

@@ -3,6 +3,7 @@
  * Tests what each format keeps of frames and weights, and that it reports what it cannot keep.
  */
 #include "profile_files.h"
+#include "profile_nodes.h"
 #include "run_suite.h"
 #include "profile/files.h"
 
@@ -33,7 +34,7 @@ static uint64_t total(const struct incstack_profile *profile, uint32_t kind)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < incstack_profile_nodes(profile); i++)
-		sum += incstack_profile_self(profile, i, kind);
+		sum += node_at(profile, i).weights[kind];
 	return sum;
 }
 
@@ -43,14 +44,14 @@ static uint64_t total(const struct incstack_profile *profile, uint32_t kind)
 
 static void is_f_of_line_7(const struct incstack_profile *profile, int inlined)
 {
-	struct incstack_profile_frame frame = {.size = sizeof(frame)};
+	struct incstack_profile_frame frame;
 
 	ck_assert_uint_eq(incstack_profile_nodes(profile), 4);
-	ck_assert_int_eq(incstack_profile_frame(profile, 2, &frame), 0);
+	frame = node_at(profile, 2).frame;
 	ck_assert_str_eq(frame.file, "f.c");
 	ck_assert_int_eq(frame.line, 7);
 	ck_assert_int_eq(!!(frame.flags & INCSTACK_OBJECT_VIRTUAL), inlined);
-	ck_assert_int_eq(incstack_profile_frame(profile, 3, &frame), 0);
+	frame = node_at(profile, 3).frame;
 	ck_assert_ptr_null(frame.file);
 	ck_assert_int_eq(frame.position, -1);
 }
@@ -79,10 +80,7 @@ END_TEST
 
 static char inlined(const struct incstack_profile *profile, uint32_t node)
 {
-	struct incstack_profile_frame frame = {.size = sizeof(frame)};
-
-	ck_assert_int_eq(incstack_profile_frame(profile, node, &frame), 0);
-	return frame.flags & INCSTACK_OBJECT_VIRTUAL ? '1' : '0';
+	return node_at(profile, node).frame.flags & INCSTACK_OBJECT_VIRTUAL ? '1' : '0';
 }
 
 /* In traces the caller is marked as virtual; in profiles and files the inlined frame is. The
@@ -249,7 +247,7 @@ START_TEST(own_files_keep_their_kinds)
 	ck_assert_int_eq(incstack_profile_add_weights(profile, node, weights), 0);
 	for (int f = 0; f < 3; f++) {
 		profile = through(profile, formats[f]);
-		ck_assert_uint_eq(incstack_profile_kinds(profile), 3);
+		ck_assert_uint_eq(count_kinds(profile), 3);
 		for (uint32_t k = 0; k < 3; k++) {
 			ck_assert_int_eq(incstack_profile_kind(profile, k, &kind), 0);
 			ck_assert_str_eq(kind.unit, kinds[k].unit);

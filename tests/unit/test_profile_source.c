@@ -8,6 +8,7 @@
 
 #include <incstack/profile.h>
 
+#include "profile_nodes.h"
 #include "run_suite.h"
 #include "profile/analysis.h"
 #include "profile/files.h"
@@ -65,9 +66,8 @@ static int find(void *context, const struct incstack_profile_frame *frame,
 static void expect_frame(const struct incstack_profile *profile, uint32_t node, const char *name,
 			 const char *file, int32_t line)
 {
-	struct incstack_profile_frame frame = {.size = sizeof(frame)};
+	const struct incstack_profile_frame frame = node_at(profile, node).frame;
 
-	ck_assert_int_eq(incstack_profile_frame(profile, node, &frame), 0);
 	ck_assert_uint_eq(frame.name_length, strlen(name));
 	ck_assert_int_eq(strncmp(frame.name, name, frame.name_length), 0);
 	ck_assert_pstr_eq(frame.file, file);
@@ -86,8 +86,8 @@ START_TEST(positions_in_one_line_become_one_context)
 	ck_assert_uint_eq(incstack_profile_nodes(named), 3);
 	expect_frame(named, 1, "Main.main", "Main.java", 1);
 	expect_frame(named, 2, "Main.f", "Main.java", 1);
-	ck_assert_uint_eq(incstack_profile_self(named, 2, 0), 3);
-	ck_assert_uint_eq(incstack_profile_self(named, 1, 0), 0);
+	ck_assert_uint_eq(node_at(named, 2).weights[0], 3);
+	ck_assert_uint_eq(node_at(named, 1).weights[0], 0);
 	incstack_profile_destroy(named);
 	incstack_profile_destroy(profile);
 }
@@ -139,13 +139,13 @@ START_TEST(trees_of_threads_lie_below_their_names)
 	ck_assert_int_eq(incstack_profile_name_frames(profile, find, &none, &named), 0);
 	ck_assert_uint_eq(incstack_profile_nodes(named), 1 + 3 + 4);
 	expect_frame(named, 1, "worker 1", NULL, 0);
-	ck_assert_uint_eq(incstack_profile_parent(named, 1), INCSTACK_PROFILE_ROOT);
-	ck_assert_uint_eq(incstack_profile_parent(named, 2), 1);
+	ck_assert_uint_eq(node_at(named, 1).parent, INCSTACK_PROFILE_ROOT);
+	ck_assert_uint_eq(node_at(named, 2).parent, 1);
 	expect_frame(named, 3, "Main.f", "Main.java", 1);
-	ck_assert_uint_eq(incstack_profile_self(named, 3, 0), 6);
+	ck_assert_uint_eq(node_at(named, 3).weights[0], 6);
 	expect_frame(named, 4, "worker 2", NULL, 0);
 	expect_frame(named, 5, "[truncated]", NULL, 0);
-	ck_assert_uint_eq(incstack_profile_parent(named, 5), 4);
+	ck_assert_uint_eq(node_at(named, 5).parent, 4);
 	incstack_profile_destroy(named);
 	incstack_profile_destroy(profile);
 }
@@ -164,15 +164,15 @@ static int by_kind(void *context, const struct incstack_profile_frame *frame,
 START_TEST(frames_get_kinds)
 {
 	struct incstack_profile *profile = made(), *named = NULL;
-	struct incstack_profile_frame frame = {.size = sizeof(frame)};
+	struct incstack_profile_frame frame;
 
 	add_calls(profile, NULL, BASE);
 	ck_assert_int_eq(incstack_profile_name_frames(profile, by_kind, NULL, &named), 0);
 	ck_assert_uint_eq(incstack_profile_nodes(named), 3);
-	ck_assert_int_eq(incstack_profile_frame(named, 1, &frame), 0);
+	frame = node_at(named, 1).frame;
 	ck_assert_uint_eq(frame.kind, INCSTACK_KIND_INTERPRETED);
 	ck_assert_int_eq(frame.line, 0);
-	ck_assert_int_eq(incstack_profile_frame(named, 2, &frame), 0);
+	frame = node_at(named, 2).frame;
 	ck_assert_uint_eq(frame.kind, INCSTACK_KIND_C);
 	ck_assert_uint_eq(incstack__profile_losses(named, INCSTACK_FORMAT_PPROF, 0),
 			  INCSTACK__LOSS_FRAME_KINDS);
@@ -213,8 +213,8 @@ START_TEST(recursion_is_folded)
 	expect_frame(folded, 2, "f", NULL, 1);
 	expect_frame(folded, 3, "g", NULL, 1);
 	expect_frame(folded, 4, "h", NULL, 1);
-	ck_assert_uint_eq(incstack_profile_parent(folded, 3), 2);
-	ck_assert_uint_eq(incstack_profile_parent(folded, 4), 2);
+	ck_assert_uint_eq(node_at(folded, 3).parent, 2);
+	ck_assert_uint_eq(node_at(folded, 4).parent, 2);
 	ck_assert_int_eq(incstack__profile_functions(folded, 0, functions, &count), 0);
 	ck_assert_uint_eq(count, 4);
 	ck_assert_str_eq(functions[0].name, "main");

@@ -4,6 +4,7 @@
  * when they are dropped.
  */
 #include "profile_files.h"
+#include "profile_nodes.h"
 #include "run_suite.h"
 #include "profile/files.h"
 #include "profile/reduce.h"
@@ -171,10 +172,10 @@ START_TEST(firefox_files_have_threads_and_times)
 			  INCSTACK__LOSS_KINDS);
 	/* The threads are one kind again. */
 	ck_assert_int_eq(read_bytes(file.at, file.size, INCSTACK_FORMAT_FIREFOX, &back, NULL), 0);
-	ck_assert_uint_eq(incstack_profile_kinds(back), 1);
+	ck_assert_uint_eq(count_kinds(back), 1);
 	ck_assert_int_eq(incstack_profile_kind(back, 0, &kind), 0);
 	ck_assert_str_eq(kind.name, "time");
-	ck_assert_uint_eq(incstack_profile_self(back, 1, 0), 10 * MS);
+	ck_assert_uint_eq(node_at(back, 1).weights[0], 10 * MS);
 	ck_assert(incstack__profile_losses(back, INCSTACK_FORMAT_FIREFOX, 0) &
 		  INCSTACK__LOSS_THREADS);
 	free(file.at);

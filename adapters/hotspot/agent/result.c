@@ -78,12 +78,12 @@ static uint64_t pruned_samples(const struct incstack_profile *profile)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 1; i < incstack_profile_nodes(profile); i++) {
-		struct incstack_profile_frame frame = {.size = sizeof(frame)};
+		struct incstack_profile_node node = {.size = sizeof(node)};
 
-		if (!incstack_profile_frame(profile, i, &frame) &&
-		    frame.name_length == sizeof(name) - 1 &&
-		    !memcmp(frame.name, name, frame.name_length))
-			sum += incstack_profile_self(profile, i, 0);
+		if (!incstack_profile_node(profile, i, &node) &&
+		    node.frame.name_length == sizeof(name) - 1 &&
+		    !memcmp(node.frame.name, name, node.frame.name_length))
+			sum += node.weights[0];
 	}
 	return sum;
 }

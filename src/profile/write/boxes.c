@@ -46,7 +46,7 @@ static void fill(const struct incstack_profile *profile, const uint32_t *functio
 							       .function = functions[n->frame]});
 		for (uint32_t k = 0; k < kinds; k++)
 			boxes->own[map[node] * kinds + k] +=
-				incstack_profile_self(profile, node, k);
+				incstack__profile_self(profile, node, k);
 	}
 	for (size_t i = boxes->count; i-- > 0;)
 		for (uint32_t k = 0; k < kinds; k++) {

@@ -53,7 +53,7 @@ static void add_node(struct firefox_writer *writer, uint32_t node, uint64_t base
 	else
 		incstack__column_number(&writer->prefix, base + parent - 1);
 	for (uint32_t k = 0; k < profile->kinds; k++) {
-		uint64_t weight = incstack_profile_self(profile, node, k);
+		uint64_t weight = incstack__profile_self(profile, node, k);
 
 		if (!weight)
 			continue;

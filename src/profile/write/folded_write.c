@@ -57,7 +57,7 @@ static int write_lines(const struct incstack_profile *profile, uint32_t kind, FI
 	int error = 0;
 
 	for (uint32_t node = 1; node < profile->nodes_used && !error; node++) {
-		uint64_t weight = incstack_profile_self(profile, node, kind);
+		uint64_t weight = incstack__profile_self(profile, node, kind);
 
 		if (!weight)
 			continue;
@@ -105,7 +105,7 @@ static int write_merged(struct incstack_profile *written,
 
 	for (uint32_t i = 1; i < profile->nodes_used && !error; i++)
 		error = incstack__node_weigh(written, nodes[i], 0,
-					     incstack_profile_self(profile, i, writer->kind));
+					     incstack__profile_self(profile, i, writer->kind));
 	free(nodes);
 	return error ? error : write_lines(written, 0, writer->stream);
 }

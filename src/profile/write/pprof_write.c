@@ -370,7 +370,7 @@ static int put_message(struct pprof_writer *writer, uint32_t node, size_t labels
 		(void)pb_encode_varint(&packed, writer->ids[i]);
 	ids = packed.bytes_written;
 	for (uint32_t k = 0; k < profile->kinds; k++)
-		(void)pb_encode_varint(&packed, incstack_profile_self(profile, node, k));
+		(void)pb_encode_varint(&packed, incstack__profile_self(profile, node, k));
 	(void)pb_encode_tag(&message, PB_WT_STRING, PPROF_SAMPLE_LOCATION);
 	(void)pb_encode_string(&message, writer->packed, ids);
 	(void)pb_encode_tag(&message, PB_WT_STRING, PPROF_SAMPLE_VALUE);
@@ -401,7 +401,7 @@ static int add(struct incstack__profile_writer *common)
 	int error = put_tables(writer);
 
 	for (uint32_t node = 1; node < common->profile->nodes_used && !error; node++)
-		if (incstack__node_weighs(common->profile, node))
+		if (incstack__profile_weighs(common->profile, node))
 			error = put_sample(writer, node);
 	return error;
 }

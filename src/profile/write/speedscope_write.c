@@ -54,7 +54,7 @@ static int add_node(struct speedscope_writer *writer, uint32_t node)
 	int error = incstack__node_path(profile, node, &writer->path, &writer->path_room, &depth);
 
 	for (uint32_t k = 0; k < profile->kinds && !error; k++) {
-		uint64_t weight = incstack_profile_self(profile, node, k);
+		uint64_t weight = incstack__profile_self(profile, node, k);
 
 		if (!weight)
 			continue;
@@ -71,7 +71,7 @@ static int add(struct incstack__profile_writer *common)
 	int error = 0;
 
 	for (uint32_t node = 1; node < common->profile->nodes_used && !error; node++)
-		if (incstack__node_weighs(common->profile, node))
+		if (incstack__profile_weighs(common->profile, node))
 			error = add_node(speedscope_of(common), node);
 	return error;
 }

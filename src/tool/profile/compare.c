@@ -14,6 +14,7 @@
 #include "tool/profile_io.h"
 #include "tool/report/report.h"
 #include "profile/analysis.h"
+#include "profile/nodes.h"
 
 static const char compare_help[] =
 	"usage: incstack compare [OPTIONS] A B\n"
@@ -99,7 +100,7 @@ static uint64_t sum_of(const struct incstack_profile *profile, uint32_t kind)
 	uint64_t sum = 0;
 
 	for (uint32_t node = 0; node < incstack_profile_nodes(profile); node++)
-		sum += incstack_profile_self(profile, node, kind);
+		sum += incstack__profile_self(profile, node, kind);
 	return sum;
 }
 
@@ -111,8 +112,8 @@ static size_t find_changes(const struct incstack_profile *both, struct change *c
 	for (uint32_t node = 1; node < incstack_profile_nodes(both); node++) {
 		struct change c = {
 			.node = node,
-			.a = a > 0 ? (double)incstack_profile_self(both, node, 0) / a : 0,
-			.b = b > 0 ? (double)incstack_profile_self(both, node, 1) / b : 0};
+			.a = a > 0 ? (double)incstack__profile_self(both, node, 0) / a : 0,
+			.b = b > 0 ? (double)incstack__profile_self(both, node, 1) / b : 0};
 
 		if (fabs(c.a - c.b) > 1e-12)
 			changes[count++] = c;

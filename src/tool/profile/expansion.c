@@ -3,7 +3,6 @@
  * Refuses outputs that are far larger than their inputs. Folded stacks, pprof and speedscope repeat all callers
  * in each context, so a small file with a deep stack can become arbitrarily large.
  */
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "expansion.h"
 #include "tool/names.h"
 #include "tool/profile_io.h"
+#include "profile/nodes.h"
 
 enum { OUTPUT_EACH = 256 };
 #define OUTPUT_LEAST ((uint64_t)64 << 20)
@@ -32,21 +32,9 @@ double tool_output_most(char *const *inputs, size_t count, double wanted)
 }
 
 /* How many bytes a frame takes in a context. */
-static double bytes_of(const struct incstack_profile *profile, uint32_t node, int format)
+static double bytes_of(const struct incstack_profile_frame *frame, int format)
 {
-	struct incstack_profile_frame frame = {.size = sizeof(frame)};
-
-	if (incstack_profile_frame(profile, node, &frame))
-		return 0;
-	return format == INCSTACK_FORMAT_FOLDED ? (double)frame.name_length + 1 : 2;
-}
-
-static bool has_weight(const struct incstack_profile *profile, uint32_t node)
-{
-	for (uint32_t kind = 0; kind < incstack_profile_kinds(profile); kind++)
-		if (incstack_profile_self(profile, node, kind))
-			return true;
-	return false;
+	return format == INCSTACK_FORMAT_FOLDED ? (double)frame->name_length + 1 : 2;
 }
 
 /* Returns how large the contexts will be, or -1 if there is no memory. A parent comes before its
@@ -58,11 +46,13 @@ static double size_of(const struct incstack_profile *profile, int format)
 
 	if (!bytes)
 		return -1;
-	for (uint32_t node = 1; node < nodes; node++) {
-		bytes[node] = bytes[incstack_profile_parent(profile, node)] +
-			      bytes_of(profile, node, format);
-		if (has_weight(profile, node))
-			sum += bytes[node];
+	for (uint32_t i = 1; i < nodes; i++) {
+		struct incstack_profile_node node = {.size = sizeof(node)};
+
+		(void)incstack_profile_node(profile, i, &node);
+		bytes[i] = bytes[node.parent] + bytes_of(&node.frame, format);
+		if (incstack__profile_weighs(profile, i))
+			sum += bytes[i];
 	}
 	free(bytes);
 	return sum;

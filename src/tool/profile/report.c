@@ -14,6 +14,7 @@
 #include "tool/report/report.h"
 #include "profile/analysis.h"
 #include "profile/files.h"
+#include "profile/nodes.h"
 
 static const char report_help[] =
 	"usage: incstack report [OPTIONS] PROFILE\n"
@@ -109,7 +110,7 @@ static int print_functions(const struct report *report)
 
 static void print_context(const struct report *report, uint32_t node)
 {
-	uint64_t weight = incstack_profile_self(report->profile, node, report->kind);
+	uint64_t weight = incstack__profile_self(report->profile, node, report->kind);
 	char *text = tool_context_text(report->profile, node), amount[32];
 
 	printf("%12s %5.1f%%  ", tool_amount(weight, report->about.unit, amount, sizeof(amount)),
@@ -148,22 +149,19 @@ static int copy_by_text(const struct incstack_profile *profile, struct incstack_
 	uint32_t nodes = incstack_profile_nodes(profile);
 	int error = 0;
 
-	for (uint32_t node = 1; node < nodes && !error; node++) {
-		struct incstack_profile_frame frame = {.size = sizeof(frame)}, printed;
-		uint64_t weights[INCSTACK_PROFILE_KINDS_MAX];
+	for (uint32_t i = 1; i < nodes && !error; i++) {
+		struct incstack_profile_node node = {.size = sizeof(node)};
+		struct incstack_profile_frame printed;
 
-		(void)incstack_profile_frame(profile, node, &frame);
+		(void)incstack_profile_node(profile, i, &node);
 		printed = (struct incstack_profile_frame){.size = sizeof(printed),
-							  .function = frame.function,
-							  .name = frame.name,
-							  .name_length = frame.name_length,
-							  .line = frame.line};
-		for (uint32_t k = 0; k < incstack_profile_kinds(profile); k++)
-			weights[k] = incstack_profile_self(profile, node, k);
-		error = incstack_profile_add_node(copy, map[incstack_profile_parent(profile, node)],
-						  &printed, &map[node]);
+							  .function = node.frame.function,
+							  .name = node.frame.name,
+							  .name_length = node.frame.name_length,
+							  .line = node.frame.line};
+		error = incstack_profile_add_node(copy, map[node.parent], &printed, &map[i]);
 		if (!error)
-			error = incstack_profile_add_weights(copy, map[node], weights);
+			error = incstack_profile_add_weights(copy, map[i], node.weights);
 	}
 	return error;
 }

@@ -28,14 +28,13 @@ static uint64_t folded_bytes(const struct incstack_profile *profile, uint32_t ki
 
 	if (path == NULL)
 		return UINT64_MAX;
-	for (uint32_t node = 1; node < nodes; node++) {
-		const uint64_t weight = incstack_profile_self(profile, node, kind);
-		struct incstack_profile_frame frame = {.size = sizeof(frame)};
+	for (uint32_t i = 1; i < nodes; i++) {
+		struct incstack_profile_node node = {.size = sizeof(node)};
 
-		(void)incstack_profile_frame(profile, node, &frame);
-		path[node] = path[incstack_profile_parent(profile, node)] + frame.name_length + 1;
-		if (weight > 0)
-			sum += path[node] + digits_of(weight) + 1;
+		(void)incstack_profile_node(profile, i, &node);
+		path[i] = path[node.parent] + node.frame.name_length + 1;
+		if (node.weights[kind] > 0)
+			sum += path[i] + digits_of(node.weights[kind]) + 1;
 	}
 	free(path);
 	return sum;

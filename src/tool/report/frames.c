@@ -32,22 +32,19 @@ void tool_report_frames(const struct tool_report *report, uint32_t node, FILE *o
 	}
 }
 
-void tool_report_context(const struct tool_report *report, uint32_t node, FILE *out)
+void tool_report_context(const struct tool_report *report, uint32_t number, FILE *out)
 {
-	const struct incstack_profile *profile = report->profile;
+	struct incstack_profile_node node = {.size = sizeof(node)};
 	unsigned more = 0;
 
-	for (unsigned i = 0; node != INCSTACK_PROFILE_ROOT;
-	     i++, node = incstack_profile_parent(profile, node)) {
-		struct incstack_profile_frame frame = {
-			.size = sizeof(frame), .name = "?", .name_length = 1};
+	for (unsigned i = 0; number != INCSTACK_PROFILE_ROOT; i++, number = node.parent) {
 		char *name = NULL;
 
-		(void)incstack_profile_frame(profile, node, &frame);
+		(void)incstack_profile_node(report->profile, number, &node);
 		if (i >= FRAMES)
 			more++;
 		else
-			name = strndup(frame.name, frame.name_length);
+			name = strndup(node.frame.name, node.frame.name_length);
 		if (name != NULL)
 			put_frame(report, name, out);
 		free(name);

@@ -9,6 +9,7 @@
 
 #include "tool/names.h"
 #include "report.h"
+#include "profile/nodes.h"
 
 enum { NAME_MAX_BYTES = 4096 };
 
@@ -72,7 +73,7 @@ static int weigh(struct incstack_profile *profile, uint32_t node,
 static uint32_t outer_of(const struct incstack_profile *profile, uint32_t node)
 {
 	for (unsigned i = 0; i < INNERMOST; i++)
-		node = incstack_profile_parent(profile, node);
+		node = incstack__profile_parent(profile, node);
 	return node;
 }
 

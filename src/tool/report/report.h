@@ -52,7 +52,7 @@ void tool_report_contexts(const struct tool_report *report, const char *title, u
 			  FILE *out);
 void tool_report_end(const struct tool_report *report, FILE *out);
 void tool_report_frames(const struct tool_report *report, uint32_t node, FILE *out);
-void tool_report_context(const struct tool_report *report, uint32_t node, FILE *out);
+void tool_report_context(const struct tool_report *report, uint32_t number, FILE *out);
 /* Whether the user wants to see this kind. */
 int tool_report_wants(const struct tool_report *report, uint32_t kind);
 /* Makes the profile that is written in other formats; the caller destroys it. Returns 0 or

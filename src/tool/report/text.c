@@ -14,6 +14,7 @@
 #include "tool/names.h"
 #include "tool/profile_io.h"
 #include "report.h"
+#include "profile/nodes.h"
 
 int tool_report_wants(const struct tool_report *report, uint32_t kind)
 {
@@ -35,7 +36,7 @@ void tool_report_contexts(const struct tool_report *report, const char *title, u
 		tool_amount(hottest.total, about.unit, text, sizeof(text)));
 	for (size_t i = 0; i < hottest.count; i++) {
 		const uint64_t value =
-			incstack_profile_self(report->profile, hottest.nodes[i], kind);
+			incstack__profile_self(report->profile, hottest.nodes[i], kind);
 
 		fprintf(out, "%12s %5.1f%%\n", tool_amount(value, about.unit, text, sizeof(text)),
 			100.0 * (double)value / (double)hottest.total);

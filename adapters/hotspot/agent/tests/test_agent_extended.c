@@ -305,7 +305,7 @@ static int shape(void *context, const struct incstack_profile *profile,
 		 const struct agent_counts *counts)
 {
 	struct incstack_profile *named = NULL;
-	struct incstack_profile_frame frame = {.size = sizeof(frame)};
+	struct incstack_profile_node node = {.size = sizeof(node)};
 	int nodes;
 
 	*(struct agent_counts *)context = *counts;
@@ -313,10 +313,10 @@ static int shape(void *context, const struct incstack_profile *profile,
 		incstack_profile_name_frames(profile, session.technique->source, &session, &named),
 		0);
 	nodes = (int)incstack_profile_nodes(named);
-	ck_assert_int_eq(incstack_profile_frame(named, (uint32_t)nodes - 1, &frame), 0);
-	ck_assert_int_eq(strncmp(frame.name, "p.Main.f", frame.name_length), 0);
-	ck_assert_ptr_null(frame.file);
-	ck_assert_int_eq(frame.line, session.options.lines ? 7 : 0);
+	ck_assert_int_eq(incstack_profile_node(named, (uint32_t)nodes - 1, &node), 0);
+	ck_assert_int_eq(strncmp(node.frame.name, "p.Main.f", node.frame.name_length), 0);
+	ck_assert_ptr_null(node.frame.file);
+	ck_assert_int_eq(node.frame.line, session.options.lines ? 7 : 0);
 	incstack_profile_destroy(named);
 	return nodes;
 }
