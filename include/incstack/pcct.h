@@ -39,7 +39,8 @@ struct incstack_pcct_options {
  * one caller are different edges. */
 struct incstack_pcct_context {
 	size_t size;       /* sizeof(struct incstack_pcct_context), set by the caller */
-	uint32_t parent;   /* INCSTACK_PCCT_NONE: the caller is unknown or does not exist */
+	uint32_t number;   /* from 0 to incstack_pcct_stats.contexts - 1 */
+	uint32_t parent;   /* its number; NONE: the caller is unknown or does not exist */
 	int32_t call_site; /* position of the call in the caller; -1 without a caller */
 	uint64_t function; /* as in the frame objects */
 	uint64_t time;     /* weight of the samples with this context on top */
@@ -90,23 +91,22 @@ INCSTACK_API void incstack_pcct_destroy(struct incstack_pcct *pcct);
 INCSTACK_API int incstack_pcct_add_tree(struct incstack_pcct *pcct,
 					const struct incstack_tree *tree);
 
-/* The weights by which contexts can be ordered. */
+/* The orders of the contexts. By a weight, the heaviest context is first, and a context of weight 0
+ * has no place. */
 enum incstack_pcct_order {
-	INCSTACK_PCCT_BY_TIME = 0,    /* time-consuming first */
+	INCSTACK_PCCT_BY_NUMBER = 0,  /* parents before their callees */
+	INCSTACK_PCCT_BY_TIME,        /* time-consuming first */
 	INCSTACK_PCCT_BY_CALLS,       /* by the edge weights of figure 7 */
 	INCSTACK_PCCT_BY_ACTIVATIONS, /* frequently called first */
 };
 
-/* Writes the numbers of the hottest contexts, hottest first, without those of weight 0.
- * Returns how many, at most max. Numbers are valid until the next purge.
+/* Copies the context at a place of an order, from 0, to *context. So BY_NUMBER and the `parent` of
+ * a context give its caller, and BY_TIME and the places from 0 to 9 give the ten hottest contexts.
+ * Numbers are valid until the next purge; a place, until the next add_tree.
+ * Errors: EINVAL, also for a place beyond the last context, which ends a loop over an order.
  * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_pcct_hottest(const struct incstack_pcct *pcct,
-				       enum incstack_pcct_order order, uint32_t *numbers, int max);
-
-/* Copies a context to *context. Contexts have the numbers from 0 to incstack_pcct_stats.contexts - 1.
- * Errors: EINVAL.
- * Thread: owner. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_pcct_context(const struct incstack_pcct *pcct, uint32_t number,
+INCSTACK_API int incstack_pcct_context(const struct incstack_pcct *pcct,
+				       enum incstack_pcct_order order, uint32_t place,
 				       struct incstack_pcct_context *context);
 
 /* Copies the counters to *stats. Errors: EINVAL.

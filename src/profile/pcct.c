@@ -443,32 +443,34 @@ int incstack_pcct_add_tree(struct incstack_pcct *pcct, const struct incstack_tre
 
 /* ---- looking ---- */
 
-int incstack_pcct_hottest(const struct incstack_pcct *pcct, enum incstack_pcct_order order,
-			  uint32_t *numbers, int max)
+/* Returns the number of the context at a place of an order, or NONE if there is none. */
+static uint32_t number_at(const struct incstack_pcct *pcct, enum incstack_pcct_order order,
+			  uint32_t place)
 {
 	const struct incstack__ranking *ranking;
-	int count = 0;
 
-	if (!pcct || !numbers || max < 0 || (unsigned)order > INCSTACK_PCCT_BY_ACTIVATIONS)
-		return INCSTACK_EINVAL;
+	if (place >= pcct->stats.contexts || (unsigned)order > INCSTACK_PCCT_BY_ACTIVATIONS)
+		return INCSTACK_PCCT_NONE;
+	if (order == INCSTACK_PCCT_BY_NUMBER)
+		return place;
 	ranking = order == INCSTACK_PCCT_BY_TIME    ? &pcct->time
 		  : order == INCSTACK_PCCT_BY_CALLS ? &pcct->calls
 						    : &pcct->activations;
-	for (; count < max && (uint32_t)count < ranking->count; count++) {
-		numbers[count] = ranking->order[count];
-		if (!ranking->weight[numbers[count]])
-			break;
-	}
-	return count;
+	return ranking->weight[ranking->order[place]] ? ranking->order[place] : INCSTACK_PCCT_NONE;
 }
 
-int incstack_pcct_context(const struct incstack_pcct *pcct, uint32_t number,
-			  struct incstack_pcct_context *context)
+int incstack_pcct_context(const struct incstack_pcct *pcct, enum incstack_pcct_order order,
+			  uint32_t place, struct incstack_pcct_context *context)
 {
-	if (!pcct || !context || context->size != sizeof(*context) ||
-	    number >= pcct->stats.contexts)
+	uint32_t number;
+
+	if (!pcct || !context || context->size != sizeof(*context))
+		return INCSTACK_EINVAL;
+	number = number_at(pcct, order, place);
+	if (number == INCSTACK_PCCT_NONE)
 		return INCSTACK_EINVAL;
 	*context = (struct incstack_pcct_context){.size = sizeof(*context),
+						  .number = number,
 						  .parent = pcct->contexts[number].parent,
 						  .call_site = pcct->contexts[number].call_site,
 						  .function = pcct->contexts[number].function,

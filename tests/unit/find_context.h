@@ -13,10 +13,11 @@ static inline uint32_t find_context(const struct incstack_pcct *pcct, uint32_t p
 {
 	struct incstack_pcct_context context = {.size = sizeof(context)};
 
-	for (uint32_t i = 0; incstack_pcct_context(pcct, i, &context) == 0; i++)
+	for (uint32_t i = 0; incstack_pcct_context(pcct, INCSTACK_PCCT_BY_NUMBER, i, &context) == 0;
+	     i++)
 		if (context.parent == parent && context.call_site == call_site &&
 		    context.function == function)
-			return i;
+			return context.number;
 	return INCSTACK_PCCT_NONE;
 }
 

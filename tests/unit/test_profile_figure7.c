@@ -199,7 +199,9 @@ static void compare(const struct incstack_pcct *pcct)
 		uint32_t parent = n->parent < 0 ? INCSTACK_PCCT_NONE : nodes[n->parent].context;
 
 		n->context = find_context(pcct, parent, n->site, n->function);
-		ck_assert_int_eq(incstack_pcct_context(pcct, n->context, &context), 0);
+		ck_assert_int_eq(
+			incstack_pcct_context(pcct, INCSTACK_PCCT_BY_NUMBER, n->context, &context),
+			0);
 		ck_assert_uint_eq(context.time, n->time);
 		ck_assert_uint_eq(context.calls, n->edge);
 		ck_assert_uint_eq(context.activations, n->activations);

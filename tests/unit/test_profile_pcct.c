@@ -81,10 +81,19 @@ static void weighs(const struct incstack_pcct *pcct, uint32_t number, uint64_t t
 {
 	struct incstack_pcct_context context = {.size = sizeof(context)};
 
-	ck_assert_int_eq(incstack_pcct_context(pcct, number, &context), 0);
+	ck_assert_int_eq(incstack_pcct_context(pcct, INCSTACK_PCCT_BY_NUMBER, number, &context), 0);
 	ck_assert_uint_eq(context.time, time);
 	ck_assert_uint_eq(context.calls, calls);
 	ck_assert_uint_eq(context.activations, activations);
+}
+
+/* Returns the number of the context at a place of the order by time; NONE beyond the last. */
+static uint32_t by_time(const struct incstack_pcct *pcct, uint32_t place)
+{
+	struct incstack_pcct_context context = {.size = sizeof(context)};
+	int error = incstack_pcct_context(pcct, INCSTACK_PCCT_BY_TIME, place, &context);
+
+	return error ? INCSTACK_PCCT_NONE : context.number;
 }
 
 /* M calls A twice and D once; the As call C (and B, which no sample meets), D calls
@@ -102,7 +111,6 @@ START_TEST(contexts_calls_and_time_are_told_apart)
 		{.weight = 1, .top = &a3, .old = &m},   {.weight = 1, .top = &c3, .old = &d},
 		{.weight = 1, .top = &c3, .old = &c3},  {.weight = 1, .top = &c4, .old = &d}};
 	struct incstack_pcct_stats stats = {.size = sizeof(stats)};
-	uint32_t best[8];
 
 	add(pcct, traces, 6);
 	ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), 0);
@@ -119,10 +127,11 @@ START_TEST(contexts_calls_and_time_are_told_apart)
 	weighs(pcct, PATH(M, D, C), 3, 3, 2);
 	ck_assert_uint_eq(PATH(M, D, A, C), INCSTACK_PCCT_NONE);
 	ck_assert_uint_eq(PATH(M, A, B), INCSTACK_PCCT_NONE);
-	ck_assert_int_eq(incstack_pcct_hottest(pcct, INCSTACK_PCCT_BY_TIME, best, 8), 3);
-	ck_assert_uint_eq(best[0], PATH(M, D, C));
-	ck_assert_uint_eq(best[1], PATH(M, A, C));
-	ck_assert_uint_eq(best[2], PATH(M, D, A));
+	ck_assert_uint_eq(by_time(pcct, 0), PATH(M, D, C));
+	ck_assert_uint_eq(by_time(pcct, 1), PATH(M, A, C));
+	ck_assert_uint_eq(by_time(pcct, 2), PATH(M, D, A));
+	ck_assert_uint_eq(by_time(pcct, 3), INCSTACK_PCCT_NONE); /* the others weigh nothing */
+	ck_assert_uint_eq(by_time(pcct, 6), INCSTACK_PCCT_NONE);
 	incstack_pcct_destroy(pcct);
 }
 END_TEST
@@ -333,15 +342,14 @@ static void sampled(int calls, int samples, uint64_t called, uint64_t activation
 	struct incstack_pcct *pcct = made(100, 0);
 	struct incstack_pcct_context top = {.size = sizeof(top)};
 	struct incstack_tree *tree;
-	uint32_t best[2];
 
 	for (int i = 0; i < calls; i++)
 		caller(1, samples);
 	ck_assert_int_eq(incstack_stack_retrieve(stack, &tree), 0);
 	ck_assert_int_eq(incstack_pcct_add_tree(pcct, tree), 0);
-	ck_assert_int_eq(incstack_pcct_hottest(pcct, INCSTACK_PCCT_BY_TIME, best, 2), 1);
-	weighs(pcct, best[0], 6, 6, activations);
-	ck_assert_int_eq(incstack_pcct_context(pcct, best[0], &top), 0);
+	ck_assert_int_eq(incstack_pcct_context(pcct, INCSTACK_PCCT_BY_TIME, 0, &top), 0);
+	ck_assert_uint_eq(by_time(pcct, 1), INCSTACK_PCCT_NONE);
+	weighs(pcct, top.number, 6, 6, activations);
 	weighs(pcct, top.parent, 0, called, called);
 	incstack_tree_release(tree);
 	incstack_pcct_destroy(pcct);
@@ -377,24 +385,23 @@ START_TEST(the_hottest_are_known_at_any_moment)
 
 	for (int i = 0; i < 5000; i++) {
 		struct incstack_pcct_context context = {.size = sizeof(context)};
-		uint32_t best[FUNCTIONS], function = next_random(&random) % FUNCTIONS;
+		uint32_t function = next_random(&random) % FUNCTIONS;
 		struct incstack_frame_object top = frame(NULL, function, 0);
 		struct incstack_trace trace = {.weight = next_random(&random) % 4, .top = &top};
 		uint64_t before = UINT64_MAX;
-		int count, with_weight = 0;
+		uint32_t count = 0, with_weight = 0;
 
 		weight[function] += trace.weight;
 		add(pcct, &trace, 1);
-		count = incstack_pcct_hottest(pcct, INCSTACK_PCCT_BY_TIME, best, FUNCTIONS);
-		for (int k = 0; k < count; k++) {
-			ck_assert_int_eq(incstack_pcct_context(pcct, best[k], &context), 0);
+		for (; !incstack_pcct_context(pcct, INCSTACK_PCCT_BY_TIME, count, &context);
+		     count++) {
 			ck_assert_uint_eq(context.time, weight[context.function]);
 			ck_assert_uint_le(context.time, before);
 			before = context.time;
 		}
 		for (int k = 0; k < FUNCTIONS; k++)
 			with_weight += weight[k] != 0;
-		ck_assert_int_eq(count, with_weight);
+		ck_assert_uint_eq(count, with_weight);
 	}
 	incstack_pcct_destroy(pcct);
 }
@@ -405,17 +412,23 @@ START_TEST(bad_arguments_are_refused)
 	struct incstack_pcct_options options = {.size = sizeof(options)};
 	struct incstack_pcct *pcct = NULL;
 	struct incstack_pcct_stats stats = {.size = 1};
-	struct incstack_pcct_context context = {.size = 1};
-	uint32_t best[1];
+	struct incstack_pcct_context context = {.size = sizeof(context)};
+	struct incstack_frame_object m = frame(NULL, M, 0);
+	struct incstack_trace trace = {.weight = 1, .top = &m};
 
 	ck_assert_int_eq(incstack_pcct_create(&options, &pcct), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_pcct_create(NULL, &pcct), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_pcct_add_tree(NULL, NULL), INCSTACK_EINVAL);
 	pcct = made(1, 0);
-	ck_assert_int_eq(incstack_pcct_hottest(pcct, (enum incstack_pcct_order)3, best, 1),
+	ck_assert_uint_eq(by_time(pcct, 0), INCSTACK_PCCT_NONE);
+	add(pcct, &trace, 1);
+	ck_assert_uint_eq(by_time(pcct, 0), 0);
+	ck_assert_int_eq(incstack_pcct_context(pcct, (enum incstack_pcct_order)4, 0, &context),
 			 INCSTACK_EINVAL);
+	context.size = 1;
 	ck_assert_int_eq(incstack_pcct_stats(pcct, &stats), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_pcct_context(pcct, 0, &context), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_pcct_context(pcct, INCSTACK_PCCT_BY_NUMBER, 0, &context),
+			 INCSTACK_EINVAL);
 	incstack_pcct_destroy(pcct);
 	incstack_pcct_destroy(NULL);
 }

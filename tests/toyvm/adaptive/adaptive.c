@@ -63,6 +63,13 @@ static void compile_hot(struct fiber *f, const uint64_t *weights, uint64_t total
 			compile(f, (uint64_t)i);
 }
 
+/* Copies the context at a place of an order, if a choice considers it. */
+static bool is_hot(enum incstack_pcct_order order, uint32_t place,
+		   struct incstack_pcct_context *context)
+{
+	return place < HOTTEST && !incstack_pcct_context(run.pcct, order, place, context);
+}
+
 /* A method is hot if its hottest contexts take much time. If contexts are called often, their
  * callers are compiled, so that they are inlined. */
 static void choose_contexts(struct fiber *f)
@@ -71,21 +78,17 @@ static void choose_contexts(struct fiber *f)
 	struct incstack_pcct_context caller = {.size = sizeof(caller)};
 	struct incstack_pcct_stats stats = {.size = sizeof(stats)};
 	uint64_t weights[METHODS_MAX] = {0};
-	uint32_t hot[HOTTEST];
-	int count = incstack_pcct_hottest(run.pcct, INCSTACK_PCCT_BY_TIME, hot, HOTTEST);
-	for (int i = 0; i < count; i++) {
-		check(incstack_pcct_context(run.pcct, hot[i], &context), "context");
+	for (uint32_t i = 0; is_hot(INCSTACK_PCCT_BY_TIME, i, &context); i++)
 		weights[context.function] += context.time;
-	}
 	check(incstack_pcct_stats(run.pcct, &stats), "stats");
 	compile_hot(f, weights, stats.samples - stats.purged_time);
 	memset(weights, 0, sizeof(weights));
-	count = incstack_pcct_hottest(run.pcct, INCSTACK_PCCT_BY_ACTIVATIONS, hot, HOTTEST);
-	for (int i = 0; i < count; i++) {
-		check(incstack_pcct_context(run.pcct, hot[i], &context), "context");
+	for (uint32_t i = 0; is_hot(INCSTACK_PCCT_BY_ACTIVATIONS, i, &context); i++) {
 		if (context.parent == INCSTACK_PCCT_NONE)
 			continue;
-		check(incstack_pcct_context(run.pcct, context.parent, &caller), "caller");
+		check(incstack_pcct_context(run.pcct, INCSTACK_PCCT_BY_NUMBER, context.parent,
+					    &caller),
+		      "caller");
 		weights[caller.function] += context.activations;
 	}
 	compile_hot(f, weights, stats.samples - stats.purged_time);
