@@ -152,14 +152,6 @@ INCSTACK_API int incstack_thread_detach(struct incstack_thread *thread);
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */
 INCSTACK_API int incstack_thread_adopt(struct incstack_thread *thread);
 
-/* Computes how n tickets are split. Waiting threads get n * waiting / (running + waiting),
- * rounded to nearest, halves up; running threads get the rest. Neither group gets more
- * tickets than it has threads; the other group gets the surplus. Errors: EINVAL.
- * Algorithm: ICPE'15 section 3.1; Gnedt 2014, section 4.1.
- * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
-INCSTACK_API int incstack_safepoint_split(uint32_t running, uint32_t waiting, uint32_t n,
-					  uint32_t *from_running, uint32_t *from_waiting);
-
 /* Starts a full safepoint. Returns 0 when every other attached thread is stopped at a poll or
  * waiting; they stay so until resume. `self` is the calling thread if it is attached and
  * running, else null; it counts as waiting until resume. Requests started before resume take their
@@ -247,9 +239,12 @@ struct incstack_request_options {
  * except on those that another requester holds or a full safepoint stops. For these the
  * other requester (before it releases the thread) or resume runs the operation. So this
  * function may also run operations of other requests.
+ * With INCSTACK_REQUEST_WAITING, waiting threads get n * waiting / (running + waiting) of the
+ * samples, rounded to nearest, halves up; running threads get the rest. Neither group gets more
+ * samples than it has threads; the other group gets the surplus. Without it, running threads get all.
  * Threads are counted first and chosen later. Between the two they may begin or end a wait (the
  * virtual machine of the papers freezes them). Then the shares of running and waiting
- * threads differ from incstack_safepoint_split by those threads; the sum does not.
+ * threads differ by those threads; the sum does not.
  * *request is valid until incstack_request_release.
  * Errors: EINVAL, ENOMEM, EFORKED; EBUSY: INCSTACK_WORD_REQUESTS requests exist.
  * Algorithm: ICPE'15 sections 3.1 and 4; here no thread parks after its sample.

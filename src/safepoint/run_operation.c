@@ -31,9 +31,8 @@ static void begin(struct pass *pass, uint32_t n, bool with_waiting)
 		if (!gone(pass->safepoint->threads[i]))
 			pass->left[kind_of(pass->safepoint->threads[i])]++;
 	pthread_mutex_unlock(&pass->safepoint->lock);
-	incstack_safepoint_split(pass->left[INCSTACK__RUN],
-				 with_waiting ? pass->left[INCSTACK__WAIT] : 0, n,
-				 &pass->wanted[INCSTACK__RUN], &pass->wanted[INCSTACK__WAIT]);
+	incstack__split(pass->left[INCSTACK__RUN], with_waiting ? pass->left[INCSTACK__WAIT] : 0, n,
+			&pass->wanted[INCSTACK__RUN], &pass->wanted[INCSTACK__WAIT]);
 }
 
 static bool chosen(struct pass *pass, const struct incstack__thread *thread)

@@ -148,6 +148,10 @@ void incstack__request_read(struct incstack_request *request,
 			    struct incstack_request_result *result);
 /* Ends the request as timed out, whatever its deadline is. Does not wait. */
 void incstack__request_expire(struct incstack_request *request);
+/* Computes how n tickets are split, as incstack_request_start says. Neither group gets more
+ * tickets than it has threads. Algorithm: ICPE'15 section 3.1; Gnedt 2014, section 4.1. */
+void incstack__split(uint32_t running, uint32_t waiting, uint32_t n, uint32_t *from_running,
+		     uint32_t *from_waiting);
 /* Returns a number in 0..limit - 1. The same seed gives the same numbers. Under `lock`. */
 uint32_t incstack__random_below(struct incstack_safepoint *safepoint, uint32_t limit);
 /* Whether the slot can be used again, because nobody uses its request any more. Under `lock`. */

@@ -4,11 +4,9 @@
  */
 #include "safepoint.h"
 
-int incstack_safepoint_split(uint32_t running, uint32_t waiting, uint32_t n, uint32_t *from_running,
-			     uint32_t *from_waiting)
+void incstack__split(uint32_t running, uint32_t waiting, uint32_t n, uint32_t *from_running,
+		     uint32_t *from_waiting)
 {
-	if (!from_running || !from_waiting)
-		return INCSTACK_EINVAL;
 	uint64_t all = (uint64_t)running + waiting;
 	if (n > all)
 		n = (uint32_t)all;
@@ -19,7 +17,6 @@ int incstack_safepoint_split(uint32_t running, uint32_t waiting, uint32_t n, uin
 		share = product / all + (product % all >= all - product % all);
 	*from_waiting = (uint32_t)share;
 	*from_running = n - (uint32_t)share;
-	return 0;
 }
 
 /* xorshift64: good enough for a fair choice, and reproducible for a seed. */

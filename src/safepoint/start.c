@@ -189,8 +189,8 @@ static uint32_t share_out(struct incstack_request *request,
 	uint32_t from_running = request->n, from_waiting = 0, now_held = 0, chosen = 0, claims = 0;
 	if (options->flags & INCSTACK_REQUEST_WAITING) {
 		list_waiting(request, options);
-		incstack_safepoint_split(request->running, request->waiting, request->n,
-					 &from_running, &from_waiting);
+		incstack__split(request->running, request->waiting, request->n, &from_running,
+				&from_waiting);
 		chosen = choose_waiting(request, from_waiting, &now_held);
 	}
 	request->tickets[INCSTACK__WAIT].limit = now_held;

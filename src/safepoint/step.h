@@ -43,7 +43,7 @@ void incstack__safepoint_hook(struct incstack_safepoint *safepoint, incstack__st
 /* Runs the operation for up to n of the stopped threads, chosen at random, between stop and
  * resume. ticket->request is null and on_behalf 1. It chooses among the threads that ran
  * when they were stopped; with INCSTACK_REQUEST_WAITING also among waiting threads, split
- * as in incstack_safepoint_split. Returns how many operations it ran.
+ * as in incstack_request_start. Returns how many operations it ran.
  * Errors: EINVAL, also without a full safepoint; ETHREAD: another thread stopped; EFORKED. */
 int incstack__safepoint_run_operation(struct incstack_safepoint *safepoint, uint32_t n,
 				      uint32_t flags, incstack_operation *operation,

@@ -230,7 +230,7 @@ static uint32_t nearest(uint32_t r, uint32_t w, uint32_t n)
 static void check_split(uint32_t r, uint32_t w, uint32_t n)
 {
 	uint32_t from_r, from_w;
-	ck_assert_int_eq(incstack_safepoint_split(r, w, n, &from_r, &from_w), 0);
+	incstack__split(r, w, n, &from_r, &from_w);
 	uint64_t all = (uint64_t)r + w, m = n < all ? n : all;
 	ck_assert_uint_eq(from_w, nearest(r, w, (uint32_t)m));
 	ck_assert_uint_eq(from_r + (uint64_t)from_w, m);

@@ -5,6 +5,7 @@
  */
 #include "threads.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -41,8 +41,8 @@ INCSTACK_BEGIN_C
 
 enum {
 	/* Threads that wait (blocked, sleeping, or in native code) are sampled, too. The calling
-	 * thread samples them. How n is split: incstack_safepoint_split, but if n is 2 or more,
-	 * threads that run and threads that wait both get a sample. */
+	 * thread samples them. n is split in proportion to how many threads run and how many wait, but if
+	 * n is 2 or more, both groups get a sample. */
 	INCSTACK_JVMTI_WAITING = 1u << 0,
 	/* All threads are stopped in a full safepoint, and `n` of them are sampled there.
 	 * Without it, the first threads to reach a poll sample themselves: a partial safepoint. */
