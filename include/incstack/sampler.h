@@ -92,13 +92,6 @@ INCSTACK_API int incstack_sampler_stop(struct incstack_sampler *sampler);
 INCSTACK_API int incstack_sampler_stats(const struct incstack_sampler *sampler,
 					struct incstack_sampler_stats *stats);
 
-/* Makes the calling thread wake up promptly, as the thread of a sampler does without REAL_TIME:
- * for programs that have a sampler of their own. A setting that the kernel refuses stays
- * unchanged. Threads that the caller creates inherit the precise timers (PR_SET_TIMERSLACK), not
- * the short time slices.
- * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API void incstack_sampler_be_prompt(void);
-
 INCSTACK_END_C
 
 #endif

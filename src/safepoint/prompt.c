@@ -3,13 +3,12 @@
  * How a thread asks the kernel to wake it without delay.
  */
 #include <sched.h>
+#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <incstack/sampler.h>
-
-#include "safepoint.h"
+#include "prompt.h"
 
 #define RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
 #define SLICE_NS UINT64_C(100000)
@@ -50,9 +49,4 @@ bool incstack__be_prompt(bool real_time)
 		return true;
 	ask_for_short_slices();
 	return false;
-}
-
-void incstack_sampler_be_prompt(void)
-{
-	(void)incstack__be_prompt(false);
 }

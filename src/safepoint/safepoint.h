@@ -232,8 +232,4 @@ static inline bool incstack__forked(const struct incstack_safepoint *safepoint)
 /* Gives up a reference; the last one frees the record. Under `lock`. */
 void incstack__thread_unref(struct incstack__thread *thread);
 
-/* Makes the calling thread wake up promptly, at the lowest real-time priority on request.
- * Returns whether it has that priority. A setting that the kernel refuses stays unchanged. */
-bool incstack__be_prompt(bool real_time);
-
 #endif

@@ -12,6 +12,7 @@
 
 #include <incstack/sampler.h>
 
+#include "prompt.h"
 #include "safepoint.h"
 
 #define NEVER_NS (UINT64_MAX / 2)

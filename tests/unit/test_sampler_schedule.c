@@ -11,6 +11,7 @@
 #include <incstack/sampler.h>
 
 #include "run_suite.h"
+#include "safepoint/prompt.h"
 
 static struct incstack_safepoint *safepoint;
 
@@ -123,7 +124,7 @@ START_TEST(another_thread_asks_for_the_same)
 {
 	told = (struct scheduling){.size = sizeof(told), .policy = SCHED_OTHER, .nice = 3};
 	prctl(PR_SET_TIMERSLACK, 50000UL);
-	incstack_sampler_be_prompt();
+	ck_assert(!incstack__be_prompt(false));
 	ck_assert_int_eq(prctl(PR_GET_TIMERSLACK), 1);
 	ck_assert_int_eq(atomic_load(&asked_for_real_time), 0);
 	ck_assert_int_eq(atomic_load(&wishes), 1);

@@ -6,10 +6,11 @@
  */
 #include <errno.h>
 #include <sched.h>
+#include <stdint.h>
 #include <string.h>
+#include <time.h>
 
-#include <incstack/sampler.h>
-
+#include "safepoint/prompt.h"
 #include "say.h"
 #include "session.h"
 
@@ -227,7 +228,7 @@ static bool be_prompt(const struct agent_options *options)
 {
 	const struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
 
-	incstack_sampler_be_prompt();
+	(void)incstack__be_prompt(false);
 	if (!options->realtime)
 		return false;
 	if (!sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest))
@@ -264,7 +265,7 @@ static void JNICALL follow(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
 	struct agent_session *session = sampler->session;
 
 	(void)jvmti;
-	incstack_sampler_be_prompt();
+	(void)incstack__be_prompt(false);
 	agent_threads_remove(&session->threads, jni, sampler->thread);
 	if (wait_for_start(session))
 		(void)take_ticks(sampler, jni);

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include <incstack/sampler.h>
-
+#include "safepoint/prompt.h"
 #include "ticker.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -35,7 +34,7 @@ static void *run(void *number)
 	struct agent_ticker ticker;
 	uint64_t turn = start_ns + (1 + (uintptr_t)number) * interval_ns;
 
-	incstack_sampler_be_prompt();
+	(void)incstack__be_prompt(false);
 	agent_ticker_open(&ticker);
 	agent_ticker_set(&ticker, turn, step);
 	while (ticker.works) {
