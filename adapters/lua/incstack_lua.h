@@ -21,7 +21,8 @@
 extern struct incstack_heap_trigger incstack_lua_trigger;
 
 /* Not 0: a sample is wanted, so incstack_lua_poll must be called. */
-#define incstack_lua_wanted() incstack_heap_trigger_pending(&incstack_lua_trigger)
+#define incstack_lua_wanted() \
+	((__atomic_load_n(&incstack_lua_trigger.word, __ATOMIC_RELAXED) & 0xffffu) != 0)
 
 /* Takes the sample of the running function. `pc` is the next instruction plus 1, or null in a C
  * function. Returns 1 if another sample is wanted at once. */

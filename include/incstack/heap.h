@@ -328,7 +328,9 @@ INCSTACK_API int incstack_heap_stack_stats(const struct incstack_heap_stack *sta
  * most one for each thread: a partial safepoint (ICPE'15, section 4). A thread that does not poll
  * draws none; for threads that wait, and for completion, see safepoint.h. */
 struct incstack_heap_trigger {
-	INCSTACK_HEAP_ATOMIC uint32_t word; /* only for the functions below */
+	/* Written only by the functions below. A poll that cannot call them, in generated code or before its
+	 * owner is known, may load the word, without any order: if its lower 16 bits are 0, no tickets are left. */
+	INCSTACK_HEAP_ATOMIC uint32_t word;
 };
 
 /* Starts a new request for this many tickets (at most 65,535). Returns how many of the request before
@@ -344,14 +346,8 @@ static inline uint32_t incstack_heap_trigger_request(struct incstack_heap_trigge
 	return old & 0xffffu;
 }
 
-/* Returns 1 if tickets are left: one load. A poll calls draw only then.
- * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
-static inline int incstack_heap_trigger_pending(const struct incstack_heap_trigger *trigger)
-{
-	return (uint16_t)INCSTACK__HEAP_LOAD(trigger) != 0;
-}
-
-/* Draws a ticket: returns 1 if the caller got a ticket and should sample itself. *drawn, at first 0, is the number
+/* Draws a ticket: returns 1 if the caller got a ticket and should sample itself. If no tickets are left, it is
+ * one load and a compare: call it at each poll. *drawn, at first 0, is the number
  * of the request from which its owner drew last. Each owner draws at most one ticket of a request. The owner is an
  * interpreter, and *drawn moves with it between threads of the system. If many fibers run on few threads, each
  * thread is an owner. Numbers repeat after 65,536 requests: an owner that did not poll for so long misses a request.
