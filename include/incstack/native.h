@@ -41,22 +41,15 @@ INCSTACK_BEGIN_C
  * Thread: any. Signal: yes. Allocates: never. Blocks: never. */
 INCSTACK_API const struct incstack_embedder *incstack_native_embedder(void);
 
-/* Returns the mode (enum incstack_mode) to use instead of `wanted`, after the environment
- * variable INCSTACK_MODE was applied. With it the user of a program can switch patching
- * off: "validate" forbids patching; "full" also forbids remembering frames between samples.
- * "patch" and the empty string change nothing. Any other value means "full". The variable
- * can only restrict: FULL stays FULL. An embedder with its own table passes the result to
- * incstack_runtime_create.
- * Thread: any, while nobody changes the environment. Signal: no. Allocates: never.
- * Blocks: never. */
-INCSTACK_API uint32_t incstack_native_mode(uint32_t wanted);
-
-/* Creates a runtime with the table of incstack_native_embedder and the given options. The
- * mode is that of incstack_native_mode(options->mode). Null options mean all defaults with
- * an adaptive barrier distance. options->embedder must be null or
+/* Creates a runtime with the table of incstack_native_embedder and the given options. Null
+ * options mean all defaults with an adaptive barrier distance. options->embedder must be null or
  * that table.
+ * The environment variable INCSTACK_MODE restricts the mode, so that the user of a program can switch
+ * patching off: "validate" forbids patching; "full" also forbids remembering frames between
+ * samples. "patch" and the empty string change nothing. Any other value means "full". FULL stays
+ * FULL. With a table of its own, an embedder decides itself who may restrict the mode.
  * Errors: EINVAL, ENOMEM, and those of incstack_runtime_create.
- * Thread: any. Signal: no. Allocates: may. Blocks: never. */
+ * Thread: any, while nobody changes the environment. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_runtime_create_native(const struct incstack_options *options,
 						struct incstack_runtime **runtime);
 

@@ -52,7 +52,7 @@ const struct incstack_embedder *incstack_native_embedder(void)
 	return &native_embedder;
 }
 
-uint32_t incstack_native_mode(uint32_t wanted)
+uint32_t incstack__native_mode(uint32_t wanted)
 {
 	const char *allowed = getenv("INCSTACK_MODE");
 	uint32_t most = INCSTACK_MODE_FULL;
@@ -77,7 +77,7 @@ int incstack_runtime_create_native(const struct incstack_options *options,
 		return INCSTACK_EINVAL;
 	mine.size = sizeof(mine);
 	mine.embedder = &native_embedder;
-	mine.mode = incstack_native_mode(mine.mode);
+	mine.mode = incstack__native_mode(mine.mode);
 	/* The address space is made here because malloc is allowed here. At the first unknown pc
 	 * it is not. */
 	if (!incstack__native_space())

@@ -51,6 +51,10 @@ void incstack__native_walk_forked(void);
  * or unloaded since the last call. Only one thread at a time may call it. */
 int incstack__native_walk_remembering(struct incstack_frame *frames, int max, bool forget);
 
+/* Returns the mode (enum incstack_mode) to use instead of `wanted`, after the environment variable
+ * INCSTACK_MODE was applied: see incstack_runtime_create_native. */
+uint32_t incstack__native_mode(uint32_t wanted);
+
 /* The embedder's find_rule and interrupted: see incstack_native_embedder. */
 int incstack__native_find_rule(void *context, uintptr_t address, struct incstack_rule *rule);
 int incstack__native_interrupted(void *context, const struct incstack_interruption *at,

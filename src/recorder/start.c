@@ -62,7 +62,7 @@ static void configure(const char *configuration)
 	r->kind = option(configuration, "kind", NULL, 0) == INCSTACK__TRACEFILE_OF_CPU
 			  ? INCSTACK__TRACEFILE_OF_CPU
 			  : INCSTACK__TRACEFILE_OF_HEAP;
-	r->mode = incstack_native_mode(mode_of(mode));
+	r->mode = incstack__native_mode(mode_of(mode));
 	incstack__record_host_look();
 	r->interval = interval > 0 ? (uint64_t)interval : 1;
 	r->seed = seed != NULL ? strtoull(seed, NULL, 10) : 0;

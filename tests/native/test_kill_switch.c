@@ -2,6 +2,7 @@
  *
  * Tests that INCSTACK_MODE can restrict the mode that a program asked for, and never extends it.
  */
+#include "../../src/native/native.h"
 #include "../unit/run_suite.h"
 #include "checked.h"
 
@@ -38,7 +39,7 @@ START_TEST(takes_away)
 		ck_assert_int_eq(setenv("INCSTACK_MODE", cases[_i].value, 1), 0);
 	else
 		ck_assert_int_eq(unsetenv("INCSTACK_MODE"), 0);
-	ck_assert_uint_eq(incstack_native_mode(cases[_i].wanted), cases[_i].got);
+	ck_assert_uint_eq(incstack__native_mode(cases[_i].wanted), cases[_i].got);
 	checked_open(cases[_i].wanted, 0);
 	stack = checked_thread();
 	/* Hardware with shadow stacks forbids more. */

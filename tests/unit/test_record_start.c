@@ -69,7 +69,7 @@ void incstack__record_note(enum incstack__tracefile_note note)
 	notes += note == (no_libunwind ? INCSTACK__NOTE_NO_LIBUNWIND : INCSTACK__NOTE_NOT_STARTED);
 }
 
-uint32_t incstack_native_mode(uint32_t wanted)
+uint32_t incstack__native_mode(uint32_t wanted)
 {
 	return wanted;
 }
