@@ -143,7 +143,7 @@ void incstack_lua_mixed_close(struct incstack_lua *lua)
 	struct incstack_lua_mixed *m = lua->mixed;
 	if (!m)
 		return;
-	incstack_mixed_clear(&m->mixed);
+	incstack_tree_release(m->mixed.kept);
 	incstack_stack_destroy(m->stack);
 	incstack_runtime_destroy(m->runtime);
 	free(m);

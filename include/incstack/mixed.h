@@ -42,11 +42,12 @@ INCSTACK_BEGIN_C
 #define INCSTACK_MIXED_ANCHOR 0x8000u
 
 /* Two stacks that are sampled together. The embedder sets the first two members and the others to 0, and leaves all
- * of them alone then. Nothing needs to be freed, unless the last retrieve has failed. */
+ * of them alone then. If the last retrieve has failed and none follows, release `kept` with
+ * incstack_tree_release, which accepts null. Nothing else needs to be freed. */
 struct incstack_mixed {
 	struct incstack_stack *machine;   /* the machine's stack */
 	struct incstack_heap_stack *heap; /* the interpreter's stack */
-	struct incstack_tree *kept; /* of a retrieve that failed half-way */
+	struct incstack_tree *kept; /* of a retrieve that failed half-way; otherwise null */
 	uint64_t samples;           /* the number of the last sample */
 };
 
@@ -74,10 +75,6 @@ struct incstack_mixed_tree {
  * Thread: owner of the machine's stack. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_mixed_retrieve(struct incstack_mixed *mixed, uintptr_t heap_top,
 					 struct incstack_mixed_tree *tree);
-
-/* Frees the traces that a failed retrieve has kept, if there are any. The stacks stay. Null is allowed.
- * Thread: any. Signal: no. Allocates: never. Blocks: never. */
-INCSTACK_API void incstack_mixed_clear(struct incstack_mixed *mixed);
 
 /* Frees the traces; null, and a tree that is empty or was released before, are allowed.
  * Thread: any, one at a time. Signal: no. Allocates: never. Blocks: never. */

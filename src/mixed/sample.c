@@ -34,14 +34,6 @@ int incstack_mixed_retrieve(struct incstack_mixed *mixed, uintptr_t heap_top,
 	return 0;
 }
 
-void incstack_mixed_clear(struct incstack_mixed *mixed)
-{
-	if (!mixed)
-		return;
-	incstack_tree_release(mixed->kept);
-	mixed->kept = NULL;
-}
-
 void incstack_mixed_tree_release(struct incstack_mixed_tree *tree)
 {
 	if (!tree)

@@ -89,8 +89,8 @@ START_TEST(test_failures_half_way)
 	take_and_count(0, 4);
 	no_memory = true;
 	ck_assert_int_eq(incstack_mixed_retrieve(&mixed, (uintptr_t)top, &tree), INCSTACK_ENOMEM);
-	incstack_mixed_clear(&mixed); /* a leak would be reported by the address sanitizer */
-	ck_assert_ptr_null(mixed.kept);
+	ck_assert_ptr_nonnull(mixed.kept);
+	incstack_tree_release(mixed.kept); /* a leak would be reported by the address sanitizer */
 	no_memory = false;
 	incstack_heap_destroy(heap);
 	drop_to(NULL);
@@ -134,7 +134,7 @@ START_TEST(test_embedder_that_returns_garbage)
 	in_circle = true;
 	ck_assert_uint_eq(sample_and_walk(&here).truncated, 1);
 	in_circle = false;
-	incstack_mixed_clear(&mixed);
+	ck_assert_ptr_null(mixed.kept);
 	incstack_heap_destroy(heap);
 	drop_to(NULL);
 	incstack_stack_destroy(machine_stack);

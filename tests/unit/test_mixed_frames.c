@@ -240,7 +240,6 @@ START_TEST(test_bad_arguments)
 	ck_assert_int_eq(incstack_mixed_frames_next(NULL), INCSTACK_EINVAL);
 	incstack_mixed_tree_release(&tree);
 	incstack_mixed_tree_release(NULL);
-	incstack_mixed_clear(NULL);
 }
 END_TEST
 
