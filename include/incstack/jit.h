@@ -13,24 +13,13 @@ INCSTACK_BEGIN_C
 
 /* ---- perf ---------------------------------------------------------------------- */
 
-/* The file with the names of generated code that perf reads. */
-struct incstack_perf_map;
-
-/* Creates the file in which perf looks for names: `path`, or /tmp/perf-PID.map if `path` is
- * null. An existing file is replaced, and a symbolic link is not followed.
- * Errors: EINVAL, ENOMEM; EIO (INCSTACK_EIO of profile.h): errno has the reason.
+/* Names the code in [address, address + size), in the file where perf looks for names:
+ * /tmp/perf-PID.map. If the same code gets several names, the last one counts. A newline in a name
+ * becomes a space. The first call in a process replaces a file of this name and follows no symbolic
+ * link. A child of fork gets a file of its own. The file stays, because perf reads it after the
+ * program ended. Errors: EINVAL, ENOMEM; EIO (INCSTACK_EIO of profile.h): errno has the reason.
  * Thread: any. Signal: no. Allocates: malloc. Blocks: on the file. */
-INCSTACK_API int incstack_perf_map_create(const char *path, struct incstack_perf_map **map);
-
-/* Names the code in [address, address + size). If the same code gets several names,
- * the last one counts. A newline in a name becomes a space. Errors: EINVAL, ENOMEM, EIO.
- * Thread: any. Signal: no. Allocates: malloc. Blocks: on the file. */
-INCSTACK_API int incstack_perf_map_add(struct incstack_perf_map *map, uintptr_t address,
-				       size_t size, const char *name);
-
-/* Closes the file; null is allowed. The file stays, because perf reads it after the program ended.
- * Thread: any, as the last call. Signal: no. Allocates: never. Blocks: on the file. */
-INCSTACK_API void incstack_perf_map_destroy(struct incstack_perf_map *map);
+INCSTACK_API int incstack_perf_map_add(uintptr_t address, size_t size, const char *name);
 
 /* ---- gdb ------------------------------------------------------------------------- */
 

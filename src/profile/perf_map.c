@@ -1,62 +1,78 @@
 /* SPDX-License-Identifier: MIT
  *
- * The map file of perf: lines "START SIZE name" with hexadecimal numbers. Each line is one write
- * to a file that was opened for appending, so threads need no lock.
+ * The map file of perf: lines "START SIZE name" with hexadecimal numbers. The file is opened for each line.
+ * So no descriptor is left behind that a program might close and use for something else.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <incstack/jit.h>
 #include <incstack/profile.h>
 
-struct incstack_perf_map {
-	int file;
-};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pid_t maker; /* the process that has made its file; under `lock` */
 
-/* Creates the file. Everyone may write to the folder /tmp, so an existing file is not trusted. */
-static int create_file(const char *path)
+/* Makes the file. Everyone may write to the folder /tmp, so an existing file is not trusted. */
+static int make_file(const char *path)
 {
-	char usual[64];
-
-	if (!path) {
-		snprintf(usual, sizeof(usual), "/tmp/perf-%ld.map", (long)getpid());
-		path = usual;
-	}
 	if (unlink(path) && errno != ENOENT)
 		return -1;
-	return open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
+	return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 }
 
-int incstack_perf_map_create(const char *path, struct incstack_perf_map **map)
+/* Opens the file that was made before. If it was removed, another user may have put a file in its place. */
+static int open_file(const char *path)
 {
-	struct incstack_perf_map *made;
+	struct stat status;
+	int file = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-	if (!map)
-		return INCSTACK_EINVAL;
-	made = malloc(sizeof(*made));
-	if (!made)
-		return INCSTACK_ENOMEM;
-	made->file = create_file(path);
-	if (made->file < 0) {
-		free(made);
-		return INCSTACK_EIO;
-	}
-	*map = made;
-	return 0;
+	if (file < 0 ||
+	    (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid()))
+		return file;
+	close(file);
+	errno = EPERM;
+	return -1;
 }
 
-int incstack_perf_map_add(struct incstack_perf_map *map, uintptr_t address, size_t size,
-			  const char *name)
+static int open_map(void)
+{
+	const pid_t pid = getpid();
+	char path[64];
+	int file;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%ld.map", (long)pid);
+	if (maker == pid)
+		return open_file(path);
+	file = make_file(path);
+	if (file >= 0)
+		maker = pid;
+	return file;
+}
+
+static int write_line(const char *line, size_t length)
+{
+	int file = open_map(), error = 0;
+
+	if (file < 0)
+		return INCSTACK_EIO;
+	if (write(file, line, length) != (ssize_t)length)
+		error = INCSTACK_EIO;
+	close(file);
+	return error;
+}
+
+int incstack_perf_map_add(uintptr_t address, size_t size, const char *name)
 {
 	char *line;
-	int length, error = 0;
+	int length, error;
 
-	if (!map || !size || !name || !*name || size > UINTPTR_MAX - address)
+	if (!size || !name || !*name || size > UINTPTR_MAX - address)
 		return INCSTACK_EINVAL;
 	length = asprintf(&line, "%" PRIxPTR " %zx %s\n", address, size, name);
 	if (length < 0)
@@ -64,16 +80,9 @@ int incstack_perf_map_add(struct incstack_perf_map *map, uintptr_t address, size
 	for (int i = 0; i + 1 < length; i++)
 		if (line[i] == '\n')
 			line[i] = ' ';
-	if (write(map->file, line, (size_t)length) != length)
-		error = INCSTACK_EIO;
+	pthread_mutex_lock(&lock);
+	error = write_line(line, (size_t)length);
+	pthread_mutex_unlock(&lock);
 	free(line);
 	return error;
-}
-
-void incstack_perf_map_destroy(struct incstack_perf_map *map)
-{
-	if (!map)
-		return;
-	close(map->file);
-	free(map);
 }

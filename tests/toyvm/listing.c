@@ -6,26 +6,17 @@
 
 #include "vm.h"
 
-static struct incstack_perf_map *map;
 static bool listing;
 
-bool listing_open(void)
+void listing_start(void)
 {
-	listing = incstack_perf_map_create(NULL, &map) == 0;
-	return listing;
-}
-
-void listing_close(void)
-{
-	if (listing)
-		incstack_perf_map_destroy(map);
-	listing = false;
+	listing = true;
 }
 
 struct incstack_jit_code *listing_add(uintptr_t code, size_t size, const char *name)
 {
 	struct incstack_jit_code *listed = NULL;
-	if (listing && (incstack_perf_map_add(map, code, size, name) ||
+	if (listing && (incstack_perf_map_add(code, size, name) ||
 			incstack_jit_register(code, size, name, &listed)))
 		COUNT(lost);
 	return listed;

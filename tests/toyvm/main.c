@@ -310,8 +310,8 @@ int main(int argc, char **argv)
 #endif
 	(void)argc;
 	parse_arguments(&a, argv + 1);
-	if (a.list && !listing_open())
-		die("cannot write perf's map", "--list");
+	if (a.list)
+		listing_start();
 	if (a.file)
 		run_file(&a);
 	uint64_t i = a.from;
@@ -322,6 +322,5 @@ int main(int argc, char **argv)
 			a.seed, i - 1);
 	bool same = a.compare < 0 || modes_print() || a.schedule.threads > 1;
 	print_counters();
-	listing_close();
 	return atomic_load(&counters.mismatches) || !same;
 }

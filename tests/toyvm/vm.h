@@ -302,8 +302,7 @@ void method_set_interpreted(struct method *m);
 
 /* ---- listing.c: names of the code for perf and gdb --------------------------------- */
 
-bool listing_open(void);
-void listing_close(void);
+void listing_start(void);
 struct incstack_jit_code *listing_add(uintptr_t code, size_t size, const char *name);
 void listing_remove(struct incstack_jit_code *listed);
 
