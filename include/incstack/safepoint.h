@@ -20,10 +20,10 @@
 INCSTACK_BEGIN_C
 
 /* The coordinator: threads and requests. It belongs to the process that created it. A child
- * of fork lacks the other threads, so every function of a coordinator, of its requests and
- * of its samplers returns INCSTACK_EFORKED there and does nothing, with these exceptions:
- * poll and wait_end drop what was requested of the thread and return at once; wait_begin works;
- * destroy frees the coordinator even if threads are attached. The child may create its own
+ * of fork lacks the other threads, so every function of a coordinator and of its requests
+ * returns INCSTACK_EFORKED there and does nothing, with these exceptions: poll and wait_end
+ * drop what was requested of the thread and return at once; wait_begin works; destroy frees
+ * the coordinator even if threads are attached, and a sampler without its thread. The child may create its own
  * coordinator. This needs Linux 4.14; with an older kernel a child must not use it. */
 struct incstack_safepoint;
 

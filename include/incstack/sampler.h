@@ -52,7 +52,7 @@ struct incstack_sampler_options {
 /* Counters of a sampler. Ticks lie on a grid of absolute times. Neither a long request nor a
  * late wake-up delays later ticks. A request that is still open at the next tick is closed
  * then. A tick that is due when the sampler is stopped, and that has no request, counts as
- * missed. Always: ticks == requested + missed. After the sampler was stopped:
+ * missed. Always: ticks == requested + missed. When the sampler was stopped:
  * wanted == taken + lost. */
 struct incstack_sampler_stats {
 	size_t size;        /* sizeof(struct incstack_sampler_stats), set by the caller */
@@ -77,15 +77,13 @@ struct incstack_sampler_stats {
 INCSTACK_API int incstack_sampler_create(const struct incstack_sampler_options *options,
 					 struct incstack_sampler **sampler);
 
-/* Stops the sampler if it was not stopped, and frees it; null is allowed.
- * Thread: as incstack_sampler_stop. Signal: no. Allocates: never. Blocks: until it is stopped. */
-INCSTACK_API void incstack_sampler_destroy(struct incstack_sampler *sampler);
-
-/* Stops the sampler. Returns after the thread and the last operation have ended. The counters stay
- * until it is destroyed. Errors: EINVAL: it was stopped before; EFORKED: this is a child of fork.
- * Thread: any that is not attached, or is waiting; not an operation or retrieve.
- * Signal: no. Allocates: never. Blocks: yes. */
-INCSTACK_API int incstack_sampler_stop(struct incstack_sampler *sampler);
+/* Stops the sampler and frees it; null is allowed. It returns after the thread and the last operation have
+ * ended. If `last` is not null, *last gets the final counters. A child of fork, which lacks the thread, gets
+ * those of the time of the fork. Errors: EINVAL: last->size is wrong; nothing is done.
+ * Thread: any that is not attached, or is waiting, once; not an operation or retrieve.
+ * Signal: no. Allocates: never. Blocks: until it is stopped. */
+INCSTACK_API int incstack_sampler_destroy(struct incstack_sampler *sampler,
+					  struct incstack_sampler_stats *last);
 
 /* Copies the counters since creation to *stats. Errors: EINVAL.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */

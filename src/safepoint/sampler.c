@@ -35,9 +35,7 @@ struct counters {
 
 struct incstack_sampler {
 	struct incstack_sampler_options options;
-	pthread_mutex_t lock; /* stop */
 	pthread_t thread;
-	bool stopped;
 	uint32_t *alive;
 	_Atomic(uint32_t) ending;         /* 1: the thread must end; it sleeps on it */
 	uint64_t due;                     /* the time of the next tick; only the thread uses it */
@@ -308,16 +306,12 @@ static int begin(struct incstack_sampler *sampler, const struct incstack_sampler
 	}
 	if (!sampler->options.stop_timeout_ns)
 		sampler->options.stop_timeout_ns = STOP_TIMEOUT_NS;
-	pthread_mutex_init(&sampler->lock, NULL);
 	for (int i = 0; i < INCSTACK_WORD_REQUESTS; i++)
 		sampler->rounds[i].sampler = sampler;
 	uint64_t now = incstack__now();
 	sampler->due =
 		options->interval_ns < NEVER_NS - now ? now + options->interval_ns : NEVER_NS;
-	int error = create_thread(sampler);
-	if (error)
-		pthread_mutex_destroy(&sampler->lock);
-	return error;
+	return create_thread(sampler);
 }
 
 int incstack_sampler_create(const struct incstack_sampler_options *options,
@@ -337,45 +331,13 @@ int incstack_sampler_create(const struct incstack_sampler_options *options,
 	return error;
 }
 
-int incstack_sampler_stop(struct incstack_sampler *sampler)
-{
-	if (!sampler)
-		return INCSTACK_EINVAL;
-	if (forked(sampler))
-		return INCSTACK_EFORKED;
-	pthread_mutex_lock(&sampler->lock);
-	int error = sampler->stopped ? INCSTACK_EINVAL : 0;
-	if (!error) {
-		atomic_store_explicit(&sampler->ending, 1, memory_order_relaxed);
-		incstack__futex_wake(&sampler->ending);
-		pthread_join(sampler->thread, NULL);
-		sampler->stopped = true;
-	}
-	pthread_mutex_unlock(&sampler->lock);
-	return error;
-}
-
-void incstack_sampler_destroy(struct incstack_sampler *sampler)
-{
-	if (!sampler)
-		return;
-	if (!forked(sampler)) { /* in a child there is no thread, and the lock may be held */
-		incstack_sampler_stop(sampler);
-		pthread_mutex_destroy(&sampler->lock);
-	}
-	release(sampler);
-}
-
 static uint64_t read_count(const _Atomic(uint64_t) *counter)
 {
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-int incstack_sampler_stats(const struct incstack_sampler *sampler,
-			   struct incstack_sampler_stats *stats)
+static void read_all(const struct incstack_sampler *sampler, struct incstack_sampler_stats *stats)
 {
-	if (!sampler || !stats || stats->size != sizeof(*stats))
-		return INCSTACK_EINVAL;
 	const struct counters *counters = &sampler->counters;
 	stats->ticks = read_count(&counters->ticks);
 	stats->requested = read_count(&counters->requested);
@@ -388,5 +350,34 @@ int incstack_sampler_stats(const struct incstack_sampler *sampler,
 	stats->real_time = read_count(&counters->real_time);
 	for (int i = 0; i < INCSTACK_SAMPLER_BUCKETS; i++)
 		stats->latency[i] = read_count(&counters->latency[i]);
+}
+
+int incstack_sampler_stats(const struct incstack_sampler *sampler,
+			   struct incstack_sampler_stats *stats)
+{
+	if (!sampler || !stats || stats->size != sizeof(*stats))
+		return INCSTACK_EINVAL;
+	read_all(sampler, stats);
+	return 0;
+}
+
+static void stop(struct incstack_sampler *sampler)
+{
+	atomic_store_explicit(&sampler->ending, 1, memory_order_relaxed);
+	incstack__futex_wake(&sampler->ending);
+	pthread_join(sampler->thread, NULL);
+}
+
+int incstack_sampler_destroy(struct incstack_sampler *sampler, struct incstack_sampler_stats *last)
+{
+	if (last && last->size != sizeof(*last))
+		return INCSTACK_EINVAL;
+	if (!sampler)
+		return 0;
+	if (!forked(sampler)) /* a child of fork has no thread */
+		stop(sampler);
+	if (last)
+		read_all(sampler, last);
+	release(sampler);
 	return 0;
 }

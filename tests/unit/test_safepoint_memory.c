@@ -156,10 +156,8 @@ static int use_sampler(long n, bool for_ever, bool *something_failed)
 	arm(n, for_ever);
 	int error = incstack_sampler_create(&options, &sampler);
 	*something_failed = disarm();
-	if (!error) {
-		ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
-		incstack_sampler_destroy(sampler);
-	}
+	if (!error)
+		ck_assert_int_eq(incstack_sampler_destroy(sampler, NULL), 0);
 	attached = 0;
 	end();
 	return error;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Tests of the sampler: its counts add up in every technique, a thread that never polls does not
- * block it, and stop leaves nothing behind. The tests
+ * block it, and destroy leaves nothing behind. The tests
  * wait for counts, never for a time.
  */
 #include <pthread.h>
@@ -106,10 +106,12 @@ static void await_ticks(struct incstack_sampler *sampler, uint64_t ticks)
 		sched_yield();
 }
 
-static void check_sums(struct incstack_sampler *sampler)
+/* Returns the final counters. */
+static struct incstack_sampler_stats stop(struct incstack_sampler *sampler)
 {
-	struct incstack_sampler_stats stats = stats_of(sampler);
+	struct incstack_sampler_stats stats = {.size = sizeof(stats)};
 	uint64_t latencies = 0;
+	ck_assert_int_eq(incstack_sampler_destroy(sampler, &stats), 0);
 	for (int i = 0; i < INCSTACK_SAMPLER_BUCKETS; i++)
 		latencies += stats.latency[i];
 	ck_assert_uint_eq(stats.ticks, stats.requested + stats.missed);
@@ -118,6 +120,7 @@ static void check_sums(struct incstack_sampler *sampler)
 	ck_assert_uint_eq(stats.taken, atomic_load(&samples));
 	ck_assert_uint_eq(stats.retrieves, atomic_load(&retrieved));
 	ck_assert_uint_eq(atomic_load(&inside), 0);
+	return stats;
 }
 
 static uint64_t now(void)
@@ -128,11 +131,10 @@ static uint64_t now(void)
 }
 
 /* No sample came later than the time that has passed. */
-static void check_latencies(struct incstack_sampler *sampler, uint64_t passed)
+static void check_latencies(const struct incstack_sampler_stats *stats, uint64_t passed)
 {
-	const struct incstack_sampler_stats stats = stats_of(sampler);
 	for (int i = 0; i < INCSTACK_SAMPLER_BUCKETS; i++)
-		ck_assert(stats.latency[i] == 0 || UINT64_C(1) << i <= passed);
+		ck_assert(stats->latency[i] == 0 || UINT64_C(1) << i <= passed);
 }
 
 static void sample_and_check(uint32_t n, uint32_t flags)
@@ -142,11 +144,8 @@ static void sample_and_check(uint32_t n, uint32_t flags)
 	await_ticks(sampler, 20);
 	while (atomic_load(&samples) == 0) /* the machine may be busy */
 		sched_yield();
-	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
-	ck_assert_int_eq(incstack_sampler_stop(sampler), INCSTACK_EINVAL);
-	check_sums(sampler);
-	check_latencies(sampler, now() - start);
-	incstack_sampler_destroy(sampler);
+	const struct incstack_sampler_stats stats = stop(sampler);
+	check_latencies(&stats, now() - start);
 }
 
 START_TEST(partial)
@@ -188,10 +187,7 @@ static void nobody_polls(uint32_t flags)
 	begin(0);
 	struct incstack_sampler *sampler = make(2, flags);
 	await_ticks(sampler, 60); /* more than there are requests */
-	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
-	check_sums(sampler);
-	ck_assert_uint_eq(stats_of(sampler).taken, 0);
-	incstack_sampler_destroy(sampler);
+	ck_assert_uint_eq(stop(sampler).taken, 0);
 	end();
 }
 
@@ -216,9 +212,7 @@ START_TEST(requests_are_used_again)
 	sampler = make(1, _i ? INCSTACK_SAMPLER_FULL : 0);
 	while (stats_of(sampler).requested < 2 * INCSTACK_WORD_REQUESTS)
 		sched_yield();
-	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
-	check_sums(sampler);
-	incstack_sampler_destroy(sampler);
+	(void)stop(sampler);
 	end();
 }
 END_TEST
@@ -240,8 +234,8 @@ static void pass_time(uint64_t ns)
 		sched_yield();
 }
 
-/* Nothing but stop ends the sleep of a sampler whose next tick is far away. */
-START_TEST(a_long_sleep_ends_at_stop)
+/* Nothing but destroy ends the sleep of a sampler whose next tick is far away. */
+START_TEST(a_long_sleep_ends_at_destroy)
 {
 	struct incstack_sampler *sampler;
 	struct incstack_sampler_options options = {.size = sizeof(options),
@@ -253,11 +247,7 @@ START_TEST(a_long_sleep_ends_at_stop)
 	options.safepoint = safepoint;
 	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), 0);
 	pass_time(100 * INTERVAL); /* most likely it sleeps by now */
-	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
-	ck_assert_int_eq(incstack_sampler_stop(sampler), INCSTACK_EINVAL);
-	ck_assert_uint_eq(stats_of(sampler).ticks, 0);
-	check_sums(sampler);
-	incstack_sampler_destroy(sampler);
+	ck_assert_uint_eq(stop(sampler).ticks, 0);
 	end();
 }
 END_TEST
@@ -298,21 +288,19 @@ static void *let_retrieve_end(void *argument)
 	return argument;
 }
 
-START_TEST(stop_counts_what_was_due)
+START_TEST(destroy_counts_what_was_due)
 {
 	struct incstack_sampler *sampler;
-	uint64_t start[2], stop[2];
+	uint64_t start[2], end_at[2];
 	pthread_t helper;
 	begin(0);
 	sampler = start_and_hold(start);
-	stop[0] = now();
+	end_at[0] = now();
 	pthread_create(&helper, NULL, let_retrieve_end, NULL);
-	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
-	stop[1] = now();
+	const uint64_t ticks = stop(sampler).ticks;
+	end_at[1] = now();
 	pthread_join(helper, NULL);
-	check_ticks(stats_of(sampler).ticks, start, stop, INTERVAL);
-	check_sums(sampler);
-	incstack_sampler_destroy(sampler);
+	check_ticks(ticks, start, end_at, INTERVAL);
 	end();
 }
 END_TEST
@@ -328,9 +316,7 @@ START_TEST(ticks_after_a_retrieve_are_skipped)
 	hold_retrieve = false;
 	await_ticks(sampler, stats_of(sampler).ticks + 40);
 	ck_assert_uint_ge(stats_of(sampler).missed - missed, 28);
-	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
-	check_sums(sampler);
-	incstack_sampler_destroy(sampler);
+	(void)stop(sampler);
 	end();
 }
 END_TEST
@@ -353,10 +339,7 @@ START_TEST(retrieves_have_a_grid_of_their_own)
 		sched_yield();
 	/* While it stops, it may call once more. No ticks are counted then. */
 	const unsigned before_stop = atomic_load(&retrieved);
-	ck_assert_int_eq(incstack_sampler_stop(sampler), 0);
-	ck_assert_uint_ge(stats_of(sampler).ticks, TICKS * before_stop - 1);
-	check_sums(sampler);
-	incstack_sampler_destroy(sampler);
+	ck_assert_uint_ge(stop(sampler).ticks, TICKS * before_stop - 1);
 	end();
 }
 END_TEST
@@ -379,7 +362,7 @@ START_TEST(options_at_the_bounds)
 	ck_assert_int_eq(incstack_sampler_create(&good, NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_sampler_create(NULL, &sampler), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_sampler_create(&good, &sampler), 0);
-	incstack_sampler_destroy(sampler);
+	ck_assert_int_eq(incstack_sampler_destroy(sampler, NULL), 0);
 	struct incstack_sampler_options bad[] = {good, good, good, good, good, good, good, good};
 	bad[0].size--;
 	bad[1].safepoint = NULL;
@@ -405,12 +388,12 @@ START_TEST(arguments)
 							 .interval_ns = INTERVAL,
 							 .operation = operation};
 	ck_assert_int_eq(incstack_sampler_create(&options, &sampler), 0);
-	ck_assert_int_eq(incstack_sampler_stop(NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_sampler_stats(NULL, &stats), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_sampler_stats(sampler, NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_sampler_stats(sampler, &stats), INCSTACK_EINVAL);
-	incstack_sampler_destroy(NULL);
-	incstack_sampler_destroy(sampler);
+	ck_assert_int_eq(incstack_sampler_destroy(sampler, &stats), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_sampler_destroy(NULL, NULL), 0);
+	ck_assert_int_eq(incstack_sampler_destroy(sampler, NULL), 0);
 	ck_assert_int_eq(incstack__safepoint_run_operation(safepoint, 1, 0, operation, NULL),
 			 INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_safepoint_resume(safepoint, NULL), INCSTACK_EINVAL);
@@ -427,9 +410,9 @@ int main(void)
 	tcase_add_test(tests, full);
 	tcase_add_test(tests, nobody_polls_partial);
 	tcase_add_test(tests, nobody_polls_full);
-	tcase_add_loop_test(tests, a_long_sleep_ends_at_stop, 0, 2);
+	tcase_add_loop_test(tests, a_long_sleep_ends_at_destroy, 0, 2);
 	tcase_add_loop_test(tests, requests_are_used_again, 0, 2);
-	tcase_add_test(tests, stop_counts_what_was_due);
+	tcase_add_test(tests, destroy_counts_what_was_due);
 	tcase_add_test(tests, ticks_after_a_retrieve_are_skipped);
 	tcase_add_test(tests, retrieves_have_a_grid_of_their_own);
 	tcase_add_test(tests, options_at_the_bounds);

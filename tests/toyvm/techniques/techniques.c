@@ -143,9 +143,7 @@ static void end(struct vm *vm)
 	if (run.technique == NONE)
 		return;
 	run.stats.size = sizeof(run.stats);
-	incstack_sampler_stop(run.sampler);
-	incstack_sampler_stats(run.sampler, &run.stats);
-	incstack_sampler_destroy(run.sampler);
+	incstack_sampler_destroy(run.sampler, &run.stats);
 	real_time = run.stats.real_time;
 }
 
