@@ -78,12 +78,12 @@ INCSTACK_API int incstack_sampler_create(const struct incstack_sampler_options *
 					 struct incstack_sampler **sampler);
 
 /* Stops the sampler and frees it; null is allowed. It returns after the thread and the last operation have
- * ended. If `last` is not null, *last gets the final counters. A child of fork, which lacks the thread, gets
- * those of the time of the fork. Errors: EINVAL: last->size is wrong; nothing is done.
+ * ended. If `last` is not null, and its `size` is right, *last gets the final counters. A child of fork,
+ * which lacks the thread, gets those of the time of the fork.
  * Thread: any that is not attached, or is waiting, once; not an operation or retrieve.
  * Signal: no. Allocates: never. Blocks: until it is stopped. */
-INCSTACK_API int incstack_sampler_destroy(struct incstack_sampler *sampler,
-					  struct incstack_sampler_stats *last);
+INCSTACK_API void incstack_sampler_destroy(struct incstack_sampler *sampler,
+					   struct incstack_sampler_stats *last);
 
 /* Copies the counters since creation to *stats. Errors: EINVAL.
  * Thread: any. Signal: no. Allocates: never. Blocks: never. */

@@ -368,16 +368,13 @@ static void stop(struct incstack_sampler *sampler)
 	pthread_join(sampler->thread, NULL);
 }
 
-int incstack_sampler_destroy(struct incstack_sampler *sampler, struct incstack_sampler_stats *last)
+void incstack_sampler_destroy(struct incstack_sampler *sampler, struct incstack_sampler_stats *last)
 {
-	if (last && last->size != sizeof(*last))
-		return INCSTACK_EINVAL;
 	if (!sampler)
-		return 0;
+		return;
 	if (!forked(sampler)) /* a child of fork has no thread */
 		stop(sampler);
-	if (last)
+	if (last && last->size == sizeof(*last))
 		read_all(sampler, last);
 	release(sampler);
-	return 0;
 }

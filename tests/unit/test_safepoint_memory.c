@@ -157,7 +157,7 @@ static int use_sampler(long n, bool for_ever, bool *something_failed)
 	int error = incstack_sampler_create(&options, &sampler);
 	*something_failed = disarm();
 	if (!error)
-		ck_assert_int_eq(incstack_sampler_destroy(sampler, NULL), 0);
+		incstack_sampler_destroy(sampler, NULL);
 	attached = 0;
 	end();
 	return error;
