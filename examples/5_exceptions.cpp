@@ -19,11 +19,16 @@ incstack_runtime *runtime;
 ucontext_t program, fiber;
 incstack_stack *program_stack, *fiber_stack;
 
+[[gnu::noinline]] int sample(incstack_stack *stack)
+{
+	const incstack_top top = incstack_native_top(nullptr);
+	return incstack_stack_sample(stack, 0, 1, &top);
+}
+
 // Samples, and throws through the sampled frames: through `depth` of them to the handler.
 [[gnu::noinline]] int dive(incstack_stack *stack, int depth)
 {
-	const incstack_top top = incstack_native_top(nullptr);
-	if (incstack_stack_sample(stack, 0, 1, &top) != 0)
+	if (sample(stack) != 0)
 		return -1;
 	if (depth == 0)
 		throw std::runtime_error("bottom");
