@@ -16,6 +16,7 @@
  *            the program ends; each allocates, too
  *   waits    not at all: it waits fifty times for nothing, and prints how often that was interrupted
  *   fiber    on a stack of 6 KiB; a store below it is a fault
+ *   untimed  after it has deleted all timers of the process, also those that it did not make
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,6 +28,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -273,6 +275,12 @@ static int many_vforks(void)
 	return 0;
 }
 
+static void delete_timers(void)
+{
+	for (long id = 0; id < 16; id++)
+		syscall(SYS_timer_delete, id);
+}
+
 int main(int arguments, char **argv)
 {
 	const char *how = arguments > 1 ? argv[1] : "spin";
@@ -299,6 +307,8 @@ int main(int arguments, char **argv)
 		return named();
 	if (strcmp(how, "fiber") == 0)
 		return fiber();
+	if (strcmp(how, "untimed") == 0)
+		delete_timers();
 	outer();
 	if (strcmp(how, "killed") == 0)
 		raise(SIGKILL);
