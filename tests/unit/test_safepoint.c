@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "ask_one.h"
 #include "run_suite.h"
 #include "safepoint/safepoint.h"
 
@@ -74,22 +75,6 @@ static void ask_for(uint32_t n, uint32_t flags)
 		.completed = count_completion,
 	};
 	ck_assert_int_eq(incstack_request_start(safepoint, &options, &request), 0);
-}
-
-/* Requests one sample of a thread, whether it runs or waits. */
-static int ask_one(uint64_t id, incstack_operation *ask, void *argument,
-		   struct incstack_request **one)
-{
-	const struct incstack_request_options options = {
-		.size = sizeof(options),
-		.ids = &id,
-		.count = 1,
-		.n = 1,
-		.flags = INCSTACK_REQUEST_WAITING,
-		.operation = ask,
-		.argument = argument,
-	};
-	return incstack_request_start(safepoint, &options, one);
 }
 
 static struct incstack_request_result result(void)
@@ -208,7 +193,7 @@ START_TEST(requests_overlap_up_to_the_word)
 		ask_for(2, 0);
 		open[i] = request;
 	}
-	ck_assert_int_eq(ask_one(threads[0]->id, sample, NULL, &none), INCSTACK_EBUSY);
+	ck_assert_int_eq(ask_one(safepoint, threads[0]->id, sample, NULL, &none), INCSTACK_EBUSY);
 	poll_all();
 	ck_assert_uint_eq(total, 2 * INCSTACK_WORD_REQUESTS);
 	ck_assert_uint_eq(completions, INCSTACK_WORD_REQUESTS);
@@ -221,10 +206,10 @@ END_TEST
 START_TEST(a_request_finds_its_thread_anywhere)
 {
 	begin(1, 1);
-	ask_one(threads[1]->id, sample, NULL, &request);
+	ask_one(safepoint, threads[1]->id, sample, NULL, &request);
 	ck_assert(behalf == 1 && ran[1] == 1);
 	incstack_request_release(request);
-	ask_one(threads[0]->id, sample, NULL, &request);
+	ask_one(safepoint, threads[0]->id, sample, NULL, &request);
 	ck_assert_uint_eq(total, 1);
 	incstack_thread_poll(threads[0]);
 	ck_assert(behalf == 1 && ran[0] == 1);
@@ -247,7 +232,7 @@ START_TEST(names_outlive_threads)
 	ck_assert(ran[1] == 1 && total == 1);
 	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_SHORT);
 	incstack_request_release(request);
-	ck_assert_int_eq(ask_one(ids[1], sample, NULL, &request), 0);
+	ck_assert_int_eq(ask_one(safepoint, ids[1], sample, NULL, &request), 0);
 	ck_assert_uint_eq(result().state, INCSTACK_REQUEST_SHORT);
 	incstack_request_release(request);
 	end();
@@ -268,7 +253,7 @@ static void misbehave(const struct incstack_ticket *ticket, void *argument)
 START_TEST(an_operation_cannot_go_safe)
 {
 	begin(1, 0);
-	ck_assert_int_eq(ask_one(threads[0]->id, misbehave, NULL, &request), 0);
+	ck_assert_int_eq(ask_one(safepoint, threads[0]->id, misbehave, NULL, &request), 0);
 	incstack_thread_poll(threads[0]);
 	ck_assert_uint_eq(total, 1);
 	incstack_request_release(request);
@@ -397,7 +382,7 @@ END_TEST
 static void note_and_request(const struct incstack_ticket *ticket, void *argument)
 {
 	((const struct incstack_thread **)argument)[total++] = ticket->thread;
-	ck_assert_int_eq(ask_one(1, sample, NULL, &request), 0);
+	ck_assert_int_eq(ask_one(safepoint, 1, sample, NULL, &request), 0);
 	incstack_request_release(request);
 }
 

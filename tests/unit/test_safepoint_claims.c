@@ -13,6 +13,7 @@
 #include <incstack/sampler.h>
 
 #include "held_locks.h"
+#include "ask_one.h"
 #include "run_suite.h"
 #include "safepoint/safepoint.h"
 
@@ -41,22 +42,6 @@ static struct incstack_request *ask_for(uint32_t n, uint32_t flags, uint64_t dea
 	return request;
 }
 
-/* Requests one sample of a thread, whether it runs or waits. */
-static int ask_one(uint64_t id, incstack_operation *ask, void *argument,
-		   struct incstack_request **one)
-{
-	const struct incstack_request_options options = {
-		.size = sizeof(options),
-		.ids = &id,
-		.count = 1,
-		.n = 1,
-		.flags = INCSTACK_REQUEST_WAITING,
-		.operation = ask,
-		.argument = argument,
-	};
-	return incstack_request_start(safepoint, &options, one);
-}
-
 static uint32_t state_of(struct incstack_request *request)
 {
 	struct incstack_request_result result = {.size = sizeof(result)};
@@ -83,7 +68,7 @@ static void two_more(const struct incstack_ticket *ticket, void *argument)
 	struct incstack_request **inner = argument;
 	sample(ticket, NULL);
 	inner[0] = ask_for(1, INCSTACK_REQUEST_WAITING, 0);
-	ck_assert_int_eq(ask_one(thread->id, sample, NULL, &inner[1]), 0);
+	ck_assert_int_eq(ask_one(safepoint, thread->id, sample, NULL, &inner[1]), 0);
 	ck_assert_uint_eq(state_of(inner[0]), INCSTACK_REQUEST_OPEN);
 }
 
@@ -92,7 +77,7 @@ START_TEST(a_held_thread_is_sampled_by_its_holder)
 	struct incstack_request *outer, *inner[2];
 	begin();
 	incstack_thread_wait_begin(thread);
-	ck_assert_int_eq(ask_one(thread->id, two_more, inner, &outer), 0);
+	ck_assert_int_eq(ask_one(safepoint, thread->id, two_more, inner, &outer), 0);
 	ck_assert_uint_eq(state_of(outer), INCSTACK_REQUEST_COMPLETE);
 	for (int i = 0; i < 2; i++) {
 		ck_assert_uint_eq(state_of(inner[i]), INCSTACK_REQUEST_COMPLETE);
