@@ -298,7 +298,7 @@ static int open_all(pthread_t *walker)
 	const struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
 	struct incstack_embedder embedder = *incstack_native_embedder();
 	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
-	embedder.find_rule_in_handler = embedder.find_rule_quickly;
+	embedder.signals.find_rule = embedder.code.find_rule_quickly;
 	/* libunwind has a function of this name, too. */
 	void *libc = dlopen("libc.so.6", RTLD_NOW);
 	*(void **)&glibc_backtrace = libc ? dlsym(libc, "backtrace") : NULL;

@@ -83,7 +83,7 @@ static void print(const struct incstack_tree *tree)
 int main(void)
 {
 	const struct incstack_embedder embedder = {.size = sizeof(embedder),
-						   .find_rule = find_rule};
+						   .code.find_rule = find_rule};
 	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
 	struct incstack_runtime *runtime;
 	struct incstack_tree *tree;

@@ -98,15 +98,15 @@ static int run(void)
 
 int main(void)
 {
-	const struct incstack_embedder embedder = {sizeof(embedder), .caller = caller, .arm = arm,
-						   .disarm = disarm, .decode = decode};
+	const struct incstack_embedder embedder = {.size = sizeof(embedder), .code.decode = decode};
+	const struct incstack_stack_walker walker = {sizeof(walker), caller, arm, disarm, NULL};
 	const struct incstack_options options = {.size = sizeof(options), .embedder = &embedder};
 	struct incstack_runtime *runtime;
 	struct incstack_profile *profile, *named;
 	struct incstack_tree *tree;
 	int error;
 	if (FAILS(incstack_runtime_create(&options, &runtime)) ||
-	    FAILS(incstack_stack_create_embedder(runtime, NULL, &stack)) || FAILS(run()) ||
+	    FAILS(incstack_stack_create_embedder(runtime, &walker, NULL, &stack)) || FAILS(run()) ||
 	    FAILS(incstack_stack_retrieve(stack, &tree)) ||
 	    FAILS(incstack_profile_create(&kind, 1, &profile)) ||
 	    FAILS(incstack_profile_add_tree(profile, INCSTACK_PROFILE_ROOT, tree, NULL, NULL)) ||

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The functions that an embedder (a program or virtual machine that uses the
- * library) provides: how to find the caller of a frame (unwind rules), what a
- * position means (decode), and where memory comes from. The core calls no other
- * function of the host.
+ * library) provides, in groups: what it knows about code (unwind rules, and what a
+ * position means), where memory comes from, and what may be called in a signal
+ * handler. A stack that only the embedder can walk has a table of its own. The core
+ * calls no other function of the host.
  */
 #ifndef INCSTACK_EMBEDDER_H
 #define INCSTACK_EMBEDDER_H
@@ -25,7 +26,7 @@ struct incstack_frame {
 	uint32_t reserved; /* not used; 0 */
 };
 
-/* The flags of a frame. The embedder's `caller` sets the last two. */
+/* The flags of a frame. The `caller` of a walker (below) sets the last two. */
 enum {
 	INCSTACK_FRAME_EXACT = 1u << 0,      /* pc is the current pc, not a return address */
 	INCSTACK_FRAME_SIGNAL = 1u << 1,     /* the kernel's signal-return frame */
@@ -113,15 +114,13 @@ struct incstack_top; /* incstack.h */
  * beyond it, at the outer end, are dropped. */
 #define INCSTACK_VIRTUAL_MAX 64
 
-/* The table of functions. `size` is sizeof(struct incstack_embedder) in the
- * caller's headers. A table from an older header is accepted; the functions that it
- * lacks are taken as null. Every function may be null except where stated.
- *
- * The library calls these functions on the thread that called it, or that returned
- * through a barrier. Several threads may call them at once, for different stacks.
- * Inside them, operations on the same stack fail with INCSTACK_EBUSY. */
-struct incstack_embedder {
-	size_t size; /* sizeof(struct incstack_embedder) */
+/* What the embedder knows about code. `decode` serves every kind of stack, the other members serve
+ * machine stacks. Each function may be null. */
+struct incstack_embedder_code {
+	/* 1: every frame of a machine stack keeps a frame pointer, and the library follows it. Then
+	 * find_rule must be null. With neither of the two, the runtime has no machine stacks:
+	 * incstack_stack_create returns INCSTACK_EINVAL. */
+	uint32_t frame_pointers;
 
 	/* Finds the rule for a look-up address: the pc of an exact frame, or pc - 1 of
 	 * a return address. Writes *rule and returns 0; a negative INCSTACK_E* means
@@ -130,9 +129,23 @@ struct incstack_embedder {
 	 * there was no room to keep the rule (stats.rules_unkept). It is called from a
 	 * sample, from retrieve, or from a return whose rule is not cached (all
 	 * registers are saved then). It is never called from a signal handler (see
-	 * find_rule_in_handler): the next sample, retrieve or reserve outside of one
-	 * looks up the rules that were missing there. Null: every frame keeps a frame pointer. */
+	 * signals.find_rule): the next sample, retrieve or reserve outside of a handler
+	 * looks up the rules that were missing there. */
 	int (*find_rule)(void *context, uintptr_t address, struct incstack_rule *rule);
+
+	/* As find_rule, but called before it, for rules that are cheap to find without a
+	 * lock. Signals are not blocked during the call, as they are around find_rule,
+	 * and a handler may jump out of it. If it fails, find_rule is called. It is
+	 * called again for an address that had no rule. The frame iterator calls it in signal
+	 * handlers, too, if signals.find_rule is null. */
+	int (*find_rule_quickly)(void *context, uintptr_t address, struct incstack_rule *rule);
+
+	/* Returns the logical pc of a frame whose return slot holds the address of a
+	 * handler instead, for example a deoptimization handler; returns `pc` itself if
+	 * there is no other. It is called for return addresses that find_rule refuses
+	 * (for all, with frame_pointers), in the same places as find_rule. It cannot be
+	 * called in a signal handler; there a trace ends at such an address, truncated. */
+	uintptr_t (*logical_pc)(void *context, uintptr_t slot, uintptr_t pc);
 
 	/* Turns a physical frame into 1..max virtual frames. Returns how many, or a
 	 * negative INCSTACK_E*. With INCSTACK_RULE_DECODE_NOW it is called when the
@@ -141,21 +154,6 @@ struct incstack_embedder {
 	int (*decode)(void *context, const struct incstack_frame *frame,
 		      struct incstack_virtual_frame *out, int max);
 
-	/* Returns the logical pc of a frame whose return slot holds the address of a
-	 * handler instead, for example a deoptimization handler; returns `pc` itself if
-	 * there is no other. It is called for return addresses that find_rule refuses
-	 * (for all, if find_rule is null), in the same places as find_rule. It cannot be
-	 * called in a signal handler; there a trace ends at such an address, truncated. */
-	uintptr_t (*logical_pc)(void *context, uintptr_t slot, uintptr_t pc);
-
-	/* Allocates memory; returns null on failure. Provide both this function and release,
-	 * or neither; neither means malloc and free. Only functions marked "Allocates: may"
-	 * call allocate. */
-	void *(*allocate)(void *context, size_t bytes);
-
-	/* Frees memory of allocate. `bytes` is the size that was passed to allocate. */
-	void (*release)(void *context, void *memory, size_t bytes);
-
 	/* Registers code that was made at run time with the unwinder that throws the
 	 * program's exceptions. `info` is a list of CIEs and FDEs as in .eh_frame,
 	 * terminated by a zero word. It is valid until the process ends. A negative result
@@ -163,74 +161,45 @@ struct incstack_embedder {
 	 * libgcc, if the program has it. With neither function, no thunks are made
 	 * beyond those in the text, because exceptions could not pass them. */
 	int (*register_unwind_info)(void *context, const void *info, size_t bytes);
+};
 
-	/* The next three functions serve stacks that only the embedder can walk and that
-	 * have its own return barrier: heap frames of an interpreter, or a stack
-	 * watermark. Provide all three or none. `identity` is the pointer that was
-	 * passed to incstack_stack_create_embedder. On such a stack frame.sp is any
-	 * number except 0 that names a frame for as long as it lives, frame.pc is any
-	 * number that decode understands, and frame.fp is for the embedder's use.
-	 *
-	 * caller replaces *frame with its caller and returns 1. It returns 0 if *frame
-	 * is the outermost frame, and a negative INCSTACK_E* if the caller is unknown
-	 * (the trace is truncated). It must set INCSTACK_FRAME_ARMED for every frame
-	 * that has a barrier and for no other. A frame that reuses the memory of another
-	 * starts without a barrier. It is called from a sample, from retrieve, and from
-	 * incstack_stack_returned. */
-	int (*caller)(void *context, void *identity, struct incstack_frame *frame);
+/* Where memory comes from. Provide both functions of a pair, or neither. */
+struct incstack_embedder_memory {
+	/* Allocates memory; returns null on failure. Without this pair, malloc and free serve.
+	 * Only functions marked "Allocates: may" call it. */
+	void *(*allocate)(void *context, size_t bytes);
 
-	/* arm puts a barrier on `frame`: the embedder must call incstack_stack_returned
-	 * before control returns to `frame`, and before it pops `frame` without a
-	 * return. That call removes the barrier without calling disarm, so clear your own
-	 * mark before the call. If you pop the frame without that call, provide `youngest`,
-	 * or take a sample before you retrieve: a sample that is not refused notices the
-	 * pop, and the traces that needed the frame are truncated.
-	 * A negative result means that this frame cannot have a barrier; then its caller
-	 * is tried. */
-	int (*arm)(void *context, void *identity, uintptr_t frame);
-
-	/* disarm removes a barrier that arm put on `frame`. */
-	void (*disarm)(void *context, void *identity, uintptr_t frame);
-
-	/* As find_rule, but called before it, for rules that are cheap to find without a
-	 * lock. Signals are not blocked during the call, as they are around find_rule,
-	 * and a handler may jump out of it. If it fails, find_rule is called. It is
-	 * called again for an address that had no rule. The frame iterator calls it in signal
-	 * handlers, too, if the table has no find_rule_in_handler. */
-	int (*find_rule_quickly)(void *context, uintptr_t address, struct incstack_rule *rule);
+	/* Frees memory of allocate. `bytes` is the size that was passed to allocate. */
+	void (*release)(void *context, void *memory, size_t bytes);
 
 	/* Memory for frame objects and traces only, in pieces of chunk_bytes. An embedder can
 	 * share this memory with another process, which reads the traces from there even after
-	 * this process died (incstack_stack_tree). Provide both or neither; neither means
-	 * allocate and release. In all other respects they are like those two. */
+	 * this process died (incstack_stack_tree). Without this pair, allocate and release serve.
+	 * In all other respects they are like those two. */
 	void *(*allocate_traces)(void *context, size_t bytes);
 
 	/* Frees memory of allocate_traces. */
 	void (*release_traces)(void *context, void *memory, size_t bytes);
+};
 
-	/* As find_rule, but called in a sample with INCSTACK_TOP_INTERRUPTED, that is in a
-	 * signal handler. It must be async-signal-safe: it must not allocate, wait for a
-	 * lock, or depend on what the interrupted code may have left half done. If it fails,
+/* The functions that the library calls in signal handlers. They must be async-signal-safe: they
+ * must not allocate, wait for a lock, or depend on what the interrupted code may have left half
+ * done. Each may be null. */
+struct incstack_embedder_signals {
+	/* As code.find_rule, for a sample with INCSTACK_TOP_INTERRUPTED. If it fails,
 	 * or is null, the rule counts as unknown, and the next sample, retrieve or reserve
-	 * outside of a handler asks find_rule. That may happen on another thread, after the
-	 * code was unloaded. If find_rule reads memory that is unloaded with the code, fail
+	 * outside of a handler asks code.find_rule. That may happen on another thread, after the
+	 * code was unloaded. If code.find_rule reads memory that is unloaded with the code, fail
 	 * with INCSTACK_EBUSY: then only the next handler that meets the code asks again. */
-	int (*find_rule_in_handler)(void *context, uintptr_t address, struct incstack_rule *rule);
+	int (*find_rule)(void *context, uintptr_t address, struct incstack_rule *rule);
 
-	/* As `caller`, but sets *frame, which is all zero, to the youngest frame of the stack; 0: the
-	 * stack has no frame. retrieve, complete and set_mode call it first, to notice frames that
-	 * were popped without incstack_stack_returned. The traces that needed them are truncated
-	 * (stats.stale, stats.truncated), and `caller` is not called for them. Null: those frames
-	 * must not be popped in this way; see `arm`. */
-	int (*youngest)(void *context, void *identity, struct incstack_frame *frame);
+	/* As code.decode, for the frame iterator over interrupted code (frames.h). Null: such
+	 * frames are not decoded. */
+	int (*decode)(void *context, const struct incstack_frame *frame,
+		      struct incstack_virtual_frame *out, int max);
 
-	/* As decode, but called by the frame iterator over interrupted code (frames.h). It must be
-	 * async-signal-safe, as find_rule_in_handler. Null: such frames are not decoded. */
-	int (*decode_in_handler)(void *context, const struct incstack_frame *frame,
-				 struct incstack_virtual_frame *out, int max);
-
-	/* Describes to incstack_stack_sample_signal what a signal has interrupted. *top is all zero. It runs
-	 * in the handler and must be async-signal-safe. Returns
+	/* Describes to incstack_stack_sample_signal what a signal has interrupted. *top is all
+	 * zero. Returns
 	 *   1   if the state is described: rules lead from the pc, sp and fp of *top to the
 	 *       callers, at this very instruction. The sample is taken at once. Not possible on
 	 *       a stack that only the embedder can walk: there 1 means 0.
@@ -256,6 +225,53 @@ struct incstack_embedder {
 	 * incstack_stack_sample_signal returns INCSTACK_EINVAL. */
 	int (*interrupted)(void *context, const struct incstack_interruption *at,
 			   struct incstack_top *top);
+};
+
+/* The embedder's table. Several threads may call its functions at once, for different stacks. The
+ * library calls them on the thread that called the library, or that returned through a barrier.
+ * Inside them, operations on the same stack fail with INCSTACK_EBUSY. */
+struct incstack_embedder {
+	size_t size; /* sizeof(struct incstack_embedder) */
+	struct incstack_embedder_code code;       /* rules and names */
+	struct incstack_embedder_memory memory;   /* allocators */
+	struct incstack_embedder_signals signals; /* what signal handlers may call */
+};
+
+/* The functions that walk a stack which only the embedder can walk and which has the embedder's own
+ * return barrier: heap frames of an interpreter, or a stack watermark
+ * (incstack_stack_create_embedder). `context` is that of the runtime, `identity` that of the stack.
+ * On such a stack frame.sp is any number except 0 that names a frame for as long as it lives,
+ * frame.pc is any number that `decode` understands, and frame.fp is for the embedder's use. What
+ * struct incstack_embedder says about calls holds for these functions, too. Only `youngest` may be
+ * null. */
+struct incstack_stack_walker {
+	size_t size; /* sizeof(struct incstack_stack_walker) */
+
+	/* Replaces *frame with its caller and returns 1. Returns 0 if *frame is the outermost
+	 * frame, and a negative INCSTACK_E* if the caller is unknown (the trace is truncated).
+	 * It must set INCSTACK_FRAME_ARMED for every frame that has a barrier and for no other.
+	 * A frame that reuses the memory of another starts without a barrier. It is called from
+	 * a sample, from retrieve, and from incstack_stack_returned. */
+	int (*caller)(void *context, void *identity, struct incstack_frame *frame);
+
+	/* Puts a barrier on `frame`: the embedder must call incstack_stack_returned before control
+	 * returns to `frame`, and before it pops `frame` without a return. That call removes the
+	 * barrier without calling disarm, so clear your own mark before the call. If you pop the
+	 * frame without that call, provide `youngest`, or take a sample before you retrieve: a
+	 * sample that is not refused notices the pop, and the traces that needed the frame are
+	 * truncated. A negative result means that this frame cannot have a barrier; then its
+	 * caller is tried. */
+	int (*arm)(void *context, void *identity, uintptr_t frame);
+
+	/* Removes a barrier that arm put on `frame`. */
+	void (*disarm)(void *context, void *identity, uintptr_t frame);
+
+	/* As `caller`, but sets *frame, which is all zero, to the youngest frame of the stack; 0: the
+	 * stack has no frame. retrieve, complete and set_mode call it first, to notice frames that
+	 * were popped without incstack_stack_returned. The traces that needed them are truncated
+	 * (stats.stale, stats.truncated), and `caller` is not called for them. Null: those frames
+	 * must not be popped in this way; see `arm`. */
+	int (*youngest)(void *context, void *identity, struct incstack_frame *frame);
 };
 
 INCSTACK_END_C

@@ -60,16 +60,16 @@ struct incstack_frames {
 
 /* Prepares a walk from *top towards the base. With INCSTACK_TOP_INTERRUPTED, the top was
  * interrupted at any place: the caller is a signal handler, or walks over a thread that waits in
- * one. Then the table's find_rule, decode and logical_pc are not called, because they may wait
- * for a lock that the interrupted code holds. find_rule_in_handler and decode_in_handler take their
- * places. If the table has no find_rule_in_handler, find_rule_quickly is called. Do not walk over
+ * one. Then the functions of the table's group `code` are not called, because they may wait
+ * for a lock that the interrupted code holds. The group `signals` takes
+ * its place. If the table has no signals.find_rule, code.find_rule_quickly is called. Do not walk over
  * interrupted code if that function is not async-signal-safe.
  *
  * Before the walk reads a word outside of the known bounds, it asks the kernel whether the page is
  * readable: a system call for each page. top->slot is ignored.
  *
  * On a stack that has a state, the iterator refuses to walk while an operation on the stack is in
- * progress, or was interrupted. A stack that the embedder walks is walked by `caller` of the table,
+ * progress, or was interrupted. A stack that the embedder walks is walked by `caller` of its walker,
  * but not from an interrupted top; if `top` is null, the walk begins at the frame that `youngest`
  * returns.
  * Errors: EINVAL; EUNWIND: the top is in the library's own code that handles a return, and

@@ -62,8 +62,8 @@ struct incstack_options {
 /* Creates a runtime. chunk_bytes and stack_bytes are clamped to what is possible; a distance or
  * a mode out of bounds is an error.
  * Errors: EINVAL, also for options that contradict each other (a chunk larger than a
- * stack's limit; only one of allocate and release) and for a size that ends in the middle
- * of a field; ENOMEM.
+ * stack's limit; only one of allocate and release; find_rule with frame_pointers) and for a
+ * wrong size; ENOMEM.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_runtime_create(const struct incstack_options *options,
 					 struct incstack_runtime **runtime);
@@ -90,22 +90,25 @@ INCSTACK_API int incstack_runtime_forked(struct incstack_runtime *runtime);
  * of coroutines that the program switches by its own instructions. The mode is FULL then and
  * cannot change: nothing is patched, and nothing is remembered between samples. Before a
  * walk reads a page it asks the kernel whether the page is readable: one system call for
- * each page. Errors: EINVAL, ENOMEM.
+ * each page. Errors: EINVAL, also if the embedder's table has neither find_rule nor
+ * frame_pointers; ENOMEM.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
 INCSTACK_API int incstack_stack_create(struct incstack_runtime *runtime, uintptr_t low,
 				       uintptr_t high, struct incstack_stack **stack);
 
-/* Creates the state of a stack that only the embedder can walk. The functions caller, arm
- * and disarm of the table walk it; each gets `identity`. Frames are named by numbers in
- * no particular order (INCSTACK_FRAME_* and embedder.h). incstack_stack_returned reports
+/* Creates the state of a stack that only the embedder can walk. The functions of *walker
+ * walk it, and each gets `identity`; the table must last as long as the state. Frames are named
+ * by numbers in no particular order (INCSTACK_FRAME_* and embedder.h). incstack_stack_returned reports
  * returns. The mode is FULL if the runtime's mode is FULL, else EMBEDDER. On such a stack
  * top.sp names the top frame, top.slot is ignored, and a sample with
  * INCSTACK_TOP_INTERRUPTED is refused. Functions that deal with return slots or stack
  * addresses (slot_write, unwinding_to, stack_moved) return INCSTACK_EINVAL.
- * Errors: EINVAL, also if the table lacks one of the three functions; ENOMEM, ELIMIT.
+ * Errors: EINVAL, also if the walker lacks caller, arm or disarm, or has a wrong size; ENOMEM,
+ * ELIMIT.
  * Thread: any. Signal: no. Allocates: may. Blocks: never. */
-INCSTACK_API int incstack_stack_create_embedder(struct incstack_runtime *runtime, void *identity,
-						struct incstack_stack **stack);
+INCSTACK_API int incstack_stack_create_embedder(struct incstack_runtime *runtime,
+						const struct incstack_stack_walker *walker,
+						void *identity, struct incstack_stack **stack);
 
 /* Restores every return slot that still holds one of the library's thunks, drops the
  * traces that were not retrieved and frees the state. Null is allowed. Nothing happens, and the state

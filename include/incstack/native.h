@@ -30,7 +30,7 @@ INCSTACK_BEGIN_C
  * takes no lock (since glibc 2.35) and changes no mask. The first call of find_rule makes a
  * small object with malloc, unless incstack_runtime_create_native was called before.
  *
- * find_rule_in_handler finds rules since glibc 2.35.
+ * signals.find_rule finds rules since glibc 2.35.
  *
  * interrupted: the state is described if the unwind tables have a rule for this very instruction, and
  * if a call instruction precedes each of the return addresses of the interrupted frame and of its

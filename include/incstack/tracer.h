@@ -49,7 +49,6 @@ struct incstack_tracer_request {
 	uint32_t count;       /* of ids */
 	uint32_t n;           /* samples wanted, at least 1 */
 	uint32_t flags;       /* INCSTACK_REQUEST_* */
-	uint32_t reserved;    /* not used; 0 */
 	uint64_t deadline_ns; /* in ns from now; 0: none */
 	uint64_t id;          /* the identifier of each trace */
 	uint64_t weight; /* the weight of each trace. 0: the time from this call to the sample, in

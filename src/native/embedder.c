@@ -39,12 +39,12 @@ static int find_rule_in_handler(void *context, uintptr_t address, struct incstac
 
 static const struct incstack_embedder native_embedder = {
 	.size = sizeof(struct incstack_embedder),
-	.find_rule = incstack__native_find_rule,
-	.allocate = allocate,
-	.release = release,
-	.find_rule_quickly = incstack__native_find_rule_quickly,
-	.find_rule_in_handler = find_rule_in_handler,
-	.interrupted = incstack__native_interrupted,
+	.code.find_rule = incstack__native_find_rule,
+	.memory.allocate = allocate,
+	.memory.release = release,
+	.code.find_rule_quickly = incstack__native_find_rule_quickly,
+	.signals.find_rule = find_rule_in_handler,
+	.signals.interrupted = incstack__native_interrupted,
 };
 
 const struct incstack_embedder *incstack_native_embedder(void)

@@ -36,7 +36,8 @@ int incstack__record_find_rule(void *context, uintptr_t address, struct incstack
 	const int forbidden =
 		is_own(address) || incstack__record_host_forbids_barriers(address) ||
 		__atomic_load_n(&incstack__recording.barriers_forbidden, __ATOMIC_ACQUIRE);
-	const int error = incstack_native_embedder()->find_rule_quickly(context, address, rule);
+	const int error =
+		incstack_native_embedder()->code.find_rule_quickly(context, address, rule);
 
 	if (error == 0 && forbidden && rule->kind <= INCSTACK_RULE_FP_DEREF)
 		rule->flags |= INCSTACK_RULE_NO_BARRIER;

@@ -142,15 +142,15 @@ static int create_runtime(void)
 	};
 
 	embedder = *incstack_native_embedder();
-	embedder.find_rule_in_handler = NULL;
-	embedder.find_rule = incstack__record_find_rule;
-	embedder.find_rule_quickly = incstack__record_find_rule;
+	embedder.signals.find_rule = NULL;
+	embedder.code.find_rule = incstack__record_find_rule;
+	embedder.code.find_rule_quickly = incstack__record_find_rule;
 	if (incstack__record_is_cpu_profile())
-		embedder.find_rule_in_handler = incstack__record_find_rule;
-	embedder.allocate = incstack__record_allocate;
-	embedder.release = incstack__record_release;
-	embedder.allocate_traces = incstack__spool_chunk;
-	embedder.release_traces = incstack__spool_chunk_release;
+		embedder.signals.find_rule = incstack__record_find_rule;
+	embedder.memory.allocate = incstack__record_allocate;
+	embedder.memory.release = incstack__record_release;
+	embedder.memory.allocate_traces = incstack__spool_chunk;
+	embedder.memory.release_traces = incstack__spool_chunk_release;
 	return incstack_runtime_create(&options, &r->runtime);
 }
 

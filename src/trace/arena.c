@@ -9,15 +9,15 @@
 /* Allocates a chunk by the embedder, which may have an allocator only for traces. */
 static void *allocate_chunk(runtime *rt, size_t bytes)
 {
-	if (rt->embedder.allocate_traces)
-		return rt->embedder.allocate_traces(rt->context, bytes);
+	if (rt->embedder.memory.allocate_traces)
+		return rt->embedder.memory.allocate_traces(rt->context, bytes);
 	return incstack__allocate(rt, bytes);
 }
 
 static void release_chunk(runtime *rt, void *memory, size_t bytes)
 {
-	if (rt->embedder.release_traces)
-		rt->embedder.release_traces(rt->context, memory, bytes);
+	if (rt->embedder.memory.release_traces)
+		rt->embedder.memory.release_traces(rt->context, memory, bytes);
 	else
 		incstack__release(rt, memory, bytes);
 }

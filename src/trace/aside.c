@@ -22,7 +22,7 @@ static void lift(stack *s, const uintptr_t *frame)
 	s->busy = (uintptr_t)frame;
 	s->stats.foreign_unwinders++;
 	/* A walk through the unwinder's own frames needs unwind rules. */
-	if (s->runtime->embedder.find_rule && s->kind->remove_popped(s, frame))
+	if (s->runtime->embedder.code.find_rule && s->kind->remove_popped(s, frame))
 		incstack__complete(s, false);
 	incstack__lift_all(s, true);
 	incstack__mode_use(s, INCSTACK_MODE_VALIDATE);
@@ -60,7 +60,7 @@ void incstack__resume_aside(void *exception, const uintptr_t *frame)
 	stack *s = incstack__barrier_of_thread(&n);
 	while (s && !inside(s, (uintptr_t)frame))
 		s = incstack__barrier_of_thread(&n);
-	if (s && !s->busy && s->runtime->embedder.find_rule) {
+	if (s && !s->busy && s->runtime->embedder.code.find_rule) {
 		s->busy = (uintptr_t)frame;
 		resume = find_resume(s, frame);
 		leave(s);

@@ -60,8 +60,8 @@ static void patch(stack *s, const object *o, uint32_t number)
 	const runtime *rt = s->runtime;
 	if (FAULT(FAULT_STORE_FIRST)) {
 		store(slot, thunk_address(number)); /* and the embedder reads it just then */
-		if (rt->embedder.logical_pc)
-			rt->embedder.logical_pc(rt->context, (uintptr_t)slot, resume);
+		if (rt->embedder.code.logical_pc)
+			rt->embedder.code.logical_pc(rt->context, (uintptr_t)slot, resume);
 	}
 	*thunk_cell(thunk_address(number)) = (struct incstack__cell){resume, s};
 	atomic_signal_fence(memory_order_seq_cst); /* the cell before the slot (I4) */

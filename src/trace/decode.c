@@ -17,7 +17,8 @@ struct question {
 static void ask_embedder(void *argument)
 {
 	struct question *q = argument;
-	q->count = q->rt->embedder.decode(q->rt->context, q->frame, q->out, INCSTACK_VIRTUAL_MAX);
+	q->count =
+		q->rt->embedder.code.decode(q->rt->context, q->frame, q->out, INCSTACK_VIRTUAL_MAX);
 	if (FAULT(FAULT_VIRTUAL_DROPPED) && q->count > 1)
 		q->count = 1;
 	if (q->count > INCSTACK_VIRTUAL_MAX)

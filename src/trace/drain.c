@@ -119,7 +119,8 @@ static bool add(struct drain *d, const struct queued *what, const struct spot *a
 	const object top = exact ? interrupted_top(at, &what->top) : biased_top(at);
 	const struct incstack_frame frame = {top.function, top.address, what->top.fp,
 					     INCSTACK_FRAME_EXACT, 0};
-	const bool decodes = exact && top.flags & OBJECT_DECODE_NOW && s->runtime->embedder.decode;
+	const bool decodes =
+		exact && top.flags & OBJECT_DECODE_NOW && s->runtime->embedder.code.decode;
 	const object *old = at->seen ? at->caller : d->seen;
 	const object caller = interrupted_caller(at, what->caller);
 	if (!incstack__sample_add(s, what, top, exact && at->returned ? &caller : NULL, old,

@@ -98,7 +98,7 @@ fast_walk_frames(stack *s, uintptr_t key, uintptr_t sp, uintptr_t fp, const obje
 		 const uintptr_t *thunk, object *first, uintptr_t end, int32_t hidden)
 {
 	/* acquire: pairs with the release in grow (rule.c). The pointer is null if a return
-	 * slot may hold an address that is not a position (embedder.logical_pc). */
+	 * slot may hold an address that is not a position (embedder.code.logical_pc). */
 	const struct rule_table *t =
 		atomic_load_explicit(&s->runtime->fast_rules, memory_order_acquire);
 	const uintptr_t limit = known ? known->address : s->high;

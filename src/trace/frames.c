@@ -78,7 +78,7 @@ static int decode(struct incstack_frames_state *state, const struct incstack_fra
 {
 	const struct incstack_embedder *e = &state->runtime->embedder;
 	int (*ask)(void *, const struct incstack_frame *, struct incstack_virtual_frame *, int) =
-		state->interrupted ? e->decode_in_handler : e->decode;
+		state->interrupted ? e->signals.decode : e->code.decode;
 	int count =
 		ask ? ask(state->runtime->context, frame, state->decoded, INCSTACK_VIRTUAL_MAX) : 0;
 	return count < INCSTACK_VIRTUAL_MAX ? count : INCSTACK_VIRTUAL_MAX;
@@ -106,7 +106,8 @@ static int describe(struct incstack_frames *frames)
 		return show(frames);
 	frames->function = frames->frame.pc;
 	frames->position = -1;
-	frames->kind = state->runtime->embedder.decode ? INCSTACK_KIND_UNKNOWN : INCSTACK_KIND_C;
+	frames->kind =
+		state->runtime->embedder.code.decode ? INCSTACK_KIND_UNKNOWN : INCSTACK_KIND_C;
 	return 1;
 }
 

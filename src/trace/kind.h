@@ -9,8 +9,8 @@
 
 #include "stack.h"
 
-/* How the embedder may be called: never (in a signal handler, find_rule_in_handler excepted); the
- * same, but find_rule_quickly may take the place of a missing find_rule_in_handler; directly; or
+/* How the embedder may be called: never (in a signal handler, signals.find_rule excepted); the
+ * same, but code.find_rule_quickly may take the place of a missing signals.find_rule; directly; or
  * with all registers saved (from the trampoline). */
 enum ask { ASK_NEVER, ASK_QUICKLY, ASK_DIRECTLY, ASK_SAVED };
 

@@ -35,12 +35,12 @@ static bool remove_popped(stack *s, const uintptr_t *running)
 	const runtime *rt = s->runtime;
 	struct incstack_frame f = {0};
 	object *known = s->newest;
-	if (!known || !rt->embedder.youngest)
+	if (!known || !s->walker->youngest)
 		return true;
-	int more = rt->embedder.youngest(rt->context, s->identity, &f);
+	int more = s->walker->youngest(rt->context, s->identity, &f);
 	while (more > 0 && !(f.flags & INCSTACK_FRAME_ARMED && meet(s, &known, f.sp))) {
 		f.flags = 0;
-		more = rt->embedder.caller(rt->context, s->identity, &f);
+		more = s->walker->caller(rt->context, s->identity, &f);
 	}
 	while (more == 0 && known) /* the whole stack was seen, and no barrier */
 		known = incstack__known_pop(s, known);
@@ -76,7 +76,7 @@ static bool plant(stack *s, object *o, uintptr_t fp)
 	uint32_t number = incstack__barrier_take(s);
 	if (!number)
 		return false;
-	if (rt->embedder.arm(rt->context, s->identity, o->address) < 0) {
+	if (s->walker->arm(rt->context, s->identity, o->address) < 0) {
 		incstack__barrier_give_back(s, number);
 		return false;
 	}
@@ -96,7 +96,7 @@ static void lift(stack *s, object *o, bool certain)
 	const runtime *rt = s->runtime;
 	(void)certain;
 	o->flags |= INCSTACK_OBJECT_FILLED; /* no return will come that captures more of it */
-	rt->embedder.disarm(rt->context, s->identity, o->address);
+	s->walker->disarm(rt->context, s->identity, o->address);
 	incstack__barrier_free(s, o);
 }
 
@@ -144,7 +144,7 @@ static object *plant_at(const struct walker *w, const struct incstack_frame *f, 
 static object *decoded(const struct walker *w, object *o, const struct incstack_frame *f)
 {
 	if (!(o->flags & OBJECT_DECODE_NOW) || !(o->flags & INCSTACK_OBJECT_RAW) ||
-	    !w->stack->runtime->embedder.decode)
+	    !w->stack->runtime->embedder.code.decode)
 		return o;
 	return incstack__decode(w->stack, o, f, w->steps.ask, w->grow);
 }
@@ -184,7 +184,7 @@ static object *walk(const struct walker *w, struct path *p)
 			return cut(s, child, known, true);
 		child = last;
 		f.flags = 0;
-		int more = rt->embedder.caller(rt->context, s->identity, &f);
+		int more = s->walker->caller(rt->context, s->identity, &f);
 		s->walked++;
 		if (more <= 0)
 			return more ? cut(s, child, known, false) : end(s, child, known);
@@ -360,30 +360,29 @@ static int broken(const stack *s, size_t most)
 
 static int frames_begin(struct incstack_frames *frames, const struct incstack_top *top)
 {
-	const struct incstack_frames_state *state = &frames->state;
-	const runtime *rt = state->runtime;
+	const stack *s = frames->state.stack;
 	struct incstack_frame f = {0};
 	int more = 1;
-	if (top ? !takes_top(top) : !rt->embedder.youngest)
+	if (top ? !takes_top(top) : !s->walker->youngest)
 		return incstack__frames_refuse(frames);
 	if (top)
 		f = (struct incstack_frame){
 			top->pc, top->sp, top->fp,
 			top->flags & INCSTACK_TOP_EXACT ? INCSTACK_FRAME_EXACT : 0, 0};
 	else
-		more = rt->embedder.youngest(rt->context, state->stack->identity, &f);
+		more = s->walker->youngest(s->runtime->context, s->identity, &f);
 	f.flags &= INCSTACK_FRAME_EXACT;
 	return incstack__frames_start(frames, &f, f.sp, more < 1 ? more : 1);
 }
 
 static int frames_next(struct incstack_frames *frames)
 {
-	const runtime *rt = frames->state.runtime;
+	const stack *s = frames->state.stack;
 	struct incstack_frame caller = frames->frame;
 	if (!frames->state.begun)
 		return 1;
 	caller.flags = 0;
-	int more = rt->embedder.caller(rt->context, frames->state.stack->identity, &caller);
+	int more = s->walker->caller(s->runtime->context, s->identity, &caller);
 	if (more <= 0)
 		return more;
 	frames->frame = caller;

@@ -15,36 +15,19 @@
 #include "rule.h"
 #include "walk.h"
 
-/* Copies a structure of an older or newer version of the header. Members that it lacks become
- * zero. */
-static void copy_sized(void *to, size_t room, const void *from, size_t size)
-{
-	memset(to, 0, room);
-	memcpy(to, from, size < room ? size : room);
-}
-
 static bool embedder_is_valid(const struct incstack_embedder *e)
 {
-	return !e->allocate == !e->release && !e->allocate_traces == !e->release_traces &&
-	       !e->caller == !e->arm && !e->arm == !e->disarm;
+	const struct incstack_embedder_memory *m = &e->memory;
+	return e->size == sizeof(*e) && !m->allocate == !m->release &&
+	       !m->allocate_traces == !m->release_traces &&
+	       !(e->code.frame_pointers && e->code.find_rule);
 }
 
 static bool options_are_valid(const struct incstack_options *o)
 {
-	return o->mode <= INCSTACK_MODE_FULL && o->distance <= INCSTACK_DISTANCE_MAX &&
+	return o->size == sizeof(*o) && o->embedder && embedder_is_valid(o->embedder) &&
+	       o->mode <= INCSTACK_MODE_FULL && o->distance <= INCSTACK_DISTANCE_MAX &&
 	       (!o->stack_bytes || o->chunk_bytes <= o->stack_bytes);
-}
-
-/* Rejects a size that ends in the middle of a member. */
-static bool size_is_valid(size_t size, size_t least, size_t unit)
-{
-	return size >= least && size % unit == 0;
-}
-
-static bool sizes_valid(const struct incstack_options *o)
-{
-	return o && size_is_valid(o->size, offsetof(struct incstack_options, stack_bytes), 4) &&
-	       o->embedder && size_is_valid(o->embedder->size, sizeof(size_t), sizeof(void *));
 }
 
 static void complete_options(struct incstack_options *o)
@@ -65,31 +48,27 @@ static void complete_options(struct incstack_options *o)
 		o->mode = INCSTACK_MODE_VALIDATE;
 }
 
-/* Copies the caller's options and embedder. Returns false if they are invalid. */
-static bool take_options(runtime *rt, const struct incstack_options *o)
+/* Copies the caller's options and table. */
+static void take_options(runtime *rt, const struct incstack_options *o)
 {
-	copy_sized(&rt->options, sizeof(rt->options), o, o->size);
-	copy_sized(&rt->embedder, sizeof(rt->embedder), o->embedder, o->embedder->size);
+	rt->embedder = *o->embedder;
 	rt->context = o->context;
-	if (!options_are_valid(&rt->options) || !embedder_is_valid(&rt->embedder))
-		return false;
+	rt->options = *o;
 	complete_options(&rt->options);
-	return true;
 }
 
 int incstack_runtime_create(const struct incstack_options *options,
 			    struct incstack_runtime **result)
 {
 	runtime seed;
-	if (!result || !sizes_valid(options) || !take_options(&seed, options))
+	if (!result || !options || !options_are_valid(options))
 		return INCSTACK_EINVAL;
+	take_options(&seed, options);
 	runtime *rt = incstack__allocate(&seed, sizeof(*rt));
 	if (!rt)
 		return INCSTACK_ENOMEM;
 	memset(rt, 0, sizeof(*rt));
-	rt->embedder = seed.embedder;
-	rt->options = seed.options;
-	rt->context = seed.context;
+	take_options(rt, options);
 	rt->xsave_bytes = incstack__xsave_bytes();
 	atomic_init(&rt->users, 1);
 	int error = incstack__pool_open();
@@ -164,25 +143,39 @@ static int create(runtime *rt, const struct incstack__stack_kind *kind, struct b
 	return 0;
 }
 
+static bool walks_machine_stacks(const runtime *rt)
+{
+	return rt->embedder.code.find_rule || rt->embedder.code.frame_pointers;
+}
+
 int incstack_stack_create(struct incstack_runtime *rt, uintptr_t low, uintptr_t high,
 			  struct incstack_stack **result)
 {
 	const bool anywhere = !low && !high;
-	if (!rt || !result || (low >= high && !anywhere) || (low | high) % sizeof(uintptr_t))
+	if (!rt || !result || !walks_machine_stacks(rt) || (low >= high && !anywhere) ||
+	    (low | high) % sizeof(uintptr_t))
 		return INCSTACK_EINVAL;
 	return create(rt, anywhere ? &incstack__kind_anywhere : &incstack__kind_machine,
 		      (struct bounds){low, high}, result);
 }
 
-int incstack_stack_create_embedder(struct incstack_runtime *rt, void *identity,
+static bool walker_is_valid(const struct incstack_stack_walker *w)
+{
+	return w && w->size == sizeof(*w) && w->caller && w->arm && w->disarm;
+}
+
+int incstack_stack_create_embedder(struct incstack_runtime *rt,
+				   const struct incstack_stack_walker *walker, void *identity,
 				   struct incstack_stack **result)
 {
-	if (!rt || !result || !rt->embedder.caller || !rt->embedder.arm || !rt->embedder.disarm)
+	if (!rt || !result || !walker_is_valid(walker))
 		return INCSTACK_EINVAL;
 	int error = create(rt, &incstack__kind_embedder, (struct bounds){0, 0}, result);
-	if (!error)
-		(*result)->identity = identity;
-	return error;
+	if (error)
+		return error;
+	(*result)->walker = walker;
+	(*result)->identity = identity;
+	return 0;
 }
 
 static void free_stack(stack *s)
@@ -319,7 +312,7 @@ size_t incstack__stack_sample_room(const stack *s)
 
 int incstack_stack_stats(const struct incstack_stack *s, struct incstack_stats *stats)
 {
-	if (!s || !stats || stats->size < sizeof(size_t))
+	if (!s || !stats || stats->size != sizeof(*stats))
 		return INCSTACK_EINVAL;
 	struct incstack_stats now = s->stats;
 	now.size = stats->size;
@@ -329,7 +322,7 @@ int incstack_stack_stats(const struct incstack_stack *s, struct incstack_stats *
 	now.distance = s->distance.value + 1;
 	now.shared = s->samples > s->tally.all_new ? s->samples - s->tally.all_new : 0;
 	now.rules_unkept = atomic_load_explicit(&s->runtime->rules_unkept, memory_order_relaxed);
-	memcpy(stats, &now, now.size < sizeof(now) ? now.size : sizeof(now));
+	*stats = now;
 	return 0;
 }
 
@@ -340,7 +333,7 @@ static uint64_t read(const _Atomic uint64_t *counter)
 
 int incstack_stack_signal_stats(const struct incstack_stack *s, struct incstack_signal_stats *stats)
 {
-	if (!s || !stats || stats->size < sizeof(size_t))
+	if (!s || !stats || stats->size != sizeof(*stats))
 		return INCSTACK_EINVAL;
 	const struct signal_requests *counts = &s->signals;
 	struct incstack_signal_stats now = {
@@ -357,6 +350,6 @@ int incstack_stack_signal_stats(const struct incstack_stack *s, struct incstack_
 	};
 	for (int i = 0; i < INCSTACK_FAILURES; i++)
 		now.failed[i] = read(&counts->failed[i]);
-	memcpy(stats, &now, now.size < sizeof(now) ? now.size : sizeof(now));
+	*stats = now;
 	return 0;
 }

@@ -9,15 +9,15 @@
 
 void *incstack__allocate(runtime *rt, size_t bytes)
 {
-	if (rt->embedder.allocate)
-		return rt->embedder.allocate(rt->context, bytes);
+	if (rt->embedder.memory.allocate)
+		return rt->embedder.memory.allocate(rt->context, bytes);
 	return malloc(bytes);
 }
 
 void incstack__release(runtime *rt, void *memory, size_t bytes)
 {
-	if (rt->embedder.release)
-		rt->embedder.release(rt->context, memory, bytes);
+	if (rt->embedder.memory.release)
+		rt->embedder.memory.release(rt->context, memory, bytes);
 	else
 		free(memory);
 }

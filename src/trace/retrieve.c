@@ -214,7 +214,7 @@ static bool stands_in(const object *o, uintptr_t low, uintptr_t bytes)
  * the end is read again in each iteration; the added objects are already decoded. */
 int incstack__decode_range(stack *s, uintptr_t low, uintptr_t bytes)
 {
-	if (!s->runtime->embedder.decode)
+	if (!s->runtime->embedder.code.decode)
 		return 0;
 	for (struct chunk *c = s->arena.first; c; c = c->next)
 		for (object *o = c->objects; o < chunk_end(&s->arena, c); o++)

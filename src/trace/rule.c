@@ -119,7 +119,8 @@ static void grow(runtime *rt, struct rule_table *old)
 #ifdef INCSTACK_HOSTILE
 	return; /* no fast walk: the general walk handles every frame */
 #endif
-	if (!rt->embedder.logical_pc) /* release: pairs with the acquire in fast_walk_frames. */
+	if (!rt->embedder.code
+		     .logical_pc) /* release: pairs with the acquire in fast_walk_frames. */
 		atomic_store_explicit(&rt->fast_rules, t, memory_order_release);
 }
 
@@ -173,7 +174,7 @@ static packed_rule ask(runtime *rt, uintptr_t address)
 	struct incstack_rule rule = {.kind = INCSTACK_RULE_NONE};
 	uint64_t before;
 	bool blocked = incstack__signals_block(&before);
-	if (rt->embedder.find_rule(rt->context, address, &rule) < 0)
+	if (rt->embedder.code.find_rule(rt->context, address, &rule) < 0)
 		rule.kind = INCSTACK_RULE_NONE;
 	incstack__signals_restore(blocked, &before);
 	return pack(&rule);
@@ -183,8 +184,8 @@ static packed_rule ask(runtime *rt, uintptr_t address)
 packed_rule incstack__rule_learn(runtime *rt, uintptr_t address)
 {
 	struct incstack_rule rule;
-	if (rt->embedder.find_rule_quickly &&
-	    !rt->embedder.find_rule_quickly(rt->context, address, &rule))
+	if (rt->embedder.code.find_rule_quickly &&
+	    !rt->embedder.code.find_rule_quickly(rt->context, address, &rule))
 		return keep(rt, address, pack(&rule));
 	return keep(rt, address, ask(rt, address));
 }
@@ -194,8 +195,8 @@ packed_rule incstack__rule_learn(runtime *rt, uintptr_t address)
 packed_rule incstack__rule_learn_again(runtime *rt, uintptr_t address, packed_rule known)
 {
 	struct incstack_rule rule;
-	if (rt->embedder.find_rule_quickly &&
-	    !rt->embedder.find_rule_quickly(rt->context, address, &rule))
+	if (rt->embedder.code.find_rule_quickly &&
+	    !rt->embedder.code.find_rule_quickly(rt->context, address, &rule))
 		return keep(rt, address, pack(&rule));
 	return known;
 }
@@ -205,7 +206,7 @@ packed_rule incstack__rule_learn_again(runtime *rt, uintptr_t address, packed_ru
 void incstack__rule_reserve(runtime *rt)
 {
 	struct rule_table *t = atomic_load_explicit(&rt->rules, memory_order_acquire);
-	if (__builtin_expect(!rt->embedder.find_rule || grown_enough(rt, t), 1))
+	if (__builtin_expect(!rt->embedder.code.find_rule || grown_enough(rt, t), 1))
 		return;
 	uint64_t before;
 	bool blocked = incstack__signals_block(&before);
@@ -235,10 +236,10 @@ static void want(runtime *rt, uintptr_t address)
 packed_rule incstack__rule_in_handler(runtime *rt, uintptr_t address, packed_rule known,
 				      bool quickly)
 {
-	int (*find)(void *, uintptr_t, struct incstack_rule *) = rt->embedder.find_rule_in_handler;
+	int (*find)(void *, uintptr_t, struct incstack_rule *) = rt->embedder.signals.find_rule;
 	struct incstack_rule rule;
 	if (!find && quickly)
-		find = rt->embedder.find_rule_quickly;
+		find = rt->embedder.code.find_rule_quickly;
 	int error = find ? find(rt->context, address, &rule) : INCSTACK_EUNWIND;
 	if (!error)
 		return keep(rt, address, pack(&rule));

@@ -17,7 +17,7 @@ static int ask(const stack *s, const void *ucontext, struct incstack_top *top)
 		.high = s->given.high,
 	};
 	*top = (struct incstack_top){0};
-	return e->interrupted(s->runtime->context, &at, top);
+	return e->signals.interrupted(s->runtime->context, &at, top);
 }
 
 /* Reads where a frame that is about to return will go on. Without that there is no promise. */
@@ -88,7 +88,7 @@ static int enqueue(stack *s, struct queued *what)
 int incstack_stack_sample_signal(struct incstack_stack *s, uint64_t id, uint64_t weight,
 				 const void *ucontext)
 {
-	if (!s || !ucontext || !s->runtime || !s->runtime->embedder.interrupted)
+	if (!s || !ucontext || !s->runtime || !s->runtime->embedder.signals.interrupted)
 		return INCSTACK_EINVAL;
 	count_requests(&s->signals.requests, 1);
 	if (s->owner != thread_self())

@@ -102,7 +102,8 @@ struct incstack_stack {
 	struct bounds given;  /* by the creator of the stack */
 	struct mapped mapped; /* in this walk; where no bounds are given, the same as [low, high) */
 	uintptr_t thread;     /* the thread that began on it, or 0: see shared.h */
-	void *identity;       /* the embedder's name of this stack */
+	const struct incstack_stack_walker *walker; /* of a stack that only the embedder can walk */
+	void *identity;                             /* the embedder's name of this stack */
 	struct signal_requests signals;
 	uint32_t rule_at[RULES_AT]; /* plain rules only: see predicted_rule() */
 };

@@ -23,7 +23,7 @@ packed_rule incstack__rule_of(const struct stepper *w, uintptr_t pc, bool exact)
 {
 	runtime *rt = w->rt;
 	uintptr_t address = pc - !exact;
-	if (!rt->embedder.find_rule)
+	if (!rt->embedder.code.find_rule)
 		return RULE_FRAME_POINTER;
 	packed_rule rule = incstack__rule_find(rt, address);
 	if (__builtin_expect(rule_known(rule), 1))
@@ -46,7 +46,7 @@ struct translation {
 static void translate(void *argument)
 {
 	struct translation *t = argument;
-	t->pc = t->rt->embedder.logical_pc(t->rt->context, t->slot, t->pc);
+	t->pc = t->rt->embedder.code.logical_pc(t->rt->context, t->slot, t->pc);
 }
 
 /* What a return address stands for that the embedder may have replaced by the address of a handler,
@@ -54,9 +54,9 @@ static void translate(void *argument)
 static uintptr_t logical_pc(const struct stepper *w, uintptr_t slot, uintptr_t pc)
 {
 	runtime *rt = w->rt;
-	if (__builtin_expect(!rt->embedder.logical_pc || !slot, 1))
+	if (__builtin_expect(!rt->embedder.code.logical_pc || !slot, 1))
 		return pc;
-	if (rt->embedder.find_rule && rule_known(incstack__rule_of(w, pc, false)))
+	if (rt->embedder.code.find_rule && rule_known(incstack__rule_of(w, pc, false)))
 		return pc;
 	struct translation t = {rt, slot, pc};
 	if (w->ask <= ASK_QUICKLY)

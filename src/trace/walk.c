@@ -195,7 +195,7 @@ static bool note_rule(const struct walker *w, struct path *p, packed_rule rule,
 	if (rule_forbids_barrier(rule))
 		p->child->flags |= OBJECT_NO_BARRIER;
 	if (rule_decodes_now(rule) && w->steps.ask != ASK_NEVER &&
-	    w->stack->runtime->embedder.decode) {
+	    w->stack->runtime->embedder.code.decode) {
 		struct incstack_frame f = {at->pc, at->sp, at->fp,
 					   at->exact ? INCSTACK_FRAME_EXACT : 0, 0};
 		object *last = incstack__decode(w->stack, p->child, &f, w->steps.ask, w->grow);

@@ -84,6 +84,7 @@ static incstack_runtime *open_all()
 	void *low;
 	size_t bytes;
 	embedder.size = sizeof(embedder);
+	embedder.code.frame_pointers = 1;
 	options.size = sizeof(options);
 	options.embedder = &embedder;
 	if (incstack_runtime_create(&options, &runtime))

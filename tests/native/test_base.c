@@ -28,7 +28,7 @@ __asm__(".text\n"
 static int rule_behind(uintptr_t pc)
 {
 	struct incstack_rule rule = {.kind = 77};
-	const int result = incstack_native_embedder()->find_rule(NULL, pc - 1, &rule);
+	const int result = incstack_native_embedder()->code.find_rule(NULL, pc - 1, &rule);
 
 	ck_assert_uint_eq(rule.kind, result == 0 ? INCSTACK_RULE_END : 77);
 	return result;

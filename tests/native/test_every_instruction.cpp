@@ -92,7 +92,7 @@ static void sample(const ucontext_t *context)
 		incstack__trampoline_contains(top.pc)
 			? INCSTACK__NATIVE_DESCRIBED
 			: incstack__native_is_described(
-				  incstack_native_embedder()->find_rule_quickly, bounds, &top);
+				  incstack_native_embedder()->code.find_rule_quickly, bounds, &top);
 
 	if (described != INCSTACK__NATIVE_DESCRIBED || samples == SAMPLES ||
 	    first[samples] + DEPTH > FRAMES) {
@@ -137,7 +137,7 @@ static void open_all(void)
 	static struct incstack_embedder embedder;
 	struct incstack_options options = {};
 	embedder = *incstack_native_embedder();
-	embedder.find_rule = embedder.find_rule_in_handler = embedder.find_rule_quickly;
+	embedder.code.find_rule = embedder.signals.find_rule = embedder.code.find_rule_quickly;
 	options.size = sizeof(options);
 	options.distance = 1;
 	options.embedder = &embedder;

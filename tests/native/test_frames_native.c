@@ -376,7 +376,7 @@ static int raise_once(void *context, uintptr_t address, struct incstack_rule *ru
 		raised = true;
 		raise(SIGUSR1);
 	}
-	return incstack_native_embedder()->find_rule_quickly(context, address, rule);
+	return incstack_native_embedder()->code.find_rule_quickly(context, address, rule);
 }
 
 static void *sample_once(void *unused)
@@ -396,7 +396,7 @@ START_TEST(over_a_stack_that_is_sampled)
 		.size = sizeof(options), .distance = 1, .embedder = &embedder};
 	struct incstack_frames frames;
 	pthread_t thread;
-	embedder.find_rule_quickly = raise_once;
+	embedder.code.find_rule_quickly = raise_once;
 	ck_assert_int_eq(incstack_runtime_create(&options, &runtime), 0);
 	open_held(0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, sample_once, NULL), 0);

@@ -29,7 +29,7 @@ static void open_with(find_rule *in_handler, int number)
 	struct incstack_options options = {
 		.size = sizeof(options), .distance = 1, .embedder = &embedder};
 
-	embedder.find_rule_in_handler = in_handler;
+	embedder.signals.find_rule = in_handler;
 	ck_assert_int_eq(sigaction(number, &action, NULL), 0);
 	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
 	ck_assert_int_eq(incstack_stack_create_native(traced_runtime, &traced_stack), 0);
@@ -113,7 +113,7 @@ static int times_asked;
 static int find_and_count(void *context, uintptr_t address, struct incstack_rule *rule)
 {
 	times_asked += address == asked_for;
-	return incstack_native_embedder()->find_rule(context, address, rule);
+	return incstack_native_embedder()->code.find_rule(context, address, rule);
 }
 
 /* Code without a rule may be unloaded by the time of the next operation, perhaps of another thread. So
@@ -129,7 +129,7 @@ START_TEST(missed_rules_are_left_to_handlers)
 				   .flags = INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED};
 
 	asked_for = top.pc;
-	embedder.find_rule = find_and_count;
+	embedder.code.find_rule = find_and_count;
 	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
 	ck_assert_int_eq(incstack_stack_create_native(traced_runtime, &traced_stack), 0);
 	ck_assert_int_eq(incstack_stack_sample(traced_stack, 0, 1, &top), INCSTACK_EUNWIND);
@@ -173,7 +173,7 @@ END_TEST
 /* A rule that the embedder provides in a handler is known at once. */
 START_TEST(rules_are_found_in_the_handler)
 {
-	open_with(incstack_native_embedder()->find_rule_quickly, SIGUSR1);
+	open_with(incstack_native_embedder()->code.find_rule_quickly, SIGUSR1);
 	raise(SIGUSR1);
 	ck_assert_int_eq(result, 0);
 	ck_assert_uint_eq(truncated_of_one(), 0);
@@ -225,7 +225,7 @@ __asm__(".text\n.type trap_at_return, @function\n"
 
 START_TEST(popped_frame_pointer)
 {
-	open_with(incstack_native_embedder()->find_rule_quickly, SIGTRAP);
+	open_with(incstack_native_embedder()->code.find_rule_quickly, SIGTRAP);
 	trap_at_return();
 	ck_assert_int_eq(result, 0);
 	ck_assert_uint_eq(truncated_of_one(), 0);

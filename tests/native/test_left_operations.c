@@ -33,7 +33,7 @@ static int rule_or_question(void *context, uintptr_t address, struct incstack_ru
 	question = NULL;
 	if (now)
 		now();
-	return incstack_native_embedder()->find_rule_quickly(context, address, rule);
+	return incstack_native_embedder()->code.find_rule_quickly(context, address, rule);
 }
 
 static void leave_handler(void)
@@ -101,7 +101,7 @@ static void open_stack(void)
 	struct incstack_embedder embedder = *incstack_native_embedder();
 	const struct incstack_options options = {
 		.size = sizeof(options), .distance = 1, .embedder = &embedder};
-	embedder.find_rule_quickly = rule_or_question;
+	embedder.code.find_rule_quickly = rule_or_question;
 	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
 	ck_assert_int_eq(incstack_stack_create_native(traced_runtime, &traced_stack), 0);
 	ck_assert_int_eq(incstack_stack_reserve(traced_stack, 1 << 19), 0);
@@ -263,9 +263,9 @@ START_TEST(half_way_to_a_chunk)
 {
 	struct incstack_embedder embedder = hand_embedder();
 	struct incstack_tree *tree;
-	embedder.decode = NULL; /* nothing needs more memory at retrieve */
-	embedder.allocate_traces = allocate_next;
-	embedder.release_traces = release_nothing;
+	embedder.code.decode = NULL; /* nothing needs more memory at retrieve */
+	embedder.memory.allocate_traces = allocate_next;
+	embedder.memory.release_traces = release_nothing;
 	downwards = _i / HALVES % 2;
 	memset(region, 0xa5, sizeof(region));
 	hand_open_with((struct incstack_options){.mode = INCSTACK_MODE_FULL, .chunk_bytes = CHUNK},

@@ -16,7 +16,7 @@ static int changed, looked;
 static int find_rule(void *context, uintptr_t address, struct incstack_rule *rule)
 {
 	const uintptr_t low = (uintptr_t)__start_spared;
-	int error = incstack_native_embedder()->find_rule(context, address, rule);
+	int error = incstack_native_embedder()->code.find_rule(context, address, rule);
 	if (!error && address - low < (uintptr_t)__stop_spared - low)
 		rule->flags |= INCSTACK_RULE_NO_BARRIER;
 	return error;
@@ -29,7 +29,7 @@ static void open_runtime(unsigned distance)
 					   .mode = INCSTACK_MODE_PATCH,
 					   .distance = distance,
 					   .embedder = &embedder};
-	embedder.find_rule = embedder.find_rule_quickly = find_rule;
+	embedder.code.find_rule = embedder.code.find_rule_quickly = find_rule;
 	traced_samples = 0;
 	ck_assert_int_eq(incstack_runtime_create(&options, &traced_runtime), 0);
 	ck_assert_int_eq(incstack_stack_create_native(traced_runtime, &traced_stack), 0);

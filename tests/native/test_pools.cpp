@@ -249,6 +249,7 @@ START_TEST(first_pool_refused)
 	struct incstack_embedder embedder = {};
 	struct incstack_options options = {};
 	embedder.size = sizeof(embedder);
+	embedder.code.frame_pointers = 1;
 	options.size = sizeof(options);
 	options.embedder = &embedder;
 	forbid_data = true;
@@ -310,7 +311,8 @@ static void setup_hook(int (*hook)(void *, const void *, size_t))
 	struct incstack_embedder embedder = {};
 	struct incstack_options options = {};
 	embedder.size = sizeof(embedder);
-	embedder.register_unwind_info = hook;
+	embedder.code.frame_pointers = 1;
+	embedder.code.register_unwind_info = hook;
 	options.size = sizeof(options);
 	options.distance = 1;
 	options.embedder = &embedder;

@@ -150,7 +150,7 @@ static bool blind;
 static int rule_unless_blind(void *context, uintptr_t address, struct incstack_rule *rule)
 {
 	return blind ? INCSTACK_EUNWIND
-		     : incstack_native_embedder()->find_rule_quickly(context, address, rule);
+		     : incstack_native_embedder()->code.find_rule_quickly(context, address, rule);
 }
 
 static void open_by_hand(const struct incstack_embedder *embedder)
@@ -179,8 +179,9 @@ START_TEST(no_rules)
 {
 	struct incstack_embedder embedder = *incstack_native_embedder();
 	struct incstack_tree *tree;
-	embedder.find_rule_quickly = NULL;
-	embedder.find_rule = _i ? NULL : rule_unless_blind;
+	embedder.code.find_rule_quickly = NULL;
+	embedder.code.find_rule = _i ? NULL : rule_unless_blind;
+	embedder.code.frame_pointers = (uint32_t)_i;
 	open_by_hand(&embedder);
 	act = blindly;
 	ck_assert_int_eq(descend(5), 6);

@@ -61,14 +61,14 @@ static int rule_or_exit(void *context, uintptr_t address, struct incstack_rule *
 {
 	if (questions >= 0 && questions-- == 0)
 		leave();
-	return incstack_native_embedder()->find_rule_quickly(context, address, rule);
+	return incstack_native_embedder()->code.find_rule_quickly(context, address, rule);
 }
 
 static void open_stack(uint32_t distance)
 {
 	struct incstack_embedder embedder = *incstack_native_embedder();
 	struct incstack_options options = {};
-	embedder.find_rule_quickly = rule_or_exit;
+	embedder.code.find_rule_quickly = rule_or_exit;
 	options.size = sizeof(options);
 	options.embedder = &embedder;
 	options.distance = distance;

@@ -179,7 +179,7 @@ static void handler(int number, siginfo_t *info, void *context)
 	(void)info;
 	walk_here(FRAMES);
 	interrupted = incstack_native_top(context);
-	interrupted_result = incstack_native_embedder()->interrupted(
+	interrupted_result = incstack_native_embedder()->signals.interrupted(
 		NULL, &(struct incstack_interruption){.ucontext = context}, &sampled);
 }
 
@@ -233,7 +233,7 @@ START_TEST(what_was_interrupted)
 	ck_assert_uint_eq(sampled.flags, INCSTACK_TOP_EXACT | INCSTACK_TOP_INTERRUPTED);
 	ck_assert_uint_eq(sampled.slot, 0);
 	ck_assert_mem_eq(&sampled, &interrupted, sizeof(sampled));
-	ck_assert_int_eq(incstack_native_embedder()->interrupted(NULL, &none, &sampled),
+	ck_assert_int_eq(incstack_native_embedder()->signals.interrupted(NULL, &none, &sampled),
 			 INCSTACK_EINVAL);
 }
 END_TEST
@@ -301,15 +301,15 @@ END_TEST
 START_TEST(table)
 {
 	const struct incstack_embedder *embedder = incstack_native_embedder();
-	char *memory = embedder->allocate(NULL, 100000);
+	char *memory = embedder->memory.allocate(NULL, 100000);
 
 	ck_assert_uint_eq(embedder->size, sizeof(*embedder));
-	ck_assert_ptr_nonnull((void *)(uintptr_t)embedder->find_rule);
-	ck_assert_ptr_null((void *)(uintptr_t)embedder->decode);
+	ck_assert_ptr_nonnull((void *)(uintptr_t)embedder->code.find_rule);
+	ck_assert_ptr_null((void *)(uintptr_t)embedder->code.decode);
 	ck_assert_ptr_nonnull(memory);
 	memset(memory, 1, 100000);
-	embedder->release(NULL, memory, 100000);
-	ck_assert_ptr_null(embedder->allocate(NULL, SIZE_MAX / 2));
+	embedder->memory.release(NULL, memory, 100000);
+	ck_assert_ptr_null(embedder->memory.allocate(NULL, SIZE_MAX / 2));
 }
 END_TEST
 

@@ -82,7 +82,8 @@ static bool new_stack(struct fiber *f)
 	static struct incstack_stack *one;
 	uintptr_t low = f->low, high = f->high;
 	if (f->linked)
-		return !incstack_stack_create_embedder(f->vm->runtime, f, &f->stack);
+		return !incstack_stack_create_embedder(f->vm->runtime, &linked_walker, f,
+						       &f->stack);
 	if (BUG(BUG_ONE_STACK)) {
 		low = 8;
 		high = UINTPTR_MAX / 2 + 1;

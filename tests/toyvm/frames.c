@@ -204,13 +204,17 @@ static int no_unwinder(void *context, const void *info, size_t bytes)
 
 const struct incstack_embedder embedder = {
 	.size = sizeof(struct incstack_embedder),
-	.find_rule = find_rule,
-	.find_rule_in_handler = find_rule,
-	.interrupted = signals_interrupted,
-	.decode = decode,
-	.logical_pc = logical_pc,
+	.code.find_rule = find_rule,
+	.signals.find_rule = find_rule,
+	.signals.interrupted = signals_interrupted,
+	.code.decode = decode,
+	.code.logical_pc = logical_pc,
+	.code.register_unwind_info = no_unwinder,
+};
+
+const struct incstack_stack_walker linked_walker = {
+	.size = sizeof(struct incstack_stack_walker),
 	.caller = linked_caller,
 	.arm = linked_arm,
 	.disarm = linked_disarm,
-	.register_unwind_info = no_unwinder,
 };

@@ -238,6 +238,7 @@ static inline bool has_barrier(const uintptr_t *slot)
 }
 bool returns_to_barrier(const struct fiber *f, const uintptr_t *slot);
 extern const struct incstack_embedder embedder;
+extern const struct incstack_stack_walker linked_walker;
 static inline bool has_more_frames(uint64_t method)
 {
 	return method % 4 == 1;

@@ -98,10 +98,10 @@ static inline void hand_release(void *context, void *memory, size_t bytes)
 static inline struct incstack_embedder hand_embedder(void)
 {
 	return (struct incstack_embedder){.size = sizeof(struct incstack_embedder),
-					  .find_rule = hand_find_rule,
-					  .decode = hand_decode,
-					  .allocate = hand_allocate,
-					  .release = hand_release};
+					  .code.find_rule = hand_find_rule,
+					  .code.decode = hand_decode,
+					  .memory.allocate = hand_allocate,
+					  .memory.release = hand_release};
 }
 
 /* ---- begin and end ------------------------------------------------------------------ */

@@ -287,20 +287,21 @@ static inline void release(void *context, void *memory, size_t bytes)
 	free(memory);
 }
 
+static struct incstack_stack_walker walker = {
+	.size = sizeof(walker), .caller = walk_to_caller, .arm = arm, .disarm = disarm};
+
 static inline void setup_with(struct incstack_options options)
 {
 	struct incstack_embedder embedder = {.size = sizeof(embedder),
-					     .decode = decode,
-					     .caller = walk_to_caller,
-					     .arm = arm,
-					     .disarm = disarm,
-					     .youngest = tells_youngest ? tell_youngest : NULL,
-					     .allocate = allocate,
-					     .release = release};
+					     .code.frame_pointers = 1,
+					     .code.decode = decode,
+					     .memory.allocate = allocate,
+					     .memory.release = release};
+	walker.youngest = tells_youngest ? tell_youngest : NULL;
 	options.size = sizeof(options);
 	options.embedder = &embedder;
 	ck_assert_int_eq(incstack_runtime_create(&options, &rt), 0);
-	ck_assert_int_eq(incstack_stack_create_embedder(rt, &rt, &s), 0);
+	ck_assert_int_eq(incstack_stack_create_embedder(rt, &walker, &rt, &s), 0);
 	if (!options.chunk_bytes)
 		ck_assert_int_eq(incstack_stack_reserve(s, 1 << 20), 0);
 	call();

@@ -28,6 +28,7 @@ __attribute__((unused)) static void open_runtime(unsigned distance)
 	struct incstack_embedder embedder = {};
 	struct incstack_options options = {};
 	embedder.size = sizeof(embedder);
+	embedder.code.frame_pointers = 1;
 	options.size = sizeof(options);
 	options.embedder = &embedder;
 	options.distance = distance;

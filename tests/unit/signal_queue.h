@@ -95,11 +95,11 @@ static inline void open_with_queue(struct incstack_options options, uint32_t cap
 	static struct incstack_embedder embedder;
 	ck_assert_int_eq(sim_open(options), 0);
 	embedder = sim_embedder;
-	embedder.interrupted = interrupted;
-	embedder.decode = decode;
-	embedder.find_rule_in_handler = sim_find_rule;
+	embedder.signals.interrupted = interrupted;
+	embedder.code.decode = decode;
+	embedder.signals.find_rule = sim_find_rule;
 	if (sim.usual)
-		embedder.logical_pc = NULL;
+		embedder.code.logical_pc = NULL;
 	sim.rt->embedder = embedder;
 	if (capacity)
 		ck_assert_int_eq(incstack_stack_queue_resize(sim.s, capacity), 0);

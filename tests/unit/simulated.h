@@ -337,11 +337,11 @@ static inline void sim_nothing_is_lost(void)
 
 static const struct incstack_embedder sim_embedder = {
 	.size = sizeof(sim_embedder),
-	.find_rule = sim_find_rule,
-	.decode = sim_decode,
-	.logical_pc = sim_logical_pc,
-	.allocate = sim_allocate,
-	.release = sim_release,
+	.code.find_rule = sim_find_rule,
+	.code.decode = sim_decode,
+	.code.logical_pc = sim_logical_pc,
+	.memory.allocate = sim_allocate,
+	.memory.release = sim_release,
 };
 
 enum { SIM_VARIANTS = 15, SIM_PATCHED = 5 };
@@ -363,7 +363,7 @@ static inline int sim_open(struct incstack_options options)
 	options.size = sizeof(options);
 	struct incstack_embedder embedder = sim_embedder;
 	if (sim.usual)
-		embedder.logical_pc = NULL;
+		embedder.code.logical_pc = NULL;
 	options.embedder = &embedder;
 	int error = incstack_runtime_create(&options, &sim.rt);
 	if (error)

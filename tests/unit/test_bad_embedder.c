@@ -54,7 +54,7 @@ START_TEST(decode_returns_anything)
 	const int answer = _i % ANSWERS;
 	struct incstack_embedder embedder = hand_embedder();
 	struct incstack_tree *tree;
-	embedder.decode = decode_all;
+	embedder.code.decode = decode_all;
 	hand_open_with((struct incstack_options){.distance = 3}, &embedder);
 	for (unsigned n = 1; n <= TOP && _i >= ANSWERS; n++)
 		hand.rules[n].flags = INCSTACK_RULE_DECODE_NOW;
@@ -254,13 +254,12 @@ static void sample_named(void)
 
 static void open_by_name(void)
 {
-	struct incstack_embedder embedder = hand_embedder();
-	embedder.caller = to_caller;
-	embedder.arm = arm;
-	embedder.disarm = disarm;
+	static const struct incstack_stack_walker walker = {sizeof(walker), to_caller, arm, disarm,
+							    NULL};
+	const struct incstack_embedder embedder = hand_embedder();
 	hand_open_with((struct incstack_options){.distance = 1, .thunk_limit = THUNKS}, &embedder);
 	incstack_stack_destroy(hand.s);
-	ck_assert_int_eq(incstack_stack_create_embedder(hand.rt, NULL, &hand.s), 0);
+	ck_assert_int_eq(incstack_stack_create_embedder(hand.rt, &walker, NULL, &hand.s), 0);
 	armed = 0;
 }
 

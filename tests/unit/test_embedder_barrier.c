@@ -125,8 +125,23 @@ START_TEST(bad_input)
 	struct incstack_stack *other;
 	struct incstack_top t = {.sp = 0};
 	setup(1, INCSTACK_MODE_PATCH);
-	ck_assert_int_eq(incstack_stack_create_embedder(NULL, &rt, &other), INCSTACK_EINVAL);
-	ck_assert_int_eq(incstack_stack_create_embedder(rt, &rt, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_create_embedder(NULL, &walker, &rt, &other),
+			 INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_create_embedder(rt, &walker, &rt, NULL), INCSTACK_EINVAL);
+	ck_assert_int_eq(incstack_stack_create_embedder(rt, NULL, &rt, &other), INCSTACK_EINVAL);
+	for (int i = 0; i < 4; i++) {
+		struct incstack_stack_walker lacking = walker;
+		if (i == 0)
+			lacking.caller = NULL;
+		else if (i == 1)
+			lacking.arm = NULL;
+		else if (i == 2)
+			lacking.disarm = NULL;
+		else
+			lacking.size -= sizeof(void *);
+		ck_assert_int_eq(incstack_stack_create_embedder(rt, &lacking, &rt, &other),
+				 INCSTACK_EINVAL);
+	}
 	ck_assert_int_eq(incstack_stack_sample(s, 1, 1, &t), INCSTACK_EINVAL);
 	t = (struct incstack_top){.sp = (uintptr_t)top, .flags = INCSTACK_TOP_INTERRUPTED};
 	ck_assert_int_eq(incstack_stack_sample(s, 1, 1, &t), INCSTACK_EINVAL);

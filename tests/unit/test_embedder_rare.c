@@ -23,7 +23,7 @@ START_TEST(abandoned)
 		record_count = 0;
 		ck_assert_uint_eq(stats_of_stack().no_thunk, 0);
 		incstack_stack_abandon(s);
-		ck_assert_int_eq(incstack_stack_create_embedder(rt, &rt, &s), 0);
+		ck_assert_int_eq(incstack_stack_create_embedder(rt, &walker, &rt, &s), 0);
 		ck_assert_int_eq(incstack_stack_reserve(s, 1 << 20), 0);
 	}
 	teardown();

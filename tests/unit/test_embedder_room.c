@@ -56,14 +56,13 @@ static int interrupted(void *context, const struct incstack_interruption *interr
 static void open_stack(unsigned mode, uint64_t bytes)
 {
 	const struct incstack_embedder embedder = {.size = sizeof(embedder),
-						   .caller = caller,
-						   .arm = arm,
-						   .disarm = disarm,
-						   .interrupted = interrupted};
+						   .signals.interrupted = interrupted};
+	static const struct incstack_stack_walker walker = {sizeof(walker), caller, arm, disarm,
+							    NULL};
 	const struct incstack_options options = {
 		.size = sizeof(options), .embedder = &embedder, .mode = mode, .stack_bytes = bytes};
 	ck_assert_int_eq(incstack_runtime_create(&options, &rt), 0);
-	ck_assert_int_eq(incstack_stack_create_embedder(rt, NULL, &s), 0);
+	ck_assert_int_eq(incstack_stack_create_embedder(rt, &walker, NULL, &s), 0);
 }
 
 static void close_stack(void)

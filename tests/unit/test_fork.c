@@ -57,9 +57,9 @@ static int find_rule(void *context, uintptr_t address, struct incstack_rule *rul
 
 static const struct incstack_embedder embedder = {
 	.size = sizeof(embedder),
-	.find_rule = find_rule,
-	.allocate = allocate,
-	.release = release,
+	.code.find_rule = find_rule,
+	.memory.allocate = allocate,
+	.memory.release = release,
 };
 
 static int create_stack(uintptr_t *memory, struct incstack_stack **stack)
@@ -187,16 +187,15 @@ static int fork_at_the_first(void *context, const void *info, size_t bytes)
 
 START_TEST(fork_while_thunks_are_made)
 {
-	struct incstack_embedder with_arms = embedder;
+	static const struct incstack_stack_walker walker = {sizeof(walker), to_caller, arm, disarm,
+							    NULL};
+	struct incstack_embedder with_pools = embedder;
 	const struct incstack_options options = {
-		.size = sizeof(options), .embedder = &with_arms, .distance = 1};
+		.size = sizeof(options), .embedder = &with_pools, .distance = 1};
 
-	with_arms.caller = to_caller;
-	with_arms.arm = arm;
-	with_arms.disarm = disarm;
-	with_arms.register_unwind_info = fork_at_the_first;
+	with_pools.code.register_unwind_info = fork_at_the_first;
 	ck_assert_int_eq(incstack_runtime_create(&options, &runtime), 0);
-	ck_assert_int_eq(incstack_stack_create_embedder(runtime, NULL, &its), 0);
+	ck_assert_int_eq(incstack_stack_create_embedder(runtime, &walker, NULL, &its), 0);
 	for (uintptr_t depth = 2; depth < BARRIERS && pools_made == 0; depth++) {
 		const struct incstack_top top = {.pc = depth, .sp = depth};
 

@@ -145,7 +145,7 @@ static void shows_inlined(unsigned n)
 START_TEST(inlined_frames_and_kinds)
 {
 	struct incstack_embedder embedder = hand_embedder();
-	embedder.decode = decode_three;
+	embedder.code.decode = decode_three;
 	hand_open_with((struct incstack_options){.distance = 1}, &embedder);
 	begin_at(8, 0);
 	shows_inlined(8);
@@ -172,7 +172,7 @@ END_TEST
 START_TEST(without_decode_all_is_native)
 {
 	struct incstack_embedder embedder = hand_embedder();
-	embedder.decode = NULL;
+	embedder.code.decode = NULL;
 	hand_open_with((struct incstack_options){.distance = 1}, &embedder);
 	begin_at(3, 0);
 	for (unsigned n = 4; n-- > 0;) {

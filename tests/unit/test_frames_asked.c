@@ -53,11 +53,11 @@ static int decode_never(void *context, const struct incstack_frame *frame,
 static void open_counting(bool quickly, bool in_handler, bool decodes)
 {
 	struct incstack_embedder embedder = hand_embedder();
-	embedder.find_rule = count_find_rule;
-	embedder.find_rule_quickly = quickly ? count_quickly : NULL;
-	embedder.find_rule_in_handler = in_handler ? count_in_handler : NULL;
-	embedder.decode = decode_never;
-	embedder.decode_in_handler = decodes ? decode_in_handler : NULL;
+	embedder.code.find_rule = count_find_rule;
+	embedder.code.find_rule_quickly = quickly ? count_quickly : NULL;
+	embedder.signals.find_rule = in_handler ? count_in_handler : NULL;
+	embedder.code.decode = decode_never;
+	embedder.signals.decode = decodes ? decode_in_handler : NULL;
 	hand_open_with((struct incstack_options){.distance = 1}, &embedder);
 	asked = asked_quickly = asked_in_handler = decoded_in_handler = 0;
 }
@@ -135,7 +135,7 @@ static int decode_and_walk(void *context, const struct incstack_frame *frame,
 START_TEST(refuses_a_busy_stack)
 {
 	struct incstack_embedder embedder = hand_embedder();
-	embedder.decode = decode_and_walk;
+	embedder.code.decode = decode_and_walk;
 	hand_open_with((struct incstack_options){.distance = 1}, &embedder);
 	begin_at(TOP, 0);
 	hand_sample(TOP);
@@ -179,7 +179,7 @@ START_TEST(walks_after_a_left_operation)
 	struct incstack_embedder embedder = hand_embedder();
 	const uintptr_t high = (uintptr_t)__builtin_frame_address(0) + PAGE;
 	pthread_t thread;
-	embedder.decode = decode_and_walk;
+	embedder.code.decode = decode_and_walk;
 	hand_open_with((struct incstack_options){.distance = 1}, &embedder);
 	hand.rules[3].flags = INCSTACK_RULE_DECODE_NOW;
 	leave_operation(high - 64 * PAGE, high);

@@ -97,7 +97,7 @@ static void walk_deep(struct incstack_runtime *rt, unsigned depth)
 START_TEST(any_depth)
 {
 	const struct incstack_embedder embedder = {.size = sizeof(embedder),
-						   .find_rule = deep_rule};
+						   .code.find_rule = deep_rule};
 	const struct incstack_options options = {
 		.size = sizeof(options), .distance = 1, .embedder = &embedder};
 	struct incstack_runtime *rt;

@@ -261,7 +261,7 @@ START_TEST(more_rules_than_room)
 {
 	enum { ADDRESSES = 20000 };
 	struct incstack_embedder embedder = sim_embedder;
-	embedder.find_rule = every_frame_is_the_last;
+	embedder.code.find_rule = every_frame_is_the_last;
 	open_with(&embedder);
 	for (uintptr_t i = 0; i < ADDRESSES; i++)
 		sample_at(SIM_CODE + i);
@@ -286,8 +286,8 @@ START_TEST(quick_rules_first)
 {
 	enum { ADDRESSES = 1000 };
 	struct incstack_embedder embedder = sim_embedder;
-	embedder.find_rule = odd_addresses;
-	embedder.find_rule_quickly = even_addresses;
+	embedder.code.find_rule = odd_addresses;
+	embedder.code.find_rule_quickly = even_addresses;
 	asked = asked_quickly = 0;
 	open_with(&embedder);
 	for (uintptr_t i = 0; i < 2 * ADDRESSES; i++)

@@ -24,7 +24,8 @@ static uintptr_t logical_pc(void *context, uintptr_t slot, uintptr_t pc)
 
 static void check(enum incstack_mode mode, uint32_t distance)
 {
-	struct incstack_embedder embedder = {.size = sizeof(embedder), .logical_pc = logical_pc};
+	struct incstack_embedder embedder = {
+		.size = sizeof(embedder), .code.frame_pointers = 1, .code.logical_pc = logical_pc};
 	struct incstack_options options = {.size = sizeof(options),
 					   .embedder = &embedder,
 					   .mode = (uint32_t)mode,

@@ -223,11 +223,9 @@ static void go_on(int i)
 
 static void check(uint64_t seed, int limit, int per_retrieve, int samples)
 {
-	const struct incstack_embedder embedder = {.size = sizeof(embedder),
-						   .decode = decode,
-						   .caller = caller,
-						   .arm = arm,
-						   .disarm = disarm};
+	const struct incstack_embedder embedder = {.size = sizeof(embedder), .code.decode = decode};
+	static const struct incstack_stack_walker walker = {sizeof(walker), caller, arm, disarm,
+							    NULL};
 	const struct incstack_options options = {.size = sizeof(options),
 						 .distance = 1,
 						 .embedder = &embedder,
@@ -245,7 +243,7 @@ static void check(uint64_t seed, int limit, int per_retrieve, int samples)
 	top = DEEPEST;
 	enter();
 	ck_assert_int_eq(incstack_runtime_create(&options, &runtime), 0);
-	ck_assert_int_eq(incstack_stack_create_embedder(runtime, &runtime, &stack), 0);
+	ck_assert_int_eq(incstack_stack_create_embedder(runtime, &walker, &runtime, &stack), 0);
 	ck_assert_int_eq(incstack_pcct_create(&size, &pcct), 0);
 	for (int i = 0; i < samples; i++) {
 		go_on(i);

@@ -39,7 +39,7 @@ static int find_native(void *context, uintptr_t address, struct incstack_rule *r
 const struct incstack_embedder *incstack_native_embedder(void)
 {
 	static const struct incstack_embedder embedder = {.size = sizeof(embedder),
-							  .find_rule_quickly = find_native};
+							  .code.find_rule_quickly = find_native};
 	return &embedder;
 }
 

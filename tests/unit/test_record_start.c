@@ -272,11 +272,11 @@ START_TEST(options_and_defaults)
 	ck_assert_uint_eq(created.mode, INCSTACK_MODE_PATCH);
 	ck_assert_uint_eq(created.distance, 0);
 	ck_assert_uint_eq(created_embedder.size, sizeof(created_embedder));
-	ck_assert(created_embedder.find_rule == created_embedder.find_rule_quickly);
-	ck_assert(created_embedder.allocate == incstack__record_allocate);
-	ck_assert(created_embedder.release == incstack__record_release);
-	ck_assert(created_embedder.allocate_traces == incstack__spool_chunk);
-	ck_assert(created_embedder.release_traces == incstack__spool_chunk_release);
+	ck_assert(created_embedder.code.find_rule == created_embedder.code.find_rule_quickly);
+	ck_assert(created_embedder.memory.allocate == incstack__record_allocate);
+	ck_assert(created_embedder.memory.release == incstack__record_release);
+	ck_assert(created_embedder.memory.allocate_traces == incstack__spool_chunk);
+	ck_assert(created_embedder.memory.release_traces == incstack__spool_chunk_release);
 
 	ck_assert_ptr_nonnull(
 		start_with("interval=512;mode=full;crosscheck=own;follow=1;file=%s;mode=validate"));
@@ -304,14 +304,14 @@ START_TEST(kinds_of_recording)
 	const struct incstack__recorder *cpu;
 
 	ck_assert_uint_eq(incstack__recording.kind, INCSTACK__TRACEFILE_OF_HEAP);
-	ck_assert_ptr_null(created_embedder.find_rule_in_handler);
+	ck_assert_ptr_null(created_embedder.signals.find_rule);
 	ck_assert_ptr_null(heap->on_thread_begin);
 	ck_assert_uint_eq(served, 0);
 	cpu = start_with("kind=1;interval=1000000;file=%s");
 	ck_assert_ptr_nonnull(cpu);
 	ck_assert_uint_eq(incstack__recording.kind, INCSTACK__TRACEFILE_OF_CPU);
-	ck_assert(created_embedder.find_rule == incstack__record_find_rule);
-	ck_assert(created_embedder.find_rule_in_handler == incstack__record_find_rule);
+	ck_assert(created_embedder.code.find_rule == incstack__record_find_rule);
+	ck_assert(created_embedder.signals.find_rule == incstack__record_find_rule);
 	ck_assert(cpu->on_thread_begin == incstack__serve_thread);
 	ck_assert_uint_eq(served, 1);
 	ck_assert_int_eq(incstack__recording.elapsed, 0);

@@ -140,7 +140,7 @@ START_TEST(bytes_after_failed_retrieves)
 {
 	struct incstack_embedder embedder = hand_embedder();
 	struct incstack_tree *tree;
-	embedder.decode = decode_to_many;
+	embedder.code.decode = decode_to_many;
 	hand_open_with((struct incstack_options){.distance = (unsigned)_i + 1,
 						 .chunk_bytes = CHUNK,
 						 .stack_bytes = CHUNK * CHUNKS},

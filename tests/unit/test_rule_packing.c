@@ -35,9 +35,9 @@ static void release(void *context, void *memory, size_t bytes)
 static struct incstack_runtime *create(void)
 {
 	const struct incstack_embedder embedder = {.size = sizeof(embedder),
-						   .find_rule = say,
-						   .allocate = allocate,
-						   .release = release};
+						   .code.find_rule = say,
+						   .memory.allocate = allocate,
+						   .memory.release = release};
 	const struct incstack_options options = {
 		.size = sizeof(options), .distance = 1, .embedder = &embedder};
 	struct incstack_runtime *rt = NULL;

@@ -58,10 +58,11 @@ static void release_traces(void *context, void *memory, size_t bytes)
 static void open_all(unsigned distance)
 {
 	struct incstack_embedder embedder = {.size = sizeof(embedder),
-					     .allocate = allocate,
-					     .release = release,
-					     .allocate_traces = allocate_traces,
-					     .release_traces = release_traces};
+					     .code.frame_pointers = 1,
+					     .memory.allocate = allocate,
+					     .memory.release = release,
+					     .memory.allocate_traces = allocate_traces,
+					     .memory.release_traces = release_traces};
 	const struct incstack_options options = {.size = sizeof(options),
 						 .embedder = &embedder,
 						 .chunk_bytes = 4096,
@@ -230,7 +231,7 @@ END_TEST
 START_TEST(a_lone_half_of_the_pair_is_refused)
 {
 	struct incstack_embedder embedder = {.size = sizeof(embedder),
-					     .allocate_traces = allocate_traces};
+					     .memory.allocate_traces = allocate_traces};
 	const struct incstack_options options = {
 		.size = sizeof(options), .distance = 1, .embedder = &embedder};
 	struct incstack_runtime *none;

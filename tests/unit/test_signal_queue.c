@@ -412,7 +412,7 @@ START_TEST(bad_input)
 	ck_assert_int_eq(incstack_stack_queue_drain(sim.s, &top), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_signal_stats(NULL, NULL), INCSTACK_EINVAL);
 	ck_assert_int_eq(incstack_stack_signal_stats(sim.s, NULL), INCSTACK_EINVAL);
-	sim.rt->embedder.interrupted = NULL;
+	sim.rt->embedder.signals.interrupted = NULL;
 	ck_assert_int_eq(incstack_stack_sample_signal(sim.s, 1, 1, &e), INCSTACK_EINVAL);
 	ck_assert_uint_eq(stats_now().requests, 0);
 	close_five();

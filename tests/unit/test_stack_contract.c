@@ -315,7 +315,7 @@ static int decode_and_count(void *context, const struct incstack_frame *frame,
 START_TEST(unloading_is_about_calls)
 {
 	struct incstack_embedder embedder = hand_embedder();
-	embedder.decode = decode_and_count;
+	embedder.code.decode = decode_and_count;
 	hand_open_with((struct incstack_options){.mode = INCSTACK_MODE_FULL}, &embedder);
 	hand_sample(TOP);
 	for (unsigned n = 1; n < TOP; n++) {
@@ -378,7 +378,7 @@ START_TEST(unloading_after_a_silent_exit)
 	struct incstack_options options = {
 		.size = sizeof(options), .embedder = &embedder, .distance = 1};
 	struct incstack_tree *tree;
-	embedder.decode = decode_while_it_is_there;
+	embedder.code.decode = decode_while_it_is_there;
 	ck_assert_int_eq(incstack_runtime_create(&options, &native_runtime), 0);
 	ck_assert_int_eq(incstack_stack_create_native(native_runtime, &native_stack), 0);
 	leave_victim();
@@ -408,7 +408,7 @@ static int rule_of_other_code(void *context, uintptr_t address, struct incstack_
 {
 	if (address - (uintptr_t)__start_other_code >=
 	    (uintptr_t)(__stop_other_code - __start_other_code))
-		return incstack_native_embedder()->find_rule(context, address, rule);
+		return incstack_native_embedder()->code.find_rule(context, address, rule);
 	*rule = (struct incstack_rule){.kind = other_kind};
 	return 0;
 }
@@ -437,8 +437,8 @@ START_TEST(retrieve_that_meets_no_known_frame)
 		.size = sizeof(options), .embedder = &embedder, .distance = 1};
 	struct incstack_stats stats = {.size = sizeof(stats)};
 	struct incstack_tree *tree;
-	embedder.find_rule = rule_of_other_code;
-	embedder.find_rule_quickly = NULL;
+	embedder.code.find_rule = rule_of_other_code;
+	embedder.code.find_rule_quickly = NULL;
 	other_kind = _i ? INCSTACK_RULE_END : INCSTACK_RULE_NONE;
 	ck_assert_int_eq(incstack_runtime_create(&options, &native_runtime), 0);
 	ck_assert_int_eq(incstack_stack_create_native(native_runtime, &native_stack), 0);

@@ -271,15 +271,14 @@ static void disarm(void *context, void *identity, uintptr_t frame)
 START_TEST(by_the_embedder)
 {
 	static uintptr_t armed[HAND_FRAMES];
-	struct incstack_embedder embedder = hand_embedder();
+	static const struct incstack_stack_walker walker = {sizeof(walker), to_caller, arm, disarm,
+							    NULL};
+	const struct incstack_embedder embedder = hand_embedder();
 	struct incstack_tree *tree;
-	embedder.caller = to_caller;
-	embedder.arm = arm;
-	embedder.disarm = disarm;
 	hand_open_with((struct incstack_options){.thunk_limit = 1, .distance = (unsigned)_i + 1},
 		       &embedder);
 	incstack_stack_destroy(hand.s);
-	ck_assert_int_eq(incstack_stack_create_embedder(hand.rt, armed, &hand.s), 0);
+	ck_assert_int_eq(incstack_stack_create_embedder(hand.rt, &walker, armed, &hand.s), 0);
 	take_the_thunk();
 	const struct incstack_top top = {.pc = hand_pc(TOP), .sp = TOP};
 	for (int i = 0; i < 2; i++) {

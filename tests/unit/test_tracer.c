@@ -52,8 +52,9 @@ static void disarm_frame(void *context, void *identity, uintptr_t frame)
 	((struct player *)identity)->armed[frame] = false;
 }
 
-static const struct incstack_embedder embedder = {
-	.size = sizeof(embedder), .caller = caller, .arm = arm_frame, .disarm = disarm_frame};
+static const struct incstack_embedder embedder = {.size = sizeof(embedder)};
+static const struct incstack_stack_walker walker = {sizeof(walker), caller, arm_frame, disarm_frame,
+						    NULL};
 
 static struct incstack_runtime *runtime;
 static struct incstack_safepoint *safepoint;
@@ -82,7 +83,8 @@ static void attach(struct player *player)
 {
 	ck_assert_int_eq(incstack_safepoint_attach(safepoint, &player->thread), 0);
 	player->thread->context = player;
-	ck_assert_int_eq(incstack_stack_create_embedder(runtime, player, &player->stack), 0);
+	ck_assert_int_eq(incstack_stack_create_embedder(runtime, &walker, player, &player->stack),
+			 0);
 	atomic_store(&player->depth, 10);
 }
 

@@ -12,7 +12,7 @@ enum { TOP = 20, ROUNDS = 3 };
 static void open_raw(uint32_t mode)
 {
 	struct incstack_embedder embedder = hand_embedder();
-	embedder.decode = NULL;
+	embedder.code.decode = NULL;
 	hand_open_with((struct incstack_options){.distance = 1, .mode = mode}, &embedder);
 }
 

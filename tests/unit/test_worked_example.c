@@ -72,7 +72,7 @@ static void check_object(const object *o, uintptr_t pc, bool filled)
 
 static void setup(void)
 {
-	struct incstack_embedder embedder = {.size = sizeof(embedder)};
+	struct incstack_embedder embedder = {.size = sizeof(embedder), .code.frame_pointers = 1};
 	struct incstack_options options = {
 		.size = sizeof(options), .distance = 1, .embedder = &embedder};
 	memset(memory, 0, sizeof(memory));

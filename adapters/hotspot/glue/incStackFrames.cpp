@@ -38,10 +38,7 @@ static bool create(uint32_t mode, uint32_t distance, struct incstack_runtime **r
 {
 	static struct incstack_embedder embedder;
 	embedder.size = sizeof(embedder);
-	embedder.decode = IncStackFrames::decode;
-	embedder.caller = IncStackThread::caller;
-	embedder.arm = IncStackThread::arm;
-	embedder.disarm = IncStackThread::disarm;
+	embedder.code.decode = IncStackFrames::decode;
 	struct incstack_options options = {};
 	options.size = sizeof(options);
 	options.embedder = &embedder;

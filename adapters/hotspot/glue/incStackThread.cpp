@@ -43,8 +43,12 @@ static struct incstack_runtime *runtime_of_next()
 
 bool IncStackThread::open()
 {
-	return incstack_stack_create_embedder(runtime_of_next(), &_identity, &_stack) == 0 &&
-	       incstack_stack_create_embedder(IncStackFrames::full, &_full_identity, &_full) == 0;
+	static const struct incstack_stack_walker walker = {sizeof(walker), caller, arm, disarm,
+							    NULL};
+	return incstack_stack_create_embedder(runtime_of_next(), &walker, &_identity, &_stack) ==
+		       0 &&
+	       incstack_stack_create_embedder(IncStackFrames::full, &walker, &_full_identity,
+					      &_full) == 0;
 }
 
 IncStackThread *IncStackThread::of(JavaThread *thread)

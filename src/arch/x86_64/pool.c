@@ -38,8 +38,8 @@ extern const char incstack__thunk_called[];
 static bool register_info(const runtime *rt, const uint8_t *pool, uint8_t *info, size_t bytes)
 {
 	void *bases[3];
-	if (rt->embedder.register_unwind_info)
-		return rt->embedder.register_unwind_info(rt->context, info, bytes) >= 0;
+	if (rt->embedder.code.register_unwind_info)
+		return rt->embedder.code.register_unwind_info(rt->context, info, bytes) >= 0;
 	if (!__register_frame_info || !_Unwind_Find_FDE)
 		return false;
 	__register_frame_info(info, info + 2 * INCSTACK__UNWIND_INFO_BYTES);
