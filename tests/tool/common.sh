@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# What the tests of the tool share: run.sh, cpu.sh and attach_common.sh source it.
+# What the tests of the tool share: heap_common.sh, attach_common.sh and other scripts source it.
 
 fail() {
 	echo "$*" >&2

@@ -193,8 +193,8 @@ test_no_timer() {
 	says '^ *note: a thread could not have a timer'
 }
 
-# The other tests that cause a note. reason: SHADOW_STACK (run.sh, shadow_stack)
-# reason: OWN_NEW SPECIAL_ALLOCATOR (run.sh) ATTACHED NEW_NOT_FOLLOWED (attach_heap.sh)
+# The other tests that cause a note. reason: SHADOW_STACK (heap_obstacles.sh, shadow_stack)
+# reason: OWN_NEW SPECIAL_ALLOCATOR (heap_counts.sh) ATTACHED NEW_NOT_FOLLOWED (attach_heap.sh)
 # reason: WALL (attach_wall.sh) OUTSIDE (attach.sh)
 test_dies_early() {
 	LD_PRELOAD=$plugins/dies_early.so record -o trace -- "$target" alloc=10
