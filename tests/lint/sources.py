@@ -3,7 +3,7 @@
 
   spdx             the licence is named at the top
   opening          a file says its job behind the licence, a folder of src/ in its README.md
-  file-length      at most 500 lines
+  file-length      at most 500 lines, also in scripts
   function-length  at most 80 lines
   headers          every public header compiles alone as C11, C2x and C++17
   format           clang-format changes nothing
@@ -18,13 +18,14 @@ import tempfile
 FILE_LINES = 500
 FUNCTION_LINES = 80
 CODE = (".c", ".h", ".cpp", ".hpp", ".cc", ".S")
+SHELLS = (".sh", ".bash", ".zsh", ".fish")
 FORMATTED = (".c", ".h", ".cpp", ".hpp", ".cc")
 # Public headers align their field comments by hand, which clang-format never leaves alone.
 UNFORMATTED = "include/"
 DIALECTS = (("c", "c11"), ("c", "c2x"), ("c++", "c++17"))
 
 
-def files(suffixes):
+def all_files():
     """Tracked and new files that are not ignored; everything when there is no git."""
     git = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"],
                          capture_output=True, text=True)
@@ -32,10 +33,24 @@ def files(suffixes):
         found = git.stdout.splitlines()
     else:
         found = [str(path) for path in pathlib.Path(".").rglob("*") if "build" not in path.parts]
-    found = [name for name in found if name.endswith(suffixes) and pathlib.Path(name).is_file()]
+    return sorted(name for name in found if pathlib.Path(name).is_file())
+
+
+def files(suffixes):
+    found = [name for name in all_files() if name.endswith(suffixes)]
     if not found:
         sys.exit("no source files found; nothing was checked")
-    return sorted(found)
+    return found
+
+
+def scripts():
+    """Files with the suffix of a shell, and those whose first line names an interpreter."""
+    found = []
+    for name in all_files():
+        with open(name, "rb") as file:
+            if name.endswith(SHELLS) or file.read(2) == b"#!":
+                found.append(name)
+    return found
 
 
 def read(name):
@@ -86,7 +101,8 @@ def check_opening():
 
 
 def check_file_length():
-    counts = [(name, len(read(name).splitlines())) for name in files(CODE + (".py",))]
+    names = sorted({*files(CODE + (".py", ".java", ".pml")), *scripts()})
+    counts = [(name, len(read(name).splitlines())) for name in names]
     return [f"{name}: {count} lines, more than {FILE_LINES}" for name, count in counts
             if count > FILE_LINES]
 
