@@ -381,6 +381,11 @@ struct object {
 	uint64_t header; /* odd: class << 32 | length << 1 | 1; even: where it moved to */
 	value fields[];
 };
+/* Null for a number, too. */
+static inline struct object *object_of(value v)
+{
+	return is_int(v) ? NULL : (struct object *)(uintptr_t)v;
+}
 static inline uint32_t object_length(const struct object *o)
 {
 	return (uint32_t)o->header >> 1;
