@@ -7,33 +7,10 @@
 #include <pthread.h>
 
 #include <incstack/native.h>
-#include <incstack/profile.h>
-#include <incstack/safepoint.h>
 
+#include "answers.h"
 #include "run_suite.h"
-#include "safepoint/step.h"
 #include "simulated.h"
-#include "profile/analysis.h"
-#include "profile/reduce.h"
-
-/* Each line of a table is evaluated in order; a wrong answer names its line. */
-struct answer {
-	const char *call;
-	int got, want;
-};
-#define SAYS(want, call) \
-	{ \
-#call, call, want \
-	}
-#define CHECK_ANSWERS(...) \
-	do { \
-		const struct answer answers[] = {__VA_ARGS__}; \
-		for (size_t i_ = 0; i_ < sizeof(answers) / sizeof(answers[0]); i_++) { \
-			ck_assert_msg(answers[i_].got == answers[i_].want, "%s: %d, not %d", \
-				      answers[i_].call, answers[i_].got, answers[i_].want); \
-			ck_assert_str_ne(incstack_error_text(answers[i_].got), "unknown error"); \
-		} \
-	} while (0)
 
 static struct incstack_options options;
 static struct incstack_embedder embedder;
@@ -324,140 +301,6 @@ START_TEST(native_is_checked)
 }
 END_TEST
 
-START_TEST(profile_is_checked)
-{
-	struct incstack_profile *p, *other;
-	const struct incstack_profile_kind kind = {"samples", "count"};
-	struct incstack_profile_kind other_kind;
-	struct incstack_profile_node at = {.size = sizeof(at)}, unsized_node = {0};
-	const struct incstack_profile_frame named = {
-		.size = sizeof(named), .name = "f", .name_length = 1};
-	const struct incstack_profile_frame nameless = {.size = sizeof(nameless), .name = ""};
-	const struct incstack_profile_frame label = {.size = sizeof(label),
-						     .flags = INCSTACK_PROFILE_LABEL};
-	const struct incstack_profile_frame broken = {
-		.size = sizeof(broken), .name = "\xff", .name_length = 1};
-	struct incstack_profile_frame unsized = {.name = "f", .name_length = 1};
-	struct incstack_profile_meta meta = {0};
-	struct incstack_profile_problem problem = {0};
-	struct incstack__profile_difference difference;
-	uint32_t node;
-	struct incstack_tree tree = {0};
-	uint64_t totals[4];
-	ck_assert_int_eq(incstack_profile_create(&kind, 1, &p), 0);
-	ck_assert_int_eq(incstack_profile_add_node(p, 0, &named, &node), 0);
-	CHECK_ANSWERS(
-		SAYS(INCSTACK_EINVAL, incstack_profile_create(NULL, 1, &other)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_create(&kind, 0, &other)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_create(&kind, 17, &other)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_create(&kind, 1, NULL)),
-		SAYS(INCSTACK_EINVAL,
-		     incstack_profile_add_tree(NULL, INCSTACK_PROFILE_ROOT, &tree, NULL, NULL)),
-		SAYS(INCSTACK_EINVAL,
-		     incstack_profile_add_tree(p, INCSTACK_PROFILE_ROOT, NULL, NULL, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_add_tree(p, 9, &tree, NULL, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_add_node(p, 9, &named, &node)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_add_node(p, 0, NULL, &node)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_add_node(p, 0, &nameless, &node)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_add_node(p, 0, &label, &node)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_add_node(p, 0, &unsized, &node)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_set_meta(p, &meta)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_meta(p, &meta)),
-		SAYS(INCSTACK_EFORMAT, incstack_profile_add_node(p, 0, &broken, &node)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_add_weights(p, 0, totals)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_add_weights(p, 9, totals)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_name_frames(p, NULL, NULL, &other)),
-		SAYS(INCSTACK_EINVAL, incstack__profile_fold_recursion(p, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack__profile_fold_recursion(NULL, &other)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_kind(p, 1, &other_kind)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_node(NULL, node, &at)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_node(p, 9, &at)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_node(p, node, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_node(p, node, &unsized_node)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_totals(p, 9, totals)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_totals(p, 0, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_merge(p, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack__profile_average(NULL, 1, &other)),
-		SAYS(INCSTACK_EINVAL,
-		     incstack__profile_compare(p, p, 9, INCSTACK__MEASURE_SELF, 0, &difference)),
-		SAYS(INCSTACK_EINVAL,
-		     incstack__profile_compare(p, p, 0, INCSTACK__MEASURE_SELF, 2, &difference)),
-		SAYS(INCSTACK_EINVAL,
-		     incstack_profile_read(NULL, INCSTACK_FORMAT_FOLDED, 0, &other, NULL)),
-		SAYS(INCSTACK_EINVAL,
-		     incstack_profile_read(stdin, INCSTACK_FORMAT_FOLDED, 4, &other, NULL)),
-		SAYS(INCSTACK_EINVAL,
-		     incstack_profile_read(stdin, INCSTACK_FORMAT_FOLDED, 0, &other, &problem)),
-		SAYS(INCSTACK_EINVAL, incstack_profile_write(p, INCSTACK_FORMAT_FOLDED, 0, NULL)),
-		SAYS(INCSTACK_EINVAL,
-		     incstack_profile_write(p, INCSTACK_FORMAT_FOLDED, 9, stdout)));
-	incstack_profile_destroy(p);
-	incstack_profile_destroy(NULL);
-}
-END_TEST
-
-static void do_nothing(const struct incstack_ticket *ticket, void *argument)
-{
-	(void)ticket;
-	(void)argument;
-}
-
-START_TEST(safepoints_are_checked)
-{
-	struct incstack_safepoint *points;
-	struct incstack_thread *thread;
-	struct incstack_request *request, *other;
-	struct incstack_request_options wanted = {.size = sizeof(wanted)};
-	const struct incstack_request_options good = {
-		.size = sizeof(good), .n = 1, .operation = do_nothing};
-	struct incstack_request_options bad[] = {good, good, good};
-	struct incstack_request_result small = {.size = sizeof(small) - 1};
-	struct incstack_safepoint_options odd = {.size = sizeof(odd) - 1};
-	struct incstack_safepoint *others;
-	bad[0].size--;
-	bad[1].n = UINT32_MAX;
-	bad[2].flags = UINT32_MAX;
-	ck_assert_int_eq(incstack_safepoint_create(NULL, &points), 0);
-	ck_assert_int_eq(incstack_safepoint_create(NULL, &others), 0);
-	ck_assert_int_eq(incstack_safepoint_attach(others, &thread), 0);
-	ck_assert_int_eq(incstack_request_start(others, &good, &request), 0);
-	CHECK_ANSWERS(SAYS(INCSTACK_EINVAL, incstack_safepoint_create(NULL, NULL)),
-		      SAYS(INCSTACK_EINVAL, incstack_safepoint_create(&odd, &points)),
-		      SAYS(INCSTACK_EINVAL, incstack_safepoint_attach(NULL, &thread)),
-		      SAYS(INCSTACK_EINVAL, incstack_safepoint_attach(points, NULL)),
-		      SAYS(INCSTACK_EINVAL, incstack_thread_detach(NULL)),
-		      SAYS(INCSTACK_EINVAL, incstack_safepoint_stop(NULL, NULL, 0, NULL)),
-		      SAYS(INCSTACK_EINVAL, incstack_safepoint_stop(points, thread, 0, NULL)),
-		      SAYS(INCSTACK_EINVAL, incstack_safepoint_resume(NULL, NULL)),
-		      SAYS(INCSTACK_EINVAL, incstack_safepoint_resume(points, thread)),
-		      SAYS(INCSTACK_EINVAL,
-			   incstack__safepoint_run_operation(NULL, 1, 0, do_nothing, NULL)),
-		      SAYS(INCSTACK_EINVAL, incstack_request_start(points, NULL, &request)),
-		      SAYS(INCSTACK_EINVAL, incstack_request_start(points, &wanted, &request)),
-		      SAYS(INCSTACK_EINVAL, incstack_request_start(NULL, &wanted, &request)),
-		      SAYS(INCSTACK_EINVAL, incstack_request_start(points, &bad[0], &other)),
-		      SAYS(INCSTACK_EINVAL, incstack_request_start(points, &bad[1], &other)),
-		      SAYS(INCSTACK_EINVAL, incstack_request_start(points, &bad[2], &other)),
-		      SAYS(INCSTACK_EINVAL, incstack_request_wait(request, 1, &small)),
-		      SAYS(INCSTACK_EINVAL, incstack_request_wait(NULL, 1, NULL)));
-	incstack_safepoint_destroy(NULL);
-	incstack_request_release(NULL);
-	ck_assert_int_eq(incstack_safepoint_stop(points, NULL, 0, NULL), 0);
-	CHECK_ANSWERS(
-		SAYS(INCSTACK_EINVAL,
-		     incstack__safepoint_run_operation(points, 0, 0, do_nothing, NULL)),
-		SAYS(INCSTACK_EINVAL, incstack__safepoint_run_operation(points, 1, 0, NULL, NULL)),
-		SAYS(INCSTACK_EINVAL,
-		     incstack__safepoint_run_operation(points, 1, UINT32_MAX, do_nothing, NULL)));
-	ck_assert_int_eq(incstack_safepoint_resume(points, NULL), 0);
-	incstack_safepoint_destroy(points);
-	incstack_thread_poll(thread);
-	incstack_request_release(request);
-	ck_assert_int_eq(incstack_thread_detach(thread), 0);
-	incstack_safepoint_destroy(others);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("bad input");
@@ -471,8 +314,6 @@ int main(void)
 	tcase_add_test(tc, owners_are_checked);
 	tcase_add_test(tc, owners_change);
 	tcase_add_test(tc, native_is_checked);
-	tcase_add_test(tc, profile_is_checked);
-	tcase_add_test(tc, safepoints_are_checked);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }
