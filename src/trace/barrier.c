@@ -6,8 +6,8 @@
  * the embedder (incstack_stack_slot_write), and the trampoline (thunks.S) restores the slot through
  * which a return comes.
  *
- * Order of writes: the cell is filled before the slot shows the thunk, and a
- * thunk is reused only when no slot and no unwinder can lead to it (I4).
+ * Order of writes: the cell is filled before the slot shows the thunk (I12), and a
+ * thunk is reused only when no slot and no unwinder can lead to it (I17, I18).
  */
 #include "barrier.h"
 #include "fault.h"
@@ -48,7 +48,7 @@ static void retire(stack *s, uint32_t number, uintptr_t slot, uint32_t why)
 	struct barrier *b = barrier_of(number);
 	b->fp = slot;
 	b->retired = why;
-	atomic_signal_fence(memory_order_seq_cst); /* before the barrier counts as not live (I8) */
+	atomic_signal_fence(memory_order_seq_cst); /* before the barrier counts as not live (I24) */
 	b->object = NULL;
 	put_retired(s, number);
 }
@@ -64,11 +64,11 @@ static void patch(stack *s, const object *o, uint32_t number)
 			rt->embedder.code.logical_pc(rt->context, (uintptr_t)slot, resume);
 	}
 	*thunk_cell(thunk_address(number)) = (struct incstack__cell){resume, s};
-	atomic_signal_fence(memory_order_seq_cst); /* the cell before the slot (I4) */
+	atomic_signal_fence(memory_order_seq_cst); /* the cell before the slot (I12) */
 	store(slot, thunk_address(number));
 }
 
-/* Writes the record of the barrier first, then the slot (I8). */
+/* Writes the record of the barrier first, then the slot (I24). */
 static inline void intercept(stack *s, object *o, uintptr_t fp, uint32_t number)
 {
 	barrier_record(s, o, fp, number);
@@ -243,7 +243,7 @@ static void discard(stack *s, uint32_t n, bool restore)
 }
 
 /* Forgets every barrier of s. The chain and the lists may be in any state, so the thunks of s
- * are found by their cells. Without `restore` the stack has ended (I4). */
+ * are found by their cells. Without `restore` the stack has ended (I17). */
 void incstack__barriers_discard(stack *s, bool restore)
 {
 	s->thunks.spare = s->limbo = s->thunks.retired = 0;

@@ -4,7 +4,7 @@
  *
  * The state of a stack is a chain of frame objects, youngest first: the callers that were known at
  * the last event. Above the youngest live barrier the chain is a memory that must be compared with
- * the stack (I3); from the barrier on it is certain, because no frame there can have run (I2).
+ * the stack (I11); from the barrier on it is certain, because no frame there can have run (I10).
  * Invariants are numbered in docs/invariants.md.
  */
 #ifndef INCSTACK__OBJECT_H

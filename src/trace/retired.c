@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Retired thunks: when they can be used again (I4), and what becomes of them when the state of
- * their stack ends. Most had barriers that vanished because a jump left their frames unannounced.
- * The others were hit, and an unwinder or the trampoline may still read their cells.
+ * Retired thunks: when they can be used again (I17 to I23), and what becomes of them when the
+ * state of their stack ends. Most had barriers that vanished because a jump left their frames
+ * unannounced. The others were hit, and an unwinder or the trampoline may still read their cells.
  */
 #include "barrier.h"
 

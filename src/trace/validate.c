@@ -55,7 +55,7 @@ static inline enum verdict compare(const object *k, const object *p, uintptr_t *
 	return SAME;
 }
 
-/* Whether the remembered chain from k to the base still describes the stack (I3). The caller
+/* Whether the remembered chain from k to the base still describes the stack (I11). The caller
  * has just compared the return address of k. At a mismatch, *good is the youngest object beyond it that
  * may still be right. */
 static bool still_true(const stack *s, const object *k, uintptr_t fp, object **good)
