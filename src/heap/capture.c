@@ -3,8 +3,7 @@
  * The walk that captures frames, from a frame to its callers. It stops at the first frame with a mark,
  * because the callers of that frame are known, or where a new mark is due.
  *
- * A mark alone is no proof: the embedder may have failed to report a return, or to clear the mark of
- * a new frame. So the frame must also look as it did when the mark was set.
+ * A mark alone is no proof (D16). The frame must also look as it did when the mark was set.
  */
 #include "capture.h"
 

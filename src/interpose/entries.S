@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Interposes functions that read the return address into their caller, or walk its stack. An
- * ordinary interposed function would become their caller. So each entry preserves all arguments,
+ * Interposes functions that read the return address into their caller, or walk its stack, by jumps
+ * (D49). Each entry preserves all arguments,
  * gets the address of the real function from entries.c, and jumps there. The stack and the
  * return address are as the caller left them, except that our thunks are removed.
  */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads unwind rules directly from .eh_frame, without a lock, a system call or an allocation. It
- * is some ten times faster than libunwind, which masks signals nine times for one rule. It
+ * Reads unwind rules directly from .eh_frame, without a lock, a system call or an allocation (D45). It
  * understands what compilers and assemblers write: a CFA relative to the stack or frame pointer,
  * a return address and a frame pointer saved at offsets from the CFA, and the expressions of
  * PLT entries, of frames that align the stack, and of the kernel's signal frame. It refuses

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether the unwind rules describe the code that a signal has interrupted. A compiler's tables are
- * exact at every instruction. Those of hand-written code may be exact only at calls, and code that
- * puts return addresses elsewhere (a retpoline, the end of an unwinder's work) has none that are.
- * A wrong rule leads to a word that is no return address, or to a wrong frame above it. So the
- * return addresses of the interrupted frame and of its caller must each stand behind a call, and
- * neither may be a function that changes its own return address: those of an unwinder do so, and
- * the function that they call for it changes their saved registers.
+ * Whether the unwind rules describe the code that a signal has interrupted. The return addresses of the
+ * interrupted frame and of its caller must each stand behind a call (D63), and neither frame may belong
+ * to a function of an unwinder or to a function that it calls (D64).
  */
 #include <stddef.h>
 

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The records of contexts (swapcontext): each context's stack has its own record. When a context is
- * left, its barriers are lifted and its traces completed, because its memory may be unmapped or
- * reused before the context is resumed. So the end of a context need not be announced. The stack of
- * a context that was left unannounced, by instructions of the program, is not read again.
- *
- * A record is released when another context is made in its memory, when that memory is
- * unmapped, or when it was not used for some time. A context that was left by swapcontext is
- * resumed by swapcontext and then gets a new record.
+ * left, its traces are completed and its barriers lifted (D56), so the end of a context need not be
+ * announced. The stack of a context that was left unannounced, by instructions of the program, is not
+ * read again. D55 says when a record is released.
  *
  * The caller of each public function holds the recording's lock.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads that ended by the bare system call. None of their destructors has run, so another thread
+ * Threads that ended by the bare system call (D57). None of their destructors has run, so another thread
  * writes what they have recorded. Their stacks are not accessed, because the memory may belong
  * to another thread by now.
  */

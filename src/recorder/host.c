@@ -6,9 +6,8 @@
  * replaces mode patch.
  *
  * To find a section, the object's file must be read. When recording starts, only the program's file
- * is read. The file of a library is read when a sample meets the library's code. That is early
- * enough, because the runtimes with such sections look only at return addresses that lead into
- * their own code. But a sample of a CPU profile is taken in a signal handler, which reads no file.
+ * is read. The file of a library is read when a sample meets the library's code, which is early
+ * enough (D7, D83). But a sample of a CPU profile is taken in a signal handler, which reads no file.
  * So for a CPU profile, every file is read when its object is found, and a trace ends at code of an
  * object whose file was not read.
  *

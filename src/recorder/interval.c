@@ -25,9 +25,8 @@ static uint64_t next_gap(struct incstack__record *record)
 			      (double)incstack__recording.interval);
 }
 
-/* Returns the seed that the user has chosen. Otherwise no two processes have equal seeds: with equal ones,
- * runs of the same program would be wrong by the same amounts, and no average would show it. The time would
- * be no good seed: the program may have forbidden the instruction that reads it. */
+/* Returns the seed that the user has chosen. Otherwise no two processes have equal seeds (D98). The
+ * time-stamp counter is not used, because the program may have forbidden the instruction that reads it. */
 static uint64_t seed(void)
 {
 	const struct incstack__recording *r = &incstack__recording;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls of the kernel. The program may have a library that replaces libc's functions for them, takes a
- * lock in them, and allocates while it has the lock. An event comes from such an allocation. So the
- * recorder calls the kernel directly. Results and errno are those of libc's functions; none is a cancellation
- * point.
+ * Calls of the kernel, without libc's functions, which a library of the program may replace (D80). Results
+ * and errno are those of libc's functions. None of these calls is a cancellation point.
  */
 #ifndef INCSTACK_RECORDER_KERNEL_H
 #define INCSTACK_RECORDER_KERNEL_H

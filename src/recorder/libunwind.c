@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loads libunwind only if it is needed, which is for --crosscheck, because loading it and the library
- * that it needs takes as long as the rest of the recorder's start. src/native calls the functions
+ * Loads libunwind only for --crosscheck, because loading takes long (D89). src/native calls the functions
  * below by the names that libunwind's header gives them.
  */
 #define _GNU_SOURCE

@@ -2,9 +2,8 @@
  *
  * Finds out, without the dynamic linker's lock, whether the linker has loaded or unloaded anything.
  *
- * dl_iterate_phdr reports how many objects were added and removed, but it waits for a lock. The
- * thread that has the lock may be in a callback that waits for a lock of the program, which our
- * caller holds. glibc has two counters in its data, _rtld_global: the objects that were added, and
+ * dl_iterate_phdr reports how many objects were added and removed, but it waits for a lock (D79).
+ * glibc has two counters in its data, _rtld_global: the objects that were added, and
  * the objects that are loaded. Their offsets differ between versions, so they are found by
  * observation. Loading the recorder has changed both counters. A word that had the value of a
  * counter before that, and had the counter's value at each look since, is that counter or follows

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A stack of the recorder for each thread of a CPU profile, and for the walks of --crosscheck. The
- * program's stack may be too small for them: nearly used up, or that of a fiber, whose size is not
- * known, or a signal stack. A sample that overflows it would end the program, or change the program's
- * data. No jump leaves the recorder's stack, because signals are blocked while it is in use. It is never
- * used twice at a time, because a tick that interrupts the recorder is not sampled.
+ * program's stack may be too small for them (D62). No jump leaves the recorder's stack, because signals
+ * are blocked while it is in use. It is never used twice at a time, because a tick that interrupts the
+ * recorder is not sampled.
  */
 #define _GNU_SOURCE
 #include "recorder.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * System calls that the recorder's own signal interrupts. Some calls return EINTR after any
- * handler, even with SA_RESTART: pause, poll, select, a sleep. A program that otherwise gets no
- * signals would then continue where it should wait for ever.
+ * System calls that the recorder's own signal interrupts are made again, because some return EINTR after
+ * any handler, even with SA_RESTART (D54).
  */
 #ifndef INCSTACK_RECORDER_RESTART_H
 #define INCSTACK_RECORDER_RESTART_H

@@ -22,8 +22,7 @@ static int is_own(uintptr_t address)
 	return address - stub.low < stub.bytes || address - own.low < own.bytes;
 }
 
-/* Finds rules without libunwind, which unblocks libc's internal signals. Also, its locks and that
- * of the dynamic linker may be held by a thread that is stopped or that waits for this one.
+/* Finds rules without libunwind (D46).
  *
  * In a handler it never fails with INCSTACK_EUNWIND, because another thread would ask for the rule
  * later, perhaps while the code is unloaded. Only the thread that runs the code may read its rules. */

@@ -46,9 +46,8 @@ const void *incstack__record_real_address(const void *address)
 	return (const void *)incstack_slot_read((const uintptr_t *)&address);
 }
 
-/* Called before a possible unwinder looks at a frame. An unwinder whose functions are known will
- * call the thunks' personality routine. Another one, which is linked statically into the program or
- * a library, must meet no thunk. If it is not certain that the caller is an unwinder, it suffices
+/* Called before a possible unwinder looks at a frame. An unwinder whose functions are not known must
+ * meet no thunk (D2). If it is not certain that the caller is an unwinder, it suffices
  * to lift the barriers. */
 void incstack__record_lookup(uintptr_t caller, int certain)
 {

@@ -51,9 +51,8 @@ static int within_limit(uint64_t bytes)
 	return incstack__kernel_getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
 }
 
-/* Reserves addresses for a segment and a page before it, which is never readable. The memory below
- * may be a coroutine's stack. A walk that runs past the base of that stack ends at this page.
- * Without the page, the walk would mistake the recorder's data for a frame. */
+/* Reserves addresses for a segment and a guard page before it, where a walk ends that runs past the base
+ * of a stack below (D91). */
 static unsigned char *reserve(size_t bytes)
 {
 	unsigned char *memory =
@@ -89,9 +88,8 @@ static void *map_more(int fd, uint64_t offset, size_t bytes)
 	return NULL;
 }
 
-/* Writes zeros to a part of the file that is empty anyway, so that the kernel has its pages in large
- * units. Otherwise it would read each page from the file when it is touched for the first time,
- * and then prepare it for being written, which takes several times as long. */
+/* Writes zeros to a part of the file that is empty anyway, so that the kernel does not read and prepare
+ * each page when it is touched for the first time (D87). */
 static void fill(int fd, uint64_t offset, size_t bytes)
 {
 	static const unsigned char zeros[4096];

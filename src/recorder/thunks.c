@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes thunks when few are left. They must be registered with libgcc, which takes its own lock for
- * that. libgcc allocates and frees memory while it holds the lock, so no thunks are made in an
- * event that libgcc may have caused: the thread would wait for itself.
+ * Makes thunks when few are left, but not in an event that libgcc may have caused: libgcc allocates with
+ * the lock that registering thunks takes, so the thread would wait for itself (D6).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The timers of a CPU profile. Each thread has one that runs on the thread's CPU clock and signals
- * only that thread. The signal is 33, with which libc changes the user IDs of all threads. No
- * thread blocks it, because libc removes it from every mask: threads of many libraries (liblzma's,
- * for one) block every other signal, and a profile without them would be wrong. A program cannot
- * use it either, so its own SIGPROF and timers stay as they are. Our handler stands in front of
+ * only that thread. The signal is 33, with which libc changes the user IDs of all threads, because no
+ * thread blocks it and no program uses it (D51, D59). Our handler stands in front of
  * libc's and passes on what did not come from our timers. libc installs its handler at the first
  * pthread_create, after which ours goes in front again.
  *

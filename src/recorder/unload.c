@@ -11,12 +11,12 @@
  * The dynamic linker does not announce the removal of a module. It counts what it has added and
  * removed, and dl_iterate_phdr reports the counts. `look` compares them with those of the
  * newest list, unless the linker's own counters show that nothing has changed
- * (linker.c). If a module was removed, `look` forgets the unwind rules of the module's
+ * (linker.c, D79). If a module was removed, `look` forgets the unwind rules of the module's
  * code and begins a new epoch. It waits for the linker's lock without holding a lock of ours,
  * because the thread that has the linker's lock may be inside a callback that allocates.
  *
  * Events between the removal of a module (T1) and the next look must not contain frames of code
- * that was loaded at the same place (T2). So the unload is announced before it (T0): the
+ * that was loaded at the same place (T2). So the unload is announced before it (T0, D78): the
  * interposed dlclose opens a window until it returns. If libc unloads by itself (iconv, NSS),
  * the module's destructors call __cxa_finalize, which opens a window until the module is gone.
  * While a window is open, no event takes the fast path, and each looks before it is recorded.

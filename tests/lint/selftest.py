@@ -6,6 +6,7 @@ import unittest
 import documents
 import layers
 import link_order
+import numbered
 import poll
 import sources
 import symbols
@@ -149,6 +150,26 @@ class Documents(unittest.TestCase):
         self.assertEqual(list(documents.unknown_names(known)), [])
         known["b.md"] = "`incstack_y`, INCSTACK_NO"
         self.assertEqual(len(list(documents.unknown_names(known))), 2)
+
+
+class Numbered(unittest.TestCase):
+    def test_decisions(self):
+        good = "### D1 (2026-11-20): One\n\nText\n\n### D2 (2026-11-21): Two\n"
+        self.assertEqual(numbered.decisions_of(good), (["D1", "D2"], []))
+        for bad in ("### D2 (2026-11-20): Again\n", "### D3: Undated\n", "### Not numbered\n"):
+            self.assertEqual(len(numbered.decisions_of(good + bad)[1]), 1, bad)
+
+    def test_invariants(self):
+        row = "| I1 | Something. | |\n"
+        self.assertEqual(numbered.invariants_of(row), (["I1"], []))
+        self.assertEqual(len(numbered.invariants_of(row + row)[1]), 1)
+
+    def test_cited(self):
+        numbers = {"D1", "I1"}
+        for text in ("/* as before (I1, D1) */", "/* the L1 cache, and the L2\n * caches */", 'f("D7");'):
+            self.assertEqual(numbered.missing("src/trace/walk.c", text, numbers), [])
+        self.assertEqual(len(numbered.missing("src/trace/walk.c", "/* (I2) */", numbers)), 1)
+        self.assertEqual(len(numbered.missing("docs/a.md", "D2 and L1", numbers)), 2)
 
 
 class LinkOrder(unittest.TestCase):

@@ -156,7 +156,7 @@ incstack__thunk_cells:
 	.size incstack__thunk_cells, . - incstack__thunk_cells
 
 /* The landing pads. An unwinder takes a thunk for the handler's frame if the handler is in the
- * thunk's caller, which has the same frame address. The personality routine then sends the
+ * thunk's caller (D1). The personality routine then sends the
  * unwinder here, with the exception in rax and the return address in rdx. The pad restores the
  * return slot and resumes unwinding, as if a cleanup of this frame had ended. There is one pad
  * for each unwinder, because the exception must go to the _Unwind_Resume of the unwinder

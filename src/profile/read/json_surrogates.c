@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Makes lone surrogates of JSON text visible. A JSON string may name half a character, \ud800 without the
- * other half, which no UTF-8 text can express. The parser would write the same question mark for each, so
- * names that differ would become one.
+ * other half, which no UTF-8 text can express and of which the parser would lose the number (D115).
  */
 #include "json_surrogates.h"
 

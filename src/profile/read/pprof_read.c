@@ -16,10 +16,7 @@
 #define FIELD_MAX (64u << 20)
 
 /* What a file may become in memory: a constant, and a number for each of its bytes as they are stored,
- * compressed or not. Compression makes a thousand bytes of one, and locations of many lines multiply once
- * more: 211 bytes became 10 GiB. Of the files that profilers write, none has an entry of a table in less
- * than a byte. A deep recursion has many nodes in few bytes, so the constant allows two million, or as
- * many weights. */
+ * compressed or not (D113). */
 enum { NODES_LEAST = 1 << 21, NODES_EACH = 16 };
 enum { ENTRIES_LEAST = 1 << 16, ENTRIES_EACH = 16 };
 enum { TEXT_LEAST = 1 << 22, TEXT_EACH = 64 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Refuses outputs that are far larger than their inputs. Folded stacks, pprof and speedscope repeat all callers
- * in each context, so a small file with a deep stack can become arbitrarily large.
+ * in each context, so a small file with a deep stack can become arbitrarily large (D114).
  */
 #include <stdio.h>
 #include <stdlib.h>
