@@ -7,6 +7,7 @@ import documents
 import layers
 import link_order
 import numbered
+import picture
 import poll
 import sources
 import symbols
@@ -150,6 +151,27 @@ class Documents(unittest.TestCase):
         self.assertEqual(list(documents.unknown_names(known)), [])
         known["b.md"] = "`incstack_y`, INCSTACK_NO"
         self.assertEqual(len(list(documents.unknown_names(known))), 2)
+
+
+class Picture(unittest.TestCase):
+    TEXT = "## Layers\n\n```\n  tool/  -> base/ trace/  the tool\n  trace/ -> base/  walks\n  base/  errors\n```\n"
+    ARROWS = {("tool", "base"), ("tool", "trace"), ("trace", "base")}
+
+    def errors(self, arrows, folders):
+        return picture.errors_of(picture.picture_of(self.TEXT), arrows, folders, folders)
+
+    def test_accepted(self):
+        self.assertEqual(picture.picture_of(self.TEXT), {"tool": {"base", "trace"}, "trace": {"base"}, "base": set()})
+        self.assertEqual(self.errors(self.ARROWS, {"tool", "trace", "base"}), [])
+
+    def test_refused(self):
+        folders = {"tool", "trace", "base"}
+        self.assertEqual(len(self.errors(self.ARROWS | {("base", "tool")}, folders)), 1)
+        self.assertEqual(len(self.errors(self.ARROWS - {("trace", "base")}, folders)), 1)
+        self.assertEqual(len(self.errors(self.ARROWS, folders | {"heap"})), 1)
+        self.assertEqual(len(self.errors(self.ARROWS, folders - {"base"})), 1)
+        upwards = picture.picture_of(self.TEXT.replace("base/  errors", "base/ -> trace/  errors"))
+        self.assertEqual(len(picture.errors_of(upwards, self.ARROWS | {("base", "trace")}, folders, folders)), 1)
 
 
 class Numbered(unittest.TestCase):
