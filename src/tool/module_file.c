@@ -91,7 +91,7 @@ const char *tool_module_file_doubt(const struct incstack__tracefile_module_info 
 	struct incstack__identity identity;
 
 	if (tool_module_file_identify(fd, &identity) != 0)
-		return "is not a complete program or library any more";
+		return "is no longer a complete program or library";
 	if (info->identity.kind == INCSTACK__IDENTITY_NONE)
 		return "could not be read when it was recorded";
 	if (!incstack__identity_same(&info->identity, &identity))

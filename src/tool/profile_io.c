@@ -105,7 +105,7 @@ static int input_format(const char *path, int format)
 		return INCSTACK_FORMAT_FOLDED;
 	if (!found)
 		fprintf(stderr,
-			"incstack: %s: its suffix is not that of a format; use "
+			"incstack: %s: its suffix names no format; use "
 			"--input-format\n",
 			shown_path(path));
 	if (found != INCSTACK_FORMAT_HTML)
@@ -156,7 +156,7 @@ int tool_output_format(const char *path, int format)
 	int found = format ? format : incstack_profile_format_of(path);
 
 	if (!found)
-		fprintf(stderr, "incstack: %s: its suffix is not that of a format; use --format\n",
+		fprintf(stderr, "incstack: %s: its suffix names no format; use --format\n",
 			strcmp(path, "-") ? tool_name(path) : "(stdout)");
 	return found;
 }

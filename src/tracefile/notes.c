@@ -9,7 +9,7 @@
 static const char *const texts[INCSTACK__NOTE_COUNT] = {
 	[INCSTACK__NOTE_FILE_CLOSED] =
 		"the program closed the trace file, and it could not be opened again, because it "
-		"was removed or may not be opened any more; recording stopped there",
+		"was removed or may no longer be opened; recording stopped there",
 	[INCSTACK__NOTE_FILE_FULL] = "the disk is full; recording stopped there",
 	[INCSTACK__NOTE_FILE_LIMIT] =
 		"the trace file reached the program's limit on file sizes (ulimit -f); recording "

@@ -34,7 +34,7 @@ static const char compare_help[] =
 	"  -k, --kind NAME            the kind of weight to compare (default: the first of A);\n"
 	"                             its unit must be the same in all profiles\n"
 	"  -o, --output FILE.html     also write a flame graph of the difference\n"
-	"      --html FILE            the same as --output\n"
+	"      --html FILE            another name for --output\n"
 	"  -t, --threads              for trace files: begin contexts with the name of their\n"
 	"                             thread\n"
 	"  -F, --input-format FORMAT  the format of all profiles, regardless of their names\n"

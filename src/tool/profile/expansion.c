@@ -76,8 +76,8 @@ int tool_output_fits(const struct incstack_profile *profile, const char *path, i
 		return TOOL_DONE;
 	}
 	fprintf(stderr,
-		"incstack: %s: too large for such an input: %.0f MB of contexts that repeat their "
-		"callers; use --max-output BYTES, or a Firefox file, which does not repeat them\n",
+		"incstack: %s: would have %.0f MB, because each context repeats its callers; use "
+		"--max-output BYTES, or a Firefox file, which does not repeat callers\n",
 		tool_name(shown), size / 1e6);
 	return TOOL_FAILED;
 }

@@ -146,9 +146,9 @@ static int open_module(const struct incstack__tracefile_module_info *info, const
 	const int fd = tool_files_module(info->path);
 
 	if (fd < 0)
-		*why = errno == ENOENT    ? "does not exist any more"
-		       : errno == EINVAL  ? "is not a file any more"
-		       : errno == ENOEXEC ? "is not a complete program or library any more"
+		*why = errno == ENOENT    ? "no longer exists"
+		       : errno == EINVAL  ? "is no longer a file"
+		       : errno == ENOEXEC ? "is no longer a complete program or library"
 					  : "cannot be read";
 	else
 		*why = tool_module_file_doubt(info, fd);
@@ -358,7 +358,7 @@ static void tell_session(const struct session *session, const char *before, FILE
 	tool_name_clip(session->info->path, SIZE_MAX, '>', out);
 	if (session->why != NULL)
 		fprintf(out,
-			" %s, so its functions are shown as addresses; put the file back that ran, "
+			" %s, so its functions are shown as addresses; restore the file that ran, "
 			"or record again\n",
 			session->why);
 	else

@@ -56,7 +56,7 @@ static void print_lost(const struct incstack__tracefile_totals *totals, FILE *ou
 {
 	const uint64_t lost = tool_report_lost(totals);
 	const uint64_t in_return = totals->in_return < lost ? totals->in_return : lost;
-	const char *why = "their events were left by a jump, interrupted another one, or had a "
+	const char *why = "their events were left by a jump, interrupted another event, or had a "
 			  "misaligned stack";
 
 	if (tool_report_has_stopped(totals))
@@ -167,7 +167,7 @@ static void print_damage(const struct tool_report *report, FILE *out)
 		fprintf(out,
 			"warning: %" PRIu64
 			" allocations and deallocations in signal handlers that interrupted "
-			"another one, or a return that the recorder watched, are missing\n",
+			"another event, or a return that the recorder watched, are missing\n",
 			totals->interrupting);
 	if (totals->tally.samples == 0 && totals->started == 0)
 		print_empty(report, out);

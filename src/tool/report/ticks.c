@@ -15,7 +15,8 @@ static const char *const reasons[INCSTACK__TICKS] = {
 	[INCSTACK__TICK_NO_STACK] = "the stack was nearly used up",
 	[INCSTACK__TICK_UNLOADING] = "code was being unloaded",
 	[INCSTACK__TICK_NO_RECORD] = "the thread had just begun or was about to end",
-	[INCSTACK__TICK_MERGED] = "the kernel's clock ticks less often; the samples stand for them",
+	[INCSTACK__TICK_MERGED] =
+		"the kernel's clock ticks less often; the next samples stand for these ticks",
 };
 
 static const char *reason_of(const struct tool_report *report, int tick)
