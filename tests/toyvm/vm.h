@@ -342,10 +342,13 @@ struct fiber *toy_deopt_return(struct fiber *f);
 struct fiber *toy_fiber_end(struct fiber *f);
 struct fiber *toy_linked_call(struct fiber *f);
 
-/* ---- interp.c ------------------------------------------------------------------ */
+/* ---- operations.c --------------------------------------------------------------- */
 
 bool do_op(struct fiber *f, const struct virtual *v);
 void fiber_throw(struct fiber *f, int exception);
+
+/* ---- interp.c ------------------------------------------------------------------ */
+
 bool push_frame(struct fiber *f);
 void set_bci(struct fiber *f, int32_t bci);
 struct fiber *give_result(struct fiber *f, value result);
