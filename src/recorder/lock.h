@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The recorder's locks, in the order in which a thread may take them, and the calls that may wait
- * for a foreign lock (docs/invariants.md, "Locks"). Debug builds check the order and leave a note
+ * for a foreign lock (L1 to L16 in docs/invariants.md). Debug builds check the order and leave a note
  * in the trace file if a thread violates it. Other builds do not check.
  */
 #ifndef INCSTACK_RECORDER_LOCK_H
@@ -17,7 +17,7 @@ enum incstack__lock {
 };
 
 /* Takes a lock. A thread may take a lock again that it holds. It must not take a lock that comes
- * earlier in the order than one that it holds, unless it already holds the earlier lock, too. */
+ * earlier in the order than one that it holds, unless it already holds the earlier lock (L1). */
 void incstack__lock_take(enum incstack__lock lock);
 /* Takes a lock. Returns non-zero if another thread has it and a fork takes too long, because the
  * fork may wait for the caller. Then no thread waits any more until the fork has ended. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The slow paths of poll, wait_begin and wait_end, and the draws for held threads. Every transition is one
- * atomic operation on the thread's word. Model: tests/model/ticket.pml; STEP_x is its step x.
+ * atomic operation on the thread's word (S1). Model: tests/model/ticket.pml; STEP_x is its step x.
  */
 #include "safepoint.h"
 
 /* STEP_CLAIM: clears a bit in the word of the calling thread. Returns false if another thread
- * has cleared it. It also sets BUSY, so that an operation cannot take the fast path of wait_begin. */
+ * has cleared it. It also sets BUSY (S15), so that an operation cannot take the fast path of wait_begin. */
 static bool claim(struct incstack__thread *thread, uint64_t bit)
 {
 	incstack__step(thread->owner, INCSTACK__STEP_CLAIM);

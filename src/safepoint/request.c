@@ -8,7 +8,7 @@
 
 /* ---- tickets ----------------------------------------------------------------- */
 
-/* STEP_DRAW: draws a ticket and sets *number. Returns false if no ticket is left. */
+/* STEP_DRAW: draws a ticket and sets *number (S6). Returns false if no ticket is left. */
 static bool draw(struct incstack_request *request, int kind, uint32_t *number)
 {
 	struct incstack__tickets *tickets = &request->tickets[kind];

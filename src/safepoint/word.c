@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Transitions of a thread's word that concern no request: held, let through the gate, counted as
- * arrived at a full safepoint. Each is one atomic operation on the word.
+ * arrived at a full safepoint. Each is one atomic operation on the word (S1).
  * Model: tests/model/ticket.pml; STEP_x is its step x.
  */
 #include "safepoint.h"
