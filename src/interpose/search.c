@@ -22,11 +22,12 @@ static uintptr_t resolve(const struct link_map *map, const ElfW(Sym) * symbol)
 
 static const ElfW(Sym) * symbol_in(const struct link_map *map, const char *name)
 {
-	struct incstack__elf_tables tables;
+	struct incstack__elf_symbols symbols;
 
-	if (!incstack__elf_tables_read(map->l_addr, map->l_ld, &tables))
+	if (!incstack__elf_symbols_read(&symbols, INCSTACK__ELF_WHOLE_MEMORY, map->l_addr,
+					map->l_ld))
 		return NULL;
-	return incstack__elf_symbol(&tables, name);
+	return incstack__elf_symbol(&symbols, name);
 }
 
 static uintptr_t function_in(const struct link_map *map, const char *name)

@@ -8,7 +8,7 @@
 
 #include <link.h>
 
-#include "base/elf_symbol.h"
+#include "elf/symbols.h"
 #include "preload.h"
 
 /* Some programs call these functions with a stack that is 8 bytes off, which libc bears. Compiled C code

@@ -6,18 +6,13 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "elf/unwind_index.h"
 #include "image.h"
 #include "native.h"
 
 /* The unwind table of a function is not longer; that of a large one has some thousand bytes. As the
  * whole of it may be read for one address, its length limits the time for that. */
 enum { ENTRY_MOST = 256 << 10 };
-
-static bool has(const struct incstack__native_image *image, uintptr_t at, uint64_t bytes)
-{
-	return at >= image->low && at <= image->high && image->high - at >= bytes &&
-	       (image->get == NULL || image->get(image->context, at, bytes));
-}
 
 static uint32_t word_at(uintptr_t at)
 {
@@ -27,36 +22,35 @@ static uint32_t word_at(uintptr_t at)
 	return word;
 }
 
-/* Whether the header and its sorted index lie in the image. */
-static bool has_index(const struct incstack__native_image *image)
+/* Whether a CIE or FDE lies in the image: its length, then so many bytes. */
+static bool has_entry(const struct incstack__elf_image *image, uintptr_t entry)
 {
-	enum { COUNT = 8, HEAD = 12, PAIR = 8 };
-
-	return image->header != 0 && has(image, image->header, HEAD) &&
-	       has(image, image->header, HEAD + PAIR * (uint64_t)word_at(image->header + COUNT));
+	return incstack__elf_has(image, entry, 2 * sizeof(uint32_t)) &&
+	       word_at(entry) >= sizeof(uint32_t) && word_at(entry) <= ENTRY_MOST &&
+	       incstack__elf_has(image, entry, sizeof(uint32_t) + (uint64_t)word_at(entry));
 }
 
-/* Whether a CIE or FDE lies in the image: its length, then so many bytes. */
-static bool has_entry(const struct incstack__native_image *image, uintptr_t entry)
+static struct incstack__elf_image bytes_of(const struct incstack__native_image *image)
 {
-	return has(image, entry, 2 * sizeof(uint32_t)) && word_at(entry) >= sizeof(uint32_t) &&
-	       word_at(entry) <= ENTRY_MOST &&
-	       has(image, entry, sizeof(uint32_t) + (uint64_t)word_at(entry));
+	return (struct incstack__elf_image){image->low, image->high, image->get, image->context};
 }
 
 bool incstack__native_image_rule(const struct incstack__native_image *image, uintptr_t address,
 				 struct incstack_rule *rule)
 {
+	const struct incstack__elf_image bytes = bytes_of(image);
+	const struct incstack__elf_unwind_index *index =
+		incstack__elf_unwind_index_in(&bytes, image->header);
 	uintptr_t fde;
 	uintptr_t back;
 
-	if (!has_index(image))
+	if (!index)
 		return false;
-	fde = (uintptr_t)incstack__native_entry_of((const void *)image->header, address);
-	if (fde == 0 || !has_entry(image, fde))
+	fde = (uintptr_t)incstack__elf_unwind_entry(index, address);
+	if (!has_entry(&bytes, fde))
 		return false;
 	back = fde + sizeof(uint32_t);
-	if (!has_entry(image, back - word_at(back)))
+	if (!has_entry(&bytes, back - word_at(back)))
 		return false;
 	return incstack__native_fde_rule((const void *)fde, address, rule);
 }
@@ -65,8 +59,8 @@ bool incstack__native_image_follows_call(const struct incstack__native_image *im
 					 uintptr_t address)
 {
 	enum { LONGEST_CALL = 7 };
+	const struct incstack__elf_image bytes = bytes_of(image);
 
-	return address >= image->low + LONGEST_CALL && address <= image->high &&
-	       has(image, address - LONGEST_CALL, LONGEST_CALL) &&
+	return incstack__elf_has(&bytes, address - LONGEST_CALL, LONGEST_CALL) &&
 	       incstack__native_follows_call(address);
 }

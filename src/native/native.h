@@ -38,9 +38,6 @@ struct incstack__native_index {
 	uintptr_t low, high; /* the range of the object */
 };
 bool incstack__native_find_index(uintptr_t address, struct incstack__native_index *index);
-/* Returns the entry that may describe the address, from that .eh_frame_hdr. Null: its index has an
- * encoding that is not read. */
-const void *incstack__native_entry_of(const void *header, uintptr_t address);
 
 /* To be called in the child of fork, whose walks then use a new address space. At the fork, no
  * thread may have been in libunwind's part of a walk, because other locks of libunwind cannot be

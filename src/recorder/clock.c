@@ -10,32 +10,33 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "elf/layout.h"
+#include "elf/symbols.h"
 #include "kernel.h"
-#include "base/elf_symbol.h"
 #include "recorder.h"
 
 static int (*read_clock)(clockid_t clock, struct timespec *now);
 
+/* The header of the vDSO is at the beginning of its lowest segment. */
 void incstack__clock_find(void)
 {
 	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)getauxval(AT_SYSINFO_EHDR);
-	const ElfW(Phdr) * segment;
-	const ElfW(Dyn) *dynamic = NULL;
-	uintptr_t bias = 0;
-	struct incstack__elf_tables tables;
+	const uintptr_t at = (uintptr_t)header;
+	const ElfW(Phdr) * segments;
+	struct incstack__elf_layout layout;
+	struct incstack__elf_symbols symbols;
 	const ElfW(Sym) *symbol = NULL;
+	uintptr_t bias;
 
 	if (header == NULL)
 		return;
-	segment = (const ElfW(Phdr) *)((const char *)header + header->e_phoff);
-	for (unsigned i = 0; i < header->e_phnum; i++) {
-		if (segment[i].p_type == PT_DYNAMIC)
-			dynamic = (const ElfW(Dyn) *)((const char *)header + segment[i].p_offset);
-		if (segment[i].p_type == PT_LOAD)
-			bias = (uintptr_t)header + segment[i].p_offset - segment[i].p_vaddr;
-	}
-	if (incstack__elf_tables_read(bias, dynamic, &tables))
-		symbol = incstack__elf_symbol(&tables, "__vdso_clock_gettime");
+	segments = (const ElfW(Phdr) *)(at + header->e_phoff);
+	layout = incstack__elf_layout(0, segments, header->e_phnum);
+	bias = at - layout.low;
+	if (layout.dynamic != 0 &&
+	    incstack__elf_symbols_read(&symbols, INCSTACK__ELF_WHOLE_MEMORY, bias,
+				       (const void *)(bias + layout.dynamic)))
+		symbol = incstack__elf_symbol(&symbols, "__vdso_clock_gettime");
 	if (symbol != NULL)
 		read_clock = (__typeof__(read_clock))(bias + symbol->st_value);
 }

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "base/elf_symbol.h"
+#include "elf/symbols.h"
+#include "elf/unwind_index.h"
 #include "unwinder.h"
 
 /* These are weak because the core links no unwinder. They serve calls from the object that
@@ -64,33 +65,13 @@ static bool use_exported(const struct link_map *map, struct incstack__unwinder *
 	return complete(u, incstack__elf_function(map, "_Unwind_Resume"));
 }
 
-/* .eh_frame_hdr, the sorted index of an object's unwind information, in the encoding that all
- * linkers use. Packed: it may begin at any address. */
-struct __attribute__((packed)) eh_frame_header {
-	uint8_t version, frame_encoding, count_encoding, table_encoding;
-	int32_t frame;
-	uint32_t count;
-	struct __attribute__((packed)) {
-		int32_t low, fde; /* relative to the header */
-	} table[];
-};
-
 /* Whether the unwind information of the code at `address` names a personality routine, that is
  * whether its augmentation has a P. The unwinder's own functions have no personality. */
-static bool has_personality(const struct eh_frame_header *h, uintptr_t address)
+static bool has_personality(const struct incstack__elf_unwind_index *index, uintptr_t address)
 {
-	static const uint8_t usual[] = {1, 0x1b, 0x03, 0x3b};
-	if (!h || memcmp(h, usual, sizeof(usual)) || !h->count)
+	if (!index || !incstack__elf_unwind_index_is_usual(index))
 		return false;
-	uint32_t low = 0, high = h->count;
-	while (high - low > 1) {
-		uint32_t middle = low + (high - low) / 2;
-		if ((uintptr_t)h + (uintptr_t)(intptr_t)h->table[middle].low <= address)
-			low = middle;
-		else
-			high = middle;
-	}
-	const char *fde = (const char *)h + h->table[low].fde;
+	const char *fde = incstack__elf_unwind_entry(index, address);
 	int32_t back;
 	memcpy(&back, fde + 4, sizeof(back));
 	enum { AUGMENTATION = 9 }; /* after length, zero and version */

@@ -7,29 +7,16 @@
 
 #include <string.h>
 
+#include "elf/layout.h"
 #include "format.h"
 
 enum { NOTE_BYTES_MOST = 1 << 16, CHUNK = 1024, PIECES = 1024, TABLE_MOST = 1 << 20 };
 
 typedef struct incstack__identity_source source_t;
 
-/* Whether the bytes lie in what the file has of a segment that can be read. */
-static bool is_loaded(const source_t *source, uint64_t address, uint64_t bytes)
-{
-	for (unsigned i = 0; i < source->count; i++) {
-		const Elf64_Phdr *s = &source->segments[i];
-
-		if (s->p_type == PT_LOAD && (s->p_flags & PF_R) && address >= s->p_vaddr &&
-		    address - s->p_vaddr <= s->p_filesz &&
-		    bytes <= s->p_filesz - (address - s->p_vaddr))
-			return true;
-	}
-	return false;
-}
-
 static bool copy(const source_t *source, uint64_t address, void *to, uint64_t bytes)
 {
-	return is_loaded(source, address, bytes) &&
+	return incstack__elf_segment_of(source->segments, source->count, address, bytes) &&
 	       source->copy(source->context, address, to, (size_t)bytes);
 }
 

@@ -19,18 +19,19 @@ import sys
 # is declared there (`incstack_x`, with one underscore) may be called from any folder.
 FOLDERS = {
     "base": "",
+    "elf": "",
     "heap": "",
-    "arch": "base trace",
-    "trace": "base arch",
+    "arch": "base elf trace",
+    "trace": "base elf arch",
     "safepoint": "base",
     "tracer": "",
     "mixed": "",
-    "native": "",
+    "native": "elf",
     "profile": "",
-    "tracefile": "",
-    "recorder": "base tracefile native",
-    "interpose": "base",
-    "tool": "base tracefile",
+    "tracefile": "elf",
+    "recorder": "base elf tracefile native",
+    "interpose": "base elf",
+    "tool": "base elf tracefile",
 }
 
 # Files that a folder may include besides, each an interface made for that.

@@ -6,6 +6,7 @@
 #include <incstack/native.h>
 
 #include "cfi_by_hand.h"
+#include "elf/unwind_index.h"
 #include "../unit/run_suite.h"
 
 /* Each state has its own offset. At 8 + i all states but the last i are back. */
@@ -132,8 +133,10 @@ START_TEST(index_at_an_odd_address)
 	memcpy(header, start, sizeof(start));
 	memcpy(header + 8, &count, sizeof(count));
 	memcpy(header + 12, pairs, sizeof(pairs));
-	ck_assert_ptr_eq(incstack__native_entry_of(header, (uintptr_t)header + 10), header + 100);
-	ck_assert_ptr_eq(incstack__native_entry_of(header, (uintptr_t)header + 70), header + 200);
+	ck_assert_ptr_eq(incstack__elf_unwind_entry((const void *)header, (uintptr_t)header + 10),
+			 header + 100);
+	ck_assert_ptr_eq(incstack__elf_unwind_entry((const void *)header, (uintptr_t)header + 70),
+			 header + 200);
 }
 END_TEST
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include "base/elf_symbol.h"
+#include "elf/symbols.h"
 
 #include "../unit/run_suite.h"
 #include "traced.h"

@@ -7,10 +7,12 @@
 #include <link.h>
 #include <string.h>
 
+#include "elf/layout.h"
+#include "elf/unwind_index.h"
 #include "unwind_info.h"
 
 /* The pointer encodings of the Linux Standard Base that occur here. */
-enum { ABSOLUTE = 0x00, DATAREL_SDATA4 = 0x3b, UDATA4 = 0x03, OMITTED = 0xff };
+enum { ABSOLUTE = 0x00, OMITTED = 0xff };
 
 static uint64_t uleb(const uint8_t **at)
 {
@@ -38,44 +40,18 @@ static uint32_t word_at(const uint8_t *at)
 
 /* ---- finding ---------------------------------------------------------------- */
 
-struct search {
-	uintptr_t pc;
-	const uint8_t *header; /* .eh_frame_hdr of the object that holds pc */
-};
-
-static int holds(struct dl_phdr_info *info, size_t size, void *argument)
-{
-	struct search *search = argument;
-	const uint8_t *header = NULL;
-	bool inside = false;
-	(void)size;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		uintptr_t start = info->dlpi_addr + p->p_vaddr;
-		if (p->p_type == PT_LOAD && search->pc - start < p->p_memsz)
-			inside = true;
-		if (p->p_type == PT_GNU_EH_FRAME)
-			header = (const uint8_t *)start;
-	}
-	if (inside)
-		search->header = header;
-	return inside;
-}
-
 /* Returns the FDE that begins at pc, or null if the linker made no table of FDEs. */
 static const uint8_t *find_fde(uintptr_t pc)
 {
-	struct search search = {pc, NULL};
-	dl_iterate_phdr(holds, &search);
-	const uint8_t *h = search.header;
-	if (!h || h[0] != 1 || h[2] != UDATA4 || h[3] != DATAREL_SDATA4)
+	struct incstack__elf_search search = {.address = pc};
+	if (dl_iterate_phdr(incstack__elf_contains, &search) == 0)
 		return NULL;
-	const uint8_t *table = h + 4 + encoded_bytes(h[1]) + 4;
-	uint32_t count = word_at(table - 4);
-	for (uint32_t i = 0; i < count; i++, table += 8)
-		if ((uintptr_t)h + (uintptr_t)(int32_t)word_at(table) == pc)
-			return h + (int32_t)word_at(table + 4);
-	return NULL;
+	const struct incstack__elf_unwind_index *index = (const void *)search.layout.unwind_index;
+	if (!index || !incstack__elf_unwind_index_is_usual(index))
+		return NULL;
+	const uint8_t *here = (const uint8_t *)index;
+	const uint32_t i = incstack__elf_unwind_index_find(index, (int64_t)(pc - (uintptr_t)here));
+	return (uintptr_t)(here + index->table[i].low) == pc ? here + index->table[i].fde : NULL;
 }
 
 /* ---- writing ---------------------------------------------------------------- */
