@@ -5,9 +5,9 @@
  */
 #define _GNU_SOURCE
 #include <link.h>
-#include <string.h>
 
-#include "base/elf_symbol.h"
+#include "elf/symbols.h"
+#include "loaded.h"
 #include "recorder.h"
 
 /* The functions of jemalloc, tcmalloc, mimalloc and Intel's TBB, and the functions of C23 that libc
@@ -46,22 +46,21 @@ struct search {
 	int objects;
 };
 
-static int tables_of(const struct dl_phdr_info *info, struct incstack__elf_tables *tables)
+static bool symbols_of(const struct dl_phdr_info *info, struct incstack__loaded_pages *pages,
+		       struct incstack__elf_symbols *symbols)
 {
-	const ElfW(Dyn) *dynamic = NULL;
+	const struct incstack__elf_layout layout = incstack__loaded_layout(info);
 
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			dynamic = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-	return incstack__elf_tables_read(info->dlpi_addr, dynamic, tables);
+	return incstack__elf_symbols_read(symbols, incstack__loaded_memory(pages), info->dlpi_addr,
+					  (const void *)layout.dynamic);
 }
 
 /* The program calls its own definitions, not those of preloaded objects. */
-static void look_at_program(const struct incstack__elf_tables *tables)
+static void look_at_program(const struct incstack__elf_symbols *symbols)
 {
-	if (incstack__elf_symbol(tables, "malloc") != NULL)
+	if (incstack__elf_symbol(symbols, "malloc") != NULL)
 		incstack__record_note_for_good(INCSTACK__NOTE_OWN_MALLOC);
-	if (incstack__elf_symbol(tables, "_Znwm") != NULL)
+	if (incstack__elf_symbol(symbols, "_Znwm") != NULL)
 		incstack__record_note_for_good(INCSTACK__NOTE_OWN_NEW);
 }
 
@@ -69,16 +68,17 @@ static void look_at_program(const struct incstack__elf_tables *tables)
 static int look_for_definitions(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct search *search = context;
-	struct incstack__elf_tables tables;
+	struct incstack__loaded_pages pages = {0, 0};
+	struct incstack__elf_symbols symbols;
 	const int is_program = search->objects++ == 0;
 
 	(void)size;
-	if (!tables_of(info, &tables))
+	if (!symbols_of(info, &pages, &symbols))
 		return 0;
 	if (is_program)
-		look_at_program(&tables);
+		look_at_program(&symbols);
 	for (int i = 0; i < SPECIAL; i++)
-		if (incstack__elf_symbol(&tables, special[i]) != NULL)
+		if (incstack__elf_symbol(&symbols, special[i]) != NULL)
 			search->defined |= 1u << i;
 	return 0;
 }
@@ -87,18 +87,19 @@ static int look_for_definitions(struct dl_phdr_info *info, size_t size, void *co
 static int look_for_calls(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct search *search = context;
-	struct incstack__elf_tables tables;
-	uint32_t end;
+	struct incstack__loaded_pages pages = {0, 0};
+	struct incstack__elf_symbols symbols;
+	const ElfW(Sym) * symbol;
 
 	(void)size;
-	if (!tables_of(info, &tables))
+	if (!symbols_of(info, &pages, &symbols))
 		return 0;
-	end = tables.gnu_hash != NULL ? tables.gnu_hash[1] : tables.sysv_hash[1];
-	for (uint32_t i = 1; i < end; i++) {
-		const char *name = tables.names + tables.symbols[i].st_name;
-
-		for (int k = 0; k < SPECIAL && tables.symbols[i].st_shndx == SHN_UNDEF; k++)
-			if (search->defined & 1u << k && strcmp(name, special[k]) == 0)
+	for (uint32_t i = 1; i < symbols.imports; i++) {
+		symbol = incstack__elf_symbol_at(&symbols, i);
+		for (int k = 0; k < SPECIAL && symbol && symbol->st_shndx == SHN_UNDEF; k++)
+			if (search->defined & 1u << k &&
+			    incstack__elf_symbol_has_name(&symbols, symbol,
+							  incstack__elf_name(special[k])))
 				search->called |= 1u << k;
 	}
 	return search->called != 0;

@@ -17,15 +17,16 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <elf.h>
 #include <fcntl.h>
 #include <link.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "elf/file.h"
+#include "elf/symbols.h"
 #include "kernel.h"
-#include "base/elf_symbol.h"
+#include "loaded.h"
 #include "recorder.h"
 
 static const struct runtime {
@@ -79,18 +80,18 @@ static struct watched {
 
 /* Ticks seldom come while such a function runs. So in a CPU profile, the runtime counts as soon as
  * the function exists, and is returned. */
-static const struct runtime *watch(const struct incstack__elf_tables *tables)
+static const struct runtime *watch(const struct incstack__elf_symbols *symbols)
 {
 	const struct runtime *found = NULL;
 
 	for (int i = 0; i < RUNTIMES; i++) {
 		const ElfW(Sym) *symbol =
-			runtimes[i].function ? incstack__elf_symbol(tables, runtimes[i].function)
+			runtimes[i].function ? incstack__elf_symbol(symbols, runtimes[i].function)
 					     : NULL;
 
 		if (symbol == NULL)
 			continue;
-		__atomic_store_n(&watched[i].low, tables->bias + symbol->st_value,
+		__atomic_store_n(&watched[i].low, symbols->bias + symbol->st_value,
 				 __ATOMIC_RELAXED);
 		__atomic_store_n(&watched[i].bytes, symbol->st_size, __ATOMIC_RELEASE);
 		found = &runtimes[i];
@@ -123,15 +124,17 @@ static const struct runtime *runtime_by_file(const char *path)
 
 static const struct runtime *runtime_by_symbol(const struct object *object)
 {
-	struct incstack__elf_tables tables;
+	struct incstack__loaded_pages pages = {0, 0};
+	struct incstack__elf_symbols symbols;
 	const struct runtime *found;
 
-	if (!incstack__elf_tables_read(object->bias, object->dynamic, &tables))
+	if (!incstack__elf_symbols_read(&symbols, incstack__loaded_memory(&pages), object->bias,
+					object->dynamic))
 		return NULL;
-	found = watch(&tables);
+	found = watch(&symbols);
 	for (int i = 0; i < RUNTIMES && found == NULL; i++)
 		if (runtimes[i].symbol != NULL &&
-		    incstack__elf_symbol(&tables, runtimes[i].symbol) != NULL)
+		    incstack__elf_symbol(&symbols, runtimes[i].symbol) != NULL)
 			found = &runtimes[i];
 	return found;
 }
@@ -141,7 +144,7 @@ static const struct runtime *runtime_by_symbol(const struct object *object)
 /* Small, because a sample may meet a library for the first time on a small stack. */
 enum { NAMES_BYTES = 1024, HEADERS = 4 };
 
-static int read_at(int fd, void *to, size_t bytes, uint64_t at)
+static bool read_at(int fd, void *to, size_t bytes, uint64_t at)
 {
 	return incstack__kernel_pread(fd, to, bytes, (off_t)at) == (ssize_t)bytes;
 }
@@ -155,39 +158,36 @@ static const struct runtime *runtime_of_section(const char *name)
 }
 
 /* Reads the names of sections, ended by a zero. Names that do not fit are ignored. */
-static int read_names(int fd, const ElfW(Ehdr) * file, char names[NAMES_BYTES])
+static bool read_names(const struct incstack__elf_file *file, char names[NAMES_BYTES])
 {
 	ElfW(Shdr) header;
 	ssize_t got;
 
-	if (!read_at(fd, &header, sizeof(header),
-		     file->e_shoff + file->e_shstrndx * sizeof(header)))
-		return 0;
+	if (!incstack__elf_file_sections(file, file->header.e_shstrndx, 1, &header))
+		return false;
 	got = incstack__kernel_pread(
-		fd, names, header.sh_size < NAMES_BYTES ? header.sh_size : NAMES_BYTES - 1,
+		file->fd, names, header.sh_size < NAMES_BYTES ? header.sh_size : NAMES_BYTES - 1,
 		(off_t)header.sh_offset);
 	if (got <= 0)
-		return 0;
+		return false;
 	memset(names + got, 0, (size_t)(NAMES_BYTES - got));
-	return 1;
+	return true;
 }
 
 static const struct runtime *runtime_in_file(int fd)
 {
+	struct incstack__elf_file file = {.read = read_at, .fd = fd};
 	const struct runtime *found = NULL;
 	ElfW(Shdr) headers[HEADERS];
 	char names[NAMES_BYTES];
-	ElfW(Ehdr) file;
 
-	if (!read_at(fd, &file, sizeof(file), 0) || memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    file.e_shentsize != sizeof(headers[0]) || !read_names(fd, &file, names))
+	if (!incstack__elf_file_open(&file) || !read_names(&file, names))
 		return NULL;
-	for (unsigned i = 0; i < file.e_shnum && found == NULL; i += HEADERS) {
-		const unsigned left = file.e_shnum - i;
+	for (unsigned i = 0; i < file.header.e_shnum && found == NULL; i += HEADERS) {
+		const unsigned left = file.header.e_shnum - i;
 		const unsigned count = left < HEADERS ? left : HEADERS;
 
-		if (!read_at(fd, headers, count * sizeof(headers[0]),
-			     file.e_shoff + i * sizeof(headers[0])))
+		if (!incstack__elf_file_sections(&file, i, count, headers))
 			return NULL;
 		for (unsigned k = 0; k < count && found == NULL; k++)
 			if (headers[k].sh_name < NAMES_BYTES)
@@ -331,20 +331,10 @@ static const struct runtime *runtime_of(const struct object *object)
 	return found;
 }
 
-static struct object object_of(const struct dl_phdr_info *info)
-{
-	struct object object = {.path = info->dlpi_name, .bias = info->dlpi_addr};
-
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			object.dynamic =
-				(const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-	return object;
-}
-
 static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 {
-	const struct object object = object_of(info);
+	const struct object object = {info->dlpi_name, info->dlpi_addr,
+				      (const void *)incstack__loaded_layout(info).dynamic};
 	const struct runtime **found = context;
 
 	(void)size;

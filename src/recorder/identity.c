@@ -3,18 +3,16 @@
  * Finds out which build of a module the dynamic linker has loaded, in the process's memory: the file
  * may have been replaced since.
  *
- * The program may have unmapped or protected a part of the module, so the kernel is asked whether a page can
- * be read. The checksum of a module without a build-id costs time. So it is kept until a module is removed,
+ * The checksum of a module without a build-id costs time. So it is kept until a module is removed,
  * because another build can only come to the same place after that.
  */
 #define _GNU_SOURCE
 #include <string.h>
 
+#include "loaded.h"
 #include "modules.h"
-#include "trace/shared.h"
 
 enum { KEPT = 256 };
-#define PAGE ((uintptr_t)4096)
 
 /* Only used in a callback of dl_iterate_phdr, during which the linker holds its lock. `key` is stored
  * last, as a signal handler or a fork may come in between. */
@@ -23,20 +21,13 @@ static struct {
 	struct incstack__identity identity;
 } kept[KEPT];
 
-static bool can_be_read(uintptr_t low, size_t bytes)
-{
-	for (uintptr_t page = low & ~(PAGE - 1); page < low + bytes; page += PAGE)
-		if (!incstack__page_readable(page))
-			return false;
-	return true;
-}
-
 static bool copy(const void *context, uint64_t address, void *to, size_t bytes)
 {
 	const struct dl_phdr_info *info = context;
 	const uintptr_t from = (uintptr_t)(info->dlpi_addr + address);
+	struct incstack__loaded_pages pages = {0, 0};
 
-	if (!can_be_read(from, bytes))
+	if (!incstack__loaded_has(&pages, from, bytes))
 		return false;
 	memcpy(to, (const void *)from, bytes);
 	return true;

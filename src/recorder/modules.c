@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "kernel.h"
+#include "loaded.h"
 #include "modules.h"
 
 enum { FIRST_BYTES = 1 << 16 };
@@ -94,22 +95,6 @@ struct collection {
 	int result;
 };
 
-static void module_range(const struct dl_phdr_info *info, uint64_t *low, uint64_t *high)
-{
-	*low = UINT64_MAX;
-	*high = 0;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		if (p->p_type != PT_LOAD)
-			continue;
-		if (info->dlpi_addr + p->p_vaddr < *low)
-			*low = info->dlpi_addr + p->p_vaddr;
-		if (info->dlpi_addr + p->p_vaddr + p->p_memsz > *high)
-			*high = info->dlpi_addr + p->p_vaddr + p->p_memsz;
-	}
-}
-
 /* Returns the module's name if it is an absolute path, else the path that the kernel knows. The
  * dynamic linker has no name for the program. A relative path is useless once the program has
  * changed its directory. */
@@ -130,22 +115,20 @@ static const char *name_of(const struct dl_phdr_info *info, uint64_t low, char *
 
 static int add_module(struct incstack__record_list *list, const struct dl_phdr_info *info)
 {
+	const struct incstack__elf_layout layout = incstack__loaded_layout(info);
 	struct incstack__identity identity;
 	char path[4096];
 	const char *name;
-	uint64_t low;
-	uint64_t high;
 
-	module_range(info, &low, &high);
-	if (low >= high)
+	if (layout.low >= layout.high)
 		return 0;
-	name = name_of(info, low, path, sizeof(path));
+	name = name_of(info, layout.low, path, sizeof(path));
 	incstack__record_identity(info, &identity);
 	if (make_room(list, sizeof(struct incstack__tracefile_module) + strlen(name) +
 				    sizeof(identity.bytes)) != 0)
 		return INCSTACK_ENOMEM;
-	return incstack__tracefile_modules_add(&list->block, name, info->dlpi_addr, low, high,
-					       &identity);
+	return incstack__tracefile_modules_add(&list->block, name, info->dlpi_addr, layout.low,
+					       layout.high, &identity);
 }
 
 /* The counts are the same in each call of one iteration, because the linker's lock is held. */

@@ -81,7 +81,7 @@ STRATA = {
     ),
     "recorder": (
         "open.h kernel recorder libc restart.h check.h clock lock modules.h ticks.h stamp memory recording small_file linker"
-        " path seccomp_filter libunwind",
+        " path seccomp_filter libunwind loaded",
         "name await descriptor identity interval own_stack protect slot spool_file",
         "spool",
         "file host allocators thunks",

@@ -186,6 +186,27 @@ test_library_replaced_while_it_runs() {
 	done
 }
 
+# The program cuts off a library that it has loaded. Pages of the library's tables are gone then, and whoever
+# reads them dies.
+test_library_cut_off_while_it_runs() {
+	local in=() bytes kind other
+	cp "$target" prog
+	cp "${target}_library" other.so
+	for bytes in 0 4096 8192 12288; do
+		for kind in heap cpu; do
+			for other in '' "$PWD/other.so"; do
+				cp "${target}_library" plugin.so
+				./prog cut "$PWD/plugin.so" "$bytes" $other || fail "status $? without the recorder"
+				cp "${target}_library" plugin.so
+				"$tool" "$kind" -o trace -- ./prog cut "$PWD/plugin.so" "$bytes" $other \
+					>stdout 2>stderr || fail "$kind, cut to $bytes, then ${other:-nothing}: status $?"
+				[[ $kind == cpu || -z $other ]] || names_in trace.folded ||
+					fail "cut to $bytes: no names of the other library"
+			done
+		done
+	done
+}
+
 test_replaced_while_it_runs() {
 	local in=()
 	cp "$target" prog && cp "${target}_second" second

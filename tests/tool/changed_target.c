@@ -8,6 +8,9 @@
  * spin              says that it has begun, and calls them until it is killed
  * plugin FILE NEW   loads the library FILE, calls both functions, and unloads it; NEW takes its place,
  *                   is loaded under the same name, and called
+ * cut FILE BYTES    calls both functions, loads the library FILE, cuts the file to so many bytes, and leaves by _exit
+ * cut FILE BYTES OTHER
+ *                   loads and calls the library OTHER before it leaves
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +18,7 @@
 #include <time.h>
 #ifndef IS_PLUGIN
 #include <dlfcn.h>
+#include <unistd.h>
 #endif
 
 static void *volatile sink;
@@ -61,8 +65,18 @@ static int call(const char *file)
 	return dlclose(plugin);
 }
 
+/* Nothing is allocated between the load and the cut, so the recorder has not seen the library before. The
+ * pages that the file lost are gone from memory, too. */
+static int cut(const char *file, const char *bytes)
+{
+	work();
+	return dlopen(file, RTLD_NOW) == NULL || truncate(file, atoi(bytes)) != 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc >= 4 && strcmp(argv[1], "cut") == 0)
+		_exit(cut(argv[2], argv[3]) || (argc == 5 && call(argv[4])));
 	if (argc == 4 && strcmp(argv[1], "plugin") == 0)
 		return call(argv[2]) || rename(argv[3], argv[2]) != 0 || call(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "work") == 0)

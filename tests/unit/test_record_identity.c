@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "../../src/recorder/identity.c"
+#include "../../src/recorder/loaded.c"
 
 #include "run_suite.h"
 
