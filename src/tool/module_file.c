@@ -6,18 +6,19 @@
  */
 #include "module_file.h"
 
-#include <elf.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "elf/file.h"
+#include "elf/layout.h"
 
 enum { SEGMENTS = 64 };
 
 /* An open file and its program headers. */
 struct module_file {
-	int fd;
+	struct incstack__elf_file elf;
 	uint64_t size;
-	Elf64_Ehdr header;
 	Elf64_Phdr segments[SEGMENTS];
 };
 
@@ -34,19 +35,16 @@ static bool is_within(const struct module_file *file, uint64_t offset, uint64_t 
 /* Reads the headers. Returns false if the file is no module of this architecture, or is cut off. */
 static bool read_headers(struct module_file *file)
 {
-	const Elf64_Ehdr *header = &file->header;
+	const Elf64_Ehdr *header = &file->elf.header;
 	struct stat status;
 
-	if (fstat(file->fd, &status) != 0 || !S_ISREG(status.st_mode) ||
-	    !read_at(file->fd, &file->header, sizeof(file->header), 0))
+	if (fstat(file->elf.fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+	    !incstack__elf_file_open(&file->elf) || !incstack__elf_file_is_x86_64(&file->elf))
 		return false;
 	file->size = (uint64_t)status.st_size;
-	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-	    header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64 ||
-	    header->e_phnum > SEGMENTS || header->e_phentsize != sizeof(Elf64_Phdr) ||
+	if (header->e_phnum > SEGMENTS ||
 	    !is_within(file, header->e_shoff, (uint64_t)header->e_shnum * header->e_shentsize) ||
-	    !read_at(file->fd, file->segments, header->e_phnum * sizeof(Elf64_Phdr),
-		     header->e_phoff))
+	    !incstack__elf_file_segments(&file->elf, 0, header->e_phnum, file->segments))
 		return false;
 	for (unsigned i = 0; i < header->e_phnum; i++)
 		if (file->segments[i].p_type == PT_LOAD &&
@@ -55,32 +53,25 @@ static bool read_headers(struct module_file *file)
 	return true;
 }
 
-/* Copies from an address that the caller has found in a segment. */
 static bool copy(const void *context, uint64_t address, void *to, size_t bytes)
 {
 	const struct module_file *file = context;
+	const Elf64_Phdr *s =
+		incstack__elf_segment_of(file->segments, file->elf.header.e_phnum, address, bytes);
 
-	for (unsigned i = 0; i < file->header.e_phnum; i++) {
-		const Elf64_Phdr *s = &file->segments[i];
-
-		if (s->p_type == PT_LOAD && address >= s->p_vaddr &&
-		    address - s->p_vaddr < s->p_filesz &&
-		    bytes <= s->p_filesz - (address - s->p_vaddr))
-			return read_at(file->fd, to, bytes, s->p_offset + (address - s->p_vaddr));
-	}
-	return bytes == 0;
+	return s != NULL && read_at(file->elf.fd, to, bytes, s->p_offset + (address - s->p_vaddr));
 }
 
 int tool_module_file_identify(int fd, struct incstack__identity *identity)
 {
-	struct module_file file = {.fd = fd};
+	struct module_file file = {.elf = {.read = read_at, .fd = fd}};
 	struct incstack__identity_source source = {
 		.segments = file.segments, .copy = copy, .context = &file};
 
 	*identity = (struct incstack__identity){0};
 	if (!read_headers(&file))
 		return -1;
-	source.count = file.header.e_phnum;
+	source.count = file.elf.header.e_phnum;
 	if (!incstack__identity_build_id(&source, identity))
 		(void)incstack__identity_content(&source, identity);
 	return 0;

@@ -6,17 +6,18 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* asprintf */
 #endif
-#include <elf.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "elf/file.h"
 #include "tool/foreign.h"
 #include "tool/names.h"
 #include "record.h"
@@ -40,23 +41,26 @@ static int find_in_path(const char *program, char path[PATH_MAX])
 	return 0;
 }
 
+static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
+{
+	return pread(fd, to, bytes, (off_t)offset) == (ssize_t)bytes;
+}
+
 /* Whether glibc's loader runs the program; otherwise the recorder cannot be loaded. Returns the reason, or
- * null. `fd` is an ELF file. */
-static const char *loader_reason(int fd, const Elf64_Ehdr *header)
+ * null. */
+static const char *loader_reason(const struct incstack__elf_file *file)
 {
 	char loader[PATH_MAX];
 	Elf64_Phdr segment;
 	ssize_t got;
 
-	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64)
+	if (!incstack__elf_file_is_x86_64(file))
 		return "it is not for x86-64";
-	for (unsigned i = 0; i < header->e_phnum; i++) {
-		const off_t at = (off_t)(header->e_phoff + i * sizeof(segment));
-
-		if (pread(fd, &segment, sizeof(segment), at) != (ssize_t)sizeof(segment) ||
+	for (unsigned i = 0; i < file->header.e_phnum; i++) {
+		if (!incstack__elf_file_segments(file, i, 1, &segment) ||
 		    segment.p_type != PT_INTERP)
 			continue;
-		got = pread(fd, loader, sizeof(loader) - 1, (off_t)segment.p_offset);
+		got = pread(file->fd, loader, sizeof(loader) - 1, (off_t)segment.p_offset);
 		loader[got > 0 ? got : 0] = '\0';
 		if (strstr(loader, "/ld-musl") != NULL || strstr(loader, "/linker64") != NULL)
 			return "its C library is not glibc, which the recorder needs; link it with "
@@ -150,13 +154,12 @@ static const char *sanitizer_of(int fd)
 
 static const char *elf_reason(int fd)
 {
-	Elf64_Ehdr header;
+	struct incstack__elf_file file = {.read = read_at, .fd = fd};
 	const char *reason;
 
-	if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+	if (!incstack__elf_file_open(&file))
 		return NULL; /* no program; the kernel says what is wrong */
-	reason = loader_reason(fd, &header);
+	reason = loader_reason(&file);
 	return reason != NULL ? reason : sanitizer_of(fd);
 }
 

@@ -1,79 +1,55 @@
 /* SPDX-License-Identifier: MIT
  *
- * Searches .eh_frame_hdr, a sorted table of functions and their unwind entries. Both are 32-bit
- * offsets from the header, the only form that linkers write on x86-64.
+ * Searches the index of a file's unwind information.
  */
 #include "function_start.h"
 
 #include <gelf.h>
-#include <string.h>
+#include <stdbool.h>
+#include <stddef.h>
 
-enum {
-	HEADER_BYTES = 12, /* version and three encodings, pointer, count */
-	ENTRY_BYTES = 8,
-	COUNT_UDATA4 = 0x03,
-	TABLE_DATAREL_SDATA4 = 0x3b,
+#include "elf/unwind_index.h"
+
+/* The copy of the index that libelf has, and its address in the file's program headers. */
+struct copied {
+	const struct incstack__elf_unwind_index *index;
+	uint64_t address;
 };
 
-struct table {
-	const unsigned char *entries;
-	uint64_t base; /* the address of the header */
-	uint32_t count;
-};
-
-static int find_table(Elf *elf, struct table *table)
+static bool find_index(Elf *elf, struct copied *copied)
 {
+	struct incstack__elf_image image = {0};
 	const Elf_Data *data;
-	const unsigned char *header;
 	GElf_Phdr segment;
 	size_t segments;
 	size_t i = 0;
 
 	if (elf_getphdrnum(elf, &segments) != 0)
-		return -1;
+		return false;
 	while (i < segments &&
 	       (gelf_getphdr(elf, (int)i, &segment) == NULL || segment.p_type != PT_GNU_EH_FRAME))
 		i++;
 	if (i == segments)
-		return -1;
+		return false;
 	data = elf_getdata_rawchunk(elf, (int64_t)segment.p_offset, segment.p_filesz, ELF_T_BYTE);
-	if (data == NULL || data->d_size < HEADER_BYTES)
-		return -1;
-	header = data->d_buf;
-	if (header[0] != 1 || header[2] != COUNT_UDATA4 || header[3] != TABLE_DATAREL_SDATA4)
-		return -1;
-	memcpy(&table->count, header + 8, sizeof(table->count));
-	if (table->count > (data->d_size - HEADER_BYTES) / ENTRY_BYTES)
-		return -1;
-	table->entries = header + HEADER_BYTES;
-	table->base = segment.p_vaddr;
-	return 0;
-}
-
-static uint64_t start_of(const struct table *table, uint32_t entry)
-{
-	int32_t offset;
-
-	memcpy(&offset, table->entries + (size_t)entry * ENTRY_BYTES, sizeof(offset));
-	return table->base + (uint64_t)(int64_t)offset;
+	if (data == NULL)
+		return false;
+	image.low = (uintptr_t)data->d_buf;
+	image.high = image.low + data->d_size;
+	copied->index = incstack__elf_unwind_index_in(&image, image.low);
+	copied->address = segment.p_vaddr;
+	return copied->index != NULL;
 }
 
 uint64_t tool_function_start(Elf *elf, uint64_t address)
 {
-	struct table table;
-	uint32_t low = 0;
-	uint32_t high;
+	struct copied copied;
+	uint64_t start;
+	uint32_t i;
 
-	if (elf == NULL || find_table(elf, &table) != 0 || table.count == 0 ||
-	    start_of(&table, 0) > address)
+	if (elf == NULL || !find_index(elf, &copied))
 		return address;
-	for (high = table.count; high - low > 1;) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (start_of(&table, middle) <= address)
-			low = middle;
-		else
-			high = middle;
-	}
-	return start_of(&table, low);
+	i = incstack__elf_unwind_index_find(copied.index, (int64_t)(address - copied.address));
+	start = copied.address + (uint64_t)(int64_t)copied.index->table[i].low;
+	return start <= address ? start : address;
 }
