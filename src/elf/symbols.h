@@ -20,7 +20,9 @@ struct incstack__elf_symbols {
 	const uint32_t *gnu_hash;
 	const uint32_t *sysv_hash;
 	const ElfW(Half) * versions; /* null: the symbols have no versions */
-	uint32_t imports;            /* symbols of lower numbers are of other objects */
+	/* With a GNU hash table, symbols of lower numbers belong to other objects; else it is the number
+	 * of all symbols. */
+	uint32_t imports;
 };
 
 /* A name, with the hash of it that a GNU hash table has. The bytes include the zero. */
@@ -47,19 +49,9 @@ static inline const void *incstack__elf_pointer(uintptr_t bias, ElfW(Addr) value
 
 /* A GNU hash table begins with four words: the number of buckets, the number of the first symbol in the
  * table, the number of words in the Bloom filter, and a shift. The filter, the buckets and the chains
- * follow. The other kind begins with the number of buckets and the number of symbols. */
-enum { INCSTACK__ELF_GNU_HEAD = 4, INCSTACK__ELF_SYSV_HEAD = 2 };
-
-static inline bool incstack__elf_symbols_measure(struct incstack__elf_symbols *s)
-{
-	const uint32_t *hash = s->gnu_hash ? s->gnu_hash : s->sysv_hash;
-	const size_t words = s->gnu_hash ? INCSTACK__ELF_GNU_HEAD : INCSTACK__ELF_SYSV_HEAD;
-	if (!s->table || !s->names || !hash ||
-	    !incstack__elf_has(&s->image, (uintptr_t)hash, words * sizeof(*hash)))
-		return false;
-	s->imports = hash[1];
-	return true;
-}
+ * follow. The other kind begins with the number of buckets and the number of symbols; it has more than four
+ * words, too. */
+enum { INCSTACK__ELF_GNU_HEAD = 4 };
 
 /* Reads where the tables are from the dynamic section, which may be null. Returns false if the object has
  * none. */
@@ -82,7 +74,12 @@ static inline bool incstack__elf_symbols_read(struct incstack__elf_symbols *s,
 		else if (d->d_tag == DT_VERSYM)
 			s->versions = p;
 	}
-	return incstack__elf_symbols_measure(s);
+	const uint32_t *hash = s->gnu_hash ? s->gnu_hash : s->sysv_hash;
+	if (!s->table || !s->names || !hash ||
+	    !incstack__elf_has(&image, (uintptr_t)hash, INCSTACK__ELF_GNU_HEAD * sizeof(*hash)))
+		return false;
+	s->imports = hash[1];
+	return true;
 }
 
 /* Returns a symbol of the table, or null if it cannot be read. */
@@ -106,38 +103,22 @@ static inline bool incstack__elf_symbol_has_name(const struct incstack__elf_symb
 	return i == name.bytes;
 }
 
-/* A hidden version of a function is only for programs that were linked with an older library; dlsym does
- * not find it either. */
-static inline bool incstack__elf_symbol_is_hidden(const struct incstack__elf_symbols *s,
-						  uint32_t number)
-{
-	const ElfW(Half) *version = s->versions + number;
-	return s->versions &&
-	       (!incstack__elf_has(&s->image, (uintptr_t)version, sizeof(*version)) ||
-		*version & 0x8000);
-}
-
-/* Returns the symbol of that number if the object defines it and it has that name, else null. */
+/* Returns the symbol of that number if the object defines it and it has that name, else null. A hidden
+ * version of a function is only for programs that were linked with an older library; dlsym does not find it
+ * either. */
 static inline const ElfW(Sym) * incstack__elf_symbol_if(const struct incstack__elf_symbols *s,
 							uint32_t number,
 							struct incstack__elf_name name)
 {
 	const ElfW(Sym) *symbol = incstack__elf_symbol_at(s, number);
-	return symbol && symbol->st_shndx != SHN_UNDEF &&
-			       !incstack__elf_symbol_is_hidden(s, number) &&
-			       incstack__elf_symbol_has_name(s, symbol, name)
-		       ? symbol
-		       : NULL;
-}
-
-/* Reads a word of a hash table. Returns false if it cannot be read. */
-static inline bool incstack__elf_word(const struct incstack__elf_symbols *s, const uint32_t *at,
-				      uint32_t *word)
-{
-	if (!incstack__elf_has(&s->image, (uintptr_t)at, sizeof(*at)))
-		return false;
-	*word = *at;
-	return true;
+	if (!symbol || symbol->st_shndx == SHN_UNDEF ||
+	    !incstack__elf_symbol_has_name(s, symbol, name))
+		return NULL;
+	const ElfW(Half) *version = s->versions ? &s->versions[number] : NULL;
+	if (version && (!incstack__elf_has(&s->image, (uintptr_t)version, sizeof(*version)) ||
+			*version & 0x8000))
+		return NULL;
+	return symbol;
 }
 
 static inline const ElfW(Sym) * incstack__elf_gnu_find(const struct incstack__elf_symbols *s,
@@ -146,16 +127,16 @@ static inline const ElfW(Sym) * incstack__elf_gnu_find(const struct incstack__el
 	const uint32_t *head = s->gnu_hash;
 	const size_t filter = head[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
 	const uint32_t *buckets = head + INCSTACK__ELF_GNU_HEAD + filter;
-	const uint32_t *chains = buckets + head[0];
-	uint32_t i;
-	uint32_t link;
-	if (head[0] == 0 || !incstack__elf_word(s, &buckets[name.hash % head[0]], &i) ||
-	    i < s->imports)
+	const uint32_t *bucket = head[0] ? &buckets[name.hash % head[0]] : NULL;
+	if (!bucket || !incstack__elf_has(&s->image, (uintptr_t)bucket, sizeof(*bucket)) ||
+	    *bucket < s->imports)
 		return NULL;
-	for (; incstack__elf_word(s, &chains[i - s->imports], &link); i++) {
+	const uint32_t *link = buckets + head[0] + (*bucket - s->imports);
+	for (uint32_t i = *bucket; incstack__elf_has(&s->image, (uintptr_t)link, sizeof(*link));
+	     i++, link++) {
 		const ElfW(Sym) *symbol =
-			(link | 1) == (name.hash | 1) ? incstack__elf_symbol_if(s, i, name) : NULL;
-		if (symbol || link & 1)
+			(*link | 1) == (name.hash | 1) ? incstack__elf_symbol_if(s, i, name) : NULL;
+		if (symbol || *link & 1)
 			return symbol;
 	}
 	return NULL;
@@ -166,8 +147,7 @@ static inline const ElfW(Sym) * incstack__elf_sysv_find(const struct incstack__e
 							struct incstack__elf_name name)
 {
 	const ElfW(Sym) *found = NULL;
-	for (uint32_t i = 1; i < s->sysv_hash[1] && !found && incstack__elf_symbol_at(s, i) != NULL;
-	     i++)
+	for (uint32_t i = 1; i < s->imports && !found && incstack__elf_symbol_at(s, i); i++)
 		found = incstack__elf_symbol_if(s, i, name);
 	return found;
 }

@@ -71,14 +71,6 @@ matches(const unsigned char *code, const unsigned char *bytes, size_t count)
 	return i == count;
 }
 
-static bool readable(uintptr_t low, uintptr_t last)
-{
-	const uintptr_t in_page = 4095;
-
-	return incstack__page_readable(low & ~in_page) &&
-	       (((low ^ last) & ~in_page) == 0 || incstack__page_readable(last & ~in_page));
-}
-
 bool incstack__native_is_fiber_base(uintptr_t address)
 {
 	const uintptr_t pc = address + 1;
@@ -87,7 +79,8 @@ bool incstack__native_is_fiber_base(uintptr_t address)
 	struct incstack__native_index index;
 
 	if (!incstack__native_find_index(address, &index) || low < index.low ||
-	    pc + FINISH_BYTES > index.high || !readable(low, pc + FINISH_BYTES - 1))
+	    pc + FINISH_BYTES > index.high ||
+	    !incstack__native_readable_once(low, sizeof(starts) + FINISH_BYTES))
 		return false;
 	return matches(code, starts, sizeof(starts)) &&
 	       matches(code + sizeof(starts), finishes, sizeof(finishes)) &&

@@ -13,14 +13,6 @@
 
 typedef uintptr_t any_word __attribute__((aligned(1), may_alias));
 
-static bool is_mapped(uintptr_t low, uintptr_t last)
-{
-	const uintptr_t in_page = 4095;
-
-	return incstack__page_readable(low & ~in_page) &&
-	       (((low ^ last) & ~in_page) == 0 || incstack__page_readable(last & ~in_page));
-}
-
 /* If the frame is outside of the bounds of the stack, the kernel is asked. */
 static bool is_readable(const struct incstack__native_bounds *stack, const struct cursor *at,
 			uintptr_t address)
@@ -29,7 +21,7 @@ static bool is_readable(const struct incstack__native_bounds *stack, const struc
 
 	if (at->sp >= stack->low && at->sp < stack->high)
 		return address >= stack->low && last < stack->high && last > address;
-	return is_mapped(address, last);
+	return incstack__native_readable_once(address, sizeof(uintptr_t));
 }
 
 static bool read_word(const void *stack, const struct cursor *at, uintptr_t address,
@@ -83,7 +75,8 @@ static bool is_return_address(incstack__native_find *find, uintptr_t pc)
 	struct incstack_rule rule;
 
 	if (find(NULL, pc - 1, &rule) != 0)
-		return is_mapped(pc - LONGEST, pc - 1) && incstack__native_follows_call(pc);
+		return incstack__native_readable_once(pc - LONGEST, LONGEST) &&
+		       incstack__native_follows_call(pc);
 	return rule.kind == INCSTACK_RULE_SIGNAL || rule.kind == INCSTACK_RULE_END ||
 	       incstack__native_follows_call(pc);
 }

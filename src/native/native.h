@@ -80,6 +80,11 @@ struct incstack__native_pages {
 /* Whether the word at the address can be read. If its page is not among them, the function asks the
  * kernel and adds the page. It refuses a word that is not aligned and may span two pages. */
 bool incstack__native_pages_readable(struct incstack__native_pages *pages, uintptr_t address);
+/* Whether all these bytes can be read. `pages` are struct incstack__native_pages. The macro is for bytes that
+ * are read once. */
+bool incstack__native_readable(void *pages, uintptr_t at, uint64_t bytes);
+#define incstack__native_readable_once(at, bytes) \
+	incstack__native_readable(&(struct incstack__native_pages){0, 0}, at, bytes)
 
 /* interrupted.c: whether the rules describe the code that a signal has interrupted. All of it may be
  * called in a signal handler, if `find` may. */

@@ -10,17 +10,36 @@
 
 #include "native.h"
 
-bool incstack__native_pages_readable(struct incstack__native_pages *pages, uintptr_t address)
-{
-	enum { PAGE = 4096 };
-	const uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
+#define PAGE ((uintptr_t)4096)
 
-	if (address >= pages->low && address < pages->high)
+static bool has_page(struct incstack__native_pages *pages, uintptr_t page)
+{
+	if (page >= pages->low && page < pages->high)
 		return true;
-	if (address % sizeof(uintptr_t) != 0 || !incstack__page_readable(page))
+	if (!incstack__page_readable(page))
 		return false;
 	pages->low = page == pages->high ? pages->low : page;
 	pages->high = page + PAGE;
+	return true;
+}
+
+bool incstack__native_pages_readable(struct incstack__native_pages *pages, uintptr_t address)
+{
+	if (address >= pages->low && address < pages->high)
+		return true;
+	return address % sizeof(uintptr_t) == 0 && has_page(pages, address & ~(PAGE - 1));
+}
+
+bool incstack__native_readable(void *pages, uintptr_t at, uint64_t bytes)
+{
+	const uintptr_t last = (at + bytes - 1) & ~(PAGE - 1);
+
+	for (uintptr_t page = at & ~(PAGE - 1); bytes != 0; page += PAGE) {
+		if (!has_page(pages, page))
+			return false;
+		if (page == last)
+			return true;
+	}
 	return true;
 }
 

@@ -31,8 +31,7 @@ static bool is_in_vfork(const greg_t *registers)
 
 	return (uintptr_t)registers[REG_RCX] == pc && /* so it is after every system call */
 	       (uintptr_t)registers[REG_RDI] >= lowest_code &&
-	       incstack__page_readable(begin & ~(uintptr_t)4095) &&
-	       ((begin ^ pc) < 4096 || incstack__page_readable(pc & ~(uintptr_t)4095)) &&
+	       incstack__native_readable_once(begin, sizeof(code)) &&
 	       memcmp((const void *)begin, code, sizeof(code)) == 0;
 }
 

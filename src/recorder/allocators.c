@@ -46,7 +46,7 @@ struct search {
 	int objects;
 };
 
-static bool symbols_of(const struct dl_phdr_info *info, struct incstack__loaded_pages *pages,
+static bool symbols_of(const struct dl_phdr_info *info, struct incstack__native_pages *pages,
 		       struct incstack__elf_symbols *symbols)
 {
 	const struct incstack__elf_layout layout = incstack__loaded_layout(info);
@@ -68,7 +68,7 @@ static void look_at_program(const struct incstack__elf_symbols *symbols)
 static int look_for_definitions(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct search *search = context;
-	struct incstack__loaded_pages pages = {0, 0};
+	struct incstack__native_pages pages = {0, 0};
 	struct incstack__elf_symbols symbols;
 	const int is_program = search->objects++ == 0;
 
@@ -87,7 +87,7 @@ static int look_for_definitions(struct dl_phdr_info *info, size_t size, void *co
 static int look_for_calls(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct search *search = context;
-	struct incstack__loaded_pages pages = {0, 0};
+	struct incstack__native_pages pages = {0, 0};
 	struct incstack__elf_symbols symbols;
 	const ElfW(Sym) * symbol;
 

@@ -124,7 +124,7 @@ static const struct runtime *runtime_by_file(const char *path)
 
 static const struct runtime *runtime_by_symbol(const struct object *object)
 {
-	struct incstack__loaded_pages pages = {0, 0};
+	struct incstack__native_pages pages = {0, 0};
 	struct incstack__elf_symbols symbols;
 	const struct runtime *found;
 

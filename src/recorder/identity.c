@@ -9,8 +9,8 @@
 #define _GNU_SOURCE
 #include <string.h>
 
-#include "loaded.h"
 #include "modules.h"
+#include "native/native.h"
 
 enum { KEPT = 256 };
 
@@ -25,9 +25,8 @@ static bool copy(const void *context, uint64_t address, void *to, size_t bytes)
 {
 	const struct dl_phdr_info *info = context;
 	const uintptr_t from = (uintptr_t)(info->dlpi_addr + address);
-	struct incstack__loaded_pages pages = {0, 0};
 
-	if (!incstack__loaded_has(&pages, from, bytes))
+	if (!incstack__native_readable_once(from, bytes))
 		return false;
 	memcpy(to, (const void *)from, bytes);
 	return true;

@@ -23,10 +23,9 @@ int incstack__interrupted_failed_call(const ucontext_t *context)
 	static const unsigned char instruction[] = {0x0f, 0x05}; /* syscall */
 	const greg_t *registers = context->uc_mcontext.gregs;
 	const uintptr_t call = (uintptr_t)registers[REG_RIP] - sizeof(instruction);
-	const uintptr_t page = call & ~(uintptr_t)4095;
 
-	return registers[REG_RAX] == -EINTR && page == ((call + 1) & ~(uintptr_t)4095) &&
-	       incstack__page_readable(page) &&
+	return registers[REG_RAX] == -EINTR &&
+	       incstack__native_readable_once(call, sizeof(instruction)) &&
 	       memcmp((const void *)call, instruction, sizeof(instruction)) == 0;
 }
 

@@ -8,24 +8,25 @@
 #define INCSTACK_RECORDER_LOADED_H
 
 #include <link.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "elf/image.h"
 #include "elf/layout.h"
+#include "native/native.h"
 
-/* Adjacent pages that the kernel has said are readable. One search may use the same. */
-struct incstack__loaded_pages {
-	uintptr_t low, high;
-};
-
-/* Whether the bytes can be read. `pages` are struct incstack__loaded_pages. */
-bool incstack__loaded_has(void *pages, uintptr_t at, uint64_t bytes);
-
-/* All memory, as far as it can be read. */
-struct incstack__elf_image incstack__loaded_memory(struct incstack__loaded_pages *pages);
+/* All memory, as far as it can be read. A search keeps in `pages` what the kernel has said. */
+static inline struct incstack__elf_image
+incstack__loaded_memory(struct incstack__native_pages *pages)
+{
+	return (struct incstack__elf_image){0, UINTPTR_MAX, incstack__native_readable, pages};
+}
 
 /* For a callback of dl_iterate_phdr. The layout is empty if the program headers cannot be read. */
-struct incstack__elf_layout incstack__loaded_layout(const struct dl_phdr_info *info);
+static inline struct incstack__elf_layout incstack__loaded_layout(const struct dl_phdr_info *info)
+{
+	const size_t bytes = info->dlpi_phnum * sizeof(info->dlpi_phdr[0]);
+	const bool has = incstack__native_readable_once((uintptr_t)info->dlpi_phdr, bytes);
+
+	return incstack__elf_layout(info->dlpi_addr, info->dlpi_phdr, has ? info->dlpi_phnum : 0);
+}
 
 #endif

@@ -17,7 +17,6 @@
 
 static int iterate(int (*callback)(struct dl_phdr_info *info, size_t size, void *data), void *data);
 #define dl_iterate_phdr iterate
-#include "../../src/recorder/loaded.c"
 #include "../../src/recorder/modules.c"
 #include "../../src/recorder/unload.c"
 

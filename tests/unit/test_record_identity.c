@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 
 #include "../../src/recorder/identity.c"
-#include "../../src/recorder/loaded.c"
 
 #include "run_suite.h"
 

@@ -3,7 +3,6 @@
  * Tests the recorder's lists of modules: which entries are equal, lists that need more memory or
  * get none, and what the dynamic linker is asked for.
  */
-#include "../../src/recorder/loaded.c"
 #include "../../src/recorder/modules.c"
 
 #include <stdio.h>
