@@ -11,7 +11,7 @@
 #include <incstack/profile.h>
 
 #include "nodes.h"
-#include "table.h"
+#include "base/table.h"
 #include "timeline.h"
 
 struct incstack__name {

@@ -10,29 +10,10 @@
 
 #define FIRST_ROOM 1024u
 
-static uint32_t hash_of(const struct incstack__cct *cct, uint32_t parent, uint64_t code)
-{
-	uint64_t hash = (code ^ (uint64_t)parent << 32 ^ parent) * 0x9e3779b97f4a7c15ull;
-
-	hash ^= hash >> 32;
-	return (uint32_t)(hash * 0xd6e8feb86659fd93ull >> 32) & (cct->table_size - 1);
-}
-
-static void insert(struct incstack__cct *cct, uint32_t node)
-{
-	uint32_t at = hash_of(cct, cct->nodes[node].parent, cct->nodes[node].code);
-
-	while (cct->table[at] != 0)
-		at = (at + 1) & (cct->table_size - 1);
-	cct->table[at] = node;
-}
-
-/* Doubles the table, which is at most half full. */
 static int grow(struct incstack__cct *cct)
 {
 	const uint32_t room = cct->room == 0 ? FIRST_ROOM : 2 * cct->room;
 	struct incstack__cct_node *nodes;
-	uint32_t *table;
 
 	if (room >= 1u << 30)
 		return INCSTACK_ENOMEM;
@@ -40,22 +21,14 @@ static int grow(struct incstack__cct *cct)
 	if (nodes == NULL)
 		return INCSTACK_ENOMEM;
 	cct->nodes = nodes;
-	table = calloc(2 * (size_t)room, sizeof(*table));
-	if (table == NULL)
-		return INCSTACK_ENOMEM;
-	free(cct->table);
-	cct->table = table;
-	cct->table_size = 2 * room;
 	cct->room = room;
-	for (uint32_t node = 1; node < cct->count; node++)
-		insert(cct, node);
 	return 0;
 }
 
 int incstack__cct_init(struct incstack__cct *cct)
 {
 	*cct = (struct incstack__cct){0};
-	if (grow(cct) != 0) {
+	if (grow(cct) != 0 || incstack__table_init(&cct->table) != 0) {
 		incstack__cct_free(cct);
 		return INCSTACK_ENOMEM;
 	}
@@ -67,15 +40,16 @@ int incstack__cct_init(struct incstack__cct *cct)
 void incstack__cct_free(struct incstack__cct *cct)
 {
 	free(cct->nodes);
-	free(cct->table);
+	free(cct->table.slots);
 	*cct = (struct incstack__cct){0};
 }
 
-static uint32_t add(struct incstack__cct *cct, uint32_t parent, uint64_t code)
+static uint32_t add(struct incstack__cct *cct, uint32_t parent, uint64_t code, uint32_t hash)
 {
 	const uint32_t node = cct->count;
 
-	if (node == cct->room && grow(cct) != 0)
+	if ((node == cct->room && grow(cct) != 0) ||
+	    incstack__table_insert(&cct->table, hash, node) != 0)
 		return INCSTACK__CCT_FAILED;
 	cct->nodes[node] = (struct incstack__cct_node){
 		.code = code,
@@ -85,21 +59,19 @@ static uint32_t add(struct incstack__cct *cct, uint32_t parent, uint64_t code)
 	};
 	cct->nodes[parent].first_child = node;
 	cct->count++;
-	insert(cct, node);
 	return node;
 }
 
 uint32_t incstack__cct_child(struct incstack__cct *cct, uint32_t parent, uint64_t code)
 {
-	uint32_t at = hash_of(cct, parent, code);
+	const uint32_t hash = incstack__hash_pair(code, parent);
+	size_t cursor = hash;
+	uint32_t at;
 
-	for (; cct->table[at] != 0; at = (at + 1) & (cct->table_size - 1)) {
-		const struct incstack__cct_node *node = &cct->nodes[cct->table[at]];
-
-		if (node->parent == parent && node->code == code)
-			return cct->table[at];
-	}
-	return add(cct, parent, code);
+	while ((at = incstack__table_probe(&cct->table, hash, &cursor)) != INCSTACK__NONE)
+		if (cct->nodes[at].parent == parent && cct->nodes[at].code == code)
+			return at;
+	return add(cct, parent, code, hash);
 }
 
 uint32_t incstack__cct_common(const struct incstack__cct *cct, uint32_t a, uint32_t b,

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "base/table.h"
+
 #define INCSTACK__CCT_ROOT 0u
 #define INCSTACK__CCT_FAILED UINT32_MAX
 /* Special values that are not the code of any pc. A trace whose outer callers are unknown starts
@@ -42,8 +44,7 @@ struct incstack__cct {
 	struct incstack__cct_node *nodes;
 	uint32_t count; /* a parent's index is smaller than its children's */
 	uint32_t room;
-	uint32_t *table;
-	uint32_t table_size;
+	struct incstack__table table;
 };
 
 int incstack__cct_init(struct incstack__cct *cct);

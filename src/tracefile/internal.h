@@ -7,6 +7,7 @@
 
 #include <incstack/incstack.h>
 
+#include "base/table.h"
 #include "read.h"
 
 /* The modules that were loaded at one time, by ascending low. */
@@ -24,7 +25,7 @@ struct incstack__tracefile_modules_table {
 	struct incstack__tracefile_module_info *modules;
 	uint32_t count;
 	uint32_t room;
-	uint32_t *places; /* a hash table of indices + 1 */
+	struct incstack__table index;
 	struct incstack__tracefile_epoch **epochs;
 	uint32_t epoch_count;
 };

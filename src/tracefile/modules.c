@@ -40,38 +40,23 @@ static struct incstack__identity identity_of(const struct incstack__tracefile_mo
 
 static uint32_t hash_of(const struct incstack__tracefile_module *module)
 {
-	const uint64_t mixed =
-		(module->low ^ module->high << 1 ^ module->path_length) * 0x9e3779b97f4a7c15ull;
-
-	return (uint32_t)(mixed >> 32);
+	return incstack__hash_pair(module->low, module->high ^ module->path_length);
 }
 
-/* Makes room for one more module. The hash table has at least twice as many places as there are
- * modules, and its size is a power of two. */
+/* Makes room for one more module, and the index for the first. */
 static int grow(struct incstack__tracefile_modules_table *table)
 {
 	const uint32_t room = table->room != 0 ? 2 * table->room : 64;
 	struct incstack__tracefile_module_info *modules;
-	uint32_t *places;
 
+	if (table->index.slots == NULL && incstack__table_init(&table->index) != 0)
+		return INCSTACK_ENOMEM;
 	if (table->count < table->room)
 		return 0;
 	modules = realloc(table->modules, room * sizeof(*modules));
 	if (modules == NULL)
 		return INCSTACK_ENOMEM;
 	table->modules = modules;
-	places = calloc(2 * (size_t)room, sizeof(*places));
-	if (places == NULL)
-		return INCSTACK_ENOMEM;
-	for (uint32_t i = 0; i < table->count; i++) {
-		uint32_t at = modules[i].hash;
-
-		while (places[at & (2 * room - 1)] != 0)
-			at++;
-		places[at & (2 * room - 1)] = i + 1;
-	}
-	free(table->places);
-	table->places = places;
 	table->room = room;
 	return 0;
 }
@@ -83,35 +68,29 @@ static const char *add_module(struct incstack__tracefile_modules_table *table,
 {
 	const struct incstack__identity identity = identity_of(module, path);
 	const uint32_t hash = hash_of(module);
-	uint32_t at = hash;
-	uint32_t *place;
+	size_t cursor = hash;
 	char *copy;
 
 	if (grow(table) != 0)
 		return incstack__tracefile_no_memory;
-	for (;; at++) {
-		place = &table->places[at & (2 * table->room - 1)];
-		if (*place == 0)
-			break;
-		*index = *place - 1;
+	while ((*index = incstack__table_probe(&table->index, hash, &cursor)) != INCSTACK__NONE)
 		if (same_module(&table->modules[*index], module, path, &identity))
 			return NULL;
-	}
 	if (table->count == INCSTACK__TRACEFILE_MODULES_MAX)
 		return incstack__tracefile_too_many;
 	copy = calloc(1, (size_t)module->path_length + 1);
-	if (copy == NULL)
+	if (copy == NULL || incstack__table_insert(&table->index, hash, table->count) != 0) {
+		free(copy);
 		return incstack__tracefile_no_memory;
+	}
 	memcpy(copy, path, module->path_length);
 	table->modules[table->count] =
 		(struct incstack__tracefile_module_info){.bias = module->bias,
 							 .low = module->low,
 							 .high = module->high,
 							 .path = copy,
-							 .hash = hash,
 							 .identity = identity};
 	*index = table->count++;
-	*place = table->count;
 	return NULL;
 }
 
@@ -235,7 +214,7 @@ void incstack__tracefile_modules_free(struct incstack__tracefile_modules_table *
 	for (uint32_t i = 0; i < table->count; i++)
 		free(table->modules[i].path);
 	free(table->epochs);
-	free(table->places);
+	free(table->index.slots);
 	free(table->modules);
 }
 

@@ -30,7 +30,6 @@ struct incstack__tracefile_module_info {
 	uint64_t low;
 	uint64_t high;
 	char *path;
-	uint32_t hash;
 	struct incstack__identity identity;
 };
 

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/table.h"
 #include "tracefile/cct.h"
 #include "tracefile/notes.h"
 #include "tool/files.h"
@@ -38,7 +39,7 @@ struct session {
 
 struct known_code {
 	uint64_t code;
-	const char *name; /* null: an empty place */
+	const char *name;
 };
 
 struct tool_symbols {
@@ -47,11 +48,11 @@ struct tool_symbols {
 	struct session sessions[INCSTACK__TRACEFILE_MODULES_MAX];
 	unsigned session_count;
 	struct known_code *codes;
-	size_t code_room;
-	size_t code_count;
+	uint32_t code_count;
+	struct incstack__table code_table;
 	char **texts; /* each distinct name */
-	size_t text_room;
-	size_t text_count;
+	uint32_t text_count;
+	struct incstack__table text_table;
 	struct tool_jit_names *jit; /* null: not read yet */
 };
 
@@ -74,60 +75,56 @@ static const Dwfl_Callbacks callbacks = {
 	.section_address = dwfl_offline_section_address,
 };
 
-static uint64_t mix(uint64_t value)
+static const char no_memory[] = "[out of memory]";
+
+/* Grows an array at each power of two, so that it has room for one more element. Returns null if there is no
+ * memory; the array is as it was then. */
+static void *with_room(void *array, uint32_t count, size_t element)
 {
-	value *= 0x9e3779b97f4a7c15ull;
-	return value ^ value >> 32;
+	if ((count & (count - 1)) != 0)
+		return array;
+	return realloc(array, (count == 0 ? 1 : 2 * (size_t)count) * element);
 }
 
 /* ---- each name once ------------------------------------------------------------- */
 
-static uint64_t text_hash(const char *text)
+static uint32_t text_hash(const char *text)
 {
 	uint64_t hash = 0xcbf29ce484222325ull;
 
 	for (; *text != 0; text++)
 		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
-	return mix(hash);
+	return incstack__hash_pair(hash, 0);
 }
 
-static char **text_place(char **texts, size_t room, const char *text)
+static int add_text(struct tool_symbols *symbols, char *text, uint32_t hash)
 {
-	size_t at = text_hash(text) & (room - 1);
-
-	while (texts[at] != NULL && strcmp(texts[at], text) != 0)
-		at = (at + 1) & (room - 1);
-	return &texts[at];
-}
-
-static int texts_grow(struct tool_symbols *symbols)
-{
-	const size_t room = symbols->text_room == 0 ? 1024 : 2 * symbols->text_room;
-	char **texts = calloc(room, sizeof(*texts));
+	char **texts = with_room(symbols->texts, symbols->text_count, sizeof(*texts));
 
 	if (texts == NULL)
 		return 0;
-	for (size_t i = 0; i < symbols->text_room; i++)
-		if (symbols->texts[i] != NULL)
-			*text_place(texts, room, symbols->texts[i]) = symbols->texts[i];
-	free(symbols->texts);
 	symbols->texts = texts;
-	symbols->text_room = room;
+	if (incstack__table_insert(&symbols->text_table, hash, symbols->text_count) != 0)
+		return 0;
+	texts[symbols->text_count++] = text;
 	return 1;
 }
 
 static const char *intern(struct tool_symbols *symbols, const char *text)
 {
-	char **place;
+	const uint32_t hash = text_hash(text);
+	size_t cursor = hash;
+	uint32_t at;
+	char *copy;
 
-	if (2 * symbols->text_count >= symbols->text_room && !texts_grow(symbols))
-		return "[out of memory]";
-	place = text_place(symbols->texts, symbols->text_room, text);
-	if (*place == NULL) {
-		*place = strdup(text);
-		symbols->text_count++;
-	}
-	return *place != NULL ? *place : "[out of memory]";
+	while ((at = incstack__table_probe(&symbols->text_table, hash, &cursor)) != INCSTACK__NONE)
+		if (strcmp(symbols->texts[at], text) == 0)
+			return symbols->texts[at];
+	copy = strdup(text);
+	if (copy != NULL && add_text(symbols, copy, hash))
+		return copy;
+	free(copy);
+	return no_memory;
 }
 
 /* ---- modules ---------------------------------------------------------------------- */
@@ -301,43 +298,30 @@ static const char *find_name(struct tool_symbols *symbols, uint64_t code)
 	return intern(symbols, text);
 }
 
-static struct known_code *code_place(struct known_code *codes, size_t room, uint64_t code)
+static void add_code(struct tool_symbols *symbols, struct known_code code, uint32_t hash)
 {
-	size_t at = mix(code) & (room - 1);
-
-	while (codes[at].name != NULL && codes[at].code != code)
-		at = (at + 1) & (room - 1);
-	return &codes[at];
-}
-
-static int codes_grow(struct tool_symbols *symbols)
-{
-	const size_t room = symbols->code_room == 0 ? 1024 : 2 * symbols->code_room;
-	struct known_code *codes = calloc(room, sizeof(*codes));
+	struct known_code *codes = with_room(symbols->codes, symbols->code_count, sizeof(*codes));
 
 	if (codes == NULL)
-		return 0;
-	for (size_t i = 0; i < symbols->code_room; i++)
-		if (symbols->codes[i].name != NULL)
-			*code_place(codes, room, symbols->codes[i].code) = symbols->codes[i];
-	free(symbols->codes);
+		return;
 	symbols->codes = codes;
-	symbols->code_room = room;
-	return 1;
+	if (incstack__table_insert(&symbols->code_table, hash, symbols->code_count) == 0)
+		codes[symbols->code_count++] = code;
 }
 
 const char *tool_symbols_name(struct tool_symbols *symbols, uint64_t code)
 {
-	struct known_code *place;
+	const uint32_t hash = incstack__hash_pair(code, 0);
+	size_t cursor = hash;
+	const char *name;
+	uint32_t at;
 
-	if (2 * symbols->code_count >= symbols->code_room && !codes_grow(symbols))
-		return "[out of memory]";
-	place = code_place(symbols->codes, symbols->code_room, code);
-	if (place->name == NULL) {
-		*place = (struct known_code){code, find_name(symbols, code)};
-		symbols->code_count++;
-	}
-	return place->name;
+	while ((at = incstack__table_probe(&symbols->code_table, hash, &cursor)) != INCSTACK__NONE)
+		if (symbols->codes[at].code == code)
+			return symbols->codes[at].name;
+	name = find_name(symbols, code);
+	add_code(symbols, (struct known_code){code, name}, hash);
+	return name;
 }
 
 const char *tool_symbols_module(struct tool_symbols *symbols, uint64_t code)
@@ -402,7 +386,11 @@ struct tool_symbols *tool_symbols_open(const struct incstack__tracefile_reader *
 		return NULL;
 	symbols->reader = reader;
 	symbols->written = *written;
-	return symbols;
+	if (incstack__table_init(&symbols->code_table) == 0 &&
+	    incstack__table_init(&symbols->text_table) == 0)
+		return symbols;
+	tool_symbols_close(symbols);
+	return NULL;
 }
 
 void tool_symbols_close(struct tool_symbols *symbols)
@@ -413,9 +401,11 @@ void tool_symbols_close(struct tool_symbols *symbols)
 		if (symbols->sessions[i].dwfl != NULL)
 			dwfl_end(symbols->sessions[i].dwfl);
 	tool_jit_names_free(symbols->jit);
-	for (size_t i = 0; i < symbols->text_room; i++)
+	for (uint32_t i = 0; i < symbols->text_count; i++)
 		free(symbols->texts[i]);
 	free(symbols->texts);
+	free(symbols->text_table.slots);
 	free(symbols->codes);
+	free(symbols->code_table.slots);
 	free(symbols);
 }
