@@ -2,7 +2,8 @@
  *
  * The objects that the dynamic linker has loaded. A program may cut off the file of a library that it has
  * loaded, or unmap a part of the library. Then an access to a page that is gone is SIGBUS or SIGSEGV. So the
- * kernel is asked whether a page can be read, before it is read.
+ * kernel is asked whether a page can be read, before it is read. That does not help if another thread or process
+ * cuts off the file between the question and the read.
  */
 #ifndef INCSTACK_RECORDER_LOADED_H
 #define INCSTACK_RECORDER_LOADED_H
