@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/attach/attach.h"
+#include "tool/attach/broker/attach.h"
 #include "option.h"
 #include "tracefile/format.h"
 #include "tool/record/record.h"

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/attach/attach.h"
+#include "tool/attach/broker/attach.h"
+#include "tracefile/format.h"
 #include "option.h"
 
 static const char help[] =

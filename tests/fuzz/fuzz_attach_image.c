@@ -6,8 +6,9 @@
  */
 #include "attach_stand_in.h"
 
-#include "../../src/tool/attach/copy.h"
-#include "../../src/tool/attach/objects.h"
+#include "../../src/tool/attach/process/copy.h"
+#include "../../src/tool/attach/process/entry.h"
+#include "../../src/tool/attach/process/objects.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -37,7 +38,7 @@ static void look_up(struct tool_attach_space *space, const struct choice *choice
 	tool_attach_space_begin(space);
 	for (unsigned i = 0; i < 64; i++)
 		tool_attach_space_rule(space, START + choice->pc + i * (uint64_t)choice->step,
-				       (int)(i & 1), &rule);
+				       (i & 1) != 0, &rule);
 }
 
 /* Some are mapped over others. */
@@ -49,7 +50,7 @@ static void map(struct tool_attach_space *space, const struct choice *choice)
 			.offset = choice->offset & ~UINT32_C(0xfff),
 			.device = 1,
 			.inode = 1 + 2 * i,
-			.is_code = 1,
+			.is_code = true,
 			.path = "/a/library",
 		};
 

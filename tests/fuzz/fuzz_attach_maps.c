@@ -5,7 +5,7 @@
  */
 #include "attach_stand_in.h"
 
-#include "../../src/tool/attach/copy.h"
+#include "../../src/tool/attach/process/space.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,8 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(space);
 	for (size_t i = 0; i + sizeof(pc) <= size && i < 256; i++) {
 		memcpy(&pc, data + i, sizeof(pc));
-		tool_attach_space_rule(space, pc, (int)(i & 1), &rule);
-		tool_attach_space_rule(space, i * 0x1000, 1, &rule);
+		tool_attach_space_rule(space, pc, (i & 1) != 0, &rule);
+		tool_attach_space_rule(space, i * 0x1000, true, &rule);
 	}
 	tool_attach_space_clear(space);
 	return 0;

@@ -6,8 +6,8 @@
  */
 #include "attach_stand_in.h"
 
-#include "../../src/tool/attach/copy.h"
-#include "../../src/tool/attach/events.h"
+#include "../../src/tool/attach/kernel/read.h"
+#include "../../src/tool/attach/kernel/rings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -16,92 +16,52 @@ enum { RING = 8192, PID = 7 };
 static struct tool_attach_space *space;
 static struct tool_attach_frame frames[TOOL_ATTACH_FRAMES];
 
-int tool_attach_ask_children(void)
+bool tool_attach_ask_children(void)
 {
-	return 0;
+	return false;
 }
 
-static void walk(const struct tool_attach_sample *sample)
+static void walk(const struct tool_attach_stack *stack)
 {
 	static volatile unsigned sum; /* so that all bytes are read */
 	size_t count;
 
-	if (sample->bytes > RING)
+	if (stack->bytes > RING)
 		abort();
-	for (size_t i = 0; i < sample->bytes; i++)
-		sum = sum + sample->copy[i];
-	tool_attach_walk(space, sample, frames, &count);
-	tool_attach_walk_callers(space, sample, frames, &count);
+	for (size_t i = 0; i < stack->bytes; i++)
+		sum = sum + stack->copy[i];
+	tool_attach_walk(space, stack, frames, &count);
+	tool_attach_walk_callers(space, stack, frames, &count);
 	if (count > TOOL_ATTACH_FRAMES)
 		abort();
 }
 
-static void on_sample(void *context, const struct tool_attach_sample *sample)
+static void on_report(void *context, const struct tool_attach_report *report)
 {
 	(void)context;
-	walk(sample);
+	switch (report->kind) {
+	case TOOL_ATTACH_TICK:
+	case TOOL_ATTACH_LEFT:
+		walk(&report->stack);
+		break;
+	case TOOL_ATTACH_HIT:
+		if (report->hit.kind == TOOL_ATTACH_ENTRY)
+			walk(&report->hit.stack);
+		break;
+	case TOOL_ATTACH_HITS_LOST:
+		if (report->hits_lost.kind >= TOOL_ATTACH_HIT_KINDS)
+			abort();
+		break;
+	case TOOL_ATTACH_MAPPED:
+		tool_attach_space_map(space, &report->mapping);
+		break;
+	case TOOL_ATTACH_EXECUTED:
+		tool_attach_space_clear(space);
+		break;
+	default:
+		break;
+	}
 }
-
-static void on_lost(void *context, uint64_t since, uint64_t time, uint64_t count)
-{
-	(void)context;
-	(void)since;
-	(void)time;
-	(void)count;
-}
-
-static void on_switched(void *context, pid_t tid, uint64_t time, int is_on)
-{
-	(void)context;
-	(void)tid;
-	(void)time;
-	(void)is_on;
-}
-
-static void on_hit(void *context, const struct tool_attach_hit *hit)
-{
-	(void)context;
-	if (hit->kind == TOOL_ATTACH_ENTRY)
-		walk(&hit->at);
-}
-
-static void on_hits_lost(void *context, enum tool_attach_hit_kind kind, uint64_t count)
-{
-	(void)context;
-	(void)count;
-	if (kind >= TOOL_ATTACH_HIT_KINDS)
-		abort();
-}
-
-static void on_mapped(void *context, const struct tool_attach_mapping *mapping)
-{
-	(void)context;
-	tool_attach_space_map(space, mapping);
-}
-
-static void on_executed(void *context, uint64_t time)
-{
-	(void)context;
-	(void)time;
-	tool_attach_space_clear(space);
-}
-
-static void on_ended(void *context, pid_t tid, uint64_t time)
-{
-	(void)context;
-	(void)tid;
-	(void)time;
-}
-
-static const struct tool_attach_handler handler = {.sample = on_sample,
-						   .lost = on_lost,
-						   .left = on_sample,
-						   .switched = on_switched,
-						   .hit = on_hit,
-						   .hits_lost = on_hits_lost,
-						   .mapped = on_mapped,
-						   .executed = on_executed,
-						   .ended = on_ended};
 
 /* Writes the records into a buffer, around its end. */
 static void fill(struct tool_attach_ring *ring, uint64_t begin, const uint8_t *data, size_t size)
@@ -148,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i <= TOOL_ATTACH_HIT_KINDS; i++)
 		fill(&rings[i], (uint64_t)data[0] * 8 * 64, data + 2,
 		     i == data[1] % 4 ? size - 2 : 0);
-	tool_attach_events_read(&events, &handler);
+	tool_attach_events_read(&events, on_report, NULL);
 	free(events.found);
 	tool_attach_space_clear(space);
 	return 0;

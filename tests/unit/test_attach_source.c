@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../src/tool/attach/source.h"
+#include "../../src/tool/attach/process/source.h"
 #include "run_suite.h"
 
 enum { PAGE = 4096, NOBODY = 65534 };
@@ -59,11 +59,11 @@ static struct tool_attach_mapping mapping_of(const char *path)
 					    .high = 2 * PAGE,
 					    .device = status.st_dev,
 					    .inode = status.st_ino,
-					    .is_code = 1,
+					    .is_code = true,
 					    .path = path};
 }
 
-static int can_open(const struct tool_attach_mapping *mapping)
+static bool can_open(const struct tool_attach_mapping *mapping)
 {
 	const int fd = tool_attach_source_open(&target, mapping, NULL);
 

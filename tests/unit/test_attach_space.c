@@ -9,8 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/tool/attach/ask.h"
-#include "../../src/tool/attach/copy.h"
+#include "../../src/tool/attach/process/ask.h"
+#include "../../src/tool/attach/process/copy.h"
+#include "../../src/tool/attach/process/space.h"
 #include "run_suite.h"
 
 enum { PAGE = 4096, TEXT = PAGE, INODE = 5 };
@@ -88,7 +89,7 @@ static struct tool_attach_mapping code_at(uint64_t low)
 		.offset = TEXT,
 		.device = 1,
 		.inode = INODE,
-		.is_code = 1,
+		.is_code = true,
 		.path = "/a/library",
 	};
 }

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attach.h"
+#include "heap.h"
 #include "tracefile/notes.h"
 
 /* A call that has not returned yet. */
 struct call {
-	int is_open;
+	bool is_open;
 	enum tool_attach_function function;
 	uint64_t time;
 	uint64_t pc;
@@ -38,7 +38,7 @@ struct tool_attach_heap {
 	struct tool_attach_file *file;
 	struct tool_attach_space *space;
 	struct thread *threads; /* the latest first */
-	int has_note;
+	bool has_note;
 	struct tool_attach_frame frames[TOOL_ATTACH_FRAMES];
 };
 
@@ -76,11 +76,11 @@ static void write_block(const struct tool_attach_heap *heap, const struct thread
 /* An operator new that has not called malloc: its result is not known. */
 static void close_new(struct tool_attach_heap *heap, struct thread *thread)
 {
-	thread->call.is_open = 0;
+	thread->call.is_open = false;
 	write_block(heap, thread, thread->call.time, 0);
 	if (!heap->has_note)
 		tool_attach_file_note(heap->file, INCSTACK__NOTE_NEW_NOT_FOLLOWED);
-	heap->has_note = 1;
+	heap->has_note = true;
 }
 
 /* No return of the call was or will be seen. */
@@ -92,27 +92,28 @@ static void give_up(struct tool_attach_heap *heap, struct thread *thread)
 		close_new(heap, thread);
 		return;
 	}
-	thread->call.is_open = 0;
+	thread->call.is_open = false;
 	tool_attach_file_count(heap->file, INCSTACK__TICK_NO_RECORD, 1);
 	if (thread->call.skipped > 0)
 		tool_attach_file_dropped(heap->file, thread->call.skipped);
 }
 
 static void on_return(struct tool_attach_heap *heap, struct thread *thread,
-		      const struct tool_attach_hit *hit)
+		      const struct tool_attach_report *report)
 {
+	const struct tool_attach_hit *hit = &report->hit;
 	struct call *call = &thread->call;
 	uint64_t pointer = hit->result;
 
-	if (!call->is_open || hit->at.sp != call->sp + sizeof(uint64_t))
+	if (!call->is_open || hit->stack.sp != call->sp + sizeof(uint64_t))
 		return; /* of an inner call, or of one that began earlier */
-	call->is_open = 0;
+	call->is_open = false;
 	if (call->function == TOOL_ATTACH_POSIX_MEMALIGN)
 		pointer = (uint32_t)hit->result == 0 ? hit->value : 0;
 	if (call->old != 0 && (pointer != 0 || call->bytes == 0))
 		tool_attach_file_free_block(heap->file, thread->tid, call->time, call->old);
 	if (pointer != 0)
-		write_block(heap, thread, hit->at.time, pointer);
+		write_block(heap, thread, report->time, pointer);
 }
 
 /* ---- the beginning ---------------------------------------------------------------------------- */
@@ -121,21 +122,21 @@ static void on_return(struct tool_attach_heap *heap, struct thread *thread,
  * the kernel has its return address, and in its place is one that leads to no code of the program.
  * Operator new keeps its return address. If it goes on as another function by a jump, that one has the
  * same. */
-static int is_inner(const struct tool_attach_heap *heap, const struct call *call,
-		    const struct tool_attach_sample *at)
+static bool is_inner(const struct tool_attach_heap *heap, const struct call *call,
+		     const struct tool_attach_stack *at)
 {
 	const uint64_t offset = call->sp - at->sp;
 	struct incstack_rule rule;
 	uint64_t word;
 
 	if (at->sp > call->sp)
-		return 0;
+		return false;
 	if (offset >= at->bytes || at->bytes - offset < sizeof(word))
-		return 1;
+		return true;
 	memcpy(&word, at->copy + offset, sizeof(word));
 	if (call->function == TOOL_ATTACH_NEW)
 		return word == call->old && (offset > 0 || at->pc != call->pc);
-	return tool_attach_space_rule(heap->space, word, 0, &rule) == TOOL_ATTACH_NO_CODE;
+	return tool_attach_space_rule(heap->space, word, false, &rule) == TOOL_ATTACH_NO_CODE;
 }
 
 static uint64_t product(uint64_t a, uint64_t b)
@@ -145,14 +146,15 @@ static uint64_t product(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &bytes) ? UINT64_MAX : bytes;
 }
 
-static struct call call_of(const struct tool_attach_hit *hit)
+static struct call call_of(const struct tool_attach_report *report)
 {
+	const struct tool_attach_hit *hit = &report->hit;
 	struct call call = {
-		.is_open = 1,
+		.is_open = true,
 		.function = (enum tool_attach_function)hit->probe,
-		.time = hit->at.time,
-		.pc = hit->at.pc,
-		.sp = hit->at.sp,
+		.time = report->time,
+		.pc = hit->stack.pc,
+		.sp = hit->stack.sp,
 		.bytes = hit->arguments[0],
 	};
 
@@ -171,8 +173,8 @@ static struct call call_of(const struct tool_attach_hit *hit)
 		call.bytes = hit->arguments[2];
 		break;
 	case TOOL_ATTACH_NEW:
-		if (hit->at.bytes >= sizeof(call.old))
-			memcpy(&call.old, hit->at.copy, sizeof(call.old));
+		if (hit->stack.bytes >= sizeof(call.old))
+			memcpy(&call.old, hit->stack.copy, sizeof(call.old));
 		break;
 	default:
 		break;
@@ -197,51 +199,53 @@ static int keep_frames(struct thread *thread, const struct tool_attach_frame *fr
 }
 
 static void on_entry(struct tool_attach_heap *heap, struct thread *thread,
-		     const struct tool_attach_hit *hit)
+		     const struct tool_attach_report *report)
 {
+	const struct tool_attach_hit *hit = &report->hit;
 	struct call *call = &thread->call;
-	const int is_new = hit->probe == TOOL_ATTACH_NEW;
+	const bool is_new = hit->probe == TOOL_ATTACH_NEW;
 
-	if (call->is_open && is_inner(heap, call, &hit->at)) {
+	if (call->is_open && is_inner(heap, call, &hit->stack)) {
 		if (is_new || call->function != TOOL_ATTACH_NEW)
 			return;
-		call->is_open = 0; /* this operator new calls malloc, which counts */
+		call->is_open = false; /* this operator new calls malloc, which counts */
 	}
 	give_up(heap, thread);
-	*call = call_of(hit);
-	call->what = tool_attach_walk_callers(heap->space, &hit->at, heap->frames, &call->count);
+	*call = call_of(report);
+	call->what = tool_attach_walk_callers(heap->space, &hit->stack, heap->frames, &call->count);
 	if (keep_frames(thread, heap->frames, call->count) != 0)
 		call->what = INCSTACK__TICK_NO_ROOM;
 }
 
 /* A block that realloc gives back by an inner call counts as realloc's. */
 static void on_free(struct tool_attach_heap *heap, struct thread *thread,
-		    const struct tool_attach_hit *hit)
+		    const struct tool_attach_report *report)
 {
+	const struct tool_attach_hit *hit = &report->hit;
 	struct call *call = &thread->call;
 
-	if (call->is_open && call->function != TOOL_ATTACH_NEW && hit->at.sp < call->sp) {
+	if (call->is_open && call->function != TOOL_ATTACH_NEW && hit->stack.sp < call->sp) {
 		call->skipped++;
 		return;
 	}
 	give_up(heap, thread);
 	if (hit->arguments[0] != 0)
-		tool_attach_file_free_block(heap->file, thread->tid, hit->at.time,
+		tool_attach_file_free_block(heap->file, thread->tid, report->time,
 					    hit->arguments[0]);
 }
 
-void tool_attach_heap_hit(struct tool_attach_heap *heap, const struct tool_attach_hit *hit)
+void tool_attach_heap_hit(struct tool_attach_heap *heap, const struct tool_attach_report *report)
 {
-	struct thread *thread = thread_of(heap, hit->at.tid);
+	struct thread *thread = thread_of(heap, report->tid);
 
 	if (thread == NULL)
-		tool_attach_heap_lost(heap, hit->kind, 1);
-	else if (hit->kind == TOOL_ATTACH_ENTRY)
-		on_entry(heap, thread, hit);
-	else if (hit->kind == TOOL_ATTACH_RETURN)
-		on_return(heap, thread, hit);
+		tool_attach_heap_lost(heap, report->hit.kind, 1);
+	else if (report->hit.kind == TOOL_ATTACH_ENTRY)
+		on_entry(heap, thread, report);
+	else if (report->hit.kind == TOOL_ATTACH_RETURN)
+		on_return(heap, thread, report);
 	else
-		on_free(heap, thread, hit);
+		on_free(heap, thread, report);
 }
 
 /* ---- what is not seen --------------------------------------------------------------------------- */

@@ -17,8 +17,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "ask.h"
+#include "kernel/outputs.h"
+#include "kernel/read.h"
+#include "kernel/sandbox.h"
 #include "recording.h"
+#include "process/ask.h"
+#include "process/process.h"
 #include "tracefile/notes.h"
 
 enum end {
@@ -43,122 +47,103 @@ static bool write_modules(struct tool_attach_recording *a)
 		      stderr);
 		a->is_full = true;
 	}
-	a->changed = 0;
+	a->changed = false;
 	return !a->is_full;
 }
 
-static void on_sample(void *context, const struct tool_attach_sample *sample)
+static void on_tick(struct tool_attach_recording *a, const struct tool_attach_report *report)
 {
-	struct tool_attach_block tick = {sample->tid, sample->time, 0, 1};
-	struct tool_attach_recording *a = context;
+	struct tool_attach_block tick = {report->tid, report->time, 0, 1};
 	enum incstack__tick what;
 	size_t count;
 
-	if (a->is_held || !write_modules(a))
-		return;
-	if (a->waits != NULL)
-		tick.bytes = tool_attach_waits_ran(a->waits, sample->tid, sample->time);
+	if (a->waits)
+		tick.bytes = tool_attach_waits_ran(a->waits, report->tid, report->time);
 	if (tick.bytes == 0)
 		return;
-	what = tool_attach_walk(a->space, sample, a->frames, &count);
+	what = tool_attach_walk(a->space, &report->stack, a->frames, &count);
 	tool_attach_file_ticks(a->file, &tick, what, a->frames, count);
 	a->samples++;
 }
 
-static void on_lost(void *context, uint64_t since, uint64_t time, uint64_t count)
+/* Handles what a thread of the program has done, if it is the program that is profiled. */
+static void on_thread(struct tool_attach_recording *a, const struct tool_attach_report *report)
 {
-	struct tool_attach_recording *a = context;
+	if (a->is_held || (a->heap && !a->has_program) || !write_modules(a))
+		return;
+	switch (report->kind) {
+	case TOOL_ATTACH_LEFT:
+		tool_attach_waits_left(a->waits, report);
+		a->samples++;
+		break;
+	case TOOL_ATTACH_ON:
+		tool_attach_waits_back(a->waits, report->tid, report->time);
+		break;
+	case TOOL_ATTACH_OFF:
+		tool_attach_waits_begin(a->waits, report->tid, report->time);
+		break;
+	case TOOL_ATTACH_HIT:
+		tool_attach_heap_hit(a->heap, report);
+		a->samples++;
+		break;
+	default:
+		on_tick(a, report);
+		break;
+	}
+}
 
-	if (a->waits != NULL)
-		tool_attach_waits_lost(a->waits, since);
+static void on_lost(struct tool_attach_recording *a, const struct tool_attach_report *report)
+{
+	if (a->waits)
+		tool_attach_waits_lost(a->waits, report->lost.since);
 	else
-		tool_attach_file_lost(a->file, time, count);
+		tool_attach_file_lost(a->file, report->time, report->lost.count);
 }
 
-static void on_left(void *context, const struct tool_attach_sample *sample)
+static void on_executed(struct tool_attach_recording *a, uint64_t time)
 {
-	struct tool_attach_recording *a = context;
-
-	if (a->is_held || !write_modules(a))
-		return;
-	tool_attach_waits_left(a->waits, sample);
-	a->samples++;
-}
-
-static void on_switched(void *context, pid_t tid, uint64_t time, int is_on)
-{
-	struct tool_attach_recording *a = context;
-
-	if (a->is_held || !write_modules(a))
-		return;
-	if (is_on)
-		tool_attach_waits_back(a->waits, tid, time);
-	else
-		tool_attach_waits_begin(a->waits, tid, time);
-}
-
-static void on_hit(void *context, const struct tool_attach_hit *hit)
-{
-	struct tool_attach_recording *a = context;
-
-	if (!a->has_program || !write_modules(a))
-		return;
-	tool_attach_heap_hit(a->heap, hit);
-	a->samples++;
-}
-
-static void on_hits_lost(void *context, enum tool_attach_hit_kind kind, uint64_t count)
-{
-	struct tool_attach_recording *a = context;
-
-	tool_attach_heap_lost(a->heap, kind, count);
-}
-
-static void on_mapped(void *context, const struct tool_attach_mapping *mapping)
-{
-	struct tool_attach_recording *a = context;
-
-	a->changed |= tool_attach_space_map(a->space, mapping);
-}
-
-static void on_executed(void *context, uint64_t time)
-{
-	struct tool_attach_recording *a = context;
-
 	tool_attach_space_clear(a->space);
-	if (a->waits != NULL)
+	if (a->waits)
 		tool_attach_waits_clear(a->waits, time);
-	a->changed = 1;
-	a->has_program = 0;
-	a->is_held = 0;
+	a->changed = true;
+	a->has_program = false;
+	a->is_held = false;
 }
 
-static void on_ended(void *context, pid_t tid, uint64_t time)
+static void on_ended(struct tool_attach_recording *a, pid_t tid, uint64_t time)
 {
-	struct tool_attach_recording *a = context;
-
-	if (a->heap != NULL)
+	if (a->heap)
 		tool_attach_heap_ended(a->heap, tid);
-	if (a->waits != NULL)
+	if (a->waits)
 		tool_attach_waits_ended(a->waits, tid, time);
 	a->main_has_ended |= tid == a->pid;
 	tool_attach_file_ended(a->file, tid);
 }
 
-static void read_events(struct tool_attach_recording *a)
+static void on_report(void *context, const struct tool_attach_report *report)
 {
-	const struct tool_attach_handler handler = {.sample = on_sample,
-						    .lost = on_lost,
-						    .left = on_left,
-						    .switched = on_switched,
-						    .hit = on_hit,
-						    .hits_lost = on_hits_lost,
-						    .mapped = on_mapped,
-						    .executed = on_executed,
-						    .ended = on_ended,
-						    .context = a};
+	struct tool_attach_recording *a = context;
 
-	tool_attach_events_read(a->events, &handler);
+	switch (report->kind) {
+	case TOOL_ATTACH_LOST:
+		on_lost(a, report);
+		break;
+	case TOOL_ATTACH_HITS_LOST:
+		tool_attach_heap_lost(a->heap, report->hits_lost.kind, report->hits_lost.count);
+		break;
+	case TOOL_ATTACH_MAPPED:
+		a->changed |= tool_attach_space_map(a->space, &report->mapping);
+		break;
+	case TOOL_ATTACH_EXECUTED:
+		on_executed(a, report->time);
+		break;
+	case TOOL_ATTACH_ENDED:
+		on_ended(a, report->tid, report->time);
+		break;
+	default:
+		on_thread(a, report);
+		break;
+	}
 }
 
 /* ---- the time in between ---------------------------------------------------------------------- */
@@ -230,7 +215,7 @@ static enum end run(struct tool_attach_recording *a)
 	while ((end = wait_a_while(a)) == END_NOT) {
 		const uint64_t now = tool_record_now(CLOCK_MONOTONIC);
 
-		read_events(a);
+		tool_attach_events_read(a->events, on_report, a);
 		if (a->waits != NULL)
 			tool_attach_waits_account(a->waits, now);
 		show_progress(a, start);
@@ -286,10 +271,8 @@ static int finish(struct tool_attach_recording *a, enum end end)
 	uint64_t cpu_ns;
 	uint64_t lost;
 
-	if (a->heap != NULL)
-		tool_attach_hits_stop(a->events);
 	tool_attach_events_stop(a->events);
-	read_events(a);
+	tool_attach_events_read(a->events, on_report, a);
 	if (end == END_OF_PROCESS && a->heap != NULL && !a->has_program)
 		end = END_OF_PROGRAM; /* the new program has ended before the tool looked */
 	cpu_ns = tool_attach_events_used(a->events, &lost);
@@ -313,7 +296,7 @@ static void say_begin(const struct tool_attach_recording *a)
 		a->heap != NULL ? "recording" : "sampling", (int)a->pid,
 		tool_attach_events_threads(a->events),
 		a->limit != 0 ? "Ctrl-C ends it early" : "Ctrl-C ends it");
-	if (a->heap == NULL && tool_attach_events_only_user(a->events))
+	if (tool_attach_events_only_user(a->events))
 		fprintf(stderr, "incstack: time in system calls is not sampled: that needs root or "
 				"sysctl kernel.perf_event_paranoid=1\n");
 }
@@ -375,7 +358,7 @@ static int open_probes(const struct tool_attach_recording *a)
 /* What needs rights, and reads nothing of the process: the buffers of the kernel. */
 static int prepare(struct tool_attach_recording *a, const struct tool_record_options *options)
 {
-	const int is_heap = options->kind == INCSTACK__TRACEFILE_OF_HEAP;
+	const bool is_heap = options->kind == INCSTACK__TRACEFILE_OF_HEAP;
 	int status;
 
 	a->space = tool_attach_space_new();

@@ -5,8 +5,12 @@
 #ifndef INCSTACK_TOOL_ATTACH_RECORDING_H
 #define INCSTACK_TOOL_ATTACH_RECORDING_H
 
-#include "probes.h"
+#include "heap.h"
+#include "kernel/events.h"
+#include "kernel/program.h"
+#include "process/launch.h"
 #include "tool/jail/jail.h"
+#include "waits.h"
 
 struct tool_attach_recording {
 	pid_t pid;
@@ -21,10 +25,10 @@ struct tool_attach_recording {
 	struct tool_attach_maps maps;    /* if allocations are recorded */
 	struct tool_attach_waits *waits; /* null: only CPU time */
 	struct tool_attach_child child;  /* the program that is run; pid -1: none */
-	int is_held;                     /* it is not the program yet */
-	int has_program;                 /* it has not executed another program */
-	int main_has_ended;              /* its main thread */
-	int changed;                     /* the modules have changed since they were written */
+	bool is_held;                    /* it is not the program yet */
+	bool has_program;                /* it has not executed another program */
+	bool main_has_ended;             /* its main thread */
+	bool changed;                    /* the modules have changed since they were written */
 	bool is_full;                    /* there is no room for more lists of them */
 	uint64_t samples;
 	struct tool_attach_frame frames[TOOL_ATTACH_FRAMES];

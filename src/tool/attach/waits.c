@@ -14,7 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ask.h"
+#include "process/ask.h"
+#include "tool/proc.h"
+#include "waits.h"
 
 /* After this time a wait that goes on is written, so that a timeline shows when it was. */
 enum { SLICE_NS = 50000000 };
@@ -43,8 +45,8 @@ struct tool_attach_waits {
 	uint64_t lived; /* ns, by threads that have ended */
 	uint64_t ticks; /* of threads that waited or ran */
 	uint64_t looked;
-	int has_lost;  /* reports */
-	int must_look; /* because of that */
+	bool has_lost;  /* reports */
+	bool must_look; /* because of that */
 	void *threads;
 	struct tool_attach_frame frames[TOOL_ATTACH_FRAMES];
 };
@@ -54,7 +56,7 @@ struct moment {
 	struct tool_attach_waits *waits;
 	uint64_t time;
 	uint64_t least; /* shorter times stay */
-	int is_lost;    /* what follows is not known */
+	bool is_lost;   /* what follows is not known */
 	uint64_t lived;
 };
 
@@ -201,7 +203,7 @@ uint64_t tool_attach_waits_ran(struct tool_attach_waits *waits, pid_t tid, uint6
 {
 	struct thread *thread = thread_of(waits, tid, time);
 	const int64_t interval = (int64_t)waits->interval;
-	const int was_on = thread != NULL && thread->state == STATE_ON;
+	const bool was_on = thread != NULL && thread->state == STATE_ON;
 	int64_t ticks = 1;
 
 	if (thread != NULL)
@@ -233,13 +235,13 @@ static void account_one(const void *node, VISIT visit, void *context)
  * all have lived. */
 static uint64_t all_until(struct tool_attach_waits *waits, uint64_t time)
 {
-	struct moment moment = {waits, time, 0, 1, 0};
+	struct moment moment = {waits, time, 0, true, 0};
 
 	twalk_r(waits->threads, account_one, &moment);
 	return waits->lived + moment.lived;
 }
 
-uint64_t tool_attach_waits_end(struct tool_attach_waits *waits, uint64_t time, int has_lost)
+uint64_t tool_attach_waits_end(struct tool_attach_waits *waits, uint64_t time, bool has_lost)
 {
 	const uint64_t lived = all_until(waits, time);
 	const uint64_t expected = lived / waits->interval;
@@ -259,7 +261,7 @@ void tool_attach_waits_clear(struct tool_attach_waits *waits, uint64_t time)
 void tool_attach_waits_lost(struct tool_attach_waits *waits, uint64_t time)
 {
 	all_until(waits, time);
-	waits->has_lost = waits->must_look = 1;
+	waits->has_lost = waits->must_look = true;
 }
 
 void tool_attach_waits_ended(struct tool_attach_waits *waits, pid_t tid, uint64_t time)
@@ -276,12 +278,12 @@ void tool_attach_waits_ended(struct tool_attach_waits *waits, pid_t tid, uint64_
 /* ---- traces --------------------------------------------------------------------------------- */
 
 static void walk(struct tool_attach_waits *waits, struct thread *thread,
-		 const struct tool_attach_sample *sample)
+		 const struct tool_attach_stack *stack)
 {
 	struct tool_attach_frame *frames;
 	size_t count;
 
-	forget_trace(thread, tool_attach_walk(waits->space, sample, waits->frames, &count));
+	forget_trace(thread, tool_attach_walk(waits->space, stack, waits->frames, &count));
 	if (thread->what != INCSTACK__TICK_TAKEN)
 		return;
 	frames = reallocarray(thread->frames, count, sizeof(*frames));
@@ -295,20 +297,20 @@ static void walk(struct tool_attach_waits *waits, struct thread *thread,
 }
 
 void tool_attach_waits_left(struct tool_attach_waits *waits,
-			    const struct tool_attach_sample *sample)
+			    const struct tool_attach_report *report)
 {
-	struct thread *thread = thread_of(waits, sample->tid, sample->time);
+	struct thread *thread = thread_of(waits, report->tid, report->time);
 
 	if (thread == NULL)
 		return;
-	change(waits, thread, STATE_OFF, sample->time);
-	walk(waits, thread, sample);
+	change(waits, thread, STATE_OFF, report->time);
+	walk(waits, thread, &report->stack);
 }
 
 /* ---- threads on which there was no report --------------------------------------------------- */
 
 /* Reads the stack pointer and the pc of a thread that waits in the kernel; they come last. */
-static int read_registers(pid_t tid, struct tool_attach_sample *sample)
+static bool read_registers(pid_t tid, struct tool_attach_stack *stack)
 {
 	char text[256];
 	const char *at;
@@ -317,7 +319,7 @@ static int read_registers(pid_t tid, struct tool_attach_sample *sample)
 	at = strrchr(text, ' ');
 	if (at != NULL)
 		at = memrchr(text, ' ', (size_t)(at - text));
-	return at != NULL && sscanf(at, " %" SCNx64 " %" SCNx64, &sample->sp, &sample->pc) == 2;
+	return at && sscanf(at, " %" SCNx64 " %" SCNx64, &stack->sp, &stack->pc) == 2;
 }
 
 /* Returns when the thread was made, or `least` if that was later. The kernel counts it in ticks. */
@@ -351,15 +353,15 @@ static void look_at(void *context, pid_t tid)
 {
 	static unsigned char copy[PAGES * PAGE];
 	struct tool_attach_waits *waits = context;
-	struct tool_attach_sample sample = {
-		.tid = tid, .time = tool_record_now(CLOCK_MONOTONIC), .is_native = 1, .copy = copy};
+	struct tool_attach_stack stack = {.is_native = true, .copy = copy};
+	const uint64_t now = tool_record_now(CLOCK_MONOTONIC);
 	struct thread *thread = thread_of(waits, tid, begin_of(tid, waits->begin));
 
-	if (thread == NULL || thread->state != STATE_UNKNOWN || !read_registers(tid, &sample))
+	if (thread == NULL || thread->state != STATE_UNKNOWN || !read_registers(tid, &stack))
 		return; /* its wait is known, or it runs */
-	sample.bytes = read_stack(sample.sp, copy);
-	change(waits, thread, STATE_OFF, sample.time);
-	walk(waits, thread, &sample);
+	stack.bytes = read_stack(stack.sp, copy);
+	change(waits, thread, STATE_OFF, now);
+	walk(waits, thread, &stack);
 	thread->read_at = tool_record_now(CLOCK_MONOTONIC);
 }
 
@@ -371,12 +373,12 @@ void tool_attach_waits_look(struct tool_attach_waits *waits)
 /* Reports may have been lost on threads that do not run again for a long time. */
 void tool_attach_waits_account(struct tool_attach_waits *waits, uint64_t time)
 {
-	struct moment moment = {waits, time, SLICE_NS, 0, 0};
+	struct moment moment = {waits, time, SLICE_NS, false, 0};
 
 	twalk_r(waits->threads, account_one, &moment);
 	if (!waits->must_look || time - waits->looked < SLICE_NS)
 		return;
 	waits->looked = time;
-	waits->must_look = 0;
+	waits->must_look = false;
 	tool_attach_waits_look(waits);
 }

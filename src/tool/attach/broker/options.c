@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checks the options that profile a running process.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "attach.h"
+#include "tracefile/format.h"
+
+static int refuse(const char *message)
+{
+	fprintf(stderr, "incstack: %s\n", message);
+	return TOOL_STATUS_USAGE;
+}
+
+static int attach(struct tool_record_options *options)
+{
+	double seconds = 0;
+	char *end = NULL;
+	long pid;
+
+	errno = 0;
+	pid = strtol(options->pid, &end, 10);
+	if (errno != 0 || *end != '\0' || pid <= 0 || pid > INT_MAX)
+		return refuse("--pid takes a process id");
+	if (options->program[0] != NULL || options->mode != NULL || options->crosscheck != NULL ||
+	    options->follow)
+		return refuse("--pid takes no program, and neither --mode, --crosscheck nor "
+			      "--follow-children");
+	if (options->kind == INCSTACK__TRACEFILE_OF_HEAP && options->interval != 1)
+		return refuse("--pid takes no --interval: the kernel stops the process at each "
+			      "call, recorded or not");
+	if (options->duration != NULL) {
+		seconds = strtod(options->duration, &end);
+		if (end == options->duration || *end != '\0' || !(seconds > 0 && seconds <= 1e9))
+			return refuse("--duration takes a number of seconds, for example 10");
+	}
+	return tool_attach(options, (pid_t)pid, seconds);
+}
+
+static int launch(struct tool_record_options *options)
+{
+	int status;
+
+	if (options->mode != NULL || options->crosscheck != NULL || options->follow)
+		return refuse("--wall takes neither --mode, --crosscheck nor --follow-children");
+	if (options->program[0] == NULL)
+		return refuse("no program given: incstack cpu --wall -- PROGRAM [ARGS]");
+	status = tool_record_check_program(options->program[0]);
+	return status != 0 ? status : tool_attach(options, 0, 0);
+}
+
+int tool_attach_or_record(struct tool_record_options *options)
+{
+	if (options->pid != NULL)
+		return attach(options);
+	if (options->duration != NULL)
+		return refuse("--duration needs --pid");
+	if (options->is_wall)
+		return launch(options);
+	return tool_record(options);
+}

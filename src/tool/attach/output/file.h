@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The trace file of a process without the recorder.
+ */
+#ifndef INCSTACK_TOOL_ATTACH_FILE_H
+#define INCSTACK_TOOL_ATTACH_FILE_H
+
+#include <stdbool.h>
+
+#include "tool/attach/process/walk.h"
+#include "tool/record/record.h"
+
+struct tool_attach_file;
+
+/* Begins the trace file of a process. Returns null after a message if that fails. */
+struct tool_attach_file *tool_attach_file_new(const struct tool_record_options *options, pid_t pid);
+/* From now on the code addresses are those of these modules. Returns false if there is no room for their
+ * list. */
+bool tool_attach_file_modules(struct tool_attach_file *file, const struct tool_attach_space *space);
+/* A block of memory that a thread has allocated. */
+struct tool_attach_block {
+	pid_t tid;
+	uint64_t time;
+	uint64_t pointer; /* 0: not known */
+	uint64_t bytes;
+};
+
+/* Adds an allocation, with its trace if there is one. */
+void tool_attach_file_alloc(struct tool_attach_file *file, const struct tool_attach_block *block,
+			    enum incstack__tick what, const struct tool_attach_frame *frames,
+			    size_t count);
+/* Adds as many ticks as the block has bytes, which share a trace. */
+void tool_attach_file_ticks(struct tool_attach_file *file, const struct tool_attach_block *block,
+			    enum incstack__tick what, const struct tool_attach_frame *frames,
+			    size_t count);
+void tool_attach_file_free_block(struct tool_attach_file *file, pid_t tid, uint64_t time,
+				 uint64_t pointer);
+/* Counts allocations of which nothing else is known. */
+void tool_attach_file_count(struct tool_attach_file *file, enum incstack__tick what,
+			    uint64_t count);
+/* Counts deallocations that were not seen. */
+void tool_attach_file_dropped(struct tool_attach_file *file, uint64_t count);
+/* Sets a bit of enum incstack__tracefile_note. */
+void tool_attach_file_note(struct tool_attach_file *file, unsigned note);
+/* Adds ticks of unknown threads, for whose samples there was no room. */
+void tool_attach_file_lost(struct tool_attach_file *file, uint64_t time, uint64_t count);
+/* The thread has ended: its number may be given to another one. */
+void tool_attach_file_ended(struct tool_attach_file *file, pid_t tid);
+/* Writes what is left. Returns non-zero, after a message, if something could not be written. */
+int tool_attach_file_end(struct tool_attach_file *file, uint64_t cpu_ns);
+/* Whether a write has failed. */
+bool tool_attach_file_failed(const struct tool_attach_file *file);
+void tool_attach_file_free(struct tool_attach_file *file);
+
+#endif
