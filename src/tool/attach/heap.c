@@ -3,9 +3,6 @@
  * Makes allocations from the calls and returns that the kernel reports. Only the outermost call of a
  * thread counts: calloc may call malloc, and realloc may go on as malloc.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* reallocarray */
-#endif
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,87 +19,71 @@ struct call {
 	uint64_t bytes;
 	uint64_t old;     /* the block that realloc takes; of operator new, the return address */
 	uint64_t skipped; /* deallocations inside of it */
-	enum incstack__tick what;
-	size_t count; /* of its frames */
-};
-
-struct thread {
-	struct thread *next;
-	pid_t tid;
-	struct call call;
-	struct tool_attach_frame *frames;
-	size_t room;
 };
 
 struct tool_attach_heap {
 	struct tool_attach_file *file;
 	struct tool_attach_space *space;
-	struct thread *threads; /* the latest first */
+	struct tool_attach_threads *threads;
 	bool has_note;
-	struct tool_attach_frame frames[TOOL_ATTACH_FRAMES];
 };
 
-static struct thread *thread_of(struct tool_attach_heap *heap, pid_t tid)
+/* Returns the thread, also a new one, or null if there is no memory. */
+static struct tool_attach_thread *thread_of(struct tool_attach_heap *heap, pid_t tid)
 {
-	struct thread **at = &heap->threads;
-	struct thread *thread;
+	struct tool_attach_thread *thread = tool_attach_threads_add(heap->threads, tid);
 
-	while (*at != NULL && (*at)->tid != tid)
-		at = &(*at)->next;
-	thread = *at;
-	if (thread != NULL)
-		*at = thread->next;
-	else
-		thread = calloc(1, sizeof(*thread));
-	if (thread == NULL)
-		return NULL;
-	thread->tid = tid;
-	thread->next = heap->threads;
-	heap->threads = thread;
-	return thread;
+	if (thread && !thread->own)
+		thread->own = calloc(1, sizeof(struct call));
+	return thread && thread->own ? thread : NULL;
 }
 
 /* ---- the end of a call ---------------------------------------------------------------------- */
 
-static void write_block(const struct tool_attach_heap *heap, const struct thread *thread,
+static void write_block(const struct tool_attach_heap *heap, struct tool_attach_thread *thread,
 			uint64_t time, uint64_t pointer)
 {
-	const struct call *call = &thread->call;
-	const struct tool_attach_block block = {thread->tid, time, pointer, call->bytes};
+	const struct call *call = thread->own;
+	const struct tool_attach_block block = {time, pointer, call->bytes};
 
-	tool_attach_file_alloc(heap->file, &block, call->what, thread->frames, call->count);
+	tool_attach_file_alloc(heap->file, thread, &block);
 }
 
 /* An operator new that has not called malloc: its result is not known. */
-static void close_new(struct tool_attach_heap *heap, struct thread *thread)
+static void close_new(struct tool_attach_heap *heap, struct tool_attach_thread *thread)
 {
-	thread->call.is_open = false;
-	write_block(heap, thread, thread->call.time, 0);
+	struct call *call = thread->own;
+
+	call->is_open = false;
+	write_block(heap, thread, call->time, 0);
 	if (!heap->has_note)
 		tool_attach_file_note(heap->file, INCSTACK__NOTE_NEW_NOT_FOLLOWED);
 	heap->has_note = true;
 }
 
 /* No return of the call was or will be seen. */
-static void give_up(struct tool_attach_heap *heap, struct thread *thread)
+static void give_up(void *context, struct tool_attach_thread *thread)
 {
-	if (!thread->call.is_open)
+	struct tool_attach_heap *heap = context;
+	struct call *call = thread->own;
+
+	if (!call || !call->is_open)
 		return;
-	if (thread->call.function == TOOL_ATTACH_NEW) {
+	if (call->function == TOOL_ATTACH_NEW) {
 		close_new(heap, thread);
 		return;
 	}
-	thread->call.is_open = false;
+	call->is_open = false;
 	tool_attach_file_count(heap->file, INCSTACK__TICK_NO_RECORD, 1);
-	if (thread->call.skipped > 0)
-		tool_attach_file_dropped(heap->file, thread->call.skipped);
+	if (call->skipped > 0)
+		tool_attach_file_dropped(heap->file, call->skipped);
 }
 
-static void on_return(struct tool_attach_heap *heap, struct thread *thread,
+static void on_return(struct tool_attach_heap *heap, struct tool_attach_thread *thread,
 		      const struct tool_attach_report *report)
 {
 	const struct tool_attach_hit *hit = &report->hit;
-	struct call *call = &thread->call;
+	struct call *call = thread->own;
 	uint64_t pointer = hit->result;
 
 	if (!call->is_open || hit->stack.sp != call->sp + sizeof(uint64_t))
@@ -111,7 +92,7 @@ static void on_return(struct tool_attach_heap *heap, struct thread *thread,
 	if (call->function == TOOL_ATTACH_POSIX_MEMALIGN)
 		pointer = (uint32_t)hit->result == 0 ? hit->value : 0;
 	if (call->old != 0 && (pointer != 0 || call->bytes == 0))
-		tool_attach_file_free_block(heap->file, thread->tid, call->time, call->old);
+		tool_attach_file_free_block(heap->file, thread, call->time, call->old);
 	if (pointer != 0)
 		write_block(heap, thread, report->time, pointer);
 }
@@ -182,27 +163,11 @@ static struct call call_of(const struct tool_attach_report *report)
 	return call;
 }
 
-static int keep_frames(struct thread *thread, const struct tool_attach_frame *frames, size_t count)
-{
-	if (count > thread->room) {
-		struct tool_attach_frame *more =
-			reallocarray(thread->frames, 2 * count, sizeof(*more));
-
-		if (more == NULL)
-			return -1;
-		thread->frames = more;
-		thread->room = 2 * count;
-	}
-	if (count > 0)
-		memcpy(thread->frames, frames, count * sizeof(*frames));
-	return 0;
-}
-
-static void on_entry(struct tool_attach_heap *heap, struct thread *thread,
+static void on_entry(struct tool_attach_heap *heap, struct tool_attach_thread *thread,
 		     const struct tool_attach_report *report)
 {
 	const struct tool_attach_hit *hit = &report->hit;
-	struct call *call = &thread->call;
+	struct call *call = thread->own;
 	const bool is_new = hit->probe == TOOL_ATTACH_NEW;
 
 	if (call->is_open && is_inner(heap, call, &hit->stack)) {
@@ -212,17 +177,15 @@ static void on_entry(struct tool_attach_heap *heap, struct thread *thread,
 	}
 	give_up(heap, thread);
 	*call = call_of(report);
-	call->what = tool_attach_walk_callers(heap->space, &hit->stack, heap->frames, &call->count);
-	if (keep_frames(thread, heap->frames, call->count) != 0)
-		call->what = INCSTACK__TICK_NO_ROOM;
+	tool_attach_thread_walk_callers(heap->threads, thread, heap->space, &hit->stack);
 }
 
 /* A block that realloc gives back by an inner call counts as realloc's. */
-static void on_free(struct tool_attach_heap *heap, struct thread *thread,
+static void on_free(struct tool_attach_heap *heap, struct tool_attach_thread *thread,
 		    const struct tool_attach_report *report)
 {
 	const struct tool_attach_hit *hit = &report->hit;
-	struct call *call = &thread->call;
+	struct call *call = thread->own;
 
 	if (call->is_open && call->function != TOOL_ATTACH_NEW && hit->stack.sp < call->sp) {
 		call->skipped++;
@@ -230,15 +193,14 @@ static void on_free(struct tool_attach_heap *heap, struct thread *thread,
 	}
 	give_up(heap, thread);
 	if (hit->arguments[0] != 0)
-		tool_attach_file_free_block(heap->file, thread->tid, report->time,
-					    hit->arguments[0]);
+		tool_attach_file_free_block(heap->file, thread, report->time, hit->arguments[0]);
 }
 
 void tool_attach_heap_hit(struct tool_attach_heap *heap, const struct tool_attach_report *report)
 {
-	struct thread *thread = thread_of(heap, report->tid);
+	struct tool_attach_thread *thread = thread_of(heap, report->tid);
 
-	if (thread == NULL)
+	if (!thread)
 		tool_attach_heap_lost(heap, report->hit.kind, 1);
 	else if (report->hit.kind == TOOL_ATTACH_ENTRY)
 		on_entry(heap, thread, report);
@@ -259,52 +221,34 @@ void tool_attach_heap_lost(struct tool_attach_heap *heap, enum tool_attach_hit_k
 	else if (kind == TOOL_ATTACH_FREE)
 		tool_attach_file_dropped(heap->file, count);
 	else
-		for (struct thread *i = heap->threads; i != NULL; i = i->next)
-			give_up(heap, i);
+		tool_attach_threads_each(heap->threads, give_up, heap);
 }
 
-static void remove_first(struct tool_attach_heap *heap)
+void tool_attach_heap_ended(struct tool_attach_heap *heap, struct tool_attach_thread *thread)
 {
-	struct thread *thread = heap->threads;
-
 	give_up(heap, thread);
-	heap->threads = thread->next;
-	free(thread->frames);
-	free(thread);
-}
-
-void tool_attach_heap_ended(struct tool_attach_heap *heap, pid_t tid)
-{
-	if (thread_of(heap, tid) != NULL)
-		remove_first(heap);
 }
 
 void tool_attach_heap_end(struct tool_attach_heap *heap)
 {
-	while (heap->threads != NULL)
-		remove_first(heap);
+	tool_attach_threads_each(heap->threads, give_up, heap);
 }
 
 struct tool_attach_heap *tool_attach_heap_new(struct tool_attach_file *file,
-					      struct tool_attach_space *space)
+					      struct tool_attach_space *space,
+					      struct tool_attach_threads *threads)
 {
 	struct tool_attach_heap *heap = calloc(1, sizeof(*heap));
 
-	if (heap != NULL) {
+	if (heap) {
 		heap->file = file;
 		heap->space = space;
+		heap->threads = threads;
 	}
 	return heap;
 }
 
 void tool_attach_heap_free(struct tool_attach_heap *heap)
 {
-	struct thread *next;
-
-	for (struct thread *i = heap != NULL ? heap->threads : NULL; i != NULL; i = next) {
-		next = i->next;
-		free(i->frames);
-		free(i);
-	}
 	free(heap);
 }

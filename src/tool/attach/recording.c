@@ -53,17 +53,20 @@ static bool write_modules(struct tool_attach_recording *a)
 
 static void on_tick(struct tool_attach_recording *a, const struct tool_attach_report *report)
 {
-	struct tool_attach_block tick = {report->tid, report->time, 0, 1};
-	enum incstack__tick what;
-	size_t count;
+	struct tool_attach_thread *thread = tool_attach_threads_add(&a->threads, report->tid);
+	uint64_t ticks = 1;
 
 	if (a->waits)
-		tick.bytes = tool_attach_waits_ran(a->waits, report->tid, report->time);
-	if (tick.bytes == 0)
+		ticks = tool_attach_waits_ran(a->waits, report->tid, report->time);
+	if (ticks == 0)
 		return;
-	what = tool_attach_walk(a->space, &report->stack, a->frames, &count);
-	tool_attach_file_ticks(a->file, &tick, what, a->frames, count);
 	a->samples++;
+	if (!thread) {
+		tool_attach_file_lost(a->file, report->time, ticks);
+		return;
+	}
+	tool_attach_thread_walk(&a->threads, thread, a->space, &report->stack);
+	tool_attach_file_ticks(a->file, thread, report->time, ticks);
 }
 
 /* Handles what a thread of the program has done, if it is the program that is profiled. */
@@ -112,12 +115,17 @@ static void on_executed(struct tool_attach_recording *a, uint64_t time)
 
 static void on_ended(struct tool_attach_recording *a, pid_t tid, uint64_t time)
 {
-	if (a->heap)
-		tool_attach_heap_ended(a->heap, tid);
-	if (a->waits)
-		tool_attach_waits_ended(a->waits, tid, time);
+	struct tool_attach_thread *thread = tool_attach_threads_find(&a->threads, tid);
+
 	a->main_has_ended |= tid == a->pid;
-	tool_attach_file_ended(a->file, tid);
+	if (!thread)
+		return;
+	if (a->heap)
+		tool_attach_heap_ended(a->heap, thread);
+	if (a->waits)
+		tool_attach_waits_ended(a->waits, thread, time);
+	tool_attach_file_ended(a->file, thread);
+	tool_attach_threads_remove(&a->threads, thread);
 }
 
 static void on_report(void *context, const struct tool_attach_report *report)
@@ -304,7 +312,7 @@ static void say_begin(const struct tool_attach_recording *a)
 static int begin_waits(struct tool_attach_recording *a, const struct tool_record_options *options)
 {
 	tool_attach_file_note(a->file, INCSTACK__NOTE_WALL);
-	a->waits = tool_attach_waits_new(a->file, a->space, options->interval);
+	a->waits = tool_attach_waits_new(a->file, a->space, &a->threads, options->interval);
 	if (a->waits == NULL)
 		return -1;
 	if (!a->is_held)
@@ -322,7 +330,7 @@ static int record(struct tool_attach_recording *a, const struct tool_record_opti
 		tool_attach_file_note(a->file, INCSTACK__NOTE_OUTSIDE);
 	if (options->kind == INCSTACK__TRACEFILE_OF_HEAP) {
 		tool_attach_file_note(a->file, INCSTACK__NOTE_ATTACHED);
-		a->heap = tool_attach_heap_new(a->file, a->space);
+		a->heap = tool_attach_heap_new(a->file, a->space, &a->threads);
 		if (a->heap == NULL)
 			return TOOL_STATUS_CANNOT_RUN;
 	}
@@ -434,7 +442,7 @@ int tool_attach_record(struct tool_attach_recording *a, const struct tool_jail *
 	tool_attach_heap_free(a->heap);
 	tool_attach_waits_free(a->waits);
 	tool_attach_space_free(a->space);
-	if (a->file != NULL)
-		tool_attach_file_free(a->file);
+	tool_attach_file_free(a->file);
+	tool_attach_threads_clear(&a->threads);
 	return status;
 }

@@ -31,7 +31,7 @@ struct tool_attach_recording {
 	bool changed;                    /* the modules have changed since they were written */
 	bool is_full;                    /* there is no room for more lists of them */
 	uint64_t samples;
-	struct tool_attach_frame frames[TOOL_ATTACH_FRAMES];
+	struct tool_attach_threads threads;
 };
 
 /* Records until the user, a time or the process ends that. Returns an exit status. */

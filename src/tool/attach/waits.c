@@ -5,10 +5,9 @@
  * time is divided into ticks, which all have the trace of the place where it waits.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* memrchr, twalk_r, tdestroy */
+#define _GNU_SOURCE 1 /* memrchr */
 #endif
 #include <inttypes.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,17 +23,14 @@ enum { PAGE = 4096, PAGES = 14 };
 
 enum state { STATE_UNKNOWN, STATE_ON, STATE_OFF };
 
-struct thread {
-	pid_t tid;
+/* What is known of a thread. */
+struct wait {
 	enum state state;
-	uint64_t begin;           /* of what is known of it */
-	enum incstack__tick what; /* whether there is a trace, and why not */
-	uint64_t since;           /* the time before that was accounted */
-	uint64_t part;            /* ns that no tick stands for yet */
-	int64_t run;              /* ns on a processor that no tick stands for yet */
-	uint64_t read_at;         /* when the tool itself has read its stack; 0: it has not */
-	struct tool_attach_frame *frames;
-	size_t count;
+	uint64_t begin;   /* of what is known of the thread */
+	uint64_t since;   /* the time before that was accounted */
+	uint64_t part;    /* ns that no tick stands for yet */
+	int64_t run;      /* ns on a processor that no tick stands for yet */
+	uint64_t read_at; /* when the tool itself has read the stack; 0: it has not */
 };
 
 struct tool_attach_waits {
@@ -47,8 +43,7 @@ struct tool_attach_waits {
 	uint64_t looked;
 	bool has_lost;  /* reports */
 	bool must_look; /* because of that */
-	void *threads;
-	struct tool_attach_frame frames[TOOL_ATTACH_FRAMES];
+	struct tool_attach_threads *threads;
 };
 
 /* The time up to which the waits of all threads are accounted. */
@@ -61,130 +56,103 @@ struct moment {
 };
 
 struct tool_attach_waits *tool_attach_waits_new(struct tool_attach_file *file,
-						struct tool_attach_space *space, uint64_t interval)
+						struct tool_attach_space *space,
+						struct tool_attach_threads *threads,
+						uint64_t interval)
 {
 	struct tool_attach_waits *waits = calloc(1, sizeof(*waits));
 
-	if (waits == NULL) {
+	if (!waits) {
 		fprintf(stderr, "incstack: out of memory\n");
 		return NULL;
 	}
 	waits->file = file;
 	waits->space = space;
+	waits->threads = threads;
 	waits->interval = interval;
 	waits->begin = tool_record_now(CLOCK_MONOTONIC);
 	return waits;
 }
 
-static void free_thread(void *node)
-{
-	struct thread *thread = node;
-
-	free(thread->frames);
-	free(thread);
-}
-
 void tool_attach_waits_free(struct tool_attach_waits *waits)
 {
-	if (waits != NULL)
-		tdestroy(waits->threads, free_thread);
 	free(waits);
 }
 
-static int by_tid(const void *left, const void *right)
-{
-	const struct thread *a = left;
-	const struct thread *b = right;
-
-	return (a->tid > b->tid) - (a->tid < b->tid);
-}
-
-/* Returns the thread if it is known, or null. */
-static struct thread *find_thread(const struct tool_attach_waits *waits, pid_t tid)
-{
-	const struct thread key = {.tid = tid};
-	struct thread *const *node = tfind(&key, &waits->threads, by_tid);
-
-	return node != NULL ? *node : NULL;
-}
-
 /* The first tick comes after a part of an interval that depends on the thread's number, so that
- * short waits are sampled as often as they should be. Returns null if there is no memory. */
-static struct thread *add_thread(struct tool_attach_waits *waits, pid_t tid, uint64_t time)
+ * short waits are sampled as often as they should be. Returns false if there is no memory. */
+static bool begin_thread(const struct tool_attach_waits *waits, struct tool_attach_thread *thread,
+			 uint64_t time)
 {
-	struct thread *thread = calloc(1, sizeof(*thread));
+	struct wait *wait = calloc(1, sizeof(*wait));
 
-	if (thread == NULL)
-		return NULL;
-	thread->tid = tid;
-	thread->begin = time;
-	thread->part = (uint64_t)(uint32_t)tid * 2654435761u % waits->interval;
-	if (tsearch(thread, &waits->threads, by_tid) != NULL)
-		return thread;
-	free(thread);
-	return NULL;
+	if (!wait)
+		return false;
+	wait->begin = time;
+	wait->part = (uint64_t)(uint32_t)thread->tid * 2654435761u % waits->interval;
+	thread->own = wait;
+	return true;
 }
 
 /* Returns the thread, also a new one, or null if there is no memory. */
-static struct thread *thread_of(struct tool_attach_waits *waits, pid_t tid, uint64_t time)
+static struct tool_attach_thread *thread_of(struct tool_attach_waits *waits, pid_t tid,
+					    uint64_t time)
 {
-	struct thread *thread = find_thread(waits, tid);
+	struct tool_attach_thread *thread = tool_attach_threads_add(waits->threads, tid);
 
-	return thread != NULL ? thread : add_thread(waits, tid, time);
+	return thread && (thread->own || begin_thread(waits, thread, time)) ? thread : NULL;
 }
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-static void account(struct tool_attach_waits *waits, struct thread *thread, uint64_t until)
+static void account(struct tool_attach_waits *waits, struct tool_attach_thread *thread,
+		    uint64_t until)
 {
-	const uint64_t ns = until > thread->since ? until - thread->since : 0;
-	const uint64_t ticks = (thread->part + ns) / waits->interval;
+	struct wait *wait = thread->own;
+	const uint64_t ns = until > wait->since ? until - wait->since : 0;
+	const uint64_t ticks = (wait->part + ns) / waits->interval;
 
-	thread->part = (thread->part + ns) % waits->interval;
-	thread->since += ns;
+	wait->part = (wait->part + ns) % waits->interval;
+	wait->since += ns;
 	waits->ticks += ticks;
 	if (ticks > 0)
-		tool_attach_file_ticks(waits->file,
-				       &(struct tool_attach_block){thread->tid, until, 0, ticks},
-				       thread->what, thread->frames, thread->count);
-}
-
-static void forget_trace(struct thread *thread, enum incstack__tick why)
-{
-	thread->what = why;
-	thread->count = 0;
+		tool_attach_file_ticks(waits->file, thread, until, ticks);
 }
 
 /* What the tool has read before the thread ran again may be inconsistent. */
-static void check_own_reading(struct thread *thread, uint64_t time)
+static void check_own_reading(struct tool_attach_thread *thread, uint64_t time)
 {
-	if (time <= thread->read_at)
-		forget_trace(thread, INCSTACK__TICK_NO_STACK);
-	thread->read_at = 0;
+	struct wait *wait = thread->own;
+
+	if (time <= wait->read_at)
+		tool_attach_thread_forget(thread, INCSTACK__TICK_NO_STACK);
+	wait->read_at = 0;
 }
 
 /* A report on the thread has come: the time before that is accounted. */
-static void change(struct tool_attach_waits *waits, struct thread *thread, enum state state,
-		   uint64_t time)
+static void change(struct tool_attach_waits *waits, struct tool_attach_thread *thread,
+		   enum state state, uint64_t time)
 {
-	if (thread->state == STATE_OFF) {
+	struct wait *wait = thread->own;
+
+	if (wait->state == STATE_OFF) {
 		check_own_reading(thread, time);
 		account(waits, thread, time);
-	} else if (thread->state == STATE_ON && time > thread->since) {
-		thread->run += (int64_t)(time - thread->since);
+	} else if (wait->state == STATE_ON && time > wait->since) {
+		wait->run += (int64_t)(time - wait->since);
 	}
-	if (state == STATE_OFF && thread->state != STATE_OFF)
-		forget_trace(thread, INCSTACK__TICK_NO_ROOM);
-	if (time > thread->since)
-		thread->since = time;
-	thread->state = state;
+	if (state == STATE_OFF && wait->state != STATE_OFF)
+		tool_attach_thread_forget(thread, INCSTACK__TICK_NO_ROOM);
+	if (time > wait->since)
+		wait->since = time;
+	wait->state = state;
 }
 
 static void change_of(struct tool_attach_waits *waits, pid_t tid, enum state state, uint64_t time)
 {
-	struct thread *thread = thread_of(waits, tid, time);
+	struct tool_attach_thread *thread = thread_of(waits, tid, time);
 
-	if (thread != NULL)
+	if (thread)
 		change(waits, thread, state, time);
 }
 
@@ -201,34 +169,35 @@ void tool_attach_waits_begin(struct tool_attach_waits *waits, pid_t tid, uint64_
 /* The kernel's clock for ticks is not exact if a thread runs only some microseconds at a time. */
 uint64_t tool_attach_waits_ran(struct tool_attach_waits *waits, pid_t tid, uint64_t time)
 {
-	struct thread *thread = thread_of(waits, tid, time);
+	struct tool_attach_thread *thread = thread_of(waits, tid, time);
+	struct wait *wait = thread ? thread->own : NULL;
 	const int64_t interval = (int64_t)waits->interval;
-	const bool was_on = thread != NULL && thread->state == STATE_ON;
+	const bool was_on = wait && wait->state == STATE_ON;
 	int64_t ticks = 1;
 
-	if (thread != NULL)
+	if (wait)
 		change(waits, thread, STATE_ON, time);
 	if (was_on) {
-		ticks = (thread->run + interval / 2) / interval;
-		thread->run -= ticks * interval;
+		ticks = (wait->run + interval / 2) / interval;
+		wait->run -= ticks * interval;
 	}
 	waits->ticks += (uint64_t)ticks;
 	return (uint64_t)ticks;
 }
 
-static void account_one(const void *node, VISIT visit, void *context)
+static void account_thread(void *context, struct tool_attach_thread *thread)
 {
-	struct thread *thread = *(struct thread *const *)node;
 	struct moment *moment = context;
+	struct wait *wait = thread->own;
 
-	if (visit != postorder && visit != leaf)
+	if (!wait)
 		return;
-	if (thread->state == STATE_OFF && moment->time > thread->since &&
-	    moment->time - thread->since >= moment->least)
+	if (wait->state == STATE_OFF && moment->time > wait->since &&
+	    moment->time - wait->since >= moment->least)
 		account(moment->waits, thread, moment->time);
 	if (moment->is_lost)
-		thread->state = STATE_UNKNOWN;
-	moment->lived += moment->time > thread->begin ? moment->time - thread->begin : 0;
+		wait->state = STATE_UNKNOWN;
+	moment->lived += moment->time > wait->begin ? moment->time - wait->begin : 0;
 }
 
 /* Accounts all waits up to that time and forgets the state of the threads. Returns how long they
@@ -237,7 +206,7 @@ static uint64_t all_until(struct tool_attach_waits *waits, uint64_t time)
 {
 	struct moment moment = {waits, time, 0, true, 0};
 
-	twalk_r(waits->threads, account_one, &moment);
+	tool_attach_threads_each(waits->threads, account_thread, &moment);
 	return waits->lived + moment.lived;
 }
 
@@ -251,11 +220,17 @@ uint64_t tool_attach_waits_end(struct tool_attach_waits *waits, uint64_t time, b
 	return lived;
 }
 
+static void forget_thread(void *context, struct tool_attach_thread *thread)
+{
+	(void)context;
+	free(thread->own);
+	thread->own = NULL;
+}
+
 void tool_attach_waits_clear(struct tool_attach_waits *waits, uint64_t time)
 {
 	waits->lived = all_until(waits, time);
-	tdestroy(waits->threads, free_thread);
-	waits->threads = NULL;
+	tool_attach_threads_each(waits->threads, forget_thread, NULL);
 }
 
 void tool_attach_waits_lost(struct tool_attach_waits *waits, uint64_t time)
@@ -264,47 +239,26 @@ void tool_attach_waits_lost(struct tool_attach_waits *waits, uint64_t time)
 	waits->has_lost = waits->must_look = true;
 }
 
-void tool_attach_waits_ended(struct tool_attach_waits *waits, pid_t tid, uint64_t time)
+void tool_attach_waits_ended(struct tool_attach_waits *waits,
+			     const struct tool_attach_thread *thread, uint64_t time)
 {
-	struct thread *thread = find_thread(waits, tid);
+	const struct wait *wait = thread->own;
 
-	if (thread == NULL)
-		return;
-	waits->lived += time > thread->begin ? time - thread->begin : 0;
-	tdelete(thread, &waits->threads, by_tid);
-	free_thread(thread);
+	if (wait)
+		waits->lived += time > wait->begin ? time - wait->begin : 0;
 }
 
 /* ---- traces --------------------------------------------------------------------------------- */
 
-static void walk(struct tool_attach_waits *waits, struct thread *thread,
-		 const struct tool_attach_stack *stack)
-{
-	struct tool_attach_frame *frames;
-	size_t count;
-
-	forget_trace(thread, tool_attach_walk(waits->space, stack, waits->frames, &count));
-	if (thread->what != INCSTACK__TICK_TAKEN)
-		return;
-	frames = reallocarray(thread->frames, count, sizeof(*frames));
-	if (frames == NULL) {
-		forget_trace(thread, INCSTACK__TICK_NO_ROOM);
-		return;
-	}
-	memcpy(frames, waits->frames, count * sizeof(*frames));
-	thread->frames = frames;
-	thread->count = count;
-}
-
 void tool_attach_waits_left(struct tool_attach_waits *waits,
 			    const struct tool_attach_report *report)
 {
-	struct thread *thread = thread_of(waits, report->tid, report->time);
+	struct tool_attach_thread *thread = thread_of(waits, report->tid, report->time);
 
-	if (thread == NULL)
+	if (!thread)
 		return;
 	change(waits, thread, STATE_OFF, report->time);
-	walk(waits, thread, &report->stack);
+	tool_attach_thread_walk(waits->threads, thread, waits->space, &report->stack);
 }
 
 /* ---- threads on which there was no report --------------------------------------------------- */
@@ -317,7 +271,7 @@ static bool read_registers(pid_t tid, struct tool_attach_stack *stack)
 
 	tool_attach_ask_facts(TOOL_ATTACH_THREAD_CALL, tid, text, sizeof(text));
 	at = strrchr(text, ' ');
-	if (at != NULL)
+	if (at)
 		at = memrchr(text, ' ', (size_t)(at - text));
 	return at && sscanf(at, " %" SCNx64 " %" SCNx64, &stack->sp, &stack->pc) == 2;
 }
@@ -355,14 +309,16 @@ static void look_at(void *context, pid_t tid)
 	struct tool_attach_waits *waits = context;
 	struct tool_attach_stack stack = {.is_native = true, .copy = copy};
 	const uint64_t now = tool_record_now(CLOCK_MONOTONIC);
-	struct thread *thread = thread_of(waits, tid, begin_of(tid, waits->begin));
+	struct tool_attach_thread *thread = thread_of(waits, tid, begin_of(tid, waits->begin));
+	struct wait *wait;
 
-	if (thread == NULL || thread->state != STATE_UNKNOWN || !read_registers(tid, &stack))
+	wait = thread ? thread->own : NULL;
+	if (!wait || wait->state != STATE_UNKNOWN || !read_registers(tid, &stack))
 		return; /* its wait is known, or it runs */
 	stack.bytes = read_stack(stack.sp, copy);
 	change(waits, thread, STATE_OFF, now);
-	walk(waits, thread, &stack);
-	thread->read_at = tool_record_now(CLOCK_MONOTONIC);
+	tool_attach_thread_walk(waits->threads, thread, waits->space, &stack);
+	wait->read_at = tool_record_now(CLOCK_MONOTONIC);
 }
 
 void tool_attach_waits_look(struct tool_attach_waits *waits)
@@ -375,7 +331,7 @@ void tool_attach_waits_account(struct tool_attach_waits *waits, uint64_t time)
 {
 	struct moment moment = {waits, time, SLICE_NS, false, 0};
 
-	twalk_r(waits->threads, account_one, &moment);
+	tool_attach_threads_each(waits->threads, account_thread, &moment);
 	if (!waits->must_look || time - waits->looked < SLICE_NS)
 		return;
 	waits->looked = time;

@@ -11,7 +11,9 @@
 struct tool_attach_waits;
 
 struct tool_attach_waits *tool_attach_waits_new(struct tool_attach_file *file,
-						struct tool_attach_space *space, uint64_t interval);
+						struct tool_attach_space *space,
+						struct tool_attach_threads *threads,
+						uint64_t interval);
 void tool_attach_waits_free(struct tool_attach_waits *waits); /* also null */
 /* The thread has left its processor, with this stack. */
 void tool_attach_waits_left(struct tool_attach_waits *waits,
@@ -26,7 +28,8 @@ void tool_attach_waits_look(struct tool_attach_waits *waits);
 /* Reports after that time were lost: what a thread did until the next report on it is unknown. */
 void tool_attach_waits_lost(struct tool_attach_waits *waits, uint64_t time);
 /* The thread has ended. */
-void tool_attach_waits_ended(struct tool_attach_waits *waits, pid_t tid, uint64_t time);
+void tool_attach_waits_ended(struct tool_attach_waits *waits,
+			     const struct tool_attach_thread *thread, uint64_t time);
 /* Writes the long waits that have not ended, up to that time. Searches for waiting threads again if
  * reports were lost. */
 void tool_attach_waits_account(struct tool_attach_waits *waits, uint64_t time);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes the trace file of a program that runs without the recorder. It has the same blocks as that of
- * a recorder: lists of modules, and batches of events and traces, each with a tally. The traces of a
- * thread share the frames that they have in common.
+ * a recorder: lists of modules, and batches of events and traces, each with a tally.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,40 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <incstack/incstack.h>
-
 #include "file.h"
 #include "tool/attach/process/ask.h"
 #include "tool/names.h"
-#include "tracefile/write.h"
 
-/* The limits of a batch. */
-enum { EVENT_BYTES = 32 << 10, TRACES = 2048, OBJECTS = 8 * TOOL_ATTACH_FRAMES };
-enum {
-	TALLY_BYTES =
-		sizeof(struct incstack__tracefile_block) + sizeof(struct incstack__tracefile_tally)
-};
-enum { EVENT_MOST = INCSTACK__TRACEFILE_WIDE_BYTES + INCSTACK__TRACEFILE_WORD_BYTES };
-
-/* Instead of a thread's number: ticks whose thread is not known, a thread that has ended. */
+/* Instead of the id of a thread: ticks whose thread is not known, a thread that has ended. */
 enum { UNKNOWN = 0, ENDED = -1 };
-
-struct thread {
-	struct thread *next;
-	pid_t tid;
-	uint32_t number;
-	uint32_t serial;
-	struct incstack__tracefile_log log;
-	struct incstack__tracefile_tally tally;
-	size_t object_count;
-	size_t trace_count;
-	/* The objects of the newest trace, the outermost first. */
-	size_t known_count;
-	struct incstack_frame_object *known[TOOL_ATTACH_FRAMES];
-	struct incstack_frame_object objects[OBJECTS];
-	struct incstack_trace traces[TRACES];
-	uint64_t events[EVENT_BYTES / sizeof(uint64_t)];
-};
 
 struct tool_attach_file {
 	char *path;
@@ -56,7 +27,8 @@ struct tool_attach_file {
 	uint32_t numbers;
 	uint64_t started; /* samples */
 	uint64_t notes;
-	struct thread *threads;
+	struct tool_attach_log *newest;  /* the log that was used last */
+	struct tool_attach_log *unknown; /* of unknown threads; null: nothing */
 };
 
 /* ---- writing ---------------------------------------------------------------------------- */
@@ -99,12 +71,6 @@ static void put_started(struct tool_attach_file *file)
 		    offsetof(struct incstack__tracefile_slot, samples_started));
 }
 
-static void clear(struct thread *thread)
-{
-	incstack__tracefile_log_clear(&thread->log);
-	thread->object_count = thread->trace_count = thread->known_count = 0;
-}
-
 /* Reads the name of a thread. One that has ended keeps the name that was read before. */
 static void read_name(pid_t tid, char *name)
 {
@@ -117,41 +83,26 @@ static void read_name(pid_t tid, char *name)
 }
 
 /* Writes the batch of a thread and its tally. */
-static void flush(struct tool_attach_file *file, struct thread *thread, uint32_t flags)
+static void flush(struct tool_attach_file *file, struct tool_attach_log *log, uint32_t flags)
 {
-	const struct incstack__tracefile_batch_of of = {thread->number, file->epoch,
-							++thread->serial};
-	const struct incstack_tree tree = {
-		.traces = thread->trace_count > 0 ? thread->traces : NULL,
-		.count = thread->trace_count,
-		.objects = thread->object_count,
-	};
-	const size_t size = incstack__tracefile_batch_bytes(&tree, thread->log.used) + TALLY_BYTES;
-	unsigned char *block = malloc(size);
 	int64_t bytes;
+	void *batch;
 
-	if (block == NULL) {
+	read_name(log->tid, log->tally.name);
+	batch = tool_attach_log_batch(log, file->epoch, flags, &bytes);
+	if (!batch) {
 		fprintf(stderr, "incstack: out of memory\n");
 		file->failed = true;
 		return;
 	}
-	if (thread->trace_count > 0)
-		thread->traces[thread->trace_count - 1].next = NULL;
-	thread->tally.flags = flags;
-	read_name(thread->tid, thread->tally.name);
-	bytes = incstack__tracefile_batch(block, size, of, &thread->log, &tree);
-	if (bytes > 0)
-		bytes += incstack__tracefile_tally(block + bytes, size - (size_t)bytes,
-						   thread->number, &thread->tally);
-	append(file, block, bytes);
+	append(file, batch, bytes);
 	put_started(file);
-	free(block);
-	clear(thread);
+	free(batch);
 }
 
 static void flush_all(struct tool_attach_file *file, uint32_t flags)
 {
-	for (struct thread *i = file->threads; i != NULL; i = i->next)
+	for (struct tool_attach_log *i = file->newest; i; i = i->older)
 		if (flags != 0 || i->log.used > 0)
 			flush(file, i, flags);
 }
@@ -188,179 +139,128 @@ bool tool_attach_file_modules(struct tool_attach_file *file, const struct tool_a
 	return true;
 }
 
-/* ---- traces --------------------------------------------------------------------------------- */
+/* ---- threads -------------------------------------------------------------------------------- */
 
-static struct thread *add_thread(struct tool_attach_file *file, pid_t tid, uint32_t number)
+static void link_log(struct tool_attach_file *file, struct tool_attach_log *log)
 {
-	struct thread *thread = calloc(1, sizeof(*thread));
+	log->newer = NULL;
+	log->older = file->newest;
+	if (log->older)
+		log->older->newer = log;
+	file->newest = log;
+}
 
-	if (thread == NULL) {
+static void unlink_log(struct tool_attach_file *file, struct tool_attach_log *log)
+{
+	*(log->newer ? &log->newer->older : &file->newest) = log->older;
+	if (log->older)
+		log->older->newer = log->newer;
+}
+
+static struct tool_attach_log *add_log(struct tool_attach_file *file, pid_t tid, uint32_t number)
+{
+	struct tool_attach_log *log = tool_attach_log_new(tid, number);
+
+	if (!log) {
 		fprintf(stderr, "incstack: out of memory\n");
 		file->failed = true;
 		return NULL;
 	}
-	thread->tid = tid;
-	thread->number = number;
-	thread->tally.mode = INCSTACK_MODE_FULL;
-	read_name(file->pid, thread->tally.name); /* one that ends soon keeps it */
-	read_name(tid, thread->tally.name);
-	incstack__tracefile_log_init(&thread->log, thread->events, sizeof(thread->events));
-	thread->next = file->threads;
-	file->threads = thread;
-	return thread;
+	read_name(file->pid, log->tally.name); /* a thread that ends soon keeps it */
+	read_name(tid, log->tally.name);
+	link_log(file, log);
+	return log;
 }
 
-/* Takes the thread out of the list, or returns null. */
-static struct thread *take_thread(struct tool_attach_file *file, pid_t tid)
+/* Returns the log with room for an event and a trace. It is the newest log from then on. */
+static struct tool_attach_log *use(struct tool_attach_file *file, struct tool_attach_log *log,
+				   size_t count)
 {
-	struct thread **at = &file->threads;
-	struct thread *thread;
-
-	while (*at != NULL && (*at)->tid != tid)
-		at = &(*at)->next;
-	thread = *at;
-	if (thread != NULL)
-		*at = thread->next;
-	return thread;
-}
-
-/* Returns the thread, which is the first in the list from then on. */
-static struct thread *thread_of(struct tool_attach_file *file, pid_t tid)
-{
-	struct thread *thread = take_thread(file, tid);
-
-	if (thread == NULL)
-		return add_thread(file, tid, tid == UNKNOWN ? 0 : ++file->numbers);
-	thread->next = file->threads;
-	file->threads = thread;
-	return thread;
-}
-
-static bool is_object(const struct incstack_frame_object *object,
-		      const struct tool_attach_frame *frame)
-{
-	return object->function == frame->pc && object->address == frame->address &&
-	       object->flags == frame->flags;
-}
-
-/* Adds a trace. It shares the outer frames of the one before. Its top is always new. */
-static void add_trace(struct thread *thread, const struct tool_attach_frame *frames, size_t count)
-{
-	struct incstack_trace *trace = &thread->traces[thread->trace_count++];
-	size_t same = 0;
-
-	while (same + 1 < count && same < thread->known_count &&
-	       is_object(thread->known[same], &frames[count - 1 - same]))
-		same++;
-	for (size_t i = same; i < count; i++) {
-		const struct tool_attach_frame *frame = &frames[count - 1 - i];
-		struct incstack_frame_object *object = &thread->objects[thread->object_count++];
-
-		*object = (struct incstack_frame_object){
-			.parent = i > 0 ? thread->known[i - 1] : NULL,
-			.function = frame->pc,
-			.address = frame->address,
-			.position = -1,
-			.flags = frame->flags,
-		};
-		thread->known[i] = object;
+	if (file->newest != log) {
+		unlink_log(file, log);
+		link_log(file, log);
 	}
-	thread->known_count = count;
-	*trace = (struct incstack_trace){.next = trace + 1, .top = thread->known[count - 1]};
-	thread->tally.samples++;
-	thread->tally.truncated += (frames[count - 1].flags & INCSTACK_OBJECT_TRUNCATED) != 0;
+	if (!tool_attach_log_has_room(log, count))
+		flush(file, log, 0);
+	return log;
 }
 
-/* Adds an event that is an allocation. Its trace, if it has one, comes next. */
-static void add_event(struct thread *thread, uint64_t time, uint64_t pointer, uint64_t size,
-		      enum incstack__tick what)
+/* Returns the log of a thread, with room for an event and a trace, or null after a message. */
+static struct tool_attach_log *log_of(struct tool_attach_file *file,
+				      struct tool_attach_thread *thread, size_t count)
 {
-	incstack__tracefile_put_alloc(&thread->log, time, pointer, size,
-				      what == INCSTACK__TICK_TAKEN ? thread->trace_count
-								   : INCSTACK__TRACEFILE_NO_TRACE);
+	if (!thread->log)
+		thread->log = add_log(file, thread->tid, ++file->numbers);
+	return thread->log ? use(file, thread->log, count) : NULL;
 }
 
-static bool has_room(const struct thread *thread, size_t count)
+static struct tool_attach_log *log_of_unknown(struct tool_attach_file *file)
 {
-	return thread->log.size - thread->log.used >= EVENT_MOST && thread->trace_count < TRACES &&
-	       OBJECTS - thread->object_count >= count;
+	if (!file->unknown)
+		file->unknown = add_log(file, UNKNOWN, 0);
+	return file->unknown ? use(file, file->unknown, 0) : NULL;
 }
 
-/* Returns the thread with room for an event and a trace. */
-static struct thread *thread_with_room(struct tool_attach_file *file, pid_t tid, size_t count)
+/* Adds an event that counts as so many ticks. */
+static void add(struct tool_attach_file *file, struct tool_attach_thread *thread,
+		const struct tool_attach_block *block, uint64_t ticks)
 {
-	struct thread *thread = thread_of(file, tid);
+	struct tool_attach_log *log = log_of(file, thread, thread->trace.count);
 
-	if (thread != NULL && !has_room(thread, count))
-		flush(file, thread, 0);
-	return thread;
-}
-
-/* Adds an event that counts as so many ticks, and its trace. */
-static void add(struct tool_attach_file *file, const struct tool_attach_block *block,
-		uint64_t ticks, enum incstack__tick what, const struct tool_attach_frame *frames,
-		size_t count)
-{
-	struct thread *thread = thread_with_room(file, block->tid, count);
-
-	if (thread == NULL)
+	if (!log)
 		return;
-	add_event(thread, block->time, block->pointer, block->bytes, what);
-	thread->tally.ticks[what] += ticks;
-	if (what != INCSTACK__TICK_TAKEN)
-		return;
-	file->started++;
-	add_trace(thread, frames, count);
+	file->started += thread->trace.what == INCSTACK__TICK_TAKEN;
+	tool_attach_log_alloc(log, block, ticks, &thread->trace);
 }
 
-void tool_attach_file_alloc(struct tool_attach_file *file, const struct tool_attach_block *block,
-			    enum incstack__tick what, const struct tool_attach_frame *frames,
-			    size_t count)
+void tool_attach_file_alloc(struct tool_attach_file *file, struct tool_attach_thread *thread,
+			    const struct tool_attach_block *block)
 {
-	add(file, block, 1, what, frames, count);
+	add(file, thread, block, 1);
 }
 
 /* Ticks are written as an allocation of as many bytes. */
-void tool_attach_file_ticks(struct tool_attach_file *file, const struct tool_attach_block *block,
-			    enum incstack__tick what, const struct tool_attach_frame *frames,
-			    size_t count)
+void tool_attach_file_ticks(struct tool_attach_file *file, struct tool_attach_thread *thread,
+			    uint64_t time, uint64_t ticks)
 {
-	add(file, block, block->bytes, what, frames, count);
+	const struct tool_attach_block block = {.time = time, .bytes = ticks};
+
+	add(file, thread, &block, ticks);
 }
 
-void tool_attach_file_free_block(struct tool_attach_file *file, pid_t tid, uint64_t time,
-				 uint64_t pointer)
+void tool_attach_file_free_block(struct tool_attach_file *file, struct tool_attach_thread *thread,
+				 uint64_t time, uint64_t pointer)
 {
-	struct thread *thread = thread_with_room(file, tid, 0);
+	struct tool_attach_log *log = log_of(file, thread, 0);
 
-	if (thread != NULL)
-		incstack__tracefile_put_free(&thread->log, time, pointer);
+	if (log)
+		incstack__tracefile_put_free(&log->log, time, pointer);
 }
 
 void tool_attach_file_count(struct tool_attach_file *file, enum incstack__tick what, uint64_t count)
 {
-	struct thread *thread = thread_of(file, UNKNOWN);
+	struct tool_attach_log *log = log_of_unknown(file);
 
-	if (thread != NULL)
-		thread->tally.ticks[what] += count;
+	if (log)
+		log->tally.ticks[what] += count;
 }
 
 void tool_attach_file_dropped(struct tool_attach_file *file, uint64_t count)
 {
-	struct thread *thread = thread_of(file, UNKNOWN);
+	struct tool_attach_log *log = log_of_unknown(file);
 
-	if (thread != NULL)
-		thread->tally.events_dropped += count;
+	if (log)
+		log->tally.events_dropped += count;
 }
 
 void tool_attach_file_lost(struct tool_attach_file *file, uint64_t time, uint64_t count)
 {
-	struct thread *thread = thread_with_room(file, UNKNOWN, 0);
+	const struct tool_attach_block block = {.time = time, .bytes = count};
+	const struct tool_attach_trace none = {.what = INCSTACK__TICK_NO_ROOM};
+	struct tool_attach_log *log = log_of_unknown(file);
 
-	if (thread == NULL)
-		return;
-	add_event(thread, time, 0, count, INCSTACK__TICK_NO_ROOM);
-	thread->tally.ticks[INCSTACK__TICK_NO_ROOM] += count;
+	if (log)
+		tool_attach_log_alloc(log, &block, count, &none);
 }
 
 void tool_attach_file_note(struct tool_attach_file *file, unsigned note)
@@ -370,21 +270,22 @@ void tool_attach_file_note(struct tool_attach_file *file, unsigned note)
 	    INCSTACK__TRACEFILE_HEADER_BYTES + offsetof(struct incstack__tracefile_slot, notes));
 }
 
-/* The last thread stays in the list, because its tally ends the file. */
-void tool_attach_file_ended(struct tool_attach_file *file, pid_t tid)
+/* The last log stays in the list, because its tally ends the file. */
+void tool_attach_file_ended(struct tool_attach_file *file, struct tool_attach_thread *thread)
 {
-	struct thread *thread = take_thread(file, tid);
+	struct tool_attach_log *log = thread->log;
 
-	if (thread == NULL)
+	if (!log)
 		return;
-	flush(file, thread, 0);
-	if (file->threads != NULL) {
-		free(thread);
+	thread->log = NULL;
+	unlink_log(file, log);
+	flush(file, log, 0);
+	if (file->newest) {
+		free(log);
 		return;
 	}
-	thread->tid = ENDED;
-	thread->next = NULL;
-	file->threads = thread;
+	log->tid = ENDED;
+	link_log(file, log);
 }
 
 /* ---- the file ----------------------------------------------------------------------------------- */
@@ -473,21 +374,21 @@ bool tool_attach_file_failed(const struct tool_attach_file *file)
 
 int tool_attach_file_end(struct tool_attach_file *file, uint64_t cpu_ns)
 {
-	if (file->threads == NULL)
-		thread_of(file, UNKNOWN);
-	if (file->threads == NULL)
+	if (!file->newest && !log_of_unknown(file))
 		return -1;
-	file->threads->tally.cpu_ns = cpu_ns; /* only the sum over all threads is known */
+	file->newest->tally.cpu_ns = cpu_ns; /* only the sum over all threads is known */
 	flush_all(file, INCSTACK__TRACEFILE_TALLY_PROCESS);
 	return file->failed ? -1 : 0;
 }
 
 void tool_attach_file_free(struct tool_attach_file *file)
 {
-	struct thread *next;
+	struct tool_attach_log *older;
 
-	for (struct thread *i = file->threads; i != NULL; i = next) {
-		next = i->next;
+	if (!file)
+		return;
+	for (struct tool_attach_log *i = file->newest; i; i = older) {
+		older = i->older;
 		free(i);
 	}
 	if (file->fd >= 0)

@@ -7,7 +7,9 @@
 
 #include <stdbool.h>
 
-#include "tool/attach/process/walk.h"
+#include "log.h"
+#include "threads.h"
+#include "tool/attach/process/space.h"
 #include "tool/record/record.h"
 
 struct tool_attach_file;
@@ -17,24 +19,14 @@ struct tool_attach_file *tool_attach_file_new(const struct tool_record_options *
 /* From now on the code addresses are those of these modules. Returns false if there is no room for their
  * list. */
 bool tool_attach_file_modules(struct tool_attach_file *file, const struct tool_attach_space *space);
-/* A block of memory that a thread has allocated. */
-struct tool_attach_block {
-	pid_t tid;
-	uint64_t time;
-	uint64_t pointer; /* 0: not known */
-	uint64_t bytes;
-};
-
-/* Adds an allocation, with its trace if there is one. */
-void tool_attach_file_alloc(struct tool_attach_file *file, const struct tool_attach_block *block,
-			    enum incstack__tick what, const struct tool_attach_frame *frames,
-			    size_t count);
-/* Adds as many ticks as the block has bytes, which share a trace. */
-void tool_attach_file_ticks(struct tool_attach_file *file, const struct tool_attach_block *block,
-			    enum incstack__tick what, const struct tool_attach_frame *frames,
-			    size_t count);
-void tool_attach_file_free_block(struct tool_attach_file *file, pid_t tid, uint64_t time,
-				 uint64_t pointer);
+/* Adds an allocation, with the trace of the thread or the reason why there is none. */
+void tool_attach_file_alloc(struct tool_attach_file *file, struct tool_attach_thread *thread,
+			    const struct tool_attach_block *block);
+/* Adds ticks, which share the trace of the thread. */
+void tool_attach_file_ticks(struct tool_attach_file *file, struct tool_attach_thread *thread,
+			    uint64_t time, uint64_t ticks);
+void tool_attach_file_free_block(struct tool_attach_file *file, struct tool_attach_thread *thread,
+				 uint64_t time, uint64_t pointer);
 /* Counts allocations of which nothing else is known. */
 void tool_attach_file_count(struct tool_attach_file *file, enum incstack__tick what,
 			    uint64_t count);
@@ -44,12 +36,12 @@ void tool_attach_file_dropped(struct tool_attach_file *file, uint64_t count);
 void tool_attach_file_note(struct tool_attach_file *file, unsigned note);
 /* Adds ticks of unknown threads, for whose samples there was no room. */
 void tool_attach_file_lost(struct tool_attach_file *file, uint64_t time, uint64_t count);
-/* The thread has ended: its number may be given to another one. */
-void tool_attach_file_ended(struct tool_attach_file *file, pid_t tid);
+/* The thread has ended: what is left of it is written. */
+void tool_attach_file_ended(struct tool_attach_file *file, struct tool_attach_thread *thread);
 /* Writes what is left. Returns non-zero, after a message, if something could not be written. */
 int tool_attach_file_end(struct tool_attach_file *file, uint64_t cpu_ns);
 /* Whether a write has failed. */
 bool tool_attach_file_failed(const struct tool_attach_file *file);
-void tool_attach_file_free(struct tool_attach_file *file);
+void tool_attach_file_free(struct tool_attach_file *file); /* also null */
 
 #endif
