@@ -117,7 +117,7 @@ STRATA = {
         "record/run profile_io report/symbols",
         "report/frames report/timeline attach/process/*",
         "report/profile attach/kernel/* attach/output/*",
-        "report/end report/ticks attach/heap attach/waits",
+        "report/end report/ticks attach/ticks attach/waits attach/heap",
         "report/text attach/recording",
         "report/cpu report/heap",
         "report/report report/run",

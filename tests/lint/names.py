@@ -14,6 +14,7 @@ PLAIN = ("tool_name", "tool_amount", "strerror", "incstack_error_text", "shown_p
 # In each file, variables and members that only have texts of ours.
 KNOWN = {
     "*": "text before what why reason help verb message after",
+    "attach/recording.c": "a->technique->doing a->technique->done a->technique->unit",
     "jail/enter.c": "jail->what",  # made printable by files.c
     "jail/jail.c": "jail->what",
     "serve.c": "path",

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap.h"
+#include "kernel/outputs.h"
+#include "kernel/sandbox.h"
+#include "technique.h"
 #include "tracefile/notes.h"
 
 /* A call that has not returned yet. */
@@ -21,17 +23,10 @@ struct call {
 	uint64_t skipped; /* deallocations inside of it */
 };
 
-struct tool_attach_heap {
-	struct tool_attach_file *file;
-	struct tool_attach_space *space;
-	struct tool_attach_threads *threads;
-	bool has_note;
-};
-
 /* Returns the thread, also a new one, or null if there is no memory. */
-static struct tool_attach_thread *thread_of(struct tool_attach_heap *heap, pid_t tid)
+static struct tool_attach_thread *thread_of(struct tool_attach_run *run, pid_t tid)
 {
-	struct tool_attach_thread *thread = tool_attach_threads_add(heap->threads, tid);
+	struct tool_attach_thread *thread = tool_attach_threads_add(&run->threads, tid);
 
 	if (thread && !thread->own)
 		thread->own = calloc(1, sizeof(struct call));
@@ -40,46 +35,44 @@ static struct tool_attach_thread *thread_of(struct tool_attach_heap *heap, pid_t
 
 /* ---- the end of a call ---------------------------------------------------------------------- */
 
-static void write_block(const struct tool_attach_heap *heap, struct tool_attach_thread *thread,
+static void write_block(const struct tool_attach_run *run, struct tool_attach_thread *thread,
 			uint64_t time, uint64_t pointer)
 {
 	const struct call *call = thread->own;
 	const struct tool_attach_block block = {time, pointer, call->bytes};
 
-	tool_attach_file_alloc(heap->file, thread, &block);
+	tool_attach_file_alloc(run->file, thread, &block);
 }
 
 /* An operator new that has not called malloc: its result is not known. */
-static void close_new(struct tool_attach_heap *heap, struct tool_attach_thread *thread)
+static void close_new(struct tool_attach_run *run, struct tool_attach_thread *thread)
 {
 	struct call *call = thread->own;
 
 	call->is_open = false;
-	write_block(heap, thread, call->time, 0);
-	if (!heap->has_note)
-		tool_attach_file_note(heap->file, INCSTACK__NOTE_NEW_NOT_FOLLOWED);
-	heap->has_note = true;
+	write_block(run, thread, call->time, 0);
+	tool_attach_file_note(run->file, INCSTACK__NOTE_NEW_NOT_FOLLOWED);
 }
 
 /* No return of the call was or will be seen. */
 static void give_up(void *context, struct tool_attach_thread *thread)
 {
-	struct tool_attach_heap *heap = context;
+	struct tool_attach_run *run = context;
 	struct call *call = thread->own;
 
 	if (!call || !call->is_open)
 		return;
 	if (call->function == TOOL_ATTACH_NEW) {
-		close_new(heap, thread);
+		close_new(run, thread);
 		return;
 	}
 	call->is_open = false;
-	tool_attach_file_count(heap->file, INCSTACK__TICK_NO_RECORD, 1);
+	tool_attach_file_count(run->file, INCSTACK__TICK_NO_RECORD, 1);
 	if (call->skipped > 0)
-		tool_attach_file_dropped(heap->file, call->skipped);
+		tool_attach_file_dropped(run->file, call->skipped);
 }
 
-static void on_return(struct tool_attach_heap *heap, struct tool_attach_thread *thread,
+static void on_return(struct tool_attach_run *run, struct tool_attach_thread *thread,
 		      const struct tool_attach_report *report)
 {
 	const struct tool_attach_hit *hit = &report->hit;
@@ -92,9 +85,9 @@ static void on_return(struct tool_attach_heap *heap, struct tool_attach_thread *
 	if (call->function == TOOL_ATTACH_POSIX_MEMALIGN)
 		pointer = (uint32_t)hit->result == 0 ? hit->value : 0;
 	if (call->old != 0 && (pointer != 0 || call->bytes == 0))
-		tool_attach_file_free_block(heap->file, thread, call->time, call->old);
+		tool_attach_file_free_block(run->file, thread, call->time, call->old);
 	if (pointer != 0)
-		write_block(heap, thread, report->time, pointer);
+		write_block(run, thread, report->time, pointer);
 }
 
 /* ---- the beginning ---------------------------------------------------------------------------- */
@@ -103,7 +96,7 @@ static void on_return(struct tool_attach_heap *heap, struct tool_attach_thread *
  * the kernel has its return address, and in its place is one that leads to no code of the program.
  * Operator new keeps its return address. If it goes on as another function by a jump, that one has the
  * same. */
-static bool is_inner(const struct tool_attach_heap *heap, const struct call *call,
+static bool is_inner(const struct tool_attach_run *run, const struct call *call,
 		     const struct tool_attach_stack *at)
 {
 	const uint64_t offset = call->sp - at->sp;
@@ -117,7 +110,7 @@ static bool is_inner(const struct tool_attach_heap *heap, const struct call *cal
 	memcpy(&word, at->copy + offset, sizeof(word));
 	if (call->function == TOOL_ATTACH_NEW)
 		return word == call->old && (offset > 0 || at->pc != call->pc);
-	return tool_attach_space_rule(heap->space, word, false, &rule) == TOOL_ATTACH_NO_CODE;
+	return tool_attach_space_rule(run->space, word, false, &rule) == TOOL_ATTACH_NO_CODE;
 }
 
 static uint64_t product(uint64_t a, uint64_t b)
@@ -163,25 +156,25 @@ static struct call call_of(const struct tool_attach_report *report)
 	return call;
 }
 
-static void on_entry(struct tool_attach_heap *heap, struct tool_attach_thread *thread,
+static void on_entry(struct tool_attach_run *run, struct tool_attach_thread *thread,
 		     const struct tool_attach_report *report)
 {
 	const struct tool_attach_hit *hit = &report->hit;
 	struct call *call = thread->own;
 	const bool is_new = hit->probe == TOOL_ATTACH_NEW;
 
-	if (call->is_open && is_inner(heap, call, &hit->stack)) {
+	if (call->is_open && is_inner(run, call, &hit->stack)) {
 		if (is_new || call->function != TOOL_ATTACH_NEW)
 			return;
 		call->is_open = false; /* this operator new calls malloc, which counts */
 	}
-	give_up(heap, thread);
+	give_up(run, thread);
 	*call = call_of(report);
-	tool_attach_thread_walk_callers(heap->threads, thread, heap->space, &hit->stack);
+	tool_attach_thread_walk_callers(&run->threads, thread, run->space, &hit->stack);
 }
 
 /* A block that realloc gives back by an inner call counts as realloc's. */
-static void on_free(struct tool_attach_heap *heap, struct tool_attach_thread *thread,
+static void on_free(struct tool_attach_run *run, struct tool_attach_thread *thread,
 		    const struct tool_attach_report *report)
 {
 	const struct tool_attach_hit *hit = &report->hit;
@@ -191,64 +184,137 @@ static void on_free(struct tool_attach_heap *heap, struct tool_attach_thread *th
 		call->skipped++;
 		return;
 	}
-	give_up(heap, thread);
+	give_up(run, thread);
 	if (hit->arguments[0] != 0)
-		tool_attach_file_free_block(heap->file, thread, report->time, hit->arguments[0]);
-}
-
-void tool_attach_heap_hit(struct tool_attach_heap *heap, const struct tool_attach_report *report)
-{
-	struct tool_attach_thread *thread = thread_of(heap, report->tid);
-
-	if (!thread)
-		tool_attach_heap_lost(heap, report->hit.kind, 1);
-	else if (report->hit.kind == TOOL_ATTACH_ENTRY)
-		on_entry(heap, thread, report);
-	else if (report->hit.kind == TOOL_ATTACH_RETURN)
-		on_return(heap, thread, report);
-	else
-		on_free(heap, thread, report);
+		tool_attach_file_free_block(run->file, thread, report->time, hit->arguments[0]);
 }
 
 /* ---- what is not seen --------------------------------------------------------------------------- */
 
 /* If returns were lost, every open call may have returned. */
-void tool_attach_heap_lost(struct tool_attach_heap *heap, enum tool_attach_hit_kind kind,
-			   uint64_t count)
+static void on_lost(struct tool_attach_run *run, enum tool_attach_hit_kind kind, uint64_t count)
 {
 	if (kind == TOOL_ATTACH_ENTRY)
-		tool_attach_file_count(heap->file, INCSTACK__TICK_NO_ROOM, count);
+		tool_attach_file_count(run->file, INCSTACK__TICK_NO_ROOM, count);
 	else if (kind == TOOL_ATTACH_FREE)
-		tool_attach_file_dropped(heap->file, count);
+		tool_attach_file_dropped(run->file, count);
 	else
-		tool_attach_threads_each(heap->threads, give_up, heap);
+		tool_attach_threads_each(&run->threads, give_up, run);
 }
 
-void tool_attach_heap_ended(struct tool_attach_heap *heap, struct tool_attach_thread *thread)
+static void on_hit(struct tool_attach_run *run, const struct tool_attach_report *report)
 {
-	give_up(heap, thread);
+	struct tool_attach_thread *thread = thread_of(run, report->tid);
+
+	if (!thread)
+		on_lost(run, report->hit.kind, 1);
+	else if (report->hit.kind == TOOL_ATTACH_ENTRY)
+		on_entry(run, thread, report);
+	else if (report->hit.kind == TOOL_ATTACH_RETURN)
+		on_return(run, thread, report);
+	else
+		on_free(run, thread, report);
 }
 
-void tool_attach_heap_end(struct tool_attach_heap *heap)
+static void on_ended(struct tool_attach_run *run, pid_t tid)
 {
-	tool_attach_threads_each(heap->threads, give_up, heap);
+	struct tool_attach_thread *thread = tool_attach_threads_find(&run->threads, tid);
+
+	if (thread)
+		give_up(run, thread);
 }
 
-struct tool_attach_heap *tool_attach_heap_new(struct tool_attach_file *file,
-					      struct tool_attach_space *space,
-					      struct tool_attach_threads *threads)
-{
-	struct tool_attach_heap *heap = calloc(1, sizeof(*heap));
+/* ---- the technique -------------------------------------------------------------------------- */
 
-	if (heap) {
-		heap->file = file;
-		heap->space = space;
-		heap->threads = threads;
+/* The kernel takes no samples of its own. */
+static int prepare(struct tool_attach_run *run)
+{
+	int status = tool_attach_events_open(&run->events, run->pid, 0, false);
+
+	if (status == 0)
+		status = tool_attach_process_may_return(run->pid);
+	if (status == 0)
+		tool_attach_outputs_open(run->events, &run->maps);
+	return status;
+}
+
+static int open_probes(const struct tool_attach_run *run)
+{
+	struct tool_attach_wanted *wanted;
+	size_t count;
+	int status = tool_attach_functions_find(run->pid, run->space, &wanted, &count);
+
+	if (status == 0)
+		status = tool_attach_hits_open(run->events, wanted, count);
+	free(wanted);
+	return status;
+}
+
+static int open_all(struct tool_attach_run *run)
+{
+	const int status = open_probes(run);
+
+	if (status != 0)
+		return status;
+	run->file = tool_attach_file_new(run->options, run->pid, run->space);
+	if (!run->file)
+		return TOOL_STATUS_CANNOT_RUN;
+	tool_attach_file_note(run->file, INCSTACK__NOTE_ATTACHED);
+	return 0;
+}
+
+static void take(struct tool_attach_run *run, const struct tool_attach_report *report)
+{
+	switch (report->kind) {
+	case TOOL_ATTACH_HIT:
+		on_hit(run, report);
+		run->samples++;
+		break;
+	case TOOL_ATTACH_HITS_LOST:
+		on_lost(run, report->hits_lost.kind, report->hits_lost.count);
+		break;
+	case TOOL_ATTACH_LOST:
+		tool_attach_file_lost(run->file, report->time, report->lost.count);
+		break;
+	case TOOL_ATTACH_ENDED:
+		on_ended(run, report->tid);
+		break;
+	default:
+		break;
 	}
-	return heap;
 }
 
-void tool_attach_heap_free(struct tool_attach_heap *heap)
+/* All calls are reported. */
+static void account(struct tool_attach_run *run, uint64_t time)
 {
-	free(heap);
+	(void)run;
+	(void)time;
 }
+
+/* Counts the hits for which no buffer had room and that were not reported yet. Allocations take no time. */
+static uint64_t end(struct tool_attach_run *run, uint64_t time, uint64_t cpu_ns, uint64_t lost)
+{
+	(void)time;
+	(void)cpu_ns;
+	(void)lost;
+	for (enum tool_attach_hit_kind kind = 0; kind < TOOL_ATTACH_HIT_KINDS; kind++) {
+		const uint64_t count = tool_attach_hits_lost(run->events, kind);
+
+		if (count > 0)
+			on_lost(run, kind, count);
+	}
+	tool_attach_threads_each(&run->threads, give_up, run);
+	return 0;
+}
+
+const struct tool_attach_technique tool_attach_heap = {
+	.doing = "recording",
+	.done = "recorded",
+	.unit = "calls",
+	.has_probes = true,
+	.prepare = prepare,
+	.open = open_all,
+	.report = take,
+	.account = account,
+	.end = end,
+};

@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 #include "process/ask.h"
+#include "technique.h"
 #include "tool/proc.h"
-#include "waits.h"
+#include "tracefile/notes.h"
 
 /* After this time a wait that goes on is written, so that a timeline shows when it was. */
 enum { SLICE_NS = 50000000 };
@@ -33,9 +34,8 @@ struct wait {
 	uint64_t read_at; /* when the tool itself has read the stack; 0: it has not */
 };
 
-struct tool_attach_waits {
-	struct tool_attach_file *file;
-	struct tool_attach_space *space;
+struct waits {
+	struct tool_attach_run *run;
 	uint64_t interval;
 	uint64_t begin; /* CLOCK_MONOTONIC */
 	uint64_t lived; /* ns, by threads that have ended */
@@ -43,45 +43,20 @@ struct tool_attach_waits {
 	uint64_t looked;
 	bool has_lost;  /* reports */
 	bool must_look; /* because of that */
-	struct tool_attach_threads *threads;
 };
 
 /* The time up to which the waits of all threads are accounted. */
 struct moment {
-	struct tool_attach_waits *waits;
+	struct waits *waits;
 	uint64_t time;
 	uint64_t least; /* shorter times stay */
 	bool is_lost;   /* what follows is not known */
 	uint64_t lived;
 };
 
-struct tool_attach_waits *tool_attach_waits_new(struct tool_attach_file *file,
-						struct tool_attach_space *space,
-						struct tool_attach_threads *threads,
-						uint64_t interval)
-{
-	struct tool_attach_waits *waits = calloc(1, sizeof(*waits));
-
-	if (!waits) {
-		fprintf(stderr, "incstack: out of memory\n");
-		return NULL;
-	}
-	waits->file = file;
-	waits->space = space;
-	waits->threads = threads;
-	waits->interval = interval;
-	waits->begin = tool_record_now(CLOCK_MONOTONIC);
-	return waits;
-}
-
-void tool_attach_waits_free(struct tool_attach_waits *waits)
-{
-	free(waits);
-}
-
 /* The first tick comes after a part of an interval that depends on the thread's number, so that
  * short waits are sampled as often as they should be. Returns false if there is no memory. */
-static bool begin_thread(const struct tool_attach_waits *waits, struct tool_attach_thread *thread,
+static bool begin_thread(const struct waits *waits, struct tool_attach_thread *thread,
 			 uint64_t time)
 {
 	struct wait *wait = calloc(1, sizeof(*wait));
@@ -95,18 +70,16 @@ static bool begin_thread(const struct tool_attach_waits *waits, struct tool_atta
 }
 
 /* Returns the thread, also a new one, or null if there is no memory. */
-static struct tool_attach_thread *thread_of(struct tool_attach_waits *waits, pid_t tid,
-					    uint64_t time)
+static struct tool_attach_thread *thread_of(struct waits *waits, pid_t tid, uint64_t time)
 {
-	struct tool_attach_thread *thread = tool_attach_threads_add(waits->threads, tid);
+	struct tool_attach_thread *thread = tool_attach_threads_add(&waits->run->threads, tid);
 
 	return thread && (thread->own || begin_thread(waits, thread, time)) ? thread : NULL;
 }
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-static void account(struct tool_attach_waits *waits, struct tool_attach_thread *thread,
-		    uint64_t until)
+static void write_ticks(struct waits *waits, struct tool_attach_thread *thread, uint64_t until)
 {
 	struct wait *wait = thread->own;
 	const uint64_t ns = until > wait->since ? until - wait->since : 0;
@@ -116,7 +89,7 @@ static void account(struct tool_attach_waits *waits, struct tool_attach_thread *
 	wait->since += ns;
 	waits->ticks += ticks;
 	if (ticks > 0)
-		tool_attach_file_ticks(waits->file, thread, until, ticks);
+		tool_attach_file_ticks(waits->run->file, thread, until, ticks);
 }
 
 /* What the tool has read before the thread ran again may be inconsistent. */
@@ -130,14 +103,14 @@ static void check_own_reading(struct tool_attach_thread *thread, uint64_t time)
 }
 
 /* A report on the thread has come: the time before that is accounted. */
-static void change(struct tool_attach_waits *waits, struct tool_attach_thread *thread,
-		   enum state state, uint64_t time)
+static void change(struct waits *waits, struct tool_attach_thread *thread, enum state state,
+		   uint64_t time)
 {
 	struct wait *wait = thread->own;
 
 	if (wait->state == STATE_OFF) {
 		check_own_reading(thread, time);
-		account(waits, thread, time);
+		write_ticks(waits, thread, time);
 	} else if (wait->state == STATE_ON && time > wait->since) {
 		wait->run += (int64_t)(time - wait->since);
 	}
@@ -148,7 +121,7 @@ static void change(struct tool_attach_waits *waits, struct tool_attach_thread *t
 	wait->state = state;
 }
 
-static void change_of(struct tool_attach_waits *waits, pid_t tid, enum state state, uint64_t time)
+static void change_of(struct waits *waits, pid_t tid, enum state state, uint64_t time)
 {
 	struct tool_attach_thread *thread = thread_of(waits, tid, time);
 
@@ -156,27 +129,15 @@ static void change_of(struct tool_attach_waits *waits, pid_t tid, enum state sta
 		change(waits, thread, state, time);
 }
 
-void tool_attach_waits_back(struct tool_attach_waits *waits, pid_t tid, uint64_t time)
-{
-	change_of(waits, tid, STATE_ON, time);
-}
-
-void tool_attach_waits_begin(struct tool_attach_waits *waits, pid_t tid, uint64_t time)
-{
-	change_of(waits, tid, STATE_OFF, time);
-}
-
 /* The kernel's clock for ticks is not exact if a thread runs only some microseconds at a time. */
-uint64_t tool_attach_waits_ran(struct tool_attach_waits *waits, pid_t tid, uint64_t time)
+static uint64_t ticks_of(struct waits *waits, struct tool_attach_thread *thread, uint64_t time)
 {
-	struct tool_attach_thread *thread = thread_of(waits, tid, time);
-	struct wait *wait = thread ? thread->own : NULL;
+	struct wait *wait = thread->own;
 	const int64_t interval = (int64_t)waits->interval;
-	const bool was_on = wait && wait->state == STATE_ON;
+	const bool was_on = wait->state == STATE_ON;
 	int64_t ticks = 1;
 
-	if (wait)
-		change(waits, thread, STATE_ON, time);
+	change(waits, thread, STATE_ON, time);
 	if (was_on) {
 		ticks = (wait->run + interval / 2) / interval;
 		wait->run -= ticks * interval;
@@ -194,7 +155,7 @@ static void account_thread(void *context, struct tool_attach_thread *thread)
 		return;
 	if (wait->state == STATE_OFF && moment->time > wait->since &&
 	    moment->time - wait->since >= moment->least)
-		account(moment->waits, thread, moment->time);
+		write_ticks(moment->waits, thread, moment->time);
 	if (moment->is_lost)
 		wait->state = STATE_UNKNOWN;
 	moment->lived += moment->time > wait->begin ? moment->time - wait->begin : 0;
@@ -202,21 +163,23 @@ static void account_thread(void *context, struct tool_attach_thread *thread)
 
 /* Accounts all waits up to that time and forgets the state of the threads. Returns how long they
  * all have lived. */
-static uint64_t all_until(struct tool_attach_waits *waits, uint64_t time)
+static uint64_t all_until(struct waits *waits, uint64_t time)
 {
 	struct moment moment = {waits, time, 0, true, 0};
 
-	tool_attach_threads_each(waits->threads, account_thread, &moment);
+	tool_attach_threads_each(&waits->run->threads, account_thread, &moment);
 	return waits->lived + moment.lived;
 }
 
-uint64_t tool_attach_waits_end(struct tool_attach_waits *waits, uint64_t time, bool has_lost)
+static uint64_t end(struct tool_attach_run *run, uint64_t time, uint64_t cpu_ns, uint64_t lost)
 {
+	struct waits *waits = run->own;
 	const uint64_t lived = all_until(waits, time);
 	const uint64_t expected = lived / waits->interval;
 
-	if ((waits->has_lost || has_lost) && expected > waits->ticks)
-		tool_attach_file_lost(waits->file, time, expected - waits->ticks);
+	(void)cpu_ns;
+	if ((waits->has_lost || lost > 0) && expected > waits->ticks)
+		tool_attach_file_lost(run->file, time, expected - waits->ticks);
 	return lived;
 }
 
@@ -227,22 +190,25 @@ static void forget_thread(void *context, struct tool_attach_thread *thread)
 	thread->own = NULL;
 }
 
-void tool_attach_waits_clear(struct tool_attach_waits *waits, uint64_t time)
+/* The process runs another program. */
+static void on_executed(struct waits *waits, uint64_t time)
 {
 	waits->lived = all_until(waits, time);
-	tool_attach_threads_each(waits->threads, forget_thread, NULL);
+	tool_attach_threads_each(&waits->run->threads, forget_thread, NULL);
 }
 
-void tool_attach_waits_lost(struct tool_attach_waits *waits, uint64_t time)
+/* What a thread did after that time, until the next report on it, is not known. */
+static void on_lost(struct waits *waits, uint64_t time)
 {
 	all_until(waits, time);
 	waits->has_lost = waits->must_look = true;
 }
 
-void tool_attach_waits_ended(struct tool_attach_waits *waits,
-			     const struct tool_attach_thread *thread, uint64_t time)
+static void on_ended(struct waits *waits, pid_t tid, uint64_t time)
 {
-	const struct wait *wait = thread->own;
+	const struct tool_attach_thread *thread =
+		tool_attach_threads_find(&waits->run->threads, tid);
+	const struct wait *wait = thread ? thread->own : NULL;
 
 	if (wait)
 		waits->lived += time > wait->begin ? time - wait->begin : 0;
@@ -250,15 +216,33 @@ void tool_attach_waits_ended(struct tool_attach_waits *waits,
 
 /* ---- traces --------------------------------------------------------------------------------- */
 
-void tool_attach_waits_left(struct tool_attach_waits *waits,
-			    const struct tool_attach_report *report)
+static void walk(struct waits *waits, struct tool_attach_thread *thread,
+		 const struct tool_attach_stack *stack)
+{
+	tool_attach_thread_walk(&waits->run->threads, thread, waits->run->space, stack);
+}
+
+static void on_left(struct waits *waits, const struct tool_attach_report *report)
 {
 	struct tool_attach_thread *thread = thread_of(waits, report->tid, report->time);
 
+	waits->run->samples++;
 	if (!thread)
 		return;
 	change(waits, thread, STATE_OFF, report->time);
-	tool_attach_thread_walk(waits->threads, thread, waits->space, &report->stack);
+	walk(waits, thread, &report->stack);
+}
+
+static void on_tick(struct waits *waits, const struct tool_attach_report *report)
+{
+	struct tool_attach_thread *thread = thread_of(waits, report->tid, report->time);
+	const uint64_t ticks = thread ? ticks_of(waits, thread, report->time) : 0;
+
+	if (ticks == 0)
+		return;
+	waits->run->samples++;
+	walk(waits, thread, &report->stack);
+	tool_attach_file_ticks(waits->run->file, thread, report->time, ticks);
 }
 
 /* ---- threads on which there was no report --------------------------------------------------- */
@@ -306,7 +290,7 @@ static size_t read_stack(uint64_t sp, unsigned char *copy)
 static void look_at(void *context, pid_t tid)
 {
 	static unsigned char copy[PAGES * PAGE];
-	struct tool_attach_waits *waits = context;
+	struct waits *waits = context;
 	struct tool_attach_stack stack = {.is_native = true, .copy = copy};
 	const uint64_t now = tool_record_now(CLOCK_MONOTONIC);
 	struct tool_attach_thread *thread = thread_of(waits, tid, begin_of(tid, waits->begin));
@@ -317,24 +301,104 @@ static void look_at(void *context, pid_t tid)
 		return; /* its wait is known, or it runs */
 	stack.bytes = read_stack(stack.sp, copy);
 	change(waits, thread, STATE_OFF, now);
-	tool_attach_thread_walk(waits->threads, thread, waits->space, &stack);
+	walk(waits, thread, &stack);
 	wait->read_at = tool_record_now(CLOCK_MONOTONIC);
 }
 
-void tool_attach_waits_look(struct tool_attach_waits *waits)
-{
-	tool_attach_ask_threads(look_at, waits);
-}
-
 /* Reports may have been lost on threads that do not run again for a long time. */
-void tool_attach_waits_account(struct tool_attach_waits *waits, uint64_t time)
+static void look_again(struct waits *waits, uint64_t time)
 {
-	struct moment moment = {waits, time, SLICE_NS, false, 0};
-
-	tool_attach_threads_each(waits->threads, account_thread, &moment);
 	if (!waits->must_look || time - waits->looked < SLICE_NS)
 		return;
 	waits->looked = time;
 	waits->must_look = false;
-	tool_attach_waits_look(waits);
+	tool_attach_ask_threads(look_at, waits);
 }
+
+/* ---- the technique -------------------------------------------------------------------------- */
+
+static int prepare(struct tool_attach_run *run)
+{
+	return tool_attach_events_open(&run->events, run->pid, run->options->interval, true);
+}
+
+static int begin(struct tool_attach_run *run)
+{
+	struct waits *waits = calloc(1, sizeof(*waits));
+
+	if (!waits) {
+		fprintf(stderr, "incstack: out of memory\n");
+		return TOOL_STATUS_CANNOT_RUN;
+	}
+	waits->run = run;
+	waits->interval = run->options->interval;
+	waits->begin = tool_record_now(CLOCK_MONOTONIC);
+	run->own = waits;
+	if (run->is_ours)
+		tool_attach_ask_threads(look_at, waits);
+	return 0;
+}
+
+/* A program that has not begun is run by the tool. */
+static int open_file(struct tool_attach_run *run)
+{
+	run->file = tool_attach_file_new(run->options, run->pid, run->space);
+	if (!run->file)
+		return TOOL_STATUS_CANNOT_RUN;
+	if (run->is_ours)
+		tool_attach_file_note(run->file, INCSTACK__NOTE_OUTSIDE);
+	tool_attach_file_note(run->file, INCSTACK__NOTE_WALL);
+	return begin(run);
+}
+
+static void take(struct tool_attach_run *run, const struct tool_attach_report *report)
+{
+	struct waits *waits = run->own;
+
+	switch (report->kind) {
+	case TOOL_ATTACH_TICK:
+		on_tick(waits, report);
+		break;
+	case TOOL_ATTACH_LEFT:
+		on_left(waits, report);
+		break;
+	case TOOL_ATTACH_OFF:
+		change_of(waits, report->tid, STATE_OFF, report->time);
+		break;
+	case TOOL_ATTACH_ON:
+		change_of(waits, report->tid, STATE_ON, report->time);
+		break;
+	case TOOL_ATTACH_LOST:
+		on_lost(waits, report->lost.since);
+		break;
+	case TOOL_ATTACH_EXECUTED:
+		on_executed(waits, report->time);
+		break;
+	case TOOL_ATTACH_ENDED:
+		on_ended(waits, report->tid, report->time);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Writes the long waits that have not ended. */
+static void account(struct tool_attach_run *run, uint64_t time)
+{
+	struct waits *waits = run->own;
+	struct moment moment = {waits, time, SLICE_NS, false, 0};
+
+	tool_attach_threads_each(&run->threads, account_thread, &moment);
+	look_again(waits, time);
+}
+
+const struct tool_attach_technique tool_attach_waits = {
+	.doing = "sampling",
+	.done = "sampled",
+	.unit = "samples",
+	.prepare = prepare,
+	.open = open_file,
+	.report = take,
+	.account = account,
+	.end = end,
+};

@@ -17,7 +17,6 @@
 #include "serve.h"
 #include "tool/attach/recording.h"
 #include "tool/attach/process/process.h"
-#include "tracefile/format.h"
 
 /* All memory of the worker: its tables and copies are limited by themselves, and a thread of the process
  * takes 1.4 MB of it, most of which is not used. */
@@ -60,7 +59,7 @@ static int run_worker(struct tool_attach_recording *a, struct tool_attach_broker
 	int status = TOOL_JAIL_FAILED;
 
 	if (tool_jail_fork(&jail) == 0)
-		exit(tool_attach_record(a, &jail, broker->options));
+		exit(tool_attach_record(a, &jail));
 	if (jail.worker > 0)
 		status = tool_jail_serve(&jail, &ended_by);
 	setpriority(PRIO_PROCESS, 0, priority);
@@ -97,16 +96,16 @@ static void give_signals_back(const struct tool_attach_recording *a, const sigse
 static int attach_by_worker(struct tool_attach_recording *a, struct tool_record_options *options)
 {
 	static struct tool_attach_broker broker;
-	int status = tool_attach_process(a->pid, &a->pidfd);
+	int status = tool_attach_process(a->run.pid, &a->pidfd);
 
 	signal(SIGXFSZ, SIG_IGN); /* of this process, not of a program that it runs */
 	broker = (struct tool_attach_broker){
 		.target.directory = -1, .options = options, .child = &a->child};
-	if (status == 0 && tool_attach_target_open(&broker.target, a->pid) != 0)
-		status = tool_attach_refuse(a->pid, "profile", "it has ended");
-	if (status == 0 && options->kind == INCSTACK__TRACEFILE_OF_HEAP) {
-		tool_attach_probes_begin(&broker.probes, a->pid);
-		a->maps = broker.probes.maps;
+	if (status == 0 && tool_attach_target_open(&broker.target, a->run.pid) != 0)
+		status = tool_attach_refuse(a->run.pid, "profile", "it has ended");
+	if (status == 0 && a->technique->has_probes) {
+		tool_attach_probes_begin(&broker.probes, a->run.pid);
+		a->run.maps = broker.probes.maps;
 	}
 	if (status == 0)
 		status = run_worker(a, &broker);
@@ -122,8 +121,8 @@ static int launch(struct tool_attach_recording *a, const struct tool_record_opti
 {
 	const int status = tool_attach_launch(options->program, mask, &a->child);
 
-	a->pid = a->child.pid;
-	a->is_held = true;
+	a->run.pid = a->child.pid;
+	a->run.is_ours = false;
 	return status;
 }
 
@@ -135,12 +134,14 @@ int tool_attach(struct tool_record_options *options, pid_t pid, double seconds)
 	int status;
 	int ended;
 
-	attached = (struct tool_attach_recording){.pid = pid,
+	attached = (struct tool_attach_recording){.technique = tool_attach_technique_of(options),
+						  .run = {.pid = pid,
+							  .options = options,
+							  .maps = {.outputs = {-1, -1, -1}},
+							  .is_ours = true},
 						  .pidfd = -1,
 						  .child = {-1, -1},
-						  .limit = (uint64_t)(seconds * 1e9),
-						  .maps = {.outputs = {-1, -1, -1}},
-						  .has_program = true};
+						  .limit = (uint64_t)(seconds * 1e9)};
 	take_signals(&attached, &before);
 	status = options->program[0] != NULL ? launch(&attached, options, &before) : 0;
 	if (status == 0)

@@ -127,7 +127,7 @@ bool tool_attach_file_modules(struct tool_attach_file *file, const struct tool_a
 	flush_all(file, 0);
 	file->epoch += 2;
 	buffer = malloc(size);
-	if (buffer == NULL)
+	if (!buffer)
 		return false;
 	incstack__tracefile_modules_begin(&block, buffer, size, file->epoch);
 	for (size_t i = 0; i < count; i++)
@@ -265,6 +265,8 @@ void tool_attach_file_lost(struct tool_attach_file *file, uint64_t time, uint64_
 
 void tool_attach_file_note(struct tool_attach_file *file, unsigned note)
 {
+	if (file->notes >> note & 1)
+		return;
 	file->notes |= UINT64_C(1) << note;
 	put(file, &file->notes, sizeof(file->notes),
 	    INCSTACK__TRACEFILE_HEADER_BYTES + offsetof(struct incstack__tracefile_slot, notes));
@@ -311,7 +313,7 @@ static uint32_t owner_of_process(void)
 
 	tool_attach_ask_facts(TOOL_ATTACH_STATUS, 0, status, sizeof(status));
 	at = strstr(status, field);
-	if (at == NULL)
+	if (!at)
 		return 0;
 	strtoul(at + strlen(field), &end, 10); /* the real user */
 	return (uint32_t)strtoul(end, NULL, 10);
@@ -323,7 +325,7 @@ static void join(char **words, char *command, size_t size)
 	size_t used = 0;
 
 	command[0] = '\0';
-	for (size_t i = 0; words[i] != NULL && used < size; i++)
+	for (size_t i = 0; words[i] && used < size; i++)
 		used += (size_t)snprintf(command + used, size - used, "%s%s", i > 0 ? " " : "",
 					 words[i]);
 }
@@ -335,7 +337,7 @@ static void write_header(struct tool_attach_file *file, const struct tool_record
 	static const unsigned char counters[INCSTACK__TRACEFILE_COUNTERS_BYTES];
 	char command[sizeof(header.command)];
 
-	if (options->program[0] == NULL)
+	if (!options->program[0])
 		read_command(command, sizeof(command));
 	else
 		join(options->program, command, sizeof(command));
@@ -349,11 +351,12 @@ static void write_header(struct tool_attach_file *file, const struct tool_record
 	append(file, counters, sizeof(counters));
 }
 
-struct tool_attach_file *tool_attach_file_new(const struct tool_record_options *options, pid_t pid)
+struct tool_attach_file *tool_attach_file_new(const struct tool_record_options *options, pid_t pid,
+					      const struct tool_attach_space *space)
 {
 	struct tool_attach_file *file = calloc(1, sizeof(*file));
 
-	if (file == NULL) {
+	if (!file) {
 		fprintf(stderr, "incstack: out of memory\n");
 		return NULL;
 	}
@@ -361,8 +364,10 @@ struct tool_attach_file *tool_attach_file_new(const struct tool_record_options *
 	file->fd = tool_attach_ask_output(&file->path);
 	if (file->fd >= 0)
 		write_header(file, options, pid);
-	if (file->fd >= 0 && !file->failed)
+	if (file->fd >= 0 && !file->failed) {
+		tool_attach_file_modules(file, space);
 		return file;
+	}
 	tool_attach_file_free(file);
 	return NULL;
 }

@@ -14,8 +14,9 @@
 
 struct tool_attach_file;
 
-/* Begins the trace file of a process. Returns null after a message if that fails. */
-struct tool_attach_file *tool_attach_file_new(const struct tool_record_options *options, pid_t pid);
+/* Begins the trace file of a process that has these modules. Returns null after a message if that fails. */
+struct tool_attach_file *tool_attach_file_new(const struct tool_record_options *options, pid_t pid,
+					      const struct tool_attach_space *space);
 /* From now on the code addresses are those of these modules. Returns false if there is no room for their
  * list. */
 bool tool_attach_file_modules(struct tool_attach_file *file, const struct tool_attach_space *space);
