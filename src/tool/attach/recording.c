@@ -3,9 +3,6 @@
  * Records a process, until the user, a time or the program ends that. First the worker makes what needs
  * rights and reads nothing of the process. Then it gives up its rights, and reads.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* syscall */
-#endif
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>

@@ -4,9 +4,6 @@
  * of its stack, and when it is back. So a thread that waits costs nothing, however long it waits. Its
  * time is divided into ticks, which all have the trace of the place where it waits.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* memrchr */
-#endif
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

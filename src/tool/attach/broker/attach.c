@@ -143,7 +143,7 @@ int tool_attach(struct tool_record_options *options, pid_t pid, double seconds)
 						  .child = {-1, -1},
 						  .limit = (uint64_t)(seconds * 1e9)};
 	take_signals(&attached, &before);
-	status = options->program[0] != NULL ? launch(&attached, options, &before) : 0;
+	status = options->program[0] ? launch(&attached, options, &before) : 0;
 	if (status == 0)
 		status = attach_by_worker(&attached, options);
 	ended = attached.child.pid > 0 ? tool_attach_child_end(&attached.child, options->file) : 0;

@@ -26,14 +26,13 @@ static int attach(struct tool_record_options *options)
 	pid = strtol(options->pid, &end, 10);
 	if (errno != 0 || *end != '\0' || pid <= 0 || pid > INT_MAX)
 		return refuse("--pid takes a process id");
-	if (options->program[0] != NULL || options->mode != NULL || options->crosscheck != NULL ||
-	    options->follow)
+	if (options->program[0] || options->mode || options->crosscheck || options->follow)
 		return refuse("--pid takes no program, and neither --mode, --crosscheck nor "
 			      "--follow-children");
 	if (options->kind == INCSTACK__TRACEFILE_OF_HEAP && options->interval != 1)
 		return refuse("--pid takes no --interval: the kernel stops the process at each "
 			      "call, recorded or not");
-	if (options->duration != NULL) {
+	if (options->duration) {
 		seconds = strtod(options->duration, &end);
 		if (end == options->duration || *end != '\0' || !(seconds > 0 && seconds <= 1e9))
 			return refuse("--duration takes a number of seconds, for example 10");
@@ -45,9 +44,9 @@ static int launch(struct tool_record_options *options)
 {
 	int status;
 
-	if (options->mode != NULL || options->crosscheck != NULL || options->follow)
+	if (options->mode || options->crosscheck || options->follow)
 		return refuse("--wall takes neither --mode, --crosscheck nor --follow-children");
-	if (options->program[0] == NULL)
+	if (!options->program[0])
 		return refuse("no program given: incstack cpu --wall -- PROGRAM [ARGS]");
 	status = tool_record_check_program(options->program[0]);
 	return status != 0 ? status : tool_attach(options, 0, 0);
@@ -55,9 +54,9 @@ static int launch(struct tool_record_options *options)
 
 int tool_attach_or_record(struct tool_record_options *options)
 {
-	if (options->pid != NULL)
+	if (options->pid)
 		return attach(options);
-	if (options->duration != NULL)
+	if (options->duration)
 		return refuse("--duration needs --pid");
 	if (options->is_wall)
 		return launch(options);

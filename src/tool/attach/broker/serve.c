@@ -4,9 +4,6 @@
  * about this process only, all numbers are checked, and nothing is done that the process could not do
  * itself, besides what its user has asked the tool for: to look at it, and to write one trace file.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* O_CLOEXEC */
-#endif
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +54,7 @@ static int serve_file(void *context, request_of *request, struct tool_jail_serve
 	served->fd = tool_attach_source_open(&broker->target, &mapping, &path);
 	if (served->fd < 0)
 		return ENOENT;
-	if (path != NULL)
+	if (path)
 		error = put_text(served, path);
 	free(path);
 	return error;
@@ -122,7 +119,7 @@ static void put_threads(DIR *directory, uint64_t skipped, struct tool_jail_serve
 	const struct dirent *entry;
 	pid_t tid;
 
-	while ((entry = readdir(directory)) != NULL &&
+	while ((entry = readdir(directory)) &&
 	       served->answer.length + sizeof(tid) <= sizeof(served->bytes)) {
 		tid = atoi(entry->d_name);
 		if (tid <= 0 || skipped > 0) {
@@ -140,7 +137,7 @@ static int serve_tasks(void *context, request_of *request, struct tool_jail_serv
 	DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
 	const int error = errno;
 
-	if (directory == NULL) {
+	if (!directory) {
 		if (fd >= 0)
 			close(fd);
 		return error;

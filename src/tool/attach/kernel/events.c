@@ -8,9 +8,6 @@
  * Events that threads inherit need a buffer for each processor. So each thread has an event for each
  * processor, too.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* syscall */
-#endif
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -149,9 +146,9 @@ static int add_event(struct tool_attach_events *events, pid_t tid, size_t proces
 		open_event(is_switch ? &events->switch_attr : &events->attr, tid, (int)processor);
 	struct tool_attach_event *event;
 
-	if (more != NULL)
+	if (more)
 		events->events = more;
-	if (fd < 0 || more == NULL) {
+	if (fd < 0 || !more) {
 		if (fd >= 0)
 			close(fd);
 		return -1;
@@ -159,7 +156,7 @@ static int add_event(struct tool_attach_events *events, pid_t tid, size_t proces
 	event = &events->events[events->count++];
 	*event = (struct tool_attach_event){tid, fd, 0, is_switch};
 	ioctl(fd, PERF_EVENT_IOC_ID, &event->id);
-	if (ring->page != NULL)
+	if (ring->page)
 		return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd);
 	ring->fd = fd;
 	return map_ring(events, ring);
@@ -190,16 +187,16 @@ static struct list list_threads(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	directory = opendir(path);
-	while (directory != NULL && (entry = readdir(directory)) != NULL) {
+	while (directory && (entry = readdir(directory))) {
 		if (entry->d_name[0] == '.')
 			continue;
 		more = reallocarray(list.tids, list.count + 1, sizeof(*list.tids));
-		if (more == NULL)
+		if (!more)
 			break;
 		list.tids = more;
 		list.tids[list.count++] = atoi(entry->d_name);
 	}
-	if (directory != NULL)
+	if (directory)
 		closedir(directory);
 	return list;
 }
@@ -217,7 +214,7 @@ static struct list known_threads(const struct tool_attach_events *events)
 {
 	struct list known = {calloc(events->count + 1, sizeof(pid_t)), 0};
 
-	for (size_t i = 0; known.tids != NULL && i < events->count; i++)
+	for (size_t i = 0; known.tids && i < events->count; i++)
 		known.tids[known.count++] = events->events[i].tid;
 	if (known.count > 1)
 		qsort(known.tids, known.count, sizeof(pid_t), by_number);
@@ -231,8 +228,8 @@ static int add_threads(struct tool_attach_events *events)
 	bool failed = false;
 
 	for (size_t i = 0; i < list.count && !failed; i++)
-		if (known.count == 0 || bsearch(&list.tids[i], known.tids, known.count,
-						sizeof(pid_t), by_number) == NULL)
+		if (known.count == 0 ||
+		    !bsearch(&list.tids[i], known.tids, known.count, sizeof(pid_t), by_number))
 			failed = add_thread(events, list.tids[i]) != 0;
 	free(known.tids);
 	free(list.tids);
@@ -259,11 +256,11 @@ static int add_all_threads(struct tool_attach_events *events)
 static const char *reason_of(const struct tool_attach_events *events, int error, char *text,
 			     size_t size)
 {
-	const int needed = events != NULL && events->is_wall ? 1 : 2;
+	const int needed = events && events->is_wall ? 1 : 2;
 	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
 	int level = 0;
 
-	if (file != NULL) {
+	if (file) {
 		if (fscanf(file, "%d", &level) != 1)
 			level = 0;
 		fclose(file);
@@ -320,14 +317,14 @@ int tool_attach_events_open(struct tool_attach_events **made, pid_t pid, uint64_
 	int error = ENOMEM;
 
 	*made = events;
-	if (events != NULL) {
+	if (events) {
 		events->attr = attributes(interval);
 		events->is_wall = is_wall;
 		events->pid = pid;
 		events->ring_count = tool_attach_processors();
 		events->ring_bytes = ring_bytes(events->ring_count, is_wall);
 		events->rings = calloc(events->ring_count, sizeof(*events->rings));
-		if (events->rings != NULL)
+		if (events->rings)
 			error = open_all(events);
 	}
 	if (error == 0)
@@ -371,11 +368,11 @@ uint64_t tool_attach_events_used(const struct tool_attach_events *events, uint64
 
 void tool_attach_events_close(struct tool_attach_events *events)
 {
-	if (events == NULL)
+	if (!events)
 		return;
 	tool_attach_outputs_close(events);
-	for (size_t i = 0; events->rings != NULL && i < events->ring_count; i++)
-		if (events->rings[i].page != NULL)
+	for (size_t i = 0; events->rings && i < events->ring_count; i++)
+		if (events->rings[i].page)
 			munmap(events->rings[i].page, TOOL_ATTACH_PAGE + events->rings[i].bytes);
 	for (size_t i = 0; i < events->count; i++)
 		close(events->events[i].fd);

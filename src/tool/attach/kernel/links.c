@@ -3,9 +3,6 @@
  * Attaches one program to many probes of a file at once (a uprobe_multi link). The kernel waits for all
  * processors when probes are removed: here once for a link, otherwise more than once for each probe.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* syscall */
-#endif
 #include <errno.h>
 #include <linux/bpf.h>
 #include <pthread.h>

@@ -3,9 +3,6 @@
  * The buffers to which the kernel's programs report the hits of probes. The worker makes them while it
  * has rights, and asks for the probes when it has none any more.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* syscall */
-#endif
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +89,7 @@ static int open_outputs(struct tool_attach_hits *hits, const struct tool_attach_
 	int error = 0;
 
 	hits->rings = calloc(TOOL_ATTACH_HIT_KINDS * hits->processors, sizeof(*hits->rings));
-	if (hits->rings == NULL)
+	if (!hits->rings)
 		return ENOMEM;
 	hits->ring_count = TOOL_ATTACH_HIT_KINDS * hits->processors;
 	for (size_t i = 0; i < hits->ring_count; i++)
@@ -185,8 +182,8 @@ void tool_attach_outputs_close(struct tool_attach_events *events)
 {
 	struct tool_attach_hits *hits = &events->hits;
 
-	for (size_t i = 0; hits->rings != NULL && i < hits->ring_count; i++) {
-		if (hits->rings[i].page != NULL)
+	for (size_t i = 0; hits->rings && i < hits->ring_count; i++) {
+		if (hits->rings[i].page)
 			munmap(hits->rings[i].page, TOOL_ATTACH_PAGE + hits->rings[i].bytes);
 		if (hits->rings[i].fd >= 0)
 			close(hits->rings[i].fd);

@@ -4,9 +4,6 @@
  * breakpoint on the function, in the memory of this process only, and for a return it replaces the
  * return address while the function runs. All that ends with the tool, whatever ends it.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* syscall */
-#endif
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -84,7 +81,7 @@ static int source(void)
 	FILE *file = fopen(SOURCE "type", "re");
 	int type = -1;
 
-	if (file != NULL) {
+	if (file) {
 		if (fscanf(file, "%d", &type) != 1)
 			type = -1;
 		fclose(file);
@@ -97,7 +94,7 @@ static int return_bit(void)
 	FILE *file = fopen(SOURCE "format/retprobe", "re");
 	int bit = 0;
 
-	if (file != NULL) {
+	if (file) {
 		if (fscanf(file, "config:%d", &bit) != 1)
 			bit = 0;
 		fclose(file);

@@ -4,9 +4,6 @@
  * the process, also for those that begin later. It writes a record with the number of the probe, and
  * the kernel adds registers and stack.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* syscall */
-#endif
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stddef.h>

@@ -3,9 +3,7 @@
  * Reads the kernel's reports on a sampled process: from the buffer of each processor, in the order
  * of time.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* reallocarray */
-#endif
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -93,11 +91,17 @@ static struct tool_attach_found *add_found(struct tool_attach_events *events, si
 	if (count < events->found_room)
 		return &events->found[count];
 	more = reallocarray(events->found, room, sizeof(*more));
-	if (more == NULL)
+	if (!more)
 		return NULL;
 	events->found = more;
 	events->found_room = room;
 	return &more[count];
+}
+
+/* The kernel's header does not say that a position is atomic. */
+static _Atomic(__u64) *shared(__u64 *position)
+{
+	return (_Atomic(__u64) *)position;
 }
 
 /* Adds the records of a buffer that are older than `until`. Returns how many there are now. What can be
@@ -105,7 +109,8 @@ static struct tool_attach_found *add_found(struct tool_attach_events *events, si
 static size_t find_records(struct tool_attach_events *events, struct tool_attach_ring *ring,
 			   uint64_t until, size_t count)
 {
-	const uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	const uint64_t head =
+		atomic_load_explicit(shared(&ring->page->data_head), memory_order_acquire);
 	uint64_t at = ring->page->data_tail;
 
 	while (at < head) {
@@ -119,7 +124,7 @@ static size_t find_records(struct tool_attach_events *events, struct tool_attach
 			break;
 		}
 		place = found.time <= until ? add_found(events, count) : NULL;
-		if (place == NULL)
+		if (!place)
 			break;
 		*place = found;
 		count++;
@@ -354,16 +359,16 @@ static void pass_on(struct tool_attach_events *events, const struct tool_attach_
 static void give_back(struct tool_attach_ring *rings, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (rings[i].page != NULL)
-			__atomic_store_n(&rings[i].page->data_tail, rings[i].tail,
-					 __ATOMIC_RELEASE);
+		if (rings[i].page)
+			atomic_store_explicit(shared(&rings[i].page->data_tail), rings[i].tail,
+					      memory_order_release);
 }
 
 static size_t find_all(struct tool_attach_events *events, struct tool_attach_ring *rings,
 		       size_t ring_count, uint64_t until, size_t count)
 {
 	for (size_t i = 0; i < ring_count; i++)
-		if (rings[i].page != NULL)
+		if (rings[i].page)
 			count = find_records(events, &rings[i], until, count);
 	return count;
 }

@@ -4,9 +4,6 @@
  * code to which it returns makes a system call, and before 6.14 a sandbox ended the process for it. A
  * child of the tool is tested.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* dl_iterate_phdr */
-#endif
 #include <fcntl.h>
 #include <link.h>
 #include <linux/seccomp.h>
@@ -107,7 +104,7 @@ int tool_attach_process_may_return(pid_t pid)
 	char status[4096];
 
 	tool_proc_read(pid, "status", status, sizeof(status));
-	if (strstr(tool_proc_field(status, "\nx86_Thread_features:"), "shstk") != NULL)
+	if (strstr(tool_proc_field(status, "\nx86_Thread_features:"), "shstk"))
 		return tool_attach_refuse(
 			pid, "profile",
 			"its return addresses are guarded by the hardware (shadow stack)");

@@ -25,7 +25,7 @@ static int ask(enum tool_attach_request kind, const uint64_t *numbers, const cha
 	static struct tool_jail_request request;
 	const int error = tool_jail_request(&request, kind, text);
 
-	if (fd != NULL)
+	if (fd)
 		*fd = -1;
 	if (error != 0)
 		return error;
@@ -67,7 +67,7 @@ int tool_attach_ask_file(const struct tool_attach_mapping *mapping, char **path)
 	const int error =
 		ask_mapped(TOOL_ATTACH_REQUEST_FILE, mapping, &answer, name, sizeof(name), &fd);
 
-	if (path != NULL)
+	if (path)
 		*path = error == 0 ? text_of(&answer, name) : NULL;
 	return fd;
 }

@@ -3,9 +3,6 @@
  * Copies parts of an object, in blocks, when they are first needed. A few files stay open; the others
  * are opened again, for a process may have many more files than the tool may have descriptors.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* MAP_NORESERVE */
-#endif
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -41,8 +38,8 @@ static void unlink_copy(struct tool_attach_copy *copy)
 {
 	struct tool_attach_copies *all = copy->all;
 
-	*(copy->newer != NULL ? &copy->newer->older : &all->newest) = copy->older;
-	*(copy->older != NULL ? &copy->older->newer : &all->oldest) = copy->newer;
+	*(copy->newer ? &copy->newer->older : &all->newest) = copy->older;
+	*(copy->older ? &copy->older->newer : &all->oldest) = copy->newer;
 	copy->newer = copy->older = NULL;
 }
 
@@ -51,7 +48,7 @@ static void link_copy(struct tool_attach_copy *copy)
 	struct tool_attach_copies *all = copy->all;
 
 	copy->older = all->newest;
-	*(all->newest != NULL ? &all->newest->newer : &all->oldest) = copy;
+	*(all->newest ? &all->newest->newer : &all->oldest) = copy;
 	all->newest = copy;
 }
 
@@ -86,7 +83,7 @@ static bool open_file(struct tool_attach_copy *copy)
 		link_copy(copy);
 		return true;
 	}
-	if (copy->mapping.path == NULL) /* it has no file */
+	if (!copy->mapping.path) /* it has no file */
 		return false;
 	fd = tool_attach_ask_file(&copy->mapping, NULL);
 	if (fd >= 0)
@@ -149,7 +146,7 @@ bool tool_attach_copy_get(struct tool_attach_copy *copy, uint64_t at, uint64_t b
 {
 	if (at > copy->size || bytes > copy->size - at)
 		return false;
-	if (copy->copied == NULL || bytes == 0) /* all is there */
+	if (!copy->copied || bytes == 0) /* all is there */
 		return true;
 	for (uint64_t block = at / BLOCK; block * BLOCK < at + bytes && !copy->failed; block++)
 		if (!(copy->copied[block / CHAR_BIT] >> block % CHAR_BIT & 1) &&
@@ -184,7 +181,7 @@ struct tool_attach_copy *tool_attach_copy_new(struct tool_attach_copies *all,
 {
 	struct tool_attach_copy *copy = calloc(1, sizeof(*copy));
 
-	if (copy == NULL) {
+	if (!copy) {
 		close(fd);
 		return NULL;
 	}
@@ -194,9 +191,9 @@ struct tool_attach_copy *tool_attach_copy_new(struct tool_attach_copies *all,
 	copy->mapping.path = strdup(mapping->path);
 	copy->fd = -1;
 	keep_file(copy, fd);
-	if (copy->mapping.path != NULL && reserve(copy, size))
+	if (copy->mapping.path && reserve(copy, size))
 		copy->copied = calloc(1, size / BLOCK / CHAR_BIT + 1);
-	if (copy->copied != NULL) {
+	if (copy->copied) {
 		all->last = copy;
 		return copy;
 	}
@@ -209,7 +206,7 @@ struct tool_attach_copy *tool_attach_copy_of_memory(struct tool_attach_copies *a
 {
 	struct tool_attach_copy *copy = calloc(1, sizeof(*copy));
 
-	if (copy == NULL)
+	if (!copy)
 		return NULL;
 	copy->all = all;
 	copy->users = 1;
@@ -224,16 +221,16 @@ struct tool_attach_copy *tool_attach_copy_of_memory(struct tool_attach_copies *a
 
 void tool_attach_copy_free(struct tool_attach_copy *copy)
 {
-	if (copy == NULL || --copy->users > 0)
+	if (!copy || --copy->users > 0)
 		return;
 	if (copy->all->last == copy)
 		copy->all->last = NULL;
 	close_file(copy);
-	if (copy->memory != NULL) {
+	if (copy->memory) {
 		munmap(copy->memory, copy->size);
 		copy->all->reserved -= copy->size;
 	}
-	for (uint64_t i = 0; copy->copied != NULL && i < copy->size / BLOCK + 1; i++)
+	for (uint64_t i = 0; copy->copied && i < copy->size / BLOCK + 1; i++)
 		if (copy->copied[i / CHAR_BIT] >> i % CHAR_BIT & 1)
 			copy->all->bytes -= BLOCK;
 	free(copy->copied);

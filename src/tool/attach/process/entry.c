@@ -63,7 +63,7 @@ uint64_t tool_attach_entry(const struct tool_attach_object *object, uint64_t add
 	for (int i = 0; i < PASSED_MOST; i++) {
 		const unsigned char *code = tool_attach_object_code(object, at, BYTES);
 
-		if (code == NULL)
+		if (!code)
 			return address;
 		if (is_cheap(code))
 			return at;

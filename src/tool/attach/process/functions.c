@@ -3,9 +3,6 @@
  * Finds the functions by which a running process allocates memory. As the dynamic linker does, it takes
  * each from the first object that exports one of its name.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* reallocarray */
-#endif
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,7 +59,7 @@ static int add_probe(struct search *search, const struct tool_attach_object *obj
 		    search->wanted[i].module->copy == object->module->copy)
 			return 0;
 	more = reallocarray(search->wanted, search->count + 1, sizeof(*more));
-	if (more == NULL)
+	if (!more)
 		return -1;
 	search->wanted = more;
 	more[search->count++] = (struct tool_attach_wanted){object->module, offset, function, kind};
@@ -73,7 +70,7 @@ static const char *name_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	return slash != NULL ? slash + 1 : path;
+	return slash ? slash + 1 : path;
 }
 
 /* The libraries whose operator new calls malloc. */

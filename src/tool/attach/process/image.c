@@ -3,9 +3,6 @@
  * Describes an object as the process has it mapped. The file may be no object, or one that no loader
  * would take: a process can map anything. So each number in it is checked before it is used.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* O_CLOEXEC */
-#endif
 #include <elf.h>
 #include <link.h>
 #include <stdlib.h>
@@ -151,7 +148,7 @@ static struct tool_attach_copy *copy_vdso(struct tool_attach_copies *copies)
 	if (measure(&object) != 0 || object.low != 0)
 		return NULL;
 	copy = tool_attach_copy_of_memory(copies, header, object.copied);
-	if (copy != NULL)
+	if (copy)
 		describe(&object, copy);
 	return copy;
 }
@@ -169,10 +166,10 @@ static struct tool_attach_copy *copy_file(struct tool_attach_copies *copies,
 		copy = tool_attach_copy_new(copies, mapping, fd, object.copied - object.low);
 	else
 		close(fd);
-	if (copy != NULL) {
+	if (copy) {
 		describe(&object, copy);
 		tool_module_file_identify(fd, &copy->identity);
-		copy->path = strdup(*path != NULL ? *path : mapping->path);
+		copy->path = strdup(*path ? *path : mapping->path);
 	}
 	return copy;
 }
@@ -183,7 +180,7 @@ static struct tool_attach_copy *copy_again(const struct tool_attach_copies *copi
 {
 	struct tool_attach_copy *last = copies->last;
 
-	if (last == NULL || last->path == NULL || last->mapping.inode != mapping->inode ||
+	if (!last || !last->path || last->mapping.inode != mapping->inode ||
 	    last->mapping.device != mapping->device ||
 	    strcmp(last->mapping.path, mapping->path) != 0)
 		return NULL;
@@ -200,7 +197,7 @@ static struct tool_attach_copy *copy_of(struct tool_attach_copies *copies,
 	if (strcmp(mapping->path, "[vdso]") == 0)
 		return copy_vdso(copies);
 	copy = copy_again(copies, mapping, path);
-	return copy != NULL ? copy : copy_file(copies, mapping, path);
+	return copy ? copy : copy_file(copies, mapping, path);
 }
 
 int tool_attach_image_open(struct tool_attach_copies *copies,
@@ -216,15 +213,15 @@ int tool_attach_image_open(struct tool_attach_copies *copies,
 		.origin = mapping->low - mapping->offset,
 	};
 	module->copy = copy_of(copies, mapping, &module->path);
-	if (module->copy != NULL)
+	if (module->copy)
 		module->identity = module->copy->identity;
-	if (module->copy != NULL && place_module(module->copy, mapping, module) != 0) {
+	if (module->copy && place_module(module->copy, mapping, module) != 0) {
 		tool_attach_copy_free(module->copy);
 		module->copy = NULL;
 	}
-	if (module->path == NULL)
+	if (!module->path)
 		module->path = strdup(mapping->path);
-	if (module->path != NULL)
+	if (module->path)
 		return 0;
 	tool_attach_image_close(module);
 	return -1;

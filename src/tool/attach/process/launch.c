@@ -3,9 +3,6 @@
  * Runs a program for the tool to attach to. The child waits before it becomes the program, until the
  * tool is ready.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* pipe2 */
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -40,7 +40,7 @@ const unsigned char *tool_attach_object_code(const struct tool_attach_object *ob
 	const struct tool_attach_module *module = object->module;
 	const uint64_t at = place_of(module, address);
 
-	return module->copy != NULL && tool_attach_copy_get(module->copy, at, bytes)
+	return module->copy && tool_attach_copy_get(module->copy, at, bytes)
 		       ? module->copy->memory + at
 		       : NULL;
 }
@@ -70,7 +70,7 @@ static void *read_table(struct search *search, struct tool_attach_copy *copy, ui
 		return NULL;
 	search->bytes += bytes;
 	data = malloc(bytes);
-	if (data != NULL && tool_attach_copy_read(copy, offset, data, bytes))
+	if (data && tool_attach_copy_read(copy, offset, data, bytes))
 		return data;
 	free(data);
 	return NULL;
@@ -113,10 +113,10 @@ static int take_tables(struct search *search, const struct tool_attach_object *o
 {
 	struct tool_attach_copy *copy = object->module->copy;
 	Elf64_Sym *first = read_section(search, copy, table);
-	char *names = first != NULL ? read_section(search, copy, strings) : NULL;
+	char *names = first ? read_section(search, copy, strings) : NULL;
 	int result = 0;
 
-	if (names != NULL) {
+	if (names) {
 		names[strings->sh_size - 1] = '\0';
 		result = take_functions(search, object,
 					&(struct symbols){first, table->sh_size / sizeof(*first),
@@ -136,11 +136,11 @@ static int take_symbols(struct search *search, const struct tool_attach_module *
 	Elf64_Ehdr file;
 	int result = 0;
 
-	if (module->copy == NULL || !tool_attach_copy_read(module->copy, 0, &file, sizeof(file)) ||
+	if (!module->copy || !tool_attach_copy_read(module->copy, 0, &file, sizeof(file)) ||
 	    file.e_shentsize != sizeof(*sections))
 		return 0;
 	sections = read_table(search, module->copy, file.e_shoff, file.e_shnum * sizeof(*sections));
-	for (unsigned i = 0; sections != NULL && i < file.e_shnum; i++)
+	for (unsigned i = 0; sections && i < file.e_shnum; i++)
 		if (sections[i].sh_type == type && sections[i].sh_link < file.e_shnum) {
 			result = take_tables(search, &object, &sections[i],
 					     &sections[sections[i].sh_link]);
@@ -217,7 +217,7 @@ static int search_list(struct search *search, uint64_t at)
 		if (read_at(search->memory, at, &object, sizeof(object)) != 0)
 			break;
 		module = tool_attach_space_module(search->space, (uintptr_t)object.l_ld);
-		if (module != NULL)
+		if (module)
 			result = take_symbols(search, module, SHT_DYNSYM);
 		at = (uintptr_t)object.l_next;
 	}
@@ -236,10 +236,10 @@ int tool_attach_objects_search(const struct tool_attach_space *space, tool_attac
 	search.memory = tool_attach_ask_memory();
 	if (search.memory < 0)
 		return 0;
-	list = program != NULL ? list_of(search.memory, program) : 0;
-	result = program == NULL ? 0
-		 : list != 0     ? search_list(&search, list)
-				 : take_symbols(&search, program, SHT_SYMTAB);
+	list = program ? list_of(search.memory, program) : 0;
+	result = !program    ? 0
+		 : list != 0 ? search_list(&search, list)
+			     : take_symbols(&search, program, SHT_SYMTAB);
 	close(search.memory);
 	return result;
 }

@@ -2,9 +2,6 @@
  *
  * Checks whether a running process can be profiled, and prints why it cannot.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* syscall */
-#endif
 #include <elf.h>
 #include <errno.h>
 #include <stdbool.h>

@@ -9,9 +9,6 @@
  * So a name is looked up only with the rights of the process's own user. The numbers of a mapping need no
  * such care: by them the kernel finds only files that the process has mapped.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* asprintf, O_PATH */
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -204,11 +201,11 @@ int tool_attach_source_open(const struct tool_attach_target *target,
 {
 	int fd = -1;
 
-	if (path != NULL)
+	if (path)
 		*path = NULL;
 	for (enum way way = WAY_NAME; fd < 0 && way < WAYS; way++) {
 		fd = open_by(target, mapping, way);
-		if (fd >= 0 && path != NULL)
+		if (fd >= 0 && path)
 			*path = name_of(target, mapping, way);
 	}
 	return fd;

@@ -47,11 +47,11 @@ struct tool_attach_space *tool_attach_space_new(void)
 {
 	struct tool_attach_space *space = calloc(1, sizeof(*space));
 
-	if (space == NULL)
+	if (!space)
 		return NULL;
 	space->code = calloc(RANGES_MOST, sizeof(*space->code));
 	tool_attach_copies_init(&space->copies);
-	if (space->code != NULL)
+	if (space->code)
 		return space;
 	free(space);
 	return NULL;
@@ -74,7 +74,7 @@ void tool_attach_space_clear(struct tool_attach_space *space)
 
 void tool_attach_space_free(struct tool_attach_space *space)
 {
-	if (space == NULL)
+	if (!space)
 		return;
 	tool_attach_space_clear(space);
 	free(space->modules);
@@ -228,7 +228,7 @@ static int make_room(struct tool_attach_space *space)
 	if (space->count >= MODULES_MOST)
 		return -1;
 	more = reallocarray(space->modules, room, sizeof(*more));
-	if (more == NULL)
+	if (!more)
 		return -1;
 	space->modules = more;
 	space->room = room;
@@ -250,7 +250,7 @@ static bool add_module(struct tool_attach_space *space, const struct tool_attach
 	const struct tool_attach_module *there = tool_attach_space_module(space, mapping->low);
 	struct tool_attach_module module;
 
-	if (there != NULL && is_same(there, mapping))
+	if (there && is_same(there, mapping))
 		return false;
 	if (make_room(space) != 0) {
 		space->left_out++;
@@ -288,7 +288,7 @@ int tool_attach_space_read(struct tool_attach_space *space)
 	char *line = NULL;
 	size_t size = 0;
 
-	if (maps == NULL) {
+	if (!maps) {
 		if (fd >= 0)
 			close(fd);
 		return -1;
@@ -346,9 +346,9 @@ static enum tool_attach_code find(struct tool_attach_space *space, uint64_t pc, 
 	struct incstack__native_image image = {.get = get, .context = &asked};
 	bool has_rule;
 
-	if (module == NULL && !is_other_code(space, address))
+	if (!module && !is_other_code(space, address))
 		return TOOL_ATTACH_NO_CODE;
-	if (module == NULL || module->copy == NULL)
+	if (!module || !module->copy)
 		return TOOL_ATTACH_NO_RULE;
 	image.low = (uintptr_t)module->copy->memory;
 	image.high = image.low + module->copy->size;
