@@ -4,16 +4,16 @@
  * sampled thread has reached a poll. If more threads run than there are processors, that takes
  * many intervals, and the sampler's thread would miss them.
  */
+#include "clock.h"
+#include "own_thread.h"
 #include "session.h"
 
 #define RETRIEVE_NS UINT64_C(100000000)
-#define NS_PER_S UINT64_C(1000000000)
 
 /* Returns earlier if there is much to retrieve. Returns false if the session is to stop. */
 static bool sleep_until(struct agent_session *session, uint64_t due)
 {
-	const struct timespec time = {.tv_sec = (time_t)(due / NS_PER_S),
-				      .tv_nsec = (long)(due % NS_PER_S)};
+	const struct timespec time = agent_timespec(due);
 	bool stopping;
 
 	pthread_mutex_lock(&session->lock);
@@ -48,7 +48,7 @@ void agent_retriever_start(struct agent_session *session, JNIEnv *jni)
 	if (!session->technique->retrieve)
 		return;
 	session->retriever_runs = true;
-	if (agent_thread_start(session, jni, "incstack retriever", run, session,
-			       &session->retriever))
+	if (agent_own_thread_start(session->jvmti, jni, "incstack retriever", run, session,
+				   &session->retriever))
 		session->retriever_runs = false;
 }

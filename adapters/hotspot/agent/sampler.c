@@ -8,24 +8,15 @@
 #include <sched.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
 #include "safepoint/prompt.h"
+#include "clock.h"
+#include "own_thread.h"
 #include "say.h"
 #include "session.h"
 
-#define NS_PER_S UINT64_C(1000000000)
-#define HOUSEKEEPING_NS UINT64_C(1000000000)
-
-enum { STOP_SECONDS = 10 };
-
-uint64_t agent_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
+#define HOUSEKEEPING_NS AGENT_NS_PER_S
+#define STOP_NS (10 * AGENT_NS_PER_S)
 
 /* ---- waits -------------------------------------------------------------------------- */
 
@@ -68,8 +59,7 @@ static void serve(struct agent_sampler *sampler, JNIEnv *jni)
 static void doze(struct agent_sampler *sampler)
 {
 	struct agent_session *session = sampler->session;
-	const struct timespec time = {.tv_sec = (time_t)(sampler->turn / NS_PER_S),
-				      .tv_nsec = (long)(sampler->turn % NS_PER_S)};
+	const struct timespec time = agent_timespec(sampler->turn);
 
 	if (!sampler->ticker.works) {
 		pthread_cond_timedwait(&session->changed, &session->lock, &time);
@@ -115,35 +105,11 @@ struct plan {
 	uint64_t housekeeping, split;
 };
 
-/* Takes the newest time of the grid that has passed, and those before it, which are missed. Returns
- * false if there is none: another thread was late, and has taken it. */
-static bool claim(struct agent_session *session, uint64_t *due, uint64_t *missed)
-{
-	const uint64_t interval = session->options.interval_ns;
-	const uint64_t now = agent_now(), until = now < session->end ? now : session->end;
-	uint64_t next = atomic_load(&session->next);
-
-	do {
-		if (next > until)
-			return false;
-		*missed = (until - next) / interval;
-		*due = next + *missed * interval;
-	} while (!atomic_compare_exchange_weak(&session->next, &next, *due + interval));
-	return true;
-}
-
 /* If no other thread takes turns, times that have passed during a tick are missed, too. Otherwise a
  * slow technique would leave the program no time between its ticks. */
 static uint64_t skip(struct agent_session *session)
 {
-	const uint64_t interval = session->options.interval_ns;
-	uint64_t now = agent_now(), next = atomic_load(&session->next), missed;
-
-	if (session->turns > 1 || next >= now)
-		return 0;
-	missed = (now - next) / interval + 1;
-	atomic_store(&session->next, next + missed * interval);
-	return missed;
+	return session->turns > 1 ? 0 : agent_grid_skip(&session->grid);
 }
 
 /* Each time that was missed is counted with as many samples as this tick. */
@@ -181,7 +147,7 @@ static void take_tick(struct agent_session *session, JNIEnv *jni)
 	struct agent_tick tick = {.reason = AGENT_LOSS_REFUSED};
 	uint64_t missed;
 
-	if (!claim(session, &tick.due, &missed))
+	if (!agent_grid_take(&session->grid, &tick.due, &missed))
 		return;
 	sample(session, jni, &tick);
 	count_tick(session, &tick, missed + skip(session));
@@ -210,7 +176,7 @@ static bool take_ticks(struct agent_sampler *sampler, JNIEnv *jni)
 	struct plan plan = {.housekeeping = start + HOUSEKEEPING_NS,
 			    .split = split ? start + split : UINT64_MAX};
 
-	for (; sampler->turn <= session->end; pass_turn(sampler)) {
+	for (; sampler->turn <= session->grid.end; pass_turn(sampler)) {
 		if (!wait_for_turn(sampler, jni))
 			return false;
 		take_tick(session, jni);
@@ -276,8 +242,8 @@ static bool start_follower(struct agent_session *session, JNIEnv *jni,
 			   struct agent_sampler *follower)
 {
 	count_follower(session, 1);
-	if (!agent_thread_start(session, jni, "incstack sampler", follow, follower,
-				&follower->thread))
+	if (!agent_own_thread_start(session->jvmti, jni, "incstack sampler", follow, follower,
+				    &follower->thread))
 		return true;
 	count_follower(session, -1);
 	return false;
@@ -297,7 +263,8 @@ static void start_followers(struct agent_session *session, JNIEnv *jni, bool rea
 	pthread_mutex_lock(&session->lock);
 	session->turns = started;
 	for (unsigned i = 0; i < started; i++) {
-		session->samplers[i].turn = session->next + i * session->options.interval_ns;
+		session->samplers[i].turn =
+			session->start_ns + (i + 1) * session->options.interval_ns;
 		set_ticker(&session->samplers[i]);
 	}
 	pthread_cond_broadcast(&session->changed);
@@ -326,47 +293,17 @@ static void JNICALL lead(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
 
 /* ---- life --------------------------------------------------------------------------- */
 
-/* Returns new Thread(name), as a global reference; null if there is no memory. */
-static jthread make_thread(JNIEnv *jni, const char *its_name)
-{
-	jclass class = (*jni)->FindClass(jni, "java/lang/Thread");
-	jmethodID constructor =
-		class ? (*jni)->GetMethodID(jni, class, "<init>", "(Ljava/lang/String;)V") : NULL;
-	jstring name = constructor ? (*jni)->NewStringUTF(jni, its_name) : NULL;
-	jobject thread = name ? (*jni)->NewObject(jni, class, constructor, name) : NULL;
-	jthread made = thread ? (*jni)->NewGlobalRef(jni, thread) : NULL;
-
-	if ((*jni)->ExceptionCheck(jni))
-		(*jni)->ExceptionClear(jni);
-	return made;
-}
-
-const char *agent_thread_start(struct agent_session *session, JNIEnv *jni, const char *name,
-			       jvmtiStartFunction function, void *argument, jthread *thread)
-{
-	*thread = make_thread(jni, name);
-	if (!*thread)
-		return "cannot make a thread: out of memory";
-	if ((*session->jvmti)
-		    ->RunAgentThread(session->jvmti, *thread, function, argument,
-				     JVMTI_THREAD_MAX_PRIORITY)) {
-		(*jni)->DeleteGlobalRef(jni, *thread);
-		*thread = NULL;
-		return "no thread can be started";
-	}
-	return NULL;
-}
-
 const char *agent_sampler_start(struct agent_session *session, JNIEnv *jni)
 {
 	const struct agent_options *options = &session->options;
 	struct agent_sampler *leader = session->samplers;
 
-	session->next = session->start_ns + options->interval_ns;
-	session->end = options->duration_ns ? session->start_ns + options->duration_ns : UINT64_MAX;
+	agent_grid_open(&session->grid, session->start_ns, options->interval_ns,
+			options->duration_ns);
 	for (unsigned i = 0; i < agent_ticker_threads(options->interval_ns); i++)
 		agent_ticker_open(&session->samplers[i].ticker);
-	return agent_thread_start(session, jni, "incstack sampler", lead, leader, &leader->thread);
+	return agent_own_thread_start(session->jvmti, jni, "incstack sampler", lead, leader,
+				      &leader->thread);
 }
 
 /* Called under the lock. */
@@ -377,9 +314,8 @@ static bool all_ended(const struct agent_session *session)
 
 bool agent_sampler_stop(struct agent_session *session)
 {
-	uint64_t limit = agent_now() + STOP_SECONDS * NS_PER_S;
-	const struct timespec time = {.tv_sec = (time_t)(limit / NS_PER_S),
-				      .tv_nsec = (long)(limit % NS_PER_S)};
+	const uint64_t limit = agent_now() + STOP_NS;
+	const struct timespec time = agent_timespec(limit);
 	bool ended;
 
 	pthread_mutex_lock(&session->lock);

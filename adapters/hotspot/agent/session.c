@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "say.h"
 
 /* The part of the memory that traces of threads that have ended may use until they are retrieved. */
@@ -52,14 +53,9 @@ static uint32_t processors(void)
 
 void agent_session_init(struct agent_session *session, JavaVM *vm, jvmtiEnv *jvmti)
 {
-	pthread_condattr_t attributes;
-
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_mutex_init(&session->lock, NULL);
 	pthread_mutex_init(&session->retrieving, NULL);
-	pthread_cond_init(&session->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	agent_condition_init(&session->changed);
 	session->vm = vm;
 	session->jvmti = jvmti;
 }

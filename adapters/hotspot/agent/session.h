@@ -14,6 +14,7 @@
 #include "backlog.h"
 #include "collector.h"
 #include "extension.h"
+#include "grid.h"
 #include "handover.h"
 #include "latency.h"
 #include "methods.h"
@@ -104,9 +105,8 @@ struct agent_session {
 	unsigned followers; /* sampler's threads that run, without the leader */
 	unsigned turns;     /* how many threads take turns; 0 until all are started */
 	struct agent_sampler samplers[AGENT_TICKER_THREADS_MOST];
-	jthread retriever;     /* global */
-	_Atomic uint64_t next; /* time of the grid */
-	uint64_t end;          /* no time is taken after it */
+	jthread retriever; /* global */
+	struct agent_grid grid;
 
 	/* If the technique does not retrieve, only the leader uses it while it runs. */
 	struct agent_part counted;
@@ -160,10 +160,6 @@ void agent_sampler_ask(struct agent_session *session, enum agent_asked asked);
  * profile is written. */
 void agent_retriever_start(struct agent_session *session, JNIEnv *jni);
 
-/* In sampler.c: starts a thread of the agent. *thread is a global reference then. */
-const char *agent_thread_start(struct agent_session *session, JNIEnv *jni, const char *name,
-			       jvmtiStartFunction run, void *argument, jthread *thread);
-
 /* In agent.c. The leader calls the first when the duration of session `number` has
  * passed; it does not use the session any more. The second switches the events of threads and
  * classes on and off; off, it returns when none of them is in progress. */
@@ -182,8 +178,6 @@ const char *agent_output_probe(const struct agent_session *session, char name[AG
 void agent_say_result(const struct agent_session *session, const struct incstack_profile *profile,
 		      const struct agent_figures *figures, const char *name);
 void agent_say_stats(const struct agent_session *session, const struct agent_figures *figures);
-
-uint64_t agent_now(void);
 
 extern const struct agent_technique agent_technique_jvmti, agent_technique_partial;
 extern const struct agent_technique agent_technique_extended_partial,

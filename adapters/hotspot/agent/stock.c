@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
+
 static const char *start(struct agent_session *session)
 {
 	size_t room = session->options.depth + 2u;

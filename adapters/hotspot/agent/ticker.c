@@ -6,16 +6,9 @@
 
 #include <errno.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S UINT64_C(1000000000)
-
-static struct timespec time_of(uint64_t ns)
-{
-	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S),
-				 .tv_nsec = (long)(ns % NS_PER_S)};
-}
+#include "clock.h"
 
 /* Returns the number of the timer that expires at `due`. */
 static unsigned turn_of(const struct agent_ticker *ticker, uint64_t due)
@@ -56,8 +49,8 @@ void agent_ticker_set(struct agent_ticker *ticker, uint64_t due, uint64_t interv
 	ticker->interval_ns = interval_ns;
 	for (unsigned i = 0; i < 2 && ticker->works; i++) {
 		const struct itimerspec times = {
-			.it_value = time_of(due + i * ticker->interval_ns),
-			.it_interval = time_of(2 * ticker->interval_ns),
+			.it_value = agent_timespec(due + i * ticker->interval_ns),
+			.it_interval = agent_timespec(2 * ticker->interval_ns),
 		};
 		ticker->works =
 			!timerfd_settime(ticker->timers[i], TFD_TIMER_ABSTIME, &times, NULL);
@@ -78,7 +71,7 @@ void agent_ticker_wake(const struct agent_ticker *ticker)
 {
 	const struct itimerspec now = {
 		.it_value.tv_nsec = 1,
-		.it_interval = time_of(2 * ticker->interval_ns),
+		.it_interval = agent_timespec(2 * ticker->interval_ns),
 	};
 
 	for (unsigned i = 0; i < 2; i++)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "run_suite.h"
+#include "clock.h"
 #include "say.h"
 #include "session.h"
 
@@ -176,16 +177,13 @@ static struct agent_session *open_session(const struct agent_technique *techniqu
 					  uint64_t interval_ns)
 {
 	static struct agent_session session;
-	pthread_condattr_t attributes;
 
 	memset(&session, 0, sizeof(session));
 	memset(&jvm, 0, sizeof(jvm));
 	atomic_store(&count, 0);
 	jvm.may_start = AGENT_TICKER_THREADS_MOST;
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_mutex_init(&session.lock, NULL);
-	pthread_cond_init(&session.changed, &attributes);
+	agent_condition_init(&session.changed);
 	session.jvmti = &jvmti_functions;
 	session.technique = technique;
 	session.options.interval_ns = interval_ns;
