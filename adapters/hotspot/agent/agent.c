@@ -82,7 +82,7 @@ static void finish(JNIEnv *jni)
 static void say_status(void)
 {
 	if (agent.state == RUNNING)
-		agent_say("sampling, part %u", (unsigned)agent.session.part);
+		agent_say("sampling, part %u", (unsigned)agent_output_part(&agent.session.output));
 	else
 		agent_say("not sampling");
 }

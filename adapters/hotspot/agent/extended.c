@@ -115,7 +115,7 @@ static void note_latencies(struct agent_session *session, const struct incstack_
 	for (const struct incstack_trace *t = tree->traces; t; t = t->next)
 		agent_latency_add(&sum, t->weight);
 	pthread_mutex_lock(&session->lock);
-	agent_latency_merge(&session->counted.latency, &sum);
+	agent_latency_merge(&session->findings.latency, &sum);
 	pthread_mutex_unlock(&session->lock);
 }
 
@@ -233,10 +233,10 @@ static void count(struct agent_session *session, struct agent_figures *figures)
 	if (read_statistics(session, &now))
 		return;
 	session->now = now;
-	figures->crosschecked = now.crosschecked - before->crosschecked;
-	figures->mismatches = now.mismatches - before->mismatches;
-	figures->returns = now.returns - before->returns;
-	figures->stale = now.stale - before->stale;
+	figures->findings.crosschecked = now.crosschecked - before->crosschecked;
+	figures->findings.mismatches = now.mismatches - before->mismatches;
+	figures->findings.returns = now.returns - before->returns;
+	figures->findings.stale = now.stale - before->stale;
 	lost[AGENT_LOSS_CLOSED] += now.lost_closed - before->lost_closed;
 	lost[AGENT_LOSS_MEMORY] += now.lost_refused - before->lost_refused;
 	lost[AGENT_LOSS_ENDED] += now.lost_ended - before->lost_ended;

@@ -1,103 +1,53 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the result. A file gets its name when it is complete. Anything but a regular file, such as
- * a pipe, is written directly.
+ * The file of each part of a profile.
  */
-#include "session.h"
+#include "output.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "names.h"
+#include "output_file.h"
 #include "say.h"
 
-static bool make_name(const struct agent_session *session, char name[AGENT_FILE_MAX])
+void agent_output_open(struct agent_output *output, const struct agent_options *options)
 {
+	output->options = options;
+	output->start = time(NULL);
+	atomic_store(&output->part, 1);
+}
+
+uint32_t agent_output_part(const struct agent_output *output)
+{
+	return atomic_load(&output->part);
+}
+
+void agent_output_next(struct agent_output *output)
+{
+	atomic_fetch_add(&output->part, 1);
+}
+
+static bool make_name(const struct agent_output *output, char name[AGENT_FILE_MAX])
+{
+	const uint32_t part = agent_output_part(output);
 	const struct agent_name_values values = {.process = (long)getpid(),
-						 .start = session->start,
-						 .part = session->part,
-						 .has_parts = session->part > 1 ||
-							      session->options.split_ns};
+						 .start = output->start,
+						 .part = part,
+						 .has_parts =
+							 part > 1 || output->options->split_ns};
 
-	return agent_name_make(session->options.file, &values, name, AGENT_FILE_MAX);
+	return agent_name_make(output->options->file, &values, name, AGENT_FILE_MAX);
 }
 
-/* Whether the name leads to a file that is open, as /dev/stdout does. */
-static bool is_of_system(const char *name)
+const char *agent_output_probe(const struct agent_output *output, char name[AGENT_FILE_MAX])
 {
-	return !strncmp(name, "/dev/", 5) || !strncmp(name, "/proc/", 6);
-}
-
-/* Whether it is written itself and not replaced by a new file. */
-static bool is_special(const char *name)
-{
-	struct stat status;
-
-	return is_of_system(name) || (!stat(name, &status) && !S_ISREG(status.st_mode));
-}
-
-/* Whether another user could have put it there to get the profile, or to make the JVM wait. */
-static bool is_trap(const struct stat *status)
-{
-	return (S_ISFIFO(status->st_mode) || S_ISLNK(status->st_mode)) &&
-	       status->st_uid != geteuid() && status->st_uid != 0;
-}
-
-static bool leads_to_trap(const char *name)
-{
-	struct stat status;
-
-	return is_special(name) && ((!lstat(name, &status) && is_trap(&status)) ||
-				    (!stat(name, &status) && is_trap(&status)));
-}
-
-/* Makes the name that the file has while it is written, in the same folder. */
-static bool make_temporary(const char *name, char temporary[AGENT_FILE_MAX])
-{
-	return snprintf(temporary, AGENT_FILE_MAX, "%s.%ld.part", name, (long)getpid()) <
-	       AGENT_FILE_MAX;
-}
-
-/* Creates the file under the temporary name, which others can guess: so no link is followed, and nothing
- * that exists is opened. What an earlier process with the same number has left is removed. */
-static int open_temporary(const char *temporary)
-{
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	int file = open(temporary, flags, 0666);
-
-	if (file < 0 && errno == EEXIST && !unlink(temporary))
-		file = open(temporary, flags, 0666);
-	return file;
-}
-
-const char *agent_output_probe(const struct agent_session *session, char name[AGENT_FILE_MAX])
-{
-	char temporary[AGENT_FILE_MAX];
-	struct stat status;
-	int file;
-
-	if (!make_name(session, name) || !make_temporary(name, temporary))
-		return "the name is too long";
-	if (!stat(name, &status) && S_ISDIR(status.st_mode))
-		return "it is a directory";
-	if (leads_to_trap(name))
-		return "it is a link or a pipe of another user";
-	if (is_special(name))
-		return access(name, W_OK) ? strerror(errno) : NULL;
-	if (!access(name, F_OK) && access(name, W_OK))
-		return strerror(errno);
-	file = open_temporary(temporary);
-	if (file < 0)
-		return strerror(errno);
-	close(file);
-	unlink(temporary);
-	return NULL;
+	return make_name(output, name) ? agent_file_probe(name) : "the name is too long";
 }
 
 /* ---- the profile ---- */
@@ -115,24 +65,23 @@ static void command_line(char *text, size_t size)
 			text[i] = ' ';
 }
 
-static int describe(const struct agent_session *session, struct incstack_profile *profile,
-		    const struct agent_counts *counts)
+static int describe(const struct agent_content *content, struct incstack_profile *profile)
 {
 	char program[1024];
-	uint64_t duration = agent_now() - session->part_ns;
+	uint64_t duration = agent_now() - content->begun_ns;
 	struct timespec now;
 	struct incstack_profile_meta meta = {
 		.size = sizeof(meta),
 		.program = program,
-		.mode = agent_mode_name(session->technique->mode),
+		.mode = agent_mode_name(content->mode),
 		.duration_ns = duration,
-		.lost = agent_counts_lost(counts),
-		.truncated = counts->truncated,
+		.lost = agent_counts_lost(content->counts),
+		.truncated = content->counts->truncated,
 	};
 	int error;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	meta.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - duration;
+	meta.time_ns = (uint64_t)now.tv_sec * AGENT_NS_PER_S + (uint64_t)now.tv_nsec - duration;
 	command_line(program, sizeof(program));
 	error = incstack_profile_set_meta(profile, &meta);
 	if (error != INCSTACK_EFORMAT)
@@ -141,89 +90,23 @@ static int describe(const struct agent_session *session, struct incstack_profile
 	return incstack_profile_set_meta(profile, &meta);
 }
 
-static int write_stream(const struct agent_session *session, const struct incstack_profile *profile,
-			FILE *stream)
-{
-	int error = incstack_profile_write(
-		profile, (enum incstack_profile_format)session->options.format, 0, stream);
-
-	if (fclose(stream) && !error)
-		error = INCSTACK_EIO;
-	return error;
-}
-
-static FILE *open_stream(const char *temporary)
-{
-	const int file = open_temporary(temporary);
-	FILE *stream = file < 0 ? NULL : fdopen(file, "w");
-
-	if (file >= 0 && !stream)
-		close(file);
-	return stream;
-}
-
-/* Opens a pipe or a terminal, without waiting for a reader, for whom the JVM would not end. Somebody may have
- * put a link to a file in its place meanwhile, so nothing is truncated, and a regular file is refused. So is a
- * pipe of another user, who could stop reading. */
-static FILE *open_special(const char *name)
-{
-	const int file = open(name, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-	struct stat status;
-	FILE *stream = NULL;
-
-	errno = file < 0 && errno == ENXIO ? EPIPE : errno;
-	if (file >= 0 && !fstat(file, &status) &&
-	    (is_of_system(name) || !S_ISREG(status.st_mode)) && !is_trap(&status) &&
-	    !fcntl(file, F_SETFL, O_APPEND))
-		stream = fdopen(file, "w");
-	else if (file >= 0)
-		errno = EPERM;
-	if (file >= 0 && !stream)
-		close(file);
-	return stream;
-}
-
-static int write_file(const struct agent_session *session, const struct incstack_profile *profile,
-		      const char *name)
-{
-	char temporary[AGENT_FILE_MAX];
-	const bool special = is_special(name);
-	FILE *stream;
-	int error;
-
-	if (!make_temporary(name, temporary))
-		return INCSTACK_EIO;
-	stream = special ? open_special(name) : open_stream(temporary);
-	if (!stream)
-		return INCSTACK_EIO;
-	error = write_stream(session, profile, stream);
-	if (!special && !error && rename(temporary, name))
-		error = INCSTACK_EIO;
-	if (!special && error) {
-		const int reason = errno;
-
-		unlink(temporary);
-		errno = reason;
-	}
-	return error;
-}
-
-bool agent_output_write(const struct agent_session *session, const struct incstack_profile *profile,
-			const struct agent_counts *counts, char name[AGENT_FILE_MAX])
+bool agent_output_write(const struct agent_output *output, const struct agent_content *content,
+			char name[AGENT_FILE_MAX])
 {
 	struct incstack_profile *named = NULL;
-	int error = incstack_profile_name_frames(profile, session->technique->source,
-						 (void *)(uintptr_t)session, &named);
+	int error = incstack_profile_name_frames(content->profile, content->source,
+						 content->source_context, &named);
 
 	if (!error)
-		error = describe(session, named, counts);
+		error = describe(content, named);
 	errno = ENAMETOOLONG;
-	if (!error && !make_name(session, name))
+	if (!error && !make_name(output, name))
 		error = INCSTACK_EIO;
 	if (!error)
-		error = write_file(session, named, name);
+		error = agent_file_write(name, named,
+					 (enum incstack_profile_format)output->options->format);
 	if (error)
-		agent_say("cannot write %s: %s", *name ? name : session->options.file,
+		agent_say("cannot write %s: %s", *name ? name : output->options->file,
 			  error == INCSTACK_EIO && errno ? strerror(errno)
 							 : incstack_error_text(error));
 	incstack_profile_destroy(named);

@@ -2,41 +2,42 @@
  *
  * What is printed when a part of a profile was written.
  */
+#include "result.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "say.h"
-#include "session.h"
 
 static double mean(uint64_t sum, uint64_t count)
 {
 	return count ? (double)sum / (double)count : 0;
 }
 
-static double us(const struct agent_part *part, double share)
+static double us(const struct agent_findings *findings, double share)
 {
-	return (double)agent_latency_quantile(&part->latency, share) / 1e3;
+	return (double)agent_latency_quantile(&findings->latency, share) / 1e3;
 }
 
 /* The last line of a run is meant for programs, and is the same for all recorders. */
-void agent_say_stats(const struct agent_session *session, const struct agent_figures *figures)
+void agent_say_stats(enum agent_mode mode, const struct agent_figures *figures)
 {
 	const struct agent_counts *counts = &figures->counts;
-	const struct agent_part *part = &figures->part;
+	const struct agent_ticks *ticks = &figures->ticks;
+	const struct agent_findings *found = &figures->findings;
 
 	agent_say("ticks=%" PRIu64 " missed=%" PRIu64 " wanted=%" PRIu64 " virtual=%" PRIu64
 		  " latency_us p2=%.1f p25=%.1f p50=%.1f p75=%.1f p97=%.1f max=%.1f "
 		  "processor_ms=%.1f",
-		  part->ticks, part->missed, part->wanted, part->virtual_samples, us(part, 0.025),
-		  us(part, 0.25), us(part, 0.5), us(part, 0.75), us(part, 0.975), us(part, 1),
-		  (double)figures->processor_ns / 1e6);
+		  ticks->taken, ticks->missed, ticks->wanted, found->virtual_samples,
+		  us(found, 0.025), us(found, 0.25), us(found, 0.5), us(found, 0.75),
+		  us(found, 0.975), us(found, 1), (double)figures->processor_ns / 1e6);
 	agent_say("traces=%" PRIu64 " crosschecked=%" PRIu64 " mismatches=%" PRIu64 " lost=%" PRIu64
 		  " truncated=%" PRIu64 " returns=%" PRIu64 " stale=%" PRIu64
 		  " mode=%s depth_mean=%.2f popped_mean=%.2f",
-		  counts->traces, figures->crosschecked, figures->mismatches,
-		  agent_counts_lost(counts), counts->truncated, figures->returns, figures->stale,
-		  agent_mode_name(session->technique->mode),
+		  counts->traces, found->crosschecked, found->mismatches, agent_counts_lost(counts),
+		  counts->truncated, found->returns, found->stale, agent_mode_name(mode),
 		  mean(counts->depth_sum, counts->traces),
 		  mean(counts->popped_sum, counts->popped_count));
 }
@@ -101,15 +102,15 @@ static void tell_pruned(const struct incstack_profile *profile, char *text, size
 			 samples);
 }
 
-void agent_say_result(const struct agent_session *session, const struct incstack_profile *profile,
-		      const struct agent_figures *figures, const char *name)
+void agent_say_result(const struct incstack_profile *profile, const struct agent_figures *figures,
+		      const char *file)
 {
 	char pruned[150], losses[400];
 
 	tell_pruned(profile, pruned, sizeof(pruned));
 	tell_losses(&figures->counts, losses, sizeof(losses));
-	agent_say("%" PRIu64 " samples written to %s%s%s%s", figures->counts.traces, name,
-		  figures->part.virtual_samples && !session->technique->retrieve
+	agent_say("%" PRIu64 " samples written to %s%s%s%s", figures->counts.traces, file,
+		  figures->findings.virtual_samples
 			  ? " (those of virtual threads end at their carrier)"
 			  : "",
 		  pruned, losses);

@@ -117,9 +117,9 @@ static void count_tick(struct agent_session *session, const struct agent_tick *t
 		       uint64_t missed)
 {
 	pthread_mutex_lock(&session->lock);
-	session->counted.ticks++;
-	session->counted.missed += missed;
-	session->counted.wanted += (missed + 1) * tick->wanted;
+	session->ticks.taken++;
+	session->ticks.missed += missed;
+	session->ticks.wanted += (missed + 1) * tick->wanted;
 	pthread_mutex_unlock(&session->lock);
 	if (missed)
 		agent_collector_lose(&session->collector, AGENT_LOSS_LATE, missed * tick->wanted);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "result.h"
 #include "say.h"
 
 /* The part of the memory that traces of threads that have ended may use until they are retrieved. */
@@ -122,9 +123,8 @@ static void begin(struct agent_session *session, const struct agent_options *opt
 	session->samples = options->samples ? options->samples : processors();
 	if (options->waiting && session->samples < 2)
 		session->samples = 2; /* one that runs, and one that waits */
-	session->start = time(NULL);
 	session->start_ns = session->part_ns = agent_now();
-	session->part = 1;
+	agent_output_open(&session->output, &session->options);
 }
 
 static void say_start(const struct agent_session *session, const char *file)
@@ -149,7 +149,7 @@ const char *agent_session_start(struct agent_session *session, JNIEnv *jni,
 	session->technique = agent_technique_for(options->mode, extended, &why);
 	if (!session->technique)
 		return why;
-	failed = agent_output_probe(session, file);
+	failed = agent_output_probe(&session->output, file);
 	if (failed) {
 		snprintf(text, sizeof(text), "cannot write %s: %s", file, failed);
 		return text;
@@ -176,12 +176,18 @@ const char *agent_session_start(struct agent_session *session, JNIEnv *jni,
 static void write_part(struct agent_session *session, const struct incstack_profile *profile,
 		       const struct agent_figures *figures)
 {
+	const struct agent_content content = {.profile = profile,
+					      .source = session->technique->source,
+					      .source_context = session,
+					      .mode = session->technique->mode,
+					      .counts = &figures->counts,
+					      .begun_ns = session->part_ns};
 	char name[AGENT_FILE_MAX] = "";
 
-	if (agent_output_write(session, profile, &figures->counts, name))
-		agent_say_result(session, profile, figures, name);
+	if (agent_output_write(&session->output, &content, name))
+		agent_say_result(profile, figures, name);
 	if (session->options.stats)
-		agent_say_stats(session, figures);
+		agent_say_stats(content.mode, figures);
 }
 
 /* Counts what has happened since the part began. Called while no traces are brought to the collector, or some
@@ -192,7 +198,9 @@ static void count(struct agent_session *session, JNIEnv *jni, struct agent_figur
 
 	session->technique->count(session, figures);
 	pthread_mutex_lock(&session->lock);
-	figures->part = session->counted;
+	figures->ticks = session->ticks;
+	figures->findings.latency = session->findings.latency;
+	figures->findings.virtual_samples = session->findings.virtual_samples;
 	pthread_mutex_unlock(&session->lock);
 	now = agent_threads_processor_time(&session->threads, jni);
 	figures->processor_ns = now > session->processor_ns ? now - session->processor_ns : 0;
@@ -212,7 +220,8 @@ static struct incstack_profile *take_part(struct agent_session *session, JNIEnv 
 		return NULL;
 	agent_counts_add(&figures->counts, &counts);
 	pthread_mutex_lock(&session->lock);
-	session->counted = (struct agent_part){0};
+	session->ticks = (struct agent_ticks){0};
+	session->findings = (struct agent_findings){0};
 	pthread_mutex_unlock(&session->lock);
 	session->before = session->now;
 	session->processor_ns += figures->processor_ns;
@@ -229,7 +238,7 @@ static void finish_part(struct agent_session *session, struct incstack_profile *
 	}
 	write_part(session, profile, figures);
 	incstack_profile_destroy(profile);
-	session->part++;
+	agent_output_next(&session->output);
 	session->part_ns = agent_now();
 }
 

@@ -9,16 +9,16 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <time.h>
 
 #include "backlog.h"
 #include "collector.h"
 #include "extension.h"
+#include "figures.h"
 #include "grid.h"
 #include "handover.h"
-#include "latency.h"
 #include "methods.h"
 #include "options.h"
+#include "output.h"
 #include "threads.h"
 #include "ticker.h"
 
@@ -30,21 +30,6 @@ struct agent_tick {
 	uint32_t wanted; /* samples that it should have given */
 	uint32_t taken;
 	enum agent_loss reason; /* why the others were not taken */
-};
-
-/* What the sampler counts in a part. */
-struct agent_part {
-	struct agent_latency latency;
-	uint64_t ticks, missed, wanted;
-	uint64_t crosschecked, mismatches, virtual_samples;
-};
-
-/* What the last two lines show. A technique adds the last four. */
-struct agent_figures {
-	struct agent_counts counts;
-	struct agent_part part;
-	uint64_t crosschecked, mismatches, returns, stale;
-	uint64_t processor_ns; /* of the threads that could be sampled */
 };
 
 struct agent_technique {
@@ -82,7 +67,7 @@ struct agent_session {
 	JavaVM *vm;
 	jvmtiEnv *jvmti;
 	uint64_t number;
-	pthread_mutex_t lock; /* of `stopping` to `turns`, and of `counted` */
+	pthread_mutex_t lock; /* of `stopping` to `turns`, and of `ticks` and `findings` */
 	pthread_cond_t changed;
 	/* Held while traces are brought to the collector, and while a profile is written: for seconds.
 	 * No thread of the program takes it. */
@@ -91,6 +76,7 @@ struct agent_session {
 	struct agent_options options; /* the first of those that a session begins with */
 	const struct agent_technique *technique;
 	struct agent_extension extension;
+	struct agent_output output;
 	struct agent_collector collector;
 	struct agent_methods methods; /* used if the traces are JVMTI's */
 	struct agent_threads threads;
@@ -109,7 +95,8 @@ struct agent_session {
 	struct agent_grid grid;
 
 	/* If the technique does not retrieve, only the leader uses it while it runs. */
-	struct agent_part counted;
+	struct agent_ticks ticks;
+	struct agent_findings findings;
 	/* Only the leader uses these while it runs. */
 	uint32_t samples; /* of each tick */
 	jvmtiFrameInfo *infos;
@@ -120,10 +107,8 @@ struct agent_session {
 	struct incstack_jvmti_statistics before, now; /* when the part began, and at `count` */
 	char *name, *file;                            /* what `source` found last */
 
-	uint64_t processor_ns; /* of the threads, when the part began */
-	time_t start;
+	uint64_t processor_ns;      /* of the threads, when the part began */
 	uint64_t start_ns, part_ns; /* CLOCK_MONOTONIC; of the part */
-	uint32_t part;
 };
 
 /* Returns the technique for a mode in this JVM, or null if there is none; then *why says what to
@@ -165,19 +150,6 @@ void agent_retriever_start(struct agent_session *session, JNIEnv *jni);
  * classes on and off; off, it returns when none of them is in progress. */
 void agent_duration_over(uint64_t number, JNIEnv *jni);
 void agent_listen(bool on);
-
-/* Writes the profile to the file of the current part. Prints the reason if it cannot. */
-bool agent_output_write(const struct agent_session *session, const struct incstack_profile *profile,
-			const struct agent_counts *counts, char name[AGENT_FILE_MAX]);
-
-/* Returns null, or why the file of the first part could not be written. */
-const char *agent_output_probe(const struct agent_session *session, char name[AGENT_FILE_MAX]);
-
-/* In result.c. Prints what was written to the file, and what was lost; with the option `stats` also the
- * counters. */
-void agent_say_result(const struct agent_session *session, const struct incstack_profile *profile,
-		      const struct agent_figures *figures, const char *name);
-void agent_say_stats(const struct agent_session *session, const struct agent_figures *figures);
 
 extern const struct agent_technique agent_technique_jvmti, agent_technique_partial;
 extern const struct agent_technique agent_technique_extended_partial,

@@ -47,10 +47,10 @@ static void check(struct agent_session *session, jthread thread, jlong before,
 				  jvmti, 1, &thread, (jint)session->options.depth + 1, &again))
 		return;
 	if (processor_time(session, thread) == before) {
-		session->counted.crosschecked++;
+		session->findings.crosschecked++;
 		if (again->frame_count != count ||
 		    memcmp(again->frame_buffer, frames, (size_t)count * sizeof(*frames)) != 0)
-			session->counted.mismatches++;
+			session->findings.mismatches++;
 	}
 	/* again->thread may be `thread` itself, so it is left to the tick's local frame. */
 	(*jvmti)->Deallocate(jvmti, (unsigned char *)again);
@@ -69,7 +69,7 @@ static void add(struct agent_session *session, JNIEnv *jni, struct agent_thread 
 	uint32_t made =
 		agent_methods_translate(&session->methods, jni, infos, kept, session->frames);
 
-	session->counted.virtual_samples += made > kept;
+	session->findings.virtual_samples += made > kept;
 	agent_collector_walk(
 		&session->collector,
 		session->options.threads ? agent_thread_name(&session->threads, jni, thread) : NULL,
@@ -117,7 +117,7 @@ static void sample(struct agent_session *session, JNIEnv *jni, struct agent_thre
 	if (error)
 		return;
 	tick->taken++;
-	agent_latency_add(&session->counted.latency, agent_now() - tick->due);
+	agent_latency_add(&session->findings.latency, agent_now() - tick->due);
 	check(session, thread->ref, before, session->infos, count);
 	add(session, jni, thread, session->infos, count);
 }
@@ -220,7 +220,7 @@ static void tick_all(struct agent_session *session, JNIEnv *jni, struct agent_ti
 		return;
 	add_all(session, jni, infos, count, tick);
 	for (uint32_t i = 0; i < tick->taken; i++)
-		agent_latency_add(&session->counted.latency, latency);
+		agent_latency_add(&session->findings.latency, latency);
 	(*jvmti)->Deallocate(jvmti, (unsigned char *)infos);
 }
 
@@ -228,8 +228,8 @@ static void tick_all(struct agent_session *session, JNIEnv *jni, struct agent_ti
 
 static void count(struct agent_session *session, struct agent_figures *figures)
 {
-	figures->crosschecked = session->counted.crosschecked;
-	figures->mismatches = session->counted.mismatches;
+	figures->findings.crosschecked = session->findings.crosschecked;
+	figures->findings.mismatches = session->findings.mismatches;
 }
 
 static int source(void *context, const struct incstack_profile_frame *frame,

@@ -345,8 +345,8 @@ START_TEST(traces_come_to_the_profile)
 		ck_assert_uint_eq(counts.traces, 12);
 		ck_assert_uint_eq(counts.depth_sum, 24);
 		ck_assert_uint_eq(counts.popped_sum, 6);
-		ck_assert_uint_eq(session.counted.latency.count, 12);
-		ck_assert_uint_eq(session.counted.latency.largest, 2000);
+		ck_assert_uint_eq(session.findings.latency.count, 12);
+		ck_assert_uint_eq(session.findings.latency.largest, 2000);
 		end();
 	}
 }
@@ -428,10 +428,10 @@ START_TEST(counters_are_those_of_the_session)
 							    .lost_refused = 24,
 							    .lost_ended = 35};
 	session.technique->count(&session, &figures);
-	ck_assert_uint_eq(figures.crosschecked, 5);
-	ck_assert_uint_eq(figures.mismatches, 1);
-	ck_assert_uint_eq(figures.returns, 1000);
-	ck_assert_uint_eq(figures.stale, 0);
+	ck_assert_uint_eq(figures.findings.crosschecked, 5);
+	ck_assert_uint_eq(figures.findings.mismatches, 1);
+	ck_assert_uint_eq(figures.findings.returns, 1000);
+	ck_assert_uint_eq(figures.findings.stale, 0);
 	ck_assert_uint_eq(figures.counts.lost[AGENT_LOSS_CLOSED], 5 + 10);
 	ck_assert_uint_eq(figures.counts.lost[AGENT_LOSS_MEMORY], 20);
 	ck_assert_uint_eq(figures.counts.lost[AGENT_LOSS_ENDED], 30);

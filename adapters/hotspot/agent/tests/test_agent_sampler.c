@@ -250,12 +250,12 @@ static void check_grid(struct agent_session *session)
 		ck_assert(!i || noted[i] > noted[i - 1]);
 	}
 	last = (noted[taken - 1] - session->start_ns) / interval;
-	ck_assert_uint_eq(session->counted.ticks, taken);
+	ck_assert_uint_eq(session->ticks.taken, taken);
 	/* If one thread takes all times, those after the last may be missed already. */
-	ck_assert_uint_ge(taken + session->counted.missed, last);
-	ck_assert(session->turns == 1 || taken + session->counted.missed == last);
-	ck_assert_uint_eq(session->counted.wanted, taken + session->counted.missed);
-	ck_assert_uint_eq(session->collector.lost[AGENT_LOSS_LATE], session->counted.missed);
+	ck_assert_uint_ge(taken + session->ticks.missed, last);
+	ck_assert(session->turns == 1 || taken + session->ticks.missed == last);
+	ck_assert_uint_eq(session->ticks.wanted, taken + session->ticks.missed);
+	ck_assert_uint_eq(session->collector.lost[AGENT_LOSS_LATE], session->ticks.missed);
 }
 
 START_TEST(threads_take_turns)
@@ -399,7 +399,7 @@ START_TEST(times_that_have_passed_are_missed)
 	stop(session);
 	check_grid(session);
 	ck_assert_uint_ge(noted[0], session->start_ns + 10 * MS);
-	ck_assert_uint_ge(session->counted.missed, 99);
+	ck_assert_uint_ge(session->ticks.missed, 99);
 }
 END_TEST
 
