@@ -52,11 +52,7 @@ static bool must_wait(struct agent_session *session)
 {
 	if (!agent_backlog_exceeds(&session->backlog, 0.5))
 		return false;
-	if (!atomic_exchange(&session->hurry, true)) {
-		pthread_mutex_lock(&session->lock);
-		pthread_cond_broadcast(&session->changed);
-		pthread_mutex_unlock(&session->lock);
-	}
+	agent_retriever_hurry(&session->retriever);
 	return agent_backlog_exceeds(&session->backlog, 1);
 }
 
@@ -171,7 +167,7 @@ static void retrieve(struct agent_session *session, JNIEnv *jni)
 	const uint64_t begun = agent_backlog_begin(&session->backlog);
 	struct sum sum = {.count = 0};
 
-	session->hurry = false;
+	agent_retriever_begun(&session->retriever);
 	take_handed(session, &sum);
 	take_all(session, jni, &sum);
 	agent_backlog_end(&session->backlog, begun, sum.count, sum.bytes);

@@ -1,54 +1,100 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread that retrieves traces, where the technique retrieves. A retrieve waits until each
- * sampled thread has reached a poll. If more threads run than there are processors, that takes
- * many intervals, and the sampler's thread would miss them.
+ * The thread that retrieves traces.
  */
+#include "retriever.h"
+
 #include "clock.h"
 #include "own_thread.h"
-#include "session.h"
 
-#define RETRIEVE_NS UINT64_C(100000000)
+#define RETRIEVE_NS (AGENT_NS_PER_S / 10)
 
-/* Returns earlier if there is much to retrieve. Returns false if the session is to stop. */
-static bool sleep_until(struct agent_session *session, uint64_t due)
+void agent_retriever_init(struct agent_retriever *retriever, jvmtiEnv *jvmti,
+			  struct agent_threads *threads)
+{
+	retriever->jvmti = jvmti;
+	retriever->threads = threads;
+	pthread_mutex_init(&retriever->lock, NULL);
+	agent_condition_init(&retriever->changed);
+}
+
+/* Returns earlier if there is much to retrieve. Returns false if the thread is to stop. */
+static bool sleep_until(struct agent_retriever *retriever, uint64_t due)
 {
 	const struct timespec time = agent_timespec(due);
 	bool stopping;
 
-	pthread_mutex_lock(&session->lock);
-	while (!session->stopping && !session->hurry && agent_now() < due)
-		pthread_cond_timedwait(&session->changed, &session->lock, &time);
-	stopping = session->stopping;
-	pthread_mutex_unlock(&session->lock);
+	pthread_mutex_lock(&retriever->lock);
+	while (!retriever->stopping && !atomic_load(&retriever->hurry) && agent_now() < due)
+		pthread_cond_timedwait(&retriever->changed, &retriever->lock, &time);
+	stopping = retriever->stopping;
+	pthread_mutex_unlock(&retriever->lock);
 	return !stopping;
 }
 
 static void JNICALL run(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
 {
-	struct agent_session *session = argument;
+	struct agent_retriever *retriever = argument;
 
 	(void)jvmti;
-	agent_threads_remove(&session->threads, jni, session->retriever);
-	while (sleep_until(session, agent_now() + RETRIEVE_NS))
+	agent_threads_remove(retriever->threads, jni, retriever->thread);
+	while (sleep_until(retriever, agent_now() + RETRIEVE_NS))
 		if ((*jni)->PushLocalFrame(jni, 64)) { /* the heap is full: later */
 			(*jni)->ExceptionClear(jni);
 		} else {
-			agent_session_retrieve(session, jni);
+			retriever->retrieve(retriever->context, jni);
 			(*jni)->PopLocalFrame(jni, NULL);
 		}
-	pthread_mutex_lock(&session->lock);
-	session->retriever_runs = false;
-	pthread_cond_broadcast(&session->changed);
-	pthread_mutex_unlock(&session->lock);
+	pthread_mutex_lock(&retriever->lock);
+	retriever->runs = false;
+	pthread_cond_broadcast(&retriever->changed);
+	pthread_mutex_unlock(&retriever->lock);
 }
 
-void agent_retriever_start(struct agent_session *session, JNIEnv *jni)
+void agent_retriever_start(struct agent_retriever *retriever, JNIEnv *jni,
+			   void (*retrieve)(void *context, JNIEnv *jni), void *context)
 {
-	if (!session->technique->retrieve)
+	retriever->retrieve = retrieve;
+	retriever->context = context;
+	retriever->stopping = false;
+	retriever->runs = true;
+	if (agent_own_thread_start(retriever->jvmti, jni, "incstack retriever", run, retriever,
+				   &retriever->thread))
+		retriever->runs = false;
+}
+
+bool agent_retriever_stop(struct agent_retriever *retriever, uint64_t limit)
+{
+	const struct timespec time = agent_timespec(limit);
+	bool ended;
+
+	pthread_mutex_lock(&retriever->lock);
+	retriever->stopping = true;
+	pthread_cond_broadcast(&retriever->changed);
+	while (!(ended = !retriever->runs) && agent_now() < limit)
+		pthread_cond_timedwait(&retriever->changed, &retriever->lock, &time);
+	pthread_mutex_unlock(&retriever->lock);
+	return ended;
+}
+
+void agent_retriever_close(struct agent_retriever *retriever, JNIEnv *jni)
+{
+	if (retriever->thread)
+		(*jni)->DeleteGlobalRef(jni, retriever->thread);
+	retriever->thread = NULL;
+	atomic_store(&retriever->hurry, false);
+}
+
+void agent_retriever_hurry(struct agent_retriever *retriever)
+{
+	if (atomic_exchange(&retriever->hurry, true))
 		return;
-	session->retriever_runs = true;
-	if (agent_own_thread_start(session->jvmti, jni, "incstack retriever", run, session,
-				   &session->retriever))
-		session->retriever_runs = false;
+	pthread_mutex_lock(&retriever->lock);
+	pthread_cond_broadcast(&retriever->changed);
+	pthread_mutex_unlock(&retriever->lock);
+}
+
+void agent_retriever_begun(struct agent_retriever *retriever)
+{
+	atomic_store(&retriever->hurry, false);
 }

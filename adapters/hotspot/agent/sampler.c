@@ -16,7 +16,6 @@
 #include "session.h"
 
 #define HOUSEKEEPING_NS AGENT_NS_PER_S
-#define STOP_NS (10 * AGENT_NS_PER_S)
 
 /* ---- waits -------------------------------------------------------------------------- */
 
@@ -279,7 +278,6 @@ static void JNICALL lead(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
 	bool over;
 
 	(void)jvmti;
-	agent_retriever_start(session, jni);
 	agent_threads_remove(&session->threads, jni, sampler->thread);
 	start_followers(session, jni, be_prompt(&session->options));
 	over = take_ticks(sampler, jni);
@@ -309,12 +307,11 @@ const char *agent_sampler_start(struct agent_session *session, JNIEnv *jni)
 /* Called under the lock. */
 static bool all_ended(const struct agent_session *session)
 {
-	return session->ended && !session->followers && !session->retriever_runs;
+	return session->ended && !session->followers;
 }
 
-bool agent_sampler_stop(struct agent_session *session)
+bool agent_sampler_stop(struct agent_session *session, uint64_t limit)
 {
-	const uint64_t limit = agent_now() + STOP_NS;
 	const struct timespec time = agent_timespec(limit);
 	bool ended;
 

@@ -17,6 +17,9 @@
 /* The part of the memory that traces of threads that have ended may use until they are retrieved. */
 enum { HANDOVER_SHARE = 8 };
 
+/* How long a session waits for its threads to end. */
+#define STOP_NS (10 * AGENT_NS_PER_S)
+
 /* ---- technique ---------------------------------------------------------------------- */
 
 const struct agent_technique *agent_technique_for(enum agent_mode mode, bool extended,
@@ -57,6 +60,7 @@ void agent_session_init(struct agent_session *session, JavaVM *vm, jvmtiEnv *jvm
 	pthread_mutex_init(&session->lock, NULL);
 	pthread_mutex_init(&session->retrieving, NULL);
 	agent_condition_init(&session->changed);
+	agent_retriever_init(&session->retriever, jvmti, &session->threads);
 	session->vm = vm;
 	session->jvmti = jvmti;
 }
@@ -103,8 +107,7 @@ static void free_session(struct agent_session *session, JNIEnv *jni)
 		if (session->samplers[i].thread)
 			(*jni)->DeleteGlobalRef(jni, session->samplers[i].thread);
 	}
-	if (session->retriever)
-		(*jni)->DeleteGlobalRef(jni, session->retriever);
+	agent_retriever_close(&session->retriever, jni);
 	free(session->infos);
 	free(session->frames);
 	free(session->chosen);
@@ -125,6 +128,15 @@ static void begin(struct agent_session *session, const struct agent_options *opt
 		session->samples = 2; /* one that runs, and one that waits */
 	session->start_ns = session->part_ns = agent_now();
 	agent_output_open(&session->output, &session->options);
+}
+
+static void retrieve(void *context, JNIEnv *jni)
+{
+	struct agent_session *session = context;
+
+	pthread_mutex_lock(&session->retrieving);
+	session->technique->retrieve(session, jni);
+	pthread_mutex_unlock(&session->retrieving);
 }
 
 static void say_start(const struct agent_session *session, const char *file)
@@ -164,11 +176,14 @@ const char *agent_session_start(struct agent_session *session, JNIEnv *jni,
 		learn(session, jni);
 		failed = agent_sampler_start(session, jni);
 	}
-	if (failed)
+	if (failed) {
 		free_session(session, jni);
-	else
-		say_start(session, file);
-	return failed;
+		return failed;
+	}
+	if (session->technique->retrieve)
+		agent_retriever_start(&session->retriever, jni, retrieve, session);
+	say_start(session, file);
+	return NULL;
 }
 
 /* ---- result ------------------------------------------------------------------------- */
@@ -257,13 +272,6 @@ static int read_profile(void *context, const struct incstack_profile *profile,
 	return 0;
 }
 
-void agent_session_retrieve(struct agent_session *session, JNIEnv *jni)
-{
-	pthread_mutex_lock(&session->retrieving);
-	session->technique->retrieve(session, jni);
-	pthread_mutex_unlock(&session->retrieving);
-}
-
 /* Retrieves what is left, and takes the part. */
 static struct incstack_profile *end_part(struct agent_session *session, JNIEnv *jni, bool last,
 					 struct agent_figures *figures)
@@ -306,6 +314,15 @@ void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next)
 	agent_locale_leave(&locale);
 }
 
+/* Returns whether all threads of the session have ended. */
+static bool stop_threads(struct agent_session *session)
+{
+	const uint64_t limit = agent_now() + STOP_NS;
+	const bool sampler_ended = agent_sampler_stop(session, limit);
+
+	return agent_retriever_stop(&session->retriever, limit) && sampler_ended;
+}
+
 /* No event is in progress when the last traces are retrieved, so that no thread has traces that it has not
  * handed over. */
 bool agent_session_finish(struct agent_session *session, JNIEnv *jni)
@@ -313,7 +330,7 @@ bool agent_session_finish(struct agent_session *session, JNIEnv *jni)
 	struct agent_figures figures = {0};
 	struct agent_locale locale;
 
-	if (!agent_sampler_stop(session)) {
+	if (!stop_threads(session)) {
 		agent_say("the sampler does not end; no profile is written");
 		return false;
 	}

@@ -19,6 +19,7 @@
 #include "methods.h"
 #include "options.h"
 #include "output.h"
+#include "retriever.h"
 #include "threads.h"
 #include "ticker.h"
 
@@ -72,6 +73,7 @@ struct agent_session {
 	/* Held while traces are brought to the collector, and while a profile is written: for seconds.
 	 * No thread of the program takes it. */
 	pthread_mutex_t retrieving;
+	struct agent_retriever retriever; /* runs if the technique retrieves */
 
 	struct agent_options options; /* the first of those that a session begins with */
 	const struct agent_technique *technique;
@@ -83,15 +85,13 @@ struct agent_session {
 	struct agent_handover handover; /* these are used if the technique retrieves */
 	struct agent_backlog backlog;
 	_Atomic uint32_t usual; /* how many samples the last request wanted */
-	_Atomic bool hurry;     /* the retriever is to begin at once */
 
-	/* The sampler's threads (sampler.c), and the one that retrieves (retriever.c). */
-	bool stopping, ended, retriever_runs;
+	/* The sampler's threads. */
+	bool stopping, ended;
 	enum agent_asked asked;
 	unsigned followers; /* sampler's threads that run, without the leader */
 	unsigned turns;     /* how many threads take turns; 0 until all are started */
 	struct agent_sampler samplers[AGENT_TICKER_THREADS_MOST];
-	jthread retriever; /* global */
 	struct agent_grid grid;
 
 	/* If the technique does not retrieve, only the leader uses it while it runs. */
@@ -127,23 +127,15 @@ const char *agent_session_start(struct agent_session *session, JNIEnv *jni,
  * does not end: then the session can never be used again. */
 bool agent_session_finish(struct agent_session *session, JNIEnv *jni);
 
-/* Retrieves the traces of all threads. The technique can retrieve. */
-void agent_session_retrieve(struct agent_session *session, JNIEnv *jni);
-
 /* Called on the leader. Writes what there is so far. Then, if `next`, begins the next
  * part. */
 void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next);
 
-/* The sampler's threads. Stop returns false if they did not end in time; ask returns when the leader
+/* The sampler's threads. Stop returns false if they do not end until `limit` (CLOCK_MONOTONIC, ns); ask returns when the leader
  * has done it, or has ended. */
 const char *agent_sampler_start(struct agent_session *session, JNIEnv *jni);
-bool agent_sampler_stop(struct agent_session *session);
+bool agent_sampler_stop(struct agent_session *session, uint64_t limit);
 void agent_sampler_ask(struct agent_session *session, enum agent_asked asked);
-
-/* Starts the thread that retrieves, if the technique needs one. It ends, and clears
- * `retriever_runs`, soon after `stopping` is set. Without it, traces are retrieved when the
- * profile is written. */
-void agent_retriever_start(struct agent_session *session, JNIEnv *jni);
 
 /* In agent.c. The leader calls the first when the duration of session `number` has
  * passed; it does not use the session any more. The second switches the events of threads and

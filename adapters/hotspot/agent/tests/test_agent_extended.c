@@ -186,6 +186,12 @@ static const struct JNINativeInterface_ jni_table = {.DeleteLocalRef = delete_lo
 static jvmtiEnv jvmti = &jvmti_table;
 static JNIEnv jni = &jni_table;
 
+/* Called on a thread that this JVM does not start. */
+void agent_threads_remove(struct agent_threads *threads, JNIEnv *env, jthread thread)
+{
+	(void)threads, (void)env, (void)thread;
+}
+
 /* ---- the session ---- */
 
 static struct agent_session session;
@@ -199,6 +205,7 @@ static void begin(const struct agent_technique *technique)
 	session.technique = technique;
 	session.samples = 4;
 	pthread_mutex_init(&session.lock, NULL);
+	agent_retriever_init(&session.retriever, &jvmti, &session.threads);
 	ck_assert(agent_extension_find(&session.extension, &jvmti));
 	ck_assert(agent_collector_open(&session.collector, MEMORY));
 	agent_handover_open(&session.handover, MEMORY);
@@ -358,6 +365,7 @@ static void hold(bool held)
 	(held ? pthread_mutex_lock : pthread_mutex_unlock)(&session.retrieving);
 	(held ? pthread_mutex_lock : pthread_mutex_unlock)(&session.collector.lock);
 	(held ? pthread_mutex_lock : pthread_mutex_unlock)(&session.lock);
+	(held ? pthread_mutex_lock : pthread_mutex_unlock)(&session.retriever.lock);
 }
 
 START_TEST(a_thread_that_ends_waits_for_nobody)

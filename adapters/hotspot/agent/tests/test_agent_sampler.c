@@ -131,11 +131,6 @@ void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next)
 	atomic_fetch_add(&jvm.dumps, 1);
 }
 
-void agent_retriever_start(struct agent_session *session, JNIEnv *jni)
-{
-	(void)session, (void)jni;
-}
-
 void agent_duration_over(uint64_t number, JNIEnv *jni)
 {
 	(void)number, (void)jni;
@@ -201,7 +196,7 @@ static void start(struct agent_session *session)
 
 static void stop(struct agent_session *session)
 {
-	ck_assert(agent_sampler_stop(session));
+	ck_assert(agent_sampler_stop(session, agent_now() + 10 * AGENT_NS_PER_S));
 	for (unsigned i = 0; i < AGENT_TICKER_THREADS_MOST; i++)
 		agent_ticker_close(&session->samplers[i].ticker);
 }
