@@ -149,7 +149,7 @@ static void JNICALL on_thread_start(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread
 	(void)jvmti;
 	pthread_rwlock_rdlock(&agent.events);
 	if (agent.listening)
-		agent_threads_add(&agent.session.threads, jni, thread);
+		agent_threads_add(&agent.session.shared.threads, jni, thread);
 	pthread_rwlock_unlock(&agent.events);
 }
 
@@ -160,20 +160,23 @@ static void JNICALL on_thread_end(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 	(void)jvmti;
 	pthread_rwlock_rdlock(&agent.events);
 	if (agent.listening) {
-		agent_threads_remove(&session->threads, jni, thread);
-		if (session->technique->thread_ends)
-			session->technique->thread_ends(session, jni, thread);
+		agent_threads_remove(&session->shared.threads, jni, thread);
+		if (session->technique->kind->thread_ends)
+			session->technique->kind->thread_ends(session->technique, jni, thread);
 	}
 	pthread_rwlock_unlock(&agent.events);
 }
 
 static void JNICALL on_class(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass class)
 {
+	struct agent_technique *technique;
+
 	(void)jvmti;
 	(void)thread;
 	pthread_rwlock_rdlock(&agent.events);
-	if (agent.listening && !agent.session.technique->retrieve)
-		agent_methods_class(&agent.session.methods, jni, class);
+	technique = agent.session.technique;
+	if (agent.listening && technique->kind->class_prepared)
+		technique->kind->class_prepared(technique, jni, class);
 	pthread_rwlock_unlock(&agent.events);
 }
 
@@ -203,7 +206,7 @@ static bool attach(JavaVM *vm)
 	const jvmtiEvent events[] = {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH};
 	jvmtiEnv *jvmti = NULL;
 
-	if (agent.session.jvmti)
+	if (agent.session.shared.jvmti)
 		return true;
 	if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_11) != JNI_OK) {
 		agent_say("this JVM is older than version 11; nothing is sampled");
@@ -263,7 +266,8 @@ static bool attached(JavaVM *vm, const struct agent_options *options)
 
 	if (!attach(vm) || (*vm)->GetEnv(vm, (void **)&jni, JNI_VERSION_10) != JNI_OK)
 		return false;
-	if (agent.dead || (*agent.session.jvmti)->GetPhase(agent.session.jvmti, &phase) ||
+	if (agent.dead ||
+	    (*agent.session.shared.jvmti)->GetPhase(agent.session.shared.jvmti, &phase) ||
 	    phase != JVMTI_PHASE_LIVE)
 		return refuse("the JVM is starting or ending; nothing is done");
 	return obey(jni, options);

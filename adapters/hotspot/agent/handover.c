@@ -14,6 +14,26 @@ void agent_handover_open(struct agent_handover *handover, uint64_t bytes_max)
 		(struct agent_handover){.bytes_max = bytes_max, .gate = PTHREAD_RWLOCK_INITIALIZER};
 }
 
+void agent_handover_enter(struct agent_handover *handover)
+{
+	pthread_rwlock_rdlock(&handover->gate);
+}
+
+void agent_handover_leave(struct agent_handover *handover)
+{
+	pthread_rwlock_unlock(&handover->gate);
+}
+
+void agent_handover_shut(struct agent_handover *handover)
+{
+	pthread_rwlock_wrlock(&handover->gate);
+}
+
+void agent_handover_reopen(struct agent_handover *handover)
+{
+	pthread_rwlock_unlock(&handover->gate);
+}
+
 uint64_t agent_handover_count(const struct incstack_jvmti_traces *traces)
 {
 	uint64_t count = 0;

@@ -25,11 +25,18 @@ struct agent_handover {
 	_Atomic(struct agent_handed *) newest;
 	_Atomic uint64_t bytes; /* of all traces that wait here, about */
 	uint64_t bytes_max;
-	/* Read-locked by a thread that ends, from its retrieve until its traces are here. */
-	pthread_rwlock_t gate;
+	pthread_rwlock_t gate; /* read-locked by threads that end */
 };
 
 void agent_handover_open(struct agent_handover *handover, uint64_t bytes_max);
+
+/* Called by a thread that ends: before it retrieves its traces, and when they are here or were given up. */
+void agent_handover_enter(struct agent_handover *handover);
+void agent_handover_leave(struct agent_handover *handover);
+
+/* Waits until no thread is between the two, and lets none in until the gate is opened again. */
+void agent_handover_shut(struct agent_handover *handover);
+void agent_handover_reopen(struct agent_handover *handover);
 
 /* About the memory that a tree uses. */
 uint64_t agent_tree_bytes(const struct incstack_tree *tree);

@@ -34,15 +34,6 @@ void agent_latency_add(struct agent_latency *latency, uint64_t ns)
 		latency->largest = ns;
 }
 
-void agent_latency_merge(struct agent_latency *latency, const struct agent_latency *other)
-{
-	for (unsigned i = 0; i < AGENT_LATENCY_BUCKETS; i++)
-		latency->buckets[i] += other->buckets[i];
-	latency->count += other->count;
-	if (other->largest > latency->largest)
-		latency->largest = other->largest;
-}
-
 uint64_t agent_latency_quantile(const struct agent_latency *latency, double share)
 {
 	double wanted = share * (double)latency->count;

@@ -17,9 +17,6 @@ struct agent_latency {
 
 void agent_latency_add(struct agent_latency *latency, uint64_t ns);
 
-/* Adds the counts of the other. */
-void agent_latency_merge(struct agent_latency *latency, const struct agent_latency *other);
-
 /* The latency that the given share (0..1) of the samples does not exceed, up to the width of a
  * bucket; 0 without samples. */
 uint64_t agent_latency_quantile(const struct agent_latency *latency, double share);

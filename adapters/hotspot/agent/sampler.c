@@ -25,7 +25,7 @@ static void set_ticker(struct agent_sampler *sampler)
 	const struct agent_session *session = sampler->session;
 
 	agent_ticker_set(&sampler->ticker, sampler->turn,
-			 session->turns * session->options.interval_ns);
+			 session->turns * session->shared.options.interval_ns);
 }
 
 static bool leads(const struct agent_sampler *sampler)
@@ -89,7 +89,8 @@ static bool wait_for_turn(struct agent_sampler *sampler, JNIEnv *jni)
 /* Finds the thread's next turn. */
 static void pass_turn(struct agent_sampler *sampler)
 {
-	const uint64_t step = sampler->session->turns * sampler->session->options.interval_ns;
+	const uint64_t step =
+		sampler->session->turns * sampler->session->shared.options.interval_ns;
 	uint64_t now = agent_now();
 
 	sampler->turn += step;
@@ -121,24 +122,11 @@ static void count_tick(struct agent_session *session, const struct agent_tick *t
 	session->ticks.wanted += (missed + 1) * tick->wanted;
 	pthread_mutex_unlock(&session->lock);
 	if (missed)
-		agent_collector_lose(&session->collector, AGENT_LOSS_LATE, missed * tick->wanted);
+		agent_collector_lose(&session->shared.collector, AGENT_LOSS_LATE,
+				     missed * tick->wanted);
 	if (tick->wanted > tick->taken)
-		agent_collector_lose(&session->collector, tick->reason, tick->wanted - tick->taken);
-}
-
-/* Lets the technique sample. The extension makes no local references at a tick. */
-static void sample(struct agent_session *session, JNIEnv *jni, struct agent_tick *tick)
-{
-	if (session->technique->retrieve) {
-		session->technique->tick(session, jni, tick);
-	} else if ((*jni)->PushLocalFrame(jni, 64)) { /* the heap is full: no sample */
-		(*jni)->ExceptionClear(jni);
-		tick->wanted = session->samples;
-		tick->reason = AGENT_LOSS_MEMORY;
-	} else {
-		session->technique->tick(session, jni, tick);
-		(*jni)->PopLocalFrame(jni, NULL);
-	}
+		agent_collector_lose(&session->shared.collector, tick->reason,
+				     tick->wanted - tick->taken);
 }
 
 static void take_tick(struct agent_session *session, JNIEnv *jni)
@@ -148,7 +136,7 @@ static void take_tick(struct agent_session *session, JNIEnv *jni)
 
 	if (!agent_grid_take(&session->grid, &tick.due, &missed))
 		return;
-	sample(session, jni, &tick);
+	session->technique->kind->tick(session->technique, jni, &tick);
 	count_tick(session, &tick, missed + skip(session));
 }
 
@@ -158,12 +146,13 @@ static void look_after(struct agent_sampler *sampler, JNIEnv *jni, struct plan *
 	struct agent_session *session = sampler->session;
 
 	if (sampler->turn >= plan->housekeeping) {
-		agent_methods_sweep(&session->methods, jni);
+		if (session->technique->kind->sweep)
+			session->technique->kind->sweep(session->technique, jni);
 		plan->housekeeping = sampler->turn + HOUSEKEEPING_NS;
 	}
 	if (sampler->turn >= plan->split) {
 		agent_session_dump(session, jni, true);
-		plan->split += session->options.split_ns;
+		plan->split += session->shared.options.split_ns;
 	}
 }
 
@@ -171,7 +160,7 @@ static void look_after(struct agent_sampler *sampler, JNIEnv *jni, struct plan *
 static bool take_ticks(struct agent_sampler *sampler, JNIEnv *jni)
 {
 	struct agent_session *session = sampler->session;
-	const uint64_t start = session->start_ns, split = session->options.split_ns;
+	const uint64_t start = session->shared.start_ns, split = session->shared.options.split_ns;
 	struct plan plan = {.housekeeping = start + HOUSEKEEPING_NS,
 			    .split = split ? start + split : UINT64_MAX};
 
@@ -231,7 +220,7 @@ static void JNICALL follow(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
 
 	(void)jvmti;
 	(void)incstack__be_prompt(false);
-	agent_threads_remove(&session->threads, jni, sampler->thread);
+	agent_threads_remove(&session->shared.threads, jni, sampler->thread);
 	if (wait_for_start(session))
 		(void)take_ticks(sampler, jni);
 	count_follower(session, -1);
@@ -241,8 +230,8 @@ static bool start_follower(struct agent_session *session, JNIEnv *jni,
 			   struct agent_sampler *follower)
 {
 	count_follower(session, 1);
-	if (!agent_own_thread_start(session->jvmti, jni, "incstack sampler", follow, follower,
-				    &follower->thread))
+	if (!agent_own_thread_start(session->shared.jvmti, jni, "incstack sampler", follow,
+				    follower, &follower->thread))
 		return true;
 	count_follower(session, -1);
 	return false;
@@ -252,8 +241,8 @@ static bool start_follower(struct agent_session *session, JNIEnv *jni,
  * request that samples waiting threads takes long, so one thread makes such requests. */
 static void start_followers(struct agent_session *session, JNIEnv *jni, bool real_time)
 {
-	const struct agent_options *options = &session->options;
-	const bool one = real_time || options->waiting || !session->technique->takes_turns;
+	const struct agent_options *options = &session->shared.options;
+	const bool one = real_time || options->waiting || !session->technique->kind->takes_turns;
 	const unsigned wanted = one ? 1 : agent_ticker_threads(options->interval_ns);
 	unsigned started = 1;
 
@@ -263,7 +252,7 @@ static void start_followers(struct agent_session *session, JNIEnv *jni, bool rea
 	session->turns = started;
 	for (unsigned i = 0; i < started; i++) {
 		session->samplers[i].turn =
-			session->start_ns + (i + 1) * session->options.interval_ns;
+			session->shared.start_ns + (i + 1) * session->shared.options.interval_ns;
 		set_ticker(&session->samplers[i]);
 	}
 	pthread_cond_broadcast(&session->changed);
@@ -278,8 +267,8 @@ static void JNICALL lead(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
 	bool over;
 
 	(void)jvmti;
-	agent_threads_remove(&session->threads, jni, sampler->thread);
-	start_followers(session, jni, be_prompt(&session->options));
+	agent_threads_remove(&session->shared.threads, jni, sampler->thread);
+	start_followers(session, jni, be_prompt(&session->shared.options));
 	over = take_ticks(sampler, jni);
 	pthread_mutex_lock(&session->lock);
 	session->ended = true;
@@ -293,14 +282,14 @@ static void JNICALL lead(jvmtiEnv *jvmti, JNIEnv *jni, void *argument)
 
 const char *agent_sampler_start(struct agent_session *session, JNIEnv *jni)
 {
-	const struct agent_options *options = &session->options;
+	const struct agent_options *options = &session->shared.options;
 	struct agent_sampler *leader = session->samplers;
 
-	agent_grid_open(&session->grid, session->start_ns, options->interval_ns,
+	agent_grid_open(&session->grid, session->shared.start_ns, options->interval_ns,
 			options->duration_ns);
 	for (unsigned i = 0; i < agent_ticker_threads(options->interval_ns); i++)
 		agent_ticker_open(&session->samplers[i].ticker);
-	return agent_own_thread_start(session->jvmti, jni, "incstack sampler", lead, leader,
+	return agent_own_thread_start(session->shared.jvmti, jni, "incstack sampler", lead, leader,
 				      &leader->thread);
 }
 
@@ -318,7 +307,7 @@ bool agent_sampler_stop(struct agent_session *session, uint64_t limit)
 	pthread_mutex_lock(&session->lock);
 	session->stopping = true;
 	pthread_cond_broadcast(&session->changed);
-	for (unsigned i = 0; i < agent_ticker_threads(session->options.interval_ns); i++)
+	for (unsigned i = 0; i < agent_ticker_threads(session->shared.options.interval_ns); i++)
 		agent_ticker_wake(&session->samplers[i].ticker);
 	while (!(ended = all_ended(session)) && agent_now() < limit)
 		pthread_cond_timedwait(&session->changed, &session->lock, &time);

@@ -13,35 +13,10 @@
 #include "clock.h"
 #include "result.h"
 #include "say.h"
-
-/* The part of the memory that traces of threads that have ended may use until they are retrieved. */
-enum { HANDOVER_SHARE = 8 };
+#include "techniques.h"
 
 /* How long a session waits for its threads to end. */
 #define STOP_NS (10 * AGENT_NS_PER_S)
-
-/* ---- technique ---------------------------------------------------------------------- */
-
-const struct agent_technique *agent_technique_for(enum agent_mode mode, bool extended,
-						  const char **why)
-{
-	static const struct agent_technique *const stock[AGENT_MODE_COUNT] = {
-		[AGENT_MODE_BEST] = &agent_technique_partial,
-		[AGENT_MODE_JVMTI] = &agent_technique_jvmti,
-		[AGENT_MODE_PARTIAL] = &agent_technique_partial,
-	};
-	static const struct agent_technique *const more[AGENT_MODE_COUNT] = {
-		[AGENT_MODE_BEST] = &agent_technique_extended_partial_incremental,
-		[AGENT_MODE_JVMTI] = &agent_technique_jvmti,
-		[AGENT_MODE_PARTIAL] = &agent_technique_extended_partial,
-		[AGENT_MODE_INCREMENTAL] = &agent_technique_extended_incremental,
-		[AGENT_MODE_PARTIAL_INCREMENTAL] = &agent_technique_extended_partial_incremental,
-	};
-
-	*why = "this JVM has no incremental stack traces; use mode=partial, or a JVM that "
-	       "adapters/hotspot/build-jvm made";
-	return extended ? more[mode] : stock[mode];
-}
 
 /* ---- start -------------------------------------------------------------------------- */
 
@@ -60,22 +35,22 @@ void agent_session_init(struct agent_session *session, JavaVM *vm, jvmtiEnv *jvm
 	pthread_mutex_init(&session->lock, NULL);
 	pthread_mutex_init(&session->retrieving, NULL);
 	agent_condition_init(&session->changed);
-	agent_retriever_init(&session->retriever, jvmti, &session->threads);
+	agent_retriever_init(&session->shared.retriever, jvmti, &session->shared.threads);
 	session->vm = vm;
-	session->jvmti = jvmti;
+	session->shared.jvmti = jvmti;
 }
 
 static void set_events(struct agent_session *session, bool on)
 {
 	const jvmtiEvent events[] = {JVMTI_EVENT_THREAD_START, JVMTI_EVENT_THREAD_END,
 				     JVMTI_EVENT_CLASS_PREPARE};
-	/* The traces of the extension have names without jmethodIDs, and need no classes. */
-	size_t count = session->technique->retrieve ? 2 : 3;
+	size_t count = session->technique->kind->class_prepared ? 3 : 2;
 
 	for (size_t i = 0; i < count; i++)
-		(void)(*session->jvmti)
-			->SetEventNotificationMode(
-				session->jvmti, on ? JVMTI_ENABLE : JVMTI_DISABLE, events[i], NULL);
+		(void)(*session->shared.jvmti)
+			->SetEventNotificationMode(session->shared.jvmti,
+						   on ? JVMTI_ENABLE : JVMTI_DISABLE, events[i],
+						   NULL);
 }
 
 /* Learns which classes and threads exist. Their events are switched on first. Otherwise one could
@@ -84,9 +59,9 @@ static void learn(struct agent_session *session, JNIEnv *jni)
 {
 	agent_listen(true);
 	set_events(session, true);
-	agent_threads_add_all(&session->threads, jni);
-	if (!session->technique->retrieve)
-		agent_methods_loaded(&session->methods, jni);
+	agent_threads_add_all(&session->shared.threads, jni);
+	if (session->technique->kind->classes_loaded)
+		session->technique->kind->classes_loaded(session->technique, jni);
 }
 
 /* Returns when no event of threads and classes is in progress. */
@@ -99,35 +74,31 @@ static void stop_events(struct agent_session *session)
 static void free_session(struct agent_session *session, JNIEnv *jni)
 {
 	stop_events(session);
-	agent_threads_close(&session->threads, jni);
-	agent_methods_close(&session->methods, jni);
-	agent_collector_close(&session->collector);
+	session->technique->kind->close(session->technique, jni);
+	agent_threads_close(&session->shared.threads, jni);
+	agent_collector_close(&session->shared.collector);
 	for (unsigned i = 0; i < AGENT_TICKER_THREADS_MOST; i++) {
 		agent_ticker_close(&session->samplers[i].ticker);
 		if (session->samplers[i].thread)
 			(*jni)->DeleteGlobalRef(jni, session->samplers[i].thread);
 	}
-	agent_retriever_close(&session->retriever, jni);
-	free(session->infos);
-	free(session->frames);
-	free(session->chosen);
-	free(session->name);
-	free(session->file);
+	agent_retriever_close(&session->shared.retriever, jni);
 }
 
 static void begin(struct agent_session *session, const struct agent_options *options)
 {
-	memset(&session->options, 0, sizeof(*session) - offsetof(struct agent_session, options));
-	session->options = *options;
+	memset(&session->technique, 0,
+	       sizeof(*session) - offsetof(struct agent_session, technique));
+	session->shared.options = *options;
 	for (unsigned i = 0; i < AGENT_TICKER_THREADS_MOST; i++)
 		session->samplers[i] =
 			(struct agent_sampler){.session = session, .ticker = AGENT_TICKER_CLOSED};
 	session->number++;
-	session->samples = options->samples ? options->samples : processors();
-	if (options->waiting && session->samples < 2)
-		session->samples = 2; /* one that runs, and one that waits */
-	session->start_ns = session->part_ns = agent_now();
-	agent_output_open(&session->output, &session->options);
+	session->shared.samples = options->samples ? options->samples : processors();
+	if (options->waiting && session->shared.samples < 2)
+		session->shared.samples = 2; /* one that runs, and one that waits */
+	session->shared.start_ns = session->part_ns = agent_now();
+	agent_output_open(&session->output, &session->shared.options);
 }
 
 static void retrieve(void *context, JNIEnv *jni)
@@ -135,7 +106,7 @@ static void retrieve(void *context, JNIEnv *jni)
 	struct agent_session *session = context;
 
 	pthread_mutex_lock(&session->retrieving);
-	session->technique->retrieve(session, jni);
+	session->technique->kind->retrieve(session->technique, jni);
 	pthread_mutex_unlock(&session->retrieving);
 }
 
@@ -144,8 +115,26 @@ static void say_start(const struct agent_session *session, const char *file)
 	char interval[32];
 
 	agent_say("sampling every %s, mode %s (%s), to %s",
-		  agent_time_text(session->options.interval_ns, interval),
-		  agent_mode_name(session->technique->mode), session->technique->description, file);
+		  agent_time_text(session->shared.options.interval_ns, interval),
+		  agent_mode_name(session->technique->kind->mode),
+		  session->technique->kind->description, file);
+}
+
+/* Returns null, or why the session cannot start; then nothing is open. */
+static const char *open_roles(struct agent_session *session, JNIEnv *jni,
+			      const struct agent_technique_kind *kind)
+{
+	struct agent_shared *shared = &session->shared;
+	const char *why = "out of memory";
+
+	agent_threads_open(&shared->threads, shared->jvmti);
+	if (agent_collector_open(&shared->collector, shared->options.memory))
+		session->technique = kind->open(kind, shared, &why);
+	if (session->technique)
+		return NULL;
+	agent_collector_close(&shared->collector);
+	agent_threads_close(&shared->threads, jni);
+	return why;
 }
 
 const char *agent_session_start(struct agent_session *session, JNIEnv *jni,
@@ -153,35 +142,29 @@ const char *agent_session_start(struct agent_session *session, JNIEnv *jni,
 {
 	static char text[AGENT_FILE_MAX + 100];
 	char file[AGENT_FILE_MAX] = "";
+	const struct agent_technique_kind *kind;
 	const char *why, *failed;
-	bool extended;
 
 	begin(session, options);
-	extended = agent_extension_find(&session->extension, session->jvmti);
-	session->technique = agent_technique_for(options->mode, extended, &why);
-	if (!session->technique)
+	kind = agent_technique_for(options->mode, session->shared.jvmti, &why);
+	if (!kind)
 		return why;
 	failed = agent_output_probe(&session->output, file);
 	if (failed) {
 		snprintf(text, sizeof(text), "cannot write %s: %s", file, failed);
 		return text;
 	}
-	agent_threads_open(&session->threads, session->jvmti);
-	agent_methods_open(&session->methods, session->jvmti);
-	agent_handover_open(&session->handover, options->memory / HANDOVER_SHARE);
-	failed = agent_collector_open(&session->collector, options->memory)
-			 ? session->technique->start(session)
-			 : "out of memory";
-	if (!failed) {
-		learn(session, jni);
-		failed = agent_sampler_start(session, jni);
-	}
+	failed = open_roles(session, jni, kind);
+	if (failed)
+		return failed;
+	learn(session, jni);
+	failed = agent_sampler_start(session, jni);
 	if (failed) {
 		free_session(session, jni);
 		return failed;
 	}
-	if (session->technique->retrieve)
-		agent_retriever_start(&session->retriever, jni, retrieve, session);
+	if (session->technique->kind->retrieve)
+		agent_retriever_start(&session->shared.retriever, jni, retrieve, session);
 	say_start(session, file);
 	return NULL;
 }
@@ -192,16 +175,16 @@ static void write_part(struct agent_session *session, const struct incstack_prof
 		       const struct agent_figures *figures)
 {
 	const struct agent_content content = {.profile = profile,
-					      .source = session->technique->source,
-					      .source_context = session,
-					      .mode = session->technique->mode,
+					      .source = session->technique->kind->source,
+					      .source_context = session->technique,
+					      .mode = session->technique->kind->mode,
 					      .counts = &figures->counts,
 					      .begun_ns = session->part_ns};
 	char name[AGENT_FILE_MAX] = "";
 
 	if (agent_output_write(&session->output, &content, name))
 		agent_say_result(profile, figures, name);
-	if (session->options.stats)
+	if (session->shared.options.stats)
 		agent_say_stats(content.mode, figures);
 }
 
@@ -211,13 +194,11 @@ static void count(struct agent_session *session, JNIEnv *jni, struct agent_figur
 {
 	uint64_t now;
 
-	session->technique->count(session, figures);
+	session->technique->kind->count(session->technique, figures);
 	pthread_mutex_lock(&session->lock);
 	figures->ticks = session->ticks;
-	figures->findings.latency = session->findings.latency;
-	figures->findings.virtual_samples = session->findings.virtual_samples;
 	pthread_mutex_unlock(&session->lock);
-	now = agent_threads_processor_time(&session->threads, jni);
+	now = agent_threads_processor_time(&session->shared.threads, jni);
 	figures->processor_ns = now > session->processor_ns ? now - session->processor_ns : 0;
 }
 
@@ -230,15 +211,14 @@ static struct incstack_profile *take_part(struct agent_session *session, JNIEnv 
 	struct incstack_profile *profile;
 
 	count(session, jni, figures);
-	profile = agent_collector_take(&session->collector, last, &counts);
+	profile = agent_collector_take(&session->shared.collector, last, &counts);
 	if (!profile)
 		return NULL;
 	agent_counts_add(&figures->counts, &counts);
 	pthread_mutex_lock(&session->lock);
 	session->ticks = (struct agent_ticks){0};
-	session->findings = (struct agent_findings){0};
 	pthread_mutex_unlock(&session->lock);
-	session->before = session->now;
+	session->technique->kind->next_part(session->technique);
 	session->processor_ns += figures->processor_ns;
 	return profile;
 }
@@ -279,8 +259,8 @@ static struct incstack_profile *end_part(struct agent_session *session, JNIEnv *
 	struct incstack_profile *profile;
 
 	pthread_mutex_lock(&session->retrieving);
-	if (session->technique->retrieve)
-		session->technique->retrieve(session, jni);
+	if (session->technique->kind->retrieve)
+		session->technique->kind->retrieve(session->technique, jni);
 	profile = take_part(session, jni, last, figures);
 	pthread_mutex_unlock(&session->retrieving);
 	return profile;
@@ -291,10 +271,10 @@ static void read_part(struct agent_session *session, JNIEnv *jni)
 	struct reading reading = {.session = session};
 
 	pthread_mutex_lock(&session->retrieving);
-	if (session->technique->retrieve)
-		session->technique->retrieve(session, jni);
+	if (session->technique->kind->retrieve)
+		session->technique->kind->retrieve(session->technique, jni);
 	count(session, jni, &reading.figures);
-	(void)agent_collector_read(&session->collector, read_profile, &reading);
+	(void)agent_collector_read(&session->shared.collector, read_profile, &reading);
 	pthread_mutex_unlock(&session->retrieving);
 }
 
@@ -320,7 +300,7 @@ static bool stop_threads(struct agent_session *session)
 	const uint64_t limit = agent_now() + STOP_NS;
 	const bool sampler_ended = agent_sampler_stop(session, limit);
 
-	return agent_retriever_stop(&session->retriever, limit) && sampler_ended;
+	return agent_retriever_stop(&session->shared.retriever, limit) && sampler_ended;
 }
 
 /* No event is in progress when the last traces are retrieved, so that no thread has traces that it has not

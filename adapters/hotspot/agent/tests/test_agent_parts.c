@@ -190,21 +190,6 @@ START_TEST(small_latencies_are_exact)
 }
 END_TEST
 
-START_TEST(a_merged_histogram_is_that_of_all_latencies)
-{
-	struct agent_latency all = {0}, one = {0}, other = {0};
-
-	for (uint64_t ns = 1; ns <= 1000; ns++) {
-		agent_latency_add(&all, ns * 7);
-		agent_latency_add(ns % 3 ? &one : &other, ns * 7);
-	}
-	agent_latency_merge(&one, &other);
-	ck_assert_mem_eq(&one, &all, sizeof(all));
-	agent_latency_merge(&one, &(struct agent_latency){.count = 0});
-	ck_assert_mem_eq(&one, &all, sizeof(all));
-}
-END_TEST
-
 /* ---- the backlog ---- */
 
 START_TEST(the_backlog_follows_what_was_retrieved)
@@ -245,7 +230,6 @@ int main(void)
 	tcase_add_test(tests, quantiles_are_off_by_an_eighth_at_most);
 	tcase_add_test(tests, small_latencies_are_exact);
 	tcase_add_test(tests, the_backlog_follows_what_was_retrieved);
-	tcase_add_test(tests, a_merged_histogram_is_that_of_all_latencies);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

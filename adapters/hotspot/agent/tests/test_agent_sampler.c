@@ -120,11 +120,6 @@ void agent_threads_remove(struct agent_threads *threads, JNIEnv *jni, jthread th
 	atomic_fetch_add(&jvm.removed, 1);
 }
 
-void agent_methods_sweep(struct agent_methods *methods, JNIEnv *jni)
-{
-	(void)methods, (void)jni;
-}
-
 void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next)
 {
 	(void)session, (void)jni, (void)next;
@@ -146,32 +141,27 @@ void agent_say(const char *format, ...)
 static uint64_t noted[NOTED_MOST];
 static atomic_uint count;
 
-static void note(struct agent_session *session, JNIEnv *jni, struct agent_tick *tick)
+static void note(struct agent_technique *technique, JNIEnv *jni, struct agent_tick *tick)
 {
 	const unsigned i = atomic_fetch_add(&count, 1);
 
-	(void)session, (void)jni;
+	(void)technique, (void)jni;
 	ck_assert_uint_lt(i, NOTED_MOST);
 	ck_assert_uint_le(tick->due, agent_now());
 	noted[i] = tick->due;
 	tick->wanted = tick->taken = 1;
 }
 
-static void retrieve_nothing(struct agent_session *session, JNIEnv *jni)
-{
-	(void)session, (void)jni;
-}
-
-static const struct agent_technique turns = {
-	.takes_turns = true, .tick = note, .retrieve = retrieve_nothing};
-static const struct agent_technique alone = {.tick = note, .retrieve = retrieve_nothing};
+static const struct agent_technique_kind turns = {.takes_turns = true, .tick = note};
+static const struct agent_technique_kind alone = {.tick = note};
 
 /* ---- a session ---- */
 
-static struct agent_session *open_session(const struct agent_technique *technique,
+static struct agent_session *open_session(const struct agent_technique_kind *kind,
 					  uint64_t interval_ns)
 {
 	static struct agent_session session;
+	static struct agent_technique technique;
 
 	memset(&session, 0, sizeof(session));
 	memset(&jvm, 0, sizeof(jvm));
@@ -179,10 +169,11 @@ static struct agent_session *open_session(const struct agent_technique *techniqu
 	jvm.may_start = AGENT_TICKER_THREADS_MOST;
 	pthread_mutex_init(&session.lock, NULL);
 	agent_condition_init(&session.changed);
-	session.jvmti = &jvmti_functions;
-	session.technique = technique;
-	session.options.interval_ns = interval_ns;
-	session.start_ns = agent_now();
+	session.shared.jvmti = &jvmti_functions;
+	technique.kind = kind;
+	session.technique = &technique;
+	session.shared.options.interval_ns = interval_ns;
+	session.shared.start_ns = agent_now();
 	for (unsigned i = 0; i < AGENT_TICKER_THREADS_MOST; i++)
 		session.samplers[i] =
 			(struct agent_sampler){.session = &session, .ticker = AGENT_TICKER_CLOSED};
@@ -234,23 +225,23 @@ static int by_time(const void *a, const void *b)
  * missed. */
 static void check_grid(struct agent_session *session)
 {
-	const uint64_t interval = session->options.interval_ns;
+	const uint64_t interval = session->shared.options.interval_ns;
 	const unsigned taken = atomic_load(&count);
 	uint64_t last;
 
 	ck_assert_uint_gt(taken, 0);
 	qsort(noted, taken, sizeof(*noted), by_time);
 	for (unsigned i = 0; i < taken; i++) {
-		ck_assert_uint_eq((noted[i] - session->start_ns) % interval, 0);
+		ck_assert_uint_eq((noted[i] - session->shared.start_ns) % interval, 0);
 		ck_assert(!i || noted[i] > noted[i - 1]);
 	}
-	last = (noted[taken - 1] - session->start_ns) / interval;
+	last = (noted[taken - 1] - session->shared.start_ns) / interval;
 	ck_assert_uint_eq(session->ticks.taken, taken);
 	/* If one thread takes all times, those after the last may be missed already. */
 	ck_assert_uint_ge(taken + session->ticks.missed, last);
 	ck_assert(session->turns == 1 || taken + session->ticks.missed == last);
 	ck_assert_uint_eq(session->ticks.wanted, taken + session->ticks.missed);
-	ck_assert_uint_eq(session->collector.lost[AGENT_LOSS_LATE], session->ticks.missed);
+	ck_assert_uint_eq(session->shared.collector.lost[AGENT_LOSS_LATE], session->ticks.missed);
 }
 
 START_TEST(threads_take_turns)
@@ -265,8 +256,8 @@ START_TEST(threads_take_turns)
 			  AGENT_TICKER_THREADS_MOST); /* none is a thread to be sampled */
 	check_grid(session);
 	for (unsigned i = 0; i < AGENT_TICKER_THREADS_MOST; i++) {
-		const uint64_t number = (session->samplers[i].turn - session->start_ns) /
-					session->options.interval_ns;
+		const uint64_t number = (session->samplers[i].turn - session->shared.start_ns) /
+					session->shared.options.interval_ns;
 
 		ck_assert_uint_eq(number % AGENT_TICKER_THREADS_MOST,
 				  (i + 1) % AGENT_TICKER_THREADS_MOST);
@@ -305,7 +296,7 @@ START_TEST(waiting_threads_are_sampled_by_one_thread)
 {
 	struct agent_session *session = open_session(&turns, 100 * US);
 
-	session->options.waiting = true;
+	session->shared.options.waiting = true;
 	start(session);
 	wait_for_ticks(20);
 	stop(session);
@@ -374,12 +365,12 @@ START_TEST(it_ends_when_the_duration_is_over)
 {
 	struct agent_session *session = open_session(&turns, 100 * US);
 
-	session->options.duration_ns = 30 * MS;
+	session->shared.options.duration_ns = 30 * MS;
 	start(session);
 	wait_for_end(session);
 	stop(session);
 	check_grid(session);
-	ck_assert_uint_le(noted[atomic_load(&count) - 1], session->start_ns + 30 * MS);
+	ck_assert_uint_le(noted[atomic_load(&count) - 1], session->shared.start_ns + 30 * MS);
 }
 END_TEST
 
@@ -388,12 +379,12 @@ START_TEST(times_that_have_passed_are_missed)
 {
 	struct agent_session *session = open_session(&turns, 100 * US);
 
-	session->start_ns -= 10 * MS;
+	session->shared.start_ns -= 10 * MS;
 	start(session);
 	wait_for_ticks(10);
 	stop(session);
 	check_grid(session);
-	ck_assert_uint_ge(noted[0], session->start_ns + 10 * MS);
+	ck_assert_uint_ge(noted[0], session->shared.start_ns + 10 * MS);
 	ck_assert_uint_ge(session->ticks.missed, 99);
 }
 END_TEST
@@ -402,14 +393,14 @@ START_TEST(no_time_after_the_end_is_taken)
 {
 	struct agent_session *session = open_session(&turns, 100 * US);
 
-	session->start_ns -= 10 * MS;
-	session->options.duration_ns = 5 * MS;
+	session->shared.start_ns -= 10 * MS;
+	session->shared.options.duration_ns = 5 * MS;
 	start(session);
 	wait_for_end(session);
 	stop(session);
 	check_grid(session);
 	ck_assert_uint_eq(atomic_load(&count), 1);
-	ck_assert_uint_eq(noted[0], session->start_ns + 5 * MS);
+	ck_assert_uint_eq(noted[0], session->shared.start_ns + 5 * MS);
 }
 END_TEST
 
