@@ -101,14 +101,14 @@ static bool obey(JNIEnv *jni, const struct agent_options *options)
 	else if (options->command == AGENT_STOP)
 		finish(jni);
 	else
-		agent_sampler_ask(&agent.session, options->command == AGENT_NEXT
+		agent_session_ask(&agent.session, options->command == AGENT_NEXT
 							  ? AGENT_ASKED_NEXT
 							  : AGENT_ASKED_DUMP);
 	return true;
 }
 
 /* Another thread may have ended this session already, and may even have started the next. */
-void agent_duration_over(uint64_t number, JNIEnv *jni)
+static void duration_over(uint64_t number, JNIEnv *jni)
 {
 	pthread_mutex_lock(&agent.lock);
 	if (agent.session.number == number)
@@ -218,7 +218,7 @@ static bool attach(JavaVM *vm)
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
 		if ((*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, events[i], NULL))
 			return false;
-	agent_session_init(&agent.session, vm, jvmti);
+	agent_session_init(&agent.session, jvmti, duration_over);
 	return true;
 }
 

@@ -30,13 +30,13 @@ static uint32_t processors(void)
 	return (uint32_t)CPU_COUNT(&set);
 }
 
-void agent_session_init(struct agent_session *session, JavaVM *vm, jvmtiEnv *jvmti)
+void agent_session_init(struct agent_session *session, jvmtiEnv *jvmti,
+			void (*over)(uint64_t number, JNIEnv *jni))
 {
-	pthread_mutex_init(&session->lock, NULL);
 	pthread_mutex_init(&session->retrieving, NULL);
-	agent_condition_init(&session->changed);
+	agent_sampler_init(&session->sampler);
 	agent_retriever_init(&session->shared.retriever, jvmti, &session->shared.threads);
-	session->vm = vm;
+	session->over = over;
 	session->shared.jvmti = jvmti;
 }
 
@@ -77,11 +77,7 @@ static void free_session(struct agent_session *session, JNIEnv *jni)
 	session->technique->kind->close(session->technique, jni);
 	agent_threads_close(&session->shared.threads, jni);
 	agent_collector_close(&session->shared.collector);
-	for (unsigned i = 0; i < AGENT_TICKER_THREADS_MOST; i++) {
-		agent_ticker_close(&session->samplers[i].ticker);
-		if (session->samplers[i].thread)
-			(*jni)->DeleteGlobalRef(jni, session->samplers[i].thread);
-	}
+	agent_sampler_close(&session->sampler, jni);
 	agent_retriever_close(&session->shared.retriever, jni);
 }
 
@@ -90,9 +86,6 @@ static void begin(struct agent_session *session, const struct agent_options *opt
 	memset(&session->technique, 0,
 	       sizeof(*session) - offsetof(struct agent_session, technique));
 	session->shared.options = *options;
-	for (unsigned i = 0; i < AGENT_TICKER_THREADS_MOST; i++)
-		session->samplers[i] =
-			(struct agent_sampler){.session = session, .ticker = AGENT_TICKER_CLOSED};
 	session->number++;
 	session->shared.samples = options->samples ? options->samples : processors();
 	if (options->waiting && session->shared.samples < 2)
@@ -108,65 +101,6 @@ static void retrieve(void *context, JNIEnv *jni)
 	pthread_mutex_lock(&session->retrieving);
 	session->technique->kind->retrieve(session->technique, jni);
 	pthread_mutex_unlock(&session->retrieving);
-}
-
-static void say_start(const struct agent_session *session, const char *file)
-{
-	char interval[32];
-
-	agent_say("sampling every %s, mode %s (%s), to %s",
-		  agent_time_text(session->shared.options.interval_ns, interval),
-		  agent_mode_name(session->technique->kind->mode),
-		  session->technique->kind->description, file);
-}
-
-/* Returns null, or why the session cannot start; then nothing is open. */
-static const char *open_roles(struct agent_session *session, JNIEnv *jni,
-			      const struct agent_technique_kind *kind)
-{
-	struct agent_shared *shared = &session->shared;
-	const char *why = "out of memory";
-
-	agent_threads_open(&shared->threads, shared->jvmti);
-	if (agent_collector_open(&shared->collector, shared->options.memory))
-		session->technique = kind->open(kind, shared, &why);
-	if (session->technique)
-		return NULL;
-	agent_collector_close(&shared->collector);
-	agent_threads_close(&shared->threads, jni);
-	return why;
-}
-
-const char *agent_session_start(struct agent_session *session, JNIEnv *jni,
-				const struct agent_options *options)
-{
-	static char text[AGENT_FILE_MAX + 100];
-	char file[AGENT_FILE_MAX] = "";
-	const struct agent_technique_kind *kind;
-	const char *why, *failed;
-
-	begin(session, options);
-	kind = agent_technique_for(options->mode, session->shared.jvmti, &why);
-	if (!kind)
-		return why;
-	failed = agent_output_probe(&session->output, file);
-	if (failed) {
-		snprintf(text, sizeof(text), "cannot write %s: %s", file, failed);
-		return text;
-	}
-	failed = open_roles(session, jni, kind);
-	if (failed)
-		return failed;
-	learn(session, jni);
-	failed = agent_sampler_start(session, jni);
-	if (failed) {
-		free_session(session, jni);
-		return failed;
-	}
-	if (session->technique->kind->retrieve)
-		agent_retriever_start(&session->shared.retriever, jni, retrieve, session);
-	say_start(session, file);
-	return NULL;
 }
 
 /* ---- result ------------------------------------------------------------------------- */
@@ -195,9 +129,7 @@ static void count(struct agent_session *session, JNIEnv *jni, struct agent_figur
 	uint64_t now;
 
 	session->technique->kind->count(session->technique, figures);
-	pthread_mutex_lock(&session->lock);
-	figures->ticks = session->ticks;
-	pthread_mutex_unlock(&session->lock);
+	agent_sampler_count(&session->sampler, &figures->ticks);
 	now = agent_threads_processor_time(&session->shared.threads, jni);
 	figures->processor_ns = now > session->processor_ns ? now - session->processor_ns : 0;
 }
@@ -215,9 +147,7 @@ static struct incstack_profile *take_part(struct agent_session *session, JNIEnv 
 	if (!profile)
 		return NULL;
 	agent_counts_add(&figures->counts, &counts);
-	pthread_mutex_lock(&session->lock);
-	session->ticks = (struct agent_ticks){0};
-	pthread_mutex_unlock(&session->lock);
+	agent_sampler_next_part(&session->sampler, &figures->ticks);
 	session->technique->kind->next_part(session->technique);
 	session->processor_ns += figures->processor_ns;
 	return profile;
@@ -278,8 +208,9 @@ static void read_part(struct agent_session *session, JNIEnv *jni)
 	pthread_mutex_unlock(&session->retrieving);
 }
 
-void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next)
+static void dump(void *context, JNIEnv *jni, bool next)
 {
+	struct agent_session *session = context;
 	struct agent_locale locale;
 
 	agent_locale_enter(&locale);
@@ -294,11 +225,82 @@ void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next)
 	agent_locale_leave(&locale);
 }
 
+static void over(void *context, JNIEnv *jni, uint64_t number)
+{
+	const struct agent_session *session = context;
+
+	session->over(number, jni);
+}
+
+/* ---- start and end ------------------------------------------------------------------ */
+
+static void say_start(const struct agent_session *session, const char *file)
+{
+	char interval[32];
+
+	agent_say("sampling every %s, mode %s (%s), to %s",
+		  agent_time_text(session->shared.options.interval_ns, interval),
+		  agent_mode_name(session->technique->kind->mode),
+		  session->technique->kind->description, file);
+}
+
+/* Returns null, or why the session cannot start; then nothing is open. */
+static const char *open_roles(struct agent_session *session, JNIEnv *jni,
+			      const struct agent_technique_kind *kind)
+{
+	struct agent_shared *shared = &session->shared;
+	const char *why = "out of memory";
+
+	agent_threads_open(&shared->threads, shared->jvmti);
+	if (agent_collector_open(&shared->collector, shared->options.memory))
+		session->technique = kind->open(kind, shared, &why);
+	if (session->technique)
+		return NULL;
+	agent_collector_close(&shared->collector);
+	agent_threads_close(&shared->threads, jni);
+	return why;
+}
+
+const char *agent_session_start(struct agent_session *session, JNIEnv *jni,
+				const struct agent_options *options)
+{
+	static char text[AGENT_FILE_MAX + 100];
+	char file[AGENT_FILE_MAX] = "";
+	const struct agent_technique_kind *kind;
+	const struct agent_sampler_calls calls = {
+		.dump = dump, .over = over, .context = session, .number = session->number + 1};
+	const char *why, *failed;
+
+	begin(session, options);
+	kind = agent_technique_for(options->mode, session->shared.jvmti, &why);
+	if (!kind)
+		return why;
+	failed = agent_output_probe(&session->output, file);
+	if (failed) {
+		snprintf(text, sizeof(text), "cannot write %s: %s", file, failed);
+		return text;
+	}
+	failed = open_roles(session, jni, kind);
+	if (failed)
+		return failed;
+	learn(session, jni);
+	failed = agent_sampler_start(&session->sampler, jni, &session->shared, session->technique,
+				     &calls);
+	if (failed) {
+		free_session(session, jni);
+		return failed;
+	}
+	if (session->technique->kind->retrieve)
+		agent_retriever_start(&session->shared.retriever, jni, retrieve, session);
+	say_start(session, file);
+	return NULL;
+}
+
 /* Returns whether all threads of the session have ended. */
 static bool stop_threads(struct agent_session *session)
 {
 	const uint64_t limit = agent_now() + STOP_NS;
-	const bool sampler_ended = agent_sampler_stop(session, limit);
+	const bool sampler_ended = agent_sampler_stop(&session->sampler, limit);
 
 	return agent_retriever_stop(&session->shared.retriever, limit) && sampler_ended;
 }
@@ -320,4 +322,9 @@ bool agent_session_finish(struct agent_session *session, JNIEnv *jni)
 	agent_locale_leave(&locale);
 	free_session(session, jni);
 	return true;
+}
+
+void agent_session_ask(struct agent_session *session, enum agent_asked asked)
+{
+	agent_sampler_ask(&session->sampler, asked);
 }

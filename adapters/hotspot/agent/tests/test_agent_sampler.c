@@ -9,19 +9,19 @@
 #include "run_suite.h"
 #include "clock.h"
 #include "say.h"
-#include "session.h"
+#include "sampler.h"
 
 #define US UINT64_C(1000)
 #define MS (1000 * US)
 
-enum { NOTED_MOST = 100000 };
+enum { NOTED_MOST = 100000, NUMBER = 7 };
 
 /* ---- the JVM ---- */
 
 static struct {
 	unsigned may_start; /* agent threads */
 	atomic_uint started, removed;
-	atomic_int dumps;
+	atomic_int dumps, overs;
 } jvm;
 
 struct start {
@@ -120,17 +120,6 @@ void agent_threads_remove(struct agent_threads *threads, JNIEnv *jni, jthread th
 	atomic_fetch_add(&jvm.removed, 1);
 }
 
-void agent_session_dump(struct agent_session *session, JNIEnv *jni, bool next)
-{
-	(void)session, (void)jni, (void)next;
-	atomic_fetch_add(&jvm.dumps, 1);
-}
-
-void agent_duration_over(uint64_t number, JNIEnv *jni)
-{
-	(void)number, (void)jni;
-}
-
 void agent_say(const char *format, ...)
 {
 	(void)format;
@@ -155,41 +144,64 @@ static void note(struct agent_technique *technique, JNIEnv *jni, struct agent_ti
 static const struct agent_technique_kind turns = {.takes_turns = true, .tick = note};
 static const struct agent_technique_kind alone = {.tick = note};
 
-/* ---- a session ---- */
-
-static struct agent_session *open_session(const struct agent_technique_kind *kind,
-					  uint64_t interval_ns)
+static void dump(void *context, JNIEnv *jni, bool next)
 {
-	static struct agent_session session;
-	static struct agent_technique technique;
+	(void)context, (void)jni, (void)next;
+	atomic_fetch_add(&jvm.dumps, 1);
+}
 
-	memset(&session, 0, sizeof(session));
+static void over(void *context, JNIEnv *jni, uint64_t number)
+{
+	(void)context, (void)jni;
+	ck_assert_uint_eq(number, NUMBER);
+	atomic_fetch_add(&jvm.overs, 1);
+}
+
+/* ---- a sampler ---- */
+
+static struct agent_shared shared;
+static struct agent_sampler sampler;
+static struct agent_technique technique;
+
+static void set_up(void)
+{
+	agent_sampler_init(&sampler);
+}
+
+static void close_sampler(void)
+{
+	agent_sampler_close(&sampler, (JNIEnv *)&jni_functions);
+}
+
+/* A loop may open it again. */
+static void open_sampler(const struct agent_technique_kind *kind, uint64_t interval_ns)
+{
+	close_sampler();
+	memset(&shared, 0, sizeof(shared));
 	memset(&jvm, 0, sizeof(jvm));
 	atomic_store(&count, 0);
 	jvm.may_start = AGENT_TICKER_THREADS_MOST;
-	pthread_mutex_init(&session.lock, NULL);
-	agent_condition_init(&session.changed);
-	session.shared.jvmti = &jvmti_functions;
 	technique.kind = kind;
-	session.technique = &technique;
-	session.shared.options.interval_ns = interval_ns;
-	session.shared.start_ns = agent_now();
-	for (unsigned i = 0; i < AGENT_TICKER_THREADS_MOST; i++)
-		session.samplers[i] =
-			(struct agent_sampler){.session = &session, .ticker = AGENT_TICKER_CLOSED};
-	return &session;
+	shared.jvmti = &jvmti_functions;
+	shared.options.interval_ns = interval_ns;
+	shared.start_ns = agent_now();
 }
 
-static void start(struct agent_session *session)
+static const char *try_start(void)
 {
-	ck_assert_ptr_null(agent_sampler_start(session, (JNIEnv *)&jni_functions));
+	const struct agent_sampler_calls calls = {.dump = dump, .over = over, .number = NUMBER};
+
+	return agent_sampler_start(&sampler, (JNIEnv *)&jni_functions, &shared, &technique, &calls);
 }
 
-static void stop(struct agent_session *session)
+static void start(void)
 {
-	ck_assert(agent_sampler_stop(session, agent_now() + 10 * AGENT_NS_PER_S));
-	for (unsigned i = 0; i < AGENT_TICKER_THREADS_MOST; i++)
-		agent_ticker_close(&session->samplers[i].ticker);
+	ck_assert_ptr_null(try_start());
+}
+
+static void stop(void)
+{
+	ck_assert(agent_sampler_stop(&sampler, agent_now() + 10 * AGENT_NS_PER_S));
 }
 
 static void pause_for(uint64_t ns)
@@ -206,12 +218,12 @@ static void wait_for_ticks(unsigned wanted)
 		pause_for(100 * US);
 }
 
-static void wait_for_end(struct agent_session *session)
+static void wait_for_end(void)
 {
-	pthread_mutex_lock(&session->lock);
-	while (!session->ended || session->followers)
-		pthread_cond_wait(&session->changed, &session->lock);
-	pthread_mutex_unlock(&session->lock);
+	pthread_mutex_lock(&sampler.lock);
+	while (!sampler.ended || sampler.followers)
+		pthread_cond_wait(&sampler.changed, &sampler.lock);
+	pthread_mutex_unlock(&sampler.lock);
 }
 
 static int by_time(const void *a, const void *b)
@@ -223,41 +235,41 @@ static int by_time(const void *a, const void *b)
 
 /* Each time from the first to the last that was taken is a time of the grid, and was taken once or was
  * missed. */
-static void check_grid(struct agent_session *session)
+static void check_grid(void)
 {
-	const uint64_t interval = session->shared.options.interval_ns;
+	const uint64_t interval = shared.options.interval_ns;
 	const unsigned taken = atomic_load(&count);
 	uint64_t last;
 
 	ck_assert_uint_gt(taken, 0);
 	qsort(noted, taken, sizeof(*noted), by_time);
 	for (unsigned i = 0; i < taken; i++) {
-		ck_assert_uint_eq((noted[i] - session->shared.start_ns) % interval, 0);
+		ck_assert_uint_eq((noted[i] - shared.start_ns) % interval, 0);
 		ck_assert(!i || noted[i] > noted[i - 1]);
 	}
-	last = (noted[taken - 1] - session->shared.start_ns) / interval;
-	ck_assert_uint_eq(session->ticks.taken, taken);
+	last = (noted[taken - 1] - shared.start_ns) / interval;
+	ck_assert_uint_eq(sampler.ticks.taken, taken);
 	/* If one thread takes all times, those after the last may be missed already. */
-	ck_assert_uint_ge(taken + session->ticks.missed, last);
-	ck_assert(session->turns == 1 || taken + session->ticks.missed == last);
-	ck_assert_uint_eq(session->ticks.wanted, taken + session->ticks.missed);
-	ck_assert_uint_eq(session->shared.collector.lost[AGENT_LOSS_LATE], session->ticks.missed);
+	ck_assert_uint_ge(taken + sampler.ticks.missed, last);
+	ck_assert(sampler.turns == 1 || taken + sampler.ticks.missed == last);
+	ck_assert_uint_eq(sampler.ticks.wanted, taken + sampler.ticks.missed);
+	ck_assert_uint_eq(shared.collector.lost[AGENT_LOSS_LATE], sampler.ticks.missed);
 }
 
 START_TEST(threads_take_turns)
 {
-	struct agent_session *session = open_session(&turns, 100 * US);
-
-	start(session);
+	open_sampler(&turns, 100 * US);
+	start();
 	wait_for_ticks(1000);
-	stop(session);
-	ck_assert_uint_eq(session->turns, AGENT_TICKER_THREADS_MOST);
+	stop();
+	ck_assert_uint_eq(sampler.turns, AGENT_TICKER_THREADS_MOST);
 	ck_assert_uint_eq(jvm.removed,
 			  AGENT_TICKER_THREADS_MOST); /* none is a thread to be sampled */
-	check_grid(session);
+	ck_assert_int_eq(jvm.overs, 0);
+	check_grid();
 	for (unsigned i = 0; i < AGENT_TICKER_THREADS_MOST; i++) {
-		const uint64_t number = (session->samplers[i].turn - session->shared.start_ns) /
-					session->shared.options.interval_ns;
+		const uint64_t number =
+			(sampler.takers[i].turn - shared.start_ns) / shared.options.interval_ns;
 
 		ck_assert_uint_eq(number % AGENT_TICKER_THREADS_MOST,
 				  (i + 1) % AGENT_TICKER_THREADS_MOST);
@@ -268,38 +280,35 @@ END_TEST
 /* Such a technique must not be called by two threads. */
 START_TEST(one_thread_takes_all_times)
 {
-	struct agent_session *session = open_session(&alone, 100 * US);
-
-	start(session);
+	open_sampler(&alone, 100 * US);
+	start();
 	wait_for_ticks(300);
-	stop(session);
-	ck_assert_uint_eq(session->turns, 1);
+	stop();
+	ck_assert_uint_eq(sampler.turns, 1);
 	ck_assert_uint_eq(jvm.started, 1);
-	check_grid(session);
+	check_grid();
 }
 END_TEST
 
 START_TEST(long_intervals_need_one_thread)
 {
-	struct agent_session *session = open_session(&turns, MS);
-
-	start(session);
+	open_sampler(&turns, MS);
+	start();
 	wait_for_ticks(20);
-	stop(session);
+	stop();
 	ck_assert_uint_eq(jvm.started, 1);
-	check_grid(session);
+	check_grid();
 }
 END_TEST
 
 /* Such a request takes long. */
 START_TEST(waiting_threads_are_sampled_by_one_thread)
 {
-	struct agent_session *session = open_session(&turns, 100 * US);
-
-	session->shared.options.waiting = true;
-	start(session);
+	open_sampler(&turns, 100 * US);
+	shared.options.waiting = true;
+	start();
 	wait_for_ticks(20);
-	stop(session);
+	stop();
 	ck_assert_uint_eq(jvm.started, 1);
 }
 END_TEST
@@ -307,25 +316,23 @@ END_TEST
 START_TEST(fewer_threads_can_be_started)
 {
 	for (unsigned may = 1; may < AGENT_TICKER_THREADS_MOST; may++) {
-		struct agent_session *session = open_session(&turns, 100 * US);
-
+		open_sampler(&turns, 100 * US);
 		jvm.may_start = may;
-		start(session);
+		start();
 		wait_for_ticks(100);
-		stop(session);
-		ck_assert_uint_eq(session->turns, may);
-		check_grid(session);
+		stop();
+		ck_assert_uint_eq(sampler.turns, may);
+		check_grid();
 	}
 }
 END_TEST
 
 START_TEST(no_thread_can_be_started)
 {
-	struct agent_session *session = open_session(&turns, 100 * US);
-
+	open_sampler(&turns, 100 * US);
 	jvm.may_start = 0;
-	ck_assert_ptr_nonnull(agent_sampler_start(session, (JNIEnv *)&jni_functions));
-	ck_assert_ptr_null(session->samplers[0].thread);
+	ck_assert_ptr_nonnull(try_start());
+	ck_assert_ptr_null(sampler.takers[0].thread);
 }
 END_TEST
 
@@ -333,12 +340,11 @@ END_TEST
 START_TEST(it_stops_at_any_moment)
 {
 	for (unsigned i = 0; i < 100; i++) {
-		struct agent_session *session = open_session(&turns, 100 * US);
-
-		start(session);
+		open_sampler(&turns, 100 * US);
+		start();
 		pause_for(20 * US * i);
-		stop(session);
-		ck_assert_uint_eq(session->followers, 0);
+		stop();
+		ck_assert_uint_eq(sampler.followers, 0);
 	}
 }
 END_TEST
@@ -346,61 +352,80 @@ END_TEST
 /* The leader does it between two ticks, and all go on. */
 START_TEST(the_leader_does_what_is_asked)
 {
-	struct agent_session *session = open_session(&turns, 100 * US);
-
-	start(session);
+	open_sampler(&turns, 100 * US);
+	start();
 	for (int i = 1; i <= 20; i++) {
 		const unsigned before = atomic_load(&count);
 
-		agent_sampler_ask(session, AGENT_ASKED_DUMP);
+		agent_sampler_ask(&sampler, AGENT_ASKED_DUMP);
 		ck_assert_int_eq(jvm.dumps, i);
 		wait_for_ticks(before + 2 * AGENT_TICKER_THREADS_MOST);
 	}
-	stop(session);
-	check_grid(session);
+	stop();
+	check_grid();
 }
 END_TEST
 
 START_TEST(it_ends_when_the_duration_is_over)
 {
-	struct agent_session *session = open_session(&turns, 100 * US);
-
-	session->shared.options.duration_ns = 30 * MS;
-	start(session);
-	wait_for_end(session);
-	stop(session);
-	check_grid(session);
-	ck_assert_uint_le(noted[atomic_load(&count) - 1], session->shared.start_ns + 30 * MS);
+	open_sampler(&turns, 100 * US);
+	shared.options.duration_ns = 30 * MS;
+	start();
+	wait_for_end();
+	while (!atomic_load(&jvm.overs))
+		pause_for(100 * US);
+	stop();
+	ck_assert_int_eq(jvm.overs, 1);
+	check_grid();
+	ck_assert_uint_le(noted[atomic_load(&count) - 1], shared.start_ns + 30 * MS);
 }
 END_TEST
 
 /* Only the newest of the times that have passed is taken. */
 START_TEST(times_that_have_passed_are_missed)
 {
-	struct agent_session *session = open_session(&turns, 100 * US);
-
-	session->shared.start_ns -= 10 * MS;
-	start(session);
+	open_sampler(&turns, 100 * US);
+	shared.start_ns -= 10 * MS;
+	start();
 	wait_for_ticks(10);
-	stop(session);
-	check_grid(session);
-	ck_assert_uint_ge(noted[0], session->shared.start_ns + 10 * MS);
-	ck_assert_uint_ge(session->ticks.missed, 99);
+	stop();
+	check_grid();
+	ck_assert_uint_ge(noted[0], shared.start_ns + 10 * MS);
+	ck_assert_uint_ge(sampler.ticks.missed, 99);
 }
 END_TEST
 
 START_TEST(no_time_after_the_end_is_taken)
 {
-	struct agent_session *session = open_session(&turns, 100 * US);
-
-	session->shared.start_ns -= 10 * MS;
-	session->shared.options.duration_ns = 5 * MS;
-	start(session);
-	wait_for_end(session);
-	stop(session);
-	check_grid(session);
+	open_sampler(&turns, 100 * US);
+	shared.start_ns -= 10 * MS;
+	shared.options.duration_ns = 5 * MS;
+	start();
+	wait_for_end();
+	stop();
+	check_grid();
 	ck_assert_uint_eq(atomic_load(&count), 1);
-	ck_assert_uint_eq(noted[0], session->shared.start_ns + 5 * MS);
+	ck_assert_uint_eq(noted[0], shared.start_ns + 5 * MS);
+}
+END_TEST
+
+/* Between the two calls, other threads go on. */
+START_TEST(each_tick_belongs_to_one_part)
+{
+	struct agent_ticks part, rest;
+
+	open_sampler(&turns, 100 * US);
+	start();
+	wait_for_ticks(100);
+	agent_sampler_count(&sampler, &part);
+	wait_for_ticks((unsigned)part.taken + 100);
+	agent_sampler_next_part(&sampler, &part);
+	stop();
+	agent_sampler_count(&sampler, &rest);
+	ck_assert_uint_eq(part.taken + rest.taken, atomic_load(&count));
+	ck_assert_uint_eq(part.missed + rest.missed, shared.collector.lost[AGENT_LOSS_LATE]);
+	ck_assert_uint_eq(part.wanted + rest.wanted,
+			  atomic_load(&count) + part.missed + rest.missed);
 }
 END_TEST
 
@@ -409,6 +434,7 @@ int main(void)
 	TCase *tests = tcase_create("sampler");
 	Suite *suite = suite_create("agent sampler");
 
+	tcase_add_checked_fixture(tests, set_up, close_sampler);
 	tcase_add_test(tests, threads_take_turns);
 	tcase_add_test(tests, one_thread_takes_all_times);
 	tcase_add_test(tests, long_intervals_need_one_thread);
@@ -420,6 +446,7 @@ int main(void)
 	tcase_add_test(tests, it_ends_when_the_duration_is_over);
 	tcase_add_test(tests, times_that_have_passed_are_missed);
 	tcase_add_test(tests, no_time_after_the_end_is_taken);
+	tcase_add_test(tests, each_tick_belongs_to_one_part);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
