@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "copies.h"
+#include "events.h"
 #include "say.h"
 #include "session.h"
 
@@ -23,11 +24,10 @@ static struct {
 	_Atomic(enum state) state; /* read by other copies without the lock */
 	bool dead; /* the JVM ends, or the sampler cannot be stopped: no session begins any more */
 	struct agent_options options;
-	/* Read-locked by the events of threads and classes. One may come within another. */
-	pthread_rwlock_t events;
-	bool listening;
+	jvmtiEnv *jvmti;
+	struct agent_events events;
 	struct agent_session session;
-} agent = {.lock = PTHREAD_MUTEX_INITIALIZER, .events = PTHREAD_RWLOCK_INITIALIZER};
+} agent = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- commands, under the lock ------------------------------------------------------- */
 
@@ -82,7 +82,7 @@ static void finish(JNIEnv *jni)
 static void say_status(void)
 {
 	if (agent.state == RUNNING)
-		agent_say("sampling, part %u", (unsigned)agent_output_part(&agent.session.output));
+		agent_say("sampling, part %u", (unsigned)agent_session_part(&agent.session));
 	else
 		agent_say("not sampling");
 }
@@ -111,7 +111,7 @@ static bool obey(JNIEnv *jni, const struct agent_options *options)
 static void duration_over(uint64_t number, JNIEnv *jni)
 {
 	pthread_mutex_lock(&agent.lock);
-	if (agent.session.number == number)
+	if (agent_session_number(&agent.session) == number)
 		finish(jni);
 	pthread_mutex_unlock(&agent.lock);
 }
@@ -137,47 +137,23 @@ static void JNICALL on_death(jvmtiEnv *jvmti, JNIEnv *jni)
 	pthread_mutex_unlock(&agent.lock);
 }
 
-void agent_listen(bool on)
-{
-	pthread_rwlock_wrlock(&agent.events);
-	agent.listening = on;
-	pthread_rwlock_unlock(&agent.events);
-}
-
 static void JNICALL on_thread_start(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 {
 	(void)jvmti;
-	pthread_rwlock_rdlock(&agent.events);
-	if (agent.listening)
-		agent_threads_add(&agent.session.shared.threads, jni, thread);
-	pthread_rwlock_unlock(&agent.events);
+	agent_events_thread_starts(&agent.events, jni, thread);
 }
 
 static void JNICALL on_thread_end(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 {
-	struct agent_session *session = &agent.session;
-
 	(void)jvmti;
-	pthread_rwlock_rdlock(&agent.events);
-	if (agent.listening) {
-		agent_threads_remove(&session->shared.threads, jni, thread);
-		if (session->technique->kind->thread_ends)
-			session->technique->kind->thread_ends(session->technique, jni, thread);
-	}
-	pthread_rwlock_unlock(&agent.events);
+	agent_events_thread_ends(&agent.events, jni, thread);
 }
 
 static void JNICALL on_class(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jclass class)
 {
-	struct agent_technique *technique;
-
 	(void)jvmti;
 	(void)thread;
-	pthread_rwlock_rdlock(&agent.events);
-	technique = agent.session.technique;
-	if (agent.listening && technique->kind->class_prepared)
-		technique->kind->class_prepared(technique, jni, class);
-	pthread_rwlock_unlock(&agent.events);
+	agent_events_class_prepared(&agent.events, jni, class);
 }
 
 /* ---- loading ------------------------------------------------------------------------ */
@@ -206,7 +182,7 @@ static bool attach(JavaVM *vm)
 	const jvmtiEvent events[] = {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH};
 	jvmtiEnv *jvmti = NULL;
 
-	if (agent.session.shared.jvmti)
+	if (agent.jvmti)
 		return true;
 	if ((*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_11) != JNI_OK) {
 		agent_say("this JVM is older than version 11; nothing is sampled");
@@ -218,7 +194,9 @@ static bool attach(JavaVM *vm)
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
 		if ((*jvmti)->SetEventNotificationMode(jvmti, JVMTI_ENABLE, events[i], NULL))
 			return false;
-	agent_session_init(&agent.session, jvmti, duration_over);
+	agent.jvmti = jvmti;
+	agent_events_init(&agent.events, jvmti);
+	agent_session_init(&agent.session, jvmti, &agent.events, duration_over);
 	return true;
 }
 
@@ -266,8 +244,7 @@ static bool attached(JavaVM *vm, const struct agent_options *options)
 
 	if (!attach(vm) || (*vm)->GetEnv(vm, (void **)&jni, JNI_VERSION_10) != JNI_OK)
 		return false;
-	if (agent.dead ||
-	    (*agent.session.shared.jvmti)->GetPhase(agent.session.shared.jvmti, &phase) ||
+	if (agent.dead || (*agent.jvmti)->GetPhase(agent.jvmti, &phase) ||
 	    phase != JVMTI_PHASE_LIVE)
 		return refuse("the JVM is starting or ending; nothing is done");
 	return obey(jni, options);
