@@ -45,9 +45,9 @@ struct agent_collector {
 	pthread_mutex_t lock;
 	struct incstack_profile *profile;
 	struct agent_counts counts;
-	_Atomic(uint64_t) lost[AGENT_LOSS_COUNT]; /* more of them, without the lock */
-	uint32_t nodes_max;                       /* beyond it, light contexts are folded */
-	struct incstack_frame_object *objects;    /* of one walk */
+	_Atomic uint64_t lost[AGENT_LOSS_COUNT]; /* more of them, without the lock */
+	uint32_t nodes_max;                      /* beyond it, light contexts are folded */
+	struct incstack_frame_object *objects;   /* of one walk */
 	size_t objects_room;
 	const struct incstack_frame_object **way; /* the path of the last trace of a tree */
 	size_t way_room;

@@ -34,7 +34,8 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *context)
 		libraries->room = room;
 	}
 	libraries->names[libraries->count] = strdup(info->dlpi_name);
-	libraries->count += libraries->names[libraries->count] != NULL;
+	if (libraries->names[libraries->count])
+		libraries->count++;
 	return 0;
 }
 

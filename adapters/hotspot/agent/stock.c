@@ -176,7 +176,7 @@ static void sample_chosen(struct stock *stock, JNIEnv *jni, const struct agent_c
 }
 
 /* Another thread takes the turn of one that gave no sample. */
-static void tick_partial(struct stock *stock, JNIEnv *jni, struct agent_tick *tick)
+static void sample_some(struct stock *stock, JNIEnv *jni, struct agent_tick *tick)
 {
 	struct agent_choice choice = {.chosen = stock->chosen};
 
@@ -241,7 +241,7 @@ static void check_one(struct stock *stock, JNIEnv *jni, struct agent_thread *thr
 	agent_threads_drop(&stock->shared->threads, jni, thread);
 }
 
-static void tick_all(struct stock *stock, JNIEnv *jni, struct agent_tick *tick)
+static void sample_all(struct stock *stock, JNIEnv *jni, struct agent_tick *tick)
 {
 	jvmtiEnv *jvmti = stock->shared->jvmti;
 	jvmtiStackInfo *infos = NULL;
@@ -268,8 +268,10 @@ static void tick_all(struct stock *stock, JNIEnv *jni, struct agent_tick *tick)
 
 /* ---- both --------------------------------------------------------------------------- */
 
-/* Lets one of the two techniques sample. It makes local references, which the end of the tick frees. */
-static void tick(struct agent_technique *technique, JNIEnv *jni, struct agent_tick *tick)
+/* Samples. The local references that are made meanwhile are freed at the end of the tick. */
+static void sample_in_frame(struct agent_technique *technique, JNIEnv *jni, struct agent_tick *tick,
+			    void (*sample_threads)(struct stock *stock, JNIEnv *jni,
+						   struct agent_tick *tick))
 {
 	struct stock *stock = stock_of(technique);
 
@@ -279,11 +281,18 @@ static void tick(struct agent_technique *technique, JNIEnv *jni, struct agent_ti
 		tick->reason = AGENT_LOSS_MEMORY;
 		return;
 	}
-	if (technique->kind->mode == AGENT_MODE_JVMTI)
-		tick_all(stock, jni, tick);
-	else
-		tick_partial(stock, jni, tick);
+	sample_threads(stock, jni, tick);
 	(*jni)->PopLocalFrame(jni, NULL);
+}
+
+static void tick_jvmti(struct agent_technique *technique, JNIEnv *jni, struct agent_tick *tick)
+{
+	sample_in_frame(technique, jni, tick, sample_all);
+}
+
+static void tick_partial(struct agent_technique *technique, JNIEnv *jni, struct agent_tick *tick)
+{
+	sample_in_frame(technique, jni, tick, sample_some);
 }
 
 static void class_prepared(struct agent_technique *technique, JNIEnv *jni, jclass class)
@@ -328,7 +337,7 @@ static int source(void *context, const struct incstack_profile_frame *frame,
 		.description = (text), \
 		.open = open_stock, \
 		.close = close_stock, \
-		.tick = tick, \
+		.tick = tick_##name, \
 		.class_prepared = class_prepared, \
 		.classes_loaded = classes_loaded, \
 		.sweep = sweep, \

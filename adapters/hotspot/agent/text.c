@@ -4,6 +4,7 @@
  */
 #include "text.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +97,7 @@ static uint32_t join(uint32_t high, const unsigned char *text, size_t *bytes)
 	return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
 }
 
-static int is_shown(uint32_t c, size_t bytes)
+static bool is_shown(uint32_t c, size_t bytes)
 {
 	const size_t shortest = c < 0x80 ? 1 : c < 0x800 ? 2 : 3;
 
